@@ -1,0 +1,118 @@
+package ring
+
+import "time"
+
+// ActionKind is one kind of step.
+type ActionKind string
+
+// The steps. Each can be repeated: its effect is the same the second time.
+const (
+	DoResolve    ActionKind = "resolve" // ask what image a name means now
+	DoPull       ActionKind = "pull"    // have a pinned image here
+	DoNetwork    ActionKind = "create network"
+	DoCreate     ActionKind = "create"  // and join networks; and start, when Start
+	DoStart      ActionKind = "start"   // finish its networks and start
+	DoStop       ActionKind = "stop"    // signal, grace, kill; the container stays
+	DoRemove     ActionKind = "remove"  // stop if it runs, then remove
+	DoRestart    ActionKind = "restart" // stop and start the same container
+	DoPolicy     ActionKind = "set restart policy"
+	DoRename     ActionKind = "rename" // to NewName; a container keeps its ID and goes on running
+	DoNetworkOff ActionKind = "remove network"
+)
+
+// Action is one step on the engine, with its reason. It carries all that
+// carrying it out needs.
+type Action struct {
+	Kind    ActionKind
+	Source  string
+	App     string
+	Service string
+	Slot    int
+	Version Version
+	Commit  SHA
+	Reason  string
+	// Instance and Name are of the container a step is about; the engine checks
+	// its owner labels before it touches it.
+	Instance, Name string
+	NewName        string // of a rename
+	// Of is the app, and Want the service of it, to create.
+	Of   *App
+	Want *Service
+	// Start says that a created instance is started at once.
+	Start bool
+	// Networks are the engine's names by the app's keys, for create and start.
+	Networks map[string]string
+	Network  Network
+	// NetworkName is the engine's name of the network to create or remove.
+	NetworkName string
+	Image       string // resolve: as written; pull: the pin
+	PullPolicy  string
+	Grace       time.Duration // between stop signal and kill
+	Delay       time.Duration // before the stop signal
+	Timeout     time.Duration // of the step; 0 is the loop's own
+	Policy      string        // the engine's restart policy to set
+	MaxRetries  int
+}
+
+// Target is what the action keeps busy; at most one step is in flight for one
+// target. A step of a service keeps the service busy.
+func (a Action) Target() string {
+	switch a.Kind {
+	case DoResolve:
+		return "resolve " + a.Image + " " + a.App + "/" + a.Service
+	case DoPull:
+		return "pull " + a.Image
+	case DoNetwork, DoNetworkOff:
+		return "network " + a.NetworkName
+	}
+	return a.App + "/" + a.Service
+}
+
+// Try is what became of the last attempts at a target; kept in memory by the
+// loop, gone after a restart or a success.
+type Try struct {
+	Kind    ActionKind
+	Version Version
+	Name    string    // of the container, where the step is about one
+	N       int       // failures in a row
+	At      time.Time // of the last
+	Next    time.Time // not before
+	Err     string
+	// Cause is one of ROLLOUT.md section 1: create_container_error, …
+	Cause string
+	// Permanent says that trying again as it is cannot help.
+	Permanent bool
+	// Refusal is set when a commit's author can act on it.
+	Refusal *Refusal
+}
+
+// EngineError is an error of the engine with what it means; runtime makes it.
+type EngineError struct {
+	Cause     string
+	Permanent bool
+	Refusal   *Refusal
+	Err       error
+}
+
+func (e *EngineError) Error() string { return e.Err.Error() }
+func (e *EngineError) Unwrap() error { return e.Err }
+
+// Causes, by the names users filter by.
+const (
+	CauseImagePull = "image_pull_back_off"
+	CauseCreate    = "create_container_error"
+	CauseNetwork   = "network_error"
+	CauseConfig    = "config_error"
+	CauseFiles     = "file_system_error"
+	CauseCrash     = "crash_loop_back_off"
+	CauseResources = "insufficient_resources"
+	CauseDeadline  = "readiness_deadline_exceeded"
+)
+
+// Done is what a step found out: the container it made, the pin it resolved.
+type Done struct {
+	Instance string
+	Pin      Pin
+	// Progress is a note for people, such as "already present".
+	Note string
+}

@@ -1,0 +1,63 @@
+package ring
+
+// Changes is what carrying out a plan would do here; the output of "gitring
+// plan". The zero value asks for nothing.
+type Changes struct {
+	Source string       `json:"source"`
+	Commit SHA          `json:"commit,omitempty"` // "" for a folder that is no commit
+	Apps   []AppChanges `json:"apps"`
+	// Refusals are of the whole commit and of its apps; a refused app has no
+	// AppChanges.
+	Refusals []*Refusal `json:"refusals,omitempty"`
+	// Awaiting says why the plan would wait for a person; "" when it would not.
+	Awaiting string `json:"awaiting,omitempty"`
+}
+
+// AppChanges is what one app would see.
+type AppChanges struct {
+	App      string          `json:"app"`
+	Notes    []string        `json:"notes,omitempty"`
+	Services []ServiceChange `json:"services"`
+}
+
+// Class is how much of a service a plan touches.
+type Class string
+
+// The classes, the gentlest first.
+const (
+	ChangeNone     Class = "no-op"
+	ChangeInPlace  Class = "in place" // replicas, checks, rollout knobs: no instance is replaced
+	ChangeCreate   Class = "create"
+	ChangeRoll     Class = "roll"     // the new one is ready before the old one goes
+	ChangeRecreate Class = "recreate" // the old one goes first
+	ChangeRemove   Class = "remove"
+)
+
+// ServiceChange is what one service would see.
+type ServiceChange struct {
+	Service string `json:"service"`
+	Class   Class  `json:"class"`
+	// Reason is the field that decided, such as "image sha256:a… -> sha256:b…".
+	Reason string `json:"reason,omitempty"`
+	// Gap is how long the service would not answer, in words; "" for no gap.
+	Gap string `json:"gap,omitempty"`
+	// From is "" for a service that is new here, To for one that goes.
+	From Version `json:"from,omitempty"`
+	To   Version `json:"to,omitempty"`
+}
+
+// Empty says that there is nothing to do: every service is a no-op and nothing
+// is refused or awaited.
+func (c *Changes) Empty() bool {
+	if len(c.Refusals) > 0 || c.Awaiting != "" {
+		return false
+	}
+	for _, a := range c.Apps {
+		for _, s := range a.Services {
+			if s.Class != ChangeNone {
+				return false
+			}
+		}
+	}
+	return true
+}

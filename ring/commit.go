@@ -1,0 +1,76 @@
+package ring
+
+import (
+	"io/fs"
+	"time"
+)
+
+// SHA is a full commit id, 40 lower-case hex digits; "" is none.
+type SHA string
+
+// Short is the form people read: the first 7 digits.
+func (s SHA) Short() string {
+	if len(s) < 7 {
+		return string(s)
+	}
+	return string(s[:7])
+}
+
+// Commit is a commit that the rules of its source accepted. Only gitsync makes
+// one. It is carried through the whole walk and never looked up again.
+type Commit struct {
+	SHA     SHA
+	Parents []SHA
+	// Signer is the matching principal of allowed_signers, or the e-mail of the
+	// OpenPGP key's primary user id; "" where trust is disabled.
+	Signer string
+	// Subject is the first line of the message, control characters removed.
+	Subject string
+	// ClaimedAt is the committer's time, FirstSeen the daemon's when the object
+	// first entered the store. Both UTC.
+	ClaimedAt, FirstSeen time.Time
+	// AllowRemove is the n of a trailer "Gitring-Allow: remove=<n>"; 0 is none.
+	AllowRemove int
+	// Tree is the commit's root tree, whatever the source's path. Directories
+	// and regular files (0o111 in the mode when executable) read as usual; a
+	// symlink has fs.ModeSymlink and its target as content; a submodule has
+	// fs.ModeIrregular and cannot be opened.
+	Tree fs.FS
+}
+
+// Report is what a source learned from one look at its remote.
+type Report struct {
+	Source string
+	At     time.Time
+	// Reached says that the remote answered, whatever it said.
+	Reached bool
+	// Tip is the remote's branch as last seen; "" when not known.
+	Tip SHA
+	// Commit is the newest trusted commit; nil while nothing is trusted yet.
+	Commit *Commit
+	// Refusal is why Tip is not trusted; nil when it is.
+	Refusal *Refusal
+	// Reason is a state of the source that is no fault of a commit, such as
+	// RefMissing: code first, then the sentence. "" when there is none.
+	Reason string
+	// Err is what the world did wrong (network, remote): told once, retried.
+	Err error
+}
+
+// Verified is one commit that passed every rule, as the store keeps it.
+type Verified struct {
+	SHA         SHA
+	Signer      string
+	Fingerprint string // of the key: SHA256:… for SSH, hex for OpenPGP
+	ClaimedAt   time.Time
+	FirstSeen   time.Time
+	Note        string // such as "inside expiry_grace"
+}
+
+// Anchor is up to where a source is trusted.
+type Anchor struct {
+	Source string    `json:"source"`
+	SHA    SHA       `json:"sha"`
+	How    string    `json:"how"` // introduction, first use, verified, accepted by <actor>: <reason>
+	At     time.Time `json:"at"`
+}

@@ -1,0 +1,43 @@
+package ring
+
+import "time"
+
+// Event is a line of the journal. Seq is given by the store, from 1, without
+// gaps; At is UTC.
+type Event struct {
+	Seq     int64     `json:"seq,omitempty"`
+	At      time.Time `json:"at"`
+	Kind    string    `json:"kind"`
+	Source  string    `json:"source,omitempty"`
+	App     string    `json:"app,omitempty"`
+	Service string    `json:"service,omitempty"`
+	Slot    int       `json:"slot,omitempty"`
+	Version Version   `json:"version,omitempty"`
+	Commit  SHA       `json:"commit,omitempty"`
+	Actor   string    `json:"actor,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+}
+
+// Kinds of events.
+const (
+	CommitAccepted    = "commit.accepted"
+	CommitRefused     = "commit.refused"
+	AppInForce        = "app.in_force"
+	AppRefused        = "app.refused"
+	AppRemoved        = "app.removed"
+	PlanAwaiting      = "plan.awaiting"
+	PlanApproved      = "plan.approved"
+	TrustAccepted     = "trust.accepted"
+	RolloutBegan      = "rollout.began"
+	RolloutCompleted  = "rollout.completed"
+	RolloutFailed     = "rollout.failed"
+	RolloutRestored   = "rollout.restored"
+	RolloutSuperseded = "rollout.superseded"
+	InstanceStep      = "instance.step" // an action that was carried out
+	InstanceCrashed   = "instance.crashed"
+	StepFailed        = "step.failed"
+	JobStarted        = "job.started"
+	JobSucceeded      = "job.succeeded"
+	JobFailed         = "job.failed"
+	DaemonStarted     = "daemon.started"
+)

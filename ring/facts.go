@@ -1,0 +1,276 @@
+package ring
+
+import (
+	"strconv"
+	"time"
+)
+
+// Facts is what can be neither seen nor computed, as the one who decides reads
+// it. Rows are replaced whole. The zero value is a host that knows nothing.
+type Facts struct {
+	Apps      map[string]InForce
+	Good      map[ServiceID]Good
+	Verdicts  map[string]Verdict // by VersionKey
+	Rollouts  map[ServiceID]RolloutRow
+	Slots     map[string]SlotRow // by SlotKey
+	Jobs      map[string]JobRun  // by VersionKey
+	Intents   map[string]Intent  // by container ID
+	Pins      map[string]PinRow  // by PinKey
+	Approvals map[SHA]Approval
+	Posts     map[string]Post // by PostKey
+}
+
+// A Fact is one row of the store, replaced whole under its table and key.
+type Fact interface {
+	Row() (table, key string)
+}
+
+// Forget is the fact that a row is no longer needed.
+type Forget struct{ Table, Key string }
+
+// Row is what is to be removed.
+func (f Forget) Row() (string, string) { return f.Table, f.Key }
+
+// InForce is the plan of an app that is being carried out, pinned.
+type InForce struct {
+	App   App       `json:"app"`
+	Since time.Time `json:"since"`
+	// Signer, Subject and Committed are those of App.Commit, for people.
+	Signer    string    `json:"signer,omitempty"`
+	Subject   string    `json:"subject,omitempty"`
+	Committed time.Time `json:"committed,omitzero"`
+	// Leaving says that the app left the commit: it has no services, and goes
+	// when nothing of it is left.
+	Leaving bool `json:"leaving,omitempty"`
+}
+
+// Row is by app.
+func (f InForce) Row() (string, string) { return "app", f.App.Name }
+
+// Good is a service as it last completed a rollout, with the networks and
+// volumes it was made with: what a restore brings back.
+type Good struct {
+	AppName string    `json:"app_name"`
+	App     App       `json:"app"` // Services holds this one only
+	Service Service   `json:"service"`
+	Commit  SHA       `json:"commit"`
+	At      time.Time `json:"at"`
+}
+
+// Row is by service.
+func (f Good) Row() (string, string) { return "good", string(ID(f.AppName, f.Service.Name)) }
+
+// VersionKey is the key of (app, service, version).
+func VersionKey(id ServiceID, v Version) string { return string(id) + "@" + string(v) }
+
+// Verdict is good or failed for (app, service, version).
+type Verdict struct {
+	ID      ServiceID `json:"id"`
+	Version Version   `json:"version"`
+	Good    bool      `json:"good"`
+	Commit  SHA       `json:"commit"` // that brought it
+	Reason  string    `json:"reason"`
+	At      time.Time `json:"at"`
+}
+
+// Row is by service and version.
+func (f Verdict) Row() (string, string) { return "verdict", VersionKey(f.ID, f.Version) }
+
+// RolloutRow is the rollout under way of a service, or the last one.
+type RolloutRow struct {
+	ID      ServiceID `json:"id"`
+	Version Version   `json:"version"` // wanted
+	Commit  SHA       `json:"commit"`
+	Began   time.Time `json:"began"`
+	// Progress is when the last instance became ready, or Began. Ready is the
+	// highest count of ready instances so far.
+	Progress time.Time `json:"progress"`
+	Ready    int       `json:"ready"`
+	// Failures are failed instances in a row; LastFailure is the newest counted.
+	Failures    int       `json:"failures,omitempty"`
+	LastFailure time.Time `json:"last_failure,omitzero"`
+	Counted     []string  `json:"counted,omitempty"` // container IDs already counted
+	Cause       string    `json:"cause,omitempty"`
+	// Checks are those of the wanted version and of superseded ones that still
+	// run: an instance is probed by its own checks, never by newer ones.
+	Checks map[Version][]Check `json:"checks,omitempty"`
+	Done   bool                `json:"done,omitempty"` // complete: steady since At
+	At     time.Time           `json:"at,omitzero"`
+}
+
+// Row is by service.
+func (f RolloutRow) Row() (string, string) { return "rollout", string(f.ID) }
+
+// SlotKey is the key of (app, service, slot, version): during a rollout a slot
+// has two instances, and their crashes are their own.
+func SlotKey(id ServiceID, slot int, v Version) string {
+	return string(id) + "/" + strconv.Itoa(slot) + "@" + string(v)
+}
+
+// SlotRow is the crash record of a slot.
+type SlotRow struct {
+	ID       ServiceID `json:"id"`
+	Slot     int       `json:"slot"`
+	Version  Version   `json:"version"`
+	Instance string    `json:"instance"`          // the container the counters below speak of
+	Crashes  int       `json:"crashes"`           // without a stable window between them
+	Restarts int       `json:"restarts"`          // the engine's own count, as last seen
+	Finished time.Time `json:"finished,omitzero"` // of the last counted exit, by the engine
+	ExitCode int       `json:"exit_code,omitempty"`
+	OOM      bool      `json:"oom,omitempty"`
+	Class    string    `json:"class,omitempty"`   // transient, permanent
+	Next     time.Time `json:"next,omitzero"`     // when a restart may be tried
+	Last     time.Time `json:"last,omitzero"`     // of the last crash, by the decider's clock
+	Stopped  bool      `json:"stopped,omitempty"` // exit 0 under on_failure: rest until the version changes
+}
+
+// Row is by slot and version.
+func (f SlotRow) Row() (string, string) { return "slot", SlotKey(f.ID, f.Slot, f.Version) }
+
+// JobRun is one run of a job's version.
+type JobRun struct {
+	ID       ServiceID `json:"id"`
+	Version  Version   `json:"version"`
+	Commit   SHA       `json:"commit"`
+	State    string    `json:"state"` // started, succeeded, failed
+	Instance string    `json:"instance,omitempty"`
+	Tries    int       `json:"tries"`
+	ExitCode int       `json:"exit_code"`
+	Reason   string    `json:"reason,omitempty"`
+	Started  time.Time `json:"started,omitzero"`
+	Ended    time.Time `json:"ended,omitzero"`
+}
+
+// Row is by service and version.
+func (f JobRun) Row() (string, string) { return "job", VersionKey(f.ID, f.Version) }
+
+// Intent is written before gitring stops a container, so that its exit is
+// never taken for a crash. Kind: remove (drained, then removed), park (kept
+// for a restore), restart.
+type Intent struct {
+	Instance string    `json:"instance"`
+	Kind     string    `json:"kind"`
+	Reason   string    `json:"reason"`
+	At       time.Time `json:"at"`
+}
+
+// Row is by container ID.
+func (f Intent) Row() (string, string) { return "intent", f.Instance }
+
+// PinKey is the key of (app, service, spec as written).
+func PinKey(id ServiceID, written string) string { return string(id) + "@" + written }
+
+// PinRow is a pin that a plan was given.
+type PinRow struct {
+	ID      ServiceID `json:"id"`
+	Written string    `json:"written"`
+	Pin     Pin       `json:"pin"`
+	At      time.Time `json:"at"`
+}
+
+// Row is by service and written spec.
+func (f PinRow) Row() (string, string) { return "pin", PinKey(f.ID, f.Written) }
+
+// Approval is a person's yes to a plan that a guard holds.
+type Approval struct {
+	Commit SHA       `json:"commit"`
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+// Row is by commit.
+func (f Approval) Row() (string, string) { return "approval", string(f.Commit) }
+
+// PostKey is the key of (sha, context).
+func PostKey(sha SHA, context string) string { return string(sha) + " " + context }
+
+// Post is what the forge shall say of a commit in one context; latest wins.
+type Post struct {
+	Source      string    `json:"source"`
+	SHA         SHA       `json:"sha"`
+	Context     string    `json:"context"` // gitring/<host>[/<app>]
+	State       string    `json:"state"`   // pending, success, failure, error
+	Description string    `json:"description"`
+	At          time.Time `json:"at"`
+}
+
+// Row is by sha and context.
+func (f Post) Row() (string, string) { return "post", PostKey(f.SHA, f.Context) }
+
+// States of a post.
+const (
+	PostPending = "pending"
+	PostSuccess = "success"
+	PostFailure = "failure"
+	PostError   = "error"
+)
+
+// NewFacts has every map made.
+func NewFacts() Facts {
+	return Facts{
+		Apps: map[string]InForce{}, Good: map[ServiceID]Good{}, Verdicts: map[string]Verdict{},
+		Rollouts: map[ServiceID]RolloutRow{}, Slots: map[string]SlotRow{}, Jobs: map[string]JobRun{},
+		Intents: map[string]Intent{}, Pins: map[string]PinRow{}, Approvals: map[SHA]Approval{},
+		Posts: map[string]Post{},
+	}
+}
+
+// Set replaces one row; the maps must have been made. It panics on a type of
+// fact that it does not know, which is a bug.
+func (f *Facts) Set(fact Fact) {
+	_, key := fact.Row()
+	switch r := fact.(type) {
+	case InForce:
+		f.Apps[key] = r
+	case Good:
+		f.Good[ServiceID(key)] = r
+	case Verdict:
+		f.Verdicts[key] = r
+	case RolloutRow:
+		f.Rollouts[ServiceID(key)] = r
+	case SlotRow:
+		f.Slots[key] = r
+	case JobRun:
+		f.Jobs[key] = r
+	case Intent:
+		f.Intents[key] = r
+	case PinRow:
+		f.Pins[key] = r
+	case Approval:
+		f.Approvals[SHA(key)] = r
+	case Post:
+		f.Posts[key] = r
+	case Forget:
+		f.forget(r)
+	default:
+		panic("unknown fact")
+	}
+}
+
+func (f *Facts) forget(r Forget) {
+	switch r.Table {
+	case "app":
+		delete(f.Apps, r.Key)
+	case "good":
+		delete(f.Good, ServiceID(r.Key))
+	case "verdict":
+		delete(f.Verdicts, r.Key)
+	case "rollout":
+		delete(f.Rollouts, ServiceID(r.Key))
+	case "slot":
+		delete(f.Slots, r.Key)
+	case "job":
+		delete(f.Jobs, r.Key)
+	case "intent":
+		delete(f.Intents, r.Key)
+	case "pin":
+		delete(f.Pins, r.Key)
+	case "approval":
+		delete(f.Approvals, SHA(r.Key))
+	case "post":
+		delete(f.Posts, r.Key)
+	default:
+		panic("unknown table " + r.Table)
+	}
+}

@@ -1,0 +1,338 @@
+package ring
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Plan is everything one commit asks of this host: a pure function of the
+// commit's tree and the host's declared values. Its identity is Commit.
+type Plan struct {
+	Source string `json:"source"`
+	Commit SHA    `json:"commit"`
+	Signer string `json:"signer,omitempty"`
+	// AllowRemove is the commit's signed leave to remove that many services.
+	AllowRemove int   `json:"allow_remove,omitempty"`
+	Apps        []App `json:"apps"` // by name; those that can be carried out
+	// Refused are the apps that cannot, by name: each keeps its plan in force.
+	Refused map[string]*Refusal `json:"refused,omitempty"`
+	// Refusal is a fault of the whole commit (gitring.yaml does not parse):
+	// nothing of it is carried out.
+	Refusal *Refusal `json:"refusal,omitempty"`
+}
+
+// App finds an app by name; false when the plan has none or refused it.
+func (p *Plan) App(name string) (App, bool) {
+	for _, a := range p.Apps {
+		if a.Name == name {
+			return a, true
+		}
+	}
+	return App{}, false
+}
+
+// App is one Compose project. Services, Networks and Volumes are sorted by
+// name, so equal apps are equal values.
+type App struct {
+	Name   string   `json:"name"`
+	Source string   `json:"source"`
+	Commit SHA      `json:"commit"` // that asked for it
+	Path   string   `json:"path"`   // folder inside the commit, "." is the root
+	Files  []string `json:"files"`  // Compose files, inside the commit
+	// Written is the hash of the app as read, before any image is resolved: a
+	// plan is a function of the host's declared values too, so one commit can
+	// ask for another plan after those changed. "" compares equal to itself.
+	Written  string     `json:"written,omitempty"`
+	Services []Service  `json:"services"`
+	Networks []Network  `json:"networks,omitempty"`
+	Volumes  []Volume   `json:"volumes,omitempty"`
+	After    []AfterApp `json:"after,omitempty"`
+	NoPrune  bool       `json:"no_prune,omitempty"`
+	Hold     *Hold      `json:"hold,omitempty"`
+	Notes    []string   `json:"notes,omitempty"` // what plan tells about how it was read
+}
+
+// Service finds a service by name.
+func (a *App) Service(name string) (Service, bool) {
+	for _, s := range a.Services {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Service{}, false
+}
+
+// Network finds a network by its key.
+func (a *App) Network(key string) (Network, bool) {
+	for _, n := range a.Networks {
+		if n.Key == key {
+			return n, true
+		}
+	}
+	return Network{}, false
+}
+
+// AfterApp orders apps.
+type AfterApp struct {
+	App   string `json:"app"`
+	Until Until  `json:"until"`
+}
+
+// Until says how far a dependency must have come.
+type Until string
+
+// The three stages of a dependency; Compose's names are mapped onto them.
+const (
+	Started   Until = "started"
+	ReadyDep  Until = "ready"
+	Completed Until = "completed"
+)
+
+// Hold is a declared hold of an app. A zero Until never ends.
+type Hold struct {
+	Reason string    `json:"reason"`
+	Until  time.Time `json:"until,omitzero"`
+}
+
+// Kind is what a service is.
+type Kind string
+
+// The kinds of services.
+const (
+	Worker Kind = "worker"
+	JobK   Kind = "job"
+	CronK  Kind = "cron"
+)
+
+// Service is one service of an app: what its instances run, and how gitring
+// treats them. Only Spec, Pin and the networks it joins enter the version;
+// everything else changes in place.
+type Service struct {
+	Name     string `json:"name"`
+	Kind     Kind   `json:"kind"`
+	Replicas int    `json:"replicas"` // a job has 1
+	Spec     Spec   `json:"spec"`
+	// Written is the hash of Spec as written: the key under which a pin is kept.
+	Written string `json:"written"`
+	// Pin and Version are zero until the image is resolved.
+	Pin     Pin     `json:"pin,omitzero"`
+	Version Version `json:"version,omitempty"`
+	// Changed is the commit that last changed Version.
+	Changed   SHA          `json:"changed,omitempty"`
+	DependsOn []Dependency `json:"depends_on,omitempty"`
+	Checks    []Check      `json:"checks,omitempty"`
+	Rollout   Rollout      `json:"rollout"`
+	Restart   Restart      `json:"restart"`
+	Job       *Job         `json:"job,omitempty"`
+	// Share says that two instances may write one volume at the same time.
+	Share bool   `json:"share,omitempty"`
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"`
+}
+
+// Alone says why two instances of s cannot run at once, "" when they can:
+// ROLLOUT.md section 3, "overlap impossible".
+func (s *Service) Alone() string {
+	for _, p := range s.Spec.Ports {
+		if p.HostPort != "" {
+			return fmt.Sprintf("host port %s/%s", p.HostPort, p.Protocol)
+		}
+	}
+	for _, n := range s.Spec.Networks {
+		if n.IPv4 != "" || n.IPv6 != "" {
+			return "static address on network " + n.Network
+		}
+	}
+	if s.Share {
+		return ""
+	}
+	for _, m := range s.Spec.Mounts {
+		if m.Outlives() {
+			return fmt.Sprintf("writable %s %s at %s", m.Kind, m.Source, m.Target)
+		}
+	}
+	return ""
+}
+
+// Gated says whether readiness of an instance is probed at all.
+func (s *Service) Gated() bool {
+	for _, c := range s.Checks {
+		if c.For != Liveness {
+			return true
+		}
+	}
+	return false
+}
+
+// Dependency is one depends_on of a service.
+type Dependency struct {
+	Service  string `json:"service"`
+	Until    Until  `json:"until"`
+	Optional bool   `json:"optional,omitempty"` // required: false
+}
+
+// CheckFor is what a check decides.
+type CheckFor string
+
+// The uses of a check.
+const (
+	Startup   CheckFor = "startup"
+	Readiness CheckFor = "readiness"
+	Liveness  CheckFor = "liveness"
+)
+
+// Check is one probe. Exactly one of HTTP, TCP, Exec and Docker is set.
+type Check struct {
+	Name      string        `json:"name"`
+	For       CheckFor      `json:"for"`
+	HTTP      *HTTPCheck    `json:"http,omitempty"`
+	TCP       *TCPCheck     `json:"tcp,omitempty"`
+	Exec      []string      `json:"exec,omitempty"`
+	Docker    bool          `json:"docker,omitempty"`     // the engine's own verdict of the HEALTHCHECK
+	Interval  time.Duration `json:"interval"`             // default 5 s
+	Timeout   time.Duration `json:"timeout"`              // default 2 s
+	Failures  int           `json:"failures"`             // in a row until not ready; default 3
+	Successes int           `json:"successes"`            // in a row until ready; default 1
+	OnFailure string        `json:"on_failure,omitempty"` // liveness: restart (default), alert, stop
+}
+
+// HTTPCheck asks the instance itself; redirects are answers, not followed.
+type HTTPCheck struct {
+	Port    int               `json:"port"`
+	Path    string            `json:"path"`             // default "/"
+	Scheme  string            `json:"scheme,omitempty"` // http (default), https (certificate not checked: it is the instance itself)
+	Host    string            `json:"host,omitempty"`   // Host header
+	Headers map[string]string `json:"headers,omitempty"`
+	Status  []int             `json:"status,omitempty"` // accepted codes; none = 200..299
+	Match   string            `json:"match,omitempty"`  // the first 64 KiB of the body contain it
+}
+
+// TCPCheck opens a connection and closes it.
+type TCPCheck struct {
+	Port int `json:"port"`
+}
+
+// Count is a number or a percentage of the replicas.
+type Count struct {
+	N       int  `json:"n"`
+	Percent bool `json:"percent,omitempty"`
+}
+
+// Of resolves a count for d replicas: surge rounds up, unavailable down.
+func (c Count) Of(d int, up bool) int {
+	if !c.Percent {
+		return c.N
+	}
+	f := float64(c.N) * float64(d) / 100
+	if up {
+		return int(math.Ceil(f))
+	}
+	return int(math.Floor(f))
+}
+
+// Strategies and what follows a failure.
+const (
+	Rolling  = "rolling"
+	Recreate = "recreate"
+
+	OnFailureRestore  = "restore"
+	OnFailurePause    = "pause"
+	OnFailureContinue = "continue"
+)
+
+// Rollout holds the knobs of ROLLOUT.md section 3, complete: manifest has put
+// the defaults in.
+type Rollout struct {
+	Strategy         string        `json:"strategy"`
+	MaxSurge         Count         `json:"max_surge"`
+	MaxUnavailable   Count         `json:"max_unavailable"`
+	MaxParallel      int           `json:"max_parallel"`
+	MinReadyTime     time.Duration `json:"min_ready_time"`
+	StartTimeout     time.Duration `json:"start_timeout"`
+	ProgressDeadline time.Duration `json:"progress_deadline"`
+	PullTimeout      time.Duration `json:"pull_timeout"`
+	FailureThreshold int           `json:"failure_threshold"`
+	OnFailure        string        `json:"on_failure"`
+	DrainDelay       time.Duration `json:"drain_delay"`
+}
+
+// DefaultRollout is the table of ROLLOUT.md section 3.
+func DefaultRollout() Rollout {
+	return Rollout{
+		Strategy: Rolling, MaxSurge: Count{N: 1}, MaxParallel: 1,
+		MinReadyTime: 10 * time.Second, StartTimeout: 120 * time.Second,
+		ProgressDeadline: 10 * time.Minute, PullTimeout: 10 * time.Minute,
+		FailureThreshold: 2, OnFailure: OnFailureRestore,
+	}
+}
+
+// Room is how far a rollout of d replicas may go above and below d. Both zero
+// after rounding would never move, so surge becomes 1, as it is for a Compose
+// file that says nothing.
+func (r Rollout) Room(d int) (surge, unavailable int) {
+	surge, unavailable = r.MaxSurge.Of(d, true), min(r.MaxUnavailable.Of(d, false), d)
+	if surge == 0 && unavailable == 0 {
+		surge = 1
+	}
+	return surge, unavailable
+}
+
+// Restart policies.
+const (
+	Always    = "always"
+	OnFail    = "on_failure"
+	NeverStop = "never"
+)
+
+// Restart is what follows an exit of a worker's instance.
+type Restart struct {
+	Policy     string `json:"policy"`                // always | on_failure | never
+	Engine     string `json:"engine"`                // as Compose says it: always, unless-stopped, on-failure, no
+	MaxRetries int    `json:"max_retries,omitempty"` // on-failure:n
+}
+
+// Job is how a job runs.
+type Job struct {
+	Run     string        `json:"run"`     // on_change (default) | once | always
+	Timeout time.Duration `json:"timeout"` // 0 is none
+	Retries int           `json:"retries"`
+}
+
+// DefaultStopGrace is Compose's own: 10 s between stop signal and kill.
+const DefaultStopGrace = 10 * time.Second
+
+// Grace is how long a stop may take before the engine kills.
+func (s *Service) Grace() time.Duration {
+	if s.Spec.StopGrace > 0 {
+		return s.Spec.StopGrace
+	}
+	return DefaultStopGrace
+}
+
+// Content is a file or folder of a commit that containers mount, addressed by
+// the hash of its paths, modes and bytes.
+type Content struct {
+	Hash  string
+	Files []ContentFile
+}
+
+// ContentFile is one regular file; Path is relative and clean.
+type ContentFile struct {
+	Path string
+	Exec bool
+	Read func() ([]byte, error)
+}
+
+// ServiceID names a service on this host: "app/service".
+type ServiceID string
+
+// ID is the id of a service of app a.
+func ID(app, service string) ServiceID { return ServiceID(app + "/" + service) }
+
+// Split is the app and the service.
+func (id ServiceID) Split() (app, service string) {
+	app, service, _ = strings.Cut(string(id), "/")
+	return app, service
+}

@@ -1,0 +1,102 @@
+package ring
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Code names a refusal; users filter by it, so a code never changes meaning.
+type Code string
+
+// Codes of trust (TRUST.md section 7).
+const (
+	Unsigned            Code = "Unsigned"
+	UnknownSigner       Code = "UnknownSigner"
+	BadSignature        Code = "BadSignature"
+	Namespace           Code = "Namespace"
+	WeakKey             Code = "WeakKey"
+	NoUserPresence      Code = "NoUserPresence"
+	Revoked             Code = "Revoked"
+	Rollback            Code = "Rollback"
+	NonFastForward      Code = "NonFastForward"
+	Grammar             Code = "Grammar"
+	KeyExpired          Code = "KeyExpired"
+	KeyExpiredFirstSeen Code = "KeyExpiredFirstSeen"
+	KeyNotYetValid      Code = "KeyNotYetValid"
+	FutureDated         Code = "FutureDated"
+	HashMismatch        Code = "HashMismatch"
+	Sha1Collision       Code = "Sha1Collision"
+	Submodule           Code = "Submodule"
+	LfsPointer          Code = "LfsPointer"
+	NotACommit          Code = "NotACommit"
+	AnchorUnavailable   Code = "AnchorUnavailable"
+	Shallow             Code = "Shallow"
+	RangeTooLarge       Code = "RangeTooLarge"
+	StateLost           Code = "StateLost"
+	StateLostRollback   Code = "StateLostRollback"
+	Certificate         Code = "Certificate"
+	TargetMissing       Code = "TargetMissing"
+	TargetMismatch      Code = "TargetMismatch"
+)
+
+// Codes of content (DESIGN.md section 10).
+const (
+	Yaml              Code = "Yaml"
+	UnknownKey        Code = "UnknownKey"
+	BadValue          Code = "BadValue"
+	Unsupported       Code = "Unsupported"
+	UndefinedVariable Code = "UndefinedVariable"
+	OutsideCommit     Code = "OutsideCommit"
+	SymlinkInManifest Code = "SymlinkInManifest"
+	TooLarge          Code = "TooLarge"
+	PolicyDenied      Code = "PolicyDenied"
+	AppTaken          Code = "AppTaken"
+	BadName           Code = "BadName"
+	ForeignProject    Code = "ForeignProject"
+	VolumeElsewhere   Code = "VolumeElsewhere"
+	ImageNotFound     Code = "ImageNotFound"
+	Conflict          Code = "Conflict"
+	// Unreadable is the mirror's fault, not the author's: an object of the tree
+	// cannot be read. Nothing of the commit is carried out.
+	Unreadable Code = "Unreadable"
+)
+
+// Reasons of a source that are nobody's refusal.
+const (
+	RefMissing         = "RefMissing"
+	TrustConfigInvalid = "TrustConfigInvalid"
+)
+
+// Refusal is a no that a commit's author can act on. It takes the same road as
+// a success: journal, status, forge. It is an error, so that a parser can
+// return it; errors.As finds it.
+type Refusal struct {
+	Code   Code   `json:"code"`
+	Commit SHA    `json:"commit,omitempty"`
+	App    string `json:"app,omitempty"`
+	// File is the path inside the commit, Line counts from 1; 0 is the whole file.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+	// Says is one sentence, lower case, no period. Hint says what to do next.
+	Says string `json:"says"`
+	Hint string `json:"hint,omitempty"`
+}
+
+// Error is the code, the place and the sentence, on one line.
+func (r *Refusal) Error() string {
+	var b strings.Builder
+	b.WriteString(string(r.Code))
+	if p := r.Where(); p != "" {
+		b.WriteString(" " + p)
+	}
+	b.WriteString(": " + r.Says)
+	return b.String()
+}
+
+// Where is file:line, or what is known of it; "" when there is no place.
+func (r *Refusal) Where() string {
+	if r.File == "" || r.Line == 0 {
+		return r.File
+	}
+	return fmt.Sprintf("%s:%d", r.File, r.Line)
+}

@@ -1,0 +1,112 @@
+package ring
+
+import "time"
+
+// Seen is one observation of the engine: every container with this host's
+// label and every network, at one moment.
+type Seen struct {
+	At        time.Time
+	Instances []Instance
+	Networks  []SeenNetwork
+}
+
+// State is the engine's word for a container.
+type State string
+
+// The states of a container.
+const (
+	StateCreated    State = "created"
+	StateRunning    State = "running"
+	StatePaused     State = "paused"
+	StateRestarting State = "restarting"
+	StateExited     State = "exited"
+	StateRemoving   State = "removing"
+	StateDead       State = "dead"
+)
+
+// Instance is a container with our labels, as seen.
+type Instance struct {
+	ID, Name string
+	App      string
+	Source   string
+	Service  string
+	Slot     int
+	Version  Version
+	Commit   SHA
+	Kind     Kind
+	Image    string // the pin it was created with
+	State    State
+	Created  time.Time
+	// Started and Finished are the engine's; zero when it never was.
+	Started, Finished time.Time
+	// Since is when it was first seen running this time, by the clock of the
+	// one who decides; set by the loop, never later than its now.
+	Since    time.Time
+	ExitCode int
+	OOM      bool
+	// Restarts is how often the engine itself restarted it.
+	Restarts int
+	// Policy is the engine's restart policy in force: no, always, unless-stopped, on-failure.
+	Policy     string
+	MaxRetries int
+	// Health is the engine's word: "", starting, healthy, unhealthy.
+	Health string
+	// Addresses are by the engine's network name.
+	Addresses map[string]string
+}
+
+// Live says that the container holds its slot: it runs or is about to.
+func (in *Instance) Live() bool {
+	switch in.State {
+	case StateRunning, StateRestarting, StatePaused:
+		return true
+	}
+	return false
+}
+
+// Ended says that it ran and does not run now.
+func (in *Instance) Ended() bool {
+	return in.State == StateExited || in.State == StateDead
+}
+
+// SeenNetwork is a network as seen; App is "" for one that is not ours.
+type SeenNetwork struct {
+	ID, Name string
+	App, Key string
+	// Definition is the short hash of the definition it was made from.
+	Definition string
+}
+
+// Health is the fold of an instance's check results into one verdict. The zero
+// value is "nothing known yet": not ready.
+type Health struct {
+	// Ready says that startup and every readiness check is green; Since is when
+	// that began, without a break.
+	Ready bool
+	Since time.Time
+	// Unlive says that a liveness check with on_failure restart or stop has
+	// failed; Act is which of the two.
+	Unlive bool
+	Act    string
+	// Reason is the check that decided and what it said, when not ready or not live.
+	Reason string
+}
+
+// Streak is the run of equal results of one check on one instance.
+type Streak struct {
+	Instance string    `json:"instance"` // container ID
+	Check    string    `json:"check"`
+	Started  time.Time `json:"started"` // of the instance: a restart begins anew
+	Passing  bool      `json:"passing"` // the verdict, after thresholds
+	Since    time.Time `json:"since"`   // of the verdict: first success after the last failure
+	Count    int       `json:"count"`   // equal results in a row
+	Last     bool      `json:"last"`    // the last result
+	Says     string    `json:"says,omitempty"`
+	At       time.Time `json:"at"`
+}
+
+// Probe asks health to watch one instance.
+type Probe struct {
+	Instance Instance
+	Checks   []Check
+}

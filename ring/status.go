@@ -1,0 +1,205 @@
+package ring
+
+import "time"
+
+// Status is the truth about this host, one pure function of facts and what is
+// seen; GET /v1/status and "status -o json" are its JSON form.
+type Status struct {
+	Host      string         `json:"host"`
+	Gitring   string         `json:"gitring"`
+	At        time.Time      `json:"at,omitzero"`
+	Sources   []SourceStatus `json:"sources"`
+	Overrides []Override     `json:"overrides,omitempty"`
+	// Engine is what is wrong with the engine; "" when it answers.
+	Engine string `json:"engine,omitempty"`
+	// Store is why nothing can be written down, and so nothing is done; "" when it can.
+	Store string `json:"store,omitempty"`
+}
+
+// Sync is the state of the desired state, the first that applies.
+type Sync string
+
+// The states of a source.
+const (
+	SyncUnknown  Sync = "Unknown"
+	SyncRefused  Sync = "Refused"
+	SyncHeld     Sync = "Held"
+	SyncStaging  Sync = "Staging"
+	SyncApplying Sync = "Applying"
+	SyncDegraded Sync = "Degraded"
+	SyncSynced   Sync = "Synced"
+)
+
+// SourceStatus is one source.
+type SourceStatus struct {
+	Name      string    `json:"name"`
+	Branch    string    `json:"branch"`
+	Tip       SHA       `json:"tip,omitempty"`
+	Commit    SHA       `json:"commit,omitempty"`
+	Subject   string    `json:"subject,omitempty"`
+	Signer    string    `json:"signer,omitempty"`
+	Committed time.Time `json:"committed,omitzero"` // the time the commit claims
+	Trusted   SHA       `json:"trusted,omitempty"`  // the anchor: "trusted up to"
+	Trust     string    `json:"trust,omitempty"`    // a warning about the trust mode; "" for strict
+	Checking  bool      `json:"checking"`
+	Checked   time.Time `json:"checked,omitzero"` // when the remote last answered
+	// Forge is why the forge does not take statuses; "" when it does.
+	Forge   string      `json:"forge,omitempty"`
+	Sync    Sync        `json:"sync"`
+	Reason  string      `json:"reason"`
+	Next    *Next       `json:"next,omitempty"`
+	Refusal *Refusal    `json:"refusal,omitempty"`
+	Apps    []AppStatus `json:"apps"`
+}
+
+// Next is the commit that is being resolved and pulled, or waits.
+type Next struct {
+	Commit SHA    `json:"commit"`
+	Reason string `json:"reason"`
+}
+
+// States of an app.
+const (
+	Healthy     = "Healthy"
+	Progressing = "Progressing"
+	Degraded    = "Degraded"
+	Held        = "Held"
+	Unknown     = "Unknown"
+)
+
+// AppStatus is one app.
+type AppStatus struct {
+	Name     string          `json:"name"`
+	Health   string          `json:"health"`
+	Commit   SHA             `json:"commit,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+	Refusal  *Refusal        `json:"refusal,omitempty"`
+	Notes    []string        `json:"notes,omitempty"`
+	Services []ServiceStatus `json:"services"`
+}
+
+// Phase of a service.
+type Phase string
+
+// The phases.
+const (
+	PhasePending     Phase = "Pending"
+	PhaseProgressing Phase = "Progressing"
+	PhaseReady       Phase = "Ready"
+	PhaseDegraded    Phase = "Degraded"
+	PhaseFailed      Phase = "Failed"
+	PhaseHeld        Phase = "Held"
+	PhaseRemoving    Phase = "Removing"
+	PhaseCompleted   Phase = "Completed"
+)
+
+// ServiceStatus is one service. Ready counts ready instances of any version,
+// Updated live ones of the wanted version.
+type ServiceStatus struct {
+	Name      string           `json:"name"`
+	Kind      Kind             `json:"kind"`
+	Phase     Phase            `json:"phase"`
+	Wanted    int              `json:"wanted"`
+	Ready     int              `json:"ready"`
+	Updated   int              `json:"updated"`
+	Version   Version          `json:"version,omitempty"`
+	Commit    SHA              `json:"commit,omitempty"`
+	LastGood  SHA              `json:"last_good,omitempty"`
+	Reason    string           `json:"reason"`
+	Health    string           `json:"health,omitempty"` // "inferred" without any check
+	Rollout   *RolloutStatus   `json:"rollout,omitempty"`
+	Instances []InstanceStatus `json:"instances"`
+	// Conditions that stand, such as CrashLooping, Quarantined.
+	Conditions []Condition `json:"conditions,omitempty"`
+}
+
+// Condition is one standing condition of a service.
+type Condition struct {
+	Type   string    `json:"type"`
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since,omitzero"`
+	Commit SHA       `json:"commit,omitempty"`
+}
+
+// Phases of a rollout.
+const (
+	RolloutProgressing = "Progressing"
+	RolloutPaused      = "Paused"
+	RolloutRestoring   = "Restoring"
+	RolloutIsRestored  = "Restored"
+)
+
+// RolloutStatus is there while a rollout runs, and after one that did not
+// complete until another version is wanted.
+type RolloutStatus struct {
+	Phase   string  `json:"phase"`
+	Version Version `json:"version"`
+	Commit  SHA     `json:"commit"`
+	Reason  string  `json:"reason"`
+}
+
+// States of an instance, as ROLLOUT.md section 1 names them.
+const (
+	SlotStarting   = "Starting"
+	SlotReady      = "Ready"
+	SlotNotReady   = "NotReady"
+	SlotDraining   = "Draining"
+	SlotStopping   = "Stopping"
+	SlotStopped    = "Stopped"
+	SlotCrashed    = "Crashed"
+	SlotBackingOff = "BackingOff"
+	SlotCreating   = "Creating"
+	SlotCompleted  = "Completed"
+)
+
+// InstanceStatus is one instance.
+type InstanceStatus struct {
+	ID       string  `json:"id"`
+	Name     string  `json:"name"`
+	Slot     int     `json:"slot"`
+	State    string  `json:"state"`
+	Version  Version `json:"version"`
+	Commit   SHA     `json:"commit"`
+	Restarts int     `json:"restarts"`
+	Reason   string  `json:"reason,omitempty"`
+}
+
+// Override is a person's act that stands.
+type Override struct {
+	Kind   string    `json:"kind"`
+	Target string    `json:"target"`
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason"`
+	Until  time.Time `json:"until,omitzero"`
+}
+
+// ExitCode is the exit status of "gitring status": 6, 7, 9, 10 or 0, the first
+// that applies (DESIGN.md section 5; 3 is the client's own).
+func (s *Status) ExitCode() int {
+	var failed, refused, held, progressing bool
+	for _, src := range s.Sources {
+		refused = refused || src.Refusal != nil || src.Sync == SyncRefused
+		held = held || src.Sync == SyncHeld
+		progressing = progressing || src.Sync == SyncStaging || src.Sync == SyncApplying || src.Sync == SyncUnknown
+		for _, a := range src.Apps {
+			refused = refused || a.Refusal != nil
+			held = held || a.Health == Held
+			for _, sv := range a.Services {
+				failed = failed || sv.Phase == PhaseDegraded || sv.Phase == PhaseFailed ||
+					sv.Rollout != nil && (sv.Rollout.Phase == RolloutIsRestored || sv.Rollout.Phase == RolloutRestoring)
+				held = held || sv.Phase == PhaseHeld || sv.Rollout != nil && sv.Rollout.Phase == RolloutPaused
+			}
+		}
+	}
+	switch {
+	case failed:
+		return 6
+	case refused:
+		return 7
+	case held:
+		return 9
+	case progressing:
+		return 10
+	}
+	return 0
+}

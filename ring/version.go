@@ -1,0 +1,88 @@
+package ring
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// Format is the number before the colon of a version. Golden files freeze it.
+const Format = "1"
+
+// Version is the hash of all that a service's instances run: "1:<64 hex>".
+type Version string
+
+// Short is the first 8 digits of the hash, as in container names.
+func (v Version) Short() string {
+	_, h, _ := strings.Cut(string(v), ":")
+	if len(h) < 8 {
+		return h
+	}
+	return h[:8]
+}
+
+// Pin is an image that cannot move.
+type Pin struct {
+	// Image is what the engine is given: "name:tag@sha256:…" for an image of a
+	// registry, "sha256:…" for one that only this host has.
+	Image string `json:"image"`
+	// Note is how it was found when that is worth telling.
+	Note string `json:"note,omitempty"`
+}
+
+// Digest is what tells two pins apart: from "sha256:" on.
+func (p Pin) Digest() string {
+	if i := strings.Index(p.Image, "sha256:"); i >= 0 {
+		return p.Image[i:]
+	}
+	return p.Image
+}
+
+// WrittenHash is the hash of a spec before its image is resolved.
+func WrittenHash(s Spec) string { return hash(s) }
+
+// WrittenApp is the hash of an app as read, whichever commit asked.
+func WrittenApp(a App) string {
+	a.Commit, a.Written = "", ""
+	return hash(a)
+}
+
+// VersionOf is the version of s, a service of a, with pin p. Networks enter by
+// definition, mounted files by content (their hash is the mount's source).
+func VersionOf(a *App, s *Service, p Pin) Version {
+	body := struct {
+		Spec     Spec      `json:"spec"`
+		Pin      string    `json:"pin"`
+		Networks []Network `json:"networks,omitempty"`
+	}{Spec: s.Spec, Pin: p.Digest()}
+	for _, at := range s.Spec.Networks {
+		if n, ok := a.Network(at.Network); ok {
+			body.Networks = append(body.Networks, n)
+		}
+	}
+	return Version(Format + ":" + hash(body))
+}
+
+// Definition is the short hash that tells two definitions of a network apart.
+func (n Network) Definition() string { return hash(n)[:8] }
+
+// hash is over the JSON form: fields in declared order, map keys sorted.
+func hash(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil { // only strings, numbers, slices and maps of those come here
+		panic(fmt.Sprintf("cannot encode %T: %v", v, err))
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// ContainerName is the deterministic name of an instance; it is the lock.
+func ContainerName(app, service string, slot int, v Version) string {
+	return fmt.Sprintf("%s-%s-%d-%s", app, service, slot, v.Short())
+}
+
+// VolumeName and NetworkName are the names Compose gives.
+func VolumeName(app, key string) string  { return app + "_" + key }
+func NetworkName(app, key string) string { return app + "_" + key }
