@@ -1,0 +1,275 @@
+package gitsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Config is what one follower needs to know.
+type Config struct {
+	Name   string // of the source
+	URL    string // file, https, ssh; http to a loopback address
+	Branch string // without refs/heads/
+	Path   string // of the source in the repository; not used here
+	Auth   Auth
+	Trust  TrustConfig
+	Poll   string // duration of at least 1s or cron expression in UTC; "" is 60s
+	Dir    string // of the bare mirror; its parent must exist or be creatable
+	Limits Limits
+}
+
+// Anchors is what must survive a restart. When a method returns nil the fact is
+// on disk.
+type Anchors interface {
+	// Anchor is up to where the source is trusted; the zero Anchor when nothing
+	// ever was.
+	Anchor(ctx context.Context, source string) (ring.Anchor, error)
+	// FirstSeen says when each commit was first seen here, and records now for
+	// those that never were.
+	FirstSeen(ctx context.Context, source string, shas []ring.SHA, now time.Time) (map[ring.SHA]time.Time, error)
+	// Trust moves the anchor and records the commits and events, all or nothing.
+	Trust(ctx context.Context, a ring.Anchor, commits []ring.Verified, events []ring.Event) error
+}
+
+// Follower follows one branch of one remote.
+type Follower struct {
+	cfg      Config
+	address  address
+	schedule schedule
+	anchors  Anchors
+	log      *slog.Logger
+	remote   remote
+	mirror   *mirror
+
+	poke  chan struct{}   // of capacity 1: look now
+	asks  chan acceptance // answered by Run's goroutine
+	busy  atomic.Bool     // a look is under way
+	trust atomic.Pointer[Trust]
+	files string // fingerprint of the trust files as loaded; Run's own
+}
+
+// acceptance is a person's override on its way to Run's goroutine.
+type acceptance struct {
+	sha           ring.SHA
+	actor, reason string
+	answer        chan<- answer
+}
+
+type answer struct {
+	refusal *ring.Refusal
+	err     error
+}
+
+var (
+	sourceForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+	branchForm = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,200}$`)
+)
+
+// New checks the whole configuration and loads the trust files; it starts
+// nothing and touches neither network nor mirror.
+func New(cfg Config, anchors Anchors, log *slog.Logger) (*Follower, error) {
+	f := &Follower{cfg: cfg, anchors: anchors, log: log, poke: make(chan struct{}, 1), asks: make(chan acceptance)}
+	f.cfg.Limits = cfg.Limits.withDefaults()
+	if !sourceForm.MatchString(cfg.Name) || strings.Contains(cfg.Name, "..") || strings.HasSuffix(cfg.Name, ".lock") {
+		return nil, fmt.Errorf("cannot follow source %q: a name has letters, digits, dot, dash and underscore", cfg.Name)
+	}
+	if cfg.Dir == "" {
+		return nil, fmt.Errorf("cannot follow source %s: no folder for the mirror", cfg.Name)
+	}
+	branch, err := branchRef(cfg.Branch)
+	if err != nil {
+		return nil, fmt.Errorf("cannot follow source %s: %w", cfg.Name, err)
+	}
+	if f.address, err = parseAddress(cfg.URL); err != nil {
+		return nil, fmt.Errorf("cannot follow source %s: url: %w", cfg.Name, err)
+	}
+	if f.schedule, err = parseSchedule(cfg.Poll); err != nil {
+		return nil, fmt.Errorf("cannot follow source %s: poll: %w", cfg.Name, err)
+	}
+	if f.remote, err = newRemote(f.address, branch, cfg.Auth, f.cfg.Limits); err != nil {
+		return nil, fmt.Errorf("cannot follow source %s: auth: %w", cfg.Name, err)
+	}
+	f.files = fingerprint(cfg.Trust)
+	trust, err := LoadTrust(cfg.Trust, cfg.Name, cfg.Branch)
+	if err != nil {
+		return nil, err
+	}
+	f.trust.Store(trust)
+	f.mirror = newMirror(cfg.Dir, cfg.Name, f.cfg.Limits)
+	return f, nil
+}
+
+// branchRef holds a branch to the names of TRUST.md section 8.
+func branchRef(branch string) (plumbing.ReferenceName, error) {
+	ref := plumbing.NewBranchReferenceName(branch)
+	ok := branchForm.MatchString(branch) && ref.Validate() == nil && !strings.HasSuffix(branch, ".lock") && !strings.HasPrefix(branch, "-")
+	for _, bad := range []string{"..", "@{", "//", "/-", ".lock/"} {
+		ok = ok && !strings.Contains(branch, bad)
+	}
+	if !ok {
+		return "", fmt.Errorf("branch %q is not a name gitring takes: letters, digits and . _ / - only, as in main or release/1.2", branch)
+	}
+	return ref, nil
+}
+
+// Run follows until ctx ends; then it returns nil, and all it started has ended.
+// It first reports the anchor's commit from the mirror, without network, when
+// both are known. Then it looks at the remote: at once, on schedule and when
+// poked. Every look that was completed is reported, whatever it found; out is
+// called from one goroutine.
+func (f *Follower) Run(ctx context.Context, out func(context.Context, ring.Report)) error {
+	defer f.remote.rest()
+	defer f.mirror.rest()
+	w := &watch{Follower: f}
+	if r, ok := w.begin(ctx); ok {
+		out(ctx, r)
+	}
+	pace := f.newPace(time.Now())
+	for {
+		timer := time.NewTimer(time.Until(pace.at()))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-f.poke:
+			pace.poked = true
+			f.busy.Store(true)
+		case a := <-f.asks:
+			refusal, err := w.accept(ctx, a)
+			a.answer <- answer{refusal, err}
+			out(ctx, w.report(time.Now().UTC()))
+		case <-timer.C:
+			f.busy.Store(true)
+			pace.begin(time.Now())
+			r := w.look(ctx)
+			if ctx.Err() != nil {
+				return nil // a look cut short says nothing about the remote
+			}
+			pace.end(time.Now(), r.Err)
+			f.busy.Store(len(f.poke) > 0)
+			out(ctx, r)
+			w.tidy(ctx)
+		}
+		timer.Stop()
+	}
+}
+
+// pace says when the next look is due.
+type pace struct {
+	schedule schedule
+	every    time.Duration // pokes lead to one look in that time
+	due      time.Time     // by schedule or backoff
+	began    time.Time     // the last look
+	quiet    time.Time     // the remote asked to be left alone until then
+	poked    bool
+	failures *backoff.ExponentialBackOff
+	most     time.Duration
+}
+
+func (f *Follower) newPace(now time.Time) *pace {
+	lim := f.cfg.Limits
+	b := backoff.NewExponentialBackOff()
+	b.InitialInterval = min(f.schedule.interval(now), 5*time.Second)
+	b.RandomizationFactor, b.Multiplier, b.MaxInterval = jitter, 2, lim.MaxBackoff
+	return &pace{schedule: f.schedule, every: lim.PokeEvery, due: now, failures: b, most: lim.MaxBackoff}
+}
+
+func (p *pace) at() time.Time {
+	at := p.due
+	if soon := p.began.Add(p.every); p.poked && soon.Before(at) {
+		at = soon
+	}
+	if at.Before(p.quiet) {
+		at = p.quiet
+	}
+	return at
+}
+
+func (p *pace) begin(now time.Time) { p.began, p.poked = now, false }
+
+func (p *pace) end(now time.Time, err error) {
+	if err == nil {
+		p.failures.Reset()
+		p.due = p.schedule.next(now)
+		return
+	}
+	p.due = now.Add(min(p.failures.NextBackOff(), p.most))
+	if wait, ok := errors.AsType[*errWait](err); ok {
+		p.quiet = wait.until
+	}
+}
+
+// Poke asks for a look now and never blocks. Any number of pokes lead to one
+// look at once and at most one a second after it, the last of them after the
+// last poke.
+func (f *Follower) Poke() {
+	select {
+	case f.poke <- struct{}{}:
+		f.busy.Store(true)
+	default:
+	}
+}
+
+// Checking says that a look is under way or was asked for.
+func (f *Follower) Checking() bool { return f.busy.Load() || len(f.poke) > 0 }
+
+// Interval is the time between two looks: of a cron expression, between the
+// next two.
+func (f *Follower) Interval() time.Duration { return f.schedule.interval(time.Now()) }
+
+// Remote is the URL for people, without user name and password.
+func (f *Follower) Remote() string { return f.address.String() }
+
+// Warning is what status shows of the trust mode for as long as it stands; ""
+// for strict.
+func (f *Follower) Warning() string { return f.trust.Load().Warning() }
+
+// Accept trusts the present tip of the branch because a person says so: its own
+// signature still has to be good, its place in history and its distance do not.
+// sha may be shortened to 7 digits. The commit is reported through Run, which
+// has to be running; without it Accept ends with ctx.
+func (f *Follower) Accept(ctx context.Context, sha ring.SHA, actor, reason string) (*ring.Refusal, error) {
+	if strings.TrimSpace(reason) == "" || actor == "" {
+		return nil, fmt.Errorf("cannot accept %s: the journal needs who and why", sha.Short())
+	}
+	answers := make(chan answer, 1)
+	select {
+	case f.asks <- acceptance{sha, actor, reason, answers}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case a := <-answers:
+		return a.refusal, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Commit is a commit of the mirror, whether it is trusted or not; Signer is ""
+// when it would not be. The error wraps ErrMissing when the mirror has none, and
+// is a *ring.Refusal when it cannot be read as a commit.
+func (f *Follower) Commit(ctx context.Context, rev ring.SHA) (*ring.Commit, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	v, refusal, err := f.trust.Load().One(f.mirror, rev, time.Now().UTC(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if refusal != nil {
+		v = ring.Verified{SHA: rev}
+	}
+	return commitOf(f.mirror, v, f.cfg.Limits)
+}

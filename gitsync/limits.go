@@ -1,0 +1,42 @@
+package gitsync
+
+import "time"
+
+// Limits bound what a remote can make this host receive, keep and wait for.
+// A zero field is the default of TRUST.md section 8.
+type Limits struct {
+	Received int64 // bytes of one fetch; 512 MiB
+	Objects  int   // of one fetch; 200,000
+	Object   int64 // bytes of one object, inflated; 256 MiB
+	Blob     int64 // bytes of one file that a tree hands out; 64 MiB
+	Adverts  int64 // bytes of a remote's list of refs; 64 MiB
+
+	Update time.Duration // one look at a remote that was cloned before; 120 s
+	Clone  time.Duration // one look that clones the whole history; 30 min
+	Idle   time.Duration // silence on a connection; 30 s
+
+	Packs      int           // a mirror with that many is packed together; 10, each costs a look 1 ms
+	PokeEvery  time.Duration // pokes lead to at most one look in that time; 1 s
+	MaxBackoff time.Duration // between two tries at a remote that fails; 15 min
+}
+
+func (l Limits) withDefaults() Limits {
+	or(&l.Received, 512<<20)
+	or(&l.Objects, 200_000)
+	or(&l.Object, 256<<20)
+	or(&l.Blob, 64<<20)
+	or(&l.Adverts, 64<<20)
+	or(&l.Update, 120*time.Second)
+	or(&l.Clone, 30*time.Minute)
+	or(&l.Idle, 30*time.Second)
+	or(&l.Packs, 10)
+	or(&l.PokeEvery, time.Second)
+	or(&l.MaxBackoff, 15*time.Minute)
+	return l
+}
+
+func or[T int | int64 | time.Duration](field *T, value T) {
+	if *field <= 0 {
+		*field = value
+	}
+}

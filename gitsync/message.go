@@ -1,0 +1,103 @@
+package gitsync
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// maxSubject is in characters; a longer first line is cut for people.
+const maxSubject = 200
+
+// commit fills everything but Tree from the bytes that were verified.
+func (p *parsed) commit(v ring.Verified) ring.Commit {
+	return ring.Commit{
+		SHA:         p.sha,
+		Parents:     append([]ring.SHA(nil), p.parents...),
+		Signer:      v.Signer,
+		Subject:     p.subject(),
+		ClaimedAt:   p.committer.when,
+		FirstSeen:   v.FirstSeen.UTC(),
+		AllowRemove: p.allowRemove(),
+	}
+}
+
+// subject is the first line that is not empty, fit for a terminal: no control
+// characters and none that turn the direction of writing.
+func (p *parsed) subject() string {
+	first, _, _ := strings.Cut(strings.TrimLeft(string(p.message), " \t\r\n"), "\n")
+	clean := strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r == '\t' {
+			return ' '
+		}
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(first, "\uFFFD")))
+	if rs := []rune(clean); len(rs) > maxSubject {
+		return string(rs[:maxSubject]) + "…"
+	}
+	return clean
+}
+
+// allowRemove is the n of the last "Gitring-Allow: remove=<n>"; 0 without one.
+func (p *parsed) allowRemove() int {
+	n := 0
+	for _, v := range p.trailers("Gitring-Allow") {
+		if digits, ok := strings.CutPrefix(v, "remove="); ok {
+			if m, err := strconv.ParseUint(digits, 10, 31); err == nil {
+				n = int(m)
+			}
+		}
+	}
+	return n
+}
+
+// trailers are the values of a key in the message's last paragraph. Only a
+// paragraph of nothing but trailers counts, and never the subject's: a sentence
+// that quotes a trailer must not allow anything.
+func (p *parsed) trailers(key string) []string {
+	text := strings.TrimRight(strings.ReplaceAll(string(p.message), "\r\n", "\n"), " \t\n")
+	var last []string
+	paragraphs := 0
+	inside := false
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.TrimSpace(line) == "" {
+			inside = false
+			continue
+		}
+		if !inside {
+			paragraphs, inside, last = paragraphs+1, true, nil
+		}
+		last = append(last, line)
+	}
+	if paragraphs < 2 {
+		return nil
+	}
+	var values []string
+	for i, line := range last {
+		if i > 0 && (line[0] == ' ' || line[0] == '\t') || strings.HasPrefix(line, "(cherry picked from commit ") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || !trailerName(name) {
+			return nil
+		}
+		if strings.EqualFold(name, key) {
+			values = append(values, strings.TrimSpace(value))
+		}
+	}
+	return values
+}
+
+func trailerName(s string) bool {
+	for _, r := range s {
+		if r != '-' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)) {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,221 @@
+package gitsync
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Every refusal of trust is made here, so that the sentences stay one voice and
+// each says what to do next.
+
+func badGrammar(sha ring.SHA, why error) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.Grammar, Commit: sha,
+		Says: fmt.Sprintf("commit %s is not in the form gitring reads: %v", sha.Short(), why),
+		Hint: "look at it with git cat-file commit " + string(sha) + " and make it again with git commit; what comes after it has to be rebased",
+	}
+}
+
+func hashMismatch(sha ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.HashMismatch, Commit: sha,
+		Says: fmt.Sprintf("object %s does not hash to its name", sha.Short()),
+		Hint: "the local mirror or the server is damaged: the mirror is fetched anew; if it stays, run git fsck on the server",
+	}
+}
+
+func sha1Collision(sha ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.Sha1Collision, Commit: sha,
+		Says: fmt.Sprintf("object %s is made to collide in SHA-1", sha.Short()),
+		Hint: "somebody prepared this object for an attack: find out who pushed it",
+	}
+}
+
+func notACommit(sha ring.SHA, kind string) *ring.Refusal {
+	r := &ring.Refusal{
+		Code: ring.NotACommit, Commit: sha,
+		Says: fmt.Sprintf("%s is a %s, not a commit", sha.Short(), kind),
+		Hint: "push a commit to the branch",
+	}
+	if kind == "tag" {
+		r.Hint = "name the commit the tag points at: git rev-parse " + string(sha) + "^{commit}"
+	}
+	return r
+}
+
+func unsigned(sha ring.SHA, inBody bool) *ring.Refusal {
+	r := &ring.Refusal{
+		Code: ring.Unsigned, Commit: sha,
+		Says: fmt.Sprintf("commit %s is not signed", sha.Short()),
+		Hint: "git commit --amend -S --no-edit for the last commit, git rebase --force-rebase -S <its parent> for earlier ones, and push again",
+	}
+	if inBody {
+		r.Says += "; the signature in its message does not count"
+	}
+	return r
+}
+
+// unknownSigner is told how the key becomes known: what to add to which file.
+func unknownSigner(p *parsed, key, what, file string) *ring.Refusal {
+	r := &ring.Refusal{
+		Code: ring.UnknownSigner, Commit: p.sha,
+		Says: fmt.Sprintf("commit %s is signed by key %s, which no trusted signer has", p.sha.Short(), key),
+		Hint: "sign it with a trusted key, or add " + what + " to " + file,
+	}
+	if file == "" {
+		r.Hint = "sign it with a trusted key, or name a file of signers that has it in the source's trust: allowed_signers for SSH, openpgp_keys for OpenPGP"
+	}
+	if p.landedByForge() {
+		r.Hint = "the forge made this commit: merge and sign it yourself, vouch for it with a signed commit (vouch), or let the forge land signed content (mode forge-merge); both come with a later release"
+	}
+	return r
+}
+
+func badSignature(sha ring.SHA, format string, args ...any) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.BadSignature, Commit: sha,
+		Says: fmt.Sprintf("the signature of commit %s is not good: ", sha.Short()) + fmt.Sprintf(format, args...),
+		Hint: "sign it again with git commit --amend -S --no-edit and check with git verify-commit " + string(sha),
+	}
+}
+
+func badNamespace(sha ring.SHA, format string, args ...any) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.Namespace, Commit: sha,
+		Says: fmt.Sprintf("the signature of commit %s is not for git: ", sha.Short()) + fmt.Sprintf(format, args...),
+		Hint: "sign with git commit -S (SSH namespace git), and let the signer's line in allowed_signers permit namespaces=\"git\"",
+	}
+}
+
+func weakKey(sha ring.SHA, format string, args ...any) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.WeakKey, Commit: sha,
+		Says: fmt.Sprintf("commit %s is signed too weakly: ", sha.Short()) + fmt.Sprintf(format, args...),
+		Hint: "make a new key with ssh-keygen -t ed25519, have it trusted, and sign again",
+	}
+}
+
+func noUserPresence(sha ring.SHA, key string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.NoUserPresence, Commit: sha,
+		Says: fmt.Sprintf("commit %s is signed by security key %s without a touch", sha.Short(), key),
+		Hint: "make the key without no-touch-required and sign again",
+	}
+}
+
+func certificate(sha ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.Certificate, Commit: sha,
+		Says: fmt.Sprintf("commit %s is signed with an SSH certificate, which this release cannot check yet", sha.Short()),
+		Hint: "sign with the plain key and list it in allowed_signers",
+	}
+}
+
+func revokedKey(sha ring.SHA, key, where string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.Revoked, Commit: sha,
+		Says: fmt.Sprintf("commit %s is signed by key %s, which is revoked (%s)", sha.Short(), key, where),
+		Hint: "a revoked key counts for nothing that is not trusted yet, whatever its date: sign again with a key that is good",
+	}
+}
+
+func futureDated(sha ring.SHA, what string, at, seen time.Time) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.FutureDated, Commit: sha,
+		Says: fmt.Sprintf("commit %s %s %s, after it was first seen here at %s", sha.Short(), what, stamp(at), stamp(seen)),
+		Hint: "correct the clock of the machine that made it, or of this host, and make the commit again with git commit --amend -S --date=now --no-edit",
+	}
+}
+
+func keyExpired(sha ring.SHA, key string, expired, claimed time.Time) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.KeyExpired, Commit: sha,
+		Says: fmt.Sprintf("key %s expired at %s, before commit %s was made at %s", key, stamp(expired), sha.Short(), stamp(claimed)),
+		Hint: "renew the key or sign with another one; trust files need the new date or key",
+	}
+}
+
+func keyExpiredFirstSeen(sha ring.SHA, key string, expired, seen time.Time, grace time.Duration) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.KeyExpiredFirstSeen, Commit: sha,
+		Says: fmt.Sprintf("key %s expired at %s; commit %s claims an earlier time but was first seen here at %s, past the grace of %s", key, stamp(expired), sha.Short(), stamp(seen), grace),
+		Hint: "sign again with a key that is valid now; after a long downtime gitring trust accept lets a person answer for it",
+	}
+}
+
+func keyNotYetValid(sha ring.SHA, key string, from, claimed time.Time) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.KeyNotYetValid, Commit: sha,
+		Says: fmt.Sprintf("key %s is valid from %s; commit %s is of %s", key, stamp(from), sha.Short(), stamp(claimed)),
+		Hint: "sign with a key that is valid now, or make the commit again when this one is",
+	}
+}
+
+func rollback(anchor, tip ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.Rollback, Commit: tip,
+		Says: fmt.Sprintf("the branch went back to %s, which is older than %s, the last trusted commit", tip.Short(), anchor.Short()),
+		Hint: "push a signed revert on top of " + anchor.Short() + " instead (gitring rollback makes one); a person on the host may use gitring trust accept",
+	}
+}
+
+func belowFloor(floor, tip ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.Rollback, Commit: tip,
+		Says: fmt.Sprintf("commit %s does not descend from %s, the min_commit of the configuration", tip.Short(), floor.Short()),
+		Hint: "push what descends from " + floor.Short() + ", or correct min_commit",
+	}
+}
+
+func nonFastForward(anchor, tip ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.NonFastForward, Commit: tip,
+		Says: fmt.Sprintf("commit %s does not descend from %s, the last trusted commit", tip.Short(), anchor.Short()),
+		Hint: "somebody force-pushed: push a branch that has " + anchor.Short() + " in its history; a person on the host may use gitring trust accept",
+	}
+}
+
+func rangeTooLarge(tip ring.SHA, max int) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.RangeTooLarge, Commit: tip,
+		Says: fmt.Sprintf("more than %d commits lie between the last trusted commit and %s", max, tip.Short()),
+		Hint: "look them over and use gitring trust accept " + tip.Short() + ", or raise trust.max_range",
+	}
+}
+
+// rangeUnbounded is rangeTooLarge where the walk was given up before it met the
+// last trusted commit.
+func rangeUnbounded(tip ring.SHA, max int) *ring.Refusal {
+	r := rangeTooLarge(tip, max)
+	r.Says += ", or it does not descend from that one"
+	return r
+}
+
+func anchorUnavailable(sha ring.SHA, what string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.AnchorUnavailable, Commit: sha,
+		Says: fmt.Sprintf("%s %s is not in the repository", what, sha.Short()),
+		Hint: "check url and branch, and restore the history on the server; gitring never falls back to first use",
+	}
+}
+
+func targetMissing(tip ring.SHA, source string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.TargetMissing, Commit: tip,
+		Says: fmt.Sprintf("commit %s does not say which source it is for", tip.Short()),
+		Hint: "git commit --amend -S --no-edit --trailer \"Gitring-Target: " + source + "\"",
+	}
+}
+
+func targetMismatch(tip ring.SHA, source, named string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.TargetMismatch, Commit: tip,
+		Says: fmt.Sprintf("commit %s is for source %q, this is %q", tip.Short(), clip(named), source),
+		Hint: "push it to the branch of that source, or make a commit with the trailer Gitring-Target: " + source,
+	}
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -1,0 +1,88 @@
+package gitsync
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Repo is a repository on this machine that somebody works in. It is only read.
+// It implements Objects and is safe for use by several goroutines.
+type Repo struct {
+	dir string
+
+	mu  sync.Mutex // guards every use of git: its storage is not safe for two at once
+	git *git.Repository
+}
+
+// OpenRepo opens the repository that dir is in: a clone, any folder inside one,
+// a linked work tree, or a bare repository.
+func OpenRepo(dir string) (*Repo, error) {
+	repo, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
+	if errors.Is(err, git.ErrRepositoryNotExists) { // a bare one has no .git to be found by
+		repo, err = git.PlainOpen(dir)
+	}
+	if errors.Is(err, git.ErrRepositoryNotExists) {
+		return nil, fmt.Errorf("cannot open repository: neither %s nor a folder above it is one", dir)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot open repository of %s: %w", dir, notSHA1(err))
+	}
+	return &Repo{dir: dir, git: repo}, nil
+}
+
+// Resolve is the commit that rev names: HEAD, a branch, a tag, a full or short
+// id, with ~ and ^. A range is the caller's to split.
+func (r *Repo) Resolve(rev string) (ring.SHA, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h, err := r.git.ResolveRevision(plumbing.Revision(rev))
+	if err != nil {
+		return "", fmt.Errorf("cannot find %q in the repository of %s: %w", rev, r.dir, err)
+	}
+	return ring.SHA(h.String()), nil
+}
+
+// Raw is the object as stored; the error wraps ErrMissing when it is absent.
+func (r *Repo) Raw(sha ring.SHA) (string, []byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return rawOf(r.git.Storer, sha)
+}
+
+// Commit is a commit with its tree. It is not verified: Signer is "". A commit
+// that breaks the grammar gives its *ring.Refusal as the error.
+func (r *Repo) Commit(sha ring.SHA) (*ring.Commit, error) {
+	return commitOf(r, ring.Verified{SHA: sha}, Limits{}.withDefaults())
+}
+
+func (r *Repo) size(sha ring.SHA) (int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, err := r.git.Storer.EncodedObjectSize(plumbing.NewHash(string(sha)))
+	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		return 0, fmt.Errorf("cannot read object %s: %w", sha, ErrMissing)
+	}
+	return n, err
+}
+
+func (r *Repo) spoiled(error) {} // it is its owner's to mend
+
+// commitOf makes the value that is carried from here on.
+func commitOf(o treeObjects, v ring.Verified, lim Limits) (*ring.Commit, error) {
+	p, refusal, err := readCommit(o, v.SHA)
+	if err != nil {
+		return nil, err
+	}
+	if refusal != nil {
+		return nil, refusal
+	}
+	c := p.commit(v)
+	c.Tree = newTree(o, p.tree, lim)
+	return &c, nil
+}

@@ -1,0 +1,182 @@
+package gitsync
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// sshServer is a real sshd on a loopback port with its own host key.
+type sshServer struct {
+	addr, host, port string
+	known            string // known_hosts with its key
+	key              string // private key it lets in
+}
+
+func startSSHD(t *testing.T) *sshServer {
+	t.Helper()
+	sshd, err := exec.LookPath("/usr/sbin/sshd")
+	if err != nil {
+		t.Skip("needs /usr/sbin/sshd (openssh-server)")
+	}
+	dir := t.TempDir()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &sshServer{addr: l.Addr().String(), known: filepath.Join(dir, "known_hosts"), key: filepath.Join(dir, "deploy")}
+	s.host, s.port, _ = net.SplitHostPort(s.addr)
+	require.NoError(t, l.Close())
+	hostLine := newKey(t, filepath.Join(dir, "host"))
+	require.NoError(t, os.WriteFile(s.known, fmt.Appendf(nil, "[%s]:%s %s", s.host, s.port, hostLine), 0o600))
+	newKey(t, s.key)
+	config := fmt.Sprintf(`Port %s
+ListenAddress %s
+HostKey %s/host
+PidFile none
+AuthorizedKeysFile %s.pub
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+LogLevel ERROR
+`, s.port, s.host, dir, s.key)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "sshd_config"), []byte(config), 0o600))
+	require.NoError(t, os.MkdirAll("/run/sshd", 0o755))
+	cmd := exec.Command(sshd, "-D", "-e", "-f", filepath.Join(dir, "sshd_config"))
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	require.Eventually(t, func() bool {
+		c, err := net.Dial("tcp", s.addr)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	}, 10*time.Second, 20*time.Millisecond, "sshd does not answer: %s", &log)
+	return s
+}
+
+func (s *sshServer) follow(path string) func(*Config) {
+	return func(c *Config) {
+		c.URL = "ssh://root@" + s.addr + path
+		c.Auth = Auth{SSHKeyFile: s.key, KnownHostsFile: s.known}
+	}
+}
+
+func TestAnSSHRemoteIsFollowedWithARealServer(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: sshd logs root in")
+	}
+	s := startSSHD(t)
+	o, a := newOrigin(t), &ledger{}
+	sha := o.signed("one")
+	f := o.follow(a, s.follow(o.bare))
+	w := lookAt(t, f)
+
+	t.Run("clone, update and the look at nothing new", func(t *testing.T) {
+		require.Equal(t, sha, w.must().Commit.SHA)
+		o.commit("two", "-S")
+		sha = o.signed("three")
+		require.Equal(t, sha, w.must().Commit.SHA)
+		require.Equal(t, sha, w.must().Commit.SHA)
+	})
+	t.Run("a path with a quote is one word", func(t *testing.T) {
+		odd := filepath.Join(filepath.Dir(o.bare), "it's; touch pwned!.git")
+		o.git("", "clone", "-q", "--bare", o.bare, odd)
+		f := o.follow(&ledger{}, s.follow(strings.ReplaceAll(strings.ReplaceAll(odd, " ", "%20"), ";", "%3B")))
+		require.Equal(t, sha, lookAt(t, f).must().Commit.SHA)
+		require.NoFileExists(t, "/root/pwned!.git")
+	})
+	t.Run("an empty remote and a missing branch", func(t *testing.T) {
+		empty := filepath.Join(filepath.Dir(o.bare), "empty.git")
+		o.git("", "init", "-q", "--bare", empty)
+		require.Equal(t, "RefMissing: the remote has no commits yet", lookAt(t, o.follow(&ledger{}, s.follow(empty))).must().Reason)
+		r := lookAt(t, o.follow(&ledger{}, s.follow(o.bare), func(c *Config) { c.Branch = "dev" })).must()
+		require.Equal(t, "RefMissing: the remote has no branch dev", r.Reason)
+	})
+	t.Run("a repository that is not there", func(t *testing.T) {
+		r := lookAt(t, o.follow(&ledger{}, s.follow("/nowhere.git"))).look(t.Context())
+		require.ErrorContains(t, r.Err, "the remote says: fatal: '/nowhere.git' does not appear to be a git repository")
+	})
+	t.Run("a host key that changed", func(t *testing.T) {
+		other := filepath.Join(t.TempDir(), "known_hosts")
+		require.NoError(t, os.WriteFile(other, fmt.Appendf(nil, "[%s]:%s %s", s.host, s.port, newKey(t, other+".key")), 0o600))
+		r := lookAt(t, o.follow(&ledger{}, s.follow(o.bare), func(c *Config) { c.Auth.KnownHostsFile = other })).look(t.Context())
+		require.ErrorContains(t, r.Err, "the host key of "+s.addr+" is not the one in")
+	})
+	t.Run("a host that is not known", func(t *testing.T) {
+		other := filepath.Join(t.TempDir(), "known_hosts")
+		require.NoError(t, os.WriteFile(other, nil, 0o600))
+		r := lookAt(t, o.follow(&ledger{}, s.follow(o.bare), func(c *Config) { c.Auth.KnownHostsFile = other })).look(t.Context())
+		require.ErrorContains(t, r.Err, "has no line in "+other)
+	})
+	t.Run("a key that is not let in", func(t *testing.T) {
+		key := filepath.Join(t.TempDir(), "stranger")
+		newKey(t, key)
+		r := lookAt(t, o.follow(&ledger{}, s.follow(o.bare), func(c *Config) { c.Auth.SSHKeyFile = key })).look(t.Context())
+		require.ErrorContains(t, r.Err, "does not take the key of "+key+" for user root")
+	})
+	t.Run("a key file that is gone", func(t *testing.T) {
+		r := lookAt(t, o.follow(&ledger{}, s.follow(o.bare), func(c *Config) { c.Auth.SSHKeyFile = s.key + ".gone" })).look(t.Context())
+		require.ErrorContains(t, r.Err, "cannot read ssh_key_file")
+	})
+	t.Run("an object the server will not send", func(t *testing.T) {
+		o.git(o.work, "checkout", "-q", "--orphan", "fresh")
+		o.signed("fresh")
+		o.git(o.bare, "reflog", "expire", "--expire=now", "--all")
+		o.git(o.bare, "gc", "-q", "--prune=now")
+		r := lookAt(t, o.follow(a, s.follow(o.bare))).must()
+		require.EqualValues(t, "AnchorUnavailable", r.Refusal.Code)
+	})
+}
+
+func TestADeadSSHServerIsGivenUpAfterItsIdleTime(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	known := filepath.Join(t.TempDir(), "known_hosts")
+	require.NoError(t, os.WriteFile(known, nil, 0o600))
+	for name, beginning := range map[string]string{
+		"it never says a word":                "",
+		"it dies within the handshake":        "SSH-2.0-OpenSSH_9.2\r\n",
+		"it dies within the version exchange": "SSH-2.0-",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := o.follow(&ledger{}, func(c *Config) {
+				c.URL = "ssh://git@" + deaf(t, beginning) + "/x.git"
+				c.Auth = Auth{SSHKeyFile: o.key, KnownHostsFile: known}
+				c.Limits.Idle = 200 * time.Millisecond
+			})
+			began := time.Now()
+			r := lookAt(t, f).look(t.Context())
+			require.Error(t, r.Err)
+			require.Less(t, time.Since(began), 5*time.Second)
+		})
+	}
+}
+
+func TestAnSSHLookEndsWithItsContextInsideTheHandshake(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	known := filepath.Join(t.TempDir(), "known_hosts")
+	require.NoError(t, os.WriteFile(known, nil, 0o600))
+	f := o.follow(&ledger{}, func(c *Config) {
+		c.URL = "ssh://git@" + deaf(t, "") + "/x.git"
+		c.Auth = Auth{SSHKeyFile: o.key, KnownHostsFile: known}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_, err := f.remote.look(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(began), 5*time.Second, "the idle time is 30 s: the context did not end it")
+}

@@ -1,0 +1,137 @@
+package gitsync
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Modes of trust that this release carries out (TRUST.md section 5).
+const (
+	Strict   = "strict"
+	Disabled = "disabled"
+)
+
+// Defaults of TRUST.md sections 4 and 6, for who reads the configuration.
+const (
+	DefaultExpiryGrace = 72 * time.Hour
+	DefaultMaxRange    = 10_000
+)
+
+// TrustConfig is the trust section of one source. The three files are paths;
+// "" is none. With no signer in any of them strict refuses every commit.
+type TrustConfig struct {
+	Mode           string // strict or disabled; "" is an error
+	AllowedSigners string // OpenSSH allowed_signers
+	OpenPGPKeys    string // armoured public keys, any number
+	RevokedKeys    string // public keys or fingerprints, one a line
+	// Introduction is trusted by configuration and begins the trusted history.
+	Introduction ring.SHA
+	// MinCommit is what every tip must be or descend from.
+	MinCommit ring.SHA
+	// ExpiryGrace is how long after a key's expiry an earlier commit may still
+	// be seen for the first time. 0 is not at all.
+	ExpiryGrace time.Duration
+	// MaxRange is the most commits verified at once; 0 is DefaultMaxRange.
+	MaxRange int
+	// RequireTarget asks for a trailer "Gitring-Target: <source>" in the tip.
+	RequireTarget bool
+	// AnyOwner skips the check of who may write the files. Only for a check in a
+	// clone, whose answer changes nothing on a host.
+	AnyOwner bool
+}
+
+// Trust is one source's complete trust set and rules. Its rules never
+// change after LoadTrust, and it is safe for use by several goroutines.
+type Trust struct {
+	cfg     TrustConfig
+	source  string
+	branch  string
+	ssh     sshSigners
+	pgp     []pgpKey
+	revoked revokedKeys
+	// floored is the last commit found to descend from MinCommit: what is on top
+	// of it does too. Only saves a walk.
+	floored atomic.Pointer[ring.SHA]
+}
+
+// LoadTrust reads and checks everything trust rests on. Its errors name the
+// file, the line and what to do; nothing half-read is ever used.
+func LoadTrust(cfg TrustConfig, source, branch string) (*Trust, error) {
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("cannot use trust of source %s: %w", source, err)
+	}
+	if cfg.MaxRange == 0 {
+		cfg.MaxRange = DefaultMaxRange
+	}
+	t := &Trust{cfg: cfg, source: source, branch: branch}
+	if cfg.Mode == Disabled {
+		return t, nil
+	}
+	for _, f := range []struct {
+		path string
+		take func(path string, b []byte) error
+	}{
+		{cfg.AllowedSigners, func(path string, b []byte) (err error) { t.ssh, err = parseAllowedSigners(path, b); return }},
+		{cfg.OpenPGPKeys, func(path string, b []byte) (err error) { t.pgp, err = parseOpenPGPKeys(path, b); return }},
+		{cfg.RevokedKeys, func(path string, b []byte) (err error) { t.revoked, err = parseRevoked(path, b); return }},
+	} {
+		if f.path == "" {
+			continue
+		}
+		b, err := readTrustFile(f.path, os.Geteuid(), cfg.AnyOwner)
+		if err != nil {
+			return nil, fmt.Errorf("cannot use trust of source %s: %w", source, err)
+		}
+		if err := f.take(f.path, b); err != nil {
+			return nil, fmt.Errorf("cannot use trust of source %s: %w", source, err)
+		}
+	}
+	return t, nil
+}
+
+func (c TrustConfig) check() error {
+	switch c.Mode {
+	case Strict, Disabled:
+	case "":
+		return fmt.Errorf("mode is not set: write mode: strict with allowed_signers or openpgp_keys, or mode: disabled to run unsigned commits")
+	case "forge-merge", "tip":
+		return fmt.Errorf("mode %s is not carried out by this release: use strict or disabled", c.Mode)
+	default:
+		return fmt.Errorf("mode %q is unknown: use strict or disabled", c.Mode)
+	}
+	for _, s := range []struct {
+		name string
+		sha  ring.SHA
+	}{{"introduction", c.Introduction}, {"min_commit", c.MinCommit}} {
+		if s.sha != "" && !idForm.MatchString(string(s.sha)) {
+			return fmt.Errorf("%s %q is not a full commit id: write all 40 lower-case hex digits of git rev-parse", s.name, s.sha)
+		}
+	}
+	if c.ExpiryGrace < 0 {
+		return fmt.Errorf("expiry_grace %s is negative", c.ExpiryGrace)
+	}
+	if c.MaxRange < 0 {
+		return fmt.Errorf("max_range %d is negative", c.MaxRange)
+	}
+	return nil
+}
+
+// Warning is what status shows for as long as the mode stands; "" for strict.
+func (t *Trust) Warning() string {
+	if t.cfg.Mode == Disabled {
+		return "trust is disabled: unsigned commits run"
+	}
+	return ""
+}
+
+// First is how trust begins without an anchor: introduction or first use.
+func (t *Trust) First() string {
+	if t.cfg.Introduction != "" {
+		return "introduction"
+	}
+	return "first use"
+}

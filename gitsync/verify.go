@@ -1,0 +1,226 @@
+package gitsync
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Range verifies every commit that tip reaches and anchor does not, oldest
+// first, and hands all of them back, or the refusal of the first that breaks a
+// rule. Equal anchor and tip are nothing to do. Without an anchor it is the first
+// trust (TRUST.md section 6): the introduction and what came after it, or else
+// the tip alone. firstSeen is when the daemon first saw a commit; nil or a zero
+// time is now. The error is of the world (an object that cannot be read); it says
+// nothing about the commits.
+func (t *Trust) Range(o Objects, anchor, tip ring.SHA, now time.Time, firstSeen func(ring.SHA) time.Time) ([]ring.Verified, *ring.Refusal, error) {
+	for _, sha := range []ring.SHA{anchor, tip} {
+		if sha != "" && !idForm.MatchString(string(sha)) || tip == "" {
+			return nil, nil, fmt.Errorf("cannot verify %q..%q: not full commit ids", anchor, tip)
+		}
+	}
+	if anchor == tip {
+		return nil, nil, nil
+	}
+	v := &verification{t: t, o: o, now: now, firstSeen: firstSeen}
+	if anchor != "" {
+		return v.since(anchor, "the last trusted commit", tip)
+	}
+	if t.cfg.Introduction != "" {
+		return v.introduced(tip)
+	}
+	return v.firstUse(tip)
+}
+
+// One verifies one commit on its own: its bytes, signature and signer, not where
+// it stands in history nor which source it is for.
+func (t *Trust) One(o Objects, sha ring.SHA, now time.Time, firstSeen func(ring.SHA) time.Time) (ring.Verified, *ring.Refusal, error) {
+	if !idForm.MatchString(string(sha)) {
+		return ring.Verified{}, nil, fmt.Errorf("cannot verify %q: not a full commit id", sha)
+	}
+	v := &verification{t: t, o: o, now: now, firstSeen: firstSeen}
+	_, one, refusal, err := v.one(sha)
+	return one, refusal, err
+}
+
+// verification is one run over a repository.
+type verification struct {
+	t         *Trust
+	o         Objects
+	now       time.Time
+	firstSeen func(ring.SHA) time.Time
+}
+
+// since verifies anchor..tip.
+func (v *verification) since(anchor ring.SHA, what string, tip ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
+	if refusal, err := v.present(anchor, what); refusal != nil || err != nil {
+		return nil, refusal, err
+	}
+	ids, refusal, err := between(v.o, anchor, tip, v.t.cfg.MaxRange)
+	if refusal != nil || err != nil {
+		return nil, refusal, err
+	}
+	if refusal, err := v.aboveFloor(anchor, tip, ids); refusal != nil || err != nil {
+		return nil, refusal, err
+	}
+	all := make([]ring.Verified, 0, len(ids))
+	for _, id := range ids {
+		p, one, refusal, err := v.one(id)
+		if refusal != nil || err != nil {
+			return nil, refusal, err
+		}
+		if id == tip {
+			if refusal := v.t.target(p); refusal != nil {
+				return nil, refusal, nil
+			}
+		}
+		all = append(all, one)
+	}
+	v.t.floored.Store(&tip) // the next look's anchor
+	return all, nil, nil
+}
+
+// present asks for the commit that trust rests on. When it is gone nothing may
+// take its place.
+func (v *verification) present(sha ring.SHA, what string) (*ring.Refusal, error) {
+	_, refusal, err := readCommit(v.o, sha)
+	if errors.Is(err, ErrMissing) {
+		return anchorUnavailable(sha, what), nil
+	}
+	if refusal != nil && refusal.Code == ring.Grammar {
+		return nil, err // trusted by configuration or a person, whatever its form
+	}
+	return refusal, err
+}
+
+// introduced begins trust at the configured introduction, which needs no
+// signature of its own.
+func (v *verification) introduced(tip ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
+	intro := v.t.cfg.Introduction
+	p, refusal, err := readCommit(v.o, intro)
+	if errors.Is(err, ErrMissing) {
+		return nil, anchorUnavailable(intro, "the introduction of the configuration,"), nil
+	}
+	if refusal != nil || err != nil {
+		return nil, refusal, err
+	}
+	first := v.claimed(p)
+	first.Note = "introduction: trusted by configuration"
+	if id, refusal := v.signer(p); refusal == nil {
+		first.Signer, first.Fingerprint = id.principal, id.fingerprint
+	}
+	if tip == intro {
+		refusal, err := v.aboveFloor(intro, tip, nil)
+		return []ring.Verified{first}, refusal, err
+	}
+	rest, refusal, err := v.since(intro, "the introduction", tip)
+	if refusal != nil || err != nil {
+		return nil, refusal, err
+	}
+	return append([]ring.Verified{first}, rest...), nil, nil
+}
+
+// firstUse trusts a tip that verifies on its own.
+func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
+	p, one, refusal, err := v.one(tip)
+	if refusal != nil || err != nil {
+		return nil, refusal, err
+	}
+	if refusal := v.t.target(p); refusal != nil {
+		return nil, refusal, nil
+	}
+	if refusal, err := v.aboveFloor("", tip, nil); refusal != nil || err != nil {
+		return nil, refusal, err
+	}
+	one.Note = strings.TrimSuffix("first use; "+one.Note, "; ")
+	return []ring.Verified{one}, nil, nil
+}
+
+// one reads and judges one commit.
+func (v *verification) one(sha ring.SHA) (*parsed, ring.Verified, *ring.Refusal, error) {
+	p, refusal, err := readCommit(v.o, sha)
+	if refusal != nil || err != nil {
+		return nil, ring.Verified{}, refusal, err
+	}
+	id, refusal := v.signer(p)
+	if refusal != nil {
+		return nil, ring.Verified{}, refusal, nil
+	}
+	one := v.claimed(p)
+	one.Signer, one.Fingerprint, one.Note = id.principal, id.fingerprint, id.note
+	return p, one, nil, nil
+}
+
+// claimed is what a commit says of itself and when it was first seen.
+func (v *verification) claimed(p *parsed) ring.Verified {
+	return ring.Verified{SHA: p.sha, ClaimedAt: p.committer.when, FirstSeen: v.seen(p.sha)}
+}
+
+func (v *verification) seen(sha ring.SHA) time.Time {
+	if v.firstSeen != nil {
+		if at := v.firstSeen(sha); !at.IsZero() {
+			return at.UTC()
+		}
+	}
+	return v.now.UTC()
+}
+
+// signer is who answers for a commit under the source's mode. What that signer
+// may change is asked by the mode's own rules, after this.
+func (v *verification) signer(p *parsed) (identity, *ring.Refusal) {
+	if v.t.cfg.Mode == Disabled {
+		return identity{}, nil
+	}
+	return v.t.signer(p, moments{claimed: p.committer.when, seen: v.seen(p.sha), now: v.now, grace: v.t.cfg.ExpiryGrace})
+}
+
+// target holds a tip to "Gitring-Target: <source>" where the source asks for it:
+// the tip of another environment descends from this anchor just as well.
+func (t *Trust) target(p *parsed) *ring.Refusal {
+	if !t.cfg.RequireTarget {
+		return nil
+	}
+	named := p.trailers("Gitring-Target")
+	if len(named) == 0 {
+		return targetMissing(p.sha, t.source)
+	}
+	for _, n := range named {
+		if n == t.source {
+			return nil
+		}
+	}
+	return targetMismatch(p.sha, t.source, named[0])
+}
+
+// aboveFloor holds a tip to min_commit, the floor that survives the loss of all
+// state. An anchor that descends from it vouches for everything on top.
+func (v *verification) aboveFloor(anchor, tip ring.SHA, fresh []ring.SHA) (*ring.Refusal, error) {
+	floor := v.t.cfg.MinCommit
+	if floor == "" || floor == tip || floor == anchor {
+		return nil, nil
+	}
+	for _, id := range fresh {
+		if id == floor {
+			return nil, nil
+		}
+	}
+	from := tip
+	if anchor != "" {
+		from = anchor
+	}
+	if known := v.t.floored.Load(); known != nil && *known == from {
+		return nil, nil
+	}
+	ok, refusal, err := descends(v.o, from, floor)
+	if refusal != nil || err != nil {
+		return refusal, err
+	}
+	if !ok {
+		return belowFloor(floor, tip), nil
+	}
+	v.t.floored.Store(&from)
+	return nil, nil
+}

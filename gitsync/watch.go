@@ -1,0 +1,545 @@
+package gitsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// watch is what a follower knows between two looks. It belongs to Run's
+// goroutine. From the ref on, everything goes by the SHA that was seen: the
+// branch may move meanwhile.
+type watch struct {
+	*Follower
+	ready    bool // the anchor was read
+	anchor   ring.Anchor
+	commit   *ring.Commit // of the anchor; nil while it is not at hand
+	reached  bool         // the remote told about the branch, in the last look
+	tip      ring.SHA     // as last seen
+	absent   string       // why there is no tip
+	refusal  *ring.Refusal
+	present  bool   // the mirror has tip, and the anchor if it can be had
+	settled  bool   // looking at tip again cannot change the answer
+	invalid  string // why the trust files as they are now cannot be used
+	degraded string // what is wrong with the commit that is trusted
+}
+
+// begin reports the anchor's commit from the mirror alone.
+func (w *watch) begin(ctx context.Context) (ring.Report, bool) {
+	w.mirror.sweep()
+	now := time.Now().UTC()
+	if err := w.read(ctx); err != nil {
+		return w.failed(now, err), ctx.Err() == nil
+	}
+	if err := w.load(ctx, now); err != nil {
+		return w.failed(now, err), ctx.Err() == nil
+	}
+	w.mirror.rest()
+	return w.report(now), w.commit != nil
+}
+
+// read asks once where trust stands. As long as that is not known nothing else
+// is done: an anchor that cannot be read is not an absent one.
+func (w *watch) read(ctx context.Context) error {
+	if w.ready {
+		return nil
+	}
+	a, err := w.anchors.Anchor(ctx, w.cfg.Name)
+	if err != nil {
+		return fmt.Errorf("cannot read the anchor of source %s: %w", w.cfg.Name, err)
+	}
+	w.anchor, w.ready = a, true
+	return nil
+}
+
+// load gets the anchor's commit out of the mirror, if it is there.
+func (w *watch) load(ctx context.Context, now time.Time) error {
+	if w.commit != nil || w.anchor.SHA == "" || !w.mirror.has(plumbing.NewHash(string(w.anchor.SHA))) {
+		return nil
+	}
+	seen, err := w.anchors.FirstSeen(ctx, w.cfg.Name, []ring.SHA{w.anchor.SHA}, now)
+	if err != nil {
+		return fmt.Errorf("cannot read when commit %s was first seen: %w", w.anchor.SHA.Short(), err)
+	}
+	v, err := w.signed(w.anchor.SHA, now, seen[w.anchor.SHA])
+	if err != nil {
+		return w.unlessDamaged(err)
+	}
+	c, err := commitOf(w.mirror, v, w.cfg.Limits)
+	if err != nil {
+		return w.unlessDamaged(err)
+	}
+	w.commit = c
+	return nil
+}
+
+// unlessDamaged leaves to the next look what a rebuilt mirror cures.
+func (w *watch) unlessDamaged(err error) error {
+	if !damaging(nil, err) {
+		return err
+	}
+	w.mirror.spoiled(err)
+	return nil
+}
+
+// signed finds the signer of a trusted commit anew. A key that has gone since
+// takes nothing back; one that was revoked is told.
+func (w *watch) signed(sha ring.SHA, now, seen time.Time) (ring.Verified, error) {
+	v, refusal, err := w.trust.Load().One(w.mirror, sha, now, func(ring.SHA) time.Time { return seen })
+	w.degraded = ""
+	if err != nil || refusal == nil {
+		return v, err
+	}
+	if refusal.Code == ring.HashMismatch {
+		return v, fmt.Errorf("cannot read commit %s: %s: %w", sha, refusal.Says, errDamaged)
+	}
+	if refusal.Code == ring.Revoked {
+		w.degraded = "TrustDegraded: " + refusal.Says + "; it keeps running"
+	}
+	return ring.Verified{SHA: sha, FirstSeen: seen}, nil
+}
+
+// look is one look at the remote, from the trust files to the anchor.
+func (w *watch) look(ctx context.Context) ring.Report {
+	defer w.mirror.rest()
+	now := time.Now().UTC()
+	w.reload(ctx, now)
+	err := w.see(ctx, now)
+	if err == nil && !w.settled && w.tip != "" && !w.isShallow() && w.invalid == "" {
+		err = w.judge(ctx, now)
+	}
+	return w.failed(now, err)
+}
+
+func (w *watch) failed(now time.Time, err error) ring.Report {
+	r := w.report(now)
+	r.Err = err
+	return r
+}
+
+func (w *watch) report(now time.Time) ring.Report {
+	r := ring.Report{Source: w.cfg.Name, At: now, Reached: w.reached, Tip: w.tip, Commit: w.commit, Refusal: w.refusal}
+	switch {
+	case w.invalid != "":
+		r.Reason = ring.TrustConfigInvalid + ": " + w.invalid
+	case w.absent != "":
+		r.Reason = ring.RefMissing + ": " + w.absent
+	default:
+		r.Reason = w.degraded
+	}
+	return r
+}
+
+// reload reads the trust files again when one of them changed. A bad one changes
+// nothing but that no commit is accepted until it is mended.
+func (w *watch) reload(ctx context.Context, now time.Time) {
+	files := fingerprint(w.cfg.Trust)
+	if files == w.files {
+		return
+	}
+	w.files = files
+	trust, err := LoadTrust(w.cfg.Trust, w.cfg.Name, w.cfg.Branch)
+	if err != nil {
+		w.invalid = err.Error()
+		return
+	}
+	w.invalid = ""
+	w.trust.Store(trust)
+	w.settled = w.settled && w.refusal == nil // what was refused may be fine now
+	if w.commit == nil {
+		return
+	}
+	// The trusted commit is not judged again, only told about.
+	if _, err := w.signed(w.commit.SHA, now, w.commit.FirstSeen); err != nil {
+		_ = w.unlessDamaged(err)
+	}
+	w.log.InfoContext(ctx, "read the trust files again", "source", w.cfg.Name)
+}
+
+// fingerprint changes when a trust file does.
+func fingerprint(cfg TrustConfig) string {
+	var b strings.Builder
+	for _, path := range []string{cfg.AllowedSigners, cfg.OpenPGPKeys, cfg.RevokedKeys} {
+		if path == "" {
+			continue
+		}
+		in, err := os.Lstat(path)
+		if err != nil {
+			fmt.Fprintf(&b, "%v;", err)
+			continue
+		}
+		fmt.Fprintf(&b, "%d %d %v", in.Size(), in.ModTime().UnixNano(), in.Mode())
+		if st, ok := in.Sys().(*syscall.Stat_t); ok {
+			fmt.Fprintf(&b, " %d %d %v", st.Ino, st.Uid, st.Ctim)
+		}
+		b.WriteByte(';')
+	}
+	return b.String()
+}
+
+// see finds out where the branch is and brings its commits here.
+func (w *watch) see(ctx context.Context, now time.Time) error {
+	w.reached = false
+	if err := w.read(ctx); err != nil {
+		return err
+	}
+	limit := w.cfg.Limits.Update
+	if !w.present && (w.mirror.damage() != nil || w.mirror.tip() == "") {
+		limit = w.cfg.Limits.Clone
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	v, err := w.remote.look(ctx)
+	if err != nil {
+		return w.world("look at", err)
+	}
+	defer v.close()
+	w.reached = true
+	w.found(v)
+	if v.tip.IsZero() || w.isShallow() {
+		return nil
+	}
+	if err := w.bring(ctx, v); err != nil {
+		return err
+	}
+	return w.load(ctx, now)
+}
+
+func (w *watch) isShallow() bool { return w.refusal != nil && w.refusal.Code == ring.Shallow }
+
+// world wraps an error of the outside. The address in it has no user name and
+// no password.
+func (w *watch) world(verb string, err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		err = u.Err // the URL is named once
+	}
+	return fmt.Errorf("cannot %s %s: %w", verb, w.address, said{err})
+}
+
+// found takes over what the remote said. A refusal belongs to one tip.
+func (w *watch) found(v *view) {
+	tip := ring.SHA("")
+	if !v.tip.IsZero() {
+		tip = ring.SHA(v.tip.String())
+	}
+	if tip != w.tip || w.mirror.damage() != nil {
+		w.present, w.settled = false, false
+	}
+	if tip != w.tip || !v.shallow && w.isShallow() {
+		w.refusal, w.settled = nil, false
+	}
+	w.tip, w.absent = tip, v.missing
+	if tip != "" && v.shallow {
+		w.refusal = shallow(tip)
+	}
+	w.settled = w.settled || tip != "" && tip == w.anchor.SHA && w.refusal == nil
+}
+
+func shallow(tip ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.Shallow, Commit: tip,
+		Says: "the remote repository is shallow, so the history up to " + tip.Short() + " cannot be checked",
+		Hint: "run git fetch --unshallow in the remote repository, or follow the one it was cloned from",
+	}
+}
+
+// bring makes the mirror hold the tip and, if it can be had, the anchor.
+func (w *watch) bring(ctx context.Context, v *view) error {
+	if w.present {
+		return nil
+	}
+	if !w.mirror.has(v.tip) && w.mirror.damage() == nil {
+		began, clone := time.Now(), w.mirror.tip() == ""
+		if err := v.fetch(ctx, w.mirror, v.tip); err != nil {
+			return w.world("fetch from", err)
+		}
+		if clone {
+			defer debug.FreeOSMemory() // it needed far more than the daemon after it
+		}
+		w.log.InfoContext(ctx, "fetched", "source", w.cfg.Name, "commit", w.tip, "took", time.Since(began).Round(time.Millisecond))
+	}
+	if err := w.mirror.damage(); err != nil {
+		v.close() // a server may take one connection at a time
+		if err := w.rebuild(ctx, err); err != nil {
+			return err
+		}
+	}
+	if !w.mirror.has(plumbing.NewHash(string(w.tip))) {
+		return w.world("fetch from", fmt.Errorf("it did not send %s, which its branch points at", w.tip))
+	}
+	if w.mirror.tip() != w.tip {
+		if err := w.mirror.setTip(plumbing.NewHash(string(w.tip))); err != nil {
+			return err
+		}
+	}
+	w.present = true
+	return w.bringAnchor(ctx)
+}
+
+// bringAnchor asks for the anchor by its name when the branch no longer leads to
+// it and the mirror was lost. Whether it came is for the verification to see.
+func (w *watch) bringAnchor(ctx context.Context) error {
+	if w.anchor.SHA == "" || w.mirror.has(plumbing.NewHash(string(w.anchor.SHA))) {
+		return nil
+	}
+	w.present = false // asked for again at the next look
+	v, err := w.remote.look(ctx)
+	if err != nil {
+		return w.world("look at", err)
+	}
+	defer v.close()
+	if v.fetch == nil {
+		return nil
+	}
+	err = v.fetch(ctx, w.mirror, plumbing.NewHash(string(w.anchor.SHA)))
+	if ctx.Err() != nil {
+		return w.world("fetch from", ctx.Err())
+	}
+	if err != nil {
+		w.log.InfoContext(ctx, "remote did not send the anchor", "source", w.cfg.Name, "commit", w.anchor.SHA, "reason", err.Error())
+	}
+	return nil
+}
+
+// rebuild clones beside the damaged mirror and swaps. The branch may have moved
+// meanwhile; the tip is then the new one.
+func (w *watch) rebuild(ctx context.Context, why error) error {
+	w.log.WarnContext(ctx, "began to rebuild the mirror", "source", w.cfg.Name, "reason", why.Error())
+	v, err := w.remote.look(ctx)
+	if err != nil {
+		return w.world("look at", err)
+	}
+	defer v.close()
+	if v.fetch == nil || v.tip.IsZero() {
+		return w.world("fetch from", errors.New("the branch went away meanwhile"))
+	}
+	next, err := w.mirror.beside()
+	if err != nil {
+		return err
+	}
+	next.careful = true
+	if err := v.fetch(ctx, next, v.tip); err != nil {
+		return w.world("fetch from", err)
+	}
+	if err := next.setTip(v.tip); err != nil {
+		return err
+	}
+	defer debug.FreeOSMemory()
+	if err := w.mirror.swap(next); err != nil {
+		return err
+	}
+	if tip := ring.SHA(v.tip.String()); tip != w.tip {
+		w.tip, w.refusal, w.settled = tip, nil, tip == w.anchor.SHA
+	}
+	w.present = false // the anchor may have been only in the old one
+	return nil
+}
+
+// tidy keeps the number of packs bounded; every fetch brings one. It comes after
+// the report: no commit waits for it, and none for its failure.
+func (w *watch) tidy(ctx context.Context) {
+	names, err := w.mirror.packNames()
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(names) < w.cfg.Limits.Packs || w.mirror.damage() != nil {
+		return
+	}
+	if err == nil {
+		err = w.mirror.repack(ctx)
+	}
+	if err != nil {
+		ctx, cancel := context.WithTimeout(ctx, w.cfg.Limits.Clone)
+		defer cancel()
+		err = w.rebuild(ctx, err)
+	}
+	w.mirror.rest()
+	if err != nil {
+		w.log.WarnContext(ctx, "could not pack the mirror", "source", w.cfg.Name, "reason", err.Error())
+		return
+	}
+	w.log.InfoContext(ctx, "packed the mirror", "source", w.cfg.Name)
+}
+
+// judge verifies the tip and moves the anchor, or refuses. What looks like a
+// damaged mirror is fetched anew and judged once more: only what the remote
+// really holds is anybody's fault.
+func (w *watch) judge(ctx context.Context, now time.Time) error {
+	verified, refusal, err := w.verify(ctx, now)
+	if damaging(refusal, err) {
+		if err := w.heal(ctx, refusal, err); err != nil {
+			return err
+		}
+		verified, refusal, err = w.verify(ctx, now)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("cannot verify %s: %w", w.tip.Short(), err)
+	case refusal != nil:
+		w.refusal, w.settled = refusal, !passing(refusal.Code)
+		return nil
+	case w.tip == w.anchor.SHA: // the branch moved back while the mirror was rebuilt
+		w.settled = true
+		return nil
+	}
+	how, reason := w.how(len(verified))
+	return w.advance(ctx, now, how, verified, ring.Event{Kind: ring.CommitAccepted, Reason: reason})
+}
+
+// how is what the anchor rests on, and the sentence for the journal.
+func (w *watch) how(commits int) (how, reason string) {
+	trust := w.trust.Load()
+	how = "verified"
+	if w.anchor.SHA == "" {
+		how = trust.First()
+	}
+	if warning := trust.Warning(); warning != "" {
+		how = warning
+	}
+	if w.anchor.SHA == "" {
+		return how, how
+	}
+	return how, fmt.Sprintf("%s: new since %s: %d", how, w.anchor.SHA.Short(), commits)
+}
+
+func (w *watch) heal(ctx context.Context, refusal *ring.Refusal, why error) error {
+	if why == nil {
+		why = refusal
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.cfg.Limits.Clone)
+	defer cancel()
+	if err := w.rebuild(ctx, why); err != nil {
+		return err
+	}
+	return w.bringAnchor(ctx)
+}
+
+// damaging says that the mirror, not a commit, is at fault.
+func damaging(refusal *ring.Refusal, err error) bool {
+	return errors.Is(err, errDamaged) || errors.Is(err, ErrMissing) || refusal != nil && refusal.Code == ring.HashMismatch
+}
+
+// passing refusals can end by themselves, so their tip is judged at each look.
+func passing(code ring.Code) bool {
+	switch code {
+	case ring.KeyNotYetValid, ring.FutureDated, ring.AnchorUnavailable, ring.HashMismatch:
+		return true
+	}
+	return false
+}
+
+// verify records when the new commits were first seen, before anything is
+// decided by that time.
+func (w *watch) verify(ctx context.Context, now time.Time) ([]ring.Verified, *ring.Refusal, error) {
+	trust := w.trust.Load()
+	fresh := []ring.SHA{w.tip}
+	if base := w.base(); base != "" {
+		// When there is no range to list, Range below says why.
+		if list, refusal, err := between(w.mirror, base, w.tip, trust.cfg.MaxRange); err == nil && refusal == nil {
+			fresh = list
+		}
+	}
+	seen, err := w.anchors.FirstSeen(ctx, w.cfg.Name, fresh, now)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot record when commits were first seen: %w", err)
+	}
+	var lost error
+	firstSeen := func(sha ring.SHA) time.Time {
+		if at, ok := seen[sha]; ok {
+			return at
+		}
+		one, err := w.anchors.FirstSeen(ctx, w.cfg.Name, []ring.SHA{sha}, now)
+		if err != nil {
+			lost = err
+		}
+		return one[sha]
+	}
+	verified, refusal, err := trust.Range(w.mirror, w.anchor.SHA, w.tip, now, firstSeen)
+	if lost != nil {
+		return nil, nil, fmt.Errorf("cannot record when a commit was first seen: %w", lost)
+	}
+	return verified, refusal, err
+}
+
+// base is what new commits come after; "" when the tip stands alone.
+func (w *watch) base() ring.SHA {
+	if w.anchor.SHA != "" {
+		return w.anchor.SHA
+	}
+	return w.cfg.Trust.Introduction
+}
+
+// advance moves the anchor to the tip. Nothing is told of it before it is on
+// disk.
+func (w *watch) advance(ctx context.Context, now time.Time, how string, verified []ring.Verified, e ring.Event) error {
+	of := ring.Verified{SHA: w.tip}
+	for _, v := range verified {
+		if v.SHA == w.tip {
+			of = v
+		}
+	}
+	c, err := commitOf(w.mirror, of, w.cfg.Limits)
+	if err != nil {
+		return fmt.Errorf("cannot read %s: %w", w.tip.Short(), err)
+	}
+	e.At, e.Source, e.Commit = now, w.cfg.Name, w.tip
+	if e.Actor == "" {
+		e.Actor = of.Signer
+	}
+	a := ring.Anchor{Source: w.cfg.Name, SHA: w.tip, How: how, At: now}
+	if err := w.anchors.Trust(ctx, a, verified, []ring.Event{e}); err != nil {
+		return fmt.Errorf("cannot record that %s is trusted: %w", w.tip.Short(), err)
+	}
+	w.anchor, w.commit, w.refusal, w.settled, w.degraded = a, c, nil, true, ""
+	return nil
+}
+
+// accept is a person's override, TRUST.md section 6. It looks at the remote
+// first; when that is away the tip that was last fetched counts.
+func (w *watch) accept(ctx context.Context, a acceptance) (*ring.Refusal, error) {
+	defer w.mirror.rest()
+	now := time.Now().UTC()
+	w.reload(ctx, now)
+	if w.invalid != "" {
+		return nil, fmt.Errorf("cannot accept %s: %s", a.sha.Short(), w.invalid)
+	}
+	err := w.see(ctx, now)
+	if err != nil && (!w.ready || w.mirror.tip() == "" || !names(a.sha, w.mirror.tip())) {
+		return nil, fmt.Errorf("cannot accept %s: %w", a.sha.Short(), err)
+	}
+	if err != nil {
+		w.tip = w.mirror.tip()
+	}
+	if !names(a.sha, w.tip) {
+		return nil, fmt.Errorf("cannot accept %s: the branch is at %s; only its present tip can be accepted", a.sha.Short(), w.tip.Short())
+	}
+	if w.isShallow() {
+		return w.refusal, nil
+	}
+	if w.tip == w.anchor.SHA {
+		return nil, nil // trusted already
+	}
+	seen, err := w.anchors.FirstSeen(ctx, w.cfg.Name, []ring.SHA{w.tip}, now)
+	if err != nil {
+		return nil, fmt.Errorf("cannot record when %s was first seen: %w", w.tip.Short(), err)
+	}
+	one, refusal, err := w.trust.Load().One(w.mirror, w.tip, now, func(sha ring.SHA) time.Time { return seen[sha] })
+	if err != nil || refusal != nil {
+		return refusal, err
+	}
+	one.Note = strings.TrimSuffix("accepted by "+a.actor+"; "+one.Note, "; ")
+	how := "accepted by " + a.actor + ": " + a.reason
+	return nil, w.advance(ctx, now, how, []ring.Verified{one}, ring.Event{Kind: ring.TrustAccepted, Actor: a.actor, Reason: a.reason})
+}
+
+// names says that sha, maybe shortened, means tip.
+func names(sha, tip ring.SHA) bool {
+	return len(sha) >= 7 && strings.HasPrefix(string(tip), string(sha))
+}
