@@ -1,0 +1,303 @@
+package manifest
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// appReader reads one app.
+type appReader struct {
+	*reader
+	from   candidate
+	name   string
+	nameAt place // where the name is said; the first file where nothing says it
+	files  []composeFile
+	vars   *variables
+	budget *budget
+	// off are the services that no active profile asks for.
+	off    map[string]bool
+	faults faults
+	notes  []string
+}
+
+// readApp reads one app whole: it goes on after a fault as far as it can, so
+// that one commit can mend all of it.
+func (r *reader) readApp(c candidate) outcome {
+	a := &appReader{reader: r, from: c, faults: c.faults, notes: slices.Clone(c.notes), off: map[string]bool{}}
+	a.budget = &budget{left: r.limits.TotalSize, text: r.limits.Text}
+	a.vars = newVariables(r.settings.Interpolation, a.budget)
+	a.name, a.nameAt = or2(c.name, c.unnamed), place{file: c.path}
+	var app ring.App
+	if a.faults.none() {
+		app = a.read()
+	}
+	return outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults}
+}
+
+func or2(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func (a *appReader) read() ring.App {
+	a.checkSubmodules(a.from.path)
+	a.readEnv()
+	said := a.readFiles()
+	a.decideName(said)
+	if !a.faults.none() {
+		return ring.App{}
+	}
+	a.vars.set("COMPOSE_PROJECT_NAME", a.name)
+	for _, f := range a.files {
+		a.vars.expand(f.root, notExpanded, &a.faults)
+	}
+	a.checkKeys()
+	if !a.faults.none() {
+		return ring.App{}
+	}
+	project, err := a.load()
+	if err != nil {
+		a.composeFault(err)
+		return ring.App{}
+	}
+	return a.build(project)
+}
+
+// checkSubmodules refuses a submodule below the app. Git writes .gitmodules for
+// each; without that file only the app's own folder, which is read anyway, is
+// looked at, and a large repository is not listed for nothing.
+func (a *appReader) checkSubmodules(dir string) {
+	deep := a.tree.entry(".", ".gitmodules") != nil
+	for _, e := range a.tree.list(dir) {
+		p := path.Join(dir, e.Name())
+		switch kindOf(e) {
+		case submodule:
+			a.faults.put(odd(submodule, p, place{file: p}, "below app "+a.name))
+		case folder:
+			if deep {
+				a.checkSubmodules(p)
+			}
+		}
+	}
+}
+
+func notExpanded(key string) bool { return key == "name" || strings.HasPrefix(key, "x-") }
+
+func (a *appReader) profiles() []string {
+	if a.from.entry == nil {
+		return nil
+	}
+	return a.from.entry.profiles
+}
+
+// readEnv reads the variables of the commit: .env in the app's folder, then the
+// env_files of gitring.yaml. The later wins; the host's own win over both.
+func (a *appReader) readEnv() {
+	dotenv := path.Join(a.from.path, ".env")
+	if body, ok, f := a.tree.manifest(dotenv, place{}); f != nil {
+		a.faults.put(f)
+	} else if ok {
+		a.faults.put(a.vars.envFile(dotenv, body))
+	}
+	if a.from.entry == nil {
+		return
+	}
+	for _, w := range a.from.entry.envFiles {
+		if body, p := a.named(w.text, w.place); body != nil {
+			a.faults.put(a.vars.envFile(p, body))
+		}
+	}
+}
+
+// named reads a file of the commit that a manifest names, relative to the app's
+// folder. nil when it cannot; the fault is noted.
+func (a *appReader) named(name string, at place) ([]byte, string) {
+	p := path.Join(a.from.path, name)
+	if path.IsAbs(name) || strings.HasPrefix(name, "~") || !a.inside(p) {
+		a.faults.put(outside(name, at))
+		return nil, p
+	}
+	body, ok, f := a.tree.manifest(p, at)
+	if f != nil {
+		a.faults.put(f)
+		return nil, p
+	}
+	if !ok {
+		a.faults.add(ring.BadValue, at, "add the file, or correct its name", "the commit does not hold %s", p)
+		return nil, p
+	}
+	if body == nil {
+		body = []byte{}
+	}
+	return body, p
+}
+
+// nameLine finds the name in a file that is no YAML: an app in force must be
+// found again under its name even while its file is broken.
+var nameLine = regexp.MustCompile(`(?m)^name:[ \t]*["']?([a-z0-9][a-z0-9_-]{0,62})["']?[ \t]*(?:#.*)?\r?$`)
+
+// readFiles parses the Compose files; said is the name by the last file that
+// could not be parsed, "" when there is none.
+func (a *appReader) readFiles() (said string) {
+	nodes := a.limits.Nodes
+	for _, p := range a.from.files {
+		at := place{}
+		if e := a.from.entry; e != nil && len(e.files) > 0 {
+			at = e.place
+		}
+		body, ok, f := a.tree.manifest(p, at)
+		if f == nil && !ok {
+			f = &fault{code: ring.BadValue, place: at, says: "the commit does not hold " + p, hint: "add the file, or correct files: in gitring.yaml"}
+		}
+		var root *node
+		if f == nil {
+			root, f = parse(p, body, a.limits, &nodes)
+		}
+		if f != nil {
+			a.faults.put(f)
+			if m := nameLine.FindSubmatch(body); m != nil {
+				said = string(m[1])
+			}
+			continue
+		}
+		a.files = append(a.files, composeFile{p, root})
+	}
+	return said
+}
+
+// decideName takes the name of gitring.yaml, else the Compose file's, else the
+// folder's.
+func (a *appReader) decideName(said string) {
+	if len(a.from.files) > 0 {
+		a.nameAt = place{file: a.from.files[0], line: 1}
+	}
+	if a.from.name != "" {
+		a.nameAt = a.from.entry.place
+		return
+	}
+	if said != "" {
+		a.name = said
+	}
+	for _, f := range a.files {
+		n := f.root.get("name")
+		if n.null() {
+			continue
+		}
+		text, fault := a.vars.replace(n.text, n.place)
+		if fault != nil {
+			a.faults.put(fault)
+			return
+		}
+		a.name, a.nameAt = text, n.place
+	}
+	if !appName.MatchString(a.name) {
+		a.faults.put(badName(a.name, a.nameAt))
+		a.name = a.from.unnamed
+	}
+}
+
+// checkKeys refuses what Compose does not know and what gitring does not carry
+// out or may not.
+func (a *appReader) checkKeys() {
+	a.profilesOff()
+	ports := 0
+	for i, f := range a.files {
+		see := func(chain []string, pattern string, key pair) bool {
+			if a.disregarded(chain, i) {
+				return true
+			}
+			k := &keyCheck{app: a.name, chain: slices.Clone(chain), key: key, fs: &a.faults, ports: &ports, limit: a.limits, read: a.reader, root: a.from.path}
+			return k.judge(pattern)
+		}
+		composeShape().walk(f.root, nil, "", see, &a.faults)
+		if f.root.get("version") != nil {
+			a.note("%s: version is obsolete and means nothing", f.path)
+		}
+	}
+	a.checkServices()
+}
+
+func (a *appReader) checkServices() {
+	names := map[string]bool{}
+	for _, f := range a.files {
+		for _, p := range f.root.get("services").mappingPairs() {
+			names[p.key] = true
+		}
+	}
+	if len(names) > a.limits.Services {
+		a.faults.add(ring.TooLarge, a.place("services"), "split the app", "the app has more than %d services", a.limits.Services)
+	}
+	if len(names) == 0 && a.faults.none() {
+		a.faults.add(ring.BadValue, a.place("services"), "declare one under services:", "the app declares no service")
+	}
+}
+
+// disregarded: what belongs to a service that is off asks nothing of the host,
+// and a single value that a later file replaces is not asked for.
+func (a *appReader) disregarded(chain []string, file int) bool {
+	if len(chain) > 1 && chain[0] == "services" && a.off[chain[1]] {
+		return true
+	}
+	for _, later := range a.files[file+1:] {
+		if n, took, _ := later.root.at(chain); took == len(chain) && n.kind == scalar && !n.null() {
+			return true
+		}
+	}
+	return false
+}
+
+// profilesOff finds the services that have profiles, none of which is active.
+func (a *appReader) profilesOff() {
+	active := a.profiles()
+	profiles := map[string][]string{}
+	for _, f := range a.files {
+		for _, p := range f.root.get("services").mappingPairs() {
+			profiles[p.key] = append(profiles[p.key], p.val.get("profiles").words()...)
+		}
+	}
+	for _, name := range sortedKeys(profiles) {
+		of := profiles[name]
+		if len(of) == 0 || contains(active, "*") {
+			continue
+		}
+		if !slices.ContainsFunc(of, func(p string) bool { return contains(active, p) }) {
+			a.off[name] = true
+			a.note("%s: not started, no profile of %s is active", name, strings.Join(of, ", "))
+		}
+	}
+}
+
+func (n *node) mappingPairs() []pair {
+	if n == nil {
+		return nil
+	}
+	return n.pairs
+}
+
+// place is where the app says what chain names; the nearest key above it when
+// it says nothing of it. The later file counts, as it does in a merge.
+func (a *appReader) place(chain ...string) place {
+	best, deepest := place{file: a.files[0].path, line: 1}, 0
+	for _, f := range a.files {
+		if _, took, at := f.root.at(chain); took > 0 && took >= deepest {
+			best, deepest = at, took
+		}
+	}
+	return best
+}
+
+// says tells whether a file of the app holds the key that chain names.
+func (a *appReader) says(chain ...string) bool {
+	for _, f := range a.files {
+		if n, took, _ := f.root.at(chain); took == len(chain) && !n.null() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,146 @@
+package manifest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/template"
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/gitring/gitring/ring"
+	"github.com/sirupsen/logrus"
+)
+
+// compose-go warns through this global logger. What there is to tell is told as
+// a fault or a note.
+func init() { logrus.SetOutput(io.Discard) }
+
+// composeFile is one Compose file of an app, within the limits.
+type composeFile struct {
+	path string
+	root *node
+}
+
+// load hands the files to compose-go, which merges and normalises them. It gets
+// plain values, whose variables are replaced already, and never a name to open:
+// with YAML it would parse by another library than the one that counted, and by
+// itself it would read include, extends, env_file and label_file from the host.
+func load(app string, files []composeFile, vars map[string]string, profiles []string) (project *types.Project, err error) {
+	defer func() { // it asserts types of what it merges before it validates them
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the values do not fit together: %v", p)
+		}
+	}()
+	details := types.ConfigDetails{Environment: vars}
+	for _, f := range files {
+		details.ConfigFiles = append(details.ConfigFiles, types.ConfigFile{Filename: f.path, Config: plain(f.root)})
+	}
+	return loader.LoadWithContext(context.Background(), details, func(o *loader.Options) {
+		o.SetProjectName(app, true)
+		o.SkipInclude, o.SkipExtends = true, true
+		o.SkipConsistencyCheck = true // see consistent
+		o.SkipResolveEnvironment, o.SkipResolveLabels = true, true
+		o.ResolvePaths, o.ConvertWindowsPaths = false, false
+		o.ResourceLoaders = []loader.ResourceLoader{nothing{}}
+		o.Profiles = profiles
+		o.Interpolate.LookupValue = func(string) (string, bool) { return "", false }
+		o.Interpolate.Substitute = func(s string, _ template.Mapping) (string, error) { return s, nil }
+	})
+}
+
+// plain is a file as compose-go gets it: without extensions, which gitring
+// reads itself, and without the obsolete version.
+func plain(root *node) map[string]any {
+	out := map[string]any{}
+	for _, p := range root.pairs {
+		if p.key == "version" || p.key == "name" || strings.HasPrefix(p.key, "x-") {
+			continue
+		}
+		if p.key != "services" || p.val.kind != mapping {
+			out[p.key] = p.val.value()
+			continue
+		}
+		services := map[string]any{}
+		for _, s := range p.val.pairs {
+			services[s.key] = plainService(s.val)
+		}
+		out["services"] = services
+	}
+	return out
+}
+
+func plainService(n *node) any {
+	if n.kind != mapping {
+		return n.value()
+	}
+	out := map[string]any{}
+	for _, p := range n.pairs {
+		if !strings.HasPrefix(p.key, "x-") {
+			out[p.key] = p.val.value()
+		}
+	}
+	return out
+}
+
+// nothing is the loader that is asked before compose-go's own, which opens
+// files of the host: it takes everything and gives nothing.
+type nothing struct{}
+
+func (nothing) Accept(string) bool { return true }
+
+func (nothing) Load(context.Context, string) (string, error) {
+	return "", errors.New("no file can be read from here")
+}
+
+func (nothing) Dir(string) string { return "." }
+
+// keyPath is how compose-go names what an error is about. Names with dots are
+// found by the longest way that exists.
+var keyPath = regexp.MustCompile(`\b(services|networks|volumes)[.\[][A-Za-z0-9_.\-\[\]]+`)
+
+// casting and decoding are how compose-go begins before it comes to the point.
+var (
+	casting  = regexp.MustCompile(`^error while interpolating (\S+): failed to cast to expected type: (?:strconv\.\w+: )?`)
+	decoding = regexp.MustCompile(`^decoding failed due to the following error\(s\): `)
+)
+
+var quotedService = regexp.MustCompile(`[Ss]ervice "?([A-Za-z0-9._-]+)"?`)
+
+// composeFault gives an error of compose-go a place. It stops at one error, and
+// where a file has several it differs from run to run which: the least of a few
+// runs is as good as always the same.
+func (a *appReader) composeFault(err error) {
+	msg := err.Error()
+	for range 8 {
+		if _, err := a.load(); err != nil {
+			msg = min(msg, err.Error())
+		}
+	}
+	msg = strings.TrimSuffix(tidy(msg), ": invalid compose project")
+	msg = decoding.ReplaceAllString(casting.ReplaceAllString(msg, "$1: "), "")
+	for _, f := range a.files {
+		msg = strings.TrimPrefix(msg, "validating "+f.path+": ")
+	}
+	at := place{file: a.files[0].path}
+	if m := keyPath.FindString(msg); m != "" {
+		at = a.place(steps(m)...)
+	} else if m := quotedService.FindStringSubmatch(msg); m != nil {
+		at = a.place("services", m[1])
+	}
+	a.faults.add(ring.BadValue, at, "see the Compose specification for what this key takes", "%s", msg)
+}
+
+func (a *appReader) load() (*types.Project, error) {
+	return load(a.name, a.files, a.vars.all(), a.profiles())
+}
+
+// steps splits services.web.ports[0].target into its keys.
+func steps(s string) []string {
+	s = strings.NewReplacer("[", ".", "]", "").Replace(s)
+	return slices.DeleteFunc(strings.Split(s, "."), func(p string) bool { return p == "" })
+}

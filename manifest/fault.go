@@ -1,0 +1,97 @@
+package manifest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// place is where in the commit something is written; line 0 is the whole file.
+type place struct {
+	file string
+	line int
+}
+
+// fault is one thing that is wrong with a manifest.
+type fault struct {
+	code ring.Code
+	place
+	says, hint string
+}
+
+func (f *fault) refusal(sha ring.SHA, app string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: f.code, Commit: sha, App: app,
+		File: f.file, Line: f.line, Says: f.says, Hint: f.hint,
+	}
+}
+
+// faults is all that is wrong with one app.
+type faults struct{ list []fault }
+
+func (f *faults) add(code ring.Code, at place, hint, says string, args ...any) {
+	f.list = append(f.list, fault{code: code, place: at, says: fmt.Sprintf(says, args...), hint: hint})
+}
+
+func (f *faults) put(x *fault) {
+	if x != nil {
+		f.list = append(f.list, *x)
+	}
+}
+
+func (f *faults) none() bool { return len(f.list) == 0 }
+
+func (f *faults) first() fault { return f.sorted()[0] }
+
+// sorted is by place, so that the same file is always refused with the same
+// sentence; one place is told once for one reason.
+func (f *faults) sorted() []fault {
+	out := slices.Clone(f.list)
+	slices.SortStableFunc(out, func(a, b fault) int {
+		return cmp.Or(
+			cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line),
+			cmp.Compare(a.says, b.says), cmp.Compare(a.code, b.code),
+		)
+	})
+	return slices.CompactFunc(out, func(a, b fault) bool { return a.place == b.place && a.says == b.says })
+}
+
+// refusals are one for each fault.
+func (f *faults) refusals(sha ring.SHA, app string) []*ring.Refusal {
+	var all []*ring.Refusal
+	for _, x := range f.sorted() {
+		all = append(all, x.refusal(sha, app))
+	}
+	return all
+}
+
+// moreWithin is how long a refusal's sentence may get by listing further faults.
+const moreWithin = 300
+
+// refusal is the first fault by place, with the others behind it where they are
+// few and short, else with their number.
+func (f *faults) refusal(sha ring.SHA, app string) *ring.Refusal {
+	all := f.sorted()
+	r := all[0].refusal(sha, app)
+	if len(all) == 1 {
+		return r
+	}
+	more := make([]string, 0, len(all)-1)
+	for _, x := range all[1:] {
+		where := fmt.Sprintf("line %d", x.line)
+		if x.file != r.File {
+			where = fmt.Sprintf("%s:%d", x.file, x.line)
+		}
+		more = append(more, where+": "+x.says)
+	}
+	count := fmt.Sprintf(" (and %d more", len(more))
+	if list := strings.Join(more, "; "); len(r.Says)+len(list) <= moreWithin {
+		r.Says += count + ": " + list + ")"
+		return r
+	}
+	r.Says += count + ")"
+	return r
+}

@@ -1,0 +1,322 @@
+package manifest
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+const gitringFile = "gitring.yaml"
+
+// entry is one app of gitring.yaml.
+type entry struct {
+	place    place
+	name     string
+	path     string
+	files    []string
+	envFiles []written
+	profiles []string
+	after    []afterEntry
+	targets  map[string]string
+	noPrune  bool
+	hold     *ring.Hold
+}
+
+// written is a word with its place.
+type written struct {
+	text  string
+	place place
+}
+
+type afterEntry struct {
+	ring.AfterApp
+	place place
+}
+
+// listedApps are the apps that gitring.yaml lists for this host; listed is
+// false without that file. Every mistake in it is one of the whole commit: what
+// an author meant to keep cannot be told from what was meant to go.
+func (r *reader) listedApps() (apps []candidate, listed bool, _ *fault) {
+	file := path.Join(r.settings.Path, gitringFile)
+	body, ok, f := r.tree.manifest(file, place{})
+	if f != nil {
+		return nil, true, f
+	}
+	if !ok {
+		return nil, false, r.misnamed()
+	}
+	nodes := r.limits.Nodes
+	root, f := parse(file, body, r.limits, &nodes)
+	if f != nil {
+		return nil, true, f
+	}
+	d := &decoder{}
+	entries := d.gitringYAML(root)
+	if d.faults.none() {
+		r.checkEntries(entries, &d.faults)
+	}
+	if !d.faults.none() {
+		r.mistakes = d.faults
+		all := d.faults.refusal("", "")
+		return nil, true, &fault{code: all.Code, place: place{all.File, all.Line}, says: all.Says, hint: all.Hint}
+	}
+	return r.candidates(entries), true, nil
+}
+
+// misnamed refuses the file under the name that people also try: leaving it
+// unread would deploy something else than what it says.
+func (r *reader) misnamed() *fault {
+	name := path.Join(r.settings.Path, "gitring.yml")
+	if kind, _ := r.tree.look(name); kind == missing {
+		return nil
+	}
+	return &fault{code: ring.BadName, place: place{file: name}, says: "gitring reads gitring.yaml, not gitring.yml", hint: "git mv gitring.yml gitring.yaml"}
+}
+
+var entryKeys = []string{"name", "path", "files", "env_files", "profiles", "after", "targets", "prune", "hold"}
+
+func (d *decoder) gitringYAML(root *node) []entry {
+	d.keys(root, "", []string{"version", "apps"})
+	if v := root.get("version"); v == nil || v.text != "1" {
+		at := root.place
+		if v != nil {
+			at = v.place
+		}
+		d.bad(at, "write version: 1", "version of gitring.yaml is not 1")
+	}
+	apps := root.get("apps")
+	if apps == nil {
+		d.bad(root.place, "list the apps: apps: [{path: web}]", "gitring.yaml lists no apps")
+		return nil
+	}
+	var out []entry
+	for _, n := range d.list(apps, "apps") {
+		out = append(out, d.entry(n))
+	}
+	return out
+}
+
+func (d *decoder) entry(n *node) entry {
+	e := entry{place: n.place}
+	if !d.mapping(n, "apps") {
+		return e
+	}
+	d.keys(n, "apps", entryKeys)
+	e.name = d.text(n.get("name"), "name")
+	e.path = d.text(n.get("path"), "path")
+	if e.path == "" {
+		d.bad(n.place, "add path: the app's folder, or . for the source's path", "an app of gitring.yaml has no path")
+	}
+	for _, f := range d.texts(n.get("files"), "files") {
+		e.files = append(e.files, f.text)
+	}
+	e.envFiles = d.texts(n.get("env_files"), "env_files")
+	for _, p := range d.texts(n.get("profiles"), "profiles") {
+		e.profiles = append(e.profiles, p.text)
+	}
+	for _, a := range d.list(n.get("after"), "after") {
+		e.after = append(e.after, d.after(a))
+	}
+	e.targets = d.textMap(n.get("targets"), "targets")
+	e.noPrune = !d.boolean(n.get("prune"), "prune", true)
+	e.hold = d.hold(n.get("hold"))
+	return e
+}
+
+func (d *decoder) after(n *node) afterEntry {
+	a := afterEntry{place: n.place, AfterApp: ring.AfterApp{Until: ring.ReadyDep}}
+	if n.kind == scalar {
+		a.App = d.text(n, "after")
+		return a
+	}
+	if !d.mapping(n, "after") {
+		return a
+	}
+	d.keys(n, "after", []string{"app", "until"})
+	a.App = d.text(n.get("app"), "app")
+	if u := n.get("until"); !u.null() {
+		a.Until = ring.Until(d.oneOf(u, "until", string(ring.Started), string(ring.ReadyDep), string(ring.Completed)))
+	}
+	return a
+}
+
+func (d *decoder) hold(n *node) *ring.Hold {
+	if n.null() || !d.mapping(n, "hold") {
+		return nil
+	}
+	d.keys(n, "hold", []string{"reason", "until"})
+	h := &ring.Hold{Reason: d.text(n.get("reason"), "reason")}
+	if h.Reason == "" {
+		d.bad(n.place, "say why: hold: {reason: …}", "a hold has no reason")
+	}
+	if u := n.get("until"); !u.null() {
+		h.Until = d.moment(u)
+	}
+	return h
+}
+
+// moment is a date (its first second in UTC) or a time of RFC 3339.
+func (d *decoder) moment(n *node) time.Time {
+	for _, layout := range []string{time.DateOnly, time.RFC3339} {
+		if t, err := time.Parse(layout, n.text); err == nil {
+			return t.UTC()
+		}
+	}
+	d.bad(n.place, "write a date such as 2027-01-31, or a time such as 2027-01-31T18:00:00Z", "until: %q is no date", head(n.text))
+	return time.Time{}
+}
+
+// checkEntries looks at what entries say of each other.
+func (r *reader) checkEntries(entries []entry, fs *faults) {
+	names := map[string]place{}
+	for _, e := range entries {
+		if !r.inside(path.Join(r.settings.Path, e.path)) || path.IsAbs(e.path) {
+			fs.put(outside(e.path, e.place))
+		}
+		if e.name == "" {
+			continue
+		}
+		if !appName.MatchString(e.name) {
+			fs.put(badName(e.name, e.place))
+		}
+		if first, twice := names[e.name]; twice {
+			fs.add(ring.AppTaken, e.place, "give one of the two another name", "app %s is listed twice, first on line %d", e.name, first.line)
+		}
+		names[e.name] = e.place
+	}
+	for _, e := range entries {
+		r.checkAfter(e, entries, fs)
+	}
+	if fs.none() {
+		r.circular(entries, fs)
+	}
+}
+
+// title is what an entry is called before its Compose file is read; after
+// means these.
+func (r *reader) title(e entry) string {
+	if e.name != "" {
+		return e.name
+	}
+	return r.folderName(path.Join(r.settings.Path, e.path))
+}
+
+func (r *reader) checkAfter(e entry, entries []entry, fs *faults) {
+	var known []string
+	for _, o := range entries {
+		known = append(known, r.title(o))
+	}
+	for _, a := range e.after {
+		if a.App == r.title(e) {
+			fs.add(ring.BadValue, a.place, "remove it", "app %s comes after itself", a.App)
+			continue
+		}
+		if !contains(known, a.App) {
+			fs.add(ring.BadValue, a.place, didYouMean(a.App, known), "after: there is no app %q in gitring.yaml", head(a.App))
+		}
+	}
+}
+
+// circular refuses apps that wait for each other.
+func (r *reader) circular(entries []entry, fs *faults) {
+	next := map[string][]afterEntry{}
+	for _, e := range entries {
+		next[r.title(e)] = e.after
+	}
+	state := map[string]int{} // 1 on the way, 2 done
+	var walk func(name string, way []string) bool
+	walk = func(name string, way []string) bool {
+		way = append(way, name)
+		state[name] = 1
+		for _, a := range next[name] {
+			if state[a.App] == 1 {
+				fs.add(ring.BadValue, a.place, "remove one of these after", "apps wait for each other: %s", strings.Join(append(way, a.App), " after "))
+				return true
+			}
+			if state[a.App] == 0 && walk(a.App, way) {
+				return true
+			}
+		}
+		state[name] = 2
+		return false
+	}
+	for _, e := range entries {
+		if t := r.title(e); state[t] == 0 && walk(t, nil) {
+			return
+		}
+	}
+}
+
+// candidates are the entries for this host, with their files.
+func (r *reader) candidates(entries []entry) []candidate {
+	here := map[string]bool{}
+	for _, e := range entries {
+		here[r.title(e)] = matches(e.targets, r.settings.Facts)
+	}
+	var out []candidate
+	for i := range entries {
+		e := &entries[i]
+		if !matches(e.targets, r.settings.Facts) {
+			continue
+		}
+		c := r.listedApp(e)
+		var after []afterEntry
+		for _, a := range e.after {
+			if here[a.App] {
+				after = append(after, a)
+				continue
+			}
+			c.notes = append(c.notes, fmt.Sprintf("does not wait for app %s, which is not for this host", a.App))
+		}
+		e.after = after
+		out = append(out, c)
+	}
+	return out
+}
+
+func matches(targets, facts map[string]string) bool {
+	for k, want := range targets {
+		if got, ok := facts[k]; !ok || got != want {
+			return false
+		}
+	}
+	return true
+}
+
+// listedApp finds the files of an entry; a folder that is not there is a fault
+// of that app only.
+func (r *reader) listedApp(e *entry) candidate {
+	c := candidate{name: e.name, path: path.Join(r.settings.Path, e.path), entry: e}
+	c.unnamed = r.folderName(c.path)
+	switch kind, at := r.tree.look(c.path); kind {
+	case symlink, submodule:
+		c.faults.put(odd(kind, at, e.place, "path "+e.path))
+		return c
+	case missing, regular:
+		c.faults.add(ring.BadValue, e.place, "correct path, or remove the app from gitring.yaml", "path: the commit holds no folder %s", c.path)
+		return c
+	}
+	if len(e.files) == 0 {
+		var names []string
+		names, c.notes = composeFiles(r.tree.list(c.path))
+		if len(names) == 0 {
+			c.faults.add(ring.BadValue, e.place, "add "+composeNames[0]+", or say files:", "folder %s holds no Compose file", c.path)
+		}
+		for _, n := range names {
+			c.files = append(c.files, path.Join(c.path, n))
+		}
+		return c
+	}
+	for _, f := range e.files {
+		p := path.Join(c.path, f)
+		if path.IsAbs(f) || !r.inside(p) {
+			c.faults.put(outside(f, e.place))
+			continue
+		}
+		c.files = append(c.files, p)
+	}
+	return c
+}

@@ -1,0 +1,171 @@
+package manifest
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// bomb is 464 bytes that name gigabytes.
+func bomb() string {
+	b := "a: &a [x,x,x,x,x,x,x,x,x]\n"
+	for i := range 11 {
+		b += fmt.Sprintf("%c: &%c [%s]\n", 'b'+i, 'b'+i, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*%c,", 'a'+i), 9), ","))
+	}
+	return b + "services: {w: {image: x, labels: *l}}\n"
+}
+
+// spent is what reading takes: memory allocated in all, and time.
+func spent(t *testing.T, files map[string]string) (ring.Plan, uint64, time.Duration) {
+	t.Helper()
+	c := repo(files)
+	composeShape() // read once per process
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	plan, _ := Read(c, settings())
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	return plan, after.TotalAlloc - before.TotalAlloc, took
+}
+
+func TestAnAliasBombEndsAtOnce(t *testing.T) {
+	b := bomb()
+	if len(b) < 400 || len(b) > 520 {
+		t.Fatalf("the bomb has %d bytes", len(b))
+	}
+	for name, files := range map[string]map[string]string{
+		"Compose file":  {"web/compose.yaml": b},
+		"override file": {"web/compose.yaml": "services: {w: {image: x}}\n", "web/compose.override.yaml": b},
+		"gitring.yaml":  {gitringFile: b},
+	} {
+		plan, bytes, took := spent(t, files)
+		r := plan.Refusal
+		if r == nil {
+			r = plan.Refused["web"]
+		}
+		if r == nil || r.Code != ring.TooLarge || r.Line == 0 {
+			t.Errorf("%s: not refused: %v", name, r)
+		}
+		if bytes > 4<<20 || took > 2*time.Second { // the bound asked for is 64 MiB; it takes some 100 KiB and under a millisecond
+			t.Errorf("%s: took %d KiB and %s", name, bytes>>10, took)
+		}
+	}
+}
+
+// Other ways to name much with little.
+func TestBombsAreSmall(t *testing.T) {
+	merges := "x-a: &a {k1: 1, k2: 2, k3: 3}\n"
+	for i := range 12 {
+		merges += fmt.Sprintf("x-%c: &%c {a: *%c, b: *%c, c: *%c, d: *%c}\n", 'b'+i, 'b'+i, 'a'+i, 'a'+i, 'a'+i, 'a'+i)
+	}
+	variables := "A=" + strings.Repeat("x", 1000) + "\n"
+	for i := range 20 {
+		v := fmt.Sprintf("$%c", 'A'+i)
+		variables += fmt.Sprintf("%c=%s\n", 'B'+i, strings.Repeat(v, 20))
+	}
+	shared := "x-t: &t " + strings.Repeat("y", 60_000) + "\nservices:\n  web:\n    image: a\n    command: [" + strings.TrimSuffix(strings.Repeat("*t,", 900), ",") + "]\n"
+	many := "services:\n  web:\n    image: a\n    environment:\n"
+	for i := range 900 {
+		many += fmt.Sprintf("      V%d: $A\n", i)
+	}
+	for name, files := range map[string]map[string]string{
+		"merges":                {"web/compose.yaml": merges + "services: {web: {image: a, <<: *m}}\n"},
+		"variables in .env":     {"web/compose.yaml": "services: {web: {image: a}}\n", "web/.env": variables},
+		"variables in env_file": {"web/compose.yaml": "services: {web: {image: a, env_file: x.env}}\n", "web/x.env": variables},
+		"one text many times":   {"web/compose.yaml": shared},
+		"one variable often":    {"web/compose.yaml": many, "web/.env": "A=" + strings.Repeat("x", 60_000)},
+		"a range of ports":      {"web/compose.yaml": "services: {web: {image: a, ports: ['1-65535:1-65535']}}\n"},
+		"exposed ports":         {"web/compose.yaml": "services: {web: {image: a, expose: ['1-65535']}}\n"},
+		"ranges together":       {"web/compose.yaml": "services: {a: {image: a, ports: ['1000-1600:1000-1600']}, b: {image: b, ports: ['2000-2600:2000-2600']}}\n"},
+		"nesting":               {"web/compose.yaml": "x: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + "\n"},
+		"nested defaults":       {"web/compose.yaml": "services: {web: {image: 'a:" + strings.Repeat("${A:-", 3000) + strings.Repeat("}", 3000) + "'}}\n"},
+	} {
+		plan, bytes, took := spent(t, files)
+		r := plan.Refused["web"]
+		if r == nil || r.Code != ring.TooLarge && name != "nested defaults" || r.Line == 0 {
+			t.Errorf("%s: not refused for its size: %v", name, r)
+		}
+		if bytes > 64<<20 || took > 5*time.Second {
+			t.Errorf("%s: took %d MiB and %s", name, bytes>>20, took)
+		}
+	}
+}
+
+func TestLimitsHold(t *testing.T) {
+	services := func(n int) string {
+		b := "services:\n"
+		for i := range n {
+			b += fmt.Sprintf("  s%d: {image: a}\n", i)
+		}
+		return b
+	}
+	aliases := func(n int) string {
+		b := "x-a: &a b\nx-b:\n"
+		for i := range n {
+			b += fmt.Sprintf("  k%d: [%s]\n", i, "*a")
+		}
+		return b + "services: {web: {image: a}}\n"
+	}
+	for _, c := range []struct {
+		name   string
+		limits Limits
+		files  map[string]string
+		says   string
+		whole  bool
+		fits   map[string]string // one less
+	}{
+		{"services", Limits{Services: 3}, map[string]string{"web/compose.yaml": services(4)}, "more than 3 services", false, map[string]string{"web/compose.yaml": services(3)}},
+		{"one file", Limits{FileSize: 100}, map[string]string{"web/compose.yaml": services(1) + "#" + strings.Repeat("x", 100)}, "larger than 100 bytes", false, map[string]string{"web/compose.yaml": services(1)}},
+		{"all files", Limits{TotalSize: 100}, map[string]string{"web/compose.yaml": services(2), "b/compose.yaml": services(3)}, "together", true, map[string]string{"web/compose.yaml": services(2)}},
+		{"how many files", Limits{Files: 2}, map[string]string{"a/compose.yaml": services(1), "b/compose.yaml": services(1), "web/compose.yaml": services(1)}, "more than 2 manifest files", true, map[string]string{"a/compose.yaml": services(1), "web/compose.yaml": services(1)}},
+		{"depth", Limits{Depth: 5}, map[string]string{"web/compose.yaml": "x: [[[[[a]]]]]\n" + services(1)}, "deeper than 5", false, map[string]string{"web/compose.yaml": services(1)}},
+		{"depth by an alias", Limits{Depth: 6}, map[string]string{"web/compose.yaml": "x-a: &a [[[a]]]\nx-b: [[*a]]\n" + services(1)}, "deeper than 6", false, map[string]string{"web/compose.yaml": "x-a: &a [[[a]]]\nx-b: [*a]\n" + services(1)}},
+		{"nodes", Limits{Nodes: 20}, map[string]string{"web/compose.yaml": services(8)}, "more than 20 nodes", false, map[string]string{"web/compose.yaml": services(4)}},
+		{"aliases", Limits{Aliases: 5}, map[string]string{"web/compose.yaml": aliases(6)}, "more than 5 aliases", false, map[string]string{"web/compose.yaml": aliases(5)}},
+		{"entries", Limits{Entries: 5}, map[string]string{"web/compose.yaml": services(6)}, "more than 5 entries", false, map[string]string{"web/compose.yaml": services(5)}},
+		{"a string", Limits{Text: 30}, map[string]string{"web/compose.yaml": "x-a: " + strings.Repeat("y", 31) + "\n" + services(1)}, "longer than 30 bytes", false, map[string]string{"web/compose.yaml": "x-a: " + strings.Repeat("y", 30) + "\n" + services(1)}},
+		{"content", Limits{ContentSize: 10}, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "12345", "web/c/b": "123456"}, "larger than 10 bytes", false, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "12345", "web/c/b": "12345"}},
+		{"one file of content", Limits{ContentFile: 10}, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c": "12345678901"}, "larger than 10 bytes", false, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c": "1234567890"}},
+		{"files of content", Limits{ContentFiles: 1}, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "1", "web/c/b": "1"}, "more than 1 files", false, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := settings()
+			s.Limits = c.limits
+			plan, _ := Read(repo(c.files), s)
+			r := plan.Refused["web"]
+			if c.whole {
+				r = plan.Refusal
+			}
+			if r == nil || r.Code != ring.TooLarge || !strings.Contains(r.Says, c.says) || r.File == "" {
+				t.Errorf("not refused: %v", r)
+			}
+			if plan, _ := Read(repo(c.fits), s); plan.Refusal != nil || plan.Refused != nil {
+				t.Errorf("one less is refused too: %s", dump(t, plan))
+			}
+		})
+	}
+}
+
+// The worst that stays within the limits is slow, but ends.
+func TestTheWorstThatFitsEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	b := "services:\n"
+	for s := range 8 {
+		b += fmt.Sprintf("  s%d:\n    image: a\n    tmpfs:\n", s)
+		for i := range 999 {
+			b += fmt.Sprintf("    - /t%d\n", i)
+		}
+	}
+	plan, bytes, took := spent(t, map[string]string{"web/compose.yaml": b, "web/compose.override.yaml": b})
+	if plan.Refused == nil && len(plan.Apps) != 1 || bytes > 2<<30 || took > 30*time.Second {
+		t.Errorf("took %d MiB and %s", bytes>>20, took)
+	}
+}

@@ -1,0 +1,361 @@
+package manifest
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/gitring/gitring/ring"
+)
+
+// service makes one service of what compose-go understood and of x-gitring.
+func (b *builderOf) service(c types.ServiceConfig) ring.Service {
+	x := b.extras[c.Name]
+	at := b.declared(c.Name)
+	s := ring.Service{Name: c.Name, File: at.file, Line: at.line, Share: x.share}
+	s.Kind = b.kind(c, x)
+	s.Replicas = b.replicas(c, s.Kind)
+	s.Spec = b.spec(c)
+	s.DependsOn = b.dependencies(c)
+	s.Restart, s.Job = b.restart(c, s.Kind, x)
+	s.Checks = b.checks(c, s, x)
+	s.Rollout = b.rollout(c, s.Spec.Healthcheck, x)
+	s.Written = ring.WrittenHash(s.Spec)
+	return s
+}
+
+// declared is where the service is first named.
+func (b *builderOf) declared(name string) place {
+	for _, f := range b.files {
+		if _, took, at := f.root.at([]string{"services", name}); took == 2 {
+			return at
+		}
+	}
+	return b.place("services", name)
+}
+
+func (b *builderOf) bad(at place, hint, says string, args ...any) {
+	b.faults.add(ring.BadValue, at, hint, says, args...)
+}
+
+// kind is what x-gitring says, else what Compose implies.
+func (b *builderOf) kind(c types.ServiceConfig, x *extras) ring.Kind {
+	implied, why := b.impliedKind(c)
+	if x.kind == "" {
+		if why != "" {
+			b.note("%s: a job, because %s", c.Name, why)
+		}
+		return implied
+	}
+	if implied == ring.JobK && x.kind == ring.Worker {
+		if dependent := b.waitsForEnd(c.Name); dependent != "" {
+			b.bad(x.kindAt, "make it a job, or let "+dependent+" wait for service_started or service_healthy",
+				"services.%s is a worker, but %s waits for its end", c.Name, dependent)
+		}
+		b.note("%s: a worker by x-gitring kind, although %s", c.Name, why)
+	}
+	return x.kind
+}
+
+func (b *builderOf) impliedKind(c types.ServiceConfig) (kind ring.Kind, why string) {
+	if policy, _ := b.restartWord(c); policy == types.RestartPolicyNo {
+		return ring.JobK, "it says restart: no"
+	}
+	if dependent := b.waitsForEnd(c.Name); dependent != "" {
+		return ring.JobK, dependent + " waits for it with service_completed_successfully"
+	}
+	return ring.Worker, ""
+}
+
+// waitsForEnd is a service that waits until name has completed.
+func (b *builderOf) waitsForEnd(name string) string {
+	for _, other := range sortedKeys(b.project.Services) {
+		d, ok := b.project.Services[other].DependsOn[name]
+		if ok && d.Condition == types.ServiceConditionCompletedSuccessfully {
+			return other
+		}
+	}
+	return ""
+}
+
+func (b *builderOf) replicas(c types.ServiceConfig, kind ring.Kind) int {
+	n := c.GetScale()
+	at := b.place("services", c.Name, "deploy", "replicas")
+	if c.Scale != nil {
+		at = b.place("services", c.Name, "scale")
+	}
+	if n < 0 || n > b.limits.Replicas {
+		b.bad(at, fmt.Sprintf("write a number from 0 to %d", b.limits.Replicas), "services.%s cannot have %d replicas", c.Name, n)
+		return 1
+	}
+	if kind == ring.JobK && n != 1 {
+		b.faults.add(ring.Unsupported, at, "remove the replicas, or say x-gitring: {kind: worker}", "services.%s is a job and runs once, not as %d replicas", c.Name, n)
+		return 1
+	}
+	return n
+}
+
+// restartWord is the policy by Compose's rule: deploy wins over restart. The
+// second is the most attempts of on-failure, 0 for no limit.
+func (b *builderOf) restartWord(c types.ServiceConfig) (policy string, attempts int) {
+	if c.Deploy != nil && c.Deploy.RestartPolicy != nil && c.Deploy.RestartPolicy.Condition != "" {
+		if m := c.Deploy.RestartPolicy.MaxAttempts; m != nil {
+			attempts = int(min(*m, 1<<20))
+		}
+		switch cond := c.Deploy.RestartPolicy.Condition; cond {
+		case "none":
+			return types.RestartPolicyNo, 0
+		case "on-failure":
+			return types.RestartPolicyOnFailure, attempts
+		case "any":
+			return types.RestartPolicyAlways, 0
+		default:
+			b.bad(b.place("services", c.Name, "deploy", "restart_policy", "condition"), "write none, on-failure or any",
+				"services.%s.deploy.restart_policy.condition %q is none of none, on-failure, any", c.Name, head(cond))
+		}
+	}
+	policy, n, _ := strings.Cut(c.Restart, ":")
+	attempts, _ = strconv.Atoi(n)
+	return policy, attempts
+}
+
+func (b *builderOf) restart(c types.ServiceConfig, kind ring.Kind, x *extras) (ring.Restart, *ring.Job) {
+	policy, attempts := b.restartWord(c)
+	if kind == ring.JobK {
+		return ring.Restart{Policy: ring.NeverStop, Engine: "no"}, b.job(c, x, policy, attempts)
+	}
+	if x.job.place.line > 0 {
+		b.bad(x.job.place, "say kind: job beside it, or remove it", "services.%s is no job, but x-gitring has job:", c.Name)
+	}
+	switch policy {
+	case types.RestartPolicyOnFailure:
+		return ring.Restart{Policy: ring.OnFail, Engine: policy, MaxRetries: attempts}, nil
+	case types.RestartPolicyNo:
+		return ring.Restart{Policy: ring.NeverStop, Engine: policy}, nil
+	case types.RestartPolicyUnlessStopped:
+		return ring.Restart{Policy: ring.Always, Engine: policy}, nil
+	}
+	return ring.Restart{Policy: ring.Always, Engine: types.RestartPolicyAlways}, nil
+}
+
+func (b *builderOf) job(c types.ServiceConfig, x *extras, policy string, attempts int) *ring.Job {
+	j := ring.Job{Run: or2(x.job.run, "on_change"), Timeout: x.job.timeout}
+	switch {
+	case x.job.retries != nil:
+		j.Retries = *x.job.retries
+	case policy == types.RestartPolicyOnFailure && attempts > 0:
+		j.Retries = attempts
+		b.note("%s: restart on-failure:%d is carried out as %d retries of the job", c.Name, attempts, attempts)
+	case policy != "" && policy != types.RestartPolicyNo:
+		b.note("%s: restart %s is not used, a job runs once", c.Name, policy)
+	}
+	return &j
+}
+
+func (b *builderOf) dependencies(c types.ServiceConfig) []ring.Dependency {
+	var out []ring.Dependency
+	for _, name := range sortedKeys(c.DependsOn) {
+		d := c.DependsOn[name]
+		if _, here := b.project.Services[name]; !here {
+			continue // required: false, and off by its profile
+		}
+		to := ring.Dependency{Service: name, Until: ring.Started, Optional: !d.Required}
+		switch d.Condition {
+		case types.ServiceConditionHealthy:
+			to.Until = ring.ReadyDep
+		case types.ServiceConditionCompletedSuccessfully:
+			to.Until = ring.Completed
+		}
+		out = append(out, to)
+	}
+	return out
+}
+
+// spec is what an instance runs.
+func (b *builderOf) spec(c types.ServiceConfig) ring.Spec {
+	s := ring.Spec{
+		Image: c.Image, PullPolicy: pullWord(c.PullPolicy),
+		Command: c.Command, Entrypoint: c.Entrypoint, Environment: b.environment(c),
+		User: c.User, WorkingDir: c.WorkingDir, Hostname: c.Hostname, Labels: labels(c.Labels),
+		Ports: b.ports(c), Expose: b.exposed(c), Mounts: b.mounts(c),
+		Healthcheck: b.healthcheck(c), StopSignal: c.StopSignal,
+		ExtraHosts: extraHosts(c), Init: c.Init,
+	}
+	s.Networks, s.NoNetwork = b.attachments(c)
+	if c.StopGracePeriod != nil {
+		s.StopGrace = time.Duration(*c.StopGracePeriod)
+	}
+	if c.Logging != nil && (c.Logging.Driver != "" || len(c.Logging.Options) > 0) {
+		s.Logging = &ring.Logging{Driver: c.Logging.Driver}
+		if len(c.Logging.Options) > 0 {
+			s.Logging.Options = c.Logging.Options
+		}
+	}
+	return s
+}
+
+// pullWord is "" for Compose's default, so that saying it changes no version.
+func pullWord(p string) string {
+	if p == types.PullPolicyMissing || p == types.PullPolicyIfNotPresent {
+		return ""
+	}
+	return p
+}
+
+// environment is env_file, later files winning, with environment on top. A name
+// without a value takes the variable of that name.
+func (b *builderOf) environment(c types.ServiceConfig) map[string]string {
+	out := b.envFiles(c)
+	for _, name := range sortedKeys(c.Environment) {
+		value := c.Environment[name]
+		if value == nil {
+			f := undefined(name, b.environmentPlace(c.Name, name))
+			f.hint = fmt.Sprintf("give it a value, as in %s: value, or set it in .env or in the configuration's interpolation", name)
+			b.faults.put(f)
+			continue
+		}
+		out[name] = *value
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
+func (b *builderOf) environmentPlace(service, name string) place {
+	if b.says("services", service, "environment", name) {
+		return b.place("services", service, "environment", name)
+	}
+	at := b.entryPlace(service, "environment", func(n *node) bool { return n.text == name })
+	if at.line == b.place("services", service, "environment").line {
+		return b.place("services", service, "environment", name)
+	}
+	return at
+}
+
+func (b *builderOf) envFiles(c types.ServiceConfig) map[string]string {
+	vars := newVariables(b.vars.all(), b.budget)
+	for _, e := range c.EnvFiles {
+		at := b.entryPlace(c.Name, "env_file", func(n *node) bool { return n.text == e.Path || textOf(n.get("path")) == e.Path })
+		if !bool(e.Required) && b.absent(e.Path) {
+			continue
+		}
+		body, p := b.named(e.Path, at)
+		switch {
+		case body == nil:
+		case e.Format == "raw":
+			b.faults.put(vars.rawEnvFile(p, body))
+		case e.Format == "":
+			b.faults.put(vars.envFile(p, body))
+		default:
+			b.bad(at, "write raw, or leave format out", "services.%s.env_file format %q is unknown", c.Name, head(e.Format))
+		}
+	}
+	return vars.values
+}
+
+func extraHosts(c types.ServiceConfig) []string {
+	return sortedSet(c.ExtraHosts.AsList(":"))
+}
+
+func (b *builderOf) ports(c types.ServiceConfig) []ring.Port {
+	var out []ring.Port
+	for _, p := range c.Ports {
+		if p.Target == 0 || p.Target > 65535 {
+			b.bad(b.place("services", c.Name, "ports"), "write a port from 1 to 65535", "services.%s.ports: %d is no port", c.Name, p.Target)
+			continue
+		}
+		host := p.Published
+		if host == "0" {
+			host = ""
+		}
+		if n, err := strconv.Atoi(host); host != "" && (err != nil || n < 1 || n > 65535) {
+			b.bad(b.portPlace(c.Name, host), "write a port from 1 to 65535", "services.%s.ports: %q is no host port", c.Name, head(host))
+			continue
+		}
+		out = append(out, ring.Port{HostIP: p.HostIP, HostPort: host, Container: int(p.Target), Protocol: or2(strings.ToLower(p.Protocol), "tcp")})
+	}
+	sort.Slice(out, func(i, j int) bool { return portKey(out[i]) < portKey(out[j]) })
+	return slices.Compact(out)
+}
+
+func portKey(p ring.Port) string {
+	return fmt.Sprintf("%05d/%s %s %5s", p.Container, p.Protocol, p.HostIP, p.HostPort)
+}
+
+func (b *builderOf) exposed(c types.ServiceConfig) []string {
+	seen := map[string]bool{}
+	for _, e := range c.Expose {
+		ports, proto, _ := strings.Cut(e, "/")
+		from, to, _ := strings.Cut(ports, "-")
+		first, err := strconv.Atoi(from)
+		last, err2 := first, error(nil)
+		if to != "" {
+			last, err2 = strconv.Atoi(to)
+		}
+		if err != nil || err2 != nil || first < 1 || last > 65535 || last < first {
+			b.bad(b.place("services", c.Name, "expose"), "write a port from 1 to 65535", "services.%s.expose: %q is no port", c.Name, head(e))
+			continue
+		}
+		for p := first; p <= last; p++ {
+			seen[fmt.Sprintf("%d/%s", p, or2(strings.ToLower(proto), "tcp"))] = true
+		}
+	}
+	if len(seen) == 0 {
+		return nil
+	}
+	return sortedKeys(seen)
+}
+
+func (b *builderOf) attachments(c types.ServiceConfig) (out []ring.Attachment, none bool) {
+	if c.NetworkMode == "none" {
+		return nil, true
+	}
+	for _, key := range sortedKeys(c.Networks) {
+		b.networks[key] = true
+		at := ring.Attachment{Network: key}
+		if n := c.Networks[key]; n != nil {
+			at.Aliases, at.IPv4, at.IPv6 = sortedSet(n.Aliases), n.Ipv4Address, n.Ipv6Address
+		}
+		out = append(out, at)
+	}
+	return out, false
+}
+
+// healthcheck is the engine's check as Compose writes it; nil without one.
+func (b *builderOf) healthcheck(c types.ServiceConfig) *ring.Healthcheck {
+	h := c.HealthCheck
+	if h == nil {
+		return nil
+	}
+	if h.Disable || len(h.Test) > 0 && h.Test[0] == "NONE" {
+		return &ring.Healthcheck{Test: []string{"NONE"}}
+	}
+	at := func(key string) place { return b.place("services", c.Name, "healthcheck", key) }
+	if len(h.Test) == 1 {
+		b.bad(at("test"), "write the command behind "+h.Test[0], "services.%s.healthcheck.test runs nothing", c.Name)
+	}
+	out := &ring.Healthcheck{Test: h.Test}
+	set := func(to *time.Duration, from *types.Duration, key string) {
+		if from == nil {
+			return
+		}
+		if *to = time.Duration(*from); *to != 0 && (*to < time.Millisecond || *to > longest) {
+			b.bad(at(key), "write a duration such as 5s", "services.%s.healthcheck.%s is not a duration from 1ms on", c.Name, key)
+		}
+	}
+	set(&out.Interval, h.Interval, "interval")
+	set(&out.Timeout, h.Timeout, "timeout")
+	set(&out.StartPeriod, h.StartPeriod, "start_period")
+	if h.Retries != nil {
+		if *h.Retries > 10_000 {
+			b.bad(at("retries"), "write a small number", "services.%s.healthcheck.retries is too large", c.Name)
+		}
+		out.Retries = int(min(*h.Retries, 10_000))
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// entryKind is what the commit holds at a path.
+type entryKind int
+
+const (
+	missing entryKind = iota
+	regular
+	folder
+	symlink
+	submodule
+)
+
+// tree reads a commit's tree: folders once each, and never through a symlink.
+type tree struct {
+	fsys    fs.FS
+	limits  Limits
+	folders map[string][]fs.DirEntry
+	bodies  map[string][]byte // manifests, which several services may name
+	files   int
+	size    int64
+	broken  *fault
+}
+
+func newTree(fsys fs.FS, l Limits) *tree {
+	return &tree{fsys: fsys, limits: l, folders: map[string][]fs.DirEntry{}, bodies: map[string][]byte{}}
+}
+
+// fault is what makes the rest of the commit not worth reading: an object that
+// cannot be read, or more manifests than the limits allow.
+func (t *tree) fault() *fault { return t.broken }
+
+func (t *tree) unreadable(p string, err error) {
+	if t.broken != nil {
+		return
+	}
+	t.broken = &fault{
+		code: ring.Unreadable, place: place{file: p},
+		says: fmt.Sprintf("%s cannot be read from the local mirror: %v", p, err),
+		hint: "gitring sync fetches again; see the daemon's log",
+	}
+}
+
+// list is the entries of a folder by name; none for a folder that is not there.
+func (t *tree) list(dir string) []fs.DirEntry {
+	if l, ok := t.folders[dir]; ok {
+		return l
+	}
+	l, err := fs.ReadDir(t.fsys, dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.unreadable(dir, err)
+	}
+	t.folders[dir] = l
+	return l
+}
+
+func (t *tree) entry(dir, name string) fs.DirEntry {
+	for _, e := range t.list(dir) {
+		if e.Name() == name {
+			return e
+		}
+	}
+	return nil
+}
+
+// look says what the commit holds at p, a clean path inside it. A symlink or a
+// submodule on the way is what it is, at the path where it stands.
+func (t *tree) look(p string) (entryKind, string) {
+	if p == "." {
+		return folder, p
+	}
+	at, kind := ".", folder
+	for part := range strings.SplitSeq(p, "/") {
+		if kind != folder {
+			return missing, p // a file stands where a folder is asked for
+		}
+		e := t.entry(at, part)
+		if e == nil {
+			return missing, p
+		}
+		at = path.Join(at, part)
+		if kind = kindOf(e); kind == symlink || kind == submodule {
+			return kind, at
+		}
+	}
+	return kind, p
+}
+
+func kindOf(e fs.DirEntry) entryKind {
+	switch m := e.Type(); {
+	case m.IsDir():
+		return folder
+	case m&fs.ModeSymlink != 0:
+		return symlink
+	case m.IsRegular():
+		return regular
+	}
+	return submodule // fs.ModeIrregular; nothing else is in a Git tree
+}
+
+// odd is the refusal of a symlink or submodule on a path that gitring reads.
+func odd(kind entryKind, at string, from place, what string) *fault {
+	if from.file == "" {
+		from = place{file: at}
+	}
+	if kind == symlink {
+		return &fault{
+			code: ring.SymlinkInManifest, place: from, says: fmt.Sprintf("%s: %s is a symlink", what, at),
+			hint: "commit the file itself; gitring follows no symlink of a repository",
+		}
+	}
+	return &fault{
+		code: ring.Submodule, place: from, says: fmt.Sprintf("%s: %s is a submodule", what, at),
+		hint: "commit the files themselves; gitring fetches no submodule",
+	}
+}
+
+// manifest reads one manifest file whole. ok is false without a fault when the
+// commit does not hold it. from is where it was asked for; the zero place means
+// the file itself.
+func (t *tree) manifest(p string, from place) (body []byte, ok bool, _ *fault) {
+	if body, ok := t.bodies[p]; ok {
+		return body, true, nil
+	}
+	kind, at := t.look(p)
+	switch kind {
+	case missing:
+		return nil, false, nil
+	case symlink, submodule:
+		return nil, false, odd(kind, at, from, "gitring reads "+p)
+	case folder:
+		return nil, false, &fault{
+			code: ring.BadValue, place: place{file: p}, says: p + " is a folder",
+			hint: "put a file there",
+		}
+	}
+	if t.files++; t.files > t.limits.Files {
+		t.broken = &fault{
+			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("the commit has more than %d manifest files", t.limits.Files),
+			hint: "split the repository into sources by path",
+		}
+		return nil, false, t.broken
+	}
+	body, err := t.read(p, t.limits.FileSize)
+	if err != nil {
+		t.unreadable(p, err)
+		return nil, false, t.broken
+	}
+	t.size += int64(len(body))
+	if f := t.weigh(p, body); f != nil {
+		return nil, false, f
+	}
+	t.bodies[p] = body
+	return body, true, nil
+}
+
+func (t *tree) weigh(p string, body []byte) *fault {
+	if int64(len(body)) > t.limits.FileSize {
+		return &fault{
+			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("%s is larger than %s", p, size(t.limits.FileSize)),
+			hint: "split it: a manifest is small",
+		}
+	}
+	if t.size > t.limits.TotalSize {
+		t.broken = &fault{
+			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("the manifests of the commit are larger than %s together", size(t.limits.TotalSize)),
+			hint: "split the repository into sources by path",
+		}
+		return t.broken
+	}
+	if lfsPointer(body) {
+		return lfs(p, place{file: p, line: 1})
+	}
+	return nil
+}
+
+// read gives at most one byte more than limit.
+func (t *tree) read(p string, limit int64) ([]byte, error) {
+	f, err := t.fsys.Open(p)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, limit+1))
+}
+
+// lfsPointer knows a pointer by its first line, which Git LFS fixes.
+func lfsPointer(body []byte) bool {
+	return bytes.HasPrefix(body, []byte("version https://git-lfs.github.com/spec/"))
+}
+
+func lfs(p string, at place) *fault {
+	return &fault{
+		code: ring.LfsPointer, place: at, says: p + " is a Git LFS pointer, not the file",
+		hint: "git lfs untrack it and commit the file itself",
+	}
+}
+
+func size(n int64) string {
+	if n >= 1<<20 && n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	if n >= 1<<10 && n%(1<<10) == 0 {
+		return fmt.Sprintf("%d KiB", n>>10)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
