@@ -1,0 +1,201 @@
+package reconcile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// turn is one run of Diff: the world, and what was decided so far. Facts set
+// in a turn are seen by the rules that follow in it.
+type turn struct {
+	World
+	now time.Time
+	out Decision
+	own map[string]bool // tables of Facts that were copied before a change
+	// by service, sorted by slot, then creation, then ID: the order in which
+	// the engine listed them decides nothing
+	seen  map[ring.ServiceID][]*inst
+	views map[ring.ServiceID]*service
+	// strays are the services that are seen and in no plan in force, sorted.
+	strays []ring.ServiceID
+	held   map[string]string // source -> what its plan awaits
+	// stageSays is, by app, why its next plan is not in force yet; refusals by
+	// app are those that only this host could find.
+	stageSays map[string]string
+	refused   map[string]*ring.Refusal
+	blocked   map[string]bool // apps that wait for a refused one
+}
+
+// Diff decides one look. Equal arguments give equal decisions, in whatever
+// order instances were seen.
+func Diff(w World, now time.Time) Decision {
+	t := &turn{
+		World: w, now: now, own: map[string]bool{},
+		views: map[ring.ServiceID]*service{}, held: map[string]string{},
+		stageSays: map[string]string{}, refused: map[string]*ring.Refusal{}, blocked: map[string]bool{},
+	}
+	t.index()
+	for i := range t.Sources {
+		t.stage(&t.Sources[i])
+	}
+	t.look()
+	for _, v := range t.inOrder() {
+		t.service(v)
+	}
+	t.tidy()
+	t.status()
+	t.posts()
+	return t.out
+}
+
+// index sorts what is seen by service.
+func (t *turn) index() {
+	t.seen = map[ring.ServiceID][]*inst{}
+	for i := range t.Seen.Instances {
+		in := &t.Seen.Instances[i]
+		id := ring.ID(in.App, in.Service)
+		v := &inst{Instance: in}
+		if it, ok := t.Facts.Intents[in.ID]; ok {
+			v.intent = it.Kind
+		}
+		t.seen[id] = append(t.seen[id], v)
+	}
+	for _, ins := range t.seen {
+		slices.SortFunc(ins, func(a, b *inst) int {
+			return cmp.Or(cmp.Compare(a.Slot, b.Slot), a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+		})
+	}
+}
+
+// look makes the view of every service in force, before any is decided:
+// dependents ask for the state of their dependencies.
+func (t *turn) look() {
+	for _, name := range sortedKeys(t.Facts.Apps) {
+		f := t.Facts.Apps[name]
+		for i := range f.App.Services {
+			t.view(&f.App, &f.App.Services[i])
+		}
+	}
+	for id, ins := range t.seen {
+		if t.views[id] == nil {
+			t.strays = append(t.strays, id)
+			t.probe(ins, nil, nil)
+		}
+	}
+	slices.Sort(t.strays)
+	slices.SortFunc(t.out.Probes, func(a, b ring.Probe) int { return cmp.Compare(a.Instance.ID, b.Instance.ID) })
+}
+
+// inOrder is every view by app and service.
+func (t *turn) inOrder() []*service {
+	var out []*service
+	for _, id := range sortedKeys(t.views) {
+		out = append(out, t.views[id])
+	}
+	return out
+}
+
+// set decides a fact: remembered, and true for the rest of this turn.
+func (t *turn) set(f ring.Fact) {
+	table, _ := f.Row()
+	if !t.own[table] {
+		t.own[table] = true
+		t.Facts = copyTable(t.Facts, table)
+	}
+	t.Facts.Set(f)
+	t.out.Facts = append(t.out.Facts, f)
+}
+
+// copyTable makes one map of f its own, so that the caller's is never changed.
+func copyTable(f ring.Facts, table string) ring.Facts {
+	switch table {
+	case "app":
+		f.Apps = maps.Clone(f.Apps)
+	case "good":
+		f.Good = maps.Clone(f.Good)
+	case "verdict":
+		f.Verdicts = maps.Clone(f.Verdicts)
+	case "rollout":
+		f.Rollouts = maps.Clone(f.Rollouts)
+	case "slot":
+		f.Slots = maps.Clone(f.Slots)
+	case "job":
+		f.Jobs = maps.Clone(f.Jobs)
+	case "intent":
+		f.Intents = maps.Clone(f.Intents)
+	case "pin":
+		f.Pins = maps.Clone(f.Pins)
+	case "approval":
+		f.Approvals = maps.Clone(f.Approvals)
+	case "post":
+		f.Posts = maps.Clone(f.Posts)
+	}
+	return f
+}
+
+func (t *turn) event(e ring.Event) {
+	e.At = t.now
+	t.out.Events = append(t.out.Events, e)
+}
+
+// wake asks for another look at u, or sooner.
+func (t *turn) wake(u time.Time) {
+	if u.IsZero() || !u.After(t.now) {
+		return
+	}
+	if t.out.Wake.IsZero() || u.Before(t.out.Wake) {
+		t.out.Wake = u
+	}
+}
+
+// do decides a step, unless its target is busy or has to wait after a failure.
+// It says whether the step was decided.
+func (t *turn) do(a ring.Action) bool {
+	if t.busy(a.Target()) {
+		return false
+	}
+	if try, ok := t.Tries[tryKey(a)]; ok && again(try, a) && t.now.Before(try.Next) {
+		t.wake(try.Next)
+		return false
+	}
+	a.Source = cmp.Or(a.Source, t.Facts.Apps[a.App].App.Source)
+	t.out.Actions = append(t.out.Actions, a)
+	return true
+}
+
+// busy says that a step on target is in flight or was just decided.
+func (t *turn) busy(target string) bool {
+	if _, ok := t.Busy[target]; ok {
+		return true
+	}
+	return slices.ContainsFunc(t.out.Actions, func(a ring.Action) bool { return a.Target() == target })
+}
+
+// source finds a configured source; nil when there is none of that name.
+func (t *turn) source(name string) *Source {
+	for i := range t.Sources {
+		if t.Sources[i].Name == name {
+			return &t.Sources[i]
+		}
+	}
+	return nil
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	if len(m) == 0 {
+		return nil
+	}
+	out := make([]K, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func say(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -1,0 +1,100 @@
+package reconcile
+
+import (
+	"path"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// guard says what a plan must be approved for, "" when nothing: an empty tree,
+// or the removal of more than half of the services of a source, or of an app,
+// that has more than two (DESIGN.md section 3). A newer commit, a person's
+// approval or the commit's own signed leave settles it.
+func (t *turn) guard(src *Source, present map[string][]string) string {
+	plan := src.Next
+	if _, ok := t.Facts.Approvals[plan.Commit]; ok {
+		return ""
+	}
+	var total, gone int
+	var why string
+	for _, name := range sortedKeys(present) {
+		if t.refusal(src, name) != nil {
+			continue
+		}
+		have := present[name]
+		next, _ := plan.App(name)
+		n := 0
+		for _, s := range have {
+			if _, ok := next.Service(s); !ok {
+				n++
+			}
+		}
+		total, gone = total+len(have), gone+n
+		if why == "" && len(have) > 2 && n*2 > len(have) {
+			why = say("removes %d of %d services of app %s", n, len(have), name)
+		}
+	}
+	switch {
+	case gone == 0 || gone <= plan.AllowRemove:
+		return ""
+	case len(plan.Apps) == 0 && len(plan.Refused) == 0:
+		return say("the tree is empty: removes all %d services", gone)
+	case total > 2 && gone*2 > total:
+		return say("removes %d of %d services", gone, total)
+	}
+	return why
+}
+
+// refusal is why an app of a source cannot be carried out as its next plan has
+// it. A file that could not be read has no name to give its app, so an app in
+// force is refused too when the file lies in its folder: it has not left.
+func (t *turn) refusal(src *Source, app string) *ring.Refusal {
+	if r := t.refused[app]; r != nil {
+		return r
+	}
+	if src.Next == nil {
+		return nil
+	}
+	if r := src.Next.Refused[app]; r != nil {
+		return r
+	}
+	f, ok := t.Facts.Apps[app]
+	if !ok || f.App.Source != src.Name {
+		return nil
+	}
+	if _, there := src.Next.App(app); there {
+		return nil
+	}
+	for _, key := range sortedKeys(src.Next.Refused) {
+		if r := src.Next.Refused[key]; r.File != "" && path.Dir(r.File) == path.Clean(f.App.Path) {
+			return r
+		}
+	}
+	return nil
+}
+
+// present is, by app of a source, the services that are in force there, or,
+// where the store knows nothing, that run.
+func (t *turn) present(source string) map[string][]string {
+	out := map[string][]string{}
+	for name, f := range t.Facts.Apps {
+		if f.App.Source != source || f.Leaving {
+			continue
+		}
+		for _, s := range f.App.Services {
+			out[name] = append(out[name], s.Name)
+		}
+	}
+	for _, id := range sortedKeys(t.seen) {
+		app, service := id.Split()
+		if _, ok := t.Facts.Apps[app]; !ok && t.seen[id][0].Source == source {
+			out[app] = append(out[app], service)
+		}
+	}
+	return out
+}
+
+// awaiting is the sentence people read while a guard waits.
+func awaiting(c ring.SHA, why string) string {
+	return say("awaiting approval: %s; gitring approve %s", why, c.Short())
+}

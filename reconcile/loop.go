@@ -1,0 +1,483 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// An Engine runs containers. Look is one whole observation or an error, never
+// a part of one. Do carries out one step; it can be repeated, and its effect is
+// the same the second time.
+type Engine interface {
+	Look(ctx context.Context) (ring.Seen, error)
+	Do(ctx context.Context, a ring.Action) (ring.Done, error)
+}
+
+// Health watches instances. Watch replaces the whole set; Health is what is
+// known now, by container ID.
+type Health interface {
+	Watch(ps []ring.Probe)
+	Health() map[string]ring.Health
+}
+
+// A Memory remembers what must survive a restart. When Record returns nil,
+// facts, events and posts are on disk, all of them; otherwise none is.
+type Memory interface {
+	Facts(ctx context.Context) (ring.Facts, error)
+	Record(ctx context.Context, facts []ring.Fact, events []ring.Event) error
+}
+
+// Options of a Loop; all fields but Posted are needed.
+type Options struct {
+	Host, Gitring string
+	Engine        Engine
+	Health        Health
+	Memory        Memory
+	Log           *slog.Logger
+	// Posted is called after a post was recorded, to wake the sender.
+	Posted func()
+	// Steps and Pulls bound how many run at once; 0 is 8 and 3.
+	Steps, Pulls int
+}
+
+// How often the loop looks though nothing happened, and how long a look may take.
+const (
+	fullLook    = 10 * time.Second
+	lookTimeout = 60 * time.Second
+	unwritten   = 2 * time.Second // until a decision that could not be recorded is tried again
+)
+
+// Loop is the one goroutine that decides. It looks when something happened,
+// when the last decision asked for it, and every 10 s.
+type Loop struct {
+	Options
+	poke     chan struct{}
+	requests chan request
+	ended    chan ending
+
+	mu      sync.Mutex // guards what follows
+	status  ring.Status
+	changed chan struct{} // closed and replaced when status changes
+
+	// What follows belongs to Run's goroutine.
+	start   time.Time
+	facts   ring.Facts
+	sources []Source
+	busy    map[string]ring.Action
+	tries   map[string]ring.Try
+	images  map[string]bool
+	dates   dates
+	known   map[string]ring.Health
+	seen    ring.Seen
+	said    string // the engine's last error, told once
+	unsaid  string // the store's, told once
+	steps   chan struct{}
+	pulls   chan struct{}
+	work    sync.WaitGroup
+	waiting []chan error // requests that wait for the end of a look
+}
+
+// request is an act of another goroutine, carried out between two looks.
+type request struct {
+	act   func(l *Loop) ([]ring.Fact, []ring.Event, error)
+	look  bool // what it did wants a look
+	after bool // and whoever asks waits for the end of it
+	done  chan error
+}
+
+// ending is a step that ended.
+type ending struct {
+	action ring.Action
+	done   ring.Done
+	err    error
+}
+
+// New makes a loop for sources; it starts nothing.
+func New(o Options, sources []Source) *Loop {
+	if o.Steps == 0 {
+		o.Steps = 8
+	}
+	if o.Pulls == 0 {
+		o.Pulls = 3
+	}
+	l := &Loop{
+		Options: o, sources: slices.Clone(sources), poke: make(chan struct{}, 1), requests: make(chan request),
+		ended: make(chan ending), changed: make(chan struct{}), busy: map[string]ring.Action{}, tries: map[string]ring.Try{},
+		images: map[string]bool{}, known: map[string]ring.Health{},
+		steps: make(chan struct{}, o.Steps), pulls: make(chan struct{}, o.Pulls),
+	}
+	l.status = ring.Status{Host: o.Host, Gitring: o.Gitring, Sources: []ring.SourceStatus{}}
+	for _, s := range sources {
+		l.status.Sources = append(l.status.Sources, ring.SourceStatus{
+			Name: s.Name, Branch: s.Branch, Trust: s.Trust, Sync: ring.SyncUnknown, Reason: "the daemon has not looked yet", Apps: []ring.AppStatus{},
+		})
+	}
+	return l
+}
+
+// Poke asks for a look soon; it never blocks.
+func (l *Loop) Poke() {
+	select {
+	case l.poke <- struct{}{}:
+	default:
+	}
+}
+
+// Status is the truth as of the last look; the channel is closed when there is
+// a newer one.
+func (l *Loop) Status() (ring.Status, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.status, l.changed
+}
+
+// Offer tells the loop what a source learned; reached says that its remote
+// answered just now. It blocks until the loop took it or ctx ends.
+func (l *Loop) Offer(ctx context.Context, s Source, reached bool) error {
+	return l.ask(ctx, request{look: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		i := slices.IndexFunc(l.sources, func(x Source) bool { return x.Name == s.Name })
+		if i < 0 {
+			return nil, nil, errors.New("cannot offer an unknown source " + s.Name)
+		}
+		s.Reached = l.sources[i].Reached
+		if reached {
+			s.Reached = l.now() // by the clock that will ask how long ago it was
+		}
+		l.sources[i] = s
+		return nil, nil, nil
+	}})
+}
+
+// Looked returns when a look that began after the call has ended.
+func (l *Loop) Looked(ctx context.Context) error {
+	return l.ask(ctx, request{look: true, after: true, act: func(*Loop) ([]ring.Fact, []ring.Event, error) {
+		return nil, nil, nil
+	}})
+}
+
+// Reread reads the facts again, after the store was trimmed.
+func (l *Loop) Reread(ctx context.Context) error {
+	return l.ask(ctx, request{act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		facts, err := l.Memory.Facts(ctx)
+		if err == nil {
+			l.facts = facts
+		}
+		return nil, nil, err
+	}})
+}
+
+// ErrNothingToApprove says that no plan of that commit waits.
+var ErrNothingToApprove = errors.New("no plan of that commit awaits approval")
+
+// Approve is a person's yes to the plan of a commit, whole or abbreviated.
+func (l *Loop) Approve(ctx context.Context, commit, actor, reason string) error {
+	return l.ask(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		for _, s := range l.sources {
+			if s.Next == nil || len(commit) < 7 || !strings.HasPrefix(string(s.Next.Commit), commit) {
+				continue
+			}
+			now := l.now()
+			return []ring.Fact{ring.Approval{Commit: s.Next.Commit, Actor: actor, Reason: reason, At: now}},
+				[]ring.Event{{At: now, Kind: ring.PlanApproved, Source: s.Name, Commit: s.Next.Commit, Actor: actor, Reason: reason}}, nil
+		}
+		return nil, nil, ErrNothingToApprove
+	}})
+}
+
+// World is a copy of what the loop would decide from now, for a plan that is
+// only to be shown.
+func (l *Loop) World(ctx context.Context) (w World, err error) {
+	err = l.ask(ctx, request{act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		w = l.world()
+		w.Facts = copyFacts(l.facts)
+		return nil, nil, nil
+	}})
+	return w, err
+}
+
+func copyFacts(f ring.Facts) ring.Facts {
+	for _, table := range []string{"app", "good", "verdict", "rollout", "slot", "job", "intent", "pin", "approval", "post"} {
+		f = copyTable(f, table)
+	}
+	return f
+}
+
+func (l *Loop) ask(ctx context.Context, r request) error {
+	r.done = make(chan error, 1)
+	select {
+	case l.requests <- r:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case err := <-r.done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// now never jumps: the wall clock at the start of the daemon, carried on by
+// the monotonic one (I15).
+func (l *Loop) now() time.Time {
+	return l.start.Add(time.Since(l.start)).Round(0).UTC()
+}
+
+// Run looks and carries out until ctx ends, and returns when every step that
+// it started has ended.
+func (l *Loop) Run(ctx context.Context) error {
+	l.start = time.Now()
+	facts, err := l.Memory.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	l.facts = calm(facts, l.now())
+	stop := context.WithoutCancel(ctx)
+	defer l.drain(stop)
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	var rest time.Time // no look before it, so that a storm of hints leaves half the time to others
+	for {
+		look := false
+		var ended []ending
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-l.ended:
+			ended = append(ended, e)
+			look = true
+		case r := <-l.requests:
+			look = l.answer(stop, r)
+		case <-l.poke:
+			look = true
+		case <-wake.C:
+			look = true
+		}
+		if !look {
+			continue
+		}
+		if d := time.Until(rest); d > 0 && !sleep(ctx, d) {
+			l.settle(stop, ended...)
+			return nil
+		}
+		l.take(stop, ended)
+		began := time.Now()
+		next := l.look(ctx)
+		for _, done := range l.waiting {
+			done <- nil
+		}
+		l.waiting = nil
+		rest = time.Now().Add(min(time.Since(began), time.Second))
+		wake.Reset(next)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// take drains what happened meanwhile, so that one look serves it all, and one
+// transaction the steps that ended.
+func (l *Loop) take(ctx context.Context, ended []ending) {
+	for {
+		select {
+		case e := <-l.ended:
+			ended = append(ended, e)
+		case r := <-l.requests:
+			l.settle(ctx, ended...) // what happened before is answered for
+			ended = nil
+			l.answer(ctx, r)
+		case <-l.poke:
+		default:
+			l.settle(ctx, ended...)
+			return
+		}
+	}
+}
+
+// drain waits for the steps in flight: what was asked of the engine is
+// recorded before the daemon ends.
+func (l *Loop) drain(ctx context.Context) {
+	all := make(chan struct{})
+	go func() { l.work.Wait(); close(all) }()
+	for {
+		select {
+		case e := <-l.ended:
+			if !errors.Is(e.err, context.Canceled) { // it never began
+				l.settle(ctx, e)
+			}
+		case <-all:
+			return
+		}
+	}
+}
+
+func (l *Loop) answer(ctx context.Context, r request) bool {
+	facts, events, err := r.act(l)
+	if err == nil && len(facts)+len(events) > 0 {
+		err = l.record(ctx, facts, events)
+	}
+	if err == nil && r.after {
+		l.waiting = append(l.waiting, r.done)
+		return true
+	}
+	r.done <- err
+	return r.look
+}
+
+func (l *Loop) settle(ctx context.Context, ended ...ending) {
+	var facts []ring.Fact
+	var events []ring.Event
+	for _, e := range ended {
+		delete(l.busy, e.action.Target())
+		f, ev := Settle(l.tries, l.images, e.action, e.done, e.err, l.now())
+		facts, events = append(facts, f...), append(events, ev...)
+	}
+	if err := l.record(ctx, facts, events); err != nil {
+		l.Log.Error("cannot record the end of steps", "steps", len(ended), "err", err)
+	}
+}
+
+// record writes down, then believes.
+func (l *Loop) record(ctx context.Context, facts []ring.Fact, events []ring.Event) error {
+	if len(facts)+len(events) == 0 {
+		return nil
+	}
+	if err := l.Memory.Record(ctx, facts, events); err != nil {
+		return err
+	}
+	posted := false
+	for _, f := range facts {
+		l.facts.Set(f)
+		_, post := f.(ring.Post)
+		posted = posted || post
+	}
+	for _, e := range events {
+		l.Log.LogAttrs(ctx, slog.LevelInfo, e.Kind, attrs(e)...)
+	}
+	if posted && l.Posted != nil {
+		l.Posted()
+	}
+	return nil
+}
+
+// attrs are the keys of an event that say something.
+func attrs(e ring.Event) []slog.Attr {
+	var out []slog.Attr
+	for _, kv := range [][2]string{
+		{"source", e.Source},
+		{"app", e.App},
+		{"service", e.Service},
+		{"version", e.Version.Short()},
+		{"commit", e.Commit.Short()},
+		{"actor", e.Actor},
+		{"reason", e.Reason},
+	} {
+		if kv[1] != "" {
+			out = append(out, slog.String(kv[0], kv[1]))
+		}
+	}
+	if e.Slot > 0 {
+		out = append(out, slog.Int("slot", e.Slot))
+	}
+	return out
+}
+
+// look is one turn: observe, decide, write down, carry out. It says how long
+// to wait for the next one.
+func (l *Loop) look(ctx context.Context) time.Duration {
+	octx, cancel := context.WithTimeout(ctx, lookTimeout)
+	began := l.now()
+	seen, err := l.Engine.Look(octx)
+	cancel()
+	if ctx.Err() != nil {
+		return fullLook
+	}
+	if err != nil {
+		l.blind(ctx, err)
+		return time.Second * 2
+	}
+	l.said = ""
+	now := l.now()
+	l.dates.begin(began)
+	l.dates.instances(seen.Instances, now)
+	l.known = l.dates.health(l.Health.Health(), seen.Instances, now)
+	l.seen = seen
+	d := Diff(l.world(), now)
+	if err := l.record(ctx, d.Facts, d.Events); err != nil {
+		l.mute(d.Status, err)
+		return unwritten
+	}
+	l.unsaid = ""
+	l.Health.Watch(d.Probes)
+	l.show(d.Status)
+	for _, a := range d.Actions {
+		l.launch(ctx, a)
+	}
+	if wait := d.Wake.Sub(now); !d.Wake.IsZero() && wait < fullLook {
+		return max(wait, time.Millisecond)
+	}
+	return fullLook
+}
+
+// mute is a turn whose decision cannot be written down: nothing of it is done,
+// and people are told why.
+func (l *Loop) mute(st ring.Status, err error) {
+	if says := err.Error(); says != l.unsaid {
+		l.unsaid = says
+		l.Log.Error("cannot record a decision, so nothing of it is done", "err", err)
+	}
+	st.Store = err.Error()
+	l.show(st)
+}
+
+// blind is a turn without an observation: not seen is not empty. What trust
+// refused is still told.
+func (l *Loop) blind(ctx context.Context, err error) {
+	if says := err.Error(); says != l.said {
+		l.said = says
+		l.Log.Error("cannot look at the engine; nothing is changed meanwhile", "err", err)
+	}
+	d := Diff(l.world(), l.now())
+	var refusals []ring.Fact
+	for _, f := range d.Facts {
+		if p, ok := f.(ring.Post); ok && strings.HasPrefix(p.Description, rejected) {
+			refusals = append(refusals, p)
+		}
+	}
+	if err := l.record(ctx, refusals, nil); err != nil {
+		l.Log.Error("cannot record a refusal", "err", err)
+	}
+	d.Status.Engine = err.Error()
+	l.show(d.Status)
+}
+
+func (l *Loop) world() World {
+	return World{
+		Host: l.Host, Gitring: l.Gitring, Sources: slices.Clone(l.sources), Facts: l.facts, Seen: l.seen,
+		Health: l.known, Busy: maps.Clone(l.busy), Tries: maps.Clone(l.tries), Images: maps.Clone(l.images),
+	}
+}
+
+func (l *Loop) show(s ring.Status) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.status = s
+	close(l.changed)
+	l.changed = make(chan struct{})
+}

@@ -1,0 +1,200 @@
+package reconcile
+
+import (
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// progressEvery is how often progress is told to the forge at most.
+const progressEvery = 15 * time.Second
+
+// rejected begins the description of a refusal; only such a closing post may
+// be followed by another, when a person trusts the commit after all.
+const rejected = "rejected: "
+
+// posts derives what the forge is told. Each (commit, context) is closed once,
+// success never before completion.
+func (t *turn) posts() {
+	for i := range t.Sources {
+		src, st := &t.Sources[i], &t.out.Status.Sources[i]
+		t.refusalPosts(src)
+		if src.Next == nil {
+			continue
+		}
+		t.supersede(src)
+		t.summaryPost(src, st)
+		for j := range st.Apps {
+			t.appPost(src, st, &st.Apps[j])
+		}
+	}
+}
+
+// refusalPosts tells the tip, and the commit at fault, why it is not trusted.
+func (t *turn) refusalPosts(src *Source) {
+	r := src.Refusal
+	if r == nil {
+		return
+	}
+	text := say("%s%s %s", rejected, r.Code, r.Commit.Short())
+	told := true
+	for _, sha := range []ring.SHA{src.Tip, r.Commit} {
+		if sha != "" && (src.Commit == nil || sha != src.Commit.SHA) && t.post(src, sha, "", ring.PostFailure, text) {
+			told = false
+		}
+	}
+	if !told {
+		t.event(ring.Event{Kind: ring.CommitRefused, Source: src.Name, Commit: r.Commit, Reason: say("%s: %s", r.Code, r.Says)})
+	}
+}
+
+// supersede closes what is open on older commits of the source.
+func (t *turn) supersede(src *Source) {
+	for _, key := range sortedKeys(t.Facts.Posts) {
+		p := t.Facts.Posts[key]
+		if p.Source != src.Name || p.SHA == src.Next.Commit || p.State != ring.PostPending {
+			continue
+		}
+		p.State, p.Description, p.At = ring.PostError, postText(say("superseded by %s", src.Next.Commit.Short())), t.now
+		t.set(p)
+	}
+}
+
+func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
+	sha := src.Next.Commit
+	if r := src.Next.Refusal; r != nil {
+		t.post(src, sha, "", ring.PostFailure, rejectedSays(r))
+		return
+	}
+	ready, wanted := summary(st)
+	sync, _ := t.sync(src, &ring.SourceStatus{Apps: st.Apps})
+	switch sync {
+	case ring.SyncSynced:
+		t.post(src, sha, "", ring.PostSuccess, say("healthy %d/%d", ready, wanted))
+	case ring.SyncDegraded:
+		for i := range st.Apps {
+			a := &st.Apps[i]
+			if a.Refusal != nil {
+				t.post(src, sha, "", ring.PostFailure, say("app %s %s", a.Name, rejectedSays(a.Refusal)))
+				return
+			}
+			if why := firstBad(a); why != "" {
+				t.post(src, sha, "", ring.PostFailure, say("%s/%s", a.Name, why))
+				return
+			}
+		}
+	case ring.SyncHeld:
+		t.post(src, sha, "", ring.PostPending, t.held[src.Name])
+	default:
+		t.post(src, sha, "", ring.PostPending, say("%d/%d ready", ready, wanted))
+	}
+}
+
+// appPost tells an app's own context, where the commit changes it or it is not well.
+func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
+	sha := src.Next.Commit
+	if a.Refusal != nil {
+		if a.Refusal.Commit == sha {
+			if t.post(src, sha, a.Name, ring.PostFailure, rejectedSays(a.Refusal)) {
+				t.event(ring.Event{Kind: ring.AppRefused, Source: src.Name, App: a.Name, Commit: sha, Reason: a.Refusal.Error()})
+			}
+		}
+		return
+	}
+	if t.held[src.Name] != "" || a.Health == ring.Held || t.stageSays[a.Name] != "" {
+		return
+	}
+	changed := false
+	for _, s := range a.Services {
+		changed = changed || s.Commit == sha
+	}
+	_, told := t.Facts.Posts[ring.PostKey(sha, t.context(a.Name))]
+	ready, wanted := appSummary(a)
+	switch a.Health {
+	case ring.Degraded:
+		for i := range a.Services {
+			if working(&a.Services[i]) {
+				return // closed when everything of it came to rest
+			}
+		}
+		t.post(src, sha, a.Name, ring.PostFailure, firstBad(a))
+	case ring.Healthy:
+		if changed || told {
+			t.post(src, sha, a.Name, ring.PostSuccess, say("healthy %d/%d", ready, wanted))
+		}
+	default:
+		if changed || told {
+			t.post(src, sha, a.Name, ring.PostPending, say("%d/%d ready", ready, wanted))
+		}
+	}
+}
+
+func rejectedSays(r *ring.Refusal) string {
+	if where := r.Where(); where != "" {
+		return say("%s%s %s", rejected, r.Code, where)
+	}
+	return say("%s%s", rejected, r.Code)
+}
+
+func (t *turn) context(app string) string {
+	if app == "" {
+		return "gitring/" + t.Host
+	}
+	return "gitring/" + t.Host + "/" + app
+}
+
+// post decides one post, unless it is told already, closed, or only progress
+// told a moment ago. It says whether it did.
+func (t *turn) post(src *Source, sha ring.SHA, app, state, text string) bool {
+	p := ring.Post{Source: src.Name, SHA: sha, Context: t.context(app), State: state, Description: postText(text), At: t.now}
+	old, ok := t.Facts.Posts[ring.PostKey(sha, p.Context)]
+	if !ok {
+		t.set(p)
+		return true
+	}
+	if old.State == state && old.Description == p.Description {
+		return false
+	}
+	if old.State != ring.PostPending {
+		if app != "" || !untrusted(old.Description) || sha != src.commitSHA() || state == ring.PostFailure {
+			return false
+		}
+	}
+	if next := old.At.Add(progressEvery); state == ring.PostPending && old.State == state && t.now.Before(next) {
+		t.wake(next)
+		return false
+	}
+	t.set(p)
+	return true
+}
+
+// untrusted says that a post told why trust refused a commit: it ends with the
+// commit at fault, where a refusal of what the commit holds names a file.
+func untrusted(description string) bool {
+	f := strings.Fields(description)
+	return len(f) == 3 && strings.HasPrefix(description, rejected) && len(f[2]) == 7 && strings.Trim(f[2], "0123456789abcdef") == ""
+}
+
+func (s *Source) commitSHA() ring.SHA {
+	if s.Commit == nil {
+		return ""
+	}
+	return s.Commit.SHA
+}
+
+// postText keeps a description inside what every forge takes: 140 characters
+// of a safe alphabet.
+func postText(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune(" ._/:;,%+-()", r):
+			return r
+		}
+		return ' '
+	}, s)
+	if len(s) > 140 {
+		s = s[:137] + "..."
+	}
+	return strings.TrimSpace(s)
+}

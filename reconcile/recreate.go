@@ -1,0 +1,175 @@
+package reconcile
+
+import (
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// recreate moves a service whose versions may not run side by side: one slot
+// at a time; the new instance is created first, the old one stopped and kept,
+// the new one started; when that fails the kept one is started again. Two
+// instances never hold the same port, address or data at once (I18).
+func (t *turn) recreate(v *service) {
+	if t.dropFailed(v) || t.surplus(v) {
+		return
+	}
+	for slot := 1; slot <= v.target.Replicas; slot++ {
+		if t.move(v, slot) {
+			return
+		}
+	}
+	t.complete(v)
+	t.policy(v)
+}
+
+// surplus removes what has no slot any more.
+func (t *turn) surplus(v *service) bool {
+	for _, in := range v.all {
+		if !in.holds() || in.Slot <= v.target.Replicas {
+			continue
+		}
+		if in.Version == v.target.Version && !t.fresh(v.app) {
+			continue
+		}
+		t.clear(v, in, intentRemove, say("replicas %d", v.target.Replicas))
+		return true
+	}
+	return false
+}
+
+// move brings one slot to the target. It says whether the slot is under way,
+// so that the next one waits.
+func (t *turn) move(v *service, slot int) bool {
+	in := v.inSlot(slot)
+	others := v.others(slot)
+	if in == nil {
+		// Created and not started while the old one still serves: pull and
+		// create cost no gap.
+		t.create(v, slot, len(others) == 0, t.createSays(v, slot))
+		return true
+	}
+	if in.Live() && !in.ready {
+		return !v.row.Done || t.heal(v)
+	}
+	if in.ready {
+		return t.dropOthers(v, others) || t.heal(v)
+	}
+	// It does not run: everything that holds what it needs goes first.
+	for _, old := range others {
+		if old.Live() || old.restartable() {
+			t.clear(v, old, v.keep(old), say("%s first, before %s starts: %s", "stopped", in.Name, v.target.Alone()))
+			return true
+		}
+	}
+	if !v.mayStart(in) {
+		return true
+	}
+	if in.State == ring.StateCreated || in.intent == intentPark {
+		t.start(v, in, t.createSays(v, slot))
+		return true
+	}
+	t.heal(v)
+	return true
+}
+
+// others are the instances that may not run while the target of a slot does:
+// those of the same slot, and all of a service with one replica, because what
+// they share is not per slot.
+func (v *service) others(slot int) []*inst {
+	var out []*inst
+	for _, in := range v.all {
+		if !in.holds() || in.Version == v.target.Version && in.Slot <= v.target.Replicas {
+			continue
+		}
+		if in.Slot == slot || !v.perSlot() {
+			out = append(out, in)
+		}
+	}
+	return out
+}
+
+// exclusive says that two versions of the service are never started side by side.
+func (v *service) exclusive() bool {
+	return v.want.Rollout.Strategy == ring.Recreate || v.target.Alone() != ""
+}
+
+// mayStart says that nothing runs, or would be brought back by the engine, that
+// holds what in needs.
+func (v *service) mayStart(in *inst) bool {
+	for _, x := range v.all {
+		if x == in || x.Slot != in.Slot && v.perSlot() {
+			continue
+		}
+		if x.Version == in.Version && x.Slot != in.Slot && x.Slot <= v.target.Replicas {
+			continue
+		}
+		if x.Live() || x.restartable() {
+			return false
+		}
+	}
+	return true
+}
+
+// restartable says that the engine could bring a stopped instance back.
+func (in *inst) restartable() bool {
+	return in.Policy != "no" && in.Policy != "" && in.intent != intentPark
+}
+
+// perSlot says that every slot has data of its own.
+func (v *service) perSlot() bool {
+	for _, m := range v.target.Spec.Mounts {
+		if m.Outlives() && !strings.Contains(m.Source, "{slot}") {
+			return false
+		}
+	}
+	return v.target.Replicas > 1
+}
+
+// keep is what becomes of an old instance that has to stop: the last good one
+// is kept for a restore, any other goes.
+func (v *service) keep(old *inst) string {
+	if v.good != nil && old.Version == v.good.Service.Version && !v.restoring() {
+		return intentPark
+	}
+	return intentRemove
+}
+
+// clear takes an instance out of the way for good: first its restart policy,
+// so that an engine that restarts cannot bring it back beside its successor,
+// then the stop.
+func (t *turn) clear(v *service, in *inst, intent, why string) {
+	if in.Policy != "no" && in.Policy != "" {
+		a := t.step(v, ring.DoPolicy, in, "it is about to stop: "+why)
+		a.Policy = "no"
+		t.do(a)
+		return
+	}
+	if intent == intentRemove {
+		t.remove(v, in, why)
+		return
+	}
+	t.set(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: why, At: t.now})
+	in.intent = intentPark
+	t.do(t.step(v, ring.DoStop, in, why))
+}
+
+// start starts a created or kept instance. That a kept one was kept is forgotten
+// when the step has ended (Settle): until then its last exit is still ours, and
+// no failure of the version that it runs. It says whether the step was decided.
+func (t *turn) start(v *service, in *inst, why string) bool {
+	a := t.step(v, ring.DoStart, in, why)
+	if a.Want != nil && t.networksMissing(a.Of, a.Want) {
+		return false // somebody removed one while nothing ran on it
+	}
+	return t.do(a)
+}
+
+// dropOthers removes what was kept for a restore, or is stopped and old.
+func (t *turn) dropOthers(v *service, others []*inst) bool {
+	for _, old := range others {
+		t.clear(v, old, intentRemove, say("replaced by %s", v.app.Commit.Short()))
+		return true
+	}
+	return false
+}

@@ -1,0 +1,256 @@
+package reconcile
+
+import (
+	"hash/fnv"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Restarts of ROLLOUT.md section 4.
+const (
+	firstBackoff  = 10 * time.Second // before the second restart; doubles
+	maxBackoff    = 5 * time.Minute
+	stableWindow  = 10 * time.Minute // a run this long forgives earlier crashes
+	permanentWait = 10 * time.Minute // between tries of what cannot start
+	loopCrashes   = 5                // from here it is told as CrashLooping
+)
+
+// heal keeps alive what should run: a crashed instance starts again, with its
+// own spec, inside its backoff. It says whether a step was decided.
+func (t *turn) heal(v *service) bool {
+	for _, in := range v.all {
+		if in.intent != "" || in.State == ring.StateCreated && v.failed == nil {
+			continue
+		}
+		if t.engineRestarted(v, in) || t.restartUnlive(v, in) {
+			return true
+		}
+		if !in.Ended() {
+			t.forgive(v, in)
+			continue
+		}
+		if t.obsolete(v, in) {
+			continue
+		}
+		row, changed := t.crash(v, in)
+		if changed {
+			t.set(row)
+		}
+		if row.Stopped {
+			continue
+		}
+		if t.now.Before(row.Next) {
+			t.wake(row.Next)
+			continue
+		}
+		if t.start(v, in, say("%s; restart %d", in.reason, row.Crashes)) {
+			return true
+		}
+	}
+	return false
+}
+
+// obsolete says that an ended instance is on its way out, so that starting it
+// again would be against the plan, or beside another that holds what it needs.
+func (t *turn) obsolete(v *service, in *inst) bool {
+	if in.Version == v.target.Version {
+		underway := !v.row.Done && !v.restoring() && v.waits == "" && v.failed == nil
+		return underway || v.exclusive() && !v.mayStart(in)
+	}
+	if v.restoring() && in.Version == v.want.Version {
+		return true
+	}
+	if v.exclusive() {
+		return v.inSlot(in.Slot) != nil || !v.mayStart(in)
+	}
+	for _, x := range v.all {
+		if x.Live() && x.Version != in.Version && x.Version != v.target.Version {
+			return true
+		}
+	}
+	return false
+}
+
+// slot is the crash record of an instance's slot and version; most have none.
+func (t *turn) slot(v *service, in *inst) (ring.SlotRow, bool) {
+	if len(t.Facts.Slots) == 0 {
+		return ring.SlotRow{}, false
+	}
+	row, ok := t.Facts.Slots[ring.SlotKey(v.id, in.Slot, in.Version)]
+	return row, ok
+}
+
+// crash counts the exit of an instance once, and says when to try again.
+func (t *turn) crash(v *service, in *inst) (ring.SlotRow, bool) {
+	key := ring.SlotKey(v.id, in.Slot, in.Version)
+	row, ok := t.Facts.Slots[key]
+	if ok && row.Instance == in.ID && row.Finished.Equal(in.Finished) {
+		return row, false
+	}
+	// The engine's two times may lie on either side of a jump of the clock; the
+	// last crash, by our own, bounds the run that followed it.
+	stable := in.Finished.Sub(in.Started) >= stableWindow && t.now.Sub(row.Last) >= stableWindow
+	if row.Instance != in.ID || stable {
+		row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID}
+	}
+	row.Finished, row.ExitCode, row.OOM, row.Last, row.Class = in.Finished, in.ExitCode, in.OOM, t.now, "transient"
+	row.Restarts = in.Restarts
+	if t.ownerPolicy(v, in) == ring.NeverStop || in.ExitCode == 0 && t.ownerPolicy(v, in) == ring.OnFail {
+		row.Stopped = true
+		return row, true
+	}
+	row.Crashes++
+	if n := v.target.Restart.MaxRetries; n > 0 && row.Crashes > n {
+		row.Stopped = true
+	}
+	row.Next = t.now.Add(backoff(key, row.Crashes))
+	if cannotRun(in.ExitCode) {
+		row.Class, row.Next = "permanent", t.now.Add(permanentWait)
+	}
+	t.crashed(v, in, row, exitSays(in.Instance))
+	return row, true
+}
+
+// cannotRun says that an exit code means there is nothing that could run:
+// trying again as it is cannot help.
+func cannotRun(code int) bool { return code == 126 || code == 127 }
+
+func (t *turn) crashed(v *service, in *inst, row ring.SlotRow, says string) {
+	t.event(ring.Event{
+		Kind: ring.InstanceCrashed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: in.Slot,
+		Version: in.Version, Commit: in.Commit, Reason: say("%s; crash %d", says, row.Crashes),
+	})
+}
+
+// ownerPolicy is the restart policy of the version that in runs.
+func (t *turn) ownerPolicy(v *service, in *inst) string {
+	if v.good != nil && in.Version == v.good.Service.Version && in.Version != v.want.Version {
+		return v.good.Service.Restart.Policy
+	}
+	return v.want.Restart.Policy
+}
+
+// rests says that an instance ended as it may, and stays so until its version
+// changes.
+func (t *turn) rests(v *service, in *inst) bool {
+	if !in.Ended() || in.intent != "" {
+		return false
+	}
+	p := t.ownerPolicy(v, in)
+	return p == ring.OnFail && in.ExitCode == 0 || p == ring.NeverStop && v.row.Done
+}
+
+// engineRestarted counts restarts that the engine made by itself, and takes
+// the backoff over: from the first crash until the slot was stable again.
+func (t *turn) engineRestarted(v *service, in *inst) bool {
+	row, _ := t.slot(v, in)
+	if row.Instance == in.ID && in.Restarts < row.Restarts { // the engine counts from 0 again after a start of ours
+		row.Restarts = in.Restarts
+		t.set(row)
+	}
+	seen := 0
+	if row.Instance == in.ID {
+		seen = row.Restarts
+	}
+	if in.Restarts > seen {
+		if row.Instance != in.ID {
+			row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID}
+		}
+		row.Crashes += in.Restarts - seen
+		row.Restarts, row.ExitCode, row.OOM, row.Last, row.Class = in.Restarts, in.ExitCode, in.OOM, t.now, "transient"
+		t.set(row)
+		t.crashed(v, in, row, "the engine restarted it")
+	}
+	if row.Instance != in.ID || row.Crashes == 0 || in.Policy == "no" || in.Policy == "" {
+		return false
+	}
+	a := t.step(v, ring.DoPolicy, in, "it crashed: restarts are gitring's until it is stable")
+	a.Policy = "no"
+	return t.do(a)
+}
+
+// forgive forgets the crashes of a slot that has run for a stable window.
+func (t *turn) forgive(v *service, in *inst) {
+	row, ok := t.slot(v, in)
+	if !ok || row.Instance != in.ID || in.State != ring.StateRunning {
+		return
+	}
+	stable := in.Since.Add(stableWindow)
+	if t.now.Before(stable) {
+		t.wake(stable)
+		return
+	}
+	if row.Restarts > 0 && row.Crashes > 0 {
+		row.Crashes = 0 // keep the engine's count, so that it is not read as new crashes
+		t.set(row)
+		return
+	}
+	if row.Crashes > 0 || row.Restarts == 0 {
+		t.set(ring.Forget{Table: "slot", Key: ring.SlotKey(v.id, in.Slot, in.Version)})
+	}
+}
+
+// restartUnlive restarts an instance whose liveness check failed: inside the
+// backoff, and never more slots at once than the rollout may take.
+func (t *turn) restartUnlive(v *service, in *inst) bool {
+	if in.unlive == "" || in.State != ring.StateRunning || !v.row.Done {
+		return false
+	}
+	key := ring.SlotKey(v.id, in.Slot, in.Version)
+	row, _ := t.slot(v, in)
+	if row.Instance != in.ID {
+		row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID, Restarts: in.Restarts}
+	}
+	if t.now.Before(row.Next) {
+		t.wake(row.Next)
+		return false
+	}
+	_, down := v.target.Rollout.Room(v.target.Replicas)
+	away := 0
+	for _, other := range v.all {
+		if other != in && other.holds() && !other.ready {
+			away++
+		}
+	}
+	if away >= max(1, down) {
+		return false
+	}
+	if in.act == "stop" && in.Policy != "no" && in.Policy != "" {
+		a := t.step(v, ring.DoPolicy, in, "it is about to stop: liveness: "+in.unlive)
+		a.Policy = "no" // or a reboot would bring it back
+		return t.do(a)
+	}
+	row.Crashes++
+	row.Last, row.Class = t.now, "transient"
+	row.Next = t.now.Add(max(firstBackoff, backoff(key, row.Crashes)))
+	t.set(row)
+	why := "liveness: " + in.unlive
+	t.event(ring.Event{
+		Kind: ring.InstanceCrashed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: in.Slot,
+		Version: in.Version, Commit: in.Commit, Reason: say("%s; crash %d", why, row.Crashes),
+	})
+	if in.act == "stop" {
+		row.Stopped = true
+		t.set(row)
+		t.set(ring.Intent{Instance: in.ID, Kind: intentStop, Reason: why, At: t.now})
+		return t.do(t.step(v, ring.DoStop, in, why))
+	}
+	t.set(ring.Intent{Instance: in.ID, Kind: intentRestart, Reason: why, At: t.now})
+	return t.do(t.step(v, ring.DoRestart, in, why))
+}
+
+// backoff is the wait before restart n of a slot: none, then 10 s doubling to
+// 5 min, with 10 % either way that depends on the slot alone.
+func backoff(key string, n int) time.Duration {
+	if n <= 1 {
+		return 0
+	}
+	d := maxBackoff
+	if n < 7 {
+		d = min(maxBackoff, firstBackoff<<(n-2))
+	}
+	h := fnv.New32a()
+	h.Write([]byte(say("%s#%d", key, n)))
+	return d + time.Duration(float64(d)*(float64(h.Sum32()%2001)/10000-0.1))
+}

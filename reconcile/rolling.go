@@ -1,0 +1,202 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// rolling moves a service whose versions may run side by side: ROLLOUT.md
+// section 3, computed from what is seen, one step at a time.
+func (t *turn) rolling(v *service) {
+	if t.dropFailed(v) || t.startCreated(v) || t.heal(v) || t.surge(v) || t.shrink(v) {
+		return
+	}
+	t.complete(v)
+	t.policy(v)
+}
+
+// dropFailed removes failed instances of the target, free of budget. One that
+// failed, was started again and may be serving by now is none.
+func (t *turn) dropFailed(v *service) bool {
+	if v.row.Done || v.failed != nil || v.waits != "" {
+		return false
+	}
+	for _, in := range v.all {
+		if in.Version != v.target.Version || !in.holds() || !slices.Contains(v.row.Counted, in.ID) || !in.down {
+			continue
+		}
+		t.remove(v, in, "failed: "+in.reason)
+		return true
+	}
+	return false
+}
+
+// startCreated starts what was created and not started, a step that ended half
+// way, and what was kept for a restore.
+func (t *turn) startCreated(v *service) bool {
+	for _, in := range v.all {
+		kept := in.intent == intentPark && !in.Live()
+		if in.State != ring.StateCreated && !kept || in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
+			continue
+		}
+		if v.exclusive() && !v.mayStart(in) {
+			continue // a rollout that was paused before the old one had stopped
+		}
+		t.start(v, in, "created and not started")
+		return true
+	}
+	return false
+}
+
+// surge creates one instance more when the budget allows it.
+func (t *turn) surge(v *service) bool {
+	d := v.target.Replicas
+	up, _ := v.target.Rollout.Room(d)
+	var live, held, starting int
+	for _, in := range v.all {
+		if in.Live() || in.State == ring.StateCreated {
+			live++
+		}
+		if in.Version != v.target.Version || !in.holds() {
+			continue
+		}
+		held++
+		if !in.ready && !t.rests(v, in) && !(v.row.Done && in.Ended()) {
+			starting++ // a slot that crashes in steady state does not keep others empty
+		}
+		if !v.row.Done && !v.restoring() && in.down && in.Ended() && !t.rests(v, in) {
+			return false // one of the target is failing
+		}
+	}
+	parallel := max(1, v.target.Rollout.MaxParallel)
+	slot := v.freeSlot()
+	if slot == 0 || min(d+up-live, d-held, parallel-starting) <= 0 {
+		return false
+	}
+	return t.create(v, slot, true, t.createSays(v, slot))
+}
+
+func (t *turn) createSays(v *service, slot int) string {
+	switch {
+	case v.restoring():
+		return say("restore %s: %s", v.good.Commit.Short(), v.failed.Reason)
+	case v.waits != "":
+		return "keep the last good version: " + v.waits
+	case v.row.Done:
+		return say("slot %d is empty", slot)
+	}
+	return t.why(v)
+}
+
+// shrink removes one instance that is not wanted, if the floor allows it.
+func (t *turn) shrink(v *service) bool {
+	var gone []*inst
+	for _, in := range v.all {
+		if !in.holds() {
+			continue
+		}
+		if in.Version != v.target.Version || in.Slot > v.target.Replicas && t.fresh(v.app) {
+			gone = append(gone, in)
+		}
+	}
+	slices.SortStableFunc(gone, func(a, b *inst) int {
+		return cmp.Or(cmp.Compare(t.rank(v, a), t.rank(v, b)), t.age(v, a, b), cmp.Compare(b.Slot, a.Slot))
+	})
+	for _, in := range gone {
+		if v.spare(in) {
+			t.remove(v, in, t.removeSays(v, in))
+			return true
+		}
+	}
+	return false
+}
+
+// spare says that the floor holds without in: ready instances may not fall
+// below replicas - max_unavailable by our own act. What is known not to serve
+// costs nothing; what is not known may be serving.
+func (v *service) spare(in *inst) bool {
+	if in.down || in.State == ring.StateCreated {
+		return true
+	}
+	d := v.target.Replicas
+	_, unavailable := v.target.Rollout.Room(d)
+	left := 0
+	for _, x := range v.all {
+		if x != in && x.ready && x.holds() {
+			left++
+		}
+	}
+	return left >= d-unavailable
+}
+
+// rank is the order of removal: what never became ready and is superseded,
+// what does not serve, then the rest.
+func (t *turn) rank(v *service, in *inst) int {
+	d, ok := t.Facts.Verdicts[ring.VersionKey(v.id, in.Version)]
+	switch {
+	case in.Version != v.target.Version && !in.ready && !(ok && d.Good):
+		return 0
+	case !in.ready:
+		return 1
+	}
+	return 2
+}
+
+// age puts old versions before surplus of the target, and older ones first.
+func (t *turn) age(v *service, a, b *inst) int {
+	at, bt := a.Version == v.target.Version, b.Version == v.target.Version
+	if at != bt {
+		if bt {
+			return -1
+		}
+		return 1
+	}
+	if at {
+		return cmp.Compare(b.Slot, a.Slot)
+	}
+	if a.Commit == b.Commit {
+		return 0
+	}
+	return a.Created.Compare(b.Created)
+}
+
+func (t *turn) removeSays(v *service, in *inst) string {
+	if in.Version == v.target.Version {
+		return say("replicas %d", v.target.Replicas)
+	}
+	if v.restoring() {
+		return say("failed version: %s", v.failed.Reason)
+	}
+	if in.ready {
+		return say("replaced by %s", v.app.Commit.Short())
+	}
+	return say("replaced by %s, and not ready: %s", v.app.Commit.Short(), in.reason)
+}
+
+// policy sets the engine's restart policy to what the Compose file says, once
+// the rollout is complete and the slot does not crash: a host without gitring
+// comes back after a reboot.
+func (t *turn) policy(v *service) {
+	if !v.row.Done || t.busy(string(v.id)) {
+		return
+	}
+	for _, in := range v.all {
+		if in.Version != v.target.Version || !in.ready || in.intent != "" {
+			continue
+		}
+		if row, ok := t.slot(v, in); ok && row.Instance == in.ID && row.Crashes > 0 {
+			continue
+		}
+		want, n := v.target.Restart.Engine, v.target.Restart.MaxRetries
+		if want == "" || in.Policy == want && in.MaxRetries == n {
+			continue
+		}
+		a := t.step(v, ring.DoPolicy, in, "as the Compose file says: restart "+want)
+		a.Policy, a.MaxRetries = want, n
+		if t.do(a) {
+			return
+		}
+	}
+}

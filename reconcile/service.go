@@ -1,0 +1,569 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// inst is an instance in the eyes of one look.
+type inst struct {
+	*ring.Instance
+	intent string // what a stop of ours was for; "" when none was meant
+	// ready: every check green without a break for min_ready_time. down: known
+	// not to serve, so that its removal costs nothing. Neither: not known, or
+	// not for long enough.
+	ready, down bool
+	inferred    bool
+	reason      string
+	unlive, act string
+}
+
+// leaving says that we decided to remove it.
+func (in *inst) leaving() bool { return in.intent == intentRemove }
+
+// holds says that it takes its slot: whatever its state, but for one that goes.
+func (in *inst) holds() bool { return !in.leaving() }
+
+// The kinds of intents.
+const (
+	intentRemove  = "remove"
+	intentPark    = "park"
+	intentRestart = "restart"
+	intentStop    = "stop" // for good: a liveness check says so
+)
+
+// service is the view of one service in one look.
+type service struct {
+	id   ring.ServiceID
+	app  *ring.App
+	want *ring.Service
+	all  []*inst
+	// target is what its instances should run now, of the app of: the wanted
+	// one, or the last good one while the wanted one failed or has to wait.
+	of     *ring.App
+	target *ring.Service
+	good   *ring.Good
+	// waits is why the wanted version may not start yet.
+	waits   string
+	blocked bool // and will not by itself: what it waits for failed
+	// failed is the verdict on the wanted version when that is "failed".
+	failed *ring.Verdict
+	row    ring.RolloutRow
+	says   string // the reason people read
+}
+
+// view makes the view of a service in force.
+func (t *turn) view(app *ring.App, want *ring.Service) {
+	id := ring.ID(app.Name, want.Name)
+	v := &service{id: id, app: app, want: want, all: t.seen[id], of: app, target: want}
+	if g, ok := t.Facts.Good[id]; ok {
+		v.good = &g
+	}
+	v.row = t.Facts.Rollouts[id]
+	t.views[id] = v
+	t.probe(v.all, want, v.good)
+	for _, in := range v.all {
+		t.judge(v, in)
+	}
+}
+
+// probe asks for the checks of each instance's own version.
+func (t *turn) probe(ins []*inst, want *ring.Service, good *ring.Good) {
+	for _, in := range ins {
+		if in.State != ring.StateRunning {
+			continue
+		}
+		if checks, known := t.checksOf(in, want, good); known && len(checks) > 0 {
+			t.out.Probes = append(t.out.Probes, ring.Probe{Instance: *in.Instance, Checks: checks})
+		}
+	}
+}
+
+func (t *turn) checksOf(in *inst, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
+	if want != nil && in.Version == want.Version {
+		return want.Checks, true
+	}
+	if good != nil && in.Version == good.Service.Version {
+		return good.Service.Checks, true
+	}
+	c, ok := t.Facts.Rollouts[ring.ID(in.App, in.Service)].Checks[in.Version]
+	return c, ok
+}
+
+// judge folds what is known of an instance into ready, down, or neither.
+func (t *turn) judge(v *service, in *inst) {
+	if !in.Live() {
+		in.down = in.State != ring.StateCreated
+		in.reason = string(in.State)
+		if in.Ended() {
+			in.reason = exitSays(in.Instance)
+		}
+		return
+	}
+	if in.State != ring.StateRunning {
+		in.down, in.reason = in.State == ring.StateRestarting, string(in.State)
+		return
+	}
+	checks, known := t.checksOf(in, v.want, v.good)
+	if !known {
+		in.reason = "its checks are not known"
+		return
+	}
+	since := in.Since
+	if (&ring.Service{Checks: checks}).Gated() {
+		h, ok := t.Health[in.ID]
+		if !ok {
+			in.reason = "no check has answered yet"
+			return
+		}
+		in.unlive, in.act = unlive(h), h.Act
+		if !h.Ready {
+			in.down, in.reason = true, h.Reason
+			return
+		}
+		since = h.Since
+	} else {
+		in.inferred = true
+		if h, ok := t.Health[in.ID]; ok {
+			in.unlive, in.act = unlive(h), h.Act
+		}
+	}
+	steady := since.Add(v.want.Rollout.MinReadyTime)
+	if t.now.Before(steady) {
+		t.wake(steady)
+		in.reason = say("ready, for less than %s", v.want.Rollout.MinReadyTime)
+		return
+	}
+	in.ready = true
+}
+
+func unlive(h ring.Health) string {
+	if h.Unlive {
+		return h.Reason
+	}
+	return ""
+}
+
+func exitSays(in *ring.Instance) string {
+	if in.OOM {
+		return say("exited with code %d, out of memory", in.ExitCode)
+	}
+	return say("exited with code %d", in.ExitCode)
+}
+
+// service decides one service.
+func (t *turn) service(v *service) {
+	t.choose(v)
+	if v.want.Kind == ring.JobK {
+		t.job(v)
+		return
+	}
+	t.begin(v)
+	t.account(v)
+	if t.busy(string(v.id)) {
+		return
+	}
+	// From here nothing of this service is in flight.
+	if t.finishIntents(v) {
+		return
+	}
+	if v.waits != "" && v.good == nil {
+		t.heal(v) // nothing may start yet, and nothing is to be kept at full count
+		return
+	}
+	if v.paused() {
+		if !t.startCreated(v) && !t.heal(v) {
+			t.complete(v)
+		}
+		return
+	}
+	if v.exclusive() {
+		t.recreate(v)
+		return
+	}
+	t.rolling(v)
+}
+
+// choose sets the target: the last good version while the wanted one failed
+// (restore, quarantine) or waits for what it depends on.
+func (t *turn) choose(v *service) {
+	v.failed = nil
+	if d, ok := t.Facts.Verdicts[ring.VersionKey(v.id, v.want.Version)]; ok && !d.Good {
+		v.failed = &d
+	}
+	v.of, v.target = v.app, v.want
+	if v.failed != nil && v.restores() {
+		v.of, v.target = &v.good.App, &v.good.Service
+		v.says = v.failed.Reason
+		return
+	}
+	if v.row.Version == v.want.Version {
+		return // begun: what it depends on gates only the beginning
+	}
+	if v.waits, v.blocked = t.gate(v); v.waits == "" {
+		return
+	}
+	v.says = v.waits
+	if v.good != nil {
+		v.of, v.target = &v.good.App, &v.good.Service
+	}
+}
+
+// restores says that a failure of the wanted version brings another one back.
+func (v *service) restores() bool {
+	return v.want.Rollout.OnFailure == ring.OnFailureRestore && v.good != nil && v.good.Service.Version != v.want.Version
+}
+
+// restoring says that the target is not what the plan in force wants, because
+// that failed.
+func (v *service) restoring() bool { return v.failed != nil && v.target != v.want }
+
+// paused says that the rollout stopped where it is: what runs is kept alive,
+// nothing more is created or removed.
+func (v *service) paused() bool {
+	return v.failed != nil && !v.restoring() && v.want.Rollout.OnFailure != ring.OnFailureContinue && !v.row.Done
+}
+
+// begin starts a rollout when another version is wanted than the row speaks of.
+func (t *turn) begin(v *service) {
+	if v.row.Version == v.want.Version || v.waits != "" {
+		return
+	}
+	if old := v.row; old.Version != "" && !old.Done {
+		t.event(ring.Event{
+			Kind: ring.RolloutSuperseded, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: old.Version,
+			Commit: old.Commit, Reason: say("superseded by %s", v.app.Commit.Short()),
+		})
+	}
+	v.row = ring.RolloutRow{
+		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Checks: v.checks(),
+	}
+	if v.failed != nil { // quarantined: a newer commit wants what already failed
+		v.row.Cause = v.failed.Reason
+		t.set(v.row)
+		return
+	}
+	t.set(v.row)
+	if len(v.all) > 0 && !slices.ContainsFunc(v.all, func(in *inst) bool { return in.Version != v.want.Version }) && v.good == nil {
+		return // the store is new, what runs is not: nothing moves
+	}
+	t.event(ring.Event{
+		Kind: ring.RolloutBegan, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version,
+		Commit: v.app.Commit, Reason: t.why(v),
+	})
+}
+
+// checks are those of the wanted version and of what else still runs.
+func (v *service) checks() map[ring.Version][]ring.Check {
+	out := map[ring.Version][]ring.Check{v.want.Version: v.want.Checks}
+	for _, in := range v.all {
+		if c, ok := v.row.Checks[in.Version]; ok && in.Version != v.want.Version {
+			out[in.Version] = c
+		}
+	}
+	return out
+}
+
+// why is what differs from the last good version, as people read it.
+func (t *turn) why(v *service) string {
+	if v.good == nil {
+		return "first deploy"
+	}
+	if v.good.Service.Version == v.want.Version {
+		return "back to the last good version"
+	}
+	if d := Differs(&v.good.App, &v.good.Service, v.app, v.want); d != "" {
+		return d
+	}
+	return "version " + v.want.Version.Short()
+}
+
+// account counts progress and failures of the rollout under way, and ends it
+// when they say so. It only remembers; it never moves anything.
+func (t *turn) account(v *service) {
+	if v.row.Done || v.waits != "" || v.restoring() {
+		return
+	}
+	row, ready, failing, permanent := v.row, 0, false, false
+	row.Counted = slices.Clone(row.Counted)
+	for _, in := range v.all {
+		if in.Version != v.want.Version || !in.holds() {
+			continue
+		}
+		if in.ready {
+			ready++
+			continue
+		}
+		why := t.failure(v, in)
+		if why == "" || slices.Contains(row.Counted, in.ID) {
+			continue
+		}
+		row.Counted = append(row.Counted, in.ID)
+		failing = true
+		row.LastFailure, row.Cause = t.now, say("slot %d %s", in.Slot, why)
+		permanent = permanent || in.Ended() && cannotRun(in.ExitCode)
+	}
+	if failing {
+		row.Failures++ // instances that end together, as when the engine restarts, are one failure
+	}
+	if ready > row.Ready {
+		row.Ready, row.Progress, row.Failures = ready, t.now, 0
+	}
+	try, tried := t.Tries[string(v.id)]
+	tried = tried && try.Version == v.want.Version && try.Cause != "" && (try.Kind == ring.DoCreate || try.Kind == ring.DoStart)
+	if tried && try.At.After(row.LastFailure) && try.Cause != ring.CauseImagePull {
+		row.Failures++
+		row.LastFailure, row.Cause = try.At, say("%s: %s", try.Cause, try.Err)
+	}
+	if !sameRow(row, v.row) {
+		v.row = row
+		t.set(row)
+	}
+	if v.failed != nil {
+		return
+	}
+	k := v.want.Rollout
+	deadline := row.Progress.Add(k.ProgressDeadline)
+	switch {
+	case row.Failures >= v.threshold():
+		t.fail(v, row.Cause)
+	case permanent, tried && try.Permanent && row.Failures > 0:
+		t.fail(v, row.Cause)
+	case !t.now.Before(deadline) && !t.settled(v):
+		t.fail(v, t.deadlineSays(v, ready))
+	default:
+		t.wake(deadline)
+	}
+}
+
+// threshold is how many failures in a row end the rollout. Where the old
+// instance had to stop first, the first one does: nothing serves meanwhile.
+func (v *service) threshold() int {
+	parked := slices.ContainsFunc(v.all, func(in *inst) bool { return in.intent == intentPark })
+	if parked && v.restores() {
+		return 1
+	}
+	return max(1, v.want.Rollout.FailureThreshold)
+}
+
+func sameRow(a, b ring.RolloutRow) bool {
+	return a.Ready == b.Ready && a.Progress.Equal(b.Progress) && a.Failures == b.Failures &&
+		a.LastFailure.Equal(b.LastFailure) && len(a.Counted) == len(b.Counted) && a.Cause == b.Cause
+}
+
+// failure is why an instance of a version under rollout counts as failed.
+func (t *turn) failure(v *service, in *inst) string {
+	if in.Ended() {
+		if t.rests(v, in) || in.intent != "" {
+			return ""
+		}
+		return in.reason
+	}
+	if in.State == ring.StateRestarting {
+		return "is restarted by the engine: " + exitSays(in.Instance)
+	}
+	if !in.Live() {
+		return ""
+	}
+	if in.unlive != "" && in.act != "" {
+		return in.unlive
+	}
+	if !in.down {
+		return "" // ready, only not for long enough; or not known, which is no failure
+	}
+	until := in.Since.Add(v.want.Rollout.StartTimeout)
+	if t.now.Before(until) {
+		t.wake(until)
+		return ""
+	}
+	return say("not ready within %s: %s", v.want.Rollout.StartTimeout, in.reason)
+}
+
+func (t *turn) deadlineSays(v *service, ready int) string {
+	says := say("%s: %d/%d ready, no progress within %s", ring.CauseDeadline, ready, v.want.Replicas, v.want.Rollout.ProgressDeadline)
+	for _, in := range v.all {
+		if in.Version == v.want.Version && !in.ready && in.reason != "" {
+			return says + "; slot " + say("%d %s", in.Slot, in.reason)
+		}
+	}
+	return says
+}
+
+// fail gives the verdict on the wanted version; the target follows from it.
+func (t *turn) fail(v *service, reason string) {
+	t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: v.row.Commit, Reason: reason, At: t.now})
+	t.event(ring.Event{
+		Kind: ring.RolloutFailed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
+		Version: v.want.Version, Commit: v.row.Commit, Reason: reason,
+	})
+	t.choose(v)
+}
+
+// settled says that the target fills every slot, ready, and nothing else is left.
+func (t *turn) settled(v *service) bool {
+	n := 0
+	for _, in := range v.all {
+		if in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
+			return false
+		}
+		if !in.ready && !t.rests(v, in) {
+			return false
+		}
+		n++
+	}
+	return n == v.target.Replicas
+}
+
+// complete closes the rollout when it is settled: the version is good, and what
+// a restore would bring back from now on.
+func (t *turn) complete(v *service) {
+	if !t.settled(v) {
+		return
+	}
+	if v.target == v.want {
+		t.keepGood(v)
+	}
+	if v.row.Done || v.waits != "" {
+		return
+	}
+	v.row.Done, v.row.At = true, t.now
+	t.set(v.row)
+	e := ring.Event{
+		Kind: ring.RolloutCompleted, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
+		Version: v.want.Version, Commit: v.app.Commit, Reason: say("%d/%d ready", v.target.Replicas, v.target.Replicas),
+	}
+	if v.restoring() {
+		e.Kind, e.Commit = ring.RolloutRestored, v.row.Commit
+		e.Reason = say("kept %s: %s", v.good.Commit.Short(), v.failed.Reason)
+	}
+	t.event(e)
+}
+
+// keepGood remembers the service as it completed. A change in place (replicas,
+// checks, knobs) is part of what a restore brings back.
+func (t *turn) keepGood(v *service) {
+	key := ring.VersionKey(v.id, v.want.Version)
+	if d, ok := t.Facts.Verdicts[key]; !ok || !d.Good {
+		t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Good: true, Commit: v.app.Commit, Reason: "completed", At: t.now})
+		v.failed = nil
+	}
+	if v.good != nil && v.row.Done && sameService(&v.good.Service, v.want) {
+		return // an unrelated commit; a rollout that completes is this plan's
+	}
+	app := *v.app
+	app.Services = nil
+	g := ring.Good{AppName: app.Name, App: app, Service: *v.want, Commit: v.app.Commit, At: t.now}
+	v.good = &g
+	t.set(g)
+}
+
+// finishIntents carries on with what was meant before: a daemon that ended
+// between the record and the call, or a call that failed.
+func (t *turn) finishIntents(v *service) bool {
+	for _, in := range v.all {
+		switch in.intent {
+		case intentRemove:
+			if !v.exclusive() && !v.spare(in) {
+				// What else served when its removal was meant does not serve now.
+				t.set(ring.Forget{Table: "intent", Key: in.ID})
+				in.intent = ""
+				continue
+			}
+			t.do(t.step(v, ring.DoRemove, in, t.Facts.Intents[in.ID].Reason))
+			return true
+		case intentPark:
+			if in.ready && in.Version == v.target.Version {
+				// It was to make room and is wanted again. Not before it is ready:
+				// a stop that a daemon before us asked for may still be under way.
+				t.set(ring.Forget{Table: "intent", Key: in.ID})
+				in.intent = ""
+			}
+		case intentStop:
+			if in.Live() {
+				t.do(t.step(v, ring.DoStop, in, t.Facts.Intents[in.ID].Reason))
+				return true
+			}
+		case intentRestart:
+			it := t.Facts.Intents[in.ID]
+			if in.Live() && in.Since.After(it.At) {
+				t.set(ring.Forget{Table: "intent", Key: in.ID})
+				in.intent = ""
+				continue
+			}
+			t.do(t.step(v, ring.DoRestart, in, it.Reason))
+			return true
+		}
+	}
+	return false
+}
+
+// remove writes down that an instance goes, and takes the step.
+func (t *turn) remove(v *service, in *inst, why string) {
+	t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: why, At: t.now})
+	in.intent = intentRemove
+	t.do(t.step(v, ring.DoRemove, in, why))
+}
+
+// step makes an action on an instance.
+func (t *turn) step(v *service, k ring.ActionKind, in *inst, why string) ring.Action {
+	a := ring.Action{
+		Kind: k, App: v.app.Name, Service: v.want.Name, Slot: in.Slot, Version: in.Version, Commit: v.app.Commit,
+		Instance: in.ID, Name: in.Name, Reason: why, Grace: v.want.Grace(), Delay: v.want.Rollout.DrainDelay,
+	}
+	switch {
+	case in.Version == v.want.Version:
+		a.Of, a.Want = v.app, v.want
+	case v.good != nil && in.Version == v.good.Service.Version:
+		a.Of, a.Want = &v.good.App, &v.good.Service
+	default:
+		return a
+	}
+	a.Grace, a.Networks = a.Want.Grace(), t.networks(a.Of)
+	return a
+}
+
+// create makes the instance of a slot, once its networks are there. An image
+// that went missing is pulled first; after failures in a row it waits.
+func (t *turn) create(v *service, slot int, start bool, why string) bool {
+	if t.networksMissing(v.of, v.target) {
+		return false
+	}
+	if v.row.Failures > 1 && !v.restoring() {
+		if next := v.row.LastFailure.Add(backoff(string(v.id), v.row.Failures)); t.now.Before(next) {
+			t.wake(next)
+			return false
+		}
+	}
+	a := ring.Action{
+		Kind: ring.DoCreate, App: v.app.Name, Service: v.want.Name, Slot: slot, Version: v.target.Version,
+		Commit: v.target.Changed, Of: v.of, Want: v.target, Start: start, Networks: t.networks(v.of),
+		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Reason: why,
+	}
+	if try, ok := t.Tries[a.Target()]; ok && try.Kind == ring.DoCreate && try.Cause == ring.CauseImagePull && !t.Images[v.target.Pin.Image] {
+		t.do(t.pull(v.of, v.target, "is missing on this host"))
+		return false
+	}
+	return t.do(a)
+}
+
+// freeSlot is the lowest slot that no instance of the target holds; 0 when
+// there is none.
+func (v *service) freeSlot() int {
+	for slot := 1; slot <= v.target.Replicas; slot++ {
+		if v.inSlot(slot) == nil {
+			return slot
+		}
+	}
+	return 0
+}
+
+// inSlot is the target's instance of a slot.
+func (v *service) inSlot(slot int) *inst {
+	for _, in := range v.all {
+		if in.Slot == slot && in.Version == v.target.Version && in.holds() {
+			return in
+		}
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package reconcile
+
+import (
+	"errors"
+	"math/rand"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// daemon is the loop without its goroutines, on an engine of the model: it
+// looks, decides, writes down and carries out, and can be killed in between.
+type daemon struct {
+	*engine
+	oracle
+	disk    ring.Facts // what survives it
+	mem     memory
+	src     Source
+	faults  bool // whether faults may still happen
+	changes int  // mutating calls decided
+	last    Decision
+}
+
+// memory is what a daemon loses when it ends.
+type memory struct {
+	flights []*flight
+	tries   map[string]ring.Try
+	images  map[string]bool
+	known   map[string]ring.Health // of the probes
+	dates   dates
+	wake    time.Time     // in true time; zero is never
+	clock   time.Duration // what its clock is ahead of true time
+}
+
+// flight is a step under way.
+type flight struct {
+	a       ring.Action
+	effect  time.Time // when it takes effect
+	end     time.Time // when the loop hears of it
+	applied bool
+	lands   bool  // whether the effect lands
+	half    bool  // or only the first part of it: a removal that stops and does not remove
+	err     error // what the loop is told
+	done    ring.Done
+}
+
+func newDaemon(r *rand.Rand) *daemon {
+	d := &daemon{
+		engine: newEngine(r), disk: ring.NewFacts(), oracle: newOracle(),
+		src: Source{Name: "s", Branch: "main", FreshFor: 5 * time.Minute},
+	}
+	d.mem = d.wakeUp()
+	d.told = d.watchHost
+	return d
+}
+
+func (d *daemon) wakeUp() memory {
+	return memory{
+		tries: map[string]ring.Try{}, images: map[string]bool{}, known: map[string]ring.Health{},
+		clock: d.skew, wake: d.now,
+	}
+}
+
+// clock is the daemon's own: the wall's when it started, and steady since.
+func (d *daemon) clock() time.Time { return d.now.Add(d.mem.clock) }
+
+// offer is a commit that arrived.
+func (d *daemon) offer(p *ring.Plan) {
+	d.src.Next, d.src.Refusal = p, nil
+	d.src.Tip, d.src.Commit = p.Commit, &ring.Commit{SHA: p.Commit, Signer: p.Signer}
+	d.mem.wake = d.now
+}
+
+// seen is a look, in whatever order.
+func (d *daemon) seen() ring.Seen {
+	s := ring.Seen{At: d.wall(), Instances: make([]ring.Instance, 0, len(d.boxes))}
+	for _, id := range d.each() {
+		if b := d.boxes[id]; !b.foreign {
+			s.Instances = append(s.Instances, b.Instance)
+		}
+	}
+	d.r.Shuffle(len(s.Instances), func(i, j int) { s.Instances[i], s.Instances[j] = s.Instances[j], s.Instances[i] })
+	for _, name := range sortedIDs(d.nets) {
+		s.Networks = append(s.Networks, d.nets[name])
+	}
+	return s
+}
+
+// health is what the probes say; after a start of the daemon, not at once.
+func (d *daemon) health() map[string]ring.Health {
+	out := make(map[string]ring.Health, len(d.boxes))
+	for _, id := range d.each() {
+		b := d.boxes[id]
+		if !b.running() {
+			delete(d.mem.known, id)
+			continue
+		}
+		h, ok := d.mem.known[id]
+		if !ok && d.faults && d.r.Intn(3) == 0 {
+			continue // no result yet
+		}
+		switch {
+		case !d.ready(b):
+			h = ring.Health{Reason: "readiness check up: 503"}
+		case !h.Ready:
+			h = ring.Health{Ready: true, Since: d.wall()}
+		}
+		h.Unlive = d.dead(b)
+		if h.Unlive {
+			h.Act, h.Reason = b.act, "liveness check alive: no answer"
+		}
+		d.mem.known[id] = h
+		out[id] = h
+	}
+	return out
+}
+
+func (d *daemon) world() World {
+	now := d.clock()
+	seen := d.seen()
+	d.mem.dates.begin(now)
+	d.mem.dates.instances(seen.Instances, now)
+	w := World{
+		Host: "sim", Facts: d.disk, Seen: seen, Health: d.mem.dates.health(d.health(), seen.Instances, now),
+		Busy: make(map[string]ring.Action, len(d.mem.flights)), Tries: d.mem.tries, Images: d.mem.images,
+		Sources: []Source{d.src},
+	}
+	for _, f := range d.mem.flights {
+		w.Busy[f.a.Target()] = f.a
+	}
+	return w
+}
+
+// decide is the first half of a look.
+func (d *daemon) decide() Decision {
+	d.last = Diff(d.world(), d.clock())
+	d.mem.wake = time.Time{}
+	if !d.last.Wake.IsZero() {
+		d.mem.wake = d.last.Wake.Add(-d.mem.clock)
+	}
+	return d.last
+}
+
+// record writes down, one transaction.
+func (d *daemon) record(facts []ring.Fact, events []ring.Event) {
+	for _, f := range facts {
+		d.watchFact(f)
+		d.disk.Set(f)
+	}
+	for _, e := range events {
+		d.note("event %s %s/%s %s %s", e.Kind, e.App, e.Service, e.Commit.Short(), e.Reason)
+		d.watchEvent(e)
+	}
+}
+
+// launch starts the decided steps, with faults in pairs: before a step took
+// effect, and after.
+func (d *daemon) launch(as []ring.Action) {
+	for _, a := range as {
+		d.watchStep(a)
+		f := &flight{a: a, effect: d.now.Add(d.span(50, 400)), lands: true}
+		switch a.Kind {
+		case ring.DoRemove, ring.DoStop:
+			f.effect = d.now.Add(d.span(100, 3000))
+		case ring.DoPull:
+			f.effect = f.effect.Add(d.natures[imageOf(a.Image)].pull)
+		}
+		f.end = f.effect.Add(d.span(1, 200))
+		if d.faults && d.r.Intn(12) == 0 {
+			f.err = errors.New("engine: timeout")
+			f.lands = d.r.Intn(2) == 0
+			f.half = !f.lands && a.Kind == ring.DoRemove && d.r.Intn(2) == 0
+		}
+		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull {
+			d.changes++
+		}
+		d.mem.flights = append(d.mem.flights, f)
+		d.note("do %s %s %s slot %d: %s", a.Kind, a.Target(), a.Name, a.Slot, a.Reason)
+	}
+}
+
+func (d *daemon) span(from, to int) time.Duration {
+	return time.Duration(from+d.r.Intn(to-from+1)) * time.Millisecond
+}
+
+// advance moves the clock to the next thing that happens, at most to "limit",
+// and lets it happen.
+func (d *daemon) advance(limit time.Time) {
+	until := d.now.Add(fullLook)
+	if !limit.IsZero() && limit.Before(until) {
+		until = limit
+	}
+	if d.mem.wake.After(d.now) && d.mem.wake.Before(until) {
+		until = d.mem.wake
+	}
+	for _, f := range d.mem.flights {
+		for _, at := range []time.Time{f.effect, f.end} {
+			if at.After(d.now) && at.Before(until) && !(f.applied && at.Equal(f.effect)) {
+				until = at
+			}
+		}
+	}
+	d.now = d.moment(until)
+	d.tick()
+	d.land()
+}
+
+// land ends the steps that are due.
+func (d *daemon) land() {
+	var left []*flight
+	for _, f := range d.mem.flights {
+		if !f.applied && !f.effect.After(d.now) {
+			f.applied = true
+			if b := d.boxes[f.a.Instance]; f.half && b != nil && b.running() {
+				d.exit(b, 137)
+			}
+			if f.lands {
+				done, err := d.apply(f.a)
+				if f.done = done; f.err == nil {
+					f.err = err
+				}
+			}
+		}
+		if f.end.After(d.now) {
+			left = append(left, f)
+			continue
+		}
+		facts, events := Settle(d.mem.tries, d.mem.images, f.a, f.done, f.err, d.clock())
+		d.record(facts, events)
+	}
+	d.mem.flights = left
+}
+
+// kill ends the daemon; what it had asked of the engine may still happen. The
+// next one starts at once, by the clock on the wall.
+func (d *daemon) kill(when string) {
+	d.note("the daemon is killed %s", when)
+	flights := d.mem.flights
+	d.mem = d.wakeUp()
+	for _, f := range flights {
+		if !f.applied && f.lands && d.r.Intn(2) == 0 {
+			_, _ = d.apply(f.a)
+		}
+	}
+	d.disk = calm(d.disk, d.clock())
+}
+
+// idle says that nothing is under way and nothing was just decided.
+func (d *daemon) idle() bool {
+	return len(d.mem.flights) == 0 && len(d.last.Actions) == 0
+}

@@ -1,0 +1,407 @@
+package reconcile
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// The model world of the simulation and of the stories: an engine, a registry
+// and their clock, each as simple as it can be, sharing no code with what is
+// under test but the types of ring and the hash that names a version.
+
+// nature is what an image does when it runs, counted from each start.
+type nature struct {
+	readyAfter time.Duration // 0 = at once
+	never      bool          // never ready
+	dips       []span        // not ready from … to
+	deadAfter  time.Duration // its liveness check fails from here; 0 = never
+	exitAfter  time.Duration // it ends; 0 = never
+	exit       int           // with this code
+	times      int           // so often, then it stays; 0 = every time
+	noStart    bool          // the engine cannot start it
+	noImage    bool          // the registry says not found
+	pull       time.Duration // what a pull takes
+}
+
+type span struct{ from, to time.Duration }
+
+// good says that it comes to stay, and serves.
+func (n nature) good() bool {
+	return !n.never && n.exitAfter == 0 && !n.noStart && !n.noImage
+}
+
+// moments are when something about it changes by itself.
+func (n nature) moments() []time.Duration {
+	out := append(make([]time.Duration, 0, 8), n.readyAfter, n.exitAfter, n.deadAfter)
+	for _, d := range n.dips {
+		out = append(out, d.from, d.to)
+	}
+	return out
+}
+
+// box is a container as it truly is.
+type box struct {
+	ring.Instance
+	holds   []string // writable mounts that outlive it
+	image   string
+	since   time.Time // running since, in true time
+	starts  int
+	ours    bool // we asked for its end
+	shared  bool
+	act     string // what follows from its liveness check
+	foreign bool
+}
+
+func (b *box) running() bool { return b.State == ring.StateRunning }
+
+// engine is the host: containers, networks, images, and the wall clock.
+type engine struct {
+	r      *rand.Rand
+	now    time.Time     // true time
+	skew   time.Duration // of the wall clock
+	boxes  map[string]*box
+	nets   map[string]ring.SeenNetwork
+	have   map[string]bool   // images that are here
+	moved  map[string]string // what a tag means, where somebody moved it
+	ids    int
+	sorted []string // IDs of boxes; nil after a change
+
+	natures map[string]nature // by image
+	closed  bool              // the registry does not answer
+	calls   int               // mutating calls, ever
+	log     []line
+	bad     error
+	// told is what a story may ask about: every mutating call and every end.
+	told func(kind, detail string, b *box)
+}
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newEngine(r *rand.Rand) *engine {
+	return &engine{
+		r: r, now: epoch, boxes: map[string]*box{}, nets: map[string]ring.SeenNetwork{}, natures: map[string]nature{},
+		have: map[string]bool{}, moved: map[string]string{}, told: func(string, string, *box) {},
+	}
+}
+
+// line is a line of the log, not written out until somebody reads it.
+type line struct {
+	at     time.Duration
+	format string
+	args   []any
+}
+
+func (l line) String() string {
+	return fmt.Sprintf("%8.1fs ", l.at.Seconds()) + fmt.Sprintf(l.format, l.args...)
+}
+
+func (e *engine) note(format string, args ...any) {
+	e.log = append(e.log, line{e.now.Sub(epoch), format, args})
+}
+
+// read is the last lines of the log.
+func (e *engine) read(last int) string {
+	var out []string
+	for _, l := range e.log[max(0, len(e.log)-last):] {
+		out = append(out, l.String())
+	}
+	return strings.Join(out, "\n")
+}
+
+func (e *engine) violate(format string, args ...any) {
+	if e.bad == nil {
+		e.bad = fmt.Errorf(format, args...)
+		e.note("VIOLATION %s", e.bad)
+	}
+}
+
+func (e *engine) nature(b *box) nature { return e.natures[b.image] }
+
+// each is every container's ID, in order.
+func (e *engine) each() []string {
+	if e.sorted == nil {
+		e.sorted = sortedIDs(e.boxes)
+	}
+	return e.sorted
+}
+
+// drop forgets a container.
+func (e *engine) drop(b *box) {
+	delete(e.boxes, b.ID)
+	e.sorted = nil
+}
+
+// wall is what a clock on the wall shows.
+func (e *engine) wall() time.Time { return e.now.Add(e.skew) }
+
+// ready is the truth: it would serve.
+func (e *engine) ready(b *box) bool {
+	n := e.nature(b)
+	if !b.running() || n.never || e.now.Before(b.since.Add(n.readyAfter)) {
+		return false
+	}
+	up := e.now.Sub(b.since)
+	return !slices.ContainsFunc(n.dips, func(d span) bool { return up >= d.from && up < d.to })
+}
+
+// dead is the truth of its liveness check.
+func (e *engine) dead(b *box) bool {
+	n := e.nature(b)
+	return n.deadAfter > 0 && b.act != "" && b.running() && !e.now.Before(b.since.Add(n.deadAfter))
+}
+
+// ends is when it ends by itself; false when it stays.
+func (e *engine) ends(b *box) (time.Time, bool) {
+	n := e.nature(b)
+	if !b.running() || n.exitAfter == 0 || n.times > 0 && b.starts > n.times {
+		return time.Time{}, false
+	}
+	return b.since.Add(n.exitAfter), true
+}
+
+// moment is the next time that something changes by itself, at most "until".
+func (e *engine) moment(until time.Time) time.Time {
+	for _, b := range e.boxes {
+		if !b.running() {
+			continue
+		}
+		for _, d := range e.nature(b).moments() {
+			if d == 0 {
+				continue
+			}
+			if at := b.since.Add(d); at.After(e.now) && at.Before(until) {
+				until = at
+			}
+		}
+	}
+	return until
+}
+
+// tick lets what is due happen.
+func (e *engine) tick() {
+	for _, id := range e.each() {
+		b := e.boxes[id]
+		if at, ok := e.ends(b); !ok || e.now.Before(at) {
+			continue
+		}
+		e.exit(b, e.nature(b).exit)
+		e.comeBack(b)
+	}
+}
+
+// comeBack is the engine's own restart policy after an exit.
+func (e *engine) comeBack(b *box) {
+	switch {
+	case b.Policy == "always", b.Policy == "unless-stopped":
+	case b.Policy == "on-failure" && b.ExitCode != 0 && (b.MaxRetries == 0 || b.Restarts < b.MaxRetries):
+	default:
+		return
+	}
+	e.run(b)
+	b.Restarts++
+	e.note("the engine restarts %s", b.Name)
+}
+
+func (e *engine) exit(b *box, code int) {
+	b.State, b.Finished, b.ExitCode = ring.StateExited, e.wall(), code
+	e.note("%s exits %d", b.Name, code)
+	e.told("exit", "", b)
+}
+
+// run starts a container, and holds the host to I18.
+func (e *engine) run(b *box) {
+	for _, x := range e.boxes {
+		if x == b || !x.running() {
+			continue
+		}
+		for _, h := range b.holds {
+			if slices.Contains(x.holds, h) && !(x.shared && b.shared) {
+				e.violate("I18: %s and %s both hold %s", x.Name, b.Name, h)
+			}
+		}
+	}
+	b.State, b.Started, b.since = ring.StateRunning, e.wall(), e.now
+	b.starts++
+	b.ours = false
+	e.told("run", "", b)
+}
+
+// reboot ends everything and starts what the engine starts by itself.
+func (e *engine) reboot() {
+	for _, id := range e.each() {
+		if b := e.boxes[id]; b.running() {
+			e.exit(b, 137)
+		}
+	}
+	for _, id := range e.each() {
+		if b := e.boxes[id]; b.State == ring.StateExited && (b.Policy == "always" || b.Policy == "unless-stopped" && b.starts > 0) {
+			e.run(b)
+		}
+	}
+}
+
+// apply is what a step does; the error is what the loop is told.
+func (e *engine) apply(a ring.Action) (ring.Done, error) {
+	switch a.Kind {
+	case ring.DoResolve:
+		e.told("resolve", a.Image, nil)
+		return e.resolve(a)
+	case ring.DoPull:
+		e.told("pull", a.Image, nil)
+		if e.closed {
+			return ring.Done{}, errors.New("registry: no answer")
+		}
+		e.have[a.Image] = true
+		return ring.Done{}, nil
+	}
+	e.calls++
+	switch a.Kind {
+	case ring.DoNetwork:
+		e.nets[a.NetworkName] = ring.SeenNetwork{ID: a.NetworkName, Name: a.NetworkName, App: a.App, Key: a.Network.Key, Definition: a.Network.Definition()}
+		return ring.Done{}, nil
+	case ring.DoNetworkOff:
+		for _, b := range e.boxes {
+			if _, ok := b.Addresses[a.NetworkName]; ok && b.running() {
+				return ring.Done{}, errors.New("network has active endpoints")
+			}
+		}
+		delete(e.nets, a.NetworkName)
+		return ring.Done{}, nil
+	case ring.DoCreate:
+		return ring.Done{}, e.create(a)
+	}
+	b := e.boxes[a.Instance]
+	if b == nil {
+		if a.Kind == ring.DoRemove {
+			return ring.Done{}, nil
+		}
+		return ring.Done{}, errors.New("no such container")
+	}
+	if b.foreign {
+		e.violate("I4: %s on a container that is not ours", a.Kind)
+	}
+	return ring.Done{}, e.change(a, b)
+}
+
+func (e *engine) change(a ring.Action, b *box) error {
+	if a.Kind != ring.DoStart { // told by start itself, when it starts
+		e.told(string(a.Kind), a.Policy, b)
+	}
+	switch a.Kind {
+	case ring.DoStart:
+		return e.start(b)
+	case ring.DoStop:
+		if b.running() {
+			e.exit(b, 137)
+		}
+	case ring.DoRemove:
+		if b.running() {
+			e.exit(b, 137)
+		}
+		e.note("%s is removed", b.Name)
+		e.drop(b)
+	case ring.DoRestart:
+		if b.running() {
+			e.exit(b, 137)
+		}
+		e.run(b)
+	case ring.DoPolicy:
+		b.Policy, b.MaxRetries = a.Policy, a.MaxRetries
+	}
+	return nil
+}
+
+func (e *engine) resolve(a ring.Action) (ring.Done, error) {
+	if e.closed {
+		return ring.Done{}, errors.New("registry: no answer")
+	}
+	if e.natures[a.Image].noImage {
+		r := &ring.Refusal{Code: ring.ImageNotFound, Says: "image " + a.Image + " is not in the registry", Hint: "push it"}
+		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Refusal: r, Err: r}
+	}
+	means := a.Image
+	if m, ok := e.moved[a.Image]; ok {
+		means = m
+	}
+	return ring.Done{Pin: ring.Pin{Image: a.Image + "@sha256:" + means}}, nil
+}
+
+func (e *engine) create(a ring.Action) error {
+	for _, id := range e.each() {
+		if b := e.boxes[id]; b.Name == a.Name {
+			if a.Start && !b.running() {
+				return e.start(b)
+			}
+			return nil
+		}
+	}
+	if !e.have[a.Want.Pin.Image] {
+		return &ring.EngineError{Cause: ring.CauseImagePull, Err: errors.New("no such image")}
+	}
+	e.ids++
+	b := &box{image: a.Want.Spec.Image, shared: a.Want.Share, Instance: ring.Instance{
+		ID: fmt.Sprintf("c%03d", e.ids), Name: a.Name, App: a.App, Source: a.Of.Source, Service: a.Service, Slot: a.Slot, Version: a.Version,
+		Commit: a.Commit, Kind: a.Want.Kind, Image: a.Want.Pin.Image, State: ring.StateCreated, Created: e.wall(), Policy: "no",
+		Addresses: map[string]string{},
+	}}
+	for _, c := range a.Want.Checks {
+		if c.For == ring.Liveness {
+			b.act = cmp.Or(c.OnFailure, "restart")
+		}
+	}
+	for _, at := range a.Want.Spec.Networks {
+		name := a.Networks[at.Network]
+		if _, ok := e.nets[name]; !ok {
+			e.violate("create %s joins network %s, which is not there", a.Name, name)
+		}
+		b.Addresses[name] = "10.0.0.1"
+	}
+	for _, mt := range a.Want.Spec.Mounts {
+		if mt.Outlives() {
+			b.holds = append(b.holds, a.App+":"+mt.Source)
+		}
+	}
+	for _, p := range a.Want.Spec.Ports {
+		if p.HostPort != "" {
+			b.holds = append(b.holds, "port "+p.HostPort)
+			b.shared = false
+		}
+	}
+	for _, x := range e.boxes {
+		if x.App == b.App && x.Service == b.Service && x.Slot == b.Slot && x.Version == b.Version {
+			e.violate("I3: %s and %s fill slot %d with one version", x.Name, b.Name, b.Slot)
+		}
+	}
+	e.boxes[b.ID], e.sorted = b, nil
+	e.told("create", "", b)
+	if a.Start {
+		return e.start(b)
+	}
+	return nil
+}
+
+func (e *engine) start(b *box) error {
+	if b.running() {
+		return nil
+	}
+	if e.nature(b).noStart {
+		return &ring.EngineError{Cause: ring.CauseCreate, Permanent: true, Err: errors.New("exec: not found")}
+	}
+	if b.Kind == ring.JobK && b.starts > 0 {
+		e.violate("a job ran twice: %s", b.Name)
+	}
+	b.Restarts = 0
+	e.told("start", "", b)
+	e.run(b)
+	return nil
+}
+
+func sortedIDs[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

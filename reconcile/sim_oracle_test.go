@@ -1,0 +1,265 @@
+package reconcile
+
+import (
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// oracle holds every step, fact and event to the invariants of ROLLOUT.md
+// section 7, from the truth of the model and never by the code under test.
+type oracle struct {
+	posts   map[string]string                  // closing posts, by key
+	protect map[ring.ServiceID]map[string]bool // I8: what was ready and old when a rollout failed
+	starts  map[string][]time.Time             // again, of one container
+	posted  []ring.Post
+	events  []ring.Event
+}
+
+func newOracle() oracle {
+	return oracle{posts: map[string]string{}, protect: map[ring.ServiceID]map[string]bool{}, starts: map[string][]time.Time{}}
+}
+
+func (d *daemon) watchStep(a ring.Action) {
+	want := d.wantOf(a.App, a.Service)
+	switch a.Kind {
+	case ring.DoRemove, ring.DoStop:
+		d.watchStop(a, want)
+		if b := d.boxes[a.Instance]; b != nil && b.running() {
+			b.ours = true
+		}
+	case ring.DoCreate:
+		d.watchCreate(a, want)
+	}
+}
+
+// watchHost remembers what was started again, for I14.
+func (d *daemon) watchHost(kind, _ string, b *box) {
+	if kind == "start" && b.starts > 0 {
+		d.starts[b.ID] = append(d.starts[b.ID], d.now)
+	}
+}
+
+// wantOf is the service that the plan in force asks for.
+func (d *daemon) wantOf(app, service string) *ring.Service {
+	f := d.disk.Apps[app]
+	v, ok := f.App.Service(service)
+	if !ok {
+		return nil
+	}
+	return &v
+}
+
+// alone says that two versions of it may not overlap.
+func alone(v *ring.Service) bool {
+	if v == nil {
+		return false
+	}
+	for _, m := range v.Spec.Mounts {
+		if !m.ReadOnly && m.Kind != ring.MountTmpfs && m.Kind != ring.MountContent && !v.Share {
+			return true
+		}
+	}
+	for _, p := range v.Spec.Ports {
+		if p.HostPort != "" {
+			return true
+		}
+	}
+	return v.Rollout.Strategy == ring.Recreate
+}
+
+func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
+	b := d.boxes[a.Instance]
+	if b == nil || want == nil || want.Kind == ring.JobK {
+		return
+	}
+	id := ring.ID(a.App, a.Service)
+	if d.protect[id][a.Instance] {
+		d.violate("I8: %s is stopped after the rollout failed", a.Name)
+	}
+	good, hasGood := d.disk.Good[id]
+	if alone(want) || hasGood && alone(&good.Service) || !d.ready(b) || d.dead(b) {
+		return
+	}
+	ready := 0
+	for _, x := range d.boxes {
+		if x.App == a.App && x.Service == a.Service && x != b && d.ready(x) && !d.stopping(x.ID) {
+			ready++
+		}
+	}
+	n := want.Replicas
+	if hasGood {
+		n = min(n, good.Service.Replicas)
+	}
+	if _, down := want.Rollout.Room(n); ready < n-down {
+		for _, x := range d.each() {
+			y := d.boxes[x]
+			d.note("  %s %s ready %v since %s health %+v", y.Name, y.State, d.ready(y), y.since.Sub(epoch), d.mem.known[x])
+		}
+		d.violate("I1: stopping %s leaves %d ready of at least %d", a.Name, ready, n-down)
+	}
+}
+
+func (d *daemon) stopping(id string) bool {
+	for _, f := range d.mem.flights {
+		if f.a.Instance == id && (f.a.Kind == ring.DoRemove || f.a.Kind == ring.DoStop) {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
+	id := ring.ID(a.App, a.Service)
+	if want == nil {
+		d.violate("create %s, which no plan in force wants", a.Name)
+		return
+	}
+	good, hasGood := d.disk.Good[id]
+	if a.Version != want.Version && !(hasGood && a.Version == good.Service.Version) {
+		d.violate("I5: create %s, neither wanted nor good", a.Name)
+	}
+	verdict, ok := d.disk.Verdicts[ring.VersionKey(id, a.Version)]
+	if ok && !verdict.Good && want.Rollout.OnFailure != ring.OnFailureContinue && !(hasGood && good.Service.Version == a.Version) {
+		d.violate("quarantine: create %s, whose version failed", a.Name)
+	}
+	if want.Kind == ring.JobK || alone(want) {
+		return
+	}
+	live := 0
+	for _, x := range d.boxes {
+		if x.App == a.App && x.Service == a.Service && x.State != ring.StateExited {
+			live++
+		}
+	}
+	n := max(want.Replicas, good.Service.Replicas)
+	if up, _ := want.Rollout.Room(n); live+1 > n+up {
+		d.violate("I2: create %s with %d live, at most %d", a.Name, live, n+up)
+	}
+}
+
+// watchFact holds what is written down to the invariants.
+func (d *daemon) watchFact(f ring.Fact) {
+	switch f := f.(type) {
+	case ring.Post:
+		d.posted = append(d.posted, f)
+		d.watchPost(f)
+	case ring.Forget:
+		if b := d.boxes[f.Key]; f.Table == "intent" && b != nil {
+			b.ours = false // it stays after all
+		}
+	case ring.InForce:
+		for _, s := range f.App.Services {
+			old := d.disk.Apps[f.App.Name]
+			if was, ok := old.App.Service(s.Name); !ok || was.Version != s.Version || was.Replicas != s.Replicas {
+				delete(d.protect, ring.ID(f.App.Name, s.Name))
+			}
+		}
+	}
+}
+
+func (d *daemon) watchPost(p ring.Post) {
+	key := ring.PostKey(p.SHA, p.Context)
+	was := d.posts[key]
+	if strings.HasPrefix(was, "failure rejected: Unsigned") {
+		was = "" // a person trusts the commit after all
+	}
+	if was != "" {
+		d.violate("I10: %s says %s after %s", key, p.State, was)
+	}
+	if p.State == ring.PostPending {
+		return
+	}
+	d.posts[key] = p.State + " " + p.Description
+	if p.State != ring.PostSuccess {
+		return
+	}
+	for name, f := range d.disk.Apps {
+		if p.Context != "gitring/sim" && p.Context != "gitring/sim/"+name {
+			continue
+		}
+		for _, s := range f.App.Services {
+			if n := d.done(name, &s); n < s.Replicas {
+				d.violate("I10: success of %s with %d of %d %s", p.SHA.Short(), n, s.Replicas, s.Name)
+			}
+		}
+	}
+}
+
+// done counts what a service has of what its plan asks.
+func (d *daemon) done(app string, s *ring.Service) int {
+	if s.Kind == ring.JobK {
+		run := d.disk.Jobs[ring.VersionKey(ring.ID(app, s.Name), s.Version)]
+		if run.State == "succeeded" || s.Job.Run == "once" {
+			return 1
+		}
+		return 0
+	}
+	n := 0
+	for _, b := range d.boxes {
+		if b.App != app || b.Service != s.Name || b.Version != s.Version {
+			continue
+		}
+		rests := s.Restart.Policy == ring.OnFail && b.State == ring.StateExited && b.ExitCode == 0
+		if d.ready(b) || rests {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *daemon) watchEvent(e ring.Event) {
+	d.events = append(d.events, e)
+	for _, b := range d.boxes {
+		mine := b.App == e.App && b.Service == e.Service && b.Slot == e.Slot && b.Version == e.Version
+		if e.Kind == ring.InstanceCrashed && mine && b.ours && !b.running() {
+			d.violate("LESSONS 4: the end of %s, which we asked for, is told as a crash", b.Name)
+		}
+	}
+	if e.Kind != ring.RolloutFailed {
+		return
+	}
+	id := ring.ID(e.App, e.Service)
+	good, ok := d.disk.Good[id]
+	if !ok || good.Service.Version == e.Version {
+		return
+	}
+	want := d.wantOf(e.App, e.Service)
+	if want.Rollout.OnFailure != ring.OnFailureRestore || want.Replicas < good.Service.Replicas {
+		return
+	}
+	d.protect[id] = map[string]bool{}
+	for _, b := range d.boxes {
+		if b.App == e.App && b.Service == e.Service && b.Version == good.Service.Version && d.ready(b) && b.Slot <= good.Service.Replicas {
+			if _, leaving := d.disk.Intents[b.ID]; !leaving {
+				d.protect[id][b.ID] = true
+			}
+		}
+	}
+}
+
+// watchBudget checks I14: starts again of one container stay inside the
+// backoff: at once, then 10, 20, 40, 80, 160 s, a tenth less each. A daemon
+// that starts after the clock was set ahead cannot know better than to forgive.
+func (d *daemon) watchBudget(forgiven int) {
+	for id, at := range d.starts {
+		for i := range at {
+			n := 0
+			for _, u := range at[i:] {
+				if u.Sub(at[i]) < 5*time.Minute {
+					n++
+				}
+			}
+			if n > 7+forgiven {
+				d.violate("I14: %s was started %d times in 5 minutes", id, n)
+			}
+		}
+	}
+}
+
+// imageOf is what a pin was written as.
+func imageOf(pin string) string {
+	image, _, _ := strings.Cut(pin, "@")
+	return image
+}

@@ -1,0 +1,487 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// scenario is what a seed comes to: a few commits, a few faults, and the knobs.
+type scenario struct {
+	*daemon
+	seed    int64
+	commits []commitAt
+	knobs   map[string]ring.Rollout
+	data    map[string]bool // service holds data
+	dep     bool            // b depends on a
+	job     bool            // b is a job
+	away    bool            // the remote
+	jumps   int             // of the clock
+	until   time.Time       // of the last fault
+}
+
+type commitAt struct {
+	at   time.Time
+	plan *ring.Plan
+}
+
+func newScenario(seed int64) *scenario {
+	r := rand.New(rand.NewSource(seed))
+	s := &scenario{daemon: newDaemon(r), seed: seed, knobs: map[string]ring.Rollout{}, data: map[string]bool{}}
+	s.dep, s.job = r.Intn(3) == 0, r.Intn(6) == 0
+	for _, name := range []string{"a", "b"} {
+		s.data[name] = r.Intn(4) == 0
+		s.knobs[name] = s.randomKnobs()
+		for v := 1; v <= 4; v++ {
+			s.natures[image(name, v)] = s.randomNature()
+		}
+	}
+	at := epoch.Add(time.Second)
+	for n := 1 + r.Intn(4); n > 0; n-- {
+		s.commits = append(s.commits, commitAt{at: at, plan: s.randomPlan(len(s.commits) + 1)})
+		at = at.Add(time.Duration(1+r.Intn(90)) * time.Second)
+	}
+	s.until = at.Add(time.Duration(r.Intn(120)) * time.Second)
+	s.faults = r.Intn(5) > 0
+	return s
+}
+
+func image(service string, v int) string { return fmt.Sprintf("%s:%d", service, v) }
+
+func (s *scenario) randomKnobs() ring.Rollout {
+	k := ring.DefaultRollout()
+	k.MaxSurge, k.MaxUnavailable = ring.Count{N: s.r.Intn(3)}, ring.Count{N: s.r.Intn(3)}
+	k.MaxParallel = 1 + s.r.Intn(2)
+	k.MinReadyTime = []time.Duration{0, 5 * time.Second, 5 * time.Second}[s.r.Intn(3)]
+	k.StartTimeout, k.ProgressDeadline = 20*time.Second, 90*time.Second
+	k.FailureThreshold = 1 + s.r.Intn(3)
+	k.OnFailure = []string{ring.OnFailureRestore, ring.OnFailureRestore, ring.OnFailureRestore, ring.OnFailurePause, ring.OnFailureContinue}[s.r.Intn(5)]
+	if s.r.Intn(8) == 0 {
+		k.Strategy = ring.Recreate
+	}
+	return k
+}
+
+func (s *scenario) randomNature() nature {
+	switch s.r.Intn(10) {
+	case 0:
+		return nature{never: true}
+	case 1:
+		return nature{exitAfter: time.Second + s.span(0, 2000), readyAfter: s.span(0, 3000), exit: 1}
+	case 2:
+		return nature{noStart: true}
+	case 3:
+		return nature{exitAfter: 40*time.Second + s.span(0, 60000), exit: 2}
+	}
+	return nature{readyAfter: s.span(0, 8000)}
+}
+
+func (s *scenario) randomPlan(n int) *ring.Plan {
+	sha := ring.SHA(fmt.Sprintf("%07d%033d", n, n))
+	app := ring.App{Name: "web", Source: "s", Commit: sha, Path: ".", Networks: []ring.Network{{Key: "default"}}}
+	if s.r.Intn(8) == 0 {
+		app.Networks[0].Labels = map[string]string{"n": strconv.Itoa(n)}
+	}
+	for _, name := range []string{"a", "b"} {
+		if n > 1 && s.r.Intn(12) == 0 {
+			continue // the service leaves
+		}
+		app.Services = append(app.Services, s.service(name, image(name, 1+s.r.Intn(4))))
+	}
+	if len(app.Services) == 0 {
+		app.Services = append(app.Services, s.service("a", image("a", 1)))
+	}
+	return &ring.Plan{Source: "s", Commit: sha, Apps: []ring.App{app}}
+}
+
+func (s *scenario) service(name, img string) ring.Service {
+	v := ring.Service{
+		Name: name, Kind: ring.Worker, Replicas: 1 + s.r.Intn(5), Rollout: s.knobs[name],
+		Spec:    ring.Spec{Image: img, Networks: []ring.Attachment{{Network: "default"}}},
+		Restart: ring.Restart{Policy: ring.Always, Engine: "always"},
+		Checks:  []ring.Check{{Name: "up", For: ring.Readiness, TCP: &ring.TCPCheck{Port: 80}}},
+	}
+	if s.data[name] {
+		v.Replicas = 1
+		v.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "data-" + name, Target: "/data"}}
+	}
+	if name == "b" && s.job {
+		v.Kind, v.Replicas, v.Job, v.Checks = ring.JobK, 1, &ring.Job{Run: "on_change", Retries: 0}, nil
+		v.Restart = ring.Restart{Policy: ring.NeverStop, Engine: "no"}
+		n := s.natures[img]
+		if n.exitAfter == 0 {
+			n.exitAfter = 3 * time.Second
+		}
+		s.natures[img] = n
+	}
+	if name == "b" && s.dep {
+		v.DependsOn = []ring.Dependency{{Service: "a", Until: ring.ReadyDep}}
+	}
+	v.Written = ring.WrittenHash(v.Spec)
+	return v
+}
+
+// run plays the scenario and then waits for rest.
+func (s *scenario) run() error {
+	quiet, after := 0, 0
+	for step := 0; step < 4000 && s.bad == nil; step++ {
+		s.commit()
+		if s.faults && s.now.Before(s.until) {
+			s.fault()
+		} else if s.faults {
+			s.faults, s.away, s.closed = false, false, false
+			s.note("last fault")
+		}
+		if !s.away && s.src.Next != nil {
+			s.src.Reached = s.clock()
+		}
+		before := s.changes
+		s.look()
+		s.advance(time.Time{})
+		if !s.faults && len(s.commits) == 0 {
+			after++
+		}
+		if after > 200 && s.looping() {
+			break // what crashes for ever is restarted for ever, inside its backoff
+		}
+		if s.changes != before || len(s.mem.flights) > 0 || len(s.commits) > 0 || s.faults {
+			quiet = 0
+			continue
+		}
+		if quiet++; quiet >= 100 {
+			break
+		}
+	}
+	if s.bad == nil {
+		s.atRest(quiet)
+	}
+	if s.bad == nil && quiet >= 100 {
+		s.aftermath()
+	}
+	return s.bad
+}
+
+func (s *scenario) commit() {
+	if len(s.commits) > 0 && !s.now.Before(s.commits[0].at) && !s.away {
+		s.offer(s.commits[0].plan)
+		s.commits = s.commits[1:]
+		s.note("commit %s", s.src.Next.Commit.Short())
+		for _, v := range s.src.Next.Apps[0].Services {
+			s.note("  %s %s replicas %d", v.Name, v.Spec.Image, v.Replicas)
+		}
+	}
+}
+
+// look is one turn of the loop: observe, decide, write down, launch.
+func (s *scenario) look() {
+	if s.faults && s.r.Intn(15) == 0 {
+		s.note("the look failed")
+		s.mem.wake = s.now.Add(time.Second)
+		return // no observation: no decision at all
+	}
+	d := s.decide()
+	if s.faults && s.r.Intn(60) == 0 {
+		s.kill("before the record")
+		return
+	}
+	s.record(d.Facts, d.Events)
+	if s.faults && s.r.Intn(40) == 0 {
+		s.kill("after the record, before the call")
+		return
+	}
+	s.launch(d.Actions)
+}
+
+func (s *scenario) fault() {
+	ids := s.each()
+	var b *box
+	if len(ids) > 0 {
+		b = s.boxes[ids[s.r.Intn(len(ids))]]
+	}
+	switch s.r.Intn(80) {
+	case 0:
+		s.kill("between looks")
+	case 1:
+		s.note("the engine restarts")
+		s.reboot()
+	case 2:
+		if b != nil && b.running() {
+			s.note("somebody stops %s", b.Name)
+			s.exit(b, 143)
+		}
+	case 3:
+		if b != nil && b.Kind != ring.JobK {
+			s.note("somebody removes %s", b.Name)
+			s.drop(b)
+		}
+	case 4:
+		s.away = !s.away
+		s.note("the remote is away: %v", s.away)
+	case 5:
+		s.closed = !s.closed
+		s.note("the registry is away: %v", s.closed)
+	case 6:
+		clear(s.have)
+		s.note("somebody prunes the images")
+	case 7:
+		s.jump()
+	}
+}
+
+// jump sets the clock on the wall, ahead or back (I15).
+func (s *scenario) jump() {
+	by := []time.Duration{7 * time.Second, 15 * time.Second, time.Hour, 24 * time.Hour}[s.r.Intn(4)]
+	if s.r.Intn(2) == 0 {
+		by = -by
+	}
+	s.skew += by
+	s.jumps++
+	s.note("the clock jumps by %s", by)
+}
+
+// atRest checks I7 and I9: everything is as the last plan asks, or as its
+// failure leaves it.
+func (s *scenario) atRest(quiet int) {
+	if quiet < 100 && !s.looping() {
+		s.violate("I7: no rest: still at work after %s", s.now.Sub(s.until))
+		return
+	}
+	app := s.src.Next.Apps[0]
+	f := s.disk.Apps["web"].App
+	if f.Commit != app.Commit {
+		s.violate("I7: plan %s is not in force", app.Commit.Short())
+		return
+	}
+	for _, b := range s.boxes {
+		if _, ok := app.Service(b.Service); !ok {
+			s.violate("I9: %s is an orphan", b.Name)
+		}
+	}
+	for id, it := range s.disk.Intents {
+		switch {
+		case s.boxes[id] == nil:
+			s.violate("I9: an intent is open for %s, which is gone", id)
+		case it.Kind != "park" && quiet >= 100:
+			s.violate("I9: at rest, the intent to %s %s is open", it.Kind, id)
+		}
+	}
+	if n := len(s.nets); n > 1 && quiet >= 100 && !s.mixed() {
+		s.violate("I9: %d networks at rest", n)
+	}
+	for i := range f.Services {
+		s.restOf(&f.Services[i])
+	}
+	s.watchBudget(3 * s.jumps)
+}
+
+// mixed says that services of two plans run: one was restored, or stopped.
+func (s *scenario) mixed() bool {
+	for _, v := range s.disk.Verdicts {
+		if !v.Good {
+			return true
+		}
+	}
+	return len(s.disk.Good) < 2
+}
+
+// aftermath is what happens to a host at rest: a jump of the clock moves
+// nothing (I15); and with the daemon gone for ever, a reboot brings back every
+// service that was ready (I19). A daemon that comes back then has nothing to create.
+func (s *scenario) aftermath() {
+	s.jump()
+	before := s.changes
+	for range 10 {
+		s.look()
+		s.advance(time.Time{})
+	}
+	if s.changes != before {
+		s.violate("I15: a jump of the clock made %d calls", s.changes-before)
+	}
+	if s.looping() {
+		return
+	}
+	complete := map[string]bool{} // by service
+	for id, row := range s.disk.Rollouts {
+		_, service := id.Split()
+		complete[service] = row.Done
+	}
+	was, gone := map[string]bool{}, map[string]bool{}
+	for id, b := range s.boxes {
+		was[id] = s.ready(b) && complete[b.Service] && b.Kind != ring.JobK
+	}
+	s.note("the daemon is gone and the host reboots")
+	s.reboot()
+	s.now = s.now.Add(time.Minute)
+	for _, id := range sortedIDs(was) {
+		if b := s.boxes[id]; was[id] && !s.ready(b) {
+			s.violate("I19: %s was ready and does not run after a reboot without us; policy %s", b.Name, b.Policy)
+		}
+		gone[id] = true
+	}
+	s.kill("for a minute")
+	for range 25 {
+		s.src.Reached = s.clock()
+		s.look()
+		s.advance(time.Time{})
+	}
+	for id, b := range s.boxes {
+		if complete[b.Service] && !gone[id] && b.Kind != ring.JobK {
+			s.violate("I19: %s was created though all was there after the reboot", b.Name)
+		}
+	}
+}
+
+// looping says that something runs that will crash again.
+func (s *scenario) looping() bool {
+	for _, b := range s.boxes {
+		if !s.nature(b).good() && b.Kind != ring.JobK {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scenario) restOf(v *ring.Service) {
+	id := ring.ID("web", v.Name)
+	if v.Kind == ring.JobK {
+		return
+	}
+	verdict, known := s.disk.Verdicts[ring.VersionKey(id, v.Version)]
+	good, hasGood := s.disk.Good[id]
+	count := map[ring.Version]int{}
+	ready := 0
+	for _, b := range s.boxes {
+		if b.Service == v.Name {
+			count[b.Version]++
+			if s.ready(b) {
+				ready++
+			}
+		}
+	}
+	blocked := s.dep && v.Name == "b" && s.disk.Rollouts[id].Version != v.Version
+	switch {
+	case blocked: // waits for a
+	case known && verdict.Good:
+		if n := s.natures[v.Spec.Image]; n.good() && (count[v.Version] != v.Replicas || len(count) > 1) {
+			s.violate("I7: %s at rest with %v, wanted %d of %s", id, count, v.Replicas, v.Version.Short())
+		}
+		if s.natures[v.Spec.Image].good() && ready != v.Replicas {
+			s.violate("I7: %s at rest with %d/%d ready", id, ready, v.Replicas)
+		}
+	case known && hasGood && good.Service.Version != v.Version && v.Rollout.OnFailure == ring.OnFailureRestore:
+		// A good version that crashes after all may need the failed one to keep the floor.
+		if n := s.natures[good.Service.Spec.Image]; n.good() && (count[good.Service.Version] != good.Service.Replicas || len(count) > 1) {
+			s.violate("I7: %s restored with %v, wanted %d of %s", id, count, good.Service.Replicas, good.Service.Version.Short())
+		}
+	case known:
+		// paused or continued: what is there stays
+	default:
+		s.violate("I7: %s has no verdict at rest, %v", id, count)
+	}
+}
+
+func simulate(seed int64) (err error, log string) {
+	s := newScenario(seed)
+	defer func() {
+		if p := recover(); p != nil {
+			err, log = fmt.Errorf("panic: %v", p), s.read(80)
+		}
+	}()
+	if err = s.run(); err != nil {
+		log = s.read(80)
+	}
+	return err, log
+}
+
+// TestSimulation plays scenarios from consecutive seeds; GITRING_SIM_N and
+// GITRING_SIM_SEED say how many and from where. A seed replays bit for bit.
+func TestSimulation(t *testing.T) {
+	n, from := int64(scenarios), int64(1)
+	if v, err := strconv.ParseInt(os.Getenv("GITRING_SIM_N"), 10, 64); err == nil {
+		n = v
+	}
+	if v, err := strconv.ParseInt(os.Getenv("GITRING_SIM_SEED"), 10, 64); err == nil {
+		from = v
+	}
+	// Everything is short-lived: collecting once per 256 MiB is a fifth faster.
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	var next atomic.Int64
+	next.Store(from - 1)
+	var failed atomic.Int64
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for {
+				seed := next.Add(1)
+				if seed >= from+n || failed.Load() > 3 {
+					return
+				}
+				if err, log := simulate(seed); err != nil {
+					failed.Add(1)
+					t.Errorf("seed %d: %v\n%s\nreplay: make sim N=1 SEED=%d", seed, err, log, seed)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestSimulationReplays holds the promise that a seed is the whole story.
+func TestSimulationReplays(t *testing.T) {
+	for seed := int64(1); seed <= 20; seed++ {
+		a, b := newScenario(seed), newScenario(seed)
+		_, _ = a.run(), b.run()
+		if a.read(len(a.log)) != b.read(len(b.log)) {
+			t.Fatalf("seed %d played differently the second time", seed)
+		}
+	}
+}
+
+// TestDiffIsPure holds Diff to its promise at every look of some scenarios: it
+// changes nothing it is given, and the order of what is seen decides nothing.
+func TestDiffIsPure(t *testing.T) {
+	for seed := int64(1); seed <= 40; seed++ {
+		s := newScenario(seed)
+		s.told = func(kind, detail string, of *box) {
+			s.watchHost(kind, detail, of)
+			w, now := s.world(), s.clock()
+			before := fmt.Sprintf("%+v", w)
+			a := Diff(w, now)
+			if after := fmt.Sprintf("%+v", w); after != before {
+				t.Fatalf("seed %d: the world was\n%s\nand is\n%s", seed, before, after)
+			}
+			slices.Reverse(w.Seen.Instances)
+			slices.Reverse(w.Seen.Networks)
+			a.Status.At = time.Time{}
+			b := Diff(w, now)
+			b.Status.At = time.Time{}
+			if x, y := decided(a), decided(b); x != y {
+				t.Fatalf("seed %d: seen in another order, the decision was\n%s\nand is\n%s", seed, x, y)
+			}
+		}
+		if err := s.run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// decided is a decision in words; JSON follows pointers.
+func decided(d Decision) string {
+	b, err := json.Marshal(d)
+	if err != nil {
+		panic(err)
+	}
+	return string(b)
+}

@@ -1,0 +1,439 @@
+package reconcile
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// status derives what people, the forge and exit codes are told. It decides
+// nothing, and nothing decides by it.
+func (t *turn) status() {
+	t.out.Status = ring.Status{Host: t.Host, Gitring: t.Gitring, At: t.now.UTC()}
+	for i := range t.Sources {
+		t.out.Status.Sources = append(t.out.Status.Sources, t.sourceStatus(&t.Sources[i]))
+	}
+}
+
+func (t *turn) sourceStatus(src *Source) ring.SourceStatus {
+	st := ring.SourceStatus{
+		Name: src.Name, Branch: src.Branch, Tip: src.Tip, Trust: src.Trust, Checking: src.Checking,
+		Checked: src.Reached, Refusal: src.Refusal, Apps: []ring.AppStatus{},
+	}
+	if src.Commit != nil {
+		st.Trusted = src.Commit.SHA
+	}
+	if st.Refusal == nil && src.Next != nil && src.Next.Refusal != nil {
+		st.Refusal = src.Next.Refusal
+	}
+	for _, name := range t.appNames(src) {
+		st.Apps = append(st.Apps, t.appStatus(src, name))
+	}
+	f := t.behind(src)
+	st.Commit, st.Signer, st.Subject, st.Committed = f.App.Commit, f.Signer, f.Subject, f.Committed
+	if c := src.Commit; c != nil && (st.Commit == "" || st.Commit == c.SHA) {
+		st.Signer, st.Subject, st.Committed = c.Signer, c.Subject, c.ClaimedAt
+	}
+	st.Next = t.next(src)
+	st.Sync, st.Reason = t.sync(src, &st)
+	return st
+}
+
+// appNames are the apps in force, next and refused of a source.
+func (t *turn) appNames(src *Source) []string {
+	names := map[string]bool{}
+	for name, f := range t.Facts.Apps {
+		if f.App.Source == src.Name {
+			names[name] = true
+		}
+	}
+	if src.Next != nil {
+		for _, a := range src.Next.Apps {
+			names[a.Name] = true
+		}
+		for name, r := range src.Next.Refused {
+			if !t.told(names, r) {
+				names[name] = true
+			}
+		}
+	}
+	return sortedKeys(names)
+}
+
+// told says that a refusal already stands with an app in force, under the name
+// that its file can no longer give.
+func (t *turn) told(names map[string]bool, r *ring.Refusal) bool {
+	for name := range names {
+		f, ok := t.Facts.Apps[name]
+		if ok && name != r.App && r.File != "" && path.Dir(r.File) == path.Clean(f.App.Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// behind is the app in force that is furthest behind: its commit is the newest
+// one that every app is at or needed no change for.
+func (t *turn) behind(src *Source) ring.InForce {
+	var lag ring.InForce
+	for _, name := range sortedKeys(t.Facts.Apps) {
+		f := t.Facts.Apps[name]
+		if f.App.Source != src.Name {
+			continue
+		}
+		if lag.App.Name == "" || f.Since.Before(lag.Since) {
+			lag = f
+		}
+	}
+	if lag.App.Name == "" && src.Next != nil && len(src.Next.Apps) == 0 && len(src.Next.Refused) == 0 {
+		lag.App.Commit = src.Next.Commit
+	}
+	return lag
+}
+
+func (t *turn) next(src *Source) *ring.Next {
+	if src.Next == nil || src.Next.Refusal != nil {
+		return nil
+	}
+	if why := t.held[src.Name]; why != "" {
+		return &ring.Next{Commit: src.Next.Commit, Reason: why}
+	}
+	for _, a := range src.Next.Apps {
+		if says := t.stageSays[a.Name]; says != "" && t.refused[a.Name] == nil {
+			return &ring.Next{Commit: src.Next.Commit, Reason: say("app %s: %s", a.Name, says)}
+		}
+	}
+	return nil
+}
+
+// sync is the first state that applies (DESIGN.md section 10), with its reason.
+func (t *turn) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
+	if src.Next == nil && len(st.Apps) == 0 && st.Refusal == nil {
+		return ring.SyncUnknown, cmp.Or(src.Reason, "nothing trusted yet")
+	}
+	if st.Refusal != nil {
+		return ring.SyncRefused, cmp.Or(src.Reason, st.Refusal.Says)
+	}
+	if why := t.held[src.Name]; why != "" {
+		return ring.SyncHeld, why
+	}
+	staging, applying, degraded := "", "", ""
+	for i := range st.Apps {
+		a := &st.Apps[i]
+		if a.Health == ring.Held {
+			return ring.SyncHeld, say("app %s: %s", a.Name, a.Reason)
+		}
+		if a.Refusal != nil {
+			degraded = cmp.Or(degraded, say("app %s is refused: %s", a.Name, a.Refusal.Says))
+		} else if t.blocked[a.Name] {
+			degraded = cmp.Or(degraded, say("app %s: %s", a.Name, t.stageSays[a.Name]))
+		} else if says := t.stageSays[a.Name]; says != "" {
+			staging = cmp.Or(staging, say("app %s: %s", a.Name, says))
+		}
+		if t.Facts.Apps[a.Name].Leaving && !t.Facts.Apps[a.Name].App.NoPrune {
+			applying = cmp.Or(applying, say("app %s is being removed", a.Name))
+		}
+		for j := range a.Services {
+			s := &a.Services[j]
+			switch {
+			case working(s):
+				applying = cmp.Or(applying, say("%s/%s %s", a.Name, s.Name, s.Reason))
+			case bad(s):
+				degraded = cmp.Or(degraded, say("%s/%s %s", a.Name, s.Name, s.Reason))
+			}
+		}
+	}
+	switch {
+	case staging != "":
+		return ring.SyncStaging, cmp.Or(src.Reason, staging)
+	case applying != "":
+		return ring.SyncApplying, cmp.Or(src.Reason, applying)
+	case degraded != "":
+		return ring.SyncDegraded, cmp.Or(src.Reason, degraded)
+	}
+	return ring.SyncSynced, src.Reason
+}
+
+// working says that a rollout, job or removal is not finished.
+func working(s *ring.ServiceStatus) bool {
+	switch s.Phase {
+	case ring.PhasePending, ring.PhaseProgressing, ring.PhaseRemoving:
+		return true
+	}
+	return s.Rollout != nil && (s.Rollout.Phase == ring.RolloutProgressing || s.Rollout.Phase == ring.RolloutRestoring)
+}
+
+// bad says that a service is not what its plan asks, and stays so.
+func bad(s *ring.ServiceStatus) bool {
+	return s.Phase == ring.PhaseDegraded || s.Phase == ring.PhaseFailed || s.Rollout != nil && !working(s)
+}
+
+func (t *turn) appStatus(src *Source, name string) ring.AppStatus {
+	st := ring.AppStatus{Name: name, Health: ring.Unknown, Services: []ring.ServiceStatus{}}
+	st.Refusal = t.refusal(src, name)
+	f, ok := t.Facts.Apps[name]
+	if ok && f.App.Source == src.Name {
+		st.Commit, st.Notes = f.App.Commit, f.App.Notes
+		for i := range f.App.Services {
+			st.Services = append(st.Services, t.serviceStatus(t.views[ring.ID(name, f.App.Services[i].Name)]))
+		}
+		st.Services = append(st.Services, t.orphanStatus(&f.App)...)
+	}
+	st.Health, st.Reason = t.appHealth(&st, ok)
+	return st
+}
+
+func (t *turn) appHealth(st *ring.AppStatus, known bool) (health, reason string) {
+	if says := t.stageSays[st.Name]; strings.HasPrefix(says, "held: ") {
+		return ring.Held, says
+	}
+	health = ring.Healthy
+	for i := range st.Services {
+		s := &st.Services[i]
+		switch {
+		case bad(s):
+			return ring.Degraded, s.Reason
+		case working(s) && health == ring.Healthy:
+			health, reason = ring.Progressing, s.Reason
+		}
+	}
+	switch {
+	case st.Refusal != nil && !known:
+		return ring.Unknown, st.Refusal.Says
+	case st.Refusal != nil:
+		return ring.Degraded, st.Refusal.Says
+	case t.stageSays[st.Name] != "":
+		return ring.Progressing, t.stageSays[st.Name]
+	case !known:
+		return ring.Unknown, ""
+	}
+	return health, reason
+}
+
+// orphanStatus lists what runs of an app without a place in its plan.
+func (t *turn) orphanStatus(app *ring.App) []ring.ServiceStatus {
+	var out []ring.ServiceStatus
+	for _, id := range t.strays {
+		name, service := id.Split()
+		if name != app.Name {
+			continue
+		}
+		s := ring.ServiceStatus{Name: service, Kind: t.seen[id][0].Kind, Phase: ring.PhaseRemoving, Reason: say("not in plan %s", app.Commit.Short()), Instances: []ring.InstanceStatus{}}
+		if app.NoPrune {
+			s.Phase, s.Reason = ring.PhaseHeld, "orphan: prune is false"
+		} else if !t.fresh(app) {
+			s.Reason += "; waits until the remote is reached"
+		}
+		for _, in := range t.seen[id] {
+			s.Instances = append(s.Instances, t.instanceStatus(nil, in))
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func (t *turn) serviceStatus(v *service) ring.ServiceStatus {
+	st := ring.ServiceStatus{
+		Name: v.want.Name, Kind: v.want.Kind, Wanted: v.want.Replicas, Version: v.want.Version,
+		Commit: v.want.Changed, Instances: []ring.InstanceStatus{},
+	}
+	if v.good != nil {
+		st.LastGood = v.good.Commit
+	}
+	for _, in := range v.all {
+		if in.ready {
+			st.Ready++
+		}
+		if in.Version == v.want.Version && in.Live() {
+			st.Updated++
+		}
+		if in.inferred {
+			st.Health = "inferred"
+		}
+		st.Instances = append(st.Instances, t.instanceStatus(v, in))
+	}
+	if v.want.Kind == ring.JobK {
+		t.jobStatus(v, &st)
+		return st
+	}
+	st.Phase, st.Reason = t.phase(v, &st)
+	st.Rollout = t.rolloutStatus(v)
+	st.Conditions = t.conditions(v)
+	return st
+}
+
+func (t *turn) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
+	progress := say("%d/%d ready", st.Ready, v.target.Replicas)
+	switch {
+	case v.waits != "" && v.blocked:
+		return ring.PhaseDegraded, v.waits
+	case v.waits != "" && v.good == nil:
+		return ring.PhasePending, v.waits
+	case v.waits != "":
+		return ring.PhaseProgressing, v.waits
+	case v.paused():
+		return ring.PhaseFailed, v.failed.Reason
+	case v.restoring() && v.row.Done && t.settled(v):
+		return ring.PhaseReady, say("kept %s: %s", v.good.Commit.Short(), v.failed.Reason)
+	case v.restoring() && !v.row.Done:
+		return ring.PhaseProgressing, say("restoring %s, %s: %s", v.good.Commit.Short(), progress, v.failed.Reason)
+	case !v.row.Done:
+		return ring.PhaseProgressing, progress + t.slowest(v)
+	}
+	return t.steady(v, progress)
+}
+
+// steady is the phase after completion: what is not ready is either on its way
+// or wrong.
+func (t *turn) steady(v *service, progress string) (ring.Phase, string) {
+	if t.settled(v) {
+		return ring.PhaseReady, progress
+	}
+	for _, in := range v.all {
+		if !in.holds() || in.ready || t.rests(v, in) || !in.down {
+			continue
+		}
+		if in.Live() && t.now.Before(in.Since.Add(v.target.Rollout.StartTimeout)) {
+			continue
+		}
+		return ring.PhaseDegraded, say("%s; slot %d %s", progress, in.Slot, in.reason)
+	}
+	return ring.PhaseProgressing, progress + t.slowest(v)
+}
+
+// slowest names an instance that is waited for.
+func (t *turn) slowest(v *service) string {
+	for _, in := range v.all {
+		if in.Version == v.target.Version && !in.ready && in.reason != "" {
+			return say("; slot %d %s", in.Slot, in.reason)
+		}
+	}
+	if try, ok := t.Tries[string(v.id)]; ok && try.Err != "" {
+		return "; " + try.Err
+	}
+	return ""
+}
+
+func (t *turn) rolloutStatus(v *service) *ring.RolloutStatus {
+	if v.row.Version != v.want.Version {
+		return nil
+	}
+	st := &ring.RolloutStatus{Version: v.row.Version, Commit: v.row.Commit}
+	switch {
+	case v.failed != nil && v.restoring() && v.row.Done:
+		st.Phase, st.Reason = ring.RolloutIsRestored, v.failed.Reason
+	case v.failed != nil && v.restoring():
+		st.Phase, st.Reason = ring.RolloutRestoring, v.failed.Reason
+	case v.paused():
+		st.Phase, st.Reason = ring.RolloutPaused, v.failed.Reason
+	case !v.row.Done:
+		st.Phase, st.Reason = ring.RolloutProgressing, t.why(v)
+	default:
+		return nil
+	}
+	if v.failed != nil {
+		st.Commit = v.failed.Commit
+	}
+	return st
+}
+
+func (t *turn) conditions(v *service) []ring.Condition {
+	var out []ring.Condition
+	for _, in := range v.all {
+		row, ok := t.slot(v, in)
+		if ok && row.Instance == in.ID && row.Crashes >= loopCrashes {
+			out = append(out, ring.Condition{Type: "CrashLooping", Reason: say("%s: slot %d crashed %d times, last exit code %d", ring.CauseCrash, in.Slot, row.Crashes, row.ExitCode), Since: row.Last.UTC(), Commit: in.Commit})
+		}
+	}
+	if v.failed != nil {
+		out = append(out, ring.Condition{Type: "Quarantined", Reason: v.failed.Reason, Since: v.failed.At.UTC(), Commit: v.failed.Commit})
+	}
+	return out
+}
+
+func (t *turn) jobStatus(v *service, st *ring.ServiceStatus) {
+	run, ok := t.jobRun(v.id, v.want)
+	switch {
+	case ok && run.State == jobSucceeded:
+		st.Phase, st.Reason = ring.PhaseCompleted, say("completed %s UTC", run.Ended.UTC().Format("2006-01-02 15:04"))
+		st.LastGood = run.Commit
+	case ok && run.State == jobFailed:
+		st.Phase, st.Reason = ring.PhaseFailed, run.Reason
+	case v.waits != "" && v.blocked:
+		st.Phase, st.Reason = ring.PhaseDegraded, v.waits
+	case v.waits != "":
+		st.Phase, st.Reason = ring.PhasePending, v.waits
+	default:
+		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, "is running")
+	}
+}
+
+func (t *turn) instanceStatus(v *service, in *inst) ring.InstanceStatus {
+	st := ring.InstanceStatus{
+		ID: in.ID, Name: in.Name, Slot: in.Slot, Version: in.Version, Commit: in.Commit, Reason: in.reason,
+	}
+	var row ring.SlotRow
+	if v != nil {
+		row, _ = t.slot(v, in)
+	}
+	if row.Instance == in.ID {
+		st.Restarts = row.Crashes
+	}
+	job := in.Kind == ring.JobK
+	switch {
+	case in.intent == intentRemove && in.Live():
+		st.State = ring.SlotDraining
+	case in.State == ring.StateCreated:
+		st.State = ring.SlotCreating
+	case in.Ended() && job:
+		st.State = ring.SlotCompleted
+	case in.Ended() && (in.intent != "" || v == nil || t.rests(v, in)):
+		st.State = ring.SlotStopped
+	case in.Ended() && row.Instance == in.ID && t.now.Before(row.Next):
+		st.State, st.Reason = ring.SlotBackingOff, say("%s; next try %s", in.reason, row.Next.UTC().Format("15:04:05"))
+	case in.Ended():
+		st.State = ring.SlotCrashed
+	case in.ready || job:
+		st.State = ring.SlotReady
+	case v != nil && v.row.Done && in.down:
+		st.State = ring.SlotNotReady
+	default:
+		st.State = ring.SlotStarting
+	}
+	return st
+}
+
+// summary counts what a source's services come to: ready and wanted.
+func summary(st *ring.SourceStatus) (ready, wanted int) {
+	for i := range st.Apps {
+		r, w := appSummary(&st.Apps[i])
+		ready, wanted = ready+r, wanted+w
+	}
+	return ready, wanted
+}
+
+func appSummary(a *ring.AppStatus) (ready, wanted int) {
+	for _, s := range a.Services {
+		if s.Kind == ring.JobK {
+			wanted++
+			if s.Phase == ring.PhaseCompleted {
+				ready++
+			}
+			continue
+		}
+		ready, wanted = ready+min(s.Ready, s.Wanted), wanted+s.Wanted
+	}
+	return ready, wanted
+}
+
+// firstBad is the first service that is not well, and its reason.
+func firstBad(a *ring.AppStatus) string {
+	i := slices.IndexFunc(a.Services, func(s ring.ServiceStatus) bool { return bad(&s) })
+	if i < 0 {
+		return ""
+	}
+	return a.Services[i].Name + " " + a.Services[i].Reason
+}

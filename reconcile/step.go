@@ -1,0 +1,47 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// stepTimeout bounds a step beyond the grace and delay it asks for itself.
+const stepTimeout = 2 * time.Minute
+
+// launch carries out one step beside the loop, which hears of its end. Steps
+// and pulls have pools of their own: one slow pull delays nobody else.
+func (l *Loop) launch(ctx context.Context, a ring.Action) {
+	l.busy[a.Target()] = a
+	pool := l.steps
+	if a.Kind == ring.DoPull || a.Kind == ring.DoResolve {
+		pool = l.pulls
+	}
+	l.work.Go(func() {
+		select {
+		case pool <- struct{}{}:
+		case <-ctx.Done():
+			l.ended <- ending{action: a, err: context.Cause(ctx)}
+			return
+		}
+		done, err := l.step(ctx, a)
+		<-pool // before the loop hears of it: it may be in the middle of a look
+		l.ended <- ending{action: a, done: done, err: err}
+	})
+}
+
+// step is bounded, and is not cut short when the daemon ends: a stop that was
+// sent is seen through.
+func (l *Loop) step(ctx context.Context, a ring.Action) (ring.Done, error) {
+	limit := a.Timeout
+	if limit == 0 {
+		limit = stepTimeout + a.Grace + a.Delay
+	}
+	if a.Kind != ring.DoPull && a.Kind != ring.DoResolve {
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return l.Engine.Do(ctx, a)
+}

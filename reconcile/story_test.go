@@ -1,0 +1,306 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// A story is a rule of ROLLOUT.md or DESIGN.md as text; testdata/stories/README
+// teaches the language. It plays on the daemon and engine of the simulation,
+// so every step of every story is also held to the invariants.
+type story struct {
+	*daemon
+	decls   map[string]*declared // services as declared so far, by "app/service"
+	apps    map[string]*ring.App // what apps say beside their services
+	tree    map[string]declared  // of the newest commit
+	commits map[string]chapter
+	latest  string // the newest commit's name
+
+	ledger []entry
+	mark   int // of the last commit: where "since" begins
+	low    map[string]int
+	high   map[string]int
+
+	away, blind, gone bool // the remote, the engine's answers, the daemon
+}
+
+// chapter is a commit and the tree that it leaves.
+type chapter struct {
+	plan *ring.Plan
+	tree map[string]declared
+	apps map[string]ring.App
+}
+
+// entry is one thing that happened to a container, or was asked of the registry.
+type entry struct {
+	at           time.Time
+	kind, detail string
+	service      string
+	slot         int
+	version      string
+}
+
+func (e entry) name() string { return fmt.Sprintf("%s-%d@%s", e.service, e.slot, e.version) }
+
+func newStory() *story {
+	s := &story{
+		daemon: newDaemon(rand.New(rand.NewSource(1))), tree: map[string]declared{}, apps: map[string]*ring.App{},
+		decls: map[string]*declared{}, commits: map[string]chapter{}, low: map[string]int{}, high: map[string]int{},
+	}
+	s.told = func(kind, detail string, b *box) {
+		s.watchHost(kind, detail, b)
+		e := entry{at: s.now, kind: kind, detail: detail}
+		if b != nil {
+			e.service, e.slot, e.version = shortID(b.App, b.Service), b.Slot, b.image
+		}
+		s.ledger = append(s.ledger, e)
+	}
+	return s
+}
+
+// shortID is how stories name a service: "web" for web/web.
+func shortID(app, service string) string {
+	if app == service {
+		return app
+	}
+	return app + "/" + service
+}
+
+// fullID is the inverse.
+func fullID(name string) (app, service string) {
+	if app, service, ok := strings.Cut(name, "/"); ok {
+		return app, service
+	}
+	return name, name
+}
+
+// since is what happened since the last commit or mark.
+func (s *story) since() []entry { return s.ledger[s.mark:] }
+
+func (s *story) setMark() {
+	s.mark = len(s.ledger)
+	clear(s.low)
+	clear(s.high)
+}
+
+// turn is one look of the daemon, if there is one and it sees.
+func (s *story) turn() {
+	if s.gone {
+		return
+	}
+	if s.blind {
+		s.mem.wake = s.now.Add(2 * time.Second)
+		return
+	}
+	if !s.away && s.src.Next != nil {
+		s.src.Reached = s.clock()
+	}
+	d := s.decide()
+	s.record(d.Facts, d.Events)
+	s.launch(d.Actions)
+}
+
+// step is one look, and the time until something happens.
+func (s *story) step(limit time.Time) {
+	s.turn()
+	s.advance(limit)
+	s.measure()
+}
+
+// measure keeps the lowest count of ready and the highest of live instances.
+func (s *story) measure() {
+	ready, live := map[string]int{}, map[string]int{}
+	for name := range s.tree {
+		ready[name], live[name] = 0, 0
+	}
+	for _, b := range s.boxes {
+		name := shortID(b.App, b.Service)
+		if s.ready(b) {
+			ready[name]++
+		}
+		if b.running() || b.State == ring.StateCreated {
+			live[name]++
+		}
+	}
+	for name, n := range ready {
+		if was, ok := s.low[name]; !ok || n < was {
+			s.low[name] = n
+		}
+	}
+	for name, n := range live {
+		s.high[name] = max(s.high[name], n)
+	}
+}
+
+func (s *story) wait(d time.Duration) {
+	for end := s.now.Add(d); s.now.Before(end); {
+		s.step(end)
+	}
+	s.turn()
+}
+
+// rest plays until nothing is under way, decided or awaited.
+func (s *story) rest() error {
+	looks := 0
+	for end := s.now.Add(24 * time.Hour); s.now.Before(end) && looks < 20_000; looks++ {
+		s.turn()
+		far := s.now.Add(12 * time.Hour)
+		awaited := s.mem.wake.After(s.now) && s.mem.wake.Before(far)
+		if s.idle() && !awaited && s.moment(far).Equal(far) && len(s.last.Facts) == 0 {
+			return nil
+		}
+		s.advance(time.Time{})
+		s.measure()
+	}
+	return fmt.Errorf("does not come to rest within a day and %d looks", looks)
+}
+
+// until plays until an expectation holds.
+func (s *story) until(words []string) error {
+	var err error
+	looks := 0
+	for end := s.now.Add(2 * time.Hour); s.now.Before(end) && looks < 20_000; looks++ {
+		s.turn()
+		if err = s.expect(words); err == nil {
+			return nil
+		}
+		s.advance(time.Time{})
+		s.measure()
+	}
+	return fmt.Errorf("not within 2 h: %w", err)
+}
+
+// tell carries out one line.
+func (s *story) tell(line string) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("cannot read the sentence, or a panic: %v", p)
+		}
+	}()
+	words, err := split(line)
+	if err != nil || len(words) == 0 {
+		return err
+	}
+	verb, rest := words[0], words[1:]
+	switch verb {
+	case "service":
+		return s.declare(rest)
+	case "app":
+		return s.declareApp(rest)
+	case "version":
+		return s.version(rest)
+	case "commit":
+		return s.commit(rest)
+	case "fault":
+		return s.fault(strings.Join(rest, " "))
+	case "approve":
+		return s.approve(rest)
+	case "mark":
+		s.setMark()
+		return nil
+	case "wait":
+		d, err := time.ParseDuration(rest[0])
+		if err == nil {
+			s.wait(d)
+		}
+		return err
+	case "rest":
+		return s.rest()
+	case "until":
+		return s.until(rest)
+	case "expect":
+		s.turn()
+		return s.expect(rest)
+	}
+	return fmt.Errorf("no such verb: %s", verb)
+}
+
+// split cuts a line into words; "quoted words" are one, with the quote in front.
+func split(line string) ([]string, error) {
+	var out []string
+	for line = strings.TrimSpace(line); line != ""; line = strings.TrimSpace(line) {
+		if line[0] == '"' {
+			text, rest, ok := strings.Cut(line[1:], `"`)
+			if !ok {
+				return nil, errors.New("a quote does not end")
+			}
+			out, line = append(out, `"`+text), rest
+			continue
+		}
+		word, rest, _ := strings.Cut(line, " ")
+		out, line = append(out, word), rest
+	}
+	return out, nil
+}
+
+// play tells a story line by line, with $N standing for n.
+func play(t *testing.T, text string, n int) {
+	s := newStory()
+	for i, line := range strings.Split(text, "\n") {
+		if cut := strings.Index(line, "#"); cut == 0 || cut > 0 && line[cut-1] == ' ' {
+			line = line[:cut]
+		}
+		if strings.HasPrefix(line, "for N in ") {
+			continue
+		}
+		line = numbers(line, n)
+		err := s.tell(line)
+		if err == nil {
+			err = s.bad
+		}
+		if err != nil {
+			t.Fatalf("line %d: %s\n  %v\n%s", i+1, strings.TrimSpace(line), err, s.read(60))
+		}
+	}
+	if len(s.ledger) == 0 {
+		t.Fatal("the story moved nothing")
+	}
+}
+
+func numbers(line string, n int) string {
+	for _, d := range []int{2, 1} {
+		line = strings.ReplaceAll(line, fmt.Sprintf("$N+%d", d), strconv.Itoa(n+d))
+		line = strings.ReplaceAll(line, fmt.Sprintf("$N-%d", d), strconv.Itoa(n-d))
+	}
+	return strings.ReplaceAll(line, "$N", strconv.Itoa(n))
+}
+
+// TestStories plays testdata/stories.
+func TestStories(t *testing.T) {
+	files, err := filepath.Glob("testdata/stories/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("there are no stories", err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, name := string(raw), strings.TrimSuffix(filepath.Base(file), ".txt")
+		if !strings.Contains(text, "\nexpect ") {
+			t.Errorf("%s expects nothing", file)
+		}
+		_, list, many := strings.Cut(text, "\nfor N in ")
+		if !many {
+			t.Run(name, func(t *testing.T) { play(t, text, 0) })
+			continue
+		}
+		list, _, _ = strings.Cut(list, "\n")
+		for _, word := range strings.Fields(list) {
+			n, err := strconv.Atoi(word)
+			if err != nil {
+				t.Fatalf("%s: for N in %s", file, list)
+			}
+			t.Run(name+"/"+word, func(t *testing.T) { play(t, text, n) })
+		}
+	}
+}

@@ -1,0 +1,420 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// declared is a service as stories declare it; Image is what a commit gives it.
+type declared struct {
+	ring.Service
+	app string
+}
+
+// declare is "service <name> <setting> <value> …"; a second line about the same
+// service changes what it names.
+func (s *story) declare(words []string) error {
+	app, name := fullID(words[0])
+	d, ok := s.decls[words[0]]
+	if !ok {
+		k := ring.DefaultRollout()
+		d = &declared{app: app, Service: ring.Service{
+			Name: name, Kind: ring.Worker, Replicas: 1, Rollout: k,
+			Checks:  []ring.Check{{Name: "up", For: ring.Readiness, HTTP: &ring.HTTPCheck{Port: 80, Path: "/"}}},
+			Restart: ring.Restart{Policy: ring.Always, Engine: "always"},
+		}}
+		d.Spec.Networks = []ring.Attachment{{Network: "default"}}
+		s.decls[words[0]] = d
+	}
+	for words = words[1:]; len(words) > 0; {
+		n, err := d.set(words)
+		if err != nil {
+			return err
+		}
+		words = words[n:]
+	}
+	return nil
+}
+
+// set reads one setting and says how many words it took.
+func (d *declared) set(words []string) (int, error) {
+	switch words[0] {
+	case "share":
+		d.Share = true
+		return 1, nil
+	case "job":
+		d.Kind, d.Checks, d.Replicas = ring.JobK, nil, 1
+		d.Job = &ring.Job{Run: "on_change"}
+		d.Restart = ring.Restart{Policy: ring.NeverStop, Engine: "no"}
+		return 1, nil
+	}
+	if len(words) < 2 {
+		return 0, fmt.Errorf("no such setting, or no value: %s", words[0])
+	}
+	if words[0] == "depends_on" {
+		if len(words) < 3 {
+			return 0, errors.New("depends_on <service> <started|ready|completed>")
+		}
+		d.DependsOn = append(slices.Clone(d.DependsOn), ring.Dependency{Service: words[1], Until: ring.Until(words[2])})
+		return 3, nil
+	}
+	return 2, d.setting(words[0], words[1])
+}
+
+func (d *declared) setting(key, value string) (err error) {
+	k := &d.Rollout
+	duration := func(to *time.Duration) { *to, err = time.ParseDuration(value) }
+	number := func(to *int) { *to, err = strconv.Atoi(value) }
+	count := func(to *ring.Count) {
+		digits, percent := strings.CutSuffix(value, "%")
+		to.Percent = percent
+		to.N, err = strconv.Atoi(digits)
+	}
+	switch key {
+	case "replicas":
+		number(&d.Replicas)
+	case "check":
+		return d.check(value)
+	case "min_ready":
+		duration(&k.MinReadyTime)
+	case "start_timeout":
+		duration(&k.StartTimeout)
+	case "deadline":
+		duration(&k.ProgressDeadline)
+	case "threshold":
+		number(&k.FailureThreshold)
+	case "surge":
+		count(&k.MaxSurge)
+	case "unavailable":
+		count(&k.MaxUnavailable)
+	case "parallel":
+		number(&k.MaxParallel)
+	case "on_failure":
+		k.OnFailure = value
+	case "strategy":
+		k.Strategy = value
+	case "volume":
+		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: value, Target: "/data"}}
+	case "port":
+		d.Spec.Ports = []ring.Port{{HostPort: value, Container: 80, Protocol: "tcp"}}
+	case "env":
+		name, v, _ := strings.Cut(value, "=")
+		d.Spec.Environment = map[string]string{name: v}
+	case "restart":
+		d.Restart.Policy = value
+		d.Restart.Engine = map[string]string{ring.Always: "always", ring.OnFail: "on-failure", ring.NeverStop: "no"}[value]
+	case "retries":
+		d.job(func(j *ring.Job) { number(&j.Retries) })
+	case "timeout":
+		d.job(func(j *ring.Job) { duration(&j.Timeout) })
+	case "run":
+		d.job(func(j *ring.Job) { j.Run = value })
+	default:
+		return fmt.Errorf("no such setting: %s", key)
+	}
+	return err
+}
+
+// job changes a copy: earlier commits keep theirs.
+func (d *declared) job(change func(*ring.Job)) {
+	j := *d.Job
+	change(&j)
+	d.Job = &j
+}
+
+func (d *declared) check(value string) error {
+	live := ring.Check{Name: "alive", For: ring.Liveness, TCP: &ring.TCPCheck{Port: 80}}
+	http := ring.Check{Name: "up", For: ring.Readiness, HTTP: &ring.HTTPCheck{Port: 80, Path: "/"}}
+	switch value {
+	case "http":
+		d.Checks = []ring.Check{http}
+	case "none":
+		d.Checks = nil
+	case "http+liveness":
+		d.Checks = []ring.Check{http, live}
+	case "http+liveness-stop":
+		live.OnFailure = "stop"
+		d.Checks = []ring.Check{http, live}
+	default:
+		return fmt.Errorf("no such check: %s", value)
+	}
+	return nil
+}
+
+// declareApp is "app <name> <setting> …".
+func (s *story) declareApp(words []string) error {
+	a := s.app(words[0])
+	switch strings.Join(words[1:min(2, len(words))], "") {
+	case "after":
+		a.After = []ring.AfterApp{{App: words[2], Until: ring.Until(words[3])}}
+	case "keeps": // keeps orphans
+		a.NoPrune = true
+	case "network":
+		a.Networks = []ring.Network{{Key: "default", Labels: map[string]string{"is": words[2]}}}
+	case "held":
+		a.Hold = &ring.Hold{Reason: strings.TrimPrefix(words[2], `"`)}
+	case "released":
+		a.Hold = nil
+	default:
+		return fmt.Errorf("no such setting: %v", words[1:])
+	}
+	return nil
+}
+
+func (s *story) app(name string) *ring.App {
+	if s.apps[name] == nil {
+		s.apps[name] = newApp(name)
+	}
+	return s.apps[name]
+}
+
+// version is "version <name> <clause>[, <clause>…]": what such an image does.
+func (s *story) version(words []string) error {
+	var n nature
+	for _, clause := range strings.Split(strings.Join(words[1:], " "), ", ") {
+		if err := n.clause(strings.Fields(clause)); err != nil {
+			return err
+		}
+	}
+	s.natures[words[0]] = n
+	return nil
+}
+
+func (n *nature) clause(w []string) (err error) {
+	at := func(i int) (d time.Duration) {
+		if i >= len(w) {
+			err = fmt.Errorf("a clause is too short: %v", w)
+			return 0
+		}
+		d, e := time.ParseDuration(w[i])
+		if e != nil {
+			err = e
+		}
+		return d
+	}
+	switch text := strings.Join(w, " "); {
+	case text == "is good":
+	case text == "never ready":
+		n.never = true
+	case text == "cannot start":
+		n.noStart = true
+	case text == "not in the registry":
+		n.noImage = true
+	case strings.HasPrefix(text, "ready after "):
+		n.readyAfter = at(2)
+	case strings.HasPrefix(text, "not ready from "): // not ready from 3s to 5s
+		n.dips = append(n.dips, span{from: at(3), to: at(5)})
+	case strings.HasPrefix(text, "not live after "):
+		n.deadAfter = at(3)
+	case strings.HasPrefix(text, "pull takes "):
+		n.pull = at(2)
+	case strings.HasPrefix(text, "exits "): // exits 1 after 3s [5 times]
+		n.exitAfter = at(3)
+		if n.exit, err = strconv.Atoi(w[1]); err == nil && len(w) > 4 {
+			n.times, err = strconv.Atoi(w[4])
+		}
+	default:
+		return fmt.Errorf("no such clause: %s", text)
+	}
+	return err
+}
+
+// commit is "commit <name> [like <name>] [<service>=<version>…] [-<service or app>…]
+// [empty] [refused <app>] [allow_remove=<n>]": a tree that changes what it names.
+func (s *story) commit(words []string) error {
+	name := words[0]
+	plan := &ring.Plan{Source: "s", Commit: shaOf(name), Refused: map[string]*ring.Refusal{}}
+	next := chapter{plan: plan, tree: map[string]declared{}, apps: map[string]ring.App{}}
+	for service, was := range s.tree {
+		d := *s.decls[service]
+		d.Spec.Image = was.Spec.Image
+		next.tree[service] = d
+	}
+	for app, a := range s.apps {
+		next.apps[app] = *a
+	}
+	for words = words[1:]; len(words) > 0; words = words[1:] {
+		word := words[0]
+		service, version, set := strings.Cut(word, "=")
+		switch {
+		case word == "like" && len(words) > 1:
+			next.tree, next.apps = maps.Clone(s.commits[words[1]].tree), s.commits[words[1]].apps
+			words = words[1:]
+		case word == "refused" && len(words) > 1:
+			plan.Refused[words[1]] = &ring.Refusal{Code: ring.UnknownKey, Commit: plan.Commit, App: words[1], Says: "services.web has no key imgae", Hint: "image"}
+			words = words[1:]
+		case word == "empty":
+			clear(next.tree)
+		case service == "allow_remove":
+			plan.AllowRemove, _ = strconv.Atoi(version)
+		case set:
+			if s.decls[service] == nil {
+				return fmt.Errorf("no such service: %s", service)
+			}
+			d := *s.decls[service]
+			d.Spec.Image = version
+			next.tree[service] = d
+		case word[0] == '-':
+			maps.DeleteFunc(next.tree, func(n string, d declared) bool { return n == word[1:] || d.app == word[1:] })
+		default:
+			return fmt.Errorf("no such part of a commit: %s", word)
+		}
+	}
+	next.build()
+	s.tree, s.commits[name] = next.tree, next
+	s.latest = name
+	s.note("commit %s", name)
+	s.setMark()
+	s.offer(plan)
+	return nil
+}
+
+// build makes the plan of the tree.
+func (c *chapter) build() {
+	apps := map[string]ring.App{}
+	for _, name := range sortedIDs(c.tree) {
+		d := c.tree[name]
+		if c.plan.Refused[d.app] != nil {
+			continue
+		}
+		app, ok := apps[d.app]
+		if !ok {
+			app, ok = c.apps[d.app]
+		}
+		if !ok {
+			app = *newApp(d.app)
+		}
+		d.Written = ring.WrittenHash(d.Spec)
+		app.Commit = c.plan.Commit
+		app.Services = append(slices.Clone(app.Services), d.Service)
+		apps[d.app] = app
+	}
+	for _, name := range sortedIDs(apps) {
+		app := apps[name]
+		slices.SortFunc(app.Services, func(a, b ring.Service) int { return strings.Compare(a.Name, b.Name) })
+		app.Written = ring.WrittenApp(app)
+		c.plan.Apps = append(c.plan.Apps, app)
+	}
+}
+
+func newApp(name string) *ring.App {
+	return &ring.App{Name: name, Source: "s", Path: name, Files: []string{name + "/compose.yaml"}, Networks: []ring.Network{{Key: "default"}}}
+}
+
+func shaOf(name string) ring.SHA {
+	return ring.SHA(name + strings.Repeat("f", max(0, 40-len(name))))
+}
+
+func (s *story) approve(words []string) error {
+	sha := shaOf(words[0])
+	s.record([]ring.Fact{ring.Approval{Commit: sha, Actor: "alice", Reason: "a story", At: s.clock()}}, nil)
+	s.mem.wake = s.now
+	return nil
+}
+
+// fault is what happens to the host, by hand or by bad luck.
+func (s *story) fault(what string) error {
+	switch what {
+	case "the engine restarts", "the host reboots":
+		s.note("%s", what)
+		s.reboot()
+		if what == "the host reboots" && !s.gone {
+			s.daemon.kill("by the reboot")
+		}
+		return nil
+	case "the daemon is killed":
+		s.daemon.kill("by the story")
+		return nil
+	case "the daemon is gone":
+		s.gone = true
+		s.daemon.kill("for good")
+		return nil
+	case "the daemon is back":
+		s.gone = false
+		s.daemon.kill("and back")
+		return nil
+	case "looks fail", "looks work":
+		s.blind = what == "looks fail"
+		return nil
+	case "the remote is away", "the remote is back":
+		s.away = what == "the remote is away"
+		return nil
+	case "the registry is away", "the registry is back":
+		s.closed = what == "the registry is away"
+		return nil
+	case "the images are pruned":
+		clear(s.have)
+		return nil
+	case "the database is lost":
+		s.disk = ring.NewFacts()
+		clear(s.posts) // what was told is forgotten, and told again
+		s.daemon.kill("with its database")
+		return nil
+	}
+	if name, ok := strings.CutSuffix(what, " is not signed"); ok { // fault c9 is not signed
+		s.src.Tip = shaOf(name)
+		s.src.Refusal = &ring.Refusal{Code: ring.Unsigned, Commit: s.src.Tip, Says: "commit " + s.src.Tip.Short() + " is not signed", Hint: "sign it"}
+		return nil
+	}
+	return s.faultOf(strings.Fields(what))
+}
+
+func (s *story) faultOf(w []string) error {
+	if len(w) == 4 && w[0] == "tag" && w[2] == "means" { // tag v1 means other
+		s.moved[w[1]] = w[3]
+		return nil
+	}
+	if len(w) == 4 && w[0] == "the" && w[1] == "clock" { // the clock jumps 24h
+		d, err := time.ParseDuration(w[3])
+		s.skew += d
+		return err
+	}
+	if len(w) != 2 && len(w) != 4 {
+		return fmt.Errorf("no such fault: %v", w)
+	}
+	b := s.boxNamed(w[1])
+	if b == nil {
+		return fmt.Errorf("no such instance: %s", w[1])
+	}
+	switch w[0] {
+	case "stop": // by hand
+		s.exit(b, 143)
+	case "remove":
+		s.drop(b)
+		s.ledger = append(s.ledger, entry{at: s.now, kind: "removed by hand", service: shortID(b.App, b.Service), slot: b.Slot, version: b.image})
+	case "crash": // crash web-1 exit 1
+		code, err := strconv.Atoi(w[3])
+		if err != nil {
+			return err
+		}
+		s.exit(b, code)
+		s.comeBack(b)
+	default:
+		return fmt.Errorf("no such fault: %v", w)
+	}
+	return nil
+}
+
+// boxNamed finds "web-1" or "web-1@v1"; nil when there is none, or more.
+func (s *story) boxNamed(name string) *box {
+	slotted, version, _ := strings.Cut(name, "@")
+	var found *box
+	for _, id := range s.each() {
+		b := s.boxes[id]
+		if fmt.Sprintf("%s-%d", shortID(b.App, b.Service), b.Slot) != slotted || version != "" && b.image != version {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = b
+	}
+	return found
+}

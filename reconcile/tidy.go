@@ -1,0 +1,220 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// fresh says that the source of an app was reached lately enough to lower
+// counts or remove services by its plan.
+func (t *turn) fresh(app *ring.App) bool {
+	src := t.source(app.Source)
+	return src != nil && src.fresh(t.now)
+}
+
+// tidy removes what has our labels and no place in the plan in force:
+// instances, then networks, then the row of an app that left. Volumes and data
+// folders are never removed.
+func (t *turn) tidy() {
+	for _, id := range t.strays {
+		t.orphans(id, t.seen[id])
+	}
+	t.looseNetworks()
+	t.forget()
+	for _, name := range sortedKeys(t.Facts.Apps) {
+		if f := t.Facts.Apps[name]; f.Leaving && !t.anything(name) {
+			t.set(ring.Forget{Table: "app", Key: name})
+			t.event(ring.Event{Kind: ring.AppRemoved, Source: f.App.Source, App: name, Commit: f.App.Commit, Reason: "nothing of it is left; volumes and data folders stay"})
+		}
+	}
+}
+
+// forget drops what was remembered of containers and slots that are gone.
+func (t *turn) forget() {
+	there := map[string]bool{}
+	for i := range t.Seen.Instances {
+		there[t.Seen.Instances[i].ID] = true
+	}
+	for _, id := range sortedKeys(t.Facts.Intents) {
+		if !there[id] {
+			t.set(ring.Forget{Table: "intent", Key: id})
+		}
+	}
+	for _, id := range sortedKeys(t.Facts.Rollouts) {
+		if t.views[id] == nil && len(t.seen[id]) == 0 {
+			t.set(ring.Forget{Table: "rollout", Key: string(id)}) // a service that comes back begins anew
+		}
+	}
+	for _, key := range sortedKeys(t.Facts.Slots) {
+		if row := t.Facts.Slots[key]; !there[row.Instance] {
+			t.set(ring.Forget{Table: "slot", Key: key})
+		}
+	}
+}
+
+// orphans drains and removes the instances of a service that the app's plan in
+// force does not have, dependents first.
+func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
+	app, service := id.Split()
+	f, ok := t.Facts.Apps[app]
+	if !ok || f.App.NoPrune || !t.fresh(&f.App) || t.neededBy(app, service) {
+		return
+	}
+	for _, in := range ins {
+		a := ring.Action{
+			Kind: ring.DoRemove, App: app, Service: service, Slot: in.Slot, Version: in.Version, Commit: f.App.Commit,
+			Instance: in.ID, Name: in.Name, Reason: say("not in plan %s", f.App.Commit.Short()), Grace: ring.DefaultStopGrace,
+		}
+		if g, ok := t.Facts.Good[id]; ok {
+			a.Grace, a.Delay = g.Service.Grace(), g.Service.Rollout.DrainDelay
+		}
+		if t.busy(a.Target()) {
+			return
+		}
+		if in.intent != intentRemove {
+			t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: a.Reason, At: t.now})
+		}
+		t.do(a)
+		return
+	}
+}
+
+// neededBy says that another orphan of the app depends on service and still
+// has instances: removals go in reverse order.
+func (t *turn) neededBy(app, service string) bool {
+	for _, id := range t.strays {
+		a, s := id.Split()
+		if a != app || s == service {
+			continue
+		}
+		deps := t.Facts.Good[id].Service.DependsOn
+		if slices.ContainsFunc(deps, func(d ring.Dependency) bool { return d.Service == service }) {
+			return true
+		}
+	}
+	return false
+}
+
+// anything says that the engine still has something of an app.
+func (t *turn) anything(app string) bool {
+	for id := range t.seen {
+		if a, _ := id.Split(); a == app {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.Seen.Networks, func(n ring.SeenNetwork) bool { return n.App == app })
+}
+
+// networks is the engine's name of each network of an app. A definition that
+// changed gets a network of its own; the old one goes with its last instance.
+func (t *turn) networks(app *ring.App) map[string]string {
+	out := map[string]string{}
+	for _, n := range app.Networks {
+		out[n.Key] = t.networkName(app.Name, n)
+	}
+	return out
+}
+
+func (t *turn) networkName(app string, n ring.Network) string {
+	if n.External != "" {
+		return n.External
+	}
+	plain, definition := ring.NetworkName(app, n.Key), n.Definition()
+	name, taken := "", false
+	for _, s := range t.Seen.Networks {
+		if s.App == app && s.Key == n.Key && s.Definition == definition && (name == "" || s.Name < name) {
+			name = s.Name
+		}
+		taken = taken || s.Name == plain && s.App != ""
+	}
+	for _, a := range t.Busy {
+		if name == "" && a.Kind == ring.DoNetwork && a.App == app && a.Network.Key == n.Key && a.Network.Definition() == definition {
+			return a.NetworkName // being made, whatever went meanwhile
+		}
+	}
+	switch {
+	case name != "":
+		return name
+	case taken:
+		return plain + "_" + definition
+	}
+	return plain
+}
+
+// networksMissing creates the networks that s joins and that are not there; it
+// says whether s has to wait for one.
+func (t *turn) networksMissing(app *ring.App, s *ring.Service) bool {
+	missing := false
+	for _, at := range s.Spec.Networks {
+		n, ok := app.Network(at.Network)
+		if !ok || n.External != "" {
+			continue
+		}
+		name := t.networkName(app.Name, n)
+		if t.busy("network " + name) {
+			missing = true // it is being made, or removed
+			continue
+		}
+		if slices.ContainsFunc(t.Seen.Networks, func(s ring.SeenNetwork) bool { return s.Name == name }) {
+			continue
+		}
+		missing = true
+		t.do(ring.Action{
+			Kind: ring.DoNetwork, App: app.Name, Service: s.Name, Commit: app.Commit, Network: n, NetworkName: name,
+			Reason: say("network %s is not there", name),
+		})
+	}
+	return missing
+}
+
+// looseNetworks removes our networks that no plan in force names and no
+// instance joins.
+func (t *turn) looseNetworks() {
+	for _, n := range t.Seen.Networks {
+		f, ok := t.Facts.Apps[n.App]
+		if n.App == "" || !ok || f.App.NoPrune || t.wanted(&f.App, n) || !t.fresh(&f.App) || t.joining(n.App) || t.joined(n.Name) {
+			continue
+		}
+		t.do(ring.Action{
+			Kind: ring.DoNetworkOff, App: n.App, Commit: f.App.Commit, NetworkName: n.Name, Instance: n.ID,
+			Reason: "no plan in force names it",
+		})
+	}
+}
+
+// joining says that an instance of the app is being created or started.
+func (t *turn) joining(app string) bool {
+	for _, a := range t.Busy {
+		if a.App == app && (a.Kind == ring.DoCreate || a.Kind == ring.DoStart) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.out.Actions, func(a ring.Action) bool {
+		return a.App == app && (a.Kind == ring.DoCreate || a.Kind == ring.DoStart)
+	})
+}
+
+func (t *turn) joined(network string) bool {
+	return slices.ContainsFunc(t.Seen.Instances, func(in ring.Instance) bool {
+		_, ok := in.Addresses[network]
+		return ok
+	})
+}
+
+// wanted says that an app in force, or a good service of it, joins the network.
+func (t *turn) wanted(app *ring.App, n ring.SeenNetwork) bool {
+	if def, ok := app.Network(n.Key); ok && def.Definition() == n.Definition {
+		return true
+	}
+	for i := range app.Services {
+		g, ok := t.Facts.Good[ring.ID(app.Name, app.Services[i].Name)]
+		if !ok {
+			continue
+		}
+		if def, ok := g.App.Network(n.Key); ok && def.Definition() == n.Definition {
+			return true
+		}
+	}
+	return false
+}
