@@ -1,0 +1,303 @@
+package runtime
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/docker/docker/client"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// testLabel is on the image that these tests make.
+const testLabel = "gitring.test"
+
+const localImage = "gitring-test/local:1"
+
+// rig is one engine under the conformance suite, with a host name and an app of
+// its own.
+type rig struct {
+	*Docker
+	host, app     string
+	content, data string
+	image         string // the pin of the test's app
+	poked         chan string
+
+	exit    func(t *testing.T, id string, code int)
+	health  func(t *testing.T, id string, healthy bool)
+	foreign func(t *testing.T, name string) (id string) // a running container that is not ours
+	inspect func(t *testing.T, id string) container.InspectResponse
+	volume  func(t *testing.T, name string) map[string]string
+	// remote puts an image under a registry's name, with its digest.
+	remote func(t *testing.T) (name, digest string)
+	forget func(t *testing.T, image string) // removes an image from this host
+	calls  func() int
+}
+
+func (r *rig) options() Options {
+	return Options{Host: r.host, ContentDir: r.content, DataRoot: r.data, Poke: func(id string) {
+		select {
+		case r.poked <- id:
+		default:
+		}
+	}}
+}
+
+func newRig(t *testing.T) *rig {
+	b := make([]byte, 4)
+	_, err := rand.Read(b)
+	require.NoError(t, err)
+	id := hex.EncodeToString(b)
+	return &rig{host: "test-" + id, app: "t" + id, content: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), poked: make(chan string, 1000)}
+}
+
+func fakeRig(t *testing.T) *rig {
+	r := newRig(t)
+	f := NewFake(r.options())
+	r.Docker = f.Docker
+	r.image = f.AddImage(FakeImage{
+		Name: localImage, Programs: []string{"/app"}, Logs: "hello out\nhello err\n", Exec: fakeApp})
+	r.exit = func(_ *testing.T, id string, code int) { f.Exit(id, code, false) }
+	r.health = func(_ *testing.T, id string, ok bool) {
+		f.SetHealth(id, map[bool]string{true: "healthy", false: "unhealthy"}[ok])
+	}
+	r.foreign = func(_ *testing.T, name string) string { return f.AddForeign(name, nil) }
+	r.inspect = func(t *testing.T, id string) container.InspectResponse {
+		c, err := f.Inspect(t.Context(), id)
+		require.NoError(t, err)
+		return c
+	}
+	r.volume = func(t *testing.T, name string) map[string]string {
+		require.Contains(t, f.Volumes(), name)
+		return f.Volumes()[name]
+	}
+	r.remote = func(*testing.T) (string, string) {
+		digest := "sha256:" + hex.EncodeToString(bytes.Repeat([]byte{7}, 32))
+		f.AddRemote(FakeImage{Name: "127.0.0.1:5000/app:1", Digest: digest, Programs: []string{"/app"}})
+		return "127.0.0.1:5000/app:1", digest
+	}
+	r.forget = func(_ *testing.T, image string) { f.DropImage(image) }
+	r.calls = func() int { return total(f.Ops()) }
+	return r
+}
+
+// fakeApp says what testdata/app would.
+func fakeApp(_ *Fake, _ string, argv []string) (int, string) {
+	switch argv[1] {
+	case "say":
+		var n int
+		_, _ = fmt.Sscan(argv[3], &n)
+		return 7, string(bytes.Repeat([]byte(argv[2]), n))
+	}
+	return 1, "unknown word"
+}
+
+func total(m map[string]int) (n int) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+// testEngine is the engine on this machine and an image in it, made once.
+var testEngine = sync.OnceValues(func() (*client.Client, error) {
+	c, err := client.NewClientWithOpts(client.WithHost(engineURL()), client.WithAPIVersionNegotiation())
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_, err = c.Ping(ctx)
+	return c, err
+})
+
+func engineURL() string {
+	if u := os.Getenv("DOCKER_HOST"); u != "" {
+		return u
+	}
+	return DefaultURL
+}
+
+// engineOrSkip skips only where no engine answers and none was promised.
+func engineOrSkip(t *testing.T) *client.Client {
+	c, err := testEngine()
+	if err != nil && os.Getenv("GITRING_ENGINE_TESTS") != "1" {
+		t.Skipf("no engine answers at %s: %v", engineURL(), err)
+	}
+	require.NoError(t, err, "no engine answers, and GITRING_ENGINE_TESTS=1 promises one")
+	return c
+}
+
+// testApp is the test's program, built once.
+var testApp = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "gitring-app")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/app", "./testdata/app")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	return os.ReadFile(dir + "/app")
+})
+
+// layer is a file system with the program in it.
+func layer() ([]byte, error) {
+	bin, err := testApp()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.WriteHeader(&tar.Header{Name: "app", Mode: 0o755, Size: int64(len(bin)), Typeflag: tar.TypeReg}); err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(bin); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), w.Close()
+}
+
+// localID is the ID of the image made on the real engine.
+var localID = sync.OnceValues(func() (string, error) {
+	c, err := testEngine()
+	if err != nil {
+		return "", err
+	}
+	fs, err := layer()
+	if err != nil {
+		return "", err
+	}
+	ctx := context.Background()
+	body, err := c.ImageImport(ctx, image.ImportSource{Source: bytes.NewReader(fs), SourceName: "-"}, localImage,
+		image.ImportOptions{Changes: []string{"LABEL " + testLabel + "=1"}})
+	if err != nil {
+		return "", err
+	}
+	if err := pulled(body); err != nil {
+		return "", err
+	}
+	i, err := c.ImageInspect(ctx, localImage)
+	return i.ID, err
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if c, err := testEngine(); err == nil {
+		// All containers are gone by now: each test cleans its own.
+		_, _ = c.ImageRemove(context.Background(), localImage, image.RemoveOptions{PruneChildren: true})
+	}
+	os.Exit(code)
+}
+
+func realRig(t *testing.T) *rig {
+	c := engineOrSkip(t)
+	r := newRig(t)
+	id, err := localID()
+	require.NoError(t, err)
+	r.image = id
+	o := r.options()
+	o.URL = engineURL()
+	r.Docker, err = Dial(t.Context(), o)
+	require.NoError(t, err)
+	t.Cleanup(func() { clean(t, c, r.host) })
+	tell := func(t *testing.T, id string, argv ...string) {
+		_, _, err := r.Exec(t.Context(), id, append([]string{"/app"}, argv...))
+		require.NoError(t, err)
+	}
+	r.exit = func(t *testing.T, id string, code int) { tell(t, id, "exit", fmt.Sprint(code)) }
+	r.health = func(t *testing.T, id string, ok bool) {
+		tell(t, id, "health", map[bool]string{true: "on", false: "off"}[ok])
+	}
+	r.foreign = func(t *testing.T, name string) string { return foreign(t, c, r, name) }
+	r.inspect = func(t *testing.T, id string) container.InspectResponse {
+		i, err := c.ContainerInspect(t.Context(), id)
+		require.NoError(t, err)
+		return i
+	}
+	r.volume = func(t *testing.T, name string) map[string]string {
+		v, err := c.VolumeInspect(t.Context(), name)
+		require.NoError(t, err)
+		return v.Labels
+	}
+	r.remote = func(t *testing.T) (string, string) { return startRegistry(t) }
+	r.forget = func(t *testing.T, name string) {
+		_, err := c.ImageRemove(t.Context(), name, image.RemoveOptions{Force: true, PruneChildren: true})
+		require.NoError(t, err)
+	}
+	r.calls = func() int { return total(r.Calls()) }
+	return r
+}
+
+// foreign runs a container without our labels; the test's end removes it.
+func foreign(t *testing.T, c *client.Client, r *rig, name string) string {
+	made, err := c.ContainerCreate(t.Context(), &container.Config{Image: r.image, Cmd: []string{"/app", "serve"}},
+		&container.HostConfig{NetworkMode: network.NetworkNone}, nil, nil, name)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = c.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, container.RemoveOptions{Force: true})
+	})
+	require.NoError(t, c.ContainerStart(t.Context(), made.ID, container.StartOptions{}))
+	return made.ID
+}
+
+// clean removes all that a test's host made, volumes included.
+func clean(t *testing.T, c *client.Client, host string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	mine := filters.NewArgs(filters.Arg("label", labelHost+"="+host))
+	list, err := c.ContainerList(ctx, container.ListOptions{All: true, Filters: mine})
+	require.NoError(t, err)
+	for _, x := range list {
+		require.NoError(t, c.ContainerRemove(ctx, x.ID, container.RemoveOptions{Force: true, RemoveVolumes: true}))
+	}
+	nets, err := c.NetworkList(ctx, network.ListOptions{Filters: mine})
+	require.NoError(t, err)
+	for _, n := range nets {
+		require.NoError(t, c.NetworkRemove(ctx, n.ID))
+	}
+	vols, err := c.VolumeList(ctx, volume.ListOptions{Filters: mine})
+	require.NoError(t, err)
+	for _, v := range vols.Volumes {
+		require.NoError(t, c.VolumeRemove(ctx, v.Name, true))
+	}
+}
+
+// eventually looks until ok says yes.
+func (r *rig) eventually(t *testing.T, what string, ok func(ring.Seen) bool) ring.Seen {
+	t.Helper()
+	deadline := time.NewTimer(15 * time.Second)
+	defer deadline.Stop()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		s, err := r.Look(t.Context())
+		require.NoError(t, err)
+		if ok(s) {
+			return s
+		}
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			require.Failf(t, "never seen", "%s; last seen %+v", what, s.Instances)
+		}
+	}
+}

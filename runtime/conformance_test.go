@@ -1,0 +1,763 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// The one suite: what the engine in memory does, the real one does.
+func TestFakeConforms(t *testing.T) { conformance(t, fakeRig) }
+
+func TestEngineConforms(t *testing.T) {
+	engineOrSkip(t)
+	conformance(t, realRig)
+}
+
+func conformance(t *testing.T, start func(*testing.T) *rig) {
+	for _, s := range []struct {
+		name  string
+		story func(*testing.T, *rig)
+	}{
+		{"a host without containers is seen empty", emptyHost},
+		{"a created instance is seen with every field", createdIsSeen},
+		{"a created instance starts at once when asked", createStarts},
+		{"an instance is on the networks of its app only", onlyItsNetworks},
+		{"a service without network has none", noNetwork},
+		{"create repeated finishes what is there", createAgain},
+		{"a name held by another's container is a conflict", foreignName},
+		{"a name held by another version of ours is a conflict", collision},
+		{"start, stop, restart and remove can be repeated", repeated},
+		{"remove stops first and keeps volumes", removeKeepsVolumes},
+		{"volumes have Compose's names and labels, one per slot where asked", volumes},
+		{"the restart policy is set in place", restartPolicy},
+		{"a container is renamed while it runs, and never onto another", renamed},
+		{"the engine's own restarts are seen", engineRestarts},
+		{"an exit is seen with its code", exitIsSeen},
+		{"health is seen as the engine tells it", healthIsSeen},
+		{"a network is created once and removed when free", networkLife},
+		{"networks of others are used or refused, never removed", foreignNetworks},
+		{"overlapping subnets are the author's to change", overlapping},
+		{"a container that is not ours is not touched", notOurs},
+		{"a local image is pinned by its ID", resolveLocal},
+		{"a registry's image is pinned by digest, pulled once, and again when pruned", registryImage},
+		{"an image that nobody has is refused", imageNobodyHas},
+		{"a program that is not there is permanent, and its container can go", missingProgram},
+		{"a taken host port is transient", takenPort},
+		{"content is mounted or missing, data is made", filesThere},
+		{"contents are named as mounted while a container has them", contentsMounted},
+		{"a network made again is joined anew", networkMadeAgain},
+		{"start without a spec joins no further network", startBare},
+		{"start with a spec finishes what create began", startFinishes},
+		{"exec gives code and capped output", execs},
+		{"logs have both streams and a tail", logs},
+		{"a drain delay ends with its context", delay},
+		{"an event pokes", eventPokes},
+		{"a quiet look costs two calls", quietLook},
+		{"every field of a spec survives", specSurvives},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.story(t, start(t))
+		})
+	}
+}
+
+// subnet is a small one of its own, so that tests do not drain the engine's pools.
+func subnet() string {
+	return fmt.Sprintf("10.%d.%d.%d/28", 150+rand.IntN(80), rand.IntN(256), 16*rand.IntN(16))
+}
+
+// service is a small worker of the test's app.
+func (r *rig) service(edit func(*ring.Service)) ring.Action {
+	s := &ring.Service{Name: "web", Kind: ring.Worker, Replicas: 1, Pin: ring.Pin{Image: r.image}, Spec: ring.Spec{
+		Image: localImage, Entrypoint: []string{"/app"}, Command: []string{"serve"}, NoNetwork: true, StopGrace: time.Second}}
+	if edit != nil {
+		edit(s)
+	}
+	app := &ring.App{Name: r.app, Source: "prod", Path: "apps/" + r.app, Files: []string{"compose.yaml", "compose.prod.yaml"}}
+	s.Version = ring.VersionOf(app, s, s.Pin)
+	return ring.Action{Kind: ring.DoCreate, App: r.app, Service: s.Name, Slot: 1, Version: s.Version, Commit: "c0ffee0000000000000000000000000000000000",
+		Of: app, Want: s, Start: true, Networks: map[string]string{}}
+}
+
+// must carries a step out.
+func (r *rig) must(t *testing.T, a ring.Action) ring.Done {
+	t.Helper()
+	done, err := r.Do(t.Context(), a)
+	require.NoError(t, err, "%s", a.Kind)
+	return done
+}
+
+// fails carries a step out that must fail, and returns what it means.
+func (r *rig) fails(t *testing.T, a ring.Action) *ring.EngineError {
+	t.Helper()
+	_, err := r.Do(t.Context(), a)
+	require.Error(t, err)
+	var e *ring.EngineError
+	require.True(t, errors.As(err, &e), "%T %v", err, err)
+	if e.Refusal == nil {
+		require.True(t, strings.HasPrefix(err.Error(), "cannot "), err.Error())
+	}
+	return e
+}
+
+func (r *rig) look(t *testing.T) ring.Seen {
+	t.Helper()
+	s, err := r.Look(t.Context())
+	require.NoError(t, err)
+	return s
+}
+
+// one is the only instance.
+func (r *rig) one(t *testing.T) ring.Instance {
+	t.Helper()
+	s := r.look(t)
+	require.Len(t, s.Instances, 1)
+	return s.Instances[0]
+}
+
+// network creates a network of the app and joins the action's service to it.
+func (r *rig) network(t *testing.T, a *ring.Action, key string, aliases ...string) ring.Action {
+	t.Helper()
+	n := ring.Network{Key: key, Pools: []ring.Pool{{Subnet: subnet()}}}
+	name := ring.NetworkName(r.app, key)
+	made := ring.Action{Kind: ring.DoNetwork, App: r.app, Network: n, NetworkName: name}
+	r.must(t, made)
+	a.Of.Networks = append(a.Of.Networks, n)
+	a.Networks[key] = name
+	a.Want.Spec.NoNetwork = false
+	a.Want.Spec.Networks = append(a.Want.Spec.Networks, ring.Attachment{Network: key, Aliases: aliases})
+	a.Want.Version = ring.VersionOf(a.Of, a.Want, a.Want.Pin)
+	a.Version = a.Want.Version
+	return made
+}
+
+func on(kind ring.ActionKind, in ring.Instance) ring.Action {
+	return ring.Action{Kind: kind, App: in.App, Service: in.Service, Slot: in.Slot, Version: in.Version, Instance: in.ID, Name: in.Name, Grace: time.Second}
+}
+
+func emptyHost(t *testing.T, r *rig) {
+	s := r.look(t)
+	require.Empty(t, s.Instances)
+	require.NotEmpty(t, s.Networks, "the engine's own networks are seen")
+	require.WithinDuration(t, time.Now(), s.At, time.Minute)
+}
+
+func createdIsSeen(t *testing.T, r *rig) {
+	a := r.service(func(s *ring.Service) {
+		s.Spec.Labels = map[string]string{"mine": "1", "gitring.host": "elsewhere", "com.docker.compose.project": "other"}
+	})
+	a.Start = false
+	done := r.must(t, a)
+	in := r.one(t)
+	require.WithinDuration(t, time.Now(), in.Created, time.Minute)
+	in.Created = time.Time{}
+	require.Contains(t, in.Addresses, "none")
+	in.Addresses = nil
+	require.Equal(t, ring.Instance{
+		ID: done.Instance, Name: r.app + "-web-1-" + a.Version.Short(), App: r.app, Source: "prod", Service: "web", Slot: 1,
+		Version: a.Version, Commit: a.Commit, Kind: ring.Worker, Image: r.image, State: ring.StateCreated, Policy: "no",
+	}, in)
+	_, hex, _ := strings.Cut(string(a.Version), ":")
+	labels := r.inspect(t, in.ID).Config.Labels
+	delete(labels, testLabel) // of the image
+	require.Equal(t, map[string]string{
+		"gitring.host": r.host, "gitring.source": "prod", "gitring.app": r.app, "gitring.service": "web", "gitring.slot": "1",
+		"gitring.version": string(a.Version), "gitring.commit": string(a.Commit), "gitring.kind": "worker", "mine": "1",
+		"com.docker.compose.project": r.app, "com.docker.compose.service": "web", "com.docker.compose.container-number": "1",
+		"com.docker.compose.oneoff": "False", "com.docker.compose.config-hash": hex,
+		"com.docker.compose.project.working_dir": "apps/" + r.app, "com.docker.compose.project.config_files": "compose.yaml,compose.prod.yaml",
+	}, labels)
+}
+
+func createStarts(t *testing.T, r *rig) {
+	r.must(t, r.service(nil))
+	in := r.one(t)
+	require.Equal(t, ring.StateRunning, in.State)
+	require.WithinDuration(t, time.Now(), in.Started, time.Minute)
+	require.Zero(t, in.Finished)
+	require.Empty(t, in.Health)
+}
+
+func onlyItsNetworks(t *testing.T, r *rig) {
+	a := r.service(nil)
+	r.network(t, &a, "front", "www", "site")
+	r.network(t, &a, "back")
+	r.must(t, a)
+	in := r.one(t)
+	front, back := ring.NetworkName(r.app, "front"), ring.NetworkName(r.app, "back")
+	require.Len(t, in.Addresses, 2)
+	require.NotEmpty(t, in.Addresses[front])
+	require.NotEmpty(t, in.Addresses[back])
+	nets := r.inspect(t, in.ID).NetworkSettings.Networks
+	require.Subset(t, nets[front].Aliases, []string{"web", "www", "site"})
+	require.Subset(t, nets[back].Aliases, []string{"web"})
+	require.NotContains(t, nets[back].Aliases, "www")
+}
+
+func noNetwork(t *testing.T, r *rig) {
+	r.must(t, r.service(nil))
+	in := r.one(t)
+	require.Equal(t, "", in.Addresses["none"])
+	require.Len(t, in.Addresses, 1)
+}
+
+func createAgain(t *testing.T, r *rig) {
+	a := r.service(nil)
+	a.Start = false
+	r.network(t, &a, "front")
+	first := r.must(t, a)
+	// As after a crash of the daemon between create and the further steps.
+	r.network(t, &a, "back")
+	a.Version = r.one(t).Version
+	a.Start = true
+	again := r.must(t, a)
+	require.Equal(t, first.Instance, again.Instance)
+	in := r.one(t)
+	require.Equal(t, ring.StateRunning, in.State)
+	require.Len(t, in.Addresses, 2)
+	require.Equal(t, first.Instance, r.must(t, a).Instance)
+	require.Equal(t, in.Started, r.one(t).Started, "what runs is not started again")
+}
+
+func foreignName(t *testing.T, r *rig) {
+	a := r.service(nil)
+	id := r.foreign(t, ring.ContainerName(a.App, a.Service, a.Slot, a.Version))
+	e := r.fails(t, a)
+	require.Equal(t, ring.Conflict, e.Refusal.Code)
+	require.True(t, e.Permanent)
+	require.NotEmpty(t, e.Refusal.Hint)
+	require.True(t, r.inspect(t, id).State.Running)
+	require.Empty(t, r.look(t).Instances)
+}
+
+func collision(t *testing.T, r *rig) {
+	a := r.service(nil)
+	r.must(t, a)
+	b := a
+	b.Version = a.Version[:len(a.Version)-1] + "x" // the name has its first digits only
+	require.Equal(t, ring.Conflict, r.fails(t, b).Refusal.Code)
+	require.Equal(t, a.Version, r.one(t).Version)
+}
+
+func repeated(t *testing.T, r *rig) {
+	r.must(t, r.service(nil))
+	in := r.one(t)
+	for range 2 {
+		r.must(t, on(ring.DoStop, in))
+	}
+	stopped := r.one(t)
+	require.Equal(t, ring.StateExited, stopped.State)
+	require.Equal(t, 0, stopped.ExitCode)
+	require.False(t, stopped.Finished.IsZero())
+	for range 2 {
+		r.must(t, on(ring.DoStart, in))
+	}
+	started := r.one(t)
+	require.Equal(t, ring.StateRunning, started.State)
+	require.True(t, started.Started.After(in.Started))
+	r.must(t, on(ring.DoRestart, in))
+	restarted := r.one(t)
+	require.True(t, restarted.Started.After(started.Started))
+	require.Equal(t, in.ID, restarted.ID)
+	for range 2 {
+		r.must(t, on(ring.DoRemove, in))
+	}
+	require.Empty(t, r.look(t).Instances)
+	require.Equal(t, "already gone", r.must(t, on(ring.DoStop, in)).Note)
+	require.False(t, r.fails(t, on(ring.DoStart, in)).Permanent)
+}
+
+func removeKeepsVolumes(t *testing.T, r *rig) {
+	a := r.service(func(s *ring.Service) {
+		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db"}}
+	})
+	r.must(t, a)
+	r.must(t, on(ring.DoRemove, r.one(t)))
+	require.Empty(t, r.look(t).Instances)
+	require.Equal(t, r.app, r.volume(t, r.app+"_db")["gitring.app"])
+}
+
+func volumes(t *testing.T, r *rig) {
+	a := r.service(func(s *ring.Service) {
+		s.Spec.Mounts = []ring.Mount{
+			{Kind: ring.MountVolume, Source: "db", Target: "/db"},
+			{Kind: ring.MountVolume, Source: "web_{slot}_0a0a0a0a", Target: "/own", NoCopy: true},
+		}
+	})
+	a.Of.Volumes = []ring.Volume{{Key: "db", Labels: map[string]string{"backup": "daily", "gitring.app": "other"}}}
+	a.Slot = 2
+	r.must(t, a)
+	require.Equal(t, map[string]string{"backup": "daily", "gitring.host": r.host, "gitring.app": r.app,
+		"com.docker.compose.project": r.app, "com.docker.compose.volume": "db"}, r.volume(t, r.app+"_db"))
+	require.Equal(t, "web_2_0a0a0a0a", r.volume(t, r.app+"_web_2_0a0a0a0a")["com.docker.compose.volume"])
+}
+
+func restartPolicy(t *testing.T, r *rig) {
+	r.must(t, r.service(nil))
+	in := r.one(t)
+	for _, want := range []struct {
+		policy string
+		max    int
+	}{{"always", 0}, {"unless-stopped", 0}, {"on-failure", 3}, {"no", 0}} {
+		a := on(ring.DoPolicy, in)
+		a.Policy, a.MaxRetries = want.policy, want.max
+		r.must(t, a)
+		now := r.one(t)
+		require.Equal(t, want.policy, now.Policy)
+		require.Equal(t, want.max, now.MaxRetries)
+		require.Equal(t, in.Started, now.Started)
+	}
+	bad := on(ring.DoPolicy, in)
+	bad.Policy = "sometimes"
+	require.True(t, r.fails(t, bad).Permanent)
+}
+
+func renamed(t *testing.T, r *rig) {
+	r.must(t, r.service(nil))
+	in := r.one(t)
+	a := on(ring.DoRename, in)
+	a.NewName = in.Name + "-old"
+	r.must(t, a)
+	now := r.one(t)
+	require.Equal(t, []any{in.ID, a.NewName, in.Started}, []any{now.ID, now.Name, now.Started})
+	r.must(t, a) // the second time changes nothing
+	r.foreign(t, r.app+"-theirs")
+	a.NewName = r.app + "-theirs"
+	require.Equal(t, ring.Conflict, r.fails(t, a).Refusal.Code)
+	require.Equal(t, now.Name, r.one(t).Name)
+}
+
+func engineRestarts(t *testing.T, r *rig) {
+	r.must(t, r.service(nil))
+	in := r.one(t)
+	a := on(ring.DoPolicy, in)
+	a.Policy, a.MaxRetries = "on-failure", 5
+	r.must(t, a)
+	r.one(t)
+	r.exit(t, in.ID, 3)
+	r.eventually(t, "a restart by the engine", func(s ring.Seen) bool {
+		r.cache.mark("") // as an event would
+		return len(s.Instances) == 1 && s.Instances[0].Restarts == 1 && s.Instances[0].State == ring.StateRunning &&
+			s.Instances[0].Started.After(in.Started)
+	})
+}
+
+func exitIsSeen(t *testing.T, r *rig) {
+	r.must(t, r.service(nil))
+	in := r.one(t)
+	r.exit(t, in.ID, 3)
+	s := r.eventually(t, "the exit", func(s ring.Seen) bool { return s.Instances[0].State == ring.StateExited })
+	require.Equal(t, 3, s.Instances[0].ExitCode)
+	require.False(t, s.Instances[0].OOM)
+	require.False(t, s.Instances[0].Finished.Before(in.Started))
+	require.True(t, s.Instances[0].Ended())
+}
+
+func healthIsSeen(t *testing.T, r *rig) {
+	r.must(t, r.service(func(s *ring.Service) {
+		s.Spec.Healthcheck = &ring.Healthcheck{Test: []string{"CMD", "/app", "check"}, Interval: 100 * time.Millisecond, Timeout: 2 * time.Second, Retries: 1}
+	}))
+	in := r.one(t)
+	require.Equal(t, "starting", in.Health)
+	for _, healthy := range []bool{true, false, true} {
+		r.health(t, in.ID, healthy)
+		want := map[bool]string{true: "healthy", false: "unhealthy"}[healthy]
+		r.eventually(t, want, func(s ring.Seen) bool { return s.Instances[0].Health == want })
+	}
+}
+
+func (r *rig) find(t *testing.T, name string) (ring.SeenNetwork, bool) {
+	t.Helper()
+	for _, n := range r.look(t).Networks {
+		if n.Name == name {
+			return n, true
+		}
+	}
+	return ring.SeenNetwork{}, false
+}
+
+func networkLife(t *testing.T, r *rig) {
+	a := r.service(nil)
+	made := r.network(t, &a, "default")
+	require.Equal(t, "already present", r.must(t, made).Note)
+	n, ok := r.find(t, made.NetworkName)
+	require.True(t, ok)
+	require.Equal(t, ring.SeenNetwork{ID: n.ID, Name: made.NetworkName, App: r.app, Key: "default", Definition: made.Network.Definition()}, n)
+
+	other := made
+	other.Network.Internal = true
+	require.False(t, r.fails(t, other).Permanent, "another definition under the name")
+
+	r.must(t, a)
+	off := ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: made.NetworkName}
+	e := r.fails(t, off)
+	require.Equal(t, ring.CauseNetwork, e.Cause)
+	require.False(t, e.Permanent)
+	r.must(t, on(ring.DoRemove, r.one(t)))
+	r.must(t, off)
+	_, ok = r.find(t, made.NetworkName)
+	require.False(t, ok)
+	require.Equal(t, "already gone", r.must(t, off).Note)
+}
+
+func foreignNetworks(t *testing.T, r *rig) {
+	off := ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: "bridge"}
+	require.True(t, r.fails(t, off).Permanent)
+	n, ok := r.find(t, "bridge")
+	require.True(t, ok)
+	require.Empty(t, n.App)
+	used := ring.Action{Kind: ring.DoNetwork, App: r.app, NetworkName: "bridge", Network: ring.Network{Key: "x"}}
+	require.Contains(t, r.must(t, used).Note, "used")
+
+	a := r.service(nil)
+	made := r.network(t, &a, "default")
+	made.App = "other"
+	require.Equal(t, ring.Conflict, r.fails(t, made).Refusal.Code)
+	off = ring.Action{Kind: ring.DoNetworkOff, App: "other", NetworkName: made.NetworkName}
+	require.True(t, r.fails(t, off).Permanent)
+}
+
+func overlapping(t *testing.T, r *rig) {
+	a := r.service(nil)
+	made := r.network(t, &a, "one")
+	made.NetworkName, made.Network.Key = ring.NetworkName(r.app, "two"), "two"
+	e := r.fails(t, made)
+	require.Equal(t, ring.CauseNetwork, e.Cause)
+	require.True(t, e.Permanent)
+	require.Equal(t, ring.Conflict, e.Refusal.Code)
+}
+
+func notOurs(t *testing.T, r *rig) {
+	id := r.foreign(t, r.app+"-theirs")
+	for _, kind := range []ring.ActionKind{ring.DoStart, ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoPolicy, ring.DoRename} {
+		for _, a := range []ring.Action{{Kind: kind, Instance: id, Policy: "always"}, {Kind: kind, Name: r.app + "-theirs", Policy: "always"}} {
+			e := r.fails(t, a)
+			require.True(t, e.Permanent, kind)
+			require.ErrorIs(t, e, errNotOurs)
+		}
+	}
+	_, _, err := r.Exec(t.Context(), id, []string{"/app", "exit", "0"})
+	require.ErrorIs(t, err, errNotOurs)
+	c := r.inspect(t, id)
+	require.True(t, c.State.Running)
+	require.True(t, c.HostConfig.RestartPolicy.IsNone() || c.HostConfig.RestartPolicy.Name == "")
+	// The first digits of an ID are no ID: another container could have them.
+	r.must(t, r.service(nil))
+	in := r.one(t)
+	require.Error(t, func() error {
+		_, err := r.Do(t.Context(), ring.Action{Kind: ring.DoRestart, Instance: in.ID[:12]})
+		return err
+	}())
+	require.Equal(t, in.Started, r.one(t).Started)
+}
+
+func resolveLocal(t *testing.T, r *rig) {
+	ask := func(image, policy string) ring.Done {
+		return r.must(t, ring.Action{Kind: ring.DoResolve, App: r.app, Service: "web", Image: image, PullPolicy: policy})
+	}
+	require.Equal(t, r.image, ask(localImage, "never").Pin.Image)
+	require.Equal(t, r.image, ask(localImage, "").Pin.Image)
+	require.NotEmpty(t, ask(localImage, "").Pin.Note)
+	require.Equal(t, r.image, ask(r.image, "").Pin.Image)
+	fixed := "example.org/app:1@sha256:" + strings.Repeat("ab", 32)
+	require.Equal(t, fixed, ask(fixed, "").Pin.Image)
+	require.Equal(t, "already present", r.must(t, ring.Action{Kind: ring.DoPull, Image: r.image}).Note)
+}
+
+func registryImage(t *testing.T, r *rig) {
+	name, digest := r.remote(t)
+	pin := r.must(t, ring.Action{Kind: ring.DoResolve, Image: name}).Pin.Image
+	require.Equal(t, name+"@"+digest, pin)
+	pull := ring.Action{Kind: ring.DoPull, Image: pin}
+	require.Equal(t, "pulled", r.must(t, pull).Note)
+	asked := registryRequests.Load()
+	require.Equal(t, "already present", r.must(t, pull).Note)
+	require.Equal(t, asked, registryRequests.Load(), "what is present is not asked for")
+
+	a := r.service(func(s *ring.Service) { s.Spec.Image, s.Pin = name, ring.Pin{Image: pin} })
+	r.must(t, a)
+	in := r.one(t)
+	require.Equal(t, pin, in.Image)
+	r.must(t, on(ring.DoRemove, in))
+	r.forget(t, pin)
+	e := r.fails(t, a)
+	require.Equal(t, ring.CauseImagePull, e.Cause, "a pruned image is told, and can be had again")
+	require.False(t, e.Permanent)
+	require.Equal(t, "pulled", r.must(t, pull).Note)
+	r.must(t, a)
+	require.Equal(t, ring.StateRunning, r.one(t).State)
+	require.Equal(t, pin, r.must(t, ring.Action{Kind: ring.DoResolve, Image: name}).Pin.Image)
+	r.must(t, on(ring.DoRemove, r.one(t)))
+}
+
+func imageNobodyHas(t *testing.T, r *rig) {
+	name, _ := r.remote(t)
+	repo := strings.TrimSuffix(name, ":1")
+	e := r.fails(t, ring.Action{Kind: ring.DoResolve, App: r.app, Image: repo + ":2"})
+	require.Equal(t, ring.CauseImagePull, e.Cause)
+	require.Equal(t, ring.ImageNotFound, e.Refusal.Code)
+	require.Equal(t, r.app, e.Refusal.App)
+	require.NotEmpty(t, e.Refusal.Hint)
+	gone := "sha256:" + strings.Repeat("0", 64)
+	for _, a := range []ring.Action{
+		{Kind: ring.DoResolve, Image: "gitring-test/nowhere:1", PullPolicy: "never"},
+		{Kind: ring.DoResolve, Image: gone},
+		{Kind: ring.DoPull, Image: gone},
+		{Kind: ring.DoPull, Image: repo + "@" + gone},
+	} {
+		e := r.fails(t, a)
+		require.Equal(t, ring.ImageNotFound, e.Refusal.Code, a.Image)
+		require.True(t, e.Permanent)
+	}
+	bad := r.fails(t, ring.Action{Kind: ring.DoResolve, Image: "No Image"})
+	require.Equal(t, ring.BadValue, bad.Refusal.Code)
+}
+
+func missingProgram(t *testing.T, r *rig) {
+	a := r.service(func(s *ring.Service) { s.Spec.Entrypoint = []string{"/nope"} })
+	done, err := r.Do(t.Context(), a)
+	var e *ring.EngineError
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, ring.CauseCreate, e.Cause)
+	require.True(t, e.Permanent)
+	in := r.one(t)
+	require.Equal(t, done.Instance, in.ID, "what was made is told")
+	require.False(t, in.Live())
+	r.must(t, on(ring.DoRemove, in))
+	require.Empty(t, r.look(t).Instances)
+}
+
+func takenPort(t *testing.T, r *rig) {
+	hostPort := fmt.Sprint(20000 + rand.IntN(10000))
+	a := r.service(func(s *ring.Service) {
+		s.Spec.Ports = []ring.Port{{HostIP: "127.0.0.1", HostPort: hostPort, Container: 8080, Protocol: "tcp"}}
+	})
+	r.network(t, &a, "default")
+	r.must(t, a)
+	first := r.one(t)
+	a.Slot = 2
+	e := r.fails(t, a)
+	require.Equal(t, ring.CauseCreate, e.Cause)
+	require.False(t, e.Permanent)
+	r.must(t, on(ring.DoStop, first))
+	r.must(t, a) // finishes the one that was made
+	s := r.look(t)
+	require.Len(t, s.Instances, 2)
+	for _, in := range s.Instances {
+		require.Equal(t, in.Slot == 2, in.State == ring.StateRunning)
+	}
+}
+
+func filesThere(t *testing.T, r *rig) {
+	hash := strings.Repeat("ab", 32)
+	a := r.service(func(s *ring.Service) {
+		s.Spec.Mounts = []ring.Mount{
+			{Kind: ring.MountContent, Source: hash, Target: "/conf"},
+			{Kind: ring.MountContent, Source: hash, File: "app.conf", Target: "/etc/app.conf"},
+			{Kind: ring.MountData, Source: r.app + "/data/deep", Target: "/data"},
+		}
+	})
+	e := r.fails(t, a)
+	require.Equal(t, ring.CauseFiles, e.Cause)
+	require.Contains(t, e.Error(), "content "+hash+" is missing")
+	require.Empty(t, r.look(t).Instances)
+
+	require.NoError(t, os.MkdirAll(filepath.Join(r.content, hash), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(r.content, hash, "app.conf"), []byte("a=1"), 0o444))
+	r.must(t, a)
+	c := r.inspect(t, r.one(t).ID)
+	for _, m := range c.Mounts {
+		require.Equal(t, m.Destination == "/data", m.RW, m.Destination)
+	}
+	st, err := os.Stat(filepath.Join(r.data, r.app, "data/deep"))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o755), st.Mode().Perm())
+	r.must(t, on(ring.DoRemove, r.one(t)))
+	require.DirExists(t, filepath.Join(r.data, r.app, "data/deep"))
+
+	require.NoError(t, os.Symlink("/etc", filepath.Join(r.data, r.app, "link")))
+	a.Want.Spec.Mounts = []ring.Mount{{Kind: ring.MountData, Source: r.app + "/link/x", Target: "/data"}}
+	require.Contains(t, r.fails(t, a).Error(), "symlink")
+	require.Empty(t, r.look(t).Instances)
+}
+
+func networkMadeAgain(t *testing.T, r *rig) {
+	a := r.service(nil)
+	made := r.network(t, &a, "default", "www")
+	r.must(t, a)
+	in := r.one(t)
+	r.must(t, on(ring.DoStop, in))
+	// An engine lets a network go whose containers are all stopped.
+	r.must(t, ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: made.NetworkName})
+	start := on(ring.DoStart, in)
+	start.Networks, start.Want, start.Of = a.Networks, a.Want, a.Of
+	e := r.fails(t, start)
+	require.Equal(t, ring.CauseNetwork, e.Cause)
+	require.False(t, e.Permanent)
+	r.must(t, made)
+	r.must(t, start)
+	now := r.one(t)
+	require.Equal(t, ring.StateRunning, now.State)
+	require.Equal(t, in.ID, now.ID)
+	require.Len(t, now.Addresses, 1)
+	require.NotEmpty(t, now.Addresses[made.NetworkName])
+	require.Subset(t, r.inspect(t, in.ID).NetworkSettings.Networks[made.NetworkName].Aliases, []string{"web", "www"})
+}
+
+func startBare(t *testing.T, r *rig) {
+	a := r.service(nil)
+	front := r.network(t, &a, "front", "www")
+	r.must(t, a)
+	in := r.one(t)
+	r.network(t, &a, "back") // of a neighbour
+	start := on(ring.DoStart, in)
+	start.Networks = a.Networks
+	r.must(t, on(ring.DoStop, in))
+	r.must(t, start)
+	require.Len(t, r.one(t).Addresses, 1)
+
+	r.must(t, on(ring.DoStop, in))
+	r.must(t, ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: front.NetworkName})
+	r.must(t, front)
+	r.must(t, start)
+	now := r.one(t)
+	require.Len(t, now.Addresses, 1)
+	require.NotEmpty(t, now.Addresses[front.NetworkName])
+	require.Subset(t, r.inspect(t, in.ID).NetworkSettings.Networks[front.NetworkName].Aliases, []string{"web", "www"})
+	// A service without network gets none by being started again.
+	alone := r.service(func(s *ring.Service) { s.Name = "alone" })
+	done := r.must(t, alone)
+	again := ring.Action{Kind: ring.DoStart, App: r.app, Service: "alone", Instance: done.Instance, Networks: a.Networks, Grace: time.Second}
+	r.must(t, again)
+	require.True(t, r.inspect(t, done.Instance).HostConfig.NetworkMode.IsNone())
+	require.Len(t, r.inspect(t, done.Instance).NetworkSettings.Networks, 1)
+}
+
+func startFinishes(t *testing.T, r *rig) {
+	a := r.service(nil)
+	a.Start = false
+	r.network(t, &a, "front")
+	r.must(t, a)
+	r.network(t, &a, "back")
+	start := on(ring.DoStart, r.one(t))
+	start.Networks, start.Want = a.Networks, a.Want
+	r.must(t, start)
+	in := r.one(t)
+	require.Len(t, in.Addresses, 2)
+	require.Equal(t, ring.StateRunning, in.State)
+	require.Subset(t, r.inspect(t, in.ID).NetworkSettings.Networks[ring.NetworkName(r.app, "back")].Aliases, []string{"web"})
+}
+
+func execs(t *testing.T, r *rig) {
+	r.must(t, r.service(nil))
+	in := r.one(t)
+	exit, out, err := r.Exec(t.Context(), in.ID, []string{"/app", "say", "ab", "3"})
+	require.NoError(t, err)
+	require.Equal(t, 7, exit)
+	require.Equal(t, "ababab", out)
+	_, out, err = r.Exec(t.Context(), in.ID, []string{"/app", "say", "abcdefgh", "10000"})
+	require.NoError(t, err)
+	require.Len(t, out, MaxOutput)
+	r.must(t, on(ring.DoStop, in))
+	_, _, err = r.Exec(t.Context(), in.ID, []string{"/app", "say", "x", "1"})
+	require.Error(t, err)
+}
+
+func logs(t *testing.T, r *rig) {
+	r.must(t, r.service(nil))
+	in := r.one(t)
+	var b strings.Builder
+	r.eventually(t, "both lines", func(ring.Seen) bool {
+		b.Reset()
+		require.NoError(t, r.Logs(t.Context(), in.ID, LogOptions{Tail: -1}, &b))
+		return strings.Contains(b.String(), "hello out\n") && strings.Contains(b.String(), "hello err\n")
+	})
+	b.Reset()
+	require.NoError(t, r.Logs(t.Context(), in.ID, LogOptions{Tail: 1}, &b))
+	require.Equal(t, 1, strings.Count(b.String(), "\n"), b.String())
+	b.Reset()
+	require.NoError(t, r.Logs(t.Context(), in.ID, LogOptions{Tail: 0}, &b))
+	require.Empty(t, b.String(), "no line was asked for")
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	b.Reset()
+	require.NoError(t, r.Logs(ctx, in.ID, LogOptions{Follow: true, Tail: -1}, &b))
+	require.Error(t, ctx.Err(), "following ends with its context")
+	require.Contains(t, b.String(), "hello")
+	require.Error(t, r.Logs(t.Context(), strings.Repeat("0", 64), LogOptions{Tail: -1}, &b))
+}
+
+func delay(t *testing.T, r *rig) {
+	r.must(t, r.service(nil))
+	in := r.one(t)
+	for _, kind := range []ring.ActionKind{ring.DoStop, ring.DoRemove, ring.DoRestart} {
+		a := on(kind, in)
+		a.Delay, a.Timeout = time.Hour, 20*time.Millisecond
+		_, err := r.Do(t.Context(), a)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+	now := r.one(t)
+	require.Equal(t, ring.StateRunning, now.State)
+	require.Equal(t, in.Started, now.Started)
+	a := on(ring.DoRemove, in)
+	a.Delay = time.Millisecond
+	r.must(t, a)
+	require.Empty(t, r.look(t).Instances)
+}
+
+func eventPokes(t *testing.T, r *rig) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	require.Equal(t, "", r.poke(t), "the stream stands")
+	done := r.must(t, r.service(nil))
+	require.Equal(t, done.Instance, r.poke(t))
+	r.one(t)
+	r.exit(t, done.Instance, 5)
+	s := r.eventually(t, "the exit", func(s ring.Seen) bool { return s.Instances[0].State == ring.StateExited })
+	require.Equal(t, 5, s.Instances[0].ExitCode)
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
+
+// poke is the next one.
+func (r *rig) poke(t *testing.T) string {
+	t.Helper()
+	select {
+	case id := <-r.poked:
+		return id
+	case <-time.After(10 * time.Second):
+		require.Fail(t, "no poke")
+		return ""
+	}
+}
+
+func quietLook(t *testing.T, r *rig) {
+	r.must(t, r.service(nil))
+	a := r.service(nil)
+	a.Slot = 2
+	r.must(t, a)
+	before := r.look(t)
+	calls := r.calls()
+	after := r.look(t)
+	require.Equal(t, 2, r.calls()-calls)
+	before.At, after.At = time.Time{}, time.Time{}
+	before.Networks, after.Networks = nil, nil // of the whole machine, other tests are at work
+	require.Equal(t, before, after)
+}
+
+func specSurvives(t *testing.T, r *rig) {
+	survives(t, r)
+}

@@ -1,0 +1,205 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/versions"
+	"github.com/docker/docker/client"
+	"github.com/docker/go-connections/sockets"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// MinAPI is the oldest Engine API that is spoken to: Docker 20.10, and Podman's
+// socket.
+const MinAPI = "1.41"
+
+// DefaultURL is where an engine is looked for when none is given.
+const DefaultURL = "unix:///var/run/docker.sock"
+
+// refreshAfter is the age at which an inspected container is inspected again
+// although nothing points at a change.
+const refreshAfter = 10 * time.Minute
+
+// Options say which engine, for which host, and where its files are.
+type Options struct {
+	URL        string // of the engine; "" is DefaultURL
+	Host       string // the value of the owner label
+	ContentDir string // absolute: <state>/content
+	DataRoot   string // absolute: below it lie the apps' data folders
+	// SamePaths are folders that must be the same ones inside and outside where
+	// gitring itself runs in a container. Until the engine says that they are,
+	// every call is an error.
+	SamePaths []string
+	// DockerConfig is the file with registry credentials, or its folder; "" is
+	// no credentials.
+	DockerConfig string
+	// Poke, if set, is called with the ID of a container that an event named,
+	// or "" when events may have been missed. It must not block.
+	Poke func(containerID string)
+	Log  *slog.Logger // nil logs nothing
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+}
+
+// Docker is a Docker engine, or Podman's Docker-compatible socket. Its methods
+// may be called from many goroutines; Look by one at a time.
+type Docker struct {
+	opts     Options
+	connect  func() (engine, error)
+	calls    *calls
+	parallel int // inspects at once
+
+	mu     sync.Mutex
+	engine engine // guarded by mu; nil until the API version was agreed on
+	sound  bool   // guarded by mu; see mismatch
+
+	self func() string // the ID of the container we run in, "" for none
+
+	cache cache
+}
+
+// Dial is an engine at o.URL. One that does not answer now is no error: every
+// call tries again, and says so. One that answers and is too old, or says that
+// our own container is not sound, is.
+func Dial(ctx context.Context, o Options) (*Docker, error) {
+	if o.URL == "" {
+		o.URL = DefaultURL
+	}
+	counts := &calls{}
+	d := newDocker(o, counts, func() (engine, error) { return dialHTTP(o.URL, counts) })
+	if _, err := d.connect(); err != nil {
+		return nil, fmt.Errorf("cannot use engine %s: %w", o.URL, err)
+	}
+	if _, err := d.ready(ctx); err != nil {
+		if !away(err) {
+			return nil, err
+		}
+		d.opts.Log.Warn("engine did not answer", "url", o.URL, "reason", err.Error())
+	}
+	return d, nil
+}
+
+func newDocker(o Options, counts *calls, connect func() (engine, error)) *Docker {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Poke == nil {
+		o.Poke = func(string) {}
+	}
+	return &Docker{opts: o, connect: connect, calls: counts, parallel: 8, self: ownContainer, cache: newCache()}
+}
+
+// dialHTTP makes a client whose requests are counted. Nothing is sent yet.
+func dialHTTP(url string, counts *calls) (engine, error) {
+	at, err := client.ParseHostURL(url)
+	if err != nil {
+		return nil, err
+	}
+	tr := &http.Transport{MaxIdleConns: 8, MaxIdleConnsPerHost: 8, IdleConnTimeout: 30 * time.Second}
+	if err := sockets.ConfigureTransport(tr, at.Scheme, at.Host); err != nil {
+		return nil, err
+	}
+	c, err := client.NewClientWithOpts(
+		client.WithHost(url),
+		// After WithHost, which accepts a plain transport only.
+		client.WithHTTPClient(&http.Client{Transport: counted{tr, counts}, CheckRedirect: client.CheckRedirect}),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return closing{c, tr}, nil
+}
+
+// closing closes the connections that the client cannot see behind the counter.
+type closing struct {
+	*client.Client
+	tr *http.Transport
+}
+
+func (c closing) Close() error {
+	c.tr.CloseIdleConnections()
+	return c.Client.Close()
+}
+
+// ready is the engine with its API version agreed on, and known to share our
+// paths. The agreement is kept until forget.
+func (d *Docker) ready(ctx context.Context) (engine, error) {
+	d.mu.Lock()
+	e := d.engine
+	d.mu.Unlock()
+	if e != nil {
+		return e, nil
+	}
+	e, err := d.connect()
+	if err != nil {
+		return nil, fmt.Errorf("cannot use engine %s: %w", d.opts.URL, err)
+	}
+	ping, err := e.Ping(ctx)
+	if err != nil {
+		return nil, &ring.EngineError{Err: fmt.Errorf("cannot reach the engine: %w", err)}
+	}
+	if ping.APIVersion == "" || versions.LessThan(ping.APIVersion, MinAPI) {
+		return nil, &ring.EngineError{Permanent: true, Err: fmt.Errorf(
+			"cannot use the engine at %s: its API is %q, gitring needs %s (Docker 20.10) or newer", d.opts.URL, ping.APIVersion, MinAPI)}
+	}
+	e.NegotiateAPIVersionPing(ping)
+	if err := d.mismatch(ctx, e); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.engine = e // of two that came here at once, the later; they are the same
+	return e, nil
+}
+
+// forget makes the next call agree on the API version anew: the engine may
+// have come back as another version.
+func (d *Docker) forget() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.engine = nil
+}
+
+// Calls are the requests sent so far, by method and path without ids.
+func (d *Docker) Calls() map[string]int { return d.calls.counted() }
+
+// Close closes idle connections. Calls under way end by their contexts.
+func (d *Docker) Close() error {
+	d.mu.Lock()
+	e := d.engine
+	d.mu.Unlock()
+	if e == nil {
+		return nil
+	}
+	return e.Close()
+}
+
+// EngineVersion is what the engine says of itself.
+type EngineVersion struct {
+	Version string // such as 20.10.24
+	API     string // spoken with it
+	OS      string
+	Arch    string
+}
+
+// Version asks the engine.
+func (d *Docker) Version(ctx context.Context) (EngineVersion, error) {
+	e, err := d.ready(ctx)
+	if err != nil {
+		return EngineVersion{}, err
+	}
+	v, err := e.ServerVersion(ctx)
+	if err != nil {
+		return EngineVersion{}, fault("cannot ask the engine's version", "", err)
+	}
+	return EngineVersion{Version: v.Version, API: e.ClientVersion(), OS: v.Os, Arch: v.Arch}, nil
+}

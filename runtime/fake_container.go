@@ -1,0 +1,424 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/pkg/stdcopy"
+	units "github.com/docker/go-units"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// fakeContainer is kept in the engine's own form; c is never handed out itself.
+type fakeContainer struct {
+	c     container.InspectResponse
+	n     int // in order of creation
+	image *fakeImage
+	log   strings.Builder
+}
+
+func (c *fakeContainer) policy() container.RestartPolicy { return c.c.HostConfig.RestartPolicy }
+
+func (c *fakeContainer) name() string { return strings.TrimPrefix(c.c.Name, "/") }
+
+// copy is what an inspect hands out.
+func (c *fakeContainer) copy() container.InspectResponse {
+	base, st, hc, cfg := *c.c.ContainerJSONBase, *c.c.State, *c.c.HostConfig, *c.c.Config
+	if st.Health != nil {
+		h := *st.Health
+		st.Health = &h
+	}
+	base.State, base.HostConfig = &st, &hc
+	nets := map[string]*network.EndpointSettings{}
+	for name, e := range c.c.NetworkSettings.Networks {
+		nets[name] = e.Copy()
+	}
+	return container.InspectResponse{
+		ContainerJSONBase: &base, Config: &cfg, Mounts: slices.Clone(c.c.Mounts),
+		NetworkSettings: &container.NetworkSettings{Networks: nets},
+	}
+}
+
+func (m *memory) sorted() []*fakeContainer {
+	all := make([]*fakeContainer, 0, len(m.containers))
+	for _, c := range m.containers {
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b *fakeContainer) int { return cmp.Compare(a.n, b.n) })
+	return all
+}
+
+// find takes an ID, a name, or the first digits of an ID.
+func (m *memory) find(ref string) *fakeContainer {
+	if c := m.containers[ref]; c != nil || ref == "" {
+		return c
+	}
+	var byPrefix *fakeContainer
+	for _, c := range m.sorted() {
+		if c.name() == strings.TrimPrefix(ref, "/") {
+			return c
+		}
+		if strings.HasPrefix(c.c.ID, ref) {
+			byPrefix = c
+		}
+	}
+	return byPrefix
+}
+
+func (m *memory) must(ref string) (*fakeContainer, error) {
+	if c := m.find(ref); c != nil {
+		return c, nil
+	}
+	return nil, refuse(cerrdefs.ErrNotFound, "No such container: %s", ref)
+}
+
+func (m *memory) stamp() string { return m.now().UTC().Format(time.RFC3339Nano) }
+
+const never = "0001-01-01T00:00:00Z"
+
+func (m *memory) add(name string, cfg *container.Config, hc *container.HostConfig, nets map[string]*network.EndpointSettings) *fakeContainer {
+	id := m.id("container")
+	cfg2, hc2 := *cfg, *hc
+	if cfg2.Hostname == "" {
+		cfg2.Hostname = id[:12]
+	}
+	c := &fakeContainer{n: m.made, image: m.image(cfg.Image), c: container.InspectResponse{
+		ContainerJSONBase: &container.ContainerJSONBase{
+			ID: id, Name: "/" + name, Created: m.stamp(), HostConfig: &hc2,
+			State: &container.State{Status: container.StateCreated, StartedAt: never, FinishedAt: never},
+		},
+		Config:          &cfg2,
+		NetworkSettings: &container.NetworkSettings{Networks: map[string]*network.EndpointSettings{}},
+	}}
+	mode := string(hc.NetworkMode)
+	e := nets[mode]
+	if e == nil {
+		e = &network.EndpointSettings{}
+	}
+	c.c.NetworkSettings.Networks[mode] = e.Copy()
+	m.containers[id] = c
+	m.emit("create", c)
+	return c
+}
+
+func (m *memory) ContainerCreate(ctx context.Context, cfg *container.Config, hc *container.HostConfig, nc *network.NetworkingConfig, _ *ocispec.Platform, name string) (container.CreateResponse, error) {
+	return call(ctx, m, "ContainerCreate", func() (container.CreateResponse, error) {
+		img := m.image(cfg.Image)
+		if img == nil {
+			return container.CreateResponse{}, refuse(cerrdefs.ErrNotFound, "No such image: %s", cfg.Image)
+		}
+		for _, mt := range hc.Mounts {
+			if _, err := os.Lstat(mt.Source); mt.Type == mount.TypeBind && err != nil {
+				return container.CreateResponse{}, refuse(cerrdefs.ErrInvalidArgument, `invalid mount config for type "bind": bind source path does not exist: %s`, mt.Source)
+			}
+		}
+		for _, c := range m.containers {
+			if c.name() == name {
+				return container.CreateResponse{}, refuse(cerrdefs.ErrConflict, "Conflict. The container name %q is already in use by container %q. You have to remove (or rename) that container to be able to reuse that name.", "/"+name, c.c.ID)
+			}
+		}
+		var nets map[string]*network.EndpointSettings
+		if nc != nil {
+			nets = nc.EndpointsConfig
+			if len(nets) > 1 { // as the API does before 1.44
+				return container.CreateResponse{}, refuse(cerrdefs.ErrInvalidArgument, "Container cannot be connected to network endpoints: more than one")
+			}
+		}
+		c := m.add(name, cfg, hc, nets)
+		for _, mt := range hc.Mounts {
+			if mt.Type == mount.TypeVolume && m.volumes[mt.Source] == nil {
+				m.volumes[mt.Source] = map[string]string{}
+			}
+			p := container.MountPoint{Type: mt.Type, Destination: mt.Target, RW: !mt.ReadOnly, Source: mt.Source}
+			if mt.Type == mount.TypeVolume {
+				p.Name, p.Source = mt.Source, "/var/lib/docker/volumes/"+mt.Source+"/_data"
+			}
+			c.c.Mounts = append(c.c.Mounts, p)
+		}
+		return container.CreateResponse{ID: c.c.ID}, nil
+	})
+}
+
+func (m *memory) ContainerList(ctx context.Context, o container.ListOptions) ([]container.Summary, error) {
+	return call(ctx, m, "ContainerList", func() ([]container.Summary, error) {
+		var list []container.Summary
+		for _, c := range m.sorted() {
+			if !o.All && !c.c.State.Running || !o.Filters.MatchKVList("label", c.c.Config.Labels) {
+				continue
+			}
+			s := container.Summary{
+				ID: c.c.ID, Names: []string{c.c.Name}, Image: c.c.Config.Image, Labels: c.c.Config.Labels,
+				State: c.c.State.Status, Status: m.status(c), Mounts: slices.Clone(c.c.Mounts), NetworkSettings: &container.NetworkSettingsSummary{Networks: map[string]*network.EndpointSettings{}},
+			}
+			for name, e := range c.c.NetworkSettings.Networks {
+				s.NetworkSettings.Networks[name] = e.Copy()
+			}
+			list = append(list, s)
+		}
+		return list, nil
+	})
+}
+
+// status is the engine's text for people.
+func (m *memory) status(c *fakeContainer) string {
+	st := c.c.State
+	ago := func(s string) string { return units.HumanDuration(m.now().Sub(moment(s))) }
+	switch st.Status {
+	case container.StateRunning:
+		if h := st.Health; h != nil && h.Status == container.Starting {
+			return "Up " + ago(st.StartedAt) + " (health: starting)"
+		} else if h != nil {
+			return "Up " + ago(st.StartedAt) + " (" + h.Status + ")"
+		}
+		return "Up " + ago(st.StartedAt)
+	case container.StateExited:
+		return fmt.Sprintf("Exited (%d) %s ago", st.ExitCode, ago(st.FinishedAt))
+	}
+	return "Created"
+}
+
+func (m *memory) ContainerInspect(ctx context.Context, id string) (container.InspectResponse, error) {
+	return call(ctx, m, "ContainerInspect", func() (container.InspectResponse, error) {
+		c, err := m.must(id)
+		if err != nil {
+			return container.InspectResponse{}, err
+		}
+		return c.copy(), nil
+	})
+}
+
+func (m *memory) ContainerStart(ctx context.Context, id string, _ container.StartOptions) error {
+	return m.do(ctx, "ContainerStart", func() error {
+		c, err := m.must(id)
+		if err != nil || c.c.State.Running {
+			return err
+		}
+		return m.begin(c)
+	})
+}
+
+// begin starts the process, or says why not in the engine's words.
+func (m *memory) begin(c *fakeContainer) error {
+	for name, e := range c.c.NetworkSettings.Networks {
+		n := m.network(name)
+		if e.NetworkID != "" {
+			n = m.networks[e.NetworkID]
+		}
+		if n == nil {
+			return refuse(cerrdefs.ErrNotFound, "network %s not found", name)
+		}
+		e.NetworkID, e.EndpointID = n.ID, m.id("endpoint")
+		if name != network.NetworkNone && name != network.NetworkHost {
+			e.IPAddress = m.address(e)
+		}
+	}
+	if err := m.portsFree(c); err != nil {
+		return err
+	}
+	if prog := program(c.c.Config); c.image != nil && len(c.image.Programs) > 0 && prog != "" && !slices.Contains(c.image.Programs, prog) {
+		c.c.State.ExitCode = 127
+		return refuse(cerrdefs.ErrInvalidArgument, `OCI runtime create failed: container_linux.go:380: starting container process caused: exec: "%s": stat %s: no such file or directory: unknown`, prog, prog)
+	}
+	st := c.c.State
+	st.Status, st.Running, st.StartedAt, st.ExitCode, st.OOMKilled = container.StateRunning, true, m.stamp(), 0, false
+	st.Health = nil
+	if h := c.c.Config.Healthcheck; h != nil && len(h.Test) > 0 && h.Test[0] != "NONE" {
+		st.Health = &container.Health{Status: container.Starting}
+	}
+	if c.image != nil {
+		c.log.WriteString(c.image.Logs)
+	}
+	m.emit("start", c)
+	return nil
+}
+
+func program(cfg *container.Config) string {
+	if len(cfg.Entrypoint) > 0 {
+		return cfg.Entrypoint[0]
+	}
+	if len(cfg.Cmd) > 0 {
+		return cfg.Cmd[0]
+	}
+	return ""
+}
+
+func (m *memory) address(e *network.EndpointSettings) string {
+	if e.IPAMConfig != nil && e.IPAMConfig.IPv4Address != "" {
+		return e.IPAMConfig.IPv4Address
+	}
+	m.made++
+	return fmt.Sprintf("172.30.%d.%d", m.made/250, m.made%250+2)
+}
+
+// portsFree says whether another running container holds a host port of c.
+func (m *memory) portsFree(c *fakeContainer) error {
+	held := map[string]bool{}
+	for _, o := range m.containers {
+		if o == c || !o.c.State.Running {
+			continue
+		}
+		for p, bs := range o.c.HostConfig.PortBindings {
+			for _, b := range bs {
+				held[b.HostPort+"/"+p.Proto()] = b.HostPort != ""
+			}
+		}
+	}
+	for p, bs := range c.c.HostConfig.PortBindings {
+		for _, b := range bs {
+			if held[b.HostPort+"/"+p.Proto()] {
+				return refuse(cerrdefs.ErrInternal, "driver failed programming external connectivity on endpoint %s: Bind for 0.0.0.0:%s failed: port is already allocated", c.name(), b.HostPort)
+			}
+		}
+	}
+	return nil
+}
+
+// end is the end of the process.
+func (m *memory) end(c *fakeContainer, code int, oom bool) {
+	st := c.c.State
+	st.Status, st.Running, st.FinishedAt, st.ExitCode, st.OOMKilled = container.StateExited, false, m.stamp(), code, oom
+	for _, e := range c.c.NetworkSettings.Networks {
+		e.EndpointID, e.IPAddress = "", ""
+	}
+	if oom {
+		m.emit("oom", c)
+	}
+	m.emit("die", c)
+}
+
+func (m *memory) restartByPolicy(c *fakeContainer) {
+	p := c.policy()
+	again := p.IsAlways() || p.IsUnlessStopped() ||
+		p.IsOnFailure() && c.c.State.ExitCode != 0 && (p.MaximumRetryCount == 0 || c.c.RestartCount < p.MaximumRetryCount)
+	if !again {
+		return
+	}
+	c.c.RestartCount++
+	_ = m.begin(c) // what keeps it down shows in its state
+}
+
+func (m *memory) ContainerStop(ctx context.Context, id string, _ container.StopOptions) error {
+	return m.do(ctx, "ContainerStop", func() error {
+		c, err := m.must(id)
+		if err == nil && c.c.State.Running {
+			m.end(c, 0, false)
+			m.emit("stop", c)
+		}
+		return err
+	})
+}
+
+func (m *memory) ContainerRestart(ctx context.Context, id string, _ container.StopOptions) error {
+	return m.do(ctx, "ContainerRestart", func() error {
+		c, err := m.must(id)
+		if err != nil {
+			return err
+		}
+		if c.c.State.Running {
+			m.end(c, 0, false)
+		}
+		if err := m.begin(c); err != nil {
+			return err
+		}
+		m.emit("restart", c)
+		return nil
+	})
+}
+
+func (m *memory) ContainerRemove(ctx context.Context, id string, o container.RemoveOptions) error {
+	return m.do(ctx, "ContainerRemove", func() error {
+		c, err := m.must(id)
+		if err != nil {
+			return err
+		}
+		if c.c.State.Running && !o.Force {
+			return refuse(cerrdefs.ErrConflict, "You cannot remove a running container %s. Stop the container before attempting removal or force remove", c.c.ID)
+		}
+		if o.RemoveVolumes {
+			panic("gitring asked the engine to remove volumes")
+		}
+		m.drop(c)
+		return nil
+	})
+}
+
+func (m *memory) drop(c *fakeContainer) {
+	if c.c.State.Running {
+		m.end(c, 137, false)
+	}
+	delete(m.containers, c.c.ID)
+	m.emit("destroy", c)
+}
+
+func (m *memory) ContainerRename(ctx context.Context, id, name string) error {
+	return m.do(ctx, "ContainerRename", func() error {
+		c, err := m.must(id)
+		if err != nil {
+			return err
+		}
+		for _, x := range m.containers {
+			if x.name() == name {
+				return refuse(cerrdefs.ErrConflict, "Conflict. The container name %q is already in use by container %q. You have to remove (or rename) that container to be able to reuse that name.", "/"+name, x.c.ID)
+			}
+		}
+		c.c.Name = "/" + name
+		m.emit("rename", c)
+		return nil
+	})
+}
+
+func (m *memory) ContainerUpdate(ctx context.Context, id string, u container.UpdateConfig) (container.UpdateResponse, error) {
+	return call(ctx, m, "ContainerUpdate", func() (container.UpdateResponse, error) {
+		c, err := m.must(id)
+		if err != nil {
+			return container.UpdateResponse{}, err
+		}
+		if err := container.ValidateRestartPolicy(u.RestartPolicy); err != nil {
+			return container.UpdateResponse{}, refuse(cerrdefs.ErrInvalidArgument, "%s", err)
+		}
+		if u.RestartPolicy.Name != "" {
+			c.c.HostConfig.RestartPolicy = u.RestartPolicy
+		}
+		m.emit("update", c)
+		return container.UpdateResponse{}, nil
+	})
+}
+
+func (m *memory) ContainerLogs(ctx context.Context, id string, o container.LogsOptions) (io.ReadCloser, error) {
+	return call(ctx, m, "ContainerLogs", func() (io.ReadCloser, error) {
+		c, err := m.must(id)
+		if err != nil {
+			return nil, err
+		}
+		lines := strings.SplitAfter(c.log.String(), "\n")
+		lines = lines[:len(lines)-1] // after the last line end is nothing
+		var n int
+		if _, err := fmt.Sscan(o.Tail, &n); err == nil && n < len(lines) {
+			lines = lines[len(lines)-n:]
+		}
+		var b strings.Builder
+		w := stdcopy.NewStdWriter(&b, stdcopy.Stdout)
+		_, _ = io.WriteString(w, strings.Join(lines, "")) // to memory
+		if !o.Follow || !c.c.State.Running {
+			return io.NopCloser(strings.NewReader(b.String())), nil
+		}
+		// What follows is silence, until the reader goes.
+		r, pw := io.Pipe()
+		go func() {
+			_, _ = io.WriteString(pw, b.String())
+			<-ctx.Done()
+			_ = pw.CloseWithError(ctx.Err())
+		}()
+		return r, nil
+	})
+}

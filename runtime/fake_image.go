@@ -1,0 +1,104 @@
+package runtime
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/registry"
+	"github.com/docker/docker/client"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+type fakeImage struct {
+	FakeImage
+	id      string
+	digests []string
+}
+
+// familiar is a name as the engine keeps it: without what goes without saying.
+func familiar(name string) string {
+	n, err := reference.ParseNormalizedNamed(name)
+	if err != nil {
+		return name
+	}
+	if d, ok := n.(reference.Digested); ok { // a tag beside a digest says nothing
+		return reference.FamiliarName(n) + "@" + d.Digest().String()
+	}
+	return reference.FamiliarString(reference.TagNameOnly(n))
+}
+
+// repository is a name without tag and digest.
+func repository(name string) string {
+	n, err := reference.ParseNormalizedNamed(name)
+	if err != nil {
+		return name
+	}
+	return reference.FamiliarName(n)
+}
+
+func (m *memory) image(name string) *fakeImage {
+	if i := m.images[name]; i != nil {
+		return i
+	}
+	return m.images[familiar(name)]
+}
+
+func (m *memory) addImage(i FakeImage) *fakeImage {
+	img := &fakeImage{FakeImage: i, id: "sha256:" + m.id("image")}
+	m.images[img.id] = img
+	name := familiar(i.Name)
+	m.images[name] = img
+	if i.Digest != "" {
+		img.digests = []string{repository(name) + "@" + i.Digest}
+		m.images[img.digests[0]] = img
+	}
+	return img
+}
+
+func (m *memory) ImageInspect(ctx context.Context, name string, _ ...client.ImageInspectOption) (image.InspectResponse, error) {
+	return call(ctx, m, "ImageInspect", func() (image.InspectResponse, error) {
+		i := m.image(name)
+		if i == nil {
+			return image.InspectResponse{}, refuse(cerrdefs.ErrNotFound, "No such image: %s", name)
+		}
+		return image.InspectResponse{ID: i.id, RepoTags: []string{i.Name}, RepoDigests: i.digests}, nil
+	})
+}
+
+// remote is an image of the registry, by tag or by digest.
+func (m *memory) remote(name string) (FakeImage, error) {
+	want := familiar(name)
+	for k, i := range m.registry {
+		if familiar(k) != want && repository(k)+"@"+i.Digest != want {
+			continue
+		}
+		return i, i.Refuse
+	}
+	return FakeImage{}, refuse(cerrdefs.ErrNotFound, "manifest unknown: manifest unknown")
+}
+
+func (m *memory) DistributionInspect(ctx context.Context, name, _ string) (registry.DistributionInspect, error) {
+	return call(ctx, m, "DistributionInspect", func() (registry.DistributionInspect, error) {
+		i, err := m.remote(name)
+		if err != nil {
+			return registry.DistributionInspect{}, err
+		}
+		return registry.DistributionInspect{Descriptor: ocispec.Descriptor{Digest: digest.Digest(i.Digest)}}, nil
+	})
+}
+
+func (m *memory) ImagePull(ctx context.Context, name string, _ image.PullOptions) (io.ReadCloser, error) {
+	return call(ctx, m, "ImagePull", func() (io.ReadCloser, error) {
+		i, err := m.remote(name)
+		if err != nil {
+			return nil, err
+		}
+		m.addImage(i)
+		return io.NopCloser(strings.NewReader(`{"status":"Pull complete"}` + "\n")), nil
+	})
+}

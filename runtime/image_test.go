@@ -1,0 +1,125 @@
+package runtime
+
+import (
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Pull policy, what is here, and what the registry says: each has one answer.
+func TestResolveMatrix(t *testing.T) {
+	const name, digest = "example.org/team/app:1", "sha256:0808080808080808080808080808080808080808080808080808080808080808"
+	const pinned, own, no, later = name + "@" + digest, "own", "refused", "later"
+	down := errors.New("dial tcp 192.0.2.1:443: i/o timeout")
+	for _, x := range []struct {
+		name   string
+		policy string
+		local  string // "", "pulled" (a registry knows it), "built"
+		says   error  // of the registry
+		want   string
+		asks   int
+	}{
+		{name: "never seen", want: pinned, asks: 1},
+		{name: "pulled before, the tag may have moved", local: "pulled", want: pinned, asks: 1},
+		{name: "built here", local: "built", want: own},
+		{name: "policy always, built here", policy: "always", local: "built", want: own},
+		{name: "policy missing, pulled before", policy: "missing", local: "pulled", want: pinned, asks: 1},
+		{name: "policy never, pulled before", policy: "never", local: "pulled", want: own},
+		{name: "policy never, not here", policy: "never", want: no},
+		{name: "not found, pulled before", local: "pulled", says: cerrdefs.ErrNotFound, want: own, asks: 1},
+		{name: "denied, pulled before", local: "pulled", says: cerrdefs.ErrUnauthenticated, want: own, asks: 1},
+		{name: "not found", says: cerrdefs.ErrNotFound, want: no, asks: 1},
+		{name: "denied", says: cerrdefs.ErrPermissionDenied, want: no, asks: 1},
+		{name: "no answer is never replaced by what is here", local: "pulled", says: down, want: later, asks: 1},
+		{name: "no answer", says: down, want: later, asks: 1},
+		{name: "an engine's odd answer is the registry's, not the author's", says: cerrdefs.ErrInvalidArgument, want: later, asks: 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			f := NewFake(Options{Host: "edge"})
+			remote := FakeImage{Name: name, Digest: digest, Refuse: x.says}
+			f.AddRemote(remote)
+			var id string
+			switch x.local {
+			case "pulled":
+				id = f.AddImage(remote)
+			case "built":
+				id = f.AddImage(FakeImage{Name: name})
+			}
+			done, err := f.Do(t.Context(), ring.Action{Kind: ring.DoResolve, App: "a", Image: name, PullPolicy: x.policy})
+			require.Equal(t, x.asks, f.Ops()["DistributionInspect"])
+			var e *ring.EngineError
+			switch x.want {
+			case own:
+				require.NoError(t, err)
+				require.Equal(t, id, done.Pin.Image)
+				require.NotEmpty(t, done.Pin.Note)
+			case no:
+				require.ErrorAs(t, err, &e)
+				require.Equal(t, ring.ImageNotFound, e.Refusal.Code)
+			case later:
+				require.ErrorAs(t, err, &e)
+				require.Nil(t, e.Refusal)
+				require.False(t, e.Permanent)
+				require.Equal(t, ring.CauseImagePull, e.Cause)
+			default:
+				require.NoError(t, err)
+				require.Equal(t, x.want, done.Pin.Image)
+			}
+		})
+	}
+}
+
+func TestResolveSaysNameAndTag(t *testing.T) {
+	const digest = "sha256:0808080808080808080808080808080808080808080808080808080808080808"
+	f := NewFake(Options{Host: "edge"})
+	for written, pin := range map[string]string{
+		"web":                    "web:latest@" + digest,
+		"docker.io/library/db:1": "db:1@" + digest,
+		"localhost:5000/x/y:2":   "localhost:5000/x/y:2@" + digest,
+	} {
+		f.AddRemote(FakeImage{Name: written, Digest: digest})
+		done, err := f.Do(t.Context(), ring.Action{Kind: ring.DoResolve, Image: written})
+		require.NoError(t, err)
+		require.Equal(t, pin, done.Pin.Image)
+		require.Equal(t, digest, done.Pin.Digest())
+		_, err = f.Do(t.Context(), ring.Action{Kind: ring.DoPull, Image: pin})
+		require.NoError(t, err)
+		before := f.Ops()["ImagePull"]
+		_, err = f.Do(t.Context(), ring.Action{Kind: ring.DoPull, Image: pin})
+		require.NoError(t, err)
+		require.Equal(t, before, f.Ops()["ImagePull"], "what is present is not pulled")
+	}
+}
+
+func TestPulledReadsToTheEnd(t *testing.T) {
+	for body, says := range map[string]string{
+		``:                                      "",
+		`{"status":"Pulling"}{"status":"Done"}`: "",
+		`{"status":"Pulling"}{"errorDetail":{"message":"manifest unknown"},"error":"manifest unknown"}`: "manifest unknown",
+		`{"error":"toomanyrequests"}`: "toomanyrequests",
+		`{"status":"Pulling"}{"sta`:   "unexpected EOF",
+	} {
+		err := pulled(io.NopCloser(strings.NewReader(body)))
+		if says == "" {
+			require.NoError(t, err, body)
+			continue
+		}
+		require.ErrorContains(t, err, says, body)
+	}
+}
+
+// I13: there is no way to ask the engine for it.
+func TestEngineCannotRemoveVolumes(t *testing.T) {
+	e := reflect.TypeFor[engine]()
+	for i := range e.NumMethod() {
+		name := e.Method(i).Name
+		require.False(t, strings.Contains(name, "Prune") || strings.HasPrefix(name, "Volume") && name != "VolumeCreate", name)
+	}
+}

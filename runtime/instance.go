@@ -1,0 +1,85 @@
+package runtime
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/network"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// instance is a container as inspected, in ring's words. Any part may be
+// missing; what is missing is zero.
+func instance(c container.InspectResponse) ring.Instance {
+	in := ring.Instance{Addresses: map[string]string{}, Policy: string(container.RestartPolicyDisabled)}
+	if c.ContainerJSONBase != nil {
+		in.ID, in.Name = c.ID, strings.TrimPrefix(c.Name, "/")
+		in.Created = moment(c.Created)
+		in.Restarts = c.RestartCount
+		state(&in, c.State)
+		if c.HostConfig != nil && c.HostConfig.RestartPolicy.Name != "" {
+			in.Policy = string(c.HostConfig.RestartPolicy.Name)
+			in.MaxRetries = c.HostConfig.RestartPolicy.MaximumRetryCount
+		}
+	}
+	if c.Config != nil {
+		in.Image = c.Config.Image
+		labelled(&in, c.Config.Labels)
+	}
+	if c.NetworkSettings != nil {
+		for name, e := range c.NetworkSettings.Networks {
+			in.Addresses[name] = address(e)
+		}
+	}
+	return in
+}
+
+func state(in *ring.Instance, s *container.State) {
+	if s == nil {
+		return
+	}
+	in.State = ring.State(s.Status)
+	in.Started, in.Finished = moment(s.StartedAt), moment(s.FinishedAt)
+	in.ExitCode, in.OOM = s.ExitCode, s.OOMKilled
+	if s.Health != nil && s.Health.Status != container.NoHealthcheck {
+		in.Health = s.Health.Status
+	}
+}
+
+func labelled(in *ring.Instance, l map[string]string) {
+	in.App, in.Source, in.Service = l[labelApp], l[labelSource], l[labelService]
+	in.Slot, _ = strconv.Atoi(l[labelSlot]) // a label that is no number fits no slot: 0
+	in.Version, in.Commit = ring.Version(l[labelVersion]), ring.SHA(l[labelCommit])
+	in.Kind = ring.Kind(l[labelKind])
+}
+
+func address(e *network.EndpointSettings) string {
+	if e == nil {
+		return ""
+	}
+	if e.IPAddress != "" {
+		return e.IPAddress
+	}
+	return e.GlobalIPv6Address
+}
+
+// moment is the engine's time, zero for its "never".
+func moment(s string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil || t.Year() <= 1 {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// seenNetwork is a network in ring's words; App is "" unless it is this host's.
+func seenNetwork(host string, n network.Summary) ring.SeenNetwork {
+	s := ring.SeenNetwork{ID: n.ID, Name: n.Name}
+	if n.Labels[labelHost] == host {
+		s.App, s.Key, s.Definition = n.Labels[labelApp], n.Labels[composeNetwork], n.Labels[labelDefinition]
+	}
+	return s
+}

@@ -1,0 +1,85 @@
+package runtime
+
+import (
+	"maps"
+	"strconv"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Labels that gitring puts on the engine (DESIGN.md section 6). What changes
+// lives in the store, never in labels.
+const (
+	labelHost       = "gitring.host"
+	labelSource     = "gitring.source"
+	labelApp        = "gitring.app"
+	labelService    = "gitring.service"
+	labelSlot       = "gitring.slot"
+	labelVersion    = "gitring.version"
+	labelCommit     = "gitring.commit"
+	labelKind       = "gitring.kind"
+	labelDefinition = "gitring.definition" // of a network
+
+	// Compose's own, so that its tools and others see what they expect.
+	composeProject    = "com.docker.compose.project"
+	composeService    = "com.docker.compose.service"
+	composeNumber     = "com.docker.compose.container-number"
+	composeOneOff     = "com.docker.compose.oneoff"
+	composeHash       = "com.docker.compose.config-hash"
+	composeWorkingDir = "com.docker.compose.project.working_dir"
+	composeFiles      = "com.docker.compose.project.config_files"
+	composeNetwork    = "com.docker.compose.network"
+	composeVolume     = "com.docker.compose.volume"
+)
+
+// containerLabels are the user's own and ours; ours win, so that no manifest
+// can make a container look like another's.
+func containerLabels(host string, a ring.Action) map[string]string {
+	_, hex, _ := strings.Cut(string(a.Version), ":")
+	l := map[string]string{}
+	maps.Copy(l, a.Want.Spec.Labels)
+	maps.Copy(l, map[string]string{
+		labelHost:         host,
+		labelSource:       a.Of.Source,
+		labelApp:          a.App,
+		labelService:      a.Service,
+		labelSlot:         strconv.Itoa(a.Slot),
+		labelVersion:      string(a.Version),
+		labelCommit:       string(a.Commit),
+		labelKind:         string(a.Want.Kind),
+		composeProject:    a.App,
+		composeService:    a.Service,
+		composeNumber:     strconv.Itoa(a.Slot),
+		composeOneOff:     "False",
+		composeHash:       hex,
+		composeWorkingDir: a.Of.Path,
+		composeFiles:      strings.Join(a.Of.Files, ","),
+	})
+	return l
+}
+
+func networkLabels(host, app string, n ring.Network) map[string]string {
+	l := map[string]string{}
+	maps.Copy(l, n.Labels)
+	maps.Copy(l, map[string]string{
+		labelHost:       host,
+		labelApp:        app,
+		labelDefinition: n.Definition(),
+		composeProject:  app,
+		composeNetwork:  n.Key,
+	})
+	return l
+}
+
+func volumeLabels(host, app, key string, user map[string]string) map[string]string {
+	l := map[string]string{}
+	maps.Copy(l, user)
+	maps.Copy(l, map[string]string{
+		labelHost:      host,
+		labelApp:       app,
+		composeProject: app,
+		composeVolume:  key,
+	})
+	return l
+}

@@ -1,0 +1,260 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// cache is what was inspected, by container ID.
+type cache struct {
+	mu    sync.Mutex
+	known map[string]known  // guarded by mu
+	stale map[string]uint64 // guarded by mu: by ID, the mark's number; "" is every container
+	marks uint64            // guarded by mu
+	held  map[string]int    // guarded by mu: see hold
+}
+
+// known is an inspected container and the row that it belongs to.
+type known struct {
+	in    ring.Instance
+	row   row
+	up    time.Time // see upSince
+	asked time.Time
+}
+
+func newCache() cache {
+	return cache{known: map[string]known{}, stale: map[string]uint64{}, held: map[string]int{}}
+}
+
+// hold keeps looks from inspecting a container, by ID or name, until release.
+// The engine locks a container that it starts or removes, and an inspect would
+// wait: a look would take as long as the slowest start. What a look says of it
+// is what was there before the step, which is in flight in any case.
+func (c *cache) hold(key string) (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held[key]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.held[key]--; c.held[key] == 0 {
+			delete(c.held, key)
+		}
+	}
+}
+
+// mark makes the next look inspect a container, "" all of them. A look that
+// has already begun does not undo it.
+func (c *cache) mark(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.marks++
+	c.stale[id] = c.marks
+}
+
+// has says that a look found the container to be this host's.
+func (c *cache) has(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.known[id]
+	return ok
+}
+
+func (c *cache) snapshot() snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return snapshot{maps.Clone(c.known), maps.Clone(c.stale), maps.Clone(c.held)}
+}
+
+// snapshot is a copy of the cache as a look begins.
+type snapshot struct {
+	known map[string]known
+	marks map[string]uint64
+	held  map[string]int
+}
+
+func (s snapshot) holds(c container.Summary) bool {
+	if s.held[c.ID] > 0 {
+		return true
+	}
+	return slices.ContainsFunc(c.Names, func(name string) bool { return s.held[strings.TrimPrefix(name, "/")] > 0 })
+}
+
+// keep replaces what is known and drops the marks that were there before the
+// look began; a later mark stays.
+func (c *cache) keep(k map[string]known, served map[string]uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = k
+	for id, n := range served {
+		if c.stale[id] == n {
+			delete(c.stale, id)
+		}
+	}
+}
+
+// Look is one observation: one list of this host's containers, one of all
+// networks, and an inspect of each container that is new, was named by an
+// event, or whose row changed, and of few that were not inspected for long.
+// Any failure is an error: what was not seen is not empty.
+func (d *Docker) Look(ctx context.Context) (ring.Seen, error) {
+	e, err := d.ready(ctx)
+	if err != nil {
+		return ring.Seen{}, err
+	}
+	before := d.cache.snapshot()
+	now := d.opts.Now()
+	list, err := e.ContainerList(ctx, container.ListOptions{
+		All: true, Filters: filters.NewArgs(filters.Arg("label", labelHost+"="+d.opts.Host))})
+	if err != nil {
+		return ring.Seen{}, fault("cannot list containers", "", err)
+	}
+	nets, err := e.NetworkList(ctx, network.ListOptions{})
+	if err != nil {
+		return ring.Seen{}, fault("cannot list networks", "", err)
+	}
+	after, err := d.inspect(ctx, e, list, before, now)
+	if err != nil {
+		return ring.Seen{}, err
+	}
+	d.cache.keep(after, before.marks)
+	return d.seen(now, after, nets), nil
+}
+
+func (d *Docker) seen(now time.Time, all map[string]known, nets []network.Summary) ring.Seen {
+	s := ring.Seen{At: now.UTC(), Instances: make([]ring.Instance, 0, len(all)), Networks: make([]ring.SeenNetwork, 0, len(nets))}
+	for _, k := range all {
+		s.Instances = append(s.Instances, k.in)
+	}
+	for _, n := range nets {
+		s.Networks = append(s.Networks, seenNetwork(d.opts.Host, n))
+	}
+	slices.SortFunc(s.Instances, func(a, b ring.Instance) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(s.Networks, func(a, b ring.SeenNetwork) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	return s
+}
+
+// inspect is what is known of every listed container after asking for those
+// that need it. One that is gone meanwhile is left out, because the engine says so.
+func (d *Docker) inspect(ctx context.Context, e engine, list []container.Summary, before snapshot, now time.Time) (map[string]known, error) {
+	after := make(map[string]known, len(list))
+	var mu sync.Mutex // guards after while the group runs
+	var g errgroup.Group
+	g.SetLimit(d.parallel)
+	ask := due(list, before, now)
+	for _, c := range list {
+		if !ask[c.ID] {
+			k, ok := before.known[c.ID]
+			k.up = upSince(c.Status, k.up, now)
+			switch {
+			case !ok:
+				k = known{in: made(c)}
+			case before.holds(c):
+				k.row = row{} // unlike any: the next look that may inspects it
+			}
+			mu.Lock()
+			after[c.ID] = k
+			mu.Unlock()
+			continue
+		}
+		g.Go(func() error {
+			full, err := e.ContainerInspect(ctx, c.ID)
+			if cerrdefs.IsNotFound(err) {
+				return nil
+			}
+			if err == nil && full.ContainerJSONBase == nil {
+				err = errors.New("the engine's answer is empty")
+			}
+			if err != nil {
+				return fault(fmt.Sprintf("cannot inspect container %s", short(c.ID)), "", err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			after[c.ID] = known{in: instance(full), row: rowOf(c), up: upSince(c.Status, time.Time{}, now), asked: now}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return after, nil
+}
+
+// due are the containers to inspect at this look. Those that are only old are
+// spread: one in a hundred per look, the oldest first, so that a quiet look
+// over a hundred containers costs three calls.
+func due(list []container.Summary, before snapshot, now time.Time) map[string]bool {
+	ask := map[string]bool{}
+	_, all := before.marks[""]
+	var old []string
+	for _, c := range list {
+		k, ok := before.known[c.ID]
+		_, marked := before.marks[c.ID]
+		switch {
+		case before.holds(c) && (ok || fresh(c)):
+			// Not now; see hold.
+		case !ok, all, marked, k.row != rowOf(c), restarted(c.Status, k.up, now):
+			ask[c.ID] = true
+		case now.Sub(k.asked) >= refreshAfter:
+			old = append(old, c.ID)
+		}
+	}
+	slices.SortFunc(old, func(a, b string) int {
+		return cmp.Or(before.known[a].asked.Compare(before.known[b].asked), cmp.Compare(a, b))
+	})
+	for _, id := range old[:min(len(old), (len(list)+99)/100)] {
+		ask[id] = true
+	}
+	return ask
+}
+
+// fresh says that a container is one that we make at this moment.
+func fresh(c container.Summary) bool {
+	return ring.State(c.State) == ring.StateCreated || ring.State(c.State) == ring.StateRunning
+}
+
+// made is a container of ours that is being made, as far as the list tells. The
+// engine has not said that it was started, so it was not.
+func made(c container.Summary) ring.Instance {
+	in := ring.Instance{
+		ID: c.ID, State: ring.StateCreated, Created: time.Unix(c.Created, 0).UTC(), Image: c.Image,
+		Addresses: map[string]string{}, Policy: string(container.RestartPolicyDisabled),
+	}
+	for _, name := range c.Names {
+		in.Name = strings.TrimPrefix(name, "/")
+	}
+	labelled(&in, c.Labels)
+	if c.NetworkSettings != nil {
+		for name, e := range c.NetworkSettings.Networks {
+			in.Addresses[name] = address(e)
+		}
+	}
+	return in
+}
+
+// short is a container's ID as people read it.
+func short(id string) string {
+	if len(id) < 12 {
+		return id
+	}
+	return id[:12]
+}

@@ -1,0 +1,97 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// makeNetwork creates a network of an app unless one of that name is there.
+// One without labels is used as it is; one of another host's gitring is not.
+func (d *Docker) makeNetwork(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
+	cannot := "cannot create network " + a.NetworkName
+	done, err := d.useNetwork(ctx, e, a)
+	if err != nil || done.Note != "" {
+		return done, err
+	}
+	_, err = e.NetworkCreate(ctx, a.NetworkName, networkPayload(d.opts.Host, a.App, a.Network))
+	if err == nil {
+		return ring.Done{}, nil
+	}
+	if cerrdefs.IsConflict(err) || strings.Contains(err.Error(), "already exists") {
+		if done, again := d.useNetwork(ctx, e, a); again == nil && done.Note != "" {
+			return done, nil
+		}
+	}
+	f := fault(cannot, ring.CauseNetwork, err)
+	if strings.Contains(strings.ToLower(err.Error()), "pool overlaps") {
+		f.Refusal = refused(a, "", ring.Conflict,
+			fmt.Sprintf("the subnet of network %s overlaps with another network of this host", a.Network.Key),
+			"choose another subnet, or leave ipam out").Refusal
+	}
+	return ring.Done{}, f
+}
+
+// useNetwork says, by a note, that a network of the action's name can be used.
+func (d *Docker) useNetwork(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
+	n, ok, err := d.network(ctx, e, a.NetworkName)
+	if err != nil || !ok {
+		return ring.Done{}, err
+	}
+	owner, ours := n.Labels[labelHost]
+	switch {
+	case !ours:
+		return ring.Done{Note: "a network of that name was there, it is used and never changed"}, nil
+	case owner != d.opts.Host || n.Labels[labelApp] != a.App:
+		return ring.Done{}, refused(a, ring.CauseNetwork, ring.Conflict,
+			fmt.Sprintf("network %s belongs to app %s of host %s", a.NetworkName, n.Labels[labelApp], owner), "rename the app or the network")
+	case n.Labels[labelDefinition] != a.Network.Definition():
+		return ring.Done{}, &ring.EngineError{Cause: ring.CauseNetwork, Err: fmt.Errorf(
+			"cannot create network %s: one with another definition is there", a.NetworkName)}
+	}
+	return ring.Done{Note: "already present"}, nil
+}
+
+// network finds a network by its exact name.
+func (d *Docker) network(ctx context.Context, e engine, name string) (network.Summary, bool, error) {
+	// The engine's filter takes any part of a name.
+	list, err := e.NetworkList(ctx, network.ListOptions{Filters: filters.NewArgs(filters.Arg("name", name))})
+	if err != nil {
+		return network.Summary{}, false, fault("cannot list networks", ring.CauseNetwork, err)
+	}
+	for _, n := range list {
+		if n.Name == name {
+			return n, true, nil
+		}
+	}
+	return network.Summary{}, false, nil
+}
+
+// removeNetwork removes a network of ours by its ID. Gone already is fine, in
+// use is for later.
+func (d *Docker) removeNetwork(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
+	cannot := "cannot remove network " + a.NetworkName
+	n, ok, err := d.network(ctx, e, a.NetworkName)
+	if err != nil {
+		return ring.Done{}, err
+	}
+	if !ok {
+		return ring.Done{Note: "already gone"}, nil
+	}
+	if n.Labels[labelHost] != d.opts.Host || n.Labels[labelApp] != a.App {
+		return ring.Done{}, &ring.EngineError{Permanent: true, Err: fmt.Errorf("%s: it is not ours", cannot)}
+	}
+	err = e.NetworkRemove(ctx, n.ID)
+	if err != nil && !cerrdefs.IsNotFound(err) {
+		f := fault(cannot, ring.CauseNetwork, err)
+		f.Permanent = false
+		return ring.Done{}, f
+	}
+	return ring.Done{}, nil
+}

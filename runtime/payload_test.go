@@ -1,0 +1,94 @@
+package runtime
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+func action(edit func(*ring.Spec)) ring.Action {
+	s := &ring.Service{Name: "web", Pin: ring.Pin{Image: "sha256:1"}}
+	if edit != nil {
+		edit(&s.Spec)
+	}
+	return ring.Action{Kind: ring.DoCreate, App: "shop", Service: "web", Slot: 2, Version: "1:0123456789ab", Of: &ring.App{Name: "shop"}, Want: s,
+		Networks: map[string]string{"default": "shop_default", "back": "shop_back_1234", "ext": "bridge"}}
+}
+
+func build(t *testing.T, a ring.Action) payload {
+	p, err := containerPayload("edge", a, folders{"/state/content", "/srv"})
+	require.NoError(t, err)
+	return p
+}
+
+func TestPayloadIsPure(t *testing.T) {
+	a := action(func(s *ring.Spec) { *s = fullSpec("ab"); s.Networks = nil })
+	require.Equal(t, build(t, a), build(t, a))
+}
+
+func TestPayloadNetworks(t *testing.T) {
+	p := build(t, action(nil))
+	require.Equal(t, "shop-web-2-01234567", p.Name)
+	require.EqualValues(t, "none", p.Host.NetworkMode, "never the engine's own bridge")
+	require.Nil(t, p.Net)
+
+	p = build(t, action(func(s *ring.Spec) {
+		s.Networks = []ring.Attachment{{Network: "default", Aliases: []string{"www"}, IPv6: "fd00::5"}, {Network: "back"}, {Network: "ext"}}
+	}))
+	require.EqualValues(t, "shop_default", p.Host.NetworkMode)
+	require.Equal(t, map[string]*network.EndpointSettings{"shop_default": {
+		Aliases: []string{"web", "www"}, IPAMConfig: &network.EndpointIPAMConfig{IPv6Address: "fd00::5"}}}, p.Net.EndpointsConfig, "API 1.41 takes one")
+	require.Equal(t, []join{{"shop_back_1234", &network.EndpointSettings{Aliases: []string{"web"}}}, {"bridge", &network.EndpointSettings{}}}, p.Joins)
+
+	_, err := containerPayload("edge", action(func(s *ring.Spec) { s.Networks = []ring.Attachment{{Network: "nowhere"}} }), folders{})
+	require.ErrorContains(t, err, `"nowhere"`)
+
+	p = build(t, action(func(s *ring.Spec) { s.NoNetwork = true; s.Networks = []ring.Attachment{{Network: "default"}} }))
+	require.True(t, p.Host.NetworkMode.IsNone())
+}
+
+func TestPayloadKeepsOutOfTheWay(t *testing.T) {
+	p := build(t, action(nil))
+	require.Nil(t, p.Config.StopTimeout, "the engine's default")
+	require.Nil(t, p.Config.Healthcheck, "the image's own")
+	require.Nil(t, p.Host.Init)
+	require.Empty(t, p.Config.Cmd)
+	require.Empty(t, p.Config.Entrypoint)
+	require.True(t, p.Host.RestartPolicy.IsNone())
+	require.False(t, p.Host.AutoRemove)
+	require.False(t, p.Host.Privileged)
+
+	p = build(t, action(func(s *ring.Spec) { s.StopGrace = 1500 * time.Millisecond; s.Expose = []string{"80"} }))
+	require.Equal(t, 2, *p.Config.StopTimeout, "never shorter than asked for")
+	require.Contains(t, p.Config.ExposedPorts, port(ring.Port{Container: 80, Protocol: "tcp"}))
+}
+
+func TestPayloadContentIsReadOnly(t *testing.T) {
+	p := build(t, action(func(s *ring.Spec) {
+		s.Mounts = []ring.Mount{{Kind: ring.MountContent, Source: "ab", File: "x/y", Target: "/y"}, {Kind: ring.MountVolume, Source: "v_{slot}", Target: "/v"}}
+	}))
+	require.Equal(t, []mount.Mount{
+		{Type: mount.TypeBind, Source: "/state/content/ab/x/y", Target: "/y", ReadOnly: true},
+		{Type: mount.TypeVolume, Source: "shop_v_2", Target: "/v"},
+	}, p.Host.Mounts)
+	require.Equal(t, "shop_v_2", p.Volumes[0].Name)
+}
+
+func TestNetworkPayload(t *testing.T) {
+	n := ring.Network{Key: "back", Internal: true, IPv6: true, Driver: "macvlan", Labels: map[string]string{"team": "blue", "gitring.app": "x"},
+		Pools: []ring.Pool{{Subnet: "10.1.0.0/24", Gateway: "10.1.0.1", IPRange: "10.1.0.0/25"}, {Subnet: "fd00::/64"}}}
+	o := networkPayload("edge", "shop", n)
+	require.True(t, o.Internal)
+	require.True(t, *o.EnableIPv6)
+	require.Equal(t, "macvlan", o.Driver)
+	require.Equal(t, []network.IPAMConfig{{Subnet: "10.1.0.0/24", Gateway: "10.1.0.1", IPRange: "10.1.0.0/25"}, {Subnet: "fd00::/64"}}, o.IPAM.Config)
+	require.Equal(t, map[string]string{"team": "blue", "gitring.host": "edge", "gitring.app": "shop", "gitring.definition": n.Definition(),
+		"com.docker.compose.project": "shop", "com.docker.compose.network": "back"}, o.Labels)
+	require.Equal(t, "bridge", networkPayload("edge", "shop", ring.Network{Key: "x"}).Driver)
+	require.Nil(t, networkPayload("edge", "shop", ring.Network{Key: "x"}).IPAM)
+}

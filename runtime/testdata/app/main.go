@@ -1,0 +1,95 @@
+// Command app is what the tests run in containers: a server that does as it is
+// told, and the client that tells it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+func main() {
+	args := append(os.Args[1:], "")
+	switch args[0] {
+	case "serve":
+		serve()
+	case "exit": // ends the server with a code
+		get("/exit?code=" + args[1])
+	case "health": // on, off: what check says from now on
+		get("/health?set=" + args[1])
+	case "check":
+		if get("/health") != "on" {
+			os.Exit(1)
+		}
+	case "say": // a text so many times, then a code
+		n, _ := strconv.Atoi(args[2])
+		fmt.Print(strings.Repeat(args[1], n))
+		os.Exit(7)
+	case "read":
+		b, err := os.ReadFile(args[1])
+		die(err)
+		fmt.Print(string(b))
+	case "write":
+		die(os.WriteFile(args[1], []byte(args[2]), 0o644))
+	case "resolve":
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		ips, err := (&net.Resolver{PreferGo: true}).LookupHost(ctx, args[1])
+		die(err)
+		fmt.Print(strings.Join(ips, " "))
+	default:
+		die(fmt.Errorf("unknown word %q", args[0]))
+	}
+}
+
+func die(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func get(path string) string {
+	r, err := http.Get("http://127.0.0.1:8080" + path)
+	if err != nil && strings.HasPrefix(path, "/exit") {
+		return ""
+	}
+	die(err)
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	die(err)
+	return string(b)
+}
+
+func serve() {
+	fmt.Println("hello out")
+	fmt.Fprintln(os.Stderr, "hello err")
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, syscall.SIGTERM, syscall.SIGUSR1)
+	go func() {
+		<-stop
+		os.Exit(0)
+	}()
+	var health atomic.Value
+	health.Store("on")
+	http.HandleFunc("/exit", func(_ http.ResponseWriter, r *http.Request) {
+		code, _ := strconv.Atoi(r.FormValue("code"))
+		os.Exit(code)
+	})
+	http.HandleFunc("/health", func(w http.ResponseWriter, r *http.Request) {
+		if s := r.FormValue("set"); s != "" {
+			health.Store(s)
+		}
+		fmt.Fprint(w, health.Load())
+	})
+	die(http.ListenAndServe("127.0.0.1:8080", nil))
+}
