@@ -1,0 +1,218 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Forges take 1000 posts for one (sha, context) and few contexts per commit
+// (FORGES.md): progress beyond these is not said, an outcome always is.
+const (
+	maxPosts    = 20
+	maxContexts = 30
+)
+
+// outboxRow is a row of the outbox.
+type outboxRow struct {
+	Key         string `gorm:"primaryKey"`
+	Source      string
+	SHA         string
+	Context     string
+	State       string
+	Description string
+	At          int64
+	// Seq grows with each change of what is to be said; Said is the Seq that the
+	// forge heard last.
+	Seq, Said                  int64
+	SaidState, SaidDescription string
+	Sent                       int
+	Attempts                   int
+	NextAt                     int64
+	Error                      string
+	Dead                       bool
+	Created, Queued            int64 // of the row; of what is to be said now
+	Settled                    int64 // when it was posted or given up
+}
+
+// TableName is for gorm.
+func (outboxRow) TableName() string { return "outbox" }
+
+func (r outboxRow) post() ring.Post {
+	return ring.Post{
+		Source: r.Source, SHA: ring.SHA(r.SHA), Context: r.Context,
+		State: r.State, Description: r.Description, At: timeOf(r.At),
+	}
+}
+
+func (r outboxRow) row() ring.OutboxRow {
+	return ring.OutboxRow{
+		Key: r.Key, Seq: r.Seq, Attempts: r.Attempts, Next: timeOf(r.NextAt), Sent: r.Sent,
+		SaidState: r.SaidState, SaidDescription: r.SaidDescription, Post: r.post(),
+	}
+}
+
+// queue is what becomes of the row (its zero value when there is none) when p is
+// to be said; false when nothing changes.
+func queue(r outboxRow, p ring.Post, contexts int, now time.Time) (outboxRow, bool) {
+	isNew := r.Key == ""
+	if !isNew && r.State == p.State && r.Description == p.Description {
+		return r, false
+	}
+	if p.State == ring.PostPending && (r.Sent >= maxPosts || isNew && contexts >= maxContexts && !summary(p.Context)) {
+		return r, false
+	}
+	if isNew {
+		r.Key, r.Created = ring.PostKey(p.SHA, p.Context), ns(now)
+	}
+	r.Source, r.SHA, r.Context = p.Source, string(p.SHA), p.Context
+	r.State, r.Description, r.At = p.State, p.Description, ns(p.At)
+	r.Seq, r.Queued = r.Seq+1, ns(now)
+	if r.Dead { // given up for what it said before
+		r.Dead, r.NextAt, r.Error = false, 0, ""
+	}
+	// NextAt stays: a forge that is away, or asked to be left alone until then,
+	// is not there sooner for having something new to hear.
+	// What the forge shows already is due too: a post in between may be on its
+	// way. Who asks for what is due compares with what was said, and knows.
+	r.Attempts, r.Settled = 0, 0
+	return r, true
+}
+
+// summary says whether a context is the host's own, gitring/<host>.
+func summary(context string) bool { return strings.Count(context, "/") <= 1 }
+
+// post queues p.
+func (s *Store) post(tx *gorm.DB, p ring.Post) error {
+	r, err := outboxOf(tx, ring.PostKey(p.SHA, p.Context))
+	if err != nil {
+		return err
+	}
+	contexts := 0
+	if r.Key == "" {
+		if err := tx.Raw("SELECT count(*) FROM outbox WHERE sha = ?", string(p.SHA)).Scan(&contexts).Error; err != nil {
+			return err
+		}
+	}
+	r, changed := queue(r, p, contexts, s.now())
+	if !changed {
+		return nil
+	}
+	return save(tx, r)
+}
+
+// outboxOf finds a row; its zero value when there is none.
+func outboxOf(tx *gorm.DB, key string) (outboxRow, error) {
+	var rows []outboxRow
+	if err := tx.Where("key = ?", key).Limit(1).Find(&rows).Error; err != nil || len(rows) == 0 {
+		return outboxRow{}, err
+	}
+	return rows[0], nil
+}
+
+func save(tx *gorm.DB, r outboxRow) error {
+	return tx.Clauses(clause.OnConflict{Columns: []clause.Column{{Name: "key"}}, UpdateAll: true}).Create(&r).Error
+}
+
+// Due are the posts to be said now, the longest due first, at most max of them.
+func (s *Store) Due(ctx context.Context, now time.Time, max int) ([]ring.OutboxRow, error) {
+	var rows []outboxRow
+	err := s.db.r.WithContext(ctx).Where("said < seq AND dead = 0 AND next_at <= ?", ns(now)).
+		Order("next_at, created, key").Limit(max).Find(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the outbox: %w", err)
+	}
+	due := make([]ring.OutboxRow, len(rows))
+	for i, r := range rows {
+		due[i] = r.row()
+	}
+	return due, nil
+}
+
+// Posted says that the forge shows the post that was handed out with seq. A
+// newer one under the same key stays due. No such row is no error.
+func (s *Store) Posted(ctx context.Context, key string, seq int64, at time.Time) error {
+	return s.answer(ctx, key, func(r outboxRow) outboxRow {
+		if seq < r.Said || seq > r.Seq {
+			return r // an answer that comes twice, or to no question
+		}
+		if r.Said != seq && !(r.SaidState == r.State && r.SaidDescription == r.Description) {
+			r.Sent++
+		}
+		r.Error, r.Attempts, r.NextAt = "", 0, 0
+		r.Said, r.SaidState, r.SaidDescription = seq, "", ""
+		if r.Seq == seq {
+			r.SaidState, r.SaidDescription, r.Settled = r.State, r.Description, ns(at)
+		}
+		return r
+	})
+}
+
+// Retry says that the post was tried and is to be tried again at next; says is
+// why, and holds no secret. Nobody knows what the forge shows now, so whatever
+// is newest is due, even what it had been told before. An empty says is no
+// attempt: the row is only put off.
+func (s *Store) Retry(ctx context.Context, key string, seq int64, says string, next time.Time) error {
+	return s.answer(ctx, key, func(r outboxRow) outboxRow {
+		if says == "" {
+			r.NextAt = ns(next)
+			return r
+		}
+		if r.Seq == seq {
+			r.Attempts++
+		}
+		r.Error, r.NextAt = says, ns(next)
+		r.Said, r.SaidState, r.SaidDescription = 0, "", ""
+		return r
+	})
+}
+
+// Dead says that the post with seq cannot be said, ever. A newer one under the
+// same key is due all the same.
+func (s *Store) Dead(ctx context.Context, key string, seq int64, says string) error {
+	return s.answer(ctx, key, func(r outboxRow) outboxRow {
+		r.Error = says
+		if r.Seq == seq {
+			r.Dead, r.Settled = true, ns(s.now())
+		}
+		return r
+	})
+}
+
+func (s *Store) answer(ctx context.Context, key string, change func(outboxRow) outboxRow) error {
+	err := s.write(ctx, func(tx *gorm.DB) error {
+		r, err := outboxOf(tx, key)
+		if err != nil || r.Key == "" {
+			return err
+		}
+		return save(tx, change(r))
+	})
+	if err != nil {
+		return fmt.Errorf("cannot note the answer to a post: %w", err)
+	}
+	return nil
+}
+
+// addPosts adds what was to be said, said or not.
+func addPosts(tx *gorm.DB, facts *ring.Facts) error {
+	var rows []outboxRow
+	if err := tx.Find(&rows).Error; err != nil {
+		return err
+	}
+	var bad []error
+	for _, r := range rows {
+		if p := r.post(); ring.PostKey(p.SHA, p.Context) == r.Key {
+			facts.Set(p)
+			continue
+		}
+		bad = append(bad, fmt.Errorf("cannot read the row %q of table %q: its value is of another key", r.Key, postTable))
+	}
+	return errors.Join(bad...)
+}

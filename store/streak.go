@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"gorm.io/gorm"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Streaks are all that were saved. An error names each row that cannot be read
+// and comes with the others; a streak that is lost only begins anew.
+func (s *Store) Streaks(ctx context.Context) ([]ring.Streak, error) {
+	var rows []struct{ Instance, Name, Value string }
+	err := s.db.r.WithContext(ctx).Table("streaks").Select("instance, name, value").
+		Order("instance, name").Find(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the streaks: %w", err)
+	}
+	var streaks []ring.Streak
+	var bad []error
+	for _, r := range rows {
+		var st ring.Streak
+		if err := json.Unmarshal([]byte(r.Value), &st); err != nil || st.Instance != r.Instance || st.Check != r.Name {
+			bad = append(bad, fmt.Errorf("cannot read the streak of check %q on %s: %w", r.Name, r.Instance, orElse(err, "its value is of another")))
+			continue
+		}
+		streaks = append(streaks, st)
+	}
+	return streaks, errors.Join(bad...)
+}
+
+func orElse(err error, says string) error {
+	if err != nil {
+		return err
+	}
+	return errors.New(says)
+}
+
+// SaveStreaks replaces the streaks given, by instance and check, and leaves the
+// others. Trim removes those of instances that are long gone.
+func (s *Store) SaveStreaks(ctx context.Context, streaks []ring.Streak) error {
+	if len(streaks) == 0 {
+		return nil
+	}
+	err := s.write(ctx, func(tx *gorm.DB) error {
+		for _, st := range streaks {
+			value, err := json.Marshal(st)
+			if err != nil {
+				return err
+			}
+			err = tx.Exec(`INSERT INTO streaks (instance, name, value, at) VALUES (?, ?, ?, ?)
+				ON CONFLICT (instance, name) DO UPDATE SET value = excluded.value, at = excluded.at`,
+				st.Instance, st.Check, string(value), ns(s.now())).Error
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("cannot save the streaks: %w", err)
+	}
+	return nil
+}

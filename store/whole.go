@@ -1,0 +1,123 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// tempMark is in the name of everything that is not whole yet; what a crash
+// left of it is removed at the next Open. No name of ours holds it.
+const tempMark = ".tmp~"
+
+// writeWhole puts v as JSON under name: after a crash the file is the old or
+// the new one, never a part. When it returns nil the file is on disk.
+func writeWhole(name string, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(name)
+	if err := makeDirs(dir); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, tempMark)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(b, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return syncDir(dir)
+}
+
+// makeDirs makes a folder of ours and those above it, and has each on disk.
+func makeDirs(dir string) error {
+	if fi, err := os.Stat(dir); err == nil && fi.IsDir() {
+		return nil
+	}
+	if err := makeDirs(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
+}
+
+func syncDir(dir string) error { return syncFile(dir) }
+
+func syncFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// sweep removes what a crash left half-made in the folders that match.
+func sweep(patterns ...string) error {
+	for _, p := range patterns {
+		left, err := filepath.Glob(filepath.Join(p, "*"+tempMark+"*"))
+		if err != nil {
+			return err
+		}
+		for _, name := range left {
+			if err := os.RemoveAll(name); err != nil {
+				return fmt.Errorf("cannot remove a leftover: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// keepNewest removes all databases that match, but for the n written last, each
+// with its WAL.
+func keepNewest(pattern string, n int) error {
+	found, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	var names []string
+	age := map[string]int64{}
+	for _, name := range found {
+		if strings.HasSuffix(name, "-wal") || strings.HasSuffix(name, "-shm") {
+			continue
+		}
+		names = append(names, name)
+		fi, err := os.Lstat(name)
+		if err != nil {
+			return err
+		}
+		age[name] = fi.ModTime().UnixNano()
+	}
+	sort.Slice(names, func(i, j int) bool { return age[names[i]] > age[names[j]] })
+	for _, name := range names[min(n, len(names)):] {
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			if err := os.Remove(name + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// element says why s cannot be one element of a path of ours.
+func element(what, s string) error {
+	if !fs.ValidPath(s) || s == "." || strings.ContainsAny(s, "/\x00") || strings.Contains(s, tempMark) || len(s) > 200 {
+		return fmt.Errorf("cannot use %q as the name of a file: not a %s", s, what)
+	}
+	return nil
+}
