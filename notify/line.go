@@ -1,0 +1,152 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// line is the way to one source's forge. While it is taken, one goroutine
+// owns all of it but what the mutex guards.
+type line struct {
+	*Sender
+	source string
+	forge  Forge
+	fails  int // in a row; a new post does not make a forge come back sooner
+	hold   time.Time
+	// said are posts that the forge took and the outbox could not note: they
+	// are noted later and never said twice.
+	said map[string]int64
+
+	mu    sync.Mutex // guards what follows
+	taken bool
+	next  time.Time // when something put off is due; zero is not known
+	stuck time.Time // the outbox failed: not before
+}
+
+func (l *line) take(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.taken || now.Before(l.stuck) {
+		return false
+	}
+	l.taken = true
+	if !l.next.After(now) {
+		l.next = time.Time{}
+	}
+	return true
+}
+
+// release gives the line back. After an error of the outbox it rests: its rows
+// are still due and would come back at once.
+func (l *line) release(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken = false
+	if err != nil {
+		l.stuck = time.Now().Add(idle)
+	}
+}
+
+// wake is in how long something that was put off is due; 0 when nothing is
+// known or the line is busy.
+func (l *line) wake(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.taken || l.next.IsZero() {
+		return 0
+	}
+	return max(l.next.Sub(now), time.Millisecond)
+}
+
+func (l *line) due(at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.next.IsZero() || at.Before(l.next) {
+		l.next = at
+	}
+}
+
+// say goes through a batch. After a failure that is the forge's, the rest is
+// put off: asking again for every row would only make it worse. The error is
+// the outbox's.
+func (l *line) say(ctx context.Context, rows []ring.OutboxRow) error {
+	for _, r := range rows {
+		if err := l.one(ctx, r); err != nil {
+			if ctx.Err() == nil {
+				l.log.Warn("outbox not written, will be tried again", "source", l.source, "err", err)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// one deals with a row; the error is the outbox's.
+func (l *line) one(ctx context.Context, r ring.OutboxRow) error {
+	now := time.Now()
+	if seq, ok := l.said[r.Key]; ok && seq == r.Seq {
+		return l.note(ctx, r, now)
+	}
+	if r.SaidState == r.Post.State && r.SaidDescription == r.Post.Description {
+		return l.outbox.Posted(ctx, r.Key, r.Seq, now)
+	}
+	if now.Before(l.hold) {
+		if l.hold.Sub(r.Post.At) >= giveUp {
+			return l.outbox.Dead(ctx, r.Key, r.Seq, "given up: the forge did not take a status for too long")
+		}
+		return l.putOff(ctx, r, l.hold)
+	}
+	o := l.forge.post(ctx, r.Post, now)
+	if ctx.Err() != nil {
+		return ctx.Err() // cut off by our own end: nothing was learned
+	}
+	return l.settle(ctx, r, o, time.Now())
+}
+
+// settle writes down what became of an attempt.
+func (l *line) settle(ctx context.Context, r ring.OutboxRow, o outcome, now time.Time) error {
+	if o.done {
+		l.fails, l.hold = 0, time.Time{}
+		l.tell(l.source, "")
+		l.said[r.Key] = r.Seq
+		return l.note(ctx, r, now)
+	}
+	l.tell(l.source, o.says)
+	if o.permanent {
+		l.fails = 0 // it is there, and it answered
+		return l.outbox.Dead(ctx, r.Key, r.Seq, o.says)
+	}
+	l.fails++
+	wait := o.wait
+	if wait == 0 {
+		wait = backoff(max(l.fails, r.Attempts+1))
+	}
+	l.hold = full(now.Add(wait))
+	if l.hold.Sub(r.Post.At) >= giveUp {
+		return l.outbox.Dead(ctx, r.Key, r.Seq, fmt.Sprintf("given up after %s: %s", giveUp, o.says))
+	}
+	l.due(l.hold)
+	return l.outbox.Retry(ctx, r.Key, r.Seq, o.says, l.hold)
+}
+
+// full is the next full second: an outbox that keeps no fractions must not make
+// a row due before its time.
+func full(t time.Time) time.Time { return t.Truncate(time.Second).Add(time.Second) }
+
+// note tells the outbox that a row was said.
+func (l *line) note(ctx context.Context, r ring.OutboxRow, now time.Time) error {
+	err := l.outbox.Posted(ctx, r.Key, r.Seq, now)
+	if err == nil {
+		delete(l.said, r.Key)
+	}
+	return err
+}
+
+func (l *line) putOff(ctx context.Context, r ring.OutboxRow, until time.Time) error {
+	l.due(until)
+	return l.outbox.Retry(ctx, r.Key, r.Seq, "", until)
+}

@@ -1,0 +1,172 @@
+package notify
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// The pace of posting (FORGES.md, "Delivery").
+const (
+	firstWait = 2 * time.Second
+	longWait  = 10 * time.Minute
+	giveUp    = 24 * time.Hour
+	// idle is between two looks at the outbox when nobody pokes.
+	idle = 10 * time.Second
+	// batch is how many rows one look takes.
+	batch = 200
+)
+
+// Sender says what the outbox holds. Each source has a goroutine of its own
+// while it has something to say, so that a forge that hangs delays no other.
+type Sender struct {
+	outbox Outbox
+	forges map[string]Forge
+	log    *slog.Logger
+	poked  chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	trouble map[string]string
+}
+
+// New makes a Sender for the forges by source. A source without one has
+// nothing to say: its rows are marked as posted. It starts nothing.
+func New(outbox Outbox, forges map[string]Forge, log *slog.Logger) *Sender {
+	return &Sender{
+		outbox: outbox, forges: forges, log: log,
+		poked: make(chan struct{}, 1), trouble: map[string]string{},
+	}
+}
+
+// Poke says that the outbox has something new. It never blocks.
+func (s *Sender) Poke() {
+	select {
+	case s.poked <- struct{}{}:
+	default:
+	}
+}
+
+// Trouble is what went wrong at the last attempt, by source; a source whose
+// last post was taken is not in it.
+func (s *Sender) Trouble() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.trouble)
+}
+
+// Run sends until ctx ends. It returns nil when all that it started has ended.
+func (s *Sender) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	d := &desk{Sender: s, lines: map[string]*line{}, free: make(chan struct{}, 1)}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	outboxFails := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		case <-s.poked:
+		case <-d.free:
+		}
+		next, err := d.look(ctx, time.Now(), &wg)
+		if err != nil && !outboxFails && ctx.Err() == nil {
+			s.log.Warn("outbox not read, will be tried again", "err", err)
+		}
+		outboxFails = err != nil
+		timer.Reset(next)
+	}
+}
+
+// desk hands out rows to the lines. It belongs to Run's goroutine; a line that
+// is busy belongs to its own.
+type desk struct {
+	*Sender
+	lines map[string]*line
+	free  chan struct{} // a line has ended its batch
+}
+
+// look hands what is due to the lines that are free, and says when to look again.
+func (d *desk) look(ctx context.Context, now time.Time, wg *sync.WaitGroup) (time.Duration, error) {
+	rows, err := d.outbox.Due(ctx, now, batch)
+	if err != nil {
+		return idle, err
+	}
+	by := map[string][]ring.OutboxRow{}
+	for _, r := range rows {
+		if _, speaks := d.forges[r.Post.Source]; !speaks {
+			if err := d.outbox.Posted(ctx, r.Key, r.Seq, now); err != nil {
+				return idle, err
+			}
+			continue
+		}
+		by[r.Post.Source] = append(by[r.Post.Source], r)
+	}
+	for source, rows := range by {
+		l := d.line(source)
+		if !l.take(now) {
+			continue // it pokes when it is free
+		}
+		wg.Go(func() {
+			l.release(l.say(ctx, rows))
+			select {
+			case d.free <- struct{}{}:
+			default:
+			}
+		})
+	}
+	next := idle
+	for _, l := range d.lines {
+		if w := l.wake(now); w > 0 {
+			next = min(next, w)
+		}
+	}
+	return next, nil
+}
+
+func (d *desk) line(source string) *line {
+	l, ok := d.lines[source]
+	if !ok {
+		l = &line{
+			Sender: d.Sender, source: source, forge: d.forges[source],
+			said: map[string]int64{},
+		}
+		d.lines[source] = l
+	}
+	return l
+}
+
+// tell keeps the trouble of a source for status, and logs it when it is new.
+func (s *Sender) tell(source, says string) {
+	s.mu.Lock()
+	was := s.trouble[source]
+	if says == "" {
+		delete(s.trouble, source)
+	} else {
+		s.trouble[source] = says
+	}
+	s.mu.Unlock()
+	switch {
+	case says == was:
+	case says == "":
+		s.log.Info("statuses are posted again", "source", source)
+	default:
+		s.log.Warn("status not posted", "source", source, "reason", says)
+	}
+}
+
+// backoff is the wait after n failures in a row: 2 s doubled up to 10 min,
+// a fifth of it left to chance.
+func backoff(n int) time.Duration {
+	d := longWait
+	if n < 10 { // 2 s * 2^9 is more than 10 min, whatever comes after
+		d = min(firstWait<<max(n-1, 0), longWait)
+	}
+	return d - rand.N(d/5) //nolint:gosec // spreading load needs no secrecy
+}
