@@ -1,0 +1,131 @@
+// Package api is the daemon's two doors: Webhooks on TCP, where strangers
+// knock, and Socket on a unix socket, where the command line asks. It knows
+// nothing of the rest: what it serves comes as the func fields of Calls.
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"reflect"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Calls is what the socket can ask of the daemon. Every field is required. An
+// error may be an *Error, whose code and status are passed on, or wrap a
+// *ring.Refusal, which is answered 422; any other is answered 500 with its
+// text, so it must hold no secret. All may be called at the same time.
+type Calls struct {
+	// Version is that of this daemon and of its engine.
+	Version func(ctx context.Context) (Version, error)
+	// Status is the present truth. It is called up to five times a second for
+	// every follower, so it must be a snapshot and ask nobody.
+	Status func(ctx context.Context) (ring.Status, error)
+	// Events are lines of the journal, oldest first, at most q.Limit.
+	Events func(ctx context.Context, q EventQuery) ([]ring.Event, error)
+	// Appended is closed when the next line is written to the journal. It is
+	// taken before Events is asked, so that no line falls in between.
+	Appended func() <-chan struct{}
+	// History is what became of commits, newest first.
+	History func(ctx context.Context, q HistoryQuery) ([]ring.Event, error)
+	// Logs writes what the instances of a service print: out(name) is a writer
+	// for the bytes of one instance, to be closed at its end. It returns when
+	// all have ended or, following, when ctx does. NotFound when there is no
+	// such service.
+	Logs func(ctx context.Context, q LogQuery, out func(instance string) io.WriteCloser) error
+	// Poke asks a source, or all for "", to look at its remote soon, and
+	// returns at once. NotFound for an unknown source.
+	Poke func(ctx context.Context, source string) error
+	// Look is Poke that waits: it returns when a look that began after the call
+	// has ended and Status tells its result; an error when the remote could not
+	// be reached.
+	Look func(ctx context.Context, source string) error
+	// Approve is a person's yes to the plan that waits for one.
+	Approve func(ctx context.Context, p Peer, r ApproveRequest) error
+	// Accept moves a source's anchor to a commit by a person's decision.
+	Accept func(ctx context.Context, p Peer, r AcceptRequest) error
+	// Plan says what a tree, or a commit of a source, would change here.
+	Plan func(ctx context.Context, r PlanRequest) (ring.Changes, error)
+}
+
+// missing names a field that was left out; nil when all are there.
+func (c *Calls) missing() error {
+	v := reflect.ValueOf(c).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).IsNil() {
+			return errors.New("cannot serve the socket: the call " + v.Type().Field(i).Name + " is missing")
+		}
+	}
+	return nil
+}
+
+// Version is the answer to "gitring version". Engine is "" while it is away.
+type Version struct {
+	Gitring   string `json:"gitring"`
+	Engine    string `json:"engine,omitempty"` // such as "docker 28.5.2"
+	EngineAPI string `json:"engine_api,omitempty"`
+}
+
+// EventQuery asks for lines of the journal with Seq > After. App "" is every
+// app; Limit 0 is 1000. Last > 0 asks for the newest that many instead, still
+// oldest first.
+type EventQuery struct {
+	After  int64
+	App    string
+	Limit  int
+	Last   int
+	Follow bool // of the client and the server; Calls.Events never sees it
+}
+
+// HistoryQuery asks what became of the commits of an app; "" is all. Limit 0
+// is 100.
+type HistoryQuery struct {
+	App   string
+	Limit int
+}
+
+// LogQuery asks for the output of the instances of a service, or of all
+// services of an app for Service "". Tail < 0 is everything.
+type LogQuery struct {
+	App, Service string
+	Follow       bool
+	Tail         int
+	Since        time.Time // zero is from the beginning
+	Timestamps   bool
+}
+
+// ApproveRequest is the body of POST /v1/approve. Commit may be shortened to
+// 7 digits or more.
+type ApproveRequest struct {
+	Commit ring.SHA `json:"commit"`
+	Reason string   `json:"reason,omitempty"`
+}
+
+// AcceptRequest is the body of POST /v1/trust/accept. Source may be "" where
+// there is one only. Reason is required: it is journalled for good.
+type AcceptRequest struct {
+	Source string   `json:"source,omitempty"`
+	Commit ring.SHA `json:"commit"`
+	Reason string   `json:"reason"`
+}
+
+// PlanRequest asks for the changes of a folder (Tree) or of a commit of the
+// source (Rev); Tree wins. Source may be "" where there is one only.
+type PlanRequest struct {
+	Source string
+	Rev    string
+	// Tree is the root of a folder; symlinks have fs.ModeSymlink and their
+	// target as content.
+	Tree fs.FS
+}
+
+// SyncLine is one line of the answer to POST /v1/sync?wait=1. Exactly one
+// field is set; the last line is Settled or Error.
+type SyncLine struct {
+	Status  *ring.Status `json:"status,omitempty"`
+	Settled bool         `json:"settled,omitempty"`
+	Error   *Error       `json:"error,omitempty"`
+}

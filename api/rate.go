@@ -1,0 +1,87 @@
+package api
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// rateAddresses bounds the memory of a flood from many addresses.
+const rateAddresses = 4096
+
+// rate is a token bucket for each address: perSecond at once, refilled in a
+// second. An IPv6 address stands for its /64, which one person has.
+type rate struct {
+	perSecond float64
+	mu        sync.Mutex
+	buckets   map[netip.Addr]bucket
+	swept     time.Time // when forget last went through them
+}
+
+type bucket struct {
+	left float64
+	at   time.Time
+}
+
+func newRate(perSecond int) *rate {
+	return &rate{perSecond: float64(perSecond), buckets: map[netip.Addr]bucket{}}
+}
+
+// allow takes one token of the address, when it has one.
+func (r *rate) allow(remote string, now time.Time) bool {
+	a := whose(remote)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, known := r.buckets[a]
+	if !known {
+		if len(r.buckets) >= rateAddresses && !r.forget(now) {
+			return false
+		}
+		b = bucket{left: r.perSecond, at: now}
+	}
+	if gone := now.Sub(b.at).Seconds(); gone > 0 {
+		b.left, b.at = min(r.perSecond, b.left+gone*r.perSecond), now
+	}
+	ok := b.left >= 1
+	if ok {
+		b.left--
+	}
+	r.buckets[a] = b
+	return ok
+}
+
+// forget drops the addresses whose buckets are full again, which is the same
+// as never having heard of them. Called with the lock held.
+func (r *rate) forget(now time.Time) bool {
+	if gone := now.Sub(r.swept); gone >= 0 && gone < time.Second/10 {
+		return false // in a flood, looking at all of them each time is the flood's work
+	}
+	r.swept = now
+	for a, b := range r.buckets {
+		if now.Sub(b.at) >= time.Second {
+			delete(r.buckets, a)
+		}
+	}
+	return len(r.buckets) < rateAddresses
+}
+
+func whose(remote string) netip.Addr {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		host = remote
+	}
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.Addr{}
+	}
+	a = a.Unmap().WithZone("")
+	if a.Is4() {
+		return a
+	}
+	p, err := a.Prefix(64)
+	if err != nil {
+		return a
+	}
+	return p.Addr()
+}

@@ -1,0 +1,289 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Bounds of one request on the socket.
+const (
+	bodyLimit  = 64 << 10
+	treeLimit  = 32 << 20 // a zipped folder
+	bodyWithin = 30 * time.Second
+	sendWithin = 30 * time.Second // one write; who reads slower is dropped
+)
+
+// Socket serves Calls on the control socket. Who asks is known by the kernel's
+// word; which verbs that allows is in routes.
+type Socket struct {
+	calls  Calls
+	log    *slog.Logger
+	routes []route
+	within time.Duration // in which a body has to be here
+	// daemon is this process's user; admin says who is of the admin group.
+	daemon uint32
+	admin  func(Peer) bool
+}
+
+// route is one verb. A body larger than limit is refused before it is read.
+type route struct {
+	method, path string
+	right        right
+	limit        int64
+	serve        func(w http.ResponseWriter, r *http.Request, p Peer) error
+}
+
+// NewSocket starts nothing. It is an error when a call is missing.
+func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
+	if err := calls.missing(); err != nil {
+		return nil, err
+	}
+	s := &Socket{calls: calls, log: log, within: bodyWithin, daemon: uint32(os.Geteuid()), admin: isAdmin} //nolint:gosec // a user id
+	s.routes = []route{
+		{"GET", "/v1/version", mayRead, 0, s.version},
+		{"GET", "/v1/status", mayRead, 0, s.status},
+		{"GET", "/v1/events", mayRead, 0, s.events},
+		{"GET", "/v1/history", mayRead, 0, s.history},
+		{"GET", "/v1/logs", mayRead, 0, s.logs},
+		{"POST", "/v1/plan", mayRead, treeLimit, s.plan},
+		{"POST", "/v1/sync", mayWrite, 0, s.sync},
+		{"POST", "/v1/approve", mayWrite, bodyLimit, s.approve},
+		{"POST", "/v1/trust/accept", mayTrust, bodyLimit, s.accept},
+	}
+	return s, nil
+}
+
+// Run serves until ctx ends; l is closed when it returns.
+func (s *Socket) Run(ctx context.Context, l net.Listener) error {
+	return serve(ctx, &http.Server{
+		Handler:           s,
+		ConnContext:       withPeer,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}, l)
+}
+
+// ServeHTTP finds the route, then the right, then reads the body; nothing is
+// called before all three are in order.
+func (s *Socket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	known, ok := r.Context().Value(peerKey{}).(knownPeer)
+	if !ok || known.err != nil {
+		writeError(w, Denied("", "cannot tell who asks"))
+		return
+	}
+	rt, err := s.find(r.Method, r.URL.Path)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	if !allowed(known.peer, rt.right, s.daemon, s.admin) {
+		s.log.Warn("denied", "path", rt.path, "actor", known.peer.Actor(), "uid", known.peer.UID)
+		writeError(w, Denied("ask as root or as a member of the group "+AdminGroup,
+			"%s may not do this", known.peer.Actor()))
+		return
+	}
+	if err := takeBody(w, r, rt.limit, s.within); err != nil {
+		writeError(w, err)
+		return
+	}
+	out := &answerWriter{ResponseWriter: w, rc: http.NewResponseController(w)}
+	err = rt.serve(out, r, known.peer)
+	if err == nil {
+		return
+	}
+	if out.begun {
+		fail, _ := json.Marshal(asError(err))
+		w.Header().Set(http.TrailerPrefix+errorTrailer, string(fail))
+		return
+	}
+	writeError(out, err)
+}
+
+// errorTrailer holds the Error of an answer that had begun.
+const errorTrailer = "Gitring-Error"
+
+func (s *Socket) find(method, path string) (route, error) {
+	wrong := false
+	for _, rt := range s.routes {
+		if rt.path != path {
+			continue
+		}
+		if rt.method == method {
+			return rt, nil
+		}
+		wrong = true
+	}
+	if wrong {
+		return route{}, &Error{CodeUsage, method + " is not for " + path, "", http.StatusMethodNotAllowed}
+	}
+	return route{}, NotFound("is the client newer than the daemon? see gitring version", "there is no %s", path)
+}
+
+// takeBody reads the whole body within its limits and lifts the read deadline
+// again: it would end a stream otherwise.
+func takeBody(w http.ResponseWriter, r *http.Request, limit int64, within time.Duration) error {
+	rc := http.NewResponseController(w)
+	_ = rc.SetReadDeadline(time.Now().Add(within))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return &Error{CodeUsage, "the request is too large", "", http.StatusRequestEntityTooLarge}
+	}
+	if err != nil {
+		return Usage("", "cannot read the request")
+	}
+	_ = rc.SetReadDeadline(time.Time{})
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return nil
+}
+
+// answerWriter knows whether the answer has begun, and gives each write its time.
+type answerWriter struct {
+	http.ResponseWriter
+	rc    *http.ResponseController
+	begun bool
+}
+
+func (a *answerWriter) Write(b []byte) (int, error) {
+	a.begun = true
+	_ = a.rc.SetWriteDeadline(time.Now().Add(sendWithin))
+	return a.ResponseWriter.Write(b)
+}
+
+// FlushError is what http.ResponseController calls: a flush begins the answer too.
+func (a *answerWriter) FlushError() error {
+	a.begun = true
+	_ = a.rc.SetWriteDeadline(time.Now().Add(sendWithin))
+	return a.rc.Flush()
+}
+
+func (a *answerWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func writeJSON(w http.ResponseWriter, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(b, '\n')) // a client that went away is nobody's error
+	return nil
+}
+
+func readJSON(r *http.Request, into any) error {
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return Usage("", "cannot read the request: %v", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return Usage("", "cannot read the request: there is something after its end")
+	}
+	return nil
+}
+
+func (s *Socket) version(w http.ResponseWriter, r *http.Request, _ Peer) error {
+	v, err := s.calls.Version(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, v)
+}
+
+func (s *Socket) status(w http.ResponseWriter, r *http.Request, _ Peer) error {
+	st, err := s.calls.Status(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, st)
+}
+
+func (s *Socket) history(w http.ResponseWriter, r *http.Request, _ Peer) error {
+	q := query{values: r.URL.Query()}
+	h := HistoryQuery{App: q.text("app"), Limit: q.number("limit", 100)}
+	if q.err != nil {
+		return q.err
+	}
+	events, err := s.calls.History(r.Context(), h)
+	if err != nil {
+		return err
+	}
+	if events == nil {
+		events = []ring.Event{}
+	}
+	return writeJSON(w, events)
+}
+
+func (s *Socket) approve(w http.ResponseWriter, r *http.Request, p Peer) error {
+	var a ApproveRequest
+	if err := readJSON(r, &a); err != nil {
+		return err
+	}
+	if err := digits(a.Commit); err != nil {
+		return err
+	}
+	if err := s.calls.Approve(r.Context(), p, a); err != nil {
+		return err
+	}
+	s.log.Info("approved", "commit", a.Commit, "actor", p.Actor())
+	return writeJSON(w, struct{}{})
+}
+
+func (s *Socket) accept(w http.ResponseWriter, r *http.Request, p Peer) error {
+	var a AcceptRequest
+	if err := readJSON(r, &a); err != nil {
+		return err
+	}
+	if err := digits(a.Commit); err != nil {
+		return err
+	}
+	if a.Reason == "" {
+		return Usage("say why with --reason", "a reason is required")
+	}
+	if err := s.calls.Accept(r.Context(), p, a); err != nil {
+		return err
+	}
+	s.log.Info("trust accepted", "source", a.Source, "commit", a.Commit, "actor", p.Actor(), "reason", a.Reason)
+	return writeJSON(w, struct{}{})
+}
+
+func (s *Socket) plan(w http.ResponseWriter, r *http.Request, _ Peer) error {
+	q := query{values: r.URL.Query()}
+	p := PlanRequest{Source: q.text("source"), Rev: q.text("rev")}
+	if p.Rev == "" {
+		tree, err := unpack(r.Body, treeBytes)
+		if err != nil {
+			return err
+		}
+		p.Tree = tree
+	}
+	changes, err := s.calls.Plan(r.Context(), p)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, changes)
+}
+
+// digits holds a commit to 7 to 40 lower-case hex digits.
+func digits(c ring.SHA) error {
+	if len(c) < 7 || len(c) > 40 {
+		return Usage("", "a commit has 7 to 40 hex digits")
+	}
+	for _, d := range c {
+		if (d < '0' || d > '9') && (d < 'a' || d > 'f') {
+			return Usage("", "a commit has 7 to 40 hex digits")
+		}
+	}
+	return nil
+}

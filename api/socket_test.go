@@ -1,0 +1,871 @@
+package api
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+const commit = ring.SHA("ab12cd3ab12cd3ab12cd3ab12cd3ab12cd3ab12c")
+
+// daemon is what a Socket asks, as a test wants it.
+type daemon struct {
+	mu       sync.Mutex
+	called   []string
+	status   ring.Status
+	events   []ring.Event
+	appended chan struct{}
+	look     func(ctx context.Context) error
+	logs     func(ctx context.Context, q LogQuery, out func(string) io.WriteCloser) error
+	plan     func(r PlanRequest) (ring.Changes, error)
+	fail     error // of every call
+}
+
+func (d *daemon) note(format string, args ...any) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.called = append(d.called, fmt.Sprintf(format, args...))
+	return d.fail
+}
+
+func (d *daemon) calls() Calls {
+	return Calls{
+		Version: func(context.Context) (Version, error) {
+			return Version{Gitring: "0.1.0", Engine: "docker 28.5.2", EngineAPI: "1.51"}, d.note("version")
+		},
+		Status: func(context.Context) (ring.Status, error) {
+			err := d.note("status")
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return d.status, err
+		},
+		Events: func(_ context.Context, q EventQuery) ([]ring.Event, error) {
+			err := d.note("events after=%d app=%s last=%d limit=%d", q.After, q.App, q.Last, q.Limit)
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			var out []ring.Event
+			for _, e := range d.events {
+				if e.Seq > q.After && (q.App == "" || e.App == q.App) {
+					out = append(out, e)
+				}
+			}
+			if q.Last > 0 {
+				out = out[max(0, len(out)-q.Last):]
+			}
+			return out[:min(len(out), q.Limit)], err
+		},
+		Appended: func() <-chan struct{} {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return d.appended
+		},
+		History: func(_ context.Context, q HistoryQuery) ([]ring.Event, error) {
+			return nil, d.note("history app=%s limit=%d", q.App, q.Limit)
+		},
+		Logs: func(ctx context.Context, q LogQuery, out func(string) io.WriteCloser) error {
+			if err := d.note("logs %+v", q); err != nil || d.logs == nil {
+				return err
+			}
+			return d.logs(ctx, q, out)
+		},
+		Poke: func(_ context.Context, source string) error { return d.note("poke %s", source) },
+		Look: func(ctx context.Context, source string) error {
+			if err := d.note("look %s", source); err != nil || d.look == nil {
+				return err
+			}
+			return d.look(ctx)
+		},
+		Approve: func(_ context.Context, p Peer, r ApproveRequest) error {
+			return d.note("approve %s by uid %d: %s", r.Commit, p.UID, r.Reason)
+		},
+		Accept: func(_ context.Context, p Peer, r AcceptRequest) error {
+			return d.note("accept %s %s by uid %d: %s", r.Source, r.Commit, p.UID, r.Reason)
+		},
+		Plan: func(_ context.Context, r PlanRequest) (ring.Changes, error) {
+			if err := d.note("plan source=%s rev=%s tree=%v", r.Source, r.Rev, r.Tree != nil); err != nil || d.plan == nil {
+				return ring.Changes{Source: r.Source}, err
+			}
+			return d.plan(r)
+		},
+	}
+}
+
+func (d *daemon) append(e ring.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.events = append(d.events, e)
+	close(d.appended)
+	d.appended = make(chan struct{})
+}
+
+func (d *daemon) set(change func(st *ring.Status)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	st := ring.Status{Host: "edge-1", Sources: append([]ring.SourceStatus{}, d.status.Sources...)}
+	change(&st)
+	d.status = st
+}
+
+func (d *daemon) takeCalled() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := d.called
+	d.called = nil
+	return out
+}
+
+func newDaemon() *daemon {
+	return &daemon{appended: make(chan struct{}), status: ring.Status{Host: "edge-1", Sources: []ring.SourceStatus{{Name: "prod", Sync: ring.SyncSynced}}}}
+}
+
+func newSocket(t testing.TB, d *daemon) *Socket {
+	t.Helper()
+	s, err := NewSocket(d.calls(), quiet)
+	require.NoError(t, err)
+	return s
+}
+
+// socketPath is short: a unix socket's has at most 107 bytes.
+func socketPath(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "g")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return filepath.Join(dir, "run", "gitring.sock")
+}
+
+// serveSocket runs a Socket and returns its client and what stops it.
+func serveSocket(t *testing.T, d *daemon) (*Client, func()) {
+	t.Helper()
+	path := socketPath(t)
+	l, err := ListenSocket(path)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	s := newSocket(t, d)
+	s.within = 300 * time.Millisecond // shorter than the streams below
+	go func() { done <- s.Run(ctx, l) }()
+	var once sync.Once
+	c := NewClient(path)
+	stop := func() {
+		once.Do(func() {
+			cancel()
+			require.NoError(t, <-done)
+			c.Close()
+		})
+	}
+	t.Cleanup(stop)
+	return c, stop
+}
+
+func TestEveryCallThroughTheSocket(t *testing.T) {
+	d := newDaemon()
+	c, _ := serveSocket(t, d)
+	ctx := context.Background()
+
+	v, err := c.Version(ctx)
+	require.NoError(t, err)
+	require.Equal(t, Version{Gitring: "0.1.0", Engine: "docker 28.5.2", EngineAPI: "1.51"}, v)
+
+	st, err := c.Status(ctx)
+	require.NoError(t, err)
+	require.Equal(t, d.status, st)
+	raw, err := c.StatusJSON(ctx)
+	require.NoError(t, err)
+	require.Contains(t, string(raw), `"host":"edge-1"`)
+
+	h, err := c.History(ctx, HistoryQuery{App: "web", Limit: 7})
+	require.NoError(t, err)
+	require.Equal(t, []ring.Event{}, h)
+
+	require.NoError(t, c.Sync(ctx, "prod"))
+	require.NoError(t, c.Approve(ctx, ApproveRequest{Commit: commit, Reason: "yes"}))
+	require.NoError(t, c.Accept(ctx, AcceptRequest{Source: "prod", Commit: commit, Reason: "moved"}))
+	changes, err := c.Plan(ctx, PlanRequest{Source: "prod", Rev: "ab12cd3"})
+	require.NoError(t, err)
+	require.Equal(t, "prod", changes.Source)
+	require.NoError(t, c.Logs(ctx, LogQuery{App: "web", Service: "web", Tail: 5, Since: time.Unix(1000, 0), Timestamps: true}, io.Discard))
+	require.NoError(t, c.Logs(ctx, LogQuery{App: "web", Tail: -1, Follow: true}, io.Discard))
+
+	require.Equal(t, []string{
+		"version", "status", "status", "history app=web limit=7", "poke prod",
+		fmt.Sprintf("approve %s by uid %d: yes", commit, os.Geteuid()),
+		fmt.Sprintf("accept prod %s by uid %d: moved", commit, os.Geteuid()),
+		"plan source=prod rev=ab12cd3 tree=false",
+		"logs {App:web Service:web Follow:false Tail:5 Since:1970-01-01 00:16:40 +0000 UTC Timestamps:true}",
+		"logs {App:web Service: Follow:true Tail:-1 Since:0001-01-01 00:00:00 +0000 UTC Timestamps:false}",
+	}, d.takeCalled())
+}
+
+// routes by hand, so that a new one without a row here is seen.
+var everyRoute = map[string]struct {
+	method, target, body string
+	right                right
+}{
+	"/v1/version":      {"GET", "/v1/version", "", mayRead},
+	"/v1/status":       {"GET", "/v1/status", "", mayRead},
+	"/v1/events":       {"GET", "/v1/events", "", mayRead},
+	"/v1/history":      {"GET", "/v1/history", "", mayRead},
+	"/v1/logs":         {"GET", "/v1/logs?app=web", "", mayRead},
+	"/v1/plan":         {"POST", "/v1/plan?rev=main", "", mayRead},
+	"/v1/sync":         {"POST", "/v1/sync", "", mayWrite},
+	"/v1/approve":      {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite},
+	"/v1/trust/accept": {"POST", "/v1/trust/accept", `{"commit":"ab12cd3","reason":"r"}`, mayTrust},
+}
+
+func TestWhoMayDoWhat(t *testing.T) {
+	peers := []struct {
+		name string
+		peer Peer
+		may  map[right]bool
+	}{
+		{"root", Peer{UID: 0}, map[right]bool{mayRead: true, mayWrite: true, mayTrust: true}},
+		{"the daemon's user", Peer{UID: 900}, map[right]bool{mayRead: true, mayWrite: true}},
+		{"an admin", Peer{UID: 1000, GID: 77}, map[right]bool{mayRead: true, mayWrite: true, mayTrust: true}},
+		{"anyone else", Peer{UID: 1001}, map[right]bool{mayRead: true}},
+	}
+	d := newDaemon()
+	s := newSocket(t, d)
+	s.daemon, s.admin = 900, func(p Peer) bool { return p.GID == 77 }
+	require.Len(t, everyRoute, len(s.routes))
+	for _, rt := range s.routes {
+		row, ok := everyRoute[rt.path]
+		require.True(t, ok, "%s has no row", rt.path)
+		for _, p := range peers {
+			t.Run(p.name+" "+rt.path, func(t *testing.T) {
+				w := askAs(s, knownPeer{peer: p.peer}, row.method, row.target, row.body)
+				if p.may[row.right] {
+					require.Equal(t, http.StatusOK, w.Code, w.Body)
+					require.NotEmpty(t, d.takeCalled())
+					return
+				}
+				require.Equal(t, http.StatusForbidden, w.Code)
+				require.JSONEq(t, fmt.Sprintf(`{"code":"Denied","error":"uid %d may not do this","hint":"ask as root or as a member of the group gitring-admin"}`, p.peer.UID), w.Body.String())
+				require.Empty(t, d.takeCalled(), "asked before the right was looked at")
+			})
+		}
+		t.Run("nobody knows who "+rt.path, func(t *testing.T) {
+			require.Equal(t, http.StatusForbidden, askAs(s, knownPeer{err: errors.New("no")}, row.method, row.target, row.body).Code)
+			require.Empty(t, d.takeCalled())
+		})
+	}
+	require.False(t, allowed(Peer{UID: 1001}, right(99), 900, s.admin), "an unknown right is nobody's")
+}
+
+func askAs(s *Socket, who knownPeer, method, target, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r = r.WithContext(context.WithValue(r.Context(), peerKey{}, who))
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+func TestARequestWithoutAPeerIsDenied(t *testing.T) {
+	w := httptest.NewRecorder()
+	newSocket(t, newDaemon()).ServeHTTP(w, httptest.NewRequest("GET", "/v1/status", nil))
+	require.Equal(t, http.StatusForbidden, w.Code)
+}
+
+func TestWrongRequests(t *testing.T) {
+	for _, tc := range []struct {
+		name, method, target, body string
+		code                       int
+		says                       string
+	}{
+		{"no such path", "GET", "/v1/nothing", "", 404, "there is no /v1/nothing"},
+		{"the root", "GET", "/", "", 404, "there is no /"},
+		{"a path below a path", "GET", "/v1/status/", "", 404, "there is no"},
+		{"the wrong method", "POST", "/v1/status", "", 405, "POST is not for /v1/status"},
+		{"GET of a write", "GET", "/v1/sync", "", 405, "GET is not for /v1/sync"},
+		{"after is no number", "GET", "/v1/events?after=x", "", 400, "after is no number"},
+		{"after is negative", "GET", "/v1/events?after=-1", "", 400, "after is no number"},
+		{"follow is a word", "GET", "/v1/events?follow=please", "", 400, "follow is 0 or 1"},
+		{"limit is no number", "GET", "/v1/history?limit=x", "", 400, "limit is no number"},
+		{"logs of nothing", "GET", "/v1/logs", "", 400, "whose logs?"},
+		{"since is no time", "GET", "/v1/logs?app=web&since=yesterday", "", 400, "since is no time"},
+		{"wait is a word", "POST", "/v1/sync?wait=x", "", 400, "wait is 0 or 1"},
+		{"approve nothing", "POST", "/v1/approve", "", 400, "cannot read the request"},
+		{"approve with an unknown key", "POST", "/v1/approve", `{"commit":"ab12cd3","force":true}`, 400, "unknown field"},
+		{"approve twice in one", "POST", "/v1/approve", `{"commit":"ab12cd3"}{"commit":"ab12cd3"}`, 400, "after its end"},
+		{"approve a word", "POST", "/v1/approve", `{"commit":"main"}`, 400, "7 to 40 hex digits"},
+		{"approve upper case", "POST", "/v1/approve", `{"commit":"AB12CD3"}`, 400, "7 to 40 hex digits"},
+		{"accept without a reason", "POST", "/v1/trust/accept", `{"commit":"ab12cd3"}`, 400, "a reason is required"},
+		{"accept a path", "POST", "/v1/trust/accept", `{"commit":"../../../x","reason":"r"}`, 400, "7 to 40 hex digits"},
+		{"a body that is too large", "POST", "/v1/approve", `{"reason":"` + strings.Repeat("x", bodyLimit) + `"}`, 413, "too large"},
+		{"a body where none is wanted", "POST", "/v1/sync", "x", 413, "too large"},
+		{"plan of no zip", "POST", "/v1/plan", "x", 400, "it is no zip"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := newDaemon()
+			w := askAs(newSocket(t, d), knownPeer{peer: Peer{UID: 0}}, tc.method, tc.target, tc.body)
+			require.Equal(t, tc.code, w.Code)
+			require.Equal(t, "application/json", w.Header().Get("Content-Type"))
+			var e Error
+			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &e))
+			require.NotEmpty(t, e.Code)
+			require.Contains(t, e.Message, tc.says)
+			require.Empty(t, d.takeCalled())
+		})
+	}
+}
+
+// Each kind of error arrives at the client as what it was, from every call.
+func TestErrorsArriveAsTheyWere(t *testing.T) {
+	d := newDaemon()
+	c, _ := serveSocket(t, d)
+	ctx := context.Background()
+	everyCall := map[string]func() error{
+		"version": func() error { _, err := c.Version(ctx); return err },
+		"status":  func() error { _, err := c.Status(ctx); return err },
+		"history": func() error { _, err := c.History(ctx, HistoryQuery{}); return err },
+		"events":  func() error { return c.Events(ctx, EventQuery{}, func(ring.Event) error { return nil }) },
+		"logs":    func() error { return c.Logs(ctx, LogQuery{App: "web"}, io.Discard) },
+		"sync":    func() error { return c.Sync(ctx, "x") },
+		"wait":    func() error { return c.SyncWait(ctx, "x", func(ring.Status) error { return nil }) },
+		"approve": func() error { return c.Approve(ctx, ApproveRequest{Commit: commit}) },
+		"accept":  func() error { return c.Accept(ctx, AcceptRequest{Commit: commit, Reason: "r"}) },
+		"plan":    func() error { _, err := c.Plan(ctx, PlanRequest{Rev: "main"}); return err },
+	}
+	for _, tc := range []struct {
+		fail error
+		kind error
+		want Error
+	}{
+		{NotFound("see gitring status", "there is no source x"), ErrNotFound, Error{"NotFound", "there is no source x", "see gitring status", 404}},
+		{fmt.Errorf("cannot do it: %w", Conflicting("", "nothing waits")), ErrConflict, Error{"Conflict", "nothing waits", "", 409}},
+		{Denied("", "not you"), ErrDenied, Error{"Denied", "not you", "", 403}},
+		{Usage("", "which source?"), ErrUsage, Error{"Usage", "which source?", "", 400}},
+		{Away("", "cannot fetch: no route"), nil, Error{"Away", "cannot fetch: no route", "", 502}},
+		{&ring.Refusal{Code: ring.Unsigned, Says: "commit ab12cd3 is not signed", Hint: "sign it"}, ErrRefused, Error{"Unsigned", "Unsigned: commit ab12cd3 is not signed", "sign it", 422}},
+		{errors.New("cannot write: disk full"), nil, Error{"Internal", "cannot write: disk full", "", 500}},
+	} {
+		for name, call := range everyCall {
+			t.Run(tc.want.Code+" "+name, func(t *testing.T) {
+				d.mu.Lock()
+				d.fail = tc.fail
+				d.mu.Unlock()
+				err := call()
+				var got *Error
+				require.ErrorAs(t, err, &got)
+				require.Equal(t, tc.want, *got)
+				for _, kind := range []error{ErrUsage, ErrDenied, ErrNotFound, ErrConflict, ErrRefused} {
+					require.Equal(t, kind == tc.kind, errors.Is(err, kind), "%v", kind)
+				}
+			})
+		}
+	}
+}
+
+func TestStatusOfEveryCode(t *testing.T) {
+	for _, e := range []*Error{Usage("", ""), Denied("", ""), NotFound("", ""), Conflicting("", ""), Away("", "")} {
+		require.Equal(t, e.Status, statusOf(e.Code), e.Code)
+	}
+	require.Equal(t, 500, statusOf(CodeInternal))
+	require.Equal(t, 422, statusOf(string(ring.Unsigned)))
+}
+
+func TestEventsPageThroughTheJournal(t *testing.T) {
+	d := newDaemon()
+	for i := range 1300 {
+		d.events = append(d.events, ring.Event{Seq: int64(i + 1), App: []string{"web", "db"}[i%2], Kind: ring.InstanceStep})
+	}
+	c, _ := serveSocket(t, d)
+	list := func(q EventQuery) []int64 {
+		var seqs []int64
+		require.NoError(t, c.Events(context.Background(), q, func(e ring.Event) error { seqs = append(seqs, e.Seq); return nil }))
+		return seqs
+	}
+	require.Len(t, list(EventQuery{}), 1300)
+	require.Equal(t, []int64{1299, 1300}, list(EventQuery{After: 1298}))
+	require.Equal(t, []int64{1298, 1300}, list(EventQuery{Last: 2, App: "db"}))
+	require.Equal(t, []int64{1, 3, 5}, list(EventQuery{Limit: 3, App: "web"}))
+	require.Len(t, list(EventQuery{Limit: 501}), 501)
+	require.Empty(t, list(EventQuery{After: 1300}))
+	own := errors.New("own")
+	require.ErrorIs(t, c.Events(context.Background(), EventQuery{}, func(ring.Event) error { return own }), own)
+}
+
+func TestEventsFollow(t *testing.T) {
+	d := newDaemon()
+	d.events = []ring.Event{{Seq: 1, App: "web"}, {Seq: 2, App: "db"}}
+	c, stop := serveSocket(t, d)
+	got := make(chan int64)
+	ended := make(chan error)
+	go func() {
+		ended <- c.Events(context.Background(), EventQuery{Follow: true}, func(e ring.Event) error { got <- e.Seq; return nil })
+	}()
+	require.EqualValues(t, 1, <-got)
+	require.EqualValues(t, 2, <-got)
+	for seq := int64(3); seq < 50; seq++ {
+		d.append(ring.Event{Seq: seq})
+		require.Equal(t, seq, <-got)
+	}
+	stop() // the daemon ends, and with it the stream, in order
+	require.NoError(t, <-ended)
+}
+
+func TestAFollowerThatGoesAwayIsForgotten(t *testing.T) {
+	d := newDaemon()
+	c, _ := serveSocket(t, d)
+	ctx, cancel := context.WithCancel(context.Background())
+	d.events = []ring.Event{{Seq: 1}}
+	err := c.Events(ctx, EventQuery{Follow: true}, func(ring.Event) error { cancel(); return nil })
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestSyncWait(t *testing.T) {
+	d := newDaemon()
+	c, _ := serveSocket(t, d)
+	looking := make(chan struct{})
+	d.look = func(ctx context.Context) error {
+		select {
+		case <-looking:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	sync := func(s ring.Sync) func(*ring.Status) {
+		return func(st *ring.Status) { st.Sources = []ring.SourceStatus{{Name: "prod", Sync: s}} }
+	}
+	var seen []ring.Sync
+	begin := time.Now()
+	err := c.SyncWait(context.Background(), "prod", func(st ring.Status) error {
+		now := st.Sources[0].Sync
+		seen = append(seen, now)
+		switch now {
+		case ring.SyncSynced:
+			if len(seen) == 1 { // still the old state: the look is not over
+				d.set(sync(ring.SyncStaging))
+				close(looking)
+			}
+		case ring.SyncStaging:
+			d.set(sync(ring.SyncApplying))
+		case ring.SyncApplying:
+			d.set(sync(ring.SyncSynced))
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, []ring.Sync{ring.SyncSynced, ring.SyncStaging, ring.SyncApplying, ring.SyncSynced}, seen)
+	require.GreaterOrEqual(t, time.Since(begin), 3*frame-50*time.Millisecond, "more than five a second")
+	require.Contains(t, d.takeCalled(), "look prod")
+}
+
+func TestSyncWaitTellsOnlyChanges(t *testing.T) {
+	d := newDaemon()
+	c, _ := serveSocket(t, d)
+	n := 0
+	done := make(chan struct{})
+	d.look = func(context.Context) error { <-done; return nil }
+	time.AfterFunc(5*frame, func() { close(done) })
+	require.NoError(t, c.SyncWait(context.Background(), "", func(ring.Status) error { n++; return nil }))
+	require.Equal(t, 1, n)
+}
+
+func TestSyncWaitOfARemoteThatIsAway(t *testing.T) {
+	d := newDaemon()
+	c, _ := serveSocket(t, d)
+	seen := make(chan struct{}, 1)
+	d.look = func(context.Context) error { <-seen; return Away("", "cannot fetch prod: no route to host") }
+	err := c.SyncWait(context.Background(), "prod", func(ring.Status) error { seen <- struct{}{}; return nil })
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, Error{CodeAway, "cannot fetch prod: no route to host", "", 502}, *e, "after the stream had begun")
+}
+
+func TestSyncWaitEndsWithItsCaller(t *testing.T) {
+	d := newDaemon()
+	c, _ := serveSocket(t, d)
+	gone := make(chan struct{})
+	d.look = func(ctx context.Context) error { defer close(gone); <-ctx.Done(); return ctx.Err() }
+	ctx, cancel := context.WithCancel(context.Background())
+	require.ErrorIs(t, c.SyncWait(ctx, "prod", func(ring.Status) error { cancel(); return nil }), context.Canceled)
+	<-gone // the daemon no longer looks on behalf of nobody
+}
+
+func TestADaemonThatStopsInTheMiddle(t *testing.T) {
+	d := newDaemon()
+	c, stop := serveSocket(t, d)
+	d.look = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	seen := make(chan struct{})
+	ended := make(chan error)
+	go func() {
+		ended <- c.SyncWait(context.Background(), "prod", func(ring.Status) error { close(seen); return nil })
+	}()
+	<-seen
+	stop()
+	err := <-ended
+	require.Error(t, err)
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, "the daemon is stopping", e.Message)
+}
+
+func TestSettled(t *testing.T) {
+	for sync, want := range map[ring.Sync]bool{
+		ring.SyncUnknown: true, ring.SyncRefused: true, ring.SyncHeld: true, ring.SyncStaging: false,
+		ring.SyncApplying: false, ring.SyncDegraded: true, ring.SyncSynced: true,
+	} {
+		st := &ring.Status{Sources: []ring.SourceStatus{{Name: "a", Sync: sync}, {Name: "b", Sync: ring.SyncSynced}}}
+		require.Equal(t, want, settled(st, "a"), sync)
+		require.Equal(t, want, settled(st, ""), sync)
+		require.True(t, settled(st, "b"), "another source is none of its business")
+	}
+}
+
+func TestLogsPrefixEachLine(t *testing.T) {
+	d := newDaemon()
+	d.logs = func(_ context.Context, _ LogQuery, out func(string) io.WriteCloser) error {
+		one, two := out("web-web-1-1a2b3c4d"), out("web-web-2-1a2b3c4d")
+		for _, w := range []struct {
+			to   io.Writer
+			text string
+		}{{one, "he"}, {two, "first\nsecond\nthi"}, {one, "llo\n"}, {two, "rd"}, {one, ""}} {
+			_, err := io.WriteString(w.to, w.text)
+			require.NoError(t, err)
+		}
+		require.NoError(t, two.Close())
+		return one.Close()
+	}
+	c, _ := serveSocket(t, d)
+	var got bytes.Buffer
+	require.NoError(t, c.Logs(context.Background(), LogQuery{App: "web", Tail: -1}, &got))
+	require.Equal(t, "web-web-2-1a2b3c4d | first\nweb-web-2-1a2b3c4d | second\nweb-web-1-1a2b3c4d | hello\nweb-web-2-1a2b3c4d | third\n", got.String())
+}
+
+func TestALineWithoutAnEndIsBounded(t *testing.T) {
+	var got bytes.Buffer
+	w := &lineWriter{to: &got, prefix: "a | "}
+	for range 100 {
+		_, err := w.Write(bytes.Repeat([]byte("x"), 1000))
+		require.NoError(t, err)
+		require.Less(t, len(w.rest), lineCap)
+	}
+	require.NoError(t, w.Close())
+	require.Equal(t, 100_000, strings.Count(got.String(), "x"))
+	require.Equal(t, 6, strings.Count(got.String(), "a | "))
+}
+
+func TestLogsThatFailAfterTheyBegan(t *testing.T) {
+	d := newDaemon()
+	d.logs = func(_ context.Context, _ LogQuery, out func(string) io.WriteCloser) error {
+		_, err := io.WriteString(out("web-1"), "a line\n")
+		require.NoError(t, err)
+		return errors.New("cannot read the logs: engine away")
+	}
+	c, _ := serveSocket(t, d)
+	var got bytes.Buffer
+	err := c.Logs(context.Background(), LogQuery{App: "web", Tail: -1}, &got)
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, Error{"Internal", "cannot read the logs: engine away", "", 500}, *e)
+	require.Equal(t, "web-1 | a line\n", got.String())
+}
+
+func TestLogsEndWithTheirReader(t *testing.T) {
+	d := newDaemon()
+	gone := make(chan struct{})
+	d.logs = func(ctx context.Context, _ LogQuery, out func(string) io.WriteCloser) error {
+		_, err := io.WriteString(out("web-1"), "a line\n")
+		require.NoError(t, err)
+		<-ctx.Done()
+		close(gone)
+		return ctx.Err()
+	}
+	c, _ := serveSocket(t, d)
+	own := errors.New("pipe closed")
+	err := c.Logs(context.Background(), LogQuery{App: "web", Tail: -1, Follow: true}, writerFunc(func([]byte) (int, error) { return 0, own }))
+	require.ErrorIs(t, err, own)
+	<-gone
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+func TestPlanOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	for path, body := range map[string]string{
+		"gitring.yaml": "version: 1\n", "web/compose.yaml": "services: {}\n", "web/run.sh": "#!/bin/sh\n", ".git/config": "[core]\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, path), []byte(body), 0o644))
+	}
+	require.NoError(t, os.Chmod(filepath.Join(dir, "web/run.sh"), 0o755))
+	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "web/link")))
+
+	d := newDaemon()
+	var files []string
+	d.plan = func(r PlanRequest) (ring.Changes, error) {
+		return ring.Changes{Source: r.Source}, fs.WalkDir(r.Tree, ".", func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			body, err := fs.ReadFile(r.Tree, path)
+			files = append(files, fmt.Sprintf("%s %s %q", info.Mode(), path, body))
+			return err
+		})
+	}
+	c, _ := serveSocket(t, d)
+	changes, err := c.Plan(context.Background(), PlanRequest{Source: "prod", Tree: os.DirFS(dir)})
+	require.NoError(t, err)
+	require.Equal(t, "prod", changes.Source)
+	require.Equal(t, []string{
+		`-rw-r--r-- gitring.yaml "version: 1\n"`,
+		`-rw-r--r-- web/compose.yaml "services: {}\n"`,
+		`Lrwxrwxrwx web/link "/etc/passwd"`,
+		`-rwxr-xr-x web/run.sh "#!/bin/sh\n"`,
+	}, files)
+}
+
+// A commit's tree has its links' targets as content, and no ReadLink.
+func TestPlanOfACommitsTree(t *testing.T) {
+	raw, err := pack(onlyFS{fstest.MapFS{"link": {Data: []byte("target"), Mode: fs.ModeSymlink | 0o777}, "a": {Data: []byte("a")}}}, treeLimit)
+	require.NoError(t, err)
+	tree, err := unpack(bytes.NewReader(raw), treeBytes)
+	require.NoError(t, err)
+	body, err := fs.ReadFile(tree, "link")
+	require.NoError(t, err)
+	require.Equal(t, "target", string(body))
+}
+
+type onlyFS struct{ m fstest.MapFS }
+
+func (o onlyFS) Open(name string) (fs.File, error) {
+	f, ok := o.m[name]
+	if ok && f.Mode&fs.ModeSymlink != 0 {
+		return fstest.MapFS{name: {Data: f.Data}}.Open(name)
+	}
+	return o.m.Open(name)
+}
+
+func (o onlyFS) ReadDir(name string) ([]fs.DirEntry, error) { return o.m.ReadDir(name) }
+
+func TestAFolderIsNotTakenBlindly(t *testing.T) {
+	zipped := func(add func(z *zip.Writer)) []byte {
+		var buf bytes.Buffer
+		z := zip.NewWriter(&buf)
+		add(z)
+		require.NoError(t, z.Close())
+		return buf.Bytes()
+	}
+	entry := func(name string, mode fs.FileMode) []byte {
+		return zipped(func(z *zip.Writer) {
+			h := &zip.FileHeader{Name: name}
+			h.SetMode(mode)
+			_, err := z.CreateHeader(h)
+			require.NoError(t, err)
+		})
+	}
+	bomb := zipped(func(z *zip.Writer) {
+		for i := range 5 {
+			w, err := z.Create(fmt.Sprint(i))
+			require.NoError(t, err)
+			_, err = io.CopyN(w, zeros{}, 600<<10)
+			require.NoError(t, err)
+		}
+	})
+	require.Less(t, len(bomb), 100<<10)
+	for _, tc := range []struct {
+		name, says string
+		body       []byte
+	}{
+		{"no zip", "it is no zip", []byte("PK")},
+		{"a name that climbs", "no path inside it", entry("../x", 0o644)},
+		{"an absolute name", "no path inside it", entry("/etc/passwd", 0o644)},
+		{"a backslash", "no path inside it", entry(`a\b`, 0o644)},
+		{"a device", "no file, folder or link", entry("dev", fs.ModeDevice|0o644)},
+		{"a bomb", "larger than 2 MiB", bomb},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := unpack(bytes.NewReader(tc.body), 2<<20)
+			require.ErrorIs(t, err, ErrUsage)
+			require.ErrorContains(t, err, tc.says)
+		})
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+func TestAFolderThatIsTooLargeIsNotSent(t *testing.T) {
+	noise := make([]byte, 512<<10)
+	for i, x := 0, uint64(1); i < len(noise); i++ {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		noise[i] = byte(x)
+	}
+	_, err := pack(fstest.MapFS{"a": {Data: noise}, "b": {Data: noise}, "c": {Data: noise}}, 1<<20)
+	require.ErrorContains(t, err, "larger than 1 MiB")
+}
+
+func TestUnreachable(t *testing.T) {
+	path := socketPath(t)
+	c := NewClient(path)
+	_, err := c.Status(context.Background())
+	var away *ErrUnreachable
+	require.ErrorAs(t, err, &away)
+	require.Equal(t, path, away.Socket)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Contains(t, err.Error(), "cannot reach the daemon on "+path+": dial unix")
+
+	require.ErrorAs(t, c.SyncWait(context.Background(), "", func(ring.Status) error { return nil }), &away)
+	require.ErrorAs(t, c.Logs(context.Background(), LogQuery{App: "a"}, io.Discard), &away)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = c.Status(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+// A daemon that is killed gives no proper end; half an answer is none.
+func TestADaemonThatIsKilled(t *testing.T) {
+	path := socketPath(t)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	answers := []string{
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1a\r\n{\"status\":{\"host\":\"edge\"}}\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 27\r\n\r\n{\"status\":{\"host\":\"edge\"}}\n", // an end, but not settled
+		"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{",
+		"",
+	}
+	go func() {
+		for _, a := range answers {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = io.WriteString(conn, a)
+			_ = conn.Close()
+		}
+	}()
+	for i := range answers {
+		c := NewClient(path)
+		err := c.SyncWait(context.Background(), "", func(ring.Status) error { return nil })
+		var away *ErrUnreachable
+		require.ErrorAs(t, err, &away, "answer %d", i)
+		c.Close()
+	}
+}
+
+func TestAnAnswerThatIsNotOurs(t *testing.T) {
+	path := socketPath(t)
+	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/status" {
+			http.Error(w, "<html>oops", 500)
+			return
+		}
+		_, _ = io.WriteString(w, "<html>")
+	})}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	c := NewClient(path)
+	defer c.Close()
+	_, err = c.Status(context.Background())
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, "the daemon answered 500", e.Message)
+	_, err = c.Version(context.Background())
+	require.ErrorContains(t, err, "cannot understand the daemon")
+}
+
+func TestACallThatIsMissing(t *testing.T) {
+	c := newDaemon().calls()
+	c.Look = nil
+	_, err := NewSocket(c, quiet)
+	require.EqualError(t, err, "cannot serve the socket: the call Look is missing")
+}
+
+func TestTheSocketsFolderLetsItsReadersThrough(t *testing.T) {
+	old := syscall.Umask(0o077)
+	defer syscall.Umask(old)
+	path := socketPath(t)
+	l, err := ListenSocket(path)
+	require.NoError(t, err)
+	fi, err := os.Stat(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o755), fi.Mode().Perm())
+	require.NoError(t, l.Close())
+
+	require.NoError(t, os.Chmod(filepath.Dir(path), 0o750)) // somebody's decision, such as RuntimeDirectoryMode=
+	l, err = ListenSocket(path)
+	require.NoError(t, err)
+	fi, err = os.Stat(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o750), fi.Mode().Perm())
+	require.NoError(t, l.Close())
+}
+
+func TestListenSocket(t *testing.T) {
+	path := socketPath(t)
+	l, err := ListenSocket(path)
+	require.NoError(t, err)
+	fi, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Equal(t, fs.FileMode(0o660), fi.Mode().Perm())
+	left, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, left, 1, "something was left behind")
+
+	_, err = ListenSocket(path)
+	require.ErrorContains(t, err, "another daemon answers on "+path)
+
+	// A daemon that was killed leaves its socket behind.
+	require.NoError(t, l.(*socketFile).UnixListener.Close())
+	second, err := ListenSocket(path)
+	require.NoError(t, err)
+	_ = l.Close()
+	_, err = os.Stat(path)
+	require.NoError(t, err, "the end of the old one took the socket of the new one")
+	require.NoError(t, second.Close())
+	_, err = os.Stat(path)
+	require.ErrorIs(t, err, os.ErrNotExist)
+
+	// A datagram socket is somebody's, though it takes no connection.
+	other, err := net.ListenPacket("unixgram", path)
+	require.NoError(t, err)
+	_, err = ListenSocket(path)
+	require.ErrorContains(t, err, "cannot tell whether a daemon answers on "+path)
+	require.NoError(t, other.Close())
+	_ = os.Remove(path)
+
+	require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
+	_, err = ListenSocket(path)
+	require.ErrorContains(t, err, "is no socket")
+	body, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "mine", string(body))
+}

@@ -1,0 +1,450 @@
+package api
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	secretOne = []byte("0123456789abcdef0123456789abcdef")
+	secretTwo = []byte("fedcba9876543210fedcba9876543210")
+	quiet     = slog.New(slog.DiscardHandler)
+)
+
+func sign(secret []byte, body string) string {
+	m := hmac.New(sha256.New, secret)
+	m.Write([]byte(body))
+	return hex.EncodeToString(m.Sum(nil))
+}
+
+// door is a Webhooks that counts its pokes.
+type door struct {
+	*Webhooks
+	mu    sync.Mutex
+	pokes map[string]int
+}
+
+func newDoor(t testing.TB) *door {
+	t.Helper()
+	d := &door{pokes: map[string]int{}}
+	var err error
+	d.Webhooks, err = NewWebhooks([]Hook{
+		{Source: "prod", Forge: GitHub, Secret: [][]byte{secretOne, secretTwo}},
+		{Source: "tea", Forge: Gitea, Secret: [][]byte{secretOne}},
+		{Source: "forge", Forge: Forgejo, Secret: [][]byte{secretOne}},
+		{Source: "open", Forge: GitHub},
+	}, func(source string) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.pokes[source]++
+	}, quiet)
+	require.NoError(t, err)
+	d.rate = newRate(1 << 20)
+	return d
+}
+
+func (d *door) poked(source string) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.pokes[source]
+}
+
+func (d *door) ask(r *http.Request) int {
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	if w.Body.Len() > 0 {
+		panic("the body of an answer is not empty: " + w.Body.String())
+	}
+	return w.Code
+}
+
+func hookRequest(path, body string, headers ...string) *http.Request {
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return r
+}
+
+func TestWebhook(t *testing.T) {
+	const (
+		hub  = "X-Hub-Signature-256"
+		body = `{"ref":"refs/heads/main"}`
+	)
+	right := "sha256=" + sign(secretOne, body)
+	for _, tc := range []struct {
+		name  string
+		r     *http.Request
+		code  int
+		pokes string // the source that is poked
+	}{
+		{"a signed push", hookRequest("/v1/webhook/prod", body, hub, right, "X-GitHub-Event", "push"), 202, "prod"},
+		{"signed with the other secret", hookRequest("/v1/webhook/prod", body, hub, "sha256="+sign(secretTwo, body), "X-GitHub-Event", "push"), 202, "prod"},
+		{"without the name of an event", hookRequest("/v1/webhook/prod", body, hub, right), 202, "prod"},
+		{"a body that is no JSON is nobody's business", hookRequest("/v1/webhook/prod", "\x00{{", hub, "sha256="+sign(secretOne, "\x00{{"), "X-GitHub-Event", "push"), 202, "prod"},
+		{"an empty body", hookRequest("/v1/webhook/prod", "", hub, "sha256="+sign(secretOne, ""), "X-GitHub-Event", "push"), 202, "prod"},
+		{"a ping", hookRequest("/v1/webhook/prod", body, hub, right, "X-GitHub-Event", "ping"), 202, ""},
+		{"another event", hookRequest("/v1/webhook/prod", body, hub, right, "X-GitHub-Event", "issues"), 202, ""},
+		{"no signature", hookRequest("/v1/webhook/prod", body, "X-GitHub-Event", "push"), 401, ""},
+		{"an empty signature", hookRequest("/v1/webhook/prod", body, hub, ""), 401, ""},
+		{"only the prefix", hookRequest("/v1/webhook/prod", body, hub, "sha256="), 401, ""},
+		{"without the prefix", hookRequest("/v1/webhook/prod", body, hub, sign(secretOne, body)), 401, ""},
+		{"a short signature", hookRequest("/v1/webhook/prod", body, hub, right[:20]), 401, ""},
+		{"a long signature", hookRequest("/v1/webhook/prod", body, hub, right+"00"), 401, ""},
+		{"no hex", hookRequest("/v1/webhook/prod", body, hub, "sha256="+strings.Repeat("zz", 32)), 401, ""},
+		{"of another body", hookRequest("/v1/webhook/prod", body+" ", hub, right), 401, ""},
+		{"by another secret", hookRequest("/v1/webhook/prod", body, hub, "sha256="+sign([]byte("other"), body)), 401, ""},
+		{"SHA-1 is not enough", hookRequest("/v1/webhook/prod", body, "X-Hub-Signature", "sha1=0123456789012345678901234567890123456789"), 401, ""},
+		{"a secret in the URL is none", hookRequest("/v1/webhook/prod?secret="+string(secretOne), body), 401, ""},
+		{"gitea", hookRequest("/v1/webhook/tea", body, "X-Gitea-Signature", sign(secretOne, body), "X-Gitea-Event", "push"), 202, "tea"},
+		{"gitea: another event", hookRequest("/v1/webhook/tea", body, "X-Gitea-Signature", sign(secretOne, body), "X-Gitea-Event", "release"), 202, ""},
+		{"gitea: bare hex only", hookRequest("/v1/webhook/tea", body, "X-Gitea-Signature", right), 401, ""},
+		{"forgejo", hookRequest("/v1/webhook/forge", body, "X-Forgejo-Signature", sign(secretOne, body), "X-Forgejo-Event", "push"), 202, "forge"},
+		{"forgejo: the header of another forge", hookRequest("/v1/webhook/forge", body, "X-Gitea-Signature", sign(secretOne, body)), 401, ""},
+		{"no secret is no endpoint", hookRequest("/v1/webhook/open", body, hub, "sha256="+sign(nil, body)), 404, ""},
+		{"an unknown source", hookRequest("/v1/webhook/nobody", body, hub, right), 404, ""},
+		{"no source", hookRequest("/v1/webhook/", body, hub, right), 404, ""},
+		{"something below a source", hookRequest("/v1/webhook/prod/x", body, hub, right), 404, ""},
+		{"a verb of the socket", hookRequest("/v1/sync", body), 404, ""},
+		{"the status of the socket", httptest.NewRequest(http.MethodGet, "/v1/status", nil), 404, ""},
+		{"the root", httptest.NewRequest(http.MethodGet, "/", nil), 404, ""},
+		{"GET", httptest.NewRequest(http.MethodGet, "/v1/webhook/prod", nil), 405, ""},
+		{"PUT", httptest.NewRequest(http.MethodPut, "/v1/webhook/prod", nil), 405, ""},
+		{"healthz", httptest.NewRequest(http.MethodGet, "/healthz", nil), 200, ""},
+		{"POST healthz", hookRequest("/healthz", ""), 405, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := newDoor(t)
+			require.Equal(t, tc.code, d.ask(tc.r))
+			want := map[string]int{}
+			if tc.pokes != "" {
+				want[tc.pokes] = 1
+			}
+			require.Equal(t, want, d.pokes)
+		})
+	}
+}
+
+func TestAReplayIsOneMoreLook(t *testing.T) {
+	d := newDoor(t)
+	for range 5 {
+		require.Equal(t, 202, d.ask(hookRequest("/v1/webhook/prod", "x", "X-Hub-Signature-256", "sha256="+sign(secretOne, "x"), "X-GitHub-Delivery", "1")))
+	}
+	require.Equal(t, 5, d.poked("prod"))
+}
+
+func TestTooLarge(t *testing.T) {
+	full := strings.Repeat("x", hookBody)
+	signed := func(body string) *http.Request {
+		return hookRequest("/v1/webhook/prod", body, "X-Hub-Signature-256", "sha256="+sign(secretOne, body))
+	}
+	d := newDoor(t)
+	require.Equal(t, 202, d.ask(signed(full)), "256 KiB are not too large")
+
+	unread := signed(full + "x")
+	unread.Body = io.NopCloser(iotest.ErrReader(fmt.Errorf("read although Content-Length says it all")))
+	require.Equal(t, 413, d.ask(unread))
+
+	chunked := signed(full + "x")
+	chunked.ContentLength = -1
+	require.Equal(t, 413, d.ask(chunked), "while reading")
+	require.Equal(t, 1, d.poked("prod"))
+}
+
+func TestABodyThatBreaksOff(t *testing.T) {
+	d := newDoor(t)
+	r := hookRequest("/v1/webhook/prod", "x", "X-Hub-Signature-256", "sha256="+sign(secretOne, "x"))
+	r.Body = io.NopCloser(io.MultiReader(strings.NewReader("x"), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	require.Equal(t, 408, d.ask(r))
+	require.Zero(t, d.poked("prod"))
+}
+
+func TestTenASecondAndAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t)
+		d.rate = newRate(hookRate)
+		ask := func(from string) int {
+			r := hookRequest("/v1/webhook/prod", "x", "X-Hub-Signature-256", "sha256="+sign(secretOne, "x"))
+			r.RemoteAddr = from
+			return d.ask(r)
+		}
+		for range 10 {
+			require.Equal(t, 202, ask("192.0.2.1:1000"))
+		}
+		require.Equal(t, 429, ask("192.0.2.1:1001"), "the port makes no other address")
+		require.Equal(t, 202, ask("192.0.2.2:1000"))
+		time.Sleep(100 * time.Millisecond)
+		require.Equal(t, 202, ask("192.0.2.1:1000"))
+		require.Equal(t, 429, ask("192.0.2.1:1000"))
+		time.Sleep(time.Hour)
+		for range 10 {
+			require.Equal(t, 202, ask("192.0.2.1:1000"))
+		}
+		require.Equal(t, 429, ask("192.0.2.1:1000"), "an hour of silence saves up no more than a second")
+		for i := range 10 {
+			require.Equal(t, 202, ask(fmt.Sprintf("[2001:db8::%x]:1", i)))
+		}
+		require.Equal(t, 429, ask("[2001:db8::ffff]:1"), "one /64 is one address")
+		require.Equal(t, 202, ask("[2001:db8:0:1::1]:1"))
+		require.Equal(t, 429, ask("[::ffff:192.0.2.1]:1"), "a mapped address is the address")
+	})
+}
+
+func TestAFloodOfAddressesIsBounded(t *testing.T) {
+	r := newRate(hookRate)
+	now := time.Unix(0, 0)
+	taken := 0
+	for i := range 3 * rateAddresses {
+		if r.allow(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255), now) {
+			taken++
+		}
+	}
+	require.Equal(t, rateAddresses, taken)
+	require.Len(t, r.buckets, rateAddresses)
+	require.True(t, r.allow("192.0.2.1:1", now.Add(time.Second)), "a second later there is room again")
+	require.Len(t, r.buckets, 1)
+}
+
+func TestThirtyTwoAtOnce(t *testing.T) {
+	d := newDoor(t)
+	release := make(chan struct{})
+	var reading, done sync.WaitGroup
+	for range hookAtOnce {
+		reading.Add(1)
+		done.Go(func() {
+			r := hookRequest("/v1/webhook/prod", "")
+			var once sync.Once
+			r.Body = io.NopCloser(readerFunc(func([]byte) (int, error) {
+				once.Do(reading.Done)
+				<-release
+				return 0, io.EOF
+			}))
+			r.ContentLength = -1
+			d.ask(r)
+		})
+	}
+	reading.Wait()
+	ok := func() *http.Request {
+		return hookRequest("/v1/webhook/prod", "x", "X-Hub-Signature-256", "sha256="+sign(secretOne, "x"))
+	}
+	require.Equal(t, 429, d.ask(ok()))
+	require.Equal(t, 200, d.ask(httptest.NewRequest(http.MethodGet, "/healthz", nil)))
+	close(release)
+	done.Wait()
+	require.Equal(t, 202, d.ask(ok()))
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// A storm of forged requests with full bodies, as of 50 a second for a while.
+func TestAStormOfForgeriesLeavesMemoryFlat(t *testing.T) {
+	d := newDoor(t)
+	d.rate = newRate(hookRate)
+	var before, after runtime.MemStats
+	body := strings.Repeat("x", hookBody)
+	storm := func(n int) {
+		for i := range n {
+			r := hookRequest("/v1/webhook/prod", body, "X-Hub-Signature-256", "sha256="+strings.Repeat("00", 32))
+			r.RemoteAddr = fmt.Sprintf("10.0.%d.%d:1", i>>8&255, i&255)
+			require.Equal(t, 401, d.ask(r))
+		}
+	}
+	storm(50)
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	storm(500)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(500*hookBody/2), "bodies are kept")
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(1<<20))
+	require.Zero(t, d.poked("prod"))
+}
+
+// start runs a server on loopback and returns its address; it is stopped, and
+// must stop, at the end of the test.
+func start(t *testing.T, run func(context.Context, net.Listener) error) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- run(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	return l.Addr().String()
+}
+
+func TestOnTheWire(t *testing.T) {
+	d := newDoor(t)
+	addr := start(t, d.Run)
+	talk := func(request string) string {
+		c, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		defer c.Close()
+		require.NoError(t, c.SetDeadline(time.Now().Add(10*time.Second)))
+		_, err = io.WriteString(c, request)
+		require.NoError(t, err)
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		require.NoError(t, err)
+		raw, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.Empty(t, raw)
+		return res.Status
+	}
+	post := "POST /v1/webhook/prod HTTP/1.1\r\nHost: h\r\n"
+	require.Equal(t, "202 Accepted", talk(post+"X-Hub-Signature-256: sha256="+sign(secretOne, "x")+"\r\nContent-Length: 1\r\n\r\nx"))
+	require.Equal(t, "413 Request Entity Too Large", talk(post+"Content-Length: 300000\r\n\r\n"))
+	require.Equal(t, "401 Unauthorized", talk(post+"Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n"))
+	require.Equal(t, "200 OK", talk("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n"))
+	require.Equal(t, "404 Not Found", talk("GET /v1/status HTTP/1.1\r\nHost: h\r\n\r\n"))
+	require.Equal(t, 1, d.poked("prod"))
+}
+
+func TestASlowBodyIsCutOff(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the 5 s of the limit")
+	}
+	t.Parallel()
+	addr := start(t, newDoor(t).Run)
+	c, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer c.Close()
+	begin := time.Now()
+	_, err = io.WriteString(c, "POST /v1/webhook/prod HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nx")
+	require.NoError(t, err)
+	require.NoError(t, c.SetReadDeadline(begin.Add(4*hookWithin)))
+	answer, err := io.ReadAll(c)
+	require.NoError(t, err, "the connection stays open")
+	require.Contains(t, string(answer), "408 Request Timeout")
+	require.GreaterOrEqual(t, time.Since(begin), hookWithin-100*time.Millisecond)
+}
+
+func TestOpenConnectionsAreBounded(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	bounded := limitConns(l, 2)
+	accepted := make(chan net.Conn, 3)
+	go func() {
+		defer close(accepted)
+		for {
+			c, err := bounded.Accept()
+			if err != nil {
+				return
+			}
+			accepted <- c
+		}
+	}()
+	var clients []net.Conn
+	for range 3 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		require.NoError(t, err)
+		clients = append(clients, c)
+	}
+	first, second := <-accepted, <-accepted
+	select {
+	case <-accepted:
+		t.Fatal("a third connection was taken")
+	default:
+	}
+	require.NoError(t, first.Close())
+	_ = first.Close() // closing twice frees one place only
+	third := <-accepted
+	require.NoError(t, bounded.Close())
+	_, open := <-accepted
+	require.False(t, open)
+	for _, c := range append(clients, second, third) {
+		_ = c.Close()
+	}
+}
+
+func TestLoadSecrets(t *testing.T) {
+	one, two := string(secretOne), string(secretTwo)
+	for _, tc := range []struct {
+		name, content string
+		want          [][]byte
+		err           string
+	}{
+		{"one", one, [][]byte{secretOne}, ""},
+		{"one with a line end", one + "\r\n", [][]byte{secretOne}, ""},
+		{"two", one + "\n\n" + two + "\n", [][]byte{secretOne, secretTwo}, ""},
+		{"three", one + "\n" + two + "\n" + one, nil, "at most two"},
+		{"empty", "\n", nil, "the file is empty"},
+		{"short", one[:31], nil, "line 1: it has 31 bytes and needs 32"},
+		{"the second is short", one + "\n" + two[:8], nil, "line 2"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "secret")
+			require.NoError(t, os.WriteFile(path, []byte(tc.content), 0o600))
+			got, err := LoadSecrets(path)
+			if tc.err != "" {
+				require.ErrorContains(t, err, tc.err)
+				require.NotContains(t, err.Error(), one[:8])
+				require.NotContains(t, err.Error(), two[:8])
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tc.want, got)
+		})
+	}
+	_, err := LoadSecrets(filepath.Join(t.TempDir(), "none"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestUnknownForge(t *testing.T) {
+	_, err := NewWebhooks([]Hook{{Source: "prod", Forge: "gitlab", Secret: [][]byte{secretOne}}}, nil, quiet)
+	require.EqualError(t, err, `cannot take webhooks for source prod: webhook.forge is "gitlab"; known are github, gitea and forgejo`)
+}
+
+// Whatever is sent, only what the secret signed is taken, and nothing panics.
+func FuzzWebhook(f *testing.F) {
+	f.Add("/v1/webhook/prod", "sha256="+sign(secretOne, "x"), "push", []byte("x"))
+	f.Add("/v1/webhook/prod", "sha256=", "", []byte(nil))
+	f.Add("/v1/webhook/tea", sign(secretOne, ""), "ping", []byte{})
+	f.Add("/healthz", "", "", []byte("{"))
+	f.Add("/v1/webhook//prod", "sha1=00", "push", bytes.Repeat([]byte("x"), 100))
+	f.Fuzz(func(t *testing.T, path, signature, event string, body []byte) {
+		d := newDoor(t)
+		r := &http.Request{Method: http.MethodPost, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: -1, RemoteAddr: "192.0.2.1:1"}
+		r.URL = httptest.NewRequest(http.MethodPost, "/", nil).URL
+		r.URL.Path = path
+		for _, name := range []string{"X-Hub-Signature-256", "X-Gitea-Signature", "X-Forgejo-Signature"} {
+			r.Header.Set(name, signature)
+		}
+		r.Header.Set("X-GitHub-Event", event)
+		code := d.ask(r)
+		hexed := strings.ToLower(strings.TrimPrefix(signature, "sha256="))
+		signed := hexed == sign(secretOne, string(body)) || hexed == sign(secretTwo, string(body))
+		if code == 202 && !signed {
+			t.Fatalf("taken without a signature: %q", signature)
+		}
+		if len(d.pokes) > 0 && code != 202 {
+			t.Fatalf("poked with an answer of %d", code)
+		}
+	})
+}
