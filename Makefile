@@ -1,0 +1,85 @@
+# make demo and make test are all that a newcomer needs; make help lists the rest.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null | sed 's/^v//' || true)
+OUT     ?= bin/gitring
+LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
+GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+
+# Package tests that talk to the engine each make their own names, so two run
+# side by side; more than two only wait for the same engine.
+PARALLEL ?= 2
+N        ?= 200000
+SEED     ?=
+FUZZTIME ?= 30s
+BENCHTIME ?= 1s
+BENCH    ?=
+
+.PHONY: help
+help: ## say what there is
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS=$$'\t' read -r t d; do printf '  %-15s %s\n' "$$t" "$$d"; done
+
+.PHONY: demo demo-status demo-push demo-unsigned demo-broken demo-revert demo-down
+demo: engine build ## a host, a signed repository and an app, live in a minute
+	@scripts/demo.sh up
+demo-status: ## the demo: how things are
+	@scripts/demo.sh status
+demo-push: ## the demo: a signed commit, a rolling update
+	@scripts/demo.sh push
+demo-unsigned: ## the demo: a commit that nobody signed is refused
+	@scripts/demo.sh unsigned
+demo-broken: ## the demo: a version that never becomes ready is restored
+	@scripts/demo.sh broken
+demo-revert: ## the demo: take the last commit back
+	@scripts/demo.sh revert
+demo-down: ## the demo: remove everything that it made
+	@scripts/demo.sh down
+
+.PHONY: engine
+engine: ## make sure of a Docker Engine
+	@scripts/engine.sh
+
+.PHONY: build
+build: ## bin/gitring, static
+	@$(GOBUILD) -o $(OUT) ./cmd/gitring
+
+.PHONY: test
+test: engine ## all that a developer needs to believe a change
+	@scripts/needs.sh
+	@go vet ./...
+	@GITRING_ENGINE_TESTS=1 go test -count=1 -p $(PARALLEL) -timeout 15m ./...
+
+.PHONY: unit
+unit: ## the tests that need no engine
+	@go test ./...
+
+.PHONY: race
+race: engine ## the tests under the race detector
+	@scripts/needs.sh
+	@GITRING_ENGINE_TESTS=1 go test -race -p $(PARALLEL) -timeout 30m ./...
+
+.PHONY: sim
+sim: ## more of the simulation: make sim N=1000000, or SEED=… to replay one
+	@GITRING_SIM_N=$(N) GITRING_SIM_SEED=$(SEED) go test -count=1 -timeout 0 -run TestSimulation ./reconcile
+
+.PHONY: bench
+bench: engine build ## the figures of docs/reference/performance.md; BENCH="-run push" for a part
+ifeq ($(BENCH),)
+	@GITRING_ENGINE_TESTS=1 go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+endif
+	@CGO_ENABLED=0 go run -trimpath ./bench -bin $(OUT) $(BENCH) # static: its image is from scratch
+
+.PHONY: fuzz
+fuzz: ## every fuzz test for FUZZTIME
+	@scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: lint
+lint: ## gofumpt, vet, staticcheck, golangci-lint
+	@scripts/lint.sh
+
+.PHONY: image
+image: ## a container image of gitring for this engine, from scratch
+	@scripts/image.sh

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"path/filepath"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// DefaultConfig is where the configuration is when nobody says otherwise.
+const DefaultConfig = "/etc/gitring/config.yaml"
+
+// DefaultSocket is where the daemon listens when nobody says otherwise.
+const DefaultSocket = "/run/gitring/gitring.sock"
+
+// Config is the daemon's configuration (docs/reference/configuration.md). One
+// that LoadConfig returned is complete: defaults are in, paths are absolute,
+// and nothing in it has to be checked again.
+type Config struct {
+	Host          string            `yaml:"host"`
+	Facts         map[string]string `yaml:"facts"`
+	Interpolation map[string]string `yaml:"interpolation"`
+	Registries    Registries        `yaml:"registries"`
+	State         string            `yaml:"state"`
+	DataRoot      string            `yaml:"data_root"`
+	Engine        EngineConfig      `yaml:"engine"`
+	Listen        Listen            `yaml:"listen"`
+	Poll          string            `yaml:"poll"`
+	Sources       []SourceConfig    `yaml:"sources"`
+
+	// Documented, and not carried out yet: kept as written, for the line.
+	Env     yaml.Node `yaml:"env"`
+	Policy  yaml.Node `yaml:"policy"`
+	Notify  yaml.Node `yaml:"notify"`
+	Ingress yaml.Node `yaml:"ingress"`
+	Limits  yaml.Node `yaml:"limits"`
+
+	file  string
+	lines lines
+}
+
+// Registries says where the credentials for registries are.
+type Registries struct {
+	// DockerConfig is a Docker CLI config.json, which need not exist; "" where
+	// there is no home to look in.
+	DockerConfig string `yaml:"docker_config"`
+}
+
+// EngineConfig says what runs the containers.
+type EngineConfig struct {
+	Kind string `yaml:"kind"` // docker
+	URL  string `yaml:"url"`
+}
+
+// Listen says where the daemon can be reached.
+type Listen struct {
+	Socket string `yaml:"socket"`
+	// HTTP is host:port of the listener for webhooks; "" is none.
+	HTTP string    `yaml:"http"`
+	URL  yaml.Node `yaml:"url"` // not carried out yet
+}
+
+// SourceConfig is one branch and path of one repository.
+type SourceConfig struct {
+	Name    string       `yaml:"name"`
+	URL     string       `yaml:"url"`
+	Branch  string       `yaml:"branch"`
+	Path    string       `yaml:"path"`
+	Poll    string       `yaml:"poll"` // duration or cron expression; the default is in
+	Apply   string       `yaml:"apply"`
+	Auth    AuthConfig   `yaml:"auth"`
+	Trust   *TrustRules  `yaml:"trust"` // never nil after LoadConfig
+	Webhook *Webhook     `yaml:"webhook"`
+	Status  *ForgeStatus `yaml:"status"`
+
+	DataRoot yaml.Node `yaml:"data_root"` // not carried out yet
+}
+
+// AuthConfig is what the remote wants to see. Secrets are files, never values.
+type AuthConfig struct {
+	Username       string `yaml:"username"`
+	PasswordFile   string `yaml:"password_file"`
+	SSHKeyFile     string `yaml:"ssh_key_file"`
+	KnownHostsFile string `yaml:"known_hosts_file"`
+}
+
+// TrustRules say whose commits are carried out.
+type TrustRules struct {
+	Mode           string    `yaml:"mode"` // strict | disabled
+	AllowedSigners string    `yaml:"allowed_signers"`
+	OpenPGPKeys    string    `yaml:"openpgp_keys"`
+	RevokedKeys    string    `yaml:"revoked_keys"`
+	Introduction   yaml.Node `yaml:"introduction"`
+	MinCommit      string    `yaml:"min_commit"`
+	RequireTarget  bool      `yaml:"require_target"`
+	ExpiryGrace    *Duration `yaml:"expiry_grace"` // never nil after LoadConfig
+	MaxRange       int       `yaml:"max_range"`
+
+	SignersInRepo       yaml.Node `yaml:"signers_in_repo"`
+	Signers             yaml.Node `yaml:"signers"`
+	TrustThreshold      yaml.Node `yaml:"trust_threshold"`
+	TrustVersion        yaml.Node `yaml:"trust_version"`
+	Require             yaml.Node `yaml:"require"`
+	RequireIntroduction yaml.Node `yaml:"require_introduction"`
+}
+
+// Webhook is the way in from a forge.
+type Webhook struct {
+	Forge      string `yaml:"forge"`
+	SecretFile string `yaml:"secret_file"`
+}
+
+// ForgeStatus is the way out to a forge. APIURL and Repo are derived from the
+// source's url when they are not given.
+type ForgeStatus struct {
+	Forge     string `yaml:"forge"`
+	TokenFile string `yaml:"token_file"`
+	APIURL    string `yaml:"api_url"`
+	Repo      string `yaml:"repo"` // owner/name
+}
+
+// The defaults of docs/reference/configuration.md.
+const (
+	defaultState       = "/var/lib/gitring"
+	defaultDataRoot    = "/srv/gitring"
+	defaultEngineURL   = "unix:///var/run/docker.sock"
+	defaultHTTP        = "127.0.0.1:9480"
+	defaultPoll        = "60s"
+	defaultBranch      = "main"
+	defaultExpiryGrace = 72 * time.Hour
+	defaultMaxRange    = 10000
+)
+
+// setDefaults fills in what the file leaves out.
+func (c *Config) setDefaults(env func(string) string) {
+	orElse(&c.Registries.DockerConfig, dockerConfig(env))
+	orElse(&c.State, defaultState)
+	orElse(&c.DataRoot, defaultDataRoot)
+	orElse(&c.Engine.Kind, "docker")
+	orElse(&c.Engine.URL, defaultEngineURL)
+	orElse(&c.Listen.Socket, DefaultSocket)
+	if _, said := c.lines["listen.http"]; !said {
+		c.Listen.HTTP = defaultHTTP
+	}
+	orElse(&c.Poll, defaultPoll)
+	for i := range c.Sources {
+		c.Sources[i].setDefaults(c.Poll)
+	}
+}
+
+func (s *SourceConfig) setDefaults(poll string) {
+	orElse(&s.Branch, defaultBranch)
+	orElse(&s.Path, ".")
+	orElse(&s.Poll, poll)
+	orElse(&s.Apply, "auto")
+	if s.Trust == nil {
+		return
+	}
+	orElse(&s.Trust.Mode, "strict")
+	if s.Trust.ExpiryGrace == nil {
+		d := Duration(defaultExpiryGrace)
+		s.Trust.ExpiryGrace = &d
+	}
+	if s.Trust.MaxRange == 0 {
+		s.Trust.MaxRange = defaultMaxRange
+	}
+}
+
+// dockerConfig is where Docker's own command line looks.
+func dockerConfig(env func(string) string) string {
+	if dir := env("DOCKER_CONFIG"); dir != "" {
+		return filepath.Join(dir, "config.json")
+	}
+	if home := env("HOME"); home != "" {
+		return filepath.Join(home, ".docker", "config.json")
+	}
+	return ""
+}
+
+func orElse(s *string, otherwise string) {
+	if *s == "" {
+		*s = otherwise
+	}
+}
+
+// Source finds a source by name; nil when there is none.
+func (c *Config) Source(name string) *SourceConfig {
+	for i := range c.Sources {
+		if c.Sources[i].Name == name {
+			return &c.Sources[i]
+		}
+	}
+	return nil
+}

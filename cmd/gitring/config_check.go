@@ -1,0 +1,285 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gitring/gitring/notify"
+	"github.com/gitring/gitring/ring"
+)
+
+// check judges a decoded configuration with its defaults in, and makes its
+// paths absolute.
+func (c *Config) check(env func(string) string) Mistakes {
+	k := &checker{file: c.file, lines: c.lines, env: env}
+	if abs, err := filepath.Abs(filepath.Dir(c.file)); err == nil {
+		k.dir = abs
+	}
+	k.host(c.Host)
+	k.folder("state", &c.State)
+	k.folder("data_root", &c.DataRoot)
+	k.path("registries.docker_config", &c.Registries.DockerConfig)
+	k.engine(&c.Engine)
+	k.path("listen.socket", &c.Listen.Socket)
+	k.listen(c.Listen.HTTP)
+	k.poll("poll", c.Poll)
+	k.variables("facts", c.Facts)
+	k.variables("interpolation", c.Interpolation)
+	k.sources(c.Sources, c.Listen.HTTP)
+	return k.mistakes.sorted()
+}
+
+// A checker collects the mistakes of one configuration.
+type checker struct {
+	file     string
+	dir      string // of the file; relative paths begin there
+	lines    lines
+	env      func(string) string
+	mistakes Mistakes
+}
+
+// wrong takes what is wrong at a path; hint may be "".
+func (k *checker) wrong(at, hint, says string, args ...any) {
+	k.mistakes = append(k.mistakes, Mistake{
+		File: k.file, Line: k.lines.at(at),
+		Says: fmt.Sprintf(says, args...), Hint: hint,
+	})
+}
+
+var (
+	hostName   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+	sourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+	branchName = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,200}$`) // TRUST.md section 8
+	fullSHA    = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	variable   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+)
+
+func (k *checker) host(name string) {
+	if name == "" {
+		k.wrong("host", "host: names this machine in labels and commit statuses; never change it later", "host is missing")
+		return
+	}
+	if !hostName.MatchString(name) {
+		k.wrong("host", "lower-case letters, digits, '.', '_' and '-', at most 63, beginning with a letter or digit",
+			"host: %q is no name for a host", name)
+	}
+}
+
+func (k *checker) engine(e *EngineConfig) {
+	if e.Kind != "docker" && e.Kind != "swarm" {
+		k.wrong("engine.kind", nearest(e.Kind, []string{"docker", "swarm"}), "engine.kind: %q is not known", e.Kind)
+	}
+	scheme, rest, _ := strings.Cut(e.URL, "://")
+	switch {
+	case scheme == "unix" && strings.HasPrefix(rest, "/"):
+	case scheme == "tcp" && rest != "":
+	default:
+		k.wrong("engine.url", "unix:///var/run/docker.sock, or tcp://host:port", "engine.url: %q is no address of an engine", e.URL)
+	}
+}
+
+func (k *checker) listen(http string) {
+	if http == "" {
+		return
+	}
+	if _, port, err := net.SplitHostPort(http); err != nil || port == "" {
+		k.wrong("listen.http", "write 127.0.0.1:9480, or \"\" for no listener", "listen.http: %q is not host:port", http)
+	}
+}
+
+func (k *checker) variables(at string, vars map[string]string) {
+	for _, name := range sortedKeys(vars) {
+		if !variable.MatchString(name) {
+			k.wrong(at+"."+name, "letters, digits and '_', beginning with a letter", "%s: %q is no name", at, name)
+		}
+	}
+}
+
+func (k *checker) sources(sources []SourceConfig, http string) {
+	if len(sources) == 0 {
+		k.wrong("sources", "see docs/reference/configuration.md for a source to begin with", "sources: there is none to follow")
+	}
+	seen := map[string]int{}
+	for i := range sources {
+		at := fmt.Sprintf("sources[%d]", i)
+		s := &sources[i]
+		if first, taken := seen[s.Name]; taken && s.Name != "" {
+			k.wrong(at+".name", "each source needs a name of its own", "name: %q is taken by the source in line %d", s.Name, first)
+		}
+		seen[s.Name] = k.lines.at(at + ".name")
+		k.source(at, s)
+		if s.Webhook != nil && http == "" {
+			k.wrong(at+".webhook", "give listen.http an address, or take the webhook out", "webhook: nothing listens for it, because listen.http is empty")
+		}
+	}
+}
+
+func (k *checker) source(at string, s *SourceConfig) {
+	switch {
+	case s.Name == "":
+		k.wrong(at, "add name:, such as \"prod\"", "this source has no name")
+	case !sourceName.MatchString(s.Name):
+		k.wrong(at+".name", "lower-case letters, digits, '_' and '-', at most 63, beginning with a letter or digit",
+			"name: %q is no name for a source", s.Name)
+	}
+	k.branch(at+".branch", s.Branch)
+	if clean := path.Clean(s.Path); path.IsAbs(s.Path) || clean == ".." || strings.HasPrefix(clean, "../") {
+		k.wrong(at+".path", "a folder inside the commit, such as \".\" or \"hosts/edge-1\"", "path: %q leaves the repository", s.Path)
+	} else {
+		s.Path = clean
+	}
+	k.poll(at+".poll", s.Poll)
+	if known := []string{"auto", "approve", "observe", "commit"}; !slices.Contains(known, s.Apply) {
+		k.wrong(at+".apply", nearest(s.Apply, known), "apply: %q is not known", s.Apply)
+	}
+	remote := k.remote(at, s)
+	k.auth(at+".auth", &s.Auth, remote)
+	k.trust(at, s)
+	k.webhook(at+".webhook", s.Webhook)
+	k.status(at+".status", s.Status, s.URL)
+}
+
+func (k *checker) branch(at, name string) {
+	bad := !branchName.MatchString(name) || strings.Contains(name, "..") || strings.HasPrefix(name, "-") ||
+		strings.HasPrefix(name, "refs/") || strings.HasSuffix(name, ".lock") || strings.HasSuffix(name, "/")
+	if bad {
+		k.wrong(at, "the branch's own name, such as \"main\"", "branch: %q is no name of a branch", name)
+	}
+}
+
+func (k *checker) trust(at string, s *SourceConfig) {
+	if s.Trust == nil {
+		k.wrong(at, "trust: {allowed_signers: /etc/gitring/allowed_signers}; {mode: disabled} runs what nobody signed",
+			"source %q has no trust", s.Name)
+		return
+	}
+	at += ".trust"
+	t := s.Trust
+	if known := []string{"strict", "disabled", "forge-merge", "tip"}; !slices.Contains(known, t.Mode) {
+		k.wrong(at+".mode", nearest(t.Mode, known), "trust.mode: %q is not known", t.Mode)
+	}
+	k.path(at+".allowed_signers", &t.AllowedSigners)
+	k.path(at+".openpgp_keys", &t.OpenPGPKeys)
+	k.path(at+".revoked_keys", &t.RevokedKeys)
+	if t.Introduction.Kind == yaml.ScalarNode {
+		k.sha(at+".introduction", "trust.introduction", t.Introduction.Value)
+	}
+	if t.MinCommit != "" {
+		k.sha(at+".min_commit", "trust.min_commit", t.MinCommit)
+	}
+	if t.MaxRange < 0 {
+		k.wrong(at+".max_range", "the default is 10000", "trust.max_range: %d is less than one commit", t.MaxRange)
+	}
+}
+
+func (k *checker) sha(at, key, value string) {
+	if !fullSHA.MatchString(value) {
+		k.wrong(at, "all 40 digits; git rev-parse prints them", "%s: %q is no full commit id", key, value)
+	}
+}
+
+// Introduced is where trust begins; "" when the file does not say.
+func (t *TrustRules) Introduced() ring.SHA {
+	if t.Introduction.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return ring.SHA(t.Introduction.Value)
+}
+
+func (k *checker) webhook(at string, w *Webhook) {
+	if w == nil {
+		return
+	}
+	known := []string{"github", "gitea", "forgejo", "gitlab", "bitbucket", "generic"}
+	k.forge(at, "webhook", w.Forge, known)
+	if w.SecretFile == "" {
+		k.wrong(at, "head -c 32 /dev/urandom | base64 > /etc/gitring/webhook-secret", "webhook.secret_file is missing")
+	}
+	k.path(at+".secret_file", &w.SecretFile)
+}
+
+func (k *checker) forge(at, key, forge string, known []string) {
+	if forge == "" {
+		k.wrong(at, "one of "+strings.Join(known, ", "), "%s.forge is missing", key)
+		return
+	}
+	if !slices.Contains(known, forge) {
+		k.wrong(at+".forge", nearest(forge, known), "%s.forge: %q is not known", key, forge)
+	}
+}
+
+func (k *checker) status(at string, s *ForgeStatus, url string) {
+	if s == nil {
+		return
+	}
+	k.forge(at, "status", s.Forge, []string{"github", "gitea", "forgejo", "gitlab", "bitbucket"})
+	if s.TokenFile == "" {
+		k.wrong(at, "a file with a token that may write commit statuses and nothing else", "status.token_file is missing")
+	}
+	k.path(at+".token_file", &s.TokenFile)
+	if !slices.Contains(carriedForges, s.Forge) || url == "" {
+		return // wrong anyway
+	}
+	f, err := notify.NewForge(s.Forge, url, s.APIURL, s.Repo, s.TokenFile)
+	if err != nil {
+		k.wrong(at, "", "%v", err)
+		return
+	}
+	s.APIURL, s.Repo = f.APIURL, f.Repo
+}
+
+// path makes a file's name absolute; "" stays "".
+func (k *checker) path(at string, p *string) {
+	if *p == "" {
+		return
+	}
+	expanded, err := k.expand(*p)
+	if err != nil {
+		k.wrong(at, "systemd sets it for LoadCredential=; nothing else is expanded", "%s: %v", keyOf(at), err)
+		return
+	}
+	if !filepath.IsAbs(expanded) {
+		expanded = filepath.Join(k.dir, expanded)
+	}
+	*p = filepath.Clean(expanded)
+}
+
+// folder is path, for those that containers see: the root itself is no folder
+// to keep things in.
+func (k *checker) folder(at string, p *string) {
+	k.path(at, p)
+	if *p == "/" {
+		k.wrong(at, "a folder of its own", "%s: / is the whole machine", at)
+	}
+}
+
+const credentials = "${CREDENTIALS_DIRECTORY}"
+
+func (k *checker) expand(p string) (string, error) {
+	if strings.Contains(p, credentials) {
+		dir := k.env("CREDENTIALS_DIRECTORY")
+		if dir == "" {
+			return "", fmt.Errorf("CREDENTIALS_DIRECTORY is not set")
+		}
+		p = strings.ReplaceAll(p, credentials, dir)
+	}
+	if strings.Contains(p, "${") {
+		return "", fmt.Errorf("only %s is expanded in %q", credentials, p)
+	}
+	return p, nil
+}
+
+// keyOf is a path as people write it: without the source it stands in.
+func keyOf(at string) string {
+	if _, rest, ok := strings.Cut(at, "]."); ok {
+		return rest
+	}
+	return at
+}

@@ -1,0 +1,305 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+)
+
+// maxConfig is far above any configuration and far below what would hurt.
+const maxConfig = 1 << 20
+
+// LoadConfig reads the configuration that a daemon is to serve. Its error is a
+// Mistakes when the file says something that cannot be carried out, also when
+// only this release cannot. GITRING_SOCKET wins over listen.socket.
+func LoadConfig(path string) (*Config, error) {
+	c, err := ReadConfig(path)
+	if err != nil {
+		return nil, err
+	}
+	if not := c.NotCarriedOut(); len(not) > 0 {
+		return nil, not
+	}
+	if socket := os.Getenv("GITRING_SOCKET"); socket != "" {
+		if c.Listen.Socket, err = filepath.Abs(socket); err != nil {
+			return nil, fmt.Errorf("cannot find GITRING_SOCKET: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// ReadConfig is LoadConfig for those who do not serve: what this release does
+// not carry out is no mistake.
+func ReadConfig(path string) (*Config, error) {
+	body, err := readLimited(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	return parseConfig(path, body, os.Getenv)
+}
+
+func readLimited(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	body, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxConfig {
+		return nil, fmt.Errorf("%s is larger than 1 MiB", path)
+	}
+	return body, nil
+}
+
+// parseConfig is all of ReadConfig but the reading.
+func parseConfig(path string, body []byte, env func(string) string) (*Config, error) {
+	c := &Config{file: path}
+	if wrong := c.decode(body); len(wrong) > 0 {
+		return nil, wrong
+	}
+	c.setDefaults(env)
+	if wrong := c.check(env); len(wrong) > 0 {
+		return nil, wrong
+	}
+	return c, nil
+}
+
+func (c *Config) decode(body []byte) Mistakes {
+	dec := yaml.NewDecoder(bytes.NewReader(body))
+	dec.KnownFields(true)
+	err := dec.Decode(c)
+	if errors.Is(err, io.EOF) {
+		return Mistakes{{
+			File: c.file, Line: 1, Says: "the configuration is empty",
+			Hint: "begin with \"host:\" and \"sources:\"; see docs/reference/configuration.md",
+		}}
+	}
+	if err != nil {
+		return fromYAML(c.file, err)
+	}
+	var rest yaml.Node
+	switch err := dec.Decode(&rest); {
+	case err == nil:
+		return Mistakes{{
+			File: c.file, Line: rest.Line, Says: "a second document begins here",
+			Hint: "the configuration is one document: take the line --- out",
+		}}
+	case !errors.Is(err, io.EOF):
+		return fromYAML(c.file, err)
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(body, &root); err != nil {
+		return fromYAML(c.file, err)
+	}
+	c.lines = lines{}
+	c.lines.walk("", &root)
+	return nil
+}
+
+// lines are by path, such as "sources[0].trust.mode".
+type lines map[string]int
+
+// walk expects a document that was decoded before, so that no alias contains
+// itself.
+func (l lines) walk(path string, n *yaml.Node) {
+	switch n.Kind {
+	case yaml.DocumentNode:
+		for _, in := range n.Content {
+			l.walk(path, in)
+		}
+	case yaml.AliasNode:
+		l.walk(path, n.Alias)
+	case yaml.SequenceNode:
+		for i, in := range n.Content {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			l[at] = in.Line
+			l.walk(at, in)
+		}
+	case yaml.MappingNode:
+		l.walkMapping(path, n)
+	}
+}
+
+func (l lines) walkMapping(path string, n *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Tag == "!!merge" {
+			l.walk(path, value)
+			continue
+		}
+		at := key.Value
+		if path != "" {
+			at = path + "." + key.Value
+		}
+		l[at] = key.Line
+		l.walk(at, value)
+	}
+}
+
+// at is the line of a path, or of the nearest thing around it that is there.
+func (l lines) at(path string) int {
+	for path != "" {
+		if n, ok := l[path]; ok {
+			return n
+		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
+	}
+	return 1
+}
+
+// Mistake is one thing that is wrong with the configuration.
+type Mistake struct {
+	File string
+	Line int // from 1; 0 is the whole file
+	Says string
+	Hint string
+}
+
+func (m Mistake) Error() string {
+	if m.Line == 0 {
+		return m.File + ": " + m.Says
+	}
+	return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.Says)
+}
+
+// Mistakes are all that is wrong with the configuration, by line.
+type Mistakes []Mistake
+
+func (ms Mistakes) Error() string {
+	says := make([]string, len(ms))
+	for i, m := range ms {
+		says[i] = m.Error()
+	}
+	return strings.Join(says, "\n")
+}
+
+func (ms Mistakes) sorted() Mistakes {
+	slices.SortStableFunc(ms, func(a, b Mistake) int { return a.Line - b.Line })
+	return ms
+}
+
+var (
+	atLine     = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
+	noField    = regexp.MustCompile(`^field (.*) not found in type main\.(\w+)$`)
+	wrongType  = regexp.MustCompile("^cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.*)$")
+	twiceGiven = regexp.MustCompile(`^mapping key "(.*)" already defined at line (\d+)$`)
+)
+
+// fromYAML puts the library's errors into our words.
+func fromYAML(file string, err error) Mistakes {
+	var several *yaml.TypeError
+	if !errors.As(err, &several) {
+		return Mistakes{yamlMistake(file, err.Error())}
+	}
+	var ms Mistakes
+	for _, says := range several.Errors {
+		ms = append(ms, yamlMistake(file, says))
+	}
+	return ms.sorted()
+}
+
+func yamlMistake(file, says string) Mistake {
+	m := Mistake{File: file, Says: strings.TrimPrefix(says, "yaml: ")}
+	if p := atLine.FindStringSubmatch(says); p != nil {
+		m.Line, _ = strconv.Atoi(p[1])
+		m.Says = p[2]
+	}
+	if p := noField.FindStringSubmatch(m.Says); p != nil {
+		m.Says = fmt.Sprintf("unknown key %q", p[1])
+		m.Hint = nearest(p[1], knownKeys(p[2]))
+		return m
+	}
+	if p := twiceGiven.FindStringSubmatch(m.Says); p != nil {
+		m.Says = fmt.Sprintf("key %q is given twice, first in line %s", p[1], p[2])
+		m.Hint = "keep one of the two"
+		return m
+	}
+	if p := wrongType.FindStringSubmatch(m.Says); p != nil {
+		m.Says = fmt.Sprintf("%s where %s belongs", spoken(p[1], p[2]), spokenType(p[3]))
+	}
+	m.Hint = "see docs/reference/configuration.md"
+	return m
+}
+
+func spoken(tag, value string) string {
+	switch tag {
+	case "seq":
+		return "a list"
+	case "map":
+		return "a mapping"
+	}
+	return strconv.Quote(value)
+}
+
+func spokenType(t string) string {
+	switch {
+	case strings.HasPrefix(t, "[]"):
+		return "a list"
+	case strings.HasPrefix(t, "map"), strings.HasPrefix(t, "main."):
+		return "a mapping"
+	case t == "string":
+		return "a text"
+	case t == "bool":
+		return "true or false"
+	}
+	return "a number"
+}
+
+// configTypes are the types whose keys a configuration may hold.
+var configTypes = []any{
+	Config{},
+	Registries{},
+	EngineConfig{},
+	Listen{},
+	SourceConfig{},
+	AuthConfig{},
+	TrustRules{},
+	Webhook{},
+	ForgeStatus{},
+}
+
+func knownKeys(typeName string) []string {
+	for _, v := range configTypes {
+		t := reflect.TypeOf(v)
+		if t.Name() != typeName {
+			continue
+		}
+		var keys []string
+		for i := range t.NumField() {
+			if key, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); key != "" {
+				keys = append(keys, key)
+			}
+		}
+		return keys
+	}
+	return nil
+}
+
+// Duration is a time.Duration that wants its unit.
+type Duration time.Duration
+
+// UnmarshalYAML takes what time.ParseDuration takes.
+func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
+	v, err := time.ParseDuration(n.Value)
+	if err != nil || n.Kind != yaml.ScalarNode || v < 0 {
+		return &yaml.TypeError{Errors: []string{
+			fmt.Sprintf("line %d: %q is no duration such as 72h or 10m", n.Line, n.Value),
+		}}
+	}
+	*d = Duration(v)
+	return nil
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
+
+// NotCarriedOut are the documented keys and values of c that this release does
+// not carry out. They end serve: a key that is read and ignored is a promise
+// that nobody keeps.
+func (c *Config) NotCarriedOut() Mistakes {
+	n := &notYet{file: c.file, lines: c.lines}
+	n.keys("", map[string]yaml.Node{
+		"env": c.Env, "policy": c.Policy, "notify": c.Notify,
+		"ingress": c.Ingress, "limits": c.Limits,
+	})
+	n.keys("listen.", map[string]yaml.Node{"url": c.Listen.URL})
+	n.value("engine.kind", c.Engine.Kind, "docker")
+	for i, s := range c.Sources {
+		n.source(fmt.Sprintf("sources[%d].", i), s)
+	}
+	return n.mistakes.sorted()
+}
+
+// carriedForges are the forges that webhooks are taken from and statuses go to.
+var carriedForges = []string{"github", "gitea", "forgejo"}
+
+type notYet struct {
+	file     string
+	lines    lines
+	mistakes Mistakes
+}
+
+func (n *notYet) source(at string, s SourceConfig) {
+	n.value(at+"apply", s.Apply, "auto")
+	n.keys(at, map[string]yaml.Node{"data_root": s.DataRoot})
+	n.value(at+"trust.mode", s.Trust.Mode, "strict", "disabled")
+	n.keys(at+"trust.", map[string]yaml.Node{
+		"signers_in_repo": s.Trust.SignersInRepo, "signers": s.Trust.Signers,
+		"trust_threshold": s.Trust.TrustThreshold, "trust_version": s.Trust.TrustVersion,
+		"require": s.Trust.Require, "require_introduction": s.Trust.RequireIntroduction,
+	})
+	if s.Trust.Introduction.Kind == yaml.MappingNode {
+		n.not(at+"trust.introduction", "trust.introduction: {commit, signer}")
+	}
+	if s.Webhook != nil {
+		n.value(at+"webhook.forge", s.Webhook.Forge, carriedForges...)
+	}
+	if s.Status != nil {
+		n.value(at+"status.forge", s.Status.Forge, carriedForges...)
+	}
+}
+
+func (n *notYet) keys(at string, nodes map[string]yaml.Node) {
+	for _, key := range sortedKeys(nodes) {
+		if node := nodes[key]; !node.IsZero() {
+			n.not(at+key, keyOf(at+key))
+		}
+	}
+}
+
+func (n *notYet) value(at, value string, carried ...string) {
+	if !slices.Contains(carried, value) {
+		n.not(at, keyOf(at)+": "+value)
+	}
+}
+
+func (n *notYet) not(at, what string) {
+	n.mistakes = append(n.mistakes, Mistake{
+		File: n.file, Line: n.lines.at(at),
+		Says: fmt.Sprintf("%s is not carried out by this release (%s)", what, version),
+		Hint: "take it out; docs/reference/configuration.md says what this release carries out",
+	})
+}

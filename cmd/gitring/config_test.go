@@ -1,0 +1,282 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+)
+
+// env is a daemon's environment.
+func env(pairs ...string) func(string) string {
+	return func(key string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == key {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+const smallConfig = `host: edge-1
+sources:
+  - name: prod
+    url: https://git.example.org/acme/infra.git
+    trust: {allowed_signers: /etc/gitring/allowed_signers}
+`
+
+func TestTheSmallestConfigurationIsCompletedWithTheDefaults(t *testing.T) {
+	c, err := parseConfig("/etc/gitring/config.yaml", []byte(smallConfig), env())
+	require.NoError(t, err)
+	grace := Duration(72 * time.Hour)
+	want := &Config{
+		Host: "edge-1", State: "/var/lib/gitring", DataRoot: "/srv/gitring",
+		Engine: EngineConfig{Kind: "docker", URL: "unix:///var/run/docker.sock"},
+		Listen: Listen{Socket: "/run/gitring/gitring.sock", HTTP: "127.0.0.1:9480"},
+		Poll:   "60s",
+		Sources: []SourceConfig{{
+			Name: "prod", URL: "https://git.example.org/acme/infra.git", Branch: "main", Path: ".", Poll: "60s", Apply: "auto",
+			Trust: &TrustRules{Mode: "strict", AllowedSigners: "/etc/gitring/allowed_signers", ExpiryGrace: &grace, MaxRange: 10000},
+		}},
+	}
+	require.Empty(t, cmp.Diff(want, c, cmpopts.IgnoreUnexported(Config{})))
+	require.Empty(t, c.NotCarriedOut())
+}
+
+func TestTheWholeConfigurationIsRead(t *testing.T) {
+	const sha = "0123456789012345678901234567890123456789"
+	c, err := parseConfig("/etc/gitring/config.yaml", []byte(`
+host: edge-1
+facts: {tier: edge, rack: 7}
+interpolation: {HOSTNAME: edge-1}
+registries: {docker_config: docker.json}
+state: /state
+data_root: /data
+engine: {kind: docker, url: unix:///run/podman/podman.sock}
+listen: {socket: run/gitring.sock, http: ""}
+poll: 30s
+sources:
+  - name: prod
+    url: ssh://git@github.com/acme/infra.git
+    branch: release/2
+    path: hosts/edge-1/
+    poll: "*/5 * * * *"
+    auth: {ssh_key_file: "${CREDENTIALS_DIRECTORY}/key", known_hosts_file: known_hosts}
+    trust: {mode: strict, allowed_signers: signers, openpgp_keys: keys.asc, revoked_keys: revoked, introduction: `+sha+`,
+      min_commit: `+sha+`, require_target: true, expiry_grace: 24h, max_range: 50}
+    status: {forge: github, token_file: token}
+  - name: lab
+    url: file:///srv/git/lab.git
+    trust: {mode: disabled}
+    status: {forge: gitea, token_file: token, api_url: "http://127.0.0.1:3000/api/v1/", repo: acme/lab}
+`), env("CREDENTIALS_DIRECTORY", "/run/credentials/gitring"))
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"tier": "edge", "rack": "7"}, c.Facts)
+	require.Equal(t, "/etc/gitring/docker.json", c.Registries.DockerConfig)
+	require.Equal(t, Listen{Socket: "/etc/gitring/run/gitring.sock"}, c.Listen)
+	prod, lab := c.Source("prod"), c.Source("lab")
+	require.Equal(t, "hosts/edge-1", prod.Path)
+	require.Equal(t, "*/5 * * * *", prod.Poll)
+	require.Equal(t, AuthConfig{SSHKeyFile: "/run/credentials/gitring/key", KnownHostsFile: "/etc/gitring/known_hosts"}, prod.Auth)
+	require.Equal(t, sha, string(prod.Trust.Introduced()))
+	require.Equal(t, "/etc/gitring/keys.asc", prod.Trust.OpenPGPKeys)
+	require.Equal(t, 24*time.Hour, time.Duration(*prod.Trust.ExpiryGrace))
+	require.Equal(t, &ForgeStatus{Forge: "github", TokenFile: "/etc/gitring/token", APIURL: "https://api.github.com", Repo: "acme/infra"}, prod.Status)
+	require.Equal(t, &ForgeStatus{Forge: "gitea", TokenFile: "/etc/gitring/token", APIURL: "http://127.0.0.1:3000/api/v1", Repo: "acme/lab"}, lab.Status)
+	require.Equal(t, "30s", lab.Poll)
+	require.Nil(t, c.Source("other"))
+	require.Empty(t, c.NotCarriedOut())
+}
+
+// Each case is the small configuration with one thing changed; its oracle is
+// the whole message, line included.
+func TestAMistakeIsToldWithItsLineAndWhatToDo(t *testing.T) {
+	cases := []struct{ name, old, new, want, hint string }{
+		{"an unknown key at the top", "host: edge-1", "host: edge-1\nsorces: []", `c.yaml:2: unknown key "sorces"`, `did you mean "sources"?`},
+		{"an unknown key in a source", "    url:", "    brnch: main\n    url:", `c.yaml:4: unknown key "brnch"`, `did you mean "branch"?`},
+		{"an unknown key of trust", "{allowed_signers:", "{allowed_signer:", `c.yaml:5: unknown key "allowed_signer"`, `did you mean "allowed_signers"?`},
+		{"a key far from any other", "host: edge-1", "host: edge-1\nzzzzzz: 1", `c.yaml:2: unknown key "zzzzzz"`, "known here: host, "},
+		{"a key twice", "host: edge-1", "host: edge-1\nhost: edge-2", `c.yaml:2: key "host" is given twice, first in line 1`, "keep one"},
+		{"a list for a text", "host: edge-1", "host: [edge-1]", "c.yaml:1: a list where a text belongs", ""},
+		{"a text for a mapping", "host: edge-1", "host: edge-1\nfacts: edge", `c.yaml:2: "edge" where a mapping belongs`, ""},
+		{"a text for a number", "trust: {", "trust: {max_range: many, ", `c.yaml:5: "many" where a number belongs`, ""},
+		{"no yaml", "host: edge-1", "host: [edge-1", "c.yaml:1: did not find expected ',' or ']'", ""},
+		{"a second document", "sources:", "---\nsources:", "c.yaml:2: a second document begins here", "one document"},
+		{"no host", "host: edge-1", "poll: 60s", "c.yaml:1: host is missing", "never change it"},
+		{"a host with capitals", "edge-1", "Edge 1", `c.yaml:1: host: "Edge 1" is no name for a host`, "lower-case"},
+		{"a host that ends another's context", "edge-1", "edge/web", `c.yaml:1: host: "edge/web" is no name for a host`, ""},
+		{"no trust", "    trust: {allowed_signers: /etc/gitring/allowed_signers}", "", `c.yaml:3: source "prod" has no trust`, "allowed_signers"},
+		{"trust that says nothing", "{allowed_signers: /etc/gitring/allowed_signers}", "", `c.yaml:3: source "prod" has no trust`, ""},
+		{"an unknown mode", "trust: {", "trust: {mode: stirct, ", `c.yaml:5: trust.mode: "stirct" is not known`, `did you mean "strict"?`},
+		{"a short introduction", "trust: {", "trust: {introduction: abc1234, ", `c.yaml:5: trust.introduction: "abc1234" is no full commit id`, "40 digits"},
+		{"a short floor", "trust: {", "trust: {min_commit: abc1234, ", `c.yaml:5: trust.min_commit: "abc1234" is no full commit id`, ""},
+		{"a grace without a unit", "trust: {", "trust: {expiry_grace: 72, ", `c.yaml:5: "72" is no duration such as 72h or 10m`, ""},
+		{"a poll without a unit", "host: edge-1", "host: edge-1\npoll: 60", `c.yaml:2: poll: "60" is neither a duration with its unit nor a cron expression of five fields`, "60s"},
+		{"a poll of less than a second", "host: edge-1", "host: edge-1\npoll: 100ms", "c.yaml:2: poll: 100ms is less than 1s", ""},
+		{"a poll with a time zone alone", "host: edge-1", "host: edge-1\npoll: TZ=UTC", `c.yaml:2: poll: "TZ=UTC" names a time zone; times are in UTC`, ""},
+		{"a poll that never comes", "    url:", "    poll: 0 0 30 2 *\n    url:", `c.yaml:4: poll: "0 0 30 2 *" never comes`, ""},
+		{"no url", "    url: https://git.example.org/acme/infra.git\n", "", `c.yaml:3: source "prod" has no url`, ""},
+		{"http to the world", "https://git", "http://git", "c.yaml:4: url: http to git.example.org would send credentials in the clear", "https"},
+		{"the git protocol", "https://git", "git://git", "c.yaml:4: url: git is not a way to fetch", ""},
+		{"an scp address", "https://git.example.org/acme", "git@git.example.org:acme", `c.yaml:4: url: "git.example.org:acme/infra.git" is no url`, "ssh://git@git.example.org/acme/infra.git"},
+		{"a password in the url", "https://git", "https://bot:hunter2@git", "c.yaml:4: url: a password does not belong here", "auth.password_file"},
+		{"a relative file url", "https://git.example.org/acme/infra.git", "file://srv/infra.git", `c.yaml:4: url: "file://srv/infra.git" is no absolute path`, "three slashes"},
+		{"a path out of the commit", "    url:", "    path: ../other\n    url:", `c.yaml:4: path: "../other" leaves the repository`, ""},
+		{"a branch that is a ref", "    url:", "    branch: refs/heads/main\n    url:", `c.yaml:4: branch: "refs/heads/main" is no name of a branch`, ""},
+		{"an unknown apply", "    url:", "    apply: atuo\n    url:", `c.yaml:4: apply: "atuo" is not known`, `did you mean "auto"?`},
+		{"a source without a name", "  - name: prod\n    url:", "  - url:", "c.yaml:3: this source has no name", ""},
+		{"a source with a path for a name", "name: prod", "name: ../prod", `c.yaml:3: name: "../prod" is no name for a source`, ""},
+		{"no sources", smallConfig[strings.Index(smallConfig, "sources"):], "", "c.yaml:1: sources: there is none to follow", ""},
+		{"an unset credentials folder", "/etc/gitring/allowed_signers", "\"${CREDENTIALS_DIRECTORY}/s\"", "c.yaml:5: trust.allowed_signers: CREDENTIALS_DIRECTORY is not set", ""},
+		{"another variable", "/etc/gitring/allowed_signers", "\"${HOME}/s\"", `c.yaml:5: trust.allowed_signers: only ${CREDENTIALS_DIRECTORY} is expanded in "${HOME}/s"`, ""},
+		{"ssh without known hosts", "https://git.example.org/acme/infra.git", "ssh://git@h/acme/infra.git\n    auth: {ssh_key_file: /k}", "c.yaml:5: auth.known_hosts_file is missing: an unknown host is never trusted", "ssh-keyscan h"},
+		{"a key for https", "    trust:", "    auth: {ssh_key_file: /k}\n    trust:", "c.yaml:5: auth.ssh_key_file does nothing for this url", ""},
+		{"a user without a password", "    trust:", "    auth: {username: bot}\n    trust:", "c.yaml:5: auth.username does nothing without a password_file", ""},
+		{"a webhook without a secret", "    trust:", "    webhook: {forge: github}\n    trust:", "c.yaml:5: webhook.secret_file is missing", "urandom"},
+		{"a webhook nobody listens for", "host: edge-1", "host: edge-1\nlisten: {http: \"\"}", "", ""},
+		{"a status without a token", "    trust:", "    status: {forge: github}\n    trust:", "c.yaml:5: status.token_file is missing", ""},
+		{"a status of a short url", "https://git.example.org/acme/infra.git\n", "https://git.example.org/infra.git\n    status: {forge: gitea, token_file: t}\n", `c.yaml:5: cannot tell the API of the forge from the source's url: set status.api_url`, ""},
+		{"an api with a password", "    trust:", "    status: {forge: gitea, token_file: t, api_url: \"https://a:b@h/api\"}\n    trust:", `c.yaml:5: cannot use status.api_url: it holds a user or password, which belongs into token_file`, ""},
+		{"an address without a port", "host: edge-1", "host: edge-1\nlisten: {http: localhost}", `c.yaml:2: listen.http: "localhost" is not host:port`, ""},
+		{"an engine of another kind", "host: edge-1", "host: edge-1\nengine: {kind: dokcer}", `c.yaml:2: engine.kind: "dokcer" is not known`, `did you mean "docker"?`},
+		{"an engine nowhere", "host: edge-1", "host: edge-1\nengine: {url: /var/run/docker.sock}", `c.yaml:2: engine.url: "/var/run/docker.sock" is no address of an engine`, ""},
+		{"the whole machine as state", "host: edge-1", "host: edge-1\nstate: /", "c.yaml:2: state: / is the whole machine", ""},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Contains(t, smallConfig, tc.old)
+			_, err := parseConfig("c.yaml", []byte(strings.Replace(smallConfig, tc.old, tc.new, 1)), env())
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			var ms Mistakes
+			require.ErrorAs(t, err, &ms)
+			require.Equal(t, tc.want, ms[0].Error())
+			require.Contains(t, ms[0].Hint, tc.hint)
+			require.NotContains(t, ms.Error(), "hunter2")
+		})
+	}
+}
+
+func TestTheEnvironmentOnlySaysWhereThingsAre(t *testing.T) {
+	c, err := parseConfig("c.yaml", []byte(smallConfig), env("HOME", "/root"))
+	require.NoError(t, err)
+	require.Equal(t, "/root/.docker/config.json", c.Registries.DockerConfig)
+	c, err = parseConfig("c.yaml", []byte(smallConfig), env("HOME", "/root", "DOCKER_CONFIG", "/d"))
+	require.NoError(t, err)
+	require.Equal(t, "/d/config.json", c.Registries.DockerConfig)
+
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(smallConfig), 0o600))
+	t.Setenv("GITRING_SOCKET", "/elsewhere.sock")
+	c, err = LoadConfig(file)
+	require.NoError(t, err)
+	require.Equal(t, "/elsewhere.sock", c.Listen.Socket)
+}
+
+func TestEveryMistakeIsToldAtOnceByLine(t *testing.T) {
+	_, err := parseConfig("c.yaml", []byte("host: E\nsources:\n  - {name: a, url: git://x}\n  - {name: a, url: file:///x, trust: {mode: disabled}}\nstate: /\n"), env())
+	var ms Mistakes
+	require.ErrorAs(t, err, &ms)
+	var lines []int
+	for _, m := range ms {
+		lines = append(lines, m.Line)
+	}
+	require.Equal(t, []int{1, 3, 3, 4, 5}, lines)
+}
+
+func TestAWebhookNeedsAListener(t *testing.T) {
+	_, err := parseConfig("c.yaml", []byte("listen: {http: ''}\n"+smallConfig+"    webhook: {forge: github, secret_file: s}\n"), env())
+	require.EqualError(t, err, "c.yaml:7: webhook: nothing listens for it, because listen.http is empty")
+}
+
+func TestAnEmptyOrEndlessConfigurationIsTold(t *testing.T) {
+	_, err := parseConfig("c.yaml", []byte("# nothing\n"), env())
+	require.EqualError(t, err, "c.yaml:1: the configuration is empty")
+	big := filepath.Join(t.TempDir(), "big.yaml")
+	require.NoError(t, os.WriteFile(big, make([]byte, maxConfig+1), 0o600))
+	_, err = ReadConfig(big)
+	require.ErrorContains(t, err, "is larger than 1 MiB")
+	_, err = ReadConfig(filepath.Join(t.TempDir(), "none.yaml"))
+	require.ErrorContains(t, err, "cannot read the configuration")
+	_, err = parseConfig("c.yaml", []byte("facts: &a {x: *a}\n"), env())
+	require.ErrorContains(t, err, "c.yaml")
+}
+
+func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
+	cases := []struct{ old, new, want string }{
+		{"    url:", "    apply: observe\n    url:", "config.yaml:4: apply: observe"},
+		{"    url:", "    apply: commit\n    url:", "config.yaml:4: apply: commit"},
+		{"    url:", "    data_root: /x\n    url:", "config.yaml:4: data_root"},
+		{"trust: {", "trust: {mode: forge-merge, ", "config.yaml:5: trust.mode: forge-merge"},
+		{"trust: {", "trust: {mode: tip, ", "config.yaml:5: trust.mode: tip"},
+		{"trust: {", "trust: {signers_in_repo: .gitring/signers, ", "config.yaml:5: trust.signers_in_repo"},
+		{"trust: {", "trust: {introduction: {commit: a, signer: b}, ", "config.yaml:5: trust.introduction: {commit, signer}"},
+		{"    trust:", "    webhook: {forge: gitlab, secret_file: s}\n    trust:", "config.yaml:5: webhook.forge: gitlab"},
+		{"    trust:", "    status: {forge: gitlab, token_file: s}\n    trust:", "config.yaml:5: status.forge: gitlab"},
+		{"host: edge-1", "host: edge-1\nengine: {kind: swarm}", "config.yaml:2: engine.kind: swarm"},
+		{"host: edge-1", "host: edge-1\nenv: {dir: /etc/gitring/env}", "config.yaml:2: env"},
+		{"host: edge-1", "host: edge-1\npolicy: /etc/gitring/policy.yaml", "config.yaml:2: policy"},
+		{"host: edge-1", "host: edge-1\nnotify: [{url_file: u}]", "config.yaml:2: notify"},
+		{"host: edge-1", "host: edge-1\nlisten: {url: https://edge-1}", "config.yaml:2: listen.url"},
+		{"host: edge-1", "host: edge-1\ningress: {kind: proxy}", "config.yaml:2: ingress"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.want, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			require.NoError(t, os.WriteFile("config.yaml", []byte(strings.Replace(smallConfig, tc.old, tc.new, 1)), 0o600))
+			_, err := LoadConfig("config.yaml")
+			require.EqualError(t, err, tc.want+" is not carried out by this release (0.1.0)")
+			_, err = ReadConfig("config.yaml")
+			require.NoError(t, err, "only serve minds")
+		})
+	}
+}
+
+// The documentation names every key, and the code every one of them.
+func TestTheReferenceNamesEveryKey(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/configuration.md")
+	require.NoError(t, err)
+	for _, name := range []string{"Config", "Registries", "EngineConfig", "Listen", "SourceConfig", "AuthConfig", "TrustRules", "Webhook", "ForgeStatus"} {
+		keys := knownKeys(name)
+		require.NotEmpty(t, keys, name)
+		for _, key := range keys {
+			require.Contains(t, string(page), "`"+key+"`", "%s.%s", name, key)
+		}
+	}
+}
+
+func TestTheExampleOfTheReferenceIsCarriedOut(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/configuration.md")
+	require.NoError(t, err)
+	_, example, found := strings.Cut(string(page), "```yaml\n")
+	require.True(t, found)
+	example, _, _ = strings.Cut(example, "```")
+	c, err := parseConfig("config.yaml", []byte(example), env("CREDENTIALS_DIRECTORY", "/run/credentials"))
+	require.NoError(t, err)
+	require.Empty(t, c.NotCarriedOut())
+	var n yaml.Node
+	require.NoError(t, yaml.Unmarshal([]byte(example), &n))
+}
+
+func TestEveryExampleIsCarriedOut(t *testing.T) {
+	files, err := filepath.Glob("../../deploy-examples/*/config.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	demo := strings.NewReplacer("@ENGINE@", "unix:///var/run/docker.sock", "@DEMO@", "/demo") // as scripts/demo.sh does
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		require.NoError(t, err)
+		c, err := parseConfig(file, []byte(demo.Replace(string(body))), env("CREDENTIALS_DIRECTORY", "/run/credentials/gitring.service"))
+		require.NoError(t, err)
+		require.Empty(t, c.NotCarriedOut())
+	}
+}

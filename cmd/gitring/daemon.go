@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gitring/gitring/api"
+)
+
+// daemon is the client of the daemon on this host; nothing is dialled yet.
+func (g *globals) daemon() *api.Client { return api.NewClient(g.socketPath()) }
+
+// socketPath is the first that is known: --socket, GITRING_SOCKET, listen.socket
+// of a configuration that can be read, the default.
+func (g *globals) socketPath() string {
+	if g.socket != "" {
+		return g.socket
+	}
+	if s := os.Getenv("GITRING_SOCKET"); s != "" {
+		return s
+	}
+	if s := socketOf(g.configPath()); s != "" {
+		return s
+	}
+	return DefaultSocket
+}
+
+// configPath is --config, GITRING_CONFIG or the default.
+func (g *globals) configPath() string {
+	if g.config != "" {
+		return g.config
+	}
+	if c := configFromEnv(); c != "" {
+		return c
+	}
+	return DefaultConfig
+}
+
+func configFromEnv() string { return os.Getenv("GITRING_CONFIG") }
+
+// socketOf reads no more of a configuration than it needs: whoever asks for
+// the status of a daemon shall get it while the file is being edited.
+func socketOf(config string) string {
+	body, err := readLimited(config)
+	if err != nil {
+		return ""
+	}
+	var c struct {
+		Listen struct {
+			Socket string `yaml:"socket"`
+		} `yaml:"listen"`
+	}
+	if yaml.Unmarshal(body, &c) != nil || c.Listen.Socket == "" {
+		return ""
+	}
+	k := &checker{env: os.Getenv}
+	if k.dir, err = filepath.Abs(filepath.Dir(config)); err != nil {
+		return ""
+	}
+	k.path("listen.socket", &c.Listen.Socket)
+	if len(k.mistakes) > 0 {
+		return ""
+	}
+	return c.Listen.Socket
+}
+
+// asked puts an error of the client into words and an exit code.
+func asked(err error) error {
+	var away *api.ErrUnreachable
+	var answer *api.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return &failure{code: exitTimeout, says: "timed out", hint: "the daemon goes on; gitring status tells how far it is"}
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &away):
+		return &failure{code: exitUnreachable, says: "cannot reach the daemon on " + away.Socket + ": " + cause(away.Err), hint: unreachableHint(away)}
+	case errors.As(err, &answer):
+		return &failure{code: codeOf(answer), says: answer.Message, hint: answer.Hint}
+	}
+	return err
+}
+
+// cause leaves out what the sentence before it says already.
+func cause(err error) string {
+	var call *os.SyscallError
+	switch {
+	case errors.As(err, &call):
+		return call.Err.Error()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "it went away in the middle of its answer"
+	}
+	return err.Error()
+}
+
+func unreachableHint(e *api.ErrUnreachable) string {
+	if errors.Is(e, fs.ErrPermission) {
+		return "ask as root or as a member of the socket's group"
+	}
+	return "is gitring serve running here? --socket names another socket"
+}
+
+func codeOf(e *api.Error) int {
+	for _, known := range []struct {
+		kind error
+		code int
+	}{
+		{api.ErrUsage, exitUsage},
+		{api.ErrNotFound, exitNotFound},
+		{api.ErrDenied, exitConflict},
+		{api.ErrConflict, exitConflict},
+		{api.ErrRefused, exitRefused},
+	} {
+		if errors.Is(e, known.kind) {
+			return known.code
+		}
+	}
+	return exitError
+}
+
+// target is app[/service] as given.
+func target(arg string) (app, service string, err error) {
+	app, service, both := strings.Cut(arg, "/")
+	if app == "" || both && service == "" || strings.Contains(service, "/") {
+		return "", "", &failure{code: exitUsage, says: "\"" + arg + "\" is not app or app/service", hint: "gitring status lists what is here"}
+	}
+	return app, service, nil
+}

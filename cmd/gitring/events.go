@@ -1,0 +1,133 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+)
+
+func eventsCmd(g *globals) *cobra.Command {
+	var q api.EventQuery
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Show the journal",
+		Long:  "events shows the newest lines of the journal, oldest first. -o json writes one\nobject a line.",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if q.Last < 0 {
+				return usage(cmd, "--tail is a number of lines; 0 is all")
+			}
+			return g.events(cmd.Context(), q)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&q.Follow, "follow", "f", false, "go on with what happens")
+	flags.StringVar(&q.App, "app", "", "of one app only")
+	flags.IntVarP(&q.Last, "tail", "n", 100, "how many lines to begin with; 0 is all")
+	return cmd
+}
+
+func (g *globals) events(ctx context.Context, q api.EventQuery) error {
+	told := false
+	err := g.daemon().Events(ctx, q, func(e ring.Event) error {
+		told = true
+		if g.machine() {
+			return g.encodeLine(e)
+		}
+		return g.showEvent(e)
+	})
+	if q.Follow && ctx.Err() != nil {
+		return nil // the way to end it
+	}
+	if err == nil && !told && q.App != "" {
+		return g.known(ctx, q.App)
+	}
+	return asked(err)
+}
+
+// known is nil for an app that this host has. One that left has its journal,
+// and need not be asked for.
+func (g *globals) known(ctx context.Context, app string) error {
+	if name, _, service := strings.Cut(app, "/"); service {
+		return &failure{code: exitUsage, says: fmt.Sprintf("%q is a service, and the journal is kept by app", app), hint: "name the app: " + name}
+	}
+	_, err := g.status(ctx, app)
+	return err
+}
+
+// showEvent is one line; the widths fit what is usual, and never cut.
+func (g *globals) showEvent(e ring.Event) error {
+	s := g.screen()
+	s.line(0, "  ", word{stamp(e.At), dim}, w(fmt.Sprintf("%-18s", e.Kind)), w(fmt.Sprintf("%-16s", placeOf(e))),
+		w(fmt.Sprintf("%-7s", e.Commit.Short())), w(e.Reason), w(when(e.Actor != "", "by "+e.Actor)))
+	_, err := fmt.Fprint(g.out, s)
+	return err
+}
+
+// placeOf is what an event is about: app/service/slot as far as it goes, else
+// the source.
+func placeOf(e ring.Event) string {
+	switch {
+	case e.App == "":
+		return cmp.Or(e.Source, "-")
+	case e.Service == "":
+		return e.App
+	case e.Slot == 0:
+		return e.App + "/" + e.Service
+	}
+	return fmt.Sprintf("%s/%s/%d", e.App, e.Service, e.Slot)
+}
+
+func historyCmd(g *globals) *cobra.Command {
+	var q api.HistoryQuery
+	cmd := &cobra.Command{
+		Use:               "history [app]",
+		Short:             "Show what became of commits, newest first",
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: g.completeApps,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if len(given) == 1 {
+				q.App = given[0]
+			}
+			if q.Limit < 1 {
+				return usage(cmd, "--limit is at least 1")
+			}
+			return g.history(cmd.Context(), q)
+		},
+	}
+	cmd.Flags().IntVarP(&q.Limit, "limit", "n", 50, "how many lines at most")
+	return cmd
+}
+
+func (g *globals) history(ctx context.Context, q api.HistoryQuery) error {
+	events, err := g.daemon().History(ctx, q)
+	if err != nil {
+		return asked(err)
+	}
+	if len(events) == 0 && q.App != "" {
+		if err := g.known(ctx, q.App); err != nil {
+			return err
+		}
+	}
+	if g.machine() {
+		return g.encode(events)
+	}
+	if len(events) == 0 {
+		g.notice("nothing happened yet")
+		return nil
+	}
+	rows := make([][]word, len(events))
+	for i, e := range events {
+		rows[i] = []word{w(stamp(e.At)), w(e.Commit.Short()), w(placeOf(e)), w(e.Kind), w(cmp.Or(e.Actor, "-")), w(e.Reason)}
+	}
+	s := g.screen()
+	s.table(0, []string{"AT (UTC)", "COMMIT", "OF", "WHAT", "BY", "REASON"}, rows)
+	_, err = fmt.Fprint(g.out, s)
+	return err
+}

@@ -1,0 +1,101 @@
+// Command gitring is the daemon and the command line of it, one binary.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+func main() { os.Exit(Main()) }
+
+// Main is main without the exit, so that testscript can be gitring.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends what drains
+	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, time.Now)
+}
+
+// run is one call of the command line; its result is the exit code.
+func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer, now func() time.Time) int {
+	g := &globals{in: in, out: out, err: errw, now: now}
+	root := rootCmd(g)
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errw)
+	return g.exit(root.ExecuteContext(ctx))
+}
+
+// globals are what every verb has: the streams, the clock and the flags that
+// all of them take.
+type globals struct {
+	in       io.Reader
+	out, err io.Writer
+	now      func() time.Time
+
+	config  string // as given; "" is not given
+	socket  string
+	output  string
+	noColor bool
+	quiet   bool
+}
+
+// width is that of the terminal results go to; 0 when it is none.
+func (g *globals) width() int { return terminalWidth(g.out) }
+
+func terminalWidth(to io.Writer) int {
+	f, ok := to.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return 0
+	}
+	w, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || w <= 0 {
+		return 80
+	}
+	return w
+}
+
+// colors says whether a person wants colours on a terminal (no-color.org).
+func (g *globals) colors() bool {
+	return !g.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+func rootCmd(g *globals) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gitring",
+		Short: "Run what a signed commit asks for, and keep it running",
+		Long: "gitring follows a branch of a Git repository, trusts only what allowed keys\n" +
+			"signed, and keeps the containers of this host equal to it.",
+		Args:          knownVerb,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return g.checkOutput(cmd)
+		},
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommand(&cobra.Command{Use: "help [verb]", Short: "Show how a verb is used", RunE: func(cmd *cobra.Command, args []string) error {
+		return help(root, args)
+	}})
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err.Error()) })
+	flags := root.PersistentFlags()
+	flags.StringVar(&g.config, "config", "", "the configuration (default $GITRING_CONFIG, else "+DefaultConfig+")")
+	flags.StringVar(&g.socket, "socket", "", "the daemon's socket (default $GITRING_SOCKET, else the configuration's)")
+	flags.StringVarP(&g.output, "output", "o", "table", "table, wide, json or yaml")
+	flags.BoolVar(&g.noColor, "no-color", false, "no colours, as NO_COLOR=1 does")
+	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no notices, results only")
+	root.AddCommand(
+		serveCmd(g), statusCmd(g), planCmd(g), validateCmd(g), verifyCmd(g), syncCmd(g), historyCmd(g), eventsCmd(g),
+		logsCmd(g), approveCmd(g), trustCmd(g), versionCmd(g), completionCmd(g),
+	)
+	return root
+}

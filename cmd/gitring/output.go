@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+)
+
+// checkOutput judges -o before anything is done.
+func (g *globals) checkOutput(cmd *cobra.Command) error {
+	if known := []string{"table", "wide", "json", "yaml"}; !slices.Contains(known, g.output) {
+		return &failure{code: exitUsage, says: fmt.Sprintf("-o %q is not known", g.output), hint: nearest(g.output, known)}
+	}
+	return nil
+}
+
+// machine says whether results are for programs.
+func (g *globals) machine() bool { return g.output == "json" || g.output == "yaml" }
+
+// encode writes v for programs: indented JSON, or the same as YAML.
+func (g *globals) encode(v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("cannot encode the result: %w", err)
+	}
+	if g.output == "yaml" {
+		return g.encodeYAML(b.Bytes())
+	}
+	_, err := g.out.Write(b.Bytes())
+	return err
+}
+
+// encodeYAML keeps JSON's order of keys: JSON is YAML, written another way.
+func (g *globals) encodeYAML(body []byte) error {
+	var n yaml.Node
+	if err := yaml.Unmarshal(body, &n); err != nil {
+		return fmt.Errorf("cannot encode the result: %w", err)
+	}
+	unquote(&n)
+	enc := yaml.NewEncoder(g.out)
+	enc.SetIndent(2)
+	if err := enc.Encode(&n); err != nil {
+		return fmt.Errorf("cannot encode the result: %w", err)
+	}
+	return enc.Close()
+}
+
+// unquote writes mappings as blocks and texts without quotes where no reader,
+// also one of YAML 1.1, takes them for anything else.
+func unquote(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!str" {
+		var plain yaml.Node
+		if plain.Encode(n.Value) == nil {
+			n.Style = plain.Style
+		}
+		return
+	}
+	n.Style = 0
+	for _, in := range n.Content {
+		unquote(in)
+	}
+}
+
+// encodeLine writes v as one line of a stream: NDJSON, or a YAML document.
+func (g *globals) encodeLine(v any) error {
+	if g.output == "yaml" {
+		if _, err := fmt.Fprintln(g.out, "---"); err != nil {
+			return err
+		}
+		return g.encode(v)
+	}
+	enc := json.NewEncoder(g.out)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

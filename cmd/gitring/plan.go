@@ -1,0 +1,252 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/ring"
+)
+
+func planCmd(g *globals) *cobra.Command {
+	var source string
+	var detailed bool
+	cmd := &cobra.Command{
+		Use:   "plan [rev|dir]",
+		Short: "Show what a commit or a folder would change here",
+		Long: "plan asks the daemon what it would do: per service no-op, in place, create,\n" +
+			"roll, recreate or remove, with the field that decided and the gap to expect.\n" +
+			"A folder is the root of the repository, committed or not; a revision is one of\n" +
+			"the clone around, or a full commit id. Without either it is the tip that the\n" +
+			"daemon saw last. Nothing is changed. Exit 7 when anything is refused.",
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			err := g.plan(cmd.Context(), strings.Join(given, ""), source, detailed)
+			if detailed {
+				return detail(err)
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&source, "source", "", "the source to plan for, where there is more than one")
+	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit 0 with nothing to do, 1 on errors and refusals, 2 with changes")
+	return cmd
+}
+
+func (g *globals) plan(ctx context.Context, what, source string, detailed bool) error {
+	changes, err := g.changes(ctx, what, source)
+	if err != nil {
+		return err
+	}
+	if g.machine() {
+		err = g.encode(changes)
+	} else {
+		s := g.screen()
+		showChanges(s, changes)
+		_, err = fmt.Fprint(g.out, s)
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(changes.Refusals) > 0:
+		return outcome(exitRefused)
+	case detailed && !changes.Empty():
+		return outcome(changed)
+	}
+	return nil
+}
+
+// changed is what --detailed-exitcode says of a plan that does something.
+const changed = 2
+
+// detail keeps to the three codes of --detailed-exitcode: a script that asked
+// for them takes every 2 for changes.
+func detail(err error) error {
+	var f *failure
+	if errors.As(err, &f) {
+		return &failure{code: exitError, says: f.says, hint: f.hint}
+	}
+	if errors.Is(err, outcome(exitRefused)) {
+		return outcome(exitError)
+	}
+	return err
+}
+
+// changes asks the daemon: about a folder, about a commit that it knows, else
+// about the tree of that commit in the clone around.
+func (g *globals) changes(ctx context.Context, what, source string) (*ring.Changes, error) {
+	client := g.daemon()
+	if what == "" {
+		tip, name, err := g.tip(ctx, source)
+		if err != nil {
+			return nil, err
+		}
+		return planned(client.Plan(ctx, api.PlanRequest{Source: name, Rev: string(tip)}))
+	}
+	if info, err := os.Stat(what); err == nil && info.IsDir() {
+		tree, err := openTree(what)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read %s: %w", what, err)
+		}
+		defer tree.Close()
+		return planned(client.Plan(ctx, api.PlanRequest{Source: source, Tree: tree}))
+	}
+	local, sha := g.resolveLocally(what)
+	changes, err := client.Plan(ctx, api.PlanRequest{Source: source, Rev: cmp.Or(string(sha), what)})
+	if local == nil || !errors.Is(err, api.ErrNotFound) {
+		return planned(changes, err)
+	}
+	commit, missing := local.Commit(sha)
+	if missing != nil {
+		return planned(changes, err)
+	}
+	changes, err = client.Plan(ctx, api.PlanRequest{Source: source, Tree: commit.Tree})
+	changes.Commit = cmp.Or(changes.Commit, sha)
+	return planned(changes, err)
+}
+
+func planned(c ring.Changes, err error) (*ring.Changes, error) {
+	if err != nil {
+		return nil, asked(err)
+	}
+	return &c, nil
+}
+
+// resolveLocally knows a revision where there is a clone around.
+func (g *globals) resolveLocally(rev string) (*gitsync.Repo, ring.SHA) {
+	repo, err := gitsync.OpenRepo(".")
+	if err != nil {
+		return nil, ""
+	}
+	sha, err := repo.Resolve(rev)
+	if err != nil {
+		return nil, ""
+	}
+	return repo, sha
+}
+
+// tip is the newest commit that the daemon knows of a source.
+func (g *globals) tip(ctx context.Context, source string) (ring.SHA, string, error) {
+	st, err := g.daemon().Status(ctx)
+	if err != nil {
+		return "", "", asked(err)
+	}
+	var names []string
+	for _, src := range st.Sources {
+		names = append(names, src.Name)
+		if src.Name != source && (source != "" || len(st.Sources) > 1) {
+			continue
+		}
+		tip := cmp.Or(src.Tip, src.Trusted, src.Commit)
+		if tip == "" {
+			return "", "", &failure{code: exitNotFound, says: "source " + src.Name + " has no commit yet", hint: "gitring status tells why"}
+		}
+		return tip, src.Name, nil
+	}
+	if source == "" && len(names) > 1 {
+		return "", "", &failure{code: exitUsage, says: "there is more than one source", hint: "--source with one of " + strings.Join(names, ", ")}
+	}
+	return "", "", &failure{code: exitNotFound, says: fmt.Sprintf("no source %q on %s", source, st.Host), hint: nearest(source, names)}
+}
+
+func showChanges(s *screen, c *ring.Changes) {
+	s.line(0, "  ", word{c.Source, bold}, w(cmp.Or(c.Commit.Short(), "folder")))
+	var rows [][]word
+	for _, a := range c.Apps {
+		for _, sv := range a.Services {
+			rows = append(rows, []word{w(a.App + "/" + sv.Service), {string(sv.Class), classHue(sv.Class)}, w(gapOf(sv)), w(sv.Reason)})
+		}
+	}
+	if len(rows) > 0 {
+		s.gap()
+		s.table(2, []string{"SERVICE", "CHANGE", "GAP", "REASON"}, rows)
+	}
+	notes := s.part()
+	for _, a := range c.Apps {
+		for _, sv := range a.Services {
+			if sv.Gap != "" {
+				notes.line(2, " ", w(a.App+"/"+sv.Service), word{"gap:", yellow}, w(sv.Gap))
+			}
+		}
+	}
+	for _, a := range c.Apps {
+		for _, note := range a.Notes {
+			notes.line(2, " ", w(a.App), word{"note:", dim}, w(note))
+		}
+	}
+	s.add(notes)
+	s.gap()
+	for _, r := range c.Refusals {
+		showRefusal(s, 0, r.App, r)
+	}
+	if c.Awaiting != "" {
+		s.line(0, " ", word{"awaiting approval:", yellow}, w(c.Awaiting))
+		if c.Commit != "" {
+			s.line(2, " ", word{"hint:", dim}, w("gitring approve "+c.Commit.Short()))
+		}
+	}
+	s.line(0, " ", w(sum(c)))
+}
+
+// gapOf says "none" where people would ask. How long one is stands below the
+// table, which it would make too wide.
+func gapOf(sv ring.ServiceChange) string {
+	switch {
+	case sv.Gap != "":
+		return "yes"
+	case sv.Class == ring.ChangeRoll:
+		return "none"
+	}
+	return "-"
+}
+
+func classHue(c ring.Class) hue {
+	switch c {
+	case ring.ChangeNone:
+		return dim
+	case ring.ChangeRecreate, ring.ChangeRemove:
+		return red
+	case ring.ChangeRoll:
+		return yellow
+	}
+	return green
+}
+
+// sum is the plan in one line.
+func sum(c *ring.Changes) string {
+	n := map[ring.Class]int{}
+	for _, a := range c.Apps {
+		for _, sv := range a.Services {
+			n[sv.Class]++
+		}
+	}
+	var parts []string
+	for _, x := range []struct {
+		class ring.Class
+		says  string
+	}{
+		{ring.ChangeCreate, "to create"},
+		{ring.ChangeInPlace, "to change in place"},
+		{ring.ChangeRoll, "to roll"},
+		{ring.ChangeRecreate, "to recreate"},
+		{ring.ChangeRemove, "to remove"},
+	} {
+		if n[x.class] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[x.class], x.says))
+		}
+	}
+	if len(parts) == 0 {
+		parts = []string{"nothing to do"}
+	}
+	if n[ring.ChangeNone] > 0 {
+		parts = append(parts, fmt.Sprintf("%d unchanged", n[ring.ChangeNone]))
+	}
+	return strings.Join(parts, ", ")
+}

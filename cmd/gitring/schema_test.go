@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+const statusSchema = "../../docs/reference/status.schema.json"
+
+// schema is the published one; a closed one allows no key that it does not
+// name, so that a field nobody documented is found.
+func schema(t *testing.T, closed bool) *jsonschema.Schema {
+	t.Helper()
+	body, err := os.ReadFile(statusSchema)
+	require.NoError(t, err)
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	require.NoError(t, err)
+	if closed {
+		closeObjects(doc)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	require.NoError(t, c.AddResource("status.json", doc))
+	s, err := c.Compile("status.json")
+	require.NoError(t, err)
+	return s
+}
+
+func closeObjects(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		if _, ok := v["properties"]; ok {
+			v["additionalProperties"] = false
+		}
+		for _, in := range v {
+			closeObjects(in)
+		}
+	case []any:
+		for _, in := range v {
+			closeObjects(in)
+		}
+	}
+}
+
+// printed is what "gitring status -o json" prints of what a daemon answers.
+func printed(t *testing.T, answer []byte, args ...string) any {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(answer)
+	})}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	defer func() {
+		_ = server.Close()
+		<-served
+	}()
+	var out, errs bytes.Buffer
+	code := run(context.Background(), append([]string{"status", "-o", "json", "--socket", socket}, args...), nil, &out, &errs, time.Now)
+	require.Empty(t, errs.String())
+	require.NotEqual(t, exitError, code)
+	doc, err := jsonschema.UnmarshalJSON(&out)
+	require.NoError(t, err)
+	return doc
+}
+
+func fullStatus() ring.Status {
+	const sha, v = ring.SHA("a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"), ring.Version("1:" + "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+	at := time.Date(2026, 11, 21, 12, 0, 0, 500, time.UTC)
+	refusal := &ring.Refusal{Code: ring.UnknownKey, Commit: sha, App: "web", File: "web/compose.yaml", Line: 3, Says: "no", Hint: "yes"}
+	return ring.Status{
+		Host: "edge-1", Gitring: "0.1.0", At: at, Engine: "away", Store: "full",
+		Overrides: []ring.Override{{Kind: "hold", Target: "web/web", Actor: "ops", Reason: "r", Until: at}},
+		Sources: []ring.SourceStatus{{
+			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Committed: at, Trusted: sha, Forge: "401",
+			Trust: "w", Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Next: &ring.Next{Commit: sha, Reason: "r"}, Refusal: refusal,
+			Apps: []ring.AppStatus{{
+				Name: "web", Health: ring.Healthy, Commit: sha, Reason: "r", Refusal: refusal, Notes: []string{"n"},
+				Services: []ring.ServiceStatus{{
+					Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 2, Ready: 2, Updated: 2,
+					Version: v, Commit: sha, LastGood: sha, Reason: "r", Health: "inferred",
+					Rollout:    &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v, Commit: sha, Reason: "r"},
+					Instances:  []ring.InstanceStatus{{ID: "i", Name: "n", Slot: 1, State: ring.SlotReady, Version: v, Commit: sha, Restarts: 1, Reason: "r"}},
+					Conditions: []ring.Condition{{Type: "CrashLooping", Reason: "r", Since: at, Commit: sha}},
+				}},
+			}},
+		}},
+	}
+}
+
+// filled fails for a field that fullStatus leaves out: it would not have to be
+// documented.
+func filled(t *testing.T, path string, v reflect.Value) {
+	t.Helper()
+	require.False(t, v.IsZero(), "%s is not in the test's status", path)
+	switch v.Kind() {
+	case reflect.Pointer:
+		filled(t, path, v.Elem())
+	case reflect.Slice:
+		filled(t, path+"[0]", v.Index(0))
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			filled(t, path+"."+v.Type().Field(i).Name, v.Field(i))
+		}
+	}
+}
+
+func TestStatusHoldsToItsSchema(t *testing.T) {
+	full, err := json.Marshal(fullStatus())
+	require.NoError(t, err)
+	filled(t, "status", reflect.ValueOf(fullStatus()))
+	doc := printed(t, full)
+	require.NoError(t, schema(t, true).Validate(doc))
+	require.NoError(t, schema(t, true).Validate(printed(t, full, "web/web")), "also a part of it")
+
+	for name, least := range map[string]string{
+		"a host that follows nothing":    `{"host":"a","gitring":"0.1.0","sources":[]}`,
+		"a source before its first look": `{"host":"a","gitring":"0.1.0","sources":[{"name":"p","branch":"main","checking":true,"sync":"Unknown","reason":"","apps":[]}]}`,
+		"an app never accepted": `{"host":"a","gitring":"0.1.0","sources":[{"name":"p","branch":"main","checking":false,"sync":"Degraded","reason":"","apps":[
+			{"name":"w","health":"Unknown","refusal":{"code":"Yaml","says":"no"},"services":[]}]}]}`,
+	} {
+		require.NoError(t, schema(t, true).Validate(printed(t, []byte(least))), name)
+	}
+}
+
+func TestTheSchemaRefusesWhatStatusNeverSays(t *testing.T) {
+	s := schema(t, false)
+	full, err := json.Marshal(fullStatus())
+	require.NoError(t, err)
+	for _, change := range [][2]string{
+		{`"sync":"Synced"`, `"sync":"synced"`},
+		{`"phase":"Ready"`, `"phase":"READY"`},
+		{`"health":"Healthy"`, `"health":""`},
+		{`"kind":"worker"`, `"kind":"daemon"`},
+		{`"state":"Ready"`, `"state":""`},
+		{`"phase":"Restored"`, `"phase":"Completed"`},
+		{`"sources":[`, `"source":[`},
+		{`"line":3`, `"line":0`},
+		{`"slot":1`, `"slot":"1"`},
+		{`"wanted":2`, `"wanted":-1`},
+		{`"tip":"a1`, `"tip":"A1`},
+		{`"version":"1:`, `"version":"2:`},
+		{`00.0000005Z`, `00.0000005+01:00`},
+		{`2026-11-21T`, `2026-13-21T`},
+		{`"checking":true`, `"checking":null`},
+	} {
+		require.Contains(t, string(full), change[0])
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(string(full), change[0], change[1], 1)))
+		require.NoError(t, err)
+		require.Error(t, s.Validate(doc), change[1])
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(string(full), `"host"`, `"novel":1,"host"`, 1)))
+	require.NoError(t, err)
+	require.NoError(t, s.Validate(doc), "a key more is none of a reader's business")
+}
+
+// LESSONS 27: every word of ring/status.go is one of the schema's, and every
+// word of the schema is one of ring's.
+func TestTheSchemaKnowsEveryWord(t *testing.T) {
+	body, err := os.ReadFile(statusSchema)
+	require.NoError(t, err)
+	var doc any
+	require.NoError(t, json.Unmarshal(body, &doc))
+	listed := enums(doc)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../ring/status.go", nil, 0)
+	require.NoError(t, err)
+	var words []string
+	for _, d := range file.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range g.Specs {
+			for _, v := range spec.(*ast.ValueSpec).Values {
+				word, err := strconv.Unquote(v.(*ast.BasicLit).Value)
+				require.NoError(t, err)
+				words = append(words, word)
+			}
+		}
+	}
+	require.Greater(t, len(words), 25)
+	for _, word := range words {
+		require.Contains(t, listed, word)
+	}
+	for _, word := range listed {
+		require.True(t, slices.Contains(append(words, "worker", "job", "cron", "inferred"), word), word)
+	}
+}
+
+func enums(v any) []string {
+	var all []string
+	switch v := v.(type) {
+	case map[string]any:
+		for key, in := range v {
+			if list, ok := in.([]any); ok && key == "enum" {
+				for _, word := range list {
+					all = append(all, word.(string))
+				}
+				continue
+			}
+			all = append(all, enums(in)...)
+		}
+	case []any:
+		for _, in := range v {
+			all = append(all, enums(in)...)
+		}
+	}
+	return all
+}
+
+// The documentation names every verb and every flag, and no other.
+func TestTheReferenceOfTheCommandLineIsWhole(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/cli.md")
+	require.NoError(t, err)
+	root := rootCmd(&globals{})
+	walk(root, func(path string, flags []string) {
+		require.Contains(t, string(page), path)
+		for _, flag := range flags {
+			require.Contains(t, string(page), "`--"+flag, "%s --%s", path, flag)
+		}
+	})
+	for code := exitOK; code <= exitProgressing; code++ {
+		require.Contains(t, string(page), "| "+strconv.Itoa(code)+" |")
+	}
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+func TestColoursSurroundWhatWasCleaned(t *testing.T) {
+	s := &screen{color: true}
+	s.line(2, " ", word{"re\x1bd", red}, word{"", green}, w("plain"))
+	require.Equal(t, "  \x1b[31mred\x1b[0m plain\n", s.String())
+	s = &screen{}
+	s.line(2, " ", word{"red", red}, w("plain"))
+	require.Equal(t, "  red plain\n", s.String())
+}
+
+func TestARowEndsAtTheEdgeOfATerminalOnly(t *testing.T) {
+	rows := [][]word{{w("web/web"), {"Ready", green}, w(strings.Repeat("long ", 30))}}
+	for _, color := range []bool{false, true} {
+		s := &screen{width: 40, color: color}
+		s.table(2, []string{"SERVICE", "PHASE", "REASON"}, rows)
+		for _, line := range strings.Split(strings.TrimSuffix(s.String(), "\n"), "\n") {
+			shown := len([]rune(colour.ReplaceAllString(line, "")))
+			require.LessOrEqual(t, shown, 40, line)
+		}
+		require.Contains(t, s.String(), "…")
+	}
+	whole := &screen{}
+	whole.table(2, []string{"SERVICE", "PHASE", "REASON"}, rows)
+	require.Contains(t, whole.String(), strings.TrimSpace(strings.Repeat("long ", 30)))
+}
+
+func TestAReasonThatATerminalCutsIsToldWhole(t *testing.T) {
+	reason := "waits for db: " + strings.Repeat("long ", 20) + "end"
+	st := &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "web", Services: []ring.ServiceStatus{
+		{Name: "web", Phase: ring.PhasePending, Reason: reason}, {Name: "ok", Phase: ring.PhaseReady, Reason: "1/1 ready"},
+	}}}}}}
+	for _, tt := range []struct {
+		name  string
+		width int
+		told  int
+	}{
+		{name: "no terminal, no edge", width: 0, told: 0},
+		{name: "room for all", width: 250, told: 0},
+		{name: "80 columns", width: 80, told: 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &screen{width: tt.width}
+			showStatus(s, st, false, time.Time{})
+			require.Equal(t, tt.told, strings.Count(s.String(), "web/web Pending: "+reason))
+			require.NotContains(t, s.String(), "web/ok Ready:")
+		})
+	}
+}
+
+// LESSONS 28: short ids, null times and null lists are shown, not fatal.
+func TestAnEmptyStatusIsShown(t *testing.T) {
+	for _, wide := range []bool{false, true} {
+		s := &screen{}
+		showStatus(s, &ring.Status{
+			Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Services: []ring.ServiceStatus{
+				{Rollout: &ring.RolloutStatus{}, Conditions: []ring.Condition{{}}, Instances: []ring.InstanceStatus{{}}},
+			}}}}},
+			Overrides: []ring.Override{{}},
+		}, wide, time.Time{})
+		require.Contains(t, s.String(), "SERVICE")
+	}
+	var st ring.Status
+	require.NoError(t, json.Unmarshal([]byte(`{"sources":null,"overrides":null}`), &st))
+	s := &screen{}
+	showStatus(s, &st, true, time.Now())
+	require.Contains(t, s.String(), "no sources")
+	c := &ring.Changes{Refusals: []*ring.Refusal{{}}}
+	showChanges(s, c)
+	require.Equal(t, "-", placeOf(ring.Event{}))
+}
+
+// LESSONS 27: every word a daemon may say has its place on the screen.
+func TestEveryStateIsShownAsItIsWritten(t *testing.T) {
+	for _, x := range []ring.Sync{ring.SyncUnknown, ring.SyncRefused, ring.SyncHeld, ring.SyncStaging, ring.SyncApplying, ring.SyncDegraded, ring.SyncSynced, "Novel"} {
+		s := &screen{}
+		showStatus(s, &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Sync: x}}}, false, time.Time{})
+		require.Contains(t, s.String(), "prod  "+string(x)+"\n")
+	}
+	for _, p := range []ring.Phase{ring.PhasePending, ring.PhaseProgressing, ring.PhaseReady, ring.PhaseDegraded, ring.PhaseFailed, ring.PhaseHeld, ring.PhaseRemoving, ring.PhaseCompleted, "Novel"} {
+		s := &screen{}
+		showStatus(s, &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "a", Services: []ring.ServiceStatus{{Name: "s", Phase: p}}}}}}}, false, time.Time{})
+		require.Regexp(t, `a/s +`+string(p)+` `, s.String())
+	}
+	for _, c := range []ring.Class{ring.ChangeNone, ring.ChangeInPlace, ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate, ring.ChangeRemove} {
+		s := &screen{}
+		showChanges(s, &ring.Changes{Apps: []ring.AppChanges{{App: "a", Services: []ring.ServiceChange{{Service: "s", Class: c}}}}})
+		require.Regexp(t, `a/s +`+string(c)+` `, s.String())
+		require.NotContains(t, s.String()[strings.Index(s.String(), "REASON"):], "nothing to do, 0")
+	}
+}
+
+func TestATerminalIsRedrawnInPlace(t *testing.T) {
+	var b bytes.Buffer
+	l := &live{w: &b, terminal: true, size: func() (int, int) { return 5, 4 }}
+	require.NoError(t, l.redraw("one\ntwo\n"))
+	require.NoError(t, l.redraw("\x1b[31mthree and more\x1b[0m\n"))
+	require.NoError(t, l.redraw("1\n2\n3\n4\n5\n"))
+	require.NoError(t, l.redraw("end\n"))
+	shown := strings.ReplaceAll(b.String(), "\x1b[0m", "")
+	require.Equal(t, "\r\x1b[Jone\ntwo\n"+
+		"\x1b[2A\r\x1b[J\x1b[31mthree\n"+
+		"\x1b[1A\r\x1b[J1\n2\n3\n"+
+		"\x1b[3A\r\x1b[Jend\n", shown)
+}
+
+func TestElsewhereALineIsSaidWhenItChanged(t *testing.T) {
+	var b bytes.Buffer
+	l := &live{w: &b, said: map[string]string{}}
+	for _, x := range [][2]string{{"a", "1"}, {"b", "1"}, {"a", "1"}, {"a", "2"}, {"a", "1"}} {
+		require.NoError(t, l.say(x[0], x[0]+x[1]))
+	}
+	require.Equal(t, "a1\nb1\na2\na1\n", b.String())
+}
+
+func TestAStatusIsTheSameWhileOnlyTimePasses(t *testing.T) {
+	st := ring.Status{At: time.Unix(1, 0), Sources: []ring.SourceStatus{{Name: "prod", Checked: time.Unix(1, 0)}}}
+	later := ring.Status{At: time.Unix(9, 0), Sources: []ring.SourceStatus{{Name: "prod", Checked: time.Unix(9, 0), Checking: true}}}
+	require.Equal(t, faceOf(st), faceOf(later))
+	require.True(t, later.Sources[0].Checking, "the status itself is left alone")
+	later.Sources[0].Sync = ring.SyncApplying
+	require.NotEqual(t, faceOf(st), faceOf(later))
+}
+
+func TestNarrowingLeavesTheStatusAlone(t *testing.T) {
+	st := &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Apps: []ring.AppStatus{
+		{Name: "web", Services: []ring.ServiceStatus{{Name: "a"}, {Name: "b"}}}, {Name: "db"},
+	}}, {Name: "lab"}}}
+	before, err := json.Marshal(st)
+	require.NoError(t, err)
+	part, ok := narrow(st, "web/b")
+	require.True(t, ok)
+	require.Len(t, part.Sources, 1)
+	require.Equal(t, []ring.ServiceStatus{{Name: "b"}}, part.Sources[0].Apps[0].Services)
+	for _, none := range []string{"lab", "web/c", "prod", "db/a", ""} {
+		_, ok = narrow(st, none)
+		require.False(t, ok, none)
+	}
+	after, err := json.Marshal(st)
+	require.NoError(t, err)
+	require.JSONEq(t, string(before), string(after))
+	require.True(t, reflect.DeepEqual(appsOf(st), []string{"web", "db"}))
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/gitring/gitring/store"
+)
+
+func serveCmd(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon",
+		Long: "Follow the sources of the configuration and keep this host equal to them.\n" +
+			"It ends on SIGTERM or SIGINT after the steps in flight; what runs keeps running.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return g.serve(cmd.Context()) },
+	}
+}
+
+func (g *globals) serve(ctx context.Context) error {
+	cfg, err := LoadConfig(g.configPath())
+	if err != nil {
+		return err
+	}
+	log := newLog(g)
+	release, err := store.Lock(cfg.State, cfg.Engine.URL, cfg.Host)
+	if err != nil {
+		return err
+	}
+	defer release()
+	d, err := newDaemon(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	log.Info("started", "version", version, "host", cfg.Host, "sources", len(cfg.Sources), "socket", cfg.Listen.Socket)
+	if err := d.run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("cannot go on: %w", err)
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// newLog writes to stderr: for people on a terminal, as JSON lines elsewhere.
+func newLog(g *globals) *slog.Logger {
+	if f, ok := g.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return slog.New(tint.NewTextHandler(f, &tint.Options{TimeFormat: time.TimeOnly, NoColor: !g.colors()}))
+	}
+	return slog.New(slog.NewJSONHandler(g.err, nil))
+}

@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/ring"
+)
+
+func statusCmd(g *globals) *cobra.Command {
+	var watch bool
+	cmd := &cobra.Command{
+		Use:   "status [app[/service]]",
+		Short: "Show what runs here, which commit asked for it, and why it is as it is",
+		Long: "status is one screen: the sources with their commits and signers, and the\n" +
+			"services with what is wanted, ready and updated.\n\n" +
+			"Exit: 3 unreachable, 6 a rollout failed or a service is degraded, 7 something is\n" +
+			"refused, 9 held, paused or awaiting approval, 10 progressing, 0 converged; the\n" +
+			"first that applies.",
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: g.completeApps,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			only := ""
+			if len(given) == 1 {
+				only = given[0]
+			}
+			if watch {
+				return g.watchStatus(cmd.Context(), only)
+			}
+			if only == "" && g.machine() {
+				return g.rawStatus(cmd.Context())
+			}
+			st, err := g.status(cmd.Context(), only)
+			if err != nil {
+				return err
+			}
+			if err := g.showStatus(st); err != nil {
+				return err
+			}
+			return ended(st.ExitCode())
+		},
+	}
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep showing it until interrupted")
+	return cmd
+}
+
+// status asks for the truth about this host, or about an app of it.
+func (g *globals) status(ctx context.Context, only string) (*ring.Status, error) {
+	if only != "" {
+		if _, _, err := target(only); err != nil {
+			return nil, err
+		}
+	}
+	st, err := g.daemon().Status(ctx)
+	if err != nil {
+		return nil, asked(err)
+	}
+	if only == "" {
+		return &st, nil
+	}
+	part, ok := narrow(&st, only)
+	if !ok {
+		return nil, noSuch(&st, only)
+	}
+	return part, nil
+}
+
+// rawStatus hands on what the daemon wrote, so that what a newer one says more
+// is not lost.
+func (g *globals) rawStatus(ctx context.Context) error {
+	raw, err := g.daemon().StatusJSON(ctx)
+	if err != nil {
+		return asked(err)
+	}
+	var st ring.Status
+	if err := json.Unmarshal(raw, &st); err != nil {
+		return fmt.Errorf("cannot understand the daemon: %w", err)
+	}
+	if err := g.encode(raw); err != nil {
+		return err
+	}
+	return ended(st.ExitCode())
+}
+
+func (g *globals) showStatus(st *ring.Status) error {
+	if g.machine() {
+		return g.encode(st)
+	}
+	_, err := fmt.Fprint(g.out, g.statusScreen(st))
+	return err
+}
+
+func (g *globals) statusScreen(st *ring.Status) string {
+	s := g.screen()
+	showStatus(s, st, g.output == "wide", g.now())
+	return s.String()
+}
+
+// watchEvery is often enough for a person, and nothing for the daemon.
+const watchEvery = time.Second
+
+// watchStatus shows the status until ctx ends. On a terminal the screen stays
+// in place and its ages run on; elsewhere it is written when something changed.
+func (g *globals) watchStatus(ctx context.Context, only string) error {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	l := g.live(g.out)
+	var last []byte
+	for {
+		st, err := g.status(ctx, only)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		face := faceOf(*st)
+		changed := !bytes.Equal(face, last)
+		last = face
+		if err := g.showWatched(l, st, changed); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (g *globals) showWatched(l *live, st *ring.Status, changed bool) error {
+	switch {
+	case g.machine() && changed:
+		return g.encodeLine(st)
+	case g.machine():
+		return nil
+	case l.terminal:
+		return l.redraw(g.statusScreen(st))
+	case changed:
+		_, err := fmt.Fprintln(g.out, g.statusScreen(st))
+		return err
+	}
+	return nil
+}
+
+// faceOf is a status without the times that change while nothing does.
+func faceOf(st ring.Status) []byte {
+	st.At = time.Time{}
+	sources := st.Sources
+	st.Sources = nil
+	for _, src := range sources {
+		src.Checked, src.Checking = time.Time{}, false
+		st.Sources = append(st.Sources, src)
+	}
+	face, err := json.Marshal(st)
+	if err != nil {
+		return nil
+	}
+	return face
+}
+
+// completeApps offers the apps and services of this host to the shell.
+func (g *globals) completeApps(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), watchEvery)
+	defer cancel()
+	st, err := g.daemon().Status(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, src := range st.Sources {
+		for _, a := range src.Apps {
+			names = append(names, clean(a.Name))
+			for _, sv := range a.Services {
+				names = append(names, clean(a.Name+"/"+sv.Name))
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}

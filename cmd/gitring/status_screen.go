@@ -1,0 +1,362 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// showStatus is the one screen of "gitring status".
+func showStatus(s *screen, st *ring.Status, wide bool, now time.Time) {
+	s.line(0, "  ", word{st.Host, bold}, w("gitring "+st.Gitring))
+	if st.Store != "" {
+		s.line(0, " ", word{"store:", red}, w(st.Store))
+	}
+	if st.Engine != "" {
+		s.line(0, " ", word{"engine:", red}, w(st.Engine))
+	}
+	if len(st.Sources) == 0 {
+		s.line(0, " ", w("no sources"))
+	}
+	for _, src := range st.Sources {
+		s.gap()
+		showSource(s, src, now)
+		showApps(s, src.Apps, wide, now)
+	}
+	showOverrides(s, st.Overrides)
+}
+
+func showSource(s *screen, src ring.SourceStatus, now time.Time) {
+	// Subject, signer and age are those of the trusted commit.
+	ahead := src.Trusted != "" && src.Trusted != src.Commit
+	s.line(0, "  ", word{src.Name, bold}, word{string(src.Sync), syncHue(src.Sync)},
+		w(strings.TrimSpace(src.Branch+" "+src.Commit.Short())), w(when(!ahead, src.Subject)))
+	if ahead {
+		s.line(2, "  ", w("trusted up to "+src.Trusted.Short()), w(src.Subject))
+	}
+	s.line(2, ", ", said("signed by ", src.Signer), w(committed(src.Committed, now)), w(checked(src.Checked, now)), w(when(src.Checking, "checking now")))
+	if src.Trust != "" {
+		s.line(2, " ", word{"warning:", yellow}, w(src.Trust))
+	}
+	if src.Forge != "" {
+		s.line(2, " ", word{"warning:", yellow}, w("the forge takes no statuses: "+src.Forge))
+	}
+	if !toldBelow(src) {
+		s.line(2, " ", w(src.Reason))
+	}
+	if src.Tip != "" && src.Tip != src.Commit && src.Tip != src.Trusted && (src.Refusal == nil || src.Refusal.Commit != src.Tip) {
+		s.line(2, " ", w("tip "+src.Tip.Short()))
+	}
+	if src.Next != nil {
+		s.line(2, " ", w("next "+src.Next.Commit.Short()+":"), w(src.Next.Reason))
+	}
+	showRefusal(s, 2, "", src.Refusal)
+}
+
+// toldBelow says that the reason of a source is the sentence of something that
+// is shown with it: its refusal, its next commit, an app or a service.
+func toldBelow(src ring.SourceStatus) bool {
+	if src.Refusal != nil && src.Refusal.Says == src.Reason || src.Next != nil && src.Next.Reason == src.Reason {
+		return true
+	}
+	for _, a := range src.Apps {
+		if a.Reason != "" && src.Reason == "app "+a.Name+": "+a.Reason ||
+			a.Refusal != nil && src.Reason == "app "+a.Name+" is refused: "+a.Refusal.Says {
+			return true
+		}
+		for _, sv := range a.Services {
+			if src.Reason == a.Name+"/"+sv.Name+" "+sv.Reason {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// committed is how old the trusted commit claims to be.
+func committed(at, now time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return "committed " + age(at, now)
+}
+
+// checked is when the remote answered last.
+func checked(at, now time.Time) string {
+	if at.IsZero() {
+		return "never reached"
+	}
+	return "checked " + age(at, now)
+}
+
+// showRefusal writes code, place, sentence and hint.
+func showRefusal(s *screen, indent int, who string, r *ring.Refusal) {
+	if r == nil {
+		return
+	}
+	at := r.Where()
+	if r.Commit != "" {
+		at = strings.TrimSpace(at + " at " + r.Commit.Short())
+	}
+	s.line(indent, " ", w(who), word{"refused", red}, word{string(r.Code), red}, w(at+":"), w(r.Says))
+	if r.Hint != "" {
+		s.line(indent+2, " ", word{"hint:", dim}, w(r.Hint))
+	}
+}
+
+func showApps(s *screen, apps []ring.AppStatus, wide bool, now time.Time) {
+	head := []string{"SERVICE", "KIND", "PHASE", "WANTED", "READY", "UPDATED", "COMMIT", "LAST GOOD", "REASON"}
+	if wide {
+		head = []string{"SERVICE", "KIND", "PHASE", "WANTED", "READY", "UPDATED", "COMMIT", "LAST GOOD", "VERSION", "HEALTH", "REASON"}
+	}
+	var rows [][]word
+	for _, a := range apps {
+		for _, sv := range a.Services {
+			rows = append(rows, serviceRow(a.Name, sv, wide))
+		}
+	}
+	if len(rows) > 0 {
+		s.gap()
+		s.table(2, head, rows)
+	}
+	told := s.part()
+	if s.cuts(2, head, rows) {
+		showReasons(told, apps)
+	}
+	for _, a := range apps {
+		showApp(told, a, wide, now)
+	}
+	s.add(told)
+	if wide {
+		showInstances(s, apps)
+	}
+}
+
+// showReasons writes whole what the edge of a terminal cuts off the table: why a
+// service is not where its plan wants it.
+func showReasons(s *screen, apps []ring.AppStatus) {
+	for _, a := range apps {
+		for _, sv := range a.Services {
+			if !atEnd(sv) {
+				s.line(2, " ", w(a.Name+"/"+sv.Name), word{string(sv.Phase) + ":", phaseHue(sv.Phase)}, w(sv.Reason))
+			}
+		}
+	}
+}
+
+func serviceRow(app string, sv ring.ServiceStatus, wide bool) []word {
+	row := []word{
+		w(app + "/" + sv.Name), w(string(sv.Kind)),
+		{string(sv.Phase), phaseHue(sv.Phase)},
+		w(strconv.Itoa(sv.Wanted)), w(strconv.Itoa(sv.Ready)), w(strconv.Itoa(sv.Updated)),
+		w(sv.Commit.Short()), w(sv.LastGood.Short()),
+	}
+	if wide {
+		row = append(row, w(sv.Version.Short()), w(cmp.Or(sv.Health, when(sv.Kind == ring.Worker, "checked"), "-")))
+	}
+	return append(row, w(sv.Reason))
+}
+
+// showApp writes what the table does not say: why an app is not simply healthy.
+// A sentence that its row in the table has is not said again.
+func showApp(s *screen, a ring.AppStatus, wide bool, now time.Time) {
+	switch {
+	case a.Reason != "" && slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return sv.Reason == a.Reason }):
+	case a.Health != ring.Healthy && (a.Reason != "" || a.Refusal == nil):
+		s.line(2, " ", w(a.Name), word{a.Health + when(a.Reason != "", ":"), healthHue(a.Health)}, w(a.Reason))
+	case a.Reason != "":
+		s.line(2, " ", w(a.Name+":"), w(a.Reason))
+	}
+	showRefusal(s, 2, a.Name, a.Refusal)
+	if wide {
+		for _, note := range a.Notes {
+			s.line(2, " ", w(a.Name), word{"note:", dim}, w(note))
+		}
+	}
+	for _, sv := range a.Services {
+		id := a.Name + "/" + sv.Name
+		if r := sv.Rollout; r != nil {
+			why := when(!strings.Contains(sv.Reason, r.Reason), r.Reason)
+			s.line(2, " ", w(id+" rollout of "+r.Commit.Short()), word{r.Phase + when(why != "", ":"), rolloutHue(r.Phase)}, w(why))
+		}
+		for _, c := range sv.Conditions {
+			since := ""
+			if !c.Since.IsZero() {
+				since = " since " + age(c.Since, now)
+			}
+			why := when(!strings.Contains(sv.Reason, c.Reason), c.Reason)
+			s.line(2, " ", w(id), word{c.Type + since + when(why != "", ":"), yellow}, w(why))
+		}
+	}
+}
+
+func showInstances(s *screen, apps []ring.AppStatus) {
+	var rows [][]word
+	for _, a := range apps {
+		for _, sv := range a.Services {
+			for _, in := range sv.Instances {
+				rows = append(rows, []word{
+					w(in.Name), w(strconv.Itoa(in.Slot)), w(in.State), w(strconv.Itoa(in.Restarts)),
+					w(in.Commit.Short()), w(in.Version.Short()), w(shortID(in.ID)), w(in.Reason),
+				})
+			}
+		}
+	}
+	if len(rows) > 0 {
+		s.gap()
+		s.table(2, []string{"INSTANCE", "SLOT", "STATE", "RESTARTS", "COMMIT", "VERSION", "ID", "REASON"}, rows)
+	}
+}
+
+func showOverrides(s *screen, overrides []ring.Override) {
+	if len(overrides) == 0 {
+		return
+	}
+	s.gap()
+	var rows [][]word
+	for _, o := range overrides {
+		rows = append(rows, []word{{o.Kind, yellow}, w(o.Target), w(o.Actor), w(cmp.Or(stamp(o.Until), "-")), w(o.Reason)})
+	}
+	s.table(0, []string{"OVERRIDE", "TARGET", "BY", "UNTIL", "REASON"}, rows)
+}
+
+// shortID is the first 12 of a container's ID, or all that there is.
+func shortID(id string) string { return id[:min(12, len(id))] }
+
+// said is a word with what goes before it; nothing when it is empty.
+func said(before, text string) word {
+	if text == "" {
+		return word{}
+	}
+	return w(before + text)
+}
+
+func when(yes bool, text string) string {
+	if !yes {
+		return ""
+	}
+	return text
+}
+
+func syncHue(x ring.Sync) hue {
+	switch x {
+	case ring.SyncSynced:
+		return green
+	case ring.SyncRefused, ring.SyncDegraded:
+		return red
+	case ring.SyncApplying, ring.SyncStaging:
+		return cyan
+	}
+	return yellow
+}
+
+func phaseHue(p ring.Phase) hue {
+	switch p {
+	case ring.PhaseReady, ring.PhaseCompleted:
+		return green
+	case ring.PhaseDegraded, ring.PhaseFailed:
+		return red
+	case ring.PhaseHeld:
+		return yellow
+	}
+	return cyan
+}
+
+func healthHue(h string) hue {
+	switch h {
+	case ring.Healthy:
+		return green
+	case ring.Degraded:
+		return red
+	case ring.Progressing:
+		return cyan
+	}
+	return yellow
+}
+
+func rolloutHue(phase string) hue {
+	if phase == ring.RolloutProgressing {
+		return cyan
+	}
+	return red
+}
+
+// narrow is the status of one app, or of one service of it ("app/service");
+// false when this host has no such thing. The sources that remain keep what
+// they say of themselves.
+func narrow(st *ring.Status, target string) (*ring.Status, bool) {
+	app, service, one := strings.Cut(target, "/")
+	out := *st
+	out.Sources = nil
+	for _, src := range st.Sources {
+		for _, a := range src.Apps {
+			if a.Name != app {
+				continue
+			}
+			if one {
+				a.Services = only(a.Services, service)
+			}
+			if one && len(a.Services) == 0 {
+				return nil, false
+			}
+			src.Apps = []ring.AppStatus{a}
+			out.Sources = append(out.Sources, src)
+			break
+		}
+	}
+	return &out, len(out.Sources) > 0
+}
+
+func only(services []ring.ServiceStatus, name string) []ring.ServiceStatus {
+	for _, sv := range services {
+		if sv.Name == name {
+			return []ring.ServiceStatus{sv}
+		}
+	}
+	return nil
+}
+
+// appsOf are the names a person may have meant.
+func appsOf(st *ring.Status) []string {
+	var names []string
+	for _, src := range st.Sources {
+		for _, a := range src.Apps {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+// noSuch is the error for an app or service that this host does not have.
+func noSuch(st *ring.Status, target string) error {
+	kind, known := "app", appsOf(st)
+	if app, _, both := strings.Cut(target, "/"); both {
+		kind = "service"
+		if part, ok := narrow(st, app); ok {
+			known = servicesOf(part)
+		}
+	}
+	hint := "gitring status lists what is here"
+	if h := nearest(target, known); strings.HasPrefix(h, "did you mean") {
+		hint = h
+	}
+	return &failure{code: exitNotFound, says: fmt.Sprintf("no %s %q on %s", kind, target, st.Host), hint: hint}
+}
+
+// servicesOf are the services of a status as people name them.
+func servicesOf(st *ring.Status) []string {
+	var names []string
+	for _, src := range st.Sources {
+		for _, a := range src.Apps {
+			for _, sv := range a.Services {
+				names = append(names, a.Name+"/"+sv.Name)
+			}
+		}
+	}
+	return names
+}

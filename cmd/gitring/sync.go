@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/ring"
+)
+
+func syncCmd(g *globals) *cobra.Command {
+	var wait bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "sync [source]",
+		Short: "Look at the remote now",
+		Long: "sync asks the daemon to fetch a source, or all of them. With --wait it follows\n" +
+			"what comes of it and exits by the outcome: 0 converged, 6 a rollout failed or was\n" +
+			"restored, 7 refused, 8 timed out, 9 held, paused or awaiting approval.",
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			source := strings.Join(given, "")
+			if timeout < 0 || timeout > 0 && !wait {
+				return usage(cmd, "--timeout is how long --wait may take")
+			}
+			if !wait {
+				return g.sync(cmd.Context(), source)
+			}
+			ctx := cmd.Context()
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			return g.syncWait(ctx, source)
+		},
+	}
+	cmd.Flags().BoolVar(&wait, "wait", false, "follow the rollout and exit by its outcome")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up waiting after this long, such as 10m (default: never)")
+	return cmd
+}
+
+func (g *globals) sync(ctx context.Context, source string) error {
+	if err := g.daemon().Sync(ctx, source); err != nil {
+		return asked(err)
+	}
+	g.notice("asked; gitring status tells what comes of it")
+	return nil
+}
+
+// syncWait shows progress as a notice and the end of it as the result.
+func (g *globals) syncWait(ctx context.Context, source string) error {
+	p := &progress{live: g.live(g.err), quiet: g.quiet, g: g}
+	var last *ring.Status
+	err := g.daemon().SyncWait(ctx, source, func(st ring.Status) error {
+		last = ofSource(st, source)
+		return p.show(last)
+	})
+	if err != nil {
+		return asked(err)
+	}
+	if last == nil {
+		return fmt.Errorf("cannot follow the sync: the daemon told no status")
+	}
+	if g.machine() {
+		err = g.encode(last)
+	} else {
+		err = g.showOutcome(last)
+	}
+	if err != nil {
+		return err
+	}
+	return ended(last.ExitCode())
+}
+
+// ofSource is the status of one source, or all of it for "".
+func ofSource(st ring.Status, source string) *ring.Status {
+	if source == "" {
+		return &st
+	}
+	sources := st.Sources
+	st.Sources = nil
+	for _, src := range sources {
+		if src.Name == source {
+			st.Sources = append(st.Sources, src)
+		}
+	}
+	return &st
+}
+
+// showOutcome is a line for each source, and what is not well.
+func (g *globals) showOutcome(st *ring.Status) error {
+	s := g.screen()
+	for _, src := range st.Sources {
+		ahead := src.Trusted != "" && src.Trusted != src.Commit // the subject is that of the trusted commit
+		s.line(0, "  ", word{src.Name, bold}, word{string(src.Sync), syncHue(src.Sync)}, w(src.Commit.Short()), w(when(!ahead, src.Subject)), w(restOf(src)))
+		showRefusal(s, 2, "", src.Refusal)
+		for _, a := range src.Apps {
+			showRefusal(s, 2, a.Name, a.Refusal)
+			for _, sv := range a.Services {
+				showUnwell(s, a.Name, sv)
+			}
+		}
+	}
+	_, err := io.WriteString(g.out, s.String())
+	return err
+}
+
+func showUnwell(s *screen, app string, sv ring.ServiceStatus) {
+	if r := sv.Rollout; r != nil {
+		why := r.Reason
+		if strings.Contains(sv.Reason, why) {
+			why = sv.Reason // says what was done about it too
+		}
+		s.line(2, " ", w(app+"/"+sv.Name+" rollout of "+r.Commit.Short()), word{r.Phase + ":", rolloutHue(r.Phase)}, w(why))
+		return
+	}
+	if !atEnd(sv) {
+		s.line(2, " ", w(app+"/"+sv.Name), word{string(sv.Phase) + ":", phaseHue(sv.Phase)}, w(sv.Reason))
+	}
+}
+
+// atEnd says that a service is where its plan wants it.
+func atEnd(sv ring.ServiceStatus) bool {
+	return sv.Rollout == nil && (sv.Phase == ring.PhaseReady || sv.Phase == ring.PhaseCompleted)
+}
+
+// progress shows a status while it changes.
+type progress struct {
+	live  *live
+	quiet bool
+	g     *globals
+}
+
+func (p *progress) show(st *ring.Status) error {
+	switch {
+	case p.quiet:
+		return nil
+	case p.live.terminal:
+		return p.live.redraw(p.screenOf(st))
+	}
+	for _, src := range st.Sources {
+		if err := p.say(src); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *progress) screenOf(st *ring.Status) string {
+	s := &screen{color: p.g.colors(), width: terminalWidth(p.live.w)}
+	for _, src := range st.Sources {
+		sourceProgress(s, src)
+		for _, a := range src.Apps {
+			for _, sv := range a.Services {
+				serviceProgress(s, a.Name, sv)
+			}
+		}
+	}
+	return s.String()
+}
+
+// say writes the lines that changed. What is at rest is told by the result in
+// the end; before it, it is no progress.
+func (p *progress) say(src ring.SourceStatus) error {
+	if !resting(src.Sync) {
+		s := &screen{}
+		sourceProgress(s, src)
+		if err := p.live.say(src.Name, strings.TrimSuffix(s.String(), "\n")); err != nil {
+			return err
+		}
+	}
+	for _, a := range src.Apps {
+		for _, sv := range a.Services {
+			id := a.Name + "/" + sv.Name
+			_, before := p.live.said[id]
+			if atEnd(sv) && !before || !atEnd(sv) && resting(src.Sync) {
+				continue
+			}
+			s := &screen{}
+			serviceProgress(s, a.Name, sv)
+			if err := p.live.say(id, strings.TrimSuffix(s.String(), "\n")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func resting(x ring.Sync) bool { return x != ring.SyncStaging && x != ring.SyncApplying }
+
+func sourceProgress(s *screen, src ring.SourceStatus) {
+	s.line(0, "  ", w(src.Name), word{string(src.Sync), syncHue(src.Sync)}, w(src.Commit.Short()), w(restOf(src)))
+}
+
+// serviceProgress counts what is updated while that is not all; the reason says
+// what is ready.
+func serviceProgress(s *screen, app string, sv ring.ServiceStatus) {
+	updated := when(sv.Phase == ring.PhaseProgressing && sv.Kind == ring.Worker && sv.Updated < sv.Wanted, fmt.Sprintf("%d of %d updated", sv.Updated, sv.Wanted))
+	s.line(2, "  ", w(app+"/"+sv.Name), word{string(sv.Phase), phaseHue(sv.Phase)}, w(updated), w(sv.Reason))
+}
+
+// restOf is what a line about a source says that no line below it does.
+func restOf(src ring.SourceStatus) string {
+	if src.Next != nil {
+		return "next " + src.Next.Commit.Short() + ": " + src.Next.Reason
+	}
+	return when(!toldBelow(src), src.Reason)
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/ring"
+)
+
+func validateCmd(g *globals) *cobra.Command {
+	var source string
+	cmd := &cobra.Command{
+		Use:   "validate [dir]",
+		Short: "Check a folder as a commit would be checked, without a daemon",
+		Long: "validate reads the folder (default: the current one) as if it were a commit and\n" +
+			"prints all that is refused, each with its place. With --config it takes the path, facts and\n" +
+			"interpolation of a source from there. Exit 7 when anything is refused.",
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, given []string) error {
+			return g.validate(slices.Concat(given, []string{"."})[0], source)
+		},
+	}
+	cmd.Flags().StringVar(&source, "source", "", "the source of --config to read it for")
+	return cmd
+}
+
+// validated is what "validate -o json" prints.
+type validated struct {
+	Apps     []string        `json:"apps"`
+	Notes    []string        `json:"notes,omitempty"`
+	Refusals []*ring.Refusal `json:"refusals,omitempty"`
+}
+
+func (g *globals) validate(dir, source string) error {
+	settings, err := g.settings(dir, source)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return &failure{code: exitNotFound, says: fmt.Sprintf("%s is no folder", dir), hint: "gitring validate [dir]"}
+	}
+	tree, err := openTree(dir)
+	if err != nil {
+		return fmt.Errorf("cannot read %s: %w", dir, err)
+	}
+	defer tree.Close()
+	plan, refusals := manifest.Check(&ring.Commit{Tree: tree}, settings)
+	v := validated{Apps: []string{}, Refusals: refusals}
+	for _, a := range plan.Apps {
+		v.Apps = append(v.Apps, a.Name)
+		for _, note := range a.Notes {
+			v.Notes = append(v.Notes, a.Name+": "+note)
+		}
+	}
+	if err := g.showValidated(v); err != nil {
+		return err
+	}
+	if len(v.Refusals) > 0 {
+		return outcome(exitRefused)
+	}
+	return nil
+}
+
+// settings are what the configuration says of a source, and empty ones when no
+// configuration was named: a folder is checked the same on every machine.
+func (g *globals) settings(dir, source string) (manifest.Settings, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return manifest.Settings{}, fmt.Errorf("cannot find %s: %w", dir, err)
+	}
+	if g.config == "" {
+		return manifest.Settings{Source: plainName(filepath.Base(abs)), Path: ".", Host: "validate"}, nil
+	}
+	c, s, err := g.sourceOf(source)
+	if err != nil {
+		return manifest.Settings{}, err
+	}
+	return manifest.Settings{Source: s.Name, Path: s.Path, Host: c.Host, Facts: c.Facts, Interpolation: c.Interpolation}, nil
+}
+
+// plainName makes a name for a source out of a folder's.
+func plainName(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(s))
+	if !sourceName.MatchString(s) {
+		return "source"
+	}
+	return s
+}
+
+// sourceOf is one source of the named configuration; with "" the only one.
+func (g *globals) sourceOf(name string) (*Config, *SourceConfig, error) {
+	c, err := ReadConfig(g.config)
+	if err != nil {
+		return nil, nil, err
+	}
+	if name == "" && len(c.Sources) == 1 {
+		return c, &c.Sources[0], nil
+	}
+	var names []string
+	for _, s := range c.Sources {
+		names = append(names, s.Name)
+	}
+	if name == "" {
+		return nil, nil, &failure{
+			code: exitUsage, says: g.config + " has more than one source",
+			hint: "--source with one of " + strings.Join(names, ", "),
+		}
+	}
+	if s := c.Source(name); s != nil {
+		return c, s, nil
+	}
+	return nil, nil, &failure{code: exitNotFound, says: fmt.Sprintf("no source %q in %s", name, g.config), hint: nearest(name, names)}
+}
+
+func (g *globals) showValidated(v validated) error {
+	if g.machine() {
+		return g.encode(v)
+	}
+	s := g.screen()
+	for _, r := range v.Refusals {
+		place := r.Where()
+		if place == "" {
+			place = r.App
+		}
+		s.line(0, ": ", w(place), word{string(r.Code), red}, w(r.Says))
+		if r.Hint != "" {
+			s.line(2, " ", word{"hint:", dim}, w(r.Hint))
+		}
+	}
+	for _, note := range v.Notes {
+		s.line(0, " ", word{"note:", dim}, w(note))
+	}
+	if len(v.Refusals) == 0 {
+		s.line(0, " ", word{"ok:", green}, w(counted(len(v.Apps), "app")+when(len(v.Apps) > 0, ": "+strings.Join(v.Apps, ", "))))
+	}
+	_, err := fmt.Fprint(g.out, s)
+	return err
+}
+
+// counted is "1 app", "2 apps".
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/health"
+	"github.com/gitring/gitring/notify"
+	"github.com/gitring/gitring/reconcile"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/store"
+)
+
+// daemon is everything that serve runs, wired: each part knows only ring, and
+// they meet here.
+type daemon struct {
+	cfg     *Config
+	log     *slog.Logger
+	store   *store.Store
+	engine  *runtime.Docker
+	shelf   *shelf
+	health  *health.Watcher
+	sender  *notify.Sender
+	loop    *reconcile.Loop
+	sources []*follower
+	doors   []door
+}
+
+// door is a listener and who serves it.
+type door struct {
+	listener net.Listener
+	run      func(ctx context.Context, l net.Listener) error
+}
+
+// tidyEvery is how often the store is trimmed and contents are pruned, and
+// pruneWithin how long the engine may take to say what is mounted.
+const (
+	tidyEvery   = time.Hour
+	pruneWithin = 30 * time.Second
+)
+
+// newDaemon checks all that can be wrong before the socket appears, and starts
+// nothing.
+func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, err error) {
+	d = &daemon{cfg: cfg, log: log}
+	defer func() {
+		if err != nil {
+			d.close()
+		}
+	}()
+	if d.store, err = store.Open(ctx, cfg.State); err != nil {
+		return d, err
+	}
+	if n := d.store.Notice(); n != "" {
+		log.Warn("mended the store", "reason", n)
+		if err := d.store.Record(ctx, nil, []ring.Event{{At: time.Now().UTC(), Kind: ring.DaemonStarted, Reason: n}}); err != nil {
+			return d, err
+		}
+	}
+	if err := d.wireEngine(ctx); err != nil {
+		return d, err
+	}
+	d.wireHealth(ctx)
+	d.wireSender()
+	if err := d.wireSources(); err != nil {
+		return d, err
+	}
+	d.wireLoop()
+	return d, d.openDoors()
+}
+
+func (d *daemon) wireEngine(ctx context.Context) (err error) {
+	d.engine, err = runtime.Dial(ctx, runtime.Options{
+		URL: d.cfg.Engine.URL, Host: d.cfg.Host, ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
+		SamePaths: []string{d.cfg.State, d.cfg.DataRoot}, DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	d.shelf = newShelf(d.store, d.engine.Mounted)
+	return nil
+}
+
+func (d *daemon) wireHealth(ctx context.Context) {
+	streaks, err := d.store.Streaks(ctx)
+	if err != nil { // those that could not be read begin anew
+		d.log.Warn("could not read every streak", "err", err)
+	}
+	d.health = health.New(health.Options{
+		Exec: d.engine.Exec, Poke: func() { d.loop.Poke() }, Log: d.log,
+		Save: func(s []ring.Streak) error { return d.store.SaveStreaks(context.WithoutCancel(ctx), s) },
+	}, streaks)
+}
+
+func (d *daemon) wireSender() {
+	forges := map[string]notify.Forge{}
+	for _, s := range d.cfg.Sources {
+		if st := s.Status; st != nil {
+			forges[s.Name] = notify.Forge{Kind: st.Forge, APIURL: st.APIURL, Repo: st.Repo, TokenFile: st.TokenFile}
+		}
+	}
+	d.sender = notify.New(d.store, forges, d.log)
+}
+
+func (d *daemon) wireLoop() {
+	var sources []reconcile.Source
+	for _, f := range d.sources {
+		sources = append(sources, f.source)
+	}
+	d.loop = reconcile.New(reconcile.Options{
+		Host: d.cfg.Host, Gitring: version, Engine: d.engine, Health: d.health, Memory: d.store,
+		Log: d.log, Posted: d.sender.Poke,
+	}, sources)
+}
+
+// openDoors listens, so that an address in use is an error before anything runs.
+func (d *daemon) openDoors() error {
+	socket, err := api.NewSocket(d.calls(), d.log)
+	if err != nil {
+		return err
+	}
+	l, err := api.ListenSocket(d.cfg.Listen.Socket)
+	if err != nil {
+		return err
+	}
+	d.doors = append(d.doors, door{l, socket.Run})
+	if d.cfg.Listen.HTTP == "" {
+		return nil
+	}
+	hooks, err := d.webhooks()
+	if err != nil {
+		return err
+	}
+	if l, err = net.Listen("tcp", d.cfg.Listen.HTTP); err != nil {
+		return &failure{
+			code: exitError, says: fmt.Sprintf("cannot take webhooks: %v", err),
+			hint: "free the address or give listen.http another one; \"\" is for none",
+		}
+	}
+	d.doors = append(d.doors, door{l, hooks.Run})
+	return nil
+}
+
+func (d *daemon) webhooks() (*api.Webhooks, error) {
+	var hooks []api.Hook
+	for i := range d.cfg.Sources {
+		s := &d.cfg.Sources[i]
+		if s.Webhook == nil {
+			continue
+		}
+		secrets, err := api.LoadSecrets(s.Webhook.SecretFile)
+		if err != nil {
+			return nil, fmt.Errorf("source %s: %w", s.Name, err)
+		}
+		hooks = append(hooks, api.Hook{Source: s.Name, Forge: s.Webhook.Forge, Secret: secrets})
+	}
+	return api.NewWebhooks(hooks, func(source string) { d.follower(source).poke() }, d.log)
+}
+
+// run runs every part until ctx ends or one fails, and returns when all that
+// it started has ended.
+func (d *daemon) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.health.Run, d.sender.Run, d.tidy}
+	for _, f := range d.sources {
+		parts = append(parts, f.run)
+	}
+	for _, o := range d.doors {
+		parts = append(parts, func(ctx context.Context) error { return o.run(ctx, o.listener) })
+	}
+	for _, part := range parts {
+		g.Go(func() error { return part(ctx) })
+	}
+	return g.Wait()
+}
+
+// tidy keeps the store small. What it cannot do now it tries again later.
+func (d *daemon) tidy(ctx context.Context) error {
+	t := time.NewTicker(tidyEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+		if err := d.store.Trim(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			d.log.Warn("could not trim the store", "err", err)
+		} else if err := d.loop.Reread(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn("could not read the facts again", "err", err)
+		}
+		if err := d.prune(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn("could not prune the contents", "err", err)
+		}
+	}
+}
+
+// prune is bounded because commits wait for it.
+func (d *daemon) prune(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pruneWithin)
+	defer cancel()
+	return d.shelf.prune(ctx)
+}
+
+func (d *daemon) close() {
+	for _, o := range d.doors {
+		_ = o.listener.Close() // closed already where it was served
+	}
+	var errs []error
+	if d.engine != nil {
+		errs = append(errs, d.engine.Close())
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		d.log.Error("cannot close", "err", err)
+	}
+}
+
+func (d *daemon) follower(source string) *follower {
+	for _, f := range d.sources {
+		if f.cfg.Name == source {
+			return f
+		}
+	}
+	return nil
+}
+
+func mirrorDir(state, source string) string { return filepath.Join(state, "git", source) }

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/reconcile"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/store"
+)
+
+// calls is what the socket can ask of this daemon.
+func (d *daemon) calls() api.Calls {
+	return api.Calls{
+		Version: d.version, Status: d.status, Events: d.events, Appended: d.store.Changed, History: d.history,
+		Logs: d.logs, Poke: d.poke, Look: d.look, Approve: d.approve, Accept: d.accept, Plan: d.plan,
+	}
+}
+
+func (d *daemon) version(ctx context.Context) (api.Version, error) {
+	v := api.Version{Gitring: version}
+	if e, err := d.engine.Version(ctx); err == nil {
+		v.Engine, v.EngineAPI = "docker "+e.Version, e.API
+	}
+	return v, nil
+}
+
+// status is the loop's, with what only this moment knows: whether a source is
+// looking, and whether a forge takes what it is told.
+func (d *daemon) status(context.Context) (ring.Status, error) {
+	st, _ := d.loop.Status()
+	trouble := d.sender.Trouble()
+	st.Sources = slices.Clone(st.Sources)
+	for i := range st.Sources {
+		s := &st.Sources[i]
+		if f := d.follower(s.Name); f != nil {
+			s.Checking = f.git.Checking()
+		}
+		s.Forge = trouble[s.Name]
+	}
+	return st, nil
+}
+
+func (d *daemon) events(ctx context.Context, q api.EventQuery) ([]ring.Event, error) {
+	if q.Last > 0 {
+		out, err := d.store.Events(ctx, store.EventQuery{App: q.App, Limit: q.Last, Desc: true})
+		slices.Reverse(out)
+		return out, err
+	}
+	return d.store.Events(ctx, store.EventQuery{After: q.After, App: q.App, Limit: q.Limit})
+}
+
+// toldByHistory are the kinds of events that say what became of commits.
+var toldByHistory = []string{
+	ring.CommitAccepted, ring.CommitRefused, ring.AppInForce, ring.AppRefused, ring.AppRemoved, ring.PlanAwaiting,
+	ring.PlanApproved, ring.TrustAccepted, ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored,
+	ring.RolloutSuperseded, ring.JobSucceeded, ring.JobFailed,
+}
+
+func (d *daemon) history(ctx context.Context, q api.HistoryQuery) ([]ring.Event, error) {
+	return d.store.Events(ctx, store.EventQuery{App: q.App, Kinds: toldByHistory, Limit: cmp.Or(q.Limit, 100), Desc: true})
+}
+
+// logs writes the output of the instances of a service, oldest slot first.
+func (d *daemon) logs(ctx context.Context, q api.LogQuery, out func(string) io.WriteCloser) error {
+	st, _ := d.loop.Status()
+	found := false
+	var instances []ring.InstanceStatus
+	for _, src := range st.Sources {
+		for _, a := range src.Apps {
+			for _, s := range a.Services {
+				if a.Name == q.App && (q.Service == "" || q.Service == s.Name) {
+					found = true
+					instances = append(instances, s.Instances...)
+				}
+			}
+		}
+	}
+	if !found {
+		return api.NotFound("gitring status lists apps and services", "no such service: %s", strings.TrimSuffix(q.App+"/"+q.Service, "/"))
+	}
+	var wg sync.WaitGroup
+	errs := make([]error, len(instances))
+	for i, in := range instances {
+		wg.Go(func() {
+			w := out(in.Name)
+			errs[i] = d.engine.Logs(ctx, in.ID, runtime.LogOptions{Follow: q.Follow, Tail: q.Tail, Since: q.Since, Timestamps: q.Timestamps}, w)
+			if err := w.Close(); errs[i] == nil {
+				errs[i] = err
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// chosen is the source of a name, all for "".
+func (d *daemon) chosen(source string) ([]*follower, error) {
+	if source == "" {
+		return d.sources, nil
+	}
+	if f := d.follower(source); f != nil {
+		return []*follower{f}, nil
+	}
+	return nil, api.NotFound("gitring status lists the sources", "no such source: %s", source)
+}
+
+// one is the source of a name, the only one for "".
+func (d *daemon) one(source string) (*follower, error) {
+	fs, err := d.chosen(source)
+	if err != nil {
+		return nil, err
+	}
+	if len(fs) != 1 {
+		return nil, api.Usage("name one with --source", "this host has %d sources", len(fs))
+	}
+	return fs[0], nil
+}
+
+func (d *daemon) poke(_ context.Context, source string) error {
+	fs, err := d.chosen(source)
+	for _, f := range fs {
+		f.poke()
+	}
+	return err
+}
+
+// look is poke, and waits until the loop has looked at what the source found.
+func (d *daemon) look(ctx context.Context, source string) error {
+	fs, err := d.chosen(source)
+	if err != nil {
+		return err
+	}
+	began := time.Now().UTC()
+	for _, f := range fs {
+		f.poke()
+	}
+	for _, f := range fs {
+		r, err := f.wait(ctx, began)
+		if err != nil {
+			return err
+		}
+		if r.Err != nil {
+			return api.Away("gitring status says what stands meanwhile", "source %s: %s", f.cfg.Name, r.Err)
+		}
+	}
+	return d.loop.Looked(ctx)
+}
+
+func (d *daemon) approve(ctx context.Context, p api.Peer, r api.ApproveRequest) error {
+	if st, _ := d.loop.Status(); !awaits(&st, r.Commit) {
+		return nothingToApprove(r.Commit)
+	}
+	err := d.loop.Approve(ctx, string(r.Commit), p.Actor(), r.Reason)
+	if errors.Is(err, reconcile.ErrNothingToApprove) {
+		return nothingToApprove(r.Commit)
+	}
+	return err
+}
+
+// awaits says that the plan of a commit waits for a yes: the journal shall not
+// hold one that nobody asked for. The source's sync does not tell: a newer tip
+// may be refused meanwhile.
+func awaits(st *ring.Status, commit ring.SHA) bool {
+	return slices.ContainsFunc(st.Sources, func(s ring.SourceStatus) bool {
+		return s.Next != nil && strings.HasPrefix(s.Next.Reason, "awaiting approval") && strings.HasPrefix(string(s.Next.Commit), string(commit))
+	})
+}
+
+func nothingToApprove(commit ring.SHA) error {
+	return api.NotFound("gitring status says what waits", "no plan of commit %s awaits approval", commit.Short())
+}
+
+func (d *daemon) accept(ctx context.Context, p api.Peer, r api.AcceptRequest) error {
+	f, err := d.one(r.Source)
+	if err != nil {
+		return err
+	}
+	refusal, err := f.git.Accept(ctx, r.Commit, p.Actor(), r.Reason)
+	if tip := d.tipOf(f.cfg.Name); err != nil && tip != "" && !strings.HasPrefix(string(tip), string(r.Commit)) {
+		return api.Conflicting("gitring verify and git log say what it holds; then gitring trust accept "+tip.Short(), "%s", err)
+	}
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// plan says what a tree or a commit would change here; it changes nothing.
+func (d *daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, error) {
+	f, err := d.one(r.Source)
+	if err != nil {
+		return ring.Changes{}, err
+	}
+	c := &ring.Commit{Tree: r.Tree}
+	if r.Tree == nil {
+		if c, err = d.commit(ctx, f, r.Rev); err != nil {
+			return ring.Changes{}, err
+		}
+	}
+	next, _ := f.read(c)
+	w, err := d.loop.World(ctx)
+	if err != nil {
+		return ring.Changes{}, fmt.Errorf("cannot plan: %w", err)
+	}
+	return reconcile.Plan(w, &next, time.Now()), nil
+}
+
+// tipOf is the newest commit seen of a source.
+func (d *daemon) tipOf(source string) ring.SHA {
+	st, _ := d.loop.Status()
+	for _, s := range st.Sources {
+		if s.Name == source {
+			return s.Tip
+		}
+	}
+	return ""
+}
+
+// commit is one of the mirror, by its full id or by the start of one that the
+// status shows.
+func (d *daemon) commit(ctx context.Context, f *follower, rev string) (*ring.Commit, error) {
+	st, _ := d.loop.Status()
+	sha, ok := shown(&st, rev)
+	if !ok {
+		return nil, api.NotFound("run it in a clone, or name a full commit id, or one that gitring status shows",
+			"no commit %q is known here", rev)
+	}
+	c, err := f.git.Commit(ctx, sha)
+	if errors.Is(err, gitsync.ErrMissing) {
+		return nil, api.NotFound("push it first, or run it in a clone that has it", "no commit %s in the mirror of source %s", sha.Short(), f.cfg.Name)
+	}
+	return c, err
+}
+
+var fullID = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// shown is the full id of which rev is all or the start: of 7 digits or more,
+// and of one commit of the status only.
+func shown(st *ring.Status, rev string) (ring.SHA, bool) {
+	if fullID.MatchString(rev) {
+		return ring.SHA(rev), true
+	}
+	if len(rev) < 7 {
+		return "", false
+	}
+	var all []ring.SHA
+	for _, src := range st.Sources {
+		all = append(all, src.Tip, src.Commit, src.Trusted)
+		for _, a := range src.Apps {
+			all = append(all, a.Commit)
+			for _, sv := range a.Services {
+				all = append(all, sv.Commit, sv.LastGood)
+				for _, in := range sv.Instances {
+					all = append(all, in.Commit)
+				}
+			}
+		}
+	}
+	all = slices.DeleteFunc(all, func(sha ring.SHA) bool { return !strings.HasPrefix(string(sha), rev) })
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) != 1 {
+		return "", false
+	}
+	return all[0], true
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/store"
+)
+
+// contents are those of one plan, by hash.
+type contents map[string]ring.Content
+
+// shelf keeps the folder of contents equal to what plans name: what a plan needs
+// is written before the loop hears of the plan, what a hand took away is written
+// again, and what nothing needs any more goes.
+type shelf struct {
+	store *store.Store
+	// mounted is what containers mount now; an error is not "nothing".
+	mounted func(ctx context.Context) (map[string]bool, error)
+
+	// A removal never runs beside a write, or what was just written could go:
+	// mu is held over all of either, and guards offered.
+	mu sync.Mutex
+	// offered are, by source, the contents of the plan that the loop has, and of
+	// one on its way there.
+	offered map[string][]contents
+}
+
+func newShelf(s *store.Store, mounted func(context.Context) (map[string]bool, error)) *shelf {
+	return &shelf{store: s, mounted: mounted, offered: map[string][]contents{}}
+}
+
+// put writes the contents of a plan that is about to be offered, and keeps them
+// from then on; those of the plan before stay until taken.
+func (s *shelf) put(ctx context.Context, source string, c contents) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.write(ctx, c); err != nil {
+		return err
+	}
+	s.offered[source] = append(s.offered[source], c)
+	return nil
+}
+
+// taken says that the loop has the plan that was put last. What it put in force
+// of the ones before is in the facts by now.
+func (s *shelf) taken(source string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.offered[source]
+	s.offered[source] = all[max(0, len(all)-1):]
+}
+
+// mend writes again what is missing of the contents that a source's plans name:
+// of the newest one, which is at hand, and of what is in force or was good at an
+// earlier commit, which read gives.
+func (s *shelf) mend(ctx context.Context, source string, read func(ctx context.Context, sha ring.SHA) (contents, error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := contents{}
+	for _, c := range s.offered[source] {
+		maps.Copy(known, c)
+	}
+	if err := s.write(ctx, known); err != nil {
+		return err
+	}
+	facts, err := s.store.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	var all []error
+	for sha, mounts := range earlier(&facts, source) {
+		mounts = slices.DeleteFunc(mounts, func(m ring.Mount) bool { _, ok := known[m.Source]; return ok || s.there(m) })
+		if len(mounts) == 0 {
+			continue
+		}
+		if err := s.restore(ctx, sha, mounts, read); err != nil {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// there says that an instance with this mount can be created. What is missing
+// deeper inside a folder only its commit knows.
+func (s *shelf) there(m ring.Mount) bool {
+	_, err := os.Lstat(filepath.Join(s.store.ContentDir(), m.Source, m.File))
+	return err == nil
+}
+
+// restore writes contents of one earlier commit.
+func (s *shelf) restore(ctx context.Context, sha ring.SHA, mounts []ring.Mount, read func(ctx context.Context, sha ring.SHA) (contents, error)) error {
+	of, err := read(ctx, sha)
+	if err != nil {
+		return fmt.Errorf("cannot read the files of commit %s again: %w", sha.Short(), err)
+	}
+	for _, m := range mounts {
+		c, ok := of[m.Source]
+		if !ok {
+			return fmt.Errorf("cannot write content %.8s again: commit %s, read with the configuration of today, has it no more", m.Source, sha.Short())
+		}
+		if err := s.store.WriteContent(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *shelf) write(ctx context.Context, all contents) error {
+	for _, hash := range slices.Sorted(maps.Keys(all)) {
+		if err := s.store.WriteContent(ctx, all[hash]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prune removes every content that no plan and no container needs. Facts come
+// before containers: one that is created in between is of a plan in these facts,
+// or of one that was offered.
+func (s *shelf) prune(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	facts, err := s.store.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	mounted, err := s.mounted(ctx)
+	if err != nil {
+		return err
+	}
+	keep := map[string]bool{}
+	maps.Copy(keep, mounted)
+	for _, mounts := range earlier(&facts, "") {
+		for _, m := range mounts {
+			keep[m.Source] = true
+		}
+	}
+	for _, plans := range s.offered {
+		for _, c := range plans {
+			for h := range c {
+				keep[h] = true
+			}
+		}
+	}
+	return s.store.KeepContent(keep)
+}
+
+// earlier are the contents that apps in force and last good services mount, by
+// the commit they came with; of every source for "".
+func earlier(f *ring.Facts, source string) map[ring.SHA][]ring.Mount {
+	out := map[ring.SHA][]ring.Mount{}
+	add := func(app *ring.App, sha ring.SHA, s *ring.Service) {
+		for _, m := range s.Spec.Mounts {
+			if m.Kind == ring.MountContent && (source == "" || app.Source == source) {
+				out[sha] = append(out[sha], m)
+			}
+		}
+	}
+	for _, in := range f.Apps {
+		for i := range in.App.Services {
+			add(&in.App, in.App.Commit, &in.App.Services[i])
+		}
+	}
+	for _, g := range f.Good {
+		add(&g.App, g.Commit, &g.Service)
+	}
+	return out
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/reconcile"
+	"github.com/gitring/gitring/ring"
+)
+
+// follower carries what one source learns to the loop: a trusted commit's tree
+// becomes its plan here, once, and its files are on disk before the loop hears
+// of it.
+type follower struct {
+	d        *daemon
+	cfg      *SourceConfig
+	git      *gitsync.Follower
+	settings manifest.Settings
+
+	// What follows belongs to run's goroutine.
+	source reconcile.Source // as last offered
+	told   string           // the last error of a look, told once
+	lacks  string           // why a content is missing, told once
+	mended time.Time
+
+	mu    sync.Mutex // guards what follows
+	last  ring.Report
+	heard chan struct{} // closed and replaced when last changes
+}
+
+// mendEvery is how often a source looks for contents that a hand took away.
+const mendEvery = time.Minute
+
+func (d *daemon) wireSources() error {
+	for i := range d.cfg.Sources {
+		s := &d.cfg.Sources[i]
+		f := &follower{d: d, cfg: s, settings: settingsOf(d.cfg, s), heard: make(chan struct{})}
+		var err error
+		f.git, err = gitsync.New(gitConfig(d.cfg, s), d.store, d.log)
+		if err != nil {
+			return fmt.Errorf("source %s: %w", s.Name, err)
+		}
+		f.source = reconcile.Source{Name: s.Name, Branch: s.Branch, Trust: f.git.Warning(), FreshFor: freshFor(s.Poll, f.git.Interval())}
+		d.sources = append(d.sources, f)
+	}
+	return nil
+}
+
+func gitConfig(c *Config, s *SourceConfig) gitsync.Config {
+	return gitsync.Config{
+		Name: s.Name, URL: s.URL, Branch: s.Branch, Path: s.Path, Poll: s.Poll, Dir: mirrorDir(c.State, s.Name),
+		Auth: gitsync.Auth{
+			Username: s.Auth.Username, PasswordFile: s.Auth.PasswordFile,
+			SSHKeyFile: s.Auth.SSHKeyFile, KnownHostsFile: s.Auth.KnownHostsFile,
+		},
+		Trust: s.Trust.trustConfig(),
+	}
+}
+
+func settingsOf(c *Config, s *SourceConfig) manifest.Settings {
+	return manifest.Settings{Source: s.Name, Path: s.Path, Host: c.Host, Facts: c.Facts, Interpolation: c.Interpolation}
+}
+
+// freshFor is how long after the remote was reached its plan may lower counts
+// (ROLLOUT.md section 2.2): max(5 min, 10 × poll), or twice a cron's interval.
+func freshFor(poll string, interval time.Duration) time.Duration {
+	if _, err := time.ParseDuration(poll); err != nil {
+		return max(5*time.Minute, 2*interval)
+	}
+	return max(5*time.Minute, 10*interval)
+}
+
+func (f *follower) poke() {
+	if f != nil {
+		f.git.Poke()
+	}
+}
+
+func (f *follower) run(ctx context.Context) error { return f.git.Run(ctx, f.report) }
+
+// report takes one look of the source to the loop.
+func (f *follower) report(ctx context.Context, r ring.Report) {
+	f.tell(r)
+	next := f.source
+	next.Tip, next.Refusal, next.Reason = r.Tip, r.Refusal, r.Reason
+	if r.Err != nil && next.Reason == "" {
+		next.Reason = r.Err.Error()
+	}
+	reached := r.Reached && r.Err == nil
+	if r.Commit != nil && (next.Commit == nil || next.Commit.SHA != r.Commit.SHA) {
+		plan, err := f.plan(ctx, r.Commit)
+		if err != nil {
+			// The follower carries the commit in every report, so this is tried
+			// again. Until then nothing is removed by the plan before it.
+			f.d.log.Error("could not prepare a commit, will be tried again", "source", f.cfg.Name, "commit", r.Commit.SHA.Short(), "err", err)
+			next.Reason, reached = err.Error(), false
+		} else {
+			next.Commit, next.Next = r.Commit, plan
+		}
+	} else {
+		f.mend(ctx)
+	}
+	f.source = next
+	if err := f.d.loop.Offer(ctx, next, reached); err != nil {
+		if !errors.Is(err, context.Canceled) {
+			f.d.log.Error("could not offer a report", "source", f.cfg.Name, "err", err)
+		}
+		return
+	}
+	f.d.shelf.taken(f.cfg.Name)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.last = r
+	close(f.heard)
+	f.heard = make(chan struct{})
+}
+
+// tell logs what changed about following a source: errors once, refusals by the
+// journal.
+func (f *follower) tell(r ring.Report) {
+	says := ""
+	if r.Err != nil {
+		says = r.Err.Error()
+	}
+	if says != f.told && says != "" {
+		f.d.log.Warn("could not follow, will be tried again", "source", f.cfg.Name, "err", says)
+	}
+	if says == "" && f.told != "" {
+		f.d.log.Info("followed again", "source", f.cfg.Name)
+	}
+	f.told = says
+}
+
+// plan reads a commit's tree, and writes the files that its containers mount.
+func (f *follower) plan(ctx context.Context, c *ring.Commit) (*ring.Plan, error) {
+	plan, files := f.read(c)
+	if r := plan.Refusal; r != nil && r.Code == ring.Unreadable {
+		// Not the author's fault: the mirror mends itself at the next look.
+		return nil, fmt.Errorf("cannot read commit %s: %s", c.SHA.Short(), r.Says)
+	}
+	if err := f.d.shelf.put(ctx, f.cfg.Name, files); err != nil {
+		return nil, err
+	}
+	return &plan, nil
+}
+
+// read is the plan of a commit on this host; nothing is written.
+func (f *follower) read(c *ring.Commit) (ring.Plan, contents) {
+	plan, files := manifest.Read(c, f.settings)
+	for i := range plan.Apps {
+		plan.Apps[i].Written = ring.WrittenApp(plan.Apps[i])
+	}
+	return plan, files
+}
+
+// mend puts back files that a hand took out of the folder of contents.
+func (f *follower) mend(ctx context.Context) {
+	if time.Since(f.mended) < mendEvery {
+		return
+	}
+	f.mended = time.Now()
+	err := f.d.shelf.mend(ctx, f.cfg.Name, func(ctx context.Context, sha ring.SHA) (contents, error) {
+		c, err := f.git.Commit(ctx, sha)
+		if err != nil {
+			return nil, err
+		}
+		_, files := f.read(c)
+		return files, nil
+	})
+	says := ""
+	if err != nil {
+		says = err.Error()
+	}
+	if says != "" && says != f.lacks && ctx.Err() == nil {
+		f.d.log.Error("could not put back files that containers mount", "source", f.cfg.Name, "err", says)
+	}
+	f.lacks = says
+}
+
+// wait returns the first report of a look that began after since.
+func (f *follower) wait(ctx context.Context, since time.Time) (ring.Report, error) {
+	for {
+		f.mu.Lock()
+		r, heard := f.last, f.heard
+		f.mu.Unlock()
+		if r.At.After(since) {
+			return r, nil
+		}
+		select {
+		case <-heard:
+		case <-ctx.Done():
+			return ring.Report{}, ctx.Err()
+		}
+	}
+}

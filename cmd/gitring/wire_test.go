@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/store"
+)
+
+// lonely is the configuration of a host whose engine and remote are away.
+func lonely(t *testing.T, http string) *Config {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "g") // short: a unix socket's path has at most 107 bytes
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	file := filepath.Join(dir, "c.yaml")
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `host: edge-1
+state: state
+data_root: data
+engine: {url: "unix://%[1]s/no-engine.sock"}
+listen: {socket: run/s, http: %[2]q}
+sources:
+  - name: prod
+    url: file://%[1]s/no-repository
+    trust: {mode: disabled}
+`, dir, http), 0o600))
+	cfg, err := LoadConfig(file)
+	require.NoError(t, err)
+	release, err := store.Lock(cfg.State, cfg.Engine.URL, cfg.Host)
+	require.NoError(t, err)
+	t.Cleanup(release)
+	return cfg
+}
+
+func TestADaemonWhoseEngineIsAwayStartsSaysSoAndEnds(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	cfg := lonely(t, "127.0.0.1:0")
+	var out bytes.Buffer
+	d, err := newDaemon(t.Context(), cfg, slog.New(slog.NewJSONHandler(&out, nil)))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.run(ctx) }()
+	t.Cleanup(cancel)
+
+	c := api.NewClient(cfg.Listen.Socket)
+	var st ring.Status
+	require.Eventually(t, func() bool {
+		st, err = c.Status(t.Context())
+		return err == nil && st.Engine != "" && strings.Contains(st.Sources[0].Reason, "cannot look at file://")
+	}, 20*time.Second, 20*time.Millisecond)
+	require.Contains(t, st.Engine, "cannot reach the engine")
+	require.Equal(t, ring.SyncUnknown, st.Sources[0].Sync)
+	require.Equal(t, "trust is disabled: unsigned commits run", st.Sources[0].Trust)
+	err = c.SyncWait(t.Context(), "prod", func(ring.Status) error { return nil })
+	require.ErrorContains(t, err, "source prod: cannot look at file://")
+	follow, stop := context.WithCancel(t.Context())
+	defer stop()
+	followed := make(chan error, 1)
+	go func() {
+		followed <- c.Events(follow, api.EventQuery{Follow: true}, func(ring.Event) error { return nil })
+	}()
+
+	cancel()
+	select {
+	case err := <-ended:
+		require.True(t, err == nil || errors.Is(err, context.Canceled), "%v", err)
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "a part of the daemon does not end")
+	}
+	require.NotErrorIs(t, <-followed, context.Canceled, "the daemon ended it, not the test")
+	d.close()
+	c.Close()
+	require.NoFileExists(t, cfg.Listen.Socket)
+	require.NotContains(t, out.String(), "cannot close")
+	goleak.VerifyNone(t, before)
+}
+
+func TestAnAddressInUseEndsServeBeforeAnythingRuns(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close() //nolint:errcheck // the test's own
+	cfg := lonely(t, taken.Addr().String())
+	_, err = newDaemon(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	var f *failure
+	require.ErrorAs(t, err, &f)
+	require.Contains(t, f.says, "address already in use")
+	require.Contains(t, f.hint, "listen.http")
+	require.NoFileExists(t, cfg.Listen.Socket, "a client would wait at it for ever")
+}
+
+func TestAStreakThatCannotBeReadDoesNotKeepTheDaemonDown(t *testing.T) {
+	cfg := lonely(t, "")
+	s, err := store.Open(t.Context(), cfg.State)
+	require.NoError(t, err)
+	require.NoError(t, s.SaveStreaks(t.Context(), []ring.Streak{{Instance: "abc", Check: "up"}}))
+	require.NoError(t, s.Close())
+	file := filepath.Join(cfg.State, "gitring.db")
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	changed := bytes.Replace(raw, []byte(`{"instance":"abc"`), []byte(`{"instance":"abd"`), 1)
+	require.NotEqual(t, raw, changed)
+	require.NoError(t, os.WriteFile(file, changed, 0o600))
+
+	var out strings.Builder
+	d, err := newDaemon(t.Context(), cfg, slog.New(slog.NewTextHandler(&out, nil)))
+	require.NoError(t, err)
+	d.close()
+	require.Contains(t, out.String(), "could not read every streak")
+}

@@ -1,0 +1,391 @@
+#!/usr/bin/env bash
+# The demo: a host named "demo" that follows a signed repository, all of it in
+# .demo beside this checkout. `make demo` brings it up, the other verbs show
+# what gitring does with a good push, a bad one, and a way back.
+#
+#   scripts/demo.sh up|status|push|unsigned|broken|revert|down
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/say.sh
+
+# What git finds in this shell (a hook's GIT_DIR, a user's signing key) must not
+# reach the demo's repository, nor the demo's the user's.
+unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+umask 022
+
+bin=$PWD/bin/gitring
+image=gitring-demo:1
+ours=(--filter label=gitring.host=demo --filter label=gitring.app=hello)
+
+# private says whether nobody else can write to a folder nor to any above it.
+# The daemon takes no trust file from a place where somebody else could swap it;
+# root's sticky /tmp counts as private.
+private() {
+	local at=$1 owner mode
+	while :; do
+		if [ -e "$at" ]; then
+			read -r owner mode < <(stat -c '%u %a' "$at")
+			[ "$owner" = 0 ] || [ "$owner" = "$(id -u)" ] || return 1
+			if (((8#$mode & 8#022) != 0)); then
+				[ "$owner" = 0 ] && (((8#$mode & 8#1000) != 0)) || return 1
+			fi
+		fi
+		[ "$at" != / ] || return 0
+		at=$(dirname "$at")
+	done
+}
+
+# home picks the demo's folder, the same at every call. A socket's path has room
+# for about 100 bytes.
+home() {
+	if [ -n "${GITRING_DEMO_DIR:-}" ]; then
+		realpath -m "$GITRING_DEMO_DIR"
+		return
+	fi
+	local here=$PWD/.demo
+	if private "$here" && [ ${#here} -lt 80 ]; then
+		echo "$here"
+		return
+	fi
+	echo "/tmp/gitring-demo-$(id -u)"
+}
+demo=$(home)
+export GITRING_SOCKET=$demo/gitring.sock
+
+# gitring is the client, bounded: a command that hangs is a failure to show.
+gitring() { timeout 90 "$bin" "$@"; }
+
+repo() { git -C "$demo/repo" "$@"; }
+
+short() { repo rev-parse --short=7 "${1:-HEAD}"; }
+
+pid() { cat "$demo/pid" 2>/dev/null; }
+
+# running looks at the command line too: a pid may have been given anew.
+running() {
+	local p
+	p=$(pid) && [ -n "$p" ] && tr '\0' ' ' 2>/dev/null <"/proc/$p/cmdline" | grep -qF "$demo/config.yaml"
+}
+
+# show_trouble ends the script with all that helps to see why.
+show_trouble() {
+	gitring status >&2 || true
+	say "the last lines of $demo/gitring.log:" >&2
+	tail -n 20 "$demo/gitring.log" >&2 || true
+	fail "$1" "the whole log is $demo/gitring.log; make demo-down removes the demo"
+}
+
+need_up() {
+	running || fail "the demo is not running" "make demo"
+}
+
+# --- what is made -----------------------------------------------------------
+
+check_tools() {
+	has git ssh-keygen go || fail "the demo needs git, ssh-keygen and go" \
+		"on Debian or Ubuntu: apt-get install git openssh-client; Go: https://go.dev/dl/"
+	# Signing with an SSH key came with git 2.34.
+	local version
+	version=$(git version | sed 's/[^0-9]*\([0-9]*\.[0-9]*\).*/\1/')
+	if [ "$(printf '2.34\n%s\n' "$version" | sort -V | head -n 1)" != 2.34 ]; then
+		fail "git $version cannot sign with an SSH key" "install git 2.34 or later"
+	fi
+	case $(docker info --format '{{.OperatingSystem}} {{.SecurityOptions}}') in
+	*"Docker Desktop"* | *rootless*)
+		fail "the demo's http checks reach a container by its address, which this engine (Docker Desktop or rootless) does not allow" \
+			"run the demo on a Linux host with a rootful Docker Engine"
+		;;
+	esac
+}
+
+make_home() {
+	if [ -e "$demo" ] && [ ! -O "$demo" ]; then
+		fail "$demo belongs to somebody else" "remove it, or use another checkout"
+	fi
+	mkdir -p "$demo/state" "$demo/data" "$demo/keys"
+	chmod 0700 "$demo/keys"
+	: >"$demo/.gitring-demo"
+}
+
+make_keys() {
+	if [ ! -e "$demo/keys/signer" ]; then
+		ssh-keygen -q -t ed25519 -N '' -C demo@gitring.example -f "$demo/keys/signer"
+	fi
+	printf 'demo@gitring.example namespaces="git" %s\n' "$(cut -d' ' -f1,2 "$demo/keys/signer.pub")" >"$demo/allowed_signers"
+}
+
+make_image() {
+	local context=$demo/image
+	mkdir -p "$context"
+	cp deploy-examples/demo/app/Dockerfile "$context/"
+	CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$context/hello" ./deploy-examples/demo/app
+	if ! DOCKER_BUILDKIT=0 docker build -q -t "$image" "$context" >"$demo/image.log" 2>&1; then
+		cat "$demo/image.log" >&2
+		fail "cannot build the image $image" "what the engine said is above"
+	fi
+}
+
+make_repository() {
+	[ ! -d "$demo/repo" ] || return 0
+	git init -q --bare -b main "$demo/remote.git"
+	git init -q -b main "$demo/repo"
+	repo remote add origin "$demo/remote.git"
+	repo config user.name "Demo Signer"
+	repo config user.email demo@gitring.example
+	repo config gpg.format ssh
+	repo config user.signingKey "$demo/keys/signer"
+	repo config gpg.ssh.allowedSignersFile "$demo/allowed_signers"
+	repo config commit.gpgSign true
+	cp -R deploy-examples/demo/repo/. "$demo/repo/"
+	repo add -A
+	repo commit -q -m "Say hello"
+	repo push -q -u origin main
+}
+
+make_config() {
+	local engine=${DOCKER_HOST:-unix:///var/run/docker.sock}
+	sed -e "s|@DEMO@|$demo|g" -e "s|@ENGINE@|$engine|g" deploy-examples/demo/config.yaml >"$demo/config.yaml"
+}
+
+start_daemon() {
+	# On its own: it must outlive this script and hold no pipe of the caller's.
+	setsid nohup "$bin" serve --config "$demo/config.yaml" >>"$demo/gitring.log" 2>&1 </dev/null &
+	echo $! >"$demo/pid"
+	disown
+	# On a busy machine the shell that becomes the daemon is not it yet.
+	await 10 became || true
+}
+
+became() { running || gone "$(pid)"; }
+
+synced() {
+	running || show_trouble "the daemon ended"
+	gitring status -o json 2>/dev/null | grep -Eq '"sync": *"Synced"'
+}
+
+# --- what is shown ----------------------------------------------------------
+
+containers() { docker ps -q --no-trunc "${ours[@]}" | sort; }
+
+addresses() {
+	local id
+	for id in $(containers); do
+		docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$id"
+	done
+}
+
+# answer asks one instance with nothing but bash.
+answer() {
+	# shellcheck disable=SC2016 # $1 is the inner shell's
+	timeout 5 bash -c 'exec 3<>"/dev/tcp/$1/8080"; printf "GET / HTTP/1.0\r\n\r\n" >&3; sed "1,/^\r*$/d" <&3' answer "$1"
+}
+
+show_app() {
+	local at
+	for at in $(addresses); do
+		say "http://$at:8080/  $(answer "$at" || echo "does not answer")"
+	done
+}
+
+show_status() {
+	local code=0
+	say '$ gitring status'
+	gitring status || code=$?
+	say "(exit status $code)"
+}
+
+# sync_to pushes what is committed, follows it, and expects an outcome.
+sync_to() {
+	local wanted=$1 code=0
+	repo push -q origin HEAD:main
+	say "pushed $(short): $(repo log -1 --format=%s)"
+	say '$ gitring sync --wait'
+	gitring sync --wait || code=$?
+	say "(exit status $code)"
+	[ "$code" = "$wanted" ] || show_trouble "sync --wait ended with $code, and $wanted was expected"
+}
+
+try_next() {
+	cat <<-TEXT
+
+		What to try next, each takes a few seconds:
+		  make demo-push       a signed commit: a rolling update
+		  make demo-unsigned   a commit that nobody signed: refused, the old one keeps running
+		  make demo-broken     a signed version that never becomes ready: restored
+		  make demo-revert     take the last commit back with git revert
+		  make demo-status     how things are
+		  make demo-down       remove everything that the demo made
+
+		The clone is $demo/repo; commits made there are signed. By hand:
+		  export GITRING_SOCKET=$GITRING_SOCKET
+		  bin/gitring status --watch
+	TEXT
+}
+
+# --- the verbs --------------------------------------------------------------
+
+up() {
+	if running; then
+		say "the demo is running already"
+		show_status
+		try_next
+		return
+	fi
+	check_tools
+	make_home
+	step "keys, a signed repository and the daemon's configuration in $demo"
+	make_keys
+	make_repository
+	make_config
+	step "the image $image, built from scratch"
+	make_image
+	step "gitring serve --config $demo/config.yaml (its log is gitring.log beside it)"
+	start_daemon
+	await 60 synced || show_trouble "the first commit is not live after 60s"
+	step "commit $(short) is live"
+	show_status
+	say
+	show_app
+	try_next
+}
+
+# env_of reads and set_env writes one variable of the demo's Compose file.
+env_of() { sed -n "s/^ *$1: \"\(.*\)\"$/\1/p" "$demo/repo/hello/compose.yaml"; }
+set_env() { sed -i "s/^\( *$1: \)\".*\"$/\1\"$2\"/" "$demo/repo/hello/compose.yaml"; }
+
+push() {
+	need_up
+	local next=$(($(env_of VERSION) + 1))
+	step "a signed commit with version $next"
+	set_env VERSION "$next"
+	set_env BROKEN 0
+	repo commit -q -a -m "Say version $next"
+	sync_to 0
+	say
+	show_status
+	show_app
+}
+
+unsigned() {
+	need_up
+	local trusted
+	trusted=$(repo rev-parse HEAD)
+	step "a commit that nobody signed"
+	set_env VERSION "$(($(env_of VERSION) + 1))"
+	repo -c commit.gpgSign=false commit -q -a -m "Say something unsigned"
+	sync_to 7
+	say
+	show_status
+	show_app
+	step "the branch goes back to $(short "$trusted"), the last commit that was trusted"
+	say "(in a repository of your own: sign the commit and push it again, see docs/how-to/sign-commits.md)"
+	repo reset -q --hard "$trusted"
+	repo push -q --force origin HEAD:main
+	gitring sync -q || true
+	await 30 unrefused || show_trouble "the refusal still stands"
+	say "the refusal is gone: the branch is at $(short) again"
+}
+
+unrefused() {
+	running || show_trouble "the daemon ended"
+	local now
+	now=$(gitring status -o json 2>/dev/null || true)
+	[ -n "$now" ] && ! grep -q '"refusal"' <<<"$now"
+}
+
+broken() {
+	need_up
+	if [ "$(env_of BROKEN)" = 1 ]; then
+		say "the last commit is broken already; make demo-revert takes it back"
+		return
+	fi
+	local before
+	before=$(containers)
+	step "a signed commit whose version never becomes ready"
+	set_env BROKEN 1
+	repo commit -q -a -m "Break it"
+	sync_to 6
+	say
+	show_status
+	show_app
+	same_containers "$before" "the old instances were not touched"
+	say "make demo-revert takes the commit back"
+}
+
+revert() {
+	need_up
+	case $(repo log -1 --format=%s) in
+	"Say hello" | Revert*)
+		say "there is nothing to take back; make demo-push or make demo-broken first"
+		return
+		;;
+	esac
+	local before was
+	before=$(containers)
+	was=$(env_of BROKEN)
+	step "git revert $(short)"
+	repo revert --no-edit HEAD >/dev/null
+	sync_to 0
+	say
+	show_status
+	show_app
+	if [ "$was" = 1 ]; then
+		same_containers "$before" "the revert asks for what already runs: nothing was created or restarted"
+	fi
+}
+
+# same_containers holds the running containers against those of before.
+same_containers() {
+	if [ "$(containers)" != "$1" ]; then
+		show_trouble "other containers run than before"
+	fi
+	say "same containers as before ($(for id in $1; do printf '%.12s ' "$id"; done | sed 's/ $//')): $2"
+}
+
+status() {
+	need_up
+	show_status
+	show_app
+}
+
+down() {
+	stop_daemon
+	if has docker && timeout 10 docker version >/dev/null 2>&1; then
+		remove_from_engine
+	else
+		say "no engine answers: nothing was removed there"
+	fi
+	if [ -e "$demo/.gitring-demo" ]; then
+		rm -rf -- "$demo"
+	fi
+	say "the demo is gone: its daemon, containers, network, image and $demo"
+	if [ -s .cache/engine.pid ] && kill -0 "$(cat .cache/engine.pid)" 2>/dev/null; then
+		say "the Docker Engine that was started for it still runs; to stop it: kill $(cat .cache/engine.pid)"
+	fi
+}
+
+stop_daemon() {
+	local p
+	running || return 0
+	p=$(pid)
+	kill "$p"
+	await 15 gone "$p" || kill -KILL "$p" 2>/dev/null || true
+}
+
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+# remove_from_engine removes what carries the demo's labels, nothing else. The
+# demo's app has no volume; were one added by hand, gitring would keep it, and
+# the demo, which made the app, removes it.
+remove_from_engine() {
+	docker ps -aq "${ours[@]}" | xargs -r docker rm -f >/dev/null
+	docker network ls -q "${ours[@]}" | xargs -r docker network rm >/dev/null
+	docker volume ls -q "${ours[@]}" | xargs -r docker volume rm >/dev/null
+	docker image rm -f "$image" >/dev/null 2>&1 || true
+}
+
+case ${1:-} in
+up | status | push | unsigned | broken | revert | down) "$1" ;;
+*) fail "no such verb: ${1:-}" "scripts/demo.sh up|status|push|unsigned|broken|revert|down" ;;
+esac

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Runs every fuzz test of the tree for a while, one after the other: go test
+# takes one at a time.
+#
+#   scripts/fuzz.sh [30s]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/say.sh
+
+each=${1:-30s}
+grep -rHoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . | sort -u | while IFS=: read -r file name; do
+	name=${name#func }
+	step "$name in $(dirname "$file") for $each"
+	go test -run '^$' -fuzz "^$name\$" -fuzztime "$each" "$(dirname "$file")" </dev/null
+done
