@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// serve answers on :8080 until SIGTERM, then finishes what is in flight and
+// ends with status 0.
+//
+//	VERSION       what GET / tells
+//	BROKEN=1      it never becomes ready
+//	READY_AFTER   milliseconds until it is ready
+//	EXIT_AFTER    milliseconds until it ends by itself, with status 3
+//	DATA          a folder that it must have for itself, see data.go
+//	STOP_AFTER    milliseconds that it takes to stop
+func serve() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if dir := os.Getenv("DATA"); dir != "" {
+		d, err := own(dir)
+		if err != nil {
+			return err
+		}
+		defer d.release()
+	}
+	if after := millis("EXIT_AFTER"); after > 0 {
+		time.AfterFunc(after, func() { os.Exit(3) })
+	}
+	s := &http.Server{Addr: ":8080", Handler: routes(time.Now())}
+	ended := make(chan error, 1)
+	go func() { ended <- s.ListenAndServe() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+	defer cancel()
+	err := s.Shutdown(last)
+	if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	time.Sleep(millis("STOP_AFTER"))
+	return err
+}
+
+func routes(began time.Time) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, os.Getenv("VERSION"))
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if os.Getenv("BROKEN") == "1" || time.Since(began) < millis("READY_AFTER") {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	// The head at once, the body after ms: a request to be in flight with.
+	mux.HandleFunc("GET /slow", func(w http.ResponseWriter, r *http.Request) {
+		ms, _ := strconv.Atoi(r.FormValue("ms"))
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		time.Sleep(time.Duration(ms) * time.Millisecond)
+		fmt.Fprint(w, "done")
+	})
+	mux.HandleFunc("GET /file", func(w http.ResponseWriter, r *http.Request) {
+		b, err := os.ReadFile(r.FormValue("path"))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		_, _ = w.Write(b)
+	})
+	mux.HandleFunc("POST /write", func(w http.ResponseWriter, r *http.Request) {
+		if err := os.WriteFile(r.FormValue("path"), []byte(r.FormValue("text")), 0o644); err != nil {
+			http.Error(w, err.Error(), http.StatusForbidden)
+		}
+	})
+	mux.HandleFunc("POST /exit", func(_ http.ResponseWriter, r *http.Request) {
+		code, _ := strconv.Atoi(r.FormValue("code"))
+		os.Exit(code)
+	})
+	return mux
+}
