@@ -1,0 +1,87 @@
+// The demo's app: a small HTTP server that says which version it is.
+//
+//	GET /          hello from version 1
+//	GET /slow      the same, after a second: a request to be in flight with
+//	GET /healthz   ok, or 503 while it is not ready
+//
+// VERSION is the text it tells, GREETING stands in for "hello", and BROKEN=1
+// makes a version that never becomes ready. On SIGTERM it finishes the requests
+// in flight, then ends with status 0. It logs a line at its start and one at its
+// stop, so that `gitring logs` has something to show.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+const (
+	address = ":8080"
+	// drain is how long requests in flight may take after SIGTERM, within
+	// Docker's default grace of 10 s.
+	drain = 8 * time.Second
+	slow  = time.Second
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	log.Printf("version %s listens on %s", os.Getenv("VERSION"), address)
+	if err := serve(ctx, &http.Server{Addr: address, Handler: routes(os.Getenv)}); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// routes answers for the version that the environment describes.
+func routes(env func(string) string) http.Handler {
+	greeting := env("GREETING")
+	if greeting == "" {
+		greeting = "hello"
+	}
+	says := fmt.Sprintf("%s from version %s\n", greeting, env("VERSION"))
+
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, says)
+	})
+	mux.HandleFunc("GET /slow", func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(slow)
+		fmt.Fprint(w, says)
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if env("BROKEN") == "1" {
+			http.Error(w, "this version is broken on purpose", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
+	return mux
+}
+
+// serve runs until ctx ends, then lets what is in flight finish.
+func serve(ctx context.Context, s *http.Server) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.ListenAndServe() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		log.Print("told to stop: finishing the requests in flight")
+	}
+	last, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	if err := s.Shutdown(last); err != nil {
+		return err
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+// Package examples_test holds the files that people copy to what they promise.
+// That they run is shown end to end, in e2e.
+package examples_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+)
+
+// The unit gives gitring the docker group and nothing else.
+func TestUnitIsHardened(t *testing.T) {
+	b, err := os.ReadFile("systemd/gitring.service")
+	require.NoError(t, err)
+	says := map[string]string{}
+	for line := range strings.Lines(string(b)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
+			says[key] = value
+		}
+	}
+	for key, want := range map[string]string{
+		"ExecStart":               "/usr/bin/gitring serve --config /etc/gitring/config.yaml",
+		"User":                    "gitring",
+		"SupplementaryGroups":     "docker",
+		"UMask":                   "0077",
+		"StateDirectory":          "gitring",
+		"StateDirectoryMode":      "0700",
+		"CapabilityBoundingSet":   "",
+		"NoNewPrivileges":         "true",
+		"ProtectSystem":           "strict",
+		"ProtectHome":             "true",
+		"PrivateTmp":              "true",
+		"RestrictAddressFamilies": "AF_UNIX AF_INET AF_INET6",
+		"SystemCallFilter":        "@system-service",
+		"LimitCORE":               "0",
+	} {
+		got, ok := says[key]
+		require.True(t, ok, "%s= is missing", key)
+		require.Equal(t, want, got, key)
+	}
+}
+
+// systemd itself finds no fault in the unit, where systemd is at hand.
+func TestUnitIsUnderstood(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("no systemd-analyze on this machine")
+	}
+	b, err := os.ReadFile("systemd/gitring.service")
+	require.NoError(t, err)
+	// A program that exists, or it is the one fault that is found.
+	unit := filepath.Join(t.TempDir(), "gitring.service")
+	text := strings.Replace(string(b), "ExecStart=/usr/bin/gitring", "ExecStart=/bin/true", 1)
+	require.NoError(t, os.WriteFile(unit, []byte(text), 0o644))
+	out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.NotContains(t, string(out), "gitring.service:", "%s", out)
+}
+
+// In a container the engine and gitring must mean the same by a path.
+func TestComposeMountsAtTheSamePaths(t *testing.T) {
+	var compose struct {
+		Services map[string]struct {
+			NetworkMode string   `yaml:"network_mode"`
+			Command     []string `yaml:"command"`
+			Volumes     []string `yaml:"volumes"`
+		} `yaml:"services"`
+	}
+	read(t, "compose/compose.yaml", &compose)
+	var config struct {
+		State    string `yaml:"state"`
+		DataRoot string `yaml:"data_root"`
+		Engine   struct {
+			URL string `yaml:"url"`
+		} `yaml:"engine"`
+		Listen struct {
+			Socket string `yaml:"socket"`
+		} `yaml:"listen"`
+	}
+	read(t, "compose/config.yaml", &config)
+
+	s := compose.Services["gitring"]
+	require.Equal(t, "host", s.NetworkMode)
+	mounted := map[string]string{}
+	for _, v := range s.Volumes {
+		parts := strings.Split(v, ":")
+		require.Equal(t, parts[0], parts[1], "%s is at another path inside", v)
+		mounted[parts[0]] = strings.Join(parts[2:], ":")
+	}
+	require.Equal(t, map[string]string{
+		config.State:    "",
+		config.DataRoot: "",
+		strings.TrimPrefix(config.Engine.URL, "unix://"): "",
+		filepath.Dir(config.Listen.Socket):               "",
+		"/etc/gitring":                                   "ro",
+	}, mounted)
+	require.Equal(t, []string{"serve", "--config", "/etc/gitring/config.yaml"}, s.Command)
+}
+
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, yaml.Unmarshal(b, into))
+}
