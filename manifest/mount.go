@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"path"
 	"sort"
 	"strconv"
@@ -73,8 +71,7 @@ func (b *builderOf) volume(service string, v types.ServiceVolumeConfig) ring.Mou
 		m.NoCopy = v.Volume.NoCopy
 	}
 	if v.Source == "" {
-		sum := sha256.Sum256([]byte(v.Target))
-		m.Source = service + "_{slot}_" + hex.EncodeToString(sum[:4])
+		m.Source = ring.AnonymousVolume(service, v.Target)
 		return m
 	}
 	b.volumes[v.Source] = true

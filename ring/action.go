@@ -7,8 +7,12 @@ type ActionKind string
 
 // The steps. Each can be repeated: its effect is the same the second time.
 const (
-	DoResolve    ActionKind = "resolve" // ask what image a name means now
-	DoPull       ActionKind = "pull"    // have a pinned image here
+	DoResolve ActionKind = "resolve" // ask what image a name means now
+	DoPull    ActionKind = "pull"    // have a pinned image here
+	// DoAdmit looks whether the app can be carried out beside what is on this
+	// host and not ours: ForeignProject, VolumeElsewhere, what is external. It
+	// changes nothing.
+	DoAdmit      ActionKind = "admit"
 	DoNetwork    ActionKind = "create network"
 	DoCreate     ActionKind = "create"  // and join networks; and start, when Start
 	DoStart      ActionKind = "start"   // finish its networks and start
@@ -38,6 +42,13 @@ type Action struct {
 	// Of is the app, and Want the service of it, to create.
 	Of   *App
 	Want *Service
+	// Was is the app in force, for admit; nil when there is none.
+	Was *App
+	// Owners are the container IDs, by service, that a create ties the instance to.
+	Owners map[string]string
+	// Kept are the data folders and volumes, by Kept.Name, that were there
+	// before: one of them that is gone is never made anew.
+	Kept []string
 	// Start says that a created instance is started at once.
 	Start bool
 	// Networks are the engine's names by the app's keys, for create and start.
@@ -64,6 +75,8 @@ func (a Action) Target() string {
 		return "pull " + a.Image
 	case DoNetwork, DoNetworkOff:
 		return "network " + a.NetworkName
+	case DoAdmit:
+		return "admit " + a.App
 	}
 	return a.App + "/" + a.Service
 }
@@ -113,6 +126,11 @@ const (
 type Done struct {
 	Instance string
 	Pin      Pin
+	Image    Image // of a pull
+	// Kept are the volumes and data folders that a create found or made.
+	Kept []Kept
+	// Told are sentences for the journal, such as drift of a seeded file.
+	Told []string
 	// Progress is a note for people, such as "already present".
 	Note string
 }

@@ -18,6 +18,8 @@ type Facts struct {
 	Pins      map[string]PinRow  // by PinKey
 	Approvals map[SHA]Approval
 	Posts     map[string]Post // by PostKey
+	Kept      map[string]Kept // by Kept.Name
+	Refreshes map[ServiceID]Refresh
 }
 
 // A Fact is one row of the store, replaced whole under its table and key.
@@ -146,7 +148,7 @@ func (f JobRun) Row() (string, string) { return "job", VersionKey(f.ID, f.Versio
 
 // Intent is written before gitring stops a container, so that its exit is
 // never taken for a crash. Kind: remove (drained, then removed), park (kept
-// for a restore), restart.
+// for a restore), restart, hooks (started, and its post_start hooks not yet done).
 type Intent struct {
 	Instance string    `json:"instance"`
 	Kind     string    `json:"kind"`
@@ -165,6 +167,7 @@ type PinRow struct {
 	ID      ServiceID `json:"id"`
 	Written string    `json:"written"`
 	Pin     Pin       `json:"pin"`
+	Image   Image     `json:"image,omitzero"`
 	At      time.Time `json:"at"`
 }
 
@@ -198,6 +201,31 @@ type Post struct {
 // Row is by sha and context.
 func (f Post) Row() (string, string) { return "post", PostKey(f.SHA, f.Context) }
 
+// Kept is a volume or data folder that an instance of ours was given. It stays
+// for ever, as what it names does: a thing that was there and is gone is never
+// replaced by an empty one in silence.
+type Kept struct {
+	App string `json:"app"`
+	// Name is "volume <name on the engine>" or "data <absolute path>".
+	Name string    `json:"name"`
+	At   time.Time `json:"at"` // of the first time
+}
+
+// Row is by name.
+func (f Kept) Row() (string, string) { return "kept", f.Name }
+
+// Refresh is a person's wish that the tags of a service be resolved anew; pins
+// made before it count no more.
+type Refresh struct {
+	ID     ServiceID `json:"id"`
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// Row is by service.
+func (f Refresh) Row() (string, string) { return "refresh", string(f.ID) }
+
 // States of a post.
 const (
 	PostPending = "pending"
@@ -212,7 +240,7 @@ func NewFacts() Facts {
 		Apps: map[string]InForce{}, Good: map[ServiceID]Good{}, Verdicts: map[string]Verdict{},
 		Rollouts: map[ServiceID]RolloutRow{}, Slots: map[string]SlotRow{}, Jobs: map[string]JobRun{},
 		Intents: map[string]Intent{}, Pins: map[string]PinRow{}, Approvals: map[SHA]Approval{},
-		Posts: map[string]Post{},
+		Posts: map[string]Post{}, Kept: map[string]Kept{}, Refreshes: map[ServiceID]Refresh{},
 	}
 }
 
@@ -241,6 +269,10 @@ func (f *Facts) Set(fact Fact) {
 		f.Approvals[SHA(key)] = r
 	case Post:
 		f.Posts[key] = r
+	case Kept:
+		f.Kept[key] = r
+	case Refresh:
+		f.Refreshes[ServiceID(key)] = r
 	case Forget:
 		f.forget(r)
 	default:
@@ -270,6 +302,10 @@ func (f *Facts) forget(r Forget) {
 		delete(f.Approvals, SHA(r.Key))
 	case "post":
 		delete(f.Posts, r.Key)
+	case "kept":
+		delete(f.Kept, r.Key)
+	case "refresh":
+		delete(f.Refreshes, ServiceID(r.Key))
 	default:
 		panic("unknown table " + r.Table)
 	}

@@ -3,6 +3,7 @@ package ring
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -52,6 +53,11 @@ type App struct {
 	NoPrune  bool       `json:"no_prune,omitempty"`
 	Hold     *Hold      `json:"hold,omitempty"`
 	Notes    []string   `json:"notes,omitempty"` // what plan tells about how it was read
+	// DataRoot is the folder below which the app's data lies, absolute; "" is
+	// the host's. Powers are what it asks of the host beyond Docker's defaults,
+	// with the risk, as plan and status list them.
+	DataRoot string   `json:"data_root,omitempty"`
+	Powers   []string `json:"powers,omitempty"`
 }
 
 // Service finds a service by name.
@@ -119,6 +125,8 @@ type Service struct {
 	// Pin and Version are zero until the image is resolved.
 	Pin     Pin     `json:"pin,omitzero"`
 	Version Version `json:"version,omitempty"`
+	// Image is what the pinned image itself says; zero until it is on this host.
+	Image Image `json:"image,omitzero"`
 	// Changed is the commit that last changed Version.
 	Changed   SHA          `json:"changed,omitempty"`
 	DependsOn []Dependency `json:"depends_on,omitempty"`
@@ -130,10 +138,45 @@ type Service struct {
 	Share bool   `json:"share,omitempty"`
 	File  string `json:"file,omitempty"`
 	Line  int    `json:"line,omitempty"`
+	// Places are where the Compose files say what Spec holds, by key:
+	// "privileged", "cap_add.NET_ADMIN", "volumes./data" (by target). They live as
+	// long as the plan is read; a refusal made after that names the service's.
+	Places map[string]Place `json:"-"`
+}
+
+// Place is a line of a file of the commit.
+type Place struct {
+	File string
+	Line int // from 1
+}
+
+// Place is where key is said, else the key above it, else the service.
+func (s *Service) Place(key string) Place {
+	for key != "" {
+		if p, ok := s.Places[key]; ok {
+			return p
+		}
+		i := strings.LastIndex(key, ".")
+		key = key[:max(0, i)]
+	}
+	return Place{s.File, s.Line}
+}
+
+// Mounts are those of the spec, and of each VOLUME of the image that no mount
+// covers: as the anonymous volume made named, which outlives its container.
+func (s *Service) Mounts() []Mount {
+	out := slices.Clone(s.Spec.Mounts)
+	for _, target := range s.Image.Volumes {
+		if !slices.ContainsFunc(s.Spec.Mounts, func(m Mount) bool { return m.Target == target }) {
+			out = append(out, Mount{Kind: MountVolume, Source: AnonymousVolume(s.Name, target), Target: target})
+		}
+	}
+	return out
 }
 
 // Alone says why two instances of s cannot run at once, "" when they can:
-// ROLLOUT.md section 3, "overlap impossible".
+// ROLLOUT.md section 3, "overlap impossible". Whether another service joins s is
+// the app's to say: App.Alone.
 func (s *Service) Alone() string {
 	for _, p := range s.Spec.Ports {
 		if p.HostPort != "" {
@@ -145,12 +188,44 @@ func (s *Service) Alone() string {
 			return "static address on network " + n.Network
 		}
 	}
+	if why := s.Spec.alone(); why != "" {
+		return why
+	}
 	if s.Share {
 		return ""
 	}
-	for _, m := range s.Spec.Mounts {
+	for _, m := range s.Mounts() {
 		if m.Outlives() {
 			return fmt.Sprintf("writable %s %s at %s", m.Kind, m.Source, m.Target)
+		}
+	}
+	return ""
+}
+
+func (s *Spec) alone() string {
+	switch {
+	case s.NetworkMode == "host":
+		return "the host's network"
+	case s.ContainerName != "":
+		return "container_name " + s.ContainerName
+	case len(s.Devices) > 0:
+		return "device " + s.Devices[0].Host
+	case slices.Contains(s.CapAdd, "NET_ADMIN"):
+		return "NET_ADMIN"
+	case len(s.Owners()) > 0:
+		return "joins " + s.Owners()[0]
+	}
+	return ""
+}
+
+// Alone is s.Alone, or that a service of the app joins s.
+func (a *App) Alone(s *Service) string {
+	if why := s.Alone(); why != "" {
+		return why
+	}
+	for i := range a.Services {
+		if slices.Contains(a.Services[i].Spec.Owners(), s.Name) {
+			return "joined by " + a.Services[i].Name
 		}
 	}
 	return ""

@@ -51,6 +51,9 @@ type Instance struct {
 	MaxRetries int
 	// Health is the engine's word: "", starting, healthy, unhealthy.
 	Health string
+	// Joined are the IDs of the containers that it is tied to by namespace or
+	// volumes_from; one that is gone cannot be joined again.
+	Joined []string
 	// Addresses are by the engine's network name.
 	Addresses map[string]string
 }

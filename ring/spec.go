@@ -1,6 +1,9 @@
 package ring
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Spec is what an instance runs, in engine-neutral terms, as the Compose file
 // has it. Every field enters the version; a field added later must be
@@ -27,6 +30,58 @@ type Spec struct {
 	ExtraHosts  []string          `json:"extra_hosts,omitempty"`
 	Init        *bool             `json:"init,omitempty"`
 	Logging     *Logging          `json:"logging,omitempty"`
+
+	// ContainerName is a name of the user's own, given by rename once the
+	// instance before it gave it up; a service that has one runs alone.
+	ContainerName string            `json:"container_name,omitempty"`
+	Platform      string            `json:"platform,omitempty"` // os/arch[/variant]
+	Domainname    string            `json:"domainname,omitempty"`
+	MacAddress    string            `json:"mac_address,omitempty"` // on the first network
+	Annotations   map[string]string `json:"annotations,omitempty"`
+	Tty           bool              `json:"tty,omitempty"`
+	StdinOpen     bool              `json:"stdin_open,omitempty"`
+	ReadOnly      bool              `json:"read_only,omitempty"` // the root file system
+	DNS           []string          `json:"dns,omitempty"`       // in the order asked
+	DNSSearch     []string          `json:"dns_search,omitempty"`
+	DNSOptions    []string          `json:"dns_opt,omitempty"`
+	GroupAdd      []string          `json:"group_add,omitempty"`
+	Sysctls       map[string]string `json:"sysctls,omitempty"`
+	Ulimits       []Ulimit          `json:"ulimits,omitempty"`  // by name
+	ShmSize       int64             `json:"shm_size,omitempty"` // bytes; 0 is the engine's default
+	StorageOpt    map[string]string `json:"storage_opt,omitempty"`
+	Resources     *Resources        `json:"resources,omitempty"`
+	PostStart     []Hook            `json:"post_start,omitempty"` // after each start by gitring; a failing one fails the start
+	PreStop       []Hook            `json:"pre_stop,omitempty"`   // before each stop by gitring; a failing one is told
+
+	// What may give more of the host than Docker's defaults; policy decides.
+	Privileged        bool            `json:"privileged,omitempty"`
+	CapAdd            []string        `json:"cap_add,omitempty"` // upper case, without CAP_, sorted
+	CapDrop           []string        `json:"cap_drop,omitempty"`
+	SecurityOpt       []string        `json:"security_opt,omitempty"`
+	Devices           []Device        `json:"devices,omitempty"`
+	DeviceCgroupRules []string        `json:"device_cgroup_rules,omitempty"`
+	DeviceRequests    []DeviceRequest `json:"device_requests,omitempty"` // gpus, deploy.resources.reservations.devices
+	Runtime           string          `json:"runtime,omitempty"`
+	CgroupParent      string          `json:"cgroup_parent,omitempty"`
+	CgroupMode        string          `json:"cgroup,omitempty"` // host, private; "" is the engine's default
+	PIDMode           string          `json:"pid,omitempty"`    // host
+	IPCMode           string          `json:"ipc,omitempty"`    // host, private, shareable, none
+	UTSMode           string          `json:"uts,omitempty"`    // host
+	UsernsMode        string          `json:"userns_mode,omitempty"`
+	// NetworkMode is "host", or "container:<name>" of a container that is not
+	// ours, which no policy grants. "" where Networks, NoNetwork or NetworkOf say.
+	NetworkMode string `json:"network_mode,omitempty"`
+
+	// Shared fate: the services of the app whose instance of the same slot this
+	// one joins, and those whose volumes it takes (ROLLOUT.md section 3).
+	NetworkOf   string        `json:"network_of,omitempty"`
+	PIDOf       string        `json:"pid_of,omitempty"`
+	IPCOf       string        `json:"ipc_of,omitempty"`
+	VolumesFrom []VolumesFrom `json:"volumes_from,omitempty"`
+	// Follows are the services whose replacement means a new instance too
+	// (depends_on restart: true), sorted.
+	Follows []string `json:"follows,omitempty"`
+
 	// Mark is set by "rollout restart": a new mark is a new version.
 	Mark string `json:"mark,omitempty"`
 }
@@ -47,6 +102,8 @@ const (
 	MountVolume  MountKind = "volume"  // Source: the volume's key in the app
 	MountContent MountKind = "content" // Source: the content's hash; always read-only
 	MountData    MountKind = "data"    // Source: path below the data root
+	MountSeed    MountKind = "seed"    // data, into which the files of content Seed are written when they change
+	MountBind    MountKind = "bind"    // Source: absolute path on the host
 	MountTmpfs   MountKind = "tmpfs"
 )
 
@@ -61,12 +118,110 @@ type Mount struct {
 	Size     int64     `json:"size,omitempty"`    // tmpfs: bytes; 0 is the kernel's default
 	Mode     uint32    `json:"mode,omitempty"`    // tmpfs: permission bits
 	Options  string    `json:"options,omitempty"` // tmpfs: further mount options, as written
+
+	Seed        string `json:"seed,omitempty"`        // seed: the hash of the content to write
+	Create      bool   `json:"create,omitempty"`      // bind: the engine makes a missing folder, as Compose's short form has it
+	Propagation string `json:"propagation,omitempty"` // bind: "" is the engine's default, rprivate
+	SELinux     string `json:"selinux,omitempty"`     // bind, data, seed, content: z or Z
 }
 
 // Outlives says whether what the instance writes there outlives it: two
 // instances with such a mount must not run at once (I18).
 func (m Mount) Outlives() bool {
-	return !m.ReadOnly && (m.Kind == MountVolume || m.Kind == MountData)
+	switch m.Kind {
+	case MountVolume, MountData, MountSeed, MountBind:
+		return !m.ReadOnly
+	}
+	return false
+}
+
+// Ulimit is one limit of the kernel; -1 is unlimited.
+type Ulimit struct {
+	Name string `json:"name"`
+	Soft int64  `json:"soft"`
+	Hard int64  `json:"hard"`
+}
+
+// Device is a device of the host.
+type Device struct {
+	Host        string `json:"host"`
+	Container   string `json:"container"`
+	Permissions string `json:"permissions"` // of r, w, m
+}
+
+// DeviceRequest asks a device driver of the engine, such as nvidia. Count -1 is all.
+type DeviceRequest struct {
+	Driver       string            `json:"driver,omitempty"`
+	Count        int               `json:"count,omitempty"`
+	IDs          []string          `json:"ids,omitempty"`
+	Capabilities []string          `json:"capabilities,omitempty"` // all of them
+	Options      map[string]string `json:"options,omitempty"`
+}
+
+// Hook is a command that runs inside an instance.
+type Hook struct {
+	Command     []string          `json:"command"`
+	User        string            `json:"user,omitempty"`
+	WorkingDir  string            `json:"working_dir,omitempty"`
+	Environment map[string]string `json:"environment,omitempty"`
+	Privileged  bool              `json:"privileged,omitempty"`
+}
+
+// VolumesFrom takes the mounts of another service's instance of the same slot.
+type VolumesFrom struct {
+	Service  string `json:"service"`
+	ReadOnly bool   `json:"read_only,omitempty"`
+}
+
+// Resources bound what an instance may use. Zero is the engine's default.
+type Resources struct {
+	NanoCPUs          int64  `json:"nano_cpus,omitempty"` // 1e9 is one CPU
+	CPUShares         int64  `json:"cpu_shares,omitempty"`
+	CPUPeriod         int64  `json:"cpu_period,omitempty"` // microseconds, as are the three below
+	CPUQuota          int64  `json:"cpu_quota,omitempty"`
+	CPURTPeriod       int64  `json:"cpu_rt_period,omitempty"`
+	CPURTRuntime      int64  `json:"cpu_rt_runtime,omitempty"`
+	CPUSet            string `json:"cpuset,omitempty"`
+	Memory            int64  `json:"memory,omitempty"` // bytes
+	MemoryReservation int64  `json:"memory_reservation,omitempty"`
+	MemorySwap        int64  `json:"memory_swap,omitempty"` // memory and swap together; -1 is unlimited
+	MemorySwappiness  *int64 `json:"memory_swappiness,omitempty"`
+	PidsLimit         *int64 `json:"pids_limit,omitempty"` // -1 is unlimited
+	OOMKillDisable    bool   `json:"oom_kill_disable,omitempty"`
+	OOMScoreAdj       int    `json:"oom_score_adj,omitempty"`
+	Blkio             *Blkio `json:"blkio,omitempty"`
+}
+
+// Blkio bounds block devices by their paths on the host.
+type Blkio struct {
+	Weight          uint16      `json:"weight,omitempty"`
+	WeightDevice    []BlkioRate `json:"weight_device,omitempty"`
+	DeviceReadBps   []BlkioRate `json:"device_read_bps,omitempty"` // bytes a second
+	DeviceReadIOps  []BlkioRate `json:"device_read_iops,omitempty"`
+	DeviceWriteBps  []BlkioRate `json:"device_write_bps,omitempty"`
+	DeviceWriteIOps []BlkioRate `json:"device_write_iops,omitempty"`
+}
+
+// BlkioRate is a weight or a rate of one device.
+type BlkioRate struct {
+	Path string `json:"path"`
+	Rate uint64 `json:"rate"`
+}
+
+// Owners are the services of the app whose containers an instance of s is tied
+// to by ID, sorted, each once.
+func (s *Spec) Owners() []string {
+	var out []string
+	for _, o := range []string{s.NetworkOf, s.PIDOf, s.IPCOf} {
+		if o != "" {
+			out = append(out, o)
+		}
+	}
+	for _, v := range s.VolumesFrom {
+		out = append(out, v.Service)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Attachment joins an instance to a network of its app.
@@ -75,6 +230,12 @@ type Attachment struct {
 	Aliases []string `json:"aliases,omitempty"`
 	IPv4    string   `json:"ipv4,omitempty"`
 	IPv6    string   `json:"ipv6,omitempty"`
+	// LinkLocal, DriverOpts and MacAddress go to the endpoint as they are. The
+	// network of the highest Priority is joined first.
+	LinkLocal  []string          `json:"link_local,omitempty"`
+	DriverOpts map[string]string `json:"driver_opts,omitempty"`
+	MacAddress string            `json:"mac_address,omitempty"`
+	Priority   int               `json:"priority,omitempty"`
 }
 
 // Healthcheck goes to the engine and counts as readiness. Zero durations and
@@ -85,6 +246,8 @@ type Healthcheck struct {
 	Timeout     time.Duration `json:"timeout,omitempty"`
 	StartPeriod time.Duration `json:"start_period,omitempty"`
 	Retries     int           `json:"retries,omitempty"`
+	// StartInterval needs API 1.44; an older engine uses Interval from the start.
+	StartInterval time.Duration `json:"start_interval,omitempty"`
 }
 
 // Disabled says that Compose turned the image's own check off.
@@ -107,6 +270,11 @@ type Network struct {
 	Labels   map[string]string `json:"labels,omitempty"`
 	Pools    []Pool            `json:"pools,omitempty"`    // ipam
 	External string            `json:"external,omitempty"` // the engine's name of a network that is not ours
+	// Name is the user's own for the engine; "" is <app>_<key>.
+	Name        string            `json:"name,omitempty"`
+	DriverOpts  map[string]string `json:"driver_opts,omitempty"`
+	IPAMDriver  string            `json:"ipam_driver,omitempty"`
+	IPAMOptions map[string]string `json:"ipam_options,omitempty"`
 }
 
 // Pool is one ipam range of a network.
@@ -114,10 +282,29 @@ type Pool struct {
 	Subnet  string `json:"subnet"`
 	Gateway string `json:"gateway,omitempty"`
 	IPRange string `json:"ip_range,omitempty"`
+	// Aux are addresses that the engine must not give out, by name.
+	Aux map[string]string `json:"aux,omitempty"`
 }
 
 // Volume is one named volume of an app. gitring creates it and never removes it.
 type Volume struct {
 	Key    string            `json:"key"`
 	Labels map[string]string `json:"labels,omitempty"`
+	// External is the engine's name of a volume that must be there; it is never
+	// made. Name is the user's own for one that gitring makes.
+	External   string            `json:"external,omitempty"`
+	Name       string            `json:"name,omitempty"`
+	Driver     string            `json:"driver,omitempty"` // "" is local
+	DriverOpts map[string]string `json:"driver_opts,omitempty"`
+}
+
+// EngineName is what the engine calls a volume of app.
+func (v Volume) EngineName(app string) string {
+	if v.External != "" {
+		return v.External
+	}
+	if v.Name != "" {
+		return v.Name
+	}
+	return VolumeName(app, v.Key)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -32,6 +33,13 @@ type Pin struct {
 	Note string `json:"note,omitempty"`
 }
 
+// Image is what an image says of itself, once it is on this host.
+type Image struct {
+	Known bool `json:"known,omitempty"` // that it was looked at
+	// Volumes are the paths of its VOLUME instructions, sorted.
+	Volumes []string `json:"volumes,omitempty"`
+}
+
 // Digest is what tells two pins apart: from "sha256:" on.
 func (p Pin) Digest() string {
 	if i := strings.Index(p.Image, "sha256:"); i >= 0 {
@@ -53,16 +61,47 @@ func WrittenApp(a App) string {
 // definition, mounted files by content (their hash is the mount's source).
 func VersionOf(a *App, s *Service, p Pin) Version {
 	body := struct {
-		Spec     Spec      `json:"spec"`
-		Pin      string    `json:"pin"`
-		Networks []Network `json:"networks,omitempty"`
+		Spec     Spec               `json:"spec"`
+		Pin      string             `json:"pin"`
+		Networks []Network          `json:"networks,omitempty"`
+		Volumes  []Volume           `json:"volumes,omitempty"`
+		Leaders  map[string]Version `json:"leaders,omitempty"`
+		DataRoot string             `json:"data_root,omitempty"`
 	}{Spec: s.Spec, Pin: p.Digest()}
 	for _, at := range s.Spec.Networks {
 		if n, ok := a.Network(at.Network); ok {
 			body.Networks = append(body.Networks, n)
 		}
 	}
+	for _, m := range s.Spec.Mounts {
+		switch m.Kind {
+		case MountVolume:
+			for _, v := range a.Volumes {
+				if v.Key == m.Source && (v.External != "" || v.Name != "" || v.Driver != "" || len(v.DriverOpts) > 0) {
+					body.Volumes = append(body.Volumes, v)
+				}
+			}
+		case MountData, MountSeed:
+			body.DataRoot = a.DataRoot
+		}
+	}
+	for _, name := range s.Spec.Leaders() {
+		if body.Leaders == nil {
+			body.Leaders = map[string]Version{}
+		}
+		leader, _ := a.Service(name)
+		body.Leaders[name] = leader.Version
+	}
 	return Version(Format + ":" + hash(body))
+}
+
+// Leaders are the services of the app whose versions are part of this one's:
+// those it is tied to, and those it follows. Their versions come first; manifest refuses
+// a circle.
+func (s *Spec) Leaders() []string {
+	out := append(s.Owners(), s.Follows...)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // Definition is the short hash that tells two definitions of a network apart.
@@ -86,3 +125,13 @@ func ContainerName(app, service string, slot int, v Version) string {
 // VolumeName and NetworkName are the names Compose gives.
 func VolumeName(app, key string) string  { return app + "_" + key }
 func NetworkName(app, key string) string { return app + "_" + key }
+
+// AnonymousVolume is the key of the named volume that stands for an anonymous
+// one, each slot its own: <service>_{slot}_<8 of sha256(target)>.
+func AnonymousVolume(service, target string) string {
+	sum := sha256.Sum256([]byte(target))
+	return service + "_" + SlotMark + "_" + hex.EncodeToString(sum[:4])
+}
+
+// SlotMark in a volume's key stands for the slot of the instance.
+const SlotMark = "{slot}"

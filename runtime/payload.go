@@ -19,9 +19,6 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// slotMark in a volume's source stands for the slot: each slot its own volume.
-const slotMark = "{slot}"
-
 // payload is all that creating one instance sends to the engine. It is a
 // function of the action and the folders alone, and decides nothing else.
 type payload struct {
@@ -141,7 +138,7 @@ func bindings(ports []ring.Port) nat.PortMap {
 
 // volumeKey is a volume's key in the app for this slot.
 func volumeKey(source string, slot int) string {
-	return strings.ReplaceAll(source, slotMark, strconv.Itoa(slot))
+	return strings.ReplaceAll(source, ring.SlotMark, strconv.Itoa(slot))
 }
 
 func (p *payload) mount(host string, a ring.Action, m ring.Mount, f folders) {
