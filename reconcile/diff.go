@@ -134,6 +134,10 @@ func copyTable(f ring.Facts, table string) ring.Facts {
 		f.Approvals = maps.Clone(f.Approvals)
 	case "post":
 		f.Posts = maps.Clone(f.Posts)
+	case "kept":
+		f.Kept = maps.Clone(f.Kept)
+	case "refresh":
+		f.Refreshes = maps.Clone(f.Refreshes)
 	}
 	return f
 }

@@ -204,7 +204,7 @@ func (l *Loop) World(ctx context.Context) (w World, err error) {
 }
 
 func copyFacts(f ring.Facts) ring.Facts {
-	for _, table := range []string{"app", "good", "verdict", "rollout", "slot", "job", "intent", "pin", "approval", "post"} {
+	for _, table := range []string{"app", "good", "verdict", "rollout", "slot", "job", "intent", "pin", "approval", "post", "kept", "refresh"} {
 		f = copyTable(f, table)
 	}
 	return f

@@ -29,6 +29,8 @@ var decoders = map[string]func([]byte) (ring.Fact, error){
 	"intent":   decode[ring.Intent],
 	"pin":      decode[ring.PinRow],
 	"approval": decode[ring.Approval],
+	"kept":     decode[ring.Kept],
+	"refresh":  decode[ring.Refresh],
 }
 
 func decode[F ring.Fact](b []byte) (ring.Fact, error) {
