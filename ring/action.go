@@ -57,6 +57,7 @@ type Action struct {
 	// NetworkName is the engine's name of the network to create or remove.
 	NetworkName string
 	Image       string // resolve: as written; pull: the pin
+	Platform    string // of a resolve or pull; "" is the engine's own
 	PullPolicy  string
 	Grace       time.Duration // between stop signal and kill
 	Delay       time.Duration // before the stop signal

@@ -31,7 +31,7 @@ func (f *filler) fill(v reflect.Value) {
 		v.SetBool(true)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(int64(f.n) + 1<<30)
-	case reflect.Uint32:
+	case reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		v.SetUint(uint64(f.n))
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -50,7 +50,9 @@ func (f *filler) fill(v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			f.fill(v.Field(i))
+			if v.Type().Field(i).Tag.Get("json") != "-" {
+				f.fill(v.Field(i))
+			}
 		}
 	default:
 		panic("the test does not know how to fill a " + v.Type().String())
