@@ -6,10 +6,8 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/compose-spec/compose-go/v2/format"
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/distribution/reference"
 	"github.com/gitring/gitring/ring"
@@ -68,50 +66,12 @@ func (k *keyCheck) judge(pattern string) bool {
 	return false
 }
 
-func networkMode(k *keyCheck) {
-	switch mode := k.text(); {
-	case mode == "none" || mode == "":
-	case mode == "host":
-		k.deny("host: the container shares the host's network, with every service on it")
-	case strings.HasPrefix(mode, "container:"):
-		k.deny("container: the container joins the network of a container of others")
-	default:
-		k.refuse("%s is not carried out by this release", "use networks:, or network_mode: none", head(mode))
-	}
-}
-
-// namespace is for pid, ipc, uts and userns_mode.
-func namespace(k *keyCheck) {
-	key := k.chain[len(k.chain)-1]
-	switch mode := k.text(); {
-	case mode == "":
-	case mode == "host":
-		k.deny("host: the container shares the host's %s namespace", strings.TrimSuffix(key, "_mode"))
-	case strings.HasPrefix(mode, "container:"):
-		k.deny("container: the container joins the %s namespace of a container of others", key)
-	default:
-		k.refuse("%s is not carried out by this release", "remove it", head(mode))
-	}
-}
-
 func cgroupMode(k *keyCheck) {
 	if k.text() == "host" {
 		k.deny("host: the container sees the host's control groups")
 		return
 	}
 	k.refuse("%s is not carried out by this release", "remove it", head(k.text()))
-}
-
-func volumesFrom(k *keyCheck) {
-	for _, w := range k.key.val.words() {
-		if strings.HasPrefix(w, "container:") {
-			k.deny("container: the container gets the volumes of a container of others")
-			return
-		}
-	}
-	if !k.key.val.asksNothing() {
-		k.refuse("is not carried out by this release", "mount the same volumes in both services")
-	}
 }
 
 // clears is for command and entrypoint. An empty one clears the image's, which
@@ -277,54 +237,6 @@ func logOption(k *keyCheck) {
 	}
 }
 
-func serviceAlias(k *keyCheck) {
-	if k.key.val.asksNothing() {
-		k.refuse("false is not carried out by this release", "remove it")
-	}
-}
-
-func createHostPath(k *keyCheck) {
-	if k.key.val.asksNothing() {
-		k.refuse("false is not carried out by this release: a data folder is created on first use", "remove it")
-	}
-}
-
-func ipv4Off(k *keyCheck) {
-	if k.key.val.asksNothing() {
-		k.refuse("false is not carried out by this release", "remove it")
-	}
-}
-
-// ownName lets a network or volume carry the name it has anyway.
-func ownName(k *keyCheck) {
-	name := k.app + "_" + k.chain[1]
-	if n := k.text(); n != "" && n != name {
-		k.refuse("%s is not carried out by this release", "remove it; the name will be "+name, head(n))
-	}
-}
-
-func networkDriver(k *keyCheck) {
-	switch d := k.text(); d {
-	case "", "bridge":
-	case "overlay":
-		k.refuse("overlay is Swarm's", "remove it")
-	default:
-		k.deny("%s reaches the host's own network", head(d))
-	}
-}
-
-func ipamDriver(k *keyCheck) {
-	if d := k.text(); d != "" && d != "default" {
-		k.deny("%s is another program of the host", head(d))
-	}
-}
-
-func volumeDriver(k *keyCheck) {
-	if d := k.text(); d != "" && d != "local" {
-		k.deny("%s is another program of the host", head(d))
-	}
-}
-
 // reservedLabels refuses those by which gitring and Compose know what is theirs.
 func reservedLabels(k *keyCheck) {
 	report := func(label string, at place) {
@@ -342,171 +254,9 @@ func reservedLabels(k *keyCheck) {
 	}
 }
 
-// publishedPorts looks at short forms, and counts: a range is a few letters
-// and may be 65,535 ports.
-func publishedPorts(k *keyCheck) {
-	for _, it := range k.key.val.items {
-		at := keyCheck{app: k.app, chain: k.chain, key: pair{place: it.place, val: it}, fs: k.fs, ports: k.ports, limit: k.limit}
-		if it.kind == scalar {
-			at.shortPort(it.text)
-			continue
-		}
-		at.longPort()
-	}
-}
-
-func exposedPorts(k *keyCheck) {
-	for _, it := range k.key.val.items {
-		at := keyCheck{chain: k.chain, key: pair{place: it.place, val: it}, fs: k.fs, ports: k.ports, limit: k.limit}
-		ports, proto, _ := strings.Cut(it.text, "/")
-		at.protocol(proto)
-		at.width(ports)
-	}
-}
-
-// shortPort is [[ip:]host:]container[/protocol], each port maybe a range.
-func (k *keyCheck) shortPort(s string) {
-	s, proto, _ := strings.Cut(s, "/")
-	k.protocol(proto)
-	rest, container := cutLast(s)
-	n := k.width(container)
-	if rest == "" {
-		return
-	}
-	address, host := cutLast(rest)
-	if _, err := netip.ParseAddr(strings.Trim(address, "[]")); address != "" && err != nil {
-		k.bad("write host:container, or address:host:container such as 127.0.0.1:8080:80", "%q has %q where an address stands", head(s), head(address))
-		return
-	}
-	if host == "" {
-		return
-	}
-	if m := k.width(host); m > 0 && n > 0 && m != n {
-		k.refuse("%q leaves the host port open: a range for one port", "write one host port, or none", head(s))
-	}
-}
-
-func (k *keyCheck) longPort() {
-	k.count(1)
-	k.protocol(textOf(k.key.val.get("protocol")))
-	if m := textOf(k.key.val.get("mode")); m != "" && m != "host" && m != "ingress" {
-		k.bad("remove it", "mode %q is neither host nor ingress", head(m))
-	}
-	if p := textOf(k.key.val.get("published")); strings.Contains(p, "-") {
-		k.refuse("published %q leaves the host port open", "write one host port, or none", head(p))
-	}
-}
-
-func (k *keyCheck) protocol(p string) {
-	if p != "" && !slices.Contains([]string{"tcp", "udp", "sctp"}, strings.ToLower(p)) {
-		k.bad("write tcp, udp or sctp", "protocol %q is unknown", head(p))
-	}
-}
-
-// width is how many ports a range names; 0 when it is none.
-func (k *keyCheck) width(s string) int {
-	from, to, isRange := strings.Cut(s, "-")
-	a, err := strconv.Atoi(strings.TrimSpace(from))
-	b := a
-	if isRange && err == nil {
-		b, err = strconv.Atoi(strings.TrimSpace(to))
-	}
-	if err != nil || a < 0 || b > 65535 || b < a {
-		k.bad("write a port from 1 to 65535", "%q is no port", head(s))
-		return 0
-	}
-	k.count(b - a + 1)
-	return b - a + 1
-}
-
-func (k *keyCheck) count(n int) {
-	if *k.ports <= k.limit.Ports && *k.ports+n > k.limit.Ports {
-		k.fs.add(ring.TooLarge, k.key.place, "publish a smaller range", "the app names more than %d ports", k.limit.Ports)
-	}
-	*k.ports += n
-}
-
-func cutLast(s string) (before, after string) {
-	i := strings.LastIndexByte(s, ':')
-	if i < 0 {
-		return "", s
-	}
-	return s[:i], s[i+1:]
-}
-
 func textOf(n *node) string {
 	if n == nil {
 		return ""
 	}
 	return n.text
-}
-
-// mountedVolumes looks at what each entry asks of the host.
-func mountedVolumes(k *keyCheck) {
-	for _, it := range k.key.val.items {
-		at := keyCheck{app: k.app, chain: k.chain, key: pair{place: it.place, val: it}, fs: k.fs, read: k.read, root: k.root}
-		if it.kind == scalar {
-			at.shortVolume(it.text)
-			continue
-		}
-		at.volume(types.ServiceVolumeConfig{
-			Type: textOf(it.get("type")), Source: textOf(it.get("source")), Target: textOf(it.get("target")),
-		})
-	}
-}
-
-var volumeOptions = map[string]bool{"": true, "ro": true, "rw": true, "nocopy": true}
-
-func (k *keyCheck) shortVolume(s string) {
-	v, err := format.ParseVolume(s)
-	if err != nil {
-		k.bad("write source:target or source:target:ro", "%q is no mount", head(s))
-		return
-	}
-	if v.Bind != nil && v.Bind.Propagation != "" {
-		k.deny("%q shares mounts between the container and the host", head(s))
-		return
-	}
-	if v.Source == "" && windowsPath.MatchString(v.Target) {
-		k.bad("give the volume a longer name than one letter", "%q is a drive of Windows to Compose", head(s))
-		return
-	}
-	_, options, _ := strings.Cut(strings.TrimPrefix(s, v.Source+":"+v.Target), ":")
-	for o := range strings.SplitSeq(options, ",") {
-		if !volumeOptions[o] {
-			k.refuse("option %s of %q is not carried out by this release", "remove the option", head(o), head(s))
-			return
-		}
-	}
-	k.volume(v)
-}
-
-func (k *keyCheck) volume(v types.ServiceVolumeConfig) {
-	if v.Target == "" || !path.IsAbs(v.Target) || path.Clean(v.Target) == "/" {
-		k.bad("mount at an absolute path below /", "%q is no target of a mount", head(v.Target))
-	}
-	switch v.Type {
-	case types.VolumeTypeBind:
-		k.bind(v.Source)
-	case types.VolumeTypeVolume, types.VolumeTypeTmpfs, "":
-	default:
-		k.fs.add(ring.Unsupported, k.key.place, "use a volume, a file of the commit or a tmpfs", "%s type %s is not carried out by this release", k.name(), head(v.Type))
-	}
-}
-
-var windowsPath = regexp.MustCompile(`^([a-zA-Z]:|\\\\)`)
-
-func (k *keyCheck) bind(source string) {
-	switch {
-	case path.IsAbs(source) && strings.HasSuffix(source, ".sock"):
-		k.deny("%s gives the container a socket of the host, which may be the host itself", head(source))
-	case path.IsAbs(source), strings.HasPrefix(source, "~"), windowsPath.MatchString(source):
-		k.fs.add(ring.PolicyDenied, k.key.place,
-			"use a path relative to the Compose file, or a named volume; no policy of this release grants a path of the host",
-			"%s %s gives the container a path of the host", k.name(), head(source))
-	case source == "":
-		k.bad("add a source", "a bind mount has no source")
-	case !k.read.inside(path.Join(k.root, source)):
-		k.fs.put(outside(source, k.key.place))
-	}
 }

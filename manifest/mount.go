@@ -2,10 +2,12 @@ package manifest
 
 import (
 	"path"
+	"regexp"
 	"sort"
 	"strconv"
 	"strings"
 
+	"github.com/compose-spec/compose-go/v2/format"
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/docker/go-units"
 	"github.com/gitring/gitring/ring"
@@ -158,4 +160,80 @@ func (a *appReader) absent(name string) bool {
 	}
 	kind, _ := a.tree.look(p)
 	return kind == missing
+}
+
+// mountedVolumes looks at what each entry asks of the host.
+func mountedVolumes(k *keyCheck) {
+	for _, it := range k.key.val.items {
+		at := keyCheck{app: k.app, chain: k.chain, key: pair{place: it.place, val: it}, fs: k.fs, read: k.read, root: k.root}
+		if it.kind == scalar {
+			at.shortVolume(it.text)
+			continue
+		}
+		at.volume(types.ServiceVolumeConfig{
+			Type: textOf(it.get("type")), Source: textOf(it.get("source")), Target: textOf(it.get("target")),
+		})
+	}
+}
+
+var volumeOptions = map[string]bool{"": true, "ro": true, "rw": true, "nocopy": true}
+
+func (k *keyCheck) shortVolume(s string) {
+	v, err := format.ParseVolume(s)
+	if err != nil {
+		k.bad("write source:target or source:target:ro", "%q is no mount", head(s))
+		return
+	}
+	if v.Bind != nil && v.Bind.Propagation != "" {
+		k.deny("%q shares mounts between the container and the host", head(s))
+		return
+	}
+	if v.Source == "" && windowsPath.MatchString(v.Target) {
+		k.bad("give the volume a longer name than one letter", "%q is a drive of Windows to Compose", head(s))
+		return
+	}
+	_, options, _ := strings.Cut(strings.TrimPrefix(s, v.Source+":"+v.Target), ":")
+	for o := range strings.SplitSeq(options, ",") {
+		if !volumeOptions[o] {
+			k.refuse("option %s of %q is not carried out by this release", "remove the option", head(o), head(s))
+			return
+		}
+	}
+	k.volume(v)
+}
+
+func (k *keyCheck) volume(v types.ServiceVolumeConfig) {
+	if v.Target == "" || !path.IsAbs(v.Target) || path.Clean(v.Target) == "/" {
+		k.bad("mount at an absolute path below /", "%q is no target of a mount", head(v.Target))
+	}
+	switch v.Type {
+	case types.VolumeTypeBind:
+		k.bind(v.Source)
+	case types.VolumeTypeVolume, types.VolumeTypeTmpfs, "":
+	default:
+		k.fs.add(ring.Unsupported, k.key.place, "use a volume, a file of the commit or a tmpfs", "%s type %s is not carried out by this release", k.name(), head(v.Type))
+	}
+}
+
+var windowsPath = regexp.MustCompile(`^([a-zA-Z]:|\\\\)`)
+
+func (k *keyCheck) bind(source string) {
+	switch {
+	case path.IsAbs(source) && strings.HasSuffix(source, ".sock"):
+		k.deny("%s gives the container a socket of the host, which may be the host itself", head(source))
+	case path.IsAbs(source), strings.HasPrefix(source, "~"), windowsPath.MatchString(source):
+		k.fs.add(ring.PolicyDenied, k.key.place,
+			"use a path relative to the Compose file, or a named volume; no policy of this release grants a path of the host",
+			"%s %s gives the container a path of the host", k.name(), head(source))
+	case source == "":
+		k.bad("add a source", "a bind mount has no source")
+	case !k.read.inside(path.Join(k.root, source)):
+		k.fs.put(outside(source, k.key.place))
+	}
+}
+
+func createHostPath(k *keyCheck) {
+	if k.key.val.asksNothing() {
+		k.refuse("false is not carried out by this release: a data folder is created on first use", "remove it")
+	}
 }

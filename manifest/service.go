@@ -2,8 +2,6 @@ package manifest
 
 import (
 	"fmt"
-	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -260,70 +258,6 @@ func (b *builderOf) envFiles(c types.ServiceConfig) map[string]string {
 
 func extraHosts(c types.ServiceConfig) []string {
 	return sortedSet(c.ExtraHosts.AsList(":"))
-}
-
-func (b *builderOf) ports(c types.ServiceConfig) []ring.Port {
-	var out []ring.Port
-	for _, p := range c.Ports {
-		if p.Target == 0 || p.Target > 65535 {
-			b.bad(b.place("services", c.Name, "ports"), "write a port from 1 to 65535", "services.%s.ports: %d is no port", c.Name, p.Target)
-			continue
-		}
-		host := p.Published
-		if host == "0" {
-			host = ""
-		}
-		if n, err := strconv.Atoi(host); host != "" && (err != nil || n < 1 || n > 65535) {
-			b.bad(b.portPlace(c.Name, host), "write a port from 1 to 65535", "services.%s.ports: %q is no host port", c.Name, head(host))
-			continue
-		}
-		out = append(out, ring.Port{HostIP: p.HostIP, HostPort: host, Container: int(p.Target), Protocol: or2(strings.ToLower(p.Protocol), "tcp")})
-	}
-	sort.Slice(out, func(i, j int) bool { return portKey(out[i]) < portKey(out[j]) })
-	return slices.Compact(out)
-}
-
-func portKey(p ring.Port) string {
-	return fmt.Sprintf("%05d/%s %s %5s", p.Container, p.Protocol, p.HostIP, p.HostPort)
-}
-
-func (b *builderOf) exposed(c types.ServiceConfig) []string {
-	seen := map[string]bool{}
-	for _, e := range c.Expose {
-		ports, proto, _ := strings.Cut(e, "/")
-		from, to, _ := strings.Cut(ports, "-")
-		first, err := strconv.Atoi(from)
-		last, err2 := first, error(nil)
-		if to != "" {
-			last, err2 = strconv.Atoi(to)
-		}
-		if err != nil || err2 != nil || first < 1 || last > 65535 || last < first {
-			b.bad(b.place("services", c.Name, "expose"), "write a port from 1 to 65535", "services.%s.expose: %q is no port", c.Name, head(e))
-			continue
-		}
-		for p := first; p <= last; p++ {
-			seen[fmt.Sprintf("%d/%s", p, or2(strings.ToLower(proto), "tcp"))] = true
-		}
-	}
-	if len(seen) == 0 {
-		return nil
-	}
-	return sortedKeys(seen)
-}
-
-func (b *builderOf) attachments(c types.ServiceConfig) (out []ring.Attachment, none bool) {
-	if c.NetworkMode == "none" {
-		return nil, true
-	}
-	for _, key := range sortedKeys(c.Networks) {
-		b.networks[key] = true
-		at := ring.Attachment{Network: key}
-		if n := c.Networks[key]; n != nil {
-			at.Aliases, at.IPv4, at.IPv6 = sortedSet(n.Aliases), n.Ipv4Address, n.Ipv6Address
-		}
-		out = append(out, at)
-	}
-	return out, false
 }
 
 // healthcheck is the engine's check as Compose writes it; nil without one.

@@ -1,0 +1,188 @@
+package manifest
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	"github.com/gitring/gitring/ring"
+)
+
+func (b *builderOf) ports(c types.ServiceConfig) []ring.Port {
+	var out []ring.Port
+	for _, p := range c.Ports {
+		if p.Target == 0 || p.Target > 65535 {
+			b.bad(b.place("services", c.Name, "ports"), "write a port from 1 to 65535", "services.%s.ports: %d is no port", c.Name, p.Target)
+			continue
+		}
+		host := p.Published
+		if host == "0" {
+			host = ""
+		}
+		if n, err := strconv.Atoi(host); host != "" && (err != nil || n < 1 || n > 65535) {
+			b.bad(b.portPlace(c.Name, host), "write a port from 1 to 65535", "services.%s.ports: %q is no host port", c.Name, head(host))
+			continue
+		}
+		out = append(out, ring.Port{HostIP: p.HostIP, HostPort: host, Container: int(p.Target), Protocol: or2(strings.ToLower(p.Protocol), "tcp")})
+	}
+	sort.Slice(out, func(i, j int) bool { return portKey(out[i]) < portKey(out[j]) })
+	return slices.Compact(out)
+}
+
+func portKey(p ring.Port) string {
+	return fmt.Sprintf("%05d/%s %s %5s", p.Container, p.Protocol, p.HostIP, p.HostPort)
+}
+
+func (b *builderOf) exposed(c types.ServiceConfig) []string {
+	seen := map[string]bool{}
+	for _, e := range c.Expose {
+		ports, proto, _ := strings.Cut(e, "/")
+		from, to, _ := strings.Cut(ports, "-")
+		first, err := strconv.Atoi(from)
+		last, err2 := first, error(nil)
+		if to != "" {
+			last, err2 = strconv.Atoi(to)
+		}
+		if err != nil || err2 != nil || first < 1 || last > 65535 || last < first {
+			b.bad(b.place("services", c.Name, "expose"), "write a port from 1 to 65535", "services.%s.expose: %q is no port", c.Name, head(e))
+			continue
+		}
+		for p := first; p <= last; p++ {
+			seen[fmt.Sprintf("%d/%s", p, or2(strings.ToLower(proto), "tcp"))] = true
+		}
+	}
+	if len(seen) == 0 {
+		return nil
+	}
+	return sortedKeys(seen)
+}
+
+// checkHostPorts refuses one host port for two services, and for two replicas.
+func (b *builderOf) checkHostPorts(app ring.App) {
+	taken := map[string]string{}
+	for _, s := range app.Services {
+		for _, p := range s.Spec.Ports {
+			if p.HostPort == "" {
+				continue
+			}
+			at := b.portPlace(s.Name, p.HostPort)
+			if s.Replicas > 1 {
+				b.faults.add(ring.Unsupported, at, "run one replica, or leave the host port out; a route (x-gitring route) comes with a later release",
+					"services.%s host port %s cannot be published by %d replicas without a route", s.Name, p.HostPort, s.Replicas)
+			}
+			key := p.HostIP + " " + p.HostPort + "/" + p.Protocol
+			if first, twice := taken[key]; twice {
+				b.faults.add(ring.BadValue, at, "publish one of them on another port", "services.%s host port %s is published by %s too", s.Name, p.HostPort, first)
+			}
+			taken[key] = s.Name
+		}
+	}
+}
+
+// portPlace is the entry of ports that names the host port.
+func (b *builderOf) portPlace(service, port string) place {
+	return b.entryPlace(service, "ports", func(n *node) bool {
+		if n.kind == scalar {
+			rest, _ := cutLast(n.text)
+			_, host := cutLast(rest)
+			return host == port
+		}
+		return textOf(n.get("published")) == port
+	})
+}
+
+// publishedPorts looks at short forms, and counts: a range is a few letters
+// and may be 65,535 ports.
+func publishedPorts(k *keyCheck) {
+	for _, it := range k.key.val.items {
+		at := keyCheck{app: k.app, chain: k.chain, key: pair{place: it.place, val: it}, fs: k.fs, ports: k.ports, limit: k.limit}
+		if it.kind == scalar {
+			at.shortPort(it.text)
+			continue
+		}
+		at.longPort()
+	}
+}
+
+func exposedPorts(k *keyCheck) {
+	for _, it := range k.key.val.items {
+		at := keyCheck{chain: k.chain, key: pair{place: it.place, val: it}, fs: k.fs, ports: k.ports, limit: k.limit}
+		ports, proto, _ := strings.Cut(it.text, "/")
+		at.protocol(proto)
+		at.width(ports)
+	}
+}
+
+// shortPort is [[ip:]host:]container[/protocol], each port maybe a range.
+func (k *keyCheck) shortPort(s string) {
+	s, proto, _ := strings.Cut(s, "/")
+	k.protocol(proto)
+	rest, container := cutLast(s)
+	n := k.width(container)
+	if rest == "" {
+		return
+	}
+	address, host := cutLast(rest)
+	if _, err := netip.ParseAddr(strings.Trim(address, "[]")); address != "" && err != nil {
+		k.bad("write host:container, or address:host:container such as 127.0.0.1:8080:80", "%q has %q where an address stands", head(s), head(address))
+		return
+	}
+	if host == "" {
+		return
+	}
+	if m := k.width(host); m > 0 && n > 0 && m != n {
+		k.refuse("%q leaves the host port open: a range for one port", "write one host port, or none", head(s))
+	}
+}
+
+func (k *keyCheck) longPort() {
+	k.count(1)
+	k.protocol(textOf(k.key.val.get("protocol")))
+	if m := textOf(k.key.val.get("mode")); m != "" && m != "host" && m != "ingress" {
+		k.bad("remove it", "mode %q is neither host nor ingress", head(m))
+	}
+	if p := textOf(k.key.val.get("published")); strings.Contains(p, "-") {
+		k.refuse("published %q leaves the host port open", "write one host port, or none", head(p))
+	}
+}
+
+func (k *keyCheck) protocol(p string) {
+	if p != "" && !slices.Contains([]string{"tcp", "udp", "sctp"}, strings.ToLower(p)) {
+		k.bad("write tcp, udp or sctp", "protocol %q is unknown", head(p))
+	}
+}
+
+// width is how many ports a range names; 0 when it is none.
+func (k *keyCheck) width(s string) int {
+	from, to, isRange := strings.Cut(s, "-")
+	a, err := strconv.Atoi(strings.TrimSpace(from))
+	b := a
+	if isRange && err == nil {
+		b, err = strconv.Atoi(strings.TrimSpace(to))
+	}
+	if err != nil || a < 0 || b > 65535 || b < a {
+		k.bad("write a port from 1 to 65535", "%q is no port", head(s))
+		return 0
+	}
+	k.count(b - a + 1)
+	return b - a + 1
+}
+
+func (k *keyCheck) count(n int) {
+	if *k.ports <= k.limit.Ports && *k.ports+n > k.limit.Ports {
+		k.fs.add(ring.TooLarge, k.key.place, "publish a smaller range", "the app names more than %d ports", k.limit.Ports)
+	}
+	*k.ports += n
+}
+
+func cutLast(s string) (before, after string) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 {
+		return "", s
+	}
+	return s[:i], s[i+1:]
+}
