@@ -20,6 +20,7 @@ type Config struct {
 	Host          string            `yaml:"host"`
 	Facts         map[string]string `yaml:"facts"`
 	Interpolation map[string]string `yaml:"interpolation"`
+	Env           EnvConfig         `yaml:"env"`
 	Registries    Registries        `yaml:"registries"`
 	State         string            `yaml:"state"`
 	DataRoot      string            `yaml:"data_root"`
@@ -29,7 +30,6 @@ type Config struct {
 	Sources       []SourceConfig    `yaml:"sources"`
 
 	// Documented, and not carried out yet: kept as written, for the line.
-	Env     yaml.Node `yaml:"env"`
 	Policy  yaml.Node `yaml:"policy"`
 	Notify  yaml.Node `yaml:"notify"`
 	Ingress yaml.Node `yaml:"ingress"`
@@ -37,6 +37,12 @@ type Config struct {
 
 	file  string
 	lines lines
+}
+
+// EnvConfig says where this host keeps values that a commit must not hold.
+type EnvConfig struct {
+	// Dir holds a folder for each app; "" is none.
+	Dir string `yaml:"dir"`
 }
 
 // Registries says where the credentials for registries are.
@@ -73,7 +79,14 @@ type SourceConfig struct {
 	Webhook *Webhook     `yaml:"webhook"`
 	Status  *ForgeStatus `yaml:"status"`
 
-	DataRoot yaml.Node `yaml:"data_root"` // not carried out yet
+	// DataRoot is where the data of the source's apps lies; "" is the host's.
+	DataRoot string               `yaml:"data_root"`
+	Apps     map[string]AppConfig `yaml:"apps"`
+}
+
+// AppConfig is what this host says of one app of a source.
+type AppConfig struct {
+	DataRoot string `yaml:"data_root"` // "" is the source's
 }
 
 // AuthConfig is what the remote wants to see. Secrets are files, never values.

@@ -25,6 +25,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.host(c.Host)
 	k.folder("state", &c.State)
 	k.folder("data_root", &c.DataRoot)
+	k.folder("env.dir", &c.Env.Dir)
 	k.path("registries.docker_config", &c.Registries.DockerConfig)
 	k.engine(&c.Engine)
 	k.path("listen.socket", &c.Listen.Socket)
@@ -142,8 +143,22 @@ func (k *checker) source(at string, s *SourceConfig) {
 	remote := k.remote(at, s)
 	k.auth(at+".auth", &s.Auth, remote)
 	k.trust(at, s)
+	k.dataRoots(at, s)
 	k.webhook(at+".webhook", s.Webhook)
 	k.status(at+".status", s.Status, s.URL)
+}
+
+// dataRoots takes the folders of a source's data, and of single apps of it.
+func (k *checker) dataRoots(at string, s *SourceConfig) {
+	k.folder(at+".data_root", &s.DataRoot)
+	for _, name := range sortedKeys(s.Apps) {
+		app := s.Apps[name]
+		if !sourceName.MatchString(name) {
+			k.wrong(at+".apps."+name, "the app's name, as gitring status shows it", "apps: %q is no name of an app", name)
+		}
+		k.folder(at+".apps."+name+".data_root", &app.DataRoot)
+		s.Apps[name] = app
+	}
 }
 
 func (k *checker) branch(at, name string) {
@@ -256,7 +271,7 @@ func (k *checker) path(at string, p *string) {
 func (k *checker) folder(at string, p *string) {
 	k.path(at, p)
 	if *p == "/" {
-		k.wrong(at, "a folder of its own", "%s: / is the whole machine", at)
+		k.wrong(at, "a folder of its own", "%s: / is the whole machine", keyOf(at))
 	}
 }
 

@@ -262,10 +262,12 @@ func spokenType(t string) string {
 // configTypes are the types whose keys a configuration may hold.
 var configTypes = []any{
 	Config{},
+	EnvConfig{},
 	Registries{},
 	EngineConfig{},
 	Listen{},
 	SourceConfig{},
+	AppConfig{},
 	AuthConfig{},
 	TrustRules{},
 	Webhook{},

@@ -13,7 +13,7 @@ import (
 func (c *Config) NotCarriedOut() Mistakes {
 	n := &notYet{file: c.file, lines: c.lines}
 	n.keys("", map[string]yaml.Node{
-		"env": c.Env, "policy": c.Policy, "notify": c.Notify,
+		"policy": c.Policy, "notify": c.Notify,
 		"ingress": c.Ingress, "limits": c.Limits,
 	})
 	n.keys("listen.", map[string]yaml.Node{"url": c.Listen.URL})
@@ -35,7 +35,6 @@ type notYet struct {
 
 func (n *notYet) source(at string, s SourceConfig) {
 	n.value(at+"apply", s.Apply, "auto")
-	n.keys(at, map[string]yaml.Node{"data_root": s.DataRoot})
 	n.value(at+"trust.mode", s.Trust.Mode, "strict", "disabled")
 	n.keys(at+"trust.", map[string]yaml.Node{
 		"signers_in_repo": s.Trust.SignersInRepo, "signers": s.Trust.Signers,
