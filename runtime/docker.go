@@ -39,6 +39,15 @@ type Options struct {
 	// DockerConfig is the file with registry credentials, or its folder; "" is
 	// no credentials.
 	DockerConfig string
+	// SeedDir is where it is written down what was last written into seeded
+	// folders: <state>/seeds. "" refuses seeds.
+	SeedDir string
+	// Open gives the value that a sealed one stands for; nil knows none, and an
+	// action that holds one is an error.
+	Open func(ring.Sealed) (string, error)
+	// Allow judges what is about to be sent to the engine for an app, with its
+	// sealed values still closed; nil allows everything.
+	Allow func(app string, payload any) error
 	// Poke, if set, is called with the ID of a container that an event named,
 	// or "" when events may have been missed. It must not block.
 	Poke func(containerID string)
