@@ -58,6 +58,20 @@ type App struct {
 	// with the risk, as plan and status list them.
 	DataRoot string   `json:"data_root,omitempty"`
 	Powers   []string `json:"powers,omitempty"`
+	// Places are as Service.Places, for the app's own: "networks.front.driver_opts",
+	// "volumes.data.name".
+	Places map[string]Place `json:"-"`
+}
+
+// Place is where key is said, else the key above it, else the app's first file.
+func (a *App) Place(key string) Place {
+	if p, ok := placeOf(a.Places, key); ok {
+		return p
+	}
+	if len(a.Files) == 0 {
+		return Place{}
+	}
+	return Place{File: a.Files[0]}
 }
 
 // Service finds a service by name.
@@ -152,14 +166,21 @@ type Place struct {
 
 // Place is where key is said, else the key above it, else the service.
 func (s *Service) Place(key string) Place {
+	if p, ok := placeOf(s.Places, key); ok {
+		return p
+	}
+	return Place{s.File, s.Line}
+}
+
+func placeOf(places map[string]Place, key string) (Place, bool) {
 	for key != "" {
-		if p, ok := s.Places[key]; ok {
-			return p
+		if p, ok := places[key]; ok {
+			return p, true
 		}
 		i := strings.LastIndex(key, ".")
 		key = key[:max(0, i)]
 	}
-	return Place{s.File, s.Line}
+	return Place{}, false
 }
 
 // Mounts are those of the spec, and of each VOLUME of the image that no mount

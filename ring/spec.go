@@ -68,8 +68,9 @@ type Spec struct {
 	IPCMode           string          `json:"ipc,omitempty"`    // host, private, shareable, none
 	UTSMode           string          `json:"uts,omitempty"`    // host
 	UsernsMode        string          `json:"userns_mode,omitempty"`
-	// NetworkMode is "host", or "container:<name>" of a container that is not
-	// ours, which no policy grants. "" where Networks, NoNetwork or NetworkOf say.
+	// NetworkMode is "host", "bridge" (the engine's own, on which nothing has a
+	// name), or "container:<name>" of a container that is not ours, which no policy
+	// grants. "" where Networks, NoNetwork or NetworkOf say.
 	NetworkMode string `json:"network_mode,omitempty"`
 
 	// Shared fate: the services of the app whose instance of the same slot this
@@ -122,7 +123,7 @@ type Mount struct {
 	Seed        string `json:"seed,omitempty"`        // seed: the hash of the content to write
 	Create      bool   `json:"create,omitempty"`      // bind: the engine makes a missing folder, as Compose's short form has it
 	Propagation string `json:"propagation,omitempty"` // bind: "" is the engine's default, rprivate
-	SELinux     string `json:"selinux,omitempty"`     // bind, data, seed, content: z or Z
+	SELinux     string `json:"selinux,omitempty"`     // z or Z; not of a tmpfs
 }
 
 // Outlives says whether what the instance writes there outlives it: two
