@@ -105,7 +105,10 @@ type EngineError struct {
 	Cause     string
 	Permanent bool
 	Refusal   *Refusal
-	Err       error
+	// Wait is how long it is of no use to try again, where that is known, such
+	// as a registry that limits requests; 0 leaves it to the one who decides.
+	Wait time.Duration
+	Err  error
 }
 
 func (e *EngineError) Error() string { return e.Err.Error() }

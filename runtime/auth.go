@@ -57,7 +57,7 @@ func readCredentials(path string, image reference.Named) (string, error) {
 		return "", fmt.Errorf("cannot read registry credentials: %s is no docker config file", path)
 	}
 	domain := reference.Domain(image)
-	c, err := cf.GetAuthConfig(domain)
+	c, err := cf.GetAuthConfig(authKey(domain))
 	if err != nil {
 		return "", fmt.Errorf("cannot read registry credentials of %s: the credential helper failed", domain)
 	}
@@ -68,4 +68,13 @@ func readCredentials(path string, image reference.Named) (string, error) {
 		Username: c.Username, Password: c.Password, ServerAddress: c.ServerAddress,
 		IdentityToken: c.IdentityToken, RegistryToken: c.RegistryToken,
 	})
+}
+
+// authKey is what docker login files credentials under: for Docker Hub, and
+// nothing else, it is not the name of the registry.
+func authKey(domain string) string {
+	if domain == "docker.io" {
+		return "https://index.docker.io/v1/"
+	}
+	return domain
 }

@@ -192,7 +192,7 @@ var localID = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := pulled(body); err != nil {
+	if err := pulled(body, nil); err != nil {
 		return "", err
 	}
 	i, err := c.ImageInspect(ctx, localImage)

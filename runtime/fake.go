@@ -52,6 +52,12 @@ type FakeImage struct {
 	Name string // name:tag
 	// Digest is the registry's, "sha256:…"; "" for an image of this host only.
 	Digest string
+	// Platform is os/arch; "" is one that the image does not tell. Others are
+	// further ones of the same digest, in the registry's index.
+	Platform string
+	Others   []string
+	// Volumes are the paths of its VOLUME instructions.
+	Volumes []string
 	// Programs are the files in it that can be run; none means that any can.
 	Programs []string
 	// Logs is what a container of it says at each start.
@@ -311,6 +317,6 @@ func (m *memory) Close() error { return nil }
 
 func (m *memory) ServerVersion(ctx context.Context) (types.Version, error) {
 	return call(ctx, m, "ServerVersion", func() (types.Version, error) {
-		return types.Version{Version: "memory", APIVersion: MinAPI, Os: "linux"}, nil
+		return types.Version{Version: "memory", APIVersion: MinAPI, Os: "linux", Arch: "amd64"}, nil
 	})
 }

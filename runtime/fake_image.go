@@ -2,7 +2,9 @@ package runtime
 
 import (
 	"context"
+	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -66,8 +68,24 @@ func (m *memory) ImageInspect(ctx context.Context, name string, _ ...client.Imag
 		if i == nil {
 			return image.InspectResponse{}, refuse(cerrdefs.ErrNotFound, "No such image: %s", name)
 		}
-		return image.InspectResponse{ID: i.id, RepoTags: []string{i.Name}, RepoDigests: i.digests}, nil
+		return i.inspect()
 	})
+}
+
+// inspect is what an engine says of an image, by way of the engine's own words.
+func (i *fakeImage) inspect() (out image.InspectResponse, err error) {
+	p, volumes := parsePlatform(i.Platform), map[string]struct{}{}
+	for _, v := range i.Volumes {
+		volumes[v] = struct{}{}
+	}
+	b, err := json.Marshal(map[string]any{
+		"Id": i.id, "RepoTags": []string{i.Name}, "RepoDigests": i.digests, "Os": p.os, "Architecture": p.arch,
+		"Config": map[string]any{"Volumes": volumes},
+	})
+	if err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(b, &out)
 }
 
 // remote is an image of the registry, by tag or by digest.
@@ -88,15 +106,25 @@ func (m *memory) DistributionInspect(ctx context.Context, name, _ string) (regis
 		if err != nil {
 			return registry.DistributionInspect{}, err
 		}
-		return registry.DistributionInspect{Descriptor: ocispec.Descriptor{Digest: digest.Digest(i.Digest)}}, nil
+		said := registry.DistributionInspect{Descriptor: ocispec.Descriptor{Digest: digest.Digest(i.Digest)}}
+		for _, written := range append([]string{i.Platform}, i.Others...) {
+			p := parsePlatform(written)
+			said.Platforms = append(said.Platforms, ocispec.Platform{OS: p.os, Architecture: p.arch})
+		}
+		return said, nil
 	})
 }
 
-func (m *memory) ImagePull(ctx context.Context, name string, _ image.PullOptions) (io.ReadCloser, error) {
+// ImagePull takes of an index what is for the platform, of a single image what
+// there is, as engines do.
+func (m *memory) ImagePull(ctx context.Context, name string, o image.PullOptions) (io.ReadCloser, error) {
 	return call(ctx, m, "ImagePull", func() (io.ReadCloser, error) {
 		i, err := m.remote(name)
 		if err != nil {
 			return nil, err
+		}
+		if want := parsePlatform(o.Platform); slices.ContainsFunc(i.Others, func(other string) bool { return o.Platform != "" && parsePlatform(other).is(want) }) {
+			i.Platform = want.String()
 		}
 		m.addImage(i)
 		return io.NopCloser(strings.NewReader(`{"status":"Pull complete"}` + "\n")), nil

@@ -2,12 +2,9 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"regexp"
-	"strings"
+	"maps"
+	"slices"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/distribution/reference"
@@ -16,98 +13,8 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-var imageID = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
-
-// resolve asks what an image's name means now. What cannot move is itself; what
-// only this host has is pinned by its ID; anything else is the registry's to
-// say, and its silence is never replaced by something else.
-func (d *Docker) resolve(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
-	local, here, err := d.local(ctx, e, a.Image)
-	if err != nil {
-		return ring.Done{}, err
-	}
-	if imageID.MatchString(a.Image) {
-		if !here {
-			return ring.Done{}, imageNotHere(a)
-		}
-		return ring.Done{Pin: ring.Pin{Image: a.Image}}, nil
-	}
-	name, err := reference.ParseNormalizedNamed(a.Image)
-	if err != nil {
-		return ring.Done{}, refused(a, ring.CauseConfig, ring.BadValue,
-			fmt.Sprintf("%q is no image name: %v", a.Image, err), "write name:tag, or name@sha256:…")
-	}
-	if _, fixed := name.(reference.Digested); fixed {
-		return ring.Done{Pin: ring.Pin{Image: a.Image}}, nil
-	}
-	switch {
-	case a.PullPolicy == "never" && !here:
-		return ring.Done{}, refused(a, ring.CauseImagePull, ring.ImageNotFound,
-			fmt.Sprintf("image %s is not on this host, and pull_policy is never", a.Image),
-			"build or load it on the host, or remove pull_policy")
-	case a.PullPolicy == "never":
-		return ring.Done{Pin: ring.Pin{Image: local.ID, Note: "this host's own image, pull_policy is never"}}, nil
-	case here && len(local.RepoDigests) == 0:
-		return ring.Done{Pin: ring.Pin{Image: local.ID, Note: "this host's own image, no registry has it"}}, nil
-	}
-	return d.askRegistry(ctx, e, a, reference.TagNameOnly(name), local, here)
-}
-
-// askRegistry has the engine ask, by its own network and mirrors.
-func (d *Docker) askRegistry(ctx context.Context, e engine, a ring.Action, name reference.Named, local image.InspectResponse, here bool) (ring.Done, error) {
-	auth, err := credentials(ctx, d.opts.DockerConfig, name)
-	if err != nil {
-		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: err}
-	}
-	found, err := e.DistributionInspect(ctx, name.String(), auth)
-	if err == nil {
-		fixed, err := reference.WithDigest(name, found.Descriptor.Digest)
-		if err != nil {
-			return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: fmt.Errorf("cannot use the registry's answer for %s: %w", a.Image, err)}
-		}
-		return ring.Done{Pin: ring.Pin{Image: reference.FamiliarString(fixed)}}, nil
-	}
-	says := registrySaysNo(err)
-	if says == "" {
-		return ring.Done{}, fault("cannot resolve image "+a.Image, ring.CauseImagePull, notTheAuthors(err))
-	}
-	if here {
-		return ring.Done{Pin: ring.Pin{Image: local.ID, Note: "the registry says " + says + "; this host's own image is used"}}, nil
-	}
-	return ring.Done{}, refused(a, ring.CauseImagePull, ring.ImageNotFound,
-		fmt.Sprintf("image %s: the registry says %s, and it is not on this host", a.Image, says),
-		"check name and tag; for a private image, docker login on the host")
-}
-
-// notTheAuthors hides the class of a registry's error: an "invalid argument"
-// there is no fault of the manifest, and is tried again.
-func notTheAuthors(err error) error {
-	if away(err) {
-		return err
-	}
-	return errors.New(err.Error())
-}
-
-// registrySaysNo is "not found" or "denied" when that is what the registry
-// said, "" for every other error.
-func registrySaysNo(err error) string {
-	if away(err) {
-		return ""
-	}
-	text := strings.ToLower(err.Error())
-	switch {
-	case cerrdefs.IsNotFound(err), strings.Contains(text, "manifest unknown"),
-		strings.Contains(text, "name unknown"), strings.Contains(text, "not found: manifest"):
-		return "not found"
-	case cerrdefs.IsUnauthorized(err), cerrdefs.IsPermissionDenied(err),
-		strings.Contains(text, "access to the resource is denied"), strings.Contains(text, "pull access denied"):
-		return "denied"
-	}
-	return ""
-}
-
-// local is the image of that name on this host; false when there is none.
-func (d *Docker) local(ctx context.Context, e engine, name string) (image.InspectResponse, bool, error) {
+// inspectImage is the image of that name on this host; false when there is none.
+func (d *Docker) inspectImage(ctx context.Context, e engine, name string) (image.InspectResponse, bool, error) {
 	i, err := e.ImageInspect(ctx, name)
 	switch {
 	case cerrdefs.IsNotFound(err):
@@ -120,82 +27,111 @@ func (d *Docker) local(ctx context.Context, e engine, name string) (image.Inspec
 	return i, true, nil
 }
 
-func imageNotHere(a ring.Action) error {
-	return refused(a, ring.CauseImagePull, ring.ImageNotFound,
-		fmt.Sprintf("image %s is not on this host, and no registry has it", a.Image),
-		"build or load it on the host again, or name an image of a registry")
+func (d *Docker) onHost(ctx context.Context, e engine, name string) (onHost, error) {
+	i, here, err := d.inspectImage(ctx, e, name)
+	if err != nil || !here {
+		return onHost{}, err
+	}
+	return onHost{id: i.ID, pulled: len(i.RepoDigests) > 0, has: platformOf(i)}, nil
+}
+
+// saysOfItself is what an image on this host says to the one who decides.
+func saysOfItself(i image.InspectResponse) ring.Image {
+	out := ring.Image{Known: true}
+	if i.Config != nil && len(i.Config.Volumes) > 0 {
+		out.Volumes = slices.Sorted(maps.Keys(i.Config.Volumes))
+	}
+	return out
 }
 
 // pull has a pinned image here. What is present is not pulled, and no registry
 // is asked for it.
 func (d *Docker) pull(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
-	_, here, err := d.local(ctx, e, a.Image)
+	i, here, err := d.inspectImage(ctx, e, a.Image)
 	if err != nil {
 		return ring.Done{}, err
 	}
-	if here {
-		return ring.Done{Note: "already present"}, nil
+	id := imageID.MatchString(a.Image)
+	if here && id {
+		return ring.Done{Image: saysOfItself(i), Note: "already present"}, nil
 	}
-	if imageID.MatchString(a.Image) {
+	if id {
 		return ring.Done{}, imageNotHere(a)
 	}
-	if err := d.fetch(ctx, e, a); err != nil {
+	q := asking{Action: a, platform: parsePlatform(a.Platform)}
+	if q.machine, err = d.machine(ctx, e); err != nil {
 		return ring.Done{}, err
 	}
-	if _, here, err = d.local(ctx, e, a.Image); err != nil {
+	if q.name, err = reference.ParseNormalizedNamed(a.Image); err != nil {
+		return ring.Done{}, &ring.EngineError{Cause: ring.CauseConfig, Permanent: true, Err: fmt.Errorf("cannot pull image %q: %w", a.Image, err)}
+	}
+	// One digest may be here for another platform: an index is one for many.
+	if here && fits(platformOf(i), q.platform, q.machine) {
+		return ring.Done{Image: saysOfItself(i), Note: "already present"}, nil
+	}
+	switch {
+	case a.PullPolicy == neverPull && here:
+		return ring.Done{}, otherPlatform(q, platformOf(i))
+	case a.PullPolicy == neverPull:
+		return ring.Done{}, neverPulled(a)
+	}
+	return d.pullAnew(ctx, e, q)
+}
+
+func (d *Docker) pullAnew(ctx context.Context, e engine, q asking) (ring.Done, error) {
+	if err := d.fetch(ctx, e, q); err != nil {
+		return ring.Done{}, err
+	}
+	i, here, err := d.inspectImage(ctx, e, q.Image)
+	if err != nil {
 		return ring.Done{}, err
 	}
 	if !here {
-		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: fmt.Errorf("cannot pull image %s: the engine ended without it", a.Image)}
+		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: fmt.Errorf("cannot pull image %s: the engine ended without it", q.Image)}
 	}
-	return ring.Done{Note: "pulled"}, nil
+	if !fits(platformOf(i), q.platform, q.machine) {
+		if err := d.judgeByIndex(ctx, e, q, i); err != nil {
+			return ring.Done{}, err
+		}
+	}
+	return ring.Done{Image: saysOfItself(i), Note: "pulled"}, nil
 }
 
-func (d *Docker) fetch(ctx context.Context, e engine, a ring.Action) error {
-	name, err := reference.ParseNormalizedNamed(a.Image)
+// judgeByIndex is for an image that says of itself that it is for another
+// platform. Many do so wrongly; the index that the engine chose by is right. A
+// single image has none, and is what it says.
+func (d *Docker) judgeByIndex(ctx context.Context, e engine, q asking, i image.InspectResponse) error {
+	said, err := d.askRegistry(ctx, e, q.name)
 	if err != nil {
-		return &ring.EngineError{Cause: ring.CauseConfig, Permanent: true, Err: fmt.Errorf("cannot pull image %q: %w", a.Image, err)}
+		return err
 	}
-	auth, err := credentials(ctx, d.opts.DockerConfig, name)
+	if said.no == "" && fits(said.has, q.platform, q.machine) {
+		return nil
+	}
+	return otherPlatform(q, platformOf(i))
+}
+
+func (d *Docker) fetch(ctx context.Context, e engine, q asking) error {
+	if err := d.registries.open(reference.Domain(q.name), d.opts.Now()); err != nil {
+		return err
+	}
+	auth, err := credentials(ctx, d.opts.DockerConfig, q.name)
 	if err != nil {
 		return &ring.EngineError{Cause: ring.CauseImagePull, Err: err}
 	}
-	body, err := e.ImagePull(ctx, name.String(), image.PullOptions{RegistryAuth: auth})
+	body, err := e.ImagePull(ctx, q.name.String(), image.PullOptions{RegistryAuth: auth, Platform: q.Platform})
 	if err == nil {
-		err = pulled(body)
+		err = pulled(body, d.telling(q.Target()))
 	}
 	if err == nil {
 		return nil
 	}
-	if says := registrySaysNo(err); says != "" {
-		return refused(a, ring.CauseImagePull, ring.ImageNotFound,
-			fmt.Sprintf("image %s: the registry says %s", a.Image, says),
-			"check that the image was not deleted; for a private image, docker login on the host")
+	if noPlatform(err) {
+		return refused(q.Action, ring.CauseImagePull, ring.ImageNotFound,
+			fmt.Sprintf("image %s: %s", q.Image, err), "name an image that has this platform, or one of its own with platform")
 	}
-	return fault("cannot pull image "+a.Image, ring.CauseImagePull, notTheAuthors(err))
-}
-
-// pulled reads the engine's progress to its end. Some errors come only in it.
-func pulled(body io.ReadCloser) error {
-	defer func() { _ = body.Close() }()
-	dec := json.NewDecoder(body)
-	for {
-		var line struct {
-			Error  string `json:"error"`
-			Detail struct {
-				Message string `json:"message"`
-			} `json:"errorDetail"`
-		}
-		err := dec.Decode(&line)
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		case line.Detail.Message != "":
-			return errors.New(line.Detail.Message)
-		case line.Error != "":
-			return errors.New(line.Error)
-		}
+	if no := registrySaysNo(err); no != "" {
+		return registryRefusal(q.Action, q.name, no, "")
 	}
+	return d.registryFault("cannot pull image "+q.Image, q.name, err)
 }

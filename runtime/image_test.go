@@ -29,7 +29,9 @@ func TestResolveMatrix(t *testing.T) {
 		{name: "never seen", want: pinned, asks: 1},
 		{name: "pulled before, the tag may have moved", local: "pulled", want: pinned, asks: 1},
 		{name: "built here", local: "built", want: own},
-		{name: "policy always, built here", policy: "always", local: "built", want: own},
+		{name: "policy always, built here, and the registry has it", policy: "always", local: "built", want: pinned, asks: 1},
+		{name: "policy always, built here, and the registry does not know it", policy: "always", local: "built", says: cerrdefs.ErrNotFound, want: own, asks: 1},
+		{name: "policy always, pulled before, no answer", policy: "always", local: "pulled", says: down, want: later, asks: 1},
 		{name: "policy missing, pulled before", policy: "missing", local: "pulled", want: pinned, asks: 1},
 		{name: "policy never, pulled before", policy: "never", local: "pulled", want: own},
 		{name: "policy never, not here", policy: "never", want: no},
@@ -106,7 +108,7 @@ func TestPulledReadsToTheEnd(t *testing.T) {
 		`{"error":"toomanyrequests"}`: "toomanyrequests",
 		`{"status":"Pulling"}{"sta`:   "unexpected EOF",
 	} {
-		err := pulled(io.NopCloser(strings.NewReader(body)))
+		err := pulled(io.NopCloser(strings.NewReader(body)), nil)
 		if says == "" {
 			require.NoError(t, err, body)
 			continue

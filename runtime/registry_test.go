@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func sum(b []byte) string {
+func digestOf(b []byte) string {
 	s := sha256.Sum256(b)
 	return "sha256:" + hex.EncodeToString(s[:])
 }
@@ -39,20 +39,20 @@ func startRegistry(t *testing.T) (name, digest string) {
 	config, err := json.Marshal(map[string]any{
 		"architecture": "amd64", "os": "linux",
 		"config": map[string]any{"Labels": map[string]string{testLabel: t.Name()}},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{sum(fs)}},
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{digestOf(fs)}},
 	})
 	require.NoError(t, err)
 	const kind = "application/vnd.docker.distribution.manifest.v2+json"
 	manifest, err := json.Marshal(map[string]any{
 		"schemaVersion": 2, "mediaType": kind,
-		"config": map[string]any{"mediaType": "application/vnd.docker.container.image.v1+json", "size": len(config), "digest": sum(config)},
-		"layers": []any{map[string]any{"mediaType": "application/vnd.docker.image.rootfs.diff.tar.gzip", "size": zipped.Len(), "digest": sum(zipped.Bytes())}},
+		"config": map[string]any{"mediaType": "application/vnd.docker.container.image.v1+json", "size": len(config), "digest": digestOf(config)},
+		"layers": []any{map[string]any{"mediaType": "application/vnd.docker.image.rootfs.diff.tar.gzip", "size": zipped.Len(), "digest": digestOf(zipped.Bytes())}},
 	})
 	require.NoError(t, err)
-	digest = sum(manifest)
+	digest = digestOf(manifest)
 	files := map[string][]byte{
 		"/v2/app/manifests/1": manifest, "/v2/app/manifests/" + digest: manifest,
-		"/v2/app/blobs/" + sum(config): config, "/v2/app/blobs/" + sum(zipped.Bytes()): zipped.Bytes(),
+		"/v2/app/blobs/" + digestOf(config): config, "/v2/app/blobs/" + digestOf(zipped.Bytes()): zipped.Bytes(),
 	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		registryRequests.Add(1)

@@ -1,0 +1,218 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/distribution/reference"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// What a registry said no to is asked again after these waits: a docker login
+// on the host should count soon, and one that limits requests must not get more.
+const (
+	deniedWait  = time.Minute
+	limitedWait = 5 * time.Minute
+)
+
+// registries is what is remembered of the world of images. Its zero value is ready.
+type registries struct {
+	mu      sync.Mutex
+	machine platform             // guarded by mu; zero until the engine told
+	limited map[string]time.Time // guarded by mu; by registry, no request before
+}
+
+// machine is the engine's own platform, which does not change.
+func (d *Docker) machine(ctx context.Context, e engine) (platform, error) {
+	d.registries.mu.Lock()
+	known := d.registries.machine
+	d.registries.mu.Unlock()
+	if known != (platform{}) {
+		return known, nil
+	}
+	v, err := e.ServerVersion(ctx)
+	if err != nil {
+		return known, fault("cannot ask the engine's platform", "", err)
+	}
+	known = platform{os: v.Os, arch: v.Arch}.plain()
+	d.registries.mu.Lock()
+	defer d.registries.mu.Unlock()
+	d.registries.machine = known
+	return known, nil
+}
+
+// limit keeps requests away from a registry that wants fewer.
+func (r *registries) limit(domain string, until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.limited == nil {
+		r.limited = map[string]time.Time{}
+	}
+	r.limited[domain] = until
+}
+
+// open is an error while a registry wants no request.
+func (r *registries) open(domain string, now time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wait := r.limited[domain].Sub(now)
+	if wait <= 0 {
+		return nil
+	}
+	return &ring.EngineError{
+		Cause: ring.CauseImagePull, Wait: wait,
+		Err: fmt.Errorf("cannot ask registry %s: it limits requests; it is asked again in %s", domain, wait.Round(time.Second)),
+	}
+}
+
+// Means is the digest that an image's name means now, by the registry's word.
+// It changes nothing. An error that holds a *ring.Refusal is the registry's no.
+func (d *Docker) Means(ctx context.Context, image string) (string, error) {
+	name, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return "", fmt.Errorf("cannot ask for image %q: %w", image, err)
+	}
+	e, err := d.ready(ctx)
+	if err != nil {
+		return "", err
+	}
+	said, err := d.askRegistry(ctx, e, reference.TagNameOnly(name))
+	switch {
+	case err != nil:
+		return "", err
+	case said.no != "":
+		return "", registryRefusal(ring.Action{Image: image}, name, said.no, "")
+	}
+	return said.digest.Digest().String(), nil
+}
+
+// Fixed says that an image as written cannot move: it names a digest or an ID.
+func Fixed(image string) bool {
+	if imageID.MatchString(image) {
+		return true
+	}
+	name, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return false
+	}
+	_, fixed := name.(reference.Digested)
+	return fixed
+}
+
+// askRegistry has the engine ask, by its own network, mirrors and certificates.
+func (d *Docker) askRegistry(ctx context.Context, e engine, name reference.Named) (answer, error) {
+	if err := d.registries.open(reference.Domain(name), d.opts.Now()); err != nil {
+		return answer{}, err
+	}
+	auth, err := credentials(ctx, d.opts.DockerConfig, name)
+	if err != nil {
+		return answer{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: err}
+	}
+	found, err := e.DistributionInspect(ctx, name.String(), auth)
+	if err != nil {
+		if no := registrySaysNo(err); no != "" {
+			return answer{no: no}, nil
+		}
+		return answer{}, d.registryFault("cannot resolve image "+reference.FamiliarString(name), name, err)
+	}
+	fixed, err := reference.WithDigest(name, found.Descriptor.Digest)
+	if err != nil {
+		return answer{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: fmt.Errorf("cannot use the registry's answer for %s: %w", name, err)}
+	}
+	return answer{digest: fixed, has: platformsOf(found.Platforms)}, nil
+}
+
+// registryFault is what is tried again: nobody's fault that reads the refusal.
+func (d *Docker) registryFault(cannot string, name reference.Named, err error) error {
+	domain := reference.Domain(name)
+	if limits(err) {
+		d.registries.limit(domain, d.opts.Now().Add(limitedWait))
+		return &ring.EngineError{
+			Cause: ring.CauseImagePull, Wait: limitedWait,
+			Err: fmt.Errorf("%s: registry %s limits requests (429); docker login on the host may lift the limit", cannot, domain),
+		}
+	}
+	if hint := hostHint(err, domain); hint != "" {
+		err = fmt.Errorf("%w; %s", err, hint)
+	}
+	return fault(cannot, ring.CauseImagePull, notTheAuthors(err))
+}
+
+// hostHint is what this host's administrator can do.
+func hostHint(err error, domain string) string {
+	switch text := err.Error(); {
+	case strings.Contains(text, "certificate signed by unknown authority"):
+		return fmt.Sprintf("put the certificate of its authority into /etc/docker/certs.d/%s/ca.crt on this host", domain)
+	case strings.Contains(text, "server gave HTTP response to HTTPS client"):
+		return fmt.Sprintf("it speaks plain HTTP: give it a certificate, or list %s under insecure-registries in the engine's daemon.json", domain)
+	}
+	return ""
+}
+
+// limits says that a registry wants fewer requests.
+func limits(err error) bool {
+	text := strings.ToLower(err.Error())
+	return strings.Contains(text, "toomanyrequests") || strings.Contains(text, "too many requests")
+}
+
+// notTheAuthors hides the class of a registry's error: an "invalid argument"
+// there is no fault of the manifest, and is tried again.
+func notTheAuthors(err error) error {
+	if away(err) {
+		return err
+	}
+	return errors.New(err.Error())
+}
+
+// no words of registries and of engines that hand them on, in lower case.
+var (
+	saysNotFound = []string{"manifest unknown", "name unknown", "not found: manifest"}
+	saysDenied   = []string{
+		"access to the resource is denied", "pull access denied", "no basic auth credentials",
+		"unauthorized: ", "authentication required", "incorrect username or password",
+	}
+)
+
+// registrySaysNo is "not found" or "denied" when that is what the registry
+// said, "" for every other error.
+func registrySaysNo(err error) string {
+	if away(err) || limits(err) {
+		return ""
+	}
+	says := func(words []string) bool {
+		text := strings.ToLower(err.Error())
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case cerrdefs.IsUnauthorized(err), cerrdefs.IsPermissionDenied(err), says(saysDenied):
+		return "denied"
+	case cerrdefs.IsNotFound(err), says(saysNotFound):
+		return "not found"
+	}
+	return ""
+}
+
+// registryRefusal is a registry's no, for the one who wrote the image's name.
+func registryRefusal(a ring.Action, name reference.Named, no, more string) error {
+	domain := reference.Domain(name)
+	if no != "denied" {
+		return refused(a, ring.CauseImagePull, ring.ImageNotFound,
+			fmt.Sprintf("image %s: registry %s says %s%s", a.Image, domain, no, more), "check name and tag, and that it was not deleted")
+	}
+	e := refused(a, ring.CauseImagePull, ring.ImageNotFound,
+		fmt.Sprintf("image %s: registry %s says denied%s", a.Image, domain, more),
+		fmt.Sprintf("check the name; for a private image, docker login %s on this host as the daemon's user, or name its config.json in registries.docker_config", domain))
+	e.Wait = deniedWait
+	return e
+}

@@ -1,0 +1,165 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"github.com/distribution/reference"
+
+	"github.com/gitring/gitring/ring"
+)
+
+var imageID = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// neverPull and alwaysAsk are Compose's words that change what is asked; the
+// default, and "missing", is to ask once and keep the answer.
+const (
+	neverPull = "never"
+	alwaysAsk = "always"
+)
+
+// asking is what is asked for: an image by name, for a service.
+type asking struct {
+	ring.Action
+	name     reference.Named // with its tag
+	platform platform        // that the service asks for; zero is the machine's own
+	machine  platform
+}
+
+// onHost is what this host has under the name.
+type onHost struct {
+	id     string // "" is nothing
+	pulled bool   // a registry knows it, or did
+	has    []platform
+	// inForce is the service's present pin, where it is this very image.
+	inForce ring.Pin
+}
+
+// answer is what the registry said.
+type answer struct {
+	no     string // "not found", "denied"; "" when it has the image
+	digest reference.Canonical
+	has    []platform
+}
+
+// resolve asks what an image's name means now. What cannot move is itself; what
+// only this host has is pinned by its ID; anything else is the registry's to
+// say, and its silence is never replaced by something else.
+//
+// The pin of an image for many platforms is the digest of its index, and the
+// platform goes along at pull and create: it is the digest that everyone sees
+// who asks for the tag, that signatures are made for and that can be compared
+// with one request, and the engine tells no other.
+func (d *Docker) resolve(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
+	q, have, err := d.asking(ctx, e, a)
+	if err != nil {
+		return ring.Done{}, err
+	}
+	pin, ask, err := decide(q, have, nil)
+	if ask {
+		said, away := d.askRegistry(ctx, e, q.name)
+		if away != nil {
+			return ring.Done{}, away
+		}
+		pin, _, err = decide(q, have, &said)
+	}
+	return ring.Done{Pin: pin}, err
+}
+
+func (d *Docker) asking(ctx context.Context, e engine, a ring.Action) (asking, onHost, error) {
+	q := asking{Action: a, platform: parsePlatform(a.Platform)}
+	if !imageID.MatchString(a.Image) {
+		name, err := reference.ParseNormalizedNamed(a.Image)
+		if err != nil {
+			return q, onHost{}, refused(a, ring.CauseImagePull, ring.BadValue,
+				fmt.Sprintf("%q is no image name: %v", a.Image, err), "write name:tag, or name@sha256:…")
+		}
+		q.name = reference.TagNameOnly(name)
+	}
+	var err error
+	if q.machine, err = d.machine(ctx, e); err != nil {
+		return q, onHost{}, err
+	}
+	have, err := d.onHost(ctx, e, a.Image)
+	if err != nil || have.id == "" || a.Want == nil || a.Want.Pin.Image == "" {
+		return q, have, err
+	}
+	now, err := d.onHost(ctx, e, a.Want.Pin.Image)
+	if now.id == have.id {
+		have.inForce = a.Want.Pin
+	}
+	return q, have, err
+}
+
+// decide is the pin, or that the registry has to be asked, or a refusal. said is
+// nil until it was asked.
+func decide(q asking, have onHost, said *answer) (pin ring.Pin, ask bool, err error) {
+	here := have.id != ""
+	usable := here && fits(have.has, q.platform, q.machine)
+	if q.name == nil { // an ID
+		if !here {
+			return pin, false, imageNotHere(q.Action)
+		}
+		if !usable {
+			return pin, false, otherPlatform(q, have.has)
+		}
+		return ring.Pin{Image: q.Image}, false, nil
+	}
+	_, fixed := q.name.(reference.Digested)
+	switch {
+	case q.PullPolicy == neverPull && !here:
+		return pin, false, neverPulled(q.Action)
+	case q.PullPolicy == neverPull && !usable:
+		return pin, false, otherPlatform(q, have.has)
+	case fixed:
+		return ring.Pin{Image: q.Image}, false, nil
+	case q.PullPolicy == neverPull:
+		return ring.Pin{Image: have.id, Note: "this host's own image, pull_policy is never"}, false, nil
+	case usable && !have.pulled && q.PullPolicy != alwaysAsk:
+		return ring.Pin{Image: have.id, Note: "this host's own image, no registry has it"}, false, nil
+	case said == nil:
+		return pin, true, nil
+	case said.no == "" && !fits(said.has, q.platform, q.machine):
+		return pin, false, otherPlatform(q, said.has)
+	case said.no == "":
+		return ring.Pin{Image: reference.FamiliarString(said.digest)}, false, nil
+	}
+	// From here the registry said no.
+	switch {
+	case usable && have.inForce.Image != "":
+		pin = have.inForce
+		pin.Note = "the registry says " + said.no + "; the image in force is kept"
+		return pin, false, nil
+	case usable:
+		return ring.Pin{Image: have.id, Note: "the registry says " + said.no + "; this host's own image is used"}, false, nil
+	case here:
+		return pin, false, otherPlatform(q, have.has)
+	}
+	return pin, false, registryRefusal(q.Action, q.name, said.no, ", and it is not on this host")
+}
+
+func imageNotHere(a ring.Action) error {
+	return refused(a, ring.CauseImagePull, ring.ImageNotFound,
+		fmt.Sprintf("image %s is not on this host, and no registry has it", a.Image),
+		"build or load it on the host again, or name an image of a registry")
+}
+
+func neverPulled(a ring.Action) error {
+	return refused(a, ring.CauseImagePull, ring.ImageNotFound,
+		fmt.Sprintf("image %s is not on this host, and pull_policy is never", a.Image),
+		"build or load it on the host, or remove pull_policy")
+}
+
+// otherPlatform refuses an image that this machine would only find out about
+// when nothing of it starts. Who runs foreign programs on purpose says so.
+func otherPlatform(q asking, has []platform) error {
+	if q.platform != (platform{}) {
+		return refused(q.Action, ring.CauseImagePull, ring.ImageNotFound,
+			fmt.Sprintf("image %s is not for platform %s but for %s", q.Image, q.platform, listed(has)),
+			"take platform out, or name an image that has it")
+	}
+	return refused(q.Action, ring.CauseImagePull, ring.ImageNotFound,
+		fmt.Sprintf("image %s is for %s, and this host is %s", q.Image, listed(has), q.machine),
+		fmt.Sprintf("name an image for %s, or write `platform: %s` where this host can run it", q.machine, has[0]))
+}
