@@ -16,9 +16,9 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// create makes an instance, joins its networks and, when asked to, starts it.
-// When a later part fails the container stays, under its name, and is in
-// Done.Instance: the next look sees it, and the step repeated finishes it.
+// create makes an instance, joins its networks and, when asked to, starts it
+// and runs its post_start hooks. When a later part fails the container stays, under its
+// name, and is in Done.Instance: the next look sees it, and the step repeated finishes it.
 func (d *Docker) create(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
 	if a.Of == nil || a.Want == nil {
 		return ring.Done{}, errors.New("cannot create container: the action names no service")
@@ -26,25 +26,61 @@ func (d *Docker) create(ctx context.Context, e engine, a ring.Action) (ring.Done
 	if a.Version == "" {
 		a.Version = a.Want.Version
 	}
-	p, err := containerPayload(d.opts.Host, a, folders{d.opts.ContentDir, d.opts.DataRoot})
-	if err != nil {
-		return ring.Done{}, fmt.Errorf("cannot create container: %w", err)
+	if err := d.imageOf(ctx, e, &a); err != nil {
+		return ring.Done{}, err
 	}
-	cannot := "cannot create container " + p.Name
-	if err := d.prepare(ctx, e, cannot, p); err != nil {
+	p, err := containerPayload(d.site(e), a)
+	if err != nil {
+		return ring.Done{}, &ring.EngineError{Cause: ring.CauseConfig, Err: fmt.Errorf("cannot create container: %w", err)}
+	}
+	o := d.opener()
+	done, err := d.createAndStart(ctx, e, a, p, o)
+	return done, o.error(err)
+}
+
+// site is where payloads are built for.
+func (d *Docker) site(e engine) site {
+	return site{host: d.opts.Host, content: d.opts.ContentDir, data: d.opts.DataRoot, api: e.ClientVersion()}
+}
+
+// imageOf has the image say its VOLUMEs where the plan does not know them, as
+// one of an earlier release does not: else the engine would make anonymous ones, which
+// the next instance does not get.
+func (d *Docker) imageOf(ctx context.Context, e engine, a *ring.Action) error {
+	if a.Want.Image.Known {
+		return nil
+	}
+	i, err := e.ImageInspect(ctx, a.Want.Pin.Image)
+	if err != nil {
+		return fault("cannot inspect image "+a.Want.Pin.Image, ring.CauseImagePull, err)
+	}
+	want := *a.Want
+	want.Image = ring.Image{Known: true}
+	if i.Config != nil {
+		want.Image.Volumes = slices.Sorted(maps.Keys(i.Config.Volumes))
+	}
+	a.Want = &want
+	return nil
+}
+
+func (d *Docker) createAndStart(ctx context.Context, e engine, a ring.Action, p payload, o *opener) (ring.Done, error) {
+	if err := d.prepare(ctx, e, a, p); err != nil {
 		return ring.Done{}, err
 	}
 	// By name, because it can be listed before its ID is known here.
 	defer d.cache.hold(p.Name)()
-	id, note, err := d.createOrAdopt(ctx, e, a, p)
+	id, note, err := d.createOrAdopt(ctx, e, a, p, o)
 	if err != nil {
 		return ring.Done{}, err
 	}
-	done := ring.Done{Instance: id, Note: note}
+	done := ring.Done{Instance: id, Note: note, Told: p.Told, Kept: d.given(a, p)}
 	if note != "" { // adopted: what it has already joined is not known yet
 		return done, d.finish(ctx, e, a, id, a.Start)
 	}
-	for _, j := range p.Joins {
+	for i, j := range p.Networks {
+		if i == 0 {
+			continue // it was in the create call
+		}
 		if err := e.NetworkConnect(ctx, j.Network, id, j.Settings); err != nil {
 			return done, fault(fmt.Sprintf("cannot join container %s to network %s", p.Name, j.Network), ring.CauseNetwork, err)
 		}
@@ -52,41 +88,110 @@ func (d *Docker) create(ctx context.Context, e engine, a ring.Action) (ring.Done
 	if !a.Start {
 		return done, nil
 	}
-	return done, d.run(ctx, e, p.Name, id)
+	return done, d.run(ctx, e, instanceOf(p, id), a)
 }
 
-// prepare has everything here that the payload mounts.
-func (d *Docker) prepare(ctx context.Context, e engine, cannot string, p payload) error {
+// given is what the instance of p was given that outlives it.
+func (d *Docker) given(a ring.Action, p payload) []ring.Kept {
+	var all []ring.Kept
+	for _, name := range p.kept() {
+		all = append(all, ring.Kept{App: a.App, Name: name, At: d.opts.Now().UTC()})
+	}
+	return all
+}
+
+// prepare has everything here that the payload mounts, and nothing made anew
+// that was there before.
+func (d *Docker) prepare(ctx context.Context, e engine, a ring.Action, p payload) error {
+	cannot := "cannot create container " + p.Name
+	if err := d.keep(ctx, e, a, p); err != nil {
+		return err
+	}
 	for _, m := range p.Contents {
 		if err := haveContent(d.opts.ContentDir, m); err != nil {
 			return &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("%s: %w", cannot, err)}
 		}
 	}
 	for _, rel := range p.Data {
-		if err := makeData(d.opts.DataRoot, rel); err != nil {
+		if err := makeData(p.DataRoot, rel); err != nil {
 			return &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("%s: %w", cannot, err)}
 		}
 	}
 	for _, v := range p.Volumes {
-		// An existing volume is left as it is, whoever made it.
-		if _, err := e.VolumeCreate(ctx, v); err != nil {
-			return fault("cannot create volume "+v.Name, ring.CauseFiles, err)
+		if err := d.haveVolume(ctx, e, a, v); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// haveVolume makes a volume unless one of that name is there: an existing one
+// is left as it is, whoever made it. An external one is never made.
+func (d *Docker) haveVolume(ctx context.Context, e engine, a ring.Action, v wantedVolume) error {
+	_, err := e.VolumeInspect(ctx, v.Name)
+	switch {
+	case err == nil:
+		return nil
+	case !cerrdefs.IsNotFound(err):
+		return fault("cannot inspect volume "+v.Name, ring.CauseFiles, err)
+	case v.External:
+		return refused(a, ring.CauseFiles, ring.BadValue,
+			fmt.Sprintf("volume %s is external and not on this host", v.Name),
+			"docker volume create "+v.Name+", or take external out, and gitring makes it")
+	}
+	if err := d.allow(a, v.request()); err != nil {
+		return err
+	}
+	if _, err := e.VolumeCreate(ctx, v.Create); err != nil {
+		return fault("cannot create volume "+v.Name, ring.CauseFiles, err)
+	}
+	return nil
+}
+
+// allow asks whether r may be sent. Its no is final for this plan.
+func (d *Docker) allow(a ring.Action, r Request) error {
+	if d.opts.Allow == nil {
+		return nil
+	}
+	err := d.opts.Allow(a.App, r)
+	if err == nil {
+		return nil
+	}
+	no := &ring.EngineError{Cause: ring.CauseConfig, Permanent: true, Err: err}
+	if errors.As(err, &no.Refusal) {
+		return no
+	}
+	return refused(a, ring.CauseConfig, ring.PolicyDenied, fmt.Sprintf("the policy of this host denies the %s: %v", r.Key, err),
+		"change the Compose file, or the policy in the host's configuration")
+}
+
 // createOrAdopt makes the container; the name is the lock. A note says that one
 // of ours held the name already.
-func (d *Docker) createOrAdopt(ctx context.Context, e engine, a ring.Action, p payload) (id, note string, err error) {
-	made, err := e.ContainerCreate(ctx, p.Config, p.Host, p.Net, nil, p.Name)
+func (d *Docker) createOrAdopt(ctx context.Context, e engine, a ring.Action, p payload, o *opener) (id, note string, err error) {
+	cannot := "cannot create container " + p.Name
+	if err := d.allow(a, p.request()); err != nil {
+		return "", "", err
+	}
+	if o.payload(p); o.err != nil {
+		return "", "", &ring.EngineError{Cause: ring.CauseConfig, Err: fmt.Errorf("%s: %w", cannot, o.err)}
+	}
+	made, err := e.ContainerCreate(ctx, p.Config, p.Host, p.first(), p.Platform, p.Name)
 	switch {
 	case err == nil:
 		return made.ID, "", nil
 	case cerrdefs.IsConflict(err):
 		return d.adopt(ctx, e, a, p.Name, err)
 	}
-	return "", "", fault("cannot create container "+p.Name, ring.CauseCreate, err)
+	return "", "", fault(cannot, ring.CauseCreate, err)
+}
+
+// first is the one network that the create call may name.
+func (p payload) first() *network.NetworkingConfig {
+	if len(p.Networks) == 0 {
+		return nil
+	}
+	j := p.Networks[0]
+	return &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{j.Network: j.Settings}}
 }
 
 // adopt finds out who holds the name. The full version label counts: 8 digits
@@ -130,7 +235,7 @@ func (d *Docker) finish(ctx context.Context, e engine, a ring.Action, id string,
 	if !start || c.State != nil && c.State.Running {
 		return nil
 	}
-	return d.run(ctx, e, strings.TrimPrefix(c.Name, "/"), c.ID)
+	return d.run(ctx, e, inspected(c), a)
 }
 
 // joinMissing connects c to the networks of its service that it has not joined,
@@ -214,11 +319,20 @@ func alreadyJoined(err error) bool {
 	return strings.Contains(err.Error(), "already exists in network") || strings.Contains(err.Error(), "is already attached to network")
 }
 
-// run starts a container that the caller knows to be ours. Started already is fine.
-func (d *Docker) run(ctx context.Context, e engine, name, id string) error {
-	defer d.cache.hold(id)()
-	if err := e.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
-		return fault("cannot start container "+name, ring.CauseCreate, err)
+// run starts a container that the caller knows to be ours, and runs its
+// post_start hooks. Started already is fine. One whose hooks fail is stopped
+// again: what it was started for is not done.
+func (d *Docker) run(ctx context.Context, e engine, c contained, a ring.Action) error {
+	if err := d.begin(ctx, e, c); err != nil {
+		return err
+	}
+	return d.afterStart(ctx, e, c, a)
+}
+
+func (d *Docker) begin(ctx context.Context, e engine, c contained) error {
+	defer d.cache.hold(c.ID)()
+	if err := e.ContainerStart(ctx, c.ID, container.StartOptions{}); err != nil {
+		return fault("cannot start container "+c.Name, ring.CauseCreate, err)
 	}
 	return nil
 }

@@ -144,7 +144,8 @@ func (d *Docker) stop(ctx context.Context, e engine, a ring.Action) (ring.Done, 
 	if err != nil {
 		return ring.Done{}, err
 	}
-	return ring.Done{Instance: c.ID}, d.halt(ctx, e, a, c)
+	told := d.beforeStop(ctx, e, c, a)
+	return ring.Done{Instance: c.ID, Told: told}, d.halt(ctx, e, a, c)
 }
 
 func (d *Docker) halt(ctx context.Context, e engine, a ring.Action, c container.InspectResponse) error {
@@ -166,38 +167,41 @@ func (d *Docker) remove(ctx context.Context, e engine, a ring.Action) (ring.Done
 	if err != nil {
 		return ring.Done{}, err
 	}
+	told := d.beforeStop(ctx, e, c, a)
 	if busy(c) {
 		if err := d.halt(ctx, e, a, c); err != nil {
-			return ring.Done{}, err
+			return ring.Done{Told: told}, err
 		}
 	}
 	defer d.cache.hold(c.ID)()
 	err = e.ContainerRemove(ctx, c.ID, container.RemoveOptions{RemoveVolumes: false})
 	switch {
 	case err == nil:
-		return ring.Done{Instance: c.ID}, nil
+		return ring.Done{Instance: c.ID, Told: told}, nil
 	case cerrdefs.IsNotFound(err):
-		return ring.Done{Note: "already gone"}, nil
+		return ring.Done{Note: "already gone", Told: told}, nil
 	case strings.Contains(err.Error(), "already in progress"):
-		return ring.Done{Instance: c.ID, Note: "already being removed"}, nil
+		return ring.Done{Instance: c.ID, Note: "already being removed", Told: told}, nil
 	}
-	return ring.Done{}, fault(cannot+" "+strings.TrimPrefix(c.Name, "/"), "", err)
+	return ring.Done{Told: told}, fault(cannot+" "+strings.TrimPrefix(c.Name, "/"), "", err)
 }
 
 func busy(c container.InspectResponse) bool {
 	return c.ContainerJSONBase != nil && c.State != nil && (c.State.Running || c.State.Paused || c.State.Restarting)
 }
 
-// restart stops and starts the same container.
+// restart stops and starts the same container, with its hooks.
 func (d *Docker) restart(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
 	c, err := d.drained(ctx, e, a, "cannot restart container")
 	if err != nil {
 		return ring.Done{}, err
 	}
+	done := ring.Done{Told: d.beforeStop(ctx, e, c, a)}
 	if err := e.ContainerRestart(ctx, c.ID, grace(a)); err != nil {
-		return ring.Done{}, fault("cannot restart container "+strings.TrimPrefix(c.Name, "/"), ring.CauseCreate, err)
+		return done, fault("cannot restart container "+strings.TrimPrefix(c.Name, "/"), ring.CauseCreate, err)
 	}
-	return ring.Done{Instance: c.ID}, nil
+	done.Instance = c.ID
+	return done, d.afterStart(ctx, e, inspected(c), a)
 }
 
 // policy sets the engine's restart policy in place.

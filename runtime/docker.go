@@ -45,12 +45,10 @@ type Options struct {
 	// Open gives the value that a sealed one stands for; nil knows none, and an
 	// action that holds one is an error.
 	Open func(ring.Sealed) (string, error)
-	// Allow judges what is about to be sent to the engine for an app, with its
-	// sealed values still closed; nil allows everything.
+	// Allow judges what is about to be sent to the engine for an app, a Request,
+	// with its sealed values still closed; nil allows everything. A *ring.Refusal
+	// among its error's causes reaches the author.
 	Allow func(app string, payload any) error
-	// Progress, if set, is called with how far a step is, by Action.Target: at
-	// most twice a second for each pull. It must not block.
-	Progress func(target, says string)
 	// Poke, if set, is called with the ID of a container that an event named,
 	// or "" when events may have been missed. It must not block.
 	Poke func(containerID string)
@@ -74,8 +72,6 @@ type Docker struct {
 	self func() string // the ID of the container we run in, "" for none
 
 	cache cache
-
-	registries registries
 }
 
 // Dial is an engine at o.URL. One that does not answer now is no error: every

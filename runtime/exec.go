@@ -28,20 +28,25 @@ func (d *Docker) Exec(ctx context.Context, id string, argv []string) (exit int, 
 			return 0, "", err
 		}
 	}
-	cannot := "cannot run a command in container " + short(id)
-	made, err := e.ContainerExecCreate(ctx, id, container.ExecOptions{Cmd: argv, AttachStdout: true, AttachStderr: true})
+	exit, output, err = d.command(ctx, e, id, container.ExecOptions{Cmd: argv, AttachStdout: true, AttachStderr: true})
 	if err != nil {
-		return 0, "", fault(cannot, "", err)
+		err = fault("cannot run a command in container "+short(id), "", err)
 	}
-	out, err := d.attach(ctx, e, made.ID)
+	return exit, output, err
+}
+
+// command runs x in a container that is known to be ours.
+func (d *Docker) command(ctx context.Context, e engine, id string, x container.ExecOptions) (exit int, output string, err error) {
+	made, err := e.ContainerExecCreate(ctx, id, x)
 	if err != nil {
-		return 0, out, fault(cannot, "", err)
+		return 0, "", err
+	}
+	output, err = d.attach(ctx, e, made.ID)
+	if err != nil {
+		return 0, output, err
 	}
 	exit, err = ended(ctx, e, made.ID)
-	if err != nil {
-		return 0, out, fault(cannot, "", err)
-	}
-	return exit, out, nil
+	return exit, output, err
 }
 
 // attach starts the command and reads what it says until it ends.

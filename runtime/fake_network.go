@@ -165,6 +165,15 @@ func (m *memory) NetworkRemove(ctx context.Context, id string) error {
 	})
 }
 
+func (m *memory) VolumeInspect(ctx context.Context, name string) (volume.Volume, error) {
+	return call(ctx, m, "VolumeInspect", func() (volume.Volume, error) {
+		if m.volumes[name] == nil {
+			return volume.Volume{}, refuse(cerrdefs.ErrNotFound, "get %s: no such volume", name)
+		}
+		return volume.Volume{Name: name, Labels: m.volumes[name]}, nil
+	})
+}
+
 func (m *memory) VolumeCreate(ctx context.Context, o volume.CreateOptions) (volume.Volume, error) {
 	return call(ctx, m, "VolumeCreate", func() (volume.Volume, error) {
 		if strings.ContainsAny(o.Name, "/ ") || len(o.Name) < 2 {

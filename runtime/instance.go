@@ -20,6 +20,9 @@ func instance(c container.InspectResponse) ring.Instance {
 		in.Created = moment(c.Created)
 		in.Restarts = c.RestartCount
 		state(&in, c.State)
+		if c.HostConfig != nil {
+			in.Joined = joinedIDs(c.HostConfig)
+		}
 		if c.HostConfig != nil && c.HostConfig.RestartPolicy.Name != "" {
 			in.Policy = string(c.HostConfig.RestartPolicy.Name)
 			in.MaxRetries = c.HostConfig.RestartPolicy.MaximumRetryCount

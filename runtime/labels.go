@@ -19,6 +19,7 @@ const (
 	labelVersion    = "gitring.version"
 	labelCommit     = "gitring.commit"
 	labelKind       = "gitring.kind"
+	labelHooks      = "gitring.hooks"      // only where a service has hooks
 	labelDefinition = "gitring.definition" // of a network
 
 	// Compose's own, so that its tools and others see what they expect.
@@ -56,6 +57,10 @@ func containerLabels(host string, a ring.Action) map[string]string {
 		composeWorkingDir: a.Of.Path,
 		composeFiles:      strings.Join(a.Of.Files, ","),
 	})
+	delete(l, labelHooks)
+	if h := (hooks{a.Version, a.Want.Spec.PostStart, a.Want.Spec.PreStop}).label(); h != "" {
+		l[labelHooks] = h
+	}
 	return l
 }
 

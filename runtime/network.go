@@ -20,6 +20,15 @@ func (d *Docker) makeNetwork(ctx context.Context, e engine, a ring.Action) (ring
 	if err != nil || done.Note != "" {
 		return done, err
 	}
+	if a.Network.External != "" {
+		return ring.Done{}, refused(a, ring.CauseNetwork, ring.BadValue,
+			fmt.Sprintf("network %s is external and not on this host", a.NetworkName),
+			"docker network create "+a.NetworkName+", or take external out, and gitring makes it")
+	}
+	r := networkRequest(d.opts.Host, a.App, a.Network, a.NetworkName)
+	if err := d.allow(a, r); err != nil {
+		return ring.Done{}, err
+	}
 	_, err = e.NetworkCreate(ctx, a.NetworkName, networkPayload(d.opts.Host, a.App, a.Network))
 	if err == nil {
 		return ring.Done{}, nil
@@ -46,6 +55,8 @@ func (d *Docker) useNetwork(ctx context.Context, e engine, a ring.Action) (ring.
 	}
 	owner, ours := n.Labels[labelHost]
 	switch {
+	case a.Network.External != "":
+		return ring.Done{Note: "an external network"}, nil
 	case !ours:
 		return ring.Done{Note: "a network of that name was there, it is used and never changed"}, nil
 	case owner != d.opts.Host || n.Labels[labelApp] != a.App:

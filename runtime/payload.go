@@ -1,37 +1,43 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
-	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
-	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/go-connections/nat"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/gitring/gitring/ring"
 )
 
-// payload is all that creating one instance sends to the engine. It is a
-// function of the action and the folders alone, and decides nothing else.
+// payload is all that creating one instance sends to the engine, with sealed
+// values still sealed. It is a function of the action and the site alone, and
+// decides nothing else.
 type payload struct {
-	Name    string
-	Config  *container.Config
-	Host    *container.HostConfig
-	Net     *network.NetworkingConfig // nil for network mode none
-	Joins   []join                    // after create and before start: API 1.41 takes one network in create
-	Volumes []volume.CreateOptions
-	// Data are the folders below the data root, and Contents the mounts of the
-	// content store, that must be there before.
+	Name     string
+	Config   *container.Config
+	Host     *container.HostConfig
+	Platform *ocispec.Platform // nil is the engine's own
+	// Networks are all that it joins. The first is in the create call, the others
+	// come after it and before start: API 1.41 takes one network in create.
+	Networks []join
+	Owners   []string // container IDs that it is tied to
+	Volumes  []wantedVolume
+	// DataRoot is where Data and Seeds lie. Data are the folders below it, and
+	// Contents the mounts of the content store, that must be there before.
+	DataRoot string
 	Data     []string
+	Seeds    []ring.Mount
 	Contents []ring.Mount
+	Hooks    hooks
+	// Told is what this engine cannot do and the instance goes without.
+	Told []string
 }
 
 // join is one network to connect an instance to, by the engine's name.
@@ -40,61 +46,82 @@ type join struct {
 	Settings *network.EndpointSettings
 }
 
-// folders is where mounts come from on this host.
-type folders struct{ content, data string }
+// site is what payloads depend on besides the action.
+type site struct {
+	host    string // the value of the owner label
+	content string // the folder of contents
+	data    string // the host's data root; an app's own comes before it
+	api     string // spoken with the engine
+}
 
-// containerPayload builds the payload of a create action. It errs only when the
-// action does not name a network that the service joins.
-func containerPayload(host string, a ring.Action, f folders) (payload, error) {
+// newestAPI stands for an engine that can do all that payloads know of.
+const newestAPI = "1.51"
+
+// before says that the engine's API is older than v.
+func (s site) before(v string) bool { return apiBefore(s.api, v) }
+
+// containerPayload builds the payload of a create action. It errs when the
+// action names no container or network for one that the service joins, or a
+// mount cannot be expressed.
+func containerPayload(at site, a ring.Action) (payload, error) {
 	s := a.Want.Spec
 	p := payload{
-		Name:   ring.ContainerName(a.App, a.Service, a.Slot, a.Version),
-		Config: containerConfig(host, a),
-		Host: &container.HostConfig{
-			PortBindings: bindings(s.Ports),
-			ExtraHosts:   slices.Clone(s.ExtraHosts),
-			Init:         s.Init,
-			// Backoff is ours until the slot is ready and its rollout complete.
-			RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyDisabled},
-		},
+		Name:     ring.ContainerName(a.App, a.Service, a.Slot, a.Version),
+		Config:   containerConfig(at, a),
+		Host:     hostConfig(s),
+		DataRoot: cmp.Or(a.Of.DataRoot, at.data),
+		Hooks:    hooks{a.Version, s.PostStart, s.PreStop},
 	}
-	if s.Logging != nil {
-		p.Host.LogConfig = container.LogConfig{Type: s.Logging.Driver, Config: maps.Clone(s.Logging.Options)}
-	}
-	for _, m := range s.Mounts {
-		p.mount(host, a, m, f)
-	}
-	joins, err := attachments(a)
-	if err != nil {
+	if err := p.join(at, a); err != nil {
 		return payload{}, err
 	}
-	// Without a mode the engine would put it on its own bridge, where every
-	// app meets every other.
-	p.Host.NetworkMode = network.NetworkNone
-	if len(joins) > 0 {
-		first := joins[0]
-		p.Host.NetworkMode = container.NetworkMode(first.Network)
-		p.Net = &network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{first.Network: first.Settings}}
-		p.Joins = joins[1:]
+	if err := p.attach(at, a); err != nil {
+		return payload{}, err
+	}
+	for _, m := range mountsOf(a.Of, a.Want) {
+		if err := p.mount(at, a, m); err != nil {
+			return payload{}, err
+		}
+	}
+	if h := s.Healthcheck; h != nil && h.StartInterval > 0 && at.before("1.44") {
+		p.tell("healthcheck.start_interval", "1.44")
+	}
+	if len(s.Annotations) > 0 {
+		if at.before("1.43") {
+			p.tell("annotations", "1.43")
+		} else {
+			p.Host.Annotations = maps.Clone(s.Annotations)
+		}
+	}
+	if s.Platform != "" {
+		p.Platform = askedPlatform(s.Platform)
 	}
 	return p, nil
 }
 
-func containerConfig(host string, a ring.Action) *container.Config {
+// tell says that the instance goes without what a Compose key asks for.
+func (p *payload) tell(key, api string) {
+	p.Told = append(p.Told, fmt.Sprintf("%s is left out: the engine's API is older than %s", key, api))
+}
+
+func containerConfig(at site, a ring.Action) *container.Config {
 	s := a.Want.Spec
 	c := &container.Config{
-		Image:        a.Want.Pin.Image,
-		Cmd:          slices.Clone(s.Command),
-		Entrypoint:   slices.Clone(s.Entrypoint),
-		User:         s.User,
-		WorkingDir:   s.WorkingDir,
-		Hostname:     s.Hostname,
-		Labels:       containerLabels(host, a),
-		StopSignal:   s.StopSignal,
-		ExposedPorts: exposed(s),
+		Image:      a.Want.Pin.Image,
+		Cmd:        slices.Clone(s.Command),
+		Entrypoint: slices.Clone(s.Entrypoint),
+		Env:        environment(s.Environment),
+		User:       s.User,
+		WorkingDir: s.WorkingDir,
+		Hostname:   s.Hostname,
+		Domainname: s.Domainname,
+		Labels:     containerLabels(at.host, a),
+		StopSignal: s.StopSignal,
+		Tty:        s.Tty,
+		OpenStdin:  s.StdinOpen,
 	}
-	for _, k := range slices.Sorted(maps.Keys(s.Environment)) {
-		c.Env = append(c.Env, k+"="+s.Environment[k])
+	if s.NetworkOf == "" { // the owner's ports are what there is to expose
+		c.ExposedPorts = exposed(s)
 	}
 	if s.StopGrace > 0 {
 		sec := seconds(s.StopGrace)
@@ -105,8 +132,62 @@ func containerConfig(host string, a ring.Action) *container.Config {
 			Test: slices.Clone(h.Test), Interval: h.Interval, Timeout: h.Timeout,
 			StartPeriod: h.StartPeriod, Retries: h.Retries,
 		}
+		if !at.before("1.44") {
+			c.Healthcheck.StartInterval = h.StartInterval
+		}
 	}
 	return c
+}
+
+// hostConfig has all of the host's side but networks, joins and mounts.
+func hostConfig(s ring.Spec) *container.HostConfig {
+	h := &container.HostConfig{
+		PortBindings: bindings(s.Ports),
+		ExtraHosts:   slices.Clone(s.ExtraHosts),
+		Init:         s.Init,
+		// Backoff is ours until the slot is ready and its rollout complete.
+		RestartPolicy:  container.RestartPolicy{Name: container.RestartPolicyDisabled},
+		ReadonlyRootfs: s.ReadOnly,
+		DNS:            slices.Clone(s.DNS),
+		DNSSearch:      slices.Clone(s.DNSSearch),
+		DNSOptions:     slices.Clone(s.DNSOptions),
+		GroupAdd:       slices.Clone(s.GroupAdd),
+		Sysctls:        maps.Clone(s.Sysctls),
+		ShmSize:        s.ShmSize,
+		StorageOpt:     maps.Clone(s.StorageOpt),
+		Privileged:     s.Privileged,
+		CapAdd:         slices.Clone(s.CapAdd),
+		CapDrop:        slices.Clone(s.CapDrop),
+		SecurityOpt:    slices.Clone(s.SecurityOpt),
+		Runtime:        s.Runtime,
+		CgroupnsMode:   container.CgroupnsMode(s.CgroupMode),
+		UTSMode:        container.UTSMode(s.UTSMode),
+		UsernsMode:     container.UsernsMode(s.UsernsMode),
+		Resources:      resources(s),
+	}
+	if s.Resources != nil {
+		h.OomScoreAdj = s.Resources.OOMScoreAdj
+	}
+	if s.Logging != nil {
+		h.LogConfig = container.LogConfig{Type: s.Logging.Driver, Config: maps.Clone(s.Logging.Options)}
+	}
+	return h
+}
+
+// environment is in the engine's form, sorted.
+func environment(vars map[string]string) []string {
+	var env []string
+	for _, k := range slices.Sorted(maps.Keys(vars)) {
+		env = append(env, k+"="+vars[k])
+	}
+	return env
+}
+
+// askedPlatform is os/arch[/variant] in the engine's form.
+func askedPlatform(written string) *ocispec.Platform {
+	os, rest, _ := strings.Cut(written, "/")
+	arch, variant, _ := strings.Cut(rest, "/")
+	return &ocispec.Platform{OS: os, Architecture: arch, Variant: variant}
 }
 
 // seconds rounds up: a grace may be longer than asked for, never shorter.
@@ -134,122 +215,4 @@ func bindings(ports []ring.Port) nat.PortMap {
 		m[port(p)] = append(m[port(p)], nat.PortBinding{HostIP: p.HostIP, HostPort: p.HostPort})
 	}
 	return m
-}
-
-// volumeKey is a volume's key in the app for this slot.
-func volumeKey(source string, slot int) string {
-	return strings.ReplaceAll(source, ring.SlotMark, strconv.Itoa(slot))
-}
-
-func (p *payload) mount(host string, a ring.Action, m ring.Mount, f folders) {
-	e := mount.Mount{Target: m.Target, ReadOnly: m.ReadOnly}
-	switch m.Kind {
-	case ring.MountVolume:
-		key := volumeKey(m.Source, a.Slot)
-		e.Type, e.Source = mount.TypeVolume, ring.VolumeName(a.App, key)
-		if m.NoCopy {
-			e.VolumeOptions = &mount.VolumeOptions{NoCopy: true}
-		}
-		p.Volumes = append(p.Volumes, volume.CreateOptions{
-			Name: e.Source, Labels: volumeLabels(host, a.App, key, declared(a.Of, m.Source))})
-	case ring.MountContent:
-		e.Type, e.ReadOnly = mount.TypeBind, true
-		e.Source = filepath.Join(f.content, m.Source, m.File)
-		p.Contents = append(p.Contents, m)
-	case ring.MountData:
-		e.Type, e.Source = mount.TypeBind, filepath.Join(f.data, m.Source)
-		p.Data = append(p.Data, m.Source)
-	case ring.MountTmpfs:
-		if m.Options != "" {
-			p.tmpfsAsWritten(m)
-			return
-		}
-		e.Type = mount.TypeTmpfs
-		if m.Size != 0 || m.Mode != 0 {
-			e.TmpfsOptions = &mount.TmpfsOptions{SizeBytes: m.Size, Mode: fs.FileMode(m.Mode)}
-		}
-	}
-	p.Host.Mounts = append(p.Host.Mounts, e)
-}
-
-// tmpfsAsWritten uses the engine's older form: the newer one takes free options
-// from API 1.46 on only.
-func (p *payload) tmpfsAsWritten(m ring.Mount) {
-	opts := []string{m.Options}
-	if m.ReadOnly {
-		opts = append(opts, "ro")
-	}
-	if m.Size != 0 {
-		opts = append(opts, fmt.Sprintf("size=%d", m.Size))
-	}
-	if m.Mode != 0 {
-		opts = append(opts, fmt.Sprintf("mode=%o", m.Mode))
-	}
-	if p.Host.Tmpfs == nil {
-		p.Host.Tmpfs = map[string]string{}
-	}
-	p.Host.Tmpfs[m.Target] = strings.Join(opts, ",")
-}
-
-// declared are the user's labels of a volume.
-func declared(app *ring.App, key string) map[string]string {
-	for _, v := range app.Volumes {
-		if v.Key == key {
-			return v.Labels
-		}
-	}
-	return nil
-}
-
-// attachments are the networks of the action's service under the engine's
-// names, the first one first; none for a service without network.
-func attachments(a ring.Action) ([]join, error) {
-	if a.Want.Spec.NoNetwork {
-		return nil, nil
-	}
-	var js []join
-	for _, at := range a.Want.Spec.Networks {
-		name := a.Networks[at.Network]
-		if name == "" {
-			return nil, fmt.Errorf("network %q of service %s has no name on the engine", at.Network, a.Service)
-		}
-		js = append(js, join{name, endpoint(a.Service, name, at)})
-	}
-	return js, nil
-}
-
-func endpoint(service, name string, at ring.Attachment) *network.EndpointSettings {
-	e := &network.EndpointSettings{}
-	if name != network.NetworkBridge { // the engine's own bridge knows no aliases
-		e.Aliases = append([]string{service}, at.Aliases...)
-	}
-	if at.IPv4 != "" || at.IPv6 != "" {
-		e.IPAMConfig = &network.EndpointIPAMConfig{IPv4Address: at.IPv4, IPv6Address: at.IPv6}
-	}
-	return e
-}
-
-// networkPayload is what creating a network of an app sends.
-func networkPayload(host, app string, n ring.Network) network.CreateOptions {
-	o := network.CreateOptions{
-		Driver:     n.Driver,
-		Internal:   n.Internal,
-		Attachable: true, // as Compose does: people may join with docker run
-		Labels:     networkLabels(host, app, n),
-	}
-	if o.Driver == "" {
-		o.Driver = network.NetworkBridge
-	}
-	if n.IPv6 {
-		yes := true
-		o.EnableIPv6 = &yes
-	}
-	if len(n.Pools) == 0 {
-		return o
-	}
-	o.IPAM = &network.IPAM{}
-	for _, p := range n.Pools {
-		o.IPAM.Config = append(o.IPAM.Config, network.IPAMConfig{Subnet: p.Subnet, Gateway: p.Gateway, IPRange: p.IPRange})
-	}
-	return o
 }

@@ -20,8 +20,10 @@ func action(edit func(*ring.Spec)) ring.Action {
 		Networks: map[string]string{"default": "shop_default", "back": "shop_back_1234", "ext": "bridge"}}
 }
 
+var testSite = site{host: "edge", content: "/state/content", data: "/srv", api: MinAPI}
+
 func build(t *testing.T, a ring.Action) payload {
-	p, err := containerPayload("edge", a, folders{"/state/content", "/srv"})
+	p, err := containerPayload(testSite, a)
 	require.NoError(t, err)
 	return p
 }
@@ -35,17 +37,17 @@ func TestPayloadNetworks(t *testing.T) {
 	p := build(t, action(nil))
 	require.Equal(t, "shop-web-2-01234567", p.Name)
 	require.EqualValues(t, "none", p.Host.NetworkMode, "never the engine's own bridge")
-	require.Nil(t, p.Net)
+	require.Nil(t, p.first())
 
 	p = build(t, action(func(s *ring.Spec) {
 		s.Networks = []ring.Attachment{{Network: "default", Aliases: []string{"www"}, IPv6: "fd00::5"}, {Network: "back"}, {Network: "ext"}}
 	}))
 	require.EqualValues(t, "shop_default", p.Host.NetworkMode)
 	require.Equal(t, map[string]*network.EndpointSettings{"shop_default": {
-		Aliases: []string{"web", "www"}, IPAMConfig: &network.EndpointIPAMConfig{IPv6Address: "fd00::5"}}}, p.Net.EndpointsConfig, "API 1.41 takes one")
-	require.Equal(t, []join{{"shop_back_1234", &network.EndpointSettings{Aliases: []string{"web"}}}, {"bridge", &network.EndpointSettings{}}}, p.Joins)
+		Aliases: []string{"web", "www"}, IPAMConfig: &network.EndpointIPAMConfig{IPv6Address: "fd00::5"}}}, p.first().EndpointsConfig, "API 1.41 takes one")
+	require.Equal(t, []join{{"shop_back_1234", &network.EndpointSettings{Aliases: []string{"web"}}}, {"bridge", &network.EndpointSettings{}}}, p.Networks[1:])
 
-	_, err := containerPayload("edge", action(func(s *ring.Spec) { s.Networks = []ring.Attachment{{Network: "nowhere"}} }), folders{})
+	_, err := containerPayload(testSite, action(func(s *ring.Spec) { s.Networks = []ring.Attachment{{Network: "nowhere"}} }))
 	require.ErrorContains(t, err, `"nowhere"`)
 
 	p = build(t, action(func(s *ring.Spec) { s.NoNetwork = true; s.Networks = []ring.Attachment{{Network: "default"}} }))

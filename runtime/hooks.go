@@ -1,0 +1,136 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// hooks are the commands that gitring runs in an instance by itself. They travel
+// in a label of the container, sealed values sealed: what stops an instance may
+// be a commit, or a daemon, that knows nothing of the spec it was made from.
+type hooks struct {
+	// Version is the instance's. An image cannot know it, because its digest
+	// enters it: hooks that an image's own label brings are not run.
+	Version   ring.Version `json:"version"`
+	PostStart []ring.Hook  `json:"post_start,omitempty"`
+	PreStop   []ring.Hook  `json:"pre_stop,omitempty"`
+}
+
+// label is the text of the hooks, "" for none.
+func (h hooks) label() string {
+	if len(h.PostStart) == 0 && len(h.PreStop) == 0 {
+		return ""
+	}
+	b, err := json.Marshal(h)
+	if err != nil { // strings, bools and maps of strings only
+		panic("cannot encode hooks: " + err.Error())
+	}
+	return string(b)
+}
+
+// hooksOf are those of a container of ours, by its labels.
+func hooksOf(labels map[string]string) hooks {
+	var h hooks
+	text := labels[labelHooks]
+	if text == "" || json.Unmarshal([]byte(text), &h) != nil || string(h.Version) != labels[labelVersion] {
+		return hooks{}
+	}
+	return h
+}
+
+// hookOptions is what is sent to run a hook.
+func hookOptions(h ring.Hook) container.ExecOptions {
+	return container.ExecOptions{
+		Cmd: slices.Clone(h.Command), User: h.User, WorkingDir: h.WorkingDir, Privileged: h.Privileged,
+		Env: environment(h.Environment), AttachStdout: true, AttachStderr: true,
+	}
+}
+
+// contained is a container of ours as its hooks need it.
+type contained struct {
+	ID, Name string
+	Hooks    hooks
+}
+
+func instanceOf(p payload, id string) contained { return contained{id, p.Name, p.Hooks} }
+
+// inspected is a container whose owner labels were checked.
+func inspected(c container.InspectResponse) contained {
+	return contained{c.ID, strings.TrimPrefix(c.Name, "/"), hooksOf(c.Config.Labels)}
+}
+
+// stopAfter is how long the stop after a failed hook may take beyond the grace.
+const stopAfter = 10 * time.Second
+
+// afterStart runs the post_start hooks of a container that we just started, one
+// after the other. When one fails the container is stopped: also when it is ctx
+// that ended, because nobody would know later which of them were run.
+func (d *Docker) afterStart(ctx context.Context, e engine, c contained, a ring.Action) error {
+	for i, h := range c.Hooks.PostStart {
+		err := d.hook(ctx, e, c, fmt.Sprintf("post_start hook %d", i+1), h)
+		if err == nil {
+			continue
+		}
+		stop := grace(a)
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Duration(*stop.Timeout)*time.Second+stopAfter)
+		defer cancel()
+		if serr := e.ContainerStop(late, c.ID, stop); serr != nil {
+			err = fmt.Errorf("%w; and it cannot be stopped: %w", err, serr)
+		}
+		return &ring.EngineError{Cause: ring.CauseCreate, Err: fmt.Errorf("cannot start container %s: %w", c.Name, err)}
+	}
+	return nil
+}
+
+// beforeStop runs the pre_stop hooks of a running container that is about to be
+// stopped by us, within the grace of its stop. Whatever they say, the stop goes
+// on: it is told.
+func (d *Docker) beforeStop(ctx context.Context, e engine, c container.InspectResponse, a ring.Action) (told []string) {
+	if c.State == nil || !c.State.Running || c.State.Paused || c.State.Restarting {
+		return nil
+	}
+	in := inspected(c)
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(*grace(a).Timeout)*time.Second)
+	defer cancel()
+	for i, h := range in.Hooks.PreStop {
+		if err := d.hook(ctx, e, in, fmt.Sprintf("pre_stop hook %d", i+1), h); err != nil {
+			told = append(told, fmt.Sprintf("container %s was stopped all the same: %v", in.Name, err))
+			break // as after a failed line of a script
+		}
+	}
+	return told
+}
+
+// maxSaid is how much of a hook's output an error repeats, in bytes.
+const maxSaid = 400
+
+// hook runs one hook and waits for its end; anything but exit code 0 is an error.
+func (d *Docker) hook(ctx context.Context, e engine, c contained, which string, h ring.Hook) error {
+	x, o := hookOptions(h), d.opener()
+	if o.exec(&x); o.err != nil {
+		return fmt.Errorf("%s: %w", which, o.err)
+	}
+	exit, out, err := d.command(ctx, e, c.ID, x)
+	if err != nil {
+		return o.error(fmt.Errorf("%s did not run to its end: %w", which, err))
+	}
+	if exit == 0 {
+		return nil
+	}
+	said := strings.TrimSpace(o.redact(out))
+	if len(said) > maxSaid {
+		said = strings.ToValidUTF8(said[:maxSaid], "") + "…"
+	}
+	if said == "" {
+		said = "it said nothing"
+	}
+	return fmt.Errorf("%s failed with exit code %d: %s", which, exit, said)
+}

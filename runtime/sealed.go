@@ -1,0 +1,143 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// opener opens sealed values, and remembers what it opened, so that no error
+// tells any of it.
+type opener struct {
+	reveal func(ring.Sealed) (string, error)
+	opened map[string]string // value -> name of its variable
+	err    error             // the first; after it nothing is opened
+}
+
+func (d *Docker) opener() *opener {
+	o := &opener{reveal: d.opts.Open, opened: map[string]string{}}
+	if o.reveal == nil {
+		o.reveal = func(s ring.Sealed) (string, error) {
+			return "", fmt.Errorf("cannot open the sealed value of %s: no env folder is configured", s.Name)
+		}
+	}
+	return o
+}
+
+// text is s with its sealed values open.
+func (o *opener) text(s string) string {
+	if o.err != nil || !ring.HasSealed(s) {
+		return s
+	}
+	open, err := ring.Open(s, func(v ring.Sealed) (string, error) {
+		value, err := o.reveal(v)
+		if err == nil {
+			o.opened[value] = v.Name
+		}
+		return value, err
+	})
+	if err != nil {
+		o.err = err
+		return s
+	}
+	return open
+}
+
+// texts opens each of list, in place.
+func (o *opener) texts(list []string) {
+	for i := range list {
+		list[i] = o.text(list[i])
+	}
+}
+
+func (o *opener) values(m map[string]string) {
+	for k, v := range m {
+		m[k] = o.text(v)
+	}
+}
+
+// payload opens all of p that can be sealed, in place. The hooks' label stays
+// as it is: it is opened when a hook runs.
+func (o *opener) payload(p payload) {
+	o.texts(p.Config.Env)
+	o.texts(p.Config.Cmd)
+	o.texts(p.Config.Entrypoint)
+	o.values(p.Config.Labels)
+	if p.Config.Healthcheck != nil {
+		o.texts(p.Config.Healthcheck.Test)
+	}
+	o.values(p.Host.Annotations)
+	o.values(p.Host.LogConfig.Config)
+}
+
+func (o *opener) exec(x *container.ExecOptions) {
+	o.texts(x.Cmd)
+	o.texts(x.Env)
+}
+
+// least is the shortest value that is looked for in errors: anything shorter is in
+// every sentence by chance, and is no secret.
+const least = 4
+
+// redact puts <NAME> for each opened value in text.
+func (o *opener) redact(text string) string {
+	values := make([]string, 0, len(o.opened))
+	for v := range o.opened {
+		if len(v) >= least {
+			values = append(values, v)
+		}
+	}
+	// The longest first: one value can be part of another.
+	slices.SortFunc(values, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	for _, v := range values {
+		name := "<" + o.opened[v] + ">"
+		text = strings.ReplaceAll(text, v, name)
+		if quoted := strconv.Quote(v); quoted != `"`+v+`"` {
+			text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], name)
+		}
+	}
+	return text
+}
+
+// error is err without what was opened. It keeps its class and what it means.
+func (o *opener) error(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := o.redact(err.Error())
+	if text == err.Error() {
+		return err
+	}
+	var e *ring.EngineError
+	if !errors.As(err, &e) {
+		return redacted{text, err}
+	}
+	clean := *e
+	clean.Err = redacted{text, e.Err}
+	if e.Refusal != nil {
+		r := *e.Refusal
+		r.Says, r.Hint = o.redact(r.Says), o.redact(r.Hint)
+		clean.Refusal = &r
+	}
+	return &clean
+}
+
+// redacted reads as text and is of err's class. There is no way to err itself.
+type redacted struct {
+	text string
+	err  error
+}
+
+func (r redacted) Error() string        { return r.text }
+func (r redacted) Is(target error) bool { return errors.Is(r.err, target) }
