@@ -49,6 +49,9 @@ type Options struct {
 	// with its sealed values still closed; nil allows everything. A *ring.Refusal
 	// among its error's causes reaches the author.
 	Allow func(app string, payload any) error
+	// Progress, if set, is called with how far a step is, by Action.Target: at
+	// most twice a second for each pull. It must not block.
+	Progress func(target, says string)
 	// Poke, if set, is called with the ID of a container that an event named,
 	// or "" when events may have been missed. It must not block.
 	Poke func(containerID string)
@@ -72,6 +75,10 @@ type Docker struct {
 	self func() string // the ID of the container we run in, "" for none
 
 	cache cache
+
+	seeding sync.Mutex // held while files are written into a data folder
+
+	registries registries
 }
 
 // Dial is an engine at o.URL. One that does not answer now is no error: every
