@@ -63,8 +63,10 @@ func fastImport(b *testing.B, dir string, feed func(io.Writer)) {
 
 func followLarge(b *testing.B, url string) *watch {
 	b.Helper()
-	f, err := New(Config{Name: "prod", URL: url, Branch: "main", Trust: TrustConfig{Mode: Disabled},
-		Dir: filepath.Join(b.TempDir(), "mirror")}, &ledger{}, slog.New(slog.DiscardHandler))
+	f, err := New(Config{
+		Name: "prod", URL: url, Branch: "main", Trust: TrustConfig{Mode: Disabled},
+		Dir: filepath.Join(b.TempDir(), "mirror"),
+	}, &ledger{}, slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
 	b.Cleanup(f.mirror.rest)
 	b.Cleanup(f.remote.rest)

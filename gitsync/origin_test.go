@@ -119,8 +119,10 @@ func (o *origin) trust() TrustConfig {
 // follow makes a follower of the remote at url, with its own mirror.
 func (o *origin) follow(a Anchors, change ...func(*Config)) *Follower {
 	o.t.Helper()
-	cfg := Config{Name: "prod", URL: o.url(), Branch: "main", Trust: o.trust(), Poll: "60s",
-		Dir: filepath.Join(o.t.TempDir(), "git", "prod")}
+	cfg := Config{
+		Name: "prod", URL: o.url(), Branch: "main", Trust: o.trust(), Poll: "60s",
+		Dir: filepath.Join(o.t.TempDir(), "git", "prod"),
+	}
 	for _, c := range change {
 		c(&cfg)
 	}

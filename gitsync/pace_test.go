@@ -60,8 +60,10 @@ func (c *clockwork) look(ctx context.Context) (*view, error) {
 // paced runs a follower of the clockwork for a while of fake time.
 func paced(t *testing.T, poll string, c *clockwork, while time.Duration, meanwhile func(*Follower)) []ring.Report {
 	t.Helper()
-	f, err := New(Config{Name: "prod", URL: "file:///srv/x", Branch: "main", Poll: poll,
-		Trust: TrustConfig{Mode: Disabled}, Dir: filepath.Join(t.TempDir(), "m")}, &ledger{}, slog.New(slog.DiscardHandler))
+	f, err := New(Config{
+		Name: "prod", URL: "file:///srv/x", Branch: "main", Poll: poll,
+		Trust: TrustConfig{Mode: Disabled}, Dir: filepath.Join(t.TempDir(), "m"),
+	}, &ledger{}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	f.remote = c
 	ctx, cancel := context.WithTimeout(t.Context(), while)

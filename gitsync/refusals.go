@@ -2,6 +2,7 @@ package gitsync
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -215,6 +216,66 @@ func targetMismatch(tip ring.SHA, source, named string) *ring.Refusal {
 		Code: ring.TargetMismatch, Commit: tip,
 		Says: fmt.Sprintf("commit %s is for source %q, this is %q", tip.Short(), clip(named), source),
 		Hint: "push it to the branch of that source, or make a commit with the trailer Gitring-Target: " + source,
+	}
+}
+
+func branchNotAllowed(sha ring.SHA, id identity, source, branch string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.BranchNotAllowed, Commit: sha,
+		Says: fmt.Sprintf("commit %s is signed by %s, who may not sign for branch %s of source %s", sha.Short(), id.principal, branch, source),
+		Hint: "have somebody sign it whose binding has that branch, or add the branch to the binding in the source's trust.signers",
+	}
+}
+
+func roleNotAllowed(sha ring.SHA, id identity, r Role) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.RoleNotAllowed, Commit: sha,
+		Says: fmt.Sprintf("commit %s is signed by %s, who does not have the role %s here", sha.Short(), id.principal, r),
+		Hint: "have somebody sign it who has the role, or add it to the binding in the source's trust.signers",
+	}
+}
+
+func pathNotAllowed(sha ring.SHA, id identity, file string, grants []Binding) *ring.Refusal {
+	var paths []string
+	for _, b := range grants {
+		paths = append(paths, b.Paths...)
+	}
+	return &ring.Refusal{
+		Code: ring.PathNotAllowed, Commit: sha, File: file,
+		Says: fmt.Sprintf("commit %s changes %s, and its signer %s may change only %s", sha.Short(), file, id.principal, strings.Join(paths, ", ")),
+		Hint: "split the change, have somebody sign it who may change that path, or add the path to the binding in the source's trust.signers",
+	}
+}
+
+func notImagesOnly(sha ring.SHA, id identity, file, why string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.NotImagesOnly, Commit: sha, File: file,
+		Says: fmt.Sprintf("commit %s is signed by %s, who may only move tags and digests of images: %s %s", sha.Short(), id.principal, file, why),
+		Hint: "have a person sign the change, or vouch for it: gitring vouch",
+	}
+}
+
+func vouchNotAllowed(sha ring.SHA, id identity) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.VouchNotAllowed, Commit: sha,
+		Says: fmt.Sprintf("commit %s vouches for others, and its signer %s does not have the role vouch here", sha.Short(), id.principal),
+		Hint: "have somebody vouch who has the role, or add it to the binding in the source's trust.signers",
+	}
+}
+
+func vouchOutside(sha ring.SHA, names string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.VouchOutside, Commit: sha,
+		Says: fmt.Sprintf("commit %s vouches for %s, which is no full id of a commit that it brings", sha.Short(), clip(names)),
+		Hint: "name commits between the last trusted one and this one, with all 40 digits: gitring vouch writes them",
+	}
+}
+
+func tooManyChanges(sha ring.SHA, most int) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.TooLarge, Commit: sha,
+		Says: fmt.Sprintf("commit %s changes more than %d paths, more than the rights of a signer are held against", sha.Short(), most),
+		Hint: "split it, or have somebody sign it whose binding has no paths",
 	}
 }
 

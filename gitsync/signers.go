@@ -17,6 +17,7 @@ type sshSigners map[string][]sshSigner
 // sshSigner is one line.
 type sshSigner struct {
 	place      string   // file:line
+	line       int      // of the file, from 1
 	principals []string // patterns, as written
 	key        ssh.PublicKey
 	namespaces string // pattern list; "" permits every namespace
@@ -34,6 +35,22 @@ func (s sshSigners) of(key ssh.PublicKey) []sshSigner {
 		}
 	}
 	return lines
+}
+
+// first is the fingerprint of the first line that can sign commits; "" for none.
+func (s sshSigners) first() string {
+	var first sshSigner
+	for _, lines := range s {
+		for _, l := range lines {
+			if !l.authority && (first.line == 0 || l.line < first.line) {
+				first = l
+			}
+		}
+	}
+	if first.line == 0 {
+		return ""
+	}
+	return ssh.FingerprintSHA256(first.key)
 }
 
 // principal is the name people see: the first that is no pattern, else the first.
@@ -62,7 +79,7 @@ func parseAllowedSigners(path string, b []byte) (sshSigners, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s:%d: %w", path, n, err)
 		}
-		s.place = path + ":" + strconv.Itoa(n)
+		s.place, s.line = path+":"+strconv.Itoa(n), n
 		id := string(s.key.Marshal())
 		all[id] = append(all[id], s)
 	}

@@ -39,6 +39,8 @@ type TrustConfig struct {
 	MaxRange int
 	// RequireTarget asks for a trailer "Gitring-Target: <source>" in the tip.
 	RequireTarget bool
+	// Bindings are what signers may do; none is the default for all of them.
+	Bindings []Binding
 	// AnyOwner skips the check of who may write the files. Only for a check in a
 	// clone, whose answer changes nothing on a host.
 	AnyOwner bool
@@ -53,6 +55,9 @@ type Trust struct {
 	ssh     sshSigners
 	pgp     []pgpKey
 	revoked revokedKeys
+	// first is the fingerprint of the first signer: of allowed_signers, else of
+	// the OpenPGP keys.
+	first string
 	// floored is the last commit found to descend from MinCommit: what is on top
 	// of it does too. Only saves a walk.
 	floored atomic.Pointer[ring.SHA]
@@ -90,10 +95,25 @@ func LoadTrust(cfg TrustConfig, source, branch string) (*Trust, error) {
 			return nil, fmt.Errorf("cannot use trust of source %s: %w", source, err)
 		}
 	}
+	t.first = t.firstSigner()
 	return t, nil
 }
 
+// firstSigner is the one whom the files name first: of allowed_signers, else of
+// the OpenPGP keys; "" where there is none.
+func (t *Trust) firstSigner() string {
+	if f := t.ssh.first(); f != "" || len(t.pgp) == 0 {
+		return f
+	}
+	return t.pgp[0].primary
+}
+
 func (c TrustConfig) check() error {
+	for _, b := range c.Bindings {
+		if err := b.check(); err != nil {
+			return err
+		}
+	}
 	switch c.Mode {
 	case Strict, Disabled:
 	case "":

@@ -66,21 +66,50 @@ func (v *verification) since(anchor ring.SHA, what string, tip ring.SHA) ([]ring
 	if refusal, err := v.aboveFloor(anchor, tip, ids); refusal != nil || err != nil {
 		return nil, refusal, err
 	}
-	all := make([]ring.Verified, 0, len(ids))
-	for _, id := range ids {
-		p, one, refusal, err := v.one(id)
-		if refusal != nil || err != nil {
-			return nil, refusal, err
-		}
-		if id == tip {
-			if refusal := v.t.target(p); refusal != nil {
-				return nil, refusal, nil
-			}
-		}
-		all = append(all, one)
+	all, refusal, err := v.each(anchor, tip, ids)
+	if refusal != nil || err != nil {
+		return nil, refusal, err
 	}
 	v.t.floored.Store(&tip) // the next look's anchor
 	return all, nil, nil
+}
+
+// each judges the commits of a range, parents first.
+func (v *verification) each(anchor, tip ring.SHA, ids []ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
+	vouched, refusal, err := v.vouches(anchor, ids)
+	if refusal != nil || err != nil {
+		return nil, refusal, err
+	}
+	all := make([]ring.Verified, 0, len(ids))
+	for _, id := range ids {
+		p, one, refusal, err := v.answered(id, vouched)
+		if refusal == nil && err == nil && id == tip {
+			refusal = v.t.target(p)
+		}
+		if refusal != nil || err != nil {
+			return nil, refusal, err
+		}
+		all = append(all, one)
+	}
+	return all, nil, nil
+}
+
+// answered finds who answers for a commit: its own signer, or one who vouched.
+func (v *verification) answered(id ring.SHA, vouched map[ring.SHA]voucher) (*parsed, ring.Verified, *ring.Refusal, error) {
+	if by, ok := vouched[id]; ok {
+		p, refusal, err := readCommit(v.o, id)
+		if refusal != nil || err != nil {
+			return nil, ring.Verified{}, refusal, err
+		}
+		one := v.claimed(p)
+		one.Signer, one.Fingerprint, one.Note = by.principal, by.fingerprint, "vouched by "+by.principal+": "+by.sha.Short()
+		return p, one, nil, nil
+	}
+	p, one, refusal, err := v.one(id)
+	if refusal == nil && err == nil {
+		refusal, err = v.rightly(p, one)
+	}
+	return p, one, refusal, err
 }
 
 // present asks for the commit that trust rests on. When it is gone nothing may
@@ -126,6 +155,9 @@ func (v *verification) introduced(tip ring.SHA) ([]ring.Verified, *ring.Refusal,
 // firstUse trusts a tip that verifies on its own.
 func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
 	p, one, refusal, err := v.one(tip)
+	if refusal == nil && err == nil {
+		refusal, err = v.rightly(p, one)
+	}
 	if refusal != nil || err != nil {
 		return nil, refusal, err
 	}
@@ -152,6 +184,14 @@ func (v *verification) one(sha ring.SHA) (*parsed, ring.Verified, *ring.Refusal,
 	one := v.claimed(p)
 	one.Signer, one.Fingerprint, one.Note = id.principal, id.fingerprint, id.note
 	return p, one, nil, nil
+}
+
+// rightly holds a commit to what its signer may change, where signatures count.
+func (v *verification) rightly(p *parsed, one ring.Verified) (*ring.Refusal, error) {
+	if v.t.cfg.Mode == Disabled {
+		return nil, nil
+	}
+	return v.permitted(p, identity{principal: one.Signer, fingerprint: one.Fingerprint})
 }
 
 // claimed is what a commit says of itself and when it was first seen.

@@ -37,6 +37,12 @@ const (
 	Certificate         Code = "Certificate"
 	TargetMissing       Code = "TargetMissing"
 	TargetMismatch      Code = "TargetMismatch"
+	BranchNotAllowed    Code = "BranchNotAllowed"
+	RoleNotAllowed      Code = "RoleNotAllowed"
+	PathNotAllowed      Code = "PathNotAllowed"
+	NotImagesOnly       Code = "NotImagesOnly"
+	VouchNotAllowed     Code = "VouchNotAllowed"
+	VouchOutside        Code = "VouchOutside"
 )
 
 // Codes of content (DESIGN.md section 10).

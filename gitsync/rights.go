@@ -1,0 +1,236 @@
+package gitsync
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Role is one thing that a signer may do.
+type Role string
+
+// The roles of TRUST.md section 2.
+const (
+	RoleCommit Role = "commit" // commits with one parent
+	RoleMerge  Role = "merge"  // merge commits
+	RoleVouch  Role = "vouch"  // answering for commits of others
+	RoleTrust  Role = "trust"  // changing the signers that are in the repository
+	RoleImages Role = "images" // commits that only move tags and digests of images
+)
+
+var roles = []Role{RoleCommit, RoleMerge, RoleVouch, RoleTrust, RoleImages}
+
+// Binding is what one signer may do, where. A signer may have several: each
+// grants what it says. One whom no binding names has the default, commit and
+// merge everywhere, and the first signer vouch too.
+type Binding struct {
+	// Signer is a principal, as a pattern with * and ?, or a whole key
+	// fingerprint (SHA256:… or 40 hex digits).
+	Signer string `yaml:"signer"`
+	Roles  []Role `yaml:"roles"` // none is commit and merge
+	// Sources, Branches and Paths are patterns; none is all. In a path * and ?
+	// stop at a slash, and ** stands for any number of folders.
+	Sources  []string `yaml:"sources"`
+	Branches []string `yaml:"branches"`
+	Paths    []string `yaml:"paths"`
+}
+
+// check says what is wrong with a binding.
+func (b Binding) check() error {
+	if strings.TrimSpace(b.Signer) == "" {
+		return fmt.Errorf("a binding names no signer; write signer: alice@example.org")
+	}
+	for _, r := range b.Roles {
+		if !slices.Contains(roles, r) {
+			return fmt.Errorf("role %q of signer %s is unknown; roles are commit, merge, vouch, trust and images", clip(string(r)), clip(b.Signer))
+		}
+	}
+	for _, p := range b.Paths {
+		if p == "" || path.IsAbs(p) || path.Clean(p) != p || strings.HasPrefix(p, "../") || p == ".." {
+			return fmt.Errorf("path %q of signer %s is not a clean path inside the repository; write apps/web/** for a folder with all below it", clip(p), clip(b.Signer))
+		}
+		if _, err := path.Match(p, ""); err != nil {
+			return fmt.Errorf("path %q of signer %s is no pattern: close the bracket", clip(p), clip(b.Signer))
+		}
+	}
+	return nil
+}
+
+func (b Binding) names(id identity) bool {
+	return b.Signer == id.fingerprint || matchPattern(b.Signer, id.principal)
+}
+
+func (b Binding) has(r Role) bool {
+	if len(b.Roles) == 0 {
+		return r == RoleCommit || r == RoleMerge
+	}
+	return slices.Contains(b.Roles, r)
+}
+
+func (b Binding) at(source, branch string) bool {
+	return matchesAny(b.Sources, source) && matchesAny(b.Branches, branch)
+}
+
+// matchesAny says that one of the patterns matches; no pattern is all.
+func matchesAny(patterns []string, s string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchPattern(p, s) })
+}
+
+func (b Binding) covers(file string) bool {
+	return len(b.Paths) == 0 || slices.ContainsFunc(b.Paths, func(p string) bool { return matchPath(p, file) })
+}
+
+// matchPath matches folder by folder; ** is any number of folders, none too, and
+// at the end everything below.
+func matchPath(pattern, file string) bool {
+	return matchFolders(strings.Split(pattern, "/"), strings.Split(file, "/"))
+}
+
+func matchFolders(pattern, file []string) bool {
+	for len(pattern) > 0 {
+		if pattern[0] == "**" {
+			pattern = pattern[1:]
+			if len(pattern) == 0 {
+				return len(file) > 0
+			}
+			for i := range file {
+				if matchFolders(pattern, file[i:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(file) == 0 {
+			return false
+		}
+		if ok, err := path.Match(pattern[0], file[0]); err != nil || !ok {
+			return false
+		}
+		pattern, file = pattern[1:], file[1:]
+	}
+	return len(file) == 0
+}
+
+// grants are what the bindings say of a signer, or the default.
+func (t *Trust) grants(id identity) []Binding {
+	var out []Binding
+	for _, b := range t.cfg.Bindings {
+		if b.names(id) {
+			out = append(out, b)
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	def := Binding{Signer: id.principal, Roles: []Role{RoleCommit, RoleMerge}}
+	if t.first != "" && id.fingerprint == t.first {
+		def.Roles = append(def.Roles, RoleVouch)
+	}
+	return []Binding{def}
+}
+
+// holding are the grants of a role at this source and branch; the refusal says
+// which of the three is missing.
+func (t *Trust) holding(sha ring.SHA, id identity, r Role) ([]Binding, *ring.Refusal) {
+	all := t.grants(id)
+	here := slices.DeleteFunc(slices.Clone(all), func(b Binding) bool { return !b.at(t.source, t.branch) })
+	if len(here) == 0 {
+		return nil, branchNotAllowed(sha, id, t.source, t.branch)
+	}
+	with := slices.DeleteFunc(slices.Clone(here), func(b Binding) bool { return !b.has(r) })
+	if len(with) == 0 {
+		return nil, roleNotAllowed(sha, id, r)
+	}
+	return with, nil
+}
+
+// permitted holds a commit to the rights of its signer: role, branch, and every
+// path that it changes against its first parent; of a merge, every path that
+// differs from all its parents.
+func (v *verification) permitted(p *parsed, id identity) (*ring.Refusal, error) {
+	role := RoleCommit
+	if len(p.parents) > 1 {
+		role = RoleMerge
+	}
+	with, refusal := v.t.holding(p.sha, id, role)
+	if refusal == nil {
+		return v.within(p, id, with)
+	}
+	if role == RoleCommit {
+		if images, no := v.t.holding(p.sha, id, RoleImages); no == nil {
+			return v.imagesOnly(p, id, images)
+		}
+	}
+	return refusal, nil
+}
+
+// within holds what a commit changes to the paths of grants.
+func (v *verification) within(p *parsed, id identity, grants []Binding) (*ring.Refusal, error) {
+	if everywhere(grants) {
+		return nil, nil // nothing to read
+	}
+	changes, refusal, err := v.changes(p)
+	if refusal != nil || err != nil {
+		return refusal, err
+	}
+	return inPaths(p.sha, id, grants, changes), nil
+}
+
+func everywhere(grants []Binding) bool {
+	return slices.ContainsFunc(grants, func(b Binding) bool { return len(b.Paths) == 0 })
+}
+
+func inPaths(sha ring.SHA, id identity, grants []Binding, changes []change) *ring.Refusal {
+	for _, c := range changes {
+		if !slices.ContainsFunc(grants, func(b Binding) bool { return b.covers(c.path) }) {
+			return pathNotAllowed(sha, id, c.path, grants)
+		}
+	}
+	return nil
+}
+
+// changes are what a commit itself changes: of a merge, what differs from all
+// its parents, because what equals one was decided there.
+func (v *verification) changes(p *parsed) ([]change, *ring.Refusal, error) {
+	bases := make([]ring.SHA, max(1, len(p.parents))) // the first commit changes the empty tree
+	for i, id := range p.parents {
+		var refusal *ring.Refusal
+		var err error
+		if bases[i], refusal, err = v.treeOf(id); refusal != nil || err != nil {
+			return nil, refusal, err
+		}
+	}
+	out, refusal, err := changed(v.o, p.sha, bases[0], p.tree)
+	for _, base := range bases[1:] {
+		if refusal != nil || err != nil {
+			break
+		}
+		var list []change
+		list, refusal, err = changed(v.o, p.sha, base, p.tree)
+		out = slices.DeleteFunc(out, func(c change) bool {
+			return !slices.ContainsFunc(list, func(d change) bool { return d.path == c.path })
+		})
+	}
+	return out, refusal, err
+}
+
+// treeOf is the tree of a commit that may lie behind the anchor, where the
+// grammar is not asked for.
+func (v *verification) treeOf(sha ring.SHA) (ring.SHA, *ring.Refusal, error) {
+	kind, body, err := v.o.Raw(sha)
+	if err != nil {
+		return "", nil, fmt.Errorf("cannot read commit %s: %w", sha, err)
+	}
+	sum, collides := objectHash(kind, body)
+	if refusal := named(sha, sum, collides); refusal != nil {
+		return "", refusal, nil
+	}
+	const head = len("tree ") + 40
+	if kind != "commit" || len(body) <= head || string(body[:5]) != "tree " || body[head] != '\n' || !idForm.Match(body[5:head]) {
+		return "", badGrammar(sha, fmt.Errorf("it does not begin with its tree")), nil
+	}
+	return ring.SHA(body[5:head]), nil, nil
+}
