@@ -40,6 +40,8 @@ func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, er
 	switch a.Kind {
 	case ring.DoResolve:
 		return d.resolve(ctx, e, a)
+	case ring.DoAdmit:
+		return d.admit(ctx, e, a)
 	case ring.DoPull:
 		return d.pull(ctx, e, a)
 	case ring.DoNetwork:

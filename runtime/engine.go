@@ -43,6 +43,7 @@ type engine interface {
 	NetworkDisconnect(ctx context.Context, network, id string, force bool) error
 	NetworkRemove(ctx context.Context, id string) error
 
+	VolumeList(ctx context.Context, o volume.ListOptions) (volume.ListResponse, error)
 	VolumeInspect(ctx context.Context, name string) (volume.Volume, error)
 	VolumeCreate(ctx context.Context, o volume.CreateOptions) (volume.Volume, error)
 

@@ -2,54 +2,81 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
-	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/volume"
 
 	"github.com/gitring/gitring/ring"
 )
 
-// keep says that everything of p that was there before is still there. What is
-// gone is brought back, or begun anew, by a person: never by us, in silence.
+// keep refuses to make anew what an instance of the app had before: a volume or
+// a data folder that is gone is not replaced by an empty one, which its program would
+// take for a first start. Nothing of this is for ever: once a person has brought
+// it back, or made an empty one, the same step goes through.
 func (d *Docker) keep(ctx context.Context, e engine, a ring.Action, p payload) error {
-	for _, name := range p.kept() {
-		if !slices.Contains(a.Kept, name) {
-			continue
+	for _, rel := range p.Data {
+		if err := keepFolder(a, p.DataRoot, rel); err != nil {
+			return err
 		}
-		there, err := isThere(ctx, e, name)
-		if err != nil {
-			return fault("cannot look after "+name, ring.CauseFiles, err)
-		}
-		if !there {
-			return refused(a, ring.CauseFiles, ring.Conflict, name+" was there and is gone", byHand(name))
-		}
+	}
+	return keepVolumes(ctx, e, a, p.Volumes)
+}
+
+func keepFolder(a ring.Action, root, rel string) error {
+	folder := filepath.Join(root, rel)
+	there, err := glance(folder)
+	if err != nil {
+		return &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("cannot look into data folder %s: %w", folder, err)}
+	}
+	if there != absent {
+		return nil
+	}
+	below, err := glance(root)
+	if err != nil {
+		return &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("cannot look into data root %s: %w", root, err)}
+	}
+	was := slices.Contains(a.Kept, keptData(folder))
+	someWere := slices.ContainsFunc(a.Kept, func(name string) bool { return strings.HasPrefix(name, keptData(root)+"/") })
+	switch {
+	case below != filled && someWere:
+		// Making the folder would put the data on the disk below the mount point.
+		return gone(a, fmt.Sprintf("data root %s held data of this app and is %s now", root, map[filling]string{absent: "gone", empty: "empty"}[below]),
+			fmt.Sprintf("is its disk mounted? to begin empty: mkdir -p %s", folder))
+	case was:
+		return gone(a, fmt.Sprintf("data folder %s was there and is gone", folder),
+			fmt.Sprintf("bring it back; to begin empty: mkdir -p %s", folder))
 	}
 	return nil
 }
 
-func isThere(ctx context.Context, e engine, name string) (bool, error) {
-	if volume, ok := strings.CutPrefix(name, "volume "); ok {
-		_, err := e.VolumeInspect(ctx, volume)
-		if cerrdefs.IsNotFound(err) {
-			return false, nil
+func keepVolumes(ctx context.Context, e engine, a ring.Action, volumes []wantedVolume) error {
+	must := slices.DeleteFunc(slices.Clone(volumes), func(v wantedVolume) bool {
+		return v.External || !slices.Contains(a.Kept, keptVolume(v.Name))
+	})
+	if len(must) == 0 {
+		return nil
+	}
+	list, err := e.VolumeList(ctx, volume.ListOptions{})
+	if err != nil {
+		return fault("cannot list volumes", "", err)
+	}
+	for _, v := range must {
+		if slices.ContainsFunc(list.Volumes, func(x *volume.Volume) bool { return x.Name == v.Name }) {
+			continue
 		}
-		return err == nil, err
+		return gone(a, fmt.Sprintf("volume %s was there and is gone", v.Name),
+			"bring it back; to begin empty: docker volume create "+v.Name)
 	}
-	_, err := os.Lstat(strings.TrimPrefix(name, "data "))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
+	return nil
 }
 
-func byHand(name string) string {
-	if volume, ok := strings.CutPrefix(name, "volume "); ok {
-		return fmt.Sprintf("bring it back, or make an empty one by hand: docker volume create %s", volume)
-	}
-	return fmt.Sprintf("bring it back, or make an empty one by hand: mkdir -p %s", strings.TrimPrefix(name, "data "))
+// gone is a refusal that is not the version's fault: another version would fare
+// no better.
+func gone(a ring.Action, says, hint string) error {
+	err := refused(a, ring.CauseFiles, ring.Conflict, says, hint)
+	err.Permanent, err.Wait = false, askAgain
+	return err
 }

@@ -1,0 +1,370 @@
+package runtime
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// beside is what was on this host at one moment, as far as an app can meet what
+// is not its own.
+type beside struct {
+	host       string
+	root       string              // the host's data root
+	containers []container.Summary // of any Compose project, running or not
+	volumes    []*volume.Volume
+	networks   []network.Summary
+	folders    map[string]filling // of the paths that dataPaths names
+}
+
+// filling says what is in a data folder.
+type filling int
+
+const (
+	absent filling = iota
+	empty
+	filled
+)
+
+// admit says why the app of an action cannot be carried out beside what is here,
+// the gravest reason first, and tells what is here and stays as it is.
+//
+// Two programs on one volume destroy it, and a volume or folder that comes up
+// empty while the data lies somewhere else looks like a loss to the program,
+// which begins anew: so whatever is evidently the same project counts, and
+// doubt is a refusal that says how to go on.
+func admit(a ring.Action, b beside) (told []string, all []*ring.Refusal) {
+	told, r := b.sameName(a)
+	all = append(all, r...)
+	for _, v := range mountedVolumes(a.Of) {
+		all = append(all, b.volume(a, v)...)
+	}
+	all = append(all, b.dataOfForce(a)...)
+	if len(r) == 0 { // else its hint says so already
+		all = append(all, b.dataOfOthers(a)...)
+	}
+	for _, n := range joinedNetworks(a.Of) {
+		all = append(all, b.network(a, n)...)
+	}
+	return told, all
+}
+
+// sameName looks for what runs under the app's name and is not ours.
+func (b beside) sameName(a ring.Action) (told []string, all []*ring.Refusal) {
+	p := b.project(a.App)
+	for _, c := range p.stopped {
+		if b.foreign(c) {
+			told = append(told, fmt.Sprintf("container %s of Compose project %s is not ours and is stopped; it stays as it is", nameOf(c), a.App))
+		}
+	}
+	running := slices.DeleteFunc(slices.Clone(p.running), func(c container.Summary) bool { return !b.foreign(c) })
+	if len(running) == 0 {
+		return told, nil
+	}
+	r := no(a, ring.ForeignProject, nil, fmt.Sprintf("a Compose project %s runs here that gitring did not start (%s)", a.App, names(running)), "")
+	if other := running[0].Labels[labelHost]; other != "" {
+		r.Hint = fmt.Sprintf("gitring of host %s started it: give the app another name on one of the two hosts", other)
+		return told, []*ring.Refusal{r}
+	}
+	r.Hint = down(running) + "; then the next look starts the app on them"
+	for _, f := range b.foldersOf(a, p) {
+		r.Hint += fmt.Sprintf("; its data in %s has to move before that: %s", f.theirs, move(f.theirs, f.ours))
+	}
+	return told, []*ring.Refusal{r}
+}
+
+// down is how to stop a Compose project without touching what it keeps.
+func down(cs []container.Summary) string {
+	in := ""
+	if dir := cs[0].Labels[composeWorkingDir]; dir != "" {
+		in = " in " + dir
+	}
+	return "run docker compose down" + in + ", never with -v: the volumes stay"
+}
+
+// A volumeUse is a volume of the app with the first mount that asks for it.
+type volumeUse struct {
+	ring.Volume
+	at *ring.Place
+}
+
+// mountedVolumes are the named volumes that services mount, by key. Those that
+// stand for anonymous ones are nobody else's.
+func mountedVolumes(app *ring.App) []volumeUse {
+	var out []volumeUse
+	for i := range app.Services {
+		s := &app.Services[i]
+		for _, m := range s.Spec.Mounts {
+			known := slices.ContainsFunc(out, func(u volumeUse) bool { return u.Key == m.Source })
+			if m.Kind != ring.MountVolume || known || strings.Contains(m.Source, ring.SlotMark) {
+				continue
+			}
+			at := s.Place("volumes." + m.Target)
+			u := volumeUse{ring.Volume{Key: m.Source}, &at}
+			for _, v := range app.Volumes {
+				if v.Key == m.Source {
+					u.Volume = v
+				}
+			}
+			out = append(out, u)
+		}
+	}
+	slices.SortFunc(out, func(a, b volumeUse) int { return cmp.Compare(a.Key, b.Key) })
+	return out
+}
+
+// volume judges one volume of the app: a missing one, one that is here under
+// another name, one that is somebody else's.
+func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
+	name := v.EngineName(a.App)
+	i := slices.IndexFunc(b.volumes, func(x *volume.Volume) bool { return x.Name == name })
+	if i < 0 && v.External != "" {
+		return one(no(a, ring.BadValue, v.at, fmt.Sprintf("volume %s is external and not on this host", name),
+			"docker volume create "+name+", or take external out, and gitring makes it"))
+	}
+	if i < 0 {
+		return b.elsewhere(a, v, name)
+	}
+	owner := cmp.Or(b.volumes[i].Labels[labelApp], b.volumes[i].Labels[composeProject])
+	if owner == "" || owner == a.App {
+		return nil
+	}
+	p := b.project(owner)
+	if !b.evident(a.Of, p) {
+		return one(no(a, ring.PolicyDenied, v.at, fmt.Sprintf("volume %s belongs to project %s", name, owner),
+			"use a volume of the app's own, or one of no project, which docker volume create makes; one app never mounts another's"))
+	}
+	if len(p.running) > 0 {
+		hint := down(p.running)
+		if p.ours {
+			hint = fmt.Sprintf("it is an app of this host: take it out of the commit first, and %s in the next one", a.App)
+		}
+		return one(no(a, ring.ForeignProject, v.at, fmt.Sprintf("project %s runs here on volume %s (%s)", owner, name, names(p.running)), hint))
+	}
+	return nil
+}
+
+// elsewhere looks for the volume that the app means, where one under its own
+// name would be made anew.
+func (b beside) elsewhere(a ring.Action, v volumeUse, name string) []*ring.Refusal {
+	for _, x := range b.volumes {
+		owner := x.Labels[composeProject]
+		if x.Labels[composeVolume] != v.Key || owner == "" || owner == a.App || !b.evident(a.Of, b.project(owner)) {
+			continue
+		}
+		return one(no(a, ring.VolumeElsewhere, v.at,
+			fmt.Sprintf("volume %s of this project is here as %s, of project %s; the app would begin with an empty %s", v.Key, x.Name, owner, name),
+			fmt.Sprintf("write name: %s at the top of the Compose file, or volumes: {%s: {external: true, name: %s}}; to begin empty: docker volume create %s", owner, v.Key, x.Name, name)))
+	}
+	return nil
+}
+
+// network judges one network that services join.
+func (b beside) network(a ring.Action, n networkUse) []*ring.Refusal {
+	name := cmp.Or(n.External, n.Name, ring.NetworkName(a.App, n.Key))
+	i := slices.IndexFunc(b.networks, func(x network.Summary) bool { return x.Name == name })
+	switch {
+	case i < 0 && n.External != "":
+		return one(no(a, ring.BadValue, n.at, fmt.Sprintf("network %s is external and not on this host", name),
+			"docker network create "+name+", or take external out, and gitring makes it"))
+	case i < 0:
+		return nil
+	case n.External != "" && b.networks[i].Scope == swarmScope && !b.networks[i].Attachable:
+		return one(no(a, ring.BadValue, n.at, fmt.Sprintf("network %s takes Swarm services only", name),
+			"make it anew with docker network create --driver overlay --attachable "+name))
+	case n.External != "":
+		return nil
+	}
+	owner := cmp.Or(b.networks[i].Labels[labelApp], b.networks[i].Labels[composeProject])
+	if owner == "" || owner == a.App {
+		return nil
+	}
+	return one(no(a, ring.PolicyDenied, n.at, fmt.Sprintf("network %s belongs to project %s", name, owner),
+		fmt.Sprintf("to join it write networks: {%s: {external: true, name: %s}}; else give the app's own another name", n.Key, name)))
+}
+
+// swarmScope is the scope of networks that span the hosts of a Swarm.
+const swarmScope = "swarm"
+
+// A networkUse is a network of the app with the first service that joins it.
+type networkUse struct {
+	ring.Network
+	at *ring.Place
+}
+
+func joinedNetworks(app *ring.App) []networkUse {
+	var out []networkUse
+	for i := range app.Services {
+		s := &app.Services[i]
+		for _, j := range s.Spec.Networks {
+			n, ok := app.Network(j.Network)
+			if !ok || slices.ContainsFunc(out, func(u networkUse) bool { return u.Key == n.Key }) {
+				continue
+			}
+			at := s.Place("networks." + n.Key)
+			out = append(out, networkUse{n, &at})
+		}
+	}
+	slices.SortFunc(out, func(a, b networkUse) int { return cmp.Compare(a.Key, b.Key) })
+	return out
+}
+
+// dataPaths are the folders that admission has to know the filling of: those
+// of the app, and those of the app in force.
+func dataPaths(a ring.Action, root string) []string {
+	var out []string
+	for _, app := range []*ring.App{a.Of, a.Was} {
+		if app == nil {
+			continue
+		}
+		for _, source := range dataSources(app) {
+			out = append(out, dataPath(app, root, source))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func dataSources(app *ring.App) []string {
+	var out []string
+	for _, s := range app.Services {
+		for _, m := range s.Spec.Mounts {
+			if m.Kind == ring.MountData || m.Kind == ring.MountSeed {
+				out = append(out, m.Source)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func dataPath(app *ring.App, root, source string) string {
+	return filepath.Join(cmp.Or(app.DataRoot, root), source)
+}
+
+// dataOfForce looks whether data of the app in force would stay behind, because
+// the app or its data root is somewhere else now.
+func (b beside) dataOfForce(a ring.Action) []*ring.Refusal {
+	if a.Was == nil {
+		return nil
+	}
+	var all []*ring.Refusal
+	wanted := dataSources(a.Of)
+	for _, source := range dataSources(a.Was) {
+		now := source
+		if rel, err := filepath.Rel(a.Was.Path, source); err == nil && filepath.IsLocal(rel) {
+			now = path.Join(a.Of.Path, rel)
+		}
+		was, is := dataPath(a.Was, b.root, source), dataPath(a.Of, b.root, now)
+		if was == is || !slices.Contains(wanted, now) || b.folders[is] == filled {
+			continue
+		}
+		kept := slices.Contains(a.Kept, keptData(was))
+		switch {
+		case b.folders[was] == filled:
+			all = append(all, no(a, ring.VolumeElsewhere, dataPlace(a.Of, now),
+				fmt.Sprintf("the app's data is in %s, and it would begin with an empty %s", was, is),
+				fmt.Sprintf("stop gitring, docker stop $(docker ps -q -f label=%s=%s), %s, start gitring", labelApp, a.App, move(was, is))))
+		case b.folders[was] == absent && b.folders[is] == absent && kept:
+			all = append(all, no(a, ring.VolumeElsewhere, dataPlace(a.Of, now),
+				fmt.Sprintf("the app's data was in %s, which is gone, and %s is not there either", was, is),
+				fmt.Sprintf("bring it back (is its disk mounted?) and move it to %s; to begin empty: mkdir -p %s", is, is)))
+		}
+	}
+	return all
+}
+
+func move(from, to string) string {
+	return fmt.Sprintf("mkdir -p %s && mv -T %s %s", filepath.Dir(to), from, to)
+}
+
+func dataPlace(app *ring.App, source string) *ring.Place {
+	for i := range app.Services {
+		s := &app.Services[i]
+		for _, m := range s.Spec.Mounts {
+			if m.Source == source && (m.Kind == ring.MountData || m.Kind == ring.MountSeed) {
+				at := s.Place("volumes." + m.Target)
+				return &at
+			}
+		}
+	}
+	return nil
+}
+
+// dataOfOthers looks for a project of this folder whose containers have the
+// app's data folders beside its Compose file, where Compose puts them.
+func (b beside) dataOfOthers(a ring.Action) []*ring.Refusal {
+	var all []*ring.Refusal
+	for _, name := range b.projects() {
+		p := b.project(name)
+		if p.ours || name != a.App && !b.evident(a.Of, p) {
+			continue
+		}
+		for _, f := range b.foldersOf(a, p) {
+			all = append(all, no(a, ring.VolumeElsewhere, dataPlace(a.Of, f.source),
+				fmt.Sprintf("Compose project %s keeps the app's data in %s, and the app would begin with an empty %s", name, f.theirs, f.ours),
+				fmt.Sprintf("%s; then %s; to begin empty: docker rm the containers of project %s", down(p.all()), move(f.theirs, f.ours), name)))
+		}
+	}
+	return all
+}
+
+// A folderPair is one data folder at Compose's place and at ours.
+type folderPair struct{ source, theirs, ours string }
+
+// foldersOf are the app's data folders that are missing or empty while
+// containers of p mount the same path beside their Compose file.
+func (b beside) foldersOf(a ring.Action, p project) []folderPair {
+	var out []folderPair
+	wanted := dataSources(a.Of)
+	for _, c := range p.all() {
+		dir := c.Labels[composeWorkingDir]
+		if !b.foreign(c) || !filepath.IsAbs(dir) {
+			continue
+		}
+		for _, m := range c.Mounts {
+			rel, err := filepath.Rel(dir, m.Source)
+			source := path.Join(a.Of.Path, rel)
+			f := folderPair{source, m.Source, dataPath(a.Of, b.root, source)}
+			if m.Type != mount.TypeBind || err != nil || !slices.Contains(wanted, source) || f.theirs == f.ours ||
+				b.folders[f.ours] == filled || inForce(a, b.root, f.ours) || slices.Contains(out, f) {
+				continue
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// inForce says that the app in force has this data folder: what it holds,
+// nothing included, is ours.
+func inForce(a ring.Action, root, folder string) bool {
+	if a.Was == nil {
+		return false
+	}
+	return slices.ContainsFunc(dataSources(a.Was), func(source string) bool { return dataPath(a.Was, root, source) == folder })
+}
+
+// no is a refusal of the action's app.
+func no(a ring.Action, code ring.Code, at *ring.Place, says, hint string) *ring.Refusal {
+	r := &ring.Refusal{Code: code, Commit: a.Commit, App: a.App, Says: says, Hint: hint}
+	if at != nil {
+		r.File, r.Line = at.File, at.Line
+	}
+	if r.File == "" && len(a.Of.Files) > 0 {
+		r.File = a.Of.Files[0]
+	}
+	return r
+}
+
+func one(r *ring.Refusal) []*ring.Refusal { return []*ring.Refusal{r} }

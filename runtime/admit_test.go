@@ -1,0 +1,351 @@
+package runtime
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// theirs is a container of a Compose project in a folder.
+func theirs(project, dir, state string, more ...func(*container.Summary)) container.Summary {
+	c := container.Summary{
+		ID: "0123456789abcdef", Names: []string{"/" + project + "-db-1"}, State: state,
+		Labels: map[string]string{
+			"com.docker.compose.project": project, "com.docker.compose.service": "db", "com.docker.compose.oneoff": "False",
+			"com.docker.compose.project.working_dir": dir, "com.docker.compose.project.config_files": dir + "/compose.yaml",
+		},
+	}
+	for _, m := range more {
+		m(&c)
+	}
+	return c
+}
+
+func bound(source, target string) func(*container.Summary) {
+	return func(c *container.Summary) {
+		c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeBind, Source: source, Destination: target})
+	}
+}
+
+func withLabels(more map[string]string) func(*container.Summary) {
+	return func(c *container.Summary) {
+		for k, v := range more {
+			c.Labels[k] = v
+		}
+	}
+}
+
+// ourOwn makes a container one of this host's gitring.
+func ourOwn(app, path string) func(*container.Summary) {
+	return withLabels(map[string]string{
+		"gitring.host": "edge-1", "gitring.app": app, "com.docker.compose.project": app,
+		"com.docker.compose.project.working_dir": path, "com.docker.compose.project.config_files": path + "/compose.yaml",
+	})
+}
+
+func madeFor(name, project, key string) *volume.Volume {
+	return &volume.Volume{Name: name, Labels: map[string]string{"com.docker.compose.project": project, "com.docker.compose.volume": key}}
+}
+
+// shop is an app with a volume, a data folder and a network.
+func shop(edit ...func(*ring.App)) *ring.App {
+	app := &ring.App{
+		Name: "shop", Path: "apps/shop", Files: []string{"apps/shop/compose.yaml"},
+		Networks: []ring.Network{{Key: "default"}}, Volumes: []ring.Volume{{Key: "pg"}},
+		Services: []ring.Service{{
+			Name: "db", File: "apps/shop/compose.yaml", Line: 3,
+			Places: map[string]ring.Place{"volumes./pg": {File: "apps/shop/compose.yaml", Line: 7}},
+			Spec: ring.Spec{
+				Mounts: []ring.Mount{
+					{Kind: ring.MountVolume, Source: "pg", Target: "/pg"},
+					{Kind: ring.MountData, Source: "apps/shop/data", Target: "/data"},
+					{Kind: ring.MountVolume, Source: "db_{slot}_0a0a0a0a", Target: "/anonymous"},
+				},
+				Networks: []ring.Attachment{{Network: "default"}},
+			},
+		}},
+	}
+	for _, e := range edit {
+		e(app)
+	}
+	return app
+}
+
+func atRoot(a *ring.App) {
+	a.Path, a.Files = ".", []string{"compose.yaml"}
+	a.Services[0].Spec.Mounts[1].Source = "data"
+}
+
+func external(a *ring.App) {
+	a.Volumes[0].External = "their_pg"
+	a.Networks[0].External = "their_net"
+}
+
+func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
+	const running, exited = "running", "exited"
+	net := func(name string, l map[string]string) network.Summary { return network.Summary{Name: name, Labels: l} }
+	all := func(cs ...container.Summary) []container.Summary { return cs }
+	vols := func(vs ...*volume.Volume) []*volume.Volume { return vs }
+	for _, tt := range []struct {
+		name  string
+		app   *ring.App
+		was   *ring.App
+		kept  []string
+		here  beside
+		code  ring.Code // "" admits
+		says  string
+		hints []string
+		told  string
+		line  int
+	}{
+		{name: "a host with nothing on it", app: shop()},
+		{
+			name: "its project runs under Compose", app: shop(),
+			here: beside{containers: all(theirs("shop", "/opt/shop", running), theirs("shop", "/opt/shop", "paused"), theirs("shop", "/opt/shop", "restarting"))},
+			code: ring.ForeignProject, says: "a Compose project shop runs here that gitring did not start (shop-db-1, shop-db-1, shop-db-1)",
+			hints: []string{"docker compose down in /opt/shop", "never with -v"},
+		},
+		{
+			name: "its project is stopped under Compose", app: shop(), here: beside{containers: all(theirs("shop", "/opt/shop", exited))},
+			told: "container shop-db-1 of Compose project shop is not ours and is stopped; it stays as it is",
+		},
+		{name: "its own containers run", app: shop(), here: beside{containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop")))}},
+		{
+			name: "another host's gitring runs it on this engine", app: shop(),
+			here: beside{containers: all(theirs("shop", "apps/shop", running, withLabels(map[string]string{"gitring.host": "edge-2"})))},
+			code: ring.ForeignProject, hints: []string{"gitring of host edge-2 started it"},
+		},
+		{name: "another project runs", app: shop(), here: beside{containers: all(theirs("blog", "/opt/blog", running))}},
+		{
+			name: "its project runs with the data beside the file", app: shop(),
+			here: beside{containers: all(theirs("shop", "/opt/infra/apps/shop", running, bound("/opt/infra/apps/shop/data", "/data"), bound("/etc/localtime", "/etc/localtime")))},
+			code: ring.ForeignProject, hints: []string{"mkdir -p /srv/apps/shop && mv -T /opt/infra/apps/shop/data /srv/apps/shop/data"},
+		},
+		{
+			name: "its project is down and the data is still beside the file", app: shop(),
+			here: beside{containers: all(theirs("shop", "/opt/shop", exited, bound("/opt/shop/data", "/data")))},
+			code: ring.VolumeElsewhere, says: "Compose project shop keeps the app's data in /opt/shop/data, and the app would begin with an empty /srv/apps/shop/data",
+			hints: []string{"mv -T /opt/shop/data /srv/apps/shop/data", "docker rm"},
+		},
+		{
+			name: "the data was moved already", app: shop(),
+			here: beside{
+				containers: all(theirs("shop", "/opt/shop", exited, bound("/opt/shop/data", "/data"))),
+				folders:    map[string]filling{"/srv/apps/shop/data": filled},
+			},
+			told: "container shop-db-1 of Compose project shop is not ours and is stopped; it stays as it is",
+		},
+		{
+			name: "an empty folder of the app in force is its own", app: shop(), was: shop(),
+			here: beside{
+				containers: all(theirs("shop", "/opt/shop", exited, bound("/opt/shop/data", "/data"))),
+				folders:    map[string]filling{"/srv/apps/shop/data": empty},
+			},
+			told: "container shop-db-1 of Compose project shop is not ours and is stopped; it stays as it is",
+		},
+		{name: "Compose's own volume under the same name", app: shop(), here: beside{volumes: vols(madeFor("shop_pg", "shop", "pg"))}},
+		{name: "a volume of that name without labels", app: shop(), here: beside{volumes: vols(&volume.Volume{Name: "shop_pg"})}},
+		{
+			name: "its volume under a project of the folder's name, without containers", app: shop(func(a *ring.App) { a.Path = "apps/My.Store" }),
+			here: beside{volumes: vols(madeFor("mystore_pg", "mystore", "pg"))}, line: 7,
+			code: ring.VolumeElsewhere, says: "volume pg of this project is here as mystore_pg, of project mystore; the app would begin with an empty shop_pg",
+			hints: []string{"name: mystore", "volumes: {pg: {external: true, name: mystore_pg}}", "docker volume create shop_pg"},
+		},
+		{
+			name: "its volume under a project started from the folder", app: shop(),
+			here: beside{volumes: vols(madeFor("prod_pg", "prod", "pg")), containers: all(theirs("prod", "/home/me/shop", exited))},
+			code: ring.VolumeElsewhere, hints: []string{"name: prod"},
+		},
+		{
+			name: "its volume under the name that gitring ran the folder as before", app: shop(func(a *ring.App) { a.Name = "store" }),
+			here: beside{volumes: vols(madeFor("shop_pg", "shop", "pg")), containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop")))},
+			code: ring.VolumeElsewhere, hints: []string{"name: shop"},
+		},
+		{
+			name: "another app of the same folder, from another file", app: shop(func(a *ring.App) { a.Name, a.Files = "store", []string{"apps/shop/two.yaml"} }),
+			here: beside{volumes: vols(madeFor("shop_pg", "shop", "pg")), containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop")))},
+		},
+		{
+			name: "a volume of the same key of another project", app: shop(),
+			here: beside{volumes: vols(madeFor("blog_pg", "blog", "pg")), containers: all(theirs("blog", "/opt/blog", running))},
+		},
+		{
+			name: "an app at the root and a project of the same services", app: shop(atRoot),
+			here: beside{volumes: vols(madeFor("infra_pg", "infra", "pg")), containers: all(theirs("infra", "/opt/infra", running))},
+			code: ring.VolumeElsewhere, hints: []string{"name: infra"},
+		},
+		{
+			name: "an app at the root and a project of other services", app: shop(atRoot),
+			here: beside{volumes: vols(madeFor("infra_pg", "infra", "pg")), containers: all(theirs("infra", "/opt/infra", running, withLabels(map[string]string{"com.docker.compose.service": "web"})))},
+		},
+		{
+			name: "an app at the root and a project with the same volumes, without containers", app: shop(atRoot),
+			here: beside{volumes: vols(madeFor("infra_pg", "infra", "pg"))}, code: ring.VolumeElsewhere, hints: []string{"name: infra"},
+		},
+		{
+			name: "an app at the root and a project with more volumes", app: shop(atRoot),
+			here: beside{volumes: vols(madeFor("infra_pg", "infra", "pg"), madeFor("infra_x", "infra", "x"))},
+		},
+		{
+			name: "what is external and missing, all at once", app: shop(external), line: 7,
+			code: ring.BadValue, says: "volume their_pg is external and not on this host (and 1 more: network their_net is external and not on this host)",
+			hints: []string{"docker volume create their_pg"},
+		},
+		{
+			name: "an external network that is missing", app: shop(external), here: beside{volumes: vols(&volume.Volume{Name: "their_pg"})},
+			code: ring.BadValue, says: "network their_net is external and not on this host", hints: []string{"docker network create their_net"},
+		},
+		{
+			name: "external ones of nobody", app: shop(external),
+			here: beside{volumes: vols(&volume.Volume{Name: "their_pg"}), networks: []network.Summary{net("their_net", nil)}},
+		},
+		{
+			name: "an external network of another project", app: shop(external),
+			here: beside{volumes: vols(&volume.Volume{Name: "their_pg"}), networks: []network.Summary{net("their_net", map[string]string{"com.docker.compose.project": "proxy"})}},
+		},
+		{
+			name: "an external network for Swarm only", app: shop(external),
+			here: beside{volumes: vols(&volume.Volume{Name: "their_pg"}), networks: []network.Summary{{Name: "their_net", Scope: "swarm"}}},
+			code: ring.BadValue, says: "network their_net takes Swarm services only", hints: []string{"--attachable"},
+		},
+		{
+			name: "an external volume of another project", app: shop(external),
+			here: beside{
+				volumes:  vols(madeFor("their_pg", "their", "pg")),
+				networks: []network.Summary{net("their_net", nil)},
+			},
+			code: ring.PolicyDenied, says: "volume their_pg belongs to project their", hints: []string{"docker volume create"},
+		},
+		{
+			name: "an external volume of this folder's project", app: shop(external),
+			here: beside{
+				volumes: vols(madeFor("their_pg", "their", "pg")), containers: all(theirs("their", "/opt/shop", exited)),
+				networks: []network.Summary{net("their_net", nil)},
+			},
+		},
+		{
+			name: "an external volume of this folder's project, which runs", app: shop(external),
+			here: beside{
+				volumes: vols(madeFor("their_pg", "their", "pg")), containers: all(theirs("their", "/opt/shop", running)),
+				networks: []network.Summary{net("their_net", nil)},
+			},
+			code: ring.ForeignProject, says: "project their runs here on volume their_pg (their-db-1)", hints: []string{"docker compose down in /opt/shop"},
+		},
+		{
+			name: "a volume of another app of gitring", app: shop(func(a *ring.App) { a.Volumes[0].Name = "blog_pg" }),
+			here: beside{volumes: vols(&volume.Volume{Name: "blog_pg", Labels: map[string]string{"gitring.app": "blog", "gitring.host": "edge-1"}})},
+			code: ring.PolicyDenied, says: "volume blog_pg belongs to project blog",
+		},
+		{
+			name: "its own volume of the days when the host had another name", app: shop(),
+			here: beside{volumes: vols(&volume.Volume{Name: "shop_pg", Labels: map[string]string{"gitring.app": "shop", "gitring.host": "old"}})},
+		},
+		{
+			name: "a network under its name that is another project's", app: shop(func(a *ring.App) { a.Networks[0].Name = "proxy" }),
+			here: beside{networks: []network.Summary{net("proxy", map[string]string{"com.docker.compose.project": "traefik"})}},
+			code: ring.PolicyDenied, says: "network proxy belongs to project traefik", hints: []string{"external: true, name: proxy"},
+		},
+		{name: "its own network", app: shop(), here: beside{networks: []network.Summary{net("shop_default", map[string]string{"gitring.app": "shop"})}}},
+		{name: "Compose's network", app: shop(), here: beside{networks: []network.Summary{net("shop_default", map[string]string{"com.docker.compose.project": "shop"})}}},
+		{
+			name: "the data root moved and the data did not", app: shop(func(a *ring.App) { a.DataRoot = "/mnt" }), was: shop(),
+			here: beside{folders: map[string]filling{"/srv/apps/shop/data": filled, "/mnt/apps/shop/data": empty}},
+			code: ring.VolumeElsewhere, says: "the app's data is in /srv/apps/shop/data, and it would begin with an empty /mnt/apps/shop/data",
+			hints: []string{"mkdir -p /mnt/apps/shop && mv -T /srv/apps/shop/data /mnt/apps/shop/data", "label=gitring.app=shop"},
+		},
+		{
+			name: "the data root moved and the data too", app: shop(func(a *ring.App) { a.DataRoot = "/mnt" }), was: shop(),
+			here: beside{folders: map[string]filling{"/mnt/apps/shop/data": filled, "/srv/apps/shop/data": filled}},
+		},
+		{
+			name: "the folder of the app moved in the repository", app: shop(func(a *ring.App) {
+				a.Path, a.Services[0].Spec.Mounts[1].Source = "shop", "shop/data"
+			}), was: shop(),
+			here: beside{folders: map[string]filling{"/srv/apps/shop/data": filled}},
+			code: ring.VolumeElsewhere, says: "the app's data is in /srv/apps/shop/data, and it would begin with an empty /srv/shop/data",
+		},
+		{
+			name: "the data root moved and nothing was in it", app: shop(func(a *ring.App) { a.DataRoot = "/mnt" }), was: shop(),
+			here: beside{folders: map[string]filling{"/srv/apps/shop/data": empty}},
+		},
+		{
+			name: "the data root moved and the old disk is away", app: shop(func(a *ring.App) { a.DataRoot = "/mnt" }), was: shop(),
+			kept: []string{"data /srv/apps/shop/data"},
+			code: ring.VolumeElsewhere, says: "the app's data was in /srv/apps/shop/data, which is gone, and /mnt/apps/shop/data is not there either",
+			hints: []string{"is its disk mounted?", "mkdir -p /mnt/apps/shop/data"},
+		},
+		{
+			name: "the author mounts another folder", app: shop(func(a *ring.App) { a.Services[0].Spec.Mounts[1].Source = "apps/shop/other" }), was: shop(),
+			here: beside{folders: map[string]filling{"/srv/apps/shop/data": filled}},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := ring.Action{Kind: ring.DoAdmit, App: tt.app.Name, Commit: "c0ffee", Of: tt.app, Was: tt.was, Kept: tt.kept}
+			tt.here.host, tt.here.root = "edge-1", "/srv"
+			told, all := admit(a, tt.here)
+			if tt.code == "" {
+				require.Equal(t, tt.told, strings.Join(told, "\n"))
+				require.Empty(t, all)
+				return
+			}
+			require.NotEmpty(t, all)
+			r := joined(all)
+			require.Equal(t, tt.code, r.Code, "%v", r)
+			if tt.says != "" {
+				require.Equal(t, tt.says, r.Says)
+			}
+			for _, h := range tt.hints {
+				require.Contains(t, r.Hint, h)
+			}
+			require.Equal(t, ring.SHA("c0ffee"), r.Commit)
+			require.Equal(t, tt.app.Name, r.App)
+			require.NotEmpty(t, r.File)
+			if tt.line > 0 {
+				require.Equal(t, tt.line, r.Line)
+			}
+		})
+	}
+}
+
+// The engine is asked at most three things, and only for what the app has.
+func TestAdmissionIsThreeListsAtMost(t *testing.T) {
+	f := NewFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
+	bare := &ring.App{Name: "shop", Path: "shop", Services: []ring.Service{{Name: "job", Spec: ring.Spec{NoNetwork: true}}}}
+	calls := func(app *ring.App) map[string]int {
+		before := f.Ops()
+		_, err := f.Do(t.Context(), ring.Action{Kind: ring.DoAdmit, App: app.Name, Of: app})
+		require.NoError(t, err)
+		got := map[string]int{}
+		for op, n := range f.Ops() {
+			if n > before[op] && op != "Ping" {
+				got[op] = n - before[op]
+			}
+		}
+		return got
+	}
+	require.Equal(t, map[string]int{"ContainerList": 1}, calls(bare))
+	require.Equal(t, map[string]int{"ContainerList": 1, "VolumeList": 1, "NetworkList": 1}, calls(shop()))
+}
+
+func TestAnAdmissionThatCannotSeeIsNoRefusal(t *testing.T) {
+	for _, op := range []string{"ContainerList", "VolumeList", "NetworkList"} {
+		f := NewFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
+		f.Fail(func(name string, _ int) (before, after error) {
+			if name == op {
+				return errDown, nil
+			}
+			return nil, nil
+		})
+		_, err := f.Do(t.Context(), ring.Action{Kind: ring.DoAdmit, App: "shop", Of: shop()})
+		var e *ring.EngineError
+		require.ErrorAs(t, err, &e)
+		require.Nil(t, e.Refusal, "%s: not seen is not empty", op)
+	}
+}

@@ -1,0 +1,112 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// askAgain is how soon it is looked again whether a person did what a refusal
+// says: the app is down until then.
+const askAgain = 10 * time.Second
+
+// admit looks whether an app can be carried out beside what is here: at most
+// three lists, and a glance into its data folders. Its refusals are not
+// permanent, because a person may do what they say at any moment.
+func (d *Docker) admit(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
+	if a.Of == nil {
+		return ring.Done{}, errors.New("cannot admit an app: the action names none")
+	}
+	b, err := d.survey(ctx, e, a)
+	if err != nil {
+		return ring.Done{}, err
+	}
+	told, all := admit(a, b)
+	done := ring.Done{Told: told}
+	if len(all) == 0 {
+		return done, nil
+	}
+	r := joined(all)
+	return done, &ring.EngineError{Cause: ring.CauseConfig, Refusal: r, Err: r, Wait: askAgain}
+}
+
+func (d *Docker) survey(ctx context.Context, e engine, a ring.Action) (b beside, err error) {
+	b = beside{host: d.opts.Host, root: d.opts.DataRoot, folders: map[string]filling{}}
+	b.containers, err = e.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", composeProject))})
+	if err != nil {
+		return b, fault("cannot list containers", "", err)
+	}
+	if len(mountedVolumes(a.Of)) > 0 {
+		list, err := e.VolumeList(ctx, volume.ListOptions{})
+		if err != nil {
+			return b, fault("cannot list volumes", "", err)
+		}
+		b.volumes = list.Volumes
+	}
+	if len(joinedNetworks(a.Of)) > 0 {
+		if b.networks, err = e.NetworkList(ctx, network.ListOptions{}); err != nil {
+			return b, fault("cannot list networks", "", err)
+		}
+	}
+	for _, p := range dataPaths(a, d.opts.DataRoot) {
+		if b.folders[p], err = glance(p); err != nil {
+			return b, &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("cannot look into data folder %s: %w", p, err)}
+		}
+	}
+	return b, nil
+}
+
+// glance says what is in a data folder. One that is a file holds something.
+func glance(folder string) (filling, error) {
+	st, err := os.Lstat(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return absent, nil
+	}
+	if err != nil || !st.IsDir() {
+		return filled, err
+	}
+	f, err := os.Open(folder)
+	if err != nil {
+		return absent, err
+	}
+	defer func() { _ = f.Close() }() // opened to look only
+	_, err = f.ReadDir(1)
+	switch {
+	case errors.Is(err, io.EOF):
+		return empty, nil
+	case err != nil:
+		return absent, err
+	}
+	return filled, nil
+}
+
+// joined is the first refusal, with what else is wrong behind it.
+func joined(all []*ring.Refusal) *ring.Refusal {
+	r := *all[0]
+	if len(all) == 1 {
+		return &r
+	}
+	var more []string
+	for _, x := range all[1:] {
+		more = append(more, x.Says)
+	}
+	const within = 300 // a line that people still read
+	r.Says += fmt.Sprintf(" (and %d more", len(more))
+	if list := strings.Join(more, "; "); len(r.Says)+len(list) <= within {
+		r.Says += ": " + list
+	}
+	r.Says += ")"
+	return &r
+}
