@@ -66,21 +66,9 @@ func (k *keyCheck) judge(pattern string) bool {
 	return false
 }
 
-func cgroupMode(k *keyCheck) {
-	if k.text() == "host" {
-		k.deny("host: the container sees the host's control groups")
-		return
-	}
-	k.refuse("%s is not carried out by this release", "remove it", head(k.text()))
-}
-
-// clears is for command and entrypoint. An empty one clears the image's, which
-// a spec cannot say; and the shell-like form is cut at the first operator.
-func clears(k *keyCheck) {
-	if k.key.val.asksNothing() {
-		k.refuse("is empty, which would clear the image's; this release cannot", "remove it, or write what to run")
-		return
-	}
+// splits looks at the form that is cut into words as a shell does, and is run
+// without one. An empty one clears the image's.
+func splits(k *keyCheck) {
 	if k.key.val.kind != scalar {
 		return
 	}
@@ -109,11 +97,11 @@ func imageName(k *keyCheck) {
 
 func pullPolicy(k *keyCheck) {
 	switch p := k.text(); p {
-	case types.PullPolicyMissing, types.PullPolicyIfNotPresent, types.PullPolicyNever, "":
+	case types.PullPolicyAlways, types.PullPolicyMissing, types.PullPolicyIfNotPresent, types.PullPolicyNever, "":
 	case types.PullPolicyBuild:
 		k.refuse("build would build an image on the host", "build it in CI, push it, and name it with image:")
 	default:
-		k.refuse("%s would move a pinned image", "use missing; a new tag or digest in the file brings a new image", head(p))
+		k.refuse("%s would move a pinned image by the clock", "write always, which asks the registry at each commit; or run gitring refresh when you want to", head(p))
 	}
 }
 
@@ -183,6 +171,39 @@ func namesSet(k *keyCheck) {
 	}
 }
 
+// dnsServers are asked by address: there is nothing yet that could look a name up.
+func dnsServers(k *keyCheck) {
+	for _, w := range k.key.val.words() {
+		if _, err := netip.ParseAddr(w); err != nil && w != "" {
+			k.bad("write addresses such as 9.9.9.9", "%q is no address", head(w))
+		}
+	}
+}
+
+var macAddresses = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$`)
+
+func macAddress(k *keyCheck) {
+	if m := k.text(); m != "" && !macAddresses.MatchString(m) {
+		k.bad("write six pairs of hex digits, such as 02:42:ac:11:65:43", "%q is no MAC address", head(m))
+	}
+}
+
+// containerNames are the engine's own grammar.
+var containerNames = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]+$`)
+
+func containerName(k *keyCheck) {
+	if n := k.text(); n != "" && !containerNames.MatchString(n) {
+		k.bad("use letters, digits, dots, underscores and dashes", "%q is no container name", head(n))
+	}
+}
+
+// hostPath is for a path of the host that must be whole.
+func hostPath(k *keyCheck) {
+	if p := k.text(); !path.IsAbs(p) {
+		k.bad("write an absolute path, such as /dev/sda", "%q is no absolute path", head(p))
+	}
+}
+
 // extraHostNames looks at each name and its address, in the forms that Compose
 // takes: name=address, name:address, or a mapping.
 func extraHostNames(k *keyCheck) {
@@ -213,27 +234,6 @@ func extraHostNames(k *keyCheck) {
 func deployMode(k *keyCheck) {
 	if m := k.text(); m != "" && m != "replicated" {
 		k.refuse("%s is Swarm's", "remove it; deploy.replicas says how many run here", head(m))
-	}
-}
-
-func logDriver(k *keyCheck) {
-	if d := k.text(); d != "" && !slices.Contains([]string{"local", "json-file", "journald", "none"}, d) {
-		k.deny("%s sends logs from the host's own network", head(d))
-	}
-}
-
-// logOptions are those of the drivers that are carried out. The engine refuses
-// others when the container is created.
-var logOptions = []string{
-	"max-size", "max-file", "compress", "labels", "labels-regex", "env", "env-regex", "tag", "mode", "max-buffer-size",
-	"cache-disabled", "cache-max-size", "cache-max-file", "cache-compress",
-}
-
-func logOption(k *keyCheck) {
-	for _, p := range k.key.val.pairs {
-		if !contains(logOptions, p.key) {
-			k.fs.add(ring.UnknownKey, p.place, didYouMean(p.key, slices.Clone(logOptions)), "unknown key %s.%s", k.name(), head(p.key))
-		}
 	}
 }
 

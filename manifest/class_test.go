@@ -103,7 +103,7 @@ func TestEveryKeyThatIsNotCarriedOutIsRefused(t *testing.T) {
 			t.Errorf("%s is refused as %v", key, r)
 		}
 	}
-	for _, key := range []string{"cgroup", "ipc", "pid", "userns_mode", "uts", "network_mode", "volumes_from"} {
+	for _, key := range []string{"ipc", "pid", "network_mode", "volumes_from"} {
 		plan, _ := Read(repo(map[string]string{"web/compose.yaml": "services:\n  web:\n    image: nginx\n    " + key + ": " + plainUse[key] + "\n"}), settings())
 		if r := plan.Refused["web"]; r == nil || r.Code != ring.PolicyDenied || r.Line != 4 {
 			t.Errorf("%s is refused as %v", key, r)
@@ -113,7 +113,7 @@ func TestEveryKeyThatIsNotCarriedOutIsRefused(t *testing.T) {
 
 // What asks for nothing is no reason to refuse: false, null and empty.
 func TestAKeyThatAsksForNothingIsNoFault(t *testing.T) {
-	for _, line := range []string{"privileged: false", "cap_add: []", "devices: []", "read_only: false", "secrets: []", "tty: false", "attach: false", "pid: ''", "sysctls: {}", "deploy: {labels: {}}"} {
+	for _, line := range []string{"privileged: false", "use_api_socket: false", "cap_add: []", "devices: []", "read_only: false", "secrets: []", "tty: false", "attach: false", "pid: ''", "sysctls: {}", "deploy: {labels: {}}"} {
 		plan, _ := Read(repo(map[string]string{"web/compose.yaml": "services:\n  web:\n    image: nginx\n    " + line + "\n"}), settings())
 		if len(plan.Apps) != 1 {
 			t.Errorf("%s is refused: %v", line, plan.Refused["web"])

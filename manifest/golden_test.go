@@ -150,6 +150,11 @@ func TestAPlanSurvivesTheStore(t *testing.T) {
 		if err := json.Unmarshal(b, &back); err != nil {
 			t.Fatal(err)
 		}
+		for i := range plan.Apps {
+			for j := range plan.Apps[i].Services {
+				plan.Apps[i].Services[j].Places = nil // they live as long as the plan is read
+			}
+		}
 		if !reflect.DeepEqual(plan, back) {
 			t.Errorf("%s: %s", file, cmp.Diff(plan, back))
 		}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ func (b *builderOf) service(c types.ServiceConfig) ring.Service {
 	s.Checks = b.checks(c, s, x)
 	s.Rollout = b.rollout(c, s.Spec.Healthcheck, x)
 	s.Written = ring.WrittenHash(s.Spec)
+	s.Places = b.places(c.Name)
 	return s
 }
 
@@ -176,24 +178,111 @@ func (b *builderOf) dependencies(c types.ServiceConfig) []ring.Dependency {
 // spec is what an instance runs.
 func (b *builderOf) spec(c types.ServiceConfig) ring.Spec {
 	s := ring.Spec{
-		Image: c.Image, PullPolicy: pullWord(c.PullPolicy),
-		Command: c.Command, Entrypoint: c.Entrypoint, Environment: b.environment(c),
+		Image: c.Image, PullPolicy: pullWord(c.PullPolicy), Platform: strings.ToLower(c.Platform),
+		Entrypoint: b.entrypoint(c), Command: b.command(c), Environment: b.environment(c),
 		User: c.User, WorkingDir: c.WorkingDir, Hostname: c.Hostname, Labels: labels(c.Labels),
 		Ports: b.ports(c), Expose: b.exposed(c), Mounts: b.mounts(c),
 		Healthcheck: b.healthcheck(c), StopSignal: c.StopSignal,
-		ExtraHosts: extraHosts(c), Init: c.Init,
+		ExtraHosts: extraHosts(c), Init: c.Init, Logging: b.logging(c),
+		ContainerName: c.ContainerName, Domainname: c.DomainName, MacAddress: c.MacAddress, Annotations: b.annotations(c),
+		Tty: c.Tty, StdinOpen: c.StdinOpen, ReadOnly: c.ReadOnly, GroupAdd: sortedSet(c.GroupAdd),
+		DNS: filled(c.DNS), DNSSearch: filled(c.DNSSearch), DNSOptions: filled(c.DNSOpts),
+		Ulimits: ulimits(c), ShmSize: int64(c.ShmSize), Resources: b.resources(c), Follows: b.follows(c),
+		PostStart: b.hooks(c.Name, "post_start", c.PostStart), PreStop: b.hooks(c.Name, "pre_stop", c.PreStop),
 	}
+	s.CgroupMode, s.UTSMode, s.UsernsMode = c.Cgroup, c.Uts, c.UserNSMode
+	b.security(c, &s)
 	s.Networks, s.NoNetwork = b.attachments(c)
+	if len(c.StorageOpt) > 0 {
+		s.StorageOpt = c.StorageOpt
+	}
 	if c.StopGracePeriod != nil {
 		s.StopGrace = time.Duration(*c.StopGracePeriod)
 	}
-	if c.Logging != nil && (c.Logging.Driver != "" || len(c.Logging.Options) > 0) {
-		s.Logging = &ring.Logging{Driver: c.Logging.Driver}
-		if len(c.Logging.Options) > 0 {
-			s.Logging.Options = c.Logging.Options
-		}
+	if c.Attach != nil {
+		b.note("%s: attach is for docker compose up in a terminal, and means nothing here", c.Name)
 	}
 	return s
+}
+
+// filled is nil for none, so that saying so changes no version.
+func filled(words []string) []string {
+	if len(words) == 0 {
+		return nil
+	}
+	return words
+}
+
+// cleared is an entrypoint that is not the image's and is none: the engine takes
+// an empty list so, and runs the command, or the image's, by itself.
+var cleared = []string{""}
+
+func (b *builderOf) entrypoint(c types.ServiceConfig) []string {
+	if c.Entrypoint != nil && len(c.Entrypoint) == 0 {
+		return slices.Clone(cleared)
+	}
+	return c.Entrypoint
+}
+
+// command: an engine has no word for "not the image's command, and none". Where
+// there is an entrypoint the image's command is left out anyway.
+func (b *builderOf) command(c types.ServiceConfig) []string {
+	if c.Command == nil || len(c.Command) > 0 {
+		return c.Command
+	}
+	if len(c.Entrypoint) == 0 {
+		b.faults.add(ring.Unsupported, b.place("services", c.Name, "command"), "say entrypoint: too, which leaves the image's command out; or remove it, or write what to run",
+			"services.%s.command is empty, which would clear the image's; the engine runs it all the same", c.Name)
+	}
+	return nil
+}
+
+func (b *builderOf) annotations(c types.ServiceConfig) map[string]string {
+	if len(c.Annotations) == 0 {
+		return nil
+	}
+	b.note("%s: annotations need Docker 24 (API 1.43); an older engine drops them", c.Name)
+	return c.Annotations
+}
+
+// follows are the services whose replacement this one asks to follow. What
+// compose-go adds of itself for links and shared namespaces is not asked.
+func (b *builderOf) follows(c types.ServiceConfig) []string {
+	var out []string
+	for _, name := range sortedKeys(c.DependsOn) {
+		_, here := b.project.Services[name]
+		if here && c.DependsOn[name].Restart && b.says("services", c.Name, "depends_on", name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// logOptions are those of the drivers that write on this host. The engine
+// refuses others when the container is created; those of other drivers only it knows.
+var (
+	logDrivers = []string{"", "local", "json-file", "journald", "none"}
+	logOptions = []string{
+		"max-size", "max-file", "compress", "labels", "labels-regex", "env", "env-regex", "tag", "mode", "max-buffer-size",
+		"cache-disabled", "cache-max-size", "cache-max-file", "cache-compress",
+	}
+)
+
+func (b *builderOf) logging(c types.ServiceConfig) *ring.Logging {
+	if c.Logging == nil || c.Logging.Driver == "" && len(c.Logging.Options) == 0 {
+		return nil
+	}
+	out := &ring.Logging{Driver: c.Logging.Driver}
+	for _, key := range sortedKeys(c.Logging.Options) {
+		if contains(logDrivers, out.Driver) && !contains(logOptions, key) {
+			b.faults.add(ring.UnknownKey, b.place("services", c.Name, "logging", "options", key), didYouMean(key, slices.Clone(logOptions)),
+				"unknown key services.%s.logging.options.%s", c.Name, head(key))
+		}
+	}
+	if len(c.Logging.Options) > 0 {
+		out.Options = c.Logging.Options
+	}
+	return out
 }
 
 // pullWord is "" for Compose's default, so that saying it changes no version.
@@ -285,6 +374,10 @@ func (b *builderOf) healthcheck(c types.ServiceConfig) *ring.Healthcheck {
 	set(&out.Interval, h.Interval, "interval")
 	set(&out.Timeout, h.Timeout, "timeout")
 	set(&out.StartPeriod, h.StartPeriod, "start_period")
+	set(&out.StartInterval, h.StartInterval, "start_interval")
+	if out.StartInterval != 0 {
+		b.note("%s: healthcheck.start_interval needs Docker 25 (API 1.44); an older engine uses interval from the start", c.Name)
+	}
 	if h.Retries != nil {
 		if *h.Retries > 10_000 {
 			b.bad(at("retries"), "write a small number", "services.%s.healthcheck.retries is too large", c.Name)

@@ -34,6 +34,7 @@ func TestTheLeastServiceHasTheDefaults(t *testing.T) {
 		Rollout: ring.DefaultRollout(), Restart: ring.Restart{Policy: ring.Always, Engine: "always"},
 	}
 	want.Written = ring.WrittenHash(want.Spec)
+	want.Places = map[string]ring.Place{"image": {File: "web/compose.yaml", Line: 3}}
 	if d := cmp.Diff(want, s); d != "" || notes != nil {
 		t.Error(d, notes)
 	}
