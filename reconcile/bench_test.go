@@ -12,7 +12,7 @@ import (
 // to an app, where everything is as its plan asks.
 func hostAtRest(services int) (World, time.Time) {
 	now := epoch.Add(24 * time.Hour)
-	w := World{Host: "bench", Facts: ring.NewFacts(), Health: map[string]ring.Health{}, Images: map[string]bool{}}
+	w := World{Host: "bench", Facts: ring.NewFacts(), Health: map[string]ring.Health{}, Recent: NewRecent()}
 	plan := &ring.Plan{Source: "s", Commit: shaOf("c1")}
 	for n := range services {
 		if n%10 == 0 {

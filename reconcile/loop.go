@@ -63,17 +63,19 @@ type Loop struct {
 	requests chan request
 	ended    chan ending
 
-	mu      sync.Mutex // guards what follows
-	status  ring.Status
-	changed chan struct{} // closed and replaced when status changes
+	far chan struct{} // some step got further
+
+	mu       sync.Mutex // guards what follows
+	status   ring.Status
+	changed  chan struct{}     // closed and replaced when status changes
+	progress map[string]string // of steps in flight, by target
 
 	// What follows belongs to Run's goroutine.
 	start   time.Time
 	facts   ring.Facts
 	sources []Source
 	busy    map[string]ring.Action
-	tries   map[string]ring.Try
-	images  map[string]bool
+	recent  Recent
 	dates   dates
 	known   map[string]ring.Health
 	seen    ring.Seen
@@ -110,8 +112,8 @@ func New(o Options, sources []Source) *Loop {
 	}
 	l := &Loop{
 		Options: o, sources: slices.Clone(sources), poke: make(chan struct{}, 1), requests: make(chan request),
-		ended: make(chan ending), changed: make(chan struct{}), busy: map[string]ring.Action{}, tries: map[string]ring.Try{},
-		images: map[string]bool{}, known: map[string]ring.Health{},
+		ended: make(chan ending), changed: make(chan struct{}), busy: map[string]ring.Action{}, recent: NewRecent(),
+		known: map[string]ring.Health{}, far: make(chan struct{}, 1), progress: map[string]string{},
 		steps: make(chan struct{}, o.Steps), pulls: make(chan struct{}, o.Pulls),
 	}
 	l.status = ring.Status{Host: o.Host, Gitring: o.Gitring, Sources: []ring.SourceStatus{}}
@@ -192,6 +194,49 @@ func (l *Loop) Approve(ctx context.Context, commit, actor, reason string) error 
 	}})
 }
 
+// ErrNotFound says that this host has no such app, or that the app has no such service.
+var ErrNotFound = errors.New("no such app or service on this host")
+
+// Refresh is a person's wish that the tags of a service, or of all services of
+// an app, be resolved anew.
+func (l *Loop) Refresh(ctx context.Context, app, service, actor, reason string) error {
+	return l.ask(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		ids := l.services(app, service)
+		if len(ids) == 0 {
+			return nil, nil, ErrNotFound
+		}
+		now := l.now()
+		var facts []ring.Fact
+		for _, id := range ids {
+			facts = append(facts, ring.Refresh{ID: id, Actor: actor, Reason: reason, At: now})
+			l.recent.askAgain(id)
+		}
+		return facts, []ring.Event{{At: now, Kind: ring.RefreshAsked, App: app, Service: service, Actor: actor, Reason: reason}}, nil
+	}})
+}
+
+// services are those of an app, in force or next, or the one of that name.
+func (l *Loop) services(app, service string) []ring.ServiceID {
+	names := map[ring.ServiceID]bool{}
+	add := func(a ring.App) {
+		for _, s := range a.Services {
+			if a.Name == app && (service == "" || s.Name == service) {
+				names[ring.ID(app, s.Name)] = true
+			}
+		}
+	}
+	add(l.facts.Apps[app].App)
+	for _, s := range l.sources {
+		if s.Next == nil {
+			continue
+		}
+		if a, ok := s.Next.App(app); ok {
+			add(a)
+		}
+	}
+	return sortedKeys(names)
+}
+
 // World is a copy of what the loop would decide from now, for a plan that is
 // only to be shown.
 func (l *Loop) World(ctx context.Context) (w World, err error) {
@@ -258,6 +303,8 @@ func (l *Loop) Run(ctx context.Context) error {
 			look = l.answer(stop, r)
 		case <-l.poke:
 			look = true
+		case <-l.far:
+			l.retell()
 		case <-wake.C:
 			look = true
 		}
@@ -345,7 +392,8 @@ func (l *Loop) settle(ctx context.Context, ended ...ending) {
 	var events []ring.Event
 	for _, e := range ended {
 		delete(l.busy, e.action.Target())
-		f, ev := Settle(l.tries, l.images, e.action, e.done, e.err, l.now())
+		l.arrived(e.action.Target())
+		f, ev := Settle(l.recent, l.facts.Kept, e.action, e.done, e.err, l.now())
 		facts, events = append(facts, f...), append(events, ev...)
 	}
 	if err := l.record(ctx, facts, events); err != nil {
@@ -470,7 +518,8 @@ func (l *Loop) blind(ctx context.Context, err error) {
 func (l *Loop) world() World {
 	return World{
 		Host: l.Host, Gitring: l.Gitring, Sources: slices.Clone(l.sources), Facts: l.facts, Seen: l.seen,
-		Health: l.known, Busy: maps.Clone(l.busy), Tries: maps.Clone(l.tries), Images: maps.Clone(l.images),
+		Health: l.known, Busy: maps.Clone(l.busy), Recent: l.recent.clone(),
+		Progress: l.howFar(),
 	}
 }
 

@@ -69,6 +69,6 @@ func TestTheExitOfAKeptInstanceIsNoFailure(t *testing.T) {
 
 func TestAStartThatTookEffectForgetsThatItWasKept(t *testing.T) {
 	a := ring.Action{Kind: ring.DoStart, App: "shop", Service: "db", Instance: "kept"}
-	facts, _ := Settle(map[string]ring.Try{}, map[string]bool{}, a, ring.Done{}, nil, time.Now())
+	facts, _ := Settle(NewRecent(), nil, a, ring.Done{}, nil, time.Now())
 	require.Equal(t, []ring.Fact{ring.Forget{Table: "intent", Key: "kept"}}, facts)
 }

@@ -540,7 +540,7 @@ func (t *turn) create(v *service, slot int, start bool, why string) bool {
 		Commit: v.target.Changed, Of: v.of, Want: v.target, Start: start, Networks: t.networks(v.of),
 		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Reason: why,
 	}
-	if try, ok := t.Tries[a.Target()]; ok && try.Kind == ring.DoCreate && try.Cause == ring.CauseImagePull && !t.Images[v.target.Pin.Image] {
+	if try, ok := t.Tries[a.Target()]; ok && try.Kind == ring.DoCreate && try.Cause == ring.CauseImagePull && !t.Images[v.target.Pin.Image].Known {
 		t.do(t.pull(v.of, v.target, "is missing on this host"))
 		return false
 	}

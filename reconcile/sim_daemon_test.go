@@ -24,8 +24,7 @@ type daemon struct {
 // memory is what a daemon loses when it ends.
 type memory struct {
 	flights []*flight
-	tries   map[string]ring.Try
-	images  map[string]bool
+	recent  Recent
 	known   map[string]ring.Health // of the probes
 	dates   dates
 	wake    time.Time     // in true time; zero is never
@@ -56,7 +55,7 @@ func newDaemon(r *rand.Rand) *daemon {
 
 func (d *daemon) wakeUp() memory {
 	return memory{
-		tries: map[string]ring.Try{}, images: map[string]bool{}, known: map[string]ring.Health{},
+		recent: NewRecent(), known: map[string]ring.Health{},
 		clock: d.skew, wake: d.now,
 	}
 }
@@ -122,7 +121,7 @@ func (d *daemon) world() World {
 	d.mem.dates.instances(seen.Instances, now)
 	w := World{
 		Host: "sim", Facts: d.disk, Seen: seen, Health: d.mem.dates.health(d.health(), seen.Instances, now),
-		Busy: make(map[string]ring.Action, len(d.mem.flights)), Tries: d.mem.tries, Images: d.mem.images,
+		Busy: make(map[string]ring.Action, len(d.mem.flights)), Recent: d.mem.recent,
 		Sources: []Source{d.src},
 	}
 	for _, f := range d.mem.flights {
@@ -225,7 +224,7 @@ func (d *daemon) land() {
 			left = append(left, f)
 			continue
 		}
-		facts, events := Settle(d.mem.tries, d.mem.images, f.a, f.done, f.err, d.clock())
+		facts, events := Settle(d.mem.recent, d.disk.Kept, f.a, f.done, f.err, d.clock())
 		d.record(facts, events)
 	}
 	d.mem.flights = left

@@ -157,11 +157,15 @@ func (t *turn) pin(app *ring.App, s, old *ring.Service, known bool) bool {
 	if t.carry(app, s, old, known) {
 		return true
 	}
-	t.fetch(app, s, ring.Action{
+	a := ring.Action{
 		Kind: ring.DoResolve, App: app.Name, Service: s.Name, Commit: app.Commit,
-		Image: s.Spec.Image, PullPolicy: s.Spec.PullPolicy, Version: ring.Version(s.Written),
+		Image: s.Spec.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Version: ring.Version(s.Written),
 		Reason: say("image %s is new to service %s", s.Spec.Image, s.Name),
-	})
+	}
+	if known {
+		a.Want = old // its pin is kept where the registry knows no better
+	}
+	t.fetch(app, s, a)
 	return false
 }
 
@@ -194,7 +198,7 @@ func (t *turn) pinned(app *ring.App, s *ring.Service, p ring.Pin) {
 
 // pulled says whether the image of s is on this host, and pulls it otherwise.
 func (t *turn) pulled(app *ring.App, s *ring.Service) bool {
-	if t.Images[s.Pin.Image] {
+	if t.Images[s.Pin.Image].Known {
 		return true
 	}
 	for _, in := range t.seen[ring.ID(app.Name, s.Name)] {
@@ -209,7 +213,7 @@ func (t *turn) pulled(app *ring.App, s *ring.Service) bool {
 func (t *turn) pull(app *ring.App, s *ring.Service, why string) ring.Action {
 	return ring.Action{
 		Kind: ring.DoPull, App: app.Name, Service: s.Name, Commit: app.Commit, Version: s.Version,
-		Image: s.Pin.Image, Timeout: s.Rollout.PullTimeout, Reason: say("image %s %s", s.Pin.Image, why),
+		Image: s.Pin.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Timeout: s.Rollout.PullTimeout, Reason: say("image %s %s", s.Pin.Image, why),
 	}
 }
 
@@ -219,6 +223,9 @@ func (t *turn) fetch(app *ring.App, s *ring.Service, a ring.Action) {
 	a.Source = app.Source
 	t.do(a)
 	says := say("%s %s", map[ring.ActionKind]string{ring.DoResolve: "resolving", ring.DoPull: "pulling"}[a.Kind], a.Image)
+	if far := t.Progress[a.Target()]; far != "" {
+		says += " (" + far + ")"
+	}
 	if try, ok := t.Tries[a.Target()]; ok && try.Kind == a.Kind {
 		if try.Refusal != nil {
 			r := *try.Refusal

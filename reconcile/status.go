@@ -311,6 +311,9 @@ func (t *turn) slowest(v *service) string {
 			return say("; slot %d %s", in.Slot, in.reason)
 		}
 	}
+	if far := t.Progress["pull "+v.target.Pin.Image]; far != "" {
+		return say("; pulling %s (%s)", v.target.Pin.Image, far)
+	}
 	if try, ok := t.Tries[string(v.id)]; ok && try.Err != "" {
 		return "; " + try.Err
 	}

@@ -15,37 +15,75 @@ const (
 )
 
 // Settle is what follows from the end of a step: the tries as they stand, what
-// to remember, and what to tell. It changes tries and images in place; they
-// live in the loop's memory only.
-func Settle(tries map[string]ring.Try, images map[string]bool, a ring.Action, done ring.Done, err error, now time.Time) ([]ring.Fact, []ring.Event) {
+// to remember, and what to tell. It changes r in place. What an instance was
+// given is remembered even where the step failed after that; known is what is
+// on disk already.
+func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done, err error, now time.Time) ([]ring.Fact, []ring.Event) {
 	e := ring.Event{
 		At: now, Kind: ring.InstanceStep, Source: a.Source, App: a.App, Service: a.Service, Slot: a.Slot, Version: a.Version,
 		Commit: a.Commit, Reason: say("%s: %s", a.Kind, a.Reason),
 	}
-	if a.Kind == ring.DoResolve {
-		e.Version = "" // it carries the spec as written
+	if a.Kind == ring.DoResolve || a.Kind == ring.DoAdmit {
+		e.Version = "" // it carries what was written
 	}
+	facts, told := kept(known, a, done, now), tell(e, done)
 	if err != nil {
 		e.Kind, e.Reason = ring.StepFailed, say("%s: %s", a.Kind, err)
-		if a.Want != nil && imageGone(err) {
-			delete(images, a.Want.Pin.Image)
+		if a.Want != nil && a.Kind != ring.DoResolve && imageGone(err) {
+			delete(r.Images, a.Want.Pin.Image)
 		}
-		if fail(tries, a, err, now) {
-			return nil, nil // the same as before: told once
+		if fail(r.Tries, a, err, now) {
+			return facts, told // the same error as before: told once
 		}
-		return nil, []ring.Event{e}
+		return facts, append(told, e)
 	}
-	forgetTries(tries, a)
+	forgetTries(r.Tries, a)
 	switch a.Kind {
 	case ring.DoResolve:
-		row := ring.PinRow{ID: ring.ID(a.App, a.Service), Written: string(a.Version), Pin: done.Pin, At: now}
-		return []ring.Fact{row}, []ring.Event{e}
+		facts = append(facts, ring.PinRow{ID: ring.ID(a.App, a.Service), Written: string(a.Version), Pin: done.Pin, At: now})
 	case ring.DoPull:
-		images[a.Image] = true
+		done.Image.Known = true // it is here, and has been asked
+		r.Images[a.Image] = done.Image
+	case ring.DoAdmit:
+		r.Admitted[a.App] = string(a.Version)
+		return facts, told // asked at each change, and nothing happened
 	case ring.DoRemove, ring.DoRestart, ring.DoStart:
-		return []ring.Fact{ring.Forget{Table: "intent", Key: a.Instance}}, []ring.Event{e}
+		facts = append(facts, ring.Forget{Table: "intent", Key: a.Instance})
 	}
-	return nil, []ring.Event{e}
+	return facts, append([]ring.Event{e}, told...)
+}
+
+// kept are the volumes and folders that an instance was given, the first time.
+func kept(known map[string]ring.Kept, a ring.Action, done ring.Done, now time.Time) []ring.Fact {
+	var out []ring.Fact
+	for _, k := range done.Kept {
+		if _, ok := known[k.Name]; ok {
+			continue
+		}
+		k.App, k.At = a.App, now
+		out = append(out, k)
+	}
+	return out
+}
+
+// tell are the sentences of a step for the journal.
+func tell(e ring.Event, done ring.Done) []ring.Event {
+	var out []ring.Event
+	for _, says := range done.Told {
+		e.Reason = says
+		out = append(out, e)
+	}
+	return out
+}
+
+// askAgain forgets that the registry gave no image for a service, so that
+// somebody who pushed one does not wait.
+func (r Recent) askAgain(id ring.ServiceID) {
+	for key, try := range r.Tries {
+		if try.Kind == ring.DoResolve && strings.HasSuffix(key, " "+string(id)) {
+			delete(r.Tries, key)
+		}
+	}
 }
 
 // again says that a is what was tried. What is asked of a registry is the
@@ -99,6 +137,9 @@ func fail(tries map[string]ring.Try, a ring.Action, err error, now time.Time) (s
 	}
 	if try.Permanent || try.Refusal != nil {
 		wait = permanentWait
+	}
+	if ee != nil && ee.Wait > 0 {
+		wait = ee.Wait
 	}
 	try.Next = now.Add(wait)
 	tries[a.Target()], tries[tryKey(a)] = try, try

@@ -21,7 +21,7 @@ func stopped(now time.Time, slots int, networks ...ring.SeenNetwork) World {
 	}
 	app := ring.App{Name: "shop", Source: "s", Commit: "c1", Services: []ring.Service{s}, Networks: []ring.Network{{Key: "default"}}}
 	id := ring.ID("shop", "web")
-	w := World{Host: "h", Sources: []Source{{Name: "s", FreshFor: time.Hour, Reached: now}}, Facts: ring.NewFacts(), Tries: map[string]ring.Try{}}
+	w := World{Host: "h", Sources: []Source{{Name: "s", FreshFor: time.Hour, Reached: now}}, Facts: ring.NewFacts(), Recent: NewRecent()}
 	for _, f := range []ring.Fact{
 		ring.InForce{App: app, Since: now},
 		ring.Good{AppName: "shop", App: app, Service: s, Commit: "c1"},
@@ -60,7 +60,7 @@ func TestSlotsThatFailInTurnsEachKeepTheirWait(t *testing.T) {
 		for _, a := range d.Actions {
 			require.Equal(t, ring.DoStart, a.Kind)
 			tried[a.Slot]++
-			_, events := Settle(w.Tries, map[string]bool{}, a, ring.Done{}, errors.New("cannot start container "+a.Name), now)
+			_, events := Settle(w.Recent, nil, a, ring.Done{}, errors.New("cannot start container "+a.Name), now)
 			told += len(events)
 		}
 	}
@@ -73,13 +73,13 @@ func TestASuccessForgetsTheWaitOfItsOwnSlotAndOfOldVersions(t *testing.T) {
 	step := func(slot int, v ring.Version) ring.Action {
 		return ring.Action{Kind: ring.DoStart, App: "shop", Service: "web", Slot: slot, Version: v, Name: ring.ContainerName("shop", "web", slot, v)}
 	}
-	tries := map[string]ring.Try{}
+	r := NewRecent()
 	for _, a := range []ring.Action{step(1, "1:old"), step(1, "1:new"), step(2, "1:new")} {
-		Settle(tries, nil, a, ring.Done{}, errors.New("cannot"), now)
+		Settle(r, nil, a, ring.Done{}, errors.New("cannot"), now)
 	}
-	Settle(tries, nil, step(1, "1:new"), ring.Done{}, nil, now)
-	require.Len(t, tries, 1)
-	require.Contains(t, tries, tryKey(step(2, "1:new")))
+	Settle(r, nil, step(1, "1:new"), ring.Done{}, nil, now)
+	require.Len(t, r.Tries, 1)
+	require.Contains(t, r.Tries, tryKey(step(2, "1:new")))
 }
 
 // Somebody pruned the network while nothing ran: it is made before the first start.

@@ -13,6 +13,7 @@
 package reconcile
 
 import (
+	"maps"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -29,11 +30,32 @@ type World struct {
 	// Health is by container ID; an instance that is not in it is unknown,
 	// which is neither ready nor failed.
 	Health map[string]ring.Health
-	// Busy are the steps in flight and Tries the ones that failed, by target.
-	Busy  map[string]ring.Action
+	// Busy are the steps in flight, by target.
+	Busy map[string]ring.Action
+	Recent
+	// Progress is how far steps in flight are, by target, for people only.
+	Progress map[string]string
+}
+
+// Recent is what the loop remembers of steps that ended, and a restart forgets:
+// losing it costs a few questions, never safety.
+type Recent struct {
+	// Tries are the steps that failed, by target.
 	Tries map[string]ring.Try
-	// Images are the pins known to be on this host.
-	Images map[string]bool
+	// Images are the pins known to be on this host, with what each says of itself.
+	Images map[string]ring.Image
+	// Admitted is, by app, what this host was asked about last and had nothing
+	// against, by admission.
+	Admitted map[string]string
+}
+
+// NewRecent has every map made.
+func NewRecent() Recent {
+	return Recent{Tries: map[string]ring.Try{}, Images: map[string]ring.Image{}, Admitted: map[string]string{}}
+}
+
+func (r Recent) clone() Recent {
+	return Recent{Tries: maps.Clone(r.Tries), Images: maps.Clone(r.Images), Admitted: maps.Clone(r.Admitted)}
 }
 
 // Source is one source as the daemon knows it now.

@@ -27,6 +27,7 @@ const (
 	AppRemoved        = "app.removed"
 	PlanAwaiting      = "plan.awaiting"
 	PlanApproved      = "plan.approved"
+	RefreshAsked      = "refresh.asked"
 	TrustAccepted     = "trust.accepted"
 	RolloutBegan      = "rollout.began"
 	RolloutCompleted  = "rollout.completed"
