@@ -39,7 +39,8 @@ type Action struct {
 	// its owner labels before it touches it.
 	Instance, Name string
 	NewName        string // of a rename
-	// Of is the app, and Want the service of it, to create.
+	// Of is the app, and Want the service of it, to create. Of a resolve, Want is
+	// the service in force, whose pin stays where the registry knows no better.
 	Of   *App
 	Want *Service
 	// Was is the app in force, for admit; nil when there is none.
