@@ -17,6 +17,10 @@ import (
 type Request struct {
 	Key  string // "container", "network <key>" or "volume <key>"
 	Body any    // a ContainerRequest, NetworkRequest or VolumeRequest
+	// App and Service are those that ask; what is made for the app as a whole may
+	// name no service.
+	App     *ring.App
+	Service *ring.Service
 }
 
 // ContainerRequest is all that gitring sends to make one instance and what it
@@ -76,6 +80,9 @@ func Payloads(host string, app *ring.App, s *ring.Service, dataRoot, contentDir 
 		if !v.External {
 			out = append(out, v.request())
 		}
+	}
+	for i := range out {
+		out[i].App, out[i].Service = app, s
 	}
 	return out, nil
 }
