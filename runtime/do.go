@@ -39,7 +39,7 @@ func (d *Docker) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
 	switch a.Kind {
 	case ring.DoResolve:
-		return d.resolve(ctx, e, a)
+		return d.resolve(ctx, e, a, d.askRegistry)
 	case ring.DoAdmit:
 		return d.admit(ctx, e, a)
 	case ring.DoPull:

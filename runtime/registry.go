@@ -71,27 +71,6 @@ func (r *registries) open(domain string, now time.Time) error {
 	}
 }
 
-// Means is the digest that an image's name means now, by the registry's word.
-// It changes nothing. An error that holds a *ring.Refusal is the registry's no.
-func (d *Docker) Means(ctx context.Context, image string) (string, error) {
-	name, err := reference.ParseNormalizedNamed(image)
-	if err != nil {
-		return "", fmt.Errorf("cannot ask for image %q: %w", image, err)
-	}
-	e, err := d.ready(ctx)
-	if err != nil {
-		return "", err
-	}
-	said, err := d.askRegistry(ctx, e, reference.TagNameOnly(name))
-	switch {
-	case err != nil:
-		return "", err
-	case said.no != "":
-		return "", registryRefusal(ring.Action{Image: image}, name, said.no, "")
-	}
-	return said.digest.Digest().String(), nil
-}
-
 // Fixed says that an image as written cannot move: it names a digest or an ID.
 func Fixed(image string) bool {
 	if imageID.MatchString(image) {

@@ -43,7 +43,10 @@ type answer struct {
 	has    []platform
 }
 
-// resolve asks what an image's name means now. What cannot move is itself; what
+// askFunc asks a registry; it is an error when there is no answer.
+type askFunc func(ctx context.Context, e engine, name reference.Named) (answer, error)
+
+// resolve says what an image's name means now. What cannot move is itself; what
 // only this host has is pinned by its ID; anything else is the registry's to
 // say, and its silence is never replaced by something else.
 //
@@ -51,14 +54,14 @@ type answer struct {
 // platform goes along at pull and create: it is the digest that everyone sees
 // who asks for the tag, that signatures are made for and that can be compared
 // with one request, and the engine tells no other.
-func (d *Docker) resolve(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
+func (d *Docker) resolve(ctx context.Context, e engine, a ring.Action, ask askFunc) (ring.Done, error) {
 	q, have, err := d.asking(ctx, e, a)
 	if err != nil {
 		return ring.Done{}, err
 	}
-	pin, ask, err := decide(q, have, nil)
-	if ask {
-		said, away := d.askRegistry(ctx, e, q.name)
+	pin, asks, err := decide(q, have, nil)
+	if asks {
+		said, away := ask(ctx, e, q.name)
 		if away != nil {
 			return ring.Done{}, away
 		}
