@@ -1,0 +1,233 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// eachWord finds every text of a list.
+func eachWord(l *look) {
+	for _, s := range l.words() {
+		l.find(finding{value: s, at: s})
+	}
+}
+
+// only is a check of one text.
+func only(list []string) func(*look) {
+	return func(l *look) {
+		if s := l.text(); s != "" && !among(list, s) {
+			l.find(finding{value: s})
+		}
+	}
+}
+
+// keysOnly is a check of the keys of a map; values are not shown.
+func keysOnly(list []string) func(*look) {
+	return func(l *look) {
+		for _, key := range sortedKeys(l.dict()) {
+			if !among(list, key) {
+				l.find(finding{value: key, at: key})
+			}
+		}
+	}
+}
+
+// capability is a name as the list has it.
+func capability(s string) string { return strings.TrimPrefix(strings.ToUpper(s), "CAP_") }
+
+var capabilityRisks = map[string]string{
+	"ALL":             "gives the container all of the kernel's powers",
+	"SYS_ADMIN":       "gives the container nearly all of the kernel's powers, mounts among them",
+	"SYS_MODULE":      "lets the container load code into the host's kernel",
+	"SYS_RAWIO":       "lets the container read and write memory and devices of the host",
+	"SYS_PTRACE":      "lets the container read and change other processes that it can see",
+	"SYS_TIME":        "lets the container set the host's clock",
+	"SYS_BOOT":        "lets the container restart the host",
+	"DAC_READ_SEARCH": "lets the container open any file of the host by its number",
+	"NET_ADMIN":       "lets the container change addresses, routes and firewall of its networks",
+	"NET_RAW":         "lets the container forge packets on its networks",
+	"BPF":             "lets the container run programs in the host's kernel",
+	"PERFMON":         "lets the container watch the host's kernel",
+	"SYSLOG":          "lets the container read the host's kernel log",
+	"MKNOD":           "lets the container make device files",
+}
+
+func capabilitiesAdd(l *look) {
+	for _, s := range l.words() {
+		if name := capability(s); !among(capabilities, name) {
+			l.find(finding{value: s, at: s, risk: capabilityRisks[name], instead: "remove it from cap_add"})
+		}
+	}
+}
+
+// securityOpts judges "option", "option=value" and "option:value". A seccomp
+// profile stands there whole; its name is enough to show.
+func securityOpts(l *look) {
+	for _, s := range l.words() {
+		option, value, _ := strings.Cut(strings.Replace(s, "=", ":", 1), ":")
+		if among(securityOptions, strings.TrimSuffix(option+":"+value, ":")) {
+			continue
+		}
+		if strings.ContainsAny(value, "{[") {
+			s = option
+		}
+		l.find(finding{value: s, at: option, risk: securityRisks[option]})
+	}
+}
+
+var securityRisks = map[string]string{
+	"seccomp":           "changes which calls of the kernel the container may make",
+	"apparmor":          "changes or takes away the AppArmor profile that confines the container",
+	"label":             "changes or takes away the SELinux label that confines the container",
+	"systempaths":       "shows the container what the engine hides of the kernel",
+	"no-new-privileges": "lets programs of the container gain powers that it was not started with",
+}
+
+// joins is a check of a namespace: "" and the listed modes pass, and so does a
+// container of the same app where it says so. One of others never does.
+func joins(own grade, list ...string) func(*look) {
+	return func(l *look) {
+		mode := l.text()
+		of, joined := strings.CutPrefix(mode, "container:")
+		switch {
+		case mode == "", slices.Contains(list, mode):
+		case joined && slices.Contains(l.req.Owners, of):
+			if own != allowed {
+				l.find(finding{value: strings.TrimPrefix(mode, "container:"), grade: own, risk: "lets the service see and stop the processes of another service of the app"})
+			}
+		case joined:
+			l.find(finding{value: mode, grade: forbidden, risk: "joins a container that is not the app's"})
+		case mode == "host":
+			l.find(finding{value: mode})
+		default:
+			l.find(finding{value: mode, grade: forbidden, risk: "is a namespace that gitring does not know"})
+		}
+	}
+}
+
+// networkMode: a name is that of a network, of the app's own or an external one.
+func networkMode(l *look) {
+	mode := l.text()
+	if !strings.Contains(mode, ":") && mode != "host" {
+		return
+	}
+	joins(allowed)(l)
+}
+
+func volumesFrom(l *look) {
+	for _, s := range l.words() {
+		of, _, _ := strings.Cut(s, ":")
+		if rest, ok := strings.CutPrefix(s, "service:"); ok {
+			name, _, _ := strings.Cut(rest, ":")
+			of = "service:" + name
+		}
+		if !slices.Contains(l.req.Owners, of) {
+			l.find(finding{value: s, at: s})
+		}
+	}
+}
+
+// truth finds what is true, also behind a pointer.
+func truth(l *look) {
+	if l.v.Bool() {
+		l.find(finding{})
+	}
+}
+
+// most is a check of a number's upper end, least of its lower.
+func most(n int64) func(*look) {
+	return func(l *look) {
+		if l.v.Int() > n {
+			l.find(finding{value: fmt.Sprint(l.v.Int())})
+		}
+	}
+}
+
+func least(n int64) func(*look) {
+	return func(l *look) {
+		if l.v.Int() < n {
+			l.find(finding{value: fmt.Sprint(l.v.Int())})
+		}
+	}
+}
+
+func devices(l *look) {
+	for i := range l.v.Len() {
+		host := textOf(deref(l.v.Index(i)).FieldByName("PathOnHost"))
+		l.find(finding{value: host, at: host, risk: deviceRisk(host)})
+	}
+}
+
+func deviceRisk(p string) string {
+	switch {
+	case strings.HasPrefix(p, "/dev/sd"), strings.HasPrefix(p, "/dev/nvme"), strings.HasPrefix(p, "/dev/vd"), strings.HasPrefix(p, "/dev/mapper"), strings.HasPrefix(p, "/dev/dm-"), strings.HasPrefix(p, "/dev/md"):
+		return "gives the container a disk of the host, with every file on it"
+	case p == "/dev/mem", p == "/dev/kmem", p == "/dev/port":
+		return "gives the container the memory of the host"
+	case p == "/dev", p == "/":
+		return "gives the container every device of the host"
+	}
+	return ""
+}
+
+func deviceRequests(l *look) {
+	for i := range l.v.Len() {
+		l.find(finding{value: textOf(deref(l.v.Index(i)).FieldByName("Driver"))})
+	}
+}
+
+func groups(l *look) {
+	for _, s := range l.words() {
+		if s == "docker" || slices.Contains(l.r.EngineGroups, s) {
+			l.find(finding{value: s, at: s})
+		}
+	}
+}
+
+func ulimitName(l *look) {
+	if s := l.text(); !among(ulimits, s) {
+		l.find(finding{value: s, at: s})
+	}
+}
+
+func hookPrivileged(l *look) {
+	if strings.HasPrefix(l.via, "Request.PreStop") {
+		l.find(finding{key: "pre_stop"})
+		return
+	}
+	l.find(finding{})
+}
+
+// unmasked is a check of a list that replaces one of the engine's own: an empty
+// one replaces it too.
+func unmasked(l *look) { l.find(finding{at: "systempaths"}) }
+
+// inverse finds the keys that are among the list.
+func inverse(list []string) func(*look) {
+	return func(l *look) {
+		for _, key := range sortedKeys(l.dict()) {
+			if among(list, key) {
+				l.find(finding{value: key, at: key})
+			}
+		}
+	}
+}
+
+// labels judges those that are gitring's or Compose's own: gitring sets them,
+// and they say the truth about whose the thing is.
+func labels(l *look) {
+	truths := map[string]string{
+		"gitring.app": l.req.App, "com.docker.compose.project": l.req.App,
+		"gitring.host": l.r.Host, "gitring.service": l.req.Service, "com.docker.compose.service": l.req.Service,
+	}
+	all := l.dict()
+	for _, name := range sortedKeys(all) {
+		if !among(reservedLabels, name) {
+			continue
+		}
+		if want := truths[name]; !among(ownLabels, name) || want != "" && all[name] != want {
+			l.find(finding{value: name, at: name})
+		}
+	}
+}

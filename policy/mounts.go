@@ -1,0 +1,148 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// binds judges HostConfig.Binds: "source:target[:options]", where a source
+// without a slash before it is a volume.
+func binds(l *look) {
+	for _, s := range l.words() {
+		source, rest, _ := strings.Cut(s, ":")
+		target, options, _ := strings.Cut(rest, ":")
+		if source != "" && !strings.HasPrefix(source, "/") && target != "" {
+			l.volumeNamed(source, target)
+			continue
+		}
+		if target == "" { // an anonymous volume, or nothing that can be judged
+			l.find(finding{value: s, at: source, grade: forbidden, risk: "is no mount that can be judged"})
+			continue
+		}
+		l.bindAt(bindOf(source, target, options))
+	}
+}
+
+func bindOf(source, target, options string) bind {
+	b := bind{source: source, target: target}
+	for o := range strings.SplitSeq(options, ",") {
+		switch o {
+		case "ro":
+			b.readOnly = true
+		case "z", "Z":
+			b.relabel = true
+		case "private", "rprivate", "shared", "rshared", "slave", "rslave":
+			b.propagation = o
+		}
+	}
+	return b
+}
+
+// mountType judges Mounts[].Type and, for a bind, all of the mount.
+func mountType(l *look) {
+	source, target := l.fieldText("Source"), l.fieldText("Target")
+	switch l.text() {
+	case "bind":
+		b := bind{source: source, target: target, readOnly: l.fieldTrue("ReadOnly")}
+		if o := l.field("BindOptions"); o.IsValid() {
+			b.propagation = textOf(o.FieldByName("Propagation"))
+		}
+		l.bindAt(b)
+	case "volume":
+		l.volumeNamed(source, target)
+	case "tmpfs":
+	default:
+		l.find(finding{value: l.text(), at: target, grade: forbidden, risk: "is a kind of mount that gitring does not make"})
+	}
+}
+
+// mountSource lets pass what mountType judged; a mount without a type has no
+// meaning that could be judged.
+func mountSource(l *look) {
+	if l.fieldText("Type") == "" {
+		l.find(finding{value: l.text(), at: l.fieldText("Target"), grade: forbidden, risk: "is a mount of no kind"})
+	}
+}
+
+// volumeNamed judges a volume by the engine's name for it.
+func (l *look) volumeNamed(name, at string) {
+	if other, taken := l.req.Volumes[name]; taken && name != "" {
+		l.find(finding{value: name, at: at, grade: forbidden, risk: "is a volume of app " + other})
+	}
+}
+
+func volumeName(l *look) { l.volumeNamed(l.text(), "") }
+
+// tmpfs judges HostConfig.Tmpfs: options by target.
+func tmpfs(l *look) {
+	all := l.dict()
+	for _, target := range sortedKeys(all) {
+		for o := range strings.SplitSeq(all[target], ",") {
+			if size, ok := strings.CutPrefix(o, "size="); ok && !fits(size) {
+				l.find(finding{value: target + " " + o, at: target})
+			}
+		}
+	}
+}
+
+// tmpfsSize judges the size of a tmpfs in its newer form, in bytes.
+func tmpfsSize(l *look) {
+	if n := l.v.Int(); n > tmpfsMax || n < 0 {
+		l.find(finding{value: fmt.Sprint(n), at: "tmpfs"})
+	}
+}
+
+// fits says that a size in the kernel's words is within tmpfsMax. A share of
+// the host's memory is not known here.
+func fits(size string) bool {
+	unit := int64(1)
+	number := strings.TrimRight(strings.ToLower(size), "b")
+	for i, u := range []string{"k", "m", "g"} {
+		if cut, ok := strings.CutSuffix(number, u); ok {
+			number, unit = cut, 1<<(10*(i+1))
+		}
+	}
+	n, err := strconv.ParseInt(number, 10, 64)
+	return err == nil && n >= 0 && n <= tmpfsMax/unit
+}
+
+// volumeOptions judges the options of a volume's driver: with them "local"
+// mounts any folder of the host, or a share of the network. Only their names are
+// shown, for among them are passwords.
+func volumeOptions(l *look) {
+	opts := l.dict()
+	for _, name := range sortedKeys(opts) {
+		f := finding{value: name, at: name, risk: optionRisk(name, opts)}
+		for _, p := range pathsIn(opts[name]) {
+			if g := l.pathAt(p, false, false); g != nil && g.grade == forbidden {
+				f.grade, f.risk = forbidden, p+" "+g.risk
+			}
+		}
+		l.find(f)
+	}
+}
+
+func optionRisk(name string, opts map[string]string) string {
+	kind := opts["type"]
+	switch {
+	case strings.HasPrefix(kind, "nfs"), kind == "cifs", kind == "smb3", kind == "9p", kind == "ceph":
+		return "mounts a share of the network from the host, with what the host may reach there"
+	case name == "type", name == "device", name == "o":
+		return "mounts any folder or device of the host under the name of a volume"
+	}
+	return "goes to the volume's driver, which acts as root on the host"
+}
+
+// pathsIn are the absolute paths that stand anywhere in an option's value, such
+// as "lowerdir=/a:/b,upperdir=/c".
+func pathsIn(value string) []string {
+	var out []string
+	for _, word := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == '=' || r == ':' || r == ' ' }) {
+		if strings.HasPrefix(word, "/") {
+			out = append(out, path.Clean(word))
+		}
+	}
+	return out
+}

@@ -1,0 +1,159 @@
+package policy
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// bind is one folder or file of the host that a request mounts.
+type bind struct {
+	source, target string
+	readOnly       bool
+	relabel        bool // :z or :Z
+	propagation    string
+}
+
+// bindAt judges a bind: whose path it is first, then how it is mounted.
+func (l *look) bindAt(b bind) {
+	f := l.pathAt(b.source, b.readOnly, b.relabel)
+	if f != nil {
+		f.value, f.at = path.Clean(b.source), b.target
+		l.find(*f)
+		return
+	}
+	if !slices.Contains(propagations, b.propagation) {
+		l.find(finding{value: path.Clean(b.source) + " " + b.propagation, at: b.target, grade: escape, risk: "shares later mounts between the container and the host", instead: "remove the propagation"})
+	}
+}
+
+// The order is that of who has the last word: the daemon, other apps, the app
+// itself, then the lists. nil lets the path pass.
+func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
+	if !path.IsAbs(source) {
+		return &finding{grade: forbidden, risk: "is no path that can be judged", instead: "write a path relative to the Compose file, or an absolute one"}
+	}
+	p := plain(source)
+	if l.r.contentOf(l.req, p) && readOnly {
+		return nil
+	}
+	if viaProcess.MatchString(p) {
+		return &finding{grade: forbidden, risk: "leads through a process to any file of the host", instead: "name the file itself"}
+	}
+	root := plain(l.req.root())
+	mine := l.req.DataRoot != "" && within(p, root) && !slices.ContainsFunc(sortedKeys(l.req.Folders), func(other string) bool {
+		return other != root && within(plain(other), root) && within(p, plain(other))
+	})
+	if own, ok := l.r.own(p); ok && (!mine || !within(plain(l.req.DataRoot), own) || plain(l.req.DataRoot) == own) {
+		return &finding{grade: forbidden, risk: "is the daemon's own: its state, keys and secrets"}
+	}
+	if !mine {
+		for _, other := range sortedKeys(l.req.Folders) {
+			if within(p, plain(other)) {
+				return &finding{grade: forbidden, risk: "is the data of app " + l.req.Folders[other]}
+			}
+		}
+	}
+	for _, dir := range volumeFolders {
+		if within(p, dir) {
+			return &finding{grade: forbidden, risk: "is where the engine keeps the volumes of all apps", instead: "mount the volume by its name"}
+		}
+	}
+	if mine && !l.r.holdsOwn(p) && !holds(l.req.Folders, p) {
+		return nil
+	}
+	if entry, ok := placed(always, p); ok {
+		switch {
+		case !readOnly:
+			return &finding{grade: escape, risk: "lets the container change " + entry + " of the host", instead: "add :ro"}
+		case relabel:
+			return &finding{grade: escape, risk: "changes the SELinux label of " + entry + " of the host", instead: "remove :z"}
+		}
+		return nil
+	}
+	return &finding{grade: escape, risk: l.riskOf(p), instead: insteadOf(p)}
+}
+
+// plain is a path as it is compared. /var/run is /run on every host of today.
+func plain(p string) string {
+	p = path.Clean(p)
+	if within(p, "/var/run") {
+		return strings.TrimPrefix(p, "/var")
+	}
+	return p
+}
+
+// viaProcess are the links of a process to the files it sees.
+var viaProcess = regexp.MustCompile(`^/proc/[^/]+/(task/[^/]+/)?(root|cwd|exe|fd|map_files|ns)(/|$)|^/dev/fd(/|$)`)
+
+// root is the folder below which the app's data lies.
+func (q *Request) root() string { return path.Join(q.DataRoot, q.Path) }
+
+// contentOf says that p is content that gitring placed for the request's service.
+func (r *Rules) contentOf(q *Request, p string) bool {
+	return r.Content != "" && slices.ContainsFunc(q.Contents, func(hash string) bool {
+		return hash != "" && !strings.ContainsAny(hash, "/.") && within(p, path.Join(plain(r.Content), hash))
+	})
+}
+
+// ownAnywhere are the daemon's folders on a host that says nothing else.
+var ownAnywhere = []string{"/etc/gitring", "/run/gitring", "/var/lib/gitring"}
+
+// own is the daemon's file or folder that p is or lies below.
+func (r *Rules) own(p string) (string, bool) {
+	best, found := "", false
+	for _, dir := range slices.Concat(ownAnywhere, r.Own) {
+		if dir = plain(dir); within(p, dir) && len(dir) >= len(best) {
+			best, found = dir, true
+		}
+	}
+	return best, found
+}
+
+// holdsOwn says that something of the daemon lies below p.
+func (r *Rules) holdsOwn(p string) bool {
+	return slices.ContainsFunc(slices.Concat(ownAnywhere, r.Own), func(dir string) bool { return within(plain(dir), p) })
+}
+
+// holds says that a folder of another app lies at or below p.
+func holds(folders map[string]string, p string) bool {
+	return slices.ContainsFunc(sortedKeys(folders), func(other string) bool { return within(plain(other), p) })
+}
+
+// riskOf names what a path of the host gives, and the list that names it.
+func (l *look) riskOf(p string) string {
+	risk := "is a path of the host outside the app's own data"
+	switch base := path.Base(p); {
+	case p == "/":
+		risk = "gives the container every file of the host"
+	case base == "docker.sock", base == "containerd.sock", base == "podman.sock":
+		risk = "is the engine's socket: whoever may write to it is root on the host"
+	case strings.HasSuffix(base, ".sock"), strings.HasSuffix(base, ".socket"):
+		risk = "is a socket of a program of the host, which obeys what is written to it"
+	case within(p, "/dev"):
+		risk = "gives the container devices of the host"
+	case within(p, "/proc"), within(p, "/sys"):
+		risk = "gives the container a view into the kernel and every process of the host"
+	case within(p, "/etc"), within(p, "/root"), within(p, "/boot"), within(p, "/usr"), within(p, "/bin"), within(p, "/sbin"), within(p, "/lib"):
+		risk = "gives the container files that the host itself runs by"
+	case within(p, "/var/lib/docker"), within(p, "/var/lib/containerd"):
+		risk = "gives the container the files of all containers of the host"
+	case l.r.holdsOwn(p):
+		risk = "gives the container a folder of the host that holds the daemon's state too"
+	}
+	if entry, ok := placed(never, p); ok {
+		return risk + " (" + entry + " is on the list of what is never granted)"
+	}
+	if entry, ok := placed(grantOnly, p); ok {
+		return risk + " (" + entry + " is on the list of what needs a grant, and this release has none)"
+	}
+	return risk
+}
+
+func insteadOf(p string) string {
+	if strings.HasSuffix(p, ".sock") {
+		return "remove the mount"
+	}
+	return "use a path relative to the Compose file, or a named volume"
+}

@@ -1,0 +1,124 @@
+// Package policy says what a commit may not ask of a host although it is
+// signed: a signer is trusted to change apps, not to own the machine. It walks
+// the very structs that are sent to the engine, field by field, and refuses
+// what it has no rule for; so a new field of the engine's API widens nothing.
+//
+// It is pure: paths are cleaned and compared as texts. Symlinks are not
+// resolved here, because a plan is judged without the host's disk; runtime
+// walks a data folder component by component before it is mounted.
+package policy
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Profile is how much of a host the signers are given.
+type Profile string
+
+// The profiles that this release carries out.
+const (
+	// Compose lets ordinary Compose files pass and refuses every escape.
+	Compose Profile = "compose"
+	// Owner is for hosts that belong to the signers: escapes are carried out,
+	// and named as powers.
+	Owner Profile = "owner"
+)
+
+// Rules are what this host says. The zero value is profile compose on a host
+// without a folder of its own.
+type Rules struct {
+	Profile Profile // "" is Compose
+	Host    string  // the owner label's value; "" is not compared
+	// Own are the daemon's own files and folders, absolute and clean. No profile
+	// lets anything at or below them be mounted, but for content in Content
+	// that gitring placed there itself.
+	Own     []string
+	Content string
+	// EngineGroups are the groups, by name and number, that may use the engine's
+	// socket.
+	EngineGroups []string
+}
+
+// Request is one thing that the engine is about to be sent, with what is known
+// of the app that asks.
+type Request struct {
+	App     string
+	Service string // "" for a network or volume
+	// Key is "container", "network <key>" or "volume <key>", by the keys of the
+	// Compose file.
+	Key string
+	// Body is the struct to send, or one that holds several. It is walked by
+	// reflection and known by the names of its types.
+	Body any
+
+	DataRoot string // of the app, absolute; its data lies in DataRoot/Path
+	Path     string // of the app, inside the commit
+	// Contents are the hashes of the contents that gitring mounts for the service.
+	Contents []string
+	// Owners are what "container:" may be followed by: containers of the same app.
+	Owners []string
+	// Volumes and Folders are what belongs to other apps: volumes by the engine's
+	// name, data folders by absolute path.
+	Volumes, Folders map[string]string
+}
+
+// Verdict is what becomes of a finding.
+type Verdict string
+
+// The verdicts.
+const (
+	Deny  Verdict = "deny"
+	Power Verdict = "power" // carried out, and told
+)
+
+// UnknownField is the rule of a field that no rule speaks of.
+const UnknownField = "UnknownField"
+
+// Finding is one thing that a request asks beyond what every app may.
+type Finding struct {
+	Rule  string // stable, such as "capabilities.add"
+	Field string // such as "HostConfig.CapAdd"
+	// Value is what was asked, fit to be shown: no secret, one line. "" where the
+	// key says it all.
+	Value string
+	// Key is the key of the Compose file, "services.web.cap_add"; At is the same
+	// with the item, below the service, network or volume: "cap_add.NET_ADMIN".
+	Key, At string
+	// Risk is what it would give, in one sentence without an end.
+	Risk    string
+	Verdict Verdict
+	// Owner says that profile owner carries it out; Instead is what to write
+	// otherwise, "" where there is nothing but to leave it out.
+	Owner   bool
+	Instead string
+}
+
+// Says is the finding as people read it everywhere.
+func (f Finding) Says() string {
+	if f.Value == "" {
+		return f.Key + ": " + f.Risk
+	}
+	return f.Key + " " + f.Value + ": " + f.Risk
+}
+
+// Hint is what the author can do about a denied finding.
+func (f Finding) Hint() string {
+	out := cmp.Or(f.Instead, "remove it")
+	if f.Owner {
+		return out + "; where the signers own the host, policy: {profile: owner} in the daemon's configuration carries it out"
+	}
+	return out + "; no profile carries it out"
+}
+
+// Check gives all findings of a request, by key, value and field.
+func Check(r Rules, req Request) []Finding {
+	return check(table, r, req)
+}
+
+func sorted(out []Finding) []Finding {
+	slices.SortFunc(out, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.At, b.At), cmp.Compare(a.Value, b.Value), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Risk, b.Risk))
+	})
+	return slices.Compact(out)
+}

@@ -1,0 +1,185 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// grade is how far a rule goes.
+type grade int
+
+const (
+	// allowed: every value passes.
+	allowed grade = iota
+	// limit: profile compose refuses what is beyond it, owner does not mind.
+	limit
+	// escape: profile compose refuses it, owner carries it out as a power.
+	escape
+	// forbidden: no profile carries it out.
+	forbidden
+)
+
+// rule is what is done with one field.
+type rule struct {
+	name  string // stable; "" only for allowed
+	key   string // Compose's, below the service, network or volume; "" where gitring itself sets the field
+	risk  string // what it would give
+	lets  string // what profile compose lets pass, for the reference; "" is nothing
+	grade grade
+	// check looks at the value and finds what is beyond the rule. Without one
+	// every value is found that is not zero.
+	check func(l *look)
+}
+
+// final says that nothing below the field is looked at.
+func (r rule) final() bool { return r.check == nil }
+
+// look is one field of one request under one rule.
+type look struct {
+	*walker
+	rule rule
+	spot
+	v reflect.Value // dereferenced
+}
+
+// finding is what a check says of a value; what it leaves out is the rule's.
+type finding struct {
+	value   string
+	at      string // below the rule's key: the item, such as NET_ADMIN
+	key     string // instead of the rule's
+	risk    string
+	instead string
+	grade   grade
+}
+
+func (l *look) judge() {
+	switch {
+	case l.rule.check != nil:
+		l.rule.check(l)
+	case l.rule.grade != allowed:
+		l.find(finding{value: shown(l.v)})
+	}
+}
+
+func (l *look) find(f finding) {
+	g := max(f.grade, l.rule.grade)
+	if g == limit && l.r.Profile == Owner {
+		return
+	}
+	out := Finding{
+		Rule: l.rule.name, Field: l.path, Value: clip(f.value), Risk: cmp.Or(f.risk, l.rule.risk), Verdict: Deny,
+		Owner: g != forbidden, Instead: f.instead,
+	}
+	key := strings.Replace(cmp.Or(f.key, l.rule.key), "*", strings.TrimPrefix(l.key, l.req.App+"_"), 1)
+	out.Key, out.At = l.whole(key), key
+	if f.at != "" && f.key == "" {
+		out.At = key + "." + f.at
+	}
+	if g == escape && l.r.Profile == Owner {
+		out.Verdict = Power
+	}
+	l.out = append(l.out, out)
+}
+
+// whole is a key as people find it in the Compose file.
+func (l *look) whole(key string) string {
+	kind, name, _ := strings.Cut(l.req.Key, " ")
+	at := "services." + l.req.Service
+	if kind != "container" {
+		at = kind + "s." + name
+	}
+	return strings.TrimSuffix(at+"."+key, ".")
+}
+
+// field is a neighbour of the value, in the same struct.
+func (l *look) field(name string) reflect.Value { return deref(l.parent.FieldByName(name)) }
+
+func (l *look) fieldText(name string) string {
+	if v := l.field(name); v.IsValid() && v.Kind() == reflect.String {
+		return v.String()
+	}
+	return ""
+}
+
+func (l *look) fieldTrue(name string) bool {
+	v := l.field(name)
+	return v.IsValid() && v.Kind() == reflect.Bool && v.Bool()
+}
+
+func (l *look) text() string { return textOf(l.v) }
+
+func textOf(v reflect.Value) string {
+	if v.Kind() == reflect.String {
+		return v.String()
+	}
+	return ""
+}
+
+func (l *look) words() []string {
+	var out []string
+	for i := range l.v.Len() {
+		out = append(out, textOf(deref(l.v.Index(i))))
+	}
+	return out
+}
+
+// dict is a map of texts; keys gives its keys in order.
+func (l *look) dict() map[string]string {
+	out := map[string]string{}
+	for it := l.v.MapRange(); it.Next(); {
+		out[textOf(it.Key())] = textOf(deref(it.Value()))
+	}
+	return out
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func sortedWords(s []string) []string {
+	slices.Sort(s)
+	return slices.Compact(s)
+}
+
+// shown is a value of which nothing is secret; "" for what is no plain value.
+func shown(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.String:
+		return v.String()
+	case reflect.Bool:
+		if v.Bool() {
+			return ""
+		}
+		return "false"
+	case reflect.Int, reflect.Int64, reflect.Uint16, reflect.Uint64, reflect.Uint:
+		return fmt.Sprint(v.Interface())
+	}
+	return ""
+}
+
+// longest is how much of a value is shown.
+const longest = 80
+
+// clip makes a value fit for one line: without control characters, without what
+// stands for a value of the host, and not longer than is read.
+func clip(s string) string {
+	for ring.HasSealed(s) {
+		before, rest, _ := strings.Cut(s, ring.SealMark)
+		_, after, _ := strings.Cut(rest, ring.SealMark)
+		s = before + "…" + after
+	}
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
+	if r := []rune(s); len(r) > longest {
+		return string(r[:longest]) + "…"
+	}
+	return s
+}
