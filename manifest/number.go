@@ -11,8 +11,8 @@ import (
 // The number checks below look at what is written, with its line. compose-go
 // takes less: some numbers that it cannot hold it reads as 0 and says nothing.
 
-// whole is for a number from least to most.
-func whole(least, most int64) func(k *keyCheck) {
+// number is for a number from least to most.
+func number(least, most int64) func(k *keyCheck) {
 	return func(k *keyCheck) {
 		n, ok := wholeOf(k.key.val)
 		if ok && n >= least && n <= most {
