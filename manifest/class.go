@@ -32,6 +32,9 @@ var carried = class{}
 // later is a key that an instance's spec has no field for yet.
 var later = class{code: ring.Unsupported, says: "is not carried out by this release", hint: "remove it until a release carries it out"}
 
+// swarmObject is a config or secret that an engine of Swarm keeps.
+var swarmObject = unsupported("is Swarm's: no engine here keeps it", "say file: or environment: instead; a file may lie in the host's env folder")
+
 func unsupported(says, hint string) class {
 	return class{code: ring.Unsupported, says: says, hint: hint}
 }
@@ -175,7 +178,7 @@ var classes = map[string]class{
 	"services.*.blkio_config.device_write_iops.*.rate": by(number(0, math.MaxInt64)).as("operations a second"),
 
 	"services.*.devices.*.source":      carried,
-	"services.*.devices.*.target":      carried.as("the path of the host where it is not said"),
+	"services.*.devices.*.target":      carried,
 	"services.*.devices.*.permissions": carried.as("of `r`, `w` and `m`; all where it is not said"),
 
 	"services.*.gpus.*.capabilities": carried,

@@ -27,7 +27,7 @@ func devices(c types.ServiceConfig) (out []ring.Device, requests []ring.DeviceRe
 			named = append(named, d.Source)
 			continue
 		}
-		out = append(out, ring.Device{Host: d.Source, Container: or2(d.Target, d.Source), Permissions: or2(d.Permissions, allAccess)})
+		out = append(out, ring.Device{Host: d.Source, Container: d.Target, Permissions: or2(d.Permissions, allAccess)})
 	}
 	slices.SortStableFunc(out, func(a, b ring.Device) int { return cmp.Compare(a.Container, b.Container) })
 	if len(named) > 0 {
@@ -74,6 +74,8 @@ func deviceWords(k *keyCheck) {
 		}
 		switch {
 		case cdiName.MatchString(source):
+		case it.kind == mapping && target == "":
+			k.fs.add(ring.BadValue, it.place, "add target: "+head(source), "%s: device %s has no target", k.name(), head(source))
 		case !path.IsAbs(source) || target != "" && !path.IsAbs(target):
 			k.badDevice(it, source)
 		case access != "" && !accesses.MatchString(access):

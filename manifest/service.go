@@ -19,6 +19,7 @@ func (b *builderOf) service(c types.ServiceConfig) ring.Service {
 	s.Kind = b.kind(c, x)
 	s.Replicas = b.replicas(c, s.Kind)
 	s.Spec = b.spec(c)
+	b.onlyOne(c, s.Replicas)
 	s.DependsOn = b.dependencies(c)
 	s.Restart, s.Job = b.restart(c, s.Kind, x)
 	s.Checks = b.checks(c, s, x)
@@ -97,6 +98,20 @@ func (b *builderOf) replicas(c types.ServiceConfig, kind ring.Kind) int {
 		return 1
 	}
 	return n
+}
+
+// onlyOne refuses for several instances what only one can have.
+func (b *builderOf) onlyOne(c types.ServiceConfig, replicas int) {
+	for _, other := range sortedKeys(b.project.Services) {
+		if c.ContainerName != "" && other < c.Name && b.project.Services[other].ContainerName == c.ContainerName {
+			b.bad(b.place("services", c.Name, "container_name"), "give each its own, or leave it out", "services.%s.container_name %s is that of %s too", c.Name, c.ContainerName, other)
+		}
+	}
+	for key, says := range map[string]string{"container_name": c.ContainerName, "mac_address": c.MacAddress} {
+		if says != "" && replicas > 1 {
+			b.bad(b.place("services", c.Name, key), "remove it, or run one replica", "services.%s.%s %s cannot be that of %d replicas", c.Name, key, says, replicas)
+		}
+	}
 }
 
 // restartWord is the policy by Compose's rule: deploy wins over restart. The
