@@ -527,7 +527,7 @@ func TestNewRefusesWhatItCannotFollowBeforeAnythingStarts(t *testing.T) {
 		"a query":                         {func(c *Config) { c.URL = "https://example.org/x?token=hunter2" }, "query"},
 		"a URL that is not one":           {func(c *Config) { c.URL = "https://u:hunter2@exa mple" }, "not a URL"},
 		"https without path":              {func(c *Config) { c.URL = "https://example.org/" }, "no path"},
-		"a mode that is not carried out":  {func(c *Config) { c.Trust.Mode = "tip" }, "not carried out"},
+		"a mode that nobody knows":        {func(c *Config) { c.Trust.Mode = "loose" }, "is unknown"},
 		"a cron expression for no day":    {func(c *Config) { c.Poll = "0 0 30 2 *" }, "never comes"},
 		"a branch longer than 200 (name)": {func(c *Config) { c.Branch = strings.Repeat("x", 201) }, "not a name"},
 	} {

@@ -70,7 +70,7 @@ func unknownSigner(p *parsed, key, what, file string) *ring.Refusal {
 		r.Hint = "sign it with a trusted key, or name a file of signers that has it in the source's trust: allowed_signers for SSH, openpgp_keys for OpenPGP"
 	}
 	if p.landedByForge() {
-		r.Hint = "the forge made this commit: merge and sign it yourself, vouch for it with a signed commit (vouch), or let the forge land signed content (mode forge-merge); both come with a later release"
+		r.Hint = "the forge made this commit: merge and sign it yourself, answer for it with a signed commit (gitring vouch), or let the forge land signed content (trust mode forge-merge)"
 	}
 	return r
 }
@@ -252,6 +252,39 @@ func notImagesOnly(sha ring.SHA, id identity, file, why string) *ring.Refusal {
 		Code: ring.NotImagesOnly, Commit: sha, File: file,
 		Says: fmt.Sprintf("commit %s is signed by %s, who may only move tags and digests of images: %s %s", sha.Short(), id.principal, file, why),
 		Hint: "have a person sign the change, or vouch for it: gitring vouch",
+	}
+}
+
+// notSignedContent: vouching cures it, and so does landing the same content anew.
+func notSignedContent(sha, head ring.SHA, why string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.NotSignedContent, Commit: sha,
+		Says: fmt.Sprintf("commit %s, landed by the forge, holds more or less than what was signed at %s: %s", sha.Short(), head.Short(), why),
+		Hint: "git diff " + head.Short() + " " + sha.Short() + " shows it; sign the branch and land it again, or let somebody answer for it with gitring vouch",
+	}
+}
+
+// unsignedHead is a landing whose head is not trusted itself.
+func unsignedHead(sha, head ring.SHA, why *ring.Refusal) *ring.Refusal {
+	r := *why
+	r.Says = fmt.Sprintf("commit %s was landed by the forge from %s, and there: %s", sha.Short(), head.Short(), why.Says)
+	r.Hint = "sign every commit of the branch and land it again, or let somebody answer for it with gitring vouch"
+	return &r
+}
+
+func headUnavailable(sha ring.SHA, what string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.HeadUnavailable, Commit: sha,
+		Says: fmt.Sprintf("commit %s was landed by the forge from a branch that cannot be had: %s", sha.Short(), what),
+		Hint: "keep the pull request's ref on the forge, write the trailer Gitring-Head: <full id> into the message, or let somebody answer for it with gitring vouch",
+	}
+}
+
+func needsMergeTree(sha, head ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.NeedsMergeTree, Commit: sha,
+		Says: fmt.Sprintf("commit %s merges %s, which was not up to date, and no git of 2.38 or newer is on this host to merge them again", sha.Short(), head.Short()),
+		Hint: "require branches to be up to date before they are landed, install git 2.38 on the host, or let somebody answer for it with gitring vouch",
 	}
 }
 

@@ -11,8 +11,10 @@ import (
 
 // Modes of trust that this release carries out (TRUST.md section 5).
 const (
-	Strict   = "strict"
-	Disabled = "disabled"
+	Strict     = "strict"
+	ForgeMerge = "forge-merge"
+	Tip        = "tip"
+	Disabled   = "disabled"
 )
 
 // Defaults of TRUST.md sections 4 and 6, for who reads the configuration.
@@ -24,7 +26,7 @@ const (
 // TrustConfig is the trust section of one source. The three files are paths;
 // "" is none. With no signer in any of them strict refuses every commit.
 type TrustConfig struct {
-	Mode           string // strict or disabled; "" is an error
+	Mode           string // strict, forge-merge, tip or disabled; "" is an error
 	AllowedSigners string // OpenSSH allowed_signers
 	OpenPGPKeys    string // armoured public keys, any number
 	RevokedKeys    string // public keys or fingerprints, one a line
@@ -115,13 +117,11 @@ func (c TrustConfig) check() error {
 		}
 	}
 	switch c.Mode {
-	case Strict, Disabled:
+	case Strict, ForgeMerge, Tip, Disabled:
 	case "":
 		return fmt.Errorf("mode is not set: write mode: strict with allowed_signers or openpgp_keys, or mode: disabled to run unsigned commits")
-	case "forge-merge", "tip":
-		return fmt.Errorf("mode %s is not carried out by this release: use strict or disabled", c.Mode)
 	default:
-		return fmt.Errorf("mode %q is unknown: use strict or disabled", c.Mode)
+		return fmt.Errorf("mode %q is unknown: use strict, forge-merge, tip or disabled", c.Mode)
 	}
 	for _, s := range []struct {
 		name string
@@ -142,8 +142,11 @@ func (c TrustConfig) check() error {
 
 // Warning is what status shows for as long as the mode stands; "" for strict.
 func (t *Trust) Warning() string {
-	if t.cfg.Mode == Disabled {
+	switch t.cfg.Mode {
+	case Disabled:
 		return "trust is disabled: unsigned commits run"
+	case Tip:
+		return "trust is weak: only the newest commit is verified"
 	}
 	return ""
 }

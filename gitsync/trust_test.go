@@ -98,8 +98,6 @@ func TestAConfigurationThatCannotHoldIsRefused(t *testing.T) {
 	for want, cfg := range map[string]TrustConfig{
 		"mode is not set":                   {},
 		`mode "Strict" is unknown`:          {Mode: "Strict"},
-		"mode forge-merge is not carried":   {Mode: "forge-merge"},
-		"mode tip is not carried":           {Mode: "tip"},
 		"introduction \"main\" is not":      {Mode: Strict, Introduction: "main"},
 		"min_commit \"0123456\" is not":     {Mode: Strict, MinCommit: "0123456"},
 		"introduction \"0123456789ABCDEF01": {Mode: Disabled, Introduction: "0123456789ABCDEF0123456789ABCDEF01234567"},

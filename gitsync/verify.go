@@ -17,6 +17,11 @@ import (
 // time is now. The error is of the world (an object that cannot be read); it says
 // nothing about the commits.
 func (t *Trust) Range(o Objects, anchor, tip ring.SHA, now time.Time, firstSeen func(ring.SHA) time.Time) ([]ring.Verified, *ring.Refusal, error) {
+	return t.RangeWith(o, Aids{}, anchor, tip, now, firstSeen)
+}
+
+// RangeWith is Range with what mode forge-merge needs besides objects.
+func (t *Trust) RangeWith(o Objects, aids Aids, anchor, tip ring.SHA, now time.Time, firstSeen func(ring.SHA) time.Time) ([]ring.Verified, *ring.Refusal, error) {
 	for _, sha := range []ring.SHA{anchor, tip} {
 		if sha != "" && !idForm.MatchString(string(sha)) || tip == "" {
 			return nil, nil, fmt.Errorf("cannot verify %q..%q: not full commit ids", anchor, tip)
@@ -25,7 +30,7 @@ func (t *Trust) Range(o Objects, anchor, tip ring.SHA, now time.Time, firstSeen 
 	if anchor == tip {
 		return nil, nil, nil
 	}
-	v := &verification{t: t, o: o, now: now, firstSeen: firstSeen}
+	v := &verification{t: t, o: o, now: now, firstSeen: firstSeen, aids: aids}
 	if anchor != "" {
 		return v.since(anchor, "the last trusted commit", tip)
 	}
@@ -52,6 +57,7 @@ type verification struct {
 	o         Objects
 	now       time.Time
 	firstSeen func(ring.SHA) time.Time
+	aids      Aids
 }
 
 // since verifies anchor..tip.
@@ -76,6 +82,12 @@ func (v *verification) since(anchor ring.SHA, what string, tip ring.SHA) ([]ring
 
 // each judges the commits of a range, parents first.
 func (v *verification) each(anchor, tip ring.SHA, ids []ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
+	if v.t.cfg.Mode == ForgeMerge {
+		return v.landing(anchor, tip, ids)
+	}
+	if v.t.cfg.Mode == Tip {
+		return v.tipAlone(tip, ids)
+	}
 	vouched, refusal, err := v.vouches(anchor, ids)
 	if refusal != nil || err != nil {
 		return nil, refusal, err
@@ -84,6 +96,33 @@ func (v *verification) each(anchor, tip ring.SHA, ids []ring.SHA) ([]ring.Verifi
 	for _, id := range ids {
 		p, one, refusal, err := v.answered(id, vouched)
 		if refusal == nil && err == nil && id == tip {
+			refusal = v.t.target(p)
+		}
+		if refusal != nil || err != nil {
+			return nil, refusal, err
+		}
+		all = append(all, one)
+	}
+	return all, nil, nil
+}
+
+// tipAlone is mode tip: what lies between is laundered by the next one who signs,
+// which is why status calls it weak.
+func (v *verification) tipAlone(tip ring.SHA, ids []ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
+	all := make([]ring.Verified, 0, len(ids))
+	for _, id := range ids {
+		if id != tip {
+			p, refusal, err := readCommit(v.o, id)
+			if refusal != nil || err != nil {
+				return nil, refusal, err
+			}
+			one := v.claimed(p)
+			one.Note = "not verified: trust mode tip"
+			all = append(all, one)
+			continue
+		}
+		p, one, refusal, err := v.answered(id, nil)
+		if refusal == nil && err == nil {
 			refusal = v.t.target(p)
 		}
 		if refusal != nil || err != nil {

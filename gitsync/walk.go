@@ -182,9 +182,35 @@ func (w *walk) step() (*ring.Refusal, error) {
 }
 
 // between is the range: what tip reaches and anchor does not, parents before
-// children. The answer errs to one side only: with clocks far off, a commit
-// behind the anchor may be in it, never one of the range left out.
+// children; a tip that does not descend from the anchor is refused.
 func between(o Objects, anchor, tip ring.SHA, max int) ([]ring.SHA, *ring.Refusal, error) {
+	w, refusal, err := meet(o, anchor, tip, max)
+	if refusal != nil || err != nil {
+		return nil, refusal, err
+	}
+	if !w.descends(anchor) {
+		return nil, w.astray(anchor, tip), nil
+	}
+	return w.missing(anchor, tip, max)
+}
+
+// apart is what head reaches and base does not, parents before children, and
+// whether head descends from base, which it need not.
+func apart(o Objects, base, head ring.SHA, max int) (ids []ring.SHA, descends bool, _ *ring.Refusal, _ error) {
+	w, refusal, err := meet(o, base, head, max)
+	if refusal != nil || err != nil {
+		return nil, false, refusal, err
+	}
+	if w.seen[head].colour&fromAnchor != 0 {
+		return nil, base == head, nil, nil // behind base, or base itself
+	}
+	descends = w.descends(base)
+	ids, refusal, err = w.missing(base, head, max)
+	return ids, descends, refusal, err
+}
+
+// meet walks back from both until all that is left is behind the anchor.
+func meet(o Objects, anchor, tip ring.SHA, max int) (*walk, *ring.Refusal, error) {
 	w := newWalk(o)
 	if refusal, err := w.paint(anchor, fromAnchor); refusal != nil || err != nil {
 		return nil, refusal, err
@@ -201,9 +227,15 @@ func between(o Objects, anchor, tip ring.SHA, max int) ([]ring.SHA, *ring.Refusa
 		}
 	}
 	// From here every commit of the range was seen and kept the grammar.
-	if w.seen[anchor].colour&fromTip == 0 {
-		return nil, w.astray(anchor, tip), nil
-	}
+	return w, nil, nil
+}
+
+// descends says that the tip's walk met the anchor.
+func (w *walk) descends(anchor ring.SHA) bool { return w.seen[anchor].colour&fromTip != 0 }
+
+// missing lists what the tip reaches alone. It errs to one side only: with clocks
+// far off, a commit behind the anchor may be in it, never one left out.
+func (w *walk) missing(anchor, tip ring.SHA, max int) ([]ring.SHA, *ring.Refusal, error) {
 	list := w.ordered(anchor, tip)
 	if err := w.settle(list); err != nil {
 		return nil, nil, err

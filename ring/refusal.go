@@ -41,6 +41,9 @@ const (
 	RoleNotAllowed      Code = "RoleNotAllowed"
 	PathNotAllowed      Code = "PathNotAllowed"
 	NotImagesOnly       Code = "NotImagesOnly"
+	NotSignedContent    Code = "NotSignedContent"
+	HeadUnavailable     Code = "HeadUnavailable"
+	NeedsMergeTree      Code = "NeedsMergeTree"
 	VouchNotAllowed     Code = "VouchNotAllowed"
 	VouchOutside        Code = "VouchOutside"
 )
