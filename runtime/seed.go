@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,6 +17,27 @@ import (
 
 	"github.com/gitring/gitring/ring"
 )
+
+// seeds writes the seeded files of an action's service before its instance
+// starts: not when it is created, because the instance before it may still run on the
+// folder; and again when a kept one is started, because the files are those of the
+// version that failed.
+func (d *Docker) seeds(a ring.Action) (told []string, err error) {
+	if a.Of == nil || a.Want == nil {
+		return nil, nil
+	}
+	for _, m := range a.Want.Spec.Mounts {
+		if m.Kind != ring.MountSeed {
+			continue
+		}
+		more, err := d.seed(cmp.Or(a.Of.DataRoot, d.opts.DataRoot), m)
+		told = append(told, more...)
+		if err != nil {
+			return told, err
+		}
+	}
+	return told, nil
+}
 
 // seed writes the files of a mount's content into its data folder, which is
 // there: each whole or not at all, and only where nobody but us wrote since. A
@@ -188,11 +210,12 @@ func (b *bed) look(p string) (seedling, error) {
 	case have == s.want:
 		b.notes.Files[p] = []string{s.want}
 	case have == "" && len(wrote) == 0:
+		b.notes.Files[p] = []string{""} // until it is there, its absence is ours
+		s.due = true
+	case slices.Contains(wrote, have):
 		s.due = true
 	case have == "":
 		b.tell(p, "was removed by the app")
-	case slices.Contains(wrote, have):
-		s.due = true
 	case len(wrote) == 0:
 		b.tell(p, "was there before and is not the commit's")
 	default:
@@ -282,9 +305,7 @@ func (b *bed) plant(s seedling) error {
 		return err
 	}
 	defer func() { _ = dir.Close() }() // synced below
-	name := path.Base(s.path)
-	tag := sha256.Sum256([]byte(s.path))
-	beside := ".gitring-seed-" + hex.EncodeToString(tag[:8])
+	name, beside := path.Base(s.path), besideOf(s.path)
 	// One of an earlier try; nobody else makes a name like it.
 	if err := dir.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -296,6 +317,13 @@ func (b *bed) plant(s seedling) error {
 		return errors.Join(err, dir.Remove(beside))
 	}
 	return syncRoot(dir)
+}
+
+// besideOf is the name of a file while it is written, always the same one: what
+// a crash left is found by the next try.
+func besideOf(p string) string {
+	tag := sha256.Sum256([]byte(p))
+	return ".gitring-seed-" + hex.EncodeToString(tag[:8])
 }
 
 // fill copies a file of the content to beside, which has the owner of what it

@@ -16,7 +16,7 @@ import (
 type seedNotes struct {
 	Path string `json:"path"` // of the folder, for people
 	// Files are, by path, the hashes of what was written last, and of what was
-	// about to be when we were interrupted.
+	// about to be when we were interrupted; "" is no file.
 	Files map[string][]string `json:"files"`
 
 	file string
