@@ -3,6 +3,7 @@ package runtime
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -10,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -44,10 +47,13 @@ type rig struct {
 	foreign func(t *testing.T, name string) (id string) // a running container that is not ours
 	inspect func(t *testing.T, id string) container.InspectResponse
 	volume  func(t *testing.T, name string) map[string]string
+	// addVolume makes a volume that is not ours.
+	addVolume func(t *testing.T, name string)
 	// remote puts an image under a registry's name, with its digest.
 	remote func(t *testing.T) (name, digest string)
 	forget func(t *testing.T, image string) // removes an image from this host
 	calls  func() int
+	execs  func() int // commands so far
 }
 
 func (r *rig) options() Options {
@@ -72,7 +78,7 @@ func fakeRig(t *testing.T) *rig {
 	f := NewFake(r.options())
 	r.Docker = f.Docker
 	r.image = f.AddImage(FakeImage{
-		Name: localImage, Programs: []string{"/app"}, Logs: "hello out\nhello err\n", Exec: fakeApp})
+		Name: localImage, Programs: []string{"/app"}, Logs: "hello out\nhello err\n", Command: fakeApp})
 	r.exit = func(_ *testing.T, id string, code int) { f.Exit(id, code, false) }
 	r.health = func(_ *testing.T, id string, ok bool) {
 		f.SetHealth(id, map[bool]string{true: "healthy", false: "unhealthy"}[ok])
@@ -87,6 +93,7 @@ func fakeRig(t *testing.T) *rig {
 		require.Contains(t, f.Volumes(), name)
 		return f.Volumes()[name]
 	}
+	r.addVolume = func(_ *testing.T, name string) { f.AddVolume(name, nil) }
 	r.remote = func(*testing.T) (string, string) {
 		digest := "sha256:" + hex.EncodeToString(bytes.Repeat([]byte{7}, 32))
 		f.AddRemote(FakeImage{Name: "127.0.0.1:5000/app:1", Digest: digest, Programs: []string{"/app"}})
@@ -94,12 +101,24 @@ func fakeRig(t *testing.T) *rig {
 	}
 	r.forget = func(_ *testing.T, image string) { f.DropImage(image) }
 	r.calls = func() int { return total(f.Ops()) }
+	r.execs = func() int { return f.Ops()["ContainerExecCreate"] }
 	return r
 }
 
 // fakeApp says what testdata/app would.
-func fakeApp(_ *Fake, _ string, argv []string) (int, string) {
+func fakeApp(f *Fake, id string, c Command) (int, string) {
+	argv := c.Argv
 	switch argv[1] {
+	case "tell":
+		var n int
+		_, _ = fmt.Sscan(argv[3], &n)
+		value := ""
+		for _, kv := range append(slices.Clone(f.mem.find(id).c.Config.Env), c.Env...) {
+			if v, ok := strings.CutPrefix(kv, argv[2]+"="); ok {
+				value = v
+			}
+		}
+		return n, fmt.Sprintf("uid=%s cwd=%s %s=%s", cmp.Or(c.User, "0"), cmp.Or(c.WorkingDir, "/"), argv[2], value)
 	case "say":
 		var n int
 		_, _ = fmt.Sscan(argv[3], &n)
@@ -238,12 +257,18 @@ func realRig(t *testing.T) *rig {
 		require.NoError(t, err)
 		return v.Labels
 	}
+	r.addVolume = func(t *testing.T, name string) {
+		_, err := c.VolumeCreate(t.Context(), volume.CreateOptions{Name: name})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.VolumeRemove(context.WithoutCancel(t.Context()), name, true) })
+	}
 	r.remote = func(t *testing.T) (string, string) { return startRegistry(t) }
 	r.forget = func(t *testing.T, name string) {
 		_, err := c.ImageRemove(t.Context(), name, image.RemoveOptions{Force: true, PruneChildren: true})
 		require.NoError(t, err)
 	}
 	r.calls = func() int { return total(r.Calls()) }
+	r.execs = func() int { return r.Calls()["POST /containers/{id}/exec"] }
 	return r
 }
 

@@ -65,6 +65,18 @@ func conformance(t *testing.T, start func(*testing.T) *rig) {
 		{"an event pokes", eventPokes},
 		{"a quiet look costs two calls", quietLook},
 		{"every field of a spec survives", specSurvives},
+		{"an instance joins the namespaces and volumes of its owner, by its ID", joins},
+		{"an owner that is gone or stopped is waited for", ownerAway},
+		{"hooks run after each start and before each stop of ours", hooksRun},
+		{"a failing post_start hook stops the instance again", postStartFails},
+		{"a failing pre_stop hook is told, and the stop goes on", preStopFails},
+		{"what an image's label calls hooks is not run", foreignHooks},
+		{"binds are made, labelled and propagated as asked", binds},
+		{"an external volume is used, and never made", externalVolume},
+		{"an external network is used, and never made", externalNetwork},
+		{"what the engine's API cannot do is told", told},
+		{"what is not allowed is not made", notAllowed},
+		{"sealed values are opened for the engine alone", sealedValues},
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()

@@ -181,6 +181,10 @@ func (d *Docker) createOrAdopt(ctx context.Context, e engine, a ring.Action, p p
 		return made.ID, "", nil
 	case cerrdefs.IsConflict(err):
 		return d.adopt(ctx, e, a, p.Name, err)
+	case strings.Contains(err.Error(), "No such container"):
+		// One that it is tied to is gone; the engine calls that a bad request. The
+		// next look knows, and names another.
+		return "", "", &ring.EngineError{Cause: ring.CauseCreate, Err: fmt.Errorf("%s: %w", cannot, err)}
 	}
 	return "", "", fault(cannot, ring.CauseCreate, err)
 }

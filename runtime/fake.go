@@ -47,6 +47,14 @@ func NewFake(o Options) *Fake {
 // code and output. f is for its controls only (Exit, SetHealth, …).
 type Program func(f *Fake, id string, argv []string) (exit int, output string)
 
+// Command is a command in a container, as the engine is asked for it.
+type Command struct {
+	Argv             []string
+	User, WorkingDir string
+	Env              []string
+	Privileged       bool
+}
+
 // FakeImage is an image that a registry has, or this host.
 type FakeImage struct {
 	Name string // name:tag
@@ -56,14 +64,17 @@ type FakeImage struct {
 	// further ones of the same digest, in the registry's index.
 	Platform string
 	Others   []string
-	// Volumes are the paths of its VOLUME instructions.
-	Volumes []string
 	// Programs are the files in it that can be run; none means that any can.
 	Programs []string
 	// Logs is what a container of it says at each start.
 	Logs string
 	// Exec answers commands in its containers; nil exits 0 without output.
 	Exec Program
+	// Command, if set, answers them in the place of Exec, and is told all of the
+	// command.
+	Command func(f *Fake, id string, c Command) (exit int, output string)
+	// Volumes are the paths of its VOLUME instructions.
+	Volumes []string
 	// Refuse, for an image of the registry, is the registry's answer: an error
 	// of containerd/errdefs, or any other.
 	Refuse error

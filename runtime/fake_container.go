@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -100,12 +101,13 @@ func (m *memory) add(name string, cfg *container.Config, hc *container.HostConfi
 		Config:          &cfg2,
 		NetworkSettings: &container.NetworkSettings{Networks: map[string]*network.EndpointSettings{}},
 	}}
-	mode := string(hc.NetworkMode)
-	e := nets[mode]
-	if e == nil {
-		e = &network.EndpointSettings{}
+	if mode := string(hc.NetworkMode); !hc.NetworkMode.IsContainer() {
+		e := nets[mode]
+		if e == nil {
+			e = &network.EndpointSettings{}
+		}
+		c.c.NetworkSettings.Networks[mode] = e.Copy()
 	}
-	c.c.NetworkSettings.Networks[mode] = e.Copy()
 	m.containers[id] = c
 	m.emit("create", c)
 	return c
@@ -122,6 +124,12 @@ func (m *memory) ContainerCreate(ctx context.Context, cfg *container.Config, hc 
 				return container.CreateResponse{}, refuse(cerrdefs.ErrInvalidArgument, `invalid mount config for type "bind": bind source path does not exist: %s`, mt.Source)
 			}
 		}
+		if err := m.canJoin(hc); err != nil {
+			return container.CreateResponse{}, err
+		}
+		if h := cfg.Healthcheck; h != nil && h.StartInterval != 0 { // as the client does before 1.44
+			return container.CreateResponse{}, fmt.Errorf(`"specify health-check start interval" requires API version 1.44, but the Docker daemon API version is %s`, MinAPI)
+		}
 		for _, c := range m.containers {
 			if c.name() == name {
 				return container.CreateResponse{}, refuse(cerrdefs.ErrConflict, "Conflict. The container name %q is already in use by container %q. You have to remove (or rename) that container to be able to reuse that name.", "/"+name, c.c.ID)
@@ -135,18 +143,75 @@ func (m *memory) ContainerCreate(ctx context.Context, cfg *container.Config, hc 
 			}
 		}
 		c := m.add(name, cfg, hc, nets)
-		for _, mt := range hc.Mounts {
-			if mt.Type == mount.TypeVolume && m.volumes[mt.Source] == nil {
-				m.volumes[mt.Source] = map[string]string{}
-			}
-			p := container.MountPoint{Type: mt.Type, Destination: mt.Target, RW: !mt.ReadOnly, Source: mt.Source}
-			if mt.Type == mount.TypeVolume {
-				p.Name, p.Source = mt.Source, "/var/lib/docker/volumes/"+mt.Source+"/_data"
-			}
-			c.c.Mounts = append(c.c.Mounts, p)
-		}
+		m.mounts(c)
 		return container.CreateResponse{ID: c.c.ID}, nil
 	})
+}
+
+// canJoin says whether the containers that a create names are there. The one
+// of a network is looked for at the start only.
+func (m *memory) canJoin(hc *container.HostConfig) error {
+	names := []string{hc.PidMode.Container(), hc.IpcMode.Container()}
+	for _, from := range hc.VolumesFrom {
+		name, _, _ := strings.Cut(from, ":")
+		names = append(names, name)
+	}
+	for _, name := range names {
+		if name == "" {
+			continue
+		}
+		if _, err := m.must(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mounts are what c takes from others and has itself. A volume that is not there
+// is made, and so is one for each VOLUME of the image that nothing covers.
+func (m *memory) mounts(c *fakeContainer) {
+	hc := c.c.HostConfig
+	at := map[string]container.MountPoint{}
+	for _, from := range hc.VolumesFrom {
+		name, mode, _ := strings.Cut(from, ":")
+		for _, p := range m.find(name).c.Mounts {
+			p.RW = p.RW && mode != "ro"
+			at[p.Destination] = p
+		}
+	}
+	for _, b := range hc.Binds {
+		source, rest, _ := strings.Cut(b, ":")
+		target, mode, _ := strings.Cut(rest, ":")
+		at[target] = container.MountPoint{
+			Type: mount.TypeBind, Source: source, Destination: target, Mode: mode,
+			RW: !slices.Contains(strings.Split(mode, ","), "ro"),
+		}
+	}
+	for _, mt := range hc.Mounts {
+		p := container.MountPoint{Type: mt.Type, Destination: mt.Target, RW: !mt.ReadOnly, Source: mt.Source}
+		if mt.Type == mount.TypeVolume {
+			p.Name, p.Source = mt.Source, m.volumeAt(mt.Source)
+		}
+		at[mt.Target] = p
+	}
+	if c.image != nil {
+		for _, target := range c.image.Volumes {
+			if _, covered := at[target]; !covered {
+				name := m.id("volume")
+				at[target] = container.MountPoint{Type: mount.TypeVolume, Name: name, Source: m.volumeAt(name), Destination: target, RW: true}
+			}
+		}
+	}
+	for _, target := range slices.Sorted(maps.Keys(at)) {
+		c.c.Mounts = append(c.c.Mounts, at[target])
+	}
+}
+
+func (m *memory) volumeAt(name string) string {
+	if m.volumes[name] == nil {
+		m.volumes[name] = map[string]string{}
+	}
+	return "/var/lib/docker/volumes/" + name + "/_data"
 }
 
 func (m *memory) ContainerList(ctx context.Context, o container.ListOptions) ([]container.Summary, error) {
@@ -209,6 +274,9 @@ func (m *memory) ContainerStart(ctx context.Context, id string, _ container.Star
 
 // begin starts the process, or says why not in the engine's words.
 func (m *memory) begin(c *fakeContainer) error {
+	if err := m.joinedRun(c.c.HostConfig); err != nil {
+		return err
+	}
 	for name, e := range c.c.NetworkSettings.Networks {
 		n := m.network(name)
 		if e.NetworkID != "" {
@@ -239,6 +307,30 @@ func (m *memory) begin(c *fakeContainer) error {
 		c.log.WriteString(c.image.Logs)
 	}
 	m.emit("start", c)
+	return nil
+}
+
+// joinedRun says whether the containers whose namespaces are joined run.
+func (m *memory) joinedRun(hc *container.HostConfig) error {
+	for _, j := range []struct{ id, refusal string }{
+		{hc.NetworkMode.ConnectedContainer(), "cannot join network of a non running container: %s"},
+		{hc.PidMode.Container(), "container %s is not running"},
+		{hc.IpcMode.Container(), "can't join IPC of container %[1]s: container %[1]s is not running"},
+	} {
+		if j.id == "" {
+			continue
+		}
+		o, err := m.must(j.id)
+		if err != nil {
+			return err
+		}
+		if !o.c.State.Running {
+			return refuse(cerrdefs.ErrConflict, j.refusal, o.c.ID)
+		}
+	}
+	if o := m.find(hc.IpcMode.Container()); o != nil && !o.c.HostConfig.IpcMode.IsShareable() && !o.c.HostConfig.IpcMode.IsHost() {
+		return refuse(cerrdefs.ErrInvalidArgument, "can't join IPC of container %s: non-shareable IPC (hint: use IpcMode:shareable for the donor container)", o.c.ID)
+	}
 	return nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 type fakeExec struct {
 	c    *fakeContainer
-	argv []string
+	cmd  Command
 	exit int
 }
 
@@ -28,7 +28,7 @@ func (m *memory) ContainerExecCreate(ctx context.Context, id string, o container
 			return container.ExecCreateResponse{}, refuse(cerrdefs.ErrConflict, "Container %s is not running", c.c.ID)
 		}
 		x := m.id("exec")
-		m.execs[x] = &fakeExec{c: c, argv: o.Cmd}
+		m.execs[x] = &fakeExec{c: c, cmd: Command{o.Cmd, o.User, o.WorkingDir, o.Env, o.Privileged}}
 		return container.ExecCreateResponse{ID: x}, nil
 	})
 }
@@ -44,9 +44,13 @@ func (m *memory) ContainerExecAttach(ctx context.Context, exec string, _ contain
 		return types.HijackedResponse{}, err
 	}
 	var out string
-	if x.c.image != nil && x.c.image.Exec != nil {
-		// Outside the lock: the program may use the fake.
-		x.exit, out = x.c.image.Exec(&Fake{mem: m}, x.c.c.ID, x.argv)
+	// Outside the lock: the program may use the fake.
+	switch i := x.c.image; {
+	case i == nil:
+	case i.Command != nil:
+		x.exit, out = i.Command(&Fake{mem: m}, x.c.c.ID, x.cmd)
+	case i.Exec != nil:
+		x.exit, out = i.Exec(&Fake{mem: m}, x.c.c.ID, x.cmd.Argv)
 	}
 	near, far := net.Pipe()
 	go func() {

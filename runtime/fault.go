@@ -43,6 +43,10 @@ var meanings = []meaning{
 	{words: []string{"network ", " not found"}, cause: ring.CauseNetwork},
 	{words: []string{"has active endpoints"}, cause: ring.CauseNetwork},
 
+	// The container that an instance joins does not run now.
+	{words: []string{"non running container"}, cause: ring.CauseCreate},
+	{words: []string{"non-shareable ipc"}, cause: ring.CauseCreate, permanent: true, hint: "write ipc: shareable in the service that is joined"},
+
 	{words: []string{"no such image"}, cause: ring.CauseImagePull},
 	{words: []string{"are you trying to mount a directory onto a file"}, cause: ring.CauseFiles, permanent: true},
 	{words: []string{"error mounting"}, cause: ring.CauseFiles, permanent: true},

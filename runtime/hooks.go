@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,25 @@ type hooks struct {
 	Version   ring.Version `json:"version"`
 	PostStart []ring.Hook  `json:"post_start,omitempty"`
 	PreStop   []ring.Hook  `json:"pre_stop,omitempty"`
+	// Sealed are the sealed values of the rest of the spec: a hook may print what
+	// is in the instance's environment.
+	Sealed []string `json:"sealed,omitempty"`
+}
+
+func hooksFor(v ring.Version, s ring.Spec) hooks {
+	h := hooks{Version: v, PostStart: s.PostStart, PreStop: s.PreStop}
+	texts := slices.Concat(s.Command, s.Entrypoint)
+	for _, m := range []map[string]string{s.Environment, s.Labels, s.Annotations} {
+		texts = slices.AppendSeq(texts, maps.Values(m))
+	}
+	for _, text := range texts {
+		if ring.HasSealed(text) {
+			h.Sealed = append(h.Sealed, text)
+		}
+	}
+	slices.Sort(h.Sealed)
+	h.Sealed = slices.Compact(h.Sealed)
+	return h
 }
 
 // label is the text of the hooks, "" for none.
@@ -117,6 +137,10 @@ func (d *Docker) hook(ctx context.Context, e engine, c contained, which string, 
 	x, o := hookOptions(h), d.opener()
 	if o.exec(&x); o.err != nil {
 		return fmt.Errorf("%s: %w", which, o.err)
+	}
+	for _, text := range c.Hooks.Sealed {
+		o.text(text) // for redact; one that is gone from the env folder cannot be looked for
+		o.err = nil
 	}
 	exit, out, err := d.command(ctx, e, c.ID, x)
 	if err != nil {

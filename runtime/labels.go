@@ -34,12 +34,23 @@ const (
 	composeVolume     = "com.docker.compose.volume"
 )
 
+// own are the user's labels, without those that are for gitring or Compose to
+// set: with another's config-hash Compose would offer to make a volume anew.
+func own(user map[string]string) map[string]string {
+	l := map[string]string{}
+	for k, v := range user {
+		if !strings.HasPrefix(k, "gitring.") && !strings.HasPrefix(k, "com.docker.compose.") {
+			l[k] = v
+		}
+	}
+	return l
+}
+
 // containerLabels are the user's own and ours; ours win, so that no manifest
 // can make a container look like another's.
 func containerLabels(host string, a ring.Action) map[string]string {
 	_, hex, _ := strings.Cut(string(a.Version), ":")
-	l := map[string]string{}
-	maps.Copy(l, a.Want.Spec.Labels)
+	l := own(a.Want.Spec.Labels)
 	maps.Copy(l, map[string]string{
 		labelHost:         host,
 		labelSource:       a.Of.Source,
@@ -57,16 +68,14 @@ func containerLabels(host string, a ring.Action) map[string]string {
 		composeWorkingDir: a.Of.Path,
 		composeFiles:      strings.Join(a.Of.Files, ","),
 	})
-	delete(l, labelHooks)
-	if h := (hooks{a.Version, a.Want.Spec.PostStart, a.Want.Spec.PreStop}).label(); h != "" {
+	if h := hooksFor(a.Version, a.Want.Spec).label(); h != "" {
 		l[labelHooks] = h
 	}
 	return l
 }
 
 func networkLabels(host, app string, n ring.Network) map[string]string {
-	l := map[string]string{}
-	maps.Copy(l, n.Labels)
+	l := own(n.Labels)
 	maps.Copy(l, map[string]string{
 		labelHost:       host,
 		labelApp:        app,
@@ -78,8 +87,7 @@ func networkLabels(host, app string, n ring.Network) map[string]string {
 }
 
 func volumeLabels(host, app, key string, user map[string]string) map[string]string {
-	l := map[string]string{}
-	maps.Copy(l, user)
+	l := own(user)
 	maps.Copy(l, map[string]string{
 		labelHost:      host,
 		labelApp:       app,

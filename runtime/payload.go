@@ -70,7 +70,7 @@ func containerPayload(at site, a ring.Action) (payload, error) {
 		Config:   containerConfig(at, a),
 		Host:     hostConfig(s),
 		DataRoot: cmp.Or(a.Of.DataRoot, at.data),
-		Hooks:    hooks{a.Version, s.PostStart, s.PreStop},
+		Hooks:    hooksFor(a.Version, s),
 	}
 	if err := p.join(at, a); err != nil {
 		return payload{}, err

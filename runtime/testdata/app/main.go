@@ -22,6 +22,10 @@ func main() {
 	switch args[0] {
 	case "serve":
 		serve()
+	case "sleep": // until it is told to end
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, syscall.SIGTERM)
+		<-stop
 	case "exit": // ends the server with a code
 		get("/exit?code=" + args[1])
 	case "health": // on, off: what check says from now on
@@ -34,6 +38,11 @@ func main() {
 		n, _ := strconv.Atoi(args[2])
 		fmt.Print(strings.Repeat(args[1], n))
 		os.Exit(7)
+	case "tell": // who, where and with what, on file descriptor 1, then a code
+		wd, _ := os.Getwd()
+		fmt.Printf("uid=%d cwd=%s %s=%s", os.Getuid(), wd, args[1], os.Getenv(args[1]))
+		n, _ := strconv.Atoi(args[2])
+		os.Exit(n)
 	case "read":
 		b, err := os.ReadFile(args[1])
 		die(err)
