@@ -15,26 +15,44 @@ type appReader struct {
 	from   candidate
 	name   string
 	nameAt place // where the name is said; the first file where nothing says it
-	files  []composeFile
+	// base is where relative paths of the app's own files start: its folder, but
+	// for COMPOSE_FILE, which means the folder of the first file it names.
+	base   string
+	mains  []composeFile // the app's own files, as they are
+	files  []composeFile // with all they include and extend, earlier first, variables replaced
 	vars   *variables
+	host   *hostEnv
 	budget *budget
+	nodes  int // that the app's YAML may still come to
+	parsed map[string]*parsedFile
+	homes  map[homeKey]*home
 	// off are the services that no active profile asks for.
-	off    map[string]bool
-	faults faults
-	notes  []string
+	off map[string]bool
+	// plainly are the uses of the host's values that stand in the plan as they are.
+	plainly map[openUse]bool
+	circled bool // that services extend each other was told
+	faults  faults
+	notes   []string
 }
+
+// openUse is a variable of the host's env folder under a key of a service; of
+// "" where it is no service's.
+type openUse struct{ name, service, key string }
 
 // readApp reads one app whole: it goes on after a fault as far as it can, so
 // that one commit can mend all of it.
 func (r *reader) readApp(c candidate) outcome {
-	a := &appReader{reader: r, from: c, faults: c.faults, notes: slices.Clone(c.notes), off: map[string]bool{}}
+	a := &appReader{
+		reader: r, from: c, base: c.path, faults: c.faults, notes: slices.Clone(c.notes), nodes: r.limits.Nodes,
+		off: map[string]bool{}, plainly: map[openUse]bool{}, parsed: map[string]*parsedFile{}, homes: map[homeKey]*home{},
+	}
 	a.budget = &budget{left: r.limits.TotalSize, text: r.limits.Text}
-	a.vars = newVariables(r.settings.Interpolation, a.budget)
 	a.name, a.nameAt = or2(c.name, c.unnamed), place{file: c.path}
 	var app ring.App
 	if a.faults.none() {
 		app = a.read()
 	}
+	a.hide()
 	return outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults}
 }
 
@@ -47,15 +65,19 @@ func or2(a, b string) string {
 
 func (a *appReader) read() ring.App {
 	a.checkSubmodules(a.from.path)
-	a.readEnv()
-	said := a.readFiles()
-	a.decideName(said)
+	ahead := a.lookAhead()
+	a.composeFileOf(ahead)
+	broken := a.readFiles()
+	a.decideName(broken, ahead)
+	a.openHost()
+	a.vars = a.variables()
+	a.renameByHost()
 	if !a.faults.none() {
 		return ring.App{}
 	}
-	a.vars.set("COMPOSE_PROJECT_NAME", a.name)
-	for _, f := range a.files {
-		a.vars.expand(f.root, notExpanded, &a.faults)
+	a.vars.own("COMPOSE_PROJECT_NAME", a.name)
+	for _, f := range a.mains {
+		a.files = append(a.files, a.unfold(f.path, f.root, scope{dir: a.base, vars: a.vars})...)
 	}
 	a.checkKeys()
 	if !a.faults.none() {
@@ -66,6 +88,7 @@ func (a *appReader) read() ring.App {
 		a.composeFault(err)
 		return ring.App{}
 	}
+	a.plainUses()
 	return a.build(project)
 }
 
@@ -87,119 +110,41 @@ func (a *appReader) checkSubmodules(dir string) {
 	}
 }
 
-func notExpanded(key string) bool { return key == "name" || strings.HasPrefix(key, "x-") }
-
-func (a *appReader) profiles() []string {
-	if a.from.entry == nil {
-		return nil
-	}
-	return a.from.entry.profiles
-}
-
-// readEnv reads the variables of the commit: .env in the app's folder, then the
-// env_files of gitring.yaml. The later wins; the host's own win over both.
-func (a *appReader) readEnv() {
-	dotenv := path.Join(a.from.path, ".env")
-	if body, ok, f := a.tree.manifest(dotenv, place{}); f != nil {
-		a.faults.put(f)
-	} else if ok {
-		a.faults.put(a.vars.envFile(dotenv, body))
-	}
-	if a.from.entry == nil {
-		return
-	}
-	for _, w := range a.from.entry.envFiles {
-		if body, p := a.named(w.text, w.place); body != nil {
-			a.faults.put(a.vars.envFile(p, body))
-		}
-	}
-}
-
-// named reads a file of the commit that a manifest names, relative to the app's
-// folder. nil when it cannot; the fault is noted.
-func (a *appReader) named(name string, at place) ([]byte, string) {
-	p := path.Join(a.from.path, name)
-	if path.IsAbs(name) || strings.HasPrefix(name, "~") || !a.inside(p) {
-		a.faults.put(outside(name, at))
-		return nil, p
-	}
-	body, ok, f := a.tree.manifest(p, at)
-	if f != nil {
-		a.faults.put(f)
-		return nil, p
-	}
-	if !ok {
-		a.faults.add(ring.BadValue, at, "add the file, or correct its name", "the commit does not hold %s", p)
-		return nil, p
-	}
-	if body == nil {
-		body = []byte{}
-	}
-	return body, p
-}
-
 // nameLine finds the name in a file that is no YAML: an app in force must be
 // found again under its name even while its file is broken.
 var nameLine = regexp.MustCompile(`(?m)^name:[ \t]*["']?([a-z0-9][a-z0-9_-]{0,62})["']?[ \t]*(?:#.*)?\r?$`)
 
-// readFiles parses the Compose files; said is the name by the last file that
+// readFiles parses the Compose files; broken is the name by the last file that
 // could not be parsed, "" when there is none.
-func (a *appReader) readFiles() (said string) {
-	nodes := a.limits.Nodes
+func (a *appReader) readFiles() (broken string) {
 	for _, p := range a.from.files {
-		at := place{}
+		at := a.from.filesAt
 		if e := a.from.entry; e != nil && len(e.files) > 0 {
 			at = e.place
 		}
 		body, ok, f := a.tree.manifest(p, at)
 		if f == nil && !ok {
-			f = &fault{code: ring.BadValue, place: at, says: "the commit does not hold " + p, hint: "add the file, or correct files: in gitring.yaml"}
+			hint := "add the file, or correct files: in gitring.yaml"
+			if a.from.filesAt.file != "" {
+				hint = "add the file, or correct COMPOSE_FILE"
+			}
+			f = &fault{code: ring.BadValue, place: at, says: "the commit does not hold " + p, hint: hint}
 		}
 		var root *node
 		if f == nil {
-			root, f = parse(p, body, a.limits, &nodes)
+			root, f = parse(p, body, a.limits, &a.nodes)
 		}
 		if f != nil {
 			a.faults.put(f)
 			if m := nameLine.FindSubmatch(body); m != nil {
-				said = string(m[1])
+				broken = string(m[1])
 			}
 			continue
 		}
-		a.files = append(a.files, composeFile{p, root})
+		a.parsed[p] = &parsedFile{root: root}
+		a.mains = append(a.mains, composeFile{path: p, root: root})
 	}
-	return said
-}
-
-// decideName takes the name of gitring.yaml, else the Compose file's, else the
-// folder's.
-func (a *appReader) decideName(said string) {
-	if len(a.from.files) > 0 {
-		a.nameAt = place{file: a.from.files[0], line: 1}
-	}
-	if a.from.name != "" {
-		a.nameAt = a.from.entry.place
-		return
-	}
-	if said != "" {
-		a.name = said
-	}
-	for _, f := range a.files {
-		n := f.root.get("name")
-		if n.null() {
-			continue
-		}
-		text, fault := a.vars.replace(n.text, n.place)
-		if fault != nil {
-			a.faults.put(fault)
-			return
-		}
-		a.name, a.nameAt = text, n.place
-	}
-	if !appName.MatchString(a.name) {
-		a.faults.put(badName(a.name, a.nameAt))
-		a.name = a.from.unnamed
-	}
+	return broken
 }
 
 // checkKeys refuses what Compose does not know and what gitring does not carry
@@ -216,11 +161,20 @@ func (a *appReader) checkKeys() {
 			return k.judge(pattern)
 		}
 		composeShape().walk(f.root, nil, "", see, &a.faults)
-		if f.root.get("version") != nil {
+	}
+	a.obsolete()
+	a.checkServices()
+}
+
+// obsolete notes a version: once for a file, however often it is read.
+func (a *appReader) obsolete() {
+	seen := map[string]bool{}
+	for _, f := range a.files {
+		if f.root.get("version") != nil && !seen[f.path] {
 			a.note("%s: version is obsolete and means nothing", f.path)
+			seen[f.path] = true
 		}
 	}
-	a.checkServices()
 }
 
 func (a *appReader) checkServices() {
@@ -283,7 +237,7 @@ func (n *node) mappingPairs() []pair {
 // place is where the app says what chain names; the nearest key above it when
 // it says nothing of it. The later file counts, as it does in a merge.
 func (a *appReader) place(chain ...string) place {
-	best, deepest := place{file: a.files[0].path, line: 1}, 0
+	best, deepest := place{file: a.from.files[0], line: 1}, 0
 	for _, f := range a.files {
 		if _, took, at := f.root.at(chain); took > 0 && took >= deepest {
 			best, deepest = at, took

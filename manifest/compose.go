@@ -24,6 +24,7 @@ func init() { logrus.SetOutput(io.Discard) }
 type composeFile struct {
 	path string
 	root *node
+	vars *variables // those that it was expanded with
 }
 
 // load hands the files to compose-go, which merges and normalises them. It gets
@@ -53,12 +54,12 @@ func load(app string, files []composeFile, vars map[string]string, profiles []st
 	})
 }
 
-// plain is a file as compose-go gets it: without extensions, which gitring
-// reads itself, and without the obsolete version.
+// plain is a file as compose-go gets it: without what gitring reads itself,
+// which are extensions, include and extends, and without the obsolete version.
 func plain(root *node) map[string]any {
 	out := map[string]any{}
 	for _, p := range root.pairs {
-		if p.key == "version" || p.key == "name" || strings.HasPrefix(p.key, "x-") {
+		if p.key == "version" || p.key == "name" || p.key == "include" || strings.HasPrefix(p.key, "x-") {
 			continue
 		}
 		if p.key != "services" || p.val.kind != mapping {
@@ -80,7 +81,7 @@ func plainService(n *node) any {
 	}
 	out := map[string]any{}
 	for _, p := range n.pairs {
-		if !strings.HasPrefix(p.key, "x-") {
+		if p.key != "extends" && !strings.HasPrefix(p.key, "x-") {
 			out[p.key] = p.val.value()
 		}
 	}
@@ -126,7 +127,7 @@ func (a *appReader) composeFault(err error) {
 	for _, f := range a.files {
 		msg = strings.TrimPrefix(msg, "validating "+f.path+": ")
 	}
-	at := place{file: a.files[0].path}
+	at := place{file: a.from.files[0]}
 	if m := keyPath.FindString(msg); m != "" {
 		at = a.place(steps(m)...)
 	} else if m := quotedService.FindStringSubmatch(msg); m != nil {
@@ -136,7 +137,7 @@ func (a *appReader) composeFault(err error) {
 }
 
 func (a *appReader) load() (*types.Project, error) {
-	return load(a.name, a.files, a.vars.all(), a.profiles())
+	return load(a.name, a.files, a.vars.texts(), a.profiles())
 }
 
 // steps splits services.web.ports[0].target into its keys.

@@ -22,30 +22,33 @@ func (v *variables) envFile(file string, body []byte) *fault {
 			return e.fault
 		}
 		if bare {
-			inherited, ok := v.lookup(name)
-			if !ok {
+			inherited, ok := v.value(name)
+			if !ok && !v.lenient {
 				return undefined(name, at)
 			}
-			v.set(name, inherited)
+			if ok {
+				v.set(name, inherited, at)
+			}
 			continue
 		}
-		value, literal := e.value()
+		text, literal := e.value()
 		if e.fault != nil {
 			return e.fault
 		}
-		if encrypted(value) {
+		if encrypted(text) {
 			return &fault{
 				code: ring.Unsupported, place: at, says: fmt.Sprintf("%s is encrypted with SOPS, which this release does not decrypt", file),
 				hint: "keep the value out of the file until a later release reads it",
 			}
 		}
+		val := said(text)
 		if !literal {
 			var f *fault
-			if value, f = v.replace(value, at); f != nil {
+			if val, f = v.replace(text, at); f != nil {
 				return f
 			}
 		}
-		v.set(name, value)
+		v.set(name, val, at)
 	}
 	return nil
 }
@@ -196,7 +199,7 @@ func (v *variables) rawEnvFile(file string, body []byte) *fault {
 		if !ok || strings.TrimSpace(name) == "" {
 			return &fault{code: ring.BadValue, place: place{file, i + 1}, says: "the line is not NAME=value", hint: "write NAME=value, or start a comment with #"}
 		}
-		v.set(strings.TrimSpace(name), value)
+		v.set(strings.TrimSpace(name), said(value), place{file, i + 1})
 	}
 	return nil
 }

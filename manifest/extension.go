@@ -72,8 +72,7 @@ func (a *appReader) extrasOf(service string) *extras {
 		if n.null() {
 			continue
 		}
-		a.vars.expand(n, nil, &d.faults)
-		if d.faults.none() && d.mapping(n, extensionKey) {
+		if !n.unexpanded() && d.faults.none() && d.mapping(n, extensionKey) {
 			d.extras(n, x, a.from.path)
 		}
 	}

@@ -24,7 +24,16 @@ type Settings struct {
 	// Interpolation holds the host's values that Compose files may use; they win
 	// over those of the commit.
 	Interpolation map[string]string
-	Limits        Limits
+	// Env are the files of the host's env folder: by app, then by path below the
+	// app's folder there. The app's ".env" adds to that of the commit; another
+	// stands in for a file that the commit does not hold. Their values stand in the
+	// plan sealed, by a keyed hash with EnvKey; without a key nothing of them is used.
+	Env    map[string]map[string][]byte
+	EnvKey []byte
+	// DataRoots are, by app, the absolute folders below which their data lies;
+	// that of "" is every other app's. Apps without one have the host's.
+	DataRoots map[string]string
+	Limits    Limits
 }
 
 // Read turns a commit's tree into the plan, and gives the contents that its

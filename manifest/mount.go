@@ -41,6 +41,7 @@ func (b *builderOf) mounts(c types.ServiceConfig) []ring.Mount {
 			b.bad(m.place, "write the source as it stands in volumes", "services.%s x-gitring mounts: no volume has the source %s", c.Name, head(m.written))
 		}
 	}
+	out = append(out, b.objects(c)...)
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Target < out[j].Target })
 	for i := 1; i < len(out); i++ {
 		if out[i].Target == out[i-1].Target {

@@ -195,7 +195,7 @@ func (b *builderOf) spec(c types.ServiceConfig) ring.Spec {
 	s := ring.Spec{
 		Image: c.Image, PullPolicy: pullWord(c.PullPolicy), Platform: strings.ToLower(c.Platform),
 		Entrypoint: b.entrypoint(c), Command: b.command(c), Environment: b.environment(c),
-		User: c.User, WorkingDir: c.WorkingDir, Hostname: c.Hostname, Labels: labels(c.Labels),
+		User: c.User, WorkingDir: c.WorkingDir, Hostname: c.Hostname, Labels: b.labels(c),
 		Ports: b.ports(c), Expose: b.exposed(c), Mounts: b.mounts(c),
 		Healthcheck: b.healthcheck(c), StopSignal: c.StopSignal,
 		ExtraHosts: extraHosts(c), Init: c.Init, Logging: b.logging(c),
@@ -337,27 +337,6 @@ func (b *builderOf) environmentPlace(service, name string) place {
 		return b.place("services", service, "environment", name)
 	}
 	return at
-}
-
-func (b *builderOf) envFiles(c types.ServiceConfig) map[string]string {
-	vars := newVariables(b.vars.all(), b.budget)
-	for _, e := range c.EnvFiles {
-		at := b.entryPlace(c.Name, "env_file", func(n *node) bool { return n.text == e.Path || textOf(n.get("path")) == e.Path })
-		if !bool(e.Required) && b.absent(e.Path) {
-			continue
-		}
-		body, p := b.named(e.Path, at)
-		switch {
-		case body == nil:
-		case e.Format == "raw":
-			b.faults.put(vars.rawEnvFile(p, body))
-		case e.Format == "":
-			b.faults.put(vars.envFile(p, body))
-		default:
-			b.bad(at, "write raw, or leave format out", "services.%s.env_file format %q is unknown", c.Name, head(e.Format))
-		}
-	}
-	return vars.values
 }
 
 func extraHosts(c types.ServiceConfig) []string {

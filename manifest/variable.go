@@ -8,12 +8,32 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
+// value is what a variable holds: as it is, and as it may stand in a plan, with a
+// sealed value for each of the host's env folder. Operators look at what is.
+type value struct{ plain, sealed string }
+
+// said is a value that a commit or the configuration says.
+func said(s string) value { return value{s, s} }
+
+func saidAll(of map[string]string) map[string]value {
+	out := make(map[string]value, len(of))
+	for name, s := range of {
+		out[name] = said(s)
+	}
+	return out
+}
+
+func (v value) hidden() bool { return v.plain != v.sealed }
+
 // variables are the values that a Compose file may use. Nothing else is asked:
 // never the daemon's environment.
 type variables struct {
-	over   map[string]string // the host's own, which win
-	values map[string]string
+	over   map[string]value // the host's own, which win
+	values map[string]value
+	places map[string]place // where a value was said
 	budget *budget
+	// lenient takes what is not set as empty, to look ahead before all is known.
+	lenient bool
 }
 
 // budget is what expansion may still make, over the whole app: a few lines of
@@ -23,65 +43,56 @@ type budget struct {
 	text int // the longest string
 }
 
-func newVariables(over map[string]string, b *budget) *variables {
-	return &variables{over: over, values: map[string]string{}, budget: b}
+func newVariables(over map[string]value, b *budget) *variables {
+	return &variables{over: over, values: map[string]value{}, places: map[string]place{}, budget: b}
 }
 
-func (v *variables) set(name, value string) { v.values[name] = value }
+func (v *variables) set(name string, to value, at place) {
+	v.values[name], v.places[name] = to, at
+}
 
-func (v *variables) lookup(name string) (string, bool) {
-	if value, ok := v.over[name]; ok {
-		return value, true
+func (v *variables) value(name string) (value, bool) {
+	if val, ok := v.over[name]; ok {
+		return val, true
 	}
-	value, ok := v.values[name]
-	return value, ok
+	val, ok := v.values[name]
+	return val, ok
+}
+
+// lookup is the value as it may stand in an environment.
+func (v *variables) lookup(name string) (string, bool) {
+	val, ok := v.value(name)
+	return val.sealed, ok
 }
 
 // all is every variable with the value that counts.
-func (v *variables) all() map[string]string {
+func (v *variables) all() map[string]value {
 	out := maps.Clone(v.values)
 	maps.Copy(out, v.over)
 	return out
 }
 
-// expand replaces the variables of every string below n, in place and once.
-// skip says of which keys the value is nobody's business.
-func (v *variables) expand(n *node, skip func(key string) bool, fs *faults) {
-	if n.expanded {
-		return
+// texts are all, as they may stand in an environment.
+func (v *variables) texts() map[string]string {
+	out := map[string]string{}
+	for name, val := range v.all() {
+		out[name] = val.sealed
 	}
-	n.expanded = true
-	for i := range n.pairs {
-		if skip == nil || !skip(n.pairs[i].key) {
-			v.expand(n.pairs[i].val, nil, fs)
-		}
-	}
-	for _, it := range n.items {
-		v.expand(it, nil, fs)
-	}
-	if n.kind != scalar || n.tag != "!!str" || !strings.Contains(n.text, "$") {
-		return
-	}
-	text, f := v.replace(n.text, n.place)
-	if n.broken = f != nil; n.broken {
-		fs.put(f)
-		return
-	}
-	n.text = text
+	return out
 }
 
 // replace is s with its variables replaced, by Compose's rules: $NAME, ${NAME},
 // ${NAME:-default}, ${NAME:?message}, ${NAME:+instead}, each also without the
 // colon; $$ is a dollar. A variable that is not set and has no default is a
 // fault, where Compose takes it as empty.
-func (v *variables) replace(s string, at place) (string, *fault) {
+func (v *variables) replace(s string, at place) (value, *fault) {
 	x := &expansion{vars: v, at: at}
 	x.text(s, 0)
 	if x.fault != nil {
-		return "", x.fault
+		return value{}, x.fault
 	}
-	v.budget.left -= int64(x.out.Len())
-	return x.out.String(), nil
+	v.budget.left -= int64(x.plain.Len() + x.sealed.Len())
+	return value{x.plain.String(), x.sealed.String()}, nil
 }
 
 // nested is how deep defaults may hold defaults.
@@ -89,44 +100,60 @@ const nested = 16
 
 // expansion is one string being replaced. It stops at the first fault.
 type expansion struct {
-	vars  *variables
-	at    place
-	out   strings.Builder
-	fault *fault
+	vars   *variables
+	at     place
+	plain  strings.Builder
+	sealed strings.Builder
+	fault  *fault
 }
 
 func (x *expansion) text(s string, depth int) {
 	for s != "" && x.fault == nil {
 		i := strings.IndexByte(s, '$')
 		if i < 0 || i+1 == len(s) {
-			x.write(s)
+			x.write(said(s))
 			return
 		}
-		x.write(s[:i])
+		x.write(said(s[:i]))
 		s = s[i:]
 		switch {
 		case s[1] == '$':
-			x.write("$")
+			x.write(said("$"))
 			s = s[2:]
 		case s[1] == '{':
 			s = x.braced(s, depth)
 		case nameLength(s[1:]) > 0:
 			n := nameLength(s[1:])
-			x.plain(s[1 : 1+n])
+			x.variable(s[1 : 1+n])
 			s = s[1+n:]
 		default:
-			x.write("$")
+			x.write(said("$"))
 			s = s[1:]
 		}
 	}
 }
 
-func (x *expansion) write(s string) {
-	if x.out.Len()+len(s) > x.vars.budget.text || int64(x.out.Len()+len(s)) > x.vars.budget.left {
+func (x *expansion) write(v value) {
+	n := max(x.plain.Len()+len(v.plain), x.sealed.Len()+len(v.sealed))
+	if n > x.vars.budget.text || int64(n) > x.vars.budget.left {
 		x.fail(ring.TooLarge, "use fewer or shorter variables", "variables make this string too long")
 		return
 	}
-	x.out.WriteString(s)
+	if !v.hidden() && strings.Contains(v.plain, ring.SealMark) {
+		x.fault = markFault(x.at)
+		return
+	}
+	x.plain.WriteString(v.plain)
+	x.sealed.WriteString(v.sealed)
+}
+
+// markFault refuses the character by which sealed values are known: nobody
+// writes one by hand.
+func markFault(at place) *fault {
+	return &fault{
+		code: ring.BadValue, place: at, says: "the text holds the control character ESC (0x1b)",
+		hint: "remove it; where a file needs it, mount the file",
+	}
 }
 
 func (x *expansion) fail(code ring.Code, hint, says string, args ...any) {
@@ -135,21 +162,21 @@ func (x *expansion) fail(code ring.Code, hint, says string, args ...any) {
 	}
 }
 
-func (x *expansion) plain(name string) {
-	value, ok := x.vars.lookup(name)
-	if !ok {
+func (x *expansion) variable(name string) {
+	val, ok := x.vars.value(name)
+	if !ok && !x.vars.lenient {
 		if x.fault == nil {
 			x.fault = undefined(name, x.at)
 		}
 		return
 	}
-	x.write(value)
+	x.write(val)
 }
 
 func undefined(name string, at place) *fault {
 	return &fault{
 		code: ring.UndefinedVariable, place: at, says: fmt.Sprintf("variable %s is not set and has no default", name),
-		hint: fmt.Sprintf("write ${%s:-} for an empty default, set it in .env or in the configuration's interpolation, or write $$ for a dollar", name),
+		hint: fmt.Sprintf("write ${%s:-} for an empty default, set it in .env (of the commit, or of the host's env folder) or in the configuration's interpolation, or write $$ for a dollar", name),
 	}
 }
 
@@ -166,7 +193,7 @@ func (x *expansion) braced(s string, depth int) string {
 	}
 	name, rest, body := s[2:2+n], s[end+1:], s[2+n:end]
 	if body == "" {
-		x.plain(name)
+		x.variable(name)
 		return rest
 	}
 	x.operator(name, body, depth)
@@ -176,9 +203,9 @@ func (x *expansion) braced(s string, depth int) string {
 // operator carries out what follows the name: body starts with one of
 // - ? + , or with a colon and one of them.
 func (x *expansion) operator(name, body string, depth int) {
-	value, set := x.vars.lookup(name)
+	val, set := x.vars.value(name)
 	if strings.HasPrefix(body, ":") {
-		set = set && value != ""
+		set = set && val.plain != ""
 		body = body[1:]
 	}
 	if body == "" {
@@ -186,10 +213,11 @@ func (x *expansion) operator(name, body string, depth int) {
 	}
 	switch op, word := body[0], body[1:]; {
 	case op == '-' && set, op == '?' && set:
-		x.write(value)
+		x.write(val)
 	case op == '-', op == '+' && set:
 		x.text(word, depth+1)
 	case op == '+': // not set: empty
+	case op == '?' && x.vars.lenient:
 	case op == '?':
 		x.required(name, word)
 	default:
@@ -234,7 +262,7 @@ func nameLength(s string) int {
 
 // head is the start of a text that is told in a message.
 func head(s string) string {
-	s = tidy(s)
+	s = tidy(told(s))
 	if len(s) > 60 {
 		s = strings.ToValidUTF8(s[:60], "") + "…"
 	}

@@ -419,6 +419,9 @@ type ContentFile struct {
 	Path string
 	Exec bool
 	Read func() ([]byte, error)
+	// Sealed says that the bytes hold sealed values, which are opened as the file
+	// is written. Those of any other file are a commit's own and never opened.
+	Sealed bool
 }
 
 // ServiceID names a service on this host: "app/service".

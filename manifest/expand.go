@@ -1,0 +1,181 @@
+package manifest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// expander makes a copy of a file's nodes with their variables replaced. Where a
+// place is one that the runtime opens, a value of the host's env folder stands
+// there sealed; anywhere else as it is, because Compose's structure depends on it.
+type expander struct {
+	vars *variables
+	fs   *faults
+	// used is told of each value of the host that stands somewhere as it is.
+	used func(chain []string, name string)
+}
+
+// root expands a whole file, but for its name and its extensions.
+func (e *expander) root(n *node) *node {
+	out := *n
+	out.pairs = slices.Clone(n.pairs)
+	for i, p := range out.pairs {
+		if p.key != "name" && !strings.HasPrefix(p.key, "x-") {
+			out.pairs[i].val = e.node(p.val, []string{p.key}, false)
+		}
+	}
+	return &out
+}
+
+func (e *expander) node(n *node, chain []string, listed bool) *node {
+	out := *n
+	switch n.kind {
+	case mapping:
+		out.pairs = slices.Clone(n.pairs)
+		for i, p := range out.pairs {
+			out.pairs[i].val = e.node(p.val, append(chain, p.key), false)
+		}
+		if environmentAt(chain) {
+			e.inherit(&out)
+		}
+	case list:
+		out.items = slices.Clone(n.items)
+		for i, it := range out.items {
+			out.items[i] = e.node(it, append(chain, "*"), true)
+		}
+		if environmentAt(chain) {
+			e.inheritListed(&out)
+		}
+	default:
+		e.scalar(&out, chain, listed)
+	}
+	return &out
+}
+
+func (e *expander) scalar(n *node, chain []string, listed bool) {
+	if n.tag != "!!str" || !strings.Contains(n.text, "$") {
+		return
+	}
+	val, f := e.vars.replace(n.text, n.place)
+	if n.broken = f != nil; n.broken {
+		e.fs.put(f)
+		return
+	}
+	switch sealable(chain) {
+	case whole:
+		n.text = val.sealed
+		return
+	case behindName:
+		name, _, said := strings.Cut(val.sealed, "=")
+		if !listed || said && !ring.HasSealed(name) {
+			n.text = val.sealed
+			return
+		}
+	}
+	n.text = val.plain
+	if !val.hidden() {
+		return
+	}
+	if strings.Contains(val.plain, ring.SealMark) {
+		n.broken = true
+		e.fs.put(markFault(n.place))
+	}
+	ring.Open(val.sealed, func(s ring.Sealed) (string, error) { //nolint:errcheck // only looked at
+		e.used(chain, s.Name)
+		return "", nil
+	})
+}
+
+// inherit gives a name without a value that of the variable, from a mapping. One
+// that is not set stays as it is: a later file may say it.
+func (e *expander) inherit(n *node) {
+	for i, p := range n.pairs {
+		if val, ok := e.vars.value(p.key); ok && p.val.null() {
+			n.pairs[i].val = &node{kind: scalar, tag: "!!str", text: val.sealed, place: p.val.place}
+		}
+	}
+}
+
+func (e *expander) inheritListed(n *node) {
+	for i, it := range n.items {
+		if it.kind != scalar || it.broken || strings.Contains(it.text, "=") {
+			continue
+		}
+		if val, ok := e.vars.value(it.text); ok {
+			bare := *it
+			bare.tag, bare.text = "!!str", it.text+"="+val.sealed
+			n.items[i] = &bare
+		}
+	}
+}
+
+// How much of a text may be sealed.
+const (
+	nothingOf = iota
+	whole
+	behindName // of NAME=value in a list; of a mapping the whole
+)
+
+// sealable are the places whose values the runtime opens as it builds the
+// payload for the engine.
+func sealable(chain []string) int {
+	switch {
+	case len(chain) == 3 && chain[0] == "configs" && chain[2] == "content":
+		return whole
+	case len(chain) < 3 || chain[0] != "services":
+		return nothingOf
+	}
+	switch chain[2] {
+	case "command", "entrypoint":
+		return whole
+	case "environment", "labels", "annotations":
+		return behindName
+	case "healthcheck":
+		if len(chain) > 3 && chain[3] == "test" {
+			return whole
+		}
+	case "logging":
+		if len(chain) > 4 && chain[3] == "options" {
+			return whole
+		}
+	case "post_start", "pre_stop":
+		if len(chain) > 4 && chain[4] == "command" {
+			return whole
+		}
+		if len(chain) > 5 && chain[4] == "environment" {
+			return behindName
+		}
+	}
+	return nothingOf
+}
+
+// environmentAt are the places where a name may stand without its value.
+func environmentAt(chain []string) bool {
+	switch {
+	case len(chain) < 3 || chain[0] != "services":
+		return false
+	case chain[2] == "post_start", chain[2] == "pre_stop":
+		return len(chain) == 5 && chain[4] == "environment"
+	}
+	return len(chain) == 3 && chain[2] == "environment"
+}
+
+// size is what a subtree comes to, aliases followed; it ends at most.
+func (n *node) size(most int) int {
+	sum := 1
+	for i := range n.pairs {
+		if sum > most {
+			return sum
+		}
+		sum += n.pairs[i].val.size(most - sum)
+	}
+	for _, it := range n.items {
+		if sum > most {
+			return sum
+		}
+		sum += it.size(most - sum)
+	}
+	return sum
+}

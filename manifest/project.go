@@ -1,0 +1,263 @@
+package manifest
+
+import (
+	"bytes"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// lookAhead are the variables that the commit itself says, as far as they can be
+// read: the app's name and files are decided by them, and only by its name are
+// the host's own found.
+func (a *appReader) lookAhead() *variables {
+	v := newVariables(a.over(), &budget{left: a.limits.TotalSize, text: a.limits.Text})
+	v.lenient = true
+	take := func(p string) {
+		if kind, _ := a.tree.look(p); kind != regular {
+			return
+		}
+		if body, ok, f := a.tree.manifest(p, place{}); ok && f == nil {
+			_ = v.envFile(p, body) // told when it is read for good
+		}
+	}
+	take(path.Join(a.from.path, dotEnv))
+	for _, w := range a.envFiles() {
+		if p := path.Join(a.from.path, w.text); !path.IsAbs(w.text) && a.inside(p) {
+			take(p)
+		}
+	}
+	v.lenient = false
+	return v
+}
+
+// over are the configuration's values, which win over all.
+func (a *appReader) over() map[string]value {
+	out := saidAll(a.settings.Interpolation)
+	for name, val := range out {
+		if strings.Contains(val.plain, ring.SealMark) {
+			delete(out, name) // nobody writes a sealed value by hand
+		}
+	}
+	return out
+}
+
+func (a *appReader) envFiles() []written {
+	if a.from.entry == nil {
+		return nil
+	}
+	return a.from.entry.envFiles
+}
+
+// own sets a variable that nothing wins over.
+func (v *variables) own(name, text string) {
+	delete(v.over, name)
+	v.set(name, said(text), place{})
+}
+
+// control is a variable by which Compose itself is steered: what the app's
+// files say, never the configuration, which is every app's.
+func (v *variables) control(name string) (string, place) {
+	return v.values[name].plain, v.places[name]
+}
+
+// composeFileOf takes the files that COMPOSE_FILE names in the commit's .env,
+// unless gitring.yaml names them. As in Compose there is no override then, and
+// relative paths start at the folder of the first.
+func (a *appReader) composeFileOf(v *variables) {
+	list, at := v.control("COMPOSE_FILE")
+	if list == "" || a.from.entry != nil && len(a.from.entry.files) > 0 {
+		return
+	}
+	separator, _ := v.control("COMPOSE_PATH_SEPARATOR")
+	a.from.files, a.from.filesAt, a.from.notes = nil, at, nil
+	for name := range strings.SplitSeq(list, or2(separator, ":")) {
+		if name == "" {
+			continue
+		}
+		if p, ok := a.inCommit(a.from.path, name, at); ok {
+			a.from.files = append(a.from.files, p)
+		}
+	}
+	if len(a.from.files) == 0 {
+		a.faults.add(ring.BadValue, at, "name a Compose file of the commit, or remove the line", "COMPOSE_FILE names no file")
+		return
+	}
+	if a.base = path.Dir(a.from.files[0]); a.base != a.from.path {
+		a.from.unnamed = path.Base(a.base)
+		if a.from.name == "" {
+			a.name = a.from.unnamed
+		}
+	}
+	a.note("the Compose files are those of COMPOSE_FILE: %s", strings.Join(a.from.files, ", "))
+}
+
+// decideName takes the name of gitring.yaml; else, in Compose's order,
+// COMPOSE_PROJECT_NAME, the Compose file's, the folder's. broken is the name in a
+// file that is no YAML.
+func (a *appReader) decideName(broken string, ahead *variables) {
+	if len(a.from.files) > 0 {
+		a.nameAt = place{file: a.from.files[0], line: 1}
+	}
+	if a.from.name != "" {
+		a.nameAt = a.from.entry.place
+		return
+	}
+	if broken != "" {
+		a.name = broken
+	}
+	for _, f := range a.mains {
+		n := f.root.get("name")
+		if n.null() {
+			continue
+		}
+		text, fault := ahead.replace(n.text, n.place)
+		if fault != nil {
+			a.faults.put(fault)
+			return
+		}
+		a.name, a.nameAt = text.plain, n.place
+	}
+	a.projectName(ahead)
+	if !appName.MatchString(a.name) {
+		a.faults.put(badName(a.name, a.nameAt))
+		a.name = a.from.unnamed
+	}
+}
+
+// projectName lets COMPOSE_PROJECT_NAME win, as it does in Compose: under that
+// name the app's volumes are there already.
+func (a *appReader) projectName(v *variables) {
+	name, at := v.control("COMPOSE_PROJECT_NAME")
+	if name == "" || name == a.name {
+		return
+	}
+	if slices.ContainsFunc(a.mains, func(f composeFile) bool { return !f.root.get("name").null() }) {
+		a.note("the app is called %s by COMPOSE_PROJECT_NAME, which wins over name: in the Compose file as it does in Compose", name)
+	}
+	a.name, a.nameAt = name, at
+}
+
+// openHost finds the app's folder in the host's env folder, by the name that the
+// commit gives the app.
+func (a *appReader) openHost() {
+	a.host = &hostEnv{app: a.name, files: a.settings.Env[a.name], key: a.settings.EnvKey, over: a.over(), limit: a.limits}
+}
+
+// renameByHost lets the host's .env name the app, where gitring.yaml does not.
+func (a *appReader) renameByHost() {
+	if _, says := a.host.files[dotEnv]; !says || a.from.name != "" {
+		return
+	}
+	a.projectName(a.vars)
+	if !appName.MatchString(a.name) {
+		a.faults.put(badName(a.name, a.nameAt))
+		a.name = a.host.app
+	}
+}
+
+// variables are those of the commit and the host. The later wins: .env of the
+// commit, .env of the host's env folder, env_files of gitring.yaml, the
+// configuration's interpolation. The commit's .env may refer to the host's.
+func (a *appReader) variables() *variables {
+	v := newVariables(a.over(), a.budget)
+	host := newVariables(nil, a.budget)
+	if _, ok := a.host.files[dotEnv]; ok {
+		a.standIn(host, dotEnv, false)
+	}
+	p := path.Join(a.from.path, dotEnv)
+	if body, ok, f := a.tree.manifest(p, place{}); f != nil {
+		a.faults.put(f)
+	} else if ok {
+		own := v.over
+		v.over = maps.Clone(host.values)
+		maps.Copy(v.over, own)
+		a.faults.put(a.commitEnv(v, p, body, false))
+		v.over = own
+	}
+	maps.Copy(v.values, host.values)
+	maps.Copy(v.places, host.places)
+	for _, w := range a.envFiles() {
+		a.envFileAt(v, w.text, w.place, false)
+	}
+	return v
+}
+
+// commitEnv reads an env file of the commit.
+func (a *appReader) commitEnv(v *variables, p string, body []byte, raw bool) *fault {
+	if i := bytes.Index(body, []byte(ring.SealMark)); i >= 0 {
+		return markFault(place{p, 1 + bytes.Count(body[:i], []byte("\n"))})
+	}
+	if raw {
+		return v.rawEnvFile(p, body)
+	}
+	return v.envFile(p, body)
+}
+
+// standIn sets the variables of a file of the host's env folder, sealed.
+func (a *appReader) standIn(v *variables, file string, raw bool) {
+	of, f := a.host.variables(file, raw)
+	a.faults.put(f)
+	for name, plain := range of {
+		v.set(name, a.host.value(file, name, plain), place{file: a.host.where(file)})
+	}
+}
+
+// hostFile is the file of the host's env folder that stands in for p, a path
+// inside the commit.
+func (a *appReader) hostFile(p string) (file string, held bool) {
+	file = p
+	if a.from.path != "." {
+		var below bool
+		if file, below = strings.CutPrefix(p, a.from.path+"/"); !below {
+			return "", false
+		}
+	}
+	_, held = a.host.files[file]
+	return file, held
+}
+
+// envFileAt reads an env file that a manifest names relative to the app's folder:
+// of the commit, or the host's where the commit does not hold it. The app's own
+// .env is both. One that is nowhere is refused.
+func (a *appReader) envFileAt(v *variables, name string, at place, raw bool) {
+	p, ok := a.inCommit(a.from.path, name, at)
+	if !ok || a.readEnvFile(v, p, at, raw) {
+		return
+	}
+	a.faults.add(ring.BadValue, at, "add the file, correct its name, or put it into the host's env folder as "+a.host.where(wayTo(a.from.path, p)), "the commit does not hold %s", p)
+}
+
+func (a *appReader) readEnvFile(v *variables, p string, at place, raw bool) (found bool) {
+	body, ok, f := a.tree.manifest(p, at)
+	if f != nil {
+		a.faults.put(f)
+		return true
+	}
+	if ok {
+		a.faults.put(a.commitEnv(v, p, body, raw))
+	}
+	file, held := a.hostFile(p)
+	if held && (!ok || file == dotEnv) {
+		a.standIn(v, file, raw)
+	}
+	return ok || held
+}
+
+// profiles are those of gitring.yaml and of COMPOSE_PROFILES.
+func (a *appReader) profiles() []string {
+	var out []string
+	if a.from.entry != nil {
+		out = slices.Clone(a.from.entry.profiles)
+	}
+	of, _ := a.vars.control("COMPOSE_PROFILES")
+	for p := range strings.SplitSeq(of, ",") {
+		if p = strings.TrimSpace(p); p != "" && !contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}

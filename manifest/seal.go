@@ -1,0 +1,137 @@
+package manifest
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// hostEnv is the folder of one app in the host's env folder.
+type hostEnv struct {
+	app   string
+	files map[string][]byte
+	key   []byte
+	over  map[string]value // the configuration's interpolation
+	limit Limits
+}
+
+// Seal gives every value of an app's files in the host's env folder by what
+// stands for it in a plan: each variable of a file, and the file as a whole under
+// the name "". A variable may refer to earlier ones of its file and to
+// interpolation, and to nothing else, so a plan's values can be opened without
+// its commit. A file that is no env file is only a whole.
+func Seal(app string, files map[string][]byte, key []byte, interpolation map[string]string) (map[ring.Sealed]string, *ring.Refusal) {
+	h := hostEnv{app: app, files: files, key: key, over: saidAll(interpolation), limit: DefaultLimits()}
+	out := map[ring.Sealed]string{}
+	keep := func(file string, of map[string]string) {
+		for name, plain := range of {
+			if plain != "" {
+				out[h.sealed(file, name, plain)] = plain
+			}
+		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if f := h.keyless(file); f != nil {
+			return nil, f.refusal("", app)
+		}
+		keep(file, map[string]string{"": string(files[file])})
+		of, f := h.variables(file, false)
+		if f != nil && file == dotEnv {
+			return nil, f.refusal("", app)
+		}
+		keep(file, of)
+		if of, f := h.variables(file, true); f == nil {
+			keep(file, of)
+		}
+	}
+	return out, nil
+}
+
+const dotEnv = ".env"
+
+// where is how a refusal names a file of the folder.
+func (h *hostEnv) where(file string) string { return "<env.dir>/" + path.Join(h.app, file) }
+
+func (h *hostEnv) keyless(file string) *fault {
+	if len(h.key) > 0 {
+		return nil
+	}
+	return &fault{
+		code: ring.BadValue, place: place{file: h.where(file)}, says: "the host's env folder has values for app " + h.app + ", but there is no key to seal them with",
+		hint: "start the daemon, which makes the key, or read the commit without env.dir",
+	}
+}
+
+// variables are those of one file, as they are. What a fault tells holds nothing
+// of the file but the line.
+func (h *hostEnv) variables(file string, raw bool) (map[string]string, *fault) {
+	if f := h.keyless(file); f != nil {
+		return nil, f
+	}
+	v := newVariables(h.over, &budget{left: h.limit.TotalSize, text: h.limit.Text})
+	read := v.envFile
+	if raw {
+		read = v.rawEnvFile
+	}
+	if f := read(h.where(file), h.files[file]); f != nil {
+		return nil, &fault{
+			code: f.code, place: f.place, says: "the line cannot be read as NAME=value, or refers to a variable that is not set",
+			hint: "write NAME='value': in single quotes a dollar is a dollar; a line may refer to earlier ones and to the configuration's interpolation",
+		}
+	}
+	out := make(map[string]string, len(v.values))
+	for name, val := range v.values {
+		out[name] = val.plain
+	}
+	return out, nil
+}
+
+// sealed is what stands for a value. The hash is over its place too: that two
+// values are equal is nobody's business.
+func (h *hostEnv) sealed(file, name, plain string) ring.Sealed {
+	mac := hmac.New(sha256.New, h.key)
+	for _, part := range []string{h.app, file, name, plain} {
+		sum := sha256.Sum256([]byte(part))
+		mac.Write(sum[:])
+	}
+	return ring.Sealed{App: h.app, File: file, Name: name, MAC: hex.EncodeToString(mac.Sum(nil)[:16])}
+}
+
+// value is a value as it is, and as it stands in a plan; nothing is sealed as nothing.
+func (h *hostEnv) value(file, name, plain string) value {
+	if plain == "" {
+		return value{}
+	}
+	return value{plain: plain, sealed: h.sealed(file, name, plain).String()}
+}
+
+// whole is a file of the folder as one value.
+func (h *hostEnv) whole(file string) (value, *fault) {
+	if f := h.keyless(file); f != nil {
+		return value{}, f
+	}
+	return h.value(file, "", string(h.files[file])), nil
+}
+
+// sealedText is a sealed value inside a message, quoted or not, cut off or not.
+var sealedText = regexp.MustCompile(`(?:\x1b|\\x1b|\\u001b|\\e)env:([^:\s]*):([^:\s]*):([^:\s]*)(?::[0-9a-f]*)?(?:\x1b|\\x1b|\\u001b|\\e)?`)
+
+// told is a text for people: a sealed value is called by the variable's name.
+func told(s string) string {
+	return sealedText.ReplaceAllStringFunc(s, func(token string) string {
+		m := sealedText.FindStringSubmatch(token)
+		name, err := url.QueryUnescape(or2(m[3], m[2]))
+		if err != nil || strings.Contains(name, ring.SealMark) {
+			return "${…}"
+		}
+		return "${" + name + "}"
+	})
+}
