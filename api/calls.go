@@ -47,6 +47,13 @@ type Calls struct {
 	Approve func(ctx context.Context, p Peer, r ApproveRequest) error
 	// Accept moves a source's anchor to a commit by a person's decision.
 	Accept func(ctx context.Context, p Peer, r AcceptRequest) error
+	// Outdated says of every service in force, or of those of an app, what its
+	// image's name means now. It changes nothing. NotFound for an unknown app.
+	Outdated func(ctx context.Context, app string) ([]ImageNow, error)
+	// Refresh has the image names of an app, or of one service, looked up anew:
+	// a name that means another digest now is a new version. It returns what it
+	// found, or an error when any cannot be looked up; then nothing changes.
+	Refresh func(ctx context.Context, p Peer, r RefreshRequest) ([]ImageNow, error)
 	// Plan says what a tree, or a commit of a source, would change here.
 	Plan func(ctx context.Context, r PlanRequest) (ring.Changes, error)
 }
@@ -110,6 +117,26 @@ type AcceptRequest struct {
 	Source string   `json:"source,omitempty"`
 	Commit ring.SHA `json:"commit"`
 	Reason string   `json:"reason"`
+}
+
+// RefreshRequest is the body of POST /v1/refresh. Service "" is all of the app.
+// Reason is required: it is journalled.
+type RefreshRequest struct {
+	App     string `json:"app"`
+	Service string `json:"service,omitempty"`
+	Reason  string `json:"reason"`
+}
+
+// ImageNow is the image of one service in force, and what its name means now.
+type ImageNow struct {
+	App     string `json:"app"`
+	Service string `json:"service"`
+	Image   string `json:"image"`  // as written
+	Pinned  string `json:"pinned"` // sha256:…, of the registry or of this host's own image
+	// Now is what the name means now; "" when nobody could say, and why is Reason.
+	Now    string `json:"now,omitempty"`
+	Newer  bool   `json:"newer"` // Now is another one than Pinned
+	Reason string `json:"reason,omitempty"`
 }
 
 // PlanRequest asks for the changes of a folder (Tree) or of a commit of the

@@ -175,6 +175,20 @@ func (c *Client) Accept(ctx context.Context, r AcceptRequest) error {
 	return c.ask(ctx, http.MethodPost, "/v1/trust/accept", nil, r, &struct{}{})
 }
 
+// Outdated says what the images in force mean now, of an app or of all for "".
+func (c *Client) Outdated(ctx context.Context, app string) ([]ImageNow, error) {
+	v := url.Values{}
+	set(v, "app", app)
+	var out []ImageNow
+	return out, c.ask(ctx, http.MethodGet, "/v1/outdated", v, nil, &out)
+}
+
+// Refresh has image names looked up anew.
+func (c *Client) Refresh(ctx context.Context, r RefreshRequest) ([]ImageNow, error) {
+	var out []ImageNow
+	return out, c.ask(ctx, http.MethodPost, "/v1/refresh", nil, r, &out)
+}
+
 // Plan asks what a folder or a commit would change.
 func (c *Client) Plan(ctx context.Context, r PlanRequest) (ring.Changes, error) {
 	v := url.Values{}

@@ -55,6 +55,8 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"GET", "/v1/events", mayRead, 0, s.events},
 		{"GET", "/v1/history", mayRead, 0, s.history},
 		{"GET", "/v1/logs", mayRead, 0, s.logs},
+		{"GET", "/v1/outdated", mayRead, 0, s.outdated},
+		{"POST", "/v1/refresh", mayWrite, bodyLimit, s.refresh},
 		{"POST", "/v1/plan", mayRead, treeLimit, s.plan},
 		{"POST", "/v1/sync", mayWrite, 0, s.sync},
 		{"POST", "/v1/approve", mayWrite, bodyLimit, s.approve},

@@ -101,6 +101,13 @@ func (d *daemon) calls() Calls {
 		Accept: func(_ context.Context, p Peer, r AcceptRequest) error {
 			return d.note("accept %s %s by uid %d: %s", r.Source, r.Commit, p.UID, r.Reason)
 		},
+		Outdated: func(_ context.Context, app string) ([]ImageNow, error) {
+			return nil, d.note("outdated app=%s", app)
+		},
+		Refresh: func(_ context.Context, p Peer, r RefreshRequest) ([]ImageNow, error) {
+			return []ImageNow{{App: r.App, Service: "web", Image: "web:1", Pinned: "sha256:a", Now: "sha256:b", Newer: true}},
+				d.note("refresh %s/%s by uid %d: %s", r.App, r.Service, p.UID, r.Reason)
+		},
 		Plan: func(_ context.Context, r PlanRequest) (ring.Changes, error) {
 			if err := d.note("plan source=%s rev=%s tree=%v", r.Source, r.Rev, r.Tree != nil); err != nil || d.plan == nil {
 				return ring.Changes{Source: r.Source}, err
@@ -201,6 +208,12 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 	require.NoError(t, c.Sync(ctx, "prod"))
 	require.NoError(t, c.Approve(ctx, ApproveRequest{Commit: commit, Reason: "yes"}))
 	require.NoError(t, c.Accept(ctx, AcceptRequest{Source: "prod", Commit: commit, Reason: "moved"}))
+	images, err := c.Outdated(ctx, "web")
+	require.NoError(t, err)
+	require.Equal(t, []ImageNow{}, images)
+	images, err = c.Refresh(ctx, RefreshRequest{App: "web", Service: "db", Reason: "new base"})
+	require.NoError(t, err)
+	require.Equal(t, []ImageNow{{App: "web", Service: "web", Image: "web:1", Pinned: "sha256:a", Now: "sha256:b", Newer: true}}, images)
 	changes, err := c.Plan(ctx, PlanRequest{Source: "prod", Rev: "ab12cd3"})
 	require.NoError(t, err)
 	require.Equal(t, "prod", changes.Source)
@@ -211,6 +224,7 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 		"version", "status", "status", "history app=web limit=7", "poke prod",
 		fmt.Sprintf("approve %s by uid %d: yes", commit, os.Geteuid()),
 		fmt.Sprintf("accept prod %s by uid %d: moved", commit, os.Geteuid()),
+		"outdated app=web", fmt.Sprintf("refresh web/db by uid %d: new base", os.Geteuid()),
 		"plan source=prod rev=ab12cd3 tree=false",
 		"logs {App:web Service:web Follow:false Tail:5 Since:1970-01-01 00:16:40 +0000 UTC Timestamps:true}",
 		"logs {App:web Service: Follow:true Tail:-1 Since:0001-01-01 00:00:00 +0000 UTC Timestamps:false}",
@@ -227,6 +241,8 @@ var everyRoute = map[string]struct {
 	"/v1/events":       {"GET", "/v1/events", "", mayRead},
 	"/v1/history":      {"GET", "/v1/history", "", mayRead},
 	"/v1/logs":         {"GET", "/v1/logs?app=web", "", mayRead},
+	"/v1/outdated":     {"GET", "/v1/outdated?app=web", "", mayRead},
+	"/v1/refresh":      {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite},
 	"/v1/plan":         {"POST", "/v1/plan?rev=main", "", mayRead},
 	"/v1/sync":         {"POST", "/v1/sync", "", mayWrite},
 	"/v1/approve":      {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite},
@@ -310,6 +326,8 @@ func TestWrongRequests(t *testing.T) {
 		{"approve a word", "POST", "/v1/approve", `{"commit":"main"}`, 400, "7 to 40 hex digits"},
 		{"approve upper case", "POST", "/v1/approve", `{"commit":"AB12CD3"}`, 400, "7 to 40 hex digits"},
 		{"accept without a reason", "POST", "/v1/trust/accept", `{"commit":"ab12cd3"}`, 400, "a reason is required"},
+		{"refresh without a reason", "POST", "/v1/refresh", `{"app":"web","reason":" "}`, 400, "a reason is required"},
+		{"refresh nothing", "POST", "/v1/refresh", `{"reason":"r"}`, 400, "an app is required"},
 		{"accept a path", "POST", "/v1/trust/accept", `{"commit":"../../../x","reason":"r"}`, 400, "7 to 40 hex digits"},
 		{"a body that is too large", "POST", "/v1/approve", `{"reason":"` + strings.Repeat("x", bodyLimit) + `"}`, 413, "too large"},
 		{"a body where none is wanted", "POST", "/v1/sync", "x", 413, "too large"},
@@ -335,16 +353,18 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 	c, _ := serveSocket(t, d)
 	ctx := context.Background()
 	everyCall := map[string]func() error{
-		"version": func() error { _, err := c.Version(ctx); return err },
-		"status":  func() error { _, err := c.Status(ctx); return err },
-		"history": func() error { _, err := c.History(ctx, HistoryQuery{}); return err },
-		"events":  func() error { return c.Events(ctx, EventQuery{}, func(ring.Event) error { return nil }) },
-		"logs":    func() error { return c.Logs(ctx, LogQuery{App: "web"}, io.Discard) },
-		"sync":    func() error { return c.Sync(ctx, "x") },
-		"wait":    func() error { return c.SyncWait(ctx, "x", func(ring.Status) error { return nil }) },
-		"approve": func() error { return c.Approve(ctx, ApproveRequest{Commit: commit}) },
-		"accept":  func() error { return c.Accept(ctx, AcceptRequest{Commit: commit, Reason: "r"}) },
-		"plan":    func() error { _, err := c.Plan(ctx, PlanRequest{Rev: "main"}); return err },
+		"version":  func() error { _, err := c.Version(ctx); return err },
+		"status":   func() error { _, err := c.Status(ctx); return err },
+		"history":  func() error { _, err := c.History(ctx, HistoryQuery{}); return err },
+		"events":   func() error { return c.Events(ctx, EventQuery{}, func(ring.Event) error { return nil }) },
+		"logs":     func() error { return c.Logs(ctx, LogQuery{App: "web"}, io.Discard) },
+		"sync":     func() error { return c.Sync(ctx, "x") },
+		"wait":     func() error { return c.SyncWait(ctx, "x", func(ring.Status) error { return nil }) },
+		"approve":  func() error { return c.Approve(ctx, ApproveRequest{Commit: commit}) },
+		"accept":   func() error { return c.Accept(ctx, AcceptRequest{Commit: commit, Reason: "r"}) },
+		"outdated": func() error { _, err := c.Outdated(ctx, ""); return err },
+		"refresh":  func() error { _, err := c.Refresh(ctx, RefreshRequest{App: "web", Reason: "r"}); return err },
+		"plan":     func() error { _, err := c.Plan(ctx, PlanRequest{Rev: "main"}); return err },
 	}
 	for _, tc := range []struct {
 		fail error

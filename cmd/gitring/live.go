@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
@@ -18,10 +20,19 @@ type live struct {
 	size     func() (width, height int)
 	drawn    int // lines drawn last
 	said     map[string]string
+	at       map[string]time.Time // of what was said
+	now      func() time.Time
 }
 
+// sayEvery is the least time between two lines of which only the progress of a
+// pull differs: a log has to be read, too.
+const sayEvery = 5 * time.Second
+
+// howFar is the progress of a pull within a sentence.
+var howFar = regexp.MustCompile(` \([^()]* layers\)`)
+
 func (g *globals) live(to io.Writer) *live {
-	l := &live{w: to, said: map[string]string{}}
+	l := &live{w: to, said: map[string]string{}, at: map[string]time.Time{}, now: g.now}
 	f, ok := to.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return l
@@ -57,12 +68,16 @@ func (l *live) redraw(screen string) error {
 	return err
 }
 
-// say writes a line when it is not what was said last of the same thing.
+// say writes a line when it is not what was said last of the same thing; mere
+// progress now and then.
 func (l *live) say(of, line string) error {
-	if l.said[of] == line {
+	before, told := l.said[of]
+	now := l.now()
+	still := func(s string) string { return howFar.ReplaceAllString(s, "") }
+	if before == line || told && still(before) == still(line) && now.Sub(l.at[of]) < sayEvery {
 		return nil
 	}
-	l.said[of] = line
+	l.said[of], l.at[of] = line, now
 	_, err := fmt.Fprintln(l.w, line)
 	return err
 }

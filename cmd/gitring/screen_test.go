@@ -119,7 +119,7 @@ func TestATerminalIsRedrawnInPlace(t *testing.T) {
 
 func TestElsewhereALineIsSaidWhenItChanged(t *testing.T) {
 	var b bytes.Buffer
-	l := &live{w: &b, said: map[string]string{}}
+	l := (&globals{now: time.Now}).live(&b)
 	for _, x := range [][2]string{{"a", "1"}, {"b", "1"}, {"a", "1"}, {"a", "2"}, {"a", "1"}} {
 		require.NoError(t, l.say(x[0], x[0]+x[1]))
 	}

@@ -156,6 +156,7 @@ func (p *progress) screenOf(st *ring.Status) string {
 	for _, src := range st.Sources {
 		sourceProgress(s, src)
 		for _, a := range src.Apps {
+			appProgress(s, src, a)
 			for _, sv := range a.Services {
 				serviceProgress(s, a.Name, sv)
 			}
@@ -175,6 +176,13 @@ func (p *progress) say(src ring.SourceStatus) error {
 		}
 	}
 	for _, a := range src.Apps {
+		s := &screen{}
+		appProgress(s, src, a)
+		if line := strings.TrimSuffix(s.String(), "\n"); line != "" {
+			if err := p.live.say(a.Name, line); err != nil {
+				return err
+			}
+		}
 		for _, sv := range a.Services {
 			id := a.Name + "/" + sv.Name
 			_, before := p.live.said[id]
@@ -195,6 +203,20 @@ func resting(x ring.Sync) bool { return x != ring.SyncStaging && x != ring.SyncA
 
 func sourceProgress(s *screen, src ring.SourceStatus) {
 	s.line(0, "  ", w(src.Name), word{string(src.Sync), syncHue(src.Sync)}, w(src.Commit.Short()), w(restOf(src)))
+}
+
+// appProgress says what an app that is staged waits for, such as a pull, unless
+// the line of the source does.
+func appProgress(s *screen, src ring.SourceStatus, a ring.AppStatus) {
+	if src.Sync != ring.SyncStaging || a.Refusal != nil || a.Reason == "" || src.Next != nil && src.Next.Reason == "app "+a.Name+": "+a.Reason {
+		return
+	}
+	for _, sv := range a.Services {
+		if sv.Reason == a.Reason {
+			return
+		}
+	}
+	s.line(2, "  ", w(a.Name), w(a.Reason))
 }
 
 // serviceProgress counts what is updated while that is not all; the reason says

@@ -25,6 +25,7 @@ import (
 type daemon struct {
 	cfg     *Config
 	log     *slog.Logger
+	judge   judge
 	store   *store.Store
 	engine  *runtime.Docker
 	shelf   *shelf
@@ -51,7 +52,7 @@ const (
 // newDaemon checks all that can be wrong before the socket appears, and starts
 // nothing.
 func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, err error) {
-	d = &daemon{cfg: cfg, log: log}
+	d = &daemon{cfg: cfg, log: log, judge: judgeOf(cfg)}
 	defer func() {
 		if err != nil {
 			d.close()
@@ -81,7 +82,9 @@ func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, e
 func (d *daemon) wireEngine(ctx context.Context) (err error) {
 	d.engine, err = runtime.Dial(ctx, runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.Host, ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
+		Allow:     d.judge.allow,
 		SamePaths: []string{d.cfg.State, d.cfg.DataRoot}, DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
+		Progress: func(target, says string) { d.loop.Progress(target, says) },
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,46 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+)
+
+func (s *Socket) outdated(w http.ResponseWriter, r *http.Request, _ Peer) error {
+	q := query{values: r.URL.Query()}
+	app := q.text("app")
+	if q.err != nil {
+		return q.err
+	}
+	images, err := s.calls.Outdated(r.Context(), app)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, listed(images))
+}
+
+func (s *Socket) refresh(w http.ResponseWriter, r *http.Request, p Peer) error {
+	var a RefreshRequest
+	if err := readJSON(r, &a); err != nil {
+		return err
+	}
+	if a.App == "" {
+		return Usage("gitring status lists apps and services", "what shall be refreshed? an app is required")
+	}
+	if strings.TrimSpace(a.Reason) == "" {
+		return Usage("say why with --reason", "a reason is required")
+	}
+	images, err := s.calls.Refresh(r.Context(), p, a)
+	if err != nil {
+		return err
+	}
+	s.log.Info("refreshed", "app", a.App, "service", a.Service, "actor", p.Actor(), "reason", a.Reason)
+	return writeJSON(w, listed(images))
+}
+
+// listed is [] for none, so that programs always get a list.
+func listed(images []ImageNow) []ImageNow {
+	if images == nil {
+		return []ImageNow{}
+	}
+	return images
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+)
+
+func outdatedCmd(g *globals) *cobra.Command {
+	var detailed bool
+	cmd := &cobra.Command{
+		Use:   "outdated [app]",
+		Short: "Show which images mean something newer by now",
+		Long: "outdated asks the registries what the image of each service in force means now,\n" +
+			"each image once, and shows it beside the digest that the service is pinned to. It\n" +
+			"changes nothing; gitring refresh does. With --detailed-exitcode it exits 2 when\n" +
+			"something is newer.",
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			newer, err := g.outdated(cmd.Context(), strings.Join(given, ""))
+			if err == nil && newer && detailed {
+				return outcome(changed)
+			}
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit 0 when nothing is newer, 1 on errors, 2 when something is")
+	return cmd
+}
+
+func (g *globals) outdated(ctx context.Context, app string) (newer bool, err error) {
+	if strings.Contains(app, "/") {
+		return false, &failure{code: exitUsage, says: fmt.Sprintf("%q is no app", app), hint: "gitring outdated " + strings.Split(app, "/")[0]}
+	}
+	images, err := g.daemon().Outdated(ctx, app)
+	if err != nil {
+		return false, asked(err)
+	}
+	for _, i := range images {
+		newer = newer || i.Newer
+	}
+	if g.machine() {
+		return newer, g.encode(images)
+	}
+	s := g.screen()
+	showImages(s, images, g.output == "wide")
+	_, err = fmt.Fprint(g.out, s)
+	return newer, err
+}
+
+func showImages(s *screen, images []api.ImageNow, wide bool) {
+	var rows [][]word
+	for _, i := range images {
+		rows = append(rows, []word{
+			w(i.App + "/" + i.Service), w(i.Image), w(digest(i.Pinned, wide)), w(cmp.Or(digest(i.Now, wide), "-")), newness(i), w(i.Reason),
+		})
+	}
+	s.table(0, []string{"SERVICE", "IMAGE", "PINNED", "NOW", "NEWER", "REASON"}, rows)
+}
+
+// newness is no word about what nobody could say.
+func newness(i api.ImageNow) word {
+	switch {
+	case i.Newer:
+		return word{"yes", yellow}
+	case i.Now == "":
+		return word{"unknown", red}
+	}
+	return word{"no", green}
+}
+
+// digest is 12 digits of one, as docker shows it.
+func digest(d string, whole bool) string {
+	const shown = len("sha256:") + 12
+	if whole || len(d) <= shown {
+		return d
+	}
+	return d[:shown]
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+)
+
+func refreshCmd(g *globals) *cobra.Command {
+	var reason string
+	cmd := &cobra.Command{
+		Use:   "refresh <app[/service]>",
+		Short: "Look image tags up anew, and roll to what changed",
+		Long: "refresh asks what the image tags of an app, or of one service, mean now. A tag\n" +
+			"that means another digest is a new version and rolls as a commit's would; where\n" +
+			"nothing changed, nothing happens. Where a registry does not answer, nothing\n" +
+			"happens either, and the exit code says so. It is journalled.",
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			app, service, err := target(given[0])
+			if err != nil {
+				return err
+			}
+			if strings.TrimSpace(reason) == "" {
+				return usage(cmd, "--reason is required")
+			}
+			return g.refresh(cmd.Context(), api.RefreshRequest{App: app, Service: service, Reason: reason})
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why, for the journal (required)")
+	return cmd
+}
+
+func (g *globals) refresh(ctx context.Context, r api.RefreshRequest) error {
+	images, err := g.daemon().Refresh(ctx, r)
+	if err != nil {
+		return asked(err)
+	}
+	if g.machine() {
+		return g.encode(images)
+	}
+	s, changed := g.screen(), 0
+	for _, i := range images {
+		if i.Newer {
+			changed++
+			s.line(0, " ", word{i.App + "/" + i.Service, bold}, w(i.Image+":"), w(digest(i.Pinned, false)+" -> "+digest(i.Now, false)))
+		}
+	}
+	if _, err := fmt.Fprint(g.out, s); err != nil {
+		return err
+	}
+	if changed == 0 {
+		g.notice("nothing is newer; what runs stays as it is")
+		return nil
+	}
+	g.notice("gitring status tells what comes of it; gitring sync --wait follows it")
+	return nil
+}
