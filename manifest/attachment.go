@@ -3,64 +3,102 @@ package manifest
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/gitring/gitring/ring"
 )
 
-func (b *builderOf) attachments(c types.ServiceConfig) (out []ring.Attachment, none bool) {
-	if c.NetworkMode == "none" {
-		return nil, true
-	}
+// attachments are the networks that an instance of c joins, by key.
+func (b *builderOf) attachments(c types.ServiceConfig) []ring.Attachment {
+	var out []ring.Attachment
 	for _, key := range sortedKeys(c.Networks) {
 		b.networks[key] = true
 		at := ring.Attachment{Network: key}
-		if n := c.Networks[key]; n != nil {
-			at.Aliases, at.IPv4, at.IPv6 = sortedSet(n.Aliases), n.Ipv4Address, n.Ipv6Address
+		n := c.Networks[key]
+		if n == nil {
+			n = &types.ServiceNetworkConfig{}
 		}
+		aliases := append(slices.Clone(n.Aliases), b.linkAliases(c.Name, key)...)
+		if c.ContainerName != "" { // others reach it by that name before it is given
+			aliases = append(aliases, c.ContainerName)
+		}
+		at.Aliases, at.IPv4, at.IPv6 = sortedSet(aliases), n.Ipv4Address, n.Ipv6Address
+		at.LinkLocal, at.MacAddress, at.Priority = sortedSet(n.LinkLocalIPs), n.MacAddress, n.Priority
+		at.DriverOpts = options(n.DriverOpts)
 		out = append(out, at)
 	}
-	return out, false
+	return out
+}
+
+// options are nil when there are none: equal values are equal hashes.
+func options(o map[string]string) map[string]string {
+	if len(o) == 0 {
+		return nil
+	}
+	return o
 }
 
 // checkAddresses refuses static addresses that the engine would refuse.
 func (b *builderOf) checkAddresses(app ring.App) {
-	taken := map[string]string{}
+	c := addressCheck{builderOf: b, taken: map[string]string{}}
 	for _, s := range app.Services {
 		for _, at := range s.Spec.Networks {
-			b.staticAddress(app, s, at, "ipv4_address", at.IPv4, taken)
-			b.staticAddress(app, s, at, "ipv6_address", at.IPv6, taken)
+			n, _ := app.Network(at.Network)
+			c.static(n, s, "ipv4_address", at.IPv4)
+			c.static(n, s, "ipv6_address", at.IPv6)
+			for _, a := range at.LinkLocal {
+				if ip, err := netip.ParseAddr(a); err != nil || !ip.IsLinkLocalUnicast() {
+					c.bad(s, n, "link_local_ips", "write addresses such as 169.254.8.8", "%q is no link-local address", head(a))
+				}
+			}
+			if at.MacAddress != "" && !macs.MatchString(at.MacAddress) {
+				c.bad(s, n, "mac_address", "write six pairs of hex digits, such as 02:42:ac:11:65:43", "%q is no MAC address", head(at.MacAddress))
+			}
+			if at.MacAddress != "" && s.Replicas > 1 {
+				c.bad(s, n, "mac_address", "remove it, or run one replica", "%s cannot be shared by %d replicas", at.MacAddress, s.Replicas)
+			}
 		}
 	}
 }
 
-func (b *builderOf) staticAddress(app ring.App, s ring.Service, at ring.Attachment, key, address string, taken map[string]string) {
+var macs = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$`)
+
+// addressCheck holds the addresses of each network that are taken, by whom.
+type addressCheck struct {
+	*builderOf
+	taken map[string]string
+}
+
+func (c addressCheck) bad(s ring.Service, n ring.Network, key, hint, says string, args ...any) {
+	c.faults.add(ring.BadValue, c.place("services", s.Name, "networks", n.Key, key), hint, "services.%s %s %s", s.Name, key, fmt.Sprintf(says, args...))
+}
+
+func (c addressCheck) static(n ring.Network, s ring.Service, key, address string) {
 	if address == "" {
 		return
 	}
-	where := b.place("services", s.Name, "networks", at.Network, key)
-	bad := func(hint, says string, args ...any) {
-		b.faults.add(ring.BadValue, where, hint, "services.%s %s", s.Name, fmt.Sprintf(says, args...))
-	}
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Is4() != (key == "ipv4_address") {
-		bad("write one address", "%s %q is no address", key, head(address))
+		c.bad(s, n, key, "write one address", "%q is no address", head(address))
 		return
 	}
 	if s.Replicas > 1 {
-		bad("remove the address, or run one replica", "%s %s cannot be shared by %d replicas", key, address, s.Replicas)
+		c.bad(s, n, key, "remove the address, or run one replica", "%s cannot be shared by %d replicas", address, s.Replicas)
 	}
-	if first, twice := taken[at.Network+" "+ip.String()]; twice {
-		bad("give each service its own address", "%s %s is that of %s too", key, address, first)
+	if first, twice := c.taken[n.Key+" "+ip.String()]; twice {
+		c.bad(s, n, key, "give each service its own address", "%s is that of %s too", address, first)
 	}
-	taken[at.Network+" "+ip.String()] = s.Name
-	n, _ := app.Network(at.Network)
+	c.taken[n.Key+" "+ip.String()] = s.Name
+	if n.External != "" {
+		return // its subnets are the engine's to know
+	}
 	if !slices.ContainsFunc(n.Pools, func(p ring.Pool) bool {
 		subnet, err := netip.ParsePrefix(p.Subnet)
 		return err == nil && subnet.Contains(ip)
 	}) {
-		bad("declare ipam: {config: [{subnet: …}]} of the network, with this address in it", "%s %s lies in no subnet of network %s", key, address, at.Network)
+		c.bad(s, n, key, "declare ipam: {config: [{subnet: …}]} of the network, with this address in it", "%s lies in no subnet of network %s", address, n.Key)
 	}
 }
 

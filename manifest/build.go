@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 
@@ -18,6 +19,7 @@ func (a *appReader) build(p *types.Project) ring.App {
 	app := ring.App{
 		Name: a.name, Source: a.settings.Source, Commit: a.commit.SHA,
 		Path: a.from.path, Files: a.from.files, Services: []ring.Service{},
+		DataRoot: or2(a.settings.DataRoots[a.name], a.settings.DataRoots[""]),
 	}
 	if e := a.from.entry; e != nil {
 		app.NoPrune, app.Hold = e.noPrune, e.hold
@@ -37,11 +39,25 @@ func (a *appReader) build(p *types.Project) ring.App {
 		app.Services = append(app.Services, b.service(p.Services[name]))
 	}
 	app.Networks, app.Volumes = b.appNetworks(), b.appVolumes()
+	app.Places = b.ownPlaces()
+	b.checkJoins(app)
 	b.checkAddresses(app)
 	b.checkHostPorts(app)
 	b.checkWriters(app)
 	app.Notes = a.notes
 	return app
+}
+
+// ownPlaces are where the files say what the app's networks and volumes are.
+func (a *appReader) ownPlaces() map[string]ring.Place {
+	out := map[string]ring.Place{}
+	for _, f := range a.files { // the later counts, as it does in a merge
+		in := placesOf{}
+		in.mapping("networks", f.root.get("networks"))
+		in.mapping("volumes", f.root.get("volumes"))
+		maps.Copy(out, in)
+	}
+	return out
 }
 
 // builderOf builds one app's services.

@@ -16,6 +16,8 @@ func (b *builderOf) consistent() {
 		b.namesNetworks(s)
 		b.namesVolumes(s)
 		b.namesServices(s)
+		b.namesOwners(s)
+		b.namesLinks(s)
 		if s.Scale != nil && s.Deploy != nil && s.Deploy.Replicas != nil && *s.Scale != *s.Deploy.Replicas {
 			b.bad(b.place("services", name, "scale"), "keep one of the two", "services.%s.scale and deploy.replicas differ", name)
 		}
@@ -61,6 +63,9 @@ func undeclared(key, kind string, known []string) string {
 
 func (b *builderOf) namesServices(s types.ServiceConfig) {
 	for _, name := range sortedKeys(s.DependsOn) {
+		if implied(s, name) && !b.lists(s.Name, "depends_on", name) {
+			continue // compose-go adds what is joined and linked; see namesOwners
+		}
 		_, here := b.project.Services[name]
 		_, off := b.project.DisabledServices[name]
 		at := b.entryOf(s.Name, "depends_on", name)
@@ -84,6 +89,31 @@ func (b *builderOf) entryOf(service, key, name string) place {
 	})
 }
 
+// lists says that a service's list or mapping has an entry.
+func (b *builderOf) lists(service, key, name string) bool {
+	for _, f := range b.files {
+		n, took, _ := f.root.at([]string{"services", service, key})
+		if took == 3 && (contains(n.words(), name) || n.get(name) != nil) {
+			return true
+		}
+	}
+	return false
+}
+
+// afterPlace is where a service says that it comes after another.
+func (b *builderOf) afterPlace(service, other string) place {
+	if b.lists(service, "depends_on", other) {
+		return b.entryOf(service, "depends_on", other)
+	}
+	c := b.project.Services[service]
+	for _, t := range tiesOf(c) {
+		if t.owner == other {
+			return b.joinPlace(service, t)
+		}
+	}
+	return b.entryOf(service, "links", other)
+}
+
 // noCycle refuses services that wait for each other.
 func (b *builderOf) noCycle() {
 	state := map[string]int{} // 1 on the way, 2 done
@@ -93,7 +123,7 @@ func (b *builderOf) noCycle() {
 		state[name] = 1
 		for _, next := range sortedKeys(b.project.Services[name].DependsOn) {
 			if state[next] == 1 {
-				b.faults.add(ring.BadValue, b.entryOf(name, "depends_on", next), "remove one of these depends_on", "services wait for each other: %s", strings.Join(append(way, next), " after "))
+				b.faults.add(ring.BadValue, b.afterPlace(name, next), "remove one of them", "services wait for each other: %s", strings.Join(append(way, next), " after "))
 				return true
 			}
 			if state[next] == 0 && walk(next, way) {

@@ -145,9 +145,7 @@ func (d *decoder) mount(p pair, x *extras, root string) {
 		d.bad(p.place, "write the relative source as it stands in volumes", "mounts: %s is not relative", head(p.key))
 		return
 	}
-	if m.mode = d.oneOf(p.val, "mounts "+p.key, modeContent, modeData, modeSeed); m.mode == modeSeed {
-		d.later(p.val.place, "x-gitring mounts seed")
-	}
+	m.mode = d.oneOf(p.val, "mounts "+p.key, modeContent, modeData, modeSeed)
 	if old := x.mountOf(m.path); old != nil {
 		*old = m
 		return

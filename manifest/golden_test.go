@@ -151,6 +151,7 @@ func TestAPlanSurvivesTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range plan.Apps {
+			plan.Apps[i].Places = nil
 			for j := range plan.Apps[i].Services {
 				plan.Apps[i].Services[j].Places = nil // they live as long as the plan is read
 			}

@@ -141,8 +141,11 @@ func (r *reader) keep(apps []ring.App) map[string]ring.Content {
 	for _, a := range apps {
 		for _, s := range a.Services {
 			for _, m := range s.Spec.Mounts {
-				if m.Kind == ring.MountContent {
+				switch m.Kind {
+				case ring.MountContent:
 					out[m.Source] = r.contents[m.Source]
+				case ring.MountSeed:
+					out[m.Seed] = r.contents[m.Seed]
 				}
 			}
 		}

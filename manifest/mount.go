@@ -3,13 +3,12 @@ package manifest
 import (
 	"path"
 	"regexp"
+	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/format"
 	"github.com/compose-spec/compose-go/v2/types"
-	"github.com/docker/go-units"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -19,7 +18,6 @@ func (b *builderOf) mounts(c types.ServiceConfig) []ring.Mount {
 	x := b.extras[c.Name]
 	used := map[string]bool{}
 	for _, v := range c.Volumes {
-		at := b.mountPlace(c.Name, v.Target)
 		switch v.Type {
 		case types.VolumeTypeVolume:
 			out = append(out, b.volume(c.Name, v))
@@ -28,7 +26,7 @@ func (b *builderOf) mounts(c types.ServiceConfig) []ring.Mount {
 		case types.VolumeTypeBind:
 			p := path.Join(b.from.path, v.Source)
 			used[p] = true
-			if m, ok := b.bind(c.Name, v, p, x.mountOf(p), at); ok {
+			if m, ok := b.bind(c.Name, v, x.mountOf(p)); ok {
 				out = append(out, m)
 			}
 		}
@@ -41,13 +39,20 @@ func (b *builderOf) mounts(c types.ServiceConfig) []ring.Mount {
 			b.bad(m.place, "write the source as it stands in volumes", "services.%s x-gitring mounts: no volume has the source %s", c.Name, head(m.written))
 		}
 	}
+	b.consistencies(c)
 	out = append(out, b.objects(c)...)
+	return b.placed(c.Name, out)
+}
+
+// placed puts mounts in order, with one for each target.
+func (b *builderOf) placed(service string, out []ring.Mount) []ring.Mount {
 	sort.SliceStable(out, func(i, j int) bool { return out[i].Target < out[j].Target })
 	for i := 1; i < len(out); i++ {
 		if out[i].Target == out[i-1].Target {
-			b.bad(b.mountPlace(c.Name, out[i].Target), "keep one of them", "services.%s mounts two things at %s", c.Name, head(out[i].Target))
+			b.bad(b.mountPlace(service, out[i].Target), "keep one of them", "services.%s mounts two things at %s", service, head(out[i].Target))
 		}
 	}
+	b.mountpoints(service, out)
 	return out
 }
 
@@ -73,6 +78,9 @@ func (b *builderOf) volume(service string, v types.ServiceVolumeConfig) ring.Mou
 	if v.Volume != nil {
 		m.NoCopy = v.Volume.NoCopy
 	}
+	if v.Bind != nil && v.Bind.SELinux != "" {
+		b.note("%s: %s of %s means nothing, the engine labels a volume by itself", service, v.Bind.SELinux, v.Target)
+	}
 	if v.Source == "" {
 		m.Source = ring.AnonymousVolume(service, v.Target)
 		return m
@@ -81,89 +89,83 @@ func (b *builderOf) volume(service string, v types.ServiceVolumeConfig) ring.Mou
 	return m
 }
 
-// bind is a path relative to the app: a file or folder of the commit, or the
-// app's data.
-func (b *builderOf) bind(service string, v types.ServiceVolumeConfig, p string, mode *mountMode, at place) (ring.Mount, bool) {
-	if !b.inside(p) { // refused before, by its place; here nothing may rely on that
-		b.faults.put(outside(v.Source, at))
-		return ring.Mount{}, false
-	}
-	h, f := b.hold(p, at)
-	if f != nil {
-		b.faults.put(f)
-		return ring.Mount{}, false
-	}
-	data := ring.Mount{Kind: ring.MountData, Source: p, Target: v.Target, ReadOnly: v.ReadOnly}
-	switch {
-	case mode != nil && mode.mode == modeData && h.file != "":
-		b.bad(mode.place, "mount the folder it is in, or remove it from x-gitring mounts", "services.%s x-gitring mounts: %s is a file of the commit, which is always read-only", service, p)
-		return ring.Mount{}, false
-	case !h.held && mode != nil && mode.mode == modeContent:
-		b.bad(mode.place, "commit it, or write data", "services.%s x-gitring mounts: the commit does not hold %s", service, p)
-		return ring.Mount{}, false
-	case !h.held:
-		b.note("%s: %s is the app's data, kept below the data root and created on first use", service, p)
-		return data, true
-	case mode != nil && mode.mode == modeData:
-		return data, true
-	case h.file == "" && !v.ReadOnly && mode == nil:
-		b.note("%s: %s is mounted read-only from the commit; x-gitring mounts: {%s: data} makes it writable data", service, p, v.Source)
-	}
-	return ring.Mount{Kind: ring.MountContent, Source: h.hash, File: h.file, Target: v.Target, ReadOnly: true}, true
-}
-
-func longTmpfs(v types.ServiceVolumeConfig) ring.Mount {
-	m := ring.Mount{Kind: ring.MountTmpfs, Target: v.Target, ReadOnly: v.ReadOnly}
-	if v.Tmpfs != nil {
-		m.Size, m.Mode = int64(v.Tmpfs.Size), v.Tmpfs.Mode
-	}
-	return m
-}
-
-// shortTmpfs is /path:size=64m,mode=1777,… as docker run takes it.
-func (b *builderOf) shortTmpfs(service, s string) ring.Mount {
-	target, options, _ := strings.Cut(s, ":")
-	m := ring.Mount{Kind: ring.MountTmpfs, Target: path.Clean(target)}
-	at := b.entryPlace(service, "tmpfs", func(n *node) bool { return n.text == s })
-	if !path.IsAbs(target) || m.Target == "/" {
-		b.bad(at, "mount at an absolute path below /", "services.%s.tmpfs %q is no target of a mount", service, head(target))
-	}
-	var rest []string
-	for o := range strings.SplitSeq(options, ",") {
-		name, value, _ := strings.Cut(o, "=")
-		var err error
-		switch name {
-		case "":
-		case "ro":
-			m.ReadOnly = true
-		case "size":
-			m.Size, err = units.RAMInBytes(value)
-		case "mode":
-			var mode uint64
-			mode, err = strconv.ParseUint(value, 8, 32)
-			m.Mode = uint32(mode)
-		default:
-			rest = append(rest, o)
+// mountpoints makes what other mounts are mounted upon: a folder of the commit is
+// read-only, so the engine could not make it there.
+func (b *builderOf) mountpoints(service string, mounts []ring.Mount) {
+	under := map[int][]ring.ContentFile{}
+	for i, m := range mounts {
+		outer := enclosing(mounts, i)
+		if outer < 0 || mounts[outer].Kind != ring.MountContent {
+			continue
 		}
-		if err != nil {
-			b.bad(at, "write size=64m or mode=1777", "services.%s.tmpfs %q is no %s", service, head(value), name)
+		rel := strings.TrimPrefix(m.Target, mounts[outer].Target+"/")
+		if has(b.contents[mounts[outer].Source], rel) {
+			continue
+		}
+		f := ring.ContentFile{Path: rel, Read: func() ([]byte, error) { return nil, nil }}
+		switch {
+		case m.Kind == ring.MountBind: // a file or a folder: only the host knows
+			b.bad(b.mountPlace(service, m.Target), "commit an empty file or folder there, whichever is mounted", "services.%s mounts %s upon what the commit does not hold at %s", service, head(m.Source), head(m.Target))
+			continue
+		case m.Kind != ring.MountContent || m.File == "":
+			f.Path = path.Join(rel, ".gitkeep")
+		}
+		under[outer] = append(under[outer], f)
+	}
+	for i := range mounts {
+		if len(under[i]) == 0 {
+			continue
+		}
+		files := append(slices.Clone(b.contents[mounts[i].Source].Files), under[i]...)
+		hash, f := b.content(files, b.mountPlace(service, mounts[i].Target))
+		if f != nil {
+			b.faults.put(f)
+			continue
+		}
+		mounts[i].Source = hash
+	}
+}
+
+// enclosing is the mount right around the one at i, -1 when there is none.
+func enclosing(mounts []ring.Mount, i int) int {
+	found := -1
+	for j, m := range mounts {
+		if j != i && strings.HasPrefix(mounts[i].Target, m.Target+"/") && (found < 0 || len(m.Target) > len(mounts[found].Target)) {
+			found = j
 		}
 	}
-	m.Options = strings.Join(rest, ",")
-	return m
+	return found
 }
 
-// absent says that the commit holds nothing at a path relative to the app.
-func (a *appReader) absent(name string) bool {
-	p := path.Join(a.from.path, name)
-	if path.IsAbs(name) || !a.inside(p) {
-		return false
+// has says that a content holds a file or folder.
+func has(c ring.Content, name string) bool {
+	return slices.ContainsFunc(c.Files, func(f ring.ContentFile) bool {
+		return f.Path == name || strings.HasPrefix(f.Path, name+"/")
+	})
+}
+
+// consistencies notes the options that mean something on a Mac.
+func (b *builderOf) consistencies(c types.ServiceConfig) {
+	for _, f := range b.files {
+		n, _, _ := f.root.at([]string{"services", c.Name, "volumes"})
+		for _, it := range n.items {
+			word := textOf(it.get("consistency"))
+			if it.kind == scalar {
+				_, word = cutLast(it.text)
+			}
+			for o := range strings.SplitSeq(word, ",") {
+				if contains(consistencyWords, o) {
+					b.note("%s: %s of a mount means nothing on Linux", c.Name, o)
+					return
+				}
+			}
+		}
 	}
-	kind, _ := a.tree.look(p)
-	return kind == missing
 }
 
-// mountedVolumes looks at what each entry asks of the host.
+var consistencyWords = []string{"consistent", "cached", "delegated"}
+
+// mountedVolumes looks at the form of each entry.
 func mountedVolumes(k *keyCheck) {
 	for _, it := range k.key.val.items {
 		at := keyCheck{app: k.app, chain: k.chain, key: pair{place: it.place, val: it}, fs: k.fs, read: k.read, root: k.root}
@@ -177,16 +179,13 @@ func mountedVolumes(k *keyCheck) {
 	}
 }
 
-var volumeOptions = map[string]bool{"": true, "ro": true, "rw": true, "nocopy": true}
+// mountOptions of the short form. nocopy is of volumes, propagation of paths.
+var mountOptions = append(append([]string{"ro", "rw", "nocopy", "z", "Z"}, consistencyWords...), format.Propagations...)
 
 func (k *keyCheck) shortVolume(s string) {
 	v, err := format.ParseVolume(s)
 	if err != nil {
 		k.bad("write source:target or source:target:ro", "%q is no mount", head(s))
-		return
-	}
-	if v.Bind != nil && v.Bind.Propagation != "" {
-		k.deny("%q shares mounts between the container and the host", head(s))
 		return
 	}
 	if v.Source == "" && windowsPath.MatchString(v.Target) {
@@ -195,9 +194,14 @@ func (k *keyCheck) shortVolume(s string) {
 	}
 	_, options, _ := strings.Cut(strings.TrimPrefix(s, v.Source+":"+v.Target), ":")
 	for o := range strings.SplitSeq(options, ",") {
-		if !volumeOptions[o] {
-			k.refuse("option %s of %q is not carried out by this release", "remove the option", head(o), head(s))
-			return
+		switch {
+		case o == "":
+		case !contains(mountOptions, o):
+			k.bad(didYouMean(o, slices.Clone(mountOptions)), "%q: %q is no option of a mount", head(s), head(o))
+		case o == "nocopy" && v.Type == types.VolumeTypeBind:
+			k.bad("remove nocopy: a path of the host is never filled from the image", "%q: nocopy is of volumes", head(s))
+		case contains(format.Propagations, o) && v.Type == types.VolumeTypeVolume:
+			k.bad("remove "+o, "%q: %s is of paths, not of volumes", head(s), o)
 		}
 	}
 	k.volume(v)
@@ -211,21 +215,31 @@ func (k *keyCheck) volume(v types.ServiceVolumeConfig) {
 	case types.VolumeTypeBind:
 		k.bind(v.Source)
 	case types.VolumeTypeVolume, types.VolumeTypeTmpfs, "":
+	case types.VolumeTypeImage:
+		k.mountType(v.Type, "needs a newer engine's API (1.48)", "copy the files into the image, or use a volume")
+	case types.VolumeTypeNamedPipe:
+		k.mountType(v.Type, "is Windows'", "remove it")
+	case types.VolumeTypeCluster:
+		k.mountType(v.Type, "is Swarm's", "use a volume")
 	default:
-		k.fs.add(ring.Unsupported, k.key.place, "use a volume, a file of the commit or a tmpfs", "%s type %s is not carried out by this release", k.name(), head(v.Type))
+		k.bad("write volume, bind or tmpfs", "type %q is no type of a mount", head(v.Type))
 	}
+}
+
+func (k *keyCheck) mountType(kind, says, hint string) {
+	k.fs.add(ring.Unsupported, k.key.place, hint, "%s type %s %s", k.name(), kind, says)
 }
 
 var windowsPath = regexp.MustCompile(`^([a-zA-Z]:|\\\\)`)
 
+// bind looks at a path. An absolute one is the host's, and for policy to decide.
 func (k *keyCheck) bind(source string) {
 	switch {
-	case path.IsAbs(source) && strings.HasSuffix(source, ".sock"):
-		k.deny("%s gives the container a socket of the host, which may be the host itself", head(source))
-	case path.IsAbs(source), strings.HasPrefix(source, "~"), windowsPath.MatchString(source):
-		k.fs.add(ring.PolicyDenied, k.key.place,
-			"use a path relative to the Compose file, or a named volume; no policy of this release grants a path of the host",
-			"%s %s gives the container a path of the host", k.name(), head(source))
+	case path.IsAbs(source):
+	case strings.HasPrefix(source, "~"):
+		k.bad("write the folder's absolute path on the host, or a path relative to the Compose file", "%s is in somebody's home, and a commit has none", head(source))
+	case windowsPath.MatchString(source):
+		k.bad("write a path of Linux, or one relative to the Compose file", "%s is a path of Windows", head(source))
 	case source == "":
 		k.bad("add a source", "a bind mount has no source")
 	case !k.read.inside(path.Join(k.root, source)):
@@ -233,8 +247,15 @@ func (k *keyCheck) bind(source string) {
 	}
 }
 
-func createHostPath(k *keyCheck) {
-	if k.key.val.asksNothing() {
-		k.refuse("false is not carried out by this release: a data folder is created on first use", "remove it")
+func propagationWord(k *keyCheck) {
+	if p := k.text(); p != "" && !contains(format.Propagations, p) {
+		k.bad("write one of "+strings.Join(format.Propagations, ", "), "%q is no propagation", head(p))
+	}
+}
+
+// recursive is for what is mounted below the source; the default needs nothing.
+func recursive(k *keyCheck) {
+	if r := k.text(); r != "" && r != "enabled" {
+		k.refuse("%s needs a newer engine's API (1.44)", "remove it", head(r))
 	}
 }

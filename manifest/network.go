@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/gitring/gitring/ring"
@@ -13,32 +15,97 @@ import (
 func (b *builderOf) appNetworks() []ring.Network {
 	var out []ring.Network
 	taken := map[netip.Prefix]string{} // the engine takes no address twice
+	names := map[string]string{}
 	for _, key := range sortedKeys(b.networks) {
 		n := b.project.Networks[key]
-		to := ring.Network{Key: key, Driver: n.Driver, Internal: n.Internal, Labels: labels(n.Labels)}
-		if to.Driver == "bridge" {
-			to.Driver = "" // equal definitions are equal values
-		}
-		if n.EnableIPv6 != nil {
-			to.IPv6 = *n.EnableIPv6
-		}
+		to := b.network(key, n)
 		for i, pool := range n.Ipam.Config {
-			if pool != nil {
+			if pool != nil && !bool(n.External) {
 				to.Pools = append(to.Pools, b.pool(key, i, pool))
 				b.overlap(key, i, pool.Subnet, taken)
 			}
 		}
+		b.sameName("networks", key, n.Name, names)
 		out = append(out, to)
 	}
 	return out
+}
+
+// network is all but the addresses. What says the default is left out: equal
+// definitions are equal values.
+func (b *builderOf) network(key string, n types.NetworkConfig) ring.Network {
+	b.engineName("networks", key, n.Name)
+	if contains(predefined, n.Name) {
+		b.bad(b.place("networks", key, "name"), "remove the network, and say network_mode: "+n.Name+" in the service",
+			"networks.%s is the engine's own %s, which no service can join by name", key, n.Name)
+	}
+	if n.External {
+		if b.saysMore("networks", key) {
+			b.note("network %s: it is external, so nothing else that is said of it is used", key)
+		}
+		return ring.Network{Key: key, External: n.Name}
+	}
+	to := ring.Network{
+		Key: key, Driver: unless("bridge", n.Driver), Internal: n.Internal, Labels: labels(n.Labels),
+		Name: unless(ring.NetworkName(b.name, key), n.Name), DriverOpts: options(n.DriverOpts),
+		IPAMDriver: unless("default", n.Ipam.Driver), IPAMOptions: options(n.Ipam.Options),
+	}
+	if n.EnableIPv6 != nil {
+		to.IPv6 = *n.EnableIPv6
+	}
+	if n.Attachable {
+		b.note("network %s: attachable is Swarm's and means nothing here", key)
+	}
+	return to
+}
+
+// saysMore of an external network than its name, which Compose reads past.
+func (b *builderOf) saysMore(kind, key string) bool {
+	for _, f := range b.files {
+		n, _, _ := f.root.at([]string{kind, key})
+		for _, p := range n.pairs {
+			if p.key != "external" && p.key != "name" && !strings.HasPrefix(p.key, "x-") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// predefined are the networks that the engine has before anybody makes one.
+var predefined = []string{"bridge", "host", "none"}
+
+// unless is s, or "" for the default.
+func unless(otherwise, s string) string {
+	if s == otherwise {
+		return ""
+	}
+	return s
+}
+
+// nameForm are what the engine takes for the name of a volume or network.
+var nameForm = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,254}$`)
+
+func (b *builderOf) engineName(kind, key, name string) {
+	if !nameForm.MatchString(name) {
+		b.faults.add(ring.BadName, b.place(kind, key, "name"), "use letters, digits, dots, underscores and dashes", "%s.%s: %q cannot be a name", kind, key, head(name))
+	}
+}
+
+// sameName refuses two keys of one app for one thing of the engine.
+func (b *builderOf) sameName(kind, key, name string, taken map[string]string) {
+	if first, twice := taken[name]; twice {
+		b.bad(b.place(kind, key, "name"), "use the one key in all services", "%s.%s and %s.%s are both %s", kind, first, kind, key, name)
+	}
+	taken[name] = key
 }
 
 // linkLocal is where clouds answer with credentials; no app network may claim it.
 var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
 
 func (b *builderOf) pool(network string, i int, p *types.IPAMPool) ring.Pool {
-	at := func(key string) place {
-		return b.place("networks", network, "ipam", "config", fmt.Sprint(i), key)
+	at := func(key ...string) place {
+		return b.place(append([]string{"networks", network, "ipam", "config", fmt.Sprint(i)}, key...)...)
 	}
 	subnet, err := netip.ParsePrefix(p.Subnet)
 	switch {
@@ -54,7 +121,12 @@ func (b *builderOf) pool(network string, i int, p *types.IPAMPool) ring.Pool {
 	if r, err := netip.ParsePrefix(p.IPRange); p.IPRange != "" && (err != nil || !subnet.Overlaps(r) || r.Bits() < subnet.Bits()) {
 		b.faults.add(ring.BadValue, at("ip_range"), "write a range inside the subnet", "networks.%s ip_range %q is no range of %s", network, head(p.IPRange), subnet)
 	}
-	return ring.Pool{Subnet: p.Subnet, Gateway: p.Gateway, IPRange: p.IPRange}
+	for _, host := range sortedKeys(p.AuxiliaryAddresses) {
+		if a, err := netip.ParseAddr(p.AuxiliaryAddresses[host]); err != nil || !subnet.Contains(a) {
+			b.faults.add(ring.BadValue, at("aux_addresses", host), "write an address of the subnet", "networks.%s aux_addresses %s: %q is no address of %s", network, head(host), head(p.AuxiliaryAddresses[host]), subnet)
+		}
+	}
+	return ring.Pool{Subnet: p.Subnet, Gateway: p.Gateway, IPRange: p.IPRange, Aux: options(p.AuxiliaryAddresses)}
 }
 
 func (b *builderOf) overlap(network string, i int, text string, taken map[netip.Prefix]string) {
@@ -77,30 +149,12 @@ func (b *builderOf) overlap(network string, i int, text string, taken map[netip.
 
 func ipv4Off(k *keyCheck) {
 	if k.key.val.asksNothing() {
-		k.refuse("false is not carried out by this release", "remove it")
+		k.refuse("false needs a newer engine's API (1.47)", "remove it")
 	}
 }
 
 func networkDriver(k *keyCheck) {
-	switch d := k.text(); d {
-	case "", "bridge":
-	case "overlay":
-		k.refuse("overlay is Swarm's", "remove it")
-	default:
-		k.deny("%s reaches the host's own network", head(d))
-	}
-}
-
-func ipamDriver(k *keyCheck) {
-	if d := k.text(); d != "" && d != "default" {
-		k.deny("%s is another program of the host", head(d))
-	}
-}
-
-// ownName lets a network or volume carry the name it has anyway.
-func ownName(k *keyCheck) {
-	name := k.app + "_" + k.chain[1]
-	if n := k.text(); n != "" && n != name {
-		k.refuse("%s is not carried out by this release", "remove it; the name will be "+name, head(n))
+	if k.text() == "overlay" {
+		k.refuse("overlay is Swarm's", "remove it, or join an overlay network that is there with external: true")
 	}
 }

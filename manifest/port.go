@@ -14,7 +14,12 @@ import (
 
 func (b *builderOf) ports(c types.ServiceConfig) []ring.Port {
 	var out []ring.Port
+	noted := false
 	for _, p := range c.Ports {
+		if !noted && (p.Name != "" || p.AppProtocol != "") {
+			b.note("%s: name and app_protocol of a port mean nothing to the engine", c.Name)
+			noted = true
+		}
 		if p.Target == 0 || p.Target > 65535 {
 			b.bad(b.place("services", c.Name, "ports"), "write a port from 1 to 65535", "services.%s.ports: %d is no port", c.Name, p.Target)
 			continue
@@ -63,7 +68,11 @@ func (b *builderOf) exposed(c types.ServiceConfig) []string {
 
 // checkHostPorts refuses one host port for two services, and for two replicas.
 func (b *builderOf) checkHostPorts(app ring.App) {
-	taken := map[string]string{}
+	type taker struct {
+		ip      string
+		service string
+	}
+	taken := map[string][]taker{}
 	for _, s := range app.Services {
 		for _, p := range s.Spec.Ports {
 			if p.HostPort == "" {
@@ -74,13 +83,27 @@ func (b *builderOf) checkHostPorts(app ring.App) {
 				b.faults.add(ring.Unsupported, at, "run one replica, or leave the host port out; a route (x-gitring route) comes with a later release",
 					"services.%s host port %s cannot be published by %d replicas without a route", s.Name, p.HostPort, s.Replicas)
 			}
-			key := p.HostIP + " " + p.HostPort + "/" + p.Protocol
-			if first, twice := taken[key]; twice {
-				b.faults.add(ring.BadValue, at, "publish one of them on another port", "services.%s host port %s is published by %s too", s.Name, p.HostPort, first)
+			key := p.HostPort + "/" + p.Protocol
+			for _, first := range taken[key] {
+				if sameAddress(first.ip, p.HostIP) {
+					b.faults.add(ring.BadValue, at, "publish one of them on another port", "services.%s host port %s is published by %s too", s.Name, p.HostPort, first.service)
+					break
+				}
 			}
-			taken[key] = s.Name
+			taken[key] = append(taken[key], taker{p.HostIP, s.Name})
 		}
 	}
+}
+
+// sameAddress says that a port of both addresses can be had once only. None is
+// every address of both families.
+func sameAddress(a, b string) bool {
+	first, err1 := netip.ParseAddr(a)
+	second, err2 := netip.ParseAddr(b)
+	if err1 != nil || err2 != nil || first == second {
+		return true
+	}
+	return first.Is4() == second.Is4() && (first.IsUnspecified() || second.IsUnspecified())
 }
 
 // portPlace is the entry of ports that names the host port.
@@ -144,6 +167,11 @@ func (k *keyCheck) longPort() {
 	k.protocol(textOf(k.key.val.get("protocol")))
 	if m := textOf(k.key.val.get("mode")); m != "" && m != "host" && m != "ingress" {
 		k.bad("remove it", "mode %q is neither host nor ingress", head(m))
+	}
+	if a := textOf(k.key.val.get("host_ip")); a != "" {
+		if _, err := netip.ParseAddr(a); err != nil {
+			k.bad("write an address such as 127.0.0.1", "host_ip %q is no address", head(a))
+		}
 	}
 	if p := textOf(k.key.val.get("published")); strings.Contains(p, "-") {
 		k.refuse("published %q leaves the host port open", "write one host port, or none", head(p))

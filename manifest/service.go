@@ -207,7 +207,7 @@ func (b *builderOf) spec(c types.ServiceConfig) ring.Spec {
 	}
 	s.CgroupMode, s.UTSMode, s.UsernsMode = c.Cgroup, c.Uts, c.UserNSMode
 	b.security(c, &s)
-	s.Networks, s.NoNetwork = b.attachments(c)
+	b.joins(c, &s)
 	if len(c.StorageOpt) > 0 {
 		s.StorageOpt = c.StorageOpt
 	}

@@ -1,9 +1,7 @@
 package manifest
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -30,54 +28,78 @@ func claims(outcomes []outcome) {
 }
 
 // collisions refuses apps of which two things would have one name on the
-// engine: app a with service b-c, and app a-b with service c.
+// engine: app a with service b-c, and app a-b with service c; or two that make a
+// volume of one name:. One that is external in all but one of them is shared, as its
+// authors say.
 func collisions(outcomes []outcome) {
 	type owner struct {
-		i    int
-		what string
+		i int
+		engineName
 	}
 	names := map[string]owner{}
-	taken := map[[2]int]string{}
-	for i, o := range outcomes {
-		if !o.faults.none() {
+	found := make([]faults, len(outcomes))
+	for i := range outcomes {
+		if !outcomes[i].faults.none() {
 			continue
 		}
-		for _, n := range engineNames(o.app) {
+		for _, n := range namesOf(outcomes[i].app) {
 			first, twice := names[n.name]
-			if twice && first.i != i {
-				taken[[2]int{first.i, i}] = fmt.Sprintf("%s of app %s and %s of app %s would both be called %s on the engine", first.what, outcomes[first.i].name, n.what, o.name, n.name)
-			}
 			if !twice {
-				names[n.name] = owner{i, n.what}
+				names[n.name] = owner{i, n}
+				continue
+			}
+			says := fmt.Sprintf("%s of app %s and %s of app %s would both be called %s on the engine",
+				first.what, outcomes[first.i].name, n.what, outcomes[i].name, n.name)
+			for at, n := range map[int]engineName{first.i: first.engineName, i: n} {
+				found[at].put(n.clash(outcomes[at], says))
 			}
 		}
 	}
-	keys := make([][2]int, 0, len(taken))
-	for k := range taken {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b [2]int) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
-	for _, k := range keys {
-		for _, i := range k {
-			outcomes[i].faults.add(ring.AppTaken, outcomes[i].at, "rename one of the apps", "%s", taken[k])
-		}
+	for i := range outcomes {
+		outcomes[i].faults.list = append(outcomes[i].faults.list, found[i].list...)
 	}
 }
 
-type engineName struct{ name, what string }
+func (n engineName) clash(o outcome, says string) *fault {
+	if n.hint == "" {
+		return &fault{code: ring.AppTaken, place: o.at, says: says, hint: "rename one of the apps"}
+	}
+	return &fault{code: ring.Conflict, place: place{n.at.File, n.at.Line}, says: says, hint: n.hint}
+}
 
-// engineNames are the names that an app takes on the engine, without slot and
-// version, which both owners could have alike.
-func engineNames(a ring.App) []engineName {
+// engineName is a name that an app takes on the engine. One that its author chose
+// has its place and what to do about it.
+type engineName struct {
+	name, what string
+	at         ring.Place
+	hint       string
+}
+
+// namesOf are without slot and version, which both owners could have alike.
+func namesOf(a ring.App) []engineName {
 	var out []engineName
 	for _, s := range a.Services {
-		out = append(out, engineName{"container " + a.Name + "-" + s.Name, "service " + s.Name})
+		out = append(out, engineName{name: "container " + a.Name + "-" + s.Name, what: "service " + s.Name})
+		if n := s.Spec.ContainerName; n != "" {
+			out = append(out, engineName{"container_name " + n, "service " + s.Name, s.Place("container_name"), "choose another container_name"})
+		}
 	}
+	const hint = "choose another name, or say external: true in all apps but the one that makes it"
 	for _, n := range a.Networks {
-		out = append(out, engineName{"network " + ring.NetworkName(a.Name, n.Key), "network " + n.Key})
+		switch what := "network " + n.Key; {
+		case n.Name != "":
+			out = append(out, engineName{"network " + n.Name, what, a.Place("networks." + n.Key + ".name"), hint})
+		case n.External == "":
+			out = append(out, engineName{name: "network " + ring.NetworkName(a.Name, n.Key), what: what})
+		}
 	}
 	for _, v := range a.Volumes {
-		out = append(out, engineName{"volume " + ring.VolumeName(a.Name, v.Key), "volume " + v.Key})
+		switch what := "volume " + v.Key; {
+		case v.Name != "":
+			out = append(out, engineName{"volume " + v.Name, what, a.Place("volumes." + v.Key + ".name"), hint})
+		case v.External == "":
+			out = append(out, engineName{name: "volume " + v.EngineName(a.Name), what: what})
+		}
 	}
 	return out
 }

@@ -1,38 +1,74 @@
 package manifest
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
 
+// appVolumes are those that some service uses.
 func (b *builderOf) appVolumes() []ring.Volume {
 	var out []ring.Volume
+	names := map[string]string{}
 	for _, key := range sortedKeys(b.volumes) {
-		out = append(out, ring.Volume{Key: key, Labels: labels(b.project.Volumes[key].Labels)})
+		v := b.project.Volumes[key]
+		b.engineName("volumes", key, v.Name)
+		b.sameName("volumes", key, v.Name, names)
+		if v.External {
+			out = append(out, ring.Volume{Key: key, External: v.Name})
+			continue
+		}
+		out = append(out, ring.Volume{
+			Key: key, Labels: labels(v.Labels), Name: unless(ring.VolumeName(b.name, key), v.Name),
+			Driver: unless("local", v.Driver), DriverOpts: options(v.DriverOpts),
+		})
 	}
 	return out
 }
 
-// checkWriters refuses replicas that would all write one volume or data folder:
-// nothing that holds data is started twice.
+// checkWriters refuses replicas that would all write one volume, folder or file
+// of the host: nothing that holds data is started twice. Services that share one
+// are noted; Compose lets them, and only their author knows whether they can.
 func (b *builderOf) checkWriters(app ring.App) {
+	writers := map[string][]string{}
 	for _, s := range app.Services {
-		if s.Replicas < 2 || s.Share {
-			continue
+		if s.Replicas > 1 && !s.Share {
+			b.checkReplicas(s)
 		}
 		for _, m := range s.Spec.Mounts {
-			if m.Outlives() && !strings.Contains(m.Source, "{slot}") {
-				b.bad(b.place("services", s.Name), "run one replica; or, if the software can share it, say x-gitring: {share: true}",
-					"services.%s has %d replicas that would all write %s", s.Name, s.Replicas, m.Target)
-				break
+			if what := leavesBehind(m); what != "" && !slices.Contains(writers[what], s.Name) {
+				writers[what] = append(writers[what], s.Name)
 			}
+		}
+	}
+	for _, what := range sortedKeys(writers) {
+		if of := writers[what]; len(of) > 1 {
+			b.note("%s all write %s", strings.Join(of, ", "), what)
 		}
 	}
 }
 
-func volumeDriver(k *keyCheck) {
-	if d := k.text(); d != "" && d != "local" {
-		k.deny("%s is another program of the host", head(d))
+func (b *builderOf) checkReplicas(s ring.Service) {
+	for _, m := range s.Spec.Mounts {
+		if m.Outlives() && !strings.Contains(m.Source, ring.SlotMark) {
+			b.bad(b.place("services", s.Name), "run one replica; or, if the software can share it, say x-gitring: {share: true}",
+				"services.%s has %d replicas that would all write %s", s.Name, s.Replicas, m.Target)
+			return
+		}
 	}
+}
+
+// leavesBehind names what a mount writes and leaves behind, "" when nothing. A seeded
+// folder is a data folder.
+func leavesBehind(m ring.Mount) string {
+	switch {
+	case !m.Outlives():
+		return ""
+	case m.Kind == ring.MountVolume:
+		return "volume " + m.Source
+	case m.Kind == ring.MountBind:
+		return "the host's " + m.Source
+	}
+	return "the data folder " + m.Source
 }
