@@ -3,7 +3,6 @@ package manifest
 import (
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 
 	"github.com/compose-spec/compose-go/v2/types"
@@ -53,7 +52,7 @@ func (b *builderOf) checkAddresses(app ring.App) {
 					c.bad(s, n, "link_local_ips", "write addresses such as 169.254.8.8", "%q is no link-local address", head(a))
 				}
 			}
-			if at.MacAddress != "" && !macs.MatchString(at.MacAddress) {
+			if at.MacAddress != "" && !macAddresses.MatchString(at.MacAddress) {
 				c.bad(s, n, "mac_address", "write six pairs of hex digits, such as 02:42:ac:11:65:43", "%q is no MAC address", head(at.MacAddress))
 			}
 			if at.MacAddress != "" && s.Replicas > 1 {
@@ -62,8 +61,6 @@ func (b *builderOf) checkAddresses(app ring.App) {
 		}
 	}
 }
-
-var macs = regexp.MustCompile(`^[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}$`)
 
 // addressCheck holds the addresses of each network that are taken, by whom.
 type addressCheck struct {

@@ -19,7 +19,7 @@ func (b *builderOf) bind(service string, v types.ServiceVolumeConfig, mode *moun
 	}
 	if path.IsAbs(v.Source) {
 		m.Kind, m.Source, m.Create = ring.MountBind, path.Clean(v.Source), create
-		return m, true
+		return m, b.noColon(service, m)
 	}
 	r := &pathMount{builderOf: b, service: service, source: v.Source, path: path.Join(b.from.path, v.Source), mode: mode, create: create, mount: m}
 	r.at = b.mountPlace(service, v.Target)
@@ -28,6 +28,18 @@ func (b *builderOf) bind(service string, v types.ServiceVolumeConfig, mode *moun
 		return ring.Mount{}, false
 	}
 	return r.decide()
+}
+
+// noColon refuses a path that the engine would cut: the form in which it makes a
+// missing folder is source:target.
+func (b *builderOf) noColon(service string, m ring.Mount) bool {
+	for _, p := range []string{m.Source, m.Target} {
+		if m.Create && strings.Contains(p, ":") {
+			b.bad(b.mountPlace(service, m.Target), "make the folder on the host, and say bind: {create_host_path: false}", "services.%s volumes: the engine takes no colon in %s", service, head(p))
+			return false
+		}
+	}
+	return true
 }
 
 // pathMount is one mount of a path relative to the app.

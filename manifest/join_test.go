@@ -94,6 +94,7 @@ func TestRefusedJoins(t *testing.T) {
 		{name: "name servers of one that joins a network", files: services("a: {image: x}", "b: {image: x, network_mode: 'service:a',", "  dns: 1.1.1.1}"), code: ring.BadValue, line: 4, hint: "move it to a"},
 		{name: "networks of one that joins a network", files: services("a: {image: x}", "b: {image: x, networks: [x],", "  network_mode: 'service:a'}"), code: ring.BadValue, line: 4, hint: "one of the two"},
 		{name: "memory that its owner keeps to itself", files: services("a:", "  image: x", "  ipc: private", "b: {image: x, ipc: 'service:a'}"), code: ring.BadValue, line: 4, hint: "ipc: shareable"},
+		{name: "a probe of one that joins a network", files: services("a: {image: x}", "b:", "  image: x", "  network_mode: service:a", "  x-gitring:", "    checks: [{http: {port: 80}}]"), code: ring.BadValue, line: 7, hint: "move it to a"},
 		{name: "volumes taken twice", files: services("a: {image: x}", "b:", "  image: x", "  volumes_from: [a, 'a:ro']"), code: ring.BadValue, line: 5, says: "twice"},
 		{name: "volumes taken in no way", files: services("a: {image: x}", "b:", "  image: x", "  volumes_from:", "    - a:z"), code: ring.BadValue, line: 6, hint: "service:ro"},
 

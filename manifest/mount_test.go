@@ -177,6 +177,7 @@ func TestRefusedMounts(t *testing.T) {
 		{name: "a pipe", files: web(long("type: npipe")...), code: ring.Unsupported, line: 5, says: "Windows"},
 		{name: "a volume of Swarm", files: web(long("type: cluster")...), code: ring.Unsupported, line: 5, says: "Swarm"},
 		{name: "a data folder that may not be made", files: web(long("type: bind, bind: {create_host_path: false}")...), code: ring.Unsupported, line: 5, hint: "created on first use"},
+		{name: "a colon in a path of the host", files: web("image: a", "volumes:", "  - {type: bind, source: '/srv/a:b', target: /d}"), code: ring.BadValue, line: 5, hint: "create_host_path: false"},
 		{name: "a mode that is none", files: web("image: a", "volumes: ['./c:/c']", "x-gitring:", "  mounts: {./c: copy}"), code: ring.BadValue, line: 6, says: "copy"},
 		{name: "a seed that is not held", files: web("image: a", "volumes: ['./c:/c']", "x-gitring:", "  mounts: {./c: seed}"), code: ring.BadValue, line: 6, says: "does not hold web/c"},
 		{name: "a seed of one file", files: with(web("image: a", "volumes: ['./c:/c']", "x-gitring:", "  mounts: {./c: seed}"), "web/c", "x"), code: ring.BadValue, line: 6, hint: "mount the folder"},

@@ -205,7 +205,7 @@ func (s *Service) Alone() string {
 		}
 	}
 	for _, n := range s.Spec.Networks {
-		if n.IPv4 != "" || n.IPv6 != "" {
+		if n.IPv4 != "" || n.IPv6 != "" || n.MacAddress != "" || len(n.LinkLocal) > 0 {
 			return "static address on network " + n.Network
 		}
 	}
@@ -227,6 +227,8 @@ func (s *Spec) alone() string {
 	switch {
 	case s.NetworkMode == "host":
 		return "the host's network"
+	case s.MacAddress != "":
+		return "mac_address " + s.MacAddress
 	case s.ContainerName != "":
 		return "container_name " + s.ContainerName
 	case len(s.Devices) > 0:
