@@ -29,10 +29,11 @@ type appReader struct {
 	// off are the services that no active profile asks for.
 	off map[string]bool
 	// plainly are the uses of the host's values that stand in the plan as they are.
-	plainly map[openUse]bool
-	circled bool // that services extend each other was told
-	faults  faults
-	notes   []string
+	plainly  map[openUse]bool
+	includes map[string]bool // the files that it includes
+	circled  bool            // that services extend each other was told
+	faults   faults
+	notes    []string
 }
 
 // openUse is a variable of the host's env folder under a key of a service; of
@@ -44,7 +45,7 @@ type openUse struct{ name, service, key string }
 func (r *reader) readApp(c candidate) outcome {
 	a := &appReader{
 		reader: r, from: c, base: c.path, faults: c.faults, notes: slices.Clone(c.notes), nodes: r.limits.Nodes,
-		off: map[string]bool{}, plainly: map[openUse]bool{}, parsed: map[string]*parsedFile{}, homes: map[homeKey]*home{},
+		off: map[string]bool{}, plainly: map[openUse]bool{}, parsed: map[string]*parsedFile{}, homes: map[homeKey]*home{}, includes: map[string]bool{},
 	}
 	a.budget = &budget{left: r.limits.TotalSize, text: r.limits.Text}
 	a.name, a.nameAt = or2(c.name, c.unnamed), place{file: c.path}
@@ -53,7 +54,7 @@ func (r *reader) readApp(c candidate) outcome {
 		app = a.read()
 	}
 	a.hide()
-	return outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults}
+	return outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults, includes: a.includes}
 }
 
 func or2(a, b string) string {

@@ -109,6 +109,7 @@ func (a *appReader) included(n *node, s scope) []composeFile {
 		if root == nil {
 			continue
 		}
+		a.includes[p] = true
 		inner.way = append(slices.Clip(s.way), include{p, n.place})
 		out = append(out, a.unfold(p, root, inner)...)
 	}
@@ -282,4 +283,32 @@ func undeclare(g []composeFile, kind, name string) {
 			n.pairs = slices.DeleteFunc(slices.Clone(n.pairs), func(p pair) bool { return p.key == name })
 		}
 	}
+}
+
+// withoutIncluded drops the apps of folders whose Compose file another app
+// includes: they are parts of that app, and would run twice.
+func withoutIncluded(all []outcome, apps []candidate) []outcome {
+	by := map[string]int{}
+	for i, o := range all {
+		for _, p := range sortedKeys(o.includes) {
+			if _, twice := by[p]; !twice {
+				by[p] = i
+			}
+		}
+	}
+	var out []outcome
+	for i, c := range apps {
+		owner, included := by[slices.Concat(c.files, []string{""})[0]]
+		if !included || c.entry != nil || owner == i {
+			continue
+		}
+		all[owner].app.Notes = append(all[owner].app.Notes, fmt.Sprintf("%s is included, so its folder is no app of its own", c.files[0]))
+		all[i].path = ""
+	}
+	for _, o := range all {
+		if o.path != "" {
+			out = append(out, o)
+		}
+	}
+	return out
 }

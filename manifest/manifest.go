@@ -111,6 +111,8 @@ type outcome struct {
 	path   string
 	at     place // where its name is said
 	faults faults
+	// includes are the files that it includes: their folders are no apps.
+	includes map[string]bool
 }
 
 func (r *reader) readApps(apps []candidate) []outcome {
@@ -126,6 +128,7 @@ func (r *reader) readApps(apps []candidate) []outcome {
 		}
 		out = append(out, o)
 	}
+	out = withoutIncluded(out, apps)
 	for _, o := range out {
 		for i := range o.app.After {
 			o.app.After[i].App = actual[o.app.After[i].App]
