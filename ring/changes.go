@@ -17,6 +17,7 @@ type Changes struct {
 type AppChanges struct {
 	App      string          `json:"app"`
 	Notes    []string        `json:"notes,omitempty"`
+	Powers   []string        `json:"powers,omitempty"` // App.Powers
 	Services []ServiceChange `json:"services"`
 }
 

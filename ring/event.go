@@ -23,6 +23,7 @@ const (
 	CommitAccepted    = "commit.accepted"
 	CommitRefused     = "commit.refused"
 	AppInForce        = "app.in_force"
+	AppPowers         = "app.powers" // an app in force may do more on the host than the one before
 	AppRefused        = "app.refused"
 	AppRemoved        = "app.removed"
 	PlanAwaiting      = "plan.awaiting"

@@ -75,6 +75,7 @@ type AppStatus struct {
 	Reason   string          `json:"reason,omitempty"`
 	Refusal  *Refusal        `json:"refusal,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
+	Powers   []string        `json:"powers,omitempty"` // of the plan in force: App.Powers
 	Services []ServiceStatus `json:"services"`
 }
 

@@ -96,7 +96,7 @@ func fullStatus() ring.Status {
 			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Committed: at, Trusted: sha, Forge: "401",
 			Trust: "w", Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Next: &ring.Next{Commit: sha, Reason: "r"}, Refusal: refusal,
 			Apps: []ring.AppStatus{{
-				Name: "web", Health: ring.Healthy, Commit: sha, Reason: "r", Refusal: refusal, Notes: []string{"n"},
+				Name: "web", Health: ring.Healthy, Commit: sha, Reason: "r", Refusal: refusal, Notes: []string{"n"}, Powers: []string{"p"},
 				Services: []ring.ServiceStatus{{
 					Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 2, Ready: 2, Updated: 2,
 					Version: v, Commit: sha, LastGood: sha, Reason: "r", Health: "inferred",
