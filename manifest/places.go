@@ -18,8 +18,13 @@ func (a *appReader) places(service string) map[string]ring.Place {
 			out[key] = at
 		}
 	}
+	if at, said := out[reservedDevices]; said {
+		out.add("gpus", place{at.File, at.Line}) // the engine has one word for both
+	}
 	return out
 }
+
+const reservedDevices = "deploy.resources.reservations.devices"
 
 // placesOf collects the places of one file: the first that says a key.
 type placesOf map[string]ring.Place
@@ -116,7 +121,7 @@ func itemNames(key string, it *node) []string {
 // longNames are the keys of an entry's long form that name it.
 var longNames = map[string][]string{
 	"volumes": {"target"}, "devices": {"source"}, "ports": {"published", "target"}, "env_file": {"path"},
-	"configs": {"source"}, "secrets": {"source"}, "gpus": {"driver"}, "deploy.resources.reservations.devices": {"driver"},
+	"configs": {"source"}, "secrets": {"source"}, "gpus": {"driver"}, reservedDevices: {"driver"},
 }
 
 func cleanTarget(key, w string) string {
