@@ -28,15 +28,17 @@ type Config struct {
 	Listen        Listen            `yaml:"listen"`
 	Poll          string            `yaml:"poll"`
 	Sources       []SourceConfig    `yaml:"sources"`
+	// Policy is as written: a mapping, or the name of a file with one.
+	Policy yaml.Node `yaml:"policy"`
 
 	// Documented, and not carried out yet: kept as written, for the line.
-	Policy  yaml.Node `yaml:"policy"`
 	Notify  yaml.Node `yaml:"notify"`
 	Ingress yaml.Node `yaml:"ingress"`
 	Limits  yaml.Node `yaml:"limits"`
 
-	file  string
-	lines lines
+	file   string
+	lines  lines
+	policy policyConfig
 }
 
 // EnvConfig says where this host keeps values that a commit must not hold.

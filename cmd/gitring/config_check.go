@@ -31,6 +31,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.path("listen.socket", &c.Listen.Socket)
 	k.listen(c.Listen.HTTP)
 	k.poll("poll", c.Poll)
+	k.policy(c)
 	k.variables("facts", c.Facts)
 	k.variables("interpolation", c.Interpolation)
 	k.sources(c.Sources, c.Listen.HTTP)

@@ -13,9 +13,9 @@ import (
 func (c *Config) NotCarriedOut() Mistakes {
 	n := &notYet{file: c.file, lines: c.lines}
 	n.keys("", map[string]yaml.Node{
-		"policy": c.Policy, "notify": c.Notify,
-		"ingress": c.Ingress, "limits": c.Limits,
+		"notify": c.Notify, "ingress": c.Ingress, "limits": c.Limits,
 	})
+	n.mistakes = append(n.mistakes, c.policy.later...)
 	n.keys("listen.", map[string]yaml.Node{"url": c.Listen.URL})
 	n.value("engine.kind", c.Engine.Kind, "docker")
 	for i, s := range c.Sources {
@@ -67,9 +67,13 @@ func (n *notYet) value(at, value string, carried ...string) {
 }
 
 func (n *notYet) not(at, what string) {
-	n.mistakes = append(n.mistakes, Mistake{
-		File: n.file, Line: n.lines.at(at),
+	n.mistakes = append(n.mistakes, notCarried(n.file, n.lines.at(at), what))
+}
+
+func notCarried(file string, line int, what string) Mistake {
+	return Mistake{
+		File: file, Line: line,
 		Says: fmt.Sprintf("%s is not carried out by this release (%s)", what, version),
 		Hint: "take it out; docs/reference/configuration.md says what this release carries out",
-	})
+	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 func planCmd(g *globals) *cobra.Command {
-	var source string
+	var source, profile string
 	var detailed bool
 	cmd := &cobra.Command{
 		Use:   "plan [rev|dir]",
@@ -25,10 +25,12 @@ func planCmd(g *globals) *cobra.Command {
 			"roll, recreate or remove, with the field that decided and the gap to expect.\n" +
 			"A folder is the root of the repository, committed or not; a revision is one of\n" +
 			"the clone around, or a full commit id. Without either it is the tip that the\n" +
-			"daemon saw last. Nothing is changed. Exit 7 when anything is refused.",
+			"daemon saw last. Nothing is changed. Exit 7 when anything is refused.\n\n" +
+			"Where no daemon runs, and with --profile, a folder is planned as for a host on\n" +
+			"which nothing runs yet, by the path, values and policy of --config.",
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			err := g.plan(cmd.Context(), strings.Join(given, ""), source, detailed)
+			err := g.plan(cmd.Context(), planned{strings.Join(given, ""), source, profile}, detailed)
 			if detailed {
 				return detail(err)
 			}
@@ -36,12 +38,17 @@ func planCmd(g *globals) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&source, "source", "", "the source to plan for, where there is more than one")
+	profileFlag(cmd, &profile)
 	cmd.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit 0 with nothing to do, 1 on errors and refusals, 2 with changes")
 	return cmd
 }
 
-func (g *globals) plan(ctx context.Context, what, source string, detailed bool) error {
-	changes, err := g.changes(ctx, what, source)
+// planned is what to plan: nothing is the tip. A profile judges a folder without
+// the daemon, which has its own.
+type planned struct{ what, source, profile string }
+
+func (g *globals) plan(ctx context.Context, p planned, detailed bool) error {
+	changes, err := g.changes(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -81,38 +88,54 @@ func detail(err error) error {
 
 // changes asks the daemon: about a folder, about a commit that it knows, else
 // about the tree of that commit in the clone around.
-func (g *globals) changes(ctx context.Context, what, source string) (*ring.Changes, error) {
-	client := g.daemon()
+func (g *globals) changes(ctx context.Context, p planned) (*ring.Changes, error) {
+	client, what, source := g.daemon(), p.what, p.source
+	if info, err := os.Stat(what); what != "" && err == nil && info.IsDir() {
+		return g.changesOf(ctx, p)
+	}
+	if p.profile != "" {
+		return nil, &failure{code: exitUsage, says: "--profile is for a folder", hint: "gitring plan <dir> --profile " + p.profile}
+	}
 	if what == "" {
 		tip, name, err := g.tip(ctx, source)
 		if err != nil {
 			return nil, err
 		}
-		return planned(client.Plan(ctx, api.PlanRequest{Source: name, Rev: string(tip)}))
-	}
-	if info, err := os.Stat(what); err == nil && info.IsDir() {
-		tree, err := openTree(what)
-		if err != nil {
-			return nil, fmt.Errorf("cannot read %s: %w", what, err)
-		}
-		defer tree.Close()
-		return planned(client.Plan(ctx, api.PlanRequest{Source: source, Tree: tree}))
+		return answered(client.Plan(ctx, api.PlanRequest{Source: name, Rev: string(tip)}))
 	}
 	local, sha := g.resolveLocally(what)
 	changes, err := client.Plan(ctx, api.PlanRequest{Source: source, Rev: cmp.Or(string(sha), what)})
 	if local == nil || !errors.Is(err, api.ErrNotFound) {
-		return planned(changes, err)
+		return answered(changes, err)
 	}
 	commit, missing := local.Commit(sha)
 	if missing != nil {
-		return planned(changes, err)
+		return answered(changes, err)
 	}
 	changes, err = client.Plan(ctx, api.PlanRequest{Source: source, Tree: commit.Tree})
 	changes.Commit = cmp.Or(changes.Commit, sha)
-	return planned(changes, err)
+	return answered(changes, err)
 }
 
-func planned(c ring.Changes, err error) (*ring.Changes, error) {
+// changesOf is of a folder, by the daemon if there is one.
+func (g *globals) changesOf(ctx context.Context, p planned) (*ring.Changes, error) {
+	if p.profile != "" {
+		return g.planAlone(p.what, p.source, p.profile)
+	}
+	tree, err := openTree(p.what)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", p.what, err)
+	}
+	defer tree.Close()
+	changes, err := g.daemon().Plan(ctx, api.PlanRequest{Source: p.source, Tree: tree})
+	if nobodyThere(err) {
+		g.notice("no daemon answers on %s: planned as for a host on which nothing runs yet", g.socketPath())
+		return g.planAlone(p.what, p.source, "")
+	}
+	return answered(changes, err)
+}
+
+func answered(c ring.Changes, err error) (*ring.Changes, error) {
 	if err != nil {
 		return nil, asked(err)
 	}
@@ -177,6 +200,9 @@ func showChanges(s *screen, c *ring.Changes) {
 		}
 	}
 	for _, a := range c.Apps {
+		for _, power := range a.Powers {
+			notes.line(2, " ", w(a.App), word{"power:", yellow}, w(power))
+		}
 		for _, note := range a.Notes {
 			notes.line(2, " ", w(a.App), word{"note:", dim}, w(note))
 		}

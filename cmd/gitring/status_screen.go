@@ -174,6 +174,9 @@ func showApp(s *screen, a ring.AppStatus, wide bool, now time.Time) {
 	}
 	showRefusal(s, 2, a.Name, a.Refusal)
 	if wide {
+		for _, power := range a.Powers {
+			s.line(2, " ", w(a.Name), word{"power:", yellow}, w(power))
+		}
 		for _, note := range a.Notes {
 			s.line(2, " ", w(a.Name), word{"note:", dim}, w(note))
 		}

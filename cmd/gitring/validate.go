@@ -14,18 +14,20 @@ import (
 )
 
 func validateCmd(g *globals) *cobra.Command {
-	var source string
+	var source, profile string
 	cmd := &cobra.Command{
 		Use:   "validate [dir]",
 		Short: "Check a folder as a commit would be checked, without a daemon",
 		Long: "validate reads the folder (default: the current one) as if it were a commit and\n" +
-			"prints all that is refused, each with its place. With --config it takes the path, facts and\n" +
-			"interpolation of a source from there. Exit 7 when anything is refused.",
+			"prints all that is refused, each with its place. With --config it takes the path, facts,\n" +
+			"values and policy of a source from there; without, the policy is compose's.\n" +
+			"Exit 7 when anything is refused.",
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, given []string) error {
-			return g.validate(slices.Concat(given, []string{"."})[0], source)
+			return g.validate(slices.Concat(given, []string{"."})[0], source, profile)
 		},
 	}
+	profileFlag(cmd, &profile)
 	cmd.Flags().StringVar(&source, "source", "", "the source of --config to read it for")
 	return cmd
 }
@@ -34,11 +36,16 @@ func validateCmd(g *globals) *cobra.Command {
 type validated struct {
 	Apps     []string        `json:"apps"`
 	Notes    []string        `json:"notes,omitempty"`
+	Powers   []string        `json:"powers,omitempty"`
 	Refusals []*ring.Refusal `json:"refusals,omitempty"`
 }
 
-func (g *globals) validate(dir, source string) error {
+func (g *globals) validate(dir, source, profile string) error {
 	settings, err := g.settings(dir, source)
+	if err != nil {
+		return err
+	}
+	judge, err := g.judgeFor(profile)
 	if err != nil {
 		return err
 	}
@@ -51,11 +58,14 @@ func (g *globals) validate(dir, source string) error {
 	}
 	defer tree.Close()
 	plan, refusals := manifest.Check(&ring.Commit{Tree: tree}, settings)
-	v := validated{Apps: []string{}, Refusals: refusals}
+	v := validated{Apps: []string{}, Refusals: byPlace(append(refusals, judge.plan(&plan)...))}
 	for _, a := range plan.Apps {
 		v.Apps = append(v.Apps, a.Name)
 		for _, note := range a.Notes {
 			v.Notes = append(v.Notes, a.Name+": "+note)
+		}
+		for _, power := range a.Powers {
+			v.Powers = append(v.Powers, a.Name+": "+power)
 		}
 	}
 	if err := g.showValidated(v); err != nil {
@@ -140,6 +150,9 @@ func (g *globals) showValidated(v validated) error {
 	}
 	for _, note := range v.Notes {
 		s.line(0, " ", word{"note:", dim}, w(note))
+	}
+	for _, power := range v.Powers {
+		s.line(0, " ", word{"power:", yellow}, w(power))
 	}
 	if len(v.Refusals) == 0 {
 		s.line(0, " ", word{"ok:", green}, w(counted(len(v.Apps), "app")+when(len(v.Apps) > 0, ": "+strings.Join(v.Apps, ", "))))

@@ -152,6 +152,8 @@ func (f *follower) plan(ctx context.Context, c *ring.Commit) (*ring.Plan, error)
 // read is the plan of a commit on this host; nothing is written.
 func (f *follower) read(c *ring.Commit) (ring.Plan, contents) {
 	plan, files := manifest.Read(c, f.settings)
+	f.d.judge.plan(&plan)
+	files = mountedBy(plan.Apps, files)
 	for i := range plan.Apps {
 		plan.Apps[i].Written = ring.WrittenApp(plan.Apps[i])
 	}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+
+	"github.com/gitring/gitring/policy"
+)
+
+// profiles are those of POLICY; the last one is not carried out yet.
+var profiles = []string{string(policy.Compose), string(policy.Owner), "hardened"}
+
+// policyKeys are the keys of a policy. Those after the first two are documented
+// and not carried out by this release: the profiles' own lists count.
+var policyKeys = []string{
+	"version", "profile",
+	"images", "build", "privileged", "use_api_socket", "provider", "capabilities", "namespaces", "devices", "security_opt", "sysctls",
+	"mounts", "networks", "ports", "logging", "labels", "interpolation", "secrets", "hooks", "healthcheck", "limits", "destructive",
+	"on_violation", "apps",
+}
+
+// policyConfig is what "policy" says, in the configuration or in a file of its own.
+type policyConfig struct {
+	profile policy.Profile
+	later   Mistakes // what is documented and not carried out
+}
+
+// policy reads what the configuration says under policy: a mapping, or the name
+// of a file that holds one.
+func (k *checker) policy(c *Config) {
+	c.policy.profile = policy.Compose
+	n := resolved(&c.Policy)
+	switch {
+	case n.IsZero() || n.Tag == "!!null":
+	case n.Kind == yaml.MappingNode:
+		k.policyKeys(c, k.file, n)
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!str" && n.Value != "":
+		k.policyFile(c, n)
+	default:
+		k.wrong("policy", "write policy: {profile: owner}, or the name of a file", "policy: neither a mapping nor the name of a file")
+	}
+}
+
+func (k *checker) policyFile(c *Config, n *yaml.Node) {
+	file := n.Value
+	k.path("policy", &file)
+	if !filepath.IsAbs(file) {
+		return // wrong already
+	}
+	body, err := readLimited(file)
+	if err != nil {
+		k.wrong("policy", "write the file, or policy: {profile: compose}", "policy: %v", err)
+		return
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(body, &root); err != nil {
+		k.mistakes = append(k.mistakes, fromYAML(file, err)...)
+		return
+	}
+	if len(root.Content) == 0 || resolved(root.Content[0]).Kind != yaml.MappingNode {
+		k.inPolicy(file, 1, "begin with version: 1 and profile: compose", "no mapping, which a policy is")
+		return
+	}
+	top := resolved(root.Content[0])
+	if !slices.ContainsFunc(keysOf(top), func(key string) bool { return key == "version" }) {
+		k.inPolicy(file, top.Line, "add version: 1", "version is missing")
+	}
+	k.policyKeys(c, file, top)
+}
+
+func (k *checker) policyKeys(c *Config, file string, top *yaml.Node) {
+	seen := map[string]int{}
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		key, value := top.Content[i], resolved(top.Content[i+1])
+		if first, twice := seen[key.Value]; twice {
+			k.inPolicy(file, key.Line, "keep one of the two", "key %q is given twice, first in line %d", key.Value, first)
+			continue
+		}
+		seen[key.Value] = key.Line
+		switch {
+		case key.Value == "version":
+			if value.Value != "1" {
+				k.inPolicy(file, key.Line, "this release reads version: 1", "version: %q is not known", value.Value)
+			}
+		case key.Value == "profile":
+			k.policyProfile(c, file, key.Line, value.Value)
+		case slices.Contains(policyKeys, key.Value):
+			c.policy.later = append(c.policy.later, notCarried(file, key.Line, "policy."+key.Value))
+		default:
+			k.inPolicy(file, key.Line, nearest(key.Value, policyKeys), "unknown key %q", key.Value)
+		}
+	}
+}
+
+func (k *checker) policyProfile(c *Config, file string, line int, said string) {
+	switch {
+	case !slices.Contains(profiles, said):
+		k.inPolicy(file, line, nearest(said, profiles), "policy.profile: %q is not known", said)
+	case said == string(policy.Compose), said == string(policy.Owner):
+		c.policy.profile = policy.Profile(said)
+	default:
+		c.policy.later = append(c.policy.later, notCarried(file, line, "policy.profile: "+said))
+	}
+}
+
+func (k *checker) inPolicy(file string, line int, hint, says string, args ...any) {
+	k.mistakes = append(k.mistakes, Mistake{File: file, Line: line, Says: fmt.Sprintf(says, args...), Hint: hint})
+}
+
+func keysOf(n *yaml.Node) []string {
+	var out []string
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		out = append(out, n.Content[i].Value)
+	}
+	return out
+}
+
+func resolved(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+// profileNamed is a profile by its name, for the flag --profile; "" is the
+// configuration's own.
+func profileNamed(name string, own policy.Profile) (policy.Profile, error) {
+	switch p := policy.Profile(name); p {
+	case "":
+		return own, nil
+	case policy.Compose, policy.Owner:
+		return p, nil
+	}
+	known := []string{string(policy.Compose), string(policy.Owner)}
+	return "", &failure{code: exitUsage, says: fmt.Sprintf("--profile: %q is not known", name), hint: "one of " + strings.Join(known, ", ")}
+}
+
+// judgeFor is the judge of the named configuration, and compose's where none is
+// named: a folder is judged the same on every machine.
+func (g *globals) judgeFor(profile string) (judge, error) {
+	if g.config == "" {
+		p, err := profileNamed(profile, policy.Compose)
+		return judgeAnywhere(p), err
+	}
+	c, err := ReadConfig(g.config)
+	if err != nil {
+		return judge{}, err
+	}
+	j := judgeOf(c)
+	j.rules.Profile, err = profileNamed(profile, j.rules.Profile)
+	return j, err
+}
+
+func profileFlag(cmd *cobra.Command, profile *string) {
+	cmd.Flags().StringVar(profile, "profile", "", "judge by this profile of the policy: compose or owner")
+}

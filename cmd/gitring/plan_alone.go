@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/reconcile"
+	"github.com/gitring/gitring/ring"
+)
+
+// nobodyThere says that no daemon serves this host, or none is running. One
+// that may not be asked is there.
+func nobodyThere(err error) bool {
+	var away *api.ErrUnreachable
+	return errors.As(err, &away) && !errors.Is(away, fs.ErrPermission)
+}
+
+// planAlone is the plan of a folder for a host on which nothing of it runs yet,
+// read as validate reads it: all that is refused is told, not one fault for
+// each app.
+func (g *globals) planAlone(dir, source, profile string) (*ring.Changes, error) {
+	settings, err := g.settings(dir, source)
+	if err != nil {
+		return nil, err
+	}
+	judge, err := g.judgeFor(profile)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := openTree(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", dir, err)
+	}
+	defer tree.Close()
+	plan, refusals := manifest.Check(&ring.Commit{Tree: tree}, settings)
+	refusals = byPlace(append(refusals, judge.plan(&plan)...))
+	plan.Refused = nil // they are told one by one
+	changes := reconcile.Plan(reconcile.World{Host: settings.Host}, &plan, g.now())
+	changes.Refusals = refusals
+	return &changes, nil
+}

@@ -1,0 +1,305 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
+)
+
+// judge holds plans to the policy of this host: each payload that a plan would
+// send is built and judged before the plan counts, and once more right before
+// it is sent.
+type judge struct {
+	rules    policy.Rules
+	dataRoot string
+}
+
+// judgeOf is the judge of a configuration.
+func judgeOf(c *Config) judge {
+	return judge{dataRoot: c.DataRoot, rules: policy.Rules{
+		Profile: c.policy.profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"),
+		EngineGroups: engineGroups(c.Engine.URL),
+	}}
+}
+
+// judgeAnywhere is for a folder that is checked without a configuration.
+func judgeAnywhere(profile policy.Profile) judge {
+	return judge{dataRoot: defaultDataRoot, rules: policy.Rules{Profile: profile, Content: filepath.Join(defaultState, "content")}}
+}
+
+// ownPaths are the daemon's files and folders, which no container gets.
+func ownPaths(c *Config) []string {
+	out := []string{c.State, c.Env.Dir, c.Listen.Socket}
+	if file, err := filepath.Abs(c.file); err == nil {
+		out = append(out, file)
+	}
+	for _, s := range c.Sources {
+		out = append(out, s.Auth.PasswordFile, s.Auth.SSHKeyFile)
+		if s.Trust != nil {
+			out = append(out, s.Trust.AllowedSigners, s.Trust.OpenPGPKeys, s.Trust.RevokedKeys)
+		}
+		if s.Webhook != nil {
+			out = append(out, s.Webhook.SecretFile)
+		}
+		if s.Status != nil {
+			out = append(out, s.Status.TokenFile)
+		}
+	}
+	return slices.DeleteFunc(out, func(p string) bool { return p == "" })
+}
+
+// engineGroups is the group of the engine's socket; none where it cannot be seen.
+func engineGroups(url string) []string {
+	socket, ok := strings.CutPrefix(url, "unix://")
+	if !ok {
+		return nil
+	}
+	info, err := os.Stat(socket)
+	if err != nil {
+		return nil
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || stat.Gid == 0 {
+		return nil
+	}
+	return []string{strconv.FormatUint(uint64(stat.Gid), 10)}
+}
+
+// plan takes the apps out of a plan that the policy refuses, and gives the
+// others their powers. It returns a refusal for each thing that is refused.
+func (j judge) plan(p *ring.Plan) []*ring.Refusal {
+	others := j.belongings(p.Apps)
+	var carried []ring.App
+	var all []*ring.Refusal
+	for _, a := range p.Apps {
+		refusals, powers := j.app(&a, others)
+		if len(refusals) == 0 {
+			a.Powers = powers
+			carried = append(carried, a)
+			continue
+		}
+		if p.Refused == nil {
+			p.Refused = map[string]*ring.Refusal{}
+		}
+		p.Refused[a.Name] = inOne(refusals)
+		all = append(all, refusals...)
+	}
+	p.Apps = carried
+	return all
+}
+
+// belonging is what the apps of one plan have of their own, by app.
+type belonging struct{ volumes, folders map[string]map[string]bool }
+
+func (j judge) belongings(apps []ring.App) belonging {
+	b := belonging{volumes: map[string]map[string]bool{}, folders: map[string]map[string]bool{}}
+	for i := range apps {
+		a := &apps[i]
+		add(b.folders, path.Join(j.root(a), a.Path), a.Name)
+		for _, v := range a.Volumes {
+			if v.External == "" {
+				add(b.volumes, v.EngineName(a.Name), a.Name)
+			}
+		}
+	}
+	return b
+}
+
+func add(to map[string]map[string]bool, what, app string) {
+	if to[what] == nil {
+		to[what] = map[string]bool{}
+	}
+	to[what][app] = true
+}
+
+// ofOthers is what belongs to another app than the named one, with that app's name.
+func ofOthers(all map[string]map[string]bool, app string) map[string]string {
+	out := map[string]string{}
+	for what, owners := range all {
+		for _, owner := range sortedKeys(owners) {
+			if owner != app && out[what] == "" {
+				out[what] = owner
+			}
+		}
+	}
+	return out
+}
+
+func (j judge) root(a *ring.App) string { return cmp.Or(a.DataRoot, j.dataRoot) }
+
+// app gives the refusals of one app, by place, and its powers: the sentences of
+// what it may do beyond what every app may.
+func (j judge) app(a *ring.App, others belonging) (refusals []*ring.Refusal, powers []string) {
+	found, refusal := j.findings(a, others)
+	if refusal != nil {
+		return []*ring.Refusal{refusal}, nil
+	}
+	for _, f := range found {
+		if f.Verdict == policy.Power {
+			powers = append(powers, f.Says())
+			continue
+		}
+		refusals = append(refusals, refusalOf(a, f))
+	}
+	slices.Sort(powers)
+	return byPlace(refusals), slices.Compact(powers)
+}
+
+func byPlace(all []*ring.Refusal) []*ring.Refusal {
+	slices.SortStableFunc(all, func(x, y *ring.Refusal) int {
+		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Says, y.Says))
+	})
+	return slices.CompactFunc(all, func(x, y *ring.Refusal) bool { return x.Where() == y.Where() && x.Says == y.Says })
+}
+
+func (j judge) findings(a *ring.App, others belonging) ([]policy.Finding, *ring.Refusal) {
+	found := policy.CheckApp(j.rules, a, j.root(a))
+	for i := range a.Services {
+		s := &a.Services[i]
+		requests, err := runtime.Payloads(j.rules.Host, a, s, j.root(a), j.rules.Content)
+		if err != nil {
+			return nil, &ring.Refusal{
+				Code: ring.BadValue, Commit: a.Commit, App: a.Name, File: s.File, Line: s.Line,
+				Says: fmt.Sprintf("service %s: %v", s.Name, err), Hint: "gitring validate shows it without a push",
+			}
+		}
+		for _, r := range requests {
+			found = append(found, policy.Check(j.rules, j.request(a.Name, r, others))...)
+		}
+	}
+	return found, nil
+}
+
+// request is a payload with what is known of who asks.
+func (j judge) request(app string, r runtime.Request, others belonging) policy.Request {
+	q := policy.Request{
+		App: app, Key: r.Key, Body: r.Body, DataRoot: j.dataRoot,
+		Volumes: ofOthers(others.volumes, app), Folders: ofOthers(others.folders, app),
+	}
+	if r.App != nil {
+		q.DataRoot, q.Path = j.root(r.App), r.App.Path
+	}
+	if r.Service != nil {
+		q.Service = r.Service.Name
+		for _, m := range r.Service.Spec.Mounts {
+			if m.Kind == ring.MountContent {
+				q.Contents = append(q.Contents, m.Source)
+			}
+		}
+	}
+	if c, ok := r.Body.(runtime.ContainerRequest); ok {
+		q.Owners = c.Owners
+	}
+	return q
+}
+
+// allow judges one payload right before it is sent: a plan in force may be from
+// before the policy changed.
+func (j judge) allow(app string, payload any) error {
+	r, ok := payload.(runtime.Request)
+	if !ok {
+		r = runtime.Request{Key: "container", Body: payload}
+	}
+	a := cmp.Or(r.App, &ring.App{Name: app})
+	var denied []*ring.Refusal
+	for _, f := range policy.Check(j.rules, j.request(app, r, belonging{})) {
+		if f.Verdict == policy.Deny {
+			denied = append(denied, refusalOf(a, f))
+		}
+	}
+	if len(denied) == 0 {
+		return nil
+	}
+	return inOne(denied)
+}
+
+// refusalOf puts a denied finding at its line.
+func refusalOf(a *ring.App, f policy.Finding) *ring.Refusal {
+	at := sayingPlace(a, f)
+	return &ring.Refusal{
+		Code: ring.PolicyDenied, Commit: a.Commit, App: a.Name, File: at.File, Line: at.Line, Says: f.Says(), Hint: f.Hint(),
+	}
+}
+
+// otherwise are keys that say the same as another one does.
+var otherwise = map[string]string{
+	"tmpfs": "volumes", "gpus": "deploy.resources.reservations.devices", "limits": "deploy.resources", "deploy.replicas": "scale",
+}
+
+// sayingPlace is where the app's files say what was found.
+func sayingPlace(a *ring.App, f policy.Finding) ring.Place {
+	kind, name, _ := strings.Cut(f.Of, ".")
+	s, ok := a.Service(name)
+	if kind != "services" || !ok {
+		return a.Place(f.Of + "." + f.At)
+	}
+	for _, key := range []string{f.At, reworded(f.At)} {
+		if at := s.Place(key); at != s.Place("") {
+			return at
+		}
+	}
+	return s.Place("")
+}
+
+func reworded(key string) string {
+	for _, from := range sortedKeys(otherwise) {
+		if rest, ok := strings.CutPrefix(key, from); ok {
+			return otherwise[from] + rest
+		}
+	}
+	return key
+}
+
+// moreWithin is how long a refusal may get by listing what else is refused.
+const moreWithin = 300
+
+// inOne is the first refusal with the others behind it, where they are few and
+// short, else with their number: a plan holds one for each app.
+func inOne(all []*ring.Refusal) *ring.Refusal {
+	r := *all[0]
+	if len(all) == 1 {
+		return &r
+	}
+	var more []string
+	for _, x := range all[1:] {
+		at := fmt.Sprintf("line %d", x.Line)
+		if x.File != r.File {
+			at = x.Where()
+		}
+		more = append(more, at+": "+x.Says)
+	}
+	count := fmt.Sprintf(" (and %d more", len(more))
+	if list := strings.Join(more, "; "); len(r.Says)+len(list) <= moreWithin {
+		count += ": " + list
+	}
+	r.Says += count + ")"
+	return &r
+}
+
+// mountedBy leaves only the contents that some app mounts: those of an app that
+// the policy refused are not written.
+func mountedBy(apps []ring.App, all contents) contents {
+	out := contents{}
+	for _, a := range apps {
+		for _, s := range a.Services {
+			for _, m := range s.Spec.Mounts {
+				for _, hash := range []string{m.Source, m.Seed} {
+					if c, ok := all[hash]; ok {
+						out[hash] = c
+					}
+				}
+			}
+		}
+	}
+	return out
+}
