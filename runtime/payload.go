@@ -109,7 +109,7 @@ func containerConfig(at site, a ring.Action) *container.Config {
 	c := &container.Config{
 		Image:      a.Want.Pin.Image,
 		Cmd:        slices.Clone(s.Command),
-		Entrypoint: slices.Clone(s.Entrypoint),
+		Entrypoint: entrypoint(s),
 		Env:        environment(s.Environment),
 		User:       s.User,
 		WorkingDir: s.WorkingDir,
@@ -158,13 +158,13 @@ func hostConfig(s ring.Spec) *container.HostConfig {
 		Privileged:     s.Privileged,
 		CapAdd:         slices.Clone(s.CapAdd),
 		CapDrop:        slices.Clone(s.CapDrop),
-		SecurityOpt:    slices.Clone(s.SecurityOpt),
 		Runtime:        s.Runtime,
 		CgroupnsMode:   container.CgroupnsMode(s.CgroupMode),
 		UTSMode:        container.UTSMode(s.UTSMode),
 		UsernsMode:     container.UsernsMode(s.UsernsMode),
 		Resources:      resources(s),
 	}
+	securityOpts(h, s)
 	if s.Resources != nil {
 		h.OomScoreAdj = s.Resources.OOMScoreAdj
 	}
