@@ -10,14 +10,9 @@ import (
 // to the forge, where others read it. Where a place is sealed nothing else gets
 // into a message; where it is not, Compose's words may repeat what was written.
 func (a *appReader) hide() {
-	if a.vars == nil {
-		return
-	}
 	var hidden []hiddenValue
-	for name, val := range a.vars.all() {
-		if val.hidden() {
-			hidden = append(hidden, hiddenValue{name, val.plain})
-		}
+	for h := range a.hidden {
+		hidden = append(hidden, h)
 	}
 	slices.SortFunc(hidden, func(a, b hiddenValue) int {
 		return cmp.Or(cmp.Compare(len(b.plain), len(a.plain)), cmp.Compare(a.name, b.name))

@@ -202,6 +202,7 @@ func (a *appReader) standIn(v *variables, file string, raw bool) {
 	of, f := a.host.variables(file, raw)
 	a.faults.put(f)
 	for name, plain := range of {
+		a.hidden[hiddenValue{name, plain}] = true
 		v.set(name, a.host.value(file, name, plain), place{file: a.host.where(file)})
 	}
 }

@@ -181,6 +181,9 @@ func (c *counter) own(n *yaml.Node) *fault {
 	if len(n.Value) > c.limits.Text {
 		return c.tooLarge(n, "has a string longer than %d bytes", c.limits.Text)
 	}
+	if strings.Contains(n.Value, ring.SealMark) {
+		return markFault(place{c.file, n.Line})
+	}
 	if n.Kind == yaml.SequenceNode && len(n.Content) > c.limits.Entries || n.Kind == yaml.MappingNode && len(n.Content)/2 > c.limits.Entries {
 		return c.tooLarge(n, "has a list or mapping of more than %d entries", c.limits.Entries) // merging compares each with each
 	}
@@ -200,6 +203,9 @@ func (c *counter) keys(n *yaml.Node) *fault {
 		k := n.Content[i]
 		if k.Kind != yaml.ScalarNode || k.ShortTag() == tagNull {
 			return &fault{code: ring.Yaml, place: place{c.file, k.Line}, says: "a key is not text", hint: "write the key as plain text"}
+		}
+		if strings.Contains(k.Value, ring.SealMark) {
+			return markFault(place{c.file, k.Line})
 		}
 		if first, twice := seen[k.Value]; twice {
 			return &fault{code: ring.Yaml, place: place{c.file, k.Line}, says: fmt.Sprintf("key %q is there twice, first on line %d", k.Value, first), hint: "keep one of the two"}
