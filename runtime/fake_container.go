@@ -95,7 +95,7 @@ func (m *memory) add(name string, cfg *container.Config, hc *container.HostConfi
 	}
 	c := &fakeContainer{n: m.made, image: m.image(cfg.Image), c: container.InspectResponse{
 		ContainerJSONBase: &container.ContainerJSONBase{
-			ID: id, Name: "/" + name, Created: m.stamp(), HostConfig: &hc2,
+			ID: id, Name: "/" + name, Created: m.stamp(), Platform: "linux", HostConfig: &hc2,
 			State: &container.State{Status: container.StateCreated, StartedAt: never, FinishedAt: never},
 		},
 		Config:          &cfg2,

@@ -16,8 +16,10 @@ func action(edit func(*ring.Spec)) ring.Action {
 	if edit != nil {
 		edit(&s.Spec)
 	}
-	return ring.Action{Kind: ring.DoCreate, App: "shop", Service: "web", Slot: 2, Version: "1:0123456789ab", Of: &ring.App{Name: "shop"}, Want: s,
-		Networks: map[string]string{"default": "shop_default", "back": "shop_back_1234", "ext": "bridge"}}
+	return ring.Action{
+		Kind: ring.DoCreate, App: "shop", Service: "web", Slot: 2, Version: "1:0123456789ab", Of: &ring.App{Name: "shop"}, Want: s,
+		Networks: map[string]string{"default": "shop_default", "back": "shop_back_1234", "ext": "bridge"},
+	}
 }
 
 var testSite = site{host: "edge", content: "/state/content", data: "/srv", api: MinAPI}
@@ -29,8 +31,13 @@ func build(t *testing.T, a ring.Action) payload {
 }
 
 func TestPayloadIsPure(t *testing.T) {
-	a := action(func(s *ring.Spec) { *s = fullSpec("ab"); s.Networks = nil })
-	require.Equal(t, build(t, a), build(t, a))
+	for seed := range uint64(8) {
+		a := action(func(s *ring.Spec) {
+			*s = newDrawn(seed, "ab", [2]string{"10.0.0.5", "fd00::5"}, [2]string{"10.0.1.5", "fd01::5"}).spec()
+		})
+		a.Networks["front"], a.Owners = "shop_front", map[string]string{"vpn": "0123"}
+		require.Equal(t, build(t, a), build(t, a))
+	}
 }
 
 func TestPayloadNetworks(t *testing.T) {
@@ -44,7 +51,8 @@ func TestPayloadNetworks(t *testing.T) {
 	}))
 	require.EqualValues(t, "shop_default", p.Host.NetworkMode)
 	require.Equal(t, map[string]*network.EndpointSettings{"shop_default": {
-		Aliases: []string{"web", "www"}, IPAMConfig: &network.EndpointIPAMConfig{IPv6Address: "fd00::5"}}}, p.first().EndpointsConfig, "API 1.41 takes one")
+		Aliases: []string{"web", "www"}, IPAMConfig: &network.EndpointIPAMConfig{IPv6Address: "fd00::5"},
+	}}, p.first().EndpointsConfig, "API 1.41 takes one")
 	require.Equal(t, []join{{"shop_back_1234", &network.EndpointSettings{Aliases: []string{"web"}}}, {"bridge", &network.EndpointSettings{}}}, p.Networks[1:])
 
 	_, err := containerPayload(testSite, action(func(s *ring.Spec) { s.Networks = []ring.Attachment{{Network: "nowhere"}} }))
@@ -82,15 +90,19 @@ func TestPayloadContentIsReadOnly(t *testing.T) {
 }
 
 func TestNetworkPayload(t *testing.T) {
-	n := ring.Network{Key: "back", Internal: true, IPv6: true, Driver: "macvlan", Labels: map[string]string{"team": "blue", "gitring.app": "x"},
-		Pools: []ring.Pool{{Subnet: "10.1.0.0/24", Gateway: "10.1.0.1", IPRange: "10.1.0.0/25"}, {Subnet: "fd00::/64"}}}
+	n := ring.Network{
+		Key: "back", Internal: true, IPv6: true, Driver: "macvlan", Labels: map[string]string{"team": "blue", "gitring.app": "x"},
+		Pools: []ring.Pool{{Subnet: "10.1.0.0/24", Gateway: "10.1.0.1", IPRange: "10.1.0.0/25"}, {Subnet: "fd00::/64"}},
+	}
 	o := networkPayload("edge", "shop", n)
 	require.True(t, o.Internal)
 	require.True(t, *o.EnableIPv6)
 	require.Equal(t, "macvlan", o.Driver)
 	require.Equal(t, []network.IPAMConfig{{Subnet: "10.1.0.0/24", Gateway: "10.1.0.1", IPRange: "10.1.0.0/25"}, {Subnet: "fd00::/64"}}, o.IPAM.Config)
-	require.Equal(t, map[string]string{"team": "blue", "gitring.host": "edge", "gitring.app": "shop", "gitring.definition": n.Definition(),
-		"com.docker.compose.project": "shop", "com.docker.compose.network": "back"}, o.Labels)
+	require.Equal(t, map[string]string{
+		"team": "blue", "gitring.host": "edge", "gitring.app": "shop", "gitring.definition": n.Definition(),
+		"com.docker.compose.project": "shop", "com.docker.compose.network": "back",
+	}, o.Labels)
 	require.Equal(t, "bridge", networkPayload("edge", "shop", ring.Network{Key: "x"}).Driver)
 	require.Nil(t, networkPayload("edge", "shop", ring.Network{Key: "x"}).IPAM)
 }
