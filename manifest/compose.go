@@ -102,7 +102,7 @@ func (nothing) Dir(string) string { return "." }
 
 // keyPath is how compose-go names what an error is about. Names with dots are
 // found by the longest way that exists.
-var keyPath = regexp.MustCompile(`\b(services|networks|volumes)[.\[][A-Za-z0-9_.\-\[\]]+`)
+var keyPath = regexp.MustCompile(`\b(services|networks|volumes|configs|secrets)[.\[][A-Za-z0-9_.\-\[\]]+`)
 
 // casting and decoding are how compose-go begins before it comes to the point.
 var (

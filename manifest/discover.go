@@ -15,6 +15,7 @@ type candidate struct {
 	name    string // from gitring.yaml; "" lets the Compose file or the folder say it
 	path    string // folder inside the commit
 	files   []string
+	without *fault // that there is no Compose file, unless COMPOSE_FILE names one
 	filesAt place  // of COMPOSE_FILE, where that names them
 	entry   *entry // of gitring.yaml; nil by folder
 	notes   []string

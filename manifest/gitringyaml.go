@@ -303,7 +303,7 @@ func (r *reader) listedApp(e *entry) candidate {
 		var names []string
 		names, c.notes = composeFiles(r.tree.list(c.path))
 		if len(names) == 0 {
-			c.faults.add(ring.BadValue, e.place, "add "+composeNames[0]+", or say files:", "folder %s holds no Compose file", c.path)
+			c.without = &fault{code: ring.BadValue, place: e.place, says: fmt.Sprintf("folder %s holds no Compose file", c.path), hint: "add " + composeNames[0] + ", or say files:"}
 		}
 		for _, n := range names {
 			c.files = append(c.files, path.Join(c.path, n))

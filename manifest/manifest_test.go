@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -34,4 +35,9 @@ func TestReadMakesAPlan(t *testing.T) {
 	if plan.Refusal != nil || plan.Refused != nil || len(plan.Apps) != 1 {
 		t.Fatal(dump(t, plan))
 	}
+}
+
+// symlinkAt puts a symlink into a commit.
+func symlinkAt(c *ring.Commit, p, to string) {
+	c.Tree.(fstest.MapFS)[p] = &fstest.MapFile{Data: []byte(to), Mode: fs.ModeSymlink | 0o777}
 }

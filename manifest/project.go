@@ -69,6 +69,9 @@ func (v *variables) control(name string) (string, place) {
 // relative paths start at the folder of the first.
 func (a *appReader) composeFileOf(v *variables) {
 	list, at := v.control("COMPOSE_FILE")
+	if list == "" {
+		a.faults.put(a.from.without)
+	}
 	if list == "" || a.from.entry != nil && len(a.from.entry.files) > 0 {
 		return
 	}
@@ -83,7 +86,9 @@ func (a *appReader) composeFileOf(v *variables) {
 		}
 	}
 	if len(a.from.files) == 0 {
-		a.faults.add(ring.BadValue, at, "name a Compose file of the commit, or remove the line", "COMPOSE_FILE names no file")
+		if a.faults.none() {
+			a.faults.add(ring.BadValue, at, "name a Compose file of the commit, or remove the line", "COMPOSE_FILE names no file")
+		}
 		return
 	}
 	if a.base = path.Dir(a.from.files[0]); a.base != a.from.path {

@@ -1,0 +1,160 @@
+package manifest
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/gitring/gitring/ring"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestComposesOwnVariablesSteerTheApp(t *testing.T) {
+	listed := func(more string) string { return "version: 1\napps: [{path: web" + more + "}]\n" }
+	two := "services:\n  a: {image: a}\n  b: {image: a, profiles: [p]}\n  c: {image: a, profiles: [q]}\n  d: {image: a, profiles: [r]}\n"
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		host  string
+		app   string
+		has   string // services
+	}{
+		{"profiles", map[string]string{"web/.env": "COMPOSE_PROFILES=p, q\n", "web/compose.yaml": two}, "", "web", "a b c"},
+		{"profiles besides those of gitring.yaml", map[string]string{gitringFile: listed(", profiles: [r]"), "web/.env": "COMPOSE_PROFILES=p\n", "web/compose.yaml": two}, "", "web", "a b d"},
+		{"profiles of the host", map[string]string{"web/.env": "COMPOSE_PROFILES=p\n", "web/compose.yaml": two}, "COMPOSE_PROFILES=q\n", "web", "a c"},
+		{"every profile", map[string]string{"web/.env": "COMPOSE_PROFILES=*\n", "web/compose.yaml": two}, "", "web", "a b c d"},
+		{"a name", map[string]string{"web/.env": "COMPOSE_PROJECT_NAME=shop\n", "web/compose.yaml": two}, "", "shop", "a"},
+		{"a name before that of the file, as in Compose", map[string]string{"web/.env": "COMPOSE_PROJECT_NAME=shop\n", "web/compose.yaml": "name: other\n" + two}, "", "shop", "a"},
+		{"a name after that of gitring.yaml", map[string]string{gitringFile: listed(", name: mine"), "web/.env": "COMPOSE_PROJECT_NAME=shop\n", "web/compose.yaml": two}, "", "mine", "a"},
+		{"a name of the host", map[string]string{"web/compose.yaml": two}, "COMPOSE_PROJECT_NAME=ours\n", "ours", "a"},
+		{"a file", map[string]string{"web/.env": "COMPOSE_FILE=prod.yaml\n", "web/compose.yaml": two, "web/prod.yaml": "services: {p: {image: a}}\n", "web/compose.override.yaml": "services: {o: {image: a}}\n"}, "", "web", "p"},
+		{"files", map[string]string{"web/.env": "COMPOSE_FILE=compose.yaml:prod.yaml\n", "web/compose.yaml": two, "web/prod.yaml": "services: {p: {image: a}}\n"}, "", "web", "a p"},
+		{"files by another separator", map[string]string{"web/.env": "COMPOSE_PATH_SEPARATOR=,\nCOMPOSE_FILE=compose.yaml,prod.yaml\n", "web/compose.yaml": two, "web/prod.yaml": "services: {p: {image: a}}\n"}, "", "web", "a p"},
+		{"files that gitring.yaml names win", map[string]string{gitringFile: listed(", files: [compose.yaml]"), "web/.env": "COMPOSE_FILE=prod.yaml\n", "web/compose.yaml": two}, "", "web", "a"},
+		{"a file of a folder without one", map[string]string{gitringFile: listed(""), "web/.env": "COMPOSE_FILE=prod.yaml\n", "web/prod.yaml": "services: {p: {image: a}}\n"}, "", "web", "p"},
+		{"a file in a folder, which names the app as in Compose", map[string]string{gitringFile: listed(""), "web/.env": "COMPOSE_FILE=deploy/prod.yaml\n", "web/deploy/prod.yaml": "services: {p: {image: a, env_file: p.env}}\n", "web/deploy/p.env": "A=1\n"}, "", "deploy", "p"},
+	} {
+		s := withHost(map[string]string{".env": c.host})
+		if c.host == "" {
+			s.Env = nil
+		}
+		plan, _ := Read(repo(c.files), s)
+		if len(plan.Apps) != 1 {
+			t.Errorf("%s: %v %s", c.name, plan.Refusal, dump(t, plan.Refused))
+			continue
+		}
+		var has []string
+		for _, svc := range plan.Apps[0].Services {
+			has = append(has, svc.Name)
+		}
+		if plan.Apps[0].Name != c.app || strings.Join(has, " ") != c.has {
+			t.Errorf("%s: app %s with %v", c.name, plan.Apps[0].Name, has)
+		}
+	}
+}
+
+func TestComposeFileIsRefusedWithItsPlace(t *testing.T) {
+	for value, code := range map[string]ring.Code{
+		"no.yaml": ring.BadValue, "../../x.yaml": ring.OutsideCommit, "/etc/x.yaml": ring.OutsideCommit, "https://x/y.yaml": ring.OutsideCommit, "-": ring.BadValue, "','": ring.BadValue, "link.yaml": ring.SymlinkInManifest,
+	} {
+		c := repo(map[string]string{"web/.env": "# c\nCOMPOSE_PATH_SEPARATOR=,\nCOMPOSE_FILE=" + value + "\n", "web/compose.yaml": "services: {web: {image: a}}\n"})
+		symlinkAt(c, "web/link.yaml", "compose.yaml")
+		plan, _ := Read(c, settings())
+		if r := plan.Refused["web"]; r == nil || r.Code != code || r.Where() != "web/.env:3" || r.Hint == "" {
+			t.Errorf("%s: %v", value, r)
+		}
+	}
+}
+
+// The name is a Compose file's own variable, whatever else says it.
+func TestTheProjectNameIsTheApps(t *testing.T) {
+	a, _ := onlyApp(t, settings(), map[string]string{
+		gitringFile: "version: 1\napps: [{path: web, name: mine}]\n", "web/.env": "COMPOSE_PROJECT_NAME=shop\n",
+		"web/compose.yaml": "services: {web: {image: a, environment: {N: '$COMPOSE_PROJECT_NAME'}}}\n",
+	})
+	if got := serviceOf(t, a, "web").Spec.Environment["N"]; got != "mine" {
+		t.Error(got)
+	}
+}
+
+func TestConfigsAndSecretsAreMounted(t *testing.T) {
+	a, contents := onlyApp(t, settings(), map[string]string{
+		"web/.env": "PW=from env\n", "web/s.txt": "from file", "web/run.sh": "#!/bin/sh\n", "web/dir/x": "in a folder",
+		"web/compose.yaml": `services:
+  web:
+    image: a
+    configs: [c, {source: e, target: sub/e}, {source: i, target: /etc/i.conf, mode: 0555}, {source: d, target: /dir}]
+    secrets: [s, {source: s, target: two, mode: 0444, uid: "0"}, {source: e, target: /etc/pw}]
+configs: {c: {file: ./s.txt}, e: {environment: PW}, i: {content: "pw=${PW}, $$5"}, d: {file: dir}}
+secrets: {s: {file: s.txt}, e: {environment: PW}, unused: {file: no.txt}}
+`,
+	})
+	web := serviceOf(t, a, "web").Spec
+	got := map[string]string{}
+	for _, m := range web.Mounts {
+		if m.Target != "/dir" {
+			got[m.Target] = textAt(t, contents, web, m.Target)
+		} else if m.File != "" || len(contents[m.Source].Files) != 1 {
+			t.Errorf("%+v", m)
+		}
+		if f := contents[m.Source].Files[0]; f.Sealed || f.Exec != (m.Target == "/etc/i.conf") {
+			t.Errorf("%s: %+v", m.Target, f)
+		}
+	}
+	if d := cmp.Diff(map[string]string{
+		"/c": "from file", "/sub/e": "from env", "/etc/i.conf": "pw=from env, $5",
+		"/run/secrets/s": "from file", "/run/secrets/two": "from file", "/etc/pw": "from env",
+	}, got); d != "" {
+		t.Error(d)
+	}
+	if len(a.Notes) != 0 {
+		t.Error(a.Notes)
+	}
+}
+
+func TestConfigsAndSecretsAreRefused(t *testing.T) {
+	for _, c := range []struct {
+		name, top string
+		code      ring.Code
+		line      int
+		says      string
+		hint      string
+	}{
+		{"a file that is nowhere", "secrets:\n  s: {file: no.txt}", ring.BadValue, 5, "web/no.txt", "<env.dir>/web/no.txt"},
+		{"one that is not declared", "secrets:\n  t: {file: x}", ring.BadValue, 3, "secret s", "did you mean t"},
+		{"a variable that is not set", "secrets:\n  s: {environment: NO}", ring.UndefinedVariable, 5, "NO", ".env"},
+		{"one of Swarm", "secrets:\n  s: {external: true}", ring.Unsupported, 5, "external is Swarm's", "file:"},
+		{"one of Swarm by its name", "secrets:\n  s: {external: {name: x}}", ring.Unsupported, 5, "Swarm's", "file:"},
+		{"a name", "secrets:\n  s: {file: x, name: y}", ring.Unsupported, 5, "secrets.s.name", "remove"},
+		{"labels", "secrets:\n  s: {file: x, labels: {a: b}}", ring.Unsupported, 5, "secrets.s.labels", "remove"},
+		{"a driver", "secrets:\n  s: {driver: x}", ring.Unsupported, 5, "secrets.s.driver", "remove"},
+		{"a template", "secrets:\n  s: {file: x, template_driver: golang}", ring.Unsupported, 5, "secrets.s.template_driver", "remove"},
+		{"an encrypted one", "secrets:\n  s: {file: sops.yaml}", ring.Unsupported, 5, "SOPS", "env folder"},
+		{"an unknown key", "secrets:\n  s: {fil: x}", ring.UnknownKey, 5, "secrets.s.fil", "file"},
+		{"a file and a variable", "secrets:\n  s: {file: x, environment: PW}", ring.BadValue, 5, "exclusive", ""},
+	} {
+		plan, _ := Read(repo(map[string]string{
+			"web/compose.yaml": "services:\n  web:\n    image: a\n    secrets: [s]\n"[:len("services:\n  web:\n")] + "    {image: a, secrets: [s]}\n" + c.top + "\n",
+			"web/x":            "x", "web/sops.yaml": "pw: ENC[AES256_GCM,data:xx,type:str]\nsops: {}\n", "web/.env": "PW=1\n",
+		}), settings())
+		r := plan.Refused["web"]
+		if r == nil || r.Code != c.code || r.Line != c.line || !strings.Contains(r.Says, c.says) || !strings.Contains(r.Hint, c.hint) {
+			t.Errorf("%s: %v (%+v)", c.name, r, r)
+		}
+	}
+}
+
+func TestLabelFilesAreLabels(t *testing.T) {
+	a, _ := onlyApp(t, settings(), map[string]string{
+		"web/compose.yaml": "services: {web: {image: a, label_file: [a.labels, b.labels], labels: {over: c}}}\n",
+		"web/a.labels":     "one=1\nover=a\ntraefik.http.routers.x.rule='Host(`a`)'\n", "web/b.labels": "over=b\ntwo=$one\n",
+	})
+	if d := cmp.Diff(map[string]string{"one": "1", "two": "1", "over": "c", "traefik.http.routers.x.rule": "Host(`a`)"}, serviceOf(t, a, "web").Spec.Labels); d != "" {
+		t.Error(d)
+	}
+	for body, says := range map[string]string{"a=1\ngitring.x=1\n": "reserved", "a=1\nb=$NO\n": "NO", "a=1\n???\n": "NAME=value"} {
+		plan, _ := Read(repo(map[string]string{"web/compose.yaml": "services: {web: {image: a, label_file: l}}\n", "web/l": body}), settings())
+		if r := plan.Refused["web"]; r == nil || r.Where() != "web/l:2" || !strings.Contains(r.Says, says) || r.Hint == "" {
+			t.Errorf("%q: %v", body, r)
+		}
+	}
+}
