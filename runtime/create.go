@@ -67,6 +67,13 @@ func (d *Docker) createAndStart(ctx context.Context, e engine, a ring.Action, p 
 	if err := d.prepare(ctx, e, a, p); err != nil {
 		return ring.Done{}, err
 	}
+	if a.Start {
+		drift, err := d.seeds(a)
+		if err != nil {
+			return ring.Done{}, err
+		}
+		p.Told = append(p.Told, drift...)
+	}
 	// By name, because it can be listed before its ID is known here.
 	defer d.cache.hold(p.Name)()
 	id, note, err := d.createOrAdopt(ctx, e, a, p, o)
@@ -153,6 +160,7 @@ func (d *Docker) allow(a ring.Action, r Request) error {
 	if d.opts.Allow == nil {
 		return nil
 	}
+	r.App, r.Service = a.Of, a.Want
 	err := d.opts.Allow(a.App, r)
 	if err == nil {
 		return nil

@@ -51,7 +51,7 @@ func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, er
 	case ring.DoCreate:
 		return d.create(ctx, e, a)
 	case ring.DoStart:
-		return ring.Done{Instance: a.Instance}, d.finish(ctx, e, a, target(a), true)
+		return d.start(ctx, e, a)
 	case ring.DoStop:
 		return d.stop(ctx, e, a)
 	case ring.DoRemove:
@@ -64,6 +64,16 @@ func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, er
 		return d.rename(ctx, e, a)
 	}
 	return ring.Done{}, fmt.Errorf("cannot carry out %q: no such step", a.Kind)
+}
+
+// start finishes an instance that was created, and starts it.
+func (d *Docker) start(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
+	done := ring.Done{Instance: a.Instance}
+	var err error
+	if done.Told, err = d.seeds(a); err != nil {
+		return done, err
+	}
+	return done, d.finish(ctx, e, a, target(a), true)
 }
 
 // target is how the engine finds the container of a step.
