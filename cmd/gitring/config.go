@@ -1,7 +1,9 @@
 package main
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -196,6 +198,31 @@ func orElse(s *string, otherwise string) {
 	if *s == "" {
 		*s = otherwise
 	}
+}
+
+// dataRoots are, by app, the folders that are not the host's; "" is the
+// source's own.
+func (s *SourceConfig) dataRoots() map[string]string {
+	roots := map[string]string{}
+	if s.DataRoot != "" {
+		roots[""] = s.DataRoot
+	}
+	for name, app := range s.Apps {
+		if app.DataRoot != "" {
+			roots[name] = app.DataRoot
+		}
+	}
+	return roots
+}
+
+// samePaths are the folders that the engine mounts for gitring: they must be
+// the same ones inside and outside a container.
+func (c *Config) samePaths() []string {
+	paths := []string{c.State, c.DataRoot}
+	for i := range c.Sources {
+		paths = append(paths, slices.Sorted(maps.Values(c.Sources[i].dataRoots()))...)
+	}
+	return paths
 }
 
 // Source finds a source by name; nil when there is none.

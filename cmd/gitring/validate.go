@@ -91,7 +91,8 @@ func (g *globals) settings(dir, source string) (manifest.Settings, error) {
 	if err != nil {
 		return manifest.Settings{}, err
 	}
-	return manifest.Settings{Source: s.Name, Path: s.Path, Host: c.Host, Facts: c.Facts, Interpolation: c.Interpolation}, nil
+	values, key, err := valuesOf(c)
+	return values.settings(settingsOf(c, s), key), err
 }
 
 // plainName makes a name for a source out of a folder's.

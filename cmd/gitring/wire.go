@@ -27,6 +27,7 @@ type daemon struct {
 	log     *slog.Logger
 	judge   judge
 	store   *store.Store
+	env     *envFolder
 	engine  *runtime.Docker
 	shelf   *shelf
 	health  *health.Watcher
@@ -67,6 +68,9 @@ func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, e
 			return d, err
 		}
 	}
+	if err := d.wireEnv(); err != nil {
+		return d, err
+	}
 	if err := d.wireEngine(ctx); err != nil {
 		return d, err
 	}
@@ -79,17 +83,28 @@ func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, e
 	return d, d.openDoors()
 }
 
+// wireEnv tells at once of an env folder that cannot be read at all; what is
+// wrong with that of one app is the app's refusal.
+func (d *daemon) wireEnv() (err error) {
+	if d.env, err = newEnvFolder(d.cfg); err != nil {
+		return err
+	}
+	_, err = d.env.look(d.log)
+	return err
+}
+
 func (d *daemon) wireEngine(ctx context.Context) (err error) {
 	d.engine, err = runtime.Dial(ctx, runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.Host, ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
-		Allow:     d.judge.allow,
-		SamePaths: []string{d.cfg.State, d.cfg.DataRoot}, DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
+		Allow:   d.judge.allow,
+		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.samePaths(), Open: d.env.open,
+		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },
 	})
 	if err != nil {
 		return err
 	}
-	d.shelf = newShelf(d.store, d.engine.Mounted)
+	d.shelf = newShelf(d.store, d.engine.Mounted, d.env.open)
 	return nil
 }
 

@@ -213,7 +213,11 @@ func (d *daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 			return ring.Changes{}, err
 		}
 	}
-	next, _ := f.read(c)
+	values, err := d.env.read()
+	if err != nil {
+		return ring.Changes{}, err
+	}
+	next, _ := f.read(c, values)
 	w, err := d.loop.World(ctx)
 	if err != nil {
 		return ring.Changes{}, fmt.Errorf("cannot plan: %w", err)

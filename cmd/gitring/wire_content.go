@@ -24,6 +24,8 @@ type shelf struct {
 	store *store.Store
 	// mounted is what containers mount now; an error is not "nothing".
 	mounted func(ctx context.Context) (map[string]bool, error)
+	// open gives sealed values, which some files hold.
+	open func(ring.Sealed) (string, error)
 
 	// A removal never runs beside a write, or what was just written could go:
 	// mu is held over all of either, and guards offered.
@@ -33,8 +35,8 @@ type shelf struct {
 	offered map[string][]contents
 }
 
-func newShelf(s *store.Store, mounted func(context.Context) (map[string]bool, error)) *shelf {
-	return &shelf{store: s, mounted: mounted, offered: map[string][]contents{}}
+func newShelf(s *store.Store, mounted func(context.Context) (map[string]bool, error), open func(ring.Sealed) (string, error)) *shelf {
+	return &shelf{store: s, mounted: mounted, open: open, offered: map[string][]contents{}}
 }
 
 // put writes the contents of a plan that is about to be offered, and keeps them
@@ -106,16 +108,37 @@ func (s *shelf) restore(ctx context.Context, sha ring.SHA, mounts []ring.Mount, 
 		if !ok {
 			return fmt.Errorf("cannot write content %.8s again: commit %s, read with the configuration of today, has it no more", m.Source, sha.Short())
 		}
-		if err := s.store.WriteContent(ctx, c); err != nil {
+		if err := s.store.WriteContent(ctx, s.opened(c)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// opened is a content whose sealed values are open, for the disk only: the
+// folder is below the state, which nobody else may enter. What a commit's own files
+// hold is left as it is, whatever it looks like.
+func (s *shelf) opened(c ring.Content) ring.Content {
+	c.Files = slices.Clone(c.Files)
+	for i, f := range c.Files {
+		if !f.Sealed {
+			continue
+		}
+		c.Files[i].Read = func() ([]byte, error) {
+			b, err := f.Read()
+			if err != nil {
+				return nil, err
+			}
+			text, err := ring.Open(string(b), s.open)
+			return []byte(text), err
+		}
+	}
+	return c
+}
+
 func (s *shelf) write(ctx context.Context, all contents) error {
 	for _, hash := range slices.Sorted(maps.Keys(all)) {
-		if err := s.store.WriteContent(ctx, all[hash]); err != nil {
+		if err := s.store.WriteContent(ctx, s.opened(all[hash])); err != nil {
 			return err
 		}
 	}
@@ -158,9 +181,15 @@ func (s *shelf) prune(ctx context.Context) error {
 func earlier(f *ring.Facts, source string) map[ring.SHA][]ring.Mount {
 	out := map[ring.SHA][]ring.Mount{}
 	add := func(app *ring.App, sha ring.SHA, s *ring.Service) {
+		if source != "" && app.Source != source {
+			return
+		}
 		for _, m := range s.Spec.Mounts {
-			if m.Kind == ring.MountContent && (source == "" || app.Source == source) {
+			switch m.Kind {
+			case ring.MountContent:
 				out[sha] = append(out[sha], m)
+			case ring.MountSeed: // a kept instance that is started again is seeded with its own
+				out[sha] = append(out[sha], ring.Mount{Kind: ring.MountContent, Source: m.Seed})
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func newTestShelf(t *testing.T, mounted func(context.Context) (map[string]bool, 
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return newShelf(s, mounted)
+	return newShelf(s, mounted, func(s ring.Sealed) (string, error) { return "the value of " + s.Name, nil })
 }
 
 func nothing(context.Context) (map[string]bool, error) { return nil, nil }
@@ -166,4 +166,50 @@ func TestMendSaysWhatItCannotWriteAgain(t *testing.T) {
 	gone := errors.New("the mirror does not have it")
 	err = s.mend(t.Context(), "prod", func(context.Context, ring.SHA) (contents, error) { return nil, gone })
 	require.ErrorIs(t, err, gone)
+}
+
+func TestSealedFilesAreOpenedOnTheirWayToTheDisk(t *testing.T) {
+	s := newTestShelf(t, nothing)
+	token := ring.Sealed{App: "shop", File: ".env", Name: "PASSWORD", MAC: "00"}.String()
+	text := func(says string) func() ([]byte, error) { return func() ([]byte, error) { return []byte(says), nil } }
+	c := contents{hashOf("a"): {Hash: hashOf("a"), Files: []ring.ContentFile{
+		{Path: "secret", Sealed: true, Read: text("user:" + token)},
+		{Path: "script", Read: text("echo \x1b[31m" + token)},
+	}}}
+	read := func() (secret, script string) {
+		t.Helper()
+		dir := filepath.Dir(s.conf("a"))
+		for name, into := range map[string]*string{"secret": &secret, "script": &script} {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			require.NoError(t, err)
+			*into = string(b)
+			st, err := os.Stat(filepath.Join(dir, name))
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o444), st.Mode().Perm())
+		}
+		return secret, script
+	}
+	require.NoError(t, s.put(t.Context(), "prod", c))
+	for range 2 {
+		secret, script := read()
+		require.Equal(t, "user:the value of PASSWORD", secret)
+		require.Equal(t, "echo \x1b[31m"+token, script, "a commit's own bytes are never opened")
+		require.NoError(t, os.Remove(filepath.Join(filepath.Dir(s.conf("a")), "secret")))
+		require.NoError(t, s.mend(t.Context(), "prod", nil))
+	}
+	st, err := os.Stat(filepath.Dir(s.store.ContentDir()))
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), st.Mode().Perm(), "nobody else gets as far as the file")
+}
+
+func TestWhatASeedNeedsIsKept(t *testing.T) {
+	s := newTestShelf(t, nothing)
+	scatter(t, s, "af")
+	app := ring.App{Name: "web", Source: "prod", Commit: older, Services: []ring.Service{{Name: "web", Spec: ring.Spec{
+		Mounts: []ring.Mount{{Kind: ring.MountSeed, Source: "web/conf", Seed: hashOf("a"), Target: "/conf"}},
+	}}}}
+	require.NoError(t, s.store.Record(t.Context(), []ring.Fact{ring.InForce{App: app}}, nil))
+	require.NoError(t, s.prune(t.Context()))
+	require.True(t, s.has(t, "a"))
+	require.False(t, s.has(t, "f"))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type follower struct {
 	source reconcile.Source // as last offered
 	told   string           // the last error of a look, told once
 	lacks  string           // why a content is missing, told once
+	env    string           // the print of the host's values that the plan was read with
 	mended time.Time
 
 	mu    sync.Mutex // guards what follows
@@ -62,8 +64,12 @@ func gitConfig(c *Config, s *SourceConfig) gitsync.Config {
 	}
 }
 
+// settingsOf is what plans of a source depend on, but for the values of the
+// host's env folder, which change while the daemon runs.
 func settingsOf(c *Config, s *SourceConfig) manifest.Settings {
-	return manifest.Settings{Source: s.Name, Path: s.Path, Host: c.Host, Facts: c.Facts, Interpolation: c.Interpolation}
+	return manifest.Settings{
+		Source: s.Name, Path: s.Path, Host: c.Host, Facts: c.Facts, Interpolation: c.Interpolation, DataRoots: s.dataRoots(),
+	}
 }
 
 // freshFor is how long after the remote was reached its plan may lower counts
@@ -92,18 +98,26 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 		next.Reason = r.Err.Error()
 	}
 	reached := r.Reached && r.Err == nil
-	if r.Commit != nil && (next.Commit == nil || next.Commit.SHA != r.Commit.SHA) {
-		plan, err := f.plan(ctx, r.Commit)
+	values, err := f.d.env.look(f.d.log)
+	commit := cmp.Or(r.Commit, next.Commit)
+	switch {
+	case commit == nil:
+	case err != nil:
+		// No plan is read without the host's values: they are not empty, only not
+		// there at this moment.
+		next.Reason, reached = err.Error(), false
+	case next.Commit != nil && next.Commit.SHA == commit.SHA && f.env == values.print:
+		f.mend(ctx, values)
+	default:
+		plan, err := f.plan(ctx, commit, values)
 		if err != nil {
 			// The follower carries the commit in every report, so this is tried
 			// again. Until then nothing is removed by the plan before it.
-			f.d.log.Error("could not prepare a commit, will be tried again", "source", f.cfg.Name, "commit", r.Commit.SHA.Short(), "err", err)
+			f.d.log.Error("could not prepare a commit, will be tried again", "source", f.cfg.Name, "commit", commit.SHA.Short(), "err", err)
 			next.Reason, reached = err.Error(), false
-		} else {
-			next.Commit, next.Next = r.Commit, plan
+			break
 		}
-	} else {
-		f.mend(ctx)
+		next.Commit, next.Next, f.env = commit, plan, values.print
 	}
 	f.source = next
 	if err := f.d.loop.Offer(ctx, next, reached); err != nil {
@@ -137,8 +151,8 @@ func (f *follower) tell(r ring.Report) {
 }
 
 // plan reads a commit's tree, and writes the files that its containers mount.
-func (f *follower) plan(ctx context.Context, c *ring.Commit) (*ring.Plan, error) {
-	plan, files := f.read(c)
+func (f *follower) plan(ctx context.Context, c *ring.Commit, v hostValues) (*ring.Plan, error) {
+	plan, files := f.read(c, v)
 	if r := plan.Refusal; r != nil && r.Code == ring.Unreadable {
 		// Not the author's fault: the mirror mends itself at the next look.
 		return nil, fmt.Errorf("cannot read commit %s: %s", c.SHA.Short(), r.Says)
@@ -150,8 +164,9 @@ func (f *follower) plan(ctx context.Context, c *ring.Commit) (*ring.Plan, error)
 }
 
 // read is the plan of a commit on this host; nothing is written.
-func (f *follower) read(c *ring.Commit) (ring.Plan, contents) {
-	plan, files := manifest.Read(c, f.settings)
+func (f *follower) read(c *ring.Commit, v hostValues) (ring.Plan, contents) {
+	plan, files := manifest.Read(c, v.settings(f.settings, f.d.env.key))
+	v.apply(&plan, f.d.cfg.DataRoot)
 	f.d.judge.plan(&plan)
 	files = mountedBy(plan.Apps, files)
 	for i := range plan.Apps {
@@ -161,7 +176,7 @@ func (f *follower) read(c *ring.Commit) (ring.Plan, contents) {
 }
 
 // mend puts back files that a hand took out of the folder of contents.
-func (f *follower) mend(ctx context.Context) {
+func (f *follower) mend(ctx context.Context, v hostValues) {
 	if time.Since(f.mended) < mendEvery {
 		return
 	}
@@ -171,7 +186,7 @@ func (f *follower) mend(ctx context.Context) {
 		if err != nil {
 			return nil, err
 		}
-		_, files := f.read(c)
+		_, files := f.read(c, v)
 		return files, nil
 	})
 	says := ""

@@ -26,10 +26,11 @@ func following(t *testing.T) *follower {
 	state := filepath.Join(t.TempDir(), "state")
 	s, err := store.Open(t.Context(), state)
 	require.NoError(t, err)
-	d := &daemon{log: slog.New(slog.DiscardHandler), store: s}
+	cfg := &Config{Host: "edge-1", State: state, DataRoot: filepath.Join(state, "data")}
+	d := &daemon{log: slog.New(slog.DiscardHandler), store: s, cfg: cfg, judge: judgeOf(cfg), env: &envFolder{}}
 	engine := runtime.NewFake(runtime.Options{Host: "edge-1", ContentDir: s.ContentDir(), DataRoot: filepath.Join(state, "data")})
 	engine.AddImage(runtime.FakeImage{Name: "web:1"})
-	d.shelf = newShelf(s, engine.Mounted)
+	d.shelf = newShelf(s, engine.Mounted, d.env.open)
 	f := &follower{
 		d: d, cfg: &SourceConfig{Name: "prod"}, settings: manifest.Settings{Source: "prod", Host: "edge-1"},
 		source: reconcile.Source{Name: "prod", FreshFor: time.Hour}, heard: make(chan struct{}),
