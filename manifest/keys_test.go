@@ -413,3 +413,32 @@ func TestASeccompProfileMustBeJSONOfTheCommit(t *testing.T) {
 		t.Errorf("got %v", r)
 	}
 }
+
+// Whatever shape a value has, the key is carried out or refused with its place.
+func TestNoShapeOfAValueIsTooOdd(t *testing.T) {
+	keys := []string{"deploy: {resources: {limits", "deploy: {resources: {reservations: {devices", "healthcheck: {test", "blkio_config: {device_read_bps", "ulimits: {nofile", "post_start: [{environment"}
+	for _, n := range composeShape().known["services"].named {
+		keys = append(keys, sortedKeys(n.shape.known)...)
+	}
+	for _, key := range keys {
+		for _, value := range []string{"''", "x", "-1", "1.5", "1e999", "true", "null", "[]", "{}", "[null]", "[[a]]", "[{}]", "[{a: b}]", "[':', '=', '/', '']", "{a: null}", "{a: {b: [c]}}", "[{source: [a], target: {}, count: {}, path: []}]"} {
+			line := key + ": " + value
+			line += strings.NewReplacer("{", "}", "[", "]").Replace(reversed(strings.Trim(key, "abcdefghijklmnopqrstuvwxyz_: ")))
+			plan, _ := Read(repo(web("image: a", line)), settings())
+			if r := plan.Refused["web"]; len(plan.Apps) == 0 && (r == nil || r.File == "" || r.Hint == "") {
+				t.Errorf("%s: %v", line, r)
+			}
+		}
+	}
+}
+
+// reversed keeps the brackets of a key's path, last first.
+func reversed(s string) string {
+	out := ""
+	for _, r := range s {
+		if r == '{' || r == '[' {
+			out = string(r) + out
+		}
+	}
+	return out
+}
