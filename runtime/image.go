@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/distribution/reference"
@@ -125,6 +126,9 @@ func (d *Docker) fetch(ctx context.Context, e engine, q asking) error {
 	}
 	if err == nil {
 		return nil
+	}
+	if strings.Contains(strings.ToLower(err.Error()), "cannot overwrite digest") {
+		return otherPlatformHere(q)
 	}
 	if noPlatform(err) {
 		return refused(q.Action, ring.CauseImagePull, ring.ImageNotFound,

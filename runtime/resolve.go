@@ -154,6 +154,14 @@ func neverPulled(a ring.Action) error {
 		"build or load it on the host, or remove pull_policy")
 }
 
+// otherPlatformHere is the limit of engines without containerd's image store: of
+// one index they keep one platform, and give its digest to no other.
+func otherPlatformHere(q asking) error {
+	return refused(q.Action, ring.CauseImagePull, ring.Conflict,
+		fmt.Sprintf("image %s is on this host for another platform, and the engine keeps one platform of a digest", q.Image),
+		"name the image of the wanted platform by its own digest (docker manifest inspect lists them), or remove the other one from this host")
+}
+
 // otherPlatform refuses an image that this machine would only find out about
 // when nothing of it starts. Who runs foreign programs on purpose says so.
 func otherPlatform(q asking, has []platform) error {
