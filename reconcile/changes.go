@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ func Differs(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.Serv
 	out = append(out, keysMoved("label", a.Labels, b.Labels)...)
 	out = append(out, mountsMoved(a.Mounts, b.Mounts)...)
 	out = append(out, networksMoved(oldApp, newApp, b.Networks)...)
+	out = append(out, volumesMoved(oldApp, newApp, b.Mounts)...)
+	out = append(out, leadersMoved(oldApp, newApp, &b)...)
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
 	for i := 0; i < x.NumField(); i++ {
 		f := x.Type().Field(i)
@@ -119,6 +122,47 @@ func networksMoved(oldApp, newApp *ring.App, joined []ring.Attachment) []string 
 	return out
 }
 
+// volumesMoved names what the mounts of a service now mean another thing on the host.
+func volumesMoved(oldApp, newApp *ring.App, mounts []ring.Mount) []string {
+	find := func(a *ring.App, key string) ring.Volume {
+		for _, v := range a.Volumes {
+			if v.Key == key {
+				v.Labels = nil // they name no other bytes
+				return v
+			}
+		}
+		return ring.Volume{}
+	}
+	var out []string
+	for _, m := range mounts {
+		switch m.Kind {
+		case ring.MountVolume:
+			if !sameJSON(find(oldApp, m.Source), find(newApp, m.Source)) {
+				out = append(out, "volume "+m.Source)
+			}
+		case ring.MountData, ring.MountSeed:
+			if oldApp.DataRoot != newApp.DataRoot && !slices.Contains(out, "data root") {
+				out = append(out, "data root")
+			}
+		}
+	}
+	return out
+}
+
+// leadersMoved names the services that a service is tied to or follows and that
+// are replaced themselves.
+func leadersMoved(oldApp, newApp *ring.App, spec *ring.Spec) []string {
+	var out []string
+	for _, name := range spec.Leaders() {
+		x, okX := oldApp.Service(name)
+		y, okY := newApp.Service(name)
+		if okX && okY && x.Version != y.Version {
+			out = append(out, "service "+name)
+		}
+	}
+	return out
+}
+
 // Plan says what carrying out next would do on this host, and changes nothing.
 // An image that was never resolved here is named as written.
 func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
@@ -153,9 +197,19 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 
 func (t *turn) appChanges(next *ring.App) ring.AppChanges {
 	have := t.Facts.Apps[next.Name].App
-	out := ring.AppChanges{App: next.Name, Notes: next.Notes, Services: []ring.ServiceChange{}}
-	for i := range next.Services {
-		out.Services = append(out.Services, t.serviceChange(&have, next, next.Services[i]))
+	out := ring.AppChanges{App: next.Name, Notes: next.Notes, Powers: next.Powers, Services: []ring.ServiceChange{}}
+	app := *next
+	app.Services = slices.Clone(next.Services)
+	for _, i := range leadersFirst(&app) {
+		s := &app.Services[i]
+		old, known := have.Service(s.Name)
+		p, ok := t.carry(&app, s, &have, &old, known)
+		if s.Pin = p; ok && led(&app, s) {
+			s.Version, s.Image = ring.VersionOf(&app, s, p), t.saysOfItself(&app, s, &old)
+		}
+	}
+	for i := range app.Services {
+		out.Services = append(out.Services, t.serviceChange(&have, &app, app.Services[i]))
 	}
 	for _, old := range have.Services {
 		if _, ok := next.Service(old.Name); !ok {
@@ -167,10 +221,10 @@ func (t *turn) appChanges(next *ring.App) ring.AppChanges {
 
 func (t *turn) serviceChange(have, next *ring.App, s ring.Service) ring.ServiceChange {
 	old, known := have.Service(s.Name)
-	pinned := t.carry(next, &s, &old, known)
+	pinned := s.Pin.Image != ""
 	out := ring.ServiceChange{Service: s.Name, From: old.Version, To: s.Version}
 	switch {
-	case s.Kind == ring.JobK && known && pinned && old.Version == s.Version && s.Job.Run != "always":
+	case s.Kind == ring.JobK && known && old.Version == s.Version && s.Job.Run != "always":
 		out.Class = ring.ChangeNone
 		return out
 	case s.Kind == ring.JobK:
@@ -179,7 +233,7 @@ func (t *turn) serviceChange(have, next *ring.App, s ring.Service) ring.ServiceC
 	case !known:
 		out.Class, out.Reason = ring.ChangeCreate, "new: image "+s.Spec.Image
 		return out
-	case pinned && old.Version == s.Version:
+	case old.Version == s.Version:
 		if out.Reason = inPlace(&old, &s); out.Reason != "" {
 			out.Class = ring.ChangeInPlace
 			return out
@@ -194,7 +248,7 @@ func (t *turn) serviceChange(have, next *ring.App, s ring.Service) ring.ServiceC
 	if !pinned {
 		out.Reason = strings.TrimPrefix(out.Reason+", image "+s.Spec.Image+" to be resolved", ", ")
 	}
-	why := s.Alone()
+	why := next.Alone(&s)
 	if s.Rollout.Strategy == ring.Recreate {
 		why = "strategy recreate"
 	}

@@ -70,7 +70,8 @@ func (d *dates) health(known map[string]ring.Health, ins []ring.Instance, now ti
 }
 
 // calm brings facts that a daemon wrote before the clock was set back to now:
-// nothing waits for a day that was there already.
+// nothing waits for a day that was there already. A rollout under way has its
+// progress deadline anew: the time without a daemon is nobody's fault.
 func calm(f ring.Facts, now time.Time) ring.Facts {
 	past := func(at *time.Time) bool {
 		late := at.After(now)
@@ -81,6 +82,9 @@ func calm(f ring.Facts, now time.Time) ring.Facts {
 	}
 	for key, r := range f.Rollouts {
 		began, progress, failure, done := past(&r.Began), past(&r.Progress), past(&r.LastFailure), past(&r.At)
+		if !r.Done && r.Progress.Before(now) {
+			r.Progress, progress = now, true // while nobody looked, nothing could come further
+		}
 		if began || progress || failure || done {
 			f.Rollouts[key] = r
 		}

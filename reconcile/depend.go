@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"slices"
+
 	"github.com/gitring/gitring/ring"
 )
 
@@ -8,14 +10,17 @@ import (
 // depends on is not there. dead says that it will not come by itself: a failed
 // dependency stops its dependents, not its neighbours.
 func (t *turn) gate(v *service) (why string, dead bool) {
-	for _, d := range v.want.DependsOn {
-		dep, ok := v.app.Service(d.Service)
-		if !ok || d.Optional && dep.Replicas == 0 {
-			continue
+	owners := v.want.Spec.Owners()
+	for _, name := range owners {
+		if why, dead := t.ownerReached(v, name); why != "" {
+			return say("waits for %s: %s", name, why), dead
 		}
-		if why, dead := t.reached(v.app, &dep, d.Until); why != "" {
-			return say("waits for %s: %s", d.Service, why), dead
-		}
+	}
+	if why, dead := t.gateOf(v, owners); why != "" {
+		return why, dead
+	}
+	if why, dead := t.gateOfTied(v); why != "" {
+		return why, dead
 	}
 	for _, after := range v.app.After {
 		f, ok := t.Facts.Apps[after.App]
@@ -29,6 +34,89 @@ func (t *turn) gate(v *service) (why string, dead bool) {
 		}
 	}
 	return "", false
+}
+
+// gateOf is what a service of its own waits for; what it is tied to, and so
+// moves with, is not that.
+func (t *turn) gateOf(v *service, tied []string) (why string, dead bool) {
+	for _, d := range v.want.DependsOn {
+		dep, ok := v.app.Service(d.Service)
+		if !ok || d.Optional && dep.Replicas == 0 || slices.Contains(tied, d.Service) && dep.Kind != ring.JobK {
+			continue
+		}
+		if why, dead := t.reached(v.app, &dep, d.Until); why != "" {
+			return say("waits for %s: %s", d.Service, why), dead
+		}
+	}
+	for _, name := range v.want.Spec.Follows {
+		leader, ok := v.app.Service(name)
+		if !ok || slices.Contains(tied, name) {
+			continue
+		}
+		until := ring.ReadyDep
+		if leader.Kind == ring.JobK {
+			until = ring.Completed
+		}
+		if why, dead := t.reached(v.app, &leader, until); why != "" {
+			return say("waits for %s, which it follows: %s", name, why), dead
+		}
+	}
+	return "", false
+}
+
+// gateOfTied is what those wait for that would be stopped with v: they are one
+// step, so v does not move before they can.
+func (t *turn) gateOfTied(v *service) (why string, dead bool) {
+	if v.fate == nil || v.good == nil {
+		return "", false
+	}
+	var names []string
+	for _, m := range v.fate.of {
+		names = append(names, m.want.Name)
+	}
+	for _, m := range v.fate.of {
+		if m == v || !slices.ContainsFunc(m.all, func(in *inst) bool { return in.Live() }) {
+			continue
+		}
+		outside := *m
+		outside.want = without(m.want, func(name string) bool { return slices.Contains(names, name) || t.needs(v.app, name, names) })
+		if why, dead := t.gateOf(&outside, nil); why != "" {
+			return say("%s, which is tied to it, %s", m.want.Name, why), dead
+		}
+	}
+	return "", false
+}
+
+// without is s without the dependencies that skip names.
+func without(s *ring.Service, skip func(string) bool) *ring.Service {
+	out := *s
+	out.DependsOn = slices.DeleteFunc(slices.Clone(s.DependsOn), func(d ring.Dependency) bool { return skip(d.Service) })
+	out.Spec.Follows = slices.DeleteFunc(slices.Clone(s.Spec.Follows), skip)
+	return &out
+}
+
+// needs says that a service of app depends on one of names, at whatever distance.
+func (t *turn) needs(app *ring.App, name string, names []string) bool {
+	met := map[string]bool{}
+	var visit func(string) bool
+	visit = func(n string) bool {
+		if met[n] {
+			return false
+		}
+		met[n] = true
+		s, _ := app.Service(n)
+		next := append(s.Spec.Leaders(), dependencies(&s)...)
+		return slices.ContainsFunc(next, func(d string) bool { return slices.Contains(names, d) || visit(d) })
+	}
+	return visit(name)
+}
+
+func dependencies(s *ring.Service) []string {
+	var out []string
+	for _, d := range s.DependsOn {
+		out = append(out, d.Service)
+	}
+	return out
 }
 
 // reached is what is missing until a service has come as far as until; "" when

@@ -21,6 +21,11 @@ type turn struct {
 	// the engine listed them decides nothing
 	seen  map[ring.ServiceID][]*inst
 	views map[ring.ServiceID]*service
+	fates []*fate
+	// ids are the instances by container ID, and ties those that are tied to one,
+	// where anything is tied at all.
+	ids  map[string]*inst
+	ties map[string][]*inst
 	// strays are the services that are seen and in no plan in force, sorted.
 	strays []ring.ServiceID
 	held   map[string]string // source -> what its plan awaits
@@ -44,6 +49,7 @@ func Diff(w World, now time.Time) Decision {
 		t.stage(&t.Sources[i])
 	}
 	t.look()
+	t.weighFates()
 	for _, v := range t.inOrder() {
 		t.service(v)
 	}
@@ -56,6 +62,7 @@ func Diff(w World, now time.Time) Decision {
 // index sorts what is seen by service.
 func (t *turn) index() {
 	t.seen = map[ring.ServiceID][]*inst{}
+	tied := false
 	for i := range t.Seen.Instances {
 		in := &t.Seen.Instances[i]
 		id := ring.ID(in.App, in.Service)
@@ -64,11 +71,24 @@ func (t *turn) index() {
 			v.intent = it.Kind
 		}
 		t.seen[id] = append(t.seen[id], v)
+		tied = tied || len(in.Joined) > 0
 	}
 	for _, ins := range t.seen {
 		slices.SortFunc(ins, func(a, b *inst) int {
 			return cmp.Or(cmp.Compare(a.Slot, b.Slot), a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 		})
+	}
+	if !tied {
+		return
+	}
+	t.ids, t.ties = map[string]*inst{}, map[string][]*inst{}
+	for _, id := range sortedKeys(t.seen) {
+		for _, in := range t.seen[id] {
+			t.ids[in.ID] = in
+			for _, owner := range in.Joined {
+				t.ties[owner] = append(t.ties[owner], in)
+			}
+		}
 	}
 }
 
@@ -80,6 +100,7 @@ func (t *turn) look() {
 		for i := range f.App.Services {
 			t.view(&f.App, &f.App.Services[i])
 		}
+		t.bind(&f.App)
 	}
 	for id, ins := range t.seen {
 		if t.views[id] == nil {

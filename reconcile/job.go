@@ -34,7 +34,7 @@ func (t *turn) jobRun(id ring.ServiceID, s *ring.Service) (ring.JobRun, bool) {
 // job runs a job once per version: the start is on disk before it happens, so
 // a job is never run twice by accident, and one that was interrupted failed.
 func (t *turn) job(v *service) {
-	if t.busy(string(v.id)) || t.finishIntents(v) || t.oldRuns(v) {
+	if t.busy(string(v.id)) || t.finishIntents(v) || t.rejoin(v) || t.oldRuns(v) {
 		return
 	}
 	// From here no other version of the job runs.
@@ -167,7 +167,7 @@ func (t *turn) endRun(v *service, run ring.JobRun, state, reason string) {
 
 // keepRun keeps the container of an ended run for its logs, for a day.
 func (t *turn) keepRun(v *service, in *inst, run ring.JobRun) {
-	if in == nil || in.Live() {
+	if in == nil || in.Live() || len(t.ties[in.ID]) > 0 { // its volumes are in use through it
 		return
 	}
 	until := run.Ended.Add(keepJob)

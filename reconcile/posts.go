@@ -11,7 +11,7 @@ import (
 const progressEvery = 15 * time.Second
 
 // rejected begins the description of a refusal; only such a closing post may
-// be followed by another, when a person trusts the commit after all.
+// be followed by another, when what was refused is carried out after all.
 const rejected = "rejected: "
 
 // posts derives what the forge is told. Each (commit, context) is closed once,
@@ -156,10 +156,8 @@ func (t *turn) post(src *Source, sha ring.SHA, app, state, text string) bool {
 	if old.State == state && old.Description == p.Description {
 		return false
 	}
-	if old.State != ring.PostPending {
-		if app != "" || !untrusted(old.Description) || sha != src.commitSHA() || state == ring.PostFailure {
-			return false
-		}
+	if old.State != ring.PostPending && !reopens(src, sha, app, state, old.Description) {
+		return false
 	}
 	if next := old.At.Add(progressEvery); state == ring.PostPending && old.State == state && t.now.Before(next) {
 		t.wake(next)
@@ -167,6 +165,15 @@ func (t *turn) post(src *Source, sha ring.SHA, app, state, text string) bool {
 	}
 	t.set(p)
 	return true
+}
+
+// reopens says that a closing post was a no that is none any more: a person
+// trusts the commit after all, or what was in the way on this host is gone.
+func reopens(src *Source, sha ring.SHA, app, state, description string) bool {
+	if untrusted(description) {
+		return app == "" && sha == src.commitSHA() && state != ring.PostFailure
+	}
+	return state == ring.PostSuccess && (strings.HasPrefix(description, rejected) || strings.HasPrefix(description, "app ") && strings.Contains(description, " "+rejected))
 }
 
 // untrusted says that a post told why trust refused a commit: it ends with the

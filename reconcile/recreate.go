@@ -19,6 +19,9 @@ func (t *turn) recreate(v *service) {
 			return
 		}
 	}
+	if t.takeName(v) {
+		return
+	}
 	t.complete(v)
 	t.policy(v)
 }
@@ -53,19 +56,19 @@ func (t *turn) move(v *service, slot int) bool {
 		return !v.row.Done || t.heal(v)
 	}
 	if in.ready {
-		return t.dropOthers(v, others) || t.heal(v)
+		return t.whole(v, t.filled) && t.dropOthers(v, others) || t.heal(v)
 	}
 	// It does not run: everything that holds what it needs goes first.
 	for _, old := range others {
 		if old.Live() || old.restartable() {
-			t.clear(v, old, v.keep(old), say("%s first, before %s starts: %s", "stopped", in.Name, v.target.Alone()))
+			t.clear(v, old, v.keep(old), say("stopped first, before %s starts: %s", in.Name, v.alone()))
 			return true
 		}
 	}
 	if !v.mayStart(in) {
 		return true
 	}
-	if in.State == ring.StateCreated || in.intent == intentPark {
+	if in.State == ring.StateCreated || in.intent == intentPark || in.intent == intentHooks {
 		t.start(v, in, t.createSays(v, slot))
 		return true
 	}
@@ -91,8 +94,11 @@ func (v *service) others(slot int) []*inst {
 
 // exclusive says that two versions of the service are never started side by side.
 func (v *service) exclusive() bool {
-	return v.want.Rollout.Strategy == ring.Recreate || v.target.Alone() != ""
+	return v.want.Rollout.Strategy == ring.Recreate || v.alone() != ""
 }
+
+// alone is why two instances cannot run at once; "" when they can.
+func (v *service) alone() string { return v.app.Alone(v.target) }
 
 // mayStart says that nothing runs, or would be brought back by the engine, that
 // holds what in needs.
@@ -118,7 +124,7 @@ func (in *inst) restartable() bool {
 
 // perSlot says that every slot has data of its own.
 func (v *service) perSlot() bool {
-	for _, m := range v.target.Spec.Mounts {
+	for _, m := range v.target.Mounts() {
 		if m.Outlives() && !strings.Contains(m.Source, "{slot}") {
 			return false
 		}
@@ -139,6 +145,9 @@ func (v *service) keep(old *inst) string {
 // so that an engine that restarts cannot bring it back beside its successor,
 // then the stop.
 func (t *turn) clear(v *service, in *inst, intent, why string) {
+	if t.untie(in, why) {
+		return
+	}
 	if in.Policy != "no" && in.Policy != "" {
 		a := t.step(v, ring.DoPolicy, in, "it is about to stop: "+why)
 		a.Policy = "no"
@@ -158,11 +167,22 @@ func (t *turn) clear(v *service, in *inst, intent, why string) {
 // when the step has ended (Settle): until then its last exit is still ours, and
 // no failure of the version that it runs. It says whether the step was decided.
 func (t *turn) start(v *service, in *inst, why string) bool {
+	if t.apart(in) {
+		v.lacks = "waits for what it is tied to"
+		return false
+	}
+	if t.named(v, in) {
+		return true
+	}
 	a := t.step(v, ring.DoStart, in, why)
 	if a.Want != nil && t.networksMissing(a.Of, a.Want) {
 		return false // somebody removed one while nothing ran on it
 	}
-	return t.do(a)
+	if !t.do(a) {
+		return false
+	}
+	t.meanHooks(v, in, why)
+	return true
 }
 
 // dropOthers removes what was kept for a restore, or is stopped and old.

@@ -20,6 +20,12 @@ const (
 // own spec, inside its backoff. It says whether a step was decided.
 func (t *turn) heal(v *service) bool {
 	for _, in := range v.all {
+		if in.intent == intentHooks && in.Ended() && !t.obsolete(v, in) { // its last start failed, or nobody saw it
+			if t.start(v, in, "its start did not succeed") {
+				return true
+			}
+			continue
+		}
 		if in.intent != "" || in.State == ring.StateCreated && v.failed == nil {
 			continue
 		}
@@ -220,6 +226,9 @@ func (t *turn) restartUnlive(v *service, in *inst) bool {
 		a := t.step(v, ring.DoPolicy, in, "it is about to stop: liveness: "+in.unlive)
 		a.Policy = "no" // or a reboot would bring it back
 		return t.do(a)
+	}
+	if in.act == "stop" && t.untie(in, "liveness: "+in.unlive) {
+		return true
 	}
 	row.Crashes++
 	row.Last, row.Class = t.now, "transient"

@@ -30,7 +30,8 @@ const (
 	intentRemove  = "remove"
 	intentPark    = "park"
 	intentRestart = "restart"
-	intentStop    = "stop" // for good: a liveness check says so
+	intentStop    = "stop"  // for good: a liveness check says so
+	intentHooks   = "hooks" // started, and its post_start hooks not seen through
 )
 
 // service is the view of one service in one look.
@@ -51,13 +52,17 @@ type service struct {
 	failed *ring.Verdict
 	row    ring.RolloutRow
 	says   string // the reason people read
+	lacks  string // what it cannot have now: an owner, a name
+	fate   *fate  // what it is tied to; nil for nothing
 }
 
 // view makes the view of a service in force.
 func (t *turn) view(app *ring.App, want *ring.Service) {
 	id := ring.ID(app.Name, want.Name)
+	want = t.looked(want)
 	v := &service{id: id, app: app, want: want, all: t.seen[id], of: app, target: want}
 	if g, ok := t.Facts.Good[id]; ok {
+		g.Service = *t.looked(&g.Service)
 		v.good = &g
 	}
 	v.row = t.Facts.Rollouts[id]
@@ -129,6 +134,10 @@ func (t *turn) judge(v *service, in *inst) {
 			in.unlive, in.act = unlive(h), h.Act
 		}
 	}
+	if in.intent == intentHooks {
+		in.reason = "its post_start hooks run"
+		return
+	}
 	steady := since.Add(v.want.Rollout.MinReadyTime)
 	if t.now.Before(steady) {
 		t.wake(steady)
@@ -154,18 +163,18 @@ func exitSays(in *ring.Instance) string {
 
 // service decides one service.
 func (t *turn) service(v *service) {
-	t.choose(v)
+	if v.fate == nil {
+		t.weigh(v)
+	}
 	if v.want.Kind == ring.JobK {
 		t.job(v)
 		return
 	}
-	t.begin(v)
-	t.account(v)
 	if t.busy(string(v.id)) {
 		return
 	}
 	// From here nothing of this service is in flight.
-	if t.finishIntents(v) {
+	if t.finishIntents(v) || t.rejoin(v) {
 		return
 	}
 	if v.waits != "" && v.good == nil {
@@ -185,10 +194,20 @@ func (t *turn) service(v *service) {
 	t.rolling(v)
 }
 
+// weigh chooses the target and gives the verdict on it; it moves nothing.
+func (t *turn) weigh(v *service) {
+	t.choose(v)
+	if v.want.Kind == ring.JobK {
+		return
+	}
+	t.begin(v)
+	t.account(v)
+}
+
 // choose sets the target: the last good version while the wanted one failed
 // (restore, quarantine) or waits for what it depends on.
 func (t *turn) choose(v *service) {
-	v.failed = nil
+	v.failed, v.waits, v.blocked, v.says = nil, "", false, ""
 	if d, ok := t.Facts.Verdicts[ring.VersionKey(v.id, v.want.Version)]; ok && !d.Good {
 		v.failed = &d
 	}
@@ -212,7 +231,7 @@ func (t *turn) choose(v *service) {
 
 // restores says that a failure of the wanted version brings another one back.
 func (v *service) restores() bool {
-	return v.want.Rollout.OnFailure == ring.OnFailureRestore && v.good != nil && v.good.Service.Version != v.want.Version
+	return v.onFailure() == ring.OnFailureRestore && v.good != nil && v.good.Service.Version != v.want.Version
 }
 
 // restoring says that the target is not what the plan in force wants, because
@@ -222,7 +241,7 @@ func (v *service) restoring() bool { return v.failed != nil && v.target != v.wan
 // paused says that the rollout stopped where it is: what runs is kept alive,
 // nothing more is created or removed.
 func (v *service) paused() bool {
-	return v.failed != nil && !v.restoring() && v.want.Rollout.OnFailure != ring.OnFailureContinue && !v.row.Done
+	return v.failed != nil && !v.restoring() && v.onFailure() != ring.OnFailureContinue && !v.row.Done
 }
 
 // begin starts a rollout when another version is wanted than the row speaks of.
@@ -330,7 +349,7 @@ func (t *turn) account(v *service) {
 		t.fail(v, row.Cause)
 	case permanent, tried && try.Permanent && row.Failures > 0:
 		t.fail(v, row.Cause)
-	case !t.now.Before(deadline) && !t.settled(v):
+	case !t.now.Before(deadline) && !t.settled(v) && (v.fate == nil || !t.filled(v)):
 		t.fail(v, t.deadlineSays(v, ready))
 	default:
 		t.wake(deadline)
@@ -392,12 +411,17 @@ func (t *turn) deadlineSays(v *service, ready int) string {
 
 // fail gives the verdict on the wanted version; the target follows from it.
 func (t *turn) fail(v *service, reason string) {
-	t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: v.row.Commit, Reason: reason, At: t.now})
+	t.verdict(v, v.row.Commit, reason)
+	t.failTied(v, reason)
+	t.choose(v)
+}
+
+func (t *turn) verdict(v *service, c ring.SHA, reason string) {
+	t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: c, Reason: reason, At: t.now})
 	t.event(ring.Event{
 		Kind: ring.RolloutFailed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
-		Version: v.want.Version, Commit: v.row.Commit, Reason: reason,
+		Version: v.want.Version, Commit: c, Reason: reason,
 	})
-	t.choose(v)
 }
 
 // settled says that the target fills every slot, ready, and nothing else is left.
@@ -418,7 +442,7 @@ func (t *turn) settled(v *service) bool {
 // complete closes the rollout when it is settled: the version is good, and what
 // a restore would bring back from now on.
 func (t *turn) complete(v *service) {
-	if !t.settled(v) {
+	if !t.settled(v) || !v.row.Done && !t.whole(v, t.settled) {
 		return
 	}
 	if v.target == v.want {
@@ -470,7 +494,10 @@ func (t *turn) finishIntents(v *service) bool {
 				in.intent = ""
 				continue
 			}
-			t.do(t.step(v, ring.DoRemove, in, t.Facts.Intents[in.ID].Reason))
+			why := t.Facts.Intents[in.ID].Reason
+			if !t.untie(in, why) {
+				t.do(t.step(v, ring.DoRemove, in, why))
+			}
 			return true
 		case intentPark:
 			if in.ready && in.Version == v.target.Version {
@@ -480,19 +507,34 @@ func (t *turn) finishIntents(v *service) bool {
 				in.intent = ""
 			}
 		case intentStop:
-			if in.Live() {
-				t.do(t.step(v, ring.DoStop, in, t.Facts.Intents[in.ID].Reason))
+			if why := t.Facts.Intents[in.ID].Reason; in.Live() {
+				if !t.untie(in, why) {
+					t.do(t.step(v, ring.DoStop, in, why))
+				}
 				return true
 			}
 		case intentRestart:
 			it := t.Facts.Intents[in.ID]
-			if in.Live() && in.Since.After(it.At) {
+			if in.Live() && in.Since.After(it.At) && !v.hooked(in) {
 				t.set(ring.Forget{Table: "intent", Key: in.ID})
 				in.intent = ""
 				continue
 			}
+			if !in.Live() && t.apart(in) {
+				continue // tied to what is not there
+			}
 			t.do(t.step(v, ring.DoRestart, in, it.Reason))
 			return true
+		case intentHooks:
+			if v.want.Kind == ring.JobK { // a run is never begun twice
+				t.set(ring.Forget{Table: "intent", Key: in.ID})
+				in.intent = ""
+				continue
+			}
+			if in.Live() {
+				t.unhooked(v, in)
+				return true
+			}
 		}
 	}
 	return false
@@ -500,6 +542,9 @@ func (t *turn) finishIntents(v *service) bool {
 
 // remove writes down that an instance goes, and takes the step.
 func (t *turn) remove(v *service, in *inst, why string) {
+	if t.untie(in, why) {
+		return
+	}
 	t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: why, At: t.now})
 	in.intent = intentRemove
 	t.do(t.step(v, ring.DoRemove, in, why))
@@ -535,16 +580,38 @@ func (t *turn) create(v *service, slot int, start bool, why string) bool {
 			return false
 		}
 	}
+	owners, lacks := t.owners(v, slot)
+	if lacks != "" {
+		v.lacks = lacks
+		return false
+	}
+	start = start && len(v.target.Spec.PostStart) == 0 && v.target.Spec.ContainerName == ""
 	a := ring.Action{
 		Kind: ring.DoCreate, App: v.app.Name, Service: v.want.Name, Slot: slot, Version: v.target.Version,
 		Commit: v.target.Changed, Of: v.of, Want: v.target, Start: start, Networks: t.networks(v.of),
-		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Reason: why,
+		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Reason: why, Kept: t.kept(v.app.Name), Owners: owners,
+	}
+	if !v.target.Image.Known { // what it keeps for itself is not known
+		t.do(t.pull(v.of, v.target, "has to be looked at"))
+		return false
 	}
 	if try, ok := t.Tries[a.Target()]; ok && try.Kind == ring.DoCreate && try.Cause == ring.CauseImagePull && !t.Images[v.target.Pin.Image].Known {
 		t.do(t.pull(v.of, v.target, "is missing on this host"))
 		return false
 	}
 	return t.do(a)
+}
+
+// kept are the names of what instances of an app were given and is never made anew.
+func (t *turn) kept(app string) []string {
+	var out []string
+	for name, k := range t.Facts.Kept {
+		if k.App == app {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // freeSlot is the lowest slot that no instance of the target holds; 0 when

@@ -50,6 +50,7 @@ func newDaemon(r *rand.Rand) *daemon {
 	}
 	d.mem = d.wakeUp()
 	d.told = d.watchHost
+	d.made = d.watchMade
 	return d
 }
 
@@ -165,12 +166,15 @@ func (d *daemon) launch(as []ring.Action) {
 			f.effect = f.effect.Add(d.natures[imageOf(a.Image)].pull)
 		}
 		f.end = f.effect.Add(d.span(1, 200))
+		if (a.Kind == ring.DoStart || a.Kind == ring.DoRestart) && a.Want != nil && len(a.Want.Spec.PostStart) > 0 {
+			f.end = f.end.Add(d.natures[a.Want.Spec.Image].hooks)
+		}
 		if d.faults && d.r.Intn(12) == 0 {
 			f.err = errors.New("engine: timeout")
 			f.lands = d.r.Intn(2) == 0
 			f.half = !f.lands && a.Kind == ring.DoRemove && d.r.Intn(2) == 0
 		}
-		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull {
+		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoAdmit {
 			d.changes++
 		}
 		d.mem.flights = append(d.mem.flights, f)
@@ -223,6 +227,9 @@ func (d *daemon) land() {
 		if f.end.After(d.now) {
 			left = append(left, f)
 			continue
+		}
+		if b := d.boxes[f.a.Instance]; b != nil && f.err == nil && (f.a.Kind == ring.DoStart || f.a.Kind == ring.DoRestart) {
+			f.err = d.hook(b)
 		}
 		facts, events := Settle(d.mem.recent, d.disk.Kept, f.a, f.done, f.err, d.clock())
 		d.record(facts, events)

@@ -29,6 +29,9 @@ type nature struct {
 	noStart    bool          // the engine cannot start it
 	noImage    bool          // the registry says not found
 	pull       time.Duration // what a pull takes
+	volumes    []string      // its VOLUME instructions
+	hooks      time.Duration // what its post_start hooks take
+	hookFails  bool
 }
 
 type span struct{ from, to time.Duration }
@@ -58,6 +61,11 @@ type box struct {
 	shared  bool
 	act     string // what follows from its liveness check
 	foreign bool
+	kept    []string       // the names of what it was given and keeps
+	runs    int            // how often it ran
+	inside  map[string]int // the containers whose namespaces it is in, by the run that it joined
+	hooks   bool           // it has post_start hooks
+	hooked  bool           // and those of this start came to their end
 }
 
 func (b *box) running() bool { return b.State == ring.StateRunning }
@@ -73,6 +81,9 @@ type engine struct {
 	moved  map[string]string // what a tag means, where somebody moved it
 	ids    int
 	sorted []string // IDs of boxes; nil after a change
+	// volumes are the volumes and data folders that are there, names the container
+	// names that others hold, foreign the Compose projects that are not ours.
+	volumes, names, foreign map[string]bool
 
 	natures map[string]nature // by image
 	closed  bool              // the registry does not answer
@@ -81,6 +92,8 @@ type engine struct {
 	bad     error
 	// told is what a story may ask about: every mutating call and every end.
 	told func(kind, detail string, b *box)
+	// made is asked for every volume and folder that is made empty.
+	made func(name string, b *box)
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -88,7 +101,8 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func newEngine(r *rand.Rand) *engine {
 	return &engine{
 		r: r, now: epoch, boxes: map[string]*box{}, nets: map[string]ring.SeenNetwork{}, natures: map[string]nature{},
-		have: map[string]bool{}, moved: map[string]string{}, told: func(string, string, *box) {},
+		have: map[string]bool{}, moved: map[string]string{}, told: func(string, string, *box) {}, made: func(string, *box) {},
+		volumes: map[string]bool{}, names: map[string]bool{}, foreign: map[string]bool{},
 	}
 }
 
@@ -145,11 +159,22 @@ func (e *engine) wall() time.Time { return e.now.Add(e.skew) }
 // ready is the truth: it would serve.
 func (e *engine) ready(b *box) bool {
 	n := e.nature(b)
-	if !b.running() || n.never || e.now.Before(b.since.Add(n.readyAfter)) {
+	if !b.running() || n.never || e.cut(b) || e.now.Before(b.since.Add(n.readyAfter)) {
 		return false
 	}
 	up := e.now.Sub(b.since)
 	return !slices.ContainsFunc(n.dips, func(d span) bool { return up >= d.from && up < d.to })
+}
+
+// cut says that a container is in namespaces that are none any more: their
+// owner was stopped, or started again without it.
+func (e *engine) cut(b *box) bool {
+	for id, run := range b.inside {
+		if o := e.boxes[id]; o == nil || !o.running() || o.runs != run {
+			return true
+		}
+	}
+	return false
 }
 
 // dead is the truth of its liveness check.
@@ -205,6 +230,9 @@ func (e *engine) comeBack(b *box) {
 	default:
 		return
 	}
+	if !e.canJoin(b) {
+		return // as Docker does: a failed start is not tried again
+	}
 	e.run(b)
 	b.Restarts++
 	e.note("the engine restarts %s", b.Name)
@@ -223,15 +251,34 @@ func (e *engine) run(b *box) {
 			continue
 		}
 		for _, h := range b.holds {
-			if slices.Contains(x.holds, h) && !(x.shared && b.shared) {
+			if slices.Contains(x.holds, h) && !(x.shared && b.shared) && !tiedBoxes(x, b) {
 				e.violate("I18: %s and %s both hold %s", x.Name, b.Name, h)
 			}
 		}
 	}
 	b.State, b.Started, b.since = ring.StateRunning, e.wall(), e.now
 	b.starts++
+	b.runs++
 	b.ours = false
+	for id := range b.inside {
+		b.inside[id] = e.boxes[id].runs
+	}
 	e.told("run", "", b)
+}
+
+// tiedBoxes says that one of two containers takes its volumes from the other.
+func tiedBoxes(a, b *box) bool {
+	return slices.Contains(a.Joined, b.ID) || slices.Contains(b.Joined, a.ID)
+}
+
+// canJoin says that the namespaces a container wants are there.
+func (e *engine) canJoin(b *box) bool {
+	for id := range b.inside {
+		if o := e.boxes[id]; o == nil || !o.running() {
+			return false
+		}
+	}
+	return true
 }
 
 // reboot ends everything and starts what the engine starts by itself.
@@ -242,7 +289,7 @@ func (e *engine) reboot() {
 		}
 	}
 	for _, id := range e.each() {
-		if b := e.boxes[id]; b.State == ring.StateExited && (b.Policy == "always" || b.Policy == "unless-stopped" && b.starts > 0) {
+		if b := e.boxes[id]; b.State == ring.StateExited && (b.Policy == "always" || b.Policy == "unless-stopped" && b.starts > 0) && e.canJoin(b) {
 			e.run(b)
 		}
 	}
@@ -255,11 +302,13 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 		e.told("resolve", a.Image, nil)
 		return e.resolve(a)
 	case ring.DoPull:
-		e.told("pull", a.Image, nil)
-		if e.closed {
-			return ring.Done{}, errors.New("registry: no answer")
+		return e.pull(a)
+	case ring.DoAdmit:
+		e.told("admit", a.App, nil)
+		if e.foreign[a.Of.Name] {
+			r := &ring.Refusal{Code: ring.ForeignProject, Says: "a Compose project " + a.Of.Name + " runs here that gitring did not start", Hint: "gitring adopt " + a.Of.Name}
+			return ring.Done{}, &ring.EngineError{Permanent: true, Refusal: r, Err: r}
 		}
-		e.have[a.Image] = true
 		return ring.Done{}, nil
 	}
 	e.calls++
@@ -276,7 +325,7 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 		delete(e.nets, a.NetworkName)
 		return ring.Done{}, nil
 	case ring.DoCreate:
-		return ring.Done{}, e.create(a)
+		return e.create(a)
 	}
 	b := e.boxes[a.Instance]
 	if b == nil {
@@ -292,10 +341,12 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 }
 
 func (e *engine) change(a ring.Action, b *box) error {
-	if a.Kind != ring.DoStart { // told by start itself, when it starts
+	if a.Kind != ring.DoStart && a.Kind != ring.DoRename { // told when they take place
 		e.told(string(a.Kind), a.Policy, b)
 	}
 	switch a.Kind {
+	case ring.DoRename:
+		return e.rename(a, b)
 	case ring.DoStart:
 		return e.start(b)
 	case ring.DoStop:
@@ -312,11 +363,49 @@ func (e *engine) change(a ring.Action, b *box) error {
 		if b.running() {
 			e.exit(b, 137)
 		}
+		if !e.canJoin(b) {
+			return errors.New("cannot join network of a non running container")
+		}
 		e.run(b)
+		b.hooked = false
 	case ring.DoPolicy:
 		b.Policy, b.MaxRetries = a.Policy, a.MaxRetries
 	}
 	return nil
+}
+
+// rename fails while somebody else has the name.
+func (e *engine) rename(a ring.Action, b *box) error {
+	taken := e.names[a.NewName]
+	for _, x := range e.boxes {
+		taken = taken || x != b && x.Name == a.NewName
+	}
+	if taken {
+		r := &ring.Refusal{Code: ring.Conflict, Says: "container name " + a.NewName + " is taken", Hint: "remove or rename that container"}
+		return &ring.EngineError{Cause: ring.CauseCreate, Refusal: r, Err: r}
+	}
+	e.note("%s is now %s", b.Name, a.NewName)
+	b.Name = a.NewName
+	e.told("rename", a.NewName, b)
+	return nil
+}
+
+func (e *engine) pull(a ring.Action) (ring.Done, error) {
+	says := ring.Done{Image: ring.Image{Known: true, Volumes: e.natures[imageOf(a.Image)].volumes}}
+	if e.have[a.Image] {
+		e.told("inspect", a.Image, nil)
+		return says, nil
+	}
+	if a.PullPolicy == "never" {
+		r := &ring.Refusal{Code: ring.ImageNotFound, Says: "image " + a.Image + " is not on this host, and pull_policy is never", Hint: "build or load it"}
+		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Refusal: r, Err: r}
+	}
+	e.told("pull", a.Image, nil)
+	if e.closed {
+		return ring.Done{}, errors.New("registry: no answer")
+	}
+	e.have[a.Image] = true
+	return says, nil
 }
 
 func (e *engine) resolve(a ring.Action) (ring.Done, error) {
@@ -334,20 +423,24 @@ func (e *engine) resolve(a ring.Action) (ring.Done, error) {
 	return ring.Done{Pin: ring.Pin{Image: a.Image + "@sha256:" + means}}, nil
 }
 
-func (e *engine) create(a ring.Action) error {
+func (e *engine) create(a ring.Action) (ring.Done, error) {
 	for _, id := range e.each() {
-		if b := e.boxes[id]; b.Name == a.Name {
+		b := e.boxes[id]
+		switch {
+		case b.App == a.App && b.Service == a.Service && b.Slot == a.Slot && b.Version == a.Version && b.Name == a.Name:
 			if a.Start && !b.running() {
-				return e.start(b)
+				return ring.Done{}, e.start(b)
 			}
-			return nil
+			return ring.Done{}, nil
+		case b.Name == a.Name:
+			return ring.Done{}, errors.New("the name is taken: " + a.Name)
 		}
 	}
 	if !e.have[a.Want.Pin.Image] {
-		return &ring.EngineError{Cause: ring.CauseImagePull, Err: errors.New("no such image")}
+		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: errors.New("no such image")}
 	}
 	e.ids++
-	b := &box{image: a.Want.Spec.Image, shared: a.Want.Share, Instance: ring.Instance{
+	b := &box{image: a.Want.Spec.Image, shared: a.Want.Share, hooks: len(a.Want.Spec.PostStart) > 0, Instance: ring.Instance{
 		ID: fmt.Sprintf("c%03d", e.ids), Name: a.Name, App: a.App, Source: a.Of.Source, Service: a.Service, Slot: a.Slot, Version: a.Version,
 		Commit: a.Commit, Kind: a.Want.Kind, Image: a.Want.Pin.Image, State: ring.StateCreated, Created: e.wall(), Policy: "no",
 		Addresses: map[string]string{},
@@ -364,10 +457,13 @@ func (e *engine) create(a ring.Action) error {
 		}
 		b.Addresses[name] = "10.0.0.1"
 	}
-	for _, mt := range a.Want.Spec.Mounts {
-		if mt.Outlives() {
-			b.holds = append(b.holds, a.App+":"+mt.Source)
-		}
+	e.mounts(a, b)
+	if err := e.join(a, b); err != nil {
+		return ring.Done{}, err
+	}
+	done, err := e.keep(a, b)
+	if err != nil {
+		return done, err
 	}
 	for _, p := range a.Want.Spec.Ports {
 		if p.HostPort != "" {
@@ -383,9 +479,81 @@ func (e *engine) create(a ring.Action) error {
 	e.boxes[b.ID], e.sorted = b, nil
 	e.told("create", "", b)
 	if a.Start {
-		return e.start(b)
+		return done, e.start(b)
+	}
+	return done, nil
+}
+
+// mounts is what a container holds and what of that is kept: what its spec
+// mounts, and what its image does besides, each slot its own.
+func (e *engine) mounts(a ring.Action, b *box) {
+	covered := map[string]bool{}
+	for _, mt := range a.Want.Spec.Mounts {
+		covered[mt.Target] = true
+		kind := map[ring.MountKind]string{ring.MountVolume: "volume ", ring.MountData: "data ", ring.MountSeed: "data "}[mt.Kind]
+		name := kind + a.App + "_" + mt.Source
+		if kind != "" {
+			b.kept = append(b.kept, name)
+		}
+		if !mt.ReadOnly && (kind != "" || mt.Kind == ring.MountBind) {
+			b.holds = append(b.holds, cmp.Or(name, mt.Source))
+		}
+	}
+	for _, path := range e.natures[b.image].volumes {
+		if covered[path] {
+			continue
+		}
+		if !slices.Contains(a.Want.Image.Volumes, path) {
+			e.violate("create %s does not know of its image's volume %s", a.Name, path)
+		}
+		name := fmt.Sprintf("volume %s_%s_%d_%s", a.App, a.Service, a.Slot, path)
+		b.kept, b.holds = append(b.kept, name), append(b.holds, name)
+	}
+}
+
+// join ties a container to those it joins, which must be there.
+func (e *engine) join(a ring.Action, b *box) error {
+	s := a.Want.Spec
+	for _, name := range s.Owners() {
+		o := e.boxes[a.Owners[name]]
+		if o == nil {
+			return errors.New("no such container to join: " + name)
+		}
+		if o.App != b.App || o.Service != name {
+			e.violate("create %s joins %s for %s", a.Name, o.Name, name)
+		}
+		b.Joined = append(b.Joined, o.ID)
+		if name == s.NetworkOf || name == s.PIDOf || name == s.IPCOf {
+			if b.inside == nil {
+				b.inside = map[string]int{}
+			}
+			b.inside[o.ID] = 0
+		}
+		if slices.ContainsFunc(s.VolumesFrom, func(f ring.VolumesFrom) bool { return f.Service == name }) {
+			b.holds = append(b.holds, o.holds...)
+		}
 	}
 	return nil
+}
+
+// keep makes the volumes and folders that are not there, but for those that were.
+func (e *engine) keep(a ring.Action, b *box) (ring.Done, error) {
+	var done ring.Done
+	for _, name := range b.kept {
+		if e.volumes[name] {
+			continue
+		}
+		if slices.Contains(a.Kept, name) {
+			r := &ring.Refusal{Code: ring.Conflict, Says: name + " was there and is gone", Hint: "bring it back"}
+			return done, &ring.EngineError{Cause: ring.CauseFiles, Permanent: true, Refusal: r, Err: r}
+		}
+		e.made(name, b)
+	}
+	for _, name := range b.kept {
+		e.volumes[name] = true
+		done.Kept = append(done.Kept, ring.Kept{App: a.App, Name: name})
+	}
+	return done, nil
 }
 
 func (e *engine) start(b *box) error {
@@ -395,12 +563,29 @@ func (e *engine) start(b *box) error {
 	if e.nature(b).noStart {
 		return &ring.EngineError{Cause: ring.CauseCreate, Permanent: true, Err: errors.New("exec: not found")}
 	}
+	if !e.canJoin(b) {
+		return &ring.EngineError{Cause: ring.CauseCreate, Err: errors.New("cannot join network of a non running container")}
+	}
 	if b.Kind == ring.JobK && b.starts > 0 {
 		e.violate("a job ran twice: %s", b.Name)
 	}
 	b.Restarts = 0
 	e.told("start", "", b)
 	e.run(b)
+	b.hooked = false
+	return nil
+}
+
+// hook is the end of the post_start hooks of a start of ours.
+func (e *engine) hook(b *box) error {
+	if !b.hooks || !b.running() {
+		return nil
+	}
+	if e.nature(b).hookFails {
+		e.exit(b, 137)
+		return &ring.EngineError{Cause: ring.CauseCreate, Err: errors.New("post_start hook: exit code 1")}
+	}
+	b.hooked = true
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,14 @@ func (d *daemon) watchHost(kind, _ string, b *box) {
 	}
 }
 
+// watchMade holds the host to the promise that nothing that was there is ever
+// replaced by an empty one.
+func (d *daemon) watchMade(name string, b *box) {
+	if _, was := d.disk.Kept[name]; was {
+		d.violate("%s was there, and is made anew for %s", name, b.Name)
+	}
+}
+
 // wantOf is the service that the plan in force asks for.
 func (d *daemon) wantOf(app, service string) *ring.Service {
 	f := d.disk.Apps[app]
@@ -52,9 +61,17 @@ func (d *daemon) wantOf(app, service string) *ring.Service {
 }
 
 // alone says that two versions of it may not overlap.
-func alone(v *ring.Service) bool {
+func (d *daemon) alone(app string, v *ring.Service) bool {
 	if v == nil {
 		return false
+	}
+	for _, x := range d.disk.Apps[app].App.Services {
+		if slices.Contains(x.Spec.Owners(), v.Name) {
+			return true
+		}
+	}
+	if v.Spec.ContainerName != "" || len(v.Spec.Owners()) > 0 || len(d.natures[v.Spec.Image].volumes) > 0 && !v.Share {
+		return true
 	}
 	for _, m := range v.Spec.Mounts {
 		if !m.ReadOnly && m.Kind != ring.MountTmpfs && m.Kind != ring.MountContent && !v.Share {
@@ -71,7 +88,15 @@ func alone(v *ring.Service) bool {
 
 func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 	b := d.boxes[a.Instance]
-	if b == nil || want == nil || want.Kind == ring.JobK {
+	if b == nil {
+		return
+	}
+	for _, id := range d.each() {
+		if x := d.boxes[id]; b.running() && x.running() && x.Kind != ring.JobK && slices.Contains(x.Joined, b.ID) {
+			d.violate("shared fate: %s is stopped while %s, which is tied to it, runs", b.Name, x.Name)
+		}
+	}
+	if want == nil || want.Kind == ring.JobK {
 		return
 	}
 	id := ring.ID(a.App, a.Service)
@@ -79,7 +104,7 @@ func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 		d.violate("I8: %s is stopped after the rollout failed", a.Name)
 	}
 	good, hasGood := d.disk.Good[id]
-	if alone(want) || hasGood && alone(&good.Service) || !d.ready(b) || d.dead(b) {
+	if d.alone(a.App, want) || hasGood && d.alone(a.App, &good.Service) || !d.ready(b) || d.dead(b) {
 		return
 	}
 	ready := 0
@@ -124,7 +149,7 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 	if ok && !verdict.Good && want.Rollout.OnFailure != ring.OnFailureContinue && !(hasGood && good.Service.Version == a.Version) {
 		d.violate("quarantine: create %s, whose version failed", a.Name)
 	}
-	if want.Kind == ring.JobK || alone(want) {
+	if want.Kind == ring.JobK || d.alone(a.App, want) {
 		return
 	}
 	live := 0
@@ -162,8 +187,8 @@ func (d *daemon) watchFact(f ring.Fact) {
 func (d *daemon) watchPost(p ring.Post) {
 	key := ring.PostKey(p.SHA, p.Context)
 	was := d.posts[key]
-	if strings.HasPrefix(was, "failure rejected: Unsigned") {
-		was = "" // a person trusts the commit after all
+	if strings.HasPrefix(was, "failure ") && strings.Contains(was, "rejected: ") && p.State != ring.PostFailure {
+		was = "" // a person trusts the commit after all, or nothing is in the way any more
 	}
 	if was != "" {
 		d.violate("I10: %s says %s after %s", key, p.State, was)

@@ -72,7 +72,7 @@ func (t *turn) inForce(src *Source) bool {
 	}
 	for i := range src.Next.Apps {
 		next := &src.Next.Apps[i]
-		if f, ok := t.Facts.Apps[next.Name]; !ok || f.App.Source != src.Name || !asked(&f, next) {
+		if f, ok := t.Facts.Apps[next.Name]; !ok || f.App.Source != src.Name || !asked(&f, next) || t.refreshing(next) {
 			return false
 		}
 	}
@@ -97,7 +97,8 @@ func (t *turn) stageApp(src *Source, next *ring.App) {
 		}
 		return
 	}
-	if ok && asked(&have, next) {
+	same := ok && asked(&have, next)
+	if same && !t.refreshing(next) {
 		return
 	}
 	if h := next.Hold; h != nil && (h.Until.IsZero() || t.now.Before(h.Until)) {
@@ -109,25 +110,24 @@ func (t *turn) stageApp(src *Source, next *ring.App) {
 		t.stageSays[next.Name] = says
 		return
 	}
-	app := *next
-	app.Services = make([]ring.Service, len(next.Services))
-	ready := true
-	for i, s := range next.Services {
-		old, known := have.App.Service(s.Name)
-		if !t.pin(&app, &s, &old, known) {
-			ready = false
-			app.Services[i] = s
-			continue
-		}
-		if !(known && old.Version == s.Version) && !t.pulled(&app, &s) {
+	app, ready := t.pins(next, &have.App)
+	for i := range app.Services {
+		s := &app.Services[i]
+		old, _ := have.App.Service(s.Name)
+		if s.Version != "" && old.Version != s.Version && !t.pulled(&app, s) {
 			ready = false
 		}
-		app.Services[i] = s
 	}
 	if !ready || t.refused[next.Name] != nil {
 		return
 	}
-	t.force(src, app, have, ok)
+	if same && samePins(&have.App, &app) {
+		t.refreshed(&app)
+		return
+	}
+	if t.admitted(&app, have, ok) {
+		t.force(src, app, have, ok)
+	}
 }
 
 // asked says that what is in force is what next asks for.
@@ -151,93 +151,6 @@ func (t *turn) waitsFor(src *Source, next *ring.App) string {
 	return ""
 }
 
-// pin gives s its image and version, or asks the registry for a spec that was
-// never seen. It says whether s has them.
-func (t *turn) pin(app *ring.App, s, old *ring.Service, known bool) bool {
-	if t.carry(app, s, old, known) {
-		return true
-	}
-	a := ring.Action{
-		Kind: ring.DoResolve, App: app.Name, Service: s.Name, Commit: app.Commit,
-		Image: s.Spec.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Version: ring.Version(s.Written),
-		Reason: say("image %s is new to service %s", s.Spec.Image, s.Name),
-	}
-	if known {
-		a.Want = old // its pin is kept where the registry knows no better
-	}
-	t.fetch(app, s, a)
-	return false
-}
-
-// carry gives s an image that is pinned already: the one in force, one that an
-// earlier plan was given, or one that runs.
-func (t *turn) carry(app *ring.App, s, old *ring.Service, known bool) bool {
-	id := ring.ID(app.Name, s.Name)
-	if known && old.Written == s.Written && old.Pin.Image != "" {
-		t.pinned(app, s, old.Pin)
-		return true
-	}
-	if row, ok := t.Facts.Pins[ring.PinKey(id, s.Written)]; ok {
-		t.pinned(app, s, row.Pin)
-		return true
-	}
-	// The store may be new while the containers are not: an instance whose
-	// version comes out the same with its own image was pinned to that.
-	for _, in := range t.seen[id] {
-		if p := (ring.Pin{Image: in.Image}); in.Image != "" && ring.VersionOf(app, s, p) == in.Version {
-			t.pinned(app, s, p)
-			return true
-		}
-	}
-	return false
-}
-
-func (t *turn) pinned(app *ring.App, s *ring.Service, p ring.Pin) {
-	s.Pin, s.Version = p, ring.VersionOf(app, s, p)
-}
-
-// pulled says whether the image of s is on this host, and pulls it otherwise.
-func (t *turn) pulled(app *ring.App, s *ring.Service) bool {
-	if t.Images[s.Pin.Image].Known {
-		return true
-	}
-	for _, in := range t.seen[ring.ID(app.Name, s.Name)] {
-		if in.Version == s.Version {
-			return true // the instance holds its image
-		}
-	}
-	t.fetch(app, s, t.pull(app, s, "not known to be on this host"))
-	return false
-}
-
-func (t *turn) pull(app *ring.App, s *ring.Service, why string) ring.Action {
-	return ring.Action{
-		Kind: ring.DoPull, App: app.Name, Service: s.Name, Commit: app.Commit, Version: s.Version,
-		Image: s.Pin.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Timeout: s.Rollout.PullTimeout, Reason: say("image %s %s", s.Pin.Image, why),
-	}
-}
-
-// fetch decides a resolve or pull for the next plan and keeps the app's
-// sentence; a refusal of the registry is the app's.
-func (t *turn) fetch(app *ring.App, s *ring.Service, a ring.Action) {
-	a.Source = app.Source
-	t.do(a)
-	says := say("%s %s", map[ring.ActionKind]string{ring.DoResolve: "resolving", ring.DoPull: "pulling"}[a.Kind], a.Image)
-	if far := t.Progress[a.Target()]; far != "" {
-		says += " (" + far + ")"
-	}
-	if try, ok := t.Tries[a.Target()]; ok && try.Kind == a.Kind {
-		if try.Refusal != nil {
-			r := *try.Refusal
-			r.Commit, r.App, r.File, r.Line = app.Commit, app.Name, s.File, s.Line
-			t.refused[app.Name] = &r
-			return
-		}
-		says = say("%s: %s; attempt %d", says, try.Err, try.N)
-	}
-	t.stageSays[app.Name] = says
-}
-
 // force puts an app in force.
 func (t *turn) force(src *Source, app ring.App, have ring.InForce, known bool) {
 	for i := range app.Services {
@@ -247,12 +160,9 @@ func (t *turn) force(src *Source, app ring.App, have ring.InForce, known bool) {
 		if ok && old.Version == s.Version {
 			s.Changed = old.Changed
 		}
-		id := ring.ID(app.Name, s.Name)
-		row := ring.PinRow{ID: id, Written: s.Written, Pin: s.Pin, At: t.now}
-		if p, ok := t.Facts.Pins[ring.PinKey(id, s.Written)]; !ok || p.Pin != s.Pin {
-			t.set(row)
-		}
+		t.keepPin(&app, s)
 	}
+	t.refreshed(&app)
 	f := ring.InForce{App: app, Since: t.now}
 	if c := src.Commit; c != nil && c.SHA == app.Commit {
 		f.Signer, f.Subject, f.Committed = c.Signer, c.Subject, c.ClaimedAt
@@ -264,6 +174,7 @@ func (t *turn) force(src *Source, app ring.App, have ring.InForce, known bool) {
 			Reason: say("plan %s is in force", app.Commit.Short()),
 		})
 	}
+	t.empowered(&have.App, &app)
 }
 
 // sameApp says that b asks nothing new, whichever commit asked.
@@ -280,6 +191,7 @@ func (t *turn) leave(src *Source, present map[string][]string) {
 		}
 		app := t.Facts.Apps[name].App
 		app.Name, app.Source, app.Commit = name, src.Name, src.Next.Commit
+		app.Powers = nil
 		app.Services, app.Networks, app.Volumes = nil, nil, nil // volumes are never removed: nothing here names them any more
 		t.set(ring.InForce{App: app, Since: t.now, Leaving: true})
 		t.event(ring.Event{Kind: ring.AppInForce, Source: src.Name, App: name, Commit: src.Next.Commit, Reason: "left the commit"})

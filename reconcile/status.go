@@ -290,6 +290,9 @@ func (t *turn) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
 // or wrong.
 func (t *turn) steady(v *service, progress string) (ring.Phase, string) {
 	if t.settled(v) {
+		if v.lacks != "" {
+			return ring.PhaseDegraded, progress + "; " + v.lacks
+		}
 		return ring.PhaseReady, progress
 	}
 	for _, in := range v.all {
@@ -300,6 +303,9 @@ func (t *turn) steady(v *service, progress string) (ring.Phase, string) {
 			continue
 		}
 		return ring.PhaseDegraded, say("%s; slot %d %s", progress, in.Slot, in.reason)
+	}
+	if try, ok := t.Tries[string(v.id)]; ok && (try.Permanent || try.Refusal != nil) && v.freeSlot() > 0 {
+		return ring.PhaseDegraded, say("%s; %s", progress, try.Err)
 	}
 	return ring.PhaseProgressing, progress + t.slowest(v)
 }
@@ -316,6 +322,9 @@ func (t *turn) slowest(v *service) string {
 	}
 	if try, ok := t.Tries[string(v.id)]; ok && try.Err != "" {
 		return "; " + try.Err
+	}
+	if v.lacks != "" {
+		return "; " + v.lacks
 	}
 	return ""
 }

@@ -46,11 +46,36 @@ func (t *turn) forget() {
 			t.set(ring.Forget{Table: "rollout", Key: string(id)}) // a service that comes back begins anew
 		}
 	}
+	for _, id := range sortedKeys(t.Facts.Good) {
+		if t.views[id] == nil && len(t.seen[id]) == 0 {
+			t.set(ring.Forget{Table: "good", Key: string(id)}) // and has nothing to go back to
+		}
+	}
+	for _, id := range sortedKeys(t.Facts.Refreshes) {
+		if t.views[id] == nil && !t.coming(id) {
+			t.set(ring.Forget{Table: "refresh", Key: string(id)})
+		}
+	}
 	for _, key := range sortedKeys(t.Facts.Slots) {
 		if row := t.Facts.Slots[key]; !there[row.Instance] {
 			t.set(ring.Forget{Table: "slot", Key: key})
 		}
 	}
+}
+
+// coming says that a plan that is not in force yet has a service.
+func (t *turn) coming(id ring.ServiceID) bool {
+	app, service := id.Split()
+	return slices.ContainsFunc(t.Sources, func(src Source) bool {
+		if src.Next == nil {
+			return false
+		}
+		a, ok := src.Next.App(app)
+		if ok {
+			_, ok = a.Service(service)
+		}
+		return ok
+	})
 }
 
 // orphans drains and removes the instances of a service that the app's plan in
@@ -72,6 +97,9 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 		if t.busy(a.Target()) {
 			return
 		}
+		if t.untie(in, a.Reason) {
+			return
+		}
 		if in.intent != intentRemove {
 			t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: a.Reason, At: t.now})
 		}
@@ -88,12 +116,23 @@ func (t *turn) neededBy(app, service string) bool {
 		if a != app || s == service {
 			continue
 		}
+		if slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.tiedTo(in, app, service) }) {
+			return true
+		}
 		deps := t.Facts.Good[id].Service.DependsOn
 		if slices.ContainsFunc(deps, func(d ring.Dependency) bool { return d.Service == service }) {
 			return true
 		}
 	}
 	return false
+}
+
+// tiedTo says that an instance is tied to one of a service.
+func (t *turn) tiedTo(in *inst, app, service string) bool {
+	return slices.ContainsFunc(in.Joined, func(id string) bool {
+		y := t.ids[id]
+		return y != nil && y.App == app && y.Service == service
+	})
 }
 
 // anything says that the engine still has something of an app.

@@ -1,0 +1,65 @@
+package reconcile
+
+import (
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// admitted says that the host has nothing against the app, beside what is on it
+// and not ours. It is asked once about each content of an app, after the images
+// are here and before anything is changed; what asks for nothing new of the host
+// is not asked about.
+func (t *turn) admitted(app *ring.App, have ring.InForce, known bool) bool {
+	known = known && !have.Leaving
+	if known && !asksAnew(&have.App, app) {
+		return true
+	}
+	key := admission(app)
+	if t.Admitted[app.Name] == key {
+		return true
+	}
+	a := ring.Action{
+		Kind: ring.DoAdmit, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.Version(key), Of: app,
+		Reason: "what is on this host and not ours may be in the way",
+	}
+	if known {
+		a.Was = &have.App
+	}
+	t.do(a)
+	t.stageSays[app.Name] = "looking for what is in the way on this host"
+	try, ok := t.Tries[a.Target()]
+	switch {
+	case !ok || try.Version != a.Version:
+	case try.Refusal != nil:
+		r := *try.Refusal
+		r.Commit, r.App = app.Commit, app.Name
+		if r.File == "" {
+			r.File = firstOf(app.Files)
+		}
+		t.refused[app.Name] = &r
+		delete(t.stageSays, app.Name)
+	default:
+		t.stageSays[app.Name] += say(": %s; attempt %d", try.Err, try.N)
+	}
+	return false
+}
+
+// admission is the content of an app that the host is asked about.
+func admission(app *ring.App) string {
+	parts := []string{string(app.Commit), app.Written}
+	for _, s := range app.Services {
+		parts = append(parts, string(s.Version))
+	}
+	return strings.Join(parts, " ")
+}
+
+// asksAnew says that next asks something of the host that have does not.
+func asksAnew(have, next *ring.App) bool {
+	for _, s := range next.Services {
+		if old, ok := have.Service(s.Name); !ok || old.Version != s.Version {
+			return true
+		}
+	}
+	return have.DataRoot != next.DataRoot || !sameJSON(have.Networks, next.Networks) || !sameJSON(have.Volumes, next.Volumes)
+}

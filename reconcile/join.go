@@ -1,0 +1,318 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// fate are the services that are tied together: one joins the namespaces of
+// another, or takes its volumes. They are one step and one verdict.
+type fate struct{ of []*service }
+
+// bind ties the services of an app, in force or as they last were good.
+func (t *turn) bind(app *ring.App) {
+	for i := range app.Services {
+		v := t.views[ring.ID(app.Name, app.Services[i].Name)]
+		owners := v.want.Spec.Owners()
+		if v.good != nil {
+			owners = append(owners, v.good.Service.Spec.Owners()...)
+		}
+		for _, name := range owners {
+			if o := t.views[ring.ID(app.Name, name)]; o != nil && o != v {
+				t.tie(v, o)
+			}
+		}
+	}
+}
+
+func (t *turn) tie(v, o *service) {
+	if o.fate == nil {
+		o.fate = &fate{of: []*service{o}}
+		t.fates = append(t.fates, o.fate)
+	}
+	if v.fate == o.fate {
+		return
+	}
+	if v.fate == nil {
+		v.fate = o.fate
+		o.fate.of = append(o.fate.of, v)
+		return
+	}
+	gone := v.fate
+	for _, m := range gone.of {
+		m.fate = o.fate
+	}
+	o.fate.of = append(o.fate.of, gone.of...)
+	gone.of = nil
+}
+
+// weighFates chooses targets and gives verdicts for all that is tied together
+// before any of it is decided: what fails one fails the others.
+func (t *turn) weighFates() {
+	for _, f := range t.fates {
+		if len(f.of) == 0 {
+			continue
+		}
+		order := leadersFirst(f.of[0].app)
+		place := func(v *service) int {
+			return slices.IndexFunc(order, func(i int) bool { return v.app.Services[i].Name == v.want.Name })
+		}
+		slices.SortFunc(f.of, func(a, b *service) int { return place(a) - place(b) })
+		for _, v := range f.of {
+			t.weigh(v)
+		}
+	}
+}
+
+// joins says that v is tied to o as the plan in force has it.
+func (v *service) joins(o *service) bool {
+	return slices.Contains(v.want.Spec.Owners(), o.want.Name)
+}
+
+// owner is the instance of a service that the instance of a slot is tied to,
+// as it should be now; nil while there is none.
+func (t *turn) owner(app, service string, slot int) (*service, *inst) {
+	o := t.views[ring.ID(app, service)]
+	if o == nil {
+		return nil, nil
+	}
+	if slot > o.target.Replicas {
+		slot = 1
+	}
+	return o, o.inSlot(slot)
+}
+
+// joinable says that an instance can be tied to: it serves, or it did what it
+// was there for and holds its volumes.
+func (t *turn) joinable(o *service, in *inst) bool {
+	if in == nil || in.intent != "" {
+		return false
+	}
+	return in.ready || t.rests(o, in) || o.want.Kind == ring.JobK && in.State != ring.StateCreated
+}
+
+// owners are the containers that a new instance of a slot is tied to, or why it
+// has to wait for one of them.
+func (t *turn) owners(v *service, slot int) (map[string]string, string) {
+	var out map[string]string
+	for _, name := range v.target.Spec.Owners() {
+		o, in := t.owner(v.app.Name, name, slot)
+		if o == nil {
+			return nil, say("waits for %s, which is not in the plan", name)
+		}
+		if !t.joinable(o, in) {
+			return nil, say("waits for %s: not ready", name)
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[name] = in.ID
+	}
+	return out, ""
+}
+
+// ownerReached is what is missing until the owner of a new version is the one
+// that it was made for; "" when nothing is.
+func (t *turn) ownerReached(v *service, name string) (why string, dead bool) {
+	o := t.views[ring.ID(v.app.Name, name)]
+	switch {
+	case o == nil:
+		return "not in the plan", true
+	case o.want.Kind == ring.JobK:
+		return t.jobReached(o.id, o.want, ring.Started)
+	case o.failed != nil:
+		return "failed: " + o.failed.Reason, true
+	case o.waits != "":
+		return o.waits, o.blocked
+	case !t.filled(o):
+		return "not ready", false
+	}
+	return "", false
+}
+
+// apart says that an instance cannot be started: what it is tied to is not
+// there, or about to be another.
+func (t *turn) apart(in *inst) bool {
+	for _, id := range in.Joined {
+		y := t.ids[id]
+		if y == nil {
+			return true
+		}
+		o, current := t.owner(y.App, y.Service, y.Slot)
+		if o == nil || current == nil || current.ID != id || !t.joinable(o, current) {
+			return true
+		}
+	}
+	return false
+}
+
+// rejoin mends what is tied to a container that is not what it was. One that
+// was replaced cannot be joined again (the engine ties by ID), so the instance
+// is made anew; one that was started again has new namespaces, so the instance
+// is restarted. Both wait until the owner is ready.
+func (t *turn) rejoin(v *service) bool {
+	for _, in := range v.all {
+		if len(in.Joined) == 0 || !in.holds() {
+			continue
+		}
+		if name := t.replaced(v, in); name != "" {
+			t.clear(v, in, intentRemove, say("%s is another container now", name))
+			return true
+		}
+		if in.State != ring.StateRunning || in.intent != "" || v.want.Kind == ring.JobK {
+			continue
+		}
+		if y := t.renewed(v, in); y != nil {
+			why := say("%s was started after it", y.Name)
+			t.set(ring.Intent{Instance: in.ID, Kind: intentRestart, Reason: why, At: t.now})
+			in.intent = intentRestart
+			t.do(t.step(v, ring.DoRestart, in, why))
+			return true
+		}
+	}
+	return false
+}
+
+// replaced is the owner whose container an instance of the target is not tied
+// to any more; "" when there is none, or nothing would take the instance's place.
+func (t *turn) replaced(v *service, in *inst) string {
+	if in.Version != v.target.Version || v.paused() || v.waits != "" && v.good == nil {
+		return ""
+	}
+	if v.want.Kind == ring.JobK && in.State != ring.StateCreated {
+		return ""
+	}
+	for _, name := range v.target.Spec.Owners() {
+		if o, y := t.owner(v.app.Name, name, in.Slot); o != nil && t.joinable(o, y) && !slices.Contains(in.Joined, y.ID) {
+			return name
+		}
+	}
+	return ""
+}
+
+// renewed is the owner that was started after an instance that joins its
+// namespaces; nil when there is none.
+func (t *turn) renewed(v *service, in *inst) *inst {
+	for _, id := range in.Joined {
+		y := t.ids[id]
+		if y == nil || y.State != ring.StateRunning || !y.Since.After(in.Since) {
+			continue
+		}
+		if s := v.runs(in); s != nil && y.Service != s.Spec.NetworkOf && y.Service != s.Spec.PIDOf && y.Service != s.Spec.IPCOf {
+			continue // its volumes are the same
+		}
+		if o := t.views[ring.ID(y.App, y.Service)]; o != nil && t.joinable(o, y) {
+			return y
+		}
+	}
+	return nil
+}
+
+// runs is the service as an instance runs it, nil for a version that is not known.
+func (v *service) runs(in *inst) *ring.Service {
+	switch {
+	case in.Version == v.want.Version:
+		return v.want
+	case v.good != nil && in.Version == v.good.Service.Version:
+		return &v.good.Service
+	}
+	return nil
+}
+
+// untie stops what is tied to an instance before that stops or goes. It says
+// whether there is something to wait for. A run of a job is never cut short.
+func (t *turn) untie(in *inst, why string) bool {
+	wait := false
+	for _, x := range t.ties[in.ID] {
+		if !x.Live() && !x.restartable() {
+			continue
+		}
+		wait = true
+		id := ring.ID(x.App, x.Service)
+		if x.Kind == ring.JobK || x.intent == intentRemove || x.intent == intentStop || t.busy(string(id)) {
+			continue // it goes by itself
+		}
+		says := say("it is tied to %s, which stops: %s", in.Name, why)
+		if v := t.views[id]; v != nil {
+			t.clear(v, x, v.keep(x), says)
+			continue
+		}
+		t.set(ring.Intent{Instance: x.ID, Kind: intentPark, Reason: says, At: t.now})
+		t.do(ring.Action{
+			Kind: ring.DoStop, App: x.App, Service: x.Service, Slot: x.Slot, Version: x.Version, Commit: x.Commit,
+			Instance: x.ID, Name: x.Name, Reason: says, Grace: ring.DefaultStopGrace,
+		})
+	}
+	return wait
+}
+
+// filled says that the target has every slot, ready; what is old may still be there.
+func (t *turn) filled(v *service) bool {
+	for slot := 1; slot <= v.target.Replicas; slot++ {
+		if in := v.inSlot(slot); in == nil || !in.ready && !t.rests(v, in) {
+			return false
+		}
+	}
+	return true
+}
+
+// whole says that all that is replaced together with v has come as far as
+// done says. What waits for something else, or failed, is not waited for.
+func (t *turn) whole(v *service, done func(*service) bool) bool {
+	if v.fate == nil || v.target != v.want {
+		return true
+	}
+	for _, m := range v.fate.of {
+		if m == v || m.want.Kind == ring.JobK || m.failed != nil || m.row.Done || m.row.Version != m.want.Version {
+			continue
+		}
+		if !done(m) {
+			return false
+		}
+	}
+	return true
+}
+
+// failTied gives the verdict on v to all that is replaced together with it.
+func (t *turn) failTied(v *service, reason string) {
+	if v.fate == nil {
+		return
+	}
+	for _, m := range v.fate.of {
+		begun := m.row.Version == m.want.Version
+		if m == v || m.want.Kind == ring.JobK || m.failed != nil || begun && m.row.Done {
+			continue
+		}
+		if d, ok := t.Facts.Verdicts[ring.VersionKey(m.id, m.want.Version)]; ok && d.Good {
+			continue // it served already, and comes back by itself
+		}
+		commit := m.app.Commit
+		if begun {
+			commit = m.row.Commit
+		}
+		t.verdict(m, commit, say("%s: %s", v.want.Name, reason))
+	}
+	for _, m := range v.fate.of {
+		t.choose(m)
+	}
+}
+
+// onFailure is what follows a failure; for services that are tied together, the
+// safest of what they say.
+func (v *service) onFailure() string {
+	if v.fate == nil {
+		return v.want.Rollout.OnFailure
+	}
+	out := ring.OnFailureContinue
+	for _, m := range v.fate.of {
+		switch {
+		case m.want.Kind == ring.JobK:
+		case m.want.Rollout.OnFailure == ring.OnFailureRestore:
+			return ring.OnFailureRestore
+		case m.want.Rollout.OnFailure == ring.OnFailurePause:
+			out = ring.OnFailurePause
+		}
+	}
+	return out
+}

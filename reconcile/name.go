@@ -1,0 +1,62 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// A container_name is taken by rename, because two containers cannot have it
+// and the new one is made while the old one serves: first the old one gives it
+// up, then the new one takes it, then that starts.
+
+// named takes the steps that give in the name its spec asks for. It says
+// whether in has to wait for them before it starts. A name that somebody else
+// holds is told and tried again, and the instance starts under its own: what
+// can serve, serves.
+func (t *turn) named(v *service, in *inst) bool {
+	s := v.runs(in)
+	if s == nil || s.Spec.ContainerName == "" || in.Name == s.Spec.ContainerName {
+		return false
+	}
+	name := s.Spec.ContainerName
+	for i := range t.Seen.Instances {
+		x := &t.Seen.Instances[i]
+		if x.Name != name || x.ID == in.ID {
+			continue
+		}
+		if x.App != in.App || x.Service != in.Service {
+			v.lacks = say("the name %s is still that of %s/%s", name, x.App, x.Service)
+			return false // it gives it up when it goes
+		}
+		k := slices.IndexFunc(v.all, func(y *inst) bool { return y.ID == x.ID })
+		return k < 0 || t.rename(v, v.all[k], ring.ContainerName(x.App, x.Service, x.Slot, x.Version), say("%s takes its name", in.Name))
+	}
+	return t.rename(v, in, name, "container_name "+name)
+}
+
+// rename gives an instance a name. It says whether that is under way, or may
+// still come about soon.
+func (t *turn) rename(v *service, in *inst, name, why string) bool {
+	a := t.step(v, ring.DoRename, in, why)
+	a.NewName = name
+	if t.do(a) || t.busy(a.Target()) {
+		return true
+	}
+	try := t.Tries[tryKey(a)]
+	if try.Kind != ring.DoRename {
+		return true
+	}
+	v.lacks = try.Err
+	return try.Refusal == nil && !try.Permanent && try.N < 3
+}
+
+// takeName gives the name to the instance that serves, once it is free.
+func (t *turn) takeName(v *service) bool {
+	for _, in := range v.all {
+		if in.Version == v.target.Version && in.Slot == 1 && in.Live() && in.intent == "" && t.named(v, in) {
+			return true
+		}
+	}
+	return false
+}

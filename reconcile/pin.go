@@ -1,0 +1,296 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// The values of pull_policy that change what is asked.
+const (
+	pullAlways = "always"
+	pullNever  = "never"
+)
+
+// pins gives every service of next its image and version, those that others
+// are led by first, and asks the registry for what was never seen. It says
+// whether all have theirs.
+func (t *turn) pins(next, have *ring.App) (ring.App, bool) {
+	app, ready := *next, true
+	app.Services = slices.Clone(next.Services)
+	for _, i := range leadersFirst(&app) {
+		s := &app.Services[i]
+		old, known := have.Service(s.Name)
+		if !t.pin(&app, s, have, &old, known) {
+			ready = false
+		}
+	}
+	return app, ready
+}
+
+// leadersFirst is the order in which versions can be computed: a leader's is
+// part of its followers'. Circles are refused when a plan is read.
+func leadersFirst(app *ring.App) []int {
+	out := make([]int, 0, len(app.Services))
+	met := make([]bool, len(app.Services))
+	var visit func(i int)
+	visit = func(i int) {
+		if met[i] {
+			return
+		}
+		met[i] = true
+		for _, name := range app.Services[i].Spec.Leaders() {
+			if j := slices.IndexFunc(app.Services, func(s ring.Service) bool { return s.Name == name }); j >= 0 {
+				visit(j)
+			}
+		}
+		out = append(out, i)
+	}
+	for i := range app.Services {
+		visit(i)
+	}
+	return out
+}
+
+// led says that every leader of s has its version.
+func led(app *ring.App, s *ring.Service) bool {
+	for _, name := range s.Spec.Leaders() {
+		if l, ok := app.Service(name); ok && l.Version == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// pin gives s its image and version, or asks the registry for a spec that was
+// never seen. It says whether s has them.
+func (t *turn) pin(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) bool {
+	p, ok := t.carry(app, s, have, old, known)
+	if !ok {
+		if !led(app, s) && len(t.seen[ring.ID(app.Name, s.Name)]) > 0 {
+			return false // what runs may tell, once its leaders are known
+		}
+		if p, ok = t.ask(app, s, old, known); !ok {
+			return false
+		}
+	}
+	s.Pin = p
+	if !led(app, s) {
+		return false
+	}
+	s.Version = ring.VersionOf(app, s, p)
+	s.Image = t.saysOfItself(app, s, old)
+	return true
+}
+
+// pinWritten is the key of a pin: the spec as written, and for a service that
+// always asks, the commit too.
+func pinWritten(app *ring.App, s *ring.Service) string {
+	if s.Spec.PullPolicy == pullAlways {
+		return s.Written + "@" + string(app.Commit)
+	}
+	return s.Written
+}
+
+// carry is the image that is pinned already: one that an earlier plan was
+// given, the one in force, or one that runs. A pin older than a person's wish
+// to refresh does not count.
+func (t *turn) carry(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) (ring.Pin, bool) {
+	id := ring.ID(app.Name, s.Name)
+	row, ok := t.Facts.Pins[ring.PinKey(id, pinWritten(app, s))]
+	if t.pending(app, s) {
+		return ring.Pin{}, false
+	}
+	if ok {
+		return row.Pin, true
+	}
+	always := s.Spec.PullPolicy == pullAlways
+	if known && old.Written == s.Written && old.Pin.Image != "" && !(always && have.Commit != app.Commit) {
+		return old.Pin, true
+	}
+	if always && known || !led(app, s) {
+		return ring.Pin{}, false
+	}
+	// The store may be new while the containers are not: an instance whose
+	// version comes out the same with its own image was pinned to that.
+	for _, in := range t.seen[id] {
+		if p := (ring.Pin{Image: in.Image}); in.Image != "" && ring.VersionOf(app, s, p) == in.Version {
+			return p, true
+		}
+	}
+	return ring.Pin{}, false
+}
+
+// ask asks the registry. While it does not answer a person's wish to refresh,
+// the old pin stays; when it says no, the wish has ended.
+func (t *turn) ask(app *ring.App, s, old *ring.Service, known bool) (ring.Pin, bool) {
+	id := ring.ID(app.Name, s.Name)
+	a := ring.Action{
+		Kind: ring.DoResolve, App: app.Name, Service: s.Name, Commit: app.Commit,
+		Image: s.Spec.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Version: ring.Version(pinWritten(app, s)),
+		Reason: say("image %s is new to service %s", s.Spec.Image, s.Name),
+	}
+	if s.Spec.PullPolicy == pullAlways {
+		a.Reason = say("pull_policy always: image %s is asked for at each commit", s.Spec.Image)
+	}
+	stays := known && old.Pin.Image != "" && old.Spec.Image == s.Spec.Image
+	if stays {
+		a.Want = old
+	}
+	wish, refresh := t.Facts.Refreshes[id]
+	if !refresh || !stays || old.Written != s.Written {
+		t.fetch(app, s, a)
+		return ring.Pin{}, false
+	}
+	a.Reason = say("refresh by %s", wish.Actor)
+	if wish.Reason != "" {
+		a.Reason += ": " + wish.Reason
+	}
+	try, tried := t.Tries[a.Target()]
+	tried = tried && try.Kind == a.Kind
+	if tried && try.Refusal != nil {
+		t.set(ring.Forget{Table: "refresh", Key: string(id)}) // told as the end of the step
+		return old.Pin, true
+	}
+	t.fetch(app, s, a)
+	return old.Pin, tried
+}
+
+// pending says that a person wants s resolved anew, and that has not happened.
+func (t *turn) pending(app *ring.App, s *ring.Service) bool {
+	id := ring.ID(app.Name, s.Name)
+	wish, ok := t.Facts.Refreshes[id]
+	if !ok {
+		return false
+	}
+	row, ok := t.Facts.Pins[ring.PinKey(id, pinWritten(app, s))]
+	return !ok || row.At.Before(wish.At)
+}
+
+// refreshing says that somebody wants a service of the app resolved anew.
+func (t *turn) refreshing(app *ring.App) bool {
+	if len(t.Facts.Refreshes) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(app.Services, func(s ring.Service) bool {
+		_, ok := t.Facts.Refreshes[ring.ID(app.Name, s.Name)]
+		return ok
+	})
+}
+
+// refreshed ends the wishes that were carried out.
+func (t *turn) refreshed(app *ring.App) {
+	for i := range app.Services {
+		id := ring.ID(app.Name, app.Services[i].Name)
+		if _, ok := t.Facts.Refreshes[id]; ok && !t.pending(app, &app.Services[i]) {
+			t.set(ring.Forget{Table: "refresh", Key: string(id)})
+		}
+	}
+}
+
+func samePins(a, b *ring.App) bool {
+	for i := range b.Services {
+		s := &b.Services[i]
+		if old, ok := a.Service(s.Name); !ok || old.Pin.Image != s.Pin.Image {
+			return false
+		}
+	}
+	return true
+}
+
+// keepPin remembers the image of a service that comes into force, and forgets
+// those of other commits where each commit has its own.
+func (t *turn) keepPin(app *ring.App, s *ring.Service) {
+	id, written := ring.ID(app.Name, s.Name), pinWritten(app, s)
+	row, ok := t.Facts.Pins[ring.PinKey(id, written)]
+	if !ok || row.Pin != s.Pin || s.Image.Known && !row.Image.Known {
+		at := t.now
+		if ok && row.Pin == s.Pin {
+			at = row.At
+		}
+		t.set(ring.PinRow{ID: id, Written: written, Pin: s.Pin, Image: s.Image, At: at})
+	}
+	if written == s.Written {
+		return
+	}
+	for _, key := range sortedKeys(t.Facts.Pins) {
+		if strings.HasPrefix(key, ring.PinKey(id, s.Written+"@")) && key != ring.PinKey(id, written) {
+			t.set(ring.Forget{Table: "pin", Key: key})
+		}
+	}
+}
+
+// saysOfItself is what is known of the pinned image of s.
+func (t *turn) saysOfItself(app *ring.App, s, old *ring.Service) ring.Image {
+	if i := t.Images[s.Pin.Image]; i.Known {
+		return i
+	}
+	if old.Pin.Image == s.Pin.Image && old.Image.Known {
+		return old.Image
+	}
+	if row := t.Facts.Pins[ring.PinKey(ring.ID(app.Name, s.Name), pinWritten(app, s))]; row.Pin == s.Pin {
+		return row.Image
+	}
+	return ring.Image{}
+}
+
+// looked is s with what its image says of itself, if that is known by now.
+func (t *turn) looked(s *ring.Service) *ring.Service {
+	i := t.Images[s.Pin.Image]
+	if s.Image.Known || !i.Known {
+		return s
+	}
+	out := *s
+	out.Image = i
+	return &out
+}
+
+// pulled says whether the image of s is on this host, and pulls it otherwise.
+func (t *turn) pulled(app *ring.App, s *ring.Service) bool {
+	if i := t.Images[s.Pin.Image]; i.Known {
+		s.Image = i
+		return true
+	}
+	for _, in := range t.seen[ring.ID(app.Name, s.Name)] {
+		if in.Version == s.Version {
+			return true // the instance holds its image; what that says is asked before a create
+		}
+	}
+	t.fetch(app, s, t.pull(app, s, "not known to be on this host"))
+	return false
+}
+
+// pull has an image here. Under pull_policy never it only looks.
+func (t *turn) pull(app *ring.App, s *ring.Service, why string) ring.Action {
+	return ring.Action{
+		Kind: ring.DoPull, App: app.Name, Service: s.Name, Commit: app.Commit, Version: s.Version,
+		Image: s.Pin.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Timeout: s.Rollout.PullTimeout,
+		Reason: say("image %s %s", s.Pin.Image, why),
+	}
+}
+
+// fetch decides a resolve or pull for the next plan and keeps the app's
+// sentence; a refusal of the registry is the app's.
+func (t *turn) fetch(app *ring.App, s *ring.Service, a ring.Action) {
+	a.Source = app.Source
+	t.do(a)
+	verb := map[ring.ActionKind]string{ring.DoResolve: "resolving", ring.DoPull: "pulling"}[a.Kind]
+	if a.Kind == ring.DoPull && a.PullPolicy == pullNever {
+		verb = "looking for"
+	}
+	says := say("%s %s", verb, a.Image)
+	if far := t.Progress[a.Target()]; far != "" {
+		says += " (" + far + ")"
+	}
+	if try, ok := t.Tries[a.Target()]; ok && try.Kind == a.Kind {
+		if try.Refusal != nil {
+			r := *try.Refusal
+			r.Commit, r.App, r.File, r.Line = app.Commit, app.Name, s.File, s.Line
+			t.refused[app.Name] = &r
+			return
+		}
+		says = say("%s: %s; attempt %d", says, try.Err, try.N)
+	}
+	t.stageSays[app.Name] = says
+}
