@@ -1,0 +1,186 @@
+package runtime
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/volume"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// What admission makes of an engine's lists, on both.
+func TestFakeAdmits(t *testing.T) { admissions(t, fakeRig, func(*testing.T, string) {}) }
+
+func TestEngineAdmits(t *testing.T) {
+	c := engineOrSkip(t)
+	admissions(t, realRig, func(t *testing.T, name string) {
+		t.Cleanup(func() { _ = c.VolumeRemove(context.WithoutCancel(t.Context()), name, true) })
+	})
+}
+
+func admissions(t *testing.T, start func(*testing.T) *rig, dropped func(*testing.T, string)) {
+	for name, story := range map[string]func(*testing.T, *evening){
+		"a project that runs under Compose goes on from its volume": fromCompose,
+		"a volume of the folder's project is not made anew":         fromElsewhere,
+		"what is external must be there, and be nobody's":           fromOutside,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := start(t)
+			e, err := r.ready(t.Context())
+			require.NoError(t, err)
+			story(t, &evening{rig: r, engine: e, dropped: dropped})
+		})
+	}
+}
+
+// evening is the first one of a host on which Compose ran so far.
+type evening struct {
+	*rig
+	engine  engine
+	dropped func(*testing.T, string) // when the test ends
+}
+
+// compose runs a service as Compose does.
+func (v *evening) compose(t *testing.T, project, dir string, mounts ...mount.Mount) (id string) {
+	t.Helper()
+	made, err := v.engine.ContainerCreate(t.Context(), &container.Config{Image: v.image, Cmd: []string{"/app", "serve"}, Labels: map[string]string{
+		composeProject: project, composeService: "db", composeNumber: "1", composeOneOff: "False",
+		composeWorkingDir: dir, composeFiles: dir + "/compose.yaml",
+	}}, &container.HostConfig{NetworkMode: network.NetworkNone, Mounts: mounts}, nil, nil, project+"-db-1")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = v.engine.ContainerStop(context.WithoutCancel(t.Context()), made.ID, container.StopOptions{})
+		_ = v.engine.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, container.RemoveOptions{})
+	})
+	require.NoError(t, v.engine.ContainerStart(t.Context(), made.ID, container.StartOptions{}))
+	return made.ID
+}
+
+// down is docker compose down.
+func (v *evening) down(t *testing.T, id string) {
+	t.Helper()
+	zero := 0
+	require.NoError(t, v.engine.ContainerStop(t.Context(), id, container.StopOptions{Timeout: &zero}))
+	require.NoError(t, v.engine.ContainerRemove(t.Context(), id, container.RemoveOptions{}))
+}
+
+func (v *evening) volume(t *testing.T, name, project, key string) {
+	t.Helper()
+	o := volume.CreateOptions{Name: name}
+	if project != "" {
+		o.Labels = map[string]string{composeProject: project, composeVolume: key}
+	}
+	_, err := v.engine.VolumeCreate(t.Context(), o)
+	require.NoError(t, err)
+	v.dropped(t, name)
+}
+
+// db is a service with a volume and a data folder.
+func (v *evening) db() ring.Action {
+	return v.service(func(s *ring.Service) {
+		s.Spec.Mounts = []ring.Mount{
+			{Kind: ring.MountVolume, Source: "pg", Target: "/pg"},
+			{Kind: ring.MountData, Source: "apps/" + v.app + "/data", Target: "/data"},
+		}
+	})
+}
+
+func (v *evening) admit(t *testing.T, a ring.Action) *ring.Refusal {
+	t.Helper()
+	a.Of.Services = []ring.Service{*a.Want}
+	_, err := v.Do(t.Context(), ring.Action{Kind: ring.DoAdmit, App: a.App, Of: a.Of})
+	if err == nil {
+		return nil
+	}
+	var e *ring.EngineError
+	require.ErrorAs(t, err, &e)
+	require.NotNil(t, e.Refusal, "%v", err)
+	require.NotZero(t, e.Wait, "a person can do what it says at any moment")
+	return e.Refusal
+}
+
+func fromCompose(t *testing.T, v *evening) {
+	a := v.db()
+	dir := filepath.Join(t.TempDir(), v.app)
+	beside := filepath.Join(dir, "data")
+	require.NoError(t, os.MkdirAll(beside, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(beside, "x"), []byte("kept"), 0o644))
+	v.volume(t, v.app+"_pg", v.app, "pg")
+	id := v.compose(t, v.app, dir,
+		mount.Mount{Type: mount.TypeVolume, Source: v.app + "_pg", Target: "/pg"},
+		mount.Mount{Type: mount.TypeBind, Source: beside, Target: "/data"})
+
+	r := v.admit(t, a)
+	require.Equal(t, ring.ForeignProject, r.Code)
+	require.Contains(t, r.Says, v.app+"-db-1")
+	ours := filepath.Join(v.data, "apps", v.app, "data")
+	require.Contains(t, r.Hint, "mv -T "+beside+" "+ours)
+	require.True(t, v.inspect(t, id).State.Running, "nothing was touched")
+	require.NoDirExists(t, ours)
+
+	v.down(t, id)
+	require.NoError(t, os.MkdirAll(filepath.Dir(ours), 0o755))
+	require.NoError(t, os.Rename(beside, ours))
+	require.Nil(t, v.admit(t, a))
+	v.must(t, a)
+	for _, m := range v.inspect(t, v.one(t).ID).Mounts {
+		if m.Destination == "/pg" {
+			require.Equal(t, v.app+"_pg", m.Name, "the volume of Compose")
+		}
+	}
+	require.Equal(t, v.app, v.rig.volume(t, v.app+"_pg")[composeProject])
+	require.NotContains(t, v.rig.volume(t, v.app+"_pg"), labelHost, "and it was not changed")
+}
+
+func fromElsewhere(t *testing.T, v *evening) {
+	a := v.db()
+	a.Of.Path = "apps/store" + v.app // the folder has another name than the app
+	a.Want.Spec.Mounts = a.Want.Spec.Mounts[:1]
+	project := composeName("store" + v.app)
+	v.volume(t, project+"_pg", project, "pg")
+	r := v.admit(t, a)
+	require.Equal(t, ring.VolumeElsewhere, r.Code)
+	require.Contains(t, r.Hint, project+"_pg")
+	list, err := v.engine.VolumeList(t.Context(), volume.ListOptions{})
+	require.NoError(t, err)
+	for _, x := range list.Volumes {
+		require.NotEqual(t, v.app+"_pg", x.Name, "nothing was made")
+	}
+
+	a.Of.Volumes = []ring.Volume{{Key: "pg", External: project + "_pg"}}
+	require.Nil(t, v.admit(t, a), "the volume of this folder's own project")
+}
+
+func fromOutside(t *testing.T, v *evening) {
+	a := v.db()
+	a.Want.Spec.Mounts = a.Want.Spec.Mounts[:1]
+	a.Want.Spec.NoNetwork, a.Want.Spec.Networks = false, []ring.Attachment{{Network: "proxy"}}
+	name := v.app + "-outside"
+	a.Of.Volumes = []ring.Volume{{Key: "pg", External: name}}
+	a.Of.Networks = []ring.Network{{Key: "proxy", External: name}}
+	r := v.admit(t, a)
+	require.Equal(t, ring.BadValue, r.Code)
+	require.Equal(t, "docker volume create "+name+", or take external out, and gitring makes it", r.Hint)
+	v.volume(t, name, "", "")
+	r = v.admit(t, a)
+	require.Equal(t, "docker network create "+name+", or take external out, and gitring makes it", r.Hint)
+	n, err := v.engine.NetworkCreate(t.Context(), name, network.CreateOptions{Driver: "bridge", IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet()}}}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = v.engine.NetworkRemove(context.WithoutCancel(t.Context()), n.ID) })
+	require.Nil(t, v.admit(t, a))
+
+	other := v.app + "-other_pg"
+	v.volume(t, other, v.app+"-other", "pg")
+	a.Of.Volumes[0].External = other
+	r = v.admit(t, a)
+	require.Equal(t, ring.PolicyDenied, r.Code)
+	require.Equal(t, "volume "+other+" belongs to project "+v.app+"-other", r.Says)
+}
