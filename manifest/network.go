@@ -100,20 +100,14 @@ func (b *builderOf) sameName(kind, key, name string, taken map[string]string) {
 	taken[name] = key
 }
 
-// linkLocal is where clouds answer with credentials; no app network may claim it.
-var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
-
 func (b *builderOf) pool(network string, i int, p *types.IPAMPool) ring.Pool {
 	at := func(key ...string) place {
 		return b.place(append([]string{"networks", network, "ipam", "config", fmt.Sprint(i)}, key...)...)
 	}
 	subnet, err := netip.ParsePrefix(p.Subnet)
-	switch {
-	case err != nil:
+	if err != nil {
 		b.faults.add(ring.BadValue, at("subnet"), "write a subnet such as 10.90.0.0/24", "networks.%s subnet %q is no subnet", network, head(p.Subnet))
 		return ring.Pool{}
-	case subnet.Overlaps(linkLocal):
-		b.faults.add(ring.PolicyDenied, at("subnet"), "choose another subnet", "networks.%s subnet %s takes addresses at which clouds give out credentials", network, subnet)
 	}
 	if g, err := netip.ParseAddr(p.Gateway); p.Gateway != "" && (err != nil || !subnet.Contains(g)) {
 		b.faults.add(ring.BadValue, at("gateway"), "write an address of the subnet", "networks.%s gateway %q is no address of %s", network, head(p.Gateway), subnet)

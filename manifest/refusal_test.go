@@ -100,7 +100,6 @@ func TestRefusals(t *testing.T) {
 		// what may not happen
 		{name: "another container's network", files: web("image: a", "network_mode: 'container:x'"), code: ring.PolicyDenied, line: 4},
 		{name: "another container's processes", files: web("image: a", "pid: 'container:x'"), code: ring.PolicyDenied, line: 4},
-		{name: "addresses of credentials", files: map[string]string{"web/compose.yaml": "services:\n  web: {image: a}\nnetworks:\n  default:\n    ipam:\n      config:\n        - subnet: 169.254.169.0/24\n"}, code: ring.PolicyDenied, line: 7},
 		{name: "a reserved label", files: web("image: a", "labels:", "  gitring.app: other"), code: ring.PolicyDenied, line: 5, says: "gitring.app"},
 		{name: "a reserved label in a list", files: web("image: a", "labels:", "  - a=b", "  - com.docker.compose.project=x"), code: ring.PolicyDenied, line: 6},
 		{name: "a reserved label of a volume", files: map[string]string{"web/compose.yaml": "services:\n  web: {image: a, volumes: ['data:/d']}\nvolumes:\n  data:\n    labels: [com.docker.compose.volume=x]\n"}, code: ring.PolicyDenied, line: 5},

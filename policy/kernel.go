@@ -171,9 +171,21 @@ func deviceRisk(p string) string {
 	return ""
 }
 
+// deviceRequests judges what is asked of the engine's device drivers. The driver
+// cdi is what devices with a name in place of a path are asked of.
 func deviceRequests(l *look) {
 	for i := range l.v.Len() {
-		l.find(finding{value: textOf(deref(l.v.Index(i)).FieldByName("Driver"))})
+		r := deref(l.v.Index(i))
+		driver := textOf(r.FieldByName("Driver"))
+		if driver != "cdi" {
+			l.find(finding{value: driver})
+			continue
+		}
+		ids := r.FieldByName("DeviceIDs")
+		for k := range ids.Len() {
+			id := textOf(ids.Index(k))
+			l.find(finding{key: "devices", value: id, at: id, risk: "gives the container a device of the host"})
+		}
 	}
 }
 

@@ -82,9 +82,10 @@ type Finding struct {
 	// Value is what was asked, fit to be shown: no secret, one line. "" where the
 	// key says it all.
 	Value string
-	// Key is the key of the Compose file, "services.web.cap_add"; At is the same
-	// with the item, below the service, network or volume: "cap_add.NET_ADMIN".
-	Key, At string
+	// Key is the key of the Compose file, "services.web.cap_add". Of is the part of
+	// it that names the service, network or volume, and At what is below that,
+	// with the item: "services.web" and "cap_add.NET_ADMIN".
+	Key, Of, At string
 	// Risk is what it would give, in one sentence without an end.
 	Risk    string
 	Verdict Verdict

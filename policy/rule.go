@@ -77,8 +77,9 @@ func (l *look) find(f finding) {
 		Owner: g != forbidden, Instead: f.instead,
 	}
 	key := strings.Replace(cmp.Or(f.key, l.rule.key), "*", strings.TrimPrefix(l.key, l.req.App+"_"), 1)
-	out.Key, out.At = l.whole(key), key
-	if f.at != "" && f.key == "" {
+	out.Of, out.At = l.of(), key
+	out.Key = strings.TrimSuffix(out.Of+"."+key, ".")
+	if f.at != "" && l.rule.name != UnknownField {
 		out.At = key + "." + f.at
 	}
 	if g == escape && l.r.Profile == Owner {
@@ -87,14 +88,13 @@ func (l *look) find(f finding) {
 	l.out = append(l.out, out)
 }
 
-// whole is a key as people find it in the Compose file.
-func (l *look) whole(key string) string {
+// of is what the request is for, as the Compose file names it.
+func (l *look) of() string {
 	kind, name, _ := strings.Cut(l.req.Key, " ")
-	at := "services." + l.req.Service
-	if kind != "container" {
-		at = kind + "s." + name
+	if kind == "container" {
+		return "services." + l.req.Service
 	}
-	return strings.TrimSuffix(at+"."+key, ".")
+	return kind + "s." + name
 }
 
 // field is a neighbour of the value, in the same struct.
