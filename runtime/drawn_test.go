@@ -63,7 +63,7 @@ func (d *drawn) spec() ring.Spec {
 	yes := d.IntN(2) == 0
 	s := ring.Spec{
 		Image: localImage, PullPolicy: maybe(d, "never"), Mark: maybe(d, "2026-01-01"), ContainerName: maybe(d, "box"), Follows: maybe(d, []string{"db"}),
-		Command: maybe(d, d.words("arg")), Entrypoint: []string{"/app", "serve"}, Environment: maybe(d, d.pairs("VAR")),
+		Command: d.words("arg"), Entrypoint: pick(d, []string{"/app", "serve"}, []string{""}), Environment: maybe(d, d.pairs("VAR")),
 		User: maybe(d, "1000:1000"), WorkingDir: maybe(d, "/work"), Domainname: maybe(d, "example.test"),
 		Labels: maybe(d, d.pairs("label")), Annotations: maybe(d, d.pairs("note")),
 		Expose: maybe(d, []string{fmt.Sprintf("%d/udp", 9000+d.IntN(9))}), Mounts: d.mounts(),
@@ -82,7 +82,7 @@ func (d *drawn) spec() ring.Spec {
 		Privileged:        d.IntN(3) == 0,
 		CapAdd:            maybe(d, []string{"NET_ADMIN", "SYS_TIME"}),
 		CapDrop:           maybe(d, pick(d, []string{"ALL"}, []string{"CHOWN", "MKNOD"})),
-		SecurityOpt:       maybe(d, []string{"no-new-privileges:true", "seccomp=unconfined"}),
+		SecurityOpt:       maybe(d, pick(d, []string{"no-new-privileges:true", "seccomp=unconfined"}, []string{"systempaths=unconfined"})),
 		Devices:           maybe(d, []ring.Device{{Host: "/dev/null", Container: "/dev/nothing", Permissions: pick(d, "r", "rwm")}}),
 		DeviceCgroupRules: maybe(d, []string{"c 1:3 mr"}),
 		DeviceRequests: maybe(d, []ring.DeviceRequest{pick(d,
