@@ -163,7 +163,7 @@ func (a *appReader) includedVars(n *node, s scope, dir string) *variables {
 	v := newVariables(s.vars.all(), a.budget)
 	named := n.get("env_file")
 	if named.asksNothing() {
-		a.readEnvFile(v, path.Join(dir, dotEnv), place{}, false)
+		a.readEnvFile(v, path.Join(dir, dotEnv), n.place, false)
 		return v
 	}
 	for _, name := range named.words() {

@@ -242,7 +242,7 @@ func (k *keyCheck) bind(source string) {
 		k.bad("write a path of Linux, or one relative to the Compose file", "%s is a path of Windows", head(source))
 	case source == "":
 		k.bad("add a source", "a bind mount has no source")
-	case !k.read.inside(path.Join(k.root, source)):
+	case remote.MatchString(source), !k.read.inside(path.Join(k.root, source)):
 		k.fs.put(outside(source, k.key.place))
 	}
 }

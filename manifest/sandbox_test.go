@@ -2,12 +2,12 @@ package manifest
 
 import (
 	"fmt"
-	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -16,52 +16,182 @@ import (
 // up, something of the host was read.
 const canary = "canary-of-the-host"
 
-// Every key by which Compose reads a file, with every way out of the commit:
-// nothing of the host comes into the plan, a content or a refusal.
-func TestNothingOfTheHostIsRead(t *testing.T) {
-	host := t.TempDir()
-	secret := filepath.Join(host, "secret")
-	if err := os.WriteFile(secret, []byte("A="+canary+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	compose := filepath.Join(host, "compose.yaml")
-	if err := os.WriteFile(compose, []byte("services: {x: {image: "+canary+"}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(host) // a relative path that leaks would be found here
-	t.Setenv("HOST_VARIABLE", canary)
-	t.Setenv("HOME", host)
-	t.Setenv("COMPOSE_FILE", compose)
-	t.Setenv("COMPOSE_PROFILES", "*")
+// reading is a key that names a file or folder, and how a commit uses it: %q is
+// the name. body is what the host has under that name: of a kind that would be
+// taken, were it read.
+type reading struct {
+	key   string
+	files map[string]string
+	body  string
+	dir   bool // a folder is named, whose .env has the body
+	// bind says that an absolute path is a mount of the host, which is never read
+	// and which the policy decides about.
+	bind bool
+}
 
-	ways := []string{secret, "secret", "./secret", "../secret", "../../../../../../../.." + secret, "~/secret", "$$HOME/secret", "file://" + secret, "link", "dir/secret"}
-	for _, way := range append(ways, compose, "compose.yaml.host", "./../compose.yaml") {
-		for key, text := range map[string]string{
-			"env_file":             "services: {web: {image: a, env_file: [%q]}}",
-			"env_file long":        "services: {web: {image: a, env_file: [{path: %q}]}}",
-			"env_file raw":         "services: {web: {image: a, env_file: [{path: %q, format: raw}]}}",
-			"env_file optional":    "services: {web: {image: a, env_file: [{path: %q, required: false}]}}",
-			"label_file":           "services: {web: {image: a, label_file: %q}}",
-			"extends":              "services: {web: {image: a, extends: {file: %q, service: x}}}",
-			"include":              "include: [%q]\nservices: {web: {image: a}}",
-			"include long":         "include: [{path: compose.yaml, env_file: %q, project_directory: /}]\nservices: {web: {image: a}}",
-			"secret":               "services: {web: {image: a, secrets: [s]}}\nsecrets: {s: {file: %q}}",
-			"config":               "services: {web: {image: a, configs: [s]}}\nconfigs: {s: {file: %q}}",
-			"credential_spec":      "services: {web: {image: a, credential_spec: {file: %q}}}",
-			"build":                "services: {web: {build: %q}}",
-			"build dockerfile":     "services: {web: {build: {context: ., dockerfile: %q}}}",
-			"volume":               "services: {web: {image: a, volumes: [{type: bind, source: %q, target: /x}]}}",
-			"develop":              "services: {web: {image: a, develop: {watch: [{path: %q, action: sync, target: /x}]}}}",
-			"provider":             "services: {web: {provider: {type: %q}}}",
-			"a command in a shell": "services: {web: {image: a, command: \"echo `cat %s`\"}}",
-			"a hook":               "services: {web: {image: a, post_start: [{command: [cat, %q]}]}}",
-		} {
-			files := map[string]string{"web/compose.yaml": fmt.Sprintf(text, way), "web/other.env": "B=1\n"}
-			c := repo(files)
-			c.Tree.(fstest.MapFS)["web/link"] = &fstest.MapFile{Data: []byte(secret), Mode: fs.ModeSymlink | 0o777}
-			c.Tree.(fstest.MapFS)["web/dir"] = &fstest.MapFile{Data: []byte(host), Mode: fs.ModeSymlink | 0o777}
-			noCanary(t, c, key+" "+way)
+const (
+	hostEnvBody     = "A=" + canary + "\n"
+	hostComposeBody = `{"services": {"x": {"image": "` + canary + `", "labels": {"l": "` + canary + `"}}}}`
+)
+
+func composed(text string) map[string]string { return map[string]string{"web/compose.yaml": text} }
+
+var readings = []reading{
+	{key: "env_file", files: composed("services: {web: {image: a, env_file: %q}}"), body: hostEnvBody},
+	{key: "env_file in a list", files: composed("services: {web: {image: a, env_file: [%q]}}"), body: hostEnvBody},
+	{key: "env_file by its path", files: composed("services: {web: {image: a, env_file: [{path: %q}]}}"), body: hostEnvBody},
+	{key: "env_file raw", files: composed("services: {web: {image: a, env_file: [{path: %q, format: raw}]}}"), body: hostEnvBody},
+	{key: "label_file", files: composed("services: {web: {image: a, label_file: %q}}"), body: hostEnvBody},
+	{key: "label_file in a list", files: composed("services: {web: {image: a, label_file: [%q]}}"), body: hostEnvBody},
+	{key: "extends", files: composed("services: {web: {image: a, extends: {file: %q, service: x}}}"), body: hostComposeBody},
+	{key: "extends in a base", files: map[string]string{"web/compose.yaml": "services: {web: {image: a, extends: {file: sub/b.yaml, service: b}}}", "web/sub/b.yaml": "services: {b: {image: a, extends: {file: %q, service: x}}}"}, body: hostComposeBody},
+	{key: "env_file in a base", files: map[string]string{"web/compose.yaml": "services: {web: {image: a, extends: {file: sub/b.yaml, service: b}}}", "web/sub/b.yaml": "services: {b: {env_file: %q}}"}, body: hostEnvBody},
+	{key: "include", files: composed("include: [%q]\nservices: {web: {image: a}}"), body: hostComposeBody},
+	{key: "include by its path", files: composed("include: [{path: %q}]\nservices: {web: {image: a}}"), body: hostComposeBody},
+	{key: "include as an override", files: map[string]string{"web/compose.yaml": "include: [{path: [inc.yaml, %q]}]\nservices: {web: {image: a}}", "web/inc.yaml": "services: {x: {image: a}}"}, body: hostComposeBody},
+	{key: "include in an included file", files: map[string]string{"web/compose.yaml": "include: [sub/inc.yaml]\nservices: {web: {image: a}}", "web/sub/inc.yaml": "include: [%q]"}, body: hostComposeBody},
+	{key: "include project_directory", files: map[string]string{"web/compose.yaml": "include: [{path: inc.yaml, project_directory: %q}]\nservices: {web: {image: a}}", "web/inc.yaml": "services: {x: {image: a, environment: {V: '${A:-}'}}}"}, body: hostEnvBody, dir: true},
+	{key: "include env_file", files: map[string]string{"web/compose.yaml": "include: [{path: inc.yaml, env_file: %q}]\nservices: {web: {image: a}}", "web/inc.yaml": "services: {x: {image: a, environment: {V: '${A:-}'}}}"}, body: hostEnvBody},
+	{key: "config", files: composed("services: {web: {image: a, configs: [s]}}\nconfigs: {s: {file: %q}}"), body: canary},
+	{key: "secret", files: composed("services: {web: {image: a, secrets: [s]}}\nsecrets: {s: {file: %q}}"), body: canary},
+	{key: "secret in an included file", files: map[string]string{"web/compose.yaml": "include: [sub/inc.yaml]\nservices: {web: {image: a}}", "web/sub/inc.yaml": "services: {x: {image: a, secrets: [s]}}\nsecrets: {s: {file: %q}}"}, body: canary},
+	{key: "volume", files: composed("services: {web: {image: a, volumes: [%q]}}"), body: canary, bind: true},
+	{key: "volume in long form", files: composed("services: {web: {image: a, volumes: [{type: bind, source: %q, target: /x}]}}"), body: canary, bind: true},
+	{key: "seccomp profile", files: composed("services: {web: {image: a, security_opt: [%q]}}"), body: hostComposeBody},
+	{key: "COMPOSE_FILE", files: map[string]string{"web/compose.yaml": "services: {web: {image: a}}", "web/.env": "COMPOSE_PATH_SEPARATOR=','\nCOMPOSE_FILE='%s'\n"}, body: hostComposeBody},
+	{key: "gitring.yaml path", files: map[string]string{gitringFile: "version: 1\napps: [{path: %q}]"}, body: hostComposeBody, dir: true},
+	{key: "gitring.yaml files", files: map[string]string{gitringFile: "version: 1\napps: [{path: web, files: [%q]}]"}, body: hostComposeBody},
+	{key: "gitring.yaml env_files", files: map[string]string{gitringFile: "version: 1\napps: [{path: web, env_files: [%q]}]", "web/compose.yaml": "services: {web: {image: a, environment: {V: '${A:-}'}}}"}, body: hostEnvBody},
+	{key: "build", files: composed("services: {web: {build: %q}}"), body: canary, dir: true},
+	{key: "build dockerfile", files: composed("services: {web: {image: a, build: {context: ., dockerfile: %q}}}"), body: canary},
+	{key: "credential_spec", files: composed("services: {web: {image: a, credential_spec: {file: %q}}}"), body: hostComposeBody},
+	{key: "develop", files: composed("services: {web: {image: a, develop: {watch: [{path: %q, action: sync, target: /x}]}}}"), body: canary},
+}
+
+// named is a commit that uses the key with a name, and its symlinks.
+func (r reading) named(name string) *ring.Commit {
+	files := map[string]string{"web/inside.env": "A=1\n", "web/inside/.env": "A=1\n", "web/inside/compose.yaml.d": "x"}
+	switch r.key {
+	case "volume":
+		name += ":/x"
+	case "seccomp profile":
+		name = "seccomp=" + name
+	}
+	for p, text := range r.files {
+		if strings.Contains(text, "%") {
+			text = fmt.Sprintf(text, name)
 		}
+		files[p] = text
+	}
+	return repo(files)
+}
+
+// Through every key that names a file, by every way out of the commit: no byte of
+// the host comes into plan, content or refusal, and each is refused with file and
+// line. The host has a file under that very name, wherever a reader could look.
+func TestNothingOfTheHostIsRead(t *testing.T) {
+	hits := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		hits++
+		fmt.Fprint(w, hostComposeBody)
+	}))
+	defer server.Close()
+	t.Setenv("HOST_VARIABLE", canary)
+	t.Setenv("COMPOSE_PROFILES", "*")
+	for _, r := range readings {
+		t.Run(r.key, func(t *testing.T) {
+			host := t.TempDir()
+			place := func(p string) {
+				p = filepath.Join(host, p)
+				if r.dir {
+					p = filepath.Join(p, ".env")
+				}
+				for _, p := range []string{p, filepath.Join(filepath.Dir(p), "compose.yaml")} {
+					if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(p, []byte(r.body), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			// where a reader could look: the working folder is below host, and is home too
+			for _, p := range []string{"secret", "deep/secret", "deep/er/secret", "deep/er/web/secret", "deep/er/~/secret", `deep/er/C:\secret`, "deep/er/web/sub/secret", "deep/er/https:/example.org/secret"} {
+				place(p)
+			}
+			t.Chdir(filepath.Join(host, "deep/er"))
+			t.Setenv("HOME", filepath.Join(host, "deep"))
+			t.Setenv("COMPOSE_FILE", filepath.Join(host, "secret"))
+			secret := filepath.Join(host, "secret")
+			for what, name := range map[string]string{
+				"an absolute path":         secret,
+				"out by ..":                "../../secret",
+				"far out by ..":            strings.Repeat("../", 20) + secret,
+				"out in the middle":        "inside/../../../secret",
+				"home":                     "~/secret",
+				"a path of Windows":        `C:\secret`,
+				"https":                    "https://example.org/secret",
+				"http":                     server.URL + "/secret",
+				"file":                     "file://" + secret,
+				"git":                      "git@github.com:acme/secret.git",
+				"git by https":             "https://github.com/acme/secret.git#main:secret",
+				"oci":                      "oci://example.org/secret",
+				"a symlink out":            "out",
+				"a symlink in":             "in",
+				"a symlink out on the way": "outdir/secret",
+				"a symlink in on the way":  "indir/inside.env",
+			} {
+				c := r.named(name)
+				for _, dir := range []string{"", "web/", "web/sub/"} {
+					up := strings.Repeat("../", strings.Count(dir, "/"))
+					symlinkAt(c, dir+"out", secret)
+					symlinkAt(c, dir+"outdir", host)
+					symlinkAt(c, dir+"in", up+"web/inside.env")
+					symlinkAt(c, dir+"indir", up+"web")
+				}
+				plan, all := Check(c, settings())
+				noCanary(t, c, what)
+				if strings.Contains(dump(t, all), canary) {
+					t.Errorf("%s: a refusal holds a byte of the host: %s", what, dump(t, all))
+				}
+				if r.bind && strings.HasPrefix(name, "/") {
+					if m := plan.Apps[0].Services[0].Spec.Mounts[0]; m.Kind != ring.MountBind {
+						t.Errorf("%s: %+v", what, m)
+					}
+					continue
+				}
+				if len(plan.Apps) != 0 || len(all) == 0 {
+					t.Errorf("%s is not refused: %s", what, dump(t, plan.Apps))
+				}
+				for _, refusal := range all {
+					if refusal.File == "" || refusal.Line == 0 || refusal.Hint == "" {
+						t.Errorf("%s: %+v", what, refusal)
+					}
+				}
+			}
+		})
+	}
+	if hits != 0 {
+		t.Errorf("%d requests were made", hits)
+	}
+}
+
+// What is not required may be absent, and is still not looked for outside.
+func TestAFileThatIsNotRequiredIsNotReadFromTheHost(t *testing.T) {
+	host := t.TempDir()
+	if err := os.WriteFile(filepath.Join(host, "secret"), []byte(hostEnvBody), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(host)
+	for _, way := range []string{filepath.Join(host, "secret"), "secret", "../secret", "~/secret", "https://example.org/secret"} {
+		noCanary(t, repo(composed(fmt.Sprintf("services: {web: {image: a, env_file: [{path: %q, required: false}]}}", way))), way)
+	}
+	for _, text := range []string{
+		"services: {web: {image: a, command: \"echo `cat secret`\"}}",
+		"services: {web: {image: a, post_start: [{command: [cat, secret]}]}}",
+		"services: {web: {provider: {type: secret}}}",
+	} {
+		noCanary(t, repo(composed(text)), text)
 	}
 }
 
