@@ -62,6 +62,7 @@ func mountType(l *look) {
 // meaning that could be judged.
 func mountSource(l *look) {
 	if l.fieldText("Type") == "" {
+		l.rule.name = l.rule.with
 		l.find(finding{value: l.text(), at: l.fieldText("Target"), grade: forbidden, risk: "is a mount of no kind"})
 	}
 }

@@ -31,6 +31,7 @@ type rule struct {
 	key   string // Compose's, below the service, network or volume; "" where gitring itself sets the field
 	risk  string // what it would give
 	lets  string // what profile compose lets pass, for the reference; "" is nothing
+	with  string // the rule, of another field of the same thing, that judges this one
 	grade grade
 	// check looks at the value and finds what is beyond the rule. Without one
 	// every value is found that is not zero.

@@ -6,6 +6,9 @@ import "strings"
 // from; "" is set by gitring itself.
 func pass(key string) rule { return rule{key: key} }
 
+// part is a field of which another rule has judged all that it is part of.
+func part(key, with string) rule { return rule{key: key, with: with} }
+
 // ours is a field that gitring never sends.
 func ours() rule {
 	return rule{name: "engine.unused", grade: forbidden, risk: "is a field of the engine that gitring never sets"}
@@ -180,16 +183,16 @@ var resourceRules = map[string]rule{
 	"HostConfig.CpusetCpus":                    pass("cpuset"),
 	"HostConfig.CpusetMems":                    pass("cpuset"),
 	"HostConfig.Devices":                       {name: "devices", key: "devices", grade: escape, check: devices, risk: "gives the container a device of the host"},
-	"HostConfig.Devices[].PathOnHost":          pass("devices"),
-	"HostConfig.Devices[].PathInContainer":     pass("devices"),
-	"HostConfig.Devices[].CgroupPermissions":   pass("devices"),
+	"HostConfig.Devices[].PathOnHost":          part("devices", "devices"),
+	"HostConfig.Devices[].PathInContainer":     part("devices", "devices"),
+	"HostConfig.Devices[].CgroupPermissions":   part("devices", "devices"),
 	"HostConfig.DeviceCgroupRules":             {name: "devices", key: "device_cgroup_rules", grade: escape, check: eachWord, risk: "lets the container use devices of the host"},
 	"HostConfig.DeviceRequests":                {name: "devices", key: "gpus", grade: escape, check: deviceRequests, risk: "gives the container a device of the host, such as its graphics card"},
-	"HostConfig.DeviceRequests[].Driver":       pass("gpus"),
-	"HostConfig.DeviceRequests[].Count":        pass("gpus"),
-	"HostConfig.DeviceRequests[].DeviceIDs":    pass("gpus"),
-	"HostConfig.DeviceRequests[].Capabilities": pass("gpus"),
-	"HostConfig.DeviceRequests[].Options":      pass("gpus"),
+	"HostConfig.DeviceRequests[].Driver":       part("gpus", "devices"),
+	"HostConfig.DeviceRequests[].Count":        part("gpus", "devices"),
+	"HostConfig.DeviceRequests[].DeviceIDs":    part("gpus", "devices"),
+	"HostConfig.DeviceRequests[].Capabilities": part("gpus", "devices"),
+	"HostConfig.DeviceRequests[].Options":      part("gpus", "devices"),
 	"HostConfig.KernelMemory":                  pass(""),
 	"HostConfig.KernelMemoryTCP":               pass(""),
 	"HostConfig.MemoryReservation":             pass("mem_reservation"),
@@ -208,11 +211,11 @@ var resourceRules = map[string]rule{
 
 var mountRules = map[string]rule{
 	"HostConfig.Mounts[].Type":                               paths("mounts.bind", "volumes"),
-	"HostConfig.Mounts[].Source":                             {name: "mounts.bind", key: "volumes", grade: forbidden, check: mountSource, risk: "is a mount of no kind", lets: "as its type"},
-	"HostConfig.Mounts[].Target":                             pass("volumes"),
-	"HostConfig.Mounts[].ReadOnly":                           pass("volumes"),
+	"HostConfig.Mounts[].Source":                             {key: "volumes", with: "mounts.bind", check: mountSource},
+	"HostConfig.Mounts[].Target":                             part("volumes", "mounts.bind"),
+	"HostConfig.Mounts[].ReadOnly":                           part("volumes", "mounts.bind"),
 	"HostConfig.Mounts[].Consistency":                        pass("volumes"),
-	"HostConfig.Mounts[].BindOptions.Propagation":            pass("volumes"), // judged with the type
+	"HostConfig.Mounts[].BindOptions.Propagation":            part("volumes", "mounts.bind"),
 	"HostConfig.Mounts[].BindOptions.NonRecursive":           pass("volumes"),
 	"HostConfig.Mounts[].BindOptions.CreateMountpoint":       pass("volumes"),
 	"HostConfig.Mounts[].BindOptions.ReadOnlyNonRecursive":   pass("volumes"),

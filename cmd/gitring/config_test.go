@@ -225,7 +225,7 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 		{"    trust:", "    webhook: {forge: gitlab, secret_file: s}\n    trust:", "config.yaml:5: webhook.forge: gitlab"},
 		{"    trust:", "    status: {forge: gitlab, token_file: s}\n    trust:", "config.yaml:5: status.forge: gitlab"},
 		{"host: edge-1", "host: edge-1\nengine: {kind: swarm}", "config.yaml:2: engine.kind: swarm"},
-		{"host: edge-1", "host: edge-1\npolicy: /etc/gitring/policy.yaml", "config.yaml:2: policy"},
+		{"host: edge-1", "host: edge-1\npolicy: {on_violation: stop}", "config.yaml:2: policy.on_violation"},
 		{"host: edge-1", "host: edge-1\nnotify: [{url_file: u}]", "config.yaml:2: notify"},
 		{"host: edge-1", "host: edge-1\nlisten: {url: https://edge-1}", "config.yaml:2: listen.url"},
 		{"host: edge-1", "host: edge-1\ningress: {kind: proxy}", "config.yaml:2: ingress"},
