@@ -167,7 +167,13 @@ func (t *turn) endRun(v *service, run ring.JobRun, state, reason string) {
 
 // keepRun keeps the container of an ended run for its logs, for a day.
 func (t *turn) keepRun(v *service, in *inst, run ring.JobRun) {
-	if in == nil || in.Live() || len(t.ties[in.ID]) > 0 { // its volumes are in use through it
+	if v.lends() { // a container that nobody needs to start can still lend its volumes
+		if in == nil && run.State == jobSucceeded {
+			t.create(v, 1, false, "others take their volumes from it")
+		}
+		return
+	}
+	if in == nil || in.Live() {
 		return
 	}
 	until := run.Ended.Add(keepJob)

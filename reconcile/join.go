@@ -65,11 +65,6 @@ func (t *turn) weighFates() {
 	}
 }
 
-// joins says that v is tied to o as the plan in force has it.
-func (v *service) joins(o *service) bool {
-	return slices.Contains(v.want.Spec.Owners(), o.want.Name)
-}
-
 // owner is the instance of a service that the instance of a slot is tied to,
 // as it should be now; nil while there is none.
 func (t *turn) owner(app, service string, slot int) (*service, *inst) {
@@ -86,10 +81,19 @@ func (t *turn) owner(app, service string, slot int) (*service, *inst) {
 // joinable says that an instance can be tied to: it serves, or it did what it
 // was there for and holds its volumes.
 func (t *turn) joinable(o *service, in *inst) bool {
-	if in == nil || in.intent != "" {
+	if in == nil || in.intent != "" || t.apart(in) {
 		return false
 	}
-	return in.ready || t.rests(o, in) || o.want.Kind == ring.JobK && in.State != ring.StateCreated
+	if o.want.Kind == ring.JobK {
+		run, _ := t.jobRun(o.id, o.want)
+		return in.Live() || run.State == jobSucceeded
+	}
+	return in.ready || t.rests(o, in)
+}
+
+// lends says that services of the plan take their volumes from v.
+func (v *service) lends() bool {
+	return slices.ContainsFunc(v.app.Services, func(s ring.Service) bool { return slices.Contains(s.Spec.Owners(), v.want.Name) })
 }
 
 // owners are the containers that a new instance of a slot is tied to, or why it

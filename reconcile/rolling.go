@@ -183,7 +183,7 @@ func (t *turn) policy(v *service) {
 		return
 	}
 	for _, in := range v.all {
-		if in.Version != v.target.Version || !in.ready || in.intent != "" {
+		if in.Version != v.target.Version || !in.ready || in.intent != "" || t.apart(in) {
 			continue
 		}
 		if row, ok := t.slot(v, in); ok && row.Instance == in.ID && row.Crashes > 0 {

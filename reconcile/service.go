@@ -477,6 +477,10 @@ func (t *turn) keepGood(v *service) {
 	}
 	app := *v.app
 	app.Services = nil
+	for _, name := range v.want.Spec.Leaders() { // their versions are part of its own
+		leader, _ := v.app.Service(name)
+		app.Services = append(app.Services, ring.Service{Name: name, Version: leader.Version})
+	}
 	g := ring.Good{AppName: app.Name, App: app, Service: *v.want, Commit: v.app.Commit, At: t.now}
 	v.good = &g
 	t.set(g)

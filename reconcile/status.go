@@ -176,7 +176,7 @@ func (t *turn) appStatus(src *Source, name string) ring.AppStatus {
 	st.Refusal = t.refusal(src, name)
 	f, ok := t.Facts.Apps[name]
 	if ok && f.App.Source == src.Name {
-		st.Commit, st.Notes, st.Powers = f.App.Commit, f.App.Notes, f.App.Powers
+		st.Commit, st.Notes, st.Powers = f.App.Commit, slices.Concat(f.App.Notes, pinNotes(&f.App)), f.App.Powers
 		for i := range f.App.Services {
 			st.Services = append(st.Services, t.serviceStatus(t.views[ring.ID(name, f.App.Services[i].Name)]))
 		}

@@ -46,6 +46,16 @@ func (s *story) expect(w []string) error {
 		return s.expectUntouched()
 	case "asked":
 		return count("questions to the registry", s.happened("resolve", "")+s.happened("pull", ""), w[2])
+	case "admitted": // admitted 1 web
+		return count("questions to the host", s.asked("admit", w[2]), w[1])
+	case "looked": // looked 1 v1
+		return count("looks at the image", s.asked("inspect", w[2]+"@"), w[1])
+	case "name":
+		return s.expectName(w[1], w[2])
+	case "tied":
+		return s.expectTied(w[1:])
+	case "volumes":
+		return s.expectVolumes(w[1:])
 	case "gaps":
 		return s.expectGaps(strings.TrimSuffix(w[1], ":"), w[2:])
 	case "networks":
@@ -363,12 +373,67 @@ func (s *story) expectSteps(want string) error {
 		switch e.kind {
 		case "create", "start", "stop", "remove", "restart":
 			got = append(got, e.kind+" "+e.name())
+		case "rename":
+			to := e.detail
+			if strings.Contains(to, fmt.Sprintf("-%d-", e.slot)) {
+				to = "back"
+			}
+			got = append(got, e.kind+" "+e.name()+" "+to)
 		case string(ring.DoPolicy):
 			got = append(got, "policy "+e.name()+" "+e.detail)
 		}
 	}
 	if g := strings.Join(got, "; "); g != want {
 		return fmt.Errorf("the steps were: %s", g)
+	}
+	return nil
+}
+
+// asked counts entries of a kind since the last commit, by the beginning of what they are about.
+func (s *story) asked(kind, about string) int {
+	n := 0
+	for _, e := range s.since() {
+		if e.kind == kind && strings.HasPrefix(e.detail, about) {
+			n++
+		}
+	}
+	return n
+}
+
+// expectName is the name of a container; "its own" for the one that it was made with.
+func (s *story) expectName(name, want string) error {
+	b := s.boxNamed(name)
+	if b == nil {
+		return fmt.Errorf("no such instance, or more than one; there is %s", s.boxNames())
+	}
+	if own := ring.ContainerName(b.App, b.Service, b.Slot, b.Version); b.Name != want && (want != "its" || b.Name != own) {
+		return fmt.Errorf("it is %s", b.Name)
+	}
+	return nil
+}
+
+// expectTied is "app-1 vpn-1": the first is tied to the second, which runs since before it.
+func (s *story) expectTied(w []string) error {
+	a, b := s.boxNamed(w[0]), s.boxNamed(w[1])
+	if a == nil || b == nil {
+		return fmt.Errorf("there is %s", s.boxNames())
+	}
+	if !slices.Contains(a.Joined, b.ID) || s.cut(a) {
+		return fmt.Errorf("it is tied to %v, which is not %s, or is cut off", a.Joined, b.ID)
+	}
+	return nil
+}
+
+// expectVolumes is the whole list of volumes and data folders that are there.
+func (s *story) expectVolumes(want []string) error {
+	var got []string
+	for _, name := range sortedIDs(s.volumes) {
+		if _, short, _ := strings.Cut(name, " "); s.volumes[name] {
+			got = append(got, short)
+		}
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("there are %v", got)
 	}
 	return nil
 }

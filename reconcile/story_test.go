@@ -204,6 +204,8 @@ func (s *story) tell(line string) (err error) {
 		return s.fault(strings.Join(rest, " "))
 	case "approve":
 		return s.approve(rest)
+	case "refresh":
+		return s.refresh(rest)
 	case "mark":
 		s.setMark()
 		return nil

@@ -55,6 +55,10 @@ func (d *declared) set(words []string) (int, error) {
 		d.Restart = ring.Restart{Policy: ring.NeverStop, Engine: "no"}
 		return 1, nil
 	}
+	if words[0] == "hooks" {
+		d.Spec.PostStart = []ring.Hook{{Command: []string{"warm", "up"}}}
+		return 1, nil
+	}
 	if len(words) < 2 {
 		return 0, fmt.Errorf("no such setting, or no value: %s", words[0])
 	}
@@ -102,6 +106,22 @@ func (d *declared) setting(key, value string) (err error) {
 		k.Strategy = value
 	case "volume":
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: value, Target: "/data"}}
+	case "data":
+		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountData, Source: value, Target: "/data"}}
+	case "joins":
+		d.Spec.NetworkOf = value
+		d.Spec.Networks = nil
+		if value == "nobody" {
+			d.Spec.NetworkOf, d.Spec.Networks = "", []ring.Attachment{{Network: "default"}}
+		}
+	case "volumes_from":
+		d.Spec.VolumesFrom = []ring.VolumesFrom{{Service: value}}
+	case "follows":
+		d.Spec.Follows = []string{value}
+	case "container_name":
+		d.Spec.ContainerName = value
+	case "pull":
+		d.Spec.PullPolicy = value
 	case "port":
 		d.Spec.Ports = []ring.Port{{HostPort: value, Container: 80, Protocol: "tcp"}}
 	case "env":
@@ -205,6 +225,12 @@ func (n *nature) clause(w []string) (err error) {
 		n.never = true
 	case text == "cannot start":
 		n.noStart = true
+	case text == "hooks fail":
+		n.hookFails = true
+	case strings.HasPrefix(text, "hooks take "):
+		n.hooks = at(2)
+	case strings.HasPrefix(text, "has volume "): // has volume /var/lib/db
+		n.volumes = append(n.volumes, w[2])
 	case text == "not in the registry":
 		n.noImage = true
 	case strings.HasPrefix(text, "ready after "):
@@ -319,6 +345,20 @@ func (s *story) approve(words []string) error {
 	return nil
 }
 
+// refresh is a person's wish, as Loop.Refresh writes it down.
+func (s *story) refresh(words []string) error {
+	app, name := fullID(words[0])
+	if s.decls[words[0]] == nil {
+		return fmt.Errorf("no such service: %s", words[0])
+	}
+	id := ring.ID(app, name)
+	s.mem.recent.askAgain(id)
+	s.record([]ring.Fact{ring.Refresh{ID: id, Actor: "alice", Reason: "a story", At: s.clock()}}, nil)
+	s.mem.wake = s.now
+	s.setMark()
+	return nil
+}
+
 // fault is what happens to the host, by hand or by bad luck.
 func (s *story) fault(what string) error {
 	switch what {
@@ -369,6 +409,24 @@ func (s *story) fault(what string) error {
 func (s *story) faultOf(w []string) error {
 	if len(w) == 4 && w[0] == "tag" && w[2] == "means" { // tag v1 means other
 		s.moved[w[1]] = w[3]
+		return nil
+	}
+	switch {
+	case len(w) == 4 && w[0] == "project": // project web is foreign, project web is gone
+		s.foreign[w[1]] = w[3] == "foreign"
+		return nil
+	case len(w) == 4 && w[0] == "image": // image v1 is here
+		s.have[w[1]+"@sha256:"+w[1]] = true
+		return nil
+	case len(w) == 4 && w[0] == "name": // name proxy is taken, name proxy is free
+		s.names[w[1]] = w[3] == "taken"
+		return nil
+	case len(w) == 4 && (w[0] == "volume" || w[0] == "data"): // volume db_data is gone, volume db_data is back
+		name := w[0] + " " + w[1]
+		if !s.volumes[name] && w[3] == "gone" {
+			return fmt.Errorf("there is no %s; there is %v", name, sortedIDs(s.volumes))
+		}
+		s.volumes[name] = w[3] == "back"
 		return nil
 	}
 	if len(w) == 4 && w[0] == "the" && w[1] == "clock" { // the clock jumps 24h

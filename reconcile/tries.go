@@ -41,6 +41,9 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 	switch a.Kind {
 	case ring.DoResolve:
 		facts = append(facts, ring.PinRow{ID: ring.ID(a.App, a.Service), Written: string(a.Version), Pin: done.Pin, At: now})
+		if note := pinNote(a.Service, a.Image, done.Pin); note != "" {
+			e.Reason += "; " + note
+		}
 	case ring.DoPull:
 		done.Image.Known = true // it is here, and has been asked
 		r.Images[a.Image] = done.Image

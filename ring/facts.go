@@ -53,7 +53,7 @@ func (f InForce) Row() (string, string) { return "app", f.App.Name }
 // volumes it was made with: what a restore brings back.
 type Good struct {
 	AppName string    `json:"app_name"`
-	App     App       `json:"app"` // Services holds this one only
+	App     App       `json:"app"` // Services are the names and versions of its leaders
 	Service Service   `json:"service"`
 	Commit  SHA       `json:"commit"`
 	At      time.Time `json:"at"`
