@@ -44,7 +44,9 @@ type rig struct {
 
 	exit    func(t *testing.T, id string, code int)
 	health  func(t *testing.T, id string, healthy bool)
-	foreign func(t *testing.T, name string) (id string) // a running container that is not ours
+	// foreign is a running container that is not ours, of the Compose project
+	// of the test's app when it has volumes.
+	foreign func(t *testing.T, name string, volumes ...string) (id string)
 	inspect func(t *testing.T, id string) container.InspectResponse
 	volume  func(t *testing.T, name string) map[string]string
 	// addVolume makes a volume that is not ours.
@@ -83,7 +85,9 @@ func fakeRig(t *testing.T) *rig {
 	r.health = func(_ *testing.T, id string, ok bool) {
 		f.SetHealth(id, map[bool]string{true: "healthy", false: "unhealthy"}[ok])
 	}
-	r.foreign = func(_ *testing.T, name string) string { return f.AddForeign(name, nil) }
+	r.foreign = func(_ *testing.T, name string, volumes ...string) string {
+		return f.AddForeign(name, r.project(volumes), volumes...)
+	}
 	r.inspect = func(t *testing.T, id string) container.InspectResponse {
 		c, err := f.Inspect(t.Context(), id)
 		require.NoError(t, err)
@@ -246,7 +250,7 @@ func realRig(t *testing.T) *rig {
 	r.health = func(t *testing.T, id string, ok bool) {
 		tell(t, id, "health", map[bool]string{true: "on", false: "off"}[ok])
 	}
-	r.foreign = func(t *testing.T, name string) string { return foreign(t, c, r, name) }
+	r.foreign = func(t *testing.T, name string, volumes ...string) string { return foreign(t, c, r, name, volumes) }
 	r.inspect = func(t *testing.T, id string) container.InspectResponse {
 		i, err := c.ContainerInspect(t.Context(), id)
 		require.NoError(t, err)
@@ -273,15 +277,23 @@ func realRig(t *testing.T) *rig {
 }
 
 // foreign runs a container without our labels; the test's end removes it.
-func foreign(t *testing.T, c *client.Client, r *rig, name string) string {
-	made, err := c.ContainerCreate(t.Context(), &container.Config{Image: r.image, Cmd: []string{"/app", "serve"}},
-		&container.HostConfig{NetworkMode: network.NetworkNone}, nil, nil, name)
+func foreign(t *testing.T, c *client.Client, r *rig, name string, volumes []string) string {
+	made, err := c.ContainerCreate(t.Context(), &container.Config{Image: r.image, Cmd: []string{"/app", "serve"}, Labels: r.project(volumes)},
+		&container.HostConfig{NetworkMode: network.NetworkNone, Binds: volumes}, nil, nil, name)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = c.ContainerRemove(context.WithoutCancel(t.Context()), made.ID, container.RemoveOptions{Force: true})
 	})
 	require.NoError(t, c.ContainerStart(t.Context(), made.ID, container.StartOptions{}))
 	return made.ID
+}
+
+// project is what Compose labels a container of the test's app with.
+func (r *rig) project(volumes []string) map[string]string {
+	if len(volumes) == 0 {
+		return nil
+	}
+	return map[string]string{composeProject: r.app, composeWorkingDir: "/home/me/" + r.app}
 }
 
 // clean removes all that a test's host made, volumes included.

@@ -74,6 +74,7 @@ func conformance(t *testing.T, start func(*testing.T) *rig) {
 		{"binds are made, labelled and propagated as asked", binds},
 		{"an external volume is used, and never made", externalVolume},
 		{"an external network is used, and never made", externalNetwork},
+		{"nothing is made beside a container of Compose's on the same volume", besideStranger},
 		{"what the engine's API cannot do is told", told},
 		{"what is not allowed is not made", notAllowed},
 		{"sealed values are opened for the engine alone", sealedValues},

@@ -64,6 +64,9 @@ func (d *Docker) imageOf(ctx context.Context, e engine, a *ring.Action) error {
 }
 
 func (d *Docker) createAndStart(ctx context.Context, e engine, a ring.Action, p payload, o *opener) (ring.Done, error) {
+	if err := d.noStranger(ctx, e, a); err != nil {
+		return ring.Done{}, err
+	}
 	if err := d.prepare(ctx, e, a, p); err != nil {
 		return ring.Done{}, err
 	}

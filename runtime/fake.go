@@ -5,12 +5,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 )
 
@@ -178,11 +180,17 @@ func (f *Fake) SetHealth(id, status string) {
 }
 
 // AddForeign makes a running container that is not ours, with the name and
-// labels given, and returns its ID.
-func (f *Fake) AddForeign(name string, labels map[string]string) string {
+// labels given and on volumes as docker run -v takes them, and returns its ID.
+func (f *Fake) AddForeign(name string, labels map[string]string, volumes ...string) string {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
-	c := f.mem.add(name, &container.Config{Image: "foreign", Labels: labels}, &container.HostConfig{NetworkMode: network.NetworkNone}, nil)
+	hc := &container.HostConfig{NetworkMode: network.NetworkNone}
+	for _, v := range volumes {
+		source, target, _ := strings.Cut(v, ":")
+		hc.Mounts = append(hc.Mounts, mount.Mount{Type: mount.TypeVolume, Source: source, Target: target})
+	}
+	c := f.mem.add(name, &container.Config{Image: "foreign", Labels: labels}, hc, nil)
+	f.mem.mounts(c)
 	_ = f.mem.begin(c) // without networks and ports nothing can fail
 	return c.c.ID
 }

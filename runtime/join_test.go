@@ -177,6 +177,27 @@ func externalNetwork(t *testing.T, r *rig) {
 	require.NotEmpty(t, r.must(t, a).Note)
 }
 
+func besideStranger(t *testing.T, r *rig) {
+	a := r.service(func(s *ring.Service) {
+		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db"}}
+	})
+	r.must(t, a) // so that the volume is labelled
+	r.must(t, on(ring.DoRemove, r.one(t)))
+	id := r.foreign(t, r.app+"-db-1", r.app+"_db:/data")
+	e := r.fails(t, a)
+	require.Equal(t, ring.ForeignProject, e.Refusal.Code)
+	require.Contains(t, e.Refusal.Says, r.app+"-db-1")
+	require.Contains(t, e.Refusal.Hint, "docker compose down in /home/me/"+r.app)
+	require.False(t, e.Permanent)
+	require.Empty(t, r.look(t).Instances)
+	require.True(t, r.inspect(t, id).State.Running)
+
+	other := r.service(func(s *ring.Service) {
+		s.Name, s.Spec.Mounts = "reader", []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db", ReadOnly: true}}
+	})
+	r.must(t, other)
+}
+
 func told(t *testing.T, r *rig) {
 	v, err := r.Version(t.Context())
 	require.NoError(t, err)
