@@ -24,7 +24,9 @@ func (v *variables) envFile(file string, body []byte) *fault {
 		if bare {
 			inherited, ok := v.value(name)
 			if !ok && !v.lenient {
-				return undefined(name, at)
+				f := undefined(name, at)
+				f.hint = fmt.Sprintf("give it a value, as in %s=value, or %s", name, inEnv)
+				return f
 			}
 			if ok {
 				v.set(name, inherited, at)

@@ -63,7 +63,7 @@ func (b *builderOf) labels(c types.ServiceConfig) map[string]string {
 			continue
 		}
 		if f := b.commitEnv(v, p, body, false); f != nil {
-			f.hint = strings.Replace(f.hint, "set it in .env (of the commit, or of the host's env folder) or in the configuration's interpolation", "set it on an earlier line", 1)
+			f.hint = strings.Replace(f.hint, inEnv, "set it on an earlier line", 1)
 			b.faults.put(f)
 		}
 	}

@@ -158,3 +158,16 @@ func TestLabelFilesAreLabels(t *testing.T) {
 		}
 	}
 }
+
+func TestANameWithoutAValueIsRefusedWithItsHint(t *testing.T) {
+	for where, files := range map[string]map[string]string{
+		"web/a.env:2":        {"web/compose.yaml": "services: {web: {image: a, env_file: a.env}}\n", "web/a.env": "A=1\nNO\n"},
+		"web/.env:1":         {"web/compose.yaml": "services: {web: {image: a}}\n", "web/.env": "NO\n"},
+		"web/compose.yaml:4": {"web/compose.yaml": "services:\n  web:\n    image: a\n    environment: [NO]\n"},
+	} {
+		plan, _ := Read(repo(files), settings())
+		if r := plan.Refused["web"]; r == nil || r.Code != ring.UndefinedVariable || r.Where() != where || !strings.Contains(r.Hint, "NO") || !strings.Contains(r.Hint, "value") {
+			t.Errorf("%s: %v", where, r)
+		}
+	}
+}

@@ -100,7 +100,7 @@ func (b *builderOf) objectContent(k objectKind, name string, o types.FileObjectC
 		val, ok := b.varsOf(k.key, name, "environment").value(o.Environment)
 		if !ok {
 			f := undefined(o.Environment, at("environment"))
-			f.hint = "set it in .env (of the commit, or of the host's env folder) or in the configuration's interpolation"
+			f.hint = inEnv
 			return held{}, f
 		}
 		return b.made(val.sealed, at("environment"), exec)

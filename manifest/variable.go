@@ -173,10 +173,13 @@ func (x *expansion) variable(name string) {
 	x.write(val)
 }
 
+// inEnv is where a variable can be said.
+const inEnv = "set it in .env (of the commit, or of the host's env folder) or in the configuration's interpolation"
+
 func undefined(name string, at place) *fault {
 	return &fault{
 		code: ring.UndefinedVariable, place: at, says: fmt.Sprintf("variable %s is not set and has no default", name),
-		hint: fmt.Sprintf("write ${%s:-} for an empty default, set it in .env (of the commit, or of the host's env folder) or in the configuration's interpolation, or write $$ for a dollar", name),
+		hint: fmt.Sprintf("write ${%s:-} for an empty default, %s, or write $$ for a dollar", name, inEnv),
 	}
 }
 
