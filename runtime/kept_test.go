@@ -20,7 +20,8 @@ func TestWhatWasThereIsNeverMadeAnew(t *testing.T) {
 			{Kind: ring.MountData, Source: "shop/data", Target: "/data"},
 			{Kind: ring.MountVolume, Source: "pg", Target: "/pg"},
 			{Kind: ring.MountVolume, Source: "db_{slot}_0a0a0a0a", Target: "/cache"},
-		}}}
+		},
+	}}
 	app := &ring.App{Name: "shop", Path: "shop"}
 	s.Version = ring.VersionOf(app, s, s.Pin)
 	a := ring.Action{Kind: ring.DoCreate, App: "shop", Service: "db", Slot: 1, Version: s.Version, Of: app, Want: s}

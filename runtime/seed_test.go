@@ -186,7 +186,9 @@ func TestASeedThatWasCutOffIsNoDrift(t *testing.T) {
 				want["new/d"] = "2" // left the commit, and stays
 			}
 			got := g.files()
-			maps.DeleteFunc(got, func(p, _ string) bool { return strings.Contains(p, ".gitring-seed-") && !slices.Contains(slices.Sorted(maps.Keys(next)), p) })
+			maps.DeleteFunc(got, func(p, _ string) bool {
+				return strings.Contains(p, ".gitring-seed-") && !slices.Contains(slices.Sorted(maps.Keys(next)), p)
+			})
 			require.Equal(t, want, got, "cut %d, then %s", cut, name)
 		}
 	}

@@ -281,3 +281,12 @@ func TestEveryExampleIsCarriedOut(t *testing.T) {
 		require.Empty(t, c.NotCarriedOut())
 	}
 }
+
+func TestDataRootsAreBySourceAndApp(t *testing.T) {
+	more := "    data_root: /mnt/a\n    apps: {db: {data_root: /mnt/b}, web: {data_root: data}}\n"
+	c, err := parseConfig("/etc/gitring/config.yaml", []byte(smallConfig+more), env())
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"": "/mnt/a", "db": "/mnt/b", "web": "/etc/gitring/data"}, c.Sources[0].dataRoots())
+	require.Equal(t, []string{"/var/lib/gitring", "/srv/gitring", "/etc/gitring/data", "/mnt/a", "/mnt/b"}, c.samePaths(),
+		"each is the same inside and outside of a container")
+}

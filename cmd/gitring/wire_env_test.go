@@ -267,3 +267,9 @@ func TestWhatIsWrongWithValuesIsToldOnce(t *testing.T) {
 	look()
 	require.Equal(t, 2, lines())
 }
+
+func TestADataRootThatIsTheHostsIsNoOther(t *testing.T) {
+	plan := ring.Plan{Apps: []ring.App{{Name: "a", DataRoot: "/srv/gitring"}, {Name: "b", DataRoot: "/mnt"}, {Name: "c"}}}
+	hostValues{}.apply(&plan, "/srv/gitring")
+	require.Equal(t, []ring.App{{Name: "a"}, {Name: "b", DataRoot: "/mnt"}, {Name: "c"}}, plan.Apps)
+}
