@@ -11,7 +11,8 @@ import (
 func (h *host) outdated() (row struct {
 	App, Service, Image, Pinned, Now, Reason string
 	Newer                                    bool
-}) {
+},
+) {
 	h.t.Helper()
 	code, out := h.run("outdated", "-o", "json")
 	require.Equal(h.t, 0, code, out)

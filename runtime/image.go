@@ -113,7 +113,8 @@ func (d *Docker) judgeByIndex(ctx context.Context, e engine, q asking, i image.I
 }
 
 func (d *Docker) fetch(ctx context.Context, e engine, q asking) error {
-	if err := d.registries.open(reference.Domain(q.name), d.opts.Now()); err != nil {
+	cannot := "cannot pull image " + q.Image
+	if err := d.open(cannot, q.name); err != nil {
 		return err
 	}
 	auth, err := credentials(ctx, d.opts.DockerConfig, q.name)
@@ -137,5 +138,5 @@ func (d *Docker) fetch(ctx context.Context, e engine, q asking) error {
 	if no := registrySaysNo(err); no != "" {
 		return registryRefusal(q.Action, q.name, no, "")
 	}
-	return d.registryFault("cannot pull image "+q.Image, q.name, err)
+	return d.registryFault(cannot, q.name, err)
 }

@@ -274,6 +274,7 @@ func TestEngineLimitedRegistry(t *testing.T) {
 	for _, a := range []ring.Action{pull, resolving(at + "/app:1"), resolving(at + "/other:1")} {
 		require.Equal(t, time.Second, r.fails(t, a).Wait)
 	}
+	require.Equal(t, e.Error(), r.fails(t, pull).Error(), "the same words are told once")
 	require.Equal(t, before, asked.Load())
 	now = now.Add(time.Second)
 	e = r.fails(t, resolving(at+"/app:1"))

@@ -57,17 +57,27 @@ func (r *registries) limit(domain string, until time.Time) {
 	r.limited[domain] = until
 }
 
-// open is an error while a registry wants no request.
-func (r *registries) open(domain string, now time.Time) error {
+// wait is how long a registry is to be left alone; 0 is not at all.
+func (r *registries) wait(domain string, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	wait := r.limited[domain].Sub(now)
-	if wait <= 0 {
-		return nil
+	return max(0, r.limited[domain].Sub(now))
+}
+
+// open is an error while a registry wants no request; in the same words as the
+// first one, so that it is told once.
+func (d *Docker) open(cannot string, name reference.Named) error {
+	domain := reference.Domain(name)
+	if wait := d.registries.wait(domain, d.opts.Now()); wait > 0 {
+		return limited(cannot, domain, wait)
 	}
+	return nil
+}
+
+func limited(cannot, domain string, wait time.Duration) error {
 	return &ring.EngineError{
 		Cause: ring.CauseImagePull, Wait: wait,
-		Err: fmt.Errorf("cannot ask registry %s: it limits requests; it is asked again in %s", domain, wait.Round(time.Second)),
+		Err: fmt.Errorf("%s: registry %s limits requests (429); docker login on the host may lift the limit", cannot, domain),
 	}
 }
 
@@ -86,7 +96,8 @@ func Fixed(image string) bool {
 
 // askRegistry has the engine ask, by its own network, mirrors and certificates.
 func (d *Docker) askRegistry(ctx context.Context, e engine, name reference.Named) (answer, error) {
-	if err := d.registries.open(reference.Domain(name), d.opts.Now()); err != nil {
+	cannot := "cannot resolve image " + reference.FamiliarString(name)
+	if err := d.open(cannot, name); err != nil {
 		return answer{}, err
 	}
 	auth, err := credentials(ctx, d.opts.DockerConfig, name)
@@ -98,7 +109,7 @@ func (d *Docker) askRegistry(ctx context.Context, e engine, name reference.Named
 		if no := registrySaysNo(err); no != "" {
 			return answer{no: no}, nil
 		}
-		return answer{}, d.registryFault("cannot resolve image "+reference.FamiliarString(name), name, err)
+		return answer{}, d.registryFault(cannot, name, err)
 	}
 	fixed, err := reference.WithDigest(name, found.Descriptor.Digest)
 	if err != nil {
@@ -112,10 +123,7 @@ func (d *Docker) registryFault(cannot string, name reference.Named, err error) e
 	domain := reference.Domain(name)
 	if limits(err) {
 		d.registries.limit(domain, d.opts.Now().Add(limitedWait))
-		return &ring.EngineError{
-			Cause: ring.CauseImagePull, Wait: limitedWait,
-			Err: fmt.Errorf("%s: registry %s limits requests (429); docker login on the host may lift the limit", cannot, domain),
-		}
+		return limited(cannot, domain, limitedWait)
 	}
 	if hint := hostHint(err, domain); hint != "" {
 		err = fmt.Errorf("%w; %s", err, hint)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // A log is told how far a pull is, but not twice a second.
@@ -30,5 +32,28 @@ func TestProgressIsToldNowAndThen(t *testing.T) {
 	require.Equal(t, `prod  Staging  next b2c3d4e: app web: pulling web:1
 prod  Staging  next b2c3d4e: app web: pulling web:1 (5MB of 9MB, 1 of 3 layers)
 prod  Staging  next b2c3d4e: app web: resolving db:1
+`, b.String())
+}
+
+// Of two apps that pull, the source's line tells of one, and the other has its own.
+func TestEachAppThatIsStagedIsTold(t *testing.T) {
+	staged := func(name, says string) ring.AppStatus {
+		return ring.AppStatus{Name: name, Health: ring.Progressing, Reason: says}
+	}
+	rolling := ring.ServiceStatus{Name: "api", Phase: ring.PhaseProgressing, Kind: ring.Worker, Wanted: 1, Updated: 1, Reason: "0/1 ready"}
+	src := ring.SourceStatus{
+		Name: "prod", Sync: ring.SyncStaging, Next: &ring.Next{Commit: "b2c3d4e5f60718293a4b5c6d7e8f9012345678a1", Reason: "app db: pulling db:1 (1MB of 9MB, 0 of 3 layers)"},
+		Apps: []ring.AppStatus{
+			staged("db", "pulling db:1 (1MB of 9MB, 0 of 3 layers)"), staged("web", "pulling web:1 (2MB of 8MB, 1 of 2 layers)"),
+			{Name: "api", Health: ring.Progressing, Reason: rolling.Reason, Services: []ring.ServiceStatus{rolling}},
+		},
+	}
+	var b strings.Builder
+	g := &globals{now: time.Now}
+	p := &progress{live: g.live(&b), g: g}
+	require.NoError(t, p.show(&ring.Status{Sources: []ring.SourceStatus{src}}))
+	require.Equal(t, `prod  Staging  next b2c3d4e: app db: pulling db:1 (1MB of 9MB, 0 of 3 layers)
+  web  pulling web:1 (2MB of 8MB, 1 of 2 layers)
+  api/api  Progressing  0/1 ready
 `, b.String())
 }
