@@ -64,7 +64,7 @@ func (d *daemon) events(ctx context.Context, q api.EventQuery) ([]ring.Event, er
 
 // toldByHistory are the kinds of events that say what became of commits.
 var toldByHistory = []string{
-	ring.CommitAccepted, ring.CommitRefused, ring.AppInForce, ring.AppRefused, ring.AppRemoved, ring.PlanAwaiting,
+	ring.CommitAccepted, ring.CommitRefused, ring.AppInForce, ring.AppPowers, ring.AppRefused, ring.AppRemoved, ring.PlanAwaiting,
 	ring.PlanApproved, ring.TrustAccepted, ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored,
 	ring.RolloutSuperseded, ring.JobSucceeded, ring.JobFailed,
 }
