@@ -79,7 +79,7 @@ func (a *appReader) read() ring.App {
 	}
 	a.vars.own("COMPOSE_PROJECT_NAME", a.name)
 	for _, f := range a.mains {
-		a.files = append(a.files, a.unfold(f.path, f.root, scope{dir: a.base, vars: a.vars})...)
+		a.files = append(a.files, a.unfold(f.path, f.root, scope{dir: a.base, vars: a.vars}, a.files)...)
 	}
 	a.checkKeys()
 	if !a.faults.none() {

@@ -3,6 +3,7 @@ package manifest
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -53,8 +54,9 @@ func (a *appReader) extended(h *home) []composeFile {
 			services.pairs = append(services.pairs, pair{key: p.key, place: p.place, val: n})
 		}
 	}
-	for i, j := 0, len(layers)-1; i < j; i, j = i+1, j-1 {
-		layers[i], layers[j] = layers[j], layers[i]
+	slices.Reverse(layers)
+	for i, f := range layers {
+		a.takeBack(f, layers[:i])
 	}
 	return layers
 }

@@ -53,6 +53,9 @@ func (r *reader) listedApps() (apps []candidate, listed bool, _ *fault) {
 	if f != nil {
 		return nil, true, f
 	}
+	if at := tagsIn(root, true); len(at) > 0 {
+		return nil, true, &fault{code: ring.Yaml, place: at[0], says: "!reset and !override mean nothing in " + gitringFile, hint: "write the value without a tag"}
+	}
 	d := &decoder{}
 	entries := d.gitringYAML(root)
 	if d.faults.none() {

@@ -33,8 +33,8 @@ type include struct {
 
 // unfold turns a file into Compose files that can be merged in order: what it
 // includes, what its services extend, and itself. It is written as if it stood
-// in the app's folder.
-func (a *appReader) unfold(p string, written *node, s scope) []composeFile {
+// in the app's folder. What it takes back is taken out of those before it.
+func (a *appReader) unfold(p string, written *node, s scope, before []composeFile) []composeFile {
 	root := (&expander{vars: s.vars, fs: &a.faults, used: a.useOf}).root(written)
 	var included []composeFile
 	var groups [][]composeFile
@@ -47,7 +47,10 @@ func (a *appReader) unfold(p string, written *node, s scope) []composeFile {
 		included = append(included, g...)
 	}
 	h := &home{file: p, dir: s.dir, vars: s.vars, included: included, services: root.get("services")}
-	return slices.Concat(included, a.extended(h), []composeFile{{p, root, s.vars}})
+	own := composeFile{p, root, s.vars}
+	bases := a.extended(h)
+	a.takeBack(own, before, bases)
+	return slices.Concat(included, bases, []composeFile{own})
 }
 
 // entriesOf are those of include; what is no list is refused by its type.
@@ -111,7 +114,7 @@ func (a *appReader) included(n *node, s scope) []composeFile {
 		}
 		a.includes[p] = true
 		inner.way = append(slices.Clip(s.way), include{p, n.place})
-		out = append(out, a.unfold(p, root, inner)...)
+		out = append(out, a.unfold(p, root, inner, out)...)
 	}
 	return out
 }

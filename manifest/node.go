@@ -26,6 +26,10 @@ type node struct {
 	place place
 	pairs []pair
 	items []*node
+	// reset are the keys of a mapping that it takes out of earlier files; instead
+	// says that the value takes the place of theirs, where it would be merged.
+	reset   []pair
+	instead bool
 	// expanded says that the variables of this node were replaced: it is shared,
 	// and "$$" must become "$" once.
 	expanded bool

@@ -32,7 +32,7 @@ func TestRefusals(t *testing.T) {
 		{name: "a tab", files: map[string]string{"web/compose.yaml": "services:\n\tweb: {}\n"}, code: ring.Yaml, line: 2},
 		{name: "a key twice", files: web("image: a", "user: b", "image: c"), code: ring.Yaml, line: 5, says: "twice, first on line 3"},
 		{name: "two documents", files: map[string]string{"web/compose.yaml": "services: {web: {image: a}}\n---\nservices: {}\n"}, code: ring.Yaml, line: 2},
-		{name: "a custom tag", files: web("image: a", "command: !reset []"), code: ring.Yaml, line: 4, says: "!reset"},
+		{name: "a custom tag", files: web("image: a", "command: !secret []"), code: ring.Yaml, line: 4, says: "!secret", hint: "!override"},
 		{name: "a list for a file", files: map[string]string{"web/compose.yaml": "- a\n"}, code: ring.Yaml, line: 1},
 		{name: "an anchor in itself", files: map[string]string{"web/compose.yaml": "x-a: &a\n  b: [*a]\nservices: {web: {image: a}}\n"}, code: ring.Yaml, line: 1, says: "contains itself"},
 		{name: "a merge of a text", files: web("image: a", "<<: text"), code: ring.Yaml, line: 4, says: "<<"},

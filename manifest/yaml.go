@@ -37,6 +37,9 @@ func parse(file string, body []byte, l Limits, nodes *int) (*node, *fault) {
 		return nil, f
 	}
 	c := &counter{file: file, limits: l, nodes: *nodes, seen: map[*yaml.Node]count{}, open: map[*yaml.Node]bool{}}
+	if mergeTag(root) {
+		return nil, misplacedTag(place{file, root.Line})
+	}
 	counted, f := c.count(root, 1)
 	if f != nil {
 		return nil, f
@@ -46,6 +49,9 @@ func parse(file string, body []byte, l Limits, nodes *int) (*node, *fault) {
 	n := b.build(root)
 	if b.fault != nil {
 		return nil, b.fault
+	}
+	if at := tagsIn(n, false); len(at) > 0 {
+		return nil, misplacedTag(at[0])
 	}
 	if n.null() {
 		n = &node{kind: mapping, place: place{file, 1}}
@@ -187,8 +193,8 @@ func (c *counter) own(n *yaml.Node) *fault {
 	if n.Kind == yaml.SequenceNode && len(n.Content) > c.limits.Entries || n.Kind == yaml.MappingNode && len(n.Content)/2 > c.limits.Entries {
 		return c.tooLarge(n, "has a list or mapping of more than %d entries", c.limits.Entries) // merging compares each with each
 	}
-	if !knownTags[n.ShortTag()] {
-		return &fault{code: ring.Yaml, place: place{c.file, n.Line}, says: fmt.Sprintf("custom tag %s", n.Tag), hint: "write the value without a tag; gitring carries out no !reset and no !override"}
+	if !knownTags[n.ShortTag()] && !mergeTag(n) {
+		return &fault{code: ring.Yaml, place: place{c.file, n.Line}, says: fmt.Sprintf("custom tag %s", n.Tag), hint: "write the value without a tag; !reset and !override are those that Compose has"}
 	}
 	if n.Kind == yaml.MappingNode {
 		return c.keys(n)
@@ -201,6 +207,9 @@ func (c *counter) keys(n *yaml.Node) *fault {
 	seen := make(map[string]int, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
+		if v := n.Content[i+1]; mergeTag(v) && k.ShortTag() == tagMerge {
+			return misplacedTag(place{c.file, v.Line})
+		}
 		if k.Kind != yaml.ScalarNode || k.ShortTag() == tagNull {
 			return &fault{code: ring.Yaml, place: place{c.file, k.Line}, says: "a key is not text", hint: "write the key as plain text"}
 		}
@@ -238,6 +247,10 @@ func (b *builder) build(y *yaml.Node) *node {
 	}
 	n := &node{place: place{b.file, max(y.Line, 1)}, raw: y}
 	b.done[y] = n
+	if mergeTag(y) {
+		n.instead, y = true, untagged(y)
+		n.raw = y
+	}
 	switch y.Kind {
 	case yaml.SequenceNode:
 		n.kind = list
@@ -265,6 +278,10 @@ func (b *builder) pairs(n *node, y *yaml.Node) {
 			continue
 		}
 		has[k.Value] = true
+		if resetTag(v) {
+			n.reset = append(n.reset, pair{key: k.Value, place: place{b.file, k.Line}})
+			continue
+		}
 		n.pairs = append(n.pairs, pair{key: k.Value, place: place{b.file, k.Line}, val: b.build(v)})
 	}
 	for _, m := range merges {
