@@ -106,6 +106,16 @@ func calm(f ring.Facts, now time.Time) ring.Facts {
 			f.Intents[key] = r
 		}
 	}
+	for key, r := range f.Pins {
+		if past(&r.At) {
+			f.Pins[key] = r
+		}
+	}
+	for key, r := range f.Refreshes {
+		if past(&r.At) {
+			f.Refreshes[key] = r
+		}
+	}
 	for key, r := range f.Posts {
 		if past(&r.At) {
 			f.Posts[key] = r
