@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/network"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
@@ -228,4 +230,36 @@ func TestThePolicyOfTheConfigurationIsTheDaemons(t *testing.T) {
 	require.Contains(t, d.judge.rules.Own, cfg.State)
 	require.Equal(t, d.store.ContentDir(), d.judge.rules.Content)
 	require.True(t, strings.HasPrefix(d.judge.rules.Content, cfg.State))
+}
+
+// A daemon that starts with another policy reads the same commit anew.
+func TestAFollowerReadsByThePolicyOfItsHost(t *testing.T) {
+	tree := fstest.MapFS{
+		"vpn/compose.yaml": {Data: []byte("services: {vpn: {image: a, cap_add: [NET_ADMIN], volumes: ['./c:/c']}}\n"), Mode: 0o644},
+		"vpn/c":            {Data: []byte("x"), Mode: 0o644},
+		"web/compose.yaml": {Data: []byte(plainWeb), Mode: 0o644},
+	}
+	c := &ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}
+	read := func(profile policy.Profile) (ring.Plan, contents, contents) {
+		f := &follower{
+			d:        &daemon{cfg: &Config{DataRoot: defaultDataRoot}, env: &envFolder{}, judge: judgeAnywhere(profile)},
+			settings: manifest.Settings{Source: "prod", Host: "edge-1"},
+		}
+		plan, files := f.read(c, hostValues{})
+		_, all := f.asked(c, hostValues{})
+		return plan, files, all
+	}
+	plan, files, all := read(policy.Compose)
+	require.Equal(t, ring.PolicyDenied, plan.Refused["vpn"].Code)
+	require.Equal(t, c.SHA, plan.Refused["vpn"].Commit)
+	require.Len(t, plan.Apps, 1)
+	require.Empty(t, files, "what a refused app mounts is not written")
+	require.Len(t, all, 1, "what runs is mended all the same")
+
+	plan, files, _ = read(policy.Owner)
+	require.Empty(t, plan.Refused)
+	vpn, _ := plan.App("vpn")
+	require.Len(t, vpn.Powers, 1)
+	require.Equal(t, ring.WrittenApp(vpn), vpn.Written)
+	require.Len(t, files, 1)
 }

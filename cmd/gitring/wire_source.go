@@ -163,10 +163,16 @@ func (f *follower) plan(ctx context.Context, c *ring.Commit, v hostValues) (*rin
 	return &plan, nil
 }
 
-// read is the plan of a commit on this host; nothing is written.
-func (f *follower) read(c *ring.Commit, v hostValues) (ring.Plan, contents) {
+// asked is what a commit asks of this host, whatever the policy says of it.
+func (f *follower) asked(c *ring.Commit, v hostValues) (ring.Plan, contents) {
 	plan, files := manifest.Read(c, v.settings(f.settings, f.d.env.key))
 	v.apply(&plan, f.d.cfg.DataRoot)
+	return plan, files
+}
+
+// read is the plan of a commit on this host; nothing is written.
+func (f *follower) read(c *ring.Commit, v hostValues) (ring.Plan, contents) {
+	plan, files := f.asked(c, v)
 	f.d.judge.plan(&plan)
 	files = mountedBy(plan.Apps, files)
 	for i := range plan.Apps {
@@ -186,7 +192,8 @@ func (f *follower) mend(ctx context.Context, v hostValues) {
 		if err != nil {
 			return nil, err
 		}
-		_, files := f.read(c, v)
+		// What runs keeps its files, also under a policy that came after it.
+		_, files := f.asked(c, v)
 		return files, nil
 	})
 	says := ""
