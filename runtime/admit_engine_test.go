@@ -16,16 +16,19 @@ import (
 )
 
 // What admission makes of an engine's lists, on both.
-func TestFakeAdmits(t *testing.T) { admissions(t, fakeRig, func(*testing.T, string) {}) }
+func TestFakeAdmits(t *testing.T) { admissions(t, fakeRig, func(*testing.T, *rig, string) {}) }
 
 func TestEngineAdmits(t *testing.T) {
 	c := engineOrSkip(t)
-	admissions(t, realRig, func(t *testing.T, name string) {
-		t.Cleanup(func() { _ = c.VolumeRemove(context.WithoutCancel(t.Context()), name, true) })
+	admissions(t, realRig, func(t *testing.T, r *rig, name string) {
+		t.Cleanup(func() {
+			clean(t, c, r.host) // who mounts it goes first
+			require.NoError(t, c.VolumeRemove(context.WithoutCancel(t.Context()), name, true))
+		})
 	})
 }
 
-func admissions(t *testing.T, start func(*testing.T) *rig, dropped func(*testing.T, string)) {
+func admissions(t *testing.T, start func(*testing.T) *rig, dropped func(*testing.T, *rig, string)) {
 	for name, story := range map[string]func(*testing.T, *evening){
 		"a project that runs under Compose goes on from its volume": fromCompose,
 		"a volume of the folder's project is not made anew":         fromElsewhere,
@@ -45,7 +48,7 @@ func admissions(t *testing.T, start func(*testing.T) *rig, dropped func(*testing
 type evening struct {
 	*rig
 	engine  engine
-	dropped func(*testing.T, string) // when the test ends
+	dropped func(*testing.T, *rig, string) // when the test ends
 }
 
 // compose runs a service as Compose does.
@@ -80,7 +83,7 @@ func (v *evening) volume(t *testing.T, name, project, key string) {
 	}
 	_, err := v.engine.VolumeCreate(t.Context(), o)
 	require.NoError(t, err)
-	v.dropped(t, name)
+	v.dropped(t, v.rig, name)
 }
 
 // db is a service with a volume and a data folder.
