@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,6 +123,7 @@ func TestEngineCannotRemoveVolumes(t *testing.T) {
 	e := reflect.TypeFor[engine]()
 	for i := range e.NumMethod() {
 		name := e.Method(i).Name
-		require.False(t, strings.Contains(name, "Prune") || strings.HasPrefix(name, "Volume") && name != "VolumeCreate", name)
+		harmless := slices.Contains([]string{"VolumeCreate", "VolumeInspect", "VolumeList"}, name)
+		require.False(t, strings.Contains(name, "Prune") || strings.HasPrefix(name, "Volume") && !harmless, name)
 	}
 }
