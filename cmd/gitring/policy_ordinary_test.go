@@ -185,16 +185,20 @@ func TestWhatIsSentIsJudgedOnceMore(t *testing.T) {
 			&container.HostConfig{NetworkMode: "ns:/proc/1/ns/net"}, &container.HostConfig{VolumeDriver: "x"}, &container.HostConfig{ContainerIDFile: "/x"},
 			&container.Config{Labels: map[string]string{"gitring.app": "shop"}}, &container.Config{Labels: map[string]string{"com.docker.compose.project": "shop"}},
 			&container.Config{Labels: map[string]string{"gitring.new": "x"}}, &container.HostConfig{Binds: []string{"/etc/gitring:/x"}},
-			network.CreateOptions{Ingress: true}, network.CreateOptions{ConfigOnly: true}, network.CreateOptions{ConfigFrom: &network.ConfigReference{}},
+			network.CreateOptions{Ingress: true},
+			network.CreateOptions{ConfigOnly: true},
+			network.CreateOptions{ConfigFrom: &network.ConfigReference{}},
 			map[string]*network.EndpointSettings{"x": {NetworkID: "y"}},
 		} {
 			require.Error(t, profile.allow("web", runtime.Request{Key: "container", Body: sent, App: app, Service: &app.Services[0]}), "%+v", sent)
 		}
 	}
 	for _, sent := range []any{
-		&container.HostConfig{NetworkMode: "host"}, network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{"host": {}}},
+		&container.HostConfig{NetworkMode: "host"},
+		network.NetworkingConfig{EndpointsConfig: map[string]*network.EndpointSettings{"host": {}}},
 		&container.HostConfig{MaskedPaths: []string{}}, &container.HostConfig{ReadonlyPaths: []string{}},
-		&container.HostConfig{Binds: []string{"/var/run/docker.sock:/s:ro"}}, container.ExecOptions{Privileged: true},
+		&container.HostConfig{Binds: []string{"/var/run/docker.sock:/s:ro"}},
+		container.ExecOptions{Privileged: true},
 	} {
 		q := runtime.Request{Key: "container", Body: sent, App: app, Service: &app.Services[0]}
 		require.Error(t, compose.allow("web", q), "%+v", sent)

@@ -149,7 +149,7 @@ var vectors = []vector{
 	{name: "a bus", lines: "volumes: ['/run/dbus/system_bus_socket:/s']", key: "services.web.volumes", risk: "/run/dbus", owner: power},
 	{name: "the host's configuration", lines: "volumes: ['/etc:/e:ro']", key: "services.web.volumes /etc:", risk: "needs a grant", owner: power},
 	{name: "the host's passwords", lines: "volumes: ['/etc/shadow:/e:ro']", key: "services.web.volumes /etc/shadow:", owner: power},
-	{name: "root's home", lines: "volumes: ['/root/.ssh:/k']", key: "services.web.volumes /root/.ssh:", risk: "/root is on the list", owner: power},
+	{name: "root's home", lines: "volumes: ['/root/.ssh:/k']", key: "services.web.volumes /root/.ssh:", risk: "/root is never granted", owner: power},
 	{name: "homes", lines: "volumes: ['/home/me:/k']", key: "services.web.volumes /home/me:", owner: power},
 	{name: "the boot loader", lines: "volumes: ['/boot:/b']", key: "services.web.volumes /boot:", risk: "never granted", owner: power},
 	{name: "devices as files", lines: "volumes: ['/dev:/dev']", key: "services.web.volumes /dev:", risk: "devices of the host", owner: power},
@@ -183,8 +183,8 @@ var vectors = []vector{
 	{name: "a folder inside another's", lines: "volumes: ['./data/sub:/d']", top: "  db: {image: nginx, volumes: ['./data:/d']}\n", key: "services.web.volumes web/data/sub in web/data of service db:", risk: "turn into a link", owner: power},
 
 	// volumes
-	{name: "the host by a volume's options", lines: "volumes: ['data:/d']", top: "volumes:\n  data:\n    driver_opts: {type: none, o: bind, device: /}\n", line: 7, key: "volumes.data.driver_opts device:", risk: "any folder or device", owner: power},
-	{name: "the daemon's state by a volume's options", lines: "volumes: ['data:/d']", top: "volumes:\n  data:\n    driver_opts: {type: none, o: bind, device: /var/lib/gitring}\n", line: 7, key: "volumes.data.driver_opts device:", risk: "/var/lib/gitring is the daemon's own", owner: denied},
+	{name: "the host by a volume's options", lines: "volumes: ['data:/d']", top: "volumes:\n  data:\n    driver_opts: {type: none, o: bind, device: /}\n", line: 7, key: "volumes.data.driver_opts device, o, type:", risk: "any folder or device", owner: power},
+	{name: "the daemon's state by a volume's options", lines: "volumes: ['data:/d']", top: "volumes:\n  data:\n    driver_opts: {type: none, o: bind, device: /var/lib/gitring}\n", line: 7, key: "volumes.data.driver_opts device", risk: "/var/lib/gitring is the daemon's own", owner: denied},
 	{name: "the daemon's state by an overlay", lines: "volumes: ['data:/d']", top: "volumes:\n  data:\n    driver_opts: {type: overlay, device: overlay, o: 'lowerdir=/var/lib/gitring,upperdir=/u,workdir=/w'}\n", line: 7, key: "volumes.data.driver_opts o:", risk: "the daemon's own", owner: denied},
 	{name: "a share of the network", lines: "volumes: ['data:/d']", top: "volumes:\n  data:\n    driver_opts: {type: nfs, o: 'addr=10.0.0.1', device: ':/x'}\n", line: 7, key: "volumes.data.driver_opts", risk: "share of the network", owner: power},
 	{name: "a share with a password", lines: "volumes: ['data:/d']", top: "volumes:\n  data:\n    driver_opts:\n      type: cifs\n      o: username=u,password=hunter2\n", line: 8, key: "volumes.data.driver_opts", owner: power},
@@ -211,7 +211,7 @@ var vectors = []vector{
 	{name: "a port below", lines: "ports: ['53:53/udp']", key: "services.web.ports 53/udp:", risk: "its own services", owner: power},
 	{name: "the port of shells", lines: "ports: ['22:22']", key: "services.web.ports 22:", owner: power},
 	{name: "a port in long form", lines: "ports:\n  - {target: 25, published: '25'}", line: 5, key: "services.web.ports 25:", owner: power},
-	{name: "a range from below", lines: "ports: ['1022-1024:1022-1024']", key: "services.web.ports 1022:", owner: power},
+	{name: "a range from below", lines: "ports: ['1022-1024:1022-1024']", key: "services.web.ports 1022, 1023:", owner: power},
 	{name: "the port of engines", lines: "ports: ['2375:2375']", key: "services.web.ports 2375:", risk: "engines and clusters", owner: power},
 	{name: "the port of clusters", lines: "ports: ['127.0.0.1:2377:1']", key: "services.web.ports 2377:", owner: power},
 	{name: "logs to a server", lines: "logging: {driver: syslog, options: {syslog-address: 'tcp://10.0.0.1:514'}}", key: "services.web.logging.driver syslog:", risk: "host's own network", owner: power},
