@@ -32,6 +32,7 @@ func pulling1(pin string) ring.Action {
 // The life of a tag: what was pinned stays, whatever the tag means later, and
 // what is here needs no registry.
 func TestEngineTagsMoveAndPinsStay(t *testing.T) {
+	t.Parallel()
 	r, reg := realRig(t), newRegistry(t, "127.0.0.1", false, false)
 	first, _ := reg.image("1", goruntime.GOARCH, "first")
 	pin := r.must(t, resolving(reg.name("1"))).Pin
@@ -88,6 +89,7 @@ func TestEngineTagsMoveAndPinsStay(t *testing.T) {
 
 // One digest for many platforms, and images that are for another machine.
 func TestEnginePlatforms(t *testing.T) {
+	t.Parallel()
 	r, reg := realRig(t), newRegistry(t, "127.0.0.1", false, false)
 	c := engineOrSkip(t)
 	index := reg.name("both") + "@" + reg.index("both", "both", goruntime.GOARCH, another())
@@ -210,6 +212,7 @@ func TestEnginePrivateRegistry(t *testing.T) {
 // whoever reads the error is told of it. Loopback would do without TLS, so this
 // is another address of this machine.
 func TestEngineSecureRegistry(t *testing.T) {
+	t.Parallel()
 	r := realRig(t)
 	reg := newRegistry(t, ownAddress(t), true, true)
 	digest, _ := reg.image("1", goruntime.GOARCH, "secure")
@@ -248,6 +251,7 @@ func ownAddress(t *testing.T) string {
 
 // Who limits requests is left alone: no step asks it again before its time.
 func TestEngineLimitedRegistry(t *testing.T) {
+	t.Parallel()
 	r := realRig(t)
 	var asked atomic.Int64
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -284,6 +288,7 @@ func TestEngineLimitedRegistry(t *testing.T) {
 
 // A pull says how far it is, and an Asker asks once for one name.
 func TestEngineTellsOfPullsAndAsksOnce(t *testing.T) {
+	t.Parallel()
 	r, reg := realRig(t), newRegistry(t, "127.0.0.1", false, false)
 	digest, _ := reg.image("1", goruntime.GOARCH, "told")
 	var mu sync.Mutex
