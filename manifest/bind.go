@@ -74,7 +74,7 @@ func (r *pathMount) decide() (ring.Mount, bool) {
 		r.faults.add(ring.Unsupported, r.at, "remove create_host_path: a data folder is created on first use", "services.%s create_host_path: false cannot be said of %s, which the commit does not hold", r.service, r.path)
 		return ring.Mount{}, false
 	case !h.held:
-		r.note("%s: %s is the app's data, kept below the data root and created on first use", r.service, r.path)
+		r.note("%s: %s is the app's data: %s below the data root, created on first use and never removed", r.service, r.source, r.path)
 		return r.data(), true
 	case said == modeData:
 		r.heldNotes("what the commit holds in " + r.path + " is not written there")

@@ -115,7 +115,7 @@ func fits(size string) bool {
 func volumeOptions(l *look) {
 	opts := l.dict()
 	for _, name := range sortedKeys(opts) {
-		f := finding{value: name, at: name, risk: optionRisk(name, opts)}
+		f := finding{value: name, at: name, risk: optionRisk(name, opts), instead: "make the volume by hand (docker volume create) and say external: true"}
 		for _, p := range pathsIn(opts[name]) {
 			if g := l.pathAt(p, false, false); g != nil && g.grade == forbidden {
 				f.grade, f.risk = forbidden, p+" "+g.risk

@@ -142,18 +142,23 @@ func (l *look) riskOf(p string) string {
 	case l.r.holdsOwn(p):
 		risk = "gives the container a folder of the host that holds the daemon's state too"
 	}
+	if l.r.Profile == Owner {
+		return risk
+	}
 	if entry, ok := placed(never, p); ok {
-		return risk + " (" + entry + " is on the list of what is never granted)"
+		return risk + " (" + entry + " is never granted)"
 	}
 	if entry, ok := placed(grantOnly, p); ok {
-		return risk + " (" + entry + " is on the list of what needs a grant, and this release has none)"
+		return risk + " (" + entry + " needs a grant, and this release has none)"
 	}
 	return risk
 }
 
 func insteadOf(p string) string {
-	if strings.HasSuffix(p, ".sock") {
-		return "remove the mount"
+	for _, dir := range []string{"/proc", "/sys", "/dev", "/run"} {
+		if p == "/" || within(p, dir) || strings.HasSuffix(p, ".sock") {
+			return "remove the mount" // nothing of the app's own takes its place
+		}
 	}
 	return "use a path relative to the Compose file, or a named volume"
 }

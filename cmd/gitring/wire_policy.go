@@ -144,7 +144,12 @@ func (j judge) app(a *ring.App, others belonging) (refusals []*ring.Refusal, pow
 	if refusal != nil {
 		return []*ring.Refusal{refusal}, nil
 	}
-	for _, f := range found {
+	for _, f := range together(found, func(f policy.Finding) ring.Place {
+		if f.Verdict == policy.Power {
+			return ring.Place{} // a power is told without its place
+		}
+		return sayingPlace(a, f)
+	}) {
 		if f.Verdict == policy.Power {
 			powers = append(powers, f.Says())
 			continue
@@ -153,6 +158,43 @@ func (j judge) app(a *ring.App, others belonging) (refusals []*ring.Refusal, pow
 	}
 	slices.Sort(powers)
 	return byPlace(refusals), slices.Compact(powers)
+}
+
+// valuesAtOnce is how many values one sentence names.
+const valuesAtOnce = 8
+
+// together makes one finding of those that say the same of several values on
+// one line, such as the ports of a mail server.
+func together(found []policy.Finding, place func(policy.Finding) ring.Place) []policy.Finding {
+	type subject struct {
+		finding policy.Finding
+		at      ring.Place
+	}
+	var out []policy.Finding
+	values, at := map[subject][]string{}, map[subject]int{}
+	for _, f := range found {
+		s := subject{f, place(f)}
+		s.finding.Value, s.finding.At, s.finding.Field = "", "", ""
+		if _, known := at[s]; !known {
+			at[s] = len(out)
+			out = append(out, f)
+		}
+		values[s] = append(values[s], f.Value)
+	}
+	for s, i := range at {
+		all := values[s]
+		slices.SortFunc(all, func(x, y string) int { return cmp.Or(cmp.Compare(number(x), number(y)), cmp.Compare(x, y)) })
+		all = slices.Compact(all)
+		more := max(0, len(all)-valuesAtOnce)
+		out[i].Value = strings.Join(all[:len(all)-more], ", ") + when(more > 0, fmt.Sprintf(" and %d more", more))
+	}
+	return out
+}
+
+// number is what a text begins with, so that port 143 comes after port 25.
+func number(s string) int {
+	n, _ := strconv.Atoi(s[:len(s)-len(strings.TrimLeft(s, "0123456789"))])
+	return n
 }
 
 func byPlace(all []*ring.Refusal) []*ring.Refusal {
