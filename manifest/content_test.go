@@ -83,7 +83,7 @@ services:
 	if d := cmp.Diff([]string{"a.conf a", "run.sh x #!", "sub/b.conf b"}, files); d != "" {
 		t.Error(d)
 	}
-	if notes := strings.Join(app.Notes, "\n"); !strings.Contains(notes, "web/conf is mounted read-only") || !strings.Contains(notes, "web/gone is the app's data") {
+	if notes := strings.Join(app.Notes, "\n"); !strings.Contains(notes, "web/conf is mounted read-only") || !strings.Contains(notes, "./gone is the app's data: web/gone below the data root") {
 		t.Error(notes)
 	}
 }
