@@ -62,8 +62,10 @@ func TestComposeFindsTheAppByItsLabels(t *testing.T) {
 	// error; a config-hash, and it would be made anew.
 	var net struct{ Labels map[string]string }
 	require.NoError(t, h.engine.call("GET", "/networks/"+app+"_default", nil, nil, &net))
-	require.Equal(t, map[string]string{"com.docker.compose.project": app, "com.docker.compose.network": "default",
-		"gitring.host": h.name, "gitring.app": app, "gitring.definition": net.Labels["gitring.definition"]}, net.Labels)
+	require.Equal(t, map[string]string{
+		"com.docker.compose.project": app, "com.docker.compose.network": "default",
+		"gitring.host": h.name, "gitring.app": app, "gitring.definition": net.Labels["gitring.definition"],
+	}, net.Labels)
 	// The same of a volume, where making it anew would lose what is in it.
 	var vol struct{ Labels map[string]string }
 	require.NoError(t, h.engine.call("GET", "/volumes/"+app+"_pg", nil, nil, &vol))

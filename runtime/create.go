@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -234,6 +235,10 @@ func (d *Docker) adopt(ctx context.Context, e engine, a ring.Action, name string
 	if in.State == ring.StateRemoving || in.State == ring.StateDead {
 		return "", "", &ring.EngineError{Err: fmt.Errorf("%s: an earlier one is still being removed", cannot)}
 	}
+	if !slices.Equal(in.Joined, ownerIDs(a)) {
+		return "", "", &ring.EngineError{Cause: ring.CauseCreate, Err: fmt.Errorf(
+			"%s: an earlier one (%s) is there, which joins a container that was replaced since; it has to go first", cannot, short(c.ID))}
+	}
 	return c.ID, "already present", nil
 }
 
@@ -250,7 +255,26 @@ func (d *Docker) finish(ctx context.Context, e engine, a ring.Action, id string,
 	if !start || c.State != nil && c.State.Running {
 		return nil
 	}
+	if err := bindsThere(a, c); err != nil {
+		return err
+	}
 	return d.run(ctx, e, inspected(c), a)
+}
+
+// bindsThere refuses to start again what would find a folder of the host gone:
+// for binds in its older form the engine makes an empty one, at every start.
+func bindsThere(a ring.Action, c container.InspectResponse) error {
+	if c.HostConfig == nil || c.State == nil || moment(c.State.StartedAt).IsZero() {
+		return nil // the first start may make it
+	}
+	for _, b := range c.HostConfig.Binds {
+		source, _, _ := strings.Cut(b, ":")
+		if there, err := glance(source); filepath.IsAbs(source) && err == nil && there == absent {
+			return gone(a, fmt.Sprintf("folder %s of container %s was there and is gone", source, strings.TrimPrefix(c.Name, "/")),
+				fmt.Sprintf("bring it back (is its disk mounted?); to begin empty: mkdir -p %s", source))
+		}
+	}
+	return nil
 }
 
 // joinMissing connects c to the networks of its service that it has not joined,
@@ -264,6 +288,11 @@ func (d *Docker) joinMissing(ctx context.Context, e engine, a ring.Action, c con
 		var err error
 		if joins, err = attachments(a); err != nil {
 			return fmt.Errorf("cannot join container: %w", err)
+		}
+		if d.site(e).before("1.44") {
+			for _, j := range joins {
+				j.Settings.MacAddress = "" // has a place in the create call alone
+			}
 		}
 	}
 	name := strings.TrimPrefix(c.Name, "/")
@@ -293,7 +322,7 @@ func joinedBy(c container.InspectResponse) []join {
 		if at == nil {
 			continue
 		}
-		e := &network.EndpointSettings{IPAMConfig: at.IPAMConfig}
+		e := &network.EndpointSettings{IPAMConfig: at.IPAMConfig, DriverOpts: at.DriverOpts}
 		for _, alias := range at.Aliases {
 			if alias != short(c.ID) { // the engine adds it by itself
 				e.Aliases = append(e.Aliases, alias)

@@ -27,6 +27,7 @@ func (d *Docker) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 		return ring.Done{}, err
 	}
 	done, err := d.do(ctx, e, a)
+	err = d.withoutSecrets(a, err)
 	// Not every effect shows in the row of the next list.
 	for _, id := range []string{a.Instance, done.Instance} {
 		if id != "" {
@@ -206,6 +207,9 @@ func busy(c container.InspectResponse) bool {
 func (d *Docker) restart(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
 	c, err := d.drained(ctx, e, a, "cannot restart container")
 	if err != nil {
+		return ring.Done{}, err
+	}
+	if err := bindsThere(a, c); err != nil {
 		return ring.Done{}, err
 	}
 	done := ring.Done{Told: d.beforeStop(ctx, e, c, a)}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -23,25 +22,13 @@ type hooks struct {
 	Version   ring.Version `json:"version"`
 	PostStart []ring.Hook  `json:"post_start,omitempty"`
 	PreStop   []ring.Hook  `json:"pre_stop,omitempty"`
-	// Sealed are the sealed values of the rest of the spec: a hook may print what
-	// is in the instance's environment.
+	// Sealed are the texts of the spec with sealed values in them: a hook may print
+	// what is in the instance's environment.
 	Sealed []string `json:"sealed,omitempty"`
 }
 
 func hooksFor(v ring.Version, s ring.Spec) hooks {
-	h := hooks{Version: v, PostStart: s.PostStart, PreStop: s.PreStop}
-	texts := slices.Concat(s.Command, s.Entrypoint)
-	for _, m := range []map[string]string{s.Environment, s.Labels, s.Annotations} {
-		texts = slices.AppendSeq(texts, maps.Values(m))
-	}
-	for _, text := range texts {
-		if ring.HasSealed(text) {
-			h.Sealed = append(h.Sealed, text)
-		}
-	}
-	slices.Sort(h.Sealed)
-	h.Sealed = slices.Compact(h.Sealed)
-	return h
+	return hooks{Version: v, PostStart: s.PostStart, PreStop: s.PreStop, Sealed: sealedIn(s)}
 }
 
 // label is the text of the hooks, "" for none.
@@ -138,10 +125,7 @@ func (d *Docker) hook(ctx context.Context, e engine, c contained, which string, 
 	if o.exec(&x); o.err != nil {
 		return fmt.Errorf("%s: %w", which, o.err)
 	}
-	for _, text := range c.Hooks.Sealed {
-		o.text(text) // for redact; one that is gone from the env folder cannot be looked for
-		o.err = nil
-	}
+	known := o.know(c.Hooks.Sealed)
 	exit, out, err := d.command(ctx, e, c.ID, x)
 	if err != nil {
 		return o.error(fmt.Errorf("%s did not run to its end: %w", which, err))
@@ -150,6 +134,9 @@ func (d *Docker) hook(ctx context.Context, e engine, c contained, which string, 
 		return nil
 	}
 	said := strings.TrimSpace(o.redact(out))
+	if !known {
+		said = "what it said is not told, as it may hold a value that the host's env folder has no more"
+	}
 	if len(said) > maxSaid {
 		said = strings.ToValidUTF8(said[:maxSaid], "") + "…"
 	}

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +69,11 @@ func joins(t *testing.T, r *rig) {
 	require.Equal(t, r.app+"_keys", c.Mounts[0].Name)
 	require.False(t, c.Mounts[0].RW)
 
+	r.must(t, a) // again: it is there
+	a.Owners = map[string]string{"vpn": r.foreign(t, r.app+"-another")}
+	e := r.fails(t, a)
+	require.Contains(t, e.Error(), "replaced since")
+	require.False(t, e.Permanent)
 	a.Owners = map[string]string{"web": o.ID}
 	a.Slot = 2
 	require.ErrorContains(t, r.fails(t, a), "joins vpn")
@@ -134,7 +140,19 @@ func binds(t *testing.T, r *rig) {
 	if r.opts.URL != "memory" {
 		require.DirExists(t, missing, "as Compose's short form has it")
 	}
+	a.Want.Spec.Mounts = []ring.Mount{{Kind: ring.MountData, Source: "d", Target: "/data", SELinux: "z"}}
 	a.Slot = 3
+	id := r.must(t, a).Instance
+	gone := ring.Action{Kind: ring.DoStop, App: r.app, Service: "web", Instance: id, Grace: time.Second}
+	r.must(t, gone)
+	require.NoError(t, os.RemoveAll(r.data+"-of-app"))
+	for _, gone.Kind = range []ring.ActionKind{ring.DoStart, ring.DoRestart} {
+		e := r.fails(t, gone)
+		require.Equal(t, ring.Conflict, e.Refusal.Code)
+		require.Contains(t, e.Refusal.Hint, "mkdir -p "+r.data+"-of-app/d")
+		require.NoDirExists(t, r.data+"-of-app")
+	}
+	a.Slot = 4
 	a.Want.Spec.Mounts = []ring.Mount{{Kind: ring.MountBind, Source: missing + "/not", Target: "/x"}}
 	e := r.fails(t, a)
 	require.Equal(t, ring.CauseFiles, e.Cause, "without Create nothing is made")
@@ -301,6 +319,15 @@ func sealedValues(t *testing.T, r *rig) {
 		require.NotContains(t, err.Error(), "hunter22")
 	}
 	require.Contains(t, e.Error(), "<TOKEN>")
+
+	// A later daemon, whose env folder says something else.
+	a.Want.Spec.Entrypoint, a.Slot = []string{"/app"}, 3
+	id := r.must(t, a).Instance
+	r.opts.Open = nil
+	done = r.must(t, ring.Action{Kind: ring.DoRemove, Instance: id, Grace: time.Second})
+	require.Len(t, done.Told, 1)
+	require.NotContains(t, done.Told[0], "hunter22")
+	require.Contains(t, done.Told[0], "not told")
 }
 
 func TestJoinedIDs(t *testing.T) {

@@ -110,6 +110,52 @@ func (o *opener) redact(text string) string {
 	return text
 }
 
+// know opens what can be opened of texts, for redact alone. It says whether
+// that was all.
+func (o *opener) know(texts []string) (all bool) {
+	all = true
+	for _, text := range texts {
+		if o.text(text); o.err != nil {
+			all, o.err = false, nil
+		}
+	}
+	return all
+}
+
+// sealedIn are the texts of a spec that have sealed values in them, sorted.
+func sealedIn(s ring.Spec) []string {
+	texts := slices.Concat(s.Command, s.Entrypoint)
+	if s.Healthcheck != nil {
+		texts = append(texts, s.Healthcheck.Test...)
+	}
+	maps := []map[string]string{s.Environment, s.Labels, s.Annotations}
+	if s.Logging != nil {
+		maps = append(maps, s.Logging.Options)
+	}
+	for _, h := range slices.Concat(s.PostStart, s.PreStop) {
+		texts, maps = append(texts, h.Command...), append(maps, h.Environment)
+	}
+	for _, m := range maps {
+		for _, v := range m {
+			texts = append(texts, v)
+		}
+	}
+	texts = slices.DeleteFunc(texts, func(text string) bool { return !ring.HasSealed(text) })
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+// withoutSecrets is err of a step without the values that its service has
+// sealed: an engine repeats the name of a program that it cannot find.
+func (d *Docker) withoutSecrets(a ring.Action, err error) error {
+	if err == nil || a.Want == nil {
+		return err
+	}
+	o := d.opener()
+	o.know(sealedIn(a.Want.Spec))
+	return o.error(err)
+}
+
 // error is err without what was opened. It keeps its class and what it means.
 func (o *opener) error(err error) error {
 	if err == nil {
