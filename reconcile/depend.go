@@ -64,8 +64,8 @@ func (t *turn) gateOf(v *service, tied []string) (why string, dead bool) {
 	return "", false
 }
 
-// gateOfTied is what those wait for that would be stopped with v: they are one
-// step, so v does not move before they can.
+// gateOfTied is what keeps those from moving that would be stopped with v: they
+// are one step, so v does not move before they can.
 func (t *turn) gateOfTied(v *service) (why string, dead bool) {
 	if v.fate == nil || v.good == nil {
 		return "", false
@@ -77,6 +77,9 @@ func (t *turn) gateOfTied(v *service) (why string, dead bool) {
 	for _, m := range v.fate.of {
 		if m == v || !slices.ContainsFunc(m.all, func(in *inst) bool { return in.Live() }) {
 			continue
+		}
+		if m.failed != nil {
+			return say("%s, which is tied to it, failed: %s", m.want.Name, m.failed.Reason), true
 		}
 		outside := *m
 		outside.want = without(m.want, func(name string) bool { return slices.Contains(names, name) || t.needs(v.app, name, names) })

@@ -78,6 +78,17 @@ func (t *turn) owner(app, service string, slot int) (*service, *inst) {
 	return o, o.inSlot(slot)
 }
 
+// left is an owner that left the plan and stays for what comes back to it.
+func (t *turn) left(app, service string, slot int) *inst {
+	var out *inst
+	for _, in := range t.seen[ring.ID(app, service)] {
+		if in.Live() && in.intent == "" && (in.Slot == slot || in.Slot == 1 && out == nil) {
+			out = in
+		}
+	}
+	return out
+}
+
 // joinable says that an instance can be tied to: it serves, or it did what it
 // was there for and holds its volumes.
 func (t *turn) joinable(o *service, in *inst) bool {
@@ -103,9 +114,12 @@ func (t *turn) owners(v *service, slot int) (map[string]string, string) {
 	for _, name := range v.target.Spec.Owners() {
 		o, in := t.owner(v.app.Name, name, slot)
 		if o == nil {
+			in = t.left(v.app.Name, name, slot)
+		}
+		if o == nil && in == nil {
 			return nil, say("waits for %s, which is not in the plan", name)
 		}
-		if !t.joinable(o, in) {
+		if o != nil && !t.joinable(o, in) {
 			return nil, say("waits for %s: not ready", name)
 		}
 		if out == nil {
@@ -144,6 +158,9 @@ func (t *turn) apart(in *inst) bool {
 			return true
 		}
 		o, current := t.owner(y.App, y.Service, y.Slot)
+		if o == nil && y.Live() && y.intent == "" {
+			continue // it left the plan, and stays for as long as it is needed
+		}
 		if o == nil || current == nil || current.ID != id || !t.joinable(o, current) {
 			return true
 		}

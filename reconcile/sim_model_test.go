@@ -61,6 +61,7 @@ type box struct {
 	shared  bool
 	act     string // what follows from its liveness check
 	foreign bool
+	from    []string       // the services whose volumes it takes
 	kept    []string       // the names of what it was given and keeps
 	runs    int            // how often it ran
 	inside  map[string]int // the containers whose namespaces it is in, by the run that it joined
@@ -266,9 +267,9 @@ func (e *engine) run(b *box) {
 	e.told("run", "", b)
 }
 
-// tiedBoxes says that one of two containers takes its volumes from the other.
+// tiedBoxes says that one of two containers takes its volumes from the other's service.
 func tiedBoxes(a, b *box) bool {
-	return slices.Contains(a.Joined, b.ID) || slices.Contains(b.Joined, a.ID)
+	return a.App == b.App && (slices.Contains(a.from, b.Service) || slices.Contains(b.from, a.Service))
 }
 
 // canJoin says that the namespaces a container wants are there.
@@ -530,7 +531,7 @@ func (e *engine) join(a ring.Action, b *box) error {
 			b.inside[o.ID] = 0
 		}
 		if slices.ContainsFunc(s.VolumesFrom, func(f ring.VolumesFrom) bool { return f.Service == name }) {
-			b.holds = append(b.holds, o.holds...)
+			b.holds, b.from = append(b.holds, o.holds...), append(b.from, append(o.from, name)...)
 		}
 	}
 	return nil

@@ -100,7 +100,8 @@ func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 		return
 	}
 	id := ring.ID(a.App, a.Service)
-	if d.protect[id][a.Instance] {
+	gone := slices.ContainsFunc(b.Joined, func(id string) bool { return d.boxes[id] == nil })
+	if d.protect[id][a.Instance] && !gone && !d.cut(b) {
 		d.violate("I8: %s is stopped after the rollout failed", a.Name)
 	}
 	good, hasGood := d.disk.Good[id]

@@ -26,6 +26,11 @@ type scenario struct {
 	data    map[string]bool // service holds data
 	dep     bool            // b depends on a
 	job     bool            // b is a job
+	tied    string          // b joins a's network, takes its volumes, or follows it
+	named   bool            // a has a container_name
+	hooks   map[string]bool
+	always  map[string]bool // pull_policy
+	lost    []string        // volumes that somebody removed
 	away    bool            // the remote
 	jumps   int             // of the clock
 	until   time.Time       // of the last fault
@@ -38,14 +43,22 @@ type commitAt struct {
 
 func newScenario(seed int64) *scenario {
 	r := rand.New(rand.NewSource(seed))
-	s := &scenario{daemon: newDaemon(r), seed: seed, knobs: map[string]ring.Rollout{}, data: map[string]bool{}}
+	s := &scenario{daemon: newDaemon(r), seed: seed, knobs: map[string]ring.Rollout{}, data: map[string]bool{}, hooks: map[string]bool{}, always: map[string]bool{}}
+	s.tied = []string{"", "", "", "", "", "", "network", "network", "volumes", "follows"}[r.Intn(10)]
+	s.named = r.Intn(6) == 0
 	s.dep, s.job = r.Intn(3) == 0, r.Intn(6) == 0
 	for _, name := range []string{"a", "b"} {
 		s.data[name] = r.Intn(4) == 0
+		s.hooks[name], s.always[name] = r.Intn(6) == 0, r.Intn(8) == 0
 		s.knobs[name] = s.randomKnobs()
 		for v := 1; v <= 4; v++ {
 			s.natures[image(name, v)] = s.randomNature()
 		}
+	}
+	if s.tied != "" { // one verdict: they would say the same
+		k := s.knobs["b"]
+		k.OnFailure = s.knobs["a"].OnFailure
+		s.knobs["b"] = k
 	}
 	at := epoch.Add(time.Second)
 	for n := 1 + r.Intn(4); n > 0; n-- {
@@ -74,6 +87,15 @@ func (s *scenario) randomKnobs() ring.Rollout {
 }
 
 func (s *scenario) randomNature() nature {
+	n := s.randomLife()
+	if s.r.Intn(6) == 0 {
+		n.volumes = []string{"/v"}
+	}
+	n.hooks = s.span(0, 5000)
+	return n
+}
+
+func (s *scenario) randomLife() nature {
 	switch s.r.Intn(10) {
 	case 0:
 		return nature{never: true}
@@ -97,15 +119,47 @@ func (s *scenario) randomPlan(n int) *ring.Plan {
 		if n > 1 && s.r.Intn(12) == 0 {
 			continue // the service leaves
 		}
-		app.Services = append(app.Services, s.service(name, image(name, 1+s.r.Intn(4))))
+		app.Services = append(app.Services, s.service(name, image(name, 1+s.r.Intn(4)), len(app.Services) > 0))
 	}
 	if len(app.Services) == 0 {
-		app.Services = append(app.Services, s.service("a", image("a", 1)))
+		app.Services = append(app.Services, s.service("a", image("a", 1), true))
 	}
 	return &ring.Plan{Source: "s", Commit: sha, Apps: []ring.App{app}}
 }
 
-func (s *scenario) service(name, img string) ring.Service {
+// tie makes b share a's fate, and names a.
+func (s *scenario) tie(v *ring.Service, with bool) {
+	if s.named && v.Name == "a" {
+		v.Replicas, v.Spec.ContainerName = 1, "edge"
+	}
+	if s.tied == "" || s.tied == "follows" && v.Name == "a" {
+		return
+	}
+	if s.tied != "follows" {
+		v.Replicas = s.pairs()
+	}
+	if v.Name == "a" || !with {
+		return
+	}
+	switch s.tied {
+	case "network":
+		v.Spec.NetworkOf, v.Spec.Networks = "a", nil
+	case "volumes":
+		v.Spec.VolumesFrom = []ring.VolumesFrom{{Service: "a"}}
+	case "follows":
+		v.Spec.Follows = []string{"a"}
+	}
+}
+
+// pairs is how many slots services have that are tied by slot.
+func (s *scenario) pairs() int {
+	if s.named || s.job || s.data["a"] || s.data["b"] {
+		return 1
+	}
+	return 1 + int(s.seed%2)
+}
+
+func (s *scenario) service(name, img string, with bool) ring.Service {
 	v := ring.Service{
 		Name: name, Kind: ring.Worker, Replicas: 1 + s.r.Intn(5), Rollout: s.knobs[name],
 		Spec:    ring.Spec{Image: img, Networks: []ring.Attachment{{Network: "default"}}},
@@ -125,6 +179,13 @@ func (s *scenario) service(name, img string) ring.Service {
 		}
 		s.natures[img] = n
 	}
+	s.tie(&v, with)
+	if s.hooks[name] {
+		v.Spec.PostStart = []ring.Hook{{Command: []string{"warm", "up"}}}
+	}
+	if s.always[name] {
+		v.Spec.PullPolicy = "always"
+	}
 	if name == "b" && s.dep {
 		v.DependsOn = []ring.Dependency{{Service: "a", Until: ring.ReadyDep}}
 	}
@@ -141,6 +202,7 @@ func (s *scenario) run() error {
 			s.fault()
 		} else if s.faults {
 			s.faults, s.away, s.closed = false, false, false
+			s.mend()
 			s.note("last fault")
 		}
 		if !s.away && s.src.Next != nil {
@@ -209,7 +271,7 @@ func (s *scenario) fault() {
 	if len(ids) > 0 {
 		b = s.boxes[ids[s.r.Intn(len(ids))]]
 	}
-	switch s.r.Intn(80) {
+	switch s.r.Intn(90) {
 	case 0:
 		s.kill("between looks")
 	case 1:
@@ -236,6 +298,65 @@ func (s *scenario) fault() {
 		s.note("somebody prunes the images")
 	case 7:
 		s.jump()
+	case 8, 9, 10, 11, 12, 13:
+		s.meddle(b)
+	}
+}
+
+// meddle is what hands of others do besides.
+func (s *scenario) meddle(b *box) {
+	switch s.r.Intn(6) {
+	case 0:
+		if b != nil && b.Kind != ring.JobK {
+			s.note("somebody removes %s and its volumes", b.Name)
+			s.drop(b)
+			s.purge(b.kept)
+		}
+	case 1:
+		s.foreign["web"] = !s.foreign["web"]
+		s.note("a foreign project is here: %v", s.foreign["web"])
+	case 2:
+		s.names["edge"] = !s.names["edge"]
+		s.note("the name edge is taken: %v", s.names["edge"])
+	case 3:
+		tag := image([]string{"a", "b"}[s.r.Intn(2)], 1+s.r.Intn(4))
+		s.moved[tag] = fmt.Sprintf("moved%d", s.r.Intn(3))
+		s.note("the tag %s moves", tag)
+	case 4:
+		id := ring.ID("web", []string{"a", "b"}[s.r.Intn(2)])
+		s.note("somebody wants %s refreshed", id)
+		s.mem.recent.askAgain(id)
+		s.record([]ring.Fact{ring.Refresh{ID: id, Actor: "alice", At: s.clock()}}, nil)
+	case 5:
+		if b != nil && b.running() && s.r.Intn(2) == 0 {
+			s.note("%s ends", b.Name)
+			s.exit(b, 3)
+			s.comeBack(b)
+		}
+	}
+}
+
+// purge removes volumes that nothing uses.
+func (s *scenario) purge(names []string) {
+	for _, name := range names {
+		used := false
+		for _, x := range s.boxes {
+			used = used || slices.Contains(x.kept, name)
+		}
+		if !used && s.volumes[name] {
+			s.note("  %s is gone", name)
+			delete(s.volumes, name)
+			s.lost = append(s.lost, name)
+		}
+	}
+}
+
+// mend is what people do in the end: they bring back what they took.
+func (s *scenario) mend() {
+	clear(s.foreign)
+	clear(s.names)
+	for _, name := range s.lost {
+		s.volumes[name] = true
 	}
 }
 
@@ -264,7 +385,7 @@ func (s *scenario) atRest(quiet int) {
 		return
 	}
 	for _, b := range s.boxes {
-		if _, ok := app.Service(b.Service); !ok {
+		if _, ok := app.Service(b.Service); !ok && !s.inUse(b) {
 			s.violate("I9: %s is an orphan", b.Name)
 		}
 	}
@@ -272,7 +393,7 @@ func (s *scenario) atRest(quiet int) {
 		switch {
 		case s.boxes[id] == nil:
 			s.violate("I9: an intent is open for %s, which is gone", id)
-		case it.Kind != "park" && quiet >= 100:
+		case it.Kind != "park" && quiet >= 100 && (it.Kind != "hooks" || s.boxes[id].running()):
 			s.violate("I9: at rest, the intent to %s %s is open", it.Kind, id)
 		}
 	}
@@ -282,7 +403,25 @@ func (s *scenario) atRest(quiet int) {
 	for i := range f.Services {
 		s.restOf(&f.Services[i])
 	}
+	if !s.looping() {
+		s.restOfTies(&f)
+	}
 	s.watchBudget(3 * s.jumps)
+}
+
+// inUse says that something is tied to b, or may come back to it.
+func (s *scenario) inUse(b *box) bool {
+	for _, g := range s.disk.Good {
+		if slices.Contains(g.Service.Spec.Owners(), b.Service) {
+			return true
+		}
+	}
+	for _, x := range s.boxes {
+		if slices.Contains(x.Joined, b.ID) {
+			return true
+		}
+	}
+	return false
 }
 
 // mixed says that services of two plans run: one was restored, or stopped.
@@ -369,14 +508,14 @@ func (s *scenario) restOf(v *ring.Service) {
 			}
 		}
 	}
-	blocked := s.dep && v.Name == "b" && s.disk.Rollouts[id].Version != v.Version
+	blocked := (s.dep || s.tied != "") && v.Name == "b" && s.disk.Rollouts[id].Version != v.Version
 	switch {
 	case blocked: // waits for a
 	case known && verdict.Good:
 		if n := s.natures[v.Spec.Image]; n.good() && (count[v.Version] != v.Replicas || len(count) > 1) {
 			s.violate("I7: %s at rest with %v, wanted %d of %s", id, count, v.Replicas, v.Version.Short())
 		}
-		if s.natures[v.Spec.Image].good() && ready != v.Replicas {
+		if s.natures[v.Spec.Image].good() && ready != v.Replicas && !(s.tied == "network" && s.looping()) {
 			s.violate("I7: %s at rest with %d/%d ready", id, ready, v.Replicas)
 		}
 	case known && hasGood && good.Service.Version != v.Version && v.Rollout.OnFailure == ring.OnFailureRestore:
@@ -388,6 +527,54 @@ func (s *scenario) restOf(v *ring.Service) {
 		// paused or continued: what is there stays
 	default:
 		s.violate("I7: %s has no verdict at rest, %v", id, count)
+	}
+}
+
+// restOfTies checks what is tied together, names and hooks.
+func (s *scenario) restOfTies(app *ring.App) {
+	a, _ := app.Service("a")
+	b, _ := app.Service("b")
+	runs := func(name string, v ring.Version) (of, others int) {
+		for _, x := range s.boxes {
+			switch {
+			case x.Service != name || !x.running():
+			case x.Version == v:
+				of++
+			default:
+				others++
+			}
+		}
+		return of, others
+	}
+	for _, id := range s.each() {
+		x := s.boxes[id]
+		if !x.running() || x.Kind == ring.JobK {
+			continue
+		}
+		v, _ := app.Service(x.Service)
+		if d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID(x.App, x.Service), v.Version)]; ok && !d.Good && v.Rollout.OnFailure != ring.OnFailureRestore {
+			continue // paused: it stays as it is
+		}
+		if d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID(x.App, x.Service), x.Version)]; ok && !d.Good {
+			continue // and so does a first deploy that failed
+		}
+		if s.cut(x) && a.Name != "" {
+			s.violate("shared fate: at rest %s is in the network of a container that is none any more", x.Name)
+		}
+		if x.hooks && !x.hooked {
+			s.violate("hooks: at rest %s runs, and its hooks were not seen through", x.Name)
+		}
+		if v, ok := app.Service(x.Service); ok && v.Version == x.Version && v.Spec.ContainerName != "" && x.Name != v.Spec.ContainerName {
+			s.violate("container_name: at rest %s does not have it", x.Name)
+		}
+	}
+	if len(b.Spec.Owners()) == 0 || b.Kind == ring.JobK {
+		return
+	}
+	newB, _ := runs("b", b.Version)
+	_, oldA := runs("a", a.Version)
+	if newB > 0 && oldA > 0 {
+		s.violate("one verdict: at rest b is what was made for %s of a, which is not what runs", a.Version.Short())
 	}
 }
 

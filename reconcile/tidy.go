@@ -97,7 +97,7 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 		if t.busy(a.Target()) {
 			return
 		}
-		if t.untie(in, a.Reason) {
+		if t.inUse(id, in) || t.untie(in, a.Reason) {
 			return
 		}
 		if in.intent != intentRemove {
@@ -106,6 +106,22 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 		t.do(a)
 		return
 	}
+}
+
+// inUse says that an instance of a service of the plan is tied to in, or that
+// such a service may come back to it: it goes once the new version serves.
+func (t *turn) inUse(id ring.ServiceID, in *inst) bool {
+	app, service := id.Split()
+	for _, s := range t.Facts.Apps[app].App.Services {
+		v := t.views[ring.ID(app, s.Name)]
+		if v.good == nil || v.target == v.want && v.row.Done && v.row.Version == v.want.Version {
+			continue
+		}
+		if in.Slot <= max(1, v.good.Service.Replicas) && slices.Contains(v.good.Service.Spec.Owners(), service) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.ties[in.ID], func(x *inst) bool { return t.views[ring.ID(x.App, x.Service)] != nil && x.holds() })
 }
 
 // neededBy says that another orphan of the app depends on service and still
