@@ -36,7 +36,12 @@ func (l *Loop) launch(ctx context.Context, a ring.Action) {
 func (l *Loop) step(ctx context.Context, a ring.Action) (ring.Done, error) {
 	limit := a.Timeout
 	if limit == 0 {
-		limit = stepTimeout + a.Grace + a.Delay
+		// The hooks before a stop have a grace of their own, those after a start
+		// the time that an instance has to become ready.
+		limit = stepTimeout + 2*a.Grace + a.Delay
+		if a.Want != nil && len(a.Want.Spec.PostStart) > 0 {
+			limit += a.Want.Rollout.StartTimeout
+		}
 	}
 	if a.Kind != ring.DoPull && a.Kind != ring.DoResolve {
 		ctx = context.WithoutCancel(ctx)
