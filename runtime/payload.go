@@ -94,7 +94,8 @@ func containerPayload(at site, a ring.Action) (payload, error) {
 		}
 	}
 	if s.Platform != "" {
-		p.Platform = askedPlatform(s.Platform)
+		want := parsePlatform(s.Platform)
+		p.Platform = &ocispec.Platform{OS: want.os, Architecture: want.arch, Variant: want.variant}
 	}
 	return p, nil
 }
@@ -181,13 +182,6 @@ func environment(vars map[string]string) []string {
 		env = append(env, k+"="+vars[k])
 	}
 	return env
-}
-
-// askedPlatform is os/arch[/variant] in the engine's form.
-func askedPlatform(written string) *ocispec.Platform {
-	os, rest, _ := strings.Cut(written, "/")
-	arch, variant, _ := strings.Cut(rest, "/")
-	return &ocispec.Platform{OS: os, Architecture: arch, Variant: variant}
 }
 
 // seconds rounds up: a grace may be longer than asked for, never shorter.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
@@ -105,4 +106,39 @@ func TestNetworkPayload(t *testing.T) {
 	}, o.Labels)
 	require.Equal(t, "bridge", networkPayload("edge", "shop", ring.Network{Key: "x"}).Driver)
 	require.Nil(t, networkPayload("edge", "shop", ring.Network{Key: "x"}).IPAM)
+}
+
+func TestPayloadPlatform(t *testing.T) {
+	require.Nil(t, build(t, action(nil)).Platform, "the engine's own")
+	for written, want := range map[string]ocispec.Platform{
+		"linux/arm64/v8": {OS: "linux", Architecture: "arm64", Variant: "v8"}, "amd64": {OS: "linux", Architecture: "amd64"}, "linux/x86_64": {OS: "linux", Architecture: "amd64"},
+	} {
+		require.Equal(t, want, *build(t, action(func(s *ring.Spec) { s.Platform = written })).Platform, written)
+	}
+}
+
+// A newer engine has places that 1.41 has not.
+func TestPayloadOfNewerEngine(t *testing.T) {
+	a := action(func(s *ring.Spec) {
+		s.Annotations = map[string]string{"a": "b"}
+		s.Healthcheck = &ring.Healthcheck{StartInterval: time.Second}
+		s.MacAddress = "02:42:ac:11:00:07"
+		s.Networks = []ring.Attachment{{Network: "default"}, {Network: "back", MacAddress: "02:42:ac:11:00:08"}}
+	})
+	at := testSite
+	p := build(t, a)
+	require.Len(t, p.Told, 3)
+	require.Contains(t, p.Told[0], "mac_address on network shop_back_1234")
+	require.Empty(t, p.Networks[0].Settings.MacAddress+p.Networks[1].Settings.MacAddress, "the client would refuse it")
+	require.Equal(t, "02:42:ac:11:00:07", p.Config.MacAddress) //nolint:staticcheck // an older engine knows no other place
+
+	at.api = "1.44"
+	p, err := containerPayload(at, a)
+	require.NoError(t, err)
+	require.Empty(t, p.Told)
+	require.Equal(t, []string{"02:42:ac:11:00:07", "02:42:ac:11:00:08"}, []string{p.Networks[0].Settings.MacAddress, p.Networks[1].Settings.MacAddress})
+	require.Empty(t, p.Config.MacAddress) //nolint:staticcheck // its place is the endpoint now
+	require.Equal(t, map[string]string{"a": "b"}, p.Host.Annotations)
+	require.Equal(t, time.Second, p.Config.Healthcheck.StartInterval)
+	require.Len(t, p.first().EndpointsConfig, 1, "the others are joined before the start, as with every engine")
 }
