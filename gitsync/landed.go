@@ -3,9 +3,7 @@ package gitsync
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -18,8 +16,9 @@ const headTrailer = "Gitring-Head"
 // can do nothing.
 type Aids struct {
 	// Head fetches the head of a pull request and is its commit; the objects of it
-	// are readable afterwards. The error wraps ErrMissing when the forge has none.
-	Head func(pull int) (ring.SHA, error)
+	// are readable afterwards. The error wraps ErrMissing when the forge has none,
+	// and then says why where it is an *Unavailable.
+	Head func(pull Pull) (ring.SHA, error)
 	// Merge is the tree of the conflict-free merge of two commits. The error
 	// wraps ErrConflict when there is none, ErrNoMergeTree when this host cannot
 	// tell.
@@ -33,73 +32,144 @@ var (
 	ErrNoMergeTree = errors.New("no git of 2.38 or newer")
 )
 
+// Unavailable is why a head cannot be had although nothing is wrong with the
+// world. It wraps ErrMissing.
+type Unavailable struct{ Why string }
+
+func (u *Unavailable) Error() string { return u.Why }
+
+// Unwrap says that it is absent.
+func (u *Unavailable) Unwrap() error { return ErrMissing }
+
 // verdict is what came of one commit of a range.
 type verdict struct {
 	p       *parsed
 	one     ring.Verified
 	ok      bool          // it and all that it stands on may run
 	refusal *ring.Refusal // of itself; nil where only what it stands on is refused
-	landing bool          // the refusal is of a landing
+	landing bool          // it was judged as a landing
+	base    ring.SHA      // the nearest trusted first parent of it; "" is none
+	cause   *ring.Refusal // why it is not ok: the oldest refusal that it stands on, or its own
+	// speaks is the signed commit whose trailers count for this one: itself, or
+	// of a landing the last that a person signed. The forge's message is nobody's
+	// word. nil is none.
+	speaks *parsed
 }
 
 // landing judges a range in mode forge-merge (TRUST.md section 5): signed
 // content, not signed commits. Only the tip has to be trusted in the end; copies
-// that a rebase left between two trusted commits are never carried out.
+// that a rebase left between two trusted commits are not handed back, so they are
+// never carried out.
 func (v *verification) landing(anchor, tip ring.SHA, ids []ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
-	l := &landings{verification: v, verdicts: map[ring.SHA]*verdict{}, heads: true}
+	l := &landings{verification: v, anchor: anchor, verdicts: map[ring.SHA]*verdict{}, heads: true}
 	if refusal, err := l.judge(anchor, ids); refusal != nil || err != nil {
 		return nil, refusal, err
 	}
-	if refusal := l.refusal(tip, ids); refusal != nil {
+	if d := l.verdicts[tip]; !d.ok {
+		return nil, d.cause, nil
+	}
+	if refusal := v.t.target(tip, l.verdicts[tip].speaks); refusal != nil {
 		return nil, refusal, nil
 	}
-	if refusal := v.t.target(l.verdicts[tip].p); refusal != nil {
-		return nil, refusal, nil
-	}
-	all := make([]ring.Verified, len(ids))
-	for i, id := range ids {
-		if all[i] = l.verdicts[id].one; !l.verdicts[id].ok {
-			all[i].Note = "made by the forge on the way to " + tip.Short() + ", not carried out"
+	var all []ring.Verified
+	for _, id := range ids {
+		if d := l.verdicts[id]; d.ok {
+			all = append(all, d.one)
 		}
 	}
 	return all, nil, nil
 }
 
-// landings is one range being judged.
+// landings is one range being judged. What is behind the anchor is trusted. The
+// commits of a head have landings of their own, because somebody may vouch there
+// for what nobody answers for on the branch.
 type landings struct {
 	*verification
+	anchor   ring.SHA
 	verdicts map[ring.SHA]*verdict // a commit that is not in it was trusted before
+	outer    *landings             // of the branch that a head is held against; nil at the branch
 	heads    bool                  // heads that no parent names are looked for
 }
 
+// judge gives every commit a verdict, parents first. base is the trusted commit
+// that those who vouch are held against.
 func (l *landings) judge(base ring.SHA, ids []ring.SHA) (*ring.Refusal, error) {
-	vouched, refusal, err := l.vouches(base, ids)
+	var fresh []ring.SHA
+	for _, id := range ids {
+		if d := l.outer.accepted(id); d != nil {
+			l.verdicts[id] = d
+			continue
+		}
+		fresh = append(fresh, id)
+	}
+	vouched, refusal, err := l.vouches(base, fresh)
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
-	for _, id := range ids {
-		d := &verdict{}
-		var err error
-		d.p, d.one, d.refusal, err = l.answered(id, vouched)
-		if err != nil {
-			return nil, err
-		}
-		if d.p == nil {
-			if d.p, refusal, err = readCommit(l.o, id); refusal != nil || err != nil {
-				return refusal, err
-			}
-			d.one = l.claimed(d.p)
+	for _, id := range fresh {
+		d, refusal, err := l.read(id, vouched)
+		if refusal != nil || err != nil {
+			return refusal, err
 		}
 		l.verdicts[id] = d
-		d.ok = d.refusal == nil && !slices.ContainsFunc(d.p.parents, func(p ring.SHA) bool { return !l.trusted(p) })
-		if d.ok || !byForge(d.refusal) {
-			continue
+		if !d.ok && byForge(d.refusal) {
+			if err := l.land(d); err != nil {
+				return nil, err
+			}
 		}
-		if err := l.land(d); err != nil {
-			return nil, err
-		}
+		d.cause = l.because(d)
 	}
 	return nil, nil
+}
+
+// read is a commit by itself: who answers for it, and whether what it stands on
+// is trusted. The refusal is of bytes that are no commit.
+func (l *landings) read(id ring.SHA, vouched map[ring.SHA]voucher) (*verdict, *ring.Refusal, error) {
+	d := &verdict{}
+	var err error
+	if d.p, d.one, d.refusal, err = l.answered(id, vouched); err != nil {
+		return nil, nil, err
+	}
+	if d.p == nil {
+		var refusal *ring.Refusal
+		if d.p, refusal, err = readCommit(l.o, id); refusal != nil || err != nil {
+			return nil, refusal, err
+		}
+		d.one = l.claimed(d.p)
+	}
+	d.speaks = d.p
+	d.ok = d.refusal == nil && !slices.ContainsFunc(d.p.parents, func(p ring.SHA) bool { return !l.trusted(p) })
+	if len(d.p.parents) > 0 {
+		if d.base = d.p.parents[0]; !l.trusted(d.base) {
+			d.base = l.verdicts[d.base].base
+		}
+	}
+	return d, nil, nil
+}
+
+// because is what a person has to mend first: of a landing that failed its own
+// refusal, else the oldest that d stands on.
+func (l *landings) because(d *verdict) *ring.Refusal {
+	if d.ok || d.landing && d.refusal != nil {
+		return d.refusal
+	}
+	for _, id := range d.p.parents {
+		if !l.trusted(id) {
+			return l.verdicts[id].cause
+		}
+	}
+	return d.refusal
+}
+
+// accepted is the verdict of a commit that l trusts already; nil otherwise.
+func (l *landings) accepted(id ring.SHA) *verdict {
+	if l == nil {
+		return nil
+	}
+	if d := l.verdicts[id]; d != nil && d.ok {
+		return d
+	}
+	return nil
 }
 
 // byForge says that a forge may have made the commit: it has no signature of
@@ -115,44 +185,44 @@ func (l *landings) trusted(id ring.SHA) bool {
 
 // land tries to accept d as what a button of the forge made of a signed head.
 func (l *landings) land(d *verdict) error {
-	if len(d.p.parents) == 0 || len(d.p.parents) > 2 {
+	if len(d.p.parents) == 0 || len(d.p.parents) > 2 || d.base == "" {
 		return nil
 	}
-	base := d.p.parents[0]
-	for !l.trusted(base) {
-		b := l.verdicts[base]
-		if len(b.p.parents) == 0 {
-			return nil
+	var refusal *ring.Refusal
+	if len(d.p.parents) == 2 {
+		d.landing = true
+		head := d.p.parents[1]
+		if l.trusted(head) {
+			refusal, err := l.from(d, head, l)
+			return d.landed(refusal, err)
 		}
-		base = b.p.parents[0]
+		// It may be the forge's own squash of a branch that the message names.
+		refusal = unsignedHead(d.p.sha, head, l.verdicts[head].cause)
 	}
-	head, refusal, err := l.head(d.p)
-	if err != nil || head == "" && refusal == nil {
+	head, absent, err := l.named(d.p)
+	switch {
+	case err != nil:
 		return err
+	case head != "":
+		d.landing = true
+		refusal, err = l.holds(d, head)
+	case refusal == nil:
+		d.landing, refusal = absent != nil, absent
 	}
-	d.landing = true
-	if refusal == nil {
-		refusal, err = l.holds(d, base, head)
-	}
-	if err != nil {
-		return err
-	}
-	if d.refusal = refusal; refusal == nil {
-		d.ok = true
-	}
-	return nil
+	return d.landed(refusal, err)
 }
 
-// pullNumber is how forges name a pull or merge request in a message; the last
-// of the first line counts, as squash and merge buttons write it.
-var pullNumber = regexp.MustCompile(`[#!]([1-9][0-9]{0,8})\b`)
-
-// head is what d was made from: its second parent, else the trailer, else the
-// pull request that the message names; "" when there is no sign of any.
-func (l *landings) head(p *parsed) (ring.SHA, *ring.Refusal, error) {
-	if len(p.parents) == 2 {
-		return p.parents[1], nil, nil
+// landed writes down what came of a try; without a sign of a head there was none.
+func (d *verdict) landed(refusal *ring.Refusal, err error) error {
+	if err == nil && d.landing {
+		d.refusal, d.ok = refusal, refusal == nil
 	}
+	return err
+}
+
+// named is the head that the message of a commit names, by the trailer, else by
+// its pull request; "" when there is no sign of any.
+func (l *landings) named(p *parsed) (ring.SHA, *ring.Refusal, error) {
 	if !l.heads {
 		return "", nil, nil
 	}
@@ -172,130 +242,142 @@ func (l *landings) head(p *parsed) (ring.SHA, *ring.Refusal, error) {
 		return "", nil, nil
 	}
 	if l.aids.Head == nil {
-		return "", headUnavailable(p.sha, fmt.Sprintf("the head of pull request %d is not at hand", pull)), nil
+		return "", headUnavailable(p.sha, fmt.Sprintf("the head of %s is not at hand", pull)), nil
 	}
 	head, err := l.aids.Head(pull)
+	if why, ok := errors.AsType[*Unavailable](err); ok {
+		return "", headUnavailable(p.sha, why.Why), nil
+	}
 	if errors.Is(err, ErrMissing) {
-		return "", headUnavailable(p.sha, fmt.Sprintf("the forge has no head of pull request %d any more", pull)), nil
+		return "", headUnavailable(p.sha, fmt.Sprintf("the forge has no %s", pull.Ref())), nil
 	}
 	return head, nil, err
 }
 
-// pullOf is the number that the message names: in its first line, else the last
-// one in the rest.
-func pullOf(p *parsed) (int, bool) {
-	first, rest, _ := strings.Cut(strings.TrimLeft(string(p.message), "\n"), "\n")
-	for _, text := range []string{first, rest} {
-		if all := pullNumber.FindAllStringSubmatch(text, -1); len(all) > 0 {
-			n, err := strconv.Atoi(all[len(all)-1][1])
-			return n, err == nil
-		}
+// holds says whether d holds what was signed at head, a commit that only the
+// message names, brought onto d's base, and nothing else.
+func (l *landings) holds(d *verdict, head ring.SHA) (*ring.Refusal, error) {
+	if h, known := l.verdicts[head]; known && !h.ok {
+		return unsignedHead(d.p.sha, head, h.cause), nil
+	} else if known {
+		return l.from(d, head, l)
 	}
-	return 0, false
+	ids, _, refusal, err := apart(l.o, l.anchor, head, l.t.cfg.MaxRange)
+	if err != nil {
+		return nil, err
+	}
+	in := &landings{verification: l.verification, anchor: l.anchor, verdicts: map[ring.SHA]*verdict{}, outer: l}
+	if refusal == nil {
+		refusal, err = in.judge(d.base, ids)
+	}
+	if refusal == nil && err == nil && !in.trusted(head) {
+		refusal = in.verdicts[head].cause
+	}
+	if refusal != nil || err != nil {
+		return unsignedHead(d.p.sha, head, refusal), err
+	}
+	return l.from(d, head, in)
 }
 
-// holds says whether d holds what was signed at head, brought onto base, and
-// nothing else.
-func (l *landings) holds(d *verdict, base, head ring.SHA) (*ring.Refusal, error) {
-	ids, descends, refusal, err := apart(l.o, base, head, l.t.cfg.MaxRange)
+// from holds d to its head, which is trusted by the verdicts of in.
+func (l *landings) from(d *verdict, head ring.SHA, in *landings) (*ring.Refusal, error) {
+	ids, descends, refusal, err := apart(l.o, d.base, head, l.t.cfg.MaxRange)
 	if err != nil {
 		return nil, err
 	}
 	if refusal != nil {
 		return unsignedHead(d.p.sha, head, refusal), nil
 	}
-	signers, refusal, err := l.signedHead(base, head, ids)
-	if err != nil {
-		return nil, err
-	}
-	if refusal != nil {
-		return unsignedHead(d.p.sha, head, refusal), nil
-	}
-	want, refusal, err := l.merged(d, base, head, ids, descends)
+	want, refusal, err := l.merged(d, head, ids, descends)
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
 	if want != d.p.tree {
 		return notSignedContent(d.p.sha, head, "the trees differ"), nil
 	}
-	d.one.Signer, d.one.Fingerprint = "", ""
-	who := "what was trusted before"
-	if len(signers) > 0 {
-		last := signers[len(signers)-1]
-		d.one.Signer, d.one.Fingerprint = last.Signer, last.Fingerprint
-		who = strings.Join(principals(signers), ", ")
+	left, err := l.leftOut(d, head)
+	if err != nil {
+		return nil, err
 	}
-	d.one.Note = "content by " + who + ", landed by the forge"
+	if left != "" {
+		return notSignedContent(d.p.sha, head, "it comes after "+left.Short()+", and what that holds is not merged into it"), nil
+	}
+	d.attribute(in, ids)
 	return nil, nil
 }
 
-// merged is the tree that a landing of head on base has to have.
-func (l *landings) merged(d *verdict, base, head ring.SHA, ids []ring.SHA, descends bool) (ring.SHA, *ring.Refusal, error) {
+// leftOut is a trusted commit in d's history that neither its base nor head has; ""
+// when there is none. A landing may leave out what nobody signed, and nothing
+// else: by way of an unsigned merge a landing on an old base could otherwise
+// follow the newest commit, and take everything since back.
+func (l *landings) leftOut(d *verdict, head ring.SHA) (ring.SHA, error) {
+	seen := map[ring.SHA]bool{d.base: true, head: true}
+	todo := slices.Clone(d.p.parents)
+	for len(todo) > 0 {
+		id := todo[0]
+		todo = todo[1:]
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
+		if !l.trusted(id) {
+			todo = append(todo, l.verdicts[id].p.parents...)
+			continue
+		}
+		in := false
+		for _, of := range []ring.SHA{d.base, head} {
+			beyond, _, refusal, err := apart(l.o, of, id, l.t.cfg.MaxRange)
+			if err != nil {
+				return "", err
+			}
+			in = in || refusal == nil && len(beyond) == 0
+		}
+		if !in {
+			return id, nil
+		}
+	}
+	return "", nil
+}
+
+// attribute names those who signed the commits of a landing's head.
+func (d *verdict) attribute(in *landings, ids []ring.SHA) {
+	d.one.Signer, d.one.Fingerprint, d.one.Landed, d.speaks = "", "", true, nil
+	var who []string
+	for _, id := range ids {
+		h := in.verdicts[id]
+		if h == nil || !h.ok || h.landing {
+			continue
+		}
+		d.one.Signer, d.one.Fingerprint, d.speaks = h.one.Signer, h.one.Fingerprint, h.p
+		if !slices.Contains(who, h.one.Signer) {
+			who = append(who, h.one.Signer)
+		}
+	}
+	if d.speaks == nil {
+		who = []string{"what was trusted before"}
+	} else {
+		d.one.AllowRemove = d.speaks.allowRemove()
+	}
+	d.one.Note = "content by " + strings.Join(who, ", ") + ", landed by the forge"
+}
+
+// merged is the tree that a landing of head on d's base has to have.
+func (l *landings) merged(d *verdict, head ring.SHA, ids []ring.SHA, descends bool) (ring.SHA, *ring.Refusal, error) {
 	switch {
-	case len(ids) == 0: // nothing that base does not have
-		return l.treeOf(base)
+	case len(ids) == 0: // nothing that the base does not have
+		return l.treeOf(d.base)
 	case descends:
 		return l.treeOf(head)
 	}
 	if l.aids.Merge == nil {
 		return "", needsMergeTree(d.p.sha, head), nil
 	}
-	tree, err := l.aids.Merge(base, head)
+	tree, err := l.aids.Merge(d.base, head)
 	switch {
 	case errors.Is(err, ErrNoMergeTree):
 		return "", needsMergeTree(d.p.sha, head), nil
 	case errors.Is(err, ErrConflict):
-		return "", notSignedContent(d.p.sha, head, "it conflicts with "+base.Short()+", and nobody signed how that was resolved"), nil
+		return "", notSignedContent(d.p.sha, head, "it conflicts with "+d.base.Short()+", and nobody signed how that was resolved"), nil
 	}
 	return tree, nil, err
-}
-
-// signedHead holds every commit of base..head to the rules of strict, but for
-// merges of a trusted commit that the forge made to bring the branch up to date.
-func (l *landings) signedHead(base, head ring.SHA, ids []ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
-	in := l
-	if slices.ContainsFunc(ids, func(id ring.SHA) bool { return l.verdicts[id] == nil }) {
-		in = &landings{verification: l.verification, verdicts: map[ring.SHA]*verdict{}}
-		if refusal, err := in.judge(base, ids); refusal != nil || err != nil {
-			return nil, refusal, err
-		}
-	}
-	if refusal := in.refusal(head, ids); refusal != nil {
-		return nil, refusal, nil
-	}
-	var signers []ring.Verified
-	for _, id := range ids {
-		if d := in.verdicts[id]; d.ok && !d.landing {
-			signers = append(signers, d.one)
-		}
-	}
-	return signers, nil, nil
-}
-
-// refusal is why tip is not trusted; nil when it is. Of a landing that failed it
-// is the tip's own, else that of the first commit that spoils what comes after.
-func (l *landings) refusal(tip ring.SHA, ids []ring.SHA) *ring.Refusal {
-	if l.trusted(tip) {
-		return nil
-	}
-	if d := l.verdicts[tip]; d.landing && d.refusal != nil {
-		return d.refusal
-	}
-	for _, id := range ids {
-		if d := l.verdicts[id]; !d.ok && d.refusal != nil {
-			return d.refusal
-		}
-	}
-	return l.verdicts[tip].refusal
-}
-
-// principals are the signers, each once, in order.
-func principals(all []ring.Verified) []string {
-	var out []string
-	for _, v := range all {
-		if !slices.Contains(out, v.Signer) {
-			out = append(out, v.Signer)
-		}
-	}
-	return out
 }

@@ -17,12 +17,12 @@ func forgeMerge(c *TrustConfig) { c.Mode = ForgeMerge }
 // aids answer with the yard's own git and its refs/pull/<n>/head.
 func (y *yard) aids() Aids {
 	return Aids{
-		Head: func(pull int) (ring.SHA, error) {
-			cmd := exec.Command("git", "rev-parse", "-q", "--verify", fmt.Sprintf("refs/pull/%d/head", pull))
+		Head: func(pull Pull) (ring.SHA, error) {
+			cmd := exec.Command("git", "rev-parse", "-q", "--verify", pull.Ref())
 			cmd.Dir, cmd.Env = y.dir, y.at(noon)
 			out, err := cmd.Output()
 			if err != nil {
-				return "", fmt.Errorf("pull request %d: %w", pull, ErrMissing)
+				return "", fmt.Errorf("pull request %s: %w", pull, ErrMissing)
 			}
 			return ring.SHA(strings.TrimSpace(string(out))), nil
 		},
@@ -126,7 +126,7 @@ func TestLanding(t *testing.T) {
 		}, note: "content by bob@example.org, alice@example.org, landed by the forge"},
 		{id: "V26", name: "the squash button of GitLab", push: func(y *yard, a ring.SHA) ring.SHA {
 			head := work(y, a)
-			y.pull(9, head)
+			y.git("update-ref", "refs/merge-requests/9/head", string(head))
 			return y.squash("", head, "Add b and c\n\nSee merge request acme/infra!9")
 		}, note: "landed by the forge"},
 		{id: "V26", name: "the squash button of a head that was behind", push: func(y *yard, a ring.SHA) ring.SHA {

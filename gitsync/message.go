@@ -13,6 +13,10 @@ const maxSubject = 200
 
 // commit fills everything but Tree from the bytes that were verified.
 func (p *parsed) commit(v ring.Verified) ring.Commit {
+	leave := p.allowRemove()
+	if v.Landed { // nobody signed this message
+		leave = v.AllowRemove
+	}
 	return ring.Commit{
 		SHA:         p.sha,
 		Parents:     append([]ring.SHA(nil), p.parents...),
@@ -20,7 +24,7 @@ func (p *parsed) commit(v ring.Verified) ring.Commit {
 		Subject:     p.subject(),
 		ClaimedAt:   p.committer.when,
 		FirstSeen:   v.FirstSeen.UTC(),
-		AllowRemove: p.allowRemove(),
+		AllowRemove: leave,
 	}
 }
 

@@ -96,7 +96,7 @@ func (v *verification) each(anchor, tip ring.SHA, ids []ring.SHA) ([]ring.Verifi
 	for _, id := range ids {
 		p, one, refusal, err := v.answered(id, vouched)
 		if refusal == nil && err == nil && id == tip {
-			refusal = v.t.target(p)
+			refusal = v.t.target(id, p)
 		}
 		if refusal != nil || err != nil {
 			return nil, refusal, err
@@ -123,7 +123,7 @@ func (v *verification) tipAlone(tip ring.SHA, ids []ring.SHA) ([]ring.Verified, 
 		}
 		p, one, refusal, err := v.answered(id, nil)
 		if refusal == nil && err == nil {
-			refusal = v.t.target(p)
+			refusal = v.t.target(id, p)
 		}
 		if refusal != nil || err != nil {
 			return nil, refusal, err
@@ -200,7 +200,7 @@ func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, e
 	if refusal != nil || err != nil {
 		return nil, refusal, err
 	}
-	if refusal := v.t.target(p); refusal != nil {
+	if refusal := v.t.target(tip, p); refusal != nil {
 		return nil, refusal, nil
 	}
 	if refusal, err := v.aboveFloor("", tip, nil); refusal != nil || err != nil {
@@ -258,20 +258,24 @@ func (v *verification) signer(p *parsed) (identity, *ring.Refusal) {
 
 // target holds a tip to "Gitring-Target: <source>" where the source asks for it:
 // the tip of another environment descends from this anchor just as well.
-func (t *Trust) target(p *parsed) *ring.Refusal {
+// p is the commit that somebody signed for it; nil is none.
+func (t *Trust) target(tip ring.SHA, p *parsed) *ring.Refusal {
 	if !t.cfg.RequireTarget {
 		return nil
 	}
-	named := p.trailers("Gitring-Target")
+	var named []string
+	if p != nil {
+		named = p.trailers("Gitring-Target")
+	}
 	if len(named) == 0 {
-		return targetMissing(p.sha, t.source)
+		return targetMissing(tip, t.source)
 	}
 	for _, n := range named {
 		if n == t.source {
 			return nil
 		}
 	}
-	return targetMismatch(p.sha, t.source, named[0])
+	return targetMismatch(tip, t.source, named[0])
 }
 
 // aboveFloor holds a tip to min_commit, the floor that survives the loss of all

@@ -44,6 +44,9 @@ func (v *verification) vouches(anchor ring.SHA, ids []ring.SHA) (map[ring.SHA]vo
 			}
 		}
 		by, refusal, err := v.mayVouch(p, base)
+		if v.t.cfg.Mode == ForgeMerge && byForge(refusal) {
+			continue // a squash that quotes what it was made from; nobody's word
+		}
 		if refusal != nil || err != nil {
 			return nil, refusal, err
 		}

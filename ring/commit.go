@@ -65,6 +65,10 @@ type Verified struct {
 	ClaimedAt   time.Time
 	FirstSeen   time.Time
 	Note        string // such as "inside expiry_grace"
+	// Landed says that a forge made the commit of content that Signer signed. Its
+	// message is nobody's word: AllowRemove is the signed commit's.
+	Landed      bool
+	AllowRemove int
 }
 
 // Anchor is up to where a source is trusted.
