@@ -158,9 +158,11 @@ func (l *Loop) Offer(ctx context.Context, s Source, reached bool) error {
 	}})
 }
 
-// Looked returns when a look that began after the call has ended.
+// Looked returns when a look that began after the call has ended. Whoever asks
+// may just have taken away what was in the way of an app.
 func (l *Loop) Looked(ctx context.Context) error {
-	return l.ask(ctx, request{look: true, after: true, act: func(*Loop) ([]ring.Fact, []ring.Event, error) {
+	return l.ask(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		l.recent.admitAgain()
 		return nil, nil, nil
 	}})
 }

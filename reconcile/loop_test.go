@@ -24,6 +24,7 @@ type host struct {
 	facts   ring.Facts
 	deaf    error // what Look says
 	full    error // what Record says
+	foreign error // what DoAdmit says
 	looks   int
 	looking int
 	records int
@@ -90,6 +91,9 @@ func (h *host) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 		return ring.Done{}, ctx.Err()
 	}
 	h.engine.now = time.Now()
+	if a.Kind == ring.DoAdmit && h.foreign != nil {
+		return ring.Done{}, h.foreign
+	}
 	return h.engine.apply(a)
 }
 
@@ -254,6 +258,27 @@ func TestLoopCarriesOut(t *testing.T) {
 		if n := h.made(ring.DoCreate) + h.made(ring.DoRemove) + h.made(ring.DoPolicy); n != before {
 			t.Errorf("%d steps at rest", n-before)
 		}
+	})
+}
+
+// Whoever ended what was in the way and asks for a look is not told once more
+// that it is in the way.
+func TestLoopAdmitsAgainWhenSomebodyAsks(t *testing.T) {
+	playLoop(t, func(t *testing.T, h *host, l *Loop) {
+		h.with(func() {
+			r := &ring.Refusal{Code: ring.ForeignProject, Says: "a project runs here"}
+			h.foreign = &ring.EngineError{Refusal: r, Err: r, Wait: time.Hour}
+		})
+		offer(t, l, tree("c1", "web=v1"))
+		await(t, l, ring.SyncDegraded, time.Minute)
+		h.with(func() { h.foreign = nil })
+		if err := l.Looked(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if st, _ := l.Status(); st.Sources[0].Sync != ring.SyncStaging {
+			t.Errorf("after somebody asked it is %s: %s", st.Sources[0].Sync, st.Sources[0].Reason)
+		}
+		await(t, l, ring.SyncSynced, time.Minute)
 	})
 }
 

@@ -89,6 +89,16 @@ func (r Recent) askAgain(id ring.ServiceID) {
 	}
 }
 
+// admitAgain forgets that the host had something against an app, so that
+// somebody who took it away does not wait.
+func (r Recent) admitAgain() {
+	for key, try := range r.Tries {
+		if try.Kind == ring.DoAdmit {
+			delete(r.Tries, key)
+		}
+	}
+}
+
 // again says that a is what was tried. What is asked of a registry is the
 // target alone, whichever service of whichever plan asks.
 func again(try ring.Try, a ring.Action) bool {
