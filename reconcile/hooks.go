@@ -13,15 +13,10 @@ func (v *service) hooked(in *inst) bool {
 }
 
 // meanHooks writes down that in is about to be started with its hooks.
-func (t *turn) meanHooks(v *service, in *inst, why string) {
+func (t *turn) meanHooks(v *service, in *inst) {
 	if !v.hooked(in) || in.intent == intentHooks {
 		return
 	}
-	t.set(ring.Intent{Instance: in.ID, Kind: intentHooks, Reason: why, At: t.now})
+	t.set(ring.Intent{Instance: in.ID, Kind: intentHooks, Reason: "its post_start hooks have not ended", At: t.now})
 	in.intent = intentHooks
-}
-
-// unhooked restarts an instance that runs and whose hooks nobody saw through.
-func (t *turn) unhooked(v *service, in *inst) {
-	t.do(t.step(v, ring.DoRestart, in, "nobody saw its post_start hooks through"))
 }

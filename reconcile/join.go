@@ -184,12 +184,13 @@ func (t *turn) rejoin(v *service) bool {
 		if in.State != ring.StateRunning || in.intent != "" || v.want.Kind == ring.JobK {
 			continue
 		}
-		if y := t.renewed(v, in); y != nil {
-			why := say("%s was started after it", y.Name)
-			t.set(ring.Intent{Instance: in.ID, Kind: intentRestart, Reason: why, At: t.now})
-			in.intent = intentRestart
-			t.do(t.step(v, ring.DoRestart, in, why))
-			return true
+		if why := t.cut(v, in); why != "" {
+			t.set(ring.Intent{Instance: in.ID, Kind: intentRejoin, Reason: why, At: t.now})
+			in.intent = intentRejoin
+			if !t.apart(in) {
+				t.do(t.step(v, ring.DoRestart, in, why))
+				return true
+			}
 		}
 	}
 	return false
@@ -212,22 +213,26 @@ func (t *turn) replaced(v *service, in *inst) string {
 	return ""
 }
 
-// renewed is the owner that was started after an instance that joins its
-// namespaces; nil when there is none.
-func (t *turn) renewed(v *service, in *inst) *inst {
+// cut is why the namespaces that an instance is in are none any more; "" when
+// they are. It is written down as soon as it is seen, because nothing tells it
+// later: times of the engine are of a clock that may jump.
+func (t *turn) cut(v *service, in *inst) string {
 	for _, id := range in.Joined {
 		y := t.ids[id]
-		if y == nil || y.State != ring.StateRunning || !y.Since.After(in.Since) {
-			continue
+		if y == nil {
+			continue // replaced says so once there is another
 		}
 		if s := v.runs(in); s != nil && y.Service != s.Spec.NetworkOf && y.Service != s.Spec.PIDOf && y.Service != s.Spec.IPCOf {
 			continue // its volumes are the same
 		}
-		if o := t.views[ring.ID(y.App, y.Service)]; o != nil && t.joinable(o, y) {
-			return y
+		switch {
+		case y.Ended():
+			return say("%s has ended", y.Name)
+		case y.State == ring.StateRunning && y.Since.After(in.Since):
+			return say("%s was started after it", y.Name)
 		}
 	}
-	return nil
+	return ""
 }
 
 // runs is the service as an instance runs it, nil for a version that is not known.

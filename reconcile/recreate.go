@@ -68,7 +68,7 @@ func (t *turn) move(v *service, slot int) bool {
 	if !v.mayStart(in) {
 		return true
 	}
-	if in.State == ring.StateCreated || in.intent == intentPark || in.intent == intentHooks {
+	if in.State == ring.StateCreated || in.intent == intentPark || in.begun() {
 		t.start(v, in, t.createSays(v, slot))
 		return true
 	}
@@ -181,7 +181,7 @@ func (t *turn) start(v *service, in *inst, why string) bool {
 	if !t.do(a) {
 		return false
 	}
-	t.meanHooks(v, in, why)
+	t.meanHooks(v, in)
 	return true
 }
 

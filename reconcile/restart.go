@@ -20,7 +20,7 @@ const (
 // own spec, inside its backoff. It says whether a step was decided.
 func (t *turn) heal(v *service) bool {
 	for _, in := range v.all {
-		if in.intent == intentHooks && in.Ended() && !t.obsolete(v, in) { // its last start failed, or nobody saw it
+		if in.begun() && in.Ended() && !t.obsolete(v, in) { // its last start failed, or nobody saw it
 			if t.start(v, in, "its start did not succeed") {
 				return true
 			}

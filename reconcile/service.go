@@ -25,13 +25,18 @@ func (in *inst) leaving() bool { return in.intent == intentRemove }
 // holds says that it takes its slot: whatever its state, but for one that goes.
 func (in *inst) holds() bool { return !in.leaving() }
 
+// begun says that its start has not been seen through: it is not ready, and
+// started again.
+func (in *inst) begun() bool { return in.intent == intentHooks || in.intent == intentRejoin }
+
 // The kinds of intents.
 const (
 	intentRemove  = "remove"
 	intentPark    = "park"
 	intentRestart = "restart"
 	intentStop    = "stop"  // for good: a liveness check says so
-	intentHooks   = "hooks" // started, and its post_start hooks not seen through
+	intentHooks   = "hooks"  // started, and its post_start hooks not seen through
+	intentRejoin  = "rejoin" // its namespaces are none any more: to be restarted
 )
 
 // service is the view of one service in one look.
@@ -134,8 +139,8 @@ func (t *turn) judge(v *service, in *inst) {
 			in.unlive, in.act = unlive(h), h.Act
 		}
 	}
-	if in.intent == intentHooks {
-		in.reason = "its post_start hooks run"
+	if in.begun() {
+		in.reason = t.Facts.Intents[in.ID].Reason
 		return
 	}
 	steady := since.Add(v.want.Rollout.MinReadyTime)
@@ -524,19 +529,21 @@ func (t *turn) finishIntents(v *service) bool {
 				in.intent = ""
 				continue
 			}
-			if !in.Live() && t.apart(in) {
-				continue // tied to what is not there
+			if !in.Live() && t.apart(in) { // tied to what is not there: kept until it is
+				t.set(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: it.Reason, At: t.now})
+				in.intent = intentPark
+				continue
 			}
 			t.do(t.step(v, ring.DoRestart, in, it.Reason))
 			return true
-		case intentHooks:
+		case intentHooks, intentRejoin:
 			if v.want.Kind == ring.JobK { // a run is never begun twice
 				t.set(ring.Forget{Table: "intent", Key: in.ID})
 				in.intent = ""
 				continue
 			}
-			if in.Live() {
-				t.unhooked(v, in)
+			if in.Live() && !t.apart(in) {
+				t.do(t.step(v, ring.DoRestart, in, t.Facts.Intents[in.ID].Reason))
 				return true
 			}
 		}

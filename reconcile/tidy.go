@@ -97,7 +97,10 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 		if t.busy(a.Target()) {
 			return
 		}
-		if t.inUse(id, in) || t.untie(in, a.Reason) {
+		if t.inUse(id, in) {
+			continue
+		}
+		if t.untie(in, a.Reason) {
 			return
 		}
 		if in.intent != intentRemove {

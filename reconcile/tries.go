@@ -148,7 +148,7 @@ func fail(tries map[string]ring.Try, a ring.Action, err error, now time.Time) (s
 	if errors.As(err, &ee) {
 		try.Cause, try.Permanent, try.Refusal = ee.Cause, ee.Permanent, ee.Refusal
 	}
-	if try.Permanent || try.Refusal != nil && a.Kind != ring.DoAdmit { // what is in the way is asked for often
+	if (try.Permanent || try.Refusal != nil) && a.Kind != ring.DoAdmit { // what is in the way may go at any time
 		wait = permanentWait
 	}
 	if ee != nil && ee.Wait > 0 {

@@ -148,7 +148,8 @@ func (f JobRun) Row() (string, string) { return "job", VersionKey(f.ID, f.Versio
 
 // Intent is written before gitring stops a container, so that its exit is
 // never taken for a crash. Kind: remove (drained, then removed), park (kept
-// for a restore), restart, hooks (started, and its post_start hooks not yet done).
+// for a restore), restart, hooks (started, and its post_start hooks not yet
+// done), rejoin (the namespaces it joined are gone; restarted once they are back).
 type Intent struct {
 	Instance string    `json:"instance"`
 	Kind     string    `json:"kind"`
