@@ -53,6 +53,8 @@ type Report struct {
 	// Reason is a state of the source that is no fault of a commit, such as
 	// RefMissing: code first, then the sentence. "" when there is none.
 	Reason string
+	// Anchor is up to where the source is trusted; zero while that is not known.
+	Anchor Anchor
 	// Err is what the world did wrong (network, remote): told once, retried.
 	Err error
 }
@@ -69,12 +71,6 @@ type Verified struct {
 	// message is nobody's word: AllowRemove is the signed commit's.
 	Landed      bool
 	AllowRemove int
-}
-
-// Anchor is up to where a source is trusted.
-type Anchor struct {
-	Source string    `json:"source"`
-	SHA    SHA       `json:"sha"`
-	How    string    `json:"how"` // introduction, first use, verified, accepted by <actor>: <reason>
-	At     time.Time `json:"at"`
+	// Epoch is the print of the trust set that it passed under; "" when unknown.
+	Epoch string
 }

@@ -30,6 +30,11 @@ const (
 	PlanApproved      = "plan.approved"
 	RefreshAsked      = "refresh.asked"
 	TrustAccepted     = "trust.accepted"
+	TrustIntroduced   = "trust.introduced" // an introduction took the place of first use
+	TrustRecovered    = "trust.recovered"  // the anchor was found again after a loss of state
+	TrustVersion      = "trust.version"    // trust_version rose
+	TrustIsDegraded   = "trust.degraded"   // a key that signed what runs was revoked
+	TrustReverified   = "trust.reverified" // a person had the history judged again
 	RolloutBegan      = "rollout.began"
 	RolloutCompleted  = "rollout.completed"
 	RolloutFailed     = "rollout.failed"

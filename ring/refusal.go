@@ -46,6 +46,10 @@ const (
 	NeedsMergeTree      Code = "NeedsMergeTree"
 	VouchNotAllowed     Code = "VouchNotAllowed"
 	VouchOutside        Code = "VouchOutside"
+	// Where trust begins: nothing is trusted yet and first use is not wanted, or
+	// the introduction is signed by somebody else than configured.
+	IntroductionMissing  Code = "IntroductionMissing"
+	IntroductionMismatch Code = "IntroductionMismatch"
 )
 
 // Codes of content (DESIGN.md section 10).
@@ -74,6 +78,8 @@ const (
 const (
 	RefMissing         = "RefMissing"
 	TrustConfigInvalid = "TrustConfigInvalid"
+	TrustRollback      = "TrustRollback"
+	TrustDegraded      = "TrustDegraded"
 )
 
 // Refusal is a no that a commit's author can act on. It takes the same road as

@@ -41,8 +41,11 @@ type SourceStatus struct {
 	Committed time.Time `json:"committed,omitzero"` // the time the commit claims
 	Trusted   SHA       `json:"trusted,omitempty"`  // the anchor: "trusted up to"
 	Trust     string    `json:"trust,omitempty"`    // a warning about the trust mode; "" for strict
-	Checking  bool      `json:"checking"`
-	Checked   time.Time `json:"checked,omitzero"` // when the remote last answered
+	// FirstUse is the commit that was trusted because it came first, for as long
+	// as all rests on it; nil once an introduction or a person took its place.
+	FirstUse *FirstUse `json:"first_use,omitempty"`
+	Checking bool      `json:"checking"`
+	Checked  time.Time `json:"checked,omitzero"` // when the remote last answered
 	// Forge is why the forge does not take statuses; "" when it does.
 	Forge   string      `json:"forge,omitempty"`
 	Sync    Sync        `json:"sync"`
@@ -50,6 +53,12 @@ type SourceStatus struct {
 	Next    *Next       `json:"next,omitempty"`
 	Refusal *Refusal    `json:"refusal,omitempty"`
 	Apps    []AppStatus `json:"apps"`
+}
+
+// FirstUse is where trust began without anybody's word.
+type FirstUse struct {
+	Commit SHA       `json:"commit"`
+	At     time.Time `json:"at"`
 }
 
 // Next is the commit that is being resolved and pulled, or waits.

@@ -42,7 +42,7 @@ func (s *Store) anchor(tx *gorm.DB, source string) (anchorRow, error) {
 	file, err := s.anchorFile(source)
 	switch {
 	case err != nil && row.SHA == "":
-		return anchorRow{}, err
+		return anchorRow{}, fmt.Errorf("%w; bring it back from a backup, or remove it: then the labels of containers say up to where", err)
 	case err != nil || file.Moves <= row.Moves && row.SHA != "":
 		return row, nil
 	}
@@ -99,25 +99,33 @@ func anchorOf(tx *gorm.DB, source string) (anchorRow, error) {
 
 func anchorsOf(tx *gorm.DB) ([]anchorRow, error) {
 	var rows []struct {
-		Source, SHA, How string
-		At, Moves        int64
+		Source, SHA, How   string
+		BeganSHA, BeganHow string
+		At, BeganAt, Moves int64
+		TrustVersion       int
+		Degraded           bool
 	}
-	if err := tx.Table("anchors").Select("source, sha, how, at, moves").Find(&rows).Error; err != nil {
+	err := tx.Table("anchors").Select("source, sha, how, at, moves, began_sha, began_how, began_at, trust_version, degraded").Find(&rows).Error
+	if err != nil {
 		return nil, fmt.Errorf("cannot read the anchors: %w", err)
 	}
 	var all []anchorRow
 	for _, r := range rows {
 		all = append(all, anchorRow{
-			Anchor: ring.Anchor{Source: r.Source, SHA: ring.SHA(r.SHA), How: r.How, At: timeOf(r.At)},
-			Moves:  r.Moves,
+			Anchor: ring.Anchor{
+				Source: r.Source, SHA: ring.SHA(r.SHA), How: r.How, At: timeOf(r.At),
+				Began:        ring.Beginning{SHA: ring.SHA(r.BeganSHA), How: r.BeganHow, At: timeOf(r.BeganAt)},
+				TrustVersion: r.TrustVersion, Degraded: r.Degraded,
+			},
+			Moves: r.Moves,
 		})
 	}
 	return all, nil
 }
 
-// Trust moves the anchor of a source: the commits that were verified, the
-// anchor, its line in the audit and the events, in one transaction; then the
-// file. An error after the transaction is the file's: the same call again
+// Trust moves the anchor of a source, or changes what goes along with it: the
+// commits that were verified, the anchor, its line in the audit when it moved or
+// rests on something else, and the events, in one transaction; then the file. An error after the transaction is the file's: the same call again
 // writes the file and does not say everything a second time.
 func (s *Store) Trust(ctx context.Context, a ring.Anchor, commits []ring.Verified, events []ring.Event) error {
 	name, err := s.anchorName(a.Source)
@@ -127,7 +135,7 @@ func (s *Store) Trust(ctx context.Context, a ring.Anchor, commits []ring.Verifie
 	if !isSHA(a.SHA) {
 		return fmt.Errorf("cannot trust %q: not a full commit id", a.SHA)
 	}
-	a.At = a.At.UTC()
+	a.At, a.Began.At = a.At.UTC(), a.Began.At.UTC()
 	file, fileErr := s.anchorFile(a.Source)
 	next := anchorRow{Anchor: a}
 	err = s.write(ctx, func(tx *gorm.DB) error {
@@ -135,13 +143,13 @@ func (s *Store) Trust(ctx context.Context, a ring.Anchor, commits []ring.Verifie
 		if err != nil {
 			return err
 		}
-		if again := was.SHA == a.SHA && was.How == a.How && was.SHA != "" && (fileErr != nil || file.Moves < was.Moves); again {
+		if again := was.SHA != "" && sameBut(was.Anchor, a) && (fileErr != nil || file.Moves < was.Moves); again {
 			next = was
 			return nil
 		}
-		from := was.SHA
+		from := was.Anchor
 		if file.Moves > was.Moves {
-			from = file.SHA
+			from = file.Anchor
 		}
 		next.Moves = max(was.Moves, file.Moves) + 1
 		if err := moveAnchor(tx, from, next); err != nil {
@@ -162,15 +170,25 @@ func (s *Store) Trust(ctx context.Context, a ring.Anchor, commits []ring.Verifie
 	return nil
 }
 
-func moveAnchor(tx *gorm.DB, from ring.SHA, a anchorRow) error {
-	err := tx.Exec(`INSERT INTO anchors (source, sha, how, at, moves) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (source) DO UPDATE SET sha = excluded.sha, how = excluded.how, at = excluded.at, moves = excluded.moves`,
-		a.Source, string(a.SHA), a.How, ns(a.At), a.Moves).Error
-	if err != nil {
+// sameBut compares all but the times: the same call again comes later.
+func sameBut(a, b ring.Anchor) bool {
+	a.At, a.Began.At = b.At, b.Began.At
+	return a == b
+}
+
+func moveAnchor(tx *gorm.DB, was ring.Anchor, a anchorRow) error {
+	err := tx.Exec(`INSERT INTO anchors (source, sha, how, at, moves, began_sha, began_how, began_at, trust_version, degraded)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (source) DO UPDATE SET sha = excluded.sha, how = excluded.how, at = excluded.at, moves = excluded.moves,
+		began_sha = excluded.began_sha, began_how = excluded.began_how, began_at = excluded.began_at,
+		trust_version = excluded.trust_version, degraded = excluded.degraded`,
+		a.Source, string(a.SHA), a.How, ns(a.At), a.Moves,
+		string(a.Began.SHA), a.Began.How, ns(a.Began.At), a.TrustVersion, a.Degraded).Error
+	if err != nil || was.SHA == a.SHA && was.How == a.How {
 		return err
 	}
 	return tx.Exec("INSERT INTO audit (source, from_sha, to_sha, how, at) VALUES (?, ?, ?, ?, ?)",
-		a.Source, string(from), string(a.SHA), a.How, ns(a.At)).Error
+		a.Source, string(was.SHA), string(a.SHA), a.How, ns(a.At)).Error
 }
 
 // AnchorMove is one line of an anchor's audit.

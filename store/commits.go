@@ -76,11 +76,11 @@ func putVerified(tx *gorm.DB, source string, commits []ring.Verified, now time.T
 		if seen.IsZero() {
 			seen = now
 		}
-		err := tx.Exec(`INSERT INTO commits (source, sha, first_seen, verified, signer, fingerprint, claimed, note)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+		err := tx.Exec(`INSERT INTO commits (source, sha, first_seen, verified, signer, fingerprint, claimed, note, epoch)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (source, sha) DO UPDATE SET verified = excluded.verified, signer = excluded.signer,
-			fingerprint = excluded.fingerprint, claimed = excluded.claimed, note = excluded.note`,
-			source, string(c.SHA), ns(seen), ns(now), c.Signer, c.Fingerprint, ns(c.ClaimedAt), c.Note).Error
+			fingerprint = excluded.fingerprint, claimed = excluded.claimed, note = excluded.note, epoch = excluded.epoch`,
+			source, string(c.SHA), ns(seen), ns(now), c.Signer, c.Fingerprint, ns(c.ClaimedAt), c.Note, c.Epoch).Error
 		if err != nil {
 			return fmt.Errorf("cannot record commit %s: %w", c.SHA.Short(), err)
 		}
@@ -92,10 +92,10 @@ func putVerified(tx *gorm.DB, source string, commits []ring.Verified, now time.T
 // so long ago that it was let go.
 func (s *Store) Verified(ctx context.Context, source string, sha ring.SHA) (ring.Verified, bool, error) {
 	var rows []struct {
-		Signer, Fingerprint, Note string
-		Claimed, FirstSeen        int64
+		Signer, Fingerprint, Note, Epoch string
+		Claimed, FirstSeen               int64
 	}
-	err := s.db.r.WithContext(ctx).Table("commits").Select("signer, fingerprint, note, claimed, first_seen").
+	err := s.db.r.WithContext(ctx).Table("commits").Select("signer, fingerprint, note, epoch, claimed, first_seen").
 		Where("source = ? AND sha = ? AND verified > 0", source, string(sha)).Find(&rows).Error
 	if err != nil {
 		return ring.Verified{}, false, fmt.Errorf("cannot read commit %s: %w", sha.Short(), err)
@@ -105,7 +105,7 @@ func (s *Store) Verified(ctx context.Context, source string, sha ring.SHA) (ring
 	}
 	r := rows[0]
 	return ring.Verified{
-		SHA: sha, Signer: r.Signer, Fingerprint: r.Fingerprint, Note: r.Note,
+		SHA: sha, Signer: r.Signer, Fingerprint: r.Fingerprint, Note: r.Note, Epoch: r.Epoch,
 		ClaimedAt: timeOf(r.Claimed), FirstSeen: timeOf(r.FirstSeen),
 	}, true, nil
 }
