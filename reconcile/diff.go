@@ -105,7 +105,11 @@ func (t *turn) look() {
 	for id, ins := range t.seen {
 		if t.views[id] == nil {
 			t.strays = append(t.strays, id)
-			t.probe(ins, nil, nil)
+			var good *ring.Good
+			if g, ok := t.Facts.Good[id]; ok {
+				good = &g
+			}
+			t.probe(ins, nil, good)
 		}
 	}
 	slices.Sort(t.strays)

@@ -558,7 +558,9 @@ func (s *scenario) restOfTies(app *ring.App) {
 		if d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID(x.App, x.Service), x.Version)]; ok && !d.Good {
 			continue // and so does a first deploy that failed
 		}
-		if s.cut(x) && a.Name != "" {
+		d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID("web", "a"), a.Version)]
+		paused := ok && !d.Good && a.Rollout.OnFailure != ring.OnFailureRestore
+		if s.cut(x) && a.Name != "" && !paused {
 			s.violate("shared fate: at rest %s is in the network of a container that is none any more", x.Name)
 		}
 		if x.hooks && !x.hooked {
@@ -582,11 +584,11 @@ func simulate(seed int64) (err error, log string) {
 	s := newScenario(seed)
 	defer func() {
 		if p := recover(); p != nil {
-			err, log = fmt.Errorf("panic: %v", p), s.read(600)
+			err, log = fmt.Errorf("panic: %v", p), s.read(200)
 		}
 	}()
 	if err = s.run(); err != nil {
-		log = s.read(600)
+		log = s.read(200)
 	}
 	return err, log
 }

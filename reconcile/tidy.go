@@ -98,6 +98,7 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 			return
 		}
 		if t.inUse(id, in) {
+			t.keepUp(id, ins)
 			continue
 		}
 		if t.untie(in, a.Reason) {
@@ -108,6 +109,21 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 		}
 		t.do(a)
 		return
+	}
+}
+
+// keepUp keeps alive what left the plan and is needed still, as it last was good.
+func (t *turn) keepUp(id ring.ServiceID, ins []*inst) {
+	g, ok := t.Facts.Good[id]
+	if !ok || t.busy(string(id)) {
+		return
+	}
+	v := &service{id: id, app: &g.App, want: &g.Service, of: &g.App, target: &g.Service, good: &g, all: ins, row: t.Facts.Rollouts[id]}
+	for _, in := range ins {
+		t.judge(v, in)
+	}
+	if !t.heal(v) {
+		t.policy(v)
 	}
 }
 
