@@ -38,6 +38,9 @@ type Anchors interface {
 	// FirstSeen says when each commit was first seen here, and records now for
 	// those that never were.
 	FirstSeen(ctx context.Context, source string, shas []ring.SHA, now time.Time) (map[ring.SHA]time.Time, error)
+	// Verified is a commit as it was trusted; false when it was not, or so long ago
+	// that it was let go.
+	Verified(ctx context.Context, source string, sha ring.SHA) (ring.Verified, bool, error)
 	// Trust moves the anchor and records the commits and events, all or nothing.
 	Trust(ctx context.Context, a ring.Anchor, commits []ring.Verified, events []ring.Event) error
 }
@@ -51,6 +54,7 @@ type Follower struct {
 	log      *slog.Logger
 	remote   remote
 	mirror   *mirror
+	heads    *heads // Run's own
 
 	poke  chan struct{}   // of capacity 1: look now
 	asks  chan acceptance // answered by Run's goroutine
@@ -107,6 +111,8 @@ func New(cfg Config, anchors Anchors, log *slog.Logger) (*Follower, error) {
 	}
 	f.trust.Store(trust)
 	f.mirror = newMirror(cfg.Dir, cfg.Name, f.cfg.Limits)
+	f.mirror.careful = cfg.Trust.Mode == ForgeMerge // git may be asked to merge what is in it
+	f.heads = f.newHeads()
 	return f, nil
 }
 
@@ -131,6 +137,7 @@ func branchRef(branch string) (plumbing.ReferenceName, error) {
 func (f *Follower) Run(ctx context.Context, out func(context.Context, ring.Report)) error {
 	defer f.remote.rest()
 	defer f.mirror.rest()
+	defer f.heads.rest()
 	w := &watch{Follower: f}
 	if r, ok := w.begin(ctx); ok {
 		out(ctx, r)
@@ -269,7 +276,7 @@ func (f *Follower) Commit(ctx context.Context, rev ring.SHA) (*ring.Commit, erro
 		return nil, err
 	}
 	if refusal != nil {
-		v = ring.Verified{SHA: rev}
+		v = ring.Verified{SHA: rev, Landed: f.cfg.Trust.Mode == ForgeMerge && byForge(refusal)}
 	}
 	return commitOf(f.mirror, v, f.cfg.Limits)
 }

@@ -39,6 +39,8 @@ type mirror struct {
 	// careful is set on a mirror that replaces a damaged one: every object is
 	// hashed on its way in.
 	careful bool
+	// under is the mirror that a quarantine borrows from; nil of a mirror.
+	under *mirror
 
 	// mu guards what is below and every use of sto: go-git's storage is not safe
 	// for two at once, and a swap must not happen under a reader.
@@ -94,10 +96,25 @@ func (m *mirror) create(sto *filesystem.Storage) error {
 	if err := os.MkdirAll(filepath.Join(m.dir, "objects", "pack"), 0o700); err != nil {
 		return fmt.Errorf("cannot make mirror: %w", err)
 	}
+	if m.careful {
+		if err := os.WriteFile(m.hashedFile(), nil, 0o600); err != nil {
+			return fmt.Errorf("cannot make mirror: %w", err)
+		}
+	}
 	if _, err := git.Init(sto, nil); err != nil && !errors.Is(err, git.ErrRepositoryAlreadyExists) {
 		return fmt.Errorf("cannot make mirror %s: %w", m.dir, err)
 	}
 	return nil
+}
+
+// hashedFile marks a mirror whose every object was hashed on its way in. One that
+// was copied from a folder is not: its own readers hash what they read, and git,
+// which merges, does not.
+func (m *mirror) hashedFile() string { return filepath.Join(m.dir, "gitring-hashed") }
+
+func (m *mirror) hashed() bool {
+	_, err := os.Lstat(m.hashedFile())
+	return err == nil
 }
 
 // sweep removes what a crash left half done. Only for the one who fills it,
@@ -181,6 +198,10 @@ func (m *mirror) setTip(tip plumbing.Hash) error {
 // has says whether an object is here. Packs arrive whole, so what an object
 // leads to is then here too.
 func (m *mirror) has(sha plumbing.Hash) bool {
+	return m.under != nil && m.under.has(sha) || m.hasItself(sha)
+}
+
+func (m *mirror) hasItself(sha plumbing.Hash) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	sto, err := m.open()
@@ -254,6 +275,9 @@ func rawOf(sto rawStorage, sha ring.SHA) (string, []byte, error) {
 // some way down from it in case the branch was forced back.
 func (m *mirror) haves() []plumbing.Hash {
 	const most = 64
+	if m.under != nil {
+		return m.under.haves()
+	}
 	tip := m.tip()
 	if tip == "" {
 		return nil

@@ -190,6 +190,18 @@ func (l *ledger) FirstSeen(_ context.Context, _ string, shas []ring.SHA, now tim
 	return out, nil
 }
 
+func (l *ledger) Verified(_ context.Context, _ string, sha ring.SHA) (ring.Verified, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, v := range slices.Backward(l.good) {
+		if v.SHA == sha {
+			v.Landed, v.AllowRemove = false, 0 // the store does not keep them
+			return v, true, nil
+		}
+	}
+	return ring.Verified{}, false, nil
+}
+
 func (l *ledger) Trust(_ context.Context, a ring.Anchor, commits []ring.Verified, events []ring.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

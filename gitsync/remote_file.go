@@ -106,7 +106,7 @@ func (r *fileRemote) absent(sto storer.ReferenceStorer) string {
 
 func (r *fileRemote) fetch(ctx context.Context, from objectStorage, into *mirror, wants []plumbing.Hash) error {
 	clone := into.tip() == ""
-	if clone && !into.careful {
+	if clone && !into.careful && !into.hashed() {
 		done, err := r.copyAll(ctx, into, wants)
 		if done || err != nil {
 			return err

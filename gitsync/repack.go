@@ -45,6 +45,7 @@ func (m *mirror) repack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	next.careful = m.hashed()
 	next.lim.Received, next.lim.Objects = math.MaxInt64, math.MaxInt // it came under the limits
 	if err := next.setTip(plumbing.NewHash(string(tip))); err != nil {
 		return err

@@ -37,6 +37,7 @@ type watch struct {
 // begin reports the anchor's commit from the mirror alone.
 func (w *watch) begin(ctx context.Context) (ring.Report, bool) {
 	w.mirror.sweep()
+	w.heads.empty()
 	now := time.Now().UTC()
 	if err := w.read(ctx); err != nil {
 		return w.failed(now, err), ctx.Err() == nil
@@ -71,7 +72,7 @@ func (w *watch) load(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("cannot read when commit %s was first seen: %w", w.anchor.SHA.Short(), err)
 	}
-	v, err := w.signed(w.anchor.SHA, now, seen[w.anchor.SHA])
+	v, err := w.signed(ctx, w.anchor.SHA, now, seen[w.anchor.SHA])
 	if err != nil {
 		return w.unlessDamaged(err)
 	}
@@ -94,7 +95,11 @@ func (w *watch) unlessDamaged(err error) error {
 
 // signed finds the signer of a trusted commit anew. A key that has gone since
 // takes nothing back; one that was revoked is told.
-func (w *watch) signed(sha ring.SHA, now, seen time.Time) (ring.Verified, error) {
+//
+// One that a forge landed has no signer of its own: the store knows who signed
+// its content. A leave to remove that they gave with it does not outlive the
+// daemon: it stands in a commit that may be gone by now.
+func (w *watch) signed(ctx context.Context, sha ring.SHA, now, seen time.Time) (ring.Verified, error) {
 	v, refusal, err := w.trust.Load().One(w.mirror, sha, now, func(ring.SHA) time.Time { return seen })
 	w.degraded = ""
 	if err != nil || refusal == nil {
@@ -106,12 +111,21 @@ func (w *watch) signed(sha ring.SHA, now, seen time.Time) (ring.Verified, error)
 	if refusal.Code == ring.Revoked {
 		w.degraded = "TrustDegraded: " + refusal.Says + "; it keeps running"
 	}
-	return ring.Verified{SHA: sha, FirstSeen: seen}, nil
+	if w.trust.Load().cfg.Mode != ForgeMerge || !byForge(refusal) {
+		return ring.Verified{SHA: sha, FirstSeen: seen}, nil
+	}
+	v, _, err = w.anchors.Verified(ctx, w.cfg.Name, sha)
+	if err != nil {
+		return v, fmt.Errorf("cannot read who signed %s: %w", sha.Short(), err)
+	}
+	v.SHA, v.FirstSeen, v.Landed = sha, seen, true
+	return v, nil
 }
 
 // look is one look at the remote, from the trust files to the anchor.
 func (w *watch) look(ctx context.Context) ring.Report {
 	defer w.mirror.rest()
+	defer w.heads.rest()
 	now := time.Now().UTC()
 	w.reload(ctx, now)
 	err := w.see(ctx, now)
@@ -160,7 +174,7 @@ func (w *watch) reload(ctx context.Context, now time.Time) {
 		return
 	}
 	// The trusted commit is not judged again, only told about.
-	if _, err := w.signed(w.commit.SHA, now, w.commit.FirstSeen); err != nil {
+	if _, err := w.signed(ctx, w.commit.SHA, now, w.commit.FirstSeen); err != nil {
 		_ = w.unlessDamaged(err)
 	}
 	w.log.InfoContext(ctx, "read the trust files again", "source", w.cfg.Name)
@@ -372,11 +386,24 @@ func (w *watch) tidy(ctx context.Context) {
 // damaged mirror is fetched anew and judged once more: only what the remote
 // really holds is anybody's fault.
 func (w *watch) judge(ctx context.Context, now time.Time) error {
+	w.heads.begin(w.tip)
+	defer func() {
+		if w.settled {
+			w.heads.empty()
+		}
+	}()
 	verified, refusal, err := w.verify(ctx, now)
+	if errors.Is(err, errHeads) {
+		w.log.WarnContext(ctx, "emptied the quarantine of heads", "source", w.cfg.Name, "reason", err.Error())
+		w.heads.empty()
+		w.heads.begin(w.tip)
+		verified, refusal, err = w.verify(ctx, now)
+	}
 	if damaging(refusal, err) {
 		if err := w.heal(ctx, refusal, err); err != nil {
 			return err
 		}
+		w.heads.begin(w.tip) // the branch may have moved meanwhile
 		verified, refusal, err = w.verify(ctx, now)
 	}
 	switch {
@@ -390,6 +417,9 @@ func (w *watch) judge(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	how, reason := w.how(len(verified))
+	if last := verified[len(verified)-1]; last.Landed {
+		reason = last.Note + "; " + reason
+	}
 	return w.advance(ctx, now, how, verified, ring.Event{Kind: ring.CommitAccepted, Reason: reason})
 }
 
@@ -431,6 +461,8 @@ func passing(code ring.Code) bool {
 	switch code {
 	case ring.KeyNotYetValid, ring.FutureDated, ring.AnchorUnavailable, ring.HashMismatch:
 		return true
+	case ring.HeadUnavailable, ring.NeedsMergeTree: // the forge or the host may get it
+		return true
 	}
 	return false
 }
@@ -461,7 +493,7 @@ func (w *watch) verify(ctx context.Context, now time.Time) ([]ring.Verified, *ri
 		}
 		return one[sha]
 	}
-	verified, refusal, err := trust.Range(w.mirror, w.anchor.SHA, w.tip, now, firstSeen)
+	verified, refusal, err := trust.RangeWith(w.heads, w.aids(ctx), w.anchor.SHA, w.tip, now, firstSeen)
 	if lost != nil {
 		return nil, nil, fmt.Errorf("cannot record when a commit was first seen: %w", lost)
 	}
