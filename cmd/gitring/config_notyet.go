@@ -35,7 +35,6 @@ type notYet struct {
 
 func (n *notYet) source(at string, s SourceConfig) {
 	n.value(at+"apply", s.Apply, "auto")
-	n.value(at+"trust.mode", s.Trust.Mode, "strict", "disabled")
 	n.keys(at+"trust.", map[string]yaml.Node{
 		"signers_in_repo": s.Trust.SignersInRepo, "signers": s.Trust.Signers,
 		"trust_threshold": s.Trust.TrustThreshold, "trust_version": s.Trust.TrustVersion,

@@ -218,8 +218,6 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 	cases := []struct{ old, new, want string }{
 		{"    url:", "    apply: observe\n    url:", "config.yaml:4: apply: observe"},
 		{"    url:", "    apply: commit\n    url:", "config.yaml:4: apply: commit"},
-		{"trust: {", "trust: {mode: forge-merge, ", "config.yaml:5: trust.mode: forge-merge"},
-		{"trust: {", "trust: {mode: tip, ", "config.yaml:5: trust.mode: tip"},
 		{"trust: {", "trust: {signers_in_repo: .gitring/signers, ", "config.yaml:5: trust.signers_in_repo"},
 		{"trust: {", "trust: {introduction: {commit: a, signer: b}, ", "config.yaml:5: trust.introduction: {commit, signer}"},
 		{"    trust:", "    webhook: {forge: gitlab, secret_file: s}\n    trust:", "config.yaml:5: webhook.forge: gitlab"},
