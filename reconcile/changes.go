@@ -242,7 +242,7 @@ func (t *turn) serviceChange(have, next *ring.App, s ring.Service) ring.ServiceC
 		return out
 	}
 	if !pinned {
-		s.Pin = old.Pin // so that only what is written is compared
+		s.Pin, s.Image = old.Pin, old.Image // so that only what is written is compared
 	}
 	out.Class, out.Reason = ring.ChangeRoll, Differs(have, &old, next, &s)
 	if !pinned {

@@ -34,7 +34,7 @@ const (
 	intentRemove  = "remove"
 	intentPark    = "park"
 	intentRestart = "restart"
-	intentStop    = "stop"  // for good: a liveness check says so
+	intentStop    = "stop"   // for good: a liveness check says so
 	intentHooks   = "hooks"  // started, and its post_start hooks not seen through
 	intentRejoin  = "rejoin" // its namespaces are none any more: to be restarted
 )

@@ -518,6 +518,8 @@ func (s *scenario) restOf(v *ring.Service) {
 		if s.natures[v.Spec.Image].good() && ready != v.Replicas && !(s.tied == "network" && s.looping()) {
 			s.violate("I7: %s at rest with %d/%d ready", id, ready, v.Replicas)
 		}
+	case known && hasGood && s.orphaned(good):
+		// what the good version joins left the plan and the host: nothing to come back to
 	case known && hasGood && good.Service.Version != v.Version && v.Rollout.OnFailure == ring.OnFailureRestore:
 		// A good version that crashes after all may need the failed one to keep the floor.
 		if n := s.natures[good.Service.Spec.Image]; n.good() && (count[good.Service.Version] != good.Service.Replicas || len(count) > 1) {
@@ -578,6 +580,23 @@ func (s *scenario) restOfTies(app *ring.App) {
 	if newB > 0 && oldA > 0 {
 		s.violate("one verdict: at rest b is what was made for %s of a, which is not what runs", a.Version.Short())
 	}
+}
+
+// orphaned says that what a good version is tied to is nowhere any more.
+func (s *scenario) orphaned(g ring.Good) bool {
+	f := s.disk.Apps["web"].App
+	for _, o := range g.Service.Spec.Owners() {
+		if _, ok := f.Service(o); ok {
+			continue
+		}
+		for _, b := range s.boxes {
+			if b.Service == o && b.running() {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 func simulate(seed int64) (err error, log string) {
