@@ -43,7 +43,8 @@ type heads struct {
 	tip    ring.SHA          // that they are for
 	found  map[Pull]ring.SHA // as first seen for this tip, wherever the ref went since
 	never  map[Pull]string   // why one is not fetched for this tip
-	absent map[Pull]bool     // in this look
+	absent map[Pull]bool     // when last asked
+	more   bool              // this look ended before all were asked for
 	asked  int               // of the remote, in this look
 	bytes  int64             // received for this tip
 }
@@ -66,14 +67,17 @@ func (h *heads) begin(tip ring.SHA) {
 		h.empty()
 		h.tip, h.found, h.never = tip, map[Pull]ring.SHA{}, map[Pull]string{}
 	}
-	h.absent, h.asked = map[Pull]bool{}, 0
+	if !h.more { // all are known: those that were absent may have come
+		h.absent = map[Pull]bool{}
+	}
+	h.more, h.asked = false, 0
 }
 
 // empty lets go of everything; what stays on disk is in nobody's way.
 func (h *heads) empty() {
 	h.store.rest()
 	_ = os.RemoveAll(h.store.dir)
-	h.tip, h.found, h.never, h.bytes = "", nil, nil, 0
+	h.tip, h.found, h.never, h.bytes, h.more = "", nil, nil, 0, false
 }
 
 // rest gives memory and descriptors back.
@@ -87,7 +91,7 @@ func (h *heads) Raw(sha ring.SHA) (string, []byte, error) {
 		return kind, body, err
 	}
 	kind, body, err = h.store.Raw(sha)
-	if errors.Is(err, ErrMissing) {
+	if errors.Is(err, ErrMissing) && !h.store.hasItself(plumbing.NewHash(string(sha))) {
 		return "", nil, err
 	}
 	if err == nil {
@@ -96,7 +100,7 @@ func (h *heads) Raw(sha ring.SHA) (string, []byte, error) {
 		}
 	}
 	if err != nil {
-		return "", nil, fmt.Errorf("%w: %w", said{err}, errHeads)
+		return "", nil, fmt.Errorf("%s: %w", said{err}, errHeads) // not ErrMissing: the mirror is fine
 	}
 	return kind, body, nil
 }
@@ -113,9 +117,10 @@ func (h *heads) head(ctx context.Context, pull Pull) (ring.SHA, error) {
 	switch {
 	case h.absent[pull]:
 		return "", fmt.Errorf("the remote has no %s: %w", pull.Ref(), ErrMissing)
-	case len(h.found)+len(h.never) >= maxHeadsOfTip:
+	case len(h.found)+len(h.never)+len(h.absent) >= maxHeadsOfTip:
 		return "", &Unavailable{fmt.Sprintf("at most %d pull requests are looked up for one push", maxHeadsOfTip)}
 	case h.asked >= maxHeadsOfLook:
+		h.more = true
 		return "", fmt.Errorf("cannot fetch more than %d heads of pull requests at once: %w", maxHeadsOfLook, errLater)
 	}
 	h.asked++

@@ -59,19 +59,19 @@ func mergeIn(ctx context.Context, scratch string, ours, theirs ring.SHA, objects
 	said, status, err := runGit(ctx, git, gitEnviron(dir, objects),
 		"-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false", "-c", "merge.renormalize=false",
 		"merge-tree", "--write-tree", "--no-messages", string(ours), string(theirs))
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", fmt.Errorf("cannot merge %s and %s: %w", ours.Short(), theirs.Short(), err)
-	case status == 1:
-		return "", ErrConflict
-	case status != 0:
-		return "", fmt.Errorf("cannot merge %s and %s: git merge-tree ends with %d: %s", ours.Short(), theirs.Short(), status, oneLine(said.err.b))
 	}
+	// A conflict has a tree too, with marks in its files; git also ends with 1 when
+	// it cannot read a commit, and then there is none.
 	line, _, _ := strings.Cut(string(said.out.b), "\n")
-	if !idForm.MatchString(line) {
-		return "", fmt.Errorf("cannot merge %s and %s: git merge-tree answers %q", ours.Short(), theirs.Short(), clip(oneLine(said.out.b)))
+	switch made := idForm.MatchString(line); {
+	case made && status == 0:
+		return ring.SHA(line), nil
+	case made && status == 1:
+		return "", ErrConflict
 	}
-	return ring.SHA(line), nil
+	return "", fmt.Errorf("cannot merge %s and %s: git merge-tree ends with %d: %s", ours.Short(), theirs.Short(), status, oneLine(said.err.b))
 }
 
 var gitVersion = regexp.MustCompile(`^git version ([0-9]{1,4})\.([0-9]{1,4})`)
