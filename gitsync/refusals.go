@@ -107,11 +107,11 @@ func noUserPresence(sha ring.SHA, key string) *ring.Refusal {
 	}
 }
 
-func certificate(sha ring.SHA) *ring.Refusal {
+func certificate(sha ring.SHA, format string, args ...any) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.Certificate, Commit: sha,
-		Says: fmt.Sprintf("commit %s is signed with an SSH certificate, which this release cannot check yet", sha.Short()),
-		Hint: "sign with the plain key and list it in allowed_signers",
+		Says: fmt.Sprintf("the certificate that commit %s is signed with does not count: ", sha.Short()) + fmt.Sprintf(format, args...),
+		Hint: "have the authority make a user certificate for now and for a name of its line: ssh-keygen -s <authority> -I <id> -n <e-mail> -V +52w <key>.pub; then sign again",
 	}
 }
 

@@ -37,6 +37,17 @@ func (s sshSigners) of(key ssh.PublicKey) []sshSigner {
 	return lines
 }
 
+// certifying are the lines whose key may sign certificates.
+func (s sshSigners) certifying(authority ssh.PublicKey) []sshSigner {
+	var lines []sshSigner
+	for _, l := range s[string(authority.Marshal())] {
+		if l.authority {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
 // first is the fingerprint of the first line that can sign commits; "" for none.
 func (s sshSigners) first() string {
 	var first sshSigner

@@ -56,7 +56,7 @@ type Trust struct {
 	branch  string
 	ssh     sshSigners
 	pgp     []pgpKey
-	revoked revokedKeys
+	revoked revocations
 	// first is the fingerprint of the first signer: of allowed_signers, else of
 	// the OpenPGP keys.
 	first string

@@ -378,20 +378,6 @@ func TestTable(t *testing.T) {
 			gone := ring.SHA(strings.Repeat("ab", 20))
 			return look{tip: y.commit("alice", noon, "one"), trust: introducedBy(gone), want: ring.AnchorUnavailable, at: gone}
 		}},
-		{"V57", "an SSH certificate", func(y *yard) look {
-			y.signers = append(y.signers, "*@example.org cert-authority "+y.key("ca"))
-			y.key("alice")
-			y.run(os.Environ(), y.keys, "ssh-keygen", "-q", "-s", "ca", "-I", "alice", "-n", "alice@example.org", "alice.pub")
-			s := y.signer("alice")
-			pub, err := os.ReadFile(y.keys + "/alice-cert.pub")
-			require.NoError(y.t, err)
-			cert, _, _, _, err := ssh.ParseAuthorizedKey(pub)
-			require.NoError(y.t, err)
-			cs, err := ssh.NewCertSigner(cert.(*ssh.Certificate), s)
-			require.NoError(y.t, err)
-			d := y.draft(noon)
-			return look{tip: y.put(d.signed(sshSign(y.t, cs, d.payload(), "git"))), want: ring.Certificate}
-		}},
 		{"", "the key of a certificate authority signs no commit itself", func(y *yard) look {
 			y.signers = append(y.signers, "*@example.org cert-authority "+y.key("ca"))
 			return look{tip: y.commit("ca", noon, "one"), want: ring.UnknownSigner, git: &no}
