@@ -27,6 +27,10 @@ type Config struct {
 	Poll   string // duration of at least 1s or cron expression in UTC; "" is 60s
 	Dir    string // of the bare mirror; its parent must exist or be creatable
 	Limits Limits
+	// Labels are the commits that containers of this source were made from; nil
+	// when there is nobody to ask. They count when the anchor is lost. It is
+	// called until it answers once after the start.
+	Labels func(ctx context.Context) ([]ring.SHA, error)
 }
 
 // Anchors is what must survive a restart. When a method returns nil the fact is
@@ -41,7 +45,8 @@ type Anchors interface {
 	// Verified is a commit as it was trusted; false when it was not, or so long ago
 	// that it was let go.
 	Verified(ctx context.Context, source string, sha ring.SHA) (ring.Verified, bool, error)
-	// Trust moves the anchor and records the commits and events, all or nothing.
+	// Trust moves the anchor, or changes what goes along with it, and records the
+	// commits and events, all or nothing.
 	Trust(ctx context.Context, a ring.Anchor, commits []ring.Verified, events []ring.Event) error
 }
 
@@ -172,6 +177,9 @@ func (f *Follower) Run(ctx context.Context, out func(context.Context, ring.Repor
 	}
 }
 
+// unheardEvery is how soon after a look that waits for the engine the next is due.
+const unheardEvery = 10 * time.Second
+
 // pace says when the next look is due.
 type pace struct {
 	schedule schedule
@@ -209,6 +217,10 @@ func (p *pace) end(now time.Time, err error) {
 	if err == nil {
 		p.failures.Reset()
 		p.due = p.schedule.next(now)
+		return
+	}
+	if errors.Is(err, errUnheard) { // the remote is well: it is the engine that is awaited
+		p.due = now.Add(min(p.schedule.interval(now), unheardEvery))
 		return
 	}
 	p.due = now.Add(min(p.failures.NextBackOff(), p.most))

@@ -316,4 +316,40 @@ func tooManyChanges(sha ring.SHA, most int) *ring.Refusal {
 	}
 }
 
+func introductionMissing(tip ring.SHA, signer string) *ring.Refusal {
+	by := "nobody had to sign"
+	if signer != "" {
+		by = signer + " signed"
+	}
+	return &ring.Refusal{
+		Code: ring.IntroductionMissing, Commit: tip,
+		Says: fmt.Sprintf("nothing is trusted yet, and require_introduction asks for a commit to begin with; the branch is at %s, which %s", tip.Short(), by),
+		Hint: "look it over and write introduction: " + string(tip) + " into the source's trust",
+	}
+}
+
+func introductionMismatch(sha ring.SHA, id identity, want string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.IntroductionMismatch, Commit: sha,
+		Says: fmt.Sprintf("the introduction %s is signed by %s, and the configuration says by %s", sha.Short(), id.principal, want),
+		Hint: "find out who wrote that commit id into the configuration, then correct introduction there",
+	}
+}
+
+func stateLost(tip ring.SHA, what string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.StateLost, Commit: tip,
+		Says: "up to where this source was trusted is lost, and the labels of its containers do not tell: " + what,
+		Hint: "bring the state directory back from a backup, or the history back to the server; or look over what the branch holds and use gitring trust accept " + tip.Short(),
+	}
+}
+
+func stateLostRollback(anchor, tip ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.StateLostRollback, Commit: tip,
+		Says: fmt.Sprintf("the branch is at %s, which is older than %s, what containers here were made from", tip.Short(), anchor.Short()),
+		Hint: "push what has " + anchor.Short() + " in its history; a person on the host may use gitring trust accept " + tip.Short(),
+	}
+}
+
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -32,6 +32,12 @@ type TrustConfig struct {
 	RevokedKeys    string // public keys or fingerprints, one a line
 	// Introduction is trusted by configuration and begins the trusted history.
 	Introduction ring.SHA
+	// IntroductionSigner has to have signed it; "" asks for nobody.
+	IntroductionSigner string
+	// RequireIntroduction refuses to begin with the first tip that comes along.
+	RequireIntroduction bool
+	// Version is trust_version, which only rises; 0 is none.
+	Version int
 	// MinCommit is what every tip must be or descend from.
 	MinCommit ring.SHA
 	// ExpiryGrace is how long after a key's expiry an earlier commit may still
@@ -60,6 +66,10 @@ type Trust struct {
 	// first is the fingerprint of the first signer: of allowed_signers, else of
 	// the OpenPGP keys.
 	first string
+	// version is trust_version of the configuration or of allowed_signers; epoch
+	// is the print of all that the set was read from.
+	version int
+	epoch   string
 	// floored is the last commit found to descend from MinCommit: what is on top
 	// of it does too. Only saves a walk.
 	floored atomic.Pointer[ring.SHA]
@@ -74,7 +84,8 @@ func LoadTrust(cfg TrustConfig, source, branch string) (*Trust, error) {
 	if cfg.MaxRange == 0 {
 		cfg.MaxRange = DefaultMaxRange
 	}
-	t := &Trust{cfg: cfg, source: source, branch: branch}
+	t := &Trust{cfg: cfg, source: source, branch: branch, version: cfg.Version}
+	t.print(fmt.Appendf(nil, "%+v", cfg))
 	if cfg.Mode == Disabled {
 		return t, nil
 	}
@@ -82,7 +93,12 @@ func LoadTrust(cfg TrustConfig, source, branch string) (*Trust, error) {
 		path string
 		take func(path string, b []byte) error
 	}{
-		{cfg.AllowedSigners, func(path string, b []byte) (err error) { t.ssh, err = parseAllowedSigners(path, b); return }},
+		{cfg.AllowedSigners, func(path string, b []byte) (err error) {
+			if t.ssh, err = parseAllowedSigners(path, b); err == nil {
+				err = t.number(path, b)
+			}
+			return err
+		}},
 		{cfg.OpenPGPKeys, func(path string, b []byte) (err error) { t.pgp, err = parseOpenPGPKeys(path, b); return }},
 		{cfg.RevokedKeys, func(path string, b []byte) (err error) { t.revoked, err = parseRevoked(path, b); return }},
 	} {
@@ -93,6 +109,7 @@ func LoadTrust(cfg TrustConfig, source, branch string) (*Trust, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot use trust of source %s: %w", source, err)
 		}
+		t.print(b)
 		if err := f.take(f.path, b); err != nil {
 			return nil, fmt.Errorf("cannot use trust of source %s: %w", source, err)
 		}
@@ -133,6 +150,9 @@ func (c TrustConfig) check() error {
 	}
 	if c.ExpiryGrace < 0 {
 		return fmt.Errorf("expiry_grace %s is negative", c.ExpiryGrace)
+	}
+	if err := c.checkBeginning(); err != nil {
+		return err
 	}
 	if c.MaxRange < 0 {
 		return fmt.Errorf("max_range %d is negative", c.MaxRange)

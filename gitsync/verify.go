@@ -176,10 +176,12 @@ func (v *verification) introduced(tip ring.SHA) ([]ring.Verified, *ring.Refusal,
 		return nil, refusal, err
 	}
 	first := v.claimed(p)
-	first.Note = "introduction: trusted by configuration"
-	if id, refusal := v.signer(p); refusal == nil {
-		first.Signer, first.Fingerprint = id.principal, id.fingerprint
+	id, refusal := v.introducer(p)
+	if refusal != nil {
+		return nil, refusal, nil
 	}
+	first.Note = "introduction: trusted by configuration"
+	first.Signer, first.Fingerprint = id.principal, id.fingerprint
 	if tip == intro {
 		refusal, err := v.aboveFloor(intro, tip, nil)
 		return []ring.Verified{first}, refusal, err
@@ -207,6 +209,9 @@ func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, e
 		return nil, refusal, err
 	}
 	one.Note = strings.TrimSuffix("first use; "+one.Note, "; ")
+	if v.t.cfg.RequireIntroduction { // only a tip that could be the introduction is proposed as one
+		return nil, introductionMissing(tip, one.Signer), nil
+	}
 	return []ring.Verified{one}, nil, nil
 }
 

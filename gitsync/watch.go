@@ -30,8 +30,12 @@ type watch struct {
 	refusal  *ring.Refusal
 	present  bool   // the mirror has tip, and the anchor if it can be had
 	settled  bool   // looking at tip again cannot change the answer
-	invalid  string // why the trust files as they are now cannot be used
+	invalid  string // why the trust files as they are now cannot be used, code first
 	degraded string // what is wrong with the commit that is trusted
+
+	labels     []ring.SHA // of our containers; nil until the engine told them
+	recalled   bool       // the anchor was held against the labels
+	introAsked string     // for which anchor and trust set the introduction was asked
 }
 
 // begin reports the anchor's commit from the mirror alone.
@@ -60,6 +64,7 @@ func (w *watch) read(ctx context.Context) error {
 		return fmt.Errorf("cannot read the anchor of source %s: %w", w.cfg.Name, err)
 	}
 	w.anchor, w.ready = a, true
+	w.invalid = w.counted(w.trust.Load())
 	return nil
 }
 
@@ -109,7 +114,7 @@ func (w *watch) signed(ctx context.Context, sha ring.SHA, now, seen time.Time) (
 		return v, fmt.Errorf("cannot read commit %s: %s: %w", sha, refusal.Says, errDamaged)
 	}
 	if refusal.Code == ring.Revoked {
-		w.degraded = "TrustDegraded: " + refusal.Says + "; it keeps running"
+		w.degraded = ring.TrustDegraded + ": " + refusal.Says + "; it keeps running"
 	}
 	if w.trust.Load().cfg.Mode != ForgeMerge || !byForge(refusal) {
 		return ring.Verified{SHA: sha, FirstSeen: seen}, nil
@@ -129,8 +134,14 @@ func (w *watch) look(ctx context.Context) ring.Report {
 	now := time.Now().UTC()
 	w.reload(ctx, now)
 	err := w.see(ctx, now)
-	if err == nil && !w.settled && w.tip != "" && !w.isShallow() && w.invalid == "" {
+	if err == nil && !w.isShallow() {
+		err = w.recall(ctx, now)
+	}
+	if err == nil && !w.settled && w.tip != "" && !w.isShallow() && w.invalid == "" && w.recalled {
 		err = w.judge(ctx, now)
+	}
+	if err == nil {
+		err = w.uphold(ctx, now)
 	}
 	return w.failed(now, err)
 }
@@ -142,10 +153,10 @@ func (w *watch) failed(now time.Time, err error) ring.Report {
 }
 
 func (w *watch) report(now time.Time) ring.Report {
-	r := ring.Report{Source: w.cfg.Name, At: now, Reached: w.reached, Tip: w.tip, Commit: w.commit, Refusal: w.refusal}
+	r := ring.Report{Source: w.cfg.Name, At: now, Reached: w.reached, Tip: w.tip, Commit: w.commit, Refusal: w.refusal, Anchor: w.anchor}
 	switch {
 	case w.invalid != "":
-		r.Reason = ring.TrustConfigInvalid + ": " + w.invalid
+		r.Reason = w.invalid
 	case w.absent != "":
 		r.Reason = ring.RefMissing + ": " + w.absent
 	default:
@@ -164,10 +175,12 @@ func (w *watch) reload(ctx context.Context, now time.Time) {
 	w.files = files
 	trust, err := LoadTrust(w.cfg.Trust, w.cfg.Name, w.cfg.Branch)
 	if err != nil {
-		w.invalid = err.Error()
+		w.invalid = ring.TrustConfigInvalid + ": " + err.Error()
 		return
 	}
-	w.invalid = ""
+	if w.invalid = w.counted(trust); w.invalid != "" {
+		return
+	}
 	w.trust.Store(trust)
 	w.settled = w.settled && w.refusal == nil // what was refused may be fine now
 	if w.commit == nil {
@@ -307,6 +320,24 @@ func (w *watch) bringAnchor(ctx context.Context) error {
 		return nil
 	}
 	w.present = false // asked for again at the next look
+	return w.bringNamed(ctx, []ring.SHA{w.anchor.SHA})
+}
+
+// bringNamed asks the remote for commits by their names. Which of them came is
+// for the caller to see.
+func (w *watch) bringNamed(ctx context.Context, shas []ring.SHA) error {
+	for _, sha := range shas {
+		if !idForm.MatchString(string(sha)) {
+			continue
+		}
+		if err := w.bringOne(ctx, sha); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *watch) bringOne(ctx context.Context, sha ring.SHA) error {
 	v, err := w.remote.look(ctx)
 	if err != nil {
 		return w.world("look at", err)
@@ -315,12 +346,12 @@ func (w *watch) bringAnchor(ctx context.Context) error {
 	if v.fetch == nil {
 		return nil
 	}
-	err = v.fetch(ctx, w.mirror, plumbing.NewHash(string(w.anchor.SHA)))
+	err = v.fetch(ctx, w.mirror, plumbing.NewHash(string(sha)))
 	if ctx.Err() != nil {
 		return w.world("fetch from", ctx.Err())
 	}
 	if err != nil {
-		w.log.InfoContext(ctx, "remote did not send the anchor", "source", w.cfg.Name, "commit", w.anchor.SHA, "reason", err.Error())
+		w.log.InfoContext(ctx, "remote did not send a commit that was asked for by name", "source", w.cfg.Name, "commit", sha, "reason", err.Error())
 	}
 	return nil
 }
@@ -410,6 +441,7 @@ func (w *watch) judge(ctx context.Context, now time.Time) error {
 	case err != nil:
 		return fmt.Errorf("cannot verify %s: %w", w.tip.Short(), err)
 	case refusal != nil:
+		refusal = w.sinceLost(refusal)
 		w.refusal, w.settled = refusal, !passing(refusal.Code)
 		return nil
 	case w.tip == w.anchor.SHA: // the branch moved back while the mirror was rebuilt
@@ -525,12 +557,33 @@ func (w *watch) advance(ctx context.Context, now time.Time, how string, verified
 	if e.Actor == "" {
 		e.Actor = of.Signer
 	}
-	a := ring.Anchor{Source: w.cfg.Name, SHA: w.tip, How: how, At: now}
+	a := w.next(now, how, e.Kind == ring.TrustAccepted)
+	for i := range verified {
+		verified[i].Epoch = w.trust.Load().epoch
+	}
 	if err := w.anchors.Trust(ctx, a, verified, []ring.Event{e}); err != nil {
 		return fmt.Errorf("cannot record that %s is trusted: %w", w.tip.Short(), err)
 	}
 	w.anchor, w.commit, w.refusal, w.settled, w.degraded = a, c, nil, true, ""
 	return nil
+}
+
+// next is the anchor at the tip, with what goes along.
+func (w *watch) next(now time.Time, how string, byPerson bool) ring.Anchor {
+	t := w.trust.Load()
+	a := ring.Anchor{
+		Source: w.cfg.Name, SHA: w.tip, How: how, At: now,
+		Began: w.anchor.Began, TrustVersion: max(w.anchor.TrustVersion, t.version),
+	}
+	switch {
+	case byPerson:
+		a.Began = ring.Beginning{SHA: w.tip, How: how, At: now}
+	case w.anchor.SHA == "" && t.cfg.Introduction != "":
+		a.Began = ring.Beginning{SHA: t.cfg.Introduction, How: ring.ByIntroduction, At: now}
+	case w.anchor.SHA == "":
+		a.Began = ring.Beginning{SHA: w.tip, How: ring.ByFirstUse, At: now}
+	}
+	return a
 }
 
 // accept is a person's override, TRUST.md section 6. It looks at the remote
@@ -555,19 +608,20 @@ func (w *watch) accept(ctx context.Context, a acceptance) (*ring.Refusal, error)
 	if w.isShallow() {
 		return w.refusal, nil
 	}
-	if w.tip == w.anchor.SHA {
+	if w.tip == w.anchor.SHA && !w.anchor.FirstUse() {
 		return nil, nil // trusted already
 	}
 	seen, err := w.anchors.FirstSeen(ctx, w.cfg.Name, []ring.SHA{w.tip}, now)
 	if err != nil {
 		return nil, fmt.Errorf("cannot record when %s was first seen: %w", w.tip.Short(), err)
 	}
-	one, refusal, err := w.trust.Load().One(w.mirror, w.tip, now, func(sha ring.SHA) time.Time { return seen[sha] })
+	one, refusal, err := w.trust.Load().Answered(w.mirror, w.tip, now, seen[w.tip])
 	if err != nil || refusal != nil {
 		return refusal, err
 	}
 	one.Note = strings.TrimSuffix("accepted by "+a.actor+"; "+one.Note, "; ")
 	how := "accepted by " + a.actor + ": " + a.reason
+	w.recalled = true // a person has the last word over labels too
 	return nil, w.advance(ctx, now, how, []ring.Verified{one}, ring.Event{Kind: ring.TrustAccepted, Actor: a.actor, Reason: a.reason})
 }
 
