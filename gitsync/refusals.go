@@ -51,7 +51,7 @@ func unsigned(sha ring.SHA, inBody bool) *ring.Refusal {
 	r := &ring.Refusal{
 		Code: ring.Unsigned, Commit: sha,
 		Says: fmt.Sprintf("commit %s is not signed", sha.Short()),
-		Hint: "git commit --amend -S --no-edit for the last commit, git rebase --force-rebase -S <its parent> for earlier ones, and push again",
+		Hint: "git commit --amend -S --no-edit for the last commit, git rebase --force-rebase -S <its parent> for earlier ones, and push again; or answer for it with gitring vouch",
 	}
 	if inBody {
 		r.Says += "; the signature in its message does not count"
@@ -64,7 +64,7 @@ func unknownSigner(p *parsed, key, what, file string) *ring.Refusal {
 	r := &ring.Refusal{
 		Code: ring.UnknownSigner, Commit: p.sha,
 		Says: fmt.Sprintf("commit %s is signed by key %s, which no trusted signer has", p.sha.Short(), key),
-		Hint: "sign it with a trusted key, or add " + what + " to " + file,
+		Hint: "sign it with a trusted key, add " + what + " to " + file + ", or answer for it with gitring vouch",
 	}
 	if file == "" {
 		r.Hint = "sign it with a trusted key, or name a file of signers that has it in the source's trust: allowed_signers for SSH, openpgp_keys for OpenPGP"

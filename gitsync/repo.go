@@ -3,6 +3,7 @@ package gitsync
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 
 	"github.com/go-git/go-git/v5"
@@ -60,6 +61,9 @@ func (r *Repo) Raw(sha ring.SHA) (string, []byte, error) {
 func (r *Repo) Commit(sha ring.SHA) (*ring.Commit, error) {
 	return commitOf(r, ring.Verified{SHA: sha}, Limits{}.withDefaults())
 }
+
+// Tree is a tree as a commit with it would have it.
+func (r *Repo) Tree(sha ring.SHA) fs.FS { return newTree(r, sha, Limits{}.withDefaults()) }
 
 func (r *Repo) size(sha ring.SHA) (int64, error) {
 	r.mu.Lock()

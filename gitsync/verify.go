@@ -58,6 +58,7 @@ type verification struct {
 	now       time.Time
 	firstSeen func(ring.SHA) time.Time
 	aids      Aids
+	assumed   map[ring.SHA]voucher // for Unanswered; else nil
 }
 
 // since verifies anchor..tip.
@@ -165,7 +166,7 @@ func (v *verification) present(sha ring.SHA, what string) (*ring.Refusal, error)
 }
 
 // introduced begins trust at the configured introduction, which needs no
-// signature of its own.
+// signature of its own unless the configuration names who signed it.
 func (v *verification) introduced(tip ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
 	intro := v.t.cfg.Introduction
 	p, refusal, err := readCommit(v.o, intro)
@@ -175,11 +176,11 @@ func (v *verification) introduced(tip ring.SHA) ([]ring.Verified, *ring.Refusal,
 	if refusal != nil || err != nil {
 		return nil, refusal, err
 	}
-	first := v.claimed(p)
 	id, refusal := v.introducer(p)
 	if refusal != nil {
 		return nil, refusal, nil
 	}
+	first := v.claimed(p)
 	first.Note = "introduction: trusted by configuration"
 	first.Signer, first.Fingerprint = id.principal, id.fingerprint
 	if tip == intro {
@@ -208,10 +209,10 @@ func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, e
 	if refusal, err := v.aboveFloor("", tip, nil); refusal != nil || err != nil {
 		return nil, refusal, err
 	}
-	one.Note = strings.TrimSuffix("first use; "+one.Note, "; ")
 	if v.t.cfg.RequireIntroduction { // only a tip that could be the introduction is proposed as one
 		return nil, introductionMissing(tip, one.Signer), nil
 	}
+	one.Note = strings.TrimSuffix("first use; "+one.Note, "; ")
 	return []ring.Verified{one}, nil, nil
 }
 

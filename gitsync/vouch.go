@@ -2,6 +2,7 @@ package gitsync
 
 import (
 	"bytes"
+	"maps"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -22,6 +23,7 @@ type voucher struct {
 // claims to vouch and may not is a refusal, not a commit without a vouch.
 func (v *verification) vouches(anchor ring.SHA, ids []ring.SHA) (map[ring.SHA]voucher, *ring.Refusal, error) {
 	out := map[ring.SHA]voucher{}
+	maps.Copy(out, v.assumed)
 	if v.t.cfg.Mode == Disabled {
 		return out, nil, nil
 	}
