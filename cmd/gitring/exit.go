@@ -107,7 +107,7 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 
 // later are the verbs of DESIGN.md that this release does not have.
 var later = strings.Fields("proxy inspect crashes jobs rollout retry hold release scale run " +
-	"rollback vouch init adopt leave doctor fleet")
+	"adopt leave doctor fleet")
 
 // knownVerb refuses a word that is no verb, with the nearest one.
 func knownVerb(cmd *cobra.Command, given []string) error {

@@ -9,24 +9,36 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
 )
 
 func validateCmd(g *globals) *cobra.Command {
-	var source, profile string
+	var source, profile, branch string
+	var prePush bool
 	cmd := &cobra.Command{
 		Use:   "validate [dir]",
 		Short: "Check a folder as a commit would be checked, without a daemon",
 		Long: "validate reads the folder (default: the current one) as if it were a commit and\n" +
 			"prints all that is refused, each with its place. With --config it takes the path, facts,\n" +
 			"values and policy of a source from there; without, the policy is compose's.\n" +
-			"Exit 7 when anything is refused.",
+			"Exit 7 when anything is refused.\n\n" +
+			"--pre-push reads what git tells a pre-push hook, and checks the commit that would\n" +
+			"come to the branch that hosts follow. gitring init --hook writes that hook.",
 		Args: args(cobra.MaximumNArgs(1)),
-		RunE: func(_ *cobra.Command, given []string) error {
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if prePush && len(given) > 0 {
+				return usage(cmd, "--pre-push checks commits, not a folder")
+			}
+			if prePush {
+				return g.validatePushed(source, profile, branch)
+			}
 			return g.validate(slices.Concat(given, []string{"."})[0], source, profile)
 		},
 	}
+	cmd.Flags().BoolVar(&prePush, "pre-push", false, "check what git's lines on stdin say is pushed")
+	cmd.Flags().StringVar(&branch, "branch", defaultBranch, "the branch that hosts follow, without --config")
 	profileFlag(cmd, &profile)
 	cmd.Flags().StringVar(&source, "source", "", "the source of --config to read it for")
 	return cmd
@@ -57,7 +69,48 @@ func (g *globals) validate(dir, source, profile string) error {
 		return fmt.Errorf("cannot read %s: %w", dir, err)
 	}
 	defer tree.Close()
-	plan, refusals := manifest.Check(&ring.Commit{Tree: tree}, settings)
+	return g.validateCommit(&ring.Commit{Tree: tree}, settings, judge)
+}
+
+// validatePushed checks the commits that git says come to the followed branch.
+func (g *globals) validatePushed(source, profile, branch string) error {
+	settings, err := g.settings(".", source)
+	if err != nil {
+		return err
+	}
+	if g.config != "" {
+		_, s, err := g.sourceOf(source)
+		if err != nil {
+			return err
+		}
+		branch = s.Branch
+	}
+	judge, err := g.judgeFor(profile)
+	if err != nil {
+		return err
+	}
+	repo, err := gitsync.OpenRepo(".")
+	if err != nil {
+		return &failure{code: exitNotFound, says: err.Error(), hint: "run it inside a clone"}
+	}
+	list, err := g.pushedTo(branch)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		c, err := repo.Commit(p.local)
+		if err != nil {
+			return err
+		}
+		if err := g.validateCommit(c, settings, judge); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *globals) validateCommit(c *ring.Commit, settings manifest.Settings, judge judge) error {
+	plan, refusals := manifest.Check(c, settings)
 	v := validated{Apps: []string{}, Refusals: byPlace(append(refusals, judge.plan(&plan)...))}
 	for _, a := range plan.Apps {
 		v.Apps = append(v.Apps, a.Name)

@@ -1,40 +1,59 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
 
-type verifyFlags struct {
+// trustFlags say whose commits count in a clone.
+type trustFlags struct {
 	source, repo                string
+	branch                      string // of keys given by hand
 	allowedSigners, openPGPKeys string
 	revokedKeys                 string
 }
 
+func (f *trustFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.repo, "repo", ".", "the clone")
+	flags.StringVar(&f.source, "source", "", "the source of --config whose trust counts")
+	flags.StringVar(&f.branch, "branch", defaultBranch, "the branch that hosts follow, with keys given here")
+	flags.StringVar(&f.allowedSigners, "allowed-signers", "", "an OpenSSH allowed_signers file")
+	flags.StringVar(&f.openPGPKeys, "openpgp-keys", "", "a file of armoured OpenPGP keys")
+	flags.StringVar(&f.revokedKeys, "revoked-keys", "", "keys that never count")
+}
+
 func verifyCmd(g *globals) *cobra.Command {
-	var f verifyFlags
+	var f trustFlags
+	var prePush bool
 	cmd := &cobra.Command{
 		Use:   "verify <rev|range>",
 		Short: "Check signatures and trust rules in a clone, without a daemon",
 		Long: "verify judges one commit, or every commit of a range a..b, as the daemon would:\n" +
-			"by the trust of --config, or by the keys given here. It sees commits for the\n" +
-			"first time, so an expired key is refused. Exit 7 when one is refused.",
-		Args: args(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, given []string) error { return g.verify(given[0], f) },
+			"by the trust of --config, by the keys given here, or by what gitring init wrote\n" +
+			"into the clone's own settings. It sees commits for the first time, so an expired\n" +
+			"key is refused. Rights are of ranges: one commit alone is judged by its signature.\n" +
+			"Exit 7 when one is refused.\n\n" +
+			"--pre-push reads what git tells a pre-push hook and judges what would come to the\n" +
+			"branch that hosts follow. gitring init --hook writes that hook.",
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if prePush == (len(given) == 1) {
+				return usage(cmd, "verify wants a commit, a range a..b, or --pre-push")
+			}
+			return g.verify(cmd.Context(), strings.Join(given, ""), f)
+		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.repo, "repo", ".", "the clone")
-	flags.StringVar(&f.source, "source", "", "the source of --config whose trust counts")
-	flags.StringVar(&f.allowedSigners, "allowed-signers", "", "an OpenSSH allowed_signers file")
-	flags.StringVar(&f.openPGPKeys, "openpgp-keys", "", "a file of armoured OpenPGP keys")
-	flags.StringVar(&f.revokedKeys, "revoked-keys", "", "keys that never count")
+	f.add(cmd.Flags())
+	cmd.Flags().BoolVar(&prePush, "pre-push", false, "judge what git's lines on stdin say is pushed")
 	return cmd
 }
 
@@ -52,14 +71,9 @@ type verifiedCommit struct {
 	Note        string    `json:"note,omitempty"`
 }
 
-func (g *globals) verify(rev string, f verifyFlags) error {
-	rules, err := g.rules(f)
-	if err != nil {
-		return err
-	}
-	// Who may write the files matters to a host; an answer here changes nothing.
-	rules.config.AnyOwner = true
-	trust, err := gitsync.LoadTrust(rules.config, rules.source, rules.branch)
+// verify judges a revision or a range; "" is what git tells a pre-push hook.
+func (g *globals) verify(ctx context.Context, rev string, f trustFlags) error {
+	trust, rules, err := g.trust(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -67,7 +81,13 @@ func (g *globals) verify(rev string, f verifyFlags) error {
 	if err != nil {
 		return &failure{code: exitNotFound, says: err.Error(), hint: "run it inside a clone, or name one with --repo"}
 	}
-	v, err := g.judge(repo, trust, rev)
+	aids := (&clone{g: g, dir: f.repo}).aids(ctx)
+	var v verified
+	if rev == "" {
+		v, err = g.judgePushed(repo, trust, rules.branch, aids)
+	} else {
+		v, err = g.judge(repo, trust, rev, aids)
+	}
 	if err != nil {
 		return err
 	}
@@ -80,16 +100,29 @@ func (g *globals) verify(rev string, f verifyFlags) error {
 	return nil
 }
 
+// trust is complete trust for judging in a clone. Who may write the files of it
+// matters to a host; an answer here changes nothing.
+func (g *globals) trust(ctx context.Context, f trustFlags) (*gitsync.Trust, rules, error) {
+	r, err := g.rules(ctx, f)
+	if err != nil {
+		return nil, r, err
+	}
+	r.config.AnyOwner = true
+	trust, err := gitsync.LoadTrust(r.config, r.source, r.branch)
+	return trust, r, err
+}
+
 // rules are whose commits count.
 type rules struct {
 	config         gitsync.TrustConfig
 	source, branch string
+	path           string // of the source in the repository
 }
 
-func (g *globals) rules(f verifyFlags) (rules, error) {
+func (g *globals) rules(ctx context.Context, f trustFlags) (rules, error) {
 	given := f.allowedSigners != "" || f.openPGPKeys != ""
 	if given && g.config != "" {
-		return rules{}, &failure{code: exitUsage, says: "--config and keys given by hand exclude each other", hint: "gitring verify --help"}
+		return rules{}, &failure{code: exitUsage, says: "--config and keys given by hand exclude each other", hint: "keep one of the two"}
 	}
 	if given {
 		t := TrustRules{Mode: "strict", MaxRange: defaultMaxRange}
@@ -102,14 +135,17 @@ func (g *globals) rules(f verifyFlags) (rules, error) {
 			}
 			*p.to = abs
 		}
-		return rules{config: t.trustConfig(), source: "verify", branch: defaultBranch}, nil
+		return rules{config: t.trustConfig(), source: handSource, branch: f.branch, path: "."}, nil
 	}
 	if g.config == "" {
 		g.config = configFromEnv()
 	}
 	if g.config == "" {
+		g.config = (&clone{g: g, dir: f.repo}).setting(ctx, configSetting)
+	}
+	if g.config == "" {
 		return rules{}, &failure{
-			code: exitUsage, says: "verify does not know whom to trust",
+			code: exitUsage, says: "nothing here says whom to trust",
 			hint: "name --config, or --allowed-signers or --openpgp-keys",
 		}
 	}
@@ -117,8 +153,14 @@ func (g *globals) rules(f verifyFlags) (rules, error) {
 	if err != nil {
 		return rules{}, err
 	}
-	return rules{config: s.Trust.trustConfig(), source: s.Name, branch: s.Branch}, nil
+	return rules{config: s.Trust.trustConfig(), source: s.Name, branch: s.Branch, path: s.Path}, nil
 }
+
+// handSource is the source of keys given by hand, which have no name of one.
+const handSource = "verify"
+
+// configSetting of a clone names the configuration that its commits are for.
+const configSetting = "gitring.config"
 
 // absolute leaves "" as it is.
 func absolute(path string) (string, error) {
@@ -142,7 +184,7 @@ func (t *TrustRules) trustConfig() gitsync.TrustConfig {
 }
 
 // judge asks the rules for one commit, or for a range "from..to".
-func (g *globals) judge(repo *gitsync.Repo, trust *gitsync.Trust, rev string) (verified, error) {
+func (g *globals) judge(repo *gitsync.Repo, trust *gitsync.Trust, rev string, aids gitsync.Aids) (verified, error) {
 	now := g.now()
 	firstSeen := func(ring.SHA) time.Time { return now }
 	from, to, isRange := strings.Cut(rev, "..")
@@ -171,7 +213,7 @@ func (g *globals) judge(repo *gitsync.Repo, trust *gitsync.Trust, rev string) (v
 	if anchor == tip {
 		return v, nil
 	}
-	commits, refusal, err := trust.Range(repo, anchor, tip, now, firstSeen)
+	commits, refusal, err := trust.RangeWith(repo, aids, anchor, tip, now, firstSeen)
 	if err != nil {
 		return verified{}, fmt.Errorf("cannot verify %s: %w", rev, err)
 	}

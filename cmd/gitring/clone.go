@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/ring"
+)
+
+// clone is a repository that a person works in. Commits are written by the real
+// git with that person's configuration, so that agents, smart cards and security
+// keys work as they do everywhere else; nothing is judged by it.
+type clone struct {
+	g   *globals
+	dir string // its top folder
+}
+
+// openClone finds the clone that a folder is in.
+func (g *globals) openClone(ctx context.Context, dir string) (*clone, error) {
+	if _, err := exec.LookPath("git"); err != nil {
+		return nil, &failure{code: exitError, says: "cannot find git, which writes the commits of a clone", hint: "install Git 2.34 or later"}
+	}
+	c := &clone{g: g, dir: dir}
+	top, err := c.git(ctx, "rev-parse", "--show-toplevel")
+	if err != nil {
+		return nil, &failure{
+			code: exitNotFound, says: fmt.Sprintf("cannot open repository: neither %s nor a folder above it is a clone", dir),
+			hint: "run it inside a clone, or name one with --repo",
+		}
+	}
+	c.dir = top
+	return c, nil
+}
+
+// A gitError is what git said when it said no.
+type gitError struct {
+	verb string
+	says string
+}
+
+func (e *gitError) Error() string {
+	return strings.TrimSuffix("git "+e.verb+": "+e.says, ": ")
+}
+
+// git runs git in the clone and gives its output without the last line break.
+func (c *clone) git(ctx context.Context, args ...string) (string, error) {
+	return c.gitWith(ctx, nil, nil, args...)
+}
+
+// gitWith is git with an input and with more of an environment.
+func (c *clone) gitWith(ctx context.Context, in io.Reader, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", c.dir}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stdin = in
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if f, ok := c.g.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		cmd.Stderr = io.MultiWriter(f, &errs) // who is asked for a touch has to see it
+	}
+	err := cmd.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.As(err, &exit):
+		return "", &gitError{verb: verbOf(args), says: lastLine(errs.String())}
+	case err != nil:
+		return "", fmt.Errorf("cannot run git: %w", err)
+	}
+	return strings.TrimRight(out.String(), "\n"), nil
+}
+
+// verbOf is the first word that is no flag of git itself.
+func verbOf(args []string) string {
+	for i := 0; i < len(args); i++ {
+		if args[i] == "-c" {
+			i++
+			continue
+		}
+		if !strings.HasPrefix(args[i], "-") {
+			return args[i]
+		}
+	}
+	return ""
+}
+
+// lastLine is where git and gpg say what was wrong; advice comes before or is
+// marked as such.
+func lastLine(s string) string {
+	last := ""
+	for line := range strings.Lines(s) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "hint:") {
+			last = line
+		}
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(last, "fatal: "), "error: ")
+}
+
+// setting is one value of git's configuration; "" when nobody set it.
+func (c *clone) setting(ctx context.Context, key string) string {
+	v, err := c.git(ctx, "config", "--get", key)
+	if err != nil {
+		return ""
+	}
+	return v
+}
+
+// repo reads the clone as the daemon reads its mirror. It is opened anew for
+// commits that git has just written.
+func (c *clone) repo() (*gitsync.Repo, error) {
+	repo, err := gitsync.OpenRepo(c.dir)
+	if err != nil {
+		return nil, &failure{code: exitNotFound, says: err.Error(), hint: "run it inside a clone, or name one with --repo"}
+	}
+	return repo, nil
+}
+
+// commit is the full id of a revision.
+func (c *clone) commit(ctx context.Context, rev string) (ring.SHA, error) {
+	sha, err := c.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+	if err != nil {
+		return "", &failure{
+			code: exitNotFound, says: fmt.Sprintf("cannot find %q in the repository of %s", rev, c.dir),
+			hint: "git log --oneline lists commits; a shallow clone does not have them all",
+		}
+	}
+	return ring.SHA(sha), nil
+}
+
+// has says that the commit is in the clone.
+func (c *clone) has(ctx context.Context, sha ring.SHA) bool {
+	_, err := c.git(ctx, "cat-file", "-e", string(sha)+"^{commit}")
+	return err == nil
+}
+
+// branch is the one that HEAD is on; "" when it is detached.
+func (c *clone) branch(ctx context.Context) string {
+	name, err := c.git(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// upstream is where a branch is pushed to.
+type upstream struct {
+	remote string
+	ref    string   // refs/heads/…, there
+	seen   ring.SHA // as last fetched; "" when never
+}
+
+// upstream of HEAD's branch; false when there is none.
+func (c *clone) upstream(ctx context.Context) (upstream, bool) {
+	branch := c.branch(ctx)
+	if branch == "" {
+		return upstream{}, false
+	}
+	up := upstream{remote: c.setting(ctx, "branch."+branch+".remote"), ref: c.setting(ctx, "branch."+branch+".merge")}
+	if up.remote == "" || up.ref == "" {
+		return upstream{}, false
+	}
+	if sha, err := c.git(ctx, "rev-parse", "--verify", "--quiet", "@{upstream}^{commit}"); err == nil {
+		up.seen = ring.SHA(sha)
+	}
+	return up, true
+}
+
+// pushable is upstream for who wants to push.
+func (c *clone) pushable(ctx context.Context) (upstream, error) {
+	up, ok := c.upstream(ctx)
+	if !ok {
+		return up, &failure{
+			code: exitConflict, says: "the branch has no upstream to push to",
+			hint: "git push -u origin HEAD sets one; without --push only the commit is made",
+		}
+	}
+	return up, nil
+}
+
+// push brings a commit to the upstream, never with force. It is pushed before
+// any branch here moves, so that a push that fails leaves nothing behind.
+func (c *clone) push(ctx context.Context, sha ring.SHA, up upstream) error {
+	_, err := c.git(ctx, "push", "--quiet", up.remote, string(sha)+":"+up.ref)
+	var said *gitError
+	if errors.As(err, &said) {
+		return &failure{
+			code: exitConflict, says: fmt.Sprintf("cannot push to %s of %s: %s", up.ref, up.remote, said.says),
+			hint: "nothing was left behind; git pull --ff-only, and try again",
+		}
+	}
+	return err
+}

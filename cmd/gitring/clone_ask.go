@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/ring"
+)
+
+// targetTrailers are what the tip of a source has to say, where that is asked for.
+func (r rules) targetTrailers() []string {
+	if !r.config.RequireTarget {
+		return nil
+	}
+	return []string{"Gitring-Target: " + r.source}
+}
+
+// trustedUpTo is the commit that hosts trust, as the daemon here tells of the
+// source; "" when none answers or it has none.
+func (g *globals) trustedUpTo(ctx context.Context, source string) ring.SHA {
+	st, err := g.daemon().Status(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, s := range st.Sources {
+		if s.Name == source || len(st.Sources) == 1 && source == handSource {
+			return s.Trusted
+		}
+	}
+	return ""
+}
+
+// passes holds a commit that was just made to the code that hosts hold it to.
+func (c *clone) passes(ctx context.Context, trust *gitsync.Trust, anchor, sha ring.SHA) error {
+	repo, err := c.repo()
+	if err != nil {
+		return err
+	}
+	_, refusal, err := trust.RangeWith(repo, c.aids(ctx), anchor, sha, c.g.now(), nil)
+	if err != nil {
+		return fmt.Errorf("cannot verify the new commit: %w", err)
+	}
+	if refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// person says that somebody can be asked.
+func (g *globals) person() bool {
+	in, ok := g.in.(*os.File)
+	return ok && term.IsTerminal(int(in.Fd()))
+}
+
+// yes asks a question that Enter says no to.
+func (g *globals) yes(question string) (bool, error) {
+	answer, err := g.ask(question+" [y/N]", "")
+	answer = strings.ToLower(answer)
+	return answer == "y" || answer == "yes", err
+}
+
+// ask asks on stderr, so that stdout keeps the result; "" takes the proposal. It
+// reads byte by byte: what is not of this line belongs to the next question, or
+// to git.
+func (g *globals) ask(question, proposal string) (string, error) {
+	if proposal != "" {
+		question += " [" + proposal + "]"
+	}
+	fmt.Fprint(g.err, clean(question)+" ")
+	var line strings.Builder
+	for b := make([]byte, 1); ; {
+		n, err := g.in.Read(b)
+		if n == 1 && b[0] == '\n' {
+			break
+		}
+		if n == 1 {
+			line.WriteByte(b[0])
+		}
+		if err != nil {
+			return "", &failure{code: exitError, says: "nobody answered", hint: "every question has a flag: see --help"}
+		}
+	}
+	if answer := strings.TrimSpace(line.String()); answer != "" {
+		return answer, nil
+	}
+	return proposal, nil
+}
+
+// quote shows lines that another program wrote.
+func (s *screen) quote(indent int, text string) {
+	for line := range strings.Lines(text) {
+		s.line(indent, "", w(strings.TrimRight(line, "\n")))
+	}
+}

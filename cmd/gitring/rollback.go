@@ -1,0 +1,248 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+)
+
+type rollbackFlags struct {
+	trustFlags
+	to, path, since, message string
+	limit                    int
+	push, dryRun             bool
+}
+
+func rollbackCmd(g *globals) *cobra.Command {
+	var f rollbackFlags
+	cmd := &cobra.Command{
+		Use:   "rollback [app]",
+		Short: "Bring back an earlier good tree with one signed commit",
+		Long: "rollback lists the commits that can be gone back to: those of this branch that\n" +
+			"changed the source's folder, or the app's, without those that the daemon here saw\n" +
+			"fail. With --to it makes a signed commit on top of HEAD that holds that folder as\n" +
+			"it was then and everything else as it is, so that there is never a conflict. The\n" +
+			"commit has to pass verify before it is pushed or any file here changes.\n\n" +
+			"Exit 7 when it would be refused; nothing is left then.",
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if f.limit < 1 {
+				return usage(cmd, "--limit is at least 1")
+			}
+			if f.to == "" && (f.push || f.dryRun) {
+				return usage(cmd, "--to says which commit to go back to")
+			}
+			return g.rollback(cmd.Context(), strings.Join(given, ""), f)
+		},
+	}
+	flags := cmd.Flags()
+	f.add(flags)
+	flags.StringVar(&f.to, "to", "", "the commit to go back to")
+	flags.StringVar(&f.path, "path", "", "the source's folder in the repository (default that of --config, else all)")
+	flags.StringVar(&f.since, "since", "", "the last trusted commit (default the daemon's, else what was fetched last)")
+	flags.StringVarP(&f.message, "message", "m", "", "why")
+	flags.IntVarP(&f.limit, "limit", "n", 10, "how many commits to list at most")
+	flags.BoolVar(&f.push, "push", false, "push the commit to the branch's upstream, never with force")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what the commit would change, and make none")
+	return cmd
+}
+
+// rolledBack is what "rollback -o json" prints.
+type rolledBack struct {
+	App     string        `json:"app,omitempty"`
+	Path    string        `json:"path"`
+	To      ring.SHA      `json:"to,omitempty"`
+	Good    []backTo      `json:"good,omitempty"`
+	Commit  ring.SHA      `json:"commit,omitempty"` // the one made
+	Pushed  bool          `json:"pushed"`
+	Diff    string        `json:"diff,omitempty"`
+	Changes *ring.Changes `json:"changes,omitempty"` // as the daemon here plans it
+}
+
+// backTo is a commit to go back to.
+type backTo struct {
+	Commit  ring.SHA `json:"commit"`
+	At      string   `json:"at"` // RFC 3339
+	Author  string   `json:"author"`
+	Subject string   `json:"subject"`
+	Verdict string   `json:"verdict,omitempty"` // what the daemon here saw; "" when it did not
+}
+
+func (g *globals) rollback(ctx context.Context, app string, f rollbackFlags) error {
+	c, err := g.openClone(ctx, f.repo)
+	if err != nil {
+		return err
+	}
+	b, err := c.back(ctx, app, f)
+	if err != nil {
+		return err
+	}
+	if f.to == "" {
+		return b.list(ctx)
+	}
+	b.out.To = b.target
+	if _, err := c.git(ctx, "merge-base", "--is-ancestor", string(b.target), string(b.head)); err != nil {
+		return &failure{
+			code: exitConflict, says: fmt.Sprintf("%s is no commit of this branch's past", b.target.Short()),
+			hint: "gitring rollback without --to lists those that are",
+		}
+	}
+	return b.carryOut(ctx)
+}
+
+// back is one rollback in a clone.
+type back struct {
+	*clone
+	f            rollbackFlags
+	rules        rules
+	app, path    string // path is of what goes back; "." is all
+	head, target ring.SHA
+	out          rolledBack
+}
+
+func (c *clone) back(ctx context.Context, app string, f rollbackFlags) (*back, error) {
+	b := &back{clone: c, f: f, app: app}
+	var err error
+	if b.head, err = c.commit(ctx, "HEAD"); err != nil {
+		return nil, err
+	}
+	if f.to != "" {
+		if b.target, err = c.commit(ctx, f.to); err != nil {
+			return nil, err
+		}
+	}
+	// Whom to trust is only asked where a commit is made.
+	if b.rules, err = c.g.rules(ctx, f.trustFlags); err != nil && (f.to != "" || c.g.config != "") {
+		return nil, err
+	}
+	b.path = path.Clean("./" + cmp.Or(f.path, b.rules.path, "."))
+	if path.IsAbs(cmp.Or(f.path, ".")) || b.path == ".." || strings.HasPrefix(b.path, "../") {
+		return nil, &failure{code: exitUsage, says: fmt.Sprintf("path %q leaves the repository", f.path), hint: "a folder inside the commit, such as hosts/edge-1"}
+	}
+	if app != "" {
+		if b.path, err = b.folderOf(app); err != nil {
+			return nil, err
+		}
+	}
+	b.out = rolledBack{App: app, Path: b.path}
+	return b, nil
+}
+
+// folderOf is where an app is: in HEAD or, if that lost it, at the target.
+func (b *back) folderOf(app string) (string, error) {
+	repo, err := b.repo()
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, sha := range []ring.SHA{b.head, b.target} {
+		if sha == "" {
+			continue
+		}
+		c, err := repo.Commit(sha)
+		if err != nil {
+			return "", err
+		}
+		folders := b.appFolders(c)
+		if at, ok := folders[app]; ok {
+			return at, nil
+		}
+		names = append(names, sortedKeys(folders)...)
+	}
+	return "", &failure{code: exitNotFound, says: fmt.Sprintf("no app %q at %s", app, b.head.Short()), hint: nearest(app, names)}
+}
+
+// list shows the commits to go back to.
+func (b *back) list(ctx context.Context) error {
+	good, err := b.good(ctx)
+	if err != nil {
+		return err
+	}
+	b.out.Good = good
+	if b.g.machine() {
+		return b.g.encode(b.out)
+	}
+	if len(good) == 0 {
+		return &failure{code: exitNotFound, says: "no earlier commit changed " + b.what(), hint: "git log --first-parent shows all commits; --to takes any of them"}
+	}
+	var rows [][]word
+	for _, x := range good {
+		rows = append(rows, []word{{x.Commit.Short(), yellow}, w(strings.Replace(x.At[:16], "T", " ", 1)), w(cmp.Or(x.Verdict, "-")), w(x.Author), w(x.Subject)})
+	}
+	s := b.g.screen()
+	s.table(0, []string{"COMMIT", "AT", "HERE", "AUTHOR", "SUBJECT"}, rows)
+	_, err = fmt.Fprint(b.g.out, s)
+	b.g.notice("gitring rollback %s--to %s makes the commit", when(b.app != "", b.app+" "), good[0].Commit.Short())
+	return err
+}
+
+// what goes back, in words.
+func (b *back) what() string {
+	switch {
+	case b.app != "":
+		return b.app
+	case b.path != ".":
+		return b.path
+	}
+	return "anything"
+}
+
+// good are the earlier commits of the branch that changed the folder, newest
+// first, but for the present content and what failed here.
+func (b *back) good(ctx context.Context) ([]backTo, error) {
+	args := []string{"log", "--no-show-signature", "--first-parent", "--format=%H%x00%cI%x00%an%x00%s", fmt.Sprintf("--max-count=%d", b.f.limit*4+1), string(b.head), "--", ":(top,literal)" + b.path}
+	log, err := b.git(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	seen := b.verdicts(ctx)
+	out := []backTo{}
+	for line := range strings.Lines(log) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\x00", 4)
+		if len(f) != 4 {
+			continue
+		}
+		x := backTo{Commit: ring.SHA(f[0]), At: f[1], Author: f[2], Subject: f[3], Verdict: seen[ring.SHA(f[0])]}
+		if x.Verdict == "failed" || len(out) == b.f.limit || b.same(ctx, x.Commit) {
+			continue
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// same says that the folder is now as it was at a commit.
+func (b *back) same(ctx context.Context, sha ring.SHA) bool {
+	_, err := b.git(ctx, "diff", "--quiet", string(sha), string(b.head), "--", ":(top,literal)"+b.path)
+	return err == nil
+}
+
+// verdicts are what the daemon here saw of commits; none when there is no daemon.
+func (b *back) verdicts(ctx context.Context) map[ring.SHA]string {
+	events, err := b.g.daemon().History(ctx, api.HistoryQuery{App: b.app, Limit: 1000})
+	if err != nil {
+		return nil
+	}
+	out := map[ring.SHA]string{}
+	for _, e := range events {
+		if e.Source != "" && e.Source != b.rules.source && b.rules.source != handSource && b.rules.source != "" {
+			continue
+		}
+		switch e.Kind {
+		case ring.CommitRefused, ring.AppRefused, ring.RolloutFailed, ring.RolloutRestored, ring.JobFailed:
+			out[e.Commit] = "failed"
+		case ring.RolloutCompleted, ring.JobSucceeded:
+			if out[e.Commit] == "" {
+				out[e.Commit] = "good"
+			}
+		}
+	}
+	return out
+}

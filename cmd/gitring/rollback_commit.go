@@ -1,0 +1,250 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/ring"
+)
+
+// ownFolder of a repository holds what gitring is told by signed commits, such as
+// who may sign: nobody who brings back a service means to bring that back.
+const ownFolder = ".gitring"
+
+// carryOut makes the commit, holds it to verify, and only then pushes it and
+// touches anything here.
+func (b *back) carryOut(ctx context.Context) error {
+	up, err := b.mayChange(ctx)
+	if err != nil {
+		return err
+	}
+	trust, _, err := b.g.trust(ctx, b.f.trustFlags)
+	if err != nil {
+		return err
+	}
+	tree, err := b.tree(ctx)
+	if err != nil {
+		return err
+	}
+	if now, err := b.git(ctx, "rev-parse", "--verify", string(b.head)+"^{tree}"); err != nil {
+		return err
+	} else if now == tree {
+		if b.g.machine() {
+			return b.g.encode(b.out)
+		}
+		b.g.notice("nothing to roll back: %s is as it was at %s", cmp.Or(b.app, b.path), b.target.Short())
+		return nil
+	}
+	if err := b.wouldChange(ctx, tree); err != nil || b.f.dryRun {
+		return errors.Join(err, b.machineOut())
+	}
+	sha, err := b.write(ctx, b.commitOf(ctx, tree))
+	if err != nil {
+		return err
+	}
+	if err := b.clear(ctx, b.head, sha); err != nil {
+		return err
+	}
+	if err := b.passes(ctx, trust, b.anchor(ctx), sha); err != nil {
+		return err
+	}
+	if err := b.landed(ctx, b.head, sha, up, b.f.push, "gitring rollback"); err != nil {
+		return err
+	}
+	b.out.Commit, b.out.Pushed = sha, b.f.push
+	if b.g.machine() {
+		return b.machineOut()
+	}
+	return b.g.madeCommit(sha, b.f.push, up)
+}
+
+func (b *back) machineOut() error {
+	if !b.g.machine() {
+		return nil
+	}
+	return b.g.encode(b.out)
+}
+
+// mayChange says whether anything uncommitted is in the way, and where to push.
+func (b *back) mayChange(ctx context.Context) (up upstream, err error) {
+	changed, err := b.git(ctx, "status", "--porcelain", "--untracked-files=no", "--", ":(top,literal)"+b.path)
+	if err != nil {
+		return up, err
+	}
+	if changed != "" && !b.f.dryRun {
+		return up, &failure{
+			code: exitConflict, says: "there are changes under " + b.path + " that are not committed",
+			hint: "commit them, or put them aside with git stash, and try again",
+		}
+	}
+	if b.branch(ctx) == "" && !b.f.dryRun {
+		return up, &failure{code: exitConflict, says: "HEAD is on no branch, so nothing would follow the new commit", hint: "git switch <branch>"}
+	}
+	if b.f.push {
+		return b.pushable(ctx)
+	}
+	return up, nil
+}
+
+// tree is HEAD's, with the folder as it was at the target. It is put together in
+// an index of its own, so that what is staged here stays out of it.
+func (b *back) tree(ctx context.Context) (string, error) {
+	dir, err := os.MkdirTemp("", "gitring-rollback-")
+	if err != nil {
+		return "", fmt.Errorf("cannot make a folder for an index: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	index := []string{"GIT_INDEX_FILE=" + filepath.Join(dir, "index")}
+	git := func(args ...string) (string, error) { return b.gitWith(ctx, nil, index, args...) }
+
+	old, was := b.at(ctx, b.target, b.path)
+	if !was {
+		return "", &failure{
+			code: exitNotFound, says: fmt.Sprintf("%s was not there yet at %s", b.path, b.target.Short()),
+			hint: "gitring rollback without --to lists commits that have it",
+		}
+	}
+	if b.path == "." {
+		if _, err := git("read-tree", old); err != nil {
+			return "", err
+		}
+		if err := b.keep(ctx, git, ownFolder); err != nil {
+			return "", err
+		}
+		return git("write-tree")
+	}
+	if _, err := git("read-tree", string(b.head)); err != nil {
+		return "", err
+	}
+	if _, err := git("rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", ":(top,literal)"+b.path); err != nil {
+		return "", err
+	}
+	if _, err := git("read-tree", "--prefix="+b.path+"/", old); err != nil {
+		return "", err
+	}
+	return git("write-tree")
+}
+
+// keep puts a folder of HEAD over that of the target.
+func (b *back) keep(ctx context.Context, git func(...string) (string, error), folder string) error {
+	if _, err := git("rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", ":(top,literal)"+folder); err != nil {
+		return err
+	}
+	now, is := b.at(ctx, b.head, folder)
+	if !is {
+		return nil
+	}
+	_, err := git("read-tree", "--prefix="+folder+"/", now)
+	return err
+}
+
+// at is the tree of a folder at a commit; false when there was none.
+func (b *back) at(ctx context.Context, sha ring.SHA, folder string) (string, bool) {
+	rev := string(sha) + ":" + folder
+	if folder == "." {
+		rev = string(sha) + "^{tree}"
+	}
+	id, err := b.git(ctx, "rev-parse", "--verify", "--quiet", rev)
+	if err != nil {
+		return "", false
+	}
+	tree, err := b.git(ctx, "rev-parse", "--verify", "--quiet", id+"^{tree}")
+	return tree, err == nil
+}
+
+// commitOf says what goes back, to when and why.
+func (b *back) commitOf(ctx context.Context, tree string) newCommit {
+	subject, _ := b.git(ctx, "log", "-1", "--no-show-signature", "--format=%s", string(b.target))
+	where := "This brings everything back"
+	if b.path != "." {
+		where = "This brings " + b.path + " back"
+	}
+	n := newCommit{
+		tree: tree, parent: b.head, subject: "Roll back to " + b.target.Short(),
+		body:     []string{b.f.message, fmt.Sprintf("%s to commit %s:\n%s", where, b.target, clean(subject))},
+		trailers: b.rules.targetTrailers(),
+	}
+	switch {
+	case b.app != "":
+		n.subject = "Roll back " + b.app + " to " + b.target.Short()
+	case b.path != ".":
+		n.subject = "Roll back " + path.Base(b.path) + " to " + b.target.Short()
+	}
+	return n
+}
+
+// anchor is since when the commit has to pass: what hosts trust, else what was
+// fetched last, else HEAD.
+func (b *back) anchor(ctx context.Context) ring.SHA {
+	if b.f.since != "" {
+		if sha, err := b.commit(ctx, b.f.since); err == nil {
+			return sha
+		}
+	}
+	if sha := b.g.trustedUpTo(ctx, b.rules.source); sha != "" && b.has(ctx, sha) {
+		return sha
+	}
+	if up, ok := b.upstream(ctx); ok && up.seen != "" {
+		return up.seen
+	}
+	return b.head
+}
+
+// wouldChange shows what the tree would change: by the daemon's plan where one
+// answers, and by its files.
+func (b *back) wouldChange(ctx context.Context, tree string) error {
+	stat, err := b.git(ctx, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--stat", string(b.head), tree)
+	if err != nil {
+		return err
+	}
+	b.out.Diff = stat
+	if b.out.Changes, err = b.planned(ctx, tree); err != nil {
+		return err
+	}
+	if b.g.machine() {
+		return nil
+	}
+	s := b.g.screen()
+	s.quote(0, stat)
+	s.gap()
+	if b.out.Changes != nil {
+		b.out.Changes.Commit = "" // it is none yet
+		showChanges(s, b.out.Changes)
+	}
+	_, err = fmt.Fprint(b.g.out, s)
+	return err
+}
+
+// planned is nil where nobody can say.
+func (b *back) planned(ctx context.Context, tree string) (*ring.Changes, error) {
+	repo, err := b.repo()
+	if err != nil {
+		return nil, err
+	}
+	source := b.rules.source
+	if source == handSource {
+		source = ""
+	}
+	changes, err := b.g.daemon().Plan(ctx, api.PlanRequest{Source: source, Tree: repo.Tree(ring.SHA(tree))})
+	if nobodyThere(err) {
+		b.g.notice("no daemon answers on %s: what would happen there is not known", b.g.socketPath())
+		return nil, nil
+	}
+	if err != nil {
+		b.g.notice("the daemon cannot say what would happen: %v", asked(err))
+		return nil, nil
+	}
+	return &changes, nil
+}
+
+// appFolders are the folders of the apps of a commit, by name.
+func (b *back) appFolders(c *ring.Commit) map[string]string {
+	return manifest.Folders(c, manifest.Settings{Source: cmp.Or(b.rules.source, "source"), Path: b.path, Host: "rollback"})
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/ring"
+)
+
+// pushed is one ref of a push, as git tells a pre-push hook.
+type pushed struct {
+	local  ring.SHA // "" deletes
+	branch string   // there; "" is no branch
+	remote ring.SHA // what is there now; "" is nothing
+}
+
+const noCommit = "0000000000000000000000000000000000000000"
+
+// readPushed reads "<local ref> <local id> <remote ref> <remote id>" lines.
+func readPushed(r io.Reader) ([]pushed, error) {
+	var all []pushed
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		if strings.TrimSpace(lines.Text()) == "" {
+			continue
+		}
+		f := strings.Fields(lines.Text())
+		if len(f) != 4 || !fullSHA.MatchString(f[1]) || !fullSHA.MatchString(f[3]) {
+			return nil, &failure{
+				code: exitUsage, says: fmt.Sprintf("%q is no line that git gives a pre-push hook", lines.Text()),
+				hint: "let git run it: gitring init --hook writes the hook",
+			}
+		}
+		p := pushed{local: known(f[1]), remote: known(f[3])}
+		p.branch, _ = strings.CutPrefix(f[2], "refs/heads/")
+		if p.branch == f[2] {
+			p.branch = ""
+		}
+		all = append(all, p)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("cannot read what is pushed: %w", err)
+	}
+	return all, nil
+}
+
+func known(sha string) ring.SHA {
+	if sha == noCommit {
+		return ""
+	}
+	return ring.SHA(sha)
+}
+
+// pushedTo are the pushes to a branch that bring something.
+func (g *globals) pushedTo(branch string) ([]pushed, error) {
+	all, err := readPushed(g.in)
+	if err != nil {
+		return nil, err
+	}
+	var out []pushed
+	for _, p := range all {
+		if p.branch == branch && p.local != "" {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// judgePushed judges what is pushed to the branch that is followed: since what
+// is there now or, for a branch that is new there, as a first trust.
+func (g *globals) judgePushed(repo *gitsync.Repo, trust *gitsync.Trust, branch string, aids gitsync.Aids) (verified, error) {
+	v := verified{Commits: []verifiedCommit{}}
+	list, err := g.pushedTo(branch)
+	if err != nil {
+		return v, err
+	}
+	for _, p := range list {
+		if p.remote != "" {
+			if _, _, err := repo.Raw(p.remote); errors.Is(err, gitsync.ErrMissing) {
+				return v, &failure{
+					code: exitConflict, says: fmt.Sprintf("the remote's %s is at %s, which is not in this clone", branch, p.remote.Short()),
+					hint: "git fetch, build on what is there, and push again",
+				}
+			}
+		}
+		commits, refusal, err := trust.RangeWith(repo, aids, p.remote, p.local, g.now(), nil)
+		if err != nil {
+			return v, fmt.Errorf("cannot verify what is pushed to %s: %w", branch, err)
+		}
+		for _, c := range commits {
+			v.Commits = append(v.Commits, verifiedOf(c))
+		}
+		if v.Refusal = refusal; refusal != nil {
+			return v, nil
+		}
+	}
+	return v, nil
+}
