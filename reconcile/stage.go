@@ -101,6 +101,10 @@ func (t *turn) stageApp(src *Source, next *ring.App) {
 	if same && !t.refreshing(next) {
 		return
 	}
+	if r := t.keptByOthers(next); r != nil {
+		t.refused[next.Name] = r
+		return
+	}
 	if h := next.Hold; h != nil && (h.Until.IsZero() || t.now.Before(h.Until)) {
 		t.stageSays[next.Name] = "held: " + h.Reason
 		t.wake(h.Until)

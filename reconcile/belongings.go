@@ -1,0 +1,71 @@
+package reconcile
+
+import (
+	"cmp"
+	"path"
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// keptByOthers refuses an app that would write what an app of another source
+// keeps. Inside one repository two apps may name one folder, and its authors see both;
+// the authors of two repositories see nothing of each other, and a Compose file at
+// the root of each makes their ./data one folder.
+func (t *turn) keptByOthers(next *ring.App) *ring.Refusal {
+	mine := belongings(next)
+	for _, name := range sortedKeys(t.Facts.Apps) {
+		other := t.Facts.Apps[name].App
+		if other.Source == next.Source {
+			continue
+		}
+		for _, b := range belongings(&other) {
+			i := slices.IndexFunc(mine, func(m belonging) bool { return m.name == b.name })
+			if i < 0 {
+				continue
+			}
+			r := &ring.Refusal{
+				Code: ring.Conflict, Commit: next.Commit, App: next.Name, File: mine[i].at.File, Line: mine[i].at.Line,
+				Says: say("%s belongs to app %s of source %s on this host", b.name, other.Name, other.Source), Hint: "give it another name",
+			}
+			if b.folder {
+				r.Hint = say("give one of the two a place of its own: in the daemon's configuration data_root of source %s, or another path in the Compose file", next.Source)
+			}
+			return r
+		}
+	}
+	return nil
+}
+
+// A belonging is a volume or data folder of an app.
+type belonging struct {
+	name   string
+	folder bool
+	at     ring.Place
+}
+
+// belongings are all that an app writes by itself and that outlives it. External
+// volumes are nobody's, and paths of the host are for their authors to share.
+func belongings(app *ring.App) []belonging {
+	var out []belonging
+	for i := range app.Services {
+		s := &app.Services[i]
+		for _, m := range s.Spec.Mounts {
+			b := belonging{at: s.Place("volumes." + m.Target)}
+			switch m.Kind {
+			case ring.MountData, ring.MountSeed:
+				b.name, b.folder = "data folder "+path.Join(cmp.Or(app.DataRoot, "<data_root>"), m.Source), true
+			case ring.MountVolume:
+				j := slices.IndexFunc(app.Volumes, func(v ring.Volume) bool { return v.Key == m.Source && v.External == "" })
+				if j < 0 {
+					continue
+				}
+				b.name = "volume " + app.Volumes[j].EngineName(app.Name)
+			default:
+				continue
+			}
+			out = append(out, b)
+		}
+	}
+	return out
+}
