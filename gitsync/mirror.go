@@ -121,10 +121,7 @@ func (m *mirror) hashed() bool {
 // before it does.
 func (m *mirror) sweep() {
 	_ = os.RemoveAll(m.dir + ".new") // whatever stays is in nobody's way
-	left, _ := filepath.Glob(filepath.Join(m.packDir(), "tmp_pack_*"))
-	for _, f := range left {
-		_ = os.Remove(f)
-	}
+	_ = os.RemoveAll(m.dir + incomingEnds)
 }
 
 // spoil notes that the mirror has to be built anew and returns err. Must be

@@ -32,6 +32,7 @@ type fileRemote struct {
 	lim    Limits
 }
 
+// rest does nothing: a folder needs no connection.
 func (r *fileRemote) rest() {}
 
 func (r *fileRemote) look(ctx context.Context) (*view, error) {
@@ -56,9 +57,7 @@ func (r *fileRemote) look(ctx context.Context) (*view, error) {
 		return nil, fmt.Errorf("cannot read repository: %w", err)
 	}
 	v.tip, v.shallow = ref.Hash(), len(shallow) > 0
-	v.fetch = func(ctx context.Context, into *mirror, wants ...plumbing.Hash) error {
-		return r.fetch(ctx, sto, into, wants)
-	}
+	v.bring = func(ctx context.Context, o order, in *incoming) error { return r.bring(ctx, sto, o, in) }
 	return v, nil
 }
 
@@ -104,29 +103,28 @@ func (r *fileRemote) absent(sto storer.ReferenceStorer) string {
 	}
 }
 
-func (r *fileRemote) fetch(ctx context.Context, from objectStorage, into *mirror, wants []plumbing.Hash) error {
-	clone := into.tip() == ""
-	if clone && !into.careful && !into.hashed() {
-		done, err := r.copyAll(ctx, into, wants)
+func (r *fileRemote) bring(ctx context.Context, from objectStorage, o order, in *incoming) error {
+	if o.copies {
+		done, err := r.copyAll(ctx, in)
 		if done || err != nil {
 			return err
 		}
 	}
-	list, err := missing(ctx, from, into, wants, r.lim.Objects)
+	list, err := missing(ctx, from, o.here, o.wants, r.lim.Objects)
 	if err != nil || len(list) == 0 {
 		return err
 	}
 	// Deltas pay for a clone; a push has a handful of objects. go-git cannot make
 	// them of borrowed objects.
 	window := uint(0)
-	if clone && !borrows(r.objects()) {
+	if o.clone && !borrows(r.objects()) {
 		window = 10
 	}
-	return into.addPack(ctx, func(w io.Writer) error { return encode(w, from, list, window) })
+	return in.addPack(ctx, func(w io.Writer) error { return encode(w, from, list, window) })
 }
 
-// missing walks from wants over everything the mirror does not have yet.
-func missing(ctx context.Context, from objectStorage, into *mirror, wants []plumbing.Hash, limit int) ([]plumbing.Hash, error) {
+// missing walks from wants over everything that is not here yet.
+func missing(ctx context.Context, from objectStorage, here holder, wants []plumbing.Hash, limit int) ([]plumbing.Hash, error) {
 	var list []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
 	todo := append([]plumbing.Hash(nil), wants...)
@@ -135,7 +133,7 @@ func missing(ctx context.Context, from objectStorage, into *mirror, wants []plum
 			return false
 		}
 		seen[sha] = true
-		return !into.has(sha)
+		return !here.has(sha)
 	}
 	for len(todo) > 0 {
 		sha := todo[len(todo)-1]
@@ -193,30 +191,24 @@ func tagged(body []byte) (plumbing.Hash, bool) {
 // to pack a large history again would take seconds and a few hundred megabytes.
 // It declines a repository that borrows objects from another one, or whose files
 // are more than the limit. Every object is hashed when it is read.
-func (r *fileRemote) copyAll(ctx context.Context, into *mirror, wants []plumbing.Hash) (bool, error) {
+func (r *fileRemote) copyAll(ctx context.Context, in *incoming) (bool, error) {
 	files, ok := r.objectFiles()
 	if !ok {
 		return false, nil
 	}
-	into.mu.Lock()
-	_, err := into.open()
-	into.close()
-	into.mu.Unlock()
-	if err != nil {
-		return false, err
-	}
-	root := filepath.Join(into.dir, "objects")
 	for _, f := range files {
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		if err := copyFile(filepath.Join(root, f.name), filepath.Join(f.root, f.name)); err != nil {
+		to := filepath.Join(in.dir, f.called())
+		if err := copyFile(to, filepath.Join(f.root, f.name)); err != nil {
 			return false, fmt.Errorf("cannot copy objects: %w", err)
 		}
-	}
-	for _, sha := range wants {
-		if !into.has(sha) {
-			return false, nil
+		if filepath.Ext(to) != ".pack" {
+			continue
+		}
+		if err := measureFile(ctx, to, r.lim); err != nil {
+			return false, fmt.Errorf("cannot copy pack %s: %w", filepath.Base(to), err)
 		}
 	}
 	return true, nil
@@ -238,6 +230,15 @@ func borrows(objects string) bool {
 }
 
 type objectFile struct{ root, name string }
+
+// called is its name in the incoming folder, which is flat.
+func (f objectFile) called() string {
+	dir, name := filepath.Split(f.name)
+	if dir == "pack/" {
+		return name
+	}
+	return strings.TrimSuffix(dir, "/") + name
+}
 
 // objectFiles lists packs and loose objects; index files come last, so that a
 // copy cut short is a pack without an index, which nobody reads.
@@ -267,16 +268,18 @@ func (r *fileRemote) objectFiles() ([]objectFile, bool) {
 			}
 			of := objectFile{root, filepath.Join(dir.Name(), f.Name())}
 			switch ending := filepath.Ext(f.Name()); {
-			case dir.Name() != "pack" && len(f.Name()) == 38:
+			case dir.Name() != "pack" && objectForm.MatchString(of.called()):
 				loose = append(loose, of)
-			case dir.Name() == "pack" && ending == ".pack":
-				packs = append(packs, of)
-			case dir.Name() == "pack" && ending == ".idx":
-				indexes = append(indexes, of)
 			case dir.Name() == "pack" && ending == ".promisor":
 				return nil, false // a partial clone
-			default:
+			case dir.Name() != "pack" || ending != ".pack" && ending != ".idx":
 				continue
+			case !packForm.MatchString(f.Name()):
+				return nil, false // a name that only git reads
+			case ending == ".pack":
+				packs = append(packs, of)
+			default:
+				indexes = append(indexes, of)
 			}
 			total += info.Size()
 		}

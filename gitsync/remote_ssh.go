@@ -194,7 +194,7 @@ func (s *sshSession) UploadPack(ctx context.Context, req *packp.UploadPackReques
 		return nil, s.explain(ctx, err)
 	}
 	resp := packp.NewUploadPackResponse(req)
-	if err := resp.Decode(io.NopCloser(s.out)); err != nil {
+	if err := resp.Decode(io.NopCloser(&capped{r: s.out, left: s.lim.Received})); err != nil {
 		return nil, s.explain(ctx, err)
 	}
 	return resp, nil

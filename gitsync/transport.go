@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,9 +51,17 @@ type view struct {
 	tip     plumbing.Hash // zero: it is not there
 	missing string        // why, when it is not there
 	shallow bool          // the remote has no whole history
-	// fetch brings everything that wants lead to into the mirror.
-	fetch func(ctx context.Context, into *mirror, wants ...plumbing.Hash) error
+	// bring fills in with everything that the wants of an order lead to; nil when
+	// there is nothing to be had.
+	bring func(ctx context.Context, o order, in *incoming) error
+	// stage is where to; "" is beside the mirror.
+	stage string
 	close func()
+}
+
+// fetch brings everything that wants lead to into a mirror.
+func (v *view) fetch(ctx context.Context, into *mirror, wants ...plumbing.Hash) error {
+	return into.receive(ctx, cmp.Or(v.stage, into.dir+incomingEnds), wants, v.bring)
 }
 
 // address is a remote's URL, taken apart.
@@ -190,20 +199,20 @@ func (w *wire) look(ctx context.Context) (*view, error) {
 	if v.tip.IsZero() {
 		v.missing = fmt.Sprintf("the remote has no branch %s", w.branch.Short())
 	}
-	v.fetch = func(ctx context.Context, into *mirror, wants ...plumbing.Hash) error {
-		return fetchOver(ctx, s, refs.Capabilities, into, wants)
+	v.bring = func(ctx context.Context, o order, in *incoming) error {
+		return bringOver(ctx, s, refs.Capabilities, o, in)
 	}
 	return v, nil
 }
 
-// fetchOver asks for wants, without tags and without other refs. go-git sends
+// bringOver asks for wants, without tags and without other refs. go-git sends
 // all it has in one go and never asks for less than the whole history.
-func fetchOver(ctx context.Context, s session, caps *capability.List, into *mirror, wants []plumbing.Hash) error {
+func bringOver(ctx context.Context, s session, caps *capability.List, o order, in *incoming) error {
 	req := packp.NewUploadPackRequestFromCapabilities(caps)
 	if caps.Supports(capability.NoProgress) {
 		_ = req.Capabilities.Set(capability.NoProgress) // it takes no value, so it cannot fail
 	}
-	req.Wants, req.Haves = wants, into.haves()
+	req.Wants, req.Haves = o.wants, o.haves
 	resp, err := s.UploadPack(ctx, req)
 	if errors.Is(err, transport.ErrEmptyUploadPackRequest) {
 		return nil
@@ -212,7 +221,7 @@ func fetchOver(ctx context.Context, s session, caps *capability.List, into *mirr
 		return err
 	}
 	defer func() { _ = resp.Close() }()
-	return into.addPack(ctx, func(w io.Writer) error {
+	return in.addPack(ctx, func(w io.Writer) error {
 		_, err := io.Copy(w, packStream(req.Capabilities, resp))
 		return err
 	})

@@ -343,7 +343,7 @@ func (w *watch) bringOne(ctx context.Context, sha ring.SHA) error {
 		return w.world("look at", err)
 	}
 	defer v.close()
-	if v.fetch == nil {
+	if v.bring == nil {
 		return nil
 	}
 	err = v.fetch(ctx, w.mirror, plumbing.NewHash(string(sha)))
@@ -365,7 +365,7 @@ func (w *watch) rebuild(ctx context.Context, why error) error {
 		return w.world("look at", err)
 	}
 	defer v.close()
-	if v.fetch == nil || v.tip.IsZero() {
+	if v.bring == nil || v.tip.IsZero() {
 		return w.world("fetch from", errors.New("the branch went away meanwhile"))
 	}
 	next, err := w.mirror.beside()
