@@ -80,13 +80,21 @@ func (t *turn) owner(app, service string, slot int) (*service, *inst) {
 
 // left is an owner that left the plan and stays for what comes back to it.
 func (t *turn) left(app, service string, slot int) *inst {
-	var out *inst
+	var of []*inst
 	for _, in := range t.seen[ring.ID(app, service)] {
-		if in.Live() && in.intent == "" && (in.Slot == slot || in.Slot == 1 && out == nil) {
-			out = in
+		if in.Slot == slot {
+			of = append(of, in)
 		}
 	}
-	return out
+	if len(of) == 0 && slot != 1 {
+		return t.left(app, service, 1)
+	}
+	for _, in := range of {
+		if in.Live() && in.intent == "" {
+			return in
+		}
+	}
+	return nil
 }
 
 // joinable says that an instance can be tied to: it serves, or it did what it
@@ -206,7 +214,14 @@ func (t *turn) replaced(v *service, in *inst) string {
 		return ""
 	}
 	for _, name := range v.target.Spec.Owners() {
-		if o, y := t.owner(v.app.Name, name, in.Slot); o != nil && t.joinable(o, y) && !slices.Contains(in.Joined, y.ID) {
+		o, y := t.owner(v.app.Name, name, in.Slot)
+		if o == nil {
+			if y = t.left(v.app.Name, name, in.Slot); y != nil && t.apart(in) && !slices.Contains(in.Joined, y.ID) {
+				return name
+			}
+			continue
+		}
+		if t.joinable(o, y) && !slices.Contains(in.Joined, y.ID) {
 			return name
 		}
 	}

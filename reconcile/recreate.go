@@ -68,7 +68,7 @@ func (t *turn) move(v *service, slot int) bool {
 	if !v.mayStart(in) {
 		return true
 	}
-	if in.State == ring.StateCreated || in.intent == intentPark || in.begun() {
+	if in.State == ring.StateCreated || in.intent == intentPark || in.begun() && !v.row.Done && v.failed == nil {
 		t.start(v, in, t.createSays(v, slot))
 		return true
 	}

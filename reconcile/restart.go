@@ -20,13 +20,13 @@ const (
 // own spec, inside its backoff. It says whether a step was decided.
 func (t *turn) heal(v *service) bool {
 	for _, in := range v.all {
-		if in.begun() && in.Ended() && !t.obsolete(v, in) { // its last start failed, or nobody saw it
-			if t.start(v, in, "its start did not succeed") {
+		if in.intent == intentRejoin && in.Ended() && !t.obsolete(v, in) { // it ended with what it was tied to
+			if t.start(v, in, "back to what it is tied to") {
 				return true
 			}
 			continue
 		}
-		if in.intent != "" || in.State == ring.StateCreated && v.failed == nil {
+		if in.intent != "" && in.intent != intentHooks || in.State == ring.StateCreated && v.failed == nil {
 			continue
 		}
 		if t.engineRestarted(v, in) || t.restartUnlive(v, in) {

@@ -100,7 +100,14 @@ func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 		return
 	}
 	id := ring.ID(a.App, a.Service)
-	gone := slices.ContainsFunc(b.Joined, func(id string) bool { return d.boxes[id] == nil })
+	gone := slices.ContainsFunc(b.Joined, func(id string) bool {
+		o := d.boxes[id]
+		if o == nil {
+			return true
+		}
+		v, ok := d.disk.Verdicts[ring.VersionKey(ring.ID(o.App, o.Service), o.Version)]
+		return ok && !v.Good // and goes with it
+	})
 	if d.protect[id][a.Instance] && !gone && !d.cut(b) {
 		d.violate("I8: %s is stopped after the rollout failed", a.Name)
 	}
@@ -150,7 +157,7 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 	if ok && !verdict.Good && want.Rollout.OnFailure != ring.OnFailureContinue && !(hasGood && good.Service.Version == a.Version) {
 		d.violate("quarantine: create %s, whose version failed", a.Name)
 	}
-	if want.Kind == ring.JobK || d.alone(a.App, want) {
+	if want.Kind == ring.JobK || d.alone(a.App, want) || hasGood && a.Version == good.Service.Version && d.alone(a.App, &good.Service) {
 		return
 	}
 	live := 0

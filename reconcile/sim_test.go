@@ -603,11 +603,11 @@ func simulate(seed int64) (err error, log string) {
 	s := newScenario(seed)
 	defer func() {
 		if p := recover(); p != nil {
-			err, log = fmt.Errorf("panic: %v", p), s.read(200)
+			err, log = fmt.Errorf("panic: %v", p), s.read(400)
 		}
 	}()
 	if err = s.run(); err != nil {
-		log = s.read(200)
+		log = s.read(400)
 	}
 	return err, log
 }
