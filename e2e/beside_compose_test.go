@@ -69,7 +69,10 @@ func TestComposeFindsTheAppByItsLabels(t *testing.T) {
 	// The same of a volume, where making it anew would lose what is in it.
 	var vol struct{ Labels map[string]string }
 	require.NoError(t, h.engine.call("GET", "/volumes/"+app+"_pg", nil, nil, &vol))
-	require.Equal(t, map[string]string{"com.docker.compose.project": app, "com.docker.compose.volume": "pg", "gitring.host": h.name, "gitring.app": app}, vol.Labels)
+	require.Equal(t, map[string]string{
+		"com.docker.compose.project": app, "com.docker.compose.volume": "pg", "com.docker.compose.project.working_dir": app,
+		"com.docker.compose.project.config_files": app + "/compose.yaml", "gitring.host": h.name, "gitring.source": "prod", "gitring.app": app,
+	}, vol.Labels)
 
 	besideCompose(t, h, app)
 }

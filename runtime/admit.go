@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -20,8 +22,10 @@ import (
 // is not its own.
 type beside struct {
 	host       string
+	sources    []string            // those that are followed
 	root       string              // the host's data root
 	containers []container.Summary // of any Compose project, running or not
+	returning  map[string]bool     // IDs of stopped ones that the engine starts when it starts
 	volumes    []*volume.Volume
 	networks   []network.Summary
 	folders    map[string]filling // of the paths that dataPaths names
@@ -59,26 +63,35 @@ func admit(a ring.Action, b beside) (told []string, all []*ring.Refusal) {
 	return told, all
 }
 
-// sameName looks for what runs under the app's name and is not ours.
+// sameName looks for what runs under the app's name and is not ours, and for
+// what would run again beside it after the next restart of the host.
 func (b beside) sameName(a ring.Action) (told []string, all []*ring.Refusal) {
 	p := b.project(a.App)
-	for _, c := range p.stopped {
-		if b.foreign(c) {
-			told = append(told, fmt.Sprintf("container %s of Compose project %s is not ours and is stopped; it stays as it is", nameOf(c), a.App))
-		}
+	stopped := slices.DeleteFunc(slices.Clone(p.stopped), func(c container.Summary) bool { return !b.foreign(c) })
+	returning := slices.DeleteFunc(slices.Clone(stopped), func(c container.Summary) bool { return !b.returning[c.ID] })
+	for _, c := range stopped {
+		told = append(told, fmt.Sprintf("container %s of Compose project %s is not ours and is stopped; it stays as it is", nameOf(c), a.App))
 	}
-	running := slices.DeleteFunc(slices.Clone(p.running), func(c container.Summary) bool { return !b.foreign(c) })
-	if len(running) == 0 {
+	theirs := slices.DeleteFunc(slices.Clone(p.running), func(c container.Summary) bool { return !b.foreign(c) })
+	says := fmt.Sprintf("a Compose project %s runs here that gitring did not start (%s)", a.App, names(theirs))
+	if len(theirs) == 0 {
+		theirs = returning
+		says = fmt.Sprintf("a stopped Compose project %s is started again with the engine, beside the app (restart: always of %s)", a.App, names(theirs))
+	}
+	if len(theirs) == 0 {
 		return told, nil
 	}
-	r := no(a, ring.ForeignProject, nil, fmt.Sprintf("a Compose project %s runs here that gitring did not start (%s)", a.App, names(running)), "")
-	if other := running[0].Labels[labelHost]; other != "" {
+	r := no(a, ring.ForeignProject, nil, says, "")
+	if other := theirs[0].Labels[labelHost]; other != "" {
 		r.Hint = fmt.Sprintf("gitring of host %s started it: give the app another name on one of the two hosts", other)
 		return told, []*ring.Refusal{r}
 	}
-	r.Hint = down(running) + "; then the next look starts the app on them"
+	r.Hint = down(theirs) + "; then the next look starts the app on them"
 	for _, f := range b.foldersOf(a, p) {
 		r.Hint += fmt.Sprintf("; its data in %s has to move before that: %s", f.theirs, move(f.theirs, f.ours))
+	}
+	for _, v := range b.anonymousOf(a, p) {
+		r.Hint += fmt.Sprintf("; what %s has in %s is in an anonymous volume that the app would not find, so before that %s", v.service, v.target, v.declare())
 	}
 	return told, []*ring.Refusal{r}
 }
@@ -140,7 +153,7 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 		return nil
 	}
 	p := b.project(owner)
-	if !b.evident(a.Of, p) {
+	if !b.sameProject(a.Of, b.volumes[i].Labels, p) {
 		return one(no(a, ring.PolicyDenied, v.at, fmt.Sprintf("volume %s belongs to project %s", name, owner),
 			"use a volume of the app's own, or one of no project, which docker volume create makes; one app never mounts another's"))
 	}
@@ -159,7 +172,7 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 func (b beside) elsewhere(a ring.Action, v volumeUse, name string) []*ring.Refusal {
 	for _, x := range b.volumes {
 		owner := x.Labels[composeProject]
-		if x.Labels[composeVolume] != v.Key || owner == "" || owner == a.App || !b.evident(a.Of, b.project(owner)) {
+		if x.Labels[composeVolume] != v.Key || owner == "" || owner == a.App || !b.sameProject(a.Of, x.Labels, b.project(owner)) {
 			continue
 		}
 		return one(no(a, ring.VolumeElsewhere, v.at,
@@ -315,9 +328,56 @@ func (b beside) dataOfOthers(a ring.Action) []*ring.Refusal {
 				fmt.Sprintf("Compose project %s keeps the app's data in %s, and the app would begin with an empty %s", name, f.theirs, f.ours),
 				fmt.Sprintf("%s; then %s; to begin empty: docker rm the containers of project %s", down(p.all()), move(f.theirs, f.ours), name)))
 		}
+		for _, v := range b.anonymousOf(a, p) {
+			at := v.at
+			all = append(all, no(a, ring.VolumeElsewhere, &at,
+				fmt.Sprintf("Compose project %s keeps what %s has in %s in an anonymous volume, and the app would begin with an empty %s", name, v.service, v.target, v.ours),
+				fmt.Sprintf("%s; to begin empty: docker rm the containers of project %s", v.declare(), name)))
+		}
 	}
 	return all
 }
+
+// A volumePair is an anonymous volume of Compose's and the one of ours that
+// would be made in its stead.
+type volumePair struct {
+	service, target, theirs, ours string
+	at                            ring.Place
+}
+
+// declare is how an anonymous volume is kept: it has no other name than its own.
+func (v volumePair) declare() string {
+	return fmt.Sprintf("write volumes: {%s-data: {external: true, name: %s}} and mount %s-data at %s", v.service, v.theirs, v.service, v.target)
+}
+
+// anonymousOf are the anonymous volumes of p's containers where the app would
+// begin with new ones. Once such a container is removed, nothing says whose they were.
+func (b beside) anonymousOf(a ring.Action, p project) []volumePair {
+	var out []volumePair
+	for _, c := range p.all() {
+		s, ok := a.Of.Service(c.Labels[composeService])
+		if !ok || !b.foreign(c) || c.Labels[composeOneOff] == "True" {
+			continue
+		}
+		a.Slot, _ = strconv.Atoi(c.Labels[composeNumber])
+		for _, m := range mountsOf(a.Of, &s) {
+			i := slices.IndexFunc(c.Mounts, func(x container.MountPoint) bool {
+				return x.Type == mount.TypeVolume && x.Destination == m.Target && anonymousName.MatchString(x.Name)
+			})
+			if i < 0 || m.Kind != ring.MountVolume || !strings.Contains(m.Source, ring.SlotMark) {
+				continue
+			}
+			ours := volumeOf(b.host, a, m.Source).Name
+			if !slices.ContainsFunc(b.volumes, func(x *volume.Volume) bool { return x.Name == ours }) {
+				out = append(out, volumePair{s.Name, m.Target, c.Mounts[i].Name, ours, s.Place("volumes." + m.Target)})
+			}
+		}
+	}
+	return out
+}
+
+// anonymousName is what engines call a volume that nobody named.
+var anonymousName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // A folderPair is one data folder at Compose's place and at ours.
 type folderPair struct{ source, theirs, ours string }

@@ -30,9 +30,10 @@ func TestEngineAdmits(t *testing.T) {
 
 func admissions(t *testing.T, start func(*testing.T) *rig, dropped func(*testing.T, *rig, string)) {
 	for name, story := range map[string]func(*testing.T, *evening){
-		"a project that runs under Compose goes on from its volume": fromCompose,
-		"a volume of the folder's project is not made anew":         fromElsewhere,
-		"what is external must be there, and be nobody's":           fromOutside,
+		"a project that runs under Compose goes on from its volume":            fromCompose,
+		"a volume of the folder's project is not made anew":                    fromElsewhere,
+		"a stopped project that comes back with the engine is not passed over": fromStopped,
+		"what is external must be there, and be nobody's":                      fromOutside,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,6 +142,22 @@ func fromCompose(t *testing.T, v *evening) {
 	}
 	require.Equal(t, v.app, v.rig.volume(t, v.app+"_pg")[composeProject])
 	require.NotContains(t, v.rig.volume(t, v.app+"_pg"), labelHost, "and it was not changed")
+}
+
+func fromStopped(t *testing.T, v *evening) {
+	a := v.db()
+	id := v.compose(t, v.app, filepath.Join(t.TempDir(), v.app))
+	zero := 0
+	require.NoError(t, v.engine.ContainerStop(t.Context(), id, container.StopOptions{Timeout: &zero}))
+	require.Nil(t, v.admit(t, a), "stopped for good")
+	_, err := v.engine.ContainerUpdate(t.Context(), id, container.UpdateConfig{RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyAlways}})
+	require.NoError(t, err)
+	r := v.admit(t, a)
+	require.NotNil(t, r)
+	require.Equal(t, ring.ForeignProject, r.Code)
+	require.Contains(t, r.Says, "is started again with the engine")
+	require.NoError(t, v.engine.ContainerRemove(t.Context(), id, container.RemoveOptions{}))
+	require.Nil(t, v.admit(t, a))
 }
 
 func fromElsewhere(t *testing.T, v *evening) {

@@ -54,10 +54,26 @@ func madeFor(name, project, key string) *volume.Volume {
 	return &volume.Volume{Name: name, Labels: map[string]string{"com.docker.compose.project": project, "com.docker.compose.volume": key}}
 }
 
+// oursOf is a volume that gitring made when shop had another name, in a source.
+func oursOf(app, source string, edit ...func(*ring.App)) *volume.Volume {
+	a := shop(append(edit, func(a *ring.App) { a.Name, a.Source = app, source })...)
+	return &volume.Volume{Name: app + "_pg", Labels: volumeLabels("edge-1", a, "pg", nil)}
+}
+
+const namelessID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+// nameless is an anonymous volume of a container of Compose's.
+func nameless(target string) func(*container.Summary) {
+	return func(c *container.Summary) {
+		c.Labels["com.docker.compose.container-number"] = "1"
+		c.Mounts = append(c.Mounts, container.MountPoint{Type: mount.TypeVolume, Name: namelessID, Destination: target, RW: true})
+	}
+}
+
 // shop is an app with a volume, a data folder and a network.
 func shop(edit ...func(*ring.App)) *ring.App {
 	app := &ring.App{
-		Name: "shop", Path: "apps/shop", Files: []string{"apps/shop/compose.yaml"},
+		Name: "shop", Source: "prod", Path: "apps/shop", Files: []string{"apps/shop/compose.yaml"},
 		Networks: []ring.Network{{Key: "default"}}, Volumes: []ring.Volume{{Key: "pg"}},
 		Services: []ring.Service{{
 			Name: "db", File: "apps/shop/compose.yaml", Line: 3,
@@ -116,6 +132,39 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 			name: "its project is stopped under Compose", app: shop(), here: beside{containers: all(theirs("shop", "/opt/shop", exited))},
 			told: "container shop-db-1 of Compose project shop is not ours and is stopped; it stays as it is",
 		},
+		{
+			name: "its project is stopped under Compose and comes back with the engine", app: shop(),
+			here: beside{containers: all(theirs("shop", "/opt/shop", exited)), returning: map[string]bool{"0123456789abcdef": true}},
+			code: ring.ForeignProject, says: "a stopped Compose project shop is started again with the engine, beside the app (restart: always of shop-db-1)",
+			hints: []string{"docker compose down in /opt/shop", "never with -v"},
+		},
+		{
+			name: "its project runs with an anonymous volume", app: shop(),
+			here: beside{containers: all(theirs("shop", "/opt/shop", running, nameless("/anonymous")))},
+			code: ring.ForeignProject, hints: []string{
+				"what db has in /anonymous is in an anonymous volume that the app would not find",
+				"volumes: {db-data: {external: true, name: " + namelessID + "}} and mount db-data at /anonymous",
+			},
+		},
+		{
+			name: "its project is stopped with an anonymous volume", app: shop(),
+			here: beside{containers: all(theirs("shop", "/opt/shop", exited, nameless("/anonymous")))},
+			code: ring.VolumeElsewhere, says: "Compose project shop keeps what db has in /anonymous in an anonymous volume, and the app would begin with an empty shop_db_1_0a0a0a0a",
+			hints: []string{"external: true", "docker rm"},
+		},
+		{
+			name: "an anonymous volume at another place", app: shop(),
+			here: beside{containers: all(theirs("shop", "/opt/shop", exited, nameless("/cache")))},
+			told: "container shop-db-1 of Compose project shop is not ours and is stopped; it stays as it is",
+		},
+		{
+			name: "its own in the stead of an anonymous one is here", app: shop(),
+			here: beside{
+				containers: all(theirs("shop", "/opt/shop", exited, nameless("/anonymous"))),
+				volumes:    vols(madeFor("shop_db_1_0a0a0a0a", "shop", "db_1_0a0a0a0a")),
+			},
+			told: "container shop-db-1 of Compose project shop is not ours and is stopped; it stays as it is",
+		},
 		{name: "its own containers run", app: shop(), here: beside{containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop")))}},
 		{
 			name: "another host's gitring runs it on this engine", app: shop(),
@@ -171,6 +220,22 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 		{
 			name: "another app of the same folder, from another file", app: shop(func(a *ring.App) { a.Name, a.Files = "store", []string{"apps/shop/two.yaml"} }),
 			here: beside{volumes: vols(madeFor("shop_pg", "shop", "pg")), containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop")))},
+		},
+		{
+			name: "its volume under its former name, of which no container is left", app: shop(func(a *ring.App) { a.Name = "store" }),
+			here: beside{volumes: vols(oursOf("old", "prod"))},
+			code: ring.VolumeElsewhere, hints: []string{"name: old"},
+		},
+		{
+			name: "a root app of another source with the same volume", app: shop(atRoot, func(a *ring.App) { a.Name = "blog" }),
+			here: beside{sources: []string{"prod", "blog"}, volumes: vols(oursOf("old", "blog", atRoot)), containers: all(theirs("old", "", running, ourOwn("old", "."), withLabels(map[string]string{
+				"gitring.source": "blog", "com.docker.compose.project.config_files": "compose.yaml",
+			})))},
+		},
+		{
+			name: "a root app of a source that was renamed", app: shop(atRoot),
+			here: beside{sources: []string{"prod"}, volumes: vols(oursOf("old", "former", atRoot))},
+			code: ring.VolumeElsewhere, hints: []string{"name: old"},
 		},
 		{
 			name: "a volume of the same key of another project", app: shop(),

@@ -312,8 +312,11 @@ func volumes(t *testing.T, r *rig) {
 	a.Of.Volumes = []ring.Volume{{Key: "db", Labels: map[string]string{"backup": "daily", "gitring.app": "other"}}}
 	a.Slot = 2
 	r.must(t, a)
-	require.Equal(t, map[string]string{"backup": "daily", "gitring.host": r.host, "gitring.app": r.app,
-		"com.docker.compose.project": r.app, "com.docker.compose.volume": "db"}, r.volume(t, r.app+"_db"))
+	require.Equal(t, map[string]string{
+		"backup": "daily", "gitring.host": r.host, "gitring.source": a.Of.Source, "gitring.app": r.app,
+		"com.docker.compose.project": r.app, "com.docker.compose.volume": "db",
+		"com.docker.compose.project.working_dir": a.Of.Path, "com.docker.compose.project.config_files": strings.Join(a.Of.Files, ","),
+	}, r.volume(t, r.app+"_db"))
 	require.Equal(t, "web_2_0a0a0a0a", r.volume(t, r.app+"_web_2_0a0a0a0a")["com.docker.compose.volume"])
 }
 

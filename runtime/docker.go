@@ -28,10 +28,11 @@ const refreshAfter = 10 * time.Minute
 
 // Options say which engine, for which host, and where its files are.
 type Options struct {
-	URL        string // of the engine; "" is DefaultURL
-	Host       string // the value of the owner label
-	ContentDir string // absolute: <state>/content
-	DataRoot   string // absolute: below it lie the apps' data folders
+	URL        string   // of the engine; "" is DefaultURL
+	Host       string   // the value of the owner label
+	Sources    []string // the names of those that are followed
+	ContentDir string   // absolute: <state>/content
+	DataRoot   string   // absolute: below it lie the apps' data folders
 	// SamePaths are folders that must be the same ones inside and outside where
 	// gitring itself runs in a container. Until the engine says that they are,
 	// every call is an error.

@@ -86,13 +86,18 @@ func networkLabels(host, app string, n ring.Network) map[string]string {
 	return l
 }
 
-func volumeLabels(host, app, key string, user map[string]string) map[string]string {
+// volumeLabels say where the Compose file stands too: a volume outlives its
+// containers, and an app that is given another name must be known by it.
+func volumeLabels(host string, app *ring.App, key string, user map[string]string) map[string]string {
 	l := own(user)
 	maps.Copy(l, map[string]string{
-		labelHost:      host,
-		labelApp:       app,
-		composeProject: app,
-		composeVolume:  key,
+		labelHost:         host,
+		labelSource:       app.Source,
+		labelApp:          app.Name,
+		composeProject:    app.Name,
+		composeVolume:     key,
+		composeWorkingDir: app.Path,
+		composeFiles:      strings.Join(app.Files, ","),
 	})
 	return l
 }

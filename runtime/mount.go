@@ -160,7 +160,7 @@ func volumeOf(host string, a ring.Action, source string) wantedVolume {
 	return wantedVolume{
 		Key: v.Key, Name: name, External: v.External != "",
 		Create: volume.CreateOptions{
-			Name: name, Driver: v.Driver, DriverOpts: v.DriverOpts, Labels: volumeLabels(host, a.App, v.Key, v.Labels),
+			Name: name, Driver: v.Driver, DriverOpts: v.DriverOpts, Labels: volumeLabels(host, a.Of, v.Key, v.Labels),
 		},
 	}
 }

@@ -56,7 +56,7 @@ func (b beside) project(name string) project {
 // Compose calls a project after its folder unless it is told otherwise.
 func (b beside) evident(app *ring.App, p project) bool {
 	for _, c := range p.all() {
-		if samePlace(app, c) {
+		if b.samePlace(app, c.Labels) {
 			return true
 		}
 	}
@@ -73,12 +73,22 @@ func (b beside) evident(app *ring.App, p project) bool {
 	return slices.Equal(b.volumeKeys(p.name), appVolumeKeys(app))
 }
 
-// samePlace says that a container was started from the app's Compose file: by
-// us, with the same path in the commit; by Compose, from a folder of that name,
-// wherever the clone is. An app at the root has no folder to compare.
-func samePlace(app *ring.App, c container.Summary) bool {
-	dir, files := c.Labels[composeWorkingDir], strings.Split(c.Labels[composeFiles], ",")
+// sameProject is evident, also by what a volume of ours says of itself where no
+// container is left to say it.
+func (b beside) sameProject(app *ring.App, labels map[string]string, p project) bool {
+	return len(p.all()) == 0 && labels[labelHost] != "" && b.samePlace(app, labels) || b.evident(app, p)
+}
+
+// samePlace says that what has these labels was made from the app's Compose
+// file: by us, with the same path in a commit of the same source; by Compose, from a
+// folder of that name, wherever the clone is. An app at the root has no folder to
+// compare. A source that is not followed any more may be this one under its former name.
+func (b beside) samePlace(app *ring.App, labels map[string]string) bool {
+	dir, files := labels[composeWorkingDir], strings.Split(labels[composeFiles], ",")
 	if !filepath.IsAbs(dir) {
+		if source := labels[labelSource]; source != app.Source && slices.Contains(b.sources, source) {
+			return false
+		}
 		return dir == app.Path && slices.ContainsFunc(files, func(f string) bool { return f != "" && slices.Contains(app.Files, f) })
 	}
 	if app.Path == "." {

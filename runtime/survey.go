@@ -7,9 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/network"
@@ -23,8 +25,8 @@ import (
 const askAgain = 10 * time.Second
 
 // admit looks whether an app can be carried out beside what is here: at most
-// three lists, and a glance into its data folders. Its refusals are not
-// permanent, because a person may do what they say at any moment.
+// three lists, a glance into its data folders, and one at each stopped container
+// that Compose has under its name. Its refusals are not permanent, because a person may do what they say at any moment.
 func (d *Docker) admit(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
 	if a.Of == nil {
 		return ring.Done{}, errors.New("cannot admit an app: the action names none")
@@ -43,12 +45,16 @@ func (d *Docker) admit(ctx context.Context, e engine, a ring.Action) (ring.Done,
 }
 
 func (d *Docker) survey(ctx context.Context, e engine, a ring.Action) (b beside, err error) {
-	b = beside{host: d.opts.Host, root: d.opts.DataRoot, folders: map[string]filling{}}
+	b = beside{host: d.opts.Host, sources: d.opts.Sources, root: d.opts.DataRoot, folders: map[string]filling{}}
 	b.containers, err = e.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", composeProject))})
 	if err != nil {
 		return b, fault("cannot list containers", "", err)
 	}
-	if len(mountedVolumes(a.Of)) > 0 {
+	theirs := slices.DeleteFunc(slices.Clone(b.containers), func(c container.Summary) bool { return !b.foreign(c) })
+	if b.returning, err = returning(ctx, e, a.App, theirs); err != nil {
+		return b, err
+	}
+	if len(mountedVolumes(a.Of)) > 0 || len(theirs) > 0 {
 		list, err := e.VolumeList(ctx, volume.ListOptions{})
 		if err != nil {
 			return b, fault("cannot list volumes", "", err)
@@ -66,6 +72,26 @@ func (d *Docker) survey(ctx context.Context, e engine, a ring.Action) (b beside,
 		}
 	}
 	return b, nil
+}
+
+// returning are the stopped ones of a project that the engine will start by
+// itself when it starts: "always" means so, also after a stop by hand.
+func returning(ctx context.Context, e engine, project string, all []container.Summary) (map[string]bool, error) {
+	out := map[string]bool{}
+	for _, c := range all {
+		if c.Labels[composeProject] != project || ring.State(c.State) == ring.StateRunning {
+			continue
+		}
+		full, err := e.ContainerInspect(ctx, c.ID)
+		if cerrdefs.IsNotFound(err) {
+			continue // removed since
+		}
+		if err != nil {
+			return nil, fault("cannot inspect container "+nameOf(c), "", err)
+		}
+		out[c.ID] = full.ContainerJSONBase != nil && full.HostConfig != nil && full.HostConfig.RestartPolicy.IsAlways()
+	}
+	return out, nil
 }
 
 // glance says what is in a data folder. One that is a file holds something.

@@ -95,7 +95,7 @@ func (d *daemon) wireEnv() (err error) {
 
 func (d *daemon) wireEngine(ctx context.Context) (err error) {
 	d.engine, err = runtime.Dial(ctx, runtime.Options{
-		URL: d.cfg.Engine.URL, Host: d.cfg.Host, ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
+		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
 		Allow:   d.judge.allow,
 		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.samePaths(), Open: d.env.open,
 		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
@@ -106,6 +106,14 @@ func (d *daemon) wireEngine(ctx context.Context) (err error) {
 	}
 	d.shelf = newShelf(d.store, d.engine.Mounted, d.env.open)
 	return nil
+}
+
+func (d *daemon) sourceNames() []string {
+	var names []string
+	for _, s := range d.cfg.Sources {
+		names = append(names, s.Name)
+	}
+	return names
 }
 
 func (d *daemon) wireHealth(ctx context.Context) {
