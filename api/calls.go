@@ -47,6 +47,12 @@ type Calls struct {
 	Approve func(ctx context.Context, p Peer, r ApproveRequest) error
 	// Accept moves a source's anchor to a commit by a person's decision.
 	Accept func(ctx context.Context, p Peer, r AcceptRequest) error
+	// Trust says whom a source trusts and up to where, or all for "". It changes
+	// nothing. NotFound for an unknown source.
+	Trust func(ctx context.Context, source string) ([]ring.TrustState, error)
+	// Reverify holds the trusted history of a source against the present keys. It
+	// changes nothing but the journal.
+	Reverify func(ctx context.Context, p Peer, r ReverifyRequest) (ring.Reverified, error)
 	// Outdated says of every service in force, or of those of an app, what its
 	// image's name means now. It changes nothing. NotFound for an unknown app.
 	Outdated func(ctx context.Context, app string) ([]ImageNow, error)
@@ -117,6 +123,13 @@ type AcceptRequest struct {
 	Source string   `json:"source,omitempty"`
 	Commit ring.SHA `json:"commit"`
 	Reason string   `json:"reason"`
+}
+
+// ReverifyRequest is the body of POST /v1/trust/reverify. Source may be "" where
+// there is one only; Reason may be "".
+type ReverifyRequest struct {
+	Source string `json:"source,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // RefreshRequest is the body of POST /v1/refresh. Service "" is all of the app.

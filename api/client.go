@@ -175,6 +175,20 @@ func (c *Client) Accept(ctx context.Context, r AcceptRequest) error {
 	return c.ask(ctx, http.MethodPost, "/v1/trust/accept", nil, r, &struct{}{})
 }
 
+// Trust says whom a source trusts and up to where, or all for "".
+func (c *Client) Trust(ctx context.Context, source string) ([]ring.TrustState, error) {
+	v := url.Values{}
+	set(v, "source", source)
+	var out []ring.TrustState
+	return out, c.ask(ctx, http.MethodGet, "/v1/trust", v, nil, &out)
+}
+
+// Reverify has the trusted history held against the present keys.
+func (c *Client) Reverify(ctx context.Context, r ReverifyRequest) (ring.Reverified, error) {
+	var out ring.Reverified
+	return out, c.ask(ctx, http.MethodPost, "/v1/trust/reverify", nil, r, &out)
+}
+
 // Outdated says what the images in force mean now, of an app or of all for "".
 func (c *Client) Outdated(ctx context.Context, app string) ([]ImageNow, error) {
 	v := url.Values{}

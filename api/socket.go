@@ -60,7 +60,9 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"POST", "/v1/plan", mayRead, treeLimit, s.plan},
 		{"POST", "/v1/sync", mayWrite, 0, s.sync},
 		{"POST", "/v1/approve", mayWrite, bodyLimit, s.approve},
+		{"GET", "/v1/trust", mayRead, 0, s.trust},
 		{"POST", "/v1/trust/accept", mayTrust, bodyLimit, s.accept},
+		{"POST", "/v1/trust/reverify", mayWrite, bodyLimit, s.reverify},
 	}
 	return s, nil
 }
@@ -258,6 +260,35 @@ func (s *Socket) accept(w http.ResponseWriter, r *http.Request, p Peer) error {
 	}
 	s.log.Info("trust accepted", "source", a.Source, "commit", a.Commit, "actor", p.Actor(), "reason", a.Reason)
 	return writeJSON(w, struct{}{})
+}
+
+func (s *Socket) trust(w http.ResponseWriter, r *http.Request, _ Peer) error {
+	q := query{values: r.URL.Query()}
+	source := q.text("source")
+	if q.err != nil {
+		return q.err
+	}
+	all, err := s.calls.Trust(r.Context(), source)
+	if err != nil {
+		return err
+	}
+	if all == nil {
+		all = []ring.TrustState{}
+	}
+	return writeJSON(w, all)
+}
+
+func (s *Socket) reverify(w http.ResponseWriter, r *http.Request, p Peer) error {
+	var a ReverifyRequest
+	if err := readJSON(r, &a); err != nil {
+		return err
+	}
+	found, err := s.calls.Reverify(r.Context(), p, a)
+	if err != nil {
+		return err
+	}
+	s.log.Info("verified again", "source", found.Source, "commit", found.To, "actor", p.Actor())
+	return writeJSON(w, found)
 }
 
 func (s *Socket) plan(w http.ResponseWriter, r *http.Request, _ Peer) error {

@@ -101,6 +101,12 @@ func (d *daemon) calls() Calls {
 		Accept: func(_ context.Context, p Peer, r AcceptRequest) error {
 			return d.note("accept %s %s by uid %d: %s", r.Source, r.Commit, p.UID, r.Reason)
 		},
+		Trust: func(_ context.Context, source string) ([]ring.TrustState, error) {
+			return []ring.TrustState{{Source: source, Mode: "strict"}}, d.note("trust %s", source)
+		},
+		Reverify: func(_ context.Context, p Peer, r ReverifyRequest) (ring.Reverified, error) {
+			return ring.Reverified{Source: r.Source, Commits: 3}, d.note("reverify %s by uid %d: %s", r.Source, p.UID, r.Reason)
+		},
 		Outdated: func(_ context.Context, app string) ([]ImageNow, error) {
 			return nil, d.note("outdated app=%s", app)
 		},
@@ -208,6 +214,12 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 	require.NoError(t, c.Sync(ctx, "prod"))
 	require.NoError(t, c.Approve(ctx, ApproveRequest{Commit: commit, Reason: "yes"}))
 	require.NoError(t, c.Accept(ctx, AcceptRequest{Source: "prod", Commit: commit, Reason: "moved"}))
+	trust, err := c.Trust(ctx, "prod")
+	require.NoError(t, err)
+	require.Equal(t, []ring.TrustState{{Source: "prod", Mode: "strict"}}, trust)
+	again, err := c.Reverify(ctx, ReverifyRequest{Source: "prod", Reason: "bob left"})
+	require.NoError(t, err)
+	require.Equal(t, ring.Reverified{Source: "prod", Commits: 3}, again)
 	images, err := c.Outdated(ctx, "web")
 	require.NoError(t, err)
 	require.Equal(t, []ImageNow{}, images)
@@ -224,6 +236,7 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 		"version", "status", "status", "history app=web limit=7", "poke prod",
 		fmt.Sprintf("approve %s by uid %d: yes", commit, os.Geteuid()),
 		fmt.Sprintf("accept prod %s by uid %d: moved", commit, os.Geteuid()),
+		"trust prod", fmt.Sprintf("reverify prod by uid %d: bob left", os.Geteuid()),
 		"outdated app=web", fmt.Sprintf("refresh web/db by uid %d: new base", os.Geteuid()),
 		"plan source=prod rev=ab12cd3 tree=false",
 		"logs {App:web Service:web Follow:false Tail:5 Since:1970-01-01 00:16:40 +0000 UTC Timestamps:true}",
@@ -236,17 +249,19 @@ var everyRoute = map[string]struct {
 	method, target, body string
 	right                right
 }{
-	"/v1/version":      {"GET", "/v1/version", "", mayRead},
-	"/v1/status":       {"GET", "/v1/status", "", mayRead},
-	"/v1/events":       {"GET", "/v1/events", "", mayRead},
-	"/v1/history":      {"GET", "/v1/history", "", mayRead},
-	"/v1/logs":         {"GET", "/v1/logs?app=web", "", mayRead},
-	"/v1/outdated":     {"GET", "/v1/outdated?app=web", "", mayRead},
-	"/v1/refresh":      {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite},
-	"/v1/plan":         {"POST", "/v1/plan?rev=main", "", mayRead},
-	"/v1/sync":         {"POST", "/v1/sync", "", mayWrite},
-	"/v1/approve":      {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite},
-	"/v1/trust/accept": {"POST", "/v1/trust/accept", `{"commit":"ab12cd3","reason":"r"}`, mayTrust},
+	"/v1/version":        {"GET", "/v1/version", "", mayRead},
+	"/v1/status":         {"GET", "/v1/status", "", mayRead},
+	"/v1/events":         {"GET", "/v1/events", "", mayRead},
+	"/v1/history":        {"GET", "/v1/history", "", mayRead},
+	"/v1/logs":           {"GET", "/v1/logs?app=web", "", mayRead},
+	"/v1/outdated":       {"GET", "/v1/outdated?app=web", "", mayRead},
+	"/v1/refresh":        {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite},
+	"/v1/plan":           {"POST", "/v1/plan?rev=main", "", mayRead},
+	"/v1/sync":           {"POST", "/v1/sync", "", mayWrite},
+	"/v1/approve":        {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite},
+	"/v1/trust":          {"GET", "/v1/trust?source=prod", "", mayRead},
+	"/v1/trust/reverify": {"POST", "/v1/trust/reverify", `{"source":"prod"}`, mayWrite},
+	"/v1/trust/accept":   {"POST", "/v1/trust/accept", `{"commit":"ab12cd3","reason":"r"}`, mayTrust},
 }
 
 func TestWhoMayDoWhat(t *testing.T) {

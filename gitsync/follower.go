@@ -61,9 +61,10 @@ type Follower struct {
 	mirror   *mirror
 	heads    *heads // Run's own
 
-	poke  chan struct{}   // of capacity 1: look now
-	asks  chan acceptance // answered by Run's goroutine
-	busy  atomic.Bool     // a look is under way
+	poke  chan struct{}                      // of capacity 1: look now
+	asks  chan acceptance                    // answered by Run's goroutine
+	works chan func(context.Context, *watch) // done by Run's goroutine between two looks
+	busy  atomic.Bool                        // a look is under way
 	trust atomic.Pointer[Trust]
 	files string // fingerprint of the trust files as loaded; Run's own
 }
@@ -88,7 +89,7 @@ var (
 // New checks the whole configuration and loads the trust files; it starts
 // nothing and touches neither network nor mirror.
 func New(cfg Config, anchors Anchors, log *slog.Logger) (*Follower, error) {
-	f := &Follower{cfg: cfg, anchors: anchors, log: log, poke: make(chan struct{}, 1), asks: make(chan acceptance)}
+	f := &Follower{cfg: cfg, anchors: anchors, log: log, poke: make(chan struct{}, 1), asks: make(chan acceptance), works: make(chan func(context.Context, *watch))}
 	f.cfg.Limits = cfg.Limits.withDefaults()
 	if !sourceForm.MatchString(cfg.Name) || strings.Contains(cfg.Name, "..") || strings.HasSuffix(cfg.Name, ".lock") {
 		return nil, fmt.Errorf("cannot follow source %q: a name has letters, digits, dot, dash and underscore", cfg.Name)
@@ -161,6 +162,8 @@ func (f *Follower) Run(ctx context.Context, out func(context.Context, ring.Repor
 			refusal, err := w.accept(ctx, a)
 			a.answer <- answer{refusal, err}
 			out(ctx, w.report(time.Now().UTC()))
+		case work := <-f.works:
+			work(ctx, w)
 		case <-timer.C:
 			f.busy.Store(true)
 			pace.begin(time.Now())

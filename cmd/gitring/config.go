@@ -103,22 +103,22 @@ type AuthConfig struct {
 
 // TrustRules say whose commits are carried out.
 type TrustRules struct {
-	Mode           string    `yaml:"mode"` // strict | disabled
-	AllowedSigners string    `yaml:"allowed_signers"`
-	OpenPGPKeys    string    `yaml:"openpgp_keys"`
-	RevokedKeys    string    `yaml:"revoked_keys"`
-	Introduction   yaml.Node `yaml:"introduction"`
-	MinCommit      string    `yaml:"min_commit"`
-	RequireTarget  bool      `yaml:"require_target"`
-	ExpiryGrace    *Duration `yaml:"expiry_grace"` // never nil after LoadConfig
-	MaxRange       int       `yaml:"max_range"`
+	Mode                string       `yaml:"mode"` // strict | disabled
+	AllowedSigners      string       `yaml:"allowed_signers"`
+	OpenPGPKeys         string       `yaml:"openpgp_keys"`
+	RevokedKeys         string       `yaml:"revoked_keys"`
+	Introduction        Introduction `yaml:"introduction"`
+	MinCommit           string       `yaml:"min_commit"`
+	RequireTarget       bool         `yaml:"require_target"`
+	ExpiryGrace         *Duration    `yaml:"expiry_grace"` // never nil after LoadConfig
+	MaxRange            int          `yaml:"max_range"`
+	TrustVersion        int          `yaml:"trust_version"` // 0 is none
+	RequireIntroduction bool         `yaml:"require_introduction"`
 
-	SignersInRepo       yaml.Node `yaml:"signers_in_repo"`
-	Signers             yaml.Node `yaml:"signers"`
-	TrustThreshold      yaml.Node `yaml:"trust_threshold"`
-	TrustVersion        yaml.Node `yaml:"trust_version"`
-	Require             yaml.Node `yaml:"require"`
-	RequireIntroduction yaml.Node `yaml:"require_introduction"`
+	SignersInRepo  yaml.Node `yaml:"signers_in_repo"`
+	Signers        yaml.Node `yaml:"signers"`
+	TrustThreshold yaml.Node `yaml:"trust_threshold"`
+	Require        yaml.Node `yaml:"require"`
 }
 
 // Webhook is the way in from a forge.

@@ -12,7 +12,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gitring/gitring/notify"
-	"github.com/gitring/gitring/ring"
 )
 
 // check judges a decoded configuration with its defaults in, and makes its
@@ -184,8 +183,9 @@ func (k *checker) trust(at string, s *SourceConfig) {
 	k.path(at+".allowed_signers", &t.AllowedSigners)
 	k.path(at+".openpgp_keys", &t.OpenPGPKeys)
 	k.path(at+".revoked_keys", &t.RevokedKeys)
-	if t.Introduction.Kind == yaml.ScalarNode {
-		k.sha(at+".introduction", "trust.introduction", t.Introduction.Value)
+	k.introduction(at, t)
+	if t.TrustVersion < 0 {
+		k.wrong(at+".trust_version", "begin with 1, and one more with each change", "trust.trust_version: %d is less than none", t.TrustVersion)
 	}
 	if t.MinCommit != "" {
 		k.sha(at+".min_commit", "trust.min_commit", t.MinCommit)
@@ -199,14 +199,6 @@ func (k *checker) sha(at, key, value string) {
 	if !fullSHA.MatchString(value) {
 		k.wrong(at, "all 40 digits; git rev-parse prints them", "%s: %q is no full commit id", key, value)
 	}
-}
-
-// Introduced is where trust begins; "" when the file does not say.
-func (t *TrustRules) Introduced() ring.SHA {
-	if t.Introduction.Kind != yaml.ScalarNode {
-		return ""
-	}
-	return ring.SHA(t.Introduction.Value)
 }
 
 func (k *checker) webhook(at string, w *Webhook) {

@@ -37,12 +37,9 @@ func (n *notYet) source(at string, s SourceConfig) {
 	n.value(at+"apply", s.Apply, "auto")
 	n.keys(at+"trust.", map[string]yaml.Node{
 		"signers_in_repo": s.Trust.SignersInRepo, "signers": s.Trust.Signers,
-		"trust_threshold": s.Trust.TrustThreshold, "trust_version": s.Trust.TrustVersion,
-		"require": s.Trust.Require, "require_introduction": s.Trust.RequireIntroduction,
+		"trust_threshold": s.Trust.TrustThreshold,
+		"require":         s.Trust.Require,
 	})
-	if s.Trust.Introduction.Kind == yaml.MappingNode {
-		n.not(at+"trust.introduction", "trust.introduction: {commit, signer}")
-	}
 	if s.Webhook != nil {
 		n.value(at+"webhook.forge", s.Webhook.Forge, carriedForges...)
 	}

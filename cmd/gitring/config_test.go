@@ -219,7 +219,6 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 		{"    url:", "    apply: observe\n    url:", "config.yaml:4: apply: observe"},
 		{"    url:", "    apply: commit\n    url:", "config.yaml:4: apply: commit"},
 		{"trust: {", "trust: {signers_in_repo: .gitring/signers, ", "config.yaml:5: trust.signers_in_repo"},
-		{"trust: {", "trust: {introduction: {commit: a, signer: b}, ", "config.yaml:5: trust.introduction: {commit, signer}"},
 		{"    trust:", "    webhook: {forge: gitlab, secret_file: s}\n    trust:", "config.yaml:5: webhook.forge: gitlab"},
 		{"    trust:", "    status: {forge: gitlab, token_file: s}\n    trust:", "config.yaml:5: status.forge: gitlab"},
 		{"host: edge-1", "host: edge-1\nengine: {kind: swarm}", "config.yaml:2: engine.kind: swarm"},
@@ -244,7 +243,7 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 func TestTheReferenceNamesEveryKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/configuration.md")
 	require.NoError(t, err)
-	for _, name := range []string{"Config", "EnvConfig", "Registries", "EngineConfig", "Listen", "SourceConfig", "AppConfig", "AuthConfig", "TrustRules", "Webhook", "ForgeStatus"} {
+	for _, name := range []string{"Config", "EnvConfig", "Registries", "EngineConfig", "Listen", "SourceConfig", "AppConfig", "AuthConfig", "TrustRules", "Introduction", "Webhook", "ForgeStatus"} {
 		keys := knownKeys(name)
 		require.NotEmpty(t, keys, name)
 		for _, key := range keys {

@@ -43,6 +43,9 @@ func showSource(s *screen, src ring.SourceStatus, now time.Time) {
 	if src.Trust != "" {
 		s.line(2, " ", word{"warning:", yellow}, w(src.Trust))
 	}
+	if f := src.FirstUse; f != nil {
+		s.line(2, " ", w("trust rests on first use of "+f.Commit.Short()+", "+age(f.At, now)))
+	}
 	if src.Forge != "" {
 		s.line(2, " ", word{"warning:", yellow}, w("the forge takes no statuses: "+src.Forge))
 	}

@@ -178,7 +178,8 @@ func absolute(path string) (string, error) {
 func (t *TrustRules) trustConfig() gitsync.TrustConfig {
 	return gitsync.TrustConfig{
 		Mode: t.Mode, AllowedSigners: t.AllowedSigners, OpenPGPKeys: t.OpenPGPKeys, RevokedKeys: t.RevokedKeys,
-		Introduction: t.Introduced(), MinCommit: ring.SHA(t.MinCommit),
+		Introduction: t.Introduced(), IntroductionSigner: t.Introduction.Signer,
+		RequireIntroduction: t.RequireIntroduction, Version: t.TrustVersion, MinCommit: ring.SHA(t.MinCommit),
 		ExpiryGrace: time.Duration(*t.ExpiryGrace), MaxRange: t.MaxRange, RequireTarget: t.RequireTarget,
 	}
 }

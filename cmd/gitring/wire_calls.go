@@ -25,7 +25,7 @@ func (d *daemon) calls() api.Calls {
 	return api.Calls{
 		Version: d.version, Status: d.status, Events: d.events, Appended: d.store.Changed, History: d.history,
 		Logs: d.logs, Poke: d.poke, Look: d.look, Approve: d.approve, Accept: d.accept, Plan: d.plan,
-		Outdated: d.outdated, Refresh: d.refresh,
+		Outdated: d.outdated, Refresh: d.refresh, Trust: d.trust, Reverify: d.reverify,
 	}
 }
 
@@ -46,7 +46,7 @@ func (d *daemon) status(context.Context) (ring.Status, error) {
 	for i := range st.Sources {
 		s := &st.Sources[i]
 		if f := d.follower(s.Name); f != nil {
-			s.Checking = f.git.Checking()
+			s.Checking, s.FirstUse = f.git.Checking(), f.firstUse()
 		}
 		s.Forge = trouble[s.Name]
 	}
@@ -65,7 +65,7 @@ func (d *daemon) events(ctx context.Context, q api.EventQuery) ([]ring.Event, er
 // toldByHistory are the kinds of events that say what became of commits.
 var toldByHistory = []string{
 	ring.CommitAccepted, ring.CommitRefused, ring.AppInForce, ring.AppPowers, ring.AppRefused, ring.AppRemoved, ring.PlanAwaiting,
-	ring.PlanApproved, ring.TrustAccepted, ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored,
+	ring.PlanApproved, ring.TrustAccepted, ring.TrustRecovered, ring.TrustIntroduced, ring.TrustIsDegraded, ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored,
 	ring.RolloutSuperseded, ring.JobSucceeded, ring.JobFailed,
 }
 
@@ -188,7 +188,7 @@ func (d *daemon) accept(ctx context.Context, p api.Peer, r api.AcceptRequest) er
 	if err != nil {
 		return err
 	}
-	refusal, err := f.git.Accept(ctx, r.Commit, p.Actor(), r.Reason)
+	refusal, err := f.git.Accept(ctx, r.Commit, answerable(p), r.Reason)
 	if tip := d.tipOf(f.cfg.Name); err != nil && tip != "" && !strings.HasPrefix(string(tip), string(r.Commit)) {
 		return api.Conflicting("gitring verify and git log say what it holds; then gitring trust accept "+tip.Short(), "%s", err)
 	}

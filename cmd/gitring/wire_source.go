@@ -43,7 +43,9 @@ func (d *daemon) wireSources() error {
 		s := &d.cfg.Sources[i]
 		f := &follower{d: d, cfg: s, settings: settingsOf(d.cfg, s), heard: make(chan struct{})}
 		var err error
-		f.git, err = gitsync.New(gitConfig(d.cfg, s), d.store, d.log)
+		git := gitConfig(d.cfg, s)
+		git.Labels = func(ctx context.Context) ([]ring.SHA, error) { return d.remembered(ctx, s.Name) }
+		f.git, err = gitsync.New(git, d.store, d.log)
 		if err != nil {
 			return fmt.Errorf("source %s: %w", s.Name, err)
 		}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+)
+
+func trustCmd(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "trust",
+		Short: "Show and settle whom a source trusts, and up to where",
+		Args:  knownVerb,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(trustShowCmd(g), trustAcceptCmd(g), trustReverifyCmd(g))
+	return cmd
+}
+
+func trustAcceptCmd(g *globals) *cobra.Command {
+	var r api.AcceptRequest
+	cmd := &cobra.Command{
+		Use:   "accept <sha>",
+		Short: "Trust a commit that the rules of the range refuse",
+		Long: "accept moves the anchor of a source to the tip of its branch by a person's\n" +
+			"decision: after a forced push, a range that is too large, or a state directory\n" +
+			"that was lost. The tip itself has to be signed by a trusted key. Who, from where,\n" +
+			"to where and why is journalled for good.",
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			sha, err := commitID(given[0])
+			if err != nil {
+				return err
+			}
+			if strings.TrimSpace(r.Reason) == "" {
+				return usage(cmd, "--reason is required")
+			}
+			r.Commit = sha
+			if err := g.daemon().Accept(cmd.Context(), r); err != nil {
+				return asked(err)
+			}
+			g.notice("trusted up to %s", sha.Short())
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&r.Source, "source", "", "the source, where there is more than one")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the journal (required)")
+	return cmd
+}
+
+func trustShowCmd(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show [source]",
+		Short: "Show whom each source trusts, and up to where",
+		Args:  args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			all, err := g.daemon().Trust(cmd.Context(), strings.Join(given, ""))
+			if err != nil {
+				return asked(err)
+			}
+			if g.machine() {
+				return g.encode(all)
+			}
+			s := g.screen()
+			for i, t := range all {
+				if i > 0 {
+					s.gap()
+				}
+				showTrust(s, t, g.now())
+			}
+			_, err = fmt.Fprint(g.out, s)
+			return err
+		},
+	}
+}
+
+func trustReverifyCmd(g *globals) *cobra.Command {
+	var r api.ReverifyRequest
+	cmd := &cobra.Command{
+		Use:   "reverify",
+		Short: "Hold the trusted history against the present keys",
+		Long: "reverify verifies again every commit since trust began, under the keys and rules\n" +
+			"of now, and lists those that would not pass. It takes nothing back: what is trusted\n" +
+			"stays trusted, and what runs goes on. Exit 7 when a commit would not pass.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found, err := g.daemon().Reverify(cmd.Context(), r)
+			if err != nil {
+				return asked(err)
+			}
+			return g.showReverified(found)
+		},
+	}
+	cmd.Flags().StringVar(&r.Source, "source", "", "the source, where there is more than one")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the journal")
+	return cmd
+}
+
+func (g *globals) showReverified(found ring.Reverified) error {
+	if g.machine() {
+		if err := g.encode(found); err != nil {
+			return err
+		}
+	} else {
+		s := g.screen()
+		s.line(0, " ", word{found.Source, bold}, w(fmt.Sprintf("%d commits since %s, up to %s:", found.Commits, found.From.Short(), found.To.Short())),
+			w(outOf(len(found.Refusals))))
+		for _, r := range found.Refusals {
+			showRefusal(s, 2, "", r)
+		}
+		if _, err := fmt.Fprint(g.out, s); err != nil {
+			return err
+		}
+	}
+	if len(found.Refusals) > 0 {
+		return outcome(exitRefused)
+	}
+	return nil
+}
+
+func outOf(n int) string {
+	if n == 0 {
+		return "all would pass now"
+	}
+	return fmt.Sprintf("%d would not pass now, and stay trusted", n)
+}
+
+// showTrust is one source of "gitring trust show".
+func showTrust(s *screen, t ring.TrustState, now time.Time) {
+	upTo := "trusted up to nothing yet"
+	if t.Trusted != "" {
+		upTo = "trusted up to " + t.Trusted.Short()
+	}
+	version := ""
+	if t.Version > 0 {
+		version = fmt.Sprintf("trust_version %d", t.Version)
+	}
+	s.line(0, "  ", word{t.Source, bold}, w(t.Branch), w("mode "+t.Mode), w(upTo), w(version))
+	if t.Trusted != "" {
+		s.line(2, ", ", w(t.How), w(age(t.Since, now)), said("signed by ", t.Signer), said("tip ", string(t.Tip.Short())))
+	}
+	if b := t.Began; b != nil {
+		s.line(2, " ", w("began with "+b.SHA.Short()+", "+age(b.At, now)+":"), w(b.How))
+	}
+	for _, about := range []struct {
+		what string
+		sha  ring.SHA
+	}{{"introduction", t.Introduction}, {"min_commit", t.MinCommit}} {
+		if about.sha != "" {
+			s.line(2, " ", w(about.what), w(about.sha.Short()))
+		}
+	}
+	if t.Warning != "" {
+		s.line(2, " ", word{"warning:", yellow}, w(t.Warning))
+	}
+	if t.Reason != "" {
+		s.line(2, " ", w(t.Reason))
+	}
+	showRefusal(s, 2, "", t.Refusal)
+	showSigners(s, t, now)
+	showTrustFiles(s, t)
+}
+
+func showSigners(s *screen, t ring.TrustState, now time.Time) {
+	if t.Mode == "disabled" {
+		return
+	}
+	if len(t.Signers) == 0 {
+		s.line(2, " ", word{"no signers:", yellow}, w("every commit is refused"))
+		return
+	}
+	var rows [][]word
+	for _, one := range t.Signers {
+		rows = append(rows, []word{w(one.Principal), w(one.Kind), w(one.Fingerprint), validity(one, now), w(granted(one.Grants))})
+	}
+	s.table(2, []string{"SIGNER", "KIND", "KEY", "VALID", "MAY"}, rows)
+}
+
+// validity is when a key counts, as far as a person wants to know now.
+func validity(one ring.TrustedSigner, now time.Time) word {
+	switch {
+	case one.Revoked != "":
+		return word{"revoked", red}
+	case !one.Until.IsZero() && now.After(one.Until):
+		return word{"expired " + stamp(one.Until), red}
+	case !one.From.IsZero() && now.Before(one.From):
+		return word{"from " + stamp(one.From), yellow}
+	case !one.Until.IsZero():
+		return w("until " + stamp(one.Until))
+	}
+	return w("always")
+}
+
+// granted is what a signer may do, on one line.
+func granted(grants []ring.Grant) string {
+	if len(grants) == 0 {
+		return "nothing on this branch"
+	}
+	says := make([]string, len(grants))
+	for i, g := range grants {
+		says[i] = strings.Join(g.Roles, ", ")
+		if len(g.Paths) > 0 {
+			says[i] += " in " + strings.Join(g.Paths, ", ")
+		}
+	}
+	return strings.Join(says, "; ")
+}
+
+func showTrustFiles(s *screen, t ring.TrustState) {
+	for _, f := range t.Files {
+		of := ""
+		if f.Owner >= 0 {
+			of = fmt.Sprintf("uid %d, mode %s", f.Owner, f.Mode)
+		}
+		count := ""
+		if f.Key == "revoked_keys" {
+			count = fmt.Sprintf("%d listed", t.Revoked)
+		}
+		s.line(2, ", ", w(f.Key+" "+f.Path), w(of), w(count))
+		if f.Wrong != "" {
+			s.line(4, " ", word{"wrong:", red}, w(f.Wrong))
+		}
+	}
+}
