@@ -71,7 +71,7 @@ func TestComposeFindsTheAppByItsLabels(t *testing.T) {
 	require.NoError(t, h.engine.call("GET", "/volumes/"+app+"_pg", nil, nil, &vol))
 	require.Equal(t, map[string]string{
 		"com.docker.compose.project": app, "com.docker.compose.volume": "pg", "com.docker.compose.project.working_dir": app,
-		"com.docker.compose.project.config_files": app + "/compose.yaml", "gitring.host": h.name, "gitring.source": "prod", "gitring.app": app,
+		"com.docker.compose.project.config_files": app + "/compose.yaml", "gitring.host": h.name, "gitring.source": l["gitring.source"], "gitring.app": app,
 	}, vol.Labels)
 
 	besideCompose(t, h, app)
