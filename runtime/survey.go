@@ -94,7 +94,9 @@ func returning(ctx context.Context, e engine, project string, all []container.Su
 	return out, nil
 }
 
-// glance says what is in a data folder. One that is a file holds something.
+// glance says what is in a data folder. One that is a file holds something, and
+// so does one that its program closed to others, as databases do: a daemon that is
+// not root cannot look inside.
 func glance(folder string) (filling, error) {
 	st, err := os.Lstat(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,6 +106,9 @@ func glance(folder string) (filling, error) {
 		return filled, err
 	}
 	f, err := os.Open(folder)
+	if errors.Is(err, fs.ErrPermission) {
+		return filled, nil
+	}
 	if err != nil {
 		return absent, err
 	}
