@@ -112,6 +112,7 @@ func (l *landings) judge(base ring.SHA, ids []ring.SHA) (*ring.Refusal, error) {
 			return refusal, err
 		}
 		l.verdicts[id] = d
+		d.cause = l.because(d) // a head may lead back here
 		if !d.ok && byForge(d.refusal) {
 			if err := l.land(d); err != nil {
 				return nil, err
@@ -154,9 +155,12 @@ func (l *landings) because(d *verdict) *ring.Refusal {
 		return d.refusal
 	}
 	for _, id := range d.p.parents {
-		if !l.trusted(id) {
+		if !l.trusted(id) && l.verdicts[id].cause != nil {
 			return l.verdicts[id].cause
 		}
+	}
+	if d.refusal == nil { // never accepted for want of a reason
+		return notSignedContent(d.p.sha, d.base, "what it stands on is not trusted")
 	}
 	return d.refusal
 }
@@ -273,8 +277,11 @@ func (l *landings) holds(d *verdict, head ring.SHA) (*ring.Refusal, error) {
 	if refusal == nil && err == nil && !in.trusted(head) {
 		refusal = in.verdicts[head].cause
 	}
-	if refusal != nil || err != nil {
-		return unsignedHead(d.p.sha, head, refusal), err
+	if err != nil {
+		return nil, err
+	}
+	if refusal != nil {
+		return unsignedHead(d.p.sha, head, refusal), nil
 	}
 	return l.from(d, head, in)
 }

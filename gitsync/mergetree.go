@@ -70,6 +70,8 @@ func mergeIn(ctx context.Context, scratch string, ours, theirs ring.SHA, objects
 		return ring.SHA(line), nil
 	case made && status == 1:
 		return "", ErrConflict
+	case bytes.Contains(said.err.b, []byte("refusing to merge unrelated histories")):
+		return "", ErrConflict // no forge lands what has no common beginning
 	}
 	return "", fmt.Errorf("cannot merge %s and %s: git merge-tree ends with %d: %s", ours.Short(), theirs.Short(), status, oneLine(said.err.b))
 }

@@ -264,12 +264,8 @@ func notSignedContent(sha, head ring.SHA, why string) *ring.Refusal {
 	}
 }
 
-// unsignedHead is a landing whose head is not trusted itself; nil without a
-// reason.
+// unsignedHead is a landing whose head is not trusted itself.
 func unsignedHead(sha, head ring.SHA, why *ring.Refusal) *ring.Refusal {
-	if why == nil {
-		return nil
-	}
 	r := *why
 	r.Says = fmt.Sprintf("commit %s was landed by the forge from %s, and there: %s", sha.Short(), head.Short(), why.Says)
 	r.Hint = "sign every commit of the branch and land it again, or let somebody answer for it with gitring vouch"
