@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/gitring/gitring/notify"
 )
 
