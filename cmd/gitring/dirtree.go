@@ -7,12 +7,19 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/gitring/gitring/gitsync"
 )
 
 // dirTree is a folder as ring.Commit.Tree describes a commit's tree: no link is
 // followed, .git is not there, a repository inside it is a submodule, and modes
-// are those that Git keeps. It reads what is in the folder, committed or not.
-type dirTree struct{ root *os.Root }
+// are those that Git keeps. It reads what is in the folder, committed or not; but
+// of a clone not what Git ignores, which no commit of it would hold: the data of
+// an app that runs in it, and values that are nobody else's.
+type dirTree struct {
+	root    *os.Root
+	ignored *gitsync.Ignore
+}
 
 // openTree opens a folder; the caller closes the root.
 func openTree(dir string) (*dirTree, error) {
@@ -20,7 +27,7 @@ func openTree(dir string) (*dirTree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &dirTree{root: root}, nil
+	return &dirTree{root: root, ignored: gitsync.NewIgnore(root.ReadFile)}, nil
 }
 
 func (t *dirTree) Close() error { return t.root.Close() }
@@ -65,6 +72,9 @@ func (t *dirTree) lstat(name string) (fs.FileInfo, error) {
 		if i == 0 {
 			continue
 		}
+		if t.ignored.Match(path.Join(parts[:i]...), true) {
+			return nil, fs.ErrNotExist
+		}
 		parent, err := t.root.Lstat(path.Join(parts[:i]...))
 		if err != nil {
 			return nil, fs.ErrNotExist
@@ -74,7 +84,7 @@ func (t *dirTree) lstat(name string) (fs.FileInfo, error) {
 		}
 	}
 	info, err := t.root.Lstat(name)
-	if err != nil {
+	if err != nil || t.ignored.Match(name, info.IsDir()) {
 		return nil, fs.ErrNotExist
 	}
 	return info, nil
