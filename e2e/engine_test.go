@@ -216,25 +216,45 @@ func (e *engine) start(name, network string, labels map[string]string, command .
 
 // load makes an image from scratch with the tests' app as its program.
 func (e *engine) load(name string) error {
+	return e.loadProgram(name, program, []string{"app"}, `ENTRYPOINT ["/app"]`, `CMD ["serve"]`)
+}
+
+// loadProgram makes an image from scratch with one program under several paths.
+func (e *engine) loadProgram(name string, program []byte, paths []string, changes ...string) error {
 	var layer bytes.Buffer
 	w := tar.NewWriter(&layer)
-	for _, dir := range []string{"tmp/", "etc/"} {
+	for _, dir := range []string{"tmp/", "etc/", "bin/"} {
 		if err := w.WriteHeader(&tar.Header{Name: dir, Typeflag: tar.TypeDir, Mode: 0o1777}); err != nil {
 			return err
 		}
 	}
-	if err := w.WriteHeader(&tar.Header{Name: "app", Mode: 0o755, Size: int64(len(program))}); err != nil {
+	const users = "root:x:0:0:root:/:/bin/sh\n"
+	if err := w.WriteHeader(&tar.Header{Name: "etc/passwd", Mode: 0o644, Size: int64(len(users))}); err != nil {
 		return err
 	}
-	if _, err := w.Write(program); err != nil {
+	if _, err := w.Write([]byte(users)); err != nil {
 		return err
+	}
+	for i, path := range paths {
+		if i > 0 {
+			if err := w.WriteHeader(&tar.Header{Name: path, Typeflag: tar.TypeLink, Linkname: paths[0], Mode: 0o755}); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := w.WriteHeader(&tar.Header{Name: path, Mode: 0o755, Size: int64(len(program))}); err != nil {
+			return err
+		}
+		if _, err := w.Write(program); err != nil {
+			return err
+		}
 	}
 	if err := w.Close(); err != nil {
 		return err
 	}
 	repo, tag, _ := strings.Cut(name, ":")
 	return e.call("POST", "/images/create", url.Values{
-		"fromSrc": {"-"}, "repo": {repo}, "tag": {tag}, "changes": {`ENTRYPOINT ["/app"]`, `CMD ["serve"]`},
+		"fromSrc": {"-"}, "repo": {repo}, "tag": {tag}, "changes": changes,
 	}, &layer, nil)
 }
 
