@@ -66,7 +66,8 @@ type Follower struct {
 	works chan func(context.Context, *watch) // done by Run's goroutine between two looks
 	busy  atomic.Bool                        // a look is under way
 	trust atomic.Pointer[Trust]
-	files string // fingerprint of the trust files as loaded; Run's own
+	files string           // fingerprint of the trust files as loaded; Run's own
+	now   func() time.Time // the wall clock, by which commits are judged
 }
 
 // acceptance is a person's override on its way to Run's goroutine.
@@ -89,7 +90,7 @@ var (
 // New checks the whole configuration and loads the trust files; it starts
 // nothing and touches neither network nor mirror.
 func New(cfg Config, anchors Anchors, log *slog.Logger) (*Follower, error) {
-	f := &Follower{cfg: cfg, anchors: anchors, log: log, poke: make(chan struct{}, 1), asks: make(chan acceptance), works: make(chan func(context.Context, *watch))}
+	f := &Follower{now: time.Now, cfg: cfg, anchors: anchors, log: log, poke: make(chan struct{}, 1), asks: make(chan acceptance), works: make(chan func(context.Context, *watch))}
 	f.cfg.Limits = cfg.Limits.withDefaults()
 	if !sourceForm.MatchString(cfg.Name) || strings.Contains(cfg.Name, "..") || strings.HasSuffix(cfg.Name, ".lock") {
 		return nil, fmt.Errorf("cannot follow source %q: a name has letters, digits, dot, dash and underscore", cfg.Name)

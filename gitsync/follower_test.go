@@ -182,7 +182,7 @@ func TestAcceptReachesARunningFollowerAndIsReported(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-func TestADeletedBranchIsToldAndTheCommitStays(t *testing.T) {
+func TestV46ADeletedBranchIsToldAndTheCommitStays(t *testing.T) {
 	t.Parallel()
 	o, a := newOrigin(t), &ledger{}
 	sha := o.signed("one")
@@ -272,7 +272,7 @@ func TestACommitIsNotReportedBeforeItsTrustIsOnDisk(t *testing.T) {
 	require.Len(t, a.moves, 1)
 }
 
-func TestAnAnchorThatNobodyHasIsNeverReplacedByFirstUse(t *testing.T) {
+func TestV49AnAnchorThatNobodyHasIsNeverReplacedByFirstUse(t *testing.T) {
 	t.Parallel()
 	o, a := newOrigin(t), &ledger{}
 	lost := o.signed("one")
@@ -310,7 +310,7 @@ func TestAMirrorThatWasLostStillTellsAForcePush(t *testing.T) {
 	}
 }
 
-func TestAnIntroductionBeginsTheTrustedHistory(t *testing.T) {
+func TestV52AnIntroductionBeginsTheTrustedHistory(t *testing.T) {
 	t.Parallel()
 	o, a := newOrigin(t), &ledger{}
 	o.commit("before anybody signed")
@@ -327,7 +327,7 @@ func TestAnIntroductionBeginsTheTrustedHistory(t *testing.T) {
 	require.ElementsMatch(t, good, a.sawAll())
 }
 
-func TestABranchThatPointsAtATagIsNotACommit(t *testing.T) {
+func TestV47ABranchThatPointsAtATagIsNotACommit(t *testing.T) {
 	t.Parallel()
 	o, a := newOrigin(t), &ledger{}
 	o.signed("one")
@@ -367,7 +367,7 @@ func TestWhatARemoteSaysIsFitForATerminal(t *testing.T) {
 	require.LessOrEqual(t, len(err.Error()), 500)
 }
 
-func TestATrustFileIsReadAgainWhenItChanges(t *testing.T) {
+func TestV55ATrustFileIsReadAgainWhenItChanges(t *testing.T) {
 	t.Parallel()
 	o, a := newOrigin(t), &ledger{}
 	one := o.signed("one")
@@ -449,7 +449,7 @@ func TestDisabledTrustFollowsUnsignedCommitsForwardOnly(t *testing.T) {
 	require.Equal(t, ring.Rollback, w.must().Refusal.Code)
 }
 
-func TestAShallowRemoteIsRefused(t *testing.T) {
+func TestV50AShallowRemoteIsRefused(t *testing.T) {
 	t.Parallel()
 	o, a := newOrigin(t), &ledger{}
 	o.signed("one")

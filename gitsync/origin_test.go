@@ -31,6 +31,8 @@ type origin struct {
 	key  string // private key that signs
 	// signers trusts key as alice@example.org.
 	signers string
+	// at is when commits claim to be made; zero is now.
+	at time.Time
 }
 
 func newOrigin(t *testing.T) *origin {
@@ -74,7 +76,11 @@ func (o *origin) git(dir string, args ...string) string {
 	}, args...)...)
 	cmd.Dir, cmd.Env = dir, gitEnv()
 	// Wall time inside a synctest bubble is another one than git's.
-	now := time.Now().UTC().Format(time.RFC3339)
+	at := o.at
+	if at.IsZero() {
+		at = time.Now()
+	}
+	now := at.UTC().Format(time.RFC3339)
 	cmd.Env = append(cmd.Env, "GIT_AUTHOR_DATE="+now, "GIT_COMMITTER_DATE="+now)
 	out, err := cmd.CombinedOutput()
 	require.NoError(o.t, err, "git %v: %s", args, out)

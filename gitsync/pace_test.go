@@ -117,7 +117,7 @@ func TestACronExpressionPollsAtItsTimesForThreeDays(t *testing.T) {
 	})
 }
 
-func TestAThousandPokesAreOneLookASecondAndOneAfterTheLast(t *testing.T) {
+func TestV59AThousandPokesAreOneLookASecondAndOneAfterTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &clockwork{took: 5 * time.Millisecond}
 		var last time.Time

@@ -58,7 +58,7 @@ func (w *watch) reverify(ctx context.Context) (ring.Reverified, error) {
 	if _, away := w.divide([]ring.SHA{out.From, out.To}); len(away) > 0 {
 		return out, fmt.Errorf("cannot verify the history again: the mirror does not have %s", listed(away))
 	}
-	now := time.Now().UTC()
+	now := w.now().UTC()
 	var lost error
 	firstSeen := func(sha ring.SHA) time.Time {
 		v, _, err := w.anchors.Verified(ctx, w.cfg.Name, sha)

@@ -42,7 +42,7 @@ type watch struct {
 func (w *watch) begin(ctx context.Context) (ring.Report, bool) {
 	w.mirror.sweep()
 	w.heads.empty()
-	now := time.Now().UTC()
+	now := w.now().UTC()
 	if err := w.read(ctx); err != nil {
 		return w.failed(now, err), ctx.Err() == nil
 	}
@@ -131,7 +131,7 @@ func (w *watch) signed(ctx context.Context, sha ring.SHA, now, seen time.Time) (
 func (w *watch) look(ctx context.Context) ring.Report {
 	defer w.mirror.rest()
 	defer w.heads.rest()
-	now := time.Now().UTC()
+	now := w.now().UTC()
 	w.reload(ctx, now)
 	err := w.see(ctx, now)
 	if err == nil && !w.isShallow() {
@@ -247,10 +247,15 @@ func (w *watch) isShallow() bool { return w.refusal != nil && w.refusal.Code == 
 // world wraps an error of the outside. The address in it has no user name and
 // no password.
 func (w *watch) world(verb string, err error) error {
+	return fmt.Errorf("cannot %s %s: %w", verb, w.address, said{bare(err)})
+}
+
+// bare takes the URL out of an error: it is named once.
+func bare(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // the URL is named once
+		return u.Err
 	}
-	return fmt.Errorf("cannot %s %s: %w", verb, w.address, said{err})
+	return err
 }
 
 // found takes over what the remote said. A refusal belongs to one tip.
@@ -590,7 +595,7 @@ func (w *watch) next(now time.Time, how string, byPerson bool) ring.Anchor {
 // first; when that is away the tip that was last fetched counts.
 func (w *watch) accept(ctx context.Context, a acceptance) (*ring.Refusal, error) {
 	defer w.mirror.rest()
-	now := time.Now().UTC()
+	now := w.now().UTC()
 	w.reload(ctx, now)
 	if w.invalid != "" {
 		return nil, fmt.Errorf("cannot accept %s: %s", a.sha.Short(), w.invalid)
