@@ -10,6 +10,9 @@ import (
 // depends on is not there. dead says that it will not come by itself: a failed
 // dependency stops its dependents, not its neighbours.
 func (t *turn) gate(v *service) (why string, dead bool) {
+	if why := t.inherits(v); why != "" {
+		return why, false
+	}
 	owners := v.want.Spec.Owners()
 	for _, name := range owners {
 		if why, dead := t.ownerReached(v, name); why != "" {

@@ -305,14 +305,16 @@ func (t *turn) whole(v *service, done func(*service) bool) bool {
 		return true
 	}
 	for _, m := range v.fate.of {
-		if m == v || m.want.Kind == ring.JobK || m.failed != nil || m.row.Done || m.row.Version != m.want.Version {
-			continue
-		}
-		if !done(m) {
+		if m != v && m.moves() && !done(m) {
 			return false
 		}
 	}
 	return true
+}
+
+// moves says that a rollout of the wanted version is under way.
+func (v *service) moves() bool {
+	return v.want.Kind != ring.JobK && v.failed == nil && v.row.Version == v.want.Version && !v.row.Done
 }
 
 // failTied gives the verdict on v to all that is replaced together with it.
@@ -325,8 +327,8 @@ func (t *turn) failTied(v *service, reason string) {
 		if m == v || m.want.Kind == ring.JobK || m.failed != nil || begun && m.row.Done {
 			continue
 		}
-		if d, ok := t.Facts.Verdicts[ring.VersionKey(m.id, m.want.Version)]; ok && d.Good {
-			continue // it served already, and comes back by itself
+		if m.good != nil && m.good.Service.Version == m.want.Version {
+			continue // it is not replaced
 		}
 		commit := m.app.Commit
 		if begun {

@@ -336,6 +336,7 @@ func (t *turn) account(v *service) {
 	}
 	try, tried := t.Tries[string(v.id)]
 	tried = tried && try.Version == v.want.Version && try.Cause != "" && (try.Kind == ring.DoCreate || try.Kind == ring.DoStart)
+	tried = tried && !try.At.Before(row.Began) && t.stuck(v) == ""
 	if tried && try.At.After(row.LastFailure) && try.Cause != ring.CauseImagePull {
 		row.Failures++
 		row.LastFailure, row.Cause = try.At, say("%s: %s", try.Cause, try.Err)
@@ -354,11 +355,22 @@ func (t *turn) account(v *service) {
 		t.fail(v, row.Cause)
 	case permanent, tried && try.Permanent && row.Failures > 0:
 		t.fail(v, row.Cause)
-	case !t.now.Before(deadline) && !t.settled(v) && (v.fate == nil || !t.filled(v)):
+	case !t.now.Before(deadline) && !t.settled(v) && (v.fate == nil || !t.filled(v)) && t.stuck(v) == "":
 		t.fail(v, t.deadlineSays(v, ready))
 	default:
 		t.wake(deadline)
 	}
+}
+
+// stuck is what is wrong on this host where no other version would fare better:
+// nothing to restore, and the host refuses what is wanted. It is tried again for
+// as long as it is wanted.
+func (t *turn) stuck(v *service) string {
+	try, ok := t.Tries[string(v.id)]
+	if !ok || try.Version != v.target.Version || try.Kind != ring.DoCreate || try.Refusal == nil || v.restores() && !v.restoring() {
+		return ""
+	}
+	return try.Err
 }
 
 // threshold is how many failures in a row end the rollout. Where the old
@@ -450,6 +462,18 @@ func (t *turn) complete(v *service) {
 	if !t.settled(v) || !v.row.Done && !t.whole(v, t.settled) {
 		return
 	}
+	if v.fate != nil && v.target == v.want && !v.row.Done { // one verdict, in one moment
+		for _, m := range v.fate.of {
+			if m != v && m.moves() {
+				t.close(m)
+			}
+		}
+	}
+	t.close(v)
+}
+
+// close says that a service is what its target asks.
+func (t *turn) close(v *service) {
 	if v.target == v.want {
 		t.keepGood(v)
 	}

@@ -393,6 +393,7 @@ func (s *scenario) atRest(quiet int) {
 		switch {
 		case s.boxes[id] == nil:
 			s.violate("I9: an intent is open for %s, which is gone", id)
+		case it.Kind == "rejoin" && s.isPaused(&f, "a") || it.Kind == "rejoin" && s.isPaused(&f, "b"):
 		case it.Kind != "park" && quiet >= 100 && (it.Kind != "hooks" && it.Kind != "rejoin" || s.boxes[id].running() && !s.cut(s.boxes[id])):
 			s.violate("I9: at rest, the intent to %s %s is open", it.Kind, id)
 		}
@@ -553,16 +554,13 @@ func (s *scenario) restOfTies(app *ring.App) {
 		if !x.running() || x.Kind == ring.JobK {
 			continue
 		}
-		v, _ := app.Service(x.Service)
-		if d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID(x.App, x.Service), v.Version)]; ok && !d.Good && v.Rollout.OnFailure != ring.OnFailureRestore {
-			continue // paused: it stays as it is
+		if s.isPaused(app, x.Service) {
+			continue // it stays as it is
 		}
 		if d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID(x.App, x.Service), x.Version)]; ok && !d.Good {
 			continue // and so does a first deploy that failed
 		}
-		d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID("web", "a"), a.Version)]
-		paused := ok && !d.Good && a.Rollout.OnFailure != ring.OnFailureRestore
-		if s.cut(x) && a.Name != "" && !paused {
+		if s.cut(x) && a.Name != "" && !s.isPaused(app, "a") {
 			s.violate("shared fate: at rest %s is in the network of a container that is none any more", x.Name)
 		}
 		if x.hooks && !x.hooked {
@@ -580,6 +578,13 @@ func (s *scenario) restOfTies(app *ring.App) {
 	if newB > 0 && oldA > 0 {
 		s.violate("one verdict: at rest b is what was made for %s of a, which is not what runs", a.Version.Short())
 	}
+}
+
+// isPaused says that what is wanted of a service failed, and nothing is restored.
+func (s *scenario) isPaused(app *ring.App, service string) bool {
+	v, _ := app.Service(service)
+	d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID(app.Name, service), v.Version)]
+	return ok && !d.Good && v.Rollout.OnFailure != ring.OnFailureRestore
 }
 
 // orphaned says that what a good version is tied to is nowhere any more.

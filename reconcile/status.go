@@ -278,8 +278,12 @@ func (t *turn) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
 		return ring.PhaseFailed, v.failed.Reason
 	case v.restoring() && v.row.Done && t.settled(v):
 		return ring.PhaseReady, say("kept %s: %s", v.good.Commit.Short(), v.failed.Reason)
+	case v.restoring() && !v.row.Done && t.stuck(v) != "":
+		return ring.PhaseDegraded, say("restoring %s, %s; %s", v.good.Commit.Short(), progress, t.stuck(v))
 	case v.restoring() && !v.row.Done:
 		return ring.PhaseProgressing, say("restoring %s, %s: %s", v.good.Commit.Short(), progress, v.failed.Reason)
+	case !v.row.Done && t.stuck(v) != "":
+		return ring.PhaseDegraded, say("%s; %s", progress, t.stuck(v))
 	case !v.row.Done:
 		return ring.PhaseProgressing, progress + t.slowest(v)
 	}
@@ -341,6 +345,8 @@ func (t *turn) rolloutStatus(v *service) *ring.RolloutStatus {
 		st.Phase, st.Reason = ring.RolloutRestoring, v.failed.Reason
 	case v.paused():
 		st.Phase, st.Reason = ring.RolloutPaused, v.failed.Reason
+	case !v.row.Done && t.stuck(v) != "":
+		st.Phase, st.Reason = ring.RolloutPaused, t.stuck(v)
 	case !v.row.Done:
 		st.Phase, st.Reason = ring.RolloutProgressing, t.why(v)
 	default:

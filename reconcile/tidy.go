@@ -97,7 +97,7 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 		if t.busy(a.Target()) {
 			return
 		}
-		if t.inUse(id, in) {
+		if t.inUse(id, in) && !t.inherited(id, in) {
 			t.keepUp(id, ins)
 			continue
 		}
