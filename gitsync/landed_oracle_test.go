@@ -123,6 +123,9 @@ func (o *oracle) weigh(id ring.SHA) bool {
 	if all && (o.f.signed[id] || o.vouchedFor(id)) {
 		return true
 	}
+	if o.f.signed[id] {
+		return false // what a person signed is no landing
+	}
 	if len(parents) == 0 || len(parents) > 2 {
 		return false
 	}

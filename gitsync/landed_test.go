@@ -1,9 +1,9 @@
 package gitsync
 
 import (
-	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,15 +27,7 @@ func (y *yard) aids() Aids {
 			return ring.SHA(strings.TrimSpace(string(out))), nil
 		},
 		Merge: func(ours, theirs ring.SHA) (ring.SHA, error) {
-			cmd := exec.Command("git", "merge-tree", "--write-tree", string(ours), string(theirs))
-			cmd.Dir, cmd.Env = y.dir, y.at(noon)
-			out, err := cmd.Output()
-			var exit *exec.ExitError
-			if errors.As(err, &exit) && exit.ExitCode() == 1 {
-				return "", ErrConflict
-			}
-			require.NoError(y.t, err)
-			return ring.SHA(strings.TrimSpace(string(out))), nil
+			return mergeTree(y.t.Context(), ours, theirs, filepath.Join(y.dir, ".git", "objects"))
 		},
 	}
 }

@@ -149,7 +149,7 @@ func (t *Trust) holding(sha ring.SHA, id identity, r Role) ([]Binding, *ring.Ref
 
 // permitted holds a commit to the rights of its signer: role, branch, and every
 // path that it changes against its first parent; of a merge, every path that
-// differs from all its parents.
+// its maker decided.
 func (v *verification) permitted(p *parsed, id identity) (*ring.Refusal, error) {
 	role := RoleCommit
 	if len(p.parents) > 1 {
@@ -192,8 +192,8 @@ func inPaths(sha ring.SHA, id identity, grants []Binding, changes []change) *rin
 	return nil
 }
 
-// changes are what a commit itself changes: of a merge, what differs from all
-// its parents, because what equals one was decided there.
+// changes are what a commit itself changes: of a merge, what was not decided by
+// its parents.
 func (v *verification) changes(p *parsed) ([]change, *ring.Refusal, error) {
 	bases := make([]ring.SHA, max(1, len(p.parents))) // the first commit changes the empty tree
 	for i, id := range p.parents {
@@ -203,18 +203,10 @@ func (v *verification) changes(p *parsed) ([]change, *ring.Refusal, error) {
 			return nil, refusal, err
 		}
 	}
-	out, refusal, err := changed(v.o, p.sha, bases[0], p.tree)
-	for _, base := range bases[1:] {
-		if refusal != nil || err != nil {
-			break
-		}
-		var list []change
-		list, refusal, err = changed(v.o, p.sha, base, p.tree)
-		out = slices.DeleteFunc(out, func(c change) bool {
-			return !slices.ContainsFunc(list, func(d change) bool { return d.path == c.path })
-		})
+	if len(bases) > 1 {
+		return v.decided(p, bases)
 	}
-	return out, refusal, err
+	return changed(v.o, p.sha, bases[0], p.tree)
 }
 
 // treeOf is the tree of a commit that may lie behind the anchor, where the
