@@ -1,0 +1,150 @@
+package gitsync
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/gitring/gitring/ring"
+)
+
+func signedIntroduction(sha ring.SHA, signer string) []func(*TrustConfig) {
+	return append(introducedBy(sha), func(c *TrustConfig) { c.IntroductionSigner = signer })
+}
+
+func required(c *TrustConfig) { c.RequireIntroduction = true }
+
+func TestWhereTrustBegins(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		look func(y *yard) look
+	}{
+		{"the introduction is signed by whom the configuration names", func(y *yard) look {
+			y.allow("alice", "")
+			intro := y.commit("alice", noon.Add(-time.Hour), "introduction")
+			return look{tip: y.commit("alice", noon, "one"), trust: signedIntroduction(intro, "alice@example.org"), count: 2}
+		}},
+		{"named by a pattern", func(y *yard) look {
+			y.allow("alice", "")
+			intro := y.commit("alice", noon, "introduction")
+			return look{tip: intro, trust: signedIntroduction(intro, "*@example.org"), count: 1}
+		}},
+		{"named by a fingerprint", func(y *yard) look {
+			key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(y.key("alice")))
+			require.NoError(y.t, err)
+			y.signers = append(y.signers, "alice@example.org "+strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))))
+			intro := y.commit("alice", noon, "introduction")
+			return look{tip: intro, trust: signedIntroduction(intro, ssh.FingerprintSHA256(key)), count: 1, signer: "alice@example.org"}
+		}},
+		{"its key has expired since, and the configuration names the very commit", func(y *yard) look {
+			y.allow("alice", `valid-before="20250101Z"`)
+			y.allow("bob", "")
+			intro := y.commit("alice", noon.Add(-365*day), "introduction")
+			return look{tip: y.commit("bob", noon, "one"), trust: signedIntroduction(intro, "alice@example.org"), count: 2}
+		}},
+		{"its key had expired when it was made", func(y *yard) look {
+			y.allow("alice", `valid-before="20200101Z"`)
+			intro := y.commit("alice", noon.Add(-365*day), "introduction")
+			return look{tip: intro, trust: signedIntroduction(intro, "alice@example.org"), want: ring.KeyExpired}
+		}},
+		{"it is signed by another trusted signer", func(y *yard) look {
+			y.allow("alice", "")
+			y.allow("bob", "")
+			intro := y.commit("bob", noon, "introduction")
+			return look{
+				tip: y.commit("alice", noon, "one"), trust: signedIntroduction(intro, "alice@example.org"),
+				want: ring.IntroductionMismatch, at: intro, says: "signed by bob@example.org",
+			}
+		}},
+		{"it is signed by nobody", func(y *yard) look {
+			y.allow("alice", "")
+			intro := y.commit("", noon, "introduction")
+			return look{tip: y.commit("alice", noon, "one"), trust: signedIntroduction(intro, "alice@example.org"), want: ring.Unsigned, at: intro}
+		}},
+		{"its key was revoked", func(y *yard) look {
+			y.allow("alice", "")
+			y.revoked = []string{strings.Join(strings.Fields(y.signers[0])[1:], " ")}
+			intro := y.commit("alice", noon, "introduction")
+			return look{tip: intro, trust: signedIntroduction(intro, "alice@example.org"), want: ring.Revoked}
+		}},
+		{"without an introduction that is required, a good tip is proposed", func(y *yard) look {
+			y.allow("alice", "")
+			tip := y.commit("alice", noon, "one")
+			return look{tip: tip, trust: []func(*TrustConfig){required}, want: ring.IntroductionMissing, hint: "introduction: " + string(tip), says: "alice@example.org signed"}
+		}},
+		{"and a bad one is not", func(y *yard) look {
+			y.allow("alice", "")
+			return look{tip: y.commit("", noon, "one"), trust: []func(*TrustConfig){required}, want: ring.Unsigned}
+		}},
+		{"also where nothing has to be signed", func(y *yard) look {
+			return look{tip: y.commit("", noon, "one"), trust: []func(*TrustConfig){disabled, required}, want: ring.IntroductionMissing, says: "nobody had to sign"}
+		}},
+		{"with one it is nothing to ask for", func(y *yard) look {
+			y.allow("alice", "")
+			intro := y.commit("", noon, "introduction")
+			return look{tip: y.commit("alice", noon, "one"), trust: append(introducedBy(intro), required), count: 2}
+		}},
+		{"nor with an anchor", func(y *yard) look {
+			y.allow("alice", "")
+			a := y.commit("alice", noon, "one")
+			return look{anchor: a, tip: y.commit("alice", noon, "two"), trust: []func(*TrustConfig){required}, count: 1}
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			y.ask(row.look(y))
+		})
+	}
+}
+
+func TestABeginningThatCannotHoldIsRefused(t *testing.T) {
+	for want, cfg := range map[string]TrustConfig{
+		"names signer alice and no commit":           {Mode: Strict, IntroductionSigner: "alice"},
+		"and mode disabled looks at no signature":    {Mode: Disabled, IntroductionSigner: "alice", Introduction: ring.SHA(strings.Repeat("a", 40))},
+		"trust_version -3 is negative; begin with 1": {Mode: Disabled, Version: -3},
+	} {
+		_, err := LoadTrust(cfg, "prod", "main")
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestARequiredIntroductionIsAskedForThroughAFollowerUntilItIsThere(t *testing.T) {
+	t.Parallel()
+	o, a := newOrigin(t), &ledger{}
+	one := o.signed("one")
+	f := o.follow(a, func(c *Config) { c.Trust.RequireIntroduction = true })
+	w := lookAt(t, f)
+	for range 2 {
+		r := w.must()
+		require.Equal(t, ring.IntroductionMissing, r.Refusal.Code)
+		require.Nil(t, r.Commit)
+	}
+	require.Empty(t, a.moves)
+	r := lookAt(t, o.follow(a, inMirrorOf(f), func(c *Config) { c.Trust.RequireIntroduction, c.Trust.Introduction = true, one })).must()
+	require.Equal(t, one, r.Commit.SHA)
+	require.False(t, r.Anchor.FirstUse())
+}
+
+// V58: a poke says nothing but "look": what is there counts, not what somebody
+// said would be.
+func TestV58WhatTheRefResolvesToCountsAndNothingElse(t *testing.T) {
+	t.Parallel()
+	o, a := newOrigin(t), &ledger{}
+	one := o.signed("one")
+	f := o.follow(a, func(c *Config) { c.Poll = "24h" })
+	reports, stop := running(t, f)
+	defer stop()
+	next(t, reports, func(r ring.Report) bool { return r.Commit != nil && r.Commit.SHA == one })
+	told := o.signed("two")
+	o.git(o.work, "reset", "-q", "--hard", string(one))
+	there := o.signed("three") // pushed over it before anybody looked
+	f.Poke()
+	r := next(t, reports, func(r ring.Report) bool { return r.Tip != one })
+	require.Equal(t, there, r.Tip)
+	require.Equal(t, there, r.Commit.SHA)
+	require.NotContains(t, a.sawAll(), told)
+}
