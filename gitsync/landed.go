@@ -125,7 +125,7 @@ func (l *landings) judge(base ring.SHA, ids []ring.SHA) (*ring.Refusal, error) {
 
 // read is a commit by itself: who answers for it, and whether what it stands on
 // is trusted. The refusal is of bytes that are no commit.
-func (l *landings) read(id ring.SHA, vouched map[ring.SHA]voucher) (*verdict, *ring.Refusal, error) {
+func (l *landings) read(id ring.SHA, vouched map[ring.SHA][]voucher) (*verdict, *ring.Refusal, error) {
 	d := &verdict{}
 	var err error
 	if d.p, d.one, d.refusal, err = l.answered(id, vouched); err != nil {
@@ -308,6 +308,9 @@ func (l *landings) from(d *verdict, head ring.SHA, in *landings) (*ring.Refusal,
 	}
 	if left != "" {
 		return notSignedContent(d.p.sha, head, "it comes after "+left.Short()+", and what that holds is not merged into it"), nil
+	}
+	if refusal, err := l.landsSigners(d.p.sha, d.base, head); refusal != nil || err != nil {
+		return refusal, err
 	}
 	d.attribute(in, ids)
 	return nil, nil

@@ -25,6 +25,8 @@ type pgpKey struct {
 	primary     string // of its primary key; what people know it by
 	principal   string // e-mail of the primary user id
 	chain       []selfSigned
+	place       string // the file it is from
+	repo        bool   // of the file in the repository
 	weak        string // why its signatures count for nothing; "" when they do
 }
 
@@ -92,6 +94,9 @@ func parseOpenPGPKeys(path string, b []byte) ([]pgpKey, error) {
 		more, err := parseKeyBlock(block)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s: key block %d: %w", path, blocks, err)
+		}
+		for i := range more {
+			more[i].place = path
 		}
 		keys = append(keys, more...)
 		b = b[i+len(block):]
@@ -328,7 +333,7 @@ func (t *Trust) verifyOpenPGP(p *parsed, m moments) (identity, *ring.Refusal) {
 	}
 	keys := t.issuers(sig)
 	if len(keys) == 0 {
-		return identity{}, unknownSigner(p, issuer, "the output of gpg --armor --export "+issuer, t.cfg.OpenPGPKeys)
+		return identity{}, unknownSigner(p, issuer, "the output of gpg --armor --export "+issuer, t.placeFor(t.cfg.OpenPGPKeys))
 	}
 	if pgpRules.RejectMessageHashAlgorithm(sig.Hash) {
 		return identity{}, weakKey(p.sha, "its signature uses %s", sig.Hash)
@@ -338,6 +343,9 @@ func (t *Trust) verifyOpenPGP(p *parsed, m moments) (identity, *ring.Refusal) {
 		return identity{}, badSignature(p.sha, "it is over something else than this commit, or not by key %s", keys[0].primary)
 	}
 	// From here the key signed this very payload; what is left is whether it may.
+	if refusal := t.cfg.Require.openPGP(p.sha, key.primary); refusal != nil {
+		return identity{}, refusal
+	}
 	return t.judgeOpenPGP(p, key, sig, m)
 }
 
@@ -381,13 +389,26 @@ func issuerOf(sig *packet.Signature) string {
 // only a check with the whole key decides.
 func (t *Trust) issuers(sig *packet.Signature) []*pgpKey {
 	var keys []*pgpKey
-	for i := range t.pgp {
-		k := &t.pgp[i]
+	all := [][]pgpKey{t.pgp}
+	if t.repo != nil {
+		all = append(all, t.repo.pgp)
+	}
+	for _, k := range pointersTo(all) {
 		if k.public.KeyId == *sig.IssuerKeyId && (len(sig.IssuerFingerprint) == 0 || bytes.Equal(k.public.Fingerprint, sig.IssuerFingerprint)) {
 			keys = append(keys, k)
 		}
 	}
 	return keys
+}
+
+func pointersTo(lists [][]pgpKey) []*pgpKey {
+	var out []*pgpKey
+	for _, list := range lists {
+		for i := range list {
+			out = append(out, &list[i])
+		}
+	}
+	return out
 }
 
 // signedBy is the key that made the signature over payload; nil when none did.
@@ -417,7 +438,7 @@ func (t *Trust) judgeOpenPGP(p *parsed, k *pgpKey, sig *packet.Signature, m mome
 	}
 	for _, s := range k.chain {
 		if s.revokedAt(m.now) {
-			return identity{}, revokedKey(p.sha, k.primary, "by its owner, in "+t.cfg.OpenPGPKeys)
+			return identity{}, revokedKey(p.sha, k.primary, "by its owner, in "+k.place)
 		}
 	}
 	if k.weak != "" {
@@ -432,7 +453,7 @@ func (t *Trust) judgeOpenPGP(p *parsed, k *pgpKey, sig *packet.Signature, m mome
 			return identity{}, badSignature(p.sha, "it was made to expire at %s", stamp(end))
 		}
 	}
-	id := identity{principal: k.principal, fingerprint: k.primary}
+	id := identity{principal: k.principal, fingerprint: k.primary, repo: k.repo}
 	for _, claimed := range []time.Time{m.claimed, sig.CreationTime} {
 		note, refusal := k.judge(p.sha, moments{claimed: claimed, seen: m.seen, grace: m.grace})
 		if refusal != nil {

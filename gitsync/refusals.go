@@ -348,4 +348,65 @@ func stateLostRollback(anchor, tip ring.SHA) *ring.Refusal {
 	}
 }
 
+// placeFor is where a key would have to be added to count.
+func (t *Trust) placeFor(file string) string {
+	if in := t.cfg.SignersInRepo; in != "" && file != "" {
+		return file + " (or, as somebody with the role trust, to " + in + " in the repository)"
+	} else if in != "" {
+		return in + " in the repository, as somebody with the role trust"
+	}
+	return file
+}
+
+// trustFile keeps everybody from being locked out by a file that nobody can read.
+func trustFile(sha ring.SHA, file string, m Mistake) *ring.Refusal {
+	r := &ring.Refusal{
+		Code: ring.BadTrustFile, Commit: sha, File: file, Line: m.Line,
+		Says: fmt.Sprintf("commit %s leaves signers in %s that cannot be read: %s", sha.Short(), file, m.Says),
+		Hint: "correct it in the same commit, or let somebody with the role trust answer for one that does; docs/reference/signers.md has the form",
+	}
+	if m.Hint != "" {
+		r.Hint = m.Hint + "; correct it in the same commit"
+	}
+	return r
+}
+
+func signersNotAllowed(sha ring.SHA, by []identity, file string) *ring.Refusal {
+	who := "nobody with the role trust signed that"
+	if len(by) > 0 {
+		who = by[0].principal + " does not have the role trust here"
+	}
+	return &ring.Refusal{
+		Code: ring.RoleNotAllowed, Commit: sha, File: file,
+		Says: fmt.Sprintf("commit %s changes %s, and %s", sha.Short(), file, who),
+		Hint: "have somebody with the role trust make the change, or vouch for it: gitring vouch",
+	}
+}
+
+func hardwareKeyRequired(sha ring.SHA, key, why string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.HardwareKeyRequired, Commit: sha,
+		Says: fmt.Sprintf("commit %s is signed by key %s, and require.hardware_key asks for a security key: %s", sha.Short(), key, why),
+		Hint: "make a key with ssh-keygen -t ed25519-sk, have it trusted, and sign again",
+	}
+}
+
+func noUserVerification(sha ring.SHA, key string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.NoUserVerification, Commit: sha,
+		Says: fmt.Sprintf("commit %s is signed by security key %s without its PIN or a fingerprint, which require.user_verified asks for", sha.Short(), key),
+		Hint: "make the key with ssh-keygen -t ed25519-sk -O verify-required, have it trusted, and sign again",
+	}
+}
+
+// awaiting is no fault of anybody: the commit only has not been answered for by
+// enough people.
+func awaiting(s shortfall) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.AwaitingApproval, Commit: s.sha,
+		Says: fmt.Sprintf("commit %s has %d of %d approvals%s; it waits for somebody else with the role vouch to answer for it", s.sha.Short(), s.have, s.need, s.what),
+		Hint: "gitring vouch, by a signer who did not sign or vouch for it yet",
+	}
+}
+
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -48,6 +48,10 @@ func (b Binding) check() error {
 			return fmt.Errorf("role %q of signer %s is unknown; roles are commit, merge, vouch, trust and images", clip(string(r)), clip(b.Signer))
 		}
 	}
+	return b.checkPaths()
+}
+
+func (b Binding) checkPaths() error {
 	for _, p := range b.Paths {
 		if p == "" || path.IsAbs(p) || path.Clean(p) != p || strings.HasPrefix(p, "../") || p == ".." {
 			return fmt.Errorf("path %q of signer %s is not a clean path inside the repository; write apps/web/** for a folder with all below it", clip(p), clip(b.Signer))
@@ -114,8 +118,21 @@ func matchFolders(pattern, file []string) bool {
 	return len(file) == 0
 }
 
-// grants are what the bindings say of a signer, or the default.
+// grants are what the bindings say of a signer, or the default. What the
+// repository says of a key adds to that, and is all of it for a signer whom the
+// configuration does not know.
 func (t *Trust) grants(id identity) []Binding {
+	var out []Binding
+	if !id.repo {
+		out = t.configured(id)
+	}
+	if t.repo != nil {
+		out = append(out, t.repo.grants[id.fingerprint]...)
+	}
+	return out
+}
+
+func (t *Trust) configured(id identity) []Binding {
 	var out []Binding
 	for _, b := range t.cfg.Bindings {
 		if b.names(id) {
@@ -128,6 +145,9 @@ func (t *Trust) grants(id identity) []Binding {
 	def := Binding{Signer: id.principal, Roles: []Role{RoleCommit, RoleMerge}}
 	if t.first != "" && id.fingerprint == t.first {
 		def.Roles = append(def.Roles, RoleVouch)
+		if t.cfg.SignersInRepo != "" {
+			def.Roles = append(def.Roles, RoleTrust) // somebody has to begin the file
+		}
 	}
 	return []Binding{def}
 }
@@ -150,31 +170,52 @@ func (t *Trust) holding(sha ring.SHA, id identity, r Role) ([]Binding, *ring.Ref
 // permitted holds a commit to the rights of its signer: role, branch, and every
 // path that it changes against its first parent; of a merge, every path that
 // its maker decided.
-func (v *verification) permitted(p *parsed, id identity) (*ring.Refusal, error) {
+func (v *verification) permitted(t *Trust, p *parsed, id identity) (*ring.Refusal, error) {
 	role := RoleCommit
 	if len(p.parents) > 1 {
 		role = RoleMerge
 	}
-	with, refusal := v.t.holding(p.sha, id, role)
+	with, refusal := t.holding(p.sha, id, role)
 	if refusal == nil {
-		return v.within(p, id, with)
+		return v.within(t, p, id, with)
 	}
 	if role == RoleCommit {
-		if images, no := v.t.holding(p.sha, id, RoleImages); no == nil {
+		if images, no := t.holding(p.sha, id, RoleImages); no == nil {
 			return v.imagesOnly(p, id, images)
+		}
+		if trust, no := t.holding(p.sha, id, RoleTrust); no == nil {
+			return v.signersOnly(p, trust, refusal)
 		}
 	}
 	return refusal, nil
 }
 
-// within holds what a commit changes to the paths of grants.
-func (v *verification) within(p *parsed, id identity, grants []Binding) (*ring.Refusal, error) {
+// signersOnly lets a signer with the role trust and no other change the file of
+// signers, and nothing else.
+func (v *verification) signersOnly(p *parsed, grants []Binding, otherwise *ring.Refusal) (*ring.Refusal, error) {
+	changes, refusal, err := v.changes(p)
+	if refusal != nil || err != nil {
+		return refusal, err
+	}
+	file := v.t.cfg.SignersInRepo
+	if len(changes) == 1 && changes[0].path == file && slices.ContainsFunc(grants, func(b Binding) bool { return b.covers(file) }) {
+		return nil, nil
+	}
+	return otherwise, nil
+}
+
+// within holds what a commit changes to the paths of grants. The file of signers
+// is open to whoever has the role trust for it.
+func (v *verification) within(t *Trust, p *parsed, id identity, grants []Binding) (*ring.Refusal, error) {
 	if everywhere(grants) {
 		return nil, nil // nothing to read
 	}
 	changes, refusal, err := v.changes(p)
 	if refusal != nil || err != nil {
 		return refusal, err
+	}
+	if file := t.cfg.SignersInRepo; file != "" && t.mayEditSigners(p.sha, id) {
+		changes = slices.DeleteFunc(changes, func(c change) bool { return c.path == file })
 	}
 	return inPaths(p.sha, id, grants, changes), nil
 }

@@ -15,6 +15,7 @@ type identity struct {
 	principal   string
 	fingerprint string
 	note        string // worth telling, such as "inside expiry_grace"
+	repo        bool   // known by the repository alone
 }
 
 // moments are the times a commit is judged at: claimed is the signer's word,

@@ -22,6 +22,7 @@ type sshSigner struct {
 	key        ssh.PublicKey
 	namespaces string // pattern list; "" permits every namespace
 	valid      span
+	repo       bool // of the file in the repository
 	authority  bool // cert-authority: the key signs certificates, not commits
 }
 

@@ -49,8 +49,11 @@ func (t *Trust) verifySSH(p *parsed, m moments) (identity, *ring.Refusal) {
 		return identity{}, revokedKey(p.sha, by.name, where)
 	}
 	lines := by.lines(t.ssh)
+	if t.repo != nil {
+		lines = append(lines, by.lines(t.repo.ssh)...)
+	}
 	if len(lines) == 0 {
-		return identity{}, unknownSigner(p, by.name, by.line(), t.cfg.AllowedSigners)
+		return identity{}, unknownSigner(p, by.name, by.line(), t.placeFor(t.cfg.AllowedSigners))
 	}
 	if refusal := by.certifiedFor(p.sha, &t.revoked); refusal != nil {
 		return identity{}, refusal
@@ -65,6 +68,9 @@ func (t *Trust) verifySSH(p *parsed, m moments) (identity, *ring.Refusal) {
 		return identity{}, badSignature(p.sha, "it is over something else than this commit, or not by key %s", by.name)
 	}
 	// From here the key signed this very payload; what is left is whether it may.
+	if refusal := t.cfg.Require.ssh(p.sha, by, sig); refusal != nil {
+		return identity{}, refusal
+	}
 	return judgeLines(p.sha, by, lines, m)
 }
 
@@ -184,7 +190,7 @@ func judgeLines(sha ring.SHA, by sshBy, lines []sshSigner, m moments) (identity,
 
 // judge asks one line: the name it gives, its times, and the certificate's.
 func (s sshSigner) judge(sha ring.SHA, by sshBy, m moments) (identity, *ring.Refusal) {
-	id := identity{principal: s.principal(), fingerprint: by.name}
+	id := identity{principal: s.principal(), fingerprint: by.name, repo: s.repo}
 	if by.cert != nil {
 		var refusal *ring.Refusal
 		if id.principal, refusal = s.principalOf(sha, by.cert); refusal != nil {

@@ -3,6 +3,7 @@ package gitsync
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -49,6 +50,15 @@ type TrustConfig struct {
 	RequireTarget bool
 	// Bindings are what signers may do; none is the default for all of them.
 	Bindings []Binding
+	// SignersFile has the bindings where they are not in the configuration.
+	SignersFile string
+	// Require is what every signature has to have besides.
+	Require Require
+	// SignersInRepo is the path, in the repository, of a file with more signers; ""
+	// is none. TrustThreshold is how many signers with the role trust have to answer
+	// for a change of it; 0 is 1.
+	SignersInRepo  string
+	TrustThreshold int
 	// AnyOwner skips the check of who may write the files. Only for a check in a
 	// clone, whose answer changes nothing on a host.
 	AnyOwner bool
@@ -70,6 +80,10 @@ type Trust struct {
 	// is the print of all that the set was read from.
 	version int
 	epoch   string
+	// repo are the signers that the repository names as of one commit; nil is none.
+	repo *repoSigners
+	// lastRepo is the file that was read last, which is nearly always the same.
+	lastRepo atomic.Pointer[repoFile]
 	// floored is the last commit found to descend from MinCommit: what is on top
 	// of it does too. Only saves a walk.
 	floored atomic.Pointer[ring.SHA]
@@ -100,6 +114,7 @@ func LoadTrust(cfg TrustConfig, source, branch string) (*Trust, error) {
 			return err
 		}},
 		{cfg.OpenPGPKeys, func(path string, b []byte) (err error) { t.pgp, err = parseOpenPGPKeys(path, b); return }},
+		{cfg.SignersFile, func(path string, b []byte) (err error) { t.cfg.Bindings, err = parseBindings(path, b); return }},
 		{cfg.RevokedKeys, func(path string, b []byte) (err error) { t.revoked, err = parseRevoked(path, b); return }},
 	} {
 		if f.path == "" {
@@ -113,6 +128,10 @@ func LoadTrust(cfg TrustConfig, source, branch string) (*Trust, error) {
 		if err := f.take(f.path, b); err != nil {
 			return nil, fmt.Errorf("cannot use trust of source %s: %w", source, err)
 		}
+	}
+	t.cfg.Bindings = slices.Clone(t.cfg.Bindings)
+	for i, b := range t.cfg.Bindings {
+		t.cfg.Bindings[i].Signer = fingerprintForm(b.Signer)
 	}
 	t.first = t.firstSigner()
 	return t, nil
@@ -132,6 +151,9 @@ func (c TrustConfig) check() error {
 		if err := b.check(); err != nil {
 			return err
 		}
+	}
+	if _, err := c.Unfit(); err != nil {
+		return err
 	}
 	switch c.Mode {
 	case Strict, ForgeMerge, Tip, Disabled:

@@ -47,8 +47,24 @@ func (t *Trust) One(o Objects, sha ring.SHA, now time.Time, firstSeen func(ring.
 		return ring.Verified{}, nil, fmt.Errorf("cannot verify %q: not a full commit id", sha)
 	}
 	v := &verification{t: t, o: o, now: now, firstSeen: firstSeen}
-	_, one, refusal, err := v.one(sha)
+	_, _, one, refusal, err := v.one(sha)
 	return one, refusal, err
+}
+
+// Of is t with the signers that a trusted commit of the repository names too, for
+// a commit that is verified on its own. Without signers in the repository it is t.
+func (t *Trust) Of(o Objects, trusted ring.SHA) (*Trust, error) {
+	v := &verification{t: t, o: o}
+	refusal, err := v.begin(trusted)
+	switch {
+	case err != nil:
+		return nil, err
+	case refusal != nil:
+		return nil, refusal
+	case v.editions.anchored == nil:
+		return t, nil
+	}
+	return v.editions.anchored.t, nil
 }
 
 // verification is one run over a repository.
@@ -59,6 +75,9 @@ type verification struct {
 	firstSeen func(ring.SHA) time.Time
 	aids      Aids
 	assumed   map[ring.SHA]voucher // for Unanswered; else nil
+	editions  editions
+	vouching  map[ring.SHA]ring.SHA // the commits that vouch, with the tree they are held against
+	short     []shortfall
 }
 
 // since verifies anchor..tip.
@@ -73,7 +92,13 @@ func (v *verification) since(anchor ring.SHA, what string, tip ring.SHA) ([]ring
 	if refusal, err := v.aboveFloor(anchor, tip, ids); refusal != nil || err != nil {
 		return nil, refusal, err
 	}
+	if refusal, err := v.begin(anchor); refusal != nil || err != nil {
+		return nil, refusal, err
+	}
 	all, refusal, err := v.each(anchor, tip, ids)
+	if refusal == nil && err == nil {
+		refusal = v.awaited()
+	}
 	if refusal != nil || err != nil {
 		return nil, refusal, err
 	}
@@ -134,22 +159,88 @@ func (v *verification) tipAlone(tip ring.SHA, ids []ring.SHA) ([]ring.Verified, 
 	return all, nil, nil
 }
 
-// answered finds who answers for a commit: its own signer, or one who vouched.
-func (v *verification) answered(id ring.SHA, vouched map[ring.SHA]voucher) (*parsed, ring.Verified, *ring.Refusal, error) {
-	if by, ok := vouched[id]; ok {
-		p, refusal, err := readCommit(v.o, id)
-		if refusal != nil || err != nil {
-			return nil, ring.Verified{}, refusal, err
-		}
-		one := v.claimed(p)
-		one.Signer, one.Fingerprint, one.Note = by.principal, by.fingerprint, "vouched by "+by.principal+": "+by.sha.Short()
+// answered finds who answers for a commit: its own signer and those who vouched,
+// by the rules that count for it. One of them has to; how many have to besides is
+// noted for the end of the range.
+func (v *verification) answered(id ring.SHA, vouched map[ring.SHA][]voucher) (*parsed, ring.Verified, *ring.Refusal, error) {
+	p, refusal, err := readCommit(v.o, id)
+	if refusal != nil || err != nil {
+		return nil, ring.Verified{}, refusal, err
+	}
+	v.carry(p)
+	one, t := v.claimed(p), v.rules(p)
+	if _, ok := v.assumed[id]; ok {
+		one.Note = "as if somebody vouched for it"
 		return p, one, nil, nil
 	}
-	p, one, refusal, err := v.one(id)
-	if refusal == nil && err == nil {
-		refusal, err = v.rightly(p, one)
+	by, own, refusal, err := v.answering(t, p, vouched[id])
+	if refusal != nil || err != nil {
+		return nil, ring.Verified{}, refusal, err
+	}
+	first := by[0]
+	one.Signer, one.Fingerprint, one.Note = first.principal, first.fingerprint, first.note
+	if !own {
+		one.Note = "vouched by " + first.principal + ": " + first.sha.Short()
+	} else if len(by) > 1 {
+		one.Note = strings.TrimPrefix(one.Note+"; approved by "+strings.Join(places(by[1:]), ", "), "; ")
+	}
+	if v.t.cfg.Mode == Disabled {
+		return p, one, nil, nil
+	}
+	who := make([]identity, len(by))
+	for i, a := range by {
+		who[i] = a.identity
+	}
+	if refusal, err = v.edit(p, t, who); refusal == nil && err == nil {
+		refusal, err = v.approve(p, who)
 	}
 	return p, one, refusal, err
+}
+
+// answering are all who answer for a commit, its own signer first where own says
+// that there is one; the refusal is why there is nobody.
+func (v *verification) answering(t *Trust, p *parsed, vouched []voucher) (by []voucher, own bool, _ *ring.Refusal, _ error) {
+	id, refusal := v.signerBy(t, p)
+	var err error
+	if refusal == nil {
+		refusal, err = v.rightly(t, p, id)
+	}
+	if base, vouches := v.vouching[p.sha]; refusal == nil && err == nil && vouches {
+		_, refusal, err = v.mayVouch(t, p, base)
+	}
+	if err != nil {
+		return nil, false, nil, err
+	}
+	if own = refusal == nil; own {
+		by = append(by, voucher{identity: id, sha: p.sha})
+	}
+	for _, a := range vouched {
+		if a.p != nil {
+			var no *ring.Refusal
+			if a.identity, no, err = v.mayVouch(t, a.p, v.vouching[a.sha]); err != nil {
+				return nil, false, nil, err
+			}
+			if no != nil {
+				if refusal != nil && v.t.cfg.Mode != ForgeMerge {
+					refusal = no // nearer to what its author has to do
+				}
+				continue
+			}
+		}
+		by = append(by, a)
+	}
+	if len(by) > 0 {
+		refusal = nil
+	}
+	return by, own, refusal, nil
+}
+
+func places(by []voucher) []string {
+	out := make([]string, len(by))
+	for i, a := range by {
+		out[i] = a.principal + ": " + a.sha.Short()
+	}
+	return out
 }
 
 // present asks for the commit that trust rests on. When it is gone nothing may
@@ -196,9 +287,9 @@ func (v *verification) introduced(tip ring.SHA) ([]ring.Verified, *ring.Refusal,
 
 // firstUse trusts a tip that verifies on its own.
 func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
-	p, one, refusal, err := v.one(tip)
+	p, id, one, refusal, err := v.one(tip)
 	if refusal == nil && err == nil {
-		refusal, err = v.rightly(p, one)
+		refusal, err = v.rightly(v.t, p, id)
 	}
 	if refusal != nil || err != nil {
 		return nil, refusal, err
@@ -212,31 +303,34 @@ func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, e
 	if v.t.cfg.RequireIntroduction { // only a tip that could be the introduction is proposed as one
 		return nil, introductionMissing(tip, one.Signer), nil
 	}
+	if need := v.t.cfg.Require.Approvals; need > 1 { // nobody vouches for history that is not looked at
+		return nil, awaiting(shortfall{tip, 1, need, ", because first use looks at one commit alone: name an introduction, or"}), nil
+	}
 	one.Note = strings.TrimSuffix("first use; "+one.Note, "; ")
 	return []ring.Verified{one}, nil, nil
 }
 
-// one reads and judges one commit.
-func (v *verification) one(sha ring.SHA) (*parsed, ring.Verified, *ring.Refusal, error) {
+// one reads one commit and finds its signer.
+func (v *verification) one(sha ring.SHA) (*parsed, identity, ring.Verified, *ring.Refusal, error) {
 	p, refusal, err := readCommit(v.o, sha)
 	if refusal != nil || err != nil {
-		return nil, ring.Verified{}, refusal, err
+		return nil, identity{}, ring.Verified{}, refusal, err
 	}
 	id, refusal := v.signer(p)
 	if refusal != nil {
-		return nil, ring.Verified{}, refusal, nil
+		return nil, identity{}, ring.Verified{}, refusal, nil
 	}
 	one := v.claimed(p)
 	one.Signer, one.Fingerprint, one.Note = id.principal, id.fingerprint, id.note
-	return p, one, nil, nil
+	return p, id, one, nil, nil
 }
 
 // rightly holds a commit to what its signer may change, where signatures count.
-func (v *verification) rightly(p *parsed, one ring.Verified) (*ring.Refusal, error) {
-	if v.t.cfg.Mode == Disabled {
+func (v *verification) rightly(t *Trust, p *parsed, id identity) (*ring.Refusal, error) {
+	if t.cfg.Mode == Disabled {
 		return nil, nil
 	}
-	return v.permitted(p, identity{principal: one.Signer, fingerprint: one.Fingerprint})
+	return v.permitted(t, p, id)
 }
 
 // claimed is what a commit says of itself and when it was first seen.
@@ -255,11 +349,14 @@ func (v *verification) seen(sha ring.SHA) time.Time {
 
 // signer is who answers for a commit under the source's mode. What that signer
 // may change is asked by the mode's own rules, after this.
-func (v *verification) signer(p *parsed) (identity, *ring.Refusal) {
-	if v.t.cfg.Mode == Disabled {
+func (v *verification) signer(p *parsed) (identity, *ring.Refusal) { return v.signerBy(v.t, p) }
+
+// signerBy is signer among those whom t knows.
+func (v *verification) signerBy(t *Trust, p *parsed) (identity, *ring.Refusal) {
+	if t.cfg.Mode == Disabled {
 		return identity{}, nil
 	}
-	return v.t.signer(p, moments{claimed: p.committer.when, seen: v.seen(p.sha), now: v.now, grace: v.t.cfg.ExpiryGrace})
+	return t.signer(p, moments{claimed: p.committer.when, seen: v.seen(p.sha), now: v.now, grace: v.t.cfg.ExpiryGrace})
 }
 
 // target holds a tip to "Gitring-Target: <source>" where the source asks for it:

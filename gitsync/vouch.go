@@ -2,7 +2,7 @@ package gitsync
 
 import (
 	"bytes"
-	"maps"
+	"slices"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -14,16 +14,19 @@ const vouchTrailer = "Gitring-Vouch"
 type voucher struct {
 	identity
 	sha ring.SHA // of the commit that vouches
+	p   *parsed  // that commit, where it depends on what is vouched for who may; else nil
 }
 
 // vouches are the commits of a range that need no signature of their own,
 // because a later one of the range answers for them (TRUST.md section 5). A
 // commit that vouches is held to its own signature, to the role, and to its
 // signer's paths for everything that differs from the anchor to it. One that
-// claims to vouch and may not is a refusal, not a commit without a vouch.
-func (v *verification) vouches(anchor ring.SHA, ids []ring.SHA) (map[ring.SHA]voucher, *ring.Refusal, error) {
-	out := map[ring.SHA]voucher{}
-	maps.Copy(out, v.assumed)
+// claims to vouch and may not is a refusal, not a commit without a vouch. Where
+// the repository has a say in who signs, somebody whom it does not name yet might
+// otherwise vouch for the very commit that names them: so it is asked for each
+// commit, by the rules that count for that one.
+func (v *verification) vouches(anchor ring.SHA, ids []ring.SHA) (map[ring.SHA][]voucher, *ring.Refusal, error) {
+	out := map[ring.SHA][]voucher{}
 	if v.t.cfg.Mode == Disabled {
 		return out, nil, nil
 	}
@@ -45,7 +48,13 @@ func (v *verification) vouches(anchor ring.SHA, ids []ring.SHA) (map[ring.SHA]vo
 				return nil, refusal, err
 			}
 		}
-		by, refusal, err := v.mayVouch(p, base)
+		by := voucher{sha: id}
+		later := v.editions.anchored != nil
+		if later {
+			by.p = p
+		} else {
+			by.identity, refusal, err = v.mayVouch(v.t, p, base)
+		}
 		if v.t.cfg.Mode == ForgeMerge && byForge(refusal) {
 			continue // a squash that quotes what it was made from; nobody's word
 		}
@@ -56,24 +65,38 @@ func (v *verification) vouches(anchor ring.SHA, ids []ring.SHA) (map[ring.SHA]vo
 		if refusal != nil || err != nil {
 			return nil, refusal, err
 		}
-		for _, name := range names {
-			if !brought[ring.SHA(name)] {
-				return nil, vouchOutside(id, name), nil
-			}
-			out[ring.SHA(name)] = voucher{by, id}
+		if refusal := v.note(out, by, names, brought, later && v.t.cfg.Mode == ForgeMerge); refusal != nil {
+			return nil, refusal, nil
+		}
+		if later {
+			v.vouching[id] = base
 		}
 	}
 	return out, nil, nil
 }
 
-// mayVouch is the signer of a commit that vouches, over base, the tree that is
-// trusted.
-func (v *verification) mayVouch(p *parsed, base ring.SHA) (identity, *ring.Refusal, error) {
-	id, refusal := v.signer(p)
+// note takes the names that one commit vouches for; loose passes over those that
+// it does not bring, because it may be nobody's word.
+func (v *verification) note(out map[ring.SHA][]voucher, by voucher, names []string, brought map[ring.SHA]bool, loose bool) *ring.Refusal {
+	for _, name := range names {
+		switch sha := ring.SHA(name); {
+		case brought[sha]:
+			out[sha] = append(out[sha], by)
+		case !loose:
+			return vouchOutside(by.sha, name)
+		}
+	}
+	return nil
+}
+
+// mayVouch is the signer of a commit that vouches, among those whom t knows, over
+// base, the tree that is trusted.
+func (v *verification) mayVouch(t *Trust, p *parsed, base ring.SHA) (identity, *ring.Refusal, error) {
+	id, refusal := v.signerBy(t, p)
 	if refusal != nil {
 		return id, refusal, nil
 	}
-	with, refusal := v.t.holding(p.sha, id, RoleVouch)
+	with, refusal := t.holding(p.sha, id, RoleVouch)
 	if refusal != nil {
 		if refusal.Code == ring.RoleNotAllowed {
 			refusal = vouchNotAllowed(p.sha, id)
@@ -86,6 +109,9 @@ func (v *verification) mayVouch(p *parsed, base ring.SHA) (identity, *ring.Refus
 	list, refusal, err := changed(v.o, p.sha, base, p.tree)
 	if refusal != nil || err != nil {
 		return id, refusal, err
+	}
+	if file := t.cfg.SignersInRepo; file != "" && t.mayEditSigners(p.sha, id) {
+		list = slices.DeleteFunc(list, func(c change) bool { return c.path == file })
 	}
 	return id, inPaths(p.sha, id, with, list), nil
 }

@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,14 +117,15 @@ func (w *watch) signed(ctx context.Context, sha ring.SHA, now, seen time.Time) (
 	if refusal.Code == ring.Revoked {
 		w.degraded = ring.TrustDegraded + ": " + refusal.Says + "; it keeps running"
 	}
-	if w.trust.Load().cfg.Mode != ForgeMerge || !byForge(refusal) {
+	cfg := w.trust.Load().cfg
+	if cfg.Mode != ForgeMerge && cfg.SignersInRepo == "" || !byForge(refusal) {
 		return ring.Verified{SHA: sha, FirstSeen: seen}, nil
 	}
 	v, _, err = w.anchors.Verified(ctx, w.cfg.Name, sha)
 	if err != nil {
 		return v, fmt.Errorf("cannot read who signed %s: %w", sha.Short(), err)
 	}
-	v.SHA, v.FirstSeen, v.Landed = sha, seen, true
+	v.SHA, v.FirstSeen, v.Landed = sha, seen, cfg.Mode == ForgeMerge
 	return v, nil
 }
 
@@ -154,13 +156,16 @@ func (w *watch) failed(now time.Time, err error) ring.Report {
 
 func (w *watch) report(now time.Time) ring.Report {
 	r := ring.Report{Source: w.cfg.Name, At: now, Reached: w.reached, Tip: w.tip, Commit: w.commit, Refusal: w.refusal, Anchor: w.anchor}
+	if w.refusal != nil && w.refusal.Code == ring.AwaitingApproval {
+		r.Refusal, r.Awaiting = nil, w.refusal.Says
+	}
 	switch {
 	case w.invalid != "":
 		r.Reason = w.invalid
 	case w.absent != "":
 		r.Reason = ring.RefMissing + ": " + w.absent
 	default:
-		r.Reason = w.degraded
+		r.Reason = cmp.Or(w.degraded, w.trust.Load().Idle())
 	}
 	return r
 }
@@ -196,7 +201,7 @@ func (w *watch) reload(ctx context.Context, now time.Time) {
 // fingerprint changes when a trust file does.
 func fingerprint(cfg TrustConfig) string {
 	var b strings.Builder
-	for _, path := range []string{cfg.AllowedSigners, cfg.OpenPGPKeys, cfg.RevokedKeys} {
+	for _, path := range []string{cfg.AllowedSigners, cfg.OpenPGPKeys, cfg.RevokedKeys, cfg.SignersFile} {
 		if path == "" {
 			continue
 		}
@@ -620,7 +625,11 @@ func (w *watch) accept(ctx context.Context, a acceptance) (*ring.Refusal, error)
 	if err != nil {
 		return nil, fmt.Errorf("cannot record when %s was first seen: %w", w.tip.Short(), err)
 	}
-	one, refusal, err := w.trust.Load().Answered(w.mirror, w.tip, now, seen[w.tip])
+	trust, err := w.trust.Load().Of(w.mirror, w.anchor.SHA)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the signers of %s: %w", w.anchor.SHA.Short(), err)
+	}
+	one, refusal, err := trust.Answered(w.mirror, w.tip, now, seen[w.tip])
 	if err != nil || refusal != nil {
 		return refusal, err
 	}

@@ -20,6 +20,9 @@ func (t *turn) posts() {
 	for i := range t.Sources {
 		src, st := &t.Sources[i], &t.out.Status.Sources[i]
 		t.refusalPosts(src)
+		if src.Awaiting != "" && src.Tip != "" {
+			t.post(src, src.Tip, "", ring.PostPending, "awaiting approval: "+src.Awaiting)
+		}
 		if src.Next == nil {
 			continue
 		}
@@ -53,7 +56,7 @@ func (t *turn) refusalPosts(src *Source) {
 func (t *turn) supersede(src *Source) {
 	for _, key := range sortedKeys(t.Facts.Posts) {
 		p := t.Facts.Posts[key]
-		if p.Source != src.Name || p.SHA == src.Next.Commit || p.State != ring.PostPending {
+		if p.Source != src.Name || p.SHA == src.Next.Commit || p.State != ring.PostPending || p.SHA == src.Tip && src.Awaiting != "" {
 			continue
 		}
 		p.State, p.Description, p.At = ring.PostError, postText(say("superseded by %s", src.Next.Commit.Short())), t.now

@@ -39,6 +39,9 @@ func (t *turn) sourceStatus(src *Source) ring.SourceStatus {
 	}
 	st.Next = t.next(src)
 	st.Sync, st.Reason = t.sync(src, &st)
+	if src.Awaiting != "" && st.Refusal == nil {
+		st.Sync, st.Reason = ring.SyncHeld, src.Awaiting
+	}
 	return st
 }
 

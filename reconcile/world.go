@@ -70,6 +70,9 @@ type Source struct {
 	Checking bool
 	Tip      ring.SHA
 	Refusal  *ring.Refusal // of the tip, by trust
+	// Awaiting is what the tip waits for that breaks no rule, such as a second
+	// approval; "" when it does not wait.
+	Awaiting string
 	Reason   string
 	// Commit is the newest trusted commit, Next its plan. Nil: nothing trusted.
 	Commit *ring.Commit

@@ -50,6 +50,9 @@ type Report struct {
 	Commit *Commit
 	// Refusal is why Tip is not trusted; nil when it is.
 	Refusal *Refusal
+	// Awaiting is the sentence of a Tip that breaks no rule and that not enough
+	// people answered for yet; "" when it does not wait.
+	Awaiting string
 	// Reason is a state of the source that is no fault of a commit, such as
 	// RefMissing: code first, then the sentence. "" when there is none.
 	Reason string

@@ -46,6 +46,12 @@ const (
 	NeedsMergeTree      Code = "NeedsMergeTree"
 	VouchNotAllowed     Code = "VouchNotAllowed"
 	VouchOutside        Code = "VouchOutside"
+	BadTrustFile        Code = "TrustFile"
+	HardwareKeyRequired Code = "HardwareKeyRequired"
+	NoUserVerification  Code = "NoUserVerification"
+	// AwaitingApproval is no fault: the daemon holds the tip until enough people
+	// answered for it.
+	AwaitingApproval Code = "AwaitingApproval"
 	// Where trust begins: nothing is trusted yet and first use is not wanted, or
 	// the introduction is signed by somebody else than configured.
 	IntroductionMissing  Code = "IntroductionMissing"

@@ -115,10 +115,10 @@ type TrustRules struct {
 	TrustVersion        int          `yaml:"trust_version"` // 0 is none
 	RequireIntroduction bool         `yaml:"require_introduction"`
 
-	SignersInRepo  yaml.Node `yaml:"signers_in_repo"`
-	Signers        yaml.Node `yaml:"signers"`
-	TrustThreshold yaml.Node `yaml:"trust_threshold"`
-	Require        yaml.Node `yaml:"require"`
+	Signers        Signers `yaml:"signers"`
+	Require        Require `yaml:"require"`
+	SignersInRepo  string  `yaml:"signers_in_repo"` // "" is none
+	TrustThreshold int     `yaml:"trust_threshold"` // 0 is 1
 }
 
 // Webhook is the way in from a forge.

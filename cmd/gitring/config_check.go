@@ -181,6 +181,7 @@ func (k *checker) trust(at string, s *SourceConfig) {
 	k.path(at+".allowed_signers", &t.AllowedSigners)
 	k.path(at+".openpgp_keys", &t.OpenPGPKeys)
 	k.path(at+".revoked_keys", &t.RevokedKeys)
+	k.signers(at, t)
 	k.introduction(at, t)
 	if t.TrustVersion < 0 {
 		k.wrong(at+".trust_version", "begin with 1, and one more with each change", "trust.trust_version: %d is less than none", t.TrustVersion)

@@ -270,6 +270,7 @@ var configTypes = []any{
 	AppConfig{},
 	AuthConfig{},
 	TrustRules{},
+	Require{},
 	Introduction{},
 	Webhook{},
 	ForgeStatus{},

@@ -35,11 +35,6 @@ type notYet struct {
 
 func (n *notYet) source(at string, s SourceConfig) {
 	n.value(at+"apply", s.Apply, "auto")
-	n.keys(at+"trust.", map[string]yaml.Node{
-		"signers_in_repo": s.Trust.SignersInRepo, "signers": s.Trust.Signers,
-		"trust_threshold": s.Trust.TrustThreshold,
-		"require":         s.Trust.Require,
-	})
 	if s.Webhook != nil {
 		n.value(at+"webhook.forge", s.Webhook.Forge, carriedForges...)
 	}

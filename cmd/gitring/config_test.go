@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/gitsync"
 	"gopkg.in/yaml.v3"
 )
 
@@ -46,7 +48,7 @@ func TestTheSmallestConfigurationIsCompletedWithTheDefaults(t *testing.T) {
 			Trust: &TrustRules{Mode: "strict", AllowedSigners: "/etc/gitring/allowed_signers", ExpiryGrace: &grace, MaxRange: 10000},
 		}},
 	}
-	require.Empty(t, cmp.Diff(want, c, cmpopts.IgnoreUnexported(Config{})))
+	require.Empty(t, cmp.Diff(want, c, cmpopts.IgnoreUnexported(Config{}, Signers{})))
 	require.Empty(t, c.NotCarriedOut())
 }
 
@@ -70,7 +72,8 @@ sources:
     poll: "*/5 * * * *"
     auth: {ssh_key_file: "${CREDENTIALS_DIRECTORY}/key", known_hosts_file: known_hosts}
     trust: {mode: strict, allowed_signers: signers, openpgp_keys: keys.asc, revoked_keys: revoked, introduction: `+sha+`,
-      min_commit: `+sha+`, require_target: true, expiry_grace: 24h, max_range: 50}
+      min_commit: `+sha+`, require_target: true, expiry_grace: 24h, max_range: 50, signers: bindings.yaml, require: {hardware_key: true, approvals: 2},
+      signers_in_repo: .gitring/signers, trust_threshold: 2}
     status: {forge: github, token_file: token}
   - name: lab
     url: file:///srv/git/lab.git
@@ -86,6 +89,10 @@ sources:
 	require.Equal(t, "*/5 * * * *", prod.Poll)
 	require.Equal(t, AuthConfig{SSHKeyFile: "/run/credentials/gitring/key", KnownHostsFile: "/etc/gitring/known_hosts"}, prod.Auth)
 	require.Equal(t, sha, string(prod.Trust.Introduced()))
+	require.Equal(t, "/etc/gitring/bindings.yaml", prod.Trust.trustConfig().SignersFile)
+	require.Equal(t, gitsync.Require{HardwareKey: true, Approvals: 2}, prod.Trust.trustConfig().Require)
+	require.Equal(t, ".gitring/signers", prod.Trust.trustConfig().SignersInRepo)
+	require.Equal(t, 2, prod.Trust.trustConfig().TrustThreshold)
 	require.Equal(t, "/etc/gitring/keys.asc", prod.Trust.OpenPGPKeys)
 	require.Equal(t, 24*time.Hour, time.Duration(*prod.Trust.ExpiryGrace))
 	require.Equal(t, &ForgeStatus{Forge: "github", TokenFile: "/etc/gitring/token", APIURL: "https://api.github.com", Repo: "acme/infra"}, prod.Status)
@@ -106,6 +113,12 @@ func TestAMistakeIsToldWithItsLineAndWhatToDo(t *testing.T) {
 		{"a key twice", "host: edge-1", "host: edge-1\nhost: edge-2", `c.yaml:2: key "host" is given twice, first in line 1`, "keep one"},
 		{"a list for a text", "host: edge-1", "host: [edge-1]", "c.yaml:1: a list where a text belongs", ""},
 		{"a text for a mapping", "host: edge-1", "host: edge-1\nfacts: edge", `c.yaml:2: "edge" where a mapping belongs`, ""},
+		{"an unknown key of a signer", "trust: {", "trust: {signers: [{signer: a, path: [x]}], ", `c.yaml:5: trust.signers: unknown key "path"`, `did you mean "paths"?`},
+		{"an unknown role", "trust: {", "trust: {signers: [{signer: a, roles: [comit]}], ", `c.yaml:5: trust.signers: role "comit" is not known`, `did you mean "commit"?`},
+		{"signers that are no list", "trust: {", "trust: {signers: {a: b}, ", "c.yaml:5: trust.signers: neither a list nor the name of a file", ""},
+		{"an unknown requirement", "trust: {", "trust: {require: {hardwarekey: true}, ", `c.yaml:5: unknown key "hardwarekey"`, `did you mean "hardware_key"?`},
+		{"approvals in mode tip", "trust: {", "trust: {mode: tip, require: {approvals: 2}, ", "c.yaml:5: trust.require.approvals does not go with mode tip, which looks at one signature: set mode: strict or forge-merge", ""},
+		{"signers in the repository in mode tip", "trust: {", "trust: {mode: tip, signers_in_repo: .gitring/signers, ", "c.yaml:5: trust.signers_in_repo does not go with mode tip, in which anybody could change them: set mode: strict or forge-merge", ""},
 		{"a text for a number", "trust: {", "trust: {max_range: many, ", `c.yaml:5: "many" where a number belongs`, ""},
 		{"no yaml", "host: edge-1", "host: [edge-1", "c.yaml:1: did not find expected ',' or ']'", ""},
 		{"a second document", "sources:", "---\nsources:", "c.yaml:2: a second document begins here", "one document"},
@@ -218,7 +231,6 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 	cases := []struct{ old, new, want string }{
 		{"    url:", "    apply: observe\n    url:", "config.yaml:4: apply: observe"},
 		{"    url:", "    apply: commit\n    url:", "config.yaml:4: apply: commit"},
-		{"trust: {", "trust: {signers_in_repo: .gitring/signers, ", "config.yaml:5: trust.signers_in_repo"},
 		{"    trust:", "    webhook: {forge: gitlab, secret_file: s}\n    trust:", "config.yaml:5: webhook.forge: gitlab"},
 		{"    trust:", "    status: {forge: gitlab, token_file: s}\n    trust:", "config.yaml:5: status.forge: gitlab"},
 		{"host: edge-1", "host: edge-1\nengine: {kind: swarm}", "config.yaml:2: engine.kind: swarm"},
@@ -243,7 +255,7 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 func TestTheReferenceNamesEveryKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/configuration.md")
 	require.NoError(t, err)
-	for _, name := range []string{"Config", "EnvConfig", "Registries", "EngineConfig", "Listen", "SourceConfig", "AppConfig", "AuthConfig", "TrustRules", "Introduction", "Webhook", "ForgeStatus"} {
+	for _, name := range []string{"Config", "EnvConfig", "Registries", "EngineConfig", "Listen", "SourceConfig", "AppConfig", "AuthConfig", "TrustRules", "Require", "Introduction", "Webhook", "ForgeStatus"} {
 		keys := knownKeys(name)
 		require.NotEmpty(t, keys, name)
 		for _, key := range keys {

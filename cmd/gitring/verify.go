@@ -94,6 +94,9 @@ func (g *globals) verify(ctx context.Context, rev string, f trustFlags) error {
 	if err := g.showVerified(v); err != nil {
 		return err
 	}
+	if v.Refusal != nil && v.Refusal.Code == ring.AwaitingApproval {
+		return outcome(exitHeld)
+	}
 	if v.Refusal != nil {
 		return outcome(exitRefused)
 	}
@@ -181,6 +184,8 @@ func (t *TrustRules) trustConfig() gitsync.TrustConfig {
 		Introduction: t.Introduced(), IntroductionSigner: t.Introduction.Signer,
 		RequireIntroduction: t.RequireIntroduction, Version: t.TrustVersion, MinCommit: ring.SHA(t.MinCommit),
 		ExpiryGrace: time.Duration(*t.ExpiryGrace), MaxRange: t.MaxRange, RequireTarget: t.RequireTarget,
+		Bindings: t.Signers.Bindings, SignersFile: t.Signers.File, Require: gitsync.Require(t.Require),
+		SignersInRepo: t.SignersInRepo, TrustThreshold: t.TrustThreshold,
 	}
 }
 

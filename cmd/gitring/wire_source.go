@@ -95,7 +95,7 @@ func (f *follower) run(ctx context.Context) error { return f.git.Run(ctx, f.repo
 func (f *follower) report(ctx context.Context, r ring.Report) {
 	f.tell(r)
 	next := f.source
-	next.Tip, next.Refusal, next.Reason = r.Tip, r.Refusal, r.Reason
+	next.Tip, next.Refusal, next.Awaiting, next.Reason = r.Tip, r.Refusal, r.Awaiting, r.Reason
 	if r.Err != nil && next.Reason == "" {
 		next.Reason = r.Err.Error()
 	}

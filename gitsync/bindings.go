@@ -1,0 +1,324 @@
+package gitsync
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/crypto/ssh"
+	"gopkg.in/yaml.v3"
+)
+
+// Mistake is one thing that is wrong with a list of signers. Line counts from 1.
+type Mistake struct {
+	Line       int
+	Says, Hint string
+}
+
+// mistakes collects them while a file is read.
+type mistakes []Mistake
+
+func (m *mistakes) wrong(n *yaml.Node, hint, says string, args ...any) {
+	*m = append(*m, Mistake{Line: n.Line, Says: fmt.Sprintf(says, args...), Hint: hint})
+}
+
+// of is one error with file and line for all of them; nil for none.
+func (m mistakes) of(path string) error {
+	if len(m) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(m, func(a, b Mistake) int { return a.Line - b.Line })
+	first := m[0]
+	says := fmt.Sprintf("cannot read %s:%d: %s", path, first.Line, first.Says)
+	if first.Hint != "" {
+		says += "; " + first.Hint
+	}
+	if more := len(m) - 1; more > 0 {
+		says += fmt.Sprintf(" (and %d more, the next in line %d)", more, m[1].Line)
+	}
+	return errors.New(says)
+}
+
+// Keys of a signer; the last two only in the repository, where there is no other
+// place for keys.
+var (
+	bindingKeys = []string{"signer", "roles", "sources", "branches", "paths"}
+	entryKeys   = append(slices.Clone(bindingKeys), "keys", "openpgp")
+)
+
+// Bindings reads the list under trust.signers in the configuration. Bindings with
+// a mistake are left out.
+func Bindings(n *yaml.Node) ([]Binding, []Mistake) {
+	var m mistakes
+	var out []Binding
+	for _, e := range m.entries(n, bindingKeys) {
+		out = append(out, e.Binding)
+	}
+	return out, m
+}
+
+// parseBindings reads the same list from a file of its own: version: 1 and
+// signers.
+func parseBindings(path string, b []byte) ([]Binding, error) {
+	entries, m := parseSignersFile(b, bindingKeys)
+	var out []Binding
+	for _, e := range entries {
+		out = append(out, e.Binding)
+	}
+	return out, m.of(path)
+}
+
+// Idle tells of bindings that bind nobody, because no key has their name: a
+// sentence for status, and "" where all is well. It is a warning and no mistake:
+// the key may be about to come.
+func (t *Trust) Idle() string {
+	var idle []string
+	for _, b := range t.cfg.Bindings {
+		if !t.knows(b) {
+			idle = append(idle, clip(b.Signer))
+		}
+	}
+	if len(idle) == 0 {
+		return ""
+	}
+	return "no key in the trust files has the name of signer " + strings.Join(idle, ", ") + ", whom trust.signers names"
+}
+
+func (t *Trust) knows(b Binding) bool {
+	for _, lines := range t.ssh {
+		for _, l := range lines {
+			// What certificates will be named is not known before they come.
+			if l.authority && (strings.ContainsAny(b.Signer, "*?") || matchList(strings.Join(l.principals, ","), b.Signer)) {
+				return true
+			}
+			if !l.authority && b.names(identity{principal: l.principal(), fingerprint: ssh.FingerprintSHA256(l.key)}) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(t.pgp, func(k pgpKey) bool {
+		return b.names(identity{principal: k.principal, fingerprint: k.primary})
+	})
+}
+
+// signerEntry is one item of a list of signers.
+type signerEntry struct {
+	Binding
+	node          *yaml.Node
+	keys, openpgp []*yaml.Node
+}
+
+// parseSignersFile reads one document: version: 1 and a list of signers.
+func parseSignersFile(b []byte, known []string) ([]signerEntry, mistakes) {
+	var m mistakes
+	dec := yaml.NewDecoder(strings.NewReader(string(b)))
+	var root, more yaml.Node
+	if err := dec.Decode(&root); errors.Is(err, io.EOF) {
+		m = append(m, Mistake{1, "the file is empty", "begin with version: 1 and signers:"})
+		return nil, m
+	} else if err != nil {
+		return nil, append(m, yamlMistake(err))
+	}
+	if err := dec.Decode(&more); !errors.Is(err, io.EOF) {
+		m = append(m, Mistake{max(more.Line, 1), "a second document begins here", "the file is one document: take the line --- out"})
+		return nil, m
+	}
+	top := root.Content[0]
+	fields := m.fields(top, "the file", []string{"version", "signers"})
+	if v := fields["version"]; v == nil {
+		m.wrong(top, "add version: 1", "version is missing")
+	} else if v.Value != "1" {
+		m.wrong(v, "this release reads version: 1", "version %q is not known", clip(v.Value))
+	}
+	if fields["signers"] == nil {
+		return nil, m
+	}
+	return m.entries(fields["signers"], known), m
+}
+
+// yamlMistake takes the line out of the library's own words.
+func yamlMistake(err error) Mistake {
+	says := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 1
+	if rest, ok := strings.CutPrefix(says, "line "); ok {
+		if _, err := fmt.Sscanf(rest, "%d:", &line); err == nil {
+			_, says, _ = strings.Cut(rest, ": ")
+		}
+	}
+	return Mistake{line, "it is no YAML: " + says, ""}
+}
+
+func (m *mistakes) entries(n *yaml.Node, known []string) []signerEntry {
+	if n = plainNode(n); n.Kind != yaml.SequenceNode {
+		m.wrong(n, "write - signer: alice@example.org, one item for each", "%s where a list of signers belongs", spokenNode(n))
+		return nil
+	}
+	var out []signerEntry
+	for _, item := range n.Content {
+		before := len(*m)
+		e := m.entry(plainNode(item), known)
+		if len(*m) == before {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (m *mistakes) entry(n *yaml.Node, known []string) signerEntry {
+	e := signerEntry{node: n}
+	fields := m.fields(n, "a signer", known)
+	if fields == nil {
+		return e
+	}
+	if s := fields["signer"]; s == nil {
+		m.wrong(n, "write signer: alice@example.org", "this item names no signer")
+	} else {
+		e.Signer = fingerprintForm(m.text(s))
+	}
+	for _, r := range m.texts(fields["roles"]) {
+		if e.Roles = append(e.Roles, Role(r.Value)); !slices.Contains(roles, Role(r.Value)) {
+			m.wrong(r, nearest(r.Value, roleNames()), "role %q is not known", clip(r.Value))
+		}
+	}
+	for name, list := range map[string]*[]string{"sources": &e.Sources, "branches": &e.Branches, "paths": &e.Paths} {
+		for _, s := range m.texts(fields[name]) {
+			*list = append(*list, s.Value)
+			if err := (Binding{Signer: e.Signer, Paths: []string{s.Value}}).checkPaths(); name == "paths" && err != nil {
+				m.wrong(s, "", "%v", err)
+			}
+		}
+		if f := fields[name]; f != nil && len(*list) == 0 {
+			m.wrong(f, "name one, or take the line out for all", "%s is empty", name)
+		}
+	}
+	if f := fields["roles"]; f != nil && len(e.Roles) == 0 {
+		m.wrong(f, "name one, or take the line out for commit and merge", "roles is empty")
+	}
+	e.keys, e.openpgp = m.items(fields["keys"]), m.texts(fields["openpgp"])
+	return e
+}
+
+// fields are the values of a mapping by key; nil when it is none.
+func (m *mistakes) fields(n *yaml.Node, what string, known []string) map[string]*yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		m.wrong(n, "known here: "+strings.Join(known, ", "), "%s where %s belongs", spokenNode(n), what)
+		return nil
+	}
+	out := map[string]*yaml.Node{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], plainNode(n.Content[i+1])
+		switch first := out[key.Value]; {
+		case !slices.Contains(known, key.Value):
+			m.wrong(key, nearest(key.Value, known), "unknown key %q", clip(key.Value))
+		case first != nil:
+			m.wrong(key, "keep one of the two", "key %q is given twice", key.Value)
+		default:
+			out[key.Value] = value
+		}
+	}
+	return out
+}
+
+// items are the members of a list; one alone need not be in one.
+func (m *mistakes) items(n *yaml.Node) []*yaml.Node {
+	switch {
+	case n == nil:
+		return nil
+	case n.Kind == yaml.SequenceNode:
+		out := make([]*yaml.Node, len(n.Content))
+		for i, item := range n.Content {
+			out[i] = plainNode(item)
+		}
+		return out
+	}
+	return []*yaml.Node{n}
+}
+
+func (m *mistakes) texts(n *yaml.Node) []*yaml.Node {
+	list := m.items(n)
+	return slices.DeleteFunc(list, func(s *yaml.Node) bool { return m.text(s) == "" })
+}
+
+func (m *mistakes) text(n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" || strings.TrimSpace(n.Value) == "" {
+		m.wrong(n, "", "%s where a text belongs", spokenNode(n))
+		return ""
+	}
+	return n.Value
+}
+
+// plainNode is what an alias stands for. There are no aliases to aliases.
+func plainNode(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
+	}
+	return n
+}
+
+func spokenNode(n *yaml.Node) string {
+	switch {
+	case n.Kind == yaml.SequenceNode:
+		return "a list"
+	case n.Kind == yaml.MappingNode:
+		return "a mapping"
+	case n.Value == "" || n.Tag == "!!null":
+		return "nothing"
+	}
+	return fmt.Sprintf("%q", clip(n.Value))
+}
+
+// fingerprintForm writes the fingerprint of an OpenPGP key as gitring does; other
+// names stay as they are.
+func fingerprintForm(signer string) string {
+	hex := strings.ToUpper(strings.TrimPrefix(strings.ReplaceAll(signer, " ", ""), "0x"))
+	if pgpFingerprint.MatchString(hex) {
+		return hex
+	}
+	return signer
+}
+
+func roleNames() []string {
+	names := make([]string, len(roles))
+	for i, r := range roles {
+		names[i] = string(r)
+	}
+	return names
+}
+
+// nearest is a hint that names the known word closest to the one written, and all
+// of them when none is close.
+func nearest(word string, known []string) string {
+	best, least := "", len(word)/2+1
+	for _, k := range known {
+		if d := edits(word, k); d < least {
+			best, least = k, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("did you mean %q?", best)
+	}
+	return "known here: " + strings.Join(known, ", ")
+}
+
+// edits is how many letters have to be put in, taken out or changed to make b of a.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
