@@ -243,7 +243,10 @@ func (k *keyCheck) bind(source string) {
 	case source == "":
 		k.bad("add a source", "a bind mount has no source")
 	case remote.MatchString(source), !k.read.inside(path.Join(k.root, source)):
-		k.fs.put(outside(source, k.key.place))
+		f := outside(source, k.key.place)
+		f.says = strings.Join(k.chain[:min(3, len(k.chain))], ".") + " " + f.says
+		f.hint = "keep what is mounted under the source's path (.. is fine while it stays there), or name a folder of the host by its absolute path, which the policy has to let"
+		k.fs.put(f)
 	}
 }
 

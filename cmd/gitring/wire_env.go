@@ -297,7 +297,7 @@ func depth(p string) int {
 func loose(st fs.FileInfo, full string) *ring.Refusal {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if ok && sys.Uid != 0 && int(sys.Uid) != os.Geteuid() {
-		return &ring.Refusal{Says: fmt.Sprintf("%s belongs to user %d", full, sys.Uid), Hint: "chown root " + full}
+		return &ring.Refusal{Says: fmt.Sprintf("%s belongs to user %d", full, sys.Uid), Hint: fmt.Sprintf("chown root %s, or, where gitring serve runs as that user, ask as it: sudo -u '#%d' gitring …", full, sys.Uid)}
 	}
 	mode := st.Mode().Perm()
 	switch {
