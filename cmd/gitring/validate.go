@@ -20,8 +20,8 @@ func validateCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate [dir]",
 		Short: "Check a folder as a commit would be checked, without a daemon",
-		Long: "validate reads the folder (default: the current one) as if it were a commit and\n" +
-			"prints all that is refused, each with its place. With --config it takes the path, facts,\n" +
+		Long: "validate reads the folder (default: the current one) as if it were a commit, so\n" +
+			"without what Git ignores, and prints all that is refused, each with its place. With --config it takes the path, facts,\n" +
 			"values and policy of a source from there; without, the policy is compose's.\n" +
 			"Exit 7 when anything is refused.\n\n" +
 			"--pre-push reads what git tells a pre-push hook, and checks the commit that would\n" +
