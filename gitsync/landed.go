@@ -113,7 +113,7 @@ func (l *landings) judge(base ring.SHA, ids []ring.SHA) (*ring.Refusal, error) {
 		}
 		l.verdicts[id] = d
 		d.cause = l.because(d) // a head may lead back here
-		if !d.ok && byForge(d.refusal) {
+		if !d.ok && (byForge(d.refusal) || l.byBot(d)) {
 			if err := l.land(d); err != nil {
 				return nil, err
 			}
@@ -180,6 +180,28 @@ func (l *landings) accepted(id ring.SHA) *verdict {
 // anybody whom we know.
 func byForge(r *ring.Refusal) bool {
 	return r != nil && (r.Code == ring.Unsigned || r.Code == ring.UnknownSigner)
+}
+
+// byBot says that a key made the commit which may only move images. Where a forge
+// signs what its dependency bot proposes, the same key is on all that its buttons
+// make: that the key is known for images is nothing against these.
+func (l *landings) byBot(d *verdict) bool {
+	if d.refusal == nil {
+		return false
+	}
+	switch d.refusal.Code {
+	case ring.RoleNotAllowed, ring.NotImagesOnly, ring.PathNotAllowed:
+		t := l.rules(d.p)
+		id, refusal := l.signerBy(t, d.p)
+		if refusal != nil {
+			return false
+		}
+		all := t.grants(id)
+		return !slices.ContainsFunc(all, func(b Binding) bool {
+			return b.has(RoleCommit) || b.has(RoleMerge) || b.has(RoleVouch) || b.has(RoleTrust)
+		})
+	}
+	return false
 }
 
 func (l *landings) trusted(id ring.SHA) bool {
