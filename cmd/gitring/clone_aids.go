@@ -23,6 +23,9 @@ func (c *clone) aids(ctx context.Context) gitsync.Aids {
 			if !filepath.IsAbs(objects) {
 				objects = filepath.Join(c.dir, objects)
 			}
+			if objects, err = filepath.Abs(objects); err != nil {
+				return "", err
+			}
 			return gitsync.MergeTree(ctx, ours, theirs, objects)
 		},
 	}

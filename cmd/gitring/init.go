@@ -1,0 +1,180 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/ring"
+)
+
+type initFlags struct {
+	repo, out                                        string
+	host, url, branch, path, source, landing, signer string
+	key, generate, engine                            string
+	setGit, introduce, force, yes                    bool
+	hook                                             bool
+	allowedSigners, openPGPKeys                      string // of the hook
+}
+
+func initCmd(g *globals) *cobra.Command {
+	var f initFlags
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Set up a host from a repository that exists already",
+		Long: "init looks at the clone around: which apps it holds, which of them run on this\n" +
+			"engine already, who signs. It asks what it cannot know, writes allowed_signers and\n" +
+			"config.yaml, and says what the first plan would do. On the engine it changes\n" +
+			"nothing. Run again, it changes nothing anywhere.\n\n" +
+			"Every question has a flag, and --yes takes the proposals; without a terminal and\n" +
+			"--yes it says which flags are missing. What goes beyond the two files is done only\n" +
+			"when asked for: --generate-key, --set-git-config, --introduce.\n\n" +
+			"--hook writes a pre-push hook instead, which runs verify and validate for what is\n" +
+			"pushed, by --config or the keys given.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.hook {
+				return g.initHook(cmd.Context(), f)
+			}
+			if g.config != "" || f.allowedSigners != "" || f.openPGPKeys != "" {
+				return usage(cmd, "--config and keys are for --hook; --out says where the configuration is written")
+			}
+			return g.init(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.repo, "repo", ".", "the clone")
+	flags.StringVar(&f.out, "out", "", "the folder to write to (default /etc/gitring as root, else ./gitring)")
+	flags.StringVar(&f.host, "host", "", "the host's name in labels and commit statuses")
+	flags.StringVar(&f.url, "url", "", "where hosts fetch from")
+	flags.StringVar(&f.branch, "branch", "", "the branch that hosts follow")
+	flags.StringVar(&f.path, "path", "", "the folder of the repository that this host reads")
+	flags.StringVar(&f.source, "source", "", "the source's name; with --hook the source of --config")
+	flags.StringVar(&f.landing, "landing", "", "how changes land: push, merge (button) or squash (button)")
+	flags.StringVar(&f.signer, "signer", "", "who signs, as the host shows it")
+	flags.StringVar(&f.key, "key", "", "the signing key: an SSH public key file, or an OpenPGP fingerprint")
+	flags.StringVar(&f.generate, "generate-key", "", "make a signing key: ed25519, or ed25519-sk on a security key")
+	flags.Lookup("generate-key").NoOptDefVal = "ed25519"
+	flags.StringVar(&f.engine, "engine", "", "the engine to look at and to write down (default $DOCKER_HOST, else "+defaultEngineURL+")")
+	flags.BoolVar(&f.setGit, "set-git-config", false, "sign in this clone by default")
+	flags.BoolVar(&f.introduce, "introduce", false, "make the signed, empty commit that begins trust in an unsigned history")
+	flags.BoolVar(&f.force, "force", false, "overwrite files that differ")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "take the proposals")
+	flags.BoolVar(&f.hook, "hook", false, "write a pre-push hook, and nothing else")
+	flags.StringVar(&f.allowedSigners, "allowed-signers", "", "of --hook: an OpenSSH allowed_signers file")
+	flags.StringVar(&f.openPGPKeys, "openpgp-keys", "", "of --hook: a file of armoured OpenPGP keys")
+	return cmd
+}
+
+// initialised is what "init -o json" prints.
+type initialised struct {
+	Repository   string        `json:"repository"`
+	Config       string        `json:"config"`
+	Host         string        `json:"host"`
+	Source       string        `json:"source"`
+	URL          string        `json:"url"`
+	Branch       string        `json:"branch"`
+	Path         string        `json:"path"`
+	Mode         string        `json:"mode"`
+	Signer       string        `json:"signer"`
+	Fingerprint  string        `json:"fingerprint"`
+	Introduction ring.SHA      `json:"introduction,omitempty"`
+	Refusal      *ring.Refusal `json:"refusal,omitempty"` // why the history is not trusted as it is
+	Apps         []string      `json:"apps"`
+	Engine       string        `json:"engine,omitempty"` // why nobody can say what runs; "" when it answers
+	Plan         *ring.Changes `json:"plan"`
+	Wrote        []string      `json:"wrote,omitempty"`
+	Git          []gitSetting  `json:"git"`
+	Next         []string      `json:"next"`
+
+	key signingKey
+}
+
+func (g *globals) init(ctx context.Context, f initFlags) error {
+	c, err := g.openClone(ctx, f.repo)
+	if err != nil {
+		return err
+	}
+	in := &initial{clone: c, f: f}
+	if err := in.answer(ctx); err != nil {
+		return err
+	}
+	if err := in.history(ctx); err != nil {
+		return err
+	}
+	if err := in.look(ctx); err != nil {
+		return err
+	}
+	if !g.machine() {
+		if err := in.showFound(); err != nil {
+			return err
+		}
+	}
+	if err := in.carryOut(ctx); err != nil {
+		return err
+	}
+	in.next(ctx)
+	if g.machine() {
+		return g.encode(in.out)
+	}
+	return in.showDone()
+}
+
+// initial is one set-up.
+type initial struct {
+	*clone
+	f      initFlags
+	out    initialised
+	before *SourceConfig // what a configuration here says already; nil when there is none
+	there  *Config
+	tip    ring.SHA // of the branch that is followed
+	made   ring.SHA // the introduction commit, when one was made
+}
+
+// carryOut does what goes beyond looking, the files last: what fails before
+// leaves none.
+func (in *initial) carryOut(ctx context.Context) error {
+	files, err := in.files()
+	if err != nil {
+		return err
+	}
+	if in.out.Refusal != nil && in.out.Introduction == "" {
+		if err := in.introduce(ctx); err != nil {
+			return err
+		}
+		if files, err = in.files(); err != nil {
+			return err
+		}
+	}
+	if len(files) > 0 && !in.f.yes && in.g.person() && !in.g.machine() {
+		ok, err := in.g.yes("write " + strings.Join(names(files), " and ") + "?")
+		if err != nil || !ok {
+			return cmp.Or(err, error(&failure{code: exitConflict, says: "left as it was"}))
+		}
+	}
+	for _, file := range files {
+		if err := writeWhole(file.path, file.body); err != nil {
+			return err
+		}
+		in.out.Wrote = append(in.out.Wrote, file.path)
+	}
+	return in.signByDefault(ctx)
+}
+
+// outFolder is where the files go.
+func (f initFlags) outFolder() (string, error) {
+	dir := f.out
+	if dir == "" && os.Geteuid() == 0 {
+		dir = filepath.Dir(DefaultConfig)
+	}
+	abs, err := filepath.Abs(cmp.Or(dir, "gitring"))
+	if err != nil {
+		return "", fmt.Errorf("cannot find %s: %w", dir, err)
+	}
+	return abs, nil
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/gitring/gitring/gitsync"
+)
+
+// A question is one thing that init cannot know. Its answer is the first that is
+// there: the flag, what a configuration here says, a person, the proposal.
+type question struct {
+	flag, asks      string
+	given, existing string
+	proposal        string
+	into            *string
+	wrong           func(string) string // "" when the answer will do
+}
+
+// answer settles everything that has a flag.
+func (in *initial) answer(ctx context.Context) error {
+	dir, err := in.f.outFolder()
+	if err != nil {
+		return err
+	}
+	in.out.Repository, in.out.Config = in.dir, filepath.Join(dir, "config.yaml")
+	if err := in.existing(); err != nil {
+		return err
+	}
+	if in.out.key, err = in.signingKey(ctx); err != nil {
+		return err
+	}
+	in.out.Fingerprint = in.out.key.print
+	landing := in.f.landing
+	if err := in.settle(in.questions(ctx, &landing)); err != nil {
+		return err
+	}
+	in.out.Mode = modes[landing]
+	if in.before != nil && in.f.landing == "" {
+		in.out.Mode = in.before.Trust.Mode
+	}
+	return nil
+}
+
+// modes are the trust modes by how changes land.
+var modes = map[string]string{"push": gitsync.Strict, "merge": gitsync.ForgeMerge, "squash": gitsync.ForgeMerge}
+
+// existing reads the configuration that an earlier run, or a person, wrote.
+func (in *initial) existing() error {
+	cfg, err := ReadConfig(in.out.Config)
+	if errors.Is(err, fs.ErrNotExist) || err != nil && in.f.force {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	in.there = cfg
+	in.before = cfg.Source(in.f.source)
+	if in.f.source == "" && len(cfg.Sources) == 1 {
+		in.before = &cfg.Sources[0]
+	}
+	return nil
+}
+
+func (in *initial) questions(ctx context.Context, landing *string) []question {
+	host, s := "", SourceConfig{}
+	if in.there != nil {
+		host = in.there.Host
+	}
+	was := ""
+	if in.before != nil {
+		s = *in.before
+		was = landingOf(s.Trust.Mode)
+	}
+	remote, branch := in.origin(ctx)
+	return []question{
+		{"host", "name of this host", in.f.host, host, hostHere(), &in.out.Host, func(v string) string {
+			return unless(hostName.MatchString(v), "lower-case letters, digits, '.', '_' and '-'")
+		}},
+		{"source", "name of the source", in.f.source, s.Name, plainName(strings.TrimSuffix(path.Base(remote), ".git")), &in.out.Source, func(v string) string {
+			return unless(sourceName.MatchString(v), "lower-case letters, digits, '_' and '-'")
+		}},
+		{"url", "where do hosts fetch from", in.f.url, s.URL, remote, &in.out.URL, wrongRemote},
+		{"branch", "which branch do they follow", in.f.branch, s.Branch, branch, &in.out.Branch, func(v string) string {
+			k := &checker{}
+			k.branch("branch", v)
+			return unless(len(k.mistakes) == 0, "the branch's own name, such as \"main\"")
+		}},
+		{"path", "which folder of it does this host read", in.f.path, s.Path, ".", &in.out.Path, func(v string) string {
+			clean := path.Clean(v)
+			return unless(!path.IsAbs(v) && clean != ".." && !strings.HasPrefix(clean, "../"), "a folder inside the commit")
+		}},
+		{"landing", "how do changes land: push (I push), merge (the forge's merge button), squash (its squash button)", in.f.landing, was, in.lands(ctx), landing, func(v string) string {
+			return unless(modes[v] != "", "push, merge or squash")
+		}},
+		{"signer", "who signs, as this host shows it", in.f.signer, in.signerBefore(), cmp.Or(in.setting(ctx, "user.email"), "signer"), &in.out.Signer, func(v string) string {
+			return unless(principal.MatchString(v), "an e-mail, without blanks and commas")
+		}},
+	}
+}
+
+// principal is what stands in allowed_signers without quotes.
+var principal = regexp.MustCompile(`^[^\s,"#*?!]+$`)
+
+func unless(good bool, hint string) string {
+	if good {
+		return ""
+	}
+	return hint
+}
+
+func wrongRemote(v string) string {
+	k := &checker{}
+	k.remote("sources[0]", &SourceConfig{Name: "source", URL: v})
+	if len(k.mistakes) == 0 {
+		return ""
+	}
+	return cmp.Or(k.mistakes[0].Hint, k.mistakes[0].Says)
+}
+
+func landingOf(mode string) string {
+	if mode == gitsync.ForgeMerge {
+		return "merge"
+	}
+	return "push"
+}
+
+// settle takes every answer, or says which are missing.
+func (in *initial) settle(all []question) error {
+	var missing, proposals []string
+	for _, q := range all {
+		answer := cmp.Or(q.given, q.existing)
+		switch {
+		case answer != "":
+		case in.f.yes:
+			answer = q.proposal
+		case in.g.person() && !in.g.machine():
+			var err error
+			if answer, err = in.g.ask(q.asks+"?", q.proposal); err != nil {
+				return err
+			}
+		default:
+			missing = append(missing, "--"+q.flag)
+			proposals = append(proposals, "--"+q.flag+" "+q.proposal)
+			continue
+		}
+		if hint := q.wrong(answer); hint != "" {
+			return &failure{code: exitUsage, says: fmt.Sprintf("--%s: %q will not do", q.flag, answer), hint: hint}
+		}
+		*q.into = answer
+	}
+	if len(missing) > 0 {
+		return &failure{
+			code: exitUsage, says: "nobody can be asked here, and these flags are missing: " + strings.Join(missing, ", "),
+			hint: "--yes takes the proposals: " + strings.Join(proposals, " "),
+		}
+	}
+	return nil
+}
+
+// hostHere is this machine's name as a configuration takes it.
+func hostHere() string {
+	name, _ := os.Hostname()
+	name, _, _ = strings.Cut(strings.ToLower(name), ".")
+	if !hostName.MatchString(name) {
+		return "host"
+	}
+	return name
+}
+
+// origin is the remote that the branch here follows, as a url, and the branch
+// there; without a remote it is the clone itself.
+func (in *initial) origin(ctx context.Context) (address, branch string) {
+	branch = cmp.Or(in.branch(ctx), defaultBranch)
+	if up, ok := in.upstream(ctx); ok {
+		branch = strings.TrimPrefix(up.ref, "refs/heads/")
+	}
+	address, err := in.clone.git(ctx, "remote", "get-url", in.remote(ctx))
+	if err != nil || address == "" {
+		return "file://" + in.dir, branch
+	}
+	if strings.HasPrefix(address, "/") {
+		return "file://" + address, branch
+	}
+	if u, err := url.Parse(address); err == nil && u.Scheme != "" {
+		if u.Scheme != "ssh" {
+			u.User = nil // a token in a clone's address is not for the configuration
+		}
+		return u.String(), branch
+	}
+	if host, at, ok := strings.Cut(address, ":"); ok && !strings.Contains(host, "/") {
+		return "ssh://" + withoutSecret(host) + "/" + strings.TrimPrefix(at, "/"), branch
+	}
+	if abs, err := filepath.Abs(filepath.Join(in.dir, address)); err == nil {
+		return "file://" + abs, branch
+	}
+	return address, branch
+}
+
+var (
+	mergedByForge   = regexp.MustCompile(`(?m)^(Merge pull request [#!]\d|Merge branch '.*' into )`)
+	squashedByForge = regexp.MustCompile(`(?m)\([#!]\d+\)$`)
+)
+
+// lands guesses how changes land from the newest subjects of the branch.
+func (in *initial) lands(ctx context.Context) string {
+	subjects, _ := in.clone.git(ctx, "log", "--no-show-signature", "--first-parent", "--max-count=50", "--format=%s")
+	switch {
+	case mergedByForge.MatchString(subjects):
+		return "merge"
+	case squashedByForge.MatchString(subjects):
+		return "squash"
+	}
+	return "push"
+}

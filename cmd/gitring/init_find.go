@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/reconcile"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
+)
+
+// engineWithin is how long the engine may take to say what runs.
+const engineWithin = 10 * time.Second
+
+// history finds the tip and where trust in it can begin.
+func (in *initial) history(ctx context.Context) error {
+	rev := "HEAD"
+	if in.branch(ctx) != in.out.Branch {
+		rev = "refs/remotes/" + in.remote(ctx) + "/" + in.out.Branch
+		if _, err := in.commit(ctx, rev); err != nil {
+			rev = "refs/heads/" + in.out.Branch
+		}
+	}
+	var err error
+	if in.tip, err = in.commit(ctx, rev); err != nil {
+		return &failure{
+			code: exitNotFound, says: fmt.Sprintf("branch %s has no commit in %s", in.out.Branch, in.dir),
+			hint: "commit the Compose files first, or name another branch with --branch",
+		}
+	}
+	if in.before != nil && in.before.Trust.Introduced() != "" {
+		in.out.Introduction = in.before.Trust.Introduced()
+		return nil
+	}
+	if in.out.Refusal, err = in.refusalOf(in.tip); err == nil && in.out.Refusal == nil {
+		in.out.Introduction = in.tip
+	}
+	return err
+}
+
+// refusalOf is why a commit is not one to begin trust with; nil when it is.
+func (in *initial) refusalOf(sha ring.SHA) (*ring.Refusal, error) {
+	trust, err := in.trustOf(in.out.key)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := in.repo()
+	if err != nil {
+		return nil, err
+	}
+	_, refusal, err := trust.One(repo, sha, in.g.now(), nil)
+	return refusal, err
+}
+
+// look reads the apps, plans them as for a host without any, and asks the engine
+// what of them runs there already.
+func (in *initial) look(ctx context.Context) error {
+	repo, err := in.repo()
+	if err != nil {
+		return err
+	}
+	c, err := repo.Commit(in.tip)
+	var refusal *ring.Refusal
+	if errors.As(err, &refusal) {
+		return refusal
+	}
+	if err != nil {
+		return err
+	}
+	settings := manifest.Settings{Source: in.out.Source, Path: path.Clean(in.out.Path), Host: in.out.Host}
+	judge, err := in.g.judgeFor("")
+	if err != nil {
+		return err
+	}
+	plan, refusals := manifest.Check(c, settings)
+	refusals = byPlace(append(refusals, judge.plan(&plan)...))
+	in.out.Apps = sortedKeys(manifest.Folders(c, settings))
+	foreign := in.foreign(ctx, &plan, c, settings)
+	plan.Apps = slices.DeleteFunc(plan.Apps, func(a ring.App) bool {
+		return slices.ContainsFunc(foreign, func(r *ring.Refusal) bool { return r.App == a.Name })
+	})
+	plan.Refused = nil // they are told one by one
+	changes := reconcile.Plan(reconcile.World{Host: settings.Host}, &plan, in.g.now())
+	changes.Refusals = append(refusals, foreign...)
+	in.out.Plan = &changes
+	return nil
+}
+
+// foreign asks the engine what of the apps runs that gitring did not start, and
+// what else of a project would be in the way. It only looks.
+func (in *initial) foreign(ctx context.Context, plan *ring.Plan, c *ring.Commit, settings manifest.Settings) []*ring.Refusal {
+	ctx, cancel := context.WithTimeout(ctx, engineWithin)
+	defer cancel()
+	e, err := runtime.Dial(ctx, runtime.Options{URL: in.engineURL(), Host: in.out.Host, DataRoot: defaultDataRoot})
+	if err != nil {
+		in.out.Engine = err.Error()
+		return nil
+	}
+	defer func() { _ = e.Close() }() // it was only asked
+	folders := manifest.Folders(c, settings)
+	var out []*ring.Refusal
+	for _, name := range in.out.Apps {
+		app, ok := plan.App(name)
+		if !ok { // refused, and it may run all the same
+			app = ring.App{Name: name, Source: settings.Source, Path: folders[name]}
+		}
+		_, err := e.Do(ctx, ring.Action{Kind: ring.DoAdmit, Source: app.Source, App: app.Name, Of: &app})
+		var r *ring.Refusal
+		switch {
+		case errors.As(err, &r):
+			r.App, r.Commit = name, ""
+			out = append(out, r)
+		case err != nil:
+			in.out.Engine = err.Error()
+			return out
+		}
+	}
+	return out
+}
+
+func (in *initial) engineURL() string {
+	if in.f.engine != "" {
+		return in.f.engine
+	}
+	if in.there != nil {
+		return in.there.Engine.URL
+	}
+	return cmp.Or(os.Getenv("DOCKER_HOST"), defaultEngineURL)
+}
+
+// showFound shows all that was found, before anything is done about it.
+func (in *initial) showFound() error {
+	s, o := in.g.screen(), &in.out
+	row := func(key string, words ...word) {
+		s.line(0, " ", append([]word{{fmt.Sprintf("%-11s", key), dim}}, words...)...)
+	}
+	row("repository", w(o.Repository))
+	row("follows", word{o.URL, bold}, w("branch "+o.Branch), w(when(o.Path != ".", "folder "+o.Path)), w("at "+in.tip.Short()))
+	row("host", word{o.Host, bold}, w("source "+o.Source))
+	row("signer", word{o.Signer, bold}, w(o.Fingerprint), w("("+o.key.where+")"))
+	row("trust", word{o.Mode, bold}, w("- "+modeSays(o.Mode)))
+	switch {
+	case o.Introduction == in.tip:
+		row("history", w("begins at "+o.Introduction.Short()+", which that key signed"))
+	case o.Introduction != "":
+		row("history", w("begins at "+o.Introduction.Short()))
+	default:
+		row("history", word{string(o.Refusal.Code), yellow}, w(o.Refusal.Says))
+	}
+	row("apps", w(cmp.Or(strings.Join(o.Apps, ", "), "none")))
+	s.gap()
+	if o.Engine != "" {
+		s.line(0, " ", word{"note:", yellow}, w("no engine says what runs here already: "+o.Engine))
+	}
+	s.line(0, "", word{"The first plan, for a host on which nothing of gitring runs yet:", bold})
+	showChanges(s, o.Plan)
+	s.gap()
+	_, err := fmt.Fprint(in.g.out, s)
+	return err
+}
+
+// modeSays is what a trust mode means for those who work with it.
+func modeSays(mode string) string {
+	switch mode {
+	case "strict":
+		return "every commit and merge is signed by a person"
+	case "forge-merge":
+		return "people sign what they write, and the forge's buttons land it"
+	}
+	return "as the configuration says"
+}

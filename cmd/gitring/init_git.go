@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// gitSetting is one of this clone, by which commits are signed by default.
+type gitSetting struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+	Set   bool   `json:"set"` // it is so already
+	made  bool
+}
+
+// settings are those that make Git sign, and that tell verify, vouch and
+// rollback whom this clone's hosts trust.
+func (in *initial) settings(ctx context.Context) []gitSetting {
+	list := []gitSetting{
+		{Key: "gpg.format", Value: in.out.key.format()},
+		{Key: "user.signingkey", Value: in.out.key.where},
+		{Key: "commit.gpgsign", Value: "true"},
+		{Key: configSetting, Value: in.out.Config},
+	}
+	if !in.out.key.openPGP {
+		list = append(list, gitSetting{Key: "gpg.ssh.allowedSignersFile", Value: filepath.Join(filepath.Dir(in.out.Config), in.signersName())})
+	}
+	for i := range list {
+		is := in.setting(ctx, list[i].Key)
+		list[i].Set = is == list[i].Value || is == "" && list[i].Key == "gpg.format" && in.out.key.openPGP
+	}
+	return list
+}
+
+// signByDefault sets what is not set, in this clone alone, when a person asked
+// for it.
+func (in *initial) signByDefault(ctx context.Context) error {
+	in.out.Git = in.settings(ctx)
+	lacks := false
+	for _, s := range in.out.Git {
+		lacks = lacks || !s.Set
+	}
+	if !lacks {
+		return nil
+	}
+	if !in.f.setGit {
+		if in.f.yes || !in.g.person() || in.g.machine() {
+			return nil
+		}
+		ok, err := in.g.yes("sign in this clone by default?")
+		if err != nil || !ok {
+			return err
+		}
+	}
+	for i := range in.out.Git {
+		s := &in.out.Git[i]
+		if s.Set {
+			continue
+		}
+		if _, err := in.git(ctx, "config", "--local", s.Key, s.Value); err != nil {
+			return fmt.Errorf("cannot set %s in %s: %w", s.Key, in.dir, err)
+		}
+		s.Set, s.made = true, true
+	}
+	return nil
+}
+
+// next is what is left to do, in order.
+func (in *initial) next(ctx context.Context) {
+	add := func(format string, args ...any) { in.out.Next = append(in.out.Next, fmt.Sprintf(format, args...)) }
+	o := &in.out
+	if o.Refusal != nil && o.Introduction == "" {
+		add("the history is not signed: gitring init --introduce makes one signed, empty commit that trust begins with")
+	}
+	for _, s := range o.Git {
+		if !s.Set {
+			add("sign by default: gitring init --set-git-config, or what is shown above")
+			break
+		}
+	}
+	if !in.seen(ctx, o.Introduction) {
+		add("git push: hosts cannot begin at %s before it is there", o.Introduction.Short())
+	}
+	if u, err := url.Parse(o.URL); err == nil && u.Scheme == "ssh" {
+		dir := filepath.Dir(o.Config)
+		add("a key that may only read: ssh-keygen -t ed25519 -N '' -f %s, and give its .pub to the forge as a deploy key", filepath.Join(dir, "deploy_key"))
+		add("the forge's host key: ssh-keyscan %s > %s, and compare it with what the forge publishes", u.Hostname(), filepath.Join(dir, "known_hosts"))
+	}
+	for _, r := range o.Plan.Refusals {
+		if r.Code == ring.ForeignProject || r.Code == ring.VolumeElsewhere {
+			add("hand the running apps over, one by one, as the hints above say: until then they run on, untouched")
+			break
+		}
+	}
+	if err := in.wouldServe(); err != nil {
+		add("gitring serve would end: %v", err)
+	}
+	add("gitring serve --config %s, or as a service: docs/how-to/install.md", o.Config)
+	add("refuse bad pushes here: gitring init --hook --config %s", o.Config)
+}
+
+// seen says that the remote has a commit, as far as was fetched.
+func (in *initial) seen(ctx context.Context, sha ring.SHA) bool {
+	if sha == "" {
+		return true
+	}
+	if _, err := in.git(ctx, "remote", "get-url", in.remote(ctx)); err != nil {
+		return true // there is none: the clone itself is followed
+	}
+	_, err := in.git(ctx, "merge-base", "--is-ancestor", string(sha), "refs/remotes/"+in.remote(ctx)+"/"+in.out.Branch)
+	return err == nil
+}
+
+// showDone tells what was done and what comes next.
+func (in *initial) showDone() error {
+	s, o := in.g.screen(), &in.out
+	done := in.made != ""
+	if done {
+		s.line(0, " ", word{"committed", green}, w(in.made.Short()), w("trust begins here"))
+	}
+	for _, f := range o.Wrote {
+		done = true
+		s.line(0, " ", word{"wrote", green}, w(f))
+	}
+	for _, x := range o.Git {
+		switch {
+		case x.made:
+			done = true
+			s.line(0, " ", word{"set", green}, w(x.Key+" "+x.Value))
+		case !x.Set:
+			s.line(0, " ", word{"not set:", yellow}, w("git config "+x.Key+" "+x.Value))
+		}
+	}
+	if !done {
+		s.line(0, "", w("nothing was changed: all of it is in place"))
+	}
+	if o.key.onSecurityKey() {
+		s.line(0, " ", word{"note:", dim}, w("the key is on a security key: each commit asks for a touch"))
+	}
+	s.gap()
+	s.line(0, "", word{"Next:", bold})
+	for i, step := range o.Next {
+		s.line(2, " ", w(fmt.Sprintf("%d.", i+1)), w(step))
+	}
+	_, err := fmt.Fprint(in.g.out, s)
+	return err
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// hookMark is in every hook that gitring wrote; one without it is a stranger's.
+const hookMark = "# gitring pre-push hook"
+
+// initHook writes the hook that keeps from being pushed what hosts would refuse.
+func (g *globals) initHook(ctx context.Context, f initFlags) error {
+	c, err := g.openClone(ctx, f.repo)
+	if err != nil {
+		return err
+	}
+	script, err := c.hookScript(ctx, f)
+	if err != nil {
+		return err
+	}
+	file, shared, err := c.hookFile(ctx)
+	if err != nil {
+		return err
+	}
+	is, err := os.ReadFile(file)
+	switch {
+	case err == nil && string(is) == script:
+		g.notice("nothing was changed: %s is in place", file)
+		return nil
+	case err == nil && !strings.Contains(string(is), hookMark):
+		return c.addByHand(file, "is there already, and is not of gitring", script)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("cannot read the hook that is there: %w", err)
+	case shared:
+		return c.addByHand(file, "would be the hook of every clone, because core.hooksPath is not of this one", script)
+	}
+	if err := writeWhole(file, script); err != nil {
+		return err
+	}
+	if err := os.Chmod(file, 0o755); err != nil {
+		return fmt.Errorf("cannot make %s run: %w", file, err)
+	}
+	s := g.screen()
+	s.line(0, " ", w("wrote"), w(file))
+	_, err = fmt.Fprint(g.out, s)
+	return err
+}
+
+// addByHand leaves a hook alone and says which lines do the same.
+func (c *clone) addByHand(file, why, script string) error {
+	_, lines, _ := strings.Cut(script, hookMark+"\n")
+	fmt.Fprint(c.g.out, lines)
+	return &failure{code: exitConflict, says: file + " " + why, hint: "add the lines above to it; git's lines on its stdin are theirs"}
+}
+
+// hookFile is where Git looks for the hook, and whether other clones look there.
+func (c *clone) hookFile(ctx context.Context) (file string, shared bool, err error) {
+	dir, err := c.git(ctx, "rev-parse", "--git-path", "hooks")
+	if err != nil {
+		return "", false, err
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(c.dir, dir)
+	}
+	scope, err := c.git(ctx, "config", "--show-scope", "--get", "core.hooksPath")
+	shared = err == nil && !strings.HasPrefix(scope, "local") && !strings.HasPrefix(scope, "worktree")
+	return filepath.Join(dir, "pre-push"), shared, nil
+}
+
+// hookScript runs verify, then validate, by whom the person named.
+func (c *clone) hookScript(ctx context.Context, f initFlags) (string, error) {
+	trust, content, err := c.hookFlags(ctx, f)
+	if err != nil {
+		return "", err
+	}
+	return strings.Join([]string{
+		"#!/bin/sh",
+		hookMark,
+		"# What hosts would refuse is not pushed; git push --no-verify pushes it all the same.",
+		"pushed=$(cat)",
+		`printf '%s\n' "$pushed" | gitring verify --pre-push` + trust + " || exit",
+		`printf '%s\n' "$pushed" | gitring validate --pre-push` + content + " || exit",
+		"",
+	}, "\n"), nil
+}
+
+func (c *clone) hookFlags(ctx context.Context, f initFlags) (trust, content string, err error) {
+	if f.allowedSigners != "" || f.openPGPKeys != "" {
+		if c.g.config != "" {
+			return "", "", &failure{code: exitUsage, says: "--config and keys given by hand exclude each other", hint: "keep one of the two"}
+		}
+		for _, k := range []struct{ flag, file string }{{" --allowed-signers ", f.allowedSigners}, {" --openpgp-keys ", f.openPGPKeys}} {
+			if k.file == "" {
+				continue
+			}
+			abs, err := there(k.file)
+			if err != nil {
+				return "", "", err
+			}
+			trust += k.flag + quoted(abs)
+		}
+		if f.branch != "" {
+			content = " --branch " + quoted(f.branch)
+		}
+		return trust + content, content, nil
+	}
+	file := c.g.config
+	if file == "" {
+		file = configFromEnv()
+	}
+	if file == "" {
+		file = c.setting(ctx, configSetting)
+	}
+	if file == "" {
+		return "", "", &failure{
+			code: exitUsage, says: "nothing here says whom to trust",
+			hint: "name --config, or --allowed-signers or --openpgp-keys",
+		}
+	}
+	if file, err = there(file); err != nil {
+		return "", "", err
+	}
+	c.g.config = file
+	_, s, err := c.g.sourceOf(f.source)
+	if err != nil {
+		return "", "", err
+	}
+	both := " --config " + quoted(file) + " --source " + quoted(s.Name)
+	return both, both, nil
+}
+
+// there is the whole name of a file that is there.
+func there(file string) (string, error) {
+	abs, err := filepath.Abs(file)
+	if err == nil {
+		_, err = os.Stat(abs)
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot use it in a hook: %w", err)
+	}
+	return abs, nil
+}
+
+// quoted is a word for a shell.
+func quoted(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

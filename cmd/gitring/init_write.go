@@ -1,0 +1,289 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/gitring/gitring/gitsync"
+)
+
+// A newFile is one that init writes.
+type newFile struct {
+	path string
+	body string
+}
+
+func names(files []newFile) []string {
+	out := make([]string, len(files))
+	for i, f := range files {
+		out[i] = f.path
+	}
+	return out
+}
+
+// files are those that have to be written. What is there and says the same stays
+// as it is; what says something else is only overwritten by --force.
+func (in *initial) files() ([]newFile, error) {
+	dir := filepath.Dir(in.out.Config)
+	var out []newFile
+	signers := newFile{filepath.Join(dir, in.signersName()), in.signersFile()}
+	if need, err := in.needed(signers, in.listed); err != nil {
+		return nil, err
+	} else if need {
+		out = append(out, signers)
+	}
+	config := newFile{in.out.Config, in.config()}
+	need, err := in.needed(config, func([]byte) bool { return in.says() })
+	if err != nil {
+		return nil, err
+	}
+	if need {
+		out = append(out, config)
+	}
+	return out, nil
+}
+
+func (in *initial) needed(f newFile, same func([]byte) bool) (bool, error) {
+	b, err := os.ReadFile(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return true, nil
+	case err != nil:
+		return false, fmt.Errorf("cannot read what is there: %w", err)
+	case string(b) == f.body || same(b):
+		return false, nil
+	case in.f.force || string(b) == in.unintroduced():
+		return true, nil
+	}
+	return false, &failure{
+		code: exitConflict, says: f.path + " is there and says something else",
+		hint: "--force overwrites it, --out names another folder" + when(f.path == in.out.Config, "; or write into it what differs: "+in.differs()),
+	}
+}
+
+// unintroduced is the configuration as an earlier run wrote it while the history
+// was not signed yet.
+func (in *initial) unintroduced() string {
+	bare := *in
+	bare.out.Introduction = ""
+	return bare.config()
+}
+
+// listed says that a file of signers has the key already.
+func (in *initial) listed(b []byte) bool {
+	if in.out.key.openPGP {
+		return bytes.Contains(b, bytes.TrimSpace([]byte(in.out.key.public)))
+	}
+	return in.signerBefore() == in.out.Signer
+}
+
+// says is that the configuration here asks for the same already, whatever else
+// it says.
+func (in *initial) says() bool { return in.there != nil && in.before != nil && in.differs() == "" }
+
+// differs are the keys of the configuration here that init would say otherwise.
+func (in *initial) differs() string {
+	if in.there == nil || in.before == nil {
+		return "source " + in.out.Source
+	}
+	var out []string
+	o, s := &in.out, in.before
+	for _, x := range []struct{ key, is, wanted string }{
+		{"host", in.there.Host, o.Host},
+		{"name", s.Name, o.Source},
+		{"url", s.URL, o.URL},
+		{"branch", s.Branch, o.Branch},
+		{"path", s.Path, o.Path},
+		{"trust.mode", s.Trust.Mode, o.Mode},
+		{"trust.introduction", string(s.Trust.Introduced()), string(o.Introduction)},
+		{"engine.url", in.there.Engine.URL, cmp.Or(in.f.engine, in.there.Engine.URL)},
+	} {
+		if x.is != x.wanted {
+			out = append(out, x.key+": "+x.wanted)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func (in *initial) signersName() string {
+	if in.out.key.openPGP {
+		return "keys.asc"
+	}
+	return "allowed_signers"
+}
+
+// config is the configuration, with what a person may want next as comments.
+// Files are named relative to it, so that the folder can be copied to its host.
+func (in *initial) config() string {
+	o := &in.out
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("# Written by gitring init; docs/reference/configuration.md has every key.")
+	line("host: %s", scalar(o.Host))
+	if e := in.engineURL(); e != defaultEngineURL {
+		line("engine: {url: %s}", scalar(e))
+	}
+	line("sources:")
+	line("  - name: %s", scalar(o.Source))
+	line("    url: %s", scalar(o.URL))
+	line("    branch: %s", scalar(o.Branch))
+	line("    path: %s", scalar(o.Path))
+	switch u, _ := url.Parse(o.URL); u.Scheme {
+	case "ssh":
+		line("    auth: {ssh_key_file: deploy_key, known_hosts_file: known_hosts}")
+	case "https":
+		line("    # For a private repository, a token that may only read:")
+		line("    #auth: {username: bot, password_file: git-token}")
+	}
+	line("    trust:")
+	line("      mode: %s", o.Mode)
+	if o.key.openPGP {
+		line("      openpgp_keys: %s", in.signersName())
+	} else {
+		line("      allowed_signers: %s", in.signersName())
+	}
+	if o.Introduction != "" {
+		line("      introduction: {commit: %s}", o.Introduction)
+	}
+	if forge := forgeOf(o.URL); forge != "" {
+		line("    # The forge pokes this host, and hears how each commit fares:")
+		line("    #webhook: {forge: %s, secret_file: webhook-secret}", forge)
+		line("    #status: {forge: %s, token_file: status-token}", forge)
+	}
+	return b.String()
+}
+
+// scalar is a text as YAML takes it.
+func scalar(s string) string {
+	b, err := yaml.Marshal(s)
+	if err != nil {
+		return fmt.Sprintf("%q", s)
+	}
+	return strings.TrimSuffix(string(b), "\n")
+}
+
+// forgeOf knows the forges that say by their name what they are.
+func forgeOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	switch host := u.Hostname(); {
+	case host == "github.com", strings.HasPrefix(host, "github."):
+		return "github"
+	case host == "codeberg.org", strings.HasPrefix(host, "forgejo."):
+		return "forgejo"
+	case host == "gitea.com", strings.HasPrefix(host, "gitea."):
+		return "gitea"
+	}
+	return ""
+}
+
+// writeWhole writes a file that the daemon may read and only its owner write,
+// whole or not at all.
+func writeWhole(file, body string) (err error) {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("cannot make %s: %w", dir, err)
+	}
+	f, err := os.CreateTemp(dir, ".new-")
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", file, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+			err = fmt.Errorf("cannot write %s: %w", file, err)
+		}
+	}()
+	_, err = f.WriteString(body)
+	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), file); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// wouldServe is what the daemon would say of the files; nil when it takes them.
+func (in *initial) wouldServe() error {
+	cfg, err := ReadConfig(in.out.Config)
+	if err != nil {
+		return err
+	}
+	s := cfg.Source(in.out.Source)
+	if s == nil {
+		return nil // there before, with another name
+	}
+	_, err = gitsync.LoadTrust(s.Trust.trustConfig(), s.Name, s.Branch)
+	return err
+}
+
+// introduce makes the signed, empty commit that trust begins with, when a person
+// asked for it.
+func (in *initial) introduce(ctx context.Context) error {
+	if !in.f.introduce {
+		if in.f.yes || !in.g.person() || in.g.machine() {
+			return nil // told as the next thing to do
+		}
+		ok, err := in.g.yes("the history is not signed: make one signed, empty commit that trust begins with?")
+		if err != nil || !ok {
+			return err
+		}
+	}
+	// What cannot be written down afterwards is not made.
+	trial := *in
+	trial.out.Introduction = in.tip
+	if _, err := trial.files(); err != nil {
+		return err
+	}
+	head, err := in.commit(ctx, "HEAD")
+	if err != nil {
+		return err
+	}
+	if head != in.tip || in.branch(ctx) == "" {
+		return &failure{
+			code: exitConflict, says: "HEAD is not the tip of " + in.out.Branch + ", which the introduction has to be made on",
+			hint: "git switch " + in.out.Branch + ", bring it up to date, and try again",
+		}
+	}
+	tree, err := in.git(ctx, "rev-parse", "--verify", "HEAD^{tree}")
+	if err != nil {
+		return err
+	}
+	sha, err := in.write(ctx, newCommit{
+		tree: tree, parent: head, subject: "Begin to trust signed commits",
+		body: []string{"All up to here is trusted as it is. From here on gitring carries out only\nwhat is signed."},
+	}, "gpg.format="+in.out.key.format(), "user.signingkey="+in.out.key.where)
+	if err != nil {
+		return err
+	}
+	refusal, err := in.refusalOf(sha)
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		return refusal
+	}
+	if err := in.advance(ctx, head, sha, "gitring init"); err != nil {
+		return err
+	}
+	in.made, in.out.Introduction, in.out.Refusal = sha, sha, nil
+	return nil
+}
