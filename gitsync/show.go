@@ -115,7 +115,7 @@ func (r *revocations) count() int {
 func (c TrustConfig) files() []ring.TrustFile {
 	out := []ring.TrustFile{}
 	for _, f := range []struct{ key, path string }{
-		{"allowed_signers", c.AllowedSigners}, {"openpgp_keys", c.OpenPGPKeys}, {"revoked_keys", c.RevokedKeys},
+		{"allowed_signers", c.AllowedSigners}, {"openpgp_keys", c.OpenPGPKeys}, {"signers", c.SignersFile}, {"revoked_keys", c.RevokedKeys},
 	} {
 		if f.path == "" {
 			continue

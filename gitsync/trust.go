@@ -76,10 +76,11 @@ type Trust struct {
 	// first is the fingerprint of the first signer: of allowed_signers, else of
 	// the OpenPGP keys.
 	first string
-	// version is trust_version of the configuration or of allowed_signers; epoch
+	// version is trust_version of the configuration or of a file of signers; epoch
 	// is the print of all that the set was read from.
-	version int
-	epoch   string
+	version  int
+	numbered string // where version stands; "" is nowhere
+	epoch    string
 	// repo are the signers that the repository names as of one commit; nil is none.
 	repo *repoSigners
 	// lastRepo is the file that was read last, which is nearly always the same.
@@ -114,7 +115,12 @@ func LoadTrust(cfg TrustConfig, source, branch string) (*Trust, error) {
 			return err
 		}},
 		{cfg.OpenPGPKeys, func(path string, b []byte) (err error) { t.pgp, err = parseOpenPGPKeys(path, b); return }},
-		{cfg.SignersFile, func(path string, b []byte) (err error) { t.cfg.Bindings, err = parseBindings(path, b); return }},
+		{cfg.SignersFile, func(path string, b []byte) (err error) {
+			if t.cfg.Bindings, err = parseBindings(path, b); err == nil {
+				err = t.number(path, b)
+			}
+			return err
+		}},
 		{cfg.RevokedKeys, func(path string, b []byte) (err error) { t.revoked, err = parseRevoked(path, b); return }},
 	} {
 		if f.path == "" {

@@ -92,18 +92,29 @@ func TestATrustVersionStandsInOnePlace(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, trust.Version())
 	for text, want := range map[string]string{
-		"# trust_version: 1\n":                       ":1: trust_version stands in the configuration too",
+		"# trust_version: 1\n":                       ":1: trust_version stands in the configuration already",
 		"\n# trust_version: seven\n":                 `:2: "seven" is no trust_version`,
 		"# trust_version: 0\n":                       `:1: "0" is no trust_version`,
 		"# trust_version: -1\n":                      `:1: "-1" is no trust_version`,
 		"# trust_version: 99999999999999999999\n":    "is no trust_version",
-		"# trust_version: 1\n\n# trust_version: 2\n": ":1: trust_version stands in the configuration too",
+		"# trust_version: 1\n\n# trust_version: 2\n": ":1: trust_version stands in the configuration already",
 	} {
 		_, err := load(4, text)
 		require.ErrorContains(t, err, want, text)
 	}
 	_, err = load(0, "# trust_version: 1\n\n# trust_version: 2\n")
-	require.ErrorContains(t, err, ":3: trust_version stands in line 1 already")
+	require.ErrorContains(t, err, ":3: trust_version stands in ")
+	require.ErrorContains(t, err, "allowed_signers:1 already")
+	dir := t.TempDir()
+	keys, bindings := filepath.Join(dir, "allowed_signers"), filepath.Join(dir, "signers.yaml")
+	require.NoError(t, os.WriteFile(keys, nil, 0o600))
+	require.NoError(t, os.WriteFile(bindings, []byte("# trust_version: 4\nversion: 1\nsigners: []\n"), 0o600))
+	trust, err = LoadTrust(TrustConfig{Mode: Strict, AllowedSigners: keys, SignersFile: bindings}, "prod", "main")
+	require.NoError(t, err)
+	require.Equal(t, 4, trust.Version())
+	require.NoError(t, os.WriteFile(keys, []byte("# trust_version: 4\n"), 0o600))
+	_, err = LoadTrust(TrustConfig{Mode: Strict, AllowedSigners: keys, SignersFile: bindings}, "prod", "main")
+	require.ErrorContains(t, err, "signers.yaml:1: trust_version stands in "+keys+":1 already")
 	_, err = load(-1, "")
 	require.ErrorContains(t, err, "trust_version -1 is negative")
 }

@@ -8,14 +8,17 @@ import (
 	"strings"
 )
 
-// versionLine is how allowed_signers counts itself: a comment, so that ssh-keygen
-// and git read the file as before.
+// versionLine is how a file of signers counts itself: a comment, so that ssh-keygen
+// and git read allowed_signers as before.
 const versionLine = "trust_version:"
 
-// number takes trust_version out of allowed_signers. It stands there or in the
-// configuration: of two numbers that differ nobody could say which one rose.
+// number takes trust_version out of a file of signers. It stands in one of them or
+// in the configuration: of two numbers that differ nobody could say which one rose.
 func (t *Trust) number(path string, b []byte) error {
-	n, found := 0, 0
+	if t.cfg.Version > 0 {
+		t.numbered = "the configuration"
+	}
+	n := 0
 	for text := range strings.Lines(string(b)) {
 		n++
 		comment, ok := strings.CutPrefix(strings.TrimSpace(text), "#")
@@ -27,12 +30,10 @@ func (t *Trust) number(path string, b []byte) error {
 		switch {
 		case err != nil || v < 1:
 			return fmt.Errorf("cannot read %s:%d: %q is no trust_version; write # trust_version: 1, and one more with each change", path, n, clip(strings.TrimSpace(value)))
-		case found > 0:
-			return fmt.Errorf("cannot read %s:%d: trust_version stands in line %d already; keep one of the two", path, n, found)
-		case t.cfg.Version > 0:
-			return fmt.Errorf("cannot read %s:%d: trust_version stands in the configuration too; keep one of the two", path, n)
+		case t.numbered != "":
+			return fmt.Errorf("cannot read %s:%d: trust_version stands in %s already; keep one of the two", path, n, t.numbered)
 		}
-		t.version, found = v, n
+		t.version, t.numbered = v, path+":"+strconv.Itoa(n)
 	}
 	return nil
 }

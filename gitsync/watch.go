@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -213,6 +214,11 @@ func fingerprint(cfg TrustConfig) string {
 		fmt.Fprintf(&b, "%d %d %v", in.Size(), in.ModTime().UnixNano(), in.Mode())
 		if st, ok := in.Sys().(*syscall.Stat_t); ok {
 			fmt.Fprintf(&b, " %d %d %v", st.Ino, st.Uid, st.Ctim)
+		}
+		for dir, up := filepath.Dir(path), ""; dir != up; dir, up = filepath.Dir(dir), dir {
+			if in, err := os.Lstat(dir); err == nil { // who may write it decides over the file
+				fmt.Fprintf(&b, " %v %d", in.Mode(), owner(in))
+			}
 		}
 		b.WriteByte(';')
 	}
