@@ -51,7 +51,11 @@ func Diff(w World, now time.Time) Decision {
 	t.look()
 	t.weighFates()
 	for _, v := range t.inOrder() {
-		t.service(v)
+		if !t.givenUp(v) {
+			t.service(v)
+		} else if v.fate == nil {
+			t.weigh(v)
+		}
 	}
 	t.tidy()
 	t.status()

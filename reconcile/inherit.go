@@ -74,6 +74,27 @@ func (t *turn) inherited(id ring.ServiceID, in *inst) bool {
 	return false
 }
 
+// givenUp says that what v's instances are tied to is on its way out, with them:
+// nothing of v is healed until that is gone.
+func (t *turn) givenUp(v *service) bool {
+	f := t.Facts.Apps[v.app.Name]
+	if f.App.NoPrune || !t.fresh(v.app) {
+		return false
+	}
+	for _, in := range v.all {
+		for _, owner := range in.Joined {
+			y := t.ids[owner]
+			if y == nil {
+				continue
+			}
+			if id := ring.ID(y.App, y.Service); t.views[id] == nil && t.inherited(id, y) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // writes are what a service writes and what outlives its instances, by the name
 // that the host knows it by.
 func writes(app *ring.App, s *ring.Service) []string {
