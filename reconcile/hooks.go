@@ -17,8 +17,12 @@ func (t *turn) meanHooks(v *service, in *inst) {
 	if !v.hooked(in) || in.intent == intentHooks {
 		return
 	}
-	if row, ok := t.slot(v, in); in.Ended() && (!ok || row.Instance != in.ID) { // how it ended before this start counts no more
-		t.set(ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID, Finished: in.Finished, Restarts: in.Restarts, ExitCode: in.ExitCode})
+	if row, _ := t.slot(v, in); in.Ended() && !row.Finished.Equal(in.Finished) { // that end was ours: it counts no more
+		if row.Instance != in.ID {
+			row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID, Restarts: in.Restarts}
+		}
+		row.Finished = in.Finished
+		t.set(row)
 	}
 	t.set(ring.Intent{Instance: in.ID, Kind: intentHooks, Reason: "its post_start hooks have not ended", At: t.now})
 	in.intent = intentHooks

@@ -366,11 +366,16 @@ func (t *turn) account(v *service) {
 // nothing to restore, and the host refuses what is wanted. It is tried again for
 // as long as it is wanted.
 func (t *turn) stuck(v *service) string {
-	try, ok := t.Tries[string(v.id)]
-	if !ok || try.Version != v.target.Version || try.Kind != ring.DoCreate || try.Refusal == nil || v.restores() && !v.restoring() {
+	if v.restores() && !v.restoring() {
 		return ""
 	}
-	return try.Err
+	for slot := 1; slot <= v.target.Replicas; slot++ {
+		try := t.Tries[string(v.id)+" "+ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version)]
+		if try.Kind == ring.DoCreate && try.Refusal != nil {
+			return try.Err
+		}
+	}
+	return ""
 }
 
 // threshold is how many failures in a row end the rollout. Where the old

@@ -73,15 +73,16 @@ func (b *box) running() bool { return b.State == ring.StateRunning }
 
 // engine is the host: containers, networks, images, and the wall clock.
 type engine struct {
-	r      *rand.Rand
-	now    time.Time     // true time
-	skew   time.Duration // of the wall clock
-	boxes  map[string]*box
-	nets   map[string]ring.SeenNetwork
-	have   map[string]bool   // images that are here
-	moved  map[string]string // what a tag means, where somebody moved it
-	ids    int
-	sorted []string // IDs of boxes; nil after a change
+	r       *rand.Rand
+	now     time.Time     // true time
+	skew    time.Duration // of the wall clock
+	boxes   map[string]*box
+	nets    map[string]ring.SeenNetwork
+	have    map[string]bool   // images that are here
+	moved   map[string]string // what a tag means, where somebody moved it
+	ids     int
+	started time.Duration
+	sorted  []string // IDs of boxes; nil after a change
 	// volumes are the volumes and data folders that are there, names the container
 	// names that others hold, foreign the Compose projects that are not ours.
 	volumes, names, foreign map[string]bool
@@ -257,7 +258,8 @@ func (e *engine) run(b *box) {
 			}
 		}
 	}
-	b.State, b.Started, b.since = ring.StateRunning, e.wall(), e.now
+	e.started++
+	b.State, b.Started, b.since = ring.StateRunning, e.wall().Add(e.started-time.Microsecond), e.now // no two at the same moment
 	b.starts++
 	b.runs++
 	b.ours = false

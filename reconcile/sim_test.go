@@ -587,19 +587,16 @@ func (s *scenario) isPaused(app *ring.App, service string) bool {
 	return ok && !d.Good && v.Rollout.OnFailure != ring.OnFailureRestore
 }
 
-// orphaned says that what a good version is tied to is nowhere any more.
+// orphaned says that nothing serves that a good version could be tied to.
 func (s *scenario) orphaned(g ring.Good) bool {
-	f := s.disk.Apps["web"].App
 	for _, o := range g.Service.Spec.Owners() {
-		if _, ok := f.Service(o); ok {
-			continue
-		}
+		serves := false
 		for _, b := range s.boxes {
-			if b.Service == o && b.running() {
-				return false
-			}
+			serves = serves || b.Service == o && s.ready(b)
 		}
-		return true
+		if !serves {
+			return true
+		}
 	}
 	return false
 }
