@@ -16,9 +16,10 @@ func (t *Trust) Unanswered(o Objects, aids Aids, anchor, tip ring.SHA, now time.
 	if !idForm.MatchString(string(anchor)) || !idForm.MatchString(string(tip)) {
 		return nil, nil, fmt.Errorf("cannot look at %q..%q: not full commit ids", anchor, tip)
 	}
-	v := &verification{t: t, o: o, now: now, aids: aids, assumed: map[ring.SHA]voucher{}}
+	assumed := map[ring.SHA]voucher{}
 	var all []*ring.Refusal
 	for anchor != tip {
+		v := &verification{t: t, o: o, now: now, aids: aids, assumed: assumed} // what one run noted is not the next one's
 		_, refusal, err := v.since(anchor, "the last trusted commit", tip)
 		if err != nil {
 			return nil, nil, err
@@ -26,14 +27,14 @@ func (t *Trust) Unanswered(o Objects, aids Aids, anchor, tip ring.SHA, now time.
 		if refusal == nil || refusal.Code == ring.TargetMissing || refusal.Code == ring.TargetMismatch {
 			return all, nil, nil
 		}
-		if _, again := v.assumed[refusal.Commit]; again || incurable(refusal) {
+		if _, again := assumed[refusal.Commit]; again || incurable(refusal) {
 			return all, refusal, nil
 		}
 		all = append(all, refusal)
 		if t.cfg.Mode == Tip {
 			return all, nil, nil // who signs on top of it is the new tip
 		}
-		v.assumed[refusal.Commit] = voucher{sha: refusal.Commit}
+		assumed[refusal.Commit] = voucher{sha: refusal.Commit}
 	}
 	return all, nil, nil
 }

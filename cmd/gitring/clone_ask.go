@@ -35,20 +35,23 @@ func (g *globals) trustedUpTo(ctx context.Context, source string) ring.SHA {
 	return ""
 }
 
-// passes holds a commit that was just made to the code that hosts hold it to.
-func (c *clone) passes(ctx context.Context, trust *gitsync.Trust, anchor, sha ring.SHA) error {
+// passes holds a commit that was just made to the code that hosts hold it to. That
+// more people have to answer for it is no fault of the commit: it is handed back.
+func (c *clone) passes(ctx context.Context, trust *gitsync.Trust, anchor, sha ring.SHA) (awaiting *ring.Refusal, err error) {
 	repo, err := c.repo()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	_, refusal, err := trust.RangeWith(repo, c.aids(ctx), anchor, sha, c.g.now(), nil)
-	if err != nil {
-		return fmt.Errorf("cannot verify the new commit: %w", err)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot verify the new commit: %w", err)
+	case refusal == nil:
+		return nil, nil
+	case refusal.Code == ring.AwaitingApproval:
+		return refusal, nil
 	}
-	if refusal != nil {
-		return refusal
-	}
-	return nil
+	return nil, refusal
 }
 
 // person says that somebody can be asked.

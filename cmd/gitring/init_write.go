@@ -153,7 +153,7 @@ func (in *initial) config() string {
 		line("      allowed_signers: %s", in.signersName())
 	}
 	if o.Introduction != "" {
-		line("      introduction: {commit: %s}", o.Introduction)
+		line("      introduction: {commit: %s%s}", o.Introduction, when(in.introducer() != "", ", signer: "+scalar(in.introducer())))
 	}
 	if forge := forgeOf(o.URL); forge != "" {
 		line("    # The forge pokes this host, and hears how each commit fares:")
@@ -161,6 +161,17 @@ func (in *initial) config() string {
 		line("    #status: {forge: %s, token_file: status-token}", forge)
 	}
 	return b.String()
+}
+
+// introducer is who signed the introduction, as the daemon knows that person.
+func (in *initial) introducer() string {
+	switch {
+	case in.before != nil && in.before.Trust.Introduced() != "":
+		return in.before.Trust.Introduction.Signer
+	case in.out.key.openPGP:
+		return in.out.Fingerprint
+	}
+	return in.out.Signer
 }
 
 // scalar is a text as YAML takes it.

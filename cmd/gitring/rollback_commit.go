@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/manifest"
@@ -52,8 +53,12 @@ func (b *back) carryOut(ctx context.Context) error {
 	if err := b.clear(ctx, b.head, sha); err != nil {
 		return err
 	}
-	if err := b.passes(ctx, trust, b.anchor(ctx), sha); err != nil {
+	awaiting, err := b.passes(ctx, trust, b.anchor(ctx), sha)
+	if err != nil {
 		return err
+	}
+	if awaiting != nil {
+		b.g.notice("%s", awaiting.Says)
 	}
 	if err := b.landed(ctx, b.head, sha, up, b.f.push, "gitring rollback"); err != nil {
 		return err
@@ -111,37 +116,46 @@ func (b *back) tree(ctx context.Context) (string, error) {
 			hint: "gitring rollback without --to lists commits that have it",
 		}
 	}
-	if b.path == "." {
-		if _, err := git("read-tree", old); err != nil {
+	if err := b.exchange(git, old); err != nil {
+		return "", err
+	}
+	for _, own := range []string{ownFolder, b.rules.config.SignersInRepo} {
+		if own == "" || b.path != "." && !strings.HasPrefix(own, b.path+"/") {
+			continue
+		}
+		if err := b.keep(ctx, git, index, own); err != nil {
 			return "", err
 		}
-		if err := b.keep(ctx, git, ownFolder); err != nil {
-			return "", err
-		}
-		return git("write-tree")
-	}
-	if _, err := git("read-tree", string(b.head)); err != nil {
-		return "", err
-	}
-	if _, err := git("rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", ":(top,literal)"+b.path); err != nil {
-		return "", err
-	}
-	if _, err := git("read-tree", "--prefix="+b.path+"/", old); err != nil {
-		return "", err
 	}
 	return git("write-tree")
 }
 
-// keep puts a folder of HEAD over that of the target.
-func (b *back) keep(ctx context.Context, git func(...string) (string, error), folder string) error {
-	if _, err := git("rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", ":(top,literal)"+folder); err != nil {
+// exchange puts the old folder in the place of the present one.
+func (b *back) exchange(git func(...string) (string, error), old string) error {
+	if b.path == "." {
+		_, err := git("read-tree", old)
 		return err
 	}
-	now, is := b.at(ctx, b.head, folder)
-	if !is {
-		return nil
+	if _, err := git("read-tree", string(b.head)); err != nil {
+		return err
 	}
-	_, err := git("read-tree", "--prefix="+folder+"/", now)
+	if _, err := git("rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", ":(top,literal)"+b.path); err != nil {
+		return err
+	}
+	_, err := git("read-tree", "--prefix="+b.path+"/", old)
+	return err
+}
+
+// keep puts a file or folder of HEAD over that of the target.
+func (b *back) keep(ctx context.Context, git func(...string) (string, error), index []string, own string) error {
+	if _, err := git("rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", ":(top,literal)"+own); err != nil {
+		return err
+	}
+	now, err := b.git(ctx, "ls-tree", "-r", "-z", "--full-tree", string(b.head), "--", own)
+	if err != nil || now == "" {
+		return err
+	}
+	_, err = b.gitWith(ctx, strings.NewReader(now), index, "update-index", "-z", "--index-info")
 	return err
 }
 

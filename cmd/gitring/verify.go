@@ -94,6 +94,9 @@ func (g *globals) verify(ctx context.Context, rev string, f trustFlags) error {
 	if err := g.showVerified(v); err != nil {
 		return err
 	}
+	if rev == "" && v.Refusal != nil && v.Refusal.Code == ring.AwaitingApproval {
+		return nil // it has to be pushed for others to answer for it
+	}
 	if v.Refusal != nil && v.Refusal.Code == ring.AwaitingApproval {
 		return outcome(exitHeld)
 	}

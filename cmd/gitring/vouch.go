@@ -192,8 +192,17 @@ func (c *clone) vouchFor(ctx context.Context, v *vouched, trust *gitsync.Trust, 
 	if err != nil {
 		return err
 	}
-	if err := c.passes(ctx, trust, v.Since, sha); err != nil {
+	awaiting, err := c.passes(ctx, trust, v.Since, sha)
+	if err != nil {
 		return err
+	}
+	if awaiting != nil {
+		for _, u := range v.Commits {
+			if u.Commit == awaiting.Commit && u.Says == awaiting.Says { // as many as before
+				return &failure{code: exitConflict, says: "you answered for it already: " + awaiting.Says, hint: awaiting.Hint}
+			}
+		}
+		c.g.notice("%s", awaiting.Says)
 	}
 	if err := c.landed(ctx, v.Head, sha, up, f.push, "gitring vouch"); err != nil {
 		return err
