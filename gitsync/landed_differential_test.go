@@ -29,6 +29,7 @@ import (
 // GITRING_LANDINGS asks for more than the usual 2,000, GITRING_SEED begins
 // elsewhere; a failure names its seed.
 func TestNoMutatedLandingIsAcceptedThatHoldsUnsignedContent(t *testing.T) {
+	t.Parallel()
 	n, seed := 2000, int64(1)
 	for name, to := range map[string]func(int64){
 		"GITRING_LANDINGS": func(v int64) { n = int(v) }, "GITRING_SEED": func(v int64) { seed = v },
