@@ -90,6 +90,12 @@ func (in *initial) keyOf(ctx context.Context, name string, openPGP bool) (signin
 	if len(f) < 2 {
 		return signingKey{}, notAKey(where)
 	}
+	if strings.Contains(f[0], "-cert-") {
+		return signingKey{}, &failure{
+			code: exitError, says: where + " is a certificate, whose authority a host trusts, not itself",
+			hint: "write the authority's key into allowed_signers as docs/reference/signers.md says, or name the plain key with --key",
+		}
+	}
 	blob, err := base64.StdEncoding.DecodeString(f[1])
 	if err != nil || !strings.Contains(string(blob[:min(len(blob), 64)]), f[0]) {
 		return signingKey{}, notAKey(where)
