@@ -27,6 +27,9 @@ type Config struct {
 	Poll   string // duration of at least 1s or cron expression in UTC; "" is 60s
 	Dir    string // of the bare mirror; its parent must exist or be creatable
 	Limits Limits
+	// Isolated fetches in a process of its own. The program must answer to
+	// FetchVerb with ServeFetch.
+	Isolated bool
 	// Labels are the commits that containers of this source were made from; nil
 	// when there is nobody to ask. They count when the anchor is lost. It is
 	// called until it answers once after the start.
@@ -58,6 +61,7 @@ type Follower struct {
 	anchors  Anchors
 	log      *slog.Logger
 	remote   remote
+	child    *child // nil when this process fetches
 	mirror   *mirror
 	heads    *heads // Run's own
 
@@ -108,7 +112,10 @@ func New(cfg Config, anchors Anchors, log *slog.Logger) (*Follower, error) {
 	if f.schedule, err = parseSchedule(cfg.Poll); err != nil {
 		return nil, fmt.Errorf("cannot follow source %s: poll: %w", cfg.Name, err)
 	}
-	if f.remote, err = newRemote(f.address, branch, cfg.Auth, f.cfg.Limits); err != nil {
+	if cfg.Isolated {
+		f.child = newChild(f.cfg, f.address, log)
+	}
+	if f.remote, err = f.remoteOf(branch, f.cfg.Limits); err != nil {
 		return nil, fmt.Errorf("cannot follow source %s: auth: %w", cfg.Name, err)
 	}
 	f.files = fingerprint(cfg.Trust)
@@ -121,6 +128,16 @@ func New(cfg Config, anchors Anchors, log *slog.Logger) (*Follower, error) {
 	f.mirror.careful = cfg.Trust.Mode == ForgeMerge // git may be asked to merge what is in it
 	f.heads = f.newHeads()
 	return f, nil
+}
+
+// remoteOf is the far end for one ref. What is wrong with the settings is found
+// here, whoever fetches later.
+func (f *Follower) remoteOf(ref plumbing.ReferenceName, lim Limits) (remote, error) {
+	r, err := newRemote(f.address, ref, f.cfg.Auth, lim, files{})
+	if err != nil || f.child == nil {
+		return r, err
+	}
+	return f.child.remote(ref, lim), nil
 }
 
 // branchRef holds a branch to the names of TRUST.md section 8.
@@ -143,6 +160,7 @@ func branchRef(branch string) (plumbing.ReferenceName, error) {
 // called from one goroutine.
 func (f *Follower) Run(ctx context.Context, out func(context.Context, ring.Report)) error {
 	defer f.remote.rest()
+	defer f.child.rest()
 	defer f.mirror.rest()
 	defer f.heads.rest()
 	w := &watch{Follower: f}

@@ -56,7 +56,7 @@ func (f *Follower) newHeads() *heads {
 	store.careful = true // every object is hashed on its way in
 	h := &heads{mirror: f.mirror, store: store, lim: lim}
 	h.remote = func(ref plumbing.ReferenceName, lim Limits) (remote, error) {
-		return newRemote(f.address, ref, f.cfg.Auth, lim)
+		return f.remoteOf(ref, lim)
 	}
 	return h
 }

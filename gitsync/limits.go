@@ -10,6 +10,7 @@ type Limits struct {
 	Object   int64 // bytes of one object, inflated; 256 MiB
 	Blob     int64 // bytes of one file that a tree hands out; 64 MiB
 	Adverts  int64 // bytes of a remote's list of refs; 64 MiB
+	Memory   int64 // bytes of the process that fetches, RLIMIT_DATA; 1 GiB
 
 	Update time.Duration // one look at a remote that was cloned before; 120 s
 	Clone  time.Duration // one look that clones the whole history; 30 min
@@ -26,6 +27,7 @@ func (l Limits) withDefaults() Limits {
 	or(&l.Object, 256<<20)
 	or(&l.Blob, 64<<20)
 	or(&l.Adverts, 64<<20)
+	or(&l.Memory, 1<<30)
 	or(&l.Update, 120*time.Second)
 	or(&l.Clone, 30*time.Minute)
 	or(&l.Idle, 30*time.Second)

@@ -22,11 +22,12 @@ type httpDialer struct {
 	ep   transport.Endpoint // without user and password
 	user string
 	file string // of the password; "" asks without one
+	disk files
 	wire *http.Transport
 	git  transport.Transport
 }
 
-func newHTTPDialer(a address, auth Auth, lim Limits) *httpDialer {
+func newHTTPDialer(a address, auth Auth, lim Limits, disk files) *httpDialer {
 	plain := a.scheme == "http"
 	t := &http.Transport{
 		DialContext:           dialer{idle: lim.Idle, onlyLoopback: plain}.dial,
@@ -45,7 +46,7 @@ func newHTTPDialer(a address, auth Auth, lim Limits) *httpDialer {
 		host = "[" + host + "]"
 	}
 	ep := transport.Endpoint{Protocol: a.scheme, Host: host, Port: port, Path: (&url.URL{Path: a.path}).EscapedPath()}
-	d := &httpDialer{ep: ep, user: cmp.Or(auth.Username, a.user, "git"), file: auth.PasswordFile, wire: t}
+	d := &httpDialer{ep: ep, user: cmp.Or(auth.Username, a.user, "git"), file: auth.PasswordFile, disk: disk, wire: t}
 	client := &http.Client{Transport: polite{t, lim}, CheckRedirect: sameHost}
 	d.git = githttp.NewClientWithOptions(client, &githttp.ClientOptions{RedirectPolicy: githttp.FollowInitialRedirects})
 	return d
@@ -58,7 +59,7 @@ func (d *httpDialer) open(context.Context) (session, error) {
 	if d.file == "" {
 		return d.git.NewUploadPackSession(&ep, nil)
 	}
-	b, err := secret(d.file)
+	b, err := d.disk.read(d.file)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read password_file: %w", err)
 	}
@@ -131,9 +132,11 @@ func (p polite) refused(resp *http.Response, said string) error {
 	return fmt.Errorf("the remote answers %s", status)
 }
 
+// maxWait is how long a remote can ask to be left alone.
+const maxWait = 15 * time.Minute
+
 // retryAfter reads seconds or a date, at most maxWait from now.
 func retryAfter(value string, now time.Time) (time.Time, bool) {
-	const maxWait = 15 * time.Minute
 	until := now
 	if n, err := strconv.ParseUint(value, 10, 31); err == nil {
 		until = now.Add(time.Duration(n) * time.Second)

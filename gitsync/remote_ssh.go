@@ -27,9 +27,10 @@ type sshDialer struct {
 	keyFile string
 	known   string
 	lim     Limits
+	disk    files
 }
 
-func newSSHDialer(a address, auth Auth, lim Limits) (*sshDialer, error) {
+func newSSHDialer(a address, auth Auth, lim Limits, disk files) (*sshDialer, error) {
 	switch {
 	case auth.PasswordFile != "":
 		return nil, errors.New("password_file is for https; ssh takes ssh_key_file")
@@ -38,7 +39,7 @@ func newSSHDialer(a address, auth Auth, lim Limits) (*sshDialer, error) {
 	case auth.KnownHostsFile == "":
 		return nil, errors.New("ssh needs auth.known_hosts_file; ssh-keyscan makes one, compare it with what the forge publishes")
 	}
-	d := &sshDialer{addr: net.JoinHostPort(a.host, cmp.Or(a.port, "22")), user: cmp.Or(auth.Username, a.user, "git"), keyFile: auth.SSHKeyFile, known: auth.KnownHostsFile, lim: lim}
+	d := &sshDialer{addr: net.JoinHostPort(a.host, cmp.Or(a.port, "22")), user: cmp.Or(auth.Username, a.user, "git"), keyFile: auth.SSHKeyFile, known: auth.KnownHostsFile, lim: lim, disk: disk}
 	d.command = "git-upload-pack " + quoted(a.path)
 	return d, nil
 }
@@ -76,7 +77,7 @@ func (d *sshDialer) open(ctx context.Context) (session, error) {
 }
 
 func (d *sshDialer) config() (*ssh.ClientConfig, error) {
-	pem, err := secret(d.keyFile)
+	pem, err := d.disk.read(d.keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read ssh_key_file: %w", err)
 	}
@@ -87,7 +88,11 @@ func (d *sshDialer) config() (*ssh.ClientConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use ssh_key_file %s: %w", d.keyFile, err)
 	}
-	db, err := knownhosts.NewDB(d.known)
+	known, err := d.disk.place(d.known)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read known_hosts_file: %w", err)
+	}
+	db, err := knownhosts.NewDB(known)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read known_hosts_file: %w", err)
 	}

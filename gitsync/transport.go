@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode"
@@ -146,12 +147,12 @@ func loopback(host string) bool {
 }
 
 // newRemote checks what can be checked without network.
-func newRemote(a address, branch plumbing.ReferenceName, auth Auth, lim Limits) (remote, error) {
+func newRemote(a address, branch plumbing.ReferenceName, auth Auth, lim Limits, disk files) (remote, error) {
 	switch a.scheme {
 	case "file":
 		return &fileRemote{path: a.path, branch: branch, lim: lim}, nil
 	case "ssh":
-		d, err := newSSHDialer(a, auth, lim)
+		d, err := newSSHDialer(a, auth, lim, disk)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +161,7 @@ func newRemote(a address, branch plumbing.ReferenceName, auth Auth, lim Limits) 
 	if auth.SSHKeyFile != "" || auth.KnownHostsFile != "" {
 		return nil, fmt.Errorf("ssh_key_file and known_hosts_file are for ssh, the URL says %s", a.scheme)
 	}
-	d := newHTTPDialer(a, auth, lim)
+	d := newHTTPDialer(a, auth, lim, disk)
 	return &wire{branch: branch, open: d.open, idle: d.rest}, nil
 }
 
@@ -237,16 +238,48 @@ func packStream(caps *capability.List, r io.Reader) io.Reader {
 	return r
 }
 
-// secret reads a password or key file.
-func secret(path string) ([]byte, error) {
-	const most = 64 << 10
+// files are the files that Auth names: on disk, or, in the process that fetches,
+// as they came over its pipe.
+type files struct {
+	sent map[string][]byte // by path; nil is the disk
+	dir  string            // where one is put for a library that reads by name
+}
+
+// maxSecret is far above any real password or key.
+const maxSecret = 64 << 10
+
+func (f files) read(path string) ([]byte, error) {
+	if f.sent == nil {
+		return readBounded(path, maxSecret)
+	}
+	b, ok := f.sent[path]
+	if !ok {
+		return nil, fmt.Errorf("cannot read %s: %w", path, os.ErrNotExist)
+	}
+	return b, nil
+}
+
+// place is where a file can be read by name.
+func (f files) place(path string) (string, error) {
+	if f.sent == nil {
+		return path, nil
+	}
+	b, err := f.read(path)
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(f.dir, "known_hosts")
+	return name, os.WriteFile(name, b, 0o600)
+}
+
+func readBounded(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
 	b, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && len(b) > most {
+	if err == nil && int64(len(b)) > most {
 		err = fmt.Errorf("%s is larger than %d bytes", path, most)
 	}
 	return b, err

@@ -97,5 +97,6 @@ func rootCmd(g *globals) *cobra.Command {
 		serveCmd(g), statusCmd(g), planCmd(g), validateCmd(g), verifyCmd(g), syncCmd(g), historyCmd(g), eventsCmd(g),
 		logsCmd(g), outdatedCmd(g), refreshCmd(g), approveCmd(g), trustCmd(g), initCmd(g), vouchCmd(g), rollbackCmd(g), versionCmd(g), completionCmd(g),
 	)
+	root.AddCommand(fetchCmd(g))
 	return root
 }

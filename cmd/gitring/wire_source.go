@@ -62,7 +62,8 @@ func gitConfig(c *Config, s *SourceConfig) gitsync.Config {
 			Username: s.Auth.Username, PasswordFile: s.Auth.PasswordFile,
 			SSHKeyFile: s.Auth.SSHKeyFile, KnownHostsFile: s.Auth.KnownHostsFile,
 		},
-		Trust: s.Trust.trustConfig(),
+		Trust:    s.Trust.trustConfig(),
+		Isolated: true,
 	}
 }
 
