@@ -154,6 +154,7 @@ type forgery struct {
 	written map[ring.SHA]bool
 	merges  map[[2]ring.SHA]ring.SHA
 	signed  map[ring.SHA]bool // what git verify-commit says
+	bad     map[ring.SHA]bool // signed by somebody known, and changed since
 	voucher map[ring.SHA]bool // by the one who may vouch
 }
 
@@ -167,7 +168,7 @@ func newForgery(t *testing.T) *forgery {
 	y.allow("alice", `namespaces="git"`)
 	y.allow("bob", `namespaces="git"`)
 	f := &forgery{t: t, y: y, keys: map[string]ssh.Signer{}, objects: map[ring.SHA]object{}, written: map[ring.SHA]bool{}}
-	f.merges, f.signed, f.voucher = map[[2]ring.SHA]ring.SHA{}, map[ring.SHA]bool{}, map[ring.SHA]bool{}
+	f.merges, f.signed, f.bad, f.voucher = map[[2]ring.SHA]ring.SHA{}, map[ring.SHA]bool{}, map[ring.SHA]bool{}, map[ring.SHA]bool{}
 	y.key("mallory")
 	y.key("forge")
 	for _, name := range []string{"alice", "bob", "mallory", "forge"} {
@@ -485,7 +486,7 @@ func (f *forgery) tell(b built) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s, pulls %v\n", b.name, b.pulls)
 	for _, p := range b.commits {
-		fmt.Fprintf(&out, "%s %s parents %v key %q files %v message %q\n", b.ids[p.name].Short(), p.name, p.parents, p.key, p.files, p.message)
+		fmt.Fprintf(&out, "%s %s parents %v key %q damaged %v files %v message %q\n", b.ids[p.name].Short(), p.name, p.parents, p.key, p.damaged, p.files, p.message)
 	}
 	return out.String()
 }

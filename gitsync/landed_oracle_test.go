@@ -20,6 +20,9 @@ func (f *forgery) oracle(all []built) []string {
 	var commits []ring.SHA
 	for _, b := range all {
 		f.write(b)
+		for _, p := range b.commits {
+			f.bad[b.ids[p.name]] = p.damaged && (p.key == "alice" || p.key == "bob")
+		}
 		for _, id := range b.ids {
 			if _, ok := f.signed[id]; !ok {
 				f.signed[id] = false
@@ -120,10 +123,13 @@ func (o *oracle) good(id ring.SHA) bool {
 func (o *oracle) weigh(id ring.SHA) bool {
 	tree, parents, _ := o.read(id)
 	all := !slices.ContainsFunc(parents, func(p ring.SHA) bool { return !o.good(p) })
+	if o.f.signed[id] && !o.mayVouch(id) {
+		return false
+	}
 	if all && (o.f.signed[id] || o.vouchedFor(id)) {
 		return true
 	}
-	if o.f.signed[id] {
+	if o.f.signed[id] || o.f.bad[id] {
 		return false // what a person signed is no landing
 	}
 	if len(parents) == 0 || len(parents) > 2 {
@@ -201,6 +207,17 @@ func (o *oracle) heads(id ring.SHA) []ring.SHA {
 		}
 	}
 	return nil
+}
+
+// mayVouch says that a commit vouches for nothing that it may not.
+func (o *oracle) mayVouch(id ring.SHA) bool {
+	_, _, message := o.read(id)
+	_, named, vouches := strings.Cut(message, vouchTrailer+": ")
+	if !vouches {
+		return true
+	}
+	v := ring.SHA(strings.TrimSpace(named))
+	return o.f.voucher[id] && v != id && o.reach(id)[v] && !o.old[v]
 }
 
 // vouchedFor says that somebody who may named the commit in one that is signed.
