@@ -31,7 +31,11 @@ func (g *globals) openClone(ctx context.Context, dir string) (*clone, error) {
 	}
 	c := &clone{g: g, dir: dir}
 	top, err := c.git(ctx, "rev-parse", "--show-toplevel")
-	if err != nil {
+	var said *gitError
+	switch {
+	case errors.As(err, &said) && !strings.Contains(said.says, "not a git repository"):
+		return nil, &failure{code: exitError, says: fmt.Sprintf("cannot use the clone of %s: %s", dir, said.says), hint: "git status there says more"}
+	case err != nil:
 		return nil, &failure{
 			code: exitNotFound, says: fmt.Sprintf("cannot open repository: neither %s nor a folder above it is a clone", dir),
 			hint: "run it inside a clone, or name one with --repo",
