@@ -115,7 +115,7 @@ func TestNothingIsMadeOnADataRootWhoseDiskIsAway(t *testing.T) {
 		h.await("it says that the disk is away", func(st status) bool {
 			b, err := json.Marshal(st)
 			require.NoError(t, err)
-			return bytes.Contains(b, []byte("held data of this app and is "))
+			return bytes.Contains(b, []byte("held data and is "))
 		})
 		require.Empty(t, h.containers("db"))
 		require.NoDirExists(t, folder)

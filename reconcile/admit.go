@@ -21,7 +21,7 @@ func (t *turn) admitted(app *ring.App, have ring.InForce, known bool) bool {
 	}
 	a := ring.Action{
 		Kind: ring.DoAdmit, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.Version(key), Of: app,
-		Reason: "what is on this host and not ours may be in the way", Kept: t.kept(app.Name),
+		Reason: "what is on this host and not ours may be in the way", Kept: t.kept(),
 	}
 	if known {
 		a.Was = &have.App

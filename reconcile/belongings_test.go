@@ -71,3 +71,19 @@ func TestTwoSourcesNeverKeepTheirDataInOnePlace(t *testing.T) {
 		})
 	}
 }
+
+// The folder of an app that was called otherwise is its folder still.
+func TestWhatAnAppWasGivenUnderAFormerNameIsKept(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	w := stopped(now, 1, theNetwork())
+	w.Seen.Instances = nil
+	w.Recent.Images[""] = ring.Image{Known: true}
+	w.Facts.Set(ring.Kept{App: "former", Name: "data /srv/shop/data", At: now})
+	for _, a := range Diff(w, now).Actions {
+		if a.Kind == ring.DoCreate {
+			require.Equal(t, []string{"data /srv/shop/data"}, a.Kept)
+			return
+		}
+	}
+	t.Fatal("nothing was made")
+}

@@ -629,7 +629,7 @@ func (t *turn) create(v *service, slot int, start bool, why string) bool {
 	a := ring.Action{
 		Kind: ring.DoCreate, App: v.app.Name, Service: v.want.Name, Slot: slot, Version: v.target.Version,
 		Commit: v.target.Changed, Of: v.of, Want: v.target, Start: start, Networks: t.networks(v.of),
-		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Reason: why, Kept: t.kept(v.app.Name), Owners: owners,
+		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Reason: why, Kept: t.kept(), Owners: owners,
 	}
 	if !v.target.Image.Known { // what it keeps for itself is not known
 		t.do(t.pull(v.of, v.target, "has to be looked at"))
@@ -642,17 +642,10 @@ func (t *turn) create(v *service, slot int, start bool, why string) bool {
 	return t.do(a)
 }
 
-// kept are the names of what instances of an app were given and is never made anew.
-func (t *turn) kept(app string) []string {
-	var out []string
-	for name, k := range t.Facts.Kept {
-		if k.App == app {
-			out = append(out, name)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
+// kept are the names of what instances were given and is never made anew. They
+// are the host's, whichever app had them first: an app that was given another
+// name has its data where it was.
+func (t *turn) kept() []string { return sortedKeys(t.Facts.Kept) }
 
 // freeSlot is the lowest slot that no instance of the target holds; 0 when
 // there is none.

@@ -43,7 +43,7 @@ func keepFolder(a ring.Action, root, rel string) error {
 	switch {
 	case below != filled && someWere:
 		// Making the folder would put the data on the disk below the mount point.
-		return gone(a, fmt.Sprintf("data root %s held data of this app and is %s now", root, map[filling]string{absent: "gone", empty: "empty"}[below]),
+		return gone(a, fmt.Sprintf("data root %s held data and is %s now", root, map[filling]string{absent: "gone", empty: "empty"}[below]),
 			fmt.Sprintf("is its disk mounted? to begin empty: mkdir -p %s", folder))
 	case was:
 		return gone(a, fmt.Sprintf("data folder %s was there and is gone", folder),

@@ -63,15 +63,15 @@ func TestWhatWasThereIsNeverMadeAnew(t *testing.T) {
 
 	// A disk that is not mounted: the mount point is there, or not even that.
 	require.NoError(t, os.RemoveAll(root))
-	refused("data root "+root+" held data of this app and is gone now", "is its disk mounted?")
+	refused("data root "+root+" held data and is gone now", "is its disk mounted?")
 	require.NoError(t, os.Mkdir(root, 0o755))
-	refused("data root "+root+" held data of this app and is empty now", "is its disk mounted?")
+	refused("data root "+root+" held data and is empty now", "is its disk mounted?")
 
 	// Not even for a folder that is new to the app.
 	more := *s
 	more.Spec.Mounts = []ring.Mount{{Kind: ring.MountData, Source: "shop/new", Target: "/new"}}
 	a.Want = &more
-	refused("data root "+root+" held data of this app and is empty now", "mkdir -p "+root+"/shop/new")
+	refused("data root "+root+" held data and is empty now", "mkdir -p "+root+"/shop/new")
 	entries, err := os.ReadDir(root)
 	require.NoError(t, err)
 	require.Empty(t, entries)
