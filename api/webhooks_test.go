@@ -146,7 +146,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-func TestAReplayIsOneMoreLook(t *testing.T) {
+func TestV59AReplayIsOneMoreLook(t *testing.T) {
 	d := newDoor(t)
 	for range 5 {
 		require.Equal(t, 202, d.ask(hookRequest("/v1/webhook/prod", "x", "X-Hub-Signature-256", "sha256="+sign(secretOne, "x"), "X-GitHub-Delivery", "1")))

@@ -48,11 +48,20 @@ func (v *verification) introducer(p *parsed) (identity, *ring.Refusal) {
 // for when it was first seen: a host that was away too long, or whose clock was
 // wrong that day, would refuse it for good. What is dated in the future even now
 // stays refused.
-func (t *Trust) Answered(o Objects, sha ring.SHA, now, seen time.Time) (ring.Verified, *ring.Refusal, error) {
+func (t *Trust) Answered(o Objects, aids Aids, sha ring.SHA, now, seen time.Time) (ring.Verified, *ring.Refusal, error) {
 	at := func(when time.Time) (ring.Verified, *ring.Refusal, error) {
 		return t.One(o, sha, now, func(ring.SHA) time.Time { return when })
 	}
 	one, refusal, err := at(seen)
+	if t.cfg.Mode == ForgeMerge && byForge(refusal) {
+		v := &verification{t: t, o: o, now: now, aids: aids, firstSeen: func(of ring.SHA) time.Time {
+			if of == sha {
+				return seen
+			}
+			return time.Time{}
+		}}
+		return v.landedAlone(sha, refusal)
+	}
 	if refusal == nil || err != nil || refusal.Code != ring.KeyExpiredFirstSeen && refusal.Code != ring.FutureDated {
 		return one, refusal, err
 	}
@@ -67,4 +76,26 @@ func (t *Trust) Answered(o Objects, sha ring.SHA, now, seen time.Time) (ring.Ver
 	one, refusal, err = at(claimed)
 	one.FirstSeen = seen
 	return one, refusal, err
+}
+
+// landedAlone judges a tip that the forge made, where trust begins or a person
+// says so: what it brought onto its first parent has to be signed content.
+// unsigned is what is wrong with the tip by itself.
+func (v *verification) landedAlone(tip ring.SHA, unsigned *ring.Refusal) (ring.Verified, *ring.Refusal, error) {
+	p, refusal, err := readCommit(v.o, tip)
+	if refusal != nil || err != nil {
+		return ring.Verified{}, refusal, err
+	}
+	if len(p.parents) == 0 {
+		return ring.Verified{}, unsigned, nil
+	}
+	ids, refusal, err := between(v.o, p.parents[0], tip, v.t.cfg.MaxRange)
+	if refusal != nil || err != nil {
+		return ring.Verified{}, refusal, err
+	}
+	all, refusal, err := v.landing(p.parents[0], tip, ids)
+	if refusal != nil || err != nil {
+		return ring.Verified{}, refusal, err
+	}
+	return all[len(all)-1], nil, nil
 }

@@ -148,3 +148,47 @@ func TestV58WhatTheRefResolvesToCountsAndNothingElse(t *testing.T) {
 	require.Equal(t, there, r.Commit.SHA)
 	require.NotContains(t, a.sawAll(), told)
 }
+
+// Where a button lands everything, the first tip is the forge's too: what it
+// brought has to be signed.
+func TestALandingCanBeWhereTrustBeginsAndWhatAPersonAccepts(t *testing.T) {
+	t.Parallel()
+	o, a := newOrigin(t), &ledger{}
+	forge := func(c *Config) { c.Trust.Mode = ForgeMerge }
+	land := func(on ring.SHA, content, extra string) ring.SHA {
+		o.git(o.work, "checkout", "-q", "-B", "side", string(on))
+		head := o.commit(content, "-S")
+		o.git(o.work, "checkout", "-q", "-B", "main", string(on))
+		o.git(o.work, "merge", "-q", "--no-ff", "--no-commit", string(head))
+		if extra != "" {
+			o.write("extra", extra)
+			o.git(o.work, "add", "-A")
+		}
+		o.git(o.work, "commit", "-q", "--no-gpg-sign", "-m", "Merge pull request #1")
+		o.push()
+		return o.head()
+	}
+	base := o.commit("nobody signed the past")
+	land(base, "one", "and a file that nobody signed")
+	w := lookAt(t, o.follow(a, forge))
+	require.Equal(t, ring.NotSignedContent, w.must().Refusal.Code)
+	require.Empty(t, a.moves)
+
+	tip := land(base, "one", "")
+	r := w.must()
+	require.Nil(t, r.Refusal)
+	require.Equal(t, tip, r.Commit.SHA)
+	require.True(t, r.Anchor.FirstUse())
+	require.Equal(t, "alice@example.org", r.Commit.Signer)
+
+	aside := land(base, "another", "evil")
+	require.Equal(t, ring.NonFastForward, w.must().Refusal.Code)
+	refusal, err := w.accept(t.Context(), acceptance{sha: aside, actor: "root", reason: "r"})
+	require.NoError(t, err)
+	require.Equal(t, ring.NotSignedContent, refusal.Code)
+	aside = land(base, "another", "")
+	refusal, err = w.accept(t.Context(), acceptance{sha: aside, actor: "root", reason: "r"})
+	require.NoError(t, err)
+	require.Nil(t, refusal)
+	require.Equal(t, aside, w.must().Commit.SHA)
+}

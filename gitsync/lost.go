@@ -93,11 +93,15 @@ func (w *watch) remembered(ctx context.Context) (ring.SHA, *ring.Refusal, error)
 // that the store knows was behind the anchor once, or left by a person's word.
 func (w *watch) ahead(ctx context.Context) (ring.SHA, *ring.Refusal, error) {
 	here, _ := w.divide(w.labels)
+	if len(here) == 0 || !w.mirror.has(plumbing.NewHash(string(w.anchor.SHA))) {
+		return "", nil, nil // AnchorUnavailable is told by the verification
+	}
+	notBehind, err := unreached(w.mirror, w.anchor.SHA, here)
+	if err != nil {
+		return "", nil, w.spoiling(err)
+	}
 	var after []ring.SHA
-	for _, sha := range here {
-		if sha == w.anchor.SHA {
-			continue
-		}
+	for _, sha := range notBehind {
 		if _, known, err := w.anchors.Verified(ctx, w.cfg.Name, sha); err != nil || known {
 			if err != nil {
 				return "", nil, err
@@ -106,7 +110,7 @@ func (w *watch) ahead(ctx context.Context) (ring.SHA, *ring.Refusal, error) {
 		}
 		missed, err := unreached(w.mirror, sha, []ring.SHA{w.anchor.SHA})
 		if err != nil {
-			return "", nil, err
+			return "", nil, w.spoiling(err)
 		}
 		if len(missed) == 0 {
 			after = append(after, sha)
@@ -131,10 +135,19 @@ func (w *watch) divide(shas []ring.SHA) (here, away []ring.SHA) {
 	return here, away
 }
 
+// spoiling has a damaged mirror built anew before the next look. The error stays
+// one: nothing may be concluded from what could not be read.
+func (w *watch) spoiling(err error) error {
+	if damaging(nil, err) {
+		w.mirror.spoiled(err)
+	}
+	return err
+}
+
 func (w *watch) top(shas []ring.SHA) (ring.SHA, *ring.Refusal, error) {
 	top, err := furthest(w.mirror, shas)
 	if err != nil {
-		return "", nil, w.unlessDamaged(err)
+		return "", nil, w.spoiling(err)
 	}
 	if top == "" {
 		return "", stateLost(w.tip, "no one of "+listed(shas)+" descends from all the others"), nil

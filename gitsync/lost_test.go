@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -246,4 +248,45 @@ func TestTheFurthestIsTheOneGitSaysAllOthersLeadTo(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, got, "%v", some)
 	}
+}
+
+// A mirror that cannot be read says nothing about labels: it is built anew, and
+// never taken for a reason to begin again.
+func TestADamagedMirrorIsNoReasonForAFirstUse(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	other := o.signed("one")
+	label := o.signed("two")
+	o.commit("laundered")
+	o.signed("tip")
+	for name, spoil := range map[string]func(f *Follower) []byte{
+		"other bytes": func(*Follower) []byte { return []byte("no object at all") },
+		"another's": func(f *Follower) []byte {
+			b, err := os.ReadFile(looseIn(f, other))
+			require.NoError(t, err)
+			return b
+		},
+	} {
+		f := o.follow(&ledger{})
+		lookAt(t, f).must()
+		f.mirror.rest()
+		file := looseIn(f, label)
+		require.NoError(t, os.Chmod(file, 0o600))
+		require.NoError(t, os.WriteFile(file, spoil(f), 0o600))
+		a := &ledger{}
+		w := lookAt(t, o.follow(a, inMirrorOf(f), labelled(label)))
+		var r ring.Report
+		for range 4 {
+			r = w.look(t.Context())
+		}
+		require.NoError(t, r.Err, name)
+		require.NotNil(t, r.Refusal, "%s: taken for a first use", name)
+		require.Equal(t, ring.Unsigned, r.Refusal.Code, name)
+		require.Len(t, a.moves, 1)
+		require.Equal(t, ring.ByLabels, a.moves[0].How)
+	}
+}
+
+func looseIn(f *Follower, sha ring.SHA) string {
+	return filepath.Join(f.cfg.Dir, "objects", string(sha[:2]), string(sha[2:]))
 }

@@ -288,14 +288,16 @@ func (v *verification) introduced(tip ring.SHA) ([]ring.Verified, *ring.Refusal,
 // firstUse trusts a tip that verifies on its own.
 func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
 	p, id, one, refusal, err := v.one(tip)
-	if refusal == nil && err == nil {
-		refusal, err = v.rightly(v.t, p, id)
+	switch {
+	case v.t.cfg.Mode == ForgeMerge && byForge(refusal):
+		one, refusal, err = v.landedAlone(tip, refusal)
+	case refusal == nil && err == nil:
+		if refusal, err = v.rightly(v.t, p, id); refusal == nil && err == nil {
+			refusal = v.t.target(tip, p)
+		}
 	}
 	if refusal != nil || err != nil {
 		return nil, refusal, err
-	}
-	if refusal := v.t.target(tip, p); refusal != nil {
-		return nil, refusal, nil
 	}
 	if refusal, err := v.aboveFloor("", tip, nil); refusal != nil || err != nil {
 		return nil, refusal, err

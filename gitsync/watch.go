@@ -606,6 +606,7 @@ func (w *watch) next(now time.Time, how string, byPerson bool) ring.Anchor {
 // first; when that is away the tip that was last fetched counts.
 func (w *watch) accept(ctx context.Context, a acceptance) (*ring.Refusal, error) {
 	defer w.mirror.rest()
+	defer w.heads.rest()
 	now := w.now().UTC()
 	w.reload(ctx, now)
 	if w.invalid != "" {
@@ -635,7 +636,8 @@ func (w *watch) accept(ctx context.Context, a acceptance) (*ring.Refusal, error)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the signers of %s: %w", w.anchor.SHA.Short(), err)
 	}
-	one, refusal, err := trust.Answered(w.mirror, w.tip, now, seen[w.tip])
+	w.heads.begin(w.tip)
+	one, refusal, err := trust.Answered(w.heads, w.aids(ctx), w.tip, now, seen[w.tip])
 	if err != nil || refusal != nil {
 		return refusal, err
 	}
