@@ -2,120 +2,330 @@ package gitsync
 
 import (
 	"bytes"
+	"compress/zlib"
 	"fmt"
 	"maps"
 	"math/rand"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/gitring/gitring/ring"
 )
 
+// mutations is how many are made by default, and how many of them gitring refuses
+// are shown to git too: that takes most of the time, and GITRING_MUTATIONS, which
+// asks for another number, shows it all of them.
+const (
+	mutations     = 2000
+	shownToGit    = 200
+	mutationBatch = 2500 // they lie in one repository at a time
+)
+
 // TestNothingIsAcceptedThatGitRefuses changes valid signed commits the way an
 // attacker or an odd tool would, before and after they are signed. What gitring
-// accepts git verify-commit must call good, git fsck --strict clean, and both must
-// see the same tree. The converse does not hold: gitring is stricter.
-// GITRING_MUTATIONS asks for more than the usual 500.
+// accepts git fsck --strict must call clean, git verify-commit good and
+// ssh-keygen -Y verify too, and git must see the same tree. The converse does not
+// hold: gitring is stricter, and how often with which code is printed.
+// GITRING_SEED begins elsewhere; a failure names its own.
 func TestNothingIsAcceptedThatGitRefuses(t *testing.T) {
-	n := 500
+	t.Parallel()
+	n, seed, shown := mutations, int64(1), shownToGit
 	if v := os.Getenv("GITRING_MUTATIONS"); v != "" {
 		var err error
 		n, err = strconv.Atoi(v)
 		require.NoError(t, err)
+		shown = n
 	}
+	if v := os.Getenv("GITRING_SEED"); v != "" {
+		var err error
+		seed, err = strconv.ParseInt(v, 10, 64)
+		require.NoError(t, err)
+	}
+	d := newDifferential(t)
+	for from := 0; from < n; from += mutationBatch {
+		d.batch(seed+int64(from), min(mutationBatch, n-from), min(mutationBatch, shown-from))
+	}
+	d.tell()
+	if n >= 1000 {
+		require.Greater(t, d.codes["(accepted)"], n/20, "too few accepted to mean anything")
+		require.Less(t, d.codes["(accepted)"], n*3/4, "too few refused to mean anything")
+	}
+}
+
+// differential is gitring on one side, and git, gpg and ssh-keygen on the other.
+type differential struct {
+	t     *testing.T
+	y     *yard
+	trust *Trust
+	root  ring.SHA
+	m     mutator // without its source of chance
+	seeds []seeding
+
+	codes          map[string]int // all verdicts
+	shown, diverge map[string]int // of those that git was shown, and that it calls good
+}
+
+// seeding is a commit to be changed, before or after it is signed.
+type seeding struct {
+	draft draft
+	by    ssh.Signer // nil is OpenPGP
+	whole string     // signed
+}
+
+// mutant is one that was changed. The seed makes it again.
+type mutant struct {
+	seed int64
+	raw  string
+	tree ring.SHA // as gitring has it, of an accepted one
+	code string
+}
+
+func newDifferential(t *testing.T) *differential {
 	y := newYard(t)
 	y.gpg()
 	y.allow("alice", `namespaces="git"`)
+	y.allow("carol", `namespaces="git"`, "-t", "ecdsa")
 	bob := y.pgpKey(noon.Add(-day), "bob", "ed25519", "sign", "never")
-	root := y.commit("alice", noon.Add(-day), "root")
+	touch := newTouched(t)
+	y.signers = append(y.signers, "dave@example.org "+touch.line())
+	d := &differential{t: t, y: y, codes: map[string]int{}, shown: map[string]int{}, diverge: map[string]int{}}
+	d.root = y.commit("alice", noon.Add(-day), "root")
 	side := y.commit("alice", noon.Add(-day/2), "side")
 	write(y, "file", "text")
 	y.git("add", "-A")
 	full := ring.SHA(y.git("write-tree"))
+	d.m = mutator{trees: []ring.SHA{noTree, full}, parents: []ring.SHA{d.root, side}}
+	d.trust = y.trust(y.keyring(bob))
 
-	alice := y.signer("alice")
-	seeds := make([]draft, 0, 4)
+	alice, carol := y.signer("alice"), y.signer("carol")
 	for i, tree := range []ring.SHA{noTree, full, full, noTree} {
-		d := plain(tree, noon, []ring.SHA{root, side}[:1+i%2]...)
-		d.text = fmt.Sprintf("seed %d\n\nbody\n\nGitring-Target: prod\n", i)
-		d.rest = []string{"", "change-id abc\n", "encoding UTF-8\n", "encoding latin1\nx first\n second\n"}[i]
-		seeds = append(seeds, d)
-	}
-	signedSeeds := make([]string, 0, 2*len(seeds))
-	for _, d := range seeds {
-		signedSeeds = append(signedSeeds, d.signed(sshSign(t, alice, d.payload(), "git")))
-		_, body, err := y.Raw(y.pgpSign(d, bob, noon))
+		c := plain(tree, noon, d.m.parents[:1+i%2]...)
+		c.text = fmt.Sprintf("seed %d\n\nbody\n\nGitring-Target: prod\n", i)
+		c.rest = []string{"", "change-id abc\n", "encoding UTF-8\n", "encoding latin1\nx first\n second\n"}[i]
+		_, byBob, err := y.Raw(y.pgpSign(c, bob, noon))
 		require.NoError(t, err)
-		signedSeeds = append(signedSeeds, string(body))
+		d.seeds = append(d.seeds,
+			seeding{c, alice, c.signed(sshSign(t, alice, c.payload(), "git"))},
+			seeding{c, carol, c.signed(sshSign(t, carol, c.payload(), "git"))},
+			seeding{c, alice, c.signed(touch.sign(t, c.payload(), userPresent))},
+			seeding{c, alice, string(byBob)},
+		)
 	}
-
-	m := mutator{Rand: rand.New(rand.NewSource(20250615)), trees: []ring.SHA{noTree, full}, parents: []ring.SHA{root, side}}
-	trust := y.trust(y.keyring(bob))
-	accepted, codes := map[ring.SHA]ring.SHA{}, map[ring.Code]int{}
-	for i := range n {
-		var raw string
-		if i%2 == 0 {
-			raw = m.change(signedSeeds[m.Intn(len(signedSeeds))], m.anywhere)
-		} else {
-			odd := m.change(seeds[m.Intn(len(seeds))].payload(), m.structure)
-			raw = signOdd(t, odd, sshSign(t, alice, odd, "git"))
-		}
-		sha, _ := objectHash("commit", []byte(raw))
-		all, refusal, err := trust.Range(overlay{y, sha, []byte(raw)}, root, sha, noon, nil)
-		switch {
-		case err != nil:
-			codes["(parent missing)"]++
-		case refusal != nil:
-			codes[refusal.Code]++
-		default:
-			require.Equal(t, sha, all[len(all)-1].SHA)
-			require.Equal(t, sha, y.put(raw))
-			p, _ := parseCommit(sha, []byte(raw))
-			accepted[sha] = p.tree
-			codes["(accepted)"]++
-		}
-	}
-	for _, code := range slices.Sorted(maps.Keys(codes)) {
-		t.Logf("%5d %s", codes[code], code)
-	}
-	require.Greater(t, len(accepted), n/20, "too few accepted to mean anything")
-	require.Less(t, len(accepted), n*3/4, "too few refused to mean anything")
-
-	ids := slices.Sorted(maps.Keys(accepted))
-	for chunk := range slices.Chunk(ids, 200) {
-		if !pgpAndSSHGood(y, chunk...) {
-			for _, id := range chunk {
-				require.True(t, pgpAndSSHGood(y, id), "accepted, and git verify-commit refuses:\n%s", y.git("cat-file", "commit", string(id)))
-			}
-		}
-		args := []string{"log", "--no-walk", "--format=%H %T"}
-		for _, id := range chunk {
-			args = append(args, string(id))
-		}
-		for line := range strings.Lines(y.git(args...)) {
-			sha, tree, _ := strings.Cut(strings.TrimSpace(line), " ")
-			require.Equal(t, string(accepted[ring.SHA(sha)]), tree, "another tree than git sees in %s", sha)
-		}
-	}
-	out, err := runIn(y, "fsck", "--strict", "--no-dangling", "--no-progress")
-	require.NoError(t, err, "git fsck --strict: %s", out)
+	return d
 }
 
-func pgpAndSSHGood(y *yard, ids ...ring.SHA) bool {
-	args := []string{"-c", "gpg.ssh.allowedSignersFile=" + y.dir + "/../allowed", "-c", "gpg.program=" + y.gnupg + "/gpg-at", "verify-commit"}
-	if err := os.WriteFile(y.dir+"/../allowed", []byte(strings.Join(y.signers, "\n")+"\n"), 0o600); err != nil {
-		return false
+// batch makes n mutants and holds the verdicts against each other; of the refused
+// ones git sees as many as shown.
+func (d *differential) batch(seed int64, n, shown int) {
+	accepted, refused := map[ring.SHA]mutant{}, map[ring.SHA]mutant{}
+	for i := range n {
+		m := d.mutant(seed + int64(i))
+		sha, _ := objectHash("commit", []byte(m.raw))
+		all, refusal, err := d.trust.Range(overlay{d.y, sha, []byte(m.raw)}, d.root, sha, noon, nil)
+		switch {
+		case err != nil:
+			m.code = "(parent missing)"
+		case refusal != nil:
+			m.code = string(refusal.Code)
+		default:
+			m.code = "(accepted)"
+			require.Equal(d.t, sha, all[len(all)-1].SHA)
+			p, _ := parseCommit(sha, []byte(m.raw))
+			m.tree = p.tree
+			accepted[sha] = m
+		}
+		if d.codes[m.code]++; m.tree == "" && i < shown {
+			refused[sha] = m
+		}
 	}
-	for _, id := range ids {
-		args = append(args, string(id))
+	d.hold(accepted)
+	d.compare(refused)
+}
+
+// mutant makes the one of a seed.
+func (d *differential) mutant(seed int64) mutant {
+	m := d.m
+	m.Rand = rand.New(rand.NewSource(seed))
+	s := d.seeds[m.Intn(len(d.seeds))]
+	if seed%2 == 0 {
+		return mutant{seed: seed, raw: m.change(s.whole, m.anywhere)}
 	}
-	_, err := runIn(y, args...)
-	return err == nil
+	odd := m.change(s.draft.payload(), m.structure)
+	return mutant{seed: seed, raw: signOdd(d.t, odd, sshSign(d.t, s.by, odd, "git"))}
+}
+
+// hold asks of all accepted ones what the others say.
+func (d *differential) hold(accepted map[ring.SHA]mutant) {
+	defer d.write(accepted)()
+	out, err := runIn(d.y, "fsck", "--strict", "--no-dangling", "--no-progress")
+	require.NoError(d.t, err, "accepted, and git fsck --strict: %s", out)
+	said := d.ask(slices.Sorted(maps.Keys(accepted)))
+	require.Len(d.t, said, len(accepted))
+	for sha, m := range accepted {
+		require.Equal(d.t, "G "+string(m.tree), said[sha], "accepted, and git says otherwise: %s", m.again())
+	}
+	d.keygen(accepted)
+}
+
+// compare counts which of the refused ones all the others call good.
+func (d *differential) compare(refused map[ring.SHA]mutant) {
+	if len(refused) == 0 {
+		return
+	}
+	defer d.write(refused)()
+	out, _ := runIn(d.y, "fsck", "--strict", "--no-dangling", "--no-progress") // it fails, and names what for
+	clean := slices.DeleteFunc(slices.Sorted(maps.Keys(refused)), func(sha ring.SHA) bool {
+		return strings.Contains(out, string(sha))
+	})
+	said := d.ask(clean)
+	for sha, m := range refused {
+		if d.shown[m.code]++; strings.HasPrefix(said[sha], "G ") {
+			d.diverge[m.code]++
+		}
+	}
+}
+
+// write gives commits to git; what comes back takes them away again.
+func (d *differential) write(all map[ring.SHA]mutant) (remove func()) {
+	d.t.Helper()
+	var files []string
+	for sha, m := range all {
+		file := filepath.Join(d.y.dir, ".git", "objects", string(sha[:2]), string(sha[2:]))
+		if _, err := os.Stat(file); err == nil {
+			continue // one of the seeds
+		}
+		var z bytes.Buffer
+		w := zlib.NewWriter(&z)
+		fmt.Fprintf(w, "commit %d\x00%s", len(m.raw), m.raw)
+		require.NoError(d.t, w.Close())
+		require.NoError(d.t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(d.t, os.WriteFile(file, z.Bytes(), 0o600))
+		files = append(files, file)
+	}
+	return func() {
+		for _, f := range files {
+			require.NoError(d.t, os.Remove(f))
+		}
+	}
+}
+
+// ask is git's verdict of each commit (G is good) and its tree, by the code of git
+// verify-commit, with few processes for all of them. What git does not live
+// through has no verdict.
+func (d *differential) ask(ids []ring.SHA) map[ring.SHA]string {
+	file := filepath.Join(d.y.dir, "..", "allowed")
+	require.NoError(d.t, os.WriteFile(file, []byte(strings.Join(d.y.signers, "\n")+"\n"), 0o600))
+	var mu sync.Mutex
+	said := map[ring.SHA]string{}
+	var both sync.WaitGroup
+	for half := range slices.Chunk(ids, len(ids)/2+1) {
+		both.Go(func() {
+			for len(half) > 0 {
+				var in strings.Builder
+				for _, id := range half {
+					fmt.Fprintln(&in, id)
+				}
+				cmd := exec.Command("git", "-c", "gpg.ssh.allowedSignersFile="+file, "-c", "gpg.program="+d.y.gnupg+"/gpg-at",
+					"log", "--no-walk=unsorted", "--stdin", "--format=%H %G? %T")
+				cmd.Dir, cmd.Env, cmd.Stdin = d.y.dir, d.y.at(noon), strings.NewReader(in.String())
+				out, err := cmd.Output()
+				mu.Lock()
+				n := 0
+				for line := range strings.Lines(string(out)) {
+					sha, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+					// An unknown trust in a key is good: the key ring holds only allowed ones.
+					said[ring.SHA(sha)] = strings.Replace(what, "U ", "G ", 1)
+					n++
+				}
+				mu.Unlock()
+				if err == nil {
+					return
+				}
+				half = half[min(n+1, len(half)):] // git ended at the one after the last that it answered for
+			}
+		})
+	}
+	both.Wait()
+	return said
+}
+
+// keygen holds ssh-keygen -Y verify to the payload as git has it: all but the
+// lines of gpgsig. Whose key it is git was asked for.
+func (d *differential) keygen(accepted map[ring.SHA]mutant) {
+	dir := d.t.TempDir()
+	signers := filepath.Join(dir, "signers")
+	var lines strings.Builder
+	for _, line := range d.y.signers {
+		_, rest, _ := strings.Cut(line, " ")
+		fmt.Fprintln(&lines, "*", rest)
+	}
+	require.NoError(d.t, os.WriteFile(signers, []byte(lines.String()), 0o600))
+	var both sync.WaitGroup
+	for half := range slices.Chunk(slices.Sorted(maps.Keys(accepted)), len(accepted)/2+1) {
+		both.Go(func() {
+			for _, sha := range half {
+				payload, sig := splitSigned(accepted[sha].raw)
+				if !strings.HasPrefix(sig, beginSSH) {
+					continue
+				}
+				file := filepath.Join(dir, string(sha))
+				if err := os.WriteFile(file, []byte(sig), 0o600); err != nil {
+					d.t.Error(err)
+					continue
+				}
+				cmd := exec.Command("ssh-keygen", "-Y", "verify", "-n", "git", "-f", signers, "-I", "anybody", "-s", file)
+				cmd.Stdin = strings.NewReader(payload)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					d.t.Errorf("accepted, and ssh-keygen -Y verify: %s: %s", out, accepted[sha].again())
+				}
+			}
+		})
+	}
+	both.Wait()
+}
+
+// splitSigned takes a commit and its signature apart, line by line.
+func splitSigned(raw string) (payload, sig string) {
+	head, text, _ := strings.Cut(raw, "\n\n")
+	var kept, armour strings.Builder
+	inside := false
+	for line := range strings.SplitSeq(head, "\n") {
+		rest, first := strings.CutPrefix(line, "gpgsig ")
+		switch inside = first || inside && strings.HasPrefix(line, " "); {
+		case first:
+			fmt.Fprintln(&armour, rest)
+		case inside:
+			fmt.Fprintln(&armour, line[1:])
+		default:
+			fmt.Fprintln(&kept, line)
+		}
+	}
+	return kept.String() + "\n" + text, armour.String()
+}
+
+// again is how to see a mutant once more, and all of it.
+func (m mutant) again() string {
+	return fmt.Sprintf("GITRING_SEED=%d GITRING_MUTATIONS=1\n%q", m.seed, m.raw)
+}
+
+// tell prints the verdicts, and where gitring is stricter than all others.
+func (d *differential) tell() {
+	for _, code := range slices.Sorted(maps.Keys(d.codes)) {
+		line := fmt.Sprintf("%6d %s", d.codes[code], code)
+		if n := d.shown[code]; n > 0 {
+			line += fmt.Sprintf("; of %d shown to git, it calls %d good", n, d.diverge[code])
+		}
+		d.t.Log(line)
+	}
 }
 
 // overlay is a store with one more commit.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every fuzz test of the tree for a while, one after the other: go test
 # takes one at a time. Then the differential tests, each with MUTATIONS changed
-# commits and landings (100,000); SEED begins elsewhere, and a failure names its own.
+# commits and landings (100,000), which print their verdicts by code and how many of the
+# refused commits git would have taken; SEED begins elsewhere, and a failure names its own.
 #
 #   scripts/fuzz.sh [30s]
 set -euo pipefail
@@ -18,4 +19,4 @@ done
 mutations=${MUTATIONS:-100000}
 step "$mutations mutated commits and landings against git"
 GITRING_MUTATIONS=$mutations GITRING_LANDINGS=$mutations GITRING_SEED=${SEED:-1} \
-	go test -count=1 -timeout 0 -run '^(TestNothingIsAcceptedThatGitRefuses|TestNoMutatedLandingIsAcceptedThatHoldsUnsignedContent)$' ./gitsync
+	go test -v -count=1 -timeout 0 -run '^(TestNothingIsAcceptedThatGitRefuses|TestNoMutatedLandingIsAcceptedThatHoldsUnsignedContent)$' ./gitsync
