@@ -202,12 +202,12 @@ type Post struct {
 // Row is by sha and context.
 func (f Post) Row() (string, string) { return "post", PostKey(f.SHA, f.Context) }
 
-// Kept is a volume or data folder that an instance of ours was given. It stays
+// Kept is a volume, a data folder or a path of the host that an instance of ours was given. It stays
 // for ever, as what it names does: a thing that was there and is gone is never
 // replaced by an empty one in silence.
 type Kept struct {
 	App string `json:"app"`
-	// Name is "volume <name on the engine>" or "data <absolute path>".
+	// Name is "volume <name on the engine>", "data <absolute path>" or "path <absolute path>".
 	Name string    `json:"name"`
 	At   time.Time `json:"at"` // of the first time
 }

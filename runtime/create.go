@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -255,7 +254,7 @@ func (d *Docker) finish(ctx context.Context, e engine, a ring.Action, id string,
 	if !start || c.State != nil && c.State.Running {
 		return nil
 	}
-	if err := bindsThere(a, c); err != nil {
+	if err := d.bindsThere(a, c); err != nil {
 		return err
 	}
 	return d.run(ctx, e, inspected(c), a)
@@ -263,15 +262,14 @@ func (d *Docker) finish(ctx context.Context, e engine, a ring.Action, id string,
 
 // bindsThere refuses to start again what would find a folder of the host gone:
 // for binds in its older form the engine makes an empty one, at every start.
-func bindsThere(a ring.Action, c container.InspectResponse) error {
+func (d *Docker) bindsThere(a ring.Action, c container.InspectResponse) error {
 	if c.HostConfig == nil || c.State == nil || moment(c.State.StartedAt).IsZero() {
 		return nil // the first start may make it
 	}
 	for _, b := range c.HostConfig.Binds {
 		source, _, _ := strings.Cut(b, ":")
-		if there, err := glance(source); filepath.IsAbs(source) && err == nil && there == absent {
-			return gone(a, fmt.Sprintf("folder %s of container %s was there and is gone", source, strings.TrimPrefix(c.Name, "/")),
-				fmt.Sprintf("bring it back (is its disk mounted?); to begin empty: mkdir -p %s", source))
+		if d.missing(source) {
+			return goneFolder(a, fmt.Sprintf("folder %s of container %s", source, strings.TrimPrefix(c.Name, "/")), source)
 		}
 	}
 	return nil

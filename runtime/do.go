@@ -209,7 +209,7 @@ func (d *Docker) restart(ctx context.Context, e engine, a ring.Action) (ring.Don
 	if err != nil {
 		return ring.Done{}, err
 	}
-	if err := bindsThere(a, c); err != nil {
+	if err := d.bindsThere(a, c); err != nil {
 		return ring.Done{}, err
 	}
 	done := ring.Done{Told: d.beforeStop(ctx, e, c, a)}

@@ -72,6 +72,7 @@ type Docker struct {
 	mu     sync.Mutex
 	engine engine // guarded by mu; nil until the API version was agreed on
 	sound  bool   // guarded by mu; see mismatch
+	inside bool   // guarded by mu; this engine runs us too, and of the host's paths we see SamePaths only
 
 	self func() string // the ID of the container we run in, "" for none
 

@@ -22,7 +22,31 @@ func (d *Docker) keep(ctx context.Context, e engine, a ring.Action, p payload) e
 			return err
 		}
 	}
+	for _, source := range p.Made {
+		if slices.Contains(a.Kept, keptPath(source)) && d.missing(source) {
+			return goneFolder(a, "folder "+source, source)
+		}
+	}
 	return keepVolumes(ctx, e, a, p.Volumes)
+}
+
+// missing says that a path of the host is not there, as far as we can see it.
+func (d *Docker) missing(source string) bool {
+	d.mu.Lock()
+	seen := !d.inside
+	d.mu.Unlock()
+	for _, dir := range d.opts.SamePaths {
+		seen = seen || source == dir || strings.HasPrefix(source, strings.TrimSuffix(dir, "/")+"/")
+	}
+	if !seen || !filepath.IsAbs(source) {
+		return false
+	}
+	there, err := glance(source)
+	return err == nil && there == absent
+}
+
+func goneFolder(a ring.Action, what, source string) error {
+	return gone(a, what+" was there and is gone", fmt.Sprintf("bring it back (is its disk mounted?); to begin empty: mkdir -p %s", source))
 }
 
 func keepFolder(a ring.Action, root, rel string) error {

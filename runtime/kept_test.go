@@ -81,3 +81,33 @@ func TestWhatWasThereIsNeverMadeAnew(t *testing.T) {
 	_, err = f.Do(t.Context(), a)
 	require.NoError(t, err, "a person made an empty one")
 }
+
+// A path of the host is made by the engine on its first use, as Compose has it,
+// and never again: a disk that is not mounted looks like a path that was never there.
+func TestAPathOfTheHostIsMadeOnceOnly(t *testing.T) {
+	dir := t.TempDir()
+	music := filepath.Join(dir, "music")
+	f := NewFake(Options{Host: "edge-1", DataRoot: filepath.Join(dir, "data")})
+	id := f.AddImage(FakeImage{Name: "app:1"})
+	s := &ring.Service{Name: "play", Kind: ring.Worker, Version: "1:aa", Pin: ring.Pin{Image: id}, Image: ring.Image{Known: true}, Spec: ring.Spec{
+		Image: "app:1", NoNetwork: true, Mounts: []ring.Mount{{Kind: ring.MountBind, Source: music, Target: "/music", Create: true}},
+	}}
+	a := ring.Action{Kind: ring.DoCreate, App: "shop", Service: "play", Slot: 1, Version: s.Version, Of: &ring.App{Name: "shop", Path: "shop"}, Want: s}
+	done, err := f.Do(t.Context(), a)
+	require.NoError(t, err, "the first time")
+	require.Len(t, done.Kept, 1)
+	require.Equal(t, "path "+music, done.Kept[0].Name)
+	a.Kept = []string{done.Kept[0].Name}
+	f.TakeAway(done.Instance)
+
+	_, err = f.Do(t.Context(), a)
+	var e *ring.EngineError
+	require.ErrorAs(t, err, &e)
+	require.NotNil(t, e.Refusal, "%v", err)
+	require.Equal(t, "folder "+music+" was there and is gone", e.Refusal.Says)
+	require.Contains(t, e.Refusal.Hint, "is its disk mounted?")
+
+	f.inside = true // in a container of its own the host's paths are not to be seen
+	_, err = f.Do(t.Context(), a)
+	require.NoError(t, err)
+}

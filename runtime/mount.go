@@ -77,6 +77,9 @@ func (p *payload) mount(at site, a ring.Action, m ring.Mount) error {
 		}
 	case ring.MountBind:
 		e.Type, e.Source = mount.TypeBind, m.Source
+		if m.Create || m.SELinux != "" {
+			p.Made = append(p.Made, m.Source)
+		}
 	case ring.MountTmpfs:
 		p.tmpfs(m)
 		return nil
@@ -172,8 +175,9 @@ func (p *payload) want(v wantedVolume) {
 	}
 }
 
-// kept are the names, as in ring.Kept, of all that outlives the instance and is
-// not its author's own path: volumes, data folders and seeded folders, sorted.
+// kept are the names, as in ring.Kept, of all that outlives the instance and
+// would be made anew when it is missing: volumes, data folders, seeded folders and
+// paths of the host, sorted.
 func (p *payload) kept() []string {
 	var names []string
 	for _, v := range p.Volumes {
@@ -182,9 +186,13 @@ func (p *payload) kept() []string {
 	for _, rel := range p.Data {
 		names = append(names, keptData(filepath.Join(p.DataRoot, rel)))
 	}
+	for _, source := range p.Made {
+		names = append(names, keptPath(source))
+	}
 	slices.SortFunc(names, cmp.Compare[string])
 	return slices.Compact(names)
 }
 
 func keptVolume(name string) string { return "volume " + name }
 func keptData(path string) string   { return "data " + path }
+func keptPath(path string) string   { return "path " + path }

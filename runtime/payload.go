@@ -34,6 +34,8 @@ type payload struct {
 	DataRoot string
 	Data     []string
 	Seeds    []ring.Mount
+	// Made are the paths of the host that the engine would make when they are missing.
+	Made     []string
 	Contents []ring.Mount
 	Hooks    hooks
 	// Told is what this engine cannot do and the instance goes without.

@@ -35,6 +35,9 @@ func (d *Docker) mismatch(ctx context.Context, e engine) error {
 			if err := pathMismatch(c, d.opts.SamePaths); err != nil {
 				return err
 			}
+			d.mu.Lock()
+			d.inside = true
+			d.mu.Unlock()
 		}
 	}
 	d.mu.Lock()
