@@ -60,7 +60,7 @@ func (v *verification) begin(anchor ring.SHA) (*ring.Refusal, error) {
 	if v.t.cfg.SignersInRepo == "" || anchor == "" {
 		return nil, nil
 	}
-	v.vouching = map[ring.SHA]ring.SHA{}
+	v.vouching = map[ring.SHA]*vouching{}
 	v.editions = editions{by: map[ring.SHA]*edition{}, blobs: map[ring.SHA]blobAt{}}
 	blob, refusal, err := v.signersBlob(anchor)
 	if refusal != nil || err != nil {

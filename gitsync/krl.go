@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	mathbits "math/bits"
 	"strconv"
+	"strings"
 )
 
 // krlMagic begins a key revocation list as ssh-keygen -k writes it.
@@ -145,7 +147,7 @@ func (k *krl) certificates(p *krlPart) error {
 		}
 		switch kind {
 		case krlSerials:
-			err = body.serials(func(n uint64) { c.serials[n] = true })
+			err = body.serials(&c)
 		case krlSerialRange:
 			err = body.serialRange(&c)
 		case krlSerialBitmap:
@@ -165,13 +167,20 @@ func (k *krl) certificates(p *krlPart) error {
 	return nil
 }
 
-func (p *krlPart) serials(take func(uint64)) error {
+// errNoSerial is of the number that every certificate without one has: to revoke
+// it would be to revoke them all, and ssh-keygen takes no such list.
+var errNoSerial = errors.New("serial number 0 is in it")
+
+func (p *krlPart) serials(c *revokedCerts) error {
 	for len(p.b) > 0 {
 		n, err := p.uint64()
 		if err != nil {
 			return err
 		}
-		take(n)
+		if n == 0 {
+			return errNoSerial
+		}
+		c.serials[n] = true
 	}
 	return nil
 }
@@ -187,6 +196,9 @@ func (p *krlPart) serialRange(c *revokedCerts) error {
 	}
 	if to < from || len(p.b) > 0 {
 		return fmt.Errorf("a range of serial numbers does not end where it has to")
+	}
+	if from == 0 {
+		return errNoSerial
 	}
 	c.ranges = append(c.ranges, serialRange{from, to})
 	return nil
@@ -205,10 +217,15 @@ func (p *krlPart) bitmap(c *revokedCerts) error {
 	if len(bits) > 0 && bits[0]&0x80 != 0 {
 		return fmt.Errorf("a bitmap of serial numbers is negative")
 	}
-	if len(p.b) > 0 || from+uint64(len(bits))*8 < from {
+	set := strings.TrimLeft(string(bits), "\x00")
+	if len(p.b) > 0 || set != "" && from+uint64(len(set)-1)*8+uint64(mathbits.Len8(set[0])-1) < from {
 		return fmt.Errorf("a bitmap of serial numbers does not end where it has to")
 	}
-	c.bitmaps = append(c.bitmaps, serialBitmap{from, bits})
+	in := serialBitmap{from, bits}
+	if in.has(0) {
+		return errNoSerial
+	}
+	c.bitmaps = append(c.bitmaps, in)
 	return nil
 }
 

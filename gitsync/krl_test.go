@@ -171,13 +171,23 @@ func TestADamagedRevocationListIsOneErrorWithItsPlace(t *testing.T) {
 		{"an unknown section of certificates", append(head, certs(0x30)...), "byte 57: this key revocation list is damaged: section 0x30"},
 		{"half a serial", append(head, certs(krlSerials, 1, 2)...), "ends 6 bytes too early"},
 		{"a range that runs back", append(head, certs(krlSerialRange, append(eight, make([]byte, 8)...)...)...), "does not end where it has to"},
+		{"serial 0 in a list", append(head, certs(krlSerials, make([]byte, 8)...)...), "serial number 0"},
+		{"serial 0 in a range", append(head, certs(krlSerialRange, append(make([]byte, 8), eight...)...)...), "serial number 0"},
+		{"serial 0 in a bitmap", append(head, certs(krlSerialBitmap, append(make([]byte, 8), 0, 0, 0, 1, 1)...)...), "serial number 0"},
 		{"a negative bitmap", append(head, certs(krlSerialBitmap, append(make([]byte, 8), 0, 0, 0, 1, 0x80)...)...), "negative"},
-		{"a bitmap that runs over", append(head, certs(krlSerialBitmap, append(eight, 0, 0, 0, 1, 1)...)...), "does not end where it has to"},
+		{"a bitmap that runs over", append(head, certs(krlSerialBitmap, append(eight, 0, 0, 0, 1, 2)...)...), "does not end where it has to"},
 		{"a critical extension", append(head, section(krlExtension, 0, 0, 0, 1, 'x', 1, 0, 0, 0, 0)...), `critical extension "x"`},
 		{"a length that runs over", append(head, 2, 255, 255, 255, 255), "bytes too early"},
 	} {
 		_, err := parseRevoked("krl", c.b)
 		require.ErrorContains(t, err, c.says, c.name)
+		// ssh-keygen takes none of them either; exit 255 is an error, 1 is revoked.
+		file := filepath.Join(t.TempDir(), "krl")
+		require.NoError(t, os.WriteFile(file, c.b, 0o600))
+		cmd := exec.Command("ssh-keygen", "-Q", "-f", file, "ca.pub")
+		cmd.Dir = y.keys
+		out, _ := cmd.CombinedOutput()
+		require.NotContains(t, string(out), "ca.pub (ca): ok", c.name)
 	}
 	_, err = parseRevoked("krl", append(head, section(krlExtension, 0, 0, 0, 1, 'x', 0, 0, 0, 0, 0)...))
 	require.NoError(t, err)

@@ -74,19 +74,18 @@ type shortfall struct {
 
 // approve counts who answered for a commit. One that changes nothing and vouches
 // for others needs nobody besides its signer: it brings nothing.
-func (v *verification) approve(p *parsed, by []identity) (*ring.Refusal, error) {
+func (v *verification) approve(p *parsed, by []identity) error {
 	need := v.t.cfg.Require.Approvals
 	if need <= 1 {
-		return nil, nil
+		return nil
 	}
-	if len(p.parents) == 1 && len(p.trailers(vouchTrailer)) > 0 {
-		before, refusal, err := v.treeOf(p.parents[0])
-		if refusal != nil || err != nil || before == p.tree {
-			return refusal, err
+	if len(p.trailers(vouchTrailer)) > 0 {
+		if empty, err := v.empty(p); empty || err != nil {
+			return err
 		}
 	}
 	v.count(p, by, need, "")
-	return nil, nil
+	return nil
 }
 
 // count notes a commit that fewer people than needed answered for. Of one person's

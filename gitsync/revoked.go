@@ -59,15 +59,15 @@ func (r *revocations) hasKey(k ssh.PublicKey) (where string, ok bool) {
 	return where, ok
 }
 
-// hasCertificate asks for the certificate itself, not for its keys. As with
-// ssh-keygen a certificate without a serial number is not in a list of them.
+// hasCertificate asks for the certificate itself, not for its keys. One without a
+// serial number has number 0, which no list may hold.
 func (r *revocations) hasCertificate(c *ssh.Certificate) (where string, ok bool) {
 	authority := string(c.SignatureKey.Marshal())
 	for _, in := range r.certs {
 		if in.authority != "" && in.authority != authority {
 			continue
 		}
-		if in.ids[c.KeyId] || c.Serial != 0 && in.hasSerial(c.Serial) {
+		if in.ids[c.KeyId] || in.hasSerial(c.Serial) {
 			return in.place, true
 		}
 	}

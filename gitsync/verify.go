@@ -76,7 +76,7 @@ type verification struct {
 	aids      Aids
 	assumed   map[ring.SHA]voucher // for Unanswered; else nil
 	editions  editions
-	vouching  map[ring.SHA]ring.SHA // the commits that vouch, with the tree they are held against
+	vouching  map[ring.SHA]*vouching // the commits that vouch, where who may depends on what for
 	short     []shortfall
 }
 
@@ -192,7 +192,7 @@ func (v *verification) answered(id ring.SHA, vouched map[ring.SHA][]voucher) (*p
 		who[i] = a.identity
 	}
 	if refusal, err = v.edit(p, t, who); refusal == nil && err == nil {
-		refusal, err = v.approve(p, who)
+		err = v.approve(p, who)
 	}
 	return p, one, refusal, err
 }
@@ -205,8 +205,15 @@ func (v *verification) answering(t *Trust, p *parsed, vouched []voucher) (by []v
 	if refusal == nil {
 		refusal, err = v.rightly(t, p, id)
 	}
-	if base, vouches := v.vouching[p.sha]; refusal == nil && err == nil && vouches {
-		_, refusal, err = v.mayVouch(t, p, base)
+	if in := v.vouching[p.sha]; in != nil && refusal == nil && err == nil {
+		_, refusal, err = v.mayVouch(t, p, in.base)
+	} else if in != nil && err == nil && in.open == 0 {
+		// What it vouches for was its signer's to answer for, and it brings nothing:
+		// so people can answer for the commit that takes them out.
+		var empty bool
+		if empty, err = v.empty(p); empty {
+			id, refusal = in.by, nil
+		}
 	}
 	if err != nil {
 		return nil, false, nil, err
@@ -217,7 +224,8 @@ func (v *verification) answering(t *Trust, p *parsed, vouched []voucher) (by []v
 	for _, a := range vouched {
 		if a.p != nil {
 			var no *ring.Refusal
-			if a.identity, no, err = v.mayVouch(t, a.p, v.vouching[a.sha]); err != nil {
+			in := v.vouching[a.sha]
+			if a.identity, no, err = v.mayVouch(t, a.p, in.base); err != nil {
 				return nil, false, nil, err
 			}
 			if no != nil {
@@ -226,6 +234,7 @@ func (v *verification) answering(t *Trust, p *parsed, vouched []voucher) (by []v
 				}
 				continue
 			}
+			in.by, in.open = a.identity, in.open-1
 		}
 		by = append(by, a)
 	}
@@ -233,6 +242,15 @@ func (v *verification) answering(t *Trust, p *parsed, vouched []voucher) (by []v
 		refusal = nil
 	}
 	return by, own, refusal, nil
+}
+
+// empty says that a commit has what its only parent has.
+func (v *verification) empty(p *parsed) (bool, error) {
+	if len(p.parents) != 1 {
+		return false, nil
+	}
+	before, refusal, err := v.treeOf(p.parents[0])
+	return refusal == nil && err == nil && before == p.tree, err
 }
 
 func places(by []voucher) []string {

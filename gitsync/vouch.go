@@ -17,6 +17,13 @@ type voucher struct {
 	p   *parsed  // that commit, where it depends on what is vouched for who may; else nil
 }
 
+// vouching is a commit that vouches and is judged with what it vouches for.
+type vouching struct {
+	base ring.SHA // the tree that it is held against
+	open int      // how many of those it names were not judged, or not its to answer for
+	by   identity
+}
+
 // vouches are the commits of a range that need no signature of their own,
 // because a later one of the range answers for them (TRUST.md section 5). A
 // commit that vouches is held to its own signature, to the role, and to its
@@ -69,7 +76,7 @@ func (v *verification) vouches(anchor ring.SHA, ids []ring.SHA) (map[ring.SHA][]
 			return nil, refusal, nil
 		}
 		if later {
-			v.vouching[id] = base
+			v.vouching[id] = &vouching{base: base, open: len(slices.Compact(slices.Sorted(slices.Values(names))))}
 		}
 	}
 	return out, nil, nil
@@ -80,6 +87,7 @@ func (v *verification) vouches(anchor ring.SHA, ids []ring.SHA) (map[ring.SHA][]
 func (v *verification) note(out map[ring.SHA][]voucher, by voucher, names []string, brought map[ring.SHA]bool, loose bool) *ring.Refusal {
 	for _, name := range names {
 		switch sha := ring.SHA(name); {
+		case brought[sha] && slices.ContainsFunc(out[sha], func(v voucher) bool { return v.sha == by.sha }): // named twice
 		case brought[sha]:
 			out[sha] = append(out[sha], by)
 		case !loose:
