@@ -1,0 +1,43 @@
+package runtime
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+func TestCommitsAreThoseOfTheSourceOnThisHostOrAnError(t *testing.T) {
+	r, f, _ := timed(t, 1)
+	one := r.service(nil)
+	one.Slot, one.Commit = 2, "1111111111111111111111111111111111111111"
+	r.must(t, one)
+	two := r.service(nil)
+	two.Slot, two.Commit = 3, "2222222222222222222222222222222222222222"
+	stopped := r.must(t, two)
+	r.must(t, ring.Action{Kind: ring.DoStop, App: r.app, Service: "web", Instance: stopped.Instance})
+	source := one.Of.Source
+
+	got, err := r.Commits(t.Context(), source)
+	require.NoError(t, err)
+	require.Contains(t, got, one.Commit)
+	require.Contains(t, got, two.Commit, "one that is stopped was made from its commit all the same")
+	got, err = r.Commits(t.Context(), source+"2")
+	require.NoError(t, err)
+	require.Empty(t, got, "another source's say nothing")
+
+	host := r.Docker.opts.Host
+	r.Docker.opts.Host = "another"
+	got, err = r.Commits(t.Context(), source)
+	require.NoError(t, err)
+	require.Empty(t, got, "another host's say nothing")
+	r.Docker.opts.Host = host
+
+	broken := errors.New("the engine stumbled")
+	f.Fail(failing("ContainerList", broken))
+	got, err = r.Commits(t.Context(), source)
+	require.ErrorIs(t, err, broken)
+	require.Nil(t, got, "what was not seen is not empty")
+}
