@@ -127,7 +127,7 @@ func futureDated(sha ring.SHA, what string, at, seen time.Time) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.FutureDated, Commit: sha,
 		Says: fmt.Sprintf("commit %s %s %s, after it was first seen here at %s", sha.Short(), what, stamp(at), stamp(seen)),
-		Hint: "correct the clock of the machine that made it, or of this host, and make the commit again with git commit --amend -S --date=now --no-edit",
+		Hint: "correct the clock of the machine that made it, or of this host, and make the commit again with git commit --amend -S --date=now --no-edit; where this host's clock was wrong that day, gitring trust accept lets a person answer for it",
 	}
 }
 
