@@ -152,16 +152,19 @@ func (c *child) take(ctx context.Context, files map[string][]byte) (*process, er
 		c.idle = nil
 	}
 	if c.proc == nil || c.proc.dead() != nil {
-		p, err := c.start(ctx)
+		p, err := c.start(ctx, files)
 		if err != nil {
 			return nil, err
 		}
 		c.proc = p
 	}
-	c.proc.hide(c.auth, files, c.begin.Proxies)
+	c.proc.hide(c.user(), c.auth, files, c.begin.Proxies)
 	c.open++
 	return c.proc, nil
 }
+
+// user is who logs in.
+func (c *child) user() string { return cmp.Or(c.auth.Username, c.begin.User, "git") }
 
 // give ends the use of a process. One that failed is not used again.
 func (c *child) give(p *process) {
@@ -193,7 +196,7 @@ func (c *child) rest() {
 }
 
 // start must be called with mu held.
-func (c *child) start(ctx context.Context) (*process, error) {
+func (c *child) start(ctx context.Context, files map[string][]byte) (*process, error) {
 	if err := os.MkdirAll(c.begin.Stage, 0o700); err != nil {
 		return nil, fmt.Errorf("cannot make a folder for what is fetched: %w", err)
 	}
@@ -207,7 +210,7 @@ func (c *child) start(ctx context.Context) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the process that fetches: %w", err)
 	}
-	p.hide(c.auth, nil, c.begin.Proxies)
+	p.hide(c.user(), c.auth, files, c.begin.Proxies)
 	t, err := p.ask(ctx, question{Begin: &c.begin})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the process that fetches: %w", err)
@@ -238,7 +241,7 @@ type process struct {
 }
 
 // startProcess runs the verb with two pipes, a group of its own, an empty
-// environment and no other descriptor: Go opens all others close-on-exec.
+// environment and no other descriptor.
 func startProcess(program string, memory, file int64) (*process, error) {
 	p := &process{memory: memory, file: file, redact: redactor()}
 	p.cmd = exec.Command(program)
@@ -257,6 +260,7 @@ func startProcess(program string, memory, file int64) (*process, error) {
 	if p.out, err = p.cmd.StdoutPipe(); err != nil {
 		return nil, err
 	}
+	keepDescriptors()
 	if err := p.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -264,7 +268,7 @@ func startProcess(program string, memory, file int64) (*process, error) {
 }
 
 // hide adds to what is never shown of its words.
-func (p *process) hide(auth Auth, files map[string][]byte, proxies map[string]string) {
+func (p *process) hide(user string, auth Auth, files map[string][]byte, proxies map[string]string) {
 	var secrets []string
 	for path, b := range files {
 		if path == auth.KnownHostsFile {
@@ -273,7 +277,6 @@ func (p *process) hide(auth Auth, files map[string][]byte, proxies map[string]st
 		s := strings.TrimRight(string(b), "\r\n")
 		secrets = append(secrets, s)
 		if path == auth.PasswordFile {
-			user := cmp.Or(auth.Username, "git")
 			secrets = append(secrets, url.QueryEscape(s), url.PathEscape(s), base64.StdEncoding.EncodeToString([]byte(user+":"+s)))
 		}
 	}

@@ -1,6 +1,10 @@
 package gitsync
 
-import "time"
+import (
+	"context"
+	"fmt"
+	"time"
+)
 
 // Limits bound what a remote can make this host receive, keep and wait for.
 // A zero field is the default of TRUST.md section 8.
@@ -20,6 +24,16 @@ type Limits struct {
 	PokeEvery  time.Duration // pokes lead to at most one look in that time; 1 s
 	MaxBackoff time.Duration // between two tries at a remote that fails; 15 min
 }
+
+// errTook is a remote that needed more than Update or Clone.
+type errTook struct{ limit time.Duration }
+
+func (e *errTook) Error() string {
+	return fmt.Sprintf("it took longer than %s, which is the limit", e.limit)
+}
+
+// Unwrap says that it is a deadline.
+func (e *errTook) Unwrap() error { return context.DeadlineExceeded }
 
 func (l Limits) withDefaults() Limits {
 	or(&l.Received, 512<<20)

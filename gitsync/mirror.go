@@ -14,6 +14,7 @@ import (
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
+	"github.com/go-git/go-git/v5/plumbing/format/objfile"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"github.com/gitring/gitring/ring"
@@ -213,11 +214,41 @@ func (m *mirror) Raw(sha ring.SHA) (string, []byte, error) {
 	if err != nil {
 		return "", nil, err
 	}
+	if err := m.fits(sha); err != nil {
+		return "", nil, err
+	}
 	kind, body, err := rawOf(sto, sha)
 	if err != nil && !errors.Is(err, ErrMissing) {
 		return "", nil, m.spoil(fmt.Errorf("%w: %w", err, errDamaged))
 	}
 	return kind, body, err
+}
+
+// fits holds an object that came as a file of its own to what one of a pack was
+// held to when it came: it is read whole.
+func (m *mirror) fits(sha ring.SHA) error {
+	if !plumbing.IsHash(string(sha)) {
+		return nil // no file has that name
+	}
+	f, err := os.Open(filepath.Join(m.dir, "objects", string(sha[:2]), string(sha[2:])))
+	if err != nil {
+		return nil // it lies in a pack, or is missing, which its reader says
+	}
+	defer func() { _ = f.Close() }()
+	r, err := objfile.NewReader(f)
+	if err != nil {
+		return nil // its reader says so
+	}
+	defer func() { _ = r.Close() }()
+	kind, size, err := r.Header()
+	limit := m.lim.Object
+	if kind != plumbing.BlobObject {
+		limit = min(limit, maxStructure)
+	}
+	if err == nil && size > limit {
+		return fmt.Errorf("cannot read %s %s: it has %d bytes, at most %d are allowed: %w", kind, sha, size, limit, errTooBig)
+	}
+	return nil
 }
 
 // size is the length of an object's content as the store says it.

@@ -235,7 +235,7 @@ func (w *watch) see(ctx context.Context, now time.Time) error {
 	if !w.present && (w.mirror.damage() != nil || w.mirror.tip() == "") {
 		limit = w.cfg.Limits.Clone
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &errTook{limit})
 	defer cancel()
 	v, err := w.remote.look(ctx)
 	if err != nil {
