@@ -36,7 +36,7 @@ func TestUnitIsHardened(t *testing.T) {
 		"ProtectHome":             "true",
 		"PrivateTmp":              "true",
 		"RestrictAddressFamilies": "AF_UNIX AF_INET AF_INET6",
-		"SystemCallFilter":        "@system-service",
+		"SystemCallFilter":        "@system-service seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self",
 		"LimitCORE":               "0",
 	} {
 		got, ok := says[key]
