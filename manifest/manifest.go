@@ -161,6 +161,7 @@ func (r *reader) keep(apps []ring.App) map[string]ring.Content {
 func settle(outcomes []outcome, sha ring.SHA) ([]ring.App, map[string]*ring.Refusal) {
 	claims(outcomes)
 	collisions(outcomes)
+	folders(outcomes)
 	var apps []ring.App
 	refused := map[string]*ring.Refusal{}
 	for _, o := range outcomes {
