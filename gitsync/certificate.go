@@ -32,6 +32,9 @@ func (by sshBy) certifiedFor(sha ring.SHA, revoked *revocations) *ring.Refusal {
 	if c.CertType != ssh.UserCert {
 		return certificate(sha, "it is for a host, not for a person")
 	}
+	if strings.ContainsFunc(c.KeyId+strings.Join(c.ValidPrincipals, ""), isUnprintable) {
+		return certificate(sha, "a name in it holds a character that cannot be printed")
+	}
 	for _, option := range sortedNames(c.CriticalOptions) {
 		return certificate(sha, "its critical option %q restricts it to something else than signing commits", clip(option))
 	}

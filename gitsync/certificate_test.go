@@ -3,9 +3,11 @@ package gitsync
 import (
 	"crypto/ed25519"
 	"crypto/rand"
+	mathrand "math/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -264,6 +266,70 @@ func (y *yard) keygenGood(sha ring.SHA, principal string, options ...string) boo
 	}, options...)...)
 	cmd.Stdin = strings.NewReader(string(p.payload))
 	return cmd.Run() == nil
+}
+
+// TestNoCertificateIsAcceptedThatSSHKeygenRefuses makes certificates of every odd
+// kind, most of them signed by the authority, and holds what is accepted against
+// ssh-keygen -Y verify. GITRING_MUTATIONS asks for more than the usual 300.
+func TestNoCertificateIsAcceptedThatSSHKeygenRefuses(t *testing.T) {
+	t.Parallel()
+	n := 300
+	if v := os.Getenv("GITRING_MUTATIONS"); v != "" {
+		var err error
+		n, err = strconv.Atoi(v)
+		require.NoError(t, err)
+		n = min(n, 10_000)
+	}
+	y := newYard(t)
+	y.authority("ca", "*@example.org,!root@example.org", `,namespaces="git",valid-before="20260101Z"`)
+	y.authority("second", "alice@*", "", "-t", "ecdsa")
+	y.key("other")
+	y.key("alice")
+	alice := y.signer("alice")
+	trust := y.trust()
+	rnd := mathrand.New(mathrand.NewSource(57))
+	pick := func(of ...string) string { return of[rnd.Intn(len(of))] }
+	at := func(days int) uint64 { return uint64(noon.Add(time.Duration(days) * day).Unix()) }
+	times := []uint64{0, 1, at(-400), at(-2), at(-1), uint64(noon.Unix()), uint64(noon.Unix()) + 1, at(1), at(400), 1 << 62, 1 << 63, ssh.CertTimeInfinity}
+	accepted := 0
+	for range n {
+		c := &ssh.Certificate{
+			Key: alice.PublicKey(), KeyId: pick("", "alice", "\x00odd\n"), Serial: uint64(rnd.Intn(3)),
+			CertType: []uint32{1, 1, 1, 1, 1, 1, 2, 0}[rnd.Intn(8)], ValidBefore: ssh.CertTimeInfinity,
+		}
+		for range rnd.Intn(3) {
+			c.ValidPrincipals = append(c.ValidPrincipals, pick("alice@example.org", "alice@example.org", "root@example.org", "*@example.org", "", "a,b@example.org", "alice@elsewhere.org"))
+		}
+		if rnd.Intn(2) == 0 {
+			c.ValidAfter, c.ValidBefore = times[rnd.Intn(len(times))], times[rnd.Intn(len(times))]
+		}
+		if rnd.Intn(8) == 0 {
+			c.CriticalOptions = map[string]string{pick("force-command", "verify-required", "x"): pick("", "true")}
+		}
+		if rnd.Intn(3) == 0 {
+			c.Extensions = map[string]string{pick("permit-pty", "no-touch-required", "x@y"): ""}
+		}
+		require.NoError(t, c.SignCert(rand.Reader, y.signer(pick("ca", "ca", "ca", "second", "other"))))
+		switch rnd.Intn(12) {
+		case 0:
+			c.Nonce = append(c.Nonce, 0)
+		case 1:
+			c.ValidPrincipals = append(c.ValidPrincipals, "alice@example.org")
+		case 2:
+			c.SignatureKey = y.signer("ca").PublicKey()
+		case 3:
+			c.Signature.Blob[rnd.Intn(len(c.Signature.Blob))] ^= 1
+		}
+		tip := y.certSigned(c, alice)
+		one, refusal, err := trust.One(y, tip, noon, nil)
+		require.NoError(t, err)
+		if refusal == nil {
+			accepted++
+			require.True(t, y.keygenGood(tip, one.Signer), "accepted, and ssh-keygen -Y verify -I %s refuses: %+v", one.Signer, c)
+		}
+	}
+	require.Greater(t, accepted, n/20, "too few accepted to mean anything")
+	require.Less(t, accepted, n*3/4, "too few refused to mean anything")
 }
 
 // One signed commit has one form: what nobody signed of a signature is refused.

@@ -412,6 +412,12 @@ func TestOneCommitIsJudgedByTheTrustedOnesSigners(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, refusal)
 	require.Equal(t, "bob@example.org", one.Signer)
+	one, refusal, err = trust.OneOfHistory(y, tip, noon, nil)
+	require.NoError(t, err)
+	require.Nil(t, refusal)
+	require.Equal(t, "bob@example.org", one.Signer)
+	_, _, err = trust.OneOfHistory(y, "HEAD", noon, nil)
+	require.Error(t, err)
 }
 
 func TestAFileOfSignersInTheRepositoryIsBounded(t *testing.T) {

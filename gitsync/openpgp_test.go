@@ -121,6 +121,37 @@ func TestOpenPGP(t *testing.T) {
 	})
 }
 
+// V03 with rights: a person is known by the fingerprint of the primary key, however
+// it is written, whichever subkey signs; and the first key of the first armour is
+// the first signer.
+func TestRightsOfOpenPGPSignersHangOnThePrimaryKey(t *testing.T) {
+	y := newYard(t)
+	y.gpg()
+	january := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	bob := y.pgpKey(january, "bob", "ed25519", "cert", "never")
+	y.gpgAt(january, "--quick-add-key", bob, "ed25519", "sign", "never")
+	carol := y.pgpKey(january, "carol", "ed25519", "sign", "never")
+	anchor := y.pgpCommit(bob, noon.Add(-day), "")
+	web := y.edit("", "web", map[string]string{"web/a": "1"})
+	commit := func(key string) ring.SHA {
+		y.checkout(web, "main")
+		y.run(append(y.at(noon), "GPG_MORE="), y.dir, "git", "-c", "gpg.format=openpgp", "-c", "gpg.program="+filepath.Join(y.gnupg, "gpg-at"),
+			"commit", "-q", "--allow-empty", "-m", vouchFor(web), "-S"+key)
+		return y.head()
+	}
+	byBob, byCarol := commit(bob), commit(carol)
+	files := []func(*TrustConfig){y.keyring(bob, carol), func(c *TrustConfig) { c.AllowedSigners = "" }}
+	with := func(more ...func(*TrustConfig)) []func(*TrustConfig) { return append(more, files...) }
+
+	y.ask(look{anchor: anchor, tip: byBob, trust: with(), signer: "bob@example.org"})
+	y.ask(look{anchor: anchor, tip: byCarol, trust: with(), want: ring.VouchNotAllowed})
+	for _, name := range []string{carol, strings.ToLower(carol), "0x" + carol, carol[:20] + "  " + carol[20:], "carol@example.org"} {
+		y.ask(look{anchor: anchor, tip: byCarol, trust: with(bound(Binding{Signer: name, Roles: []Role{RoleCommit, RoleVouch}}))})
+		y.ask(look{anchor: anchor, tip: byCarol, trust: with(bound(Binding{Signer: name, Roles: []Role{RoleCommit, RoleVouch}, Paths: []string{"db/**"}})), want: ring.PathNotAllowed})
+	}
+	y.ask(look{anchor: anchor, tip: byBob, trust: with(bound(Binding{Signer: bob, Paths: []string{"web/**"}})), want: ring.VouchNotAllowed})
+}
+
 func TestOpenPGPFilesThatCannotBeUsedSayWhy(t *testing.T) {
 	y := newYard(t)
 	y.gpg()

@@ -67,6 +67,24 @@ func (t *Trust) Of(o Objects, trusted ring.SHA) (*Trust, error) {
 	return v.editions.anchored.t, nil
 }
 
+// OneOfHistory is One, by the signers that the commit's first parent names: for
+// somebody who takes the history of a clone as it is.
+func (t *Trust) OneOfHistory(o Objects, sha ring.SHA, now time.Time, firstSeen func(ring.SHA) time.Time) (ring.Verified, *ring.Refusal, error) {
+	if !idForm.MatchString(string(sha)) {
+		return ring.Verified{}, nil, fmt.Errorf("cannot verify %q: not a full commit id", sha)
+	}
+	p, refusal, err := readCommit(o, sha)
+	if refusal == nil && err == nil && len(p.parents) > 0 {
+		if t, err = t.Of(o, p.parents[0]); err != nil {
+			return ring.Verified{}, nil, err
+		}
+	}
+	if refusal != nil || err != nil {
+		return ring.Verified{}, refusal, err
+	}
+	return t.One(o, sha, now, firstSeen)
+}
+
 // verification is one run over a repository.
 type verification struct {
 	t         *Trust

@@ -206,7 +206,7 @@ func (g *globals) judge(repo *gitsync.Repo, trust *gitsync.Trust, rev string, ai
 	}
 	v := verified{Commits: []verifiedCommit{}}
 	if !isRange {
-		c, refusal, err := trust.One(repo, tip, now, firstSeen)
+		c, refusal, err := trust.OneOfHistory(repo, tip, now, firstSeen)
 		if err != nil {
 			return verified{}, fmt.Errorf("cannot verify %s: %w", to, err)
 		}

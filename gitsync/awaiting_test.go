@@ -1,0 +1,139 @@
+package gitsync
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// secondKey gives the origin's team another person, who signs from now on until
+// back is called.
+func (o *origin) secondKey(name string) (line string, by func(func())) {
+	o.t.Helper()
+	file := filepath.Join(o.t.TempDir(), name)
+	line = newKey(o.t, file)
+	return line, func(do func()) {
+		defer func(was string) { o.key = was }(o.key)
+		o.key = file
+		do()
+	}
+}
+
+// V67 through a follower: the tip waits, the anchor stays, and a second person's
+// vouch commit moves it.
+func TestATipAwaitsItsApprovalAndNothingMoves(t *testing.T) {
+	t.Parallel()
+	o, a := newOrigin(t), &ledger{}
+	line, bob := o.secondKey("bob")
+	f, err := os.OpenFile(o.signers, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString("bob@example.org " + line)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	first := o.signed("one")
+	w := lookAt(t, o.follow(a, func(c *Config) {
+		c.Trust.Introduction = first
+		c.Trust.Require.Approvals = 2
+		c.Trust.Bindings = []Binding{allVouch}
+	}))
+	require.Equal(t, first, w.must().Commit.SHA)
+
+	two := o.signed("two")
+	for range 2 { // and a second look changes nothing
+		r := w.must()
+		require.Equal(t, two, r.Tip)
+		require.Nil(t, r.Refusal)
+		require.Contains(t, r.Awaiting, "commit "+two.Short()+" has 1 of 2 approvals")
+		require.Equal(t, first, r.Commit.SHA)
+		require.Equal(t, first, a.anchor.SHA)
+	}
+	bob(func() {
+		o.git(o.work, "commit", "-q", "--allow-empty", "-S", "-m", "vouch\n\nGitring-Vouch: "+string(two))
+	})
+	o.push()
+	r := w.must()
+	require.Empty(t, r.Awaiting)
+	require.Nil(t, r.Refusal)
+	require.Equal(t, o.head(), a.anchor.SHA)
+	require.Contains(t, a.good[1].Note, "approved by bob@example.org")
+}
+
+// What waits is not carried over to the next tip, and a refusal wins.
+func TestARefusedTipDoesNotAwaitAnything(t *testing.T) {
+	t.Parallel()
+	o, a := newOrigin(t), &ledger{}
+	first := o.signed("one")
+	w := lookAt(t, o.follow(a, func(c *Config) {
+		c.Trust.Introduction = first
+		c.Trust.Require.Approvals = 2
+	}))
+	o.signed("two")
+	require.NotEmpty(t, w.must().Awaiting)
+	o.commit("three")
+	o.push()
+	r := w.must()
+	require.Equal(t, ring.Unsigned, r.Refusal.Code)
+	require.Empty(t, r.Awaiting)
+}
+
+// The file of bindings is a trust file: a change counts at the next look, and a
+// mistake in it stops everything new.
+func TestTheFileOfBindingsIsReadAgain(t *testing.T) {
+	t.Parallel()
+	o, a := newOrigin(t), &ledger{}
+	file := filepath.Join(t.TempDir(), "signers.yaml")
+	bindings := func(text string) {
+		require.NoError(t, os.WriteFile(file+".new", []byte("version: 1\nsigners:\n"+text), 0o600))
+		require.NoError(t, os.Rename(file+".new", file))
+	}
+	bindings("  - {signer: alice@example.org, paths: [web/**]}\n")
+	first := o.signed("one")
+	w := lookAt(t, o.follow(a, func(c *Config) { c.Trust.SignersFile, c.Trust.Introduction = file, first }))
+	require.Empty(t, w.must().Reason)
+	o.signed("two")
+	require.Equal(t, ring.PathNotAllowed, w.must().Refusal.Code)
+	bindings("  - {signer: alice@example.org, pahts: [web/**]}\n")
+	r := w.must()
+	require.Contains(t, r.Reason, ring.TrustConfigInvalid)
+	require.Contains(t, r.Reason, file+`:3: unknown key "pahts"; did you mean "paths"?`)
+	bindings("  - {signer: alice@example.org}\n  - {signer: zed@example.org, roles: [vouch]}\n")
+	r = w.must()
+	require.Nil(t, r.Refusal)
+	require.Equal(t, o.head(), a.anchor.SHA)
+	require.True(t, strings.HasPrefix(r.Reason, "no key in the trust files has the name of signer zed@example.org"), r.Reason)
+}
+
+// V64 through a follower, over a restart: what the file names counts again when
+// the daemon comes back, and a person may accept what such a signer signed.
+func TestSignersInTheRepositoryOutliveTheDaemon(t *testing.T) {
+	t.Parallel()
+	o, a := newOrigin(t), &ledger{}
+	line, bob := o.secondKey("bob")
+	dir := filepath.Join(t.TempDir(), "git", "prod")
+	start := func() *looker {
+		return lookAt(t, o.follow(a, func(c *Config) { c.Trust.SignersInRepo, c.Dir = signersPath, dir }))
+	}
+	o.signed("one")
+	w := start()
+	w.must()
+	o.write(signersPath, "version: 1\nsigners:\n  - signer: bob@example.org\n    keys: "+line)
+	joined := o.signed("two")
+	require.Equal(t, joined, w.must().Commit.SHA)
+	bob(func() { o.signed("three") })
+	require.Equal(t, "bob@example.org", w.must().Commit.Signer)
+
+	w = start()
+	require.Equal(t, "bob@example.org", w.must().Commit.Signer, "after a restart")
+	o.git(o.work, "reset", "-q", "--hard", string(joined))
+	bob(func() { o.signed("four") })
+	require.Equal(t, ring.NonFastForward, w.must().Refusal.Code)
+	refusal, err := w.accept(t.Context(), acceptance{sha: o.head(), actor: "root", reason: "history was rewritten"})
+	require.NoError(t, err)
+	require.Nil(t, refusal)
+	require.Equal(t, o.head(), a.anchor.SHA)
+}
