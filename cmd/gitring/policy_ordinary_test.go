@@ -136,7 +136,7 @@ sources:
   - name: prod
     url: https://git.example.org/infra.git
     auth: {username: bot, password_file: /opt/keys/token}
-    trust: {allowed_signers: /opt/trust/signers}
+    trust: {allowed_signers: /opt/trust/signers, signers: /opt/bound/signers.yaml}
     webhook: {forge: github, secret_file: /opt/keys/hook}
     status: {forge: gitea, token_file: /opt/keys/status, api_url: "https://git.example.org/api/v1", repo: a/b}
 `), 0o600))
@@ -146,7 +146,7 @@ sources:
 	app := ring.App{Name: "web", Path: "web"}
 	for path, may := range map[string]bool{
 		"/mnt/state": false, "/mnt/state/gitring.db": false, "/mnt/env/web/.env": false, "/mnt/sock/g.sock": false, file: false,
-		"/opt/keys/token": false, "/opt/keys/hook": false, "/opt/keys/status": false, "/opt/trust/signers": false, "/etc/gitring/x": false,
+		"/opt/keys/token": false, "/opt/keys/hook": false, "/opt/keys/status": false, "/opt/trust/signers": false, "/opt/bound/signers.yaml": false, "/etc/gitring/x": false,
 		"/mnt/data/web/x": true, "/mnt": true, "/opt": true, "/mnt/stately": true, "/": true,
 	} {
 		s := ring.Service{Name: "web", Spec: ring.Spec{Image: "a", Mounts: []ring.Mount{{Kind: ring.MountBind, Source: path, Target: "/x", ReadOnly: true}}}}

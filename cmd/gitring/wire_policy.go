@@ -46,7 +46,7 @@ func ownPaths(c *Config) []string {
 	for _, s := range c.Sources {
 		out = append(out, s.Auth.PasswordFile, s.Auth.SSHKeyFile)
 		if s.Trust != nil {
-			out = append(out, s.Trust.AllowedSigners, s.Trust.OpenPGPKeys, s.Trust.RevokedKeys)
+			out = append(out, s.Trust.AllowedSigners, s.Trust.OpenPGPKeys, s.Trust.RevokedKeys, s.Trust.Signers.File)
 		}
 		if s.Webhook != nil {
 			out = append(out, s.Webhook.SecretFile)
