@@ -98,12 +98,20 @@ func (e *editions) after(commit ring.SHA) *edition {
 }
 
 // rules are whose signatures count for a commit: those that its first parent
-// names, and always the configuration's.
+// names, and always the configuration's. Of a merge it is the newest that its
+// parents name, or else who was taken out on one side would sign it.
 func (v *verification) rules(p *parsed) *Trust {
 	if v.editions.anchored == nil || len(p.parents) == 0 {
 		return v.t
 	}
-	return v.editions.after(p.parents[0]).t
+	all := make([]*edition, len(p.parents))
+	for i, parent := range p.parents {
+		all[i] = v.editions.after(parent)
+	}
+	if e := newest(all); e != nil {
+		return e.t
+	}
+	return all[0].t
 }
 
 // carry makes a commit stand on its first parent's edition, until it is answered

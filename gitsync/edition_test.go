@@ -233,6 +233,13 @@ func TestSignersInTheRepository(t *testing.T) {
 			y.git("checkout", "-q", string(side), "--", signersPath)
 			return y.commitWith(noon, "merge", y.signWith("bob")...)
 		}, want: ring.RoleNotAllowed},
+		{name: "a merge by one who is taken out on its other side", start: []string{"bob", "carol"}, push: func(y *yard) ring.SHA {
+			old := y.head()
+			out := y.edit("alice", "carol leaves", texts(signersPath, y.listed("bob")))
+			y.checkout(old, "main")
+			y.edit("bob", "two", texts("a", "2"))
+			return y.merge("carol", string(out))
+		}, want: ring.UnknownSigner},
 		{name: "two people where the threshold asks for two", start: []string{"bob:commit,trust,vouch"}, push: func(y *yard) ring.SHA {
 			c := y.edit("alice", "carol joins", texts(signersPath, y.listed("bob:commit,trust,vouch", "carol")))
 			y.edit("bob", vouchFor(c), nil)
