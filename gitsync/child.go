@@ -393,7 +393,15 @@ func (p *process) fail(err error) error {
 
 // outOfMemory are the last words of Go's runtime, and of its libraries, when they
 // get no more.
-var outOfMemory = []string{"out of memory", "cannot allocate memory", "cannot map pages", "cannot reserve arena", "buffer: too large", "failed to create new OS thread"}
+var outOfMemory = []string{"out of memory", "cannot allocate memory", "cannot map pages", "cannot reserve arena", "buffer: too large", "failed to create new OS thread", "pthread_create failed"}
+
+// hungry says that those are the words of a process that got no more memory. A
+// segmentation fault of goroutine 0 is the runtime's own, which does not look at
+// every allocation that failed: the collector's queues, for one.
+func hungry(said string) bool {
+	return strings.Contains(said, "SIGSEGV") && strings.Contains(said, "goroutine 0 ") ||
+		slices.ContainsFunc(outOfMemory, func(s string) bool { return strings.Contains(strings.ToLower(said), strings.ToLower(s)) })
+}
 
 // lastWords keeps the beginning of what a process writes to standard error.
 type lastWords struct{ b []byte }
@@ -409,7 +417,7 @@ func (p *process) why() error {
 	state := p.cmd.ProcessState
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	switch {
-	case slices.ContainsFunc(outOfMemory, func(s string) bool { return strings.Contains(strings.ToLower(said), strings.ToLower(s)) }):
+	case hungry(said):
 		return fmt.Errorf("the process that fetches needed more than %s of memory (RLIMIT_DATA): %w; the repository is too large for it, or was made to be", bytesOf(p.memory), errLimit)
 	case ok && ws.Signaled() && ws.Signal() == syscall.SIGXFSZ:
 		return fmt.Errorf("the process that fetches wrote a file of more than %s (RLIMIT_FSIZE): %w", bytesOf(p.file), errLimit)

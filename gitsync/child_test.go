@@ -176,6 +176,8 @@ func TestWhatBecameOfAProcessIsSaidInWords(t *testing.T) {
 	for name, tt := range map[string]struct{ does, want string }{
 		"it is killed":             {"kill -9 $$", "was killed from outside, most likely because this host ran out of memory"},
 		"it needs too much memory": {"echo 'fatal error: runtime: out of memory' >&2; exit 2", "needed more than 1 GiB of memory (RLIMIT_DATA)"},
+		"its runtime gets none":    {"echo 'SIGSEGV: segmentation violation\nPC=0x435fdd m=7 sigcode=1 addr=0x0\n\ngoroutine 0 gp=0xc15 m=7 [idle]:' >&2; exit 2", "needed more than 1 GiB of memory (RLIMIT_DATA)"},
+		"our own code is at fault": {"echo 'panic: runtime error: invalid memory address\n[signal SIGSEGV: segmentation violation]\ngoroutine 7 [running]:' >&2; exit 2", "ended by itself (exit status 2): panic: runtime error"},
 		"it writes too much":       {"kill -XFSZ $$", "wrote a file of more than 1 GiB (RLIMIT_FSIZE)"},
 		"a call was refused":       {"kill -SYS $$", "made a system call that it may not make"},
 		"it panics":                {"echo 'panic: index out of range\n\ngoroutine 1' >&2; exit 2", "ended by itself (exit status 2): panic: index out of range goroutine 1"},

@@ -228,10 +228,10 @@ func TestHostilePacksEndWithinTheirLimits(t *testing.T) {
 		"a pack that is no pack": {func() []byte { return []byte("hello, I am not a pack at all") }, Limits{}, "cannot store pack"},
 		"a blob that the process has no memory for": {func() []byte {
 			var p packWriter
-			base := p.object(packBlob, 200<<20, nil, nulls(200))
-			p.delta(base, 200<<20, 200<<20, bytes.Repeat([]byte{0xf0, 0, 0, 0x10}, 200))
+			base := p.object(packBlob, 250<<20, nil, nulls(250))
+			p.delta(base, 250<<20, 250<<20, bytes.Repeat([]byte{0xf0, 0, 0, 0x10}, 250))
 			return p.pack()
-		}, Limits{Memory: 320 << 20}, "needed more than 320 MiB of memory (RLIMIT_DATA)"},
+		}, Limits{Memory: 448 << 20}, "needed more than 448 MiB of memory (RLIMIT_DATA)"},
 		"a file larger than the process may write": {func() []byte {
 			var p packWriter
 			p.object(packBlob, 1, nil, deflate([]byte("x")))
