@@ -78,24 +78,59 @@ func (t *Trust) Answered(o Objects, aids Aids, sha ring.SHA, now, seen time.Time
 	return one, refusal, err
 }
 
+// maxAlone is how many landings on top of each other are looked through for a tree
+// that somebody signed.
+const maxAlone = 100
+
 // landedAlone judges a tip that the forge made, where trust begins or a person
-// says so: what it brought onto its first parent has to be signed content.
-// unsigned is what is wrong with the tip by itself.
+// says so. Nothing below it is trusted yet, so that a landing is signed content is
+// not enough: all that is in its tree has to be signed by somebody. It is where the
+// tree is the very one that somebody signed, or where what it was landed on stands
+// alone too. unsigned is what is wrong with the tip by itself.
 func (v *verification) landedAlone(tip ring.SHA, unsigned *ring.Refusal) (ring.Verified, *ring.Refusal, error) {
+	one, base, refusal, err := v.landedOn(tip, unsigned)
+	for n := 0; base != "" && refusal == nil && err == nil; n++ {
+		var below *ring.Refusal
+		switch _, _, _, below, err = v.one(base); {
+		case err != nil || below == nil:
+			return one, nil, err
+		case !byForge(below) || n == maxAlone:
+			return ring.Verified{}, beginsUnsigned(tip, base, below), nil
+		}
+		was := base
+		if _, base, below, err = v.landedOn(was, below); below != nil {
+			refusal = beginsUnsigned(tip, was, below)
+		}
+	}
+	if refusal != nil || err != nil {
+		return ring.Verified{}, refusal, err
+	}
+	return one, nil, nil
+}
+
+// landedOn holds what a landing brought onto its first parent to its signatures.
+// base is that parent where the tree holds something of it that nobody signed with
+// the rest; "" where somebody signed the tree as it is.
+func (v *verification) landedOn(tip ring.SHA, unsigned *ring.Refusal) (one ring.Verified, base ring.SHA, _ *ring.Refusal, _ error) {
 	p, refusal, err := readCommit(v.o, tip)
+	if refusal == nil && err == nil && len(p.parents) == 0 {
+		refusal = unsigned
+	}
 	if refusal != nil || err != nil {
-		return ring.Verified{}, refusal, err
+		return one, "", refusal, err
 	}
-	if len(p.parents) == 0 {
-		return ring.Verified{}, unsigned, nil
-	}
-	ids, refusal, err := between(v.o, p.parents[0], tip, v.t.cfg.MaxRange)
+	base = p.parents[0]
+	ids, refusal, err := between(v.o, base, tip, v.t.cfg.MaxRange)
 	if refusal != nil || err != nil {
-		return ring.Verified{}, refusal, err
+		return one, "", refusal, err
 	}
-	all, refusal, err := v.landing(p.parents[0], tip, ids)
+	l, refusal, err := v.landings(base, tip, ids)
 	if refusal != nil || err != nil {
-		return ring.Verified{}, refusal, err
+		return one, "", refusal, err
 	}
-	return all[len(all)-1], nil, nil
+	d := l.verdicts[tip]
+	if d.speaks != nil && d.speaks.tree == p.tree {
+		base = ""
+	}
+	return d.one, base, nil, nil
 }

@@ -192,3 +192,82 @@ func TestALandingCanBeWhereTrustBeginsAndWhatAPersonAccepts(t *testing.T) {
 	require.Nil(t, refusal)
 	require.Equal(t, aside, w.must().Commit.SHA)
 }
+
+// Where trust begins with a landing, nothing below it is trusted: what lies there
+// has to be signed as well, or nobody's content would run.
+func TestALandingWhereTrustBeginsHoldsNothingUnsigned(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		push func(y *yard)
+		want ring.Code // "" is accept
+	}{
+		{"an unsigned commit, named as the head by one on top of it", func(y *yard) {
+			evil := y.edit("", "evil", texts("a", "evil"))
+			y.edit("", "squash\n\nGitring-Head: "+string(evil), nil)
+		}, ring.Unsigned},
+		{"a signed branch merged into an unsigned commit", func(y *yard) {
+			one := y.head()
+			y.branch("side", one)
+			head := y.edit("alice", "two", texts("b", "1"))
+			y.back()
+			y.edit("", "evil", texts("a", "evil"))
+			y.merge("", string(head))
+		}, ring.Unsigned},
+		{"and a landing on top of that", func(y *yard) {
+			one := y.head()
+			y.branch("side", one)
+			head := y.edit("alice", "two", texts("b", "1"))
+			y.back()
+			y.edit("", "evil", texts("a", "evil"))
+			y.merge("", string(head))
+			y.edit("", "squash\n\nGitring-Head: "+string(head), nil)
+		}, ring.Unsigned},
+		{"a signed branch merged into a signed commit", func(y *yard) {
+			one := y.head()
+			y.branch("side", one)
+			head := y.edit("alice", "two", texts("b", "1"))
+			y.back()
+			y.edit("alice", "meanwhile", texts("a", "2"))
+			y.merge("", string(head))
+		}, ""},
+		{"landings on top of each other", func(y *yard) {
+			for i, base := 0, y.head(); i < 3; i++ {
+				y.git("checkout", "-q", "-B", "side", string(base))
+				head := y.edit("alice", "work", texts(string(rune('b'+i)), "1"))
+				y.back()
+				at := y.head()
+				y.merge("", string(head))
+				base = at // the next branch begins before this landing
+			}
+		}, ""},
+		{"a branch signed on top of what nobody signed, which its signer signed with it", func(y *yard) {
+			y.edit("", "past", texts("a", "2"))
+			y.git("checkout", "-q", "-b", "side")
+			head := y.edit("alice", "two", texts("b", "1"))
+			y.back()
+			y.merge("", string(head))
+		}, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			y.allow("alice", "")
+			y.edit("alice", "one", texts("a", "1"))
+			row.push(y)
+			tip := y.head()
+			_, refusal, err := y.trust(forgeMerge).RangeWith(y, y.aids(), "", tip, noon, nil)
+			require.NoError(t, err)
+			_, accepted, err := y.trust(forgeMerge).Answered(y, y.aids(), tip, noon, noon)
+			require.NoError(t, err)
+			require.Equal(t, refusal, accepted, "what a person accepts")
+			if row.want == "" {
+				require.Nil(t, refusal)
+				return
+			}
+			require.NotNil(t, refusal)
+			require.Equal(t, row.want, refusal.Code, refusal.Says)
+			require.Equal(t, tip, refusal.Commit)
+			require.Contains(t, refusal.Hint, "introduction: ")
+		})
+	}
+}

@@ -61,15 +61,9 @@ type verdict struct {
 // that a rebase left between two trusted commits are not handed back, so they are
 // never carried out.
 func (v *verification) landing(anchor, tip ring.SHA, ids []ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
-	l := &landings{verification: v, anchor: anchor, verdicts: map[ring.SHA]*verdict{}, heads: true}
-	if refusal, err := l.judge(anchor, ids); refusal != nil || err != nil {
+	l, refusal, err := v.landings(anchor, tip, ids)
+	if refusal != nil || err != nil {
 		return nil, refusal, err
-	}
-	if d := l.verdicts[tip]; !d.ok {
-		return nil, d.cause, nil
-	}
-	if refusal := v.t.target(tip, l.verdicts[tip].speaks); refusal != nil {
-		return nil, refusal, nil
 	}
 	var all []ring.Verified
 	for _, id := range ids {
@@ -78,6 +72,19 @@ func (v *verification) landing(anchor, tip ring.SHA, ids []ring.SHA) ([]ring.Ver
 		}
 	}
 	return all, nil, nil
+}
+
+// landings are the verdicts of a range whose tip may run.
+func (v *verification) landings(anchor, tip ring.SHA, ids []ring.SHA) (*landings, *ring.Refusal, error) {
+	l := &landings{verification: v, anchor: anchor, verdicts: map[ring.SHA]*verdict{}, heads: true}
+	if refusal, err := l.judge(anchor, ids); refusal != nil || err != nil {
+		return nil, refusal, err
+	}
+	d := l.verdicts[tip]
+	if !d.ok {
+		return nil, d.cause, nil
+	}
+	return l, v.t.target(tip, d.speaks), nil
 }
 
 // landings is one range being judged. What is behind the anchor is trusted. The

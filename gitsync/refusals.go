@@ -272,6 +272,15 @@ func unsignedHead(sha, head ring.SHA, why *ring.Refusal) *ring.Refusal {
 	return &r
 }
 
+// beginsUnsigned is a landing on top of what nobody signed, where trust begins.
+func beginsUnsigned(tip, base ring.SHA, why *ring.Refusal) *ring.Refusal {
+	return &ring.Refusal{
+		Code: why.Code, Commit: tip,
+		Says: fmt.Sprintf("commit %s was landed by the forge on %s, of which nothing is trusted yet: %s", tip.Short(), base.Short(), why.Says),
+		Hint: "look the branch over, and either sign an empty commit on top of it (git commit --allow-empty -S) or write introduction: " + string(base) + " into the source's trust",
+	}
+}
+
 func headUnavailable(sha ring.SHA, what string) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.HeadUnavailable, Commit: sha,
