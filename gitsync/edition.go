@@ -104,14 +104,20 @@ func (v *verification) rules(p *parsed) *Trust {
 	if v.editions.anchored == nil || len(p.parents) == 0 {
 		return v.t
 	}
-	all := make([]*edition, len(p.parents))
-	for i, parent := range p.parents {
-		all[i] = v.editions.after(parent)
-	}
+	all := v.sides(p)
 	if e := newest(all); e != nil {
 		return e.t
 	}
 	return all[0].t
+}
+
+// sides are the editions that the parents of a commit stand on.
+func (v *verification) sides(p *parsed) []*edition {
+	all := make([]*edition, len(p.parents))
+	for i, parent := range p.parents {
+		all[i] = v.editions.after(parent)
+	}
+	return all
 }
 
 // carry makes a commit stand on its first parent's edition, until it is answered
@@ -178,7 +184,15 @@ func (v *verification) edit(p *parsed, t *Trust, by []identity) (*ring.Refusal, 
 	if mistake != nil {
 		return trustFile(p.sha, v.t.cfg.SignersInRepo, *mistake), nil
 	}
-	trusted := slices.DeleteFunc(slices.Clone(by), func(id identity) bool { return !t.mayEditSigners(p.sha, id) })
+	sides := v.sides(p)
+	if newest(sides) != nil {
+		sides = nil // t is of the newest
+	}
+	// Two that were made apart are brought together by who has the role in both: one
+	// who was taken out on one side would choose the other.
+	trusted := slices.DeleteFunc(slices.Clone(by), func(id identity) bool {
+		return !t.mayEditSigners(p.sha, id) || slices.ContainsFunc(sides, func(e *edition) bool { return !e.t.mayEditSigners(p.sha, id) })
+	})
 	if len(trusted) == 0 {
 		return signersNotAllowed(p.sha, by, v.t.cfg.SignersInRepo), nil
 	}

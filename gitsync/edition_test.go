@@ -222,6 +222,16 @@ func TestSignersInTheRepository(t *testing.T) {
 			y.commitWith(noon, "merge", y.signWith("alice")...)
 			return ""
 		}},
+		{name: "two changes made apart, brought together by one with it on one side alone", start: []string{"mallory:commit,merge,trust"}, push: func(y *yard) ring.SHA {
+			y.git("checkout", "-q", "-b", "side")
+			y.edit("alice", "carol joins", texts(signersPath, y.listed("mallory:commit,merge,trust", "carol")))
+			y.git("checkout", "-q", "main")
+			out := y.edit("alice", "mallory leaves", texts(signersPath, y.listed("bob")))
+			y.git("checkout", "-q", "side")
+			y.git("merge", "-q", "--no-ff", "--no-commit", "-X", "ours", string(out))
+			y.git("checkout", "-q", "side", "--", signersPath)
+			return y.commitWith(noon, "merge", y.signWith("mallory")...)
+		}, want: ring.RoleNotAllowed},
 		{name: "a change made of an old file, taken whole by a merge", start: []string{"bob", "carol"}, push: func(y *yard) ring.SHA {
 			old := y.head()
 			y.edit("alice", "carol leaves", texts(signersPath, y.listed("bob")))
