@@ -195,6 +195,15 @@ func rangeUnbounded(tip ring.SHA, max int) *ring.Refusal {
 	return r
 }
 
+// tooMuchEffort is of commits that take too long to verify, however few they are.
+func tooMuchEffort(tip ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.RangeTooLarge, Commit: tip,
+		Says: fmt.Sprintf("verifying what lies between the last trusted commit and %s takes too long: its commits name others far away, again and again", tip.Short()),
+		Hint: "look them over and use gitring trust accept " + tip.Short() + ", or raise trust.max_range, which raises this too",
+	}
+}
+
 func anchorUnavailable(sha ring.SHA, what string) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.AnchorUnavailable, Commit: sha,
@@ -264,10 +273,16 @@ func notSignedContent(sha, head ring.SHA, why string) *ring.Refusal {
 	}
 }
 
-// unsignedHead is a landing whose head is not trusted itself.
+// unsignedHead is a landing whose head is not trusted itself. Of landings upon
+// landings only the outermost and the last are told: there may be a dozen.
 func unsignedHead(sha, head ring.SHA, why *ring.Refusal) *ring.Refusal {
+	const there = ", and there: "
+	says := why.Says
+	if i := strings.LastIndex(says, there); i >= 0 {
+		says = says[i+len(there):]
+	}
 	r := *why
-	r.Says = fmt.Sprintf("commit %s was landed by the forge from %s, and there: %s", sha.Short(), head.Short(), why.Says)
+	r.Says = fmt.Sprintf("commit %s was landed by the forge from %s%s%s", sha.Short(), head.Short(), there, says)
 	r.Hint = "sign every commit of the branch and land it again, or let somebody answer for it with gitring vouch"
 	return &r
 }
