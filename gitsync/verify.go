@@ -30,11 +30,20 @@ func (t *Trust) RangeWith(o Objects, aids Aids, anchor, tip ring.SHA, now time.T
 	if anchor == tip {
 		return nil, nil, nil
 	}
-	v := &verification{t: t, o: o, now: now, firstSeen: firstSeen, aids: aids}
+	v := &verification{t: t, o: t.effort(o), now: now, firstSeen: firstSeen, aids: aids}
+	all, refusal, err := v.from(anchor, tip)
+	if errors.Is(err, errEffort) {
+		return nil, tooMuchEffort(tip), nil
+	}
+	return all, refusal, err
+}
+
+// from verifies what comes after the anchor, or where trust begins.
+func (v *verification) from(anchor, tip ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
 	if anchor != "" {
 		return v.since(anchor, "the last trusted commit", tip)
 	}
-	if t.cfg.Introduction != "" {
+	if v.t.cfg.Introduction != "" {
 		return v.introduced(tip)
 	}
 	return v.firstUse(tip)

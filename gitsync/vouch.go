@@ -38,6 +38,10 @@ func (v *verification) vouches(anchor ring.SHA, ids []ring.SHA) (map[ring.SHA][]
 		return out, nil, nil
 	}
 	var base ring.SHA
+	in := make(map[ring.SHA]bool, len(ids))
+	for _, id := range ids {
+		in[id] = true
+	}
 	for _, id := range ids {
 		p, refusal, err := readCommit(v.o, id)
 		if refusal != nil || err != nil {
@@ -68,7 +72,7 @@ func (v *verification) vouches(anchor ring.SHA, ids []ring.SHA) (map[ring.SHA][]
 		if refusal != nil || err != nil {
 			return nil, refusal, err
 		}
-		brought, refusal, err := v.ancestry(p, ids)
+		brought, refusal, err := v.ancestry(p, in)
 		if refusal != nil || err != nil {
 			return nil, refusal, err
 		}
@@ -124,12 +128,8 @@ func (v *verification) mayVouch(t *Trust, p *parsed, base ring.SHA) (identity, *
 	return id, inPaths(p.sha, id, with, list), nil
 }
 
-// ancestry are the commits of the range that p reaches, without itself.
-func (v *verification) ancestry(p *parsed, ids []ring.SHA) (map[ring.SHA]bool, *ring.Refusal, error) {
-	in := make(map[ring.SHA]bool, len(ids))
-	for _, id := range ids {
-		in[id] = true
-	}
+// ancestry are the commits of the range, in, that p reaches, without itself.
+func (v *verification) ancestry(p *parsed, in map[ring.SHA]bool) (map[ring.SHA]bool, *ring.Refusal, error) {
 	out := map[ring.SHA]bool{}
 	todo := p.parents
 	for len(todo) > 0 {
