@@ -310,6 +310,22 @@ func TestAMirrorThatWasLostStillTellsAForcePush(t *testing.T) {
 	}
 }
 
+// TestTheIntroductionMayBeTheTipOfAnUnsignedHistory is the first evening: what
+// init makes, pushed, with nothing on top of it yet.
+func TestTheIntroductionMayBeTheTipOfAnUnsignedHistory(t *testing.T) {
+	o := newOrigin(t)
+	o.commit("nobody signed this", "--no-gpg-sign")
+	o.commit("nor this", "--no-gpg-sign")
+	intro := o.signed("trust begins here")
+	o.push()
+	w := lookAt(t, o.follow(&ledger{}, func(c *Config) { c.Trust.Introduction = intro }))
+	r := w.look(t.Context())
+	require.NoError(t, r.Err)
+	require.Nil(t, r.Refusal)
+	require.NotNil(t, r.Commit)
+	require.Equal(t, intro, r.Commit.SHA)
+}
+
 func TestV52AnIntroductionBeginsTheTrustedHistory(t *testing.T) {
 	t.Parallel()
 	o, a := newOrigin(t), &ledger{}

@@ -184,6 +184,9 @@ func (w *walk) step() (*ring.Refusal, error) {
 // between is the range: what tip reaches and anchor does not, parents before
 // children; a tip that does not descend from the anchor is refused.
 func between(o Objects, anchor, tip ring.SHA, max int) ([]ring.SHA, *ring.Refusal, error) {
+	if anchor == tip {
+		return nil, nil, nil
+	}
 	w, refusal, err := meet(o, anchor, tip, max)
 	if refusal != nil || err != nil {
 		return nil, refusal, err
