@@ -331,6 +331,14 @@ func (l *landings) from(d *verdict, head ring.SHA, in *landings) (*ring.Refusal,
 	if want != d.p.tree {
 		return notSignedContent(d.p.sha, head, "the trees differ"), nil
 	}
+	if len(ids) > 0 && !descends {
+		switch at, refusal, err := l.followed(d, head); {
+		case refusal != nil || err != nil:
+			return refusal, err
+		case at != "":
+			return notSignedContent(d.p.sha, head, "it changes "+clip(at)+", which was moved meanwhile and nobody there changed; update the branch, so that somebody signs it"), nil
+		}
+	}
 	left, err := l.leftOut(d, head)
 	if err != nil {
 		return nil, err
@@ -343,6 +351,37 @@ func (l *landings) from(d *verdict, head ring.SHA, in *landings) (*ring.Refusal,
 	}
 	d.attribute(in, ids)
 	return nil, nil
+}
+
+// followed is a path that d changes on its base and nobody changed at head; "" when
+// there is none. Git follows a file that was moved meanwhile, and so what a signer
+// changed within his paths could land outside of them.
+func (l *landings) followed(d *verdict, head ring.SHA) (string, *ring.Refusal, error) {
+	if !l.rules(d.p).limited() {
+		return "", nil, nil
+	}
+	base, refusal, err := l.treeOf(d.base)
+	if refusal != nil || err != nil {
+		return "", refusal, err
+	}
+	landed, refusal, err := changed(l.o, d.p.sha, base, d.p.tree)
+	if refusal != nil || err != nil {
+		return "", refusal, err
+	}
+	heads, refusal, err := l.treeOf(head)
+	if refusal != nil || err != nil {
+		return "", refusal, err
+	}
+	signed, refusal, err := l.touchedSince(d.p.sha, d.base, head, heads)
+	if refusal != nil || err != nil {
+		return "", refusal, err
+	}
+	for _, c := range landed {
+		if signed[c.path] == 0 {
+			return c.path, nil, nil
+		}
+	}
+	return "", nil, nil
 }
 
 // leftOut is a trusted commit in d's history that neither its base nor head has; ""

@@ -288,3 +288,43 @@ func (y *yard) commitTree(key, tree, message string, parents ...ring.SHA) ring.S
 	}
 	return ring.SHA(y.git(args...))
 }
+
+// Git's merge follows a file that was moved meanwhile. What a signer changed within
+// his paths must not land outside of them by that.
+func TestALandingDoesNotCarryAChangeToWhereItsSignerMayNot(t *testing.T) {
+	const file, moved = "apps/web/cache.yaml", "apps/db/cache.yaml"
+	body := strings.Repeat("a line of some length\n", 30)
+	for _, row := range []struct {
+		name string
+		bind []Binding
+		edit map[string]string
+		want ring.Code // "" is accept
+	}{
+		{"a change of the moved file", []Binding{{Signer: "bob@example.org", Paths: []string{"apps/web/**"}}}, texts(file, body+"privileged: true\n"), ring.NotSignedContent},
+		{"a change of another file", []Binding{{Signer: "bob@example.org", Paths: []string{"apps/web/**"}}}, texts("apps/web/b", "2"), ""},
+		{"a change of the moved file, where everybody may change everything", nil, texts(file, body+"more\n"), ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			y.allow("alice", "")
+			y.allow("bob", "")
+			anchor := y.edit("alice", "one", texts(file, body, "apps/web/b", "1", "apps/db/a", "1"))
+			y.branch("side", anchor)
+			head := y.edit("bob", "edit", row.edit)
+			y.back()
+			y.git("mv", file, moved)
+			y.edit("alice", "move", nil)
+			tip := y.merge("", string(head))
+			_, refusal, err := y.trust(forgeMerge, bound(row.bind...)).RangeWith(y, y.aids(), anchor, tip, noon, nil)
+			require.NoError(t, err)
+			if row.want == "" {
+				require.Nil(t, refusal)
+				return
+			}
+			require.NotNil(t, refusal)
+			require.Equal(t, row.want, refusal.Code)
+			require.Contains(t, refusal.Says, moved)
+		})
+	}
+}

@@ -84,7 +84,17 @@ func (m *merge) touched(i, j int) (map[string]int, *ring.Refusal, error) {
 	if known, ok := m.since[[2]int{i, j}]; ok {
 		return known, nil, nil
 	}
-	all, refusal, err := bases(m.o, m.p.parents[i], m.p.parents[j], m.t.cfg.MaxRange)
+	out, refusal, err := m.touchedSince(m.p.sha, m.p.parents[i], m.p.parents[j], m.trees[j])
+	if refusal == nil && err == nil {
+		m.since[[2]int{i, j}] = out
+	}
+	return out, refusal, err
+}
+
+// touchedSince are the paths that differ between a commit, whose tree is given,
+// and any of the best ancestors that it has in common with another.
+func (v *verification) touchedSince(of, other, commit, tree ring.SHA) (map[string]int, *ring.Refusal, error) {
+	all, refusal, err := bases(v.o, other, commit, v.t.cfg.MaxRange)
 	if refusal != nil || err != nil {
 		return nil, refusal, err
 	}
@@ -93,13 +103,13 @@ func (m *merge) touched(i, j int) (map[string]int, *ring.Refusal, error) {
 	}
 	out := map[string]int{}
 	for _, base := range all {
-		var tree ring.SHA
+		var from ring.SHA
 		if base != "" {
-			if tree, refusal, err = m.treeOf(base); refusal != nil || err != nil {
+			if from, refusal, err = v.treeOf(base); refusal != nil || err != nil {
 				return nil, refusal, err
 			}
 		}
-		list, refusal, err := changed(m.o, m.p.sha, tree, m.trees[j])
+		list, refusal, err := changed(v.o, of, from, tree)
 		if refusal != nil || err != nil {
 			return nil, refusal, err
 		}
@@ -107,7 +117,6 @@ func (m *merge) touched(i, j int) (map[string]int, *ring.Refusal, error) {
 			out[c.path]++
 		}
 	}
-	m.since[[2]int{i, j}] = out
 	return out, nil, nil
 }
 

@@ -220,6 +220,22 @@ func (v *verification) within(t *Trust, p *parsed, id identity, grants []Binding
 	return inPaths(p.sha, id, grants, changes), nil
 }
 
+// limited says that somebody may change only some paths.
+func (t *Trust) limited() bool {
+	narrow := func(b Binding) bool { return len(b.Paths) > 0 }
+	if slices.ContainsFunc(t.cfg.Bindings, narrow) {
+		return true
+	}
+	if t.repo != nil {
+		for _, of := range t.repo.grants {
+			if slices.ContainsFunc(of, narrow) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func everywhere(grants []Binding) bool {
 	return slices.ContainsFunc(grants, func(b Binding) bool { return len(b.Paths) == 0 })
 }
