@@ -71,7 +71,8 @@ func (g *globals) pushedTo(branch string) ([]pushed, error) {
 }
 
 // judgePushed judges what is pushed to the branch that is followed: since what
-// is there now or, for a branch that is new there, as a first trust.
+// is there now, with what of that it vouches for, or, for a branch that is new
+// there, as a first trust.
 func (g *globals) judgePushed(repo *gitsync.Repo, trust *gitsync.Trust, branch string, aids gitsync.Aids) (verified, error) {
 	v := verified{Commits: []verifiedCommit{}}
 	list, err := g.pushedTo(branch)
@@ -87,7 +88,7 @@ func (g *globals) judgePushed(repo *gitsync.Repo, trust *gitsync.Trust, branch s
 				}
 			}
 		}
-		commits, refusal, err := trust.RangeWith(repo, aids, p.remote, p.local, g.now(), nil)
+		commits, refusal, err := trust.Pushed(repo, aids, p.remote, p.local, g.now())
 		if err != nil {
 			return v, fmt.Errorf("cannot verify what is pushed to %s: %w", branch, err)
 		}
