@@ -184,7 +184,8 @@ func placeOf(places map[string]Place, key string) (Place, bool) {
 }
 
 // Mounts are those of the spec, and of each VOLUME of the image that no mount
-// covers: as the anonymous volume made named, which outlives its container.
+// covers: as the anonymous volume made named, which outlives its container. What
+// volumes_from covers besides is the app's to say: App.Mounts.
 func (s *Service) Mounts() []Mount {
 	out := slices.Clone(s.Spec.Mounts)
 	for _, target := range s.Image.Volumes {
@@ -195,10 +196,62 @@ func (s *Service) Mounts() []Mount {
 	return out
 }
 
+// Mounts are those of s itself. What it takes by volumes_from stands in for a
+// VOLUME of its image at the same place, as it does for the engine.
+func (a *App) Mounts(s *Service) []Mount {
+	all := s.Mounts()
+	if len(s.Spec.VolumesFrom) == 0 {
+		return all
+	}
+	taken := a.taken(s, map[string]bool{s.Name: true})
+	return slices.DeleteFunc(all, func(m Mount) bool {
+		declared := slices.ContainsFunc(s.Spec.Mounts, func(o Mount) bool { return o.Target == m.Target })
+		return !declared && taken[m.Target]
+	})
+}
+
+// taken are the targets that s has by volumes_from, at whatever distance; met
+// are the services already asked.
+func (a *App) taken(s *Service, met map[string]bool) map[string]bool {
+	out := map[string]bool{}
+	for _, from := range s.Spec.VolumesFrom {
+		owner, ok := a.Service(from.Service)
+		if !ok || met[from.Service] {
+			continue
+		}
+		met[from.Service] = true
+		for _, m := range owner.Mounts() {
+			out[m.Target] = true
+		}
+		for target := range a.taken(&owner, met) {
+			out[target] = true
+		}
+	}
+	return out
+}
+
 // Alone says why two instances of s cannot run at once, "" when they can:
-// ROLLOUT.md section 3, "overlap impossible". Whether another service joins s is
-// the app's to say: App.Alone.
-func (s *Service) Alone() string {
+// ROLLOUT.md section 3, "overlap impossible".
+func (a *App) Alone(s *Service) string {
+	if why := s.alone(); why != "" {
+		return why
+	}
+	if !s.Share {
+		for _, m := range a.Mounts(s) {
+			if m.Outlives() {
+				return fmt.Sprintf("writable %s %s at %s", m.Kind, m.Source, m.Target)
+			}
+		}
+	}
+	for i := range a.Services {
+		if slices.Contains(a.Services[i].Spec.Owners(), s.Name) {
+			return "joined by " + a.Services[i].Name
+		}
+	}
+	return ""
+}
+
+func (s *Service) alone() string {
 	for _, p := range s.Spec.Ports {
 		if p.HostPort != "" {
 			return fmt.Sprintf("host port %s/%s", p.HostPort, p.Protocol)
@@ -209,18 +262,7 @@ func (s *Service) Alone() string {
 			return "static address on network " + n.Network
 		}
 	}
-	if why := s.Spec.alone(); why != "" {
-		return why
-	}
-	if s.Share {
-		return ""
-	}
-	for _, m := range s.Mounts() {
-		if m.Outlives() {
-			return fmt.Sprintf("writable %s %s at %s", m.Kind, m.Source, m.Target)
-		}
-	}
-	return ""
+	return s.Spec.alone()
 }
 
 func (s *Spec) alone() string {
@@ -237,19 +279,6 @@ func (s *Spec) alone() string {
 		return "NET_ADMIN"
 	case len(s.Owners()) > 0:
 		return "joins " + s.Owners()[0]
-	}
-	return ""
-}
-
-// Alone is s.Alone, or that a service of the app joins s.
-func (a *App) Alone(s *Service) string {
-	if why := s.Alone(); why != "" {
-		return why
-	}
-	for i := range a.Services {
-		if slices.Contains(a.Services[i].Spec.Owners(), s.Name) {
-			return "joined by " + a.Services[i].Name
-		}
 	}
 	return ""
 }

@@ -360,7 +360,7 @@ func (b beside) anonymousOf(a ring.Action, p project) []volumePair {
 			continue
 		}
 		a.Slot, _ = strconv.Atoi(c.Labels[composeNumber])
-		for _, m := range mountsOf(a.Of, &s) {
+		for _, m := range a.Of.Mounts(&s) {
 			i := slices.IndexFunc(c.Mounts, func(x container.MountPoint) bool {
 				return x.Type == mount.TypeVolume && x.Destination == m.Target && anonymousName.MatchString(x.Name)
 			})

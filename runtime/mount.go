@@ -23,37 +23,6 @@ type wantedVolume struct {
 	Create   volume.CreateOptions
 }
 
-// mountsOf are the mounts of s. What a service takes by volumes_from stands in
-// for a VOLUME of its image at the same place, as it does for the engine.
-func mountsOf(app *ring.App, s *ring.Service) []ring.Mount {
-	own := s.Spec.Mounts
-	taken := taken(app, s, map[string]bool{s.Name: true})
-	all := s.Mounts()
-	return slices.DeleteFunc(all, func(m ring.Mount) bool {
-		declared := slices.ContainsFunc(own, func(o ring.Mount) bool { return o.Target == m.Target })
-		return !declared && taken[m.Target]
-	})
-}
-
-// taken are the targets that s has by volumes_from.
-func taken(app *ring.App, s *ring.Service, seen map[string]bool) map[string]bool {
-	out := map[string]bool{}
-	for _, v := range s.Spec.VolumesFrom {
-		owner, ok := app.Service(v.Service)
-		if !ok || seen[v.Service] {
-			continue
-		}
-		seen[v.Service] = true
-		for _, m := range owner.Mounts() {
-			out[m.Target] = true
-		}
-		for target := range taken(app, &owner, seen) {
-			out[target] = true
-		}
-	}
-	return out
-}
-
 // mount adds one mount, and what must be there before it.
 func (p *payload) mount(at site, a ring.Action, m ring.Mount) error {
 	e := mount.Mount{Target: m.Target, ReadOnly: m.ReadOnly}

@@ -80,7 +80,7 @@ func containerPayload(at site, a ring.Action) (payload, error) {
 	if err := p.attach(at, a); err != nil {
 		return payload{}, err
 	}
-	for _, m := range mountsOf(a.Of, a.Want) {
+	for _, m := range a.Of.Mounts(a.Want) {
 		if err := p.mount(at, a, m); err != nil {
 			return payload{}, err
 		}

@@ -46,7 +46,7 @@ func (d *Docker) noStranger(ctx context.Context, e engine, a ring.Action) error 
 // written are the names of volumes and the paths that the instance would write to.
 func (d *Docker) written(a ring.Action) []string {
 	var all []string
-	for _, m := range mountsOf(a.Of, a.Want) {
+	for _, m := range a.Of.Mounts(a.Want) {
 		switch {
 		case !m.Outlives():
 		case m.Kind == ring.MountVolume:
