@@ -197,7 +197,7 @@ func (b *back) what() string {
 // good are the earlier commits of the branch that changed the folder, newest
 // first, but for the present content and what failed here.
 func (b *back) good(ctx context.Context) ([]backTo, error) {
-	args := []string{"log", "--no-show-signature", "--first-parent", "--format=%H%x00%cI%x00%an%x00%s", fmt.Sprintf("--max-count=%d", b.f.limit*4+1), string(b.head), "--", ":(top,literal)" + b.path}
+	args := []string{"log", "--no-show-signature", "--first-parent", "--format=%H%x00%cI%x00%an%x00%s", fmt.Sprintf("--max-count=%d", b.f.limit*4+1), string(b.head), "--", b.spec()}
 	log, err := b.git(ctx, args...)
 	if err != nil {
 		return nil, err
@@ -218,9 +218,17 @@ func (b *back) good(ctx context.Context) ([]backTo, error) {
 	return out, nil
 }
 
+// spec is the folder as Git takes one. To be literal "." would be a file's name.
+func (b *back) spec() string {
+	if b.path == "." {
+		return ":(top)"
+	}
+	return ":(top,literal)" + b.path
+}
+
 // same says that the folder is now as it was at a commit.
 func (b *back) same(ctx context.Context, sha ring.SHA) bool {
-	_, err := b.git(ctx, "diff", "--quiet", string(sha), string(b.head), "--", ":(top,literal)"+b.path)
+	_, err := b.git(ctx, "diff", "--quiet", string(sha), string(b.head), "--", b.spec())
 	return err == nil
 }
 

@@ -79,7 +79,7 @@ func (b *back) machineOut() error {
 
 // mayChange says whether anything uncommitted is in the way, and where to push.
 func (b *back) mayChange(ctx context.Context) (up upstream, err error) {
-	changed, err := b.git(ctx, "status", "--porcelain", "--untracked-files=no", "--", ":(top,literal)"+b.path)
+	changed, err := b.git(ctx, "status", "--porcelain", "--untracked-files=no", "--", b.spec())
 	if err != nil {
 		return up, err
 	}
@@ -139,7 +139,7 @@ func (b *back) exchange(git func(...string) (string, error), old string) error {
 	if _, err := git("read-tree", string(b.head)); err != nil {
 		return err
 	}
-	if _, err := git("rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", ":(top,literal)"+b.path); err != nil {
+	if _, err := git("rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", b.spec()); err != nil {
 		return err
 	}
 	_, err := git("read-tree", "--prefix="+b.path+"/", old)
