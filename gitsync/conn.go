@@ -2,8 +2,10 @@ package gitsync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
+	"os"
 	"time"
 )
 
@@ -18,14 +20,24 @@ func (c quiet) Read(p []byte) (int, error) {
 	if err := c.SetReadDeadline(time.Now().Add(c.idle)); err != nil {
 		return 0, err
 	}
-	return c.Conn.Read(p)
+	n, err := c.Conn.Read(p)
+	return n, c.said(err)
 }
 
 func (c quiet) Write(p []byte) (int, error) {
 	if err := c.SetWriteDeadline(time.Now().Add(c.idle)); err != nil {
 		return 0, err
 	}
-	return c.Conn.Write(p)
+	n, err := c.Conn.Write(p)
+	return n, c.said(err)
+}
+
+// said names the deadline: some libraries keep nothing of an error but its text.
+func (c quiet) said(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("nothing moved for %s: %w", c.idle, err)
+	}
+	return err
 }
 
 // dialer connects with an idle deadline; onlyLoopback checks where the name led.

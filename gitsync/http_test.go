@@ -195,8 +195,15 @@ func deaf(t *testing.T, beginning string) string {
 			if err != nil {
 				return
 			}
-			_, _ = fmt.Fprint(c, beginning)
 			t.Cleanup(func() { _ = c.Close() })
+			go func() {
+				if beginning == "" {
+					return
+				}
+				// An answer that comes before its request is another fault.
+				_, _ = c.Read(make([]byte, 1))
+				_, _ = fmt.Fprint(c, beginning)
+			}()
 		}
 	}()
 	return l.Addr().String()
