@@ -10,8 +10,8 @@ import (
 // depends on is not there. dead says that it will not come by itself: a failed
 // dependency stops its dependents, not its neighbours.
 func (t *turn) gate(v *service) (why string, dead bool) {
-	if why := t.inherits(v); why != "" {
-		return why, false
+	if why, dead := t.inherits(v); why != "" {
+		return why, dead
 	}
 	owners := v.want.Spec.Owners()
 	for _, name := range owners {

@@ -34,6 +34,8 @@ type turn struct {
 	stageSays map[string]string
 	refused   map[string]*ring.Refusal
 	blocked   map[string]bool // apps that wait for a refused one
+	// writers are the services by what they write; nil until somebody asks.
+	writers map[string][]*service
 }
 
 // Diff decides one look. Equal arguments give equal decisions, in whatever

@@ -8,66 +8,253 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
+// One writer: what a service writes and what outlives its instances is written
+// by one service at a time, unless one plan has several write it, which is their
+// author's wish, or one of them says share. A service that is given another name
+// changes hands so, and a volume that moves from one service to another.
+
 // inherits is why the wanted version of v may not start yet: another service
-// still runs, by an earlier plan, on what v is to write now. A service that is
-// given another name is such a one, and so is a volume that moves from one service
-// to another. What one plan has two services write is their author's wish.
-func (t *turn) inherits(v *service) string {
+// still runs, by an earlier plan, on what v is to write now, or may come back to
+// it. dead says that it will not let go by itself.
+func (t *turn) inherits(v *service) (why string, dead bool) {
 	mine := writes(v.app, v.want)
 	if len(mine) == 0 || v.want.Share {
-		return ""
+		return "", false
 	}
 	for _, id := range sortedKeys(t.seen) {
-		app, name := id.Split()
-		if app != v.app.Name || id == v.id {
-			continue
-		}
 		other := t.views[id]
 		for _, in := range t.seen[id] {
-			if !in.Live() && !in.restartable() || other != nil && in.Version == other.want.Version {
+			if id == v.id || !in.Live() && !in.restartable() {
 				continue
 			}
-			what := t.writtenBy(id, in, mine)
+			what := t.clash(v, v.want, mine, in.App, in.Service, in.Version, t.writtenBy(in))
+			switch {
+			case what == "":
+			case other == nil:
+				return say("waits until %s is gone, which left the plan and writes %s", t.called(v, id), what), false
+			default:
+				return t.waitsForHeir(v, other, what)
+			}
+		}
+	}
+	for _, other := range t.inOrder() {
+		if other == v || !other.mayReturn() {
+			continue
+		}
+		g := &other.good.Service
+		if what := t.clash(v, v.want, mine, other.app.Name, g.Name, g.Version, writes(&other.good.App, g)); what != "" {
+			return t.waitsForHeir(v, other, what)
+		}
+	}
+	return "", false
+}
+
+// waitsForHeir is the reason while v waits for another service of the plan to
+// complete without what v is to write: a failure would bring it back to that.
+func (t *turn) waitsForHeir(v, other *service, what string) (why string, dead bool) {
+	name := t.called(v, other.id)
+	failed, ok := t.Facts.Verdicts[ring.VersionKey(other.id, other.want.Version)]
+	switch {
+	case other.app.Name == v.app.Name && t.needs(v.app, other.want.Name, []string{v.want.Name}),
+		v.good != nil && slices.ContainsFunc(writes(&v.good.App, &v.good.Service), func(w string) bool {
+			return slices.Contains(writes(other.app, other.want), w) && !slices.Contains(writes(v.app, v.want), w)
+		}):
+		return say("waits for %s to let go of %s, and %s waits for it: move it in a commit of its own", name, what, name), true
+	case ok && !failed.Good:
+		return say("waits for %s to let go of %s, and that failed: %s", name, what, failed.Reason), true
+	}
+	return say("waits for %s to let go of %s", name, what), false
+}
+
+// mayReturn says that a failure would bring the last good version back.
+func (v *service) mayReturn() bool {
+	return v.want.Kind != ring.JobK && v.restores()
+}
+
+// occupied is why an instance of s, which is what v runs or ran, may not start now:
+// another service writes what it writes. What is on its way out anyway is stopped first.
+func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
+	if s == nil || s.Share {
+		return ""
+	}
+	mine := writes(app, s)
+	if len(mine) == 0 {
+		return ""
+	}
+	for _, a := range t.starting() {
+		id := ring.ID(a.App, a.Service)
+		if id == v.id {
+			continue
+		}
+		its := t.Facts.Rollouts[id].Writes[a.Version]
+		if a.Want != nil {
+			its = writes(a.Of, a.Want)
+		}
+		if what := t.clash(v, s, mine, a.App, a.Service, a.Version, its); what != "" {
+			return say("waits for %s to let go of %s", t.called(v, id), what)
+		}
+	}
+	for _, id := range sortedKeys(t.seen) {
+		other := t.views[id]
+		for _, in := range t.seen[id] {
+			if id == v.id || !in.Live() && !in.restartable() {
+				continue
+			}
+			what := t.clash(v, s, mine, in.App, in.Service, in.Version, t.writtenBy(in))
 			if what == "" {
 				continue
 			}
-			if other == nil {
-				return say("waits until %s is gone, which left the plan and writes %s", name, what)
+			why := say("waits for %s to let go of %s", t.called(v, id), what)
+			if other != nil && in.Version != other.target.Version && in.Kind != ring.JobK && !t.busy(string(id)) {
+				t.clear(other, in, other.keep(in), say("%s needs %s", v.want.Name, what))
 			}
-			if other.want.Share || slices.Contains(writes(other.app, other.want), what) {
-				continue
-			}
-			if t.needs(v.app, name, []string{v.want.Name}) {
-				return say("waits for %s to let go of %s, and %s waits for it: move it in a commit of its own", name, what, name)
-			}
-			return say("waits for %s to let go of %s", name, what)
+			return why
 		}
 	}
 	return ""
 }
 
-// writtenBy is the first of some things that an instance writes; of a version
-// that is not remembered, "".
-func (t *turn) writtenBy(id ring.ServiceID, in *inst, some []string) string {
-	g, ok := t.Facts.Good[id]
-	if !ok || g.Service.Version != in.Version {
+// occupiedFor is occupied for an instance that is there.
+func (t *turn) occupiedFor(v *service, in *inst) string {
+	switch s := v.runs(in); s {
+	case nil:
 		return ""
+	case v.want:
+		return t.occupied(v, v.app, s)
+	default:
+		return t.occupied(v, &v.good.App, s)
 	}
-	for _, what := range writes(&g.App, &g.Service) {
-		if slices.Contains(some, what) {
-			return what
+}
+
+// starting are the steps under way, or just decided, that make something run.
+func (t *turn) starting() []ring.Action {
+	var out []ring.Action
+	add := func(a ring.Action) {
+		if a.Kind == ring.DoStart || a.Kind == ring.DoRestart || a.Kind == ring.DoCreate && a.Start {
+			out = append(out, a)
 		}
 	}
+	for _, target := range sortedKeys(t.Busy) {
+		add(t.Busy[target])
+	}
+	for _, a := range t.out.Actions {
+		add(a)
+	}
+	return out
+}
+
+// clash is the first of what v writes as s that another service may not write
+// at the same time, though it does as that version; "" when there is nothing.
+func (t *turn) clash(v *service, s *ring.Service, mine []string, app, name string, version ring.Version, its []string) string {
+	id := ring.ID(app, name)
+	other := t.views[id]
+	if other != nil && other.want.Share {
+		return ""
+	}
+	planned := other != nil && t.views[v.id] == v && s.Version == v.want.Version
+	for _, what := range mine {
+		if !slices.Contains(its, what) {
+			continue
+		}
+		if planned && t.together(v, other) && slices.Contains(writes(other.app, other.want), what) {
+			continue
+		}
+		if v.good != nil && s.Version == v.good.Service.Version && slices.Contains(v.good.With[what], id) {
+			continue
+		}
+		if g := t.Facts.Good[id]; g.Service.Version == version && slices.Contains(g.With[what], v.id) {
+			continue
+		}
+		return what
+	}
 	return ""
+}
+
+// together says that two services are of one plan. What two repositories write
+// at once is for their authors to agree upon.
+func (t *turn) together(a, b *service) bool {
+	return a.app.Name == b.app.Name || a.app.Commit == b.app.Commit || a.app.Source != b.app.Source
+}
+
+// beside are, by what v writes, the others that its plan has write it too.
+func (t *turn) beside(v *service) map[string][]ring.ServiceID {
+	mine := writes(v.app, v.want)
+	if len(mine) == 0 {
+		return nil
+	}
+	if t.writers == nil {
+		t.writers = map[string][]*service{}
+		for _, x := range t.inOrder() {
+			for _, what := range writes(x.app, x.want) {
+				t.writers[what] = append(t.writers[what], x)
+			}
+		}
+	}
+	var out map[string][]ring.ServiceID
+	for _, what := range mine {
+		for _, x := range t.writers[what] {
+			if x == v || !t.together(v, x) {
+				continue
+			}
+			if out == nil {
+				out = map[string][]ring.ServiceID{}
+			}
+			out[what] = append(out[what], x.id)
+		}
+	}
+	return out
+}
+
+// called is a service as v's reasons name it.
+func (t *turn) called(v *service, id ring.ServiceID) string {
+	if app, name := id.Split(); app == v.app.Name {
+		return name
+	}
+	return string(id)
+}
+
+// writtenBy is what an instance writes; nil for a version that is not remembered.
+func (t *turn) writtenBy(in *inst) []string {
+	id := ring.ID(in.App, in.Service)
+	if v := t.views[id]; v != nil && v.want.Version == in.Version {
+		return writes(v.app, v.want)
+	}
+	if g, ok := t.Facts.Good[id]; ok && g.Service.Version == in.Version {
+		return writes(&g.App, &g.Service)
+	}
+	return t.Facts.Rollouts[id].Writes[in.Version]
+}
+
+// written are what the wanted version writes and what else still runs does.
+func (t *turn) written(v *service) map[ring.Version][]string {
+	var out map[ring.Version][]string
+	add := func(version ring.Version, what []string) {
+		if len(what) == 0 {
+			return
+		}
+		if out == nil {
+			out = map[ring.Version][]string{}
+		}
+		out[version] = what
+	}
+	for _, in := range v.all {
+		add(in.Version, t.writtenBy(in))
+	}
+	add(v.want.Version, writes(v.app, v.want))
+	return out
 }
 
 // inherited says that a service of the plan waits for an instance of one that
 // left to be gone: that serves nobody any more who could wait for it.
 func (t *turn) inherited(id ring.ServiceID, in *inst) bool {
 	app, _ := id.Split()
+	its := t.writtenBy(in)
 	for _, s := range t.Facts.Apps[app].App.Services {
 		v := t.views[ring.ID(app, s.Name)]
-		if !v.want.Share && v.row.Version != v.want.Version && t.writtenBy(id, in, writes(v.app, v.want)) != "" {
+		if v.want.Share || v.row.Version == v.want.Version {
+			continue
+		}
+		if slices.ContainsFunc(writes(v.app, v.want), func(what string) bool { return slices.Contains(its, what) }) {
 			return true
 		}
 	}
@@ -98,8 +285,11 @@ func (t *turn) givenUp(v *service) bool {
 // writes are what a service writes and what outlives its instances, by the name
 // that the host knows it by.
 func writes(app *ring.App, s *ring.Service) []string {
+	if app == nil || len(s.Spec.Mounts) == 0 && len(s.Image.Volumes) == 0 {
+		return nil
+	}
 	var out []string
-	for _, m := range s.Mounts() {
+	for _, m := range app.Mounts(s) {
 		switch {
 		case !m.Outlives():
 		case m.Kind == ring.MountVolume:

@@ -124,7 +124,7 @@ func (in *inst) restartable() bool {
 
 // perSlot says that every slot has data of its own.
 func (v *service) perSlot() bool {
-	for _, m := range v.target.Mounts() {
+	for _, m := range v.of.Mounts(v.target) {
 		if m.Outlives() && !strings.Contains(m.Source, "{slot}") {
 			return false
 		}
@@ -169,6 +169,9 @@ func (t *turn) clear(v *service, in *inst, intent, why string) {
 func (t *turn) start(v *service, in *inst, why string) bool {
 	if t.apart(in) {
 		v.lacks = "waits for what it is tied to"
+		return false
+	}
+	if v.lacks = t.occupiedFor(v, in); v.lacks != "" {
 		return false
 	}
 	if t.named(v, in) {

@@ -261,7 +261,7 @@ func (t *turn) begin(v *service) {
 		})
 	}
 	v.row = ring.RolloutRow{
-		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Checks: v.checks(),
+		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Checks: v.checks(), Writes: t.written(v),
 	}
 	if v.failed != nil { // quarantined: a newer commit wants what already failed
 		v.row.Cause = v.failed.Reason
@@ -506,18 +506,35 @@ func (t *turn) keepGood(v *service) {
 		t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Good: true, Commit: v.app.Commit, Reason: "completed", At: t.now})
 		v.failed = nil
 	}
+	with := t.beside(v)
 	if v.good != nil && v.row.Done && sameService(&v.good.Service, v.want) {
-		return // an unrelated commit; a rollout that completes is this plan's
+		// An unrelated commit; a rollout that completes is this plan's.
+		if len(with)+len(v.good.With) > 0 && !sameJSON(with, v.good.With) {
+			v.good.With = with
+			t.set(*v.good)
+		}
+		return
 	}
 	app := *v.app
-	app.Services = nil
-	for _, name := range v.want.Spec.Leaders() { // their versions are part of its own
-		leader, _ := v.app.Service(name)
-		app.Services = append(app.Services, ring.Service{Name: name, Version: leader.Version})
-	}
-	g := ring.Good{AppName: app.Name, App: app, Service: *v.want, Commit: v.app.Commit, At: t.now}
+	app.Services = leaders(v.app, &v.want.Spec, nil)
+	g := ring.Good{AppName: app.Name, App: app, Service: *v.want, Commit: v.app.Commit, At: t.now, With: with}
 	v.good = &g
 	t.set(g)
+}
+
+// leaders are what a service is tied to or follows, at whatever distance where
+// volumes are taken: their versions are part of its own, and what they mount
+// decides what it mounts.
+func leaders(app *ring.App, of *ring.Spec, out []ring.Service) []ring.Service {
+	for _, name := range of.Leaders() {
+		if slices.ContainsFunc(out, func(s ring.Service) bool { return s.Name == name }) {
+			continue
+		}
+		s, _ := app.Service(name)
+		out = append(out, ring.Service{Name: name, Version: s.Version, Image: s.Image, Spec: ring.Spec{Mounts: s.Spec.Mounts, VolumesFrom: s.Spec.VolumesFrom}})
+		out = leaders(app, &ring.Spec{VolumesFrom: s.Spec.VolumesFrom}, out)
+	}
+	return out
 }
 
 // finishIntents carries on with what was meant before: a daemon that ended
@@ -562,6 +579,11 @@ func (t *turn) finishIntents(v *service) bool {
 				t.set(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: it.Reason, At: t.now})
 				in.intent = intentPark
 				continue
+			}
+			if !in.Live() {
+				if v.lacks = t.occupiedFor(v, in); v.lacks != "" {
+					return true
+				}
 			}
 			t.do(t.step(v, ring.DoRestart, in, it.Reason))
 			return true
@@ -626,6 +648,7 @@ func (t *turn) create(v *service, slot int, start bool, why string) bool {
 		return false
 	}
 	start = start && len(v.target.Spec.PostStart) == 0 && v.target.Spec.ContainerName == ""
+	start = start && t.occupied(v, v.of, v.target) == ""
 	a := ring.Action{
 		Kind: ring.DoCreate, App: v.app.Name, Service: v.want.Name, Slot: slot, Version: v.target.Version,
 		Commit: v.target.Changed, Of: v.of, Want: v.target, Start: start, Networks: t.networks(v.of),

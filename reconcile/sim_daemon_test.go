@@ -51,6 +51,7 @@ func newDaemon(r *rand.Rand) *daemon {
 	d.mem = d.wakeUp()
 	d.told = d.watchHost
 	d.made = d.watchMade
+	d.meant = d.watchWriters
 	return d
 }
 
@@ -67,6 +68,7 @@ func (d *daemon) clock() time.Time { return d.now.Add(d.mem.clock) }
 // offer is a commit that arrived.
 func (d *daemon) offer(p *ring.Plan) {
 	d.src.Next, d.src.Refusal = p, nil
+	d.plans = append(d.plans, p)
 	d.src.Tip, d.src.Commit = p.Commit, &ring.Commit{SHA: p.Commit, Signer: p.Signer}
 	d.mem.wake = d.now
 }

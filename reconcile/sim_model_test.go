@@ -94,6 +94,8 @@ type engine struct {
 	bad     error
 	// told is what a story may ask about: every mutating call and every end.
 	told func(kind, detail string, b *box)
+	// meant says that one plan has two containers write one thing.
+	meant func(a, b *box, what string) bool
 	// made is asked for every volume and folder that is made empty.
 	made func(name string, b *box)
 }
@@ -104,6 +106,7 @@ func newEngine(r *rand.Rand) *engine {
 	return &engine{
 		r: r, now: epoch, boxes: map[string]*box{}, nets: map[string]ring.SeenNetwork{}, natures: map[string]nature{},
 		have: map[string]bool{}, moved: map[string]string{}, told: func(string, string, *box) {}, made: func(string, *box) {},
+		meant: func(*box, *box, string) bool { return false },
 		volumes: map[string]bool{}, names: map[string]bool{}, foreign: map[string]bool{},
 	}
 }
@@ -253,7 +256,7 @@ func (e *engine) run(b *box) {
 			continue
 		}
 		for _, h := range b.holds {
-			if slices.Contains(x.holds, h) && !(x.shared && b.shared) && !tiedBoxes(x, b) {
+			if slices.Contains(x.holds, h) && !(x.shared && b.shared) && !tiedBoxes(x, b) && !e.meant(x, b, h) {
 				e.violate("I18: %s and %s both hold %s", x.Name, b.Name, h)
 			}
 		}
@@ -493,13 +496,12 @@ func (e *engine) mounts(a ring.Action, b *box) {
 	covered := map[string]bool{}
 	for _, mt := range a.Want.Spec.Mounts {
 		covered[mt.Target] = true
-		kind := map[ring.MountKind]string{ring.MountVolume: "volume ", ring.MountData: "data ", ring.MountSeed: "data "}[mt.Kind]
-		name := kind + a.App + "_" + mt.Source
-		if kind != "" {
+		name, made := mountName(a.App, mt)
+		if made {
 			b.kept = append(b.kept, name)
 		}
-		if !mt.ReadOnly && (kind != "" || mt.Kind == ring.MountBind) {
-			b.holds = append(b.holds, cmp.Or(name, mt.Source))
+		if !mt.ReadOnly && name != "" {
+			b.holds = append(b.holds, name)
 		}
 	}
 	for _, path := range e.natures[b.image].volumes {
@@ -512,6 +514,20 @@ func (e *engine) mounts(a ring.Action, b *box) {
 		name := fmt.Sprintf("volume %s_%s_%d_%s", a.App, a.Service, a.Slot, path)
 		b.kept, b.holds = append(b.kept, name), append(b.holds, name)
 	}
+}
+
+// mountName is what a mount is called on the host, and whether it is made there
+// when it is missing; "" for what does not outlive its container.
+func mountName(app string, m ring.Mount) (name string, made bool) {
+	switch m.Kind {
+	case ring.MountVolume:
+		return "volume " + app + "_" + m.Source, true
+	case ring.MountData, ring.MountSeed:
+		return "data " + app + "_" + m.Source, true
+	case ring.MountBind:
+		return m.Source, false
+	}
+	return "", false
 }
 
 // join ties a container to those it joins, which must be there.

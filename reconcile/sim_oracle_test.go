@@ -15,6 +15,7 @@ type oracle struct {
 	protect map[ring.ServiceID]map[string]bool // I8: what was ready and old when a rollout failed
 	starts  map[string][]time.Time             // again, of one container
 	posted  []ring.Post
+	plans   []*ring.Plan // that ever arrived
 	events  []ring.Event
 }
 
@@ -48,6 +49,31 @@ func (d *daemon) watchMade(name string, b *box) {
 	if _, was := d.disk.Kept[name]; was {
 		d.violate("%s was there, and is made anew for %s", name, b.Name)
 	}
+}
+
+// watchWriters is the exception to one writer across services and commits: one
+// plan gives what both write to both.
+func (d *daemon) watchWriters(a, b *box, what string) bool {
+	if a.App == b.App && a.Service == b.Service {
+		return false
+	}
+	for _, p := range d.plans {
+		if hasWriter(p, a, what, a.image) && hasWriter(p, b, what, "") || hasWriter(p, b, what, b.image) && hasWriter(p, a, what, "") {
+			return true
+		}
+	}
+	return false
+}
+
+// hasWriter says that in a plan the service of a container writes something, as
+// an image or as any.
+func hasWriter(p *ring.Plan, b *box, what, image string) bool {
+	app, _ := p.App(b.App)
+	s, _ := app.Service(b.Service)
+	return (image == "" || s.Spec.Image == image) && slices.ContainsFunc(s.Spec.Mounts, func(m ring.Mount) bool {
+		name, _ := mountName(b.App, m)
+		return !m.ReadOnly && name == what
+	})
 }
 
 // wantOf is the service that the plan in force asks for.

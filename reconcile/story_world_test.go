@@ -108,6 +108,8 @@ func (d *declared) setting(key, value string) (err error) {
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: value, Target: "/data"}}
 	case "data":
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountData, Source: value, Target: "/data"}}
+	case "bind":
+		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountBind, Source: value, Target: "/data"}}
 	case "joins":
 		d.Spec.NetworkOf = value
 		d.Spec.Networks = nil

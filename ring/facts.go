@@ -53,10 +53,13 @@ func (f InForce) Row() (string, string) { return "app", f.App.Name }
 // volumes it was made with: what a restore brings back.
 type Good struct {
 	AppName string    `json:"app_name"`
-	App     App       `json:"app"` // Services are the names and versions of its leaders
+	App     App       `json:"app"` // Services are those it is tied to, with name, version and mounts alone
 	Service Service   `json:"service"`
 	Commit  SHA       `json:"commit"`
 	At      time.Time `json:"at"`
+	// With are, by what the service writes and what outlives it, the others that
+	// the same plan has write it too: beside those it may come back.
+	With map[string][]ServiceID `json:"with,omitempty"`
 }
 
 // Row is by service.
@@ -96,6 +99,9 @@ type RolloutRow struct {
 	// Checks are those of the wanted version and of superseded ones that still
 	// run: an instance is probed by its own checks, never by newer ones.
 	Checks map[Version][]Check `json:"checks,omitempty"`
+	// Writes is what instances of the same versions write and what outlives them,
+	// by the names that the host knows: "volume shop_data".
+	Writes map[Version][]string `json:"writes,omitempty"`
 	Done   bool                `json:"done,omitempty"` // complete: steady since At
 	At     time.Time           `json:"at,omitzero"`
 }
