@@ -310,6 +310,24 @@ func TestAMirrorThatWasLostStillTellsAForcePush(t *testing.T) {
 	}
 }
 
+// V61: what somebody vouched for is told with the tip, also after a restart.
+func TestStatusTellsWhatSomebodyVouchedFor(t *testing.T) {
+	t.Parallel()
+	o, a := newOrigin(t), &ledger{}
+	o.signed("one")
+	w := lookAt(t, o.follow(a))
+	w.must()
+	web := o.commit("edited on the web", "--no-gpg-sign")
+	o.git(o.work, "commit", "-q", "--allow-empty", "-S", "-m", "Answer for it", "-m", "Gitring-Vouch: "+string(web))
+	o.push()
+	want := "vouched by alice@example.org: " + web.Short()
+	require.Equal(t, want, w.must().Commit.Note)
+
+	r, ok := lookAt(t, o.follow(a, func(c *Config) { c.Dir = w.cfg.Dir })).begin(t.Context())
+	require.True(t, ok)
+	require.Equal(t, want, r.Commit.Note)
+}
+
 // TestTheIntroductionMayBeTheTipOfAnUnsignedHistory is the first evening: what
 // init makes, pushed, with nothing on top of it yet.
 func TestTheIntroductionMayBeTheTipOfAnUnsignedHistory(t *testing.T) {

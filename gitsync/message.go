@@ -21,11 +21,17 @@ func (p *parsed) commit(v ring.Verified) ring.Commit {
 		SHA:         p.sha,
 		Parents:     append([]ring.SHA(nil), p.parents...),
 		Signer:      v.Signer,
+		Note:        noteworthy(v.Note),
 		Subject:     p.subject(),
 		ClaimedAt:   p.committer.when,
 		FirstSeen:   v.FirstSeen.UTC(),
 		AllowRemove: leave,
 	}
+}
+
+// noteworthy leaves out what status says in a line of its own.
+func noteworthy(note string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(note, cameFirst), "; ")
 }
 
 // subject is the first line that is not empty, fit for a terminal: no control

@@ -207,7 +207,7 @@ func (v *verification) answered(id ring.SHA, vouched map[ring.SHA][]voucher) (*p
 	first := by[0]
 	one.Signer, one.Fingerprint, one.Note = first.principal, first.fingerprint, first.note
 	if !own {
-		one.Note = "vouched by " + first.principal + ": " + first.sha.Short()
+		one.Note, one.Vouched = "vouched by "+first.principal+": "+first.sha.Short(), first.principal
 	} else if len(by) > 1 {
 		one.Note = strings.TrimPrefix(one.Note+"; approved by "+strings.Join(places(by[1:]), ", "), "; ")
 	}
@@ -330,6 +330,9 @@ func (v *verification) introduced(tip ring.SHA) ([]ring.Verified, *ring.Refusal,
 	return append([]ring.Verified{first}, rest...), nil, nil
 }
 
+// cameFirst is the note of a tip that was trusted because it came first.
+const cameFirst = "first use"
+
 // firstUse trusts a tip that verifies on its own.
 func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, error) {
 	p, id, one, refusal, err := v.one(tip)
@@ -353,7 +356,7 @@ func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, e
 	if need := v.t.cfg.Require.Approvals; need > 1 { // nobody vouches for history that is not looked at
 		return nil, awaiting(shortfall{tip, 1, need, ", because first use looks at one commit alone: name an introduction, or"}), nil
 	}
-	one.Note = strings.TrimSuffix("first use; "+one.Note, "; ")
+	one.Note = strings.TrimSuffix(cameFirst+"; "+one.Note, "; ")
 	return []ring.Verified{one}, nil, nil
 }
 

@@ -83,6 +83,11 @@ func (w *watch) load(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return w.unlessDamaged(err)
 	}
+	known, _, err := w.anchors.Verified(ctx, w.cfg.Name, w.anchor.SHA)
+	if err != nil {
+		return fmt.Errorf("cannot read how %s was trusted: %w", w.anchor.SHA.Short(), err)
+	}
+	v.Note = known.Note
 	c, err := commitOf(w.mirror, v, w.cfg.Limits)
 	if err != nil {
 		return w.unlessDamaged(err)
@@ -560,9 +565,10 @@ func (w *watch) base() ring.SHA {
 // disk.
 func (w *watch) advance(ctx context.Context, now time.Time, how string, verified []ring.Verified, e ring.Event) error {
 	of := ring.Verified{SHA: w.tip}
-	for _, v := range verified {
+	for i, v := range verified {
 		if v.SHA == w.tip {
-			of = v
+			verified[i].Note = withVouches(v.Note, verified)
+			of = verified[i]
 		}
 	}
 	c, err := commitOf(w.mirror, of, w.cfg.Limits)
@@ -582,6 +588,27 @@ func (w *watch) advance(ctx context.Context, now time.Time, how string, verified
 	}
 	w.anchor, w.commit, w.refusal, w.settled, w.degraded = a, c, nil, true, ""
 	return nil
+}
+
+// maxTold is how many vouched commits are named to people.
+const maxTold = 5
+
+// withVouches tells of a tip whom others in its range owe that they count.
+func withVouches(note string, verified []ring.Verified) string {
+	told := 0
+	for _, v := range verified {
+		if v.Vouched == "" {
+			continue
+		}
+		if told++; told > maxTold {
+			continue
+		}
+		note += "; vouched by " + v.Vouched + ": " + v.SHA.Short()
+	}
+	if told > maxTold {
+		note += fmt.Sprintf(" and %d more", told-maxTold)
+	}
+	return strings.TrimPrefix(note, "; ")
 }
 
 // next is the anchor at the tip, with what goes along.

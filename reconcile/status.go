@@ -35,7 +35,7 @@ func (t *turn) sourceStatus(src *Source) ring.SourceStatus {
 	f := t.behind(src)
 	st.Commit, st.Signer, st.Subject, st.Committed = f.App.Commit, f.Signer, f.Subject, f.Committed
 	if c := src.Commit; c != nil && (st.Commit == "" || st.Commit == c.SHA) {
-		st.Signer, st.Subject, st.Committed = c.Signer, c.Subject, c.ClaimedAt
+		st.Signer, st.Subject, st.Committed, st.Note = c.Signer, c.Subject, c.ClaimedAt, c.Note
 	}
 	st.Next = t.next(src)
 	st.Sync, st.Reason = t.sync(src, &st)

@@ -24,6 +24,9 @@ type Commit struct {
 	// Signer is the matching principal of allowed_signers, or the e-mail of the
 	// OpenPGP key's primary user id; "" where trust is disabled.
 	Signer string
+	// Note is what is worth telling of how it was trusted, such as "content by
+	// alice@example.org, landed by the forge"; "" is nothing.
+	Note string
 	// Subject is the first line of the message, control characters removed.
 	Subject string
 	// ClaimedAt is the committer's time, FirstSeen the daemon's when the object
@@ -70,6 +73,7 @@ type Verified struct {
 	ClaimedAt   time.Time
 	FirstSeen   time.Time
 	Note        string // such as "inside expiry_grace"
+	Vouched     string // who answers for it in the place of a signer of its own; "" for nobody
 	// Landed says that a forge made the commit of content that Signer signed. Its
 	// message is nobody's word: AllowRemove is the signed commit's.
 	Landed      bool

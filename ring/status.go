@@ -32,12 +32,14 @@ const (
 
 // SourceStatus is one source.
 type SourceStatus struct {
-	Name      string    `json:"name"`
-	Branch    string    `json:"branch"`
-	Tip       SHA       `json:"tip,omitempty"`
-	Commit    SHA       `json:"commit,omitempty"`
-	Subject   string    `json:"subject,omitempty"`
-	Signer    string    `json:"signer,omitempty"`
+	Name    string `json:"name"`
+	Branch  string `json:"branch"`
+	Tip     SHA    `json:"tip,omitempty"`
+	Commit  SHA    `json:"commit,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	Signer  string `json:"signer,omitempty"`
+	// Note is how Commit came to be trusted, where that is worth telling.
+	Note      string    `json:"note,omitempty"`
 	Committed time.Time `json:"committed,omitzero"` // the time the commit claims
 	Trusted   SHA       `json:"trusted,omitempty"`  // the anchor: "trusted up to"
 	Trust     string    `json:"trust,omitempty"`    // a warning about the trust mode; "" for strict

@@ -93,7 +93,7 @@ func fullStatus() ring.Status {
 		Host: "edge-1", Gitring: "0.1.0", At: at, Engine: "away", Store: "full",
 		Overrides: []ring.Override{{Kind: "hold", Target: "web/web", Actor: "ops", Reason: "r", Until: at}},
 		Sources: []ring.SourceStatus{{
-			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Committed: at, Trusted: sha, Forge: "401",
+			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Note: "vouched by a@b: 1234567", Committed: at, Trusted: sha, Forge: "401",
 			Trust: "w", FirstUse: &ring.FirstUse{Commit: sha, At: at}, Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Next: &ring.Next{Commit: sha, Reason: "r"}, Refusal: refusal,
 			Apps: []ring.AppStatus{{
 				Name: "web", Health: ring.Healthy, Commit: sha, Reason: "r", Refusal: refusal, Notes: []string{"n"}, Powers: []string{"p"},

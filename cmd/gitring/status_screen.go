@@ -40,6 +40,9 @@ func showSource(s *screen, src ring.SourceStatus, now time.Time) {
 		s.line(2, "  ", w("trusted up to "+src.Trusted.Short()), w(src.Subject))
 	}
 	s.line(2, ", ", said("signed by ", src.Signer), w(committed(src.Committed, now)), w(checked(src.Checked, now)), w(when(src.Checking, "checking now")))
+	if src.Note != "" {
+		s.line(2, "", w(src.Note))
+	}
 	if src.Trust != "" {
 		s.line(2, " ", word{"warning:", yellow}, w(src.Trust))
 	}
