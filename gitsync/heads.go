@@ -47,6 +47,7 @@ type heads struct {
 	more   bool              // this look ended before all were asked for
 	asked  int               // of the remote, in this look
 	bytes  int64             // received for this tip
+	most   int               // commits of a range
 }
 
 func (f *Follower) newHeads() *heads {
@@ -54,7 +55,7 @@ func (f *Follower) newHeads() *heads {
 	store := newMirror(f.mirror.dir+".heads", "", lim)
 	store.under = f.mirror
 	store.careful = true // every object is hashed on its way in
-	h := &heads{mirror: f.mirror, store: store, lim: lim}
+	h := &heads{mirror: f.mirror, store: store, lim: lim, most: f.cfg.Trust.MaxRange}
 	h.remote = func(ref plumbing.ReferenceName, lim Limits) (remote, error) {
 		return f.remoteOf(ref, lim)
 	}
@@ -226,6 +227,7 @@ func (w *watch) aids(ctx context.Context) Aids {
 			m, ok := done[pair{ours, theirs}]
 			if !ok {
 				began := time.Now()
+				w.child.rest() // nobody else may write to what is hashed now and read by git
 				m.tree, m.err = w.heads.merge(ctx, ours, theirs)
 				done[pair{ours, theirs}] = m
 				w.log.DebugContext(ctx, "merged again what the forge landed", "source", w.cfg.Name, "commit", theirs, "took", time.Since(began).Round(time.Millisecond))
@@ -237,6 +239,9 @@ func (w *watch) aids(ctx context.Context) Aids {
 
 // merge lets git read the quarantine and the mirror, and write beside them.
 func (h *heads) merge(ctx context.Context, ours, theirs ring.SHA) (ring.SHA, error) {
+	if err := rehash(h, ours, theirs, max(h.most, DefaultMaxRange)); err != nil {
+		return "", err
+	}
 	if err := os.MkdirAll(h.store.dir, 0o700); err != nil {
 		return "", fmt.Errorf("cannot merge: %w", err)
 	}
