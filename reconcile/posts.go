@@ -82,8 +82,8 @@ func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 				t.post(src, sha, "", ring.PostFailure, say("app %s %s", a.Name, rejectedSays(a.Refusal)))
 				return
 			}
-			if why := firstBad(a); why != "" {
-				t.post(src, sha, "", ring.PostFailure, say("%s/%s", a.Name, why))
+			if why, final := t.worst(a); why != "" {
+				t.post(src, sha, "", verdictOf(final), say("%s/%s", a.Name, why))
 				return
 			}
 		}
@@ -121,7 +121,8 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 				return // closed when everything of it came to rest
 			}
 		}
-		t.post(src, sha, a.Name, ring.PostFailure, firstBad(a))
+		why, final := t.worst(a)
+		t.post(src, sha, a.Name, verdictOf(final), why)
 	case ring.Healthy:
 		if changed || told {
 			t.post(src, sha, a.Name, ring.PostSuccess, say("healthy %d/%d", ready, wanted))
@@ -131,6 +132,33 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 			t.post(src, sha, a.Name, ring.PostPending, say("%d/%d ready", ready, wanted))
 		}
 	}
+}
+
+// worst is the first service of an app that is not well, with its reason. It is
+// not final where all that is wrong is of this host and not of the commit.
+func (t *turn) worst(a *ring.AppStatus) (why string, final bool) {
+	for i := range a.Services {
+		s := &a.Services[i]
+		if !bad(s) {
+			continue
+		}
+		v := t.views[ring.ID(a.Name, s.Name)]
+		final = v == nil || !t.awaitsHost(v)
+		if why == "" || final {
+			why = s.Name + " " + s.Reason
+		}
+		if final {
+			break
+		}
+	}
+	return why, final
+}
+
+func verdictOf(final bool) string {
+	if final {
+		return ring.PostFailure
+	}
+	return ring.PostPending
 }
 
 func rejectedSays(r *ring.Refusal) string {

@@ -190,8 +190,12 @@ func (t *turn) start(v *service, in *inst, why string) bool {
 
 // dropOthers removes what was kept for a restore, or is stopped and old.
 func (t *turn) dropOthers(v *service, others []*inst) bool {
+	why := say("replaced by %s", v.app.Commit.Short())
+	if v.waits != "" {
+		why = "does not start: " + v.waits
+	}
 	for _, old := range others {
-		t.clear(v, old, intentRemove, say("replaced by %s", v.app.Commit.Short()))
+		t.clear(v, old, intentRemove, why)
 		return true
 	}
 	return false

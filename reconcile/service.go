@@ -222,8 +222,12 @@ func (t *turn) choose(v *service) {
 		v.says = v.failed.Reason
 		return
 	}
-	if v.row.Version == v.want.Version {
-		return // begun: what it depends on gates only the beginning
+	if v.row.Version == v.want.Version { // begun: what it depends on gates only the beginning
+		if why := t.undone(v); why != "" && !v.row.Done {
+			v.waits, v.blocked, v.says = why, true, why
+			v.of, v.target = &v.good.App, &v.good.Service
+		}
+		return
 	}
 	if v.waits, v.blocked = t.gate(v); v.waits == "" {
 		return
@@ -336,7 +340,11 @@ func (t *turn) account(v *service) {
 	}
 	try, tried := t.Tries[string(v.id)]
 	tried = tried && try.Version == v.want.Version && try.Cause != "" && (try.Kind == ring.DoCreate || try.Kind == ring.DoStart)
-	tried = tried && !try.At.Before(row.Began) && t.stuck(v) == ""
+	stuck := t.stuck(v) != ""
+	tried = tried && !try.At.Before(row.Began) && !stuck
+	if stuck && t.now.Sub(row.Progress) >= v.want.Rollout.ProgressDeadline/10 {
+		row.Progress = t.now // the time until it is mended is not the version's
+	}
 	if tried && try.At.After(row.LastFailure) && try.Cause != ring.CauseImagePull {
 		row.Failures++
 		row.LastFailure, row.Cause = try.At, say("%s: %s", try.Cause, try.Err)
@@ -355,24 +363,73 @@ func (t *turn) account(v *service) {
 		t.fail(v, row.Cause)
 	case permanent, tried && try.Permanent && row.Failures > 0:
 		t.fail(v, row.Cause)
-	case !t.now.Before(deadline) && !t.settled(v) && (v.fate == nil || !t.filled(v)) && t.stuck(v) == "":
+	case !t.now.Before(deadline) && !t.settled(v) && (v.fate == nil || !t.filled(v)) && !stuck:
 		t.fail(v, t.deadlineSays(v, ready))
 	default:
 		t.wake(deadline)
 	}
 }
 
-// stuck is what is wrong on this host where no other version would fare better:
-// nothing to restore, and the host refuses what is wanted. It is tried again for
-// as long as it is wanted.
+// stuck is what is wrong on this host where no other version would fare better,
+// such as a disk that is not mounted; or whatever the host refuses where there is
+// nothing to restore. It fails nothing, and is tried again for as long as it is wanted.
 func (t *turn) stuck(v *service) string {
-	if v.restores() && !v.restoring() {
+	try, _ := t.refusedStep(v)
+	return hinted(try)
+}
+
+// awaitsHost says that a rollout goes on once something of this host is mended:
+// it is not closed, however long that takes.
+func (t *turn) awaitsHost(v *service) bool {
+	if v.row.Done || v.failed != nil {
+		return false
+	}
+	try, ok := t.refusedStep(v)
+	return ok && !try.Permanent || t.undone(v) != ""
+}
+
+// refusedStep is the try that v is stuck with.
+func (t *turn) refusedStep(v *service) (ring.Try, bool) {
+	for slot := 0; slot <= v.target.Replicas; slot++ {
+		key := string(v.id)
+		if slot > 0 {
+			key += " " + ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version)
+		}
+		try := t.Tries[key]
+		if try.Refusal == nil || try.Version != v.target.Version || try.Kind != ring.DoCreate && try.Kind != ring.DoStart {
+			continue
+		}
+		if !try.Permanent || try.Kind == ring.DoCreate && (!v.restores() || v.restoring()) {
+			return try, true
+		}
+	}
+	return ring.Try{}, false
+}
+
+// hinted is a failed try as its service's status tells it: with what to do.
+func hinted(try ring.Try) string {
+	if try.Refusal == nil || try.Refusal.Hint == "" {
+		return try.Err
+	}
+	return say("%s; %s", try.Err, try.Refusal.Hint)
+}
+
+// undone is why the wanted version cannot be started now that the old one has
+// stopped for it; the old one serves until that is mended.
+func (t *turn) undone(v *service) string {
+	if !v.restores() {
 		return ""
 	}
-	for slot := 1; slot <= v.target.Replicas; slot++ {
-		try := t.Tries[string(v.id)+" "+ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version)]
-		if try.Kind == ring.DoCreate && try.Refusal != nil {
-			return try.Err
+	for _, in := range v.all {
+		if in.Version != v.want.Version || in.Live() || !in.holds() {
+			continue
+		}
+		try := t.Tries[string(v.id)+" "+in.Name]
+		if try.Kind != ring.DoStart || try.Version != in.Version || try.Refusal == nil || try.Permanent {
+			continue
+		}
+		if slices.ContainsFunc(v.all, func(old *inst) bool { return old.Version == v.good.Service.Version && old.holds() }) {
+			return hinted(try)
 		}
 	}
 	return ""

@@ -106,7 +106,7 @@ func newEngine(r *rand.Rand) *engine {
 	return &engine{
 		r: r, now: epoch, boxes: map[string]*box{}, nets: map[string]ring.SeenNetwork{}, natures: map[string]nature{},
 		have: map[string]bool{}, moved: map[string]string{}, told: func(string, string, *box) {}, made: func(string, *box) {},
-		meant: func(*box, *box, string) bool { return false },
+		meant:   func(*box, *box, string) bool { return false },
 		volumes: map[string]bool{}, names: map[string]bool{}, foreign: map[string]bool{},
 	}
 }
@@ -563,8 +563,7 @@ func (e *engine) keep(a ring.Action, b *box) (ring.Done, error) {
 			continue
 		}
 		if slices.Contains(a.Kept, name) {
-			r := &ring.Refusal{Code: ring.Conflict, Says: name + " was there and is gone", Hint: "bring it back"}
-			return done, &ring.EngineError{Cause: ring.CauseFiles, Permanent: true, Refusal: r, Err: r}
+			return done, lost(name)
 		}
 		e.made(name, b)
 	}
@@ -573,6 +572,12 @@ func (e *engine) keep(a ring.Action, b *box) (ring.Done, error) {
 		done.Kept = append(done.Kept, ring.Kept{App: a.App, Name: name})
 	}
 	return done, nil
+}
+
+// lost is a refusal that is no version's fault.
+func lost(name string) error {
+	r := &ring.Refusal{Code: ring.Conflict, Says: name + " was there and is gone", Hint: "is its disk mounted?"}
+	return &ring.EngineError{Cause: ring.CauseFiles, Refusal: r, Err: r, Wait: 10 * time.Second}
 }
 
 func (e *engine) start(b *box) error {
@@ -584,6 +589,11 @@ func (e *engine) start(b *box) error {
 	}
 	if !e.canJoin(b) {
 		return &ring.EngineError{Cause: ring.CauseCreate, Err: errors.New("cannot join network of a non running container")}
+	}
+	for _, h := range b.holds { // a path of the host, or a folder on a disk of its own
+		if gone, was := e.volumes[h]; was && !gone {
+			return lost(h)
+		}
 	}
 	if b.Kind == ring.JobK && b.starts > 0 {
 		e.violate("a job ran twice: %s", b.Name)

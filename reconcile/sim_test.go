@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -28,6 +29,7 @@ type scenario struct {
 	job     bool            // b is a job
 	tied    string          // b joins a's network, takes its volumes, or follows it
 	named   bool            // a has a container_name
+	common  bool            // a volume moves between a and b, or is of both
 	hooks   map[string]bool
 	always  map[string]bool // pull_policy
 	lost    []string        // volumes that somebody removed
@@ -47,6 +49,7 @@ func newScenario(seed int64) *scenario {
 	s.tied = []string{"", "", "", "", "", "", "network", "network", "volumes", "follows"}[r.Intn(10)]
 	s.named = r.Intn(6) == 0
 	s.dep, s.job = r.Intn(3) == 0, r.Intn(6) == 0
+	s.common = r.Intn(4) == 0
 	for _, name := range []string{"a", "b"} {
 		s.data[name] = r.Intn(4) == 0
 		s.hooks[name], s.always[name] = r.Intn(6) == 0, r.Intn(8) == 0
@@ -121,10 +124,26 @@ func (s *scenario) randomPlan(n int) *ring.Plan {
 		}
 		app.Services = append(app.Services, s.service(name, image(name, 1+s.r.Intn(4)), len(app.Services) > 0))
 	}
+	if s.common {
+		s.give(&app, []string{"a", "a", "b", "b", "ab", ""}[s.r.Intn(6)])
+	}
 	if len(app.Services) == 0 {
 		app.Services = append(app.Services, s.service("a", image("a", 1), true))
 	}
 	return &ring.Plan{Source: "s", Commit: sha, Apps: []ring.App{app}}
+}
+
+// give has the named services write the volume that they have in common.
+func (s *scenario) give(app *ring.App, names string) {
+	for i := range app.Services {
+		v := &app.Services[i]
+		if !strings.Contains(names, v.Name) {
+			continue
+		}
+		v.Replicas = 1
+		v.Spec.Mounts = append(slices.Clone(v.Spec.Mounts), ring.Mount{Kind: ring.MountVolume, Source: "common", Target: "/common"})
+		v.Written = ring.WrittenHash(v.Spec)
+	}
 }
 
 // tie makes b share a's fate, and names a.
@@ -153,7 +172,7 @@ func (s *scenario) tie(v *ring.Service, with bool) {
 
 // pairs is how many slots services have that are tied by slot.
 func (s *scenario) pairs() int {
-	if s.named || s.job || s.data["a"] || s.data["b"] {
+	if s.named || s.job || s.common || s.data["a"] || s.data["b"] {
 		return 1
 	}
 	return 1 + int(s.seed%2)
@@ -240,7 +259,7 @@ func (s *scenario) commit() {
 		s.commits = s.commits[1:]
 		s.note("commit %s", s.src.Next.Commit.Short())
 		for _, v := range s.src.Next.Apps[0].Services {
-			s.note("  %s %s replicas %d", v.Name, v.Spec.Image, v.Replicas)
+			s.note("  %s %s replicas %d %v", v.Name, v.Spec.Image, v.Replicas, v.Spec.Mounts)
 		}
 	}
 }
@@ -509,7 +528,7 @@ func (s *scenario) restOf(v *ring.Service) {
 			}
 		}
 	}
-	blocked := (s.dep || s.tied != "") && v.Name == "b" && s.disk.Rollouts[id].Version != v.Version
+	blocked := ((s.dep || s.tied != "") && v.Name == "b" || s.heir(v)) && s.disk.Rollouts[id].Version != v.Version
 	switch {
 	case blocked: // waits for a
 	case known && verdict.Good:
@@ -531,6 +550,21 @@ func (s *scenario) restOf(v *ring.Service) {
 	default:
 		s.violate("I7: %s has no verdict at rest, %v", id, count)
 	}
+}
+
+// heir says that v may wait for the volume that it has in common with a service
+// that did not complete.
+func (s *scenario) heir(v *ring.Service) bool {
+	if !s.common || !slices.ContainsFunc(v.Spec.Mounts, func(m ring.Mount) bool { return m.Source == "common" }) {
+		return false
+	}
+	f := s.disk.Apps["web"].App
+	for _, other := range f.Services {
+		if other.Name != v.Name && !s.disk.Verdicts[ring.VersionKey(ring.ID("web", other.Name), other.Version)].Good {
+			return true
+		}
+	}
+	return false
 }
 
 // restOfTies checks what is tied together, names and hooks.

@@ -312,7 +312,7 @@ func (t *turn) steady(v *service, progress string) (ring.Phase, string) {
 		return ring.PhaseDegraded, say("%s; slot %d %s", progress, in.Slot, in.reason)
 	}
 	if try, ok := t.Tries[string(v.id)]; ok && (try.Permanent || try.Refusal != nil) && v.freeSlot() > 0 {
-		return ring.PhaseDegraded, say("%s; %s", progress, try.Err)
+		return ring.PhaseDegraded, say("%s; %s", progress, hinted(try))
 	}
 	return ring.PhaseProgressing, progress + t.slowest(v)
 }
@@ -328,7 +328,7 @@ func (t *turn) slowest(v *service) string {
 		return say("; pulling %s (%s)", v.target.Pin.Image, far)
 	}
 	if try, ok := t.Tries[string(v.id)]; ok && try.Err != "" {
-		return "; " + try.Err
+		return "; " + hinted(try)
 	}
 	if v.lacks != "" {
 		return "; " + v.lacks
@@ -448,13 +448,4 @@ func appSummary(a *ring.AppStatus) (ready, wanted int) {
 		ready, wanted = ready+min(s.Ready, s.Wanted), wanted+s.Wanted
 	}
 	return ready, wanted
-}
-
-// firstBad is the first service that is not well, and its reason.
-func firstBad(a *ring.AppStatus) string {
-	i := slices.IndexFunc(a.Services, func(s ring.ServiceStatus) bool { return bad(&s) })
-	if i < 0 {
-		return ""
-	}
-	return a.Services[i].Name + " " + a.Services[i].Reason
 }

@@ -119,12 +119,14 @@ func tryKey(a ring.Action) string {
 }
 
 // forgetTries forgets what a success makes untrue, and what is about versions
-// that nobody tries any more.
+// that nobody tries any more. An instance that does not start for what this host
+// lacks does so until it is gone: its forerunner, which serves meanwhile, is not
+// to be stopped for it again.
 func forgetTries(tries map[string]ring.Try, a ring.Action) {
 	delete(tries, a.Target())
 	delete(tries, tryKey(a))
 	for key, try := range tries {
-		if strings.HasPrefix(key, a.Target()+" ") && try.Version != a.Version {
+		if strings.HasPrefix(key, a.Target()+" ") && try.Version != a.Version && !(try.Kind == ring.DoStart && try.Refusal != nil && !try.Permanent) {
 			delete(tries, key)
 		}
 	}

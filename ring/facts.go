@@ -102,8 +102,8 @@ type RolloutRow struct {
 	// Writes is what instances of the same versions write and what outlives them,
 	// by the names that the host knows: "volume shop_data".
 	Writes map[Version][]string `json:"writes,omitempty"`
-	Done   bool                `json:"done,omitempty"` // complete: steady since At
-	At     time.Time           `json:"at,omitzero"`
+	Done   bool                 `json:"done,omitempty"` // complete: steady since At
+	At     time.Time            `json:"at,omitzero"`
 }
 
 // Row is by service.
