@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"gopkg.in/yaml.v3"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // Mistake is one thing that is wrong with a list of signers. Line counts from 1.
@@ -179,7 +181,7 @@ func (m *mistakes) entry(n *yaml.Node, known []string) signerEntry {
 	}
 	for _, r := range m.texts(fields["roles"]) {
 		if e.Roles = append(e.Roles, Role(r.Value)); !slices.Contains(roles, Role(r.Value)) {
-			m.wrong(r, nearest(r.Value, roleNames()), "role %q is not known", clip(r.Value))
+			m.wrong(r, ring.Meant(r.Value, roleNames()), "role %q is not known", clip(r.Value))
 		}
 	}
 	for name, list := range map[string]*[]string{"sources": &e.Sources, "branches": &e.Branches, "paths": &e.Paths} {
@@ -211,7 +213,7 @@ func (m *mistakes) fields(n *yaml.Node, what string, known []string) map[string]
 		key, value := n.Content[i], plainNode(n.Content[i+1])
 		switch first := out[key.Value]; {
 		case !slices.Contains(known, key.Value):
-			m.wrong(key, nearest(key.Value, known), "unknown key %q", clip(key.Value))
+			m.wrong(key, ring.Meant(key.Value, known), "unknown key %q", clip(key.Value))
 		case first != nil:
 			m.wrong(key, "keep one of the two", "key %q is given twice", key.Value)
 		default:
@@ -285,40 +287,4 @@ func roleNames() []string {
 		names[i] = string(r)
 	}
 	return names
-}
-
-// nearest is a hint that names the known word closest to the one written, and all
-// of them when none is close.
-func nearest(word string, known []string) string {
-	best, least := "", len(word)/2+1
-	for _, k := range known {
-		if d := edits(word, k); d < least {
-			best, least = k, d
-		}
-	}
-	if best != "" {
-		return fmt.Sprintf("did you mean %q?", best)
-	}
-	return "known here: " + strings.Join(known, ", ")
-}
-
-// edits is how many letters have to be put in, taken out or changed to make b of a.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -55,7 +55,7 @@ func (b *builderOf) namesVolumes(s types.ServiceConfig) {
 }
 
 func undeclared(key, kind string, known []string) string {
-	if n := nearest(key, known); n != "" {
+	if n := ring.Nearest(key, known); n != "" {
 		return "did you mean " + n + "?"
 	}
 	return "declare it at the top level: " + kind + ": {" + head(key) + ": {}}"

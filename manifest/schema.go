@@ -253,7 +253,7 @@ func extension(p pair, pattern string, fs *faults) {
 	case p.key == extensionKey && pattern == "services.*":
 	case p.key == extensionKey:
 		fs.add(ring.UnknownKey, p.place, "move it into a service", "x-gitring stands outside of a service, where nothing reads it")
-	case distance(p.key, extensionKey, 3) < 3:
+	case ring.Distance(p.key, extensionKey, 3) < 3:
 		fs.add(ring.UnknownKey, p.place, "did you mean x-gitring?", "unknown key %s", p.key)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/notify"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // check judges a decoded configuration with its defaults in, and makes its
@@ -73,7 +75,7 @@ func (k *checker) host(name string) {
 
 func (k *checker) engine(e *EngineConfig) {
 	if e.Kind != "docker" && e.Kind != "swarm" {
-		k.wrong("engine.kind", nearest(e.Kind, []string{"docker", "swarm"}), "engine.kind: %q is not known", e.Kind)
+		k.wrong("engine.kind", ring.Meant(e.Kind, []string{"docker", "swarm"}), "engine.kind: %q is not known", e.Kind)
 	}
 	scheme, rest, _ := strings.Cut(e.URL, "://")
 	switch {
@@ -136,7 +138,7 @@ func (k *checker) source(at string, s *SourceConfig) {
 	}
 	k.poll(at+".poll", s.Poll)
 	if known := []string{"auto", "approve", "observe", "commit"}; !slices.Contains(known, s.Apply) {
-		k.wrong(at+".apply", nearest(s.Apply, known), "apply: %q is not known", s.Apply)
+		k.wrong(at+".apply", ring.Meant(s.Apply, known), "apply: %q is not known", s.Apply)
 	}
 	remote := k.remote(at, s)
 	k.auth(at+".auth", &s.Auth, remote)
@@ -176,7 +178,7 @@ func (k *checker) trust(at string, s *SourceConfig) {
 	at += ".trust"
 	t := s.Trust
 	if known := []string{"strict", "disabled", "forge-merge", "tip"}; !slices.Contains(known, t.Mode) {
-		k.wrong(at+".mode", nearest(t.Mode, known), "trust.mode: %q is not known", t.Mode)
+		k.wrong(at+".mode", ring.Meant(t.Mode, known), "trust.mode: %q is not known", t.Mode)
 	}
 	k.path(at+".allowed_signers", &t.AllowedSigners)
 	k.path(at+".openpgp_keys", &t.OpenPGPKeys)
@@ -218,7 +220,7 @@ func (k *checker) forge(at, key, forge string, known []string) {
 		return
 	}
 	if !slices.Contains(known, forge) {
-		k.wrong(at+".forge", nearest(forge, known), "%s.forge: %q is not known", key, forge)
+		k.wrong(at+".forge", ring.Meant(forge, known), "%s.forge: %q is not known", key, forge)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // maxConfig is far above any configuration and far below what would hurt.
@@ -220,7 +222,7 @@ func yamlMistake(file, says string) Mistake {
 	}
 	if p := noField.FindStringSubmatch(m.Says); p != nil {
 		m.Says = fmt.Sprintf("unknown key %q", p[1])
-		m.Hint = nearest(p[1], knownKeys(p[2]))
+		m.Hint = ring.Meant(p[1], knownKeys(p[2]))
 		return m
 	}
 	if p := twiceGiven.FindStringSubmatch(m.Says); p != nil {

@@ -10,6 +10,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gitring/gitring/policy"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // profiles are those of POLICY; the last one is not carried out yet.
@@ -92,7 +94,7 @@ func (k *checker) policyKeys(c *Config, file string, top *yaml.Node) {
 		case slices.Contains(policyKeys, key.Value):
 			c.policy.later = append(c.policy.later, notCarried(file, key.Line, "policy."+key.Value))
 		default:
-			k.inPolicy(file, key.Line, nearest(key.Value, policyKeys), "unknown key %q", key.Value)
+			k.inPolicy(file, key.Line, ring.Meant(key.Value, policyKeys), "unknown key %q", key.Value)
 		}
 	}
 }
@@ -100,7 +102,7 @@ func (k *checker) policyKeys(c *Config, file string, top *yaml.Node) {
 func (k *checker) policyProfile(c *Config, file string, line int, said string) {
 	switch {
 	case !slices.Contains(profiles, said):
-		k.inPolicy(file, line, nearest(said, profiles), "policy.profile: %q is not known", said)
+		k.inPolicy(file, line, ring.Meant(said, profiles), "policy.profile: %q is not known", said)
 	case said == string(policy.Compose), said == string(policy.Owner):
 		c.policy.profile = policy.Profile(said)
 	default:

@@ -130,7 +130,7 @@ func knownVerb(cmd *cobra.Command, given []string) error {
 	}
 	return &failure{
 		code: exitUsage, says: fmt.Sprintf("unknown command %q for %q", given[0], cmd.CommandPath()),
-		hint: nearest(given[0], known),
+		hint: ring.Meant(given[0], known),
 	}
 }
 

@@ -8,12 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // checkOutput judges -o before anything is done.
 func (g *globals) checkOutput(cmd *cobra.Command) error {
 	if known := []string{"table", "wide", "json", "yaml"}; !slices.Contains(known, g.output) {
-		return &failure{code: exitUsage, says: fmt.Sprintf("-o %q is not known", g.output), hint: nearest(g.output, known)}
+		return &failure{code: exitUsage, says: fmt.Sprintf("-o %q is not known", g.output), hint: ring.Meant(g.output, known)}
 	}
 	return nil
 }

@@ -176,7 +176,7 @@ func (g *globals) tip(ctx context.Context, source string) (ring.SHA, string, err
 	if source == "" && len(names) > 1 {
 		return "", "", &failure{code: exitUsage, says: "there is more than one source", hint: "--source with one of " + strings.Join(names, ", ")}
 	}
-	return "", "", &failure{code: exitNotFound, says: fmt.Sprintf("no source %q on %s", source, st.Host), hint: nearest(source, names)}
+	return "", "", &failure{code: exitNotFound, says: fmt.Sprintf("no source %q on %s", source, st.Host), hint: ring.Meant(source, names)}
 }
 
 func showChanges(s *screen, c *ring.Changes) {

@@ -156,7 +156,7 @@ func (b *back) folderOf(app string) (string, error) {
 		}
 		names = append(names, sortedKeys(folders)...)
 	}
-	return "", &failure{code: exitNotFound, says: fmt.Sprintf("no app %q at %s", app, b.head.Short()), hint: nearest(app, names)}
+	return "", &failure{code: exitNotFound, says: fmt.Sprintf("no app %q at %s", app, b.head.Short()), hint: ring.Meant(app, names)}
 }
 
 // list shows the commits to go back to.

@@ -351,7 +351,7 @@ func noSuch(st *ring.Status, target string) error {
 		}
 	}
 	hint := "gitring status lists what is here"
-	if h := nearest(target, known); strings.HasPrefix(h, "did you mean") {
+	if h := ring.Meant(target, known); strings.HasPrefix(h, "did you mean") {
 		hint = h
 	}
 	return &failure{code: exitNotFound, says: fmt.Sprintf("no %s %q on %s", kind, target, st.Host), hint: hint}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/gitring/gitring/ring"
 )
 
 func TestATextFromOutsideCannotSteerATerminal(t *testing.T) {
@@ -60,7 +62,7 @@ func TestTheNearestWordIsOfferedWhenItIsNear(t *testing.T) {
 		"stauts": `did you mean "status"?`, "snyc": `did you mean "sync"?`, "aprove": `did you mean "approve"?`,
 		"tru": `did you mean "trust"?`, "zzzzz": "known here: status, sync, approve, trust", "": "known here: status, sync, approve, trust",
 	} {
-		require.Equal(t, want, nearest(given, verbs), given)
+		require.Equal(t, want, ring.Meant(given, verbs), given)
 	}
-	require.Empty(t, nearest("x", nil))
+	require.Empty(t, ring.Meant("x", nil))
 }

@@ -184,7 +184,7 @@ func (g *globals) sourceOf(name string) (*Config, *SourceConfig, error) {
 	if s := c.Source(name); s != nil {
 		return c, s, nil
 	}
-	return nil, nil, &failure{code: exitNotFound, says: fmt.Sprintf("no source %q in %s", name, g.config), hint: nearest(name, names)}
+	return nil, nil, &failure{code: exitNotFound, says: fmt.Sprintf("no source %q in %s", name, g.config), hint: ring.Meant(name, names)}
 }
 
 func (g *globals) showValidated(v validated) error {
