@@ -145,9 +145,10 @@ func (d *Docker) haveVolume(ctx context.Context, e engine, a ring.Action, v want
 	case !cerrdefs.IsNotFound(err):
 		return fault("cannot inspect volume "+v.Name, ring.CauseFiles, err)
 	case v.External:
-		return refused(a, ring.CauseFiles, ring.BadValue,
-			fmt.Sprintf("volume %s is external and not on this host", v.Name),
+		r := gone(a, fmt.Sprintf("volume %s is external and not on this host", v.Name),
 			"docker volume create "+v.Name+", or take external out, and gitring makes it")
+		r.Refusal.Code = ring.BadValue
+		return r
 	}
 	if err := d.allow(a, v.request()); err != nil {
 		return err
@@ -197,7 +198,7 @@ func (d *Docker) createOrAdopt(ctx context.Context, e engine, a ring.Action, p p
 		// next look knows, and names another.
 		return "", "", &ring.EngineError{Cause: ring.CauseCreate, Err: fmt.Errorf("%s: %w", cannot, err)}
 	}
-	return "", "", fault(cannot, ring.CauseCreate, err)
+	return "", "", faultOf(a, cannot, ring.CauseCreate, err)
 }
 
 // first is the one network that the create call may name.
@@ -365,16 +366,16 @@ func alreadyJoined(err error) bool {
 // post_start hooks. Started already is fine. One whose hooks fail is stopped
 // again: what it was started for is not done.
 func (d *Docker) run(ctx context.Context, e engine, c contained, a ring.Action) error {
-	if err := d.begin(ctx, e, c); err != nil {
+	if err := d.begin(ctx, e, c, a); err != nil {
 		return err
 	}
 	return d.afterStart(ctx, e, c, a)
 }
 
-func (d *Docker) begin(ctx context.Context, e engine, c contained) error {
+func (d *Docker) begin(ctx context.Context, e engine, c contained, a ring.Action) error {
 	defer d.cache.hold(c.ID)()
 	if err := e.ContainerStart(ctx, c.ID, container.StartOptions{}); err != nil {
-		return fault("cannot start container "+c.Name, ring.CauseCreate, err)
+		return faultOf(a, "cannot start container "+c.Name, ring.CauseCreate, err)
 	}
 	return nil
 }

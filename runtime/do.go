@@ -214,7 +214,7 @@ func (d *Docker) restart(ctx context.Context, e engine, a ring.Action) (ring.Don
 	}
 	done := ring.Done{Told: d.beforeStop(ctx, e, c, a)}
 	if err := e.ContainerRestart(ctx, c.ID, grace(a)); err != nil {
-		return done, fault("cannot restart container "+strings.TrimPrefix(c.Name, "/"), ring.CauseCreate, err)
+		return done, faultOf(a, "cannot restart container "+strings.TrimPrefix(c.Name, "/"), ring.CauseCreate, err)
 	}
 	done.Instance = c.ID
 	return done, d.afterStart(ctx, e, inspected(c), a)

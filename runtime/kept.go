@@ -99,8 +99,19 @@ func keepVolumes(ctx context.Context, e engine, a ring.Action, volumes []wantedV
 
 // gone is a refusal that is not the version's fault: another version would fare
 // no better.
-func gone(a ring.Action, says, hint string) error {
+func gone(a ring.Action, says, hint string) *ring.EngineError {
 	err := refused(a, ring.CauseFiles, ring.Conflict, says, hint)
 	err.Permanent, err.Wait = false, askAgain
 	return err
+}
+
+// faultOf is fault of a step that makes something run: a path of the host that is
+// not there is no fault of the version that wants it.
+func faultOf(a ring.Action, cannot, cause string, err error) *ring.EngineError {
+	_, source, ok := strings.Cut(err.Error(), "bind source path does not exist: ")
+	if !ok || a.Want == nil {
+		return fault(cannot, cause, err)
+	}
+	source = strings.TrimSpace(source)
+	return gone(a, fmt.Sprintf("path %s of the host is not there", source), fmt.Sprintf("is its disk mounted? to begin empty: mkdir -p %s", source))
 }

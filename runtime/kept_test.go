@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/docker/docker/api/types/volume"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
@@ -108,6 +109,38 @@ func TestAPathOfTheHostIsMadeOnceOnly(t *testing.T) {
 	require.Contains(t, e.Refusal.Hint, "is its disk mounted?")
 
 	f.inside = true // in a container of its own the host's paths are not to be seen
+	_, err = f.Do(t.Context(), a)
+	require.NoError(t, err)
+}
+
+// What the host lacks is no fault of a version: its refusal is not for ever, and
+// the same step goes through once it is back.
+func TestAPathOrVolumeThatTheHostLacksIsRefusedUntilItIsThere(t *testing.T) {
+	disk := filepath.Join(t.TempDir(), "disk")
+	f := NewFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
+	id := f.AddImage(FakeImage{Name: "app:1"})
+	s := &ring.Service{Name: "play", Kind: ring.Worker, Version: "1:aa", Pin: ring.Pin{Image: id}, Image: ring.Image{Known: true}, Spec: ring.Spec{
+		Image: "app:1", NoNetwork: true, Mounts: []ring.Mount{
+			{Kind: ring.MountBind, Source: disk, Target: "/music"}, {Kind: ring.MountVolume, Source: "lib", Target: "/lib"},
+		},
+	}}
+	app := &ring.App{Name: "shop", Path: "shop", Volumes: []ring.Volume{{Key: "lib", External: "library"}}}
+	a := ring.Action{Kind: ring.DoCreate, App: "shop", Service: "play", Slot: 1, Version: s.Version, Of: app, Want: s}
+	refused := func(says, hint string) {
+		t.Helper()
+		_, err := f.Do(t.Context(), a)
+		var e *ring.EngineError
+		require.ErrorAs(t, err, &e)
+		require.NotNil(t, e.Refusal, "%v", err)
+		require.False(t, e.Permanent)
+		require.Contains(t, e.Refusal.Says, says)
+		require.Contains(t, e.Refusal.Hint, hint)
+	}
+	refused("volume library is external and not on this host", "docker volume create library")
+	_, err := f.mem.VolumeCreate(t.Context(), volume.CreateOptions{Name: "library"})
+	require.NoError(t, err)
+	refused("path "+disk+" of the host is not there", "is its disk mounted?")
+	require.NoError(t, os.Mkdir(disk, 0o755))
 	_, err = f.Do(t.Context(), a)
 	require.NoError(t, err)
 }
