@@ -1,6 +1,9 @@
 package reconcile
 
 import (
+	"path"
+	"slices"
+
 	"github.com/gitring/gitring/ring"
 )
 
@@ -190,7 +193,7 @@ func sameApp(a, b ring.App) bool {
 // leave marks apps of src that are not in its plan; tidy removes what is left.
 func (t *turn) leave(src *Source, present map[string][]string) {
 	for _, name := range sortedKeys(present) {
-		if _, ok := src.Next.App(name); ok || t.refusal(src, name) != nil {
+		if _, ok := src.Next.App(name); ok || t.refusal(src, name) != nil || t.succeeds(src, name) {
 			continue
 		}
 		app := t.Facts.Apps[name].App
@@ -200,6 +203,19 @@ func (t *turn) leave(src *Source, present map[string][]string) {
 		t.set(ring.InForce{App: app, Since: t.now, Leaving: true})
 		t.event(ring.Event{Kind: ring.AppInForce, Source: src.Name, App: name, Commit: src.Next.Commit, Reason: "left the commit"})
 	}
+}
+
+// succeeds says that an app of the next plan takes the place of one that left it,
+// under another name, and is not in force yet: the old one serves until then.
+func (t *turn) succeeds(src *Source, name string) bool {
+	f, ok := t.Facts.Apps[name]
+	return ok && !f.Leaving && slices.ContainsFunc(src.Next.Apps, func(next ring.App) bool {
+		if path.Clean(next.Path) != path.Clean(f.App.Path) {
+			return false
+		}
+		g, ok := t.Facts.Apps[next.Name]
+		return !ok || g.App.Source != src.Name || !asked(&g, &next)
+	})
 }
 
 // once makes an event that stands for a state, not a step: told when the plan

@@ -174,6 +174,8 @@ func (d *declared) check(value string) error {
 func (s *story) declareApp(words []string) error {
 	a := s.app(words[0])
 	switch strings.Join(words[1:min(2, len(words))], "") {
+	case "in": // in <folder>
+		a.Path, a.Files = words[2], []string{words[2] + "/compose.yaml"}
 	case "after":
 		a.After = []ring.AfterApp{{App: words[2], Until: ring.Until(words[3])}}
 	case "keeps": // keeps orphans
