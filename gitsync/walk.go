@@ -84,7 +84,6 @@ type visit struct {
 	parents []ring.SHA
 	colour  int
 	done    bool // its parents are in the walk
-	index   int  // in the queue; -1 when not there
 }
 
 // walk goes back from the tip and the anchor at once, newest commit first.
@@ -111,9 +110,7 @@ func (w *walk) paint(sha ring.SHA, colour int) (*ring.Refusal, error) {
 		todo = todo[:len(todo)-1]
 		v := w.seen[id]
 		if v == nil {
-			var refusal *ring.Refusal
-			var err error
-			if v, refusal, err = w.load(id, colour); refusal != nil || err != nil {
+			if refusal, err := w.load(id, colour); refusal != nil || err != nil {
 				return refusal, err
 			}
 			continue
@@ -143,10 +140,10 @@ func (w *walk) count(v *visit, by int) {
 }
 
 // load reads a commit into the walk.
-func (w *walk) load(id ring.SHA, colour int) (*visit, *ring.Refusal, error) {
+func (w *walk) load(id ring.SHA, colour int) (*ring.Refusal, error) {
 	p, refusal, err := readCommit(w.o, id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	v := &visit{sha: id, colour: colour}
 	switch {
@@ -156,12 +153,12 @@ func (w *walk) load(id ring.SHA, colour int) (*visit, *ring.Refusal, error) {
 		// Behind the anchor: trusted by what came after it. Its parents stay
 		// unknown, which can only make more commits count as new.
 	default:
-		return nil, refusal, nil
+		return refusal, nil
 	}
 	w.seen[id] = v
 	heap.Push(&w.queue, v)
 	w.count(v, +1)
-	return v, nil, nil
+	return nil, nil
 }
 
 // step takes the newest queued commit and paints its parents.
