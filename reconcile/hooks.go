@@ -6,10 +6,11 @@ import (
 
 // hooked says that an instance runs commands after each start by us. Such a
 // start is written down before it happens: a daemon that ended between the
-// start and the last command cannot know how far they came.
+// start and the last command cannot know how far they came. A version that is not
+// remembered may be such a one: its container knows.
 func (v *service) hooked(in *inst) bool {
 	s := v.runs(in)
-	return s != nil && len(s.Spec.PostStart) > 0
+	return s == nil || len(s.Spec.PostStart) > 0
 }
 
 // meanHooks writes down that in is about to be started with its hooks.

@@ -24,7 +24,7 @@ func (t *turn) inherits(v *service) (why string, dead bool) {
 	for _, id := range sortedKeys(t.seen) {
 		other := t.views[id]
 		for _, in := range t.seen[id] {
-			if id == v.id || !in.Live() && !in.restartable() {
+			if id == v.id || !t.mayRun(other, in) {
 				continue
 			}
 			what := t.clash(v, v.want, mine, in.App, in.Service, in.Version, t.writtenBy(in))
@@ -47,6 +47,21 @@ func (t *turn) inherits(v *service) (why string, dead bool) {
 		}
 	}
 	return "", false
+}
+
+// mayRun says that an instance runs, or will once it is healed.
+func (t *turn) mayRun(v *service, in *inst) bool {
+	if in.Live() || in.restartable() {
+		return true
+	}
+	if !in.Ended() || in.Kind == ring.JobK || in.intent == intentPark || in.intent == intentRemove || in.intent == intentStop {
+		return false
+	}
+	if v == nil {
+		return true
+	}
+	row, _ := t.slot(v, in)
+	return !t.rests(v, in) && !(row.Instance == in.ID && row.Stopped)
 }
 
 // waitsForHeir is the reason while v waits for another service of the plan to
@@ -72,7 +87,8 @@ func (v *service) mayReturn() bool {
 }
 
 // occupied is why an instance of s, which is what v runs or ran, may not start now:
-// another service writes what it writes. What is on its way out anyway is stopped first.
+// another service writes what it writes. What is tied to v and on its way out with
+// it is stopped first, because it waits for v.
 func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
 	if s == nil || s.Share {
 		return ""
@@ -105,13 +121,33 @@ func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
 				continue
 			}
 			why := say("waits for %s to let go of %s", t.called(v, id), what)
-			if other != nil && in.Version != other.target.Version && in.Kind != ring.JobK && !t.busy(string(id)) {
+			if other != nil && v.fate != nil && v.fate == other.fate && in.Version != other.target.Version && in.Kind != ring.JobK && !t.busy(string(id)) {
 				t.clear(other, in, other.keep(in), say("%s needs %s", v.want.Name, what))
 			}
 			return why
 		}
 	}
 	return ""
+}
+
+// making says that what v writes is being made for another service: a second
+// make of the same thing would not know that it was there.
+func (t *turn) making(v *service) bool {
+	mine := writes(v.of, v.target)
+	if len(mine) == 0 {
+		return false
+	}
+	for _, target := range sortedKeys(t.Busy) {
+		if t.makes(t.Busy[target], v.id, mine) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.out.Actions, func(a ring.Action) bool { return t.makes(a, v.id, mine) })
+}
+
+func (t *turn) makes(a ring.Action, but ring.ServiceID, some []string) bool {
+	return a.Kind == ring.DoCreate && ring.ID(a.App, a.Service) != but && a.Want != nil &&
+		slices.ContainsFunc(writes(a.Of, a.Want), func(what string) bool { return slices.Contains(some, what) })
 }
 
 // occupiedFor is occupied for an instance that is there.

@@ -704,6 +704,9 @@ func (t *turn) create(v *service, slot int, start bool, why string) bool {
 		v.lacks = lacks
 		return false
 	}
+	if t.making(v) {
+		return false
+	}
 	start = start && len(v.target.Spec.PostStart) == 0 && v.target.Spec.ContainerName == ""
 	start = start && t.occupied(v, v.of, v.target) == ""
 	a := ring.Action{

@@ -168,8 +168,8 @@ func (d *daemon) launch(as []ring.Action) {
 			f.effect = f.effect.Add(d.natures[imageOf(a.Image)].pull)
 		}
 		f.end = f.effect.Add(d.span(1, 200))
-		if (a.Kind == ring.DoStart || a.Kind == ring.DoRestart) && a.Want != nil && len(a.Want.Spec.PostStart) > 0 {
-			f.end = f.end.Add(d.natures[a.Want.Spec.Image].hooks)
+		if b := d.boxes[a.Instance]; b != nil && b.hooks && (a.Kind == ring.DoStart || a.Kind == ring.DoRestart) {
+			f.end = f.end.Add(d.nature(b).hooks)
 		}
 		if d.faults && d.r.Intn(12) == 0 {
 			f.err = errors.New("engine: timeout")
