@@ -30,7 +30,7 @@ type appReader struct {
 	off map[string]bool
 	// plainly are the uses of the host's values that stand in the plan as they are.
 	plainly  map[openUse]bool
-	includes map[string]bool      // the files that it includes
+	includes map[string]place     // the files that it includes
 	hidden   map[hiddenValue]bool // the host's values, which no refusal tells
 	circled  bool                 // that services extend each other was told
 	faults   faults
@@ -46,7 +46,7 @@ type openUse struct{ name, service, key string }
 func (r *reader) readApp(c candidate) outcome {
 	a := &appReader{
 		reader: r, from: c, base: c.path, faults: c.faults, notes: slices.Clone(c.notes), nodes: r.limits.Nodes,
-		off: map[string]bool{}, plainly: map[openUse]bool{}, parsed: map[string]*parsedFile{}, homes: map[homeKey]*home{}, includes: map[string]bool{}, hidden: map[hiddenValue]bool{},
+		off: map[string]bool{}, plainly: map[openUse]bool{}, parsed: map[string]*parsedFile{}, homes: map[homeKey]*home{}, includes: map[string]place{}, hidden: map[hiddenValue]bool{},
 	}
 	a.budget = &budget{left: r.limits.TotalSize, text: r.limits.Text}
 	a.name, a.nameAt = or2(c.name, c.unnamed), place{file: c.path}

@@ -145,7 +145,7 @@ func TestAnonymousVolumesAreNamedBySlot(t *testing.T) {
 	if d := cmp.Diff([]ring.Volume{{Key: "named"}}, app.Volumes); d != "" {
 		t.Error(d)
 	}
-	if alone := app.Services[0].Alone(); !strings.Contains(alone, "writable volume") {
+	if alone := app.Alone(&app.Services[0]); !strings.Contains(alone, "writable volume") {
 		t.Errorf("two instances may run at once: %q", alone)
 	}
 }

@@ -112,7 +112,7 @@ func (a *appReader) included(n *node, s scope) []composeFile {
 		if root == nil {
 			continue
 		}
-		a.includes[p] = true
+		a.includes[p] = n.place
 		inner.way = append(slices.Clip(s.way), include{p, n.place})
 		out = append(out, a.unfold(p, root, inner, out)...)
 	}
@@ -288,30 +288,36 @@ func undeclare(g []composeFile, kind, name string) {
 	}
 }
 
-// withoutIncluded drops the apps of folders whose Compose file another app
-// includes: they are parts of that app, and would run twice.
+// withoutIncluded drops the apps of folders below an app whose Compose file that
+// app includes: they are parts of it, and would run twice. A folder beside it
+// stays what it is, and the one that includes it is refused: who may write one
+// app's folder must not take another app away.
 func withoutIncluded(all []outcome, apps []candidate) []outcome {
-	by := map[string]int{}
+	by := map[string][]int{}
 	for i, o := range all {
-		for _, p := range sortedKeys(o.includes) {
-			if _, twice := by[p]; !twice {
-				by[p] = i
+		for p := range o.includes {
+			by[p] = append(by[p], i)
+		}
+	}
+	for i, c := range apps {
+		if c.entry != nil || len(c.files) == 0 {
+			continue
+		}
+		file := c.files[0]
+		for _, owner := range by[file] {
+			switch {
+			case owner == i:
+			case !below(c.path, all[owner].path):
+				all[owner].faults.add(ring.BadValue, all[owner].includes[file],
+					"include it from a folder above both, or list the apps in gitring.yaml, which makes it a part",
+					"%s is the Compose file of app %s beside this one, which would run twice", file, all[i].name)
+			case all[i].path != "":
+				all[owner].app.Notes = append(all[owner].app.Notes, fmt.Sprintf("%s is included, so its folder is no app of its own", file))
+				all[i].path = ""
 			}
 		}
 	}
-	var out []outcome
-	for i, c := range apps {
-		owner, included := by[slices.Concat(c.files, []string{""})[0]]
-		if !included || c.entry != nil || owner == i {
-			continue
-		}
-		all[owner].app.Notes = append(all[owner].app.Notes, fmt.Sprintf("%s is included, so its folder is no app of its own", c.files[0]))
-		all[i].path = ""
-	}
-	for _, o := range all {
-		if o.path != "" {
-			out = append(out, o)
-		}
-	}
-	return out
+	return slices.DeleteFunc(all, func(o outcome) bool { return o.path == "" })
 }
+
+func below(dir, top string) bool { return top == "." || strings.HasPrefix(dir, top+"/") }

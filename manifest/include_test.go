@@ -165,20 +165,36 @@ func TestBadIncludesAreRefusedWithTheirPlace(t *testing.T) {
 // would run twice as one of its own.
 func TestAnIncludedFolderIsNoAppOfItsOwn(t *testing.T) {
 	files := map[string]string{
-		"web/compose.yaml":    "include: [db/compose.yaml, ../shared/compose.yaml]\nservices: {web: {image: a}}\n",
+		"web/compose.yaml":    "include: [db/compose.yaml]\nservices: {web: {image: a}}\n",
 		"web/db/compose.yaml": "services: {db: {image: a}}\n",
-		"shared/compose.yaml": "services: {s: {image: a}}\n",
 	}
 	a, _ := onlyApp(t, settings(), files)
-	if len(a.Services) != 3 || !strings.Contains(strings.Join(a.Notes, "\n"), "shared/compose.yaml is included") {
+	if len(a.Services) != 2 || !strings.Contains(strings.Join(a.Notes, "\n"), "web/db/compose.yaml is included") {
 		t.Error(dump(t, a))
 	}
 	files["web/compose.yaml"] += "nonsense: true\n"
 	if plan, _ := Read(repo(files), settings()); len(plan.Apps) != 0 || len(plan.Refused) != 1 {
 		t.Error(dump(t, plan))
 	}
-	files[gitringFile] = "version: 1\napps: [{path: shared}]\n"
-	if a, _ := onlyApp(t, settings(), files); a.Name != "shared" {
+	files[gitringFile] = "version: 1\napps: [{path: web/db}]\n"
+	if a, _ := onlyApp(t, settings(), files); a.Name != "db" {
 		t.Error("an app that gitring.yaml lists is one")
+	}
+}
+
+// Who may write the folder of one app must not be able to take another away.
+func TestAnAppCannotIncludeTheOneBesideIt(t *testing.T) {
+	files := map[string]string{
+		"web/compose.yaml": "services: {web: {image: a}}\ninclude:\n  - ../db/compose.yaml\n",
+		"db/compose.yaml":  "services: {db: {image: a}}\n",
+	}
+	plan, _ := Read(repo(files), settings())
+	r := plan.Refused["web"]
+	if len(plan.Apps) != 1 || plan.Apps[0].Name != "db" || r == nil || r.Code != ring.BadValue || r.Line != 3 {
+		t.Fatal(dump(t, plan))
+	}
+	files[gitringFile] = "version: 1\napps: [{path: web}]\n"
+	if a, _ := onlyApp(t, settings(), files); len(a.Services) != 2 {
+		t.Error("with gitring.yaml it is a part")
 	}
 }

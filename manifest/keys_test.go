@@ -159,8 +159,8 @@ func TestEachKeyIsInTheSpec(t *testing.T) {
 }
 
 func TestAContainerNameIsInTheSpec(t *testing.T) {
-	if s, _ := lone(t, "container_name: shop.web_1"); s.Spec.ContainerName != "shop.web_1" || s.Alone() == "" {
-		t.Errorf("%q, alone %q", s.Spec.ContainerName, s.Alone())
+	if s, _ := lone(t, "container_name: shop.web_1"); s.Spec.ContainerName != "shop.web_1" || (&ring.App{Services: []ring.Service{s}}).Alone(&s) == "" {
+		t.Errorf("%q, alone %q", s.Spec.ContainerName, (&ring.App{Services: []ring.Service{s}}).Alone(&s))
 	}
 }
 

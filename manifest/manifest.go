@@ -111,8 +111,8 @@ type outcome struct {
 	path   string
 	at     place // where its name is said
 	faults faults
-	// includes are the files that it includes: their folders are no apps.
-	includes map[string]bool
+	// includes are the files that it includes, with the place that names them.
+	includes map[string]place
 }
 
 func (r *reader) readApps(apps []candidate) []outcome {
