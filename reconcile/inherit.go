@@ -258,6 +258,9 @@ func (t *turn) writtenBy(in *inst) []string {
 	if g, ok := t.Facts.Good[id]; ok && g.Service.Version == in.Version {
 		return writes(&g.App, &g.Service)
 	}
+	if in.Kind == ring.JobK {
+		return t.Facts.Jobs[ring.VersionKey(id, in.Version)].Writes
+	}
 	return t.Facts.Rollouts[id].Writes[in.Version]
 }
 

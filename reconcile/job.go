@@ -94,7 +94,7 @@ func (t *turn) startRun(v *service, in *inst) {
 	old := t.Facts.Jobs[ring.VersionKey(v.id, v.want.Version)]
 	t.set(ring.JobRun{
 		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, State: jobStarted,
-		Instance: in.ID, Tries: old.Tries + 1, Started: t.now,
+		Instance: in.ID, Tries: old.Tries + 1, Started: t.now, Writes: writes(v.app, v.want),
 	})
 	t.event(ring.Event{Kind: ring.JobStarted, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version, Commit: v.app.Commit, Reason: runSays(v)})
 	t.start(v, in, "job "+runSays(v))

@@ -187,7 +187,7 @@ func (t *turn) service(v *service) {
 		return
 	}
 	if v.paused() {
-		if !t.startCreated(v) && !t.heal(v) {
+		if !t.startCreated(v) && !t.heal(v) && !v.left() {
 			t.complete(v)
 		}
 		return
@@ -532,6 +532,12 @@ func (t *turn) complete(v *service) {
 		}
 	}
 	t.close(v)
+}
+
+// left says that what v is tied to went back to an older version: v cannot be
+// good beside that, however well it runs until it is stopped with it.
+func (v *service) left() bool {
+	return v.fate != nil && slices.ContainsFunc(v.fate.of, func(m *service) bool { return m != v && m.restoring() })
 }
 
 // close says that a service is what its target asks.

@@ -147,6 +147,9 @@ type JobRun struct {
 	Reason   string    `json:"reason,omitempty"`
 	Started  time.Time `json:"started,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
+	// Writes is as RolloutRow.Writes: a run is never cut short, and may outlast
+	// the plan that has it.
+	Writes []string `json:"writes,omitempty"`
 }
 
 // Row is by service and version.
