@@ -18,6 +18,7 @@ type daemon struct {
 	src     Source
 	faults  bool // whether faults may still happen
 	changes int  // mutating calls decided
+	cuts    int  // starts of ours whose end was not heard of: each is begun again
 	last    Decision
 }
 
@@ -175,6 +176,7 @@ func (d *daemon) launch(as []ring.Action) {
 			f.err = errors.New("engine: timeout")
 			f.lands = d.r.Intn(2) == 0
 			f.half = !f.lands && a.Kind == ring.DoRemove && d.r.Intn(2) == 0
+			d.unheard(a)
 		}
 		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoAdmit {
 			d.changes++
@@ -246,11 +248,18 @@ func (d *daemon) kill(when string) {
 	flights := d.mem.flights
 	d.mem = d.wakeUp()
 	for _, f := range flights {
+		d.unheard(f.a)
 		if !f.applied && f.lands && d.r.Intn(2) == 0 {
 			_, _ = d.apply(f.a)
 		}
 	}
 	d.disk = calm(d.disk, d.clock())
+}
+
+func (d *daemon) unheard(a ring.Action) {
+	if a.Kind == ring.DoStart || a.Kind == ring.DoRestart {
+		d.cuts++
+	}
 }
 
 // idle says that nothing is under way and nothing was just decided.

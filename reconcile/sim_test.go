@@ -426,7 +426,7 @@ func (s *scenario) atRest(quiet int) {
 	if !s.looping() {
 		s.restOfTies(&f)
 	}
-	s.watchBudget(3 * s.jumps)
+	s.watchBudget(3*s.jumps + s.cuts)
 }
 
 // inUse says that something is tied to b, or may come back to it.
