@@ -560,7 +560,10 @@ func (s *scenario) heir(v *ring.Service) bool {
 	}
 	f := s.disk.Apps["web"].App
 	for _, other := range f.Services {
-		if other.Name != v.Name && !s.disk.Verdicts[ring.VersionKey(ring.ID("web", other.Name), other.Version)].Good {
+		id := ring.ID("web", other.Name)
+		row := s.disk.Rollouts[id]
+		complete := row.Done && row.Version == other.Version && s.disk.Verdicts[ring.VersionKey(id, other.Version)].Good
+		if other.Name != v.Name && !complete {
 			return true
 		}
 	}
