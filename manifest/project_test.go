@@ -120,7 +120,7 @@ func TestConfigsAndSecretsAreRefused(t *testing.T) {
 		hint      string
 	}{
 		{"a file that is nowhere", "secrets:\n  s: {file: no.txt}", ring.BadValue, 5, "web/no.txt", "<env.dir>/web/no.txt"},
-		{"one that is not declared", "secrets:\n  t: {file: x}", ring.BadValue, 3, "secret s", "did you mean t"},
+		{"one that is not declared", "secrets:\n  t: {file: x}", ring.BadValue, 3, "secret s", "declare"},
 		{"a variable that is not set", "secrets:\n  s: {environment: NO}", ring.UndefinedVariable, 5, "NO", ".env"},
 		{"one of Swarm", "secrets:\n  s: {external: true}", ring.Unsupported, 5, "external is Swarm's", "file:"},
 		{"one of Swarm by its name", "secrets:\n  s: {external: {name: x}}", ring.Unsupported, 5, "Swarm's", "file:"},

@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,11 +11,12 @@ import (
 // add, remove, change or swap with their neighbour; "" when none is close enough
 // to be what was meant. A beginning of a known word means that word.
 func Nearest(word string, known []string) string {
-	best, least := "", max(2, len(word)/3)+1
-	for _, k := range slices.Sorted(slices.Values(known)) {
+	best, least := "", min(len(word)/2, max(2, len(word)/3))+1
+	shortest := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+	for _, k := range slices.SortedFunc(slices.Values(known), shortest) {
 		d := Distance(word, k, least)
 		if word != "" && strings.HasPrefix(k, word) {
-			d = min(d, 1) // the rest of it is only missing
+			d = 0 // the rest of it is only missing
 		}
 		if d < least {
 			best, least = k, d

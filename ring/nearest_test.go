@@ -1,0 +1,21 @@
+package ring
+
+import "testing"
+
+func TestTheNearestWordIsTheOneThatWasMeant(t *testing.T) {
+	keys := []string{"policy", "poll", "sources", "status", "env", "yaml", "table"}
+	for word, want := range map[string]string{
+		"pol": "poll", "poli": "policy", "souces": "sources", "staus": "status", "statsu": "status", "xml": "", "nev": "env",
+		"": "", "q": "", "frobnicate": "", "sourcesss": "sources", "TABLE": "",
+	} {
+		if got := Nearest(word, keys); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+	if got := Meant("x", []string{"a", "b"}); got != "known here: a, b" {
+		t.Error(got)
+	}
+	if got := Meant("x", nil); got != "" {
+		t.Error(got)
+	}
+}
