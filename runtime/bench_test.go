@@ -42,8 +42,8 @@ type rig struct {
 	image         string // the pin of the test's app
 	poked         chan string
 
-	exit    func(t *testing.T, id string, code int)
-	health  func(t *testing.T, id string, healthy bool)
+	exit   func(t *testing.T, id string, code int)
+	health func(t *testing.T, id string, healthy bool)
 	// foreign is a running container that is not ours, of the Compose project
 	// of the test's app when it has volumes.
 	foreign func(t *testing.T, name string, volumes ...string) (id string)
@@ -80,7 +80,8 @@ func fakeRig(t *testing.T) *rig {
 	f := NewFake(r.options())
 	r.Docker = f.Docker
 	r.image = f.AddImage(FakeImage{
-		Name: localImage, Programs: []string{"/app"}, Logs: "hello out\nhello err\n", Command: fakeApp})
+		Name: localImage, Programs: []string{"/app"}, Logs: "hello out\nhello err\n", Command: fakeApp,
+	})
 	r.exit = func(_ *testing.T, id string, code int) { f.Exit(id, code, false) }
 	r.health = func(_ *testing.T, id string, ok bool) {
 		f.SetHealth(id, map[bool]string{true: "healthy", false: "unhealthy"}[ok])

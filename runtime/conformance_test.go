@@ -94,14 +94,17 @@ func subnet() string {
 // service is a small worker of the test's app.
 func (r *rig) service(edit func(*ring.Service)) ring.Action {
 	s := &ring.Service{Name: "web", Kind: ring.Worker, Replicas: 1, Pin: ring.Pin{Image: r.image}, Spec: ring.Spec{
-		Image: localImage, Entrypoint: []string{"/app"}, Command: []string{"serve"}, NoNetwork: true, StopGrace: time.Second}}
+		Image: localImage, Entrypoint: []string{"/app"}, Command: []string{"serve"}, NoNetwork: true, StopGrace: time.Second,
+	}}
 	if edit != nil {
 		edit(s)
 	}
 	app := &ring.App{Name: r.app, Source: "prod", Path: "apps/" + r.app, Files: []string{"compose.yaml", "compose.prod.yaml"}}
 	s.Version = ring.VersionOf(app, s, s.Pin)
-	return ring.Action{Kind: ring.DoCreate, App: r.app, Service: s.Name, Slot: 1, Version: s.Version, Commit: "c0ffee0000000000000000000000000000000000",
-		Of: app, Want: s, Start: true, Networks: map[string]string{}}
+	return ring.Action{
+		Kind: ring.DoCreate, App: r.app, Service: s.Name, Slot: 1, Version: s.Version, Commit: "c0ffee0000000000000000000000000000000000",
+		Of: app, Want: s, Start: true, Networks: map[string]string{},
+	}
 }
 
 // must carries a step out.

@@ -78,8 +78,10 @@ func TestPoolsRunOut(t *testing.T) {
 // Whatever call of whatever step fails, before or after it took effect, the
 // same step tried again comes to the same end, and nothing is there twice.
 func TestStepsSurviveFaults(t *testing.T) {
-	ops := []string{"ContainerInspect", "ContainerCreate", "ContainerStart", "ContainerStop", "ContainerRestart", "ContainerRemove", "ContainerUpdate", "ContainerRename",
-		"NetworkList", "NetworkCreate", "NetworkConnect", "NetworkRemove", "VolumeCreate", "ImageInspect", "ImagePull", "DistributionInspect"}
+	ops := []string{
+		"ContainerInspect", "ContainerCreate", "ContainerStart", "ContainerStop", "ContainerRestart", "ContainerRemove", "ContainerUpdate", "ContainerRename",
+		"NetworkList", "NetworkCreate", "NetworkConnect", "NetworkRemove", "VolumeCreate", "ImageInspect", "ImagePull", "DistributionInspect",
+	}
 	lost := errors.New("connection reset")
 	for _, op := range ops {
 		for _, nth := range []int{1, 2} {

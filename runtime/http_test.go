@@ -39,11 +39,15 @@ func newCanned(tb testing.TB, n int) *canned {
 		labels := map[string]string{labelHost: "edge", labelApp: fmt.Sprintf("app%d", i), labelService: "web", labelSlot: "1", labelVersion: "1:abc"}
 		name := fmt.Sprintf("/app%d-web-1-abc", i)
 		at := map[string]*network.EndpointSettings{fmt.Sprintf("app%d_default", i): {NetworkID: id, IPAddress: "10.0.0.2"}}
-		list = append(list, container.Summary{ID: id, Names: []string{name}, State: "running", Status: "Up 3 minutes (healthy)", Labels: labels,
-			NetworkSettings: &container.NetworkSettingsSummary{Networks: at}})
+		list = append(list, container.Summary{
+			ID: id, Names: []string{name}, State: "running", Status: "Up 3 minutes (healthy)", Labels: labels,
+			NetworkSettings: &container.NetworkSettingsSummary{Networks: at},
+		})
 		full := container.InspectResponse{
-			ContainerJSONBase: &container.ContainerJSONBase{ID: id, Name: name, Created: "2026-11-21T12:00:00Z", HostConfig: &container.HostConfig{},
-				State: &container.State{Status: "running", Running: true, StartedAt: "2026-11-21T12:00:00Z", FinishedAt: never}},
+			ContainerJSONBase: &container.ContainerJSONBase{
+				ID: id, Name: name, Created: "2026-11-21T12:00:00Z", HostConfig: &container.HostConfig{},
+				State: &container.State{Status: "running", Running: true, StartedAt: "2026-11-21T12:00:00Z", FinishedAt: never},
+			},
 			Config: &container.Config{Image: "web@sha256:1", Labels: labels}, NetworkSettings: &container.NetworkSettings{Networks: at},
 		}
 		c.one[id] = encode(tb, full)

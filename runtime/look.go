@@ -120,7 +120,8 @@ func (d *Docker) Look(ctx context.Context) (ring.Seen, error) {
 	before := d.cache.snapshot()
 	now := d.opts.Now()
 	list, err := e.ContainerList(ctx, container.ListOptions{
-		All: true, Filters: filters.NewArgs(filters.Arg("label", labelHost+"="+d.opts.Host))})
+		All: true, Filters: filters.NewArgs(filters.Arg("label", labelHost+"="+d.opts.Host)),
+	})
 	if err != nil {
 		return ring.Seen{}, fault("cannot list containers", "", err)
 	}

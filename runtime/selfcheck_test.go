@@ -24,14 +24,16 @@ func TestPathMismatch(t *testing.T) {
 		{"one under another name", "host", []container.MountPoint{bind("/data", "/var/lib/gitring"), bind("/srv", "/srv")}, "/var/lib/gitring is /data on the host"},
 		{"one not mounted", "host", []container.MountPoint{bind("/var/lib/gitring", "/var/lib/gitring")}, "/srv/gitring is not mounted"},
 		{"a volume of the engine", "host", []container.MountPoint{
-			{Type: mount.TypeVolume, Source: "/var/lib/docker/volumes/x/_data", Destination: "/var/lib/gitring"}, bind("/srv", "/srv")}, "on the host"},
+			{Type: mount.TypeVolume, Source: "/var/lib/docker/volumes/x/_data", Destination: "/var/lib/gitring"}, bind("/srv", "/srv"),
+		}, "on the host"},
 		{"a tmpfs inside a mount", "host", []container.MountPoint{bind("/var/lib", "/var/lib"), {Type: mount.TypeTmpfs, Destination: "/var/lib/gitring"}, bind("/srv", "/srv")}, "not mounted"},
 		{"a neighbour with a longer name", "host", []container.MountPoint{bind("/var/lib/gitring", "/var/lib/gitring"), bind("/srv/git", "/srv/git")}, "/srv/gitring is not mounted"},
 		{"without the host's network", "bridge", []container.MountPoint{bind("/var/lib/gitring", "/var/lib/gitring"), bind("/srv", "/srv")}, "network host"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			err := pathMismatch(container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{
-				HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode(x.mode)}}, Mounts: x.mounts}, state)
+				HostConfig: &container.HostConfig{NetworkMode: container.NetworkMode(x.mode)},
+			}, Mounts: x.mounts}, state)
 			if x.says == "" {
 				require.NoError(t, err)
 				return
