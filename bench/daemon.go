@@ -27,7 +27,6 @@ const secret = "0123456789abcdef0123456789abcdef"
 // daemon is one gitring that serves, with its folder.
 type daemon struct {
 	dir, hook string
-	poll      string
 	cmd       *exec.Cmd
 	log       *os.File
 	ended     chan error

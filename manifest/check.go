@@ -32,10 +32,6 @@ func (k *keyCheck) name() string { return strings.Join(k.chain, ".") }
 
 func (k *keyCheck) text() string { return k.key.val.text }
 
-func (k *keyCheck) deny(risk string, args ...any) {
-	k.fs.add(ring.PolicyDenied, k.key.place, "remove it; no policy of this release grants it", "%s %s", k.name(), fmt.Sprintf(risk, args...))
-}
-
 func (k *keyCheck) refuse(says, hint string, args ...any) {
 	k.fs.add(ring.Unsupported, k.key.place, hint, "%s %s", k.name(), fmt.Sprintf(says, args...))
 }

@@ -30,9 +30,6 @@ type node struct {
 	// says that the value takes the place of theirs, where it would be merged.
 	reset   []pair
 	instead bool
-	// expanded says that the variables of this node were replaced: it is shared,
-	// and "$$" must become "$" once.
-	expanded bool
 	// broken says that its variables could not be replaced, which is told once.
 	broken bool
 }
