@@ -25,6 +25,11 @@ type repo struct {
 
 // newRepo makes a remote with one signed commit in which there is no app.
 func (b *bench) newRepo(ctx context.Context) (*repo, error) {
+	// What an earlier part left tells of commits that this repository does not
+	// have, and a daemon without state would rightly refuse to begin.
+	if err := b.clean(ctx); err != nil {
+		return nil, err
+	}
 	dir, err := b.folder("repo")
 	if err != nil {
 		return nil, err
