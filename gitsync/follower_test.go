@@ -328,6 +328,29 @@ func TestStatusTellsWhatSomebodyVouchedFor(t *testing.T) {
 	require.Equal(t, want, r.Commit.Note)
 }
 
+// A leave to remove is about the whole source: one who may write some paths only
+// cannot give it.
+func TestALeaveToRemoveNeedsRightsEverywhere(t *testing.T) {
+	t.Parallel()
+	for want, bind := range map[int][]Binding{
+		3: {{Signer: "alice@example.org"}},
+		0: {{Signer: "alice@example.org", Paths: []string{"*.yaml"}}},
+	} {
+		o, a := newOrigin(t), &ledger{}
+		o.signed("one")
+		dir := filepath.Join(t.TempDir(), "m")
+		bound := func(c *Config) { c.Trust.Bindings, c.Dir = bind, dir }
+		w := lookAt(t, o.follow(a, bound))
+		w.must()
+		o.git(o.work, "commit", "-q", "--allow-empty", "-S", "-m", "Take some away", "-m", "Gitring-Allow: remove=3")
+		o.push()
+		require.Equal(t, want, w.must().Commit.AllowRemove)
+		r, ok := lookAt(t, o.follow(a, bound)).begin(t.Context())
+		require.True(t, ok)
+		require.Equal(t, want, r.Commit.AllowRemove, "after a restart")
+	}
+}
+
 // TestTheIntroductionMayBeTheTipOfAnUnsignedHistory is the first evening: what
 // init makes, pushed, with nothing on top of it yet.
 func TestTheIntroductionMayBeTheTipOfAnUnsignedHistory(t *testing.T) {

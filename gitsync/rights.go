@@ -132,6 +132,17 @@ func (t *Trust) grants(id identity) []Binding {
 	return out
 }
 
+// mayRemove says that a signer's leave to remove services counts: it is about the
+// whole source, so one who is bound to paths, or to images, cannot give it.
+func (t *Trust) mayRemove(v ring.Verified) bool {
+	if t.cfg.Mode == Disabled {
+		return true
+	}
+	return slices.ContainsFunc(t.configured(identity{principal: v.Signer, fingerprint: v.Fingerprint}), func(b Binding) bool {
+		return len(b.Paths) == 0 && b.at(t.source, t.branch) && (b.has(RoleCommit) || b.has(RoleMerge))
+	})
+}
+
 func (t *Trust) configured(id identity) []Binding {
 	var out []Binding
 	for _, b := range t.cfg.Bindings {

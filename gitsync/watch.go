@@ -88,12 +88,21 @@ func (w *watch) load(ctx context.Context, now time.Time) error {
 		return fmt.Errorf("cannot read how %s was trusted: %w", w.anchor.SHA.Short(), err)
 	}
 	v.Note = known.Note
-	c, err := commitOf(w.mirror, v, w.cfg.Limits)
+	c, err := w.carried(v)
 	if err != nil {
 		return w.unlessDamaged(err)
 	}
 	w.commit = c
 	return nil
+}
+
+// carried is a trusted commit as it goes on from here.
+func (w *watch) carried(v ring.Verified) (*ring.Commit, error) {
+	c, err := commitOf(w.mirror, v, w.cfg.Limits)
+	if err == nil && !w.trust.Load().mayRemove(v) {
+		c.AllowRemove = 0
+	}
+	return c, err
 }
 
 // unlessDamaged leaves to the next look what a rebuilt mirror cures.
@@ -571,7 +580,7 @@ func (w *watch) advance(ctx context.Context, now time.Time, how string, verified
 			of = verified[i]
 		}
 	}
-	c, err := commitOf(w.mirror, of, w.cfg.Limits)
+	c, err := w.carried(of)
 	if err != nil {
 		return fmt.Errorf("cannot read %s: %w", w.tip.Short(), err)
 	}
