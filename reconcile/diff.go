@@ -169,6 +169,22 @@ func copyTable(f ring.Facts, table string) ring.Facts {
 		f.Kept = maps.Clone(f.Kept)
 	case "refresh":
 		f.Refreshes = maps.Clone(f.Refreshes)
+	case "override":
+		f.Overrides = maps.Clone(f.Overrides)
+	case "mark":
+		f.Marks = maps.Clone(f.Marks)
+	case "past":
+		f.Past = maps.Clone(f.Past)
+	case "cron":
+		f.Cron = maps.Clone(f.Cron)
+	case "ask":
+		f.Asks = maps.Clone(f.Asks)
+	case "hands":
+		f.Hands = maps.Clone(f.Hands)
+	case "adopted":
+		f.Adopted = maps.Clone(f.Adopted)
+	case "loaded":
+		f.Loads = maps.Clone(f.Loads)
 	}
 	return f
 }

@@ -61,6 +61,9 @@ func (r Recent) clone() Recent {
 // Source is one source as the daemon knows it now.
 type Source struct {
 	Name, Branch string
+	// Apply is how plans of this source come into force: ApplyAuto ("" too),
+	// ApplyApprove, ApplyObserve, ApplyCommit.
+	Apply string
 	// Trust is a standing warning about how far commits are verified.
 	Trust string
 	// Reached is when the remote last answered; a plan may remove or lower
@@ -78,6 +81,14 @@ type Source struct {
 	Commit *ring.Commit
 	Next   *ring.Plan
 }
+
+// How plans come into force.
+const (
+	ApplyAuto    = "auto"
+	ApplyApprove = "approve" // each waits for a person
+	ApplyObserve = "observe" // never: everything up to the plan and its statuses, no mutating call
+	ApplyCommit  = "commit"  // all apps of a commit or none
+)
 
 // fresh is the gate of ROLLOUT.md section 2.2.
 func (s *Source) fresh(now time.Time) bool {

@@ -22,6 +22,11 @@ const (
 	DoPolicy     ActionKind = "set restart policy"
 	DoRename     ActionKind = "rename" // to NewName; a container keeps its ID and goes on running
 	DoNetworkOff ActionKind = "remove network"
+	DoReload     ActionKind = "reload"       // swap the content of live folders, then signal or exec; the old content comes back when that fails
+	DoLog        ActionKind = "keep log"     // read the last lines of an instance for Record; changes nothing
+	DoConnect    ActionKind = "connect"      // join the networks that an instance was cut off from
+	DoUpdate     ActionKind = "update"       // put resource limits back that somebody changed
+	DoImageOff   ActionKind = "remove image" // that no plan names; fails silently while a container uses it
 )
 
 // Action is one step on the engine, with its reason. It carries all that
@@ -65,6 +70,10 @@ type Action struct {
 	Timeout     time.Duration // of the step; 0 is the loop's own
 	Policy      string        // the engine's restart policy to set
 	MaxRetries  int
+	// Record is the Crash or Run that a DoLog completes with lines.
+	Record Fact
+	// Lines bounds what a DoLog reads.
+	Lines int
 }
 
 // Target is what the action keeps busy; at most one step is in flight for one
@@ -79,6 +88,10 @@ func (a Action) Target() string {
 		return "network " + a.NetworkName
 	case DoAdmit:
 		return "admit " + a.App
+	case DoLog: // reads only: it keeps nothing busy that anybody waits for
+		return "log " + a.Instance
+	case DoImageOff:
+		return "image " + a.Image
 	}
 	return a.App + "/" + a.Service
 }
@@ -138,4 +151,6 @@ type Done struct {
 	Told []string
 	// Progress is a note for people, such as "already present".
 	Note string
+	// Log are the lines that a DoLog read, redacted, the oldest first.
+	Log []string
 }

@@ -46,5 +46,22 @@ const (
 	JobStarted        = "job.started"
 	JobSucceeded      = "job.succeeded"
 	JobFailed         = "job.failed"
+	JobSkipped        = "job.skipped" // a cron job was due and did not run
 	DaemonStarted     = "daemon.started"
+	RolloutHalted     = "rollout.paused"
+	RolloutResumed    = "rollout.resumed"
+	RolloutPromoted   = "rollout.promoted"
+	RolloutAborted    = "rollout.aborted"
+	RolloutUndone     = "rollout.undone"
+	OverrideBegan     = "override.began"
+	OverrideEnded     = "override.ended"
+	OverrideExpiring  = "override.expiring"
+	RetryAsked        = "retry.asked"
+	RunAsked          = "run.asked"
+	DriftSeen         = "drift.seen"
+	DriftHealed       = "drift.healed"
+	AppAdopted        = "app.adopted"
+	AppLeft           = "app.left" // handed back to Compose
+	AppCrashLooping   = "app.crash_looping"
+	Reloaded          = "instance.reloaded"
 )

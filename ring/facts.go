@@ -20,6 +20,14 @@ type Facts struct {
 	Posts     map[string]Post // by PostKey
 	Kept      map[string]Kept // by Kept.Name
 	Refreshes map[ServiceID]Refresh
+	Overrides map[string]OverrideRow // by OverrideKey
+	Marks     map[ServiceID]Mark
+	Past      map[string]Past // by PastKey
+	Cron      map[ServiceID]CronRow
+	Asks      map[ServiceID]Ask
+	Hands     map[ServiceID]Hands
+	Adopted   map[string]Adopted // by container ID
+	Loads     map[string]Loaded  // by container ID
 }
 
 // A Fact is one row of the store, replaced whole under its table and key.
@@ -251,6 +259,9 @@ func NewFacts() Facts {
 		Rollouts: map[ServiceID]RolloutRow{}, Slots: map[string]SlotRow{}, Jobs: map[string]JobRun{},
 		Intents: map[string]Intent{}, Pins: map[string]PinRow{}, Approvals: map[SHA]Approval{},
 		Posts: map[string]Post{}, Kept: map[string]Kept{}, Refreshes: map[ServiceID]Refresh{},
+		Overrides: map[string]OverrideRow{}, Marks: map[ServiceID]Mark{}, Past: map[string]Past{},
+		Cron: map[ServiceID]CronRow{}, Asks: map[ServiceID]Ask{}, Hands: map[ServiceID]Hands{},
+		Adopted: map[string]Adopted{}, Loads: map[string]Loaded{},
 	}
 }
 
@@ -283,6 +294,23 @@ func (f *Facts) Set(fact Fact) {
 		f.Kept[key] = r
 	case Refresh:
 		f.Refreshes[ServiceID(key)] = r
+	case OverrideRow:
+		f.Overrides[key] = r
+	case Mark:
+		f.Marks[ServiceID(key)] = r
+	case Past:
+		f.Past[key] = r
+	case CronRow:
+		f.Cron[ServiceID(key)] = r
+	case Ask:
+		f.Asks[ServiceID(key)] = r
+	case Hands:
+		f.Hands[ServiceID(key)] = r
+	case Adopted:
+		f.Adopted[key] = r
+	case Loaded:
+		f.Loads[key] = r
+	case Crash, Run: // for people; no decision reads them
 	case Forget:
 		f.forget(r)
 	default:
@@ -316,6 +344,22 @@ func (f *Facts) forget(r Forget) {
 		delete(f.Kept, r.Key)
 	case "refresh":
 		delete(f.Refreshes, ServiceID(r.Key))
+	case "override":
+		delete(f.Overrides, r.Key)
+	case "mark":
+		delete(f.Marks, ServiceID(r.Key))
+	case "past":
+		delete(f.Past, r.Key)
+	case "cron":
+		delete(f.Cron, ServiceID(r.Key))
+	case "ask":
+		delete(f.Asks, ServiceID(r.Key))
+	case "hands":
+		delete(f.Hands, ServiceID(r.Key))
+	case "adopted":
+		delete(f.Adopted, r.Key)
+	case "loaded":
+		delete(f.Loads, r.Key)
 	default:
 		panic("unknown table " + r.Table)
 	}

@@ -51,8 +51,10 @@ type App struct {
 	Volumes  []Volume   `json:"volumes,omitempty"`
 	After    []AfterApp `json:"after,omitempty"`
 	NoPrune  bool       `json:"no_prune,omitempty"`
-	Hold     *Hold      `json:"hold,omitempty"`
-	Notes    []string   `json:"notes,omitempty"` // what plan tells about how it was read
+	// Drift is what is done about what others changed by hand: DriftHeal ("" too) or DriftReport.
+	Drift string   `json:"drift,omitempty"`
+	Hold  *Hold    `json:"hold,omitempty"`
+	Notes []string `json:"notes,omitempty"` // what plan tells about how it was read
 	// DataRoot is the folder below which the app's data lies, absolute; "" is
 	// the host's. Powers are what it asks of the host beyond Docker's defaults,
 	// with the risk, as plan and status list them.
@@ -93,6 +95,12 @@ func (a *App) Network(key string) (Network, bool) {
 	}
 	return Network{}, false
 }
+
+// What is done about what others changed by hand.
+const (
+	DriftHeal   = "heal"
+	DriftReport = "report"
+)
 
 // AfterApp orders apps.
 type AfterApp struct {
@@ -148,6 +156,11 @@ type Service struct {
 	Rollout   Rollout      `json:"rollout"`
 	Restart   Restart      `json:"restart"`
 	Job       *Job         `json:"job,omitempty"`
+	Cron      *Cron        `json:"cron,omitempty"` // of kind cron
+	// Before names the job of the app that must succeed before each rollout of
+	// this service to a new version: a backup, a migration. "" is none.
+	Before string  `json:"before,omitempty"`
+	Reload *Reload `json:"reload,omitempty"`
 	// Share says that two instances may write one volume at the same time.
 	Share bool   `json:"share,omitempty"`
 	File  string `json:"file,omitempty"`
@@ -156,6 +169,18 @@ type Service struct {
 	// "privileged", "cap_add.NET_ADMIN", "volumes./data" (by target). They live as
 	// long as the plan is read; a refusal made after that names the service's.
 	Places map[string]Place `json:"-"`
+}
+
+// Reload says which files of the commit reach instances in place, and what is
+// done then. The files are mounted as MountLive, whose content is no part of
+// the version.
+type Reload struct {
+	Paths []string `json:"paths"` // as written
+	// Live is, by the Source of a MountLive, the hash of the content to lie there.
+	Live map[string]string `json:"live,omitempty"`
+	// One of the two is set.
+	Signal string   `json:"signal,omitempty"` // to the instance's first process
+	Exec   []string `json:"exec,omitempty"`   // inside the instance; must exit with 0
 }
 
 // Place is a line of a file of the commit.
@@ -310,13 +335,14 @@ const (
 	Liveness  CheckFor = "liveness"
 )
 
-// Check is one probe. Exactly one of HTTP, TCP, Exec and Docker is set.
+// Check is one probe. Exactly one of HTTP, TCP, Exec, GRPC and Docker is set.
 type Check struct {
 	Name      string        `json:"name"`
 	For       CheckFor      `json:"for"`
 	HTTP      *HTTPCheck    `json:"http,omitempty"`
 	TCP       *TCPCheck     `json:"tcp,omitempty"`
 	Exec      []string      `json:"exec,omitempty"`
+	GRPC      *GRPCCheck    `json:"grpc,omitempty"`
 	Docker    bool          `json:"docker,omitempty"`     // the engine's own verdict of the HEALTHCHECK
 	Interval  time.Duration `json:"interval"`             // default 5 s
 	Timeout   time.Duration `json:"timeout"`              // default 2 s
@@ -334,6 +360,13 @@ type HTTPCheck struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	Status  []int             `json:"status,omitempty"` // accepted codes; none = 200..299
 	Match   string            `json:"match,omitempty"`  // the first 64 KiB of the body contain it
+}
+
+// GRPCCheck asks the standard health service of gRPC.
+type GRPCCheck struct {
+	Port    int    `json:"port"`
+	Service string `json:"service,omitempty"` // "" is the server as a whole
+	TLS     bool   `json:"tls,omitempty"`     // certificate not checked: it is the instance itself
 }
 
 // TCPCheck opens a connection and closes it.
@@ -361,8 +394,9 @@ func (c Count) Of(d int, up bool) int {
 
 // Strategies and what follows a failure.
 const (
-	Rolling  = "rolling"
-	Recreate = "recreate"
+	Rolling   = "rolling"
+	Recreate  = "recreate"
+	BlueGreen = "blue_green" // a full second set, one switch, the old kept warm for WarmFor
 
 	OnFailureRestore  = "restore"
 	OnFailurePause    = "pause"
@@ -383,6 +417,10 @@ type Rollout struct {
 	FailureThreshold int           `json:"failure_threshold"`
 	OnFailure        string        `json:"on_failure"`
 	DrainDelay       time.Duration `json:"drain_delay"`
+	// Bake is how long after completion a failure still restores; 0 is not at all.
+	Bake time.Duration `json:"bake,omitempty"`
+	// WarmFor is how long blue_green keeps the old set running after the switch.
+	WarmFor time.Duration `json:"warm_for,omitempty"`
 }
 
 // DefaultRollout is the table of ROLLOUT.md section 3.

@@ -106,6 +106,7 @@ const (
 	MountSeed    MountKind = "seed"    // data, into which the files of content Seed are written when they change
 	MountBind    MountKind = "bind"    // Source: absolute path on the host
 	MountTmpfs   MountKind = "tmpfs"
+	MountLive    MountKind = "live" // Source: key of Reload.Live; a folder whose content is swapped in place, read-only
 )
 
 // Mount is one mount of an instance.

@@ -31,6 +31,14 @@ var decoders = map[string]func([]byte) (ring.Fact, error){
 	"approval": decode[ring.Approval],
 	"kept":     decode[ring.Kept],
 	"refresh":  decode[ring.Refresh],
+	"override": decode[ring.OverrideRow],
+	"mark":     decode[ring.Mark],
+	"past":     decode[ring.Past],
+	"cron":     decode[ring.CronRow],
+	"ask":      decode[ring.Ask],
+	"hands":    decode[ring.Hands],
+	"adopted":  decode[ring.Adopted],
+	"loaded":   decode[ring.Loaded],
 }
 
 func decode[F ring.Fact](b []byte) (ring.Fact, error) {

@@ -1,0 +1,102 @@
+package ring
+
+import (
+	"strconv"
+	"time"
+)
+
+// What happens when a cron job is due while its last run has not ended.
+const (
+	OverlapForbid  = "forbid"  // the due run is skipped, and told
+	OverlapAllow   = "allow"   // both run
+	OverlapReplace = "replace" // the one under way is stopped first
+)
+
+// Cron is when a cron job runs.
+type Cron struct {
+	Schedule string `json:"schedule"` // five fields, or @daily and its like
+	Timezone string `json:"timezone"` // an IANA name; default UTC
+	Overlap  string `json:"overlap"`  // default forbid
+	// Missed is how late a run that was due while the daemon was away, or the
+	// clock jumped, may be caught up, once; 0 is never.
+	Missed time.Duration `json:"missed"`
+	// Job holds what a run has in common with a job's: timeout, retries.
+	Job Job `json:"job"`
+}
+
+// CronRow is where a cron job stands: what is due next survives a restart.
+type CronRow struct {
+	ID       ServiceID `json:"id"`
+	Schedule string    `json:"schedule"` // and zone, that Next was computed from
+	Next     time.Time `json:"next"`
+	// Due is the scheduled time of the last run that was started or skipped.
+	Due time.Time `json:"due,omitzero"`
+}
+
+// Row is by service.
+func (f CronRow) Row() (string, string) { return "cron", string(f.ID) }
+
+// Ask is a person's wish that a job or cron job runs now; it goes when the run starts.
+type Ask struct {
+	ID     ServiceID `json:"id"`
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// Row is by service.
+func (f Ask) Row() (string, string) { return "ask", string(f.ID) }
+
+// Run is one run of a job or cron job that ended, or was skipped, for people:
+// no decision reads it. Retention is bounded by the store.
+type Run struct {
+	ID       ServiceID `json:"id"`
+	Version  Version   `json:"version"`
+	Commit   SHA       `json:"commit"`
+	Instance string    `json:"instance,omitempty"` // container ID
+	// Trigger is why it ran: "change", "schedule", "before <service>", "asked".
+	Trigger  string    `json:"trigger"`
+	Actor    string    `json:"actor,omitempty"` // of "asked"
+	State    string    `json:"state"`           // succeeded, failed, skipped
+	Try      int       `json:"try"`             // from 1
+	ExitCode int       `json:"exit_code"`
+	Reason   string    `json:"reason"`
+	Due      time.Time `json:"due,omitzero"` // of "schedule"
+	Started  time.Time `json:"started,omitzero"`
+	Ended    time.Time `json:"ended"`
+	// Log is the end of what it wrote, redacted.
+	Log []string `json:"log,omitempty"`
+}
+
+// Row is by service and end.
+func (f Run) Row() (string, string) { return "run", string(f.ID) + "#" + nano(f.Ended) + "#" + f.State }
+
+// Crash is one crash of an instance, for people: no decision reads it.
+type Crash struct {
+	ID       ServiceID `json:"id"`
+	Slot     int       `json:"slot"`
+	Version  Version   `json:"version"`
+	Commit   SHA       `json:"commit"`
+	Instance string    `json:"instance"` // container ID
+	At       time.Time `json:"at"`       // when it ended, by the decider's clock
+	ExitCode int       `json:"exit_code"`
+	OOM      bool      `json:"oom,omitempty"`
+	Class    string    `json:"class"` // transient, permanent, capacity
+	// Uptime is how long it had run; Crashes how many it is in a row.
+	Uptime  time.Duration `json:"uptime"`
+	Crashes int           `json:"crashes"`
+	Reason  string        `json:"reason"`
+	// Log are the last lines it wrote, at most CrashLogLines, redacted.
+	Log []string `json:"log,omitempty"`
+	// Signature is equal for crashes that are alike: the same exit, and the same
+	// last words but for numbers, times and addresses.
+	Signature string `json:"signature"`
+}
+
+// CrashLogLines is how much of an instance's log a crash record keeps (ROLLOUT.md section 4).
+const CrashLogLines = 200
+
+// Row is by instance and time.
+func (f Crash) Row() (string, string) { return "crash", f.Instance + "#" + nano(f.At) }
+
+func nano(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }

@@ -1,0 +1,113 @@
+package ring
+
+import "time"
+
+// OverrideKind is one kind of a person's act that stands until it ends.
+type OverrideKind string
+
+// The overrides. Acts that are over when they are done (resume, promote, abort,
+// retry, approve) are events and facts, not overrides.
+const (
+	OverridePause OverrideKind = "pause" // a rollout neither creates nor removes; what runs is kept alive
+	OverrideHold  OverrideKind = "hold"  // hands off: nothing of the target is changed, healed or removed
+	OverrideScale OverrideKind = "scale" // Replicas in the place of the plan's
+	OverrideUndo  OverrideKind = "undo"  // the app's plan is an earlier one, of Commit
+)
+
+// OverrideRow is an override: shown in the status until it ends, and then Git
+// wins again.
+type OverrideRow struct {
+	Kind OverrideKind `json:"kind"`
+	// Target is "app", or "app/service".
+	Target string    `json:"target"`
+	Actor  string    `json:"actor"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+	// Until is when it ends by itself; zero is when a person ends it.
+	Until time.Time `json:"until,omitzero"`
+	// Replicas of a scale.
+	Replicas int `json:"replicas,omitempty"`
+	// Commit of the plan that an undo brought back.
+	Commit SHA `json:"commit,omitempty"`
+}
+
+// OverrideKey is the key of (kind, target): there is one of a kind for a target.
+func OverrideKey(k OverrideKind, target string) string { return string(k) + " " + target }
+
+// Row is by kind and target.
+func (f OverrideRow) Row() (string, string) { return "override", OverrideKey(f.Kind, f.Target) }
+
+// Stands says that it has not ended.
+func (f OverrideRow) Stands(now time.Time) bool { return f.Until.IsZero() || now.Before(f.Until) }
+
+// Mark is a person's "rollout restart": it is part of the version for as long
+// as the spec is the Written one.
+type Mark struct {
+	ID      ServiceID `json:"id"`
+	Written string    `json:"written"` // Service.Written, before the mark
+	Mark    string    `json:"mark"`    // Spec.Mark
+	Actor   string    `json:"actor"`
+	Reason  string    `json:"reason"`
+	At      time.Time `json:"at"`
+}
+
+// Row is by service.
+func (f Mark) Row() (string, string) { return "mark", string(f.ID) }
+
+// PastKey is the key of (app, commit).
+func PastKey(app string, c SHA) string { return app + "@" + string(c) }
+
+// Past is an app's plan that completed here, pinned: what "rollout undo" brings
+// back without asking anybody.
+type Past struct {
+	App     App       `json:"app"`
+	Signer  string    `json:"signer,omitempty"`
+	Subject string    `json:"subject,omitempty"`
+	At      time.Time `json:"at"` // when it completed
+}
+
+// Row is by app and commit.
+func (f Past) Row() (string, string) { return "past", PastKey(f.App.Name, f.App.Commit) }
+
+// Hands are the times when others changed our containers: another updater, a
+// person. Times are within 24 h, the oldest first; What was seen last.
+type Hands struct {
+	ID    ServiceID   `json:"id"`
+	Times []time.Time `json:"times"`
+	What  string      `json:"what"`
+}
+
+// Row is by service.
+func (f Hands) Row() (string, string) { return "hands", string(f.ID) }
+
+// Adopted is a container that a person gave into our hands: made by somebody
+// else, it has none of our labels, and what they would say stands here.
+type Adopted struct {
+	Instance string    `json:"instance"` // container ID
+	Source   string    `json:"source"`
+	App      string    `json:"app"`
+	Service  string    `json:"service"`
+	Slot     int       `json:"slot"`
+	Version  Version   `json:"version"` // "adopted:<hash>", equal to no plan's
+	Kind     Kind      `json:"kind"`
+	Actor    string    `json:"actor"`
+	Reason   string    `json:"reason"`
+	At       time.Time `json:"at"`
+}
+
+// Row is by container ID.
+func (f Adopted) Row() (string, string) { return "adopted", f.Instance }
+
+// Loaded is what an instance last took over of the files it reloads in place.
+type Loaded struct {
+	ID       ServiceID `json:"id"`
+	Instance string    `json:"instance"`
+	// Content is Reload.Hash; Started is of the instance: after a new start it
+	// has read what lies there then.
+	Content string    `json:"content"`
+	Started time.Time `json:"started,omitzero"`
+	At      time.Time `json:"at"`
+}
+
+// Row is by container ID.
+func (f Loaded) Row() (string, string) { return "loaded", f.Instance }
