@@ -14,7 +14,10 @@ import (
 // the root of each makes their ./data one folder.
 func (t *turn) keptByOthers(next *ring.App) *ring.Refusal {
 	mine := belongings(next)
-	for _, name := range sortedKeys(t.Facts.Apps) {
+	if len(mine) == 0 {
+		return nil
+	}
+	for _, name := range t.keepersOf(mine) {
 		other := t.Facts.Apps[name].App
 		if other.Source == next.Source {
 			continue

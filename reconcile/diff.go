@@ -17,6 +17,7 @@ type turn struct {
 	now time.Time
 	out Decision
 	own map[string]bool // tables of Facts that were copied before a change
+	by  index
 	// by service, sorted by slot, then creation, then ID: the order in which
 	// the engine listed them decides nothing
 	seen  map[ring.ServiceID][]*inst
@@ -88,7 +89,7 @@ func (t *turn) index() {
 		return
 	}
 	t.ids, t.ties = map[string]*inst{}, map[string][]*inst{}
-	for _, id := range sortedKeys(t.seen) {
+	for _, id := range t.seenIDs() {
 		for _, in := range t.seen[id] {
 			t.ids[in.ID] = in
 			for _, owner := range in.Joined {
@@ -122,15 +123,6 @@ func (t *turn) look() {
 	slices.SortFunc(t.out.Probes, func(a, b ring.Probe) int { return cmp.Compare(a.Instance.ID, b.Instance.ID) })
 }
 
-// inOrder is every view by app and service.
-func (t *turn) inOrder() []*service {
-	var out []*service
-	for _, id := range sortedKeys(t.views) {
-		out = append(out, t.views[id])
-	}
-	return out
-}
-
 // set decides a fact: remembered, and true for the rest of this turn.
 func (t *turn) set(f ring.Fact) {
 	table, _ := f.Row()
@@ -139,6 +131,9 @@ func (t *turn) set(f ring.Fact) {
 		t.Facts = copyTable(t.Facts, table)
 	}
 	t.Facts.Set(f)
+	if in, ok := f.(ring.InForce); ok {
+		t.keeps(&in.App)
+	}
 	t.out.Facts = append(t.out.Facts, f)
 }
 
@@ -216,15 +211,18 @@ func (t *turn) do(a ring.Action) bool {
 	}
 	a.Source = cmp.Or(a.Source, t.Facts.Apps[a.App].App.Source)
 	t.out.Actions = append(t.out.Actions, a)
+	if t.by.decided == nil {
+		t.by.decided = map[string]bool{}
+	}
+	t.by.decided[a.Target()] = true
+	t.enterStep(a)
 	return true
 }
 
 // busy says that a step on target is in flight or was just decided.
 func (t *turn) busy(target string) bool {
-	if _, ok := t.Busy[target]; ok {
-		return true
-	}
-	return slices.ContainsFunc(t.out.Actions, func(a ring.Action) bool { return a.Target() == target })
+	_, ok := t.Busy[target]
+	return ok || t.by.decided[target]
 }
 
 // source finds a configured source; nil when there is none of that name.

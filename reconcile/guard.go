@@ -22,10 +22,12 @@ func (t *turn) guard(src *Source, present map[string][]string) string {
 			continue
 		}
 		have := present[name]
-		next, _ := plan.App(name)
+		next := t.nextApp(src, name)
 		n := 0
 		for _, s := range have {
-			if _, ok := next.Service(s); !ok {
+			if next == nil {
+				n++
+			} else if _, ok := next.Service(s); !ok {
 				n++
 			}
 		}
@@ -62,7 +64,7 @@ func (t *turn) refusal(src *Source, app string) *ring.Refusal {
 	if !ok || f.App.Source != src.Name {
 		return nil
 	}
-	if _, there := src.Next.App(app); there {
+	if t.nextApp(src, app) != nil {
 		return nil
 	}
 	for _, key := range sortedKeys(src.Next.Refused) {
@@ -85,7 +87,7 @@ func (t *turn) present(source string) map[string][]string {
 			out[name] = append(out[name], s.Name)
 		}
 	}
-	for _, id := range sortedKeys(t.seen) {
+	for _, id := range t.seenIDs() {
 		app, service := id.Split()
 		if _, ok := t.Facts.Apps[app]; !ok && t.seen[id][0].Source == source {
 			out[app] = append(out[app], service)

@@ -21,7 +21,7 @@ func (t *turn) inherits(v *service) (why string, dead bool) {
 	if len(mine) == 0 || v.want.Share {
 		return "", false
 	}
-	for _, id := range sortedKeys(t.seen) {
+	for _, id := range t.holdersOf(mine) {
 		other := t.views[id]
 		for _, in := range t.seen[id] {
 			if id == v.id || !t.mayRun(other, in) {
@@ -37,7 +37,7 @@ func (t *turn) inherits(v *service) (why string, dead bool) {
 			}
 		}
 	}
-	for _, other := range t.inOrder() {
+	for _, other := range t.formersOf(mine) {
 		if other == v || !other.mayReturn() {
 			continue
 		}
@@ -97,20 +97,16 @@ func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
 	if len(mine) == 0 {
 		return ""
 	}
-	for _, a := range t.starting() {
-		id := ring.ID(a.App, a.Service)
-		if id == v.id {
+	for _, a := range t.stepsOn(mine) {
+		id := ring.ID(a.app, a.service)
+		if id == v.id || !a.runs {
 			continue
 		}
-		its := t.Facts.Rollouts[id].Writes[a.Version]
-		if a.Want != nil {
-			its = writes(a.Of, a.Want)
-		}
-		if what := t.clash(v, s, mine, a.App, a.Service, a.Version, its); what != "" {
+		if what := t.clash(v, s, mine, a.app, a.service, a.version, a.its); what != "" {
 			return say("waits for %s to let go of %s", t.called(v, id), what)
 		}
 	}
-	for _, id := range sortedKeys(t.seen) {
+	for _, id := range t.holdersOf(mine) {
 		other := t.views[id]
 		for _, in := range t.seen[id] {
 			if id == v.id || !in.Live() && !in.restartable() {
@@ -134,20 +130,9 @@ func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
 // make of the same thing would not know that it was there.
 func (t *turn) making(v *service) bool {
 	mine := writes(v.of, v.target)
-	if len(mine) == 0 {
-		return false
-	}
-	for _, target := range sortedKeys(t.Busy) {
-		if t.makes(t.Busy[target], v.id, mine) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(t.out.Actions, func(a ring.Action) bool { return t.makes(a, v.id, mine) })
-}
-
-func (t *turn) makes(a ring.Action, but ring.ServiceID, some []string) bool {
-	return a.Kind == ring.DoCreate && ring.ID(a.App, a.Service) != but && a.Want != nil &&
-		slices.ContainsFunc(writes(a.Of, a.Want), func(what string) bool { return slices.Contains(some, what) })
+	return len(mine) > 0 && slices.ContainsFunc(t.stepsOn(mine), func(a writing) bool {
+		return a.makes && ring.ID(a.app, a.service) != v.id
+	})
 }
 
 // occupiedFor is occupied for an instance that is there.
@@ -160,23 +145,6 @@ func (t *turn) occupiedFor(v *service, in *inst) string {
 	default:
 		return t.occupied(v, &v.good.App, s)
 	}
-}
-
-// starting are the steps under way, or just decided, that make something run.
-func (t *turn) starting() []ring.Action {
-	var out []ring.Action
-	add := func(a ring.Action) {
-		if a.Kind == ring.DoStart || a.Kind == ring.DoRestart || a.Kind == ring.DoCreate && a.Start {
-			out = append(out, a)
-		}
-	}
-	for _, target := range sortedKeys(t.Busy) {
-		add(t.Busy[target])
-	}
-	for _, a := range t.out.Actions {
-		add(a)
-	}
-	return out
 }
 
 // clash is the first of what v writes as s that another service may not write

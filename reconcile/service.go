@@ -390,6 +390,9 @@ func (t *turn) awaitsHost(v *service) bool {
 
 // refusedStep is the try that v is stuck with.
 func (t *turn) refusedStep(v *service) (ring.Try, bool) {
+	if len(t.Tries) == 0 {
+		return ring.Try{}, false
+	}
 	for slot := 0; slot <= v.target.Replicas; slot++ {
 		key := string(v.id)
 		if slot > 0 {
@@ -730,11 +733,6 @@ func (t *turn) create(v *service, slot int, start bool, why string) bool {
 	}
 	return t.do(a)
 }
-
-// kept are the names of what instances were given and is never made anew. They
-// are the host's, whichever app had them first: an app that was given another
-// name has its data where it was.
-func (t *turn) kept() []string { return sortedKeys(t.Facts.Kept) }
 
 // freeSlot is the lowest slot that no instance of the target holds; 0 when
 // there is none.

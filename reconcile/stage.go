@@ -50,7 +50,10 @@ func (t *turn) refusedBefore(src *Source, name string, met map[string]bool) stri
 		return "" // a circle waits for itself
 	}
 	met[name] = true
-	app, _ := src.Next.App(name)
+	app := t.nextApp(src, name)
+	if app == nil {
+		return ""
+	}
 	for _, after := range app.After {
 		if src.Next.Refused[after.App] != nil || t.refused[after.App] != nil {
 			return after.App
@@ -148,7 +151,7 @@ func (t *turn) waitsFor(src *Source, next *ring.App) string {
 		if src.Next.Refused[after.App] != nil {
 			return say("waits for app %s", after.App)
 		}
-		if _, ok := src.Next.App(after.App); !ok {
+		if t.nextApp(src, after.App) == nil {
 			continue // of another source: its own state gates the rollout
 		}
 		if f, ok := t.Facts.Apps[after.App]; !ok || f.App.Commit != next.Commit {
@@ -193,7 +196,7 @@ func sameApp(a, b ring.App) bool {
 // leave marks apps of src that are not in its plan; tidy removes what is left.
 func (t *turn) leave(src *Source, present map[string][]string) {
 	for _, name := range sortedKeys(present) {
-		if _, ok := src.Next.App(name); ok || t.refusal(src, name) != nil || t.succeeds(src, name) {
+		if t.nextApp(src, name) != nil || t.refusal(src, name) != nil || t.succeeds(src, name) {
 			continue
 		}
 		app := t.Facts.Apps[name].App
@@ -209,12 +212,10 @@ func (t *turn) leave(src *Source, present map[string][]string) {
 // under another name, and is not in force yet: the old one serves until then.
 func (t *turn) succeeds(src *Source, name string) bool {
 	f, ok := t.Facts.Apps[name]
-	return ok && !f.Leaving && slices.ContainsFunc(src.Next.Apps, func(next ring.App) bool {
-		if path.Clean(next.Path) != path.Clean(f.App.Path) {
-			return false
-		}
+	return ok && !f.Leaving && slices.ContainsFunc(t.placesOf(src).at[path.Clean(f.App.Path)], func(i int) bool {
+		next := &src.Next.Apps[i]
 		g, ok := t.Facts.Apps[next.Name]
-		return !ok || g.App.Source != src.Name || !asked(&g, &next)
+		return !ok || g.App.Source != src.Name || !asked(&g, next)
 	})
 }
 

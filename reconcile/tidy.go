@@ -177,7 +177,7 @@ func (t *turn) anything(app string) bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(t.Seen.Networks, func(n ring.SeenNetwork) bool { return n.App == app })
+	return len(t.networksBy().of[app]) > 0
 }
 
 // networks is the engine's name of each network of an app. A definition that
@@ -195,22 +195,22 @@ func (t *turn) networkName(app string, n ring.Network) string {
 		return n.External
 	}
 	plain, definition := ring.NetworkName(app, n.Key), n.Definition()
-	name, taken := "", false
-	for _, s := range t.Seen.Networks {
-		if s.App == app && s.Key == n.Key && s.Definition == definition && (name == "" || s.Name < name) {
+	name := ""
+	by := t.networksBy()
+	for _, s := range by.of[app] {
+		if s.Key == n.Key && s.Definition == definition && (name == "" || s.Name < name) {
 			name = s.Name
 		}
-		taken = taken || s.Name == plain && s.App != ""
 	}
-	for _, a := range t.Busy {
-		if name == "" && a.Kind == ring.DoNetwork && a.App == app && a.Network.Key == n.Key && a.Network.Definition() == definition {
+	for _, a := range by.making[app] {
+		if name == "" && a.Network.Key == n.Key && a.Network.Definition() == definition {
 			return a.NetworkName // being made, whatever went meanwhile
 		}
 	}
 	switch {
 	case name != "":
 		return name
-	case taken:
+	case by.there[plain]:
 		return plain + "_" + definition
 	}
 	return plain
@@ -230,7 +230,7 @@ func (t *turn) networksMissing(app *ring.App, s *ring.Service) bool {
 			missing = true // it is being made, or removed
 			continue
 		}
-		if slices.ContainsFunc(t.Seen.Networks, func(s ring.SeenNetwork) bool { return s.Name == name }) {
+		if _, there := t.networksBy().there[name]; there {
 			continue
 		}
 		missing = true
@@ -247,7 +247,7 @@ func (t *turn) networksMissing(app *ring.App, s *ring.Service) bool {
 func (t *turn) looseNetworks() {
 	for _, n := range t.Seen.Networks {
 		f, ok := t.Facts.Apps[n.App]
-		if n.App == "" || !ok || f.App.NoPrune || t.wanted(&f.App, n) || !t.fresh(&f.App) || t.joining(n.App) || t.joined(n.Name) {
+		if n.App == "" || !ok || f.App.NoPrune || t.wanted(&f.App, n) || !t.fresh(&f.App) || t.joining(n.App) || t.isJoined(n.Name) {
 			continue
 		}
 		t.do(ring.Action{
@@ -266,13 +266,6 @@ func (t *turn) joining(app string) bool {
 	}
 	return slices.ContainsFunc(t.out.Actions, func(a ring.Action) bool {
 		return a.App == app && (a.Kind == ring.DoCreate || a.Kind == ring.DoStart)
-	})
-}
-
-func (t *turn) joined(network string) bool {
-	return slices.ContainsFunc(t.Seen.Instances, func(in ring.Instance) bool {
-		_, ok := in.Addresses[network]
-		return ok
 	})
 }
 

@@ -26,9 +26,9 @@ type Plan struct {
 
 // App finds an app by name; false when the plan has none or refused it.
 func (p *Plan) App(name string) (App, bool) {
-	for _, a := range p.Apps {
-		if a.Name == name {
-			return a, true
+	for i := range p.Apps {
+		if p.Apps[i].Name == name {
+			return p.Apps[i], true
 		}
 	}
 	return App{}, false
@@ -78,9 +78,9 @@ func (a *App) Place(key string) Place {
 
 // Service finds a service by name.
 func (a *App) Service(name string) (Service, bool) {
-	for _, s := range a.Services {
-		if s.Name == name {
-			return s, true
+	for i := range a.Services { // they are large: only the one that is found is copied
+		if a.Services[i].Name == name {
+			return a.Services[i], true
 		}
 	}
 	return Service{}, false

@@ -1,0 +1,195 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// bigHost is a host of many services that does what it is told at once and
+// never fails: what a look costs on it is the decision and nothing else.
+type bigHost struct {
+	World
+	now   time.Time
+	boxes int
+}
+
+// newBigHost has nothing yet. Its plan has ten services to an app, three
+// instances each. Two of ten write a volume, one depends on the one before it.
+func newBigHost(services int) *bigHost {
+	h := &bigHost{now: epoch, World: World{Host: "big", Facts: ring.NewFacts(), Health: map[string]ring.Health{}, Busy: map[string]ring.Action{}, Recent: NewRecent()}}
+	h.Sources = []Source{{Name: "s", Branch: "main", FreshFor: time.Hour}}
+	h.push("c1", services)
+	return h
+}
+
+// push gives the host a plan whose services all differ from those of any other.
+func (h *bigHost) push(commit string, services int) {
+	plan := &ring.Plan{Source: "s", Commit: shaOf(commit)}
+	for n := range services {
+		if n%10 == 0 {
+			plan.Apps = append(plan.Apps, *newApp(fmt.Sprintf("app%04d", n/10)))
+		}
+		plan.Apps[n/10].Services = append(plan.Apps[n/10].Services, bigService(commit, n%10))
+	}
+	for i := range plan.Apps {
+		app := &plan.Apps[i]
+		app.Commit, app.Volumes = plan.Commit, []ring.Volume{{Key: "data"}, {Key: "files"}}
+		app.Written = commit
+	}
+	src := &h.Sources[0]
+	src.Next, src.Tip, src.Commit = plan, plan.Commit, &ring.Commit{SHA: plan.Commit}
+}
+
+func bigService(commit string, n int) ring.Service {
+	s := ring.Service{
+		Name: fmt.Sprintf("service%d", n), Kind: ring.Worker, Replicas: 3, Rollout: ring.DefaultRollout(),
+		Restart: ring.Restart{Policy: ring.Always, Engine: "always"},
+		Checks:  []ring.Check{{Name: "up", For: ring.Readiness, HTTP: &ring.HTTPCheck{Port: 80, Path: "/"}, Interval: 5 * time.Second}},
+		Spec: ring.Spec{
+			Image: "example.org/app:" + commit, Command: []string{"serve", "--port", "80"}, Environment: map[string]string{"LOG_LEVEL": "info", "MODE": "prod"},
+			Networks: []ring.Attachment{{Network: "default", Aliases: []string{"web"}}},
+		},
+	}
+	switch n {
+	case 3:
+		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "data", Target: "/data"}}
+	case 4:
+		s.DependsOn = []ring.Dependency{{Service: "service3", Until: ring.ReadyDep}}
+	case 5:
+		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "files", Target: "/files"}}
+	}
+	s.Written = ring.WrittenHash(s.Spec)
+	return s
+}
+
+// look is one turn, remembered; its steps are under way when it returns.
+func (h *bigHost) look() Decision {
+	h.now = h.now.Add(time.Minute) // whatever was to become ready is
+	h.Sources[0].Reached = h.now
+	d := Diff(h.World, h.now)
+	for _, f := range d.Facts {
+		h.Facts.Set(f)
+	}
+	for _, a := range d.Actions {
+		h.Busy[a.Target()] = a
+	}
+	return d
+}
+
+// finish lets every step under way succeed.
+func (h *bigHost) finish() {
+	for _, target := range sortedKeys(h.Busy) {
+		a := h.Busy[target]
+		delete(h.Busy, target)
+		facts, _ := Settle(h.Recent, h.Facts.Kept, a, h.do(a), nil, h.now)
+		for _, f := range facts {
+			h.Facts.Set(f)
+		}
+	}
+}
+
+func (h *bigHost) do(a ring.Action) (done ring.Done) {
+	at := slices.IndexFunc(h.Seen.Instances, func(in ring.Instance) bool { return in.ID == a.Instance })
+	switch a.Kind {
+	case ring.DoResolve:
+		done.Pin = ring.Pin{Image: a.Image + "@sha256:" + fmt.Sprintf("%064x", len(a.Image))}
+	case ring.DoNetwork:
+		h.Seen.Networks = append(h.Seen.Networks, ring.SeenNetwork{ID: a.NetworkName, Name: a.NetworkName, App: a.App, Key: a.Network.Key, Definition: a.Network.Definition()})
+	case ring.DoCreate:
+		done.Instance = h.create(a)
+		for _, what := range writes(a.Of, a.Want) {
+			done.Kept = append(done.Kept, ring.Kept{Name: what})
+		}
+	case ring.DoStart, ring.DoRestart:
+		h.run(&h.Seen.Instances[at])
+	case ring.DoStop:
+		h.Seen.Instances[at].State = ring.StateExited
+	case ring.DoPolicy:
+		h.Seen.Instances[at].Policy = a.Policy
+	case ring.DoRemove:
+		h.Seen.Instances = slices.Delete(h.Seen.Instances, at, at+1)
+	}
+	return done
+}
+
+func (h *bigHost) create(a ring.Action) string {
+	h.boxes++
+	in := ring.Instance{
+		ID: fmt.Sprintf("box%06d", h.boxes), Name: a.Name, App: a.App, Source: "s", Service: a.Service, Slot: a.Slot, Version: a.Version,
+		Commit: a.Commit, Kind: a.Want.Kind, Image: a.Want.Pin.Image, State: ring.StateCreated, Created: h.now, Policy: "no",
+		Addresses: map[string]string{ring.NetworkName(a.App, "default"): "10.0.0.1"},
+	}
+	if a.Start {
+		h.run(&in)
+	}
+	h.Seen.Instances = append(h.Seen.Instances, in)
+	return in.ID
+}
+
+func (h *bigHost) run(in *ring.Instance) {
+	in.State, in.Started, in.Since = ring.StateRunning, h.now, h.now
+	h.Health[in.ID] = ring.Health{Ready: true, Since: h.now}
+}
+
+// converge looks until nothing is left to do, and calls each before every look.
+func (h *bigHost) converge(tb testing.TB, each func(look int)) {
+	tb.Helper()
+	for look := range 200 {
+		if each != nil {
+			each(look)
+		}
+		d := h.look()
+		if len(d.Actions)+len(d.Facts) == 0 && d.Status.Sources[0].Sync == ring.SyncSynced {
+			return
+		}
+		if each != nil {
+			each(look) // and with all of it in flight
+		}
+		h.finish()
+	}
+	st := h.look().Status.Sources[0]
+	tb.Fatalf("not at rest after 200 looks: %s %s", st.Sync, st.Reason)
+}
+
+// BenchmarkBigDiff is the whole of a first deploy and of a rollout of every
+// service, look by look with nothing of the engine in it; what it reports is the
+// longest look, and a look at rest.
+func BenchmarkBigDiff(b *testing.B) {
+	for _, n := range []int{10, 100, 1000, 5000} {
+		b.Run(fmt.Sprintf("%dx3", n), func(b *testing.B) {
+			var first, roll, rest time.Duration
+			for b.Loop() {
+				h := newBigHost(n)
+				first = max(first, h.longest(b))
+				h.push("c2", n)
+				roll = max(roll, h.longest(b))
+				rest = quickest(func() { Diff(h.World, h.now) })
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(rest)/1e6, "rest-ms")
+			b.ReportMetric(float64(first)/1e6, "first-ms")
+			b.ReportMetric(float64(roll)/1e6, "roll-ms")
+		})
+	}
+}
+
+// longest is how long the dearest look took until all was done.
+func (h *bigHost) longest(tb testing.TB) (out time.Duration) {
+	h.converge(tb, func(int) { out = max(out, quickest(func() { Diff(h.World, h.now.Add(time.Minute)) })) })
+	return out
+}
+
+// quickest of three, so that a look is measured and not what ran beside it.
+func quickest(f func()) time.Duration {
+	best := time.Hour
+	for range 3 {
+		began := time.Now()
+		f()
+		best = min(best, time.Since(began))
+	}
+	return best
+}

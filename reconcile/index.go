@@ -1,0 +1,258 @@
+package reconcile
+
+import (
+	"cmp"
+	"path"
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// index answers by a key what a rule asks about the whole host. Rules are
+// asked for every service: one that went through all that is seen each time
+// would take a hundred times as long for ten times the services. Each part is
+// made when it is first asked for, because most looks ask for few.
+//
+// Where an answer may change in the course of a look, the index names those
+// that have to be looked at, and the rule looks at them.
+type index struct {
+	decided map[string]bool             // targets of the steps decided
+	order   []*service                  // see inOrder
+	seen    []ring.ServiceID            // see seenIDs
+	kept    []string                    // see kept
+	nets    *networks                   // see network
+	joined  map[string]bool             // networks that instances are on
+	next    map[string]*places          // by source, its next plan
+	keepers map[string][]string         // by what they keep, names of apps in force
+	holders map[string][]ring.ServiceID // by what an instance of them writes
+	former  map[string][]*service       // by what their last good version writes
+	steps   []writing                   // in flight, then decided; see stepsOn
+	writing map[string][]int            // by what is written, places in steps
+}
+
+// networks are those of our apps, there and in flight.
+type networks struct {
+	of     map[string][]ring.SeenNetwork // by app
+	there  map[string]bool               // by name; true where it is of one of our apps
+	making map[string][]ring.Action      // by app
+}
+
+// places is where apps stand in a plan.
+type places struct {
+	named map[string]int
+	at    map[string][]int // by folder
+}
+
+// writing is a step as far as it is about what is written.
+type writing struct {
+	app, service string
+	version      ring.Version
+	its          []string
+	runs, makes  bool // from then on something runs; its volumes may be made
+}
+
+// inOrder is every view by app and service. There are no more of them after look.
+func (t *turn) inOrder() []*service {
+	if len(t.by.order) != len(t.views) {
+		t.by.order = make([]*service, 0, len(t.views))
+		for _, id := range sortedKeys(t.views) {
+			t.by.order = append(t.by.order, t.views[id])
+		}
+	}
+	return t.by.order
+}
+
+// seenIDs are the services that instances are seen of, sorted.
+func (t *turn) seenIDs() []ring.ServiceID {
+	if t.by.seen == nil {
+		t.by.seen = sortedKeys(t.seen)
+	}
+	return t.by.seen
+}
+
+// kept are the names of what instances were given and is never made anew. They
+// are the host's, whichever app had them first: an app that was given another
+// name has its data where it was. One list serves all steps of a look, which
+// remember nothing of the kind themselves.
+func (t *turn) kept() []string {
+	if t.by.kept == nil {
+		t.by.kept = sortedKeys(t.Facts.Kept)
+	}
+	return t.by.kept
+}
+
+// networksBy are the networks that are seen or in flight.
+func (t *turn) networksBy() *networks {
+	if t.by.nets != nil {
+		return t.by.nets
+	}
+	n := &networks{of: map[string][]ring.SeenNetwork{}, there: make(map[string]bool, len(t.Seen.Networks)), making: map[string][]ring.Action{}}
+	for _, s := range t.Seen.Networks {
+		n.of[s.App] = append(n.of[s.App], s)
+		n.there[s.Name] = n.there[s.Name] || s.App != ""
+	}
+	for target, a := range t.Busy {
+		if a.Kind == ring.DoNetwork {
+			n.making[a.App] = append(n.making[a.App], t.Busy[target])
+		}
+	}
+	t.by.nets = n
+	return n
+}
+
+// isJoined says that an instance is on a network.
+func (t *turn) isJoined(network string) bool {
+	if t.by.joined == nil {
+		t.by.joined = map[string]bool{}
+		for i := range t.Seen.Instances {
+			for name := range t.Seen.Instances[i].Addresses {
+				t.by.joined[name] = true
+			}
+		}
+	}
+	return t.by.joined[network]
+}
+
+// placesOf is the next plan of a source by names and folders.
+func (t *turn) placesOf(src *Source) *places {
+	if x := t.by.next[src.Name]; x != nil {
+		return x
+	}
+	x := &places{named: make(map[string]int, len(src.Next.Apps)), at: map[string][]int{}}
+	for i := range src.Next.Apps {
+		a := &src.Next.Apps[i]
+		if _, twice := x.named[a.Name]; !twice {
+			x.named[a.Name] = i
+		}
+		folder := path.Clean(a.Path)
+		x.at[folder] = append(x.at[folder], i)
+	}
+	if t.by.next == nil {
+		t.by.next = map[string]*places{}
+	}
+	t.by.next[src.Name] = x
+	return x
+}
+
+// nextApp finds an app of the next plan of a source; nil when it has none of
+// that name.
+func (t *turn) nextApp(src *Source, name string) *ring.App {
+	if i, ok := t.placesOf(src).named[name]; ok {
+		return &src.Next.Apps[i]
+	}
+	return nil
+}
+
+// keepersOf are the apps in force that keep one of some, or did when the look
+// began, sorted.
+func (t *turn) keepersOf(some []belonging) []string {
+	if t.by.keepers == nil {
+		t.by.keepers = map[string][]string{}
+		for _, name := range sortedKeys(t.Facts.Apps) {
+			f := t.Facts.Apps[name]
+			t.keeps(&f.App)
+		}
+	}
+	var out []string
+	for _, b := range some {
+		out = append(out, t.by.keepers[b.name]...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// keeps enters what an app in force keeps, where somebody has asked for it.
+func (t *turn) keeps(app *ring.App) {
+	if t.by.keepers == nil {
+		return
+	}
+	for _, b := range belongings(app) {
+		t.by.keepers[b.name] = append(t.by.keepers[b.name], app.Name)
+	}
+}
+
+// holdersOf are the services of which an instance writes one of some, sorted.
+// What an instance writes does not change while it is looked at.
+func (t *turn) holdersOf(some []string) []ring.ServiceID {
+	if t.by.holders == nil {
+		t.by.holders = map[string][]ring.ServiceID{}
+		for id, ins := range t.seen {
+			for _, in := range ins {
+				for _, what := range t.writtenBy(in) {
+					t.by.holders[what] = append(t.by.holders[what], id)
+				}
+			}
+		}
+	}
+	var out []ring.ServiceID
+	for _, what := range some {
+		out = append(out, t.by.holders[what]...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// formersOf are the services whose last good version writes one of some, in
+// order: another one than it was as the look began is the one that is wanted.
+func (t *turn) formersOf(some []string) []*service {
+	if t.by.former == nil {
+		t.by.former = map[string][]*service{}
+		for _, v := range t.inOrder() {
+			if v.good == nil {
+				continue
+			}
+			for _, what := range writes(&v.good.App, &v.good.Service) {
+				t.by.former[what] = append(t.by.former[what], v)
+			}
+		}
+	}
+	var out []*service
+	for _, what := range some {
+		out = append(out, t.by.former[what]...)
+	}
+	slices.SortFunc(out, func(a, b *service) int { return cmp.Compare(a.id, b.id) })
+	return slices.Compact(out)
+}
+
+// stepsOn are the steps on one of some, in flight by target and then as decided.
+func (t *turn) stepsOn(some []string) []writing {
+	if t.by.writing == nil {
+		t.by.writing = map[string][]int{}
+		for _, target := range sortedKeys(t.Busy) {
+			t.enterStep(t.Busy[target])
+		}
+		for _, a := range t.out.Actions {
+			t.enterStep(a)
+		}
+	}
+	var at []int
+	for _, what := range some {
+		at = append(at, t.by.writing[what]...)
+	}
+	slices.Sort(at)
+	var out []writing
+	for _, i := range slices.Compact(at) {
+		out = append(out, t.by.steps[i])
+	}
+	return out
+}
+
+// enterStep enters a step on what is written, where somebody has asked for such.
+func (t *turn) enterStep(a ring.Action) {
+	if t.by.writing == nil {
+		return
+	}
+	w := writing{app: a.App, service: a.Service, version: a.Version, makes: a.Kind == ring.DoCreate && a.Want != nil}
+	w.runs = a.Kind == ring.DoStart || a.Kind == ring.DoRestart || a.Kind == ring.DoCreate && a.Start
+	if !w.runs && !w.makes {
+		return
+	}
+	w.its = t.Facts.Rollouts[ring.ID(a.App, a.Service)].Writes[a.Version]
+	if a.Want != nil {
+		w.its = writes(a.Of, a.Want)
+	}
+	for _, what := range w.its {
+		t.by.writing[what] = append(t.by.writing[what], len(t.by.steps))
+	}
+	t.by.steps = append(t.by.steps, w)
+}
