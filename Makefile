@@ -52,6 +52,10 @@ test: engine ## all that a developer needs to believe a change
 	@go vet ./...
 	@GITRING_ENGINE_TESTS=1 go test -count=1 -p $(PARALLEL) -timeout 15m ./...
 
+.PHONY: compose
+compose: ## bin/docker-compose, for the tests that run Compose beside gitring
+	@scripts/compose.sh
+
 .PHONY: unit
 unit: ## the tests that need no engine
 	@go test ./...

@@ -82,18 +82,31 @@ func without(m map[string]string, key string) map[string]string {
 	return m
 }
 
+// composeProgram is how Compose is run here: what scripts/compose.sh built, else
+// the CLI's plugin; nil where there is neither.
+func composeProgram() []string {
+	if built, err := filepath.Abs("../bin/docker-compose"); err == nil && exec.Command(built, "version").Run() == nil {
+		return []string{built}
+	}
+	if exec.Command("docker", "compose", "version").Run() == nil {
+		return []string{"docker", "compose"}
+	}
+	return nil
+}
+
 // besideCompose runs Compose itself where it is, in the clone.
 func besideCompose(t *testing.T, h *host, app string) {
+	program := composeProgram()
+	if program == nil {
+		t.Log("docker compose is not here, nor bin/docker-compose (scripts/compose.sh): what it filters on was shown, it was not run")
+		return
+	}
 	compose := func(args ...string) string {
-		c := exec.Command("docker", append([]string{"compose", "-p", app}, args...)...)
+		c := exec.Command(program[0], append(program[1:len(program):len(program)], append([]string{"-p", app}, args...)...)...)
 		c.Dir = filepath.Join(h.repo.work, app)
 		out, err := c.CombinedOutput()
 		require.NoError(t, err, "docker compose %v: %s", args, out)
 		return string(out)
-	}
-	if exec.Command("docker", "compose", "version").Run() != nil {
-		t.Log("docker compose is not here: what it filters on was shown, it was not run")
-		return
 	}
 	require.Contains(t, compose("ls"), app)
 	require.Equal(t, 3, strings.Count(compose("ps", "-q"), "\n"))
@@ -101,7 +114,8 @@ func besideCompose(t *testing.T, h *host, app string) {
 	require.NoError(t, h.stop())
 	out := compose("up", "-d")
 	t.Cleanup(func() {
-		c := exec.Command("docker", "compose", "-p", app, "down")
+		c := exec.Command(program[0], append(program[1:len(program):len(program)], "-p", app, "down")...)
+		c.Dir = filepath.Join(h.repo.work, app)
 		_ = c.Run()
 	})
 	for _, complaint := range []string{"was not created", "incorrect label", "doesn't match configuration"} {
