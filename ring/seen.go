@@ -108,6 +108,19 @@ type Streak struct {
 	At       time.Time `json:"at"`
 }
 
+// Result is what one check answered on one instance, the same so many times in a
+// row, for people: no decision reads it.
+type Result struct {
+	Instance string        `json:"instance"` // container ID
+	Check    string        `json:"check"`
+	OK       bool          `json:"ok"`
+	Says     string        `json:"says,omitempty"` // why not
+	First    time.Time     `json:"first"`
+	Last     time.Time     `json:"last"`
+	Count    int           `json:"count"`
+	Took     time.Duration `json:"took"` // the last of them
+}
+
 // Probe asks health to watch one instance.
 type Probe struct {
 	Instance Instance

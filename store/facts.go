@@ -135,7 +135,7 @@ func valid(facts []ring.Fact) error {
 			return fmt.Errorf("cannot record a %T: a fact is a value", f)
 		}
 		table, key := f.Row()
-		if decoders[table] == nil && table != postTable {
+		if decoders[table] == nil && table != postTable && !isRecord(table) {
 			return fmt.Errorf("cannot record a %T: the store has no table %q", f, table)
 		}
 		if key == "" {
@@ -156,6 +156,14 @@ func (s *Store) put(tx *gorm.DB, f ring.Fact) error {
 		return tx.Exec("DELETE FROM facts WHERE kind = ? AND key = ?", table, key).Error
 	case ring.Post:
 		return s.post(tx, f)
+	case ring.Crash:
+		log := f.Log
+		f.Log = nil
+		return keep(tx, table, key, f.ID, f.At, f, log, keepCrashes)
+	case ring.Run:
+		log := f.Log
+		f.Log = nil
+		return keep(tx, table, key, f.ID, f.Ended, f, log, keepRuns)
 	}
 	value, err := json.Marshal(f)
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 )
 
 // Trim removes what is older or more than is kept: journal lines, posts,
-// commits, and facts of versions and services that are no more. Nothing that a
+// commits, records of crashes and runs, and facts of versions and services that are no more. Nothing that a
 // plan in force, a rollout or a restore needs goes. It may be called at any
 // time; once an hour is enough. What could not be trimmed is in the error, the
 // rest was.
@@ -41,6 +41,8 @@ func (s *Store) Trim(ctx context.Context, now time.Time) error {
 		{"verified commits", func(tx *gorm.DB) (int64, error) { return trimCommits(tx, true, keepCommits) }},
 		{"seen commits", func(tx *gorm.DB) (int64, error) { return trimCommits(tx, false, keepCommits) }},
 		{"audit", func(tx *gorm.DB) (int64, error) { return trimOldest(tx, "audit", "id", keepMoves) }},
+		{"records", func(tx *gorm.DB) (int64, error) { return trimRecords(tx, now) }},
+		{"results", func(tx *gorm.DB) (int64, error) { return trimResults(tx, now) }},
 		{"streaks", func(tx *gorm.DB) (int64, error) { return trimOldest(tx, "streaks", "at", keepStreaks) }},
 	}
 	var all error
