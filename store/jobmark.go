@@ -205,7 +205,8 @@ func (s *Store) takeMarks(ctx context.Context) (notice string, err error) {
 	}
 	taken := 0
 	for key, m := range marks {
-		if row, ok := facts.Jobs[key]; ok && sameRun(row, m) {
+		row, ok := facts.Jobs[key]
+		if ok && (sameRun(row, m) || endOf(row, m)) {
 			delete(marks, key)
 			continue
 		}
@@ -226,6 +227,13 @@ func (s *Store) takeMarks(ctx context.Context) (notice string, err error) {
 		return "", err
 	}
 	return fmt.Sprintf("%d job runs were taken from their mark files, the database did not have them so", taken), nil
+}
+
+// endOf says that the row has the end of the very run that the mark saw start:
+// a record whose answer got lost put the mark back.
+func endOf(row, mark ring.JobRun) bool {
+	return mark.State == jobStarted && row.State != jobStarted && row.State != "" &&
+		row.Tries == mark.Tries && row.Started.Equal(mark.Started)
 }
 
 func sameRun(a, b ring.JobRun) bool {
