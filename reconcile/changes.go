@@ -35,7 +35,10 @@ func Differs(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.Serv
 	out = append(out, volumesMoved(oldApp, newApp, b.Mounts)...)
 	out = append(out, leadersMoved(oldApp, newApp, &b)...)
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
-	for i := 0; i < x.NumField(); i++ {
+	for i := range x.NumField() {
+		if x.Field(i).IsZero() && y.Field(i).IsZero() {
+			continue // most are, and to look closer costs
+		}
 		f := x.Type().Field(i)
 		switch f.Name {
 		case "Image", "Environment", "Labels", "Mounts":
@@ -115,7 +118,7 @@ func networksMoved(oldApp, newApp *ring.App, joined []ring.Attachment) []string 
 	for _, at := range joined {
 		x, okX := oldApp.Network(at.Network)
 		y, okY := newApp.Network(at.Network)
-		if okX && okY && x.Definition() != y.Definition() {
+		if okX && okY && !reflect.DeepEqual(x, y) && x.Definition() != y.Definition() {
 			out = append(out, "network "+at.Network)
 		}
 	}

@@ -120,7 +120,21 @@ func (t *turn) look() {
 		}
 	}
 	slices.Sort(t.strays)
-	slices.SortFunc(t.out.Probes, func(a, b ring.Probe) int { return cmp.Compare(a.Instance.ID, b.Instance.ID) })
+	t.out.Probes = byInstance(t.out.Probes)
+}
+
+// byInstance sorts probes, which are large, by moving each once.
+func byInstance(ps []ring.Probe) []ring.Probe {
+	at := make([]int, len(ps))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortFunc(at, func(a, b int) int { return cmp.Compare(ps[a].Instance.ID, ps[b].Instance.ID) })
+	out := make([]ring.Probe, len(ps))
+	for i, j := range at {
+		out[i] = ps[j]
+	}
+	return out
 }
 
 // set decides a fact: remembered, and true for the rest of this turn.

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gitring/gitring/ring"
@@ -58,6 +59,7 @@ type service struct {
 	row    ring.RolloutRow
 	says   string // the reason people read
 	lacks  string // what it cannot have now: an owner, a name
+	differ string // see why; "" until somebody asks
 	fate   *fate  // what it is tied to; nil for nothing
 }
 
@@ -301,10 +303,10 @@ func (t *turn) why(v *service) string {
 	if v.good.Service.Version == v.want.Version {
 		return "back to the last good version"
 	}
-	if d := Differs(&v.good.App, &v.good.Service, v.app, v.want); d != "" {
-		return d
+	if v.differ == "" {
+		v.differ = cmp.Or(Differs(&v.good.App, &v.good.Service, v.app, v.want), "version "+v.want.Version.Short())
 	}
-	return "version " + v.want.Version.Short()
+	return v.differ
 }
 
 // account counts progress and failures of the rollout under way, and ends it

@@ -1,0 +1,83 @@
+package reconcile
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// workEnv asks TestWork, in a process of its own, for a host of so many services.
+const workEnv = "GITRING_RECONCILE_WORK"
+
+// TestWork is what TestADecisionGrowsNoFasterThanTheHost counts.
+func TestWork(t *testing.T) {
+	size, what, ok := strings.Cut(os.Getenv(workEnv), " ")
+	if !ok {
+		t.Skip("asked for by TestADecisionGrowsNoFasterThanTheHost")
+	}
+	n, err := strconv.Atoi(size)
+	require.NoError(t, err)
+	h := newBigHost(n)
+	if what == "first" {
+		h.converge(t, nil)
+		return
+	}
+	h.converge(t, nil)
+	h.push("c2", n)
+	h.converge(t, nil)
+}
+
+// A host ten times as large takes ten times the work: not measured in time, which
+// other programs stretch, but counted, as the statements of this package and of
+// ring that are carried out. The host of the test is part of it, and linear but
+// for its lists of instances, which no statement goes through.
+func TestADecisionGrowsNoFasterThanTheHost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a test program")
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "work")
+	build := exec.Command("go", "test", "-c", "-o", program, "-covermode=count", "-coverpkg=.,github.com/gitring/gitring/ring", ".")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	count := func(services int, what string) int {
+		profile := filepath.Join(dir, "profile")
+		run := exec.Command(program, "-test.run", "^TestWork$", "-test.coverprofile", profile)
+		run.Env = append(os.Environ(), fmt.Sprintf("%s=%d %s", workEnv, services, what))
+		out, err := run.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return statements(t, profile)
+	}
+	for _, what := range []string{"first", "roll"} {
+		small, large := count(40, what), count(400, what)
+		t.Logf("%s: %d statements for 40 services, %d for 400: %.1f times", what, small, large, float64(large)/float64(small))
+		require.Less(t, large, small*11, "%s: the work grows faster than the host", what)
+	}
+}
+
+// statements counts what a profile says was carried out. A line of it is
+// "file:from,to statements times".
+func statements(t *testing.T, profile string) (total int) {
+	f, err := os.Open(profile)
+	require.NoError(t, err)
+	defer func() { _ = f.Close() }()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		if len(words) != 3 {
+			continue // its head
+		}
+		n, err := strconv.Atoi(words[1])
+		require.NoError(t, err)
+		times, err := strconv.Atoi(words[2])
+		require.NoError(t, err)
+		total += n * times
+	}
+	return total
+}
