@@ -369,6 +369,9 @@ func (t *turn) conditions(v *service) []ring.Condition {
 			out = append(out, ring.Condition{Type: "CrashLooping", Reason: say("%s: slot %d crashed %d times, last exit code %d", ring.CauseCrash, in.Slot, row.Crashes, row.ExitCode), Since: row.Last.UTC(), Commit: in.Commit})
 		}
 	}
+	if c, ok := t.contested(v.id); ok {
+		out = append(out, c)
+	}
 	if v.failed != nil {
 		out = append(out, ring.Condition{Type: "Quarantined", Reason: v.failed.Reason, Since: v.failed.At.UTC(), Commit: v.failed.Commit})
 	}

@@ -61,6 +61,7 @@ func (t *turn) forget() {
 			t.set(ring.Forget{Table: "slot", Key: key})
 		}
 	}
+	t.forgetHands()
 }
 
 // coming says that a plan that is not in force yet has a service.

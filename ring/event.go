@@ -63,5 +63,6 @@ const (
 	AppAdopted        = "app.adopted"
 	AppLeft           = "app.left" // handed back to Compose
 	AppCrashLooping   = "app.crash_looping"
+	AppContested      = "app.contested" // others keep changing its containers
 	Reloaded          = "instance.reloaded"
 )

@@ -1,0 +1,71 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Hands of others on a service's containers (ROLLOUT.md section 4).
+const (
+	handsWindow = 24 * time.Hour
+	handsTold   = 3           // so often within the window it is Contested
+	sameHands   = time.Minute // the same thing seen again so soon is one act
+)
+
+// hands counts one act of somebody else on the containers of a service: made
+// anew, renamed, removed, changed. what is the sentence that people read. One
+// act may be seen by several looks, and is counted once.
+func (t *turn) hands(id ring.ServiceID, what string) {
+	row := t.Facts.Hands[id]
+	if n := len(row.Times); n > 0 && row.What == what && t.now.Sub(row.Times[n-1]) < sameHands {
+		return
+	}
+	before := len(t.lately(row))
+	row = ring.Hands{ID: id, Times: append(t.lately(row), t.now), What: what}
+	if n := len(row.Times); n > 2*handsTold {
+		row.Times = row.Times[n-2*handsTold:]
+	}
+	t.set(row)
+	if before >= handsTold || len(row.Times) < handsTold {
+		return
+	}
+	app, service := id.Split()
+	t.event(ring.Event{
+		Kind: ring.AppContested, Source: t.Facts.Apps[app].App.Source, App: app, Service: service,
+		Commit: t.Facts.Apps[app].App.Commit, Reason: contestedSays(row),
+	})
+}
+
+// lately are the acts within the window, the oldest first.
+func (t *turn) lately(row ring.Hands) []time.Time {
+	return slices.DeleteFunc(slices.Clone(row.Times), func(at time.Time) bool { return t.now.Sub(at) >= handsWindow })
+}
+
+// contested is the condition of a service that others keep changing; false when
+// nobody does.
+func (t *turn) contested(id ring.ServiceID) (ring.Condition, bool) {
+	row, ok := t.Facts.Hands[id]
+	if !ok {
+		return ring.Condition{}, false
+	}
+	row.Times = t.lately(row)
+	if len(row.Times) < handsTold {
+		return ring.Condition{}, false
+	}
+	return ring.Condition{Type: "Contested", Reason: contestedSays(row), Since: row.Times[len(row.Times)-1].UTC()}, true
+}
+
+// forgetHands forgets what lies longer back than anybody asks.
+func (t *turn) forgetHands() {
+	for _, id := range sortedKeys(t.Facts.Hands) {
+		if len(t.lately(t.Facts.Hands[id])) == 0 {
+			t.set(ring.Forget{Table: "hands", Key: string(id)})
+		}
+	}
+}
+
+func contestedSays(row ring.Hands) string {
+	return say("others changed its containers %d times within 24h, last: %s; stop the other tool, or gitring hold the service", len(row.Times), row.What)
+}
