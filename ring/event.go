@@ -36,6 +36,8 @@ const (
 	TrustIsDegraded   = "trust.degraded"   // a key that signed what runs was revoked
 	TrustReverified   = "trust.reverified" // a person had the history judged again
 	RolloutBegan      = "rollout.began"
+	RolloutSwitched   = "rollout.switched" // blue_green: the new set serves, the old one is kept warm
+	RolloutBaking     = "rollout.baking"   // the new version serves, and is watched before it is good
 	RolloutCompleted  = "rollout.completed"
 	RolloutFailed     = "rollout.failed"
 	RolloutRestored   = "rollout.restored"

@@ -84,6 +84,9 @@ type Verdict struct {
 	Commit  SHA       `json:"commit"` // that brought it
 	Reason  string    `json:"reason"`
 	At      time.Time `json:"at"`
+	// Memory is what the host had, in bytes, where the version failed for want of
+	// it: on a host with more it is tried again.
+	Memory int64 `json:"memory,omitempty"`
 }
 
 // Row is by service and version.
@@ -110,7 +113,15 @@ type RolloutRow struct {
 	// Writes is what instances of the same versions write and what outlives them,
 	// by the names that the host knows: "volume shop_data".
 	Writes map[Version][]string `json:"writes,omitempty"`
-	Done   bool                 `json:"done,omitempty"` // complete: steady since At
+	// Switched is when all of a second full set served, beside the old one that is
+	// kept warm from then on. Baking is when nothing but the wanted version was
+	// left, where it is watched before it is good. From the first of the two a
+	// failure ends the rollout at once.
+	Switched time.Time `json:"switched,omitzero"`
+	Baking   time.Time `json:"baking,omitzero"`
+	// Engine is Seen.Engine of the last look at the rollout under way.
+	Engine string `json:"engine,omitempty"`
+	Done   bool   `json:"done,omitempty"` // complete: steady since At
 	At     time.Time            `json:"at,omitzero"`
 }
 
@@ -166,7 +177,8 @@ func (f JobRun) Row() (string, string) { return "job", VersionKey(f.ID, f.Versio
 // Intent is written before gitring stops a container, so that its exit is
 // never taken for a crash. Kind: remove (drained, then removed), park (kept
 // for a restore), restart, hooks (started, and its post_start hooks not yet
-// done), rejoin (the namespaces it joined are gone; restarted once they are back).
+// done), rejoin (the namespaces it joined are gone; restarted once they are
+// back), again (it ended with the engine, and is to be started again).
 type Intent struct {
 	Instance string    `json:"instance"`
 	Kind     string    `json:"kind"`
@@ -187,6 +199,9 @@ type PinRow struct {
 	Pin     Pin       `json:"pin"`
 	Image   Image     `json:"image,omitzero"`
 	At      time.Time `json:"at"`
+	// Off is when the image was removed from this host because no plan named it
+	// any more; zero where it was not, or is wanted again.
+	Off time.Time `json:"off,omitzero"`
 }
 
 // Row is by service and written spec.

@@ -171,18 +171,6 @@ type Service struct {
 	Places map[string]Place `json:"-"`
 }
 
-// Reload says which files of the commit reach instances in place, and what is
-// done then. The files are mounted as MountLive, whose content is no part of
-// the version.
-type Reload struct {
-	Paths []string `json:"paths"` // as written
-	// Live is, by the Source of a MountLive, the hash of the content to lie there.
-	Live map[string]string `json:"live,omitempty"`
-	// One of the two is set.
-	Signal string   `json:"signal,omitempty"` // to the instance's first process
-	Exec   []string `json:"exec,omitempty"`   // inside the instance; must exit with 0
-}
-
 // Place is a line of a file of the commit.
 type Place struct {
 	File string
@@ -421,6 +409,25 @@ type Rollout struct {
 	Bake time.Duration `json:"bake,omitempty"`
 	// WarmFor is how long blue_green keeps the old set running after the switch.
 	WarmFor time.Duration `json:"warm_for,omitempty"`
+	// Back are the knobs while the last good version is brought back, as Compose's
+	// rollback_config has them; nil is the same as for the way there.
+	Back *Back `json:"back,omitempty"`
+}
+
+// Back is how the last good version is brought back.
+type Back struct {
+	MaxSurge       Count         `json:"max_surge"`
+	MaxUnavailable Count         `json:"max_unavailable"`
+	MaxParallel    int           `json:"max_parallel"`
+	MinReadyTime   time.Duration `json:"min_ready_time"`
+}
+
+// Returning is r while the last good version is brought back.
+func (r Rollout) Returning() Rollout {
+	if b := r.Back; b != nil {
+		r.MaxSurge, r.MaxUnavailable, r.MaxParallel, r.MinReadyTime = b.MaxSurge, b.MaxUnavailable, b.MaxParallel, b.MinReadyTime
+	}
+	return r
 }
 
 // DefaultRollout is the table of ROLLOUT.md section 3.
@@ -435,8 +442,11 @@ func DefaultRollout() Rollout {
 
 // Room is how far a rollout of d replicas may go above and below d. Both zero
 // after rounding would never move, so surge becomes 1, as it is for a Compose
-// file that says nothing.
+// file that says nothing. A second full set beside the first is d above.
 func (r Rollout) Room(d int) (surge, unavailable int) {
+	if r.Strategy == BlueGreen {
+		return d, 0
+	}
 	surge, unavailable = r.MaxSurge.Of(d, true), min(r.MaxUnavailable.Of(d, false), d)
 	if surge == 0 && unavailable == 0 {
 		surge = 1
@@ -456,6 +466,10 @@ type Restart struct {
 	Policy     string `json:"policy"`                // always | on_failure | never
 	Engine     string `json:"engine"`                // as Compose says it: always, unless-stopped, on-failure, no
 	MaxRetries int    `json:"max_retries,omitempty"` // on-failure:n
+	// Delay is the first wait between restarts, which doubles, and Window the run
+	// that forgives the crashes before it; 0 is ROLLOUT.md section 4's.
+	Delay  time.Duration `json:"delay,omitempty"`
+	Window time.Duration `json:"window,omitempty"`
 }
 
 // Job is how a job runs.

@@ -8,6 +8,11 @@ type Seen struct {
 	At        time.Time
 	Instances []Instance
 	Networks  []SeenNetwork
+	// Engine names the engine's present run: what ran before it was another
+	// ended with that one. "" where the engine does not tell.
+	Engine string
+	// Memory is the host's, in bytes; 0 is not known.
+	Memory int64
 }
 
 // State is the engine's word for a container.
@@ -49,6 +54,9 @@ type Instance struct {
 	// Policy is the engine's restart policy in force: no, always, unless-stopped, on-failure.
 	Policy     string
 	MaxRetries int
+	// Memory is what it declares to need, in bytes: its reservation, else its
+	// limit; 0 is nothing.
+	Memory int64
 	// Health is the engine's word: "", starting, healthy, unhealthy.
 	Health string
 	// Joined are the IDs of the containers that it is tied to by namespace or
