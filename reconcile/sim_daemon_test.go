@@ -20,6 +20,29 @@ type daemon struct {
 	changes int  // mutating calls decided
 	cuts    int  // starts of ours whose end was not heard of: each is begun again
 	last    Decision
+	// crash is asked at each boundary of a step whether the daemon ends there;
+	// nil is never.
+	crash func(at boundary, a ring.Action) bool
+}
+
+// boundary is a moment between two things that a daemon does about a step.
+type boundary string
+
+// The boundaries: the decision is on disk and the engine was not asked; the
+// engine did it and nobody heard; the end is on disk.
+const (
+	beforeCall  boundary = "before the call"
+	afterCall   boundary = "after the call"
+	afterRecord boundary = "after the record"
+)
+
+// cutAt ends the daemon where the scenario has it end. It says whether it did.
+func (d *daemon) cutAt(at boundary, a ring.Action) bool {
+	if d.crash == nil || !d.crash(at, a) {
+		return false
+	}
+	d.kill(string(at) + " of " + string(a.Kind) + " " + a.Target())
+	return true
 }
 
 // memory is what a daemon loses when it ends.
@@ -160,6 +183,9 @@ func (d *daemon) record(facts []ring.Fact, events []ring.Event) {
 // effect, and after.
 func (d *daemon) launch(as []ring.Action) {
 	for _, a := range as {
+		if d.cutAt(beforeCall, a) {
+			return
+		}
 		d.watchStep(a)
 		f := &flight{a: a, effect: d.now.Add(d.span(50, 400)), lands: true}
 		switch a.Kind {
@@ -227,6 +253,9 @@ func (d *daemon) land() {
 					f.err = err
 				}
 			}
+			if d.cutAt(afterCall, f.a) {
+				return
+			}
 		}
 		if f.end.After(d.now) {
 			left = append(left, f)
@@ -237,6 +266,9 @@ func (d *daemon) land() {
 		}
 		facts, events := Settle(d.mem.recent, d.disk.Kept, f.a, f.done, f.err, d.clock())
 		d.record(facts, events)
+		if d.cutAt(afterRecord, f.a) {
+			return
+		}
 	}
 	d.mem.flights = left
 }
