@@ -77,8 +77,10 @@ type Docker struct {
 	self func() string // the ID of the container we run in, "" for none
 
 	cache cache
+	host  hostMemory // of the one goroutine that looks
 
-	seeding sync.Mutex // held while files are written into a data folder
+	seeding sync.Mutex   // held while files are written into a data folder
+	making  sync.RWMutex // read-held while a container is made, held while live folders are swept
 
 	registries registries
 }

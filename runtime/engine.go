@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/registry"
+	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/volume"
 	"github.com/docker/docker/client"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -22,6 +23,7 @@ type engine interface {
 	NegotiateAPIVersionPing(types.Ping)
 	ClientVersion() string
 	ServerVersion(ctx context.Context) (types.Version, error)
+	Info(ctx context.Context) (system.Info, error)
 
 	ContainerList(ctx context.Context, o container.ListOptions) ([]container.Summary, error)
 	ContainerInspect(ctx context.Context, id string) (container.InspectResponse, error)
@@ -30,6 +32,7 @@ type engine interface {
 	ContainerStop(ctx context.Context, id string, o container.StopOptions) error
 	ContainerRestart(ctx context.Context, id string, o container.StopOptions) error
 	ContainerRemove(ctx context.Context, id string, o container.RemoveOptions) error
+	ContainerKill(ctx context.Context, id, signal string) error
 	ContainerRename(ctx context.Context, id, name string) error
 	ContainerUpdate(ctx context.Context, id string, u container.UpdateConfig) (container.UpdateResponse, error)
 	ContainerLogs(ctx context.Context, id string, o container.LogsOptions) (io.ReadCloser, error)

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
+	"github.com/docker/docker/api/types/system"
 )
 
 // Fake is Docker over an engine in memory: the same code, so the same calls in
@@ -35,7 +36,7 @@ func NewFake(o Options) *Fake {
 		now: o.Now, ops: map[string]int{},
 		containers: map[string]*fakeContainer{}, networks: map[string]*network.Inspect{}, volumes: map[string]map[string]string{},
 		images: map[string]*fakeImage{}, registry: map[string]FakeImage{}, execs: map[string]*fakeExec{},
-		pools: 30,
+		pools: 30, memory: 8 << 30,
 	}
 	for _, name := range []string{network.NetworkBridge, network.NetworkHost, network.NetworkNone} {
 		m.addNetwork(name, network.CreateOptions{Driver: name})
@@ -140,6 +141,10 @@ func (f *Fake) Down(down bool) {
 func (f *Fake) Reboot() {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
+	if n := f.mem.network(network.NetworkBridge); n != nil { // Docker makes it anew
+		delete(f.mem.networks, n.ID)
+		f.mem.addNetwork(n.Name, network.CreateOptions{Driver: n.Driver})
+	}
 	for _, c := range f.mem.sorted() {
 		ran := c.c.State.Running
 		if ran {
@@ -219,6 +224,13 @@ func (f *Fake) Pools(n int) {
 	f.mem.pools = n
 }
 
+// Memory sets what the host has, in bytes; NewFake sets 8 GiB.
+func (f *Fake) Memory(n int64) {
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	f.mem.memory = n
+}
+
 // Inspect is a container as the engine tells it, for tests of payloads.
 func (f *Fake) Inspect(ctx context.Context, ref string) (container.InspectResponse, error) {
 	return f.mem.ContainerInspect(ctx, ref)
@@ -263,6 +275,7 @@ type memory struct {
 	registry   map[string]FakeImage
 	execs      map[string]*fakeExec
 	pools      int
+	memory     int64
 	listeners  []*listener
 }
 
@@ -338,4 +351,8 @@ func (m *memory) ServerVersion(ctx context.Context) (types.Version, error) {
 	return call(ctx, m, "ServerVersion", func() (types.Version, error) {
 		return types.Version{Version: "memory", APIVersion: MinAPI, Os: "linux", Arch: "amd64"}, nil
 	})
+}
+
+func (m *memory) Info(ctx context.Context) (system.Info, error) {
+	return call(ctx, m, "Info", func() (system.Info, error) { return system.Info{MemTotal: m.memory}, nil })
 }

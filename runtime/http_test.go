@@ -171,11 +171,11 @@ func TestCallsPerLook(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, s.Instances, 100)
 	require.Len(t, s.Networks, 100)
-	require.Equal(t, map[string]int{"HEAD /_ping": 1, "GET /containers/json": 1, "GET /networks": 1, "GET /containers/{id}/json": 100}, d.Calls())
+	require.Equal(t, map[string]int{"HEAD /_ping": 1, "GET /info": 1, "GET /containers/json": 1, "GET /networks": 1, "GET /containers/{id}/json": 100}, d.Calls())
 	again, err := d.Look(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, s.Instances, again.Instances)
-	require.Equal(t, 105, total(d.Calls()))
+	require.Equal(t, 106, total(d.Calls()))
 }
 
 func TestEventsReconnectWithSince(t *testing.T) {

@@ -21,7 +21,7 @@ func instance(c container.InspectResponse) ring.Instance {
 		in.Restarts = c.RestartCount
 		state(&in, c.State)
 		if c.HostConfig != nil {
-			in.Joined = joinedIDs(c.HostConfig)
+			in.Joined, in.Memory = joinedIDs(c.HostConfig), declared(c.HostConfig)
 		}
 		if c.HostConfig != nil && c.HostConfig.RestartPolicy.Name != "" {
 			in.Policy = string(c.HostConfig.RestartPolicy.Name)

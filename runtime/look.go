@@ -134,7 +134,9 @@ func (d *Docker) Look(ctx context.Context) (ring.Seen, error) {
 		return ring.Seen{}, err
 	}
 	d.cache.keep(after, before.marks)
-	return d.seen(now, after, nets), nil
+	s := d.seen(now, after, nets)
+	s.Memory = d.memory(ctx, e, now)
+	return s, nil
 }
 
 func (d *Docker) seen(now time.Time, all map[string]known, nets []network.Summary) ring.Seen {
@@ -144,6 +146,9 @@ func (d *Docker) seen(now time.Time, all map[string]known, nets []network.Summar
 	}
 	for _, n := range nets {
 		s.Networks = append(s.Networks, seenNetwork(d.opts.Host, n))
+		if n.Name == network.NetworkBridge {
+			s.Engine = n.ID // Docker makes this one anew whenever it starts
+		}
 	}
 	slices.SortFunc(s.Instances, func(a, b ring.Instance) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
