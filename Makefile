@@ -69,6 +69,11 @@ race: engine ## the tests under the race detector
 sim: ## more of the simulation: make sim N=1000000, or SEED=… to replay one
 	@GITRING_SIM_N=$(N) GITRING_SIM_SEED=$(SEED) go test -count=1 -timeout 0 -run TestSimulation ./reconcile
 
+.PHONY: mutants
+MUTANTS ?= all
+mutants: ## make each bug of the catalogue and see a test go red; MUTANTS=floor for some
+	@GITRING_MUTANTS='$(MUTANTS)' go test -count=1 -timeout 0 -run '^TestEveryMutantIsCaught$$' .
+
 .PHONY: bench
 bench: engine build ## the figures of docs/reference/performance.md; BENCH="-run push" for a part
 ifeq ($(BENCH),)
