@@ -26,7 +26,7 @@ const (
 	DoLog        ActionKind = "keep log"     // read the last lines of an instance for Record; changes nothing
 	DoConnect    ActionKind = "connect"      // join the networks that an instance was cut off from
 	DoUpdate     ActionKind = "update"       // put resource limits back that somebody changed
-	DoImageOff   ActionKind = "remove image" // that no plan names; fails silently while a container uses it
+	DoImageOff   ActionKind = "remove image" // that no plan names; InUse of what it found says that it stayed
 )
 
 // Action is one step on the engine, with its reason. It carries all that
@@ -72,8 +72,13 @@ type Action struct {
 	MaxRetries  int
 	// Record is the Crash or Run that a DoLog completes with lines.
 	Record Fact
+	// Then are facts that are true once the step has succeeded.
+	Then []Fact
 	// Lines bounds what a DoLog reads.
 	Lines int
+	// Back is, for a reload, the content that comes back when it fails; nil is
+	// what lies there.
+	Back map[string]string
 }
 
 // Target is what the action keeps busy; at most one step is in flight for one
@@ -138,6 +143,7 @@ const (
 	CauseCrash     = "crash_loop_back_off"
 	CauseResources = "insufficient_resources"
 	CauseDeadline  = "readiness_deadline_exceeded"
+	CauseReload    = "reload_failed" // the instance did not take over what it should reload; the old content is back
 )
 
 // Done is what a step found out: the container it made, the pin it resolved.
@@ -151,6 +157,8 @@ type Done struct {
 	Told []string
 	// Progress is a note for people, such as "already present".
 	Note string
+	// InUse says that an image stayed because a container uses it.
+	InUse bool
 	// Log are the lines that a DoLog read, redacted, the oldest first.
 	Log []string
 }

@@ -50,11 +50,9 @@ const (
 	JobFailed         = "job.failed"
 	JobSkipped        = "job.skipped" // a cron job was due and did not run
 	DaemonStarted     = "daemon.started"
-	RolloutHalted     = "rollout.paused"
 	RolloutResumed    = "rollout.resumed"
 	RolloutPromoted   = "rollout.promoted"
 	RolloutAborted    = "rollout.aborted"
-	RolloutUndone     = "rollout.undone"
 	OverrideBegan     = "override.began"
 	OverrideEnded     = "override.ended"
 	OverrideExpiring  = "override.expiring"

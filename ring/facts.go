@@ -120,9 +120,9 @@ type RolloutRow struct {
 	Switched time.Time `json:"switched,omitzero"`
 	Baking   time.Time `json:"baking,omitzero"`
 	// Engine is Seen.Engine of the last look at the rollout under way.
-	Engine string `json:"engine,omitempty"`
-	Done   bool   `json:"done,omitempty"` // complete: steady since At
-	At     time.Time            `json:"at,omitzero"`
+	Engine string    `json:"engine,omitempty"`
+	Done   bool      `json:"done,omitempty"` // complete: steady since At
+	At     time.Time `json:"at,omitzero"`
 }
 
 // Row is by service.
@@ -153,26 +153,6 @@ type SlotRow struct {
 
 // Row is by slot and version.
 func (f SlotRow) Row() (string, string) { return "slot", SlotKey(f.ID, f.Slot, f.Version) }
-
-// JobRun is one run of a job's version.
-type JobRun struct {
-	ID       ServiceID `json:"id"`
-	Version  Version   `json:"version"`
-	Commit   SHA       `json:"commit"`
-	State    string    `json:"state"` // started, succeeded, failed
-	Instance string    `json:"instance,omitempty"`
-	Tries    int       `json:"tries"`
-	ExitCode int       `json:"exit_code"`
-	Reason   string    `json:"reason,omitempty"`
-	Started  time.Time `json:"started,omitzero"`
-	Ended    time.Time `json:"ended,omitzero"`
-	// Writes is as RolloutRow.Writes: a run is never cut short, and may outlast
-	// the plan that has it.
-	Writes []string `json:"writes,omitempty"`
-}
-
-// Row is by service and version.
-func (f JobRun) Row() (string, string) { return "job", VersionKey(f.ID, f.Version) }
 
 // Intent is written before gitring stops a container, so that its exit is
 // never taken for a crash. Kind: remove (drained, then removed), park (kept

@@ -27,8 +27,11 @@ type OverrideRow struct {
 	Until time.Time `json:"until,omitzero"`
 	// Replicas of a scale.
 	Replicas int `json:"replicas,omitempty"`
-	// Commit of the plan that an undo brought back.
-	Commit SHA `json:"commit,omitempty"`
+	// Commit of the plan that an undo brought back, and Past the row that holds it.
+	Commit SHA    `json:"commit,omitempty"`
+	Past   string `json:"past,omitempty"`
+	// Told says that its end was announced.
+	Told bool `json:"told,omitempty"`
 }
 
 // OverrideKey is the key of (kind, target): there is one of a kind for a target.
@@ -54,20 +57,29 @@ type Mark struct {
 // Row is by service.
 func (f Mark) Row() (string, string) { return "mark", string(f.ID) }
 
-// PastKey is the key of (app, commit).
-func PastKey(app string, c SHA) string { return app + "@" + string(c) }
+// PastKey is the key of a plan of an app by what it asks, whichever commit
+// asked: a commit that changes nothing of an app makes no plan to go back to,
+// and an image that was looked up anew makes one of its own.
+func PastKey(a *App) string {
+	parts := []string{a.Written}
+	for i := range a.Services {
+		parts = append(parts, a.Services[i].Name, string(a.Services[i].Version))
+	}
+	return a.Name + "@" + hash(parts)[:16]
+}
 
 // Past is an app's plan that completed here, pinned: what "rollout undo" brings
 // back without asking anybody.
 type Past struct {
-	App     App       `json:"app"`
-	Signer  string    `json:"signer,omitempty"`
-	Subject string    `json:"subject,omitempty"`
-	At      time.Time `json:"at"` // when it completed
+	App       App       `json:"app"`
+	Signer    string    `json:"signer,omitempty"`
+	Subject   string    `json:"subject,omitempty"`
+	Committed time.Time `json:"committed,omitzero"`
+	At        time.Time `json:"at"` // when it completed
 }
 
-// Row is by app and commit.
-func (f Past) Row() (string, string) { return "past", PastKey(f.App.Name, f.App.Commit) }
+// Row is by app and what it asks.
+func (f Past) Row() (string, string) { return "past", PastKey(&f.App) }
 
 // Hands are the times when others changed our containers: another updater, a
 // person. Times are within 24 h, the oldest first; What was seen last.
@@ -97,17 +109,3 @@ type Adopted struct {
 
 // Row is by container ID.
 func (f Adopted) Row() (string, string) { return "adopted", f.Instance }
-
-// Loaded is what an instance last took over of the files it reloads in place.
-type Loaded struct {
-	ID       ServiceID `json:"id"`
-	Instance string    `json:"instance"`
-	// Content is Reload.Hash; Started is of the instance: after a new start it
-	// has read what lies there then.
-	Content string    `json:"content"`
-	Started time.Time `json:"started,omitzero"`
-	At      time.Time `json:"at"`
-}
-
-// Row is by container ID.
-func (f Loaded) Row() (string, string) { return "loaded", f.Instance }

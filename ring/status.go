@@ -183,6 +183,9 @@ type Override struct {
 	Actor  string    `json:"actor"`
 	Reason string    `json:"reason"`
 	Until  time.Time `json:"until,omitzero"`
+	// Replicas of a scale; Commit that an undo brought back.
+	Replicas *int `json:"replicas,omitempty"`
+	Commit   SHA  `json:"commit,omitempty"`
 }
 
 // ExitCode is the exit status of "gitring status": 6, 7, 9, 10 or 0, the first
