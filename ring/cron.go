@@ -24,12 +24,19 @@ type Cron struct {
 	Job Job `json:"job"`
 }
 
-// CronRow is where a cron job stands: what is due next survives a restart.
+// Words are the schedule and its zone in one.
+func (c *Cron) Words() string { return c.Timezone + " " + c.Schedule }
+
+// CronRow is where a cron job stands: what is due next survives a restart. Its
+// times are of the clock on the wall, which may jump.
 type CronRow struct {
 	ID       ServiceID `json:"id"`
-	Schedule string    `json:"schedule"` // and zone, that Next was computed from
-	Next     time.Time `json:"next"`
-	// Due is the scheduled time of the last run that was started or skipped.
+	Schedule string    `json:"schedule"` // Cron.Words, that Next was computed from
+	Next     time.Time `json:"next"`     // zero is never
+	// Waits is a time that was due whose run has not begun yet.
+	Waits time.Time `json:"waits,omitzero"`
+	// Due is the last time whose run was begun: whatever the clock says later, no
+	// run begins for it again.
 	Due time.Time `json:"due,omitzero"`
 }
 
@@ -54,16 +61,19 @@ type Run struct {
 	Version  Version   `json:"version"`
 	Commit   SHA       `json:"commit"`
 	Instance string    `json:"instance,omitempty"` // container ID
-	// Trigger is why it ran: "change", "schedule", "before <service>", "asked".
-	Trigger  string    `json:"trigger"`
-	Actor    string    `json:"actor,omitempty"` // of "asked"
-	State    string    `json:"state"`           // succeeded, failed, skipped
-	Try      int       `json:"try"`             // from 1
-	ExitCode int       `json:"exit_code"`
-	Reason   string    `json:"reason"`
-	Due      time.Time `json:"due,omitzero"` // of "schedule"
-	Started  time.Time `json:"started,omitzero"`
-	Ended    time.Time `json:"ended"`
+	// Trigger is why it ran: OnChange, OnSchedule, Before, Asked; For is the service
+	// that it ran before.
+	Trigger  string `json:"trigger"`
+	For      string `json:"for,omitempty"`
+	Actor    string `json:"actor,omitempty"` // of Asked
+	State    string `json:"state"`           // succeeded, failed, skipped
+	Try      int    `json:"try"`             // from 1
+	ExitCode int    `json:"exit_code"`
+	Reason   string `json:"reason"`
+	// Due is when it should have begun, of OnSchedule, and the wish's time, of Asked.
+	Due     time.Time `json:"due,omitzero"`
+	Started time.Time `json:"started,omitzero"`
+	Ended   time.Time `json:"ended"`
 	// Log is the end of what it wrote, redacted.
 	Log []string `json:"log,omitempty"`
 }

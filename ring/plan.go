@@ -339,7 +339,7 @@ type Check struct {
 	OnFailure string        `json:"on_failure,omitempty"` // liveness: restart (default), alert, stop
 }
 
-// HTTPCheck asks the instance itself; redirects are answers, not followed.
+// HTTPCheck asks the instance itself; redirects are answers, unless Redirects.
 type HTTPCheck struct {
 	Port    int               `json:"port"`
 	Path    string            `json:"path"`             // default "/"
@@ -348,6 +348,8 @@ type HTTPCheck struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	Status  []int             `json:"status,omitempty"` // accepted codes; none = 200..299
 	Match   string            `json:"match,omitempty"`  // the first 64 KiB of the body contain it
+	// Redirects are followed, at most five and only on the instance itself.
+	Redirects bool `json:"redirects,omitempty"`
 }
 
 // GRPCCheck asks the standard health service of gRPC.
@@ -477,6 +479,12 @@ type Job struct {
 	Run     string        `json:"run"`     // on_change (default) | once | always
 	Timeout time.Duration `json:"timeout"` // 0 is none
 	Retries int           `json:"retries"`
+	// Rerun begins a run anew that was interrupted: by the host, the engine, or
+	// somebody else's hands.
+	Rerun bool `json:"rerun_interrupted,omitempty"`
+	// Replace has a newer version stop the run of an older one that is under way,
+	// instead of waiting for its end.
+	Replace bool `json:"replace,omitempty"`
 }
 
 // DefaultStopGrace is Compose's own: 10 s between stop signal and kill.

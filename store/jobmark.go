@@ -44,7 +44,7 @@ func (s *Store) MarkJob(app, service string, v ring.Version, state string) error
 	return nil
 }
 
-// JobMarks is every marked run, by ring.VersionKey. A mark that cannot be
+// JobMarks is every marked run, by its row's key. A mark that cannot be
 // understood counts as a run that started and of which no end is known: its job
 // is not run a second time by mistake.
 func (s *Store) JobMarks() (map[string]ring.JobRun, error) {
@@ -55,11 +55,8 @@ func (s *Store) JobMarks() (map[string]ring.JobRun, error) {
 	marks := map[string]ring.JobRun{}
 	for _, name := range names {
 		service := filepath.Dir(name)
-		run := ring.JobRun{
-			ID:      ring.ID(filepath.Base(filepath.Dir(service)), filepath.Base(service)),
-			Version: ring.Version(filepath.Base(name)),
-		}
-		if element("version", string(run.Version)) != nil {
+		run := ring.RunOf(ring.ID(filepath.Base(filepath.Dir(service)), filepath.Base(service)), filepath.Base(name))
+		if element("mark", run.Mark()) != nil {
 			continue // a temporary file
 		}
 		had, ok, err := readMark(name, run)
@@ -67,7 +64,8 @@ func (s *Store) JobMarks() (map[string]ring.JobRun, error) {
 			return nil, fmt.Errorf("cannot read the mark of job %s: %w", run.ID, err)
 		}
 		if ok {
-			marks[ring.VersionKey(run.ID, run.Version)] = had
+			_, key := run.Row()
+			marks[key] = had
 		}
 	}
 	return marks, nil
@@ -83,7 +81,7 @@ func readMark(name string, of ring.JobRun) (ring.JobRun, bool, error) {
 		return ring.JobRun{}, false, err
 	}
 	var run ring.JobRun
-	if json.Unmarshal(b, &run) != nil || run.ID != of.ID || run.Version != of.Version || run.State == "" {
+	if json.Unmarshal(b, &run) != nil || run.ID != of.ID || run.Mark() != of.Mark() || run.State == "" && run.Tries == 0 {
 		of.State, of.Reason = jobStarted, "its mark file cannot be read"
 		return of, true, nil
 	}
@@ -92,10 +90,10 @@ func readMark(name string, of ring.JobRun) (ring.JobRun, bool, error) {
 
 func (s *Store) markName(run ring.JobRun) (string, error) {
 	app, service := run.ID.Split()
-	if err := errors.Join(element("name", app), element("name", service), element("version", string(run.Version))); err != nil {
+	if err := errors.Join(element("name", app), element("name", service), element("mark", run.Mark())); err != nil {
 		return "", err
 	}
-	return filepath.Join(s.dir, "jobs", app, service, string(run.Version)), nil
+	return filepath.Join(s.dir, "jobs", app, service, run.Mark()), nil
 }
 
 // markRuns writes the marks of the job runs among facts. Undo puts back what was

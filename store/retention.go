@@ -81,6 +81,9 @@ func needed(facts *ring.Facts) (inUse map[string]bool, here map[ring.ServiceID]b
 	for name, app := range facts.Apps {
 		for _, s := range app.App.Services {
 			use(ring.ID(name, s.Name), s.Version, s.Written)
+			if s.Before != "" { // ran before the version that is here, and not again
+				inUse[jobTable+" "+ring.RunKey(ring.ID(name, s.Before), ring.BeforeMark(ring.ForVersion(s.Name, s.Version)))] = true
+			}
 		}
 	}
 	for id, g := range facts.Good {
@@ -136,6 +139,6 @@ func keptOf(kind string) (n int, bounded bool) {
 
 // runOf takes a key of a job run apart.
 func runOf(key string) (ring.JobRun, bool) {
-	id, v, ok := strings.Cut(key, "@")
-	return ring.JobRun{ID: ring.ServiceID(id), Version: ring.Version(v)}, ok
+	id, mark, ok := strings.Cut(key, "@")
+	return ring.RunOf(ring.ServiceID(id), mark), ok
 }
