@@ -14,37 +14,43 @@ import (
 
 // makeNetwork creates a network of an app unless one of that name is there.
 // One without labels is used as it is; one of another host's gitring is not.
+// Whether there is one is not asked before: the look that decided the step saw
+// none, and the engine makes no second one of a name.
 func (d *Docker) makeNetwork(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
-	cannot := "cannot create network " + a.NetworkName
-	done, err := d.useNetwork(ctx, e, a)
-	if err != nil || done.Note != "" {
-		return done, err
-	}
 	if a.Network.External != "" {
+		done, err := d.useNetwork(ctx, e, a)
+		if err != nil || done.Note != "" {
+			return done, err
+		}
 		return ring.Done{}, refused(a, ring.CauseNetwork, ring.BadValue,
 			fmt.Sprintf("network %s is external and not on this host", a.NetworkName),
 			"docker network create "+a.NetworkName+", or take external out, and gitring makes it")
 	}
-	r := networkRequest(d.opts.Host, a.App, a.Network, a.NetworkName)
-	if err := d.allow(a, r); err != nil {
+	err := d.allow(a, networkRequest(d.opts.Host, a.App, a.Network, a.NetworkName))
+	if err == nil {
+		_, err = e.NetworkCreate(ctx, a.NetworkName, networkPayload(d.opts.Host, a.App, a.Network))
+		if err == nil {
+			return ring.Done{}, nil
+		}
+		err = notMade(a, err)
+	}
+	// It may be there: made meanwhile, or by a step whose answer was lost.
+	n, there, cannotList := d.network(ctx, e, a.NetworkName)
+	if cannotList != nil || !there {
 		return ring.Done{}, err
 	}
-	_, err = e.NetworkCreate(ctx, a.NetworkName, networkPayload(d.opts.Host, a.App, a.Network))
-	if err == nil {
-		return ring.Done{}, nil
-	}
-	if cerrdefs.IsConflict(err) || strings.Contains(err.Error(), "already exists") {
-		if done, again := d.useNetwork(ctx, e, a); again == nil && done.Note != "" {
-			return done, nil
-		}
-	}
-	f := fault(cannot, ring.CauseNetwork, err)
+	return d.usable(a, n)
+}
+
+// notMade is what the engine says when it makes no network.
+func notMade(a ring.Action, err error) error {
+	f := fault("cannot create network "+a.NetworkName, ring.CauseNetwork, err)
 	if strings.Contains(strings.ToLower(err.Error()), "pool overlaps") {
 		f.Refusal = refused(a, "", ring.Conflict,
 			fmt.Sprintf("the subnet of network %s overlaps with another network of this host", a.Network.Key),
 			"choose another subnet, or leave ipam out").Refusal
 	}
-	return ring.Done{}, f
+	return f
 }
 
 // useNetwork says, by a note, that a network of the action's name can be used.
@@ -53,6 +59,11 @@ func (d *Docker) useNetwork(ctx context.Context, e engine, a ring.Action) (ring.
 	if err != nil || !ok {
 		return ring.Done{}, err
 	}
+	return d.usable(a, n)
+}
+
+// usable says the same of a network that is there.
+func (d *Docker) usable(a ring.Action, n network.Summary) (ring.Done, error) {
 	owner, ours := n.Labels[labelHost]
 	switch {
 	case a.Network.External != "":
