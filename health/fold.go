@@ -15,10 +15,11 @@ import (
 // the streak passes it never moves back, whatever the clock does.
 func Step(s ring.Streak, c ring.Check, ok bool, says string, now time.Time) ring.Streak {
 	failures, successes := thresholds(c)
-	if s.Count == 0 || s.Last != ok {
+	fresh := s.Count == 0 // its first answer
+	if s.Last != ok {
 		s.Count = 0
 	}
-	first := s.Count == 0
+	first := s.Count == 0 && !(fresh && s.Passing) // a green verdict that was taken over goes on
 	s.Count++
 	s.Last, s.Says, s.At = ok, says, now
 	if ok {

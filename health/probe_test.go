@@ -139,7 +139,7 @@ func TestHTTPSTakesAnyCertificate(t *testing.T) {
 func TestHTTPUsesNoProxyOfTheEnvironment(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://192.0.2.1:1")
 	t.Setenv("NO_PROXY", "")
-	require.Nil(t, newProber(nil).client.Transport.(*http.Transport).Proxy)
+	require.Nil(t, newProber(nil).transport([]string{"127.0.0.1"}, "").Proxy)
 }
 
 func TestSlowAnswers(t *testing.T) {
@@ -186,30 +186,6 @@ func TestStoppingIsNoFailure(t *testing.T) {
 	cancel()
 	a := newProber(nil).ask(ctx, here(), ring.Check{TCP: &ring.TCPCheck{Port: 1}, Timeout: time.Second})
 	require.Equal(t, answer{}, a)
-}
-
-func TestAddress(t *testing.T) {
-	for _, tc := range []struct {
-		name string
-		in   map[string]string
-		want string
-	}{
-		{"the first network by name", map[string]string{"b": "10.0.1.2", "a": "10.0.0.2"}, "10.0.0.2"},
-		{"one without an address is passed over", map[string]string{"a": "", "b": "10.0.1.2"}, "10.0.1.2"},
-		{"no network", nil, ""},
-		{"no address yet", map[string]string{"a": ""}, ""},
-		{"the host's network", map[string]string{"host": ""}, "127.0.0.1"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			for range 20 { // a map has no order of its own
-				got, ok := address(ring.Instance{Addresses: tc.in})
-				require.Equal(t, tc.want, got)
-				require.Equal(t, tc.want != "", ok)
-			}
-		})
-	}
-	a := newProber(nil).ask(context.Background(), ring.Instance{}, ring.Check{TCP: &ring.TCPCheck{Port: 1}, Timeout: time.Second})
-	require.Equal(t, failed("the instance has no address on any network"), a)
 }
 
 func TestAReasonIsOneShortLine(t *testing.T) {

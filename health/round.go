@@ -17,10 +17,13 @@ const (
 	eager = 50 * time.Millisecond
 )
 
-// probeKey names one goroutine: a restart of the instance is another one.
+// probeKey names one goroutine: a restart of the instance is another one, and so
+// is a check that asks something else, or at another pace.
 type probeKey struct {
 	instance, check string
 	started         int64
+	asks            string
+	every           time.Duration
 }
 
 func (w *Watcher) wanted() map[probeKey]struct{} {
@@ -30,7 +33,7 @@ func (w *Watcher) wanted() map[probeKey]struct{} {
 	for id, v := range w.seen {
 		for name, c := range v.checks {
 			if !c.Docker {
-				out[probeKey{id, name, v.in.Started.UnixNano()}] = struct{}{}
+				out[probeKey{id, name, v.in.Started.UnixNano(), v.asks[name], interval(c)}] = struct{}{}
 			}
 		}
 	}
@@ -52,7 +55,10 @@ func (w *Watcher) probe(ctx context.Context, k probeKey) {
 			return
 		}
 		if turn == due {
-			w.result(k, w.ask(ctx, in, c))
+			began := time.Now()
+			a := w.ask(ctx, in, c)
+			a.took = time.Since(began)
+			w.result(k, a)
 		}
 		pause := jittered(c)
 		if len(c.Exec) == 0 && boot < pause && w.booting(k) {
@@ -69,7 +75,7 @@ func (w *Watcher) firstPause(k probeKey) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v, c, ok := w.find(k)
-	if !ok || !v.streaks[c.Name].Passing {
+	if s := v.streaks[c.Name]; !ok || !s.Passing || s.Count == 0 {
 		return 0
 	}
 	return rand.N(max(interval(c), 1)) //nolint:gosec // spreading load needs no secrecy

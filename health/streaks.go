@@ -30,7 +30,7 @@ func (w *Watcher) result(k probeKey, a answer) {
 // Called with the lock held.
 func (w *Watcher) record(v *watched, c ring.Check, a answer, now time.Time) bool {
 	s := v.streaks[c.Name]
-	s.Instance, s.Check, s.Started = v.in.ID, c.Name, v.in.Started
+	s.Instance, s.Check, s.Started, s.Asks = v.in.ID, c.Name, v.in.Started, v.asks[c.Name]
 	if !a.known {
 		if !s.Passing && s.Count == 0 && a.says != "" { // nothing better is known to tell
 			s.Says = a.says
@@ -41,6 +41,7 @@ func (w *Watcher) record(v *watched, c ring.Check, a answer, now time.Time) bool
 	if c.Docker && s.Count > 0 && s.Last == a.ok {
 		return false // the same word as at the last look
 	}
+	w.log.add(s.Instance, c.Name, a, now)
 	before := Fold(v.order, v.streaks)
 	next := Step(s, c, a.ok, a.says, now)
 	v.streaks[c.Name] = next
@@ -77,7 +78,17 @@ func (w *Watcher) keep(ctx context.Context) {
 			w.opts.Log.Warn("streaks not saved, will be tried again", "err", err)
 		}
 		failing = err != nil
+		if err := w.opts.Keep(w.results(false)); err != nil {
+			w.opts.Log.Debug("what checks answered was not kept", "err", err)
+		}
 	}
+}
+
+// results are the lines that are worth writing; all is at the end of the daemon.
+func (w *Watcher) results(all bool) []ring.Result {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.take(w.opts.Now(), all)
 }
 
 // save hands over what changed; on an error it stays to be handed over again,

@@ -6,7 +6,6 @@ package health
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -25,6 +24,8 @@ type Options struct {
 	Poke func()
 	// Save keeps streaks; when it returns nil they are on disk.
 	Save func([]ring.Streak) error
+	// Keep keeps results for people; what it could not keep is lost. It may be nil.
+	Keep func([]ring.Result) error
 	Log  *slog.Logger
 	Now  func() time.Time // nil is time.Now
 }
@@ -41,6 +42,7 @@ type Watcher struct {
 	seen   map[string]*watched
 	loaded map[string][]ring.Streak // by container ID
 	dirty  map[streakKey]ring.Streak
+	log    diary
 }
 
 // New makes a Watcher that continues the loaded streaks. It starts nothing.
@@ -54,13 +56,16 @@ func New(o Options, loaded []ring.Streak) *Watcher {
 	if o.Poke == nil {
 		o.Poke = func() {}
 	}
+	if o.Keep == nil {
+		o.Keep = func([]ring.Result) error { return nil }
+	}
 	if o.Save == nil {
 		o.Save = func([]ring.Streak) error { return nil }
 	}
 	w := &Watcher{
 		opts: o, ask: newProber(o.Exec).ask,
 		changed: make(chan struct{}, 1), verdict: make(chan struct{}, 1),
-		seen: map[string]*watched{}, loaded: map[string][]ring.Streak{}, dirty: map[streakKey]ring.Streak{},
+		seen: map[string]*watched{}, loaded: map[string][]ring.Streak{}, dirty: map[streakKey]ring.Streak{}, log: newDiary(),
 	}
 	for _, s := range loaded {
 		w.loaded[s.Instance] = append(w.loaded[s.Instance], s)
@@ -81,18 +86,16 @@ func (w *Watcher) Watch(ps []ring.Probe) {
 		if !known || !v.in.Started.Equal(p.Instance.Started) {
 			v = w.begin(p.Instance, now)
 		}
-		v.in, v.order = p.Instance, p.Checks
-		v.checks = make(map[string]ring.Check, len(p.Checks))
+		v.take(p)
 		for _, c := range p.Checks {
-			v.checks[c.Name] = c
 			if c.Docker {
 				poke = w.record(v, c, engineWord(p.Instance.Health), now) || poke
 			}
 		}
-		maps.DeleteFunc(v.streaks, func(name string, _ ring.Streak) bool { _, ok := v.checks[name]; return !ok })
 		next[p.Instance.ID] = v
 	}
 	w.seen = next
+	w.log.forget(func(id string) bool { _, ok := next[id]; return ok })
 	w.mu.Unlock()
 	nudge(w.changed)
 	if poke {
@@ -145,6 +148,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 	wg.Wait()
 	if err := w.save(); err != nil {
 		w.opts.Log.Warn("streaks not saved at the end", "err", err)
+	}
+	if err := w.opts.Keep(w.results(true)); err != nil {
+		w.opts.Log.Warn("what checks answered was not kept at the end", "err", err)
 	}
 	return nil
 }

@@ -448,7 +448,7 @@ func TestChecksChangeInPlace(t *testing.T) {
 		b.after(10 * time.Minute)
 		require.LessOrEqual(t, len(b.times("a/up")), 12)
 		b.Watch(probe("a", slower, warm))
-		require.False(t, b.Health()["a"].Ready)
+		require.True(t, b.Health()["a"].Ready)
 		b.after(0)
 		require.True(t, b.Health()["a"].Ready)
 		b.Watch(probe("a", warm))
@@ -484,7 +484,7 @@ func TestACheckThatIsWantedBackAtOnceIsAskedOn(t *testing.T) {
 		b.Watch(probe("a", tcp("up", ring.Readiness, "")))
 		b.after(0)
 		b.Watch(nil)
-		_, _, turn := b.turn(probeKey{"a", "up", epoch.UnixNano()}) // its time comes now, before Run wakes
+		_, _, turn := b.turn(probeKey{instance: "a", check: "up", started: epoch.UnixNano()}) // its time comes now, before Run wakes
 		require.Equal(t, wait, turn, "Run still counts its goroutine")
 		b.Watch(probe("a", tcp("up", ring.Readiness, "")))
 		b.times("a/up")

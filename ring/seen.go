@@ -108,12 +108,14 @@ type Streak struct {
 	Instance string    `json:"instance"` // container ID
 	Check    string    `json:"check"`
 	Started  time.Time `json:"started"` // of the instance: a restart begins anew
-	Passing  bool      `json:"passing"` // the verdict, after thresholds
-	Since    time.Time `json:"since"`   // of the verdict: first success after the last failure
-	Count    int       `json:"count"`   // equal results in a row
-	Last     bool      `json:"last"`    // the last result
-	Says     string    `json:"says,omitempty"`
-	At       time.Time `json:"at"`
+	// Asks is the short hash of what the check asked; "" is as it stands now.
+	Asks    string    `json:"asks,omitempty"`
+	Passing bool      `json:"passing"` // the verdict, after thresholds
+	Since   time.Time `json:"since"`   // of the verdict: first success after the last failure
+	Count   int       `json:"count"`   // equal results in a row
+	Last    bool      `json:"last"`    // the last result
+	Says    string    `json:"says,omitempty"`
+	At      time.Time `json:"at"`
 }
 
 // Result is what one check answered on one instance, the same so many times in a
@@ -133,4 +135,7 @@ type Result struct {
 type Probe struct {
 	Instance Instance
 	Checks   []Check
+	// Ready is since when an instance without any check was held to be ready, where
+	// Checks are its first; zero where it was not.
+	Ready time.Time
 }
