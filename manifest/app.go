@@ -15,6 +15,8 @@ type appReader struct {
 	from   candidate
 	name   string
 	nameAt place // where the name is said; the first file where nothing says it
+	// nameLost says that the name is not known for a fault, and name a stand-in.
+	nameLost bool
 	// base is where relative paths of the app's own files start: its folder, but
 	// for COMPOSE_FILE, which means the folder of the first file it names.
 	base   string
@@ -35,6 +37,12 @@ type appReader struct {
 	circled  bool                 // that services extend each other was told
 	faults   faults
 	notes    []string
+
+	// What is known of what could not be read; see mend.
+	asWritten []*node // the files with all that they hold, variables replaced
+	wounds    wounds
+	torn      bool            // a file of the app is missing from what is read
+	loose     map[string]bool // services whose base is
 }
 
 // openUse is a variable of the host's env folder under a key of a service; of
@@ -47,15 +55,26 @@ func (r *reader) readApp(c candidate) outcome {
 	a := &appReader{
 		reader: r, from: c, base: c.path, faults: c.faults, notes: slices.Clone(c.notes), nodes: r.limits.Nodes,
 		off: map[string]bool{}, plainly: map[openUse]bool{}, parsed: map[string]*parsedFile{}, homes: map[homeKey]*home{}, includes: map[string]place{}, hidden: map[hiddenValue]bool{},
+		wounds: wounds{}, loose: map[string]bool{},
 	}
 	a.budget = &budget{left: r.limits.TotalSize, text: r.limits.Text}
 	a.name, a.nameAt = or2(c.name, c.unnamed), place{file: c.path}
 	var app ring.App
-	if a.faults.none() {
+	a.torn = !a.faults.none() // a file that is named and cannot be read
+	if !a.torn || len(c.files) > 0 {
 		app = a.read()
 	}
+	a.whole()
+	a.onceASubmodule()
 	a.hide()
-	return outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults, includes: a.includes}
+	o := outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults, includes: a.includes}
+	if a.nameLost {
+		o.app = ring.App{} // what is its own cannot be told from what is another's
+	}
+	if !a.faults.none() {
+		o.lost = a.lostOwn()
+	}
+	return o
 }
 
 func or2(a, b string) string {
@@ -74,20 +93,33 @@ func (a *appReader) read() ring.App {
 	a.openHost()
 	a.vars = a.variables()
 	a.renameByHost()
-	if !a.faults.none() {
+	if len(a.mains) == 0 || a.faults.beyond() {
 		return ring.App{}
 	}
 	a.vars.own("COMPOSE_PROJECT_NAME", a.name)
+	if a.nameLost {
+		a.vars.lose("COMPOSE_PROJECT_NAME", a.nameAt)
+	}
 	for _, f := range a.mains {
 		a.files = append(a.files, a.unfold(f.path, f.root, scope{dir: a.base, vars: a.vars}, a.files)...)
 	}
-	a.checkKeys()
-	if !a.faults.none() {
+	if a.faults.beyond() {
 		return ring.App{}
 	}
-	project, err := a.load()
-	if err != nil {
-		a.composeFault(err)
+	for _, f := range a.files {
+		a.asWritten = append(a.asWritten, f.root)
+	}
+	a.mend()
+	a.checkKeys()
+	if a.faults.beyond() {
+		return ring.App{}
+	}
+	a.mend()
+	if len(declaredIn(a.files, "services")) == 0 {
+		return ring.App{}
+	}
+	project := a.understood()
+	if project == nil {
 		return ring.App{}
 	}
 	a.plainUses()
@@ -112,6 +144,19 @@ func (a *appReader) checkSubmodules(dir string) {
 	}
 }
 
+// onceASubmodule leaves out what is refused for a submodule that is told of by itself.
+func (a *appReader) onceASubmodule() {
+	var below []string
+	for _, f := range a.faults.list {
+		if f.code == ring.Submodule && f.line == 0 {
+			below = append(below, ": "+f.file+" is a submodule")
+		}
+	}
+	a.faults.list = slices.DeleteFunc(a.faults.list, func(f fault) bool {
+		return f.code == ring.Submodule && f.line > 0 && slices.ContainsFunc(below, func(end string) bool { return strings.HasSuffix(f.says, end) })
+	})
+}
+
 // nameLine finds the name in a file that is no YAML: an app in force must be
 // found again under its name even while its file is broken.
 var nameLine = regexp.MustCompile(`(?m)^name:[ \t]*["']?([a-z0-9][a-z0-9_-]{0,62})["']?[ \t]*(?:#.*)?\r?$`)
@@ -134,10 +179,11 @@ func (a *appReader) readFiles() (broken string) {
 		}
 		var root *node
 		if f == nil {
-			root, f = parse(p, body, a.limits, &a.nodes)
+			root, f = parse(p, body, a.limits, &a.nodes, &a.faults)
 		}
 		if f != nil {
 			a.faults.put(f)
+			a.torn = true
 			if m := nameLine.FindSubmatch(body); m != nil {
 				broken = string(m[1])
 			}
@@ -164,6 +210,7 @@ func (a *appReader) checkKeys() {
 		}
 		composeShape().walk(f.root, nil, "", see, &a.faults)
 	}
+	a.wound()
 	a.obsolete()
 	a.checkServices()
 }
@@ -189,7 +236,7 @@ func (a *appReader) checkServices() {
 	if len(names) > a.limits.Services {
 		a.faults.add(ring.TooLarge, a.place("services"), "split the app", "the app has more than %d services", a.limits.Services)
 	}
-	if len(names) == 0 && a.faults.none() {
+	if len(names) == 0 && !a.lost("services") {
 		a.faults.add(ring.BadValue, a.place("services"), "declare one under services:", "the app declares no service")
 	}
 }
@@ -200,8 +247,8 @@ func (a *appReader) disregarded(chain []string, file int) bool {
 	if len(chain) > 1 && chain[0] == "services" && a.off[chain[1]] {
 		return true
 	}
-	for _, later := range a.files[file+1:] {
-		if n, took, _ := later.root.at(chain); took == len(chain) && n.kind == scalar && !n.null() {
+	for _, later := range a.asWritten[file+1:] {
+		if n, took, _ := later.at(chain); took == len(chain) && n.kind == scalar && !n.null() {
 			return true
 		}
 	}

@@ -13,6 +13,9 @@ import (
 func (b *builderOf) attachments(c types.ServiceConfig) []ring.Attachment {
 	var out []ring.Attachment
 	for _, key := range sortedKeys(c.Networks) {
+		if _, declared := b.project.Networks[key]; !declared {
+			continue // told
+		}
 		b.networks[key] = true
 		at := ring.Attachment{Network: key}
 		n := c.Networks[key]
@@ -91,7 +94,7 @@ func (c addressCheck) static(n ring.Network, s ring.Service, key, address string
 	if n.External != "" {
 		return // its subnets are the engine's to know
 	}
-	if !slices.ContainsFunc(n.Pools, func(p ring.Pool) bool {
+	if !c.lost("networks", n.Key) && !slices.ContainsFunc(n.Pools, func(p ring.Pool) bool {
 		subnet, err := netip.ParsePrefix(p.Subnet)
 		return err == nil && subnet.Contains(ip)
 	}) {

@@ -76,6 +76,12 @@ func (r *pathMount) decide() (ring.Mount, bool) {
 	case !h.held:
 		r.note("%s: %s is the app's data: %s below the data root, created on first use and never removed", r.service, r.source, r.path)
 		return r.data(), true
+	case said == modeData || said == modeSeed:
+		if some, _ := r.extras[r.service].reload.covers(r.path); some {
+			return r.no("take it out of one of the two", "%s is reloaded in place, so it cannot be %s", r.source, said)
+		}
+	}
+	switch {
 	case said == modeData:
 		r.heldNotes("what the commit holds in " + r.path + " is not written there")
 		return r.data(), true
@@ -84,6 +90,9 @@ func (r *pathMount) decide() (ring.Mount, bool) {
 		m := r.data()
 		m.Kind, m.Seed = ring.MountSeed, h.hash
 		return m, true
+	}
+	if m, is, ok := r.live(h); is {
+		return m, ok
 	}
 	return r.content(h), true
 }

@@ -28,13 +28,12 @@ func (a *appReader) build(p *types.Project) ring.App {
 		}
 	}
 	b := &builderOf{appReader: a, project: p, extras: map[string]*extras{}, volumes: map[string]bool{}, networks: map[string]bool{}}
-	if b.consistent(); !a.faults.none() {
-		return ring.App{}
-	}
 	names := sortedKeys(p.Services)
 	for _, name := range names {
 		b.extras[name] = a.extrasOf(name)
 	}
+	a.wound() // faults from here on are of what is said together: nothing of it is wrong by itself
+	b.consistent()
 	for _, name := range names {
 		app.Services = append(app.Services, b.service(p.Services[name]))
 	}
@@ -65,7 +64,8 @@ type builderOf struct {
 	*appReader
 	project *types.Project
 	extras  map[string]*extras
-	// volumes and networks that some service uses: others are not made.
+	// volumes and networks that some service uses: others are not made. False is one
+	// that is not declared.
 	volumes, networks map[string]bool
 }
 

@@ -48,7 +48,7 @@ func (k *keyCheck) judge(pattern string) bool {
 		c = later // an update of compose-go brought it; the test of classes tells
 	}
 	if c.value != nil {
-		if !k.key.val.null() && !k.key.val.unexpanded() {
+		if !k.key.val.null() && !k.key.val.unexpanded() { // what it will be is not known
 			c.value(k)
 		}
 		return true

@@ -112,10 +112,29 @@ var (
 
 var quotedService = regexp.MustCompile(`[Ss]ervice "?([A-Za-z0-9._-]+)"?`)
 
-// composeFault gives an error of compose-go a place. It stops at one error, and
-// where a file has several it differs from run to run which: the least of a few
-// runs is as good as always the same.
-func (a *appReader) composeFault(err error) {
+// composeErrors is how many errors of compose-go are told at most: each costs a few
+// runs of it, and most of what it would say is said before, with its line.
+const composeErrors = 10
+
+// understood is what compose-go makes of the files. It stops at one error; what
+// that is about is taken out, and the rest is read. nil where that cannot be found.
+func (a *appReader) understood() *types.Project {
+	for range composeErrors {
+		project, err := a.load()
+		if err == nil {
+			return project
+		}
+		if !a.composeFault(err) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// composeFault gives an error of compose-go a place, and takes out what is there;
+// false where nothing can be. Where a file has several errors it differs from run
+// to run which is met: the least of a few runs is as good as always the same.
+func (a *appReader) composeFault(err error) bool {
 	msg := err.Error()
 	for range 8 {
 		if _, err := a.load(); err != nil {
@@ -128,16 +147,90 @@ func (a *appReader) composeFault(err error) {
 		msg = strings.TrimPrefix(msg, "validating "+f.path+": ")
 	}
 	at := place{file: a.from.files[0]}
+	var chain []string
 	if m := keyPath.FindString(msg); m != "" {
-		at = a.place(steps(m)...)
+		chain = steps(m)
 	} else if m := quotedService.FindStringSubmatch(msg); m != nil {
-		at = a.place("services", m[1])
+		chain = []string{"services", m[1]}
 	}
-	a.faults.add(ring.BadValue, at, "see the Compose specification for what this key takes", "%s", msg)
+	if chain != nil {
+		at = a.place(chain...)
+	}
+	if chain == nil || !a.lost(chain...) {
+		a.faults.add(ring.BadValue, at, "see the Compose specification for what this key takes", "%s", msg)
+	} else {
+		a.faults.put(untold)
+	}
+	return chain != nil && a.cutOut(chain)
+}
+
+// cutOut takes what an error of compose-go is about out of the files, as near to
+// it as it is found: where it names an entry of a list, the list, because it counts
+// the entries of all files together.
+func (a *appReader) cutOut(chain []string) bool {
+	if i := slices.IndexFunc(chain, func(step string) bool { _, number := index(step); return number }); i > 0 && len(a.files) > 1 {
+		chain = chain[:i]
+	}
+	cut := false
+	for i, f := range a.files {
+		_, took, at := f.root.at(chain)
+		if took < 2 {
+			continue
+		}
+		if at.of != nil {
+			a.wounds[at.of] = true
+		}
+		root := f.root.emptied(chain[:took])
+		cut = cut || root != f.root
+		a.files[i].root = root
+	}
+	return cut
+}
+
+// emptied is n without what chain names; of a service, a network and their like
+// only what is in it goes, for others may name it. n itself where nothing goes.
+func (n *node) emptied(chain []string) *node {
+	if len(chain) == 2 {
+		sub := n.get(chain[0]).get(chain[1])
+		if sub.asksNothing() && sub.kind == mapping {
+			return n
+		}
+		return n.with(chain, &node{kind: mapping, place: sub.place})
+	}
+	return n.with(chain, nil)
+}
+
+// with is a copy of n in which to stands at chain, which is there; nil takes it out.
+func (n *node) with(chain []string, to *node) *node {
+	out := *n
+	out.pairs, out.items = slices.Clone(n.pairs), slices.Clone(n.items)
+	replaced := func(val *node) *node {
+		if len(chain) == 1 {
+			return to
+		}
+		return val.with(chain[1:], to)
+	}
+	switch n.kind {
+	case mapping:
+		i := slices.IndexFunc(out.pairs, func(p pair) bool { return p.key == chain[0] })
+		if out.pairs[i].val = replaced(out.pairs[i].val); out.pairs[i].val == nil {
+			out.pairs = slices.Delete(out.pairs, i, i+1)
+		}
+	case list:
+		i, _ := index(chain[0])
+		if out.items[i] = replaced(out.items[i]); out.items[i] == nil {
+			out.items = slices.Delete(out.items, i, i+1)
+		}
+	}
+	return &out
 }
 
 func (a *appReader) load() (*types.Project, error) {
-	return load(a.name, a.files, a.vars.texts(), a.profiles())
+	name := a.name
+	if a.nameLost {
+		name = "app" // compose-go takes no other, and nobody sees it
+	}
+	return load(name, a.files, a.vars.texts(), a.profiles())
 }
 
 // steps splits services.web.ports[0].target into its keys.

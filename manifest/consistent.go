@@ -22,13 +22,11 @@ func (b *builderOf) consistent() {
 			b.bad(b.place("services", name, "scale"), "keep one of the two", "services.%s.scale and deploy.replicas differ", name)
 		}
 	}
-	if b.faults.none() {
-		b.noCycle()
-	}
+	b.noCycle()
 }
 
 func (b *builderOf) hasImage(s types.ServiceConfig) {
-	if s.Image == "" {
+	if s.Image == "" && !b.anyLost(s.Name, []string{"image"}, []string{"build"}) {
 		b.bad(b.place("services", s.Name), "add image: name:tag", "services.%s has no image", s.Name)
 	}
 }
@@ -39,7 +37,7 @@ func (b *builderOf) namesNetworks(s types.ServiceConfig) {
 	}
 	known := sortedKeys(b.project.Networks)
 	for _, key := range sortedKeys(s.Networks) {
-		if !contains(known, key) {
+		if !contains(known, key) && !b.lost("networks", key) {
 			b.bad(b.entryOf(s.Name, "networks", key), undeclared(key, "networks", known), "services.%s joins network %s, which is not declared", s.Name, head(key))
 		}
 	}
@@ -48,7 +46,7 @@ func (b *builderOf) namesNetworks(s types.ServiceConfig) {
 func (b *builderOf) namesVolumes(s types.ServiceConfig) {
 	known := sortedKeys(b.project.Volumes)
 	for _, v := range s.Volumes {
-		if v.Type == types.VolumeTypeVolume && v.Source != "" && !contains(known, v.Source) {
+		if v.Type == types.VolumeTypeVolume && v.Source != "" && !contains(known, v.Source) && !b.lost("volumes", v.Source) {
 			b.bad(b.entryOf(s.Name, "volumes", v.Source), undeclared(v.Source, "volumes", known), "services.%s mounts volume %s, which is not declared", s.Name, head(v.Source))
 		}
 	}
@@ -70,7 +68,8 @@ func (b *builderOf) namesServices(s types.ServiceConfig) {
 		_, off := b.project.DisabledServices[name]
 		at := b.entryOf(s.Name, "depends_on", name)
 		switch {
-		case here, off && !s.DependsOn[name].Required:
+		case here, off && !s.DependsOn[name].Required, b.lost("services", name):
+		case off && b.profilesLost():
 		case off:
 			b.bad(at, "activate a profile of it in gitring.yaml, or say required: false", "services.%s depends on %s, which no active profile starts", s.Name, name)
 		default:

@@ -30,6 +30,14 @@ func (d *decoder) keys(n *node, in string, known []string) {
 	}
 }
 
+// mistyped says that a key which is not there may be one that is there with a
+// letter wrong, which is told.
+func mistyped(n *node, key string, known []string) bool {
+	return slices.ContainsFunc(n.mappingPairs(), func(p pair) bool { return !contains(known, p.key) && resembles(p.key, key) })
+}
+
+func resembles(written, key string) bool { return ring.Nearest(written, []string{key}) != "" }
+
 func contains(words []string, w string) bool { return slices.Contains(words, w) }
 
 func (d *decoder) mapping(n *node, name string) bool {
@@ -91,7 +99,11 @@ func (d *decoder) boolean(n *node, name string, otherwise bool) bool {
 	if n.null() {
 		return otherwise
 	}
-	switch t := d.text(n, name); t {
+	t := d.text(n, name)
+	if n.kind != scalar {
+		return otherwise // told
+	}
+	switch t {
 	case "true", "True", "TRUE":
 		return true
 	case "false", "False", "FALSE":
@@ -102,10 +114,15 @@ func (d *decoder) boolean(n *node, name string, otherwise bool) bool {
 	return otherwise
 }
 
+// oneOf is one of words, "" where it is another.
 func (d *decoder) oneOf(n *node, name string, words ...string) string {
 	t := d.text(n, name)
+	if n.kind != scalar {
+		return "" // told
+	}
 	if !contains(words, t) {
 		d.bad(n.place, "write one of "+strings.Join(words, ", "), "%s: %q is not one of %s", name, head(t), strings.Join(words, ", "))
+		return ""
 	}
 	return t
 }
@@ -113,6 +130,9 @@ func (d *decoder) oneOf(n *node, name string, words ...string) string {
 // number is a whole number from least on.
 func (d *decoder) number(n *node, name string, least, most int) int {
 	t := d.text(n, name)
+	if n.kind != scalar {
+		return least // told
+	}
 	v, err := strconv.Atoi(t)
 	if err != nil || v < least || v > most {
 		d.bad(n.place, fmt.Sprintf("write a whole number from %d to %d", least, most), "%s: %q is not a number from %d to %d", name, head(t), least, most)
@@ -127,6 +147,9 @@ const longest = 10 * 365 * 24 * time.Hour
 // duration is Go's notation, as in Compose: 1m30s.
 func (d *decoder) duration(n *node, name string, least time.Duration) time.Duration {
 	t := d.text(n, name)
+	if n.kind != scalar {
+		return least // told
+	}
 	v, err := time.ParseDuration(t)
 	if t == "0" {
 		v, err = 0, nil
@@ -141,6 +164,9 @@ func (d *decoder) duration(n *node, name string, least time.Duration) time.Durat
 // count is a number or a percentage.
 func (d *decoder) count(n *node, name string) ring.Count {
 	t := d.text(n, name)
+	if n.kind != scalar {
+		return ring.Count{} // told
+	}
 	digits, percent := strings.CutSuffix(t, "%")
 	v, err := strconv.Atoi(strings.TrimSpace(digits))
 	if err != nil || v < 0 || v > 10_000 || percent && v > 1_000 {

@@ -74,6 +74,7 @@ func deviceWords(k *keyCheck) {
 		}
 		switch {
 		case cdiName.MatchString(source):
+		case mistyped(it, "target", deviceKeys), mistyped(it, "source", deviceKeys): // told
 		case it.kind == mapping && target == "":
 			k.fs.add(ring.BadValue, it.place, "add target: "+head(source), "%s: device %s has no target", k.name(), head(source))
 		case !path.IsAbs(source) || target != "" && !path.IsAbs(target):
@@ -83,6 +84,8 @@ func deviceWords(k *keyCheck) {
 		}
 	}
 }
+
+var deviceKeys = []string{"permissions", "source", "target"}
 
 func (k *keyCheck) badDevice(it *node, says string) {
 	k.fs.add(ring.BadValue, it.place, "write /dev/host:/dev/container, or /dev/host:/dev/container:rw", "%s: %q is no device", k.name(), head(says))

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -12,46 +13,86 @@ import (
 // quotes (literal), double quotes (escapes and variables), and a bare NAME,
 // which takes the value it already has. Unlike the library's reader it is
 // bounded (a few lines that repeat each other would name gigabytes), knows its
-// lines, and refuses a variable that is not set. A later line wins.
-func (v *variables) envFile(file string, body []byte) *fault {
+// lines, and refuses a variable that is not set. A later line wins. It goes on
+// after a bad line, and what that would have set is lost.
+func (v *variables) envFile(file string, body []byte) (all []*fault) {
 	e := &envReader{file: file, rest: strings.TrimPrefix(string(body), "\uFEFF"), line: 1}
 	for e.next() {
-		at := place{file, e.line}
+		at := place{file: file, line: e.line}
+		line, _, _ := strings.Cut(e.rest, "\n")
 		name, bare := e.name()
 		if e.fault != nil {
-			return e.fault
+			all = append(all, e.fault)
+			v.loseLine(line, at)
+			e.fault = nil
+			e.skip(len(line))
+			continue
 		}
 		if bare {
-			inherited, ok := v.value(name)
-			if !ok && !v.lenient {
-				f := undefined(name, at)
-				f.hint = fmt.Sprintf("give it a value, as in %s=value, or %s", name, inEnv)
-				return f
-			}
-			if ok {
-				v.set(name, inherited, at)
-			}
+			all = append(all, v.inherit(name, at)...)
 			continue
 		}
 		text, literal := e.value()
-		if e.fault != nil {
-			return e.fault
+		if e.fault != nil { // where the value ends is not known: the rest may be part of it
+			v.lose(name, at)
+			v.unsure = true
+			return append(all, e.fault)
 		}
-		if encrypted(text) {
-			return &fault{
-				code: ring.Unsupported, place: at, says: fmt.Sprintf("%s is encrypted with SOPS, which this release does not decrypt", file),
-				hint: "keep the value out of the file until a later release reads it",
-			}
+		faults := v.take(name, text, literal, at)
+		all = append(all, faults...)
+		if slices.ContainsFunc(faults, func(f *fault) bool { return f.code == ring.TooLarge }) {
+			return all
 		}
-		val := said(text)
-		if !literal {
-			var f *fault
-			if val, f = v.replace(text, at); f != nil {
-				return f
-			}
-		}
-		v.set(name, val, at)
 	}
+	return all
+}
+
+// loseLine loses every name that a bad line may have been meant to set.
+func (v *variables) loseLine(line string, at place) {
+	before, _, _ := strings.Cut(line, "=")
+	for _, name := range strings.FieldsFunc(before, notInName) {
+		v.lose(name, at)
+	}
+}
+
+// inherit is for a bare name, which takes the value that it already has.
+func (v *variables) inherit(name string, at place) []*fault {
+	if !v.known(name) && !v.lenient {
+		v.lose(name, at)
+		return []*fault{untold}
+	}
+	inherited, ok := v.value(name)
+	if ok {
+		v.set(name, inherited, at)
+		return nil
+	}
+	if v.lenient {
+		return nil
+	}
+	f := undefined(name, at)
+	f.hint = fmt.Sprintf("give it a value, as in %s=value, or %s", name, inEnv)
+	v.lose(name, at)
+	return []*fault{f}
+}
+
+// take sets a variable to the text behind its sign.
+func (v *variables) take(name, text string, literal bool, at place) []*fault {
+	if encrypted(text) {
+		v.lose(name, at)
+		return []*fault{{
+			code: ring.Unsupported, place: at, says: fmt.Sprintf("%s is encrypted with SOPS, which this release does not decrypt", at.file),
+			hint: "keep the value out of the file until a later release reads it",
+		}}
+	}
+	val := said(text)
+	if !literal {
+		var faults []*fault
+		if val, faults = v.replace(text, at); faults != nil {
+			v.lose(name, at)
+			return faults
+		}
+	}
+	v.set(name, val, at)
 	return nil
 }
 
@@ -104,7 +145,7 @@ func (e *envReader) name() (name string, bare bool) {
 	name = strings.TrimSpace(line[start : start+end])
 	if i := strings.IndexFunc(name, notInName); i >= 0 || name == "" {
 		e.fault = &fault{
-			code: ring.BadValue, place: place{e.file, e.line}, says: "the line is not NAME=value",
+			code: ring.BadValue, place: place{file: e.file, line: e.line}, says: "the line is not NAME=value",
 			hint: "write NAME=value, or start a comment with #",
 		}
 		return "", false
@@ -133,7 +174,7 @@ func (e *envReader) value() (value string, literal bool) {
 	body, ok := e.quoted(quote)
 	if !ok {
 		e.fault = &fault{
-			code: ring.BadValue, place: place{e.file, e.line}, says: "a quoted value does not end",
+			code: ring.BadValue, place: place{file: e.file, line: e.line}, says: "a quoted value does not end",
 			hint: "close the quote; a literal quote inside is written with a backslash",
 		}
 		return "", false
@@ -191,7 +232,7 @@ func unescape(s string) string {
 }
 
 // rawEnvFile reads NAME=value lines literally: env_file's format: raw.
-func (v *variables) rawEnvFile(file string, body []byte) *fault {
+func (v *variables) rawEnvFile(file string, body []byte) (all []*fault) {
 	for i, line := range strings.Split(string(body), "\n") {
 		line = strings.TrimSuffix(line, "\r")
 		if t := strings.TrimSpace(line); t == "" || t[0] == '#' {
@@ -199,9 +240,11 @@ func (v *variables) rawEnvFile(file string, body []byte) *fault {
 		}
 		name, value, ok := strings.Cut(line, "=")
 		if !ok || strings.TrimSpace(name) == "" {
-			return &fault{code: ring.BadValue, place: place{file, i + 1}, says: "the line is not NAME=value", hint: "write NAME=value, or start a comment with #"}
+			all = append(all, &fault{code: ring.BadValue, place: place{file: file, line: i + 1}, says: "the line is not NAME=value", hint: "write NAME=value, or start a comment with #"})
+			v.loseLine(line, place{file: file, line: i + 1})
+			continue
 		}
-		v.set(strings.TrimSpace(name), said(value), place{file, i + 1})
+		v.set(strings.TrimSpace(name), said(value), place{file: file, line: i + 1})
 	}
-	return nil
+	return all
 }

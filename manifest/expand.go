@@ -58,9 +58,9 @@ func (e *expander) scalar(n *node, chain []string, listed bool) {
 	if n.tag != "!!str" || !strings.Contains(n.text, "$") {
 		return
 	}
-	val, f := e.vars.replace(n.text, n.place)
-	if n.broken = f != nil; n.broken {
-		e.fs.put(f)
+	val, faults := e.vars.replace(n.text, n.place)
+	if n.broken = faults != nil; n.broken {
+		e.fs.putAll(faults)
 		return
 	}
 	switch sealable(chain) {
@@ -92,7 +92,13 @@ func (e *expander) scalar(n *node, chain []string, listed bool) {
 // that is not set stays as it is: a later file may say it.
 func (e *expander) inherit(n *node) {
 	for i, p := range n.pairs {
-		if val, ok := e.vars.value(p.key); ok && p.val.null() {
+		if !p.val.null() {
+			continue
+		}
+		if !e.vars.known(p.key) {
+			e.fs.put(untold)
+			n.pairs[i].val = &node{kind: scalar, tag: "!!str", place: p.val.place, broken: true}
+		} else if val, ok := e.vars.value(p.key); ok {
 			n.pairs[i].val = &node{kind: scalar, tag: "!!str", text: val.sealed, place: p.val.place}
 		}
 	}
@@ -103,8 +109,12 @@ func (e *expander) inheritListed(n *node) {
 		if it.kind != scalar || it.broken || strings.Contains(it.text, "=") {
 			continue
 		}
-		if val, ok := e.vars.value(it.text); ok {
-			bare := *it
+		bare := *it
+		if !e.vars.known(it.text) {
+			e.fs.put(untold)
+			bare.broken = true
+			n.items[i] = &bare
+		} else if val, ok := e.vars.value(it.text); ok {
 			bare.tag, bare.text = "!!str", it.text+"="+val.sealed
 			n.items[i] = &bare
 		}

@@ -39,7 +39,10 @@ type base struct {
 func (a *appReader) extended(h *home) []composeFile {
 	var layers []composeFile // the nearest first
 	for _, p := range h.services.mappingPairs() {
-		chain := a.lineage(base{h, p.key, p.place}, nil)
+		chain, whole := a.lineage(base{h, p.key, p.place}, nil)
+		if !whole {
+			a.loose[p.key] = true
+		}
 		for i := range chain {
 			n := chain[len(chain)-1-i]
 			if !a.afford(n, p.place) {
@@ -61,29 +64,29 @@ func (a *appReader) extended(h *home) []composeFile {
 	return layers
 }
 
-// lineage are the services that b extends, the farthest first.
-func (a *appReader) lineage(b base, way []base) []*node {
+// lineage are the services that b extends, the farthest first. whole is false
+// where one of them cannot be read, which is told.
+func (a *appReader) lineage(b base, way []base) (out []*node, whole bool) {
 	n := a.serviceAt(b.home, b.name)
 	e := n.get("extends")
-	if e.null() || e.unexpanded() {
-		return nil
+	if e.null() {
+		return nil, true
 	}
-	if a.circular(b, way) {
-		return nil
+	if e.unexpanded() || a.circular(b, way) {
+		return nil, false
 	}
 	to := base{home: b.home, name: e.text, at: e.place}
 	if e.kind == mapping {
 		to.name = textOf(e.get("service"))
 		if f := e.get("file"); !f.null() {
 			if to.home = a.homeOf(b.home, f); to.home == nil {
-				return nil
+				return nil, false
 			}
 		}
 	}
 	if to.name == "" {
-		return nil // refused by its type
+		return nil, false // refused by its type
 	}
-	var out []*node
 	for _, f := range to.home.included {
 		if n := f.root.get("services").get(to.name); n != nil {
 			out = append(out, n)
@@ -91,20 +94,24 @@ func (a *appReader) lineage(b base, way []base) []*node {
 	}
 	own := a.serviceAt(to.home, to.name)
 	if own == nil && len(out) == 0 {
-		a.faults.add(ring.BadValue, to.at, didYouMean(to.name, a.namesAt(to.home)), "services.%s extends %s, which %s does not declare", b.name, head(to.name), to.home.file)
-		return nil
+		if !a.torn { // else it may be declared by what could not be included
+			a.faults.add(ring.BadValue, to.at, didYouMean(to.name, a.namesAt(to.home)), "services.%s extends %s, which %s does not declare", b.name, head(to.name), to.home.file)
+		}
+		return nil, false
 	}
+	whole = true
 	if own != nil {
-		out = append(out, a.lineage(to, append(way, b))...)
-		out = append(out, own)
+		var farther []*node
+		farther, whole = a.lineage(to, append(way, b))
+		out = append(append(out, farther...), own)
 	}
-	return out
+	return out, whole
 }
 
 // circular refuses services that extend each other, once, with each place.
 func (a *appReader) circular(b base, way []base) bool {
-	if len(way) >= a.limits.Depth {
-		a.faults.add(ring.TooLarge, b.at, "extend fewer services in a row", "services.%s: extends goes over more than %d services", way[0].name, a.limits.Depth)
+	if len(way) >= a.limits.Chain {
+		a.faults.add(ring.TooLarge, b.at, "extend fewer services in a row", "services.%s: extends goes over more than %d services", way[0].name, a.limits.Chain)
 		return true
 	}
 	for i, w := range way {

@@ -24,6 +24,7 @@ type extras struct {
 	job     jobWords
 	share   bool
 	mounts  []mountMode
+	reload  *reloadWords
 }
 
 type jobWords struct {
@@ -58,8 +59,8 @@ func (x *extras) mountOf(p string) *mountMode {
 
 // extensionKeys are those of x-gitring; later ones are known and not carried out.
 var (
-	extensionKeys   = []string{"kind", "checks", "rollout", "job", "mounts", "share"}
-	extensionsLater = []string{"route", "cron", "reload", "publish"}
+	extensionKeys   = []string{"kind", "checks", "rollout", "job", "mounts", "share", "reload"}
+	extensionsLater = []string{"route", "cron", "publish"}
 )
 
 // extrasOf reads x-gitring of a service from each file in order; the later wins
@@ -72,7 +73,7 @@ func (a *appReader) extrasOf(service string) *extras {
 		if n.null() {
 			continue
 		}
-		if !n.unexpanded() && d.faults.none() && d.mapping(n, extensionKey) {
+		if d.mapping(n, extensionKey) {
 			d.extras(n, x, a.from.path)
 		}
 	}
@@ -98,6 +99,12 @@ func (d *decoder) extras(n *node, x *extras, root string) {
 	}
 	if j := n.get("job"); !j.null() && d.mapping(j, "job") {
 		d.job(j, &x.job)
+	}
+	if r := n.get("reload"); !r.null() && d.mapping(r, "reload") {
+		if x.reload == nil {
+			x.reload = &reloadWords{}
+		}
+		d.reload(r, x.reload, root)
 	}
 	x.share = d.boolean(n.get("share"), "share", x.share)
 	if m := n.get("mounts"); !m.null() && d.mapping(m, "mounts") {
@@ -153,7 +160,7 @@ func (d *decoder) mount(p pair, x *extras, root string) {
 	x.mounts = append(x.mounts, m)
 }
 
-var checkKeys = []string{"name", "for", "http", "tcp", "exec", "docker", "interval", "timeout", "failures", "successes", "on_failure"}
+var checkKeys = []string{"name", "for", "http", "tcp", "exec", "grpc", "docker", "interval", "timeout", "failures", "successes", "on_failure"}
 
 // checkName is what a check may be called: it is a key of the store.
 var checkName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
@@ -170,23 +177,27 @@ func (d *decoder) check(n *node, x *extras) {
 	if !d.mapping(n, "checks") {
 		return
 	}
-	d.known(n, "a check", checkKeys, []string{"grpc"})
+	d.known(n, "a check", checkKeys, nil)
 	c := ring.Check{For: ring.Readiness, Interval: checkInterval, Timeout: checkTimeout, Failures: checkFailures, Successes: 1}
+	sure := !mistyped(n, "name", checkKeys) && !mistyped(n, "for", checkKeys) // what it is called and for
 	if f := n.get("for"); !f.null() {
-		c.For = ring.CheckFor(d.oneOf(f, "for", string(ring.Startup), string(ring.Readiness), string(ring.Liveness)))
+		c.For = ring.CheckFor(or2(d.oneOf(f, "for", string(ring.Startup), string(ring.Readiness), string(ring.Liveness)), string(c.For)))
+		sure = sure && f.text == string(c.For)
 	}
 	c.Name = or2(d.text(n.get("name"), "name"), string(c.For))
 	d.checkTimes(n, &c)
 	d.checkKind(n, &c)
 	if o := n.get("on_failure"); !o.null() {
 		c.OnFailure = d.oneOf(o, "on_failure", "restart", "alert", "stop")
-		if c.For != ring.Liveness {
+		if c.For != ring.Liveness && sure {
 			d.bad(o.place, "remove it, or say for: liveness", "on_failure belongs to a liveness check")
 		}
 	} else if c.For == ring.Liveness {
 		c.OnFailure = "restart"
 	}
-	d.addCheck(n, c, x)
+	if name := n.get("name"); sure && (name == nil || name.kind == scalar) {
+		d.addCheck(n, c, x)
+	}
 }
 
 func (d *decoder) checkTimes(n *node, c *ring.Check) {
@@ -219,13 +230,19 @@ func (d *decoder) checkKind(n *node, c *ring.Check) {
 		kinds++
 		c.Exec = d.exec(e)
 	}
-	if v := n.get("docker"); d.boolean(v, "docker", false) {
+	if g := n.get("grpc"); !g.null() {
 		kinds++
-		c.Docker = true
+		c.GRPC = d.grpc(g)
+	}
+	if v := n.get("docker"); !v.null() {
+		before := len(d.faults.list)
+		if c.Docker = d.boolean(v, "docker", false); c.Docker || len(d.faults.list) > before {
+			kinds++
+		}
 	}
 	// A key that is not known may be the probe that was meant.
 	if kinds != 1 && !slices.ContainsFunc(n.pairs, func(p pair) bool { return !contains(checkKeys, p.key) }) {
-		d.bad(n.place, "give it one of http, tcp, exec, docker", "check %s has %d probes", head(c.Name), kinds)
+		d.bad(n.place, "give it one of http, tcp, exec, grpc, docker", "check %s has %d probes", head(c.Name), kinds)
 	}
 }
 
@@ -259,6 +276,17 @@ func (d *decoder) port(n *node, name string) int {
 	return d.number(n, name, 1, 65535)
 }
 
+var (
+	tcpKeys  = []string{"port"}
+	httpKeys = []string{"port", "path", "scheme", "host", "headers", "status", "match", "redirects"}
+)
+
+func (d *decoder) noPort(n *node, known []string, what string) {
+	if !mistyped(n, "port", known) {
+		d.bad(n.place, "add port:", "%s has no port", what)
+	}
+}
+
 func (d *decoder) tcp(n *node) *ring.TCPCheck {
 	t := &ring.TCPCheck{}
 	if n.kind == scalar {
@@ -268,9 +296,9 @@ func (d *decoder) tcp(n *node) *ring.TCPCheck {
 	if !d.mapping(n, "tcp") {
 		return t
 	}
-	d.keys(n, "tcp", []string{"port"})
+	d.keys(n, "tcp", tcpKeys)
 	if t.Port = d.port(n.get("port"), "port"); t.Port == 0 {
-		d.bad(n.place, "add port:", "a tcp check has no port")
+		d.noPort(n, tcpKeys, "a tcp check")
 	}
 	return t
 }
@@ -280,12 +308,12 @@ func (d *decoder) http(n *node) *ring.HTTPCheck {
 	if !d.mapping(n, "http") {
 		return h
 	}
-	d.keys(n, "http", []string{"port", "path", "scheme", "host", "headers", "status", "match"})
+	d.keys(n, "http", httpKeys)
 	if h.Port = d.port(n.get("port"), "port"); h.Port == 0 {
-		d.bad(n.place, "add port:", "an http check has no port")
+		d.noPort(n, httpKeys, "an http check")
 	}
 	if p := n.get("path"); !p.null() {
-		if h.Path = d.text(p, "path"); !strings.HasPrefix(h.Path, "/") {
+		if h.Path = d.text(p, "path"); p.kind == scalar && !strings.HasPrefix(h.Path, "/") {
 			d.bad(p.place, "write a path such as /healthz; the instance itself is asked", "path %q does not start with /", head(h.Path))
 		}
 	}
@@ -293,6 +321,7 @@ func (d *decoder) http(n *node) *ring.HTTPCheck {
 		h.Scheme = d.oneOf(s, "scheme", "http", "https")
 	}
 	h.Host, h.Match = d.text(n.get("host"), "host"), d.text(n.get("match"), "match")
+	h.Redirects = d.boolean(n.get("redirects"), "redirects", false)
 	h.Headers = d.textMap(n.get("headers"), "headers")
 	d.headers(n.get("headers"), h.Headers)
 	for _, s := range d.scalars(n.get("status"), "status") {
@@ -328,7 +357,7 @@ func (d *decoder) exec(n *node) []string {
 	for _, it := range d.list(n, "exec") {
 		out = append(out, d.text(it, "exec"))
 	}
-	if len(out) == 0 || out[0] == "" {
+	if n.kind == list && (len(out) == 0 || n.items[0].kind == scalar && out[0] == "") {
 		d.bad(n.place, fmt.Sprintf("write exec: [%s]", "program, argument"), "an exec check runs nothing")
 	}
 	return out

@@ -7,13 +7,20 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/ring"
+	"gopkg.in/yaml.v3"
 )
 
 // place is where in the commit something is written; line 0 is the whole file.
 type place struct {
 	file string
 	line int
+	// of is the key or value that is written there: what has a fault is found by
+	// it, and taken out before the rest is read on. nil where there is none.
+	of *yaml.Node
 }
+
+// same says that people look for both at one line.
+func (p place) same(q place) bool { return p.file == q.file && p.line == q.line }
 
 // fault is one thing that is wrong with a manifest.
 type fault struct {
@@ -29,20 +36,42 @@ func (f *fault) refusal(sha ring.SHA, app string) *ring.Refusal {
 	}
 }
 
+// untold is the fault of what cannot be judged because of another fault, which is
+// told: a value with a variable whose own line is wrong. It refuses, and says nothing.
+var untold = &fault{}
+
 // faults is all that is wrong with one app.
-type faults struct{ list []fault }
+type faults struct {
+	list   []fault
+	untold bool
+}
 
 func (f *faults) add(code ring.Code, at place, hint, says string, args ...any) {
 	f.list = append(f.list, fault{code: code, place: at, says: fmt.Sprintf(says, args...), hint: hint})
 }
 
 func (f *faults) put(x *fault) {
-	if x != nil {
+	switch x {
+	case nil:
+	case untold:
+		f.untold = true
+	default:
 		f.list = append(f.list, *x)
 	}
 }
 
-func (f *faults) none() bool { return len(f.list) == 0 }
+func (f *faults) putAll(all []*fault) {
+	for _, x := range all {
+		f.put(x)
+	}
+}
+
+func (f *faults) none() bool { return len(f.list) == 0 && !f.untold }
+
+// beyond says that a limit was passed: to go on would cost what the limit is for.
+func (f *faults) beyond() bool {
+	return slices.ContainsFunc(f.list, func(x fault) bool { return x.code == ring.TooLarge || x.code == ring.Unreadable })
+}
 
 func (f *faults) first() fault { return f.sorted()[0] }
 
@@ -56,7 +85,7 @@ func (f *faults) sorted() []fault {
 			cmp.Compare(a.says, b.says), cmp.Compare(a.code, b.code),
 		)
 	})
-	return slices.CompactFunc(out, func(a, b fault) bool { return a.place == b.place && a.says == b.says })
+	return slices.CompactFunc(out, func(a, b fault) bool { return a.same(b.place) && a.says == b.says })
 }
 
 // refusals are one for each fault.
@@ -81,9 +110,10 @@ func (f *faults) refusal(sha ring.SHA, app string) *ring.Refusal {
 	}
 	more := make([]string, 0, len(all)-1)
 	for _, x := range all[1:] {
+		other := x.refusal(sha, app)
 		where := fmt.Sprintf("line %d", x.line)
-		if x.file != r.File {
-			where = fmt.Sprintf("%s:%d", x.file, x.line)
+		if x.file != r.File || x.line == 0 {
+			where = other.Where()
 		}
 		more = append(more, where+": "+x.says)
 	}

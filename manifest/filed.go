@@ -32,6 +32,7 @@ func (a *appReader) named(name string, at place) ([]byte, string) {
 // envFiles are the variables that env_file of a service gives, later files winning.
 func (b *builderOf) envFiles(c types.ServiceConfig) map[string]string {
 	v := newVariables(b.vars.all(), b.budget)
+	v.unsure = b.vars.unsure
 	for _, e := range c.EnvFiles {
 		at := b.entryPlace(c.Name, "env_file", func(n *node) bool { return n.text == e.Path || textOf(n.get("path")) == e.Path })
 		switch {
@@ -47,7 +48,9 @@ func (b *builderOf) envFiles(c types.ServiceConfig) map[string]string {
 	}
 	out := make(map[string]string, len(v.values))
 	for name, val := range v.values {
-		out[name] = val.sealed
+		if !val.lost {
+			out[name] = val.sealed
+		}
 	}
 	return out
 }
@@ -62,8 +65,10 @@ func (b *builderOf) labels(c types.ServiceConfig) map[string]string {
 		if body == nil {
 			continue
 		}
-		if f := b.commitEnv(v, p, body, false); f != nil {
-			f.hint = strings.Replace(f.hint, inEnv, "set it on an earlier line", 1)
+		for _, f := range b.commitEnv(v, p, body, false) {
+			if f != untold {
+				f.hint = strings.Replace(f.hint, inEnv, "set it on an earlier line", 1)
+			}
 			b.faults.put(f)
 		}
 	}
@@ -71,7 +76,7 @@ func (b *builderOf) labels(c types.ServiceConfig) map[string]string {
 		if strings.HasPrefix(name, "gitring.") || strings.HasPrefix(name, "com.docker.compose.") {
 			b.faults.add(ring.PolicyDenied, v.places[name], "rename or remove it", "label %s is reserved: by it gitring knows what is its own", head(name))
 		}
-		if _, said := c.Labels[name]; !said {
+		if _, said := c.Labels[name]; !said && !v.values[name].lost {
 			if c.Labels == nil {
 				c.Labels = types.Labels{}
 			}

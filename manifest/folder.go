@@ -38,7 +38,7 @@ func folders(outcomes []outcome) {
 						first.service, outcomes[first.i].name, s.Name, outcomes[i].name, m.Source)
 					for _, w := range []writer{first, w} {
 						found[w.i].put(&fault{
-							code: ring.Conflict, place: place{w.at.File, w.at.Line}, says: says,
+							code: ring.Conflict, place: place{file: w.at.File, line: w.at.Line}, says: says,
 							hint: "give each a path of its own, or one of the apps a data_root of its own in the configuration; if both may write it, say x-gitring: {share: true} in one of the services",
 						})
 					}

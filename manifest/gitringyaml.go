@@ -23,6 +23,7 @@ type entry struct {
 	targets  map[string]string
 	noPrune  bool
 	hold     *ring.Hold
+	unsure   bool // a fault of its own may hide what it is called
 }
 
 // written is a word with its place.
@@ -49,22 +50,20 @@ func (r *reader) listedApps() (apps []candidate, listed bool, _ *fault) {
 		return nil, false, r.misnamed()
 	}
 	nodes := r.limits.Nodes
-	root, f := parse(file, body, r.limits, &nodes)
+	d := &decoder{}
+	root, f := parse(file, body, r.limits, &nodes, &d.faults)
 	if f != nil {
 		return nil, true, f
 	}
-	if at := tagsIn(root, true); len(at) > 0 {
-		return nil, true, &fault{code: ring.Yaml, place: at[0], says: "!reset and !override mean nothing in " + gitringFile, hint: "write the value without a tag"}
+	for _, at := range tagsIn(root, true) {
+		d.faults.put(&fault{code: ring.Yaml, place: at, says: "!reset and !override mean nothing in " + gitringFile, hint: "write the value without a tag"})
 	}
-	d := &decoder{}
 	entries := d.gitringYAML(root)
-	if d.faults.none() {
-		r.checkEntries(entries, &d.faults)
-	}
+	r.checkEntries(entries, &d.faults)
 	if !d.faults.none() {
 		r.mistakes = d.faults
 		all := d.faults.refusal("", "")
-		return nil, true, &fault{code: all.Code, place: place{all.File, all.Line}, says: all.Says, hint: all.Hint}
+		return nil, true, &fault{code: all.Code, place: place{file: all.File, line: all.Line}, says: all.Says, hint: all.Hint}
 	}
 	return r.candidates(entries), true, nil
 }
@@ -82,8 +81,9 @@ func (r *reader) misnamed() *fault {
 var entryKeys = []string{"name", "path", "files", "env_files", "profiles", "after", "targets", "prune", "hold"}
 
 func (d *decoder) gitringYAML(root *node) []entry {
-	d.keys(root, "", []string{"version", "apps"})
-	if v := root.get("version"); v == nil || v.text != "1" {
+	known := []string{"version", "apps"}
+	d.keys(root, "", known)
+	if v := root.get("version"); v == nil && !mistyped(root, "version", known) || v != nil && v.text != "1" {
 		at := root.place
 		if v != nil {
 			at = v.place
@@ -92,7 +92,9 @@ func (d *decoder) gitringYAML(root *node) []entry {
 	}
 	apps := root.get("apps")
 	if apps == nil {
-		d.bad(root.place, "list the apps: apps: [{path: web}]", "gitring.yaml lists no apps")
+		if !mistyped(root, "apps", known) {
+			d.bad(root.place, "list the apps: apps: [{path: web}]", "gitring.yaml lists no apps")
+		}
 		return nil
 	}
 	var out []entry
@@ -102,15 +104,17 @@ func (d *decoder) gitringYAML(root *node) []entry {
 	return out
 }
 
-func (d *decoder) entry(n *node) entry {
-	e := entry{place: n.place}
+func (d *decoder) entry(n *node) (e entry) {
+	before := len(d.faults.list)
+	defer func() { e.unsure = len(d.faults.list) > before }()
+	e = entry{place: n.place}
 	if !d.mapping(n, "apps") {
 		return e
 	}
 	d.keys(n, "apps", entryKeys)
 	e.name = d.text(n.get("name"), "name")
 	e.path = d.text(n.get("path"), "path")
-	if e.path == "" {
+	if p := n.get("path"); e.path == "" && (p == nil || p.kind == scalar) && !mistyped(n, "path", entryKeys) {
 		d.bad(n.place, "add path: the app's folder, or . for the source's path", "an app of gitring.yaml has no path")
 	}
 	for _, f := range d.texts(n.get("files"), "files") {
@@ -150,9 +154,10 @@ func (d *decoder) hold(n *node) *ring.Hold {
 	if n.null() || !d.mapping(n, "hold") {
 		return nil
 	}
-	d.keys(n, "hold", []string{"reason", "until"})
+	known := []string{"reason", "until"}
+	d.keys(n, "hold", known)
 	h := &ring.Hold{Reason: d.text(n.get("reason"), "reason")}
-	if h.Reason == "" {
+	if r := n.get("reason"); h.Reason == "" && (r == nil || r.kind == scalar) && !mistyped(n, "reason", known) {
 		d.bad(n.place, "say why: hold: {reason: …}", "a hold has no reason")
 	}
 	if u := n.get("until"); !u.null() {
@@ -193,9 +198,7 @@ func (r *reader) checkEntries(entries []entry, fs *faults) {
 	for _, e := range entries {
 		r.checkAfter(e, entries, fs)
 	}
-	if fs.none() {
-		r.circular(entries, fs)
-	}
+	r.circular(entries, fs)
 }
 
 // title is what an entry is called before its Compose file is read; after
@@ -209,15 +212,20 @@ func (r *reader) title(e entry) string {
 
 func (r *reader) checkAfter(e entry, entries []entry, fs *faults) {
 	var known []string
+	unsure := false
 	for _, o := range entries {
 		known = append(known, r.title(o))
+		unsure = unsure || o.unsure
 	}
 	for _, a := range e.after {
+		if a.App == "" {
+			continue // told by its type
+		}
 		if a.App == r.title(e) {
 			fs.add(ring.BadValue, a.place, "remove it", "app %s comes after itself", a.App)
 			continue
 		}
-		if !contains(known, a.App) {
+		if !contains(known, a.App) && !unsure {
 			fs.add(ring.BadValue, a.place, didYouMean(a.App, known), "after: there is no app %q in gitring.yaml", head(a.App))
 		}
 	}
@@ -235,6 +243,9 @@ func (r *reader) circular(entries []entry, fs *faults) {
 		way = append(way, name)
 		state[name] = 1
 		for _, a := range next[name] {
+			if a.App == name {
+				continue // told before
+			}
 			if state[a.App] == 1 {
 				fs.add(ring.BadValue, a.place, "remove one of these after", "apps wait for each other: %s", strings.Join(append(way, a.App), " after "))
 				return true

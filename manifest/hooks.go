@@ -32,7 +32,9 @@ func (b *builderOf) hookEnvironment(service, key string, i int, of types.Mapping
 			continue
 		}
 		value, ok := b.vars.lookup(name)
-		if !ok {
+		if !b.vars.known(name) {
+			b.faults.put(untold)
+		} else if !ok {
 			f := undefined(name, b.place("services", service, key, fmt.Sprint(i), "environment", name))
 			f.hint = fmt.Sprintf("give it a value, as in %s: value, or set it in .env or in the configuration's interpolation", name)
 			b.faults.put(f)

@@ -39,7 +39,9 @@ func (a *appReader) unfold(p string, written *node, s scope, before []composeFil
 	var included []composeFile
 	var groups [][]composeFile
 	for _, n := range entriesOf(root.get("include")) {
-		groups = append(groups, a.included(n, s))
+		files, whole := a.included(n, s)
+		a.torn = a.torn || !whole
+		groups = append(groups, files)
 	}
 	a.rebase(root, s.dir)
 	a.keepApart(groups, root)
@@ -81,20 +83,20 @@ func (a *appReader) plainUses() {
 }
 
 // included unfolds the files of one entry of include: the first, and those that
-// merge over it.
-func (a *appReader) included(n *node, s scope) []composeFile {
+// merge over it. whole is false where one of them cannot be read, which is told.
+func (a *appReader) included(n *node, s scope) (out []composeFile, whole bool) {
 	paths := n.words()
 	if n.kind == mapping {
 		paths = n.get("path").words()
 	}
 	if len(paths) == 0 || n.unexpanded() {
-		return nil // refused by its type, or by the variable
+		return nil, false // refused by its type, or by the variable
 	}
 	var files []string
 	for _, name := range paths {
 		p, ok := a.inCommit(s.dir, name, n.place)
 		if !ok || !a.mayInclude(p, n.place, s) {
-			return nil
+			return nil, false
 		}
 		files = append(files, p)
 	}
@@ -102,27 +104,28 @@ func (a *appReader) included(n *node, s scope) []composeFile {
 	if d := textOf(n.get("project_directory")); d != "" {
 		ok := false
 		if inner.dir, ok = a.projectDirectory(s.dir, d, n.get("project_directory").place); !ok {
-			return nil
+			return nil, false
 		}
 	}
 	inner.vars = a.includedVars(n, s, inner.dir)
-	var out []composeFile
+	whole = true
 	for _, p := range files {
 		root := a.parsedAt(p, n.place, "included")
 		if root == nil {
+			whole = false
 			continue
 		}
 		a.includes[p] = n.place
 		inner.way = append(slices.Clip(s.way), include{p, n.place})
 		out = append(out, a.unfold(p, root, inner, out)...)
 	}
-	return out
+	return out, whole
 }
 
 // mayInclude refuses a circle, with each place on it, and a chain without end.
 func (a *appReader) mayInclude(p string, at place, s scope) bool {
-	if len(s.way) >= a.limits.Depth {
-		a.faults.add(ring.TooLarge, at, "include fewer files in a row", "include goes deeper than %d files", a.limits.Depth)
+	if len(s.way) >= a.limits.Chain {
+		a.faults.add(ring.TooLarge, at, "include fewer files in a row", "include goes deeper than %d files", a.limits.Chain)
 		return false
 	}
 	for i, step := range s.way {
@@ -164,6 +167,7 @@ func (a *appReader) projectDirectory(from, name string, at place) (string, bool)
 // which what the app says wins. /dev/null is Compose's word for none.
 func (a *appReader) includedVars(n *node, s scope, dir string) *variables {
 	v := newVariables(s.vars.all(), a.budget)
+	v.unsure = s.vars.unsure
 	named := n.get("env_file")
 	if named.asksNothing() {
 		a.readEnvFile(v, path.Join(dir, dotEnv), n.place, false)
@@ -174,7 +178,9 @@ func (a *appReader) includedVars(n *node, s scope, dir string) *variables {
 			continue
 		}
 		p, ok := a.inCommit(s.dir, name, named.place)
+		v.unsure = v.unsure || !ok
 		if ok && !a.readEnvFile(v, p, named.place, false) {
+			v.unsure = true
 			a.faults.add(ring.BadValue, named.place, "add the file, or correct its name", "the commit does not hold %s", p)
 		}
 	}
@@ -188,6 +194,12 @@ func (a *appReader) parsedAt(p string, at place, how string) *node {
 	if f == nil {
 		f = &parsedFile{}
 		a.parsed[p] = f
+		if n := a.limits.Included; len(a.parsed)-len(a.mains) > n {
+			if len(a.parsed)-len(a.mains) == n+1 { // told once
+				a.faults.add(ring.TooLarge, at, "include and extend fewer files", "the app includes and extends more than %d files", n)
+			}
+			return nil
+		}
 		body, ok, fault := a.tree.manifest(p, at)
 		switch {
 		case fault != nil:
@@ -195,7 +207,7 @@ func (a *appReader) parsedAt(p string, at place, how string) *node {
 		case !ok:
 			a.faults.add(ring.BadValue, at, "add the file, or correct its name", "the commit does not hold %s, which is %s", p, how)
 		default:
-			if f.root, fault = parse(p, body, a.limits, &a.nodes); fault != nil {
+			if f.root, fault = parse(p, body, a.limits, &a.nodes, &a.faults); fault != nil {
 				a.faults.put(fault)
 			}
 		}

@@ -161,7 +161,12 @@ func (b *builderOf) active(service, other, does string, at place) bool {
 	if _, here := b.project.Services[other]; here {
 		return true
 	}
-	if _, off := b.project.DisabledServices[other]; off {
+	if b.lost("services", other) {
+		return false // told
+	}
+	if _, off := b.project.DisabledServices[other]; off && b.profilesLost() {
+		return false
+	} else if off {
 		b.bad(at, "activate a profile of it in gitring.yaml", "services.%s.%s %s, which no active profile starts", service, does, other)
 		return false
 	}
@@ -174,16 +179,17 @@ func (b *builderOf) active(service, other, does string, at place) bool {
 func (b *builderOf) checkJoins(app ring.App) {
 	for _, s := range app.Services {
 		for _, t := range tiesOf(b.project.Services[s.Name]) {
-			owner, _ := app.Service(t.owner)
+			owner, here := app.Service(t.owner)
 			at := b.joinPlace(s.Name, t)
 			switch {
-			case owner.Kind != ring.Worker:
+			case !here: // told
+			case owner.Kind != ring.Worker && !b.kindLost(owner.Name):
 				hint := "let it run on: restart: unless-stopped, or x-gitring: {kind: worker}"
 				if t.key == "volumes_from" {
 					hint = "mount the same volumes in both services"
 				}
 				b.bad(at, hint, "services.%s.%s joins %s, which is a job and ends", s.Name, t.key, owner.Name)
-			case owner.Replicas != s.Replicas:
+			case owner.Replicas != s.Replicas && !b.replicasLost(owner.Name) && !b.replicasLost(s.Name):
 				b.bad(at, "give both the same number of replicas", "services.%s has %d replicas and joins %s, which has %d: each joins the one of its own slot", s.Name, s.Replicas, owner.Name, owner.Replicas)
 			}
 		}

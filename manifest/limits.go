@@ -11,6 +11,8 @@ type Limits struct {
 	Aliases      int   // aliases of one YAML file; default 1,000
 	Entries      int   // of one YAML list or mapping; default 1,000
 	Text         int   // bytes of one string; default 64 KiB
+	Chain        int   // files that include one another, or services that extend one another, in a row; default 8
+	Included     int   // files that one app includes and extends; default 50
 	Services     int   // services of one app; default 100
 	Ports        int   // ports of one app, ranges expanded; default 1,000
 	Replicas     int   // of one service; default 1,000
@@ -24,7 +26,7 @@ func DefaultLimits() Limits {
 	return Limits{
 		Files: 200, FileSize: 1 << 20, TotalSize: 8 << 20,
 		Depth: 64, Nodes: 100_000, Aliases: 1_000, Entries: 1_000, Text: 64 << 10,
-		Services: 100, Ports: 1_000, Replicas: 1_000,
+		Chain: 8, Included: 50, Services: 100, Ports: 1_000, Replicas: 1_000,
 		ContentFiles: 10_000, ContentFile: 64 << 20, ContentSize: 256 << 20,
 	}
 }
@@ -34,6 +36,7 @@ func (l Limits) withDefaults() Limits {
 	return Limits{
 		Files: or(l.Files, d.Files), FileSize: or(l.FileSize, d.FileSize), TotalSize: or(l.TotalSize, d.TotalSize),
 		Depth: or(l.Depth, d.Depth), Nodes: or(l.Nodes, d.Nodes), Aliases: or(l.Aliases, d.Aliases), Entries: or(l.Entries, d.Entries), Text: or(l.Text, d.Text),
+		Chain: or(l.Chain, d.Chain), Included: or(l.Included, d.Included),
 		Services: or(l.Services, d.Services), Ports: or(l.Ports, d.Ports), Replicas: or(l.Replicas, d.Replicas),
 		ContentFiles: or(l.ContentFiles, d.ContentFiles), ContentFile: or(l.ContentFile, d.ContentFile), ContentSize: or(l.ContentSize, d.ContentSize),
 	}

@@ -46,6 +46,7 @@ func (b *builderOf) namesLinks(c types.ServiceConfig) {
 			continue
 		}
 		switch target := b.project.Services[l.target]; {
+		case b.networksLost(c.Name) || b.networksLost(l.target):
 		case !shareNetwork(c, target):
 			b.bad(at, "let both join one network of the app, without network_mode", "services.%s links %s, but they share no network", c.Name, l.target)
 		case l.alias != l.target && b.meant(l.alias) != "" && b.meant(l.alias) != l.target:

@@ -36,37 +36,66 @@ type Settings struct {
 	Limits    Limits
 }
 
-// Read turns a commit's tree into the plan, and gives the contents that its
-// services mount, by hash. It never fails on bad input: a fault of the whole
-// commit is Plan.Refusal, a fault of one app Plan.Refused. Equal arguments give
-// equal plans.
-func Read(c *ring.Commit, s Settings) (ring.Plan, map[string]ring.Content) {
-	r, plan, _ := read(c, s)
-	if plan.Refusal != nil {
-		return plan, nil
-	}
-	return plan, r.keep(plan.Apps)
+// Reading is all that comes of a commit's tree.
+type Reading struct {
+	Plan ring.Plan
+	// Contents are what the plan's services mount, by hash.
+	Contents map[string]ring.Content
+	// Refusals are one for each fault, in order of place, where a plan has one for
+	// each app.
+	Refusals []*ring.Refusal
+	// Drafts are the refused apps that can be read as far as the policy asks.
+	Drafts []Draft
 }
 
-// Check is Read for the author of a commit: each fault is a refusal of its own,
-// where a plan has one for each app. They are in order of place.
-func Check(c *ring.Commit, s Settings) (ring.Plan, []*ring.Refusal) {
+// Draft is an app that is refused, as far as it can be read: for the policy, whose
+// refusals are then told with those of manifest, and for nothing else.
+type Draft struct {
+	Key string // of Plan.Refused; "" where its refusal is another app's too
+	App ring.App
+	// Refusals are what manifest refuses of it, in order of place.
+	Refusals []*ring.Refusal
+	// Lost are the services, networks and volumes that have a fault themselves, as
+	// the policy names them: "volumes.data". What they do not say may be in the fault.
+	Lost map[string]bool
+}
+
+// Look turns a commit's tree into a plan, and tells all that is wrong with it. It
+// never fails on bad input: a fault of the whole commit is Plan.Refusal, those of
+// one app Plan.Refused. Equal arguments give equal readings.
+func Look(c *ring.Commit, s Settings) Reading {
 	r, plan, outcomes := read(c, s)
 	if plan.Refusal != nil {
 		if r.mistakes.none() {
-			return plan, []*ring.Refusal{plan.Refusal}
+			return Reading{Plan: plan, Refusals: []*ring.Refusal{plan.Refusal}}
 		}
-		return plan, r.mistakes.refusals(c.SHA, "")
+		return Reading{Plan: plan, Refusals: r.mistakes.refusals(c.SHA, "")}
 	}
-	var all []*ring.Refusal
+	out := Reading{Plan: plan, Contents: r.keep(plan.Apps)}
 	for _, o := range outcomes {
-		all = append(all, o.faults.refusals(c.SHA, o.name)...)
+		out.Refusals = append(out.Refusals, o.faults.refusals(c.SHA, o.name)...)
+		if d, ok := o.draftOf(c.SHA); ok {
+			out.Drafts = append(out.Drafts, d)
+		}
 	}
-	slices.SortStableFunc(all, func(a, b *ring.Refusal) int {
+	slices.SortStableFunc(out.Refusals, func(a, b *ring.Refusal) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Says, b.Says))
 	})
 	// Two apps that claim one name have one fault.
-	return plan, slices.CompactFunc(all, func(a, b *ring.Refusal) bool { return a.Where() == b.Where() && a.Says == b.Says })
+	out.Refusals = slices.CompactFunc(out.Refusals, func(a, b *ring.Refusal) bool { return a.Where() == b.Where() && a.Says == b.Says })
+	return out
+}
+
+// Read is Look for who carries out the plan.
+func Read(c *ring.Commit, s Settings) (ring.Plan, map[string]ring.Content) {
+	r := Look(c, s)
+	return r.Plan, r.Contents
+}
+
+// Check is Look for who asks what manifest alone refuses.
+func Check(c *ring.Commit, s Settings) (ring.Plan, []*ring.Refusal) {
+	r := Look(c, s)
+	return r.Plan, r.Refusals
 }
 
 func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
@@ -111,8 +140,19 @@ type outcome struct {
 	path   string
 	at     place // where its name is said
 	faults faults
+	// key is the name under which its refusal stands in the plan; lost is Draft.Lost.
+	key  string
+	lost map[string]bool
 	// includes are the files that it includes, with the place that names them.
 	includes map[string]place
+}
+
+// draftOf is a refused app that could be read.
+func (o *outcome) draftOf(sha ring.SHA) (Draft, bool) {
+	if o.faults.none() || len(o.app.Services) == 0 {
+		return Draft{}, false
+	}
+	return Draft{Key: o.key, App: o.app, Refusals: o.faults.refusals(sha, o.name), Lost: o.lost}, true
 }
 
 func (r *reader) readApps(apps []candidate) []outcome {
@@ -149,6 +189,9 @@ func (r *reader) keep(apps []ring.App) map[string]ring.Content {
 					out[m.Source] = r.contents[m.Source]
 				case ring.MountSeed:
 					out[m.Seed] = r.contents[m.Seed]
+				case ring.MountLive:
+					hash := s.Reload.Content()[m.Source]
+					out[hash] = r.contents[hash]
 				}
 			}
 		}
@@ -169,7 +212,7 @@ func settle(outcomes []outcome, sha ring.SHA) ([]ring.App, map[string]*ring.Refu
 			apps = append(apps, o.app)
 		}
 	}
-	for _, o := range outcomes {
+	for i, o := range outcomes {
 		if o.faults.none() {
 			continue
 		}
@@ -183,6 +226,7 @@ func settle(outcomes []outcome, sha ring.SHA) ([]ring.App, map[string]*ring.Refu
 			}
 		}
 		refused[name] = o.faults.refusal(sha, name)
+		outcomes[i].key = name
 	}
 	sort.Slice(apps, func(i, j int) bool { return apps[i].Name < apps[j].Name })
 	if len(refused) == 0 {

@@ -35,7 +35,7 @@ func (b *builderOf) mounts(c types.ServiceConfig) []ring.Mount {
 		out = append(out, b.shortTmpfs(c.Name, t))
 	}
 	for _, m := range x.mounts {
-		if !used[m.path] {
+		if !used[m.path] && !b.lost("services", c.Name, "volumes") {
 			b.bad(m.place, "write the source as it stands in volumes", "services.%s x-gitring mounts: no volume has the source %s", c.Name, head(m.written))
 		}
 	}
@@ -53,6 +53,7 @@ func (b *builderOf) placed(service string, out []ring.Mount) []ring.Mount {
 		}
 	}
 	b.mountpoints(service, out)
+	b.uponLive(service, out)
 	return out
 }
 
@@ -85,7 +86,7 @@ func (b *builderOf) volume(service string, v types.ServiceVolumeConfig) ring.Mou
 		m.Source = ring.AnonymousVolume(service, v.Target)
 		return m
 	}
-	b.volumes[v.Source] = true
+	_, b.volumes[v.Source] = b.project.Volumes[v.Source] // one that is not is told
 	return m
 }
 
@@ -173,11 +174,15 @@ func mountedVolumes(k *keyCheck) {
 			at.shortVolume(it.text)
 			continue
 		}
-		at.volume(types.ServiceVolumeConfig{
-			Type: textOf(it.get("type")), Source: textOf(it.get("source")), Target: textOf(it.get("target")),
-		})
+		if !mistyped(it, "target", volumeKeys) && !mistyped(it, "source", volumeKeys) && !mistyped(it, "type", volumeKeys) {
+			at.volume(types.ServiceVolumeConfig{
+				Type: textOf(it.get("type")), Source: textOf(it.get("source")), Target: textOf(it.get("target")),
+			})
+		}
 	}
 }
+
+var volumeKeys = []string{"bind", "consistency", "image", "read_only", "source", "target", "tmpfs", "type", "volume"}
 
 // mountOptions of the short form. nocopy is of volumes, propagation of paths.
 var mountOptions = append(append([]string{"ro", "rw", "nocopy", "z", "Z"}, consistencyWords...), format.Propagations...)

@@ -30,6 +30,8 @@ type node struct {
 	// says that the value takes the place of theirs, where it would be merged.
 	reset   []pair
 	instead bool
+	// taken are the keys of a mapping that were taken out for a fault; see mend.
+	taken []string
 	// broken says that its variables could not be replaced, which is told once.
 	broken bool
 }

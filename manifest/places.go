@@ -19,7 +19,7 @@ func (a *appReader) places(service string) map[string]ring.Place {
 		}
 	}
 	if at, said := out[reservedDevices]; said {
-		out.add("gpus", place{at.File, at.Line}) // the engine has one word for both
+		out.add("gpus", place{file: at.File, line: at.Line}) // the engine has one word for both
 	}
 	return out
 }

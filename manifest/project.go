@@ -21,7 +21,7 @@ func (a *appReader) lookAhead() *variables {
 			return
 		}
 		if body, ok, f := a.tree.manifest(p, place{}); ok && f == nil {
-			_ = v.envFile(p, body) // told when it is read for good
+			v.envFile(p, body) // what is wrong with it is told when it is read for good
 		}
 	}
 	take(path.Join(a.from.path, dotEnv))
@@ -68,6 +68,10 @@ func (v *variables) control(name string) (string, place) {
 // unless gitring.yaml names them. As in Compose there is no override then, and
 // relative paths start at the folder of the first.
 func (a *appReader) composeFileOf(v *variables) {
+	if v.values["COMPOSE_FILE"].lost && (a.from.entry == nil || len(a.from.entry.files) == 0) {
+		a.from.files = nil // which they are is told with the line
+		return
+	}
 	list, at := v.control("COMPOSE_FILE")
 	if list == "" {
 		a.faults.put(a.from.without)
@@ -75,6 +79,7 @@ func (a *appReader) composeFileOf(v *variables) {
 	if list == "" || a.from.entry != nil && len(a.from.entry.files) > 0 {
 		return
 	}
+	before := len(a.faults.list)
 	separator, _ := v.control("COMPOSE_PATH_SEPARATOR")
 	a.from.files, a.from.filesAt, a.from.notes = nil, at, nil
 	for name := range strings.SplitSeq(list, or2(separator, ":")) {
@@ -86,7 +91,7 @@ func (a *appReader) composeFileOf(v *variables) {
 		}
 	}
 	if len(a.from.files) == 0 {
-		if a.faults.none() {
+		if len(a.faults.list) == before {
 			a.faults.add(ring.BadValue, at, "name a Compose file of the commit, or remove the line", "COMPOSE_FILE names no file")
 		}
 		return
@@ -119,9 +124,10 @@ func (a *appReader) decideName(broken string, ahead *variables) {
 		if n.null() {
 			continue
 		}
-		text, fault := ahead.replace(n.text, n.place)
-		if fault != nil {
-			a.faults.put(fault)
+		text, faults := ahead.replace(n.text, n.place)
+		if faults != nil {
+			a.faults.putAll(faults)
+			a.nameLost = true
 			return
 		}
 		a.name, a.nameAt = text.plain, n.place
@@ -129,7 +135,10 @@ func (a *appReader) decideName(broken string, ahead *variables) {
 	a.projectName(ahead)
 	if !appName.MatchString(a.name) {
 		a.faults.put(badName(a.name, a.nameAt))
-		a.name = a.from.unnamed
+		a.name, a.nameLost = a.from.unnamed, true
+	}
+	if !ahead.known("COMPOSE_PROJECT_NAME") {
+		a.nameLost = true
 	}
 }
 
@@ -148,7 +157,13 @@ func (a *appReader) projectName(v *variables) {
 
 // openHost finds the app's folder in the host's env folder, by the name that the
 // commit gives the app.
+//
+// Without a name there is none: under another one the values are of another app.
 func (a *appReader) openHost() {
+	if a.nameLost {
+		a.host = &hostEnv{app: a.name, key: a.settings.EnvKey, limit: a.limits}
+		return
+	}
 	a.host = &hostEnv{app: a.name, files: a.settings.Env[a.name], key: a.settings.EnvKey, over: a.over(), limit: a.limits}
 }
 
@@ -160,7 +175,7 @@ func (a *appReader) renameByHost() {
 	a.projectName(a.vars)
 	if !appName.MatchString(a.name) {
 		a.faults.put(badName(a.name, a.nameAt))
-		a.name = a.host.app
+		a.name, a.nameLost = a.host.app, true
 	}
 }
 
@@ -169,18 +184,21 @@ func (a *appReader) renameByHost() {
 // configuration's interpolation. The commit's .env may refer to the host's.
 func (a *appReader) variables() *variables {
 	v := newVariables(a.over(), a.budget)
+	v.unsure = a.nameLost && len(a.settings.Env) > 0
 	host := newVariables(nil, a.budget)
 	if _, ok := a.host.files[dotEnv]; ok {
 		a.standIn(host, dotEnv, false)
 	}
+	v.unsure = v.unsure || host.unsure
 	p := path.Join(a.from.path, dotEnv)
 	if body, ok, f := a.tree.manifest(p, place{}); f != nil {
 		a.faults.put(f)
+		v.unsure = true
 	} else if ok {
 		own := v.over
 		v.over = maps.Clone(host.values)
 		maps.Copy(v.over, own)
-		a.faults.put(a.commitEnv(v, p, body, false))
+		a.faults.putAll(a.commitEnv(v, p, body, false))
 		v.over = own
 	}
 	maps.Copy(v.values, host.values)
@@ -192,9 +210,10 @@ func (a *appReader) variables() *variables {
 }
 
 // commitEnv reads an env file of the commit.
-func (a *appReader) commitEnv(v *variables, p string, body []byte, raw bool) *fault {
+func (a *appReader) commitEnv(v *variables, p string, body []byte, raw bool) []*fault {
 	if i := bytes.Index(body, []byte(ring.SealMark)); i >= 0 {
-		return markFault(place{p, 1 + bytes.Count(body[:i], []byte("\n"))})
+		v.unsure = true
+		return []*fault{markFault(place{file: p, line: 1 + bytes.Count(body[:i], []byte("\n"))})}
 	}
 	if raw {
 		return v.rawEnvFile(p, body)
@@ -204,8 +223,9 @@ func (a *appReader) commitEnv(v *variables, p string, body []byte, raw bool) *fa
 
 // standIn sets the variables of a file of the host's env folder, sealed.
 func (a *appReader) standIn(v *variables, file string, raw bool) {
-	of, f := a.host.variables(file, raw)
-	a.faults.put(f)
+	of, faults := a.host.variables(file, raw)
+	a.faults.putAll(faults)
+	v.unsure = v.unsure || faults != nil
 	for name, plain := range of {
 		a.hidden[hiddenValue{name, plain}] = true
 		v.set(name, a.host.value(file, name, plain), place{file: a.host.where(file)})
@@ -231,7 +251,11 @@ func (a *appReader) hostFile(p string) (file string, held bool) {
 // .env is both. One that is nowhere is refused.
 func (a *appReader) envFileAt(v *variables, name string, at place, raw bool) {
 	p, ok := a.inCommit(a.from.path, name, at)
-	if !ok || a.readEnvFile(v, p, at, raw) {
+	if ok && a.readEnvFile(v, p, at, raw) {
+		return
+	}
+	v.unsure = true
+	if !ok {
 		return
 	}
 	a.faults.add(ring.BadValue, at, "add the file, correct its name, or put it into the host's env folder as "+a.host.where(wayTo(a.from.path, p)), "the commit does not hold %s", p)
@@ -241,10 +265,11 @@ func (a *appReader) readEnvFile(v *variables, p string, at place, raw bool) (fou
 	body, ok, f := a.tree.manifest(p, at)
 	if f != nil {
 		a.faults.put(f)
+		v.unsure = true
 		return true
 	}
 	if ok {
-		a.faults.put(a.commitEnv(v, p, body, raw))
+		a.faults.putAll(a.commitEnv(v, p, body, raw))
 	}
 	file, held := a.hostFile(p)
 	if held && (!ok || file == dotEnv) {

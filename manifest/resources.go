@@ -69,6 +69,9 @@ func (b *builderOf) sameAs(service, key, deploy string, to *int64, said int64) {
 func (b *builderOf) fitting(service string, r ring.Resources) {
 	at := func(key string) place { return b.place("services", service, key) }
 	if r.MemorySwap > 0 && r.Memory == 0 {
+		if b.anyLost(service, []string{"mem_limit"}, []string{"deploy", "resources"}) {
+			return // nor is anything known of a reservation
+		}
 		b.bad(at("memswap_limit"), "add mem_limit", "services.%s.memswap_limit is said without mem_limit", service)
 	} else if r.MemorySwap > 0 && r.MemorySwap < r.Memory {
 		b.bad(at("memswap_limit"), "write memory and swap together, so at least mem_limit", "services.%s.memswap_limit is below the memory limit", service)

@@ -36,13 +36,15 @@ func (d *decoder) rollout(n *node, w *rolloutWords) {
 		if v.text == "blue_green" || v.text == "canary" {
 			d.later(v.place, "x-gitring rollout strategy "+v.text)
 		} else {
-			s := d.oneOf(v, "strategy", ring.Rolling, ring.Recreate)
-			w.strategy = &s
+			if s := d.oneOf(v, "strategy", ring.Rolling, ring.Recreate); s != "" {
+				w.strategy = &s
+			}
 		}
 	}
 	if v := n.get("on_failure"); !v.null() {
-		s := d.oneOf(v, "on_failure", ring.OnFailureRestore, ring.OnFailurePause, ring.OnFailureContinue)
-		w.onFailure = &s
+		if s := d.oneOf(v, "on_failure", ring.OnFailureRestore, ring.OnFailurePause, ring.OnFailureContinue); s != "" {
+			w.onFailure = &s
+		}
 	}
 	d.setCount(n, "max_surge", &w.maxSurge)
 	d.setCount(n, "max_unavailable", &w.maxUnavailable)
@@ -96,7 +98,7 @@ func (b *builderOf) rollout(c types.ServiceConfig, h *ring.Healthcheck, x *extra
 	set(&r.FailureThreshold, w.failureThreshold)
 	set(&r.OnFailure, w.onFailure)
 	set(&r.DrainDelay, w.drainDelay)
-	if r.MaxSurge.N == 0 && r.MaxUnavailable.N == 0 {
+	if r.MaxSurge.N == 0 && r.MaxUnavailable.N == 0 && !b.anyLost(c.Name, []string{extensionKey, "rollout"}, []string{"deploy", "update_config"}) {
 		at := w.place
 		if at.line == 0 {
 			at = b.place("services", c.Name, "deploy", "update_config")
@@ -220,6 +222,9 @@ const dockerCheck = "healthcheck"
 
 // checks are those of x-gitring, after the one that Compose's healthcheck is.
 func (b *builderOf) checks(c types.ServiceConfig, s ring.Service, x *extras) []ring.Check {
+	if s.Kind == ring.JobK && b.kindLost(c.Name) {
+		return nil
+	}
 	if s.Kind == ring.JobK {
 		for _, check := range x.checks {
 			b.bad(x.places[check.Name], "remove the checks: a job is judged by its exit code", "services.%s is a job, but has check %s", c.Name, check.Name)

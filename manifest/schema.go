@@ -190,6 +190,9 @@ func typesOf(n *node) []string {
 // fits checks the type of a value, the words it may be, and the keys it needs.
 func (s *shape) fits(n *node, chain []string, fs *faults) bool {
 	is := typesOf(n)
+	if n.broken { // of what type it would be is not known
+		return false
+	}
 	if len(s.types) > 0 && !slices.ContainsFunc(is, func(t string) bool { return contains(s.types, t) }) {
 		var may []string
 		for _, t := range s.types {
@@ -205,17 +208,26 @@ func (s *shape) fits(n *node, chain []string, fs *faults) bool {
 		fs.add(ring.BadValue, n.place, hint, "%s is %s, not %s", strings.Join(chain, "."), typeNames[is[0]], must)
 		return false
 	}
-	if is[0] == "string" && len(s.enum) > 0 && !n.broken && !contains(s.enum, n.text) {
+	if is[0] == "string" && len(s.enum) > 0 && !contains(s.enum, n.text) {
 		fs.add(ring.BadValue, n.place, "write one of "+strings.Join(s.enum, ", "), "%s: %q is not one of %s", strings.Join(chain, "."), head(n.text), strings.Join(s.enum, ", "))
 	}
 	if n.kind == mapping {
 		for _, key := range s.required {
-			if n.get(key) == nil {
+			if n.get(key) == nil && !s.meant(n, key) {
 				fs.add(ring.BadValue, n.place, "add "+key+":", "%s has no %s", strings.Join(chain, "."), key)
 			}
 		}
 	}
 	return true
+}
+
+// meant says that a key which is not there was taken out, or is there with a letter
+// wrong; both are told.
+func (s *shape) meant(n *node, key string) bool {
+	return contains(n.taken, key) || slices.ContainsFunc(n.pairs, func(p pair) bool {
+		_, known := s.known[p.key]
+		return !known && resembles(p.key, key)
+	})
 }
 
 func (s *shape) key(p pair, chain []string, pattern string, see visit, fs *faults) {

@@ -29,7 +29,7 @@ type hostEnv struct {
 // interpolation, and to nothing else, so a plan's values can be opened without
 // its commit. A file that is no env file is only a whole.
 func Seal(app string, files map[string][]byte, key []byte, interpolation map[string]string) (map[ring.Sealed]string, *ring.Refusal) {
-	h := hostEnv{app: app, files: files, key: key, over: saidAll(interpolation), limit: DefaultLimits()}
+	h := hostEnv{app: app, files: files, key: key, over: saidAll(interpolation), limit: sealLimits}
 	out := map[ring.Sealed]string{}
 	keep := func(file string, of map[string]string) {
 		for name, plain := range of {
@@ -45,15 +45,21 @@ func Seal(app string, files map[string][]byte, key []byte, interpolation map[str
 		keep(file, map[string]string{"": string(files[file])})
 		of, f := h.variables(file, false)
 		if f != nil && file == dotEnv {
-			return nil, f.refusal("", app)
+			return nil, f[0].refusal("", app)
 		}
-		keep(file, of)
+		if f == nil {
+			keep(file, of)
+		}
 		if of, f := h.variables(file, true); f == nil {
 			keep(file, of)
 		}
 	}
 	return out, nil
 }
+
+// sealLimits are what no configuration raises them above: a plan that was read
+// under its own can always be opened. The folder is the host's.
+var sealLimits = Limits{TotalSize: 64 << 20, Text: 16 << 20}.withDefaults()
 
 const dotEnv = ".env"
 
@@ -70,28 +76,33 @@ func (h *hostEnv) keyless(file string) *fault {
 	}
 }
 
-// variables are those of one file, as they are. What a fault tells holds nothing
-// of the file but the line.
-func (h *hostEnv) variables(file string, raw bool) (map[string]string, *fault) {
+// variables are those of one file, as they are; of one with faults those that
+// could be read. What a fault tells holds nothing of the file but the line.
+func (h *hostEnv) variables(file string, raw bool) (of map[string]string, all []*fault) {
 	if f := h.keyless(file); f != nil {
-		return nil, f
+		return nil, []*fault{f}
 	}
 	v := newVariables(h.over, &budget{left: h.limit.TotalSize, text: h.limit.Text})
 	read := v.envFile
 	if raw {
 		read = v.rawEnvFile
 	}
-	if f := read(h.where(file), h.files[file]); f != nil {
-		return nil, &fault{
-			code: f.code, place: f.place, says: "the line cannot be read as NAME=value, or refers to a variable that is not set",
-			hint: "write NAME='value': in single quotes a dollar is a dollar; a line may refer to earlier ones and to the configuration's interpolation",
+	for _, f := range read(h.where(file), h.files[file]) {
+		if f != untold {
+			f = &fault{
+				code: f.code, place: f.place, says: "the line cannot be read as NAME=value, or refers to a variable that is not set",
+				hint: "write NAME='value': in single quotes a dollar is a dollar; a line may refer to earlier ones and to the configuration's interpolation",
+			}
+		}
+		all = append(all, f)
+	}
+	of = make(map[string]string, len(v.values))
+	for name, val := range v.values {
+		if !val.lost {
+			of[name] = val.plain
 		}
 	}
-	out := make(map[string]string, len(v.values))
-	for name, val := range v.values {
-		out[name] = val.plain
-	}
-	return out, nil
+	return of, all
 }
 
 // sealed is what stands for a value. The hash is over its place too: that two

@@ -38,6 +38,9 @@ func (b *builderOf) objects(c types.ServiceConfig) []ring.Mount {
 func (b *builderOf) object(k objectKind, service string, ref types.FileReferenceConfig) []ring.Mount {
 	at := b.entryPlace(service, k.key, func(n *node) bool { return n.text == ref.Source || textOf(n.get("source")) == ref.Source })
 	o, known, declared := b.declaredObject(k, ref.Source)
+	if !declared && b.lost(k.key, ref.Source) {
+		return nil // told
+	}
 	if !declared {
 		b.bad(at, undeclared(ref.Source, k.key, known), "services.%s takes %s %s, which is not declared", service, k.one, head(ref.Source))
 		return nil
@@ -97,7 +100,11 @@ func (b *builderOf) objectContent(k objectKind, name string, o types.FileObjectC
 	case o.File != "":
 		return b.objectFile(k, name, o.File, at("file"), exec)
 	case o.Environment != "":
-		val, ok := b.varsOf(k.key, name, "environment").value(o.Environment)
+		vars := b.varsOf(k.key, name, "environment")
+		if !vars.known(o.Environment) {
+			return held{}, untold
+		}
+		val, ok := vars.value(o.Environment)
 		if !ok {
 			f := undefined(o.Environment, at("environment"))
 			f.hint = inEnv

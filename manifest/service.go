@@ -24,6 +24,7 @@ func (b *builderOf) service(c types.ServiceConfig) ring.Service {
 	s.Restart, s.Job = b.restart(c, s.Kind, x)
 	s.Checks = b.checks(c, s, x)
 	s.Rollout = b.rollout(c, s.Spec.Healthcheck, x)
+	s.Reload = b.reload(c, &s, x)
 	s.Written = ring.WrittenHash(s.Spec)
 	s.Places = b.places(c.Name)
 	return s
@@ -93,7 +94,7 @@ func (b *builderOf) replicas(c types.ServiceConfig, kind ring.Kind) int {
 		b.bad(at, fmt.Sprintf("write a number from 0 to %d", b.limits.Replicas), "services.%s cannot have %d replicas", c.Name, n)
 		return 1
 	}
-	if kind == ring.JobK && n != 1 {
+	if kind == ring.JobK && n != 1 && !b.kindLost(c.Name) {
 		b.faults.add(ring.Unsupported, at, "remove the replicas, or say x-gitring: {kind: worker}", "services.%s is a job and runs once, not as %d replicas", c.Name, n)
 		return 1
 	}
@@ -143,7 +144,7 @@ func (b *builderOf) restart(c types.ServiceConfig, kind ring.Kind, x *extras) (r
 	if kind == ring.JobK {
 		return ring.Restart{Policy: ring.NeverStop, Engine: "no"}, b.job(c, x, policy, attempts)
 	}
-	if x.job.place.line > 0 {
+	if x.job.place.line > 0 && !b.kindLost(c.Name) {
 		b.bad(x.job.place, "say kind: job beside it, or remove it", "services.%s is no job, but x-gitring has job:", c.Name)
 	}
 	switch policy {
@@ -245,7 +246,7 @@ func (b *builderOf) command(c types.ServiceConfig) []string {
 	if c.Command == nil || len(c.Command) > 0 {
 		return c.Command
 	}
-	if len(c.Entrypoint) == 0 {
+	if len(c.Entrypoint) == 0 && !b.anyLost(c.Name, []string{"command"}, []string{"entrypoint"}) {
 		b.faults.add(ring.Unsupported, b.place("services", c.Name, "command"), "say entrypoint: too, which leaves the image's command out; or remove it, or write what to run",
 			"services.%s.command is empty, which would clear the image's; the engine runs it all the same", c.Name)
 	}
@@ -289,7 +290,7 @@ func (b *builderOf) logging(c types.ServiceConfig) *ring.Logging {
 	}
 	out := &ring.Logging{Driver: c.Logging.Driver}
 	for _, key := range sortedKeys(c.Logging.Options) {
-		if contains(logDrivers, out.Driver) && !contains(logOptions, key) {
+		if contains(logDrivers, out.Driver) && !contains(logOptions, key) && !b.lost("services", c.Name, "logging", "driver") {
 			b.faults.add(ring.UnknownKey, b.place("services", c.Name, "logging", "options", key), didYouMean(key, slices.Clone(logOptions)),
 				"unknown key services.%s.logging.options.%s", c.Name, head(key))
 		}
@@ -353,7 +354,7 @@ func (b *builderOf) healthcheck(c types.ServiceConfig) *ring.Healthcheck {
 		return &ring.Healthcheck{Test: []string{"NONE"}}
 	}
 	at := func(key string) place { return b.place("services", c.Name, "healthcheck", key) }
-	if len(h.Test) == 1 {
+	if len(h.Test) == 1 && !b.lost("services", c.Name, "healthcheck", "test") {
 		b.bad(at("test"), "write the command behind "+h.Test[0], "services.%s.healthcheck.test runs nothing", c.Name)
 	}
 	out := &ring.Healthcheck{Test: h.Test}

@@ -64,7 +64,7 @@ func (n engineName) clash(o outcome, says string) *fault {
 	if n.hint == "" {
 		return &fault{code: ring.AppTaken, place: o.at, says: says, hint: "rename one of the apps"}
 	}
-	return &fault{code: ring.Conflict, place: place{n.at.File, n.at.Line}, says: says, hint: n.hint}
+	return &fault{code: ring.Conflict, place: place{file: n.at.File, line: n.at.Line}, says: says, hint: n.hint}
 }
 
 // engineName is a name that an app takes on the engine. One that its author chose

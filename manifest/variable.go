@@ -10,10 +10,14 @@ import (
 
 // value is what a variable holds: as it is, and as it may stand in a plan, with a
 // sealed value for each of the host's env folder. Operators look at what is.
-type value struct{ plain, sealed string }
+type value struct {
+	plain, sealed string
+	// lost says that the line which sets it is wrong: nobody knows what it holds.
+	lost bool
+}
 
 // said is a value that a commit or the configuration says.
-func said(s string) value { return value{s, s} }
+func said(s string) value { return value{plain: s, sealed: s} }
 
 func saidAll(of map[string]string) map[string]value {
 	out := make(map[string]value, len(of))
@@ -34,6 +38,9 @@ type variables struct {
 	budget *budget
 	// lenient takes what is not set as empty, to look ahead before all is known.
 	lenient bool
+	// unsure says that a file of variables could not be read: what is not set may
+	// be set there.
+	unsure bool
 }
 
 // budget is what expansion may still make, over the whole app: a few lines of
@@ -49,6 +56,17 @@ func newVariables(over map[string]value, b *budget) *variables {
 
 func (v *variables) set(name string, to value, at place) {
 	v.values[name], v.places[name] = to, at
+}
+
+// lose notes what a line would have set that is wrong.
+func (v *variables) lose(name string, at place) {
+	v.values[name], v.places[name] = value{lost: true}, at
+}
+
+// known says that the value of name, or that it has none, is certain.
+func (v *variables) known(name string) bool {
+	val, set := v.value(name)
+	return !val.lost && (set || !v.unsure)
 }
 
 func (v *variables) value(name string) (value, bool) {
@@ -85,30 +103,32 @@ func (v *variables) texts() map[string]string {
 // ${NAME:-default}, ${NAME:?message}, ${NAME:+instead}, each also without the
 // colon; $$ is a dollar. A variable that is not set and has no default is a
 // fault, where Compose takes it as empty.
-func (v *variables) replace(s string, at place) (value, *fault) {
+func (v *variables) replace(s string, at place) (value, []*fault) {
 	x := &expansion{vars: v, at: at}
 	x.text(s, 0)
-	if x.fault != nil {
-		return value{}, x.fault
-	}
 	v.budget.left -= int64(x.plain.Len() + x.sealed.Len())
-	return value{x.plain.String(), x.sealed.String()}, nil
+	if x.faults != nil {
+		return value{}, x.faults
+	}
+	return value{plain: x.plain.String(), sealed: x.sealed.String()}, nil
 }
 
 // nested is how deep defaults may hold defaults.
 const nested = 16
 
-// expansion is one string being replaced. It stops at the first fault.
+// expansion is one string being replaced. Each variable in it that is not set is
+// a fault of its own.
 type expansion struct {
 	vars   *variables
 	at     place
 	plain  strings.Builder
 	sealed strings.Builder
-	fault  *fault
+	faults []*fault
+	ended  bool // to go on is not safe
 }
 
 func (x *expansion) text(s string, depth int) {
-	for s != "" && x.fault == nil {
+	for s != "" && !x.ended {
 		i := strings.IndexByte(s, '$')
 		if i < 0 || i+1 == len(s) {
 			x.write(said(s))
@@ -137,10 +157,11 @@ func (x *expansion) write(v value) {
 	n := max(x.plain.Len()+len(v.plain), x.sealed.Len()+len(v.sealed))
 	if n > x.vars.budget.text || int64(n) > x.vars.budget.left {
 		x.fail(ring.TooLarge, "use fewer or shorter variables", "variables make this string too long")
+		x.ended = true
 		return
 	}
 	if !v.hidden() && strings.Contains(v.plain, ring.SealMark) {
-		x.fault = markFault(x.at)
+		x.faults = append(x.faults, markFault(x.at))
 		return
 	}
 	x.plain.WriteString(v.plain)
@@ -157,20 +178,29 @@ func markFault(at place) *fault {
 }
 
 func (x *expansion) fail(code ring.Code, hint, says string, args ...any) {
-	if x.fault == nil {
-		x.fault = &fault{code: code, place: x.at, says: fmt.Sprintf(says, args...), hint: hint}
-	}
+	x.faults = append(x.faults, &fault{code: code, place: x.at, says: fmt.Sprintf(says, args...), hint: hint})
 }
 
 func (x *expansion) variable(name string) {
+	if !x.known(name) {
+		return
+	}
 	val, ok := x.vars.value(name)
 	if !ok && !x.vars.lenient {
-		if x.fault == nil {
-			x.fault = undefined(name, x.at)
-		}
+		x.faults = append(x.faults, undefined(name, x.at))
 		return
 	}
 	x.write(val)
+}
+
+// known fails, and says nothing, where a variable's value cannot be known for a
+// fault elsewhere.
+func (x *expansion) known(name string) bool {
+	known := x.vars.known(name) || x.vars.lenient
+	if !known {
+		x.faults = append(x.faults, untold)
+	}
+	return known
 }
 
 // inEnv is where a variable can be said.
@@ -206,6 +236,9 @@ func (x *expansion) braced(s string, depth int) string {
 // operator carries out what follows the name: body starts with one of
 // - ? + , or with a colon and one of them.
 func (x *expansion) operator(name, body string, depth int) {
+	if !x.known(name) {
+		return
+	}
 	val, set := x.vars.value(name)
 	if strings.HasPrefix(body, ":") {
 		set = set && val.plain != ""

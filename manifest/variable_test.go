@@ -54,9 +54,9 @@ func TestVariablesAreReplacedAsComposeDoes(t *testing.T) {
 		`${NO:-{"a": 1}}`:            `{"a": 1}`,
 		"${A} and ${NO:-x} and $B_2": "one and x and two",
 	} {
-		got, f := someVariables(values).replace(in, place{"f", 1})
+		got, f := someVariables(values).replace(in, place{file: "f", line: 1})
 		if f != nil || got != said(want) {
-			t.Errorf("%q is %q (%v), want %q", in, got, f, want)
+			t.Errorf("%q is %q (%v), want %q", in, got.plain, f, want)
 		}
 		library, err := template.Substitute(in, func(k string) (string, bool) { v, ok := values[k]; return v, ok })
 		if err != nil || library != want {
@@ -64,12 +64,12 @@ func TestVariablesAreReplacedAsComposeDoes(t *testing.T) {
 		}
 	}
 	for _, in := range []string{"$NO", "${NO}", "${NO:-$NO2}", "${A:+$NO}", "${NO:?why}", "${EMPTY:?}", "x${NO?}"} {
-		if _, f := someVariables(values).replace(in, place{"f", 7}); f == nil || f.code != ring.UndefinedVariable || f.line != 7 {
+		if _, f := someVariables(values).replace(in, place{file: "f", line: 7}); len(f) == 0 || f[0].code != ring.UndefinedVariable || f[0].line != 7 {
 			t.Errorf("%q is not refused: %v", in, f)
 		}
 	}
 	for _, in := range []string{"${", "${}", "${A", "${ A}", "${1}", "${A:}", "${A!x}", "${A:=x}", "${-x}"} {
-		if _, f := someVariables(values).replace(in, place{"f", 7}); f == nil || f.code != ring.BadValue {
+		if _, f := someVariables(values).replace(in, place{file: "f", line: 7}); len(f) == 0 || f[0].code != ring.BadValue {
 			t.Errorf("%q is not refused: %v", in, f)
 		}
 	}
@@ -82,10 +82,10 @@ func TestVariablesEqualTheLibrary(t *testing.T) {
 	names := []string{"A", "B", "C"}
 	rapid.Check(t, func(t *rapid.T) {
 		in := someTemplate(t, names, 3)
-		got, f := someVariables(values).replace(in, place{"f", 1})
+		got, f := someVariables(values).replace(in, place{file: "f", line: 1})
 		want, err := template.Substitute(in, func(k string) (string, bool) { v, ok := values[k]; return v, ok })
 		if f != nil && err == nil || f == nil && (err != nil || got != said(want)) {
-			t.Fatalf("%q is %q (%v), compose-go says %q (%v)", in, got, f, want, err)
+			t.Fatalf("%q is %q (%v), compose-go says %q (%v)", in, got.plain, f, want, err)
 		}
 	})
 }
@@ -145,7 +145,7 @@ func TestBadEnvFilesAreRefusedWithTheirLine(t *testing.T) {
 		"a/b=1\n":               1,
 	} {
 		f := someVariables(nil).envFile("f.env", []byte(in))
-		if f == nil || f.line != line || f.file != "f.env" {
+		if len(f) == 0 || f[0].line != line || f[0].file != "f.env" {
 			t.Errorf("%q: got %v, want line %d", in, f, line)
 		}
 	}
@@ -167,7 +167,7 @@ func FuzzVariables(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		v := someVariables(map[string]string{"A": "x"})
-		if got, fault := v.replace(s, place{"f", 1}); fault == nil && len(got.plain) > v.budget.text {
+		if got, fault := v.replace(s, place{file: "f", line: 1}); fault == nil && len(got.plain) > v.budget.text {
 			t.Error("longer than it may be")
 		}
 		_ = someVariables(nil).envFile("f", []byte(s))

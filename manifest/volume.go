@@ -12,6 +12,9 @@ func (b *builderOf) appVolumes() []ring.Volume {
 	var out []ring.Volume
 	names := map[string]string{}
 	for _, key := range sortedKeys(b.volumes) {
+		if !b.volumes[key] {
+			continue
+		}
 		v := b.project.Volumes[key]
 		b.engineName("volumes", key, v.Name)
 		b.sameName("volumes", key, v.Name, names)
@@ -33,7 +36,7 @@ func (b *builderOf) appVolumes() []ring.Volume {
 func (b *builderOf) checkWriters(app ring.App) {
 	writers := map[string][]string{}
 	for _, s := range app.Services {
-		if s.Replicas > 1 && !s.Share {
+		if s.Replicas > 1 && !s.Share && !b.lost("services", s.Name, extensionKey, "share") {
 			b.checkReplicas(s)
 		}
 		for _, m := range s.Spec.Mounts {

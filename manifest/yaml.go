@@ -30,15 +30,20 @@ var knownTags = map[string]bool{
 // parse reads one YAML document whose root is a mapping. Counting comes before
 // expanding: what it returns is within the limits.
 //
-// nodes is what the app's files may still come to; it gets less by this one.
-func parse(file string, body []byte, l Limits, nodes *int) (*node, *fault) {
+// nodes is what the app's files may still come to; it gets less by this one. A
+// fault is why nothing of the file can be read; what is wrong with single keys and
+// values goes to fs, and the rest is read.
+func parse(file string, body []byte, l Limits, nodes *int, fs *faults) (*node, *fault) {
 	root, f := document(file, body)
 	if f != nil {
 		return nil, f
 	}
-	c := &counter{file: file, limits: l, nodes: *nodes, seen: map[*yaml.Node]count{}, open: map[*yaml.Node]bool{}}
+	c := &counter{file: file, limits: l, nodes: *nodes, seen: map[*yaml.Node]count{}, open: map[*yaml.Node]bool{}, faults: fs}
 	if mergeTag(root) {
-		return nil, misplacedTag(place{file, root.Line})
+		return nil, misplacedTag(place{file: file, line: root.Line})
+	}
+	if !knownTags[root.ShortTag()] {
+		return nil, customTag(file, root)
 	}
 	counted, f := c.count(root, 1)
 	if f != nil {
@@ -54,7 +59,7 @@ func parse(file string, body []byte, l Limits, nodes *int) (*node, *fault) {
 		return nil, misplacedTag(at[0])
 	}
 	if n.null() {
-		n = &node{kind: mapping, place: place{file, 1}}
+		n = &node{kind: mapping, place: place{file: file, line: 1}}
 	}
 	if n.kind != mapping {
 		return nil, &fault{
@@ -75,7 +80,7 @@ func document(file string, body []byte) (*yaml.Node, *fault) {
 	switch err := dec.Decode(&second); {
 	case err == nil:
 		return nil, &fault{
-			code: ring.Yaml, place: place{file, second.Line}, says: "the file holds more than one YAML document",
+			code: ring.Yaml, place: place{file: file, line: second.Line}, says: "the file holds more than one YAML document",
 			hint: "keep one document per file; a second Compose file can be merged by gitring.yaml's files",
 		}
 	case !errors.Is(err, io.EOF):
@@ -93,7 +98,7 @@ var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?`)
 // scanner, counts from 0.
 func yamlFault(file string, err error) *fault {
 	msg := err.Error()
-	at := place{file, 1}
+	at := place{file: file, line: 1}
 	if m := yamlLine.FindStringSubmatch(msg); m != nil {
 		msg = msg[len(m[0]):]
 		if n, err := strconv.Atoi(m[1]); err == nil {
@@ -103,7 +108,7 @@ func yamlFault(file string, err error) *fault {
 			}
 		}
 	}
-	return &fault{code: ring.Yaml, place: at, says: "the file is not YAML: " + tidy(msg), hint: "check the indentation and quotes around this line"}
+	return &fault{code: ring.Yaml, place: at, says: "the file is not YAML: " + tidy(msg), hint: "check the indentation and quotes around this line; the rest of the file is read once it is YAML"}
 }
 
 // count is what a subtree comes to once its aliases are followed.
@@ -121,6 +126,7 @@ type counter struct {
 	aliases int
 	seen    map[*yaml.Node]count
 	open    map[*yaml.Node]bool
+	faults  *faults // of single keys and values
 }
 
 func (c *counter) count(n *yaml.Node, depth int) (count, *fault) {
@@ -134,7 +140,7 @@ func (c *counter) count(n *yaml.Node, depth int) (count, *fault) {
 		return got, nil
 	}
 	if c.open[n] {
-		return count{}, &fault{code: ring.Yaml, place: place{c.file, n.Line}, says: fmt.Sprintf("anchor %q contains itself", n.Anchor), hint: "remove the alias inside it"}
+		return count{}, &fault{code: ring.Yaml, place: place{file: c.file, line: n.Line}, says: fmt.Sprintf("anchor %q contains itself", n.Anchor), hint: "remove the alias inside it"}
 	}
 	if f := c.own(n); f != nil {
 		return count{}, f
@@ -188,13 +194,13 @@ func (c *counter) own(n *yaml.Node) *fault {
 		return c.tooLarge(n, "has a string longer than %d bytes", c.limits.Text)
 	}
 	if strings.Contains(n.Value, ring.SealMark) {
-		return markFault(place{c.file, n.Line})
+		return markFault(place{file: c.file, line: n.Line})
 	}
 	if n.Kind == yaml.SequenceNode && len(n.Content) > c.limits.Entries || n.Kind == yaml.MappingNode && len(n.Content)/2 > c.limits.Entries {
 		return c.tooLarge(n, "has a list or mapping of more than %d entries", c.limits.Entries) // merging compares each with each
 	}
 	if !knownTags[n.ShortTag()] && !mergeTag(n) {
-		return &fault{code: ring.Yaml, place: place{c.file, n.Line}, says: fmt.Sprintf("custom tag %s", n.Tag), hint: "write the value without a tag; !reset and !override are those that Compose has"}
+		c.faults.put(customTag(c.file, n))
 	}
 	if n.Kind == yaml.MappingNode {
 		return c.keys(n)
@@ -202,31 +208,43 @@ func (c *counter) own(n *yaml.Node) *fault {
 	return nil
 }
 
-// keys refuses keys that are not text, and a key that is there twice.
+// keys refuses keys that are not text, and tells of a key that is there twice.
 func (c *counter) keys(n *yaml.Node) *fault {
-	seen := make(map[string]int, len(n.Content)/2)
+	seen := make(map[string]*yaml.Node, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := n.Content[i]
 		if v := n.Content[i+1]; mergeTag(v) && k.ShortTag() == tagMerge {
-			return misplacedTag(place{c.file, v.Line})
+			return misplacedTag(place{file: c.file, line: v.Line})
 		}
 		if k.Kind != yaml.ScalarNode || k.ShortTag() == tagNull {
-			return &fault{code: ring.Yaml, place: place{c.file, k.Line}, says: "a key is not text", hint: "write the key as plain text"}
+			return &fault{code: ring.Yaml, place: place{file: c.file, line: k.Line}, says: "a key is not text", hint: "write the key as plain text"}
 		}
 		if strings.Contains(k.Value, ring.SealMark) {
-			return markFault(place{c.file, k.Line})
+			return markFault(place{file: c.file, line: k.Line})
 		}
 		if first, twice := seen[k.Value]; twice {
-			return &fault{code: ring.Yaml, place: place{c.file, k.Line}, says: fmt.Sprintf("key %q is there twice, first on line %d", k.Value, first), hint: "keep one of the two"}
+			// Neither is read on: which of the two is meant is not known.
+			c.faults.put(&fault{
+				code: ring.Yaml, place: place{file: c.file, line: k.Line, of: first},
+				says: fmt.Sprintf("key %q is there twice, first on line %d", head(k.Value), first.Line), hint: "keep one of the two",
+			})
+			continue
 		}
-		seen[k.Value] = k.Line
+		seen[k.Value] = k
 	}
 	return nil
 }
 
+func customTag(file string, n *yaml.Node) *fault {
+	return &fault{
+		code: ring.Yaml, place: place{file: file, line: n.Line, of: n}, says: fmt.Sprintf("custom tag %s", head(n.Tag)),
+		hint: "write the value without a tag; !reset and !override are those that Compose has",
+	}
+}
+
 func (c *counter) tooLarge(n *yaml.Node, says string, limit int) *fault {
 	return &fault{
-		code: ring.TooLarge, place: place{c.file, n.Line}, says: "the file " + fmt.Sprintf(says, limit),
+		code: ring.TooLarge, place: place{file: c.file, line: n.Line}, says: "the file " + fmt.Sprintf(says, limit),
 		hint: "write it smaller; docs/reference/manifest.md lists the limits",
 	}
 }
@@ -245,7 +263,7 @@ func (b *builder) build(y *yaml.Node) *node {
 	if n, ok := b.done[y]; ok {
 		return n
 	}
-	n := &node{place: place{b.file, max(y.Line, 1)}, raw: y}
+	n := &node{place: place{file: b.file, line: max(y.Line, 1), of: y}, raw: y}
 	b.done[y] = n
 	if mergeTag(y) {
 		n.instead, y = true, untagged(y)
@@ -277,12 +295,15 @@ func (b *builder) pairs(n *node, y *yaml.Node) {
 			merges = append(merges, v)
 			continue
 		}
+		if has[k.Value] {
+			continue // there twice, which is told
+		}
 		has[k.Value] = true
 		if resetTag(v) {
-			n.reset = append(n.reset, pair{key: k.Value, place: place{b.file, k.Line}})
+			n.reset = append(n.reset, pair{key: k.Value, place: place{file: b.file, line: k.Line, of: k}})
 			continue
 		}
-		n.pairs = append(n.pairs, pair{key: k.Value, place: place{b.file, k.Line}, val: b.build(v)})
+		n.pairs = append(n.pairs, pair{key: k.Value, place: place{file: b.file, line: k.Line, of: k}, val: b.build(v)})
 	}
 	for _, m := range merges {
 		b.merge(n, has, m)
@@ -297,7 +318,7 @@ func (b *builder) merge(n *node, has map[string]bool, y *yaml.Node) {
 	}
 	for _, s := range sources {
 		if s.kind != mapping {
-			b.fault = &fault{code: ring.Yaml, place: place{b.file, y.Line}, says: "<< merges something that is not a mapping", hint: "merge an anchor of a mapping, as in <<: *name"}
+			b.fault = &fault{code: ring.Yaml, place: place{file: b.file, line: y.Line}, says: "<< merges something that is not a mapping", hint: "merge an anchor of a mapping, as in <<: *name"}
 			return
 		}
 		for _, p := range s.pairs {
