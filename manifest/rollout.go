@@ -241,10 +241,10 @@ func (b *builderOf) checks(c types.ServiceConfig, s ring.Service, x *extras) []r
 	}
 	for _, check := range x.checks {
 		at := x.places[check.Name]
-		if s.Spec.NoNetwork && (check.HTTP != nil || check.TCP != nil) {
+		if s.Spec.NoNetwork && (check.HTTP != nil || check.TCP != nil || check.GRPC != nil) {
 			b.bad(at, "use an exec check", "services.%s has no network, which check %s needs", c.Name, check.Name)
 		}
-		if s.Spec.NetworkOf != "" && (check.HTTP != nil || check.TCP != nil) {
+		if s.Spec.NetworkOf != "" && (check.HTTP != nil || check.TCP != nil || check.GRPC != nil) {
 			b.bad(at, "use an exec check, or move it to "+s.Spec.NetworkOf, "services.%s has no address of its own for check %s: its network is that of %s", c.Name, check.Name, s.Spec.NetworkOf)
 		}
 		if check.Docker && s.Spec.Healthcheck.Disabled() {
