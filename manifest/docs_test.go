@@ -28,8 +28,11 @@ func TestTheReferenceListsEveryKey(t *testing.T) {
 		want = append(want, "rollout."+k)
 	}
 	want = append(want, "version", "apps", "job.run", "job.timeout", "job.retries")
+	for _, k := range reloadKeys {
+		want = append(want, "reload."+k)
+	}
 	for _, k := range extensionKeys {
-		if k != "rollout" && k != "job" {
+		if k != "reload" && k != "rollout" && k != "job" {
 			want = append(want, k)
 		}
 	}

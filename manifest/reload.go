@@ -3,6 +3,7 @@ package manifest
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
@@ -15,6 +16,7 @@ type reloadWords struct {
 	paths  []reloadPath
 	signal string
 	exec   []string
+	unsure bool // a key that is not known may be the one that is missing
 	// live is, by the source of a live mount, the hash of its content.
 	live map[string]string
 }
@@ -34,6 +36,7 @@ var reloadKeys = []string{"paths", "signal", "exec"}
 func (d *decoder) reload(n *node, r *reloadWords, root string) {
 	r.place = n.place
 	d.keys(n, "reload", reloadKeys)
+	r.unsure = slices.ContainsFunc(n.pairs, func(p pair) bool { return !contains(reloadKeys, p.key) })
 	if p := n.get("paths"); !p.null() {
 		r.paths = nil
 		for _, w := range d.texts(p, "paths") {
@@ -198,6 +201,7 @@ func (b *builderOf) reload(c types.ServiceConfig, s *ring.Service, x *extras) *r
 	}
 	stop := signalName(or2(c.StopSignal, "SIGTERM"))
 	switch {
+	case w.unsure: // told
 	case len(w.paths) == 0:
 		no(w.place, "add paths: [./conf]", "no path is named")
 	case w.signal == "" && len(w.exec) == 0:

@@ -35,7 +35,7 @@ func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
 		return &finding{grade: forbidden, risk: "is no path that can be judged", instead: "write a path relative to the Compose file, or an absolute one"}
 	}
 	p := plain(source)
-	if l.r.contentOf(l.req, p) && readOnly {
+	if (l.r.contentOf(l.req, p) || l.r.liveOf(l.req, p)) && readOnly {
 		return nil
 	}
 	if viaProcess.MatchString(p) {
@@ -94,6 +94,13 @@ func (q *Request) root() string { return path.Join(q.DataRoot, q.Path) }
 func (r *Rules) contentOf(q *Request, p string) bool {
 	return r.Content != "" && slices.ContainsFunc(q.Contents, func(hash string) bool {
 		return hash != "" && !strings.ContainsAny(hash, "/.") && within(p, path.Join(plain(r.Content), hash))
+	})
+}
+
+// liveOf says that p is a live folder that gitring made for the request's instance.
+func (r *Rules) liveOf(q *Request, p string) bool {
+	return r.Live != "" && slices.ContainsFunc(q.Lives, func(name string) bool {
+		return name != "" && !strings.Contains(name, "..") && p == path.Join(plain(r.Live), name)
 	})
 }
 

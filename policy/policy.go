@@ -35,6 +35,8 @@ type Rules struct {
 	// that gitring placed there itself.
 	Own     []string
 	Content string
+	// Live is where the live folders lie, which are as Content is.
+	Live string
 	// EngineGroups are the groups, by name and number, that may use the engine's
 	// socket.
 	EngineGroups []string
@@ -58,6 +60,8 @@ type Request struct {
 	Contents []string
 	// Owners are what "container:" may be followed by: containers of the same app.
 	Owners []string
+	// Lives are the live folders of the instance, as paths below Rules.Live.
+	Lives []string
 	// Volumes and Folders are what belongs to other apps: volumes by the engine's
 	// name, data folders by absolute path.
 	Volumes, Folders map[string]string

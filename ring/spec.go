@@ -124,7 +124,8 @@ type Mount struct {
 	Seed        string `json:"seed,omitempty"`        // seed: the hash of the content to write
 	Create      bool   `json:"create,omitempty"`      // bind: the engine makes a missing folder, as Compose's short form has it
 	Propagation string `json:"propagation,omitempty"` // bind: "" is the engine's default, rprivate
-	SELinux     string `json:"selinux,omitempty"`     // bind, data, seed, content: z or Z
+	SELinux     string `json:"selinux,omitempty"`     // bind, data, seed, content, live: z or Z
+	Rest        string `json:"rest,omitempty"`        // live: the hash of those of its files that are not reloaded in place; "" for none
 }
 
 // Outlives says whether what the instance writes there outlives it: two

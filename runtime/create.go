@@ -67,6 +67,13 @@ func (d *Docker) createAndStart(ctx context.Context, e engine, a ring.Action, p 
 	if err := d.noStranger(ctx, e, a); err != nil {
 		return ring.Done{}, err
 	}
+	d.making.RLock() // what is placed for it is not swept before it is there
+	defer d.making.RUnlock()
+	told, err := d.placeLive(a)
+	if err != nil {
+		return ring.Done{}, err
+	}
+	p.Told = append(p.Told, told...)
 	if err := d.prepare(ctx, e, a, p); err != nil {
 		return ring.Done{}, err
 	}

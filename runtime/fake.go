@@ -76,6 +76,8 @@ type FakeImage struct {
 	// Command, if set, answers them in the place of Exec, and is told all of the
 	// command.
 	Command func(f *Fake, id string, c Command) (exit int, output string)
+	// Signal is told of each signal that its containers are sent; nil ignores them.
+	Signal func(f *Fake, id, signal string)
 	// Volumes are the paths of its VOLUME instructions.
 	Volumes []string
 	// Refuse, for an image of the registry, is the registry's answer: an error

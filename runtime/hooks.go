@@ -143,5 +143,10 @@ func (d *Docker) hook(ctx context.Context, e engine, c contained, which string, 
 	if said == "" {
 		said = "it said nothing"
 	}
-	return fmt.Errorf("%s failed with exit code %d: %s", which, exit, said)
+	return &exited{fmt.Sprintf("%s failed with exit code %d: %s", which, exit, said)}
 }
+
+// exited is a command that ran to its end and did not succeed.
+type exited struct{ says string }
+
+func (e *exited) Error() string { return e.says }

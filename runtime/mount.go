@@ -44,6 +44,9 @@ func (p *payload) mount(at site, a ring.Action, m ring.Mount) error {
 		if m.Kind == ring.MountSeed {
 			p.Seeds = append(p.Seeds, m)
 		}
+	case ring.MountLive:
+		e.Type, e.ReadOnly = mount.TypeBind, true
+		e.Source = livePath(at.content, a, m.Source)
 	case ring.MountBind:
 		e.Type, e.Source = mount.TypeBind, m.Source
 		if m.Create || m.SELinux != "" {

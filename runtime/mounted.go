@@ -56,9 +56,11 @@ func vague(mounts []container.MountPoint) bool {
 // addHashes takes every part of a path that could be a content's: the state
 // directory may have been reached by another name when the container was made.
 func addHashes(hashes map[string]bool, source string) {
+	before := ""
 	for part := range strings.SplitSeq(source, "/") {
-		if contentHash.MatchString(part) {
+		if contentHash.MatchString(part) || before == "live" { // the live folders of an instance, by their name
 			hashes[part] = true
 		}
+		before = part
 	}
 }

@@ -38,6 +38,7 @@ type payload struct {
 	Made     []string
 	Contents []ring.Mount
 	Hooks    hooks
+	Reload   *ring.Hook // nil for none
 	// Told is what this engine cannot do and the instance goes without.
 	Told []string
 }
@@ -73,6 +74,10 @@ func containerPayload(at site, a ring.Action) (payload, error) {
 		Host:     hostConfig(s),
 		DataRoot: cmp.Or(a.Of.DataRoot, at.data),
 		Hooks:    hooksFor(a.Version, s),
+	}
+	if r := a.Want.Reload; r != nil && len(r.Exec) > 0 {
+		h := reloadHook(r)
+		p.Reload = &h
 	}
 	if err := p.join(at, a); err != nil {
 		return payload{}, err

@@ -39,6 +39,8 @@ type ContainerRequest struct {
 	Owners    []string
 	PostStart []container.ExecOptions
 	PreStop   []container.ExecOptions
+	// Reload is the command that has it take over new files.
+	Reload []container.ExecOptions
 }
 
 // NetworkRequest is all that is sent to make a network.
@@ -111,6 +113,9 @@ func (p payload) request() Request {
 	}
 	for _, h := range p.Hooks.PreStop {
 		r.PreStop = append(r.PreStop, hookOptions(h))
+	}
+	if p.Reload != nil {
+		r.Reload = append(r.Reload, hookOptions(*p.Reload))
 	}
 	return Request{Key: "container", Body: r}
 }

@@ -27,14 +27,14 @@ type judge struct {
 // judgeOf is the judge of a configuration.
 func judgeOf(c *Config) judge {
 	return judge{dataRoot: c.DataRoot, rules: policy.Rules{
-		Profile: c.policy.profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"),
+		Profile: c.policy.profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"), Live: filepath.Join(c.State, "live"),
 		EngineGroups: engineGroups(c.Engine.URL),
 	}}
 }
 
 // judgeAnywhere is for a folder that is checked without a configuration.
 func judgeAnywhere(profile policy.Profile) judge {
-	return judge{dataRoot: defaultDataRoot, rules: policy.Rules{Profile: profile, Content: filepath.Join(defaultState, "content")}}
+	return judge{dataRoot: defaultDataRoot, rules: policy.Rules{Profile: profile, Content: filepath.Join(defaultState, "content"), Live: filepath.Join(defaultState, "live")}}
 }
 
 // ownPaths are the daemon's files and folders, which no container gets.
@@ -234,8 +234,11 @@ func (j judge) request(app string, r runtime.Request, others belonging) policy.R
 	if r.Service != nil {
 		q.Service = r.Service.Name
 		for _, m := range r.Service.Spec.Mounts {
-			if m.Kind == ring.MountContent {
+			switch m.Kind {
+			case ring.MountContent:
 				q.Contents = append(q.Contents, m.Source)
+			case ring.MountLive:
+				q.Lives = append(q.Lives, liveOf(r.Body, m))
 			}
 		}
 	}
@@ -243,6 +246,16 @@ func (j judge) request(app string, r runtime.Request, others belonging) policy.R
 		q.Owners = c.Owners
 	}
 	return q
+}
+
+// liveOf is where a live folder of the container that a payload makes lies,
+// below the folder of all of them. The container's name is gitring's own choice.
+func liveOf(body any, m ring.Mount) string {
+	c, ok := body.(runtime.ContainerRequest)
+	if !ok {
+		return ""
+	}
+	return path.Join(c.Name, ring.LiveName(m.Source))
 }
 
 // allow judges one payload right before it is sent: a plan in force may be from
