@@ -63,11 +63,11 @@ func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, er
 		return d.policy(ctx, e, a)
 	case ring.DoRename:
 		return d.rename(ctx, e, a)
+	case ring.DoReload:
+		return d.reload(ctx, e, a)
 	}
 	return ring.Done{}, fmt.Errorf("cannot carry out %q: no such step", a.Kind)
 }
-	case ring.DoReload:
-		return d.reload(ctx, e, a)
 
 // start finishes an instance that was created, and starts it.
 func (d *Docker) start(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
@@ -76,13 +76,13 @@ func (d *Docker) start(ctx context.Context, e engine, a ring.Action) (ring.Done,
 	if done.Told, err = d.seeds(a); err != nil {
 		return done, err
 	}
-	return done, d.finish(ctx, e, a, target(a), true)
-}
-
 	told, err := d.placeLive(a)
 	if done.Told = append(done.Told, told...); err != nil {
 		return done, err
 	}
+	return done, d.finish(ctx, e, a, target(a), true)
+}
+
 // target is how the engine finds the container of a step.
 func target(a ring.Action) string {
 	if a.Instance != "" {
@@ -196,13 +196,13 @@ func (d *Docker) remove(ctx context.Context, e engine, a ring.Action) (ring.Done
 	err = e.ContainerRemove(ctx, c.ID, container.RemoveOptions{RemoveVolumes: false})
 	switch {
 	case err == nil:
+		d.dropLive(c)
 		return ring.Done{Instance: c.ID, Told: told}, nil
 	case cerrdefs.IsNotFound(err):
-		return ring.Done{Note: "already gone", Told: told}, nil
 		d.dropLive(c)
+		return ring.Done{Note: "already gone", Told: told}, nil
 	case strings.Contains(err.Error(), "already in progress"):
 		return ring.Done{Instance: c.ID, Note: "already being removed", Told: told}, nil
-		d.dropLive(c)
 	}
 	return ring.Done{Told: told}, fault(cannot+" "+strings.TrimPrefix(c.Name, "/"), "", err)
 }
@@ -221,12 +221,12 @@ func (d *Docker) restart(ctx context.Context, e engine, a ring.Action) (ring.Don
 		return ring.Done{}, err
 	}
 	done := ring.Done{Told: d.beforeStop(ctx, e, c, a)}
-	if err := e.ContainerRestart(ctx, c.ID, grace(a)); err != nil {
-		return done, faultOf(a, "cannot restart container "+strings.TrimPrefix(c.Name, "/"), ring.CauseCreate, err)
-	}
 	told, err := d.placeLive(a)
 	if done.Told = append(done.Told, told...); err != nil {
 		return done, err
+	}
+	if err := e.ContainerRestart(ctx, c.ID, grace(a)); err != nil {
+		return done, faultOf(a, "cannot restart container "+strings.TrimPrefix(c.Name, "/"), ring.CauseCreate, err)
 	}
 	done.Instance = c.ID
 	return done, d.afterStart(ctx, e, inspected(c), a)
