@@ -28,6 +28,9 @@ func (d *Docker) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
 	}
 	done, err := d.do(ctx, e, a)
 	err = d.withoutSecrets(a, err)
+	if a.Kind == ring.DoPolicy && err == nil {
+		return done, nil // see policy
+	}
 	// Not every effect shows in the row of the next list.
 	for _, id := range []string{a.Instance, done.Instance} {
 		if id != "" {
@@ -230,22 +233,6 @@ func (d *Docker) restart(ctx context.Context, e engine, a ring.Action) (ring.Don
 	}
 	done.Instance = c.ID
 	return done, d.afterStart(ctx, e, inspected(c), a)
-}
-
-// policy sets the engine's restart policy in place.
-func (d *Docker) policy(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
-	c, err := d.ours(ctx, e, "cannot set the restart policy of container", target(a))
-	if err != nil {
-		return ring.Done{}, err
-	}
-	p := container.RestartPolicy{Name: container.RestartPolicyMode(a.Policy)}
-	if p.IsOnFailure() {
-		p.MaximumRetryCount = a.MaxRetries
-	}
-	if _, err := e.ContainerUpdate(ctx, c.ID, container.UpdateConfig{RestartPolicy: p}); err != nil {
-		return ring.Done{}, fault("cannot set the restart policy of container "+strings.TrimPrefix(c.Name, "/"), ring.CauseConfig, err)
-	}
-	return ring.Done{Instance: c.ID}, nil
 }
 
 // rename gives a container another name; one that has it already is left as it is.

@@ -83,6 +83,7 @@ type Docker struct {
 	making  sync.RWMutex // read-held while a container is made, held while live folders are swept
 
 	registries registries
+	surveys    surveys
 }
 
 // Dial is an engine at o.URL. One that does not answer now is no error: every

@@ -79,6 +79,9 @@ func (d *Docker) listen(ctx context.Context, since time.Time) (time.Time, error)
 			if t := time.Unix(0, m.TimeNano); t.After(last) {
 				last = t
 			}
+			if m.Action == events.ActionUpdate && d.cache.unexpect(m.Actor.ID) {
+				continue // the step that made it knows
+			}
 			d.hint(m.Actor.ID)
 		case err := <-errs:
 			return last, lost(err)

@@ -23,10 +23,19 @@ import (
 // cache is what was inspected, by container ID.
 type cache struct {
 	mu    sync.Mutex
-	known map[string]known  // guarded by mu
-	stale map[string]uint64 // guarded by mu: by ID, the mark's number; "" is every container
-	marks uint64            // guarded by mu
-	held  map[string]int    // guarded by mu: see hold
+	known map[string]known   // guarded by mu
+	stale map[string]uint64  // guarded by mu: by ID, the mark's number; "" is every container
+	marks uint64             // guarded by mu
+	held  map[string]int     // guarded by mu: see hold
+	sets  map[string]setting // guarded by mu: by ID, see set
+	own   map[string]int     // guarded by mu: by ID, see expect
+}
+
+// setting is a restart policy that a step has set.
+type setting struct {
+	n       uint64 // of the marks
+	policy  string
+	retries int
 }
 
 // known is an inspected container and the row that it belongs to.
@@ -38,7 +47,10 @@ type known struct {
 }
 
 func newCache() cache {
-	return cache{known: map[string]known{}, stale: map[string]uint64{}, held: map[string]int{}}
+	return cache{
+		known: map[string]known{}, stale: map[string]uint64{}, held: map[string]int{},
+		sets: map[string]setting{}, own: map[string]int{},
+	}
 }
 
 // hold keeps looks from inspecting a container, by ID or name, until release.
@@ -65,20 +77,68 @@ func (c *cache) mark(id string) {
 	defer c.mu.Unlock()
 	c.marks++
 	c.stale[id] = c.marks
+	if id == "" {
+		clear(c.own)
+	}
 }
 
 // has says that a look found the container to be this host's.
 func (c *cache) has(id string) bool {
+	_, _, ok := c.name(id)
+	return ok
+}
+
+// name is that of a container that a look found to be this host's.
+func (c *cache) name(id string) (_, name string, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, ok := c.known[id]
-	return ok
+	k, ok := c.known[id]
+	return id, k.in.Name, ok
+}
+
+// set is told of a restart policy that is in place now. A look under way may
+// have seen the container before that.
+func (c *cache) set(id, policy string, retries int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.marks++
+	s := setting{c.marks, policy, retries}
+	c.sets[id] = s
+	if k, ok := c.known[id]; ok {
+		c.known[id] = k.with(s)
+	}
+}
+
+func (k known) with(s setting) known {
+	k.in.Policy, k.in.MaxRetries = s.policy, s.retries
+	return k
+}
+
+// expect says that the engine is about to tell of an update which is ours.
+// After a gap in its events nothing is expected any more, and all is inspected.
+func (c *cache) expect(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.own[id]++
+}
+
+// unexpect takes back an expect, and says whether there was one.
+func (c *cache) unexpect(id string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.own[id]
+	if n > 1 {
+		c.own[id] = n - 1
+	} else {
+		delete(c.own, id)
+	}
+	return n > 0
 }
 
 func (c *cache) snapshot() snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return snapshot{maps.Clone(c.known), maps.Clone(c.stale), maps.Clone(c.held)}
+	return snapshot{maps.Clone(c.known), maps.Clone(c.stale), maps.Clone(c.held), c.marks}
 }
 
 // snapshot is a copy of the cache as a look begins.
@@ -86,6 +146,7 @@ type snapshot struct {
 	known map[string]known
 	marks map[string]uint64
 	held  map[string]int
+	last  uint64 // mark
 }
 
 func (s snapshot) holds(c container.Summary) bool {
@@ -96,12 +157,25 @@ func (s snapshot) holds(c container.Summary) bool {
 }
 
 // keep replaces what is known and drops the marks that were there before the
-// look began; a later mark stays.
-func (c *cache) keep(k map[string]known, served map[string]uint64) {
+// look began; a later mark stays, and so does what was set since.
+func (c *cache) keep(k map[string]known, before snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known = k
-	for id, n := range served {
+	for id, s := range c.sets {
+		switch now, there := k[id]; {
+		case s.n <= before.last:
+			delete(c.sets, id)
+		case there:
+			k[id] = now.with(s)
+		}
+	}
+	for id := range c.own {
+		if _, there := k[id]; !there {
+			delete(c.own, id)
+		}
+	}
+	for id, n := range before.marks {
 		if c.stale[id] == n {
 			delete(c.stale, id)
 		}
@@ -133,7 +207,7 @@ func (d *Docker) Look(ctx context.Context) (ring.Seen, error) {
 	if err != nil {
 		return ring.Seen{}, err
 	}
-	d.cache.keep(after, before.marks)
+	d.cache.keep(after, before)
 	s := d.seen(now, after, nets)
 	s.Memory = d.memory(ctx, e, now)
 	return s, nil

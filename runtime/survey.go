@@ -25,7 +25,7 @@ import (
 const askAgain = 10 * time.Second
 
 // admit looks whether an app can be carried out beside what is here: at most
-// three lists, a glance into its data folders, and one at each stopped container
+// three lists, which apps that are asked about at once share, a glance into its data folders, and one at each stopped container
 // that Compose has under its name. Its refusals are not permanent, because a person may do what they say at any moment.
 func (d *Docker) admit(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
 	if a.Of == nil {
@@ -45,30 +45,45 @@ func (d *Docker) admit(ctx context.Context, e engine, a ring.Action) (ring.Done,
 }
 
 func (d *Docker) survey(ctx context.Context, e engine, a ring.Action) (b beside, err error) {
-	b = beside{host: d.opts.Host, sources: d.opts.Sources, root: d.opts.DataRoot, folders: map[string]filling{}}
+	ask := lists{volumes: len(mountedVolumes(a.Of)) > 0, networks: len(joinedNetworks(a.Of)) > 0}
+	all, err := d.surveys.ask(ctx, ask, func(ctx context.Context, ask lists) (beside, error) { return d.list(ctx, e, ask) })
+	if err != nil {
+		return b, err
+	}
+	b = all
+	b.folders = map[string]filling{} // what it has besides is shared, and only read
+	theirs := slices.DeleteFunc(slices.Clone(b.containers), func(c container.Summary) bool { return !b.foreign(c) })
+	if !ask.volumes && len(theirs) == 0 {
+		b.volumes = nil // somebody else asked for them
+	}
+	if b.returning, err = returning(ctx, e, a.App, theirs); err != nil {
+		return b, err
+	}
+	for _, p := range dataPaths(a, d.opts.DataRoot) {
+		if b.folders[p], err = glance(p); err != nil {
+			return b, &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("cannot look into data folder %s: %w", p, err)}
+		}
+	}
+	return b, nil
+}
+
+// list asks the engine for what is here.
+func (d *Docker) list(ctx context.Context, e engine, ask lists) (b beside, err error) {
+	b = beside{host: d.opts.Host, sources: d.opts.Sources, root: d.opts.DataRoot}
 	b.containers, err = e.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", composeProject))})
 	if err != nil {
 		return b, fault("cannot list containers", "", err)
 	}
-	theirs := slices.DeleteFunc(slices.Clone(b.containers), func(c container.Summary) bool { return !b.foreign(c) })
-	if b.returning, err = returning(ctx, e, a.App, theirs); err != nil {
-		return b, err
-	}
-	if len(mountedVolumes(a.Of)) > 0 || len(theirs) > 0 {
+	if ask.volumes || slices.ContainsFunc(b.containers, b.foreign) {
 		list, err := e.VolumeList(ctx, volume.ListOptions{})
 		if err != nil {
 			return b, fault("cannot list volumes", "", err)
 		}
 		b.volumes = list.Volumes
 	}
-	if len(joinedNetworks(a.Of)) > 0 {
+	if ask.networks {
 		if b.networks, err = e.NetworkList(ctx, network.ListOptions{}); err != nil {
 			return b, fault("cannot list networks", "", err)
-		}
-	}
-	for _, p := range dataPaths(a, d.opts.DataRoot) {
-		if b.folders[p], err = glance(p); err != nil {
-			return b, &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("cannot look into data folder %s: %w", p, err)}
 		}
 	}
 	return b, nil
