@@ -16,15 +16,6 @@ import (
 	"time"
 )
 
-// Limits before authentication (TRUST.md section 8).
-const (
-	hookBody   = 256 << 10
-	hookWithin = 5 * time.Second
-	hookAtOnce = 32
-	hookRate   = 10 // a second and address
-	hookConns  = 256
-)
-
 // Forges whose way of signing is known.
 const (
 	GitHub  = "github"
@@ -47,6 +38,7 @@ type Webhooks struct {
 	hooks map[string]hook
 	poke  func(source string)
 	log   *slog.Logger
+	lim   HookLimits
 	rate  *rate
 	slots chan struct{} // one for each request that is being read
 }
@@ -60,10 +52,11 @@ type hook struct {
 
 // NewWebhooks starts nothing. poke is called for every authenticated push and
 // must not block. An unknown forge is an error.
-func NewWebhooks(hooks []Hook, poke func(source string), log *slog.Logger) (*Webhooks, error) {
+func NewWebhooks(hooks []Hook, lim HookLimits, poke func(source string), log *slog.Logger) (*Webhooks, error) {
+	lim = lim.withDefaults()
 	w := &Webhooks{
-		hooks: map[string]hook{}, poke: poke, log: log,
-		rate: newRate(hookRate), slots: make(chan struct{}, hookAtOnce),
+		hooks: map[string]hook{}, poke: poke, log: log, lim: lim,
+		rate: newRate(lim.Rate), slots: make(chan struct{}, lim.AtOnce),
 	}
 	for _, h := range hooks {
 		if len(h.Secret) == 0 {
@@ -95,13 +88,13 @@ func kindOf(forge string) (hook, error) {
 func (w *Webhooks) Run(ctx context.Context, l net.Listener) error {
 	return serve(ctx, &http.Server{
 		Handler:           w,
-		ReadTimeout:       hookWithin,
-		ReadHeaderTimeout: hookWithin,
-		WriteTimeout:      2 * hookWithin,
-		IdleTimeout:       hookWithin,
+		ReadTimeout:       w.lim.Within,
+		ReadHeaderTimeout: w.lim.Within,
+		WriteTimeout:      2 * w.lim.Within,
+		IdleTimeout:       w.lim.Within,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(w.log.Handler(), slog.LevelDebug),
-	}, limitConns(l, hookConns))
+	}, limitConns(l, 8*w.lim.AtOnce))
 }
 
 // ServeHTTP answers with a status and an empty body, whatever it is asked.
@@ -149,7 +142,7 @@ func (w *Webhooks) take(out http.ResponseWriter, r *http.Request, h hook) int {
 	if !w.rate.allow(r.RemoteAddr, time.Now()) {
 		return http.StatusTooManyRequests
 	}
-	if r.ContentLength > hookBody {
+	if r.ContentLength > w.lim.Body {
 		return http.StatusRequestEntityTooLarge
 	}
 	select {
@@ -158,8 +151,8 @@ func (w *Webhooks) take(out http.ResponseWriter, r *http.Request, h hook) int {
 	default:
 		return http.StatusTooManyRequests
 	}
-	_ = http.NewResponseController(out).SetReadDeadline(time.Now().Add(hookWithin))
-	right, err := h.signed(r.Header, http.MaxBytesReader(out, r.Body, hookBody))
+	_ = http.NewResponseController(out).SetReadDeadline(time.Now().Add(w.lim.Within))
+	right, err := h.signed(r.Header, http.MaxBytesReader(out, r.Body, w.lim.Body))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

@@ -32,6 +32,14 @@ var (
 	quiet     = slog.New(slog.DiscardHandler)
 )
 
+// The limits of TRUST.md section 8.
+const (
+	hookBody   = 256 << 10
+	hookWithin = 5 * time.Second
+	hookAtOnce = 32
+	hookRate   = 10
+)
+
 func sign(secret []byte, body string) string {
 	m := hmac.New(sha256.New, secret)
 	m.Write([]byte(body))
@@ -54,7 +62,7 @@ func newDoor(t testing.TB) *door {
 		{Source: "tea", Forge: Gitea, Secret: [][]byte{secretOne}},
 		{Source: "forge", Forge: Forgejo, Secret: [][]byte{secretOne}},
 		{Source: "open", Forge: GitHub},
-	}, func(source string) {
+	}, HookLimits{}, func(source string) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.pokes[source]++
@@ -417,7 +425,7 @@ func TestLoadSecrets(t *testing.T) {
 }
 
 func TestUnknownForge(t *testing.T) {
-	_, err := NewWebhooks([]Hook{{Source: "prod", Forge: "gitlab", Secret: [][]byte{secretOne}}}, nil, quiet)
+	_, err := NewWebhooks([]Hook{{Source: "prod", Forge: "gitlab", Secret: [][]byte{secretOne}}}, HookLimits{}, nil, quiet)
 	require.EqualError(t, err, `cannot take webhooks for source prod: webhook.forge is "gitlab"; known are github, gitea and forgejo`)
 }
 

@@ -58,7 +58,8 @@ func newChild(cfg Config, a address, log *slog.Logger) *child {
 		source: cfg.Name, auth: cfg.Auth, log: log,
 		begin: beginning{
 			Scheme: a.scheme, User: a.user, Host: a.host, Port: a.port, Path: a.path,
-			Stage: dir + incomingEnds, Mirrors: filepath.Dir(dir), Memory: lim.Memory, File: 2 * lim.Received,
+			Stage: dir + incomingEnds, Mirrors: filepath.Dir(dir),
+			Memory: lim.Memory, Target: lim.Target, File: lim.File, Open: lim.Descriptors,
 		},
 	}
 }

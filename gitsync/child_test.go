@@ -408,7 +408,7 @@ func TestTheProcessThatFetchesCannotBreakOut(t *testing.T) {
 	}
 	listen(t, "unix", tr.Unix)
 	tr.Port, tr.OtherPort = listen(t, "tcp", "127.0.0.1:0"), listen(t, "tcp", "127.0.0.1:0")
-	tr.Begin = beginning{Stage: tr.Mirror + incomingEnds, Mirrors: mirrors, Memory: 1 << 30, File: 1 << 30}
+	tr.Begin = beginning{Stage: tr.Mirror + incomingEnds, Mirrors: mirrors, Memory: 1 << 30, Target: 768 << 20, File: 1 << 30, Open: 256}
 
 	attempt := func(t *testing.T) map[string]string {
 		in, err := json.Marshal(tr)

@@ -51,7 +51,7 @@ func limit(b *beginning) error {
 	}{
 		{"RLIMIT_DATA", kernel.RLIMIT_DATA, uint64(b.Memory)},
 		{"RLIMIT_FSIZE", kernel.RLIMIT_FSIZE, uint64(b.File)},
-		{"RLIMIT_NOFILE", kernel.RLIMIT_NOFILE, 256},
+		{"RLIMIT_NOFILE", kernel.RLIMIT_NOFILE, uint64(b.Open)},
 		{"RLIMIT_CORE", kernel.RLIMIT_CORE, 0},
 	} {
 		var had kernel.Rlimit

@@ -349,7 +349,8 @@ func TestAFetchOfItsOwnProcessStopsAtItsLimits(t *testing.T) {
 
 func TestTheLimitsAreThoseOfTheSpecification(t *testing.T) {
 	require.Equal(t, Limits{
-		Received: 512 << 20, Objects: 200_000, Object: 256 << 20, Blob: 64 << 20, Adverts: 64 << 20, Memory: 1 << 30,
+		Received: 512 << 20, Objects: 200_000, Object: 256 << 20, Blob: 64 << 20, Adverts: 64 << 20,
+		Memory: 1 << 30, Target: 768 << 20, File: 1 << 30, Descriptors: 256,
 		Update: 2 * time.Minute, Clone: 30 * time.Minute, Idle: 30 * time.Second,
 		Packs: 10, PokeEvery: time.Second, MaxBackoff: 15 * time.Minute,
 	}, Limits{}.withDefaults())

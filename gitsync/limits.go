@@ -14,7 +14,12 @@ type Limits struct {
 	Object   int64 // bytes of one object, inflated; 256 MiB
 	Blob     int64 // bytes of one file that a tree hands out; 64 MiB
 	Adverts  int64 // bytes of a remote's list of refs; 64 MiB
-	Memory   int64 // bytes of the process that fetches, RLIMIT_DATA; 1 GiB
+
+	// Of the process that fetches.
+	Memory      int64 // bytes, RLIMIT_DATA; 1 GiB
+	Target      int64 // bytes above which it collects harder, GOMEMLIMIT; three quarters of Memory
+	File        int64 // bytes of one file that it writes, RLIMIT_FSIZE; twice Received
+	Descriptors int   // that it may have open, RLIMIT_NOFILE; 256
 
 	Update time.Duration // one look at a remote that was cloned before; 120 s
 	Clone  time.Duration // one look that clones the whole history; 30 min
@@ -35,6 +40,9 @@ func (e *errTook) Error() string {
 // Unwrap says that it is a deadline.
 func (e *errTook) Unwrap() error { return context.DeadlineExceeded }
 
+// DefaultLimits are the limits of TRUST.md section 8, and of what it leaves open.
+func DefaultLimits() Limits { return Limits{}.withDefaults() }
+
 func (l Limits) withDefaults() Limits {
 	or(&l.Received, 512<<20)
 	or(&l.Objects, 200_000)
@@ -42,6 +50,9 @@ func (l Limits) withDefaults() Limits {
 	or(&l.Blob, 64<<20)
 	or(&l.Adverts, 64<<20)
 	or(&l.Memory, 1<<30)
+	or(&l.Target, l.Memory/4*3)
+	or(&l.File, 2*l.Received)
+	or(&l.Descriptors, 256)
 	or(&l.Update, 120*time.Second)
 	or(&l.Clone, 30*time.Minute)
 	or(&l.Idle, 30*time.Second)

@@ -46,7 +46,9 @@ type beginning struct {
 	Stage   string            `json:"stage"`   // the one folder it may write to
 	Mirrors string            `json:"mirrors"` // the folder of all mirrors of the host
 	Memory  int64             `json:"memory"`  // RLIMIT_DATA
+	Target  int64             `json:"target"`  // GOMEMLIMIT
 	File    int64             `json:"file"`    // RLIMIT_FSIZE
+	Open    int               `json:"open"`    // RLIMIT_NOFILE
 	Proxies map[string]string `json:"proxies,omitempty"`
 }
 

@@ -16,6 +16,7 @@ import (
 // It implements Objects and is safe for use by several goroutines.
 type Repo struct {
 	dir string
+	lim Limits
 
 	mu  sync.Mutex // guards every use of git: its storage is not safe for two at once
 	git *git.Repository
@@ -23,7 +24,11 @@ type Repo struct {
 
 // OpenRepo opens the repository that dir is in: a clone, any folder inside one,
 // a linked work tree, or a bare repository.
-func OpenRepo(dir string) (*Repo, error) {
+func OpenRepo(dir string) (*Repo, error) { return OpenRepoWithin(dir, Limits{}) }
+
+// OpenRepoWithin is OpenRepo with the limits of a configuration, for the files
+// that its trees hand out.
+func OpenRepoWithin(dir string, lim Limits) (*Repo, error) {
 	repo, err := git.PlainOpenWithOptions(dir, &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
 	if errors.Is(err, git.ErrRepositoryNotExists) { // a bare one has no .git to be found by
 		repo, err = git.PlainOpen(dir)
@@ -34,7 +39,7 @@ func OpenRepo(dir string) (*Repo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open repository of %s: %w", dir, notSHA1(err))
 	}
-	return &Repo{dir: dir, git: repo}, nil
+	return &Repo{dir: dir, lim: lim.withDefaults(), git: repo}, nil
 }
 
 // Resolve is the commit that rev names: HEAD, a branch, a tag, a full or short
@@ -59,11 +64,11 @@ func (r *Repo) Raw(sha ring.SHA) (string, []byte, error) {
 // Commit is a commit with its tree. It is not verified: Signer is "". A commit
 // that breaks the grammar gives its *ring.Refusal as the error.
 func (r *Repo) Commit(sha ring.SHA) (*ring.Commit, error) {
-	return commitOf(r, ring.Verified{SHA: sha}, Limits{}.withDefaults())
+	return commitOf(r, ring.Verified{SHA: sha}, r.lim)
 }
 
 // Tree is a tree as a commit with it would have it.
-func (r *Repo) Tree(sha ring.SHA) fs.FS { return newTree(r, sha, Limits{}.withDefaults()) }
+func (r *Repo) Tree(sha ring.SHA) fs.FS { return newTree(r, sha, r.lim) }
 
 func (r *Repo) size(sha ring.SHA) (int64, error) {
 	r.mu.Lock()

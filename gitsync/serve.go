@@ -107,7 +107,7 @@ func (s *server) start(b *beginning) (told, error) {
 		}
 	}
 	signal.Ignore(syscall.SIGXFSZ) // writing fails instead, with words
-	debug.SetMemoryLimit(b.Memory / 4 * 3)
+	debug.SetMemoryLimit(b.Target)
 	return confine(b)
 }
 

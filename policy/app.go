@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"reflect"
@@ -19,8 +20,9 @@ func CheckApp(r Rules, app *ring.App, dataRoot string) []Finding {
 		w.req = &Request{App: app.Name, Service: service, Key: "container"}
 		return &look{walker: &w, rule: rule, spot: spot{path: "App." + rule.key}, v: reflect.ValueOf(true)}
 	}
-	if n := len(app.Services); n > servicesPerApp {
-		about(app.Services[servicesPerApp].Name, servicesRule).find(finding{value: fmt.Sprintf("is service %d", n)})
+	most := cmp.Or(r.Services, servicesPerApp)
+	if n := len(app.Services); n > most {
+		about(app.Services[most].Name, servicesRule).find(finding{value: fmt.Sprintf("is service %d", n)})
 	}
 	for i := range app.Services {
 		s := &app.Services[i]

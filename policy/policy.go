@@ -40,6 +40,8 @@ type Rules struct {
 	// EngineGroups are the groups, by name and number, that may use the engine's
 	// socket.
 	EngineGroups []string
+	// Services is how many services one app may bring; 0 is 100.
+	Services int
 }
 
 // Request is one thing that the engine is about to be sent, with what is known

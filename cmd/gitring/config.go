@@ -36,11 +36,14 @@ type Config struct {
 	// Documented, and not carried out yet: kept as written, for the line.
 	Notify  yaml.Node `yaml:"notify"`
 	Ingress yaml.Node `yaml:"ingress"`
-	Limits  yaml.Node `yaml:"limits"`
+
+	// Limits is as written; limits is what came of it.
+	Limits yaml.Node `yaml:"limits"`
 
 	file   string
 	lines  lines
 	policy policyConfig
+	limits limits
 }
 
 // EnvConfig says where this host keeps values that a commit must not hold.
@@ -86,6 +89,10 @@ type SourceConfig struct {
 	// DataRoot is where the data of the source's apps lies; "" is the host's.
 	DataRoot string               `yaml:"data_root"`
 	Apps     map[string]AppConfig `yaml:"apps"`
+
+	// Limits is as written; limits are the host's with what it says put over them.
+	Limits yaml.Node `yaml:"limits"`
+	limits limits
 }
 
 // AppConfig is what this host says of one app of a source.

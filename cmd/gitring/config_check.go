@@ -33,6 +33,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.policy(c)
 	k.variables("facts", c.Facts)
 	k.variables("interpolation", c.Interpolation)
+	k.limits(c)
 	k.sources(c.Sources, c.Listen.HTTP)
 	return k.mistakes.sorted()
 }

@@ -13,7 +13,7 @@ import (
 func (c *Config) NotCarriedOut() Mistakes {
 	n := &notYet{file: c.file, lines: c.lines}
 	n.keys("", map[string]yaml.Node{
-		"notify": c.Notify, "ingress": c.Ingress, "limits": c.Limits,
+		"notify": c.Notify, "ingress": c.Ingress,
 	})
 	n.mistakes = append(n.mistakes, c.policy.later...)
 	n.keys("listen.", map[string]yaml.Node{"url": c.Listen.URL})

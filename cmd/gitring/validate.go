@@ -78,18 +78,19 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 	if err != nil {
 		return err
 	}
+	var lim gitsync.Limits
 	if g.config != "" {
 		_, s, err := g.sourceOf(source)
 		if err != nil {
 			return err
 		}
-		branch = s.Branch
+		branch, lim = s.Branch, s.limits.git
 	}
 	judge, err := g.judgeFor(profile)
 	if err != nil {
 		return err
 	}
-	repo, err := gitsync.OpenRepo(".")
+	repo, err := gitsync.OpenRepoWithin(".", lim)
 	if err != nil {
 		return &failure{code: exitNotFound, says: err.Error(), hint: "run it inside a clone"}
 	}

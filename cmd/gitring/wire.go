@@ -189,7 +189,7 @@ func (d *daemon) webhooks() (*api.Webhooks, error) {
 		}
 		hooks = append(hooks, api.Hook{Source: s.Name, Forge: s.Webhook.Forge, Secret: secrets})
 	}
-	return api.NewWebhooks(hooks, func(source string) { d.follower(source).poke() }, d.log)
+	return api.NewWebhooks(hooks, d.cfg.limits.hooks, func(source string) { d.follower(source).poke() }, d.log)
 }
 
 // run runs every part until ctx ends or one fails, and returns when all that

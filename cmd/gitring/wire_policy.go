@@ -28,7 +28,7 @@ type judge struct {
 func judgeOf(c *Config) judge {
 	return judge{dataRoot: c.DataRoot, rules: policy.Rules{
 		Profile: c.policy.profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"), Live: filepath.Join(c.State, "live"),
-		EngineGroups: engineGroups(c.Engine.URL),
+		EngineGroups: engineGroups(c.Engine.URL), Services: c.mostServices(),
 	}}
 }
 

@@ -63,6 +63,7 @@ func gitConfig(c *Config, s *SourceConfig) gitsync.Config {
 			SSHKeyFile: s.Auth.SSHKeyFile, KnownHostsFile: s.Auth.KnownHostsFile,
 		},
 		Trust:    s.Trust.trustConfig(),
+		Limits:   s.limits.git,
 		Isolated: true,
 	}
 }
@@ -72,6 +73,7 @@ func gitConfig(c *Config, s *SourceConfig) gitsync.Config {
 func settingsOf(c *Config, s *SourceConfig) manifest.Settings {
 	return manifest.Settings{
 		Source: s.Name, Path: s.Path, Host: c.Host, Facts: c.Facts, Interpolation: c.Interpolation, DataRoots: s.dataRoots(),
+		Limits: s.limits.content,
 	}
 }
 
