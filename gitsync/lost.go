@@ -96,7 +96,7 @@ func (w *watch) ahead(ctx context.Context) (ring.SHA, *ring.Refusal, error) {
 	if len(here) == 0 || !w.mirror.has(plumbing.NewHash(string(w.anchor.SHA))) {
 		return "", nil, nil // AnchorUnavailable is told by the verification
 	}
-	notBehind, err := unreached(w.mirror, w.anchor.SHA, here)
+	notBehind, err := unreached(Until(ctx, w.mirror), w.anchor.SHA, here)
 	if err != nil {
 		return "", nil, w.spoiling(err)
 	}
@@ -108,7 +108,7 @@ func (w *watch) ahead(ctx context.Context) (ring.SHA, *ring.Refusal, error) {
 			}
 			continue
 		}
-		missed, err := unreached(w.mirror, sha, []ring.SHA{w.anchor.SHA})
+		missed, err := unreached(Until(ctx, w.mirror), sha, []ring.SHA{w.anchor.SHA})
 		if err != nil {
 			return "", nil, w.spoiling(err)
 		}

@@ -66,8 +66,8 @@ func (w *watch) reverify(ctx context.Context) (ring.Reverified, error) {
 		return v.FirstSeen
 	}
 	w.heads.begin(w.tip)
-	n, refusals, err := w.trust.Load().Again(ctx, w.heads, w.aids(ctx), out.From, out.To, now, firstSeen)
-	if err = errors.Join(err, lost); err != nil {
+	n, refusals, err := w.trust.Load().Again(ctx, Until(ctx, w.heads), w.aids(ctx), out.From, out.To, now, firstSeen)
+	if err = errors.Join(err, lost, ctx.Err()); err != nil {
 		return out, fmt.Errorf("cannot verify the history again: %w", err)
 	}
 	out.Commits, out.Refusals = n, append(out.Refusals, refusals...)

@@ -87,7 +87,7 @@ func (w *watch) introducedSince(ctx context.Context, now time.Time) (bool, error
 
 // introduces is "" when it does, or why not.
 func (w *watch) introduces(ctx context.Context, now time.Time, t *Trust, intro, began ring.SHA) (says string, err error) {
-	missed, err := unreached(w.mirror, w.anchor.SHA, []ring.SHA{intro})
+	missed, err := unreached(Until(ctx, w.mirror), w.anchor.SHA, []ring.SHA{intro})
 	if err != nil {
 		return "", err
 	}
@@ -106,11 +106,11 @@ func (w *watch) introduces(ctx context.Context, now time.Time, t *Trust, intro, 
 		_, refusal = v.introducer(p)
 	}
 	if refusal == nil && err == nil {
-		if missed, err = unreached(w.mirror, intro, []ring.SHA{began}); err == nil && len(missed) > 0 {
-			_, refusal, err = t.RangeWith(w.heads, w.aids(ctx), intro, began, now, firstSeen)
+		if missed, err = unreached(Until(ctx, w.mirror), intro, []ring.SHA{began}); err == nil && len(missed) > 0 {
+			_, refusal, err = t.RangeWith(Until(ctx, w.heads), w.aids(ctx), intro, began, now, firstSeen)
 		}
 	}
-	if err = errors.Join(err, lost); err != nil || refusal == nil {
+	if err = errors.Join(err, lost, ctx.Err()); err != nil || refusal == nil {
 		return "", err
 	}
 	return refusal.Says, nil

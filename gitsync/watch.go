@@ -536,9 +536,12 @@ func (w *watch) verify(ctx context.Context, now time.Time) ([]ring.Verified, *ri
 	fresh := []ring.SHA{w.tip}
 	if base := w.base(); base != "" {
 		// When there is no range to list, Range below says why.
-		if list, refusal, err := between(w.mirror, base, w.tip, trust.cfg.MaxRange); err == nil && refusal == nil {
+		if list, refusal, err := between(Until(ctx, w.mirror), base, w.tip, trust.cfg.MaxRange); err == nil && refusal == nil {
 			fresh = list
 		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err // what could not be read to its end says nothing
 	}
 	seen, err := w.anchors.FirstSeen(ctx, w.cfg.Name, fresh, now)
 	if err != nil {
@@ -555,7 +558,10 @@ func (w *watch) verify(ctx context.Context, now time.Time) ([]ring.Verified, *ri
 		}
 		return one[sha]
 	}
-	verified, refusal, err := trust.RangeWith(w.heads, w.aids(ctx), w.anchor.SHA, w.tip, now, firstSeen)
+	verified, refusal, err := trust.RangeWith(Until(ctx, w.heads), w.aids(ctx), w.anchor.SHA, w.tip, now, firstSeen)
+	if over := ctx.Err(); over != nil {
+		return nil, nil, over
+	}
 	if lost != nil {
 		return nil, nil, fmt.Errorf("cannot record when a commit was first seen: %w", lost)
 	}
@@ -673,7 +679,10 @@ func (w *watch) accept(ctx context.Context, a acceptance) (*ring.Refusal, error)
 		return nil, fmt.Errorf("cannot read the signers of %s: %w", w.anchor.SHA.Short(), err)
 	}
 	w.heads.begin(w.tip)
-	one, refusal, err := trust.Answered(w.heads, w.aids(ctx), w.tip, now, seen[w.tip])
+	one, refusal, err := trust.Answered(Until(ctx, w.heads), w.aids(ctx), w.tip, now, seen[w.tip])
+	if over := ctx.Err(); over != nil {
+		return nil, over
+	}
 	if err != nil || refusal != nil {
 		return refusal, err
 	}
