@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -52,7 +53,8 @@ type Options struct {
 const (
 	fullLook    = 10 * time.Second
 	lookTimeout = 60 * time.Second
-	unwritten   = 2 * time.Second // until a decision that could not be recorded is tried again
+	unwritten   = 2 * time.Second        // until a decision that could not be recorded is tried again
+	crowdedLook = 300 * time.Millisecond // between looks while steps wait for a place
 )
 
 // Loop is the one goroutine that decides. It looks when something happened,
@@ -83,6 +85,7 @@ type Loop struct {
 	unsaid  string // the store's, told once
 	steps   chan struct{}
 	pulls   chan struct{}
+	queued  atomic.Int64 // steps that wait for a place in steps
 	work    sync.WaitGroup
 	waiting []chan error // requests that wait for the end of a look
 }
@@ -291,7 +294,8 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer l.drain(stop)
 	wake := time.NewTimer(0)
 	defer wake.Stop()
-	var rest time.Time // no look before it, so that a storm of hints leaves half the time to others
+	var rest time.Time    // no look before it, so that a storm of hints leaves half the time to others
+	var crowded time.Time // nor before this one while steps queue; see gather
 	for {
 		look := false
 		var ended []ending
@@ -302,7 +306,9 @@ func (l *Loop) Run(ctx context.Context) error {
 			ended = append(ended, e)
 			look = true
 		case r := <-l.requests:
-			look = l.answer(stop, r)
+			if look = l.answer(stop, r); look {
+				crowded = time.Time{} // somebody waits
+			}
 		case <-l.poke:
 			look = true
 		case <-l.far:
@@ -317,7 +323,7 @@ func (l *Loop) Run(ctx context.Context) error {
 			l.settle(stop, ended...)
 			return nil
 		}
-		l.take(stop, ended)
+		l.take(stop, l.gather(ctx, stop, ended, crowded))
 		began := time.Now()
 		next := l.look(ctx)
 		for _, done := range l.waiting {
@@ -325,6 +331,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		}
 		l.waiting = nil
 		rest = time.Now().Add(min(time.Since(began), time.Second))
+		crowded = began.Add(crowdedLook)
 		wake.Reset(next)
 	}
 }

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -14,14 +15,17 @@ const stepTimeout = 2 * time.Minute
 // and pulls have pools of their own: one slow pull delays nobody else.
 func (l *Loop) launch(ctx context.Context, a ring.Action) {
 	l.busy[a.Target()] = a
-	pool := l.steps
+	pool, queued := l.steps, &l.queued
 	if a.Kind == ring.DoPull || a.Kind == ring.DoResolve {
-		pool = l.pulls
+		pool, queued = l.pulls, new(atomic.Int64)
 	}
+	queued.Add(1)
 	l.work.Go(func() {
 		select {
 		case pool <- struct{}{}:
+			queued.Add(-1)
 		case <-ctx.Done():
+			queued.Add(-1)
 			l.ended <- ending{action: a, err: context.Cause(ctx)}
 			return
 		}
@@ -29,6 +33,32 @@ func (l *Loop) launch(ctx context.Context, a ring.Action) {
 		<-pool // before the loop hears of it: it may be in the middle of a look
 		l.ended <- ending{action: a, done: done, err: err}
 	})
+}
+
+// gather takes the ends of steps until a moment, for as long as others wait for a
+// place: a look after each would find more to do, and no place to do it in. The
+// engine answers a hundred starts sooner when it is not asked a hundred times what
+// it has. A request is answered, and ends the waiting if it wants a look.
+func (l *Loop) gather(ctx, stop context.Context, ended []ending, until time.Time) []ending {
+	wait := time.NewTimer(time.Until(until))
+	defer wait.Stop()
+	for l.queued.Load() > 0 {
+		select {
+		case e := <-l.ended:
+			ended = append(ended, e)
+		case r := <-l.requests:
+			l.settle(stop, ended...) // what happened before is answered for
+			ended = nil
+			if l.answer(stop, r) {
+				return nil
+			}
+		case <-wait.C:
+			return ended
+		case <-ctx.Done():
+			return ended
+		}
+	}
+	return ended
 }
 
 // step is bounded, and is not cut short when the daemon ends: a stop that was
