@@ -60,6 +60,9 @@ type Calls struct {
 	// a name that means another digest now is a new version. It returns what it
 	// found, or an error when any cannot be looked up; then nothing changes.
 	Refresh func(ctx context.Context, p Peer, r RefreshRequest) ([]ImageNow, error)
+	// Act carries out what a person does by hand to an app or a service. It returns
+	// when a look has ended that knew of it.
+	Act func(ctx context.Context, p Peer, r ActRequest) (Acted, error)
 	// Plan says what a tree, or a commit of a source, would change here.
 	Plan func(ctx context.Context, r PlanRequest) (ring.Changes, error)
 }

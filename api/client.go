@@ -197,6 +197,12 @@ func (c *Client) Outdated(ctx context.Context, app string) ([]ImageNow, error) {
 	return out, c.ask(ctx, http.MethodGet, "/v1/outdated", v, nil, &out)
 }
 
+// Act does something by hand to an app or a service.
+func (c *Client) Act(ctx context.Context, r ActRequest) (Acted, error) {
+	var done Acted
+	return done, c.ask(ctx, http.MethodPost, "/v1/act", nil, r, &done)
+}
+
 // Refresh has image names looked up anew.
 func (c *Client) Refresh(ctx context.Context, r RefreshRequest) ([]ImageNow, error) {
 	var out []ImageNow

@@ -60,6 +60,7 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"POST", "/v1/plan", mayRead, treeLimit, s.plan},
 		{"POST", "/v1/sync", mayWrite, 0, s.sync},
 		{"POST", "/v1/approve", mayWrite, bodyLimit, s.approve},
+		{"POST", "/v1/act", mayWrite, bodyLimit, s.act},
 		{"GET", "/v1/trust", mayRead, 0, s.trust},
 		{"POST", "/v1/trust/accept", mayTrust, bodyLimit, s.accept},
 		{"POST", "/v1/trust/reverify", mayWrite, bodyLimit, s.reverify},

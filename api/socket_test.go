@@ -110,6 +110,9 @@ func (d *daemon) calls() Calls {
 		Outdated: func(_ context.Context, app string) ([]ImageNow, error) {
 			return nil, d.note("outdated app=%s", app)
 		},
+		Act: func(_ context.Context, p Peer, r ActRequest) (Acted, error) {
+			return Acted{Says: "done"}, d.note("act %s %s/%s for=%s to=%s n=%d by=%d: %s", r.Verb, r.App, r.Service, r.For, r.To, r.Replicas, p.UID, r.Reason)
+		},
 		Refresh: func(_ context.Context, p Peer, r RefreshRequest) ([]ImageNow, error) {
 			return []ImageNow{{App: r.App, Service: "web", Image: "web:1", Pinned: "sha256:a", Now: "sha256:b", Newer: true}},
 				d.note("refresh %s/%s by uid %d: %s", r.App, r.Service, p.UID, r.Reason)
@@ -220,6 +223,9 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 	again, err := c.Reverify(ctx, ReverifyRequest{Source: "prod", Reason: "bob left"})
 	require.NoError(t, err)
 	require.Equal(t, ring.Reverified{Source: "prod", Commits: 3}, again)
+	acted, err := c.Act(ctx, ActRequest{Verb: "undo", App: "web", To: "ab12cd3", For: "2h", Reason: "bad"})
+	require.NoError(t, err)
+	require.Equal(t, Acted{Says: "done"}, acted)
 	images, err := c.Outdated(ctx, "web")
 	require.NoError(t, err)
 	require.Equal(t, []ImageNow{}, images)
@@ -237,7 +243,7 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 		fmt.Sprintf("approve %s by uid %d: yes", commit, os.Geteuid()),
 		fmt.Sprintf("accept prod %s by uid %d: moved", commit, os.Geteuid()),
 		"trust prod", fmt.Sprintf("reverify prod by uid %d: bob left", os.Geteuid()),
-		"outdated app=web", fmt.Sprintf("refresh web/db by uid %d: new base", os.Geteuid()),
+		fmt.Sprintf("act undo web/ for=2h to=ab12cd3 n=0 by=%d: bad", os.Geteuid()), "outdated app=web", fmt.Sprintf("refresh web/db by uid %d: new base", os.Geteuid()),
 		"plan source=prod rev=ab12cd3 tree=false",
 		"logs {App:web Service:web Follow:false Tail:5 Since:1970-01-01 00:16:40 +0000 UTC Timestamps:true}",
 		"logs {App:web Service: Follow:true Tail:-1 Since:0001-01-01 00:00:00 +0000 UTC Timestamps:false}",
@@ -257,6 +263,7 @@ var everyRoute = map[string]struct {
 	"/v1/outdated":       {"GET", "/v1/outdated?app=web", "", mayRead},
 	"/v1/refresh":        {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite},
 	"/v1/plan":           {"POST", "/v1/plan?rev=main", "", mayRead},
+	"/v1/act":            {"POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r"}`, mayWrite},
 	"/v1/sync":           {"POST", "/v1/sync", "", mayWrite},
 	"/v1/approve":        {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite},
 	"/v1/trust":          {"GET", "/v1/trust?source=prod", "", mayRead},
@@ -342,6 +349,13 @@ func TestWrongRequests(t *testing.T) {
 		{"approve upper case", "POST", "/v1/approve", `{"commit":"AB12CD3"}`, 400, "7 to 40 hex digits"},
 		{"accept without a reason", "POST", "/v1/trust/accept", `{"commit":"ab12cd3"}`, 400, "a reason is required"},
 		{"refresh without a reason", "POST", "/v1/refresh", `{"app":"web","reason":" "}`, 400, "a reason is required"},
+		{"an act without a reason", "POST", "/v1/act", `{"verb":"hold","app":"web","reason":" "}`, 400, "a reason is required"},
+		{"an act on nothing", "POST", "/v1/act", `{"verb":"hold","reason":"r"}`, 400, "an app is required"},
+		{"an act for too long", "POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r","for":"721h"}`, 400, "how long an act can stand"},
+		{"an act for a time that has gone", "POST", "/v1/act", `{"verb":"scale","app":"web","reason":"r","for":"-1h"}`, 400, "how long an act can stand"},
+		{"an act that does not stand", "POST", "/v1/act", `{"verb":"abort","app":"web","reason":"r","for":"1h"}`, 400, "does not stand"},
+		{"an undo to no commit", "POST", "/v1/act", `{"verb":"undo","app":"web","reason":"r","to":"main"}`, 400, "hex digits"},
+		{"fewer than none", "POST", "/v1/act", `{"verb":"scale","app":"web","reason":"r","replicas":-1}`, 400, "-1 replicas"},
 		{"refresh nothing", "POST", "/v1/refresh", `{"reason":"r"}`, 400, "an app is required"},
 		{"accept a path", "POST", "/v1/trust/accept", `{"commit":"../../../x","reason":"r"}`, 400, "7 to 40 hex digits"},
 		{"a body that is too large", "POST", "/v1/approve", `{"reason":"` + strings.Repeat("x", bodyLimit) + `"}`, 413, "too large"},
@@ -378,6 +392,7 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 		"approve":  func() error { return c.Approve(ctx, ApproveRequest{Commit: commit}) },
 		"accept":   func() error { return c.Accept(ctx, AcceptRequest{Commit: commit, Reason: "r"}) },
 		"outdated": func() error { _, err := c.Outdated(ctx, ""); return err },
+		"act":      func() error { _, err := c.Act(ctx, ActRequest{Verb: "hold", App: "web", Reason: "r"}); return err },
 		"refresh":  func() error { _, err := c.Refresh(ctx, RefreshRequest{App: "web", Reason: "r"}); return err },
 		"plan":     func() error { _, err := c.Plan(ctx, PlanRequest{Rev: "main"}); return err },
 	}

@@ -169,7 +169,7 @@ func leadersMoved(oldApp, newApp *ring.App, spec *ring.Spec) []string {
 // Plan says what carrying out next would do on this host, and changes nothing.
 // An image that was never resolved here is named as written.
 func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
-	t := &turn{World: w, now: now, own: map[string]bool{}, refused: map[string]*ring.Refusal{}}
+	t := newTurn(w, now)
 	t.index()
 	out := ring.Changes{Source: next.Source, Commit: next.Commit, Apps: []ring.AppChanges{}}
 	if next.Refusal != nil {
@@ -180,6 +180,9 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 		out.Refusals = append(out.Refusals, next.Refused[name])
 	}
 	src := Source{Name: next.Source, Next: next}
+	if s := t.source(next.Source); s != nil {
+		src.Apply = s.Apply
+	}
 	present := t.present(next.Source)
 	out.Awaiting = t.guard(&src, present)
 	for i := range next.Apps {
@@ -203,6 +206,7 @@ func (t *turn) appChanges(next *ring.App) ring.AppChanges {
 	out := ring.AppChanges{App: next.Name, Notes: next.Notes, Powers: next.Powers, Services: []ring.ServiceChange{}}
 	app := *next
 	app.Services = slices.Clone(next.Services)
+	t.mark(&app)
 	for _, i := range leadersFirst(&app) {
 		s := &app.Services[i]
 		old, known := have.Service(s.Name)

@@ -85,7 +85,8 @@ func calm(f ring.Facts, now time.Time) ring.Facts {
 		if !r.Done && r.Progress.Before(now) {
 			r.Progress, progress = now, true // while nobody looked, nothing could come further
 		}
-		if began || progress || failure || done {
+		switched, baking := past(&r.Switched), past(&r.Baking)
+		if began || progress || failure || done || switched || baking {
 			f.Rollouts[key] = r
 		}
 	}
@@ -122,5 +123,6 @@ func calm(f ring.Facts, now time.Time) ring.Facts {
 			f.Posts[key] = r
 		}
 	}
+	calmOverrides(f, now)
 	return f
 }

@@ -10,6 +10,14 @@ import (
 // depends on is not there. dead says that it will not come by itself: a failed
 // dependency stops its dependents, not its neighbours.
 func (t *turn) gate(v *service) (why string, dead bool) {
+	if why, dead := t.gateBut(v); why != "" {
+		return why, dead
+	}
+	return t.before(v)
+}
+
+// gateBut is gate but for the job that runs before v, which comes last.
+func (t *turn) gateBut(v *service) (why string, dead bool) {
 	if why, dead := t.inherits(v); why != "" {
 		return why, dead
 	}
@@ -44,7 +52,7 @@ func (t *turn) gate(v *service) (why string, dead bool) {
 func (t *turn) gateOf(v *service, tied []string) (why string, dead bool) {
 	for _, d := range v.want.DependsOn {
 		dep, ok := v.app.Service(d.Service)
-		if !ok || d.Optional && dep.Replicas == 0 || slices.Contains(tied, d.Service) && dep.Kind != ring.JobK {
+		if !ok || d.Optional && dep.Replicas == 0 || slices.Contains(tied, d.Service) && !dep.Kind.Ends() || d.Service == v.want.Before {
 			continue
 		}
 		if why, dead := t.reached(v.app, &dep, d.Until); why != "" {
@@ -129,8 +137,11 @@ func dependencies(s *ring.Service) []string {
 // it has.
 func (t *turn) reached(app *ring.App, s *ring.Service, until ring.Until) (why string, dead bool) {
 	id := ring.ID(app.Name, s.Name)
-	if s.Kind == ring.JobK {
+	switch s.Kind {
+	case ring.JobK:
 		return t.jobReached(id, s, until)
+	case ring.CronK: // it runs when it is due, which nobody waits for
+		return "", false
 	}
 	if d, ok := t.Facts.Verdicts[ring.VersionKey(id, s.Version)]; ok && !d.Good {
 		return "failed: " + d.Reason, true
@@ -161,17 +172,4 @@ func (t *turn) reached(app *ring.App, s *ring.Service, until ring.Until) (why st
 		return "", false
 	}
 	return say("%d/%d ready", ready, s.Replicas), false
-}
-
-func (t *turn) jobReached(id ring.ServiceID, s *ring.Service, until ring.Until) (why string, dead bool) {
-	run, ok := t.jobRun(id, s)
-	switch {
-	case !ok:
-		return "not run yet", false
-	case run.State == jobFailed:
-		return "failed: " + run.Reason, true
-	case run.State == jobSucceeded, until == ring.Started:
-		return "", false
-	}
-	return "running", false
 }

@@ -35,22 +35,38 @@ type turn struct {
 	stageSays map[string]string
 	refused   map[string]*ring.Refusal
 	blocked   map[string]bool // apps that wait for a refused one
+	// watched is, by source that is only observed, what its plan would change, and
+	// differs says that it would change anything.
+	watched map[string]string
+	differs map[string]bool
+	// planned are apps as their plan has them, where a person's count is in force.
+	planned map[string]ring.App
 	// writers are the services by what they write; nil until somebody asks.
 	writers map[string][]*service
+}
+
+// newTurn has every map made, and has looked at nothing yet.
+func newTurn(w World, now time.Time) *turn {
+	return &turn{
+		World: w, now: now, own: map[string]bool{},
+		views: map[ring.ServiceID]*service{}, held: map[string]string{},
+		stageSays: map[string]string{}, refused: map[string]*ring.Refusal{}, blocked: map[string]bool{},
+		watched: map[string]string{}, differs: map[string]bool{},
+	}
 }
 
 // Diff decides one look. Equal arguments give equal decisions, in whatever
 // order instances were seen.
 func Diff(w World, now time.Time) Decision {
-	t := &turn{
-		World: w, now: now, own: map[string]bool{},
-		views: map[ring.ServiceID]*service{}, held: map[string]string{},
-		stageSays: map[string]string{}, refused: map[string]*ring.Refusal{}, blocked: map[string]bool{},
-	}
+	t := newTurn(w, now)
 	t.index()
+	t.overrides()
+	t.undo()
+	t.marks()
 	for i := range t.Sources {
 		t.stage(&t.Sources[i])
 	}
+	t.scale()
 	t.look()
 	t.weighFates()
 	for _, v := range t.inOrder() {
@@ -61,6 +77,8 @@ func Diff(w World, now time.Time) Decision {
 		}
 	}
 	t.tidy()
+	t.remember()
+	t.imagesOff()
 	t.status()
 	t.posts()
 	return t.out
@@ -216,7 +234,7 @@ func (t *turn) wake(u time.Time) {
 // do decides a step, unless its target is busy or has to wait after a failure.
 // It says whether the step was decided.
 func (t *turn) do(a ring.Action) bool {
-	if t.busy(a.Target()) {
+	if t.busy(a.Target()) || t.untouchable(&a) {
 		return false
 	}
 	if try, ok := t.Tries[tryKey(a)]; ok && again(try, a) && t.now.Before(try.Next) {
@@ -229,6 +247,9 @@ func (t *turn) do(a ring.Action) bool {
 		t.by.decided = map[string]bool{}
 	}
 	t.by.decided[a.Target()] = true
+	if t.by.summed {
+		t.by.memory += madeBy(a)
+	}
 	t.enterStep(a)
 	return true
 }

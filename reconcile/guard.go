@@ -15,10 +15,15 @@ func (t *turn) guard(src *Source, present map[string][]string) string {
 	if _, ok := t.Facts.Approvals[plan.Commit]; ok {
 		return ""
 	}
+	if src.Apply == ApplyApprove {
+		if would := t.would(src, present); would != "" {
+			return say("every plan of this source is approved by a person: would %s", would)
+		}
+	}
 	var total, gone int
 	var why string
 	for _, name := range sortedKeys(present) {
-		if t.refusal(src, name) != nil {
+		if t.refusal(src, name) != nil || t.withheld(name) != "" {
 			continue
 		}
 		have := present[name]

@@ -28,6 +28,9 @@ type index struct {
 	former  map[string][]*service       // by what their last good version writes
 	steps   []writing                   // in flight, then decided; see stepsOn
 	writing map[string][]int            // by what is written, places in steps
+	runs    map[ring.ServiceID][]string // see runsOf
+	memory  int64                       // see declared
+	summed  bool
 }
 
 // networks are those of our apps, there and in flight.

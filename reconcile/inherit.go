@@ -54,7 +54,7 @@ func (t *turn) mayRun(v *service, in *inst) bool {
 	if in.Live() || in.restartable() {
 		return true
 	}
-	if !in.Ended() || in.Kind == ring.JobK || in.intent == intentPark || in.intent == intentRemove || in.intent == intentStop {
+	if !in.Ended() || in.Kind.Ends() || in.intent == intentPark || in.intent == intentRemove || in.intent == intentStop {
 		return false
 	}
 	if v == nil {
@@ -83,7 +83,7 @@ func (t *turn) waitsForHeir(v, other *service, what string) (why string, dead bo
 
 // mayReturn says that a failure would bring the last good version back.
 func (v *service) mayReturn() bool {
-	return v.want.Kind != ring.JobK && v.restores()
+	return !v.want.Kind.Ends() && v.restores()
 }
 
 // occupied is why an instance of s, which is what v runs or ran, may not start now:
@@ -117,7 +117,7 @@ func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
 				continue
 			}
 			why := say("waits for %s to let go of %s", t.called(v, id), what)
-			if other != nil && v.fate != nil && v.fate == other.fate && in.Version != other.target.Version && in.Kind != ring.JobK && !t.busy(string(id)) {
+			if other != nil && v.fate != nil && v.fate == other.fate && in.Version != other.target.Version && !in.Kind.Ends() && !t.busy(string(id)) {
 				t.clear(other, in, other.keep(in), say("%s needs %s", v.want.Name, what))
 			}
 			return why
@@ -226,8 +226,8 @@ func (t *turn) writtenBy(in *inst) []string {
 	if g, ok := t.Facts.Good[id]; ok && g.Service.Version == in.Version {
 		return writes(&g.App, &g.Service)
 	}
-	if in.Kind == ring.JobK {
-		return t.Facts.Jobs[ring.VersionKey(id, in.Version)].Writes
+	if in.Kind.Ends() {
+		return t.runWrites(id, in)
 	}
 	return t.Facts.Rollouts[id].Writes[in.Version]
 }

@@ -103,7 +103,7 @@ func (t *turn) joinable(o *service, in *inst) bool {
 	if in == nil || in.intent != "" || t.apart(in) {
 		return false
 	}
-	if o.want.Kind == ring.JobK {
+	if o.want.Kind.Ends() {
 		run, _ := t.jobRun(o.id, o.want)
 		return in.Live() || run.State == jobSucceeded
 	}
@@ -145,7 +145,7 @@ func (t *turn) ownerReached(v *service, name string) (why string, dead bool) {
 	switch {
 	case o == nil:
 		return "not in the plan", true
-	case o.want.Kind == ring.JobK:
+	case o.want.Kind.Ends():
 		return t.jobReached(o.id, o.want, ring.Started)
 	case o.failed != nil:
 		return "failed: " + o.failed.Reason, true
@@ -189,7 +189,7 @@ func (t *turn) rejoin(v *service) bool {
 			t.clear(v, in, intentRemove, say("%s is another container now", name))
 			return true
 		}
-		if in.State != ring.StateRunning || in.intent != "" || v.want.Kind == ring.JobK {
+		if in.State != ring.StateRunning || in.intent != "" || v.want.Kind.Ends() {
 			continue
 		}
 		if why := t.cut(v, in); why != "" {
@@ -207,10 +207,10 @@ func (t *turn) rejoin(v *service) bool {
 // replaced is the owner whose container an instance of the target is not tied
 // to any more; "" when there is none, or nothing would take the instance's place.
 func (t *turn) replaced(v *service, in *inst) string {
-	if in.Version != v.target.Version || v.paused() || v.waits != "" && v.good == nil {
+	if in.Version != v.target.Version || v.stopped() || v.waits != "" && v.good == nil {
 		return ""
 	}
-	if v.want.Kind == ring.JobK && in.State != ring.StateCreated {
+	if v.want.Kind.Ends() && in.State != ring.StateCreated {
 		return ""
 	}
 	for _, name := range v.target.Spec.Owners() {
@@ -271,7 +271,10 @@ func (t *turn) untie(in *inst, why string) bool {
 		}
 		wait = true
 		id := ring.ID(x.App, x.Service)
-		if x.Kind == ring.JobK || x.intent == intentRemove || x.intent == intentStop || t.busy(string(id)) {
+		if t.handsOff(id) {
+			continue // a person holds it, and so what it is tied to
+		}
+		if x.Kind.Ends() || x.intent == intentRemove || x.intent == intentStop || t.busy(string(id)) {
 			continue // it goes by itself
 		}
 		says := say("it is tied to %s, which stops: %s", in.Name, why)
@@ -314,7 +317,7 @@ func (t *turn) whole(v *service, done func(*service) bool) bool {
 
 // moves says that a rollout of the wanted version is under way.
 func (v *service) moves() bool {
-	return v.want.Kind != ring.JobK && v.failed == nil && v.row.Version == v.want.Version && !v.row.Done
+	return !v.want.Kind.Ends() && v.failed == nil && v.row.Version == v.want.Version && !v.row.Done
 }
 
 // failTied gives the verdict on v to all that is replaced together with it.
@@ -324,7 +327,7 @@ func (t *turn) failTied(v *service, reason string) {
 	}
 	for _, m := range v.fate.of {
 		begun := m.row.Version == m.want.Version
-		if m == v || m.want.Kind == ring.JobK || m.failed != nil || begun && m.row.Done {
+		if m == v || m.want.Kind.Ends() || m.failed != nil || begun && m.row.Done {
 			continue
 		}
 		if m.good != nil && m.good.Service.Version == m.want.Version {
@@ -350,7 +353,7 @@ func (v *service) onFailure() string {
 	out := ring.OnFailureContinue
 	for _, m := range v.fate.of {
 		switch {
-		case m.want.Kind == ring.JobK:
+		case m.want.Kind.Ends():
 		case m.want.Rollout.OnFailure == ring.OnFailureRestore:
 			return ring.OnFailureRestore
 		case m.want.Rollout.OnFailure == ring.OnFailurePause:

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -47,6 +48,8 @@ type Options struct {
 	Posted func()
 	// Steps and Pulls bound how many run at once; 0 is 8 and 3.
 	Steps, Pulls int
+	// KeepImages is as in World.
+	KeepImages int
 }
 
 // How often the loop looks though nothing happened, and how long a look may take.
@@ -65,7 +68,8 @@ type Loop struct {
 	requests chan request
 	ended    chan ending
 
-	far chan struct{} // some step got further
+	far  chan struct{} // some step got further
+	over chan struct{} // closed when Run has returned
 
 	mu       sync.Mutex // guards what follows
 	status   ring.Status
@@ -116,7 +120,7 @@ func New(o Options, sources []Source) *Loop {
 	l := &Loop{
 		Options: o, sources: slices.Clone(sources), poke: make(chan struct{}, 1), requests: make(chan request),
 		ended: make(chan ending), changed: make(chan struct{}), busy: map[string]ring.Action{}, recent: NewRecent(),
-		known: map[string]ring.Health{}, far: make(chan struct{}, 1), progress: map[string]string{},
+		known: map[string]ring.Health{}, far: make(chan struct{}, 1), over: make(chan struct{}), progress: map[string]string{},
 		steps: make(chan struct{}, o.Steps), pulls: make(chan struct{}, o.Pulls),
 	}
 	l.status = ring.Status{Host: o.Host, Gitring: o.Gitring, Sources: []ring.SourceStatus{}}
@@ -181,67 +185,6 @@ func (l *Loop) Reread(ctx context.Context) error {
 	}})
 }
 
-// ErrNothingToApprove says that no plan of that commit waits.
-var ErrNothingToApprove = errors.New("no plan of that commit awaits approval")
-
-// Approve is a person's yes to the plan of a commit, whole or abbreviated.
-func (l *Loop) Approve(ctx context.Context, commit, actor, reason string) error {
-	return l.ask(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
-		for _, s := range l.sources {
-			if s.Next == nil || len(commit) < 7 || !strings.HasPrefix(string(s.Next.Commit), commit) {
-				continue
-			}
-			now := l.now()
-			return []ring.Fact{ring.Approval{Commit: s.Next.Commit, Actor: actor, Reason: reason, At: now}},
-				[]ring.Event{{At: now, Kind: ring.PlanApproved, Source: s.Name, Commit: s.Next.Commit, Actor: actor, Reason: reason}}, nil
-		}
-		return nil, nil, ErrNothingToApprove
-	}})
-}
-
-// ErrNotFound says that this host has no such app, or that the app has no such service.
-var ErrNotFound = errors.New("no such app or service on this host")
-
-// Refresh is a person's wish that the tags of a service, or of all services of
-// an app, be resolved anew.
-func (l *Loop) Refresh(ctx context.Context, app, service, actor, reason string) error {
-	return l.ask(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
-		ids := l.services(app, service)
-		if len(ids) == 0 {
-			return nil, nil, ErrNotFound
-		}
-		now := l.now()
-		var facts []ring.Fact
-		for _, id := range ids {
-			facts = append(facts, ring.Refresh{ID: id, Actor: actor, Reason: reason, At: now})
-			l.recent.askAgain(id)
-		}
-		return facts, []ring.Event{{At: now, Kind: ring.RefreshAsked, App: app, Service: service, Actor: actor, Reason: reason}}, nil
-	}})
-}
-
-// services are those of an app, in force or next, or the one of that name.
-func (l *Loop) services(app, service string) []ring.ServiceID {
-	names := map[ring.ServiceID]bool{}
-	add := func(a ring.App) {
-		for _, s := range a.Services {
-			if a.Name == app && (service == "" || s.Name == service) {
-				names[ring.ID(app, s.Name)] = true
-			}
-		}
-	}
-	add(l.facts.Apps[app].App)
-	for _, s := range l.sources {
-		if s.Next == nil {
-			continue
-		}
-		if a, ok := s.Next.App(app); ok {
-			add(a)
-		}
-	}
-	return sortedKeys(names)
-}
-
 // World is a copy of what the loop would decide from now, for a plan that is
 // only to be shown.
 func (l *Loop) World(ctx context.Context) (w World, err error) {
@@ -264,14 +207,31 @@ func (l *Loop) ask(ctx context.Context, r request) error {
 	r.done = make(chan error, 1)
 	select {
 	case l.requests <- r:
+	case <-l.over:
+		return ErrOver
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	select {
 	case err := <-r.done:
 		return err
+	case <-l.over:
+		return l.last(r)
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// ErrOver says that the loop has ended, and looks no more.
+var ErrOver = fmt.Errorf("the daemon is stopping: %w", context.Canceled)
+
+// last is the answer of a request that the loop took before it ended.
+func (l *Loop) last(r request) error {
+	select {
+	case err := <-r.done:
+		return err
+	default:
+		return ErrOver
 	}
 }
 
@@ -284,6 +244,7 @@ func (l *Loop) now() time.Time {
 // Run looks and carries out until ctx ends, and returns when every step that
 // it started has ended.
 func (l *Loop) Run(ctx context.Context) error {
+	defer close(l.over)
 	l.start = time.Now()
 	facts, err := l.Memory.Facts(ctx)
 	if err != nil {
@@ -526,9 +487,10 @@ func (l *Loop) blind(ctx context.Context, err error) {
 
 func (l *Loop) world() World {
 	return World{
+		Wall: time.Now().Round(0).UTC(),
 		Host: l.Host, Gitring: l.Gitring, Sources: slices.Clone(l.sources), Facts: l.facts, Seen: l.seen,
 		Health: l.known, Busy: maps.Clone(l.busy), Recent: l.recent.clone(),
-		Progress: l.howFar(),
+		Progress: l.howFar(), KeepImages: l.KeepImages,
 	}
 }
 

@@ -19,6 +19,7 @@ const (
 func (t *turn) pins(next, have *ring.App) (ring.App, bool) {
 	app, ready := *next, true
 	app.Services = slices.Clone(next.Services)
+	t.mark(&app)
 	for _, i := range leadersFirst(&app) {
 		s := &app.Services[i]
 		old, known := have.Service(s.Name)

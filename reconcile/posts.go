@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ const rejected = "rejected: "
 // success never before completion.
 func (t *turn) posts() {
 	for i := range t.Sources {
-		src, st := &t.Sources[i], &t.out.Status.Sources[i]
+		src, st := &t.Sources[i], t.besidesCron(&t.out.Status.Sources[i])
 		t.refusalPosts(src)
 		if src.Awaiting != "" && src.Tip != "" {
 			t.post(src, src.Tip, "", ring.PostPending, "awaiting approval: "+src.Awaiting)
@@ -71,7 +72,11 @@ func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 		return
 	}
 	ready, wanted := summary(st)
-	sync, _ := t.sync(src, &ring.SourceStatus{Apps: st.Apps})
+	sync, why := t.sync(src, &ring.SourceStatus{Apps: st.Apps})
+	if says := t.watched[src.Name]; says != "" && len(src.Next.Refused) == 0 {
+		t.post(src, sha, "", ring.PostSuccess, says)
+		return
+	}
 	switch sync {
 	case ring.SyncSynced:
 		t.post(src, sha, "", ring.PostSuccess, say("healthy %d/%d", ready, wanted))
@@ -88,10 +93,29 @@ func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 			}
 		}
 	case ring.SyncHeld:
-		t.post(src, sha, "", ring.PostPending, t.held[src.Name])
+		t.heldPost(src, st, why)
 	default:
 		t.post(src, sha, "", ring.PostPending, say("%d/%d ready", ready, wanted))
 	}
+}
+
+// heldPost tells of what waits for a person: a plan, or a rollout that one
+// stopped. A rollout that stopped because its version failed is told as what it
+// is, once nothing else is under way.
+func (t *turn) heldPost(src *Source, st *ring.SourceStatus, why string) {
+	state := ring.PostPending
+	for i := range st.Apps {
+		a := &st.Apps[i]
+		if slices.ContainsFunc(a.Services, func(s ring.ServiceStatus) bool { return working(&s) }) {
+			state = ring.PostPending
+			break
+		}
+		if slices.ContainsFunc(a.Services, func(s ring.ServiceStatus) bool { return t.failedHere(a.Name, s.Name) }) {
+			worst, _ := t.worst(a)
+			state, why = ring.PostFailure, say("%s/%s", a.Name, worst)
+		}
+	}
+	t.post(src, src.Next.Commit, "", state, why)
 }
 
 // appPost tells an app's own context, where the commit changes it or it is not well.
@@ -105,7 +129,7 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 		}
 		return
 	}
-	if t.held[src.Name] != "" || a.Health == ring.Held || t.stageSays[a.Name] != "" {
+	if t.held[src.Name] != "" || t.watched[src.Name] != "" || t.handed(a.Name) != "" || t.stageSays[a.Name] != "" {
 		return
 	}
 	changed := false
@@ -115,14 +139,15 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 	_, told := t.Facts.Posts[ring.PostKey(sha, t.context(a.Name))]
 	ready, wanted := appSummary(a)
 	switch a.Health {
-	case ring.Degraded:
+	case ring.Degraded, ring.Held:
 		for i := range a.Services {
 			if working(&a.Services[i]) {
 				return // closed when everything of it came to rest
 			}
 		}
-		why, final := t.worst(a)
-		t.post(src, sha, a.Name, verdictOf(final), why)
+		if why, final := t.worst(a); why != "" {
+			t.post(src, sha, a.Name, verdictOf(final), why)
+		}
 	case ring.Healthy:
 		if changed || told {
 			t.post(src, sha, a.Name, ring.PostSuccess, say("healthy %d/%d", ready, wanted))
@@ -139,7 +164,7 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 func (t *turn) worst(a *ring.AppStatus) (why string, final bool) {
 	for i := range a.Services {
 		s := &a.Services[i]
-		if !bad(s) {
+		if !bad(s) && !t.failedHere(a.Name, s.Name) {
 			continue
 		}
 		v := t.views[ring.ID(a.Name, s.Name)]
@@ -152,6 +177,13 @@ func (t *turn) worst(a *ring.AppStatus) (why string, final bool) {
 		}
 	}
 	return why, final
+}
+
+// failedHere says that a rollout stopped because its version failed, and not
+// because a person stopped it.
+func (t *turn) failedHere(app, service string) bool {
+	v := t.views[ring.ID(app, service)]
+	return v != nil && v.want.Kind != ring.JobK && v.paused()
 }
 
 func verdictOf(final bool) string {

@@ -19,7 +19,7 @@ func (t *turn) recreate(v *service) {
 			return
 		}
 	}
-	if t.takeName(v) {
+	if t.takeName(v) || t.reload(v) {
 		return
 	}
 	t.complete(v)
@@ -32,7 +32,7 @@ func (t *turn) surplus(v *service) bool {
 		if !in.holds() || in.Slot <= v.target.Replicas {
 			continue
 		}
-		if in.Version == v.target.Version && !t.fresh(v.app) {
+		if in.Version == v.target.Version && !t.mayLower(v) {
 			continue
 		}
 		t.clear(v, in, intentRemove, say("replicas %d", v.target.Replicas))
@@ -68,7 +68,7 @@ func (t *turn) move(v *service, slot int) bool {
 	if !v.mayStart(in) {
 		return true
 	}
-	if in.State == ring.StateCreated || in.intent == intentPark || in.begun() && !v.row.Done && v.failed == nil {
+	if in.State == ring.StateCreated || in.intent == intentPark || in.intent == intentAgain || in.begun() && !v.row.Done && v.failed == nil {
 		t.start(v, in, t.createSays(v, slot))
 		return true
 	}

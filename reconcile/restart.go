@@ -19,7 +19,14 @@ const (
 // heal keeps alive what should run: a crashed instance starts again, with its
 // own spec, inside its backoff. It says whether a step was decided.
 func (t *turn) heal(v *service) bool {
+	t.engineEnded(v)
 	for _, in := range v.all {
+		if in.intent == intentAgain && in.Ended() && v.row.Done {
+			if t.start(v, in, "it ended with the engine") {
+				return true
+			}
+			continue
+		}
 		if in.intent == intentRejoin && in.Ended() && !t.obsolete(v, in) { // it ended with what it was tied to
 			if t.start(v, in, "back to what it is tied to") {
 				return true
@@ -61,7 +68,7 @@ func (t *turn) heal(v *service) bool {
 // again would be against the plan, or beside another that holds what it needs.
 func (t *turn) obsolete(v *service, in *inst) bool {
 	if in.Version == v.target.Version {
-		underway := !v.row.Done && !v.restoring() && v.waits == "" && v.failed == nil
+		underway := !v.row.Done && !v.restoring() && v.waits == "" && v.failed == nil && v.halt == ""
 		return underway || v.exclusive() && !v.mayStart(in)
 	}
 	if v.restoring() && in.Version == v.want.Version {
@@ -97,10 +104,12 @@ func (t *turn) crash(v *service, in *inst) (ring.SlotRow, bool) {
 	// The engine's two times may lie on either side of a jump of the clock; the
 	// last crash, by our own, bounds the run that followed it.
 	stable := in.Finished.Sub(in.Started) >= stableWindow && t.now.Sub(row.Last) >= stableWindow
-	if row.Instance != in.ID || stable {
+	row = t.takeOver(v, in, row)
+	if stable {
 		row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID}
 	}
-	row.Finished, row.ExitCode, row.OOM, row.Last, row.Class = in.Finished, in.ExitCode, in.OOM, t.now, "transient"
+	c := ended(in)
+	row.Finished, row.ExitCode, row.OOM, row.Last, row.Class = in.Finished, in.ExitCode, in.OOM, t.now, c.Class
 	row.Restarts = in.Restarts
 	if t.ownerPolicy(v, in) == ring.NeverStop || in.ExitCode == 0 && t.ownerPolicy(v, in) == ring.OnFail {
 		row.Stopped = true
@@ -111,23 +120,41 @@ func (t *turn) crash(v *service, in *inst) (ring.SlotRow, bool) {
 		row.Stopped = true
 	}
 	row.Next = t.now.Add(backoff(key, row.Crashes))
-	if cannotRun(in.ExitCode) {
-		row.Class, row.Next = "permanent", t.now.Add(permanentWait)
+	if c.Class == classPermanent {
+		row.Next = t.now.Add(permanentWait)
 	}
-	t.crashed(v, in, row, exitSays(in.Instance))
+	c.Crashes = row.Crashes
+	t.crashed(v, in, c)
 	return row, true
+}
+
+// takeOver is the row of a slot as one about in. Somebody may have removed the
+// container that crashed: what takes its place goes on with its backoff.
+func (t *turn) takeOver(v *service, in *inst, row ring.SlotRow) ring.SlotRow {
+	switch {
+	case row.Instance == in.ID:
+	case row.Instance != "" && t.now.Sub(row.Last) < stableWindow:
+		row.Instance, row.Restarts, row.Stopped, row.Finished = in.ID, 0, false, time.Time{}
+	default:
+		row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID}
+	}
+	return row
+}
+
+// awaits says that a slot that is empty was given up by a crash, and waits.
+func (t *turn) awaits(v *service, slot int) bool {
+	row, ok := t.Facts.Slots[ring.SlotKey(v.id, slot, v.target.Version)]
+	if !ok || v.restoring() || !t.now.Before(row.Next) {
+		return false
+	}
+	t.wake(row.Next)
+	v.lacks = say("slot %d crashed %d times; next try %s", slot, row.Crashes, row.Next.UTC().Format("15:04:05"))
+	return true
 }
 
 // cannotRun says that an exit code means there is nothing that could run:
 // trying again as it is cannot help.
 func cannotRun(code int) bool { return code == 126 || code == 127 }
-
-func (t *turn) crashed(v *service, in *inst, row ring.SlotRow, says string) {
-	t.event(ring.Event{
-		Kind: ring.InstanceCrashed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: in.Slot,
-		Version: in.Version, Commit: in.Commit, Reason: say("%s; crash %d", says, row.Crashes),
-	})
-}
 
 // ownerPolicy is the restart policy of the version that in runs.
 func (t *turn) ownerPolicy(v *service, in *inst) string {
@@ -160,20 +187,65 @@ func (t *turn) engineRestarted(v *service, in *inst) bool {
 		seen = row.Restarts
 	}
 	if in.Restarts > seen {
-		if row.Instance != in.ID {
-			row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID}
-		}
+		row = t.takeOver(v, in, row)
+		before := row.Crashes
 		row.Crashes += in.Restarts - seen
-		row.Restarts, row.ExitCode, row.OOM, row.Last, row.Class = in.Restarts, in.ExitCode, in.OOM, t.now, "transient"
+		c := ring.Crash{ExitCode: in.ExitCode, OOM: in.OOM, Class: classOf(in.Instance), Uptime: in.RanBefore, Reason: restartedByEngine, Crashes: row.Crashes}
+		if before < loopCrashes && row.Crashes > loopCrashes {
+			c.Crashes = loopCrashes // several at once: told all the same
+		}
+		row.Restarts, row.ExitCode, row.OOM, row.Last, row.Class = in.Restarts, in.ExitCode, in.OOM, t.now, c.Class
 		t.set(row)
-		t.crashed(v, in, row, "the engine restarted it")
+		t.crashed(v, in, c)
 	}
-	if row.Instance != in.ID || row.Crashes == 0 || in.Policy == "no" || in.Policy == "" {
-		return false
+	if row.Instance != in.ID || row.Crashes == 0 || in.Policy == "no" || in.Policy == "" || in.Ended() {
+		return false // one that ended is started first: both failing in turns would wait for neither
 	}
 	a := t.step(v, ring.DoPolicy, in, "it crashed: restarts are gitring's until it is stable")
 	a.Policy = "no"
 	return t.do(a)
+}
+
+// engineEnded takes what ended with the engine itself, or with the host, for
+// nobody's crash: the class is operator. What the engine brought back by itself
+// keeps its restart policy, so that the next reboot finds it; what it did not is
+// started again. An exit of that moment that was counted already is taken back:
+// under a restart policy the engine had started it again if it were a crash.
+func (t *turn) engineEnded(v *service) {
+	was := v.row.Engine
+	if !v.row.Done || t.Seen.Engine == "" || was == t.Seen.Engine {
+		return
+	}
+	v.row.Engine = t.Seen.Engine
+	t.set(v.row)
+	if was == "" {
+		return
+	}
+	for _, in := range v.all {
+		if !in.holds() || in.intent != "" {
+			continue
+		}
+		row, ok := t.slot(v, in)
+		counted := ok && row.Instance == in.ID && row.Finished.Equal(in.Finished) && !in.Finished.IsZero()
+		switch {
+		case counted && in.Policy != "no" && in.Policy != "":
+			t.uncount(row)
+		case !counted && in.Ended() && !in.rests:
+			t.set(ring.Intent{Instance: in.ID, Kind: intentAgain, Reason: "it ended with the engine", At: t.now})
+			in.intent = intentAgain
+		}
+	}
+}
+
+// uncount takes the last crash of a slot back.
+func (t *turn) uncount(row ring.SlotRow) {
+	row.Crashes = max(0, row.Crashes-1)
+	row.Class, row.Next = classOperator, time.Time{}
+	if row.Crashes == 0 && row.Restarts == 0 {
+		t.set(ring.Forget{Table: "slot", Key: ring.SlotKey(row.ID, row.Slot, row.Version)})
+		return
+	}
+	t.set(row)
 }
 
 // forgive forgets the crashes of a slot that has run for a stable window.
@@ -206,13 +278,14 @@ func (t *turn) restartUnlive(v *service, in *inst) bool {
 	key := ring.SlotKey(v.id, in.Slot, in.Version)
 	row, _ := t.slot(v, in)
 	if row.Instance != in.ID {
-		row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID, Restarts: in.Restarts}
+		row = t.takeOver(v, in, row)
+		row.Restarts = in.Restarts
 	}
 	if t.now.Before(row.Next) {
 		t.wake(row.Next)
 		return false
 	}
-	_, down := v.target.Rollout.Room(v.target.Replicas)
+	_, down := v.knobs().Room(v.target.Replicas)
 	away := 0
 	for _, other := range v.all {
 		if other != in && other.holds() && !other.ready {
@@ -231,14 +304,11 @@ func (t *turn) restartUnlive(v *service, in *inst) bool {
 		return true
 	}
 	row.Crashes++
-	row.Last, row.Class = t.now, "transient"
+	row.Last, row.Class = t.now, classTransient
 	row.Next = t.now.Add(max(firstBackoff, backoff(key, row.Crashes)))
 	t.set(row)
 	why := "liveness: " + in.unlive
-	t.event(ring.Event{
-		Kind: ring.InstanceCrashed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: in.Slot,
-		Version: in.Version, Commit: in.Commit, Reason: say("%s; crash %d", why, row.Crashes),
-	})
+	t.crashed(v, in, alive(t, in, why, row.Crashes))
 	if in.act == "stop" {
 		row.Stopped = true
 		t.set(row)

@@ -10,7 +10,7 @@ import (
 // rolling moves a service whose versions may run side by side: ROLLOUT.md
 // section 3, computed from what is seen, one step at a time.
 func (t *turn) rolling(v *service) {
-	if t.dropFailed(v) || t.startCreated(v) || t.heal(v) || t.surge(v) || t.shrink(v) {
+	if t.dropFailed(v) || t.startCreated(v) || t.heal(v) || t.surge(v) || t.standby(v) || t.shrink(v) || t.reload(v) {
 		return
 	}
 	t.complete(v)
@@ -37,7 +37,7 @@ func (t *turn) dropFailed(v *service) bool {
 // way, and what was kept for a restore.
 func (t *turn) startCreated(v *service) bool {
 	for _, in := range v.all {
-		kept := (in.intent == intentPark || in.begun() && !v.row.Done && v.failed == nil) && !in.Live()
+		kept := (in.intent == intentPark || in.intent == intentAgain || in.begun() && !v.row.Done && v.failed == nil) && !in.Live()
 		if in.State != ring.StateCreated && !kept || in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
 			continue
 		}
@@ -53,7 +53,7 @@ func (t *turn) startCreated(v *service) bool {
 // surge creates one instance more when the budget allows it.
 func (t *turn) surge(v *service) bool {
 	d := v.target.Replicas
-	up, _ := v.target.Rollout.Room(d)
+	up, _ := v.knobs().Room(d)
 	var live, held, starting int
 	for _, in := range v.all {
 		if in.Live() || in.State == ring.StateCreated {
@@ -70,9 +70,12 @@ func (t *turn) surge(v *service) bool {
 			return false // one of the target is failing
 		}
 	}
-	parallel := max(1, v.target.Rollout.MaxParallel)
+	parallel := max(1, v.knobs().MaxParallel)
 	slot := v.freeSlot()
 	if slot == 0 || min(d+up-live, d-held, parallel-starting) <= 0 {
+		return false
+	}
+	if v.lacks = t.short(v); v.lacks != "" {
 		return false
 	}
 	return t.create(v, slot, true, t.createSays(v, slot))
@@ -97,20 +100,18 @@ func (t *turn) shrink(v *service) bool {
 		if !in.holds() {
 			continue
 		}
-		if in.Version != v.target.Version || in.Slot > v.target.Replicas && t.fresh(v.app) {
+		if in.Version != v.target.Version || in.Slot > v.target.Replicas && t.mayLower(v) {
 			gone = append(gone, in)
 		}
 	}
+	return t.shed(v, gone)
+}
+
+// sortGone is the order in which instances go.
+func (t *turn) sortGone(v *service, gone []*inst) {
 	slices.SortStableFunc(gone, func(a, b *inst) int {
 		return cmp.Or(cmp.Compare(t.rank(v, a), t.rank(v, b)), t.age(v, a, b), cmp.Compare(b.Slot, a.Slot))
 	})
-	for _, in := range gone {
-		if v.spare(in) {
-			t.remove(v, in, t.removeSays(v, in))
-			return true
-		}
-	}
-	return false
 }
 
 // spare says that the floor holds without in: ready instances may not fall
@@ -121,10 +122,10 @@ func (v *service) spare(in *inst) bool {
 		return true
 	}
 	d := v.target.Replicas
-	_, unavailable := v.target.Rollout.Room(d)
+	_, unavailable := v.knobs().Room(d)
 	left := 0
 	for _, x := range v.all {
-		if x != in && x.ready && x.holds() {
+		if x != in && (x.ready || x.rests && x.Version == v.target.Version) && x.holds() {
 			left++
 		}
 	}
@@ -179,24 +180,37 @@ func (t *turn) removeSays(v *service, in *inst) string {
 // the rollout is complete and the slot does not crash: a host without gitring
 // comes back after a reboot.
 func (t *turn) policy(v *service) {
-	if !v.row.Done || t.busy(string(v.id)) {
+	if !v.row.Done && v.row.Baking.IsZero() || t.busy(string(v.id)) {
 		return
 	}
 	for _, in := range v.all {
-		if in.Version != v.target.Version || !in.ready || in.intent != "" || t.apart(in) {
+		if !t.unset(v, in) {
 			continue
 		}
-		if row, ok := t.slot(v, in); ok && row.Instance == in.ID && row.Crashes > 0 {
-			continue
-		}
-		want, n := v.target.Restart.Engine, v.target.Restart.MaxRetries
-		if want == "" || in.Policy == want && in.MaxRetries == n {
-			continue
-		}
-		a := t.step(v, ring.DoPolicy, in, "as the Compose file says: restart "+want)
-		a.Policy, a.MaxRetries = want, n
+		a := t.step(v, ring.DoPolicy, in, "as the Compose file says: restart "+v.target.Restart.Engine)
+		a.Policy, a.MaxRetries = v.target.Restart.Engine, v.target.Restart.MaxRetries
 		if t.do(a) {
 			return
 		}
 	}
+}
+
+// unset says that an instance of the target is to have another restart policy.
+func (t *turn) unset(v *service, in *inst) bool {
+	if in.Version != v.target.Version || !in.ready || in.intent != "" || t.apart(in) {
+		return false
+	}
+	if row, ok := t.slot(v, in); ok && row.Instance == in.ID && row.Crashes > 0 {
+		return false
+	}
+	want := v.target.Restart.Engine
+	return want != "" && (in.Policy != want || in.MaxRetries != v.target.Restart.MaxRetries)
+}
+
+// unguarded says that the restart policy of some instance is about to be set: a
+// host that reboots now without gitring would not bring it back.
+func (t *turn) unguarded(v *service) bool {
+	return v.row.Done && slices.ContainsFunc(v.all, func(in *inst) bool {
+		return t.unset(v, in) && t.Tries[string(v.id)+" "+in.Name].Kind != ring.DoPolicy
+	})
 }

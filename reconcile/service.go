@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -16,6 +17,8 @@ type inst struct {
 	// not for long enough.
 	ready, down bool
 	inferred    bool
+	rests       bool // it ended as it may, and stays so
+	young       bool // it is green, for less than min_ready_time
 	reason      string
 	unlive, act string
 }
@@ -38,6 +41,7 @@ const (
 	intentStop    = "stop"   // for good: a liveness check says so
 	intentHooks   = "hooks"  // started, and its post_start hooks not seen through
 	intentRejoin  = "rejoin" // its namespaces are none any more: to be restarted
+	intentAgain   = "again"  // it ended with the engine: to be started again
 )
 
 // service is the view of one service in one look.
@@ -57,10 +61,14 @@ type service struct {
 	// failed is the verdict on the wanted version when that is "failed".
 	failed *ring.Verdict
 	row    ring.RolloutRow
+	halt   string // why a person paused its rollouts; "" when nobody did
 	says   string // the reason people read
 	lacks  string // what it cannot have now: an owner, a name
 	differ string // see why; "" until somebody asks
 	fate   *fate  // what it is tied to; nil for nothing
+	// spoiled is the verdict on what the plan wants to be reloaded in place, where
+	// that failed: want has what was good in its stead.
+	spoiled *ring.Verdict
 }
 
 // view makes the view of a service in force.
@@ -70,11 +78,15 @@ func (t *turn) view(app *ring.App, want *ring.Service) {
 	v := &service{id: id, app: app, want: want, all: t.seen[id], of: app, target: want}
 	if g, ok := t.Facts.Good[id]; ok {
 		g.Service = *t.looked(&g.Service)
+		if n, scaled := t.scaled(id); scaled {
+			g.Service.Replicas = n
+		}
 		v.good = &g
 	}
 	v.row = t.Facts.Rollouts[id]
 	t.views[id] = v
-	t.probe(v.all, want, v.good)
+	t.live(v)
+	t.probe(v.all, v.want, v.good)
 	for _, in := range v.all {
 		t.judge(v, in)
 	}
@@ -87,12 +99,18 @@ func (t *turn) probe(ins []*inst, want *ring.Service, good *ring.Good) {
 			continue
 		}
 		if checks, known := t.checksOf(in, want, good); known && len(checks) > 0 {
-			t.out.Probes = append(t.out.Probes, ring.Probe{Instance: *in.Instance, Checks: checks})
+			t.out.Probes = append(t.out.Probes, ring.Probe{Instance: *in.Instance, Checks: checks, Ready: t.unasked(in, want, good)})
 		}
 	}
 }
 
 func (t *turn) checksOf(in *inst, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
+	checks, known := t.ownChecks(in, want, good)
+	return withImages(in, checks), known
+}
+
+// ownChecks are the checks that the plan of an instance's version has.
+func (t *turn) ownChecks(in *inst, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
 	if want != nil && in.Version == want.Version {
 		return want.Checks, true
 	}
@@ -109,7 +127,7 @@ func (t *turn) judge(v *service, in *inst) {
 		in.down = in.State != ring.StateCreated
 		in.reason = string(in.State)
 		if in.Ended() {
-			in.reason = exitSays(in.Instance)
+			in.reason, in.rests = exitSays(in.Instance), t.rests(v, in)
 		}
 		return
 	}
@@ -125,6 +143,9 @@ func (t *turn) judge(v *service, in *inst) {
 	since := in.Since
 	if (&ring.Service{Checks: checks}).Gated() {
 		h, ok := t.Health[in.ID]
+		if was := t.unasked(in, v.want, v.good); !ok && !was.IsZero() {
+			h, ok = ring.Health{Ready: true, Since: was}, true
+		}
 		if !ok {
 			in.reason = "no check has answered yet"
 			return
@@ -145,13 +166,30 @@ func (t *turn) judge(v *service, in *inst) {
 		in.reason = t.Facts.Intents[in.ID].Reason
 		return
 	}
-	steady := since.Add(v.want.Rollout.MinReadyTime)
-	if t.now.Before(steady) {
+	steady := since.Add(v.minReady(in))
+	if t.now.Before(steady) && !(v.promoted() && in.Version == v.want.Version) {
 		t.wake(steady)
-		in.reason = say("ready, for less than %s", v.want.Rollout.MinReadyTime)
+		in.young, in.reason = true, say("ready, for less than %s", v.minReady(in))
 		return
 	}
 	in.ready = true
+}
+
+// minReady is how long an instance must be green; what is brought back, as long
+// as the way back asks.
+func (v *service) minReady(in *inst) time.Duration {
+	if v.good != nil && in.Version == v.good.Service.Version && in.Version != v.want.Version {
+		return v.want.Rollout.Returning().MinReadyTime
+	}
+	return v.want.Rollout.MinReadyTime
+}
+
+// knobs are those of the way that v goes: forth, or back.
+func (v *service) knobs() ring.Rollout {
+	if v.restoring() && v.want.Rollout.Back != nil {
+		return v.want.Rollout.Returning()
+	}
+	return v.target.Rollout
 }
 
 func unlive(h ring.Health) string {
@@ -173,8 +211,15 @@ func (t *turn) service(v *service) {
 	if v.fate == nil {
 		t.weigh(v)
 	}
-	if v.want.Kind == ring.JobK {
+	switch v.want.Kind { // both keep their hands off what is held
+	case ring.JobK:
 		t.job(v)
+		return
+	case ring.CronK:
+		t.cron(v)
+		return
+	}
+	if t.handsOff(v.id) {
 		return
 	}
 	if t.busy(string(v.id)) {
@@ -188,8 +233,8 @@ func (t *turn) service(v *service) {
 		t.heal(v) // nothing may start yet, and nothing is to be kept at full count
 		return
 	}
-	if v.paused() {
-		if !t.startCreated(v) && !t.heal(v) && !v.left() {
+	if v.stopped() {
+		if !t.startCreated(v) && !t.heal(v) && !v.left() && !v.watched() {
 			t.complete(v)
 		}
 		return
@@ -203,18 +248,30 @@ func (t *turn) service(v *service) {
 
 // weigh chooses the target and gives the verdict on it; it moves nothing.
 func (t *turn) weigh(v *service) {
+	t.roomier(v)
+	t.renewed(v)
 	t.choose(v)
-	if v.want.Kind == ring.JobK {
+	if v.want.Kind.Ends() {
+		return
+	}
+	if t.handsOff(v.id) {
+		t.standStill(v)
 		return
 	}
 	t.begin(v)
+	if v.halt != "" {
+		t.standStill(v)
+		return
+	}
 	t.account(v)
+	t.tryContent(v)
 }
 
 // choose sets the target: the last good version while the wanted one failed
 // (restore, quarantine) or waits for what it depends on.
 func (t *turn) choose(v *service) {
 	v.failed, v.waits, v.blocked, v.says = nil, "", false, ""
+	v.halt = t.halted(v.id)
 	if d, ok := t.Facts.Verdicts[ring.VersionKey(v.id, v.want.Version)]; ok && !d.Good {
 		v.failed = &d
 	}
@@ -228,10 +285,13 @@ func (t *turn) choose(v *service) {
 		if why := t.undone(v); why != "" && !v.row.Done {
 			v.waits, v.blocked, v.says = why, true, why
 			v.of, v.target = &v.good.App, &v.good.Service
+			return
 		}
-		return
+		v.waits, v.blocked = t.before(v) // as after a person had a version tried again that it failed
+	} else {
+		v.waits, v.blocked = t.gate(v)
 	}
-	if v.waits, v.blocked = t.gate(v); v.waits == "" {
+	if v.waits == "" {
 		return
 	}
 	v.says = v.waits
@@ -268,6 +328,7 @@ func (t *turn) begin(v *service) {
 	}
 	v.row = ring.RolloutRow{
 		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Checks: v.checks(), Writes: t.written(v),
+		Engine: t.Seen.Engine,
 	}
 	if v.failed != nil { // quarantined: a newer commit wants what already failed
 		v.row.Cause = v.failed.Reason
@@ -315,6 +376,13 @@ func (t *turn) account(v *service) {
 	if v.row.Done || v.waits != "" || v.restoring() {
 		return
 	}
+	if t.excuse(v) {
+		return
+	}
+	if v.watched() {
+		t.watch(v)
+		return
+	}
 	row, ready, failing, permanent := v.row, 0, false, false
 	row.Counted = slices.Clone(row.Counted)
 	for _, in := range v.all {
@@ -332,6 +400,7 @@ func (t *turn) account(v *service) {
 		row.Counted = append(row.Counted, in.ID)
 		failing = true
 		row.LastFailure, row.Cause = t.now, say("slot %d %s", in.Slot, why)
+		t.failedStart(v, in, why, row.Failures+1)
 		permanent = permanent || in.Ended() && cannotRun(in.ExitCode)
 	}
 	if failing {
@@ -376,8 +445,10 @@ func (t *turn) account(v *service) {
 // such as a disk that is not mounted; or whatever the host refuses where there is
 // nothing to restore. It fails nothing, and is tried again for as long as it is wanted.
 func (t *turn) stuck(v *service) string {
-	try, _ := t.refusedStep(v)
-	return hinted(try)
+	if try, ok := t.refusedStep(v); ok {
+		return hinted(try)
+	}
+	return t.short(v)
 }
 
 // awaitsHost says that a rollout goes on once something of this host is mended:
@@ -387,7 +458,7 @@ func (t *turn) awaitsHost(v *service) bool {
 		return false
 	}
 	try, ok := t.refusedStep(v)
-	return ok && !try.Permanent || t.undone(v) != ""
+	return ok && !try.Permanent || t.undone(v) != "" || t.short(v) != ""
 }
 
 // refusedStep is the try that v is stuck with.
@@ -475,12 +546,13 @@ func (t *turn) failure(v *service, in *inst) string {
 	if !in.down {
 		return "" // ready, only not for long enough; or not known, which is no failure
 	}
-	until := in.Since.Add(v.want.Rollout.StartTimeout)
+	limit := patience(v.want)
+	until := in.Since.Add(limit)
 	if t.now.Before(until) {
 		t.wake(until)
 		return ""
 	}
-	return say("not ready within %s: %s", v.want.Rollout.StartTimeout, in.reason)
+	return say("not ready within %s: %s", limit, in.reason)
 }
 
 func (t *turn) deadlineSays(v *service, ready int) string {
@@ -501,7 +573,7 @@ func (t *turn) fail(v *service, reason string) {
 }
 
 func (t *turn) verdict(v *service, c ring.SHA, reason string) {
-	t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: c, Reason: reason, At: t.now})
+	t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: c, Reason: reason, At: t.now, Memory: t.starved(v), Live: v.liveVersion()})
 	t.event(ring.Event{
 		Kind: ring.RolloutFailed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
 		Version: v.want.Version, Commit: c, Reason: reason,
@@ -515,7 +587,7 @@ func (t *turn) settled(v *service) bool {
 		if in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
 			return false
 		}
-		if !in.ready && !t.rests(v, in) {
+		if !in.ready && !t.rests(v, in) || !t.took(v, in) {
 			return false
 		}
 		n++
@@ -526,7 +598,7 @@ func (t *turn) settled(v *service) bool {
 // complete closes the rollout when it is settled: the version is good, and what
 // a restore would bring back from now on.
 func (t *turn) complete(v *service) {
-	if !t.settled(v) || !v.row.Done && !t.whole(v, t.settled) {
+	if !t.settled(v) || !v.row.Done && !t.whole(v, t.settled) || t.bakes(v) {
 		return
 	}
 	if v.fate != nil && v.target == v.want && !v.row.Done { // one verdict, in one moment
@@ -548,6 +620,7 @@ func (v *service) left() bool {
 // close says that a service is what its target asks.
 func (t *turn) close(v *service) {
 	if v.target == v.want {
+		t.reloaded(v)
 		t.keepGood(v)
 	}
 	if v.row.Done || v.waits != "" {
@@ -579,7 +652,7 @@ func (t *turn) keepGood(v *service) {
 		// An unrelated commit; a rollout that completes is this plan's.
 		if len(with)+len(v.good.With) > 0 && !sameJSON(with, v.good.With) {
 			v.good.With = with
-			t.set(*v.good)
+			t.set(t.asGit(*v.good))
 		}
 		return
 	}
@@ -587,7 +660,7 @@ func (t *turn) keepGood(v *service) {
 	app.Services = leaders(v.app, &v.want.Spec, nil)
 	g := ring.Good{AppName: app.Name, App: app, Service: *v.want, Commit: v.app.Commit, At: t.now, With: with}
 	v.good = &g
-	t.set(g)
+	t.set(t.asGit(g))
 }
 
 // leaders are what a service is tied to or follows, at whatever distance where
@@ -611,21 +684,28 @@ func (t *turn) finishIntents(v *service) bool {
 	for _, in := range v.all {
 		switch in.intent {
 		case intentRemove:
-			if !v.exclusive() && !v.spare(in) {
+			if !v.exclusive() && !v.spare(in) || v.stays(in) {
 				// What else served when its removal was meant does not serve now.
 				t.set(ring.Forget{Table: "intent", Key: in.ID})
 				in.intent = ""
 				continue
 			}
-			why := t.Facts.Intents[in.ID].Reason
-			if !t.untie(in, why) {
-				t.do(t.step(v, ring.DoRemove, in, why))
+			it := t.Facts.Intents[in.ID]
+			if !t.untie(in, it.Reason) {
+				a := t.step(v, ring.DoRemove, in, it.Reason)
+				a.Delay = max(0, a.Delay-max(0, t.now.Sub(it.At))) // it drains from the moment that it was meant to go
+				t.do(a)
 			}
 			return true
 		case intentPark:
 			if in.ready && in.Version == v.target.Version {
 				// It was to make room and is wanted again. Not before it is ready:
 				// a stop that a daemon before us asked for may still be under way.
+				t.set(ring.Forget{Table: "intent", Key: in.ID})
+				in.intent = ""
+			}
+		case intentAgain:
+			if in.Live() || in.Version != v.want.Version || in.Slot > v.want.Replicas { // or not wanted: it is healed as any
 				t.set(ring.Forget{Table: "intent", Key: in.ID})
 				in.intent = ""
 			}
@@ -656,7 +736,7 @@ func (t *turn) finishIntents(v *service) bool {
 			t.do(t.step(v, ring.DoRestart, in, it.Reason))
 			return true
 		case intentHooks, intentRejoin:
-			if v.want.Kind == ring.JobK { // a run is never begun twice
+			if v.want.Kind.Ends() { // a run is never begun twice
 				t.set(ring.Forget{Table: "intent", Key: in.ID})
 				in.intent = ""
 				continue
@@ -672,11 +752,12 @@ func (t *turn) finishIntents(v *service) bool {
 
 // remove writes down that an instance goes, and takes the step.
 func (t *turn) remove(v *service, in *inst, why string) {
-	if t.untie(in, why) {
+	if t.telling(in) || t.untie(in, why) {
 		return
 	}
 	t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: why, At: t.now})
 	in.intent = intentRemove
+	t.forgetSlot(v, in)
 	t.do(t.step(v, ring.DoRemove, in, why))
 }
 
@@ -709,6 +790,9 @@ func (t *turn) create(v *service, slot int, start bool, why string) bool {
 			t.wake(next)
 			return false
 		}
+	}
+	if t.awaits(v, slot) {
+		return false
 	}
 	owners, lacks := t.owners(v, slot)
 	if lacks != "" {

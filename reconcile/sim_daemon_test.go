@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 	"math/rand"
 	"time"
 
@@ -20,6 +21,8 @@ type daemon struct {
 	changes int  // mutating calls decided
 	cuts    int  // starts of ours whose end was not heard of: each is begun again
 	last    Decision
+	// keepImages is of how many good plans the images stay; 0 removes none.
+	keepImages int
 	// crash is asked at each boundary of a step whether the daemon ends there;
 	// nil is never.
 	crash func(at boundary, a ring.Action) bool
@@ -99,7 +102,10 @@ func (d *daemon) offer(p *ring.Plan) {
 
 // seen is a look, in whatever order.
 func (d *daemon) seen() ring.Seen {
-	s := ring.Seen{At: d.wall(), Instances: make([]ring.Instance, 0, len(d.boxes))}
+	s := ring.Seen{
+		At: d.wall(), Instances: make([]ring.Instance, 0, len(d.boxes)),
+		Engine: fmt.Sprintf("run %d", d.engines), Memory: d.memory,
+	}
 	for _, id := range d.each() {
 		if b := d.boxes[id]; !b.foreign {
 			s.Instances = append(s.Instances, b.Instance)
@@ -147,9 +153,9 @@ func (d *daemon) world() World {
 	d.mem.dates.begin(now)
 	d.mem.dates.instances(seen.Instances, now)
 	w := World{
-		Host: "sim", Facts: d.disk, Seen: seen, Health: d.mem.dates.health(d.health(), seen.Instances, now),
+		Host: "sim", Wall: d.wall(), Facts: d.disk, Seen: seen, Health: d.mem.dates.health(d.health(), seen.Instances, now),
 		Busy: make(map[string]ring.Action, len(d.mem.flights)), Recent: d.mem.recent,
-		Sources: []Source{d.src},
+		Sources: []Source{d.src}, KeepImages: d.keepImages,
 	}
 	for _, f := range d.mem.flights {
 		w.Busy[f.a.Target()] = f.a
@@ -204,7 +210,7 @@ func (d *daemon) launch(as []ring.Action) {
 			f.half = !f.lands && a.Kind == ring.DoRemove && d.r.Intn(2) == 0
 			d.unheard(a)
 		}
-		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoAdmit {
+		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoAdmit && a.Kind != ring.DoLog {
 			d.changes++
 		}
 		d.mem.flights = append(d.mem.flights, f)

@@ -32,6 +32,7 @@ type nature struct {
 	volumes    []string      // its VOLUME instructions
 	hooks      time.Duration // what its post_start hooks take
 	hookFails  bool
+	oom        bool // its ends are for want of memory
 }
 
 type span struct{ from, to time.Duration }
@@ -67,6 +68,8 @@ type box struct {
 	inside  map[string]int // the containers whose namespaces it is in, by the run that it joined
 	hooks   bool           // it has post_start hooks
 	hooked  bool           // and those of this start came to their end
+	lies    string         // what lies in its live folder
+	reads   string         // and what it took over of that
 }
 
 func (b *box) running() bool { return b.State == ring.StateRunning }
@@ -82,13 +85,19 @@ type engine struct {
 	moved   map[string]string // what a tag means, where somebody moved it
 	ids     int
 	started time.Duration
+	engines int      // how often the engine itself started
+	memory  int64    // of the host, in bytes; 0 is not known
 	sorted  []string // IDs of boxes; nil after a change
 	// volumes are the volumes and data folders that are there, names the container
 	// names that others hold, foreign the Compose projects that are not ours.
 	volumes, names, foreign map[string]bool
 
 	natures map[string]nature // by image
+	// contents are, by what lies in a live folder, what it does to who takes it
+	// over: refused, unready, crash. Any other is good.
+	contents map[string]string
 	closed  bool              // the registry does not answer
+	ending  bool              // the engine is about to go, and carries nothing out
 	calls   int               // mutating calls, ever
 	log     []line
 	bad     error
@@ -164,7 +173,7 @@ func (e *engine) wall() time.Time { return e.now.Add(e.skew) }
 // ready is the truth: it would serve.
 func (e *engine) ready(b *box) bool {
 	n := e.nature(b)
-	if !b.running() || n.never || e.cut(b) || e.now.Before(b.since.Add(n.readyAfter)) {
+	if !b.running() || n.never || e.contents[b.reads] == "unready" || e.cut(b) || e.now.Before(b.since.Add(n.readyAfter)) {
 		return false
 	}
 	up := e.now.Sub(b.since)
@@ -191,6 +200,9 @@ func (e *engine) dead(b *box) bool {
 // ends is when it ends by itself; false when it stays.
 func (e *engine) ends(b *box) (time.Time, bool) {
 	n := e.nature(b)
+	if b.running() && e.contents[b.reads] == "crash" {
+		return b.since.Add(time.Second), true
+	}
 	if !b.running() || n.exitAfter == 0 || n.times > 0 && b.starts > n.times {
 		return time.Time{}, false
 	}
@@ -202,6 +214,9 @@ func (e *engine) moment(until time.Time) time.Time {
 	for _, b := range e.boxes {
 		if !b.running() {
 			continue
+		}
+		if at, ok := e.ends(b); ok && at.After(e.now) && at.Before(until) {
+			until = at
 		}
 		for _, d := range e.nature(b).moments() {
 			if d == 0 {
@@ -245,6 +260,7 @@ func (e *engine) comeBack(b *box) {
 
 func (e *engine) exit(b *box, code int) {
 	b.State, b.Finished, b.ExitCode = ring.StateExited, e.wall(), code
+	b.OOM = e.nature(b).oom
 	e.note("%s exits %d", b.Name, code)
 	e.told("exit", "", b)
 }
@@ -265,7 +281,7 @@ func (e *engine) run(b *box) {
 	b.State, b.Started, b.since = ring.StateRunning, e.wall().Add(e.started-time.Microsecond), e.now // no two at the same moment
 	b.starts++
 	b.runs++
-	b.ours = false
+	b.ours, b.reads = false, b.lies
 	for id := range b.inside {
 		b.inside[id] = e.boxes[id].runs
 	}
@@ -289,6 +305,7 @@ func (e *engine) canJoin(b *box) bool {
 
 // reboot ends everything and starts what the engine starts by itself.
 func (e *engine) reboot() {
+	e.engines++
 	for _, id := range e.each() {
 		if b := e.boxes[id]; b.running() {
 			e.exit(b, 137)
@@ -303,6 +320,9 @@ func (e *engine) reboot() {
 
 // apply is what a step does; the error is what the loop is told.
 func (e *engine) apply(a ring.Action) (ring.Done, error) {
+	if e.ending {
+		return ring.Done{}, errors.New("the engine is shutting down")
+	}
 	switch a.Kind {
 	case ring.DoResolve:
 		e.told("resolve", a.Image, nil)
@@ -317,8 +337,18 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 		}
 		return ring.Done{}, nil
 	}
+	if a.Kind == ring.DoLog {
+		b := e.boxes[a.Instance]
+		if b == nil {
+			return ring.Done{}, errors.New("no such container")
+		}
+		e.told("log", "", b)
+		return ring.Done{Log: []string{"the log of " + b.Name}}, nil
+	}
 	e.calls++
 	switch a.Kind {
+	case ring.DoImageOff:
+		return e.imageOff(a)
 	case ring.DoNetwork:
 		e.nets[a.NetworkName] = ring.SeenNetwork{ID: a.NetworkName, Name: a.NetworkName, App: a.App, Key: a.Network.Key, Definition: a.Network.Definition()}
 		return ring.Done{}, nil
@@ -350,7 +380,12 @@ func (e *engine) change(a ring.Action, b *box) error {
 	if a.Kind != ring.DoStart && a.Kind != ring.DoRename { // told when they take place
 		e.told(string(a.Kind), a.Policy, b)
 	}
+	if a.Kind == ring.DoStart || a.Kind == ring.DoRestart {
+		b.lay(a.Want)
+	}
 	switch a.Kind {
+	case ring.DoReload:
+		return e.reload(a, b)
 	case ring.DoRename:
 		return e.rename(a, b)
 	case ring.DoStart:
@@ -377,6 +412,38 @@ func (e *engine) change(a ring.Action, b *box) error {
 	case ring.DoPolicy:
 		b.Policy, b.MaxRetries = a.Policy, a.MaxRetries
 	}
+	return nil
+}
+
+// lay has in the live folder what a service wants there.
+func (b *box) lay(s *ring.Service) {
+	if s != nil && s.Reload != nil {
+		b.lies = s.Reload.Live["conf"]
+	}
+}
+
+// reload swaps what lies there, whole or not at all.
+func (e *engine) reload(a ring.Action, b *box) error {
+	if !b.running() {
+		return errors.New("it does not run")
+	}
+	was := b.lies
+	if a.Back != nil {
+		was = a.Back["conf"]
+	}
+	b.lay(a.Want)
+	switch e.contents[b.lies] {
+	case "refused":
+		b.lies = was
+		return &ring.EngineError{Cause: ring.CauseReload, Permanent: true, Err: errors.New("the reload's command failed with exit code 1: bad conf")}
+	case "crash":
+		b.reads = b.lies
+		e.exit(b, 1)
+		e.comeBack(b)
+		return nil
+	}
+	b.reads = b.lies
+	e.note("%s reads %s", b.Name, b.reads)
 	return nil
 }
 
@@ -451,11 +518,15 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 		Commit: a.Commit, Kind: a.Want.Kind, Image: a.Want.Pin.Image, State: ring.StateCreated, Created: e.wall(), Policy: "no",
 		Addresses: map[string]string{},
 	}}
+	if r := a.Want.Spec.Resources; r != nil {
+		b.Memory = r.Memory
+	}
 	for _, c := range a.Want.Checks {
 		if c.For == ring.Liveness {
 			b.act = cmp.Or(c.OnFailure, "restart")
 		}
 	}
+	b.lay(a.Want)
 	for _, at := range a.Want.Spec.Networks {
 		name := a.Networks[at.Network]
 		if _, ok := e.nets[name]; !ok {
@@ -484,6 +555,7 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 	}
 	e.boxes[b.ID], e.sorted = b, nil
 	e.told("create", "", b)
+	done.Instance = b.ID
 	if a.Start {
 		return done, e.start(b)
 	}
@@ -595,7 +667,7 @@ func (e *engine) start(b *box) error {
 			return lost(h)
 		}
 	}
-	if b.Kind == ring.JobK && b.starts > 0 {
+	if b.Kind.Ends() && b.starts > 0 {
 		e.violate("a job ran twice: %s", b.Name)
 	}
 	b.Restarts = 0

@@ -17,6 +17,8 @@ type oracle struct {
 	posted  []ring.Post
 	plans   []*ring.Plan // that ever arrived
 	events  []ring.Event
+	runs    []ring.Run // of jobs and cron jobs, as they were told
+	crashes []ring.Crash
 }
 
 func newOracle() oracle {
@@ -83,7 +85,17 @@ func (d *daemon) wantOf(app, service string) *ring.Service {
 	if !ok {
 		return nil
 	}
+	v.Replicas = d.counted(app, service, v.Replicas)
 	return &v
+}
+
+// counted is how many of a service are wanted: a person's count, or the plan's.
+func (d *daemon) counted(app, service string, planned int) int {
+	o, ok := d.disk.Overrides[ring.OverrideKey(ring.OverrideScale, app+"/"+service)]
+	if ok && d.clock().Before(o.Until) {
+		return o.Replicas
+	}
+	return planned
 }
 
 // alone says that two versions of it may not overlap.
@@ -118,11 +130,11 @@ func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 		return
 	}
 	for _, id := range d.each() {
-		if x := d.boxes[id]; b.running() && x.running() && x.Kind != ring.JobK && slices.Contains(x.Joined, b.ID) {
+		if x := d.boxes[id]; b.running() && x.running() && !x.Kind.Ends() && slices.Contains(x.Joined, b.ID) {
 			d.violate("shared fate: %s is stopped while %s, which is tied to it, runs", b.Name, x.Name)
 		}
 	}
-	if want == nil || want.Kind == ring.JobK {
+	if want == nil || want.Kind.Ends() {
 		return
 	}
 	id := ring.ID(a.App, a.Service)
@@ -183,7 +195,7 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 	if ok && !verdict.Good && want.Rollout.OnFailure != ring.OnFailureContinue && !(hasGood && good.Service.Version == a.Version) {
 		d.violate("quarantine: create %s, whose version failed", a.Name)
 	}
-	if want.Kind == ring.JobK || d.alone(a.App, want) || hasGood && a.Version == good.Service.Version && d.alone(a.App, &good.Service) {
+	if want.Kind.Ends() || d.alone(a.App, want) || hasGood && a.Version == good.Service.Version && d.alone(a.App, &good.Service) {
 		return
 	}
 	live := 0
@@ -201,6 +213,10 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 // watchFact holds what is written down to the invariants.
 func (d *daemon) watchFact(f ring.Fact) {
 	switch f := f.(type) {
+	case ring.Run:
+		d.watchRun(f)
+	case ring.Crash:
+		d.watchCrash(f)
 	case ring.Post:
 		d.posted = append(d.posted, f)
 		d.watchPost(f)
@@ -208,6 +224,11 @@ func (d *daemon) watchFact(f ring.Fact) {
 		if b := d.boxes[f.Key]; f.Table == "intent" && b != nil {
 			b.ours = false // it stays after all
 		}
+		if id, _, _ := strings.Cut(f.Key, "@"); f.Table == "verdict" || f.Table == "override" {
+			delete(d.protect, ring.ServiceID(strings.TrimPrefix(id, "scale "))) // a person has it tried again
+		}
+	case ring.OverrideRow:
+		delete(d.protect, ring.ServiceID(f.Target)) // what a person wants counts from here on
 	case ring.InForce:
 		for _, s := range f.App.Services {
 			old := d.disk.Apps[f.App.Name]
@@ -231,7 +252,7 @@ func (d *daemon) watchPost(p ring.Post) {
 		return
 	}
 	d.posts[key] = p.State + " " + p.Description
-	if p.State != ring.PostSuccess {
+	if p.State != ring.PostSuccess || strings.HasPrefix(p.Description, "observe: ") { // which carries nothing out
 		return
 	}
 	for name, f := range d.disk.Apps {
@@ -239,16 +260,50 @@ func (d *daemon) watchPost(p ring.Post) {
 			continue
 		}
 		for _, s := range f.App.Services {
-			if n := d.done(name, &s); n < s.Replicas {
+			if n := d.done(name, &s); n < d.counted(name, s.Name, s.Replicas) {
 				d.violate("I10: success of %s with %d of %d %s", p.SHA.Short(), n, s.Replicas, s.Name)
 			}
 		}
 	}
 }
 
+// watchRun keeps a run that was told, the one with its log in the place of the
+// one without.
+// watchCrash keeps the records of crashes; one written again with its log is one.
+func (d *daemon) watchCrash(c ring.Crash) {
+	if c.Signature == "" || c.Class == "" || c.Reason == "" || c.Instance == "" {
+		d.violate("a crash is recorded as %+v", c)
+	}
+	i := slices.IndexFunc(d.crashes, func(x ring.Crash) bool { return x.Instance == c.Instance && x.At.Equal(c.At) })
+	if i < 0 {
+		d.crashes = append(d.crashes, c)
+		return
+	}
+	d.crashes[i] = c
+}
+
+func (d *daemon) watchRun(r ring.Run) {
+	_, key := r.Row()
+	for i := range d.runs {
+		if _, k := d.runs[i].Row(); k == key {
+			d.runs[i] = r
+			return
+		}
+	}
+	d.runs = append(d.runs, r)
+}
+
 // done counts what a service has of what its plan asks.
 func (d *daemon) done(app string, s *ring.Service) int {
+	if s.Kind == ring.CronK {
+		return s.Replicas // between two runs it is what it should be
+	}
 	if s.Kind == ring.JobK {
+		for _, x := range d.disk.Apps[app].App.Services {
+			if x.Before == s.Name {
+				return 1 // it has no run of its own
+			}
+		}
 		run := d.disk.Jobs[ring.VersionKey(ring.ID(app, s.Name), s.Version)]
 		if run.State == "succeeded" || s.Job.Run == "once" {
 			return 1

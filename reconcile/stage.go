@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"maps"
 	"path"
 	"slices"
 
@@ -15,6 +16,10 @@ func (t *turn) stage(src *Source) {
 	if plan == nil || plan.Refusal != nil {
 		return
 	}
+	if src.Apply == ApplyObserve {
+		t.observe(src)
+		return
+	}
 	if t.inForce(src) {
 		return
 	}
@@ -24,8 +29,14 @@ func (t *turn) stage(src *Source) {
 		t.once(ring.Event{Kind: ring.PlanAwaiting, Source: src.Name, Commit: plan.Commit, Reason: why})
 		return
 	}
+	if src.Apply == ApplyCommit {
+		t.stageWhole(src, present)
+		return
+	}
 	for i := range plan.Apps {
-		t.stageApp(src, &plan.Apps[i])
+		if s, ready := t.prepare(src, &plan.Apps[i]); ready {
+			t.force(src, s.app, s.have, s.known)
+		}
 	}
 	for i := range plan.Apps {
 		t.block(src, plan.Apps[i].Name)
@@ -92,8 +103,16 @@ func (t *turn) inForce(src *Source) bool {
 	return true
 }
 
-// stageApp resolves and pulls what one app needs, then puts it in force.
-func (t *turn) stageApp(src *Source, next *ring.App) {
+// staged is an app of a next plan that has all it needs, and what is in force.
+type staged struct {
+	app   ring.App
+	have  ring.InForce
+	known bool
+}
+
+// prepare resolves and pulls what one app needs, and has the host asked. It says
+// whether the app is ready to be in force, which it is not where it is already.
+func (t *turn) prepare(src *Source, next *ring.App) (s staged, ready bool) {
 	have, ok := t.Facts.Apps[next.Name]
 	if ok && have.App.Source != src.Name {
 		t.refused[next.Name] = &ring.Refusal{
@@ -101,24 +120,28 @@ func (t *turn) stageApp(src *Source, next *ring.App) {
 			Says: say("app %s belongs to source %s on this host", next.Name, have.App.Source),
 			Hint: "give one of the two another name: in Compose `name:`, or in gitring.yaml",
 		}
-		return
+		return s, false
 	}
 	same := ok && asked(&have, next)
 	if same && !t.refreshing(next) {
-		return
+		return s, false
+	}
+	if says := t.withheld(next.Name); says != "" {
+		t.stageSays[next.Name] = says
+		return s, false
 	}
 	if r := t.keptByOthers(next); r != nil {
 		t.refused[next.Name] = r
-		return
+		return s, false
 	}
 	if h := next.Hold; h != nil && (h.Until.IsZero() || t.now.Before(h.Until)) {
-		t.stageSays[next.Name] = "held: " + h.Reason
+		t.stageSays[next.Name] = declaredSays(h)
 		t.wake(h.Until)
-		return
+		return s, false
 	}
-	if says := t.waitsFor(src, next); says != "" {
+	if says := t.waitsFor(src, next); says != "" && src.Apply != ApplyCommit {
 		t.stageSays[next.Name] = says
-		return
+		return s, false
 	}
 	app, ready := t.pins(next, &have.App)
 	for i := range app.Services {
@@ -129,20 +152,18 @@ func (t *turn) stageApp(src *Source, next *ring.App) {
 		}
 	}
 	if !ready || t.refused[next.Name] != nil {
-		return
+		return s, false
 	}
 	if same && samePins(&have.App, &app) {
 		t.refreshed(&app)
-		return
+		return s, false
 	}
-	if t.admitted(&app, have, ok) {
-		t.force(src, app, have, ok)
-	}
+	return staged{app, have, ok}, t.admitted(&app, have, ok)
 }
 
 // asked says that what is in force is what next asks for.
 func asked(have *ring.InForce, next *ring.App) bool {
-	return !have.Leaving && have.App.Commit == next.Commit && have.App.Written == next.Written
+	return !have.Leaving && !have.Undone && have.App.Commit == next.Commit && have.App.Written == next.Written
 }
 
 // waitsFor is why an app cannot be staged because of the apps it is after.
@@ -167,7 +188,7 @@ func (t *turn) force(src *Source, app ring.App, have ring.InForce, known bool) {
 		s := &app.Services[i]
 		old, ok := have.App.Service(s.Name)
 		s.Changed = app.Commit
-		if ok && old.Version == s.Version {
+		if ok && old.Version == s.Version && maps.Equal(old.Reload.Content(), s.Reload.Content()) {
 			s.Changed = old.Changed
 		}
 		t.keepPin(&app, s)
@@ -196,7 +217,7 @@ func sameApp(a, b ring.App) bool {
 // leave marks apps of src that are not in its plan; tidy removes what is left.
 func (t *turn) leave(src *Source, present map[string][]string) {
 	for _, name := range sortedKeys(present) {
-		if t.nextApp(src, name) != nil || t.refusal(src, name) != nil || t.succeeds(src, name) {
+		if t.nextApp(src, name) != nil || t.refusal(src, name) != nil || t.succeeds(src, name) || t.withheld(name) != "" {
 			continue
 		}
 		app := t.Facts.Apps[name].App

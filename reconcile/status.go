@@ -16,6 +16,7 @@ func (t *turn) status() {
 	for i := range t.Sources {
 		t.out.Status.Sources = append(t.out.Status.Sources, t.sourceStatus(&t.Sources[i]))
 	}
+	t.out.Status.Overrides = t.overrideStatus()
 }
 
 func (t *turn) sourceStatus(src *Source) ring.SourceStatus {
@@ -104,6 +105,9 @@ func (t *turn) next(src *Source) *ring.Next {
 	if why := t.held[src.Name]; why != "" {
 		return &ring.Next{Commit: src.Next.Commit, Reason: why}
 	}
+	if t.differs[src.Name] {
+		return &ring.Next{Commit: src.Next.Commit, Reason: t.watched[src.Name]}
+	}
 	for _, a := range src.Next.Apps {
 		if says := t.stageSays[a.Name]; says != "" && t.refused[a.Name] == nil {
 			return &ring.Next{Commit: src.Next.Commit, Reason: say("app %s: %s", a.Name, says)}
@@ -123,7 +127,10 @@ func (t *turn) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
 	if why := t.held[src.Name]; why != "" {
 		return ring.SyncHeld, why
 	}
-	staging, applying, degraded := "", "", ""
+	if t.differs[src.Name] && len(src.Next.Refused) == 0 {
+		return ring.SyncHeld, t.watched[src.Name]
+	}
+	stopped, staging, applying, degraded := "", "", "", ""
 	for i := range st.Apps {
 		a := &st.Apps[i]
 		if a.Health == ring.Held {
@@ -142,6 +149,8 @@ func (t *turn) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
 		for j := range a.Services {
 			s := &a.Services[j]
 			switch {
+			case halted(s) && !t.superseding(a.Name):
+				stopped = cmp.Or(stopped, say("%s/%s %s", a.Name, s.Name, s.Reason))
 			case working(s):
 				applying = cmp.Or(applying, say("%s/%s %s", a.Name, s.Name, s.Reason))
 			case bad(s):
@@ -150,6 +159,8 @@ func (t *turn) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
 		}
 	}
 	switch {
+	case stopped != "":
+		return ring.SyncHeld, cmp.Or(src.Reason, stopped)
 	case staging != "":
 		return ring.SyncStaging, cmp.Or(src.Reason, staging)
 	case applying != "":
@@ -157,7 +168,7 @@ func (t *turn) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
 	case degraded != "":
 		return ring.SyncDegraded, cmp.Or(src.Reason, degraded)
 	}
-	return ring.SyncSynced, src.Reason
+	return ring.SyncSynced, cmp.Or(src.Reason, t.watched[src.Name])
 }
 
 // working says that a rollout, job or removal is not finished.
@@ -171,7 +182,19 @@ func working(s *ring.ServiceStatus) bool {
 
 // bad says that a service is not what its plan asks, and stays so.
 func bad(s *ring.ServiceStatus) bool {
-	return s.Phase == ring.PhaseDegraded || s.Phase == ring.PhaseFailed || s.Rollout != nil && !working(s)
+	return s.Phase == ring.PhaseDegraded || s.Phase == ring.PhaseFailed || s.Rollout != nil && !working(s) && !halted(s)
+}
+
+// halted says that a rollout stopped where it is until somebody decides. One that
+// waits for this host to be mended goes on by itself.
+func halted(s *ring.ServiceStatus) bool {
+	return s.Rollout != nil && s.Rollout.Phase == ring.RolloutPaused && s.Phase != ring.PhaseDegraded
+}
+
+// superseding says that a newer plan of an app is on its way into force: what
+// stopped under the older one stops nothing any more.
+func (t *turn) superseding(app string) bool {
+	return t.stageSays[app] != "" && !t.blocked[app] && !strings.HasPrefix(t.stageSays[app], "held: ")
 }
 
 func (t *turn) appStatus(src *Source, name string) ring.AppStatus {
@@ -193,12 +216,17 @@ func (t *turn) appHealth(st *ring.AppStatus, known bool) (health, reason string)
 	if says := t.stageSays[st.Name]; strings.HasPrefix(says, "held: ") {
 		return ring.Held, says
 	}
+	if says := t.handed(st.Name); says != "" {
+		return ring.Held, says
+	}
 	health = ring.Healthy
 	for i := range st.Services {
 		s := &st.Services[i]
 		switch {
 		case bad(s):
 			return ring.Degraded, s.Reason
+		case halted(s) && !t.superseding(st.Name):
+			health, reason = ring.Held, s.Reason
 		case working(s) && health == ring.Healthy:
 			health, reason = ring.Progressing, s.Reason
 		}
@@ -258,8 +286,12 @@ func (t *turn) serviceStatus(v *service) ring.ServiceStatus {
 		}
 		st.Instances = append(st.Instances, t.instanceStatus(v, in))
 	}
-	if v.want.Kind == ring.JobK {
+	switch v.want.Kind {
+	case ring.JobK:
 		t.jobStatus(v, &st)
+		return st
+	case ring.CronK:
+		t.cronStatus(v, &st)
 		return st
 	}
 	st.Phase, st.Reason = t.phase(v, &st)
@@ -271,12 +303,18 @@ func (t *turn) serviceStatus(v *service) ring.ServiceStatus {
 func (t *turn) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
 	progress := say("%d/%d ready", st.Ready, v.target.Replicas)
 	switch {
+	case t.heldBy(v.id) != "":
+		return ring.PhaseHeld, say("%s; %s", progress, t.heldBy(v.id))
+	case v.halt != "" && !v.row.Done && v.failed == nil:
+		return ring.PhaseHeld, say("%s; %s", progress, v.halt)
 	case v.waits != "" && v.blocked:
 		return ring.PhaseDegraded, v.waits
 	case v.waits != "" && v.good == nil:
 		return ring.PhasePending, v.waits
 	case v.waits != "":
 		return ring.PhaseProgressing, v.waits
+	case v.paused() && v.good != nil:
+		return ring.PhaseHeld, v.failed.Reason // what served before does
 	case v.paused():
 		return ring.PhaseFailed, v.failed.Reason
 	case v.restoring() && v.row.Done && t.settled(v):
@@ -288,7 +326,7 @@ func (t *turn) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
 	case !v.row.Done && t.stuck(v) != "":
 		return ring.PhaseDegraded, say("%s; %s", progress, t.stuck(v))
 	case !v.row.Done:
-		return ring.PhaseProgressing, progress + t.slowest(v)
+		return ring.PhaseProgressing, progress + v.bakeSays() + t.warmSays(v) + t.slowest(v)
 	}
 	return t.steady(v, progress)
 }
@@ -296,9 +334,15 @@ func (t *turn) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
 // steady is the phase after completion: what is not ready is either on its way
 // or wrong.
 func (t *turn) steady(v *service, progress string) (ring.Phase, string) {
+	if phase, says := t.livePhase(v); phase != "" {
+		return phase, says
+	}
 	if t.settled(v) {
 		if v.lacks != "" {
 			return ring.PhaseDegraded, progress + "; " + v.lacks
+		}
+		if t.unguarded(v) {
+			return ring.PhaseProgressing, progress + "; its restart policy is being set"
 		}
 		return ring.PhaseReady, progress
 	}
@@ -348,12 +392,14 @@ func (t *turn) rolloutStatus(v *service) *ring.RolloutStatus {
 		st.Phase, st.Reason = ring.RolloutRestoring, v.failed.Reason
 	case v.paused():
 		st.Phase, st.Reason = ring.RolloutPaused, v.failed.Reason
+	case !v.row.Done && t.heldBy(v.id)+v.halt != "":
+		st.Phase, st.Reason = ring.RolloutPaused, cmp.Or(t.heldBy(v.id), v.halt)
 	case !v.row.Done && t.stuck(v) != "":
 		st.Phase, st.Reason = ring.RolloutPaused, t.stuck(v)
 	case !v.row.Done:
-		st.Phase, st.Reason = ring.RolloutProgressing, t.why(v)
+		st.Phase, st.Reason = ring.RolloutProgressing, t.why(v)+v.bakeSays()+t.warmSays(v)
 	default:
-		return nil
+		return t.liveRollout(v)
 	}
 	if v.failed != nil {
 		st.Commit = v.failed.Commit
@@ -372,6 +418,12 @@ func (t *turn) conditions(v *service) []ring.Condition {
 	if c, ok := t.contested(v.id); ok {
 		out = append(out, c)
 	}
+	if why := t.short(v); why != "" {
+		out = append(out, ring.Condition{Type: "Admitted", Reason: why, Since: v.row.Began.UTC(), Commit: v.row.Commit})
+	}
+	if v.spoiled != nil {
+		out = append(out, ring.Condition{Type: "Quarantined", Reason: v.spoiled.Reason, Since: v.spoiled.At.UTC(), Commit: v.spoiled.Commit})
+	}
 	if v.failed != nil {
 		out = append(out, ring.Condition{Type: "Quarantined", Reason: v.failed.Reason, Since: v.failed.At.UTC(), Commit: v.failed.Commit})
 	}
@@ -381,6 +433,8 @@ func (t *turn) conditions(v *service) []ring.Condition {
 func (t *turn) jobStatus(v *service, st *ring.ServiceStatus) {
 	run, ok := t.jobRun(v.id, v.want)
 	switch {
+	case t.heldBy(v.id) != "":
+		st.Phase, st.Reason = ring.PhaseHeld, t.heldBy(v.id)
 	case ok && run.State == jobSucceeded:
 		st.Phase, st.Reason = ring.PhaseCompleted, say("completed %s UTC", run.Ended.UTC().Format("2006-01-02 15:04"))
 		st.LastGood = run.Commit
@@ -406,7 +460,7 @@ func (t *turn) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 	if row.Instance == in.ID {
 		st.Restarts = row.Crashes
 	}
-	job := in.Kind == ring.JobK
+	job := in.Kind.Ends()
 	switch {
 	case in.intent == intentRemove && in.Live():
 		st.State = ring.SlotDraining
@@ -446,6 +500,10 @@ func appSummary(a *ring.AppStatus) (ready, wanted int) {
 			if s.Phase == ring.PhaseCompleted {
 				ready++
 			}
+			continue
+		}
+		if s.Kind == ring.CronK { // between two runs it is what it should be
+			ready, wanted = ready+1, wanted+1
 			continue
 		}
 		ready, wanted = ready+min(s.Ready, s.Wanted), wanted+s.Wanted

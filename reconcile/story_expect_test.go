@@ -40,16 +40,29 @@ func (s *story) expect(w []string) error {
 		return s.expectSteps(strings.Join(w[1:], " "))
 	case "created":
 		return count("creates", s.happened("create", word(w, 3)), w[1])
+	case "told": // told 2 failed [of shop/backup] ["…"]
+		return s.expectRuns(w[1:])
+	case "logged": // logged 1 of shop/backup
+		return count("logs read", s.happened("log", word(w, 3)), w[1])
+	case "running": // running 2 of shop/backup
+		return s.expectRunning(w[1], w[3])
 	case "runs":
 		return count("runs", s.happened("run", word(w, 3)), w[1])
 	case "touched":
 		return s.expectUntouched()
 	case "asked":
 		return count("questions to the registry", s.happened("resolve", "")+s.happened("pull", ""), w[2])
+	case "crashes": // crashes 2 of web ["text"]
+		return s.expectCrashes(w[1], w[3], w[4:])
 	case "admitted": // admitted 1 web
 		return count("questions to the host", s.asked("admit", w[2]), w[1])
 	case "looked": // looked 1 v1
 		return count("looks at the image", s.asked("inspect", w[2]+"@"), w[1])
+	case "reads": // reads web-1 b
+		if b := s.boxNamed(w[1]); b == nil || b.reads != w[2] || b.lies != w[2] {
+			return fmt.Errorf("it is %+v", b)
+		}
+		return nil
 	case "name":
 		return s.expectName(w[1], w[2])
 	case "tied":
@@ -62,6 +75,10 @@ func (s *story) expect(w []string) error {
 		return s.expectNetworks(w[1:])
 	case "policy":
 		return s.expectPolicy(w[1], w[2])
+	case "override":
+		return s.expectOverride(w[1:])
+	case "image":
+		return s.expectImage(w[1], w[2])
 	}
 	if n, err := strconv.Atoi(w[0]); err == nil {
 		if w[1] == "events" {
@@ -371,7 +388,7 @@ func (s *story) expectSteps(want string) error {
 	var got []string
 	for _, e := range s.since() {
 		switch e.kind {
-		case "create", "start", "stop", "remove", "restart":
+		case "create", "start", "stop", "remove", "restart", "reload":
 			got = append(got, e.kind+" "+e.name())
 		case "rename":
 			to := e.detail
@@ -440,7 +457,7 @@ func (s *story) expectVolumes(want []string) error {
 
 func (s *story) expectUntouched() error {
 	for _, e := range s.since() {
-		if !slices.Contains([]string{"exit", "run", "admit", "inspect"}, e.kind) { // the last two are questions
+		if !slices.Contains([]string{"exit", "run", "admit", "inspect", "log"}, e.kind) { // the last three are questions
 			return fmt.Errorf("%s %s", e.kind, cmp.Or(strings.Trim(e.name(), "-0@"), e.detail))
 		}
 	}
@@ -474,6 +491,29 @@ func (s *story) expectGaps(name string, want []string) error {
 		if slack := d/10 + time.Second; got[i] < d-slack || got[i] > d+slack {
 			return fmt.Errorf("the gaps were %v", got)
 		}
+	}
+	return nil
+}
+
+// expectCrashes is "crashes 2 of web ["text"]": so many records with that text in
+// the last one's class, reason or log.
+func (s *story) expectCrashes(number, service string, text []string) error {
+	var of []ring.Crash
+	for _, c := range s.crashes {
+		if shortID(c.ID.Split()) == service {
+			of = append(of, c)
+		}
+	}
+	if got := strconv.Itoa(len(of)); got != number {
+		return fmt.Errorf("%s records", got)
+	}
+	if len(text) == 0 {
+		return nil
+	}
+	last := of[len(of)-1]
+	says := fmt.Sprintf("%s exit %d after %s: %s %s (%s)", last.Class, last.ExitCode, last.Uptime.Round(time.Second), last.Reason, last.Log, last.Signature)
+	if !strings.Contains(s.plain(says), text[0][1:]) {
+		return fmt.Errorf("the last is: %s", s.plain(says))
 	}
 	return nil
 }
@@ -515,4 +555,32 @@ func (s *story) expectExtremes(service, side, number, _ string) error {
 		return fmt.Errorf("up to %d", s.high[service])
 	}
 	return nil
+}
+
+// expectRuns is "2 failed of shop/backup ["text"]": so many runs were told with
+// that outcome, over the whole story; those that ran have their log.
+func (s *story) expectRuns(w []string) error {
+	got := 0
+	for _, r := range s.runs {
+		app, service := r.ID.Split()
+		if r.State != w[1] || shortID(app, service) != w[3] || s.text(r.Reason, w[4:]) != nil {
+			continue
+		}
+		got++
+		if !r.Started.IsZero() && r.Instance != "" && len(r.Log) == 0 && s.idle() && !strings.Contains(r.Reason, "gone") {
+			return fmt.Errorf("no log was kept of %+v", r)
+		}
+	}
+	return count(w[1]+" runs", got, w[0])
+}
+
+// expectRunning counts the instances of a service that run now.
+func (s *story) expectRunning(want, service string) error {
+	n := 0
+	for _, b := range s.boxes {
+		if b.running() && shortID(b.App, b.Service) == service {
+			n++
+		}
+	}
+	return count("running", n, want)
 }

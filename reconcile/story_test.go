@@ -198,6 +198,12 @@ func (s *story) tell(line string) (err error) {
 		return s.declareApp(rest)
 	case "version":
 		return s.version(rest)
+	case "content": // content bad refused: by the command that reloads; unready, crash: by who reads it
+		if s.contents == nil {
+			s.contents = map[string]string{}
+		}
+		s.contents[rest[0]] = rest[1]
+		return nil
 	case "commit":
 		return s.commit(rest)
 	case "fault":
@@ -206,6 +212,16 @@ func (s *story) tell(line string) (err error) {
 		return s.approve(rest)
 	case "refresh":
 		return s.refresh(rest)
+	case "pause", "resume", "promote", "abort", "restart", "undo", "hold", "release", "scale", "retry", "run":
+		return s.act(words)
+	case "cannot":
+		return s.cannot(rest)
+	case "apply": // apply approve
+		s.src.Apply = rest[0]
+		return nil
+	case "keep": // keep images 3
+		s.keepImages, err = strconv.Atoi(rest[1])
+		return err
 	case "mark":
 		s.setMark()
 		return nil

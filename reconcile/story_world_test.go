@@ -55,6 +55,12 @@ func (d *declared) set(words []string) (int, error) {
 		d.Restart = ring.Restart{Policy: ring.NeverStop, Engine: "no"}
 		return 1, nil
 	}
+	if words[0] == "cron" { // cron "0 3 * * *"
+		d.Kind, d.Checks, d.Replicas = ring.CronK, nil, 1
+		d.Cron = &ring.Cron{Schedule: strings.TrimPrefix(words[1], `"`), Timezone: "UTC", Overlap: ring.OverlapForbid, Missed: time.Hour}
+		d.Restart = ring.Restart{Policy: ring.NeverStop, Engine: "no"}
+		return 2, nil
+	}
 	if words[0] == "hooks" {
 		d.Spec.PostStart = []ring.Hook{{Command: []string{"warm", "up"}}}
 		return 1, nil
@@ -104,6 +110,18 @@ func (d *declared) setting(key, value string) (err error) {
 		k.OnFailure = value
 	case "strategy":
 		k.Strategy = value
+	case "bake":
+		duration(&k.Bake)
+	case "warm":
+		duration(&k.WarmFor)
+	case "back_parallel": // two at a time on the way back, by Compose's rollback_config
+		b := ring.Back{MaxSurge: k.MaxSurge, MaxUnavailable: k.MaxUnavailable, MinReadyTime: k.MinReadyTime}
+		number(&b.MaxParallel)
+		k.Back = &b
+	case "memory": // in MiB, as its limit
+		n := 0
+		number(&n)
+		d.Spec.Resources = &ring.Resources{Memory: int64(n) << 20}
 	case "volume":
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: value, Target: "/data"}}
 	case "data":
@@ -120,6 +138,13 @@ func (d *declared) setting(key, value string) (err error) {
 		d.Spec.VolumesFrom = []ring.VolumesFrom{{Service: value}}
 	case "follows":
 		d.Spec.Follows = []string{value}
+	case "live":
+		d.Reload = &ring.Reload{Paths: []string{"./conf"}, Live: map[string]string{"conf": value}, Exec: []string{"reload"}}
+		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountLive, Source: "conf", Target: "/etc/app", ReadOnly: true}}
+	case "reload_by":
+		r := *d.Reload
+		r.Exec = []string{value}
+		d.Reload = &r
 	case "container_name":
 		d.Spec.ContainerName = value
 	case "pull":
@@ -138,6 +163,18 @@ func (d *declared) setting(key, value string) (err error) {
 		d.job(func(j *ring.Job) { duration(&j.Timeout) })
 	case "run":
 		d.job(func(j *ring.Job) { j.Run = value })
+	case "rerun": // rerun interrupted
+		d.job(func(j *ring.Job) { j.Rerun = value == "interrupted" })
+	case "replace": // replace older
+		d.job(func(j *ring.Job) { j.Replace = value == "older" })
+	case "before":
+		d.Before = strings.TrimPrefix(value, "none")
+	case "zone":
+		d.timing(func(c *ring.Cron) { c.Timezone = value })
+	case "overlap":
+		d.timing(func(c *ring.Cron) { c.Overlap = value })
+	case "missed":
+		d.timing(func(c *ring.Cron) { duration(&c.Missed) })
 	default:
 		return fmt.Errorf("no such setting: %s", key)
 	}
@@ -146,9 +183,20 @@ func (d *declared) setting(key, value string) (err error) {
 
 // job changes a copy: earlier commits keep theirs.
 func (d *declared) job(change func(*ring.Job)) {
+	if d.Cron != nil {
+		d.timing(func(c *ring.Cron) { change(&c.Job) })
+		return
+	}
 	j := *d.Job
 	change(&j)
 	d.Job = &j
+}
+
+// timing changes a copy too.
+func (d *declared) timing(change func(*ring.Cron)) {
+	c := *d.Cron
+	change(&c)
+	d.Cron = &c
 }
 
 func (d *declared) check(value string) error {
@@ -229,6 +277,8 @@ func (n *nature) clause(w []string) (err error) {
 		n.never = true
 	case text == "cannot start":
 		n.noStart = true
+	case text == "is out of memory":
+		n.oom = true
 	case text == "hooks fail":
 		n.hookFails = true
 	case strings.HasPrefix(text, "hooks take "):
@@ -373,6 +423,18 @@ func (s *story) fault(what string) error {
 			s.daemon.kill("by the reboot")
 		}
 		return nil
+	case "the engine shuts down": // it still answers, and carries nothing out
+		s.ending = true
+		for _, id := range s.each() {
+			if b := s.boxes[id]; b.running() {
+				s.exit(b, 0)
+			}
+		}
+		return nil
+	case "the engine is back":
+		s.ending = false
+		s.reboot()
+		return nil
 	case "the daemon is killed":
 		s.daemon.kill("by the story")
 		return nil
@@ -396,8 +458,11 @@ func (s *story) fault(what string) error {
 	case "the images are pruned":
 		clear(s.have)
 		return nil
-	case "the database is lost":
-		s.disk = ring.NewFacts()
+	case "the database is lost", "the state is lost": // the first leaves the marks of jobs, as files
+		marks := s.disk.Jobs
+		if s.disk = ring.NewFacts(); what == "the database is lost" {
+			s.disk.Jobs = marks
+		}
 		clear(s.posts) // what was told is forgotten, and told again
 		s.daemon.kill("with its database")
 		return nil
@@ -419,6 +484,10 @@ func (s *story) faultOf(w []string) error {
 	case len(w) == 4 && w[0] == "project": // project web is foreign, project web is gone
 		s.foreign[w[1]] = w[3] == "foreign"
 		return nil
+	case len(w) == 4 && w[0] == "memory": // memory is now 2048, in MiB
+		n, err := strconv.Atoi(w[3])
+		s.memory = int64(n) << 20
+		return err
 	case len(w) == 4 && w[0] == "image": // image v1 is here
 		s.have[w[1]+"@sha256:"+w[1]] = true
 		return nil

@@ -41,6 +41,11 @@ func (t *turn) forget() {
 			t.set(ring.Forget{Table: "intent", Key: id})
 		}
 	}
+	for _, id := range sortedKeys(t.Facts.Loads) {
+		if !there[id] {
+			t.set(ring.Forget{Table: "loaded", Key: id})
+		}
+	}
 	for _, id := range sortedKeys(t.Facts.Rollouts) {
 		if t.views[id] == nil && len(t.seen[id]) == 0 {
 			t.set(ring.Forget{Table: "rollout", Key: string(id)}) // a service that comes back begins anew
@@ -56,8 +61,10 @@ func (t *turn) forget() {
 			t.set(ring.Forget{Table: "refresh", Key: string(id)})
 		}
 	}
+	t.forgetLeft()
+	t.forgetRuns()
 	for _, key := range sortedKeys(t.Facts.Slots) {
-		if row := t.Facts.Slots[key]; !there[row.Instance] {
+		if row := t.Facts.Slots[key]; !there[row.Instance] && !t.waitsAfterCrash(row) {
 			t.set(ring.Forget{Table: "slot", Key: key})
 		}
 	}
@@ -84,7 +91,7 @@ func (t *turn) coming(id ring.ServiceID) bool {
 func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 	app, service := id.Split()
 	f, ok := t.Facts.Apps[app]
-	if !ok || f.App.NoPrune || !t.fresh(&f.App) || t.neededBy(app, service) {
+	if !ok || f.App.NoPrune || !t.fresh(&f.App) || t.neededBy(app, service) || t.handsOff(id) {
 		return
 	}
 	for _, in := range ins {

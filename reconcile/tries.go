@@ -12,6 +12,7 @@ import (
 const (
 	firstRetry = time.Second // doubles
 	lastRetry  = 5 * time.Minute
+	imageInUse = 6 * time.Hour // until it is looked at again whether an image that nobody needs may go
 )
 
 // Settle is what follows from the end of a step: the tries as they stand, what
@@ -19,6 +20,9 @@ const (
 // given is remembered even where the step failed after that; known is what is
 // on disk already.
 func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done, err error, now time.Time) ([]ring.Fact, []ring.Event) {
+	if a.Kind == ring.DoLog {
+		return logged(a, done, err), nil // what it is the log of was told
+	}
 	e := ring.Event{
 		At: now, Kind: ring.InstanceStep, Source: a.Source, App: a.App, Service: a.Service, Slot: a.Slot, Version: a.Version,
 		Commit: a.Commit, Reason: say("%s: %s", a.Kind, a.Reason),
@@ -26,7 +30,13 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 	if a.Kind == ring.DoResolve || a.Kind == ring.DoAdmit {
 		e.Version = "" // it carries what was written
 	}
-	facts, told := kept(known, a, done, now), tell(e, done)
+	if a.Kind == ring.DoLog { // for people: what could not be read is missed by no one
+		if err != nil || len(done.Log) == 0 {
+			return nil, nil
+		}
+		return withLog(a.Record, done.Log), nil
+	}
+	facts, told := append(kept(known, a, done, now), loads(a, done, err, now)...), tell(e, done)
 	if err != nil {
 		e.Kind, e.Reason = ring.StepFailed, say("%s: %s", a.Kind, err)
 		if a.Want != nil && a.Kind != ring.DoResolve && imageGone(err) {
@@ -39,6 +49,8 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 	}
 	forgetTries(r.Tries, a)
 	switch a.Kind {
+	case ring.DoReload:
+		e.Kind = ring.Reloaded
 	case ring.DoResolve:
 		facts = append(facts, ring.PinRow{ID: ring.ID(a.App, a.Service), Written: string(a.Version), Pin: done.Pin, At: now})
 		if note := pinNote(a.Service, a.Image, done.Pin); note != "" {
@@ -50,10 +62,15 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 	case ring.DoAdmit:
 		r.Admitted[a.App] = string(a.Version)
 		return facts, told // asked at each change, and nothing happened
+	case ring.DoImageOff:
+		if done.InUse { // it stays, and nobody needs to hear of it
+			r.Tries[a.Target()] = ring.Try{Kind: a.Kind, N: 1, At: now, Next: now.Add(imageInUse)}
+			return nil, nil
+		}
 	case ring.DoRemove, ring.DoRestart, ring.DoStart:
 		facts = append(facts, ring.Forget{Table: "intent", Key: a.Instance})
 	}
-	return facts, append([]ring.Event{e}, told...)
+	return append(facts, a.Then...), append([]ring.Event{e}, told...)
 }
 
 // kept are the volumes and folders that an instance was given, the first time.
@@ -86,6 +103,13 @@ func (r Recent) askAgain(id ring.ServiceID) {
 		if try.Kind == ring.DoResolve && strings.HasSuffix(key, " "+string(id)) {
 			delete(r.Tries, key)
 		}
+	}
+}
+
+// tryAgain forgets failed steps by their key, so that they are tried at once.
+func (r Recent) tryAgain(keys []string) {
+	for _, key := range keys {
+		delete(r.Tries, key)
 	}
 }
 
@@ -126,7 +150,7 @@ func forgetTries(tries map[string]ring.Try, a ring.Action) {
 	delete(tries, a.Target())
 	delete(tries, tryKey(a))
 	for key, try := range tries {
-		if strings.HasPrefix(key, a.Target()+" ") && try.Version != a.Version && !(try.Kind == ring.DoStart && try.Refusal != nil && !try.Permanent) {
+		if strings.HasPrefix(key, a.Target()+" ") && !try.Version.Of(a.Version) && !(try.Kind == ring.DoStart && try.Refusal != nil && !try.Permanent) {
 			delete(tries, key)
 		}
 	}

@@ -22,6 +22,9 @@ import (
 // World is everything that a decision depends on, besides now. Diff changes
 // nothing in it.
 type World struct {
+	// Wall is what the clock on the wall shows, which may jump: cron jobs are due
+	// by it. Zero is now.
+	Wall    time.Time
 	Host    string
 	Gitring string // version, for the status
 	Sources []Source
@@ -35,6 +38,9 @@ type World struct {
 	Recent
 	// Progress is how far steps in flight are, by target, for people only.
 	Progress map[string]string
+	// KeepImages is of how many of the newest good plans of each app the images
+	// stay when those that nothing names are removed; 0 removes none.
+	KeepImages int
 }
 
 // Recent is what the loop remembers of steps that ended, and a restart forgets:

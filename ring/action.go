@@ -74,8 +74,10 @@ type Action struct {
 	Record Fact
 	// Then are facts that are true once the step has succeeded.
 	Then []Fact
-	// Lines bounds what a DoLog reads.
-	Lines int
+	// Lines bounds what a DoLog reads, and From and To, by the engine's clock, where
+	// they are not zero.
+	Lines    int
+	From, To time.Time
 	// Back is, for a reload, the content that comes back when it fails; nil is
 	// what lies there.
 	Back map[string]string

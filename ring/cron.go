@@ -24,6 +24,9 @@ type Cron struct {
 	Job Job `json:"job"`
 }
 
+// Ends says that an instance of the kind is a run, which comes to its end.
+func (k Kind) Ends() bool { return k == JobK || k == CronK }
+
 // Words are the schedule and its zone in one.
 func (c *Cron) Words() string { return c.Timezone + " " + c.Schedule }
 
@@ -36,8 +39,14 @@ type CronRow struct {
 	// Waits is a time that was due whose run has not begun yet.
 	Waits time.Time `json:"waits,omitzero"`
 	// Due is the last time whose run was begun: whatever the clock says later, no
-	// run begins for it again.
-	Due time.Time `json:"due,omitzero"`
+	// run begins for it again. From is when Next was computed: a clock that shows
+	// less was set back.
+	Due  time.Time `json:"due,omitzero"`
+	From time.Time `json:"from,omitzero"`
+	// Last is how the last run that ended came out; "" before the first.
+	Last     string    `json:"last,omitempty"` // succeeded, failed
+	LastSays string    `json:"last_says,omitempty"`
+	LastEnd  time.Time `json:"last_end,omitzero"`
 }
 
 // Row is by service.
@@ -89,7 +98,7 @@ type Crash struct {
 	Commit   SHA       `json:"commit"`
 	Instance string    `json:"instance"` // container ID
 	At       time.Time `json:"at"`       // when it ended, by the decider's clock
-	ExitCode int       `json:"exit_code"`
+	ExitCode int       `json:"exit_code"` // NoExit for one that was alive: it was not live, or never ready
 	OOM      bool      `json:"oom,omitempty"`
 	Class    string    `json:"class"` // transient, permanent, capacity
 	// Uptime is how long it had run; Crashes how many it is in a row.
@@ -102,6 +111,9 @@ type Crash struct {
 	// last words but for numbers, times and addresses.
 	Signature string `json:"signature"`
 }
+
+// NoExit stands for the exit code of what did not exit.
+const NoExit = -1
 
 // CrashLogLines is how much of an instance's log a crash record keeps (ROLLOUT.md section 4).
 const CrashLogLines = 200

@@ -57,6 +57,7 @@ const (
 	OverrideEnded     = "override.ended"
 	OverrideExpiring  = "override.expiring"
 	RetryAsked        = "retry.asked"
+	RestartAsked      = "restart.asked" // of a service, as a rollout
 	RunAsked          = "run.asked"
 	DriftSeen         = "drift.seen"
 	DriftHealed       = "drift.healed"

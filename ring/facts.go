@@ -52,6 +52,9 @@ type InForce struct {
 	// Leaving says that the app left the commit: it has no services, and goes
 	// when nothing of it is left.
 	Leaving bool `json:"leaving,omitempty"`
+	// Undone says that a person brought it back: it is not what Git asks for, though
+	// it may be of the same commit.
+	Undone bool `json:"undone,omitempty"`
 }
 
 // Row is by app.
@@ -87,6 +90,9 @@ type Verdict struct {
 	// Memory is what the host had, in bytes, where the version failed for want of
 	// it: on a host with more it is tried again.
 	Memory int64 `json:"memory,omitempty"`
+	// Live is the LiveVersion of a version that failed: with other files to reload
+	// in place it is tried again. "" where there are none.
+	Live Version `json:"live,omitempty"`
 }
 
 // Row is by service and version.
@@ -119,6 +125,9 @@ type RolloutRow struct {
 	// failure ends the rollout at once.
 	Switched time.Time `json:"switched,omitzero"`
 	Baking   time.Time `json:"baking,omitzero"`
+	// Promoted is when a person said to go on at once, past what is only time: bake,
+	// warm_for, and the min_ready_time of a second full set.
+	Promoted time.Time `json:"promoted,omitzero"`
 	// Engine is Seen.Engine of the last look at the rollout under way.
 	Engine string    `json:"engine,omitempty"`
 	Done   bool      `json:"done,omitempty"` // complete: steady since At

@@ -45,8 +45,10 @@ type JobRun struct {
 	Job    Job    `json:"job,omitzero"`
 	Engine string `json:"engine,omitempty"`
 	Cut    int    `json:"cut,omitempty"`
-	// Stopped is why we ended it: "timeout of 30s"; "" where we did not.
+	// Stopped is why we ended it: "the timeout of 30s"; "" where we did not. Final
+	// says that no other try follows.
 	Stopped string `json:"stopped,omitempty"`
+	Final   bool   `json:"final,omitempty"`
 }
 
 // Row is by service and what tells the run from others of it.
@@ -79,7 +81,7 @@ const (
 // AskedMark is the mark of the last run of a job that a person asked for.
 const AskedMark = "asked"
 
-// CronMark is the mark of the last run of a cron job in a slot, whoever asked.
+// CronMark is the mark of the last run of a cron job in a slot that was due.
 func CronMark(slot int) string { return cronMark + strconv.Itoa(max(1, slot)) }
 
 // BeforeMark is the mark of the run before a rollout.

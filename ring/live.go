@@ -54,11 +54,15 @@ func (s *Service) LiveVersion() Version {
 	return s.Version + liveMark + Version(hash(body)[:8])
 }
 
-// IsLive says that v is a LiveVersion, of base.
-func (v Version) IsLive() (base Version, ok bool) {
-	before, _, ok := strings.Cut(string(v), liveMark)
-	return Version(before), ok
+// Of says that a and b are of one version, whatever is reloaded in place with it.
+func (v Version) Of(o Version) bool {
+	a, _, _ := strings.Cut(string(v), liveMark)
+	b, _, _ := strings.Cut(string(o), liveMark)
+	return a == b
 }
+
+// IsLive says that v is a LiveVersion.
+func (v Version) IsLive() bool { return strings.Contains(string(v), liveMark) }
 
 // LiveFolder is the name of the folder that holds the live folders of one
 // instance: that of its container when it was made.

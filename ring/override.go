@@ -63,7 +63,7 @@ func (f Mark) Row() (string, string) { return "mark", string(f.ID) }
 func PastKey(a *App) string {
 	parts := []string{a.Written}
 	for i := range a.Services {
-		parts = append(parts, a.Services[i].Name, string(a.Services[i].Version))
+		parts = append(parts, a.Services[i].Name, a.Services[i].Pin.Digest())
 	}
 	return a.Name + "@" + hash(parts)[:16]
 }

@@ -47,8 +47,12 @@ type Instance struct {
 	// Since is when it was first seen running this time, by the clock of the
 	// one who decides; set by the loop, never later than its now.
 	Since    time.Time
-	ExitCode int
-	OOM      bool
+	// ExitCode and OOM are of the last exit, also of one after which the engine
+	// started it again, where an event told of that; RanBefore is how long the run
+	// took that ended so, 0 where it is not known.
+	ExitCode  int
+	OOM       bool
+	RanBefore time.Duration
 	// Restarts is how often the engine itself restarted it.
 	Restarts int
 	// Policy is the engine's restart policy in force: no, always, unless-stopped, on-failure.

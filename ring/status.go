@@ -121,8 +121,19 @@ type ServiceStatus struct {
 	Health    string           `json:"health,omitempty"` // "inferred" without any check
 	Rollout   *RolloutStatus   `json:"rollout,omitempty"`
 	Instances []InstanceStatus `json:"instances"`
+	// NextRun is when a cron job is due next; zero is never. LastRun is how its
+	// last run came out; nil before the first.
+	NextRun time.Time   `json:"next_run,omitzero"`
+	LastRun *RunOutcome `json:"last_run,omitempty"`
 	// Conditions that stand, such as CrashLooping, Quarantined.
 	Conditions []Condition `json:"conditions,omitempty"`
+}
+
+// RunOutcome is how a run of a cron job came out: succeeded, or failed.
+type RunOutcome struct {
+	State  string    `json:"state"`
+	Reason string    `json:"reason"`
+	Ended  time.Time `json:"ended"`
 }
 
 // Condition is one standing condition of a service.

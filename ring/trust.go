@@ -74,7 +74,11 @@ type TrustedSigner struct {
 	From  time.Time `json:"from,omitzero"`
 	Until time.Time `json:"until,omitzero"`
 	// Revoked is where the key is listed as revoked; "" when it is not.
-	Revoked string  `json:"revoked,omitempty"`
+	Revoked string `json:"revoked,omitempty"`
+	// Place is the file that names the key, with the line where there is one; InRepo
+	// says that it is a file of the trusted commit.
+	Place  string  `json:"place,omitempty"`
+	InRepo bool    `json:"in_repo,omitempty"`
 	Grants  []Grant `json:"grants"` // none: nothing on this source and branch
 }
 

@@ -38,6 +38,8 @@ type Image struct {
 	Known bool `json:"known,omitempty"` // that it was looked at
 	// Volumes are the paths of its VOLUME instructions, sorted.
 	Volumes []string `json:"volumes,omitempty"`
+	// Healthcheck is its HEALTHCHECK, without the command; nil is none.
+	Healthcheck *Healthcheck `json:"healthcheck,omitempty"`
 }
 
 // Digest is what tells two pins apart: from "sha256:" on.

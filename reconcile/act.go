@@ -1,0 +1,431 @@
+package reconcile
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Verb is what a person does to an app or a service by hand.
+type Verb string
+
+// The verbs. Those that stand until they end are overrides.
+const (
+	Pause   Verb = "pause"
+	Resume  Verb = "resume"
+	Promote Verb = "promote"
+	Abort   Verb = "abort"
+	Restart Verb = "restart"
+	Undo    Verb = "undo"
+	HoldIt  Verb = "hold"
+	Release Verb = "release"
+	Scale   Verb = "scale"
+	Retry   Verb = "retry"
+)
+
+// Act is a person's act on an app, or on one service of it. For is how long an
+// override stands, To the commit that an undo goes to, "" the one before.
+type Act struct {
+	Verb         Verb
+	App, Service string
+	Actor        string
+	Reason       string
+	For          time.Duration
+	To           ring.SHA
+	Replicas     int
+	// Plan is, for an undo, what Before found and the host's rules let pass.
+	Plan *ring.Past
+}
+
+// Acted is what came of an act: what to remember, what to tell, and what the
+// person is told.
+type Acted struct {
+	Facts  []ring.Fact
+	Events []ring.Event
+	Says   string
+	Until  time.Time
+	At     time.Time // of a wish that a job runs
+	// Again are the steps, by their key in Tries, that are tried again at once.
+	Again []string
+}
+
+// ErrNotFound says that this host has no such app, or that the app has no such service.
+var ErrNotFound = errors.New("no such app or service on this host")
+
+// Unfit says that an act does not fit what is there, and what to do.
+type Unfit struct{ Says, Hint string }
+
+func (u *Unfit) Error() string { return u.Says }
+
+func unfit(hint, format string, args ...any) error { return &Unfit{say(format, args...), hint} }
+
+// Carry decides a person's act; it changes nothing in the world.
+func Carry(w World, a Act, now time.Time) (Acted, error) {
+	p := &person{turn: newTurn(w, now), Act: a}
+	p.index()
+	p.scale()
+	p.look()
+	for _, v := range p.inOrder() {
+		p.choose(v)
+	}
+	err := p.act()
+	p.done.Facts, p.done.Events = p.out.Facts, p.out.Events
+	if err != nil {
+		return Acted{}, err
+	}
+	return p.done, nil
+}
+
+// person is a turn in which a person decides.
+type person struct {
+	*turn
+	Act
+	done  Acted
+	names []string // of what is tried again
+}
+
+func (p *person) act() error {
+	if !p.here() {
+		return ErrNotFound
+	}
+	switch p.Verb {
+	case HoldIt:
+		return p.stand(ring.OverrideRow{Kind: ring.OverrideHold})
+	case Release:
+		return p.release()
+	case Retry:
+		return p.retry()
+	case Undo:
+		return p.undoIt()
+	case RunNow:
+		return p.runIt()
+	}
+	return p.onService()
+}
+
+// here says that the target is in force, next, or runs without a place in a plan.
+func (p *person) here() bool {
+	id := ring.ID(p.App, p.Service)
+	if f, ok := p.Facts.Apps[p.App]; ok && p.Service == "" && !f.Leaving {
+		return true
+	}
+	for seen := range p.seen {
+		if app, _ := seen.Split(); app == p.App && p.Service == "" {
+			return true
+		}
+	}
+	for i := range p.Sources {
+		if next := p.Sources[i].Next; next != nil && p.Service == "" {
+			if _, ok := next.App(p.App); ok {
+				return true
+			}
+		}
+	}
+	return p.Service != "" && (p.views[id] != nil || len(p.seen[id]) > 0 || p.coming(id))
+}
+
+// onService are the verbs for one service in force.
+func (p *person) onService() error {
+	v := p.views[ring.ID(p.App, p.Service)]
+	switch {
+	case v == nil && p.Verb == Pause:
+		return p.stand(ring.OverrideRow{Kind: ring.OverridePause}) // before it is deployed at all
+	case v == nil:
+		return unfit("gitring status lists apps and services", "%s is not in force here", p.target())
+	case v.want.Kind != ring.Worker:
+		return unfit("gitring run starts it, gitring hold keeps it from starting", "%s is a %s: it has no rollout", v.id, v.want.Kind)
+	case p.Verb != Pause && p.Verb != Scale && p.heldBy(v.id) != "":
+		return unfit(say("gitring release %s", p.standingOn(ring.OverrideHold, v.id).Target), "%s is %s", v.id, p.heldBy(v.id))
+	}
+	switch p.Verb {
+	case Pause:
+		return p.stand(ring.OverrideRow{Kind: ring.OverridePause})
+	case Scale:
+		return p.scaleTo(v)
+	case Resume:
+		return p.resume(v)
+	case Promote:
+		return p.promote(v)
+	case Abort:
+		return p.abort(v)
+	case Restart:
+		return p.restart(v)
+	}
+	return unfit("", "%s is nothing that can be done to a service", p.Verb)
+}
+
+func (p *person) target() string { return strings.TrimSuffix(p.App+"/"+p.Service, "/") }
+
+// stand begins an override, or replaces the one of its kind.
+func (p *person) stand(o ring.OverrideRow) error {
+	if o.Kind == ring.OverridePause && p.Service == "" {
+		return unfit("name one as app/service", "a pause is of one service")
+	}
+	o.Target, o.Actor, o.Reason, o.At, o.Until = p.target(), p.Actor, p.Reason, p.now, p.now.Add(p.For)
+	p.set(o)
+	p.tellOverride(ring.OverrideBegan, o, p.Actor, say("until %s: %s", clock(o.Until), o.Reason))
+	p.done.Says, p.done.Until = say("%s until %s", o.Target+" "+strings.SplitN(overrideSays(&o), " by ", 2)[0], clock(o.Until)), o.Until
+	return nil
+}
+
+// tell is an event of an act that is over when it is done.
+func (p *person) tell(kind string, v *service, says string) {
+	e := ring.Event{Kind: kind, App: p.App, Service: p.Service, Actor: p.Actor, Reason: says}
+	e.Source = p.Facts.Apps[p.App].App.Source
+	if v != nil {
+		e.Version, e.Commit = v.want.Version, v.app.Commit
+	}
+	p.event(e)
+}
+
+// release ends what stands on the target; of an app, what stands on its services too.
+func (p *person) release() error {
+	var ended []string
+	for _, key := range sortedKeys(p.Facts.Overrides) {
+		o := p.Facts.Overrides[key]
+		if o.Target != p.target() && !(p.Service == "" && strings.HasPrefix(o.Target, p.App+"/")) {
+			continue
+		}
+		p.endOverride(o, p.Actor, "released: "+p.Reason)
+		ended = append(ended, nameOf(&o)+" of "+o.Target)
+	}
+	if len(ended) == 0 {
+		return unfit("gitring status lists what stands", "nothing is overridden on %s", p.target())
+	}
+	p.done.Says = "ended " + strings.Join(ended, ", ") + "; Git wins again"
+	return nil
+}
+
+// resume ends a pause, and has a rollout that stopped by itself go on.
+func (p *person) resume(v *service) error {
+	o := p.standingOn(ring.OverridePause, v.id)
+	if o != nil {
+		p.endOverride(*o, p.Actor, "resumed: "+p.Reason)
+	}
+	stopped := v.paused()
+	if stopped {
+		p.again(v)
+	}
+	switch {
+	case o == nil && !stopped && v.failed != nil:
+		return unfit(say("gitring retry %s", v.id), "%s is not paused: its version %s failed and is not tried again", v.id, v.want.Version.Short())
+	case o == nil && !stopped:
+		return unfit("gitring status lists what stands", "%s is not paused", v.id)
+	}
+	p.tell(ring.RolloutResumed, v, p.Reason)
+	p.done.Says = say("%s goes on", v.id)
+	return nil
+}
+
+// again forgets that the wanted version of a service, and of all that is tied to
+// it, failed: the rollout begins anew.
+func (p *person) again(v *service) {
+	for _, m := range v.tied() {
+		if m.failed == nil {
+			continue
+		}
+		p.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(m.id, m.want.Version)})
+		p.set(ring.RolloutRow{ID: m.id, Checks: m.row.Checks, Writes: m.row.Writes, Done: true})
+		p.forgetSteps(m.id, m.want.Spec.Image)
+		p.names = append(p.names, string(m.id))
+	}
+}
+
+// retry has what failed tried again: versions, runs of jobs, and steps that wait
+// for their next try.
+func (p *person) retry() error {
+	for _, v := range p.inOrder() {
+		if !p.aims(v.app.Name, v.want.Name) {
+			continue
+		}
+		if run, ok := p.jobRun(v.id, v.want); v.want.Kind == ring.JobK && ok && run.State == jobFailed {
+			p.set(ring.Forget{Table: "job", Key: ring.VersionKey(v.id, run.Version)})
+			p.discard(v)
+			p.names = append(p.names, string(v.id))
+		}
+		if v.want.Kind == ring.Worker && v.failed != nil {
+			p.again(v)
+		}
+		if v.spoiled != nil {
+			p.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(v.id, v.spoiled.Version)})
+			p.names = append(p.names, string(v.id))
+		}
+		if p.forgetSteps(v.id, v.want.Spec.Image) {
+			p.names = append(p.names, string(v.id))
+		}
+	}
+	for i := range p.Sources {
+		if next := p.Sources[i].Next; next != nil {
+			p.retryNext(next)
+		}
+	}
+	if slices.Sort(p.names); len(p.names) == 0 {
+		return unfit("gitring status says what is wrong; gitring refresh asks a registry again", "nothing of %s has failed", p.target())
+	}
+	p.tell(ring.RetryAsked, nil, p.Reason)
+	p.done.Says = "tries again: " + strings.Join(slices.Compact(p.names), ", ")
+	return nil
+}
+
+// discard has the container of a run that failed removed: a run is never begun in
+// the container of another.
+func (p *person) discard(v *service) {
+	for _, in := range v.all {
+		if in.Version == v.want.Version && in.Ended() && in.intent == "" {
+			p.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: "runs again: " + p.Reason, At: p.now})
+		}
+	}
+}
+
+// retryNext is retry for an app on its way into force.
+func (p *person) retryNext(next *ring.Plan) {
+	a, ok := next.App(p.App)
+	if !ok {
+		return
+	}
+	for _, s := range a.Services {
+		if id := ring.ID(a.Name, s.Name); p.aims(a.Name, s.Name) && p.forgetSteps(id, s.Spec.Image) {
+			p.names = append(p.names, string(id))
+		}
+	}
+	if key := "admit " + a.Name; p.Service == "" && p.Tries[key].N > 0 {
+		p.done.Again = append(p.done.Again, key)
+		p.names = append(p.names, a.Name)
+	}
+}
+
+func (p *person) aims(app, service string) bool {
+	return app == p.App && (p.Service == "" || p.Service == service)
+}
+
+// forgetSteps has the failed steps of a service tried again at once; it says
+// whether there are any.
+func (p *person) forgetSteps(id ring.ServiceID, image string) bool {
+	found := false
+	for _, key := range sortedKeys(p.Tries) {
+		its := key == string(id) || strings.HasPrefix(key, string(id)+" ") ||
+			strings.HasPrefix(key, "resolve ") && strings.HasSuffix(key, " "+string(id)) ||
+			key == "pull "+image || strings.HasPrefix(key, "pull "+image+"@")
+		if its {
+			p.done.Again, found = append(p.done.Again, key), true
+		}
+	}
+	return found
+}
+
+// promote goes on at once, past what is only time.
+func (p *person) promote(v *service) error {
+	waits := ""
+	for _, m := range v.tied() {
+		if why := p.awaitsTime(m); why != "" {
+			m.row.Promoted = p.now
+			p.set(m.row)
+			waits = cmp.Or(waits, why)
+		}
+	}
+	if waits == "" {
+		return unfit("gitring status says what the rollout waits for", "no rollout of %s waits for time to pass", v.id)
+	}
+	p.tell(ring.RolloutPromoted, v, say("past %s: %s", waits, p.Reason))
+	p.done.Says = say("%s goes on, past %s", v.id, waits)
+	return nil
+}
+
+// abort gives the verdict that a failure would: what follows a failure follows.
+func (p *person) abort(v *service) error {
+	i := slices.IndexFunc(v.tied(), func(m *service) bool { return m.moves() })
+	if i < 0 {
+		return unfit(say("gitring rollout undo %s brings back the plan before", p.App), "no rollout of %s is under way", v.id)
+	}
+	v = v.tied()[i]
+	says := say("aborted by %s: %s", p.Actor, p.Reason)
+	for _, m := range v.tied() {
+		o := p.standing(ring.OverridePause, m.id)
+		if o != nil {
+			p.endOverride(*o, p.Actor, "aborted: "+p.Reason)
+		}
+	}
+	p.tell(ring.RolloutAborted, v, p.Reason)
+	p.fail(v, says)
+	p.done.Says = say("%s is aborted and stays as it is: there is no earlier version to go back to", v.id)
+	if v.restores() {
+		p.done.Says = say("%s is aborted and goes back to %s", v.id, v.good.Commit.Short())
+	}
+	return nil
+}
+
+// restart makes a version of its own of the same spec.
+func (p *person) restart(v *service) error {
+	if o := p.standing(ring.OverridePause, v.id); o != nil {
+		return unfit(say("gitring rollout resume %s", v.id), "%s is %s", v.id, p.halted(v.id))
+	}
+	p.set(ring.Mark{ID: v.id, Written: v.want.Written, Mark: p.now.UTC().Format(time.RFC3339Nano), Actor: p.Actor, Reason: p.Reason, At: p.now})
+	p.tell(ring.RestartAsked, v, p.Reason)
+	p.done.Says = say("%s restarts as a rollout", v.id)
+	return nil
+}
+
+// scaleTo replaces the count of a service.
+func (p *person) scaleTo(v *service) error {
+	planned := *v.want
+	if app, ok := p.planned[p.App]; ok {
+		planned, _ = app.Service(p.Service)
+	}
+	if why := v.app.Alone(&planned); p.Replicas > max(1, planned.Replicas) && why != "" && !(v.perSlot() && strings.HasPrefix(why, "writable")) {
+		return unfit("only what may run twice can be scaled; share: true says so of data", "%s cannot run %d times: %s", v.id, p.Replicas, why)
+	}
+	return p.stand(ring.OverrideRow{Kind: ring.OverrideScale, Replicas: p.Replicas})
+}
+
+// undoIt brings back an earlier plan of an app.
+func (p *person) undoIt() error {
+	have, ok := p.Facts.Apps[p.App]
+	switch past := p.Plan; {
+	case p.Service != "":
+		return unfit(say("gitring rollout undo %s", p.App), "an undo is of a whole app")
+	case !ok || have.Leaving:
+		return ErrNotFound
+	case past == nil:
+		return noPast(&p.Facts, p.App, p.To)
+	case past.App.Source != have.App.Source:
+		return unfit("gitring rollback makes the commit that brings it back", "the earlier plan of %s is of source %s", p.App, past.App.Source)
+	default:
+		if says := p.withheld(p.App); says != "" && p.standing(ring.OverrideHold, ring.ServiceID(p.App)) != nil {
+			return unfit(say("gitring release %s", p.App), "%s is %s", p.App, says)
+		}
+		p.set(*past) // with what the host's rules say of it today
+		for i := range past.App.Services {
+			s := &past.App.Services[i]
+			id := ring.ID(p.App, s.Name)
+			if d, ok := p.Facts.Verdicts[ring.VersionKey(id, s.Version)]; ok && !d.Good {
+				p.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(id, s.Version)}) // a person wants it tried
+			}
+		}
+		_, key := past.Row()
+		return p.stand(ring.OverrideRow{Kind: ring.OverrideUndo, Commit: past.App.Commit, Past: key})
+	}
+}
+
+// noPast says which plans there are.
+func noPast(f *ring.Facts, app string, to ring.SHA) error {
+	have := f.Apps[app]
+	now := ring.PastKey(&have.App)
+	var there []string
+	for _, p := range pastOf(f, app) {
+		if ring.PastKey(&p.App) != now {
+			there = append(there, p.App.Commit.Short())
+		}
+	}
+	hint := "gitring rollback makes the commit that brings an earlier tree back"
+	if len(there) > 0 {
+		hint = say("--to one of %s; or gitring rollback, which makes a commit", strings.Join(there, ", "))
+	}
+	if to != "" {
+		return unfit(hint, "no other plan of %s by commit %s has completed on this host", app, to.Short())
+	}
+	return unfit(hint, "no earlier plan of %s has completed on this host", app)
+}

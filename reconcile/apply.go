@@ -1,0 +1,107 @@
+package reconcile
+
+import (
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// observed says that the source of an app is only watched: nothing of it is
+// changed, whatever was in force before.
+func (t *turn) observed(app string) bool {
+	src := t.source(t.Facts.Apps[app].App.Source)
+	return src != nil && src.Apply == ApplyObserve
+}
+
+// observe says what the next plan of a source would change, and changes nothing.
+func (t *turn) observe(src *Source) {
+	says := "nothing would change"
+	if would := t.would(src, t.present(src.Name)); would != "" {
+		says = "would " + would
+		t.differs[src.Name] = true
+	}
+	t.watched[src.Name] = "observe: " + says
+}
+
+// would is what carrying out the next plan of a source would do, by services;
+// "" when nothing. What runs already, as that version, is nothing new though the
+// store does not know of it.
+func (t *turn) would(src *Source, present map[string][]string) string {
+	n := map[ring.Class]int{}
+	for i := range src.Next.Apps {
+		next := &src.Next.Apps[i]
+		if t.withheld(next.Name) != "" {
+			continue
+		}
+		for _, c := range t.appChanges(next).Services {
+			if c.Class == ring.ChangeCreate && c.To != "" && t.runsAs(ring.ID(next.Name, c.Service), c.To) {
+				continue
+			}
+			n[c.Class]++
+		}
+	}
+	for _, app := range sortedKeys(present) {
+		if t.nextApp(src, app) == nil && t.refusal(src, app) == nil && t.withheld(app) == "" {
+			n[ring.ChangeRemove] += len(present[app])
+		}
+	}
+	var out []string
+	for _, class := range []ring.Class{ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate, ring.ChangeInPlace, ring.ChangeRemove} {
+		if n[class] > 0 {
+			verb := string(class)
+			if class == ring.ChangeInPlace {
+				verb = "change in place"
+			}
+			out = append(out, say("%s %d", verb, n[class]))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// runsAs says that an instance of a version is there.
+func (t *turn) runsAs(id ring.ServiceID, version ring.Version) bool {
+	for _, in := range t.seen[id] {
+		if in.Version == version {
+			return true
+		}
+	}
+	return false
+}
+
+// stageWhole puts the apps of a plan in force at once, when each of them could
+// be, or none.
+func (t *turn) stageWhole(src *Source, present map[string][]string) {
+	plan := src.Next
+	var all []staged
+	waits, dead := "", false
+	for _, name := range sortedKeys(plan.Refused) {
+		waits, dead = name, true
+		break
+	}
+	for i := range plan.Apps {
+		s, ready := t.prepare(src, &plan.Apps[i])
+		name := plan.Apps[i].Name
+		switch {
+		case ready:
+			all = append(all, s)
+		case t.refused[name] != nil && !dead:
+			waits, dead = name, true
+		case t.stageSays[name] != "" && waits == "":
+			waits = name
+		}
+	}
+	if waits == "" {
+		for i := range all {
+			t.force(src, all[i].app, all[i].have, all[i].known)
+		}
+		t.leave(src, present)
+		return
+	}
+	says := say("waits for app %s: this source carries out all of a commit or nothing", waits)
+	if dead {
+		says = say("waits for app %s, which is refused: this source carries out all of a commit or nothing", waits)
+	}
+	for i := range all {
+		t.stageSays[all[i].app.Name], t.blocked[all[i].app.Name] = says, dead
+	}
+}

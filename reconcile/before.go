@@ -1,0 +1,169 @@
+package reconcile
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// A job that a service names by before: runs before each rollout of it to a
+// version that was never let through, and has no run of its own.
+
+// runsBefore are the services of the app that the job v runs before, by name.
+func (v *service) runsBefore() []string {
+	if v.want.Kind != ring.JobK {
+		return nil
+	}
+	var out []string
+	for i := range v.app.Services {
+		if v.app.Services[i].Before == v.want.Name {
+			out = append(out, v.app.Services[i].Name)
+		}
+	}
+	return out
+}
+
+// splitFor takes apart what a run is for.
+func splitFor(waits string) (service string, version ring.Version) {
+	service, v, _ := strings.Cut(waits, "@")
+	return service, ring.Version(v)
+}
+
+// beforeRow is the run before the wanted version of s.
+func (t *turn) beforeRow(s *service) (ring.JobRun, bool) {
+	run, ok := t.Facts.Jobs[ring.RunKey(ring.ID(s.app.Name, s.want.Before), ring.BeforeMark(ring.ForVersion(s.want.Name, s.want.Version)))]
+	return run, ok
+}
+
+// before is why the wanted version of s may not start yet: what runs before it
+// has not succeeded. dead says that it failed.
+func (t *turn) before(s *service) (why string, dead bool) {
+	if s.want.Before == "" || s.letThrough() {
+		return "", false
+	}
+	run, ok := t.beforeRow(s)
+	says := say("waits for %s, which runs before it: ", s.want.Before)
+	switch {
+	case !ok:
+		return says + "not run yet", false
+	case run.State == jobSucceeded:
+		return "", false
+	case run.State == jobFailed:
+		return says + "failed: " + run.Reason, true
+	case run.State == "":
+		return says + "is tried again", false
+	}
+	return says + "running", false
+}
+
+// letThrough says that the wanted version of s was let through before: it is
+// here. That is so too where all that was remembered is lost.
+func (s *service) letThrough() bool {
+	if s.row.Version == s.want.Version && s.row.Done {
+		return true
+	}
+	for _, in := range s.all {
+		if in.Version == s.want.Version && in.holds() {
+			return true
+		}
+	}
+	return false
+}
+
+// runBefore is the run of v that the wanted version of s waits for, if it does:
+// nothing else keeps it from starting.
+func (t *turn) runBefore(v, s *service) (ring.JobRun, bool) {
+	if s.letThrough() || t.handsOff(s.id) || t.halted(s.id) != "" {
+		return ring.JobRun{}, false
+	}
+	run, ok := t.beforeRow(s)
+	if ok && run.State != jobFailed {
+		return run, run.State == ""
+	}
+	_, quarantined := t.quarantine(s)
+	if ok && quarantined && run.Version != v.want.Version {
+		// What failed is another version of the job now: the verdict was on that.
+		t.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(s.id, s.want.Version)})
+		t.set(ring.Forget{Table: "rollout", Key: string(s.id)})
+		t.soon()
+		return ring.JobRun{}, false
+	}
+	if quarantined {
+		return ring.JobRun{}, false
+	}
+	if s.row.Version != s.want.Version {
+		if why, _ := t.gateBut(s); why != "" {
+			return ring.JobRun{}, false
+		}
+	}
+	return ring.JobRun{ID: v.id, Trigger: ring.Before, For: ring.ForVersion(s.want.Name, s.want.Version)}, true
+}
+
+// quarantine is the verdict "failed" on the wanted version of s.
+func (t *turn) quarantine(s *service) (ring.Verdict, bool) {
+	d, ok := t.Facts.Verdicts[ring.VersionKey(s.id, s.want.Version)]
+	return d, ok && !d.Good
+}
+
+// beforeEnded lets the rollout go on that waits for the run, or fails it.
+func (t *turn) beforeEnded(v *service, run ring.JobRun) {
+	name, version := splitFor(run.For)
+	s := t.views[ring.ID(v.app.Name, name)]
+	if s == nil || s.want.Version != version || s.want.Before != v.want.Name {
+		return // nobody waits for it any more
+	}
+	if run.State == jobSucceeded {
+		if s.row.Version == version && !s.row.Done { // the time until now was not the version's
+			s.row.Progress = t.now
+			t.set(s.row)
+		}
+		return
+	}
+	reason := say("%s, which runs before it, failed: %s", v.want.Name, run.Reason)
+	t.verdict(s, s.app.Commit, reason)
+	t.failTied(s, reason)
+}
+
+// beforeReached is what is missing until a job that runs before others has done
+// so for all versions that are wanted; what was let through needs no run.
+func (t *turn) beforeReached(v *service, until ring.Until) (why string, dead bool) {
+	for _, name := range v.runsBefore() {
+		s := t.views[ring.ID(v.app.Name, name)]
+		run, ok := t.beforeRow(s)
+		switch {
+		case s.letThrough(), run.State == jobSucceeded, run.State == jobStarted && until == ring.Started:
+		case run.State == jobFailed:
+			return "failed: " + run.Reason, true
+		case ok:
+			return "running", false
+		default:
+			return say("not run yet before %s", name), false
+		}
+	}
+	return "", false
+}
+
+// beforeStatus is the phase of a job that runs before others.
+func (t *turn) beforeStatus(v *service, st *ring.ServiceStatus) {
+	waiting := "runs before " + strings.Join(v.runsBefore(), ", ")
+	for _, name := range v.runsBefore() {
+		s := t.views[ring.ID(v.app.Name, name)]
+		if run, ok := t.beforeRow(s); ok && run.State == jobFailed && !s.letThrough() {
+			st.Phase, st.Reason = ring.PhaseFailed, say("before %s: %s", name, run.Reason)
+			return
+		}
+	}
+	last := t.lastRun(v)
+	switch {
+	case len(t.underWay(v.id)) > 0 || t.asked(v):
+		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.tried(v), "is running")
+	case last.ID == "":
+		st.Phase, st.Reason = ring.PhaseCompleted, waiting
+	default:
+		st.Phase, st.Reason = ring.PhaseCompleted, say("%s; last run %s %s", waiting, last.State, clock(last.Ended))
+		if last.State == jobSucceeded {
+			st.LastGood = last.Commit
+		}
+	}
+}

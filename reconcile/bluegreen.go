@@ -1,0 +1,100 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// standby is blue_green: the old set stays whole until the new one serves whole,
+// then for warm_for as the one to go back to, and then goes together. It says
+// that the look is over for v. Where two versions cannot overlap there is no
+// second set, and recreate moves the service.
+func (t *turn) standby(v *service) bool {
+	if v.want.Rollout.Strategy != ring.BlueGreen || v.target != v.want || v.row.Done {
+		return false
+	}
+	var old, interim []*inst
+	for _, in := range v.all {
+		switch {
+		case in.Version == v.want.Version || !in.holds():
+		case v.good != nil && in.Version != v.good.Service.Version, t.rank(v, in) == 0:
+			interim = append(interim, in) // superseded before it was ever the live set
+		default:
+			old = append(old, in)
+		}
+	}
+	if t.shed(v, interim) {
+		return true
+	}
+	if len(old) == 0 {
+		return false
+	}
+	if !t.filled(v) {
+		return true
+	}
+	if v.row.Switched.IsZero() {
+		v.row.Switched = t.now
+		t.set(v.row)
+		t.event(ring.Event{
+			Kind: ring.RolloutSwitched, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version,
+			Commit: v.app.Commit, Reason: say("%d/%d ready; the old set stays for %s", v.want.Replicas, v.want.Replicas, v.want.Rollout.WarmFor),
+		})
+	}
+	if cold := v.row.Switched.Add(v.want.Rollout.WarmFor); t.now.Before(cold) && !v.promoted() {
+		t.wake(cold)
+		return true
+	}
+	t.retire(v, old)
+	return true
+}
+
+// shed removes the first of some that the floor can spare.
+func (t *turn) shed(v *service, some []*inst) bool {
+	t.sortGone(v, some)
+	for _, in := range some {
+		if v.spare(in) {
+			t.remove(v, in, t.removeSays(v, in))
+			return true
+		}
+	}
+	return false
+}
+
+// retire is the switch: all of the old set is on its way out from the same
+// moment, though the engine is asked for one after the other.
+func (t *turn) retire(v *service, old []*inst) {
+	serving := 0
+	for _, in := range v.all {
+		if in.Version == v.want.Version && in.holds() && (in.ready || in.rests) {
+			serving++
+		}
+	}
+	if serving < v.want.Replicas {
+		return
+	}
+	t.sortGone(v, old)
+	for _, in := range old {
+		t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: t.removeSays(v, in), At: t.now})
+		in.intent = intentRemove
+	}
+	t.do(t.step(v, ring.DoRemove, old[0], t.removeSays(v, old[0])))
+}
+
+// stays says that an instance was to go for a set that failed meanwhile, and is
+// what is gone back to.
+func (v *service) stays(in *inst) bool {
+	return v.want.Rollout.Strategy == ring.BlueGreen && v.restoring() && !v.exclusive() &&
+		in.Version == v.target.Version && in.Slot <= v.target.Replicas && in.Live()
+}
+
+// warmSays is until when the old set stays, for people; "" when none does.
+func (t *turn) warmSays(v *service) string {
+	if v.row.Switched.IsZero() || !v.row.Baking.IsZero() || !v.watched() {
+		return ""
+	}
+	if !slices.ContainsFunc(v.all, func(in *inst) bool { return in.Version != v.want.Version && in.Live() }) {
+		return ""
+	}
+	return say("; the old set stays until %s UTC", v.row.Switched.Add(v.want.Rollout.WarmFor).UTC().Format("15:04:05"))
+}

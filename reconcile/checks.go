@@ -1,0 +1,60 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// imageCheck is the name of the check that a HEALTHCHECK of the image alone is:
+// the one that Compose's healthcheck has.
+const imageCheck = "healthcheck"
+
+// withImages are the checks of an instance with the one that its image brings.
+// The engine runs it whether or not the Compose file speaks of it, unless that
+// disables it; a verdict that is there and not waited for would be ignored.
+func withImages(in *inst, checks []ring.Check) []ring.Check {
+	if in.Health == "" || slices.ContainsFunc(checks, func(c ring.Check) bool { return c.Docker }) {
+		return checks
+	}
+	own := ring.Check{Name: imageCheck, For: ring.Readiness, Docker: true, Failures: 1, Successes: 1}
+	return append([]ring.Check{own}, checks...)
+}
+
+// unasked is since when an instance counts as ready without having been asked,
+// where the checks that it has now are its first; else zero.
+func (t *turn) unasked(in *inst, want *ring.Service, good *ring.Good) time.Time {
+	if want == nil || good == nil || in.Version != want.Version || good.Service.Version != want.Version || in.Health != "" {
+		return time.Time{}
+	}
+	row := t.Facts.Rollouts[ring.ID(good.AppName, want.Name)]
+	if !row.Done || row.Version != want.Version || good.Service.Gated() || !want.Gated() {
+		return time.Time{}
+	}
+	return in.Since
+}
+
+// Defaults of the engine's own health check.
+const (
+	engineInterval = 30 * time.Second
+	engineRetries  = 3
+)
+
+// patience is how long an instance of s may take to become ready: what the plan
+// says, and at least what the HEALTHCHECK of its image may take by its own words.
+// The plan knows of one that Compose sets.
+func patience(s *ring.Service) time.Duration {
+	h := s.Image.Healthcheck
+	if h == nil || s.Spec.Healthcheck != nil {
+		return s.Rollout.StartTimeout
+	}
+	interval, retries := h.Interval, h.Retries
+	if interval == 0 {
+		interval = engineInterval
+	}
+	if retries == 0 {
+		retries = engineRetries
+	}
+	return max(s.Rollout.StartTimeout, h.StartPeriod+interval*time.Duration(retries))
+}

@@ -1,0 +1,142 @@
+package reconcile
+
+import (
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// The classes of a crash (ROLLOUT.md section 4). A stop that was meant, by us or
+// by the engine's own end, is of the operator: no crash, and no record.
+const (
+	classTransient = "transient"
+	classPermanent = "permanent" // nothing in it could run: tried rarely
+	classCapacity  = "capacity"  // it had no memory left
+	classOperator  = "operator"
+)
+
+// How the end of an instance's log is read.
+const (
+	logWithin = 5 * time.Second
+	// lastWordsLate is how long after an exit a line of it may still arrive.
+	lastWordsLate = 100 * time.Millisecond
+)
+
+// classOf is the class of an exit.
+func classOf(in *ring.Instance) string {
+	switch {
+	case in.OOM:
+		return classCapacity
+	case cannotRun(in.ExitCode):
+		return classPermanent
+	}
+	return classTransient
+}
+
+// crashed tells of a crash, and keeps a record of it: at once as far as it is
+// known, and with the end of its log as soon as that was read.
+func (t *turn) crashed(v *service, in *inst, c ring.Crash) {
+	t.event(ring.Event{
+		Kind: ring.InstanceCrashed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: in.Slot,
+		Version: in.Version, Commit: in.Commit, Reason: say("%s; crash %d", c.Reason, c.Crashes),
+	})
+	if c.Crashes == loopCrashes {
+		t.event(ring.Event{
+			Kind: ring.AppCrashLooping, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: in.Slot,
+			Version: in.Version, Commit: in.Commit, Reason: say("slot %d crashed %d times without %s of rest: %s", in.Slot, c.Crashes, stableWindow, c.Reason),
+		})
+	}
+	t.keepCrash(v, in, c)
+}
+
+// keepCrash records a crash, and reads the end of its log where what has to be
+// struck out of it is known. What an instance says is said between its start and
+// its end: a container has one log for all its runs.
+func (t *turn) keepCrash(v *service, in *inst, c ring.Crash) {
+	c.ID, c.Slot, c.Version, c.Commit, c.Instance, c.At = v.id, in.Slot, in.Version, in.Commit, in.ID, t.now
+	c.Signature = signature(c)
+	t.set(c)
+	a := t.step(v, ring.DoLog, in, "keep its last words: "+c.Reason)
+	if a.Want == nil {
+		return
+	}
+	a.Record, a.Lines, a.Timeout = c, ring.CrashLogLines, logWithin
+	a.From, a.To = said(in, c)
+	t.do(a)
+}
+
+// said is when the run that a crash ended can have said something.
+func said(in *inst, c ring.Crash) (from, to time.Time) {
+	switch {
+	case in.Ended():
+		return in.Started, in.Finished.Add(lastWordsLate)
+	case c.Reason == restartedByEngine:
+		return from, in.Started
+	}
+	return in.Started, to
+}
+
+const restartedByEngine = "the engine restarted it"
+
+// ended is an exit as a record has it.
+func ended(in *inst) ring.Crash {
+	c := ring.Crash{ExitCode: in.ExitCode, OOM: in.OOM, Class: classOf(in.Instance), Reason: exitSays(in.Instance)}
+	if up := in.Finished.Sub(in.Started); !in.Started.IsZero() && up > 0 { // the wall clock may have been set back meanwhile
+		c.Uptime = up
+	}
+	return c
+}
+
+// telling says that the last words of an instance are being read: who removes it
+// now would take them away.
+func (t *turn) telling(in *inst) bool { return t.busy("log " + in.ID) }
+
+// failedStart keeps a record of an instance that a rollout counts as failed: it
+// is about to be removed, and its log with it.
+func (t *turn) failedStart(v *service, in *inst, why string, n int) {
+	if in.Ended() {
+		c := ended(in)
+		c.Crashes = n
+		t.keepCrash(v, in, c)
+		return
+	}
+	t.keepCrash(v, in, alive(t, in, why, n))
+}
+
+// alive is the record of one that did not exit: it is not live, or never was ready.
+func alive(t *turn, in *inst, why string, n int) ring.Crash {
+	c := ring.Crash{ExitCode: ring.NoExit, Class: classTransient, Reason: why, Crashes: n}
+	if !in.Since.IsZero() {
+		c.Uptime = max(0, t.now.Sub(in.Since))
+	}
+	return c
+}
+
+// waitsAfterCrash says that a slot whose container somebody removed goes on with
+// its backoff: what takes its place runs the same.
+func (t *turn) waitsAfterCrash(row ring.SlotRow) bool {
+	v := t.views[row.ID]
+	return v != nil && row.Crashes > 0 && (row.Version == v.want.Version || row.Version == v.target.Version) &&
+		row.Slot <= max(v.want.Replicas, v.target.Replicas) && t.now.Sub(row.Last) < stableWindow
+}
+
+// forgetSlot forgets the crashes of an instance that we remove.
+func (t *turn) forgetSlot(v *service, in *inst) {
+	if _, ok := t.slot(v, in); ok {
+		t.set(ring.Forget{Table: "slot", Key: ring.SlotKey(v.id, in.Slot, in.Version)})
+	}
+}
+
+// withLog is a record with the lines that were read for it.
+func withLog(record ring.Fact, log []string) []ring.Fact {
+	switch r := record.(type) {
+	case ring.Crash:
+		r.Log = log
+		r.Signature = signature(r)
+		return []ring.Fact{r}
+	case ring.Run:
+		r.Log = log
+		return []ring.Fact{r}
+	}
+	return nil
+}

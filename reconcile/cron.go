@@ -1,0 +1,378 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+const (
+	onTime     = time.Minute    // a run that begins so late is not late
+	mostBeside = 10             // runs of one cron job at a time, where they overlap
+	clockAhead = 48 * time.Hour // a clock that showed more than this ahead of itself showed nonsense
+)
+
+// forgetRuns drops what is due and what was asked of services that are no more:
+// one that comes back begins without a past.
+func (t *turn) forgetRuns() {
+	for _, id := range sortedKeys(t.Facts.Cron) {
+		if v := t.views[id]; v == nil && !t.coming(id) || v != nil && v.want.Kind != ring.CronK {
+			t.set(ring.Forget{Table: "cron", Key: string(id)})
+		}
+	}
+	for _, id := range sortedKeys(t.Facts.Asks) {
+		if v := t.views[id]; v == nil || !v.want.Kind.Ends() {
+			t.set(ring.Forget{Table: "ask", Key: string(id)})
+		}
+	}
+}
+
+// wall is what the clock on the wall shows: cron jobs are due by it, and by
+// nothing else is anything decided. It may jump.
+func (t *turn) wall() time.Time {
+	if t.Wall.IsZero() {
+		return t.now
+	}
+	return t.Wall
+}
+
+// wakeAt asks for a look when the clock on the wall shows u.
+func (t *turn) wakeAt(u time.Time) {
+	if !u.IsZero() {
+		t.wake(t.now.Add(u.Sub(t.wall())))
+	}
+}
+
+// cron runs a job whenever it is due: each due time once at most, whatever the
+// clock and the daemon do. A new version changes what the next run runs.
+func (t *turn) cron(v *service) {
+	t.due(v)
+	if t.busy(string(v.id)) {
+		return
+	}
+	if t.handsOff(v.id) {
+		t.hearOut(v)
+		return
+	}
+	if t.finishIntents(v) || t.rejoin(v) {
+		return
+	}
+	t.followRuns(v)
+	if t.adoptRun(v) {
+		return
+	}
+	for _, run := range t.underWay(v.id) {
+		if run.State == "" {
+			t.startRun(v, max(1, run.Slot), run)
+		}
+	}
+	run, ok := t.dueRun(v, t.Facts.Cron[v.id])
+	if ok = ok && t.cronHeld(v) == ""; !ok {
+		if len(t.underWay(v.id)) == 0 {
+			t.keepRuns(v)
+		}
+		return
+	}
+	if run.Slot = t.placeFor(v, run); run.Slot > 0 {
+		t.startRun(v, run.Slot, run)
+		t.begins(v)
+	}
+}
+
+// due keeps the row of a cron job true: what is due next, and what was due since
+// the last look.
+func (t *turn) due(v *service) {
+	c, wall := v.want.Cron, t.wall()
+	row, known := t.Facts.Cron[v.id]
+	was := row
+	switch {
+	case !known || row.Schedule != c.Words():
+		// Of another schedule nothing is caught up.
+		row.ID, row.Schedule = v.id, c.Words()
+		row.Next, row.From = timetableOf(c).next(wall), wall
+	case wall.Before(row.From.Add(-onTime)): // the clock was set back
+		if row.Due.After(wall.Add(clockAhead)) {
+			row.Due = time.Time{}
+		}
+		after := wall
+		if row.Due.After(after) {
+			after = row.Due // what was begun for it is not begun again
+		}
+		row.Next, row.From, row.Waits = timetableOf(c).next(after), wall, time.Time{}
+	case !row.Next.IsZero() && !wall.Before(row.Next):
+		t.fall(v, &row)
+		row.Next, row.From = timetableOf(c).next(wall), wall
+	}
+	t.expire(v, &row)
+	if row != was {
+		t.set(row)
+	}
+	t.wakeAt(row.Next)
+}
+
+// fall decides about what fell due up to now: the newest within the time that a
+// run may be late is wanted, and everything else is told as skipped.
+func (t *turn) fall(v *service, row *ring.CronRow) {
+	wall := t.wall()
+	first := row.Next
+	due := timetableOf(v.want.Cron).newest(first, wall, lateBy(v.want.Cron))
+	switch {
+	case due.IsZero():
+		t.skipDue(v, first, say("%s late, and at most %s is caught up", ago(wall.Sub(first)), lateBy(v.want.Cron)))
+		return
+	case !due.After(row.Due):
+		return // begun, by a clock that was set back since
+	case due.After(first):
+		t.skipDue(v, first, say("missed, and only the newest of what was missed is caught up: that of %s", clock(due)))
+	}
+	if why := t.cronHeld(v); why != "" {
+		t.skipDue(v, due, why)
+		return
+	}
+	if !row.Waits.IsZero() {
+		t.skipDue(v, row.Waits, "did not begin before the next one was due: "+t.hindrance(v))
+		row.Waits = time.Time{}
+	}
+	if why := t.overlaps(v); why != "" {
+		t.skipDue(v, due, why)
+		return
+	}
+	row.Waits = due
+}
+
+// expire skips a run that was due and could not begin for too long.
+func (t *turn) expire(v *service, row *ring.CronRow) {
+	if row.Waits.IsZero() {
+		return
+	}
+	until := row.Waits.Add(lateBy(v.want.Cron))
+	if t.wall().Before(until) {
+		t.wakeAt(until)
+		return
+	}
+	t.skipDue(v, row.Waits, say("could not begin within %s: %s", lateBy(v.want.Cron), t.hindrance(v)))
+	row.Waits = time.Time{}
+}
+
+// hindrance is what kept a run from beginning.
+func (t *turn) hindrance(v *service) string {
+	if !t.Images[v.want.Pin.Image].Known && t.Progress["pull "+v.want.Pin.Image] != "" {
+		return "its image is being pulled"
+	}
+	return cmp.Or(t.cronHeld(v), v.waits, v.lacks, t.tried(v), "another run was under way")
+}
+
+// lateBy is how late a run may begin.
+func lateBy(c *ring.Cron) time.Duration { return max(c.Missed, onTime) }
+
+// ago is a long time in words that people take in.
+func ago(d time.Duration) time.Duration {
+	if d > time.Hour {
+		return d.Round(time.Minute)
+	}
+	return d.Round(time.Second)
+}
+
+func (t *turn) skipDue(v *service, due time.Time, why string) {
+	t.skipRun(v, ring.JobRun{ID: v.id, Trigger: ring.OnSchedule, Due: due}, why)
+}
+
+// cronHeld is why no run of a cron job begins for now; "" when it may. A hold
+// that the commit declares stops it as a person's does.
+func (t *turn) cronHeld(v *service) string {
+	if why := t.heldBy(v.id); why != "" {
+		return why
+	}
+	if t.observed(v.app.Name) {
+		return "its source is only observed"
+	}
+	h := v.app.Hold
+	if src := t.source(v.app.Source); src != nil && src.Next != nil {
+		if next := t.nextApp(src, v.app.Name); next != nil {
+			h = next.Hold
+		}
+	}
+	if h == nil || !h.Until.IsZero() && !t.now.Before(h.Until) {
+		return ""
+	}
+	return declaredSays(h)
+}
+
+// overlap is how runs of v that fall together are treated. What two instances
+// cannot have at once, two runs cannot either.
+func (v *service) overlap() string {
+	o := cmp.Or(v.want.Cron.Overlap, ring.OverlapForbid)
+	if o == ring.OverlapAllow && v.alone() != "" {
+		return ring.OverlapForbid
+	}
+	return o
+}
+
+// overlaps is why a run that is due does not begin beside what is under way; ""
+// when it may, or takes its place.
+func (t *turn) overlaps(v *service) string {
+	active := t.underWay(v.id)
+	if len(active) == 0 {
+		return ""
+	}
+	switch v.overlap() {
+	case ring.OverlapReplace:
+		return ""
+	case ring.OverlapAllow:
+		if len(active) < mostBeside {
+			return ""
+		}
+		return say("%d runs are under way", len(active))
+	}
+	return say("the run %s is still under way", dueSays(active[0]))
+}
+
+// dueRun is the run that is to begin: one that was due, then one that a person
+// asked for.
+func (t *turn) dueRun(v *service, row ring.CronRow) (ring.JobRun, bool) {
+	if !row.Waits.IsZero() {
+		return ring.JobRun{ID: v.id, Trigger: ring.OnSchedule, Due: row.Waits}, true
+	}
+	if _, ok := t.Facts.Asks[v.id]; !ok {
+		return ring.JobRun{}, false // one that is tried again is under way
+	}
+	return t.askedRun(v)
+}
+
+// placeFor is the slot of a run that is to begin; 0 while what is under way is in
+// its way. One that replaces stops that.
+func (t *turn) placeFor(v *service, run ring.JobRun) int {
+	active := t.underWay(v.id)
+	if v.overlap() != ring.OverlapAllow && len(active) > 0 {
+		if v.overlap() == ring.OverlapReplace && run.Trigger == ring.OnSchedule {
+			t.giveWay(v, active, run)
+		}
+		v.lacks = say("the run %s is under way", dueSays(active[0]))
+		return 0
+	}
+	for slot := 1; slot <= mostBeside; slot++ {
+		taken := slices.ContainsFunc(active, func(r ring.JobRun) bool { return max(1, r.Slot) == slot }) ||
+			slices.ContainsFunc(v.all, func(in *inst) bool { return in.Slot == slot && (in.Live() || in.leaving()) })
+		if !taken {
+			return slot
+		}
+	}
+	return 0
+}
+
+// giveWay stops what is under way for the run that replaces it.
+func (t *turn) giveWay(v *service, active []ring.JobRun, next ring.JobRun) {
+	for _, run := range active {
+		in := v.instance(run.Instance)
+		switch {
+		case run.State == "":
+			run.Reason = say("replaced by the run %s", dueSays(next))
+			t.endRun(v, nil, run, jobFailed, run.Reason)
+		case run.Stopped == "" && in != nil && in.Live():
+			run.Stopped, run.Final = say("a stop for the run %s", dueSays(next)), true
+			t.set(run)
+			t.do(t.step(v, ring.DoStop, in, run.Stopped))
+		}
+	}
+}
+
+// begins takes the due time off the list once its run has begun: whatever the
+// clock says later, none begins for it again.
+func (t *turn) begins(v *service) {
+	row := t.Facts.Cron[v.id]
+	for slot := 1; slot <= mostBeside; slot++ {
+		run, ok := t.Facts.Jobs[ring.RunKey(v.id, ring.CronMark(slot))]
+		if ok && !row.Waits.IsZero() && run.Due.Equal(row.Waits) && run.State == jobStarted {
+			row.Due, row.Waits = row.Waits, time.Time{}
+			t.set(row)
+			return
+		}
+	}
+}
+
+// lastRun is the run of a service that ended last.
+func (t *turn) lastRun(v *service) ring.JobRun {
+	var last ring.JobRun
+	for _, key := range t.runsOf(v.id) {
+		if run, ok := t.Facts.Jobs[key]; ok && (run.State == jobSucceeded || run.State == jobFailed) && run.Ended.After(last.Ended) {
+			last = run
+		}
+	}
+	return last
+}
+
+func (t *turn) asked(v *service) bool {
+	_, ok := t.Facts.Asks[v.id]
+	return ok
+}
+
+// cronStatus is the phase of a cron job: that it waits for its time is as it
+// should be, and a run that failed is told until one succeeds.
+func (t *turn) cronStatus(v *service, st *ring.ServiceStatus) {
+	row := t.Facts.Cron[v.id]
+	st.NextRun = row.Next
+	if row.Last != "" {
+		st.LastRun = &ring.RunOutcome{State: row.Last, Reason: row.LastSays, Ended: row.LastEnd.UTC()}
+	}
+	next := "next " + t.hour(row.Next)
+	if row.Next.IsZero() {
+		next = "is never due again"
+	}
+	st.Phase, st.Reason = ring.PhaseReady, next
+	if row.Last == jobSucceeded {
+		st.Phase, st.Reason = ring.PhaseCompleted, say("%s; last run succeeded %s", next, t.hour(row.LastEnd))
+	}
+	switch active := t.underWay(v.id); {
+	case len(active) > 0:
+		st.Reason = say("is running, %s; %s", dueSays(active[0]), next)
+		if active[0].Due.IsZero() {
+			st.Reason = "is running; " + next
+		}
+	case !row.Waits.IsZero():
+		st.Reason = say("due %s, waits: %s; %s", t.hour(row.Waits), t.hindrance(v), next)
+	case t.asked(v):
+		st.Reason = say("asked for, waits: %s; %s", t.hindrance(v), next)
+	}
+	if row.Last == jobFailed {
+		st.Phase, st.Reason = ring.PhaseDegraded, say("last run failed %s: %s; %s", t.hour(row.LastEnd), row.LastSays, next)
+	}
+	if why := t.cronHeld(v); why != "" {
+		st.Phase, st.Reason = ring.PhaseHeld, say("%s; %s", why, next)
+	}
+}
+
+// hour is a time near enough without its date.
+func (t *turn) hour(u time.Time) string {
+	if d := u.Sub(t.wall()); d > -12*time.Hour && d < 24*time.Hour {
+		return u.UTC().Format("15:04") + " UTC"
+	}
+	return clock(u)
+}
+
+// besidesCron is the status without what runs of cron jobs came to: that is of
+// their time, not of the commit, which the forge is told about.
+func (t *turn) besidesCron(st *ring.SourceStatus) *ring.SourceStatus {
+	failing := func(s ring.ServiceStatus) bool { return s.Kind == ring.CronK && s.Phase == ring.PhaseDegraded }
+	if !slices.ContainsFunc(st.Apps, func(a ring.AppStatus) bool { return slices.ContainsFunc(a.Services, failing) }) {
+		return st
+	}
+	out := *st
+	out.Apps = slices.Clone(st.Apps)
+	for i := range out.Apps {
+		a := &out.Apps[i]
+		if !slices.ContainsFunc(a.Services, failing) {
+			continue
+		}
+		a.Services = slices.Clone(a.Services)
+		for j := range a.Services {
+			if failing(a.Services[j]) {
+				a.Services[j].Phase = ring.PhaseReady
+			}
+		}
+		_, known := t.Facts.Apps[a.Name]
+		a.Health, a.Reason = t.appHealth(a, known)
+	}
+	return &out
+}

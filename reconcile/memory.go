@@ -1,0 +1,139 @@
+package reconcile
+
+import (
+	"fmt"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// spareMemory is the part of the host's memory, one in so many, that no surge may
+// take: the kernel, the engine and what declares nothing live there.
+const spareMemory = 16
+
+// short is why the host's memory does not admit the instances that a rollout
+// would run beside the old ones; "" when it does. Only what is declared counts,
+// and only for what comes on top: a host without gitring would have replaced the
+// old ones in their place. Where what runs declares more than there is, its
+// authors know better than their figures, and nothing follows from those.
+func (t *turn) short(v *service) string {
+	need := needs(v.target)
+	if need == 0 || t.Seen.Memory == 0 || v.row.Done || v.waits != "" || v.target != v.want || v.failed != nil || v.exclusive() {
+		return ""
+	}
+	d := v.target.Replicas
+	up, _ := v.knobs().Room(d)
+	live, held := 0, 0
+	for _, in := range v.all {
+		if in.Live() || in.State == ring.StateCreated {
+			live++
+		}
+		if in.Version == v.target.Version && in.holds() {
+			held++
+		}
+	}
+	more := min(d+up-live, d-held)
+	if live < d || more <= 0 {
+		return ""
+	}
+	room, used := t.Seen.Memory-t.Seen.Memory/spareMemory, t.declared()
+	if used > room || used+int64(more)*need <= room {
+		return ""
+	}
+	return say("%s: %d more of %s each beside what runs, and of the host's %s only %s are left by what is declared; free some, or set max_surge: 0 and max_unavailable: 1",
+		ring.CauseResources, more, bytesSay(need), bytesSay(t.Seen.Memory), bytesSay(room-used))
+}
+
+// needs is what an instance of s declares to need, in bytes: what it reserves,
+// else what it may take at most; 0 is nothing.
+func needs(s *ring.Service) int64 {
+	r := s.Spec.Resources
+	switch {
+	case r == nil:
+		return 0
+	case r.MemoryReservation > 0:
+		return r.MemoryReservation
+	}
+	return max(0, r.Memory)
+}
+
+// declared is the memory that runs, or is about to, by what was declared.
+func (t *turn) declared() int64 {
+	if t.by.summed {
+		return t.by.memory
+	}
+	there := make(map[string]bool, len(t.Seen.Instances))
+	for i := range t.Seen.Instances {
+		in := &t.Seen.Instances[i]
+		there[in.Name] = true
+		if in.Live() || in.State == ring.StateCreated {
+			t.by.memory += in.Memory
+		}
+	}
+	for _, a := range t.Busy {
+		if !there[a.Name] {
+			t.by.memory += madeBy(a)
+		}
+	}
+	for _, a := range t.out.Actions {
+		t.by.memory += madeBy(a)
+	}
+	t.by.summed = true
+	return t.by.memory
+}
+
+// madeBy is the memory that a step adds.
+func madeBy(a ring.Action) int64 {
+	if a.Kind != ring.DoCreate || a.Want == nil {
+		return 0
+	}
+	return needs(a.Want)
+}
+
+// roomier tries again what failed for want of memory on a host that has more of
+// it now. A reboot alone changes the figure a little.
+func (t *turn) roomier(v *service) {
+	key := ring.VersionKey(v.id, v.want.Version)
+	d, ok := t.Facts.Verdicts[key]
+	if !ok || d.Good || d.Memory == 0 || t.Seen.Memory <= d.Memory+d.Memory/64 {
+		return
+	}
+	t.set(ring.Forget{Table: "verdict", Key: key})
+	if v.row.Version == v.want.Version {
+		v.row.Version = "" // begun anew
+		t.set(v.row)
+	}
+	t.event(ring.Event{
+		Kind: ring.RolloutResumed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version, Commit: v.app.Commit,
+		Reason: say("the host has %s of memory now, %s when it failed: %s", bytesSay(t.Seen.Memory), bytesSay(d.Memory), d.Reason),
+	})
+}
+
+// starved is the host's memory where it is what v, or what is tied to it, failed
+// for; 0 where it is not.
+func (t *turn) starved(v *service) int64 {
+	for _, m := range v.tied() {
+		for _, in := range m.all {
+			if in.OOM && in.Ended() && in.Version == m.want.Version {
+				return t.Seen.Memory
+			}
+		}
+	}
+	return 0
+}
+
+// bytesSay is an amount of memory as people write it in a Compose file.
+func bytesSay(n int64) string {
+	for _, u := range []struct {
+		name string
+		of   int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n < u.of {
+			continue
+		}
+		if n%u.of == 0 {
+			return fmt.Sprintf("%d %s", n/u.of, u.name)
+		}
+		return fmt.Sprintf("%.1f %s", float64(n)/float64(u.of), u.name)
+	}
+	return fmt.Sprintf("%d B", max(0, n))
+}

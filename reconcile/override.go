@@ -1,0 +1,415 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// announced is how long before it ends by itself an override is told of.
+const announced = 15 * time.Minute
+
+// overrides ends what has ended and announces what is about to. It comes before
+// every rule that asks for one, so that one that is read stands.
+func (t *turn) overrides() {
+	for _, key := range sortedKeys(t.Facts.Overrides) {
+		o := t.Facts.Overrides[key]
+		switch {
+		case !o.Stands(t.now):
+			t.endOverride(o, "", "has run out")
+		case t.aimless(&o):
+			t.endOverride(o, "", "its target is gone")
+		default:
+			t.announce(o)
+		}
+	}
+}
+
+// announce tells once that an override is about to end. One that is short was
+// made by somebody who is still here.
+func (t *turn) announce(o ring.OverrideRow) {
+	if o.Until.IsZero() {
+		return
+	}
+	t.wake(o.Until)
+	at := o.Until.Add(-announced)
+	if o.Told || at.Before(o.At) {
+		return
+	}
+	if t.now.Before(at) {
+		t.wake(at)
+		return
+	}
+	o.Told = true
+	t.set(o)
+	t.tellOverride(ring.OverrideExpiring, o, "", say("ends at %s, and Git wins again: %s", clock(o.Until), o.Reason))
+}
+
+// endOverride ends one: from here on Git wins. By is who ended it; "" is time itself.
+func (t *turn) endOverride(o ring.OverrideRow, by, why string) {
+	table, key := o.Row()
+	t.set(ring.Forget{Table: table, Key: key})
+	t.tellOverride(ring.OverrideEnded, o, by, say("%s; it was by %s: %s", why, o.Actor, o.Reason))
+}
+
+func (t *turn) tellOverride(kind string, o ring.OverrideRow, by, says string) {
+	app, service := ring.ServiceID(o.Target).Split()
+	t.event(ring.Event{
+		Kind: kind, Source: t.Facts.Apps[app].App.Source, App: app, Service: service, Commit: o.Commit, Actor: cmp.Or(by, o.Actor),
+		Reason: say("%s: %s", nameOf(&o), says),
+	})
+}
+
+// nameOf is an override in a word or two.
+func nameOf(o *ring.OverrideRow) string {
+	switch o.Kind {
+	case ring.OverrideScale:
+		return say("scale to %d", o.Replicas)
+	case ring.OverrideUndo:
+		return "undo to " + o.Commit.Short()
+	}
+	return string(o.Kind)
+}
+
+// clock is a time as reasons name it.
+func clock(u time.Time) string { return u.UTC().Format("2006-01-02 15:04") + " UTC" }
+
+// byWhom is who stands behind an override, until when, and why.
+func byWhom(o *ring.OverrideRow) string {
+	until := ""
+	if !o.Until.IsZero() {
+		until = " until " + clock(o.Until)
+	}
+	return say("by %s%s: %s", o.Actor, until, o.Reason)
+}
+
+// aimless says that nothing of an override's target is here or about to be. A
+// source that has no plan yet, as after a start, may still bring it.
+func (t *turn) aimless(o *ring.OverrideRow) bool {
+	app, service := ring.ServiceID(o.Target).Split()
+	if f, ok := t.Facts.Apps[app]; ok {
+		if _, ok := f.App.Service(service); ok || service == "" {
+			return false
+		}
+	}
+	for id := range t.seen {
+		if a, s := id.Split(); a == app && (s == service || service == "") {
+			return false
+		}
+	}
+	for i := range t.Sources {
+		next := t.Sources[i].Next
+		if next == nil {
+			return false
+		}
+		if _, ok := next.App(app); ok && service == "" {
+			return false
+		}
+	}
+	return service == "" || !t.coming(ring.ServiceID(o.Target))
+}
+
+// standing is an override of a kind on a service or on the whole of its app; nil
+// when there is none.
+func (t *turn) standing(k ring.OverrideKind, id ring.ServiceID) *ring.OverrideRow {
+	if len(t.Facts.Overrides) == 0 {
+		return nil
+	}
+	app, _ := id.Split()
+	for _, target := range []string{string(id), app} {
+		if o, ok := t.Facts.Overrides[ring.OverrideKey(k, target)]; ok && o.Stands(t.now) {
+			return &o
+		}
+	}
+	return nil
+}
+
+// standingOn is the same for a service and all that is tied to it: they are one
+// step, so a hand on one is a hand on all.
+func (t *turn) standingOn(k ring.OverrideKind, id ring.ServiceID) *ring.OverrideRow {
+	if o := t.standing(k, id); o != nil || len(t.Facts.Overrides) == 0 {
+		return o
+	}
+	v := t.views[id]
+	if v == nil || v.fate == nil {
+		return nil
+	}
+	for _, m := range v.fate.of {
+		if o := t.standing(k, m.id); o != nil {
+			return o
+		}
+	}
+	return nil
+}
+
+// heldBy is the sentence of a person's hold on a service; "" when there is none.
+func (t *turn) heldBy(id ring.ServiceID) string {
+	if o := t.standingOn(ring.OverrideHold, id); o != nil {
+		return "held " + byWhom(o)
+	}
+	return ""
+}
+
+// halted is the sentence of a person's pause of a service's rollouts.
+func (t *turn) halted(id ring.ServiceID) string {
+	if o := t.standingOn(ring.OverridePause, id); o != nil {
+		return "paused " + byWhom(o)
+	}
+	return ""
+}
+
+// handsOff says that nothing of a service may be created, started, stopped,
+// healed or removed now: a person holds it, or its source is only observed.
+func (t *turn) handsOff(id ring.ServiceID) bool {
+	app, _ := id.Split()
+	return t.heldBy(id) != "" || t.observed(app)
+}
+
+// untouchable says that a step would change what nobody may touch now. Every rule
+// has looked before; this is the last one.
+func (t *turn) untouchable(a *ring.Action) bool {
+	switch a.Kind {
+	case ring.DoResolve, ring.DoPull, ring.DoAdmit, ring.DoLog, ring.DoImageOff:
+		return t.observed(a.App)
+	case ring.DoNetwork, ring.DoNetworkOff:
+		return t.observed(a.App) || t.withheld(a.App) != "" && t.standing(ring.OverrideHold, ring.ServiceID(a.App)) != nil
+	}
+	return t.handsOff(ring.ID(a.App, a.Service))
+}
+
+// withheld is why the next plan of an app does not come into force for as long
+// as a person says so; "" when nobody does.
+func (t *turn) withheld(app string) string {
+	for _, k := range []ring.OverrideKind{ring.OverrideHold, ring.OverrideUndo} {
+		if o, ok := t.Facts.Overrides[ring.OverrideKey(k, app)]; ok && o.Stands(t.now) {
+			return overrideSays(&o)
+		}
+	}
+	return ""
+}
+
+func overrideSays(o *ring.OverrideRow) string {
+	verb := map[ring.OverrideKind]string{
+		ring.OverrideHold: "held", ring.OverridePause: "paused", ring.OverrideScale: say("scaled to %d", o.Replicas),
+		ring.OverrideUndo: "undone to " + o.Commit.Short(),
+	}[o.Kind]
+	return verb + " " + byWhom(o)
+}
+
+// handed is the first hold, undo or pause that stands on an app or on a service
+// of it, as the app's status tells it; "" when there is none. What is only
+// scaled is as Git wants it but for a number.
+func (t *turn) handed(app string) string {
+	if says := t.withheld(app); says != "" {
+		return says
+	}
+	for _, key := range sortedKeys(t.Facts.Overrides) {
+		o := t.Facts.Overrides[key]
+		of, service := ring.ServiceID(o.Target).Split()
+		if of == app && service != "" && o.Kind != ring.OverrideScale && o.Stands(t.now) {
+			return service + " " + overrideSays(&o)
+		}
+	}
+	return ""
+}
+
+// scale puts a person's count in the place of the plan's, for this turn alone:
+// no fact says so but the override.
+func (t *turn) scale() {
+	for _, key := range sortedKeys(t.Facts.Overrides) {
+		o := t.Facts.Overrides[key]
+		if o.Kind != ring.OverrideScale || !o.Stands(t.now) {
+			continue
+		}
+		app, service := ring.ServiceID(o.Target).Split()
+		f := t.Facts.Apps[app]
+		i := slices.IndexFunc(f.App.Services, func(s ring.Service) bool { return s.Name == service })
+		if i < 0 || f.App.Services[i].Kind != ring.Worker {
+			continue
+		}
+		if t.planned == nil {
+			t.planned = map[string]ring.App{}
+		}
+		if _, ok := t.planned[app]; !ok {
+			t.planned[app] = f.App
+		}
+		if !t.own["app"] {
+			t.own["app"] = true
+			t.Facts = copyTable(t.Facts, "app")
+		}
+		f.App.Services = slices.Clone(f.App.Services)
+		f.App.Services[i].Replicas = o.Replicas
+		t.Facts.Apps[app] = f
+	}
+}
+
+// scaled is a person's count for a service.
+func (t *turn) scaled(id ring.ServiceID) (int, bool) {
+	o := t.standing(ring.OverrideScale, id)
+	if o == nil || o.Target != string(id) {
+		return 0, false
+	}
+	return o.Replicas, true
+}
+
+// asGit is a good service with the count that Git gives it: what a restore
+// brings back once the override has ended.
+func (t *turn) asGit(g ring.Good) ring.Good {
+	id := ring.ID(g.AppName, g.Service.Name)
+	if _, ok := t.scaled(id); !ok {
+		return g
+	}
+	if was, ok := t.Facts.Good[id]; ok && was.Service.Version == g.Service.Version {
+		g.Service.Replicas = was.Service.Replicas
+	}
+	planned := t.planned[g.AppName]
+	if s, ok := planned.Service(g.Service.Name); ok && s.Version == g.Service.Version {
+		g.Service.Replicas = s.Replicas
+	}
+	return g
+}
+
+// mayLower says that instances above the count may go: a person says so, or a
+// plan of a source that was reached lately.
+func (t *turn) mayLower(v *service) bool {
+	_, scaled := t.scaled(v.id)
+	return scaled || t.fresh(v.app)
+}
+
+// standStill keeps the deadline of a rollout away for as long as a person's hand
+// is on it: that time is not the version's.
+func (t *turn) standStill(v *service) {
+	if v.row.Version != v.want.Version || v.row.Done || t.now.Sub(v.row.Progress) < v.want.Rollout.ProgressDeadline/10 {
+		return
+	}
+	v.row.Progress = t.now
+	t.set(v.row)
+}
+
+// stopped says that a rollout does not go on by itself: it failed, or a person
+// paused it. What runs is kept alive.
+func (v *service) stopped() bool { return v.paused() || v.halt != "" && !v.row.Done }
+
+// marks carries a person's restarts into the plans in force, and forgets those
+// whose spec has changed since.
+func (t *turn) marks() {
+	for _, id := range sortedKeys(t.Facts.Marks) {
+		m := t.Facts.Marks[id]
+		app, service := id.Split()
+		f, ok := t.Facts.Apps[app]
+		s, has := f.App.Service(service)
+		if !ok || !has || s.Written != m.Written {
+			t.set(ring.Forget{Table: "mark", Key: string(id)})
+			continue
+		}
+		if s.Spec.Mark != m.Mark {
+			f.App = t.marked(f.App)
+			t.set(f)
+		}
+	}
+}
+
+// mark puts the marks that stand on the services of an app that is not pinned yet.
+func (t *turn) mark(app *ring.App) {
+	for i := range app.Services {
+		s := &app.Services[i]
+		if m, ok := t.Facts.Marks[ring.ID(app.Name, s.Name)]; ok && m.Written == s.Written {
+			s.Spec.Mark = m.Mark
+		}
+	}
+}
+
+// marked is a pinned app with the marks that stand, and the versions that come of it.
+func (t *turn) marked(app ring.App) ring.App {
+	app.Services = slices.Clone(app.Services)
+	t.mark(&app)
+	for _, i := range leadersFirst(&app) {
+		if s := &app.Services[i]; s.Pin.Image != "" {
+			s.Version = ring.VersionOf(&app, s, s.Pin)
+		}
+	}
+	return app
+}
+
+// overrideStatus lists what stands, for people.
+func (t *turn) overrideStatus() (out []ring.Override) {
+	for _, key := range sortedKeys(t.Facts.Overrides) {
+		o := t.Facts.Overrides[key]
+		if !o.Stands(t.now) {
+			continue
+		}
+		row := ring.Override{Kind: string(o.Kind), Target: o.Target, Actor: o.Actor, Reason: o.Reason, Until: utc(o.Until), Commit: o.Commit}
+		if o.Kind == ring.OverrideScale {
+			row.Replicas = &o.Replicas
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func utc(u time.Time) time.Time {
+	if u.IsZero() {
+		return u
+	}
+	return u.UTC()
+}
+
+// calmOverrides is calm for what a daemon wrote before the clock was set back:
+// an override lasts as long as it was given, not longer.
+func calmOverrides(f ring.Facts, now time.Time) {
+	for key, o := range f.Overrides {
+		if ahead := o.At.Sub(now); ahead > 0 {
+			o.At = now
+			if !o.Until.IsZero() {
+				o.Until = o.Until.Add(-ahead)
+			}
+			f.Overrides[key] = o
+		}
+	}
+}
+
+// declaredSays is the sentence of a hold that the commit itself declares.
+func declaredSays(h *ring.Hold) string {
+	if h.Until.IsZero() {
+		return "held: " + h.Reason
+	}
+	return say("held: %s, until %s", strings.TrimSuffix(h.Reason, "."), clock(h.Until))
+}
+
+// awaitsTime is what a rollout waits for that is only time, and that a person may
+// say is over; "" when it waits for nothing such.
+func (t *turn) awaitsTime(v *service) string {
+	switch {
+	case v.row.Version != v.want.Version || v.row.Done || v.failed != nil || !v.row.Promoted.IsZero():
+		return ""
+	case !v.row.Baking.IsZero():
+		return say("bake %s", v.want.Rollout.Bake)
+	case !v.row.Switched.IsZero():
+		return say("warm_for %s", v.want.Rollout.WarmFor)
+	case v.want.Rollout.Strategy == ring.BlueGreen && t.unripe(v):
+		return say("min_ready_time %s", v.want.Rollout.MinReadyTime)
+	}
+	return ""
+}
+
+// unripe says that every slot of the wanted version has an instance that runs,
+// and one of them is ready for less than its time.
+func (t *turn) unripe(v *service) bool {
+	young := false
+	for slot := 1; slot <= v.want.Replicas; slot++ {
+		in := v.inSlot(slot)
+		if in == nil || in.down || !in.Live() {
+			return false
+		}
+		young = young || !in.ready && in.young
+	}
+	return young
+}
+
+// promoted says that a person had the rollout of what v wants go on.
+func (v *service) promoted() bool {
+	return v.row.Version == v.want.Version && !v.row.Promoted.IsZero()
+}

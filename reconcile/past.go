@@ -1,0 +1,147 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// keepPast is how many plans an app can go back to.
+const keepPast = 10
+
+// undo puts the plans in force that persons brought back: pinned as they
+// completed, so nobody is asked for them.
+func (t *turn) undo() {
+	for _, key := range sortedKeys(t.Facts.Overrides) {
+		o := t.Facts.Overrides[key]
+		if o.Kind != ring.OverrideUndo {
+			continue
+		}
+		past, ok := t.Facts.Past[o.Past]
+		if !ok {
+			t.endOverride(o, "", "its plan is not remembered any more")
+			continue
+		}
+		have, ok := t.Facts.Apps[o.Target]
+		if !ok || have.Leaving || have.App.Source != past.App.Source {
+			continue
+		}
+		app := t.marked(past.App)
+		if have.App.Commit == app.Commit && ring.PastKey(&have.App) == ring.PastKey(&app) {
+			continue
+		}
+		t.set(ring.InForce{App: app, Since: t.now, Signer: past.Signer, Subject: past.Subject, Committed: past.Committed, Undone: true})
+		t.event(ring.Event{
+			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit, Actor: o.Actor,
+			Reason: say("plan %s is in force again, undone %s", app.Commit.Short(), byWhom(&o)),
+		})
+		t.empowered(&have.App, &app)
+	}
+}
+
+// remember keeps the plans of apps that have completed, each once. What a person
+// brought back is remembered as it was.
+func (t *turn) remember() {
+	for _, name := range sortedKeys(t.Facts.Apps) {
+		f := t.Facts.Apps[name]
+		if p, ok := t.planned[name]; ok {
+			f.App = p
+		}
+		if f.Leaving || len(f.App.Services) == 0 || !t.completed(&f.App) || t.withheld(name) != "" {
+			continue
+		}
+		rows := t.pastOf(name)
+		key := ring.PastKey(&f.App)
+		if len(rows) > 0 && ring.PastKey(&rows[0].App) == key {
+			continue
+		}
+		at := t.now
+		if len(rows) > 0 && !rows[0].At.Before(at) {
+			at = rows[0].At.Add(1) // the clock was set back since; the order is what counts
+		}
+		t.set(ring.Past{App: f.App, Signer: f.Signer, Subject: f.Subject, Committed: f.Committed, At: at})
+		t.forgetPast(name)
+	}
+}
+
+// completed says that every service of an app is what its plan asks.
+func (t *turn) completed(app *ring.App) bool {
+	for i := range app.Services {
+		s := &app.Services[i]
+		v := t.views[ring.ID(app.Name, s.Name)]
+		if v == nil || v.want.Version != s.Version {
+			return false
+		}
+		switch s.Kind {
+		case ring.JobK:
+			if run, ok := t.jobRun(v.id, v.want); !ok || run.State != jobSucceeded {
+				return false
+			}
+		case ring.Worker:
+			if v.row.Version != s.Version || !v.row.Done || v.failed != nil || v.waits != "" || v.target != v.want {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// pastOf are the plans that an app can go back to, the newest first.
+func (t *turn) pastOf(app string) []ring.Past { return pastOf(&t.Facts, app) }
+
+func pastOf(f *ring.Facts, app string) (out []ring.Past) {
+	for key, p := range f.Past {
+		if strings.HasPrefix(key, app+"@") {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b ring.Past) int {
+		return cmp.Or(b.At.Compare(a.At), cmp.Compare(ring.PastKey(&a.App), ring.PastKey(&b.App)))
+	})
+	return out
+}
+
+// forgetPast forgets the oldest plans of an app, but for one that stands.
+func (t *turn) forgetPast(app string) {
+	rows := t.pastOf(app)
+	for _, p := range rows[min(len(rows), keepPast):] {
+		_, key := p.Row()
+		if o, ok := t.Facts.Overrides[ring.OverrideKey(ring.OverrideUndo, app)]; !ok || o.Past != key {
+			t.set(ring.Forget{Table: "past", Key: key})
+		}
+	}
+}
+
+// forgetLeft forgets the plans of apps that are gone.
+func (t *turn) forgetLeft() {
+	for _, key := range sortedKeys(t.Facts.Past) {
+		app := t.Facts.Past[key].App.Name
+		if _, ok := t.Facts.Apps[app]; !ok {
+			t.set(ring.Forget{Table: "past", Key: key})
+		}
+	}
+}
+
+// Before is the plan that an undo of an app brings back: that of a commit, whole
+// or abbreviated; for "" the newest that completed before the one in force. Nil
+// when there is none.
+func Before(f *ring.Facts, app string, to ring.SHA) *ring.Past {
+	rows := pastOf(f, app)
+	have, ok := f.Apps[app]
+	if !ok {
+		return nil
+	}
+	now := ring.PastKey(&have.App)
+	at := slices.IndexFunc(rows, func(p ring.Past) bool { return ring.PastKey(&p.App) == now })
+	for i := range rows {
+		p := &rows[i]
+		switch {
+		case i == at, to == "" && i < at:
+		case to == "", strings.HasPrefix(string(p.App.Commit), string(to)):
+			return p
+		}
+	}
+	return nil
+}

@@ -1,0 +1,350 @@
+package reconcile
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Files that a service reloads in place are no part of its version: a change of
+// them is a rollout without new instances. One instance after the other takes the
+// new content over, each has to stay ready for as long as its checks need to say
+// otherwise, and one that does not fails the content: what was good is brought
+// back to all that had it. Content that failed is not tried again, as a version
+// that failed is not.
+
+// live has a service go on with the content that was good, where what the plan
+// wants failed. Every rule after it sees the service so.
+func (t *turn) live(v *service) {
+	if v.want.Reload == nil || v.good == nil || v.good.Service.Reload == nil || v.good.Service.Version != v.want.Version {
+		return
+	}
+	wanted := v.want.LiveVersion()
+	d, ok := t.Facts.Verdicts[ring.VersionKey(v.id, wanted)]
+	if !ok || d.Good || wanted == v.good.Service.LiveVersion() {
+		return
+	}
+	want := *v.want
+	want.Reload = v.good.Service.Reload
+	if v.target == v.want {
+		v.target = &want
+	}
+	v.want, v.spoiled = &want, &d
+}
+
+// renewed tries a version again whose files are other ones than those it failed
+// with: they are what it runs, though not in its version.
+func (t *turn) renewed(v *service) {
+	key := ring.VersionKey(v.id, v.want.Version)
+	d, ok := t.Facts.Verdicts[key]
+	if !ok || d.Good || v.want.Reload == nil || d.Live == "" || d.Live == v.want.LiveVersion() {
+		return
+	}
+	t.set(ring.Forget{Table: "verdict", Key: key})
+	if v.row.Version == v.want.Version {
+		v.row.Version = "" // begun anew
+		t.set(v.row)
+	}
+}
+
+// liveVersion is what the version of v runs with; "" where it reloads nothing.
+func (v *service) liveVersion() ring.Version {
+	if v.want.Reload == nil {
+		return ""
+	}
+	return v.want.LiveVersion()
+}
+
+// causeOf is what the engine's error means; "" where that is not known.
+func causeOf(err error) string {
+	var ee *ring.EngineError
+	if errors.As(err, &ee) {
+		return ee.Cause
+	}
+	return ""
+}
+
+// trial says that instances of v are taking over content that was not good yet.
+func (t *turn) trial(v *service) bool {
+	return v.row.Done && v.target == v.want && v.failed == nil && v.want.Reload != nil &&
+		v.good != nil && v.good.Service.Version == v.want.Version && !maps.Equal(v.good.Service.Reload.Content(), v.want.Reload.Live)
+}
+
+// took says that an instance of the target runs with what the target reloads,
+// and has shown for long enough that it serves so.
+func (t *turn) took(v *service, in *inst) bool {
+	if v.target.Reload == nil || in.Version != v.target.Version || !in.Live() {
+		return true
+	}
+	row, ok := t.Facts.Loads[in.ID]
+	return ok && row.Has(v.target.Reload) && !t.proving(v, in, row)
+}
+
+// proving says that an instance took new content over and has not shown for long
+// enough that it serves with it.
+func (t *turn) proving(v *service, in *inst, row ring.Loaded) bool {
+	if !t.trial(v) {
+		return false
+	}
+	until := row.At.Add(proof(v.want))
+	t.wake(until)
+	return t.now.Before(until) || !in.ready
+}
+
+// proof is how long an instance is watched after a reload: until checks that
+// began to fail at that moment would have said so.
+func proof(s *ring.Service) time.Duration {
+	longest := s.Rollout.MinReadyTime
+	for _, c := range s.Checks {
+		interval, failures, timeout := c.Interval, c.Failures, c.Timeout
+		if h := s.Spec.Healthcheck; c.Docker && h != nil { // the engine's own times, and its defaults
+			interval, failures, timeout = cmp.Or(h.Interval, 30*time.Second), cmp.Or(h.Retries, 3), cmp.Or(h.Timeout, 30*time.Second)
+		}
+		if c.For == ring.Readiness {
+			longest = max(longest, interval*time.Duration(failures)+timeout)
+		}
+	}
+	return longest
+}
+
+// tryContent gives the verdict on what v reloads in place; it moves nothing.
+func (t *turn) tryContent(v *service) {
+	if v.want.Reload == nil || v.target != v.want || v.waits != "" || v.failed != nil {
+		return
+	}
+	if t.trial(v) && t.excuse(v) {
+		return
+	}
+	for _, in := range v.all {
+		if in.Version != v.want.Version || !in.holds() {
+			continue
+		}
+		if why := t.rejected(v, in); why != "" {
+			t.spoil(v, say("slot %d %s", in.Slot, why))
+			return
+		}
+	}
+}
+
+// rejected is why an instance shows that the new content is bad; "" when it does not.
+func (t *turn) rejected(v *service, in *inst) string {
+	trial := t.trial(v)
+	try := t.Tries[string(v.id)+" "+in.Name]
+	if (trial || !v.row.Done) && try.Kind == ring.DoReload && try.Cause == ring.CauseReload && try.Version == v.want.LiveVersion() {
+		return "did not take over " + v.changed(nil) + ": " + try.Err
+	}
+	row, ok := t.Facts.Loads[in.ID]
+	if !trial || !ok || !row.Has(v.want.Reload) || in.intent != "" {
+		return "" // a rollout under way has its own account of what is not ready
+	}
+	after := " after it took over " + v.changed(nil)
+	switch {
+	case in.Ended() && !t.rests(v, in):
+		return in.reason + after
+	case in.State == ring.StateRestarting || in.Live() && t.backByItself(v, in):
+		return "was restarted by the engine" + after + ": " + exitSays(in.Instance)
+	case in.unlive != "" && in.Live():
+		return in.unlive + after
+	case !in.down || !in.Live():
+		return ""
+	case row.Ready:
+		return "is not ready any more" + after + ": " + in.reason
+	}
+	until := row.At.Add(v.want.Rollout.StartTimeout)
+	if t.now.Before(until) {
+		t.wake(until)
+		return ""
+	}
+	return say("not ready within %s%s: %s", v.want.Rollout.StartTimeout, after, in.reason)
+}
+
+// spoil fails the content, or the rollout under way that it is part of. Whatever
+// on_failure says, what was good comes back: nothing is gained by half of it.
+func (t *turn) spoil(v *service, why string) {
+	if !v.row.Done {
+		t.fail(v, why)
+		return
+	}
+	version := v.want.LiveVersion()
+	t.set(ring.Verdict{ID: v.id, Version: version, Commit: v.app.Commit, Reason: why, At: t.now})
+	t.event(ring.Event{
+		Kind: ring.RolloutFailed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: version, Commit: v.app.Commit, Reason: why,
+	})
+	t.live(v)
+}
+
+// changed names the files of the target that were not there before, or differ.
+func (v *service) changed(was map[string]string) string {
+	if was == nil && v.good != nil {
+		was = v.good.Service.Reload.Content()
+	}
+	differ := ring.LiveDiffers(was, v.target.Reload.Content())
+	if len(differ) == 0 {
+		return "its files"
+	}
+	return "the files of " + strings.Join(differ, ", ")
+}
+
+// reload has one instance more take the wanted content over. What does not serve
+// comes first: it has nothing to lose. It says whether a step was decided.
+func (t *turn) reload(v *service) bool {
+	if v.target.Reload == nil {
+		return false
+	}
+	under := 0
+	var due []*inst
+	for _, ready := range []bool{false, true} {
+		for _, in := range v.all {
+			if in.ready != ready || in.Version != v.target.Version || !in.holds() || in.State != ring.StateRunning || in.intent != "" {
+				continue
+			}
+			row, ok := t.Facts.Loads[in.ID]
+			switch {
+			case !ok || !row.Has(v.target.Reload):
+				due = append(due, in)
+			case t.proving(v, in, row):
+				under++
+			}
+		}
+	}
+	for _, in := range due {
+		if t.trial(v) && under >= max(1, v.target.Rollout.MaxParallel) {
+			return false
+		}
+		if t.load(v, in) {
+			return true
+		}
+	}
+	return false
+}
+
+// load decides the reload of one instance. What is on its way is written down
+// with it: a daemon that ends half way begins the step again, and what comes
+// back when it fails is what was there before the first try.
+func (t *turn) load(v *service, in *inst) bool {
+	row, known := t.Facts.Loads[in.ID]
+	why := say("%s changed: %s", v.changed(row.Live), v.target.Reload.Does())
+	switch {
+	case v.spoiled != nil || v.restoring():
+		why = "bring back what was good: " + v.target.Reload.Does()
+	case !known:
+		why = "what it read last is not known: " + v.target.Reload.Does()
+	}
+	a := t.step(v, ring.DoReload, in, why)
+	a.Of, a.Want, a.Version = v.of, v.target, v.target.LiveVersion()
+	a.Timeout = v.target.Rollout.StartTimeout + stepTimeout
+	a.Back = row.Live
+	if !known && t.trial(v) {
+		a.Back = v.good.Service.Reload.Content()
+	}
+	a.Record = ring.Loaded{ID: v.id, Instance: in.ID, Live: v.target.Reload.Live, Ready: in.ready}
+	if !t.do(a) {
+		return false
+	}
+	t.set(ring.Loaded{ID: v.id, Instance: in.ID, Live: row.Live, Next: v.target.Reload.Live, Ready: in.ready, At: row.At})
+	return true
+}
+
+// loads are what an instance has read once a step on it ended: what lay there
+// when it started, or what it took over; and after a reload that failed, what
+// came back.
+func loads(a ring.Action, done ring.Done, err error, now time.Time) []ring.Fact {
+	if a.Want == nil || a.Want.Reload == nil {
+		return nil
+	}
+	id := cmp.Or(a.Instance, done.Instance)
+	row := ring.Loaded{ID: ring.ID(a.App, a.Service), Instance: id, Live: a.Want.Reload.Live, At: now}
+	switch a.Kind {
+	case ring.DoCreate, ring.DoStart, ring.DoRestart:
+		if err != nil || id == "" {
+			return nil
+		}
+	case ring.DoReload:
+		if err != nil {
+			if row.Live = a.Back; causeOf(err) != ring.CauseReload || a.Back == nil {
+				return nil
+			}
+			return []ring.Fact{row}
+		}
+		row.Ready = a.Record.(ring.Loaded).Ready
+	default:
+		return nil
+	}
+	return []ring.Fact{row}
+}
+
+// reloaded tells that every instance took the new content over, once.
+func (t *turn) reloaded(v *service) {
+	if !t.trial(v) {
+		return
+	}
+	t.event(ring.Event{
+		Kind: ring.RolloutCompleted, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.LiveVersion(),
+		Commit: v.app.Commit, Reason: say("%d/%d reloaded in place", v.target.Replicas, v.target.Replicas),
+	})
+}
+
+// loading says how far the instances have come in taking over what the target
+// reloads; "" when all have.
+func (t *turn) loading(v *service) string {
+	if v.target.Reload == nil {
+		return ""
+	}
+	took, left, waits := 0, 0, ""
+	for _, in := range v.all {
+		if in.Version != v.target.Version || !in.holds() {
+			continue
+		}
+		row, ok := t.Facts.Loads[in.ID]
+		switch {
+		case t.took(v, in):
+			took++
+		case ok && row.Has(v.target.Reload):
+			left++
+			waits = say("; slot %d is watched until %s UTC", in.Slot, row.At.Add(proof(v.want)).UTC().Format("15:04:05"))
+		default:
+			left++
+			if try := t.Tries[string(v.id)+" "+in.Name]; try.Kind == ring.DoReload {
+				waits = "; " + hinted(try)
+			}
+		}
+	}
+	if left == 0 {
+		return ""
+	}
+	return say("reloading in place, %d of %d done%s", took, took+left, waits)
+}
+
+// livePhase is the phase of a service that reloads, or whose content failed; ""
+// where nothing of the kind is to be told.
+func (t *turn) livePhase(v *service) (ring.Phase, string) {
+	says := t.loading(v)
+	switch {
+	case v.spoiled != nil && says != "":
+		return ring.PhaseProgressing, say("bringing back %s, %s: %s", v.good.Commit.Short(), says, v.spoiled.Reason)
+	case v.spoiled != nil && t.settled(v):
+		return ring.PhaseReady, say("kept the files of %s: %s", v.good.Commit.Short(), v.spoiled.Reason)
+	case says != "" && v.row.Done:
+		return ring.PhaseProgressing, says
+	}
+	return "", ""
+}
+
+// liveRollout is the rollout of what is reloaded in place; nil when there is none.
+func (t *turn) liveRollout(v *service) *ring.RolloutStatus {
+	switch {
+	case v.spoiled != nil:
+		st := &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v.spoiled.Version, Commit: v.spoiled.Commit, Reason: v.spoiled.Reason}
+		if t.loading(v) != "" {
+			st.Phase = ring.RolloutRestoring
+		}
+		return st
+	case t.trial(v):
+		return &ring.RolloutStatus{Phase: ring.RolloutProgressing, Version: v.want.LiveVersion(), Commit: v.app.Commit, Reason: v.changed(nil) + " changed"}
+	}
+	return nil
+}

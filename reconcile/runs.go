@@ -1,0 +1,495 @@
+package reconcile
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// What the runs of jobs and of cron jobs have in common: how one begins, is
+// watched, ends, and is told.
+
+// The states of a run of a job.
+const (
+	jobStarted   = "started"
+	jobSucceeded = "succeeded"
+	jobFailed    = "failed"
+	jobSkipped   = "skipped" // of a ring.Run
+)
+
+const (
+	keepJob     = 24 * time.Hour   // the container of a run that ended stays for its logs
+	startWithin = 10 * time.Minute // an instance that the engine does not start by then failed
+	startTries  = 10               // creates in a row that fail, after which the run failed
+	askedWithin = 10 * time.Minute // a person's wish ends that nothing came of
+	mostCuts    = 5                // a run that is interrupted more often failed
+	runLogLines = 500              // of its log are kept
+)
+
+// runsOf are the keys of the runs of a service that were known as the look
+// began, sorted.
+func (t *turn) runsOf(id ring.ServiceID) []string {
+	if t.by.runs == nil {
+		t.by.runs = map[ring.ServiceID][]string{}
+		for _, key := range sortedKeys(t.Facts.Jobs) {
+			of := t.Facts.Jobs[key].ID
+			t.by.runs[of] = append(t.by.runs[of], key)
+		}
+	}
+	return t.by.runs[id]
+}
+
+// underWay are the runs of a service that have begun, or are to be tried again.
+func (t *turn) underWay(id ring.ServiceID) []ring.JobRun {
+	var out []ring.JobRun
+	for _, key := range t.runsOf(id) {
+		if run, ok := t.Facts.Jobs[key]; ok && (run.State == jobStarted || run.State == "") {
+			out = append(out, run)
+		}
+	}
+	return out
+}
+
+// runIn is the run of which an instance is.
+func (t *turn) runIn(v *service, in *inst) (ring.JobRun, bool) {
+	for _, key := range t.runsOf(v.id) {
+		if run, ok := t.Facts.Jobs[key]; ok && run.Instance == in.ID {
+			return run, true
+		}
+	}
+	return ring.JobRun{}, false
+}
+
+// runWrites is what the run of an instance writes.
+func (t *turn) runWrites(id ring.ServiceID, in *inst) []string {
+	for _, key := range t.runsOf(id) {
+		if run := t.Facts.Jobs[key]; run.Instance == in.ID {
+			return run.Writes
+		}
+	}
+	return nil
+}
+
+func (v *service) instance(id string) *inst {
+	for _, in := range v.all {
+		if in.ID == id {
+			return in
+		}
+	}
+	return nil
+}
+
+// followRuns watches the runs that have begun, of whatever version. It says
+// whether any is under way.
+func (t *turn) followRuns(v *service) bool {
+	any := false
+	for _, run := range t.underWay(v.id) {
+		if run.State == jobStarted {
+			any = true
+			t.followRun(v, v.instance(run.Instance), run)
+		}
+	}
+	return any
+}
+
+// hearOut writes down how runs ended while nobody may touch the service.
+func (t *turn) hearOut(v *service) {
+	for _, run := range t.underWay(v.id) {
+		if in := v.instance(run.Instance); run.State == jobStarted && in != nil && in.Ended() {
+			t.runEnded(v, in, run)
+		}
+	}
+}
+
+// followRun watches a run that began.
+func (t *turn) followRun(v *service, in *inst, run ring.JobRun) {
+	switch {
+	case in == nil:
+		run.Reason = "interrupted: its container is gone"
+		t.cutShort(v, nil, run)
+	case in.State == ring.StateCreated && in.Version != v.want.Version:
+		t.revive(v, in, run)
+	case in.State == ring.StateCreated && t.cannot(v) != "":
+		t.endRun(v, in, run, jobFailed, t.cannot(v))
+	case in.State == ring.StateCreated:
+		if late := run.Started.Add(startWithin); !t.now.Before(late) && t.tried(v) != "" {
+			t.endRun(v, in, run, jobFailed, say("did not start within %s: %s", startWithin, t.tried(v)))
+			return
+		}
+		t.start(v, in, runSays(run))
+	case in.Ended():
+		t.runEnded(v, in, run)
+	default:
+		t.bound(v, in, run)
+	}
+}
+
+// bound stops a run that is over its time, or that makes room for a newer one
+// by the word of its author. Nothing else cuts a run short.
+func (t *turn) bound(v *service, in *inst, run ring.JobRun) {
+	job := t.jobOf(v, run)
+	if run.Stopped == "" && job.Timeout > 0 {
+		until := run.Started.Add(job.Timeout)
+		if t.now.Before(until) {
+			t.wake(until)
+		} else {
+			run.Stopped = say("the timeout of %s", job.Timeout)
+			t.set(run)
+		}
+	}
+	if run.Stopped == "" && in.Version != v.want.Version && v.want.Kind == ring.JobK && v.want.Job.Replace {
+		run.Stopped, run.Final = say("a stop for %s, whose job says replace", v.app.Commit.Short()), true
+		t.set(run)
+	}
+	if run.Stopped != "" {
+		t.do(t.step(v, ring.DoStop, in, run.Stopped))
+		return
+	}
+	if in.Version != v.want.Version {
+		v.says = t.earlier(v, in, run)
+	}
+}
+
+// earlier is why a newer version of a job waits, and what to do about a run that hangs.
+func (t *turn) earlier(v *service, in *inst, run ring.JobRun) string {
+	says := say("an earlier run is under way: %s, since %s", in.Name, clock(run.Started))
+	if v.want.Kind == ring.JobK && t.jobOf(v, run).Timeout == 0 {
+		says += say("; it has no timeout: gitring logs %s tells what it does, and job: {replace: true} in a newer commit stops it", v.id)
+	}
+	return says
+}
+
+// jobOf is how a run is bounded: as its plan says now or, for one that outlasts
+// its version, as it said when the run began.
+func (t *turn) jobOf(v *service, run ring.JobRun) ring.Job {
+	switch {
+	case run.Version != v.want.Version:
+		return run.Job
+	case v.want.Cron != nil:
+		return v.want.Cron.Job
+	case v.want.Job != nil:
+		return *v.want.Job
+	}
+	return run.Job
+}
+
+// startRun creates the container, writes down that the run starts, and starts it.
+func (t *turn) startRun(v *service, slot int, run ring.JobRun) {
+	if v.waits, v.blocked = t.gate(v); v.waits != "" {
+		v.says = v.waits
+		return
+	}
+	if next := run.Ended.Add(backoff(string(v.id), max(run.Tries, run.Cut+1))); run.Tries+run.Cut > 0 && t.now.Before(next) {
+		v.says = say("is tried again at %s", clock(next))
+		t.wake(next)
+		return
+	}
+	in := v.inSlot(slot)
+	if in != nil && in.State != ring.StateCreated && in.ID != run.Instance {
+		t.removeRun(v, in, "makes room for the next run")
+		return
+	}
+	if in != nil && in.Ended() && run.Tries+run.Cut > 0 {
+		t.removeRun(v, in, say("%s; try %d of %d", in.reason, run.Tries+1, t.jobOf(v, run).Retries+1))
+		return
+	}
+	if why := t.cannot(v); why != "" {
+		run.Version, run.Commit = v.want.Version, v.app.Commit
+		t.endRun(v, nil, run, jobFailed, why)
+		return
+	}
+	if in == nil {
+		t.create(v, slot, false, runSays(run))
+		return
+	}
+	if v.lacks = t.occupiedFor(v, in); v.lacks != "" && !in.Live() {
+		v.says = v.lacks
+		return
+	}
+	t.begun(v, in, run)
+}
+
+// begun writes down that a run begins, and begins it.
+func (t *turn) begun(v *service, in *inst, run ring.JobRun) {
+	run.Version, run.Commit, run.State, run.Instance, run.Slot = v.want.Version, v.app.Commit, jobStarted, in.ID, in.Slot
+	run.Tries, run.Started, run.Ended, run.ExitCode = run.Tries+1, t.now, time.Time{}, 0
+	run.Reason, run.Stopped, run.Final = "", "", false
+	run.Writes, run.Engine = writes(v.app, v.want), t.Seen.Engine
+	run.Job = t.jobOf(v, run)
+	t.set(run)
+	if run.Trigger == ring.Asked {
+		t.set(ring.Forget{Table: "ask", Key: string(v.id)})
+	}
+	if in.State == ring.StateCreated {
+		t.runEvent(v, ring.JobStarted, run, runSays(run))
+		t.start(v, in, runSays(run))
+	}
+}
+
+// adoptRun writes down the run of an instance of which none is known.
+func (t *turn) adoptRun(v *service) bool {
+	in := t.strange(v)
+	if in == nil {
+		return false
+	}
+	run := ring.JobRun{ID: v.id, Trigger: ring.OnChange}
+	switch {
+	case v.want.Kind == ring.CronK:
+		run.Trigger = ring.OnSchedule
+	case len(v.runsBefore()) > 0:
+		run.Trigger = ring.Asked
+	}
+	run.Slot = in.Slot
+	t.begun(v, in, run)
+	t.soon()
+	return true
+}
+
+// revive takes back that a run began, which a newer version came before: it
+// begins as that one.
+func (t *turn) revive(v *service, in *inst, run ring.JobRun) {
+	_, key := run.Row()
+	t.set(ring.Forget{Table: "job", Key: key})
+	switch run.Trigger {
+	case ring.Asked:
+		t.set(ring.Ask{ID: v.id, Actor: run.Actor, Reason: "begins as the newer version", At: run.Due})
+	case ring.OnSchedule:
+		row := t.Facts.Cron[v.id]
+		if row.ID != "" && row.Waits.IsZero() {
+			row.Waits = run.Due
+			t.set(row)
+		}
+	}
+	t.removeRun(v, in, say("%s came before it began", v.app.Commit.Short()))
+}
+
+// cannot is why the container of a run can never start as it is; "" when it may.
+func (t *turn) cannot(v *service) string {
+	try, ok := t.Tries[string(v.id)]
+	if !ok || try.Version != v.want.Version || try.Cause == ring.CauseImagePull || try.Kind != ring.DoCreate && try.Kind != ring.DoStart {
+		return ""
+	}
+	if !try.Permanent && (try.Refusal != nil || try.N < startTries) {
+		return "" // a refusal is of what this host lacks: it goes on once that is mended
+	}
+	return cmp.Or(try.Cause, "error") + ": " + try.Err
+}
+
+// tried is the last error of a step for v; "" when it succeeded.
+func (t *turn) tried(v *service) string {
+	if try, ok := t.Tries[string(v.id)]; ok && try.Err != "" {
+		return hinted(try)
+	}
+	return ""
+}
+
+// runSays is the sentence of a run that begins.
+func runSays(run ring.JobRun) string {
+	switch run.Trigger {
+	case ring.OnSchedule:
+		if run.Due.IsZero() {
+			return "job runs on schedule"
+		}
+		return "job runs, due " + clock(run.Due)
+	case ring.Before:
+		service, v := splitFor(run.For)
+		return say("job runs before %s %s", service, v.Short())
+	case ring.Asked:
+		return "job runs, asked by " + cmp.Or(run.Actor, "somebody")
+	}
+	return "job runs on change"
+}
+
+// runEnded judges a run by how its instance ended.
+func (t *turn) runEnded(v *service, in *inst, run ring.JobRun) {
+	run.ExitCode = in.ExitCode
+	switch {
+	case run.Stopped != "":
+		run.Reason = say("%s after %s", in.reason, run.Stopped)
+		t.tryAgain(v, in, run)
+	case in.ExitCode == 0:
+		t.endRun(v, in, run, jobSucceeded, "exit code 0")
+	case t.interrupted(in, run):
+		run.Reason = "interrupted: " + in.reason
+		t.cutShort(v, in, run)
+	default:
+		run.Reason = in.reason
+		t.tryAgain(v, in, run)
+	}
+}
+
+// interrupted says that others ended a run: the engine or the host went down, or
+// somebody stopped it by hand. What the kernel ends for want of memory is its own.
+func (t *turn) interrupted(in *inst, run ring.JobRun) bool {
+	if run.Engine != "" && t.Seen.Engine != "" && run.Engine != t.Seen.Engine {
+		return true
+	}
+	return !in.OOM && (in.ExitCode == 137 || in.ExitCode == 143)
+}
+
+// cutShort follows an interruption: it failed, unless its author says that it
+// may begin anew.
+func (t *turn) cutShort(v *service, in *inst, run ring.JobRun) {
+	if !t.jobOf(v, run).Rerun || run.Cut >= mostCuts || run.Version != v.want.Version {
+		t.tryAgain(v, in, run)
+		return
+	}
+	run.Cut, run.Tries = run.Cut+1, max(0, run.Tries-1)
+	t.retryRun(v, in, run)
+}
+
+// tryAgain follows a failed try.
+func (t *turn) tryAgain(v *service, in *inst, run ring.JobRun) {
+	if run.Final || run.Version != v.want.Version || run.Tries > t.jobOf(v, run).Retries {
+		t.endRun(v, in, run, jobFailed, run.Reason)
+		return
+	}
+	t.retryRun(v, in, run)
+}
+
+func (t *turn) retryRun(v *service, in *inst, run ring.JobRun) {
+	run.Ended = t.now
+	t.recordRun(v, in, run, jobFailed)
+	run.State = ""
+	t.set(run)
+	t.soon()
+}
+
+func (t *turn) endRun(v *service, in *inst, run ring.JobRun, state, reason string) {
+	run.State, run.Reason, run.Ended = state, reason, t.now
+	t.set(run)
+	kind := ring.JobSucceeded
+	if state == jobFailed {
+		kind = ring.JobFailed
+	}
+	t.runEvent(v, kind, run, reason)
+	t.recordRun(v, in, run, state)
+	t.soon() // somebody may wait for it
+	if run.Trigger == ring.Asked {
+		t.set(ring.Forget{Table: "ask", Key: string(v.id)})
+		t.heals(v, run)
+	}
+	if run.Trigger == ring.Before {
+		t.beforeEnded(v, run)
+	}
+	if row, ok := t.Facts.Cron[v.id]; ok {
+		row.Last, row.LastSays, row.LastEnd = state, reason, t.now
+		if !run.Due.IsZero() && row.Waits.Equal(run.Due) {
+			row.Waits = time.Time{} // it never got as far as to begin
+		}
+		t.set(row)
+	}
+}
+
+// heals has the version's own run succeed by one that a person asked for. One
+// that failed takes nothing back that succeeded.
+func (t *turn) heals(v *service, run ring.JobRun) {
+	own, ok := t.Facts.Jobs[ring.VersionKey(v.id, run.Version)]
+	if run.State == jobSucceeded && ok && own.State == jobFailed {
+		own.State, own.Reason, own.Ended, own.ExitCode = jobSucceeded, say("exit code 0, asked by %s", cmp.Or(run.Actor, "somebody")), t.now, 0
+		t.set(own)
+	}
+}
+
+// skipRun tells that a run which was due or asked for does not take place.
+func (t *turn) skipRun(v *service, run ring.JobRun, reason string) {
+	run.Version, run.Commit, run.Ended, run.Reason = v.want.Version, v.app.Commit, t.now, reason
+	t.runEvent(v, ring.JobSkipped, run, say("%s: %s", dueSays(run), reason))
+	t.recordRun(v, nil, run, jobSkipped)
+}
+
+func dueSays(run ring.JobRun) string {
+	if run.Trigger == ring.Asked {
+		return "asked by " + cmp.Or(run.Actor, "somebody")
+	}
+	return "due " + clock(run.Due)
+}
+
+func (t *turn) runEvent(v *service, kind string, run ring.JobRun, reason string) {
+	t.event(ring.Event{
+		Kind: kind, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: run.Version,
+		Commit: run.Commit, Actor: run.Actor, Reason: reason,
+	})
+}
+
+// recordRun keeps a run for people, and the end of its log.
+func (t *turn) recordRun(v *service, in *inst, run ring.JobRun, state string) {
+	waits, _ := splitFor(run.For)
+	r := ring.Run{
+		ID: v.id, Version: run.Version, Commit: run.Commit, Instance: run.Instance, Trigger: cmp.Or(run.Trigger, ring.OnChange), For: waits,
+		Actor: run.Actor, State: state, Try: run.Tries, ExitCode: run.ExitCode, Reason: run.Reason, Due: run.Due, Started: run.Started, Ended: t.now,
+	}
+	t.set(r)
+	if in == nil || in.State == ring.StateCreated {
+		return
+	}
+	a := t.step(v, ring.DoLog, in, "the run ended") // with what has to be struck out of it
+	a.Commit, a.Record, a.Lines, a.Timeout = run.Commit, r, runLogLines, logWithin
+	t.do(a)
+}
+
+// removeRun removes an instance that ran, once its log was read.
+func (t *turn) removeRun(v *service, in *inst, why string) {
+	if !t.busy("log " + in.ID) {
+		t.remove(v, in, why)
+	}
+}
+
+// keepRuns keeps the container of the last run for its logs, for a day.
+func (t *turn) keepRuns(v *service) {
+	if v.lends() { // a container that nobody needs to start can still lend its volumes
+		if run, _ := t.jobRun(v.id, v.want); v.inSlot(1) == nil && run.State == jobSucceeded {
+			t.create(v, 1, false, "others take their volumes from it")
+		}
+		return
+	}
+	var newest time.Time
+	ended := map[string]time.Time{}
+	for _, in := range v.all {
+		if !in.Ended() || !in.holds() {
+			continue
+		}
+		at := in.Finished
+		if run, ok := t.runIn(v, in); ok {
+			at = run.Ended
+		}
+		if ended[in.ID] = at; at.After(newest) {
+			newest = at
+		}
+	}
+	for _, in := range v.all {
+		at, ok := ended[in.ID]
+		switch until := at.Add(keepJob); {
+		case !ok:
+		case at.Before(newest):
+			t.removeRun(v, in, "a newer run has ended")
+			return
+		case t.now.Before(until):
+			t.wake(until)
+		default:
+			t.removeRun(v, in, "ended a day ago")
+			return
+		}
+	}
+}
+
+// soon asks for a look at once: what was decided lets others go on.
+func (t *turn) soon() { t.wake(t.now.Add(time.Millisecond)) }
+
+// logged is a record with the lines that were read for it; nothing where they
+// could not be: it is on disk without them.
+func logged(a ring.Action, done ring.Done, err error) []ring.Fact {
+	if err != nil || len(done.Log) == 0 {
+		return nil
+	}
+	switch r := a.Record.(type) {
+	case ring.Run:
+		r.Log = done.Log
+		return []ring.Fact{r}
+	case ring.Crash:
+		r.Log = done.Log
+		return []ring.Fact{r}
+	}
+	return nil
+}
