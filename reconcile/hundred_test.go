@@ -1,0 +1,105 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
+)
+
+// How long an engine takes for a call; what is not named takes none. Lists and
+// inspects are cheap and still stand in the way of the dear ones.
+var engineTakes = map[string]time.Duration{
+	"NetworkCreate": 60 * time.Millisecond, "ContainerCreate": 50 * time.Millisecond, "ContainerStart": 150 * time.Millisecond,
+	"ContainerUpdate": 10 * time.Millisecond, "ContainerList": 4 * time.Millisecond, "NetworkList": 4 * time.Millisecond,
+	"ContainerInspect": 2 * time.Millisecond, "ImageInspect": time.Millisecond,
+}
+
+// memory of a daemon that never fails to write.
+type goodMemory struct{ records int }
+
+func (m *goodMemory) Facts(context.Context) (ring.Facts, error) { return ring.NewFacts(), nil }
+
+func (m *goodMemory) Record(context.Context, []ring.Fact, []ring.Event) error {
+	m.records++
+	return nil
+}
+
+type noHealth struct{}
+
+func (noHealth) Watch([]ring.Probe)              {}
+func (noHealth) Health() map[string]ring.Health { return nil }
+
+// manyApps is a plan of apps with one service and a network of its own.
+func manyApps(n int, image string) Source {
+	plan := &ring.Plan{Source: "s", Commit: shaOf("c1")}
+	for i := range n {
+		app := newApp(fmt.Sprintf("app%03d", i))
+		app.Commit, app.Written = plan.Commit, "c1"
+		app.Networks[0].Pools = []ring.Pool{{Subnet: fmt.Sprintf("10.1.%d.0/24", i)}}
+		k := ring.DefaultRollout()
+		k.MinReadyTime = 0
+		s := ring.Service{
+			Name: "web", Kind: ring.Worker, Replicas: 1, Rollout: k, Restart: ring.Restart{Policy: ring.Always, Engine: "always"},
+			Spec: ring.Spec{Image: image, Networks: []ring.Attachment{{Network: "default"}}},
+		}
+		s.Written = ring.WrittenHash(s.Spec)
+		app.Services = []ring.Service{s}
+		plan.Apps = append(plan.Apps, *app)
+	}
+	return Source{Name: "s", Branch: "main", FreshFor: 5 * time.Minute, Tip: plan.Commit, Commit: &ring.Commit{SHA: plan.Commit}, Next: plan}
+}
+
+// The first hundred apps of a host: the loop and the engine's driver, on an
+// engine that takes its time. The engine's own need is what it takes for the
+// networks, creates and starts alone, as many at once as there are places.
+func TestAHundredAppsCostTheEngineLittleMoreThanTheyMust(t *testing.T) {
+	const apps, places = 100, 8
+	synctest.Test(t, func(t *testing.T) {
+		var l *Loop
+		f := runtime.NewFake(runtime.Options{Host: "h", Poke: func(string) { l.Poke() }})
+		f.Pools(2 * apps)
+		f.AddImage(runtime.FakeImage{Name: "app:1"})
+		f.Fail(func(op string, _ int) (error, error) {
+			time.Sleep(engineTakes[op])
+			return nil, nil
+		})
+		m := &goodMemory{}
+		l = New(Options{Host: "h", Engine: f, Health: noHealth{}, Memory: m, Log: slog.New(slog.DiscardHandler), Steps: places},
+			[]Source{{Name: "s", Branch: "main", FreshFor: 5 * time.Minute}})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 2)
+		go func() { ended <- l.Run(ctx) }()
+		go func() { _ = f.Run(ctx); ended <- nil }()
+		defer func() { cancel(); <-ended; <-ended }()
+		time.Sleep(time.Second)
+
+		before, began := f.Ops(), time.Now()
+		offer(t, l, manyApps(apps, "app:1"))
+		for f.Ops()["ContainerStart"] < apps {
+			time.Sleep(time.Millisecond)
+		}
+		running := time.Since(began) + engineTakes["ContainerStart"]
+		await(t, l, ring.SyncSynced, time.Minute)
+		time.Sleep(time.Second) // restart policies
+		calls, all := map[string]int{}, 0
+		for op, n := range f.Ops() {
+			calls[op] = n - before[op]
+			all += calls[op]
+		}
+		alone := (engineTakes["NetworkCreate"] + engineTakes["ContainerCreate"] + engineTakes["ContainerStart"]) * apps / places
+		t.Logf("%s, engine alone %s, ratio %.2f; %d calls: %v; %d transactions", running, alone, running.Seconds()/alone.Seconds(), all, calls, m.records)
+		for op, n := range map[string]int{"NetworkCreate": 1, "ContainerCreate": 1, "ContainerStart": 1, "ContainerUpdate": 1, "ImageInspect": 2, "ContainerInspect": 2} {
+			require.LessOrEqual(t, calls[op], n*apps+1, op)
+		}
+		require.LessOrEqual(t, all, 8*apps, "calls")
+		require.Less(t, running, alone*125/100)
+	})
+}
