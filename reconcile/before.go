@@ -39,7 +39,7 @@ func (t *turn) beforeRow(s *service) (ring.JobRun, bool) {
 // before is why the wanted version of s may not start yet: what runs before it
 // has not succeeded. dead says that it failed.
 func (t *turn) before(s *service) (why string, dead bool) {
-	if s.want.Before == "" || s.letThrough() {
+	if s.want.Before == "" || t.letThrough(s) {
 		return "", false
 	}
 	run, ok := t.beforeRow(s)
@@ -59,8 +59,8 @@ func (t *turn) before(s *service) (why string, dead bool) {
 
 // letThrough says that the wanted version of s was let through before: it is
 // here. That is so too where all that was remembered is lost.
-func (s *service) letThrough() bool {
-	if s.row.Version == s.want.Version && s.row.Done {
+func (t *turn) letThrough(s *service) bool {
+	if _, failed := t.quarantine(s); s.row.Version == s.want.Version && s.row.Done && !failed {
 		return true
 	}
 	for _, in := range s.all {
@@ -74,7 +74,7 @@ func (s *service) letThrough() bool {
 // runBefore is the run of v that the wanted version of s waits for, if it does:
 // nothing else keeps it from starting.
 func (t *turn) runBefore(v, s *service) (ring.JobRun, bool) {
-	if s.letThrough() || t.handsOff(s.id) || t.halted(s.id) != "" {
+	if t.letThrough(s) || t.handsOff(s.id) || t.halted(s.id) != "" {
 		return ring.JobRun{}, false
 	}
 	run, ok := t.beforeRow(s)
@@ -132,7 +132,7 @@ func (t *turn) beforeReached(v *service, until ring.Until) (why string, dead boo
 		s := t.views[ring.ID(v.app.Name, name)]
 		run, ok := t.beforeRow(s)
 		switch {
-		case s.letThrough(), run.State == jobSucceeded, run.State == jobStarted && until == ring.Started:
+		case t.letThrough(s), run.State == jobSucceeded, run.State == jobStarted && until == ring.Started:
 		case run.State == jobFailed:
 			return "failed: " + run.Reason, true
 		case ok:
@@ -144,18 +144,36 @@ func (t *turn) beforeReached(v *service, until ring.Until) (why string, dead boo
 	return "", false
 }
 
+// awaited says that a rollout waits for nothing but a run of v that has not begun.
+func (t *turn) awaited(v *service) bool {
+	for _, name := range v.runsBefore() {
+		s := t.views[ring.ID(v.app.Name, name)]
+		if _, ok := t.beforeRow(s); ok || t.letThrough(s) || s.failed != nil {
+			continue
+		}
+		if why, _ := t.gateBut(s); why == "" {
+			return true
+		}
+	}
+	return false
+}
+
 // beforeStatus is the phase of a job that runs before others.
 func (t *turn) beforeStatus(v *service, st *ring.ServiceStatus) {
 	waiting := "runs before " + strings.Join(v.runsBefore(), ", ")
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]
-		if run, ok := t.beforeRow(s); ok && run.State == jobFailed && !s.letThrough() {
+		if run, ok := t.beforeRow(s); ok && run.State == jobFailed && !t.letThrough(s) {
 			st.Phase, st.Reason = ring.PhaseFailed, say("before %s: %s", name, run.Reason)
 			return
 		}
 	}
 	last := t.lastRun(v)
 	switch {
+	case v.waits != "" && t.awaited(v):
+		st.Phase, st.Reason = ring.PhasePending, v.waits
+	case t.awaited(v):
+		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.tried(v), "is about to run")
 	case len(t.underWay(v.id)) > 0 || t.asked(v):
 		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.tried(v), "is running")
 	case last.ID == "":

@@ -435,6 +435,10 @@ func (t *turn) jobStatus(v *service, st *ring.ServiceStatus) {
 	switch {
 	case t.heldBy(v.id) != "":
 		st.Phase, st.Reason = ring.PhaseHeld, t.heldBy(v.id)
+	case len(v.runsBefore()) > 0:
+		t.beforeStatus(v, st)
+	case ok && run.State == jobSucceeded && (t.asked(v) || len(t.underWay(v.id)) > 0):
+		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, "runs again, as a person asked")
 	case ok && run.State == jobSucceeded:
 		st.Phase, st.Reason = ring.PhaseCompleted, say("completed %s UTC", run.Ended.UTC().Format("2006-01-02 15:04"))
 		st.LastGood = run.Commit
@@ -445,7 +449,7 @@ func (t *turn) jobStatus(v *service, st *ring.ServiceStatus) {
 	case v.waits != "":
 		st.Phase, st.Reason = ring.PhasePending, v.waits
 	default:
-		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, "is running")
+		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.tried(v), "is running")
 	}
 }
 

@@ -567,7 +567,7 @@ func (s *story) expectRuns(w []string) error {
 			continue
 		}
 		got++
-		if !r.Started.IsZero() && r.Instance != "" && len(r.Log) == 0 && s.idle() && !strings.Contains(r.Reason, "gone") {
+		if strings.Contains(r.Reason, "exit") && len(r.Log) == 0 && s.idle() {
 			return fmt.Errorf("no log was kept of %+v", r)
 		}
 	}
