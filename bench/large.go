@@ -51,7 +51,11 @@ func (b *bench) largeOver(ctx context.Context, over string) (err error) {
 		return err
 	}
 	first := time.Since(began)
-	polls, err := b.polls(ctx, rig.daemon)
+	polls, err := b.polls(ctx, rig.daemon, 12, 1100*time.Millisecond)
+	if err != nil {
+		return err
+	}
+	lone, err := b.polls(ctx, rig.daemon, 6, lonePoll)
 	if err != nil {
 		return err
 	}
@@ -75,14 +79,19 @@ func (b *bench) largeOver(ctx context.Context, over string) (err error) {
 	}
 	b.table.add(row{"large repository by " + over + ", no-op poll", polls.whole.String(), "20 ms", "1.1 to 1.9 s", fmt.Sprintf("%d looks asked for on the socket; a look at the engine with one app is in it", len(polls.whole))})
 	b.table.add(row{"  CPU per poll", millis(polls.cpu), "", "", "of the daemon"})
+	b.table.add(row{"  a lone one", lone.whole.String(), "20 ms", "", fmt.Sprintf("%d looks, each %s after the last one", len(lone.whole), lonePoll)})
+	b.table.add(row{"  CPU per lone poll", millis(lone.cpu), "", "", "of the daemon"})
 	b.table.add(row{"  push -> running", took.String(), "", "", fmt.Sprintf("%d pushes of one change", len(took))})
 	b.table.add(row{"  first look -> rolled out", seconds(first), "", "", "start of the daemon, clone and the one app"})
 	b.table.add(row{"  resident, at most", fmt.Sprintf("%s, %s", mib(u.resident), mib(u.peak)), "", "", "after the pushes"})
 	return nil
 }
 
-// polls asks for looks at a remote that has nothing new.
-func (b *bench) polls(ctx context.Context, d *daemon) (quiet, error) {
+// lonePoll is long enough for whatever a poll leaves running to have ended.
+const lonePoll = 5 * time.Second
+
+// polls asks for n looks at a remote that has nothing new, so long apart.
+func (b *bench) polls(ctx context.Context, d *daemon, n int, apart time.Duration) (quiet, error) {
 	var q quiet
 	if err := pause(ctx, 3*time.Second); err != nil {
 		return q, err
@@ -91,9 +100,8 @@ func (b *bench) polls(ctx context.Context, d *daemon) (quiet, error) {
 	if err != nil {
 		return q, err
 	}
-	const n = 12
 	for range n {
-		if err := pause(ctx, 1100*time.Millisecond); err != nil {
+		if err := pause(ctx, apart); err != nil {
 			return q, err
 		}
 		if err := b.calm(ctx); err != nil {
@@ -106,6 +114,6 @@ func (b *bench) polls(ctx context.Context, d *daemon) (quiet, error) {
 		q.whole = append(q.whole, time.Since(began))
 	}
 	after, err := d.usage()
-	q.cpu = (after.cpu - before.cpu) / n
+	q.cpu = (after.cpu - before.cpu) / time.Duration(n)
 	return q, err
 }

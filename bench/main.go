@@ -5,7 +5,7 @@
 //	make bench                                   all of it
 //	make bench BENCH="-run push -pushes 20"      a part
 //
-// The parts are push, look, large and hundred.
+// The parts are push, look, large, hundred, and, when named, alone.
 package main
 
 import (
@@ -52,6 +52,7 @@ var parts = []part{
 	{"look", 10 * time.Minute, (*bench).look},
 	{"large", 10 * time.Minute, (*bench).large},
 	{"hundred", 20 * time.Minute, (*bench).hundred},
+	{"alone", 20 * time.Minute, (*bench).alone},
 }
 
 func (f *settings) parse() error {
@@ -69,7 +70,7 @@ func (f *settings) parse() error {
 	f.parts = strings.Split(run, ",")
 	for _, name := range f.parts {
 		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
-			return fmt.Errorf("cannot measure %q: the parts are push, look, large and hundred", name)
+			return fmt.Errorf("cannot measure %q: the parts are push, look, large, hundred and alone", name)
 		}
 	}
 	if f.pushes < 1 || f.apps < 1 || f.apps > 200 {
