@@ -28,6 +28,10 @@ func (f *Follower) Trusted(ctx context.Context) (ring.TrustState, error) {
 	if a.SHA == "" {
 		return s, nil
 	}
+	if t.cfg.SignersInRepo != "" {
+		all, file := t.signersAt(f.mirror, a.SHA, time.Now())
+		s.Signers, s.Files = all, append(s.Files, file)
+	}
 	if a.Began.SHA != "" {
 		s.Began = &a.Began
 	}
@@ -39,27 +43,83 @@ func (f *Follower) Trusted(ctx context.Context) (ring.TrustState, error) {
 	return s, nil
 }
 
-// signers are the keys that count, in the order of their files.
+// signers are the keys of the configuration, in the order of its files.
 func (t *Trust) signers(now time.Time) []ring.TrustedSigner {
+	return append(t.shownSSH(t.ssh), t.shownPGP(t.pgp, now)...)
+}
+
+// signersAt are all keys that count after a trusted commit: the configuration's,
+// with what the repository adds to them, and those that only the repository names;
+// and the file that names them.
+func (t *Trust) signersAt(o Objects, trusted ring.SHA, now time.Time) ([]ring.TrustedSigner, ring.TrustFile) {
+	file := ring.TrustFile{Key: "signers_in_repo", Path: t.cfg.SignersInRepo + " at " + trusted.Short(), Owner: -1}
+	s, err := t.repoSignersAt(o, trusted)
+	if err != nil {
+		file.Wrong = err.Error()
+	}
+	if s == nil {
+		return t.signers(now), file
+	}
+	with := t.with(s)
+	all := with.signers(now)
+	known := map[string]bool{}
+	for _, one := range all {
+		known[one.Fingerprint] = true
+	}
+	for _, one := range append(with.shownSSH(s.ssh), with.shownPGP(s.pgp, now)...) {
+		if !known[one.Fingerprint] {
+			one.InRepo = true
+			all = append(all, one)
+		}
+	}
+	return all, file
+}
+
+// repoSignersAt reads the file of signers of a trusted commit; nil where it has none.
+func (t *Trust) repoSignersAt(o Objects, trusted ring.SHA) (*repoSigners, error) {
+	v := &verification{t: t, o: o, editions: editions{blobs: map[ring.SHA]blobAt{}}}
+	blob, refusal, err := v.signersBlob(trusted)
+	var s *repoSigners
+	var mistake *Mistake
+	if refusal == nil && err == nil {
+		s, mistake, refusal, err = v.signersOf(blob)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case refusal != nil:
+		return nil, refusal
+	case mistake != nil:
+		return nil, fmt.Errorf("line %d: %s", mistake.Line, mistake.Says)
+	}
+	return s, nil
+}
+
+func (t *Trust) shownSSH(keys sshSigners) []ring.TrustedSigner {
 	var lines []sshSigner
-	for _, l := range t.ssh {
+	for _, l := range keys {
 		lines = append(lines, l...)
 	}
 	slices.SortFunc(lines, func(a, b sshSigner) int { return a.line - b.line })
 	out := []ring.TrustedSigner{}
 	for _, l := range lines {
-		id := identity{principal: l.principal(), fingerprint: ssh.FingerprintSHA256(l.key)}
-		one := t.shown(id, "ssh", l.valid)
+		one := t.shown(identity{principal: l.principal(), fingerprint: ssh.FingerprintSHA256(l.key), repo: l.repo}, "ssh", l.valid)
 		if l.authority {
 			one.Kind = "cert-authority"
 		}
 		one.Revoked, _ = t.revoked.hasKey(l.key)
+		one.Place = l.place
 		out = append(out, one)
 	}
-	for i := range t.pgp {
-		k := &t.pgp[i]
-		one := t.shown(identity{principal: k.principal, fingerprint: k.primary}, "openpgp", k.span(now))
-		one.Fingerprint = k.fingerprint
+	return out
+}
+
+func (t *Trust) shownPGP(keys []pgpKey, now time.Time) []ring.TrustedSigner {
+	var out []ring.TrustedSigner
+	for i := range keys {
+		k := &keys[i]
+		one := t.shown(identity{principal: k.principal, fingerprint: k.primary, repo: k.repo}, "openpgp", k.span(now))
+		one.Fingerprint, one.Place = k.fingerprint, k.place
 		one.Revoked, _ = t.revoked.has(k.fingerprint, k.primary)
 		if one.Revoked == "" && slices.ContainsFunc(k.chain, func(s selfSigned) bool { return s.revokedAt(now) }) {
 			one.Revoked = "by its owner"

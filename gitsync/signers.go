@@ -207,12 +207,16 @@ func parseSSHKey(algo, rest string) (ssh.PublicKey, error) {
 	if err != nil || b64 == "" {
 		return nil, fmt.Errorf("the key is not base64; paste the whole line of the .pub file")
 	}
-	if got := firstString(string(raw)); got != algo {
+	switch got := firstString(string(raw)); got {
+	case algo:
+	case "":
+		return nil, fmt.Errorf("the key is cut off at its beginning; paste the whole line of the .pub file")
+	default:
 		return nil, fmt.Errorf("the key says it is %q, the line says %s", clip(got), algo)
 	}
 	key, err := ssh.ParsePublicKey(raw)
 	if err != nil {
-		return nil, fmt.Errorf("the key cannot be read: %w", err)
+		return nil, fmt.Errorf("the key cannot be read (%w); paste the whole line of the .pub file", err)
 	}
 	if _, ok := key.(*ssh.Certificate); ok {
 		return nil, fmt.Errorf("this is a certificate; write the certified key or, as cert-authority, the authority's key")

@@ -61,7 +61,7 @@ func TestAllowedSignersAreReadAsSSHKeygenReadsThem(t *testing.T) {
 		{line: `alice@example.org namespaces="git ` + key, wrong: "not closed"},
 		{line: "alice@example.org", wrong: "no key"},
 		{line: key, wrong: "unknown option or key type"},
-		{line: "alice@example.org ssh-ed25519 AAAA", wrong: "the key says"},
+		{line: "alice@example.org ssh-ed25519 AAAA", wrong: "the key is cut off at its beginning; paste the whole line of the .pub file"},
 		{line: "alice@example.org ssh-ed25519 ****", wrong: "base64"},
 		{line: "alice@example.org ssh-ed25519", wrong: "base64"},
 		{line: "alice@example.org ssh-rsa " + strings.Fields(key)[1], wrong: "the key says"},
@@ -136,7 +136,7 @@ func TestRevokedKeysAreKeysOrFingerprints(t *testing.T) {
 		"SHA256:abc":       "whole SHA256",
 		pgp[:16]:           "full OpenPGP fingerprint",
 		"serial: 7":        "no public key",
-		"ssh-ed25519 AAAA": "the key says",
+		"ssh-ed25519 AAAA": "the key is cut off",
 	} {
 		_, err := parseRevoked("revoked", []byte(line))
 		require.ErrorContains(t, err, want)

@@ -79,7 +79,7 @@ type TrustedSigner struct {
 	// says that it is a file of the trusted commit.
 	Place  string  `json:"place,omitempty"`
 	InRepo bool    `json:"in_repo,omitempty"`
-	Grants  []Grant `json:"grants"` // none: nothing on this source and branch
+	Grants []Grant `json:"grants"` // none: nothing on this source and branch
 }
 
 // Grant is what a signer may do on a source and branch. No paths is all.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,11 +175,29 @@ func showSigners(s *screen, t ring.TrustState, now time.Time) {
 		s.line(2, " ", word{"no signers:", yellow}, w("every commit is refused"))
 		return
 	}
+	heads := []string{"SIGNER", "KIND", "KEY", "VALID", "MAY"}
+	two := slices.ContainsFunc(t.Signers, func(one ring.TrustedSigner) bool { return one.InRepo })
+	if two {
+		heads = append(heads, "FROM")
+	}
 	var rows [][]word
 	for _, one := range t.Signers {
-		rows = append(rows, []word{w(one.Principal), w(one.Kind), w(one.Fingerprint), validity(one, now), w(granted(one.Grants))})
+		row := []word{w(one.Principal), w(one.Kind), w(one.Fingerprint), validity(one, now), w(granted(one.Grants))}
+		if two {
+			row = append(row, from(one))
+		}
+		rows = append(rows, row)
 	}
-	s.table(2, []string{"SIGNER", "KIND", "KEY", "VALID", "MAY"}, rows)
+	s.table(2, heads, rows)
+}
+
+// from is which side names a key, where there are two: this host, or a commit that
+// was signed.
+func from(one ring.TrustedSigner) word {
+	if one.InRepo {
+		return word{one.Place, yellow}
+	}
+	return w("this host")
 }
 
 // validity is when a key counts, as far as a person wants to know now.
