@@ -437,6 +437,92 @@ func TestOneCommitIsJudgedByTheTrustedOnesSigners(t *testing.T) {
 	require.Error(t, err)
 }
 
+// What a person at a terminal asks about one commit is what a range would say of it.
+func TestOneCommitIsHeldToTheRightsOfItsSigner(t *testing.T) {
+	y := root(t)
+	bound := func(c *TrustConfig) {
+		c.Bindings = []Binding{
+			{Signer: "alice@example.org", Roles: []Role{RoleCommit, RoleMerge, RoleTrust}},
+			{Signer: "bob@example.org", Paths: []string{"apps/web/**"}},
+		}
+	}
+	elsewhere := func(c *TrustConfig) {
+		c.Bindings = []Binding{{Signer: "bob@example.org", Branches: []string{"dev"}}}
+	}
+	y.signers = append(y.signers, "bob@example.org "+y.publicLine("bob"))
+	first := y.edit("alice", "one", texts("apps/web/a", "1", "apps/db/a", "1"))
+	web := y.edit("bob", "web", texts("apps/web/a", "2"))
+	db := y.edit("bob", "db", texts("apps/db/a", "2"))
+	y.branch("side", first)
+	side := y.edit("alice", "side", texts("apps/web/b", "1"))
+	y.back()
+	merge := y.merge("bob", string(side))
+	file := y.edit("bob", "signers", texts(signersPath, y.listed("carol")))
+	for _, tc := range []struct {
+		name   string
+		commit ring.SHA
+		rules  []func(*TrustConfig)
+		want   ring.Code
+	}{
+		{"nobody is bound", db, nil, ""},
+		{"the first commit of all", first, []func(*TrustConfig){bound}, ""},
+		{"within the paths", web, []func(*TrustConfig){bound}, ""},
+		{"outside of the paths", db, []func(*TrustConfig){bound}, ring.PathNotAllowed},
+		{"on another branch", web, []func(*TrustConfig){elsewhere}, ring.BranchNotAllowed},
+		{"a merge, which decides nothing", merge, []func(*TrustConfig){func(c *TrustConfig) {
+			c.Bindings = []Binding{{Signer: "bob@example.org", Roles: []Role{RoleMerge}, Paths: []string{"x/**"}}}
+		}}, ""},
+		{"a merge without the role", merge, []func(*TrustConfig){func(c *TrustConfig) { c.Bindings = []Binding{{Signer: "bob@example.org", Roles: []Role{RoleCommit}}} }}, ring.RoleNotAllowed},
+		{"the file of signers, without the role", file, []func(*TrustConfig){inRepo}, ring.RoleNotAllowed},
+		{"no rights where nothing is signed", db, []func(*TrustConfig){bound, func(c *TrustConfig) { c.Mode = Disabled }}, ""},
+	} {
+		_, refusal, err := y.trust(tc.rules...).OneOfHistory(y, tc.commit, noon, nil)
+		require.NoError(t, err, tc.name)
+		if tc.want == "" {
+			require.Nil(t, refusal, tc.name)
+			continue
+		}
+		require.NotNil(t, refusal, tc.name)
+		require.Equal(t, tc.want, refusal.Code, tc.name)
+		require.Equal(t, tc.commit, refusal.Commit, tc.name)
+	}
+	require.False(t, y.trust().Binds())
+	require.True(t, y.trust(bound).Binds())
+	require.True(t, y.trust(inRepo).Binds())
+}
+
+// trust show lists whom the repository names beside whom the host does.
+func TestSignersOfTheRepositoryAreShownWithWhereTheyStand(t *testing.T) {
+	y := root(t)
+	anchor := y.edit("alice", "one", texts(signersPath, y.listed("bob")))
+	trust := y.trust(inRepo, func(c *TrustConfig) {
+		c.Bindings = []Binding{{Signer: "alice@example.org", Roles: []Role{RoleCommit, RoleTrust}}}
+	})
+	all, file := trust.signersAt(y, anchor, noon)
+	require.Equal(t, ring.TrustFile{Key: "signers_in_repo", Path: signersPath + " at " + anchor.Short(), Owner: -1}, file)
+	names := map[string]ring.TrustedSigner{}
+	for _, one := range all {
+		names[one.Principal] = one
+	}
+	require.Len(t, names, len(all))
+	require.False(t, names["alice@example.org"].InRepo)
+	require.Equal(t, trust.cfg.AllowedSigners+":1", names["alice@example.org"].Place)
+	bob := names["bob@example.org"]
+	require.True(t, bob.InRepo)
+	require.Regexp(t, "^"+signersPath+`:\d+$`, bob.Place)
+	require.Equal(t, []ring.Grant{{Roles: []string{"commit", "merge"}}}, bob.Grants)
+
+	broken := y.edit("alice", "two", texts(signersPath, "signers: ["))
+	all, file = trust.signersAt(y, broken, noon)
+	require.NotEmpty(t, file.Wrong)
+	require.Len(t, all, len(names)-1, "those of the host count all the same")
+	y.git("rm", "-q", signersPath)
+	none := y.commit("alice", noon, "none")
+	all, file = trust.signersAt(y, none, noon)
+	require.Empty(t, file.Wrong)
+	require.Len(t, all, len(names)-1)
+}
+
 func TestAFileOfSignersInTheRepositoryIsBounded(t *testing.T) {
 	y := root(t)
 	bob, carol := y.publicLine("bob"), y.publicLine("carol")
@@ -450,7 +536,7 @@ func TestAFileOfSignersInTheRepositoryIsBounded(t *testing.T) {
 		{"no key", "version: 1\nsigners:\n  - signer: bob\n", "has no key", 3},
 		{"a pattern", "version: 1\nsigners:\n  - signer: '*'\n    keys: [" + bob + "]\n", "is a pattern", 3},
 		{"one key of two people", "version: 1\nsigners:\n  - signer: bob\n    keys: [" + bob + "]\n  - signer: carol\n    keys:\n      - " + bob + "\n", "is signer bob's already", 7},
-		{"a broken key", "version: 1\nsigners:\n  - signer: bob\n    keys:\n      - ssh-ed25519 AAAA\n", "the key says", 5},
+		{"a broken key", "version: 1\nsigners:\n  - signer: bob\n    keys:\n      - ssh-ed25519 AAAA\n", "the key is cut off at its beginning; paste the whole line", 5},
 		{"no time", "version: 1\nsigners:\n  - signer: bob\n    keys:\n      - {key: " + bob + ", valid_after: soon}\n", "valid_after", 5},
 		{"times that run back", "version: 1\nsigners:\n  - signer: bob\n    keys:\n      - {key: " + bob + ", valid_after: 2026-01-01, valid_before: 2025-01-01}\n", "earlier", 5},
 		{"an unknown key of a key", "version: 1\nsigners:\n  - signer: bob\n    keys:\n      - {key: " + carol + ", valid_befor: 2026-01-01}\n", `unknown key "valid_befor"`, 5},

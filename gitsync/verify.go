@@ -76,23 +76,35 @@ func (t *Trust) Of(o Objects, trusted ring.SHA) (*Trust, error) {
 	return v.editions.anchored.t, nil
 }
 
-// OneOfHistory is One, by the signers that the commit's first parent names: for
-// somebody who takes the history of a clone as it is.
+// OneOfHistory is One for somebody who takes the history of a clone as it is: by
+// the signers that the commit's first parent names, and held to what its signer
+// may change against its parents, as in a range. How many people answer for it is
+// a range's to say.
 func (t *Trust) OneOfHistory(o Objects, sha ring.SHA, now time.Time, firstSeen func(ring.SHA) time.Time) (ring.Verified, *ring.Refusal, error) {
 	if !idForm.MatchString(string(sha)) {
 		return ring.Verified{}, nil, fmt.Errorf("cannot verify %q: not a full commit id", sha)
 	}
-	p, refusal, err := readCommit(o, sha)
+	v := &verification{t: t, o: t.effort(o), now: now, firstSeen: firstSeen}
+	p, refusal, err := readCommit(v.o, sha)
 	if refusal == nil && err == nil && len(p.parents) > 0 {
-		if t, err = t.Of(o, p.parents[0]); err != nil {
-			return ring.Verified{}, nil, err
-		}
+		refusal, err = v.begin(p.parents[0])
 	}
 	if refusal != nil || err != nil {
 		return ring.Verified{}, refusal, err
 	}
-	return t.One(o, sha, now, firstSeen)
+	_, one, refusal, err := v.answered(sha, nil)
+	if errors.Is(err, errEffort) {
+		refusal, err = tooMuchEffort(sha), nil
+	}
+	if refusal != nil || err != nil {
+		return ring.Verified{}, refusal, err
+	}
+	return one, nil, nil
 }
+
+// Binds says that what signers may do is written down, for some of them at least;
+// else all may commit and merge everywhere.
+func (t *Trust) Binds() bool { return len(t.cfg.Bindings) > 0 || t.cfg.SignersInRepo != "" }
 
 // verification is one run over a repository.
 type verification struct {

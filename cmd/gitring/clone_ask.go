@@ -42,7 +42,7 @@ func (c *clone) passes(ctx context.Context, trust *gitsync.Trust, anchor, sha ri
 	if err != nil {
 		return nil, err
 	}
-	_, refusal, err := trust.RangeWith(repo, c.aids(ctx), anchor, sha, c.g.now(), nil)
+	_, refusal, err := trust.RangeWith(gitsync.Until(ctx, repo), c.aids(ctx), anchor, sha, c.g.now(), nil)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("cannot verify the new commit: %w", err)

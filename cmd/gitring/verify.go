@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -40,7 +41,8 @@ func verifyCmd(g *globals) *cobra.Command {
 		Long: "verify judges one commit, or every commit of a range a..b, as the daemon would:\n" +
 			"by the trust of --config, by the keys given here, or by what gitring init wrote\n" +
 			"into the clone's own settings. It sees commits for the first time, so an expired\n" +
-			"key is refused. Rights are of ranges: one commit alone is judged by its signature.\n" +
+			"key is refused. One commit alone is judged by its signature and by what its signer\n" +
+			"may change, against its parent; the way that led to it is a range's to judge.\n" +
 			"Exit 7 when one is refused.\n\n" +
 			"--pre-push reads what git tells a pre-push hook and judges what would come to the\n" +
 			"branch that hosts follow. gitring init --hook writes that hook.",
@@ -61,6 +63,10 @@ func verifyCmd(g *globals) *cobra.Command {
 type verified struct {
 	Commits []verifiedCommit `json:"commits"`
 	Refusal *ring.Refusal    `json:"refusal,omitempty"`
+	// Judged is what one commit alone was held to.
+	Judged string `json:"judged,omitempty"`
+	// empty is why there was nothing to judge.
+	empty string
 }
 
 type verifiedCommit struct {
@@ -84,9 +90,9 @@ func (g *globals) verify(ctx context.Context, rev string, f trustFlags) error {
 	aids := (&clone{g: g, dir: f.repo}).aids(ctx)
 	var v verified
 	if rev == "" {
-		v, err = g.judgePushed(repo, trust, rules.branch, aids)
+		v, err = g.judgePushed(ctx, repo, trust, rules.branch, aids)
 	} else {
-		v, err = g.judge(repo, trust, rev, aids)
+		v, err = g.judge(ctx, repo, trust, rules, rev, aids)
 	}
 	if err != nil {
 		return err
@@ -193,44 +199,70 @@ func (t *TrustRules) trustConfig() gitsync.TrustConfig {
 }
 
 // judge asks the rules for one commit, or for a range "from..to".
-func (g *globals) judge(repo *gitsync.Repo, trust *gitsync.Trust, rev string, aids gitsync.Aids) (verified, error) {
+func (g *globals) judge(ctx context.Context, repo *gitsync.Repo, trust *gitsync.Trust, rules rules, rev string, aids gitsync.Aids) (verified, error) {
 	now := g.now()
 	firstSeen := func(ring.SHA) time.Time { return now }
 	from, to, isRange := strings.Cut(rev, "..")
 	if !isRange {
-		to = rev
-	}
-	tip, err := resolve(repo, to)
-	if err != nil {
-		return verified{}, err
+		return g.judgeOne(ctx, repo, trust, rules, rev)
 	}
 	v := verified{Commits: []verifiedCommit{}}
-	if !isRange {
-		c, refusal, err := trust.OneOfHistory(repo, tip, now, firstSeen)
-		if err != nil {
-			return verified{}, fmt.Errorf("cannot verify %s: %w", to, err)
-		}
-		if v.Refusal = refusal; refusal == nil {
-			v.Commits = append(v.Commits, verifiedOf(c))
-		}
-		return v, nil
+	tip, err := resolve(repo, to)
+	if err != nil {
+		return v, err
 	}
 	anchor, err := resolve(repo, from)
 	if err != nil {
-		return verified{}, err
+		return v, err
 	}
 	if anchor == tip {
+		v.empty = fmt.Sprintf("%s holds no commit, because both ends are %s", rev, tip.Short())
 		return v, nil
 	}
-	commits, refusal, err := trust.RangeWith(repo, aids, anchor, tip, now, firstSeen)
+	commits, refusal, err := trust.RangeWith(gitsync.Until(ctx, repo), aids, anchor, tip, now, firstSeen)
 	if err != nil {
-		return verified{}, fmt.Errorf("cannot verify %s: %w", rev, err)
+		return v, incomplete(rev, err)
 	}
 	for _, c := range commits {
 		v.Commits = append(v.Commits, verifiedOf(c))
 	}
 	v.Refusal = refusal
 	return v, nil
+}
+
+// judgeOne is judge for one commit, which says what it was held to.
+func (g *globals) judgeOne(ctx context.Context, repo *gitsync.Repo, trust *gitsync.Trust, rules rules, rev string) (verified, error) {
+	v := verified{Commits: []verifiedCommit{}}
+	sha, err := resolve(repo, rev)
+	if err != nil {
+		return v, err
+	}
+	c, refusal, err := trust.OneOfHistory(gitsync.Until(ctx, repo), sha, g.now(), nil)
+	if err != nil {
+		return v, incomplete(rev, err)
+	}
+	v.Judged = "its signature; no signer is bound to roles, branches or paths"
+	switch {
+	case rules.config.Mode == gitsync.Disabled:
+		v.Judged = "its form alone, because trust is disabled"
+	case trust.Binds():
+		v.Judged = fmt.Sprintf("its signature, and what its signer may change on branch %s of source %s", rules.branch, rules.source)
+	}
+	if v.Refusal = refusal; refusal == nil {
+		v.Commits = append(v.Commits, verifiedOf(c))
+	}
+	return v, nil
+}
+
+// incomplete is an error of a clone that may not have all that is asked of it.
+func incomplete(rev string, err error) error {
+	if errors.Is(err, gitsync.ErrMissing) {
+		return &failure{
+			code: exitNotFound, says: fmt.Sprintf("cannot verify %s: %v", rev, err),
+			hint: "commits are held against their parents, and a shallow clone does not have them: git fetch --unshallow, or fetch-depth: 0 in CI",
+		}
+	}
+	return fmt.Errorf("cannot verify %s: %w", rev, err)
 }
 
 func verifiedOf(c ring.Verified) verifiedCommit {
@@ -254,6 +286,9 @@ func (g *globals) showVerified(v verified) error {
 		return g.encode(v)
 	}
 	s := g.screen()
+	if v.empty != "" {
+		s.line(0, " ", w("nothing to verify:"), w(v.empty))
+	}
 	for _, c := range v.Commits {
 		who := c.Signer
 		if c.Fingerprint != "" {
@@ -266,6 +301,9 @@ func (g *globals) showVerified(v verified) error {
 		if r.Hint != "" {
 			s.line(2, " ", word{"hint:", dim}, w(r.Hint))
 		}
+	}
+	if v.Judged != "" {
+		s.line(2, " ", word{"judged:", dim}, w(v.Judged))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err

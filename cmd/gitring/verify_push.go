@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -73,7 +74,7 @@ func (g *globals) pushedTo(branch string) ([]pushed, error) {
 // judgePushed judges what is pushed to the branch that is followed: since what
 // is there now, with what of that it vouches for, or, for a branch that is new
 // there, as a first trust.
-func (g *globals) judgePushed(repo *gitsync.Repo, trust *gitsync.Trust, branch string, aids gitsync.Aids) (verified, error) {
+func (g *globals) judgePushed(ctx context.Context, repo *gitsync.Repo, trust *gitsync.Trust, branch string, aids gitsync.Aids) (verified, error) {
 	v := verified{Commits: []verifiedCommit{}}
 	list, err := g.pushedTo(branch)
 	if err != nil {
@@ -88,7 +89,7 @@ func (g *globals) judgePushed(repo *gitsync.Repo, trust *gitsync.Trust, branch s
 				}
 			}
 		}
-		commits, refusal, err := trust.Pushed(repo, aids, p.remote, p.local, g.now())
+		commits, refusal, err := trust.Pushed(gitsync.Until(ctx, repo), aids, p.remote, p.local, g.now())
 		if err != nil {
 			return v, fmt.Errorf("cannot verify what is pushed to %s: %w", branch, err)
 		}
