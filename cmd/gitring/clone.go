@@ -49,6 +49,8 @@ func (g *globals) openClone(ctx context.Context, dir string) (*clone, error) {
 type gitError struct {
 	verb string
 	says string
+	out  string // what it printed to stdout: a hook's words
+	errs string // and to stderr; "" where it went to the terminal as it came
 }
 
 func (e *gitError) Error() string {
@@ -67,7 +69,8 @@ func (c *clone) gitWith(ctx context.Context, in io.Reader, env []string, args ..
 	cmd.Stdin = in
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	if f, ok := c.g.err.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	f, terminal := c.g.err.(*os.File)
+	if terminal = terminal && term.IsTerminal(int(f.Fd())); terminal {
 		cmd.Stderr = io.MultiWriter(f, &errs) // who is asked for a touch has to see it
 	}
 	err := cmd.Run()
@@ -76,7 +79,11 @@ func (c *clone) gitWith(ctx context.Context, in io.Reader, env []string, args ..
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &exit):
-		return "", &gitError{verb: verbOf(args), says: lastLine(errs.String())}
+		said := &gitError{verb: verbOf(args), says: lastLine(errs.String()), out: out.String(), errs: errs.String()}
+		if terminal {
+			said.errs = ""
+		}
+		return "", said
 	case err != nil:
 		return "", fmt.Errorf("cannot run git: %w", err)
 	}
@@ -196,11 +203,18 @@ func (c *clone) pushable(ctx context.Context) (upstream, error) {
 func (c *clone) push(ctx context.Context, sha ring.SHA, up upstream) error {
 	_, err := c.git(ctx, "push", "--quiet", up.remote, string(sha)+":"+up.ref)
 	var said *gitError
-	if errors.As(err, &said) {
-		return &failure{
-			code: exitConflict, says: fmt.Sprintf("cannot push to %s of %s: %s", up.ref, up.remote, said.says),
-			hint: "nothing was left behind; git pull --ff-only, and try again",
+	if !errors.As(err, &said) {
+		return err
+	}
+	// A hook, here or there, tells why in as many lines as it likes.
+	for line := range strings.Lines(said.out + said.errs) {
+		if line = strings.TrimRight(line, "\n"); line != "" {
+			fmt.Fprintln(c.g.err, clean(line))
 		}
 	}
-	return err
+	hint := "nothing was left behind; git pull --ff-only, and try again"
+	if said.out != "" {
+		hint = "nothing was left behind; a hook says above what is in the way"
+	}
+	return &failure{code: exitConflict, says: fmt.Sprintf("cannot push to %s of %s: %s", up.ref, up.remote, said.says), hint: hint}
 }

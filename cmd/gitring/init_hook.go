@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -78,15 +79,41 @@ func (c *clone) hookScript(ctx context.Context, f initFlags) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	binary, err := ownBinary()
+	if err != nil {
+		return "", err
+	}
 	return strings.Join([]string{
 		"#!/bin/sh",
 		hookMark,
 		"# What hosts would refuse is not pushed; git push --no-verify pushes it all the same.",
+		"gitring=" + quoted(binary),
+		`[ -x "$gitring" ] || gitring=$(command -v gitring) || {`,
+		`	printf '%s\n' ` + quoted("error: this push was not checked, because gitring is neither "+binary+" nor on PATH") +
+			` ` + quoted("hint: install it and run gitring init --hook again, or push without the check: git push --no-verify") + ` >&2`,
+		`	exit 1`,
+		`}`,
 		"pushed=$(cat)",
-		`printf '%s\n' "$pushed" | gitring verify --pre-push` + trust + " || exit",
-		`printf '%s\n' "$pushed" | gitring validate --pre-push` + content + " || exit",
+		`printf '%s\n' "$pushed" | "$gitring" verify --pre-push` + trust + " || exit",
+		`printf '%s\n' "$pushed" | "$gitring" validate --pre-push` + content + " || exit",
 		"",
 	}, "\n"), nil
+}
+
+// ownBinary is this program as it was called: a link that stays where it is says
+// more than what it leads to, which an update moves.
+func ownBinary() (string, error) {
+	file, err := exec.LookPath(os.Args[0])
+	if err == nil {
+		file, err = filepath.Abs(file)
+	}
+	if err != nil {
+		file, err = os.Executable()
+	}
+	if err != nil {
+		return "", fmt.Errorf("cannot find where gitring is: %w", err)
+	}
+	return file, nil
 }
 
 func (c *clone) hookFlags(ctx context.Context, f initFlags) (trust, content string, err error) {

@@ -3,13 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -27,9 +30,10 @@ func rollbackCmd(g *globals) *cobra.Command {
 		Short: "Bring back an earlier good tree with one signed commit",
 		Long: "rollback lists the commits that can be gone back to: those of this branch that\n" +
 			"changed the source's folder, or the app's, without those that the daemon here saw\n" +
-			"fail. With --to it makes a signed commit on top of HEAD that holds that folder as\n" +
-			"it was then and everything else as it is, so that there is never a conflict. The\n" +
-			"commit has to pass verify before it is pushed or any file here changes.\n\n" +
+			"fail, and who answers for each, or why nobody does. With --to it makes a signed\n" +
+			"commit on top of HEAD that holds that folder as it was then and everything else as\n" +
+			"it is, so that there is never a conflict. The commit has to pass verify before it is\n" +
+			"pushed or any file here changes. Nothing is asked.\n\n" +
 			"Exit 7 when it would be refused; nothing is left then.",
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -73,6 +77,11 @@ type backTo struct {
 	Author  string   `json:"author"`
 	Subject string   `json:"subject"`
 	Verdict string   `json:"verdict,omitempty"` // what the daemon here saw; "" when it did not
+	// Signer is who answers for it; Refused is why nobody does, by the rules of now
+	// and as of the commit's own time. Both "" when that cannot be told here.
+	Signer  string    `json:"signer,omitempty"`
+	Refused ring.Code `json:"refused,omitempty"`
+	parent  ring.SHA
 }
 
 func (g *globals) rollback(ctx context.Context, app string, f rollbackFlags) error {
@@ -165,6 +174,9 @@ func (b *back) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := b.mark(ctx, good); err != nil {
+		return err
+	}
 	b.out.Good = good
 	if b.g.machine() {
 		return b.g.encode(b.out)
@@ -174,13 +186,79 @@ func (b *back) list(ctx context.Context) error {
 	}
 	var rows [][]word
 	for _, x := range good {
-		rows = append(rows, []word{{x.Commit.Short(), yellow}, w(strings.Replace(x.At[:16], "T", " ", 1)), w(cmp.Or(x.Verdict, "-")), w(x.Author), w(x.Subject)})
+		rows = append(rows, []word{{x.Commit.Short(), yellow}, w(strings.Replace(x.At[:16], "T", " ", 1)), w(cmp.Or(x.Verdict, "-")), x.signed(), w(x.Author), w(x.Subject)})
 	}
 	s := b.g.screen()
-	s.table(0, []string{"COMMIT", "AT", "HERE", "AUTHOR", "SUBJECT"}, rows)
+	s.table(0, []string{"COMMIT", "AT", "HERE", "SIGNED", "AUTHOR", "SUBJECT"}, rows)
 	_, err = fmt.Fprint(b.g.out, s)
 	b.g.notice("gitring rollback %s--to %s makes the commit", when(b.app != "", b.app+" "), good[0].Commit.Short())
 	return err
+}
+
+// mark tells of each commit who answers for it, by the trust that is named here.
+func (b *back) mark(ctx context.Context, list []backTo) error {
+	if b.rules.config.Mode == "" || b.rules.config.Mode == gitsync.Disabled {
+		return nil
+	}
+	trust, _, err := b.g.trust(ctx, b.f.trustFlags)
+	if err != nil {
+		return err
+	}
+	repo, err := b.repo()
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if err := b.markOne(ctx, trust, repo, &list[i]); err != nil {
+			return fmt.Errorf("cannot verify %s: %w", list[i].Commit.Short(), err)
+		}
+	}
+	return nil
+}
+
+// markOne judges a commit as of its own time: a key that expired since was good. A
+// button's landing is judged by what is here, without asking the forge.
+func (b *back) markOne(ctx context.Context, trust *gitsync.Trust, repo *gitsync.Repo, x *backTo) error {
+	at, err := time.Parse(time.RFC3339, x.At)
+	if err != nil {
+		return err
+	}
+	seen := func(ring.SHA) time.Time { return at }
+	one, refusal, err := trust.OneOfHistory(gitsync.Until(ctx, repo), x.Commit, b.g.now(), seen)
+	if refusal != nil && b.rules.config.Mode == gitsync.ForgeMerge && x.parent != "" {
+		aids := b.aids(ctx)
+		aids.Head = func(pull gitsync.Pull) (ring.SHA, error) {
+			sha, err := b.commit(ctx, pull.Ref())
+			if err != nil {
+				return "", &gitsync.Unavailable{Why: "it is not in this clone"}
+			}
+			return sha, nil
+		}
+		var all []ring.Verified
+		all, refusal, err = trust.RangeWith(gitsync.Until(ctx, repo), aids, x.parent, x.Commit, b.g.now(), seen)
+		if len(all) > 0 {
+			one = all[len(all)-1]
+		}
+	}
+	switch {
+	case errors.Is(err, gitsync.ErrMissing):
+		return nil // the clone is shallow
+	case err != nil:
+		return err
+	case refusal == nil:
+		x.Signer = one.Signer
+	case refusal.Code != ring.HeadUnavailable && refusal.Code != ring.NeedsMergeTree: // nobody can tell here
+		x.Refused = refusal.Code
+	}
+	return nil
+}
+
+// signed is who answers for a commit, or why nobody does.
+func (x backTo) signed() word {
+	if x.Refused != "" {
+		return word{string(x.Refused), red}
+	}
+	return w(cmp.Or(x.Signer, "-"))
 }
 
 // what goes back, in words.
@@ -197,7 +275,7 @@ func (b *back) what() string {
 // good are the earlier commits of the branch that changed the folder, newest
 // first, but for the present content and what failed here.
 func (b *back) good(ctx context.Context) ([]backTo, error) {
-	args := []string{"log", "--no-show-signature", "--first-parent", "--format=%H%x00%cI%x00%an%x00%s", fmt.Sprintf("--max-count=%d", b.f.limit*4+1), string(b.head), "--", b.spec()}
+	args := []string{"log", "--no-show-signature", "--first-parent", "--format=%H%x00%cI%x00%an%x00%P%x00%s", fmt.Sprintf("--max-count=%d", b.f.limit*4+1), string(b.head), "--", b.spec()}
 	log, err := b.git(ctx, args...)
 	if err != nil {
 		return nil, err
@@ -205,11 +283,13 @@ func (b *back) good(ctx context.Context) ([]backTo, error) {
 	seen := b.verdicts(ctx)
 	out := []backTo{}
 	for line := range strings.Lines(log) {
-		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\x00", 4)
-		if len(f) != 4 {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), "\x00", 5)
+		if len(f) != 5 {
 			continue
 		}
-		x := backTo{Commit: ring.SHA(f[0]), At: f[1], Author: f[2], Subject: f[3], Verdict: seen[ring.SHA(f[0])]}
+		x := backTo{Commit: ring.SHA(f[0]), At: f[1], Author: f[2], Subject: f[4], Verdict: seen[ring.SHA(f[0])]}
+		parent, _, _ := strings.Cut(f[3], " ")
+		x.parent = ring.SHA(parent)
 		if x.Verdict == "failed" || len(out) == b.f.limit || b.same(ctx, x.Commit) {
 			continue
 		}

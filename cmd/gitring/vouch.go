@@ -145,7 +145,7 @@ func (c *clone) unanswered(ctx context.Context, trust *gitsync.Trust, rules rule
 	if err != nil {
 		return nil, err
 	}
-	list, incurable, err := trust.Unanswered(repo, c.aids(ctx), v.Since, v.Head, c.g.now())
+	list, incurable, err := trust.Unanswered(gitsync.Until(ctx, repo), c.aids(ctx), v.Since, v.Head, c.g.now())
 	if err != nil {
 		return nil, err
 	}
