@@ -189,10 +189,25 @@ func (a *appReader) readFiles() (broken string) {
 			}
 			continue
 		}
+		a.sections(root)
 		a.parsed[p] = &parsedFile{root: root}
 		a.mains = append(a.mains, composeFile{path: p, root: root})
 	}
 	return broken
+}
+
+// sections gives a file's sections that have a letter wrong the name that was meant,
+// and tells of it: a file of which nothing else could be read.
+func (a *appReader) sections(root *node) {
+	for i, p := range root.pairs {
+		meant := ring.Nearest(p.key, sortedKeys(composeShape().known))
+		if _, known := composeShape().known[p.key]; known || strings.HasPrefix(p.key, "x-") || !contains(resourceKinds, meant) || root.get(meant) != nil {
+			continue
+		}
+		p.place.of = nil // it is read on
+		a.faults.add(ring.UnknownKey, p.place, "did you mean "+meant+"?", "unknown key %s", head(p.key))
+		root.pairs[i].key, root.pairs[i].place = meant, p.place
+	}
 }
 
 // checkKeys refuses what Compose does not know and what gitring does not carry
@@ -236,7 +251,8 @@ func (a *appReader) checkServices() {
 	if len(names) > a.limits.Services {
 		a.faults.add(ring.TooLarge, a.place("services"), "split the app", "the app has more than %d services", a.limits.Services)
 	}
-	if len(names) == 0 && !a.lost("services") {
+	unknown := slices.ContainsFunc(a.asWritten, func(root *node) bool { return slices.ContainsFunc(root.pairs, a.wounds.pair) })
+	if len(names) == 0 && !unknown && !a.lost("services") {
 		a.faults.add(ring.BadValue, a.place("services"), "declare one under services:", "the app declares no service")
 	}
 }

@@ -94,7 +94,10 @@ func (c addressCheck) static(n ring.Network, s ring.Service, key, address string
 	if n.External != "" {
 		return // its subnets are the engine's to know
 	}
-	if !c.lost("networks", n.Key) && !slices.ContainsFunc(n.Pools, func(p ring.Pool) bool {
+	if slices.ContainsFunc(n.Pools, func(p ring.Pool) bool { return p.Subnet == "" }) {
+		return // one that is none, which is told
+	}
+	if !c.lost("networks", n.Key, "ipam") && !slices.ContainsFunc(n.Pools, func(p ring.Pool) bool {
 		subnet, err := netip.ParsePrefix(p.Subnet)
 		return err == nil && subnet.Contains(ip)
 	}) {

@@ -180,20 +180,19 @@ func (a *appReader) cutOut(chain []string) bool {
 		if at.of != nil {
 			a.wounds[at.of] = true
 		}
-		root := f.root.emptied(chain[:took])
-		cut = cut || root != f.root
-		a.files[i].root = root
+		a.files[i].root = f.root.emptied(chain[:took])
+		cut = true
 	}
 	return cut
 }
 
 // emptied is n without what chain names; of a service, a network and their like
-// only what is in it goes, for others may name it. n itself where nothing goes.
+// only what is in it goes first, for others may name it.
 func (n *node) emptied(chain []string) *node {
 	if len(chain) == 2 {
 		sub := n.get(chain[0]).get(chain[1])
 		if sub.asksNothing() && sub.kind == mapping {
-			return n
+			return n.with(chain, nil) // nor may it be empty
 		}
 		return n.with(chain, &node{kind: mapping, place: sub.place})
 	}

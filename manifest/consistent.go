@@ -56,7 +56,11 @@ func undeclared(key, kind string, known []string) string {
 	if n := ring.Nearest(key, known); n != "" {
 		return "did you mean " + n + "?"
 	}
-	return "declare it at the top level: " + kind + ": {" + head(key) + ": {}}"
+	what := "{}"
+	if kind == configKind.key || kind == secretKind.key {
+		what = "{file: ./" + head(key) + "}"
+	}
+	return "declare it at the top level: " + kind + ": {" + head(key) + ": " + what + "}"
 }
 
 func (b *builderOf) namesServices(s types.ServiceConfig) {

@@ -121,7 +121,11 @@ func (d *decoder) oneOf(n *node, name string, words ...string) string {
 		return "" // told
 	}
 	if !contains(words, t) {
-		d.bad(n.place, "write one of "+strings.Join(words, ", "), "%s: %q is not one of %s", name, head(t), strings.Join(words, ", "))
+		hint := "write one of " + strings.Join(words, ", ")
+		if near := ring.Nearest(t, words); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		d.bad(n.place, hint, "%s: %q is not one of %s", name, head(t), strings.Join(words, ", "))
 		return ""
 	}
 	return t

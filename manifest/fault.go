@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -44,6 +45,7 @@ var untold = &fault{}
 type faults struct {
 	list   []fault
 	untold bool
+	meant  map[*yaml.Node]string // keys with a letter wrong, by what they are read on as
 }
 
 func (f *faults) add(code ring.Code, at place, hint, says string, args ...any) {
@@ -76,7 +78,8 @@ func (f *faults) beyond() bool {
 func (f *faults) first() fault { return f.sorted()[0] }
 
 // sorted is by place, so that the same file is always refused with the same
-// sentence; one place is told once for one reason.
+// sentence; one place is told once for one reason, also where several services
+// take it by an anchor.
 func (f *faults) sorted() []fault {
 	out := slices.Clone(f.list)
 	slices.SortStableFunc(out, func(a, b fault) int {
@@ -85,8 +88,27 @@ func (f *faults) sorted() []fault {
 			cmp.Compare(a.says, b.says), cmp.Compare(a.code, b.code),
 		)
 	})
-	return slices.CompactFunc(out, func(a, b fault) bool { return a.same(b.place) && a.says == b.says })
+	type reason struct {
+		file string
+		line int
+		of   *yaml.Node
+		says string
+	}
+	told := map[reason]bool{}
+	return slices.DeleteFunc(out, func(f fault) bool {
+		r := reason{f.file, f.line, nil, f.says}
+		if f.of != nil {
+			r.of, r.says = f.of, string(f.code)+serviceNames.ReplaceAllString(f.says, "services.*")
+		}
+		plain := reason{f.file, f.line, nil, f.says}
+		twice := told[r] || told[plain]
+		told[r], told[plain] = true, true
+		return twice
+	})
 }
+
+// serviceNames are the services that a sentence begins with.
+var serviceNames = regexp.MustCompile(`\bservices\.[A-Za-z0-9_-]+`)
 
 // refusals are one for each fault.
 func (f *faults) refusals(sha ring.SHA, app string) []*ring.Refusal {

@@ -209,6 +209,8 @@ func (a *appReader) parsedAt(p string, at place, how string) *node {
 		default:
 			if f.root, fault = parse(p, body, a.limits, &a.nodes, &a.faults); fault != nil {
 				a.faults.put(fault)
+			} else {
+				a.sections(f.root)
 			}
 		}
 	}

@@ -48,7 +48,7 @@ func (a *appReader) mend() {
 		if !a.wounds.within(f.root) {
 			continue
 		}
-		m := mender{wounds: a.wounds}
+		m := mender{wounds: a.wounds, meant: a.faults.meant}
 		a.files[i].root = m.mapping(f.root, nil)
 		for _, chain := range m.scalars { // an earlier word would not count if it were right
 			for j := range a.files[:i] {
@@ -63,6 +63,7 @@ func (a *appReader) mend() {
 // mender copies one file without what has a fault.
 type mender struct {
 	wounds
+	meant   map[*yaml.Node]string
 	scalars [][]string // single values that were taken out
 }
 
@@ -70,7 +71,9 @@ func (m *mender) mapping(n *node, chain []string) *node {
 	out := *n
 	out.pairs = nil
 	for _, p := range n.pairs {
-		if m.pair(p) {
+		if meant := m.meant[p.place.of]; meant != "" && n.get(meant) == nil {
+			p.key = meant
+		} else if m.pair(p) {
 			out.taken = append(out.taken, p.key)
 			continue
 		}

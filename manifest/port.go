@@ -79,7 +79,7 @@ func (b *builderOf) checkHostPorts(app ring.App) {
 				continue
 			}
 			at := b.portPlace(s.Name, p.HostPort)
-			if s.Replicas > 1 {
+			if s.Replicas > 1 && s.Spec.NetworkOf == "" { // else it publishes nothing, which is told
 				b.faults.add(ring.Unsupported, at, "run one replica, or leave the host port out; a route (x-gitring route) comes with a later release",
 					"services.%s host port %s cannot be published by %d replicas without a route", s.Name, p.HostPort, s.Replicas)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/schema"
 	"github.com/gitring/gitring/ring"
+	"gopkg.in/yaml.v3"
 )
 
 // grammar is the part of compose-go's JSON schema that says which keys there
@@ -152,7 +153,7 @@ func (s *shape) walk(n *node, chain []string, pattern string, see visit, fs *fau
 			return
 		}
 		for _, p := range n.pairs {
-			s.key(p, append(chain, p.key), pattern, see, fs)
+			s.key(n, p, append(chain, p.key), pattern, see, fs)
 		}
 	}
 }
@@ -209,7 +210,11 @@ func (s *shape) fits(n *node, chain []string, fs *faults) bool {
 		return false
 	}
 	if is[0] == "string" && len(s.enum) > 0 && !contains(s.enum, n.text) {
-		fs.add(ring.BadValue, n.place, "write one of "+strings.Join(s.enum, ", "), "%s: %q is not one of %s", strings.Join(chain, "."), head(n.text), strings.Join(s.enum, ", "))
+		hint := "write one of " + strings.Join(s.enum, ", ")
+		if near := ring.Nearest(n.text, s.enum); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		fs.add(ring.BadValue, n.place, hint, "%s: %q is not one of %s", strings.Join(chain, "."), head(n.text), strings.Join(s.enum, ", "))
 	}
 	if n.kind == mapping {
 		for _, key := range s.required {
@@ -230,7 +235,7 @@ func (s *shape) meant(n *node, key string) bool {
 	})
 }
 
-func (s *shape) key(p pair, chain []string, pattern string, see visit, fs *faults) {
+func (s *shape) key(in *node, p pair, chain []string, pattern string, see visit, fs *faults) {
 	if sub, ok := s.known[p.key]; ok {
 		here := join(pattern, p.key)
 		if see(chain, here, p) {
@@ -253,9 +258,28 @@ func (s *shape) key(p pair, chain []string, pattern string, see visit, fs *fault
 	}
 	if len(s.known) == 0 {
 		fs.add(ring.BadName, p.place, "use letters, digits, dots, underscores and dashes", "%q cannot be a name in %s", head(p.key), parentOf(chain))
+		if len(s.named) == 1 { // whatever it will be called
+			s.named[0].shape.walk(p.val, chain, join(pattern, "*"), see, fs)
+		}
 		return
 	}
 	fs.add(ring.UnknownKey, p.place, didYouMean(p.key, sortedKeys(s.known)), "unknown key %s", strings.Join(chain, "."))
+	s.meantKey(in, p, chain, pattern, see, fs)
+}
+
+// meantKey reads on under the key that was meant, where what is written there is of
+// its type: what else is wrong is told with the letter.
+func (s *shape) meantKey(in *node, p pair, chain []string, pattern string, see visit, fs *faults) {
+	meant := ring.Nearest(p.key, sortedKeys(s.known))
+	if meant == "" || in.get(meant) != nil || !s.known[meant].fits(p.val, chain, &faults{}) {
+		return
+	}
+	if fs.meant == nil {
+		fs.meant = map[*yaml.Node]string{}
+	}
+	fs.meant[p.place.of] = meant
+	p.key = meant
+	s.key(in, p, append(slices.Clone(chain[:len(chain)-1]), meant), pattern, see, fs)
 }
 
 // extension lets an author's own x- keys be, but not one that was meant for
