@@ -43,6 +43,7 @@ func (a *appReader) build(p *types.Project) ring.App {
 	b.checkAddresses(app)
 	b.checkHostPorts(app)
 	b.checkWriters(app)
+	b.secondSet(&app)
 	app.Notes = a.notes
 	return app
 }

@@ -365,8 +365,10 @@ func TestValuesThatNoEngineTakesAreRefused(t *testing.T) {
 		{line: "post_start: [{command: x, environment: [NOBODY]}]", code: ring.UndefinedVariable, says: "NOBODY"},
 		{line: "healthcheck: {test: x, start_interval: soon}", says: "no duration"},
 		{line: "logging: {driver: local, options: {gelf-address: x}}", code: ring.UnknownKey, says: "services.web.logging.options.gelf-address"},
-		{line: "deploy:\n      restart_policy:\n        delay: 5s", code: ring.Unsupported, at: 6, hint: "remove it"},
-		{line: "deploy:\n      rollback_config: {parallelism: 1}", code: ring.Unsupported, at: 5, hint: "update_config"},
+		{line: "deploy:\n      restart_policy:\n        delay: soon", at: 6, says: "no duration"},
+		{line: "deploy:\n      restart_policy:\n        window: -5s", at: 6, says: "from 0s on"},
+		{line: "deploy:\n      rollback_config:\n        monitor: soon", at: 6, says: "no duration"},
+		{line: "deploy:\n      rollback_config:\n        delay: -1s", at: 6, says: "rollback_config.delay is not a duration from 0s on"},
 		{line: "deploy:\n      resources:\n        reservations: {generic_resources: [{discrete_resource_spec: {kind: gpu, value: 1}}]}", code: ring.Unsupported, at: 6, hint: "devices:"},
 	} {
 		t.Run(c.line, func(t *testing.T) {

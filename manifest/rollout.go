@@ -22,21 +22,23 @@ type rolloutWords struct {
 	failureThreshold *int
 	onFailure        *string
 	drainDelay       *time.Duration
+	bake             *time.Duration
+	warmFor          *time.Duration
 }
 
 var (
-	rolloutKeys  = []string{"strategy", "max_surge", "max_unavailable", "max_parallel", "min_ready_time", "start_timeout", "progress_deadline", "pull_timeout", "failure_threshold", "on_failure", "drain_delay"}
-	rolloutLater = []string{"bake", "steps", "warm_for"}
+	rolloutKeys  = []string{"strategy", "max_surge", "max_unavailable", "max_parallel", "min_ready_time", "start_timeout", "progress_deadline", "pull_timeout", "failure_threshold", "on_failure", "drain_delay", "bake", "warm_for"}
+	rolloutLater = []string{"steps"}
 )
 
 func (d *decoder) rollout(n *node, w *rolloutWords) {
 	w.place = n.place
 	d.known(n, "rollout", rolloutKeys, rolloutLater)
 	if v := n.get("strategy"); !v.null() {
-		if v.text == "blue_green" || v.text == "canary" {
+		if v.text == "canary" {
 			d.later(v.place, "x-gitring rollout strategy "+v.text)
 		} else {
-			if s := d.oneOf(v, "strategy", ring.Rolling, ring.Recreate); s != "" {
+			if s := d.oneOf(v, "strategy", ring.Rolling, ring.Recreate, ring.BlueGreen); s != "" {
 				w.strategy = &s
 			}
 		}
@@ -55,6 +57,8 @@ func (d *decoder) rollout(n *node, w *rolloutWords) {
 	d.setDuration(n, "progress_deadline", &w.progressDeadline, time.Millisecond)
 	d.setDuration(n, "pull_timeout", &w.pullTimeout, time.Millisecond)
 	d.setDuration(n, "drain_delay", &w.drainDelay, 0)
+	d.setDuration(n, "bake", &w.bake, 0)
+	d.setDuration(n, "warm_for", &w.warmFor, 0)
 }
 
 func (d *decoder) setCount(n *node, key string, to **ring.Count) {
@@ -98,7 +102,10 @@ func (b *builderOf) rollout(c types.ServiceConfig, h *ring.Healthcheck, x *extra
 	set(&r.FailureThreshold, w.failureThreshold)
 	set(&r.OnFailure, w.onFailure)
 	set(&r.DrainDelay, w.drainDelay)
-	if r.MaxSurge.N == 0 && r.MaxUnavailable.N == 0 && !b.anyLost(c.Name, []string{extensionKey, "rollout"}, []string{"deploy", "update_config"}) {
+	set(&r.Bake, w.bake)
+	set(&r.WarmFor, w.warmFor)
+	b.second(c.Name, w, r)
+	if r.Strategy != ring.BlueGreen && r.MaxSurge.N == 0 && r.MaxUnavailable.N == 0 && !b.anyLost(c.Name, []string{extensionKey, "rollout"}, []string{"deploy", "update_config"}) {
 		at := w.place
 		if at.line == 0 {
 			at = b.place("services", c.Name, "deploy", "update_config")
@@ -106,7 +113,18 @@ func (b *builderOf) rollout(c types.ServiceConfig, h *ring.Healthcheck, x *extra
 		b.bad(at, "let one of them be 1 or more", "services.%s max_surge and max_unavailable are both 0: no rollout could move", c.Name)
 	}
 	b.startTimeout(c.Name, h, &r)
+	r.Back = b.back(c, r)
 	return r
+}
+
+// second holds the knobs of a second set to the strategy that has one.
+func (b *builderOf) second(service string, w rolloutWords, r ring.Rollout) {
+	if w.warmFor != nil && r.Strategy != ring.BlueGreen && !b.anyLost(service, []string{extensionKey, "rollout", "strategy"}) {
+		b.bad(w.place, "say strategy: blue_green beside it, or remove it", "services.%s rollout.warm_for is for an old set that is kept, and strategy %s keeps none", service, r.Strategy)
+	}
+	if r.Strategy == ring.BlueGreen && (w.maxSurge != nil || w.maxUnavailable != nil) {
+		b.note("%s: max_surge and max_unavailable are not used: blue_green runs a full second set beside the first", service)
+	}
 }
 
 func set[T any](to *T, from *T) {
@@ -118,31 +136,20 @@ func set[T any](to *T, from *T) {
 // updateConfig maps Compose's words onto the knobs.
 func (b *builderOf) updateConfig(c types.ServiceConfig, r *ring.Rollout) {
 	u := c.Deploy.UpdateConfig
-	room := ring.Count{N: 1}
-	if u.Parallelism != nil {
-		n := int(min(*u.Parallelism, 1000))
-		room, r.MaxParallel = ring.Count{N: n}, n
-		if n == 0 { // Compose: all at once
-			room, r.MaxParallel = ring.Count{N: 100, Percent: true}, max(1, c.GetScale())
-		}
-	}
-	r.MaxSurge, r.MaxUnavailable = room, ring.Count{}
-	if u.Order == "stop-first" {
-		r.MaxSurge, r.MaxUnavailable = ring.Count{}, room
-	}
+	r.MaxSurge, r.MaxUnavailable, r.MaxParallel = pace(c, u, r.MaxParallel)
 	if b.says("services", c.Name, "deploy", "update_config", "monitor") {
-		r.MinReadyTime = b.positive(c.Name, "monitor", u.Monitor)
+		r.MinReadyTime = b.positive(c.Name, "update_config", "monitor", u.Monitor)
 	}
-	if delay := b.positive(c.Name, "delay", u.Delay); delay > r.MinReadyTime {
+	if delay := b.positive(c.Name, "update_config", "delay", u.Delay); delay > r.MinReadyTime {
 		r.MinReadyTime = delay
 		b.note("%s: deploy.update_config.delay %s is carried out as min_ready_time", c.Name, delay)
 	}
 	b.failureWords(c, u, r)
 }
 
-func (b *builderOf) positive(service, key string, d types.Duration) time.Duration {
+func (b *builderOf) positive(service, of, key string, d types.Duration) time.Duration {
 	if d < 0 || time.Duration(d) > longest {
-		b.bad(b.place("services", service, "deploy", "update_config", key), "write a duration such as 10s", "services.%s.deploy.update_config.%s is not a duration from 0s on", service, key)
+		b.bad(b.place("services", service, "deploy", of, key), "write a duration such as 10s", "services.%s.deploy.%s.%s is not a duration from 0s on", service, of, key)
 		return 0
 	}
 	return time.Duration(d)

@@ -22,6 +22,7 @@ func (b *builderOf) service(c types.ServiceConfig) ring.Service {
 	b.onlyOne(c, s.Replicas)
 	s.DependsOn = b.dependencies(c)
 	s.Restart, s.Job = b.restart(c, s.Kind, x)
+	s.Restart = b.pauses(c, s.Kind, s.Restart)
 	s.Checks = b.checks(c, s, x)
 	s.Rollout = b.rollout(c, s.Spec.Healthcheck, x)
 	s.Reload = b.reload(c, &s, x)
