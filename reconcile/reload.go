@@ -49,6 +49,30 @@ func (t *turn) renewed(v *service) {
 		v.row.Version = "" // begun anew
 		t.set(v.row)
 	}
+	for _, in := range v.all {
+		if in.Version == v.want.Version && in.Ended() && in.intent == "" { // its end says nothing of the new files
+			t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: "there are other files to read", At: t.now})
+			in.intent = intentRemove
+		}
+	}
+}
+
+// stale says that an instance of the wanted version runs with files that are not
+// the wanted ones: how it fares says nothing of those.
+func (t *turn) stale(v *service, in *inst) bool {
+	if v.want.Reload == nil || !in.Live() {
+		return false
+	}
+	row, ok := t.Facts.Loads[in.ID]
+	return ok && !row.Has(v.want.Reload)
+}
+
+// readSince is since when an instance runs with what it runs with now.
+func (t *turn) readSince(v *service, in *inst) time.Time {
+	if row, ok := t.Facts.Loads[in.ID]; ok && v.want.Reload != nil && in.Version == v.want.Version && row.At.After(in.Since) {
+		return row.At
+	}
+	return in.Since
 }
 
 // liveVersion is what the version of v runs with; "" where it reloads nothing.
@@ -154,12 +178,13 @@ func (t *turn) rejected(v *service, in *inst) string {
 	case row.Ready:
 		return "is not ready any more" + after + ": " + in.reason
 	}
-	until := row.At.Add(v.want.Rollout.StartTimeout)
+	limit := patience(v.want)
+	until := row.At.Add(limit)
 	if t.now.Before(until) {
 		t.wake(until)
 		return ""
 	}
-	return say("not ready within %s%s: %s", v.want.Rollout.StartTimeout, after, in.reason)
+	return say("not ready within %s%s: %s", limit, after, in.reason)
 }
 
 // spoil fails the content, or the rollout under way that it is part of. Whatever

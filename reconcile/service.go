@@ -393,6 +393,9 @@ func (t *turn) account(v *service) {
 			ready++
 			continue
 		}
+		if t.stale(v, in) {
+			continue
+		}
 		why := t.failure(v, in)
 		if why == "" || slices.Contains(row.Counted, in.ID) {
 			continue
@@ -547,7 +550,7 @@ func (t *turn) failure(v *service, in *inst) string {
 		return "" // ready, only not for long enough; or not known, which is no failure
 	}
 	limit := patience(v.want)
-	until := in.Since.Add(limit)
+	until := t.readSince(v, in).Add(limit)
 	if t.now.Before(until) {
 		t.wake(until)
 		return ""
