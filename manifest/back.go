@@ -54,8 +54,12 @@ func pace(c types.ServiceConfig, u *types.UpdateConfig, parallel int) (surge, un
 	return room, ring.Count{}, parallel
 }
 
-// leastDelay keeps a crash loop from taking the host.
-const leastDelay = time.Second
+// The least of both keep a crash loop from taking the host: below them it would
+// be forgiven, and so restarted at once, as often as it crashes.
+const (
+	leastDelay  = time.Second
+	leastWindow = 10 * time.Second
+)
 
 // pauses are Compose's waits between restarts: the delay is the first of
 // gitring's, which double, and the window the run that forgives earlier crashes.
@@ -81,6 +85,10 @@ func (b *builderOf) pauses(c types.ServiceConfig, kind ring.Kind, r ring.Restart
 	}
 	if p.Window != nil {
 		r.Window = b.pause(c.Name, "window", *p.Window)
+		if r.Window > 0 && r.Window < leastWindow {
+			r.Window = leastWindow
+			b.note("%s: deploy.restart_policy.window is carried out as %s, the shortest", c.Name, leastWindow)
+		}
 	}
 	return r
 }

@@ -291,7 +291,7 @@ var classes = map[string]class{
 	"services.*.deploy.restart_policy.condition":                      carried,
 	"services.*.deploy.restart_policy.max_attempts":                   carried.as("of `on-failure`"),
 	"services.*.deploy.restart_policy.delay":                          by(duration).as("the first wait between restarts, which doubles up to 5m; at least `1s`"),
-	"services.*.deploy.restart_policy.window":                         by(duration).as("a run of that length forgives the crashes before it; 10m where nothing is said"),
+	"services.*.deploy.restart_policy.window":                         by(duration).as("a run of that length forgives the crashes before it; 10m where nothing is said, at least `10s`"),
 
 	"services.*.healthcheck.test":           by(testKind),
 	"services.*.healthcheck.interval":       by(duration),

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -18,8 +19,9 @@ const (
 // How the end of an instance's log is read.
 const (
 	logWithin = 5 * time.Second
-	// lastWordsLate is how long after an exit a line of it may still arrive.
-	lastWordsLate = 100 * time.Millisecond
+	// lastWordsLate is how long after an exit the engine may still write down a
+	// line of it; the next run begins later than that.
+	lastWordsLate = 200 * time.Millisecond
 )
 
 // classOf is the class of an exit.
@@ -34,8 +36,9 @@ func classOf(in *ring.Instance) string {
 }
 
 // crashed tells of a crash, and keeps a record of it: at once as far as it is
-// known, and with the end of its log as soon as that was read.
-func (t *turn) crashed(v *service, in *inst, c ring.Crash) {
+// known, and with the end of its log as soon as that was read. before is when the
+// run before it ended, zero where there was none that is known.
+func (t *turn) crashed(v *service, in *inst, c ring.Crash, before time.Time) {
 	t.event(ring.Event{
 		Kind: ring.InstanceCrashed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: in.Slot,
 		Version: in.Version, Commit: in.Commit, Reason: say("%s; crash %d", c.Reason, c.Crashes),
@@ -43,16 +46,17 @@ func (t *turn) crashed(v *service, in *inst, c ring.Crash) {
 	if c.Crashes == loopCrashes {
 		t.event(ring.Event{
 			Kind: ring.AppCrashLooping, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: in.Slot,
-			Version: in.Version, Commit: in.Commit, Reason: say("slot %d crashed %d times without %s of rest: %s", in.Slot, c.Crashes, stableWindow, c.Reason),
+			Version: in.Version, Commit: in.Commit, Reason: say("slot %d crashed %d times without %s of rest: %s", in.Slot, c.Crashes, v.window(in), c.Reason),
 		})
 	}
-	t.keepCrash(v, in, c)
+	t.keepCrash(v, in, c, before)
 }
 
 // keepCrash records a crash, and reads the end of its log where what has to be
-// struck out of it is known. What an instance says is said between its start and
-// its end: a container has one log for all its runs.
-func (t *turn) keepCrash(v *service, in *inst, c ring.Crash) {
+// struck out of it is known. A container has one log for all its runs: the last
+// run is what was written since the one before it ended, until it is started
+// again, for which heal waits.
+func (t *turn) keepCrash(v *service, in *inst, c ring.Crash, before time.Time) {
 	c.ID, c.Slot, c.Version, c.Commit, c.Instance, c.At = v.id, in.Slot, in.Version, in.Commit, in.ID, t.now
 	c.Signature = signature(c)
 	t.set(c)
@@ -61,19 +65,13 @@ func (t *turn) keepCrash(v *service, in *inst, c ring.Crash) {
 		return
 	}
 	a.Record, a.Lines, a.Timeout = c, ring.CrashLogLines, logWithin
-	a.From, a.To = said(in, c)
-	t.do(a)
-}
-
-// said is when the run that a crash ended can have said something.
-func said(in *inst, c ring.Crash) (from, to time.Time) {
-	switch {
-	case in.Ended():
-		return in.Started, in.Finished.Add(lastWordsLate)
-	case c.Reason == restartedByEngine:
-		return from, in.Started
+	if !before.IsZero() {
+		a.From = before.Add(lastWordsLate)
 	}
-	return in.Started, to
+	if c.Reason == restartedByEngine {
+		a.To = in.Finished.Add(lastWordsLate)
+	}
+	t.do(a)
 }
 
 const restartedByEngine = "the engine restarted it"
@@ -88,7 +86,8 @@ func ended(in *inst) ring.Crash {
 }
 
 // telling says that the last words of an instance are being read: who removes it
-// now would take them away.
+// now would take them away, and who starts it would add to them. It takes a
+// moment, and at most logWithin.
 func (t *turn) telling(in *inst) bool { return t.busy("log " + in.ID) }
 
 // failedStart keeps a record of an instance that a rollout counts as failed: it
@@ -97,10 +96,10 @@ func (t *turn) failedStart(v *service, in *inst, why string, n int) {
 	if in.Ended() {
 		c := ended(in)
 		c.Crashes = n
-		t.keepCrash(v, in, c)
+		t.keepCrash(v, in, c, time.Time{})
 		return
 	}
-	t.keepCrash(v, in, alive(t, in, why, n))
+	t.keepCrash(v, in, alive(t, in, why, n), time.Time{})
 }
 
 // alive is the record of one that did not exit: it is not live, or never was ready.
@@ -117,7 +116,7 @@ func alive(t *turn, in *inst, why string, n int) ring.Crash {
 func (t *turn) waitsAfterCrash(row ring.SlotRow) bool {
 	v := t.views[row.ID]
 	return v != nil && row.Crashes > 0 && (row.Version == v.want.Version || row.Version == v.target.Version) &&
-		row.Slot <= max(v.want.Replicas, v.target.Replicas) && t.now.Sub(row.Last) < stableWindow
+		row.Slot <= max(v.want.Replicas, v.target.Replicas) && t.now.Sub(row.Last) < cmp.Or(v.want.Restart.Window, stableWindow)
 }
 
 // forgetSlot forgets the crashes of an instance that we remove.

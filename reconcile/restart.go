@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"hash/fnv"
 	"time"
 
@@ -57,6 +58,9 @@ func (t *turn) heal(v *service) bool {
 			t.wake(row.Next)
 			continue
 		}
+		if t.telling(in) {
+			return true
+		}
 		if t.start(v, in, say("%s; restart %d", in.reason, row.Crashes)) {
 			return true
 		}
@@ -103,7 +107,12 @@ func (t *turn) crash(v *service, in *inst) (ring.SlotRow, bool) {
 	}
 	// The engine's two times may lie on either side of a jump of the clock; the
 	// last crash, by our own, bounds the run that followed it.
-	stable := in.Finished.Sub(in.Started) >= stableWindow && t.now.Sub(row.Last) >= stableWindow
+	window := v.window(in)
+	stable := in.Finished.Sub(in.Started) >= window && t.now.Sub(row.Last) >= window
+	var before time.Time
+	if row.Instance == in.ID {
+		before = row.Finished
+	}
 	row = t.takeOver(v, in, row)
 	if stable {
 		row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID}
@@ -119,12 +128,12 @@ func (t *turn) crash(v *service, in *inst) (ring.SlotRow, bool) {
 	if n := v.target.Restart.MaxRetries; n > 0 && row.Crashes > n {
 		row.Stopped = true
 	}
-	row.Next = t.now.Add(backoff(key, row.Crashes))
+	row.Next = t.now.Add(v.pause(in, key, row.Crashes))
 	if c.Class == classPermanent {
 		row.Next = t.now.Add(permanentWait)
 	}
 	c.Crashes = row.Crashes
-	t.crashed(v, in, c)
+	t.crashed(v, in, c, before)
 	return row, true
 }
 
@@ -133,7 +142,7 @@ func (t *turn) crash(v *service, in *inst) (ring.SlotRow, bool) {
 func (t *turn) takeOver(v *service, in *inst, row ring.SlotRow) ring.SlotRow {
 	switch {
 	case row.Instance == in.ID:
-	case row.Instance != "" && t.now.Sub(row.Last) < stableWindow:
+	case row.Instance != "" && t.now.Sub(row.Last) < v.window(in):
 		row.Instance, row.Restarts, row.Stopped, row.Finished = in.ID, 0, false, time.Time{}
 	default:
 		row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID}
@@ -157,12 +166,7 @@ func (t *turn) awaits(v *service, slot int) bool {
 func cannotRun(code int) bool { return code == 126 || code == 127 }
 
 // ownerPolicy is the restart policy of the version that in runs.
-func (t *turn) ownerPolicy(v *service, in *inst) string {
-	if v.good != nil && in.Version == v.good.Service.Version && in.Version != v.want.Version {
-		return v.good.Service.Restart.Policy
-	}
-	return v.want.Restart.Policy
-}
+func (t *turn) ownerPolicy(v *service, in *inst) string { return v.restart(in).Policy }
 
 // rests says that an instance ended as it may, and stays so until its version
 // changes.
@@ -196,7 +200,7 @@ func (t *turn) engineRestarted(v *service, in *inst) bool {
 		}
 		row.Restarts, row.ExitCode, row.OOM, row.Last, row.Class = in.Restarts, in.ExitCode, in.OOM, t.now, c.Class
 		t.set(row)
-		t.crashed(v, in, c)
+		t.crashed(v, in, c, time.Time{})
 	}
 	if row.Instance != in.ID || row.Crashes == 0 || in.Policy == "no" || in.Policy == "" || in.Ended() {
 		return false // one that ended is started first: both failing in turns would wait for neither
@@ -254,7 +258,7 @@ func (t *turn) forgive(v *service, in *inst) {
 	if !ok || row.Instance != in.ID || in.State != ring.StateRunning {
 		return
 	}
-	stable := in.Since.Add(stableWindow)
+	stable := in.Since.Add(v.window(in))
 	if t.now.Before(stable) {
 		t.wake(stable)
 		return
@@ -305,10 +309,10 @@ func (t *turn) restartUnlive(v *service, in *inst) bool {
 	}
 	row.Crashes++
 	row.Last, row.Class = t.now, classTransient
-	row.Next = t.now.Add(max(firstBackoff, backoff(key, row.Crashes)))
+	row.Next = t.now.Add(max(v.firstPause(in), v.pause(in, key, row.Crashes)))
 	t.set(row)
 	why := "liveness: " + in.unlive
-	t.crashed(v, in, alive(t, in, why, row.Crashes))
+	t.crashed(v, in, alive(t, in, why, row.Crashes), time.Time{})
 	if in.act == "stop" {
 		row.Stopped = true
 		t.set(row)
@@ -319,15 +323,40 @@ func (t *turn) restartUnlive(v *service, in *inst) bool {
 	return t.do(t.step(v, ring.DoRestart, in, why))
 }
 
-// backoff is the wait before restart n of a slot: none, then 10 s doubling to
-// 5 min, with 10 % either way that depends on the slot alone.
-func backoff(key string, n int) time.Duration {
+// restart is what follows an exit of an instance, by its own version.
+func (v *service) restart(in *inst) ring.Restart {
+	if v.good != nil && in.Version == v.good.Service.Version && in.Version != v.want.Version {
+		return v.good.Service.Restart
+	}
+	return v.want.Restart
+}
+
+// window is how long a run forgives the crashes before it.
+func (v *service) window(in *inst) time.Duration {
+	return cmp.Or(v.restart(in).Window, stableWindow)
+}
+
+func (v *service) firstPause(in *inst) time.Duration {
+	return cmp.Or(v.restart(in).Delay, firstBackoff)
+}
+
+// pause is the wait before restart n of an instance.
+func (v *service) pause(in *inst, key string, n int) time.Duration {
+	return backoffFrom(v.firstPause(in), key, n)
+}
+
+// backoff is the wait before restart n of a slot that says nothing of its own.
+func backoff(key string, n int) time.Duration { return backoffFrom(firstBackoff, key, n) }
+
+// backoffFrom is the wait before restart n of a slot: none, then the first one
+// doubling to 5 min, with 10 % either way that depends on the slot alone.
+func backoffFrom(first time.Duration, key string, n int) time.Duration {
 	if n <= 1 {
 		return 0
 	}
-	d := maxBackoff
-	if n < 7 {
-		d = min(maxBackoff, firstBackoff<<(n-2))
+	d := max(maxBackoff, first)
+	if n < 20 { // beyond, it has doubled to more than any first one
+		d = min(d, first<<(n-2))
 	}
 	h := fnv.New32a()
 	h.Write([]byte(say("%s#%d", key, n)))

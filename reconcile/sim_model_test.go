@@ -96,11 +96,11 @@ type engine struct {
 	// contents are, by what lies in a live folder, what it does to who takes it
 	// over: refused, unready, crash. Any other is good.
 	contents map[string]string
-	closed  bool              // the registry does not answer
-	ending  bool              // the engine is about to go, and carries nothing out
-	calls   int               // mutating calls, ever
-	log     []line
-	bad     error
+	closed   bool // the registry does not answer
+	ending   bool // the engine is about to go, and carries nothing out
+	calls    int  // mutating calls, ever
+	log      []line
+	bad      error
 	// told is what a story may ask about: every mutating call and every end.
 	told func(kind, detail string, b *box)
 	// meant says that one plan has two containers write one thing.

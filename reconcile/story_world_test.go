@@ -110,6 +110,10 @@ func (d *declared) setting(key, value string) (err error) {
 		k.OnFailure = value
 	case "strategy":
 		k.Strategy = value
+	case "delay":
+		duration(&d.Restart.Delay)
+	case "window":
+		duration(&d.Restart.Window)
 	case "bake":
 		duration(&k.Bake)
 	case "warm":
