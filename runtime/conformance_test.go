@@ -71,6 +71,8 @@ func conformance(t *testing.T, start func(*testing.T) *rig) {
 		{"a failing post_start hook stops the instance again", postStartFails},
 		{"a failing pre_stop hook is told, and the stop goes on", preStopFails},
 		{"what an image's label calls hooks is not run", foreignHooks},
+		{"files are swapped in place, and written again before each start", reloadedInPlace},
+		{"a reload that fails leaves the old files", reloadFails},
 		{"binds are made, labelled and propagated as asked", binds},
 		{"an external volume is used, and never made", externalVolume},
 		{"an external network is used, and never made", externalNetwork},
