@@ -40,6 +40,8 @@ func (a *appReader) build(p *types.Project) ring.App {
 	app.Networks, app.Volumes = b.appNetworks(), b.appVolumes()
 	app.Places = b.ownPlaces()
 	b.checkJoins(app)
+	b.checkCron(app)
+	b.checkBefore(app)
 	b.checkAddresses(app)
 	b.checkHostPorts(app)
 	b.checkWriters(app)

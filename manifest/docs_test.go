@@ -27,12 +27,18 @@ func TestTheReferenceListsEveryKey(t *testing.T) {
 	for _, k := range rolloutKeys {
 		want = append(want, "rollout."+k)
 	}
-	want = append(want, "version", "apps", "job.run", "job.timeout", "job.retries")
+	want = append(want, "version", "apps")
+	for _, k := range jobKeys {
+		want = append(want, "job."+k)
+	}
+	for _, k := range cronKeys {
+		want = append(want, "cron."+k)
+	}
 	for _, k := range reloadKeys {
 		want = append(want, "reload."+k)
 	}
 	for _, k := range extensionKeys {
-		if k != "reload" && k != "rollout" && k != "job" {
+		if k != "reload" && k != "rollout" && k != "job" && k != "cron" {
 			want = append(want, k)
 		}
 	}

@@ -25,6 +25,8 @@ type extras struct {
 	share   bool
 	mounts  []mountMode
 	reload  *reloadWords
+	cron    cronWords
+	before  written
 }
 
 type jobWords struct {
@@ -32,6 +34,8 @@ type jobWords struct {
 	run     string
 	timeout time.Duration
 	retries *int
+	rerun   bool
+	replace bool
 }
 
 // mountMode is one entry of mounts.
@@ -59,8 +63,9 @@ func (x *extras) mountOf(p string) *mountMode {
 
 // extensionKeys are those of x-gitring; later ones are known and not carried out.
 var (
-	extensionKeys   = []string{"kind", "checks", "rollout", "job", "mounts", "share", "reload"}
-	extensionsLater = []string{"route", "cron", "publish"}
+	extensionKeys   = []string{"kind", "checks", "rollout", "job", "mounts", "share", "reload", "cron", "before"}
+	extensionsLater = []string{"route", "publish"}
+	jobKeys         = []string{"run", "timeout", "retries", "rerun_interrupted", "replace"}
 )
 
 // extrasOf reads x-gitring of a service from each file in order; the later wins
@@ -85,11 +90,7 @@ func (d *decoder) extras(n *node, x *extras, root string) {
 	d.known(n, extensionKey, extensionKeys, extensionsLater)
 	if k := n.get("kind"); !k.null() {
 		x.kindAt = k.place
-		if k.text == string(ring.CronK) {
-			d.later(k.place, "x-gitring kind cron")
-		} else {
-			x.kind = ring.Kind(d.oneOf(k, "kind", string(ring.Worker), string(ring.JobK)))
-		}
+		x.kind = ring.Kind(d.oneOf(k, "kind", string(ring.Worker), string(ring.JobK), string(ring.CronK)))
 	}
 	for _, c := range d.list(n.get("checks"), "checks") {
 		d.check(c, x)
@@ -99,6 +100,12 @@ func (d *decoder) extras(n *node, x *extras, root string) {
 	}
 	if j := n.get("job"); !j.null() && d.mapping(j, "job") {
 		d.job(j, &x.job)
+	}
+	if c := n.get("cron"); !c.null() && d.mapping(c, "cron") {
+		d.cron(c, &x.cron)
+	}
+	if w := n.get("before"); !w.null() {
+		x.before = written{d.text(w, "before"), w.place}
 	}
 	if r := n.get("reload"); !r.null() && d.mapping(r, "reload") {
 		if x.reload == nil {
@@ -133,7 +140,7 @@ func (d *decoder) later(at place, what string) {
 
 func (d *decoder) job(n *node, j *jobWords) {
 	j.place = n.place
-	d.keys(n, "job", []string{"run", "timeout", "retries"})
+	d.keys(n, "job", jobKeys)
 	if r := n.get("run"); !r.null() {
 		j.run = d.oneOf(r, "run", "on_change", "once", "always")
 	}
@@ -144,6 +151,8 @@ func (d *decoder) job(n *node, j *jobWords) {
 		v := d.number(r, "retries", 0, 1000)
 		j.retries = &v
 	}
+	j.rerun = d.boolean(n.get("rerun_interrupted"), "rerun_interrupted", j.rerun)
+	j.replace = d.boolean(n.get("replace"), "replace", j.replace)
 }
 
 func (d *decoder) mount(p pair, x *extras, root string) {

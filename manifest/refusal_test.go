@@ -143,8 +143,6 @@ func TestRefusals(t *testing.T) {
 		{name: "x-gitring that is a list", files: web("image: a", "x-gitring: [a]"), code: ring.BadValue, line: 4},
 		{name: "an unknown key of x-gitring", files: web("image: a", "x-gitring:", "  chekcs: []"), code: ring.UnknownKey, line: 5, hint: "checks?"},
 		{name: "a route", files: web("image: a", "x-gitring:", "  route: [{port: 80}]"), code: ring.Unsupported, line: 5, says: "route"},
-		{name: "a cron block", files: web("image: a", "x-gitring:", "  cron: {schedule: '0 3 * * *'}"), code: ring.Unsupported, line: 5},
-		{name: "kind cron", files: web("image: a", "x-gitring:", "  kind: cron"), code: ring.Unsupported, line: 5},
 		{name: "kind of none", files: web("image: a", "x-gitring:", "  kind: daemon"), code: ring.BadValue, line: 5},
 		{name: "a check without a probe", files: web("image: a", "x-gitring:", "  checks:", "    - {name: up}"), code: ring.BadValue, line: 6},
 		{name: "a check with two probes", files: web("image: a", "x-gitring:", "  checks:", "    - {tcp: {port: 1}, http: {port: 1}}"), code: ring.BadValue, line: 6},

@@ -229,10 +229,10 @@ const dockerCheck = "healthcheck"
 
 // checks are those of x-gitring, after the one that Compose's healthcheck is.
 func (b *builderOf) checks(c types.ServiceConfig, s ring.Service, x *extras) []ring.Check {
-	if s.Kind == ring.JobK && b.kindLost(c.Name) {
+	if s.Kind.Ends() && b.kindLost(c.Name) {
 		return nil
 	}
-	if s.Kind == ring.JobK {
+	if s.Kind.Ends() {
 		for _, check := range x.checks {
 			b.bad(x.places[check.Name], "remove the checks: a job is judged by its exit code", "services.%s is a job, but has check %s", c.Name, check.Name)
 		}

@@ -17,11 +17,13 @@ func (b *builderOf) service(c types.ServiceConfig) ring.Service {
 	at := b.declared(c.Name)
 	s := ring.Service{Name: c.Name, File: at.file, Line: at.line, Share: x.share}
 	s.Kind = b.kind(c, x)
+	s.Before = x.before.text
 	s.Replicas = b.replicas(c, s.Kind)
 	s.Spec = b.spec(c)
 	b.onlyOne(c, s.Replicas)
 	s.DependsOn = b.dependencies(c)
 	s.Restart, s.Job = b.restart(c, s.Kind, x)
+	s.Cron = b.cron(c, s.Kind, x)
 	s.Restart = b.pauses(c, s.Kind, s.Restart)
 	s.Checks = b.checks(c, s, x)
 	s.Rollout = b.rollout(c, s.Spec.Healthcheck, x)
@@ -95,7 +97,7 @@ func (b *builderOf) replicas(c types.ServiceConfig, kind ring.Kind) int {
 		b.bad(at, fmt.Sprintf("write a number from 0 to %d", b.limits.Replicas), "services.%s cannot have %d replicas", c.Name, n)
 		return 1
 	}
-	if kind == ring.JobK && n != 1 && !b.kindLost(c.Name) {
+	if kind.Ends() && n != 1 && !b.kindLost(c.Name) {
 		b.faults.add(ring.Unsupported, at, "remove the replicas, or say x-gitring: {kind: worker}", "services.%s is a job and runs once, not as %d replicas", c.Name, n)
 		return 1
 	}
@@ -142,11 +144,14 @@ func (b *builderOf) restartWord(c types.ServiceConfig) (policy string, attempts 
 
 func (b *builderOf) restart(c types.ServiceConfig, kind ring.Kind, x *extras) (ring.Restart, *ring.Job) {
 	policy, attempts := b.restartWord(c)
-	if kind == ring.JobK {
+	switch kind {
+	case ring.JobK:
 		return ring.Restart{Policy: ring.NeverStop, Engine: "no"}, b.job(c, x, policy, attempts)
+	case ring.CronK:
+		return ring.Restart{Policy: ring.NeverStop, Engine: "no"}, nil
 	}
 	if x.job.place.line > 0 && !b.kindLost(c.Name) {
-		b.bad(x.job.place, "say kind: job beside it, or remove it", "services.%s is no job, but x-gitring has job:", c.Name)
+		b.bad(x.job.place, "say kind: job beside it, or remove it", "services.%s is neither a job nor a cron job, but x-gitring has job:", c.Name)
 	}
 	switch policy {
 	case types.RestartPolicyOnFailure:
@@ -160,7 +165,7 @@ func (b *builderOf) restart(c types.ServiceConfig, kind ring.Kind, x *extras) (r
 }
 
 func (b *builderOf) job(c types.ServiceConfig, x *extras, policy string, attempts int) *ring.Job {
-	j := ring.Job{Run: or2(x.job.run, "on_change"), Timeout: x.job.timeout}
+	j := ring.Job{Run: or2(x.job.run, "on_change"), Timeout: x.job.timeout, Rerun: x.job.rerun, Replace: x.job.replace}
 	switch {
 	case x.job.retries != nil:
 		j.Retries = *x.job.retries

@@ -250,6 +250,7 @@ func (p *person) retry() error {
 		if v.want.Kind == ring.Worker && v.failed != nil {
 			p.again(v)
 		}
+		p.retryBefore(v)
 		if v.spoiled != nil {
 			p.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(v.id, v.spoiled.Version)})
 			p.names = append(p.names, string(v.id))

@@ -49,12 +49,19 @@ func (t *turn) before(s *service) (why string, dead bool) {
 		return says + "not run yet", false
 	case run.State == jobSucceeded:
 		return "", false
-	case run.State == jobFailed:
+	case t.failsFor(s, run):
 		return says + "failed: " + run.Reason, true
-	case run.State == "":
-		return says + "is tried again", false
+	case run.State == jobStarted:
+		return says + "running", false
 	}
-	return says + "running", false
+	return says + "is tried again", false
+}
+
+// failsFor says that the run before the wanted version of s failed, and that s
+// is not to be tried again.
+func (t *turn) failsFor(s *service, run ring.JobRun) bool {
+	_, quarantined := t.quarantine(s)
+	return run.State == jobFailed && quarantined && !t.letThrough(s)
 }
 
 // letThrough says that the wanted version of s was let through before: it is
@@ -81,15 +88,7 @@ func (t *turn) runBefore(v, s *service) (ring.JobRun, bool) {
 	if ok && run.State != jobFailed {
 		return run, run.State == ""
 	}
-	_, quarantined := t.quarantine(s)
-	if ok && quarantined && run.Version != v.want.Version {
-		// What failed is another version of the job now: the verdict was on that.
-		t.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(s.id, s.want.Version)})
-		t.set(ring.Forget{Table: "rollout", Key: string(s.id)})
-		t.soon()
-		return ring.JobRun{}, false
-	}
-	if quarantined {
+	if _, quarantined := t.quarantine(s); quarantined {
 		return ring.JobRun{}, false
 	}
 	if s.row.Version != s.want.Version {
@@ -98,6 +97,41 @@ func (t *turn) runBefore(v, s *service) (ring.JobRun, bool) {
 		}
 	}
 	return ring.JobRun{ID: v.id, Trigger: ring.Before, For: ring.ForVersion(s.want.Name, s.want.Version)}, true
+}
+
+// mended tries again what failed for the job that runs before it, where that is
+// another version by now: the verdict was on the one before.
+func (t *turn) mended(s *service) {
+	if s.want.Before == "" {
+		return
+	}
+	d, failed := t.quarantine(s)
+	run, ok := t.beforeRow(s)
+	job, here := s.app.Service(s.want.Before)
+	if !failed || !ok || !here || run.State != jobFailed || run.Version == job.Version || t.letThrough(s) {
+		return
+	}
+	t.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(s.id, s.want.Version)})
+	if s.row.Version == s.want.Version {
+		s.row.Version = "" // begun anew
+		t.set(s.row)
+	}
+	t.event(ring.Event{
+		Kind: ring.RolloutResumed, Source: s.app.Source, App: s.app.Name, Service: s.want.Name, Version: s.want.Version,
+		Commit: s.app.Commit, Reason: say("%s, which runs before it, has changed: %s", s.want.Before, d.Reason),
+	})
+}
+
+// retryBefore has what a job failed that runs before it tried again, where a
+// person names the job.
+func (p *person) retryBefore(v *service) {
+	for _, name := range v.runsBefore() {
+		s := p.views[ring.ID(v.app.Name, name)]
+		if run, ok := p.beforeRow(s); ok && run.State == jobFailed && s.failed != nil && !p.aims(s.app.Name, name) {
+			p.again(s)
+			p.names = append(p.names, string(s.id))
+		}
+	}
 }
 
 // quarantine is the verdict "failed" on the wanted version of s.
@@ -130,12 +164,12 @@ func (t *turn) beforeEnded(v *service, run ring.JobRun) {
 func (t *turn) beforeReached(v *service, until ring.Until) (why string, dead bool) {
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]
-		run, ok := t.beforeRow(s)
+		run, _ := t.beforeRow(s)
 		switch {
 		case t.letThrough(s), run.State == jobSucceeded, run.State == jobStarted && until == ring.Started:
-		case run.State == jobFailed:
+		case t.failsFor(s, run):
 			return "failed: " + run.Reason, true
-		case ok:
+		case run.State == jobStarted:
 			return "running", false
 		default:
 			return say("not run yet before %s", name), false
@@ -148,7 +182,7 @@ func (t *turn) beforeReached(v *service, until ring.Until) (why string, dead boo
 func (t *turn) awaited(v *service) bool {
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]
-		if _, ok := t.beforeRow(s); ok || t.letThrough(s) || s.failed != nil {
+		if run, ok := t.beforeRow(s); ok && run.State != jobFailed || t.letThrough(s) || s.failed != nil {
 			continue
 		}
 		if why, _ := t.gateBut(s); why == "" {
@@ -163,7 +197,7 @@ func (t *turn) beforeStatus(v *service, st *ring.ServiceStatus) {
 	waiting := "runs before " + strings.Join(v.runsBefore(), ", ")
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]
-		if run, ok := t.beforeRow(s); ok && run.State == jobFailed && !t.letThrough(s) {
+		if run, ok := t.beforeRow(s); ok && t.failsFor(s, run) {
 			st.Phase, st.Reason = ring.PhaseFailed, say("before %s: %s", name, run.Reason)
 			return
 		}

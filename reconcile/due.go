@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"time"
+	_ "time/tzdata" // for hosts without a zone file
 
 	"github.com/robfig/cron/v3"
 

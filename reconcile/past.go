@@ -76,6 +76,9 @@ func (t *turn) completed(app *ring.App) bool {
 		}
 		switch s.Kind {
 		case ring.JobK:
+			if len(v.runsBefore()) > 0 {
+				continue // it has no run of its own
+			}
 			if run, ok := t.jobRun(v.id, v.want); !ok || run.State != jobSucceeded {
 				return false
 			}

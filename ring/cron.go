@@ -96,8 +96,8 @@ type Crash struct {
 	Slot     int       `json:"slot"`
 	Version  Version   `json:"version"`
 	Commit   SHA       `json:"commit"`
-	Instance string    `json:"instance"` // container ID
-	At       time.Time `json:"at"`       // when it ended, by the decider's clock
+	Instance string    `json:"instance"`  // container ID
+	At       time.Time `json:"at"`        // when it ended, by the decider's clock
 	ExitCode int       `json:"exit_code"` // NoExit for one that was alive: it was not live, or never ready
 	OOM      bool      `json:"oom,omitempty"`
 	Class    string    `json:"class"` // transient, permanent, capacity

@@ -81,7 +81,7 @@ func readMark(name string, of ring.JobRun) (ring.JobRun, bool, error) {
 		return ring.JobRun{}, false, err
 	}
 	var run ring.JobRun
-	if json.Unmarshal(b, &run) != nil || run.ID != of.ID || run.Mark() != of.Mark() || run.State == "" && run.Tries == 0 {
+	if json.Unmarshal(b, &run) != nil || run.ID != of.ID || run.Mark() != of.Mark() || run.State == "" && run.Tries+run.Cut == 0 {
 		of.State, of.Reason = jobStarted, "its mark file cannot be read"
 		return of, true, nil
 	}
