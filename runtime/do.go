@@ -66,6 +66,10 @@ func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, er
 		return d.policy(ctx, e, a)
 	case ring.DoRename:
 		return d.rename(ctx, e, a)
+	case ring.DoLog:
+		return d.keepLog(ctx, e, a)
+	case ring.DoImageOff:
+		return d.imageOff(ctx, e, a)
 	case ring.DoReload:
 		return d.reload(ctx, e, a)
 	}

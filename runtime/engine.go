@@ -52,6 +52,7 @@ type engine interface {
 
 	ImageInspect(ctx context.Context, name string, o ...client.ImageInspectOption) (image.InspectResponse, error)
 	ImagePull(ctx context.Context, name string, o image.PullOptions) (io.ReadCloser, error)
+	ImageRemove(ctx context.Context, name string, o image.RemoveOptions) ([]image.DeleteResponse, error)
 	DistributionInspect(ctx context.Context, name, auth string) (registry.DistributionInspect, error)
 
 	Events(ctx context.Context, o events.ListOptions) (<-chan events.Message, <-chan error)

@@ -130,3 +130,31 @@ func (m *memory) ImagePull(ctx context.Context, name string, o image.PullOptions
 		return io.NopCloser(strings.NewReader(`{"status":"Pull complete"}` + "\n")), nil
 	})
 }
+
+// ImageRemove takes a name away, and the image with its last one, unless a
+// container uses it.
+func (m *memory) ImageRemove(ctx context.Context, name string, o image.RemoveOptions) ([]image.DeleteResponse, error) {
+	return call(ctx, m, "ImageRemove", func() ([]image.DeleteResponse, error) {
+		key := familiar(name)
+		i := m.images[key]
+		if i == nil {
+			return nil, refuse(cerrdefs.ErrNotFound, "No such image: %s", name)
+		}
+		names := 0
+		for k, x := range m.images {
+			if x == i && k != i.id {
+				names++
+			}
+		}
+		for _, c := range m.containers {
+			if c.image == i && names == 1 && !o.Force {
+				return nil, refuse(cerrdefs.ErrConflict, "conflict: unable to remove repository reference %q (must force) - container %s is using its referenced image", name, c.c.ID)
+			}
+		}
+		delete(m.images, key)
+		if names == 1 {
+			delete(m.images, i.id)
+		}
+		return []image.DeleteResponse{{Untagged: key}}, nil
+	})
+}

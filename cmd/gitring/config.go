@@ -30,6 +30,7 @@ type Config struct {
 	Listen        Listen            `yaml:"listen"`
 	Poll          string            `yaml:"poll"`
 	Sources       []SourceConfig    `yaml:"sources"`
+	Prune         Prune             `yaml:"prune"`
 	// Policy is as written: a mapping, or the name of a file with one.
 	Policy yaml.Node `yaml:"policy"`
 
@@ -71,6 +72,27 @@ type Listen struct {
 	// HTTP is host:port of the listener for webhooks; "" is none.
 	HTTP string    `yaml:"http"`
 	URL  yaml.Node `yaml:"url"` // not carried out yet
+}
+
+// Prune says what is removed from this host that nothing needs any more. What
+// holds data never is.
+type Prune struct {
+	// Images is nil where no image is ever removed.
+	Images *PruneImages `yaml:"images"`
+}
+
+// PruneImages removes images that a registry gave and that nothing names.
+type PruneImages struct {
+	// Keep is of how many of the newest good plans of each app the images stay.
+	Keep int `yaml:"keep"`
+}
+
+// keepImages is 0 where no image is removed.
+func (p *Prune) keepImages() int {
+	if p.Images == nil {
+		return 0
+	}
+	return p.Images.Keep
 }
 
 // SourceConfig is one branch and path of one repository.
@@ -153,6 +175,8 @@ const (
 	defaultBranch      = "main"
 	defaultExpiryGrace = 72 * time.Hour
 	defaultMaxRange    = 10000
+	defaultKeepImages  = 3
+	maxKeepImages      = 10 // of how many plans the store remembers
 )
 
 // setDefaults fills in what the file leaves out.
@@ -167,6 +191,9 @@ func (c *Config) setDefaults(env func(string) string) {
 		c.Listen.HTTP = defaultHTTP
 	}
 	orElse(&c.Poll, defaultPoll)
+	if _, said := c.lines["prune.images.keep"]; c.Prune.Images != nil && !said {
+		c.Prune.Images.Keep = defaultKeepImages
+	}
 	for i := range c.Sources {
 		c.Sources[i].setDefaults(c.Poll)
 	}

@@ -34,6 +34,9 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.variables("facts", c.Facts)
 	k.variables("interpolation", c.Interpolation)
 	k.limits(c)
+	if n := c.Prune.keepImages(); c.Prune.Images != nil && (n < 1 || n > maxKeepImages) {
+		k.wrong("prune.images.keep", fmt.Sprintf("a number from 1 to %d; take prune out to keep every image", maxKeepImages), "prune.images.keep: %d plans cannot keep their images", n)
+	}
 	k.sources(c.Sources, c.Listen.HTTP)
 	return k.mistakes.sorted()
 }

@@ -267,6 +267,8 @@ var configTypes = []any{
 	EnvConfig{},
 	Registries{},
 	EngineConfig{},
+	Prune{},
+	PruneImages{},
 	Listen{},
 	SourceConfig{},
 	AppConfig{},

@@ -143,6 +143,7 @@ func TestAMistakeIsToldWithItsLineAndWhatToDo(t *testing.T) {
 		{"a relative file url", "https://git.example.org/acme/infra.git", "file://srv/infra.git", `c.yaml:4: url: "file://srv/infra.git" is no absolute path`, "three slashes"},
 		{"a path out of the commit", "    url:", "    path: ../other\n    url:", `c.yaml:4: path: "../other" leaves the repository`, ""},
 		{"a branch that is a ref", "    url:", "    branch: refs/heads/main\n    url:", `c.yaml:4: branch: "refs/heads/main" is no name of a branch`, ""},
+		{"images of no plan", "host: edge-1", "host: edge-1\nprune: {images: {keep: 0}}", "c.yaml:2: prune.images.keep: 0 plans cannot keep their images", "a number from 1 to 10; take prune out to keep every image"},
 		{"an unknown apply", "    url:", "    apply: atuo\n    url:", `c.yaml:4: apply: "atuo" is not known`, `did you mean "auto"?`},
 		{"a source without a name", "  - name: prod\n    url:", "  - url:", "c.yaml:3: this source has no name", ""},
 		{"a source with a path for a name", "name: prod", "name: ../prod", `c.yaml:3: name: "../prod" is no name for a source`, ""},
@@ -255,7 +256,7 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 func TestTheReferenceNamesEveryKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/configuration.md")
 	require.NoError(t, err)
-	for _, name := range []string{"Config", "EnvConfig", "Registries", "EngineConfig", "Listen", "SourceConfig", "AppConfig", "AuthConfig", "TrustRules", "Require", "Introduction", "Webhook", "ForgeStatus"} {
+	for _, name := range []string{"Config", "EnvConfig", "Registries", "EngineConfig", "Listen", "Prune", "PruneImages", "SourceConfig", "AppConfig", "AuthConfig", "TrustRules", "Require", "Introduction", "Webhook", "ForgeStatus"} {
 		keys := knownKeys(name)
 		require.NotEmpty(t, keys, name)
 		for _, key := range keys {

@@ -229,7 +229,14 @@ func showOverrides(s *screen, overrides []ring.Override) {
 	s.gap()
 	var rows [][]word
 	for _, o := range overrides {
-		rows = append(rows, []word{{o.Kind, yellow}, w(o.Target), w(o.Actor), w(cmp.Or(stamp(o.Until), "-")), w(o.Reason)})
+		kind := o.Kind
+		switch {
+		case o.Replicas != nil:
+			kind += " to " + strconv.Itoa(*o.Replicas)
+		case o.Commit != "":
+			kind += " to " + o.Commit.Short()
+		}
+		rows = append(rows, []word{{kind, yellow}, w(o.Target), w(o.Actor), w(cmp.Or(stamp(o.Until), "-")), w(o.Reason)})
 	}
 	s.table(0, []string{"OVERRIDE", "TARGET", "BY", "UNTIL", "REASON"}, rows)
 }

@@ -124,6 +124,7 @@ func (d *daemon) wireHealth(ctx context.Context) {
 	d.health = health.New(health.Options{
 		Exec: d.engine.Exec, Poke: func() { d.loop.Poke() }, Log: d.log,
 		Save: func(s []ring.Streak) error { return d.store.SaveStreaks(context.WithoutCancel(ctx), s) },
+		Keep: func(r []ring.Result) error { return d.store.SaveResults(context.WithoutCancel(ctx), r) },
 	}, streaks)
 }
 
@@ -144,7 +145,7 @@ func (d *daemon) wireLoop() {
 	}
 	d.loop = reconcile.New(reconcile.Options{
 		Host: d.cfg.Host, Gitring: version, Engine: d.engine, Health: d.health, Memory: d.store,
-		Log: d.log, Posted: d.sender.Poke,
+		Log: d.log, Posted: d.sender.Poke, KeepImages: d.cfg.Prune.keepImages(),
 	}, sources)
 }
 
@@ -234,7 +235,7 @@ func (d *daemon) tidy(ctx context.Context) error {
 func (d *daemon) prune(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pruneWithin)
 	defer cancel()
-	return d.shelf.prune(ctx)
+	return errors.Join(d.shelf.prune(ctx), d.engine.SweepLive(ctx))
 }
 
 func (d *daemon) close() {

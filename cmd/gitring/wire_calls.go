@@ -25,7 +25,7 @@ func (d *daemon) calls() api.Calls {
 	return api.Calls{
 		Version: d.version, Status: d.status, Events: d.events, Appended: d.store.Changed, History: d.history,
 		Logs: d.logs, Poke: d.poke, Look: d.look, Approve: d.approve, Accept: d.accept, Plan: d.plan,
-		Outdated: d.outdated, Refresh: d.refresh, Trust: d.trust, Reverify: d.reverify,
+		Outdated: d.outdated, Refresh: d.refresh, Trust: d.trust, Reverify: d.reverify, Act: d.act,
 	}
 }
 
@@ -217,12 +217,14 @@ func (d *daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 	if err != nil {
 		return ring.Changes{}, err
 	}
-	next, _ := f.read(c, values)
+	next, _, refusals := f.look(c, values)
 	w, err := d.loop.World(ctx)
 	if err != nil {
 		return ring.Changes{}, fmt.Errorf("cannot plan: %w", err)
 	}
-	return reconcile.Plan(w, &next, time.Now()), nil
+	changes := reconcile.Plan(w, &next, time.Now())
+	changes.Refusals = refusals // each by itself, as validate tells them
+	return changes, nil
 }
 
 // tipOf is the newest commit seen of a source.

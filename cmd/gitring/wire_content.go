@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/gitring/gitring/ring"
@@ -166,6 +167,21 @@ func (s *shelf) prune(ctx context.Context) error {
 			keep[m.Source] = true
 		}
 	}
+	for _, p := range facts.Past { // an undo asks nobody for its files
+		for i := range p.App.Services {
+			for _, file := range contentsOf(&p.App.Services[i]) {
+				hash, _, _ := strings.Cut(file, string(filepath.Separator))
+				keep[hash] = true
+			}
+		}
+	}
+	for _, row := range facts.Loads { // what comes back when a reload fails
+		for _, lies := range []map[string]string{row.Live, row.Next} {
+			for _, hash := range lies {
+				keep[hash] = true
+			}
+		}
+	}
 	for _, plans := range s.offered {
 		for _, c := range plans {
 			for h := range c {
@@ -190,6 +206,10 @@ func earlier(f *ring.Facts, source string) map[ring.SHA][]ring.Mount {
 				out[sha] = append(out[sha], m)
 			case ring.MountSeed: // a kept instance that is started again is seeded with its own
 				out[sha] = append(out[sha], ring.Mount{Kind: ring.MountContent, Source: m.Seed})
+			case ring.MountLive:
+				if hash := s.Reload.Content()[m.Source]; hash != "" {
+					out[sha] = append(out[sha], ring.Mount{Kind: ring.MountContent, Source: hash})
+				}
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func (d *daemon) wireSources() error {
 		if err != nil {
 			return fmt.Errorf("source %s: %w", s.Name, err)
 		}
-		f.source = reconcile.Source{Name: s.Name, Branch: s.Branch, Trust: f.git.Warning(), FreshFor: freshFor(s.Poll, f.git.Interval())}
+		f.source = reconcile.Source{Name: s.Name, Branch: s.Branch, Apply: s.Apply, Trust: f.git.Warning(), FreshFor: freshFor(s.Poll, f.git.Interval())}
 		d.sources = append(d.sources, f)
 	}
 	return nil
@@ -169,21 +169,27 @@ func (f *follower) plan(ctx context.Context, c *ring.Commit, v hostValues) (*rin
 }
 
 // asked is what a commit asks of this host, whatever the policy says of it.
-func (f *follower) asked(c *ring.Commit, v hostValues) (ring.Plan, contents) {
-	plan, files := manifest.Read(c, v.settings(f.settings, f.d.env.key))
-	v.apply(&plan, f.d.cfg.DataRoot)
-	return plan, files
+func (f *follower) asked(c *ring.Commit, v hostValues) manifest.Reading {
+	r := manifest.Look(c, v.settings(f.settings, f.d.env.key))
+	v.apply(&r.Plan, f.d.cfg.DataRoot)
+	return r
 }
 
 // read is the plan of a commit on this host; nothing is written.
 func (f *follower) read(c *ring.Commit, v hostValues) (ring.Plan, contents) {
-	plan, files := f.asked(c, v)
-	f.d.judge.plan(&plan)
-	files = mountedBy(plan.Apps, files)
+	plan, files, _ := f.look(c, v)
+	return plan, files
+}
+
+// look is read with each thing that is refused by itself, in order of place.
+func (f *follower) look(c *ring.Commit, v hostValues) (ring.Plan, contents, []*ring.Refusal) {
+	r := f.asked(c, v)
+	refusals := v.refusals(&r.Plan, append(r.Refusals, f.d.judge.plan(&r.Plan, r.Drafts)...))
+	plan, files := r.Plan, mountedBy(r.Plan.Apps, r.Contents)
 	for i := range plan.Apps {
 		plan.Apps[i].Written = ring.WrittenApp(plan.Apps[i])
 	}
-	return plan, files
+	return plan, files, refusals
 }
 
 // mend puts back files that a hand took out of the folder of contents.
@@ -198,8 +204,7 @@ func (f *follower) mend(ctx context.Context, v hostValues) {
 			return nil, err
 		}
 		// What runs keeps its files, also under a policy that came after it.
-		_, files := f.asked(c, v)
-		return files, nil
+		return f.asked(c, v).Contents, nil
 	})
 	says := ""
 	if err != nil {
