@@ -46,6 +46,9 @@ type Options struct {
 	// Open gives the value that a sealed one stands for; nil knows none, and an
 	// action that holds one is an error.
 	Open func(ring.Sealed) (string, error)
+	// Values are all values of the host's env folder for an app, with the names of
+	// their variables, to be struck out of logs that are kept; nil knows none.
+	Values func(app string) (map[string]string, error)
 	// Allow judges what is about to be sent to the engine for an app, a Request,
 	// with its sealed values still closed; nil allows everything. A *ring.Refusal
 	// among its error's causes reaches the author.
@@ -76,8 +79,9 @@ type Docker struct {
 
 	self func() string // the ID of the container we run in, "" for none
 
-	cache cache
-	host  hostMemory // of the one goroutine that looks
+	cache  cache
+	deaths deaths
+	host   hostMemory // of the one goroutine that looks
 
 	seeding sync.Mutex   // held while files are written into a data folder
 	making  sync.RWMutex // read-held while a container is made, held while live folders are swept

@@ -79,6 +79,7 @@ func (d *Docker) listen(ctx context.Context, since time.Time) (time.Time, error)
 			if t := time.Unix(0, m.TimeNano); t.After(last) {
 				last = t
 			}
+			d.deaths.hear(m)
 			if m.Action == events.ActionUpdate && d.cache.unexpect(m.Actor.ID) {
 				continue // the step that made it knows
 			}

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -118,12 +119,19 @@ func (d *Docker) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 		opts.Since = stamp(o.Since)
 	}
 	cannot := "cannot read the log of container " + short(id)
+	c, err := e.ContainerInspect(ctx, id)
+	if err == nil && c.Config == nil {
+		err = errors.New("the engine's answer is empty")
+	}
+	if err != nil {
+		return fault(cannot, "", err)
+	}
 	body, err := e.ContainerLogs(ctx, id, opts)
 	if err != nil {
 		return fault(cannot, "", err)
 	}
 	defer func() { _ = body.Close() }()
-	_, err = stdcopy.StdCopy(w, w, body)
+	err = copyLog(w, body, c)
 	if err != nil && (!o.Follow || ctx.Err() == nil) {
 		return &ring.EngineError{Err: fmt.Errorf("%s: %w", cannot, err)}
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -385,7 +386,7 @@ func (m *memory) end(c *fakeContainer, code int, oom bool) {
 	if oom {
 		m.emit("oom", c)
 	}
-	m.emit("die", c)
+	m.emitWith("die", c, map[string]string{"exitCode": strconv.Itoa(code)})
 }
 
 func (m *memory) restartByPolicy(c *fakeContainer) {

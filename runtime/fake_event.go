@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"maps"
 	"sync"
 
 	"github.com/docker/docker/api/types/events"
@@ -26,11 +27,16 @@ func (l *listener) wants(e events.Message) bool {
 }
 
 // emit tells every listener; with the lock held.
-func (m *memory) emit(action string, c *fakeContainer) {
+func (m *memory) emit(action string, c *fakeContainer) { m.emitWith(action, c, nil) }
+
+// emitWith tells more than the labels of the container.
+func (m *memory) emitWith(action string, c *fakeContainer, more map[string]string) {
 	e := events.Message{
 		Type: events.ContainerEventType, Action: events.Action(action), TimeNano: m.now().UnixNano(),
-		Actor: events.Actor{ID: c.c.ID, Attributes: c.c.Config.Labels},
+		Actor: events.Actor{ID: c.c.ID, Attributes: map[string]string{}},
 	}
+	maps.Copy(e.Actor.Attributes, c.c.Config.Labels)
+	maps.Copy(e.Actor.Attributes, more)
 	for _, l := range m.listeners {
 		if !l.wants(e) {
 			continue

@@ -42,6 +42,12 @@ func saysOfItself(i image.InspectResponse) ring.Image {
 	if i.Config != nil && len(i.Config.Volumes) > 0 {
 		out.Volumes = slices.Sorted(maps.Keys(i.Config.Volumes))
 	}
+	if i.Config != nil && i.Config.Healthcheck != nil {
+		h := i.Config.Healthcheck
+		if len(h.Test) > 0 && h.Test[0] != "NONE" {
+			out.Healthcheck = &ring.Healthcheck{Interval: h.Interval, Timeout: h.Timeout, StartPeriod: h.StartPeriod, Retries: h.Retries}
+		}
+	}
 	return out
 }
 

@@ -207,6 +207,9 @@ func (d *Docker) Look(ctx context.Context) (ring.Seen, error) {
 	if err != nil {
 		return ring.Seen{}, err
 	}
+	if err := d.going(ctx, before, after); err != nil {
+		return ring.Seen{}, err
+	}
 	d.cache.keep(after, before)
 	s := d.seen(now, after, nets)
 	s.Memory = d.memory(ctx, e, now)
@@ -267,9 +270,11 @@ func (d *Docker) inspect(ctx context.Context, e engine, list []container.Summary
 			if err != nil {
 				return fault(fmt.Sprintf("cannot inspect container %s", short(c.ID)), "", err)
 			}
+			in := instance(full)
+			d.deaths.tell(&in)
 			mu.Lock()
 			defer mu.Unlock()
-			after[c.ID] = known{in: instance(full), row: rowOf(c), up: upSince(c.Status, time.Time{}, now), asked: now}
+			after[c.ID] = known{in: in, row: rowOf(c), up: upSince(c.Status, time.Time{}, now), asked: now}
 			return nil
 		})
 	}

@@ -101,9 +101,7 @@ func readUnder(t *testing.T, name string, p policy.Profile) (ring.Plan, []*ring.
 	tree, err := openTree(filepath.Join(corpusDir, name))
 	require.NoError(t, err)
 	defer tree.Close()
-	plan, refusals := manifest.Check(&ring.Commit{Tree: tree}, manifest.Settings{Source: name, Path: ".", Host: "edge-1"})
-	j := judgeAnywhere(p)
-	return plan, byPlace(append(refusals, j.plan(&plan)...))
+	return judgeAnywhere(p).look(&ring.Commit{Tree: tree}, manifest.Settings{Source: name, Path: ".", Host: "edge-1"})
 }
 
 func told(t *testing.T, name string, p policy.Profile) string {

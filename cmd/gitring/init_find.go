@@ -80,8 +80,7 @@ func (in *initial) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, refusals := manifest.Check(c, settings)
-	refusals = byPlace(append(refusals, judge.plan(&plan)...))
+	plan, refusals := judge.look(c, settings)
 	in.out.Apps = sortedKeys(manifest.Folders(c, settings))
 	foreign := in.foreign(ctx, &plan, c, settings)
 	plan.Apps = slices.DeleteFunc(plan.Apps, func(a ring.App) bool {

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 
 	"github.com/gitring/gitring/api"
-	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 )
@@ -35,8 +34,7 @@ func (g *globals) planAlone(dir, source, profile string) (*ring.Changes, error) 
 		return nil, fmt.Errorf("cannot read %s: %w", dir, err)
 	}
 	defer tree.Close()
-	plan, refusals := manifest.Check(&ring.Commit{Tree: tree}, settings)
-	refusals = byPlace(append(refusals, judge.plan(&plan)...))
+	plan, refusals := judge.look(&ring.Commit{Tree: tree}, settings)
 	plan.Refused = nil // they are told one by one
 	changes := reconcile.Plan(reconcile.World{Host: settings.Host}, &plan, g.now())
 	changes.Refusals = refusals

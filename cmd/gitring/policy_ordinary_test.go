@@ -250,7 +250,7 @@ func TestAFollowerReadsByThePolicyOfItsHost(t *testing.T) {
 			settings: manifest.Settings{Source: "prod", Host: "edge-1"},
 		}
 		plan, files := f.read(c, hostValues{})
-		_, all := f.asked(c, hostValues{})
+		all := f.asked(c, hostValues{}).Contents
 		return plan, files, all
 	}
 	plan, files, all := read(policy.Compose)

@@ -19,10 +19,9 @@ func judged(t *testing.T, profile policy.Profile, files map[string]string) (ring
 	for name, body := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(body), Mode: 0o644}
 	}
-	plan, refusals := manifest.Check(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, manifest.Settings{Source: "prod", Host: "edge-1"})
 	j := judgeAnywhere(profile)
 	j.rules.Host, j.rules.EngineGroups = "edge-1", []string{"998"}
-	return plan, byPlace(append(refusals, j.plan(&plan)...))
+	return j.look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, manifest.Settings{Source: "prod", Host: "edge-1"})
 }
 
 // What owner does with a vector.

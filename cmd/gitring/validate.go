@@ -111,8 +111,8 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 }
 
 func (g *globals) validateCommit(c *ring.Commit, settings manifest.Settings, judge judge) error {
-	plan, refusals := manifest.Check(c, settings)
-	v := validated{Apps: []string{}, Refusals: byPlace(append(refusals, judge.plan(&plan)...))}
+	plan, refusals := judge.look(c, settings)
+	v := validated{Apps: []string{}, Refusals: refusals}
 	for _, a := range plan.Apps {
 		v.Apps = append(v.Apps, a.Name)
 		for _, note := range a.Notes {

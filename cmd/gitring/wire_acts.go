@@ -103,10 +103,6 @@ func contentsOf(s *ring.Service) (out []string) {
 			out = append(out, filepath.Join(m.Source, m.File))
 		case ring.MountSeed:
 			out = append(out, m.Seed)
-		case ring.MountLive:
-			if m.Rest != "" {
-				out = append(out, m.Rest)
-			}
 		}
 	}
 	if s.Reload != nil {

@@ -374,6 +374,18 @@ func (v hostValues) apply(plan *ring.Plan, dataRoot string) {
 	}
 }
 
+// refusals are all, with those of bad folders instead of what else is wrong with
+// their apps: it may be wrong only because the values are missing.
+func (v hostValues) refusals(plan *ring.Plan, all []*ring.Refusal) []*ring.Refusal {
+	all = slices.DeleteFunc(all, func(r *ring.Refusal) bool { return v.bad[r.App] != nil })
+	for _, app := range sortedKeys(v.bad) {
+		if r := plan.Refused[app]; r != nil {
+			all = append(all, r)
+		}
+	}
+	return byPlace(all)
+}
+
 // settings are what a plan of a source depends on, with the host's values.
 func (v hostValues) settings(s manifest.Settings, key []byte) manifest.Settings {
 	s.Env, s.EnvKey = v.files, key

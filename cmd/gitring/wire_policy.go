@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
@@ -75,9 +76,17 @@ func engineGroups(url string) []string {
 	return []string{strconv.FormatUint(uint64(stat.Gid), 10)}
 }
 
+// look reads a commit and holds it to the policy: a refusal for each thing that
+// either refuses, in order of place.
+func (j judge) look(c *ring.Commit, s manifest.Settings) (ring.Plan, []*ring.Refusal) {
+	r := manifest.Look(c, s)
+	return r.Plan, byPlace(append(r.Refusals, j.plan(&r.Plan, r.Drafts)...))
+}
+
 // plan takes the apps out of a plan that the policy refuses, and gives the
-// others their powers. It returns a refusal for each thing that is refused.
-func (j judge) plan(p *ring.Plan) []*ring.Refusal {
+// others their powers. It returns a refusal for each thing that is refused, those
+// of drafts among them: one push can mend all of an app.
+func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 	others := j.belongings(p.Apps)
 	var carried []ring.App
 	var all []*ring.Refusal
@@ -95,7 +104,40 @@ func (j judge) plan(p *ring.Plan) []*ring.Refusal {
 		all = append(all, refusals...)
 	}
 	p.Apps = carried
+	for i := range drafts {
+		d := &drafts[i]
+		refusals := j.draft(d, others)
+		all = append(all, refusals...)
+		// The plan may have another reason by now, such as a bad folder of the host.
+		if r := p.Refused[d.Key]; r != nil && len(refusals) > 0 && r.Code == d.Refusals[0].Code && r.Where() == d.Refusals[0].Where() {
+			one := inOne(append(d.Refusals[:1:1], byPlace(slices.Concat(d.Refusals[1:], refusals))...))
+			one.App = r.App
+			p.Refused[d.Key] = one
+		}
+	}
 	return all
+}
+
+// draft gives what the policy refuses of what an app with faults says. What it
+// would refuse for something that is not said is left for when all can be read.
+func (j judge) draft(d *manifest.Draft, others belonging) []*ring.Refusal {
+	found := policy.CheckApp(j.rules, &d.App, j.root(&d.App))
+	for i := range d.App.Services {
+		requests, err := runtime.Payloads(j.rules.Host, &d.App, &d.App.Services[i], j.root(&d.App), j.rules.Content)
+		if err != nil {
+			continue // it names what has a fault
+		}
+		for _, r := range requests {
+			found = append(found, policy.Check(j.rules, j.request(d.App.Name, r, others))...)
+		}
+	}
+	found = slices.DeleteFunc(found, func(f policy.Finding) bool {
+		kind, name, _ := strings.Cut(f.Of, ".")
+		s, ok := d.App.Service(name)
+		return d.Lost[f.Of] && (kind != "services" || !ok || sayingPlace(&d.App, f) == s.Place(""))
+	})
+	refusals, _ := sentences(&d.App, found)
+	return refusals
 }
 
 // belonging is what the apps of one plan have of their own, by app.
@@ -144,6 +186,11 @@ func (j judge) app(a *ring.App, others belonging) (refusals []*ring.Refusal, pow
 	if refusal != nil {
 		return []*ring.Refusal{refusal}, nil
 	}
+	return sentences(a, found)
+}
+
+// sentences are findings as people read them.
+func sentences(a *ring.App, found []policy.Finding) (refusals []*ring.Refusal, powers []string) {
 	for _, f := range together(found, func(f policy.Finding) ring.Place {
 		if f.Verdict == policy.Power {
 			return ring.Place{} // a power is told without its place

@@ -43,6 +43,15 @@ func main() {
 		fmt.Printf("uid=%d cwd=%s %s=%s", os.Getuid(), wd, args[1], os.Getenv(args[1]))
 		n, _ := strconv.Atoi(args[2])
 		os.Exit(n)
+	case "cry": // its secret, in colour, and the run it is in; then a code, or it stays
+		for i := range 300 {
+			fmt.Printf("line %d\n", i)
+		}
+		fmt.Printf("\x1b[31mfatal\x1b[0m: no luck with %s\n", os.Getenv("TOKEN"))
+		if n, err := strconv.Atoi(args[1]); err == nil {
+			os.Exit(n)
+		}
+		serve()
 	case "read":
 		b, err := os.ReadFile(args[1])
 		die(err)
