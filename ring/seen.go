@@ -46,7 +46,7 @@ type Instance struct {
 	Started, Finished time.Time
 	// Since is when it was first seen running this time, by the clock of the
 	// one who decides; set by the loop, never later than its now.
-	Since    time.Time
+	Since time.Time
 	// ExitCode and OOM are of the last exit, also of one after which the engine
 	// started it again, where an event told of that; RanBefore is how long the run
 	// took that ended so, 0 where it is not known.
