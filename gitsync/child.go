@@ -26,8 +26,8 @@ import (
 const FetchVerb = "fetch-child"
 
 // linger is how long a process stays after its last use. A burst of looks, and a
-// look with the fetch that follows, share one; a poll a minute later starts
-// another, so an idle host has none.
+// look with the fetch that follows, share one; a poll a minute later takes the
+// spare one, so an idle host has one, however many sources there are.
 const linger = 2 * time.Second
 
 // child is the process that fetches for one source: whatever a remote sends is
@@ -39,6 +39,7 @@ type child struct {
 	auth    Auth
 	log     *slog.Logger
 	program string // "" is this binary
+	spare   *Spare // nil for none
 
 	mu   sync.Mutex // guards what follows
 	proc *process   // nil while there is none
@@ -55,7 +56,7 @@ func newChild(cfg Config, a address, log *slog.Logger) *child {
 		dir = cfg.Dir // it says so itself when it is used
 	}
 	return &child{
-		source: cfg.Name, auth: cfg.Auth, log: log,
+		source: cfg.Name, auth: cfg.Auth, log: log, spare: cfg.Spare,
 		begin: beginning{
 			Scheme: a.scheme, User: a.user, Host: a.host, Port: a.port, Path: a.path,
 			Stage: dir + incomingEnds, Mirrors: filepath.Dir(dir),
@@ -193,6 +194,7 @@ func (c *child) rest() {
 	}
 	c.proc.end()
 	c.proc = nil
+	c.spare.want()                  // now, when nobody waits for what the machine does
 	_ = os.RemoveAll(c.begin.Stage) // whatever stays is in nobody's way
 }
 
@@ -207,13 +209,11 @@ func (c *child) start(ctx context.Context, files map[string][]byte) (*process, e
 			c.begin.Proxies[name] = v
 		}
 	}
-	p, err := startProcess(cmp.Or(c.program, "/proc/self/exe"), c.begin.Memory, c.begin.File)
+	p, t, err := c.begun(ctx, files)
 	if err != nil {
-		return nil, fmt.Errorf("cannot start the process that fetches: %w", err)
-	}
-	p.hide(c.user(), c.auth, files, c.begin.Proxies)
-	t, err := p.ask(ctx, question{Begin: &c.begin})
-	if err != nil {
+		if p != nil && p.dead() == nil {
+			p.end() // it could not shut the door behind it
+		}
 		return nil, fmt.Errorf("cannot start the process that fetches: %w", err)
 	}
 	if !c.told {
@@ -233,7 +233,7 @@ type process struct {
 	in     io.WriteCloser
 	out    io.ReadCloser
 	errs   lastWords
-	memory int64
+	memory int64 // what it was limited to, for its last words
 	file   int64
 
 	mu     sync.Mutex // guards what follows
@@ -241,11 +241,11 @@ type process struct {
 	redact func(string) string
 }
 
-// startProcess runs the verb with two pipes, a group of its own, an empty
-// environment and no other descriptor.
-func startProcess(program string, memory, file int64) (*process, error) {
-	p := &process{memory: memory, file: file, redact: redactor()}
-	p.cmd = exec.Command(program)
+// startProcess runs the verb of a program, "" for this binary, with two pipes, a
+// group of its own, an empty environment and no other descriptor.
+func startProcess(program string) (*process, error) {
+	p := &process{redact: redactor()}
+	p.cmd = exec.Command(cmp.Or(program, "/proc/self/exe"))
 	p.cmd.Args = []string{"gitring", FetchVerb}
 	p.cmd.Dir = "/"
 	// Without cgo names are looked up by Go anyway; with it, no library is loaded

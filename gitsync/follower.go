@@ -30,6 +30,8 @@ type Config struct {
 	// Isolated fetches in a process of its own. The program must answer to
 	// FetchVerb with ServeFetch.
 	Isolated bool
+	// Spare is a process that stands ready for that; nil is none.
+	Spare *Spare
 	// Labels are the commits that containers of this source were made from; nil
 	// when there is nobody to ask. They count when the anchor is lost. It is
 	// called until it answers once after the start.

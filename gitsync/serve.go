@@ -25,6 +25,8 @@ func ServeFetch(in, out *os.File) error {
 		return ErrByHand
 	}
 	s := &server{out: out}
+	// One that stands ready holds on to no more than it must.
+	spare := time.AfterFunc(time.Second, debug.FreeOSMemory)
 	questions := make(chan question)
 	failed := make(chan error, 1)
 	go func() {
@@ -46,6 +48,7 @@ func ServeFetch(in, out *os.File) error {
 		case err := <-failed:
 			return err
 		case q := <-questions:
+			spare.Stop()
 			if err := s.answer(q); err != nil {
 				return err
 			}

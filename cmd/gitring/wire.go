@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/health"
 	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/reconcile"
@@ -33,6 +34,7 @@ type daemon struct {
 	health  *health.Watcher
 	sender  *notify.Sender
 	loop    *reconcile.Loop
+	spare   *gitsync.Spare
 	sources []*follower
 	doors   []door
 }
@@ -197,7 +199,7 @@ func (d *daemon) webhooks() (*api.Webhooks, error) {
 // it started has ended.
 func (d *daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.health.Run, d.sender.Run, d.tidy}
+	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.health.Run, d.sender.Run, d.spare.Run, d.tidy}
 	for _, f := range d.sources {
 		parts = append(parts, f.run)
 	}

@@ -39,11 +39,13 @@ type follower struct {
 const mendEvery = time.Minute
 
 func (d *daemon) wireSources() error {
+	d.spare = gitsync.NewSpare(d.log)
 	for i := range d.cfg.Sources {
 		s := &d.cfg.Sources[i]
 		f := &follower{d: d, cfg: s, settings: settingsOf(d.cfg, s), heard: make(chan struct{})}
 		var err error
 		git := gitConfig(d.cfg, s)
+		git.Spare = d.spare
 		git.Labels = func(ctx context.Context) ([]ring.SHA, error) { return d.remembered(ctx, s.Name) }
 		f.git, err = gitsync.New(git, d.store, d.log)
 		if err != nil {
