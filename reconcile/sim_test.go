@@ -36,6 +36,7 @@ type scenario struct {
 	away    bool            // the remote
 	jumps   int             // of the clock
 	until   time.Time       // of the last fault
+	person  *hands          // who acts by hand; nil for nobody
 }
 
 type commitAt struct {
@@ -85,6 +86,12 @@ func (s *scenario) randomKnobs() ring.Rollout {
 	k.OnFailure = []string{ring.OnFailureRestore, ring.OnFailureRestore, ring.OnFailureRestore, ring.OnFailurePause, ring.OnFailureContinue}[s.r.Intn(5)]
 	if s.r.Intn(8) == 0 {
 		k.Strategy = ring.Recreate
+	}
+	if s.r.Intn(6) == 0 {
+		k.Strategy, k.WarmFor = ring.BlueGreen, []time.Duration{0, 20 * time.Second, time.Minute}[s.r.Intn(3)]
+	}
+	if s.r.Intn(4) == 0 {
+		k.Bake = []time.Duration{10 * time.Second, time.Minute, 3 * time.Minute}[s.r.Intn(3)]
 	}
 	return k
 }
@@ -217,6 +224,12 @@ func (s *scenario) run() error {
 	quiet, after := 0, 0
 	for step := 0; step < 4000 && s.bad == nil; step++ {
 		s.commit()
+		if s.person != nil && s.now.Before(s.until) {
+			s.meddleByHand(s.person)
+		} else if s.person != nil {
+			s.person = nil
+			s.letGo()
+		}
 		if s.faults && s.now.Before(s.until) {
 			s.fault()
 		} else if s.faults {
@@ -277,6 +290,9 @@ func (s *scenario) look() {
 		return
 	}
 	s.record(d.Facts, d.Events)
+	for _, a := range d.Actions {
+		s.untouched(a)
+	}
 	if s.faults && s.r.Intn(40) == 0 {
 		s.kill("after the record, before the call")
 		return
@@ -431,9 +447,14 @@ func (s *scenario) atRest(quiet int) {
 
 // inUse says that something is tied to b, or may come back to it.
 func (s *scenario) inUse(b *box) bool {
-	for _, g := range s.disk.Good {
+	for id, g := range s.disk.Good {
 		if slices.Contains(g.Service.Spec.Owners(), b.Service) {
 			return true
+		}
+		app, service := id.Split()
+		want := s.wantOf(app, service)
+		if want != nil && want.Version != g.Service.Version && slices.ContainsFunc(g.Service.DependsOn, func(d ring.Dependency) bool { return d.Service == b.Service }) {
+			return true // and it may come back to that
 		}
 	}
 	for _, x := range s.boxes {

@@ -255,6 +255,8 @@ func (t *turn) orphanStatus(app *ring.App) []ring.ServiceStatus {
 		s := ring.ServiceStatus{Name: service, Kind: t.seen[id][0].Kind, Phase: ring.PhaseRemoving, Reason: say("not in plan %s", app.Commit.Short()), Instances: []ring.InstanceStatus{}}
 		if app.NoPrune {
 			s.Phase, s.Reason = ring.PhaseHeld, "orphan: prune is false"
+		} else if why := t.leanedSays(id); why != "" {
+			s.Phase, s.Reason = ring.PhaseHeld, why
 		} else if !t.fresh(app) {
 			s.Reason += "; waits until the remote is reached"
 		}

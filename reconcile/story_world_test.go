@@ -49,6 +49,9 @@ func (d *declared) set(words []string) (int, error) {
 	case "share":
 		d.Share = true
 		return 1, nil
+	case "independent":
+		d.DependsOn = nil
+		return 1, nil
 	case "job":
 		d.Kind, d.Checks, d.Replicas = ring.JobK, nil, 1
 		d.Job = &ring.Job{Run: "on_change"}

@@ -94,6 +94,10 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 	if !ok || f.App.NoPrune || !t.fresh(&f.App) || t.neededBy(app, service) || t.handsOff(id) {
 		return
 	}
+	if t.leaned(id) != nil {
+		t.keepUp(id, ins)
+		return
+	}
 	for _, in := range ins {
 		a := ring.Action{
 			Kind: ring.DoRemove, App: app, Service: service, Slot: in.Slot, Version: in.Version, Commit: f.App.Commit,
@@ -149,25 +153,6 @@ func (t *turn) inUse(id ring.ServiceID, in *inst) bool {
 		}
 	}
 	return slices.ContainsFunc(t.ties[in.ID], func(x *inst) bool { return t.views[ring.ID(x.App, x.Service)] != nil && x.holds() })
-}
-
-// neededBy says that another orphan of the app depends on service and still
-// has instances: removals go in reverse order.
-func (t *turn) neededBy(app, service string) bool {
-	for _, id := range t.strays {
-		a, s := id.Split()
-		if a != app || s == service {
-			continue
-		}
-		if slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.tiedTo(in, app, service) }) {
-			return true
-		}
-		deps := t.Facts.Good[id].Service.DependsOn
-		if slices.ContainsFunc(deps, func(d ring.Dependency) bool { return d.Service == service }) {
-			return true
-		}
-	}
-	return false
 }
 
 // tiedTo says that an instance is tied to one of a service.

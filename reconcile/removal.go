@@ -1,0 +1,101 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Removals go in reverse order: what depends on something goes before it does,
+// in one app and from app to app.
+
+// neededBy says that others which leave too depend on a service, and still have
+// instances.
+func (t *turn) neededBy(app, service string) bool {
+	for _, id := range t.strays {
+		a, s := id.Split()
+		if a != app {
+			if t.after(a, app) && !t.reaches(app, a, map[string]bool{}) {
+				return true
+			}
+			continue
+		}
+		if s == service {
+			continue
+		}
+		if slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.tiedTo(in, app, service) }) {
+			return true
+		}
+		g := t.Facts.Good[id]
+		if dependsOn(&g.Service, service) {
+			return true
+		}
+	}
+	return false
+}
+
+// after says that an app is declared to come after another.
+func (t *turn) after(app, other string) bool {
+	return slices.ContainsFunc(t.Facts.Apps[app].App.After, func(a ring.AfterApp) bool { return a.App == other })
+}
+
+// reaches says that an app comes after another at whatever distance. Two
+// repositories can wait for each other; their removals then do not.
+func (t *turn) reaches(app, other string, met map[string]bool) bool {
+	if met[app] {
+		return false
+	}
+	met[app] = true
+	return slices.ContainsFunc(t.Facts.Apps[app].App.After, func(a ring.AfterApp) bool {
+		return a.App == other || t.reaches(a.App, other, met)
+	})
+}
+
+func dependsOn(s *ring.Service, name string) bool {
+	return slices.ContainsFunc(s.DependsOn, func(d ring.Dependency) bool { return d.Service == name })
+}
+
+// leaned is the service of the plan that depended on what left it, as it was last
+// good, and has not moved on from that yet: it may come back to it. One that waits
+// is not waited for, and neither is one that takes the place of what left, because
+// each would wait for the other. nil is none.
+func (t *turn) leaned(id ring.ServiceID) *service {
+	app, service := id.Split()
+	left := t.Facts.Good[id].Service
+	for _, v := range t.inOrder() {
+		if v.good == nil || v.want.Kind != ring.Worker || v.target == v.want && v.row.Done && v.row.Version == v.want.Version {
+			continue
+		}
+		mine := v.app.Name == app && dependsOn(&v.good.Service, service)
+		theirs := v.app.Name != app && slices.ContainsFunc(v.good.App.After, func(a ring.AfterApp) bool { return a.App == app })
+		if !mine && !theirs || v.waits != "" || replaces(v.want, &left) {
+			continue
+		}
+		if slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.inherited(id, in) }) {
+			continue
+		}
+		return v
+	}
+	return nil
+}
+
+// replaces says that two services cannot run at once, because both want one port
+// or one name of the host.
+func replaces(s, old *ring.Service) bool {
+	if s.Spec.ContainerName != "" && s.Spec.ContainerName == old.Spec.ContainerName {
+		return true
+	}
+	return slices.ContainsFunc(s.Spec.Ports, func(p ring.Port) bool {
+		return p.HostPort != "" && slices.ContainsFunc(old.Spec.Ports, func(o ring.Port) bool { return o.HostPort == p.HostPort && o.Protocol == p.Protocol })
+	})
+}
+
+// leanedSays is why what left the plan stays, where nothing is under way that it
+// waits for; "" where it does not.
+func (t *turn) leanedSays(id ring.ServiceID) string {
+	v := t.leaned(id)
+	if v == nil || v.failed == nil {
+		return ""
+	}
+	return say("not in the plan; stays for %s, which depended on it and failed: %s", v.id, v.failed.Reason)
+}
