@@ -108,7 +108,7 @@ func TestEachLimitChangesWhatIsEnforced(t *testing.T) {
 		{"content.mounted_folder: 3KiB", true, read(with(web(mounts), map[string]string{"web/c/a": many(2*kib, "x"), "web/c/b": many(2*kib, "x")})), "larger than 3 KiB"},
 
 		{"webhook.body: 512KiB", false, func(t *testing.T, c *Config) string { return posted(t, c, 1, 300*kib) }, "413"},
-		{"webhook.rate: 20", false, func(t *testing.T, c *Config) string { return posted(t, c, 12, 1) }, "429"},
+		{"webhook.rate: 20", false, func(t *testing.T, c *Config) string { return posted(t, c, 19, 1) }, "429"},
 		{"webhook.concurrent: 100", false, atOnce(40), "429"},
 		{"webhook.read_timeout: 1s", true, slowly, "408"},
 
