@@ -60,6 +60,12 @@ type Calls struct {
 	// a name that means another digest now is a new version. It returns what it
 	// found, or an error when any cannot be looked up; then nothing changes.
 	Refresh func(ctx context.Context, p Peer, r RefreshRequest) ([]ImageNow, error)
+	// Crashes are what crashed, alike ones together, the newest first. It changes
+	// nothing. NotFound for an unknown app or service of which nothing is recorded.
+	Crashes func(ctx context.Context, q CrashQuery) ([]CrashGroup, error)
+	// Jobs are the jobs and cron jobs in force with their runs, the newest first. It
+	// changes nothing. NotFound for an unknown app, service or run.
+	Jobs func(ctx context.Context, q JobQuery) ([]JobNow, error)
 	// Act carries out what a person does by hand to an app or a service. It returns
 	// when a look has ended that knew of it.
 	Act func(ctx context.Context, p Peer, r ActRequest) (Acted, error)

@@ -197,6 +197,22 @@ func (c *Client) Outdated(ctx context.Context, app string) ([]ImageNow, error) {
 	return out, c.ask(ctx, http.MethodGet, "/v1/outdated", v, nil, &out)
 }
 
+// Jobs are jobs and cron jobs with their runs.
+func (c *Client) Jobs(ctx context.Context, q JobQuery) ([]JobNow, error) {
+	v := url.Values{}
+	set(v, "app", q.App)
+	set(v, "service", q.Service)
+	set(v, "run", q.Run)
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
+	}
+	if q.Logs {
+		v.Set("logs", "1")
+	}
+	var out []JobNow
+	return out, c.ask(ctx, http.MethodGet, "/v1/jobs", v, nil, &out)
+}
+
 // Act does something by hand to an app or a service.
 func (c *Client) Act(ctx context.Context, r ActRequest) (Acted, error) {
 	var done Acted

@@ -56,6 +56,8 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"GET", "/v1/history", mayRead, 0, s.history},
 		{"GET", "/v1/logs", mayRead, 0, s.logs},
 		{"GET", "/v1/outdated", mayRead, 0, s.outdated},
+		{"GET", "/v1/jobs", mayRead, 0, s.jobs},
+		{"GET", "/v1/crashes", mayRead, 0, s.crashes},
 		{"POST", "/v1/refresh", mayWrite, bodyLimit, s.refresh},
 		{"POST", "/v1/plan", mayRead, treeLimit, s.plan},
 		{"POST", "/v1/sync", mayWrite, 0, s.sync},

@@ -110,6 +110,12 @@ func (d *daemon) calls() Calls {
 		Outdated: func(_ context.Context, app string) ([]ImageNow, error) {
 			return nil, d.note("outdated app=%s", app)
 		},
+		Crashes: func(_ context.Context, q CrashQuery) ([]CrashGroup, error) {
+			return []CrashGroup{{App: q.App}}, d.note("crashes %s/%s logs=%t", q.App, q.Service, q.Logs)
+		},
+		Jobs: func(_ context.Context, q JobQuery) ([]JobNow, error) {
+			return nil, d.note("jobs %s/%s run=%s limit=%d logs=%v", q.App, q.Service, q.Run, q.Limit, q.Logs)
+		},
 		Act: func(_ context.Context, p Peer, r ActRequest) (Acted, error) {
 			return Acted{Says: "done"}, d.note("act %s %s/%s for=%s to=%s n=%d by=%d: %s", r.Verb, r.App, r.Service, r.For, r.To, r.Replicas, p.UID, r.Reason)
 		},
@@ -223,6 +229,9 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 	again, err := c.Reverify(ctx, ReverifyRequest{Source: "prod", Reason: "bob left"})
 	require.NoError(t, err)
 	require.Equal(t, ring.Reverified{Source: "prod", Commits: 3}, again)
+	jobs, err := c.Jobs(ctx, JobQuery{App: "web", Service: "backup", Limit: 3, Logs: true})
+	require.NoError(t, err)
+	require.Equal(t, []JobNow{}, jobs)
 	acted, err := c.Act(ctx, ActRequest{Verb: "undo", App: "web", To: "ab12cd3", For: "2h", Reason: "bad"})
 	require.NoError(t, err)
 	require.Equal(t, Acted{Says: "done"}, acted)
@@ -243,6 +252,7 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 		fmt.Sprintf("approve %s by uid %d: yes", commit, os.Geteuid()),
 		fmt.Sprintf("accept prod %s by uid %d: moved", commit, os.Geteuid()),
 		"trust prod", fmt.Sprintf("reverify prod by uid %d: bob left", os.Geteuid()),
+		"jobs web/backup run= limit=3 logs=true",
 		fmt.Sprintf("act undo web/ for=2h to=ab12cd3 n=0 by=%d: bad", os.Geteuid()), "outdated app=web", fmt.Sprintf("refresh web/db by uid %d: new base", os.Geteuid()),
 		"plan source=prod rev=ab12cd3 tree=false",
 		"logs {App:web Service:web Follow:false Tail:5 Since:1970-01-01 00:16:40 +0000 UTC Timestamps:true}",
@@ -261,6 +271,8 @@ var everyRoute = map[string]struct {
 	"/v1/history":        {"GET", "/v1/history", "", mayRead},
 	"/v1/logs":           {"GET", "/v1/logs?app=web", "", mayRead},
 	"/v1/outdated":       {"GET", "/v1/outdated?app=web", "", mayRead},
+	"/v1/jobs":           {"GET", "/v1/jobs?app=web", "", mayRead},
+	"/v1/crashes":           {"GET", "/v1/crashes?app=web", "", mayRead},
 	"/v1/refresh":        {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite},
 	"/v1/plan":           {"POST", "/v1/plan?rev=main", "", mayRead},
 	"/v1/act":            {"POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r"}`, mayWrite},
@@ -349,6 +361,9 @@ func TestWrongRequests(t *testing.T) {
 		{"approve upper case", "POST", "/v1/approve", `{"commit":"AB12CD3"}`, 400, "7 to 40 hex digits"},
 		{"accept without a reason", "POST", "/v1/trust/accept", `{"commit":"ab12cd3"}`, 400, "a reason is required"},
 		{"refresh without a reason", "POST", "/v1/refresh", `{"app":"web","reason":" "}`, 400, "a reason is required"},
+		{"a service without its app", "GET", "/v1/jobs?service=web", "", 400, "without its app"},
+		{"a run by too little of it", "GET", "/v1/jobs?run=ab", "", 400, "7 digits"},
+		{"a number of runs that is none", "GET", "/v1/jobs?limit=many", "", 400, "limit"},
 		{"an act without a reason", "POST", "/v1/act", `{"verb":"hold","app":"web","reason":" "}`, 400, "a reason is required"},
 		{"an act on nothing", "POST", "/v1/act", `{"verb":"hold","reason":"r"}`, 400, "an app is required"},
 		{"an act for too long", "POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r","for":"721h"}`, 400, "how long an act can stand"},
@@ -392,6 +407,8 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 		"approve":  func() error { return c.Approve(ctx, ApproveRequest{Commit: commit}) },
 		"accept":   func() error { return c.Accept(ctx, AcceptRequest{Commit: commit, Reason: "r"}) },
 		"outdated": func() error { _, err := c.Outdated(ctx, ""); return err },
+		"crashes":  func() error { _, err := c.Crashes(ctx, CrashQuery{}); return err },
+		"jobs":     func() error { _, err := c.Jobs(ctx, JobQuery{}); return err },
 		"act":      func() error { _, err := c.Act(ctx, ActRequest{Verb: "hold", App: "web", Reason: "r"}); return err },
 		"refresh":  func() error { _, err := c.Refresh(ctx, RefreshRequest{App: "web", Reason: "r"}); return err },
 		"plan":     func() error { _, err := c.Plan(ctx, PlanRequest{Rev: "main"}); return err },

@@ -82,7 +82,7 @@ type Run struct {
 	// Due is when it should have begun, of OnSchedule, and the wish's time, of Asked.
 	Due     time.Time `json:"due,omitzero"`
 	Started time.Time `json:"started,omitzero"`
-	Ended   time.Time `json:"ended"`
+	Ended   time.Time `json:"ended,omitzero"`
 	// Log is the end of what it wrote, redacted.
 	Log []string `json:"log,omitempty"`
 }

@@ -106,7 +106,7 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // later are the verbs of DESIGN.md that this release does not have.
-var later = strings.Fields("proxy inspect crashes jobs run " +
+var later = strings.Fields("proxy inspect crashes " +
 	"adopt leave doctor fleet")
 
 // knownVerb refuses a word that is no verb, with the nearest one.
