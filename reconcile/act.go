@@ -376,7 +376,7 @@ func (p *person) scaleTo(v *service) error {
 	if app, ok := p.planned[p.App]; ok {
 		planned, _ = app.Service(p.Service)
 	}
-	if why := v.app.Alone(&planned); p.Replicas > max(1, planned.Replicas) && why != "" && !(v.perSlot() && strings.HasPrefix(why, "writable")) {
+	if why := onlyOnce(v.app, &planned); !mayCount(v.app, &planned, p.Replicas) {
 		return unfit("only what may run twice can be scaled; share: true says so of data", "%s cannot run %d times: %s", v.id, p.Replicas, why)
 	}
 	return p.stand(ring.OverrideRow{Kind: ring.OverrideScale, Replicas: p.Replicas})

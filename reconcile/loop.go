@@ -287,6 +287,9 @@ func (l *Loop) Run(ctx context.Context) error {
 		l.take(stop, l.gather(ctx, stop, ended, crowded))
 		began := time.Now()
 		next := l.look(ctx)
+		if ctx.Err() != nil {
+			return nil // whoever waits for the look hears that there is none
+		}
 		for _, done := range l.waiting {
 			done <- nil
 		}

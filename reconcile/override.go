@@ -227,8 +227,8 @@ func (t *turn) scale() {
 		app, service := ring.ServiceID(o.Target).Split()
 		f := t.Facts.Apps[app]
 		i := slices.IndexFunc(f.App.Services, func(s ring.Service) bool { return s.Name == service })
-		if i < 0 || f.App.Services[i].Kind != ring.Worker {
-			continue
+		if i < 0 || !mayCount(&f.App, &f.App.Services[i], o.Replicas) {
+			continue // a newer commit may have taken away that it can run twice
 		}
 		if t.planned == nil {
 			t.planned = map[string]ring.App{}
@@ -246,13 +246,36 @@ func (t *turn) scale() {
 	}
 }
 
+// mayCount says that a service may run as n instances in the place of its plan's.
+func mayCount(app *ring.App, s *ring.Service, n int) bool {
+	return s.Kind == ring.Worker && (n <= max(1, s.Replicas) || onlyOnce(app, s) == "")
+}
+
+// onlyOnce is why no more instances of a service may run than its plan has; ""
+// where each slot has what it needs for itself.
+func onlyOnce(app *ring.App, s *ring.Service) string {
+	why := app.Alone(s)
+	if !strings.HasPrefix(why, "writable ") {
+		return why
+	}
+	for _, m := range app.Mounts(s) {
+		if m.Outlives() && !strings.Contains(m.Source, ring.SlotMark) {
+			return why
+		}
+	}
+	return ""
+}
+
 // scaled is a person's count for a service.
 func (t *turn) scaled(id ring.ServiceID) (int, bool) {
 	o := t.standing(ring.OverrideScale, id)
 	if o == nil || o.Target != string(id) {
 		return 0, false
 	}
-	return o.Replicas, true
+	app, service := id.Split()
+	f := t.Facts.Apps[app]
+	s, ok := f.App.Service(service)
+	return o.Replicas, ok && s.Replicas == o.Replicas
 }
 
 // asGit is a good service with the count that Git gives it: what a restore

@@ -78,7 +78,7 @@ func (t *turn) view(app *ring.App, want *ring.Service) {
 	v := &service{id: id, app: app, want: want, all: t.seen[id], of: app, target: want}
 	if g, ok := t.Facts.Good[id]; ok {
 		g.Service = *t.looked(&g.Service)
-		if n, scaled := t.scaled(id); scaled {
+		if n, scaled := t.scaled(id); scaled && mayCount(&g.App, &g.Service, n) {
 			g.Service.Replicas = n
 		}
 		v.good = &g

@@ -92,10 +92,14 @@ func (d *daemon) wantOf(app, service string) *ring.Service {
 // counted is how many of a service are wanted: a person's count, or the plan's.
 func (d *daemon) counted(app, service string, planned int) int {
 	o, ok := d.disk.Overrides[ring.OverrideKey(ring.OverrideScale, app+"/"+service)]
-	if ok && d.clock().Before(o.Until) {
-		return o.Replicas
+	if !ok || !d.clock().Before(o.Until) {
+		return planned
 	}
-	return planned
+	f := d.disk.Apps[app]
+	if s, _ := f.App.Service(service); o.Replicas > max(1, planned) && d.alone(app, &s) && s.Rollout.Strategy != ring.Recreate {
+		return planned // by a newer commit it may not run twice
+	}
+	return o.Replicas
 }
 
 // alone says that two versions of it may not overlap.

@@ -1,0 +1,102 @@
+package reconcile
+
+import (
+	"errors"
+	"math/rand"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// hands are a person who acts at any moment, by dice of its own: the seeds of the
+// simulation without a person stay what they are.
+type hands struct {
+	r    *rand.Rand
+	made map[Verb]int
+}
+
+// meddleByHand is one act or none; what does not fit is refused, and changes nothing.
+func (s *scenario) meddleByHand(h *hands) {
+	if h.r.Intn(12) > 0 {
+		return
+	}
+	all := []Verb{Pause, Resume, Promote, Abort, Restart, Undo, HoldIt, Release, Scale, Retry}
+	a := Act{
+		Verb: all[h.r.Intn(len(all))], App: "web", Service: []string{"a", "b"}[h.r.Intn(2)], Actor: "alice", Reason: "a simulation",
+		For: time.Duration(1+h.r.Intn(90)) * time.Second, Replicas: h.r.Intn(4),
+	}
+	if a.Verb == Undo || h.r.Intn(3) == 0 && (a.Verb == HoldIt || a.Verb == Release || a.Verb == Retry) {
+		a.Service = ""
+	}
+	if a.Verb == Undo {
+		a.Plan = Before(&s.disk, "web", "")
+	}
+	if s.carry(a) {
+		h.made[a.Verb]++
+	}
+}
+
+// carry does what Loop.Do does, and says whether it was done.
+func (s *scenario) carry(a Act) bool {
+	done, err := Carry(s.world(), a, s.clock())
+	var u *Unfit
+	if err != nil {
+		if !errors.As(err, &u) && !errors.Is(err, ErrNotFound) {
+			s.violate("%s: %v", a.Verb, err)
+		}
+		return false
+	}
+	s.note("alice: %s %s/%s: %s", a.Verb, a.App, a.Service, done.Says)
+	s.mem.recent.tryAgain(done.Again)
+	s.record(done.Facts, done.Events)
+	s.mem.wake = s.now
+	return true
+}
+
+// letGo ends everything that stands: Git wins from here on.
+func (s *scenario) letGo() {
+	s.carry(Act{Verb: Release, App: "web", Actor: "alice", Reason: "the end"})
+}
+
+// untouched holds every step to a hold: what is in flight when it begins is over
+// soon, and nothing more begins.
+func (s *scenario) untouched(a ring.Action) {
+	if slices.Contains([]ring.ActionKind{ring.DoResolve, ring.DoPull, ring.DoAdmit, ring.DoLog, ring.DoImageOff}, a.Kind) {
+		return
+	}
+	for _, target := range []string{a.App, a.App + "/" + a.Service} {
+		if o, ok := s.disk.Overrides[ring.OverrideKey(ring.OverrideHold, target)]; ok && s.clock().Before(o.Until) {
+			s.violate("hold: %s %s while %s is held", a.Kind, a.Name, target)
+		}
+	}
+}
+
+// TestAPersonAtAnyMoment plays the simulation with a person who pauses, holds,
+// aborts, undoes, scales and restarts in the middle of everything, and lets go in
+// the end: then all is as the last commit asks.
+func TestAPersonAtAnyMoment(t *testing.T) {
+	made, n := map[Verb]int{}, int64(100)
+	if v, err := strconv.ParseInt(os.Getenv("GITRING_SIM_N"), 10, 64); err == nil {
+		n = v
+	}
+	for seed := int64(1); seed <= n; seed++ {
+		s := newScenario(seed)
+		h := &hands{r: rand.New(rand.NewSource(-seed)), made: made}
+		s.person = h
+		if err := s.run(); err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, s.read(300))
+		}
+		if len(s.disk.Overrides) > 0 {
+			t.Fatalf("seed %d: overrides stand at the end: %v", seed, s.disk.Overrides)
+		}
+	}
+	for _, verb := range []Verb{Pause, Resume, Abort, Restart, Undo, HoldIt, Release, Scale, Retry} {
+		if made[verb] == 0 {
+			t.Errorf("nobody ever did %s", verb)
+		}
+	}
+}
