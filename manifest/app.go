@@ -68,9 +68,6 @@ func (r *reader) readApp(c candidate) outcome {
 	a.onceASubmodule()
 	a.hide()
 	o := outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults, includes: a.includes}
-	if a.nameLost {
-		o.app = ring.App{} // what is its own cannot be told from what is another's
-	}
 	if !a.faults.none() {
 		o.lost = a.lostOwn()
 	}

@@ -52,6 +52,14 @@ func (b *builderOf) namesVolumes(s types.ServiceConfig) {
 	}
 }
 
+// noService is the hint for a service that is named and not there.
+func noService(name string, known []string) string {
+	if n := ring.Nearest(name, known); n != "" {
+		return "did you mean " + n + "?"
+	}
+	return "declare it under services:, or remove the word"
+}
+
 func undeclared(key, kind string, known []string) string {
 	if n := ring.Nearest(key, known); n != "" {
 		return "did you mean " + n + "?"
@@ -77,7 +85,7 @@ func (b *builderOf) namesServices(s types.ServiceConfig) {
 		case off:
 			b.bad(at, "activate a profile of it in gitring.yaml, or say required: false", "services.%s depends on %s, which no active profile starts", s.Name, name)
 		default:
-			b.bad(at, didYouMean(name, sortedKeys(b.project.Services)), "services.%s depends on %s, which is not declared", s.Name, head(name))
+			b.bad(at, noService(name, sortedKeys(b.project.Services)), "services.%s depends on %s, which is not declared", s.Name, head(name))
 		}
 	}
 }

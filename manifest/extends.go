@@ -95,7 +95,7 @@ func (a *appReader) lineage(b base, way []base) (out []*node, whole bool) {
 	own := a.serviceAt(to.home, to.name)
 	if own == nil && len(out) == 0 {
 		if !a.torn { // else it may be declared by what could not be included
-			a.faults.add(ring.BadValue, to.at, didYouMean(to.name, a.namesAt(to.home)), "services.%s extends %s, which %s does not declare", b.name, head(to.name), to.home.file)
+			a.faults.add(ring.BadValue, to.at, noService(to.name, a.namesAt(to.home)), "services.%s extends %s, which %s does not declare", b.name, head(to.name), to.home.file)
 		}
 		return nil, false
 	}

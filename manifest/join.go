@@ -170,7 +170,7 @@ func (b *builderOf) active(service, other, does string, at place) bool {
 		b.bad(at, "activate a profile of it in gitring.yaml", "services.%s.%s %s, which no active profile starts", service, does, other)
 		return false
 	}
-	b.bad(at, didYouMean(other, sortedKeys(b.project.Services)), "services.%s.%s %s, which is not declared", service, does, head(other))
+	b.bad(at, noService(other, sortedKeys(b.project.Services)), "services.%s.%s %s, which is not declared", service, does, head(other))
 	return false
 }
 

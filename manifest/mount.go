@@ -226,9 +226,7 @@ func (k *keyCheck) volume(v types.ServiceVolumeConfig) {
 		k.mountType(v.Type, "is Windows'", "remove it")
 	case types.VolumeTypeCluster:
 		k.mountType(v.Type, "is Swarm's", "use a volume")
-	default:
-		k.bad("write volume, bind or tmpfs", "type %q is no type of a mount", head(v.Type))
-	}
+	} // any other is refused by the schema's own words
 }
 
 func (k *keyCheck) mountType(kind, says, hint string) {
