@@ -99,7 +99,7 @@ func (d *daemon) wireEngine(ctx context.Context) (err error) {
 	d.engine, err = runtime.Dial(ctx, runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
 		Allow:   d.judge.allow,
-		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.samePaths(), Open: d.env.open,
+		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.samePaths(), Open: d.env.open, Values: d.env.values,
 		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },
 	})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -340,6 +341,37 @@ func (e *envFolder) open(s ring.Sealed) (string, error) {
 		return "", fmt.Errorf("%s is not what it was when this version was read, so it cannot be made again; put the old value back, or go on to a newer version", e.named(s))
 	}
 	return value, nil
+}
+
+// values are all values of an app's folder, by what they are, with what people
+// call them: they are struck out of logs that are kept.
+func (e *envFolder) values(app string) (map[string]string, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	out := map[string]string{}
+	if e.dir == "" {
+		return out, nil
+	}
+	root, err := os.OpenRoot(e.dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read env.dir: %w", err)
+	}
+	defer root.Close()
+	if _, err := root.Lstat(app); errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	files, refusal := e.app(root, app)
+	if refusal != nil {
+		return nil, refusal
+	}
+	sealed, refusal := manifest.Seal(app, files, e.key, e.interpolation)
+	if refusal != nil {
+		return nil, refusal
+	}
+	for s, value := range sealed {
+		out[value] = cmp.Or(s.Name, s.File)
+	}
+	return out, nil
 }
 
 // named is how people call a sealed value: by variable and file.

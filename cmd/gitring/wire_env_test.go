@@ -273,3 +273,25 @@ func TestADataRootThatIsTheHostsIsNoOther(t *testing.T) {
 	hostValues{}.apply(&plan, "/srv/gitring")
 	require.Equal(t, []ring.App{{Name: "a"}, {Name: "b", DataRoot: "/mnt"}, {Name: "c"}}, plan.Apps)
 }
+
+func TestTheValuesOfAnAppAreKnownByWhatTheyAre(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "web"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "web", ".env"), []byte("TOKEN=hunter22\nURL=http://x\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "web", "db.env"), []byte("PASSWORD='p w'\n"), 0o600))
+	e := &envFolder{dir: dir, key: make([]byte, envKeySize)}
+	got, err := e.values("web")
+	require.NoError(t, err)
+	for value, name := range map[string]string{"hunter22": "TOKEN", "http://x": "URL", "p w": "PASSWORD"} {
+		require.Equal(t, name, got[value], value)
+	}
+	got, err = e.values("other")
+	require.NoError(t, err)
+	require.Empty(t, got)
+	require.NoError(t, os.Chmod(filepath.Join(dir, "web", ".env"), 0o644))
+	_, err = e.values("web")
+	require.Error(t, err, "what cannot be read cannot be struck out")
+	got, err = (&envFolder{}).values("web")
+	require.NoError(t, err)
+	require.Empty(t, got)
+}
