@@ -43,6 +43,26 @@ func (t *turn) short(v *service) string {
 		ring.CauseResources, more, bytesSay(need), bytesSay(t.Seen.Memory), bytesSay(room-used))
 }
 
+// spare is what the host must have to spare for a rollout of s, for plan to tell.
+func (t *turn) spare(s *ring.Service) string {
+	up, _ := s.Rollout.Room(s.Replicas)
+	need := int64(up) * needs(s)
+	left := t.Seen.Memory - t.Seen.Memory/spareMemory - t.declared()
+	says := ""
+	switch {
+	case s.Rollout.Strategy == ring.BlueGreen && need > 0:
+		says = say("a second full set beside the first: %d instances, %s of memory", up, bytesSay(need))
+	case s.Rollout.Strategy == ring.BlueGreen:
+		says = say("a second full set beside the first: %d instances, and the memory that the first set takes once more", up)
+	case need > 0 && t.Seen.Memory > 0 && left >= 0 && need > left:
+		says = say("%d more beside those that run: %s of memory", up, bytesSay(need))
+	}
+	if says != "" && need > 0 && t.Seen.Memory > 0 && left >= 0 && need > left {
+		says += say("; it waits until that is free, now %s are", bytesSay(left))
+	}
+	return says
+}
+
 // needs is what an instance of s declares to need, in bytes: what it reserves,
 // else what it may take at most; 0 is nothing.
 func needs(s *ring.Service) int64 {
