@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -87,9 +86,8 @@ type Loop struct {
 	seen    ring.Seen
 	said    string // the engine's last error, told once
 	unsaid  string // the store's, told once
-	steps   chan struct{}
-	pulls   chan struct{}
-	queued  atomic.Int64 // steps that wait for a place in steps
+	steps   *pool
+	pulls   *pool
 	work    sync.WaitGroup
 	waiting []chan error // requests that wait for the end of a look
 }
@@ -121,7 +119,7 @@ func New(o Options, sources []Source) *Loop {
 		Options: o, sources: slices.Clone(sources), poke: make(chan struct{}, 1), requests: make(chan request),
 		ended: make(chan ending), changed: make(chan struct{}), busy: map[string]ring.Action{}, recent: NewRecent(),
 		known: map[string]ring.Health{}, far: make(chan struct{}, 1), over: make(chan struct{}), progress: map[string]string{},
-		steps: make(chan struct{}, o.Steps), pulls: make(chan struct{}, o.Pulls),
+		steps: newPool(o.Steps), pulls: newPool(o.Pulls),
 	}
 	l.status = ring.Status{Host: o.Host, Gitring: o.Gitring, Sources: []ring.SourceStatus{}}
 	for _, s := range sources {

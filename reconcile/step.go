@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -15,22 +14,17 @@ const stepTimeout = 2 * time.Minute
 // and pulls have pools of their own: one slow pull delays nobody else.
 func (l *Loop) launch(ctx context.Context, a ring.Action) {
 	l.busy[a.Target()] = a
-	pool, queued := l.steps, &l.queued
+	pool := l.steps
 	if a.Kind == ring.DoPull || a.Kind == ring.DoResolve {
-		pool, queued = l.pulls, new(atomic.Int64)
+		pool = l.pulls
 	}
-	queued.Add(1)
 	l.work.Go(func() {
-		select {
-		case pool <- struct{}{}:
-			queued.Add(-1)
-		case <-ctx.Done():
-			queued.Add(-1)
+		if !pool.enter(ctx, rank(a.Kind)) {
 			l.ended <- ending{action: a, err: context.Cause(ctx)}
 			return
 		}
 		done, err := l.step(ctx, a)
-		<-pool // before the loop hears of it: it may be in the middle of a look
+		pool.leave() // before the loop hears of it: it may be in the middle of a look
 		l.ended <- ending{action: a, done: done, err: err}
 	})
 }
@@ -42,7 +36,7 @@ func (l *Loop) launch(ctx context.Context, a ring.Action) {
 func (l *Loop) gather(ctx, stop context.Context, ended []ending, until time.Time) []ending {
 	wait := time.NewTimer(time.Until(until))
 	defer wait.Stop()
-	for l.queued.Load() > 0 {
+	for l.steps.queued() {
 		select {
 		case e := <-l.ended:
 			ended = append(ended, e)
