@@ -19,39 +19,6 @@ func sameService(a, b *ring.Service) bool {
 	return reflect.DeepEqual(x, y) || sameJSON(x, y)
 }
 
-// Differs names what of a service's version differs, as people read it:
-// "image sha256:a… -> sha256:b…, env LOG_LEVEL, file conf/nginx.conf". Values
-// of the environment are never named.
-func Differs(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.Service) string {
-	var out []string
-	a, b := old.Spec, s.Spec
-	if old.Pin.Digest() != s.Pin.Digest() || a.Image != b.Image {
-		out = append(out, "image "+imageMove(old, s))
-	}
-	out = append(out, keysMoved("env", a.Environment, b.Environment)...)
-	out = append(out, keysMoved("label", a.Labels, b.Labels)...)
-	out = append(out, mountsMoved(a.Mounts, b.Mounts)...)
-	out = append(out, networksMoved(oldApp, newApp, b.Networks)...)
-	out = append(out, volumesMoved(oldApp, newApp, b.Mounts)...)
-	out = append(out, leadersMoved(oldApp, newApp, &b)...)
-	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
-	for i := range x.NumField() {
-		if x.Field(i).IsZero() && y.Field(i).IsZero() {
-			continue // most are, and to look closer costs
-		}
-		f := x.Type().Field(i)
-		switch f.Name {
-		case "Image", "Environment", "Labels", "Mounts":
-			continue
-		}
-		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			out = append(out, name)
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
 func imageMove(old, s *ring.Service) string {
 	x, y := short(old.Pin), short(s.Pin)
 	if old.Spec.Image != s.Spec.Image {
@@ -106,6 +73,8 @@ func mountsMoved(a, b []ring.Mount) []string {
 		case x == y:
 		case x.Kind == ring.MountContent && y.Kind == ring.MountContent:
 			out = append(out, "file "+strings.TrimPrefix(y.File+" at "+k, " at "))
+		case x.Kind == ring.MountLive && y.Kind == ring.MountLive && x.Source == y.Source:
+			out = append(out, "files of "+y.Source+" that are not reloaded")
 		default:
 			out = append(out, "mount "+k)
 		}
@@ -196,6 +165,8 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 		for _, s := range present[name] {
 			c.Services = append(c.Services, ring.ServiceChange{Service: s, Class: ring.ChangeRemove, Reason: "app " + name + " is not in the commit; volumes stay"})
 		}
+		have := t.Facts.Apps[name].App
+		order(c.Services, &have, &ring.App{})
 		out.Apps = append(out.Apps, c)
 	}
 	return out
@@ -218,19 +189,26 @@ func (t *turn) appChanges(next *ring.App) ring.AppChanges {
 	for i := range app.Services {
 		out.Services = append(out.Services, t.serviceChange(&have, &app, app.Services[i]))
 	}
+	out.Order = orderOfApps(&app)
 	for _, old := range have.Services {
 		if _, ok := next.Service(old.Name); !ok {
 			out.Services = append(out.Services, ring.ServiceChange{Service: old.Name, Class: ring.ChangeRemove, Reason: "not in the commit; volumes stay", From: old.Version})
 		}
 	}
+	order(out.Services, &have, &app)
 	return out
 }
 
 func (t *turn) serviceChange(have, next *ring.App, s ring.Service) ring.ServiceChange {
 	old, known := have.Service(s.Name)
-	pinned := s.Pin.Image != ""
 	out := ring.ServiceChange{Service: s.Name, From: old.Version, To: s.Version}
 	switch {
+	case s.Kind == ring.JobK && len(runsBefore(next, s.Name)) > 0:
+		out.Class, out.Reason = ring.ChangeNone, "runs before "+strings.Join(runsBefore(next, s.Name), ", ")
+		if !known {
+			out.Class = ring.ChangeCreate
+		}
+		return out
 	case s.Kind == ring.JobK && known && old.Version == s.Version && s.Job.Run != "always":
 		out.Class = ring.ChangeNone
 		return out
@@ -238,57 +216,48 @@ func (t *turn) serviceChange(have, next *ring.App, s ring.Service) ring.ServiceC
 		out.Class, out.Reason = ring.ChangeCreate, "job runs"
 		return out
 	case !known:
-		out.Class, out.Reason = ring.ChangeCreate, "new: image "+s.Spec.Image
-		return out
-	case old.Version == s.Version:
-		if out.Reason = inPlace(&old, &s); out.Reason != "" {
-			out.Class = ring.ChangeInPlace
-			return out
-		}
-		out.Class = ring.ChangeNone
+		out.Class, out.Reason = ring.ChangeCreate, "new: image "+s.Spec.Image+comesFirst(&s)
 		return out
 	}
+	pinned := s.Pin.Image != ""
 	if !pinned {
 		s.Pin, s.Image = old.Pin, old.Image // so that only what is written is compared
 	}
-	out.Class, out.Reason = ring.ChangeRoll, Differs(have, &old, next, &s)
+	differ := inPlace(&old, &s)
+	anew := !pinned || old.Version != s.Version
+	if anew {
+		differ = append(differences(have, &old, next, &s), differ...)
+	}
 	if !pinned {
-		out.Reason = strings.TrimPrefix(out.Reason+", image "+s.Spec.Image+" to be resolved", ", ")
+		differ = append(differ, difference{"spec.image", "image " + s.Spec.Image + " to be resolved"})
 	}
-	why := next.Alone(&s)
-	if s.Rollout.Strategy == ring.Recreate {
-		why = "strategy recreate"
+	why := ""
+	if anew {
+		why = alone(next, &s)
 	}
-	if why != "" {
+	out.Fields = classed(differ, why != "")
+	out.Class, out.Reason = gravest(out.Fields), sayAll(differ)
+	switch {
+	case anew && s.Kind == ring.CronK:
+		out.Class, out.Reason = ring.ChangeInPlace, out.Reason+"; from the next run on"
+	case anew && why != "":
 		out.Class = ring.ChangeRecreate
-		out.Gap = fmt.Sprintf("from the stop of the old one (at most %s) until the new one is ready: %s", old.Grace(), why)
+		out.Gap, out.GapSeconds = t.gap(next, &old, &s, why)
+		out.Reason += comesFirst(&s)
+	case anew:
+		out.Class, out.Needs = ring.ChangeRoll, t.spare(&s)
+		out.Reason += comesFirst(&s)
 	}
 	return out
 }
 
-// inPlace names what changes of a service without a new version.
-func inPlace(a, b *ring.Service) string {
-	var out []string
-	if a.Replicas != b.Replicas {
-		out = append(out, fmt.Sprintf("replicas %d -> %d", a.Replicas, b.Replicas))
+// alone is why a slot of s has to be empty before the next instance starts; ""
+// when two may run side by side.
+func alone(app *ring.App, s *ring.Service) string {
+	if s.Rollout.Strategy == ring.Recreate {
+		return "strategy recreate"
 	}
-	for _, f := range []struct {
-		name string
-		a, b any
-	}{
-		{"kind", a.Kind, b.Kind},
-		{"checks", a.Checks, b.Checks},
-		{"rollout", a.Rollout, b.Rollout},
-		{"restart", a.Restart, b.Restart},
-		{"depends_on", a.DependsOn, b.DependsOn},
-		{"job", a.Job, b.Job},
-		{"share", a.Share, b.Share},
-	} {
-		if !sameJSON(f.a, f.b) {
-			out = append(out, f.name)
-		}
-	}
-	return strings.Join(out, ", ")
+	return app.Alone(s)
 }
 
 // sameJSON compares what a restart would read back: nil and empty are one.

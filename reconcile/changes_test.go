@@ -94,3 +94,46 @@ func TestWhatAnInstanceWasGivenIsRememberedOnce(t *testing.T) {
 		require.True(t, told)
 	}
 }
+
+func TestPlanNamesTheGapTheFieldsAndTheOrder(t *testing.T) {
+	const begin = `service shop/db volume data port 5432 min_ready 1s
+service shop/web depends_on db ready replicas 2
+service shop/cache
+service shop/old depends_on gone started
+service shop/gone
+version d1 ready after 3s
+commit c1 shop/db=d1 shop/web=v1 shop/cache=v1 shop/old=v1 shop/gone=v1
+rest`
+	got := planned(t, begin, "service shop/db replicas 1 env A=1\nservice shop/web replicas 3 env B=1\nservice shop/cache live a\ncommit c2 shop/db=d1 shop/web=v2 -shop/old -shop/gone")
+	db := got["shop/db"]
+	require.Equal(t, ring.ChangeRecreate, db.Class)
+	require.Regexp(t, `^stop up to 10s \+ start about [34]s: host port 5432/tcp$`, db.Gap)
+	require.Contains(t, []int{13, 14, 15}, db.GapSeconds)
+	require.Equal(t, []ring.FieldChange{{Field: "env A", Class: ring.ChangeRecreate}}, db.Fields[:1])
+	require.Empty(t, db.Order)
+	web := got["shop/web"]
+	require.Equal(t, ring.ChangeRoll, web.Class)
+	require.Empty(t, web.Gap)
+	require.Equal(t, "after db is ready", web.Order)
+	require.Equal(t, []ring.FieldChange{
+		{Field: "image v1 -> v2", Class: ring.ChangeRoll}, {Field: "env B", Class: ring.ChangeRoll}, {Field: "replicas 2 -> 3", Class: ring.ChangeInPlace},
+	}, web.Fields[:3])
+	require.Equal(t, "after old is gone, stops within 10s", got["shop/gone"].Order)
+	require.Equal(t, "stops within 10s", got["shop/old"].Order)
+}
+
+func TestPlanSaysWhatIsReloadedInPlace(t *testing.T) {
+	got := planned(t, "service web live a\ncommit c1 web=v1\nrest", "service web live b\ncommit c2 web=v1")["web/web"]
+	require.Equal(t, ring.ChangeInPlace, got.Class)
+	require.Equal(t, "files of conf (exec reload)", got.Reason)
+	require.Empty(t, got.Gap)
+}
+
+func TestPlanSaysWhichJobRunsFirst(t *testing.T) {
+	have := ring.App{Name: "shop", Services: []ring.Service{{Name: "web"}}}
+	next := ring.App{Name: "shop", After: []ring.AfterApp{{App: "db", Until: ring.ReadyDep}}, Services: []ring.Service{{Name: "web", Before: "migrate"}}}
+	all := []ring.ServiceChange{{Service: "web", Class: ring.ChangeRoll}}
+	order(all, &have, &next)
+	require.Equal(t, "job migrate runs first", all[0].Order)
+	require.Equal(t, "after app db is ready", orderOfApps(&next))
+}

@@ -18,6 +18,7 @@ type AppChanges struct {
 	App      string          `json:"app"`
 	Notes    []string        `json:"notes,omitempty"`
 	Powers   []string        `json:"powers,omitempty"` // App.Powers
+	Order    string          `json:"order,omitempty"`  // what the app waits for, in words
 	Services []ServiceChange `json:"services"`
 }
 
@@ -40,11 +41,27 @@ type ServiceChange struct {
 	Class   Class  `json:"class"`
 	// Reason is the field that decided, such as "image sha256:a… -> sha256:b…".
 	Reason string `json:"reason,omitempty"`
+	// Fields are all that differs, each with what it does by itself.
+	Fields []FieldChange `json:"fields,omitempty"`
 	// Gap is how long the service would not answer, in words; "" for no gap.
-	Gap string `json:"gap,omitempty"`
+	// GapSeconds estimates it: the grace of the stop and what the last start took
+	// here; 0 where no start was measured.
+	Gap        string `json:"gap,omitempty"`
+	GapSeconds int    `json:"gap_seconds,omitempty"`
+	// Order is what it waits for when the plan is carried out, in words.
+	Order string `json:"order,omitempty"`
+	// Needs is what the host must have to spare while it goes on, in words; "" for
+	// nothing worth telling.
+	Needs string `json:"needs,omitempty"`
 	// From is "" for a service that is new here, To for one that goes.
 	From Version `json:"from,omitempty"`
 	To   Version `json:"to,omitempty"`
+}
+
+// FieldChange is one field that differs.
+type FieldChange struct {
+	Field string `json:"field"` // such as "env LOG_LEVEL"
+	Class Class  `json:"class"`
 }
 
 // Empty says that there is nothing to do: every service is a no-op and nothing

@@ -194,12 +194,26 @@ func showChanges(s *screen, c *ring.Changes) {
 	notes := s.part()
 	for _, a := range c.Apps {
 		for _, sv := range a.Services {
+			for _, f := range sv.Fields {
+				if len(sv.Fields) > 1 { // the one that is alone has the service's class
+					notes.line(2, " ", w(a.App+"/"+sv.Service), word{string(f.Class) + ":", classHue(f.Class)}, w(f.Field))
+				}
+			}
 			if sv.Gap != "" {
 				notes.line(2, " ", w(a.App+"/"+sv.Service), word{"gap:", yellow}, w(sv.Gap))
+			}
+			if sv.Order != "" {
+				notes.line(2, " ", w(a.App+"/"+sv.Service), word{"order:", dim}, w(sv.Order))
+			}
+			if sv.Needs != "" {
+				notes.line(2, " ", w(a.App+"/"+sv.Service), word{"needs:", yellow}, w(sv.Needs))
 			}
 		}
 	}
 	for _, a := range c.Apps {
+		if a.Order != "" {
+			notes.line(2, " ", w(a.App), word{"order:", dim}, w(a.Order))
+		}
 		for _, power := range a.Powers {
 			notes.line(2, " ", w(a.App), word{"power:", yellow}, w(power))
 		}
@@ -225,6 +239,8 @@ func showChanges(s *screen, c *ring.Changes) {
 // table, which it would make too wide.
 func gapOf(sv ring.ServiceChange) string {
 	switch {
+	case sv.GapSeconds > 0:
+		return fmt.Sprintf("%ds", sv.GapSeconds)
 	case sv.Gap != "":
 		return "yes"
 	case sv.Class == ring.ChangeRoll:

@@ -1,0 +1,108 @@
+package reconcile
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// gap is how long a service will not answer while a slot of it is recreated: the
+// stop of the old instance and the start of the new one. There is none where
+// nothing runs.
+func (t *turn) gap(app *ring.App, old, s *ring.Service, why string) (says string, seconds int) {
+	id := ring.ID(app.Name, s.Name)
+	if !slices.ContainsFunc(t.seen[id], func(in *inst) bool { return in.Live() }) {
+		return "", 0
+	}
+	stop := old.Grace()
+	if len(old.Spec.PreStop) > 0 {
+		stop *= 2 // the hooks have a grace of their own
+	}
+	took, measured := t.startTook(id, s)
+	says = say("stop up to %s + start", stop)
+	switch {
+	case !measured:
+		says += say(" (at most %s)", patience(s))
+	case took < time.Second:
+		says += " under 1s"
+	default:
+		says += say(" about %s", took.Round(time.Second))
+	}
+	if measured {
+		seconds = int(math.Ceil((stop + took).Seconds()))
+	}
+	if s.Replicas > 1 {
+		says += say(", one of %d slots at a time", s.Replicas)
+	}
+	return says + ": " + why, seconds
+}
+
+// startTook is how long the slowest start of an instance that runs now took until
+// it was ready. One that was not ready for a while since says nothing of that.
+func (t *turn) startTook(id ring.ServiceID, s *ring.Service) (longest time.Duration, measured bool) {
+	for _, in := range t.seen[id] {
+		if in.State != ring.StateRunning {
+			continue
+		}
+		if !s.Gated() {
+			measured = true // ready as soon as it runs
+			continue
+		}
+		h := t.Health[in.ID]
+		if took := h.Since.Sub(in.Since); h.Ready && took >= 0 && took <= patience(s) {
+			longest, measured = max(longest, took), true
+		}
+	}
+	return longest, measured
+}
+
+// orderOfApps is what an app waits for before anything of it begins.
+func orderOfApps(app *ring.App) string {
+	var out []string
+	for _, a := range app.After {
+		out = append(out, say("after app %s is %s", a.App, a.Until))
+	}
+	return strings.Join(out, ", ")
+}
+
+// order says of each change what it waits for: the jobs before it, what it depends
+// on where that moves too, and for what goes, those that depend on it.
+func order(all []ring.ServiceChange, have, next *ring.App) {
+	moving := map[string]ring.Class{}
+	for _, c := range all {
+		moving[c.Service] = c.Class
+	}
+	for i := range all {
+		c := &all[i]
+		var out []string
+		switch c.Class {
+		case ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate:
+			s, _ := next.Service(c.Service)
+			if s.Before != "" && c.Reason != "job runs" {
+				out = append(out, say("job %s runs first", s.Before))
+			}
+			for _, d := range s.DependsOn {
+				switch moving[d.Service] {
+				case ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate:
+					out = append(out, say("after %s is %s", d.Service, d.Until))
+				}
+			}
+		case ring.ChangeRemove:
+			old, known := have.Service(c.Service)
+			if !known {
+				continue
+			}
+			for _, s := range have.Services {
+				goes := moving[s.Name] == ring.ChangeRemove && s.Name != old.Name
+				if goes && (slices.ContainsFunc(s.DependsOn, func(d ring.Dependency) bool { return d.Service == old.Name }) || slices.Contains(s.Spec.Owners(), old.Name)) {
+					out = append(out, say("after %s is gone", s.Name))
+				}
+			}
+			out = append(out, say("stops within %s", old.Grace()))
+		}
+		c.Order = strings.Join(out, ", ")
+	}
+}
