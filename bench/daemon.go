@@ -241,4 +241,27 @@ func (d *daemon) usage() (u usage, err error) {
 	return u, nil
 }
 
+// spare is the memory that the processes of a daemon have of their own, besides the
+// daemon's: what their pages of the binary are, it has too.
+func (d *daemon) spare() (own int64, n int) {
+	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", d.cmd.Process.Pid))
+	for _, task := range tasks {
+		list, _ := os.ReadFile(task) // "" where the kernel does not tell
+		for _, child := range strings.Fields(string(list)) {
+			text, err := os.ReadFile("/proc/" + child + "/smaps_rollup")
+			if err != nil {
+				continue // it is gone
+			}
+			n++
+			for line := range strings.Lines(string(text)) {
+				if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[0], "Private_") {
+					kib, _ := strconv.ParseInt(f[1], 10, 64)
+					own += kib << 10
+				}
+			}
+		}
+	}
+	return own, n
+}
+
 func mib(n int64) string { return fmt.Sprintf("%.0f MiB", float64(n)/(1<<20)) }
