@@ -244,3 +244,13 @@ func TestFoldDoesNotCareForOrder(t *testing.T) {
 		}
 	})
 }
+
+func TestTwoChecksOfOneKindEachHaveAVerdict_LessonU4(t *testing.T) {
+	a, b := check("a", ring.Readiness, ""), check("b", ring.Readiness, "")
+	a.TCP, b.TCP = &ring.TCPCheck{Port: 80}, &ring.TCPCheck{Port: 81}
+	checks := []ring.Check{a, b}
+	green, red := story(a, "SS"), story(b, "FFF")
+	require.False(t, Fold(checks, map[string]ring.Streak{"a": green, "b": red}).Ready, "one of the two does not stand in for the other")
+	require.False(t, Fold(checks, map[string]ring.Streak{"a": green}).Ready)
+	require.True(t, Fold(checks, map[string]ring.Streak{"a": green, "b": story(b, "FFS")}).Ready, "and both can pass")
+}

@@ -312,7 +312,7 @@ func TestALateAnswerIsNotAboutTheNextStart(t *testing.T) {
 	})
 }
 
-func TestLivenessWaitsForStartup(t *testing.T) {
+func TestLivenessWaitsForStartup_Lesson8(t *testing.T) {
 	watch(t, nil, func(b *bench) {
 		b.fail("a/boot", true)
 		b.fail("a/alive", true)
@@ -417,7 +417,7 @@ func TestWhatSaysNothingChangesNothing(t *testing.T) {
 	})
 }
 
-func TestOneSlowInstanceDelaysNoOther(t *testing.T) {
+func TestOneSlowInstanceDelaysNoOther_LessonU14(t *testing.T) {
 	watch(t, nil, func(b *bench) {
 		usual := b.ask
 		b.ask = func(ctx context.Context, in ring.Instance, c ring.Check) answer {
