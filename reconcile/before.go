@@ -15,13 +15,24 @@ func (v *service) runsBefore() []string {
 	if v.want.Kind != ring.JobK {
 		return nil
 	}
-	var out []string
-	for i := range v.app.Services {
-		if v.app.Services[i].Before == v.want.Name {
-			out = append(out, v.app.Services[i].Name)
+	return runsBefore(v.app, v.want.Name)
+}
+
+func runsBefore(app *ring.App, job string) (out []string) {
+	for i := range app.Services {
+		if app.Services[i].Before == job {
+			out = append(out, app.Services[i].Name)
 		}
 	}
 	return out
+}
+
+// comesFirst is what a plan tells of the job that runs before a new version of s.
+func comesFirst(s *ring.Service) string {
+	if s.Before == "" {
+		return ""
+	}
+	return say("; %s runs first, and must succeed", s.Before)
 }
 
 // splitFor takes apart what a run is for.

@@ -21,6 +21,7 @@ type daemon struct {
 	changes int  // mutating calls decided
 	cuts    int  // starts of ours whose end was not heard of: each is begun again
 	last    Decision
+	hides   bool // its looks leave out what has ended, as a list without all=true does
 	// keepImages is of how many good plans the images stay; 0 removes none.
 	keepImages int
 	// crash is asked at each boundary of a step whether the daemon ends there;
@@ -107,7 +108,7 @@ func (d *daemon) seen() ring.Seen {
 		Engine: fmt.Sprintf("run %d", d.engines), Memory: d.memory,
 	}
 	for _, id := range d.each() {
-		if b := d.boxes[id]; !b.foreign {
+		if b := d.boxes[id]; !b.foreign && !(d.hides && b.State == ring.StateExited) {
 			s.Instances = append(s.Instances, b.Instance)
 		}
 	}

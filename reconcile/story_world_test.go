@@ -453,6 +453,9 @@ func (s *story) fault(what string) error {
 		s.gone = false
 		s.daemon.kill("and back")
 		return nil
+	case "looks hide what ended", "looks show all":
+		s.hides = what == "looks hide what ended"
+		return nil
 	case "looks fail", "looks work":
 		s.blind = what == "looks fail"
 		return nil
