@@ -369,3 +369,32 @@ services:
 		})
 	}
 }
+
+// A value that cannot be known refuses its app, also where nothing is told of it.
+func TestWhatIsUntoldRefusesAllTheSame(t *testing.T) {
+	var fs faults
+	fs.put(untold)
+	if fs.none() || len(fs.refusals("", "web")) != 0 {
+		t.Errorf("%+v", fs)
+	}
+	a := &appReader{from: candidate{path: "web", files: []string{"web/compose.yaml"}}, faults: fs}
+	a.whole()
+	if r := a.faults.refusal("", "web"); r.File != "web/compose.yaml" || r.Hint == "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Of what only compose-go finds, which stops at one error, many are told too.
+func TestManyErrorsOfTheLibraryAreToldAtOnce(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("services:\n")
+	for i := range 30 {
+		fmt.Fprintf(&b, "  s%d: {image: a, tty: perhaps} #! BadValue tty\n", i)
+	}
+	b.WriteString("  last: {image: a, depends_on: [s1, nobody]} #! BadValue depends on nobody\n")
+	files := map[string]string{"web/compose.yaml": b.String()}
+	want := marked(files)
+	if d := cmp.Diff(want, toldOf(t, files, want)); d != "" {
+		t.Error(d)
+	}
+}

@@ -112,19 +112,28 @@ var (
 
 var quotedService = regexp.MustCompile(`[Ss]ervice "?([A-Za-z0-9._-]+)"?`)
 
-// composeErrors is how many errors of compose-go are told at most: each costs a few
-// runs of it, and most of what it would say is said before, with its line.
-const composeErrors = 10
+// Each error of compose-go costs a few runs of it over the whole app. Most of what
+// it would say is said before, with its line.
+const (
+	composeRuns   = 9         // for one error
+	composeErrors = 100       // that are told at most
+	composeNodes  = 1_000_000 // that it may go over, beyond the first error
+)
 
 // understood is what compose-go makes of the files. It stops at one error; what
-// that is about is taken out, and the rest is read. nil where that cannot be found.
+// that is about is taken out, and the rest is read. nil where that cannot be found,
+// or the app is too large to look for more.
 func (a *appReader) understood() *types.Project {
+	size, left := 0, composeNodes
+	for _, f := range a.files {
+		size += f.root.size(a.limits.Nodes)
+	}
 	for range composeErrors {
 		project, err := a.load()
 		if err == nil {
 			return project
 		}
-		if !a.composeFault(err) {
+		if left -= composeRuns * size; !a.composeFault(err) || left < 0 {
 			return nil
 		}
 	}
@@ -136,7 +145,7 @@ func (a *appReader) understood() *types.Project {
 // to run which is met: the least of a few runs is as good as always the same.
 func (a *appReader) composeFault(err error) bool {
 	msg := err.Error()
-	for range 8 {
+	for range composeRuns - 1 {
 		if _, err := a.load(); err != nil {
 			msg = min(msg, err.Error())
 		}

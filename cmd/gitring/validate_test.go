@@ -149,3 +149,23 @@ func TestAnAppWithoutANameIsHeldToThePolicyToo(t *testing.T) {
 	_, refusals := lookAt(map[string]string{"My.App/compose.yaml": "services:\n  web:\n    image: a\n    privileged: true\n    volumes: ['./d:/d', 'data:/e']\nvolumes: {data: {}}\n"})
 	require.Empty(t, differs([]string{"My.App/compose.yaml:1: BadName My.App", "My.App/compose.yaml:4: PolicyDenied privileged"}, refusals))
 }
+
+// What a later file says and cannot be read is not what an earlier one said.
+func TestAnEarlierWordIsNotJudgedForALaterOne(t *testing.T) {
+	_, refusals := lookAt(map[string]string{
+		"web/compose.yaml":          "services:\n  web:\n    image: a\n    privileged: true\n",
+		"web/compose.override.yaml": "services:\n  web:\n    privileged: ${P}\n",
+	})
+	require.Empty(t, differs([]string{"web/compose.override.yaml:3: UndefinedVariable P"}, refusals))
+}
+
+// A folder of the host that cannot be used is told instead of what is wrong only
+// because its values are missing.
+func TestABadFolderOfTheHostIsToldInsteadOfItsConsequences(t *testing.T) {
+	folder := &ring.Refusal{App: "web", Code: ring.BadValue, Says: "the folder is open to others"}
+	v := hostValues{bad: map[string]*ring.Refusal{"web": folder, "of-another-source": folder}}
+	plan := ring.Plan{Refused: map[string]*ring.Refusal{"web": folder}}
+	other := &ring.Refusal{App: "db", Code: ring.UnknownKey, File: "db/compose.yaml", Line: 3, Says: "unknown key"}
+	got := v.refusals(&plan, []*ring.Refusal{other, {App: "web", Code: ring.UndefinedVariable, File: "web/compose.yaml", Line: 2, Says: "variable"}})
+	require.Equal(t, []*ring.Refusal{folder, other}, got)
+}
