@@ -34,7 +34,6 @@ type notYet struct {
 }
 
 func (n *notYet) source(at string, s SourceConfig) {
-	n.value(at+"apply", s.Apply, "auto")
 	if s.Webhook != nil {
 		n.value(at+"webhook.forge", s.Webhook.Forge, carriedForges...)
 	}

@@ -230,8 +230,6 @@ func TestAnEmptyOrEndlessConfigurationIsTold(t *testing.T) {
 
 func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 	cases := []struct{ old, new, want string }{
-		{"    url:", "    apply: observe\n    url:", "config.yaml:4: apply: observe"},
-		{"    url:", "    apply: commit\n    url:", "config.yaml:4: apply: commit"},
 		{"    trust:", "    webhook: {forge: gitlab, secret_file: s}\n    trust:", "config.yaml:5: webhook.forge: gitlab"},
 		{"    trust:", "    status: {forge: gitlab, token_file: s}\n    trust:", "config.yaml:5: status.forge: gitlab"},
 		{"host: edge-1", "host: edge-1\nengine: {kind: swarm}", "config.yaml:2: engine.kind: swarm"},
