@@ -159,7 +159,7 @@ func (t *turn) rejected(v *service, in *inst) string {
 	trial := t.trial(v)
 	try := t.Tries[string(v.id)+" "+in.Name]
 	if (trial || !v.row.Done) && try.Kind == ring.DoReload && try.Cause == ring.CauseReload && try.Version == v.want.LiveVersion() {
-		return "did not take over " + v.changed(nil) + ": " + try.Err
+		return "did not take over " + v.changed(nil) + ": " + strings.TrimPrefix(try.Err, "cannot reload: ")
 	}
 	row, ok := t.Facts.Loads[in.ID]
 	if !trial || !ok || !row.Has(v.want.Reload) || in.intent != "" {
@@ -349,8 +349,8 @@ func (t *turn) loading(v *service) string {
 func (t *turn) livePhase(v *service) (ring.Phase, string) {
 	says := t.loading(v)
 	switch {
-	case v.spoiled != nil && says != "":
-		return ring.PhaseProgressing, say("bringing back %s, %s: %s", v.good.Commit.Short(), says, v.spoiled.Reason)
+	case v.spoiled != nil && t.comingBack(v):
+		return ring.PhaseProgressing, say("bringing back the files of %s: %s", v.good.Commit.Short(), v.spoiled.Reason)
 	case v.spoiled != nil && t.settled(v):
 		return ring.PhaseReady, say("kept the files of %s: %s", v.good.Commit.Short(), v.spoiled.Reason)
 	case says != "" && v.row.Done:
@@ -359,12 +359,29 @@ func (t *turn) livePhase(v *service) (ring.Phase, string) {
 	return "", ""
 }
 
+// comingBack says that not every instance serves with the files that were good
+// again, and that they may yet.
+func (t *turn) comingBack(v *service) bool {
+	if t.loading(v) != "" {
+		return true
+	}
+	for _, in := range v.all {
+		row := t.Facts.Loads[in.ID]
+		until := row.At.Add(patience(v.want))
+		if in.Version == v.want.Version && in.holds() && !in.ready && row.At.After(v.spoiled.At) && t.now.Before(until) {
+			t.wake(until)
+			return true
+		}
+	}
+	return false
+}
+
 // liveRollout is the rollout of what is reloaded in place; nil when there is none.
 func (t *turn) liveRollout(v *service) *ring.RolloutStatus {
 	switch {
 	case v.spoiled != nil:
 		st := &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v.spoiled.Version, Commit: v.spoiled.Commit, Reason: v.spoiled.Reason}
-		if t.loading(v) != "" {
+		if t.comingBack(v) {
 			st.Phase = ring.RolloutRestoring
 		}
 		return st

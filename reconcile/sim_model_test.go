@@ -435,7 +435,7 @@ func (e *engine) reload(a ring.Action, b *box) error {
 	switch e.contents[b.lies] {
 	case "refused":
 		b.lies = was
-		return &ring.EngineError{Cause: ring.CauseReload, Permanent: true, Err: errors.New("the reload's command failed with exit code 1: bad conf")}
+		return &ring.EngineError{Cause: ring.CauseReload, Permanent: true, Err: errors.New("cannot reload: exec failed with exit code 1: bad conf")}
 	case "crash":
 		b.reads = b.lies
 		e.exit(b, 1)

@@ -91,7 +91,7 @@ func (d *Docker) reload(ctx context.Context, e engine, a ring.Action) (ring.Done
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseFiles, Err: errors.Join(fmt.Errorf("%s %s: %w", cannot, name, err), s.undo())}
 	}
 	if err := d.takeOver(ctx, e, contained{ID: c.ID, Name: name, Hooks: hooksFor(a.Want.Version, a.Want.Spec)}, a.Want); err != nil {
-		no := &ring.EngineError{Err: fmt.Errorf("%s %s: %w", cannot, name, err)}
+		no := &ring.EngineError{Err: fmt.Errorf("cannot reload: %w", err)} // its reader knows of which instance
 		var said *exited
 		if errors.As(err, &said) || errors.Is(err, context.DeadlineExceeded) || cerrdefs.IsInvalidArgument(err) {
 			no.Cause, no.Permanent = ring.CauseReload, true
@@ -124,7 +124,7 @@ func (d *Docker) takeOver(ctx context.Context, e engine, c contained, s *ring.Se
 		ctx, cancel = context.WithTimeout(ctx, s.Rollout.StartTimeout)
 		defer cancel()
 	}
-	return d.hook(ctx, e, c, "the reload's command", reloadHook(s.Reload))
+	return d.hook(ctx, e, c, "exec", reloadHook(s.Reload))
 }
 
 // swap is the live folders of one instance while their content is swapped.

@@ -103,7 +103,7 @@ func reloadFails(t *testing.T, r *rig) {
 	e := r.fails(t, swapped(a, in, newFiles))
 	require.Equal(t, ring.CauseReload, e.Cause)
 	require.True(t, e.Permanent)
-	require.Contains(t, e.Error(), "cannot reload container "+in.Name+": the reload's command failed with exit code 3: uid=0 cwd=/ WHO=")
+	require.Contains(t, e.Error(), "cannot reload: exec failed with exit code 3: uid=0 cwd=/ WHO=")
 	require.Equal(t, map[string]string{"conf": "old", "d/gone": "x", "run.sh": "#!"}, reads(t, dir))
 
 	// A daemon that ended between the swap and the command finds the new files

@@ -8,6 +8,14 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
+func TestTheFilesToReloadAreWrittenWithTheRestOfThePlan(t *testing.T) {
+	all := contents{hashOf("a"): {}, hashOf("b"): {}}
+	app := ring.App{Services: []ring.Service{{
+		Reload: &ring.Reload{Live: map[string]string{"conf": hashOf("a")}}, Spec: ring.Spec{Mounts: []ring.Mount{{Kind: ring.MountLive, Source: "conf"}}},
+	}}}
+	require.Equal(t, contents{hashOf("a"): {}}, mountedBy([]ring.App{app}, all))
+}
+
 // What lies in live folders, and what would come back, is mounted by nobody: the
 // folders hold copies.
 func TestPruneKeepsWhatIsReloadedInPlace(t *testing.T) {

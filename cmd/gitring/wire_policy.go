@@ -395,7 +395,7 @@ func mountedBy(apps []ring.App, all contents) contents {
 	for _, a := range apps {
 		for _, s := range a.Services {
 			for _, m := range s.Spec.Mounts {
-				for _, hash := range []string{m.Source, m.Seed} {
+				for _, hash := range []string{m.Source, m.Seed, s.Reload.Content()[m.Source]} {
 					if c, ok := all[hash]; ok {
 						out[hash] = c
 					}

@@ -4,6 +4,7 @@
 //	app [serve]     a small HTTP server, see serve.go
 //	app job         a job, see job.go
 //	app ask         asks other instances for the test, from inside their network, see ask.go
+//	app reload FILE has the server read its file again, see conf.go
 //	app check URL   exits with 0 when the URL answers 200
 package main
 
@@ -26,6 +27,8 @@ func main() {
 		job()
 	case "ask":
 		exit(http.ListenAndServe(":8080", http.HandlerFunc(ask)))
+	case "reload":
+		exit(reload(os.Args[2]))
 	case "check":
 		os.Exit(check(os.Args[2]))
 	}

@@ -21,6 +21,7 @@ import (
 //	EXIT_AFTER    milliseconds until it ends by itself, with status 3
 //	DATA          a folder that it must have for itself, see data.go
 //	STOP_AFTER    milliseconds that it takes to stop
+//	CONF          a file that it reads at its start and at SIGUSR1, see conf.go
 func serve() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -54,11 +55,13 @@ func serve() error {
 
 func routes(began time.Time) http.Handler {
 	mux := http.NewServeMux()
+	conf := readConf()
+	mux.Handle("GET /conf", conf)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, os.Getenv("VERSION"))
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if os.Getenv("BROKEN") == "1" || time.Since(began) < millis("READY_AFTER") {
+		if os.Getenv("BROKEN") == "1" || conf.unready() || time.Since(began) < millis("READY_AFTER") {
 			http.Error(w, "not ready", http.StatusServiceUnavailable)
 			return
 		}
