@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"slices"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -23,12 +24,48 @@ func (t *turn) excuse(v *service) bool {
 	if was == "" {
 		return false
 	}
+	t.startAgain(v)
+	return false
+}
+
+// startAgain means what ended of the wanted version to be started again, whether it
+// was counted as a failure before the engine was gone or not.
+func (t *turn) startAgain(v *service) {
 	for _, in := range v.all {
-		if in.Version != v.want.Version || !in.holds() || !in.Ended() || in.intent != "" || in.rests || slices.Contains(v.row.Counted, in.ID) {
+		if in.Version != v.want.Version || !in.holds() || !in.Ended() || in.intent != "" || in.rests {
 			continue
+		}
+		if i := slices.Index(v.row.Counted, in.ID); i >= 0 { // seen before the engine was gone
+			v.row.Counted, v.row.Failures = slices.Delete(slices.Clone(v.row.Counted), i, i+1), max(0, v.row.Failures-1)
+			t.set(v.row)
 		}
 		t.set(ring.Intent{Instance: in.ID, Kind: intentAgain, Reason: "it ended with the engine", At: t.now})
 		in.intent = intentAgain
 	}
-	return false
+}
+
+// shutdown is how long an engine, or a host, may take to go: ends are seen in that
+// time, from an engine that still answers.
+const shutdown = 2 * time.Minute
+
+// acquit takes a verdict back that was given while the engine was on its way out:
+// what ended then did so with it. Were it the version's fault, it fails again.
+func (t *turn) acquit(v *service) {
+	key := ring.VersionKey(v.id, v.want.Version)
+	d, ok := t.Facts.Verdicts[key]
+	row := v.row
+	if !ok || d.Good || row.Done || row.Version != v.want.Version || row.Engine == "" || t.Seen.Engine == "" || row.Engine == t.Seen.Engine {
+		return
+	}
+	if since := t.now.Sub(d.At); d.Memory > 0 || since < 0 || since > shutdown || t.busy(string(v.id)) {
+		return
+	}
+	t.set(ring.Forget{Table: "verdict", Key: key})
+	v.row.Version = "" // begun anew
+	t.set(v.row)
+	t.startAgain(v)
+	t.event(ring.Event{
+		Kind: ring.RolloutResumed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version, Commit: v.app.Commit,
+		Reason: "the engine was on its way out when it failed: " + d.Reason,
+	})
 }

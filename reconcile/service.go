@@ -249,6 +249,7 @@ func (t *turn) service(v *service) {
 // weigh chooses the target and gives the verdict on it; it moves nothing.
 func (t *turn) weigh(v *service) {
 	t.roomier(v)
+	t.acquit(v)
 	t.mended(v)
 	t.renewed(v)
 	t.choose(v)
