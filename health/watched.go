@@ -68,11 +68,11 @@ func (v *watched) take(p ring.Probe) {
 	maps.DeleteFunc(v.streaks, func(name string, _ ring.Streak) bool { _, ok := v.checks[name]; return !ok })
 }
 
-// anew is the streak of a check whose definition is another than that of old.
+// anew is the streak of a check whose definition is another than that of old. For
+// a liveness check green and unknown are the same: it acts on failures alone.
 func anew(old ring.Streak, c ring.Check, asks string, in ring.Instance, was ring.Health) ring.Streak {
 	s := ring.Streak{Instance: in.ID, Check: c.Name, Started: in.Started, Asks: asks}
 	switch {
-	case c.For == ring.Liveness:
 	case old.Passing:
 		s.Passing, s.Since, s.At = true, old.Since, old.At
 	case old.Check == "" && was.Ready:

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -79,5 +80,61 @@ func TestLoopRestartsThoughNoLogCanBeRead_LessonU14(t *testing.T) {
 		if d := startedWithin(h, "web", time.Minute); d > logWithin+time.Second {
 			t.Errorf("it runs again after %s", d)
 		}
+	})
+}
+
+// heard are the ends, starts, removals and readings of logs on a host, in order.
+func heard(h *host) *[]string {
+	var out []string
+	h.with(func() {
+		h.takes = func(a ring.Action) time.Duration {
+			if a.Kind == ring.DoLog {
+				return 3 * time.Second
+			}
+			return 200 * time.Millisecond
+		}
+		h.engine.told = func(kind, _ string, _ *box) {
+			switch kind {
+			case "exit", "run", "log", "remove":
+				out = append(out, kind)
+			}
+		}
+	})
+	return &out
+}
+
+func TestLoopReadsTheLastWordsBeforeItStartsAgain(t *testing.T) {
+	playLoop(t, func(t *testing.T, h *host, l *Loop) {
+		offer(t, l, tree("c1", "web=v1"))
+		await(t, l, ring.SyncSynced, time.Minute)
+		time.Sleep(12 * time.Second)
+		order := heard(h)
+		crashAll(h, "web")
+		l.Poke()
+		time.Sleep(20 * time.Second)
+		h.with(func() {
+			if got := strings.Join(*order, " "); got != "exit log run" {
+				t.Errorf("the order was %s", got)
+			}
+		})
+	})
+}
+
+func TestLoopReadsTheLastWordsBeforeItRemovesWhatFailed(t *testing.T) {
+	playLoop(t, func(t *testing.T, h *host, l *Loop) {
+		offer(t, l, tree("c1", "web=v1"))
+		await(t, l, ring.SyncSynced, time.Minute)
+		time.Sleep(12 * time.Second)
+		order := heard(h)
+		h.with(func() { h.engine.natures["bad"] = nature{readyAfter: time.Minute, exitAfter: 2 * time.Second, exit: 3} })
+		offer(t, l, tree("c2", "web=bad"))
+		await(t, l, ring.SyncDegraded, 5*time.Minute)
+		time.Sleep(time.Minute)
+		h.with(func() {
+			got := strings.Join(*order, " ")
+			if want := "run exit log remove run exit log remove"; got != want {
+				t.Errorf("the order was %s", got)
+			}
+		})
 	})
 }
