@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -48,11 +49,19 @@ func newMemory(socket string) (*memory, error) {
 
 func (m *memory) close() { _ = m.server.Close() }
 
+// What it runs on, and the one image that is on it.
+var (
+	machine = map[string]any{"Version": "memory", "ApiVersion": "1.41", "MinAPIVersion": "1.41", "Os": runtime.GOOS, "Arch": runtime.GOARCH}
+	image   = map[string]any{"Id": "sha256:" + digest("image"), "Os": runtime.GOOS, "Architecture": runtime.GOARCH}
+)
+
 func (m *memory) routes() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, answer := range map[string]func(r *http.Request) any{
 		"/_ping":                        func(*http.Request) any { return "OK" },
-		"GET /images/{name...}":         func(*http.Request) any { return map[string]any{"Id": "sha256:" + digest("image")} },
+		"GET /version":                  func(*http.Request) any { return machine },
+		"GET /info":                     func(*http.Request) any { return map[string]any{"MemTotal": 8 << 30} },
+		"GET /images/{name...}":         func(*http.Request) any { return image },
 		"GET /containers/json":          func(*http.Request) any { return m.rows() },
 		"GET /networks":                 func(*http.Request) any { return m.subnets() },
 		"GET /containers/{id}/json":     func(r *http.Request) any { return m.inspect(r.PathValue("id")) },
