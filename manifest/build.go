@@ -22,7 +22,7 @@ func (a *appReader) build(p *types.Project) ring.App {
 		DataRoot: or2(a.settings.DataRoots[a.name], a.settings.DataRoots[""]),
 	}
 	if e := a.from.entry; e != nil {
-		app.NoPrune, app.Hold = e.noPrune, e.hold
+		app.NoPrune, app.Hold, app.Drift = e.noPrune, e.hold, e.drift
 		for _, w := range e.after {
 			app.After = append(app.After, w.AfterApp)
 		}

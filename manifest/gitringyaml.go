@@ -22,6 +22,7 @@ type entry struct {
 	after    []afterEntry
 	targets  map[string]string
 	noPrune  bool
+	drift    string
 	hold     *ring.Hold
 	unsure   bool // a fault of its own may hide what it is called
 }
@@ -78,7 +79,7 @@ func (r *reader) misnamed() *fault {
 	return &fault{code: ring.BadName, place: place{file: name}, says: "gitring reads gitring.yaml, not gitring.yml", hint: "git mv gitring.yml gitring.yaml"}
 }
 
-var entryKeys = []string{"name", "path", "files", "env_files", "profiles", "after", "targets", "prune", "hold"}
+var entryKeys = []string{"name", "path", "files", "env_files", "profiles", "after", "targets", "prune", "hold", "drift"}
 
 func (d *decoder) gitringYAML(root *node) []entry {
 	known := []string{"version", "apps"}
@@ -130,6 +131,9 @@ func (d *decoder) entry(n *node) (e entry) {
 	e.targets = d.textMap(n.get("targets"), "targets")
 	e.noPrune = !d.boolean(n.get("prune"), "prune", true)
 	e.hold = d.hold(n.get("hold"))
+	if v := n.get("drift"); !v.null() {
+		e.drift = d.oneOf(v, "drift", ring.DriftHeal, ring.DriftReport)
+	}
 	return e
 }
 

@@ -18,6 +18,7 @@ type turn struct {
 	out Decision
 	own map[string]bool // tables of Facts that were copied before a change
 	by  index
+	raw []ring.Instance // as seen, before takeAdopted; nil where nothing is adopted
 	// by service, sorted by slot, then creation, then ID: the order in which
 	// the engine listed them decides nothing
 	seen  map[ring.ServiceID][]*inst
@@ -59,13 +60,21 @@ func newTurn(w World, now time.Time) *turn {
 // order instances were seen.
 func Diff(w World, now time.Time) Decision {
 	t := newTurn(w, now)
+	t.decide()
+	return t.out
+}
+
+// decide asks every rule, in order.
+func (t *turn) decide() {
 	t.index()
 	t.overrides()
+	t.handBack()
 	t.undo()
 	t.marks()
 	for i := range t.Sources {
 		t.stage(&t.Sources[i])
 	}
+	t.standIn()
 	t.scale()
 	t.look()
 	t.weighFates()
@@ -81,11 +90,11 @@ func Diff(w World, now time.Time) Decision {
 	t.imagesOff()
 	t.status()
 	t.posts()
-	return t.out
 }
 
 // index sorts what is seen by service.
 func (t *turn) index() {
+	t.takeAdopted()
 	t.seen = map[ring.ServiceID][]*inst{}
 	tied := false
 	for i := range t.Seen.Instances {
@@ -212,6 +221,8 @@ func copyTable(f ring.Facts, table string) ring.Facts {
 		f.Adopted = maps.Clone(f.Adopted)
 	case "loaded":
 		f.Loads = maps.Clone(f.Loads)
+	case "drift":
+		f.Drift = maps.Clone(f.Drift)
 	}
 	return f
 }

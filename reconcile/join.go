@@ -228,6 +228,30 @@ func (t *turn) replaced(v *service, in *inst) string {
 	return ""
 }
 
+// cutOff writes down that what is tied to in has lost its namespaces: the engine
+// counts its restarts, which tells of one also where two times do not, because the
+// clock was set back between them and nobody looked meanwhile.
+func (t *turn) cutOff(in *inst) {
+	for _, j := range t.ties[in.ID] {
+		v := t.views[ring.ID(j.App, j.Service)]
+		if v == nil || v.want.Kind.Ends() || j.State != ring.StateRunning || j.intent != "" || !v.inside(j, in.Service) {
+			continue
+		}
+		if j.Started.After(in.Started) && !j.Started.After(t.now) { // a start that is yet to come is one before the clock was set back
+			continue
+		}
+		why := say("%s was started again by the engine", in.Name)
+		t.set(ring.Intent{Instance: j.ID, Kind: intentRejoin, Reason: why, At: t.now})
+		j.intent = intentRejoin
+	}
+}
+
+// inside says that in is in namespaces of a service, not only on its volumes.
+func (v *service) inside(in *inst, of string) bool {
+	s := v.runs(in)
+	return s == nil || of == s.Spec.NetworkOf || of == s.Spec.PIDOf || of == s.Spec.IPCOf
+}
+
 // cut is why the namespaces that an instance is in are none any more; "" when
 // they are. It is written down as soon as it is seen, because nothing tells it
 // later: times of the engine are of a clock that may jump.
@@ -237,7 +261,7 @@ func (t *turn) cut(v *service, in *inst) string {
 		if y == nil {
 			continue // replaced says so once there is another
 		}
-		if s := v.runs(in); s != nil && y.Service != s.Spec.NetworkOf && y.Service != s.Spec.PIDOf && y.Service != s.Spec.IPCOf {
+		if !v.inside(in, y.Service) {
 			continue // its volumes are the same
 		}
 		switch {

@@ -36,7 +36,7 @@ type Memory interface {
 	Record(ctx context.Context, facts []ring.Fact, events []ring.Event) error
 }
 
-// Options of a Loop; all fields but Posted are needed.
+// Options of a Loop; all fields but Posted and Adopts are needed.
 type Options struct {
 	Host, Gitring string
 	Engine        Engine
@@ -45,6 +45,9 @@ type Options struct {
 	Log           *slog.Logger
 	// Posted is called after a post was recorded, to wake the sender.
 	Posted func()
+	// Adopts, if set, is told before each look which containers are ours though they
+	// have none of our labels, by ID.
+	Adopts func(ids map[string]bool)
 	// Steps and Pulls bound how many run at once; 0 is 8 and 3.
 	Steps, Pulls int
 	// KeepImages is as in World.
@@ -195,7 +198,7 @@ func (l *Loop) World(ctx context.Context) (w World, err error) {
 }
 
 func copyFacts(f ring.Facts) ring.Facts {
-	for _, table := range []string{"app", "good", "verdict", "rollout", "slot", "job", "intent", "pin", "approval", "post", "kept", "refresh", "override", "mark", "past", "cron", "ask", "hands", "adopted", "loaded"} {
+	for _, table := range []string{"app", "good", "verdict", "rollout", "slot", "job", "intent", "pin", "approval", "post", "kept", "refresh", "override", "mark", "past", "cron", "ask", "hands", "adopted", "loaded", "drift"} {
 		f = copyTable(f, table)
 	}
 	return f
@@ -422,6 +425,7 @@ func attrs(e ring.Event) []slog.Attr {
 func (l *Loop) look(ctx context.Context) time.Duration {
 	octx, cancel := context.WithTimeout(ctx, lookTimeout)
 	began := l.now()
+	l.adopts()
 	seen, err := l.Engine.Look(octx)
 	cancel()
 	if ctx.Err() != nil {
@@ -452,6 +456,18 @@ func (l *Loop) look(ctx context.Context) time.Duration {
 		return max(wait, time.Millisecond)
 	}
 	return fullLook
+}
+
+// adopts tells the engine whose containers it may look at and change.
+func (l *Loop) adopts() {
+	if l.Adopts == nil {
+		return
+	}
+	ids := make(map[string]bool, len(l.facts.Adopted))
+	for id := range l.facts.Adopted {
+		ids[id] = true
+	}
+	l.Adopts(ids)
 }
 
 // mute is a turn whose decision cannot be written down: nothing of it is done,

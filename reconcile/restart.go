@@ -47,6 +47,12 @@ func (t *turn) heal(v *service) bool {
 		if t.obsolete(v, in) {
 			continue
 		}
+		if says := byHand(in); says != "" && v.row.Done { // no crash, and no backoff
+			if !reports(v.app) && t.start(v, in, says) {
+				return true
+			}
+			continue
+		}
 		row, changed := t.crash(v, in)
 		if changed {
 			t.set(row)
@@ -194,13 +200,14 @@ func (t *turn) engineRestarted(v *service, in *inst) bool {
 		row = t.takeOver(v, in, row)
 		before := row.Crashes
 		row.Crashes += in.Restarts - seen
-		c := ring.Crash{ExitCode: in.ExitCode, OOM: in.OOM, Class: classOf(in.Instance), Uptime: in.RanBefore, Reason: restartedByEngine, Crashes: row.Crashes}
+		c := ring.Crash{ExitCode: in.ExitCode, OOM: in.OOM, Class: classOf(in.Instance), Uptime: ranBefore(in.Instance), Reason: restartedByEngine, Crashes: row.Crashes}
 		if before < loopCrashes && row.Crashes > loopCrashes {
 			c.Crashes = loopCrashes // several at once: told all the same
 		}
 		row.Restarts, row.ExitCode, row.OOM, row.Last, row.Class = in.Restarts, in.ExitCode, in.OOM, t.now, c.Class
 		t.set(row)
 		t.crashed(v, in, c, time.Time{})
+		t.cutOff(in)
 	}
 	if row.Instance != in.ID || row.Crashes == 0 || in.Policy == "no" || in.Policy == "" || in.Ended() {
 		return false // one that ended is started first: both failing in turns would wait for neither

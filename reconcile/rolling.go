@@ -24,7 +24,7 @@ func (t *turn) dropFailed(v *service) bool {
 		return false
 	}
 	for _, in := range v.all {
-		if in.Version != v.target.Version || !in.holds() || !slices.Contains(v.row.Counted, in.ID) || !in.down {
+		if in.Version != v.target.Version || !in.holds() || !slices.Contains(v.row.Counted, in.ID) || !in.down || t.adopted(in) != nil {
 			continue
 		}
 		t.remove(v, in, "failed: "+in.reason)
@@ -184,11 +184,12 @@ func (t *turn) policy(v *service) {
 		return
 	}
 	for _, in := range v.all {
-		if !t.unset(v, in) {
+		if !t.unset(v, in) || reports(v.app) && in.Policy != "no" {
 			continue
 		}
-		a := t.step(v, ring.DoPolicy, in, "as the Compose file says: restart "+v.target.Restart.Engine)
-		a.Policy, a.MaxRetries = v.target.Restart.Engine, v.target.Restart.MaxRetries
+		want := t.enginePolicy(v, in)
+		a := t.step(v, ring.DoPolicy, in, "as the Compose file says: restart "+want.Name)
+		a.Policy, a.MaxRetries = want.Name, want.MaxRetries
 		if t.do(a) {
 			return
 		}
@@ -203,8 +204,8 @@ func (t *turn) unset(v *service, in *inst) bool {
 	if row, ok := t.slot(v, in); ok && row.Instance == in.ID && row.Crashes > 0 {
 		return false
 	}
-	want := v.target.Restart.Engine
-	return want != "" && (in.Policy != want || in.MaxRetries != v.target.Restart.MaxRetries)
+	want := t.enginePolicy(v, in)
+	return want.Name != "" && (in.Policy != want.Name || in.MaxRetries != want.MaxRetries)
 }
 
 // unguarded says that the restart policy of some instance is about to be set: a

@@ -239,11 +239,13 @@ func (t *turn) service(v *service) {
 		}
 		return
 	}
+	found := t.drift(v)
 	if v.exclusive() {
 		t.recreate(v)
-		return
+	} else {
+		t.rolling(v)
 	}
-	t.rolling(v)
+	t.putBack(v, found)
 }
 
 // weigh chooses the target and gives the verdict on it; it moves nothing.
@@ -796,7 +798,7 @@ func (t *turn) create(v *service, slot int, start bool, why string) bool {
 			return false
 		}
 	}
-	if t.awaits(v, slot) {
+	if t.awaits(v, slot) || t.leftAlone(v, slot) {
 		return false
 	}
 	owners, lacks := t.owners(v, slot)

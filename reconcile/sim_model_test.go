@@ -70,6 +70,7 @@ type box struct {
 	hooked  bool           // and those of this start came to their end
 	lies    string         // what lies in its live folder
 	reads   string         // and what it took over of that
+	readAt  time.Time      // when it did
 }
 
 func (b *box) running() bool { return b.State == ring.StateRunning }
@@ -94,7 +95,7 @@ type engine struct {
 
 	natures map[string]nature // by image
 	// contents are, by what lies in a live folder, what it does to who takes it
-	// over: refused, unready, crash. Any other is good.
+	// over: refused, unready, late (unready after 5 s), crash. Any other is good.
 	contents map[string]string
 	closed   bool // the registry does not answer
 	ending   bool // the engine is about to go, and carries nothing out
@@ -173,7 +174,7 @@ func (e *engine) wall() time.Time { return e.now.Add(e.skew) }
 // ready is the truth: it would serve.
 func (e *engine) ready(b *box) bool {
 	n := e.nature(b)
-	if !b.running() || n.never || e.contents[b.reads] == "unready" || e.cut(b) || e.now.Before(b.since.Add(n.readyAfter)) {
+	if !b.running() || n.never || e.contents[b.reads] == "unready" || e.contents[b.reads] == "late" && !e.now.Before(b.readAt.Add(5*time.Second)) || e.cut(b) || e.now.Before(b.since.Add(n.readyAfter)) {
 		return false
 	}
 	up := e.now.Sub(b.since)
@@ -216,6 +217,9 @@ func (e *engine) moment(until time.Time) time.Time {
 			continue
 		}
 		if at, ok := e.ends(b); ok && at.After(e.now) && at.Before(until) {
+			until = at
+		}
+		if at := b.readAt.Add(5 * time.Second); e.contents[b.reads] == "late" && at.After(e.now) && at.Before(until) {
 			until = at
 		}
 		for _, d := range e.nature(b).moments() {
@@ -267,6 +271,7 @@ func (e *engine) exit(b *box, code int) {
 
 // run starts a container, and holds the host to I18.
 func (e *engine) run(b *box) {
+	b.Hand = ""
 	for _, x := range e.boxes {
 		if x == b || !x.running() {
 			continue
@@ -281,7 +286,7 @@ func (e *engine) run(b *box) {
 	b.State, b.Started, b.since = ring.StateRunning, e.wall().Add(e.started-time.Microsecond), e.now // no two at the same moment
 	b.starts++
 	b.runs++
-	b.ours, b.reads = false, b.lies
+	b.ours, b.reads, b.readAt = false, b.lies, e.now
 	for id := range b.inside {
 		b.inside[id] = e.boxes[id].runs
 	}
@@ -411,8 +416,27 @@ func (e *engine) change(a ring.Action, b *box) error {
 		b.hooked = false
 	case ring.DoPolicy:
 		b.Policy, b.MaxRetries = a.Policy, a.MaxRetries
+	case ring.DoConnect:
+		e.attach(a, b)
+	case ring.DoUpdate:
+		b.Limits = &ring.Resources{Memory: a.Want.Spec.Resources.Memory}
+	case ring.DoUnpause:
+		if b.State == ring.StatePaused {
+			b.State = ring.StateRunning
+		}
 	}
 	return nil
+}
+
+// attach joins b to the networks of its service.
+func (e *engine) attach(a ring.Action, b *box) {
+	for _, at := range a.Want.Spec.Networks {
+		name := a.Networks[at.Network]
+		if _, ok := e.nets[name]; !ok {
+			e.violate("%s joins network %s, which is not there", a.Name, name)
+		}
+		b.Addresses[name] = "10.0.0.1"
+	}
 }
 
 // lay has in the live folder what a service wants there.
@@ -442,7 +466,7 @@ func (e *engine) reload(a ring.Action, b *box) error {
 		e.comeBack(b)
 		return nil
 	}
-	b.reads = b.lies
+	b.reads, b.readAt = b.lies, e.now
 	e.note("%s reads %s", b.Name, b.reads)
 	return nil
 }
@@ -520,6 +544,7 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 	}}
 	if r := a.Want.Spec.Resources; r != nil {
 		b.Memory = r.Memory
+		b.Limits = &ring.Resources{Memory: r.Memory}
 	}
 	for _, c := range a.Want.Checks {
 		if c.For == ring.Liveness {
@@ -527,13 +552,7 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 		}
 	}
 	b.lay(a.Want)
-	for _, at := range a.Want.Spec.Networks {
-		name := a.Networks[at.Network]
-		if _, ok := e.nets[name]; !ok {
-			e.violate("create %s joins network %s, which is not there", a.Name, name)
-		}
-		b.Addresses[name] = "10.0.0.1"
-	}
+	e.attach(a, b)
 	e.mounts(a, b)
 	if err := e.join(a, b); err != nil {
 		return ring.Done{}, err

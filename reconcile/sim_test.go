@@ -316,6 +316,9 @@ func (s *scenario) fault() {
 		if b != nil && b.running() {
 			s.note("somebody stops %s", b.Name)
 			s.exit(b, 143)
+			if s.r.Intn(2) == 0 { // else nobody heard of it
+				b.Hand = "stopped"
+			}
 		}
 	case 3:
 		if b != nil && b.Kind != ring.JobK {

@@ -420,6 +420,9 @@ func (t *turn) conditions(v *service) []ring.Condition {
 	if c, ok := t.contested(v.id); ok {
 		out = append(out, c)
 	}
+	if c, ok := t.driftCondition(v.id); ok {
+		out = append(out, c)
+	}
 	if why := t.short(v); why != "" {
 		out = append(out, ring.Condition{Type: "Admitted", Reason: why, Since: v.row.Began.UTC(), Commit: v.row.Commit})
 	}
@@ -458,6 +461,7 @@ func (t *turn) jobStatus(v *service, st *ring.ServiceStatus) {
 func (t *turn) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 	st := ring.InstanceStatus{
 		ID: in.ID, Name: in.Name, Slot: in.Slot, Version: in.Version, Commit: in.Commit, Reason: in.reason,
+		Adopted: t.adopted(in) != nil,
 	}
 	var row ring.SlotRow
 	if v != nil {

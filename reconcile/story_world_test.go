@@ -237,6 +237,8 @@ func (s *story) declareApp(words []string) error {
 		a.NoPrune = true
 	case "network":
 		a.Networks = []ring.Network{{Key: "default", Labels: map[string]string{"is": words[2]}}}
+	case "drift":
+		a.Drift = words[2]
 	case "held":
 		a.Hold = &ring.Hold{Reason: strings.TrimPrefix(words[2], `"`)}
 	case "released":
@@ -527,6 +529,20 @@ func (s *story) faultOf(w []string) error {
 	switch w[0] {
 	case "stop": // by hand
 		s.exit(b, 143)
+		b.Hand = "stopped"
+	case "kill": // by hand
+		s.exit(b, 137)
+		b.Hand = "killed"
+	case "freeze":
+		b.State = ring.StatePaused
+	case "rename":
+		b.Name = "by-hand"
+	case "unplug":
+		clear(b.Addresses)
+	case "squeeze":
+		b.Limits = &ring.Resources{Memory: 1 << 20}
+	case "pin": // its restart policy
+		b.Policy = "unless-stopped"
 	case "remove":
 		s.drop(b)
 		s.ledger = append(s.ledger, entry{at: s.now, kind: "removed by hand", service: shortID(b.App, b.Service), slot: b.Slot, version: b.image})

@@ -25,6 +25,7 @@ const (
 	DoReload     ActionKind = "reload"       // swap the content of live folders, then signal or exec; the old content comes back when that fails
 	DoLog        ActionKind = "keep log"     // read the last lines of an instance for Record; changes nothing
 	DoConnect    ActionKind = "connect"      // join the networks that an instance was cut off from
+	DoUnpause    ActionKind = "unpause"      // let run again what somebody paused
 	DoUpdate     ActionKind = "update"       // put resource limits back that somebody changed
 	DoImageOff   ActionKind = "remove image" // that no plan names; InUse of what it found says that it stayed
 )
@@ -50,6 +51,9 @@ type Action struct {
 	Want *Service
 	// Was is the app in force, for admit; nil when there is none.
 	Was *App
+	// Adopted are, for admit, the containers of the app that a person gave into our
+	// hands and that wait for its plan to come into force.
+	Adopted []Adopted
 	// Owners are the container IDs, by service, that a create ties the instance to.
 	Owners map[string]string
 	// Kept are the data folders and volumes, by Kept.Name, that were there
@@ -70,6 +74,8 @@ type Action struct {
 	Timeout     time.Duration // of the step; 0 is the loop's own
 	Policy      string        // the engine's restart policy to set
 	MaxRetries  int
+	// Drift says that the step puts back what somebody changed.
+	Drift bool
 	// Record is the Crash or Run that a DoLog completes with lines.
 	Record Fact
 	// Then are facts that are true once the step has succeeded.

@@ -28,6 +28,7 @@ type Facts struct {
 	Hands     map[ServiceID]Hands
 	Adopted   map[string]Adopted // by container ID
 	Loads     map[string]Loaded  // by container ID
+	Drift     map[ServiceID]Drift
 }
 
 // A Fact is one row of the store, replaced whole under its table and key.
@@ -265,7 +266,7 @@ func NewFacts() Facts {
 		Posts: map[string]Post{}, Kept: map[string]Kept{}, Refreshes: map[ServiceID]Refresh{},
 		Overrides: map[string]OverrideRow{}, Marks: map[ServiceID]Mark{}, Past: map[string]Past{},
 		Cron: map[ServiceID]CronRow{}, Asks: map[ServiceID]Ask{}, Hands: map[ServiceID]Hands{},
-		Adopted: map[string]Adopted{}, Loads: map[string]Loaded{},
+		Adopted: map[string]Adopted{}, Loads: map[string]Loaded{}, Drift: map[ServiceID]Drift{},
 	}
 }
 
@@ -314,6 +315,8 @@ func (f *Facts) Set(fact Fact) {
 		f.Adopted[key] = r
 	case Loaded:
 		f.Loads[key] = r
+	case Drift:
+		f.Drift[ServiceID(key)] = r
 	case Crash, Run: // for people; no decision reads them
 	case Forget:
 		f.forget(r)
@@ -364,6 +367,8 @@ func (f *Facts) forget(r Forget) {
 		delete(f.Adopted, r.Key)
 	case "loaded":
 		delete(f.Loads, r.Key)
+	case "drift":
+		delete(f.Drift, ServiceID(r.Key))
 	default:
 		panic("unknown table " + r.Table)
 	}

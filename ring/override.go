@@ -12,6 +12,7 @@ const (
 	OverrideHold  OverrideKind = "hold"  // hands off: nothing of the target is changed, healed or removed
 	OverrideScale OverrideKind = "scale" // Replicas in the place of the plan's
 	OverrideUndo  OverrideKind = "undo"  // the app's plan is an earlier one, of Commit
+	OverrideLeft  OverrideKind = "left"  // the app was handed back to Compose: gitring keeps its hands off until it is adopted
 )
 
 // OverrideRow is an override: shown in the status until it ends, and then Git
@@ -32,6 +33,15 @@ type OverrideRow struct {
 	Past   string `json:"past,omitempty"`
 	// Told says that its end was announced.
 	Told bool `json:"told,omitempty"`
+	// Policies of an app that was left are the engine's restart policies that are
+	// still to be set, by container ID: the last thing that gitring does there.
+	Policies map[string]EnginePolicy `json:"policies,omitempty"`
+}
+
+// EnginePolicy is a restart policy as the engine has it.
+type EnginePolicy struct {
+	Name       string `json:"name"` // no, always, unless-stopped, on-failure
+	MaxRetries int    `json:"max_retries,omitempty"`
 }
 
 // OverrideKey is the key of (kind, target): there is one of a kind for a target.
@@ -92,19 +102,36 @@ type Hands struct {
 // Row is by service.
 func (f Hands) Row() (string, string) { return "hands", string(f.ID) }
 
+// Drift is what others changed of a service's containers and is not as the plan
+// has it: each sentence was told once, and stands until it is no longer so.
+type Drift struct {
+	ID    ServiceID `json:"id"`
+	What  []string  `json:"what"` // sorted
+	Since time.Time `json:"since"`
+}
+
+// Row is by service.
+func (f Drift) Row() (string, string) { return "drift", string(f.ID) }
+
 // Adopted is a container that a person gave into our hands: made by somebody
 // else, it has none of our labels, and what they would say stands here.
 type Adopted struct {
-	Instance string    `json:"instance"` // container ID
-	Source   string    `json:"source"`
-	App      string    `json:"app"`
-	Service  string    `json:"service"`
-	Slot     int       `json:"slot"`
-	Version  Version   `json:"version"` // "adopted:<hash>", equal to no plan's
-	Kind     Kind      `json:"kind"`
-	Actor    string    `json:"actor"`
-	Reason   string    `json:"reason"`
-	At       time.Time `json:"at"`
+	Instance string  `json:"instance"` // container ID
+	Source   string  `json:"source"`
+	App      string  `json:"app"`
+	Service  string  `json:"service"`
+	Slot     int     `json:"slot"`
+	Kind     Kind    `json:"kind"`
+	// For is the version that its service wanted when the plan of Commit came into
+	// force: for as long as that is wanted it fills its slot as that version. "" until
+	// then, while nothing of it is touched.
+	For    Version `json:"for,omitempty"`
+	Commit SHA     `json:"commit,omitempty"`
+	// Policy is the engine's restart policy that it came with, and keeps.
+	Policy EnginePolicy `json:"policy"`
+	Actor  string       `json:"actor"`
+	Reason string       `json:"reason"`
+	At     time.Time    `json:"at"`
 }
 
 // Row is by container ID.

@@ -68,6 +68,12 @@ type Instance struct {
 	Joined []string
 	// Addresses are by the engine's network name.
 	Addresses map[string]string
+	// Hand is what somebody did to end it through the engine, "stopped" or
+	// "killed", where an event told of that; "" where it ended by itself, or where
+	// nobody heard. What gitring ended itself is told apart by its intent.
+	Hand string
+	// Limits are the bounds in force that can be changed while it runs; nil is not known.
+	Limits *Resources
 }
 
 // Live says that the container holds its slot: it runs or is about to.

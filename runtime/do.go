@@ -66,6 +66,12 @@ func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, er
 		return d.policy(ctx, e, a)
 	case ring.DoRename:
 		return d.rename(ctx, e, a)
+	case ring.DoConnect:
+		return ring.Done{Instance: a.Instance}, d.finish(ctx, e, a, target(a), false)
+	case ring.DoUpdate:
+		return d.limit(ctx, e, a)
+	case ring.DoUnpause:
+		return d.unpause(ctx, e, a)
 	case ring.DoLog:
 		return d.keepLog(ctx, e, a)
 	case ring.DoImageOff:
@@ -79,6 +85,9 @@ func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, er
 // start finishes an instance that was created, and starts it.
 func (d *Docker) start(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
 	done := ring.Done{Instance: a.Instance}
+	if d.adopts()[a.Instance] {
+		return done, d.finish(ctx, e, a, target(a), true) // it mounts what Compose gave it
+	}
 	var err error
 	if done.Told, err = d.seeds(a); err != nil {
 		return done, err
@@ -116,7 +125,7 @@ func (d *Docker) ours(ctx context.Context, e engine, cannot, ref string) (contai
 	if c.ContainerJSONBase == nil || c.Config == nil || c.ID != ref && c.Name != "/"+ref {
 		return c, &ring.EngineError{Err: fmt.Errorf("%s: %w", cannot, cerrdefs.ErrNotFound)}
 	}
-	if c.Config.Labels[labelHost] != d.opts.Host {
+	if !d.own(c.ID, c.Config.Labels) {
 		return c, &ring.EngineError{Permanent: true, Err: fmt.Errorf("%s: %w", cannot, errNotOurs)}
 	}
 	return c, nil
@@ -228,15 +237,17 @@ func (d *Docker) restart(ctx context.Context, e engine, a ring.Action) (ring.Don
 		return ring.Done{}, err
 	}
 	done := ring.Done{Told: d.beforeStop(ctx, e, c, a)}
-	told, err := d.placeLive(a)
-	if done.Told = append(done.Told, told...); err != nil {
-		return done, err
+	if !d.adopts()[c.ID] {
+		told, err := d.placeLive(a)
+		if done.Told = append(done.Told, told...); err != nil {
+			return done, err
+		}
 	}
 	if err := e.ContainerRestart(ctx, c.ID, grace(a)); err != nil {
 		return done, faultOf(a, "cannot restart container "+strings.TrimPrefix(c.Name, "/"), ring.CauseCreate, err)
 	}
 	done.Instance = c.ID
-	return done, d.afterStart(ctx, e, inspected(c), a)
+	return done, d.afterStart(ctx, e, inspected(c, a), a)
 }
 
 // rename gives a container another name; one that has it already is left as it is.

@@ -34,6 +34,8 @@ type engine interface {
 	ContainerRemove(ctx context.Context, id string, o container.RemoveOptions) error
 	ContainerKill(ctx context.Context, id, signal string) error
 	ContainerRename(ctx context.Context, id, name string) error
+	ContainerPause(ctx context.Context, id string) error // for tests of what others do
+	ContainerUnpause(ctx context.Context, id string) error
 	ContainerUpdate(ctx context.Context, id string, u container.UpdateConfig) (container.UpdateResponse, error)
 	ContainerLogs(ctx context.Context, id string, o container.LogsOptions) (io.ReadCloser, error)
 	ContainerExecCreate(ctx context.Context, id string, o container.ExecOptions) (container.ExecCreateResponse, error)

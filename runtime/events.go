@@ -16,7 +16,7 @@ import (
 var heard = []events.Action{
 	events.ActionCreate, events.ActionStart, events.ActionDie, events.ActionStop, events.ActionOOM,
 	events.ActionPause, events.ActionUnPause, events.ActionRestart, events.ActionRename,
-	events.ActionUpdate, events.ActionDestroy, events.ActionHealthStatus,
+	events.ActionUpdate, events.ActionDestroy, events.ActionHealthStatus, events.ActionKill,
 }
 
 // settle is how long a stream must stand before it counts as one: the client
@@ -79,7 +79,13 @@ func (d *Docker) listen(ctx context.Context, since time.Time) (time.Time, error)
 			if t := time.Unix(0, m.TimeNano); t.After(last) {
 				last = t
 			}
+			if !d.about(m) {
+				continue // of a Compose project that is not ours
+			}
 			d.deaths.hear(m)
+			if m.Action == events.ActionKill {
+				continue // a signal changes nothing that a look sees; the end that follows does
+			}
 			if m.Action == events.ActionUpdate && d.cache.unexpect(m.Actor.ID) {
 				continue // the step that made it knows
 			}
@@ -100,7 +106,7 @@ func lost(err error) error {
 
 func (d *Docker) filter() filters.Args {
 	f := filters.NewArgs(
-		filters.Arg("label", labelHost+"="+d.opts.Host),
+		filters.Arg("label", composeProject), // ours have it, and so have adopted ones
 		filters.Arg("type", string(events.ContainerEventType)),
 	)
 	for _, a := range heard {

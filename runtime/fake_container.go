@@ -482,8 +482,58 @@ func (m *memory) ContainerUpdate(ctx context.Context, id string, u container.Upd
 		if u.RestartPolicy.Name != "" {
 			c.c.HostConfig.RestartPolicy = u.RestartPolicy
 		}
+		updateLimits(&c.c.HostConfig.Resources, u.Resources)
 		m.emit("update", c)
 		return container.UpdateResponse{}, nil
+	})
+}
+
+// updateLimits changes what is not zero, as the engine does.
+func updateLimits(r *container.Resources, u container.Resources) {
+	set := func(to *int64, from int64) {
+		if from != 0 {
+			*to = from
+		}
+	}
+	set(&r.NanoCPUs, u.NanoCPUs)
+	set(&r.CPUShares, u.CPUShares)
+	set(&r.CPUPeriod, u.CPUPeriod)
+	set(&r.CPUQuota, u.CPUQuota)
+	set(&r.Memory, u.Memory)
+	set(&r.MemoryReservation, u.MemoryReservation)
+	set(&r.MemorySwap, u.MemorySwap)
+	if u.CpusetCpus != "" {
+		r.CpusetCpus = u.CpusetCpus
+	}
+	if u.PidsLimit != nil {
+		r.PidsLimit = u.PidsLimit
+	}
+}
+
+func (m *memory) ContainerPause(ctx context.Context, id string) error {
+	return m.paused(ctx, "ContainerPause", id, true)
+}
+
+func (m *memory) ContainerUnpause(ctx context.Context, id string) error {
+	return m.paused(ctx, "ContainerUnpause", id, false)
+}
+
+func (m *memory) paused(ctx context.Context, method, id string, yes bool) error {
+	return m.do(ctx, method, func() error {
+		c, err := m.must(id)
+		if err != nil {
+			return err
+		}
+		if c.c.State.Paused == yes || !c.c.State.Running {
+			return refuse(cerrdefs.ErrConflict, "Container %s is not as it has to be", id)
+		}
+		c.c.State.Paused, c.c.State.Status = yes, "running"
+		event := "unpause"
+		if yes {
+			c.c.State.Status, event = "paused", "pause"
+		}
+		m.emit(event, c)
+		return nil
 	})
 }
 

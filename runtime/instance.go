@@ -22,6 +22,7 @@ func instance(c container.InspectResponse) ring.Instance {
 		state(&in, c.State)
 		if c.HostConfig != nil {
 			in.Joined, in.Memory = joinedIDs(c.HostConfig), declared(c.HostConfig)
+			in.Limits = updatable(c.HostConfig)
 		}
 		if c.HostConfig != nil && c.HostConfig.RestartPolicy.Name != "" {
 			in.Policy = string(c.HostConfig.RestartPolicy.Name)

@@ -39,6 +39,7 @@ var decoders = map[string]func([]byte) (ring.Fact, error){
 	"hands":    decode[ring.Hands],
 	"adopted":  decode[ring.Adopted],
 	"loaded":   decode[ring.Loaded],
+	"drift":    decode[ring.Drift],
 }
 
 func decode[F ring.Fact](b []byte) (ring.Fact, error) {

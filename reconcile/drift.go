@@ -1,0 +1,248 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// What hands of others changed of instances that run as the plan has it: told
+// once, and put back, or for an app with drift: report left as it is. Only a
+// service at rest is looked at: a rollout replaces what it does not find in order.
+
+// drifted is one thing that is not as the plan has it.
+type drifted struct {
+	in   *inst
+	what string
+	step ring.ActionKind // what puts it back; "" is another rule, or nothing
+	name string          // of a rename
+}
+
+// reports says that what others change of an app is told and stays.
+func reports(app *ring.App) bool { return app.Drift == ring.DriftReport }
+
+// drift tells what others changed of a service at rest. It comes before the rules
+// that put it in order, some of which do so without a word about why.
+func (t *turn) drift(v *service) []drifted {
+	if !v.row.Done || v.want.Kind != ring.Worker {
+		return nil
+	}
+	found := t.drifts(v)
+	t.tellDrift(v, found)
+	return found
+}
+
+// putBack takes the next step that undoes what others did and that no other rule takes.
+func (t *turn) putBack(v *service, found []drifted) {
+	if reports(v.app) || t.busy(string(v.id)) {
+		return
+	}
+	for _, d := range found {
+		if d.step == "" {
+			continue
+		}
+		a := t.step(v, d.step, d.in, d.what)
+		a.NewName, a.Drift = d.name, true
+		if t.do(a) {
+			return
+		}
+	}
+}
+
+// drifts is all of a service that is not as the plan has it, by slot.
+func (t *turn) drifts(v *service) []drifted {
+	var out []drifted
+	joins := t.joinsOf(v)
+	for _, in := range v.all {
+		if in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas || in.intent != "" {
+			continue
+		}
+		if in.Ended() {
+			if says := byHand(in); says != "" {
+				out = append(out, drifted{in: in, what: says}) // heal starts it again
+			}
+			continue
+		}
+		out = append(out, t.driftsOf(v, in, joins)...)
+	}
+	for slot := 1; slot <= v.target.Replicas; slot++ {
+		if v.inSlot(slot) == nil && t.taken(v, slot) {
+			out = append(out, drifted{what: removedSays(slot)}) // the slot is filled again
+		}
+	}
+	return out
+}
+
+// driftsOf is what is not in order about an instance that runs.
+func (t *turn) driftsOf(v *service, in *inst, joins []string) (out []drifted) {
+	slot := func(format string, args ...any) string { return say("slot %d ", in.Slot) + say(format, args...) }
+	if in.State == ring.StatePaused {
+		return []drifted{{in: in, what: slot("was paused by hand"), step: ring.DoUnpause}}
+	}
+	if in.State != ring.StateRunning {
+		return nil
+	}
+	name := ring.ContainerName(in.App, in.Service, in.Slot, in.Version)
+	if v.target.Spec.ContainerName == "" && in.Name != name {
+		out = append(out, drifted{in: in, what: slot("was renamed to %s by hand", in.Name), step: ring.DoRename, name: name})
+	}
+	for _, network := range joins {
+		if _, joined := in.Addresses[network]; !joined && !t.busy("network "+network) {
+			out = append(out, drifted{in: in, what: slot("was taken off network %s by hand", network), step: ring.DoConnect})
+		}
+	}
+	if want := v.target.Restart.Engine; in.Policy != "" && in.Policy != "no" && want != "" && in.Policy != want {
+		out = append(out, drifted{in: in, what: slot("was given restart policy %s by hand", in.Policy)}) // policy sets it
+	}
+	for _, l := range limitsOff(v.target.Spec.Resources, in.Limits) {
+		d := drifted{in: in, what: slot("has %s by hand", l.says)}
+		if l.can {
+			d.step = ring.DoUpdate
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// joinsOf are the networks, by the engine's names, that instances of a service
+// are on.
+func (t *turn) joinsOf(v *service) []string {
+	if len(v.target.Spec.Networks) == 0 {
+		return nil
+	}
+	names := t.networks(v.of)
+	var out []string
+	for _, at := range v.target.Spec.Networks {
+		if name := names[at.Network]; name != "" {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// byHand is how somebody ended an instance of ours; "" when nobody did.
+func byHand(in *inst) string {
+	if in.Hand == "" || in.intent != "" || !in.Ended() {
+		return ""
+	}
+	return say("slot %d was %s by hand", in.Slot, in.Hand)
+}
+
+// taken says that a slot that was filled when the service was last in order is
+// empty, and none of ours emptied it.
+func (t *turn) taken(v *service, slot int) bool {
+	if !v.row.Done || v.good == nil || v.good.Service.Version != v.target.Version || slot > v.good.Service.Replicas {
+		return false
+	}
+	return !t.busy(string(v.id))
+}
+
+func removedSays(slot int) string { return say("the container of slot %d was removed by hand", slot) }
+
+// leftAlone says that a slot stays empty, because its app only wants to be told.
+func (t *turn) leftAlone(v *service, slot int) bool {
+	if !reports(v.app) || !t.taken(v, slot) {
+		return false
+	}
+	v.lacks = removedSays(slot) + ", and the app has drift: report"
+	return true
+}
+
+// limitOff is a bound that is not the spec's.
+type limitOff struct {
+	says string
+	can  bool // the engine can put it back in place
+}
+
+// limitsOff compares the bounds that can be changed while an instance runs. Zero
+// is the engine's default, which an update cannot bring back.
+func limitsOff(want, have *ring.Resources) (out []limitOff) {
+	if have == nil {
+		return nil
+	}
+	if want == nil {
+		want = &ring.Resources{}
+	}
+	number := func(key string, want, have int64) {
+		if want != have {
+			out = append(out, limitOff{say("%s %d instead of %d", key, have, want), want != 0})
+		}
+	}
+	number("nano_cpus", want.NanoCPUs, have.NanoCPUs)
+	number("cpu_shares", want.CPUShares, have.CPUShares)
+	number("cpu_period", want.CPUPeriod, have.CPUPeriod)
+	number("cpu_quota", want.CPUQuota, have.CPUQuota)
+	number("mem_limit", want.Memory, have.Memory)
+	number("mem_reservation", want.MemoryReservation, have.MemoryReservation)
+	if want.MemorySwap != 0 || want.Memory == have.Memory && have.MemorySwap != 0 && have.MemorySwap != 2*have.Memory && have.MemorySwap != -1 {
+		number("memswap_limit", want.MemorySwap, have.MemorySwap)
+	}
+	if w, h := pids(want), pids(have); w != h {
+		number("pids_limit", w, h)
+	}
+	if want.CPUSet != have.CPUSet {
+		out = append(out, limitOff{say("cpuset %q instead of %q", have.CPUSet, want.CPUSet), want.CPUSet != ""})
+	}
+	return out
+}
+
+// pids is the bound of processes; all that mean "none" are equal.
+func pids(r *ring.Resources) int64 {
+	if r.PidsLimit == nil || *r.PidsLimit <= 0 {
+		return 0
+	}
+	return *r.PidsLimit
+}
+
+// tellDrift journals each new sentence once, counts it as an act of others, and
+// forgets what is in order again.
+func (t *turn) tellDrift(v *service, found []drifted) {
+	row, known := t.Facts.Drift[v.id]
+	var what []string
+	for _, d := range found {
+		what = append(what, d.what)
+	}
+	slices.Sort(what)
+	what = slices.Compact(what)
+	if slices.Equal(what, row.What) {
+		return
+	}
+	var anew []string
+	for _, says := range what {
+		if !slices.Contains(row.What, says) {
+			anew = append(anew, says)
+			t.event(t.driftEvent(v, ring.DriftSeen, says))
+		}
+	}
+	if len(anew) > 0 {
+		t.hands(v.id, strings.Join(anew, "; ")) // one act, however many slots it met
+	}
+	if len(what) == 0 {
+		t.set(ring.Forget{Table: "drift", Key: string(v.id)})
+		if known {
+			t.event(t.driftEvent(v, ring.DriftHealed, say("in order again: %s", strings.Join(row.What, "; "))))
+		}
+		return
+	}
+	since := row.Since
+	if !known {
+		since = t.now
+	}
+	t.set(ring.Drift{ID: v.id, What: what, Since: since})
+}
+
+func (t *turn) driftEvent(v *service, kind, says string) ring.Event {
+	return ring.Event{
+		Kind: kind, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.target.Version, Commit: v.app.Commit, Reason: says,
+	}
+}
+
+// driftCondition is what stands of it for people.
+func (t *turn) driftCondition(id ring.ServiceID) (ring.Condition, bool) {
+	row, ok := t.Facts.Drift[id]
+	if !ok {
+		return ring.Condition{}, false
+	}
+	return ring.Condition{Type: "Drifted", Reason: strings.Join(row.What, "; "), Since: row.Since.UTC()}, true
+}

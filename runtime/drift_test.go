@@ -1,0 +1,99 @@
+package runtime
+
+import (
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/events"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+func TestFakePutsBack(t *testing.T) { putsBack(t, fakeRig) }
+
+func TestEnginePutsBack(t *testing.T) {
+	engineOrSkip(t)
+	putsBack(t, realRig)
+}
+
+// putsBack has hands of others change an instance, sees what they did in a look,
+// and has the step that undoes it do so, twice.
+func putsBack(t *testing.T, start func(*testing.T) *rig) {
+	r := start(t)
+	a := r.service(func(s *ring.Service) {
+		s.Spec.Resources = &ring.Resources{Memory: 64 << 20, CPUShares: 512}
+	})
+	r.network(t, &a, "default")
+	r.must(t, a)
+	in := r.one(t)
+	require.Equal(t, int64(64<<20), in.Limits.Memory)
+	require.Equal(t, int64(512), in.Limits.CPUShares)
+	e, err := r.ready(t.Context())
+	require.NoError(t, err)
+	step := func(k ring.ActionKind) {
+		x := on(k, in)
+		x.Of, x.Want, x.Networks = a.Of, a.Want, a.Networks
+		r.must(t, x)
+		r.must(t, x) // and once more
+		r.cache.mark("")
+	}
+	see := func() ring.Instance { r.cache.mark(""); return r.one(t) }
+
+	require.NoError(t, e.ContainerPause(t.Context(), in.ID))
+	require.Equal(t, ring.StatePaused, see().State)
+	step(ring.DoUnpause)
+	require.Equal(t, ring.StateRunning, see().State)
+
+	_, err = e.ContainerUpdate(t.Context(), in.ID, container.UpdateConfig{Resources: container.Resources{Memory: 32 << 20, MemorySwap: 64 << 20, CPUShares: 100}})
+	require.NoError(t, err)
+	require.Equal(t, int64(32<<20), see().Limits.Memory)
+	step(ring.DoUpdate)
+	require.Equal(t, int64(64<<20), see().Limits.Memory)
+	require.Equal(t, int64(512), see().Limits.CPUShares)
+
+	network := a.Networks["default"]
+	require.Contains(t, see().Addresses, network)
+	require.NoError(t, e.NetworkDisconnect(t.Context(), network, in.ID, true))
+	require.NotContains(t, see().Addresses, network)
+	step(ring.DoConnect)
+	require.Contains(t, see().Addresses, network)
+	require.Equal(t, in.Started, see().Started, "it went on running through all of it")
+}
+
+func TestWhoEndedAContainerIsHeardFromTheEvents(t *testing.T) {
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	said := func(action events.Action, attributes map[string]string) events.Message {
+		at = at.Add(time.Second)
+		return events.Message{Action: action, TimeNano: at.UnixNano(), Actor: events.Actor{ID: "c", Attributes: attributes}}
+	}
+	start, died := said(events.ActionStart, nil), said(events.ActionDie, map[string]string{"exitCode": "143"})
+	signal := func(n string) events.Message { return said(events.ActionKill, map[string]string{"signal": n}) }
+	for _, c := range []struct {
+		name string
+		all  []events.Message
+		hand string
+	}{
+		{"docker stop", []events.Message{start, signal("15"), died, said(events.ActionStop, nil)}, "stopped"},
+		{"docker kill", []events.Message{start, signal("9"), died}, "killed"},
+		{"a stop signal of its own", []events.Message{start, signal("12"), died, said(events.ActionStop, nil)}, "stopped"},
+		{"an end of its own", []events.Message{start, died}, ""},
+		{"an end of its own, after a signal to reload", []events.Message{start, signal("10"), died}, ""},
+		{"killed, started and ended by itself", []events.Message{start, signal("9"), died, start, died}, ""},
+		{"nobody heard", nil, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var d deaths
+			for _, m := range c.all {
+				d.hear(m)
+			}
+			in := ring.Instance{ID: "c", State: ring.StateExited}
+			d.tell(&in)
+			require.Equal(t, c.hand, in.Hand)
+			in = ring.Instance{ID: "c", State: ring.StateRunning}
+			d.tell(&in)
+			require.Empty(t, in.Hand, "it runs")
+		})
+	}
+}
