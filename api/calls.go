@@ -63,6 +63,9 @@ type Calls struct {
 	// Crashes are what crashed, alike ones together, the newest first. It changes
 	// nothing. NotFound for an unknown app or service of which nothing is recorded.
 	Crashes func(ctx context.Context, q CrashQuery) ([]CrashGroup, error)
+	// Inspect says why a service, or one slot of it, is as it is. It changes nothing.
+	// NotFound for a service that is in no plan and not seen.
+	Inspect func(ctx context.Context, q InspectQuery) (ring.Explained, error)
 	// Jobs are the jobs and cron jobs in force with their runs, the newest first. It
 	// changes nothing. NotFound for an unknown app, service or run.
 	Jobs func(ctx context.Context, q JobQuery) ([]JobNow, error)

@@ -113,6 +113,9 @@ func (d *daemon) calls() Calls {
 		Crashes: func(_ context.Context, q CrashQuery) ([]CrashGroup, error) {
 			return []CrashGroup{{App: q.App}}, d.note("crashes %s/%s logs=%t", q.App, q.Service, q.Logs)
 		},
+		Inspect: func(_ context.Context, q InspectQuery) (ring.Explained, error) {
+			return ring.Explained{App: q.App, Service: q.Service, Slot: q.Slot}, d.note("inspect %s/%s/%d", q.App, q.Service, q.Slot)
+		},
 		Jobs: func(_ context.Context, q JobQuery) ([]JobNow, error) {
 			return nil, d.note("jobs %s/%s run=%s limit=%d logs=%v", q.App, q.Service, q.Run, q.Limit, q.Logs)
 		},
@@ -272,7 +275,8 @@ var everyRoute = map[string]struct {
 	"/v1/logs":           {"GET", "/v1/logs?app=web", "", mayRead},
 	"/v1/outdated":       {"GET", "/v1/outdated?app=web", "", mayRead},
 	"/v1/jobs":           {"GET", "/v1/jobs?app=web", "", mayRead},
-	"/v1/crashes":           {"GET", "/v1/crashes?app=web", "", mayRead},
+	"/v1/crashes":        {"GET", "/v1/crashes?app=web", "", mayRead},
+	"/v1/inspect":        {"GET", "/v1/inspect?app=web&service=db&slot=2", "", mayRead},
 	"/v1/refresh":        {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite},
 	"/v1/plan":           {"POST", "/v1/plan?rev=main", "", mayRead},
 	"/v1/act":            {"POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r"}`, mayWrite},
@@ -408,6 +412,7 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 		"accept":   func() error { return c.Accept(ctx, AcceptRequest{Commit: commit, Reason: "r"}) },
 		"outdated": func() error { _, err := c.Outdated(ctx, ""); return err },
 		"crashes":  func() error { _, err := c.Crashes(ctx, CrashQuery{}); return err },
+		"inspect":  func() error { _, err := c.Inspect(ctx, InspectQuery{App: "web", Service: "db"}); return err },
 		"jobs":     func() error { _, err := c.Jobs(ctx, JobQuery{}); return err },
 		"act":      func() error { _, err := c.Act(ctx, ActRequest{Verb: "hold", App: "web", Reason: "r"}); return err },
 		"refresh":  func() error { _, err := c.Refresh(ctx, RefreshRequest{App: "web", Reason: "r"}); return err },

@@ -175,11 +175,11 @@ func (t *turn) rejected(v *service, in *inst) string {
 		return in.unlive + after
 	case !in.down || !in.Live():
 		return ""
-	case row.Ready:
+	case row.Ready && !in.Since.After(row.At):
 		return "is not ready any more" + after + ": " + in.reason
 	}
 	limit := patience(v.want)
-	until := row.At.Add(limit)
+	until := t.readSince(v, in).Add(limit) // it may have been started since, as by a reboot
 	if t.now.Before(until) {
 		t.wake(until)
 		return ""

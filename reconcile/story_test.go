@@ -30,6 +30,8 @@ type story struct {
 	low    map[string]int
 	high   map[string]int
 
+	looked func(Decision) // asked at each look, before what it decided is written down
+
 	away, blind, gone bool // the remote, the engine's answers, the daemon
 }
 
@@ -105,6 +107,9 @@ func (s *story) turn() {
 		s.src.Reached = s.clock()
 	}
 	d := s.decide()
+	if s.looked != nil {
+		s.looked(d)
+	}
 	s.record(d.Facts, d.Events)
 	s.launch(d.Actions)
 }

@@ -1,0 +1,44 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// InspectQuery asks why a service, or one slot of it, is as it is. Slot 0 is all.
+type InspectQuery struct {
+	App, Service string
+	Slot         int
+}
+
+func (s *Socket) inspect(w http.ResponseWriter, r *http.Request, _ Peer) error {
+	v := query{values: r.URL.Query()}
+	q := InspectQuery{App: v.text("app"), Service: v.text("service"), Slot: v.number("slot", 0)}
+	if v.err != nil {
+		return v.err
+	}
+	if q.App == "" || q.Service == "" {
+		return Usage("gitring inspect <app>/<service>", "no service is named")
+	}
+	e, err := s.calls.Inspect(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, e)
+}
+
+// Inspect says why a service, or one slot of it, is as it is. Slot 0 is all.
+func (c *Client) Inspect(ctx context.Context, q InspectQuery) (ring.Explained, error) {
+	v := url.Values{}
+	set(v, "app", q.App)
+	set(v, "service", q.Service)
+	if q.Slot != 0 {
+		set(v, "slot", strconv.Itoa(q.Slot))
+	}
+	var out ring.Explained
+	return out, c.ask(ctx, http.MethodGet, "/v1/inspect", v, nil, &out)
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+)
+
+func inspectCmd(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "inspect <app/service[/slot]>",
+		Short: "Say why a service is as it is, and what comes next",
+		Long: "inspect answers \"why is this not running\": what is wanted and what is seen,\n" +
+			"which rule decides now and what it waits for, the last crash, the last checks,\n" +
+			"the next try, how the image was pinned, what the version is made of and what\n" +
+			"differs from the last good one, and the overrides that stand.\n\n" +
+			"It decides as the next look would, and changes nothing.",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: g.completeApps,
+		RunE: func(cmd *cobra.Command, given []string) error {
+			app, service, slot, err := inspected(given[0])
+			if err != nil {
+				return err
+			}
+			return g.inspect(cmd.Context(), app, service, slot)
+		},
+	}
+}
+
+// inspected reads app/service[/slot].
+func inspected(given string) (app, service string, slot int, err error) {
+	parts := strings.Split(given, "/")
+	wrong := &failure{code: exitUsage, says: given + " names no service", hint: "gitring inspect <app>/<service>, or with a slot: <app>/<service>/1"}
+	if len(parts) < 2 || len(parts) > 3 {
+		return "", "", 0, wrong
+	}
+	if len(parts) == 3 {
+		if slot, err = strconv.Atoi(parts[2]); err != nil || slot < 1 {
+			return "", "", 0, wrong
+		}
+	}
+	if app, service, err = target(parts[0] + "/" + parts[1]); err != nil || service == "" {
+		return "", "", 0, wrong
+	}
+	return app, service, slot, nil
+}
+
+func (g *globals) inspect(ctx context.Context, app, service string, slot int) error {
+	e, err := g.daemon().Inspect(ctx, api.InspectQuery{App: app, Service: service, Slot: slot})
+	if err != nil {
+		return asked(err)
+	}
+	if g.machine() {
+		return g.encode(&e)
+	}
+	s := g.screen()
+	showExplained(s, &e, g.now())
+	_, err = fmt.Fprint(g.out, s)
+	return err
+}
+
+// showExplained is the answer first, then what it rests on.
+func showExplained(s *screen, e *ring.Explained, now time.Time) {
+	name := e.App + "/" + e.Service
+	if e.Slot > 0 {
+		name += "/" + strconv.Itoa(e.Slot)
+	}
+	s.line(0, "  ", word{name, bold}, word{string(e.Phase), phaseHue(e.Phase)}, w(e.Says))
+	pair := func(key, text string) {
+		if text != "" {
+			s.line(2, " ", word{key, dim}, w(text))
+		}
+	}
+	pair("because:", e.Rule)
+	pair("next:", e.Next)
+	if !e.Until.IsZero() {
+		pair("until:", on(e.Until))
+	}
+	for _, wait := range e.Waits {
+		if wait != e.Rule {
+			pair("waits for:", wait)
+		}
+	}
+	if r := e.Refusal; r != nil {
+		showRefusal(s, 2, "", r)
+	}
+	if r := e.Rollout; r != nil {
+		pair("rollout:", fmt.Sprintf("%s %s of %s: %s", r.Phase, r.Version.Short(), cmp.Or(r.Commit.Short(), "-"), r.Reason))
+	}
+	showWanted(pair, e)
+	for _, c := range e.Conditions {
+		pair("condition:", fmt.Sprintf("%s since %s: %s", c.Type, on(c.Since), c.Reason))
+	}
+	for _, o := range e.Overrides {
+		pair("override:", fmt.Sprintf("%s of %s by %s: %s", o.Kind, o.Target, o.Actor, o.Reason))
+	}
+	for _, step := range e.Steps {
+		when := map[bool]string{true: "under way:", false: "decided:"}[step.Now]
+		pair(when, strings.TrimSpace(fmt.Sprintf("%s %s: %s %s", step.Kind, slotSays(step.Slot), step.Reason, step.Far)))
+	}
+	for _, try := range e.Tries {
+		pair("failed:", fmt.Sprintf("%s, %d times: %s; again %s", try.Kind, try.N, try.Err, on(try.Next)))
+	}
+	showSeen(s, e, now)
+	if c := e.Crash; c != nil {
+		s.gap()
+		s.line(2, " ", word{"last crash:", dim}, w(fmt.Sprintf("slot %d %s, exit %d, %s: %s", c.Slot, on(c.At), c.ExitCode, c.Class, c.Reason)))
+		for _, line := range c.Log[max(0, len(c.Log)-5):] {
+			s.line(4, "", word{line, dim})
+		}
+	}
+}
+
+// on is a moment with its zone; "-" for none.
+func on(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return stamp(t) + " UTC"
+}
+
+// stateHue is how an instance's state is painted.
+func stateHue(state string) hue {
+	switch state {
+	case ring.SlotReady, ring.SlotCompleted:
+		return green
+	case ring.SlotCrashed, ring.SlotBackingOff, ring.SlotNotReady:
+		return red
+	}
+	return cyan
+}
+
+func slotSays(slot int) string {
+	if slot == 0 {
+		return ""
+	}
+	return "slot " + strconv.Itoa(slot)
+}
+
+func showWanted(pair func(key, text string), e *ring.Explained) {
+	if v := e.Wanted; v != nil {
+		pair("wanted:", fmt.Sprintf("%d of version %s, of commit %s", v.Replicas, v.Version.Short(), cmp.Or(v.Commit.Short(), "-")))
+		pair("image:", fmt.Sprintf("%s, pinned to %s (%s)", v.Image, v.Pin, v.Pinned))
+	}
+	if g := e.LastGood; g != nil {
+		text := fmt.Sprintf("version %s of commit %s", g.Version.Short(), g.Commit.Short())
+		if v := e.Wanted; v != nil && v.Differs != "" {
+			text += "; since then " + v.Differs
+		}
+		pair("last good:", text)
+	}
+	var inputs []string
+	for _, in := range e.Inputs {
+		inputs = append(inputs, strings.TrimSuffix(in.Name+" ("+in.Says+")", " ()"))
+	}
+	pair("made of:", strings.Join(inputs, ", "))
+}
+
+// showSeen is what runs, and what its checks said last.
+func showSeen(s *screen, e *ring.Explained, now time.Time) {
+	if len(e.Instances) == 0 {
+		s.gap()
+		s.line(2, " ", w("no instance is there"))
+		return
+	}
+	var rows [][]word
+	for _, in := range e.Instances {
+		next := "-"
+		if in.NextTry.After(now) {
+			next = on(in.NextTry)
+		}
+		rows = append(rows, []word{
+			w(strconv.Itoa(in.Slot)), {in.State, stateHue(in.State)}, w(in.Version.Short()), w(in.Stands), w(in.Commit.Short()),
+			w(strconv.Itoa(in.Crashes)), w(next), w(in.Reason),
+		})
+	}
+	s.gap()
+	s.table(2, []string{"SLOT", "STATE", "VERSION", "IS", "COMMIT", "CRASHES", "NEXT TRY", "REASON"}, rows)
+	var checks [][]word
+	for _, in := range e.Instances {
+		for _, r := range in.Checks {
+			came := word{"passed", green}
+			if !r.OK {
+				came = word{"failed", red}
+			}
+			checks = append(checks, []word{w(strconv.Itoa(in.Slot)), w(r.Check), came, w(strconv.Itoa(r.Count)), w(on(r.Last)), w(r.Says)})
+		}
+	}
+	if len(checks) > 0 {
+		s.gap()
+		s.table(2, []string{"SLOT", "CHECK", "LAST", "TIMES", "AT", "SAYS"}, checks)
+	}
+}

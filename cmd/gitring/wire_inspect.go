@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/reconcile"
+	"github.com/gitring/gitring/ring"
+)
+
+// inspect explains one service from what the loop would decide from now, with
+// what only the store remembers: the last crash, and the last results of checks.
+func (d *daemon) inspect(ctx context.Context, q api.InspectQuery) (ring.Explained, error) {
+	w, err := d.loop.World(ctx)
+	if err != nil {
+		return ring.Explained{}, err
+	}
+	id := ring.ID(q.App, q.Service)
+	e, ok := reconcile.Explain(w, time.Now().UTC(), id, q.Slot)
+	if !ok {
+		return e, api.NotFound("gitring status lists apps and services", "no such service here: %s", id)
+	}
+	crashes, err := d.store.Crashes(ctx, id, 1)
+	if err != nil {
+		d.log.Warn("could not read the last crash", "err", err)
+	}
+	if len(crashes) > 0 && (q.Slot == 0 || crashes[0].Slot == q.Slot) {
+		e.Crash = &crashes[0]
+	}
+	for i := range e.Instances {
+		in := &e.Instances[i]
+		if in.Checks, err = d.lastResults(ctx, in.ID); err != nil {
+			d.log.Warn("could not read the results of checks", "instance", in.ID, "err", err)
+		}
+	}
+	return e, nil
+}
+
+// lastResults is the newest result of each check of an instance.
+func (d *daemon) lastResults(ctx context.Context, instance string) ([]ring.Result, error) {
+	all, err := d.store.Results(ctx, instance)
+	newest := map[string]int{}
+	var out []ring.Result
+	for _, r := range all {
+		if i, ok := newest[r.Check]; ok {
+			if r.Last.After(out[i].Last) {
+				out[i] = r
+			}
+			continue
+		}
+		newest[r.Check] = len(out)
+		out = append(out, r)
+	}
+	return out, err
+}

@@ -1,0 +1,434 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Explain answers why a service is as it is: by the same rules, from the same
+// world, as a look would decide now. Slot 0 is all slots. It changes nothing. It says
+// whether this host knows such a service.
+func Explain(w World, now time.Time, id ring.ServiceID, slot int) (ring.Explained, bool) {
+	t := newTurn(w, now)
+	t.decide()
+	app, service := id.Split()
+	out := ring.Explained{App: app, Service: service, Slot: slot, Instances: []ring.ExplainedInstance{}}
+	st, as := t.statusOf(app, service)
+	v := t.views[id]
+	if st == nil && !t.coming(id) && len(t.seen[id]) == 0 {
+		return out, false
+	}
+	e := &explainer{turn: t, id: id, v: v, app: as, out: &out}
+	if st != nil {
+		out.Phase, out.Says, out.Rollout, out.Conditions = st.Phase, st.Reason, st.Rollout, st.Conditions
+	}
+	e.source()
+	e.steps()
+	e.tries()
+	e.instances(slot)
+	if v != nil {
+		e.wanted()
+		e.inputs()
+	}
+	e.overrides()
+	e.decides()
+	return out, true
+}
+
+// statusOf finds a service, and its app, in the status of this turn.
+func (t *turn) statusOf(app, service string) (*ring.ServiceStatus, *ring.AppStatus) {
+	for i := range t.out.Status.Sources {
+		for j := range t.out.Status.Sources[i].Apps {
+			a := &t.out.Status.Sources[i].Apps[j]
+			if a.Name != app {
+				continue
+			}
+			for k := range a.Services {
+				if a.Services[k].Name == service {
+					return &a.Services[k], a
+				}
+			}
+			return nil, a
+		}
+	}
+	return nil, nil
+}
+
+// explainer fills one answer.
+type explainer struct {
+	*turn
+	id  ring.ServiceID
+	v   *service // nil for what no plan in force has
+	app *ring.AppStatus
+	out *ring.Explained
+}
+
+func (e *explainer) source() {
+	app, _ := e.id.Split()
+	e.out.Source = e.Facts.Apps[app].App.Source
+	for i := range e.Sources {
+		src := &e.Sources[i]
+		if e.out.Source == "" && src.Next != nil && e.nextApp(src, app) != nil {
+			e.out.Source = src.Name
+		}
+	}
+	if e.app != nil {
+		e.out.Refusal = e.app.Refusal
+	}
+}
+
+// mine says that a step is about the service, or fetches its image.
+func (e *explainer) mine(a ring.Action) bool {
+	app, service := e.id.Split()
+	return a.App == app && a.Service == service && a.Kind != ring.DoLog
+}
+
+func (e *explainer) steps() {
+	for _, target := range sortedKeys(e.Busy) {
+		if a := e.Busy[target]; e.mine(a) {
+			e.out.Steps = append(e.out.Steps, ring.ExplainedStep{Kind: a.Kind, Slot: a.Slot, Reason: a.Reason, Far: e.Progress[target], Now: true})
+		}
+	}
+	for _, a := range e.turn.out.Actions {
+		if e.mine(a) {
+			e.out.Steps = append(e.out.Steps, ring.ExplainedStep{Kind: a.Kind, Slot: a.Slot, Reason: a.Reason})
+		}
+	}
+}
+
+// tries are the failed steps of the service: those of its containers rather than
+// the newest of them once more.
+func (e *explainer) tries() {
+	for _, key := range sortedKeys(e.Tries) {
+		try := e.Tries[key]
+		image := e.v != nil && key == "pull "+e.v.target.Pin.Image
+		asks := try.Kind == ring.DoResolve && strings.HasSuffix(key, " "+string(e.id))
+		its := key == string(e.id) && try.Name == "" || strings.HasPrefix(key, string(e.id)+" ")
+		if !image && !asks && !its {
+			continue
+		}
+		row := ring.ExplainedTry{Kind: try.Kind, Name: try.Name, N: try.N, Err: try.Err, Cause: try.Cause, Next: utc(try.Next)}
+		if try.Refusal != nil {
+			row.Hint = try.Refusal.Hint
+		}
+		e.out.Tries = append(e.out.Tries, row)
+	}
+}
+
+func (e *explainer) instances(slot int) {
+	for _, in := range e.seen[e.id] {
+		if slot != 0 && in.Slot != slot {
+			continue
+		}
+		row := ring.ExplainedInstance{
+			InstanceStatus: e.instanceStatus(e.v, in), Stands: e.stands(in), Engine: in.State,
+			Started: utc(in.Started), Policy: cmp.Or(in.Policy, "no"),
+		}
+		if h, ok := e.Health[in.ID]; ok && h.Ready {
+			row.Ready = utc(h.Since)
+		}
+		if crash, ok := e.Facts.Slots[ring.SlotKey(e.id, in.Slot, in.Version)]; ok {
+			row.Crashes, row.ExitCode, row.OOM, row.Class, row.NextTry = crash.Crashes, crash.ExitCode, crash.OOM, crash.Class, utc(crash.Next)
+		}
+		if in.Ended() && row.ExitCode == 0 {
+			row.ExitCode, row.OOM = in.ExitCode, in.OOM
+		}
+		e.out.Instances = append(e.out.Instances, row)
+	}
+}
+
+// stands is what the version of an instance is to the service.
+func (e *explainer) stands(in *inst) string {
+	switch {
+	case e.v == nil:
+		return "not in the plan"
+	case in.Version == e.v.want.Version && e.v.failed != nil:
+		return "wanted, and failed"
+	case in.Version == e.v.want.Version:
+		return "wanted"
+	case e.v.good != nil && in.Version == e.v.good.Service.Version:
+		return "last good"
+	}
+	return "superseded"
+}
+
+func (e *explainer) wanted() {
+	v := e.v
+	w := &ring.ExplainedWant{
+		Kind: v.want.Kind, Replicas: v.want.Replicas, Version: v.want.Version, Commit: v.want.Changed, Image: v.want.Spec.Image,
+		Pin: v.want.Pin.Image, Pinned: "taken over from what was in force", File: v.want.File,
+	}
+	if row, ok := e.Facts.Pins[ring.PinKey(v.id, pinWritten(v.app, v.want))]; ok {
+		w.Pinned = "asked for " + clock(row.At)
+		if row.Pin.Note != "" {
+			w.Pinned += "; " + row.Pin.Note
+		}
+	}
+	if g := v.good; g != nil {
+		e.out.LastGood = &ring.ExplainedGood{Version: g.Service.Version, Commit: g.Commit, At: utc(g.At)}
+		if g.Service.Version != v.want.Version {
+			w.Differs = Differs(&g.App, &g.Service, v.app, v.want)
+		} else {
+			w.Differs = sayAll(inPlace(&g.Service, v.want))
+		}
+	}
+	e.out.Wanted = w
+}
+
+// inputs are what the version is made of: a change of any of them is another one.
+func (e *explainer) inputs() {
+	s, app := e.v.want, e.v.app
+	add := func(name, says string) {
+		e.out.Inputs = append(e.out.Inputs, ring.ExplainedInput{Name: name, Says: says})
+	}
+	add("image", s.Pin.Digest())
+	nothing, none := ring.Service{Spec: ring.Spec{Image: s.Spec.Image}, Pin: s.Pin}, ring.App{}
+	for _, d := range differences(&none, &nothing, app, s) {
+		if d.key != "spec.mounts" && d.key != "spec.networks" {
+			add(d.says, "")
+		}
+	}
+	for _, m := range s.Spec.Mounts {
+		add("mount "+m.Target, mountSays(m))
+	}
+	for _, at := range s.Spec.Networks {
+		n, _ := app.Network(at.Network)
+		add("network "+at.Network, "definition "+n.Definition())
+	}
+	for _, name := range s.Spec.Leaders() {
+		leader, _ := app.Service(name)
+		add("service "+name, "version "+leader.Version.Short())
+	}
+	for _, key := range sortedKeys(s.Reload.Content()) {
+		add("files of "+key, say("%.8s, reloaded in place: no part of the version", s.Reload.Live[key]))
+	}
+}
+
+func mountSays(m ring.Mount) string {
+	switch m.Kind {
+	case ring.MountContent:
+		return say("content %.8s %s", m.Source, m.File)
+	case ring.MountLive:
+		return "the files of " + m.Source
+	}
+	return say("%s %s", m.Kind, m.Source)
+}
+
+// overrides are those that stand on the service, or on its app.
+func (e *explainer) overrides() {
+	app, _ := e.id.Split()
+	for _, o := range e.overrideStatus() {
+		if o.Target == string(e.id) || o.Target == app {
+			e.out.Overrides = append(e.out.Overrides, o)
+		}
+	}
+}
+
+// decides names the rule that decides now and what comes next. The order is that
+// of the rules themselves: what is above keeps those below from being asked.
+func (e *explainer) decides() {
+	o := e.out
+	o.Phase = cmp.Or(o.Phase, ring.PhasePending)
+	rule, next := e.rule()
+	o.Rule, o.Next = rule, next
+	o.Says = cmp.Or(o.Says, rule)
+	for _, in := range o.Instances {
+		if !in.NextTry.IsZero() && in.NextTry.After(e.now) && (o.Until.IsZero() || in.NextTry.Before(o.Until)) {
+			o.Until = in.NextTry
+		}
+	}
+	for _, try := range o.Tries {
+		if try.Next.After(e.now) && (o.Until.IsZero() || try.Next.Before(o.Until)) {
+			o.Until = try.Next
+		}
+	}
+	if o.Slot != 0 && len(o.Instances) == 0 {
+		o.Says = say("slot %d has no instance: %s", o.Slot, o.Says)
+	}
+}
+
+// rule is the rule that decides, and what follows from it for whoever asks.
+func (e *explainer) rule() (rule, next string) {
+	app, service := e.id.Split()
+	name := string(e.id)
+	switch {
+	case e.observed(app):
+		return "its source is only observed: nothing is changed here", "set apply: auto for the source in the configuration, and reload the daemon"
+	case e.heldBy(e.id) != "":
+		return e.heldBy(e.id), "gitring release " + e.target(ring.OverrideHold) + " lets gitring go on"
+	}
+	if e.v == nil {
+		return e.outside(app, service)
+	}
+	if len(e.v.all) == 0 && len(e.out.Steps) == 0 && e.app != nil && e.app.Refusal != nil {
+		return say("the newest commit of the app is refused: %s", e.app.Refusal.Says), cmp.Or(e.app.Refusal.Hint, "push a commit that mends it")
+	}
+	if rule, next = e.kind(name); rule != "" {
+		return rule, next
+	}
+	return e.worker(name)
+}
+
+// target is what an override stands on: the service, or all of its app.
+func (e *explainer) target(k ring.OverrideKind) string {
+	if o := e.standingOn(k, e.id); o != nil {
+		return o.Target
+	}
+	return string(e.id)
+}
+
+// outside is for a service that no plan in force has: it is on its way here, or on
+// its way out.
+func (e *explainer) outside(app, service string) (rule, next string) {
+	if e.app != nil && e.app.Refusal != nil {
+		return say("the app is refused: %s", e.app.Refusal.Says), cmp.Or(e.app.Refusal.Hint, "push a commit that mends it")
+	}
+	for name, why := range e.turn.held {
+		if e.out.Source == name {
+			return why, "gitring approve, or push a newer commit"
+		}
+	}
+	if says := e.stageSays[app]; says != "" {
+		e.out.Waits = append(e.out.Waits, says)
+		if strings.HasPrefix(says, "held: ") {
+			return says, "the app's hold in gitring.yaml ends it; push a commit without it"
+		}
+		return "its plan is not in force yet: " + says, "wait: gitring goes on by itself as soon as that is done; gitring sync --wait follows it"
+	}
+	f, known := e.Facts.Apps[app]
+	switch {
+	case len(e.seen[e.id]) > 0 && known && f.App.NoPrune:
+		return "it left the commit, and prune is false: it stays as an orphan", "remove it by hand, or set prune: true in gitring.yaml"
+	case len(e.seen[e.id]) > 0 && known && !e.fresh(&f.App):
+		return "it left the commit, and nothing is removed before the remote answers again", "look at gitring status for what is wrong with the source"
+	case len(e.seen[e.id]) > 0:
+		return "it left the commit and is removed", "wait: what depends on it goes first"
+	}
+	return "its plan is about to come into force", "wait: the next look decides"
+}
+
+// kind is what jobs and cron jobs have of their own.
+func (e *explainer) kind(name string) (rule, next string) {
+	v := e.v
+	if !v.want.Kind.Ends() {
+		return "", ""
+	}
+	if len(e.out.Steps) > 0 {
+		return e.doing()
+	}
+	switch e.out.Phase {
+	case ring.PhaseCompleted:
+		return "it ran, and runs again when its version changes or somebody asks", "nothing to do; gitring run " + name + " runs it again"
+	case ring.PhaseFailed, ring.PhaseDegraded:
+		return "its run failed: " + e.out.Says, say("gitring jobs %s shows the run and its log; gitring retry %s runs it again, or push a commit that mends it", name, name)
+	case ring.PhasePending:
+		e.out.Waits = append(e.out.Waits, e.out.Says)
+		return e.out.Says, e.dependency()
+	case ring.PhaseHeld:
+		return e.out.Says, "gitring release or gitring rollout resume " + name + " lets it go on"
+	case ring.PhaseReady:
+		return "it is between two runs: " + e.out.Says, "nothing to do; gitring run " + name + " runs it now"
+	}
+	return "its run is under way", say("wait for its end; gitring logs %s shows what it writes", name)
+}
+
+// doing is for a service that a step of ours is moving.
+func (e *explainer) doing() (rule, next string) {
+	s := e.out.Steps[0]
+	where := ""
+	if s.Slot > 0 {
+		where = say(" slot %d", s.Slot)
+	}
+	rule = say("%s%s: %s", s.Kind, where, s.Reason)
+	if s.Far != "" {
+		rule += " (" + s.Far + ")"
+	}
+	return rule, "wait: gitring is at it; gitring events -f shows each step"
+}
+
+// dependency is what to look at for a service that waits for another.
+func (e *explainer) dependency() string {
+	app, _ := e.id.Split()
+	for _, d := range e.v.want.DependsOn {
+		if strings.Contains(e.out.Says, d.Service) {
+			return say("gitring inspect %s/%s says why that is not there yet", app, d.Service)
+		}
+	}
+	return "wait: it begins as soon as that is there; gitring status shows the other apps"
+}
+
+// worker is the rest, in the order of the rules.
+func (e *explainer) worker(name string) (rule, next string) {
+	v := e.v
+	fix := say("push a commit that mends it (git revert works), or gitring retry %s", name)
+	switch {
+	case v.halt != "":
+		return v.halt, "gitring rollout resume " + e.target(ring.OverridePause) + " lets it go on"
+	case v.waits != "":
+		e.out.Waits = append(e.out.Waits, v.waits)
+		return v.waits, e.dependency()
+	case v.paused():
+		return "the rollout failed and stopped where it is: " + v.failed.Reason, fix + say("; gitring logs %s shows what it wrote", name)
+	case e.stuck(v) != "":
+		e.out.Waits = append(e.out.Waits, e.stuck(v))
+		return "something of this host is in the way: " + e.stuck(v), "mend it on the host: gitring tries again by itself"
+	case len(e.out.Steps) > 0:
+		return e.doing()
+	case v.spoiled != nil:
+		return "the newest files to reload failed, and those of " + v.good.Commit.Short() + " are kept: " + v.spoiled.Reason, fix
+	case v.restoring():
+		return say("version %s failed, and %s is kept: %s", v.want.Version.Short(), v.good.Commit.Short(), v.failed.Reason), fix
+	case v.failed != nil:
+		return "the version failed before and stays: " + v.failed.Reason, fix
+	}
+	return e.seenSo(name)
+}
+
+// seenSo explains a service by what is seen of it, with no rule in its way.
+func (e *explainer) seenSo(name string) (rule, next string) {
+	v := e.v
+	logs := say("gitring logs %s and gitring crashes %s show why", name, name)
+	for _, in := range e.out.Instances {
+		switch in.State {
+		case ring.SlotBackingOff, ring.SlotCrashed:
+			rule = say("slot %d %s; it is started again after a wait that grows", in.Slot, in.Reason)
+			return rule, say("wait for the next try %s, or gitring retry %s tries now; %s", clock(cmp.Or(in.NextTry, e.now)), name, logs)
+		}
+	}
+	for _, try := range e.out.Tries {
+		return say("%s failed %d times: %s", try.Kind, try.N, try.Err), cmp.Or(try.Hint, say("wait for the next try %s, or gitring retry %s tries now", clock(try.Next), name))
+	}
+	if v.lacks != "" {
+		e.out.Waits = append(e.out.Waits, v.lacks)
+		return "it lacks what it needs: " + v.lacks, "wait: it goes on as soon as that is there"
+	}
+	for _, in := range e.out.Instances {
+		if in.Stands == "wanted" && in.State != ring.SlotReady && in.State != ring.SlotStopped {
+			return say("slot %d is %s: %s", in.Slot, in.State, cmp.Or(in.Reason, "it was just started")), e.patienceSays(name)
+		}
+	}
+	switch {
+	case e.out.Phase == ring.PhaseReady && v.row.Done:
+		return "every slot runs the wanted version, ready", "nothing to do"
+	case slices.ContainsFunc(e.out.Instances, func(in ring.ExplainedInstance) bool { return in.State == ring.SlotStopped }):
+		return "an instance ended as its restart policy lets it, and rests", say("nothing, if that is meant; else restart: always in its file, or gitring rollout restart %s", name)
+	case !v.row.Done:
+		return "the rollout is under way: " + e.out.Says, e.patienceSays(name)
+	}
+	return e.out.Says, say("gitring logs %s shows what it writes; gitring events shows what was done", name)
+}
+
+// patienceSays is until when a rollout may take, and what follows then.
+func (e *explainer) patienceSays(name string) string {
+	v := e.v
+	if v.row.Done {
+		return say("wait for its checks; gitring logs %s shows what it writes", name)
+	}
+	deadline := v.row.Progress.Add(v.want.Rollout.ProgressDeadline)
+	e.out.Until = utc(deadline)
+	return say("wait: without progress until %s the rollout fails (%s); gitring logs %s shows what it writes", clock(deadline), v.onFailure(), name)
+}

@@ -1,0 +1,153 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// acts are words that name something a reader can do, or that there is nothing.
+var acts = []string{"gitring ", "push ", "wait", "nothing", "remove it", "mend it", "set apply", "look at", "docker ", "set ", "add ", "change ", "free ", "sign", "is its disk", "push it", "image", "build or load"}
+
+// helped says what is wrong with an answer as something to act by; "" for nothing.
+func helped(e ring.Explained) string {
+	switch {
+	case e.Says == "" || e.Rule == "" || e.Next == "" || e.Phase == "":
+		return "a word is missing"
+	case e.Phase == ring.PhaseReady && e.Rollout == nil && len(e.Conditions) == 0:
+		return ""
+	}
+	for _, act := range acts {
+		if strings.Contains(e.Next, act) {
+			return ""
+		}
+	}
+	return "it names nothing to do"
+}
+
+// Whatever becomes of a service in any of the stories, whoever asks why is told
+// what decides and what to do next.
+func TestEveryStateOfTheStoriesIsExplained(t *testing.T) {
+	files, err := filepath.Glob("testdata/stories/*.txt")
+	require.NoError(t, err)
+	phases, seen := map[ring.Phase]int{}, map[string]bool{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		n := 2
+		s := newStory()
+		s.looked = func(d Decision) {
+			for _, src := range d.Status.Sources {
+				for _, a := range src.Apps {
+					for _, st := range a.Services {
+						key, err := json.Marshal([]any{st.Phase, st.Reason, st.Rollout, st.Conditions, len(st.Instances)})
+						require.NoError(t, err)
+						if seen[string(key)] {
+							continue
+						}
+						seen[string(key)] = true
+						e, ok := Explain(s.world(), s.clock(), ring.ID(a.Name, st.Name), 0)
+						require.True(t, ok, "%s: %s/%s", file, a.Name, st.Name)
+						require.Equal(t, st.Phase, e.Phase)
+						require.Empty(t, helped(e), "%s: %s/%s %s\n says %s\n rule %s\n next %s", file, a.Name, st.Name, e.Phase, e.Says, e.Rule, e.Next)
+						phases[st.Phase]++
+					}
+				}
+			}
+		}
+		for _, line := range strings.Split(string(raw), "\n") {
+			if cut := strings.Index(line, "#"); cut == 0 || cut > 0 && line[cut-1] == ' ' {
+				line = line[:cut]
+			}
+			if strings.HasPrefix(line, "for N in ") || strings.HasPrefix(line, "expect ") {
+				continue
+			}
+			_ = s.tell(numbers(line, n)) // that it comes out as it should is for TestStories
+		}
+	}
+	for _, p := range []ring.Phase{
+		ring.PhasePending, ring.PhaseProgressing, ring.PhaseReady, ring.PhaseDegraded, ring.PhaseFailed, ring.PhaseHeld, ring.PhaseRemoving, ring.PhaseCompleted,
+	} {
+		require.NotZero(t, phases[p], "no story comes to %s", p)
+	}
+}
+
+// explained is a service after the lines of a story.
+func explained(t *testing.T, lines, id string, slot int) ring.Explained {
+	t.Helper()
+	s := newStory()
+	for _, line := range strings.Split(lines, "\n") {
+		require.NoError(t, s.tell(line), line)
+	}
+	s.turn()
+	app, service := fullID(id)
+	e, ok := Explain(s.world(), s.clock(), ring.ID(app, service), slot)
+	require.True(t, ok)
+	return e
+}
+
+func TestWhyIsThisNotRunning(t *testing.T) {
+	for _, c := range []struct {
+		name, story, id  string
+		phase            ring.Phase
+		says, rule, next string
+	}{
+		{"it does", "service web\ncommit c1 web=v1\nrest", "web", ring.PhaseReady, "1/1 ready", "every slot runs the wanted version", "nothing to do"},
+		{"it crashes", "service web min_ready 1s\ncommit c1 web=v1\nrest\nversion v1 exits 1 after 1s\nfault crash web-1 exit 1\nwait 3m", "web", ring.PhaseDegraded, "exited with code 1", "slot 1 exited with code 1", "gitring crashes web/web"},
+		{"its first version is never ready", "service web start_timeout 5s threshold 1\nversion v1 never ready\ncommit c1 web=v1\nrest", "web", ring.PhaseFailed, "not ready within", "the rollout failed and stopped where it is", "git revert works"},
+		{"a newer version failed", "service web start_timeout 5s threshold 1\ncommit c1 web=v1\nrest\nversion v2 never ready\ncommit c2 web=v2\nrest", "web", ring.PhaseReady, "kept c1", "is kept: ", "gitring retry web/web"},
+		{"its image is nowhere", "service web\nversion v1 not in the registry\ncommit c1 web=v1\nwait 5s", "web", ring.PhasePending, "is not in the registry", "the app is refused", "push it"},
+		{"the registry is away", "service web\nfault the registry is away\ncommit c1 web=v1\nwait 5s", "web", ring.PhasePending, "no answer", "its plan is not in force yet", "wait"},
+		{"it waits for another", "service shop/db\nservice shop/web depends_on db ready\nversion d1 never ready\ncommit c1 shop/db=d1 shop/web=v1\nwait 5s", "shop/web", ring.PhasePending, "db", "db", "gitring inspect shop/db"},
+		{"a person holds it", "service web\ncommit c1 web=v1\nrest\nhold web\nfault remove web-1\nwait 1m", "web", ring.PhaseHeld, "held", "held by alice", "gitring release web"},
+		{"its volume is gone", "service db volume data min_ready 1s\ncommit c1 db=v1\nrest\nfault remove db-1\nfault volume db_data is gone\nwait 1m", "db", ring.PhaseDegraded, "was there and is gone", "is its disk mounted?", "mend it on the host"},
+		{"its files failed", "service web live a min_ready 1s\ncommit c1 web=v1\nrest\ncontent b refused\nservice web live b\ncommit c2 web=v1\nrest", "web", ring.PhaseReady, "kept the files of c1", "the newest files to reload failed", "gitring retry web/web"},
+		{"it is a job that failed", "service shop/migrate job\nversion m1 exits 3 after 1s\ncommit c1 shop/migrate=m1\nrest", "shop/migrate", ring.PhaseFailed, "", "its run failed", "gitring retry shop/migrate"},
+		{"it left the plan", "service shop/a\nservice shop/b\ncommit c1 shop/a=v1 shop/b=v1\nrest\nfault the remote is away\nwait 1h\ncommit c2 -shop/b\nwait 1s", "shop/b", ring.PhaseRemoving, "not in plan", "it left the commit", "gitring status"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := explained(t, c.story, c.id, 0)
+			s := newStory()
+			s.commits["c1"] = chapter{}
+			for what, got := range map[string][2]string{"says": {e.Says, c.says}, "rule": {e.Rule, c.rule}, "next": {e.Next, c.next}} {
+				require.Contains(t, s.plain(got[0]), got[1], "%s of %+v", what, e)
+			}
+			require.Equal(t, c.phase, e.Phase, "%s", e.Says)
+		})
+	}
+}
+
+func TestAnExplanationNamesWhatItIsMadeOf(t *testing.T) {
+	e := explained(t, "service web replicas 2 env TOKEN=hush live a\ncommit c1 web=v1\nrest\nfault crash web-2 exit 3\nscale web 3", "web", 0)
+	require.Equal(t, 3, e.Wanted.Replicas)
+	require.Equal(t, "v1@sha256:v1", e.Wanted.Pin)
+	require.Contains(t, e.Wanted.Pinned, "asked for 2026-01-01")
+	require.Len(t, e.Instances, 2)
+	require.Equal(t, "wanted", e.Instances[0].Stands)
+	require.Len(t, e.Overrides, 1)
+	require.Equal(t, "scale", e.Overrides[0].Kind)
+	require.NotNil(t, e.LastGood)
+	b, err := json.Marshal(e)
+	require.NoError(t, err)
+	require.NotContains(t, string(b), "hush", "values of the environment are never told")
+	names := ""
+	for _, in := range e.Inputs {
+		names += in.Name + ": " + in.Says + "\n"
+	}
+	for _, want := range []string{"image: sha256:v1\n", "env TOKEN: \n", "mount /etc/app: the files of conf\n", "network default: definition ", "files of conf: a, reloaded in place"} {
+		require.Contains(t, names, want)
+	}
+	one := explained(t, "service web replicas 2\ncommit c1 web=v1\nrest", "web", 2)
+	require.Len(t, one.Instances, 1)
+	require.Equal(t, 2, one.Instances[0].Slot)
+	none := explained(t, "service web replicas 2\ncommit c1 web=v1\nrest", "web", 7)
+	require.Contains(t, none.Says, "slot 7 has no instance")
+	_, ok := Explain(World{Facts: ring.NewFacts(), Recent: NewRecent()}, epoch, "no/such", 0)
+	require.False(t, ok)
+}
