@@ -79,10 +79,19 @@ const restartedByEngine = "the engine restarted it"
 // ended is an exit as a record has it.
 func ended(in *inst) ring.Crash {
 	c := ring.Crash{ExitCode: in.ExitCode, OOM: in.OOM, Class: classOf(in.Instance), Reason: exitSays(in.Instance)}
-	if up := in.Finished.Sub(in.Started); !in.Started.IsZero() && up > 0 { // the wall clock may have been set back meanwhile
-		c.Uptime = up
-	}
+	c.Uptime = ranBefore(in.Instance)
 	return c
+}
+
+// ranBefore is how long the run took that ended last; 0 where that is not known.
+func ranBefore(in *ring.Instance) time.Duration {
+	if in.RanBefore > 0 {
+		return in.RanBefore
+	}
+	if in.Started.IsZero() { // it never ran
+		return 0
+	}
+	return max(0, in.Finished.Sub(in.Started)) // the wall clock may have been set back meanwhile, or it runs again
 }
 
 // telling says that the last words of an instance are being read: who removes it

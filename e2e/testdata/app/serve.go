@@ -90,6 +90,7 @@ func routes(began time.Time) http.Handler {
 	})
 	mux.HandleFunc("POST /exit", func(_ http.ResponseWriter, r *http.Request) {
 		code, _ := strconv.Atoi(r.FormValue("code"))
+		fmt.Fprintln(os.Stderr, time.Now().UTC().Format(time.RFC3339Nano), "told to exit, after", time.Since(began))
 		os.Exit(code)
 	})
 	return mux
