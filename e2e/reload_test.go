@@ -102,6 +102,11 @@ func TestAReloadThatFailsBringsTheOldFilesBackAndFailsTheCommit(t *testing.T) {
 		}
 		code, _ := h.run("status")
 		require.Equal(t, 6, code)
+		code, out := h.run("inspect", app+"/web")
+		require.Equal(t, 0, code, out)
+		for _, want := range []string{"because: the newest files to reload failed", "gitring retry " + app + "/web", "files of conf", "CHECK"} {
+			require.Contains(t, out, want)
+		}
 	}
 	restored(h.repo.pushed("The command refuses it", files{app + "/conf/app.conf": "broken=1\n"}), "exit code 1: line 1: broken=1")
 	restored(h.repo.pushed("The instance does not serve with it", files{app + "/conf/app.conf": "unready=1\n"}), "is not ready any more after it took over the files of conf")

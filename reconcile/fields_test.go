@@ -3,7 +3,9 @@ package reconcile
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -239,4 +241,14 @@ func TestEveryFieldOfAServiceReachesTheStepThatCreatesIt(t *testing.T) {
 		}
 	}
 	t.Fatalf("nothing is created: %s", d.read(20))
+}
+
+func TestTheReferenceTellsTheClassOfEveryField(t *testing.T) {
+	b, err := os.ReadFile("../docs/reference/changes.md")
+	require.NoError(t, err)
+	rows := map[string]ring.Class{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z_.]+)` \\| `([a-z -]+)` \\|$").FindAllStringSubmatch(string(b), -1) {
+		rows[m[1]] = ring.Class(m[2])
+	}
+	require.Equal(t, classes, rows)
 }

@@ -79,13 +79,15 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 			s.line(2, " ", word{key, dim}, w(text))
 		}
 	}
-	pair("because:", e.Rule)
+	if e.Rule != e.Says {
+		pair("because:", e.Rule)
+	}
 	pair("next:", e.Next)
 	if !e.Until.IsZero() {
 		pair("until:", on(e.Until))
 	}
 	for _, wait := range e.Waits {
-		if wait != e.Rule {
+		if !strings.Contains(e.Rule, wait) {
 			pair("waits for:", wait)
 		}
 	}
@@ -104,7 +106,7 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 	}
 	for _, step := range e.Steps {
 		when := map[bool]string{true: "under way:", false: "decided:"}[step.Now]
-		pair(when, strings.TrimSpace(fmt.Sprintf("%s %s: %s %s", step.Kind, slotSays(step.Slot), step.Reason, step.Far)))
+		pair(when, strings.TrimSpace(fmt.Sprintf("%s: %s %s", strings.TrimSpace(string(step.Kind)+" "+slotSays(step.Slot)), step.Reason, step.Far)))
 	}
 	for _, try := range e.Tries {
 		pair("failed:", fmt.Sprintf("%s, %d times: %s; again %s", try.Kind, try.N, try.Err, on(try.Next)))
