@@ -163,15 +163,21 @@ func (t *turn) earlier(v *service, in *inst, run ring.JobRun) string {
 // jobOf is how a run is bounded: as its plan says now or, for one that outlasts
 // its version, as it said when the run began.
 func (t *turn) jobOf(v *service, run ring.JobRun) ring.Job {
-	switch {
-	case run.Version != v.want.Version:
+	if run.Version != v.want.Version {
 		return run.Job
+	}
+	return v.job()
+}
+
+// job is how the wanted version runs.
+func (v *service) job() ring.Job {
+	switch {
 	case v.want.Cron != nil:
 		return v.want.Cron.Job
 	case v.want.Job != nil:
 		return *v.want.Job
 	}
-	return run.Job
+	return ring.Job{}
 }
 
 // startRun creates the container, writes down that the run starts, and starts it.
@@ -191,7 +197,7 @@ func (t *turn) startRun(v *service, slot int, run ring.JobRun) {
 		return
 	}
 	if in != nil && in.Ended() && run.Tries+run.Cut > 0 {
-		t.removeRun(v, in, say("%s; try %d of %d", in.reason, run.Tries+1, t.jobOf(v, run).Retries+1))
+		t.removeRun(v, in, say("%s; try %d of %d", in.reason, run.Tries+1, v.job().Retries+1))
 		return
 	}
 	if why := t.cannot(v); why != "" {
@@ -216,7 +222,7 @@ func (t *turn) begun(v *service, in *inst, run ring.JobRun) {
 	run.Tries, run.Started, run.Ended, run.ExitCode = run.Tries+1, t.now, time.Time{}, 0
 	run.Reason, run.Stopped, run.Final = "", "", false
 	run.Writes, run.Engine = writes(v.app, v.want), t.Seen.Engine
-	run.Job = t.jobOf(v, run)
+	run.Job = v.job()
 	t.set(run)
 	if run.Trigger == ring.Asked {
 		t.set(ring.Forget{Table: "ask", Key: string(v.id)})
@@ -431,7 +437,7 @@ func (t *turn) recordRun(v *service, in *inst, run ring.JobRun, state string) {
 
 // removeRun removes an instance that ran, once its log was read.
 func (t *turn) removeRun(v *service, in *inst, why string) {
-	if !t.busy("log " + in.ID) {
+	if !t.telling(in) {
 		t.remove(v, in, why)
 	}
 }

@@ -133,6 +133,11 @@ func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 	if b == nil {
 		return
 	}
+	for _, f := range d.mem.flights {
+		if f.a.Kind == ring.DoLog && f.a.Instance == b.ID && a.Kind == ring.DoRemove && b.Kind.Ends() {
+			d.violate("the log of %s is read while it is removed", b.Name)
+		}
+	}
 	for _, id := range d.each() {
 		if x := d.boxes[id]; b.running() && x.running() && !x.Kind.Ends() && slices.Contains(x.Joined, b.ID) {
 			d.violate("shared fate: %s is stopped while %s, which is tied to it, runs", b.Name, x.Name)
