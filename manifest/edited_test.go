@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/gitring/gitring/ring"
@@ -40,7 +41,7 @@ secrets: {key: {file: ./key.pem}}
 	for file, who := range map[string]string{
 		"web/settings.ini": "web", "web/conf/deep/x": "web", "web/conf/new": "web", "web/motd": "web", "web/key.pem": "db", "web/db.env": "db", "web/README.md": "",
 	} {
-		after := versions(with(files, file, "LEVEL=2"))
+		after := versions(with(maps.Clone(files), file, "LEVEL=2"))
 		for name := range before {
 			if (before[name] != after[name]) != (name == who) {
 				t.Errorf("%s: the version of %s: %s -> %s", file, name, before[name].Short(), after[name].Short())
