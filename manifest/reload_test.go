@@ -25,7 +25,9 @@ func service(t *testing.T, files map[string]string) (ring.Service, map[string]ri
 // LESSONS row 58, for the files that are reloaded in place: their change moves
 // the content and not the version; that of any other mounted file is a new version.
 func TestTheFilesThatAreReloadedLeaveTheVersion(t *testing.T) {
-	version := func(s ring.Service) ring.Version { return ring.VersionOf(&ring.App{Name: "web"}, &s, ring.Pin{Image: "a@sha256:1"}) }
+	version := func(s ring.Service) ring.Version {
+		return ring.VersionOf(&ring.App{Name: "web"}, &s, ring.Pin{Image: "a@sha256:1"})
+	}
 	for _, c := range []struct {
 		name, paths string
 		file        string // is changed

@@ -180,7 +180,9 @@ func showSeen(s *screen, e *ring.Explained, now time.Time) {
 			next = on(in.NextTry)
 		}
 		rows = append(rows, []word{
-			w(strconv.Itoa(in.Slot)), {in.State, stateHue(in.State)}, w(in.Version.Short()), w(in.Stands), w(in.Commit.Short()),
+			w(strconv.Itoa(in.Slot)),
+			{in.State, stateHue(in.State)},
+			w(in.Version.Short()), w(in.Stands), w(in.Commit.Short()),
 			w(strconv.Itoa(in.Crashes)), w(next), w(in.Reason),
 		})
 	}
