@@ -56,27 +56,36 @@ func dependsOn(s *ring.Service, name string) bool {
 }
 
 // leaned is the service of the plan that depended on what left it, as it was last
-// good, and has not moved on from that yet: it may come back to it. One that waits
-// is not waited for, and neither is one that takes the place of what left, because
-// each would wait for the other. nil is none.
+// good, and has not moved on from that yet: it may come back to it. nil is none, or
+// that another takes the place of what left: each would wait for the other.
 func (t *turn) leaned(id ring.ServiceID) *service {
 	app, service := id.Split()
-	left := t.Facts.Good[id].Service
+	if t.followed(id) {
+		return nil
+	}
 	for _, v := range t.inOrder() {
 		if v.good == nil || v.want.Kind != ring.Worker || v.target == v.want && v.row.Done && v.row.Version == v.want.Version {
 			continue
 		}
 		mine := v.app.Name == app && dependsOn(&v.good.Service, service)
 		theirs := v.app.Name != app && slices.ContainsFunc(v.good.App.After, func(a ring.AfterApp) bool { return a.App == app })
-		if !mine && !theirs || v.waits != "" || replaces(v.want, &left) {
-			continue
+		if mine || theirs {
+			return v
 		}
-		if slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.inherited(id, in) }) {
-			continue
-		}
-		return v
 	}
 	return nil
+}
+
+// followed says that a service of the plan cannot come up, or not whole, before
+// what left is gone.
+func (t *turn) followed(id ring.ServiceID) bool {
+	left := t.Facts.Good[id].Service
+	if slices.ContainsFunc(t.inOrder(), func(v *service) bool {
+		return !(v.row.Done && v.row.Version == v.want.Version) && replaces(v.want, &left)
+	}) {
+		return true
+	}
+	return slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.inherited(id, in) })
 }
 
 // replaces says that two services cannot run at once, because both want one port
