@@ -39,6 +39,10 @@ type Act struct {
 	Replicas     int
 	// Plan is, for an undo, what Before found and the host's rules let pass.
 	Plan *ring.Past
+	// Take are, for an adoption, the containers that the engine has, and Keep what
+	// they were given that outlives them.
+	Take []ring.Adopted
+	Keep []ring.Kept
 }
 
 // Acted is what came of an act: what to remember, what to tell, and what the
@@ -103,6 +107,10 @@ func (p *person) act() error {
 		return p.undoIt()
 	case RunNow:
 		return p.runIt()
+	case Adopt:
+		return p.adoptIt()
+	case Leave:
+		return p.leaveIt()
 	}
 	return p.onService()
 }
@@ -187,11 +195,14 @@ func (p *person) release() error {
 	var ended []string
 	for _, key := range sortedKeys(p.Facts.Overrides) {
 		o := p.Facts.Overrides[key]
-		if o.Target != p.target() && !(p.Service == "" && strings.HasPrefix(o.Target, p.App+"/")) {
+		if o.Target != p.target() && !(p.Service == "" && strings.HasPrefix(o.Target, p.App+"/")) || o.Kind == ring.OverrideLeft {
 			continue
 		}
 		p.endOverride(o, p.Actor, "released: "+p.Reason)
 		ended = append(ended, nameOf(&o)+" of "+o.Target)
+	}
+	if o := p.standing(ring.OverrideLeft, ring.ServiceID(p.App)); o != nil && len(ended) == 0 {
+		return unfit(say("gitring adopt %s takes it back", p.App), "%s is %s", p.App, overrideSays(o))
 	}
 	if len(ended) == 0 {
 		return unfit("gitring status lists what stands", "nothing is overridden on %s", p.target())

@@ -15,7 +15,8 @@ func (t *turn) admitted(app *ring.App, have ring.InForce, known bool) bool {
 	if known && !asksAnew(&have.App, app) {
 		return true
 	}
-	key := admission(app)
+	adopting := t.adopting(app.Name)
+	key := admission(app, adopting)
 	if t.Admitted[app.Name] == key {
 		return true
 	}
@@ -26,6 +27,7 @@ func (t *turn) admitted(app *ring.App, have ring.InForce, known bool) bool {
 	if known {
 		a.Was = &have.App
 	}
+	a.Adopted = adopting
 	t.do(a)
 	t.stageSays[app.Name] = "looking for what is in the way on this host"
 	try, ok := t.Tries[a.Target()]
@@ -45,9 +47,13 @@ func (t *turn) admitted(app *ring.App, have ring.InForce, known bool) bool {
 	return false
 }
 
-// admission is the content of an app that the host is asked about.
-func admission(app *ring.App) string {
+// admission is the content of an app that the host is asked about, and what of
+// it runs already.
+func admission(app *ring.App, adopting []ring.Adopted) string {
 	parts := []string{string(app.Commit), app.Written}
+	for _, row := range adopting {
+		parts = append(parts, row.Instance)
+	}
 	for _, s := range app.Services {
 		parts = append(parts, string(s.Version))
 	}

@@ -150,6 +150,9 @@ func (t *turn) heldBy(id ring.ServiceID) string {
 	if o := t.standingOn(ring.OverrideHold, id); o != nil {
 		return "held " + byWhom(o)
 	}
+	if o := t.standing(ring.OverrideLeft, id); o != nil {
+		return overrideSays(o)
+	}
 	return ""
 }
 
@@ -174,6 +177,8 @@ func (t *turn) untouchable(a *ring.Action) bool {
 	switch a.Kind {
 	case ring.DoResolve, ring.DoPull, ring.DoAdmit, ring.DoLog, ring.DoImageOff:
 		return t.observed(a.App)
+	case ring.DoPolicy:
+		return t.handsOff(ring.ID(a.App, a.Service)) && !t.handingBack(a)
 	case ring.DoNetwork, ring.DoNetworkOff:
 		return t.observed(a.App) || t.withheld(a.App) != "" && t.standing(ring.OverrideHold, ring.ServiceID(a.App)) != nil
 	}
@@ -183,7 +188,7 @@ func (t *turn) untouchable(a *ring.Action) bool {
 // withheld is why the next plan of an app does not come into force for as long
 // as a person says so; "" when nobody does.
 func (t *turn) withheld(app string) string {
-	for _, k := range []ring.OverrideKind{ring.OverrideHold, ring.OverrideUndo} {
+	for _, k := range []ring.OverrideKind{ring.OverrideLeft, ring.OverrideHold, ring.OverrideUndo} {
 		if o, ok := t.Facts.Overrides[ring.OverrideKey(k, app)]; ok && o.Stands(t.now) {
 			return overrideSays(&o)
 		}
@@ -194,7 +199,7 @@ func (t *turn) withheld(app string) string {
 func overrideSays(o *ring.OverrideRow) string {
 	verb := map[ring.OverrideKind]string{
 		ring.OverrideHold: "held", ring.OverridePause: "paused", ring.OverrideScale: say("scaled to %d", o.Replicas),
-		ring.OverrideUndo: "undone to " + o.Commit.Short(),
+		ring.OverrideUndo: "undone to " + o.Commit.Short(), ring.OverrideLeft: "left to Compose",
 	}[o.Kind]
 	return verb + " " + byWhom(o)
 }

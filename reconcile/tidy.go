@@ -69,6 +69,7 @@ func (t *turn) forget() {
 		}
 	}
 	t.forgetHands()
+	t.forgetAdopted()
 }
 
 // coming says that a plan that is not in force yet has a service.

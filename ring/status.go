@@ -129,7 +129,13 @@ type ServiceStatus struct {
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 
-// RunOutcome is how a run of a cron job came out: succeeded, or failed.
+// How a run comes out.
+const (
+	RunSucceeded = "succeeded"
+	RunFailed    = "failed"
+)
+
+// RunOutcome is how a run of a cron job came out.
 type RunOutcome struct {
 	State  string    `json:"state"`
 	Reason string    `json:"reason"`
@@ -185,6 +191,8 @@ type InstanceStatus struct {
 	Commit   SHA     `json:"commit"`
 	Restarts int     `json:"restarts"`
 	Reason   string  `json:"reason,omitempty"`
+	// Adopted says that Compose made it, and that it runs until its service changes.
+	Adopted bool `json:"adopted,omitempty"`
 }
 
 // Override is a person's act that stands.

@@ -24,6 +24,7 @@ type beside struct {
 	host       string
 	sources    []string            // those that are followed
 	root       string              // the host's data root
+	adopted    map[string]bool     // IDs of what is ours without our labels
 	containers []container.Summary // of any Compose project, running or not
 	returning  map[string]bool     // IDs of stopped ones that the engine starts when it starts
 	volumes    []*volume.Volume
@@ -86,7 +87,7 @@ func (b beside) sameName(a ring.Action) (told []string, all []*ring.Refusal) {
 		r.Hint = fmt.Sprintf("gitring of host %s started it: give the app another name on one of the two hosts", other)
 		return told, []*ring.Refusal{r}
 	}
-	r.Hint = down(theirs) + "; then the next look starts the app on them"
+	r.Hint = adoptOr(a.App) + down(theirs) + "; then the next look starts the app on them"
 	for _, f := range b.foldersOf(a, p) {
 		r.Hint += fmt.Sprintf("; its data in %s has to move before that: %s", f.theirs, move(f.theirs, f.ours))
 	}
@@ -94,6 +95,11 @@ func (b beside) sameName(a ring.Action) (told []string, all []*ring.Refusal) {
 		r.Hint += fmt.Sprintf("; what %s has in %s is in an anonymous volume that the app would not find, so before that %s", v.service, v.target, v.declare())
 	}
 	return told, []*ring.Refusal{r}
+}
+
+// adoptOr is the other way to go on with a project that runs.
+func adoptOr(app string) string {
+	return fmt.Sprintf("gitring adopt %s takes it over as it runs; or ", app)
 }
 
 // down is how to stop a Compose project without touching what it keeps.

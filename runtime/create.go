@@ -265,7 +265,7 @@ func (d *Docker) finish(ctx context.Context, e engine, a ring.Action, id string,
 	if err := d.bindsThere(a, c); err != nil {
 		return err
 	}
-	return d.run(ctx, e, inspected(c), a)
+	return d.run(ctx, e, inspected(c, a), a)
 }
 
 // bindsThere refuses to start again what would find a folder of the host gone:
@@ -290,7 +290,7 @@ func (d *Docker) bindsThere(a ring.Action, c container.InspectResponse) error {
 // joined, for it might be one that the service must not be on.
 func (d *Docker) joinMissing(ctx context.Context, e engine, a ring.Action, c container.InspectResponse) error {
 	joins := joinedBy(c)
-	if a.Want != nil {
+	if a.Want != nil && c.Config.Labels[labelHost] != "" { // an adopted one stays on what it came with
 		var err error
 		if joins, err = attachments(a); err != nil {
 			return fmt.Errorf("cannot join container: %w", err)

@@ -77,6 +77,8 @@ type Docker struct {
 	sound  bool   // guarded by mu; see mismatch
 	inside bool   // guarded by mu; this engine runs us too, and of the host's paths we see SamePaths only
 
+	adopted map[string]bool // guarded by mu: see Adopts
+
 	self func() string // the ID of the container we run in, "" for none
 
 	cache  cache

@@ -69,9 +69,14 @@ type contained struct {
 
 func instanceOf(p payload, id string) contained { return contained{id, p.Name, p.Hooks} }
 
-// inspected is a container whose owner labels were checked.
-func inspected(c container.InspectResponse) contained {
-	return contained{c.ID, strings.TrimPrefix(c.Name, "/"), hooksOf(c.Config.Labels)}
+// inspected is a container whose owner was checked. The hooks of an adopted one
+// are those of the service that it stands for, where the action carries that.
+func inspected(c container.InspectResponse, a ring.Action) contained {
+	in := contained{c.ID, strings.TrimPrefix(c.Name, "/"), hooksOf(c.Config.Labels)}
+	if c.Config.Labels[labelHost] == "" && a.Want != nil {
+		in.Hooks = hooksFor(a.Version, a.Want.Spec)
+	}
+	return in
 }
 
 // stopAfter is how long the stop after a failed hook may take beyond the grace.
@@ -104,7 +109,7 @@ func (d *Docker) beforeStop(ctx context.Context, e engine, c container.InspectRe
 	if c.State == nil || !c.State.Running || c.State.Paused || c.State.Restarting {
 		return nil
 	}
-	in := inspected(c)
+	in := inspected(c, a)
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(*grace(a).Timeout)*time.Second)
 	defer cancel()
 	for i, h := range in.Hooks.PreStop {

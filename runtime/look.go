@@ -13,7 +13,6 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
-	"github.com/docker/docker/api/types/filters"
 	"github.com/docker/docker/api/types/network"
 	"golang.org/x/sync/errgroup"
 
@@ -182,7 +181,7 @@ func (c *cache) keep(k map[string]known, before snapshot) {
 	}
 }
 
-// Look is one observation: one list of this host's containers, one of all
+// Look is one observation: one list of this host's containers, adopted ones among them, one of all
 // networks, and an inspect of each container that is new, was named by an
 // event, or whose row changed, and of few that were not inspected for long.
 // Any failure is an error: what was not seen is not empty.
@@ -193,11 +192,9 @@ func (d *Docker) Look(ctx context.Context) (ring.Seen, error) {
 	}
 	before := d.cache.snapshot()
 	now := d.opts.Now()
-	list, err := e.ContainerList(ctx, container.ListOptions{
-		All: true, Filters: filters.NewArgs(filters.Arg("label", labelHost+"="+d.opts.Host)),
-	})
+	list, err := d.listed(ctx, e)
 	if err != nil {
-		return ring.Seen{}, fault("cannot list containers", "", err)
+		return ring.Seen{}, err
 	}
 	nets, err := e.NetworkList(ctx, network.ListOptions{})
 	if err != nil {

@@ -22,8 +22,11 @@ type project struct {
 
 func (p project) all() []container.Summary { return slices.Concat(p.running, p.stopped) }
 
-// foreign says that a container is not this host's.
-func (b beside) foreign(c container.Summary) bool { return c.Labels[labelHost] != b.host }
+// foreign says that a container is not this host's, nor given into our hands.
+func (b beside) foreign(c container.Summary) bool {
+	host, labelled := c.Labels[labelHost]
+	return host != b.host && (labelled || !b.adopted[c.ID])
+}
 
 func (b beside) projects() []string {
 	names := map[string]bool{}

@@ -26,7 +26,7 @@ func (d *Docker) noStranger(ctx context.Context, e engine, a ring.Action) error 
 		return fault("cannot list containers", "", err)
 	}
 	for _, c := range list {
-		if c.Labels[labelHost] == d.opts.Host {
+		if d.own(c.ID, c.Labels) {
 			continue
 		}
 		for _, m := range c.Mounts {
@@ -35,7 +35,7 @@ func (d *Docker) noStranger(ctx context.Context, e engine, a ring.Action) error 
 				continue
 			}
 			r := refused(a, ring.CauseCreate, ring.ForeignProject,
-				fmt.Sprintf("container %s of Compose project %s, which gitring did not start, writes to %s", nameOf(c), a.App, at), down([]container.Summary{c}))
+				fmt.Sprintf("container %s of Compose project %s, which gitring did not start, writes to %s", nameOf(c), a.App, at), adoptOr(a.App)+down([]container.Summary{c}))
 			r.Permanent = false // it ends when that container does
 			return r
 		}

@@ -36,6 +36,7 @@ func (d *Docker) admit(ctx context.Context, e engine, a ring.Action) (ring.Done,
 		return ring.Done{}, err
 	}
 	told, all := admit(a, b)
+	all = append(all, d.adoptable(a, b)...)
 	done := ring.Done{Told: told}
 	if len(all) == 0 {
 		return done, nil
@@ -69,7 +70,7 @@ func (d *Docker) survey(ctx context.Context, e engine, a ring.Action) (b beside,
 
 // list asks the engine for what is here.
 func (d *Docker) list(ctx context.Context, e engine, ask lists) (b beside, err error) {
-	b = beside{host: d.opts.Host, sources: d.opts.Sources, root: d.opts.DataRoot}
+	b = beside{host: d.opts.Host, sources: d.opts.Sources, root: d.opts.DataRoot, adopted: d.adopts()}
 	b.containers, err = e.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", composeProject))})
 	if err != nil {
 		return b, fault("cannot list containers", "", err)

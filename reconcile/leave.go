@@ -1,0 +1,171 @@
+package reconcile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// An app that is handed back to Compose goes on running as it is: what gitring
+// knows of it is forgotten, the engine's restart policies are set as the Compose
+// file says, and from then on nothing of it is touched, healed, removed or deployed
+// until a person adopts it again. Its containers keep gitring's labels, which
+// nobody can take off; what keeps hands off them is the override.
+
+// Leave is a person's wish that an app is handed back to Compose.
+const Leave Verb = "leave"
+
+// leaveIt forgets an app that is at rest.
+func (p *person) leaveIt() error {
+	f, ok := p.Facts.Apps[p.App]
+	if !ok || f.Leaving {
+		if o := p.standing(ring.OverrideLeft, ring.ServiceID(p.App)); o != nil {
+			return unfit(say("gitring adopt %s takes it back", p.App), "%s is %s", p.App, overrideSays(o))
+		}
+		return ErrNotFound
+	}
+	if f.App.Commit != p.To {
+		return unfit("run it again", "another plan of %s came into force meanwhile", p.App)
+	}
+	if says := p.handed(p.App); says != "" {
+		return unfit(say("gitring release %s", p.App), "%s is %s", p.App, says)
+	}
+	o := ring.OverrideRow{Kind: ring.OverrideLeft, Target: p.App, Actor: p.Actor, Reason: p.Reason, At: p.now, Policies: map[string]ring.EnginePolicy{}}
+	for _, v := range p.inOrder() {
+		if v.app.Name != p.App {
+			continue
+		}
+		if why := p.unrest(v); why != "" {
+			return unfit("wait until gitring status says Ready, or gitring rollout abort", "%s is under way: %s", v.id, why)
+		}
+		if _, scaled := p.scaled(v.id); scaled {
+			return unfit(say("gitring release %s", v.id), "%s is scaled by hand", v.id)
+		}
+		for _, in := range v.all {
+			want := p.enginePolicy(v, in)
+			switch {
+			case v.want.Kind.Ends() || want.Name == "" || in.Policy == want.Name && in.MaxRetries == want.MaxRetries:
+			case p.adopted(in) != nil: // without its row it may not be touched any more
+				return unfit("wait until it has run for "+v.window(in).String(), "slot %d of %s crashed lately, and its restarts are gitring's still", in.Slot, v.id)
+			default:
+				o.Policies[in.ID] = want
+			}
+		}
+	}
+	p.forgetApp()
+	p.set(o)
+	p.done.Says = say("%s is Compose's again: it runs on as it is, and gitring keeps its hands off until gitring adopt %s", p.App, p.App)
+	p.event(ring.Event{Kind: ring.AppLeft, Source: f.App.Source, App: p.App, Commit: f.App.Commit, Actor: p.Actor, Reason: "handed back to Compose: " + p.Reason})
+	return nil
+}
+
+// unrest is what is under way with a service; "" when nothing is.
+func (p *person) unrest(v *service) string {
+	if a, busy := p.Busy[string(v.id)]; busy {
+		return string(a.Kind)
+	}
+	if v.want.Kind.Ends() {
+		if active := p.underWay(v.id); len(active) > 0 {
+			return runSays(active[0])
+		}
+		return ""
+	}
+	if !v.row.Done || v.row.Version != v.want.Version || v.target != v.want {
+		return "its rollout is not complete"
+	}
+	for _, in := range v.all {
+		if in.Version != v.want.Version || in.intent != "" || in.Slot > v.want.Replicas {
+			return say("slot %d is not as the plan has it", in.Slot)
+		}
+	}
+	return ""
+}
+
+// forgetApp forgets what only an app in gitring's hands needs. Which jobs ran and
+// what was given to its instances is remembered: neither is ever to happen twice.
+func (p *person) forgetApp() {
+	of := func(key string) bool { return key == p.App || strings.HasPrefix(key, p.App+"/") || strings.HasPrefix(key, p.App+"@") }
+	drop := func(table string, keys []string) {
+		for _, key := range keys {
+			if of(key) {
+				p.set(ring.Forget{Table: table, Key: key})
+			}
+		}
+	}
+	services := func(ids []ring.ServiceID) (out []string) {
+		for _, id := range ids {
+			out = append(out, string(id))
+		}
+		return out
+	}
+	drop("good", services(sortedKeys(p.Facts.Good)))
+	drop("verdict", sortedKeys(p.Facts.Verdicts))
+	drop("rollout", services(sortedKeys(p.Facts.Rollouts)))
+	drop("slot", sortedKeys(p.Facts.Slots))
+	drop("mark", services(sortedKeys(p.Facts.Marks)))
+	drop("past", sortedKeys(p.Facts.Past))
+	drop("cron", services(sortedKeys(p.Facts.Cron)))
+	drop("ask", services(sortedKeys(p.Facts.Asks)))
+	drop("hands", services(sortedKeys(p.Facts.Hands)))
+	drop("drift", services(sortedKeys(p.Facts.Drift)))
+	for _, id := range sortedKeys(p.Facts.Adopted) {
+		if p.Facts.Adopted[id].App == p.App {
+			p.set(ring.Forget{Table: "adopted", Key: id})
+		}
+	}
+	p.set(ring.Forget{Table: "app", Key: p.App})
+}
+
+// of are the instances of an app.
+func (t *turn) of(app string) []*inst {
+	var out []*inst
+	for _, id := range t.seenIDs() {
+		if a, _ := id.Split(); a == app {
+			out = append(out, t.seen[id]...)
+		}
+	}
+	return out
+}
+
+// handBack sets the last restart policies of apps that were left: a host without
+// gitring brings back what the Compose file says.
+func (t *turn) handBack() {
+	for _, key := range sortedKeys(t.Facts.Overrides) {
+		o := t.Facts.Overrides[key]
+		if o.Kind != ring.OverrideLeft || len(o.Policies) == 0 {
+			continue
+		}
+		open := map[string]ring.EnginePolicy{}
+		for _, in := range t.of(o.Target) {
+			want, ok := o.Policies[in.ID]
+			if !ok || in.Policy == want.Name && in.MaxRetries == want.MaxRetries {
+				continue
+			}
+			open[in.ID] = want
+			t.do(ring.Action{
+				Kind: ring.DoPolicy, Source: in.Source, App: in.App, Service: in.Service, Slot: in.Slot, Version: in.Version, Commit: in.Commit,
+				Instance: in.ID, Name: in.Name, Policy: want.Name, MaxRetries: want.MaxRetries, Reason: "handed back to Compose: restart " + want.Name,
+			})
+		}
+		if len(open) == len(o.Policies) {
+			continue
+		}
+		o.Policies = open
+		t.set(o)
+	}
+}
+
+// handingBack says that a step is the last one on a container of an app that was left.
+func (t *turn) handingBack(a *ring.Action) bool {
+	o := t.standing(ring.OverrideLeft, ring.ServiceID(a.App))
+	return o != nil && a.Kind == ring.DoPolicy && o.Policies[a.Instance].Name == a.Policy
+}
+
+// Networks are the engine's names of an app's networks, by their keys.
+func Networks(w World, app *ring.App) map[string]string {
+	return newTurn(w, w.Wall).networks(app)
+}
+
+// list is a few words as people read them.
+func list(words []string) string { return strings.Join(slices.Compact(words), ", ") }
