@@ -13,8 +13,8 @@ import (
 // The states of a run of a job.
 const (
 	jobStarted   = "started"
-	jobSucceeded = "succeeded"
-	jobFailed    = "failed"
+	jobSucceeded = ring.RunSucceeded
+	jobFailed    = ring.RunFailed
 	jobSkipped   = "skipped" // of a ring.Run
 )
 

@@ -100,6 +100,7 @@ func fullStatus() ring.Status {
 				Services: []ring.ServiceStatus{{
 					Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 2, Ready: 2, Updated: 2,
 					Version: v, Commit: sha, LastGood: sha, Reason: "r", Health: "inferred",
+					NextRun: at, LastRun: &ring.RunOutcome{State: ring.RunFailed, Reason: "r", Ended: at},
 					Rollout:    &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v, Commit: sha, Reason: "r"},
 					Instances:  []ring.InstanceStatus{{ID: "i", Name: "n", Slot: 1, State: ring.SlotReady, Version: v, Commit: sha, Restarts: 1, Reason: "r"}},
 					Conditions: []ring.Condition{{Type: "CrashLooping", Reason: "r", Since: at, Commit: sha}},
