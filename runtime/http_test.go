@@ -187,7 +187,8 @@ func TestEventsReconnectWithSince(t *testing.T) {
 		asked <- r.FormValue("since") + " " + r.FormValue("filters")
 		w.(http.Flusher).Flush()
 		if r.FormValue("since") == "" {
-			_, _ = fmt.Fprintf(w, `{"Type":"container","Action":"die","Actor":{"ID":%q},"timeNano":%d}`, id, time.Now().Add(time.Hour).UnixNano())
+			_, _ = fmt.Fprintf(w, `{"Type":"container","Action":"die","Actor":{"ID":"other","Attributes":{"com.docker.compose.project":"x"}},"timeNano":1}
+				{"Type":"container","Action":"die","Actor":{"ID":%q,"Attributes":{"gitring.host":"edge"}},"timeNano":%d}`, id, time.Now().Add(time.Hour).UnixNano())
 			return // and the engine goes away
 		}
 		<-r.Context().Done()
@@ -203,9 +204,9 @@ func TestEventsReconnectWithSince(t *testing.T) {
 	go func() { ended <- d.Run(ctx) }()
 	first := <-asked
 	require.True(t, strings.HasPrefix(first, " {"), first)
-	require.Contains(t, first, labelHost+"=edge")
+	require.Contains(t, first, composeProject, "ours have it, and so have adopted ones")
 	require.NotContains(t, first, "exec", "each probe of the engine makes three of them")
-	require.Equal(t, id, <-poked)
+	require.Equal(t, id, <-poked, "and not a container of a project that is not ours")
 	second := <-asked
 	require.Regexp(t, `^\d+\.\d{9} {`, second)
 	require.Equal(t, "", <-poked, "after a gap everything may have changed")
