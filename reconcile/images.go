@@ -82,11 +82,6 @@ func (t *turn) namedImages() map[string]bool {
 			add(rows[i].App.Services)
 		}
 	}
-	for _, o := range t.Facts.Overrides {
-		if p, ok := t.Facts.Past[o.Past]; ok {
-			add(p.App.Services)
-		}
-	}
 	for i := range t.Sources {
 		for j := range t.Sources[i].Next.Apps {
 			a := &t.Sources[i].Next.Apps[j]

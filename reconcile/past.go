@@ -127,6 +127,14 @@ func (t *turn) forgetLeft() {
 	}
 }
 
+// failedNow says that a service of an app in force has failed.
+func failedNow(f *ring.Facts, app *ring.App) bool {
+	return slices.ContainsFunc(app.Services, func(s ring.Service) bool {
+		d, ok := f.Verdicts[ring.VersionKey(ring.ID(app.Name, s.Name), s.Version)]
+		return ok && !d.Good
+	})
+}
+
 // Before is the plan that an undo of an app brings back: that of a commit, whole
 // or abbreviated; for "" the newest that completed before the one in force. Nil
 // when there is none.
@@ -138,10 +146,14 @@ func Before(f *ring.Facts, app string, to ring.SHA) *ring.Past {
 	}
 	now := ring.PastKey(&have.App)
 	at := slices.IndexFunc(rows, func(p ring.Past) bool { return ring.PastKey(&p.App) == now })
+	after := at // those that completed since are no earlier ones
+	if failedNow(f, &have.App) {
+		after = -1 // what completed once has failed since: what came between is what ran
+	}
 	for i := range rows {
 		p := &rows[i]
 		switch {
-		case i == at, to == "" && i < at:
+		case i == at, to == "" && i < after:
 		case to == "", strings.HasPrefix(string(p.App.Commit), string(to)):
 			return p
 		}

