@@ -91,6 +91,9 @@ func tryDatabase(ctx context.Context, file string, all []migration) (h *handles,
 	if err := private(file); err != nil {
 		return nil, false, err
 	}
+	if err := hasRoom(filepath.Dir(file), leastRoom); err != nil {
+		return nil, false, err
+	}
 	h = &handles{}
 	defer func() {
 		if err != nil {
