@@ -47,12 +47,16 @@ type prober struct {
 
 func newProber(exec Exec) *prober { return &prober{exec: exec, hosts: hostAddresses} }
 
+func timeoutOf(c ring.Check) time.Duration {
+	if c.Timeout <= 0 {
+		return defaultTimeout
+	}
+	return c.Timeout
+}
+
 // ask runs one probe of c against in, within the check's own timeout.
 func (p *prober) ask(ctx context.Context, in ring.Instance, c ring.Check) answer {
-	timeout := c.Timeout
-	if timeout <= 0 {
-		timeout = defaultTimeout
-	}
+	timeout := timeoutOf(c)
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	var a answer

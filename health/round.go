@@ -15,6 +15,10 @@ const (
 	// eager is the first pause of a check of a booting instance; it doubles up
 	// to the interval. Nobody should wait 5 s for what is there after 50 ms.
 	eager = 50 * time.Millisecond
+	// lateness is how far beyond its timeout a failure may be noticed and still be
+	// the instance's. One that comes later was asked by a process that did not run
+	// meanwhile, and says nothing of the instance: it is asked again at once.
+	lateness = 2 * time.Second
 )
 
 // probeKey names one goroutine: a restart of the instance is another one, and so
@@ -58,6 +62,10 @@ func (w *Watcher) probe(ctx context.Context, k probeKey) {
 			began := time.Now()
 			a := w.ask(ctx, in, c)
 			a.took = time.Since(began)
+			if !a.ok && a.took > timeoutOf(c)+lateness {
+				timer.Reset(0)
+				continue
+			}
 			w.result(k, a)
 		}
 		pause := jittered(c)

@@ -80,6 +80,7 @@ type Loop struct {
 
 	// What follows belongs to Run's goroutine.
 	start   time.Time
+	pulse   pulse
 	facts   ring.Facts
 	sources []Source
 	busy    map[string]ring.Action
@@ -247,6 +248,8 @@ func (l *Loop) now() time.Time {
 func (l *Loop) Run(ctx context.Context) error {
 	defer close(l.over)
 	l.start = time.Now()
+	l.pulse.begin(l.now())
+	l.work.Go(func() { l.pulse.run(ctx, l.now) })
 	facts, err := l.Memory.Facts(ctx)
 	if err != nil {
 		return err
@@ -504,7 +507,7 @@ func (l *Loop) blind(ctx context.Context, err error) {
 
 func (l *Loop) world() World {
 	return World{
-		Wall: time.Now().Round(0).UTC(),
+		Wall: time.Now().Round(0).UTC(), Awake: l.pulse.since(l.now()),
 		Host: l.Host, Gitring: l.Gitring, Sources: slices.Clone(l.sources), Facts: l.facts, Seen: l.seen,
 		Health: l.known, Busy: maps.Clone(l.busy), Recent: l.recent.clone(),
 		Progress: l.howFar(), KeepImages: l.KeepImages,

@@ -435,7 +435,7 @@ func (t *turn) account(v *service) {
 		return
 	}
 	k := v.want.Rollout
-	deadline := row.Progress.Add(k.ProgressDeadline)
+	deadline := latest(row.Progress, t.Awake).Add(k.ProgressDeadline)
 	switch {
 	case row.Failures >= v.threshold():
 		t.fail(v, row.Cause)
@@ -554,12 +554,19 @@ func (t *turn) failure(v *service, in *inst) string {
 		return "" // ready, only not for long enough; or not known, which is no failure
 	}
 	limit := patience(v.want)
-	until := t.readSince(v, in).Add(limit)
+	until := latest(t.readSince(v, in), t.Awake).Add(limit)
 	if t.now.Before(until) {
 		t.wake(until)
 		return ""
 	}
 	return say("not ready within %s: %s", limit, in.reason)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 func (t *turn) deadlineSays(v *service, ready int) string {

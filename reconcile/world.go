@@ -24,7 +24,10 @@ import (
 type World struct {
 	// Wall is what the clock on the wall shows, which may jump: cron jobs are due
 	// by it. Zero is now.
-	Wall    time.Time
+	Wall time.Time
+	// Awake is since when this process looks without a break: limits of a rollout
+	// count from there, because nobody saw it get further before. Zero is for ever.
+	Awake   time.Time
 	Host    string
 	Gitring string // version, for the status
 	Sources []Source
