@@ -58,6 +58,9 @@ func (t *turn) drifts(v *service) []drifted {
 		if in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas || in.intent != "" {
 			continue
 		}
+		if t.adopted(in) != nil { // as somebody else made it, until its first change
+			continue
+		}
 		if in.Ended() {
 			if says := byHand(in); says != "" {
 				out = append(out, drifted{in: in, what: says}) // heal starts it again
@@ -80,8 +83,8 @@ func (t *turn) driftsOf(v *service, in *inst, joins []string) (out []drifted) {
 	if in.State == ring.StatePaused {
 		return []drifted{{in: in, what: slot("was paused by hand"), step: ring.DoUnpause}}
 	}
-	if in.State != ring.StateRunning {
-		return nil
+	if in.State != ring.StateRunning || t.adopted(in) != nil {
+		return nil // an adopted one is not as the plan has it: nobody's hand made it so
 	}
 	name := ring.ContainerName(in.App, in.Service, in.Slot, in.Version)
 	if v.target.Spec.ContainerName == "" && in.Name != name {
