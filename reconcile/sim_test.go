@@ -432,6 +432,7 @@ func (s *scenario) atRest(quiet int) {
 		case s.boxes[id] == nil:
 			s.violate("I9: an intent is open for %s, which is gone", id)
 		case it.Kind == "rejoin" && s.isPaused(&f, "a") || it.Kind == "rejoin" && s.isPaused(&f, "b"):
+		case it.Kind == "again" && s.standsStill(&f, s.boxes[id].Service) && s.tornOff(s.boxes[id]): // nothing is made anew for it
 		case it.Kind != "park" && quiet >= 100 && (it.Kind != "hooks" && it.Kind != "rejoin" || s.boxes[id].running() && !s.cut(s.boxes[id])):
 			s.violate("I9: at rest, the intent to %s %s is open", it.Kind, id)
 		}
@@ -446,6 +447,11 @@ func (s *scenario) atRest(quiet int) {
 		s.restOfTies(&f)
 	}
 	s.watchBudget(3*s.jumps + s.cuts)
+}
+
+// tornOff says that what b is tied to is gone: no engine can start it again.
+func (s *scenario) tornOff(b *box) bool {
+	return slices.ContainsFunc(b.Joined, func(id string) bool { return s.boxes[id] == nil })
 }
 
 // inUse says that something is tied to b, or may come back to it.
@@ -562,6 +568,8 @@ func (s *scenario) restOf(v *ring.Service) {
 		if s.natures[v.Spec.Image].good() && ready != v.Replicas && !(s.tied == "network" && s.looping()) {
 			s.violate("I7: %s at rest with %d/%d ready", id, ready, v.Replicas)
 		}
+	case known && hasGood && s.contended(v.Name, &good.Service):
+		// two that do not let go of one volume: neither is stopped for the other, and people are told
 	case known && hasGood && s.orphaned(good):
 		// what the good version joins left the plan and the host: nothing to come back to
 	case known && hasGood && good.Service.Version != v.Version && v.Rollout.OnFailure == ring.OnFailureRestore:
@@ -574,6 +582,19 @@ func (s *scenario) restOf(v *ring.Service) {
 	default:
 		s.violate("I7: %s has no verdict at rest, %v", id, count)
 	}
+}
+
+// contended says that another service, which has not completed, runs on the volume
+// that a good version would come back to.
+func (s *scenario) contended(name string, good *ring.Service) bool {
+	return slices.ContainsFunc(good.Spec.Mounts, func(m ring.Mount) bool {
+		what, _ := mountName("web", m)
+		return slices.ContainsFunc(s.each(), func(id string) bool {
+			b := s.boxes[id]
+			row := s.disk.Rollouts[ring.ID(b.App, b.Service)]
+			return b.Service != name && b.running() && slices.Contains(b.holds, what) && !(row.Done && row.Version == b.Version)
+		})
+	})
 }
 
 // heir says that v may wait for the volume that it has in common with a service
@@ -646,6 +667,15 @@ func (s *scenario) isPaused(app *ring.App, service string) bool {
 	v, _ := app.Service(service)
 	d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID(app.Name, service), v.Version)]
 	return ok && !d.Good && v.Rollout.OnFailure != ring.OnFailureRestore
+}
+
+// standsStill says that what is wanted of a service failed, and nothing is done about it.
+func (s *scenario) standsStill(app *ring.App, service string) bool {
+	v, _ := app.Service(service)
+	id := ring.ID(app.Name, service)
+	d, ok := s.disk.Verdicts[ring.VersionKey(id, v.Version)]
+	_, hasGood := s.disk.Good[id]
+	return s.isPaused(app, service) || ok && !d.Good && !hasGood
 }
 
 // orphaned says that nothing serves that a good version could be tied to.

@@ -47,12 +47,12 @@ func (t *turn) forget() {
 		}
 	}
 	for _, id := range sortedKeys(t.Facts.Rollouts) {
-		if t.views[id] == nil && len(t.seen[id]) == 0 {
+		if t.views[id] == nil && len(t.seen[id]) == 0 && !t.busy(string(id)) { // a create may be in flight
 			t.set(ring.Forget{Table: "rollout", Key: string(id)}) // a service that comes back begins anew
 		}
 	}
 	for _, id := range sortedKeys(t.Facts.Good) {
-		if t.views[id] == nil && len(t.seen[id]) == 0 {
+		if t.views[id] == nil && len(t.seen[id]) == 0 && !t.busy(string(id)) {
 			t.set(ring.Forget{Table: "good", Key: string(id)}) // and has nothing to go back to
 		}
 	}
