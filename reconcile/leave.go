@@ -85,7 +85,9 @@ func (p *person) unrest(v *service) string {
 // forgetApp forgets what only an app in gitring's hands needs. Which jobs ran and
 // what was given to its instances is remembered: neither is ever to happen twice.
 func (p *person) forgetApp() {
-	of := func(key string) bool { return key == p.App || strings.HasPrefix(key, p.App+"/") || strings.HasPrefix(key, p.App+"@") }
+	of := func(key string) bool {
+		return key == p.App || strings.HasPrefix(key, p.App+"/") || strings.HasPrefix(key, p.App+"@")
+	}
 	drop := func(table string, keys []string) {
 		for _, key := range keys {
 			if of(key) {

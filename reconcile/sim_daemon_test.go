@@ -80,6 +80,7 @@ func newDaemon(r *rand.Rand) *daemon {
 	d.told = d.watchHost
 	d.made = d.watchMade
 	d.meant = d.watchWriters
+	d.given, d.stranger = d.adopted, d.strangers
 	return d
 }
 
@@ -108,8 +109,8 @@ func (d *daemon) seen() ring.Seen {
 		Engine: fmt.Sprintf("run %d", d.engines), Memory: d.memory,
 	}
 	for _, id := range d.each() {
-		if b := d.boxes[id]; !b.foreign && !(d.hides && b.State == ring.StateExited) {
-			s.Instances = append(s.Instances, b.Instance)
+		if b := d.boxes[id]; (!b.foreign || d.adopted(id)) && !(d.hides && b.State == ring.StateExited) {
+			s.Instances = append(s.Instances, b.asSeen())
 		}
 	}
 	d.r.Shuffle(len(s.Instances), func(i, j int) { s.Instances[i], s.Instances[j] = s.Instances[j], s.Instances[i] })

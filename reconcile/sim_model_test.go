@@ -106,6 +106,9 @@ type engine struct {
 	told func(kind, detail string, b *box)
 	// meant says that one plan has two containers write one thing.
 	meant func(a, b *box, what string) bool
+	// given says that a container of Compose's was adopted, and stranger that one of
+	// an app runs and was not.
+	given, stranger func(string) bool
 	// made is asked for every volume and folder that is made empty.
 	made func(name string, b *box)
 }
@@ -117,6 +120,7 @@ func newEngine(r *rand.Rand) *engine {
 		r: r, now: epoch, boxes: map[string]*box{}, nets: map[string]ring.SeenNetwork{}, natures: map[string]nature{},
 		have: map[string]bool{}, moved: map[string]string{}, told: func(string, string, *box) {}, made: func(string, *box) {},
 		meant:   func(*box, *box, string) bool { return false },
+		given: func(string) bool { return false }, stranger: func(string) bool { return false },
 		volumes: map[string]bool{}, names: map[string]bool{}, foreign: map[string]bool{},
 	}
 }
@@ -336,7 +340,7 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 		return e.pull(a)
 	case ring.DoAdmit:
 		e.told("admit", a.App, nil)
-		if e.foreign[a.Of.Name] {
+		if e.stranger(a.Of.Name) {
 			r := &ring.Refusal{Code: ring.ForeignProject, Says: "a Compose project " + a.Of.Name + " runs here that gitring did not start", Hint: "gitring adopt " + a.Of.Name}
 			return ring.Done{}, &ring.EngineError{Permanent: true, Refusal: r, Err: r}
 		}
@@ -375,7 +379,7 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 		}
 		return ring.Done{}, errors.New("no such container")
 	}
-	if b.foreign {
+	if b.foreign && !e.given(b.ID) {
 		e.violate("I4: %s on a container that is not ours", a.Kind)
 	}
 	return ring.Done{}, e.change(a, b)

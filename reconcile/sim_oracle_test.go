@@ -321,7 +321,7 @@ func (d *daemon) done(app string, s *ring.Service) int {
 	}
 	n := 0
 	for _, b := range d.boxes {
-		if b.App != app || b.Service != s.Name || b.Version != s.Version {
+		if b.App != app || b.Service != s.Name || b.Version != s.Version && !d.stands(b, s) {
 			continue
 		}
 		rests := s.Restart.Policy == ring.OnFail && b.State == ring.StateExited && b.ExitCode == 0

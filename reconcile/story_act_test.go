@@ -14,6 +14,7 @@ import (
 var verbs = map[string]Verb{
 	"pause": Pause, "resume": Resume, "promote": Promote, "abort": Abort, "restart": Restart, "undo": Undo,
 	"hold": HoldIt, "release": Release, "scale": Scale, "retry": Retry, "run": RunNow,
+	"adopt": Adopt, "leave": Leave,
 }
 
 // act is "<verb> <app or service> [to <commit>] [<count>] [<duration>]". "web" is
@@ -41,6 +42,12 @@ func (s *story) act(words []string) error {
 	}
 	if a.Verb == Undo {
 		a.Plan = Before(&s.disk, a.App, a.To)
+	}
+	switch a.Verb {
+	case Adopt:
+		a.Take, a.Keep = s.takes(a.App)
+	case Leave:
+		a.To = s.disk.Apps[a.App].App.Commit
 	}
 	done, err := Carry(s.world(), a, s.clock())
 	if err != nil {

@@ -54,6 +54,8 @@ func (s *story) expect(w []string) error {
 		return count("questions to the registry", s.happened("resolve", "")+s.happened("pull", ""), w[2])
 	case "crashes": // crashes 2 of web ["text"]
 		return s.expectCrashes(w[1], w[3], w[4:])
+	case "adopted": // adopted 2 of shop
+		return s.expectAdopted(w[1], w[3])
 	case "admitted": // admitted 1 web
 		return count("questions to the host", s.asked("admit", w[2]), w[1])
 	case "looked": // looked 1 v1

@@ -217,8 +217,10 @@ func (s *story) tell(line string) (err error) {
 		return s.approve(rest)
 	case "refresh":
 		return s.refresh(rest)
-	case "pause", "resume", "promote", "abort", "restart", "undo", "hold", "release", "scale", "retry", "run":
+	case "pause", "resume", "promote", "abort", "restart", "undo", "hold", "release", "scale", "retry", "run", "adopt", "leave":
 		return s.act(words)
+	case "compose":
+		return s.compose(rest)
 	case "cannot":
 		return s.cannot(rest)
 	case "apply": // apply approve

@@ -1,0 +1,111 @@
+package reconcile
+
+import (
+	"fmt"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// compose is "compose runs shop/web v1 [2]": what somebody started with docker
+// compose up, so many times.
+func (s *story) compose(words []string) error {
+	d := s.decls[words[1]]
+	if d == nil {
+		return fmt.Errorf("no such service: %s", words[1])
+	}
+	n := 1
+	if len(words) > 3 {
+		if _, err := fmt.Sscan(words[3], &n); err != nil {
+			return err
+		}
+	}
+	for slot := 1; slot <= n; slot++ {
+		s.ids++
+		b := &box{image: words[2], foreign: true, Instance: ring.Instance{
+			ID: fmt.Sprintf("f%03d", s.ids), Name: fmt.Sprintf("%s-%s-%d", d.app, d.Name, slot), App: d.app, Service: d.Name, Slot: slot,
+			Kind: d.Kind, Version: "compose", Created: s.wall(), State: ring.StateCreated, Policy: d.Restart.Engine, Addresses: map[string]string{d.app + "_default": "10.0.0.9"},
+		}}
+		for _, m := range d.Spec.Mounts {
+			if name, made := mountName(d.app, m); name != "" {
+				b.holds = append(b.holds, name)
+				s.volumes[name] = s.volumes[name] || made
+			}
+		}
+		s.boxes[b.ID], s.sorted = b, nil
+		s.nets[d.app+"_default"] = ring.SeenNetwork{ID: d.app + "_default", Name: d.app + "_default"}
+		s.engine.run(b)
+		if d.Kind == ring.JobK {
+			s.exit(b, 0)
+		}
+	}
+	s.foreign[d.app] = true
+	return nil
+}
+
+// takes is what the engine tells a person's adoption.
+func (d *daemon) takes(app string) (rows []ring.Adopted, kept []ring.Kept) {
+	for _, id := range d.each() {
+		b := d.boxes[id]
+		if !b.foreign || b.App != app || d.adopted(id) {
+			continue
+		}
+		rows = append(rows, ring.Adopted{
+			Instance: id, App: app, Service: b.Service, Slot: b.Slot, Kind: b.Kind, Policy: ring.EnginePolicy{Name: b.Policy, MaxRetries: b.MaxRetries},
+		})
+		for _, name := range b.holds {
+			kept = append(kept, ring.Kept{App: app, Name: name})
+		}
+	}
+	return rows, kept
+}
+
+// adopted says that a container is one of those that a person gave into our hands.
+func (d *daemon) adopted(id string) bool {
+	_, ok := d.disk.Adopted[id]
+	return ok
+}
+
+// stands says that an adopted container is what the plan asks for: until that changes.
+func (d *daemon) stands(b *box, s *ring.Service) bool {
+	return b.foreign && d.disk.Adopted[b.ID].For == s.Version
+}
+
+// strangers says that Compose runs something of an app that is not adopted.
+func (d *daemon) strangers(app string) bool {
+	ran := false
+	for _, b := range d.boxes {
+		if b.foreign && b.App == app {
+			ran = true
+			if b.running() && !d.adopted(b.ID) {
+				return true
+			}
+		}
+	}
+	return d.foreign[app] && !ran
+}
+
+// asSeen is a container as a look tells it: one of Compose's has none of our labels.
+func (b *box) asSeen() ring.Instance {
+	in := b.Instance
+	if b.foreign {
+		in.App, in.Source, in.Service, in.Slot, in.Version, in.Commit, in.Kind = "", "", "", 0, "", "", ""
+	}
+	return in
+}
+
+// expectAdopted is "adopted 2 of shop": so many of its instances are told as such.
+func (s *story) expectAdopted(want, app string) error {
+	n := 0
+	for _, src := range s.last.Status.Sources {
+		for _, a := range src.Apps {
+			for _, sv := range a.Services {
+				for _, in := range sv.Instances {
+					if a.Name == app && in.Adopted {
+						n++
+					}
+				}
+			}
+		}
+	}
+	return count("adopted", n, want)
+}
