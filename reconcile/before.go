@@ -57,6 +57,11 @@ func (t *turn) before(s *service) (why string, dead bool) {
 	says := say("waits for %s, which runs before it: ", s.want.Before)
 	switch {
 	case !ok:
+		if j := t.views[ring.ID(s.app.Name, s.want.Before)]; j != nil {
+			if why, dead := t.gate(j); dead {
+				return says + why, true
+			}
+		}
 		return says + "not run yet", false
 	case run.State == jobSucceeded:
 		return "", false

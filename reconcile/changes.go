@@ -234,6 +234,9 @@ func (t *turn) serviceChange(have, next *ring.App, s ring.Service) ring.ServiceC
 	why := ""
 	if anew {
 		why = alone(next, &s)
+		if what := unshared(have, &old, next, &s); why == "" && what != "" {
+			why = say("writable %s, which the version before does not share", what)
+		}
 	}
 	out.Fields = classed(differ, why != "")
 	out.Class, out.Reason = gravest(out.Fields), sayAll(differ)

@@ -56,7 +56,7 @@ func (t *turn) cron(v *service) {
 		t.hearOut(v)
 		return
 	}
-	if t.finishIntents(v) || t.rejoin(v) {
+	if t.finishIntents(v) || t.rejoin(v) || t.workers(v) {
 		return
 	}
 	t.followRuns(v)

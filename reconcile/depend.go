@@ -18,6 +18,9 @@ func (t *turn) gate(v *service) (why string, dead bool) {
 
 // gateBut is gate but for the job that runs before v, which comes last.
 func (t *turn) gateBut(v *service) (why string, dead bool) {
+	if why := t.outlasts(v); why != "" {
+		return why, false
+	}
 	if why, dead := t.inherits(v); why != "" {
 		return why, dead
 	}
@@ -129,6 +132,9 @@ func dependencies(s *ring.Service) []string {
 	var out []string
 	for _, d := range s.DependsOn {
 		out = append(out, d.Service)
+	}
+	if s.Before != "" {
+		out = append(out, s.Before)
 	}
 	return out
 }

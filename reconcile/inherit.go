@@ -197,8 +197,8 @@ func (t *turn) beside(v *service) map[string][]ring.ServiceID {
 	var out map[string][]ring.ServiceID
 	for _, what := range mine {
 		for _, x := range t.writers[what] {
-			if x == v || !t.together(v, x) {
-				continue
+			if x == v || !t.together(v, x) && !(v.good != nil && slices.Contains(v.good.With[what], x.id)) {
+				continue // what began to write it together goes on, whichever of the two an undo, a hold or a refusal leaves behind
 			}
 			if out == nil {
 				out = map[string][]ring.ServiceID{}

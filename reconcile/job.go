@@ -38,7 +38,7 @@ func (t *turn) job(v *service) {
 		t.hearOut(v)
 		return
 	}
-	if t.finishIntents(v) || t.rejoin(v) || t.followRuns(v) || t.oldRuns(v) {
+	if t.finishIntents(v) || t.rejoin(v) || t.workers(v) || t.followRuns(v) || t.oldRuns(v) {
 		return
 	}
 	// From here no run of the job is under way.
@@ -50,6 +50,51 @@ func (t *turn) job(v *service) {
 		return
 	}
 	t.keepRuns(v)
+}
+
+// workers removes what still runs of a service that was a worker: nothing ends by
+// itself there that a run could wait for, and no run begins beside it.
+func (t *turn) workers(v *service) bool {
+	for _, in := range v.all {
+		if in.Kind == ring.Worker && in.holds() {
+			t.clear(v, in, intentRemove, say("replaced by %s, where it is a %s", v.app.Commit.Short(), v.want.Kind))
+			return true
+		}
+	}
+	return false
+}
+
+// outlasts is why the wanted version of a worker may not start yet: the service
+// was a job, and a run of it is under way.
+func (t *turn) outlasts(v *service) string {
+	if v.want.Kind != ring.Worker {
+		return ""
+	}
+	for _, in := range v.all {
+		if in.Kind.Ends() && in.Live() {
+			run, _ := t.runIn(v, in)
+			return t.earlier(v, in, run)
+		}
+	}
+	return ""
+}
+
+// formerRuns sees the runs through of a service that is no job any more, and
+// removes their containers.
+func (t *turn) formerRuns(v *service) bool {
+	for _, run := range t.underWay(v.id) {
+		if run.State == "" {
+			t.endRun(v, nil, run, jobFailed, say("%s; not tried again: %s is no job any more", run.Reason, v.want.Name))
+		}
+	}
+	t.followRuns(v)
+	for _, in := range v.all {
+		if in.Kind.Ends() && !in.Live() && in.holds() {
+			t.removeRun(v, in, say("%s is no job any more", v.want.Name))
+			return true
+		}
+	}
+	return false
 }
 
 // oldRuns waits for an instance of an earlier version of which no run is known,

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -58,7 +59,13 @@ func (t *turn) move(v *service, slot int) bool {
 	if in.ready {
 		return t.whole(v, t.filled) && t.dropOthers(v, others) || t.heal(v)
 	}
-	// It does not run: everything that holds what it needs goes first.
+	// It does not run: everything that holds what it needs goes first, unless it
+	// could not start even then.
+	if v.fate == nil && slices.ContainsFunc(others, func(old *inst) bool { return old.Live() }) {
+		if v.lacks = t.occupiedFor(v, in); v.lacks != "" {
+			return true
+		}
+	}
 	for _, old := range others {
 		if old.Live() || old.restartable() {
 			t.clear(v, old, v.keep(old), say("stopped first, before %s starts: %s", in.Name, v.alone()))
@@ -97,8 +104,48 @@ func (v *service) exclusive() bool {
 	return v.want.Rollout.Strategy == ring.Recreate || v.alone() != ""
 }
 
-// alone is why two instances cannot run at once; "" when they can.
-func (v *service) alone() string { return v.app.Alone(v.target) }
+// alone is why two instances cannot run at once; "" when they can. What a version
+// does not share with itself it does not share with another either, whatever that
+// one says.
+func (v *service) alone() string {
+	if why := v.app.Alone(v.target); why != "" {
+		return why
+	}
+	for _, in := range v.all {
+		if in.Version == v.target.Version {
+			continue
+		}
+		if s := v.runs(in); s != nil {
+			if what := unshared(v.asWritten(s), s, v.of, v.target); what != "" {
+				return say("writable %s, which %s does not share", what, in.Name)
+			}
+		}
+	}
+	return ""
+}
+
+// asWritten is the app of a service that v runs or ran.
+func (v *service) asWritten(s *ring.Service) *ring.App {
+	if s == v.want {
+		return v.app
+	}
+	return &v.good.App
+}
+
+// unshared is what old and next would both write, and old does not share; "" when
+// there is nothing.
+func unshared(was *ring.App, old *ring.Service, app *ring.App, next *ring.Service) string {
+	if old.Share || old.Kind.Ends() {
+		return ""
+	}
+	its := writes(was, old)
+	for _, what := range writes(app, next) {
+		if slices.Contains(its, what) {
+			return what
+		}
+	}
+	return ""
+}
 
 // mayStart says that nothing runs, or would be brought back by the engine, that
 // holds what in needs.

@@ -26,12 +26,25 @@ func (t *turn) neededBy(app, service string) bool {
 		if slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.tiedTo(in, app, service) }) {
 			return true
 		}
-		g := t.Facts.Good[id]
-		if dependsOn(&g.Service, service) {
+		if g := t.Facts.Good[id]; dependsOn(&g.Service, service) && !t.neededInTurn(app, service, s, map[string]bool{}) {
 			return true
 		}
 	}
 	return false
+}
+
+// neededInTurn says that a service, as it last was good, depends on another at
+// whatever distance. Plans of different commits can have two services need each
+// other so; neither then waits for the other.
+func (t *turn) neededInTurn(app, service, other string, met map[string]bool) bool {
+	if met[service] {
+		return false
+	}
+	met[service] = true
+	g := t.Facts.Good[ring.ID(app, service)]
+	return slices.ContainsFunc(g.Service.DependsOn, func(d ring.Dependency) bool {
+		return d.Service == other || t.neededInTurn(app, d.Service, other, met)
+	})
 }
 
 // after says that an app is declared to come after another.
@@ -88,10 +101,17 @@ func (t *turn) followed(id ring.ServiceID) bool {
 	return slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.inherited(id, in) })
 }
 
-// replaces says that two services cannot run at once, because both want one port
-// or one name of the host.
+// replaces says that two services cannot run at once, because both want one port,
+// one name of the host or one address.
 func replaces(s, old *ring.Service) bool {
 	if s.Spec.ContainerName != "" && s.Spec.ContainerName == old.Spec.ContainerName {
+		return true
+	}
+	if slices.ContainsFunc(s.Spec.Networks, func(n ring.Attachment) bool {
+		return slices.ContainsFunc(old.Spec.Networks, func(o ring.Attachment) bool {
+			return n.IPv4 != "" && n.IPv4 == o.IPv4 || n.IPv6 != "" && n.IPv6 == o.IPv6
+		})
+	}) {
 		return true
 	}
 	return slices.ContainsFunc(s.Spec.Ports, func(p ring.Port) bool {

@@ -22,6 +22,9 @@ const (
 func (t *turn) heal(v *service) bool {
 	t.engineEnded(v)
 	for _, in := range v.all {
+		if in.Kind.Ends() { // of a service that was a job: a run is never begun twice
+			continue
+		}
 		if in.intent == intentAgain && in.Ended() && v.row.Done {
 			if t.start(v, in, "it ended with the engine") {
 				return true

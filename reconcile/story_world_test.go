@@ -49,8 +49,15 @@ func (d *declared) set(words []string) (int, error) {
 	case "share":
 		d.Share = true
 		return 1, nil
+	case "unshared":
+		d.Share = false
+		return 1, nil
 	case "independent":
 		d.DependsOn = nil
+		return 1, nil
+	case "worker": // what was a job
+		d.Kind, d.Job, d.Cron, d.Replicas = ring.Worker, nil, nil, 1
+		d.Restart = ring.Restart{Policy: ring.Always, Engine: "always"}
 		return 1, nil
 	case "job":
 		d.Kind, d.Checks, d.Replicas = ring.JobK, nil, 1
