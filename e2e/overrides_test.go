@@ -229,16 +229,34 @@ func TestImagesThatNothingNamesGo(t *testing.T) {
 	h.config["prune"] = obj{"images": obj{"keep": 2}}
 	app := h.app("web")
 	h.start()
-	for _, version := range []string{"one", "two", "three"} {
-		h.deployed("Version "+version, files{app + "/compose.yaml": h.compose(app, obj{"web": web("", obj{"image": reg.at + "/web@" + reg.push(version), "pull_policy": nil, "environment": nil})})})
+	digests := map[string]string{}
+	deploy := func(version string) {
+		digests[version] = reg.push(version)
+		h.deployed("Version "+version, files{app + "/compose.yaml": h.compose(app, obj{"web": web("", obj{"image": reg.at + "/web@" + digests[version], "pull_policy": nil, "environment": nil})})})
 	}
-	h.await("the first is gone", func(status) bool {
+	here := func() map[string]bool {
 		all := map[string]bool{}
 		for _, version := range reg.images() {
 			all[version] = true
 		}
+		return all
+	}
+	deploy("one")
+	deploy("two")
+	// Somebody has a container of the second, which is not ours and not even started.
+	var made struct{ ID string }
+	body := strings.NewReader(`{"Image":"` + reg.at + "/web@" + digests["two"] + `"}`)
+	require.NoError(t, h.engine.call(http.MethodPost, "/containers/create", nil, body, &made))
+	t.Cleanup(func() { _ = h.engine.remove(made.ID) })
+	deploy("three")
+	h.await("the first is gone", func(status) bool {
+		all := here()
 		return !all["one"] && all["two"] && all["three"]
 	})
+	deploy("four")
+	deploy("five")
+	h.await("the third is gone", func(status) bool { return !here()["three"] })
+	require.True(t, here()["two"], "a container uses it")
 	code, out := h.run("events", "-o", "json")
 	require.Equal(t, 0, code, out)
 	require.Contains(t, out, "remove image: ")
