@@ -17,10 +17,11 @@ SEED     ?=
 FUZZTIME ?= 30s
 BENCHTIME ?= 1s
 BENCH    ?=
+E2E      ?= .
 
 .PHONY: help
 help: ## say what there is
-	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS=$$'\t' read -r t d; do printf '  %-15s %s\n' "$$t" "$$d"; done
+	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS=$$'\t' read -r t d; do printf '  %-15s %s\n' "$$t" "$$d"; done
 
 .PHONY: demo demo-status demo-push demo-unsigned demo-broken demo-revert demo-down
 demo: engine build ## a host, a signed repository and an app, live in a minute
@@ -51,6 +52,11 @@ test: engine ## all that a developer needs to believe a change
 	@scripts/needs.sh
 	@go vet ./...
 	@GITRING_ENGINE_TESTS=1 go test -count=1 -p $(PARALLEL) -timeout 15m ./...
+
+.PHONY: e2e
+e2e: engine compose ## the faults of docs/explanation/reliability.md, often, on real engines
+	@scripts/needs.sh
+	@GITRING_ENGINE_TESTS=1 GITRING_E2E_LONG=1 go test -count=1 -v -timeout 90m -run '$(E2E)' ./e2e
 
 .PHONY: compose
 compose: ## bin/docker-compose, for the tests that run Compose beside gitring

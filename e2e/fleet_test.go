@@ -17,6 +17,7 @@ type fleet struct {
 	more []obj // of each service that commits change
 	live time.Time
 	n    int    // of the version pushed last
+	new  bool   // each version is another one; else three alternate, so that a revert to what still runs is among them
 	tip  string // its commit
 }
 
@@ -44,11 +45,17 @@ func (f *fleet) begin() {
 func (f *fleet) push(n int, more ...obj) {
 	f.t.Helper()
 	f.n += n
-	v := fmt.Sprint(f.n % 3) // three that alternate: a revert to what still runs is among them
 	more = append(append([]obj{}, f.more...), more...)
 	f.tip = f.repo.pushed(fmt.Sprintf("Version %d", f.n), files{f.app + "/compose.yaml": f.compose(f.app, obj{
-		"web": merged(web(v, more...), replicas(2)), "db": db(v, "pg", more...), "still": web("0"),
+		"web": merged(web(f.version(), more...), replicas(2)), "db": db(f.version(), "pg", more...), "still": web("0"),
 	}, obj{"volumes": obj{"pg": obj{}}})})
+}
+
+func (f *fleet) version() string {
+	if f.new {
+		return fmt.Sprint(f.n)
+	}
+	return fmt.Sprint(f.n % 3)
 }
 
 // bad pushes a version that never becomes ready.
@@ -61,7 +68,6 @@ func (f *fleet) bad() {
 func (f *fleet) whole() {
 	f.t.Helper()
 	f.synced(f.tip)
-	want := fmt.Sprint(f.n % 3)
 	cs := f.containers()
 	require.Len(f.t, cs, 4, "no duplicate, no orphan")
 	for i, c := range cs {
@@ -69,7 +75,7 @@ func (f *fleet) whole() {
 		require.True(f.t, c.State.Running)
 		require.Empty(f.t, c.env("BROKEN"))
 		if c.service() != "still" {
-			require.Equal(f.t, want, c.env("VERSION"))
+			require.Equal(f.t, f.version(), c.env("VERSION"))
 		}
 		code, body := f.ask(c, "/healthz")
 		require.Equal(f.t, 200, code, body)

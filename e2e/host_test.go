@@ -222,6 +222,7 @@ func (h *host) tellTrouble() {
 type status struct {
 	Host    string
 	Engine  string
+	Store   string
 	Sources []struct {
 		Name, Tip, Commit, Trusted, Signer, Sync, Reason, Forge string
 

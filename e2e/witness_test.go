@@ -24,8 +24,12 @@ type promise struct {
 	still    bool // no commit of the test changes it
 }
 
-// settles is min_ready_time of the tests' services.
-const settles = 500 * time.Millisecond
+// settles is min_ready_time of the tests' services; unsure is how much longer one
+// may run before gitring can have seen that it is ready.
+const (
+	settles = 500 * time.Millisecond
+	unsure  = 2 * time.Second
+)
 
 // witness reads the engine's own journal, of everything and not only of what is
 // labelled, and holds it to the invariants of the reconciler. It knows nothing of
@@ -35,21 +39,25 @@ type witness struct {
 	engine    *engine
 	host, app string
 	promises  map[string]promise
-	strangers []string // containers that are somebody else's
-	since     time.Time
+	strangers []string        // containers that are somebody else's
+	byHand    map[string]bool // containers that the test itself stops
 
 	mu    sync.Mutex // guards what follows
 	list  []engineEvent
 	ended chan struct{} // of the stream that is read now
 }
 
-// reboot is in the list where the engine began anew.
-const reboot = "the engine answers again"
+// In the list where the engine was told to end, and where it began anew. What it
+// does in between is its own.
+const (
+	downing = "the engine is told to end"
+	reboot  = "the engine answers again"
+)
 
 func newWitness(h *host, app string, promises map[string]promise) *witness {
 	h.t.Helper()
-	w := &witness{t: h.t, engine: h.engine, host: h.name, app: app, promises: promises, since: time.Now()}
-	w.listen(strconv.FormatInt(w.since.Unix(), 10))
+	w := &witness{t: h.t, engine: h.engine, host: h.name, app: app, promises: promises, byHand: map[string]bool{}}
+	w.listen(strconv.FormatInt(time.Now().Unix(), 10))
 	return w
 }
 
@@ -104,6 +112,11 @@ func (w *witness) concerned(e engineEvent) bool {
 	return e.Actor.Attributes["gitring.host"] == w.host || slices.Contains(w.strangers, e.Actor.ID)
 }
 
+// engineEnds is said before somebody ends the engine.
+func (w *witness) engineEnds() {
+	w.add(engineEvent{Action: downing, TimeNano: time.Now().UnixNano()})
+}
+
 // engineIsBack goes on with an engine that began anew; what it did by itself
 // before it answered is its own.
 func (w *witness) engineIsBack() {
@@ -145,7 +158,9 @@ func (w *witness) seen() []engineEvent {
 func (w *witness) holds(live time.Time) {
 	w.t.Helper()
 	events := w.seen()
-	faults := judge(events, w.promises, w.strangers, live)
+	faults := judge(slices.DeleteFunc(slices.Clone(events), func(e engineEvent) bool {
+		return e.Action == "kill" && w.byHand[e.Actor.ID]
+	}), w.promises, w.strangers, live)
 	if len(faults) > 0 {
 		w.t.Fatalf("%s\n\nthe engine told:\n%s", strings.Join(faults, "\n"), journalOf(events))
 	}
@@ -183,7 +198,7 @@ type box struct {
 // and that what no commit changed was not touched.
 func judge(events []engineEvent, promises map[string]promise, strangers []string, live time.Time) (faults []string) {
 	boxes := map[string]*box{}
-	answered := false // the engine's own start is over
+	down := false // or on its way there
 	booting := time.Time{}
 	for _, e := range events {
 		at := e.at()
@@ -191,13 +206,17 @@ func judge(events []engineEvent, promises map[string]promise, strangers []string
 			faults = append(faults, fmt.Sprintf("%s %.12s %s: ", at.UTC().Format("15:04:05.000"), e.Actor.ID, e.Actor.Attributes["name"])+fmt.Sprintf(format, args...))
 		}
 		if e.Action == reboot {
-			booting, answered = at, false
+			booting, down = at, false
 			for _, b := range boxes {
 				b.running, b.ended, b.starts = false, b.ended || b.running, 0
 			}
 			continue
 		}
-		answered = answered || at.After(booting)
+		if e.Action == downing {
+			down = true
+			continue
+		}
+		answered := !down && at.After(booting)
 		if e.Type == "volume" {
 			if e.Action == "destroy" {
 				blame("I13: a volume is removed")
@@ -254,16 +273,13 @@ func judge(events []engineEvent, promises map[string]promise, strangers []string
 				continue // the kill after the grace is the end of the same stop
 			}
 			b.signalled = true
-			serves := func(x *box) bool {
+			if served := b.running && !b.bad && !b.since.Add(settles+unsure).After(at); p.alone || !served || at.Before(live) {
+				continue // who does not serve yet costs nothing
+			}
+			n := others(func(x *box) bool {
 				return x.running && !x.signalled && !x.bad && !x.since.Add(settles).After(at)
-			}
-			b.signalled = false
-			served := serves(b)
-			b.signalled = true
-			if p.alone || !served || at.Before(live) {
-				continue // who does not serve costs nothing
-			}
-			if n := others(serves); n < p.replicas {
+			})
+			if n < p.replicas {
 				blame("I1: a stop signal with %d others that serve, of %d", n, p.replicas)
 			}
 		case "die":
@@ -300,8 +316,8 @@ func TestTheWitnessSeesEachBrokenPromise(t *testing.T) {
 			after, err := strconv.ParseFloat(f[0], 64)
 			require.NoError(t, err, line)
 			e := engineEvent{Type: "container", Action: f[1], TimeNano: begin.Add(time.Duration(after*1e9) + time.Duration(i)).UnixNano()}
-			if f[1] == "reboot" {
-				e.Action = reboot
+			if f[1] == "reboot" || f[1] == "downing" {
+				e.Action = map[string]string{"reboot": reboot, "downing": downing}[f[1]]
 				events = append(events, e)
 				continue
 			}
@@ -323,6 +339,7 @@ func TestTheWitnessSeesEachBrokenPromise(t *testing.T) {
 		{"a rolling update breaks nothing", "6 create web3/b,6 start web3/b,7 kill web1/a,7 die web1/a,7 destroy web1/a,7 create web1/b,7 start web1/b,8 kill web2/a,8 die web2/a,8 destroy web2/a", ""},
 		{"a recreate breaks nothing", "6 create db1/b,6 kill db1/a,6 kill db1/a,7 die db1/a,7 start db1/b,8 destroy db1/a", ""},
 		{"what never served may go", "6 create web3/bad,6 start web3/bad,9 kill web3/bad,9 die web3/bad,9 destroy web3/bad", ""},
+		{"a superseded one that was not ready yet", "6 create web3/b,6 start web3/b,6.9 kill web3/b,6.9 die web3/b", ""},
 		{"a floor that is not kept", "6 kill web1/a", "I1"},
 		{"a replacement that does not serve yet", "6 create web3/b,6 start web3/b,6.3 kill web1/a", "I1"},
 		{"a replacement that never serves", "6 create web3/bad,6 start web3/bad,8 kill web1/a", "I1"},
@@ -336,9 +353,10 @@ func TestTheWitnessSeesEachBrokenPromise(t *testing.T) {
 		{"two writers for the time of a stop", "6 create db1/b,6 kill db1/a,6 start db1/b,7 die db1/a", "I18"},
 		{"a restart of what no commit changed", "6 kill still1/a,6 die still1/a,6 start still1/a", "no commit changed"},
 		{"the engine's own restart", "6 reboot,5.5 kill still1/a,5.6 die still1/a,5.9 start still1/a,6.1 start web1/a", ""},
+		{"an engine that goes down", "6 downing,6.1 kill web1/a,6.1 kill web2/a,6.1 kill still1/a,6.2 die web1/a,6.2 die web2/a,6.2 die still1/a,9 reboot,8 start still1/a,8 start web1/a", ""},
 		{"a restart after the engine's own", "6 reboot,6.2 start still1/a,7 kill still1/a", "no commit changed"},
 		{"a second writer after the engine's start", "6 reboot,5.9 start db1/a,6.2 create db1/b,6.3 start db1/b", "I18"},
-		{"a floor that is not kept after the engine's start", "6 reboot,5.9 start web1/a,5.9 start web2/a,7 kill web1/a", "I1"},
+		{"a floor that is not kept after the engine's start", "6 reboot,5.9 start web1/a,5.9 start web2/a,9 kill web1/a", "I1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			faults := judge(read(up+tt.lines), promises, []string{"other1/x"}, begin.Add(5*time.Second))
