@@ -72,6 +72,11 @@ type Calls struct {
 	// Act carries out what a person does by hand to an app or a service. It returns
 	// when a look has ended that knew of it.
 	Act func(ctx context.Context, p Peer, r ActRequest) (Acted, error)
+	// Adopt takes over what Compose runs of an app, without touching it, or says what
+	// doing so would come to.
+	Adopt func(ctx context.Context, p Peer, r AdoptRequest) (Adoption, error)
+	// Leave hands an app back to Compose, with a folder to go on from.
+	Leave func(ctx context.Context, p Peer, r LeaveRequest) (Left, error)
 	// Plan says what a tree, or a commit of a source, would change here.
 	Plan func(ctx context.Context, r PlanRequest) (ring.Changes, error)
 }

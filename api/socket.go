@@ -64,6 +64,8 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"POST", "/v1/sync", mayWrite, 0, s.sync},
 		{"POST", "/v1/approve", mayWrite, bodyLimit, s.approve},
 		{"POST", "/v1/act", mayWrite, bodyLimit, s.act},
+		{"POST", "/v1/adopt", mayWrite, bodyLimit, s.adopt},
+		{"POST", "/v1/leave", mayWrite, bodyLimit, s.leave},
 		{"GET", "/v1/trust", mayRead, 0, s.trust},
 		{"POST", "/v1/trust/accept", mayTrust, bodyLimit, s.accept},
 		{"POST", "/v1/trust/reverify", mayWrite, bodyLimit, s.reverify},

@@ -122,6 +122,12 @@ func (d *daemon) calls() Calls {
 		Act: func(_ context.Context, p Peer, r ActRequest) (Acted, error) {
 			return Acted{Says: "done"}, d.note("act %s %s/%s for=%s to=%s n=%d by=%d: %s", r.Verb, r.App, r.Service, r.For, r.To, r.Replicas, p.UID, r.Reason)
 		},
+		Adopt: func(_ context.Context, p Peer, r AdoptRequest) (Adoption, error) {
+			return Adoption{Says: "done"}, d.note("adopt %s compare=%v by=%d: %s", r.App, r.Compare, p.UID, r.Reason)
+		},
+		Leave: func(_ context.Context, p Peer, r LeaveRequest) (Left, error) {
+			return Left{Says: "done"}, d.note("leave %s to=%s by=%d: %s", r.App, r.To, p.UID, r.Reason)
+		},
 		Refresh: func(_ context.Context, p Peer, r RefreshRequest) ([]ImageNow, error) {
 			return []ImageNow{{App: r.App, Service: "web", Image: "web:1", Pinned: "sha256:a", Now: "sha256:b", Newer: true}},
 				d.note("refresh %s/%s by uid %d: %s", r.App, r.Service, p.UID, r.Reason)
@@ -280,6 +286,8 @@ var everyRoute = map[string]struct {
 	"/v1/refresh":        {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite},
 	"/v1/plan":           {"POST", "/v1/plan?rev=main", "", mayRead},
 	"/v1/act":            {"POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r"}`, mayWrite},
+	"/v1/adopt":          {"POST", "/v1/adopt", `{"app":"web","reason":"r"}`, mayWrite},
+	"/v1/leave":          {"POST", "/v1/leave", `{"app":"web","reason":"r"}`, mayWrite},
 	"/v1/sync":           {"POST", "/v1/sync", "", mayWrite},
 	"/v1/approve":        {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite},
 	"/v1/trust":          {"GET", "/v1/trust?source=prod", "", mayRead},
@@ -368,6 +376,11 @@ func TestWrongRequests(t *testing.T) {
 		{"a service without its app", "GET", "/v1/jobs?service=web", "", 400, "without its app"},
 		{"a run by too little of it", "GET", "/v1/jobs?run=ab", "", 400, "7 digits"},
 		{"a number of runs that is none", "GET", "/v1/jobs?limit=many", "", 400, "limit"},
+		{"an adoption without a reason", "POST", "/v1/adopt", `{"app":"web"}`, 400, "a reason is required"},
+		{"an adoption of nothing", "POST", "/v1/adopt", `{"reason":"r"}`, 400, "an app is required"},
+		{"an adoption of a service", "POST", "/v1/adopt", `{"app":"web/web","reason":"r"}`, 400, "an app is required"},
+		{"leaving without a reason", "POST", "/v1/leave", `{"app":"web","reason":" "}`, 400, "a reason is required"},
+		{"leaving into a folder of nobody knows where", "POST", "/v1/leave", `{"app":"web","reason":"r","to":"x"}`, 400, "no absolute folder"},
 		{"an act without a reason", "POST", "/v1/act", `{"verb":"hold","app":"web","reason":" "}`, 400, "a reason is required"},
 		{"an act on nothing", "POST", "/v1/act", `{"verb":"hold","reason":"r"}`, 400, "an app is required"},
 		{"an act for too long", "POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r","for":"721h"}`, 400, "how long an act can stand"},

@@ -70,8 +70,22 @@ func (r *reader) readApp(c candidate) outcome {
 	o := outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults, includes: a.includes}
 	if !a.faults.none() {
 		o.lost = a.lostOwn()
+		return o
 	}
+	o.project = a.project()
 	return o
+}
+
+// project is how Compose is told to read the app as it was read.
+func (a *appReader) project() Project {
+	p := Project{Dir: wayTo(a.from.path, a.base), Profiles: a.profiles()}
+	for _, f := range a.from.files {
+		p.Files = append(p.Files, wayTo(a.from.path, f))
+	}
+	for _, w := range a.envFiles() {
+		p.EnvFiles = append(p.EnvFiles, w.text)
+	}
+	return p
 }
 
 func or2(a, b string) string {

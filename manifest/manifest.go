@@ -46,6 +46,17 @@ type Reading struct {
 	Refusals []*ring.Refusal
 	// Drafts are the refused apps that can be read as far as the policy asks.
 	Drafts []Draft
+	// Projects are the plan's apps as Compose itself would be told to read them, by name.
+	Projects map[string]Project
+}
+
+// Project is what docker compose has to be told to read an app's files as they were
+// read here. Paths are below the app's folder, or lead out of it inside the commit.
+type Project struct {
+	Dir      string // where relative paths start; "." is the app's folder
+	Files    []string
+	EnvFiles []string // in order, besides .env
+	Profiles []string
 }
 
 // Draft is an app that is refused, as far as it can be read: for the policy, whose
@@ -71,8 +82,11 @@ func Look(c *ring.Commit, s Settings) Reading {
 		}
 		return Reading{Plan: plan, Refusals: r.mistakes.refusals(c.SHA, "")}
 	}
-	out := Reading{Plan: plan, Contents: r.keep(plan.Apps)}
+	out := Reading{Plan: plan, Contents: r.keep(plan.Apps), Projects: map[string]Project{}}
 	for _, o := range outcomes {
+		if o.faults.none() {
+			out.Projects[o.name] = o.project
+		}
 		out.Refusals = append(out.Refusals, o.faults.refusals(c.SHA, o.name)...)
 		if d, ok := o.draftOf(c.SHA); ok {
 			out.Drafts = append(out.Drafts, d)
@@ -145,6 +159,7 @@ type outcome struct {
 	lost map[string]bool
 	// includes are the files that it includes, with the place that names them.
 	includes map[string]place
+	project  Project
 }
 
 // draftOf is a refused app that could be read.

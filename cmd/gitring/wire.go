@@ -147,7 +147,7 @@ func (d *daemon) wireLoop() {
 	}
 	d.loop = reconcile.New(reconcile.Options{
 		Host: d.cfg.Host, Gitring: version, Engine: d.engine, Health: d.health, Memory: d.store,
-		Log: d.log, Posted: d.sender.Poke, KeepImages: d.cfg.Prune.keepImages(),
+		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.keepImages(),
 	}, sources)
 }
 

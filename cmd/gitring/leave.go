@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+)
+
+func leaveCmd(g *globals) *cobra.Command {
+	var r api.LeaveRequest
+	cmd := &cobra.Command{
+		Use:   "leave <app>",
+		Short: "Hand an app back to Compose as it runs",
+		Long: "leave takes gitring's hands off an app: nothing is stopped or changed, the engine's\n" +
+			"restart policies are those of the Compose file, and no commit is deployed any more\n" +
+			"until gitring adopt takes it back. The files of the commit in force are written into\n" +
+			"a folder from which docker compose goes on, with the data and volumes where they\n" +
+			"are, and the command is told that changes nothing there.",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: g.completeApps,
+		RunE: func(cmd *cobra.Command, given []string) (err error) {
+			if r.App, err = oneApp(cmd, given[0]); err != nil {
+				return err
+			}
+			if strings.TrimSpace(r.Reason) == "" {
+				return usage(cmd, "--reason is required")
+			}
+			if r.To != "" {
+				if r.To, err = filepath.Abs(r.To); err != nil {
+					return err
+				}
+			}
+			return g.leave(cmd.Context(), r)
+		},
+	}
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the journal and for all who look (required)")
+	cmd.Flags().StringVar(&r.To, "to", "", "the folder to write the project into, on the daemon's host (default left/<app> below its state)")
+	return cmd
+}
+
+func (g *globals) leave(ctx context.Context, r api.LeaveRequest) error {
+	done, err := g.daemon().Leave(ctx, r)
+	if err != nil {
+		return asked(err)
+	}
+	if g.machine() {
+		return g.encode(done)
+	}
+	for _, note := range done.Notes {
+		g.notice("%s", clean(note))
+	}
+	_, err = fmt.Fprintf(g.out, "%s\nproject: %s\nto change nothing: %s\n", clean(done.Says), clean(done.Dir), clean(done.Command))
+	return err
+}
