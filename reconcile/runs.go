@@ -482,20 +482,3 @@ func (t *turn) keepRuns(v *service) {
 
 // soon asks for a look at once: what was decided lets others go on.
 func (t *turn) soon() { t.wake(t.now.Add(time.Millisecond)) }
-
-// logged is a record with the lines that were read for it; nothing where they
-// could not be: it is on disk without them.
-func logged(a ring.Action, done ring.Done, err error) []ring.Fact {
-	if err != nil || len(done.Log) == 0 {
-		return nil
-	}
-	switch r := a.Record.(type) {
-	case ring.Run:
-		r.Log = done.Log
-		return []ring.Fact{r}
-	case ring.Crash:
-		r.Log = done.Log
-		return []ring.Fact{r}
-	}
-	return nil
-}

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -77,4 +78,20 @@ func lines(s string) (out []string) {
 		s = s[min(i+1, len(s)):]
 	}
 	return out
+}
+
+// TestACrashIsKnownByItsLastWordsOnceTheyWereRead: two ends with one exit code are
+// two crashes where their logs differ.
+func TestACrashIsKnownByItsLastWordsOnceTheyWereRead(t *testing.T) {
+	signed := func(words string) string {
+		a := ring.Action{Kind: ring.DoLog, Record: ring.Crash{ExitCode: 1, Signature: "exit 1 00000000"}}
+		facts, _ := Settle(NewRecent(), nil, a, ring.Done{Log: []string{words}}, nil, time.Unix(0, 0))
+		require.Len(t, facts, 1)
+		c := facts[0].(ring.Crash)
+		require.Equal(t, []string{words}, c.Log)
+		return c.Signature
+	}
+	require.NotEqual(t, signed("no such table"), signed("disk is full"))
+	require.NotEqual(t, "exit 1 00000000", signed("no such table"))
+	require.Equal(t, signed("no such table"), signed("no such table"))
 }

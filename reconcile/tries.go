@@ -20,8 +20,11 @@ const (
 // given is remembered even where the step failed after that; known is what is
 // on disk already.
 func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done, err error, now time.Time) ([]ring.Fact, []ring.Event) {
-	if a.Kind == ring.DoLog {
-		return logged(a, done, err), nil // what it is the log of was told
+	if a.Kind == ring.DoLog { // what it is the log of was told; what could not be read is missed by no one
+		if err != nil || len(done.Log) == 0 {
+			return nil, nil
+		}
+		return withLog(a.Record, done.Log), nil
 	}
 	e := ring.Event{
 		At: now, Kind: ring.InstanceStep, Source: a.Source, App: a.App, Service: a.Service, Slot: a.Slot, Version: a.Version,
@@ -29,12 +32,6 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 	}
 	if a.Kind == ring.DoResolve || a.Kind == ring.DoAdmit {
 		e.Version = "" // it carries what was written
-	}
-	if a.Kind == ring.DoLog { // for people: what could not be read is missed by no one
-		if err != nil || len(done.Log) == 0 {
-			return nil, nil
-		}
-		return withLog(a.Record, done.Log), nil
 	}
 	facts, told := append(kept(known, a, done, now), loads(a, done, err, now)...), tell(e, done)
 	if err != nil {
