@@ -252,6 +252,7 @@ type serviceStatus struct {
 	Instances              []struct {
 		ID, Name, State, Version, Commit, Reason string
 		Slot, Restarts                           int
+		Adopted                                  bool
 	}
 	Conditions []struct{ Type, Reason string }
 }
