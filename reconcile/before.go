@@ -86,12 +86,26 @@ func (t *turn) letThrough(s *service) bool {
 	if _, failed := t.quarantine(s); s.row.Version == s.want.Version && s.row.Done && !failed {
 		return true
 	}
+	if t.restarted(s) {
+		return true
+	}
 	for _, in := range s.all {
 		if in.Version == s.want.Version && in.holds() {
 			return true
 		}
 	}
 	return false
+}
+
+// restarted says that the wanted version is the last good one but for a person's
+// restart, which asks nothing new.
+func (t *turn) restarted(s *service) bool {
+	if s.good == nil || s.good.Service.Spec.Mark == s.want.Spec.Mark {
+		return false
+	}
+	as := *s.want
+	as.Spec.Mark = s.good.Service.Spec.Mark
+	return ring.VersionOf(s.app, &as, as.Pin) == s.good.Service.Version
 }
 
 // runBefore is the run of v that the wanted version of s waits for, if it does:

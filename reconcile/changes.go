@@ -234,7 +234,7 @@ func (t *turn) serviceChange(have, next *ring.App, s ring.Service) ring.ServiceC
 	why := ""
 	if anew {
 		why = alone(next, &s)
-		if what := unshared(have, &old, next, &s); why == "" && what != "" {
+		if what := common(writes(have, &old), writes(next, &s)); why == "" && what != "" && old.Kind == ring.Worker && !old.Share {
 			why = say("writable %s, which the version before does not share", what)
 		}
 	}

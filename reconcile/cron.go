@@ -201,10 +201,17 @@ func (t *turn) cronHeld(v *service) string {
 }
 
 // overlap is how runs of v that fall together are treated. What two instances
-// cannot have at once, two runs cannot either.
-func (v *service) overlap() string {
+// cannot have at once, two runs cannot either, be they of two versions.
+func (v *service) overlap(active []ring.JobRun) string {
 	o := cmp.Or(v.want.Cron.Overlap, ring.OverlapForbid)
-	if o == ring.OverlapAllow && v.alone() != "" {
+	if o != ring.OverlapAllow {
+		return o
+	}
+	mine := writes(v.app, v.want)
+	unshared := func(run ring.JobRun) bool {
+		return !run.Share && slices.ContainsFunc(run.Writes, func(what string) bool { return slices.Contains(mine, what) })
+	}
+	if v.alone() != "" || slices.ContainsFunc(active, unshared) {
 		return ring.OverlapForbid
 	}
 	return o
@@ -217,7 +224,7 @@ func (t *turn) overlaps(v *service) string {
 	if len(active) == 0 {
 		return ""
 	}
-	switch v.overlap() {
+	switch v.overlap(active) {
 	case ring.OverlapReplace:
 		return ""
 	case ring.OverlapAllow:
@@ -245,8 +252,8 @@ func (t *turn) dueRun(v *service, row ring.CronRow) (ring.JobRun, bool) {
 // its way. One that replaces stops that.
 func (t *turn) placeFor(v *service, run ring.JobRun) int {
 	active := t.underWay(v.id)
-	if v.overlap() != ring.OverlapAllow && len(active) > 0 {
-		if v.overlap() == ring.OverlapReplace && run.Trigger == ring.OnSchedule {
+	if how := v.overlap(active); how != ring.OverlapAllow && len(active) > 0 {
+		if how == ring.OverlapReplace && run.Trigger == ring.OnSchedule {
 			t.giveWay(v, active, run)
 		}
 		v.lacks = say("the run %s is under way", dueSays(active[0]))

@@ -251,6 +251,28 @@ func (t *turn) written(v *service) map[ring.Version][]string {
 	return out
 }
 
+// shared are the versions of what runs, and the wanted one, that share what they write.
+func (v *service) shared() []ring.Version {
+	var out []ring.Version
+	if v.want.Share {
+		out = append(out, v.want.Version)
+	}
+	for _, in := range v.all {
+		if v.shares(in) && !slices.Contains(out, in.Version) {
+			out = append(out, in.Version)
+		}
+	}
+	return out
+}
+
+// shares says that an instance shares what it writes.
+func (v *service) shares(in *inst) bool {
+	if s := v.runs(in); s != nil {
+		return s.Share
+	}
+	return slices.Contains(v.row.Shared, in.Version)
+}
+
 // inherited says that a service of the plan waits for an instance of one that
 // left to be gone: that serves nobody any more who could wait for it.
 func (t *turn) inherited(id ring.ServiceID, in *inst) bool {

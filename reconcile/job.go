@@ -89,7 +89,11 @@ func (t *turn) formerRuns(v *service) bool {
 	}
 	t.followRuns(v)
 	for _, in := range v.all {
-		if in.Kind.Ends() && !in.Live() && in.holds() {
+		switch {
+		case !in.Kind.Ends():
+		case in.Live():
+			return true // nothing takes its place before it has ended
+		case in.holds():
 			t.removeRun(v, in, say("%s is no job any more", v.want.Name))
 			return true
 		}

@@ -111,14 +111,20 @@ func (v *service) alone() string {
 	if why := v.app.Alone(v.target); why != "" {
 		return why
 	}
+	mine := writes(v.of, v.target)
+	if len(mine) == 0 {
+		return ""
+	}
 	for _, in := range v.all {
-		if in.Version == v.target.Version {
+		if in.Version == v.target.Version || v.shares(in) {
 			continue
 		}
+		its := v.row.Writes[in.Version]
 		if s := v.runs(in); s != nil {
-			if what := unshared(v.asWritten(s), s, v.of, v.target); what != "" {
-				return say("writable %s, which %s does not share", what, in.Name)
-			}
+			its = writes(v.asWritten(s), s)
+		}
+		if what := common(its, mine); what != "" {
+			return say("writable %s, which %s does not share", what, in.Name)
 		}
 	}
 	return ""
@@ -132,17 +138,10 @@ func (v *service) asWritten(s *ring.Service) *ring.App {
 	return &v.good.App
 }
 
-// unshared is what old and next would both write, and old does not share; "" when
-// there is nothing.
-func unshared(was *ring.App, old *ring.Service, app *ring.App, next *ring.Service) string {
-	if old.Share || old.Kind.Ends() {
-		return ""
-	}
-	its := writes(was, old)
-	for _, what := range writes(app, next) {
-		if slices.Contains(its, what) {
-			return what
-		}
+// common is the first of some that is among others; "" when none is.
+func common(others, some []string) string {
+	if i := slices.IndexFunc(some, func(what string) bool { return slices.Contains(others, what) }); i >= 0 {
+		return some[i]
 	}
 	return ""
 }

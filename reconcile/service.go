@@ -331,7 +331,7 @@ func (t *turn) begin(v *service) {
 		})
 	}
 	v.row = ring.RolloutRow{
-		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Checks: v.checks(), Writes: t.written(v),
+		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Checks: v.checks(), Writes: t.written(v), Shared: v.shared(),
 		Engine: t.Seen.Engine,
 	}
 	if v.failed != nil { // quarantined: a newer commit wants what already failed

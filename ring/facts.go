@@ -120,6 +120,8 @@ type RolloutRow struct {
 	// Writes is what instances of the same versions write and what outlives them,
 	// by the names that the host knows: "volume shop_data".
 	Writes map[Version][]string `json:"writes,omitempty"`
+	// Shared are those of the same versions that share what they write.
+	Shared []Version `json:"shared,omitempty"`
 	// Switched is when all of a second full set served, beside the old one that is
 	// kept warm from then on. Baking is when nothing but the wanted version was
 	// left, where it is watched before it is good. From the first of the two a

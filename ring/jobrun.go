@@ -31,6 +31,7 @@ type JobRun struct {
 	// Writes is as RolloutRow.Writes: a run is never cut short, and may outlast
 	// the plan that has it.
 	Writes []string `json:"writes,omitempty"`
+	Share  bool     `json:"share,omitempty"` // of what it writes, as the service said when it began
 	// Trigger is why it runs, "" is OnChange. For is, of Before, the version that
 	// waits: "<service>@<version>". Due is when it should have begun, by the wall's
 	// clock, of OnSchedule, and when it was wished for, of Asked, by Actor.
