@@ -51,6 +51,7 @@ build: ## bin/gitring, static
 test: engine ## all that a developer needs to believe a change
 	@scripts/needs.sh
 	@go vet ./...
+	@scripts/race.sh
 	@GITRING_ENGINE_TESTS=1 go test -count=1 -p $(PARALLEL) -timeout 15m ./...
 
 .PHONY: e2e

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Runs the loop, with all its goroutines, under the race detector. That needs cgo
+# and a C compiler; where there is none it is left out, and said. make race runs everything.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/say.sh
+
+if ! has "$(go env CC)"; then
+	say "no C compiler is here: the loop was not run under the race detector"
+	exit 0
+fi
+CGO_ENABLED=1 go test -race -count=1 -run '^TestLoop' ./reconcile
