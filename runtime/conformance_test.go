@@ -182,7 +182,8 @@ func createdIsSeen(t *testing.T, r *rig) {
 	require.WithinDuration(t, time.Now(), in.Created, time.Minute)
 	in.Created = time.Time{}
 	require.Contains(t, in.Addresses, "none")
-	in.Addresses = nil
+	require.Equal(t, &ring.Resources{}, in.Limits)
+	in.Addresses, in.Limits = nil, nil
 	require.Equal(t, ring.Instance{
 		ID: done.Instance, Name: r.app + "-web-1-" + a.Version.Short(), App: r.app, Source: "prod", Service: "web", Slot: 1,
 		Version: a.Version, Commit: a.Commit, Kind: ring.Worker, Image: r.image, State: ring.StateCreated, Policy: "no",

@@ -22,6 +22,7 @@ var unsent = map[string]string{
 	"Spec.Follows":           "in the version only",
 	"Spec.Mark":              "in the version only",
 	"Spec.Mounts.Seed":       "written into the folder before the start",
+	"Spec.Mounts.Rest":       "in the version only: the files of a live folder that stay for as long as it does",
 	"Spec.Networks.Priority": "an order, shown by a test of its own",
 	"Spec.Networks.Network":  "names a network, shown by the round trip",
 }
