@@ -194,8 +194,7 @@ func (in *incoming) files() (packs, rest []string, err error) {
 		return nil, nil, err
 	}
 	defer func() { _ = dir.Close() }()
-	const step = 1000
-	most := in.lim.Objects + step // loose objects, and packs with an index each
+	const step = 1000 // more than the packs of a fetch, with an index each, beside its loose objects
 	for {
 		list, err := dir.ReadDir(step)
 		for _, e := range list {
@@ -207,8 +206,8 @@ func (in *incoming) files() (packs, rest []string, err error) {
 			}
 		}
 		switch {
-		case len(packs)+len(rest) > most:
-			return nil, nil, fmt.Errorf("there are more than %d files: %w", most, errLimit)
+		case len(packs)+len(rest)-step > in.lim.Objects:
+			return nil, nil, fmt.Errorf("there are more than %d files: %w", in.lim.Objects, errLimit)
 		case errors.Is(err, io.EOF):
 			return packs, rest, nil
 		case err != nil:
