@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -17,9 +19,11 @@ func TestAnEngineKilledAtAnyMomentConverges(t *testing.T) {
 	e := newEngine(t)
 	// An instance that the engine takes along is no word on its version.
 	f := newFleet(hostOn(t, e.engine), rollout(obj{"failure_threshold": 1000}))
-	// An engine that is killed while it starts a container may refuse to start it ever
-	// after ("task already exists"): that version of db is given up.
+	// An engine that is killed while it starts a container may leave half of it behind: it
+	// refuses to start it ever after ("task already exists"), so that version of db is
+	// given up, and an address that it takes for free is not.
 	f.new = true
+	f.subnets[f.app] = fmt.Sprintf("10.249.%d.0/24", os.Getpid()%250)
 	f.begin()
 	still := f.one("still").ID
 	for i := range kills {
