@@ -363,6 +363,7 @@ func (p *person) abort(v *service) error {
 	}
 	p.tell(ring.RolloutAborted, v, p.Reason)
 	p.fail(v, says)
+	p.final(v)
 	p.done.Says = say("%s is aborted and stays as it is: there is no earlier version to go back to", v.id)
 	if v.restores() {
 		p.done.Says = say("%s is aborted and goes back to %s", v.id, v.good.Commit.Short())

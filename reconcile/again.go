@@ -44,6 +44,20 @@ func (t *turn) startAgain(v *service) {
 	}
 }
 
+// final has the verdict that was just given on v, and on what is tied to it, stand
+// whatever becomes of the engine: a job that was cut short would run a second time,
+// and a person is not to be overruled.
+func (t *turn) final(v *service) {
+	for _, m := range v.tied() {
+		d, failed := t.quarantine(m)
+		if !failed || !d.At.Equal(t.now) {
+			continue
+		}
+		d.Final, d.Memory = true, 0
+		t.set(d)
+	}
+}
+
 // shutdown is how long an engine, or a host, may take to go: ends are seen in that
 // time, from an engine that still answers.
 const shutdown = 2 * time.Minute
@@ -57,7 +71,7 @@ func (t *turn) acquit(v *service) {
 	if !ok || d.Good || row.Done || row.Version != v.want.Version || row.Engine == "" || t.Seen.Engine == "" || row.Engine == t.Seen.Engine {
 		return
 	}
-	if since := t.now.Sub(d.At); d.Memory > 0 || since < 0 || since > shutdown || t.busy(string(v.id)) {
+	if since := t.now.Sub(d.At); d.Final || d.Memory > 0 || since < 0 || since > shutdown || t.busy(string(v.id)) {
 		return
 	}
 	t.set(ring.Forget{Table: "verdict", Key: key})

@@ -187,6 +187,7 @@ func (t *turn) beforeEnded(v *service, run ring.JobRun) {
 	reason := say("%s, which runs before it, failed: %s", v.want.Name, run.Reason)
 	t.verdict(s, s.app.Commit, reason)
 	t.failTied(s, reason)
+	t.final(s)
 }
 
 // beforeReached is what is missing until a job that runs before others has done

@@ -94,6 +94,9 @@ type Verdict struct {
 	// Live is the LiveVersion of a version that failed: with other files to reload
 	// in place it is tried again. "" where there are none.
 	Live Version `json:"live,omitempty"`
+	// Final says that no instance gave cause for it, but a person or a job that runs
+	// before: it stands whatever becomes of the engine or the host.
+	Final bool `json:"final,omitempty"`
 }
 
 // Row is by service and version.
