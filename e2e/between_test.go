@@ -29,6 +29,7 @@ type between struct {
 	events spoiling
 	lossy  bool // calls and answers get lost
 	spoilt map[string]int
+	calls  []string                   // what was asked of the engine: method and path
 	live   map[int]context.CancelFunc // streams of events
 	n      int
 }
@@ -88,6 +89,7 @@ func (b *between) count(what string) {
 
 func (b *between) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
+	b.calls = append(b.calls, r.Method+" "+r.URL.Path)
 	how, dice := b.events, b.r.IntN(12)
 	if !b.lossy || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		dice = -1
