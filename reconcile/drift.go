@@ -9,7 +9,8 @@ import (
 
 // What hands of others changed of instances that run as the plan has it: told
 // once, and put back, or for an app with drift: report left as it is. Only a
-// service at rest is looked at: a rollout replaces what it does not find in order.
+// service at rest is looked at, or one on its way back: a rollout replaces what it
+// does not find in order, and a restore has nothing to replace it with.
 
 // drifted is one thing that is not as the plan has it.
 type drifted struct {
@@ -25,7 +26,7 @@ func reports(app *ring.App) bool { return app.Drift == ring.DriftReport }
 // drift tells what others changed of a service at rest. It comes before the rules
 // that put it in order, some of which do so without a word about why.
 func (t *turn) drift(v *service) []drifted {
-	if !v.row.Done || v.want.Kind != ring.Worker {
+	if !v.row.Done && !v.restoring() || v.want.Kind != ring.Worker {
 		return nil
 	}
 	found := t.drifts(v)

@@ -132,7 +132,7 @@ func (t *turn) judge(v *service, in *inst) {
 		return
 	}
 	if in.State != ring.StateRunning {
-		in.down, in.reason = in.State == ring.StateRestarting, string(in.State)
+		in.down, in.reason = in.State == ring.StateRestarting || in.State == ring.StatePaused, string(in.State)
 		return
 	}
 	checks, known := t.checksOf(in, v.want, v.good)

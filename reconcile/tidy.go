@@ -135,7 +135,7 @@ func (t *turn) keepUp(id ring.ServiceID, ins []*inst) {
 	for _, in := range ins {
 		t.judge(v, in)
 	}
-	if !t.heal(v) {
+	if !t.startCreated(v) && !t.heal(v) { // what stood aside for a version that left with it comes back
 		t.policy(v)
 	}
 }
