@@ -217,7 +217,7 @@ func (v *service) changed(was map[string]string) string {
 // reload has one instance more take the wanted content over. What does not serve
 // comes first: it has nothing to lose. It says whether a step was decided.
 func (t *turn) reload(v *service) bool {
-	if v.target.Reload == nil {
+	if v.target.Reload == nil || v.halt != "" && t.trial(v) {
 		return false
 	}
 	under := 0
@@ -349,6 +349,8 @@ func (t *turn) loading(v *service) string {
 func (t *turn) livePhase(v *service) (ring.Phase, string) {
 	says := t.loading(v)
 	switch {
+	case v.halt != "" && says != "" && t.trial(v):
+		return ring.PhaseHeld, say("%s; %s", says, v.halt)
 	case v.spoiled != nil && t.comingBack(v):
 		return ring.PhaseProgressing, say("bringing back the files of %s: %s", v.good.Commit.Short(), v.spoiled.Reason)
 	case v.spoiled != nil && t.settled(v):
@@ -385,6 +387,8 @@ func (t *turn) liveRollout(v *service) *ring.RolloutStatus {
 			st.Phase = ring.RolloutRestoring
 		}
 		return st
+	case t.trial(v) && v.halt != "":
+		return &ring.RolloutStatus{Phase: ring.RolloutPaused, Version: v.want.LiveVersion(), Commit: v.app.Commit, Reason: v.halt}
 	case t.trial(v):
 		return &ring.RolloutStatus{Phase: ring.RolloutProgressing, Version: v.want.LiveVersion(), Commit: v.app.Commit, Reason: v.changed(nil) + " changed"}
 	}
