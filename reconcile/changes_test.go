@@ -137,3 +137,11 @@ func TestPlanSaysWhichJobRunsFirst(t *testing.T) {
 	require.Equal(t, "job migrate runs first", all[0].Order)
 	require.Equal(t, "after app db is ready", orderOfApps(&next))
 }
+
+func TestPlanSaysThatWhatBeginsToShareIsRecreatedOnce(t *testing.T) {
+	got := planned(t, "service db volume data\ncommit c1 db=v1\nrest", "service db share\ncommit c2 db=v2")
+	require.Equal(t, ring.ChangeRecreate, got["db/db"].Class)
+	require.Contains(t, got["db/db"].Gap, "which the version before does not share")
+	got = planned(t, "service db volume data share\ncommit c1 db=v1\nrest", "commit c2 db=v2")
+	require.Equal(t, ring.ChangeRoll, got["db/db"].Class)
+}
