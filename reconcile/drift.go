@@ -136,7 +136,8 @@ func byHand(in *inst) string {
 // taken says that a slot that was filled when the service was last in order is
 // empty, and none of ours emptied it.
 func (t *turn) taken(v *service, slot int) bool {
-	if !v.row.Done || v.good == nil || v.good.Service.Version != v.target.Version || slot > v.good.Service.Replicas {
+	good, ok := t.Facts.Good[v.id] // by the count of Git: slots that a person adds were never filled
+	if !ok || !v.row.Done || good.Service.Version != v.target.Version || slot > good.Service.Replicas {
 		return false
 	}
 	return !t.busy(string(v.id))
