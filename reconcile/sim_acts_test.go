@@ -42,6 +42,9 @@ func (s *scenario) meddleByHand(h *hands) {
 
 // carry does what Loop.Do does, and says whether it was done.
 func (s *scenario) carry(a Act) bool {
+	if s.mute {
+		return false // it is told that it cannot be written down
+	}
 	done, err := Carry(s.world(), a, s.clock())
 	var u *Unfit
 	if err != nil {
@@ -50,6 +53,7 @@ func (s *scenario) carry(a Act) bool {
 		}
 		return false
 	}
+	s.acted = true
 	s.note("alice: %s %s/%s: %s", a.Verb, a.App, a.Service, done.Says)
 	s.mem.recent.tryAgain(done.Again)
 	s.record(done.Facts, done.Events)

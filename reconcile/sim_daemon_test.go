@@ -14,14 +14,19 @@ import (
 type daemon struct {
 	*engine
 	oracle
-	disk    ring.Facts // what survives it
-	mem     memory
-	src     Source
-	faults  bool // whether faults may still happen
-	changes int  // mutating calls decided
-	cuts    int  // starts of ours whose end was not heard of: each is begun again
-	last    Decision
-	hides   bool // its looks leave out what has ended, as a list without all=true does
+	disk   ring.Facts // what survives it
+	mem    memory
+	src    Source
+	faults bool            // whether faults may still happen
+	mute   bool            // the store takes nothing down
+	timed  map[string]bool // services that run by the clock, and never rest
+	// restless says that something makes many looks in a short time: what runs by
+	// the clock, or what the engine restarts beside us.
+	restless bool
+	changes  int // mutating calls decided
+	cuts     int // starts of ours whose end was not heard of: each is begun again
+	last     Decision
+	hides    bool // its looks leave out what has ended, as a list without all=true does
 	// keepImages is of how many good plans the images stay; 0 removes none.
 	keepImages int
 	// crash is asked at each boundary of a step whether the daemon ends there;
@@ -79,6 +84,11 @@ func newDaemon(r *rand.Rand) *daemon {
 	d.mem = d.wakeUp()
 	d.told = d.watchHost
 	d.made = d.watchMade
+	d.admitted = func(app *ring.App) {
+		for _, s := range app.Services {
+			d.passed[s.Written+s.Pin.Image] = true
+		}
+	}
 	d.meant = d.watchWriters
 	d.given, d.stranger = d.adopted, d.strangers
 	return d
@@ -212,7 +222,7 @@ func (d *daemon) launch(as []ring.Action) {
 			f.half = !f.lands && a.Kind == ring.DoRemove && d.r.Intn(2) == 0
 			d.unheard(a)
 		}
-		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoAdmit && a.Kind != ring.DoLog {
+		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoAdmit && a.Kind != ring.DoLog && !d.timed[a.Service] {
 			d.changes++
 		}
 		d.mem.flights = append(d.mem.flights, f)
@@ -273,7 +283,9 @@ func (d *daemon) land() {
 			f.err = d.hook(b)
 		}
 		facts, events := Settle(d.mem.recent, d.disk.Kept, f.a, f.done, f.err, d.clock())
-		d.record(facts, events)
+		if !d.mute {
+			d.record(facts, events)
+		}
 		if d.cutAt(afterRecord, f.a) {
 			return
 		}
@@ -300,6 +312,21 @@ func (d *daemon) unheard(a ring.Action) {
 	if a.Kind == ring.DoStart || a.Kind == ring.DoRestart {
 		d.cuts++
 	}
+}
+
+// atWork says that a step is under way, but for one of what runs by the clock.
+func (d *daemon) atWork() bool {
+	for _, f := range d.mem.flights {
+		if !d.timed[f.a.Service] {
+			return true
+		}
+	}
+	return false
+}
+
+// longSince says that 100 looks were no short time, where something makes many.
+func (d *daemon) longSince(t time.Time) bool {
+	return !d.restless || d.now.Sub(t) >= 100*fullLook
 }
 
 // idle says that nothing is under way and nothing was just decided.

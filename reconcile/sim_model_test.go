@@ -75,6 +75,9 @@ type box struct {
 
 func (b *box) running() bool { return b.State == ring.StateRunning }
 
+// lives says that it holds what it holds, though somebody may have paused it.
+func (b *box) lives() bool { return b.running() || b.State == ring.StatePaused }
+
 // engine is the host: containers, networks, images, and the wall clock.
 type engine struct {
 	r       *rand.Rand
@@ -111,6 +114,8 @@ type engine struct {
 	given, stranger func(string) bool
 	// made is asked for every volume and folder that is made empty.
 	made func(name string, b *box)
+	// admitted is told of every app that this host has nothing against.
+	admitted func(app *ring.App)
 }
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -118,8 +123,8 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func newEngine(r *rand.Rand) *engine {
 	return &engine{
 		r: r, now: epoch, boxes: map[string]*box{}, nets: map[string]ring.SeenNetwork{}, natures: map[string]nature{},
-		have: map[string]bool{}, moved: map[string]string{}, told: func(string, string, *box) {}, made: func(string, *box) {},
-		meant:   func(*box, *box, string) bool { return false },
+		have: map[string]bool{}, moved: map[string]string{}, told: func(string, string, *box) {}, made: func(string, *box) {}, admitted: func(*ring.App) {},
+		meant: func(*box, *box, string) bool { return false },
 		given: func(string) bool { return false }, stranger: func(string) bool { return false },
 		volumes: map[string]bool{}, names: map[string]bool{}, foreign: map[string]bool{},
 	}
@@ -189,7 +194,7 @@ func (e *engine) ready(b *box) bool {
 // owner was stopped, or started again without it.
 func (e *engine) cut(b *box) bool {
 	for id, run := range b.inside {
-		if o := e.boxes[id]; o == nil || !o.running() || o.runs != run {
+		if o := e.boxes[id]; o == nil || !o.lives() || o.runs != run {
 			return true
 		}
 	}
@@ -277,7 +282,7 @@ func (e *engine) exit(b *box, code int) {
 func (e *engine) run(b *box) {
 	b.Hand = ""
 	for _, x := range e.boxes {
-		if x == b || !x.running() {
+		if x == b || !x.lives() {
 			continue
 		}
 		for _, h := range b.holds {
@@ -305,7 +310,7 @@ func tiedBoxes(a, b *box) bool {
 // canJoin says that the namespaces a container wants are there.
 func (e *engine) canJoin(b *box) bool {
 	for id := range b.inside {
-		if o := e.boxes[id]; o == nil || !o.running() {
+		if o := e.boxes[id]; o == nil || !o.lives() {
 			return false
 		}
 	}
@@ -316,7 +321,7 @@ func (e *engine) canJoin(b *box) bool {
 func (e *engine) reboot() {
 	e.engines++
 	for _, id := range e.each() {
-		if b := e.boxes[id]; b.running() {
+		if b := e.boxes[id]; b.lives() && !b.foreign {
 			e.exit(b, 137)
 		}
 	}
@@ -344,6 +349,7 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 			r := &ring.Refusal{Code: ring.ForeignProject, Says: "a Compose project " + a.Of.Name + " runs here that gitring did not start", Hint: "gitring adopt " + a.Of.Name}
 			return ring.Done{}, &ring.EngineError{Permanent: true, Refusal: r, Err: r}
 		}
+		e.admitted(a.Of)
 		return ring.Done{}, nil
 	}
 	if a.Kind == ring.DoLog {
@@ -363,9 +369,12 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 		return ring.Done{}, nil
 	case ring.DoNetworkOff:
 		for _, b := range e.boxes {
-			if _, ok := b.Addresses[a.NetworkName]; ok && b.running() {
+			if _, ok := b.Addresses[a.NetworkName]; ok && b.lives() {
 				return ring.Done{}, errors.New("network has active endpoints")
 			}
+		}
+		if e.nets[a.NetworkName].App == "" && e.nets[a.NetworkName].Name != "" {
+			e.violate("I4: network %s is not ours", a.NetworkName)
 		}
 		delete(e.nets, a.NetworkName)
 		return ring.Done{}, nil
@@ -400,17 +409,17 @@ func (e *engine) change(a ring.Action, b *box) error {
 	case ring.DoStart:
 		return e.start(b)
 	case ring.DoStop:
-		if b.running() {
+		if b.lives() {
 			e.exit(b, 137)
 		}
 	case ring.DoRemove:
-		if b.running() {
+		if b.lives() {
 			e.exit(b, 137)
 		}
 		e.note("%s is removed", b.Name)
 		e.drop(b)
 	case ring.DoRestart:
-		if b.running() {
+		if b.lives() {
 			e.exit(b, 137)
 		}
 		if !e.canJoin(b) {
@@ -428,6 +437,8 @@ func (e *engine) change(a ring.Action, b *box) error {
 		if b.State == ring.StatePaused {
 			b.State = ring.StateRunning
 		}
+	default:
+		e.violate("the engine was asked to %s", a.Kind) // I13: nothing that there is removes a volume
 	}
 	return nil
 }
@@ -676,7 +687,7 @@ func lost(name string) error {
 }
 
 func (e *engine) start(b *box) error {
-	if b.running() {
+	if b.lives() {
 		return nil
 	}
 	if e.nature(b).noStart {

@@ -8,9 +8,39 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// oracle holds every step, fact and event to the invariants of ROLLOUT.md
+// An oracle holds every step, fact and event to the invariants of ROLLOUT.md
 // section 7, from the truth of the model and never by the code under test.
+//
+//	I1   watchStop
+//	I2   watchCreate
+//	I3   engine.create
+//	I4   engine.apply: no step is on a container or network of others, which foreigner puts there
+//	I5   watchCreate: a version is the plan's or the last good one. That its commit is
+//	     verified is gitsync's to hold: the model offers verified commits alone
+//	I6   not here: gitsync and store, which hold the anchors, have tests of their own
+//	I7   atRest, restOf, restOfTies, restOfHands; rest has to come within 4,000 looks
+//	     after which 100 looks make no call. The bound in time is not checked
+//	I8   watchEvent, watchStop; that the surge goes: restOf
+//	I9   atRest
+//	I10  watchPost
+//	I11  watchFirst: nothing is created that the host was not asked about. What policy
+//	     says is in policy's vectors and TestEveryFieldThatIsSentToTheEngineHasARule
+//	I12  watchWords: no sealed value in a reason, event, post or status. The values
+//	     themselves never reach the heart: TestAValueOfTheHostReachesItsContainersAndNothingElse
+//	I13  engine.change: there is no step that removes a volume, and an unknown one is a
+//	     violation; watchMade: nothing that was there is replaced by an empty one
+//	I14  watchBudget
+//	I15  aftermath
+//	I16  not yet: there is no proxy
+//	I17  not here: TestASecondDaemonIsRefused in store, TestASecondDaemonChangesNothing in e2e
+//	I18  engine.run
+//	I19  aftermath
+//
+// And besides: one start of a run for one reason, written down before (watchBegun);
+// no overlap that is not wished for; a job before a rollout (watchJob, watchFirst);
+// memory (watchMemory); a hold (untouched).
 type oracle struct {
+	watched
 	posts   map[string]string                  // closing posts, by key
 	protect map[ring.ServiceID]map[string]bool // I8: what was ready and old when a rollout failed
 	starts  map[string][]time.Time             // again, of one container
@@ -22,7 +52,7 @@ type oracle struct {
 }
 
 func newOracle() oracle {
-	return oracle{posts: map[string]string{}, protect: map[ring.ServiceID]map[string]bool{}, starts: map[string][]time.Time{}}
+	return oracle{watched: newWatched(), posts: map[string]string{}, protect: map[ring.ServiceID]map[string]bool{}, starts: map[string][]time.Time{}}
 }
 
 func (d *daemon) watchStep(a ring.Action) {
@@ -40,6 +70,9 @@ func (d *daemon) watchStep(a ring.Action) {
 
 // watchHost remembers what was started again, for I14.
 func (d *daemon) watchHost(kind, _ string, b *box) {
+	if kind == "start" && b.Kind.Ends() {
+		d.watchBegun(b)
+	}
 	if kind == "start" && b.starts > 0 {
 		d.starts[b.ID] = append(d.starts[b.ID], d.now)
 	}
@@ -200,6 +233,7 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 	if a.Version != want.Version && !(hasGood && a.Version == good.Service.Version) {
 		d.violate("I5: create %s, neither wanted nor good", a.Name)
 	}
+	d.watchFirst(a, want)
 	verdict, ok := d.disk.Verdicts[ring.VersionKey(id, a.Version)]
 	if ok && !verdict.Good && want.Rollout.OnFailure != ring.OnFailureContinue && !(hasGood && good.Service.Version == a.Version) {
 		d.violate("quarantine: create %s, whose version failed", a.Name)
@@ -213,6 +247,9 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 			live++
 		}
 	}
+	if !ok || verdict.Good {
+		d.watchMemory(a, want, live, want.Replicas)
+	}
 	n := max(want.Replicas, good.Service.Replicas)
 	if up, _ := want.Rollout.Room(n); live+1 > n+up {
 		d.violate("I2: create %s with %d live, at most %d", a.Name, live, n+up)
@@ -224,6 +261,8 @@ func (d *daemon) watchFact(f ring.Fact) {
 	switch f := f.(type) {
 	case ring.Run:
 		d.watchRun(f)
+	case ring.JobRun:
+		d.watchJob(f)
 	case ring.Crash:
 		d.watchCrash(f)
 	case ring.Post:

@@ -37,6 +37,7 @@ type scenario struct {
 	jumps   int             // of the clock
 	until   time.Time       // of the last fault
 	person  *hands          // who acts by hand; nil for nobody
+	wide    *wide           // what it has besides; nil for nothing
 }
 
 type commitAt struct {
@@ -71,6 +72,7 @@ func newScenario(seed int64) *scenario {
 	}
 	s.until = at.Add(time.Duration(r.Intn(120)) * time.Second)
 	s.faults = r.Intn(5) > 0
+	s.widen()
 	return s
 }
 
@@ -222,6 +224,7 @@ func (s *scenario) service(name, img string, with bool) ring.Service {
 // run plays the scenario and then waits for rest.
 func (s *scenario) run() error {
 	quiet, after := 0, 0
+	var since time.Time // of the quiet, and of the time after everything that could happen
 	for step := 0; step < 4000 && s.bad == nil; step++ {
 		s.commit()
 		if s.person != nil && s.now.Before(s.until) {
@@ -232,9 +235,11 @@ func (s *scenario) run() error {
 		}
 		if s.faults && s.now.Before(s.until) {
 			s.fault()
+			s.wideFault()
 		} else if s.faults {
 			s.faults, s.away, s.closed = false, false, false
 			s.mend()
+			s.mendWide()
 			s.note("last fault")
 		}
 		if !s.away && s.src.Next != nil {
@@ -246,14 +251,14 @@ func (s *scenario) run() error {
 		if !s.faults && len(s.commits) == 0 {
 			after++
 		}
-		if after > 200 && s.looping() {
+		if after > 200 && s.looping() && s.longSince(s.until) {
 			break // what crashes for ever is restarted for ever, inside its backoff
 		}
-		if s.changes != before || len(s.mem.flights) > 0 || len(s.commits) > 0 || s.faults {
-			quiet = 0
+		if s.changes != before || s.atWork() || len(s.commits) > 0 || s.faults {
+			quiet, since = 0, s.now
 			continue
 		}
-		if quiet++; quiet >= 100 {
+		if quiet++; quiet >= 100 && s.longSince(since) {
 			break
 		}
 	}
@@ -267,7 +272,7 @@ func (s *scenario) run() error {
 }
 
 func (s *scenario) commit() {
-	if len(s.commits) > 0 && !s.now.Before(s.commits[0].at) && !s.away {
+	if len(s.commits) > 0 && !s.now.Before(s.commits[0].at) && !s.away && s.src.Refusal == nil {
 		s.offer(s.commits[0].plan)
 		s.commits = s.commits[1:]
 		s.note("commit %s", s.src.Next.Commit.Short())
@@ -285,6 +290,11 @@ func (s *scenario) look() {
 		return // no observation: no decision at all
 	}
 	d := s.decide()
+	s.watchWords(d)
+	if s.mute { // as Loop.mute: nothing of it is done
+		s.mem.wake = s.now.Add(unwritten)
+		return
+	}
 	if s.faults && s.r.Intn(60) == 0 {
 		s.kill("before the record")
 		return
@@ -313,16 +323,18 @@ func (s *scenario) fault() {
 		s.note("the engine restarts")
 		s.reboot()
 	case 2:
-		if b != nil && b.running() {
+		if b != nil && b.running() && !b.foreign {
 			s.note("somebody stops %s", b.Name)
 			s.exit(b, 143)
+			s.touched(b)
 			if s.r.Intn(2) == 0 { // else nobody heard of it
 				b.Hand = "stopped"
 			}
 		}
 	case 3:
-		if b != nil && b.Kind != ring.JobK {
+		if b != nil && !b.Kind.Ends() && !b.foreign {
 			s.note("somebody removes %s", b.Name)
+			s.touched(b)
 			s.drop(b)
 		}
 	case 4:
@@ -345,8 +357,9 @@ func (s *scenario) fault() {
 func (s *scenario) meddle(b *box) {
 	switch s.r.Intn(6) {
 	case 0:
-		if b != nil && b.Kind != ring.JobK {
+		if b != nil && !b.Kind.Ends() && !b.foreign {
 			s.note("somebody removes %s and its volumes", b.Name)
+			s.touched(b)
 			s.drop(b)
 			s.purge(b.kept)
 		}
@@ -366,7 +379,7 @@ func (s *scenario) meddle(b *box) {
 		s.mem.recent.askAgain(id)
 		s.record([]ring.Fact{ring.Refresh{ID: id, Actor: "alice", At: s.clock()}}, nil)
 	case 5:
-		if b != nil && b.running() && s.r.Intn(2) == 0 {
+		if b != nil && b.running() && s.r.Intn(2) == 0 && !b.foreign {
 			s.note("%s ends", b.Name)
 			s.exit(b, 3)
 			s.comeBack(b)
@@ -416,32 +429,47 @@ func (s *scenario) atRest(quiet int) {
 		s.violate("I7: no rest: still at work after %s", s.now.Sub(s.until))
 		return
 	}
-	app := s.src.Next.Apps[0]
-	f := s.disk.Apps["web"].App
-	if f.Commit != app.Commit {
-		s.violate("I7: plan %s is not in force", app.Commit.Short())
-		return
+	for _, app := range s.src.Next.Apps {
+		if f := s.disk.Apps[app.Name].App; f.Commit != app.Commit {
+			s.violate("I7: plan %s of %s is not in force", app.Commit.Short(), app.Name)
+			return
+		}
 	}
+	f := s.disk.Apps["web"].App
 	for _, b := range s.boxes {
-		if _, ok := app.Service(b.Service); !ok && !s.inUse(b) {
+		app, _ := s.src.Next.App(b.App)
+		if _, ok := app.Service(b.Service); !ok && !s.inUse(b) && !b.foreign {
 			s.violate("I9: %s is an orphan", b.Name)
 		}
 	}
 	for id, it := range s.disk.Intents {
 		switch {
+		case s.boxes[id] == nil && s.timed != nil: // removed this moment, for the next run
 		case s.boxes[id] == nil:
 			s.violate("I9: an intent is open for %s, which is gone", id)
-		case it.Kind == "rejoin" && s.isPaused(&f, "a") || it.Kind == "rejoin" && s.isPaused(&f, "b"):
+		case s.boxes[id].Kind == ring.CronK: // it never rests
+		case s.wide != nil && len(s.wide.touched) > 0: // nor does what is tied to what others left so
+		case it.Kind == "rejoin" && (s.standsStill(&f, "a") || s.standsStill(&f, "b")):
 		case it.Kind == "again" && s.standsStill(&f, s.boxes[id].Service) && s.tornOff(s.boxes[id]): // nothing is made anew for it
 		case it.Kind != "park" && quiet >= 100 && (it.Kind != "hooks" && it.Kind != "rejoin" || s.boxes[id].running() && !s.cut(s.boxes[id])):
 			s.violate("I9: at rest, the intent to %s %s is open", it.Kind, id)
 		}
 	}
-	if n := len(s.nets); n > 1 && quiet >= 100 && !s.mixed() {
+	n := 0
+	for _, net := range s.nets {
+		if net.App == "web" {
+			n++
+		}
+	}
+	if n > 1 && quiet >= 100 && !s.mixed() && s.timed == nil { // a cron job keeps its last container, on the network it had
 		s.violate("I9: %d networks at rest", n)
 	}
-	for i := range f.Services {
-		s.restOf(&f.Services[i])
+	for _, app := range s.src.Next.Apps {
+		in := s.disk.Apps[app.Name].App
+		for i := range in.Services {
+			s.restOf(&in, &in.Services[i])
+			s.restOfHands(&in, &in.Services[i])
+		}
 	}
 	if !s.looping() {
 		s.restOfTies(&f)
@@ -471,7 +499,7 @@ func (s *scenario) inUse(b *box) bool {
 			return true
 		}
 	}
-	return false
+	return s.leansOn(b.App)
 }
 
 // mixed says that services of two plans run: one was restored, or stopped.
@@ -480,6 +508,9 @@ func (s *scenario) mixed() bool {
 		if !v.Good {
 			return true
 		}
+	}
+	if s.memory > 0 || s.comesAfter(&s.src.Next.Apps[0]) || s.leansOn("web") {
+		return true // and so it is while one waits
 	}
 	return len(s.disk.Good) < 2
 }
@@ -494,7 +525,7 @@ func (s *scenario) aftermath() {
 		s.look()
 		s.advance(time.Time{})
 	}
-	if s.changes != before {
+	if s.changes != before && !(s.restless && s.looping()) { // what cannot start is tried again every 10 minutes
 		s.violate("I15: a jump of the clock made %d calls", s.changes-before)
 	}
 	if s.looping() {
@@ -507,7 +538,7 @@ func (s *scenario) aftermath() {
 	}
 	was, gone := map[string]bool{}, map[string]bool{}
 	for id, b := range s.boxes {
-		was[id] = s.ready(b) && complete[b.Service] && b.Kind != ring.JobK && (s.tied == "" || complete["a"])
+		was[id] = s.ready(b) && complete[b.Service] && !b.Kind.Ends() && (s.tied == "" || complete["a"]) && !s.aside(b.Service) && !b.foreign
 	}
 	s.note("the daemon is gone and the host reboots")
 	s.reboot()
@@ -525,7 +556,7 @@ func (s *scenario) aftermath() {
 		s.advance(time.Time{})
 	}
 	for id, b := range s.boxes {
-		if complete[b.Service] && !gone[id] && b.Kind != ring.JobK {
+		if complete[b.Service] && !gone[id] && !b.Kind.Ends() && !s.aside(b.Service) {
 			s.violate("I19: %s was created though all was there after the reboot", b.Name)
 		}
 	}
@@ -534,16 +565,16 @@ func (s *scenario) aftermath() {
 // looping says that something runs that will crash again.
 func (s *scenario) looping() bool {
 	for _, b := range s.boxes {
-		if !s.nature(b).good() && b.Kind != ring.JobK {
+		if (!s.nature(b).good() || s.contents[b.reads] == "crash" || s.contents[b.lies] == "refused") && !b.Kind.Ends() {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *scenario) restOf(v *ring.Service) {
-	id := ring.ID("web", v.Name)
-	if v.Kind == ring.JobK {
+func (s *scenario) restOf(app *ring.App, v *ring.Service) {
+	id := ring.ID(app.Name, v.Name)
+	if v.Kind.Ends() || s.aside(v.Name) {
 		return
 	}
 	verdict, known := s.disk.Verdicts[ring.VersionKey(id, v.Version)]
@@ -558,14 +589,14 @@ func (s *scenario) restOf(v *ring.Service) {
 			}
 		}
 	}
-	blocked := ((s.dep || s.tied != "") && v.Name == "b" || s.heir(v)) && s.disk.Rollouts[id].Version != v.Version
+	blocked := ((s.dep || s.tied != "") && v.Name == "b" || s.heir(v) || s.comesAfter(app)) && s.disk.Rollouts[id].Version != v.Version
 	switch {
-	case blocked: // waits for a
+	case blocked, !known && s.starved(v): // waits for a, or for memory
 	case known && verdict.Good:
-		if n := s.natures[v.Spec.Image]; n.good() && (count[v.Version] != v.Replicas || len(count) > 1) {
+		if s.fine(v) && (count[v.Version] != v.Replicas || len(count) > 1) {
 			s.violate("I7: %s at rest with %v, wanted %d of %s", id, count, v.Replicas, v.Version.Short())
 		}
-		if s.natures[v.Spec.Image].good() && ready != v.Replicas && !(s.tied == "network" && s.looping()) {
+		if s.fine(v) && ready != v.Replicas && !(s.tied == "network" && s.looping()) && !s.ownerless(app, v) {
 			s.violate("I7: %s at rest with %d/%d ready", id, ready, v.Replicas)
 		}
 	case known && hasGood && s.contended(v.Name, &good.Service):
@@ -574,7 +605,7 @@ func (s *scenario) restOf(v *ring.Service) {
 		// what the good version joins left the plan and the host: nothing to come back to
 	case known && hasGood && good.Service.Version != v.Version && v.Rollout.OnFailure == ring.OnFailureRestore:
 		// A good version that crashes after all may need the failed one to keep the floor.
-		if n := s.natures[good.Service.Spec.Image]; n.good() && (count[good.Service.Version] != good.Service.Replicas || len(count) > 1) {
+		if s.fine(&good.Service) && (count[good.Service.Version] != good.Service.Replicas || len(count) > 1) {
 			s.violate("I7: %s restored with %v, wanted %d of %s", id, count, good.Service.Replicas, good.Service.Version.Short())
 		}
 	case known:
@@ -633,7 +664,7 @@ func (s *scenario) restOfTies(app *ring.App) {
 	}
 	for _, id := range s.each() {
 		x := s.boxes[id]
-		if !x.running() || x.Kind == ring.JobK {
+		if !x.running() || x.Kind.Ends() || x.App != app.Name || s.aside(x.Service) {
 			continue
 		}
 		if s.isPaused(app, x.Service) {
@@ -657,7 +688,7 @@ func (s *scenario) restOfTies(app *ring.App) {
 	}
 	newB, _ := runs("b", b.Version)
 	_, oldA := runs("a", a.Version)
-	if newB > 0 && oldA > 0 {
+	if newB > 0 && oldA > 0 && !s.standsStill(app, "b") {
 		s.violate("one verdict: at rest b is what was made for %s of a, which is not what runs", a.Version.Short())
 	}
 }
@@ -667,6 +698,14 @@ func (s *scenario) isPaused(app *ring.App, service string) bool {
 	v, _ := app.Service(service)
 	d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID(app.Name, service), v.Version)]
 	return ok && !d.Good && v.Rollout.OnFailure != ring.OnFailureRestore
+}
+
+// ownerless says that what an instance of v is tied to is gone, and that its owner
+// failed: nothing is made anew that it could be tied to.
+func (s *scenario) ownerless(app *ring.App, v *ring.Service) bool {
+	return v.Name == "b" && s.tied != "" && s.standsStill(app, "a") && slices.ContainsFunc(s.each(), func(id string) bool {
+		return s.boxes[id].Service == "b" && s.tornOff(s.boxes[id])
+	})
 }
 
 // standsStill says that what is wanted of a service failed, and nothing is done about it.
@@ -692,6 +731,24 @@ func (s *scenario) orphaned(g ring.Good) bool {
 	return false
 }
 
+// scene is what is there, and what the last look says of it.
+func (s *scenario) scene() string {
+	var out []string
+	for _, id := range s.each() {
+		b := s.boxes[id]
+		out = append(out, fmt.Sprintf("%s %s %s, ready %v, cut %v, of %s, holds %v, joined %v, policy %s, intent %+v",
+			id, b.Name, b.State, s.ready(b), s.cut(b), b.image, b.holds, b.Joined, b.Policy, s.disk.Intents[id]))
+	}
+	for _, src := range s.last.Status.Sources {
+		for _, app := range src.Apps {
+			for _, v := range app.Services {
+				out = append(out, fmt.Sprintf("%s/%s %s: %s", app.Name, v.Name, v.Phase, v.Reason))
+			}
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
 func simulate(seed int64) (err error, log string) {
 	s := newScenario(seed)
 	defer func() {
@@ -700,7 +757,7 @@ func simulate(seed int64) (err error, log string) {
 		}
 	}()
 	if err = s.run(); err != nil {
-		log = s.read(400)
+		log = s.read(400) + "\n" + s.scene()
 	}
 	return err, log
 }

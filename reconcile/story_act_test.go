@@ -53,6 +53,7 @@ func (s *story) act(words []string) error {
 	if err != nil {
 		return err
 	}
+	s.acted = true
 	s.mem.recent.tryAgain(done.Again)
 	s.record(done.Facts, done.Events)
 	s.mem.wake = s.now

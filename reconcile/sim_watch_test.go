@@ -1,0 +1,95 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// watched is what the oracle remembers of runs and admissions.
+type watched struct {
+	begun  map[string]int  // starts, by what they are a run of
+	passed map[string]bool // by what is written and its pin: what this host was asked about, and had nothing against
+	before map[string]bool // versions whose job before succeeded, or that had none
+	acted  bool            // a person did something: a run may be begun again
+}
+
+func newWatched() watched {
+	return watched{begun: map[string]int{}, passed: map[string]bool{}, before: map[string]bool{}}
+}
+
+// watchBegun holds the start of a run to what is on disk, to one run for one
+// reason, and to its overlap.
+func (d *daemon) watchBegun(b *box) {
+	i := slices.IndexFunc(sortedIDs(d.disk.Jobs), func(key string) bool { return d.disk.Jobs[key].Instance == b.ID })
+	if i < 0 {
+		d.violate("%s begins to run, and no run of it is on disk", b.Name)
+		return
+	}
+	run := d.disk.Jobs[sortedIDs(d.disk.Jobs)[i]]
+	_, key := run.Row()
+	key += string(run.Version) + run.Due.String()
+	if run.Job.Run == "always" {
+		key += string(run.Commit)
+	}
+	if d.begun[key]++; d.begun[key] > 1+run.Job.Retries+run.Cut && !d.acted {
+		d.violate("LESSONS 51: %s runs %d times for one reason: %s", b.Name, d.begun[key], key)
+	}
+	want := d.wantOf(b.App, b.Service)
+	if want == nil || want.Cron == nil || want.Cron.Overlap == ring.OverlapAllow {
+		return
+	}
+	for _, x := range d.boxes {
+		if x != b && x.App == b.App && x.Service == b.Service && x.lives() {
+			d.violate("overlap: %s begins beside %s", b.Name, x.Name)
+		}
+	}
+}
+
+// watchJob holds what is written about a run that comes before a rollout to how
+// its container ended.
+func (d *daemon) watchJob(run ring.JobRun) {
+	if run.Trigger != ring.Before || run.State != "succeeded" {
+		return
+	}
+	if b := d.boxes[run.Instance]; b == nil || b.State != ring.StateExited || b.ExitCode != 0 {
+		d.violate("before: the run for %s succeeded, and its container did not", run.For)
+	}
+	d.watched.before[run.For] = true
+}
+
+// watchFirst holds a create to what has to come first: the host was asked (I11),
+// the job before it succeeded, and there is memory for what comes on top.
+func (d *daemon) watchFirst(a ring.Action, want *ring.Service) {
+	if !d.passed[a.Want.Written+a.Want.Pin.Image] {
+		d.violate("I11: create %s, which this host was not asked about", a.Name)
+	}
+	if a.Version != want.Version || want.Kind.Ends() {
+		return
+	}
+	what := ring.ForVersion(a.Service, a.Version)
+	if want.Before == "" {
+		d.watched.before[what] = true
+	}
+	if !d.watched.before[what] && !d.acted {
+		d.violate("before: create %s, and %s did not succeed", a.Name, want.Before)
+	}
+}
+
+// watchMemory holds what runs beside the old instances to the memory that what
+// is declared leaves.
+func (d *daemon) watchMemory(a ring.Action, want *ring.Service, live, replicas int) {
+	r := want.Spec.Resources
+	if r == nil || d.memory == 0 || a.Version != want.Version || live < replicas {
+		return
+	}
+	used, room := d.declaredMemory(), d.memory-d.memory/16
+	for _, f := range d.mem.flights {
+		if f.a.Kind == ring.DoCreate && !f.applied && f.a.Want.Spec.Resources != nil {
+			used += f.a.Want.Spec.Resources.Memory
+		}
+	}
+	if used <= room && used+r.Memory > room {
+		d.violate("memory: create %s with %d of %d bytes declared", a.Name, used, room)
+	}
+}
