@@ -59,9 +59,6 @@ func (t *turn) drifts(v *service) []drifted {
 		if in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas || in.intent != "" {
 			continue
 		}
-		if t.adopted(in) != nil { // as somebody else made it, until its first change
-			continue
-		}
 		if in.Ended() {
 			if says := byHand(in); says != "" {
 				out = append(out, drifted{in: in, what: says}) // heal starts it again

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"testing"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -108,4 +109,26 @@ func (s *story) expectAdopted(want, app string) error {
 		}
 	}
 	return count("adopted", n, want)
+}
+
+func TestRowsOfAdoptedContainersGoWithThem(t *testing.T) {
+	s := newStory()
+	for _, line := range []string{
+		"service shop/db", "compose runs shop/db v1", "commit c1 shop/db=v1", "until refusal shop ForeignProject", "adopt shop/", "rest",
+	} {
+		if err := s.tell(line); err != nil {
+			t.Fatal(line, err)
+		}
+	}
+	if len(s.disk.Adopted) != 1 {
+		t.Fatalf("adopted are %v", s.disk.Adopted)
+	}
+	for _, line := range []string{"fault remove shop/db-1", "rest"} {
+		if err := s.tell(line); err != nil {
+			t.Fatal(line, err)
+		}
+	}
+	if len(s.disk.Adopted) != 0 {
+		t.Fatalf("of a container that is gone it is remembered: %v", s.disk.Adopted)
+	}
 }

@@ -91,7 +91,7 @@ func fullStatus() ring.Status {
 	refusal := &ring.Refusal{Code: ring.UnknownKey, Commit: sha, App: "web", File: "web/compose.yaml", Line: 3, Says: "no", Hint: "yes"}
 	return ring.Status{
 		Host: "edge-1", Gitring: "0.1.0", At: at, Engine: "away", Store: "full",
-		Overrides: []ring.Override{{Kind: "undo", Target: "web", Actor: "ops", Reason: "r", Until: at, Replicas: new(int), Commit: sha}},
+		Overrides: []ring.Override{{Kind: "undo", Target: "web", Actor: "ops", Reason: "r", Until: at, Replicas: new(2), Commit: sha}},
 		Sources: []ring.SourceStatus{{
 			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Note: "vouched by a@b: 1234567", Committed: at, Trusted: sha, Forge: "401",
 			Trust: "w", FirstUse: &ring.FirstUse{Commit: sha, At: at}, Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Next: &ring.Next{Commit: sha, Reason: "r"}, Refusal: refusal,
@@ -102,7 +102,7 @@ func fullStatus() ring.Status {
 					Version: v, Commit: sha, LastGood: sha, Reason: "r", Health: "inferred",
 					NextRun: at, LastRun: &ring.RunOutcome{State: ring.RunFailed, Reason: "r", Ended: at},
 					Rollout:    &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v, Commit: sha, Reason: "r"},
-					Instances:  []ring.InstanceStatus{{ID: "i", Name: "n", Slot: 1, State: ring.SlotReady, Version: v, Commit: sha, Restarts: 1, Reason: "r"}},
+					Instances:  []ring.InstanceStatus{{ID: "i", Name: "n", Slot: 1, State: ring.SlotReady, Version: v, Commit: sha, Restarts: 1, Reason: "r", Adopted: true}},
 					Conditions: []ring.Condition{{Type: "CrashLooping", Reason: "r", Since: at, Commit: sha}},
 				}},
 			}},

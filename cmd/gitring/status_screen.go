@@ -211,7 +211,7 @@ func showInstances(s *screen, apps []ring.AppStatus) {
 			for _, in := range sv.Instances {
 				rows = append(rows, []word{
 					w(in.Name), w(strconv.Itoa(in.Slot)), w(in.State), w(strconv.Itoa(in.Restarts)),
-					w(in.Commit.Short()), w(in.Version.Short()), w(shortID(in.ID)), w(in.Reason),
+					w(in.Commit.Short()), w(versionOf(&in)), w(shortID(in.ID)), w(in.Reason),
 				})
 			}
 		}
@@ -220,6 +220,15 @@ func showInstances(s *screen, apps []ring.AppStatus) {
 		s.gap()
 		s.table(2, []string{"INSTANCE", "SLOT", "STATE", "RESTARTS", "COMMIT", "VERSION", "ID", "REASON"}, rows)
 	}
+}
+
+// versionOf is what an instance runs: of one that Compose made nobody knows more
+// than that.
+func versionOf(in *ring.InstanceStatus) string {
+	if in.Adopted {
+		return "adopted"
+	}
+	return in.Version.Short()
 }
 
 func showOverrides(s *screen, overrides []ring.Override) {
