@@ -232,7 +232,9 @@ func (t *turn) writtenBy(in *inst) []string {
 	return t.Facts.Rollouts[id].Writes[in.Version]
 }
 
-// written are what the wanted version writes and what else still runs does.
+// written are what the wanted version writes and what else still runs does, or
+// may run in a moment: a create that is in flight, or that nobody heard the end
+// of, is seen after the plan that asked for it was superseded.
 func (t *turn) written(v *service) map[ring.Version][]string {
 	var out map[ring.Version][]string
 	add := func(version ring.Version, what []string) {
@@ -247,12 +249,25 @@ func (t *turn) written(v *service) map[ring.Version][]string {
 	for _, in := range v.all {
 		add(in.Version, t.writtenBy(in))
 	}
+	for _, version := range t.expected(v) {
+		add(version, v.row.Writes[version])
+	}
 	add(v.want.Version, writes(v.app, v.want))
 	return out
 }
 
+// expected are the versions of which an instance may appear though no plan wants
+// them any more: of the rollout before this one, and of a step in flight.
+func (t *turn) expected(v *service) []ring.Version {
+	out := []ring.Version{v.row.Version}
+	if a, ok := t.Busy[string(v.id)]; ok && a.Version != v.row.Version {
+		out = append(out, a.Version)
+	}
+	return out
+}
+
 // shared are the versions of what runs, and the wanted one, that share what they write.
-func (v *service) shared() []ring.Version {
+func (t *turn) shared(v *service) []ring.Version {
 	var out []ring.Version
 	if v.want.Share {
 		out = append(out, v.want.Version)
@@ -260,6 +275,11 @@ func (v *service) shared() []ring.Version {
 	for _, in := range v.all {
 		if v.shares(in) && !slices.Contains(out, in.Version) {
 			out = append(out, in.Version)
+		}
+	}
+	for _, version := range t.expected(v) {
+		if slices.Contains(v.row.Shared, version) && !slices.Contains(out, version) {
+			out = append(out, version)
 		}
 	}
 	return out

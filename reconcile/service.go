@@ -331,7 +331,7 @@ func (t *turn) begin(v *service) {
 		})
 	}
 	v.row = ring.RolloutRow{
-		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Checks: v.checks(), Writes: t.written(v), Shared: v.shared(),
+		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Checks: t.checks(v), Writes: t.written(v), Shared: t.shared(v),
 		Engine: t.Seen.Engine,
 	}
 	if v.failed != nil { // quarantined: a newer commit wants what already failed
@@ -350,11 +350,16 @@ func (t *turn) begin(v *service) {
 }
 
 // checks are those of the wanted version and of what else still runs.
-func (v *service) checks() map[ring.Version][]ring.Check {
+func (t *turn) checks(v *service) map[ring.Version][]ring.Check {
 	out := map[ring.Version][]ring.Check{v.want.Version: v.want.Checks}
 	for _, in := range v.all {
 		if c, ok := v.row.Checks[in.Version]; ok && in.Version != v.want.Version {
 			out[in.Version] = c
+		}
+	}
+	for _, version := range t.expected(v) {
+		if c, ok := v.row.Checks[version]; ok && version != v.want.Version {
+			out[version] = c
 		}
 	}
 	return out
