@@ -107,7 +107,7 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 		if g, ok := t.Facts.Good[id]; ok {
 			a.Grace, a.Delay = g.Service.Grace(), g.Service.Rollout.DrainDelay
 		}
-		if t.busy(a.Target()) {
+		if t.busy(a.Target()) || t.telling(in) { // its last words go with it
 			return
 		}
 		if t.inUse(id, in) && !t.inherited(id, in) {
