@@ -60,10 +60,10 @@ type Request struct {
 	Path     string // of the app, inside the commit
 	// Contents are the hashes of the contents that gitring mounts for the service.
 	Contents []string
-	// Owners are what "container:" may be followed by: containers of the same app.
-	Owners []string
 	// Lives are the live folders of the instance, as paths below Rules.Live.
 	Lives []string
+	// Owners are what "container:" may be followed by: containers of the same app.
+	Owners []string
 	// Volumes and Folders are what belongs to other apps: volumes by the engine's
 	// name, data folders by absolute path.
 	Volumes, Folders map[string]string
