@@ -106,8 +106,7 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // later are the verbs of DESIGN.md that this release does not have.
-var later = strings.Fields("proxy inspect crashes " +
-	"adopt leave doctor fleet")
+var later = strings.Fields("proxy doctor fleet")
 
 // knownVerb refuses a word that is no verb, with the nearest one.
 func knownVerb(cmd *cobra.Command, given []string) error {
