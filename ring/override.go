@@ -116,12 +116,12 @@ func (f Drift) Row() (string, string) { return "drift", string(f.ID) }
 // Adopted is a container that a person gave into our hands: made by somebody
 // else, it has none of our labels, and what they would say stands here.
 type Adopted struct {
-	Instance string  `json:"instance"` // container ID
-	Source   string  `json:"source"`
-	App      string  `json:"app"`
-	Service  string  `json:"service"`
-	Slot     int     `json:"slot"`
-	Kind     Kind    `json:"kind"`
+	Instance string `json:"instance"` // container ID
+	Source   string `json:"source"`
+	App      string `json:"app"`
+	Service  string `json:"service"`
+	Slot     int    `json:"slot"`
+	Kind     Kind   `json:"kind"`
 	// For is the version that its service wanted when the plan of Commit came into
 	// force: for as long as that is wanted it fills its slot as that version. "" until
 	// then, while nothing of it is touched.
