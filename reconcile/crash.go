@@ -68,6 +68,9 @@ func (t *turn) keepCrash(v *service, in *inst, c ring.Crash, before time.Time) {
 	if !before.IsZero() {
 		a.From = before.Add(lastWordsLate)
 	}
+	if a.From.IsZero() && in.Ended() { // a run before it that the engine restarted left no end of its own
+		a.From = in.Started
+	}
 	if c.Reason == restartedByEngine {
 		a.To = in.Finished.Add(lastWordsLate)
 	}

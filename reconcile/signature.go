@@ -60,6 +60,7 @@ var varying = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{0,4}\b`),        // IPv6, MAC
 	regexp.MustCompile(`(?i)\b0x[0-9a-f]+\b`),
 	regexp.MustCompile(`(?i)\b[0-9a-f]*[0-9][0-9a-f]*[a-f][0-9a-f]{4,}\b|(?i)\b[0-9a-f]*[a-f][0-9a-f]*[0-9][0-9a-f]{4,}\b|(?i)\b[0-9a-f]{32,}\b`),
+	regexp.MustCompile(`\b(?:\d+(?:\.\d+)?(?:ns|µs|us|ms|s|m|h))+\b`), // 900ms, 1m2.5s
 	regexp.MustCompile(`\d+`),
 }
 

@@ -21,6 +21,7 @@ func TestEqualCrashesHaveOneSignatureWhateverTheirNumbers(t *testing.T) {
 		"an id":                               {"container 3f2a9c1d77aa exited", "container 9b0c11d2ee31 exited"},
 		"a uuid":                              {"job 123e4567-e89b-12d3-a456-426614174000 died", "job 00000000-e89b-12d3-a456-42661417400f died"},
 		"a duration":                          {"gave up after 1.5s", "gave up after 300s"},
+		"a duration in other units":           {"gave up after 900ms", "gave up after 1m2.5s"},
 		"colours":                             {"\x1b[31mfatal\x1b[0m: no config", "fatal: no config"},
 		"blank lines":                         {"fatal: no config\n\n  \n---", "fatal: no config"},
 		"what was said before its last words": {"a\nb\nc\nfatal: x\nbye\nend", "z\nfatal: x\nbye\nend"},

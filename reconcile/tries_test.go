@@ -35,7 +35,7 @@ func stopped(now time.Time, slots int, networks ...ring.SeenNetwork) World {
 		w.Seen.Instances = append(w.Seen.Instances, ring.Instance{
 			ID: fmt.Sprintf("id%d", i+1), Name: ring.ContainerName("shop", "web", i+1, s.Version), App: "shop", Source: "s", Service: "web",
 			Slot: i + 1, Version: s.Version, Kind: ring.Worker, State: ring.StateExited, Policy: "no",
-			Started: now.Add(-time.Hour), Finished: now.Add(-time.Minute),
+			Started: now.Add(-time.Hour), Finished: now.Add(-time.Minute), Hand: "stopped", // no crash, so there are no last words to read first
 		})
 	}
 	return w
