@@ -34,7 +34,7 @@ func (m *goodMemory) Record(context.Context, []ring.Fact, []ring.Event) error {
 
 type noHealth struct{}
 
-func (noHealth) Watch([]ring.Probe)              {}
+func (noHealth) Watch([]ring.Probe)             {}
 func (noHealth) Health() map[string]ring.Health { return nil }
 
 // manyApps is a plan of apps with one service and a network of its own.
