@@ -44,7 +44,7 @@ func (t *turn) putBack(v *service, found []drifted) {
 			continue
 		}
 		a := t.step(v, d.step, d.in, d.what)
-		a.NewName, a.Drift = d.name, true
+		a.NewName = d.name
 		if t.do(a) {
 			return
 		}

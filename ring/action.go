@@ -74,8 +74,6 @@ type Action struct {
 	Timeout     time.Duration // of the step; 0 is the loop's own
 	Policy      string        // the engine's restart policy to set
 	MaxRetries  int
-	// Drift says that the step puts back what somebody changed.
-	Drift bool
 	// Record is the Crash or Run that a DoLog completes with lines.
 	Record Fact
 	// Then are facts that are true once the step has succeeded.
