@@ -75,6 +75,17 @@ func holdCmd(g *globals) *cobra.Command {
 	return cmd
 }
 
+// actOn carries out a verb that needs no more than its target and the reason.
+func (g *globals) actOn(verb string, b *by) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, given []string) error {
+		app, service, err := target(given[0])
+		if err != nil {
+			return err
+		}
+		return g.act(cmd, *b, api.ActRequest{Verb: verb, App: app, Service: service})
+	}
+}
+
 func releaseCmd(g *globals) *cobra.Command {
 	var b by
 	cmd := &cobra.Command{
@@ -84,13 +95,7 @@ func releaseCmd(g *globals) *cobra.Command {
 			"and undo. Of an app it ends what stands on its services too.",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: g.completeApps,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			app, service, err := target(given[0])
-			if err != nil {
-				return err
-			}
-			return g.act(cmd, b, api.ActRequest{Verb: "release", App: app, Service: service})
-		},
+		RunE:              g.actOn("release", &b),
 	}
 	b.flags(cmd, "")
 	return cmd
@@ -106,13 +111,7 @@ func retryCmd(g *globals) *cobra.Command {
 			"pull. What is well is not touched.",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: g.completeApps,
-		RunE: func(cmd *cobra.Command, given []string) error {
-			app, service, err := target(given[0])
-			if err != nil {
-				return err
-			}
-			return g.act(cmd, b, api.ActRequest{Verb: "retry", App: app, Service: service})
-		},
+		RunE:              g.actOn("retry", &b),
 	}
 	b.flags(cmd, "")
 	return cmd
