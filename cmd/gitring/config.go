@@ -70,8 +70,9 @@ type EngineConfig struct {
 type Listen struct {
 	Socket string `yaml:"socket"`
 	// HTTP is host:port of the listener for webhooks; "" is none.
-	HTTP string    `yaml:"http"`
-	URL  yaml.Node `yaml:"url"` // not carried out yet
+	HTTP string `yaml:"http"`
+	// URL is how the world reaches HTTP, for gitring webhook url; "" is not said.
+	URL string `yaml:"url"`
 }
 
 // Prune says what is removed from this host that nothing needs any more. What

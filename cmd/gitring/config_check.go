@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -28,7 +29,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.path("registries.docker_config", &c.Registries.DockerConfig)
 	k.engine(&c.Engine)
 	k.path("listen.socket", &c.Listen.Socket)
-	k.listen(c.Listen.HTTP)
+	k.listen(&c.Listen)
 	k.poll("poll", c.Poll)
 	k.policy(c)
 	k.variables("facts", c.Facts)
@@ -90,12 +91,30 @@ func (k *checker) engine(e *EngineConfig) {
 	}
 }
 
-func (k *checker) listen(http string) {
-	if http == "" {
+func (k *checker) listen(l *Listen) {
+	if l.URL != "" {
+		k.listenURL(l)
+	}
+	if l.HTTP == "" {
 		return
 	}
-	if _, port, err := net.SplitHostPort(http); err != nil || port == "" {
-		k.wrong("listen.http", "write 127.0.0.1:9480, or \"\" for no listener", "listen.http: %q is not host:port", http)
+	if _, port, err := net.SplitHostPort(l.HTTP); err != nil || port == "" {
+		k.wrong("listen.http", "write 127.0.0.1:9480, or \"\" for no listener", "listen.http: %q is not host:port", l.HTTP)
+	}
+}
+
+// listenURL is what people enter at a forge: where the listener is from outside,
+// a folder of a proxy included.
+func (k *checker) listenURL(l *Listen) {
+	const hint = "such as https://edge-1.example.org"
+	u, err := url.Parse(l.URL)
+	switch {
+	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "":
+		k.wrong("listen.url", hint, "listen.url: %q is no address of the web", withoutUser(l.URL))
+	case u.User != nil, u.RawQuery != "", u.ForceQuery, u.Fragment != "":
+		k.wrong("listen.url", hint, "listen.url: an address without user, query and fragment is wanted; webhooks are authenticated by their secret")
+	default:
+		l.URL = strings.TrimRight(l.URL, "/")
 	}
 }
 
@@ -210,7 +229,7 @@ func (k *checker) webhook(at string, w *Webhook) {
 	if w == nil {
 		return
 	}
-	known := []string{"github", "gitea", "forgejo", "gitlab", "bitbucket", "generic"}
+	known := []string{"github", "gitlab", "gitea", "forgejo", "bitbucket", "bitbucket-dc", "generic"}
 	k.forge(at, "webhook", w.Forge, known)
 	if w.SecretFile == "" {
 		k.wrong(at, "head -c 32 /dev/urandom | base64 > /etc/gitring/webhook-secret", "webhook.secret_file is missing")
@@ -237,7 +256,7 @@ func (k *checker) status(at string, s *ForgeStatus, url string) {
 		k.wrong(at, "a file with a token that may write commit statuses and nothing else", "status.token_file is missing")
 	}
 	k.path(at+".token_file", &s.TokenFile)
-	if !slices.Contains(carriedForges, s.Forge) || url == "" {
+	if !slices.Contains(statusForges, s.Forge) || url == "" {
 		return // wrong anyway
 	}
 	f, err := notify.NewForge(s.Forge, url, s.APIURL, s.Repo, s.TokenFile)

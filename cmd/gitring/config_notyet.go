@@ -16,7 +16,6 @@ func (c *Config) NotCarriedOut() Mistakes {
 		"notify": c.Notify, "ingress": c.Ingress,
 	})
 	n.mistakes = append(n.mistakes, c.policy.later...)
-	n.keys("listen.", map[string]yaml.Node{"url": c.Listen.URL})
 	n.value("engine.kind", c.Engine.Kind, "docker")
 	for i, s := range c.Sources {
 		n.source(fmt.Sprintf("sources[%d].", i), s)
@@ -24,8 +23,11 @@ func (c *Config) NotCarriedOut() Mistakes {
 	return n.mistakes.sorted()
 }
 
-// carriedForges are the forges that webhooks are taken from and statuses go to.
-var carriedForges = []string{"github", "gitea", "forgejo"}
+// The forges that webhooks are taken from, and those that statuses go to.
+var (
+	webhookForges = []string{"github", "gitea", "forgejo"}
+	statusForges  = []string{"github", "gitea", "forgejo"}
+)
 
 type notYet struct {
 	file     string
@@ -35,10 +37,10 @@ type notYet struct {
 
 func (n *notYet) source(at string, s SourceConfig) {
 	if s.Webhook != nil {
-		n.value(at+"webhook.forge", s.Webhook.Forge, carriedForges...)
+		n.value(at+"webhook.forge", s.Webhook.Forge, webhookForges...)
 	}
 	if s.Status != nil {
-		n.value(at+"status.forge", s.Status.Forge, carriedForges...)
+		n.value(at+"status.forge", s.Status.Forge, statusForges...)
 	}
 }
 

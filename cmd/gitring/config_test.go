@@ -62,7 +62,7 @@ registries: {docker_config: docker.json}
 state: /state
 data_root: /data
 engine: {kind: docker, url: unix:///run/podman/podman.sock}
-listen: {socket: run/gitring.sock, http: ""}
+listen: {socket: run/gitring.sock, http: "", url: https://example.org/edge-1/}
 poll: 30s
 sources:
   - name: prod
@@ -83,7 +83,7 @@ sources:
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"tier": "edge", "rack": "7"}, c.Facts)
 	require.Equal(t, "/etc/gitring/docker.json", c.Registries.DockerConfig)
-	require.Equal(t, Listen{Socket: "/etc/gitring/run/gitring.sock"}, c.Listen)
+	require.Equal(t, Listen{Socket: "/etc/gitring/run/gitring.sock", URL: "https://example.org/edge-1"}, c.Listen)
 	prod, lab := c.Source("prod"), c.Source("lab")
 	require.Equal(t, "hosts/edge-1", prod.Path)
 	require.Equal(t, "*/5 * * * *", prod.Poll)
@@ -159,6 +159,10 @@ func TestAMistakeIsToldWithItsLineAndWhatToDo(t *testing.T) {
 		{"a status of a short url", "https://git.example.org/acme/infra.git\n", "https://git.example.org/infra.git\n    status: {forge: gitea, token_file: t}\n", `c.yaml:5: cannot tell the API of the forge from the source's url: set status.api_url`, ""},
 		{"an api with a password", "    trust:", "    status: {forge: gitea, token_file: t, api_url: \"https://a:b@h/api\"}\n    trust:", `c.yaml:5: cannot use status.api_url: it holds a user or password, which belongs into token_file`, ""},
 		{"an address without a port", "host: edge-1", "host: edge-1\nlisten: {http: localhost}", `c.yaml:2: listen.http: "localhost" is not host:port`, ""},
+		{"a listener's url of no web", "host: edge-1", "host: edge-1\nlisten: {url: edge-1.example.org}", `c.yaml:2: listen.url: "edge-1.example.org" is no address of the web`, "https://edge-1.example.org"},
+		{"a listener's url with a password", "host: edge-1", "host: edge-1\nlisten: {url: \"https://me:hunter2@edge-1\"}", `c.yaml:2: listen.url: an address without user, query and fragment is wanted; webhooks are authenticated by their secret`, ""},
+		{"a listener's url with a secret in the query", "host: edge-1", "host: edge-1\nlisten: {url: \"https://edge-1?hunter2\"}", `c.yaml:2: listen.url: an address without user, query and fragment is wanted; webhooks are authenticated by their secret`, ""},
+		{"a listener's url in a folder of a proxy", "host: edge-1", "host: edge-1\nlisten: {url: https://example.org/edge-1/}", "", ""},
 		{"an engine of another kind", "host: edge-1", "host: edge-1\nengine: {kind: dokcer}", `c.yaml:2: engine.kind: "dokcer" is not known`, `did you mean "docker"?`},
 		{"an engine nowhere", "host: edge-1", "host: edge-1\nengine: {url: /var/run/docker.sock}", `c.yaml:2: engine.url: "/var/run/docker.sock" is no address of an engine`, ""},
 		{"the whole machine as data", "    url:", "    apps: {db: {data_root: /}}\n    url:", "c.yaml:4: apps.db.data_root: / is the whole machine", ""},
@@ -235,7 +239,6 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 		{"host: edge-1", "host: edge-1\nengine: {kind: swarm}", "config.yaml:2: engine.kind: swarm"},
 		{"host: edge-1", "host: edge-1\npolicy: {on_violation: stop}", "config.yaml:2: policy.on_violation"},
 		{"host: edge-1", "host: edge-1\nnotify: [{url_file: u}]", "config.yaml:2: notify"},
-		{"host: edge-1", "host: edge-1\nlisten: {url: https://edge-1}", "config.yaml:2: listen.url"},
 		{"host: edge-1", "host: edge-1\ningress: {kind: proxy}", "config.yaml:2: ingress"},
 	}
 	for _, tc := range cases {
