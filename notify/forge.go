@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -13,17 +14,17 @@ import (
 
 // Kinds of forges.
 const (
-	GitHub  = "github"
-	Gitea   = "gitea"
-	Forgejo = "forgejo"
+	GitHub      = "github"
+	GitLab      = "gitlab"
+	Gitea       = "gitea"
+	Forgejo     = "forgejo"
+	Bitbucket   = "bitbucket"    // Cloud
+	BitbucketDC = "bitbucket-dc" // Data Center
 )
-
-// timeout bounds one post, from the connection to the end of the answer.
-const timeout = 10 * time.Second
 
 // Forge is where the statuses of one source go. NewForge makes a complete one.
 type Forge struct {
-	Kind   string // GitHub, Gitea or Forgejo
+	Kind   string // one of Kinds
 	APIURL string // the API's root, without a slash at the end
 	Repo   string // owner/name
 	// TokenFile is read at every use, so a new token needs no restart.
@@ -31,8 +32,15 @@ type Forge struct {
 	// TargetURL is where a status leads a reader; from the configuration only,
 	// "" is nowhere.
 	TargetURL string
+	// Branch is the source's, for the forges that ask what a status is about.
+	Branch string
+	// Username makes it basic authentication, for Bitbucket Cloud; "" is a
+	// bearer token.
+	Username string
 	// Client is nil for the package's own. Redirects are never followed.
 	Client *http.Client
+
+	doing string // what a call is for, in the sentence of a 403; "" is statuses
 }
 
 // NewForge completes what the configuration leaves out: apiURL and repo come
@@ -131,7 +139,7 @@ func isSegment(s string) bool {
 }
 
 // token reads the token; neither it nor a part of it is ever in an error.
-func (f Forge) token() (string, error) {
+func (f Forge) token(context.Context) (string, error) {
 	raw, err := os.ReadFile(f.TokenFile)
 	if err != nil {
 		return "", fmt.Errorf("cannot read the token: %w", err)
@@ -148,11 +156,14 @@ func (f Forge) token() (string, error) {
 	return t, nil
 }
 
-// statusURL is <api>/repos/<owner>/<name>/statuses/<sha>, which GitHub and
-// Gitea share.
-func (f Forge) statusURL(sha string) string {
-	owner, name, _ := strings.Cut(f.Repo, "/")
-	return f.APIURL + "/repos/" + url.PathEscape(owner) + "/" + url.PathEscape(name) + "/statuses/" + sha
+// tokenKey is the key of the configuration that a person looks at when the
+// token is not taken.
+func (f Forge) tokenKey() string { return "status.token_file" }
+
+// projectAndSlug are the two parts of repo for Data Center.
+func (f Forge) projectAndSlug() (string, string) {
+	project, slug, _ := strings.Cut(f.Repo, "/")
+	return project, slug
 }
 
 // ownClient is for forges that bring none.

@@ -151,7 +151,7 @@ func TestPostWordForWord(t *testing.T) {
 	for _, kind := range []string{GitHub, Gitea, Forgejo} {
 		t.Run(kind, func(t *testing.T) {
 			f := newFake(t, kind)
-			o := f.forge(t).post(context.Background(), post("gitring/edge-1/web", ring.PostFailure, "web unhealthy; kept 1a2b3c4"), time.Now())
+			o := f.forge(t).post(context.Background(), post("gitring/edge-1/web", ring.PostFailure, "web unhealthy; kept 1a2b3c4"))
 			require.Equal(t, outcome{done: true}, o)
 			require.Equal(t, []string{"gitring/edge-1/web: failure: web unhealthy; kept 1a2b3c4"}, f.got)
 		})
@@ -166,7 +166,7 @@ func TestBodyIsExact(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	f := Forge{Kind: GitHub, APIURL: s.URL, Repo: "acme/infra", TokenFile: tokenFile(t, secret), TargetURL: "https://edge-1.example.org"}
-	require.True(t, f.post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy 4/4"), time.Now()).done)
+	require.True(t, f.post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy 4/4")).done)
 	require.Equal(t, `{"state":"success","target_url":"https://edge-1.example.org","description":"healthy 4/4","context":"gitring/edge-1"}`, string(body))
 }
 
@@ -204,13 +204,13 @@ func TestAnswers(t *testing.T) {
 		{"gitea: a wrong token", Gitea, fakeAnswer{401, nil, `{"message":"invalid username, password or token","url":"https://gitea.example.org/api/swagger"}`}, outcome{permanent: true, says: "the forge answered 401: the token is not valid; see status.token_file"}},
 		{"gitea: a token without the scope", Forgejo, fakeAnswer{403, nil, `{"message":"token does not have at least one of required scope(s): [write:repository]"}`}, outcome{permanent: true, says: "the forge answered 403: the token may not write commit statuses"}},
 		{"gitea: 422", Gitea, fakeAnswer{422, nil, `{"message":"maximum number of statuses"}`}, outcome{permanent: true, says: "the forge answered 422"}},
-		{"gitea: 429", Forgejo, fakeAnswer{429, map[string]string{"Retry-After": "5"}, ``}, outcome{wait: 5 * time.Second, says: "the forge answered 429"}},
+		{"gitea: 429", Forgejo, fakeAnswer{429, map[string]string{"Retry-After": "5"}, ``}, outcome{wait: 5 * time.Second, says: "the forge's rate limit is reached"}},
 		{"gitea: 502", Gitea, fakeAnswer{502, nil, `<html>`}, outcome{says: "the forge answered 502"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFake(t, tc.kind)
 			f.answer(tc.answer)
-			require.Equal(t, tc.want, f.forge(t).post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy"), now))
+			require.Equal(t, tc.want, f.forge(t).post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy")))
 		})
 	}
 }
@@ -224,7 +224,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 		f.answer(fakeAnswer{code: code, header: map[string]string{"Location": other.URL}})
 		forge := f.forge(t)
 		forge.Client = other.Client() // a client that would follow
-		require.True(t, forge.post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy"), time.Now()).permanent)
+		require.True(t, forge.post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy")).permanent)
 	}
 	require.False(t, reached.Load())
 }
@@ -233,7 +233,7 @@ func TestAForgeThatIsNotThere(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	f := Forge{Kind: GitHub, APIURL: s.URL, Repo: "acme/infra", TokenFile: tokenFile(t, secret)}
 	s.Close()
-	o := f.post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy"), time.Now())
+	o := f.post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy"))
 	require.False(t, o.done || o.permanent)
 	require.Contains(t, o.says, "cannot reach the forge: dial tcp")
 	require.NotContains(t, o.says, "/repos/")
@@ -250,15 +250,15 @@ func TestTokenIsReadAtEachUseAndNeverTold(t *testing.T) {
 		{secret + "\x00", "holds more than one word"},
 	} {
 		require.NoError(t, os.WriteFile(forge.TokenFile, []byte(tc.content), 0o600))
-		o := forge.post(context.Background(), p, time.Now())
+		o := forge.post(context.Background(), p)
 		require.False(t, o.done || o.permanent, "a person may put it right")
 		require.Contains(t, o.says, tc.says)
 		require.NotContains(t, o.says, "ghp_")
 	}
 	require.NoError(t, os.Remove(forge.TokenFile))
-	require.Contains(t, forge.post(context.Background(), p, time.Now()).says, "cannot read the token")
+	require.Contains(t, forge.post(context.Background(), p).says, "cannot read the token")
 	require.NoError(t, os.WriteFile(forge.TokenFile, []byte(secret), 0o600))
-	require.True(t, forge.post(context.Background(), p, time.Now()).done)
+	require.True(t, forge.post(context.Background(), p).done)
 }
 
 func TestOnlyCommitsArePostedTo(t *testing.T) {
@@ -266,7 +266,7 @@ func TestOnlyCommitsArePostedTo(t *testing.T) {
 	for _, bad := range []ring.SHA{"", "ab12cd3", "../../../user", sha + "0", ring.SHA(strings.ToUpper(string(sha)))} {
 		p := post("gitring/edge-1", ring.PostSuccess, "healthy")
 		p.SHA = bad
-		require.True(t, f.forge(t).post(context.Background(), p, time.Now()).permanent)
+		require.True(t, f.forge(t).post(context.Background(), p).permanent)
 	}
 	require.Empty(t, f.got)
 }
@@ -292,7 +292,7 @@ func TestNewForge(t *testing.T) {
 		{name: "a file has no forge", kind: GitHub, source: "file:///srv/acme/infra.git", err: "status.api_url"},
 		{name: "GitHub has no groups", kind: GitHub, source: "https://github.com/a/b/c.git", err: "status.api_url"},
 		{name: "too short", kind: GitHub, source: "https://github.com/infra.git", err: "status.api_url"},
-		{name: "no such forge", kind: "gitlab", source: "https://gitlab.com/a/b.git", err: "status.forge"},
+		{name: "no such forge", kind: "gitlub", source: "https://gitlab.com/a/b.git", err: "status.forge"},
 		{name: "a password in the API's address", kind: Gitea, api: "https://bot:s3cret@git.example.org/api/v1", repo: "a/b", err: "token_file"},
 		{name: "a query in the API's address", kind: Gitea, api: "https://git.example.org/api/v1?x=1", repo: "a/b", err: "query"},
 		{name: "another scheme", kind: Gitea, api: "ftp://git.example.org", repo: "a/b", err: "https://host/path"},

@@ -2,52 +2,52 @@ package notify
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
-	"time"
+
+	"github.com/gitring/gitring/ring"
 )
 
-// github speaks the REST API of GitHub and GitHub Enterprise Server.
+// github speaks the REST API of GitHub and GitHub Enterprise Server
+// (docs.github.com, "REST API endpoints for commit statuses").
 type github struct{}
 
-func (github) dress(h http.Header, token string) {
+// plainStates are the words of GitHub, Gitea and Forgejo.
+var plainStates = map[string]string{
+	ring.PostPending: "pending", ring.PostSuccess: "success",
+	ring.PostFailure: "failure", ring.PostError: "error",
+}
+
+// plainStatus is the body that GitHub, Gitea and Forgejo share.
+type plainStatus struct {
+	State       string `json:"state"`
+	TargetURL   string `json:"target_url,omitempty"`
+	Description string `json:"description"`
+	Context     string `json:"context"`
+}
+
+func (github) dress(h http.Header, _ Forge, token string) {
 	h.Set("Accept", "application/vnd.github+json")
 	h.Set("X-GitHub-Api-Version", "2022-11-28")
 	h.Set("Authorization", "Bearer "+token)
 }
 
-// judge knows that GitHub takes 1000 statuses per commit and context and
-// answers 422 from then on, and that it says 403 where others say 429.
-func (github) judge(res *http.Response, body string, now time.Time) outcome {
-	switch res.StatusCode {
-	case http.StatusUnprocessableEntity:
-		if strings.Contains(body, "maximum number of statuses") {
-			return outcome{done: true}
-		}
-	case http.StatusForbidden, http.StatusTooManyRequests:
-		if wait, limited := rateLimited(res, body, now); limited {
-			return outcome{wait: wait, says: "the forge's rate limit is reached"}
-		}
-	}
-	return judge(res, now)
+func (github) status(f Forge, p ring.Post) (string, any) {
+	return f.repoPath("repos", "statuses", string(p.SHA)), plainStatus{stated(plainStates, p.State), f.TargetURL, p.Description, p.Context}
 }
 
-// rateLimited says until when GitHub wants to be left alone: Retry-After, else
-// the reset of a used up budget, else a minute
-// (docs.github.com, "Best practices for using the REST API").
-func rateLimited(res *http.Response, body string, now time.Time) (time.Duration, bool) {
-	if wait := retryAfter(res.Header, now); wait > 0 {
-		return wait, true
-	}
-	if res.Header.Get("X-Ratelimit-Remaining") == "0" {
-		at, err := strconv.ParseInt(res.Header.Get("X-Ratelimit-Reset"), 10, 64)
-		if err == nil {
-			return bounded(time.Unix(at, 0).Sub(theirNow(res.Header, now)) + time.Second), true
+// judge knows that GitHub takes 1000 statuses per commit and context and
+// answers 422 from then on, and that it says 403 where others say 429
+// (docs.github.com, "Rate limits for the REST API").
+func (github) judge(a answer, body string) (outcome, bool) {
+	switch a.code {
+	case http.StatusUnprocessableEntity:
+		if strings.Contains(body, "maximum number of statuses") {
+			return outcome{done: true}, true
 		}
-		return time.Minute, true
+	case http.StatusForbidden:
+		if a.header.Get("Retry-After") != "" || a.header.Get("X-Ratelimit-Remaining") == "0" || strings.Contains(body, "rate limit") {
+			return outcome{says: limitReached, wait: comeBack(a.header)}, true
+		}
 	}
-	if res.StatusCode == http.StatusTooManyRequests || strings.Contains(body, "rate limit") {
-		return time.Minute, true
-	}
-	return 0, false
+	return outcome{}, false
 }

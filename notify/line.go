@@ -100,7 +100,7 @@ func (l *line) one(ctx context.Context, r ring.OutboxRow) error {
 		}
 		return l.putOff(ctx, r, l.hold)
 	}
-	o := l.forge.post(ctx, r.Post, now)
+	o := l.forge.post(ctx, r.Post)
 	if ctx.Err() != nil {
 		return ctx.Err() // cut off by our own end: nothing was learned
 	}

@@ -28,7 +28,7 @@ type wire struct {
 }
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
-	var m message
+	var m plainStatus
 	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
 		return nil, err
 	}
