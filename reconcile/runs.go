@@ -108,6 +108,7 @@ func (t *turn) followRun(v *service, in *inst, run ring.JobRun) {
 	case in == nil:
 		run.Reason = "interrupted: its container is gone"
 		t.cutShort(v, nil, run)
+	case t.brokenRun(v, in, run):
 	case in.State == ring.StateCreated && in.Version != v.want.Version:
 		t.revive(v, in, run)
 	case in.State == ring.StateCreated && t.cannot(v) != "":

@@ -27,6 +27,7 @@ type nature struct {
 	exit       int           // with this code
 	times      int           // so often, then it stays; 0 = every time
 	noStart    bool          // the engine cannot start it
+	breaks     int           // so many containers of it the engine never starts, and the next ones it does
 	noImage    bool          // the registry says not found
 	pull       time.Duration // what a pull takes
 	volumes    []string      // its VOLUME instructions
@@ -71,6 +72,7 @@ type box struct {
 	lies    string         // what lies in its live folder
 	reads   string         // and what it took over of that
 	readAt  time.Time      // when it did
+	broken  bool           // the engine never starts it again
 }
 
 func (b *box) running() bool { return b.State == ring.StateRunning }
@@ -100,9 +102,10 @@ type engine struct {
 	// contents are, by what lies in a live folder, what it does to who takes it
 	// over: refused, unready, late (unready after 5 s), crash. Any other is good.
 	contents map[string]string
-	closed   bool // the registry does not answer
-	ending   bool // the engine is about to go, and carries nothing out
-	calls    int  // mutating calls, ever
+	closed   bool           // the registry does not answer
+	ending   bool           // the engine is about to go, and carries nothing out
+	broke    map[string]int // by image, how many containers it will never start
+	calls    int            // mutating calls, ever
 	log      []line
 	bad      error
 	// told is what a story may ask about: every mutating call and every end.
@@ -126,7 +129,7 @@ func newEngine(r *rand.Rand) *engine {
 		have: map[string]bool{}, moved: map[string]string{}, told: func(string, string, *box) {}, made: func(string, *box) {}, admitted: func(*ring.App) {},
 		meant: func(*box, *box, string) bool { return false },
 		given: func(string) bool { return false }, stranger: func(string) bool { return false },
-		volumes: map[string]bool{}, names: map[string]bool{}, foreign: map[string]bool{},
+		volumes: map[string]bool{}, names: map[string]bool{}, foreign: map[string]bool{}, broke: map[string]int{},
 	}
 }
 
@@ -263,7 +266,7 @@ func (e *engine) comeBack(b *box) {
 	default:
 		return
 	}
-	if !e.canJoin(b) {
+	if b.broken || !e.canJoin(b) {
 		return // as Docker does: a failed start is not tried again
 	}
 	e.run(b)
@@ -421,6 +424,9 @@ func (e *engine) change(a ring.Action, b *box) error {
 	case ring.DoRestart:
 		if b.lives() {
 			e.exit(b, 137)
+		}
+		if b.broken {
+			return &ring.EngineError{Broken: true, Err: errors.New("task " + b.ID + ": already exists")}
 		}
 		if !e.canJoin(b) {
 			return errors.New("cannot join network of a non running container")
@@ -692,6 +698,12 @@ func (e *engine) start(b *box) error {
 	}
 	if e.nature(b).noStart {
 		return &ring.EngineError{Cause: ring.CauseCreate, Permanent: true, Err: errors.New("exec: not found")}
+	}
+	if n := e.nature(b); b.starts == 0 && e.broke[b.image] < n.breaks && !b.broken {
+		b.broken, e.broke[b.image] = true, e.broke[b.image]+1
+	}
+	if b.broken {
+		return &ring.EngineError{Broken: true, Err: errors.New("task " + b.ID + ": already exists")}
 	}
 	if !e.canJoin(b) {
 		return &ring.EngineError{Cause: ring.CauseCreate, Err: errors.New("cannot join network of a non running container")}

@@ -307,6 +307,8 @@ func (n *nature) clause(w []string) (err error) {
 		n.readyAfter = at(2)
 	case strings.HasPrefix(text, "not ready from "): // not ready from 3s to 5s
 		n.dips = append(n.dips, span{from: at(3), to: at(5)})
+	case strings.HasPrefix(text, "breaks "): // breaks 2 containers
+		n.breaks, err = strconv.Atoi(w[1])
 	case strings.HasPrefix(text, "not live after "):
 		n.deadAfter = at(3)
 	case strings.HasPrefix(text, "pull takes "):
@@ -540,6 +542,8 @@ func (s *story) faultOf(w []string) error {
 	case "kill": // by hand
 		s.exit(b, 137)
 		b.Hand = "killed"
+	case "break": // the engine never starts it again
+		b.broken = true
 	case "freeze":
 		b.State = ring.StatePaused
 	case "rename":

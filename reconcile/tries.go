@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 		if a.Want != nil && a.Kind != ring.DoResolve && imageGone(err) {
 			delete(r.Images, a.Want.Pin.Image)
 		}
-		if fail(r.Tries, a, err, now) {
+		if fail(r.Tries, a, cmp.Or(a.Instance, done.Instance), err, now) {
 			return facts, told // the same error as before: told once
 		}
 		return facts, append(told, e)
@@ -145,7 +146,9 @@ func tryKey(a ring.Action) string {
 // to be stopped for it again.
 func forgetTries(tries map[string]ring.Try, a ring.Action) {
 	delete(tries, a.Target())
-	delete(tries, tryKey(a))
+	if !outlived(tries[tryKey(a)], a) {
+		delete(tries, tryKey(a))
+	}
 	for key, try := range tries {
 		if strings.HasPrefix(key, a.Target()+" ") && !try.Version.Of(a.Version) && !(try.Kind == ring.DoStart && try.Refusal != nil && !try.Permanent) {
 			delete(tries, key)
@@ -158,19 +161,23 @@ func imageGone(err error) bool {
 	return errors.As(err, &ee) && ee.Cause == ring.CauseImagePull
 }
 
-// fail keeps one more failed try; it says whether the error is the one before.
-func fail(tries map[string]ring.Try, a ring.Action, err error, now time.Time) (same bool) {
+// fail keeps one more failed try of a step on an instance, by its ID where it is
+// known; it says whether the error is the one before.
+func fail(tries map[string]ring.Try, a ring.Action, instance string, err error, now time.Time) (same bool) {
 	old := tries[tryKey(a)]
 	try := ring.Try{Kind: a.Kind, Version: a.Version, Name: a.Name, N: 1, At: now, Err: err.Error()}
-	if again(old, a) {
+	var ee *ring.EngineError
+	if errors.As(err, &ee) {
+		try.Cause, try.Permanent, try.Refusal = ee.Cause, ee.Permanent, ee.Refusal
+		if ee.Broken {
+			try.Broken = instance
+		}
+	}
+	if again(old, a) || old.Broken != "" && try.Broken != "" && old.Version == a.Version {
 		try.N = old.N + 1
 		same = old.Err == try.Err
 	}
 	wait := min(lastRetry, firstRetry<<min(try.N-1, 16))
-	var ee *ring.EngineError
-	if errors.As(err, &ee) {
-		try.Cause, try.Permanent, try.Refusal = ee.Cause, ee.Permanent, ee.Refusal
-	}
 	if (try.Permanent || try.Refusal != nil) && a.Kind != ring.DoAdmit { // what is in the way may go at any time
 		wait = permanentWait
 	}

@@ -121,6 +121,9 @@ type Try struct {
 	Cause string
 	// Permanent says that trying again as it is cannot help.
 	Permanent bool
+	// Broken is the container, by ID, that can never be started, though another in
+	// its place can: the engine lost its way in it.
+	Broken string
 	// Refusal is set when a commit's author can act on it.
 	Refusal *Refusal
 }
@@ -129,6 +132,7 @@ type Try struct {
 type EngineError struct {
 	Cause     string
 	Permanent bool
+	Broken    bool // this container can never be started; see Try
 	Refusal   *Refusal
 	// Wait is how long it is of no use to try again, where that is known, such
 	// as a registry that limits requests; 0 leaves it to the one who decides.

@@ -226,6 +226,14 @@ func (f *Fake) Pools(n int) {
 	f.mem.pools = n
 }
 
+// Break has the next n containers that are started for the first time be refused
+// for ever, as by an engine that was killed while it started them.
+func (f *Fake) Break(n int) {
+	f.mem.mu.Lock()
+	defer f.mem.mu.Unlock()
+	f.mem.breaks = n
+}
+
 // Memory sets what the host has, in bytes; NewFake sets 8 GiB.
 func (f *Fake) Memory(n int64) {
 	f.mem.mu.Lock()
@@ -277,6 +285,7 @@ type memory struct {
 	registry   map[string]FakeImage
 	execs      map[string]*fakeExec
 	pools      int
+	breaks     int
 	memory     int64
 	listeners  []*listener
 }

@@ -27,6 +27,8 @@ type fakeContainer struct {
 	n     int // in order of creation
 	image *fakeImage
 	log   strings.Builder
+	// broken is that it is never started.
+	broken bool
 }
 
 func (c *fakeContainer) policy() container.RestartPolicy { return c.c.HostConfig.RestartPolicy }
@@ -275,6 +277,12 @@ func (m *memory) ContainerStart(ctx context.Context, id string, _ container.Star
 
 // begin starts the process, or says why not in the engine's words.
 func (m *memory) begin(c *fakeContainer) error {
+	if m.breaks > 0 && c.c.State.StartedAt == never && !c.broken {
+		c.broken, m.breaks = true, m.breaks-1
+	}
+	if c.broken {
+		return refuse(cerrdefs.ErrConflict, "task %s: already exists", c.c.ID)
+	}
 	if err := m.joinedRun(c.c.HostConfig); err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func fault(cannot, cause string, err error) *ring.EngineError {
 	var known *ring.EngineError
 	switch {
 	case errors.As(err, &known):
-		e.Cause, e.Permanent, e.Refusal = known.Cause, known.Permanent, known.Refusal
+		e.Cause, e.Permanent, e.Broken, e.Refusal = known.Cause, known.Permanent, known.Broken, known.Refusal
 		return e
 	case away(err):
 		return e // nothing is known of the step, and nobody's fault

@@ -1,0 +1,58 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// An engine that was killed while it started a container may refuse that one for
+// ever. Nothing is lost with it: what outlives it is in volumes and folders. So it
+// goes, and what is made in its place may start.
+
+// broken is the refusal of an instance that the engine will never start.
+func (t *turn) broken(v *service, in *inst) (ring.Try, bool) {
+	if in.State != ring.StateCreated && !in.Ended() || t.adopted(in) != nil {
+		return ring.Try{}, false // of Compose's own containers none goes without a commit
+	}
+	try := t.Tries[string(v.id)+" "+in.Name]
+	return try, try.Broken == in.ID
+}
+
+// replaceBroken removes what the engine will never start, after a wait that grows
+// with each refusal of what was made in its place.
+func (t *turn) replaceBroken(v *service) bool {
+	for _, in := range v.all {
+		try, ok := t.broken(v, in)
+		if !ok || in.leaving() {
+			continue
+		}
+		if t.now.Before(try.Next) {
+			t.wake(try.Next)
+			return true
+		}
+		t.remove(v, in, "the engine will never start it: "+try.Err)
+		return true
+	}
+	return false
+}
+
+// brokenRun ends a run whose container the engine will never start: it may have
+// been let into it, so it was interrupted. It says whether that is so.
+func (t *turn) brokenRun(v *service, in *inst, run ring.JobRun) bool {
+	try, ok := t.broken(v, in)
+	if !ok {
+		return false
+	}
+	run.Reason = "interrupted: the engine cannot start its container: " + try.Err
+	t.remove(v, in, run.Reason)
+	t.cutShort(v, in, run)
+	return true
+}
+
+// outlived says that a refused container is not forgotten by what a step did to
+// it: what takes its place under its name waits longer.
+func outlived(try ring.Try, a ring.Action) bool {
+	starts := []ring.ActionKind{ring.DoStart, ring.DoRestart}
+	return try.Broken != "" && !slices.Contains(starts, a.Kind) && !(a.Kind == ring.DoCreate && a.Start)
+}
