@@ -45,6 +45,7 @@ type child struct {
 	proc *process   // nil while there is none
 	idle *time.Timer
 	open int  // views that are not closed; only the last may be used
+	runs int  // that were started
 	told bool // how it is confined was logged
 }
 
@@ -159,6 +160,7 @@ func (c *child) take(ctx context.Context, files map[string][]byte) (*process, er
 			return nil, err
 		}
 		c.proc = p
+		c.runs++
 	}
 	c.proc.hide(c.user(), c.auth, files, c.begin.Proxies)
 	c.open++
@@ -196,6 +198,18 @@ func (c *child) rest() {
 	c.proc = nil
 	c.spare.want()                  // now, when nobody waits for what the machine does
 	_ = os.RemoveAll(c.begin.Stage) // whatever stays is in nobody's way
+}
+
+// still ends a process that is not in use and says how many there were so far, and
+// whether there is none now: nobody then holds a file open that came by one.
+func (c *child) still() (runs int, none bool) {
+	if c == nil {
+		return 0, true
+	}
+	c.rest()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.runs, c.proc == nil
 }
 
 // start must be called with mu held.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -30,6 +31,8 @@ type Config struct {
 	// Isolated fetches in a process of its own. The program must answer to
 	// FetchVerb with ServeFetch.
 	Isolated bool
+	// Pulls says that heads of pull requests are judged, by Propose.
+	Pulls bool
 	// Spare is a process that stands ready for that; nil is none.
 	Spare *Spare
 	// Labels are the commits that containers of this source were made from; nil
@@ -66,6 +69,7 @@ type Follower struct {
 	child    *child // nil when this process fetches
 	mirror   *mirror
 	heads    *heads // Run's own
+	pulls    *proposals
 
 	poke  chan struct{}                      // of capacity 1: look now
 	asks  chan acceptance                    // answered by Run's goroutine
@@ -127,8 +131,9 @@ func New(cfg Config, anchors Anchors, log *slog.Logger) (*Follower, error) {
 	}
 	f.trust.Store(trust)
 	f.mirror = newMirror(cfg.Dir, cfg.Name, f.cfg.Limits)
-	f.mirror.careful = cfg.Trust.Mode == ForgeMerge // git may be asked to merge what is in it
+	f.mirror.careful = cfg.Trust.Mode == ForgeMerge || cfg.Pulls // git may be asked to merge what is in it
 	f.heads = f.newHeads()
+	f.pulls = f.newProposals()
 	return f, nil
 }
 
@@ -165,6 +170,9 @@ func (f *Follower) Run(ctx context.Context, out func(context.Context, ring.Repor
 	defer f.child.rest()
 	defer f.mirror.rest()
 	defer f.heads.rest()
+	if !f.cfg.Pulls {
+		_ = os.RemoveAll(f.pulls.dir) // from when it was asked for
+	}
 	w := &watch{Follower: f}
 	if r, ok := w.begin(ctx); ok {
 		out(ctx, r)

@@ -192,18 +192,23 @@ func (h *heads) grown() int64 {
 // whole says that everything a head leads to is here or in the mirror. A pack
 // with a hole would look like a damaged mirror later.
 func (h *heads) whole(ctx context.Context, head plumbing.Hash) error {
-	if !h.store.has(head) {
+	return wholeIn(ctx, h.store, head, h.lim.Objects)
+}
+
+// wholeIn is whole for any quarantine.
+func wholeIn(ctx context.Context, store *mirror, head plumbing.Hash, most int) error {
+	if !store.has(head) {
 		return fmt.Errorf("the remote did not send %s", head)
 	}
 	// A storage of its own: the quarantine's may close under a long walk.
-	sto := filesystem.NewStorageWithOptions(osfs.New(h.store.dir), cache.NewObjectLRU(objectCache), filesystem.Options{KeepDescriptors: true})
+	sto := filesystem.NewStorageWithOptions(osfs.New(store.dir), cache.NewObjectLRU(objectCache), filesystem.Options{KeepDescriptors: true})
 	defer func() { _ = sto.Close() }() // nothing was written through it
-	list, err := missing(ctx, sto, h.mirror, []plumbing.Hash{head}, h.lim.Objects)
+	list, err := missing(ctx, sto, store.under, []plumbing.Hash{head}, most)
 	if errors.Is(err, ErrMissing) {
 		return fmt.Errorf("the remote did not send all that %s leads to", head)
 	}
 	for _, sha := range list {
-		if !h.store.hasItself(sha) {
+		if !store.hasItself(sha) {
 			return fmt.Errorf("the remote did not send %s, which %s leads to", sha, head)
 		}
 	}

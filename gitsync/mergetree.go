@@ -53,6 +53,11 @@ func mergeIn(ctx context.Context, scratch string, ours, theirs ring.SHA, objects
 			err = fmt.Errorf("cannot remove %s: %w", dir, gone)
 		}
 	}()
+	return mergeAt(ctx, git, dir, ours, theirs, objects...)
+}
+
+// mergeAt leaves what git made in dir, an empty folder: the tree can be read there.
+func mergeAt(ctx context.Context, git, dir string, ours, theirs ring.SHA, objects ...string) (ring.SHA, error) {
 	if err := bareRepository(dir); err != nil {
 		return "", fmt.Errorf("cannot merge: %w", err)
 	}

@@ -195,6 +195,15 @@ func rangeUnbounded(tip ring.SHA, max int) *ring.Refusal {
 	return r
 }
 
+// tooLargeToJudge is of the head of a pull request.
+func tooLargeToJudge(head ring.SHA, why error) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.TooLarge, Commit: head,
+		Says: fmt.Sprintf("pull request at %s is too large to be judged before it lands: %v", head.Short(), why),
+		Hint: "make it smaller, or go without its plan: once landed, the limits of the branch count",
+	}
+}
+
 // tooMuchEffort is of commits that take too long to verify, however few they are.
 func tooMuchEffort(tip ring.SHA) *ring.Refusal {
 	return &ring.Refusal{
