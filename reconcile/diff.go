@@ -90,6 +90,7 @@ func (t *turn) decide() {
 	t.imagesOff()
 	t.status()
 	t.posts()
+	t.trouble()
 }
 
 // index sorts what is seen by service.
@@ -223,6 +224,8 @@ func copyTable(f ring.Facts, table string) ring.Facts {
 		f.Loads = maps.Clone(f.Loads)
 	case "drift":
 		f.Drift = maps.Clone(f.Drift)
+	case "trouble":
+		f.Troubles = maps.Clone(f.Troubles)
 	}
 	return f
 }

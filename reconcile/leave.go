@@ -111,6 +111,11 @@ func (p *person) forgetApp() {
 	drop("ask", services(sortedKeys(p.Facts.Asks)))
 	drop("hands", services(sortedKeys(p.Facts.Hands)))
 	drop("drift", services(sortedKeys(p.Facts.Drift)))
+	for _, key := range sortedKeys(p.Facts.Troubles) {
+		if of(p.Facts.Troubles[key].Subject) {
+			p.set(ring.Forget{Table: "trouble", Key: key})
+		}
+	}
 	for _, id := range sortedKeys(p.Facts.Adopted) {
 		if p.Facts.Adopted[id].App == p.App {
 			p.set(ring.Forget{Table: "adopted", Key: id})

@@ -65,5 +65,13 @@ const (
 	AppLeft           = "app.left" // handed back to Compose
 	AppCrashLooping   = "app.crash_looping"
 	AppContested      = "app.contested" // others keep changing its containers
+	AppIsDegraded     = "app.degraded"  // a service is not what its plan asks, for longer than a moment
 	Reloaded          = "instance.reloaded"
+
+	// What was in trouble and is well again: once for each time that trouble began.
+	RolloutRecovered = "rollout.recovered"
+	AppRecovered     = "app.recovered"
+	JobRecovered     = "job.recovered"
+	SourceStale      = "source.stale" // its remote has not answered for too long
+	SourceRecovered  = "source.recovered"
 )

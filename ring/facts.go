@@ -29,6 +29,7 @@ type Facts struct {
 	Adopted   map[string]Adopted // by container ID
 	Loads     map[string]Loaded  // by container ID
 	Drift     map[ServiceID]Drift
+	Troubles  map[string]Trouble // by TroubleKey
 }
 
 // A Fact is one row of the store, replaced whole under its table and key.
@@ -272,6 +273,7 @@ func NewFacts() Facts {
 		Overrides: map[string]OverrideRow{}, Marks: map[ServiceID]Mark{}, Past: map[string]Past{},
 		Cron: map[ServiceID]CronRow{}, Asks: map[ServiceID]Ask{}, Hands: map[ServiceID]Hands{},
 		Adopted: map[string]Adopted{}, Loads: map[string]Loaded{}, Drift: map[ServiceID]Drift{},
+		Troubles: map[string]Trouble{},
 	}
 }
 
@@ -322,6 +324,8 @@ func (f *Facts) Set(fact Fact) {
 		f.Loads[key] = r
 	case Drift:
 		f.Drift[ServiceID(key)] = r
+	case Trouble:
+		f.Troubles[key] = r
 	case Crash, Run: // for people; no decision reads them
 	case Forget:
 		f.forget(r)
@@ -374,6 +378,8 @@ func (f *Facts) forget(r Forget) {
 		delete(f.Loads, r.Key)
 	case "drift":
 		delete(f.Drift, ServiceID(r.Key))
+	case "trouble":
+		delete(f.Troubles, r.Key)
 	default:
 		panic("unknown table " + r.Table)
 	}

@@ -40,6 +40,7 @@ var decoders = map[string]func([]byte) (ring.Fact, error){
 	"adopted":  decode[ring.Adopted],
 	"loaded":   decode[ring.Loaded],
 	"drift":    decode[ring.Drift],
+	"trouble":  decode[ring.Trouble],
 }
 
 func decode[F ring.Fact](b []byte) (ring.Fact, error) {

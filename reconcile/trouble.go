@@ -1,0 +1,249 @@
+package reconcile
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// What is in trouble is compared, at the end of each look, with what was: a
+// beginning that no other event tells, and every end, is journalled once. An end
+// needs proof. A source that was not heard yet, a rollout that is under way, a
+// service that somebody holds are no proof of anything.
+
+// degradedFor is how long a service may be less than its plan asks before that is
+// told: one check that fails and passes again is nobody's business.
+const degradedFor = 2 * time.Minute
+
+// trouble looks at the status that this turn came to. A host that is well costs
+// one walk over it and nothing else.
+func (t *turn) trouble() {
+	for i := range t.out.Status.Sources {
+		st := &t.out.Status.Sources[i]
+		t.sourceTrouble(&t.Sources[i], st)
+		for j := range st.Apps {
+			a := &st.Apps[j]
+			if a.Refusal != nil {
+				t.troubled(ring.Trouble{What: ring.TroubleApp, Subject: a.Name, Source: st.Name, Commit: a.Refusal.Commit, Reason: a.Refusal.Says, Told: true})
+			}
+			for k := range a.Services {
+				t.serviceTrouble(st, a, &a.Services[k])
+			}
+		}
+	}
+	for _, key := range sortedKeys(t.Facts.Troubles) {
+		t.recovered(t.Facts.Troubles[key])
+	}
+}
+
+func (t *turn) sourceTrouble(src *Source, st *ring.SourceStatus) {
+	if r := st.Refusal; r != nil {
+		t.troubled(ring.Trouble{What: ring.TroubleSource, Subject: st.Name, Source: st.Name, Commit: r.Commit, Reason: r.Says, Told: true})
+	}
+	if from := src.silent(t.Awake); !from.IsZero() && t.now.Sub(from) > src.FreshFor {
+		t.troubled(ring.Trouble{
+			What: ring.TroubleStale, Subject: st.Name, Source: st.Name, Told: true,
+			Reason: cmp.Or(src.Reason, "the remote does not answer") + "; last reached " + reachedSays(src.Reached),
+		})
+	}
+}
+
+// silent is since when the remote does not answer, as far as this process looked;
+// zero where nobody can say.
+func (s *Source) silent(awake time.Time) time.Time { return latest(s.Reached, awake) }
+
+func reachedSays(at time.Time) string {
+	if at.IsZero() {
+		return "before this daemon began"
+	}
+	return clock(at)
+}
+
+func (t *turn) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, s *ring.ServiceStatus) {
+	tr := ring.Trouble{Source: st.Name, Commit: cmp.Or(s.Commit, a.Commit), Reason: s.Reason}
+	switch {
+	case jobFailing(s):
+		tr.What, tr.Told = ring.TroubleJob, true
+		if s.LastRun != nil {
+			tr.Reason = s.LastRun.Reason
+		}
+	case s.Kind != ring.Worker:
+		return
+	case t.rolloutFailed(a.Name, s):
+		tr.What, tr.Commit, tr.Reason, tr.Told = ring.TroubleRollout, s.Rollout.Commit, s.Rollout.Reason, true
+	default:
+		why := standing(s)
+		if why == "" && s.Phase != ring.PhaseDegraded {
+			return
+		}
+		tr.What, tr.Reason, tr.Told = ring.TroubleService, cmp.Or(why, s.Reason), why != ""
+	}
+	tr.Subject = string(ring.ID(a.Name, s.Name))
+	t.troubled(tr)
+}
+
+// jobFailing says that the last run of a job failed.
+func jobFailing(s *ring.ServiceStatus) bool {
+	return s.Kind == ring.JobK && s.Phase == ring.PhaseFailed || s.LastRun != nil && s.LastRun.State == jobFailed
+}
+
+// rolloutFailed says that a version was judged, and does not serve.
+func (t *turn) rolloutFailed(app string, s *ring.ServiceStatus) bool {
+	if s.Rollout == nil || s.Rollout.Phase == ring.RolloutProgressing {
+		return false
+	}
+	v := t.views[ring.ID(app, s.Name)]
+	return v != nil && (v.failed != nil || v.spoiled != nil)
+}
+
+// standing is why a service is in trouble whatever its phase; "" when it is not.
+func standing(s *ring.ServiceStatus) string {
+	for i := range s.Conditions {
+		if c := &s.Conditions[i]; c.Type == "CrashLooping" || c.Type == "Contested" {
+			return c.Reason
+		}
+	}
+	return ""
+}
+
+// troubled remembers what is in trouble, and tells its beginning where nothing
+// else does.
+func (t *turn) troubled(tr ring.Trouble) {
+	old, known := t.Facts.Troubles[ring.TroubleKey(tr.What, tr.Subject)]
+	if !known {
+		tr.Since = t.now
+		t.set(tr)
+		if tr.What == ring.TroubleStale {
+			t.event(ring.Event{Kind: ring.SourceStale, Source: tr.Source, Reason: tr.Reason})
+		}
+		return
+	}
+	if old.Told {
+		return
+	}
+	if !tr.Told && t.now.Sub(old.Since) < degradedFor {
+		return
+	}
+	old.Told, old.Commit, old.Reason = true, tr.Commit, tr.Reason
+	t.set(old)
+	if !tr.Told { // else a crash or hands of others told it
+		t.event(t.troubleEvent(ring.AppIsDegraded, old, tr.Reason))
+	}
+}
+
+// recovered tells the end of what is over, and forgets it.
+func (t *turn) recovered(tr ring.Trouble) {
+	says, over := t.over(tr)
+	if !over {
+		return
+	}
+	t.set(ring.Forget{Table: "trouble", Key: ring.TroubleKey(tr.What, tr.Subject)})
+	if !tr.Told || says == "" {
+		return
+	}
+	kind := map[string]string{
+		ring.TroubleRollout: ring.RolloutRecovered, ring.TroubleJob: ring.JobRecovered,
+		ring.TroubleSource: ring.SourceRecovered, ring.TroubleStale: ring.SourceRecovered,
+		ring.TroubleService: ring.AppRecovered, ring.TroubleApp: ring.AppRecovered,
+	}[tr.What]
+	t.event(t.troubleEvent(kind, tr, say("%s; it was since %s: %s", says, clock(tr.Since), tr.Reason)))
+}
+
+func (t *turn) troubleEvent(kind string, tr ring.Trouble, says string) ring.Event {
+	e := ring.Event{Kind: kind, Source: tr.Source, Commit: tr.Commit, Reason: says}
+	switch tr.What {
+	case ring.TroubleSource, ring.TroubleStale:
+	case ring.TroubleApp:
+		e.App = tr.Subject
+	default:
+		e.App, e.Service = ring.ServiceID(tr.Subject).Split()
+	}
+	if f, ok := t.Facts.Apps[e.App]; ok && kind != ring.AppIsDegraded {
+		e.Commit = f.App.Commit // what is well now
+	}
+	return e
+}
+
+// over says that a trouble ended, and what there is instead; "" where that is of
+// nobody's interest.
+func (t *turn) over(tr ring.Trouble) (says string, over bool) {
+	src := t.source(tr.Source)
+	if src == nil {
+		return "", true // followed no more
+	}
+	switch tr.What {
+	case ring.TroubleStale:
+		from := src.silent(t.Awake)
+		return "the remote answers again", !src.Reached.IsZero() && !src.Reached.Before(tr.Since) && t.now.Sub(from) <= src.FreshFor
+	case ring.TroubleSource:
+		n := src.Next
+		if src.Refusal != nil || n == nil || n.Refusal != nil || src.Tip != n.Commit {
+			return "", false
+		}
+		return say("commit %s is trusted", n.Commit.Short()), true
+	case ring.TroubleApp:
+		return t.appOver(src, tr)
+	}
+	return t.serviceOver(tr)
+}
+
+func (t *turn) appOver(src *Source, tr ring.Trouble) (string, bool) {
+	if src.Next == nil || src.Next.Refusal != nil {
+		return "", false
+	}
+	if t.refusal(src, tr.Subject) != nil {
+		return "", false
+	}
+	f, ok := t.Facts.Apps[tr.Subject]
+	switch {
+	case ok && t.stageSays[tr.Subject] != "":
+		return "", false // not carried out yet
+	case ok && f.App.Source == tr.Source:
+		return say("plan %s is in force", f.App.Commit.Short()), true
+	}
+	return "it is no longer in the repository", t.nextApp(src, tr.Subject) == nil
+}
+
+func (t *turn) serviceOver(tr ring.Trouble) (string, bool) {
+	s := t.shown(tr)
+	if s == nil || s.Phase == ring.PhaseRemoving {
+		return "it is no longer in the plan", true
+	}
+	if tr.What == ring.TroubleJob {
+		if jobFailing(s) || s.Kind == ring.Worker {
+			return "it is no job any more", s.Kind == ring.Worker
+		}
+		return "a run succeeded", s.Phase == ring.PhaseCompleted || s.LastRun != nil && s.LastRun.State == jobSucceeded
+	}
+	if s.Kind != ring.Worker {
+		return "it is a job now", true
+	}
+	if tr.What == ring.TroubleRollout {
+		return s.Reason, s.Phase == ring.PhaseReady && s.Rollout == nil
+	}
+	return s.Reason, s.Phase == ring.PhaseReady && standing(s) == ""
+}
+
+// shown is a service as the status has it; nil when it has not.
+func (t *turn) shown(tr ring.Trouble) *ring.ServiceStatus {
+	app, service, _ := strings.Cut(tr.Subject, "/")
+	for i := range t.out.Status.Sources {
+		st := &t.out.Status.Sources[i]
+		if st.Name != tr.Source {
+			continue
+		}
+		for j := range st.Apps {
+			if st.Apps[j].Name != app {
+				continue
+			}
+			for k := range st.Apps[j].Services {
+				if s := &st.Apps[j].Services[k]; s.Name == service {
+					return s
+				}
+			}
+		}
+	}
+	return nil
+}
