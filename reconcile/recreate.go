@@ -12,7 +12,7 @@ import (
 // the new one started; when that fails the kept one is started again. Two
 // instances never hold the same port, address or data at once (I18).
 func (t *turn) recreate(v *service) {
-	if t.dropFailed(v) || t.surplus(v) {
+	if t.dropFailed(v) || t.surplus(v) || t.dropSuperseded(v) {
 		return
 	}
 	for slot := 1; slot <= v.target.Replicas; slot++ {
@@ -37,6 +37,23 @@ func (t *turn) surplus(v *service) bool {
 			continue
 		}
 		t.clear(v, in, intentRemove, say("replicas %d", v.target.Replicas))
+		return true
+	}
+	return false
+}
+
+// dropSuperseded removes what was created and that nobody will start any more: a
+// newer commit came first. Not in the gap, when nothing runs, which it would prolong.
+func (t *turn) dropSuperseded(v *service) bool {
+	if !slices.ContainsFunc(v.all, func(in *inst) bool { return in.Live() }) {
+		return false
+	}
+	for _, in := range v.all {
+		wanted := in.Version == v.want.Version || in.Version == v.target.Version || v.good != nil && in.Version == v.good.Service.Version
+		if in.State != ring.StateCreated || !in.holds() || wanted {
+			continue
+		}
+		t.remove(v, in, say("superseded by %s before it started", v.app.Commit.Short()))
 		return true
 	}
 	return false
