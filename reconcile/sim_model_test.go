@@ -723,13 +723,16 @@ func (e *engine) start(b *box) error {
 	return nil
 }
 
-// hook is the end of the post_start hooks of a start of ours.
+// hook is the end of the post_start hooks of a start of ours. In what ended, or
+// what somebody paused, no command runs: it is stopped, as after one that failed.
 func (e *engine) hook(b *box) error {
-	if !b.hooks || !b.running() {
+	if !b.hooks {
 		return nil
 	}
-	if e.nature(b).hookFails {
-		e.exit(b, 137)
+	if e.nature(b).hookFails || !b.running() {
+		if b.lives() {
+			e.exit(b, 137)
+		}
 		return &ring.EngineError{Cause: ring.CauseCreate, Err: errors.New("post_start hook: exit code 1")}
 	}
 	b.hooked = true

@@ -44,6 +44,7 @@ type oracle struct {
 	posts   map[string]string                  // closing posts, by key
 	protect map[ring.ServiceID]map[string]bool // I8: what was ready and old when a rollout failed
 	starts  map[string][]time.Time             // again, of one container
+	trials  map[string]int                     // those among them that a rollout made whose hooks did not end
 	posted  []ring.Post
 	plans   []*ring.Plan // that ever arrived
 	events  []ring.Event
@@ -52,7 +53,7 @@ type oracle struct {
 }
 
 func newOracle() oracle {
-	return oracle{watched: newWatched(), posts: map[string]string{}, protect: map[ring.ServiceID]map[string]bool{}, starts: map[string][]time.Time{}}
+	return oracle{watched: newWatched(), posts: map[string]string{}, protect: map[ring.ServiceID]map[string]bool{}, starts: map[string][]time.Time{}, trials: map[string]int{}}
 }
 
 func (d *daemon) watchStep(a ring.Action) {
@@ -73,8 +74,41 @@ func (d *daemon) watchHost(kind, _ string, b *box) {
 	if kind == "start" && b.Kind.Ends() {
 		d.watchBegun(b)
 	}
-	if kind == "start" && b.starts > 0 {
-		d.starts[b.ID] = append(d.starts[b.ID], d.now)
+	if kind != "start" || b.starts == 0 {
+		return
+	}
+	if d.onTrial(b) {
+		d.watchTrial(b)
+		return
+	}
+	d.starts[b.ID] = append(d.starts[b.ID], d.now)
+}
+
+// onTrial says that a start which did not come to the end of its hooks is a failure
+// of a rollout, and no crash: the rollout's threshold bounds it, not the backoff.
+func (d *daemon) onTrial(b *box) bool {
+	id := ring.ID(b.App, b.Service)
+	row := d.disk.Rollouts[id]
+	v, judged := d.disk.Verdicts[ring.VersionKey(id, b.Version)]
+	return b.hooks && row.Version == b.Version && !row.Done && !(judged && !v.Good)
+}
+
+// watchTrial checks I14 for those: as many as the threshold for each time that the
+// rollout began or was resumed, besides what nobody heard the end of.
+func (d *daemon) watchTrial(b *box) {
+	want := d.wantOf(b.App, b.Service)
+	if want == nil {
+		return
+	}
+	begun := 0
+	for _, e := range d.events {
+		if e.App == b.App && e.Service == b.Service && (e.Kind == ring.RolloutBegan || e.Kind == ring.RolloutResumed) {
+			begun++
+		}
+	}
+	d.trials[b.ID]++
+	if n := max(1, want.Rollout.FailureThreshold) * max(1, begun); d.trials[b.ID] > n+d.cuts+d.engines {
+		d.violate("I14: %s was started %d times in rollouts that end at %d failures", b.Name, d.trials[b.ID], want.Rollout.FailureThreshold)
 	}
 }
 
