@@ -735,38 +735,48 @@ func (t *turn) finishIntents(v *service) bool {
 				}
 				return true
 			}
-		case intentRestart:
-			it := t.Facts.Intents[in.ID]
-			if in.Live() && in.Since.After(it.At) && !v.hooked(in) {
-				t.set(ring.Forget{Table: "intent", Key: in.ID})
-				in.intent = ""
-				continue
-			}
-			if !in.Live() && t.apart(in) { // tied to what is not there: kept until it is
-				t.set(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: it.Reason, At: t.now})
-				in.intent = intentPark
-				continue
-			}
-			if !in.Live() {
-				if v.lacks = t.occupiedFor(v, in); v.lacks != "" {
-					return true
-				}
-			}
-			t.do(t.step(v, ring.DoRestart, in, it.Reason))
-			return true
-		case intentHooks, intentRejoin:
-			if v.want.Kind.Ends() { // a run is never begun twice
-				t.set(ring.Forget{Table: "intent", Key: in.ID})
-				in.intent = ""
-				continue
-			}
-			if in.Live() && !t.apart(in) {
-				t.do(t.step(v, ring.DoRestart, in, t.Facts.Intents[in.ID].Reason))
+		case intentRestart, intentHooks, intentRejoin:
+			if t.seeThrough(v, in) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// seeThrough begins a start again that nobody saw the end of. It says whether the
+// look is over for v.
+func (t *turn) seeThrough(v *service, in *inst) bool {
+	it := t.Facts.Intents[in.ID]
+	if in.intent != intentRestart {
+		if v.want.Kind.Ends() { // a run is never begun twice
+			t.set(ring.Forget{Table: "intent", Key: in.ID})
+			in.intent = ""
+			return false
+		}
+		if in.Live() && !t.apart(in) {
+			t.do(t.step(v, ring.DoRestart, in, it.Reason))
+			return true
+		}
+		return false
+	}
+	if in.Live() && in.Since.After(it.At) && !v.hooked(in) {
+		t.set(ring.Forget{Table: "intent", Key: in.ID})
+		in.intent = ""
+		return false
+	}
+	if !in.Live() && t.apart(in) { // tied to what is not there: kept until it is
+		t.set(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: it.Reason, At: t.now})
+		in.intent = intentPark
+		return false
+	}
+	if !in.Live() {
+		if v.lacks = t.occupiedFor(v, in); v.lacks != "" {
+			return true
+		}
+	}
+	t.do(t.step(v, ring.DoRestart, in, it.Reason))
+	return true
 }
 
 // remove writes down that an instance goes, and takes the step.

@@ -135,6 +135,11 @@ func (t *turn) keepUp(id ring.ServiceID, ins []*inst) {
 	for _, in := range ins {
 		t.judge(v, in)
 	}
+	for _, in := range ins {
+		if in.begun() && t.seeThrough(v, in) {
+			return
+		}
+	}
 	if !t.startCreated(v) && !t.heal(v) { // what stood aside for a version that left with it comes back
 		t.policy(v)
 	}
