@@ -229,6 +229,7 @@ func (t *turn) reload(v *service) bool {
 			}
 			row, ok := t.Facts.Loads[in.ID]
 			switch {
+			case t.refusedAlready(v, in):
 			case !ok || !row.Has(v.target.Reload):
 				due = append(due, in)
 			case t.proving(v, in, row):
@@ -245,6 +246,16 @@ func (t *turn) reload(v *service) bool {
 		}
 	}
 	return false
+}
+
+// refusedAlready says that an instance did not take over what its service failed
+// with, and goes on though: on_failure says continue.
+func (t *turn) refusedAlready(v *service, in *inst) bool {
+	if v.failed == nil || v.restoring() || v.failed.Live != v.liveVersion() {
+		return false
+	}
+	try := t.Tries[string(v.id)+" "+in.Name]
+	return try.Kind == ring.DoReload && try.Cause == ring.CauseReload && try.Version == v.failed.Live
 }
 
 // load decides the reload of one instance. What is on its way is written down
