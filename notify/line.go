@@ -91,7 +91,7 @@ func (l *line) one(ctx context.Context, r ring.OutboxRow) error {
 	if seq, ok := l.said[r.Key]; ok && seq == r.Seq {
 		return l.note(ctx, r, now)
 	}
-	if r.SaidState == r.Post.State && r.SaidDescription == r.Post.Description {
+	if r.Said() == r.Post.Says() {
 		return l.outbox.Posted(ctx, r.Key, r.Seq, now)
 	}
 	if now.Before(l.hold) {

@@ -79,7 +79,7 @@ func (m *memory) Posted(_ context.Context, key string, seq int64, _ time.Time) e
 	r.Sent++
 	r.Next = time.Time{}
 	if r.Seq == seq {
-		r.said, r.SaidState, r.SaidDescription = true, r.Post.State, r.Post.Description
+		r.said, r.SaidState, r.SaidPhase, r.SaidDescription = true, r.Post.State, r.Post.Phase, r.Post.Description
 	}
 	return nil
 }

@@ -88,8 +88,9 @@ type Loop struct {
 	dates   dates
 	known   map[string]ring.Health
 	seen    ring.Seen
-	said    string // the engine's last error, told once
-	unsaid  string // the store's, told once
+	said    string    // the engine's last error, told once
+	dark    time.Time // since when the engine cannot be looked at; zero when it can
+	unsaid  string    // the store's, told once
 	steps   *pool
 	pulls   *pool
 	work    sync.WaitGroup
@@ -438,7 +439,7 @@ func (l *Loop) look(ctx context.Context) time.Duration {
 		l.blind(ctx, err)
 		return time.Second * 2
 	}
-	l.said = ""
+	l.said, l.dark = "", time.Time{}
 	now := l.now()
 	l.dates.begin(began)
 	l.dates.instances(seen.Instances, now)
@@ -491,15 +492,27 @@ func (l *Loop) blind(ctx context.Context, err error) {
 		l.said = says
 		l.Log.Error("cannot look at the engine; nothing is changed meanwhile", "err", err)
 	}
-	d := Diff(l.world(), l.now())
-	var refusals []ring.Fact
+	w, now := l.world(), l.now()
+	if l.dark.IsZero() {
+		l.dark = now
+	}
+	d := Diff(w, now)
+	var told []ring.Fact
+	refused := map[string]bool{}
 	for _, f := range d.Facts {
 		if p, ok := f.(ring.Post); ok && strings.HasPrefix(p.Description, rejected) {
-			refusals = append(refusals, p)
+			told = append(told, p)
+			_, key := p.Row()
+			refused[key] = true
 		}
 	}
-	if err := l.record(ctx, refusals, nil); err != nil {
-		l.Log.Error("cannot record a refusal", "err", err)
+	for _, f := range away(w, l.dark, now) {
+		if _, key := f.Row(); !refused[key] {
+			told = append(told, f)
+		}
+	}
+	if err := l.record(ctx, told, nil); err != nil {
+		l.Log.Error("cannot record what the forge is to be told", "err", err)
 	}
 	d.Status.Engine = err.Error()
 	l.show(d.Status)

@@ -57,10 +57,10 @@ func (t *turn) refusalPosts(src *Source) {
 func (t *turn) supersede(src *Source) {
 	for _, key := range sortedKeys(t.Facts.Posts) {
 		p := t.Facts.Posts[key]
-		if p.Source != src.Name || p.SHA == src.Next.Commit || p.State != ring.PostPending || p.SHA == src.Tip && src.Awaiting != "" {
+		if p.Source != src.Name || p.SHA == src.Next.Commit || !p.Open() || p.SHA == src.Tip && src.Awaiting != "" {
 			continue
 		}
-		p.State, p.Description, p.At = ring.PostError, postText(say("superseded by %s", src.Next.Commit.Short())), t.now
+		p.State, p.Phase, p.Description, p.At = ring.PostError, ring.PostSuperseded, postText(say("superseded by %s", src.Next.Commit.Short())), t.now
 		t.set(p)
 	}
 }
@@ -94,6 +94,8 @@ func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 		}
 	case ring.SyncHeld:
 		t.heldPost(src, st, why)
+	case ring.SyncApplying:
+		t.post(src, sha, "", ring.PostRunning, say("%d/%d ready", ready, wanted))
 	default:
 		t.post(src, sha, "", ring.PostPending, say("%d/%d ready", ready, wanted))
 	}
@@ -137,6 +139,7 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 		changed = changed || s.Commit == sha
 	}
 	_, told := t.Facts.Posts[ring.PostKey(sha, t.context(a.Name))]
+	defer func() { t.deploymentPost(src, sha, a.Name, changed) }()
 	ready, wanted := appSummary(a)
 	switch a.Health {
 	case ring.Degraded, ring.Held:
@@ -154,8 +157,29 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 		}
 	default:
 		if changed || told {
-			t.post(src, sha, a.Name, ring.PostPending, say("%d/%d ready", ready, wanted))
+			t.post(src, sha, a.Name, underWay(a), say("%d/%d ready", ready, wanted))
 		}
+	}
+}
+
+// underWay says whether something of an app is being changed, or waits for its turn.
+func underWay(a *ring.AppStatus) string {
+	if slices.ContainsFunc(a.Services, func(s ring.ServiceStatus) bool { return s.Rollout != nil || s.Phase == ring.PhaseProgressing }) {
+		return ring.PostRunning
+	}
+	return ring.PostPending
+}
+
+// deploymentPost tells the forge's list of deployments what it told of an app
+// whose services the commit changes.
+func (t *turn) deploymentPost(src *Source, sha ring.SHA, app string, changed bool) {
+	p, told := t.Facts.Posts[ring.PostKey(sha, t.context(app))]
+	if !src.Deployments || !changed || !told {
+		return
+	}
+	p.Context = ring.DeploymentContext(t.Host, app)
+	if old, ok := t.Facts.Posts[ring.PostKey(sha, p.Context)]; !ok || old.Says() != p.Says() {
+		t.set(p)
 	}
 }
 
@@ -208,21 +232,24 @@ func (t *turn) context(app string) string {
 }
 
 // post decides one post, unless it is told already, closed, or only progress
-// told a moment ago. It says whether it did.
+// told a moment ago. It says whether it did. PostRunning is pending, under way.
 func (t *turn) post(src *Source, sha ring.SHA, app, state, text string) bool {
 	p := ring.Post{Source: src.Name, SHA: sha, Context: t.context(app), State: state, Description: postText(text), At: t.now}
+	if state == ring.PostRunning {
+		p.State, p.Phase = ring.PostPending, ring.PostRunning
+	}
 	old, ok := t.Facts.Posts[ring.PostKey(sha, p.Context)]
 	if !ok {
 		t.set(p)
 		return true
 	}
-	if old.State == state && old.Description == p.Description {
+	if old.Says() == p.Says() {
 		return false
 	}
-	if old.State != ring.PostPending && !reopens(src, sha, app, state, old.Description) {
+	if !old.Open() && !reopens(src, sha, app, state, old.Description) {
 		return false
 	}
-	if next := old.At.Add(progressEvery); state == ring.PostPending && old.State == state && t.now.Before(next) {
+	if next := old.At.Add(progressEvery); p.State == ring.PostPending && old.State == p.State && t.now.Before(next) {
 		t.wake(next)
 		return false
 	}

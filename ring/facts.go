@@ -223,6 +223,7 @@ type Post struct {
 	SHA         SHA       `json:"sha"`
 	Context     string    `json:"context"` // gitring/<host>[/<app>]
 	State       string    `json:"state"`   // pending, success, failure, error
+	Phase       string    `json:"phase,omitempty"`
 	Description string    `json:"description"`
 	At          time.Time `json:"at"`
 }

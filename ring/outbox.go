@@ -18,8 +18,16 @@ type OutboxRow struct {
 	Next time.Time
 	// Sent is how often a post under this key reached the forge.
 	Sent int
-	// SaidState and SaidDescription are what the forge was told last under this
+	// Remote is what the forge calls this row: the id of its deployment or of the
+	// pipeline that its status stands in; "" when it has none or nobody knows it.
+	Remote string
+	// SaidState, SaidPhase and SaidDescription are what the forge was told last under this
 	// key; "" when it was told nothing.
-	SaidState, SaidDescription string
+	SaidState, SaidPhase, SaidDescription string
 	Post                       Post
+}
+
+// Said is what a reader of the forge sees now, as Post.Says words it.
+func (r OutboxRow) Said() string {
+	return Post{State: r.SaidState, Phase: r.SaidPhase, Description: r.SaidDescription}.Says()
 }

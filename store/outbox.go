@@ -27,12 +27,14 @@ type outboxRow struct {
 	SHA         string
 	Context     string
 	State       string
+	Phase       string
 	Description string
 	At          int64
 	// Seq grows with each change of what is to be said; Said is the Seq that the
 	// forge heard last.
-	Seq, Said                  int64
-	SaidState, SaidDescription string
+	Seq, Said                             int64
+	SaidState, SaidPhase, SaidDescription string
+	Remote                                string
 	Sent                       int
 	Attempts                   int
 	NextAt                     int64
@@ -48,14 +50,14 @@ func (outboxRow) TableName() string { return "outbox" }
 func (r outboxRow) post() ring.Post {
 	return ring.Post{
 		Source: r.Source, SHA: ring.SHA(r.SHA), Context: r.Context,
-		State: r.State, Description: r.Description, At: timeOf(r.At),
+		State: r.State, Phase: r.Phase, Description: r.Description, At: timeOf(r.At),
 	}
 }
 
 func (r outboxRow) row() ring.OutboxRow {
 	return ring.OutboxRow{
 		Key: r.Key, Seq: r.Seq, Attempts: r.Attempts, Next: timeOf(r.NextAt), Sent: r.Sent,
-		SaidState: r.SaidState, SaidDescription: r.SaidDescription, Post: r.post(),
+		SaidState: r.SaidState, SaidPhase: r.SaidPhase, SaidDescription: r.SaidDescription, Remote: r.Remote, Post: r.post(),
 	}
 }
 
@@ -63,22 +65,25 @@ func (r outboxRow) row() ring.OutboxRow {
 // to be said; false when nothing changes.
 func queue(r outboxRow, p ring.Post, contexts int, now time.Time) (outboxRow, bool) {
 	isNew := r.Key == ""
-	if !isNew && r.State == p.State && r.Description == p.Description {
+	if !isNew && r.post().Says() == p.Says() {
 		return r, false
 	}
-	if p.State == ring.PostPending && (r.Sent >= maxPosts || isNew && contexts >= maxContexts && !summary(p.Context)) {
+	if p.Open() && (r.Sent >= maxPosts || isNew && contexts >= maxContexts && !summary(p)) {
 		return r, false
 	}
 	if isNew {
 		r.Key, r.Created = ring.PostKey(p.SHA, p.Context), ns(now)
 	}
 	r.Source, r.SHA, r.Context = p.Source, string(p.SHA), p.Context
-	r.State, r.Description, r.At = p.State, p.Description, ns(p.At)
+	r.State, r.Phase, r.Description, r.At = p.State, p.Phase, p.Description, ns(p.At)
 	r.Seq, r.Queued = r.Seq+1, ns(now)
 	if r.Dead { // given up for what it said before
 		r.Dead, r.NextAt, r.Error = false, 0, ""
 	}
-	// NextAt stays: a forge that is away, or asked to be left alone until then,
+	if !p.Open() && r.Error == "" { // only put off to spread load, which an outcome is not
+		r.NextAt = 0
+	}
+	// Else NextAt stays: a forge that is away, or asked to be left alone until then,
 	// is not there sooner for having something new to hear.
 	// What the forge shows already is due too: a post in between may be on its
 	// way. Who asks for what is due compares with what was said, and knows.
@@ -87,7 +92,10 @@ func queue(r outboxRow, p ring.Post, contexts int, now time.Time) (outboxRow, bo
 }
 
 // summary says whether a context is the host's own, gitring/<host>.
-func summary(context string) bool { return strings.Count(context, "/") <= 1 }
+func summary(p ring.Post) bool {
+	_, deployment := p.Environment()
+	return !deployment && strings.Count(p.Context, "/") <= 1
+}
 
 // post queues p.
 func (s *Store) post(tx *gorm.DB, p ring.Post) error {
@@ -97,7 +105,9 @@ func (s *Store) post(tx *gorm.DB, p ring.Post) error {
 	}
 	contexts := 0
 	if r.Key == "" {
-		if err := tx.Raw("SELECT count(*) FROM outbox WHERE sha = ?", string(p.SHA)).Scan(&contexts).Error; err != nil {
+		_, deployment := p.Environment()
+		err := tx.Raw("SELECT count(*) FROM outbox WHERE sha = ? AND (context LIKE ?) = ?", string(p.SHA), ring.DeploymentContext("%", "%"), deployment).Scan(&contexts).Error
+		if err != nil {
 			return err
 		}
 	}
@@ -143,13 +153,13 @@ func (s *Store) Posted(ctx context.Context, key string, seq int64, at time.Time)
 		if seq < r.Said || seq > r.Seq {
 			return r // an answer that comes twice, or to no question
 		}
-		if r.Said != seq && !(r.SaidState == r.State && r.SaidDescription == r.Description) {
+		if r.Said != seq && r.row().Said() != r.post().Says() {
 			r.Sent++
 		}
 		r.Error, r.Attempts, r.NextAt = "", 0, 0
-		r.Said, r.SaidState, r.SaidDescription = seq, "", ""
+		r.Said, r.SaidState, r.SaidPhase, r.SaidDescription = seq, "", "", ""
 		if r.Seq == seq {
-			r.SaidState, r.SaidDescription, r.Settled = r.State, r.Description, ns(at)
+			r.SaidState, r.SaidPhase, r.SaidDescription, r.Settled = r.State, r.Phase, r.Description, ns(at)
 		}
 		return r
 	})
@@ -169,7 +179,7 @@ func (s *Store) Retry(ctx context.Context, key string, seq int64, says string, n
 			r.Attempts++
 		}
 		r.Error, r.NextAt = says, ns(next)
-		r.Said, r.SaidState, r.SaidDescription = 0, "", ""
+		r.Said, r.SaidState, r.SaidPhase, r.SaidDescription = 0, "", "", ""
 		return r
 	})
 }
@@ -184,6 +194,32 @@ func (s *Store) Dead(ctx context.Context, key string, seq int64, says string) er
 		}
 		return r
 	})
+}
+
+// Remember keeps what the forge calls a row, so that it is not made twice.
+func (s *Store) Remember(ctx context.Context, key, remote string) error {
+	return s.answer(ctx, key, func(r outboxRow) outboxRow {
+		r.Remote = remote
+		return r
+	})
+}
+
+// Unsaid is, by source, why the newest of its posts will never be said; a source
+// whose newest was said, or still waits, is not in it.
+func (s *Store) Unsaid(ctx context.Context) (map[string]string, error) {
+	var rows []outboxRow
+	err := s.db.r.WithContext(ctx).Where("settled > 0").Order("settled, key").Find(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the outbox: %w", err)
+	}
+	why := map[string]string{}
+	for _, r := range rows {
+		delete(why, r.Source)
+		if r.Dead {
+			why[r.Source] = r.Error
+		}
+	}
+	return why, nil
 }
 
 func (s *Store) answer(ctx context.Context, key string, change func(outboxRow) outboxRow) error {

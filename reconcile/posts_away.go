@@ -1,0 +1,33 @@
+package reconcile
+
+import (
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// away is what the forge is told while the engine cannot be looked at: nothing
+// goes on, and that is not the commit's fault. It takes the place of progress,
+// never of an outcome, and of nothing that the engine has no part in.
+func away(w World, since, now time.Time) []ring.Fact {
+	if now.Sub(since) < progressEvery {
+		return nil
+	}
+	var out []ring.Fact
+	for i := range w.Sources {
+		src := &w.Sources[i]
+		if src.Next == nil || src.Apply == ApplyObserve {
+			continue
+		}
+		t := &turn{World: w}
+		p := ring.Post{
+			Source: src.Name, SHA: src.Next.Commit, Context: t.context(""),
+			State: ring.PostError, Phase: ring.PostTrouble, Description: "docker unavailable; retrying", At: now,
+		}
+		old, told := w.Facts.Posts[ring.PostKey(p.SHA, p.Context)]
+		if !told || old.Open() && old.Says() != p.Says() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
