@@ -90,7 +90,7 @@ func (d *daemon) onTrial(b *box) bool {
 	id := ring.ID(b.App, b.Service)
 	row := d.disk.Rollouts[id]
 	v, judged := d.disk.Verdicts[ring.VersionKey(id, b.Version)]
-	return b.hooks && row.Version == b.Version && !row.Done && !(judged && !v.Good)
+	return b.hooks && !b.hooked && row.Version == b.Version && !row.Done && !(judged && !v.Good)
 }
 
 // watchTrial checks I14 for those: as many as the threshold for each time that the

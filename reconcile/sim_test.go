@@ -482,6 +482,11 @@ func (s *scenario) tornOff(b *box) bool {
 	return slices.ContainsFunc(b.Joined, func(id string) bool { return s.boxes[id] == nil })
 }
 
+// letDown says that others ended or removed what b is tied to, which is only told.
+func (s *scenario) letDown(b *box) bool {
+	return s.aside("a") && slices.ContainsFunc(b.Joined, func(id string) bool { return s.boxes[id] == nil || !s.boxes[id].lives() })
+}
+
 // inUse says that something is tied to b, or may come back to it.
 func (s *scenario) inUse(b *box) bool {
 	for id, g := range s.disk.Good {
@@ -539,7 +544,7 @@ func (s *scenario) aftermath() {
 	was, gone := map[string]bool{}, map[string]bool{}
 	for id, b := range s.boxes {
 		was[id] = s.ready(b) && complete[b.Service] && !b.Kind.Ends() && (s.tied == "" || complete["a"]) && !s.aside(b.Service) && !b.foreign &&
-			!(s.aside("a") && s.tornOff(b)) // others removed what it is tied to, and want that so: the engine's policy goes with it
+			!s.letDown(b) // others ended what it is tied to, and want that so: the engine's policy goes with it
 	}
 	s.note("the daemon is gone and the host reboots")
 	s.reboot()
@@ -674,7 +679,7 @@ func (s *scenario) restOfTies(app *ring.App) {
 		if d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID(x.App, x.Service), x.Version)]; ok && !d.Good {
 			continue // and so does a first deploy that failed
 		}
-		if s.cut(x) && a.Name != "" && !s.isPaused(app, "a") && !(s.aside("a") && s.tornOff(x)) {
+		if s.cut(x) && a.Name != "" && !s.isPaused(app, "a") && !s.letDown(x) {
 			s.violate("shared fate: at rest %s is in the network of a container that is none any more", x.Name)
 		}
 		if x.hooks && !x.hooked {
@@ -704,8 +709,9 @@ func (s *scenario) isPaused(app *ring.App, service string) bool {
 // ownerless says that what an instance of v is tied to is gone, and that nothing is
 // made anew that it could be tied to: its owner failed, or is left as others made it.
 func (s *scenario) ownerless(app *ring.App, v *ring.Service) bool {
-	return v.Name == "b" && s.tied != "" && (s.standsStill(app, "a") || s.aside("a")) && slices.ContainsFunc(s.each(), func(id string) bool {
-		return s.boxes[id].Service == "b" && s.tornOff(s.boxes[id])
+	return v.Name == "b" && s.tied != "" && slices.ContainsFunc(s.each(), func(id string) bool {
+		b := s.boxes[id]
+		return b.Service == "b" && (s.standsStill(app, "a") && s.tornOff(b) || s.letDown(b))
 	})
 }
 
