@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -11,14 +12,15 @@ import (
 // One writer: what a service writes and what outlives its instances is written
 // by one service at a time, unless one plan has several write it, which is their
 // author's wish, or one of them says share. A service that is given another name
-// changes hands so, and a volume that moves from one service to another.
+// changes hands so, and a volume that moves from one service to another. A host
+// port is held as what is written is, and is never shared.
 
 // inherits is why the wanted version of v may not start yet: another service
 // still runs, by an earlier plan, on what v is to write now, or may come back to
 // it. dead says that it will not let go by itself.
 func (t *turn) inherits(v *service) (why string, dead bool) {
-	mine := writes(v.app, v.want)
-	if len(mine) == 0 || v.want.Share {
+	mine := unshared(v.want.Share, writes(v.app, v.want))
+	if len(mine) == 0 {
 		return "", false
 	}
 	for _, id := range t.holdersOf(mine) {
@@ -31,7 +33,11 @@ func (t *turn) inherits(v *service) (why string, dead bool) {
 			switch {
 			case what == "":
 			case other == nil:
-				return say("waits until %s is gone, which left the plan and writes %s", t.called(v, id), what), false
+				verb := "writes"
+				if isPort(what) {
+					verb = "publishes"
+				}
+				return say("waits until %s is gone, which left the plan and %s %s", t.called(v, id), verb, what), false
 			default:
 				return t.waitsForHeir(v, other, what)
 			}
@@ -90,10 +96,10 @@ func (v *service) mayReturn() bool {
 // another service writes what it writes. What is tied to v and on its way out with
 // it is stopped first, because it waits for v.
 func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
-	if s == nil || s.Share {
+	if s == nil {
 		return ""
 	}
-	mine := writes(app, s)
+	mine := unshared(s.Share, writes(app, s))
 	if len(mine) == 0 {
 		return ""
 	}
@@ -152,9 +158,7 @@ func (t *turn) occupiedFor(v *service, in *inst) string {
 func (t *turn) clash(v *service, s *ring.Service, mine []string, app, name string, version ring.Version, its []string) string {
 	id := ring.ID(app, name)
 	other := t.views[id]
-	if other != nil && other.want.Share {
-		return ""
-	}
+	its = unshared(other != nil && other.want.Share, its)
 	planned := other != nil && t.views[v.id] == v && s.Version == v.want.Version
 	for _, what := range mine {
 		if !slices.Contains(its, what) {
@@ -300,10 +304,10 @@ func (t *turn) inherited(id ring.ServiceID, in *inst) bool {
 	its := t.writtenBy(in)
 	for _, s := range t.Facts.Apps[app].App.Services {
 		v := t.views[ring.ID(app, s.Name)]
-		if v.want.Share || v.row.Version == v.want.Version {
+		if v.row.Version == v.want.Version {
 			continue
 		}
-		if slices.ContainsFunc(writes(v.app, v.want), func(what string) bool { return slices.Contains(its, what) }) {
+		if slices.ContainsFunc(unshared(v.want.Share, writes(v.app, v.want)), func(what string) bool { return slices.Contains(its, what) }) {
 			return true
 		}
 	}
@@ -332,12 +336,12 @@ func (t *turn) givenUp(v *service) bool {
 }
 
 // writes are what a service writes and what outlives its instances, by the name
-// that the host knows it by.
+// that the host knows it by, and the ports of the host that it publishes.
 func writes(app *ring.App, s *ring.Service) []string {
-	if app == nil || len(s.Spec.Mounts) == 0 && len(s.Image.Volumes) == 0 {
+	if app == nil || len(s.Spec.Mounts) == 0 && len(s.Image.Volumes) == 0 && len(s.Spec.Ports) == 0 {
 		return nil
 	}
-	var out []string
+	out := ports(s)
 	for _, m := range app.Mounts(s) {
 		switch {
 		case !m.Outlives():
@@ -354,4 +358,31 @@ func writes(app *ring.App, s *ring.Service) []string {
 		}
 	}
 	return out
+}
+
+// ports are the ports of the host that a service publishes, one by one: of one
+// that is published on an address, the address is part.
+func ports(s *ring.Service) []string {
+	var out []string
+	for _, p := range s.Spec.Ports {
+		switch {
+		case p.HostPort == "":
+		case p.HostIP == "" || p.HostIP == "0.0.0.0" || p.HostIP == "::":
+			out = append(out, say("port %s/%s", p.HostPort, p.Protocol))
+		default:
+			out = append(out, say("port %s/%s", p.HostIP+":"+p.HostPort, p.Protocol))
+		}
+	}
+	return out
+}
+
+func isPort(what string) bool { return strings.HasPrefix(what, "port ") }
+
+// unshared is what of some nobody else may have at the same time: what is shared
+// may be written by several, but a port is always one service's.
+func unshared(share bool, some []string) []string {
+	if !share {
+		return some
+	}
+	return slices.DeleteFunc(slices.Clone(some), func(what string) bool { return !isPort(what) })
 }
