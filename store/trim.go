@@ -38,6 +38,8 @@ func (s *Store) Trim(ctx context.Context, now time.Time) error {
 	}{
 		{"journal", func(tx *gorm.DB) (int64, error) { return trimJournal(tx, now, keepLines) }},
 		{"outbox", func(tx *gorm.DB) (int64, error) { return trimOutbox(tx, now) }},
+		{"deliveries", func(tx *gorm.DB) (int64, error) { return trimDeliveries(tx, now) }},
+		{"receivers", func(tx *gorm.DB) (int64, error) { return trimReceivers(tx, now) }},
 		{"verified commits", func(tx *gorm.DB) (int64, error) { return trimCommits(tx, true, keepCommits) }},
 		{"seen commits", func(tx *gorm.DB) (int64, error) { return trimCommits(tx, false, keepCommits) }},
 		{"audit", func(tx *gorm.DB) (int64, error) { return trimOldest(tx, "audit", "id", keepMoves) }},
