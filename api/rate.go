@@ -7,16 +7,22 @@ import (
 	"time"
 )
 
-// rateAddresses bounds the memory of a flood from many addresses.
+// rateAddresses bounds the memory of a flood from many addresses: pairs of one and a source.
 const rateAddresses = 4096
 
-// rate is a token bucket for each address: perSecond at once, refilled in a
-// second. An IPv6 address stands for its /64, which one person has.
+// rate is a token bucket for each address and source: perSecond at once, refilled in a
+// second. An IPv6 address stands for its /64, which one person has. By source,
+// because one push may be news to many, and a forge tells all of them from one address.
 type rate struct {
 	perSecond float64
-	mu        sync.Mutex
-	buckets   map[netip.Addr]bucket
+	mu        sync.Mutex // guards what follows
+	buckets   map[asker]bucket
 	swept     time.Time // when forget last went through them
+}
+
+type asker struct {
+	from   netip.Addr
+	source string
 }
 
 type bucket struct {
@@ -25,12 +31,12 @@ type bucket struct {
 }
 
 func newRate(perSecond int) *rate {
-	return &rate{perSecond: float64(perSecond), buckets: map[netip.Addr]bucket{}}
+	return &rate{perSecond: float64(perSecond), buckets: map[asker]bucket{}}
 }
 
-// allow takes one token of the address, when it has one.
-func (r *rate) allow(remote string, now time.Time) bool {
-	a := whose(remote)
+// allow takes one token of the address for a source, when it has one.
+func (r *rate) allow(remote, source string, now time.Time) bool {
+	a := asker{whose(remote), source}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b, known := r.buckets[a]

@@ -9,10 +9,10 @@ import (
 // secretBytes is the least a webhook's secret may have (TRUST.md section 9).
 const secretBytes = 32
 
-// LoadSecrets reads a webhook's secret from its file, one per line: one, or
-// two while the forge is being moved from the old to the new. No secret is
+// LoadSecrets reads the secret of a forge's webhook from its file, one per line: one,
+// or two while the forge is being moved from the old to the new. No secret is
 // ever part of an error.
-func LoadSecrets(path string) ([][]byte, error) {
+func LoadSecrets(path, forge string) ([][]byte, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the webhook's secret: %w", err)
@@ -26,6 +26,11 @@ func LoadSecrets(path string) ([][]byte, error) {
 		if len(line) < secretBytes {
 			return nil, fmt.Errorf("cannot use the webhook's secret in %s, line %d: it has %d bytes and needs %d; make one with: openssl rand -hex 32",
 				path, i+1, len(line), secretBytes)
+		}
+		if forge == GitLab && bytes.HasPrefix(line, []byte(signingKey)) {
+			if _, err := standardKey(line); err != nil {
+				return nil, fmt.Errorf("cannot use the webhook's signing token in %s, line %d: %w", path, i+1, err)
+			}
 		}
 		secrets = append(secrets, line)
 	}

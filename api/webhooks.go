@@ -2,99 +2,94 @@ package api
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
-)
-
-// Forges whose way of signing is known.
-const (
-	GitHub  = "github"
-	Gitea   = "gitea"
-	Forgejo = "forgejo"
 )
 
 // Hook is one endpoint, POST /v1/webhook/<source>. Without a secret there is
 // none.
 type Hook struct {
 	Source string
-	Forge  string   // GitHub, Gitea or Forgejo
+	Forge  string   // one of Forges
+	Branch string   // whose pushes count; "" is any
 	Secret [][]byte // of LoadSecrets; any of them is right
 }
 
+// HookPath is where the webhooks of a source are posted.
+func HookPath(source string) string { return hookPath + source }
+
+const hookPath = "/v1/webhook/"
+
+// HookOptions are what Webhooks needs besides its endpoints.
+type HookOptions struct {
+	Limits HookLimits
+	// Poke is called for every authentic push to a source's branch, and must not block.
+	Poke func(source string)
+	// Pulls is called for every authentic event of a pull request, and must not block;
+	// nil where nobody asks.
+	Pulls func(source string)
+	Now   func() time.Time // nil is time.Now
+	Log   *slog.Logger
+}
+
 // Webhooks takes the news of forges: POST /v1/webhook/<source>, GET /healthz
-// and nothing else. A webhook is a hint to fetch; nothing in it is used or
-// even parsed, so a replay costs one look and a forgery nothing.
+// and nothing else. A webhook is a hint to look; once it is authentic, only which
+// branch it is about is read, so a replay costs one look and a forgery nothing.
 type Webhooks struct {
+	HookOptions
 	hooks map[string]hook
-	poke  func(source string)
-	log   *slog.Logger
-	lim   HookLimits
 	rate  *rate
 	slots chan struct{} // one for each request that is being read
+	seen  deliveries
 }
 
 type hook struct {
-	// header carries the hex digest, after prefix.
-	header, prefix string
-	events         []string // headers that name the event
-	secrets        [][]byte
+	forge
+	branch string
+	prove  proof
 }
 
-// NewWebhooks starts nothing. poke is called for every authenticated push and
-// must not block. An unknown forge is an error.
-func NewWebhooks(hooks []Hook, lim HookLimits, poke func(source string), log *slog.Logger) (*Webhooks, error) {
-	lim = lim.withDefaults()
-	w := &Webhooks{
-		hooks: map[string]hook{}, poke: poke, log: log, lim: lim,
-		rate: newRate(lim.Rate), slots: make(chan struct{}, lim.AtOnce),
+// NewWebhooks starts nothing. An unknown forge, or a secret that its forge cannot have
+// made, is an error.
+func NewWebhooks(hooks []Hook, o HookOptions) (*Webhooks, error) {
+	o.Limits = o.Limits.withDefaults()
+	if o.Now == nil {
+		o.Now = time.Now
 	}
+	w := &Webhooks{HookOptions: o, hooks: map[string]hook{}, rate: newRate(o.Limits.Rate), slots: make(chan struct{}, o.Limits.AtOnce)}
 	for _, h := range hooks {
 		if len(h.Secret) == 0 {
 			continue // an endpoint that believes everyone is worse than none
 		}
-		kind, err := kindOf(h.Forge)
+		forge, err := forgeOf(h.Forge)
 		if err != nil {
 			return nil, fmt.Errorf("cannot take webhooks for source %s: %w", h.Source, err)
 		}
-		kind.secrets = h.Secret
-		w.hooks[h.Source] = kind
+		prove, err := forge.proof(h.Secret)
+		if err != nil {
+			return nil, fmt.Errorf("cannot take webhooks for source %s: its secret is not one of %s: %w", h.Source, h.Forge, err)
+		}
+		w.hooks[h.Source] = hook{forge: forge, branch: h.Branch, prove: prove}
 	}
 	return w, nil
-}
-
-func kindOf(forge string) (hook, error) {
-	switch forge {
-	case GitHub:
-		return hook{header: "X-Hub-Signature-256", prefix: "sha256=", events: []string{"X-GitHub-Event"}}, nil
-	case Gitea:
-		return hook{header: "X-Gitea-Signature", events: []string{"X-Gitea-Event"}}, nil
-	case Forgejo:
-		return hook{header: "X-Forgejo-Signature", events: []string{"X-Forgejo-Event", "X-Gitea-Event"}}, nil
-	}
-	return hook{}, fmt.Errorf("webhook.forge is %q; known are github, gitea and forgejo", forge)
 }
 
 // Run serves until ctx ends; l is closed when it returns.
 func (w *Webhooks) Run(ctx context.Context, l net.Listener) error {
 	return serve(ctx, &http.Server{
 		Handler:           w,
-		ReadTimeout:       w.lim.Within,
-		ReadHeaderTimeout: w.lim.Within,
-		WriteTimeout:      2 * w.lim.Within,
-		IdleTimeout:       w.lim.Within,
+		ReadTimeout:       w.Limits.Within,
+		ReadHeaderTimeout: w.Limits.Within,
+		WriteTimeout:      2 * w.Limits.Within,
+		IdleTimeout:       w.Limits.Within,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(w.log.Handler(), slog.LevelDebug),
-	}, limitConns(l, 8*w.lim.AtOnce))
+		ErrorLog:          slog.NewLogLogger(w.Log.Handler(), slog.LevelDebug),
+	}, limitConns(l, 8*w.Limits.AtOnce))
 }
 
 // ServeHTTP answers with a status and an empty body, whatever it is asked.
@@ -103,27 +98,24 @@ func (w *Webhooks) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		out.WriteHeader(only(r.Method, http.MethodGet, http.MethodHead))
 		return
 	}
-	source, ok := strings.CutPrefix(r.URL.Path, "/v1/webhook/")
+	source, ok := strings.CutPrefix(r.URL.Path, hookPath)
 	h, known := w.hooks[source]
 	if !ok || !known {
 		out.WriteHeader(http.StatusNotFound)
 		return
 	}
-	code := only(r.Method, http.MethodPost)
+	code, why, about := only(r.Method, http.MethodPost), "", nothing
 	if code == http.StatusOK {
-		code = w.take(out, r, h)
+		code, why, about = w.take(out, r, source, h)
 	}
 	if code != http.StatusAccepted {
 		// What is left of the body is not worth reading.
 		out.Header().Set("Connection", "close")
-		w.log.Debug("webhook not taken", "source", source, "status", code)
+		w.Log.Debug("webhook not taken", "source", source, "status", code, "reason", why)
 		out.WriteHeader(code)
 		return
 	}
-	if h.isPush(r.Header) {
-		w.log.Info("webhook taken", "source", source, "delivery", delivery(r.Header))
-		w.poke(source)
-	}
+	w.tell(source, h.delivery(r.Header), about)
 	out.WriteHeader(http.StatusAccepted)
 }
 
@@ -136,76 +128,56 @@ func only(method string, allowed ...string) int {
 	return http.StatusMethodNotAllowed
 }
 
-// take reads a request within its limits and says what to answer; 202 only
-// for one that a holder of the secret signed.
-func (w *Webhooks) take(out http.ResponseWriter, r *http.Request, h hook) int {
-	if !w.rate.allow(r.RemoteAddr, time.Now()) {
-		return http.StatusTooManyRequests
+// take reads a request within its limits and says what to answer, and why where it is
+// not taken; 202 only for one that a holder of the secret sent.
+func (w *Webhooks) take(out http.ResponseWriter, r *http.Request, source string, h hook) (int, string, news) {
+	if !w.rate.allow(r.RemoteAddr, source, w.Now()) {
+		return http.StatusTooManyRequests, "too many from this address", nothing
 	}
-	if r.ContentLength > w.lim.Body {
-		return http.StatusRequestEntityTooLarge
+	if r.ContentLength > w.Limits.Body {
+		return http.StatusRequestEntityTooLarge, "too large", nothing
+	}
+	right, why := h.prove(r.Header, w.Now())
+	if right == nil {
+		return http.StatusUnauthorized, why, nothing
 	}
 	select {
 	case w.slots <- struct{}{}:
 		defer func() { <-w.slots }()
 	default:
-		return http.StatusTooManyRequests
+		return http.StatusTooManyRequests, "too many at once", nothing
 	}
-	_ = http.NewResponseController(out).SetReadDeadline(time.Now().Add(w.lim.Within))
-	right, err := h.signed(r.Header, http.MaxBytesReader(out, r.Body, w.lim.Body))
+	// The kernel's clock, which is what deadlines are held against.
+	_ = http.NewResponseController(out).SetReadDeadline(time.Now().Add(w.Limits.Within))
+	body := bodies.Get().(*rawBody)
+	defer body.free()
 	var large *http.MaxBytesError
-	switch {
+	switch err := body.read(http.MaxBytesReader(out, r.Body, w.Limits.Body), w.Limits.Body); {
 	case errors.As(err, &large):
-		return http.StatusRequestEntityTooLarge
+		return http.StatusRequestEntityTooLarge, "too large", nothing
 	case err != nil:
-		return http.StatusRequestTimeout
-	case !right:
-		return http.StatusUnauthorized
+		return http.StatusRequestTimeout, "the body broke off", nothing
+	case !right(body.b):
+		return http.StatusUnauthorized, "the signature is wrong", nothing
 	}
-	return http.StatusAccepted
+	return http.StatusAccepted, "", h.news(h.event(r.Header), body.b, h.branch)
 }
 
-// signed compares the digest of the raw body with the header's in constant
-// time. The body goes through the digests and is never kept, so a storm of
-// forged requests costs no memory.
-func (h hook) signed(header http.Header, body io.Reader) (bool, error) {
-	macs := make([]io.Writer, len(h.secrets))
-	for i, s := range h.secrets {
-		macs[i] = hmac.New(sha256.New, s)
+// tell hands on what an authentic request is good for.
+func (w *Webhooks) tell(source, delivery string, about news) {
+	again := delivery != "" && w.seen.again(source+" "+delivery, w.Now())
+	switch {
+	case about == nothing, about == pulls && w.Pulls == nil:
+		w.Log.Debug("webhook of no interest", "source", source, "delivery", delivery)
+		return
+	case again:
+		w.Log.Info("webhook taken again", "source", source, "delivery", delivery)
+	default:
+		w.Log.Info("webhook taken", "source", source, "delivery", delivery)
 	}
-	if _, err := io.Copy(io.MultiWriter(macs...), body); err != nil {
-		return false, err
+	if about == pulls {
+		w.Pulls(source)
+		return
 	}
-	text, ok := strings.CutPrefix(header.Get(h.header), h.prefix)
-	given, err := hex.DecodeString(text)
-	if !ok || err != nil || len(given) != sha256.Size {
-		return false, nil
-	}
-	right := false
-	for _, m := range macs {
-		if hmac.Equal(m.(interface{ Sum([]byte) []byte }).Sum(nil), given) {
-			right = true
-		}
-	}
-	return right, nil
-}
-
-// isPush says that the request is about a push, or does not say what about.
-func (h hook) isPush(header http.Header) bool {
-	for _, name := range h.events {
-		if e := header.Get(name); e != "" {
-			return e == "push"
-		}
-	}
-	return true
-}
-
-// delivery is the forge's number of a request, for the log, when it looks like one.
-func delivery(header http.Header) string {
-	for _, name := range []string{"X-GitHub-Delivery", "X-Forgejo-Delivery", "X-Gitea-Delivery"} {
-		if id := header.Get(name); id != "" && len(id) <= 64 {
-			return strconv.QuoteToASCII(id)
-		}
-	}
-	return ""
+	w.Poke(source)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -49,27 +50,41 @@ func sign(secret []byte, body string) string {
 // door is a Webhooks that counts its pokes.
 type door struct {
 	*Webhooks
-	mu    sync.Mutex
+	mu    sync.Mutex // guards what follows
 	pokes map[string]int
+	pulls map[string]int
 }
 
 func newDoor(t testing.TB) *door {
 	t.Helper()
-	d := &door{pokes: map[string]int{}}
+	d := &door{pokes: map[string]int{}, pulls: map[string]int{}}
+	count := func(of map[string]int) func(string) {
+		return func(source string) {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			of[source]++
+		}
+	}
 	var err error
 	d.Webhooks, err = NewWebhooks([]Hook{
-		{Source: "prod", Forge: GitHub, Secret: [][]byte{secretOne, secretTwo}},
-		{Source: "tea", Forge: Gitea, Secret: [][]byte{secretOne}},
-		{Source: "forge", Forge: Forgejo, Secret: [][]byte{secretOne}},
+		{Source: "prod", Forge: GitHub, Branch: "main", Secret: [][]byte{secretOne, secretTwo}},
+		{Source: "tea", Forge: Gitea, Branch: "main", Secret: [][]byte{secretOne}},
+		{Source: "forge", Forge: Forgejo, Branch: "main", Secret: [][]byte{secretOne}},
+		{Source: "lab", Forge: GitLab, Branch: "main", Secret: [][]byte{secretOne, secretTwo}},
+		{Source: "signing-lab", Forge: GitLab, Branch: "main", Secret: [][]byte{keyOf(secretOne), secretTwo}},
+		{Source: "cloud", Forge: Bitbucket, Branch: "main", Secret: [][]byte{secretOne}},
+		{Source: "dc", Forge: BitbucketDC, Branch: "main", Secret: [][]byte{secretOne}},
+		{Source: "other", Forge: Generic, Branch: "main", Secret: [][]byte{secretOne, secretTwo}},
 		{Source: "open", Forge: GitHub},
-	}, HookLimits{}, func(source string) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.pokes[source]++
-	}, quiet)
+	}, HookOptions{Poke: count(d.pokes), Pulls: count(d.pulls), Log: quiet})
 	require.NoError(t, err)
 	d.rate = newRate(1 << 20)
 	return d
+}
+
+// keyOf is GitLab's signing token with these bytes for its key.
+func keyOf(key []byte) []byte {
+	return []byte("whsec_" + base64.StdEncoding.EncodeToString(key))
 }
 
 func (d *door) poked(source string) int {
@@ -224,13 +239,13 @@ func TestAFloodOfAddressesIsBounded(t *testing.T) {
 	now := time.Unix(0, 0)
 	taken := 0
 	for i := range 3 * rateAddresses {
-		if r.allow(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255), now) {
+		if r.allow(fmt.Sprintf("10.%d.%d.%d:1", i>>16, i>>8&255, i&255), "prod", now) {
 			taken++
 		}
 	}
 	require.Equal(t, rateAddresses, taken)
 	require.Len(t, r.buckets, rateAddresses)
-	require.True(t, r.allow("192.0.2.1:1", now.Add(time.Second)), "a second later there is room again")
+	require.True(t, r.allow("192.0.2.1:1", "prod", now.Add(time.Second)), "a second later there is room again")
 	require.Len(t, r.buckets, 1)
 }
 
@@ -241,7 +256,7 @@ func TestThirtyTwoAtOnce(t *testing.T) {
 	for range hookAtOnce {
 		reading.Add(1)
 		done.Go(func() {
-			r := hookRequest("/v1/webhook/prod", "")
+			r := hookRequest("/v1/webhook/prod", "", "X-Hub-Signature-256", "sha256="+sign(secretOne, ""))
 			var once sync.Once
 			r.Body = io.NopCloser(readerFunc(func([]byte) (int, error) {
 				once.Do(reading.Done)
@@ -344,7 +359,7 @@ func TestASlowBodyIsCutOff(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	begin := time.Now()
-	_, err = io.WriteString(c, "POST /v1/webhook/prod HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nx")
+	_, err = io.WriteString(c, "POST /v1/webhook/prod HTTP/1.1\r\nHost: h\r\nX-Hub-Signature-256: sha256="+sign(secretOne, "0123456789")+"\r\nContent-Length: 10\r\n\r\nx")
 	require.NoError(t, err)
 	require.NoError(t, c.SetReadDeadline(begin.Add(4*hookWithin)))
 	answer, err := io.ReadAll(c)
@@ -394,22 +409,26 @@ func TestOpenConnectionsAreBounded(t *testing.T) {
 func TestLoadSecrets(t *testing.T) {
 	one, two := string(secretOne), string(secretTwo)
 	for _, tc := range []struct {
-		name, content string
-		want          [][]byte
-		err           string
+		name, forge, content string
+		want                 [][]byte
+		err                  string
 	}{
-		{"one", one, [][]byte{secretOne}, ""},
-		{"one with a line end", one + "\r\n", [][]byte{secretOne}, ""},
-		{"two", one + "\n\n" + two + "\n", [][]byte{secretOne, secretTwo}, ""},
-		{"three", one + "\n" + two + "\n" + one, nil, "at most two"},
-		{"empty", "\n", nil, "the file is empty"},
-		{"short", one[:31], nil, "line 1: it has 31 bytes and needs 32"},
-		{"the second is short", one + "\n" + two[:8], nil, "line 2"},
+		{"one", GitHub, one, [][]byte{secretOne}, ""},
+		{"one with a line end", GitHub, one + "\r\n", [][]byte{secretOne}, ""},
+		{"two", GitHub, one + "\n\n" + two + "\n", [][]byte{secretOne, secretTwo}, ""},
+		{"three", GitHub, one + "\n" + two + "\n" + one, nil, "at most two"},
+		{"empty", GitHub, "\n", nil, "the file is empty"},
+		{"short", GitHub, one[:31], nil, "line 1: it has 31 bytes and needs 32"},
+		{"the second is short", GitHub, one + "\n" + two[:8], nil, "line 2"},
+		{"a plain token and a signing token", GitLab, one + "\n" + string(keyOf(secretTwo)), [][]byte{secretOne, keyOf(secretTwo)}, ""},
+		{"a signing token cut off", GitLab, string(keyOf(secretOne))[:40], nil, "line 1: what follows whsec_ is no base64"},
+		{"a signing token of 24 bytes", GitLab, string(keyOf(secretOne[:24])), nil, "line 1: the key after whsec_ has 24 bytes and needs 32"},
+		{"what begins like a signing token", GitHub, "whsec_" + one, [][]byte{[]byte("whsec_" + one)}, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "secret")
 			require.NoError(t, os.WriteFile(path, []byte(tc.content), 0o600))
-			got, err := LoadSecrets(path)
+			got, err := LoadSecrets(path, tc.forge)
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)
 				require.NotContains(t, err.Error(), one[:8])
@@ -420,13 +439,16 @@ func TestLoadSecrets(t *testing.T) {
 			require.Equal(t, tc.want, got)
 		})
 	}
-	_, err := LoadSecrets(filepath.Join(t.TempDir(), "none"))
+	_, err := LoadSecrets(filepath.Join(t.TempDir(), "none"), GitHub)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestUnknownForge(t *testing.T) {
-	_, err := NewWebhooks([]Hook{{Source: "prod", Forge: "gitlab", Secret: [][]byte{secretOne}}}, HookLimits{}, nil, quiet)
-	require.EqualError(t, err, `cannot take webhooks for source prod: webhook.forge is "gitlab"; known are github, gitea and forgejo`)
+	_, err := NewWebhooks([]Hook{{Source: "prod", Forge: "gitlub", Secret: [][]byte{secretOne}}}, HookOptions{Log: quiet})
+	require.EqualError(t, err, `cannot take webhooks for source prod: webhook.forge is "gitlub"; known are github, gitlab, gitea, forgejo, bitbucket, bitbucket-dc and generic`)
+	_, err = NewWebhooks([]Hook{{Source: "prod", Forge: GitLab, Secret: [][]byte{[]byte("whsec_" + string(secretOne[:31]) + "!")}}}, HookOptions{Log: quiet})
+	require.ErrorContains(t, err, "cannot take webhooks for source prod: its secret is not one of gitlab")
+	require.NotContains(t, err.Error(), string(secretOne[:8]))
 }
 
 // Whatever is sent, only what the secret signed is taken, and nothing panics.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/notify"
-
 	"github.com/gitring/gitring/ring"
 )
 
@@ -229,8 +229,7 @@ func (k *checker) webhook(at string, w *Webhook) {
 	if w == nil {
 		return
 	}
-	known := []string{"github", "gitlab", "gitea", "forgejo", "bitbucket", "bitbucket-dc", "generic"}
-	k.forge(at, "webhook", w.Forge, known)
+	k.forge(at, "webhook", w.Forge, api.Forges())
 	if w.SecretFile == "" {
 		k.wrong(at, "head -c 32 /dev/urandom | base64 > /etc/gitring/webhook-secret", "webhook.secret_file is missing")
 	}

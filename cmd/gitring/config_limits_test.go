@@ -175,7 +175,7 @@ var hookSecret = []byte("0123456789abcdef0123456789abcdef")
 
 func hooksOf(t *testing.T, c *Config) *api.Webhooks {
 	t.Helper()
-	h, err := api.NewWebhooks([]api.Hook{{Source: "prod", Forge: "github", Secret: [][]byte{hookSecret}}}, c.limits.hooks, func(string) {}, slog.New(slog.DiscardHandler))
+	h, err := api.NewWebhooks([]api.Hook{{Source: "prod", Forge: "github", Secret: [][]byte{hookSecret}}}, api.HookOptions{Limits: c.limits.hooks, Poke: func(string) {}, Log: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	return h
 }

@@ -23,11 +23,8 @@ func (c *Config) NotCarriedOut() Mistakes {
 	return n.mistakes.sorted()
 }
 
-// The forges that webhooks are taken from, and those that statuses go to.
-var (
-	webhookForges = []string{"github", "gitea", "forgejo"}
-	statusForges  = []string{"github", "gitea", "forgejo"}
-)
+// statusForges are the forges that statuses go to. Webhooks are taken from all.
+var statusForges = []string{"github", "gitea", "forgejo"}
 
 type notYet struct {
 	file     string
@@ -36,9 +33,6 @@ type notYet struct {
 }
 
 func (n *notYet) source(at string, s SourceConfig) {
-	if s.Webhook != nil {
-		n.value(at+"webhook.forge", s.Webhook.Forge, webhookForges...)
-	}
 	if s.Status != nil {
 		n.value(at+"status.forge", s.Status.Forge, statusForges...)
 	}

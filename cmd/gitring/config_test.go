@@ -154,6 +154,7 @@ func TestAMistakeIsToldWithItsLineAndWhatToDo(t *testing.T) {
 		{"a key for https", "    trust:", "    auth: {ssh_key_file: /k}\n    trust:", "c.yaml:5: auth.ssh_key_file does nothing for this url", ""},
 		{"a user without a password", "    trust:", "    auth: {username: bot}\n    trust:", "c.yaml:5: auth.username does nothing without a password_file", ""},
 		{"a webhook without a secret", "    trust:", "    webhook: {forge: github}\n    trust:", "c.yaml:5: webhook.secret_file is missing", "urandom"},
+		{"a webhook of an unknown forge", "    trust:", "    webhook: {forge: bitbuckt, secret_file: s}\n    trust:", `c.yaml:5: webhook.forge: "bitbuckt" is not known`, `did you mean "bitbucket"?`},
 		{"a webhook nobody listens for", "host: edge-1", "host: edge-1\nlisten: {http: \"\"}", "", ""},
 		{"a status without a token", "    trust:", "    status: {forge: github}\n    trust:", "c.yaml:5: status.token_file is missing", ""},
 		{"a status of a short url", "https://git.example.org/acme/infra.git\n", "https://git.example.org/infra.git\n    status: {forge: gitea, token_file: t}\n", `c.yaml:5: cannot tell the API of the forge from the source's url: set status.api_url`, ""},
@@ -234,7 +235,6 @@ func TestAnEmptyOrEndlessConfigurationIsTold(t *testing.T) {
 
 func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 	cases := []struct{ old, new, want string }{
-		{"    trust:", "    webhook: {forge: gitlab, secret_file: s}\n    trust:", "config.yaml:5: webhook.forge: gitlab"},
 		{"    trust:", "    status: {forge: gitlab, token_file: s}\n    trust:", "config.yaml:5: status.forge: gitlab"},
 		{"host: edge-1", "host: edge-1\nengine: {kind: swarm}", "config.yaml:2: engine.kind: swarm"},
 		{"host: edge-1", "host: edge-1\npolicy: {on_violation: stop}", "config.yaml:2: policy.on_violation"},

@@ -186,13 +186,15 @@ func (d *daemon) webhooks() (*api.Webhooks, error) {
 		if s.Webhook == nil {
 			continue
 		}
-		secrets, err := api.LoadSecrets(s.Webhook.SecretFile)
+		secrets, err := api.LoadSecrets(s.Webhook.SecretFile, s.Webhook.Forge)
 		if err != nil {
 			return nil, fmt.Errorf("source %s: %w", s.Name, err)
 		}
-		hooks = append(hooks, api.Hook{Source: s.Name, Forge: s.Webhook.Forge, Secret: secrets})
+		hooks = append(hooks, api.Hook{Source: s.Name, Forge: s.Webhook.Forge, Branch: s.Branch, Secret: secrets})
 	}
-	return api.NewWebhooks(hooks, d.cfg.limits.hooks, func(source string) { d.follower(source).poke() }, d.log)
+	return api.NewWebhooks(hooks, api.HookOptions{
+		Limits: d.cfg.limits.hooks, Poke: func(source string) { d.follower(source).poke() }, Log: d.log,
+	})
 }
 
 // run runs every part until ctx ends or one fails, and returns when all that
