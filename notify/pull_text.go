@@ -102,7 +102,7 @@ func (p *PullPlan) text(marker string, longest int) string {
 	if p.Merged {
 		fmt.Fprintf(&b, "\nIt is behind %s: this is the plan of the two merged.\n", code(p.Branch))
 	} else if p.Alone != "" {
-		fmt.Fprintf(&b, "\nIt is %s behind %s, and this is the plan of the branch as it stands: the merge may differ (%s).\n", commits(p.Behind), code(p.Branch), plain(p.Alone))
+		fmt.Fprintf(&b, "\nIt is %s behind %s, and this is the plan of the branch as it stands: the merge may differ (%s).\n", commits(p.Behind), code(p.Branch), harmless(p.Alone))
 	}
 	if p.Changes.Awaiting != "" {
 		b.WriteString("\nIt would wait for a person's approval on the host, because it removes much or because the source asks for one.\n")
@@ -187,15 +187,15 @@ const longestCode = 300
 
 // code is a value of somebody else as a code span.
 func code(s string) string {
-	if s = plain(s); s == "" {
+	if s = harmless(s); s == "" {
 		return "-"
 	}
 	return "`" + s + "`"
 }
 
-// plain keeps to signs that mean nothing in Markdown, in HTML or to a forge. A @ or a #
+// harmless keeps to signs that mean nothing in Markdown, in HTML or to a forge. A @ or a #
 // before a word would call for somebody, and :// would be a link.
-func plain(s string) string {
+func harmless(s string) string {
 	s = strings.Join(strings.Fields(spelled.Replace(s)), " ")
 	s = strings.Map(func(r rune) rune {
 		switch {

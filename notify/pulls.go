@@ -176,8 +176,12 @@ func (b *board) look(ctx context.Context, now time.Time) error {
 	b.last, b.asked = now, false
 	b.next = now.Add(pullsEvery - pullsEvery/10 + rand.N(pullsEvery/5)) //nolint:gosec // spreading load needs no secrecy
 	l, err := b.Forge.listPulls(ctx, b.etag)
-	if err != nil || l.same {
+	if err != nil {
+		b.next = now // first of all once the forge is asked again
 		return err
+	}
+	if l.same {
+		return nil
 	}
 	b.etag, b.list = l.etag, l.pulls
 	open := map[int]bool{}
