@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"crypto/sha1" //nolint:gosec // a short name, not a signature
 	"encoding/base64"
 	"encoding/hex"
@@ -13,9 +14,9 @@ import (
 // "Commit statuses"). The same key overwrites what stood there.
 type bitbucket struct{}
 
-var bitbucketStates = map[string]string{
+var bitbucketStates = words{
 	ring.PostPending: "INPROGRESS", ring.PostSuccess: "SUCCESSFUL",
-	ring.PostFailure: "FAILED", ring.PostError: "FAILED",
+	ring.PostFailure: "FAILED", ring.PostError: "FAILED", ring.PostSuperseded: "STOPPED",
 }
 
 type bitbucketStatus struct {
@@ -36,11 +37,13 @@ func (bitbucket) dress(h http.Header, f Forge, token string) {
 	h.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(f.Username+":"+token)))
 }
 
-func (bitbucket) status(f Forge, p ring.Post) (string, any) {
-	return f.repoPath("repositories", "commit", string(p.SHA), "statuses", "build"), bitbucketStatus{
-		Key: shortKey(p.Context), State: stated(bitbucketStates, p.State), Name: p.Context,
+func (bitbucket) say(ctx context.Context, f Forge, r ring.OutboxRow) (string, error) {
+	p := r.Post
+	_, err := f.call(ctx, http.MethodPost, f.repoPath("repositories", "commit", string(p.SHA), "statuses", "build"), bitbucketStatus{
+		Key: shortKey(p.Context), State: bitbucketStates.of(p.State, p.Phase), Name: p.Context,
 		URL: f.TargetURL, Description: p.Description, RefName: f.Branch,
-	}
+	}, nil)
+	return "", err
 }
 
 // shortKey is a context in the 40 characters that a key may have.

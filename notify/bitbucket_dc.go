@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/gitring/gitring/ring"
@@ -10,9 +11,9 @@ import (
 // (developer.atlassian.com/server/bitbucket/rest, "Builds and Deployments").
 type bitbucketDC struct{}
 
-var bitbucketDCStates = map[string]string{
+var bitbucketDCStates = words{
 	ring.PostPending: "INPROGRESS", ring.PostSuccess: "SUCCESSFUL",
-	ring.PostFailure: "FAILED", ring.PostError: "FAILED",
+	ring.PostFailure: "FAILED", ring.PostError: "FAILED", ring.PostSuperseded: "CANCELLED",
 }
 
 type bitbucketDCBuild struct {
@@ -30,16 +31,17 @@ func (bitbucketDC) dress(h http.Header, _ Forge, token string) {
 	h.Set("Authorization", "Bearer "+token)
 }
 
-func (bitbucketDC) status(f Forge, p ring.Post) (string, any) {
-	ref := ""
+func (bitbucketDC) say(ctx context.Context, f Forge, r ring.OutboxRow) (string, error) {
+	p, ref := r.Post, ""
 	if f.Branch != "" {
 		ref = "refs/heads/" + f.Branch
 	}
 	project, slug := f.projectAndSlug()
-	return segments("projects", project, "repos", slug, "commits", string(p.SHA), "builds"), bitbucketDCBuild{
-		Key: p.Context, State: stated(bitbucketDCStates, p.State), Name: p.Context,
+	_, err := f.call(ctx, http.MethodPost, segments("projects", project, "repos", slug, "commits", string(p.SHA), "builds"), bitbucketDCBuild{
+		Key: p.Context, State: bitbucketDCStates.of(p.State, p.Phase), Name: p.Context,
 		URL: f.TargetURL, Description: p.Description, Ref: ref,
-	}
+	}, nil)
+	return "", err
 }
 
 func (bitbucketDC) judge(answer, string) (outcome, bool) { return outcome{}, false }

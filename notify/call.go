@@ -53,12 +53,17 @@ func (f Forge) call(ctx context.Context, method, path string, in, out any) (answ
 	if err != nil {
 		return answer{}, outcome{permanent: true, says: err.Error()}
 	}
-	token, err := f.token(ctx)
-	if err != nil {
-		return answer{}, asOutcome(err)
+	for renewed := false; ; renewed = true {
+		token, err := f.token(ctx)
+		if err != nil {
+			return answer{}, asOutcome(err)
+		}
+		a, err := f.request(ctx, method, path, in, out, func(h http.Header) { d.dress(h, f, token) }, d.judge)
+		if a.code != http.StatusUnauthorized || f.App == nil || renewed {
+			return a, err
+		}
+		f.App.forget(token) // it may have been taken back before its time
 	}
-	a, err := f.request(ctx, method, path, in, out, func(h http.Header) { d.dress(h, f, token) }, d.judge)
-	return a, err
 }
 
 // request is call for whoever brings a token and a judge.

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,12 +13,19 @@ import (
 type driver interface {
 	// dress sets the headers that every call carries.
 	dress(h http.Header, f Forge, token string)
-	// status is how the forge is told p: a path below the API's root, with
-	// every part of it escaped, and the body.
-	status(f Forge, p ring.Post) (path string, body any)
+	// say makes one attempt to show a row as a commit status. remote is what the
+	// forge calls it, "" where that is of no use for the next time. The error is
+	// one of call's.
+	say(ctx context.Context, f Forge, r ring.OutboxRow) (remote string, err error)
 	// judge says what an answer means where it is not what it means everywhere;
 	// false leaves it to that. body is only looked at, never repeated.
 	judge(a answer, body string) (outcome, bool)
+}
+
+// A deployer is a driver of a forge that keeps a list of deployments.
+type deployer interface {
+	// deploy is say, for the row of a deployment. It makes none that is there.
+	deploy(ctx context.Context, f Forge, r ring.OutboxRow) (remote string, err error)
 }
 
 // drivers are by kind.
@@ -38,10 +46,18 @@ func driverOf(kind string) (driver, error) {
 	return nil, fmt.Errorf("cannot post statuses to %q: status.forge is one of %s", kind, strings.Join(Kinds(), ", "))
 }
 
-// stated is the forge's word for a state of ours.
-func stated(words map[string]string, state string) string {
-	if w, ok := words[state]; ok {
-		return w
+// Deploys says whether a kind of forge keeps a list of deployments.
+func Deploys(kind string) bool {
+	_, ok := drivers[kind].(deployer)
+	return ok
+}
+
+// words are a forge's, by our state or phase; a phase without one is its state.
+type words map[string]string
+
+func (w words) of(state, phase string) string {
+	if own, ok := w[phase]; ok {
+		return own
 	}
-	return words[ring.PostError]
+	return w[state]
 }

@@ -1,16 +1,12 @@
 package notify
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,154 +16,66 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-const (
-	sha    = ring.SHA("ab12cd3ab12cd3ab12cd3ab12cd3ab12cd3ab12c")
-	secret = "ghp_averysecrettokenthatnobodymaysee"
-)
-
-// fakeForge is as strict as the real ones about what it is sent, and answers
-// what a test tells it.
-type fakeForge struct {
-	*httptest.Server
-	kind string
-
-	mu      sync.Mutex
-	answers []fakeAnswer // for the next requests; none is "created"
-	got     []string     // "<context>: <state>: <description>"
-	wrong   []string     // what a real forge would not have taken
-}
-
-type fakeAnswer struct {
-	code   int
-	header map[string]string
-	body   string
-}
-
-func newFake(t *testing.T, kind string) *fakeForge {
-	t.Helper()
-	f := &fakeForge{kind: kind}
-	f.Server = httptest.NewServer(f)
-	t.Cleanup(func() {
-		f.Close()
-		require.Empty(t, f.wrong)
-	})
-	return f
-}
-
-func (f *fakeForge) path() string {
-	if f.kind == GitHub {
-		return "/api/v3/repos/acme/infra/statuses/" + string(sha)
-	}
-	return "/api/v1/repos/acme/infra/statuses/" + string(sha)
-}
-
-func (f *fakeForge) headers() map[string]string {
-	if f.kind == GitHub {
-		return map[string]string{
-			"Accept": "application/vnd.github+json", "X-Github-Api-Version": "2022-11-28",
-			"Authorization": "Bearer " + secret, "Content-Type": "application/json", "User-Agent": "gitring",
-		}
-	}
-	return map[string]string{
-		"Accept": "application/json", "Authorization": "token " + secret,
-		"Content-Type": "application/json", "User-Agent": "gitring",
-	}
-}
-
-func (f *fakeForge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	wrong := func(format string, args ...any) { f.wrong = append(f.wrong, fmt.Sprintf(format, args...)) }
-	if r.Method != http.MethodPost || r.URL.RequestURI() != f.path() {
-		wrong("asked %s %s", r.Method, r.URL.RequestURI())
-	}
-	for name, want := range f.headers() {
-		if got := r.Header.Get(name); got != want {
-			wrong("%s is %q, not %q", name, got, want)
-		}
-	}
-	var body struct {
-		State       string  `json:"state"`
-		TargetURL   *string `json:"target_url"`
-		Description string  `json:"description"`
-		Context     string  `json:"context"`
-	}
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	if err := d.Decode(&body); err != nil {
-		wrong("the body: %v", err)
-	}
-	switch body.State {
-	case "pending", "success", "failure", "error":
-	default:
-		wrong("state %q", body.State)
-	}
-	if len(body.Description) > 140 || body.Context == "" || body.TargetURL != nil {
-		wrong("body %+v", body)
-	}
-	a := fakeAnswer{code: http.StatusCreated, body: `{"id":1}`}
-	if len(f.answers) > 0 {
-		a, f.answers = f.answers[0], f.answers[1:]
-	}
-	if a.code == http.StatusCreated {
-		f.got = append(f.got, body.Context+": "+body.State+": "+body.Description)
-	}
-	for k, v := range a.header {
-		w.Header().Set(k, v)
-	}
-	w.WriteHeader(a.code)
-	_, _ = w.Write([]byte(a.body))
-}
-
-func (f *fakeForge) answer(a ...fakeAnswer) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.answers = append(f.answers, a...)
-}
-
-func tokenFile(t *testing.T, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-	return path
-}
-
-func (f *fakeForge) forge(t *testing.T) Forge {
-	t.Helper()
-	root := f.URL + "/api/v1"
-	if f.kind == GitHub {
-		root = f.URL + "/api/v3/"
-	}
-	forge, err := NewForge(f.kind, "https://forge.example.org/other/repo.git", root, "acme/infra", tokenFile(t, secret+"\n"))
-	require.NoError(t, err)
-	return forge
-}
-
-func post(context, state, says string) ring.Post {
-	return ring.Post{Source: "prod", SHA: sha, Context: context, State: state, Description: says, At: time.Now()}
-}
-
 func TestPostWordForWord(t *testing.T) {
-	for _, kind := range []string{GitHub, Gitea, Forgejo} {
+	for kind, want := range map[string]string{
+		GitHub: "failure", GitLab: "failed", Gitea: "failure", Forgejo: "failure", Bitbucket: "FAILED", BitbucketDC: "FAILED",
+	} {
 		t.Run(kind, func(t *testing.T) {
 			f := newFake(t, kind)
-			o := f.forge(t).post(context.Background(), post("gitring/edge-1/web", ring.PostFailure, "web unhealthy; kept 1a2b3c4"))
-			require.Equal(t, outcome{done: true}, o)
-			require.Equal(t, []string{"gitring/edge-1/web: failure: web unhealthy; kept 1a2b3c4"}, f.got)
+			require.Equal(t, outcome{done: true}, f.forge(t).say(t, post("gitring/edge-1/web", ring.PostFailure, "web unhealthy; kept 1a2b3c4")))
+			require.Equal(t, want+": web unhealthy; kept 1a2b3c4", f.shows("gitring/edge-1/web"))
 		})
 	}
 }
 
 func TestBodyIsExact(t *testing.T) {
-	var body []byte
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ = io.ReadAll(r.Body)
-		w.WriteHeader(http.StatusCreated)
-	}))
-	t.Cleanup(s.Close)
-	f := Forge{Kind: GitHub, APIURL: s.URL, Repo: "acme/infra", TokenFile: tokenFile(t, secret), TargetURL: "https://edge-1.example.org"}
-	require.True(t, f.post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy 4/4")).done)
-	require.Equal(t, `{"state":"success","target_url":"https://edge-1.example.org","description":"healthy 4/4","context":"gitring/edge-1"}`, string(body))
+	for kind, want := range map[string]string{
+		GitHub:      `{"state":"success","target_url":"https://edge-1.example.org","description":"healthy 4/4","context":"gitring/edge-1"}`,
+		Forgejo:     `{"state":"success","target_url":"https://edge-1.example.org","description":"healthy 4/4","context":"gitring/edge-1"}`,
+		GitLab:      `{"state":"success","ref":"main","name":"gitring/edge-1","target_url":"https://edge-1.example.org","description":"healthy 4/4"}`,
+		Bitbucket:   `{"key":"cc772349656a7dfbffc0d17c8967da68a51de9b3","state":"SUCCESSFUL","name":"gitring/edge-1","url":"https://edge-1.example.org","description":"healthy 4/4","refname":"main"}`,
+		BitbucketDC: `{"key":"gitring/edge-1","state":"SUCCESSFUL","name":"gitring/edge-1","url":"https://edge-1.example.org","description":"healthy 4/4","ref":"refs/heads/main"}`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			var body []byte
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ = io.ReadAll(r.Body)
+				w.WriteHeader(http.StatusCreated)
+				_, _ = w.Write([]byte("{}"))
+			}))
+			t.Cleanup(s.Close)
+			f := Forge{Kind: kind, APIURL: s.URL, Repo: "acme/infra", TokenFile: tokenFile(t, secret), TargetURL: "https://edge-1.example.org", Branch: "main"}
+			require.Equal(t, outcome{done: true}, f.say(t, post("gitring/edge-1", ring.PostSuccess, "healthy 4/4")))
+			require.Equal(t, want, string(body))
+		})
+	}
+}
+
+// The table of FORGES.md, row by row.
+func TestEachPhaseInTheWordsOfEachForge(t *testing.T) {
+	for _, row := range []struct {
+		name, state, phase                   string
+		github, gitlab, gitea, cloud, center string
+	}{
+		{"verified, queued", ring.PostPending, "", "pending", "pending", "pending", "INPROGRESS", "INPROGRESS"},
+		{"rolling", ring.PostPending, ring.PostRunning, "pending", "running", "pending", "INPROGRESS", "INPROGRESS"},
+		{"done", ring.PostSuccess, "", "success", "success", "success", "SUCCESSFUL", "SUCCESSFUL"},
+		{"failed, reverted or rejected", ring.PostFailure, "", "failure", "failed", "failure", "FAILED", "FAILED"},
+		{"infra error", ring.PostError, ring.PostTrouble, "error", "failed", "error", "FAILED", "FAILED"},
+		{"superseded before apply", ring.PostError, ring.PostSuperseded, "error", "canceled", "error", "STOPPED", "CANCELLED"},
+	} {
+		for kind, want := range map[string]string{
+			GitHub: row.github, GitLab: row.gitlab, Gitea: row.gitea, Forgejo: row.gitea, Bitbucket: row.cloud, BitbucketDC: row.center,
+		} {
+			t.Run(kind+": "+row.name, func(t *testing.T) {
+				f := newFake(t, kind)
+				p := post("gitring/edge-1/web", row.state, "web 2/4 ready")
+				p.Phase = row.phase
+				require.Equal(t, outcome{done: true}, f.forge(t).say(t, p))
+				require.Equal(t, want+": web 2/4 ready", f.shows("gitring/edge-1/web"))
+			})
+		}
+	}
 }
 
 // What the forges really answer, by their documentation.
@@ -205,12 +113,26 @@ func TestAnswers(t *testing.T) {
 		{"gitea: a token without the scope", Forgejo, fakeAnswer{403, nil, `{"message":"token does not have at least one of required scope(s): [write:repository]"}`}, outcome{permanent: true, says: "the forge answered 403: the token may not write commit statuses"}},
 		{"gitea: 422", Gitea, fakeAnswer{422, nil, `{"message":"maximum number of statuses"}`}, outcome{permanent: true, says: "the forge answered 422"}},
 		{"gitea: 429", Forgejo, fakeAnswer{429, map[string]string{"Retry-After": "5"}, ``}, outcome{wait: 5 * time.Second, says: "the forge's rate limit is reached"}},
+		{"a login page in the API's place", GitHub, fakeAnswer{200, map[string]string{"Content-Type": "text/html; charset=utf-8"}, `<!DOCTYPE html><title>ghp_</title>`}, outcome{says: "the forge answered 200 with a web page, which is not its API; see status.api_url"}},
+		{"an error page", GitLab, fakeAnswer{502, map[string]string{"Content-Type": "text/html"}, `<html>` + secret}, outcome{says: "the forge answered 502"}},
+		{"gitlab: the same state again", GitLab, fakeAnswer{400, nil, `{"message":"Cannot transition status via :run from :running (Reason(s): Status cannot transition via \"run\")"}`}, outcome{done: true}},
+		{"gitlab: queued what is queued", GitLab, fakeAnswer{400, nil, `{"message":"Cannot transition status via :enqueue from :pending (Reason(s): Status cannot transition via \"enqueue\")"}`}, outcome{done: true}},
+		{"gitlab: an outcome is not lost in silence", GitLab, fakeAnswer{400, nil, `{"message":"Cannot transition status via :drop from :created"}`}, outcome{permanent: true, says: "the forge answered 400"}},
+		{"gitlab: two posts at once", GitLab, fakeAnswer{409, nil, `{"message":"Another update to this commit status is in progress"}`}, outcome{says: "the forge answered 409: it is busy with another status of the commit"}},
+		{"gitlab: 429 with a time", GitLab, fakeAnswer{429, map[string]string{"RateLimit-Reset": fmt.Sprint(now.Add(40 * time.Second).Unix()), "Date": now.Format(http.TimeFormat)}, "Retry later\n"}, outcome{wait: 41 * time.Second, says: "the forge's rate limit is reached"}},
+		{"gitlab: Retry-After counts first", GitLab, fakeAnswer{429, map[string]string{"Retry-After": "7", "RateLimit-Reset": fmt.Sprint(now.Add(time.Hour).Unix())}, "Retry later\n"}, outcome{wait: 7 * time.Second, says: "the forge's rate limit is reached"}},
+		{"gitlab: a wrong token", GitLab, fakeAnswer{401, nil, `{"message":"401 Unauthorized"}`}, outcome{permanent: true, says: "the forge answered 401: the token is not valid; see status.token_file"}},
+		{"gitlab: a protected branch", GitLab, fakeAnswer{403, nil, `{"message":"403 Forbidden"}`}, outcome{permanent: true, says: "the forge answered 403: the token may not write commit statuses"}},
+		{"bitbucket: 429 without a word", Bitbucket, fakeAnswer{429, nil, `{"type":"error","error":{"message":"Rate limit for this resource has been exceeded"}}`}, outcome{wait: time.Minute, says: "the forge's rate limit is reached"}},
+		{"bitbucket: no such repository", Bitbucket, fakeAnswer{404, nil, `{"type":"error","error":{"message":"Repository acme/infra not found"}}`}, outcome{permanent: true, says: "the forge answered 404: no such repository or commit, or the token may not see it"}},
+		{"bitbucket-dc: no content", BitbucketDC, fakeAnswer{204, nil, ``}, outcome{done: true}},
+		{"bitbucket-dc: a token that may only read", BitbucketDC, fakeAnswer{401, nil, `{"errors":[{"message":"You are not permitted to access this resource"}]}`}, outcome{permanent: true, says: "the forge answered 401: the token is not valid; see status.token_file"}},
 		{"gitea: 502", Gitea, fakeAnswer{502, nil, `<html>`}, outcome{says: "the forge answered 502"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFake(t, tc.kind)
 			f.answer(tc.answer)
-			require.Equal(t, tc.want, f.forge(t).post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy")))
+			require.Equal(t, tc.want, f.forge(t).say(t, post("gitring/edge-1", ring.PostSuccess, "healthy")))
 		})
 	}
 }
@@ -224,7 +146,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 		f.answer(fakeAnswer{code: code, header: map[string]string{"Location": other.URL}})
 		forge := f.forge(t)
 		forge.Client = other.Client() // a client that would follow
-		require.True(t, forge.post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy")).permanent)
+		require.True(t, forge.say(t, post("gitring/edge-1", ring.PostSuccess, "healthy")).permanent)
 	}
 	require.False(t, reached.Load())
 }
@@ -233,7 +155,7 @@ func TestAForgeThatIsNotThere(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	f := Forge{Kind: GitHub, APIURL: s.URL, Repo: "acme/infra", TokenFile: tokenFile(t, secret)}
 	s.Close()
-	o := f.post(context.Background(), post("gitring/edge-1", ring.PostSuccess, "healthy"))
+	o := f.say(t, post("gitring/edge-1", ring.PostSuccess, "healthy"))
 	require.False(t, o.done || o.permanent)
 	require.Contains(t, o.says, "cannot reach the forge: dial tcp")
 	require.NotContains(t, o.says, "/repos/")
@@ -250,15 +172,15 @@ func TestTokenIsReadAtEachUseAndNeverTold(t *testing.T) {
 		{secret + "\x00", "holds more than one word"},
 	} {
 		require.NoError(t, os.WriteFile(forge.TokenFile, []byte(tc.content), 0o600))
-		o := forge.post(context.Background(), p)
+		o := forge.say(t, p)
 		require.False(t, o.done || o.permanent, "a person may put it right")
 		require.Contains(t, o.says, tc.says)
 		require.NotContains(t, o.says, "ghp_")
 	}
 	require.NoError(t, os.Remove(forge.TokenFile))
-	require.Contains(t, forge.post(context.Background(), p).says, "cannot read the token")
+	require.Contains(t, forge.say(t, p).says, "cannot read the token")
 	require.NoError(t, os.WriteFile(forge.TokenFile, []byte(secret), 0o600))
-	require.True(t, forge.post(context.Background(), p).done)
+	require.True(t, forge.say(t, p).done)
 }
 
 func TestOnlyCommitsArePostedTo(t *testing.T) {
@@ -266,9 +188,9 @@ func TestOnlyCommitsArePostedTo(t *testing.T) {
 	for _, bad := range []ring.SHA{"", "ab12cd3", "../../../user", sha + "0", ring.SHA(strings.ToUpper(string(sha)))} {
 		p := post("gitring/edge-1", ring.PostSuccess, "healthy")
 		p.SHA = bad
-		require.True(t, f.forge(t).post(context.Background(), p).permanent)
+		require.True(t, f.forge(t).say(t, p).permanent)
 	}
-	require.Empty(t, f.got)
+	require.Empty(t, f.requests())
 }
 
 func TestNewForge(t *testing.T) {

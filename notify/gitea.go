@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/gitring/gitring/ring"
@@ -14,8 +15,10 @@ func (gitea) dress(h http.Header, _ Forge, token string) {
 	h.Set("Authorization", "token "+token)
 }
 
-func (gitea) status(f Forge, p ring.Post) (string, any) {
-	return github{}.status(f, p)
+// say is GitHub's: path and body are the same, and so are the four states that
+// every release of both knows.
+func (gitea) say(ctx context.Context, f Forge, r ring.OutboxRow) (string, error) {
+	return github{}.say(ctx, f, r)
 }
 
 func (gitea) judge(answer, string) (outcome, bool) { return outcome{}, false }

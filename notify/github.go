@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 type github struct{}
 
 // plainStates are the words of GitHub, Gitea and Forgejo.
-var plainStates = map[string]string{
+var plainStates = words{
 	ring.PostPending: "pending", ring.PostSuccess: "success",
 	ring.PostFailure: "failure", ring.PostError: "error",
 }
@@ -31,8 +32,12 @@ func (github) dress(h http.Header, _ Forge, token string) {
 	h.Set("Authorization", "Bearer "+token)
 }
 
-func (github) status(f Forge, p ring.Post) (string, any) {
-	return f.repoPath("repos", "statuses", string(p.SHA)), plainStatus{stated(plainStates, p.State), f.TargetURL, p.Description, p.Context}
+func (github) say(ctx context.Context, f Forge, r ring.OutboxRow) (string, error) {
+	p := r.Post
+	_, err := f.call(ctx, http.MethodPost, f.repoPath("repos", "statuses", string(p.SHA)), plainStatus{
+		plainStates.of(p.State, p.Phase), f.TargetURL, p.Description, p.Context,
+	}, nil)
+	return "", err
 }
 
 // judge knows that GitHub takes 1000 statuses per commit and context and

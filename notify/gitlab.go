@@ -1,7 +1,10 @@
 package notify
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -11,9 +14,9 @@ import (
 // commit pipeline status").
 type gitlab struct{}
 
-var gitlabStates = map[string]string{
-	ring.PostPending: "pending", ring.PostSuccess: "success",
-	ring.PostFailure: "failed", ring.PostError: "failed",
+var gitlabStates = words{
+	ring.PostPending: "pending", ring.PostRunning: "running", ring.PostSuccess: "success",
+	ring.PostFailure: "failed", ring.PostError: "failed", ring.PostSuperseded: "canceled",
 }
 
 type gitlabStatus struct {
@@ -22,6 +25,7 @@ type gitlabStatus struct {
 	Name        string `json:"name"`
 	TargetURL   string `json:"target_url,omitempty"`
 	Description string `json:"description"`
+	PipelineID  int64  `json:"pipeline_id,omitempty"`
 }
 
 func (gitlab) dress(h http.Header, _ Forge, token string) {
@@ -29,23 +33,53 @@ func (gitlab) dress(h http.Header, _ Forge, token string) {
 	h.Set("PRIVATE-TOKEN", token)
 }
 
-// project is the repository as GitLab names it: its number, or its whole path
-// as one escaped part.
+// project is a path below the repository as GitLab names it: by its number, or
+// by its whole path as one escaped part.
 func (f Forge) project(parts ...string) string {
 	return segments(append([]string{"projects", f.Repo}, parts...)...)
 }
 
-func (gitlab) status(f Forge, p ring.Post) (string, any) {
-	return f.project("statuses", string(p.SHA)), gitlabStatus{
-		State: stated(gitlabStates, p.State), Ref: f.Branch, Name: p.Context, TargetURL: f.TargetURL, Description: p.Description,
+// say hands back the pipeline that the status stands in: without it, and with
+// more than one pipeline of the commit, GitLab takes the newest each time, and
+// the closing status could land in another than what it closes.
+func (gitlab) say(ctx context.Context, f Forge, r ring.OutboxRow) (string, error) {
+	p := r.Post
+	body := gitlabStatus{
+		State: gitlabStates.of(p.State, p.Phase), Ref: f.Branch, Name: p.Context,
+		TargetURL: f.TargetURL, Description: p.Description,
 	}
+	body.PipelineID, _ = strconv.ParseInt(r.Remote, 10, 64)
+	id, err := f.gitlabStatus(ctx, p.SHA, body)
+	var o outcome
+	if errors.As(err, &o) && o.permanent && body.PipelineID != 0 { // it is gone, or full
+		body.PipelineID = 0
+		id, err = f.gitlabStatus(ctx, p.SHA, body)
+	}
+	if id == 0 {
+		return r.Remote, err
+	}
+	return strconv.FormatInt(id, 10), err
 }
 
-// judge knows that GitLab keeps the states of a job: to say a second time what
-// it shows already is a 400, and nothing remains to be said.
+func (f Forge) gitlabStatus(ctx context.Context, sha ring.SHA, body gitlabStatus) (pipeline int64, err error) {
+	var got struct {
+		PipelineID int64 `json:"pipeline_id"`
+	}
+	_, err = f.call(ctx, http.MethodPost, f.project("statuses", string(sha)), body, &got)
+	return got.PipelineID, err
+}
+
+// judge knows that GitLab keeps the states of a job: to queue what is queued or
+// runs, or to run what runs, is a 400, and nothing remains to be said. Two posts
+// at once for one commit are a 409, which passes.
 func (gitlab) judge(a answer, body string) (outcome, bool) {
-	if a.code == http.StatusBadRequest && strings.Contains(body, "Cannot transition status via") {
-		return outcome{done: true}, true
+	switch a.code {
+	case http.StatusBadRequest:
+		if strings.Contains(body, "Cannot transition status via :run ") || strings.Contains(body, "Cannot transition status via :enqueue ") {
+			return outcome{done: true}, true
+		}
+	case http.StatusConflict:
+		return outcome{says: "the forge answered 409: it is busy with another status of the commit"}, true
 	}
 	return outcome{}, false
 }

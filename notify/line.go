@@ -3,6 +3,8 @@ package notify
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,11 +22,14 @@ type line struct {
 	// said are posts that the forge took and the outbox could not note: they
 	// are noted later and never said twice.
 	said map[string]int64
+	// remotes are what the forge calls what it shows of a commit, for contexts
+	// that are new: the pipeline of a commit is one for all of them.
+	remotes map[ring.SHA]string
 
 	mu    sync.Mutex // guards what follows
 	taken bool
-	next  time.Time // when something put off is due; zero is not known
-	stuck time.Time // the outbox failed: not before
+	later []time.Time // when something put off is due, each once
+	stuck time.Time   // the outbox failed: not before
 }
 
 func (l *line) take(now time.Time) bool {
@@ -34,9 +39,7 @@ func (l *line) take(now time.Time) bool {
 		return false
 	}
 	l.taken = true
-	if !l.next.After(now) {
-		l.next = time.Time{}
-	}
+	l.later = slices.DeleteFunc(l.later, func(at time.Time) bool { return !at.After(now) })
 	return true
 }
 
@@ -56,17 +59,17 @@ func (l *line) release(err error) {
 func (l *line) wake(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.taken || l.next.IsZero() {
+	if l.taken || len(l.later) == 0 {
 		return 0
 	}
-	return max(l.next.Sub(now), time.Millisecond)
+	return max(slices.MinFunc(l.later, time.Time.Compare).Sub(now), time.Millisecond)
 }
 
 func (l *line) due(at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.next.IsZero() || at.Before(l.next) {
-		l.next = at
+	if !slices.ContainsFunc(l.later, at.Equal) {
+		l.later = append(l.later, at)
 	}
 }
 
@@ -94,15 +97,37 @@ func (l *line) one(ctx context.Context, r ring.OutboxRow) error {
 	if r.Said() == r.Post.Says() {
 		return l.outbox.Posted(ctx, r.Key, r.Seq, now)
 	}
+	_, deployment := r.Post.Environment()
+	if deployment && !l.forge.Deployments { // nobody asks for them any more
+		return l.outbox.Posted(ctx, r.Key, r.Seq, now)
+	}
+	if from := r.Post.At.Add(spread(r.Key)); r.Post.Open() && r.Attempts == 0 && now.Before(from) {
+		return l.putOff(ctx, r, full(from))
+	}
 	if now.Before(l.hold) {
 		if l.hold.Sub(r.Post.At) >= giveUp {
 			return l.outbox.Dead(ctx, r.Key, r.Seq, "given up: the forge did not take a status for too long")
 		}
 		return l.putOff(ctx, r, l.hold)
 	}
-	o := l.forge.post(ctx, r.Post)
+	known := r.Remote
+	if r.Remote == "" && !deployment {
+		r.Remote = l.remotes[r.Post.SHA]
+	}
+	remote, o := l.forge.post(ctx, r)
 	if ctx.Err() != nil {
 		return ctx.Err() // cut off by our own end: nothing was learned
+	}
+	if remote != known {
+		if err := l.outbox.Remember(ctx, r.Key, remote); err != nil {
+			l.log.Warn("outbox not written, will be looked up again", "source", l.source, "err", err)
+		}
+	}
+	if remote != "" && !deployment {
+		if len(l.remotes) >= maxRemotes {
+			clear(l.remotes)
+		}
+		l.remotes[r.Post.SHA] = remote
 	}
 	return l.settle(ctx, r, o, time.Now())
 }
@@ -131,6 +156,15 @@ func (l *line) settle(ctx context.Context, r ring.OutboxRow, o outcome, now time
 	}
 	l.due(l.hold)
 	return l.outbox.Retry(ctx, r.Key, r.Seq, o.says, l.hold)
+}
+
+// spread is how long progress waits before it is told: many hosts hear of a
+// commit at once, and a rollout that is over by then is told once. It is the
+// same for a row each time.
+func spread(key string) time.Duration {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(key)) // which never fails
+	return time.Duration(h.Sum32()%uint32(maxSpread/time.Millisecond)) * time.Millisecond
 }
 
 // full is the next full second: an outbox that keeps no fractions must not make

@@ -24,6 +24,8 @@ type Outbox interface {
 	// place: the forge is not there sooner for that. says is why, and ""
 	// for a row that was only put off while its forge is left alone.
 	Retry(ctx context.Context, key string, seq int64, says string, next time.Time) error
+	// Remember keeps what the forge calls the row, for Remote of later ones.
+	Remember(ctx context.Context, key, remote string) error
 	// Dead says that seq will never be said, and why.
 	Dead(ctx context.Context, key string, seq int64, says string) error
 }

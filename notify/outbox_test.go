@@ -10,18 +10,18 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// memory is an Outbox that forgets nothing and can be made to fail, before or
+// ledger is an Outbox that forgets nothing and can be made to fail, before or
 // after the fact took effect.
-type memory struct {
+type ledger struct {
 	mu       sync.Mutex
-	rows     map[string]*memoryRow
+	rows     map[string]*ledgerRow
 	failDue  error
 	failNote error // Posted fails
 	notes    int   // calls of Posted
 	dues     int
 }
 
-type memoryRow struct {
+type ledgerRow struct {
 	ring.OutboxRow
 	said    bool
 	dead    string
@@ -29,36 +29,39 @@ type memoryRow struct {
 	created int
 }
 
-func newMemory() *memory { return &memory{rows: map[string]*memoryRow{}} }
+func newLedger() *ledger { return &ledger{rows: map[string]*ledgerRow{}} }
 
 // put queues a post; the newest takes the place of an older one.
-func (m *memory) put(p ring.Post) {
+func (m *ledger) put(p ring.Post) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := ring.PostKey(p.SHA, p.Context)
 	r, ok := m.rows[key]
 	if !ok {
-		r = &memoryRow{OutboxRow: ring.OutboxRow{Key: key}, created: len(m.rows)}
+		r = &ledgerRow{OutboxRow: ring.OutboxRow{Key: key}, created: len(m.rows)}
 		m.rows[key] = r
 	}
 	r.Seq++
 	r.Post, r.said, r.dead, r.Attempts = p, false, "", 0
+	if !p.Open() && len(r.errors) == 0 {
+		r.Next = time.Time{}
+	}
 }
 
-func (m *memory) Due(_ context.Context, now time.Time, limit int) ([]ring.OutboxRow, error) {
+func (m *ledger) Due(_ context.Context, now time.Time, limit int) ([]ring.OutboxRow, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.dues++
 	if m.failDue != nil {
 		return nil, m.failDue
 	}
-	var due []*memoryRow
+	var due []*ledgerRow
 	for _, r := range m.rows {
 		if !r.said && r.dead == "" && !r.Next.After(now) {
 			due = append(due, r)
 		}
 	}
-	slices.SortFunc(due, func(a, b *memoryRow) int {
+	slices.SortFunc(due, func(a, b *ledgerRow) int {
 		return cmp.Or(a.Next.Compare(b.Next), cmp.Compare(a.created, b.created))
 	})
 	var out []ring.OutboxRow
@@ -68,7 +71,7 @@ func (m *memory) Due(_ context.Context, now time.Time, limit int) ([]ring.Outbox
 	return out, nil
 }
 
-func (m *memory) Posted(_ context.Context, key string, seq int64, _ time.Time) error {
+func (m *ledger) Posted(_ context.Context, key string, seq int64, _ time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.notes++
@@ -84,19 +87,29 @@ func (m *memory) Posted(_ context.Context, key string, seq int64, _ time.Time) e
 	return nil
 }
 
-func (m *memory) Retry(_ context.Context, key string, seq int64, says string, next time.Time) error {
+func (m *ledger) Retry(_ context.Context, key string, seq int64, says string, next time.Time) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.rows[key]
 	r.Next = next.Truncate(time.Second) // a store may keep no fractions
-	if r.Seq == seq && says != "" {
+	if says == "" {
+		return nil
+	}
+	if r.Seq == seq {
 		r.Attempts++
 	}
 	r.errors = append(r.errors, says)
 	return nil
 }
 
-func (m *memory) Dead(_ context.Context, key string, seq int64, says string) error {
+func (m *ledger) Remember(_ context.Context, key, remote string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.rows[key].Remote = remote
+	return nil
+}
+
+func (m *ledger) Dead(_ context.Context, key string, seq int64, says string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.rows[key]
@@ -108,19 +121,19 @@ func (m *memory) Dead(_ context.Context, key string, seq int64, says string) err
 }
 
 // row is a copy of what stands under a post's key.
-func (m *memory) row(p ring.Post) memoryRow {
+func (m *ledger) row(p ring.Post) ledgerRow {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return *m.rows[ring.PostKey(p.SHA, p.Context)]
 }
 
-func (m *memory) fail(due, note error) {
+func (m *ledger) fail(due, note error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.failDue, m.failNote = due, note
 }
 
-func (m *memory) calls() (dues, notes int) {
+func (m *ledger) calls() (dues, notes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.dues, m.notes

@@ -2,26 +2,34 @@ package notify
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/gitring/gitring/ring"
 )
 
-// post makes one attempt to say p.
-func (f Forge) post(ctx context.Context, p ring.Post) outcome {
+// post makes one attempt to say what a row holds. remote is what the forge calls
+// it, whatever the outcome; "" is that nobody knows.
+func (f Forge) post(ctx context.Context, r ring.OutboxRow) (remote string, o outcome) {
 	d, err := driverOf(f.Kind)
 	if err != nil {
-		return outcome{permanent: true, says: err.Error()}
+		return "", outcome{permanent: true, says: err.Error()}
 	}
-	if !isSHA(p.SHA) {
-		return outcome{permanent: true, says: "cannot post: not the id of a commit"}
+	if !isSHA(r.Post.SHA) {
+		return "", outcome{permanent: true, says: "cannot post: not the id of a commit"}
 	}
-	p.Description = describe(p.Description)
-	path, body := d.status(f, p)
-	if _, err := f.call(ctx, http.MethodPost, path, body, nil); err != nil {
-		return asOutcome(err)
+	r.Post.Description = describe(r.Post.Description)
+	say := d.say
+	if _, deployment := r.Post.Environment(); deployment {
+		dd, ok := d.(deployer)
+		if !ok {
+			return "", outcome{permanent: true, says: f.Kind + " keeps no list of deployments; see status.deployments"}
+		}
+		f.doing, say = "write deployments", dd.deploy
 	}
-	return outcome{done: true}
+	remote, err = say(ctx, f, r)
+	if err != nil {
+		return remote, asOutcome(err)
+	}
+	return remote, outcome{done: true}
 }
 
 func isSHA(s ring.SHA) bool {

@@ -20,6 +20,10 @@ const (
 	idle = 10 * time.Second
 	// batch is how many rows one look takes.
 	batch = 200
+	// maxSpread is how long progress waits at most for its turn.
+	maxSpread = 2 * time.Second
+	// maxRemotes is of how many commits a line knows what the forge calls them.
+	maxRemotes = 64
 )
 
 // Sender says what the outbox holds. Each source has a goroutine of its own
@@ -57,6 +61,18 @@ func (s *Sender) Trouble() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.trouble)
+}
+
+// Recall takes over what an earlier run could not say for good, by source.
+// It is called before Run.
+func (s *Sender) Recall(trouble map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for source, says := range trouble {
+		if _, speaks := s.forges[source]; speaks {
+			s.trouble[source] = says
+		}
+	}
 }
 
 // Run sends until ctx ends. It returns nil when all that it started has ended.
@@ -135,7 +151,7 @@ func (d *desk) line(source string) *line {
 	if !ok {
 		l = &line{
 			Sender: d.Sender, source: source, forge: d.forges[source],
-			said: map[string]int64{},
+			said: map[string]int64{}, remotes: map[ring.SHA]string{},
 		}
 		d.lines[source] = l
 	}

@@ -78,7 +78,7 @@ func (w *wire) times() []time.Time {
 // for "other".
 type desktop struct {
 	*Sender
-	outbox      *memory
+	outbox      *ledger
 	prod, other *wire
 }
 
@@ -86,7 +86,7 @@ func bubble(t *testing.T, story func(t *testing.T, d *desktop)) {
 	t.Helper()
 	token := tokenFile(t, secret)
 	synctest.Test(t, func(t *testing.T) {
-		d := &desktop{outbox: newMemory(), prod: &wire{}, other: &wire{}}
+		d := &desktop{outbox: newLedger(), prod: &wire{}, other: &wire{}}
 		forge := func(w *wire) Forge {
 			return Forge{Kind: GitHub, APIURL: "https://forge.example.org/api/v3", Repo: "acme/infra", TokenFile: token, Client: &http.Client{Transport: w}}
 		}
@@ -121,6 +121,7 @@ func TestAPokeIsSaidAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, d *desktop) {
 		p := post("gitring/edge-1", ring.PostPending, "verified by alice")
 		d.say(p)
+		after(maxSpread + time.Second)
 		require.Equal(t, []string{"gitring/edge-1 pending"}, d.prod.taken())
 		require.True(t, d.outbox.row(p).said)
 		d.say(post("gitring/edge-1", ring.PostSuccess, "healthy"))
@@ -128,6 +129,36 @@ func TestAPokeIsSaidAtOnce(t *testing.T) {
 		after(time.Hour)
 		require.Len(t, d.prod.taken(), 2)
 	})
+}
+
+// Six hosts of twenty apps hear of a commit in the same second.
+func TestProgressIsSpreadAndAnOutcomeIsNot(t *testing.T) {
+	bubble(t, func(t *testing.T, d *desktop) {
+		began := time.Now()
+		var posts []ring.Post
+		for i := range 120 {
+			posts = append(posts, post(fmt.Sprintf("gitring/edge-%d/app%d", i%6, i/6), ring.PostPending, "0/2 ready"))
+		}
+		d.say(posts...)
+		require.Empty(t, d.prod.times(), "all at once")
+		after(maxSpread + time.Second)
+		require.Len(t, d.prod.taken(), 120)
+		seconds := map[int]int{}
+		for _, at := range d.prod.times() {
+			seconds[int(at.Sub(began)/time.Second)]++
+		}
+		require.Greater(t, len(seconds), 1)
+		d.say(post("gitring/edge-1", ring.PostPending, "0/2 ready"))
+		d.say(post("gitring/edge-1", ring.PostSuccess, "healthy 2/2"))
+		require.Equal(t, "gitring/edge-1 success", d.prod.taken()[120], "the outcome waited for the turn of progress")
+		require.Len(t, d.prod.taken(), 121, "what is over is told once")
+	})
+}
+
+func TestWhatWasNotSaidForGoodIsShownAfterARestart(t *testing.T) {
+	s := New(newLedger(), map[string]Forge{"prod": {}}, slog.New(slog.DiscardHandler))
+	s.Recall(map[string]string{"prod": "the forge answered 401", "gone": "the forge answered 403"})
+	require.Equal(t, map[string]string{"prod": "the forge answered 401"}, s.Trouble())
 }
 
 func TestWhatIsDueIsSaidWithoutAPoke(t *testing.T) {
@@ -326,6 +357,7 @@ func TestANewerPostInTheMiddleOfAnOlderIsSaidToo(t *testing.T) {
 		gate := make(chan struct{})
 		d.prod.behave(func(*http.Request) (*http.Response, error) { <-gate; return nil, nil })
 		d.say(post("gitring/edge-1", ring.PostPending, "rolling"))
+		after(maxSpread + time.Second)
 		d.say(post("gitring/edge-1", ring.PostSuccess, "healthy"))
 		close(gate)
 		synctest.Wait()

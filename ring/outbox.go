@@ -24,7 +24,7 @@ type OutboxRow struct {
 	// SaidState, SaidPhase and SaidDescription are what the forge was told last under this
 	// key; "" when it was told nothing.
 	SaidState, SaidPhase, SaidDescription string
-	Post                       Post
+	Post                                  Post
 }
 
 // Said is what a reader of the forge sees now, as Post.Says words it.

@@ -35,13 +35,13 @@ type outboxRow struct {
 	Seq, Said                             int64
 	SaidState, SaidPhase, SaidDescription string
 	Remote                                string
-	Sent                       int
-	Attempts                   int
-	NextAt                     int64
-	Error                      string
-	Dead                       bool
-	Created, Queued            int64 // of the row; of what is to be said now
-	Settled                    int64 // when it was posted or given up
+	Sent                                  int
+	Attempts                              int
+	NextAt                                int64
+	Error                                 string
+	Dead                                  bool
+	Created, Queued                       int64 // of the row; of what is to be said now
+	Settled                               int64 // when it was posted or given up
 }
 
 // TableName is for gorm.
