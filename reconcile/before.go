@@ -174,8 +174,14 @@ func (t *turn) quarantine(s *service) (ring.Verdict, bool) {
 func (t *turn) beforeEnded(v *service, run ring.JobRun) {
 	name, version := splitFor(run.For)
 	s := t.views[ring.ID(v.app.Name, name)]
-	if s == nil || s.want.Version != version || s.want.Before != v.want.Name {
+	if s == nil || s.want.Before != v.want.Name {
 		return // nobody waits for it any more
+	}
+	if s.want.Version != version { // nor now; but a commit may want that version again
+		if run.State == jobFailed {
+			t.set(ring.Verdict{ID: s.id, Version: version, Commit: run.Commit, Reason: say("%s, which runs before it, failed: %s", v.want.Name, run.Reason), At: t.now, Final: true})
+		}
+		return
 	}
 	if run.State == jobSucceeded {
 		if s.row.Version == version && !s.row.Done { // the time until now was not the version's
