@@ -163,6 +163,33 @@ func common(others, some []string) string {
 	return ""
 }
 
+// standAside keeps what does not run because another does from being started by the
+// engine, though somebody gave it a restart policy; and stops it where the engine
+// was faster. That an app only wants to be told of what others change is no reason
+// to have two on one volume.
+func (t *turn) standAside(v *service) bool {
+	if !v.exclusive() {
+		return false
+	}
+	for _, in := range v.all {
+		aside := in.intent == intentPark && in.Version != v.target.Version
+		switch {
+		case in.Live() && aside && v.beside(in):
+			return !t.untie(in, "it stands aside") && t.do(t.step(v, ring.DoStop, in, "it stands aside, and others had it started"))
+		case !in.Live() && (aside || in.State == ring.StateCreated) && in.Policy != "no" && in.Policy != "":
+			a := t.step(v, ring.DoPolicy, in, say("others gave it restart policy %s, by which it would start beside what runs", in.Policy))
+			a.Policy = "no"
+			return t.do(a)
+		}
+	}
+	return false
+}
+
+// beside says that another runs of what in shares its slot with.
+func (v *service) beside(in *inst) bool {
+	return slices.ContainsFunc(v.all, func(x *inst) bool { return x != in && x.Live() && (x.Slot == in.Slot || !v.perSlot()) })
+}
+
 // mayStart says that nothing runs, or would be brought back by the engine, that
 // holds what in needs.
 func (v *service) mayStart(in *inst) bool {

@@ -226,7 +226,7 @@ func (t *turn) service(v *service) {
 		return
 	}
 	// From here nothing of this service is in flight.
-	if t.replaceBroken(v) || t.finishIntents(v) || t.rejoin(v) || t.formerRuns(v) {
+	if t.replaceBroken(v) || t.finishIntents(v) || t.standAside(v) || t.rejoin(v) || t.formerRuns(v) {
 		return
 	}
 	if v.waits != "" && v.good == nil {

@@ -61,7 +61,8 @@ type box struct {
 	starts  int
 	ours    bool // we asked for its end
 	shared  bool
-	act     string // what follows from its liveness check
+	pinned  time.Time // when others gave it a restart policy, which we had not the time to see
+	act     string    // what follows from its liveness check
 	foreign bool
 	from    []string       // the services whose volumes it takes
 	kept    []string       // the names of what it was given and keeps
@@ -289,7 +290,7 @@ func (e *engine) run(b *box) {
 			continue
 		}
 		for _, h := range b.holds {
-			if slices.Contains(x.holds, h) && !(x.shared && b.shared) && !tiedBoxes(x, b) && !e.meant(x, b, h) {
+			if slices.Contains(x.holds, h) && !(x.shared && b.shared) && !tiedBoxes(x, b) && !e.meant(x, b, h) && !e.pinnedNow(x) && !e.pinnedNow(b) {
 				e.violate("I18: %s and %s both hold %s", x.Name, b.Name, h)
 			}
 		}
@@ -303,6 +304,12 @@ func (e *engine) run(b *box) {
 		b.inside[id] = e.boxes[id].runs
 	}
 	e.told("run", "", b)
+}
+
+// pinnedNow says that the engine may start a container because of what hands of
+// others did to it a moment ago: within a look that failed, and the one after it.
+func (e *engine) pinnedNow(b *box) bool {
+	return !b.pinned.IsZero() && e.now.Sub(b.pinned) < 3*fullLook
 }
 
 // tiedBoxes says that one of two containers takes its volumes from the other's service.

@@ -238,6 +238,7 @@ func (s *scenario) touch(b *box) {
 		}
 	case 4:
 		b.Policy = []string{"no", "unless-stopped", "always"}[s.wide.r.Intn(3)]
+		b.pinned = s.now
 		s.note("somebody gives %s restart policy %s", b.Name, b.Policy)
 	case 5:
 		if b.lives() {
@@ -354,10 +355,22 @@ func (s *scenario) restOfHands(app *ring.App, v *ring.Service) {
 			s.violate("drift: at rest %s is on no network", b.Name)
 		case v.Spec.Resources != nil && b.Limits.Memory != v.Spec.Resources.Memory:
 			s.violate("drift: at rest %s has %d bytes of memory", b.Name, b.Limits.Memory)
-		case v.Reload != nil && s.fine(v) && s.contents[v.Reload.Live["conf"]] == "" && b.reads != v.Reload.Live["conf"]:
-			s.violate("reload: at rest %s reads %s", b.Name, b.reads)
+		case v.Reload != nil && s.contents[s.readable(v)] == "" && b.reads != s.readable(v):
+			s.violate("reload: at rest %s reads %s and not %s", b.Name, b.reads, s.readable(v))
 		}
 	}
+}
+
+// readable is what instances of v are to have read at rest: what the plan wants
+// or, where that failed, and be it for what hands of others did meanwhile, what was
+// good before. What a command refuses, or nobody comes to read, is asked for in vain.
+func (s *scenario) readable(v *ring.Service) string {
+	id := ring.ID("web", v.Name)
+	good := s.disk.Good[id].Service.Reload
+	if d, ok := s.disk.Verdicts[ring.VersionKey(id, v.LiveVersion())]; ok && !d.Good && good != nil {
+		return good.Live["conf"]
+	}
+	return v.Reload.Live["conf"]
 }
 
 // watchWords holds every text for people to I12.
