@@ -222,7 +222,7 @@ func (d *daemon) launch(as []ring.Action) {
 			f.half = !f.lands && a.Kind == ring.DoRemove && d.r.Intn(2) == 0
 			d.unheard(a)
 		}
-		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoAdmit && a.Kind != ring.DoLog && !d.timed[a.Service] {
+		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoAdmit && a.Kind != ring.DoLog && !d.timed[a.Service] && !d.followsTime(a) {
 			d.changes++
 		}
 		d.mem.flights = append(d.mem.flights, f)
@@ -322,6 +322,12 @@ func (d *daemon) atWork() bool {
 		}
 	}
 	return false
+}
+
+// followsTime says that a network goes which the last run by the clock was on: that
+// is removed when a newer one has ended.
+func (d *daemon) followsTime(a ring.Action) bool {
+	return d.timed != nil && a.Kind == ring.DoNetworkOff
 }
 
 // longSince says that 100 looks were no short time, where something makes many.
