@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	onTime     = time.Minute    // a run that begins so late is not late
-	mostBeside = 10             // runs of one cron job at a time, where they overlap
-	clockAhead = 48 * time.Hour // a clock that showed more than this ahead of itself showed nonsense
+	onTime     = time.Minute // a run that begins so late is not late
+	mostBeside = 10          // runs of one cron job at a time, where they overlap
 )
 
 // forgetRuns drops what is due and what was asked of services that are no more:
@@ -91,22 +90,15 @@ func (t *turn) due(v *service) {
 	case !known || row.Schedule != c.Words():
 		// Of another schedule nothing is caught up.
 		row.ID, row.Schedule = v.id, c.Words()
-		row.Next, row.From = timetableOf(c).next(wall), wall
+		row.Next, row.From = nextDue(row, timetableOf(c), wall), wall
 	case wall.Before(row.From.Add(-onTime)): // the clock was set back
-		if row.Due.After(wall.Add(clockAhead)) {
-			row.Due = time.Time{}
-		}
-		after := wall
-		if row.Due.After(after) {
-			after = row.Due // what was begun for it is not begun again
-		}
-		row.Next, row.From, row.Waits = timetableOf(c).next(after), wall, time.Time{}
+		row.Next, row.From, row.Waits = nextDue(row, timetableOf(c), wall), wall, time.Time{}
 	case !row.Next.IsZero() && !wall.Before(row.Next):
 		t.fall(v, &row)
-		row.Next, row.From = timetableOf(c).next(wall), wall
+		row.Next, row.From = nextDue(row, timetableOf(c), wall), wall
 	}
 	t.expire(v, &row)
-	if row != was {
+	if row.Schedule != was.Schedule || !row.From.Equal(was.From) || !row.Waits.Equal(was.Waits) {
 		t.set(row)
 	}
 	t.wakeAt(row.Next)
@@ -122,8 +114,8 @@ func (t *turn) fall(v *service, row *ring.CronRow) {
 	case due.IsZero():
 		t.skipDue(v, first, say("%s late, and at most %s is caught up", ago(wall.Sub(first)), lateBy(v.want.Cron)))
 		return
-	case !due.After(row.Due):
-		return // begun, by a clock that was set back since
+	case isBegun(*row, due):
+		return // by a clock that was set back since
 	case due.After(first):
 		t.skipDue(v, first, say("missed, and only the newest of what was missed is caught up: that of %s", clock(due)))
 	}
@@ -292,6 +284,7 @@ func (t *turn) begins(v *service) {
 	for slot := 1; slot <= mostBeside; slot++ {
 		run, ok := t.Facts.Jobs[ring.RunKey(v.id, ring.CronMark(slot))]
 		if ok && !row.Waits.IsZero() && run.Due.Equal(row.Waits) && run.State == jobStarted {
+			row.Begun = withBegun(row, row.Waits, timetableOf(v.want.Cron))
 			row.Due, row.Waits = row.Waits, time.Time{}
 			t.set(row)
 			return

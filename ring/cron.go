@@ -38,15 +38,22 @@ type CronRow struct {
 	Next     time.Time `json:"next"`     // zero is never
 	// Waits is a time that was due whose run has not begun yet.
 	Waits time.Time `json:"waits,omitzero"`
-	// Due is the last time whose run was begun: whatever the clock says later, no
-	// run begins for it again. From is when Next was computed: a clock that shows
-	// less was set back.
-	Due  time.Time `json:"due,omitzero"`
-	From time.Time `json:"from,omitzero"`
+	// Due is the last time whose run was begun, and Begun are all of them, by their
+	// ends: whatever the clock says later, no run begins for those again. From is
+	// when Next was computed: a clock that shows less was set back.
+	Due   time.Time `json:"due,omitzero"`
+	Begun []Stretch `json:"begun,omitempty"`
+	From  time.Time `json:"from,omitzero"`
 	// Last is how the last run that ended came out; "" before the first.
 	Last     string    `json:"last,omitempty"` // succeeded, failed
 	LastSays string    `json:"last_says,omitempty"`
 	LastEnd  time.Time `json:"last_end,omitzero"`
+}
+
+// Stretch is due times in a row.
+type Stretch struct {
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
 }
 
 // Row is by service.
