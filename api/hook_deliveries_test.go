@@ -1,0 +1,59 @@
+package api
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDeliveriesAreRememberedForADay(t *testing.T) {
+	var d deliveries
+	at := time.Unix(0, 0)
+	require.False(t, d.again("prod a", at))
+	require.True(t, d.again("prod a", at.Add(time.Hour)))
+	require.True(t, d.again("prod a", at.Add(24*time.Hour)), "an hour short of a day since it came last")
+	require.False(t, d.again("prod b", at.Add(24*time.Hour)))
+	require.False(t, d.again("prod a", at.Add(48*time.Hour)))
+	require.False(t, d.again("", at))
+	require.False(t, d.again("", at))
+	require.Equal(t, 1, d.order.Len(), "b is forgotten, and a is there once")
+}
+
+func TestNoMoreThanTenThousandDeliveriesAreRemembered(t *testing.T) {
+	var d deliveries
+	at := time.Unix(0, 0)
+	for i := range 30_000 {
+		require.False(t, d.again(fmt.Sprint(i), at))
+	}
+	require.LessOrEqual(t, len(d.seen), 10_001)
+	require.Equal(t, len(d.seen), d.order.Len())
+	require.True(t, d.again("29999", at))
+	require.False(t, d.again("1", at))
+}
+
+// A delivery that comes again is told, and is a hint all the same. No secret and
+// nothing of the body is in the log.
+func TestADeliveryThatComesAgainIsLogged(t *testing.T) {
+	d := newDoor(t)
+	var log bytes.Buffer
+	d.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	for range 2 {
+		for _, s := range samples(t) {
+			require.Equal(t, 202, d.ask(s.signed(time.Now())), s.Name)
+			require.Equal(t, 401, d.ask(s.request()), s.Name)
+		}
+	}
+	require.Contains(t, log.String(), `msg="webhook taken" source=prod delivery="\"72d3162e`)
+	require.Contains(t, log.String(), `msg="webhook taken again" source=prod delivery="\"72d3162e`)
+	require.Contains(t, log.String(), `msg="webhook taken again" source=cloud delivery="\"8a1b6c1e`)
+	require.Equal(t, 2, d.poked("forge"))
+	for _, secret := range []string{string(secretOne), string(secretTwo), string(keyOf(secretOne)), "alice"} {
+		require.NotContains(t, log.String(), secret)
+	}
+	require.False(t, strings.Contains(log.String(), "source=other delivery=\"\\"), "a generic sender has no number")
+}
