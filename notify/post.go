@@ -17,6 +17,9 @@ func (f Forge) post(ctx context.Context, r ring.OutboxRow) (remote string, o out
 		return "", outcome{permanent: true, says: "cannot post: not the id of a commit"}
 	}
 	r.Post.Description = describe(r.Post.Description)
+	if isPlan(r.Post.Context) {
+		f.Branch = "" // the head of a pull request is not on it
+	}
 	say := d.say
 	if _, deployment := r.Post.Environment(); deployment {
 		dd, ok := d.(deployer)

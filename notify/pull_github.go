@@ -60,7 +60,16 @@ type numbered struct {
 	ID int64 `json:"id"`
 }
 
-func (githubPulls) me(ctx context.Context, f Forge) (string, error) { return userMe(ctx, f) }
+// me is asked of the forge, but for the token of an App: it is nobody's, and what it
+// writes bears the App's number.
+func (githubPulls) me(ctx context.Context, f Forge) (string, error) {
+	if f.App != nil {
+		return asApp, nil
+	}
+	return userMe(ctx, f)
+}
+
+const asApp = "the app"
 
 // userMe is GET /user, which GitHub, GitLab, Gitea and Forgejo share.
 func userMe(ctx context.Context, f Forge) (string, error) {
@@ -79,10 +88,18 @@ type githubComment struct {
 	ID   int64    `json:"id"`
 	Body string   `json:"body"`
 	User numbered `json:"user"`
+	App  *struct {
+		numbered
+		ClientID string `json:"client_id"`
+	} `json:"performed_via_github_app"` // null when no App wrote it
 }
 
-func (c githubComment) remark() remark {
-	return remark{id: strconv.FormatInt(c.ID, 10), author: strconv.FormatInt(c.User.ID, 10), text: c.Body}
+func (c githubComment) remark(f Forge) remark {
+	r := remark{id: strconv.FormatInt(c.ID, 10), author: strconv.FormatInt(c.User.ID, 10), text: c.Body}
+	if f.App != nil && c.App != nil && (f.App.ID == strconv.FormatInt(c.App.ID, 10) || f.App.ID == c.App.ClientID) {
+		r.author = asApp
+	}
+	return r
 }
 
 func (githubPulls) remarks(ctx context.Context, f Forge, number, page int) ([]remark, bool, error) {
@@ -97,7 +114,7 @@ func githubRemarks(ctx context.Context, f Forge, path string) ([]remark, bool, e
 	}
 	var out []remark
 	for _, c := range list {
-		out = append(out, c.remark())
+		out = append(out, c.remark(f))
 	}
 	return out, len(list) >= commentsOfPage, nil
 }
@@ -109,7 +126,7 @@ type bodied struct {
 func (githubPulls) add(ctx context.Context, f Forge, number int, text string) (remark, error) {
 	var c githubComment
 	_, err := f.call(ctx, http.MethodPost, f.repoPath("repos", "issues", strconv.Itoa(number), "comments"), bodied{text}, &c)
-	return c.remark(), err
+	return c.remark(f), err
 }
 
 func (githubPulls) edit(ctx context.Context, f Forge, _ int, at remark, text string) (remark, error) {

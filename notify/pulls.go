@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -387,5 +388,10 @@ func (b *board) tell(says string) {
 	}
 }
 
+// isPlan says that a status is of a pull request's head.
+func isPlan(context string) bool { return strings.HasSuffix(context, planEnds) }
+
+const planEnds = "/plan"
+
 // PlanContext is the context of the status with a plan: gitring/<host>/plan.
-func PlanContext(host string) string { return "gitring/" + host + "/plan" }
+func PlanContext(host string) string { return "gitring/" + host + planEnds }

@@ -2,10 +2,12 @@ package notify
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -387,6 +389,42 @@ func TestAHeadThatIsBehindSaysWhatThePlanIsOf(t *testing.T) {
 	require.Contains(t, text, "It is 3 commits behind `main`, and this is the plan of the branch as it stands: the merge may differ (it conflicts with what is trusted).")
 	_, says := p.Post()
 	require.Equal(t, "roll 1, in place 0, remove 0; behind main, and the merge may differ", says)
+}
+
+func TestACommentOfAnAppIsKnownByTheAppThatWroteIt(t *testing.T) {
+	for _, id := range []string{"4711", "Iv1.abc"} {
+		f := Forge{Kind: GitHub, App: &App{ID: id}}
+		me, err := githubPulls{}.me(t.Context(), f)
+		require.NoError(t, err)
+		for body, want := range map[string]bool{
+			`{"id":1,"user":{"id":9},"performed_via_github_app":{"id":4711,"client_id":"Iv1.abc"}}`: true,
+			`{"id":1,"user":{"id":9},"performed_via_github_app":{"id":4712,"client_id":"Iv1.abd"}}`: false,
+			`{"id":1,"user":{"id":4711},"performed_via_github_app":null}`:                           false,
+		} {
+			var c githubComment
+			require.NoError(t, json.Unmarshal([]byte(body), &c))
+			require.Equal(t, want, c.remark(f).author == me, body)
+		}
+	}
+}
+
+func TestTheStatusOfAHeadNamesNoBranchThatItIsNotOn(t *testing.T) {
+	var got map[string]any
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = map[string]any{}
+		_ = json.NewDecoder(r.Body).Decode(&got)
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(`{}`))
+	}))
+	defer s.Close()
+	for kind, key := range map[string]string{GitLab: "ref", Bitbucket: "refname", BitbucketDC: "ref"} {
+		f := Forge{Kind: kind, APIURL: s.URL, Repo: "acme/infra", Branch: "main", TargetURL: "https://x.example.org", TokenFile: tokenFile(t, secret)}
+		for context, on := range map[string]bool{"gitring/edge-1": true, PlanContext("edge-1"): false} {
+			_, o := f.post(t.Context(), ring.OutboxRow{Post: ring.Post{Source: "prod", SHA: shaOf(7), Context: context, State: ring.PostSuccess}})
+			require.True(t, o.done, "%s: %s", kind, o.says)
+			require.Equal(t, on, got[key] != nil, "%s %s: %v", kind, context, got)
+		}
+	}
 }
 
 func TestPullsThatAreToldEndWithTheirContext(t *testing.T) {
