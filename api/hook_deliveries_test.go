@@ -42,18 +42,24 @@ func TestADeliveryThatComesAgainIsLogged(t *testing.T) {
 	d := newDoor(t)
 	var log bytes.Buffer
 	d.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	for range 2 {
-		for _, s := range samples(t) {
-			require.Equal(t, 202, d.ask(s.signed(time.Now())), s.Name)
-			require.Equal(t, 401, d.ask(s.request()), s.Name)
+	for _, s := range samples(t) {
+		if s.Name != "push" {
+			continue
+		}
+		log.Reset()
+		for range 3 {
+			require.Equal(t, 202, d.ask(s.signed(time.Now())), s.Forge)
+			require.Equal(t, 401, d.ask(s.request()), s.Forge)
+		}
+		source, again := sampleSource[s.Forge], 2
+		if s.Forge == Generic {
+			again = 0 // which has no numbers
+		}
+		require.Equal(t, 3, d.poked(source))
+		require.Equal(t, again, strings.Count(log.String(), `msg="webhook taken again" source=`+source+` delivery="\"`), s.Forge)
+		require.Equal(t, 3-again, strings.Count(log.String(), `msg="webhook taken" source=`+source), s.Forge)
+		for _, secret := range []string{string(secretOne), string(secretTwo), "alice"} {
+			require.False(t, strings.Contains(log.String(), secret), s.Forge)
 		}
 	}
-	require.Contains(t, log.String(), `msg="webhook taken" source=prod delivery="\"72d3162e`)
-	require.Contains(t, log.String(), `msg="webhook taken again" source=prod delivery="\"72d3162e`)
-	require.Contains(t, log.String(), `msg="webhook taken again" source=cloud delivery="\"8a1b6c1e`)
-	require.Equal(t, 2, d.poked("forge"))
-	for _, secret := range []string{string(secretOne), string(secretTwo), string(keyOf(secretOne)), "alice"} {
-		require.NotContains(t, log.String(), secret)
-	}
-	require.False(t, strings.Contains(log.String(), "source=other delivery=\"\\"), "a generic sender has no number")
 }
