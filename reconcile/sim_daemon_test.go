@@ -32,6 +32,8 @@ type daemon struct {
 	// crash is asked at each boundary of a step whether the daemon ends there;
 	// nil is never.
 	crash func(at boundary, a ring.Action) bool
+	// hears is asked whether a hint of the engine's arrives; nil is always.
+	hears func() bool
 }
 
 // boundary is a moment between two things that a daemon does about a step.
@@ -61,6 +63,7 @@ type memory struct {
 	known   map[string]ring.Health // of the probes
 	dates   dates
 	wake    time.Time     // in true time; zero is never
+	awake   time.Time     // since when it has run without a break, by its own clock
 	clock   time.Duration // what its clock is ahead of true time
 }
 
@@ -97,7 +100,7 @@ func newDaemon(r *rand.Rand) *daemon {
 func (d *daemon) wakeUp() memory {
 	return memory{
 		recent: NewRecent(), known: map[string]ring.Health{},
-		clock: d.skew, wake: d.now,
+		clock: d.skew, wake: d.now, awake: d.now.Add(d.skew),
 	}
 }
 
@@ -165,7 +168,7 @@ func (d *daemon) world() World {
 	d.mem.dates.begin(now)
 	d.mem.dates.instances(seen.Instances, now)
 	w := World{
-		Host: "sim", Wall: d.wall(), Facts: d.disk, Seen: seen, Health: d.mem.dates.health(d.health(), seen.Instances, now),
+		Host: "sim", Wall: d.wall(), Awake: d.mem.awake, Facts: d.disk, Seen: seen, Health: d.mem.dates.health(d.health(), seen.Instances, now),
 		Busy: make(map[string]ring.Action, len(d.mem.flights)), Recent: d.mem.recent,
 		Sources: []Source{d.src}, KeepImages: d.keepImages,
 	}
@@ -251,30 +254,23 @@ func (d *daemon) advance(limit time.Time) {
 			}
 		}
 	}
-	d.now = d.moment(until)
-	d.tick()
-	d.land()
+	for {
+		d.now = d.moment(until)
+		d.tick()
+		d.land()
+		if !d.now.Before(until) || d.hears == nil || d.hears() {
+			return
+		}
+	}
 }
 
 // land ends the steps that are due.
 func (d *daemon) land() {
+	if d.takeEffect() {
+		return
+	}
 	var left []*flight
 	for _, f := range d.mem.flights {
-		if !f.applied && !f.effect.After(d.now) {
-			f.applied = true
-			if b := d.boxes[f.a.Instance]; f.half && b != nil && b.running() {
-				d.exit(b, 137)
-			}
-			if f.lands {
-				done, err := d.apply(f.a)
-				if f.done = done; f.err == nil {
-					f.err = err
-				}
-			}
-			if d.cutAt(afterCall, f.a) {
-				return
-			}
-		}
 		if f.end.After(d.now) {
 			left = append(left, f)
 			continue
@@ -291,6 +287,30 @@ func (d *daemon) land() {
 		}
 	}
 	d.mem.flights = left
+}
+
+// takeEffect has happen what steps that are due ask of the engine. It says whether
+// the daemon ended over it.
+func (d *daemon) takeEffect() bool {
+	for _, f := range d.mem.flights {
+		if f.applied || f.effect.After(d.now) {
+			continue
+		}
+		f.applied = true
+		if b := d.boxes[f.a.Instance]; f.half && b != nil && b.running() {
+			d.exit(b, 137)
+		}
+		if f.lands {
+			done, err := d.apply(f.a)
+			if f.done = done; f.err == nil {
+				f.err = err
+			}
+		}
+		if d.cutAt(afterCall, f.a) {
+			return true
+		}
+	}
+	return false
 }
 
 // kill ends the daemon; what it had asked of the engine may still happen. The

@@ -406,6 +406,7 @@ func (d *daemon) watchEvent(e ring.Event) {
 	if e.Kind != ring.RolloutFailed {
 		return
 	}
+	d.watchAwake(e)
 	id := ring.ID(e.App, e.Service)
 	good, ok := d.disk.Good[id]
 	if !ok || good.Service.Version == e.Version {

@@ -247,6 +247,7 @@ func (s *scenario) run() error {
 		}
 		before := s.changes
 		s.look()
+		s.nudge()
 		s.advance(time.Time{})
 		if !s.faults && len(s.commits) == 0 {
 			after++
@@ -693,7 +694,7 @@ func (s *scenario) restOfTies(app *ring.App) {
 		if d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID(x.App, x.Service), x.Version)]; ok && !d.Good {
 			continue // and so does a first deploy that failed
 		}
-		if s.cut(x) && a.Name != "" && !s.isPaused(app, "a") && !s.letDown(x) {
+		if s.cut(x) && a.Name != "" && !s.standsStill(app, "a") && !s.letDown(x) {
 			s.violate("shared fate: at rest %s is in the network of a container that is none any more", x.Name)
 		}
 		if x.hooks && !x.hooked {

@@ -28,6 +28,7 @@ type wide struct {
 	// touched are the services that hands of others changed where that is only told.
 	touched map[string]bool
 	looks   int
+	breaks  breaks
 }
 
 // marker stands for the keyed hash of a secret: the one thing about it that the
@@ -70,6 +71,8 @@ func (s *scenario) widen() {
 			}
 		}
 	}
+	w.randomBreaks()
+	s.hears = s.heard
 	w.hands = w.hands || s.memory > 0 // there are bounds to change
 	s.restless = len(s.timed) > 0 || w.hands
 	s.contents = map[string]string{}
@@ -185,6 +188,7 @@ func (s *scenario) wideFault() {
 	if w == nil {
 		return
 	}
+	s.breakOff()
 	if w.deaf && w.r.Intn(12) == 0 {
 		if w.r.Intn(2) == 0 {
 			s.mute = !s.mute
