@@ -29,6 +29,7 @@ func (b *builderOf) service(c types.ServiceConfig) ring.Service {
 	s.Rollout = b.rollout(c, s.Spec.Healthcheck, x)
 	s.Reload = b.reload(c, &s, x)
 	s.Written = ring.WrittenHash(s.Spec)
+	s.Composed = b.composed(c, &s)
 	s.Places = b.places(c.Name)
 	return s
 }

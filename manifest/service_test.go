@@ -34,6 +34,9 @@ func TestTheLeastServiceHasTheDefaults(t *testing.T) {
 		Rollout: ring.DefaultRollout(), Restart: ring.Restart{Policy: ring.Always, Engine: "always"},
 	}
 	want.Written = ring.WrittenHash(want.Spec)
+	want.Composed = &ring.Composed{Keys: []ring.ComposedKey{
+		{Name: "command", JSON: "null"}, {Name: "entrypoint", JSON: "null"}, {Name: "networks", JSON: `{"default":null}`},
+	}}
 	want.Places = map[string]ring.Place{"image": {File: "web/compose.yaml", Line: 3}}
 	if d := cmp.Diff(want, s); d != "" || notes != nil {
 		t.Error(d, notes)

@@ -161,6 +161,9 @@ type Service struct {
 	// this service to a new version: a backup, a migration. "" is none.
 	Before string  `json:"before,omitempty"`
 	Reload *Reload `json:"reload,omitempty"`
+	// Composed is what Docker Compose would take its hash of; nil where an earlier
+	// release read the plan. It is a pointer because plans are copied often.
+	Composed *Composed `json:"composed,omitempty"`
 	// Share says that two instances may write one volume at the same time.
 	Share bool   `json:"share,omitempty"`
 	File  string `json:"file,omitempty"`

@@ -36,6 +36,8 @@ type Pin struct {
 // Image is what an image says of itself, once it is on this host.
 type Image struct {
 	Known bool `json:"known,omitempty"` // that it was looked at
+	// ID is the engine's; "" where an earlier release looked.
+	ID string `json:"id,omitempty"`
 	// Volumes are the paths of its VOLUME instructions, sorted.
 	Volumes []string `json:"volumes,omitempty"`
 	// Healthcheck is its HEALTHCHECK, without the command; nil is none.
@@ -53,9 +55,15 @@ func (p Pin) Digest() string {
 // WrittenHash is the hash of a spec before its image is resolved.
 func WrittenHash(s Spec) string { return hash(s) }
 
-// WrittenApp is the hash of an app as read, whichever commit asked.
+// WrittenApp is the hash of an app as read, whichever commit asked. What Compose
+// would hash is no part of it: it says nothing new, and would ask for another plan of each
+// commit whenever another release of Compose is imitated.
 func WrittenApp(a App) string {
 	a.Commit, a.Written = "", ""
+	a.Services = slices.Clone(a.Services)
+	for i := range a.Services {
+		a.Services[i].Composed = nil
+	}
 	return hash(a)
 }
 

@@ -195,7 +195,7 @@ func createdIsSeen(t *testing.T, r *rig) {
 		"gitring.host": r.host, "gitring.source": "prod", "gitring.app": r.app, "gitring.service": "web", "gitring.slot": "1",
 		"gitring.version": string(a.Version), "gitring.commit": string(a.Commit), "gitring.kind": "worker", "mine": "1",
 		"com.docker.compose.project": r.app, "com.docker.compose.service": "web", "com.docker.compose.container-number": "1",
-		"com.docker.compose.oneoff": "False", "com.docker.compose.config-hash": hex,
+		"com.docker.compose.oneoff": "False", "com.docker.compose.config-hash": hex, "com.docker.compose.image": r.inspect(t, in.ID).Image,
 		"com.docker.compose.project.working_dir": "apps/" + r.app, "com.docker.compose.project.config_files": "compose.yaml,compose.prod.yaml",
 	}, labels)
 }

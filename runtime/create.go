@@ -43,11 +43,11 @@ func (d *Docker) site(e engine) site {
 	return site{host: d.opts.Host, content: d.opts.ContentDir, data: d.opts.DataRoot, api: e.ClientVersion()}
 }
 
-// imageOf has the image say its VOLUMEs where the plan does not know them, as
-// one of an earlier release does not: else the engine would make anonymous ones, which
-// the next instance does not get.
+// imageOf has the image say its VOLUMEs and its ID where the plan does not know
+// them, as one of an earlier release does not. Without the first the engine would make
+// anonymous ones, which the next instance does not get.
 func (d *Docker) imageOf(ctx context.Context, e engine, a *ring.Action) error {
-	if a.Want.Image.Known {
+	if a.Want.Image.Known && a.Want.Image.ID != "" {
 		return nil
 	}
 	i, err := e.ImageInspect(ctx, a.Want.Pin.Image)
@@ -55,10 +55,7 @@ func (d *Docker) imageOf(ctx context.Context, e engine, a *ring.Action) error {
 		return fault("cannot inspect image "+a.Want.Pin.Image, ring.CauseImagePull, err)
 	}
 	want := *a.Want
-	want.Image = ring.Image{Known: true}
-	if i.Config != nil {
-		want.Image.Volumes = slices.Sorted(maps.Keys(i.Config.Volumes))
-	}
+	want.Image = saysOfItself(i)
 	a.Want = &want
 	return nil
 }

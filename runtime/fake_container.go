@@ -104,6 +104,9 @@ func (m *memory) add(name string, cfg *container.Config, hc *container.HostConfi
 		Config:          &cfg2,
 		NetworkSettings: &container.NetworkSettings{Networks: map[string]*network.EndpointSettings{}},
 	}}
+	if c.image != nil {
+		c.c.Image = c.image.id
+	}
 	if mode := string(hc.NetworkMode); !hc.NetworkMode.IsContainer() {
 		e := nets[mode]
 		if e == nil {

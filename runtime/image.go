@@ -38,7 +38,7 @@ func (d *Docker) onHost(ctx context.Context, e engine, name string) (onHost, err
 
 // saysOfItself is what an image on this host says to the one who decides.
 func saysOfItself(i image.InspectResponse) ring.Image {
-	out := ring.Image{Known: true}
+	out := ring.Image{Known: true, ID: i.ID}
 	if i.Config != nil && len(i.Config.Volumes) > 0 {
 		out.Volumes = slices.Sorted(maps.Keys(i.Config.Volumes))
 	}

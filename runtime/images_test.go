@@ -43,7 +43,8 @@ func TestEngineTagsMoveAndPinsStay(t *testing.T) {
 
 	done := r.must(t, pulling1(pin.Image))
 	require.Equal(t, "pulled", done.Note)
-	require.Equal(t, ring.Image{Known: true, Volumes: []string{"/data", "/var/lib/z"}}, done.Image)
+	require.Regexp(t, "^sha256:[0-9a-f]{64}$", done.Image.ID)
+	require.Equal(t, ring.Image{Known: true, ID: done.Image.ID, Volumes: []string{"/data", "/var/lib/z"}}, done.Image)
 
 	second, _ := reg.image("1", goruntime.GOARCH, "second")
 	r.forget(t, pin.Image)

@@ -28,6 +28,7 @@ const (
 	composeNumber     = "com.docker.compose.container-number"
 	composeOneOff     = "com.docker.compose.oneoff"
 	composeHash       = "com.docker.compose.config-hash"
+	composeImage      = "com.docker.compose.image"
 	composeWorkingDir = "com.docker.compose.project.working_dir"
 	composeFiles      = "com.docker.compose.project.config_files"
 	composeNetwork    = "com.docker.compose.network"
@@ -48,11 +49,18 @@ func own(user map[string]string) map[string]string {
 
 // containerLabels are the user's own and ours; ours win, so that no manifest
 // can make a container look like another's.
-func containerLabels(host string, a ring.Action) map[string]string {
-	_, hex, _ := strings.Cut(string(a.Version), ":")
+//
+// Compose's hash is the one that it makes itself of the folder that leave writes, so
+// that it then takes the container for its own, as it is. Where that cannot be known it is
+// the version's: every command of Compose's wants one to be there.
+func containerLabels(at site, a ring.Action) map[string]string {
+	_, hash, _ := strings.Cut(string(a.Version), ":")
+	if h, _ := a.Of.ComposeHash(a.Want, ring.Composing{DataRoot: at.data, Owners: a.Owners}); h != "" {
+		hash = h
+	}
 	l := own(a.Want.Spec.Labels)
 	maps.Copy(l, map[string]string{
-		labelHost:         host,
+		labelHost:         at.host,
 		labelSource:       a.Of.Source,
 		labelApp:          a.App,
 		labelService:      a.Service,
@@ -64,10 +72,13 @@ func containerLabels(host string, a ring.Action) map[string]string {
 		composeService:    a.Service,
 		composeNumber:     strconv.Itoa(a.Slot),
 		composeOneOff:     "False",
-		composeHash:       hex,
+		composeHash:       hash,
 		composeWorkingDir: a.Of.Path,
 		composeFiles:      strings.Join(a.Of.Files, ","),
 	})
+	if id := a.Want.Image.ID; id != "" {
+		l[composeImage] = id
+	}
 	if h := hooksFor(a.Version, a.Want.Spec).label(); h != "" {
 		l[labelHooks] = h
 	}

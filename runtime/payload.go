@@ -123,7 +123,7 @@ func containerConfig(at site, a ring.Action) *container.Config {
 		WorkingDir: s.WorkingDir,
 		Hostname:   s.Hostname,
 		Domainname: s.Domainname,
-		Labels:     containerLabels(at.host, a),
+		Labels:     containerLabels(at, a),
 		StopSignal: s.StopSignal,
 		Tty:        s.Tty,
 		OpenStdin:  s.StdinOpen,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +31,10 @@ type handback struct {
 	project manifest.Project
 	more    map[string][]byte // besides the tree's, by path below the project's folder
 	notes   []string
+	by      map[string]ring.Composing // by service
+	// anew are the services whose containers a plain docker compose up makes anew, each
+	// with why.
+	anew map[string]string
 }
 
 // beside is the name of the Compose file that says what only gitring knew.
@@ -58,20 +61,31 @@ func (d *daemon) handback(ctx context.Context, w *reconcile.World, app *ring.App
 	if !ok {
 		return nil, api.Conflicting("gitring validate says what is wrong", "cannot leave: commit %s, read with the configuration of today, has no app %s that can be carried out", app.Commit.Short(), app.Name)
 	}
-	h := &handback{app: app, tree: c.Tree, root: path.Clean(f.cfg.Path), project: project, more: map[string][]byte{}}
+	h := &handback{
+		app: app, tree: c.Tree, root: path.Clean(f.cfg.Path), project: project, more: map[string][]byte{},
+		by: composing(w, app, d.cfg.DataRoot),
+	}
 	if f.alone(c, values, &all, app) {
 		h.root = app.Path
 	}
-	below, err := composeBeside(app, d.cfg.DataRoot, reconcile.Networks(*w, app))
+	below, err := composeBeside(app, h.by, reconcile.Networks(*w, app))
 	if err != nil {
 		return nil, err
 	}
+	have, err := d.engine.Composed(ctx, app.Name, h.images())
+	if err != nil {
+		return nil, err
+	}
+	h.anew = madeAnew(app, h.by, have)
 	h.more[besideFile] = below
 	h.more[".env"] = h.env(values.files[app.Name], d.cfg.Interpolation)
 	for name, body := range values.files[app.Name] {
 		if _, err := fs.Stat(c.Tree, path.Join(app.Path, name)); name != ".env" && errors.Is(err, fs.ErrNotExist) {
 			h.more[name] = body
 		}
+	}
+	if own, ok := h.commitsEnv(); ok {
+		h.more[ring.LeftEnv] = own
 	}
 	h.more["README.gitring.md"] = h.readme()
 	h.note()
@@ -105,32 +119,34 @@ func (t folderOnly) Open(name string) (fs.File, error) {
 	return t.FS.Open(name)
 }
 
-// composeBeside is the Compose file with what only gitring knew.
-func composeBeside(app *ring.App, dataRoot string, networks map[string]string) ([]byte, error) {
+// composeBeside is the Compose file with what only gitring knew. What it says of a
+// service is what App.ComposeHash takes it to say.
+func composeBeside(app *ring.App, by map[string]ring.Composing, networks map[string]string) ([]byte, error) {
 	type m = map[string]any
 	services, volumes, nets := m{}, m{}, m{}
 	for i := range app.Services {
 		s := &app.Services[i]
 		says := m{}
-		if strings.Contains(s.Pin.Image, "@sha256:") {
-			says["image"] = s.Pin.Image
+		if image := s.HandedImage(by[s.Name]); image != "" {
+			says["image"] = image
 		}
-		var mounts []any
-		for _, x := range app.Mounts(s) {
-			switch {
-			case x.Kind == ring.MountData || x.Kind == ring.MountSeed:
-				mounts = append(mounts, m{
-					"type": "bind", "source": strings.ReplaceAll(filepath.Join(cmp.Or(app.DataRoot, dataRoot), x.Source), ring.SlotMark, "1"),
-					"target": x.Target, "read_only": x.ReadOnly, "bind": m{"create_host_path": false},
-				})
-			case x.Kind == ring.MountVolume && strings.Contains(x.Source, ring.SlotMark):
-				key := strings.ReplaceAll(x.Source, ring.SlotMark, "1")
-				volumes[key] = m{"external": true, "name": ring.VolumeName(app.Name, key)}
-				mounts = append(mounts, m{"type": "volume", "source": key, "target": x.Target, "read_only": x.ReadOnly})
+		mounts := app.Handed(s, by[s.Name])
+		for i, x := range mounts {
+			if x.Type == "volume" {
+				volumes[x.Source] = m{"external": true, "name": ring.VolumeName(app.Name, x.Source)}
 			}
+			// Compose replaces variables in this file too.
+			mounts[i].Source, mounts[i].Target = strings.ReplaceAll(x.Source, "$", "$$"), strings.ReplaceAll(x.Target, "$", "$$")
 		}
 		if len(mounts) > 0 {
 			says["volumes"] = mounts
+		}
+		if files := s.HandedEnvFiles(); len(files) > 0 {
+			list, err := inPlaceOf(files)
+			if err != nil {
+				return nil, err
+			}
+			says["env_file"] = list
 		}
 		if len(says) > 0 {
 			services[s.Name] = says
@@ -158,6 +174,23 @@ func composeBeside(app *ring.App, dataRoot string, networks map[string]string) (
 	y.SetIndent(2)
 	err := errors.Join(y.Encode(out), y.Close())
 	return b.Bytes(), err
+}
+
+// commitsEnv is the commit's .env where a service takes it by env_file.
+func (h *handback) commitsEnv() ([]byte, bool) {
+	taken := slices.ContainsFunc(h.app.Services, func(s ring.Service) bool { return len(s.HandedEnvFiles()) > 0 })
+	own, err := fs.ReadFile(h.tree, path.Join(h.app.Path, ".env"))
+	return own, taken && err == nil
+}
+
+// inPlaceOf is a list that Compose takes instead of an earlier file's, not besides.
+func inPlaceOf(list any) (*yaml.Node, error) {
+	var n yaml.Node
+	if err := n.Encode(list); err != nil {
+		return nil, err
+	}
+	n.Tag = "!override"
+	return &n, nil
 }
 
 // env is the project's .env: the values of the commit and the host in the order in
@@ -206,15 +239,17 @@ func (h *handback) workers() (names []string, whole bool) {
 	return names, len(names) == len(h.app.Services)
 }
 
-// up is the command that changes nothing. Compose would make each container anew,
-// because what it compares is a hash of its own that stands in a label, and would run
-// jobs again.
+// up is the command that changes nothing. Without --no-recreate Compose would make
+// some containers anew, and without names it would run jobs again.
 func (h *handback) up() string {
 	words := []string{"docker compose"}
 	if len(h.project.Files) > 0 && path.Dir(h.project.Files[0]) != h.project.Dir {
 		words = append(words, "--project-directory", h.project.Dir)
 	}
-	words = append(words, "up -d --no-recreate")
+	words = append(words, "up -d")
+	if len(h.anew) > 0 {
+		words = append(words, "--no-recreate")
+	}
 	if names, whole := h.workers(); !whole {
 		words = append(append(words, "--no-deps"), names...)
 	}
@@ -223,7 +258,7 @@ func (h *handback) up() string {
 
 func (h *handback) command(dir string) string { return "cd " + dir + " && " + h.up() }
 
-// note says what Compose cannot do as gitring did.
+// note says what Compose cannot do as gitring did, and what it does once.
 func (h *handback) note() {
 	add := func(format string, args ...any) { h.notes = append(h.notes, fmt.Sprintf(format, args...)) }
 	for i := range h.app.Services {
@@ -239,9 +274,39 @@ func (h *handback) note() {
 			add("%s has data for each of its %d instances; Compose gives that of the first to all it makes anew", s.Name, s.Replicas)
 		}
 	}
+	for _, line := range h.anewLines() {
+		add("%s", line)
+	}
+}
+
+// anewLines are a line for each service that a plain docker compose up makes anew, and
+// one for those that it stops and starts meanwhile.
+func (h *handback) anewLines() []string {
+	var out []string
+	wait := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(h.anew)) {
+		out = append(out, fmt.Sprintf("docker compose up without --no-recreate makes %s anew once, because %s", name, h.anew[name]))
+		for i := range h.app.Services {
+			s := &h.app.Services[i]
+			if h.anew[s.Name] == "" && slices.ContainsFunc(s.DependsOn, func(d ring.Dependency) bool { return d.Service == name }) {
+				wait[s.Name] = true
+			}
+		}
+	}
+	if len(wait) > 0 {
+		out = append(out, "it stops meanwhile, and starts again, what depends on them: "+strings.Join(slices.Sorted(maps.Keys(wait)), ", "))
+	}
+	return out
 }
 
 func (h *handback) readme() []byte {
+	more := "Plain `docker compose up -d` changes nothing here, if it is Compose " + ring.ComposeRelease + ": each container carries the hash that it compares. Another release of\n" +
+		"Compose may compute another hash. Then it makes each container anew once; `--no-recreate` keeps it from that."
+	if len(h.anew) > 0 {
+		more = "Without `--no-recreate` Compose makes these anew once:\n\n- " + strings.Join(h.anewLines(), "\n- ") + "\n\n" +
+			"Volumes and data folders stay the same ones, so that costs a restart and nothing else. That is so for Compose " + ring.ComposeRelease + ";\n" +
+			"another release may compute another hash of each service, and make each container anew once."
+	}
 	return fmt.Appendf(nil, `# %[1]s, handed back by gitring
 
 This is the Compose project of app %[1]s as commit %[2]s has it. Its containers go on running; gitring keeps its hands off them until
@@ -251,11 +316,10 @@ To have Compose look after them without changing anything, in this folder:
 
     %[3]s
 
-Without `+"`--no-recreate`"+` Compose makes each container anew once: it compares a hash of its own, which gitring's containers do not carry, and
-a label cannot be changed while a container lives. Volumes and data folders stay the same ones, so that costs a restart and nothing else.
+%[4]s
 
 `+"`"+besideFile+"`"+` says what only gitring knew, and `+"`.env`"+` holds the host's values: keep it to yourself.
-`, h.app.Name, h.app.Commit.Short(), h.up())
+`, h.app.Name, h.app.Commit.Short(), h.up(), more)
 }
 
 // written is what a handback wrote.

@@ -32,7 +32,7 @@ func TestWhatOnlyGitringKnewIsWrittenBesideTheComposeFile(t *testing.T) {
 			{Name: "own", Replicas: 1, Pin: ring.Pin{Image: "sha256:bb"}},
 		},
 	}
-	b, err := composeBeside(app, "/srv", map[string]string{"default": "shop_default_ab12", "out": "proxy"})
+	b, err := composeBeside(app, map[string]ring.Composing{"db": {DataRoot: "/srv"}}, map[string]string{"default": "shop_default_ab12", "out": "proxy"})
 	require.NoError(t, err)
 	key := "db_1_" + ring.AnonymousVolume("db", "/cache")[len("db_{slot}_"):]
 	require.Equal(t, `# What gitring knew of this app beside its Compose files: which images run, where its data is.
@@ -44,16 +44,14 @@ services:
   db:
     image: postgres@sha256:aa
     volumes:
-      - read_only: false
+      - type: volume
         source: `+key+`
         target: /cache
-        type: volume
-      - bind:
-          create_host_path: false
-        read_only: false
+      - type: bind
         source: /opt/shop/uploads
         target: /uploads
-        type: bind
+        bind:
+          create_host_path: false
 volumes:
   `+key+`:
     external: true
@@ -90,12 +88,14 @@ COMPOSE_PROFILES=web,admin
 
 func TestTheCommandOfAHandedBackProjectRunsNoJob(t *testing.T) {
 	h := handbackOf(t, nil, &ring.App{Name: "shop", Path: "shop", Services: []ring.Service{{Name: "db"}, {Name: "web"}}})
+	require.Equal(t, "docker compose up -d", h.up())
+	h.anew = map[string]string{"db": "of this test"}
 	require.Equal(t, "docker compose up -d --no-recreate", h.up())
 	h.app.Services = append(h.app.Services, ring.Service{Name: "migrate", Kind: ring.JobK}, ring.Service{Name: "night", Kind: ring.CronK})
 	h.project.Files = []string{"files/base.yaml"}
 	require.Equal(t, "cd /x && docker compose --project-directory . up -d --no-recreate --no-deps db web", h.command("/x"))
 	h.note()
-	require.Len(t, h.notes, 2)
+	require.Len(t, h.notes, 3)
 }
 
 func TestAHandedBackProjectIsWrittenWholeOrNotAtAll(t *testing.T) {
