@@ -3,44 +3,55 @@ package api
 import (
 	"errors"
 	"io"
-	"sync"
 )
 
-// bodies are buffers for what is read of requests. They are shared, because a
-// forger has as many requests as they like; there are never more than requests that
-// are read at one time, and the collector takes those that lie idle.
-var bodies = sync.Pool{New: func() any { return new(rawBody) }}
+// bodies are the few buffers that wait for the next request, because a forger has as
+// many requests as they like. Never more are in use than requests are read at one
+// time; of those that come back, a few are kept and the collector takes the rest.
+type bodies chan []byte
 
-// keptBody is the largest buffer that is kept for the next request.
-const keptBody = 1 << 20
+// keptBodies is how many buffers are kept, and keptBody how large one may be.
+const (
+	keptBodies = 4
+	keptBody   = 512 << 10
+)
 
-type rawBody struct{ b []byte }
-
-func (b *rawBody) free() {
-	if cap(b.b) <= keptBody {
-		b.b = b.b[:0]
-		bodies.Put(b)
+func (s bodies) take() []byte {
+	select {
+	case b := <-s:
+		return b[:0]
+	default:
+		return nil
 	}
 }
 
-// read takes all of r, which is bounded at most bytes by its own error. The buffer
-// grows with what came and not with what a header says will come.
-func (b *rawBody) read(r io.Reader, most int64) error {
-	b.b = b.b[:0]
+func (s bodies) give(b []byte) {
+	if cap(b) > keptBody {
+		return
+	}
+	select {
+	case s <- b:
+	default:
+	}
+}
+
+// readInto appends all of r to b. r ends with an error of its own after most bytes. The
+// buffer grows with what came, and not with what a header says will come.
+func readInto(b []byte, r io.Reader, most int64) ([]byte, error) {
 	for {
-		if len(b.b) == cap(b.b) {
+		if len(b) == cap(b) {
 			// One more than fits, for the end to show.
-			grown := make([]byte, len(b.b), min(max(8<<10, 2*int64(cap(b.b))), most)+1)
-			copy(grown, b.b)
-			b.b = grown
+			grown := make([]byte, len(b), min(max(8<<10, 2*int64(cap(b))), most)+1)
+			copy(grown, b)
+			b = grown
 		}
-		n, err := r.Read(b.b[len(b.b):cap(b.b)])
-		b.b = b.b[:len(b.b)+n]
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
 		if errors.Is(err, io.EOF) {
-			return nil
+			return b, nil
 		}
 		if err != nil {
-			return err
+			return b, err
 		}
 	}
 }

@@ -45,6 +45,7 @@ type Webhooks struct {
 	hooks map[string]hook
 	rate  *rate
 	slots chan struct{} // one for each request that is being read
+	spare bodies
 	seen  deliveries
 }
 
@@ -61,7 +62,7 @@ func NewWebhooks(hooks []Hook, o HookOptions) (*Webhooks, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Webhooks{HookOptions: o, hooks: map[string]hook{}, rate: newRate(o.Limits.Rate), slots: make(chan struct{}, o.Limits.AtOnce)}
+	w := &Webhooks{HookOptions: o, hooks: map[string]hook{}, rate: newRate(o.Limits.Rate), slots: make(chan struct{}, o.Limits.AtOnce), spare: make(bodies, keptBodies)}
 	for _, h := range hooks {
 		if len(h.Secret) == 0 {
 			continue // an endpoint that believes everyone is worse than none
@@ -149,18 +150,18 @@ func (w *Webhooks) take(out http.ResponseWriter, r *http.Request, source string,
 	}
 	// The kernel's clock, which is what deadlines are held against.
 	_ = http.NewResponseController(out).SetReadDeadline(time.Now().Add(w.Limits.Within))
-	body := bodies.Get().(*rawBody)
-	defer body.free()
+	body, err := readInto(w.spare.take(), http.MaxBytesReader(out, r.Body, w.Limits.Body), w.Limits.Body)
+	defer w.spare.give(body)
 	var large *http.MaxBytesError
-	switch err := body.read(http.MaxBytesReader(out, r.Body, w.Limits.Body), w.Limits.Body); {
+	switch {
 	case errors.As(err, &large):
 		return http.StatusRequestEntityTooLarge, "too large", nothing
 	case err != nil:
 		return http.StatusRequestTimeout, "the body broke off", nothing
-	case !right(body.b):
+	case !right(body):
 		return http.StatusUnauthorized, "the signature is wrong", nothing
 	}
-	return http.StatusAccepted, "", h.news(h.event(r.Header), body.b, h.branch)
+	return http.StatusAccepted, "", h.news(h.event(r.Header), body, h.branch)
 }
 
 // tell hands on what an authentic request is good for.
