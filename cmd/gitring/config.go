@@ -157,15 +157,6 @@ type Webhook struct {
 	SecretFile string `yaml:"secret_file"`
 }
 
-// ForgeStatus is the way out to a forge. APIURL and Repo are derived from the
-// source's url when they are not given.
-type ForgeStatus struct {
-	Forge     string `yaml:"forge"`
-	TokenFile string `yaml:"token_file"`
-	APIURL    string `yaml:"api_url"`
-	Repo      string `yaml:"repo"` // owner/name
-}
-
 // The defaults of docs/reference/configuration.md.
 const (
 	defaultState       = "/var/lib/gitring"

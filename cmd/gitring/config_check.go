@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/api"
-	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -38,6 +37,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 	if n := c.Prune.keepImages(); c.Prune.Images != nil && (n < 1 || n > maxKeepImages) {
 		k.wrong("prune.images.keep", fmt.Sprintf("a number from 1 to %d; take prune out to keep every image", maxKeepImages), "prune.images.keep: %d plans cannot keep their images", n)
 	}
+	k.home = c.Listen.URL
 	k.sources(c.Sources, c.Listen.HTTP)
 	return k.mistakes.sorted()
 }
@@ -46,6 +46,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 type checker struct {
 	file     string
 	dir      string // of the file; relative paths begin there
+	home     string // listen.url
 	lines    lines
 	env      func(string) string
 	mistakes Mistakes
@@ -168,7 +169,7 @@ func (k *checker) source(at string, s *SourceConfig) {
 	k.trust(at, s)
 	k.dataRoots(at, s)
 	k.webhook(at+".webhook", s.Webhook)
-	k.status(at+".status", s.Status, s.URL)
+	k.status(at+".status", s.Status, s.URL, k.home)
 }
 
 // dataRoots takes the folders of a source's data, and of single apps of it.
@@ -244,26 +245,6 @@ func (k *checker) forge(at, key, forge string, known []string) {
 	if !slices.Contains(known, forge) {
 		k.wrong(at+".forge", ring.Meant(forge, known), "%s.forge: %q is not known", key, forge)
 	}
-}
-
-func (k *checker) status(at string, s *ForgeStatus, url string) {
-	if s == nil {
-		return
-	}
-	k.forge(at, "status", s.Forge, []string{"github", "gitea", "forgejo", "gitlab", "bitbucket"})
-	if s.TokenFile == "" {
-		k.wrong(at, "a file with a token that may write commit statuses and nothing else", "status.token_file is missing")
-	}
-	k.path(at+".token_file", &s.TokenFile)
-	if !slices.Contains(statusForges, s.Forge) || url == "" {
-		return // wrong anyway
-	}
-	f, err := notify.NewForge(s.Forge, url, s.APIURL, s.Repo, s.TokenFile)
-	if err != nil {
-		k.wrong(at, "", "%v", err)
-		return
-	}
-	s.APIURL, s.Repo = f.APIURL, f.Repo
 }
 
 // path makes a file's name absolute; "" stays "".

@@ -278,6 +278,7 @@ var configTypes = []any{
 	Introduction{},
 	Webhook{},
 	ForgeStatus{},
+	GitHubApp{},
 }
 
 func knownKeys(typeName string) []string {

@@ -17,25 +17,13 @@ func (c *Config) NotCarriedOut() Mistakes {
 	})
 	n.mistakes = append(n.mistakes, c.policy.later...)
 	n.value("engine.kind", c.Engine.Kind, "docker")
-	for i, s := range c.Sources {
-		n.source(fmt.Sprintf("sources[%d].", i), s)
-	}
 	return n.mistakes.sorted()
 }
-
-// statusForges are the forges that statuses go to. Webhooks are taken from all.
-var statusForges = []string{"github", "gitea", "forgejo"}
 
 type notYet struct {
 	file     string
 	lines    lines
 	mistakes Mistakes
-}
-
-func (n *notYet) source(at string, s SourceConfig) {
-	if s.Status != nil {
-		n.value(at+"status.forge", s.Status.Forge, statusForges...)
-	}
 }
 
 func (n *notYet) keys(at string, nodes map[string]yaml.Node) {

@@ -235,7 +235,6 @@ func TestAnEmptyOrEndlessConfigurationIsTold(t *testing.T) {
 
 func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 	cases := []struct{ old, new, want string }{
-		{"    trust:", "    status: {forge: gitlab, token_file: s}\n    trust:", "config.yaml:5: status.forge: gitlab"},
 		{"host: edge-1", "host: edge-1\nengine: {kind: swarm}", "config.yaml:2: engine.kind: swarm"},
 		{"host: edge-1", "host: edge-1\npolicy: {on_violation: stop}", "config.yaml:2: policy.on_violation"},
 		{"host: edge-1", "host: edge-1\nnotify: [{url_file: u}]", "config.yaml:2: notify"},
@@ -257,7 +256,7 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 func TestTheReferenceNamesEveryKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/configuration.md")
 	require.NoError(t, err)
-	for _, name := range []string{"Config", "EnvConfig", "Registries", "EngineConfig", "Listen", "Prune", "PruneImages", "SourceConfig", "AppConfig", "AuthConfig", "TrustRules", "Require", "Introduction", "Webhook", "ForgeStatus"} {
+	for _, name := range []string{"Config", "EnvConfig", "Registries", "EngineConfig", "Listen", "Prune", "PruneImages", "SourceConfig", "AppConfig", "AuthConfig", "TrustRules", "Require", "Introduction", "Webhook", "ForgeStatus", "GitHubApp"} {
 		keys := knownKeys(name)
 		require.NotEmpty(t, keys, name)
 		for _, key := range keys {

@@ -194,6 +194,10 @@ func forgeOf(address string) string {
 		return "github"
 	case host == "codeberg.org", strings.HasPrefix(host, "forgejo."):
 		return "forgejo"
+	case host == "gitlab.com", strings.HasPrefix(host, "gitlab."):
+		return "gitlab"
+	case host == "bitbucket.org":
+		return "bitbucket"
 	case host == "gitea.com", strings.HasPrefix(host, "gitea."):
 		return "gitea"
 	}

@@ -77,7 +77,7 @@ func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, e
 		return d, err
 	}
 	d.wireHealth(ctx)
-	d.wireSender()
+	d.wireSender(ctx)
 	if err := d.wireSources(); err != nil {
 		return d, err
 	}
@@ -130,14 +130,23 @@ func (d *daemon) wireHealth(ctx context.Context) {
 	}, streaks)
 }
 
-func (d *daemon) wireSender() {
+func (d *daemon) wireSender(ctx context.Context) {
 	forges := map[string]notify.Forge{}
-	for _, s := range d.cfg.Sources {
-		if st := s.Status; st != nil {
-			forges[s.Name] = notify.Forge{Kind: st.Forge, APIURL: st.APIURL, Repo: st.Repo, TokenFile: st.TokenFile}
+	for i := range d.cfg.Sources {
+		s := &d.cfg.Sources[i]
+		if f, speaks := wayOut(s); speaks {
+			forges[s.Name] = f
+		}
+		if s.sharesToken() {
+			d.log.Warn("the token that writes statuses also reads Git; give status.token_file one of its own", "source", s.Name)
 		}
 	}
 	d.sender = notify.New(d.store, forges, d.log)
+	unsaid, err := d.store.Unsaid(ctx)
+	if err != nil { // only what status shows of the time before
+		d.log.Warn("could not read what was never said", "err", err)
+	}
+	d.sender.Recall(unsaid)
 }
 
 func (d *daemon) wireLoop() {
