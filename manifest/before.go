@@ -30,9 +30,20 @@ func (b *builderOf) checkBefore(app ring.App) {
 			b.bad(at, "say x-gitring: {kind: job} at "+job.Name, "services.%s.x-gitring.before names %s, which is a %s and no job", s.Name, job.Name, job.Kind)
 		case waitsFor(&app, job.Name, s.Name, map[string]bool{}):
 			b.bad(at, "let "+job.Name+" not depend on "+s.Name, "services.%s and %s wait for each other: %s runs before %s, and depends on it", s.Name, job.Name, job.Name, s.Name)
-		case job.Job != nil && b.extras[job.Name].job.run != "":
-			b.note("%s: job.run %s is not used, it runs before %s", job.Name, job.Job.Run, s.Name)
+		case job.Job != nil:
+			b.runBefore(&job, s.Name)
 		}
+	}
+}
+
+// runBefore has a job run before every rollout of a service, as a backup has to,
+// unless it says itself that it runs once for a version, as a migration may.
+func (b *builderOf) runBefore(job *ring.Service, service string) {
+	switch b.extras[job.Name].job.run {
+	case "":
+		job.Job.Run = "always"
+	case "once":
+		b.note("%s: job.run once is not used, it runs before %s", job.Name, service)
 	}
 }
 

@@ -67,6 +67,23 @@ func TestAJobBeforeARolloutIsNoPartOfTheVersion(t *testing.T) {
 	}
 }
 
+// A backup runs before each rollout, a migration once for each version.
+func TestAJobThatRunsBeforeRunsForEachRolloutUnlessItSaysOnChange(t *testing.T) {
+	for run, want := range map[string]string{"": "always", "job: {run: always}": "always", "job: {run: on_change}": "on_change"} {
+		a := app(t, "services:\n  web: {image: a, x-gitring: {before: backup}}\n  backup: {image: b, x-gitring: {kind: job, "+run+"}}\n")
+		if s, _ := a.Service("backup"); s.Job.Run != want {
+			t.Errorf("%q runs %s, and %s is right", run, s.Job.Run, want)
+		}
+		if notes := strings.Join(a.Notes, ";"); strings.Contains(notes, "job.run") {
+			t.Error(notes)
+		}
+	}
+	alone := app(t, "services:\n  backup: {image: b, x-gitring: {kind: job}}\n")
+	if s, _ := alone.Service("backup"); s.Job.Run != "on_change" {
+		t.Error("a job of its own:", s.Job.Run)
+	}
+}
+
 func TestJobsAndCronJobsAreRefused(t *testing.T) {
 	cron := func(line string) map[string]string {
 		return web("image: a", "x-gitring:", "  kind: cron", "  cron:", "    "+line)

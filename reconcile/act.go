@@ -240,6 +240,10 @@ func (p *person) again(v *service) {
 			continue
 		}
 		p.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(m.id, m.want.Version)})
+		if job := p.views[ring.ID(m.app.Name, m.want.Before)]; job != nil {
+			run, _ := p.beforeRow(m)
+			p.spent(job, run)
+		}
 		p.set(ring.RolloutRow{ID: m.id, Checks: m.row.Checks, Writes: m.row.Writes, Done: true})
 		p.forgetSteps(m.id, m.want.Spec.Image)
 		p.names = append(p.names, string(m.id))

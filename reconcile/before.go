@@ -41,10 +41,34 @@ func splitFor(waits string) (service string, version ring.Version) {
 	return service, ring.Version(v)
 }
 
-// beforeRow is the run before the wanted version of s.
+// beforeRow is the run before the rollout of s to its wanted version.
 func (t *turn) beforeRow(s *service) (ring.JobRun, bool) {
 	run, ok := t.Facts.Jobs[ring.RunKey(ring.ID(s.app.Name, s.want.Before), ring.BeforeMark(ring.ForVersion(s.want.Name, s.want.Version)))]
+	if run.Over {
+		return ring.JobRun{}, false
+	}
 	return run, ok
+}
+
+// spend has what ran before rollouts of versions that are not wanted any more count
+// for nothing: should one be wanted again, that is another rollout. What failed is
+// remembered with its verdict.
+func (t *turn) spend(v *service) {
+	for _, key := range t.runsOf(v.id) {
+		run := t.Facts.Jobs[key]
+		service, version := splitFor(run.For)
+		if s := t.views[ring.ID(v.app.Name, service)]; run.Trigger == ring.Before && (s == nil || s.want.Version != version) {
+			t.spent(v, run)
+		}
+	}
+}
+
+// spent is that for one run. A job that says run: on_change runs once for each version.
+func (t *turn) spent(v *service, run ring.JobRun) {
+	if run.State == jobSucceeded && !run.Over && v.want.Job != nil && v.want.Job.Run == "always" {
+		run.Over = true
+		t.set(run)
+	}
 }
 
 // before is why the wanted version of s may not start yet: what runs before it

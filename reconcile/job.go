@@ -31,6 +31,7 @@ func (t *turn) jobRun(id ring.ServiceID, s *ring.Service) (ring.JobRun, bool) {
 // job runs a job once per version: the start is on disk before it happens, so
 // a job is never run twice by accident, and one that was interrupted failed.
 func (t *turn) job(v *service) {
+	t.spend(v)
 	if t.busy(string(v.id)) {
 		return
 	}

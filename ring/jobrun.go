@@ -50,6 +50,9 @@ type JobRun struct {
 	// says that no other try follows.
 	Stopped string `json:"stopped,omitempty"`
 	Final   bool   `json:"final,omitempty"`
+	// Over says, of Before, that the rollout that it was for is: another one to the
+	// same version has a run of its own.
+	Over bool `json:"over,omitempty"`
 }
 
 // Row is by service and what tells the run from others of it.
