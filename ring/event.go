@@ -75,3 +75,14 @@ const (
 	SourceStale      = "source.stale" // its remote has not answered for too long
 	SourceRecovered  = "source.recovered"
 )
+
+// EventKinds are all kinds of events.
+var EventKinds = []string{
+	CommitAccepted, CommitRefused, AppInForce, AppPowers, AppRefused, AppRemoved, PlanAwaiting, PlanApproved,
+	RefreshAsked, TrustAccepted, TrustIntroduced, TrustRecovered, TrustVersion, TrustIsDegraded, TrustReverified,
+	RolloutBegan, RolloutSwitched, RolloutBaking, RolloutCompleted, RolloutFailed, RolloutRestored, RolloutSuperseded,
+	InstanceStep, InstanceCrashed, StepFailed, JobStarted, JobSucceeded, JobFailed, JobSkipped, DaemonStarted,
+	RolloutResumed, RolloutPromoted, RolloutAborted, OverrideBegan, OverrideEnded, OverrideExpiring, RetryAsked,
+	RestartAsked, RunAsked, DriftSeen, DriftHealed, AppAdopted, AppLeft, AppCrashLooping, AppContested, AppIsDegraded,
+	Reloaded, RolloutRecovered, AppRecovered, JobRecovered, SourceStale, SourceRecovered,
+}

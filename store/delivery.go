@@ -234,3 +234,8 @@ func wrapDelivery(what string, err error) error {
 	}
 	return fmt.Errorf("cannot %s: %w", what, err)
 }
+
+// Lines are those of the journal after one, in order, at most max.
+func (s *Store) Lines(ctx context.Context, after int64, max int) ([]ring.Event, error) {
+	return s.Events(ctx, EventQuery{After: after, Limit: max})
+}

@@ -1,0 +1,178 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"text/template"
+	"time"
+)
+
+// ShoutVerb is the word of the command line that makes the daemon's own binary
+// the process that tells one chat one message.
+const ShoutVerb = "shout-child"
+
+// shoutWithin is how long that process may take; then it is killed.
+const shoutWithin = 20 * time.Second
+
+// chatSpeaker says notes to a chat.
+type chatSpeaker struct {
+	host    string
+	urlFile string
+	text    *template.Template
+	// run sends one message; in a process of its own.
+	run func(ctx context.Context, s shout) (shouted, error)
+
+	scheme atomic.Value // as last read, for people
+}
+
+func (s *chatSpeaker) service() string {
+	scheme, _ := s.scheme.Load().(string)
+	return scheme
+}
+
+// check reads the URL, as a send would.
+func (s *chatSpeaker) check() error {
+	_, err := s.url()
+	return err
+}
+
+// url is the receiver's; no error repeats a part of it.
+func (s *chatSpeaker) url() (string, error) {
+	raw, err := readSmall(s.urlFile)
+	if err != nil {
+		return "", fmt.Errorf("cannot read url_file: %w", err)
+	}
+	scheme, _, err := parseShout(raw)
+	if err != nil {
+		return "", fmt.Errorf("cannot use the URL in %s: %w", s.urlFile, err)
+	}
+	s.scheme.Store(scheme)
+	return raw, nil
+}
+
+// say makes one attempt.
+func (s *chatSpeaker) say(ctx context.Context, n Note) reply {
+	raw, err := s.url()
+	if err != nil {
+		return reply{away: true, says: err.Error()}
+	}
+	text, err := spellOut(s.text, s.host, n)
+	if err != nil {
+		return reply{gone: true, says: err.Error()}
+	}
+	ctx, cancel := context.WithTimeout(ctx, shoutWithin)
+	defer cancel()
+	done, err := s.run(ctx, shout{URL: raw, Text: withoutSecrets(text, raw), Title: "gitring on " + s.host})
+	if err != nil && ctx.Err() != nil {
+		done, err = shouted{Outcome: shoutTimeout}, nil
+	}
+	if err != nil {
+		return reply{away: true, says: fmt.Sprintf("cannot start the process that tells %s: %v", s.service(), err)}
+	}
+	return done.reply(s.service())
+}
+
+// reply is an outcome in words.
+func (d shouted) reply(scheme string) reply {
+	to := func(says string) reply { return reply{away: true, says: scheme + ": " + says} }
+	switch d.Outcome {
+	case shoutTaken:
+		return reply{taken: true}
+	case shoutAnswer:
+		r := judged(d.Code, d.Wait)
+		if r.taken { // it said so in the body alone
+			r = reply{says: "it answered 200 and did not take the message"}
+		}
+		if scheme == "smtp" {
+			r = reply{away: d.Code < 500, says: fmt.Sprintf("the mail server answered %d", d.Code)}
+		}
+		r.gone = false // a chat's URL can be made anew
+		r.says = scheme + ": " + r.says
+		return r
+	case shoutURL:
+		return to("its URL does not parse")
+	case shoutTimeout:
+		return to(fmt.Sprintf("no answer within %s", shoutWithin))
+	case shoutName:
+		return to("its name is not known")
+	case shoutRefused:
+		return to("connection refused")
+	case shoutCert:
+		return to("its certificate is not trusted")
+	case shoutForbidden:
+		return to("its address is one that nothing is sent to")
+	case shoutRedirect:
+		return to("it answered with a redirect, which is not followed")
+	}
+	return to("the message could not be sent")
+}
+
+// withoutSecrets strikes every part of a URL that may be a secret out of a text:
+// whoever writes a template may have put one there.
+func withoutSecrets(text, raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return text
+	}
+	parts := append(strings.Split(u.Path, "/"), raw, u.User.Username())
+	if p, ok := u.User.Password(); ok {
+		parts = append(parts, p)
+	}
+	for _, values := range u.Query() {
+		parts = append(parts, values...)
+	}
+	if u.Scheme == "discord" || u.Scheme == "slack" || u.Scheme == "teams" || u.Scheme == "pushover" {
+		parts = append(parts, u.Host)
+	}
+	for _, p := range parts {
+		if len(p) >= 8 {
+			text = strings.ReplaceAll(text, p, "(secret)")
+		}
+	}
+	return text
+}
+
+// proxyNames are all of the environment that the process is given.
+var proxyNames = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+
+// shoutProcess tells one message in a process of its own, of the program; "" is
+// this binary. The message goes through a pipe: arguments are for all to see.
+func shoutProcess(program string) func(ctx context.Context, s shout) (shouted, error) {
+	if program == "" {
+		program = "/proc/self/exe"
+	}
+	return func(ctx context.Context, s shout) (done shouted, err error) {
+		in, err := json.Marshal(s)
+		if err != nil {
+			return done, err
+		}
+		var out bytes.Buffer
+		cmd := exec.CommandContext(ctx, program)
+		cmd.Args = []string{"gitring", ShoutVerb}
+		cmd.Dir, cmd.Stdin, cmd.Stdout = "/", bytes.NewReader(in), &out
+		cmd.Env = []string{"GODEBUG=netdns=go", "GOMAXPROCS=1"}
+		for _, name := range proxyNames {
+			if v := os.Getenv(name); v != "" {
+				cmd.Env = append(cmd.Env, name+"="+v)
+			}
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		cmd.WaitDelay = time.Second
+		if err := cmd.Run(); err != nil {
+			return done, err
+		}
+		if err := json.Unmarshal(out.Bytes(), &done); err != nil {
+			return done, fmt.Errorf("cannot understand it")
+		}
+		return done, nil
+	}
+}
