@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -15,12 +14,13 @@ type bigHost struct {
 	World
 	now   time.Time
 	boxes int
+	at    map[string]int // by container ID, where it stands among the instances
 }
 
 // newBigHost has nothing yet. Its plan has ten services to an app, three
 // instances each. Two of ten write a volume, one depends on the one before it.
 func newBigHost(services int) *bigHost {
-	h := &bigHost{now: epoch, World: World{Host: "big", Facts: ring.NewFacts(), Health: map[string]ring.Health{}, Busy: map[string]ring.Action{}, Recent: NewRecent()}}
+	h := &bigHost{now: epoch, at: map[string]int{}, World: World{Host: "big", Facts: ring.NewFacts(), Health: map[string]ring.Health{}, Busy: map[string]ring.Action{}, Recent: NewRecent()}}
 	h.Sources = []Source{{Name: "s", Branch: "main", FreshFor: time.Hour}}
 	h.push("c1", services)
 	return h
@@ -93,7 +93,7 @@ func (h *bigHost) finish() {
 }
 
 func (h *bigHost) do(a ring.Action) (done ring.Done) {
-	at := slices.IndexFunc(h.Seen.Instances, func(in ring.Instance) bool { return in.ID == a.Instance })
+	at := h.at[a.Instance]
 	switch a.Kind {
 	case ring.DoResolve:
 		done.Pin = ring.Pin{Image: a.Image + "@sha256:" + fmt.Sprintf("%064x", len(a.Image))}
@@ -111,7 +111,7 @@ func (h *bigHost) do(a ring.Action) (done ring.Done) {
 	case ring.DoPolicy:
 		h.Seen.Instances[at].Policy = a.Policy
 	case ring.DoRemove:
-		h.Seen.Instances = slices.Delete(h.Seen.Instances, at, at+1)
+		h.remove(at)
 	}
 	return done
 }
@@ -126,8 +126,21 @@ func (h *bigHost) create(a ring.Action) string {
 	if a.Start {
 		h.run(&in)
 	}
+	h.at[in.ID] = len(h.Seen.Instances)
 	h.Seen.Instances = append(h.Seen.Instances, in)
 	return in.ID
+}
+
+// remove puts the last one in the place of one that goes: the order in which they
+// are seen decides nothing.
+func (h *bigHost) remove(at int) {
+	last := len(h.Seen.Instances) - 1
+	delete(h.at, h.Seen.Instances[at].ID)
+	if at != last {
+		h.Seen.Instances[at] = h.Seen.Instances[last]
+		h.at[h.Seen.Instances[at].ID] = at
+	}
+	h.Seen.Instances = h.Seen.Instances[:last]
 }
 
 func (h *bigHost) run(in *ring.Instance) {
