@@ -40,7 +40,7 @@ func (w *Watcher) begin(in ring.Instance, now time.Time) *watched {
 // every instance out of service for the moment until it was first asked.
 func (v *watched) take(p ring.Probe) {
 	if v.order != nil && len(p.Checks) == len(v.order) && (len(p.Checks) == 0 || &p.Checks[0] == &v.order[0]) {
-		v.in = p.Instance // the plan in force is the one of the look before
+		v.in = *p.Instance // the plan in force is the one of the look before
 		return
 	}
 	was := Fold(v.order, v.streaks)
@@ -48,7 +48,7 @@ func (v *watched) take(p ring.Probe) {
 	if !known && len(v.streaks) == 0 && !p.Ready.IsZero() {
 		was, known = ring.Health{Ready: true, Since: p.Ready}, true
 	}
-	v.in, v.order = p.Instance, p.Checks
+	v.in, v.order = *p.Instance, p.Checks
 	v.checks, v.asks = make(map[string]ring.Check, len(p.Checks)), make(map[string]string, len(p.Checks))
 	for _, c := range p.Checks {
 		v.checks[c.Name] = c

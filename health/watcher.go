@@ -84,7 +84,7 @@ func (w *Watcher) Watch(ps []ring.Probe) {
 	for _, p := range ps {
 		v, known := w.seen[p.Instance.ID]
 		if !known || !v.in.Started.Equal(p.Instance.Started) {
-			v = w.begin(p.Instance, now)
+			v = w.begin(*p.Instance, now)
 		}
 		v.take(p)
 		for _, c := range p.Checks {

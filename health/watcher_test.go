@@ -101,7 +101,8 @@ func instance(id string) ring.Instance {
 }
 
 func probe(id string, checks ...ring.Check) []ring.Probe {
-	return []ring.Probe{{Instance: instance(id), Checks: checks}}
+	in := instance(id)
+	return []ring.Probe{{Instance: &in, Checks: checks}}
 }
 
 func tcp(name string, use ring.CheckFor, onFailure string) ring.Check {

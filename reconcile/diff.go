@@ -130,6 +130,7 @@ func (t *turn) index() {
 // look makes the view of every service in force, before any is decided:
 // dependents ask for the state of their dependencies.
 func (t *turn) look() {
+	t.out.Probes = make([]ring.Probe, 0, len(t.Seen.Instances))
 	for _, name := range sortedKeys(t.Facts.Apps) {
 		f := t.Facts.Apps[name]
 		for i := range f.App.Services {
@@ -148,21 +149,7 @@ func (t *turn) look() {
 		}
 	}
 	slices.Sort(t.strays)
-	t.out.Probes = byInstance(t.out.Probes)
-}
-
-// byInstance sorts probes, which are large, by moving each once.
-func byInstance(ps []ring.Probe) []ring.Probe {
-	at := make([]int, len(ps))
-	for i := range at {
-		at[i] = i
-	}
-	slices.SortFunc(at, func(a, b int) int { return cmp.Compare(ps[a].Instance.ID, ps[b].Instance.ID) })
-	out := make([]ring.Probe, len(ps))
-	for i, j := range at {
-		out[i] = ps[j]
-	}
-	return out
+	slices.SortFunc(t.out.Probes, func(a, b ring.Probe) int { return cmp.Compare(a.Instance.ID, b.Instance.ID) })
 }
 
 // set decides a fact: remembered, and true for the rest of this turn.

@@ -99,7 +99,7 @@ func (t *turn) probe(ins []*inst, want *ring.Service, good *ring.Good) {
 			continue
 		}
 		if checks, known := t.checksOf(in, want, good); known && len(checks) > 0 {
-			t.out.Probes = append(t.out.Probes, ring.Probe{Instance: *in.Instance, Checks: checks, Ready: t.unasked(in, want, good)})
+			t.out.Probes = append(t.out.Probes, ring.Probe{Instance: in.Instance, Checks: checks, Ready: t.unasked(in, want, good)})
 		}
 	}
 }

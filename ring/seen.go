@@ -143,7 +143,7 @@ type Result struct {
 
 // Probe asks health to watch one instance.
 type Probe struct {
-	Instance Instance
+	Instance *Instance // as seen, and never changed after that
 	Checks   []Check
 	// Ready is since when an instance without any check was held to be ready, where
 	// Checks are its first; zero where it was not.
