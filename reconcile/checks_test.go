@@ -101,7 +101,7 @@ func TestFirstChecksDoNotTakeAServiceOut(t *testing.T) {
 	after.Checks = []ring.Check{{Name: "up", For: ring.Readiness, TCP: &ring.TCPCheck{Port: 80}, Interval: time.Second}}
 	facts := ring.NewFacts()
 	facts.Apps["web"] = ring.InForce{App: ring.App{Name: "web", Source: "s", Services: []ring.Service{after}}}
-	facts.Good["web/web"] = ring.Good{AppName: "web", App: ring.App{Name: "web"}, Service: before}
+	facts.Good["web/web"] = &ring.Good{AppName: "web", App: ring.App{Name: "web"}, Service: before}
 	facts.Rollouts["web/web"] = ring.RolloutRow{ID: "web/web", Version: "1:web", Done: true}
 	since := now.Add(-time.Hour)
 	in := ring.Instance{ID: "c1", App: "web", Source: "s", Service: "web", Slot: 1, Version: "1:web", State: ring.StateRunning, Since: since, Started: since, Policy: "no"}

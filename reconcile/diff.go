@@ -141,11 +141,7 @@ func (t *turn) look() {
 	for id, ins := range t.seen {
 		if t.views[id] == nil {
 			t.strays = append(t.strays, id)
-			var good *ring.Good
-			if g, ok := t.Facts.Good[id]; ok {
-				good = &g
-			}
-			t.probe(ins, nil, good)
+			t.probe(ins, nil, t.Facts.Good[id])
 		}
 	}
 	slices.Sort(t.strays)

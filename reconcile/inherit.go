@@ -170,7 +170,7 @@ func (t *turn) clash(v *service, s *ring.Service, mine []string, app, name strin
 		if v.good != nil && s.Version == v.good.Service.Version && slices.Contains(v.good.With[what], id) {
 			continue
 		}
-		if g := t.Facts.Good[id]; g.Service.Version == version && slices.Contains(g.With[what], v.id) {
+		if g := t.Facts.Good[id]; g != nil && g.Service.Version == version && slices.Contains(g.With[what], v.id) {
 			continue
 		}
 		return what

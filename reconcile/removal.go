@@ -26,7 +26,7 @@ func (t *turn) neededBy(app, service string) bool {
 		if slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.tiedTo(in, app, service) }) {
 			return true
 		}
-		if g := t.Facts.Good[id]; dependsOn(&g.Service, service) && !t.neededInTurn(app, service, s, map[string]bool{}) {
+		if g := t.Facts.Good[id]; g != nil && dependsOn(&g.Service, service) && !t.neededInTurn(app, service, s, map[string]bool{}) {
 			return true
 		}
 	}
@@ -42,7 +42,7 @@ func (t *turn) neededInTurn(app, service, other string, met map[string]bool) boo
 	}
 	met[service] = true
 	g := t.Facts.Good[ring.ID(app, service)]
-	return slices.ContainsFunc(g.Service.DependsOn, func(d ring.Dependency) bool {
+	return g != nil && slices.ContainsFunc(g.Service.DependsOn, func(d ring.Dependency) bool {
 		return d.Service == other || t.neededInTurn(app, d.Service, other, met)
 	})
 }
@@ -92,9 +92,9 @@ func (t *turn) leaned(id ring.ServiceID) *service {
 // followed says that a service of the plan cannot come up, or not whole, before
 // what left is gone.
 func (t *turn) followed(id ring.ServiceID) bool {
-	left := t.Facts.Good[id].Service
-	if slices.ContainsFunc(t.inOrder(), func(v *service) bool {
-		return !(v.row.Done && v.row.Version == v.want.Version) && replaces(v.want, &left)
+	left := t.Facts.Good[id]
+	if left != nil && slices.ContainsFunc(t.inOrder(), func(v *service) bool {
+		return !(v.row.Done && v.row.Version == v.want.Version) && replaces(v.want, &left.Service)
 	}) {
 		return true
 	}

@@ -77,11 +77,7 @@ func (t *turn) view(app *ring.App, want *ring.Service) {
 	want = t.looked(want)
 	v := &service{id: id, app: app, want: want, all: t.seen[id], of: app, target: want}
 	if g, ok := t.Facts.Good[id]; ok {
-		g.Service = *t.looked(&g.Service)
-		if n, scaled := t.scaled(id); scaled && mayCount(&g.App, &g.Service, n) {
-			g.Service.Replicas = n
-		}
-		v.good = &g
+		v.good = t.goodNow(id, g)
 	}
 	v.row = t.Facts.Rollouts[id]
 	t.views[id] = v
@@ -90,6 +86,23 @@ func (t *turn) view(app *ring.App, want *ring.Service) {
 	for _, in := range v.all {
 		t.judge(v, in)
 	}
+}
+
+// goodNow is a good service as this look has it: with what its image says of
+// itself, and a person's count.
+func (t *turn) goodNow(id ring.ServiceID, g *ring.Good) *ring.Good {
+	looked := t.looked(&g.Service)
+	n, scaled := t.scaled(id)
+	scaled = scaled && n != looked.Replicas && mayCount(&g.App, looked, n)
+	if looked == &g.Service && !scaled {
+		return g
+	}
+	out := *g
+	out.Service = *looked
+	if scaled {
+		out.Service.Replicas = n
+	}
+	return &out
 }
 
 // probe asks for the checks of each instance's own version.
@@ -670,8 +683,10 @@ func (t *turn) keepGood(v *service) {
 	if v.good != nil && v.row.Done && sameService(&v.good.Service, v.want) {
 		// An unrelated commit; a rollout that completes is this plan's.
 		if len(with)+len(v.good.With) > 0 && !sameJSON(with, v.good.With) {
-			v.good.With = with
-			t.set(t.asGit(*v.good))
+			g := *v.good
+			g.With = with
+			v.good = &g
+			t.set(t.asGit(g))
 		}
 		return
 	}

@@ -274,7 +274,10 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 	if !ok || verdict.Good {
 		d.watchMemory(a, want, live, want.Replicas)
 	}
-	n := max(want.Replicas, good.Service.Replicas)
+	n := want.Replicas
+	if hasGood {
+		n = max(n, good.Service.Replicas)
+	}
 	if up, _ := want.Rollout.Room(n); live+1 > n+up {
 		d.violate("I2: create %s with %d live, at most %d", a.Name, live, n+up)
 	}

@@ -327,7 +327,7 @@ func (s *scenario) leansOn(app string) bool {
 		for _, v := range f.Services {
 			id := ring.ID(f.Name, v.Name)
 			row, g := s.disk.Rollouts[id], s.disk.Good[id]
-			after := slices.ContainsFunc(g.App.After, func(a ring.AfterApp) bool { return a.App == app })
+			after := g != nil && slices.ContainsFunc(g.App.After, func(a ring.AfterApp) bool { return a.App == app })
 			if after && !(row.Done && row.Version == v.Version && g.Service.Version == v.Version) {
 				return true
 			}

@@ -131,7 +131,7 @@ func (t *turn) keepUp(id ring.ServiceID, ins []*inst) {
 	if !ok || t.busy(string(id)) {
 		return
 	}
-	v := &service{id: id, app: &g.App, want: &g.Service, of: &g.App, target: &g.Service, good: &g, all: ins, row: t.Facts.Rollouts[id]}
+	v := &service{id: id, app: &g.App, want: &g.Service, of: &g.App, target: &g.Service, good: g, all: ins, row: t.Facts.Rollouts[id]}
 	for _, in := range ins {
 		t.judge(v, in)
 	}

@@ -9,7 +9,7 @@ import (
 // it. Rows are replaced whole. The zero value is a host that knows nothing.
 type Facts struct {
 	Apps      map[string]InForce
-	Good      map[ServiceID]Good
+	Good      map[ServiceID]*Good // whole rows, which nobody changes
 	Verdicts  map[string]Verdict // by VersionKey
 	Rollouts  map[ServiceID]RolloutRow
 	Slots     map[string]SlotRow // by SlotKey
@@ -267,7 +267,7 @@ const (
 // NewFacts has every map made.
 func NewFacts() Facts {
 	return Facts{
-		Apps: map[string]InForce{}, Good: map[ServiceID]Good{}, Verdicts: map[string]Verdict{},
+		Apps: map[string]InForce{}, Good: map[ServiceID]*Good{}, Verdicts: map[string]Verdict{},
 		Rollouts: map[ServiceID]RolloutRow{}, Slots: map[string]SlotRow{}, Jobs: map[string]JobRun{},
 		Intents: map[string]Intent{}, Pins: map[string]PinRow{}, Approvals: map[SHA]Approval{},
 		Posts: map[string]Post{}, Kept: map[string]Kept{}, Refreshes: map[ServiceID]Refresh{},
@@ -286,7 +286,7 @@ func (f *Facts) Set(fact Fact) {
 	case InForce:
 		f.Apps[key] = r
 	case Good:
-		f.Good[ServiceID(key)] = r
+		f.Good[ServiceID(key)] = &r
 	case Verdict:
 		f.Verdicts[key] = r
 	case RolloutRow:
