@@ -30,10 +30,11 @@ const (
 // word for word, and answers what a test tells it to.
 type fake struct {
 	*httptest.Server
-	kind    string
-	root    string            // of the API
-	repo    string            // as status.repo
-	headers map[string]string // of every request
+	kind      string
+	root      string                 // of the API
+	repo      string                 // as status.repo
+	headers   map[string]string      // of every request
+	authorize func(path, got string) // looks at the authorization; nil is what headers say
 
 	mu      sync.Mutex
 	routes  map[string]func(q url.Values, body []byte) fakeAnswer
@@ -96,6 +97,9 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get(name); got != want {
 			f.not("%s is %q, not %q", name, got, want)
 		}
+	}
+	if f.authorize != nil {
+		f.authorize(path, r.Header.Get("Authorization"))
 	}
 	body, _ := io.ReadAll(r.Body)
 	if kind := r.Header.Get("Content-Type"); len(body) > 0 && kind != "application/json" {
