@@ -20,6 +20,8 @@ const (
 	pullsSoonest = 10 * time.Second
 	headsEach    = 4
 	headsWithin  = time.Minute
+	// editionEvery is how often it is asked whether plans are still what they were.
+	editionEvery = 10 * time.Second
 	// meFor is how long an answer to "who am I" counts: a token may be exchanged.
 	meFor = time.Hour
 )
@@ -138,6 +140,9 @@ func (b *board) round(ctx context.Context, now time.Time) time.Time {
 	edition, err := b.Edition(ctx)
 	if err != nil {
 		return b.failed(ctx, now, err)
+	}
+	if len(b.list) > 0 { // what runs here may change at any time, and nobody pokes for it
+		wake = earlier(wake, now.Add(editionEvery))
 	}
 	if edition == "" {
 		return wake

@@ -39,6 +39,8 @@ func (c *Config) check(env func(string) string) Mistakes {
 	}
 	k.home = c.Listen.URL
 	k.sources(c.Sources, c.Listen.HTTP)
+	k.pulls(c.Sources)
+	k.notify(c.Notify)
 	return k.mistakes.sorted()
 }
 

@@ -33,6 +33,7 @@ type daemon struct {
 	shelf   *shelf
 	health  *health.Watcher
 	sender  *notify.Sender
+	forges  map[string]notify.Forge // by source
 	loop    *reconcile.Loop
 	spare   *gitsync.Spare
 	sources []*follower
@@ -82,6 +83,7 @@ func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, e
 		return d, err
 	}
 	d.wireLoop()
+	d.wirePulls()
 	return d, d.openDoors()
 }
 
@@ -141,6 +143,7 @@ func (d *daemon) wireSender(ctx context.Context) {
 			d.log.Warn("the token that writes statuses also reads Git; give status.token_file one of its own", "source", s.Name)
 		}
 	}
+	d.forges = forges
 	d.sender = notify.New(d.store, forges, d.log)
 	unsaid, err := d.store.Unsaid(ctx)
 	if err != nil { // only what status shows of the time before
@@ -203,6 +206,7 @@ func (d *daemon) webhooks() (*api.Webhooks, error) {
 	}
 	return api.NewWebhooks(hooks, api.HookOptions{
 		Limits: d.cfg.limits.hooks, Poke: func(source string) { d.follower(source).poke() }, Log: d.log,
+		Pulls: func(source string) { d.follower(source).pokePulls() },
 	})
 }
 
@@ -213,6 +217,9 @@ func (d *daemon) run(ctx context.Context) error {
 	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.health.Run, d.sender.Run, d.spare.Run, d.tidy}
 	for _, f := range d.sources {
 		parts = append(parts, f.run)
+		if f.pulls != nil {
+			parts = append(parts, f.pulls.Run)
+		}
 	}
 	for _, o := range d.doors {
 		parts = append(parts, func(ctx context.Context) error { return o.run(ctx, o.listener) })

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -50,6 +49,9 @@ func (d *daemon) status(context.Context) (ring.Status, error) {
 			s.Checking, s.FirstUse = f.git.Checking(), f.firstUse()
 		}
 		s.Forge = trouble[s.Name]
+		if f := d.follower(s.Name); f != nil && f.pulls != nil {
+			s.Forge = cmp.Or(s.Forge, f.pulls.Trouble())
+		}
 	}
 	return st, nil
 }
@@ -214,18 +216,7 @@ func (d *daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 			return ring.Changes{}, err
 		}
 	}
-	values, err := d.env.read()
-	if err != nil {
-		return ring.Changes{}, err
-	}
-	next, _, refusals := f.look(c, values)
-	w, err := d.loop.World(ctx)
-	if err != nil {
-		return ring.Changes{}, fmt.Errorf("cannot plan: %w", err)
-	}
-	changes := reconcile.Plan(w, &next, time.Now())
-	changes.Refusals = refusals // each by itself, as validate tells them
-	return changes, nil
+	return f.changes(ctx, c)
 }
 
 // tipOf is the newest commit seen of a source.

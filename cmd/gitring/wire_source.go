@@ -10,6 +10,7 @@ import (
 
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 )
@@ -22,6 +23,7 @@ type follower struct {
 	cfg      *SourceConfig
 	git      *gitsync.Follower
 	settings manifest.Settings
+	pulls    *notify.Pulls // nil where nobody asks for them
 
 	// What follows belongs to run's goroutine.
 	source reconcile.Source // as last offered
@@ -67,6 +69,7 @@ func gitConfig(c *Config, s *SourceConfig) gitsync.Config {
 		Trust:    s.Trust.trustConfig(),
 		Limits:   s.limits.git,
 		Isolated: true,
+		Pulls:    s.Status != nil && s.Status.PullRequests,
 	}
 }
 
@@ -91,6 +94,12 @@ func freshFor(poll string, interval time.Duration) time.Duration {
 func (f *follower) poke() {
 	if f != nil {
 		f.git.Poke()
+	}
+}
+
+func (f *follower) pokePulls() {
+	if f != nil {
+		f.pulls.Poke()
 	}
 }
 
