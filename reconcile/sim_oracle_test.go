@@ -18,8 +18,8 @@ import (
 //	I5   watchCreate: a version is the plan's or the last good one. That its commit is
 //	     verified is gitsync's to hold: the model offers verified commits alone
 //	I6   not here: gitsync and store, which hold the anchors, have tests of their own
-//	I7   atRest, restOf, restOfTies, restOfHands; rest has to come within 4,000 looks
-//	     after which 100 looks make no call. The bound in time is not checked
+//	I7   inTime, atRest, restOf, restOfTies, restOfHands; rest has to come within 4,000
+//	     looks, after which 100 looks make no call
 //	I8   watchEvent, watchStop; that the surge goes: restOf
 //	I9   atRest
 //	I10  watchPost

@@ -265,6 +265,9 @@ func (s *scenario) run() error {
 			break
 		}
 	}
+	if s.bad == nil && quiet >= 100 {
+		s.inTime(since)
+	}
 	if s.bad == nil {
 		s.atRest(quiet)
 	}
@@ -492,6 +495,27 @@ func (s *scenario) lastRunIsOn(network string) bool {
 		on = on || ok
 	}
 	return on
+}
+
+// longestWait is what ROLLOUT.md section 4 has a host wait at most for something
+// else than a deadline: between two tries of what cannot start, and until a run
+// counts as stable, from when on the engine may restart it.
+const longestWait = 10 * time.Minute
+
+// inTime checks the bound of I7: three times the sum of the deadlines of what is
+// wanted, and one wait, after the last fault. What crashes for ever never rests,
+// and is not asked.
+func (s *scenario) inTime(rest time.Time) {
+	bound := longestWait
+	for _, app := range s.src.Next.Apps {
+		for _, v := range app.Services {
+			k := v.Rollout
+			bound += 3 * (k.ProgressDeadline + k.StartTimeout + k.Bake + k.WarmFor)
+		}
+	}
+	if took := rest.Sub(s.until); took > bound {
+		s.violate("I7: at rest %s after the last fault, of at most %s", took, bound)
+	}
 }
 
 // tornOff says that what b is tied to is gone: no engine can start it again.
