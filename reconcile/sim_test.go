@@ -39,7 +39,7 @@ type scenario struct {
 	jumps   int             // of the clock
 	until   time.Time       // of the last fault
 	person  *hands          // who acts by hand; nil for nobody
-	wide    *wide           // what it has besides; nil for nothing
+	wide    *wide           // what it has besides; nil for nothing: see newScenarioOf
 }
 
 type commitAt struct {
@@ -74,7 +74,22 @@ func newScenario(seed int64) *scenario {
 	}
 	s.until = at.Add(time.Duration(r.Intn(120)) * time.Second)
 	s.faults = r.Intn(5) > 0
-	s.widen()
+	return s
+}
+
+// newScenarioOf is the scenario that a seed stands for in TestSimulation: an even one
+// is a wide one. GITRING_SIM_WIDE=1 has all of them wide, 0 none.
+func newScenarioOf(seed int64) *scenario {
+	s := newScenario(seed)
+	switch os.Getenv("GITRING_SIM_WIDE") {
+	case "":
+		if seed%2 == 0 {
+			s.widen()
+		}
+	case "0":
+	default:
+		s.widen()
+	}
 	return s
 }
 
@@ -798,7 +813,7 @@ func (s *scenario) scene() string {
 }
 
 func simulate(seed int64) (err error, log string) {
-	s := newScenario(seed)
+	s := newScenarioOf(seed)
 	defer func() {
 		if p := recover(); p != nil {
 			err, log = fmt.Errorf("panic: %v", p), s.read(400)
@@ -811,7 +826,8 @@ func simulate(seed int64) (err error, log string) {
 }
 
 // TestSimulation plays scenarios from consecutive seeds; GITRING_SIM_N and
-// GITRING_SIM_SEED say how many and from where. A seed replays bit for bit.
+// GITRING_SIM_SEED say how many and from where, GITRING_SIM_WIDE which are wide. A
+// seed replays bit for bit, with the same GITRING_SIM_WIDE.
 func TestSimulation(t *testing.T) {
 	n, from := int64(scenarios), int64(1)
 	if v, err := strconv.ParseInt(os.Getenv("GITRING_SIM_N"), 10, 64); err == nil {
@@ -836,7 +852,7 @@ func TestSimulation(t *testing.T) {
 				}
 				if err, log := simulate(seed); err != nil {
 					failed.Add(1)
-					t.Errorf("seed %d: %v\n%s\nreplay: make sim N=1 SEED=%d", seed, err, log, seed)
+					t.Errorf("seed %d: %v\n%s\nreplay: make sim N=1 SEED=%d WIDE=%s", seed, err, log, seed, os.Getenv("GITRING_SIM_WIDE"))
 				}
 			}
 		})
@@ -847,7 +863,7 @@ func TestSimulation(t *testing.T) {
 // TestSimulationReplays holds the promise that a seed is the whole story.
 func TestSimulationReplays(t *testing.T) {
 	for seed := int64(1); seed <= 20; seed++ {
-		a, b := newScenario(seed), newScenario(seed)
+		a, b := newScenarioOf(seed), newScenarioOf(seed)
 		_, _ = a.run(), b.run()
 		if a.read(len(a.log)) != b.read(len(b.log)) {
 			t.Fatalf("seed %d played differently the second time", seed)
@@ -867,7 +883,7 @@ func given(t *testing.T, w World) string {
 // changes nothing it is given, and the order of what is seen decides nothing.
 func TestDiffIsPure(t *testing.T) {
 	for seed := int64(1); seed <= 40; seed++ {
-		s := newScenario(seed)
+		s := newScenarioOf(seed)
 		s.told = func(kind, detail string, of *box) {
 			s.watchHost(kind, detail, of)
 			w, now := s.world(), s.clock()

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +11,8 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// wide is what two scenarios in three have besides: one or two of the features
-// below, and the faults that go with them. Its dice are its own.
+// wide is what a wide scenario has besides: one or two of the features below, and the
+// faults that go with them. Its dice are its own.
 type wide struct {
 	r      *rand.Rand
 	report bool // the app says drift: report
@@ -35,12 +34,8 @@ type wide struct {
 // heart is given, and that no text for people may show (I12).
 const marker = "5ec2e7"
 
-// widen is asked for by GITRING_SIM_WIDE: some of its seeds fail still, and each is
-// to be looked at before every run plays them.
+// widen gives a scenario its features, two in three times.
 func (s *scenario) widen() {
-	if os.Getenv("GITRING_SIM_WIDE") == "" {
-		return
-	}
 	r := rand.New(rand.NewSource(s.seed*7919 + 17))
 	if r.Intn(3) == 0 {
 		return
