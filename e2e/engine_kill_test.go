@@ -21,8 +21,8 @@ func TestAnEngineKilledAtAnyMomentConverges(t *testing.T) {
 	e := newEngine(t)
 	// An instance that the engine takes along is no word on its version.
 	f := newFleet(hostOn(t, e.engine), rollout(obj{"failure_threshold": 1000}))
-	// An engine that is killed while it starts a container may leave half of it behind, and
-	// refuse to start it ("task already exists"): that version of db is given up.
+	// This engine has no bridge network, by which gitring tells its runs apart: a version of
+	// db that ends with it is given up.
 	f.new = true
 	f.begin()
 	still := f.one("still").ID
