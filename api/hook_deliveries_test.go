@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -62,4 +63,21 @@ func TestADeliveryThatComesAgainIsLogged(t *testing.T) {
 			require.False(t, strings.Contains(log.String(), secret), s.Forge)
 		}
 	}
+}
+
+// Whoever sets a webhook up reads why it is not taken; a storm is one line a minute.
+func TestWhyAWebhookIsNotTakenIsToldOnceAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor(t)
+		var log bytes.Buffer
+		d.Log = slog.New(slog.NewTextHandler(&log, nil))
+		for i := range 90 * 50 { // 50 a second for 90 s
+			source := []string{"prod", "other"}[i%2]
+			require.Equal(t, 401, d.ask(hookRequest("/v1/webhook/"+source, "{}")))
+			require.Equal(t, 404, d.ask(hookRequest("/v1/webhook/"+fmt.Sprint(i), "{}")))
+			time.Sleep(20 * time.Millisecond)
+		}
+		require.Equal(t, 4, strings.Count(log.String(), "\n"))
+		require.Equal(t, 2, strings.Count(log.String(), `source=prod status=401 reason="no signature in X-Hub-Signature-256"`))
+	})
 }

@@ -12,7 +12,7 @@ import (
 func gitLabProof(secrets [][]byte) (proof, error) {
 	var keys, tokens [][]byte
 	for _, s := range secrets {
-		if !bytes.HasPrefix(s, []byte(signingKey)) {
+		if !bytes.HasPrefix(s, []byte(SigningKey)) {
 			tokens = append(tokens, s)
 			continue
 		}

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// signingKey begins a secret of the Standard Webhooks specification, version 1.0.0:
+// SigningKey begins a signing token: a secret of the Standard Webhooks specification, version 1.0.0:
 // the key itself follows in base64.
-const signingKey = "whsec_"
+const SigningKey = "whsec_"
 
 // standardKey is the key of a secret. The specification asks for 24 bytes; GitLab, which
 // is who uses it, takes keys of 32 and no others, and so does our own rule.
 func standardKey(secret []byte) ([]byte, error) {
-	key, err := base64.StdEncoding.Strict().DecodeString(strings.TrimPrefix(string(secret), signingKey))
+	key, err := base64.StdEncoding.Strict().DecodeString(strings.TrimPrefix(string(secret), SigningKey))
 	if err != nil { // its text would hold the secret's
-		return nil, errors.New("what follows " + signingKey + " is no base64; copy it whole, with the = at its end")
+		return nil, errors.New("what follows " + SigningKey + " is no base64; copy it whole, with the = at its end")
 	}
 	if len(key) < secretBytes {
-		return nil, fmt.Errorf("the key after %s has %d bytes and needs %d", signingKey, len(key), secretBytes)
+		return nil, fmt.Errorf("the key after %s has %d bytes and needs %d", SigningKey, len(key), secretBytes)
 	}
 	return key, nil
 }

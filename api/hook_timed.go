@@ -16,8 +16,8 @@ const HookSkew = 5 * time.Minute
 // send two.
 const mostSignatures = 8
 
-// timedHeader of the generic way in.
-const timedHeader = "X-Gitring-Signature"
+// TimedHeader is of the generic way in.
+const TimedHeader = "X-Gitring-Signature"
 
 // timedProof is `t=<unix>,v1=<hex>` with HMAC-SHA256 over "t.body": for every sender
 // that has no way of its own. Several v1 are allowed, any of them may be right.
@@ -25,12 +25,12 @@ func timedProof(secrets [][]byte) (proof, error) {
 	return func(h http.Header, now time.Time) (func([]byte) bool, string) {
 		var at string
 		var given [][]byte
-		for part := range strings.SplitSeq(h.Get(timedHeader), ",") {
+		for part := range strings.SplitSeq(h.Get(TimedHeader), ",") {
 			key, value, _ := strings.Cut(strings.TrimSpace(part), "=")
 			switch key {
 			case "t":
 				if at != "" {
-					return nil, "two times in " + timedHeader
+					return nil, "two times in " + TimedHeader
 				}
 				at = value
 			case "v1":
@@ -40,7 +40,7 @@ func timedProof(secrets [][]byte) (proof, error) {
 			}
 		}
 		if len(given) == 0 {
-			return nil, "no signature in " + timedHeader
+			return nil, "no signature in " + TimedHeader
 		}
 		if why := untimely(at, now); why != "" {
 			return nil, why

@@ -27,7 +27,7 @@ func LoadSecrets(path, forge string) ([][]byte, error) {
 			return nil, fmt.Errorf("cannot use the webhook's secret in %s, line %d: it has %d bytes and needs %d; make one with: openssl rand -hex 32",
 				path, i+1, len(line), secretBytes)
 		}
-		if forge == GitLab && bytes.HasPrefix(line, []byte(signingKey)) {
+		if forge == GitLab && bytes.HasPrefix(line, []byte(SigningKey)) {
 			if _, err := standardKey(line); err != nil {
 				return nil, fmt.Errorf("cannot use the webhook's signing token in %s, line %d: %w", path, i+1, err)
 			}

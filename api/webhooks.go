@@ -47,6 +47,8 @@ type Webhooks struct {
 	slots chan struct{} // one for each request that is being read
 	spare bodies
 	seen  deliveries
+
+	refused refused
 }
 
 type hook struct {
@@ -105,14 +107,16 @@ func (w *Webhooks) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		out.WriteHeader(http.StatusNotFound)
 		return
 	}
-	code, why, about := only(r.Method, http.MethodPost), "", nothing
+	code, why, about := only(r.Method, http.MethodPost), "not a POST", nothing
 	if code == http.StatusOK {
 		code, why, about = w.take(out, r, source, h)
 	}
 	if code != http.StatusAccepted {
 		// What is left of the body is not worth reading.
 		out.Header().Set("Connection", "close")
-		w.Log.Debug("webhook not taken", "source", source, "status", code, "reason", why)
+		if w.refused.tell(source, w.Now()) {
+			w.Log.Warn("webhook not taken, told once a minute", "source", source, "status", code, "reason", why)
+		}
 		out.WriteHeader(code)
 		return
 	}
