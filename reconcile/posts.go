@@ -41,7 +41,7 @@ func (t *turn) refusalPosts(src *Source) {
 	if r == nil {
 		return
 	}
-	text := say("%s%s %s", rejected, r.Code, r.Commit.Short())
+	text := say("%s%s %s: %s", rejected, r.Code, r.Commit.Short(), r.Says)
 	told := true
 	for _, sha := range []ring.SHA{src.Tip, r.Commit} {
 		if sha != "" && (src.Commit == nil || sha != src.Commit.SHA) && t.post(src, sha, "", ring.PostFailure, text) {
@@ -79,7 +79,7 @@ func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 	}
 	switch sync {
 	case ring.SyncSynced:
-		t.post(src, sha, "", ring.PostSuccess, say("healthy %d/%d", ready, wanted))
+		t.post(src, sha, "", ring.PostSuccess, say("healthy %d/%d%s", ready, wanted, t.lasted(src, "", st.Apps)))
 	case ring.SyncDegraded:
 		for i := range st.Apps {
 			a := &st.Apps[i]
@@ -94,6 +94,8 @@ func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 		}
 	case ring.SyncHeld:
 		t.heldPost(src, st, why)
+	case ring.SyncStaging:
+		t.post(src, sha, "", ring.PostPending, verified(src)+queued(why))
 	case ring.SyncApplying:
 		t.post(src, sha, "", ring.PostRunning, say("%d/%d ready", ready, wanted))
 	default:
@@ -134,10 +136,7 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 	if t.held[src.Name] != "" || t.watched[src.Name] != "" || t.handed(a.Name) != "" || t.stageSays[a.Name] != "" {
 		return
 	}
-	changed := false
-	for _, s := range a.Services {
-		changed = changed || s.Commit == sha
-	}
+	changed := changes(a, sha)
 	_, told := t.Facts.Posts[ring.PostKey(sha, t.context(a.Name))]
 	defer func() { t.deploymentPost(src, sha, a.Name, changed) }()
 	ready, wanted := appSummary(a)
@@ -153,13 +152,57 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 		}
 	case ring.Healthy:
 		if changed || told {
-			t.post(src, sha, a.Name, ring.PostSuccess, say("healthy %d/%d", ready, wanted))
+			t.post(src, sha, a.Name, ring.PostSuccess, say("healthy %d/%d%s", ready, wanted, t.lasted(src, a.Name, []ring.AppStatus{*a})))
 		}
 	default:
 		if changed || told {
 			t.post(src, sha, a.Name, underWay(a), say("%d/%d ready", ready, wanted))
 		}
 	}
+}
+
+// verified names who answers for the commit, without the host of an address.
+func verified(src *Source) string {
+	if src.Commit == nil || src.Commit.SHA != src.Next.Commit || src.Commit.Signer == "" {
+		return ""
+	}
+	name, _, _ := strings.Cut(src.Commit.Signer, "@")
+	return "verified by " + name + "; "
+}
+
+// queued is what a commit waits for, without how far it is: that changes too
+// often for a forge.
+func queued(why string) string {
+	says, _, _ := strings.Cut(why, " (")
+	return says
+}
+
+// lasted is " in 38s" where the forge was told of the way there: since the first of
+// the apps that the commit changes came into force.
+func (t *turn) lasted(src *Source, app string, apps []ring.AppStatus) string {
+	sha := src.Next.Commit
+	if p, told := t.Facts.Posts[ring.PostKey(sha, t.context(app))]; !told || !p.Open() {
+		return ""
+	}
+	var since time.Time
+	for i := range apps {
+		f := t.Facts.Apps[apps[i].Name]
+		if !changes(&apps[i], sha) || f.Since.IsZero() {
+			continue
+		}
+		if since.IsZero() || f.Since.Before(since) {
+			since = f.Since
+		}
+	}
+	if since.IsZero() || t.now.Before(since) {
+		return ""
+	}
+	return " in " + t.now.Sub(since).Round(time.Second).String()
+}
+
+// changes says whether a commit changes a service of an app.
+func changes(a *ring.AppStatus, sha ring.SHA) bool {
+	return slices.ContainsFunc(a.Services, func(s ring.ServiceStatus) bool { return s.Commit == sha })
 }
 
 // underWay says whether something of an app is being changed, or waits for its turn.
@@ -219,9 +262,9 @@ func verdictOf(final bool) string {
 
 func rejectedSays(r *ring.Refusal) string {
 	if where := r.Where(); where != "" {
-		return say("%s%s %s", rejected, r.Code, where)
+		return say("%s%s %s: %s", rejected, r.Code, where, r.Says)
 	}
-	return say("%s%s", rejected, r.Code)
+	return say("%s%s: %s", rejected, r.Code, r.Says)
 }
 
 func (t *turn) context(app string) string {
@@ -266,11 +309,15 @@ func reopens(src *Source, sha ring.SHA, app, state, description string) bool {
 	return state == ring.PostSuccess && (strings.HasPrefix(description, rejected) || strings.HasPrefix(description, "app ") && strings.Contains(description, " "+rejected))
 }
 
-// untrusted says that a post told why trust refused a commit: it ends with the
-// commit at fault, where a refusal of what the commit holds names a file.
+// untrusted says that a post told why trust refused a commit: it names the commit
+// at fault, where a refusal of what the commit holds names a file.
 func untrusted(description string) bool {
 	f := strings.Fields(description)
-	return len(f) == 3 && strings.HasPrefix(description, rejected) && len(f[2]) == 7 && strings.Trim(f[2], "0123456789abcdef") == ""
+	if len(f) < 3 || f[0]+" " != rejected || strings.HasSuffix(f[1], ":") {
+		return false
+	}
+	at := strings.TrimSuffix(f[2], ":")
+	return len(at) == 7 && strings.Trim(at, "0123456789abcdef") == ""
 }
 
 func (s *Source) commitSHA() ring.SHA {
