@@ -68,7 +68,7 @@ func (t *turn) drifts(v *service) []drifted {
 		out = append(out, t.driftsOf(v, in, joins)...)
 	}
 	for slot := 1; slot <= v.target.Replicas; slot++ {
-		if v.inSlot(slot) == nil && t.taken(v, slot) {
+		if v.inSlot(slot) == nil && t.taken(v, slot) && !t.doneIn(v, slot) {
 			out = append(out, drifted{what: removedSays(slot)}) // the slot is filled again
 		}
 	}

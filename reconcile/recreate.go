@@ -64,6 +64,9 @@ func (t *turn) dropSuperseded(v *service) bool {
 func (t *turn) move(v *service, slot int) bool {
 	in := v.inSlot(slot)
 	others := v.others(slot)
+	if in == nil && t.doneIn(v, slot) {
+		return false
+	}
 	if in == nil {
 		// Created and not started while the old one still serves: pull and
 		// create cost no gap.

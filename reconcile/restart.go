@@ -187,6 +187,23 @@ func (t *turn) rests(v *service, in *inst) bool {
 	return p == ring.OnFail && in.ExitCode == 0 || p == ring.NeverStop && v.row.Done
 }
 
+// doneIn says that the instance of a slot ended as it may, as on_failure lets one
+// that exits with 0, and that somebody removed it since, such as by docker container
+// prune: the slot stays empty until its version changes.
+func (t *turn) doneIn(v *service, slot int) bool {
+	if len(t.Facts.Slots) == 0 || !v.row.Done || v.target != v.want || v.want.Restart.Policy != ring.OnFail || v.inSlot(slot) != nil {
+		return false
+	}
+	row, ok := t.Facts.Slots[ring.SlotKey(v.id, slot, v.want.Version)]
+	return ok && row.Stopped && row.ExitCode == 0 && !row.OOM
+}
+
+// rested says that a slot whose container somebody removed stays empty.
+func (t *turn) rested(row ring.SlotRow) bool {
+	v := t.views[row.ID]
+	return v != nil && row.Version == v.want.Version && row.Slot <= v.want.Replicas && t.doneIn(v, row.Slot)
+}
+
 // engineRestarted counts restarts that the engine made by itself, and takes
 // the backoff over: from the first crash until the slot was stable again.
 func (t *turn) engineRestarted(v *service, in *inst) bool {

@@ -71,7 +71,7 @@ func (t *turn) surge(v *service) bool {
 		}
 	}
 	parallel := max(1, v.knobs().MaxParallel)
-	slot := v.freeSlot()
+	slot := t.freeSlot(v)
 	if slot == 0 || min(d+up-live, d-held, parallel-starting) <= 0 {
 		return false
 	}

@@ -624,6 +624,11 @@ func (t *turn) settled(v *service) bool {
 		}
 		n++
 	}
+	for slot := 1; slot <= v.target.Replicas; slot++ {
+		if n < v.target.Replicas && t.doneIn(v, slot) {
+			n++
+		}
+	}
 	return n == v.target.Replicas
 }
 
@@ -864,11 +869,11 @@ func (t *turn) create(v *service, slot int, start bool, why string) bool {
 	return t.do(a)
 }
 
-// freeSlot is the lowest slot that no instance of the target holds; 0 when
-// there is none.
-func (v *service) freeSlot() int {
+// freeSlot is the lowest slot that is to be filled, because no instance of the
+// target holds it; 0 when there is none.
+func (t *turn) freeSlot(v *service) int {
 	for slot := 1; slot <= v.target.Replicas; slot++ {
-		if v.inSlot(slot) == nil {
+		if v.inSlot(slot) == nil && !t.doneIn(v, slot) {
 			return slot
 		}
 	}

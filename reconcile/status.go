@@ -357,7 +357,7 @@ func (t *turn) steady(v *service, progress string) (ring.Phase, string) {
 		}
 		return ring.PhaseDegraded, say("%s; slot %d %s", progress, in.Slot, in.reason)
 	}
-	if try, ok := t.Tries[string(v.id)]; ok && (try.Permanent || try.Refusal != nil) && v.freeSlot() > 0 {
+	if try, ok := t.Tries[string(v.id)]; ok && (try.Permanent || try.Refusal != nil) && t.freeSlot(v) > 0 {
 		return ring.PhaseDegraded, say("%s; %s", progress, hinted(try))
 	}
 	return ring.PhaseProgressing, progress + t.slowest(v)

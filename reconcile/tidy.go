@@ -64,7 +64,7 @@ func (t *turn) forget() {
 	t.forgetLeft()
 	t.forgetRuns()
 	for _, key := range sortedKeys(t.Facts.Slots) {
-		if row := t.Facts.Slots[key]; !there[row.Instance] && !t.waitsAfterCrash(row) {
+		if row := t.Facts.Slots[key]; !there[row.Instance] && !t.waitsAfterCrash(row) && !t.rested(row) {
 			t.set(ring.Forget{Table: "slot", Key: key})
 		}
 	}
