@@ -77,6 +77,13 @@ type Calls struct {
 	Adopt func(ctx context.Context, p Peer, r AdoptRequest) (Adoption, error)
 	// Leave hands an app back to Compose, with a folder to go on from.
 	Leave func(ctx context.Context, p Peer, r LeaveRequest) (Left, error)
+	// NotifyTest sends a test message to one receiver, or to all. NotFound for an
+	// unknown one.
+	NotifyTest func(ctx context.Context, p Peer, r NotifyTestRequest) ([]NotifyTested, error)
+	// Outbox is what has not arrived at forges and receivers. It changes nothing.
+	Outbox func(ctx context.Context) ([]ring.Unsaid, error)
+	// OutboxRetry makes what has not arrived due at once. NotFound for an unknown ID.
+	OutboxRetry func(ctx context.Context, p Peer, r OutboxRetryRequest) (OutboxRetried, error)
 	// Plan says what a tree, or a commit of a source, would change here.
 	Plan func(ctx context.Context, r PlanRequest) (ring.Changes, error)
 }

@@ -128,6 +128,13 @@ func (d *daemon) calls() Calls {
 		Leave: func(_ context.Context, p Peer, r LeaveRequest) (Left, error) {
 			return Left{Says: "done"}, d.note("leave %s to=%s by=%d: %s", r.App, r.To, p.UID, r.Reason)
 		},
+		NotifyTest: func(_ context.Context, p Peer, r NotifyTestRequest) ([]NotifyTested, error) {
+			return []NotifyTested{{Name: "team", Service: "slack", Reason: "slack: it answered 403"}}, d.note("notify test %s by=%d", r.Name, p.UID)
+		},
+		Outbox: func(context.Context) ([]ring.Unsaid, error) { return nil, d.note("outbox") },
+		OutboxRetry: func(_ context.Context, p Peer, r OutboxRetryRequest) (OutboxRetried, error) {
+			return OutboxRetried{Count: 3}, d.note("outbox retry id=%s all=%v dead=%v by=%d", r.ID, r.All, r.Dead, p.UID)
+		},
 		Refresh: func(_ context.Context, p Peer, r RefreshRequest) ([]ImageNow, error) {
 			return []ImageNow{{App: r.App, Service: "web", Image: "web:1", Pinned: "sha256:a", Now: "sha256:b", Newer: true}},
 				d.note("refresh %s/%s by uid %d: %s", r.App, r.Service, p.UID, r.Reason)
@@ -427,6 +434,9 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 		"crashes":  func() error { _, err := c.Crashes(ctx, CrashQuery{}); return err },
 		"inspect":  func() error { _, err := c.Inspect(ctx, InspectQuery{App: "web", Service: "db"}); return err },
 		"jobs":     func() error { _, err := c.Jobs(ctx, JobQuery{}); return err },
+		"notify":   func() error { _, err := c.NotifyTest(ctx, NotifyTestRequest{}); return err },
+		"outbox":   func() error { _, err := c.Outbox(ctx); return err },
+		"say":      func() error { _, err := c.OutboxRetry(ctx, OutboxRetryRequest{All: true}); return err },
 		"act":      func() error { _, err := c.Act(ctx, ActRequest{Verb: "hold", App: "web", Reason: "r"}); return err },
 		"refresh":  func() error { _, err := c.Refresh(ctx, RefreshRequest{App: "web", Reason: "r"}); return err },
 		"plan":     func() error { _, err := c.Plan(ctx, PlanRequest{Rev: "main"}); return err },

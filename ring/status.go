@@ -10,6 +10,8 @@ type Status struct {
 	At        time.Time      `json:"at,omitzero"`
 	Sources   []SourceStatus `json:"sources"`
 	Overrides []Override     `json:"overrides,omitempty"`
+	// Receivers are those that could not be told everything.
+	Receivers []ReceiverStatus `json:"receivers,omitempty"`
 	// Engine is what is wrong with the engine; "" when it answers.
 	Engine string `json:"engine,omitempty"`
 	// Store is why nothing can be written down, and so nothing is done; "" when it can.

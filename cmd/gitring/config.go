@@ -31,11 +31,11 @@ type Config struct {
 	Poll          string            `yaml:"poll"`
 	Sources       []SourceConfig    `yaml:"sources"`
 	Prune         Prune             `yaml:"prune"`
+	Notify        []NotifyConfig    `yaml:"notify"`
 	// Policy is as written: a mapping, or the name of a file with one.
 	Policy yaml.Node `yaml:"policy"`
 
 	// Documented, and not carried out yet: kept as written, for the line.
-	Notify  yaml.Node `yaml:"notify"`
 	Ingress yaml.Node `yaml:"ingress"`
 
 	// Limits is as written; limits is what came of it.

@@ -278,6 +278,8 @@ var configTypes = []any{
 	Introduction{},
 	Webhook{},
 	ForgeStatus{},
+	NotifyConfig{},
+	NotifyWebhook{},
 	GitHubApp{},
 }
 

@@ -13,7 +13,7 @@ import (
 func (c *Config) NotCarriedOut() Mistakes {
 	n := &notYet{file: c.file, lines: c.lines}
 	n.keys("", map[string]yaml.Node{
-		"notify": c.Notify, "ingress": c.Ingress,
+		"ingress": c.Ingress,
 	})
 	n.mistakes = append(n.mistakes, c.policy.later...)
 	n.value("engine.kind", c.Engine.Kind, "docker")

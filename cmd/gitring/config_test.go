@@ -237,7 +237,6 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 	cases := []struct{ old, new, want string }{
 		{"host: edge-1", "host: edge-1\nengine: {kind: swarm}", "config.yaml:2: engine.kind: swarm"},
 		{"host: edge-1", "host: edge-1\npolicy: {on_violation: stop}", "config.yaml:2: policy.on_violation"},
-		{"host: edge-1", "host: edge-1\nnotify: [{url_file: u}]", "config.yaml:2: notify"},
 		{"host: edge-1", "host: edge-1\ningress: {kind: proxy}", "config.yaml:2: ingress"},
 	}
 	for _, tc := range cases {
@@ -256,7 +255,7 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 func TestTheReferenceNamesEveryKey(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/configuration.md")
 	require.NoError(t, err)
-	for _, name := range []string{"Config", "EnvConfig", "Registries", "EngineConfig", "Listen", "Prune", "PruneImages", "SourceConfig", "AppConfig", "AuthConfig", "TrustRules", "Require", "Introduction", "Webhook", "ForgeStatus", "GitHubApp"} {
+	for _, name := range []string{"Config", "EnvConfig", "Registries", "EngineConfig", "Listen", "Prune", "PruneImages", "SourceConfig", "AppConfig", "AuthConfig", "TrustRules", "Require", "Introduction", "Webhook", "ForgeStatus", "GitHubApp", "NotifyConfig", "NotifyWebhook"} {
 		keys := knownKeys(name)
 		require.NotEmpty(t, keys, name)
 		for _, key := range keys {

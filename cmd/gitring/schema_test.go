@@ -91,6 +91,7 @@ func fullStatus() ring.Status {
 	refusal := &ring.Refusal{Code: ring.UnknownKey, Commit: sha, App: "web", File: "web/compose.yaml", Line: 3, Says: "no", Hint: "yes"}
 	return ring.Status{
 		Host: "edge-1", Gitring: "0.1.0", At: at, Engine: "away", Store: "full",
+		Receivers: []ring.ReceiverStatus{{Name: "team", Service: "slack", Waiting: 1, Dead: 2, Reason: "r"}},
 		Overrides: []ring.Override{{Kind: "undo", Target: "web", Actor: "ops", Reason: "r", Until: at, Replicas: new(2), Commit: sha}},
 		Sources: []ring.SourceStatus{{
 			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Note: "vouched by a@b: 1234567", Committed: at, Trusted: sha, Forge: "401",

@@ -20,6 +20,9 @@ func showStatus(s *screen, st *ring.Status, wide bool, now time.Time) {
 	if st.Engine != "" {
 		s.line(0, " ", word{"engine:", red}, w(st.Engine))
 	}
+	for _, r := range st.Receivers {
+		s.line(0, " ", word{"warning:", yellow}, w(receiverSays(r)))
+	}
 	if len(st.Sources) == 0 {
 		s.line(0, " ", w("no sources"))
 	}
@@ -29,6 +32,15 @@ func showStatus(s *screen, st *ring.Status, wide bool, now time.Time) {
 		showApps(s, src.Apps, wide, now)
 	}
 	showOverrides(s, st.Overrides)
+}
+
+// receiverSays is what is wrong with a receiver of notifications.
+func receiverSays(r ring.ReceiverStatus) string {
+	says := fmt.Sprintf("receiver %s is not told: %d waiting", r.Name, r.Waiting)
+	if r.Dead > 0 {
+		says += fmt.Sprintf(", %d given up (gitring outbox list)", r.Dead)
+	}
+	return says + when(r.Reason != "", "; "+r.Reason)
 }
 
 func showSource(s *screen, src ring.SourceStatus, now time.Time) {

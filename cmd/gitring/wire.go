@@ -24,20 +24,22 @@ import (
 // daemon is everything that serve runs, wired: each part knows only ring, and
 // they meet here.
 type daemon struct {
-	cfg     *Config
-	log     *slog.Logger
-	judge   judge
-	store   *store.Store
-	env     *envFolder
-	engine  *runtime.Docker
-	shelf   *shelf
-	health  *health.Watcher
-	sender  *notify.Sender
-	forges  map[string]notify.Forge // by source
-	loop    *reconcile.Loop
-	spare   *gitsync.Spare
-	sources []*follower
-	doors   []door
+	cfg    *Config
+	log    *slog.Logger
+	judge  judge
+	store  *store.Store
+	env    *envFolder
+	engine *runtime.Docker
+	shelf  *shelf
+	health *health.Watcher
+	sender *notify.Sender
+	// receivers are told what the journal says.
+	receivers *notify.Receivers
+	forges    map[string]notify.Forge // by source
+	loop      *reconcile.Loop
+	spare     *gitsync.Spare
+	sources   []*follower
+	doors     []door
 }
 
 // door is a listener and who serves it.
@@ -79,6 +81,9 @@ func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, e
 	}
 	d.wireHealth(ctx)
 	d.wireSender(ctx)
+	if err := d.wireReceivers(); err != nil {
+		return d, err
+	}
 	if err := d.wireSources(); err != nil {
 		return d, err
 	}
@@ -214,7 +219,7 @@ func (d *daemon) webhooks() (*api.Webhooks, error) {
 // it started has ended.
 func (d *daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.health.Run, d.sender.Run, d.spare.Run, d.tidy}
+	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy}
 	for _, f := range d.sources {
 		parts = append(parts, f.run)
 		if f.pulls != nil {

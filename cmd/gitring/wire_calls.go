@@ -25,7 +25,7 @@ func (d *daemon) calls() api.Calls {
 		Version: d.version, Status: d.status, Events: d.events, Appended: d.store.Changed, History: d.history,
 		Logs: d.logs, Poke: d.poke, Look: d.look, Approve: d.approve, Accept: d.accept, Plan: d.plan,
 		Outdated: d.outdated, Refresh: d.refresh, Trust: d.trust, Reverify: d.reverify, Act: d.act, Jobs: d.jobs, Adopt: d.adopt, Leave: d.leave,
-		Crashes: d.crashes, Inspect: d.inspect,
+		Crashes: d.crashes, Inspect: d.inspect, NotifyTest: d.notifyTest, Outbox: d.outbox, OutboxRetry: d.outboxRetry,
 	}
 }
 
@@ -42,6 +42,7 @@ func (d *daemon) version(ctx context.Context) (api.Version, error) {
 func (d *daemon) status(context.Context) (ring.Status, error) {
 	st, _ := d.loop.Status()
 	trouble := d.sender.Trouble()
+	st.Receivers = d.receivers.Trouble()
 	st.Sources = slices.Clone(st.Sources)
 	for i := range st.Sources {
 		s := &st.Sources[i]

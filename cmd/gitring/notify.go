@@ -1,0 +1,69 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+)
+
+func notifyCmd(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "notify",
+		Short: "Try the receivers of notifications",
+		Args:  knownVerb,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "test [name]",
+		Short: "Send a test message now",
+		Long: "test has the daemon send a message that says it is a test to one receiver of the\n" +
+			"configuration, or to all, and says of each whether it was taken. Exit 1 when one\n" +
+			"was not. What waits for a receiver is neither sent nor delayed by it.",
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			var r api.NotifyTestRequest
+			if len(given) > 0 {
+				r.Name = given[0]
+			}
+			return g.notifyTest(cmd.Context(), r)
+		},
+	})
+	return cmd
+}
+
+func (g *globals) notifyTest(ctx context.Context, r api.NotifyTestRequest) error {
+	all, err := g.daemon().NotifyTest(ctx, r)
+	if err != nil {
+		return asked(err)
+	}
+	code := exitOK
+	for _, t := range all {
+		if !t.Taken {
+			code = exitError
+		}
+	}
+	if g.machine() {
+		if err := g.encode(all); err != nil {
+			return err
+		}
+		return ended(code)
+	}
+	s := g.screen()
+	var rows [][]word
+	for _, t := range all {
+		said := word{"taken", green}
+		if !t.Taken {
+			said = word{"not taken", red}
+		}
+		rows = append(rows, []word{w(t.Name), w(t.Service), said, w(cmp.Or(t.Reason, "-"))})
+	}
+	s.table(0, []string{"RECEIVER", "SERVICE", "OUTCOME", "REASON"}, rows)
+	if _, err := io.WriteString(g.out, s.String()); err != nil {
+		return err
+	}
+	return ended(code)
+}

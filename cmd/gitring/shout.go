@@ -1,0 +1,28 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/notify"
+)
+
+// shoutCmd is the process that the daemon starts to tell one chat one message. It
+// is no verb for people.
+func shoutCmd(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:    notify.ShoutVerb,
+		Short:  "Tell a chat for the daemon, which starts this itself",
+		Hidden: true,
+		Args:   args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			if f, ok := g.in.(*os.File); ok {
+				if st, err := f.Stat(); err != nil || st.Mode()&os.ModeNamedPipe == 0 {
+					return &failure{code: exitUsage, says: "shout-child is started by the daemon alone", hint: "gitring notify test"}
+				}
+			}
+			return notify.ServeShout(g.in, g.out)
+		},
+	}
+}
