@@ -76,6 +76,10 @@ type box struct {
 	broken  bool           // the engine never starts it again
 }
 
+// theirs says that it is somebody else's for good, and no container of Compose's
+// that a person may give into our hands.
+func (b *box) theirs() bool { return b.foreign && b.Version == "" }
+
 func (b *box) running() bool { return b.State == ring.StateRunning }
 
 // lives says that it holds what it holds, though somebody may have paused it.
@@ -331,7 +335,7 @@ func (e *engine) canJoin(b *box) bool {
 func (e *engine) reboot() {
 	e.engines++
 	for _, id := range e.each() {
-		if b := e.boxes[id]; b.lives() && !b.foreign {
+		if b := e.boxes[id]; b.lives() && !b.theirs() {
 			e.exit(b, 137)
 		}
 	}

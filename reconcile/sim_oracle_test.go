@@ -421,7 +421,7 @@ func (d *daemon) watchEvent(e ring.Event) {
 	}
 	d.protect[id] = map[string]bool{}
 	for _, b := range d.boxes {
-		if b.App == e.App && b.Service == e.Service && b.Version == good.Service.Version && d.ready(b) && b.Slot <= good.Service.Replicas {
+		if b.App == e.App && b.Service == e.Service && d.versionOf(b) == good.Service.Version && d.ready(b) && b.Slot <= good.Service.Replicas {
 			if _, leaving := d.disk.Intents[b.ID]; !leaving {
 				d.protect[id][b.ID] = true
 			}

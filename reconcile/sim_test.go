@@ -244,6 +244,7 @@ func (s *scenario) run() error {
 	var since time.Time // of the quiet, and of the time after everything that could happen
 	for step := 0; step < 4000 && s.bad == nil; step++ {
 		s.commit()
+		s.adoptDue()
 		if s.person != nil && s.now.Before(s.until) {
 			s.meddleByHand(s.person)
 		} else if s.person != nil {
@@ -344,7 +345,7 @@ func (s *scenario) fault() {
 		s.note("the engine restarts")
 		s.reboot()
 	case 2:
-		if b != nil && b.running() && !b.foreign {
+		if b != nil && b.running() && !b.theirs() {
 			s.note("somebody stops %s", b.Name)
 			s.exit(b, 143)
 			s.touched(b)
@@ -353,7 +354,7 @@ func (s *scenario) fault() {
 			}
 		}
 	case 3:
-		if b != nil && !b.Kind.Ends() && !b.foreign {
+		if b != nil && !b.Kind.Ends() && !b.theirs() {
 			s.note("somebody removes %s", b.Name)
 			s.touched(b)
 			s.drop(b)
@@ -378,7 +379,7 @@ func (s *scenario) fault() {
 func (s *scenario) meddle(b *box) {
 	switch s.r.Intn(6) {
 	case 0:
-		if b != nil && !b.Kind.Ends() && !b.foreign {
+		if b != nil && !b.Kind.Ends() && !b.theirs() {
 			s.note("somebody removes %s and its volumes", b.Name)
 			s.touched(b)
 			s.drop(b)
@@ -400,7 +401,7 @@ func (s *scenario) meddle(b *box) {
 		s.mem.recent.askAgain(id)
 		s.record([]ring.Fact{ring.Refresh{ID: id, Actor: "alice", At: s.clock()}}, nil)
 	case 5:
-		if b != nil && b.running() && s.r.Intn(2) == 0 && !b.foreign {
+		if b != nil && b.running() && s.r.Intn(2) == 0 && !b.theirs() {
 			s.note("%s ends", b.Name)
 			s.exit(b, 3)
 			s.comeBack(b)
@@ -459,7 +460,7 @@ func (s *scenario) atRest(quiet int) {
 	f := s.disk.Apps["web"].App
 	for _, b := range s.boxes {
 		app, _ := s.src.Next.App(b.App)
-		if _, ok := app.Service(b.Service); !ok && !s.inUse(b) && !b.foreign {
+		if _, ok := app.Service(b.Service); !ok && !s.inUse(b) && !b.theirs() && !s.unplaced(b) {
 			s.violate("I9: %s is an orphan", b.Name)
 		}
 	}
@@ -599,7 +600,7 @@ func (s *scenario) aftermath() {
 	}
 	was, gone := map[string]bool{}, map[string]bool{}
 	for id, b := range s.boxes {
-		was[id] = s.ready(b) && complete[b.Service] && !b.Kind.Ends() && (s.tied == "" || complete["a"]) && !s.aside(b.Service) && !b.foreign &&
+		was[id] = s.ready(b) && complete[b.Service] && !b.Kind.Ends() && (s.tied == "" || complete["a"]) && !s.aside(b.Service) && !b.theirs() &&
 			!s.letDown(b) // others ended what it is tied to, and want that so: the engine's policy goes with it
 	}
 	s.note("the daemon is gone and the host reboots")
@@ -644,8 +645,8 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 	count := map[ring.Version]int{}
 	ready := 0
 	for _, b := range s.boxes {
-		if b.Service == v.Name {
-			count[b.Version]++
+		if b.App == app.Name && b.Service == v.Name {
+			count[s.versionOf(b)]++
 			if s.ready(b) {
 				ready++
 			}
@@ -654,11 +655,12 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 	blocked := ((s.dep || s.tied != "") && v.Name == "b" || s.heir(v) || s.comesAfter(app)) && s.disk.Rollouts[id].Version != v.Version
 	switch {
 	case blocked, !known && s.starved(v): // waits for a, or for memory
-	case known && verdict.Good:
+	case known && verdict.Good, !known && hasGood && good.Service.Version == v.Version && s.wide != nil && s.wide.compose:
+		// Of what was adopted whole there is no verdict until it serves: it is what it was.
 		if s.fine(v) && (count[v.Version] != v.Replicas || len(count) > 1) {
 			s.violate("I7: %s at rest with %v, wanted %d of %s", id, count, v.Replicas, v.Version.Short())
 		}
-		if s.fine(v) && ready != v.Replicas && !(s.tied == "network" && s.looping()) && !s.ownerless(app, v) {
+		if s.fine(v) && ready != v.Replicas && !s.standsBadly(app, v) && !(s.tied == "network" && s.looping()) && !s.ownerless(app, v) {
 			s.violate("I7: %s at rest with %d/%d ready", id, ready, v.Replicas)
 		}
 	case known && hasGood && s.contended(v.Name, &good.Service):

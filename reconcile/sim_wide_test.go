@@ -28,6 +28,7 @@ type wide struct {
 	touched map[string]bool
 	looks   int
 	breaks  breaks
+	compose bool // Compose ran the app before
 }
 
 // marker stands for the keyed hash of a secret: the one thing about it that the
@@ -82,6 +83,7 @@ func (s *scenario) widen() {
 		s.widenPlan(c.plan)
 	}
 	s.foreigner()
+	s.composed()
 }
 
 // foreigner is a container of others, running here for ever (I4).
@@ -197,7 +199,7 @@ func (s *scenario) wideFault() {
 	}
 	ids := s.each()
 	b := s.boxes[ids[w.r.Intn(len(ids))]]
-	if b.foreign || b.Kind.Ends() {
+	if b.theirs() || b.Kind.Ends() {
 		return
 	}
 	s.touch(b)

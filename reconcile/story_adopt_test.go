@@ -21,26 +21,33 @@ func (s *story) compose(words []string) error {
 		}
 	}
 	for slot := 1; slot <= n; slot++ {
-		s.ids++
-		b := &box{image: words[2], foreign: true, Instance: ring.Instance{
-			ID: fmt.Sprintf("f%03d", s.ids), Name: fmt.Sprintf("%s-%s-%d", d.app, d.Name, slot), App: d.app, Service: d.Name, Slot: slot,
-			Kind: d.Kind, Version: "compose", Created: s.wall(), State: ring.StateCreated, Policy: d.Restart.Engine, Addresses: map[string]string{d.app + "_default": "10.0.0.9"},
-		}}
-		for _, m := range d.Spec.Mounts {
-			if name, made := mountName(d.app, m); name != "" {
-				b.holds = append(b.holds, name)
-				s.volumes[name] = s.volumes[name] || made
-			}
-		}
-		s.boxes[b.ID], s.sorted = b, nil
-		s.nets[d.app+"_default"] = ring.SeenNetwork{ID: d.app + "_default", Name: d.app + "_default"}
-		s.engine.run(b)
+		b := s.composeRun(d.app, &d.Service, words[2], slot)
 		if d.Kind == ring.JobK {
 			s.exit(b, 0)
 		}
 	}
 	s.foreign[d.app] = true
 	return nil
+}
+
+// composeRun starts a container of a service as Compose does: it has none of our labels.
+func (d *daemon) composeRun(app string, v *ring.Service, image string, slot int) *box {
+	d.ids++
+	network := app + "_default"
+	b := &box{image: image, foreign: true, Instance: ring.Instance{
+		ID: fmt.Sprintf("f%03d", d.ids), Name: fmt.Sprintf("%s-%s-%d", app, v.Name, slot), App: app, Service: v.Name, Slot: slot,
+		Kind: v.Kind, Version: "compose", Created: d.wall(), State: ring.StateCreated, Policy: v.Restart.Engine, Addresses: map[string]string{network: "10.0.0.9"},
+	}}
+	for _, m := range v.Spec.Mounts {
+		if name, made := mountName(app, m); name != "" {
+			b.holds = append(b.holds, name)
+			d.volumes[name] = d.volumes[name] || made
+		}
+	}
+	d.boxes[b.ID], d.sorted = b, nil
+	d.nets[network] = ring.SeenNetwork{ID: network, Name: network}
+	d.engine.run(b)
+	return b
 }
 
 // takes is what the engine tells a person's adoption.
