@@ -212,6 +212,10 @@ func (e *engine) start(ctx context.Context, id string) error {
 	return e.call(ctx, "POST", "/containers/"+id+"/start", nil, nil)
 }
 
+func (e *engine) stop(ctx context.Context, id string) error {
+	return e.call(ctx, "POST", "/containers/"+id+"/stop", nil, nil)
+}
+
 // running says that the container's state is running.
 func (e *engine) running(ctx context.Context, id string) (bool, error) {
 	var c struct{ State struct{ Running bool } }

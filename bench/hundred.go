@@ -180,7 +180,7 @@ func (b *bench) pushAmongHundred(ctx context.Context, d *daemon, r *repo) error 
 			return err
 		}
 		took = append(took, one)
-		if one, err = b.oneFloor(ctx, i, bare); err != nil {
+		if one, _, err = b.oneFloor(ctx, i, bare); err != nil {
 			return err
 		}
 		floor = append(floor, one)
