@@ -190,6 +190,8 @@ func TestAProjectIsAdoptedWithoutARestartAndHandedBack(t *testing.T) {
 	require.Equal(t, 0, code, text)
 	left := filepath.Join(p.dir, "state", "left", p.app)
 	require.Contains(t, text, "project: "+left+"\n")
+	require.Contains(t, text, "makes web anew once, because it mounts files of the commit at /etc/site.conf")
+	require.Equal(t, 1, strings.Count(text, "anew once"), text)
 	require.Contains(t, text, "docker compose up -d --no-recreate\n")
 	services["web"] = merged(services["web"].(obj), env("VERSION", "3"))
 	p.push("Another web", services)
@@ -216,10 +218,14 @@ func TestAProjectIsAdoptedWithoutARestartAndHandedBack(t *testing.T) {
 	p.docker(left, "up", "-d")
 	compose := runsOf(p.all())
 	require.Len(t, compose, 4)
-	for slot := range compose {
-		require.NotEqual(t, ours[slot].ID, compose[slot].ID)
+	require.NotEqual(t, ours["web/1"].ID, compose["web/1"].ID, "site.conf is another file there")
+	for _, slot := range []string{"db/1", "front/1", "front/2"} {
+		require.Equal(t, ours[slot], compose[slot])
 	}
 	picture()
+	p.docker(left, "up", "-d", "--force-recreate")
+	compose = runsOf(p.all())
+	require.NotEqual(t, ours["db/1"].ID, compose["db/1"].ID)
 	p.until("the database runs on its volume", func() bool { return onlyOne(t, p.journal(p.all()["db/1"])) == 3 })
 
 	// And back once more.

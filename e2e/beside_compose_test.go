@@ -34,8 +34,8 @@ func TestComposeFindsTheAppByItsLabels(t *testing.T) {
 	// ls: any container that has these two.
 	project := "com.docker.compose.project=" + app
 	type row struct {
-		ID     string
-		Labels map[string]string
+		ID, ImageID string
+		Labels      map[string]string
 	}
 	var rows []row
 	h.asked("/containers/json", &rows, "com.docker.compose.project", "com.docker.compose.config-hash", "gitring.host="+h.name)
@@ -51,11 +51,14 @@ func TestComposeFindsTheAppByItsLabels(t *testing.T) {
 	require.Len(t, rows, 1)
 	l := rows[0].Labels
 	_, hex, _ := strings.Cut(l["gitring.version"], ":")
+	hash := l["com.docker.compose.config-hash"] // Compose's own, as leave_test.go has it say
+	require.Regexp(t, "^[0-9a-f]{64}$", hash)
+	require.NotEqual(t, hex, hash)
 	require.Equal(t, map[string]string{
 		"team": "blue", "gitring.host": h.name, "gitring.source": l["gitring.source"], "gitring.app": app, "gitring.service": "web", "gitring.slot": "2",
 		"gitring.version": "1:" + hex, "gitring.commit": first, "gitring.kind": "worker",
 		"com.docker.compose.project": app, "com.docker.compose.service": "web", "com.docker.compose.container-number": "2", "com.docker.compose.oneoff": "False",
-		"com.docker.compose.config-hash": hex, "com.docker.compose.project.working_dir": app, "com.docker.compose.project.config_files": app + "/compose.yaml",
+		"com.docker.compose.config-hash": hash, "com.docker.compose.image": rows[0].ImageID, "com.docker.compose.project.working_dir": app, "com.docker.compose.project.config_files": app + "/compose.yaml",
 	}, without(l, "e2e"))
 
 	// up: a network of the name must say the project and its key, else it is an

@@ -87,6 +87,7 @@ func (e *engine) ping() error { return e.call("GET", "/version", nil, nil, nil) 
 // container is what the tests ask of one.
 type container struct {
 	ID, Name     string
+	Image        string // its ID
 	Created      time.Time
 	RestartCount int
 	State        struct {

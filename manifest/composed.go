@@ -100,33 +100,25 @@ func hashed(c types.ServiceConfig, s *ring.Service) types.ServiceConfig {
 	return c
 }
 
-// newer is the first key of c that the release which is imitated does not know, or
-// to which it gives another default.
+// newer is a key inside of c that the release which is imitated does not know, or
+// to which it gives another default. Most others are refused, for the engine.
 func (b *builderOf) newer(c types.ServiceConfig) string {
 	for _, v := range c.Volumes {
-		switch {
-		case v.Image != nil:
-			return "volumes with an image"
-		case v.Bind != nil && v.Bind.Recursive != "":
-			return "volumes with bind.recursive"
-		case v.Volume != nil && len(v.Volume.Labels) > 0:
-			return "volumes with volume.labels"
+		if v.Bind != nil && v.Bind.Recursive != "" {
+			return "bind.recursive"
 		}
 	}
 	for _, n := range c.Networks {
-		if n != nil && (n.GatewayPriority != 0 || n.InterfaceName != "" || n.UseServiceNameAlias != nil) {
-			return "networks with keys of a newer Compose"
+		if n != nil && n.UseServiceNameAlias != nil {
+			return "use_service_name_alias"
 		}
 	}
 	if c.Deploy != nil && c.Deploy.Resources.Reservations != nil {
 		for _, d := range c.Deploy.Resources.Reservations.Devices {
 			if len(d.Options) > 0 || d.Count == -1 && !b.countsDevices(c.Name) {
-				return "devices that it does not count"
+				return "devices without a count or with options"
 			}
 		}
-	}
-	if c.Develop != nil { // its paths are those of a folder of somebody
-		return "develop"
 	}
 	return ""
 }
