@@ -93,6 +93,10 @@ type person struct {
 }
 
 func (p *person) act() error {
+	if p.Verb == Undo && p.leftCommit() {
+		return unfit(say("gitring rollback makes the commit that has %s again; what it keeps in volumes and data folders is still here", p.App),
+			"%s has left its commit: an undo brings back an earlier plan of an app that the commit has", p.App)
+	}
 	if !p.here() {
 		return ErrNotFound
 	}
@@ -134,6 +138,26 @@ func (p *person) here() bool {
 		}
 	}
 	return p.Service != "" && (p.views[id] != nil || len(p.seen[id]) > 0 || p.coming(id))
+}
+
+// leftCommit says that an app was here and that no plan has it any more.
+func (p *person) leftCommit() bool {
+	if f, ok := p.Facts.Apps[p.App]; ok {
+		return f.Leaving
+	}
+	coming := slices.ContainsFunc(p.Sources, func(src Source) bool {
+		if src.Next == nil {
+			return false
+		}
+		_, ok := src.Next.App(p.App)
+		return ok
+	})
+	for _, k := range p.Facts.Kept {
+		if k.App == p.App && !coming {
+			return true
+		}
+	}
+	return false
 }
 
 // onService are the verbs for one service in force.
