@@ -113,3 +113,37 @@ func TestABackupRunsBeforeEachRolloutAndMustSucceed(t *testing.T) {
 	require.Equal(t, "3", h.one("web").env("VERSION"))
 	require.Equal(t, []string{"a", "a", "b", "c"}, h.ran(folder))
 }
+
+// A cron job begins by itself when it is due, once, though the daemon dies as it
+// begins; what it wrote stays when its container is gone.
+func TestACronJobRunsWhenItIsDueAndItsLogIsKept(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	app := h.app("shop")
+	nightly := merged(migrate("1", "TAKES", "1000"), obj{"x-gitring": obj{"kind": "cron", "cron": obj{"schedule": "* * * * *", "timezone": "Europe/Berlin"}}})
+	first := h.repo.pushed("Version 1", files{app + "/compose.yaml": h.compose(app, obj{
+		"nightly": nightly, "web": web("1"),
+	}, obj{"volumes": obj{"runs": obj{}}})})
+	h.start()
+	st := h.synced(first)
+	require.Equal(t, "Ready", st.service(app, "nightly").Phase)
+	mark := h.events.mark()
+	begun := h.events.first(t, mark, func(e engineEvent) bool { return e.Action == "start" && e.service() == "nightly" })
+	require.Less(t, begun.at().Second(), 30, "it did not begin with the minute")
+	h.kill()
+	h.start()
+	h.until("the run is told", func() bool {
+		_, out := h.run("jobs", app+"/nightly")
+		return strings.Contains(out, "schedule") && strings.Contains(out, "succeeded")
+	})
+	h.until("its log is kept", func() bool {
+		code, out := h.run("jobs", "--logs", app+"/nightly")
+		return code == 0 && strings.Contains(out, "job 1 runs")
+	})
+	job := h.one("nightly")
+	require.Equal(t, []string{"1"}, h.ran(job.Mounts[0].Source), "the due time began two runs")
+	require.NoError(t, h.engine.remove(job.ID))
+	code, out := h.run("jobs", "--logs", app+"/nightly")
+	require.Equal(t, 0, code, out)
+	require.Contains(t, out, "job 1 runs")
+}
