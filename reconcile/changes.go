@@ -12,11 +12,29 @@ import (
 )
 
 // sameService says that nothing of a service changed, in its version or in place.
+// It is asked of every service at every look: what its instances run is not gone
+// through, because one version has one spec.
 func sameService(a, b *ring.Service) bool {
-	x, y := *a, *b
-	x.Changed, y.Changed = "", ""
-	x.Line, y.Line = 0, 0
-	return reflect.DeepEqual(x, y) || sameJSON(x, y)
+	if a.Version != b.Version || a.Version == "" && !sameJSON(a.Spec, b.Spec) {
+		return false
+	}
+	x, y := a.Rollout, b.Rollout
+	x.Back, y.Back = nil, nil
+	return a.Name == b.Name && a.Kind == b.Kind && a.Replicas == b.Replicas && a.Written == b.Written && a.Pin == b.Pin &&
+		a.Before == b.Before && a.Share == b.Share && a.File == b.File && a.Restart == b.Restart && x == y &&
+		same(a.Rollout.Back, b.Rollout.Back) && same(a.Job, b.Job) && same(a.Cron, b.Cron) && same(a.Reload, b.Reload) && same(a.Composed, b.Composed) &&
+		sameList(a.DependsOn, b.DependsOn) && sameList(a.Checks, b.Checks) &&
+		a.Image.Known == b.Image.Known && sameList(a.Image.Volumes, b.Image.Volumes) && same(a.Image.Healthcheck, b.Image.Healthcheck)
+}
+
+// same says that two values are equal. Most often they are one and the same.
+func same[T any](a, b *T) bool {
+	return a == b || a != nil && b != nil && (reflect.DeepEqual(a, b) || sameJSON(a, b))
+}
+
+// sameList is same for lists.
+func sameList[T any](a, b []T) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || reflect.DeepEqual(a, b) || sameJSON(a, b))
 }
 
 func imageMove(old, s *ring.Service) string {

@@ -210,7 +210,16 @@ func (t *turn) force(src *Source, app ring.App, have ring.InForce, known bool) {
 
 // sameApp says that b asks nothing new, whichever commit asked.
 func sameApp(a, b ring.App) bool {
-	a.Commit = b.Commit
+	if len(a.Services) != len(b.Services) {
+		return false
+	}
+	for i := range a.Services {
+		x, y := &a.Services[i], &b.Services[i]
+		if x.Changed != y.Changed || x.Line != y.Line || !sameService(x, y) {
+			return false
+		}
+	}
+	a.Commit, a.Services, b.Services = b.Commit, nil, nil
 	return sameJSON(a, b)
 }
 
