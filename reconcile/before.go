@@ -165,7 +165,7 @@ func (t *turn) mended(s *service) {
 	if !failed || !ok || !here || run.State != jobFailed || run.Version == job.Version || t.letThrough(s) {
 		return
 	}
-	t.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(s.id, s.want.Version)})
+	t.set(ring.Forget{Table: "verdict", Key: s.wanted()})
 	if s.row.Version == s.want.Version {
 		s.row.Version = "" // begun anew
 		t.set(s.row)
@@ -190,7 +190,7 @@ func (p *person) retryBefore(v *service) {
 
 // quarantine is the verdict "failed" on the wanted version of s.
 func (t *turn) quarantine(s *service) (ring.Verdict, bool) {
-	d, ok := t.Facts.Verdicts[ring.VersionKey(s.id, s.want.Version)]
+	d, ok := t.Facts.Verdicts[s.wanted()]
 	return d, ok && !d.Good
 }
 

@@ -177,5 +177,5 @@ func (t *turn) reached(app *ring.App, s *ring.Service, until ring.Until) (why st
 	case row.Version == s.Version && row.Done && ready >= max(1, s.Replicas-down):
 		return "", false
 	}
-	return say("%d/%d ready", ready, s.Replicas), false
+	return readySays(ready, s.Replicas), false
 }

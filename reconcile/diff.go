@@ -96,22 +96,19 @@ func (t *turn) decide() {
 // index sorts what is seen by service.
 func (t *turn) index() {
 	t.takeAdopted()
-	t.seen = map[ring.ServiceID][]*inst{}
-	tied := false
-	for i := range t.Seen.Instances {
-		in := &t.Seen.Instances[i]
-		id := ring.ID(in.App, in.Service)
-		v := &inst{Instance: in}
-		if it, ok := t.Facts.Intents[in.ID]; ok {
-			v.intent = it.Kind
-		}
-		t.seen[id] = append(t.seen[id], v)
+	type named struct{ app, service string }
+	all, of, tied := make([]inst, len(t.Seen.Instances)), map[named][]*inst{}, false
+	for i := range all {
+		in, v := &t.Seen.Instances[i], &all[i]
+		v.Instance, v.intent = in, t.Facts.Intents[in.ID].Kind
+		name := named{in.App, in.Service}
+		of[name] = append(of[name], v)
 		tied = tied || len(in.Joined) > 0
 	}
-	for _, ins := range t.seen {
-		slices.SortFunc(ins, func(a, b *inst) int {
-			return cmp.Or(cmp.Compare(a.Slot, b.Slot), a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
-		})
+	t.seen = make(map[ring.ServiceID][]*inst, len(of))
+	for name, ins := range of {
+		slices.SortFunc(ins, bySlot)
+		t.seen[ring.ID(name.app, name.service)] = ins
 	}
 	if !tied {
 		return
@@ -125,6 +122,13 @@ func (t *turn) index() {
 			}
 		}
 	}
+}
+
+func bySlot(a, b *inst) int {
+	if a.Slot != b.Slot {
+		return cmp.Compare(a.Slot, b.Slot)
+	}
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 }
 
 // look makes the view of every service in force, before any is decided:

@@ -147,18 +147,31 @@ func differences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.
 	}
 	add("app.leaders", leadersMoved(oldApp, newApp, &b)...)
 	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
-	for i := 0; i < x.NumField(); i++ {
-		f := x.Type().Field(i)
-		switch f.Name {
-		case "Image", "Environment", "Labels", "Mounts":
+	for i, name := range specFields {
+		p, q := x.Field(i), y.Field(i)
+		if name == "" || p.IsZero() && q.IsZero() {
 			continue
 		}
-		if !reflect.DeepEqual(x.Field(i).Interface(), y.Field(i).Interface()) && !sameJSON(x.Field(i).Interface(), y.Field(i).Interface()) {
-			add("spec."+jsonName(f), jsonName(f))
+		if a, b := p.Interface(), q.Interface(); !reflect.DeepEqual(a, b) && !sameJSON(a, b) {
+			add("spec."+name, name)
 		}
 	}
 	return out
 }
+
+// specFields are the fields of a spec by their names outside, "" for those of which
+// is said what of them differs.
+var specFields = func() (out []string) {
+	for f := range reflect.TypeFor[ring.Spec]().Fields() {
+		name := jsonName(f)
+		switch name {
+		case "image", "environment", "labels", "mounts":
+			name = ""
+		}
+		out = append(out, name)
+	}
+	return out
+}()
 
 // jsonName is what a field is called outside.
 func jsonName(f reflect.StructField) string {

@@ -16,20 +16,21 @@ import (
 // Where an answer may change in the course of a look, the index names those
 // that have to be looked at, and the rule looks at them.
 type index struct {
-	decided map[string]bool             // targets of the steps decided
-	order   []*service                  // see inOrder
-	seen    []ring.ServiceID            // see seenIDs
-	kept    []string                    // see kept
-	nets    *networks                   // see network
-	joined  map[string]bool             // networks that instances are on
-	next    map[string]*places          // by source, its next plan
-	keepers map[string][]string         // by what they keep, names of apps in force
-	holders map[string][]ring.ServiceID // by what an instance of them writes
-	former  map[string][]*service       // by what their last good version writes
-	steps   []writing                   // in flight, then decided; see stepsOn
-	writing map[string][]int            // by what is written, places in steps
-	runs    map[ring.ServiceID][]string // see runsOf
-	memory  int64                       // see declared
+	decided map[string]bool                     // targets of the steps decided
+	order   []*service                          // see inOrder
+	seen    []ring.ServiceID                    // see seenIDs
+	kept    []string                            // see kept
+	nets    *networks                           // see network
+	names   map[*ring.Network]map[string]string // see networks; by the first network of an app
+	joined  map[string]bool                     // networks that instances are on
+	next    map[string]*places                  // by source, its next plan
+	keepers map[string][]string                 // by what they keep, names of apps in force
+	holders map[string][]ring.ServiceID         // by what an instance of them writes
+	former  map[string][]*service               // by what their last good version writes
+	steps   []writing                           // in flight, then decided; see stepsOn
+	writing map[string][]int                    // by what is written, places in steps
+	runs    map[ring.ServiceID][]string         // see runsOf
+	memory  int64                               // see declared
 	summed  bool
 }
 

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -66,6 +67,7 @@ type service struct {
 	lacks  string // what it cannot have now: an owner, a name
 	differ string // see why; "" until somebody asks
 	fate   *fate  // what it is tied to; nil for nothing
+	key    string // see wanted
 	// spoiled is the verdict on what the plan wants to be reloaded in place, where
 	// that failed: want has what was good in its stead.
 	spoiled *ring.Verdict
@@ -86,6 +88,14 @@ func (t *turn) view(app *ring.App, want *ring.Service) {
 	for _, in := range v.all {
 		t.judge(v, in)
 	}
+}
+
+// wanted is the key of what is said of the wanted version.
+func (v *service) wanted() string {
+	if v.key == "" {
+		v.key = ring.VersionKey(v.id, v.want.Version)
+	}
+	return v.key
 }
 
 // goodNow is a good service as this look has it: with what its image says of
@@ -289,7 +299,7 @@ func (t *turn) weigh(v *service) {
 func (t *turn) choose(v *service) {
 	v.failed, v.waits, v.blocked, v.says = nil, "", false, ""
 	v.halt = t.halted(v.id)
-	if d, ok := t.Facts.Verdicts[ring.VersionKey(v.id, v.want.Version)]; ok && !d.Good {
+	if d, ok := t.Facts.Verdicts[v.wanted()]; ok && !d.Good {
 		v.failed = &d
 	}
 	v.of, v.target = v.app, v.want
@@ -580,6 +590,10 @@ func (t *turn) failure(v *service, in *inst) string {
 	return say("not ready within %s: %s", limit, in.reason)
 }
 
+func readySays(ready, wanted int) string {
+	return strconv.Itoa(ready) + "/" + strconv.Itoa(wanted) + " ready"
+}
+
 func latest(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
@@ -667,7 +681,7 @@ func (t *turn) close(v *service) {
 	t.set(v.row)
 	e := ring.Event{
 		Kind: ring.RolloutCompleted, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
-		Version: v.want.Version, Commit: v.app.Commit, Reason: say("%d/%d ready", v.target.Replicas, v.target.Replicas),
+		Version: v.want.Version, Commit: v.app.Commit, Reason: readySays(v.target.Replicas, v.target.Replicas),
 	}
 	if v.restoring() {
 		e.Kind, e.Commit = ring.RolloutRestored, v.row.Commit
@@ -679,7 +693,7 @@ func (t *turn) close(v *service) {
 // keepGood remembers the service as it completed. A change in place (replicas,
 // checks, knobs) is part of what a restore brings back.
 func (t *turn) keepGood(v *service) {
-	key := ring.VersionKey(v.id, v.want.Version)
+	key := v.wanted()
 	if d, ok := t.Facts.Verdicts[key]; !ok || !d.Good {
 		t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Good: true, Commit: v.app.Commit, Reason: "completed", At: t.now})
 		v.failed = nil

@@ -30,7 +30,9 @@ func (t *turn) sourceStatus(src *Source) ring.SourceStatus {
 	if st.Refusal == nil && src.Next != nil && src.Next.Refusal != nil {
 		st.Refusal = src.Next.Refusal
 	}
-	for _, name := range t.appNames(src) {
+	names := t.appNames(src)
+	st.Apps = make([]ring.AppStatus, 0, len(names))
+	for _, name := range names {
 		st.Apps = append(st.Apps, t.appStatus(src, name))
 	}
 	f := t.behind(src)
@@ -203,6 +205,7 @@ func (t *turn) appStatus(src *Source, name string) ring.AppStatus {
 	f, ok := t.Facts.Apps[name]
 	if ok && f.App.Source == src.Name {
 		st.Commit, st.Notes, st.Powers = f.App.Commit, slices.Concat(f.App.Notes, pinNotes(&f.App)), f.App.Powers
+		st.Services = make([]ring.ServiceStatus, 0, len(f.App.Services))
 		for i := range f.App.Services {
 			st.Services = append(st.Services, t.serviceStatus(t.views[ring.ID(name, f.App.Services[i].Name)]))
 		}
@@ -271,7 +274,7 @@ func (t *turn) orphanStatus(app *ring.App) []ring.ServiceStatus {
 func (t *turn) serviceStatus(v *service) ring.ServiceStatus {
 	st := ring.ServiceStatus{
 		Name: v.want.Name, Kind: v.want.Kind, Wanted: v.want.Replicas, Version: v.want.Version,
-		Commit: v.want.Changed, Instances: []ring.InstanceStatus{},
+		Commit: v.want.Changed, Instances: make([]ring.InstanceStatus, 0, len(v.all)),
 	}
 	if v.good != nil {
 		st.LastGood = v.good.Commit
@@ -303,7 +306,7 @@ func (t *turn) serviceStatus(v *service) ring.ServiceStatus {
 }
 
 func (t *turn) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
-	progress := say("%d/%d ready", st.Ready, v.target.Replicas)
+	progress := readySays(st.Ready, v.target.Replicas)
 	switch {
 	case t.heldBy(v.id) != "":
 		return ring.PhaseHeld, say("%s; %s", progress, t.heldBy(v.id))

@@ -181,11 +181,23 @@ func (t *turn) anything(app string) bool {
 
 // networks is the engine's name of each network of an app. A definition that
 // changed gets a network of its own; the old one goes with its last instance.
+// All that ask share the answer, and change nothing in it.
 func (t *turn) networks(app *ring.App) map[string]string {
-	out := map[string]string{}
+	if len(app.Networks) == 0 {
+		return map[string]string{}
+	}
+	first := &app.Networks[0] // copies of a plan have one list
+	if out, ok := t.by.names[first]; ok {
+		return out
+	}
+	out := make(map[string]string, len(app.Networks))
 	for _, n := range app.Networks {
 		out[n.Key] = t.networkName(app.Name, n)
 	}
+	if t.by.names == nil {
+		t.by.names = map[*ring.Network]map[string]string{}
+	}
+	t.by.names[first] = out
 	return out
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -129,7 +130,7 @@ func hash(v any) string {
 
 // ContainerName is the deterministic name of an instance; it is the lock.
 func ContainerName(app, service string, slot int, v Version) string {
-	return fmt.Sprintf("%s-%s-%d-%s", app, service, slot, v.Short())
+	return app + "-" + service + "-" + strconv.Itoa(slot) + "-" + v.Short()
 }
 
 // VolumeName and NetworkName are the names Compose gives.
