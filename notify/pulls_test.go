@@ -217,6 +217,7 @@ func TestOneThatIsClosedIsLeftAlone(t *testing.T) {
 	w.after(0)
 	w.opens()
 	w.after(2 * pullsEvery)
+	require.Empty(t, w.told, "it is remembered for ever")
 	n := w.forge.count("")
 	w.edition = "2"
 	w.after(time.Second)
