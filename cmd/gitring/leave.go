@@ -20,7 +20,8 @@ func leaveCmd(g *globals) *cobra.Command {
 			"restart policies are those of the Compose file, and no commit is deployed any more\n" +
 			"until gitring adopt takes it back. The files of the commit in force are written into\n" +
 			"a folder from which docker compose goes on, with the data and volumes where they\n" +
-			"are, and the command is told that changes nothing there.",
+			"are. The command that changes nothing there is told, and which services a plain\n" +
+			"docker compose up would make anew all the same, each with why.",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: g.completeApps,
 		RunE: func(cmd *cobra.Command, given []string) (err error) {
