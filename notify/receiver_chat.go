@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -65,8 +66,10 @@ func (s *chatSpeaker) say(ctx context.Context, n Note) reply {
 		return reply{away: true, says: err.Error()}
 	}
 	text, err := spellOut(s.text, s.host, n)
-	if err != nil {
-		return reply{gone: true, says: err.Error()}
+	if err != nil { // of this message alone: it was tried before it was needed
+		if text, err = spellOut(ownTemplate, s.host, n); err != nil {
+			return reply{gone: true, says: err.Error()}
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, shoutWithin)
 	defer cancel()
@@ -115,6 +118,10 @@ func (d shouted) reply(scheme string) reply {
 	return to("the message could not be sent")
 }
 
+// leastSecret is the length from which a part of a URL is taken for a secret: what
+// is shorter is a word such as "topic".
+const leastSecret = 6
+
 // withoutSecrets strikes every part of a URL that may be a secret out of a text:
 // whoever writes a template may have put one there.
 func withoutSecrets(text, raw string) string {
@@ -132,8 +139,9 @@ func withoutSecrets(text, raw string) string {
 	if u.Scheme == "discord" || u.Scheme == "slack" || u.Scheme == "teams" || u.Scheme == "pushover" {
 		parts = append(parts, u.Host)
 	}
+	slices.SortFunc(parts, func(a, b string) int { return len(b) - len(a) }) // a part of a part last
 	for _, p := range parts {
-		if len(p) >= 8 {
+		if len(p) >= leastSecret {
 			text = strings.ReplaceAll(text, p, "(secret)")
 		}
 	}

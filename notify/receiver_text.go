@@ -75,6 +75,9 @@ const defaultTemplate = `{{if eq .Event "summary"}}{{.Host}}: {{.Total}} message
 {{end}}{{with .Next}}{{.}}
 {{end}}{{end}}`
 
+// ownTemplate is ours, parsed.
+var ownTemplate = template.Must(parseTemplate(""))
+
 // functions are those of a template besides its own: none reads anything.
 var functions = template.FuncMap{"less": func(a, b int) int { return a - b }}
 
@@ -128,8 +131,9 @@ var errLimit = errors.New("long enough")
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(b []byte) (int, error) {
-	if l.Len()+len(b) > 8*messageLimit {
-		return 0, errLimit
+	if room := 8*messageLimit - l.Len(); len(b) > room {
+		n, _ := l.Buffer.Write(b[:room])
+		return n, errLimit
 	}
 	return l.Buffer.Write(b)
 }
@@ -145,8 +149,14 @@ func messageOf(host string, n Note) Message {
 		m.What = strings.NewReplacer(".", " ", "_", " ").Replace(n.Kind)
 	}
 	m.Next = strings.NewReplacer("%s", m.Subject, "%c", m.Commit).Replace(says.next)
+	var all []string
 	for _, a := range n.Also {
-		m.Also = append(m.Also, messageOf(host, a))
+		also := messageOf(host, a)
+		m.Also = append(m.Also, also)
+		all = append(all, also.Subject+" "+also.What)
+	}
+	if n.Total > 0 { // for templates that know no summaries
+		m.Subject, m.What, m.Reason = fmt.Sprintf("%d messages", n.Total), "many at once", strings.Join(all, "; ")
 	}
 	return m
 }
