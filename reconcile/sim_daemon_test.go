@@ -24,6 +24,7 @@ type daemon struct {
 	// the clock, or what the engine restarts beside us.
 	restless bool
 	changes  int // mutating calls decided
+	kills    int
 	cuts     int // starts of ours whose end was not heard of: each is begun again
 	last     Decision
 	hides    bool // its looks leave out what has ended, as a list without all=true does
@@ -317,6 +318,7 @@ func (d *daemon) takeEffect() bool {
 // next one starts at once, by the clock on the wall.
 func (d *daemon) kill(when string) {
 	d.note("the daemon is killed %s", when)
+	d.kills++
 	flights := d.mem.flights
 	d.mem = d.wakeUp()
 	for _, f := range flights {

@@ -84,7 +84,8 @@ func (d *daemon) watchHost(kind, _ string, b *box) {
 
 // onTrial says that a start is one more try of a rollout whose hooks did not come to
 // their end: a failure, and no crash. As many as the threshold are, each time that
-// the rollout began or was resumed; what is more, the backoff bounds.
+// the rollout began or was resumed, and one for each end of the daemon, which forgets
+// how long it waited; what is more, the backoff bounds.
 func (d *daemon) onTrial(b *box) bool {
 	id := ring.ID(b.App, b.Service)
 	row, want := d.disk.Rollouts[id], d.wantOf(b.App, b.Service)
@@ -99,7 +100,7 @@ func (d *daemon) onTrial(b *box) bool {
 		}
 	}
 	d.trials[b.ID]++
-	return d.trials[b.ID] <= max(1, want.Rollout.FailureThreshold)*max(1, begun)
+	return d.trials[b.ID] <= max(1, want.Rollout.FailureThreshold)*max(1, begun) + d.kills
 }
 
 // watchMade holds the host to the promise that nothing that was there is ever

@@ -619,7 +619,7 @@ func (s *scenario) aftermath() {
 		s.advance(time.Time{})
 	}
 	for id, b := range s.boxes {
-		if complete[b.Service] && !gone[id] && !b.Kind.Ends() && !s.aside(b.Service) {
+		if complete[b.Service] && !gone[id] && !b.Kind.Ends() && (s.tied == "" || complete["a"]) && !s.aside(b.Service) {
 			s.violate("I19: %s was created though all was there after the reboot", b.Name)
 		}
 	}
@@ -632,7 +632,7 @@ func (s *scenario) looping() bool {
 			return true
 		}
 	}
-	return false
+	return s.noWayBack()
 }
 
 func (s *scenario) restOf(app *ring.App, v *ring.Service) {

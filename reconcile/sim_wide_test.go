@@ -272,7 +272,7 @@ func (s *scenario) mendWide() {
 // fine says that what v asks for comes to stay, and serves.
 func (s *scenario) fine(v *ring.Service) bool {
 	if v.Reload != nil {
-		switch s.contents[v.Reload.Live["conf"]] {
+		switch s.contents[s.readable(v)] {
 		case "unready", "crash":
 			return false
 		}
@@ -360,6 +360,14 @@ func (s *scenario) restOfHands(app *ring.App, v *ring.Service) {
 			s.violate("reload: at rest %s reads %s and not %s", b.Name, b.reads, s.readable(v))
 		}
 	}
+}
+
+// noWayBack says that files failed, and that the command refuses those that were
+// good, which the instance had read as it started: it is asked every ten minutes.
+func (s *scenario) noWayBack() bool {
+	f := s.disk.Apps["web"].App
+	v, ok := f.Service("a")
+	return ok && v.Reload != nil && s.readable(&v) != v.Reload.Live["conf"] && s.contents[s.readable(&v)] == "refused"
 }
 
 // readable is what instances of v are to have read at rest: what the plan wants
