@@ -70,3 +70,10 @@ func (s *scenario) standsBadly(app *ring.App, v *ring.Service) bool {
 		return b.App == app.Name && b.Service == v.Name && s.stands(b, v) && !s.nature(b).good()
 	})
 }
+
+// cameWithout says that Compose's container had no restart policy when it was
+// adopted, whatever its file says: it keeps the one that it came with.
+func (s *scenario) cameWithout(b *box) bool {
+	row, ok := s.disk.Adopted[b.ID]
+	return ok && (row.Policy.Name == "no" || row.Policy.Name == "")
+}

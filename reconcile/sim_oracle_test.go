@@ -100,7 +100,7 @@ func (d *daemon) onTrial(b *box) bool {
 		}
 	}
 	d.trials[b.ID]++
-	return d.trials[b.ID] <= max(1, want.Rollout.FailureThreshold)*max(1, begun) + d.kills
+	return d.trials[b.ID] <= max(1, want.Rollout.FailureThreshold)*max(1, begun)+d.kills
 }
 
 // watchMade holds the host to the promise that nothing that was there is ever

@@ -600,7 +600,7 @@ func (s *scenario) aftermath() {
 	}
 	was, gone := map[string]bool{}, map[string]bool{}
 	for id, b := range s.boxes {
-		was[id] = s.ready(b) && complete[b.Service] && !b.Kind.Ends() && (s.tied == "" || complete["a"]) && !s.aside(b.Service) && !b.theirs() &&
+		was[id] = s.ready(b) && complete[b.Service] && !b.Kind.Ends() && (s.tied == "" || complete["a"]) && !s.aside(b.Service) && !b.theirs() && !s.cameWithout(b) &&
 			!s.letDown(b) // others ended what it is tied to, and want that so: the engine's policy goes with it
 	}
 	s.note("the daemon is gone and the host reboots")
@@ -818,7 +818,7 @@ func simulate(seed int64) (err error, log string) {
 	s := newScenarioOf(seed)
 	defer func() {
 		if p := recover(); p != nil {
-			err, log = fmt.Errorf("panic: %v", p), s.read(400)
+			err, log = fmt.Errorf("panic: %v\n%s", p, debug.Stack()), s.read(400)
 		}
 	}()
 	if err = s.run(); err != nil {

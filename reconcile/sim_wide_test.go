@@ -375,9 +375,9 @@ func (s *scenario) noWayBack() bool {
 // good before. What a command refuses, or nobody comes to read, is asked for in vain.
 func (s *scenario) readable(v *ring.Service) string {
 	id := ring.ID("web", v.Name)
-	good := s.disk.Good[id].Service.Reload
-	if d, ok := s.disk.Verdicts[ring.VersionKey(id, v.LiveVersion())]; ok && !d.Good && good != nil {
-		return good.Live["conf"]
+	good, hasGood := s.disk.Good[id]
+	if d, ok := s.disk.Verdicts[ring.VersionKey(id, v.LiveVersion())]; ok && !d.Good && hasGood && good.Service.Reload != nil {
+		return good.Service.Reload.Live["conf"]
 	}
 	return v.Reload.Live["conf"]
 }
