@@ -82,6 +82,7 @@ func (f *Follower) newProposals() *proposals {
 	if f.cfg.Isolated {
 		cfg := f.cfg
 		cfg.Dir, cfg.Limits = p.dir, f.proposalLimits()
+		cfg.Spare = nil // that one is for the branch
 		p.child = newChild(cfg, f.address, f.log)
 	}
 	return p
@@ -208,6 +209,7 @@ func (f *Follower) quarantine(t *Trust, anchor ring.SHA) *quarantine {
 }
 
 func (q *quarantine) drop() {
+	q.pulls.child.rest()
 	q.store.rest()
 	if q.merged != nil {
 		q.merged.rest()

@@ -317,3 +317,24 @@ func TestTheQuarantineGoesWhenItsReaderFails(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	require.NoDirExists(t, f.pulls.dir)
 }
+
+func TestNothingIsMergedWhileAnotherProcessMayHoldTheMirrorsFilesOpen(t *testing.T) {
+	t.Parallel()
+	o, a := newOrigin(t), &ledger{}
+	f, first := o.trusted(a, isolated)
+	o.file("db/a", "meanwhile", "meanwhile", "-S")
+	o.push()
+	lookAt(t, f).must()
+	head := o.proposes(first, func() { o.file("web/a", "a", "add a", "-S") })
+	p, err := f.child.take(t.Context(), nil) // a look of the branch is under way
+	require.NoError(t, err)
+	_, err = propose(t, f, head)
+	require.ErrorIs(t, err, errLater)
+	require.NoError(t, p.dead(), "the look was cut short")
+	f.child.give(p)
+	got, err := propose(t, f, head)
+	require.NoError(t, err)
+	require.True(t, got.Merged)
+	require.Nil(t, f.pulls.child.proc, "the process of a stranger's head outlived it")
+	require.NoDirExists(t, f.pulls.dir+incomingEnds)
+}

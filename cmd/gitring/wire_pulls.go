@@ -33,8 +33,8 @@ func (d *daemon) wirePulls() {
 }
 
 // pullEdition changes with all that a plan depends on but the head: the trusted commit
-// and trust files, the host's values, and what is in force here. It is "" until the
-// engine was looked at.
+// and trust files, the host's values, and what is in force here. It is "" while the
+// engine cannot be looked at: not seen is not empty.
 func (f *follower) pullEdition(ctx context.Context) (string, error) {
 	trusted, err := f.git.ProposalEdition(ctx)
 	if err != nil || trusted == "" {
@@ -46,8 +46,8 @@ func (f *follower) pullEdition(ctx context.Context) (string, error) {
 	}
 	st, _ := f.d.loop.Status()
 	for _, s := range st.Sources {
-		if s.Name == f.cfg.Name {
-			sum := sha256.Sum256([]byte(trusted + "\n" + values.print + "\n" + string(s.Commit) + "\n" + st.Engine))
+		if s.Name == f.cfg.Name && st.Engine == "" {
+			sum := sha256.Sum256([]byte(trusted + "\n" + values.print + "\n" + string(s.Commit)))
 			return hex.EncodeToString(sum[:8]), nil
 		}
 	}
