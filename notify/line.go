@@ -19,6 +19,7 @@ type line struct {
 	forge  Forge
 	fails  int // in a row; a new post does not make a forge come back sooner
 	hold   time.Time
+	asked  int64 // how often a person asked to try at once, as last heard
 	// said are posts that the forge took and the outbox could not note: they
 	// are noted later and never said twice.
 	said map[string]int64
@@ -91,6 +92,9 @@ func (l *line) say(ctx context.Context, rows []ring.OutboxRow) error {
 // one deals with a row; the error is the outbox's.
 func (l *line) one(ctx context.Context, r ring.OutboxRow) error {
 	now := time.Now()
+	if asked := l.again.Load(); asked != l.asked {
+		l.asked, l.hold, l.fails = asked, time.Time{}, 0
+	}
 	if seq, ok := l.said[r.Key]; ok && seq == r.Seq {
 		return l.note(ctx, r, now)
 	}

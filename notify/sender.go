@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -33,6 +34,7 @@ type Sender struct {
 	forges map[string]Forge
 	log    *slog.Logger
 	poked  chan struct{}
+	again  atomic.Int64 // how often a person asked to try at once
 
 	mu      sync.Mutex // guards what follows
 	trouble map[string]string
@@ -45,6 +47,12 @@ func New(outbox Outbox, forges map[string]Forge, log *slog.Logger) *Sender {
 		outbox: outbox, forges: forges, log: log,
 		poked: make(chan struct{}, 1), trouble: map[string]string{},
 	}
+}
+
+// Again is Poke by a person: a forge that is left alone for a while is asked at once.
+func (s *Sender) Again() {
+	s.again.Add(1)
+	s.Poke()
 }
 
 // Poke says that the outbox has something new. It never blocks.

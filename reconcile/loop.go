@@ -511,7 +511,9 @@ func (l *Loop) blind(ctx context.Context, err error) {
 			told = append(told, f)
 		}
 	}
-	if err := l.record(ctx, told, nil); err != nil {
+	// A refusal is journalled with its first post, and never again.
+	events := slices.DeleteFunc(d.Events, func(e ring.Event) bool { return e.Kind != ring.CommitRefused })
+	if err := l.record(ctx, told, events); err != nil {
 		l.Log.Error("cannot record what the forge is to be told", "err", err)
 	}
 	d.Status.Engine = err.Error()

@@ -46,6 +46,6 @@ func (d *daemon) outboxRetry(ctx context.Context, p api.Peer, r api.OutboxRetryR
 	}
 	d.log.Info("what had not arrived is sent again", "actor", p.Actor(), "count", n)
 	d.receivers.Poke()
-	d.sender.Poke()
+	d.sender.Again()
 	return api.OutboxRetried{Count: n}, nil
 }
