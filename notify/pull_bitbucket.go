@@ -85,8 +85,10 @@ type bitbucketUser struct {
 	UUID string `json:"uuid"`
 }
 
+// me has no answer for a token that belongs to a repository: whose a comment is could
+// not be told then, so none is written.
 func (bitbucketPulls) me(ctx context.Context, f Forge) (string, error) {
-	f.doing = "read who it belongs to (GET /user)"
+	f.doing = "read who it belongs to (GET /user): an API token with status.username can"
 	var who bitbucketUser
 	if _, err := f.call(ctx, http.MethodGet, segments("user"), nil, &who); err != nil {
 		return "", err
