@@ -100,6 +100,9 @@ func TestASignedHeadIsJudgedAndReadAndNothingStaysOfIt(t *testing.T) {
 				require.False(t, got.Merged)
 			}
 			require.NoDirExists(t, f.pulls.dir, "the quarantine outlived the judgement")
+			if f.pulls.child != nil {
+				require.Nil(t, f.pulls.child.proc, "the process outlived the judgement")
+			}
 			require.False(t, f.mirror.has(plumbing.NewHash(string(head))), "the head came into the mirror")
 			require.Equal(t, asked, a.asked, "a fact was written about a commit that nobody landed")
 			require.Equal(t, before, a.anchor)
