@@ -283,4 +283,15 @@ func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
 	return out
 }
 
+// keysThat are the keys of which is says so, sorted.
+func keysThat[K cmp.Ordered, V any](m map[K]V, is func(K) bool) (out []K) {
+	for k := range m {
+		if is(k) {
+			out = append(out, k)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 func say(format string, args ...any) string { return fmt.Sprintf(format, args...) }

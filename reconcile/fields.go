@@ -130,7 +130,7 @@ func differences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.
 			out = append(out, difference{key, text})
 		}
 	}
-	a, b := old.Spec, s.Spec
+	a, b := &old.Spec, &s.Spec
 	if old.Pin.Digest() != s.Pin.Digest() || a.Image != b.Image {
 		add("spec.image", "image "+imageMove(old, s))
 	}
@@ -145,8 +145,8 @@ func differences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.
 		}
 		add(key, says)
 	}
-	add("app.leaders", leadersMoved(oldApp, newApp, &b)...)
-	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	add("app.leaders", leadersMoved(oldApp, newApp, b)...)
+	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i, name := range specFields {
 		p, q := x.Field(i), y.Field(i)
 		if name == "" || p.IsZero() && q.IsZero() {

@@ -30,6 +30,7 @@ type index struct {
 	steps   []writing                           // in flight, then decided; see stepsOn
 	writing map[string][]int                    // by what is written, places in steps
 	runs    map[ring.ServiceID][]string         // see runsOf
+	past    map[string][]string                 // by app, the keys of its plans; see pastOf
 	memory  int64                               // see declared
 	summed  bool
 }

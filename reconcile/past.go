@@ -62,6 +62,7 @@ func (t *turn) remember() {
 			at = rows[0].At.Add(1) // the clock was set back since; the order is what counts
 		}
 		t.set(ring.Past{App: f.App, Signer: f.Signer, Subject: f.Subject, Committed: f.Committed, At: at})
+		t.enterPast(key)
 		t.forgetPast(name)
 	}
 }
@@ -92,7 +93,29 @@ func (t *turn) completed(app *ring.App) bool {
 }
 
 // pastOf are the plans that an app can go back to, the newest first.
-func (t *turn) pastOf(app string) []ring.Past { return pastOf(&t.Facts, app) }
+func (t *turn) pastOf(app string) (out []ring.Past) {
+	if t.by.past == nil {
+		t.by.past = map[string][]string{}
+		for key := range t.Facts.Past {
+			t.enterPast(key)
+		}
+	}
+	for _, key := range t.by.past[app] {
+		if p, ok := t.Facts.Past[key]; ok {
+			out = append(out, p)
+		}
+	}
+	newestFirst(out)
+	return out
+}
+
+// enterPast enters a plan under its app, once, where somebody has asked for such.
+func (t *turn) enterPast(key string) {
+	app, _, _ := strings.Cut(key, "@")
+	if t.by.past != nil && !slices.Contains(t.by.past[app], key) {
+		t.by.past[app] = append(t.by.past[app], key)
+	}
+}
 
 func pastOf(f *ring.Facts, app string) (out []ring.Past) {
 	for key, p := range f.Past {
@@ -100,10 +123,17 @@ func pastOf(f *ring.Facts, app string) (out []ring.Past) {
 			out = append(out, p)
 		}
 	}
-	slices.SortFunc(out, func(a, b ring.Past) int {
-		return cmp.Or(b.At.Compare(a.At), cmp.Compare(ring.PastKey(&a.App), ring.PastKey(&b.App)))
-	})
+	newestFirst(out)
 	return out
+}
+
+func newestFirst(past []ring.Past) {
+	slices.SortFunc(past, func(a, b ring.Past) int {
+		if c := b.At.Compare(a.At); c != 0 {
+			return c
+		}
+		return cmp.Compare(ring.PastKey(&a.App), ring.PastKey(&b.App))
+	})
 }
 
 // forgetPast forgets the oldest plans of an app, but for one that stands.

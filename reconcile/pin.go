@@ -22,12 +22,22 @@ func (t *turn) pins(next, have *ring.App) (ring.App, bool) {
 	t.mark(&app)
 	for _, i := range leadersFirst(&app) {
 		s := &app.Services[i]
-		old, known := have.Service(s.Name)
-		if !t.pin(&app, s, have, &old, known) {
+		old, known := inForce(have, s.Name)
+		if !t.pin(&app, s, have, old, known) {
 			ready = false
 		}
 	}
 	return app, ready
+}
+
+// inForce is the service of a name as an app has it, not copied.
+func inForce(have *ring.App, name string) (s *ring.Service, known bool) {
+	for i := range have.Services {
+		if have.Services[i].Name == name {
+			return &have.Services[i], true
+		}
+	}
+	return &ring.Service{}, false
 }
 
 // leadersFirst is the order in which versions can be computed: a leader's is
@@ -115,8 +125,17 @@ func (t *turn) carry(app *ring.App, s *ring.Service, have *ring.App, old *ring.S
 	}
 	// The store may be new while the containers are not: an instance whose
 	// version comes out the same with its own image was pinned to that.
+	var p ring.Pin
+	var version ring.Version
 	for _, in := range t.seen[id] {
-		if p := (ring.Pin{Image: in.Image}); in.Image != "" && ring.VersionOf(app, s, p) == in.Version {
+		if in.Image == "" {
+			continue
+		}
+		if in.Image != p.Image { // most often all have one
+			p.Image = in.Image
+			version = ring.VersionOf(app, s, p)
+		}
+		if in.Version == version {
 			return p, true
 		}
 	}
@@ -276,11 +295,14 @@ func (t *turn) pull(app *ring.App, s *ring.Service, why string) ring.Action {
 func (t *turn) fetch(app *ring.App, s *ring.Service, a ring.Action) {
 	a.Source = app.Source
 	t.do(a)
-	verb := map[ring.ActionKind]string{ring.DoResolve: "resolving", ring.DoPull: "pulling"}[a.Kind]
-	if a.Kind == ring.DoPull && a.PullPolicy == pullNever {
+	verb := "resolving"
+	switch {
+	case a.Kind == ring.DoPull && a.PullPolicy == pullNever:
 		verb = "looking for"
+	case a.Kind == ring.DoPull:
+		verb = "pulling"
 	}
-	says := say("%s %s", verb, a.Image)
+	says := verb + " " + a.Image
 	if far := t.Progress[a.Target()]; far != "" {
 		says += " (" + far + ")"
 	}

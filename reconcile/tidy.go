@@ -32,7 +32,7 @@ func (t *turn) tidy() {
 
 // forget drops what was remembered of containers and slots that are gone.
 func (t *turn) forget() {
-	there := map[string]bool{}
+	there := make(map[string]bool, len(t.Seen.Instances))
 	for i := range t.Seen.Instances {
 		there[t.Seen.Instances[i].ID] = true
 	}
@@ -46,15 +46,14 @@ func (t *turn) forget() {
 			t.set(ring.Forget{Table: "loaded", Key: id})
 		}
 	}
-	for _, id := range sortedKeys(t.Facts.Rollouts) {
-		if t.views[id] == nil && len(t.seen[id]) == 0 && !t.busy(string(id)) { // a create may be in flight
-			t.set(ring.Forget{Table: "rollout", Key: string(id)}) // a service that comes back begins anew
-		}
+	gone := func(id ring.ServiceID) bool { // not while a create may be in flight
+		return t.views[id] == nil && len(t.seen[id]) == 0 && !t.busy(string(id))
 	}
-	for _, id := range sortedKeys(t.Facts.Good) {
-		if t.views[id] == nil && len(t.seen[id]) == 0 && !t.busy(string(id)) {
-			t.set(ring.Forget{Table: "good", Key: string(id)}) // and has nothing to go back to
-		}
+	for _, id := range keysThat(t.Facts.Rollouts, gone) {
+		t.set(ring.Forget{Table: "rollout", Key: string(id)}) // a service that comes back begins anew
+	}
+	for _, id := range keysThat(t.Facts.Good, gone) {
+		t.set(ring.Forget{Table: "good", Key: string(id)}) // and has nothing to go back to
 	}
 	for _, id := range sortedKeys(t.Facts.Refreshes) {
 		if t.views[id] == nil && !t.coming(id) {
@@ -236,7 +235,7 @@ func (t *turn) networksMissing(app *ring.App, s *ring.Service) bool {
 		if !ok || n.External != "" {
 			continue
 		}
-		name := t.networkName(app.Name, n)
+		name := t.networks(app)[n.Key]
 		if t.busy("network " + name) {
 			missing = true // it is being made, or removed
 			continue

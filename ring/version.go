@@ -72,13 +72,13 @@ func WrittenApp(a App) string {
 // definition, mounted files by content (their hash is the mount's source).
 func VersionOf(a *App, s *Service, p Pin) Version {
 	body := struct {
-		Spec     Spec               `json:"spec"`
+		Spec     *Spec              `json:"spec"`
 		Pin      string             `json:"pin"`
 		Networks []Network          `json:"networks,omitempty"`
 		Volumes  []Volume           `json:"volumes,omitempty"`
 		Leaders  map[string]Version `json:"leaders,omitempty"`
 		DataRoot string             `json:"data_root,omitempty"`
-	}{Spec: s.Spec, Pin: p.Digest()}
+	}{Spec: &s.Spec, Pin: p.Digest()}
 	for _, at := range s.Spec.Networks {
 		if n, ok := a.Network(at.Network); ok {
 			body.Networks = append(body.Networks, n)
