@@ -235,19 +235,22 @@ func (t *turn) wake(u time.Time) {
 // do decides a step, unless its target is busy or has to wait after a failure.
 // It says whether the step was decided.
 func (t *turn) do(a ring.Action) bool {
-	if t.busy(a.Target()) || t.untouchable(&a) {
+	target := a.Target()
+	if t.busy(target) || t.untouchable(&a) {
 		return false
 	}
-	if try, ok := t.Tries[tryKey(a)]; ok && again(try, a) && t.now.Before(try.Next) {
-		t.wake(try.Next)
-		return false
+	if len(t.Tries) > 0 {
+		if try, ok := t.Tries[tryKey(a)]; ok && again(try, a) && t.now.Before(try.Next) {
+			t.wake(try.Next)
+			return false
+		}
 	}
 	a.Source = cmp.Or(a.Source, t.Facts.Apps[a.App].App.Source)
 	t.out.Actions = append(t.out.Actions, a)
 	if t.by.decided == nil {
 		t.by.decided = map[string]bool{}
 	}
-	t.by.decided[a.Target()] = true
+	t.by.decided[target] = true
 	if t.by.summed {
 		t.by.memory += madeBy(a)
 	}

@@ -183,7 +183,7 @@ func (t *turn) holdersOf(some []string) []ring.ServiceID {
 		t.by.holders = map[string][]ring.ServiceID{}
 		for id, ins := range t.seen {
 			for _, in := range ins {
-				for _, what := range t.writtenBy(in) {
+				for _, what := range t.writtenOf(id, in) {
 					t.by.holders[what] = append(t.by.holders[what], id)
 				}
 			}

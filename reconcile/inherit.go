@@ -29,7 +29,7 @@ func (t *turn) inherits(v *service) (why string, dead bool) {
 			if id == v.id || !t.mayRun(other, in) {
 				continue
 			}
-			what := t.clash(v, v.want, mine, in.App, in.Service, in.Version, t.writtenBy(in))
+			what := t.clash(v, v.want, mine, in.App, in.Service, in.Version, t.writtenOf(id, in))
 			switch {
 			case what == "":
 			case other == nil:
@@ -118,7 +118,7 @@ func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
 			if id == v.id || !in.Live() && !in.restartable() {
 				continue
 			}
-			what := t.clash(v, s, mine, in.App, in.Service, in.Version, t.writtenBy(in))
+			what := t.clash(v, s, mine, in.App, in.Service, in.Version, t.writtenOf(id, in))
 			if what == "" {
 				continue
 			}
@@ -223,7 +223,11 @@ func (t *turn) called(v *service, id ring.ServiceID) string {
 
 // writtenBy is what an instance writes; nil for a version that is not remembered.
 func (t *turn) writtenBy(in *inst) []string {
-	id := ring.ID(in.App, in.Service)
+	return t.writtenOf(ring.ID(in.App, in.Service), in)
+}
+
+// writtenOf is writtenBy for an instance of a service that is at hand.
+func (t *turn) writtenOf(id ring.ServiceID, in *inst) []string {
 	if v := t.views[id]; v != nil && v.want.Version == in.Version {
 		return writes(v.app, v.want)
 	}
@@ -251,7 +255,7 @@ func (t *turn) written(v *service) map[ring.Version][]string {
 		out[version] = what
 	}
 	for _, in := range v.all {
-		add(in.Version, t.writtenBy(in))
+		add(in.Version, t.writtenOf(v.id, in))
 	}
 	for _, version := range t.expected(v) {
 		add(version, v.row.Writes[version])
