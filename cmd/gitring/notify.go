@@ -23,7 +23,8 @@ func notifyCmd(g *globals) *cobra.Command {
 		Long: "test has the daemon send a message that says it is a test to one receiver of the\n" +
 			"configuration, or to all, and says of each whether it was taken. Exit 1 when one\n" +
 			"was not. What waits for a receiver is neither sent nor delayed by it.",
-		Args: args(cobra.MaximumNArgs(1)),
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: g.completeReceivers,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			var r api.NotifyTestRequest
 			if len(given) > 0 {
@@ -33,6 +34,16 @@ func notifyCmd(g *globals) *cobra.Command {
 		},
 	})
 	return cmd
+}
+
+// completeReceivers are the names in the configuration, where it can be read.
+func (g *globals) completeReceivers(_ *cobra.Command, given []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	if c, err := ReadConfig(g.configPath()); err == nil && len(given) == 0 {
+		for _, r := range c.Notify {
+			names = append(names, r.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func (g *globals) notifyTest(ctx context.Context, r api.NotifyTestRequest) error {
