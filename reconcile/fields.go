@@ -13,14 +13,15 @@ import (
 // ports, mounts and addresses may have it; those that say so by being there are
 // recreated. Every field has its line here.
 var classes = map[string]ring.Class{
-	"name":    ring.ChangeCreate, // another name is another service
-	"written": ring.ChangeNone,   // and version follow from the rest
-	"version": ring.ChangeNone,
-	"changed": ring.ChangeNone,
-	"image":   ring.ChangeNone, // what the pinned image says of itself
-	"file":    ring.ChangeNone,
-	"line":    ring.ChangeNone,
-	"places":  ring.ChangeNone,
+	"name":     ring.ChangeCreate, // another name is another service
+	"written":  ring.ChangeNone,   // and version follow from the rest
+	"version":  ring.ChangeNone,
+	"changed":  ring.ChangeNone,
+	"image":    ring.ChangeNone, // what the pinned image says of itself
+	"file":     ring.ChangeNone,
+	"line":     ring.ChangeNone,
+	"places":   ring.ChangeNone,
+	"composed": ring.ChangeNone, // what Compose would hash says nothing that the rest does not
 
 	"kind":       ring.ChangeInPlace,
 	"replicas":   ring.ChangeInPlace,
