@@ -231,6 +231,17 @@ func TestNoChatThatFailedIsTakenForTold(t *testing.T) {
 	}
 }
 
+// A 200 that says in its body that nothing was taken is no success.
+func TestAChatsBodyIsBelieved(t *testing.T) {
+	for name, body := range map[string]string{"telegram": `{"ok":false}`, "slack": "invalid_token", "slack-api": `{"ok":false,"error":"not_in_channel"}`} {
+		c := newOneChat(t)
+		c.body = body
+		done := shout{URL: chatURLs[name], Text: "x"}.send(c.road())
+		require.Equal(t, shouted{Outcome: shoutAnswer, Code: 200}, done, name)
+		require.False(t, done.reply(name).taken)
+	}
+}
+
 func TestAURLThatDoesNotParseIsToldWithoutIt(t *testing.T) {
 	for _, raw := range []string{
 		"", "CANARY", "https://hooks.slack.com/services/CANARY", "slack://CANARY", "discord://CANARY", "discord://CANARY@1/x/y", "teams://CANARY",
