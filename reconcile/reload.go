@@ -179,7 +179,7 @@ func (t *turn) rejected(v *service, in *inst) string {
 		return "is not ready any more" + after + ": " + in.reason
 	}
 	limit := patience(v.want)
-	until := t.readSince(v, in).Add(limit) // it may have been started since, as by a reboot
+	until := latest(t.readSince(v, in), t.Awake).Add(limit) // it may have been started since, as by a reboot
 	if t.now.Before(until) {
 		t.wake(until)
 		return ""

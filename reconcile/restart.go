@@ -25,7 +25,7 @@ func (t *turn) heal(v *service) bool {
 		if in.Kind.Ends() { // of a service that was a job: a run is never begun twice
 			continue
 		}
-		if in.intent == intentAgain && in.Ended() && (v.row.Done || v.waits != "" && v.good == nil) {
+		if in.intent == intentAgain && in.Ended() && (v.row.Done || v.waits != "" && v.good == nil) && !t.obsolete(v, in) {
 			if t.start(v, in, "it ended with the engine") {
 				return true
 			}

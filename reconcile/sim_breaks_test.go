@@ -112,5 +112,8 @@ func (d *daemon) loseDatabase() {
 	d.disk.Jobs = runs
 	clear(d.posts) // what was told is forgotten, and told again
 	clear(d.protect)
+	for _, b := range d.boxes {
+		b.ours = false // nobody knows of it any more
+	}
 	d.kill("with its database")
 }

@@ -40,6 +40,14 @@ func (s *scenario) adoptDue() {
 	if w == nil || !w.compose || s.src.Next == nil || s.faults && w.r.Intn(20) > 0 {
 		return
 	}
+	if f, ok := s.disk.Apps["web"]; ok && !f.Leaving { // docker compose rm of what had ended, and nobody missed
+		for _, id := range s.each() {
+			if b := s.boxes[id]; b.foreign && !b.theirs() && !s.adopted(id) && !b.lives() {
+				s.note("somebody removes %s", b.Name)
+				s.drop(b)
+			}
+		}
+	}
 	take, keep := s.takes("web")
 	if len(take) == 0 {
 		return

@@ -25,7 +25,7 @@ type wide struct {
 	deaf   bool   // the store fails for a while, and tips are refused
 	need   map[string]int64
 	// touched are the services that hands of others changed where that is only told.
-	touched map[string]bool
+	touched map[string]map[ring.Version]bool
 	looks   int
 	breaks  breaks
 	compose bool // Compose ran the app before
@@ -41,7 +41,7 @@ func (s *scenario) widen() {
 	if r.Intn(3) == 0 {
 		return
 	}
-	w := &wide{r: r, touched: map[string]bool{}, need: map[string]int64{}}
+	w := &wide{r: r, touched: map[string]map[ring.Version]bool{}, need: map[string]int64{}}
 	s.wide = w
 	for n := 1 + r.Intn(2); n > 0; n-- {
 		switch r.Intn(8) {
@@ -254,12 +254,36 @@ func (s *scenario) touch(b *box) {
 // touched remembers what stays as others left it.
 func (s *scenario) touched(b *box) {
 	if s.wide != nil && s.wide.report {
-		s.wide.touched[b.Service] = true
+		if s.wide.touched[b.Service] == nil {
+			s.wide.touched[b.Service] = map[ring.Version]bool{}
+		}
+		s.wide.touched[b.Service][s.versionOf(b)] = true
 	}
 }
 
-// aside says that a service is left as others made it.
-func (s *scenario) aside(service string) bool { return s.wide != nil && s.wide.touched[service] }
+// aside says that a service is left as others made it: what they touched was of the
+// version that it has now, or of the one that it goes back to.
+func (s *scenario) aside(service string) bool {
+	if s.wide == nil || len(s.wide.touched[service]) == 0 {
+		return false
+	}
+	for _, b := range s.boxes { // touched before it was adopted
+		if b.foreign && b.Service == service && s.wide.touched[service][b.Version] {
+			return true
+		}
+	}
+	for id, g := range s.disk.Good {
+		if _, name := id.Split(); name == service && s.wide.touched[service][g.Service.Version] {
+			return true
+		}
+	}
+	for app := range s.disk.Apps {
+		if v := s.wantOf(app, service); v != nil && s.wide.touched[service][v.Version] {
+			return true
+		}
+	}
+	return false
+}
 
 // mendWide ends the faults that last.
 func (s *scenario) mendWide() {
@@ -272,6 +296,9 @@ func (s *scenario) mendWide() {
 // fine says that what v asks for comes to stay, and serves.
 func (s *scenario) fine(v *ring.Service) bool {
 	if v.Reload != nil {
+		if s.noWayBack() {
+			return false
+		}
 		switch s.contents[s.readable(v)] {
 		case "unready", "crash":
 			return false
