@@ -686,7 +686,7 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 		// what the good version joins left the plan and the host: nothing to come back to
 	case known && hasGood && good.Service.Version != v.Version && v.Rollout.OnFailure == ring.OnFailureRestore:
 		// A good version that crashes after all may need the failed one to keep the floor.
-		if s.fine(&good.Service) && !s.standsBadly(app, &good.Service) && (count[good.Service.Version] != good.Service.Replicas || len(count) > 1) {
+		if s.fine(&good.Service) && !s.standsBadly(app, &good.Service) && !s.ownerless(app, v) && (count[good.Service.Version] != good.Service.Replicas || len(count) > 1) {
 			s.violate("I7: %s restored with %v, wanted %d of %s", id, count, good.Service.Replicas, good.Service.Version.Short())
 		}
 	case known:
