@@ -201,9 +201,10 @@ func placeOf(places map[string]Place, key string) (Place, bool) {
 
 // Mounts are those of the spec, and of each VOLUME of the image that no mount
 // covers: as the anonymous volume made named, which outlives its container. What
-// volumes_from covers besides is the app's to say: App.Mounts.
+// volumes_from covers besides is the app's to say: App.Mounts. Nothing may be
+// changed in what it returns.
 func (s *Service) Mounts() []Mount {
-	out := slices.Clone(s.Spec.Mounts)
+	out := slices.Clip(s.Spec.Mounts)
 	for _, target := range s.Image.Volumes {
 		if !slices.ContainsFunc(s.Spec.Mounts, func(m Mount) bool { return m.Target == target }) {
 			out = append(out, Mount{Kind: MountVolume, Source: AnonymousVolume(s.Name, target), Target: target})
@@ -220,7 +221,7 @@ func (a *App) Mounts(s *Service) []Mount {
 		return all
 	}
 	taken := a.taken(s, map[string]bool{s.Name: true})
-	return slices.DeleteFunc(all, func(m Mount) bool {
+	return slices.DeleteFunc(slices.Clone(all), func(m Mount) bool {
 		declared := slices.ContainsFunc(s.Spec.Mounts, func(o Mount) bool { return o.Target == m.Target })
 		return !declared && taken[m.Target]
 	})
