@@ -10,7 +10,7 @@ import (
 type Facts struct {
 	Apps      map[string]InForce
 	Good      map[ServiceID]*Good // whole rows, which nobody changes
-	Verdicts  map[string]Verdict // by VersionKey
+	Verdicts  map[string]Verdict  // by VersionKey
 	Rollouts  map[ServiceID]RolloutRow
 	Slots     map[string]SlotRow // by SlotKey
 	Jobs      map[string]JobRun  // by VersionKey
