@@ -686,7 +686,7 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 		// what the good version joins left the plan and the host: nothing to come back to
 	case known && hasGood && good.Service.Version != v.Version && v.Rollout.OnFailure == ring.OnFailureRestore:
 		// A good version that crashes after all may need the failed one to keep the floor.
-		if s.fine(&good.Service) && !s.standsBadly(app, &good.Service) && !s.ownerless(app, v) && (count[good.Service.Version] != good.Service.Replicas || len(count) > 1) {
+		if s.fine(&good.Service) && !s.standsBadly(app, &good.Service) && (count[good.Service.Version] != good.Service.Replicas || len(count) > 1) {
 			s.violate("I7: %s restored with %v, wanted %d of %s", id, count, good.Service.Replicas, good.Service.Version.Short())
 		}
 	case known:
@@ -800,14 +800,20 @@ func (s *scenario) standsStill(app *ring.App, service string) bool {
 	return s.isPaused(app, service) || ok && !d.Good && !hasGood
 }
 
-// orphaned says that nothing serves that a good version could be tied to.
+// orphaned says that nothing serves that some slot of a good version could be tied to:
+// an owner that left the plan is kept, and not made anew where others removed one of
+// its slots (seed 60809).
 func (s *scenario) orphaned(g *ring.Good) bool {
+	f := s.disk.Apps["web"].App
 	for _, o := range g.Service.Spec.Owners() {
-		serves := false
+		_, planned := f.Service(o)
+		serving := map[int]bool{}
 		for _, b := range s.boxes {
-			serves = serves || b.Service == o && s.ready(b)
+			if b.Service == o && s.ready(b) {
+				serving[b.Slot] = true
+			}
 		}
-		if !serves {
+		if len(serving) == 0 || !planned && len(serving) < g.Service.Replicas {
 			return true
 		}
 	}
