@@ -58,6 +58,7 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	f.told = append(f.told, p)
 	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write([]byte(`{"id":1}`))
 }
 
 // of are the states that a commit's context was given, in order, and the last

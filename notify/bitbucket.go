@@ -39,10 +39,16 @@ func (bitbucket) dress(h http.Header, f Forge, token string) {
 
 func (bitbucket) say(ctx context.Context, f Forge, r ring.OutboxRow) (string, error) {
 	p := r.Post
-	_, err := f.call(ctx, http.MethodPost, f.repoPath("repositories", "commit", string(p.SHA), "statuses", "build"), bitbucketStatus{
+	var made struct {
+		Key string `json:"key"`
+	}
+	a, err := f.call(ctx, http.MethodPost, f.repoPath("repositories", "commit", string(p.SHA), "statuses", "build"), bitbucketStatus{
 		Key: shortKey(p.Context), State: bitbucketStates.of(p.State, p.Phase), Name: p.Context,
 		URL: f.TargetURL, Description: p.Description, RefName: f.Branch,
-	}, nil)
+	}, &made)
+	if err == nil && made.Key == "" {
+		err = unread(a)
+	}
 	return "", err
 }
 

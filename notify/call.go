@@ -3,6 +3,7 @@ package notify
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,6 +31,9 @@ type answer struct {
 	header http.Header
 }
 
+// ok says that the forge said yes; a no may mean that nothing remains to be said.
+func (a answer) ok() bool { return a.code >= 200 && a.code <= 299 }
+
 // outcome of one attempt. The zero value is "try again, in our own time". One
 // that is not done is the error of a call.
 type outcome struct {
@@ -38,6 +42,8 @@ type outcome struct {
 	permanent bool
 	// wait is the forge's own word on when to come back; 0 is none.
 	wait time.Duration
+	// long says that the answer was longer than is read.
+	long bool
 	says string
 }
 
@@ -75,12 +81,13 @@ func (f Forge) request(ctx context.Context, method, path string, in, out any, dr
 		return answer{}, err
 	}
 	dress(req.Header)
-	res, err := f.client().Do(req)
+	// Not a client's way, which would read where a redirect leads.
+	res, err := f.transport().RoundTrip(req)
 	if err != nil {
 		return answer{}, outcome{says: "cannot reach the forge: " + because(ctx, err)}
 	}
 	defer res.Body.Close() //nolint:errcheck // only read
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	a := answer{code: res.StatusCode, header: res.Header}
 	if o, known := own(a, string(body)); known {
 		if o.done {
@@ -94,10 +101,18 @@ func (f Forge) request(ctx context.Context, method, path string, in, out any, dr
 	if err != nil {
 		return a, outcome{says: "cannot read the forge's answer: " + because(ctx, err)}
 	}
+	if out != nil && len(body) > maxAnswer {
+		return a, outcome{long: true, says: "the forge's answer is longer than 4 MiB"}
+	}
 	if out != nil && json.Unmarshal(body, out) != nil {
-		return a, outcome{says: fmt.Sprintf("the forge answered %d with something that cannot be read; see status.api_url", a.code)}
+		return a, unread(a)
 	}
 	return a, nil
+}
+
+// unread is of a yes that is none of the API's.
+func unread(a answer) outcome {
+	return outcome{says: fmt.Sprintf("the forge answered %d with something that cannot be read; see status.api_url", a.code)}
 }
 
 func (f Forge) compose(ctx context.Context, method, path string, in any) (*http.Request, error) {
@@ -159,17 +174,29 @@ func isPage(h http.Header, body []byte) bool {
 	return kind == "text/html" || strings.HasPrefix(strings.TrimSpace(string(body[:min(len(body), 64)])), "<")
 }
 
-// because is the reason of a failed request without its URL.
+// because is the reason of a failed request. Only what this host says of the way
+// is repeated: what is wrong with an answer holds words of it, which may be those
+// of the request, and what is wrong with a proxy holds its password.
 func because(ctx context.Context, err error) string {
 	var ne net.Error
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.As(err, &ne) && ne.Timeout() {
 		return fmt.Sprintf("no answer within %s", timeout)
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
+	var op *net.OpError
+	var dns *net.DNSError
+	var cert *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &op):
+		return op.Error()
+	case errors.As(err, &dns):
+		return dns.Error()
+	case errors.As(err, &cert):
+		return cert.Error()
 	}
-	return err.Error()
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the connection broke off"
+	}
+	return "no answer that is HTTP; see status.api_url, and the proxy of the environment"
 }
 
 // asOutcome is an error as an outcome: what is none is tried again.

@@ -42,6 +42,7 @@ type Forge struct {
 	// Client is nil for the package's own. Redirects are never followed.
 	Client *http.Client
 
+	few   bool   // lists are asked for in short pages
 	doing string // what a call is for, in the sentence of a 403; "" is statuses
 }
 
@@ -81,27 +82,26 @@ func (f Forge) projectAndSlug() (string, string) {
 	return project, slug
 }
 
-// ownClient is for forges that bring none.
-var ownClient = &http.Client{
-	Transport: &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: timeout}).DialContext,
-		TLSHandshakeTimeout:    timeout,
-		ResponseHeaderTimeout:  timeout,
-		MaxIdleConnsPerHost:    1,
-		IdleConnTimeout:        30 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
-		ForceAttemptHTTP2:      true,
-	},
+// ownTransport is for forges that bring none.
+var ownTransport = &http.Transport{
+	Proxy:                  http.ProxyFromEnvironment,
+	DialContext:            (&net.Dialer{Timeout: timeout}).DialContext,
+	TLSHandshakeTimeout:    timeout,
+	ResponseHeaderTimeout:  timeout,
+	MaxIdleConnsPerHost:    1,
+	IdleConnTimeout:        30 * time.Second,
+	MaxResponseHeaderBytes: 64 << 10,
+	ForceAttemptHTTP2:      true,
 }
 
-// client never follows a redirect: the token is for this host alone.
-func (f Forge) client() *http.Client {
-	c := ownClient
-	if f.Client != nil {
-		c = f.Client
+// transport makes one request and follows no redirect: the token is for this
+// host alone.
+func (f Forge) transport() http.RoundTripper {
+	switch {
+	case f.Client == nil:
+		return ownTransport
+	case f.Client.Transport == nil:
+		return http.DefaultTransport
 	}
-	own := *c
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &own
+	return f.Client.Transport
 }

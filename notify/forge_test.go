@@ -41,7 +41,7 @@ func TestBodyIsExact(t *testing.T) {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, _ = io.ReadAll(r.Body)
 				w.WriteHeader(http.StatusCreated)
-				_, _ = w.Write([]byte("{}"))
+				_, _ = w.Write([]byte(`{"id":1,"key":"x"}`))
 			}))
 			t.Cleanup(s.Close)
 			f := Forge{Kind: kind, APIURL: s.URL, Repo: "acme/infra", TokenFile: tokenFile(t, secret), TargetURL: "https://edge-1.example.org", Branch: "main"}

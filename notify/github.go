@@ -34,9 +34,15 @@ func (github) dress(h http.Header, _ Forge, token string) {
 
 func (github) say(ctx context.Context, f Forge, r ring.OutboxRow) (string, error) {
 	p := r.Post
-	_, err := f.call(ctx, http.MethodPost, f.repoPath("repos", "statuses", string(p.SHA)), plainStatus{
+	var made struct {
+		ID int64 `json:"id"`
+	}
+	a, err := f.call(ctx, http.MethodPost, f.repoPath("repos", "statuses", string(p.SHA)), plainStatus{
 		plainStates.of(p.State, p.Phase), f.TargetURL, p.Description, p.Context,
-	}, nil)
+	}, &made)
+	if err == nil && made.ID == 0 && a.ok() {
+		err = unread(a)
+	}
 	return "", err
 }
 

@@ -61,19 +61,29 @@ func (f Forge) githubDeployment(ctx context.Context, r ring.OutboxRow) (string, 
 	}
 	var found []deployment
 	query := url.Values{"sha": {string(r.Post.SHA)}, "environment": {environment}, "per_page": {"1"}}
-	if _, err := f.call(ctx, http.MethodGet, f.repoPath("repos", "deployments")+"?"+query.Encode(), nil, &found); err != nil {
+	a, err := f.call(ctx, http.MethodGet, f.repoPath("repos", "deployments")+"?"+query.Encode(), nil, &found)
+	if err != nil {
 		return "", err
 	}
 	if len(found) > 0 {
-		return strconv.FormatInt(found[0].ID, 10), nil
+		return deploymentID(a, found[0].ID, nil)
 	}
 	var made deployment
-	_, err := f.call(ctx, http.MethodPost, f.repoPath("repos", "deployments"), githubDeployment{
+	a, err = f.call(ctx, http.MethodPost, f.repoPath("repos", "deployments"), githubDeployment{
 		Ref: string(r.Post.SHA), Environment: environment, Description: "gitring",
 		RequiredContexts: []string{}, ProductionEnvironment: true,
 	}, &made)
-	if err == nil && made.ID == 0 {
-		err = outcome{says: "the forge answered without the id of the deployment that it made"}
+	return deploymentID(a, made.ID, err)
+}
+
+// deploymentID is the number that a forge gave a deployment; without one it is told
+// of none.
+func deploymentID(a answer, id int64, err error) (string, error) {
+	if err == nil && id == 0 {
+		err = unread(a)
 	}
-	return strconv.FormatInt(made.ID, 10), err
+	if err != nil {
+		return "", err
+	}
+	return strconv.FormatInt(id, 10), nil
 }

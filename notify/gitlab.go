@@ -63,9 +63,13 @@ func (gitlab) say(ctx context.Context, f Forge, r ring.OutboxRow) (string, error
 
 func (f Forge) gitlabStatus(ctx context.Context, sha ring.SHA, body gitlabStatus) (pipeline int64, err error) {
 	var got struct {
+		ID         int64 `json:"id"`
 		PipelineID int64 `json:"pipeline_id"`
 	}
-	_, err = f.call(ctx, http.MethodPost, f.project("statuses", string(sha)), body, &got)
+	a, err := f.call(ctx, http.MethodPost, f.project("statuses", string(sha)), body, &got)
+	if err == nil && got.ID == 0 && a.ok() {
+		err = unread(a)
+	}
 	return got.PipelineID, err
 }
 

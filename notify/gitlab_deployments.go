@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -29,7 +28,10 @@ func (gitlab) deploy(ctx context.Context, f Forge, r ring.OutboxRow) (string, er
 	if err != nil {
 		return r.Remote, err
 	}
-	id := strconv.FormatInt(d.ID, 10)
+	id, err := deploymentID(answer{code: http.StatusOK}, d.ID, nil)
+	if err != nil {
+		return "", err
+	}
 	if d.Status == status { // which GitLab would answer with a 400
 		return id, nil
 	}

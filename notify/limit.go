@@ -19,7 +19,8 @@ func comeBack(h http.Header) time.Duration {
 	for _, name := range []string{"X-Ratelimit-Reset", "Ratelimit-Reset"} {
 		at, err := strconv.ParseInt(h.Get(name), 10, 64)
 		if err == nil && at > 1e9 { // some forges count seconds from now instead
-			return bounded(time.Unix(at, 0).Sub(theirNow(h)) + time.Second)
+			at = min(at, 1<<40) // beyond which a time is less than itself
+			return bounded(min(time.Unix(at, 0).Sub(theirNow(h)), giveUp) + time.Second)
 		}
 		if err == nil && at > 0 {
 			return bounded(time.Duration(at) * time.Second)

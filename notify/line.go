@@ -19,7 +19,8 @@ type line struct {
 	forge  Forge
 	fails  int // in a row; a new post does not make a forge come back sooner
 	hold   time.Time
-	asked  int64 // how often a person asked to try at once, as last heard
+	since  time.Time // when hold was set
+	asked  int64     // how often a person asked to try at once, as last heard
 	// said are posts that the forge took and the outbox could not note: they
 	// are noted later and never said twice.
 	said map[string]int64
@@ -92,6 +93,9 @@ func (l *line) say(ctx context.Context, rows []ring.OutboxRow) error {
 // one deals with a row; the error is the outbox's.
 func (l *line) one(ctx context.Context, r ring.OutboxRow) error {
 	now := time.Now()
+	if now.Before(l.since) { // the clock was set back: hold is of another time
+		l.since, l.hold = time.Time{}, time.Time{}
+	}
 	if asked := l.again.Load(); asked != l.asked {
 		l.asked, l.hold, l.fails = asked, time.Time{}, 0
 	}
@@ -105,7 +109,7 @@ func (l *line) one(ctx context.Context, r ring.OutboxRow) error {
 	if deployment && !l.forge.Deployments { // nobody asks for them any more
 		return l.outbox.Posted(ctx, r.Key, r.Seq, now)
 	}
-	if from := r.Post.At.Add(spread(r.Key)); r.Post.Open() && r.Attempts == 0 && now.Before(from) {
+	if from := r.Post.At.Add(spread(r.Key)); r.Post.Open() && r.Attempts == 0 && now.Before(from) && !now.Before(r.Post.At) {
 		return l.putOff(ctx, r, full(from))
 	}
 	if now.Before(l.hold) {
@@ -136,15 +140,20 @@ func (l *line) one(ctx context.Context, r ring.OutboxRow) error {
 	return l.settle(ctx, r, o, time.Now())
 }
 
+func (l *line) about(r ring.OutboxRow) about {
+	_, deployment := r.Post.Environment()
+	return about{l.source, deployment}
+}
+
 // settle writes down what became of an attempt.
 func (l *line) settle(ctx context.Context, r ring.OutboxRow, o outcome, now time.Time) error {
 	if o.done {
 		l.fails, l.hold = 0, time.Time{}
-		l.tell(l.source, "")
+		l.tell(l.about(r), "")
 		l.said[r.Key] = r.Seq
 		return l.note(ctx, r, now)
 	}
-	l.tell(l.source, o.says)
+	l.tell(l.about(r), o.says)
 	if o.permanent {
 		l.fails = 0 // it is there, and it answered
 		return l.outbox.Dead(ctx, r.Key, r.Seq, o.says)
@@ -154,7 +163,7 @@ func (l *line) settle(ctx context.Context, r ring.OutboxRow, o outcome, now time
 	if wait == 0 {
 		wait = backoff(max(l.fails, r.Attempts+1))
 	}
-	l.hold = full(now.Add(wait))
+	l.since, l.hold = now, full(now.Add(wait))
 	if l.hold.Sub(r.Post.At) >= giveUp {
 		return l.outbox.Dead(ctx, r.Key, r.Seq, fmt.Sprintf("given up after %s: %s", giveUp, o.says))
 	}

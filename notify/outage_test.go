@@ -31,9 +31,9 @@ func begin(t *testing.T, dir, token string, w *wire) *life {
 		Kind: GitHub, APIURL: "https://forge.example.org/api/v3", Repo: "acme/infra", TokenFile: token,
 		Deployments: true, Client: &http.Client{Transport: w},
 	}}, slog.New(slog.DiscardHandler))}
-	unsaid, err := s.Unsaid(t.Context())
+	statuses, deployments, err := s.Unsaid(t.Context())
 	require.NoError(t, err)
-	l.Recall(unsaid)
+	l.Recall(statuses, deployments)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- l.Run(ctx) }()
@@ -145,9 +145,11 @@ func TestNoMoreThanTwentyPostsAndAlwaysTheOutcome(t *testing.T) {
 			l.says(t, post("gitring/edge-1", ring.PostPending, fmt.Sprintf("%d/60 ready", i)))
 			after(15 * time.Second)
 		}
-		require.Len(t, w.taken(), 20)
+		progress := len(w.taken())
+		require.Greater(t, progress, 15)
 		l.says(t, post("gitring/edge-1", ring.PostSuccess, "healthy 60/60"))
-		require.Equal(t, "gitring/edge-1 success", w.taken()[20])
+		require.Equal(t, "gitring/edge-1 success", w.taken()[progress])
+		require.LessOrEqual(t, len(w.taken()), 20)
 		l.end()
 	})
 }

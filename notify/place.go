@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"unicode"
 )
 
 // NewForge completes what the configuration leaves out: apiURL and repo come
@@ -154,12 +155,14 @@ func checkAPI(raw string) error {
 		return errors.New("cannot use status.api_url: it has the form https://host/path")
 	case u.User != nil:
 		return errors.New("cannot use status.api_url: it holds a user or password, which belongs into token_file")
-	case u.RawQuery != "" || u.Fragment != "":
+	case strings.ContainsAny(raw, "?#"): // a bare one too: it would swallow every path
 		return errors.New("cannot use status.api_url: it has a query")
 	}
 	return nil
 }
 
 func isSegment(s string) bool {
-	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/?#%\\ \t\r\n")
+	return s != "" && s != "." && s != ".." && !strings.ContainsAny(s, "/?#%\\") && !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	})
 }

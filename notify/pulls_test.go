@@ -415,7 +415,7 @@ func TestTheStatusOfAHeadNamesNoBranchThatItIsNotOn(t *testing.T) {
 		got = map[string]any{}
 		_ = json.NewDecoder(r.Body).Decode(&got)
 		w.WriteHeader(http.StatusCreated)
-		_, _ = w.Write([]byte(`{}`))
+		_, _ = w.Write([]byte(`{"id":1,"key":"x"}`))
 	}))
 	defer s.Close()
 	for kind, key := range map[string]string{GitLab: "ref", Bitbucket: "refname", BitbucketDC: "ref"} {

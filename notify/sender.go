@@ -3,7 +3,6 @@ package notify
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -37,7 +36,14 @@ type Sender struct {
 	again  atomic.Int64 // how often a person asked to try at once
 
 	mu      sync.Mutex // guards what follows
-	trouble map[string]string
+	trouble map[about]string
+}
+
+// about is what a post was to be told to: a token that may write statuses need
+// not be one that may write deployments, and what works says nothing of the other.
+type about struct {
+	source      string
+	deployments bool
 }
 
 // New makes a Sender for the forges by source. A source without one has
@@ -45,7 +51,7 @@ type Sender struct {
 func New(outbox Outbox, forges map[string]Forge, log *slog.Logger) *Sender {
 	return &Sender{
 		outbox: outbox, forges: forges, log: log,
-		poked: make(chan struct{}, 1), trouble: map[string]string{},
+		poked: make(chan struct{}, 1), trouble: map[about]string{},
 	}
 }
 
@@ -68,17 +74,25 @@ func (s *Sender) Poke() {
 func (s *Sender) Trouble() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.trouble)
+	all := map[string]string{}
+	for a, says := range s.trouble {
+		if _, told := all[a.source]; !told || !a.deployments { // of two, that with statuses
+			all[a.source] = says
+		}
+	}
+	return all
 }
 
 // Recall takes over what an earlier run could not say for good, by source.
 // It is called before Run.
-func (s *Sender) Recall(trouble map[string]string) {
+func (s *Sender) Recall(statuses, deployments map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for source, says := range trouble {
-		if _, speaks := s.forges[source]; speaks {
-			s.trouble[source] = says
+	for i, of := range []map[string]string{statuses, deployments} {
+		for source, says := range of {
+			if f, speaks := s.forges[source]; speaks && (i == 0 || f.Deployments) {
+				s.trouble[about{source, i == 1}] = says
+			}
 		}
 	}
 }
@@ -167,21 +181,22 @@ func (d *desk) line(source string) *line {
 }
 
 // tell keeps the trouble of a source for status, and logs it when it is new.
-func (s *Sender) tell(source, says string) {
+func (s *Sender) tell(of about, says string) {
 	s.mu.Lock()
-	was := s.trouble[source]
+	was := s.trouble[of]
 	if says == "" {
-		delete(s.trouble, source)
+		delete(s.trouble, of)
 	} else {
-		s.trouble[source] = says
+		s.trouble[of] = says
 	}
 	s.mu.Unlock()
+	source := of.source
 	switch {
 	case says == was:
 	case says == "":
-		s.log.Info("statuses are posted again", "source", source)
+		s.log.Info("statuses are posted again", "source", source, "deployments", of.deployments)
 	default:
-		s.log.Warn("status not posted", "source", source, "reason", says)
+		s.log.Warn("status not posted", "source", source, "deployments", of.deployments, "reason", says)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -29,8 +30,10 @@ type wire struct {
 
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	var m plainStatus
-	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
-		return nil, err
+	if r.Body != nil {
+		if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+			return nil, err
+		}
 	}
 	w.mu.Lock()
 	w.at = append(w.at, time.Now())
@@ -49,7 +52,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func says(code int, h map[string]string) *http.Response {
-	res := &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("{}"))}
+	res := &http.Response{StatusCode: code, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"id":1}`))}
 	for k, v := range h {
 		res.Header.Set(k, v)
 	}
@@ -115,7 +118,9 @@ func after(t time.Duration) {
 	synctest.Wait()
 }
 
-func away(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
+func away(*http.Request) (*http.Response, error) {
+	return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+}
 
 func TestAPokeIsSaidAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, d *desktop) {
@@ -157,7 +162,7 @@ func TestProgressIsSpreadAndAnOutcomeIsNot(t *testing.T) {
 
 func TestWhatWasNotSaidForGoodIsShownAfterARestart(t *testing.T) {
 	s := New(newLedger(), map[string]Forge{"prod": {}}, slog.New(slog.DiscardHandler))
-	s.Recall(map[string]string{"prod": "the forge answered 401", "gone": "the forge answered 403"})
+	s.Recall(map[string]string{"prod": "the forge answered 401", "gone": "the forge answered 403"}, map[string]string{"prod": "nobody asks for deployments"})
 	require.Equal(t, map[string]string{"prod": "the forge answered 401"}, s.Trouble())
 }
 
@@ -203,7 +208,7 @@ func TestTenMinutesAwayLeaveOneClosingStatusEach(t *testing.T) {
 			after(5 * time.Second)
 		}
 		require.Less(t, len(d.prod.times()), 14, "the forge was asked too often")
-		require.Equal(t, map[string]string{"prod": "cannot reach the forge: connection refused"}, d.Trouble())
+		require.Equal(t, map[string]string{"prod": "cannot reach the forge: dial: connection refused"}, d.Trouble())
 		for _, c := range contexts {
 			d.say(post(c, ring.PostSuccess, "healthy 4/4"))
 		}

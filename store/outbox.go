@@ -18,6 +18,12 @@ import (
 const (
 	maxPosts    = 20
 	maxContexts = 30
+	// maxProgress leaves room for one that is on its way while the next is queued,
+	// an outcome, and one that takes it back.
+	maxProgress = maxPosts - 3
+	// longestWait is more than a forge can ask for: what is due later than that was
+	// put off by a clock that was set back since.
+	longestWait = 25 * time.Hour
 )
 
 // outboxRow is a row of the outbox.
@@ -68,7 +74,7 @@ func queue(r outboxRow, p ring.Post, contexts int, now time.Time) (outboxRow, bo
 	if !isNew && r.post().Says() == p.Says() {
 		return r, false
 	}
-	if p.Open() && (r.Sent >= maxPosts || isNew && contexts >= maxContexts && !summary(p)) {
+	if p.Open() && (r.Sent >= maxProgress || isNew && contexts >= maxContexts && !summary(p)) {
 		return r, false
 	}
 	if isNew {
@@ -134,7 +140,7 @@ func save(tx *gorm.DB, r outboxRow) error {
 // Due are the posts to be said now, the longest due first, at most max of them.
 func (s *Store) Due(ctx context.Context, now time.Time, max int) ([]ring.OutboxRow, error) {
 	var rows []outboxRow
-	err := s.db.r.WithContext(ctx).Where("said < seq AND dead = 0 AND next_at <= ?", ns(now)).
+	err := s.db.r.WithContext(ctx).Where("said < seq AND dead = 0 AND (next_at <= ? OR next_at > ?)", ns(now), ns(now.Add(longestWait))).
 		Order("next_at, created, key").Limit(max).Find(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the outbox: %w", err)
@@ -204,22 +210,26 @@ func (s *Store) Remember(ctx context.Context, key, remote string) error {
 	})
 }
 
-// Unsaid is, by source, why the newest of its posts will never be said; a source
-// whose newest was said, or still waits, is not in it.
-func (s *Store) Unsaid(ctx context.Context) (map[string]string, error) {
+// Unsaid is, by source, why the newest of its statuses will never be said, and of its
+// deployments; a source whose newest was said, or still waits, is not in it.
+func (s *Store) Unsaid(ctx context.Context) (statuses, deployments map[string]string, err error) {
 	var rows []outboxRow
-	err := s.db.r.WithContext(ctx).Where("settled > 0").Order("settled, key").Find(&rows).Error
+	err = s.db.r.WithContext(ctx).Where("settled > 0").Order("settled, key").Find(&rows).Error
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the outbox: %w", err)
+		return nil, nil, fmt.Errorf("cannot read the outbox: %w", err)
 	}
-	why := map[string]string{}
+	statuses, deployments = map[string]string{}, map[string]string{}
 	for _, r := range rows {
+		why := statuses
+		if _, deployment := r.post().Environment(); deployment {
+			why = deployments
+		}
 		delete(why, r.Source)
 		if r.Dead {
 			why[r.Source] = r.Error
 		}
 	}
-	return why, nil
+	return statuses, deployments, nil
 }
 
 func (s *Store) answer(ctx context.Context, key string, change func(outboxRow) outboxRow) error {

@@ -45,7 +45,7 @@ func TestAnOutcomeDoesNotWaitForTheTurnOfProgress(t *testing.T) {
 
 func TestOurOwnTroubleCountsAsProgress(t *testing.T) {
 	s := fresh(t)
-	for n := range maxPosts {
+	for n := range maxProgress {
 		s.say(t, say(ring.PostPending, fmt.Sprint(n)))
 		require.NoError(t, s.Posted(t.Context(), forgeKey, s.one(t, fmt.Sprint(n)).Seq, noon))
 	}
@@ -90,7 +90,7 @@ func TestWhyTheNewestPostOfASourceIsNeverSaid(t *testing.T) {
 	require.NoError(t, s.Dead(t.Context(), post("prod", 1), 1, "401"))
 	require.NoError(t, s.Posted(t.Context(), post("lab", 2), 1, at))
 	unsaid := func() map[string]string {
-		why, err := s.Unsaid(t.Context())
+		why, _, err := s.Unsaid(t.Context())
 		require.NoError(t, err)
 		return why
 	}
@@ -99,4 +99,59 @@ func TestWhyTheNewestPostOfASourceIsNeverSaid(t *testing.T) {
 	require.Equal(t, map[string]string{"prod": "401"}, unsaid(), "nobody knows better yet")
 	require.NoError(t, s.Posted(t.Context(), ring.PostKey(sha(3), "gitring/h"), 1, at))
 	require.Empty(t, unsaid())
+}
+
+// With a post on its way while the next is queued, and a no that is none after all.
+func TestAllThatIsSaidOfACommitAndContextAreTwentyPosts(t *testing.T) {
+	s := fresh(t)
+	sent := 0
+	for n := range 50 {
+		s.say(t, say(ring.PostPending, fmt.Sprintf("%d/100", 2*n)))
+		for _, r := range s.due(t) {
+			s.say(t, say(ring.PostPending, fmt.Sprintf("%d/100", 2*n+1))) // while it is on its way
+			sent++
+			require.NoError(t, s.Posted(t.Context(), r.Key, r.Seq, noon))
+		}
+	}
+	for _, r := range s.due(t) {
+		sent++
+		require.NoError(t, s.Posted(t.Context(), r.Key, r.Seq, noon))
+	}
+	for _, state := range []string{ring.PostFailure, ring.PostSuccess} {
+		s.say(t, say(state, "the end"))
+		r := s.one(t, "the end")
+		sent++
+		require.NoError(t, s.Posted(t.Context(), r.Key, r.Seq, noon))
+	}
+	require.LessOrEqual(t, sent, 20)
+	require.Greater(t, sent, 15)
+}
+
+// The clock was a year ahead when the forge did not answer, and is put right.
+func TestARowOfAClockThatWasSetBackIsDue(t *testing.T) {
+	s := fresh(t)
+	s.now = func() time.Time { return noon.Add(365 * 24 * time.Hour) }
+	s.say(t, say(ring.PostSuccess, "done"))
+	require.NoError(t, s.Retry(t.Context(), forgeKey, 1, "502", s.now().Add(time.Minute)))
+	s.now = func() time.Time { return noon }
+	s.one(t, "done")
+	require.NoError(t, s.Retry(t.Context(), forgeKey, 1, "429", noon.Add(25*time.Hour)))
+	require.Empty(t, s.due(t), "as long as a forge may ask to be left alone")
+}
+
+func TestWhatIsNeverSaidIsKnownOfStatusesAndDeploymentsApart(t *testing.T) {
+	s := fresh(t)
+	at := noon
+	s.now = func() time.Time { return at }
+	d := say(ring.PostSuccess, "healthy")
+	d.Context = ring.DeploymentContext("edge-1", "web")
+	s.say(t, d)
+	require.NoError(t, s.Dead(t.Context(), ring.PostKey(d.SHA, d.Context), 1, "403"))
+	at = at.Add(time.Second)
+	s.say(t, say(ring.PostSuccess, "done"))
+	require.NoError(t, s.Posted(t.Context(), forgeKey, 1, at))
+	statuses, deployments, err := s.Unsaid(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, statuses)
+	require.Equal(t, map[string]string{"prod": "403"}, deployments)
 }

@@ -188,11 +188,11 @@ func TestProgressIsDroppedBeyondTheBudgetAndAnOutcomeNever(t *testing.T) {
 			require.NoError(t, s.Posted(t.Context(), r.Key, r.Seq, noon))
 		}
 	}
-	require.Equal(t, maxPosts, sent)
+	require.Equal(t, maxProgress, sent)
 	for n, state := range []string{ring.PostFailure, ring.PostError, ring.PostSuccess} {
 		s.say(t, say(state, "the end"))
 		r := s.one(t, "the end")
-		require.Equal(t, maxPosts+n, r.Sent)
+		require.Equal(t, maxProgress+n, r.Sent)
 		s.say(t, say(ring.PostPending, "once more"))
 		s.one(t, "the end")
 		require.NoError(t, s.Posted(t.Context(), r.Key, r.Seq, noon))

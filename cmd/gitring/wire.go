@@ -150,11 +150,11 @@ func (d *daemon) wireSender(ctx context.Context) {
 	}
 	d.forges = forges
 	d.sender = notify.New(d.store, forges, d.log)
-	unsaid, err := d.store.Unsaid(ctx)
+	statuses, deployments, err := d.store.Unsaid(ctx)
 	if err != nil { // only what status shows of the time before
 		d.log.Warn("could not read what was never said", "err", err)
 	}
-	d.sender.Recall(unsaid)
+	d.sender.Recall(statuses, deployments)
 }
 
 func (d *daemon) wireLoop() {
