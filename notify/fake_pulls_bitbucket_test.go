@@ -3,6 +3,7 @@ package notify
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -38,7 +39,7 @@ func fakeBitbucketPulls(f *fakePulls, w http.ResponseWriter, r *http.Request, pa
 	case parts[3] != "pullrequests":
 		f.lost(w, r, path)
 	case r.Method == http.MethodGet && len(parts) == 4:
-		f.query(r, url.Values{"q": {`state="OPEN" AND destination.branch.name="main"`}, "sort": {"-updated_on"}, "pagelen": {"50"}})
+		f.query(r, url.Values{"q": {`state="OPEN" AND destination.branch.name="main"`}, "sort": {"-updated_on"}, "pagelen": {f.size(r, "pagelen", 50)}, "page": {r.URL.Query().Get("page")}})
 		list := []anyMap{}
 		repo := anyMap{"uuid": "{1}", "full_name": "acme/infra"}
 		for _, p := range f.pulls {
@@ -54,19 +55,14 @@ func fakeBitbucketPulls(f *fakePulls, w http.ResponseWriter, r *http.Request, pa
 				list = append(list, anyMap{"id": p.number, "state": "OPEN", "source": source, "destination": anyMap{"branch": anyMap{"name": p.into}, "repository": repo, "commit": anyMap{"hash": sha[:12]}}})
 			}
 		}
-		f.say(w, http.StatusOK, anyMap{"values": list, "pagelen": 50, "page": 1})
+		f.say(w, http.StatusOK, f.bitbucketPage(r, list))
 	case r.Method == http.MethodGet && len(parts) == 6 && parts[5] == "comments":
-		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
-		f.query(r, url.Values{"pagelen": {"100"}, "page": {strconv.Itoa(page)}})
+		f.query(r, url.Values{"pagelen": {f.size(r, "pagelen", 100)}, "page": {r.URL.Query().Get("page")}})
 		list := []anyMap{}
 		for _, c := range f.comments[number(parts, 4)] {
 			list = append(list, bitbucketCommentForm(c))
 		}
-		out := anyMap{"values": list[min(len(list), 100*(page-1)):min(len(list), 100*page)], "page": page}
-		if len(list) > 100*page {
-			out["next"] = f.URL + "/next"
-		}
-		f.say(w, http.StatusOK, out)
+		f.say(w, http.StatusOK, f.bitbucketPage(r, list))
 	case r.Method == http.MethodPost && len(parts) == 6 && parts[5] == "comments":
 		f.into(body, &in)
 		f.say(w, http.StatusCreated, bitbucketCommentForm(f.add(number(parts, 4), in.Content.Raw)))
@@ -106,7 +102,7 @@ func fakeBitbucketDCPulls(f *fakePulls, w http.ResponseWriter, r *http.Request, 
 		f.lost(w, r, path)
 	case r.Method == http.MethodGet && len(parts) == 5:
 		if r.URL.RawQuery != "limit=1" {
-			f.query(r, url.Values{"state": {"OPEN"}, "at": {"refs/heads/main"}, "direction": {"INCOMING"}, "order": {"NEWEST"}, "limit": {"50"}})
+			f.query(r, url.Values{"state": {"OPEN"}, "at": {"refs/heads/main"}, "direction": {"INCOMING"}, "order": {"NEWEST"}, "limit": {f.size(r, "limit", 50)}, "start": {r.URL.Query().Get("start")}})
 		}
 		list := []anyMap{}
 		for _, p := range f.pulls {
@@ -122,15 +118,15 @@ func fakeBitbucketDCPulls(f *fakePulls, w http.ResponseWriter, r *http.Request, 
 				})
 			}
 		}
-		f.say(w, http.StatusOK, anyMap{"values": list, "isLastPage": true})
+		f.say(w, http.StatusOK, bitbucketDCPage(r, list))
 	case r.Method == http.MethodGet && len(parts) == 7 && parts[6] == "activities":
-		start, _ := strconv.Atoi(r.URL.Query().Get("start"))
-		f.query(r, url.Values{"limit": {"100"}, "start": {strconv.Itoa(start)}})
+		f.query(r, url.Values{"limit": {f.size(r, "limit", 100)}, "start": {r.URL.Query().Get("start")}})
 		list := []anyMap{{"id": 1, "action": "OPENED"}}
 		for _, c := range f.comments[number(parts, 5)] {
 			list = append(list, anyMap{"id": 2, "action": "COMMENTED", "commentAction": "ADDED", "comment": bitbucketDCCommentForm(c)})
 		}
-		f.say(w, http.StatusOK, anyMap{"values": list[min(len(list), start):min(len(list), start+100)], "isLastPage": len(list) <= start+100})
+		slices.Reverse(list) // the newest first
+		f.say(w, http.StatusOK, bitbucketDCPage(r, list))
 	case r.Method == http.MethodPost && len(parts) == 7 && parts[6] == "comments":
 		f.into(body, &in)
 		if in.Version != nil {
@@ -155,4 +151,20 @@ func fakeBitbucketDCPulls(f *fakePulls, w http.ResponseWriter, r *http.Request, 
 	default:
 		f.lost(w, r, path)
 	}
+}
+
+func (f *fakePulls) bitbucketPage(r *http.Request, list []anyMap) anyMap {
+	out := anyMap{"values": pageOf(r, list, "pagelen")}
+	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	size, _ := strconv.Atoi(r.URL.Query().Get("pagelen"))
+	if len(list) > size*page {
+		out["next"] = f.URL + "/next"
+	}
+	return out
+}
+
+func bitbucketDCPage(r *http.Request, list []anyMap) anyMap {
+	start, _ := strconv.Atoi(r.URL.Query().Get("start"))
+	size, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+	return anyMap{"values": list[min(len(list), start):min(len(list), start+size)], "isLastPage": len(list) <= start+size}
 }

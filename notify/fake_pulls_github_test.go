@@ -19,7 +19,7 @@ func githubPullForm(p fakePull) anyMap {
 	if p.gone {
 		head["repo"] = nil
 	}
-	return anyMap{"number": p.number, "title": "<b>@all", "state": "open", "draft": false, "head": head, "base": anyMap{"sha": sha, "ref": p.into, "repo": repo}}
+	return anyMap{"number": p.number, "title": "<b>@all", "body": p.text, "state": "open", "draft": false, "head": head, "base": anyMap{"sha": sha, "ref": p.into, "repo": repo}}
 }
 
 func githubCommentForm(c fakeComment) anyMap {
@@ -31,7 +31,7 @@ func githubCommentForm(c fakeComment) anyMap {
 }
 
 func fakeGitHubPulls(f *fakePulls, w http.ResponseWriter, r *http.Request, path string, body []byte) {
-	q := url.Values{"state": {"open"}, "base": {"main"}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {"50"}}
+	q := url.Values{"state": {"open"}, "base": {"main"}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {f.size(r, "per_page", 50)}, "page": {r.URL.Query().Get("page")}}
 	fakeLikeGitHub(f, w, r, path, body, func() bool {
 		f.query(r, q)
 		return f.unchanged(w, r)
@@ -40,7 +40,7 @@ func fakeGitHubPulls(f *fakePulls, w http.ResponseWriter, r *http.Request, path 
 
 func fakeGiteaPulls(f *fakePulls, w http.ResponseWriter, r *http.Request, path string, body []byte) {
 	fakeLikeGitHub(f, w, r, path, body, func() bool {
-		f.query(r, url.Values{"state": {"open"}, "sort": {"recentupdate"}, "limit": {"50"}, "page": {r.URL.Query().Get("page")}})
+		f.query(r, url.Values{"state": {"open"}, "sort": {"recentupdate"}, "limit": {f.size(r, "limit", 50)}, "page": {r.URL.Query().Get("page")}})
 		return false
 	}, false)
 }
@@ -63,6 +63,8 @@ func fakeLikeGitHub(f *fakePulls, w http.ResponseWriter, r *http.Request, path s
 		if page := r.URL.Query().Get("page"); !isGitHub { // pages of two
 			n, _ := strconv.Atoi(page)
 			list = list[min(len(list), 2*(n-1)):min(len(list), 2*n)]
+		} else {
+			list = pageOf(r, list, "per_page")
 		}
 		f.say(w, http.StatusOK, list)
 	case r.Method == http.MethodGet && len(parts) == 6 && slices.Equal(parts[:4], []string{"repos", "acme", "infra", "issues"}) && parts[5] == "comments":
@@ -71,9 +73,8 @@ func fakeLikeGitHub(f *fakePulls, w http.ResponseWriter, r *http.Request, path s
 			list = append(list, githubCommentForm(c))
 		}
 		if isGitHub {
-			page, _ := strconv.Atoi(r.URL.Query().Get("page"))
-			f.query(r, url.Values{"per_page": {"100"}, "page": {strconv.Itoa(page)}})
-			list = list[min(len(list), 100*(page-1)):min(len(list), 100*page)]
+			f.query(r, url.Values{"per_page": {f.size(r, "per_page", 100)}, "page": {r.URL.Query().Get("page")}})
+			list = pageOf(r, list, "per_page")
 		} else {
 			f.query(r, url.Values{})
 		}

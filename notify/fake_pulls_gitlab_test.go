@@ -3,7 +3,6 @@ package notify
 import (
 	"net/http"
 	"net/url"
-	"strconv"
 )
 
 func gitlabNoteForm(c fakeComment) anyMap {
@@ -25,7 +24,7 @@ func fakeGitLabPulls(f *fakePulls, w http.ResponseWriter, r *http.Request, path 
 	case len(parts) < 3 || parts[0] != "projects" || parts[1] != "acme%2Finfra" || parts[2] != "merge_requests":
 		f.lost(w, r, path)
 	case r.Method == http.MethodGet && len(parts) == 3:
-		f.query(r, url.Values{"state": {"opened"}, "target_branch": {"main"}, "order_by": {"updated_at"}, "sort": {"desc"}, "per_page": {"50"}})
+		f.query(r, url.Values{"state": {"opened"}, "target_branch": {"main"}, "order_by": {"updated_at"}, "sort": {"desc"}, "per_page": {f.size(r, "per_page", 50)}, "page": {r.URL.Query().Get("page")}})
 		if f.unchanged(w, r) {
 			return
 		}
@@ -43,15 +42,14 @@ func fakeGitLabPulls(f *fakePulls, w http.ResponseWriter, r *http.Request, path 
 				list = append(list, m)
 			}
 		}
-		f.say(w, http.StatusOK, list)
+		f.say(w, http.StatusOK, pageOf(r, list, "per_page"))
 	case r.Method == http.MethodGet && len(parts) == 5 && parts[4] == "notes":
-		page, _ := strconv.Atoi(r.URL.Query().Get("page"))
-		f.query(r, url.Values{"sort": {"asc"}, "order_by": {"created_at"}, "per_page": {"100"}, "page": {strconv.Itoa(page)}})
+		f.query(r, url.Values{"sort": {"asc"}, "order_by": {"created_at"}, "per_page": {f.size(r, "per_page", 100)}, "page": {r.URL.Query().Get("page")}})
 		list := []anyMap{}
 		for _, c := range f.comments[number(parts, 3)] {
 			list = append(list, gitlabNoteForm(c))
 		}
-		f.say(w, http.StatusOK, list[min(len(list), 100*(page-1)):min(len(list), 100*page)])
+		f.say(w, http.StatusOK, pageOf(r, list, "per_page"))
 	case r.Method == http.MethodPost && len(parts) == 5 && parts[4] == "notes":
 		f.into(body, &in)
 		f.say(w, http.StatusCreated, gitlabNoteForm(f.add(number(parts, 3), in.Body)))

@@ -47,6 +47,7 @@ type fakePull struct {
 	branch string
 	fork   bool
 	gone   bool // the repository of the head
+	text   string
 	into   string
 }
 
@@ -218,3 +219,19 @@ func number(parts []string, i int) int {
 }
 
 func splitPath(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
+
+// size is what a list may be asked for at once: the usual page, or a short one.
+func (f *fakePulls) size(r *http.Request, name string, usual int) string {
+	got := r.URL.Query().Get(name)
+	if got != "10" {
+		return strconv.Itoa(usual)
+	}
+	return got
+}
+
+// pageOf is the page of a list that is asked for.
+func pageOf(r *http.Request, list []anyMap, size string) []anyMap {
+	n, _ := strconv.Atoi(r.URL.Query().Get(size))
+	page, _ := strconv.Atoi(r.URL.Query().Get("page"))
+	return list[min(len(list), n*(page-1)):min(len(list), n*page)]
+}

@@ -2,8 +2,10 @@ package notify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -22,14 +24,28 @@ type Pull struct {
 	Fork bool
 }
 
-// maxPulls is how many open ones are looked at, the last updated first.
+// maxPulls is how many open ones are looked at: first those from branches of the
+// repository itself, each the last updated first. It is a page of the list, too.
 const maxPulls = 50
 
-// Comments of one pull request are looked through for ours this far.
+// Lists are gone through this far. Comments of one pull request are looked through
+// for ours, the list of pull requests for those from the repository's own branches.
 const (
 	commentsOfPage = 100
 	maxPages       = 10
 )
+
+// shortPage is what is asked for where a page was longer than is read: whoever may
+// write on a forge may write 64 KiB into each of its entries.
+const shortPage = 10
+
+// page is how many entries of a list are asked for at once.
+func (f Forge) page(usual int) int {
+	if f.few {
+		return shortPage
+	}
+	return usual
+}
 
 // remark is a comment as the forge has it.
 type remark struct {
@@ -44,13 +60,14 @@ type remark struct {
 type puller interface {
 	// open is the path of a page of the list of open ones into f.Branch, from 1; take
 	// reads the answer, and more says that another page may have some.
-	open(f Forge, page int) string
+	open(f Forge, page int) string // of f.page(maxPulls)
 	take(f Forge, body []byte) (pulls []Pull, more bool, err error)
 	// whole is the full id of a head.
 	whole(ctx context.Context, f Forge, p Pull) (ring.SHA, error)
 	// me is whom the forge takes us for.
 	me(ctx context.Context, f Forge) (string, error)
-	// remarks is one page of comments, from 1; more says that there is another.
+	// remarks is one page of comments, from 1, of f.page(commentsOfPage); more says
+	// that there is another.
 	remarks(ctx context.Context, f Forge, number, page int) (all []remark, more bool, err error)
 	add(ctx context.Context, f Forge, number int, text string) (remark, error)
 	edit(ctx context.Context, f Forge, number int, at remark, text string) (remark, error)
@@ -71,23 +88,33 @@ type listed struct {
 	same  bool // nothing changed since the list with the etag that was sent
 }
 
-// listPulls asks for the open ones, at most maxPulls and as many pages as a forge
-// needs that cannot choose the branch itself.
+// listPulls asks for the open ones. Strangers may open as many as they like: none of
+// them is in the way of one from the repository's own branches.
 func (f Forge) listPulls(ctx context.Context, etag string) (listed, error) {
 	f.doing = "read pull requests"
 	of, ok := pullers[f.Kind]
 	if !ok {
 		return listed{}, outcome{permanent: true, says: fmt.Sprintf("cannot list the pull requests of %q", f.Kind)}
 	}
+	out, err := f.listPages(ctx, of, etag)
+	if o, ok := errors.AsType[outcome](err); ok && o.long && !f.few {
+		f.few = true
+		out, err = f.listPages(ctx, of, etag)
+	}
+	return out, err
+}
+
+func (f Forge) listPages(ctx context.Context, of puller, etag string) (listed, error) {
 	var out listed
+	var own, forks []Pull
 	more := true
-	for page := 1; more && page <= maxPages && len(out.pulls) < maxPulls; page++ {
+	for page := 1; more && page <= maxPages && len(own) < maxPulls; page++ {
 		raw, a, same, err := f.get(ctx, of.open(f, page), etag)
 		if err != nil || same {
 			out.same = same
 			return out, err
 		}
-		if page == 1 {
+		if out.etag = ""; page == 1 { // of the first page, so of no use where there are more
 			out.etag = a.header.Get("Etag")
 		}
 		etag = ""
@@ -95,8 +122,15 @@ func (f Forge) listPulls(ctx context.Context, etag string) (listed, error) {
 		if some, more, err = of.take(f, raw); err != nil {
 			return out, outcome{says: fmt.Sprintf("the forge answered %d with a list that cannot be read; see status.api_url", a.code)}
 		}
-		out.pulls = append(out.pulls, some...)
+		for _, p := range some {
+			if p.Fork {
+				forks = append(forks, p)
+			} else {
+				own = append(own, p)
+			}
+		}
 	}
+	out.pulls = slices.Concat(own, forks)
 	out.pulls = out.pulls[:min(len(out.pulls), maxPulls)]
 	return out, nil
 }
@@ -139,9 +173,23 @@ func (k *keptRaw) UnmarshalJSON(b []byte) error {
 }
 
 // ourRemark looks for our comment: one that we wrote, whatever others copied from it.
-// The zero remark is none.
+// The zero remark is none; where there are more comments than are looked through, that
+// is not known, and nobody writes a second one for that.
 func (f Forge) ourRemark(ctx context.Context, number int, me, marker string) (remark, error) {
 	f.doing = "read the comments of pull requests"
+	found, err := f.lookThrough(ctx, number, me, marker)
+	if o, ok := errors.AsType[outcome](err); ok && o.long && !f.few {
+		f.few = true
+		found, err = f.lookThrough(ctx, number, me, marker)
+	}
+	if o, ok := errors.AsType[outcome](err); ok && o.long {
+		o.permanent = true // it is this one's comments
+		err = o
+	}
+	return found, err
+}
+
+func (f Forge) lookThrough(ctx context.Context, number int, me, marker string) (remark, error) {
 	of := pullers[f.Kind]
 	for page := 1; page <= maxPages; page++ {
 		all, more, err := of.remarks(ctx, f, number, page)
@@ -154,8 +202,8 @@ func (f Forge) ourRemark(ctx context.Context, number int, me, marker string) (re
 			}
 		}
 		if !more {
-			break
+			return remark{}, nil
 		}
 	}
-	return remark{}, nil
+	return remark{}, outcome{permanent: true, says: fmt.Sprintf("number %d has more comments than are looked through for ours", number)}
 }

@@ -29,10 +29,10 @@ type bitbucketSide struct {
 	} `json:"repository"` // null when it was deleted
 }
 
-func (bitbucketPulls) open(f Forge, _ int) string {
+func (bitbucketPulls) open(f Forge, page int) string {
 	q := url.Values{
 		"q":    {`state="OPEN" AND destination.branch.name="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(f.Branch) + `"`},
-		"sort": {"-updated_on"}, "pagelen": {strconv.Itoa(maxPulls)},
+		"sort": {"-updated_on"}, "pagelen": {strconv.Itoa(f.page(maxPulls))}, "page": {strconv.Itoa(page)},
 	}
 	return f.repoPath("repositories", "pullrequests") + "?" + q.Encode()
 }
@@ -44,6 +44,7 @@ func (bitbucketPulls) take(f Forge, body []byte) ([]Pull, bool, error) {
 			Source      bitbucketSide `json:"source"`
 			Destination bitbucketSide `json:"destination"`
 		} `json:"values"`
+		Next string `json:"next"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, false, err
@@ -60,7 +61,7 @@ func (bitbucketPulls) take(f Forge, body []byte) ([]Pull, bool, error) {
 		}
 		out = append(out, pull)
 	}
-	return out, false, nil
+	return out, list.Next != "", nil
 }
 
 func isHex(s string) bool {
@@ -121,7 +122,7 @@ func (c bitbucketComment) remark() remark {
 }
 
 func (bitbucketPulls) remarks(ctx context.Context, f Forge, number, page int) ([]remark, bool, error) {
-	path := fmt.Sprintf("%s?pagelen=%d&page=%d", f.repoPath("repositories", "pullrequests", strconv.Itoa(number), "comments"), commentsOfPage, page)
+	path := fmt.Sprintf("%s?pagelen=%d&page=%d", f.repoPath("repositories", "pullrequests", strconv.Itoa(number), "comments"), f.page(commentsOfPage), page)
 	var list struct {
 		Values []bitbucketComment `json:"values"`
 		Next   string             `json:"next"`

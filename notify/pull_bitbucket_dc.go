@@ -28,8 +28,8 @@ func (f Forge) dcPull(parts ...string) string {
 	return segments(append([]string{"projects", project, "repos", slug, "pull-requests"}, parts...)...)
 }
 
-func (bitbucketDCPulls) open(f Forge, _ int) string {
-	q := url.Values{"state": {"OPEN"}, "at": {"refs/heads/" + f.Branch}, "direction": {"INCOMING"}, "order": {"NEWEST"}, "limit": {strconv.Itoa(maxPulls)}}
+func (bitbucketDCPulls) open(f Forge, page int) string {
+	q := url.Values{"state": {"OPEN"}, "at": {"refs/heads/" + f.Branch}, "direction": {"INCOMING"}, "order": {"NEWEST"}, "limit": {strconv.Itoa(f.page(maxPulls))}, "start": {strconv.Itoa((page - 1) * f.page(maxPulls))}}
 	return f.dcPull() + "?" + q.Encode()
 }
 
@@ -40,6 +40,7 @@ func (bitbucketDCPulls) take(f Forge, body []byte) ([]Pull, bool, error) {
 			From bitbucketDCRef `json:"fromRef"`
 			To   bitbucketDCRef `json:"toRef"`
 		} `json:"values"`
+		Last bool `json:"isLastPage"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, false, err
@@ -52,7 +53,7 @@ func (bitbucketDCPulls) take(f Forge, body []byte) ([]Pull, bool, error) {
 		own := p.From.Repository.ID != 0 && p.From.Repository.ID == p.To.Repository.ID
 		out = append(out, Pull{Number: p.ID, Head: p.From.Latest, Ref: fmt.Sprintf("refs/pull-requests/%d/from", p.ID), Fork: !own})
 	}
-	return out, false, nil
+	return out, !list.Last && len(list.Values) > 0, nil
 }
 
 func (bitbucketDCPulls) whole(_ context.Context, _ Forge, p Pull) (ring.SHA, error) {
@@ -88,7 +89,7 @@ func (c bitbucketDCComment) remark() remark {
 
 // remarks are among the activities: the list of comments is one of a file.
 func (bitbucketDCPulls) remarks(ctx context.Context, f Forge, number, page int) ([]remark, bool, error) {
-	path := fmt.Sprintf("%s?limit=%d&start=%d", f.dcPull(strconv.Itoa(number), "activities"), commentsOfPage, (page-1)*commentsOfPage)
+	path := fmt.Sprintf("%s?limit=%d&start=%d", f.dcPull(strconv.Itoa(number), "activities"), f.page(commentsOfPage), (page-1)*f.page(commentsOfPage))
 	var list struct {
 		Values []struct {
 			Action  string              `json:"action"`

@@ -13,7 +13,7 @@ import (
 type giteaPulls struct{ githubPulls }
 
 func (giteaPulls) open(f Forge, page int) string {
-	q := url.Values{"state": {"open"}, "sort": {"recentupdate"}, "limit": {strconv.Itoa(maxPulls)}, "page": {strconv.Itoa(page)}}
+	q := url.Values{"state": {"open"}, "sort": {"recentupdate"}, "limit": {strconv.Itoa(f.page(maxPulls))}, "page": {strconv.Itoa(page)}}
 	return f.repoPath("repos", "pulls") + "?" + q.Encode()
 }
 

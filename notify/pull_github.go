@@ -29,8 +29,8 @@ type githubBranch struct {
 	} `json:"repo"` // null when it was deleted
 }
 
-func (githubPulls) open(f Forge, _ int) string {
-	q := url.Values{"state": {"open"}, "base": {f.Branch}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {strconv.Itoa(maxPulls)}}
+func (githubPulls) open(f Forge, page int) string {
+	q := url.Values{"state": {"open"}, "base": {f.Branch}, "sort": {"updated"}, "direction": {"desc"}, "per_page": {strconv.Itoa(f.page(maxPulls))}, "page": {strconv.Itoa(page)}}
 	return f.repoPath("repos", "pulls") + "?" + q.Encode()
 }
 
@@ -39,7 +39,7 @@ func (githubPulls) take(f Forge, body []byte) ([]Pull, bool, error) {
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, false, err
 	}
-	return githubTake(f, list), false, nil
+	return githubTake(f, list), len(list) >= f.page(maxPulls), nil
 }
 
 func githubTake(f Forge, list []githubPull) []Pull {
@@ -103,7 +103,7 @@ func (c githubComment) remark(f Forge) remark {
 }
 
 func (githubPulls) remarks(ctx context.Context, f Forge, number, page int) ([]remark, bool, error) {
-	path := fmt.Sprintf("%s?per_page=%d&page=%d", f.repoPath("repos", "issues", strconv.Itoa(number), "comments"), commentsOfPage, page)
+	path := fmt.Sprintf("%s?per_page=%d&page=%d", f.repoPath("repos", "issues", strconv.Itoa(number), "comments"), f.page(commentsOfPage), page)
 	return githubRemarks(ctx, f, path)
 }
 
@@ -116,7 +116,7 @@ func githubRemarks(ctx context.Context, f Forge, path string) ([]remark, bool, e
 	for _, c := range list {
 		out = append(out, c.remark(f))
 	}
-	return out, len(list) >= commentsOfPage, nil
+	return out, len(list) >= f.page(commentsOfPage), nil
 }
 
 type bodied struct {

@@ -23,8 +23,8 @@ type gitlabPull struct {
 	To     int64    `json:"target_project_id"`
 }
 
-func (gitlabPulls) open(f Forge, _ int) string {
-	q := url.Values{"state": {"opened"}, "target_branch": {f.Branch}, "order_by": {"updated_at"}, "sort": {"desc"}, "per_page": {strconv.Itoa(maxPulls)}}
+func (gitlabPulls) open(f Forge, page int) string {
+	q := url.Values{"state": {"opened"}, "target_branch": {f.Branch}, "order_by": {"updated_at"}, "sort": {"desc"}, "per_page": {strconv.Itoa(f.page(maxPulls))}, "page": {strconv.Itoa(page)}}
 	return f.project("merge_requests") + "?" + q.Encode()
 }
 
@@ -40,7 +40,7 @@ func (gitlabPulls) take(f Forge, body []byte) ([]Pull, bool, error) {
 		}
 		out = append(out, Pull{Number: p.IID, Head: p.SHA, Ref: fmt.Sprintf("refs/merge-requests/%d/head", p.IID), Fork: p.From == 0 || p.From != p.To})
 	}
-	return out, false, nil
+	return out, len(list) >= f.page(maxPulls), nil
 }
 
 func (gitlabPulls) whole(_ context.Context, _ Forge, p Pull) (ring.SHA, error) { return p.Head, nil }
@@ -58,7 +58,7 @@ func (n gitlabNote) remark() remark {
 }
 
 func (gitlabPulls) remarks(ctx context.Context, f Forge, number, page int) ([]remark, bool, error) {
-	path := fmt.Sprintf("%s?sort=asc&order_by=created_at&per_page=%d&page=%d", f.project("merge_requests", strconv.Itoa(number), "notes"), commentsOfPage, page)
+	path := fmt.Sprintf("%s?sort=asc&order_by=created_at&per_page=%d&page=%d", f.project("merge_requests", strconv.Itoa(number), "notes"), f.page(commentsOfPage), page)
 	var list []gitlabNote
 	if _, err := f.call(ctx, http.MethodGet, path, nil, &list); err != nil {
 		return nil, false, err
@@ -67,7 +67,7 @@ func (gitlabPulls) remarks(ctx context.Context, f Forge, number, page int) ([]re
 	for _, n := range list {
 		out = append(out, n.remark())
 	}
-	return out, len(list) >= commentsOfPage, nil
+	return out, len(list) >= f.page(commentsOfPage), nil
 }
 
 func (gitlabPulls) add(ctx context.Context, f Forge, number int, text string) (remark, error) {

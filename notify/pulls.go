@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -112,10 +113,11 @@ type board struct {
 
 // telling is one open pull request.
 type telling struct {
-	key   string // of what was judged: the head and the edition
-	again time.Time
-	plan  *PullPlan // nil: nothing may be said
-	post  *ring.Post
+	key    string // of what was judged: the head and the edition
+	judged time.Time
+	again  time.Time
+	plan   *PullPlan // nil: nothing may be said
+	post   *ring.Post
 	// at is our comment, as far as it is known; said is that it says what it should.
 	at    remark
 	said  bool
@@ -205,13 +207,8 @@ func (b *board) look(ctx context.Context, now time.Time) error {
 // judge has the heads judged that are new or of an older edition, as many as may be
 // now. later is when the next one may; the error is of the world.
 func (b *board) judge(ctx context.Context, now time.Time, edition string) (later time.Time, _ error) {
-	for _, p := range b.list {
-		key := string(p.Head) + " " + edition
-		t := b.told[p.Number]
-		if t == nil {
-			t = &telling{}
-			b.told[p.Number] = t
-		}
+	for _, p := range b.turns() {
+		t, key := b.told[p.Number], string(p.Head)+" "+edition
 		if p.Ref == "" || t.key == key {
 			continue
 		}
@@ -223,6 +220,7 @@ func (b *board) judge(ctx context.Context, now time.Time, edition string) (later
 			return earlier(later, at), nil
 		}
 		b.spent = append(b.spent, now)
+		t.judged = now
 		plan, err := b.judgeOne(ctx, p)
 		if ctx.Err() != nil {
 			return later, nil // cut off by our own end: nothing was learned
@@ -240,6 +238,28 @@ func (b *board) judge(ctx context.Context, now time.Time, edition string) (later
 		t.post = b.postOf(plan, now)
 	}
 	return later, nil
+}
+
+// turns are those in the order in which they are judged: before those of strangers
+// the ones of the repository's own branches, and before one that was judged already
+// those that were not, or longer ago. So nobody takes the turns of others by pushing.
+func (b *board) turns() []Pull {
+	for _, p := range b.list {
+		if b.told[p.Number] == nil {
+			b.told[p.Number] = &telling{}
+		}
+	}
+	out := slices.Clone(b.list)
+	slices.SortStableFunc(out, func(x, y Pull) int {
+		if x.Fork != y.Fork {
+			if y.Fork {
+				return -1
+			}
+			return 1
+		}
+		return b.told[x.Number].judged.Compare(b.told[y.Number].judged)
+	})
+	return out
 }
 
 func (b *board) judgeOne(ctx context.Context, p Pull) (*PullPlan, error) {
@@ -299,6 +319,9 @@ func (b *board) tellAll(ctx context.Context, now time.Time) (trouble string, _ e
 			continue
 		}
 		if err != nil {
+			if o, ok := errors.AsType[outcome](err); ok && o.wait == 0 {
+				t.later, t.trouble = now.Add(pullsEvery), troubleOf(err) // the others come first
+			}
 			return "", err
 		}
 		t.said = true
@@ -317,6 +340,19 @@ func (b *board) comment(ctx context.Context, now time.Time, number int, t *telli
 	if t.at.id != "" && sameText(t.at.text, text) {
 		return nil
 	}
+	f := b.Forge
+	f.doing = "write comments on pull requests"
+	if t.at.id != "" { // however many others wrote since
+		edited, err := of.edit(ctx, f, number, t.at, text)
+		if o, ok := errors.AsType[outcome](err); !ok || !o.permanent {
+			if err == nil {
+				t.at = edited
+				t.at.text = text
+			}
+			return err
+		}
+		t.at = remark{} // somebody deleted or changed it
+	}
 	me, err := b.whoAmI(ctx, now)
 	if err != nil {
 		return err
@@ -326,8 +362,6 @@ func (b *board) comment(ctx context.Context, now time.Time, number int, t *telli
 		return err
 	}
 	t.at = found
-	f := b.Forge
-	f.doing = "write comments on pull requests"
 	switch {
 	case found.id == "" && t.plan.Untrusted != nil: // its status says it
 		return nil
