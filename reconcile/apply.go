@@ -27,6 +27,22 @@ func (t *turn) observe(src *Source) {
 // "" when nothing. What runs already, as that version, is nothing new though the
 // store does not know of it.
 func (t *turn) would(src *Source, present map[string][]string) string {
+	n := t.counts(src, present)
+	var out []string
+	for _, class := range []ring.Class{ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate, ring.ChangeInPlace, ring.ChangeRemove} {
+		if n[class] > 0 {
+			verb := string(class)
+			if class == ring.ChangeInPlace {
+				verb = "change in place"
+			}
+			out = append(out, say("%s %d", verb, n[class]))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// counts are the services of each class of change in the next plan of a source.
+func (t *turn) counts(src *Source, present map[string][]string) map[ring.Class]int {
 	n := map[ring.Class]int{}
 	for i := range src.Next.Apps {
 		next := &src.Next.Apps[i]
@@ -45,17 +61,7 @@ func (t *turn) would(src *Source, present map[string][]string) string {
 			n[ring.ChangeRemove] += len(present[app])
 		}
 	}
-	var out []string
-	for _, class := range []ring.Class{ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate, ring.ChangeInPlace, ring.ChangeRemove} {
-		if n[class] > 0 {
-			verb := string(class)
-			if class == ring.ChangeInPlace {
-				verb = "change in place"
-			}
-			out = append(out, say("%s %d", verb, n[class]))
-		}
-	}
-	return strings.Join(out, ", ")
+	return n
 }
 
 // runsAs says that an instance of a version is there.

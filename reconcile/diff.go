@@ -40,6 +40,8 @@ type turn struct {
 	// differs says that it would change anything.
 	watched map[string]string
 	differs map[string]bool
+	// tally is, by source whose plan is being staged, how much of the host it changes.
+	tally map[string]string
 	// planned are apps as their plan has them, where a person's count is in force.
 	planned map[string]ring.App
 	// writers are the services by what they write; nil until somebody asks.
@@ -52,7 +54,7 @@ func newTurn(w World, now time.Time) *turn {
 		World: w, now: now, own: map[string]bool{},
 		views: map[ring.ServiceID]*service{}, held: map[string]string{},
 		stageSays: map[string]string{}, refused: map[string]*ring.Refusal{}, blocked: map[string]bool{},
-		watched: map[string]string{}, differs: map[string]bool{},
+		watched: map[string]string{}, differs: map[string]bool{}, tally: map[string]string{},
 	}
 }
 

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -95,7 +96,7 @@ func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 	case ring.SyncHeld:
 		t.heldPost(src, st, why)
 	case ring.SyncStaging:
-		t.post(src, sha, "", ring.PostPending, verified(src)+queued(why))
+		t.post(src, sha, "", ring.PostPending, verified(src)+t.tally[src.Name]+queued(why))
 	case ring.SyncApplying:
 		t.post(src, sha, "", ring.PostRunning, say("%d/%d ready", ready, wanted))
 	default:
@@ -168,6 +169,28 @@ func verified(src *Source) string {
 	}
 	name, _, _ := strings.Cut(src.Commit.Signer, "@")
 	return "verified by " + name + "; "
+}
+
+// tallied finds what count said of a plan in what was posted of it.
+var tallied = regexp.MustCompile(`plan \d+~ \d+\+ \d+-; `)
+
+// count tells how many services a plan changes, adds and removes. It is counted
+// before anything of the plan is in force, because that is no change any more,
+// and from then on taken from what was told.
+func (t *turn) count(src *Source, present map[string][]string) {
+	p, told := t.Facts.Posts[ring.PostKey(src.Next.Commit, t.context(""))]
+	if says := tallied.FindString(p.Description); says != "" {
+		t.tally[src.Name] = says
+		return
+	}
+	if told && (!p.Open() || p.Phase != "") {
+		return // it is told of something else by now
+	}
+	n := t.counts(src, present)
+	changed, added, removed := n[ring.ChangeRoll]+n[ring.ChangeRecreate]+n[ring.ChangeInPlace], n[ring.ChangeCreate], n[ring.ChangeRemove]
+	if changed+added+removed > 0 {
+		t.tally[src.Name] = say("plan %d~ %d+ %d-; ", changed, added, removed)
+	}
 }
 
 // queued is what a commit waits for, without how far it is: that changes too
@@ -332,7 +355,7 @@ func (s *Source) commitSHA() ring.SHA {
 func postText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune(" ._/:;,%+-()", r):
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune(" ._/:;,%+-~()", r):
 			return r
 		}
 		return ' '

@@ -29,6 +29,7 @@ func (t *turn) stage(src *Source) {
 		t.once(ring.Event{Kind: ring.PlanAwaiting, Source: src.Name, Commit: plan.Commit, Reason: why})
 		return
 	}
+	t.count(src, present)
 	if src.Apply == ApplyCommit {
 		t.stageWhole(src, present)
 		return
