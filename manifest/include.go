@@ -71,12 +71,20 @@ func (a *appReader) useOf(chain []string, name string) {
 	a.plainly[u] = true
 }
 
+const standsOpen = " and stands in the plan as it is"
+
+// Open says that a value of the host's env folder stands in a as it is: a plan of it
+// told to others may hold it.
+func Open(a *ring.App) bool {
+	return slices.ContainsFunc(a.Notes, func(note string) bool { return strings.HasSuffix(note, standsOpen) })
+}
+
 // plainUses notes the host's values that stand in the plan as they are.
 func (a *appReader) plainUses() {
 	seen := map[string]bool{}
 	for u := range a.plainly {
 		if !a.off[u.service] {
-			seen[fmt.Sprintf("%s of the host's env is used in %s and stands in the plan as it is", u.name, u.key)] = true
+			seen[fmt.Sprintf("%s of the host's env is used in %s%s", u.name, u.key, standsOpen)] = true
 		}
 	}
 	a.notes = append(a.notes, sortedKeys(seen)...)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
@@ -98,7 +99,12 @@ func (f *follower) changes(ctx context.Context, c *ring.Commit) (ring.Changes, e
 	}
 	changes := reconcile.Plan(w, &next, time.Now())
 	changes.Refusals = refusals // each by itself, as validate tells them
-	return changes, nil
+	open := map[string]bool{}
+	for i := range next.Apps {
+		have := w.Facts.Apps[next.Apps[i].Name].App
+		open[next.Apps[i].Name] = manifest.Open(&next.Apps[i]) || manifest.Open(&have)
+	}
+	return public(changes, open, f.d.env.all(values)), nil
 }
 
 // postPlan queues the status of a pull request's head. A status goes to commits on the
