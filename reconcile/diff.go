@@ -42,6 +42,8 @@ type turn struct {
 	differs map[string]bool
 	// tally is, by source whose plan is being staged, how much of the host it changes.
 	tally map[string]string
+	// parts are, by commit, what several sources make of it that share it.
+	parts map[ring.SHA][]part
 	// planned are apps as their plan has them, where a person's count is in force.
 	planned map[string]ring.App
 	// writers are the services by what they write; nil until somebody asks.

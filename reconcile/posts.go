@@ -34,6 +34,7 @@ func (t *turn) posts() {
 			t.appPost(src, st, &st.Apps[j])
 		}
 	}
+	t.tellTogether()
 }
 
 // refusalPosts tells the tip, and the commit at fault, why it is not trusted.
@@ -58,49 +59,67 @@ func (t *turn) refusalPosts(src *Source) {
 func (t *turn) supersede(src *Source) {
 	for _, key := range sortedKeys(t.Facts.Posts) {
 		p := t.Facts.Posts[key]
+		if p.Source == src.Name && p.Open() && !t.ourName(p) {
+			p.State, p.Phase, p.Description, p.At = ring.PostError, ring.PostSuperseded, postText("this host is called "+t.Host+" now"), t.now
+			t.set(p)
+			continue
+		}
 		if p.Source != src.Name || p.SHA == src.Next.Commit || !p.Open() || p.SHA == src.Tip && src.Awaiting != "" {
 			continue
+		}
+		if p.Context == t.context("") && len(t.sharers(p.SHA)) > 0 {
+			continue // another source is still at it
 		}
 		p.State, p.Phase, p.Description, p.At = ring.PostError, ring.PostSuperseded, postText(say("superseded by %s", src.Next.Commit.Short())), t.now
 		t.set(p)
 	}
 }
 
+// ourName says that a post is told under the name that the host has now.
+func (t *turn) ourName(p ring.Post) bool {
+	in, deployment := p.Environment()
+	if !deployment {
+		in = strings.TrimPrefix(in, "gitring/")
+	}
+	host, _, _ := strings.Cut(in, "/")
+	return host == t.Host
+}
+
 func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 	sha := src.Next.Commit
 	if r := src.Next.Refusal; r != nil {
-		t.post(src, sha, "", ring.PostFailure, rejectedSays(r))
+		t.summarize(src, sha, ring.PostFailure, rejectedSays(r))
 		return
 	}
 	ready, wanted := summary(st)
 	sync, why := t.sync(src, &ring.SourceStatus{Apps: st.Apps})
 	if says := t.watched[src.Name]; says != "" && len(src.Next.Refused) == 0 {
-		t.post(src, sha, "", ring.PostSuccess, says)
+		t.summarize(src, sha, ring.PostSuccess, says)
 		return
 	}
 	switch sync {
 	case ring.SyncSynced:
-		t.post(src, sha, "", ring.PostSuccess, say("healthy %d/%d%s", ready, wanted, t.lasted(src, "", st.Apps)))
+		t.summarize(src, sha, ring.PostSuccess, say("healthy %d/%d%s", ready, wanted, t.lasted(src, "", st.Apps)))
 	case ring.SyncDegraded:
 		for i := range st.Apps {
 			a := &st.Apps[i]
 			if a.Refusal != nil {
-				t.post(src, sha, "", ring.PostFailure, say("app %s %s", a.Name, rejectedSays(a.Refusal)))
+				t.summarize(src, sha, ring.PostFailure, say("app %s %s", a.Name, rejectedSays(a.Refusal)))
 				return
 			}
 			if why, final := t.worst(a); why != "" {
-				t.post(src, sha, "", verdictOf(final), say("%s/%s", a.Name, why))
+				t.summarize(src, sha, verdictOf(final), say("%s/%s", a.Name, why))
 				return
 			}
 		}
 	case ring.SyncHeld:
 		t.heldPost(src, st, why)
 	case ring.SyncStaging:
-		t.post(src, sha, "", ring.PostPending, verified(src)+t.tally[src.Name]+queued(why))
+		t.summarize(src, sha, ring.PostPending, verified(src)+t.tally[src.Name]+queued(why))
 	case ring.SyncApplying:
-		t.post(src, sha, "", ring.PostRunning, say("%d/%d ready", ready, wanted))
+		t.summarize(src, sha, ring.PostRunning, say("%d/%d ready", ready, wanted))
 	default:
-		t.post(src, sha, "", ring.PostPending, say("%d/%d ready", ready, wanted))
+		t.summarize(src, sha, ring.PostPending, say("%d/%d ready", ready, wanted))
 	}
 }
 
@@ -120,7 +139,7 @@ func (t *turn) heldPost(src *Source, st *ring.SourceStatus, why string) {
 			state, why = ring.PostFailure, say("%s/%s", a.Name, worst)
 		}
 	}
-	t.post(src, src.Next.Commit, "", state, why)
+	t.summarize(src, src.Next.Commit, state, why)
 }
 
 // appPost tells an app's own context, where the commit changes it or it is not well.
@@ -315,7 +334,8 @@ func (t *turn) post(src *Source, sha ring.SHA, app, state, text string) bool {
 	if !old.Open() && !reopens(src, sha, app, state, old.Description) {
 		return false
 	}
-	if next := old.At.Add(progressEvery); p.State == ring.PostPending && old.State == p.State && t.now.Before(next) {
+	// What was told at a time to come was told by a clock that was set back since.
+	if next := old.At.Add(progressEvery); p.State == ring.PostPending && old.State == p.State && t.now.Before(next) && !t.now.Before(old.At) {
 		t.wake(next)
 		return false
 	}

@@ -20,6 +20,9 @@ func away(w World, since, now time.Time) []ring.Fact {
 			continue
 		}
 		t := &turn{World: w}
+		if src.Silent && len(t.sharers(src.Next.Commit)) > 0 {
+			continue // another source of the commit is heard
+		}
 		p := ring.Post{
 			Source: src.Name, SHA: src.Next.Commit, Context: t.context(""),
 			State: ring.PostError, Phase: ring.PostTrouble, Description: "docker unavailable; retrying", At: now,

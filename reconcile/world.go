@@ -89,6 +89,8 @@ type Source struct {
 	// Commit is the newest trusted commit, Next its plan. Nil: nothing trusted.
 	Commit *ring.Commit
 	Next   *ring.Plan
+	// Silent says that no forge is told of this source.
+	Silent bool
 	// Deployments says that the forge keeps a list of them, which is told too.
 	Deployments bool
 }

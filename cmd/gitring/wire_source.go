@@ -53,7 +53,7 @@ func (d *daemon) wireSources() error {
 		if err != nil {
 			return fmt.Errorf("source %s: %w", s.Name, err)
 		}
-		f.source = reconcile.Source{Name: s.Name, Branch: s.Branch, Apply: s.Apply, Trust: f.git.Warning(), FreshFor: freshFor(s.Poll, f.git.Interval()), Deployments: s.Status != nil && s.Status.Deployments}
+		f.source = reconcile.Source{Name: s.Name, Branch: s.Branch, Apply: s.Apply, Trust: f.git.Warning(), FreshFor: freshFor(s.Poll, f.git.Interval()), Silent: s.Status == nil, Deployments: s.Status != nil && s.Status.Deployments}
 		d.sources = append(d.sources, f)
 	}
 	return nil
