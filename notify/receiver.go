@@ -31,7 +31,8 @@ type Ledger interface {
 	// Advance remembers a receiver and queues deliveries, all or nothing. One that
 	// was queued before, by its ID, stays as it is.
 	Advance(ctx context.Context, r ring.Receiver, queued []ring.Delivery) error
-	// Waiting are those neither taken nor given up, the oldest first.
+	// Waiting are those neither taken nor given up: what is due, the oldest first, and
+	// then what is due later, the soonest first.
 	Waiting(ctx context.Context, receiver string, max int) ([]ring.Delivery, error)
 	// Undelivered counts what waits and what was given up.
 	Undelivered(ctx context.Context, receiver string) (waiting, dead int, err error)

@@ -19,6 +19,10 @@ const (
 	// together is how long a message waits for the one that says more: a rollout
 	// that failed is restored, a drift is healed.
 	together = time.Minute
+	// calm is how long it has to be well before that is told of what came and went
+	// more than flaps times with less than that in between.
+	calm  = time.Hour
+	flaps = 2
 	// alone is how many messages at once are told one by one; more are one.
 	alone = 3
 	// perMinute is how many messages a chat gets in a minute.
@@ -41,6 +45,28 @@ type memory struct {
 	// Said counts the messages since Minute.
 	Minute time.Time `json:"minute,omitzero"`
 	Said   int       `json:"said,omitempty"`
+
+	// fresh is the first line that was journalled while this process ran: it is news
+	// whatever clock its time is by. 0 is when nobody knows.
+	fresh int64
+	// away is until when nobody is there to be told: what waits is then one message.
+	away time.Time
+}
+
+// isNews says that a line is not of a time that nobody asks about any more.
+func (m *memory) isNews(e ring.Event, now time.Time) bool {
+	return m.since(e) || now.Sub(e.At) <= tooOld
+}
+
+func (m *memory) since(e ring.Event) bool { return m.fresh > 0 && e.Seq >= m.fresh }
+
+// when is the time of an event for the fold. The journal goes by a clock that nobody
+// sets, the fold by one that somebody may: of what happens now it is now.
+func (m *memory) when(e ring.Event, now time.Time) time.Time {
+	if m.since(e) {
+		return now
+	}
+	return e.At
 }
 
 // matter is one that was told, and lasts.
@@ -50,6 +76,10 @@ type matter struct {
 	Since  time.Time `json:"since"`
 	Told   time.Time `json:"told"`
 	More   int       `json:"more,omitempty"` // times that were not told since
+	// Over is when it ended; zero while it lasts. Ends is how often it did, each
+	// time for less than calm.
+	Over time.Time `json:"over,omitzero"`
+	Ends int       `json:"ends,omitempty"`
 }
 
 // Note is one message before it is put into words. Its JSON form is stored.
@@ -95,7 +125,7 @@ func noteOf(e ring.Event) Note {
 // is not changed.
 func (c Choice) fold(m memory, events []ring.Event, now time.Time) (memory, []Note, time.Time) {
 	if !c.Fold {
-		return m, c.each(events, now), time.Time{}
+		return m, c.each(&m, events, now), time.Time{}
 	}
 	m = m.clone()
 	for _, e := range events {
@@ -107,9 +137,9 @@ func (c Choice) fold(m memory, events []ring.Event, now time.Time) (memory, []No
 }
 
 // each is every event that is chosen: machines fold for themselves.
-func (c Choice) each(events []ring.Event, now time.Time) (say []Note) {
+func (c Choice) each(m *memory, events []ring.Event, now time.Time) (say []Note) {
 	for _, e := range events {
-		if c.wants(e) && now.Sub(e.At) <= tooOld {
+		if c.wants(e) && m.isNews(e, now) {
 			n := noteOf(e)
 			n.Event = &e
 			say = append(say, n)
@@ -148,26 +178,43 @@ func (c Choice) take(m *memory, e ring.Event, now time.Time) {
 
 // takeOnce tells each thing once, however often it is journalled.
 func (c Choice) takeOnce(m *memory, e ring.Event, now time.Time) {
-	if !c.wants(e) || now.Sub(e.At) > tooOld {
+	if !c.wants(e) || !m.isNews(e, now) {
 		return
 	}
+	at := m.when(e, now)
 	key := fmt.Sprintf("%s %s %s", e.Kind, subjectOf(e), e.Commit)
-	if o, told := m.Open[key]; told && e.At.Sub(o.Told) < remindAfter {
+	if e.Kind == ring.OverrideExpiring { // a service can have several, and each says so once
+		key += " " + noteOf(e).Reason
+	}
+	if o, told := m.Open[key]; told && at.Sub(o.Told) < remindAfter {
 		return
 	}
-	m.Open[key] = matter{Since: e.At, Told: e.At}
+	m.Open[key] = matter{Since: at, Told: at}
 	m.hold(noteOf(e))
 }
 
 func (c Choice) takeBegin(m *memory, key string, i int, e ring.Event, now time.Time) {
-	if !c.wants(e) || now.Sub(e.At) > tooOld {
+	if !c.wants(e) || !m.isNews(e, now) {
 		return
 	}
+	at := m.when(e, now)
 	o, known := m.Open[key]
-	if known && matters[i].byCommit && o.Commit != e.Commit {
+	anew := matters[i].byCommit && o.Commit != e.Commit
+	if known && !o.Over.IsZero() { // it is back
+		if anew || at.Sub(o.Over) > calm {
+			o, known = matter{}, false
+		} else {
+			m.inPlaceOf(key, func(h Note) bool { return h.Until.After(now) }) // its end was not said, and is none
+			o.Over = time.Time{}
+		}
+		if o.Ends <= flaps {
+			o.Kinds, o.Since = nil, at
+		}
+	}
+	if known && anew {
 		o.Kinds = nil
 	}
-	if known && slices.Contains(o.Kinds, e.Kind) && e.At.Sub(o.Told) < remindAfter {
+	if known && slices.Contains(o.Kinds, e.Kind) && at.Sub(o.Told) < remindAfter {
 		o.More++
 		m.Open[key] = o
 		return
@@ -175,33 +222,46 @@ func (c Choice) takeBegin(m *memory, key string, i int, e ring.Event, now time.T
 	n := noteOf(e)
 	n.Matter = key
 	if next := follows[e.Kind]; next != "" && c.kind(next) && !slices.Contains(o.Kinds, e.Kind) {
-		n.Until = e.At.Add(together)
+		n.Until = at.Add(together)
 	}
 	if !known {
-		o.Since = e.At
+		o.Since = at
 	}
 	if slices.Contains(o.Kinds, e.Kind) { // a reminder
 		n.Count, n.Since, o.More = o.More, o.Since, 0
 	} else {
 		o.Kinds = append(o.Kinds, e.Kind)
 	}
-	o.Commit, o.Told = e.Commit, e.At
+	o.Commit, o.Told = e.Commit, at
 	m.Open[key] = o
 	m.inPlaceOf(key, func(h Note) bool { return follows[h.Kind] == e.Kind && h.Commit == e.Commit })
 	m.hold(n)
 }
 
 // takeEnd tells an end to whom was told the beginning. One whose receiver hears
-// no beginnings is told every end.
+// no beginnings is told every end. Of what comes and goes it is told when it lasts.
 func (c Choice) takeEnd(m *memory, key string, i int, e ring.Event, now time.Time) {
 	o, known := m.Open[key]
-	delete(m.Open, key)
+	if known && !o.Over.IsZero() {
+		return // its end was told, or waits to be
+	}
 	m.inPlaceOf(key, func(Note) bool { return true }) // over before it was said: once is enough
-	if !c.wants(e) || now.Sub(e.At) > tooOld || !known && slices.ContainsFunc(matters[i].begins, c.kind) {
+	if !c.wants(e) || !m.isNews(e, now) || !known && slices.ContainsFunc(matters[i].begins, c.kind) {
+		delete(m.Open, key)
 		return
 	}
 	n := noteOf(e)
 	n.Matter, n.Count, n.Since = key, o.More, o.Since
+	if known {
+		at := m.when(e, now)
+		o.Over = at
+		if o.Ends++; o.Ends > flaps {
+			n.Until = at.Add(calm)
+		} else {
+			o.More = 0
+		}
+		m.Open[key] = o
+	}
 	m.hold(n)
 }
 
@@ -224,6 +284,7 @@ func (m *memory) drop(app string) {
 		_, subject, _ := strings.Cut(key, " ")
 		if subject == app || strings.HasPrefix(subject, app+"/") {
 			delete(m.Open, key)
+			m.inPlaceOf(key, func(Note) bool { return true })
 		}
 	}
 }
@@ -232,7 +293,7 @@ func (m *memory) drop(app string) {
 func (m *memory) forget(now time.Time) {
 	var keys []string
 	for key, o := range m.Open {
-		if now.Sub(o.Told) > keepMatter || o.Kinds == nil && now.Sub(o.Told) > remindAfter {
+		if now.Sub(o.Told) > keepMatter || !o.Over.IsZero() && now.Sub(o.Over) > calm || o.Kinds == nil && now.Sub(o.Told) > remindAfter {
 			delete(m.Open, key)
 			continue
 		}
@@ -252,6 +313,9 @@ func (m *memory) forget(now time.Time) {
 func (m *memory) release(now time.Time) (say []Note, wake time.Time) {
 	var ready, waits []Note
 	for _, n := range m.Held {
+		if n.Until.Sub(now) > calm {
+			n.Until = now.Add(calm) // the clock was set back
+		}
 		if n.Until.After(now) {
 			waits = append(waits, n)
 			wake = soonest(wake, n.Until)
@@ -261,6 +325,9 @@ func (m *memory) release(now time.Time) (say []Note, wake time.Time) {
 	}
 	if len(ready) == 0 {
 		return nil, wake
+	}
+	if m.away.After(now) {
+		return nil, soonest(wake, m.away)
 	}
 	if now.Sub(m.Minute) >= time.Minute || now.Before(m.Minute) {
 		m.Minute, m.Said = now, 0

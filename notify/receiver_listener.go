@@ -19,6 +19,8 @@ const (
 	// shortestPause and longestPause are the waits between two attempts.
 	shortestPause = time.Minute
 	longestPause  = time.Hour
+	// believed is how often a receiver that asks to be told again sooner than that is.
+	believed = 3
 	// linesAtOnce and saidAtOnce bound one turn.
 	linesAtOnce = 500
 	saidAtOnce  = 50
@@ -43,6 +45,7 @@ type listener struct {
 	wake   time.Time // when the fold wants to be asked again
 	fails  int       // in a row, of a receiver that is away
 	hold   time.Time // nothing is sent before
+	since  time.Time // when hold was set
 	// said are IDs that were taken and could not be noted: noted later, and not
 	// said twice.
 	said map[string]bool
@@ -51,12 +54,13 @@ type listener struct {
 	reason  string
 	waiting int
 	dead    int
+	held    int // messages that become one when somebody is there again
 }
 
 func (l *listener) status() ring.ReceiverStatus {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return ring.ReceiverStatus{Name: l.name, Service: l.kind, Waiting: l.waiting, Dead: l.dead, Reason: l.reason}
+	return ring.ReceiverStatus{Name: l.name, Service: l.kind, Waiting: l.waiting + l.held, Dead: l.dead, Reason: l.reason}
 }
 
 // run reads and tells until ctx ends.
@@ -93,15 +97,18 @@ func (l *listener) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !known {
-		if r.Cursor, err = l.ledger.Head(ctx); err != nil {
-			return err
-		}
+	head, err := l.ledger.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if !known || r.Cursor > head { // the journal began anew, and would be waited for
+		r.Cursor, known = head, false
 	}
 	l.cursor, l.memory = r.Cursor, memory{}
 	if known && json.Unmarshal(r.State, &l.memory) != nil {
 		l.memory = memory{} // of another release: it folds anew
 	}
+	l.memory.fresh = head + 1
 	return l.keep(ctx, nil)
 }
 
@@ -129,6 +136,7 @@ func (l *listener) read(ctx context.Context) error {
 		if len(lines) == 0 && (l.wake.IsZero() || now.Before(l.wake)) {
 			return nil
 		}
+		l.memory.away = l.gone()
 		m, notes, wake := l.choice.fold(l.memory, lines, now)
 		var queued []ring.Delivery
 		for _, n := range notes {
@@ -156,6 +164,17 @@ func (l *listener) read(ctx context.Context) error {
 	}
 }
 
+// gone is until when a receiver is left alone that has more to hear already than is
+// told one by one.
+func (l *listener) gone() time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waiting < alone || l.hold.IsZero() {
+		return time.Time{}
+	}
+	return later(l.hold, time.Now().Add(gather)) // until it took something
+}
+
 func same(a, b memory) bool {
 	x, err := json.Marshal(a)
 	y, too := json.Marshal(b)
@@ -176,33 +195,34 @@ func (l *listener) keep(ctx context.Context, queued []ring.Delivery) error {
 }
 
 // tell makes one attempt for each delivery that is due, in order, as long as
-// somebody is there.
+// somebody is there. After some it comes back, so that the journal is read too.
 func (l *listener) tell(ctx context.Context) (next time.Time, err error) {
-	for {
-		rows, err := l.ledger.Waiting(ctx, l.name, saidAtOnce)
-		if err != nil {
-			return next, err
-		}
-		next = time.Time{}
-		tried := false
-		for _, d := range rows {
-			now := time.Now()
-			if at := later(d.Next, l.hold); at.After(now) {
-				next = soonest(next, at)
-				continue
-			}
-			if err := l.one(ctx, d); err != nil {
-				return next, err
-			}
-			tried = true
-		}
-		if err := l.count(ctx); err != nil {
-			return next, err
-		}
-		if !tried {
-			return next, nil
-		}
+	rows, err := l.ledger.Waiting(ctx, l.name, saidAtOnce)
+	if err != nil {
+		return next, err
 	}
+	tried := false
+	for _, d := range rows {
+		now := time.Now()
+		if now.Before(l.since) { // the clock was set back: hold is of another time
+			l.since, l.hold = time.Time{}, time.Time{}
+		}
+		if d.Next.Sub(now) > giveUp { // and so is this, as nobody is left alone for longer
+			d.Next = time.Time{}
+		}
+		if at := later(d.Next, l.hold); at.After(now) {
+			next = soonest(next, at)
+			continue
+		}
+		if err := l.one(ctx, d); err != nil {
+			return next, err
+		}
+		tried = true
+	}
+	if tried {
+		next = time.Now()
+	}
+	return next, l.count(ctx)
 }
 
 func later(a, b time.Time) time.Time {
@@ -229,6 +249,9 @@ func (l *listener) one(ctx context.Context, d ring.Delivery) error {
 	l.hear(a)
 	switch {
 	case a.taken:
+		if l.fails > 0 {
+			l.wake = now // what waited for somebody to be there
+		}
 		l.fails, l.hold = 0, time.Time{}
 		l.said[d.ID] = true
 		return l.note(ctx, d)
@@ -236,16 +259,17 @@ func (l *listener) one(ctx context.Context, d ring.Delivery) error {
 		return l.ledger.GiveUp(ctx, d.ID, a.says, now)
 	}
 	l.fails++
-	wait := a.wait
-	if wait == 0 {
-		wait = pause(d.Attempts + 1)
-		if a.away {
-			wait = pause(max(l.fails, d.Attempts+1))
-		}
+	wait := pause(d.Attempts + 1)
+	if a.away {
+		wait = pause(max(l.fails, d.Attempts+1))
+	}
+	if a.wait > 0 && (a.wait > wait || d.Attempts < believed) {
+		wait = a.wait
 	}
 	at := full(now.Add(wait))
+	l.since, l.hold = time.Time{}, time.Time{}
 	if a.away {
-		l.hold = at
+		l.since, l.hold = now, at
 	}
 	if at.Sub(d.Queued) >= giveUp {
 		return l.ledger.GiveUp(ctx, d.ID, fmt.Sprintf("given up after %s: %s", giveUp, a.says), now)
@@ -297,7 +321,10 @@ func (l *listener) count(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting, l.dead = waiting, dead
+	l.waiting, l.dead, l.held = waiting, dead, 0
+	if !l.hold.IsZero() {
+		l.held = len(l.memory.Held) + l.memory.Lost
+	}
 	return nil
 }
 

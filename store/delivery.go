@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -87,21 +88,33 @@ func (s *Store) Advance(ctx context.Context, r ring.Receiver, queued []ring.Deli
 				return err
 			}
 		}
-		return tx.Exec(`UPDATE deliveries SET dead = 1, settled = ?, error = 'given up: too many wait for this receiver'
-			WHERE settled = 0 AND receiver = ? AND line <= (SELECT line FROM deliveries WHERE settled = 0 AND receiver = ?
-				ORDER BY line DESC LIMIT 1 OFFSET ?)`, ns(s.now()), r.Name, r.Name, mostWaiting).Error
+		return giveUpOldest(tx, r.Name, len(queued), s.now())
 	})
 	return wrapDelivery("queue what a receiver is to be told", err)
 }
 
-// Waiting is what waits for a receiver, the oldest first, at most max.
-func (s *Store) Waiting(ctx context.Context, receiver string, max int) ([]ring.Delivery, error) {
-	return s.deliveries(ctx, max, "settled = 0 AND receiver = ?", receiver)
+// giveUpOldest gives up what is too much, and no more than was queued: what a person
+// asked for again, however much, is not taken back by the next event.
+func giveUpOldest(tx *gorm.DB, receiver string, queued int, now time.Time) error {
+	var waiting int
+	if err := tx.Raw("SELECT count(*) FROM deliveries WHERE settled = 0 AND receiver = ?", receiver).Scan(&waiting).Error; err != nil {
+		return err
+	}
+	over := min(waiting-mostWaiting, queued)
+	if over <= 0 {
+		return nil
+	}
+	return tx.Exec(`UPDATE deliveries SET dead = 1, settled = ?, error = 'given up: too many wait for this receiver'
+		WHERE id IN (SELECT id FROM deliveries WHERE settled = 0 AND receiver = ? ORDER BY line LIMIT ?)`, ns(now), receiver, over).Error
 }
 
-func (s *Store) deliveries(ctx context.Context, max int, where string, args ...any) ([]ring.Delivery, error) {
+// Waiting is what waits for a receiver, at most max: what is due, the oldest first,
+// and then what is due later. Some that are refused one by one keep none from being
+// tried.
+func (s *Store) Waiting(ctx context.Context, receiver string, max int) ([]ring.Delivery, error) {
 	var rows []deliveryRow
-	err := s.db.r.WithContext(ctx).Where(where, args...).Order("line").Limit(max).Find(&rows).Error
+	err := s.db.r.WithContext(ctx).Where("settled = 0 AND receiver = ?", receiver).
+		Clauses(clause.OrderBy{Expression: clause.Expr{SQL: "CASE WHEN next_at <= ? THEN 0 ELSE next_at END, line", Vars: []any{ns(s.now())}}}).Limit(max).Find(&rows).Error
 	if err != nil {
 		return nil, wrapDelivery("read what waits for a receiver", err)
 	}

@@ -134,3 +134,43 @@ func TestDeliveriesAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, known)
 }
+
+// Those that are refused one by one wait behind what was never tried.
+func TestWhatIsPutOffIsInNobodysWay(t *testing.T) {
+	ctx := context.Background()
+	s := opened(t, t.TempDir())
+	at := s.now()
+	require.NoError(t, s.Advance(ctx, ring.Receiver{Name: "team", Cursor: 1}, []ring.Delivery{note(1, at), note(2, at), note(3, at), note(4, at)}))
+	require.NoError(t, s.Postpone(ctx, "team/1", "it answered 400", at.Add(2*time.Hour)))
+	require.NoError(t, s.Postpone(ctx, "team/2", "it answered 400", at.Add(time.Hour)))
+	require.NoError(t, s.Postpone(ctx, "team/3", "it answered 400", at.Add(-time.Second)))
+	ds, err := s.Waiting(ctx, "team", 10)
+	require.NoError(t, err)
+	require.Equal(t, []string{"team/3", "team/4", "team/2", "team/1"}, idsOf(ds))
+}
+
+// What a person asks for again, more than may wait, is not given up once more by the
+// next event.
+func TestTenThousandAreSentAgain(t *testing.T) {
+	ctx := context.Background()
+	s := opened(t, t.TempDir())
+	at := s.now()
+	var many []ring.Delivery
+	for i := range 10_000 {
+		many = append(many, note(i, at))
+	}
+	require.NoError(t, s.Advance(ctx, ring.Receiver{Name: "team", Cursor: 1}, many))
+	n, err := s.SayAgain(ctx, "", true)
+	require.NoError(t, err)
+	require.Equal(t, 10_000, n)
+	require.NoError(t, s.Advance(ctx, ring.Receiver{Name: "team", Cursor: 2}, []ring.Delivery{note(10_000, at)}))
+	waiting, dead, err := s.Undelivered(ctx, "team")
+	require.NoError(t, err)
+	require.Equal(t, []int{10_000, 1}, []int{waiting, dead})
+	n, err = s.SayAgain(ctx, "", false) // asked twice
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	n, err = s.SayAgain(ctx, "", false)
+	require.NoError(t, err)
+	require.Zero(t, n)
+}
