@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -170,9 +169,7 @@ func (f *Follower) Run(ctx context.Context, out func(context.Context, ring.Repor
 	defer f.child.rest()
 	defer f.mirror.rest()
 	defer f.heads.rest()
-	if !f.cfg.Pulls {
-		_ = os.RemoveAll(f.pulls.dir) // from when it was asked for
-	}
+	f.pulls.sweep()
 	w := &watch{Follower: f}
 	if r, ok := w.begin(ctx); ok {
 		out(ctx, r)

@@ -95,6 +95,22 @@ func (f *Follower) proposalLimits() Limits {
 	return lim
 }
 
+// sweep removes what a crash left, also where no head is ever judged again. Whoever is
+// judging one now has done so.
+func (p *proposals) sweep() {
+	select {
+	case p.turn <- struct{}{}:
+		p.clear()
+		<-p.turn
+	default:
+	}
+}
+
+func (p *proposals) clear() {
+	_ = os.RemoveAll(p.dir) // whatever stays is in nobody's way
+	_ = os.RemoveAll(p.dir + incomingEnds)
+}
+
 // ProposalEdition changes when heads have to be judged again: with the trusted
 // commit and with the trust files. It is "" while nothing is trusted.
 func (f *Follower) ProposalEdition(ctx context.Context) (string, error) {
@@ -175,7 +191,7 @@ func (f *Follower) trustForProposals(ctx context.Context, fork bool) (*Trust, ri
 	switch {
 	case fork && cfg.Mode == Disabled:
 		return nil, a, fmt.Errorf("%w: trust is disabled, so there is none", ErrForkUnread)
-	case fork && cfg.Mode == Tip:
+	case fork: // nobody knows whose button made what is unsigned there
 		cfg.Mode = Strict
 	}
 	t, err := LoadTrust(cfg, f.cfg.Name, f.cfg.Branch)
@@ -202,7 +218,7 @@ type quarantine struct {
 
 func (f *Follower) quarantine(t *Trust, anchor ring.SHA) *quarantine {
 	q := &quarantine{Follower: f, lim: f.proposalLimits(), trust: t, anchor: anchor}
-	_ = os.RemoveAll(f.pulls.dir) // what a crash left
+	f.pulls.clear()
 	q.store = newMirror(f.pulls.dir, "", q.lim)
 	q.store.under, q.store.careful = f.mirror, true // every object is hashed on its way in
 	return q
@@ -214,7 +230,7 @@ func (q *quarantine) drop() {
 	if q.merged != nil {
 		q.merged.rest()
 	}
-	_ = os.RemoveAll(q.pulls.dir) // whatever stays is in nobody's way
+	q.pulls.clear()
 }
 
 // Raw is an object of the mirror, else of the quarantine; whoever reads it hashes it.
