@@ -173,7 +173,7 @@ func fail(tries map[string]ring.Try, a ring.Action, instance string, err error, 
 			try.Broken = instance
 		}
 	}
-	if again(old, a) || old.Broken != "" && try.Broken != "" && old.Version == a.Version {
+	if again(old, a) {
 		try.N = old.N + 1
 		same = old.Err == try.Err
 	}
