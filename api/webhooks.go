@@ -85,7 +85,10 @@ func NewWebhooks(hooks []Hook, o HookOptions) (*Webhooks, error) {
 // Run serves until ctx ends; l is closed when it returns.
 func (w *Webhooks) Run(ctx context.Context, l net.Listener) error {
 	return serve(ctx, &http.Server{
-		Handler:           w,
+		Handler: w,
+		// OPTIONS * is one more thing that is not here.
+		DisableGeneralOptionsHandler: true,
+
 		ReadTimeout:       w.Limits.Within,
 		ReadHeaderTimeout: w.Limits.Within,
 		WriteTimeout:      2 * w.Limits.Within,
