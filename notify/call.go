@@ -150,6 +150,8 @@ func (f Forge) judge(a answer, body []byte) outcome {
 		return outcome{permanent: true, says: says + ": the token is not valid; see " + f.tokenKey()}
 	case a.code == http.StatusForbidden:
 		return outcome{permanent: true, says: says + ": the token may not " + f.purpose()}
+	case a.code == http.StatusNotFound && f.doing != "": // what some say for 403
+		return outcome{permanent: true, says: says + ": no such repository or commit, or the token may not " + f.doing}
 	case a.code == http.StatusNotFound:
 		return outcome{permanent: true, says: says + ": no such repository or commit, or the token may not see it"}
 	case a.code == http.StatusTooManyRequests:

@@ -51,7 +51,7 @@ func TestABodyWithoutEndIsNotRead(t *testing.T) {
 	f.on("GET", "/x", nil)
 	var out struct{ ID int }
 	_, err := f.forge(t).call(t.Context(), http.MethodGet, "/x", nil, &out)
-	require.EqualError(t, err, "the forge answered 200 with something that cannot be read; see status.api_url")
+	require.EqualError(t, err, "the forge's answer is longer than 4 MiB")
 }
 
 // Neither the token nor a word of the answer is in any error, whatever is answered.

@@ -73,14 +73,21 @@ func (f Forge) gitlabStatus(ctx context.Context, sha ring.SHA, body gitlabStatus
 	return got.PipelineID, err
 }
 
+// gitlabSame are the steps of a job that GitLab refuses because it is there, or
+// beyond. An outcome is there when an answer was lost, or the daemon ended before it
+// noted it: that job is finished, and what it says is what was to be said.
+var gitlabSame = []string{":run ", ":enqueue ", ":success from :success", ":drop from :failed", ":cancel from :canceled"}
+
 // judge knows that GitLab keeps the states of a job: to queue what is queued or
 // runs, or to run what runs, is a 400, and nothing remains to be said. Two posts
 // at once for one commit are a 409, which passes.
 func (gitlab) judge(a answer, body string) (outcome, bool) {
 	switch a.code {
 	case http.StatusBadRequest:
-		if strings.Contains(body, "Cannot transition status via :run ") || strings.Contains(body, "Cannot transition status via :enqueue ") {
-			return outcome{done: true}, true
+		for _, no := range gitlabSame {
+			if strings.Contains(body, "Cannot transition status via "+no) {
+				return outcome{done: true}, true
+			}
 		}
 	case http.StatusConflict:
 		return outcome{says: "the forge answered 409: it is busy with another status of the commit"}, true

@@ -246,3 +246,38 @@ func TestTheTokenIsNowhereInTheOutboxOrTheLog(t *testing.T) {
 	require.Contains(t, string(kept), "the forge answered 500")
 	require.NotContains(t, string(kept), secret)
 }
+
+// Between the send and the note the daemon ended: the same outcome again is no fault.
+func TestAnOutcomeThatGitLabHasAlreadyIsSaid(t *testing.T) {
+	for event, was := range map[string]string{"success": "success", "drop": "failed", "cancel": "canceled", "run": "running"} {
+		f := newFake(t, GitLab)
+		f.answer(fakeAnswer{400, nil, fmt.Sprintf(`{"message":"Cannot transition status via :%s from :%s (Reason(s): Status cannot transition via \"%s\")"}`, event, was, event)})
+		require.True(t, f.forge(t).say(t, post("gitring/edge-1", ring.PostSuccess, "healthy")).done, event)
+	}
+	for event, was := range map[string]string{"success": "failed", "drop": "success", "cancel": "success"} {
+		f := newFake(t, GitLab)
+		f.answer(fakeAnswer{400, nil, fmt.Sprintf(`{"message":"Cannot transition status via :%s from :%s"}`, event, was)})
+		require.True(t, f.forge(t).say(t, post("gitring/edge-1", ring.PostSuccess, "healthy")).permanent, event)
+	}
+}
+
+// The daemon ends after the forge took a post and before that is noted: it is said
+// once more, word for word, and that is all.
+func TestAnEndBetweenTheSendAndTheNoteSaysItOnceMore(t *testing.T) {
+	token := tokenFile(t, secret)
+	synctest.Test(t, func(t *testing.T) {
+		w, outbox := &wire{}, newLedger()
+		p := post("gitring/edge-1", ring.PostSuccess, "healthy")
+		outbox.put(p)
+		f := Forge{Kind: GitHub, APIURL: "https://forge.example.org", Repo: "acme/infra", TokenFile: token, Client: &http.Client{Transport: w}}
+		outbox.fail(nil, fmt.Errorf("disk full"))
+		require.Error(t, lineOf(outbox, f).say(t.Context(), []ring.OutboxRow{outbox.row(p).OutboxRow}))
+		outbox.fail(nil, nil)
+		for range 3 { // each a daemon of its own
+			rows, err := outbox.Due(t.Context(), time.Now(), 10)
+			require.NoError(t, err)
+			require.NoError(t, lineOf(outbox, f).say(t.Context(), rows))
+		}
+		require.Equal(t, []string{"gitring/edge-1 success", "gitring/edge-1 success"}, w.taken())
+	})
+}
