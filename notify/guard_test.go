@@ -21,6 +21,9 @@ func TestNoMessageIsSentToAnAddressOfTheHostOrItsCloud(t *testing.T) {
 		"::ffff:127.0.0.1": {false, true}, "::ffff:169.254.169.254": {false, false}, "::ffff:8.8.8.8": {true, true},
 		"::127.0.0.1": {false, true}, "::169.254.169.254": {false, false},
 		"64:ff9b::7f00:1": {false, true}, "64:ff9b::a9fe:a9fe": {false, false}, "64:ff9b::808:808": {true, true}, "64:ff9b:1::a9fe:a9fe": {false, false},
+		"fd00:ec2::23": {false, false}, "fd20:ce::254": {false, false}, "fd00:42::42": {false, false}, "fd00:c1::a9fe:a9fe": {false, false}, "192.0.0.192": {false, false},
+		"::ffff:0:127.0.0.1": {false, true}, "::ffff:0:169.254.169.254": {false, false},
+		"64:ff9b:1:a9fe:a9:fe00::": {false, false}, "64:ff9b:1:a9:fe:a9fe::": {false, false}, "64:ff9b:1:0:a9:fea9:fe00::": {false, false}, "64:ff9b:1::a00:1": {false, true},
 		"2002:7f00:1::": {false, true}, "2002:a9fe:a9fe::1": {false, false}, "2002:808:808::1": {true, true},
 		"2001:0:4136:e378:8000:63bf:5601:5601": {false, false}, // Teredo of 169.254.169.254, which is kept inverted
 	} {

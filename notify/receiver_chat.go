@@ -65,15 +65,17 @@ func (s *chatSpeaker) say(ctx context.Context, n Note) reply {
 	if err != nil {
 		return reply{away: true, says: err.Error()}
 	}
+	own, err := spellOut(ownTemplate, s.host, n)
+	if err != nil {
+		return reply{gone: true, says: err.Error()}
+	}
 	text, err := spellOut(s.text, s.host, n)
 	if err != nil { // of this message alone: it was tried before it was needed
-		if text, err = spellOut(ownTemplate, s.host, n); err != nil {
-			return reply{gone: true, says: err.Error()}
-		}
+		text = own
 	}
 	ctx, cancel := context.WithTimeout(ctx, shoutWithin)
 	defer cancel()
-	done, err := s.run(ctx, shout{URL: raw, Text: withoutSecrets(text, raw), Title: "gitring on " + s.host})
+	done, err := s.run(ctx, shout{URL: raw, Text: withoutSecrets(text, raw, own), Title: "gitring on " + s.host})
 	if err != nil && ctx.Err() != nil {
 		done, err = shouted{Outcome: shoutTimeout}, nil
 	}
@@ -123,30 +125,47 @@ func (d shouted) reply(scheme string) reply {
 const leastSecret = 6
 
 // withoutSecrets strikes every part of a URL that may be a secret out of a text:
-// whoever writes a template may have put one there.
-func withoutSecrets(text, raw string) string {
+// whoever writes a template may have put one there, as it is or as the URL spells it.
+// What we would have said ourselves is no secret, as of a topic named "gitring".
+func withoutSecrets(text, raw, own string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return text
 	}
-	parts := append(strings.Split(u.Path, "/"), raw, u.User.Username())
-	if p, ok := u.User.Password(); ok {
-		parts = append(parts, p)
+	parts := []string{raw, u.User.Username()}
+	password, _ := u.User.Password()
+	parts = append(parts, password)
+	parts = append(parts, strings.FieldsFunc(password, apart)...) // as Slack's three
+	_, authority, _ := strings.Cut(raw, "://")
+	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
+		authority = authority[:end]
 	}
+	if at := strings.LastIndex(authority, "@"); at >= 0 { // as it is spelled
+		parts = append(parts, strings.Split(authority[:at], ":")...)
+		parts = append(parts, strings.FieldsFunc(authority[:at], apart)...)
+	}
+	parts = append(parts, strings.Split(u.Path, "/")...)
+	parts = append(parts, strings.Split(u.EscapedPath(), "/")...)
 	for _, values := range u.Query() {
 		parts = append(parts, values...)
+	}
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		_, value, _ := strings.Cut(pair, "=")
+		parts = append(parts, value)
 	}
 	if u.Scheme == "discord" || u.Scheme == "slack" || u.Scheme == "teams" || u.Scheme == "pushover" {
 		parts = append(parts, u.Host)
 	}
 	slices.SortFunc(parts, func(a, b string) int { return len(b) - len(a) }) // a part of a part last
 	for _, p := range parts {
-		if len(p) >= leastSecret {
+		if len(p) >= leastSecret && !strings.Contains(own, p) {
 			text = strings.ReplaceAll(text, p, "(secret)")
 		}
 	}
 	return text
 }
+
+func apart(r rune) bool { return r == ':' || r == '-' }
 
 // proxyNames are all of the environment that the process is given.
 var proxyNames = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"}

@@ -78,9 +78,6 @@ const defaultTemplate = `{{if eq .Event "summary"}}{{.Host}}: {{.Total}} message
 // ownTemplate is ours, parsed.
 var ownTemplate = template.Must(parseTemplate(""))
 
-// functions are those of a template besides its own: none reads anything.
-var functions = template.FuncMap{"less": func(a, b int) int { return a - b }}
-
 // parseTemplate takes a receiver's template, "" for ours, and tries it on one
 // message and on a summary.
 func parseTemplate(text string) (*template.Template, error) {
@@ -90,6 +87,9 @@ func parseTemplate(text string) (*template.Template, error) {
 	t, err := template.New("template").Option("missingkey=error").Funcs(functions).Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the template: %w", errors.New(strings.TrimPrefix(err.Error(), "template: ")))
+	}
+	if err := tame(t); err != nil {
+		return nil, fmt.Errorf("cannot use the template: %w", err)
 	}
 	n := Note{Kind: ring.RolloutFailed, Source: "prod", App: "web", Service: "web", Reason: "not ready within 30s", At: time.Unix(0, 0), Since: time.Unix(0, 0), Count: 2}
 	for _, n := range []Note{n, summed([]Note{n, n}, 0)} {
@@ -171,6 +171,12 @@ func spokenTime(t time.Time) string {
 // asText keeps a text to signs that no chat takes for anything but text: no
 // mention, no markup, no link. What becomes of names and versions stays readable.
 func asText(s string) string {
+	s = strings.Map(func(r rune) rune { // first: what they part would come together
+		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s)
 	s = strings.Join(strings.Fields(spelled.Replace(s)), " ")
 	s = strings.NewReplacer("://", ": //", "@", "(at)", "[", "(", "]", ")", "<", "(", "{", "(", "}", ")").Replace(s)
 	return strings.Map(func(r rune) rune {
@@ -179,8 +185,6 @@ func asText(s string) string {
 			return r
 		case strings.ContainsRune(" ._/-:;,+()%='#?>", r):
 			return r
-		case r < ' ' || r == 0x7f:
-			return -1
 		}
 		return '?'
 	}, s)

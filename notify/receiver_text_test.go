@@ -50,6 +50,11 @@ func TestTheTextOfARepositoryIsOnlyText(t *testing.T) {
 	require.Contains(t, out, "everyone")
 	n.App, n.Service, n.Source, n.Commit = "@here", "<b>", "[x]", "@channe"
 	require.NotContains(t, said(t, "{{.App}}{{.Service}}{{.Source}}{{.Subject}}{{.Commit}}", n), "@")
+	for _, split := range []string{"https:\x01//evil.example", "https:\x7f//evil.example", "ht\x00tps:/\x1b/evil.example", "https:\n//evil.example", ":\x01:\x02/\x03/x"} {
+		require.NotContains(t, asText(split), "://", "%q", split)
+	}
+	require.NotContains(t, asText("\u202eexe.gnp\u2066\u200b\ufeff\uff20here \u2028 \u0085"), "here \u2028")
+	require.Equal(t, "?exe.gnp????here ? ?", strings.TrimSpace(asText("\u202eexe.gnp\u2066\u200b\ufeff\uff20here é ö")))
 	require.Equal(t, "image web:1.2-rc_3 -> sha256:ab, 50% of 2/4 (exit 1)", asText("image web:1.2-rc_3 → sha256:ab, 50% of 2/4 (exit 1)"))
 }
 
@@ -65,7 +70,7 @@ func TestATemplateIsTriedBeforeItIsNeeded(t *testing.T) {
 		"{{.Nothing}}":                 "Nothing",
 		"{{if}}":                       "missing value",
 		"{{.Host":                      "unclosed action",
-		"{{template \"x\"}}":           "\"x\" not defined",
+		"{{template \"x\"}}":           "template is not for messages",
 		"{{readFile \"/etc/passwd\"}}": "not defined",
 		"{{env \"HOME\"}}":             "not defined",
 		"  ":                           "says nothing",
@@ -132,4 +137,43 @@ func TestTheProcessTellsAChatThatAnswers(t *testing.T) {
 	c.status = 404
 	a := s.say(context.Background(), Note{Kind: kindTest, At: noon})
 	require.Equal(t, "generic: it answered 404", a.says)
+}
+
+// A template is run by the daemon: none may take its memory or its time.
+func TestATemplateCannotRunForEver(t *testing.T) {
+	double := "{{$x := .Host}}" + strings.Repeat("{{$x = print $x $x}}", 40) + "x"
+	for text, want := range map[string]string{
+		"x{{range 1000000000000}}{{end}}":                                       "range goes over .Also",
+		"x{{with 1000000000000}}{{range .}}{{end}}{{end}}":                      "range goes over .Also",
+		"x{{$n := 1000000000000}}{{range $n}}{{end}}":                           "range goes over .Also",
+		"x{{if true}}{{else}}{{range $i := .Count}}{{end}}{{end}}":              "range goes over .Also",
+		"x{{range .Also}}{{range $.Also}}{{range $.Also}}{{end}}{{end}}{{end}}": "a range in a range",
+		"x{{define \"a\"}}{{template \"a\"}}{{end}}{{template \"a\"}}":          "not for messages",
+		"x{{block \"a\" .}}{{end}}":                                             "not for messages",
+		double:                                                                  "longer than a message",
+		"x{{printf \"%999999999d\" 1}}":                                         "at most 3 digits",
+		"x{{printf \"%*d\" 999999999 1}}":                                       "at most 3 digits",
+	} {
+		_, err := parseTemplate(text)
+		require.ErrorContains(t, err, want, text)
+	}
+	n := summed([]Note{{Kind: ring.JobFailed, App: "a", Service: "b", At: noon}, {Kind: ring.JobFailed, App: "c", Service: "d", At: noon}}, 0)
+	require.Equal(t, "a/b 05;c/d 05;", said(t, `{{range $i, $a := .Also}}{{print $a.Subject}} {{printf "%02d" 5}};{{else}}x{{end}}`, n))
+}
+
+// What a template has of the URL is struck out however it is spelled, and what we
+// would say anyway is not.
+func TestNoPartOfAURLIsSaidHoweverItIsSpelled(t *testing.T) {
+	for raw, parts := range map[string][]string{
+		"ntfy://us%65rname:p%40ss%2Fword@ntfy.sh/t%6Fpicname?priority=h": {"username", "us%65rname", "p@ss/word", "p%40ss%2Fword", "topicname", "t%6Fpicname"},
+		"slack://hook:T00000000-B11111111-XXXXXXXXXXXX@webhook":          {"T00000000-B11111111-XXXXXXXXXXXX", "XXXXXXXXXXXX", "B11111111"},
+		"generic+https://h/x?key=s%65cret1&@Authorization=Bearer+abcdef": {"secret1", "s%65cret1", "Bearer abcdef", "Bearer+abcdef"},
+		"telegram://123456789:AAaaaaaaaaaaaaaaaaa@telegram?chats=1":      {"AAaaaaaaaaaaaaaaaaa", "123456789"},
+	} {
+		for _, p := range parts {
+			require.NotContains(t, withoutSecrets("a "+p+" b", raw, "edge-1: web: down"), p, raw)
+		}
+	}
+	own := "edge-1: web/web: a rollout failed\ngitring inspect web/web"
+	require.Equal(t, own, withoutSecrets(own, "ntfy://gitring:rollout@ntfy.sh/gitring", own))
 }

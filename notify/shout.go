@@ -228,10 +228,31 @@ func prepared(r *road, scheme string, u *url.URL) (types.Service, error) {
 		return s, err
 	case "smtp":
 		s := &smtp.Service{}
-		return s, s.Initialize(u, quiet)
+		if err := s.Initialize(u, quiet); err != nil {
+			return nil, err
+		}
+		return s, judgedHost(s.Config.Host)
 	}
 	s := &generic.Service{}
 	return s, s.Initialize(u, quiet)
+}
+
+// judgedHost is an error for a mail server at an address that nothing is sent to.
+// shoutrrr dials it itself, so that a name which changes between the two looks passes:
+// a mail server's is the operator's own. Loopback and private ones are the ordinary case.
+func judgedHost(host string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		if why := forbidden(a, true); why != "" {
+			return errForbidden{why}
+		}
+	}
+	return nil
 }
 
 // awake has Discord's retries not wait: the road does not let them pass anyway.
@@ -258,6 +279,9 @@ func newRoad(dial func(context.Context, string, string) (net.Conn, error), trust
 		TLSHandshakeTimeout: timeout, ResponseHeaderTimeout: shoutAnswers, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 	}}
 }
+
+// errNotTaken is of an answer that says no.
+var errNotTaken = errors.New("not taken")
 
 // shoutAnswers is how long a chat may think.
 const shoutAnswers = 15 * time.Second
@@ -304,13 +328,16 @@ func (r *road) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	r.code = res.StatusCode
 	if r.code >= 400 {
-		r.wait, r.err = retryAfter(res.Header), errors.New("answered")
+		r.wait, r.err = retryAfter(res.Header), errNotTaken
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 	_ = res.Body.Close()
 	if err != nil {
 		r.err = err
 		return nil, err
+	}
+	if bytes.HasPrefix(body, []byte("Webhook message delivery failed")) {
+		r.err = errNotTaken // a connector of Teams says so with 200
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res, nil

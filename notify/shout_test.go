@@ -233,7 +233,10 @@ func TestNoChatThatFailedIsTakenForTold(t *testing.T) {
 
 // A 200 that says in its body that nothing was taken is no success.
 func TestAChatsBodyIsBelieved(t *testing.T) {
-	for name, body := range map[string]string{"telegram": `{"ok":false}`, "slack": "invalid_token", "slack-api": `{"ok":false,"error":"not_in_channel"}`} {
+	for name, body := range map[string]string{
+		"telegram": `{"ok":false}`, "slack": "invalid_token", "slack-api": `{"ok":false,"error":"not_in_channel"}`,
+		"teams": "Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429", "teams-flow": "Webhook message delivery failed with error: 413",
+	} {
 		c := newOneChat(t)
 		c.body = body
 		done := shout{URL: chatURLs[name], Text: "x"}.send(c.road())
@@ -317,6 +320,11 @@ func TestAMailIsSentAndARefusalToldByItsCode(t *testing.T) {
 	require.Contains(t, all, "RCPT TO:<ops@example.org>")
 	require.Contains(t, all, "Subject: gitring on edge-1\n")
 	require.Contains(t, all, "edge-1: down\nsecond\n")
+
+	for _, host := range []string{"169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "100.100.100.200"} {
+		done = shout{URL: "smtp://" + host + ":25/?from=a@b.example&to=c@d.example", Text: "x"}.send(newRoad(nil, nil))
+		require.Equal(t, shouted{Outcome: shoutForbidden}, done, host)
+	}
 
 	at, mail = mailServer(t, "AUTH")
 	raw = "smtp://user:passCANARY@" + at + "/?from=gitring@example.org&to=ops@example.org&starttls=no"
