@@ -331,7 +331,7 @@ func (t *turn) post(src *Source, sha ring.SHA, app, state, text string) bool {
 	if old.Says() == p.Says() {
 		return false
 	}
-	if !old.Open() && !reopens(src, sha, app, state, old.Description) {
+	if !old.Open() && !reopens(src, sha, app, state, t.alone(old.Description)) {
 		return false
 	}
 	// What was told at a time to come was told by a clock that was set back since.

@@ -62,6 +62,16 @@ func (t *turn) tellTogether() {
 	}
 }
 
+// alone is what a source said of a commit, without its name before it.
+func (t *turn) alone(description string) string {
+	for i := range t.Sources {
+		if says, named := strings.CutPrefix(description, t.Sources[i].Name+": "); named {
+			return says
+		}
+	}
+	return description
+}
+
 func weight(state string) int {
 	return slices.Index([]string{ring.PostSuccess, ring.PostPending, ring.PostRunning, ring.PostError, ring.PostFailure}, state)
 }

@@ -103,3 +103,19 @@ func TestProgressIsToldWhenTheClockWasSetBack(t *testing.T) {
 		t.Error("it waits for a year")
 	}
 }
+
+// What was in the way of one of two sources is gone.
+func TestARefusalOfOneOfTwoSourcesIsTakenBack(t *testing.T) {
+	turn, a, b := sharing(time.Unix(0, 0), ring.NewFacts())
+	turn.summarize(a, shaOf("c1"), ring.PostFailure, "app web rejected: ForeignProject: web runs already")
+	turn.summarize(b, shaOf("c1"), ring.PostSuccess, "healthy 1/1")
+	turn.tellTogether()
+	turn.parts = nil
+	for _, s := range []*Source{a, b} {
+		turn.summarize(s, shaOf("c1"), ring.PostSuccess, "healthy 1/1")
+	}
+	turn.tellTogether()
+	if p := turn.Facts.Posts[ring.PostKey(shaOf("c1"), "gitring/sim")]; p.State != ring.PostSuccess {
+		t.Errorf("it says %q", p.Says())
+	}
+}
