@@ -488,6 +488,11 @@ func (s *story) fault(what string) error {
 		s.daemon.kill("with its database")
 		return nil
 	}
+	if by, ok := strings.CutPrefix(what, "the daemon is stopped for "); ok { // SIGSTOP
+		d, err := time.ParseDuration(by)
+		s.suspend(d)
+		return err
+	}
 	if name, ok := strings.CutSuffix(what, " is not signed"); ok { // fault c9 is not signed
 		s.src.Tip = shaOf(name)
 		s.src.Refusal = &ring.Refusal{Code: ring.Unsigned, Commit: s.src.Tip, Says: "commit " + s.src.Tip.Short() + " is not signed", Hint: "sign it"}
@@ -557,13 +562,15 @@ func (s *story) faultOf(w []string) error {
 	case "remove":
 		s.drop(b)
 		s.ledger = append(s.ledger, entry{at: s.now, kind: "removed by hand", service: shortID(b.App, b.Service), slot: b.Slot, version: b.image})
-	case "crash": // crash web-1 exit 1
+	case "crash", "end": // crash web-1 exit 1; one that ends is not started again
 		code, err := strconv.Atoi(w[3])
 		if err != nil {
 			return err
 		}
 		s.exit(b, code)
-		s.comeBack(b)
+		if w[0] == "crash" {
+			s.comeBack(b)
+		}
 	default:
 		return fmt.Errorf("no such fault: %v", w)
 	}
