@@ -389,12 +389,27 @@ func (s *scenario) restOfHands(app *ring.App, v *ring.Service) {
 	}
 }
 
-// noWayBack says that files failed, and that the command refuses those that were
-// good, which the instance had read as it started: it is asked every ten minutes.
+// noWayBack says that files or a version failed, and that the command refuses those
+// that were good, which the instance had read as it started: it is asked every ten
+// minutes, the one that is left of another version, too (seed 2698).
 func (s *scenario) noWayBack() bool {
 	f := s.disk.Apps["web"].App
 	v, ok := f.Service("a")
-	return ok && v.Reload != nil && s.readable(&v) != v.Reload.Live["conf"] && s.contents[s.readable(&v)] == "refused"
+	if !ok || v.Reload == nil {
+		return false
+	}
+	if s.readable(&v) != v.Reload.Live["conf"] && s.contents[s.readable(&v)] == "refused" {
+		return true
+	}
+	g := s.disk.Good[ring.ID("web", "a")]
+	d, judged := s.disk.Verdicts[ring.VersionKey(ring.ID("web", "a"), v.Version)]
+	if !judged || d.Good || g == nil || g.Service.Reload == nil || s.contents[g.Service.Reload.Live["conf"]] != "refused" {
+		return false
+	}
+	return slices.ContainsFunc(s.each(), func(id string) bool {
+		b := s.boxes[id]
+		return b.Service == "a" && b.Version == g.Service.Version && b.reads != g.Service.Reload.Live["conf"]
+	})
 }
 
 // readable is what instances of v are to have read at rest: what the plan wants
