@@ -3,8 +3,10 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -114,6 +116,21 @@ func (f *hub) last(sha, context string) (says string) {
 	return says
 }
 
+// stateOf are the files below the state folder but for the database, whose journal and
+// outbox grow, with their sizes.
+func stateOf(h *host) (out []string) {
+	_ = filepath.WalkDir(filepath.Join(h.dir, "state"), func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.Contains(d.Name(), ".db") {
+			return nil
+		}
+		if at, err := d.Info(); err == nil {
+			out = append(out, fmt.Sprint(strings.TrimPrefix(file, h.dir), " ", at.Size()))
+		}
+		return nil
+	})
+	return out
+}
+
 // TestAPullRequestIsToldItsPlanAndNothingIsDone is the opt-in end to end: the status and
 // the comment of a signed head, in place after a push and after main went on; what is
 // refused of a branch, and nothing at all of a fork that nobody signed; and never a call
@@ -142,7 +159,10 @@ func TestAPullRequestIsToldItsPlanAndNothingIsDone(t *testing.T) {
 		h.repo.git("checkout", "-q", "main")
 		return sha
 	}
-	head := branch("work", first, version("2"))
+	head := branch("work", first, files{
+		app + "/compose.yaml": h.compose(app, obj{"web": web("2", obj{"environment": obj{"SECRET_WORD": "hunter-2"}, "volumes": []string{"./conf:/conf:ro"}})}),
+		app + "/conf/a":       "for nobody but who lands it\n",
+	})
 	unsigned := branch("unsigned", first, version("3"), "--no-gpg-sign")
 	stranger := branch("stranger", first, version("4"), "--no-gpg-sign")
 	f.open(h, 7, head, false)
@@ -152,6 +172,8 @@ func TestAPullRequestIsToldItsPlanAndNothingIsDone(t *testing.T) {
 	h.start()
 	h.synced(first)
 	settled(h)
+	kept := stateOf(h)
+	require.NotEmpty(t, kept)
 	mark, before := h.events.mark(), identities(h.containers())
 	context := "gitring/" + h.name + "/plan"
 	h.until("the plan is a status and a comment", func() bool {
@@ -180,6 +202,7 @@ func TestAPullRequestIsToldItsPlanAndNothingIsDone(t *testing.T) {
 	require.Empty(t, h.events.after(mark, mutations...))
 	require.Equal(t, before, identities(h.containers()))
 	require.Equal(t, first, h.status().Sources[0].Commit)
+	h.until("nothing stays of a head but what was told", func() bool { return slices.Equal(kept, stateOf(h)) })
 
 	// Main goes on, and the branch is behind: the plan is of the merge.
 	third := h.app("third")
