@@ -17,6 +17,10 @@ import (
 // told: one check that fails and passes again is nobody's business.
 const degradedFor = 2 * time.Minute
 
+// wellFor is how long it has to be well before that is told: what crashes again and
+// again is ready in between.
+const wellFor = degradedFor
+
 // trouble looks at the status that this turn came to. A host that is well costs
 // one walk over it and nothing else.
 func (t *turn) trouble() {
@@ -71,16 +75,29 @@ func (t *turn) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, s *ring.
 		}
 	case s.Kind != ring.Worker:
 		return
-	case t.rolloutFailed(a.Name, s):
-		tr.What, tr.Commit, tr.Reason, tr.Told = ring.TroubleRollout, s.Rollout.Commit, s.Rollout.Reason, true
 	default:
-		why := standing(s)
-		if why == "" && s.Phase != ring.PhaseDegraded {
-			return
-		}
-		tr.What, tr.Reason, tr.Told = ring.TroubleService, cmp.Or(why, s.Reason), why != ""
+		t.workerTrouble(tr, a.Name, s)
+		return
 	}
 	tr.Subject = string(ring.ID(a.Name, s.Name))
+	t.troubled(tr)
+}
+
+// workerTrouble is of a service: its rollout's, and what the version that serves has
+// besides. Each ends for itself.
+func (t *turn) workerTrouble(tr ring.Trouble, app string, s *ring.ServiceStatus) {
+	tr.Subject = string(ring.ID(app, s.Name))
+	failed := t.rolloutFailed(app, s)
+	if failed {
+		of := tr
+		of.What, of.Commit, of.Reason, of.Told = ring.TroubleRollout, s.Rollout.Commit, s.Rollout.Reason, true
+		t.troubled(of)
+	}
+	why := standing(s)
+	if why == "" && (failed || s.Phase != ring.PhaseDegraded) {
+		return
+	}
+	tr.What, tr.Reason, tr.Told = ring.TroubleService, cmp.Or(why, s.Reason), why != ""
 	t.troubled(tr)
 }
 
@@ -119,6 +136,10 @@ func (t *turn) troubled(tr ring.Trouble) {
 			t.event(ring.Event{Kind: ring.SourceStale, Source: tr.Source, Reason: tr.Reason})
 		}
 		return
+	}
+	if old.Source != tr.Source { // the app is another source's now, and no better for it
+		old.Source = tr.Source
+		t.set(old)
 	}
 	if old.Told {
 		return
@@ -223,7 +244,32 @@ func (t *turn) serviceOver(tr ring.Trouble) (string, bool) {
 	if tr.What == ring.TroubleRollout {
 		return s.Reason, s.Phase == ring.PhaseReady && s.Rollout == nil
 	}
-	return s.Reason, s.Phase == ring.PhaseReady && standing(s) == ""
+	says := s.Reason
+	if s.Rollout != nil {
+		says = "well again with the version that was kept"
+	}
+	return says, t.lasts(tr, s.Phase == ring.PhaseReady && standing(s) == "")
+}
+
+// lasts says that a service is well, and has been for as long as it takes. A trouble
+// that nobody was told of is over at once.
+func (t *turn) lasts(tr ring.Trouble, well bool) bool {
+	switch {
+	case !tr.Told:
+		return well
+	case !well && !tr.Well.IsZero():
+		tr.Well = time.Time{}
+		t.set(tr)
+	case well && tr.Well.IsZero():
+		tr.Well = t.now
+		t.set(tr)
+		t.wake(t.now.Add(wellFor))
+	case well && t.now.Sub(tr.Well) < wellFor:
+		t.wake(tr.Well.Add(wellFor))
+	case well:
+		return true
+	}
+	return false
 }
 
 // shown is a service as the status has it; nil when it has not.

@@ -25,6 +25,8 @@ type Trouble struct {
 	// Told says that the journal has its beginning; what is over before that was
 	// only a moment, and is not told at all.
 	Told bool `json:"told,omitempty"`
+	// Well is since when a service that was in trouble seems well again.
+	Well time.Time `json:"well,omitzero"`
 }
 
 // TroubleKey is the key of (what, subject).
