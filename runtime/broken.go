@@ -26,19 +26,43 @@ var noStartEver = []meaning{
 // no word on the version: another container in this one's place may start. But
 // the start that was cut short may have got as far as the program, which the
 // engine knows nothing of: what it writes is not given to another before a person
-// has ended it.
-func startFault(a ring.Action, cannot string, c contained, err error) error {
+// has ended it, and neither where the host's processes are not to be seen.
+func (d *Docker) startFault(a ring.Action, cannot string, c contained, err error) error {
 	if !refusedForEver(err) {
 		return faultOf(a, cannot, ring.CauseCreate, err)
 	}
-	if pid := forgotten("/proc", c.ID); pid != "" {
-		r := refused(a, ring.CauseCreate, ring.Conflict,
-			fmt.Sprintf("the engine has forgotten process %s of container %s, which still runs", pid, c.Name),
-			fmt.Sprintf("kill %s, or reboot the host; gitring then makes the container anew", pid))
-		r.Permanent, r.Refusal.File, r.Refusal.Line = false, "", 0
-		return r
+	says, hint := "", ""
+	if why := d.unseen(); why != "" {
+		says = fmt.Sprintf("the engine will never start container %s (%s), and whether a process of it runs cannot be seen: %s", c.Name, err, why)
+		hint = fmt.Sprintf("make the host's processes visible to gitring, or see to it that none of it runs and docker rm %s", c.Name)
+	} else if pid := forgotten(procs, c.ID); pid != "" {
+		says = fmt.Sprintf("the engine has forgotten process %s of container %s, which still runs", pid, c.Name)
+		hint = fmt.Sprintf("kill %s, or reboot the host; gitring then makes the container anew", pid)
 	}
-	return &ring.EngineError{Broken: true, Err: fmt.Errorf("%s: %w", cannot, err)}
+	if says == "" {
+		return &ring.EngineError{Broken: true, Err: fmt.Errorf("%s: %w", cannot, err)}
+	}
+	r := refused(a, ring.CauseCreate, ring.Conflict, says, hint)
+	r.Permanent, r.Refusal.File, r.Refusal.Line = false, "", 0
+	return r
+}
+
+const (
+	procs    = "/proc"
+	hostsPID = "pid:[4026531836]" // the first namespace of processes, by the number that Linux gives it
+)
+
+// unseenProcesses is why processes of containers are not to be seen from here; ""
+// where they are. In a container of our own there are our processes only, and a
+// unit of systemd may hide those of other users.
+func unseenProcesses(proc, self string) string {
+	if space, err := os.Readlink(filepath.Join(proc, "self/ns/pid")); self != "" && (err != nil || space != hostsPID) {
+		return "gitring's own container has no pid: host"
+	}
+	if _, err := os.ReadFile(filepath.Join(proc, "1/cgroup")); err != nil {
+		return "the processes of others are hidden, as by ProtectProc= of gitring's unit or hidepid= of /proc"
+	}
+	return ""
 }
 
 func refusedForEver(err error) bool {

@@ -15,6 +15,7 @@ import (
 
 func TestARefusalForEverIsOfTheContainerAndOfNoVersion(t *testing.T) {
 	id := "5d0b2a6a4a2f"
+	d := NewFake(Options{Host: "edge-1"})
 	for says, want := range map[string]bool{
 		"task " + id + ": already exists":                                      true,
 		"failed to create task for container: task " + id + ": already exists": true,
@@ -29,7 +30,7 @@ func TestARefusalForEverIsOfTheContainerAndOfNoVersion(t *testing.T) {
 		`exec: "task": executable file not found in $PATH`:                     false,
 	} {
 		for _, class := range []error{cerrdefs.ErrConflict, cerrdefs.ErrInternal} {
-			err := startFault(ring.Action{}, "cannot start container web", contained{Name: "web", ID: "0123456789abcdef"}, refuse(class, "%s", says))
+			err := d.startFault(ring.Action{}, "cannot start container web", contained{Name: "web", ID: "0123456789abcdef"}, refuse(class, "%s", says))
 			var e *ring.EngineError
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, want, e.Broken, says)
@@ -40,7 +41,7 @@ func TestARefusalForEverIsOfTheContainerAndOfNoVersion(t *testing.T) {
 		}
 	}
 	var e *ring.EngineError
-	require.ErrorAs(t, startFault(ring.Action{}, "cannot start container web", contained{ID: "0123456789abcdef"}, fmt.Errorf("task x: already exists: %w", errDown)), &e)
+	require.ErrorAs(t, d.startFault(ring.Action{}, "cannot start container web", contained{ID: "0123456789abcdef"}, fmt.Errorf("task x: already exists: %w", errDown)), &e)
 	require.False(t, e.Broken, "an engine that did not answer has refused nothing")
 }
 
@@ -60,6 +61,35 @@ func TestAForgottenProcessIsSeenAndOneThatWaitsIsNone(t *testing.T) {
 	add("22", "0::/system.slice/docker-"+id+".scope\n", "postgres\x00-D\x00/data\x00")
 	require.Equal(t, "22", forgotten(proc, id))
 	require.Empty(t, forgotten(filepath.Join(proc, "none"), id))
+}
+
+// Nobody can tell that nothing runs who does not see what runs.
+func TestWhereProcessesAreHiddenARefusedContainerStays(t *testing.T) {
+	proc := t.TempDir()
+	space := func(to string) {
+		require.NoError(t, os.RemoveAll(filepath.Join(proc, "self")))
+		require.NoError(t, os.MkdirAll(filepath.Join(proc, "self/ns"), 0o700))
+		require.NoError(t, os.Symlink(to, filepath.Join(proc, "self/ns/pid")))
+	}
+	space(hostsPID)
+	require.Contains(t, unseenProcesses(proc, ""), "ProtectProc", "init is hidden")
+	require.NoError(t, os.MkdirAll(filepath.Join(proc, "1"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(proc, "1/cgroup"), []byte("0::/init.scope\n"), 0o600))
+	require.Empty(t, unseenProcesses(proc, ""))
+	require.Empty(t, unseenProcesses(proc, "us"), "pid: host")
+	space("pid:[4026532207]")
+	require.Contains(t, unseenProcesses(proc, "us"), "pid: host")
+	require.Empty(t, unseenProcesses(proc, ""), "the engine is in the same namespace")
+
+	f := NewFake(Options{Host: "edge-1"})
+	f.unseen = func() string { return "hidden" }
+	var e *ring.EngineError
+	err := f.startFault(ring.Action{}, "cannot start container db", contained{Name: "db", ID: "0123456789abcdef"}, refuse(cerrdefs.ErrConflict, "task x: already exists"))
+	require.ErrorAs(t, err, &e)
+	require.False(t, e.Broken)
+	require.False(t, e.Permanent, "it is no word on the version")
+	require.NotNil(t, e.Refusal)
+	require.Contains(t, e.Refusal.Hint, "docker rm db")
 }
 
 // The refused container is replaced by one of the same name, and both by the

@@ -79,7 +79,8 @@ type Docker struct {
 
 	adopted map[string]bool // guarded by mu: see Adopts
 
-	self func() string // the ID of the container we run in, "" for none
+	self   func() string // the ID of the container we run in, "" for none
+	unseen func() string // why the processes of containers are not to be seen, "" where they are
 
 	cache  cache
 	deaths deaths
@@ -123,7 +124,7 @@ func newDocker(o Options, counts *calls, connect func() (engine, error)) *Docker
 	if o.Poke == nil {
 		o.Poke = func(string) {}
 	}
-	return &Docker{opts: o, connect: connect, calls: counts, parallel: 8, self: ownContainer, cache: newCache()}
+	return &Docker{opts: o, connect: connect, calls: counts, parallel: 8, self: ownContainer, unseen: func() string { return unseenProcesses(procs, ownContainer()) }, cache: newCache()}
 }
 
 // dialHTTP makes a client whose requests are counted. Nothing is sent yet.
