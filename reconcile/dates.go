@@ -113,6 +113,11 @@ func calm(f ring.Facts, now time.Time) ring.Facts {
 			f.Pins[key] = r
 		}
 	}
+	for key, r := range f.Loads {
+		if past(&r.At) { // files have their time to prove themselves from here on
+			f.Loads[key] = r
+		}
+	}
 	for key, r := range f.Refreshes {
 		if past(&r.At) {
 			f.Refreshes[key] = r
