@@ -171,6 +171,20 @@ func TestATokenOfAnAppThatWasTakenBackIsRenewedOnce(t *testing.T) {
 	require.Len(t, f.requests(), 3, "one token, and one more try")
 }
 
+// The lists of pull requests are read with the same token.
+func TestATokenOfAnAppIsRenewedForAList(t *testing.T) {
+	f := newFakeApp(t)
+	f.on("GET", "/repos/acme/infra/pulls", func(url.Values, []byte) fakeAnswer { return fakeAnswer{code: 200, body: `[]`} })
+	forge := f.forge(t)
+	_, _, _, err := forge.get(t.Context(), "/repos/acme/infra/pulls", "")
+	require.NoError(t, err)
+	f.answer(fakeAnswer{code: 401, body: `{"message":"Bad credentials"}`})
+	raw, _, _, err := forge.get(t.Context(), "/repos/acme/infra/pulls", "")
+	require.NoError(t, err)
+	require.Equal(t, "[]", string(raw))
+	require.Equal(t, 2, f.given)
+}
+
 func TestANewKeyOfAnAppNeedsNoRestart(t *testing.T) {
 	f := newFakeApp(t)
 	forge := f.forge(t)

@@ -59,16 +59,24 @@ func (f Forge) call(ctx context.Context, method, path string, in, out any) (answ
 	if err != nil {
 		return answer{}, outcome{permanent: true, says: err.Error()}
 	}
+	return f.withToken(ctx, func(token string) (answer, error) {
+		return f.request(ctx, method, path, in, out, func(h http.Header) { d.dress(h, f, token) }, d.judge)
+	})
+}
+
+// withToken asks with the token, and once more with a new one where an App's was
+// taken back before its time.
+func (f Forge) withToken(ctx context.Context, ask func(token string) (answer, error)) (answer, error) {
 	for renewed := false; ; renewed = true {
 		token, err := f.token(ctx)
 		if err != nil {
 			return answer{}, asOutcome(err)
 		}
-		a, err := f.request(ctx, method, path, in, out, func(h http.Header) { d.dress(h, f, token) }, d.judge)
+		a, err := ask(token)
 		if a.code != http.StatusUnauthorized || f.App == nil || renewed {
 			return a, err
 		}
-		f.App.forget(token) // it may have been taken back before its time
+		f.App.forget(token)
 	}
 }
 

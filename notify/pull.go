@@ -141,16 +141,6 @@ func (f Forge) get(ctx context.Context, path, etag string) (raw []byte, a answer
 	if err != nil {
 		return nil, answer{}, false, outcome{permanent: true, says: err.Error()}
 	}
-	token, err := f.token(ctx)
-	if err != nil {
-		return nil, answer{}, false, asOutcome(err)
-	}
-	dress := func(h http.Header) {
-		d.dress(h, f, token)
-		if etag != "" {
-			h.Set("If-None-Match", etag)
-		}
-	}
 	judge := func(a answer, body string) (outcome, bool) {
 		if same = etag != "" && a.code == http.StatusNotModified; same {
 			return outcome{done: true}, true
@@ -158,7 +148,14 @@ func (f Forge) get(ctx context.Context, path, etag string) (raw []byte, a answer
 		return d.judge(a, body)
 	}
 	var kept keptRaw
-	a, err = f.request(ctx, http.MethodGet, path, nil, &kept, dress, judge)
+	a, err = f.withToken(ctx, func(token string) (answer, error) {
+		return f.request(ctx, http.MethodGet, path, nil, &kept, func(h http.Header) {
+			d.dress(h, f, token)
+			if etag != "" {
+				h.Set("If-None-Match", etag)
+			}
+		}, judge)
+	})
 	return kept, a, same, err
 }
 
