@@ -28,6 +28,7 @@ type host struct {
 	looks   int
 	looking int
 	records int
+	journal []ring.Event
 	steps   []ring.Action
 	flying  map[string]int // steps in flight, by target
 	takes   func(ring.Action) time.Duration
@@ -120,7 +121,7 @@ func (h *host) Facts(context.Context) (ring.Facts, error) {
 	return copyFacts(h.facts), nil
 }
 
-func (h *host) Record(_ context.Context, facts []ring.Fact, _ []ring.Event) error {
+func (h *host) Record(_ context.Context, facts []ring.Fact, events []ring.Event) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.records++
@@ -130,6 +131,7 @@ func (h *host) Record(_ context.Context, facts []ring.Fact, _ []ring.Event) erro
 	for _, f := range facts {
 		h.facts.Set(f)
 	}
+	h.journal = append(h.journal, events...)
 	return nil
 }
 
