@@ -112,8 +112,9 @@ func (d *daemon) loseDatabase() {
 	d.disk.Jobs = runs
 	clear(d.posts) // what was told is forgotten, and told again
 	clear(d.protect)
-	for _, b := range d.boxes {
-		b.ours = false // nobody knows of it any more
+	d.unknown = map[string]bool{}
+	for id, b := range d.boxes {
+		b.ours, d.unknown[id] = false, true // nobody knows of it any more
 	}
 	d.kill("with its database")
 }

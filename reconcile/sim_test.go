@@ -587,6 +587,12 @@ func (s *scenario) mixed() bool {
 	if s.memory > 0 || s.comesAfter(&s.src.Next.Apps[0]) || s.leansOn("web") {
 		return true // and so it is while one waits
 	}
+	f := s.disk.Apps["web"].App
+	for i := range f.Services { // or waits for a volume, for ever where the other waits for it (seed 76165)
+		if v := &f.Services[i]; s.heir(v) && s.disk.Rollouts[ring.ID("web", v.Name)].Version != v.Version {
+			return true
+		}
+	}
 	return len(s.disk.Good) < 2
 }
 
