@@ -16,7 +16,12 @@ func (t *turn) broken(v *service, in *inst) (ring.Try, bool) {
 		return ring.Try{}, false // of Compose's own containers none goes without a commit
 	}
 	try := t.Tries[string(v.id)+" "+in.Name]
-	return try, try.Broken == in.ID
+	if try.Broken != in.ID || in.Started.After(try.At) { // somebody had it started since
+		return try, false
+	}
+	// What ran is not thrown away for a refusal that may be of the moment, as while
+	// the engine still clears away the run before.
+	return try, try.Surely || in.Started.IsZero()
 }
 
 // replaceBroken removes what the engine will never start, after a wait that grows
@@ -35,6 +40,14 @@ func (t *turn) replaceBroken(v *service) bool {
 		return true
 	}
 	return false
+}
+
+// madeAnew says that a slot is empty because what was in it was refused for ever.
+func (t *turn) madeAnew(v *service, slot int) bool {
+	if len(t.Tries) == 0 {
+		return false
+	}
+	return t.Tries[string(v.id)+" "+ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version)].Broken != ""
 }
 
 // brokenRun ends a run whose container the engine will never start: it may have

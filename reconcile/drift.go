@@ -137,7 +137,7 @@ func (t *turn) taken(v *service, slot int) bool {
 	if !ok || !v.row.Done || good.Service.Version != v.target.Version || slot > good.Service.Replicas {
 		return false
 	}
-	return !t.busy(string(v.id))
+	return !t.busy(string(v.id)) && !t.madeAnew(v, slot)
 }
 
 func removedSays(slot int) string { return say("the container of slot %d was removed by hand", slot) }

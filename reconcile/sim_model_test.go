@@ -74,6 +74,7 @@ type box struct {
 	reads   string         // and what it took over of that
 	readAt  time.Time      // when it did
 	broken  bool           // the engine never starts it again
+	hiccup  bool           // the engine refuses its next start with the same words
 }
 
 // theirs says that it is somebody else's for good, and no container of Compose's
@@ -271,7 +272,7 @@ func (e *engine) comeBack(b *box) {
 	default:
 		return
 	}
-	if b.broken || !e.canJoin(b) {
+	if b.broken || b.hiccup || !e.canJoin(b) {
 		return // as Docker does: a failed start is not tried again
 	}
 	e.run(b)
@@ -713,7 +714,8 @@ func (e *engine) start(b *box) error {
 	if n := e.nature(b); b.starts == 0 && e.broke[b.image] < n.breaks && !b.broken {
 		b.broken, e.broke[b.image] = true, e.broke[b.image]+1
 	}
-	if b.broken {
+	if b.broken || b.hiccup {
+		b.hiccup = false
 		return &ring.EngineError{Broken: true, Err: errors.New("task " + b.ID + ": already exists")}
 	}
 	if !e.canJoin(b) {

@@ -549,6 +549,11 @@ func (s *story) faultOf(w []string) error {
 		b.Hand = "killed"
 	case "break": // the engine never starts it again
 		b.broken = true
+	case "hiccup": // the engine refuses its next start
+		b.hiccup = true
+	case "mend": // by hand: the engine starts it after all
+		b.broken = false
+		s.run(b)
 	case "freeze":
 		b.State = ring.StatePaused
 	case "rename":

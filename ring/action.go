@@ -124,6 +124,8 @@ type Try struct {
 	// Broken is the container, by ID, that can never be started, though another in
 	// its place can: the engine lost its way in it.
 	Broken string
+	// Surely says that it was refused so more than once in a row.
+	Surely bool
 	// Refusal is set when a commit's author can act on it.
 	Refusal *Refusal
 }
