@@ -473,7 +473,7 @@ func (s *scenario) atRest(quiet int) {
 		case s.aside(s.boxes[id].Service) || s.letDown(s.boxes[id]): // it is left as others made it, or tied to what is
 		case it.Kind == "rejoin" && s.jumps > 0 && s.neitherBegan(&f): // by clocks that jumped while nobody looked its owner is the younger one (seed 3008012)
 		case it.Kind == "rejoin" && (s.standsStill(&f, "a") || s.standsStill(&f, "b")):
-		case it.Kind == "again" && s.standsStill(&f, s.boxes[id].Service) && s.tornOff(s.boxes[id]): // nothing is made anew for it (seed 1001863)
+		case it.Kind == "again" && s.standsStill(&f, s.boxes[id].Service) && (s.tornOff(s.boxes[id]) || s.tiedToPaused(s.boxes[id])): // nothing is made anew for it (seed 1001863), nor is what others paused in a first deploy that failed (81565)
 		case it.Kind != "park" && quiet >= 100 && (it.Kind != "hooks" && it.Kind != "rejoin" || s.boxes[id].running() && !s.cut(s.boxes[id])):
 			s.violate("I9: at rest, the intent to %s %s is open", it.Kind, id)
 		}
@@ -550,6 +550,11 @@ func (s *scenario) neitherBegan(app *ring.App) bool {
 // tornOff says that what b is tied to is gone: no engine can start it again.
 func (s *scenario) tornOff(b *box) bool {
 	return slices.ContainsFunc(b.Joined, func(id string) bool { return s.boxes[id] == nil })
+}
+
+// tiedToPaused says that others paused what b is tied to.
+func (s *scenario) tiedToPaused(b *box) bool {
+	return slices.ContainsFunc(b.Joined, func(id string) bool { return s.boxes[id] != nil && s.boxes[id].State == ring.StatePaused })
 }
 
 // letDown says that others ended or removed what b is tied to, which is only told.

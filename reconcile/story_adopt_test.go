@@ -84,7 +84,7 @@ func (d *daemon) strangers(app string) bool {
 	for _, b := range d.boxes {
 		if b.foreign && b.App == app {
 			ran = true
-			if b.running() && !d.adopted(b.ID) {
+			if b.lives() && !d.adopted(b.ID) {
 				return true
 			}
 		}
