@@ -76,15 +76,34 @@ func (t *turn) waitsForHeir(v, other *service, what string) (why string, dead bo
 	name := t.called(v, other.id)
 	failed, ok := t.Facts.Verdicts[ring.VersionKey(other.id, other.want.Version)]
 	switch {
-	case other.app.Name == v.app.Name && t.needs(v.app, other.want.Name, []string{v.want.Name}),
-		v.good != nil && slices.ContainsFunc(writes(&v.good.App, &v.good.Service), func(w string) bool {
-			return slices.Contains(writes(other.app, other.want), w) && !slices.Contains(writes(v.app, v.want), w)
-		}):
+	case other.app.Name == v.app.Name && t.needs(v.app, other.want.Name, []string{v.want.Name}), t.inTurn(other, v, map[*service]bool{}):
 		return say("waits for %s to let go of %s, and %s waits for it: move it in a commit of its own", name, what, name), true
 	case ok && !failed.Good:
 		return say("waits for %s to let go of %s, and that failed: %s", name, what, failed.Reason), true
 	}
 	return say("waits for %s to let go of %s", name, what), false
+}
+
+// inTurn says that x waits for what v is to give up, at whatever distance: in a
+// ring of services that take over from each other none can begin.
+func (t *turn) inTurn(x, v *service, met map[*service]bool) bool {
+	if met[x] {
+		return false
+	}
+	met[x] = true
+	lacks := unshared(x.want.Share, writes(x.app, x.want))
+	if x.good != nil {
+		lacks = except(lacks, writes(&x.good.App, &x.good.Service))
+	}
+	return slices.ContainsFunc(t.formersOf(lacks), func(y *service) bool {
+		gives := except(writes(&y.good.App, &y.good.Service), writes(y.app, y.want))
+		return y != x && common(gives, lacks) != "" && (y == v || t.inTurn(y, v, met))
+	})
+}
+
+// except is some without what is among others.
+func except(some, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(some), func(what string) bool { return slices.Contains(others, what) })
 }
 
 // mayReturn says that a failure would bring the last good version back.
@@ -365,16 +384,28 @@ func writes(app *ring.App, s *ring.Service) []string {
 }
 
 // ports are the ports of the host that a service publishes, one by one: of one
-// that is published on an address, the address is part.
+// that is published on an address, the address is part. On all addresses it is
+// published on the host's own, too, which is the one that people name.
 func ports(s *ring.Service) []string {
 	var out []string
 	for _, p := range s.Spec.Ports {
-		switch {
-		case p.HostPort == "":
-		case p.HostIP == "" || p.HostIP == "0.0.0.0" || p.HostIP == "::":
-			out = append(out, say("port %s/%s", p.HostPort, p.Protocol))
+		if p.HostPort == "" {
+			continue
+		}
+		add := func(address string) { out = append(out, say("port %s/%s", address+p.HostPort, p.Protocol)) }
+		switch p.HostIP {
+		case "":
+			add("")
+			add("127.0.0.1:")
+			add("::1:")
+		case "0.0.0.0":
+			add("")
+			add("127.0.0.1:")
+		case "::":
+			add("")
+			add("::1:")
 		default:
-			out = append(out, say("port %s/%s", p.HostIP+":"+p.HostPort, p.Protocol))
+			add(p.HostIP + ":")
 		}
 	}
 	return out

@@ -164,7 +164,8 @@ func (d *declared) setting(key, value string) (err error) {
 	case "pull":
 		d.Spec.PullPolicy = value
 	case "port":
-		d.Spec.Ports = []ring.Port{{HostPort: value, Container: 80, Protocol: "tcp"}}
+		i := strings.LastIndex(value, ":") // after the address, if one is said
+		d.Spec.Ports = []ring.Port{{HostIP: value[:max(i, 0)], HostPort: value[i+1:], Container: 80, Protocol: "tcp"}}
 	case "env":
 		name, v, _ := strings.Cut(value, "=")
 		d.Spec.Environment = map[string]string{name: v}
