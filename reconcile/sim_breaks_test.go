@@ -112,6 +112,7 @@ func (d *daemon) loseDatabase() {
 	d.disk.Jobs = runs
 	clear(d.posts) // what was told is forgotten, and told again
 	clear(d.protect)
+	clear(d.starts) // and so is how often what was started (seed 88480)
 	d.unknown = map[string]bool{}
 	for id, b := range d.boxes {
 		b.ours, d.unknown[id] = false, true // nobody knows of it any more

