@@ -187,3 +187,21 @@ func TestEveryKeyOfAContainerIsCompared(t *testing.T) {
 		require.True(t, keys[name], "%s is no key of a container", name)
 	}
 }
+
+// Two daemons may share an engine: what the other one made is its own, whatever a
+// row of ours says.
+func TestAdoptedOrNotAContainerOfAnotherHostIsNotOurs(t *testing.T) {
+	d := &Docker{opts: Options{Host: "edge"}}
+	d.Adopts(map[string]bool{"a": true})
+	for _, x := range []struct {
+		id   string
+		host any
+		ours bool
+	}{{"a", nil, true}, {"b", nil, false}, {"b", "edge", true}, {"a", "other", false}, {"b", "other", false}, {"a", "", false}} {
+		labels := map[string]string{composeProject: "shop"}
+		if host, ok := x.host.(string); ok {
+			labels[labelHost] = host
+		}
+		require.Equal(t, x.ours, d.own(x.id, labels), "%s of %v", x.id, x.host)
+	}
+}
