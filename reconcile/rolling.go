@@ -59,7 +59,7 @@ func (t *turn) surge(v *service) bool {
 		if in.Live() || in.State == ring.StateCreated {
 			live++
 		}
-		if in.Version != v.target.Version || !in.holds() {
+		if in.Version != v.target.Version || !in.holds() || in.Slot > d { // one in a slot that is not wanted any more fills none that is
 			continue
 		}
 		held++
