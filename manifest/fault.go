@@ -20,9 +20,6 @@ type place struct {
 	of *yaml.Node
 }
 
-// same says that people look for both at one line.
-func (p place) same(q place) bool { return p.file == q.file && p.line == q.line }
-
 // fault is one thing that is wrong with a manifest.
 type fault struct {
 	code ring.Code
