@@ -254,9 +254,26 @@ func (t *turn) writtenOf(id ring.ServiceID, in *inst) []string {
 		return writes(&g.App, &g.Service)
 	}
 	if in.Kind.Ends() {
-		return t.runWrites(id, in)
+		if what, known := t.runWrites(id, in); known {
+			return what
+		}
+	} else if what, known := t.Facts.Rollouts[id].Writes[in.Version]; known {
+		return what
 	}
-	return t.Facts.Rollouts[id].Writes[in.Version]
+	return mounted(in)
+}
+
+// mounted is what an instance writes by its mounts, in the words of writes: all that
+// is known of one whose version a lost database alone knew.
+func mounted(in *inst) []string {
+	var out []string
+	for _, what := range in.Writes {
+		out = append(out, what)
+		if !strings.HasPrefix(what, "volume ") {
+			out = append(out, "data folder "+what)
+		}
+	}
+	return out
 }
 
 // written are what the wanted version writes and what else still runs does, or
@@ -377,7 +394,7 @@ func writes(app *ring.App, s *ring.Service) []string {
 		case m.Kind == ring.MountBind:
 			out = append(out, path.Clean(m.Source))
 		default:
-			out = append(out, "data folder "+path.Join(cmp.Or(app.DataRoot, "<data_root>"), m.Source))
+			out = append(out, "data folder "+path.Join(cmp.Or(app.DataRoot, ring.DataRootMark), m.Source))
 		}
 	}
 	return out

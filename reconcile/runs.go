@@ -62,13 +62,13 @@ func (t *turn) runIn(v *service, in *inst) (ring.JobRun, bool) {
 }
 
 // runWrites is what the run of an instance writes.
-func (t *turn) runWrites(id ring.ServiceID, in *inst) []string {
+func (t *turn) runWrites(id ring.ServiceID, in *inst) (what []string, known bool) {
 	for _, key := range t.runsOf(id) {
 		if run := t.Facts.Jobs[key]; run.Instance == in.ID {
-			return run.Writes
+			return run.Writes, true
 		}
 	}
-	return nil
+	return nil, false
 }
 
 func (v *service) instance(id string) *inst {

@@ -113,9 +113,8 @@ func (d *daemon) loseDatabase() {
 	clear(d.posts) // what was told is forgotten, and told again
 	clear(d.protect)
 	clear(d.starts) // and so is how often what was started (seed 88480)
-	d.unknown = map[string]bool{}
-	for id, b := range d.boxes {
-		b.ours, d.unknown[id] = false, true // nobody knows of it any more
+	for _, b := range d.boxes {
+		b.ours = false // nobody knows of it any more
 	}
 	d.kill("with its database")
 }

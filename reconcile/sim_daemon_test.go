@@ -33,8 +33,6 @@ type daemon struct {
 	// crash is asked at each boundary of a step whether the daemon ends there;
 	// nil is never.
 	crash func(at boundary, a ring.Action) bool
-	// unknown are the containers that were there when the database was lost.
-	unknown map[string]bool
 	// hears is asked whether a hint of the engine's arrives; nil is always.
 	hears func() bool
 }

@@ -626,6 +626,10 @@ func (e *engine) mounts(a ring.Action, b *box) {
 		}
 		if !mt.ReadOnly && name != "" {
 			b.holds = append(b.holds, name)
+			if mt.Kind == ring.MountData || mt.Kind == ring.MountSeed {
+				name = ring.DataRootMark + "/" + mt.Source
+			}
+			b.Writes = append(b.Writes, name)
 		}
 	}
 	for _, path := range e.natures[b.image].volumes {

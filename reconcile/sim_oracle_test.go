@@ -117,22 +117,12 @@ func (d *daemon) watchWriters(a, b *box, what string) bool {
 	if a.App == b.App && a.Service == b.Service {
 		return false
 	}
-	if d.forgotten(a) || d.forgotten(b) {
-		return true
-	}
 	for _, p := range d.plans {
 		if hasWriter(p, a, what, a.image) && hasWriter(p, b, what, "") || hasWriter(p, b, what, b.image) && hasWriter(p, a, what, "") {
 			return true
 		}
 	}
 	return false
-}
-
-// forgotten says that a container is of a version that a lost database alone knew:
-// what such a one writes no label says, and a look does not ask (seed 75073).
-func (d *daemon) forgotten(b *box) bool {
-	want, good := d.wantOf(b.App, b.Service), d.disk.Good[ring.ID(b.App, b.Service)]
-	return d.unknown[b.ID] && (want == nil || want.Version != b.Version) && (good == nil || good.Service.Version != b.Version)
 }
 
 // hasWriter says that in a plan the service of a container writes something, as

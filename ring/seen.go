@@ -74,7 +74,14 @@ type Instance struct {
 	Hand string
 	// Limits are the bounds in force that can be changed while it runs; nil is not known.
 	Limits *Resources
+	// Writes is what it may write that outlives it: "volume " and the engine's name of
+	// one, a folder of the host by its path, and one below the host's data root by
+	// DataRootMark and the path below that, too.
+	Writes []string
 }
+
+// DataRootMark stands for the host's data root where only the host knows that.
+const DataRootMark = "<data_root>"
 
 // Live says that the container holds its slot: it runs or is about to.
 func (in *Instance) Live() bool {

@@ -120,6 +120,9 @@ func adoptsVolumes(t *testing.T, v *evening) {
 
 	// From here it is ours: nothing is in the way, and a second writer is.
 	v.Adopts(map[string]bool{id: true})
+	seen := v.look(t).Instances
+	require.Len(t, seen, 1)
+	require.Equal(t, []string{"volume " + v.app + "_pg"}, seen[0].Writes)
 	a.Of.Services = []ring.Service{*a.Want}
 	require.Nil(t, v.admit(t, a))
 	ask.Adopted = []ring.Adopted{found.Containers[0].Row}

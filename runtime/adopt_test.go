@@ -205,3 +205,16 @@ func TestAdoptedOrNotAContainerOfAnotherHostIsNotOurs(t *testing.T) {
 		require.Equal(t, x.ours, d.own(x.id, labels), "%s of %v", x.id, x.host)
 	}
 }
+
+func TestWhatAMountWritesAndOutlivesItIsSeen(t *testing.T) {
+	got := outlived([]container.MountPoint{
+		{Type: mount.TypeVolume, Name: "shop_pg", Source: "/var/lib/docker/volumes/shop_pg/_data", RW: true},
+		{Type: mount.TypeVolume, Name: "shop_ro"},
+		{Type: mount.TypeBind, Source: "/srv/gitring/shop/db", RW: true},
+		{Type: mount.TypeBind, Source: "/srv/gitringer/shop", RW: true},
+		{Type: mount.TypeBind, Source: "/etc/app"},
+		{Type: mount.TypeTmpfs, RW: true},
+	}, "/srv/gitring")
+	require.Equal(t, []string{"/srv/gitring/shop/db", "/srv/gitringer/shop", ring.DataRootMark + "/shop/db", "volume shop_pg"}, got)
+	require.Empty(t, outlived(nil, "/srv/gitring"))
+}

@@ -1,11 +1,15 @@
 package runtime
 
 import (
+	"path"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 
 	"github.com/gitring/gitring/ring"
@@ -39,6 +43,26 @@ func instance(c container.InspectResponse) ring.Instance {
 		}
 	}
 	return in
+}
+
+// outlived is what a container may write of its mounts and outlives it (see
+// ring.Instance.Writes).
+func outlived(mounts []container.MountPoint, dataRoot string) []string {
+	var out []string
+	for _, m := range mounts {
+		switch {
+		case !m.RW:
+		case m.Type == mount.TypeVolume && m.Name != "":
+			out = append(out, "volume "+m.Name)
+		case m.Type == mount.TypeBind:
+			out = append(out, filepath.Clean(m.Source))
+			if rel, err := filepath.Rel(dataRoot, m.Source); err == nil && filepath.IsLocal(rel) {
+				out = append(out, path.Join(ring.DataRootMark, filepath.ToSlash(rel)))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 func state(in *ring.Instance, s *container.State) {
