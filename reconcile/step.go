@@ -24,7 +24,7 @@ func (l *Loop) launch(ctx context.Context, a ring.Action) {
 			return
 		}
 		done, err := l.step(ctx, a)
-		pool.leave(rank(a.Kind)) // before the loop hears of it: it may be in the middle of a look
+		pool.leave() // before the loop hears of it: it may be in the middle of a look
 		l.ended <- ending{action: a, done: done, err: err}
 	})
 }
