@@ -80,7 +80,7 @@ sim: ## more of the simulation: make sim N=1000000; SEED=… to replay one, WIDE
 MUTANTS ?= all
 mutants: export GITRING_MUTANTS = $(MUTANTS)
 mutants: ## make each bug of the catalogue and see a test go red; MUTANTS=floor for some
-	@go test -count=1 -timeout 0 -run '^TestEveryMutantIsCaught$$' .
+	@go test -count=1 -v -timeout 0 -run '^TestEveryMutantIsCaught$$$$' .
 
 .PHONY: bench
 bench: engine build ## the figures of docs/reference/performance.md; BENCH="-run push" for a part
