@@ -3,7 +3,6 @@ package reconcile
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -161,64 +160,13 @@ func (t *turn) set(f ring.Fact) {
 	table, _ := f.Row()
 	if !t.own[table] {
 		t.own[table] = true
-		t.Facts = copyTable(t.Facts, table)
+		t.Facts.Own(table)
 	}
 	t.Facts.Set(f)
 	if in, ok := f.(ring.InForce); ok {
 		t.keeps(&in.App)
 	}
 	t.out.Facts = append(t.out.Facts, f)
-}
-
-// copyTable makes one map of f its own, so that the caller's is never changed.
-func copyTable(f ring.Facts, table string) ring.Facts {
-	switch table {
-	case "app":
-		f.Apps = maps.Clone(f.Apps)
-	case "good":
-		f.Good = maps.Clone(f.Good)
-	case "verdict":
-		f.Verdicts = maps.Clone(f.Verdicts)
-	case "rollout":
-		f.Rollouts = maps.Clone(f.Rollouts)
-	case "slot":
-		f.Slots = maps.Clone(f.Slots)
-	case "job":
-		f.Jobs = maps.Clone(f.Jobs)
-	case "intent":
-		f.Intents = maps.Clone(f.Intents)
-	case "pin":
-		f.Pins = maps.Clone(f.Pins)
-	case "approval":
-		f.Approvals = maps.Clone(f.Approvals)
-	case "post":
-		f.Posts = maps.Clone(f.Posts)
-	case "kept":
-		f.Kept = maps.Clone(f.Kept)
-	case "refresh":
-		f.Refreshes = maps.Clone(f.Refreshes)
-	case "override":
-		f.Overrides = maps.Clone(f.Overrides)
-	case "mark":
-		f.Marks = maps.Clone(f.Marks)
-	case "past":
-		f.Past = maps.Clone(f.Past)
-	case "cron":
-		f.Cron = maps.Clone(f.Cron)
-	case "ask":
-		f.Asks = maps.Clone(f.Asks)
-	case "hands":
-		f.Hands = maps.Clone(f.Hands)
-	case "adopted":
-		f.Adopted = maps.Clone(f.Adopted)
-	case "loaded":
-		f.Loads = maps.Clone(f.Loads)
-	case "drift":
-		f.Drift = maps.Clone(f.Drift)
-	case "trouble":
-		f.Troubles = maps.Clone(f.Troubles)
-	}
-	return f
 }
 
 func (t *turn) event(e ring.Event) {

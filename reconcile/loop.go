@@ -200,8 +200,8 @@ func (l *Loop) World(ctx context.Context) (w World, err error) {
 }
 
 func copyFacts(f ring.Facts) ring.Facts {
-	for _, table := range []string{"app", "good", "verdict", "rollout", "slot", "job", "intent", "pin", "approval", "post", "kept", "refresh", "override", "mark", "past", "cron", "ask", "hands", "adopted", "loaded", "drift", "trouble"} {
-		f = copyTable(f, table)
+	for _, table := range ring.Tables() {
+		f.Own(table)
 	}
 	return f
 }

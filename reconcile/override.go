@@ -243,7 +243,7 @@ func (t *turn) scale() {
 		}
 		if !t.own["app"] {
 			t.own["app"] = true
-			t.Facts = copyTable(t.Facts, "app")
+			t.Facts.Own("app")
 		}
 		f.App.Services = slices.Clone(f.App.Services)
 		f.App.Services[i].Replicas = o.Replicas

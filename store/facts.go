@@ -17,38 +17,6 @@ const (
 	jobTable  = "job"  // of ring.JobRun: its rows have mark files too
 )
 
-// decoders read the value of a row back, by table. A type of fact that is not
-// here cannot be recorded.
-var decoders = map[string]func([]byte) (ring.Fact, error){
-	"app":      decode[ring.InForce],
-	"good":     decode[ring.Good],
-	"verdict":  decode[ring.Verdict],
-	"rollout":  decode[ring.RolloutRow],
-	"slot":     decode[ring.SlotRow],
-	jobTable:   decode[ring.JobRun],
-	"intent":   decode[ring.Intent],
-	"pin":      decode[ring.PinRow],
-	"approval": decode[ring.Approval],
-	"kept":     decode[ring.Kept],
-	"refresh":  decode[ring.Refresh],
-	"override": decode[ring.OverrideRow],
-	"mark":     decode[ring.Mark],
-	"past":     decode[ring.Past],
-	"cron":     decode[ring.CronRow],
-	"ask":      decode[ring.Ask],
-	"hands":    decode[ring.Hands],
-	"adopted":  decode[ring.Adopted],
-	"loaded":   decode[ring.Loaded],
-	"drift":    decode[ring.Drift],
-	"trouble":  decode[ring.Trouble],
-}
-
-func decode[F ring.Fact](b []byte) (ring.Fact, error) {
-	var f F
-	err := json.Unmarshal(b, &f)
-	return f, err
-}
-
 // Facts is everything that was recorded, from one moment. An error names each
 // row that could not be read, by table and key, and comes with all the others:
 // what is missing is unknown, not absent.
@@ -88,11 +56,10 @@ func (s *Store) Facts(ctx context.Context) (ring.Facts, error) {
 // factOf reads one row. A value that says another key than its row was not
 // understood, however well it decodes.
 func factOf(kind, key string, value []byte) (ring.Fact, error) {
-	dec, ok := decoders[kind]
-	if !ok {
+	f, known, err := ring.ReadFact(kind, value)
+	if !known {
 		return nil, fmt.Errorf("cannot read the row %q of table %q: this gitring does not know the table", key, kind)
 	}
-	f, err := dec(value)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the row %q of table %q: %w", key, kind, err)
 	}
@@ -137,7 +104,7 @@ func valid(facts []ring.Fact) error {
 			return fmt.Errorf("cannot record a %T: a fact is a value", f)
 		}
 		table, key := f.Row()
-		if decoders[table] == nil && table != postTable && !isRecord(table) {
+		if !ring.IsTable(table) && !isRecord(table) {
 			return fmt.Errorf("cannot record a %T: the store has no table %q", f, table)
 		}
 		if key == "" {
