@@ -63,8 +63,8 @@ func (t *turn) surge(v *service) bool {
 			continue
 		}
 		held++
-		if !in.ready && !t.rests(v, in) && !(v.row.Done && in.Ended()) {
-			starting++ // a slot that crashes in steady state does not keep others empty
+		if t.starting(v, in) {
+			starting++
 		}
 		if !v.row.Done && !v.restoring() && in.down && in.Ended() && !t.rests(v, in) {
 			return false // one of the target is failing
@@ -79,6 +79,27 @@ func (t *turn) surge(v *service) bool {
 		return false
 	}
 	return t.create(v, slot, true, t.createSays(v, slot))
+}
+
+// starting says that an instance of the target is on its way to ready, and takes a
+// place of max_parallel. Where no rollout judges it that has an end: a slot that
+// crashes, or that was not ready in time, does not keep others empty.
+func (t *turn) starting(v *service, in *inst) bool {
+	if in.ready || t.rests(v, in) {
+		return false
+	}
+	if !v.row.Done && v.target == v.want {
+		return true
+	}
+	if v.row.Done && in.Ended() {
+		return false
+	}
+	until := latest(t.readSince(v, in), t.Awake).Add(patience(v.target))
+	if !t.now.Before(until) {
+		return false
+	}
+	t.wake(until)
+	return true
 }
 
 func (t *turn) createSays(v *service, slot int) string {
