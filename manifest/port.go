@@ -69,10 +69,10 @@ func (b *builderOf) exposed(c types.ServiceConfig) []string {
 // checkHostPorts refuses one host port for two services, and for two replicas.
 func (b *builderOf) checkHostPorts(app ring.App) {
 	type taker struct {
-		ip      string
+		port    ring.Port
 		service string
 	}
-	taken := map[string][]taker{}
+	taken := map[int][]taker{}
 	for _, s := range app.Services {
 		for _, p := range s.Spec.Ports {
 			if p.HostPort == "" {
@@ -83,27 +83,16 @@ func (b *builderOf) checkHostPorts(app ring.App) {
 				b.faults.add(ring.Unsupported, at, "run one replica, or leave the host port out; a route (x-gitring route) comes with a later release",
 					"services.%s host port %s cannot be published by %d replicas without a route", s.Name, p.HostPort, s.Replicas)
 			}
-			key := p.HostPort + "/" + p.Protocol
+			key, _ := strconv.Atoi(p.HostPort) // as the engine reads it
 			for _, first := range taken[key] {
-				if sameAddress(first.ip, p.HostIP) {
+				if first.port.Clashes(p) {
 					b.faults.add(ring.BadValue, at, "publish one of them on another port", "services.%s host port %s is published by %s too", s.Name, p.HostPort, first.service)
 					break
 				}
 			}
-			taken[key] = append(taken[key], taker{p.HostIP, s.Name})
+			taken[key] = append(taken[key], taker{p, s.Name})
 		}
 	}
-}
-
-// sameAddress says that a port of both addresses can be had once only. None is
-// every address of both families.
-func sameAddress(a, b string) bool {
-	first, err1 := netip.ParseAddr(a)
-	second, err2 := netip.ParseAddr(b)
-	if err1 != nil || err2 != nil || first == second {
-		return true
-	}
-	return first.Is4() == second.Is4() && (first.IsUnspecified() || second.IsUnspecified())
 }
 
 // portPlace is the entry of ports that names the host port.

@@ -201,7 +201,7 @@ func (v *service) overlap(active []ring.JobRun) string {
 	}
 	mine := writes(v.app, v.want)
 	unshared := func(run ring.JobRun) bool {
-		return !run.Share && slices.ContainsFunc(run.Writes, func(what string) bool { return slices.Contains(mine, what) })
+		return !run.Share && slices.ContainsFunc(run.Writes, func(what string) bool { return among(mine, what) })
 	}
 	if v.alone() != "" || slices.ContainsFunc(active, unshared) {
 		return ring.OverlapForbid

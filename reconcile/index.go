@@ -184,14 +184,14 @@ func (t *turn) holdersOf(some []string) []ring.ServiceID {
 		for id, ins := range t.seen {
 			for _, in := range ins {
 				for _, what := range t.writtenOf(id, in) {
-					t.by.holders[what] = append(t.by.holders[what], id)
+					t.by.holders[anyAddress(what)] = append(t.by.holders[anyAddress(what)], id)
 				}
 			}
 		}
 	}
 	var out []ring.ServiceID
 	for _, what := range some {
-		out = append(out, t.by.holders[what]...)
+		out = append(out, t.by.holders[anyAddress(what)]...)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -207,13 +207,13 @@ func (t *turn) formersOf(some []string) []*service {
 				continue
 			}
 			for _, what := range writes(&v.good.App, &v.good.Service) {
-				t.by.former[what] = append(t.by.former[what], v)
+				t.by.former[anyAddress(what)] = append(t.by.former[anyAddress(what)], v)
 			}
 		}
 	}
 	var out []*service
 	for _, what := range some {
-		out = append(out, t.by.former[what]...)
+		out = append(out, t.by.former[anyAddress(what)]...)
 	}
 	slices.SortFunc(out, func(a, b *service) int { return cmp.Compare(a.id, b.id) })
 	return slices.Compact(out)
@@ -232,7 +232,7 @@ func (t *turn) stepsOn(some []string) []writing {
 	}
 	var at []int
 	for _, what := range some {
-		at = append(at, t.by.writing[what]...)
+		at = append(at, t.by.writing[anyAddress(what)]...)
 	}
 	slices.Sort(at)
 	var out []writing
@@ -257,7 +257,7 @@ func (t *turn) enterStep(a ring.Action) {
 		w.its = writes(a.Of, a.Want)
 	}
 	for _, what := range w.its {
-		t.by.writing[what] = append(t.by.writing[what], len(t.by.steps))
+		t.by.writing[anyAddress(what)] = append(t.by.writing[anyAddress(what)], len(t.by.steps))
 	}
 	t.by.steps = append(t.by.steps, w)
 }

@@ -180,21 +180,31 @@ func (t *turn) clash(v *service, s *ring.Service, mine []string, app, name strin
 	its = unshared(other != nil && other.want.Share, its)
 	planned := other != nil && t.views[v.id] == v && s.Version == v.want.Version
 	for _, what := range mine {
-		if !slices.Contains(its, what) {
+		if !among(its, what) {
 			continue
 		}
-		if planned && t.together(v, other) && slices.Contains(writes(other.app, other.want), what) {
+		if planned && t.together(v, other) && among(writes(other.app, other.want), what) {
 			continue
 		}
 		if v.good != nil && s.Version == v.good.Service.Version && slices.Contains(v.good.With[what], id) {
 			continue
 		}
-		if g := t.Facts.Good[id]; g != nil && g.Service.Version == version && slices.Contains(g.With[what], v.id) {
+		if g := t.Facts.Good[id]; g != nil && g.Service.Version == version && besideOn(g, what, v.id) {
 			continue
 		}
 		return what
 	}
 	return ""
+}
+
+// besideOn says that a version that was good ran beside a service on what.
+func besideOn(g *ring.Good, what string, id ring.ServiceID) bool {
+	for its, ids := range g.With {
+		if slices.Contains(ids, id) && among([]string{its}, what) {
+			return true
+		}
+	}
+	return false
 }
 
 // together says that two services are of one plan. What two repositories write
@@ -213,14 +223,17 @@ func (t *turn) beside(v *service) map[string][]ring.ServiceID {
 		t.writers = map[string][]*service{}
 		for _, x := range t.inOrder() {
 			for _, what := range writes(x.app, x.want) {
-				t.writers[what] = append(t.writers[what], x)
+				t.writers[anyAddress(what)] = append(t.writers[anyAddress(what)], x)
 			}
 		}
 	}
 	var out map[string][]ring.ServiceID
 	for _, what := range mine {
-		for _, x := range t.writers[what] {
-			if x == v || !t.together(v, x) && !(v.good != nil && slices.Contains(v.good.With[what], x.id)) {
+		for _, x := range t.writers[anyAddress(what)] {
+			if x == v || slices.Contains(out[what], x.id) || !among(writes(x.app, x.want), what) {
+				continue
+			}
+			if !t.together(v, x) && !(v.good != nil && slices.Contains(v.good.With[what], x.id)) {
 				continue // what began to write it together goes on, whichever of the two an undo, a hold or a refusal leaves behind
 			}
 			if out == nil {
@@ -347,7 +360,7 @@ func (t *turn) inherited(id ring.ServiceID, in *inst) bool {
 		if v.row.Version == v.want.Version {
 			continue
 		}
-		if slices.ContainsFunc(unshared(v.want.Share, writes(v.app, v.want)), func(what string) bool { return slices.Contains(its, what) }) {
+		if slices.ContainsFunc(unshared(v.want.Share, writes(v.app, v.want)), func(what string) bool { return among(its, what) }) {
 			return true
 		}
 	}
@@ -400,35 +413,46 @@ func writes(app *ring.App, s *ring.Service) []string {
 	return out
 }
 
-// ports are the ports of the host that a service publishes, one by one: of one
-// that is published on an address, the address is part. On all addresses it is
-// published on the host's own, too, which is the one that people name.
+// ports are the ports of the host that a service publishes, one by one. Where an
+// address is said, it is part.
 func ports(s *ring.Service) []string {
 	var out []string
 	for _, p := range s.Spec.Ports {
-		if p.HostPort == "" {
-			continue
-		}
-		add := func(address string) { out = append(out, say("port %s/%s", address+p.HostPort, p.Protocol)) }
-		switch p.HostIP {
-		case "":
-			add("")
-			add("127.0.0.1:")
-			add("::1:")
-		case "0.0.0.0":
-			add("")
-			add("127.0.0.1:")
-		case "::":
-			add("")
-			add("::1:")
-		default:
-			add(p.HostIP + ":")
+		if p.HostPort != "" {
+			out = append(out, portWord+p.Published())
 		}
 	}
 	return out
 }
 
-func isPort(what string) bool { return strings.HasPrefix(what, "port ") }
+// portWord begins a port where what is written is named.
+const portWord = "port "
+
+func isPort(what string) bool { return strings.HasPrefix(what, portWord) }
+
+// among says that some hold what cannot be had beside what: the same, or a port of
+// another address that clashes with it.
+func among(some []string, what string) bool {
+	if slices.Contains(some, what) {
+		return true
+	}
+	if !isPort(what) {
+		return false
+	}
+	p := ring.ParsePublished(what[len(portWord):])
+	return slices.ContainsFunc(some, func(other string) bool {
+		return isPort(other) && p.Clashes(ring.ParsePublished(other[len(portWord):]))
+	})
+}
+
+// anyAddress is the key under which all that may clash is found: a port without
+// its address.
+func anyAddress(what string) string {
+	if i := strings.LastIndexByte(what, ':'); i >= 0 && isPort(what) {
+		return portWord + what[i+1:]
+	}
+	return what
+}
 
 // unshared is what of some nobody else may have at the same time: what is shared
 // may be written by several, but a port is always one service's.

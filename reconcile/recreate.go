@@ -160,7 +160,7 @@ func (v *service) asWritten(s *ring.Service) *ring.App {
 
 // common is the first of some that is among others; "" when none is.
 func common(others, some []string) string {
-	if i := slices.IndexFunc(some, func(what string) bool { return slices.Contains(others, what) }); i >= 0 {
+	if i := slices.IndexFunc(some, func(what string) bool { return among(others, what) }); i >= 0 {
 		return some[i]
 	}
 	return ""

@@ -115,7 +115,7 @@ func replaces(s, old *ring.Service) bool {
 		return true
 	}
 	return slices.ContainsFunc(s.Spec.Ports, func(p ring.Port) bool {
-		return p.HostPort != "" && slices.ContainsFunc(old.Spec.Ports, func(o ring.Port) bool { return o.HostPort == p.HostPort && o.Protocol == p.Protocol })
+		return slices.ContainsFunc(old.Spec.Ports, p.Clashes)
 	})
 }
 

@@ -595,8 +595,8 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 		return done, err
 	}
 	for _, p := range a.Want.Spec.Ports {
-		if p.HostPort != "" {
-			b.holds = append(b.holds, "port "+p.HostPort)
+		for _, at := range hostAddresses(p) {
+			b.holds = append(b.holds, "port "+p.HostPort+" of "+at)
 			b.shared = false
 		}
 	}
@@ -612,6 +612,23 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 		return done, e.start(b)
 	}
 	return done, nil
+}
+
+// hostAddresses are those of the model's host that a port is published on.
+func hostAddresses(p ring.Port) []string {
+	first, second := []string{"127.0.0.1", "192.168.1.5"}, []string{"[::1]", "[fd00::5]"}
+	if p.HostPort == "" {
+		return nil
+	}
+	switch p.HostIP {
+	case "":
+		return append(first, second...)
+	case "0.0.0.0":
+		return first
+	case "[::]":
+		return second
+	}
+	return []string{p.HostIP}
 }
 
 // mounts is what a container holds and what of that is kept: what its spec

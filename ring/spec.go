@@ -87,14 +87,6 @@ type Spec struct {
 	Mark string `json:"mark,omitempty"`
 }
 
-// Port is one published port. HostPort "" lets the engine choose.
-type Port struct {
-	HostIP    string `json:"host_ip,omitempty"`
-	HostPort  string `json:"host_port,omitempty"` // one port, never a range
-	Container int    `json:"container"`
-	Protocol  string `json:"protocol"` // tcp, udp, sctp
-}
-
 // MountKind says where a mount's bytes come from.
 type MountKind string
 

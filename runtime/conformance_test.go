@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,7 @@ func conformance(t *testing.T, start func(*testing.T) *rig) {
 		{"an image that nobody has is refused", imageNobodyHas},
 		{"a program that is not there is permanent, and its container can go", missingProgram},
 		{"a taken host port is transient", takenPort},
+		{"ports clash on the engine as the plan says", clashingPorts},
 		{"content is mounted or missing, data is made", filesThere},
 		{"contents are named as mounted while a container has them", contentsMounted},
 		{"a network made again is joined anew", networkMadeAgain},
@@ -579,6 +581,50 @@ func takenPort(t *testing.T, r *rig) {
 	require.Len(t, s.Instances, 2)
 	for _, in := range s.Instances {
 		require.Equal(t, in.Slot == 2, in.State == ring.StateRunning)
+	}
+}
+
+// clashingPorts asks the engine itself what ring.Port.Clashes says of ports.
+func clashingPorts(t *testing.T, r *rig) {
+	if l, err := net.Listen("tcp6", "[::1]:0"); err == nil {
+		require.NoError(t, l.Close())
+	} else {
+		t.Skipf("this host has no second family of addresses: %v", err)
+	}
+	base := r.service(nil)
+	r.network(t, &base, "default")
+	for _, c := range []struct {
+		held, takes string // ADDRESS/PROTOCOL
+		clashes     bool
+	}{
+		{"127.0.0.5/tcp", "127.0.0.5/tcp", true},
+		{"127.0.0.5/tcp", "0.0.0.0/tcp", true},
+		{"127.0.0.5/tcp", "/tcp", true},
+		{"127.0.0.5/tcp", "127.0.0.6/tcp", false},
+		{"127.0.0.5/tcp", "127.0.0.5/udp", false},
+		{"127.0.0.5/tcp", "::/tcp", false},
+		{"::/tcp", "/tcp", true},
+		{"::/tcp", "::1/tcp", true},
+		{"::/tcp", "0.0.0.0/tcp", false},
+		{"/tcp", "127.0.0.1/tcp", true},
+	} {
+		hostPort := fmt.Sprint(20000 + rand.IntN(10000))
+		publish := func(slot int, at string) (ring.Action, error) {
+			ip, proto, _ := strings.Cut(at, "/")
+			a, want := base, *base.Want
+			want.Spec.Ports = []ring.Port{{HostIP: ip, HostPort: hostPort, Container: 8080, Protocol: proto}}
+			want.Version = ring.VersionOf(a.Of, &want, want.Pin)
+			a.Slot, a.Want, a.Version = slot, &want, want.Version
+			_, err := r.Do(t.Context(), a)
+			return a, err
+		}
+		_, err := publish(1, c.held)
+		require.NoError(t, err)
+		_, err = publish(2, c.takes)
+		require.Equal(t, c.clashes, err != nil, "%s beside %s: %v", c.takes, c.held, err)
+		for _, in := range r.look(t).Instances {
+			r.must(t, on(ring.DoRemove, in))
+		}
 	}
 }
 

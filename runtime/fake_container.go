@@ -19,6 +19,8 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 	units "github.com/docker/go-units"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // fakeContainer is kept in the engine's own form; c is never handed out itself.
@@ -366,25 +368,25 @@ func (m *memory) address(e *network.EndpointSettings) string {
 
 // portsFree says whether another running container holds a host port of c.
 func (m *memory) portsFree(c *fakeContainer) error {
-	held := map[string]bool{}
-	for _, o := range m.containers {
-		if o == c || !o.c.State.Running {
-			continue
-		}
-		for p, bs := range o.c.HostConfig.PortBindings {
-			for _, b := range bs {
-				held[b.HostPort+"/"+p.Proto()] = b.HostPort != ""
-			}
-		}
-	}
-	for p, bs := range c.c.HostConfig.PortBindings {
-		for _, b := range bs {
-			if held[b.HostPort+"/"+p.Proto()] {
-				return refuse(cerrdefs.ErrInternal, "driver failed programming external connectivity on endpoint %s: Bind for 0.0.0.0:%s failed: port is already allocated", c.name(), b.HostPort)
+	for _, p := range published(c) {
+		for _, o := range m.containers {
+			if o != c && o.c.State.Running && slices.ContainsFunc(published(o), p.Clashes) {
+				return refuse(cerrdefs.ErrInternal, "driver failed programming external connectivity on endpoint %s: Bind for 0.0.0.0:%s failed: port is already allocated", c.name(), p.HostPort)
 			}
 		}
 	}
 	return nil
+}
+
+// published are the ports of the host that a container asks for.
+func published(c *fakeContainer) []ring.Port {
+	var out []ring.Port
+	for p, bs := range c.c.HostConfig.PortBindings {
+		for _, b := range bs {
+			out = append(out, ring.Port{HostIP: b.HostIP, HostPort: b.HostPort, Protocol: p.Proto()})
+		}
+	}
+	return out
 }
 
 // end is the end of the process.
