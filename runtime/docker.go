@@ -91,6 +91,7 @@ type Docker struct {
 
 	registries registries
 	surveys    surveys
+	overruns   overruns
 }
 
 // Dial is an engine at o.URL. One that does not answer now is no error: every

@@ -17,8 +17,9 @@ import (
 const MaxOutput = 4 << 10
 
 // Exec runs a command in an instance and waits for its end or for ctx. Output
-// is standard output and error as they came, the first MaxOutput bytes. The
-// engine cannot end a command that outlives ctx; it goes on in the container.
+// is standard output and error as they came, the first MaxOutput bytes. A command
+// that outlives ctx is ended where that can be done; where not, it goes on in the
+// container, and the same one is not begun again beside it.
 func (d *Docker) Exec(ctx context.Context, id string, argv []string) (exit int, output string, err error) {
 	e, err := d.ready(ctx)
 	if err != nil {
@@ -29,25 +30,33 @@ func (d *Docker) Exec(ctx context.Context, id string, argv []string) (exit int, 
 			return 0, "", err
 		}
 	}
-	exit, output, err = d.command(ctx, e, id, container.ExecOptions{Cmd: argv, AttachStdout: true, AttachStderr: true})
+	key := overrunKey(id, argv)
+	if err = d.overruns.await(ctx, e, key); err == nil {
+		var exec string
+		exec, exit, output, err = d.command(ctx, e, id, container.ExecOptions{Cmd: argv, AttachStdout: true, AttachStderr: true})
+		if err != nil {
+			d.overran(ctx, e, id, key, exec)
+		}
+	}
 	if err != nil {
 		err = fault("cannot run a command in container "+short(id), "", err)
 	}
 	return exit, output, err
 }
 
-// command runs x in a container that is known to be ours.
-func (d *Docker) command(ctx context.Context, e engine, id string, x container.ExecOptions) (exit int, output string, err error) {
+// command runs x in a container that is known to be ours; exec is the engine's ID of
+// it, "" where there is none.
+func (d *Docker) command(ctx context.Context, e engine, id string, x container.ExecOptions) (exec string, exit int, output string, err error) {
 	made, err := e.ContainerExecCreate(ctx, id, x)
 	if err != nil {
-		return 0, "", err
+		return "", 0, "", err
 	}
 	output, err = d.attach(ctx, e, made.ID)
 	if err != nil {
-		return 0, output, err
+		return made.ID, 0, output, err
 	}
 	exit, err = ended(ctx, e, made.ID)
-	return exit, output, err
+	return made.ID, exit, output, err
 }
 
 // attach starts the command and reads what it says until it ends.

@@ -131,7 +131,7 @@ func (d *Docker) hook(ctx context.Context, e engine, c contained, which string, 
 		return fmt.Errorf("%s: %w", which, o.err)
 	}
 	known := o.know(c.Hooks.Sealed)
-	exit, out, err := d.command(ctx, e, c.ID, x)
+	_, exit, out, err := d.command(ctx, e, c.ID, x)
 	if err != nil {
 		return o.error(fmt.Errorf("%s did not run to its end: %w", which, err))
 	}
