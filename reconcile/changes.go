@@ -175,6 +175,7 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 	for i := range next.Apps {
 		out.Apps = append(out.Apps, t.appChanges(&next.Apps[i]))
 	}
+	t.handovers(next, out.Apps)
 	for _, name := range sortedKeys(present) {
 		if _, ok := next.App(name); ok || next.Refused[name] != nil {
 			continue

@@ -101,12 +101,13 @@ func (e *explainer) steps() {
 }
 
 // tries are the failed steps of the service: those of its containers rather than
-// the newest of them once more.
+// the newest of them once more. What was asked for an image that no plan names any
+// more is the past.
 func (e *explainer) tries() {
 	for _, key := range sortedKeys(e.Tries) {
 		try := e.Tries[key]
 		image := e.v != nil && key == "pull "+e.v.target.Pin.Image
-		asks := try.Kind == ring.DoResolve && strings.HasSuffix(key, " "+string(e.id))
+		asks := try.Kind == ring.DoResolve && strings.HasSuffix(key, " "+string(e.id)) && e.names(key)
 		its := key == string(e.id) && try.Name == "" || strings.HasPrefix(key, string(e.id)+" ")
 		if !image && !asks && !its {
 			continue
@@ -117,6 +118,30 @@ func (e *explainer) tries() {
 		}
 		e.out.Tries = append(e.out.Tries, row)
 	}
+}
+
+// names says that the plan in force or the next one has the image of a resolve's
+// target for the service.
+func (e *explainer) names(target string) bool {
+	app, service := e.id.Split()
+	of := func(image string) bool {
+		return target == ring.Action{Kind: ring.DoResolve, Image: image, App: app, Service: service}.Target()
+	}
+	if e.v != nil && of(e.v.want.Spec.Image) {
+		return true
+	}
+	for i := range e.Sources {
+		src := &e.Sources[i]
+		if src.Next == nil {
+			continue
+		}
+		if next := e.nextApp(src, app); next != nil {
+			if s, ok := next.Service(service); ok && of(s.Spec.Image) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (e *explainer) instances(slot int) {
@@ -358,6 +383,11 @@ func (e *explainer) dependency() string {
 			return say("gitring inspect %s/%s says why that is not there yet", app, d.Service)
 		}
 	}
+	for _, id := range e.holdersOf(writes(e.v.app, e.v.want)) {
+		if id != e.id && strings.Contains(e.out.Says, e.called(e.v, id)) {
+			return say("gitring inspect %s says why it has not let go yet", id)
+		}
+	}
 	return "wait: it begins as soon as that is there; gitring status shows the other apps"
 }
 
@@ -398,6 +428,10 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 			rule = say("slot %d %s; it is started again after a wait that grows", in.Slot, in.Reason)
 			return rule, say("wait for the next try %s, or gitring retry %s tries now; %s", clock(cmp.Or(in.NextTry, e.now)), name, logs)
 		}
+	}
+	if says, whose := e.publishers(v); says != "" {
+		e.out.Waits = append(e.out.Waits, says)
+		return "its port is taken: " + says, say("publish one of them on another port; gitring inspect %s shows who has it", whose)
 	}
 	for _, try := range e.out.Tries {
 		return say("%s failed %d times: %s", try.Kind, try.N, try.Err), cmp.Or(try.Hint, say("wait for the next try %s, or gitring retry %s tries now", clock(try.Next), name))

@@ -368,6 +368,9 @@ func (t *turn) steady(v *service, progress string) (ring.Phase, string) {
 
 // slowest names an instance that is waited for.
 func (t *turn) slowest(v *service) string {
+	if says, _ := t.publishers(v); says != "" {
+		return "; " + says
+	}
 	for _, in := range v.all {
 		if in.Version == v.target.Version && !in.ready && in.reason != "" {
 			return say("; slot %d %s", in.Slot, in.reason)
