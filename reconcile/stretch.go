@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -30,7 +31,8 @@ func isBegun(row ring.CronRow, due time.Time) bool {
 }
 
 // withBegun is what was begun, with one due time more: the stretch that it follows
-// is longer by it. Where there are too many, the two that end first become one.
+// is longer by it. Where there are too many, the two that are nearest to each other
+// become one: what lies between them is left out, and years must never be.
 func withBegun(row ring.CronRow, due time.Time, x timetable) []ring.Stretch {
 	out := slices.Clone(begunTimes(row))
 	at := slices.IndexFunc(out, func(s ring.Stretch) bool { return x.next(s.Last).Equal(due) })
@@ -40,10 +42,22 @@ func withBegun(row ring.CronRow, due time.Time, x timetable) []ring.Stretch {
 	out[at].Last = due
 	slices.SortFunc(out, func(a, b ring.Stretch) int { return a.Last.Compare(b.Last) })
 	if len(out) > mostStretches {
-		out[1].First = out[0].First
-		out = out[1:]
+		near := nearest(out)
+		out[near].Last = out[near+1].Last
+		out = slices.Delete(out, near+1, near+2)
 	}
 	return out
+}
+
+// nearest is the first of two stretches in a row with the least between them.
+func nearest(some []ring.Stretch) int {
+	best, least := 0, time.Duration(math.MaxInt64)
+	for i := range len(some) - 1 {
+		if between := some[i+1].First.Sub(some[i].Last); between < least {
+			best, least = i, between
+		}
+	}
+	return best
 }
 
 // nextDue is the first due time after a moment that no run was begun for.
