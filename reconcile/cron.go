@@ -19,6 +19,7 @@ func (t *turn) forgetRuns() {
 	for _, id := range sortedKeys(t.Facts.Cron) {
 		if v := t.views[id]; v == nil && !t.coming(id) || v != nil && v.want.Kind != ring.CronK {
 			t.set(ring.Forget{Table: "cron", Key: string(id)})
+			t.forgetTries(id)
 		}
 	}
 	for _, id := range sortedKeys(t.Facts.Asks) {
@@ -48,6 +49,7 @@ func (t *turn) wakeAt(u time.Time) {
 // clock and the daemon do. A new version changes what the next run runs.
 func (t *turn) cron(v *service) {
 	t.due(v)
+	t.noMoreTries(v)
 	if t.busy(string(v.id)) {
 		return
 	}
@@ -63,7 +65,7 @@ func (t *turn) cron(v *service) {
 		return
 	}
 	for _, run := range t.underWay(v.id) {
-		if run.State == "" {
+		if run.State == "" && t.cronHeld(v) == "" {
 			t.startRun(v, max(1, run.Slot), run)
 		}
 	}
@@ -92,7 +94,10 @@ func (t *turn) due(v *service) {
 		row.ID, row.Schedule = v.id, c.Words()
 		row.Next, row.From = nextDue(row, timetableOf(c), wall), wall
 	case wall.Before(row.From.Add(-onTime)): // the clock was set back
-		row.Next, row.From, row.Waits = nextDue(row, timetableOf(c), wall), wall, time.Time{}
+		row.Next, row.From = nextDue(row, timetableOf(c), wall), wall
+		if wall.Before(row.Waits) { // it falls due again
+			row.Waits = time.Time{}
+		}
 	case !row.Next.IsZero() && !wall.Before(row.Next):
 		t.fall(v, &row)
 		row.Next, row.From = nextDue(row, timetableOf(c), wall), wall
@@ -244,11 +249,16 @@ func (t *turn) dueRun(v *service, row ring.CronRow) (ring.JobRun, bool) {
 // its way. One that replaces stops that.
 func (t *turn) placeFor(v *service, run ring.JobRun) int {
 	active := t.underWay(v.id)
-	if how := v.overlap(active); how != ring.OverlapAllow && len(active) > 0 {
+	how := v.overlap(active)
+	if how != ring.OverlapAllow && len(active) > 0 {
 		if how == ring.OverlapReplace && run.Trigger == ring.OnSchedule {
 			t.giveWay(v, active, run)
 		}
 		v.lacks = say("the run %s is under way", dueSays(active[0]))
+		return 0
+	}
+	if i := slices.IndexFunc(v.all, func(in *inst) bool { return in.Live() }); i >= 0 && how != ring.OverlapAllow {
+		v.lacks = startedByHand(v.all[i])
 		return 0
 	}
 	for slot := 1; slot <= mostBeside; slot++ {

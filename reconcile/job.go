@@ -32,6 +32,7 @@ func (t *turn) jobRun(id ring.ServiceID, s *ring.Service) (ring.JobRun, bool) {
 // a job is never run twice by accident, and one that was interrupted failed.
 func (t *turn) job(v *service) {
 	t.spend(v)
+	t.noMoreTries(v)
 	if t.busy(string(v.id)) {
 		return
 	}
@@ -83,11 +84,7 @@ func (t *turn) outlasts(v *service) string {
 // formerRuns sees the runs through of a service that is no job any more, and
 // removes their containers.
 func (t *turn) formerRuns(v *service) bool {
-	for _, run := range t.underWay(v.id) {
-		if run.State == "" {
-			t.endRun(v, nil, run, jobFailed, say("%s; not tried again: %s is no job any more", run.Reason, v.want.Name))
-		}
-	}
+	t.noMoreTries(v)
 	t.followRuns(v)
 	for _, in := range v.all {
 		switch {

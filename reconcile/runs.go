@@ -52,8 +52,10 @@ func (t *turn) underWay(id ring.ServiceID) []ring.JobRun {
 }
 
 // runIn is the run of which an instance is.
-func (t *turn) runIn(v *service, in *inst) (ring.JobRun, bool) {
-	for _, key := range t.runsOf(v.id) {
+func (t *turn) runIn(v *service, in *inst) (ring.JobRun, bool) { return t.runOf(v.id, in) }
+
+func (t *turn) runOf(id ring.ServiceID, in *inst) (ring.JobRun, bool) {
+	for _, key := range t.runsOf(id) {
 		if run, ok := t.Facts.Jobs[key]; ok && run.Instance == in.ID {
 			return run, true
 		}
@@ -193,6 +195,10 @@ func (t *turn) startRun(v *service, slot int, run ring.JobRun) {
 		return
 	}
 	in := v.inSlot(slot)
+	if in != nil && in.Live() && in.ID != run.Instance { // somebody began it: no run is cut short for the next
+		v.lacks, v.says = startedByHand(in), startedByHand(in)
+		return
+	}
 	if in != nil && in.State != ring.StateCreated && in.ID != run.Instance {
 		t.removeRun(v, in, "makes room for the next run")
 		return
@@ -215,6 +221,12 @@ func (t *turn) startRun(v *service, slot int, run ring.JobRun) {
 		return
 	}
 	t.begun(v, in, run)
+}
+
+// startedByHand is why no run begins beside an instance of which none is known to be
+// under way: somebody started what had ended.
+func startedByHand(in *inst) string {
+	return say("%s runs since %s, and no run of ours is under way: somebody began it", in.Name, clock(in.Since))
 }
 
 // begun writes down that a run begins, and begins it.
@@ -363,6 +375,79 @@ func (t *turn) retryRun(v *service, in *inst, run ring.JobRun) {
 	t.soon()
 }
 
+// noMoreTries ends what is to be tried again and is not asked for any more, or not
+// in time.
+func (t *turn) noMoreTries(v *service) {
+	for _, run := range t.underWay(v.id) {
+		if run.State != "" {
+			continue
+		}
+		if why := t.superseded(v, run); why != "" {
+			t.giveUp(v, run, why)
+		}
+	}
+}
+
+// superseded is why a run that failed is not tried again, whatever tries are left;
+// "" when it is.
+func (t *turn) superseded(v *service, run ring.JobRun) string {
+	switch {
+	case !v.want.Kind.Ends():
+		return say("%s is no job any more", v.want.Name)
+	case run.Trigger == ring.Asked:
+		return ""
+	case (run.Trigger == ring.OnSchedule) != (v.want.Kind == ring.CronK):
+		return say("%s is a %s now", v.want.Name, v.want.Kind)
+	case run.Trigger == ring.OnSchedule:
+		return t.tooLate(v, run)
+	case run.Trigger == ring.Before:
+		name, version := splitFor(run.For)
+		if s := t.views[ring.ID(v.app.Name, name)]; s == nil || s.want.Before != v.want.Name || s.want.Version != version {
+			return say("nothing waits for it any more")
+		}
+	case len(v.runsBefore()) > 0:
+		return say("%s runs before others now", v.want.Name)
+	case run.Version != v.want.Version:
+		return "a newer version is wanted"
+	}
+	return ""
+}
+
+// tooLate is why a run that was due is not tried again: it may begin as late as
+// any other, and no later.
+func (t *turn) tooLate(v *service, run ring.JobRun) string {
+	until := run.Ended.Add(backoff(string(v.id), max(run.Tries, run.Cut+1))).Add(lateBy(v.want.Cron))
+	if t.now.Before(until) {
+		t.wake(until)
+		return ""
+	}
+	return say("it could not begin within %s: %s", lateBy(v.want.Cron), t.hindrance(v))
+}
+
+// giveUp ends a run whose last try failed, and is told already.
+func (t *turn) giveUp(v *service, run ring.JobRun, why string) {
+	run.State, run.Reason = jobFailed, say("%s; not tried again: %s", run.Reason, why)
+	run.Over = run.Trigger == ring.Before // another rollout has another
+	t.set(run)
+	t.runEvent(v, ring.JobFailed, run, run.Reason)
+	if row, ok := t.Facts.Cron[v.id]; ok && v.want.Kind == ring.CronK {
+		row.Last, row.LastSays, row.LastEnd = jobFailed, run.Reason, run.Ended
+		t.set(row)
+	}
+	t.soon()
+}
+
+// forgetTries does the same in silence for a cron job that left the plan: one that
+// comes back catches nothing up.
+func (t *turn) forgetTries(id ring.ServiceID) {
+	for _, key := range t.runsOf(id) {
+		if run := t.Facts.Jobs[key]; run.Trigger == ring.OnSchedule && run.State == "" {
+			run.State = jobFailed
+			t.set(run)
+		}
+	}
+}
+
 func (t *turn) endRun(v *service, in *inst, run ring.JobRun, state, reason string) {
 	run.State, run.Reason, run.Ended = state, reason, t.now
 	t.set(run)
@@ -387,6 +472,24 @@ func (t *turn) endRun(v *service, in *inst, run ring.JobRun, state, reason strin
 		}
 		t.set(row)
 	}
+}
+
+// runLeft ends the run of a job that left the plan, as it ended by itself or
+// because it is removed now. Its log is not kept: what would have to be struck out
+// of it is not known any more.
+func (t *turn) runLeft(app *ring.App, in *inst, run ring.JobRun, why string) {
+	v := &service{id: run.ID, app: app, want: &ring.Service{Name: in.Service}}
+	run.State, run.Reason, run.Ended = jobFailed, "stopped: "+why, t.now
+	kind := ring.JobFailed
+	if in.Ended() {
+		run.ExitCode, run.Reason = in.ExitCode, exitSays(in.Instance)
+	}
+	if in.Ended() && in.ExitCode == 0 {
+		run.State, run.Reason, kind = jobSucceeded, "exit code 0", ring.JobSucceeded
+	}
+	t.set(run)
+	t.runEvent(v, kind, run, run.Reason)
+	t.recordRun(v, nil, run, run.State)
 }
 
 // heals has the version's own run succeed by one that a person asked for. One
