@@ -17,7 +17,7 @@ const spareMemory = 16
 // authors know better than their figures, and nothing follows from those.
 func (t *turn) short(v *service) string {
 	need := needs(v.target)
-	if need == 0 || t.Seen.Memory == 0 || v.row.Done || v.waits != "" || v.target != v.want || v.failed != nil || v.exclusive() {
+	if need == 0 || t.Seen.Memory == 0 || v.row.Done || v.target.Version != v.want.Version || v.failed != nil || v.exclusive() {
 		return ""
 	}
 	d := v.target.Replicas

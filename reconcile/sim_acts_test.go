@@ -17,6 +17,7 @@ import (
 type hands struct {
 	r    *rand.Rand
 	made map[Verb]int
+	wide bool // on every app and service, jobs and cron jobs among them
 }
 
 // meddleByHand is one act or none; what does not fit is refused, and changes nothing.
@@ -29,14 +30,42 @@ func (s *scenario) meddleByHand(h *hands) {
 		Verb: all[h.r.Intn(len(all))], App: "web", Service: []string{"a", "b"}[h.r.Intn(2)], Actor: "alice", Reason: "a simulation",
 		For: time.Duration(1+h.r.Intn(90)) * time.Second, Replicas: h.r.Intn(4),
 	}
+	if h.wide {
+		s.aim(h, &a)
+	}
 	if a.Verb == Undo || h.r.Intn(3) == 0 && (a.Verb == HoldIt || a.Verb == Release || a.Verb == Retry) {
 		a.Service = ""
 	}
 	if a.Verb == Undo {
-		a.Plan = Before(&s.disk, "web", "")
+		a.Plan = Before(&s.disk, a.App, "")
 	}
 	if s.carry(a) {
 		h.made[a.Verb]++
+	}
+}
+
+// aim has an act of a wide scenario be on anything that there may be, a run among them.
+func (s *scenario) aim(h *hands, a *Act) {
+	switch h.r.Intn(8) {
+	case 0:
+		a.Service = "c"
+	case 1:
+		a.App, a.Service = "zoo", "z"
+	case 2:
+		a.Verb = RunNow
+		a.Service = []string{"b", "c"}[h.r.Intn(2)]
+	}
+}
+
+// approveAll is a person's yes, sooner or later, where a commit waits for one.
+func (s *scenario) approveAll() {
+	if s.src.Apply != ApplyApprove || s.src.Next == nil || s.mute || s.person != nil && s.person.r.Intn(15) > 0 {
+		return
+	}
+	if _, ok := s.disk.Approvals[s.src.Next.Commit]; !ok {
+		s.note("alice approves %s", s.src.Next.Commit.Short())
+		s.record([]ring.Fact{ring.Approval{Commit: s.src.Next.Commit, Actor: "alice", Reason: "a simulation", At: s.clock()}}, nil)
+		s.mem.wake = s.now
 	}
 }
 
@@ -63,7 +92,9 @@ func (s *scenario) carry(a Act) bool {
 
 // letGo ends everything that stands: Git wins from here on.
 func (s *scenario) letGo() {
-	s.carry(Act{Verb: Release, App: "web", Actor: "alice", Reason: "the end"})
+	for _, app := range []string{"web", "zoo"} {
+		s.carry(Act{Verb: Release, App: app, Actor: "alice", Reason: "the end"})
+	}
 }
 
 // untouched holds every step to a hold: what is in flight when it begins is over

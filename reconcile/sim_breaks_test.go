@@ -107,14 +107,20 @@ func (d *daemon) watchAwake(e ring.Event) {
 // loseDatabase is a daemon that finds its database gone, or too damaged to be read:
 // it begins with an empty one, and with the marks of jobs, which are files.
 func (d *daemon) loseDatabase() {
+	d.kill("with its database") // what it had asked of the engine was right by what it knew (seed 215014)
 	runs := d.disk.Jobs
 	d.disk = ring.NewFacts()
 	d.disk.Jobs = runs
+	d.forgetBooks()
+}
+
+// forgetBooks has the oracle expect no more of a daemon than its database knows.
+func (d *daemon) forgetBooks() {
 	clear(d.posts) // what was told is forgotten, and told again
 	clear(d.protect)
 	clear(d.starts) // and so is how often what was started (seed 88480)
 	for _, b := range d.boxes {
-		b.ours = false // nobody knows of it any more
+		b.ours = false                     // nobody knows of it any more
+		b.hooked = b.hooked || b.running() // nor that its hooks were not seen through
 	}
-	d.kill("with its database")
 }

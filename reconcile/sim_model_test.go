@@ -341,7 +341,7 @@ func (e *engine) reboot() {
 		}
 	}
 	for _, id := range e.each() {
-		if b := e.boxes[id]; b.State == ring.StateExited && (b.Policy == "always" || b.Policy == "unless-stopped" && b.starts > 0) && e.canJoin(b) {
+		if b := e.boxes[id]; b.State == ring.StateExited && (b.Policy == "always" || b.Policy == "unless-stopped" && b.starts > 0) && !b.broken && e.canJoin(b) {
 			e.run(b)
 		}
 	}

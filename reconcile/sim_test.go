@@ -40,6 +40,7 @@ type scenario struct {
 	until   time.Time       // of the last fault
 	person  *hands          // who acts by hand; nil for nobody
 	wide    *wide           // what it has besides; nil for nothing: see newScenarioOf
+	extra   *extra          // and one thing more; nil for none
 }
 
 type commitAt struct {
@@ -78,17 +79,20 @@ func newScenario(seed int64) *scenario {
 }
 
 // newScenarioOf is the scenario that a seed stands for in TestSimulation: an even one
-// is a wide one. GITRING_SIM_WIDE=1 has all of them wide, 0 none.
+// is a wide one. GITRING_SIM_WIDE=1 has all of them wide, 0 none; the name of an extra,
+// all of them wide and with that.
 func newScenarioOf(seed int64) *scenario {
 	s := newScenario(seed)
 	switch os.Getenv("GITRING_SIM_WIDE") {
 	case "":
 		if seed%2 == 0 {
 			s.widen()
+			s.extend("")
 		}
 	case "0":
 	default:
 		s.widen()
+		s.extend(os.Getenv("GITRING_SIM_WIDE"))
 	}
 	return s
 }
@@ -247,19 +251,23 @@ func (s *scenario) run() error {
 		s.adoptDue()
 		if s.person != nil && s.now.Before(s.until) {
 			s.meddleByHand(s.person)
-		} else if s.person != nil {
-			s.person = nil
-			s.letGo()
 		}
 		if s.faults && s.now.Before(s.until) {
 			s.fault()
 			s.wideFault()
+			s.extraFault()
 		} else if s.faults {
 			s.faults, s.away, s.closed = false, false, false
 			s.mend()
 			s.mendWide()
+			s.mendExtra()
 			s.note("last fault")
 		}
+		if s.person != nil && !s.now.Before(s.until) {
+			s.person = nil
+			s.letGo()
+		}
+		s.approveAll()
 		if !s.away && s.src.Next != nil {
 			s.src.Reached = s.clock()
 		}
@@ -720,6 +728,12 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 // contended says that another service, which has not completed, runs on the volume
 // that a good version would come back to.
 func (s *scenario) contended(name string, good *ring.Service) bool {
+	if s.publishes(good) && slices.ContainsFunc(s.each(), func(id string) bool {
+		b := s.boxes[id]
+		return b.Service != name && b.running() && b.onPort()
+	}) {
+		return true
+	}
 	return slices.ContainsFunc(good.Spec.Mounts, func(m ring.Mount) bool {
 		what, _ := mountName("web", m)
 		return slices.ContainsFunc(s.each(), func(id string) bool {
@@ -730,19 +744,24 @@ func (s *scenario) contended(name string, good *ring.Service) bool {
 	})
 }
 
-// heir says that v may wait for the volume that it has in common with a service
-// that did not complete.
+// heir says that v may wait for the volume or the host port that it has in common with
+// a service that did not complete.
 func (s *scenario) heir(v *ring.Service) bool {
-	if !s.common || !slices.ContainsFunc(v.Spec.Mounts, func(m ring.Mount) bool { return m.Source == "common" }) {
+	written := s.common && slices.ContainsFunc(v.Spec.Mounts, func(m ring.Mount) bool { return m.Source == "common" })
+	if !written && !s.publishes(v) {
 		return false
 	}
-	f := s.disk.Apps["web"].App
-	for _, other := range f.Services {
-		id := ring.ID("web", other.Name)
-		row := s.disk.Rollouts[id]
-		complete := row.Done && row.Version == other.Version && s.disk.Verdicts[ring.VersionKey(id, other.Version)].Good
-		if other.Name != v.Name && !complete {
-			return true
+	for name, f := range s.disk.Apps {
+		if name != "web" && !s.publishes(v) {
+			continue
+		}
+		for _, other := range f.App.Services {
+			id := ring.ID(name, other.Name)
+			row := s.disk.Rollouts[id]
+			complete := row.Done && row.Version == other.Version && s.disk.Verdicts[ring.VersionKey(id, other.Version)].Good
+			if other.Name != v.Name && !complete && (written || !other.Kind.Ends()) {
+				return true
+			}
 		}
 	}
 	return false
