@@ -309,7 +309,7 @@ func (t *turn) untie(in *inst, why string) bool {
 		t.set(ring.Intent{Instance: x.ID, Kind: intentPark, Reason: says, At: t.now})
 		t.do(ring.Action{
 			Kind: ring.DoStop, App: x.App, Service: x.Service, Slot: x.Slot, Version: x.Version, Commit: x.Commit,
-			Instance: x.ID, Name: x.Name, Reason: says, Grace: ring.DefaultStopGrace,
+			Instance: x.ID, Name: x.Name, Reason: says, Grace: x.ownGrace(),
 		})
 	}
 	return wait

@@ -24,6 +24,9 @@ type inst struct {
 	unlive, act string
 }
 
+// ownGrace is the time that it was made with between stop signal and kill.
+func (in *inst) ownGrace() time.Duration { return cmp.Or(in.Grace, ring.DefaultStopGrace) }
+
 // leaving says that we decided to remove it.
 func (in *inst) leaving() bool { return in.intent == intentRemove }
 
@@ -835,7 +838,8 @@ func (t *turn) step(v *service, k ring.ActionKind, in *inst, why string) ring.Ac
 		a.Of, a.Want = v.app, v.want
 	case v.good != nil && in.Version == v.good.Service.Version:
 		a.Of, a.Want = &v.good.App, &v.good.Service
-	default:
+	default: // its spec is not known any more: neither its own time nor the newer one is cut
+		a.Grace = max(a.Grace, in.Grace)
 		return a
 	}
 	a.Grace, a.Networks = a.Want.Grace(), t.networks(a.Of)

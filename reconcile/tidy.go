@@ -101,10 +101,10 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 	for _, in := range ins {
 		a := ring.Action{
 			Kind: ring.DoRemove, App: app, Service: service, Slot: in.Slot, Version: in.Version, Commit: f.App.Commit,
-			Instance: in.ID, Name: in.Name, Reason: say("not in plan %s", f.App.Commit.Short()), Grace: ring.DefaultStopGrace,
+			Instance: in.ID, Name: in.Name, Reason: say("not in plan %s", f.App.Commit.Short()), Grace: in.ownGrace(),
 		}
 		if g, ok := t.Facts.Good[id]; ok {
-			a.Grace, a.Delay = g.Service.Grace(), g.Service.Rollout.DrainDelay
+			a.Grace, a.Delay = max(in.Grace, g.Service.Grace()), g.Service.Rollout.DrainDelay
 		}
 		if t.busy(a.Target()) || t.telling(in) { // its last words go with it
 			return

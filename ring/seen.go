@@ -61,6 +61,8 @@ type Instance struct {
 	// Memory is what it declares to need, in bytes: its reservation, else its
 	// limit; 0 is nothing.
 	Memory int64
+	// Grace is what it was made with between stop signal and kill; 0 is nothing said.
+	Grace time.Duration
 	// Health is the engine's word: "", starting, healthy, unhealthy.
 	Health string
 	// Joined are the IDs of the containers that it is tied to by namespace or

@@ -35,6 +35,9 @@ func instance(c container.InspectResponse) ring.Instance {
 	}
 	if c.Config != nil {
 		in.Image = c.Config.Image
+		if s := c.Config.StopTimeout; s != nil && *s > 0 {
+			in.Grace = time.Duration(*s) * time.Second
+		}
 		labelled(&in, c.Config.Labels)
 	}
 	if c.NetworkSettings != nil {
