@@ -9,7 +9,8 @@ import (
 
 // JobQuery asks for the jobs and cron jobs of an app, or for one of them; "" is
 // all. Run, the beginning of a run's container ID, chooses that run alone. Limit is
-// how many runs of each, 0 is 10. Logs asks for the lines that were kept.
+// how many runs of each, 0 is 10. Logs asks for the lines that were kept, and leaves
+// out what was skipped.
 type JobQuery struct {
 	App, Service string
 	Run          string

@@ -49,7 +49,7 @@ func (d *daemon) watchBegun(b *box) {
 // watchJob holds what is written about a run that comes before a rollout to how
 // its container ended.
 func (d *daemon) watchJob(run ring.JobRun) {
-	if run.Trigger != ring.Before || run.State != "succeeded" {
+	if run.Trigger != ring.Before || run.State != "succeeded" || run.Over { // which is written once more
 		return
 	}
 	if b := d.boxes[run.Instance]; b == nil || b.State != ring.StateExited || b.ExitCode != 0 {

@@ -46,9 +46,24 @@ func keep(tx *gorm.DB, kind, key string, id ring.ServiceID, at time.Time, value 
 	if err != nil {
 		return err
 	}
-	return tx.Exec(`DELETE FROM records WHERE kind = ? AND subject = ? AND rowid NOT IN (
-		SELECT rowid FROM records WHERE kind = ? AND subject = ? ORDER BY at DESC, key DESC LIMIT ?)`,
+	of := "kind = ? AND subject = ? AND " + alike(key)
+	return tx.Exec("DELETE FROM records WHERE "+of+" AND rowid NOT IN (SELECT rowid FROM records WHERE "+of+" ORDER BY rowid DESC LIMIT ?)",
 		kind, string(id), kind, string(id), most).Error
+}
+
+// What was skipped has a share of its own: it does not take what ran, and its log,
+// away. The order is that in which records came, which no clock can turn round.
+const (
+	skipped    = "key LIKE '%#skipped'"
+	notSkipped = "key NOT LIKE '%#skipped'"
+)
+
+// alike are the records that have one share with that of a key.
+func alike(key string) string {
+	if strings.HasSuffix(key, "#skipped") {
+		return skipped
+	}
+	return notSkipped
 }
 
 // RecordQuery chooses crashes or runs.
@@ -57,6 +72,7 @@ type RecordQuery struct {
 	Of    ring.ServiceID
 	Limit int  // at most so many; 0 is all that are kept
 	Logs  bool // with the lines of their logs
+	Ran   bool // without what was skipped
 }
 
 // Crashes are the newest crashes of a service, or of all services of an app, or
@@ -95,11 +111,14 @@ func recordsOf[R any](ctx context.Context, s *Store, kind string, q RecordQuery,
 	case q.Of != "":
 		tx = tx.Where("subject >= ? AND subject < ?", string(q.Of)+"/", string(q.Of)+"0") // '0' follows '/'
 	}
+	if q.Ran {
+		tx = tx.Where(notSkipped)
+	}
 	if q.Limit > 0 {
 		tx = tx.Limit(q.Limit)
 	}
 	var rows []struct{ Key, Value, Log string }
-	if err := tx.Order("at DESC, key DESC").Find(&rows).Error; err != nil {
+	if err := tx.Order("rowid DESC").Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("cannot read the records of %q: %w", kind, err)
 	}
 	var out []R

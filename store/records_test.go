@@ -128,3 +128,44 @@ func TestResultsOfACheckAreBoundedInNumberAndAge(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, got)
 }
+
+// A job that skips every minute for an hour keeps the runs before it, with their logs.
+func TestWhatWasSkippedTakesNoRunAway(t *testing.T) {
+	s := fresh(t)
+	run := func(n int, state string) ring.Run {
+		r := ring.Run{ID: "web/sync", Trigger: ring.OnSchedule, State: state, Reason: state, Ended: noon.Add(time.Duration(n) * time.Minute)}
+		if state != "skipped" {
+			r.Log = []string{fmt.Sprint("line ", n)}
+		}
+		return r
+	}
+	ran := run(0, "succeeded")
+	require.NoError(t, s.Record(t.Context(), []ring.Fact{ran}, nil))
+	for n := range 2 * keepRuns {
+		require.NoError(t, s.Record(t.Context(), []ring.Fact{run(n+1, "skipped")}, nil))
+	}
+	all, err := s.Runs(t.Context(), "web/sync", 0)
+	require.NoError(t, err)
+	require.Len(t, all, keepRuns+1)
+	require.Equal(t, run(2*keepRuns, "skipped"), all[0])
+	got, err := s.RunRecords(t.Context(), RecordQuery{Of: "web/sync", Limit: 1, Logs: true, Ran: true})
+	require.NoError(t, err)
+	require.Equal(t, []ring.Run{ran}, got)
+}
+
+// Records of a clock that was ahead are as old as they are, once it is set right.
+func TestAClockThatWasAheadHidesNoNewerRun(t *testing.T) {
+	s := fresh(t)
+	run := func(at time.Time) ring.Run {
+		return ring.Run{ID: "web/sync", Trigger: ring.OnSchedule, State: "succeeded", Reason: "exit code 0", Ended: at, Log: []string{at.String()}}
+	}
+	for n := range keepRuns {
+		require.NoError(t, s.Record(t.Context(), []ring.Fact{run(noon.AddDate(10, 0, n))}, nil))
+	}
+	now := run(noon)
+	require.NoError(t, s.Record(t.Context(), []ring.Fact{now}, nil))
+	got, err := s.Runs(t.Context(), "web/sync", 0)
+	require.NoError(t, err)
+	require.Len(t, got, keepRuns)
+	require.Equal(t, now, got[0])
+}

@@ -65,7 +65,7 @@ func (d *daemon) runs(ctx context.Context, q api.JobQuery, id ring.ServiceID, ac
 	if q.Run != "" {
 		limit = 0 // it may be any
 	}
-	ended, err := d.store.RunRecords(ctx, store.RecordQuery{Of: id, Limit: limit, Logs: q.Logs})
+	ended, err := d.store.RunRecords(ctx, store.RecordQuery{Of: id, Limit: limit, Logs: q.Logs, Ran: q.Logs})
 	if err != nil {
 		return nil, err
 	}
