@@ -42,14 +42,6 @@ func (t *turn) replaceBroken(v *service) bool {
 	return false
 }
 
-// madeAnew says that a slot is empty because what was in it was refused for ever.
-func (t *turn) madeAnew(v *service, slot int) bool {
-	if len(t.Tries) == 0 {
-		return false
-	}
-	return t.Tries[string(v.id)+" "+ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version)].Broken != ""
-}
-
 // brokenRun ends a run whose container the engine will never start: it may have
 // been let into it, so it was interrupted. It says whether that is so.
 func (t *turn) brokenRun(v *service, in *inst, run ring.JobRun) bool {

@@ -137,7 +137,34 @@ func (t *turn) taken(v *service, slot int) bool {
 	if !ok || !v.row.Done || good.Service.Version != v.target.Version || slot > good.Service.Replicas {
 		return false
 	}
-	return !t.busy(string(v.id)) && !t.madeAnew(v, slot)
+	return !t.busy(string(v.id)) && !t.emptied(v, slot)
+}
+
+// emptied says that a slot is empty because we removed what was in it, to fill it
+// again. That outlasts a daemon that ends between the two.
+func (t *turn) emptied(v *service, slot int) bool {
+	for _, it := range t.Facts.Intents {
+		if it.Kind == intentRemove && it.ID == v.id && it.Slot == slot {
+			return true
+		}
+	}
+	return false
+}
+
+// removal is the step that a removal means. That its slot is to be filled again is
+// remembered with its end.
+func (t *turn) removal(v *service, in *inst, it ring.Intent) ring.Action {
+	a := t.step(v, ring.DoRemove, in, it.Reason)
+	if it.Slot > 0 {
+		a.Then = append(a.Then, it)
+	}
+	return a
+}
+
+// toFill says that what a removal emptied is to be filled and is not yet.
+func (t *turn) toFill(it ring.Intent) bool {
+	v := t.views[it.ID]
+	return v != nil && it.Slot > 0 && it.Slot <= v.target.Replicas && v.row.Done && v.inSlot(it.Slot) == nil && !t.doneIn(v, it.Slot)
 }
 
 func removedSays(slot int) string { return say("the container of slot %d was removed by hand", slot) }

@@ -748,7 +748,7 @@ func (t *turn) finishIntents(v *service) bool {
 			}
 			it := t.Facts.Intents[in.ID]
 			if !t.untie(in, it.Reason) {
-				a := t.step(v, ring.DoRemove, in, it.Reason)
+				a := t.removal(v, in, it)
 				a.Delay = max(0, a.Delay-max(0, t.now.Sub(it.At))) // it drains from the moment that it was meant to go
 				t.do(a)
 			}
@@ -821,10 +821,14 @@ func (t *turn) remove(v *service, in *inst, why string) {
 	if t.telling(in) || t.untie(in, why) {
 		return
 	}
-	t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: why, At: t.now})
+	it := ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: why, At: t.now}
+	if in.Version == v.target.Version && in.Slot <= v.target.Replicas {
+		it.ID, it.Slot = v.id, in.Slot
+	}
+	t.set(it)
 	in.intent = intentRemove
 	t.forgetSlot(v, in)
-	t.do(t.step(v, ring.DoRemove, in, why))
+	t.do(t.removal(v, in, it))
 }
 
 // step makes an action on an instance.

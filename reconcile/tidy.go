@@ -37,7 +37,7 @@ func (t *turn) forget() {
 		there[t.Seen.Instances[i].ID] = true
 	}
 	for _, id := range sortedKeys(t.Facts.Intents) {
-		if !there[id] {
+		if !there[id] && !t.toFill(t.Facts.Intents[id]) {
 			t.set(ring.Forget{Table: "intent", Key: id})
 		}
 	}

@@ -174,12 +174,15 @@ func (f SlotRow) Row() (string, string) { return "slot", SlotKey(f.ID, f.Slot, f
 // never taken for a crash. Kind: remove (drained, then removed), park (kept
 // for a restore), restart, hooks (started, and its post_start hooks not yet
 // done), rejoin (the namespaces it joined are gone; restarted once they are
-// back), again (it ended with the engine, and is to be started again).
+// back), again (it ended with the engine, and is to be started again). A removal
+// says whose slot it empties: until that is filled again it is nobody else's deed.
 type Intent struct {
 	Instance string    `json:"instance"`
 	Kind     string    `json:"kind"`
 	Reason   string    `json:"reason"`
 	At       time.Time `json:"at"`
+	ID       ServiceID `json:"id,omitempty"`
+	Slot     int       `json:"slot,omitempty"`
 }
 
 // Row is by container ID.
