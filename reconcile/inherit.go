@@ -276,13 +276,13 @@ func (t *turn) writtenOf(id ring.ServiceID, in *inst) []string {
 	return mounted(in)
 }
 
-// mounted is what an instance writes by its mounts, in the words of writes: all that
+// mounted is what an instance holds by its mounts and ports, in the words of writes: all that
 // is known of one whose version a lost database alone knew.
 func mounted(in *inst) []string {
 	var out []string
 	for _, what := range in.Writes {
 		out = append(out, what)
-		if !strings.HasPrefix(what, "volume ") {
+		if !strings.HasPrefix(what, "volume ") && !isPort(what) {
 			out = append(out, "data folder "+what)
 		}
 	}
@@ -425,8 +425,7 @@ func ports(s *ring.Service) []string {
 	return out
 }
 
-// portWord begins a port where what is written is named.
-const portWord = "port "
+const portWord = ring.PortWord
 
 func isPort(what string) bool { return strings.HasPrefix(what, portWord) }
 

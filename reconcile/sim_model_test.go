@@ -75,6 +75,7 @@ type box struct {
 	readAt  time.Time      // when it did
 	broken  bool           // the engine never starts it again
 	hiccup  bool           // the engine refuses its next start with the same words
+	refused bool           // and did so
 }
 
 // theirs says that it is somebody else's for good, and no container of Compose's
@@ -438,6 +439,7 @@ func (e *engine) change(a ring.Action, b *box) error {
 			e.exit(b, 137)
 		}
 		if b.broken {
+			b.refused = true
 			return &ring.EngineError{Broken: true, Err: errors.New("task " + b.ID + ": already exists")}
 		}
 		if !e.canJoin(b) {
@@ -599,6 +601,9 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 			b.holds = append(b.holds, "port "+p.HostPort+" of "+at)
 			b.shared = false
 		}
+		if p.HostPort != "" {
+			b.Writes = append(b.Writes, ring.PortWord+p.Published())
+		}
 	}
 	for _, x := range e.boxes {
 		if x.App == b.App && x.Service == b.Service && x.Slot == b.Slot && x.Version == b.Version {
@@ -736,7 +741,7 @@ func (e *engine) start(b *box) error {
 		b.broken, e.broke[b.image] = true, e.broke[b.image]+1
 	}
 	if b.broken || b.hiccup {
-		b.hiccup = false
+		b.hiccup, b.refused = false, true
 		return &ring.EngineError{Broken: true, Err: errors.New("task " + b.ID + ": already exists")}
 	}
 	if !e.canJoin(b) {

@@ -213,7 +213,7 @@ func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 		v, ok := d.disk.Verdicts[ring.VersionKey(ring.ID(o.App, o.Service), o.Version)]
 		return ok && !v.Good // and goes with it
 	})
-	if d.protect[id][a.Instance] && !gone && !d.cut(b) {
+	if d.protect[id][a.Instance] && !gone && !d.cut(b) && !(b.refused && !b.lives()) { // what the engine never starts again is replaced
 		d.violate("I8: %s is stopped after the rollout failed", a.Name)
 	}
 	good, hasGood := d.disk.Good[id]

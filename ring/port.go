@@ -30,6 +30,10 @@ func (p Port) Clashes(o Port) bool {
 	return a.Is4() == b.Is4() && (a.IsUnspecified() || b.IsUnspecified())
 }
 
+// PortWord begins a port where what is written is named: a host port is held as a
+// folder is, by one service at a time.
+const PortWord = "port "
+
 // Published is the host's side of a port, "8080/tcp" or "127.0.0.1:8080/tcp": what
 // people read, and what facts keep. It is the same for all ways to write one port.
 func (p Port) Published() string {

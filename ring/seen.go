@@ -78,7 +78,8 @@ type Instance struct {
 	Limits *Resources
 	// Writes is what it may write that outlives it: "volume " and the engine's name of
 	// one, a folder of the host by its path, and one below the host's data root by
-	// DataRootMark and the path below that, too.
+	// DataRootMark and the path below that, too. A host port that it publishes is held
+	// in the same way: PortWord and what Port.Published says.
 	Writes []string
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/go-connections/nat"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
@@ -217,4 +218,15 @@ func TestWhatAMountWritesAndOutlivesItIsSeen(t *testing.T) {
 	}, "/srv/gitring")
 	require.Equal(t, []string{"/srv/gitring/shop/db", "/srv/gitringer/shop", ring.DataRootMark + "/shop/db", "volume shop_pg"}, got)
 	require.Empty(t, outlived(nil, "/srv/gitring"))
+}
+
+func TestThePortsThatAContainerHoldsAreSeen(t *testing.T) {
+	got := hostPorts(&container.HostConfig{PortBindings: nat.PortMap{
+		"80/tcp": {{HostPort: "8080"}, {HostIP: "127.0.0.1", HostPort: "9090"}},
+		"53/udp": {{HostIP: "::1", HostPort: "53"}},
+		"81/tcp": {{}, {HostPort: "0"}},
+		"82/tcp": nil,
+	}})
+	require.Equal(t, []string{"port 127.0.0.1:9090/tcp", "port 8080/tcp", "port [::1]:53/udp"}, got)
+	require.Empty(t, hostPorts(nil))
 }

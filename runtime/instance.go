@@ -68,6 +68,26 @@ func outlived(mounts []container.MountPoint, dataRoot string) []string {
 	return out
 }
 
+// hostPorts are the ports of the host that a container holds while it runs, but for those
+// that the engine chooses (see ring.Instance.Writes).
+func hostPorts(h *container.HostConfig) []string {
+	if h == nil {
+		return nil
+	}
+	var out []string
+	for port, bindings := range h.PortBindings {
+		for _, b := range bindings {
+			if b.HostPort == "" || b.HostPort == "0" {
+				continue
+			}
+			p := ring.Port{HostIP: b.HostIP, HostPort: b.HostPort, Protocol: port.Proto()}
+			out = append(out, ring.PortWord+p.Published())
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 func state(in *ring.Instance, s *container.State) {
 	if s == nil {
 		return

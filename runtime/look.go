@@ -268,7 +268,7 @@ func (d *Docker) inspect(ctx context.Context, e engine, list []container.Summary
 				return fault(fmt.Sprintf("cannot inspect container %s", short(c.ID)), "", err)
 			}
 			in := instance(full)
-			in.Writes = outlived(full.Mounts, d.opts.DataRoot)
+			in.Writes = append(outlived(full.Mounts, d.opts.DataRoot), hostPorts(full.HostConfig)...)
 			d.deaths.tell(&in)
 			mu.Lock()
 			defer mu.Unlock()
