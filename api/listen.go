@@ -73,7 +73,7 @@ func vacant(path string) error {
 		return fmt.Errorf("cannot open the socket: %w", err)
 	}
 	if fi.Mode()&os.ModeSocket == 0 {
-		return fmt.Errorf("cannot open the socket: %s is there and is no socket", path)
+		return fmt.Errorf("cannot open the socket: %s is there and is no socket; move it away, or name another place as listen.socket", path)
 	}
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, os.ErrNotExist) {
@@ -83,7 +83,7 @@ func vacant(path string) error {
 		return fmt.Errorf("cannot open the socket: cannot tell whether a daemon answers on %s: %w", path, err)
 	}
 	_ = c.Close()
-	return fmt.Errorf("cannot open the socket: another daemon answers on %s", path)
+	return fmt.Errorf("cannot open the socket: another daemon answers on %s; stop it first, or give this one a listen.socket of its own", path)
 }
 
 func publish(inner, path string) error {

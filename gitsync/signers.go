@@ -89,6 +89,7 @@ func parseAllowedSigners(path string, b []byte) (sshSigners, error) {
 		}
 		s, err := parseSigner(text)
 		if err != nil {
+			err = mistaken(text, err)
 			return nil, fmt.Errorf("cannot read %s:%d: %w", path, n, err)
 		}
 		s.place, s.line = path+":"+strconv.Itoa(n), n
@@ -96,6 +97,18 @@ func parseAllowedSigners(path string, b []byte) (sshSigners, error) {
 		all[id] = append(all[id], s)
 	}
 	return all, nil
+}
+
+// mistaken says better what is wrong with a line that is another file's: those
+// that people copy first.
+func mistaken(text string, err error) error {
+	switch first, _, _ := strings.Cut(text, " "); {
+	case strings.HasPrefix(text, "-----BEGIN ") && strings.Contains(text, "PRIVATE KEY"):
+		return fmt.Errorf("this is a private key, which no host needs; write a line with the public one: alice@example.org ssh-ed25519 AAAA…")
+	case isKeyType(first):
+		return fmt.Errorf("the line begins with the key, as in a .pub file; write who it is before it: alice@example.org %s AAAA…", first)
+	}
+	return err
 }
 
 // parseSigner reads: principals [options] keytype base64 [comment].

@@ -104,6 +104,7 @@ func TestWhyIsThisNotRunning(t *testing.T) {
 		{"a newer version failed", "service web start_timeout 5s threshold 1\ncommit c1 web=v1\nrest\nversion v2 never ready\ncommit c2 web=v2\nrest", "web", ring.PhaseReady, "kept c1", "is kept: ", "gitring retry web/web"},
 		{"its image is nowhere", "service web\nversion v1 not in the registry\ncommit c1 web=v1\nwait 5s", "web", ring.PhasePending, "is not in the registry", "the app is refused", "push it"},
 		{"the registry is away", "service web\nfault the registry is away\ncommit c1 web=v1\nwait 5s", "web", ring.PhasePending, "no answer", "its plan is not in force yet", "wait"},
+		{"an image it had before was nowhere", "service web\nversion v1 not in the registry\ncommit c1 web=v1\nwait 5s\ncommit c2 web=v2\nrest", "web", ring.PhaseReady, "1/1 ready", "every slot runs the wanted version", "nothing to do"},
 		{"it waits for another", "service shop/db\nservice shop/web depends_on db ready\nversion d1 never ready\ncommit c1 shop/db=d1 shop/web=v1\nwait 5s", "shop/web", ring.PhasePending, "db", "db", "gitring inspect shop/db"},
 		{"a person holds it", "service web\ncommit c1 web=v1\nrest\nhold web\nfault remove web-1\nwait 1m", "web", ring.PhaseHeld, "held", "held by alice", "gitring release web"},
 		{"its volume is gone", "service db volume data min_ready 1s\ncommit c1 db=v1\nrest\nfault remove db-1\nfault volume db_data is gone\nwait 1m", "db", ring.PhaseDegraded, "was there and is gone", "is its disk mounted?", "mend it on the host"},

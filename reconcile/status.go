@@ -170,7 +170,16 @@ func (t *turn) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
 	case degraded != "":
 		return ring.SyncDegraded, cmp.Or(src.Reason, degraded)
 	}
-	return ring.SyncSynced, cmp.Or(src.Reason, t.watched[src.Name])
+	return ring.SyncSynced, cmp.Or(src.Reason, t.watched[src.Name], empty(src, st))
+}
+
+// empty is told of a source that asks for nothing here, which is seldom meant:
+// its path may be misspelt.
+func empty(src *Source, st *ring.SourceStatus) string {
+	if src.Next == nil || len(src.Next.Apps) > 0 || len(st.Apps) > 0 {
+		return ""
+	}
+	return say("commit %s has no app for this host under the source's path", src.Next.Commit.Short())
 }
 
 // working says that a rollout, job or removal is not finished.

@@ -162,7 +162,9 @@ func (k *checker) source(at string, s *SourceConfig) {
 	} else {
 		s.Path = clean
 	}
-	k.poll(at+".poll", s.Poll)
+	if _, own := k.lines[at+".poll"]; own { // else it is that of all, judged above
+		k.poll(at+".poll", s.Poll)
+	}
 	if known := []string{"auto", "approve", "observe", "commit"}; !slices.Contains(known, s.Apply) {
 		k.wrong(at+".apply", ring.Meant(s.Apply, known), "apply: %q is not known", s.Apply)
 	}

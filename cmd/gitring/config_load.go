@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -45,6 +46,12 @@ func LoadConfig(path string) (*Config, error) {
 // not carry out is no mistake.
 func ReadConfig(path string) (*Config, error) {
 	body, err := readLimited(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, &failure{
+			code: exitError, says: fmt.Sprintf("cannot read the configuration: %v", err),
+			hint: "--config or GITRING_CONFIG names another file; in a clone, gitring init writes one", why: err,
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}

@@ -215,6 +215,11 @@ func TestEveryMistakeIsToldAtOnceByLine(t *testing.T) {
 	require.Equal(t, []int{1, 3, 3, 4, 5}, lines)
 }
 
+func TestAMistakeInThePollOfAllIsToldOnce(t *testing.T) {
+	_, err := parseConfig("c.yaml", []byte("poll: 60\n"+smallConfig), env())
+	require.EqualError(t, err, `c.yaml:1: poll: "60" is neither a duration with its unit nor a cron expression of five fields`)
+}
+
 func TestAWebhookNeedsAListener(t *testing.T) {
 	_, err := parseConfig("c.yaml", []byte("listen: {http: ''}\n"+smallConfig+"    webhook: {forge: github, secret_file: s}\n"), env())
 	require.EqualError(t, err, "c.yaml:7: webhook: nothing listens for it, because listen.http is empty")

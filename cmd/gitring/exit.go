@@ -31,9 +31,12 @@ type failure struct {
 	code int
 	says string
 	hint string
+	why  error // what it came of, where somebody may ask
 }
 
 func (f *failure) Error() string { return f.says }
+
+func (f *failure) Unwrap() error { return f.why }
 
 // outcome is an exit code that needs no error: the result said it all.
 type outcome int

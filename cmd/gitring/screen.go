@@ -88,7 +88,7 @@ func (s *screen) table(indent int, head []string, rows [][]word) {
 	style.Box.UnfinishedRow = "…"
 	t.SetStyle(style)
 	t.SuppressTrailingSpaces()
-	if s.width > indent {
+	if s.width > indent && s.cuts(indent, head, rows) { // the library counts the padding behind the last column
 		t.SetAllowedRowLength(s.width - indent)
 	}
 	t.AppendHeader(s.row(dimmed(head)))

@@ -38,6 +38,15 @@ func TestARowEndsAtTheEdgeOfATerminalOnly(t *testing.T) {
 	require.Contains(t, whole.String(), strings.TrimSpace(strings.Repeat("long ", 30)))
 }
 
+func TestATableThatFitsToTheColumnIsWhole(t *testing.T) {
+	rows := [][]word{{w("web/web"), w("2/2 ready")}}
+	for width, cut := range map[int]bool{19: true, 20: false, 21: false, 22: false} {
+		s := &screen{width: width}
+		s.table(2, []string{"SERVICE", "REASON"}, rows)
+		require.Equal(t, cut, strings.Contains(s.String(), "…"), "%d columns: %s", width, s)
+	}
+}
+
 func TestAReasonThatATerminalCutsIsToldWhole(t *testing.T) {
 	reason := "waits for db: " + strings.Repeat("long ", 20) + "end"
 	st := &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "web", Services: []ring.ServiceStatus{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -30,6 +31,11 @@ func (g *globals) serve(ctx context.Context) error {
 	cfg, err := LoadConfig(g.configPath())
 	if err != nil {
 		return err
+	}
+	if g.socket != "" { // wins as it does for those who ask
+		if cfg.Listen.Socket, err = filepath.Abs(g.socket); err != nil {
+			return fmt.Errorf("cannot find --socket: %w", err)
+		}
 	}
 	log := newLog(g)
 	release, err := store.Lock(cfg.State, cfg.Engine.URL, cfg.Host)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (g *globals) validate(dir, source, profile string) error {
 		return fmt.Errorf("cannot read %s: %w", dir, err)
 	}
 	defer tree.Close()
-	return g.validateCommit(&ring.Commit{Tree: tree}, settings, judge)
+	return g.validateCommit(&ring.Commit{Tree: tree}, settings, judge, dir)
 }
 
 // validatePushed checks the commits that git says come to the followed branch.
@@ -103,14 +104,15 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 		if err != nil {
 			return err
 		}
-		if err := g.validateCommit(c, settings, judge); err != nil {
+		if err := g.validateCommit(c, settings, judge, c.SHA.Short()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *globals) validateCommit(c *ring.Commit, settings manifest.Settings, judge judge) error {
+// validateCommit says what is refused of a commit, or of the folder of that name.
+func (g *globals) validateCommit(c *ring.Commit, settings manifest.Settings, judge judge, name string) error {
 	plan, refusals := judge.look(c, settings)
 	v := validated{Apps: []string{}, Refusals: refusals}
 	for _, a := range plan.Apps {
@@ -127,6 +129,9 @@ func (g *globals) validateCommit(c *ring.Commit, settings manifest.Settings, jud
 	}
 	if len(v.Refusals) > 0 {
 		return outcome(exitRefused)
+	}
+	if len(v.Apps) == 0 { // most often not the folder that was meant
+		g.notice("no app for this host in %s: nothing would run", path.Join(name, settings.Path))
 	}
 	return nil
 }

@@ -4,18 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
-	"github.com/gitring/gitring/runtime"
 	"github.com/gitring/gitring/store"
 )
 
@@ -75,39 +72,6 @@ var toldByHistory = []string{
 
 func (d *daemon) history(ctx context.Context, q api.HistoryQuery) ([]ring.Event, error) {
 	return d.store.Events(ctx, store.EventQuery{App: q.App, Kinds: toldByHistory, Limit: cmp.Or(q.Limit, 100), Desc: true})
-}
-
-// logs writes the output of the instances of a service, oldest slot first.
-func (d *daemon) logs(ctx context.Context, q api.LogQuery, out func(string) io.WriteCloser) error {
-	st, _ := d.loop.Status()
-	found := false
-	var instances []ring.InstanceStatus
-	for _, src := range st.Sources {
-		for _, a := range src.Apps {
-			for _, s := range a.Services {
-				if a.Name == q.App && (q.Service == "" || q.Service == s.Name) {
-					found = true
-					instances = append(instances, s.Instances...)
-				}
-			}
-		}
-	}
-	if !found {
-		return api.NotFound("gitring status lists apps and services", "no such service: %s", strings.TrimSuffix(q.App+"/"+q.Service, "/"))
-	}
-	var wg sync.WaitGroup
-	errs := make([]error, len(instances))
-	for i, in := range instances {
-		wg.Go(func() {
-			w := out(in.Name)
-			errs[i] = d.engine.Logs(ctx, in.ID, runtime.LogOptions{Follow: q.Follow, Tail: q.Tail, Since: q.Since, Timestamps: q.Timestamps}, w)
-			if err := w.Close(); errs[i] == nil {
-				errs[i] = err
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }
 
 // chosen is the source of a name, all for "".
@@ -237,8 +201,8 @@ func (d *daemon) commit(ctx context.Context, f *follower, rev string) (*ring.Com
 	st, _ := d.loop.Status()
 	sha, ok := shown(&st, rev)
 	if !ok {
-		return nil, api.NotFound("run it in a clone, or name a full commit id, or one that gitring status shows",
-			"no commit %q is known here", rev)
+		return nil, api.NotFound("name a folder, or run it in a clone, or name a full commit id, or one that gitring status shows",
+			"%q is no folder here, and no commit that is known", rev)
 	}
 	c, err := f.git.Commit(ctx, sha)
 	if errors.Is(err, gitsync.ErrMissing) {

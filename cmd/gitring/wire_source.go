@@ -51,7 +51,7 @@ func (d *daemon) wireSources() error {
 		git.Labels = func(ctx context.Context) ([]ring.SHA, error) { return d.remembered(ctx, s.Name) }
 		f.git, err = gitsync.New(git, d.store, d.log)
 		if err != nil {
-			return fmt.Errorf("source %s: %w", s.Name, err)
+			return err // it names the source
 		}
 		f.source = reconcile.Source{Name: s.Name, Branch: s.Branch, Apply: s.Apply, Trust: f.git.Warning(), FreshFor: freshFor(s.Poll, f.git.Interval()), Silent: s.Status == nil, Deployments: s.Status != nil && s.Status.Deployments}
 		d.sources = append(d.sources, f)
