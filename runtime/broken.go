@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -27,14 +28,14 @@ var noStartEver = []meaning{
 // the start that was cut short may have got as far as the program, which the
 // engine knows nothing of: what it writes is not given to another before a person
 // has ended it, and neither where the host's processes are not to be seen.
-func (d *Docker) startFault(a ring.Action, cannot string, c contained, err error) error {
+func (d *Docker) startFault(ctx context.Context, e engine, a ring.Action, cannot string, c contained, err error) error {
 	if !refusedForEver(err) {
 		return faultOf(a, cannot, ring.CauseCreate, err)
 	}
 	says, hint := "", ""
-	if why := d.unseen(); why != "" {
+	if why := d.unseen(ctx, e); why != "" {
 		says = fmt.Sprintf("the engine will never start container %s (%s), and whether a process of it runs cannot be seen: %s", c.Name, err, why)
-		hint = fmt.Sprintf("make the host's processes visible to gitring, or see to it that none of it runs and docker rm %s", c.Name)
+		hint = fmt.Sprintf("make the processes of the engine's host visible to gitring, or see to it on the engine's host that none of it runs and docker rm %s", c.Name)
 	} else if pid := forgotten(procs, c.ID); pid != "" {
 		says = fmt.Sprintf("the engine has forgotten process %s of container %s, which still runs", pid, c.Name)
 		hint = fmt.Sprintf("kill %s, or reboot the host; gitring then makes the container anew", pid)

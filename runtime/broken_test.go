@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -30,7 +31,7 @@ func TestARefusalForEverIsOfTheContainerAndOfNoVersion(t *testing.T) {
 		`exec: "task": executable file not found in $PATH`:                     false,
 	} {
 		for _, class := range []error{cerrdefs.ErrConflict, cerrdefs.ErrInternal} {
-			err := d.startFault(ring.Action{}, "cannot start container web", contained{Name: "web", ID: "0123456789abcdef"}, refuse(class, "%s", says))
+			err := d.startFault(t.Context(), nil, ring.Action{}, "cannot start container web", contained{Name: "web", ID: "0123456789abcdef"}, refuse(class, "%s", says))
 			var e *ring.EngineError
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, want, e.Broken, says)
@@ -41,7 +42,7 @@ func TestARefusalForEverIsOfTheContainerAndOfNoVersion(t *testing.T) {
 		}
 	}
 	var e *ring.EngineError
-	require.ErrorAs(t, d.startFault(ring.Action{}, "cannot start container web", contained{ID: "0123456789abcdef"}, fmt.Errorf("task x: already exists: %w", errDown)), &e)
+	require.ErrorAs(t, d.startFault(t.Context(), nil, ring.Action{}, "cannot start container web", contained{ID: "0123456789abcdef"}, fmt.Errorf("task x: already exists: %w", errDown)), &e)
 	require.False(t, e.Broken, "an engine that did not answer has refused nothing")
 }
 
@@ -82,9 +83,9 @@ func TestWhereProcessesAreHiddenARefusedContainerStays(t *testing.T) {
 	require.Empty(t, unseenProcesses(proc, ""), "the engine is in the same namespace")
 
 	f := NewFake(Options{Host: "edge-1"})
-	f.unseen = func() string { return "hidden" }
+	f.unseen = func(context.Context, engine) string { return "hidden" }
 	var e *ring.EngineError
-	err := f.startFault(ring.Action{}, "cannot start container db", contained{Name: "db", ID: "0123456789abcdef"}, refuse(cerrdefs.ErrConflict, "task x: already exists"))
+	err := f.startFault(t.Context(), nil, ring.Action{}, "cannot start container db", contained{Name: "db", ID: "0123456789abcdef"}, refuse(cerrdefs.ErrConflict, "task x: already exists"))
 	require.ErrorAs(t, err, &e)
 	require.False(t, e.Broken)
 	require.False(t, e.Permanent, "it is no word on the version")

@@ -379,7 +379,7 @@ func (d *Docker) run(ctx context.Context, e engine, c contained, a ring.Action) 
 func (d *Docker) begin(ctx context.Context, e engine, c contained, a ring.Action) error {
 	defer d.cache.hold(c.ID)()
 	if err := e.ContainerStart(ctx, c.ID, container.StartOptions{}); err != nil {
-		return d.startFault(a, "cannot start container "+c.Name, c, err)
+		return d.startFault(ctx, e, a, "cannot start container "+c.Name, c, err)
 	}
 	return nil
 }

@@ -244,7 +244,7 @@ func (d *Docker) restart(ctx context.Context, e engine, a ring.Action) (ring.Don
 		}
 	}
 	if err := e.ContainerRestart(ctx, c.ID, grace(a)); err != nil {
-		return done, d.startFault(a, "cannot restart container "+strings.TrimPrefix(c.Name, "/"), inspected(c, a), err)
+		return done, d.startFault(ctx, e, a, "cannot restart container "+strings.TrimPrefix(c.Name, "/"), inspected(c, a), err)
 	}
 	done.Instance = c.ID
 	return done, d.afterStart(ctx, e, inspected(c, a), a)

@@ -79,8 +79,8 @@ type Docker struct {
 
 	adopted map[string]bool // guarded by mu: see Adopts
 
-	self   func() string // the ID of the container we run in, "" for none
-	unseen func() string // why the processes of containers are not to be seen, "" where they are
+	self   func() string                        // the ID of the container we run in, "" for none
+	unseen func(context.Context, engine) string // see hidden
 
 	cache  cache
 	deaths deaths
@@ -125,7 +125,9 @@ func newDocker(o Options, counts *calls, connect func() (engine, error)) *Docker
 	if o.Poke == nil {
 		o.Poke = func(string) {}
 	}
-	return &Docker{opts: o, connect: connect, calls: counts, parallel: 8, self: ownContainer, unseen: func() string { return unseenProcesses(procs, ownContainer()) }, cache: newCache()}
+	d := &Docker{opts: o, connect: connect, calls: counts, parallel: 8, self: ownContainer, cache: newCache()}
+	d.unseen = d.hidden
+	return d
 }
 
 // dialHTTP makes a client whose requests are counted. Nothing is sent yet.

@@ -42,7 +42,7 @@ func NewFake(o Options) *Fake {
 		m.addNetwork(name, network.CreateOptions{Driver: name})
 	}
 	d := newDocker(o, &calls{}, func() (engine, error) { return m, nil })
-	d.unseen = func() string { return "" } // its containers have no processes
+	d.unseen = func(context.Context, engine) string { return "" } // its containers have no processes
 	d.parallel = 1
 	return &Fake{Docker: d, mem: m}
 }

@@ -76,14 +76,14 @@ func (d *Docker) overran(ctx context.Context, e engine, id, key, exec string) {
 		return
 	}
 	d.overruns.keep(key, exec, d.cache.has)
-	if err == nil && killIn(procs, st.Pid, id) {
+	if err == nil && d.elsewhere(ctx, e) == "" && killIn(procs, st.Pid, id) {
 		d.opts.Log.Info("ended a command that outlived its check", "instance", short(id))
 	}
 }
 
 // killIn ends a process of a container, by the number that the engine has for it. The
-// engine may be on another machine, or count in another namespace: so it has to
-// stand in the container's control group. What it holds of the process is a
+// engine may count in another namespace: so it has to stand in the container's control
+// group. What it holds of the process is a
 // handle, which another one that is given the number has no part in.
 func killIn(proc string, pid int, id string) bool {
 	if pid <= 1 || id == "" {
