@@ -29,7 +29,7 @@ func (t *turn) admitted(app *ring.App, have ring.InForce, known bool) bool {
 	}
 	a.Adopted = adopting
 	t.do(a)
-	t.stageSays[app.Name] = "looking for what is in the way on this host"
+	put(&t.stageSays, app.Name, "looking for what is in the way on this host")
 	try, ok := t.Tries[a.Target()]
 	switch {
 	case !ok || try.Version != a.Version:
@@ -39,7 +39,7 @@ func (t *turn) admitted(app *ring.App, have ring.InForce, known bool) bool {
 		if r.File == "" {
 			r.File = firstOf(app.Files)
 		}
-		t.refused[app.Name] = &r
+		put(&t.refused, app.Name, &r)
 		delete(t.stageSays, app.Name)
 	default:
 		t.stageSays[app.Name] += say(": %s; attempt %d", try.Err, try.N)
@@ -54,16 +54,17 @@ func admission(app *ring.App, adopting []ring.Adopted) string {
 	for _, row := range adopting {
 		parts = append(parts, row.Instance)
 	}
-	for _, s := range app.Services {
-		parts = append(parts, string(s.Version))
+	for i := range app.Services {
+		parts = append(parts, string(app.Services[i].Version))
 	}
 	return strings.Join(parts, " ")
 }
 
 // asksAnew says that next asks something of the host that have does not.
 func asksAnew(have, next *ring.App) bool {
-	for _, s := range next.Services {
-		if old, ok := have.Service(s.Name); !ok || old.Version != s.Version {
+	for i := range next.Services {
+		s := &next.Services[i]
+		if old, ok := inForce(have, s.Name); !ok || old.Version != s.Version {
 			return true
 		}
 	}

@@ -18,9 +18,9 @@ func (t *turn) observe(src *Source) {
 	says := "nothing would change"
 	if would := t.would(src, t.present(src.Name)); would != "" {
 		says = "would " + would
-		t.differs[src.Name] = true
+		put(&t.differs, src.Name, true)
 	}
-	t.watched[src.Name] = "observe: " + says
+	put(&t.watched, src.Name, "observe: "+says)
 }
 
 // would is what carrying out the next plan of a source would do, by services;
@@ -108,6 +108,7 @@ func (t *turn) stageWhole(src *Source, present map[string][]string) {
 		says = say("waits for app %s, which is refused: this source carries out all of a commit or nothing", waits)
 	}
 	for i := range all {
-		t.stageSays[all[i].app.Name], t.blocked[all[i].app.Name] = says, dead
+		put(&t.stageSays, all[i].app.Name, says)
+		put(&t.blocked, all[i].app.Name, dead)
 	}
 }

@@ -22,6 +22,7 @@ type turn struct {
 	// the engine listed them decides nothing
 	seen  map[ring.ServiceID][]*inst
 	views map[ring.ServiceID]*service
+	apps  map[string][]service // views by app, in the order of its plan
 	fates []*fate
 	// ids are the instances by container ID, and ties those that are tied to one,
 	// where anything is tied at all.
@@ -49,14 +50,17 @@ type turn struct {
 	writers map[string][]*service
 }
 
-// newTurn has every map made, and has looked at nothing yet.
+// newTurn has looked at nothing yet.
 func newTurn(w World, now time.Time) *turn {
-	return &turn{
-		World: w, now: now, own: map[string]bool{},
-		views: map[ring.ServiceID]*service{}, held: map[string]string{},
-		stageSays: map[string]string{}, refused: map[string]*ring.Refusal{}, blocked: map[string]bool{},
-		watched: map[string]string{}, differs: map[string]bool{}, tally: map[string]string{},
+	return &turn{World: w, now: now, views: make(map[ring.ServiceID]*service, len(w.Facts.Rollouts))}
+}
+
+// put has m made when something is first put into it: at rest there is nothing to say.
+func put[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
 	}
+	(*m)[key] = value
 }
 
 // Diff decides one look. Equal arguments give equal decisions, in whatever
@@ -138,12 +142,15 @@ func bySlot(a, b *inst) int {
 // dependents ask for the state of their dependencies.
 func (t *turn) look() {
 	t.out.Probes = make([]ring.Probe, 0, len(t.Seen.Instances))
+	t.apps = make(map[string][]service, len(t.Facts.Apps))
 	for _, name := range sortedKeys(t.Facts.Apps) {
 		f := t.Facts.Apps[name]
-		for i := range f.App.Services {
-			t.view(&f.App, &f.App.Services[i])
+		all := make([]service, len(f.App.Services))
+		for i := range all {
+			t.view(&all[i], &f.App, &f.App.Services[i])
 		}
-		t.bind(&f.App)
+		t.apps[name] = all
+		t.bind(all)
 	}
 	for id, ins := range t.seen {
 		if t.views[id] == nil {
@@ -159,7 +166,7 @@ func (t *turn) look() {
 func (t *turn) set(f ring.Fact) {
 	table, _ := f.Row()
 	if !t.own[table] {
-		t.own[table] = true
+		put(&t.own, table, true)
 		t.Facts.Own(table)
 	}
 	t.Facts.Set(f)

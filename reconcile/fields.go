@@ -149,15 +149,21 @@ func differences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.
 	add("app.leaders", leadersMoved(oldApp, newApp, b)...)
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i, name := range specFields {
-		p, q := x.Field(i), y.Field(i)
-		if name == "" || p.IsZero() && q.IsZero() {
-			continue
-		}
-		if a, b := p.Interface(), q.Interface(); !reflect.DeepEqual(a, b) && !sameJSON(a, b) {
+		if name != "" && !sameField(x.Field(i), y.Field(i)) {
 			add("spec."+name, name)
 		}
 	}
 	return out
+}
+
+// sameField says that a field has the same in both. Most are empty, or a word: they
+// are compared as they lie.
+func sameField(a, b reflect.Value) bool {
+	if a.IsZero() && b.IsZero() || a.Comparable() && a.Equal(b) {
+		return true
+	}
+	x, y := a.Addr().Interface(), b.Addr().Interface()
+	return reflect.DeepEqual(x, y) || sameJSON(x, y)
 }
 
 // specFields are the fields of a spec by their names outside, "" for those of which
@@ -183,14 +189,26 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
+// inPlaceFields are the fields of a service whose change is one in place, by their
+// names outside; "" for all others.
+var inPlaceFields = func() (out []string) {
+	for f := range reflect.TypeFor[ring.Service]().Fields() {
+		name := jsonName(f)
+		if classes[name] != ring.ChangeInPlace {
+			name = ""
+		}
+		out = append(out, name)
+	}
+	return out
+}()
+
 // inPlace are the differences that ask for no new version: those of every field of
 // a service that classes says so of.
 func inPlace(old, s *ring.Service) []difference {
 	var out []difference
-	x, y := reflect.ValueOf(*old), reflect.ValueOf(*s)
-	for i := 0; i < x.NumField(); i++ {
-		key := jsonName(x.Type().Field(i))
-		if classes[key] != ring.ChangeInPlace || sameJSON(x.Field(i).Interface(), y.Field(i).Interface()) {
+	x, y := reflect.ValueOf(old).Elem(), reflect.ValueOf(s).Elem()
+	for i, key := range inPlaceFields {
+		if key == "" || sameField(x.Field(i), y.Field(i)) {
 			continue
 		}
 		says := key

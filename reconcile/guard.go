@@ -88,8 +88,8 @@ func (t *turn) present(source string) map[string][]string {
 		if f.App.Source != source || f.Leaving {
 			continue
 		}
-		for _, s := range f.App.Services {
-			out[name] = append(out[name], s.Name)
+		for i := range f.App.Services {
+			out[name] = append(out[name], f.App.Services[i].Name)
 		}
 	}
 	for _, id := range t.seenIDs() {

@@ -77,9 +77,9 @@ func (t *turn) namedImages() map[string]bool {
 		named[g.Service.Pin.Image] = true
 	}
 	for name := range t.Facts.Apps {
-		rows := t.pastOf(name)
-		for i := range rows[:min(len(rows), t.KeepImages)] {
-			add(rows[i].App.Services)
+		keys := t.pastOf(name)
+		for _, key := range keys[:min(len(keys), t.KeepImages)] {
+			add(t.Facts.Past[key].App.Services)
 		}
 	}
 	for i := range t.Sources {

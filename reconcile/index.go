@@ -22,7 +22,9 @@ type index struct {
 	kept    []string                            // see kept
 	nets    *networks                           // see network
 	names   map[*ring.Network]map[string]string // see networks; by the first network of an app
+	defined map[*ring.Network]string            // see definition
 	joined  map[string]bool                     // networks that instances are on
+	there   map[string]bool                     // by ID, containers that are seen
 	next    map[string]*places                  // by source, its next plan
 	keepers map[string][]string                 // by what they keep, names of apps in force
 	holders map[string][]ring.ServiceID         // by what an instance of them writes
@@ -103,6 +105,27 @@ func (t *turn) networksBy() *networks {
 	}
 	t.by.nets = n
 	return n
+}
+
+// definition is that of a network of a plan, hashed once a look.
+func (t *turn) definition(n *ring.Network) string {
+	out, known := t.by.defined[n]
+	if !known {
+		out = n.Definition()
+		put(&t.by.defined, n, out)
+	}
+	return out
+}
+
+// there says that a container is seen.
+func (t *turn) there(id string) bool {
+	if t.by.there == nil {
+		t.by.there = make(map[string]bool, len(t.Seen.Instances))
+		for i := range t.Seen.Instances {
+			t.by.there[t.Seen.Instances[i].ID] = true
+		}
+	}
+	return t.by.there[id]
 }
 
 // isJoined says that an instance is on a network.

@@ -355,8 +355,9 @@ func (v *service) shares(in *inst) bool {
 func (t *turn) inherited(id ring.ServiceID, in *inst) bool {
 	app, _ := id.Split()
 	its := t.writtenBy(in)
-	for _, s := range t.Facts.Apps[app].App.Services {
-		v := t.views[ring.ID(app, s.Name)]
+	all := t.apps[app]
+	for i := range all {
+		v := &all[i]
 		if v.row.Version == v.want.Version {
 			continue
 		}

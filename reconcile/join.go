@@ -11,15 +11,15 @@ import (
 type fate struct{ of []*service }
 
 // bind ties the services of an app, in force or as they last were good.
-func (t *turn) bind(app *ring.App) {
-	for i := range app.Services {
-		v := t.views[ring.ID(app.Name, app.Services[i].Name)]
+func (t *turn) bind(all []service) {
+	for i := range all {
+		v := &all[i]
 		owners := v.want.Spec.Owners()
 		if v.good != nil {
 			owners = append(owners, v.good.Service.Spec.Owners()...)
 		}
 		for _, name := range owners {
-			if o := t.views[ring.ID(app.Name, name)]; o != nil && o != v {
+			if o := t.views[ring.ID(v.app.Name, name)]; o != nil && o != v {
 				t.tie(v, o)
 			}
 		}

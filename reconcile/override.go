@@ -242,7 +242,7 @@ func (t *turn) scale() {
 			t.planned[app] = f.App
 		}
 		if !t.own["app"] {
-			t.own["app"] = true
+			put(&t.own, "app", true)
 			t.Facts.Own("app")
 		}
 		f.App.Services = slices.Clone(f.App.Services)

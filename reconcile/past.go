@@ -52,27 +52,31 @@ func (t *turn) remember() {
 		if f.Leaving || len(f.App.Services) == 0 || !t.completed(&f.App) || t.withheld(name) != "" {
 			continue
 		}
-		rows := t.pastOf(name)
-		key := ring.PastKey(&f.App)
-		if len(rows) > 0 && ring.PastKey(&rows[0].App) == key {
-			continue
-		}
 		at := t.now
-		if len(rows) > 0 && !rows[0].At.Before(at) {
-			at = rows[0].At.Add(1) // the clock was set back since; the order is what counts
+		if keys := t.pastOf(name); len(keys) > 0 {
+			newest := t.Facts.Past[keys[0]]
+			if ring.SamePast(&newest.App, &f.App) {
+				continue
+			}
+			if !newest.At.Before(at) {
+				at = newest.At.Add(1) // the clock was set back since; the order is what counts
+			}
 		}
 		t.set(ring.Past{App: f.App, Signer: f.Signer, Subject: f.Subject, Committed: f.Committed, At: at})
-		t.enterPast(key)
+		t.enterPast(ring.PastKey(&f.App))
 		t.forgetPast(name)
 	}
 }
 
 // completed says that every service of an app is what its plan asks.
 func (t *turn) completed(app *ring.App) bool {
-	for i := range app.Services {
-		s := &app.Services[i]
-		v := t.views[ring.ID(app.Name, s.Name)]
-		if v == nil || v.want.Version != s.Version {
+	all := t.apps[app.Name]
+	if len(all) != len(app.Services) {
+		return false
+	}
+	for i := range all {
+		s, v := &app.Services[i], &all[i]
+		if v.want.Name != s.Name || v.want.Version != s.Version {
 			return false
 		}
 		switch s.Kind {
@@ -92,21 +96,23 @@ func (t *turn) completed(app *ring.App) bool {
 	return true
 }
 
-// pastOf are the plans that an app can go back to, the newest first.
-func (t *turn) pastOf(app string) (out []ring.Past) {
+// pastOf are the keys of the plans that an app can go back to, the newest first.
+func (t *turn) pastOf(app string) []string {
 	if t.by.past == nil {
 		t.by.past = map[string][]string{}
 		for key := range t.Facts.Past {
 			t.enterPast(key)
 		}
 	}
-	for _, key := range t.by.past[app] {
-		if p, ok := t.Facts.Past[key]; ok {
-			out = append(out, p)
-		}
-	}
-	newestFirst(out)
-	return out
+	keys := slices.DeleteFunc(t.by.past[app], func(key string) bool {
+		_, ok := t.Facts.Past[key]
+		return !ok
+	})
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(t.Facts.Past[b].At.Compare(t.Facts.Past[a].At), cmp.Compare(a, b))
+	})
+	t.by.past[app] = keys
+	return keys
 }
 
 // enterPast enters a plan under its app, once, where somebody has asked for such.
@@ -138,9 +144,8 @@ func newestFirst(past []ring.Past) {
 
 // forgetPast forgets the oldest plans of an app, but for one that stands.
 func (t *turn) forgetPast(app string) {
-	rows := t.pastOf(app)
-	for _, p := range rows[min(len(rows), keepPast):] {
-		_, key := p.Row()
+	keys := t.pastOf(app)
+	for _, key := range keys[min(len(keys), keepPast):] {
 		if o, ok := t.Facts.Overrides[ring.OverrideKey(ring.OverrideUndo, app)]; !ok || o.Past != key {
 			t.set(ring.Forget{Table: "past", Key: key})
 		}
@@ -149,11 +154,12 @@ func (t *turn) forgetPast(app string) {
 
 // forgetLeft forgets the plans of apps that are gone.
 func (t *turn) forgetLeft() {
-	for _, key := range sortedKeys(t.Facts.Past) {
-		app := t.Facts.Past[key].App.Name
-		if _, ok := t.Facts.Apps[app]; !ok {
-			t.set(ring.Forget{Table: "past", Key: key})
-		}
+	gone := func(key string) bool {
+		_, ok := t.Facts.Apps[t.Facts.Past[key].App.Name]
+		return !ok
+	}
+	for _, key := range keysThat(t.Facts.Past, gone) {
+		t.set(ring.Forget{Table: "past", Key: key})
 	}
 }
 

@@ -193,10 +193,12 @@ func (t *turn) refreshing(app *ring.App) bool {
 	if len(t.Facts.Refreshes) == 0 {
 		return false
 	}
-	return slices.ContainsFunc(app.Services, func(s ring.Service) bool {
-		_, ok := t.Facts.Refreshes[ring.ID(app.Name, s.Name)]
-		return ok
-	})
+	for i := range app.Services {
+		if _, ok := t.Facts.Refreshes[ring.ID(app.Name, app.Services[i].Name)]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // refreshed ends the wishes that were carried out.
@@ -212,7 +214,7 @@ func (t *turn) refreshed(app *ring.App) {
 func samePins(a, b *ring.App) bool {
 	for i := range b.Services {
 		s := &b.Services[i]
-		if old, ok := a.Service(s.Name); !ok || old.Pin.Image != s.Pin.Image {
+		if old, ok := inForce(a, s.Name); !ok || old.Pin.Image != s.Pin.Image {
 			return false
 		}
 	}
@@ -310,10 +312,10 @@ func (t *turn) fetch(app *ring.App, s *ring.Service, a ring.Action) {
 		if try.Refusal != nil {
 			r := *try.Refusal
 			r.Commit, r.App, r.File, r.Line = app.Commit, app.Name, s.File, s.Line
-			t.refused[app.Name] = &r
+			put(&t.refused, app.Name, &r)
 			return
 		}
 		says = say("%s: %s; attempt %d", says, try.Err, try.N)
 	}
-	t.stageSays[app.Name] = says
+	put(&t.stageSays, app.Name, says)
 }

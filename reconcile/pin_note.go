@@ -13,7 +13,8 @@ func pinNote(service, written string, p ring.Pin) string {
 
 // pinNotes are those of an app in force.
 func pinNotes(a *ring.App) (out []string) {
-	for _, s := range a.Services {
+	for i := range a.Services {
+		s := &a.Services[i]
 		if note := pinNote(s.Name, s.Spec.Image, s.Pin); note != "" {
 			out = append(out, note)
 		}

@@ -57,14 +57,18 @@ func (t *turn) refusalPosts(src *Source) {
 
 // supersede closes what is open on older commits of the source.
 func (t *turn) supersede(src *Source) {
-	for _, key := range sortedKeys(t.Facts.Posts) {
+	open := func(key string) bool {
 		p := t.Facts.Posts[key]
-		if p.Source == src.Name && p.Open() && !t.ourName(p) {
+		return p.Source == src.Name && p.Open()
+	}
+	for _, key := range keysThat(t.Facts.Posts, open) {
+		p := t.Facts.Posts[key]
+		if !t.ourName(p) {
 			p.State, p.Phase, p.Description, p.At = ring.PostError, ring.PostSuperseded, postText("this host is called "+t.Host+" now"), t.now
 			t.set(p)
 			continue
 		}
-		if p.Source != src.Name || p.SHA == src.Next.Commit || !p.Open() || p.SHA == src.Tip && src.Awaiting != "" {
+		if p.SHA == src.Next.Commit || p.SHA == src.Tip && src.Awaiting != "" {
 			continue
 		}
 		if p.Context == t.context("") && len(t.sharers(p.SHA)) > 0 {
@@ -199,7 +203,7 @@ var tallied = regexp.MustCompile(`plan \d+~ \d+\+ \d+-; `)
 func (t *turn) count(src *Source, present map[string][]string) {
 	p, told := t.Facts.Posts[ring.PostKey(src.Next.Commit, t.context(""))]
 	if says := tallied.FindString(p.Description); says != "" {
-		t.tally[src.Name] = says
+		put(&t.tally, src.Name, says)
 		return
 	}
 	if told && (!p.Open() || p.Phase != "") {
@@ -208,7 +212,7 @@ func (t *turn) count(src *Source, present map[string][]string) {
 	n := t.counts(src, present)
 	changed, added, removed := n[ring.ChangeRoll]+n[ring.ChangeRecreate]+n[ring.ChangeInPlace], n[ring.ChangeCreate], n[ring.ChangeRemove]
 	if changed+added+removed > 0 {
-		t.tally[src.Name] = say("plan %d~ %d+ %d-; ", changed, added, removed)
+		put(&t.tally, src.Name, say("plan %d~ %d+ %d-; ", changed, added, removed))
 	}
 }
 
@@ -258,12 +262,15 @@ func underWay(a *ring.AppStatus) string {
 // deploymentPost tells the forge's list of deployments what it told of an app
 // whose services the commit changes.
 func (t *turn) deploymentPost(src *Source, sha ring.SHA, app string, changed bool) {
+	if !src.Deployments || !changed {
+		return
+	}
 	p, told := t.Facts.Posts[ring.PostKey(sha, t.context(app))]
-	if !src.Deployments || !changed || !told {
+	if !told {
 		return
 	}
 	p.Context = ring.DeploymentContext(t.Host, app)
-	if old, ok := t.Facts.Posts[ring.PostKey(sha, p.Context)]; !ok || old.Says() != p.Says() {
+	if old, ok := t.Facts.Posts[ring.PostKey(sha, p.Context)]; !ok || !old.Same(p) {
 		t.set(p)
 	}
 }
@@ -328,7 +335,7 @@ func (t *turn) post(src *Source, sha ring.SHA, app, state, text string) bool {
 		t.set(p)
 		return true
 	}
-	if old.Says() == p.Says() {
+	if old.Same(p) {
 		return false
 	}
 	if !old.Open() && !reopens(src, sha, app, state, t.alone(old.Description)) {

@@ -28,7 +28,7 @@ func away(w World, since, now time.Time) []ring.Fact {
 			State: ring.PostError, Phase: ring.PostTrouble, Description: "docker unavailable; retrying", At: now,
 		}
 		old, told := w.Facts.Posts[ring.PostKey(p.SHA, p.Context)]
-		if !told || old.Open() && old.Says() != p.Says() {
+		if !told || old.Open() && !old.Same(p) {
 			out = append(out, p)
 		}
 	}

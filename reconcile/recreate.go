@@ -128,8 +128,11 @@ func (v *service) exclusive() bool {
 // does not share with itself it does not share with another either, whatever that
 // one says.
 func (v *service) alone() string {
-	if why := v.app.Alone(v.target); why != "" {
-		return why
+	if v.loneOf != v.target { // the rules ask again and again
+		v.loneOf, v.lone = v.target, v.app.Alone(v.target)
+	}
+	if v.lone != "" {
+		return v.lone
 	}
 	mine := writes(v.of, v.target)
 	if len(mine) == 0 {
@@ -283,6 +286,9 @@ func (t *turn) start(v *service, in *inst, why string) bool {
 
 // dropOthers removes what was kept for a restore, or is stopped and old.
 func (t *turn) dropOthers(v *service, others []*inst) bool {
+	if len(others) == 0 {
+		return false
+	}
 	why := say("replaced by %s", v.app.Commit.Short())
 	if v.waits != "" {
 		why = "does not start: " + v.waits

@@ -103,13 +103,21 @@ func (t *turn) slot(v *service, in *inst) (ring.SlotRow, bool) {
 	if len(t.Facts.Slots) == 0 {
 		return ring.SlotRow{}, false
 	}
-	row, ok := t.Facts.Slots[ring.SlotKey(v.id, in.Slot, in.Version)]
+	row, ok := t.Facts.Slots[in.inSlot(v.id)]
 	return row, ok
+}
+
+// inSlot is the key of what is remembered of the slot of an instance of a service.
+func (in *inst) inSlot(id ring.ServiceID) string {
+	if in.slotKey == "" {
+		in.slotKey = ring.SlotKey(id, in.Slot, in.Version)
+	}
+	return in.slotKey
 }
 
 // crash counts the exit of an instance once, and says when to try again.
 func (t *turn) crash(v *service, in *inst) (ring.SlotRow, bool) {
-	key := ring.SlotKey(v.id, in.Slot, in.Version)
+	key := in.inSlot(v.id)
 	row, ok := t.Facts.Slots[key]
 	if ok && row.Instance == in.ID && row.Finished.Equal(in.Finished) {
 		return row, false
@@ -296,7 +304,7 @@ func (t *turn) forgive(v *service, in *inst) {
 		return
 	}
 	if row.Crashes > 0 || row.Restarts == 0 {
-		t.set(ring.Forget{Table: "slot", Key: ring.SlotKey(v.id, in.Slot, in.Version)})
+		t.set(ring.Forget{Table: "slot", Key: in.inSlot(v.id)})
 	}
 }
 
@@ -306,7 +314,7 @@ func (t *turn) restartUnlive(v *service, in *inst) bool {
 	if in.unlive == "" || in.State != ring.StateRunning || !v.row.Done {
 		return false
 	}
-	key := ring.SlotKey(v.id, in.Slot, in.Version)
+	key := in.inSlot(v.id)
 	row, _ := t.slot(v, in)
 	if row.Instance != in.ID {
 		row = t.takeOver(v, in, row)

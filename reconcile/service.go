@@ -22,6 +22,7 @@ type inst struct {
 	young       bool // it is green, for less than min_ready_time
 	reason      string
 	unlive, act string
+	slotKey     string // see slot
 }
 
 // ownGrace is the time that it was made with between stop signal and kill.
@@ -71,16 +72,19 @@ type service struct {
 	differ string // see why; "" until somebody asks
 	fate   *fate  // what it is tied to; nil for nothing
 	key    string // see wanted
+	// lone is why instances of loneOf, a target, cannot run side by side.
+	lone   string
+	loneOf *ring.Service
 	// spoiled is the verdict on what the plan wants to be reloaded in place, where
 	// that failed: want has what was good in its stead.
 	spoiled *ring.Verdict
 }
 
 // view makes the view of a service in force.
-func (t *turn) view(app *ring.App, want *ring.Service) {
+func (t *turn) view(v *service, app *ring.App, want *ring.Service) {
 	id := ring.ID(app.Name, want.Name)
 	want = t.looked(want)
-	v := &service{id: id, app: app, want: want, all: t.seen[id], of: app, target: want}
+	*v = service{id: id, app: app, want: want, all: t.seen[id], of: app, target: want}
 	if g, ok := t.Facts.Good[id]; ok {
 		v.good = t.goodNow(id, g)
 	}
@@ -276,10 +280,12 @@ func (t *turn) service(v *service) {
 
 // weigh chooses the target and gives the verdict on it; it moves nothing.
 func (t *turn) weigh(v *service) {
-	t.roomier(v)
-	t.acquit(v)
-	t.mended(v)
-	t.renewed(v)
+	if _, failed := t.quarantine(v); failed { // it may be tried again
+		t.roomier(v)
+		t.acquit(v)
+		t.mended(v)
+		t.renewed(v)
+	}
 	t.choose(v)
 	if v.want.Kind.Ends() {
 		return
@@ -302,8 +308,9 @@ func (t *turn) weigh(v *service) {
 func (t *turn) choose(v *service) {
 	v.failed, v.waits, v.blocked, v.says = nil, "", false, ""
 	v.halt = t.halted(v.id)
-	if d, ok := t.Facts.Verdicts[v.wanted()]; ok && !d.Good {
-		v.failed = &d
+	if d, failed := t.quarantine(v); failed {
+		failure := d // on its own: most have none, and none is made for those
+		v.failed = &failure
 	}
 	v.of, v.target = v.app, v.want
 	if v.failed != nil && v.restores() {

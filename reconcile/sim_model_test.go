@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand"
 	"slices"
 	"strings"
@@ -778,4 +777,11 @@ func (e *engine) hook(b *box) error {
 	return nil
 }
 
-func sortedIDs[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sortedIDs[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for id := range m {
+		out = append(out, id)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -25,7 +25,7 @@ func (t *turn) stage(src *Source) {
 	}
 	present := t.present(src.Name)
 	if why := t.guard(src, present); why != "" {
-		t.held[src.Name] = awaiting(plan.Commit, why)
+		put(&t.held, src.Name, awaiting(plan.Commit, why))
 		t.once(ring.Event{Kind: ring.PlanAwaiting, Source: src.Name, Commit: plan.Commit, Reason: why})
 		return
 	}
@@ -52,7 +52,8 @@ func (t *turn) block(src *Source, name string) {
 		return
 	}
 	if on := t.refusedBefore(src, name, map[string]bool{}); on != "" {
-		t.stageSays[name], t.blocked[name] = say("waits for app %s, which is refused", on), true
+		put(&t.stageSays, name, say("waits for app %s, which is refused", on))
+		put(&t.blocked, name, true)
 	}
 }
 
@@ -116,11 +117,11 @@ type staged struct {
 func (t *turn) prepare(src *Source, next *ring.App) (s staged, ready bool) {
 	have, ok := t.Facts.Apps[next.Name]
 	if ok && have.App.Source != src.Name {
-		t.refused[next.Name] = &ring.Refusal{
+		put(&t.refused, next.Name, &ring.Refusal{
 			Code: ring.AppTaken, Commit: next.Commit, App: next.Name, File: firstOf(next.Files),
 			Says: say("app %s belongs to source %s on this host", next.Name, have.App.Source),
 			Hint: "give one of the two another name: in Compose `name:`, or in gitring.yaml",
-		}
+		})
 		return s, false
 	}
 	same := ok && asked(&have, next)
@@ -128,26 +129,26 @@ func (t *turn) prepare(src *Source, next *ring.App) (s staged, ready bool) {
 		return s, false
 	}
 	if says := t.withheld(next.Name); says != "" {
-		t.stageSays[next.Name] = says
+		put(&t.stageSays, next.Name, says)
 		return s, false
 	}
 	if r := t.keptByOthers(next); r != nil {
-		t.refused[next.Name] = r
+		put(&t.refused, next.Name, r)
 		return s, false
 	}
 	if h := next.Hold; h != nil && (h.Until.IsZero() || t.now.Before(h.Until)) {
-		t.stageSays[next.Name] = declaredSays(h)
+		put(&t.stageSays, next.Name, declaredSays(h))
 		t.wake(h.Until)
 		return s, false
 	}
 	if says := t.waitsFor(src, next); says != "" && src.Apply != ApplyCommit {
-		t.stageSays[next.Name] = says
+		put(&t.stageSays, next.Name, says)
 		return s, false
 	}
 	app, ready := t.pins(next, &have.App)
 	for i := range app.Services {
 		s := &app.Services[i]
-		old, _ := have.App.Service(s.Name)
+		old, _ := inForce(&have.App, s.Name)
 		if s.Version != "" && old.Version != s.Version && !t.pulled(&app, s) {
 			ready = false
 		}
@@ -187,7 +188,7 @@ func (t *turn) waitsFor(src *Source, next *ring.App) string {
 func (t *turn) force(src *Source, app ring.App, have ring.InForce, known bool) {
 	for i := range app.Services {
 		s := &app.Services[i]
-		old, ok := have.App.Service(s.Name)
+		old, ok := inForce(&have.App, s.Name)
 		s.Changed = app.Commit
 		if ok && old.Version == s.Version && maps.Equal(old.Reload.Content(), s.Reload.Content()) {
 			s.Changed = old.Changed

@@ -57,8 +57,8 @@ func (t *turn) appNames(src *Source) []string {
 		}
 	}
 	if src.Next != nil {
-		for _, a := range src.Next.Apps {
-			names[a.Name] = true
+		for i := range src.Next.Apps {
+			names[src.Next.Apps[i].Name] = true
 		}
 		for name, r := range src.Next.Refused {
 			if !t.told(names, r) {
@@ -110,9 +110,10 @@ func (t *turn) next(src *Source) *ring.Next {
 	if t.differs[src.Name] {
 		return &ring.Next{Commit: src.Next.Commit, Reason: t.watched[src.Name]}
 	}
-	for _, a := range src.Next.Apps {
-		if says := t.stageSays[a.Name]; says != "" && t.refused[a.Name] == nil {
-			return &ring.Next{Commit: src.Next.Commit, Reason: say("app %s: %s", a.Name, says)}
+	for i := range src.Next.Apps {
+		name := src.Next.Apps[i].Name
+		if says := t.stageSays[name]; says != "" && t.refused[name] == nil {
+			return &ring.Next{Commit: src.Next.Commit, Reason: say("app %s: %s", name, says)}
 		}
 	}
 	return nil
@@ -139,24 +140,24 @@ func (t *turn) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
 			return ring.SyncHeld, say("app %s: %s", a.Name, a.Reason)
 		}
 		if a.Refusal != nil {
-			degraded = cmp.Or(degraded, say("app %s is refused: %s", a.Name, a.Refusal.Says))
+			first(&degraded, "app ", a.Name, " is refused: ", a.Refusal.Says)
 		} else if t.blocked[a.Name] {
-			degraded = cmp.Or(degraded, say("app %s: %s", a.Name, t.stageSays[a.Name]))
+			first(&degraded, "app ", a.Name, ": ", t.stageSays[a.Name])
 		} else if says := t.stageSays[a.Name]; says != "" {
-			staging = cmp.Or(staging, say("app %s: %s", a.Name, says))
+			first(&staging, "app ", a.Name, ": ", says)
 		}
-		if t.Facts.Apps[a.Name].Leaving && !t.Facts.Apps[a.Name].App.NoPrune {
-			applying = cmp.Or(applying, say("app %s is being removed", a.Name))
+		if f, ok := t.Facts.Apps[a.Name]; ok && f.Leaving && !f.App.NoPrune {
+			first(&applying, "app ", a.Name, " is being removed")
 		}
 		for j := range a.Services {
 			s := &a.Services[j]
 			switch {
 			case halted(s) && !t.superseding(a.Name):
-				stopped = cmp.Or(stopped, say("%s/%s %s", a.Name, s.Name, s.Reason))
+				first(&stopped, a.Name, "/", s.Name, " ", s.Reason)
 			case working(s):
-				applying = cmp.Or(applying, say("%s/%s %s", a.Name, s.Name, s.Reason))
+				first(&applying, a.Name, "/", s.Name, " ", s.Reason)
 			case bad(s):
-				degraded = cmp.Or(degraded, say("%s/%s %s", a.Name, s.Name, s.Reason))
+				first(&degraded, a.Name, "/", s.Name, " ", s.Reason)
 			}
 		}
 	}
@@ -180,6 +181,13 @@ func empty(src *Source, st *ring.SourceStatus) string {
 		return ""
 	}
 	return say("commit %s has no app for this host under the source's path", src.Next.Commit.Short())
+}
+
+// first is the first reason of its kind: the words of all others are never joined.
+func first(says *string, words ...string) {
+	if *says == "" {
+		*says = strings.Join(words, "")
+	}
 }
 
 // working says that a rollout, job or removal is not finished.
@@ -214,9 +222,10 @@ func (t *turn) appStatus(src *Source, name string) ring.AppStatus {
 	f, ok := t.Facts.Apps[name]
 	if ok && f.App.Source == src.Name {
 		st.Commit, st.Notes, st.Powers = f.App.Commit, slices.Concat(f.App.Notes, pinNotes(&f.App)), f.App.Powers
-		st.Services = make([]ring.ServiceStatus, 0, len(f.App.Services))
-		for i := range f.App.Services {
-			st.Services = append(st.Services, t.serviceStatus(t.views[ring.ID(name, f.App.Services[i].Name)]))
+		all := t.apps[name]
+		st.Services = make([]ring.ServiceStatus, 0, len(all))
+		for i := range all {
+			st.Services = append(st.Services, t.serviceStatus(&all[i]))
 		}
 		st.Services = append(st.Services, t.orphanStatus(&f.App)...)
 	}
@@ -401,6 +410,9 @@ func (t *turn) rolloutStatus(v *service) *ring.RolloutStatus {
 	if v.row.Version != v.want.Version {
 		return nil
 	}
+	if v.failed == nil && v.row.Done {
+		return t.liveRollout(v)
+	}
 	st := &ring.RolloutStatus{Version: v.row.Version, Commit: v.row.Commit}
 	switch {
 	case v.failed != nil && v.restoring() && v.row.Done:
@@ -519,7 +531,8 @@ func summary(st *ring.SourceStatus) (ready, wanted int) {
 }
 
 func appSummary(a *ring.AppStatus) (ready, wanted int) {
-	for _, s := range a.Services {
+	for i := range a.Services {
+		s := &a.Services[i]
 		if s.Kind == ring.JobK {
 			wanted++
 			if s.Phase == ring.PhaseCompleted {

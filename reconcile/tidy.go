@@ -32,19 +32,14 @@ func (t *turn) tidy() {
 
 // forget drops what was remembered of containers and slots that are gone.
 func (t *turn) forget() {
-	there := make(map[string]bool, len(t.Seen.Instances))
-	for i := range t.Seen.Instances {
-		there[t.Seen.Instances[i].ID] = true
-	}
-	for _, id := range sortedKeys(t.Facts.Intents) {
-		if !there[id] && !t.toFill(t.Facts.Intents[id]) {
+	left := func(container string) bool { return !t.there(container) }
+	for _, id := range keysThat(t.Facts.Intents, left) {
+		if !t.toFill(t.Facts.Intents[id]) {
 			t.set(ring.Forget{Table: "intent", Key: id})
 		}
 	}
-	for _, id := range sortedKeys(t.Facts.Loads) {
-		if !there[id] {
-			t.set(ring.Forget{Table: "loaded", Key: id})
-		}
+	for _, id := range keysThat(t.Facts.Loads, left) {
+		t.set(ring.Forget{Table: "loaded", Key: id})
 	}
 	gone := func(id ring.ServiceID) bool { // not while a create may be in flight
 		return t.views[id] == nil && len(t.seen[id]) == 0 && !t.busy(string(id))
@@ -62,8 +57,8 @@ func (t *turn) forget() {
 	}
 	t.forgetLeft()
 	t.forgetRuns()
-	for _, key := range sortedKeys(t.Facts.Slots) {
-		if row := t.Facts.Slots[key]; !there[row.Instance] && !t.waitsAfterCrash(row) && !t.rested(row) {
+	for _, key := range keysThat(t.Facts.Slots, func(key string) bool { return left(t.Facts.Slots[key].Instance) }) {
+		if row := t.Facts.Slots[key]; !t.waitsAfterCrash(row) && !t.rested(row) {
 			t.set(ring.Forget{Table: "slot", Key: key})
 		}
 	}
@@ -148,8 +143,9 @@ func (t *turn) keepUp(id ring.ServiceID, ins []*inst) {
 // such a service may come back to it: it goes once the new version serves.
 func (t *turn) inUse(id ring.ServiceID, in *inst) bool {
 	app, service := id.Split()
-	for _, s := range t.Facts.Apps[app].App.Services {
-		v := t.views[ring.ID(app, s.Name)]
+	all := t.apps[app]
+	for i := range all {
+		v := &all[i]
 		if v.good == nil || v.target == v.want && v.row.Done && v.row.Version == v.want.Version {
 			continue
 		}
@@ -190,7 +186,8 @@ func (t *turn) networks(app *ring.App) map[string]string {
 		return out
 	}
 	out := make(map[string]string, len(app.Networks))
-	for _, n := range app.Networks {
+	for i := range app.Networks {
+		n := &app.Networks[i]
 		out[n.Key] = t.networkName(app.Name, n)
 	}
 	if t.by.names == nil {
@@ -200,11 +197,11 @@ func (t *turn) networks(app *ring.App) map[string]string {
 	return out
 }
 
-func (t *turn) networkName(app string, n ring.Network) string {
+func (t *turn) networkName(app string, n *ring.Network) string {
 	if n.External != "" {
 		return n.External
 	}
-	plain, definition := ring.NetworkName(app, n.Key), n.Definition()
+	plain, definition := ring.NetworkName(app, n.Key), t.definition(n)
 	name := ""
 	by := t.networksBy()
 	for _, s := range by.of[app] {
@@ -281,17 +278,19 @@ func (t *turn) joining(app string) bool {
 
 // wanted says that an app in force, or a good service of it, joins the network.
 func (t *turn) wanted(app *ring.App, n ring.SeenNetwork) bool {
-	if def, ok := app.Network(n.Key); ok && def.Definition() == n.Definition {
+	if t.defines(app, n) {
 		return true
 	}
 	for i := range app.Services {
-		g, ok := t.Facts.Good[ring.ID(app.Name, app.Services[i].Name)]
-		if !ok {
-			continue
-		}
-		if def, ok := g.App.Network(n.Key); ok && def.Definition() == n.Definition {
+		if g, ok := t.Facts.Good[ring.ID(app.Name, app.Services[i].Name)]; ok && t.defines(&g.App, n) {
 			return true
 		}
 	}
 	return false
+}
+
+// defines says that an app has the network, with the definition that it was made from.
+func (t *turn) defines(app *ring.App, n ring.SeenNetwork) bool {
+	i := slices.IndexFunc(app.Networks, func(def ring.Network) bool { return def.Key == n.Key })
+	return i >= 0 && t.definition(&app.Networks[i]) == n.Definition
 }

@@ -78,6 +78,20 @@ func PastKey(a *App) string {
 	return a.Name + "@" + hash(parts)[:16]
 }
 
+// SamePast says that two plans of one app have one PastKey.
+func SamePast(a, b *App) bool {
+	if a.Written != b.Written || len(a.Services) != len(b.Services) {
+		return false
+	}
+	for i := range a.Services {
+		x, y := &a.Services[i], &b.Services[i]
+		if x.Name != y.Name || x.Pin.Digest() != y.Pin.Digest() {
+			return false
+		}
+	}
+	return true
+}
+
 // Past is an app's plan that completed here, pinned: what "rollout undo" brings
 // back without asking anybody.
 type Past struct {

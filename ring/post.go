@@ -16,6 +16,11 @@ func (f Post) Open() bool { return f.State == PostPending || f.Phase == PostTrou
 // Says is what a reader of the forge would see, to tell posts apart.
 func (f Post) Says() string { return f.State + " " + f.Phase + " " + f.Description }
 
+// Same says that a reader of the forge would see no difference.
+func (f Post) Same(o Post) bool {
+	return f.State == o.State && f.Phase == o.Phase && f.Description == o.Description
+}
+
 // deployment begins the context of a post that is told to a forge's list of
 // deployments instead of its commit statuses.
 const deployment = "deployment "

@@ -206,6 +206,9 @@ type BlkioRate struct {
 // Owners are the services of the app whose containers an instance of s is tied
 // to by ID, sorted, each once.
 func (s *Spec) Owners() []string {
+	if s.NetworkOf == "" && s.PIDOf == "" && s.IPCOf == "" && len(s.VolumesFrom) == 0 {
+		return nil
+	}
 	var out []string
 	for _, o := range []string{s.NetworkOf, s.PIDOf, s.IPCOf} {
 		if o != "" {
