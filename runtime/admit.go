@@ -82,11 +82,12 @@ func (b beside) sameName(a ring.Action) (told []string, all []*ring.Refusal) {
 	if len(theirs) == 0 {
 		return told, nil
 	}
-	r := no(a, ring.ForeignProject, nil, says, "")
 	if other := theirs[0].Labels[labelHost]; other != "" {
-		r.Hint = fmt.Sprintf("gitring of host %s started it: give the app another name on one of the two hosts", other)
-		return told, []*ring.Refusal{r}
+		return told, []*ring.Refusal{no(a, ring.ForeignProject, nil,
+			fmt.Sprintf("an app %s of host %s is on this engine (%s)", a.App, other, names(theirs)),
+			fmt.Sprintf("give the app another name on one of the two hosts; if this host was %s before, write host: %s in its configuration again", other, other))}
 	}
+	r := no(a, ring.ForeignProject, nil, says, "")
 	r.Hint = adoptOr(a.App) + down(theirs) + "; then the next look starts the app on them"
 	for _, f := range b.foldersOf(a, p) {
 		r.Hint += fmt.Sprintf("; its data in %s has to move before that: %s", f.theirs, move(f.theirs, f.ours))

@@ -169,7 +169,8 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 		{
 			name: "another host's gitring runs it on this engine", app: shop(),
 			here: beside{containers: all(theirs("shop", "apps/shop", running, withLabels(map[string]string{"gitring.host": "edge-2"})))},
-			code: ring.ForeignProject, hints: []string{"gitring of host edge-2 started it"},
+			code: ring.ForeignProject, says: "an app shop of host edge-2 is on this engine (shop-db-1)",
+			hints: []string{"another name on one of the two hosts", "write host: edge-2"},
 		},
 		{name: "another project runs", app: shop(), here: beside{containers: all(theirs("blog", "/opt/blog", running))}},
 		{
