@@ -110,8 +110,8 @@ func (t *turn) letThrough(s *service) bool {
 	if _, failed := t.quarantine(s); s.row.Version == s.want.Version && s.row.Done && !failed {
 		return true
 	}
-	if t.restarted(s) {
-		return true
+	if t.restarted(s) || t.standing(ring.OverrideUndo, ring.ServiceID(s.app.Name)) != nil {
+		return true // a person who goes back to what completed here waits for no backup
 	}
 	for _, in := range s.all {
 		if in.Version == s.want.Version && in.holds() {
@@ -165,15 +165,42 @@ func (t *turn) mended(s *service) {
 	if !failed || !ok || !here || run.State != jobFailed || run.Version == job.Version || t.letThrough(s) {
 		return
 	}
-	t.set(ring.Forget{Table: "verdict", Key: s.wanted()})
-	if s.row.Version == s.want.Version {
-		s.row.Version = "" // begun anew
-		t.set(s.row)
+	t.goesOn(s, ring.Event{Reason: say("%s, which runs before it, has changed: %s", s.want.Before, d.Reason)})
+}
+
+// goesOn takes back that the wanted version of s failed, and with it what is tied to s.
+func (t *turn) goesOn(s *service, why ring.Event) {
+	verdict, _ := t.quarantine(s)
+	for _, m := range s.tied() {
+		if d, failed := t.quarantine(m); !failed || !d.At.Equal(verdict.At) {
+			continue // of its own
+		}
+		t.set(ring.Forget{Table: "verdict", Key: m.wanted()})
+		if m.row.Version == m.want.Version {
+			m.row.Version = "" // begun anew
+			t.set(m.row)
+		}
+		why.Kind, why.Source, why.App, why.Service = ring.RolloutResumed, m.app.Source, m.app.Name, m.want.Name
+		why.Version, why.Commit = m.want.Version, m.app.Commit
+		t.event(why)
 	}
-	t.event(ring.Event{
-		Kind: ring.RolloutResumed, Source: s.app.Source, App: s.app.Name, Service: s.want.Name, Version: s.want.Version,
-		Commit: s.app.Commit, Reason: say("%s, which runs before it, has changed: %s", s.want.Before, d.Reason),
-	})
+	t.soon()
+}
+
+// standsFor has a run that a person asked for, and that succeeded, count for those
+// that failed before a rollout.
+func (t *turn) standsFor(v *service, run ring.JobRun) {
+	for _, name := range v.runsBefore() {
+		s := t.views[ring.ID(v.app.Name, name)]
+		own, ok := t.beforeRow(s)
+		if !ok || own.Version != run.Version || !t.failsFor(s, own) {
+			continue
+		}
+		own.State, own.Reason, own.Ended, own.ExitCode = run.State, say("exit code 0, asked by %s", cmp.Or(run.Actor, "somebody")), t.now, 0
+		own.Instance, own.Commit = run.Instance, run.Commit
+		t.set(own)
+		t.goesOn(s, ring.Event{Actor: run.Actor, Reason: say("%s, which runs before it, succeeded, asked by %s", v.want.Name, cmp.Or(run.Actor, "somebody"))})
+	}
 }
 
 // retryBefore has what a job failed that runs before it tried again, where a

@@ -155,10 +155,24 @@ func (t *turn) expire(v *service, row *ring.CronRow) {
 
 // hindrance is what kept a run from beginning.
 func (t *turn) hindrance(v *service) string {
+	return cmp.Or(t.obstacle(v), "another run was under way")
+}
+
+// obstacle is that where it is no other run; "" where nothing is known of one.
+func (t *turn) obstacle(v *service) string {
 	if !t.Images[v.want.Pin.Image].Known && t.Progress["pull "+v.want.Pin.Image] != "" {
 		return "its image is being pulled"
 	}
-	return cmp.Or(t.cronHeld(v), v.waits, v.lacks, t.tried(v), "another run was under way")
+	return cmp.Or(t.cronHeld(v), v.waits, v.lacks, t.tried(v))
+}
+
+// askedWaits is what a run waits for that a person asked for; "" for nothing.
+func (t *turn) askedWaits(v *service) string {
+	why := t.obstacle(v)
+	if why == "" || !t.asked(v) || len(t.underWay(v.id)) > 0 {
+		return ""
+	}
+	return "asked for, waits: " + why
 }
 
 // lateBy is how late a run may begin.

@@ -151,7 +151,7 @@ func (t *turn) askedRun(v *service) (ring.JobRun, bool) {
 		return run, true
 	}
 	t.set(ring.Forget{Table: "ask", Key: string(v.id)})
-	t.skipRun(v, run, say("could not begin within %s: %s", askedWithin, cmp.Or(v.waits, v.lacks, t.tried(v), "something else was under way")))
+	t.skipRun(v, run, say("could not begin within %s: %s", askedWithin, cmp.Or(t.obstacle(v), "something else was under way")))
 	return ring.JobRun{}, false
 }
 

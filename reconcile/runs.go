@@ -496,7 +496,11 @@ func (t *turn) runLeft(app *ring.App, in *inst, run ring.JobRun, why string) {
 // that failed takes nothing back that succeeded.
 func (t *turn) heals(v *service, run ring.JobRun) {
 	own, ok := t.Facts.Jobs[ring.VersionKey(v.id, run.Version)]
-	if run.State == jobSucceeded && ok && own.State == jobFailed {
+	if run.State != jobSucceeded {
+		return
+	}
+	t.standsFor(v, run)
+	if ok && own.State == jobFailed {
 		own.State, own.Reason, own.Ended, own.ExitCode = jobSucceeded, say("exit code 0, asked by %s", cmp.Or(run.Actor, "somebody")), t.now, 0
 		t.set(own)
 	}

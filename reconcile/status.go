@@ -470,7 +470,7 @@ func (t *turn) jobStatus(v *service, st *ring.ServiceStatus) {
 	case len(v.runsBefore()) > 0:
 		t.beforeStatus(v, st)
 	case ok && run.State == jobSucceeded && (t.asked(v) || len(t.underWay(v.id)) > 0):
-		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, "runs again, as a person asked")
+		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.askedWaits(v), "runs again, as a person asked")
 	case ok && run.State == jobSucceeded:
 		st.Phase, st.Reason = ring.PhaseCompleted, say("completed %s UTC", run.Ended.UTC().Format("2006-01-02 15:04"))
 		st.LastGood = run.Commit

@@ -114,6 +114,9 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 		if in.intent != intentRemove {
 			t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: a.Reason, At: t.now})
 		}
+		if run, ran := t.runOf(id, in); ran && run.State == jobStarted {
+			t.runLeft(&f.App, in, run, a.Reason)
+		}
 		t.do(a)
 		return
 	}
