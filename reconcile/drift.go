@@ -10,7 +10,7 @@ import (
 // What hands of others changed of instances that run as the plan has it: told
 // once, and put back, or for an app with drift: report left as it is. Only a
 // service at rest is looked at, or one on its way back: a rollout replaces what it
-// does not find in order, and a restore has nothing to replace it with.
+// does not find in order, but for what it brings, and a restore has nothing to replace it with.
 
 // drifted is one thing that is not as the plan has it.
 type drifted struct {
@@ -26,12 +26,33 @@ func reports(app *ring.App) bool { return app.Drift == ring.DriftReport }
 // drift tells what others changed of a service at rest. It comes before the rules
 // that put it in order, some of which do so without a word about why.
 func (t *turn) drift(v *service) []drifted {
-	if !v.row.Done && !v.restoring() || v.want.Kind != ring.Worker {
+	if v.want.Kind != ring.Worker {
 		return nil
+	}
+	if !v.row.Done && !v.restoring() {
+		return t.hindered(v)
 	}
 	found := t.drifts(v)
 	t.tellDrift(v, found)
 	return found
+}
+
+// hindered is what hands of others did in a rollout to an instance of the version that
+// comes, and that keeps it from ever being ready: it is no word on that version. It is
+// put back and not called drift.
+func (t *turn) hindered(v *service) (out []drifted) {
+	joins := t.joinsOf(v)
+	for _, in := range v.all {
+		if in.Version != v.target.Version || !in.holds() || in.intent != "" || t.adopted(in) != nil {
+			continue
+		}
+		for _, d := range t.driftsOf(v, in, joins) {
+			if d.step == ring.DoUnpause || d.step == ring.DoConnect {
+				out = append(out, d)
+			}
+		}
+	}
+	return out
 }
 
 // putBack takes the next step that undoes what others did and that no other rule takes.

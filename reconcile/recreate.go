@@ -275,6 +275,7 @@ func (t *turn) start(v *service, in *inst, why string) bool {
 	}
 	a := t.step(v, ring.DoStart, in, why)
 	if a.Want != nil && t.networksMissing(a.Of, a.Want) {
+		v.lacks = t.unmade(a.Of, a.Want)
 		return false // somebody removed one while nothing ran on it
 	}
 	if !t.do(a) {

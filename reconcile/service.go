@@ -613,6 +613,9 @@ func latest(a, b time.Time) time.Time {
 
 func (t *turn) deadlineSays(v *service, ready int) string {
 	says := say("%s: %d/%d ready, no progress within %s", ring.CauseDeadline, ready, v.want.Replicas, v.want.Rollout.ProgressDeadline)
+	if why := t.unmade(v.of, v.target); why != "" {
+		return says + "; " + why
+	}
 	for _, in := range v.all {
 		if in.Version == v.want.Version && !in.ready && in.reason != "" {
 			return says + "; slot " + say("%d %s", in.Slot, in.reason)
@@ -861,6 +864,7 @@ func (t *turn) step(v *service, k ring.ActionKind, in *inst, why string) ring.Ac
 // that went missing is pulled first; after failures in a row it waits.
 func (t *turn) create(v *service, slot int, start bool, why string) bool {
 	if t.networksMissing(v.of, v.target) {
+		v.lacks = t.unmade(v.of, v.target)
 		return false
 	}
 	if v.row.Failures > 1 && !v.restoring() {

@@ -252,6 +252,20 @@ func (t *turn) networksMissing(app *ring.App, s *ring.Service) bool {
 	return missing
 }
 
+// unmade is why a network that s joins is not there; "" where none was refused.
+func (t *turn) unmade(app *ring.App, s *ring.Service) string {
+	for _, at := range s.Spec.Networks {
+		name := t.networks(app)[at.Network]
+		if _, there := t.networksBy().there[name]; there {
+			continue
+		}
+		if try, ok := t.Tries["network "+name]; ok && try.Kind == ring.DoNetwork && try.Err != "" {
+			return hinted(try)
+		}
+	}
+	return ""
+}
+
 // looseNetworks removes our networks that no plan in force names and no
 // instance joins.
 func (t *turn) looseNetworks() {

@@ -178,7 +178,7 @@ func fail(tries map[string]ring.Try, a ring.Action, instance string, err error, 
 		same = old.Err == try.Err
 	}
 	wait := min(lastRetry, firstRetry<<min(try.N-1, 16))
-	if (try.Permanent || try.Refusal != nil) && a.Kind != ring.DoAdmit { // what is in the way may go at any time
+	if (try.Permanent || try.Refusal != nil && a.Kind != ring.DoNetwork) && a.Kind != ring.DoAdmit { // what is in the way may go at any time
 		wait = permanentWait
 	}
 	if ee != nil && ee.Wait > 0 {
