@@ -23,7 +23,8 @@ func validateCmd(g *globals) *cobra.Command {
 		Short: "Check a folder as a commit would be checked, without a daemon",
 		Long: "validate reads the folder (default: the current one) as if it were a commit, so\n" +
 			"without what Git ignores, and prints all that is refused, each with its place. With --config it takes the path, facts,\n" +
-			"values and policy of a source from there; without, the policy is compose's.\n" +
+			"values and policy of a source from there, and reads the signers that the repository\n" +
+			"names; without, the policy is compose's.\n" +
 			"Exit 7 when anything is refused.\n\n" +
 			"--pre-push reads what git tells a pre-push hook, and checks the commit that would\n" +
 			"come to the branch that hosts follow. gitring init --hook writes that hook.",
@@ -54,11 +55,7 @@ type validated struct {
 }
 
 func (g *globals) validate(dir, source, profile string) error {
-	settings, err := g.settings(dir, source)
-	if err != nil {
-		return err
-	}
-	judge, err := g.judgeFor(profile)
+	r, err := g.heldTo(dir, source, profile)
 	if err != nil {
 		return err
 	}
@@ -70,12 +67,12 @@ func (g *globals) validate(dir, source, profile string) error {
 		return fmt.Errorf("cannot read %s: %w", dir, err)
 	}
 	defer tree.Close()
-	return g.validateCommit(&ring.Commit{Tree: tree}, settings, judge, dir)
+	return g.validateCommit(&ring.Commit{Tree: tree}, r, dir)
 }
 
 // validatePushed checks the commits that git says come to the followed branch.
 func (g *globals) validatePushed(source, profile, branch string) error {
-	settings, err := g.settings(".", source)
+	r, err := g.heldTo(".", source, profile)
 	if err != nil {
 		return err
 	}
@@ -86,10 +83,6 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 			return err
 		}
 		branch, lim = s.Branch, s.limits.git
-	}
-	judge, err := g.judgeFor(profile)
-	if err != nil {
-		return err
 	}
 	repo, err := gitsync.OpenRepoWithin(".", lim)
 	if err != nil {
@@ -104,17 +97,44 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 		if err != nil {
 			return err
 		}
-		if err := g.validateCommit(c, settings, judge, c.SHA.Short()); err != nil {
+		if err := g.validateCommit(c, r, c.SHA.Short()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// held is what a folder or a commit is held to.
+type held struct {
+	settings manifest.Settings
+	judge    judge
+	signers  string // the file of signers_in_repo; "" is none
+}
+
+func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
+	if r.settings, err = g.settings(dir, source); err != nil {
+		return r, err
+	}
+	if r.judge, err = g.judgeFor(profile); err != nil || g.config == "" {
+		return r, err
+	}
+	_, s, err := g.sourceOf(source)
+	if err != nil {
+		return r, err
+	}
+	r.signers = s.Trust.SignersInRepo
+	return r, nil
+}
+
 // validateCommit says what is refused of a commit, or of the folder of that name.
-func (g *globals) validateCommit(c *ring.Commit, settings manifest.Settings, judge judge, name string) error {
-	plan, refusals := judge.look(c, settings)
+func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
+	plan, refusals := by.judge.look(c, by.settings)
 	v := validated{Apps: []string{}, Refusals: refusals}
+	if by.signers != "" {
+		if r := gitsync.CheckSigners(c.Tree, by.signers); r != nil {
+			v.Refusals = append(v.Refusals, r)
+		}
+	}
 	for _, a := range plan.Apps {
 		v.Apps = append(v.Apps, a.Name)
 		for _, note := range a.Notes {
@@ -131,7 +151,7 @@ func (g *globals) validateCommit(c *ring.Commit, settings manifest.Settings, jud
 		return outcome(exitRefused)
 	}
 	if len(v.Apps) == 0 { // most often not the folder that was meant
-		g.notice("no app for this host in %s: nothing would run", path.Join(name, settings.Path))
+		g.notice("no app for this host in %s: nothing would run", path.Join(name, by.settings.Path))
 	}
 	return nil
 }
