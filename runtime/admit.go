@@ -61,7 +61,7 @@ func admit(a ring.Action, b beside) (told []string, all []*ring.Refusal) {
 	for _, n := range joinedNetworks(a.Of) {
 		all = append(all, b.network(a, n)...)
 	}
-	return told, all
+	return told, append(all, b.ownBridge(a)...)
 }
 
 // sameName looks for what runs under the app's name and is not ours, and for

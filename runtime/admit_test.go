@@ -104,6 +104,12 @@ func external(a *ring.App) {
 	a.Networks[0].External = "their_net"
 }
 
+func onBridge(a *ring.App) {
+	s := &a.Services[0]
+	s.Spec.NetworkMode, s.Spec.Networks = "bridge", nil
+	s.Places = map[string]ring.Place{"network_mode": {File: "compose.yaml", Line: 9}}
+}
+
 func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 	const running, exited = "running", "exited"
 	net := func(name string, l map[string]string) network.Summary { return network.Summary{Name: name, Labels: l} }
@@ -275,6 +281,16 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 		{
 			name: "an external network of another project", app: shop(external),
 			here: beside{volumes: vols(&volume.Volume{Name: "their_pg"}), networks: []network.Summary{net("their_net", map[string]string{"com.docker.compose.project": "proxy"})}},
+		},
+		{
+			name: "the engine's own network, of an engine without", app: shop(onBridge), here: beside{networks: []network.Summary{net("host", nil), net("none", nil)}}, line: 9,
+			code: ring.Unsupported, says: "network_mode: bridge needs the engine's own network, and this engine has none (dockerd --bridge none)", hints: []string{"take network_mode out"},
+		},
+		{
+			name: "the engine's own network", app: shop(onBridge), here: beside{networks: []network.Summary{net("bridge", nil)}},
+		},
+		{
+			name: "the engine's own network, as Podman calls it", app: shop(onBridge), here: beside{networks: []network.Summary{net("podman", nil)}},
 		},
 		{
 			name: "an external network for Swarm only", app: shop(external),

@@ -48,6 +48,7 @@ func conformance(t *testing.T, start func(*testing.T) *rig) {
 		{"health is seen as the engine tells it", healthIsSeen},
 		{"a network is created once and removed when free", networkLife},
 		{"networks of others are used or refused, never removed", foreignNetworks},
+		{"the engine's own network is used where it has one, else refused", ownNetwork},
 		{"overlapping subnets are the author's to change", overlapping},
 		{"a container that is not ours is not touched", notOurs},
 		{"a local image is pinned by its ID", resolveLocal},
@@ -436,7 +437,28 @@ func networkLife(t *testing.T, r *rig) {
 	require.Equal(t, "already gone", r.must(t, off).Note)
 }
 
+// ownNetwork asks as an app does that says network_mode: bridge. An engine that was
+// started without a bridge starts it with no network, and says nothing.
+func ownNetwork(t *testing.T, r *rig) {
+	a := r.service(func(s *ring.Service) { s.Spec.NoNetwork, s.Spec.NetworkMode = false, "bridge" })
+	a.Of.Services = []ring.Service{*a.Want}
+	_, there := r.find(t, "bridge")
+	_, err := r.Do(t.Context(), ring.Action{Kind: ring.DoAdmit, App: r.app, Of: a.Of})
+	if !there {
+		require.ErrorContains(t, err, "this engine has none")
+		return
+	}
+	require.NoError(t, err)
+	if _, err := r.Do(t.Context(), a); err != nil && strings.Contains(err.Error(), "could not find bridge") {
+		return // a second engine without a bridge took this one's away
+	}
+	require.NotEmpty(t, r.one(t).Addresses["bridge"])
+}
+
 func foreignNetworks(t *testing.T, r *rig) {
+	if _, ok := r.find(t, "bridge"); !ok {
+		t.Skip("this engine has no bridge of its own")
+	}
 	off := ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: "bridge"}
 	require.True(t, r.fails(t, off).Permanent)
 	n, ok := r.find(t, "bridge")
