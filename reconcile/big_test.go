@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -44,6 +45,18 @@ func (h *bigHost) push(commit string, services int) {
 	}
 	src := &h.Sources[0]
 	src.Next, src.Tip, src.Commit = plan, plan.Commit, &ring.Commit{SHA: plan.Commit}
+}
+
+// leave gives the host a plan that has only so many of its services still.
+func (h *bigHost) leave(commit string, services int) {
+	h.push("c1", services)
+	src := &h.Sources[0]
+	plan := src.Next
+	plan.Commit, plan.AllowRemove = shaOf(commit), len(h.Facts.Rollouts)
+	for i := range plan.Apps {
+		plan.Apps[i].Commit = plan.Commit
+	}
+	src.Tip, src.Commit = plan.Commit, &ring.Commit{SHA: plan.Commit}
 }
 
 func bigService(commit string, n int) ring.Service {
@@ -101,6 +114,8 @@ func (h *bigHost) do(a ring.Action) (done ring.Done) {
 		done.Pin = ring.Pin{Image: a.Image + "@sha256:" + fmt.Sprintf("%064x", len(a.Image))}
 	case ring.DoNetwork:
 		h.Seen.Networks = append(h.Seen.Networks, ring.SeenNetwork{ID: a.NetworkName, Name: a.NetworkName, App: a.App, Key: a.Network.Key, Definition: a.Network.Definition()})
+	case ring.DoNetworkOff:
+		h.Seen.Networks = slices.DeleteFunc(h.Seen.Networks, func(n ring.SeenNetwork) bool { return n.Name == a.NetworkName })
 	case ring.DoCreate:
 		done.Instance = h.create(a)
 		for _, what := range writes(a.Of, a.Want) {

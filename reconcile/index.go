@@ -33,6 +33,8 @@ type index struct {
 	writing map[string][]int                    // by what is written, places in steps
 	runs    map[ring.ServiceID][]string         // see runsOf
 	past    map[string][]string                 // by app, the keys of its plans; see pastOf
+	leavers *leavers                            // see leavers
+	apps    map[string]bool                     // with instances, see anything
 	memory  int64                               // see declared
 	summed  bool
 }

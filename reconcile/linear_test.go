@@ -25,12 +25,15 @@ func TestWork(t *testing.T) {
 	n, err := strconv.Atoi(size)
 	require.NoError(t, err)
 	h := newBigHost(n)
-	if what == "first" {
-		h.converge(t, nil)
+	h.converge(t, nil)
+	switch what {
+	case "roll":
+		h.push("c2", n)
+	case "leave":
+		h.leave("c2", n/5)
+	default:
 		return
 	}
-	h.converge(t, nil)
-	h.push("c2", n)
 	h.converge(t, nil)
 }
 
@@ -55,7 +58,7 @@ func TestADecisionGrowsNoFasterThanTheHost(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 		return statements(t, profile)
 	}
-	for _, what := range []string{"first", "roll"} {
+	for _, what := range []string{"first", "roll", "leave"} {
 		small, large := count(40, what), count(400, what)
 		t.Logf("%s: %d statements for 40 services, %d for 400: %.1f times", what, small, large, float64(large)/float64(small))
 		require.Less(t, large, small*11, "%s: the work grows faster than the host", what)

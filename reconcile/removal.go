@@ -9,17 +9,65 @@ import (
 // Removals go in reverse order: what depends on something goes before it does,
 // in one app and from app to app.
 
+// leavers answers what each service that left its plan is asked: who else leaves, and
+// who of those that stay is not settled yet. It is made when the first is asked, after
+// every service of a plan was decided.
+type leavers struct {
+	of    map[string][]ring.ServiceID // by app, its services that left
+	after map[string][]string         // by app, those with such services that come after it
+	// leans are, by what left, service or app, the places in inOrder of those that
+	// depended on it as they last were good and may come back to it.
+	leans  map[string][]int
+	rivals []*service // that want something which no other can have meanwhile
+}
+
+func (t *turn) leavers() *leavers {
+	if t.by.leavers != nil {
+		return t.by.leavers
+	}
+	l := &leavers{of: map[string][]ring.ServiceID{}, after: map[string][]string{}, leans: map[string][]int{}}
+	t.by.leavers = l
+	for _, id := range t.strays {
+		app, _ := id.Split()
+		if l.of[app] == nil {
+			for _, other := range t.Facts.Apps[app].App.After {
+				l.after[other.App] = append(l.after[other.App], app)
+			}
+		}
+		l.of[app] = append(l.of[app], id)
+	}
+	for i, v := range t.inOrder() {
+		there := v.row.Done && v.row.Version == v.want.Version
+		if !there && exclusive(v.want) {
+			l.rivals = append(l.rivals, v)
+		}
+		if v.good == nil || v.want.Kind != ring.Worker || v.target == v.want && there {
+			continue
+		}
+		for _, d := range v.good.Service.DependsOn {
+			key := string(ring.ID(v.app.Name, d.Service))
+			l.leans[key] = append(l.leans[key], i)
+		}
+		for _, other := range v.good.App.After {
+			if other.App != v.app.Name {
+				l.leans[other.App] = append(l.leans[other.App], i)
+			}
+		}
+	}
+	return l
+}
+
 // neededBy says that others which leave too depend on a service, and still have
 // instances.
 func (t *turn) neededBy(app, service string) bool {
-	for _, id := range t.strays {
-		a, s := id.Split()
-		if a != app {
-			if t.after(a, app) && !t.reaches(app, a, map[string]bool{}) {
-				return true
-			}
-			continue
+	left := t.leavers()
+	for _, a := range left.after[app] {
+		if a != app && !t.reaches(app, a, map[string]bool{}) {
+			return true
 		}
+	}
+	for _, id := range left.of[app] {
+		_, s := id.Split()
 		if s == service {
 			continue
 		}
@@ -47,11 +95,6 @@ func (t *turn) neededInTurn(app, service, other string, met map[string]bool) boo
 	})
 }
 
-// after says that an app is declared to come after another.
-func (t *turn) after(app, other string) bool {
-	return slices.ContainsFunc(t.Facts.Apps[app].App.After, func(a ring.AfterApp) bool { return a.App == other })
-}
-
 // reaches says that an app comes after another at whatever distance. Two
 // repositories can wait for each other; their removals then do not.
 func (t *turn) reaches(app, other string, met map[string]bool) bool {
@@ -72,33 +115,35 @@ func dependsOn(s *ring.Service, name string) bool {
 // good, and has not moved on from that yet: it may come back to it. nil is none, or
 // that another takes the place of what left: each would wait for the other.
 func (t *turn) leaned(id ring.ServiceID) *service {
-	app, service := id.Split()
+	app, _ := id.Split()
 	if t.followed(id) {
 		return nil
 	}
-	for _, v := range t.inOrder() {
-		if v.good == nil || v.want.Kind != ring.Worker || v.target == v.want && v.row.Done && v.row.Version == v.want.Version {
-			continue
-		}
-		mine := v.app.Name == app && dependsOn(&v.good.Service, service)
-		theirs := v.app.Name != app && slices.ContainsFunc(v.good.App.After, func(a ring.AfterApp) bool { return a.App == app })
-		if mine || theirs {
-			return v
-		}
+	left := t.leavers()
+	mine, theirs := left.leans[string(id)], left.leans[app]
+	switch {
+	case len(mine) == 0 && len(theirs) == 0:
+		return nil
+	case len(theirs) == 0 || len(mine) > 0 && mine[0] < theirs[0]:
+		return t.inOrder()[mine[0]]
 	}
-	return nil
+	return t.inOrder()[theirs[0]]
 }
 
 // followed says that a service of the plan cannot come up, or not whole, before
 // what left is gone.
 func (t *turn) followed(id ring.ServiceID) bool {
 	left := t.Facts.Good[id]
-	if left != nil && slices.ContainsFunc(t.inOrder(), func(v *service) bool {
-		return !(v.row.Done && v.row.Version == v.want.Version) && replaces(v.want, &left.Service)
-	}) {
+	if left != nil && slices.ContainsFunc(t.leavers().rivals, func(v *service) bool { return replaces(v.want, &left.Service) }) {
 		return true
 	}
 	return slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.inherited(id, in) })
+}
+
+// exclusive says that a service wants something that no other can have meanwhile.
+func exclusive(s *ring.Service) bool {
+	return s.Spec.ContainerName != "" || len(s.Spec.Ports) > 0 ||
+		slices.ContainsFunc(s.Spec.Networks, func(n ring.Attachment) bool { return n.IPv4 != "" || n.IPv6 != "" })
 }
 
 // replaces says that two services cannot run at once, because both want one port,

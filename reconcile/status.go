@@ -268,11 +268,11 @@ func (t *turn) appHealth(st *ring.AppStatus, known bool) (health, reason string)
 // orphanStatus lists what runs of an app without a place in its plan.
 func (t *turn) orphanStatus(app *ring.App) []ring.ServiceStatus {
 	var out []ring.ServiceStatus
-	for _, id := range t.strays {
-		name, service := id.Split()
-		if name != app.Name {
-			continue
-		}
+	if len(t.strays) == 0 {
+		return nil
+	}
+	for _, id := range t.leavers().of[app.Name] {
+		_, service := id.Split()
 		s := ring.ServiceStatus{Name: service, Kind: t.seen[id][0].Kind, Phase: ring.PhaseRemoving, Reason: say("not in plan %s", app.Commit.Short()), Instances: []ring.InstanceStatus{}}
 		if app.NoPrune {
 			s.Phase, s.Reason = ring.PhaseHeld, "orphan: prune is false"

@@ -169,12 +169,14 @@ func (t *turn) tiedTo(in *inst, app, service string) bool {
 
 // anything says that the engine still has something of an app.
 func (t *turn) anything(app string) bool {
-	for id := range t.seen {
-		if a, _ := id.Split(); a == app {
-			return true
+	if t.by.apps == nil {
+		t.by.apps = map[string]bool{}
+		for id := range t.seen {
+			a, _ := id.Split()
+			t.by.apps[a] = true
 		}
 	}
-	return len(t.networksBy().of[app]) > 0
+	return t.by.apps[app] || len(t.networksBy().of[app]) > 0
 }
 
 // networks is the engine's name of each network of an app. A definition that
@@ -271,7 +273,7 @@ func (t *turn) unmade(app *ring.App, s *ring.Service) string {
 func (t *turn) looseNetworks() {
 	for _, n := range t.Seen.Networks {
 		f, ok := t.Facts.Apps[n.App]
-		if n.App == "" || !ok || f.App.NoPrune || t.wanted(&f.App, n) || !t.fresh(&f.App) || t.joining(n.App) || t.isJoined(n.Name) {
+		if n.App == "" || !ok || f.App.NoPrune || t.wanted(&f.App, n) || t.isJoined(n.Name) || !t.fresh(&f.App) || t.joining(n.App) {
 			continue
 		}
 		t.do(ring.Action{
