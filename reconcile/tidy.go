@@ -111,9 +111,12 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 		if t.untie(in, a.Reason) {
 			return
 		}
+		meant := t.Facts.Intents[in.ID].At
 		if in.intent != intentRemove {
-			t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: a.Reason, At: t.now})
+			meant = t.now
+			t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: a.Reason, At: meant})
 		}
+		a.Delay = max(0, a.Delay-max(0, t.now.Sub(meant))) // it drains from the moment that it was meant to go
 		if run, ran := t.runOf(id, in); ran && run.State == jobStarted {
 			t.runLeft(&f.App, in, run, a.Reason)
 		}

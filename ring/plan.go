@@ -294,6 +294,10 @@ func (s *Spec) alone() string {
 		return "device " + s.Devices[0].Host
 	case slices.Contains(s.CapAdd, "NET_ADMIN"):
 		return "NET_ADMIN"
+	case slices.Contains(s.CapAdd, "ALL"):
+		return "NET_ADMIN, by cap_add ALL"
+	case s.Privileged: // every device of the host, and NET_ADMIN
+		return "privileged"
 	case len(s.Owners()) > 0:
 		return "joins " + s.Owners()[0]
 	}

@@ -1,0 +1,126 @@
+package gitring_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// ruleTables are the pages that name the tests of a list of rules, and how many rows
+// each list has.
+var ruleTables = []struct {
+	page string
+	rows map[string]int // by the letter that the ids begin with
+}{
+	{"docs/reference/lessons-table.md", map[string]int{"U": 28, "L": 60, "A": 18, "N": 15}},
+	{"docs/reference/rollout-table.md", map[string]int{"S": 7, "K": 9, "R": 27, "X": 12, "D": 13, "P": 10, "C": 12, "J": 13, "I": 19, "F": 13}},
+}
+
+var (
+	ruleRow  = regexp.MustCompile(`(?m)^\| ([A-Z]\d\d) \|(.*)\|(.*)\|$`)
+	ruleTest = regexp.MustCompile("`(?:([a-z0-9/]+)\\.(Test\\w+)(?:/([^`]+))?|([a-z0-9-]+\\.txt)|([a-z_]+\\.txtar))`")
+)
+
+// Where the files of a story and of a script are.
+const (
+	storyFolder  = "reconcile/testdata/stories"
+	scriptFolder = "cmd/gitring/testdata/script"
+)
+
+// TestEveryRuleOfTheTablesIsShownByATest holds both pages to the source: each test,
+// story and script that a row names is there, and a row that names none says why.
+func TestEveryRuleOfTheTablesIsShownByATest(t *testing.T) {
+	packages := map[string]testSource{}
+	for _, table := range ruleTables {
+		t.Run(filepath.Base(table.page), func(t *testing.T) {
+			page, err := os.ReadFile(table.page)
+			require.NoError(t, err)
+			seen := map[string]int{}
+			for _, row := range ruleRow.FindAllStringSubmatch(string(page), -1) {
+				id, shown := row[1], row[3]
+				seen[id]++
+				for _, fault := range unshown(t, packages, shown) {
+					t.Errorf("%s: %s", id, fault)
+				}
+			}
+			for letter, n := range table.rows {
+				for i := 1; i <= n; i++ {
+					id := fmt.Sprintf("%s%02d", letter, i)
+					if seen[id] != 1 {
+						t.Errorf("%s stands in the table %d times", id, seen[id])
+					}
+					delete(seen, id)
+				}
+			}
+			require.Empty(t, seen, "no such rows")
+		})
+	}
+}
+
+// unshown is what is wrong with the last column of a row: a test that is not there, a
+// name that cannot be read, or neither a test nor a reason.
+func unshown(t *testing.T, packages map[string]testSource, shown string) (faults []string) {
+	t.Helper()
+	names := ruleTest.FindAllStringSubmatch(shown, -1)
+	if len(names) != strings.Count(shown, "`")/2 {
+		faults = append(faults, "a name that cannot be read:"+shown)
+	}
+	said := strings.TrimSpace(shown)
+	if len(names) == 0 && !strings.HasPrefix(said, "does not apply: ") && !strings.HasPrefix(said, "not carried out: ") {
+		faults = append(faults, "neither a test nor a reason:"+shown)
+	}
+	for _, name := range names {
+		dir, function, sub, story, script := name[1], name[2], name[3], name[4], name[5]
+		switch {
+		case story != "":
+			faults = append(faults, absent(filepath.Join(storyFolder, story))...)
+			continue
+		case script != "":
+			faults = append(faults, absent(filepath.Join(scriptFolder, script))...)
+			continue
+		case packages[dir] == nil:
+			packages[dir] = readTests(t, dir)
+		}
+		switch texts, ok := packages[dir][function]; {
+		case !ok:
+			faults = append(faults, fmt.Sprintf("package %s has no test %s", dir, function))
+		case sub != "" && !texts.begins(sub):
+			faults = append(faults, fmt.Sprintf("%s.%s has no case that begins with %q", dir, function, sub))
+		}
+	}
+	return faults
+}
+
+func absent(file string) []string {
+	if _, err := os.Stat(file); err != nil {
+		return []string{"there is no " + file}
+	}
+	return nil
+}
+
+// TestTheRuleTablesSeeWhatIsMissing: a row that rots is found.
+func TestTheRuleTablesSeeWhatIsMissing(t *testing.T) {
+	for shown, says := range map[string]string{
+		" `scale.txt`, `exits.txtar`, `runtime.TestFakeConforms/a taken host port is transient` ": "",
+		" does not apply: nothing is counted ":                                                    "",
+		" not carried out: there is no proxy ":                                                    "",
+		" it is shown by nothing ":                                                                "neither a test nor a reason",
+		" `no-such-story.txt` ":                                                                   "there is no",
+		" `nosuch.txtar` ":                                                                        "there is no",
+		" `runtime.TestNoSuch` ":                                                                  "has no test",
+		" `runtime.TestFakeConforms/a takin` ":                                                    "has no case",
+		" `scale.txt`, `what a name this is` ":                                                    "cannot be read",
+	} {
+		faults := strings.Join(unshown(t, map[string]testSource{}, shown), "; ")
+		if says == "" {
+			require.Empty(t, faults, shown)
+			continue
+		}
+		require.Contains(t, faults, says, shown)
+	}
+}
