@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -26,6 +28,7 @@ type Store struct {
 	notice string
 	now    func() time.Time
 	turn   chan struct{} // held by the one who writes
+	file   os.FileInfo   // the database's, as it was opened
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each commit; guarded by mu
@@ -60,6 +63,9 @@ func open(ctx context.Context, dir string, all []migration, now func() time.Time
 		return nil, err
 	}
 	s := &Store{dir: dir, db: h, now: now, turn: make(chan struct{}, 1), changed: make(chan struct{})}
+	if s.file, err = os.Stat(filepath.Join(dir, fileName)); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot look at the database: %w", err), h.close())
+	}
 	taken, err := s.takeMarks(ctx)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot take over the job marks: %w", err), h.close())
@@ -121,6 +127,9 @@ func (s *Store) write(ctx context.Context, fn func(tx *gorm.DB) error) error {
 		return ctx.Err()
 	}
 	defer func() { <-s.turn }()
+	if err := s.stays(); err != nil {
+		return err
+	}
 	err := s.db.w.WithContext(context.WithoutCancel(ctx)).Transaction(fn)
 	if err == nil {
 		return nil
@@ -132,6 +141,18 @@ func (s *Store) write(ctx context.Context, fn func(tx *gorm.DB) error) error {
 		return fmt.Errorf("%w: the database is damaged, a restart of gitring moves it aside", err)
 	}
 	return err
+}
+
+// stays says that the database is still the file that was opened. Where somebody removed
+// or replaced it, everything that is written would go to a file that nobody finds again.
+func (s *Store) stays() error {
+	at := filepath.Join(s.dir, fileName)
+	if f, err := os.Stat(at); err == nil && os.SameFile(f, s.file) {
+		return nil
+	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("cannot look at the database: %w", err)
+	}
+	return fmt.Errorf("cannot write to %s: it was removed or replaced while gitring runs; restart gitring, which goes on with what is there", at)
 }
 
 // read runs fn on one unchanging view of the database.
