@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -146,4 +147,38 @@ func TestACronJobRunsWhenItIsDueAndItsLogIsKept(t *testing.T) {
 	code, out := h.run("jobs", "--logs", app+"/nightly")
 	require.Equal(t, 0, code, out)
 	require.Contains(t, out, "job 1 runs")
+}
+
+// A run that was due while the daemon was away begins when it is back, once; and a
+// host that is asked again has nothing more to catch up.
+func TestACronJobIsCaughtUpOnceAfterTheDaemonWasAway(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	app := h.app("shop")
+	nightly := merged(migrate("1"), obj{"x-gitring": obj{"kind": "cron", "cron": obj{"schedule": "* * * * *", "missed": "10m"}}})
+	first := h.repo.pushed("Version 1", files{app + "/compose.yaml": h.compose(app, obj{
+		"nightly": nightly, "web": web("1"),
+	}, obj{"volumes": obj{"runs": obj{}}})})
+	h.start()
+	h.synced(first)
+	require.NoError(t, h.stop())
+	away := time.Now()
+	before := len(h.containers("nightly"))
+	due := away.Truncate(time.Minute).Add(time.Minute)
+	h.until("a due time passes", func() bool { return time.Now().After(due.Add(2 * time.Second)) })
+	require.Len(t, h.containers("nightly"), before, "nobody was there to begin it")
+
+	mark := h.events.mark()
+	h.start()
+	begun := h.events.first(t, mark, func(e engineEvent) bool { return e.Action == "start" && e.service() == "nightly" })
+	require.Less(t, begun.at(), due.Add(40*time.Second), "it is the next one, and none was caught up")
+	h.until("the run is told", func() bool {
+		code, out := h.run("jobs", app+"/nightly")
+		return code == 0 && strings.Contains(out, "succeeded")
+	})
+	h.kill()
+	h.start()
+	settled(h)
+	folder := h.one("nightly").Mounts[0].Source
+	require.LessOrEqual(t, len(h.ran(folder)), before+1+int(time.Since(due)/time.Minute), "it was caught up twice")
 }
