@@ -277,6 +277,9 @@ func (h *handback) note() {
 	for _, line := range h.anewLines() {
 		add("%s", line)
 	}
+	if len(h.anew) == 0 {
+		add("docker compose up changes nothing if it is Compose %s; another release may replace each container once, on the same volumes and folders: --no-recreate keeps it from that", ring.ComposeRelease)
+	}
 }
 
 // anewLines are a line for each service that a plain docker compose up makes anew, and

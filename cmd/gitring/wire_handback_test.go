@@ -96,6 +96,11 @@ func TestTheCommandOfAHandedBackProjectRunsNoJob(t *testing.T) {
 	require.Equal(t, "cd /x && docker compose --project-directory . up -d --no-recreate --no-deps db web", h.command("/x"))
 	h.note()
 	require.Len(t, h.notes, 3)
+
+	h = handbackOf(t, nil, &ring.App{Name: "shop", Path: "shop", Services: []ring.Service{{Name: "db"}}})
+	h.note()
+	require.Len(t, h.notes, 1)
+	require.Contains(t, h.notes[0], "another release may replace each container once", "a plain up is told of only one release")
 }
 
 func TestAHandedBackProjectIsWrittenWholeOrNotAtAll(t *testing.T) {
