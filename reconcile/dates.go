@@ -22,7 +22,11 @@ type stamp struct {
 
 // begin begins a look; what it does not ask for is forgotten at the next.
 func (d *dates) begin(now time.Time) {
-	d.known, d.next = d.next, map[stamp]time.Time{}
+	d.known, d.next = d.next, d.known
+	clear(d.next)
+	if d.next == nil {
+		d.next = map[stamp]time.Time{}
+	}
 	d.looked, d.look = d.look, now
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,7 +117,19 @@ func (s *Spec) Leaders() []string {
 }
 
 // Definition is the short hash that tells two definitions of a network apart.
-func (n Network) Definition() string { return hash(n)[:8] }
+func (n Network) Definition() string {
+	if n.Key == defaultNetwork.Key && reflect.DeepEqual(&n, &defaultNetwork) {
+		return defaultDefinition
+	}
+	return hash(n)[:8]
+}
+
+// defaultNetwork is what an app has that says nothing of networks: nearly every app
+// has this one and no other, and every look asks for its definition.
+var (
+	defaultNetwork    = Network{Key: "default"}
+	defaultDefinition = hash(defaultNetwork)[:8]
+)
 
 // hash is over the JSON form: fields in declared order, map keys sorted.
 func hash(v any) string {
