@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand"
@@ -27,7 +28,12 @@ type daemon struct {
 	kills    int
 	cuts     int // starts of ours whose end was not heard of: each is begun again
 	last     Decision
-	hides    bool // its looks leave out what has ended, as a list without all=true does
+	stride   time.Duration // at most between two looks; 0 is fullLook
+	// instances and probed are those of the last look, made use of again: what a look
+	// was given is of no use to anybody after the next.
+	instances []ring.Instance
+	probed    map[string]ring.Health
+	hides     bool // its looks leave out what has ended, as a list without all=true does
 	// keepImages is of how many good plans the images stay; 0 removes none.
 	keepImages int
 	// crash is asked at each boundary of a step whether the daemon ends there;
@@ -119,7 +125,7 @@ func (d *daemon) offer(p *ring.Plan) {
 // seen is a look, in whatever order.
 func (d *daemon) seen() ring.Seen {
 	s := ring.Seen{
-		At: d.wall(), Instances: make([]ring.Instance, 0, len(d.boxes)),
+		At: d.wall(), Instances: d.instances[:0],
 		Engine: fmt.Sprintf("run %d", d.engines), Memory: d.memory,
 	}
 	for _, id := range d.each() {
@@ -127,6 +133,7 @@ func (d *daemon) seen() ring.Seen {
 			s.Instances = append(s.Instances, b.asSeen())
 		}
 	}
+	d.instances = s.Instances
 	d.r.Shuffle(len(s.Instances), func(i, j int) { s.Instances[i], s.Instances[j] = s.Instances[j], s.Instances[i] })
 	for _, name := range sortedIDs(d.nets) {
 		s.Networks = append(s.Networks, d.nets[name])
@@ -136,7 +143,11 @@ func (d *daemon) seen() ring.Seen {
 
 // health is what the probes say; after a start of the daemon, not at once.
 func (d *daemon) health() map[string]ring.Health {
-	out := make(map[string]ring.Health, len(d.boxes))
+	if d.probed == nil {
+		d.probed = make(map[string]ring.Health, len(d.boxes))
+	}
+	out := d.probed
+	clear(out)
 	for _, id := range d.each() {
 		b := d.boxes[id]
 		if !b.running() {
@@ -241,7 +252,7 @@ func (d *daemon) span(from, to int) time.Duration {
 // advance moves the clock to the next thing that happens, at most to "limit",
 // and lets it happen.
 func (d *daemon) advance(limit time.Time) {
-	until := d.now.Add(fullLook)
+	until := d.now.Add(cmp.Or(d.stride, fullLook))
 	if !limit.IsZero() && limit.Before(until) {
 		until = limit
 	}

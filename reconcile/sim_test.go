@@ -271,7 +271,7 @@ func (s *scenario) run() error {
 		if !s.away && s.src.Next != nil {
 			s.src.Reached = s.clock()
 		}
-		before := s.changes
+		before, at := s.changes, s.now
 		s.look()
 		s.nudge()
 		s.advance(time.Time{})
@@ -282,13 +282,19 @@ func (s *scenario) run() error {
 			break // what crashes for ever is restarted for ever, inside its backoff
 		}
 		if s.changes != before || s.atWork() || len(s.commits) > 0 || s.faults {
-			quiet, since = 0, s.now
+			quiet, since, s.stride = 0, s.now, 0
 			continue
 		}
-		if quiet++; quiet >= 100 && s.longSince(since) {
+		// What is done by then waits for a time that it told (Wake), or for one that
+		// it did not, which would be a bug: either shows in fewer looks as well.
+		if quiet >= 20 {
+			s.stride = 6 * fullLook
+		}
+		if quiet += max(1, int(s.now.Sub(at)/fullLook)); quiet >= 100 && s.longSince(since) {
 			break
 		}
 	}
+	s.stride = 0
 	if s.bad == nil && quiet >= 100 {
 		s.inTime(since)
 	}
