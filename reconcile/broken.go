@@ -16,7 +16,10 @@ func (t *turn) broken(v *service, in *inst) (ring.Try, bool) {
 		return ring.Try{}, false // of Compose's own containers none goes without a commit
 	}
 	try := t.Tries[string(v.id)+" "+in.Name]
-	if try.Broken != in.ID || in.Started.After(try.At) { // somebody had it started since
+	// Somebody had it started since where the engine says another time than then; its
+	// clock may have been ahead.
+	since := !in.Started.Equal(try.Began) && in.Started.After(try.At)
+	if try.Broken != in.ID || since {
 		return try, false
 	}
 	// What ran is not thrown away for a refusal that may be of the moment, as while

@@ -102,11 +102,29 @@ func (t *turn) due(v *service) {
 		t.fall(v, &row)
 		row.Next, row.From = nextDue(row, timetableOf(c), wall), wall
 	}
+	knew := t.knowBegun(v, &row)
 	t.expire(v, &row)
-	if row.Schedule != was.Schedule || !row.From.Equal(was.From) || !row.Waits.Equal(was.Waits) {
+	if row.Schedule != was.Schedule || !row.From.Equal(was.From) || !row.Waits.Equal(was.Waits) || !knew {
 		t.set(row)
 	}
 	t.wakeAt(row.Next)
+}
+
+// knowBegun has the row know of every run that was begun: the marks of runs are files,
+// and may be newer than a database that lost its end. It says whether it knew.
+func (t *turn) knowBegun(v *service, row *ring.CronRow) bool {
+	knew := true
+	for _, key := range t.runsOf(v.id) {
+		run, ok := t.Facts.Jobs[key]
+		if !ok || run.Trigger != ring.OnSchedule || run.Due.IsZero() || isBegun(*row, run.Due) {
+			continue
+		}
+		knew, row.Begun = false, withBegun(*row, run.Due, timetableOf(v.want.Cron))
+		if row.Waits.Equal(run.Due) {
+			row.Due, row.Waits = run.Due, time.Time{}
+		}
+	}
+	return knew
 }
 
 // fall decides about what fell due up to now: the newest within the time that a

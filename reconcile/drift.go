@@ -155,7 +155,7 @@ func byHand(in *inst) string {
 // empty, and none of ours emptied it.
 func (t *turn) taken(v *service, slot int) bool {
 	good, ok := t.Facts.Good[v.id] // by the count of Git: slots that a person adds were never filled
-	if !ok || !v.row.Done || good.Service.Version != v.target.Version || slot > good.Service.Replicas {
+	if !ok || !v.row.Done || good.Service.Version != v.target.Version || slot > good.Service.Replicas || v.row.Few > 0 && slot >= v.row.Few {
 		return false
 	}
 	return !t.busy(string(v.id)) && !t.emptied(v, slot)
@@ -180,6 +180,21 @@ func (t *turn) removal(v *service, in *inst, it ring.Intent) ring.Action {
 		a.Then = append(a.Then, it)
 	}
 	return a
+}
+
+// lower has the row know of a person's count below the plan's: the slots above it are
+// ours to fill when that ends, until all of the plan's are.
+func (t *turn) lower(v *service) (changed bool) {
+	app, ok := t.planned[v.app.Name]
+	planned, has := app.Service(v.want.Name)
+	was := v.row.Few
+	switch few := v.target.Replicas + 1; {
+	case ok && has && few <= planned.Replicas && (was == 0 || few < was || t.settled(v)):
+		v.row.Few = few
+	case was > 0 && (!ok || few > planned.Replicas) && t.settled(v):
+		v.row.Few = 0
+	}
+	return v.row.Few != was
 }
 
 // toFill says that what a removal emptied is to be filled and is not yet.

@@ -118,7 +118,11 @@ func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
 	if s == nil {
 		return ""
 	}
-	mine := unshared(s.Share, writes(app, s))
+	return t.occupiedOn(v, s, unshared(s.Share, writes(app, s)))
+}
+
+// occupiedOn is occupied for what an instance of s writes.
+func (t *turn) occupiedOn(v *service, s *ring.Service, mine []string) string {
 	if len(mine) == 0 {
 		return ""
 	}
@@ -163,8 +167,13 @@ func (t *turn) making(v *service) bool {
 // occupiedFor is occupied for an instance that is there.
 func (t *turn) occupiedFor(v *service, in *inst) string {
 	switch s := v.runs(in); s {
-	case nil:
-		return ""
+	case nil: // of a version in between, of which only what it writes is remembered
+		its := unshared(slices.Contains(v.row.Shared, in.Version), t.writtenOf(v.id, in))
+		given := except(its, writes(v.app, v.want)) // to others meanwhile
+		if why := t.occupiedOn(v, &ring.Service{Name: v.want.Name, Version: in.Version}, given); why != "" {
+			return why
+		}
+		return t.occupiedOn(v, v.want, except(its, given))
 	case v.want:
 		return t.occupied(v, v.app, s)
 	default:

@@ -37,7 +37,7 @@ func (t *turn) dropFailed(v *service) bool {
 // way, and what was kept for a restore.
 func (t *turn) startCreated(v *service) bool {
 	for _, in := range v.all {
-		kept := (in.intent == intentPark || in.intent == intentAgain || in.begun() && !v.row.Done && v.failed == nil) && !in.Live()
+		kept := (in.intent == intentPark || in.intent == intentAgain || in.begun() && !v.row.Done && v.failed == nil && v.waits == "") && !in.Live()
 		if in.State != ring.StateCreated && !kept || in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
 			continue
 		}

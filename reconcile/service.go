@@ -295,6 +295,9 @@ func (t *turn) weigh(v *service) {
 		return
 	}
 	t.begin(v)
+	if v.row.Done && t.lower(v) {
+		t.set(v.row)
+	}
 	if v.halt != "" {
 		t.standStill(v)
 		return
@@ -691,6 +694,7 @@ func (t *turn) close(v *service) {
 		return
 	}
 	v.row.Done, v.row.At = true, t.now
+	t.lower(v)
 	t.set(v.row)
 	e := ring.Event{
 		Kind: ring.RolloutCompleted, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
@@ -845,7 +849,7 @@ func (t *turn) remove(v *service, in *inst, why string) {
 func (t *turn) step(v *service, k ring.ActionKind, in *inst, why string) ring.Action {
 	a := ring.Action{
 		Kind: k, App: v.app.Name, Service: v.want.Name, Slot: in.Slot, Version: in.Version, Commit: v.app.Commit,
-		Instance: in.ID, Name: in.Name, Reason: why, Grace: v.want.Grace(), Delay: v.want.Rollout.DrainDelay,
+		Instance: in.ID, Name: in.Name, Began: in.Started, Reason: why, Grace: v.want.Grace(), Delay: v.want.Rollout.DrainDelay,
 	}
 	switch {
 	case in.Version == v.want.Version:

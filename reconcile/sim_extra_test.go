@@ -132,15 +132,15 @@ func (s *scenario) moveAside() {
 
 // fallBack is a daemon that finds an earlier state of its database; the marks of jobs
 // are files.
-func (s *scenario) fallBack(past ring.Facts) {
-	s.kill("with its database, of which an earlier state is back")
-	runs := s.disk.Jobs
-	s.disk = past
+func (d *daemon) fallBack(past ring.Facts) {
+	d.kill("with its database, of which an earlier state is back")
+	runs := d.disk.Jobs
+	d.disk = past
 	for _, run := range runs {
-		s.disk.Set(run)
+		d.disk.Set(run)
 	}
-	s.disk = calm(s.disk, s.clock())
-	s.forgetBooks()
+	d.disk = calm(d.disk, d.clock())
+	d.forgetBooks()
 }
 
 // refusals has the engine refuse a container that does not run, for once or for ever,

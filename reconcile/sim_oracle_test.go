@@ -84,7 +84,7 @@ func (d *daemon) watchHost(kind, _ string, b *box) {
 
 // onTrial says that a start is one more try of a rollout whose hooks did not come to
 // their end: a failure, and no crash. As many as the threshold are, each time that
-// the rollout began or was resumed, and one for each end of the daemon, which forgets
+// the rollout began, was resumed or retried, and one for each end of the daemon, which forgets
 // how long it waited; what is more, the backoff bounds.
 func (d *daemon) onTrial(b *box) bool {
 	id := ring.ID(b.App, b.Service)
@@ -95,7 +95,8 @@ func (d *daemon) onTrial(b *box) bool {
 	}
 	begun := 0
 	for _, e := range d.events {
-		if e.App == b.App && e.Service == b.Service && (e.Kind == ring.RolloutBegan || e.Kind == ring.RolloutResumed) {
+		again := e.Kind == ring.RetryAsked && (e.Service == "" || e.Service == b.Service)
+		if e.App == b.App && (again || e.Service == b.Service && (e.Kind == ring.RolloutBegan || e.Kind == ring.RolloutResumed)) {
 			begun++
 		}
 	}

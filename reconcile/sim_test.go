@@ -275,7 +275,7 @@ func (s *scenario) run() error {
 		s.look()
 		s.nudge()
 		s.advance(time.Time{})
-		if !s.faults && len(s.commits) == 0 {
+		if !s.faults && len(s.commits) == 0 && s.person == nil {
 			after++
 		}
 		if after > 200 && s.looping() && (s.wide == nil || s.now.Sub(s.until) >= 100*fullLook) {

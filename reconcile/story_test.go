@@ -33,6 +33,8 @@ type story struct {
 	looked func(Decision) // asked at each look, before what it decided is written down
 
 	away, blind, gone bool // the remote, the engine's answers, the daemon
+
+	copied *ring.Facts // the database as it was once
 }
 
 // chapter is a commit and the tree that it leaves.

@@ -480,6 +480,13 @@ func (s *story) fault(what string) error {
 	case "the images are pruned":
 		clear(s.have)
 		return nil
+	case "the database is copied":
+		past := copyFacts(s.disk)
+		s.copied = &past
+		return nil
+	case "the database falls back": // to what it was when it was copied
+		s.fallBack(*s.copied)
+		return nil
 	case "the database is lost", "the state is lost": // the first leaves the marks of jobs, as files
 		marks := s.disk.Jobs
 		if s.disk = ring.NewFacts(); what == "the database is lost" {

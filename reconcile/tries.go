@@ -170,7 +170,7 @@ func fail(tries map[string]ring.Try, a ring.Action, instance string, err error, 
 	if errors.As(err, &ee) {
 		try.Cause, try.Permanent, try.Refusal = ee.Cause, ee.Permanent, ee.Refusal
 		if ee.Broken {
-			try.Broken, try.Surely = instance, old.Broken == instance
+			try.Broken, try.Surely, try.Began = instance, old.Broken == instance, a.Began
 		}
 	}
 	if again(old, a) {

@@ -44,7 +44,8 @@ type Action struct {
 	// Instance and Name are of the container a step is about; the engine checks
 	// its owner labels before it touches it.
 	Instance, Name string
-	NewName        string // of a rename
+	NewName        string    // of a rename
+	Began          time.Time // of Instance: Started, when the step was decided
 	// Of is the app, and Want the service of it, to create. Of a resolve, Want is
 	// the service in force, whose pin stays where the registry knows no better.
 	Of   *App
@@ -124,8 +125,10 @@ type Try struct {
 	// Broken is the container, by ID, that can never be started, though another in
 	// its place can: the engine lost its way in it.
 	Broken string
-	// Surely says that it was refused so more than once in a row.
+	// Surely says that it was refused so more than once in a row. Began is when it was
+	// started last before that, by the engine; zero for one that never was.
 	Surely bool
+	Began  time.Time
 	// Refusal is set when a commit's author can act on it.
 	Refusal *Refusal
 }

@@ -136,9 +136,12 @@ type RolloutRow struct {
 	// warm_for, and the min_ready_time of a second full set.
 	Promoted time.Time `json:"promoted,omitzero"`
 	// Engine is Seen.Engine of the last look at the rollout under way.
-	Engine string    `json:"engine,omitempty"`
-	Done   bool      `json:"done,omitempty"` // complete: steady since At
-	At     time.Time `json:"at,omitzero"`
+	Engine string `json:"engine,omitempty"`
+	Done   bool   `json:"done,omitempty"` // complete: steady since At
+	// Few is, from a person's count below the plan's until the plan's is filled again, the
+	// lowest slot that this left empty; 0 is none.
+	Few int       `json:"few,omitempty"`
+	At  time.Time `json:"at,omitzero"`
 }
 
 // Row is by service.
