@@ -73,7 +73,7 @@ race: engine ## the tests under the race detector
 	@GITRING_ENGINE_TESTS=1 go test -race -p $(PARALLEL) -timeout 30m ./...
 
 .PHONY: sim
-sim: ## more of the simulation: make sim N=1000000; SEED=… to replay one, WIDE=1 to have all of them wide
+sim: ## more of the simulation: make sim N=1000000; SEED=… to replay one, WIDE=1 to have all of them wide, WIDE=person|damage|refused|ports with that
 	@GITRING_SIM_N=$(N) GITRING_SIM_SEED=$(SEED) GITRING_SIM_WIDE=$(or $(WIDE),$(GITRING_SIM_WIDE)) go test -count=1 -timeout 0 -run TestSimulation ./reconcile
 
 .PHONY: mutants
