@@ -754,6 +754,12 @@ func (t *turn) finishIntents(v *service) bool {
 	for _, in := range v.all {
 		switch in.intent {
 		case intentRemove:
+			if !v.exclusive() && !v.spare(in) && t.mayBeStopping(v, in) {
+				if in.Version == v.target.Version {
+					return true // its name is taken until then
+				}
+				continue
+			}
 			if !v.exclusive() && !v.spare(in) || v.stays(in) {
 				// What else served when its removal was meant does not serve now.
 				t.set(ring.Forget{Table: "intent", Key: in.ID})
@@ -794,6 +800,25 @@ func (t *turn) finishIntents(v *service) bool {
 	}
 	return false
 }
+
+// mayBeStopping says that a stop which nobody saw the end of may be under way: a daemon
+// before us asked for it, or the answer got lost. The instance may serve until its
+// time is over, as one that does not hear the signal, and is not to be counted on.
+func (t *turn) mayBeStopping(v *service, in *inst) bool {
+	at := t.Facts.Intents[in.ID].At
+	if try, ok := t.Tries[string(v.id)+" "+in.Name]; ok && try.Kind == ring.DoRemove {
+		at = latest(at, try.At)
+	}
+	until := at.Add(max(v.want.Grace(), in.ownGrace()) + v.want.Rollout.DrainDelay + stopMargin)
+	if !in.Live() || at.After(t.now) || !t.now.Before(until) { // a clock that was set back says nothing
+		return false
+	}
+	t.wake(until)
+	return true
+}
+
+// stopMargin is how much longer than its grace a stop may take.
+const stopMargin = 2 * time.Second
 
 // seeThrough begins a start again that nobody saw the end of. It says whether the
 // look is over for v.
