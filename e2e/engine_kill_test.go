@@ -21,9 +21,6 @@ func TestAnEngineKilledAtAnyMomentConverges(t *testing.T) {
 	e := newEngine(t)
 	// An instance that the engine takes along is no word on its version.
 	f := newFleet(hostOn(t, e.engine), rollout(obj{"failure_threshold": 1000}))
-	// This engine has no bridge network, by which gitring tells its runs apart: a version of
-	// db that ends with it is given up.
-	f.new = true
 	f.begin()
 	still := f.one("still").ID
 	for i := range kills {

@@ -17,7 +17,6 @@ type fleet struct {
 	more []obj // of each service that commits change
 	live time.Time
 	n    int    // of the version pushed last
-	new  bool   // each version is another one; else three alternate, so that a revert to what still runs is among them
 	tip  string // its commit
 }
 
@@ -51,10 +50,9 @@ func (f *fleet) push(n int, more ...obj) {
 	}, obj{"volumes": obj{"pg": obj{}}})})
 }
 
+// version is one of three that alternate, so that a revert to what still runs is among
+// them.
 func (f *fleet) version() string {
-	if f.new {
-		return fmt.Sprint(f.n)
-	}
 	return fmt.Sprint(f.n % 3)
 }
 

@@ -16,9 +16,12 @@ import (
 // ownEngine is a Docker Engine for one test, which may kill it.
 type ownEngine struct {
 	*engine
-	t    *testing.T
-	dir  string
-	proc *exec.Cmd
+	t   *testing.T
+	dir string
+	// bridge is its default network. With none, dockerd would take docker0 away from
+	// the machine's own engine.
+	bridge string
+	proc   *exec.Cmd
 }
 
 // newEngine starts a dockerd that shares nothing with the machine's own: not
@@ -38,6 +41,8 @@ func newEngine(t *testing.T) *ownEngine {
 	dir, err := os.MkdirTemp("", "e2e-engine-")
 	require.NoError(t, err)
 	e := &ownEngine{engine: dial("unix://" + filepath.Join(dir, "sock")), t: t, dir: dir}
+	e.bridge = "e2e" + dir[max(0, len(dir)-10):]
+	e.link("add", e.bridge, "type", "bridge")
 	t.Cleanup(e.gone)
 	e.start()
 	require.NoError(t, e.load(image))
@@ -61,7 +66,7 @@ func (e *ownEngine) start() {
 	cmd := exec.Command(dockerd(),
 		"--host", e.url, "--data-root", e.dir+"/data", "--exec-root", e.dir+"/exec", "--pidfile", e.dir+"/pid",
 		"--containerd-namespace", name, "--containerd-plugins-namespace", name+"-plugins",
-		"--storage-driver", "vfs", "--bridge", "none", "--iptables=false", "--ip6tables=false", "--shutdown-timeout", "3",
+		"--storage-driver", "vfs", "--bridge", e.bridge, "--iptables=false", "--ip6tables=false", "--shutdown-timeout", "3",
 	)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = bareEnviron()
@@ -73,6 +78,13 @@ func (e *ownEngine) start() {
 		require.True(e.t, time.Now().Before(over), "the engine does not answer: %s", e.tail())
 		<-time.After(50 * time.Millisecond)
 	}
+}
+
+// link changes the machine's network interfaces.
+func (e *ownEngine) link(words ...string) {
+	e.t.Helper()
+	out, err := exec.Command("ip", append([]string{"link"}, words...)...).CombinedOutput()
+	require.NoError(e.t, err, "ip link %v: %s", words, out)
 }
 
 // end ends dockerd, and with it what it runs: by SIGTERM at once, by SIGKILL
@@ -114,6 +126,7 @@ func (e *ownEngine) gone() {
 		e.t.Logf("the engine's last lines:\n%s", e.tail())
 	}
 	e.end(syscall.SIGTERM)
+	e.link("delete", e.bridge)
 	for _, pid := range processesWith("-namespace", filepath.Base(e.dir)) {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // what an engine forgets that was killed while it started something
 	}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes sure of the programs that only the tests need: git (to make the remotes
-# that gitring follows), gpg and ssh-keygen (to sign), sshd (an ssh remote) and
-# a registry. gitring itself needs none of them.
+# that gitring follows), gpg and ssh-keygen (to sign), sshd (an ssh remote), ip (a
+# bridge for an engine of a test's own) and a registry. gitring itself needs none of
+# them.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/say.sh
@@ -13,13 +14,14 @@ package_of() {
 	gpg) echo gnupg ;;
 	ssh-keygen) echo openssh-client ;;
 	sshd) echo openssh-server ;;
+	ip) echo iproute2 ;;
 	docker-registry) echo docker-registry ;;
 	esac
 }
 
 absent() {
 	local c
-	for c in git gpg ssh-keygen sshd docker-registry; do
+	for c in git gpg ssh-keygen sshd ip docker-registry; do
 		has "$c" || echo "$c"
 	done
 }
