@@ -767,7 +767,7 @@ func (t *turn) finishIntents(v *service) bool {
 				continue
 			}
 			it := t.Facts.Intents[in.ID]
-			if !t.untie(in, it.Reason) {
+			if !t.telling(in) && !t.untie(in, it.Reason) {
 				a := t.removal(v, in, it)
 				a.Delay = max(0, a.Delay-max(0, t.now.Sub(it.At))) // it drains from the moment that it was meant to go
 				t.do(a)
