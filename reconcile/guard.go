@@ -45,11 +45,18 @@ func (t *turn) guard(src *Source, present map[string][]string) string {
 	case gone == 0 || gone <= plan.AllowRemove:
 		return ""
 	case len(plan.Apps) == 0 && len(plan.Refused) == 0:
-		return say("the tree is empty: removes all %d services", gone)
+		return say("the tree is empty: removes %s", allOf(gone))
 	case total > 2 && gone*2 > total:
 		return say("removes %d of %d services", gone, total)
 	}
 	return why
+}
+
+func allOf(services int) string {
+	if services == 1 {
+		return "its only service"
+	}
+	return say("all %d services", services)
 }
 
 // refusal is why an app of a source cannot be carried out as its next plan has

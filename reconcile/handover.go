@@ -173,7 +173,11 @@ func (t *turn) foundTaken(v *service) bool {
 		keys = append(keys, string(v.id)+" "+ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version))
 	}
 	return slices.ContainsFunc(keys, func(key string) bool {
-		err := t.Tries[key].Err
-		return strings.Contains(err, "port is already allocated") || strings.Contains(err, "address already in use")
+		return taken(t.Tries[key].Err)
 	})
+}
+
+// taken says that an error of the engine is that a port is somebody else's.
+func taken(err string) bool {
+	return strings.Contains(err, "port is already allocated") || strings.Contains(err, "address already in use")
 }

@@ -295,8 +295,17 @@ func (t *turn) dropOthers(v *service, others []*inst) bool {
 		why = "does not start: " + v.waits
 	}
 	for _, old := range others {
+		if v.waits != "" && t.keepsFor(v, old) {
+			continue
+		}
 		t.clear(v, old, intentRemove, why)
 		return true
 	}
 	return false
+}
+
+// keepsFor says that an instance that did not start for a port that somebody else
+// has stays as it was created: with it goes how often that was tried.
+func (t *turn) keepsFor(v *service, in *inst) bool {
+	return in.Version == v.want.Version && !in.Live() && taken(t.Tries[string(v.id)+" "+in.Name].Err)
 }

@@ -418,7 +418,14 @@ func (t *turn) why(v *service) string {
 // account counts progress and failures of the rollout under way, and ends it
 // when they say so. It only remembers; it never moves anything.
 func (t *turn) account(v *service) {
-	if v.row.Done || v.waits != "" || v.restoring() {
+	if v.row.Done || v.restoring() {
+		return
+	}
+	if v.waits != "" {
+		if v.moves() && t.now.Sub(v.row.Progress) >= v.want.Rollout.ProgressDeadline/10 && t.undone(v) != "" {
+			v.row.Progress = t.now // the time until it is mended is not the version's
+			t.set(v.row)
+		}
 		return
 	}
 	if t.excuse(v) {
@@ -539,6 +546,25 @@ func hinted(try ring.Try) string {
 }
 
 // undone is why the wanted version cannot be started now that the old one has
+// lastGap is how rarely a version is tried at last for whose tries the old one has
+// to stop.
+const lastGap = 6 * time.Hour
+
+// triesPort says that it is time to look again whether a port of the host that
+// somebody else has is free. Only a start tells, and for that the old one stops: so
+// it is done ever more rarely.
+func (t *turn) triesPort(try ring.Try) bool {
+	if !taken(try.Err) {
+		return false
+	}
+	due := try.At.Add(min(lastGap, permanentWait<<min(try.N-1, 8)))
+	if t.now.Before(due) {
+		t.wake(due)
+		return false
+	}
+	return true
+}
+
 // stopped for it; the old one serves until that is mended.
 func (t *turn) undone(v *service) string {
 	if !v.restores() {
@@ -549,7 +575,7 @@ func (t *turn) undone(v *service) string {
 			continue
 		}
 		try := t.Tries[string(v.id)+" "+in.Name]
-		if try.Kind != ring.DoStart || try.Version != in.Version || try.Refusal == nil || try.Permanent {
+		if try.Kind != ring.DoStart || try.Version != in.Version || try.Refusal == nil || try.Permanent || t.triesPort(try) {
 			continue
 		}
 		if slices.ContainsFunc(v.all, func(old *inst) bool { return old.Version == v.good.Service.Version && old.holds() }) {

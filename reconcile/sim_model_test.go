@@ -567,6 +567,10 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 			return ring.Done{}, errors.New("the name is taken: " + a.Name)
 		}
 	}
+	if e.names[fmt.Sprintf("%s-%d@%s", strings.TrimPrefix(string(ring.ID(a.App, a.Service)), a.Service+"/"), a.Slot, a.Want.Spec.Image)] {
+		r := &ring.Refusal{Code: ring.Conflict, Says: "the name " + a.Name + " is held by another container", Hint: "remove or rename that container"}
+		return ring.Done{}, &ring.EngineError{Cause: ring.CauseCreate, Refusal: r, Err: r, Wait: 10 * time.Second}
+	}
 	if !e.have[a.Want.Pin.Image] {
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: errors.New("no such image")}
 	}
@@ -745,6 +749,12 @@ func (e *engine) start(b *box) error {
 	}
 	if !e.canJoin(b) {
 		return &ring.EngineError{Cause: ring.CauseCreate, Err: errors.New("cannot join network of a non running container")}
+	}
+	for _, h := range b.holds {
+		if port, _, _ := strings.Cut(h, " of "); e.names[port] { // somebody's who is not on the engine
+			r := &ring.Refusal{Code: ring.Conflict, Says: port + " of the host is taken (bind: address already in use)", Hint: "ss -ltnp shows who has it"}
+			return &ring.EngineError{Cause: ring.CauseCreate, Refusal: r, Err: r, Wait: 10 * time.Second}
+		}
 	}
 	for _, h := range b.holds { // a path of the host, or a folder on a disk of its own
 		if gone, was := e.volumes[h]; was && !gone {

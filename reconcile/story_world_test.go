@@ -525,8 +525,11 @@ func (s *story) faultOf(w []string) error {
 	case len(w) == 4 && w[0] == "image": // image v1 is here
 		s.have[w[1]+"@sha256:"+w[1]] = true
 		return nil
-	case len(w) == 4 && w[0] == "name": // name proxy is taken, name proxy is free
+	case len(w) == 4 && w[0] == "name": // name proxy is taken, name web-1@v2 is free
 		s.names[w[1]] = w[3] == "taken"
+		return nil
+	case len(w) == 4 && w[0] == "port": // port 8080 is taken, port 8080 is free
+		s.names["port "+w[1]] = w[3] == "taken"
 		return nil
 	case len(w) == 4 && (w[0] == "volume" || w[0] == "data"): // volume db_data is gone, volume db_data is back
 		name := w[0] + " " + w[1]

@@ -258,7 +258,8 @@ func foreignName(t *testing.T, r *rig) {
 	id := r.foreign(t, ring.ContainerName(a.App, a.Service, a.Slot, a.Version))
 	e := r.fails(t, a)
 	require.Equal(t, ring.Conflict, e.Refusal.Code)
-	require.True(t, e.Permanent)
+	require.False(t, e.Permanent, "it is no word on the version")
+	require.Positive(t, e.Wait)
 	require.NotEmpty(t, e.Refusal.Hint)
 	require.True(t, r.inspect(t, id).State.Running)
 	require.Empty(t, r.look(t).Instances)
@@ -597,6 +598,8 @@ func takenPort(t *testing.T, r *rig) {
 	e := r.fails(t, a)
 	require.Equal(t, ring.CauseCreate, e.Cause)
 	require.False(t, e.Permanent)
+	require.NotNil(t, e.Refusal)
+	require.Contains(t, e.Refusal.Says, "port 127.0.0.1:"+hostPort+"/tcp of the host is taken")
 	r.must(t, on(ring.DoStop, first))
 	r.must(t, a) // finishes the one that was made
 	s := r.look(t)

@@ -97,17 +97,26 @@ func keepVolumes(ctx context.Context, e engine, a ring.Action, volumes []wantedV
 	return nil
 }
 
-// gone is a refusal that is not the version's fault: another version would fare
-// no better.
+// gone is what the host lacks.
 func gone(a ring.Action, says, hint string) *ring.EngineError {
-	err := refused(a, ring.CauseFiles, ring.Conflict, says, hint)
+	return ofHost(a, ring.CauseFiles, says, hint)
+}
+
+// ofHost is a refusal that is not the version's fault: another version would fare
+// no better.
+func ofHost(a ring.Action, cause, says, hint string) *ring.EngineError {
+	err := refused(a, cause, ring.Conflict, says, hint)
 	err.Permanent, err.Wait = false, askAgain
 	return err
 }
 
 // faultOf is fault of a step that makes something run: a path of the host that is
-// not there is no fault of the version that wants it.
+// not there, or a port of it that somebody has, is no fault of the version that
+// wants it.
 func faultOf(a ring.Action, cannot, cause string, err error) *ring.EngineError {
+	if e := portTaken(a, err); e != nil {
+		return e
+	}
 	_, source, ok := strings.Cut(err.Error(), "bind source path does not exist: ")
 	if !ok || a.Want == nil {
 		return fault(cannot, cause, err)
