@@ -177,18 +177,22 @@ func sameBut(a, b ring.Anchor) bool {
 }
 
 func moveAnchor(tx *gorm.DB, was ring.Anchor, a anchorRow) error {
-	err := tx.Exec(`INSERT INTO anchors (source, sha, how, at, moves, began_sha, began_how, began_at, trust_version, degraded)
+	err := putAnchor(tx, a)
+	if err != nil || was.SHA == a.SHA && was.How == a.How {
+		return err
+	}
+	return tx.Exec("INSERT INTO audit (source, from_sha, to_sha, how, at) VALUES (?, ?, ?, ?, ?)",
+		a.Source, string(was.SHA), string(a.SHA), a.How, ns(a.At)).Error
+}
+
+func putAnchor(tx *gorm.DB, a anchorRow) error {
+	return tx.Exec(`INSERT INTO anchors (source, sha, how, at, moves, began_sha, began_how, began_at, trust_version, degraded)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (source) DO UPDATE SET sha = excluded.sha, how = excluded.how, at = excluded.at, moves = excluded.moves,
 		began_sha = excluded.began_sha, began_how = excluded.began_how, began_at = excluded.began_at,
 		trust_version = excluded.trust_version, degraded = excluded.degraded`,
 		a.Source, string(a.SHA), a.How, ns(a.At), a.Moves,
 		string(a.Began.SHA), a.Began.How, ns(a.Began.At), a.TrustVersion, a.Degraded).Error
-	if err != nil || was.SHA == a.SHA && was.How == a.How {
-		return err
-	}
-	return tx.Exec("INSERT INTO audit (source, from_sha, to_sha, how, at) VALUES (?, ?, ?, ?, ?)",
-		a.Source, string(was.SHA), string(a.SHA), a.How, ns(a.At)).Error
 }
 
 // AnchorMove is one line of an anchor's audit.
@@ -217,8 +221,32 @@ func (s *Store) Audit(ctx context.Context, source string, limit int) ([]AnchorMo
 	return moves, nil
 }
 
-// compareAnchors writes the files that a crash kept from being written, and
-// tells when the files know more than the database.
+// bringAnchors writes the files that a crash kept from being written, and says which
+// rows are no anchors: their files count.
+func (s *Store) bringAnchors(tx *gorm.DB) (badRows, error) {
+	rows, err := anchorsOf(tx)
+	if err != nil {
+		return nil, err
+	}
+	var bad badRows
+	for _, row := range rows {
+		name, err := s.anchorName(row.Source)
+		if err != nil || !isSHA(row.SHA) {
+			bad = append(bad, badRow{table: "anchors", key: row.Source, why: "it names no source and commit"})
+			continue
+		}
+		if file, err := s.anchorFile(row.Source); err == nil && file.Moves >= row.Moves {
+			continue
+		}
+		if err := writeWhole(name, row); err != nil {
+			return nil, err
+		}
+	}
+	return bad, nil
+}
+
+// compareAnchors tells when the files know more than the database, which takes that
+// over: it is told once.
 func (s *Store) compareAnchors(ctx context.Context, fresh bool) (notice string, err error) {
 	rows, err := anchorsOf(s.db.r.WithContext(ctx))
 	if err != nil {
@@ -227,20 +255,22 @@ func (s *Store) compareAnchors(ctx context.Context, fresh bool) (notice string, 
 	inDB := map[string]anchorRow{}
 	for _, row := range rows {
 		inDB[row.Source] = row
-		file, err := s.anchorFile(row.Source)
-		if err == nil && file.Moves >= row.Moves {
-			continue
-		}
-		name, err := s.anchorName(row.Source)
-		if err != nil {
-			return "", err
-		}
-		if err := writeWhole(name, row); err != nil {
-			return "", err
-		}
 	}
-	behind, err := s.filesAhead(inDB)
-	if err != nil || len(behind) == 0 {
+	ahead, err := s.filesAhead(inDB)
+	if err != nil || len(ahead) == 0 {
+		return "", err
+	}
+	var behind []string
+	err = s.write(ctx, func(tx *gorm.DB) error {
+		for _, a := range ahead {
+			behind = append(behind, a.Source)
+			if err := putAnchor(tx, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return "", err
 	}
 	if fresh {
@@ -249,17 +279,17 @@ func (s *Store) compareAnchors(ctx context.Context, fresh bool) (notice string, 
 	return "the database is older than the anchor files of " + strings.Join(behind, ", ") + ", which count; what was recorded in between is lost", nil
 }
 
-// filesAhead are the sources whose files saw more moves than the database.
-func (s *Store) filesAhead(inDB map[string]anchorRow) ([]string, error) {
+// filesAhead are the anchors of the files that saw more moves than the database.
+func (s *Store) filesAhead(inDB map[string]anchorRow) ([]anchorRow, error) {
 	entries, err := os.ReadDir(filepath.Join(s.dir, "anchors"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	var ahead []string
+	var ahead []anchorRow
 	for _, e := range entries {
 		a, err := s.anchorFile(e.Name())
 		if err == nil && a.Moves > inDB[e.Name()].Moves {
-			ahead = append(ahead, e.Name())
+			ahead = append(ahead, a)
 		}
 	}
 	return ahead, nil

@@ -58,7 +58,8 @@ func (d *damage) Error() string { return d.says }
 // full disk or a lack of rights must never cost the database.
 func isDamage(err error) bool {
 	var d *damage
-	if errors.As(err, &d) {
+	var rows badRows
+	if errors.As(err, &d) || errors.As(err, &rows) {
 		return true
 	}
 	var c interface{ Code() int }
@@ -74,7 +75,7 @@ func isDamage(err error) bool {
 // moved aside and said in the notice.
 func openDatabase(ctx context.Context, dir string, all []migration, now time.Time) (h *handles, fresh bool, notice string, err error) {
 	file := filepath.Join(dir, fileName)
-	h, fresh, err = tryDatabase(ctx, file, all)
+	h, fresh, err = wholeDatabase(ctx, file, all)
 	if err == nil || !isDamage(err) {
 		return h, fresh, "", err
 	}
@@ -82,9 +83,22 @@ func openDatabase(ctx context.Context, dir string, all []migration, now time.Tim
 	if moveErr != nil {
 		return nil, false, "", fmt.Errorf("cannot move the damaged database aside: %w", errors.Join(moveErr, err))
 	}
-	notice = fmt.Sprintf("the database was damaged (%v) and is now %s; a new one was made", err, aside)
+	notice = fmt.Sprintf("the database was damaged (%v): it is kept as %s, and a new one is made from Git, files and labels; "+
+		"what people had set by hand (holds, pauses, counts, approvals, adoptions) is to be set again", err, aside)
 	h, fresh, err = tryDatabase(ctx, file, all)
 	return h, fresh, notice, err
+}
+
+// wholeDatabase is one of which every row can be read, too.
+func wholeDatabase(ctx context.Context, file string, all []migration) (h *handles, fresh bool, err error) {
+	h, fresh, err = tryDatabase(ctx, file, all)
+	if err != nil {
+		return nil, false, err
+	}
+	if err := (&Store{dir: filepath.Dir(file), db: h}).checkRows(ctx); err != nil {
+		return nil, false, errors.Join(fmt.Errorf("cannot use the database %s: %w", file, err), h.close())
+	}
+	return h, fresh, nil
 }
 
 func tryDatabase(ctx context.Context, file string, all []migration) (h *handles, fresh bool, err error) {
@@ -178,7 +192,7 @@ func setAside(file string, now time.Time) (string, error) {
 	if err := keepNewest(file+".damaged-*", keepDamaged); err != nil {
 		return "", err
 	}
-	return filepath.Base(name), syncDir(filepath.Dir(file))
+	return name, syncDir(filepath.Dir(file))
 }
 
 func exists(name string) bool {

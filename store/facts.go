@@ -17,56 +17,23 @@ const (
 	jobTable  = "job"  // of ring.JobRun: its rows have mark files too
 )
 
-// Facts is everything that was recorded, from one moment. An error names each
-// row that could not be read, by table and key, and comes with all the others:
-// what is missing is unknown, not absent.
+// Facts is everything that was recorded, from one moment. An error names
+// rows that could not be read, by table and key, and comes with all the others:
+// what is missing is unknown, not absent. Open left none of them.
 func (s *Store) Facts(ctx context.Context) (ring.Facts, error) {
 	facts := ring.NewFacts()
-	var damaged []error
-	err := s.read(ctx, func(tx *gorm.DB) error {
-		rows, err := tx.Raw("SELECT kind, key, value FROM facts").Rows()
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var kind, key string
-			var value []byte
-			if err := rows.Scan(&kind, &key, &value); err != nil {
-				return err
-			}
-			f, err := factOf(kind, key, value)
-			if err != nil {
-				damaged = append(damaged, err)
-				continue
-			}
-			facts.Set(f)
-		}
-		if err := rows.Err(); err != nil {
-			return err
-		}
-		return addPosts(tx, &facts)
+	var bad badRows
+	err := s.read(ctx, func(tx *gorm.DB) (err error) {
+		bad, err = addFacts(tx, &facts)
+		return err
 	})
 	if err != nil {
 		return ring.NewFacts(), fmt.Errorf("cannot read the facts: %w", err)
 	}
-	return facts, errors.Join(damaged...)
-}
-
-// factOf reads one row. A value that says another key than its row was not
-// understood, however well it decodes.
-func factOf(kind, key string, value []byte) (ring.Fact, error) {
-	f, known, err := ring.ReadFact(kind, value)
-	if !known {
-		return nil, fmt.Errorf("cannot read the row %q of table %q: this gitring does not know the table", key, kind)
+	if len(bad) > 0 {
+		return facts, s.mendable(bad)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the row %q of table %q: %w", key, kind, err)
-	}
-	if _, k := f.Row(); k != key {
-		return nil, fmt.Errorf("cannot read the row %q of table %q: its value is of %q", key, kind, k)
-	}
-	return f, nil
+	return facts, nil
 }
 
 // Record writes facts, the journal's lines of events and the posts among the

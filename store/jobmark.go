@@ -198,7 +198,7 @@ func (s *Store) takeMarks(ctx context.Context) (notice string, err error) {
 		return "", err
 	}
 	facts, err := s.Facts(ctx)
-	if facts.Jobs == nil {
+	if err != nil {
 		return "", err
 	}
 	taken := 0

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -247,18 +246,17 @@ func (s *Store) answer(ctx context.Context, key string, change func(outboxRow) o
 }
 
 // addPosts adds what was to be said, said or not.
-func addPosts(tx *gorm.DB, facts *ring.Facts) error {
+func addPosts(tx *gorm.DB, facts *ring.Facts) (bad badRows, err error) {
 	var rows []outboxRow
 	if err := tx.Find(&rows).Error; err != nil {
-		return err
+		return nil, err
 	}
-	var bad []error
 	for _, r := range rows {
 		if p := r.post(); ring.PostKey(p.SHA, p.Context) == r.Key {
 			facts.Set(p)
 			continue
 		}
-		bad = append(bad, fmt.Errorf("cannot read the row %q of table %q: its value is of another key", r.Key, postTable))
+		bad = append(bad, badRow{table: postTable, key: r.Key, why: "its value is of another row"})
 	}
-	return errors.Join(bad...)
+	return bad, nil
 }

@@ -35,7 +35,7 @@ type Store struct {
 }
 
 // Open opens the state directory dir, which Lock has made and holds. A database
-// that is damaged or missing is no error: a new one is made, and Notice says so.
+// that is damaged, of which a row cannot be read, or missing is no error: a new one is made, and Notice says so.
 // A database of a newer gitring is one, and so is a world that does not let us
 // read or write.
 func Open(ctx context.Context, dir string) (*Store, error) {
@@ -137,10 +137,15 @@ func (s *Store) write(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	// A COMMIT that failed leaves the transaction open on the one connection,
 	// and no other could ever begin. It fails when there is nothing to end.
 	_, _ = s.db.rawW.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-	if isDamage(err) {
-		return fmt.Errorf("%w: the database is damaged, a restart of gitring moves it aside", err)
+	return s.mendable(err)
+}
+
+// mendable adds to what is damage that the next Open mends it.
+func (s *Store) mendable(err error) error {
+	if !isDamage(err) {
+		return err
 	}
-	return err
+	return fmt.Errorf("%w: the database %s is damaged, a restart of gitring moves it aside", err, filepath.Join(s.dir, fileName))
 }
 
 // stays says that the database is still the file that was opened. Where somebody removed
@@ -157,7 +162,7 @@ func (s *Store) stays() error {
 
 // read runs fn on one unchanging view of the database.
 func (s *Store) read(ctx context.Context, fn func(tx *gorm.DB) error) error {
-	return s.db.r.WithContext(ctx).Transaction(fn)
+	return s.mendable(s.db.r.WithContext(ctx).Transaction(fn))
 }
 
 // ns is t as the database keeps it.

@@ -151,7 +151,7 @@ func TestTheMigrationTakesFromTheAuditWhereTrustBegan(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "state")
 			require.NoError(t, os.Mkdir(dir, 0o700))
-			h, _, _, err := openDatabase(t.Context(), dir, all[:1], noon)
+			h, _, err := tryDatabase(t.Context(), filepath.Join(dir, fileName), all[:1])
 			require.NoError(t, err)
 			s := &Store{db: h}
 			for n, how := range c.hows {

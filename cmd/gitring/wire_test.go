@@ -122,3 +122,72 @@ func TestAStreakThatCannotBeReadDoesNotKeepTheDaemonDown(t *testing.T) {
 	d.close()
 	require.Contains(t, out.String(), "could not read every streak")
 }
+
+func TestADaemonWhoseDatabaseHasARowThatCannotBeReadGoesOnWithANewOne(t *testing.T) {
+	cfg := lonely(t, "")
+	s, err := store.Open(t.Context(), cfg.State)
+	require.NoError(t, err)
+	job := ring.JobRun{ID: "shop/migrate", Version: "1:a", State: "succeeded"}
+	require.NoError(t, s.Record(t.Context(), []ring.Fact{job, ring.Kept{App: "shop", Name: "volume shop_data"}}, nil))
+	anchor := ring.Anchor{Source: "prod", SHA: ring.SHA(strings.Repeat("ab", 20)), How: "verified"}
+	require.NoError(t, s.Trust(t.Context(), anchor, nil, nil))
+	require.NoError(t, s.Close())
+	file := filepath.Join(cfg.State, "gitring.db")
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	changed := bytes.Replace(raw, []byte(`{"app":"shop","name":"volume`), []byte(`{"app":"shop","name":volume"`), 1)
+	require.NotEqual(t, raw, changed)
+	require.NoError(t, os.WriteFile(file, changed, 0o600))
+
+	var out bytes.Buffer
+	d, err := newDaemon(t.Context(), cfg, slog.New(slog.NewTextHandler(&out, nil)))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.run(ctx) }()
+	c := api.NewClient(cfg.Listen.Socket)
+	var st ring.Status
+	require.Eventually(t, func() bool {
+		st, err = c.Status(t.Context())
+		return err == nil && st.Engine != ""
+	}, 20*time.Second, 20*time.Millisecond)
+	require.Empty(t, st.Store, "it writes again")
+	var told []ring.Event
+	require.NoError(t, c.Events(t.Context(), api.EventQuery{}, func(e ring.Event) error {
+		if e.Kind == ring.DaemonStarted {
+			told = append(told, e)
+		}
+		return nil
+	}))
+	cancel()
+	select {
+	case err := <-ended:
+		require.True(t, err == nil || errors.Is(err, context.Canceled), "%v", err)
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "a part of the daemon does not end")
+	}
+	facts, err := d.store.Facts(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, map[string]ring.JobRun{"shop/migrate@1:a": job}, facts.Jobs, "no job runs twice")
+	now, err := d.store.Anchor(t.Context(), "prod")
+	require.NoError(t, err)
+	require.Equal(t, anchor.SHA, now.SHA, "nothing older is trusted")
+	d.close()
+	c.Close()
+
+	require.Len(t, told, 1)
+	for _, says := range []string{
+		`row "volume shop_data" of table "kept": its value is no JSON`, "it is kept as " + file + ".damaged-", "a new one is made from Git, files and labels",
+		"what people had set by hand (holds, pauses, counts, approvals, adoptions) is to be set again", "anchor files of prod", "taken from their mark files",
+	} {
+		require.Contains(t, told[0].Reason, says)
+	}
+	require.Equal(t, 1, strings.Count(out.String(), "mended the store"))
+	aside, err := filepath.Glob(file + ".damaged-*")
+	require.NoError(t, err)
+	require.Len(t, aside, 1)
+	again, err := store.Open(t.Context(), cfg.State)
+	require.NoError(t, err)
+	require.Empty(t, again.Notice(), "it is told once")
+	require.NoError(t, again.Close())
+}
