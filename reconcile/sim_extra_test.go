@@ -99,7 +99,9 @@ func (s *scenario) extraFault() {
 
 // damage has the database take nothing down any more, until a restart moves it aside
 // and begins an empty one; or has it be what it was a while ago, as after a log of it
-// that was cut off.
+// that was cut off. A database of which one row cannot be read is the first of these: the
+// store believes no single row then and moves the whole aside (store.checkRows), so what
+// the daemon finds is what moveAside leaves it.
 func (s *scenario) damage(x *extra) {
 	if !x.dies.IsZero() {
 		if s.mute = true; !s.now.Before(x.dies) {

@@ -58,17 +58,32 @@ func (d *damage) Error() string { return d.says }
 // full disk or a lack of rights must never cost the database.
 func isDamage(err error) bool {
 	var d *damage
-	var rows badRows
-	if errors.As(err, &d) || errors.As(err, &rows) {
+	if errors.As(err, &d) {
 		return true
 	}
+	var rows badRows
+	if errors.As(err, &rows) {
+		_, newer := rows.newer()
+		return !newer
+	}
+	code, ok := codeOf(err)
+	return ok && (code == corrupt || code == notADB)
+}
+
+// Primary result codes of SQLite.
+const (
+	sqlError = 1
+	corrupt  = 11
+	notADB   = 26
+)
+
+// codeOf is the primary result code of an error that SQLite gave.
+func codeOf(err error) (code int, ok bool) {
 	var c interface{ Code() int }
 	if !errors.As(err, &c) {
-		return false
+		return 0, false
 	}
-	const corrupt, notADB = 11, 26 // primary result codes of SQLite
-	code := c.Code() & 0xff
-	return code == corrupt || code == notADB
+	return c.Code() & 0xff, true
 }
 
 // openDatabase opens the file, moved to the newest schema. A damaged one is

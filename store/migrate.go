@@ -130,10 +130,16 @@ func backup(ctx context.Context, db *gorm.DB, file, id string) error {
 	return keepNewest(file+".before-*", keepBackups)
 }
 
-// quickCheck asks SQLite whether the file is whole.
+// quickCheck asks SQLite whether the file is whole. It computes the journal's generated
+// column, too: where that fails, a line is no JSON, and nobody who reads the journal in
+// order gets past it.
 func quickCheck(ctx context.Context, db *sql.DB) error {
 	var says string
-	if err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&says); err != nil {
+	err := db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&says)
+	if code, ok := codeOf(err); ok && code == sqlError {
+		return &damage{fmt.Sprintf("cannot read a line of table %q: %v", "journal", err)}
+	}
+	if err != nil {
 		return err
 	}
 	if says != "ok" {

@@ -31,6 +31,9 @@ type badRows []badRow
 const toldRows = 3
 
 func (b badRows) Error() string {
+	if row, ok := b.newer(); ok {
+		return fmt.Sprintf("a newer gitring has written it, this one does not know the table %q of its row %q; run that one, or move the file away: then a new one is made from Git, files and labels", row.table, row.key)
+	}
 	var says []string
 	for _, row := range b[:min(toldRows, len(b))] {
 		says = append(says, row.Error())
@@ -41,7 +44,7 @@ func (b badRows) Error() string {
 	return "cannot read " + strings.Join(says, "; ")
 }
 
-// newer is the first row of an unknown table.
+// newer is the first row of an unknown table; where there is one, nothing is damaged.
 func (b badRows) newer() (badRow, bool) {
 	for _, row := range b {
 		if row.newer {
@@ -70,8 +73,8 @@ func (s *Store) checkRows(ctx context.Context) error {
 		if bad, err = addFacts(tx, &facts); err != nil {
 			return err
 		}
-		if row, ok := bad.newer(); ok {
-			return fmt.Errorf("a newer gitring has written it, this one does not know the table %q of its row %q; run that one, or move the file away: then a new one is made from Git, files and labels", row.table, row.key)
+		if _, ok := bad.newer(); ok {
+			return bad
 		}
 		anchors, err := s.bringAnchors(tx) // before a database is lost that knows more than their files
 		if err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -138,6 +139,23 @@ func TestADatabaseWithARowThatCannotBeReadIsMovedAsideWhole(t *testing.T) {
 	t.Run("a whole one is not", func(t *testing.T) {
 		require.Empty(t, opened(t, copyOf(t, closed)).Notice())
 	})
+}
+
+// History, and what receivers are to be told, would end at such a line for ever.
+func TestALineOfTheJournalThatIsNoneIsDamageToo(t *testing.T) {
+	dir := full(t)
+	file := filepath.Join(dir, fileName)
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	bad := bytes.Replace(raw, []byte(`"kind":"job.started"`), []byte(`"kind";"job.started"`), 1)
+	require.NotEqual(t, raw, bad)
+	require.NoError(t, os.WriteFile(file, bad, 0o600))
+	s := opened(t, dir)
+	require.Contains(t, s.Notice(), `cannot read a line of table "journal": SQL logic error: malformed JSON`)
+	s.trusts(t, anchored(2))
+	events, err := s.Events(t.Context(), EventQuery{Kinds: []string{ring.JobStarted}})
+	require.NoError(t, err)
+	require.Empty(t, events)
 }
 
 // An anchor moves in the database first; a crash in between must not cost it when the
