@@ -303,11 +303,28 @@ func sweep() {
 	for host := range hosts {
 		rest, ours := strings.CutPrefix(host, "e2e-")
 		pid, _, _ := strings.Cut(rest, "-")
-		n, err := strconv.Atoi(pid)
-		if ours && err == nil && errors.Is(syscall.Kill(n, 0), syscall.ESRCH) {
+		if ours && over(pid) {
 			_ = local.clear("gitring.host=" + host)
 		}
 	}
+	var images []struct {
+		RepoTags []string
+		Created  int64
+	}
+	_ = local.call("GET", "/images/json", nil, nil, &images)
+	for _, i := range images {
+		for _, name := range i.RepoTags {
+			if pid, ours := strings.CutPrefix(name, imageName); ours && over(pid) && time.Since(time.Unix(i.Created, 0)) > time.Hour {
+				local.unload(name)
+			}
+		}
+	}
+}
+
+// over says that no process has the pid.
+func over(pid string) bool {
+	n, err := strconv.Atoi(pid)
+	return err == nil && errors.Is(syscall.Kill(n, 0), syscall.ESRCH)
 }
 
 // needEngine skips only where no engine answers and none was promised.

@@ -17,6 +17,9 @@ import (
 // atOnce is how many tests run side by side at least.
 const atOnce = 6
 
+// imageName is what the pid of the test process follows in the name of image.
+const imageName = "gitring-e2e:"
+
 // What TestMain makes once for all tests.
 var (
 	binary  string // gitring
@@ -48,7 +51,7 @@ func run(m *testing.M) int {
 	if err := build(dir); err != nil {
 		return failed(err)
 	}
-	image = fmt.Sprintf("gitring-e2e:%d", os.Getpid())
+	image = imageName + strconv.Itoa(os.Getpid())
 	if err := local.load(image); err != nil {
 		return failed(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,7 +32,9 @@ import (
 // testLabel is on the image that these tests make.
 const testLabel = "gitring.test"
 
-const localImage = "gitring-test/local:1"
+// localImage has the pid in it: of one name the next run of these tests would take
+// it, and leave an image that nobody removes.
+var localImage = fmt.Sprintf("gitring-test/local-%d:1", os.Getpid())
 
 // rig is one engine under the conformance suite, with a host name and an app of
 // its own.
@@ -242,7 +245,8 @@ func realRig(t *testing.T) *rig {
 	o.URL = engineURL()
 	r.Docker, err = Dial(t.Context(), o)
 	require.NoError(t, err)
-	t.Cleanup(func() { clean(t, c, r.host) })
+	var volumes []string // without the host's label
+	t.Cleanup(func() { clean(t, c, r.host, volumes...) })
 	tell := func(t *testing.T, id string, argv ...string) {
 		_, _, err := r.Exec(t.Context(), id, append([]string{"/app"}, argv...))
 		require.NoError(t, err)
@@ -265,7 +269,7 @@ func realRig(t *testing.T) *rig {
 	r.addVolume = func(t *testing.T, name string) {
 		_, err := c.VolumeCreate(t.Context(), volume.CreateOptions{Name: name})
 		require.NoError(t, err)
-		t.Cleanup(func() { _ = c.VolumeRemove(context.WithoutCancel(t.Context()), name, true) })
+		volumes = append(volumes, name) // a cleanup of its own would come before its containers are gone
 	}
 	r.remote = func(t *testing.T) (string, string) { return startRegistry(t) }
 	r.forget = func(t *testing.T, name string) {
@@ -297,26 +301,31 @@ func (r *rig) project(volumes []string) map[string]string {
 	return map[string]string{composeProject: r.app, composeWorkingDir: "/home/me/" + r.app}
 }
 
-// clean removes all that a test's host made, volumes included.
-func clean(t *testing.T, c *client.Client, host string) {
+// clean removes all that a test's host made, volumes included, and those volumes that
+// the test made. What cannot be removed is told, and keeps nothing else here.
+func clean(t *testing.T, c *client.Client, host string, volumes ...string) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	mine := filters.NewArgs(filters.Arg("label", labelHost+"="+host))
 	list, err := c.ContainerList(ctx, container.ListOptions{All: true, Filters: mine})
-	require.NoError(t, err)
+	errs := []error{err}
 	for _, x := range list {
-		require.NoError(t, c.ContainerRemove(ctx, x.ID, container.RemoveOptions{Force: true, RemoveVolumes: true}))
+		errs = append(errs, c.ContainerRemove(ctx, x.ID, container.RemoveOptions{Force: true, RemoveVolumes: true}))
 	}
 	nets, err := c.NetworkList(ctx, network.ListOptions{Filters: mine})
-	require.NoError(t, err)
+	errs = append(errs, err)
 	for _, n := range nets {
-		require.NoError(t, c.NetworkRemove(ctx, n.ID))
+		errs = append(errs, c.NetworkRemove(ctx, n.ID))
 	}
 	vols, err := c.VolumeList(ctx, volume.ListOptions{Filters: mine})
-	require.NoError(t, err)
+	errs = append(errs, err)
 	for _, v := range vols.Volumes {
-		require.NoError(t, c.VolumeRemove(ctx, v.Name, true))
+		volumes = append(volumes, v.Name)
 	}
+	for _, name := range volumes {
+		errs = append(errs, c.VolumeRemove(ctx, name, true))
+	}
+	require.NoError(t, errors.Join(errs...))
 }
 
 // eventually looks until ok says yes.
