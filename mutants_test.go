@@ -23,6 +23,8 @@ type mutant struct {
 	old, new string
 	// pkg and run are the tests that have to find it.
 	pkg, run string
+	// says is what the test that goes red has to say; "" for anything.
+	says string
 }
 
 // mutants are the catalogue, testdata/mutants/*.txt. Each is
@@ -30,10 +32,12 @@ type mutant struct {
 //	== what the bug is
 //	file reconcile/rolling.go
 //	test ./reconcile TestStories|TestSimulation
+//	says I1:
 //	- the text that is there once
 //	+ what stands in its place
 //
-// with as many lines of - and of + as the change needs.
+// with as many lines of - and of + as the change needs. The line "says", which most go
+// without, is what has to be red: another check that catches the bug as well is not it.
 func mutants(t *testing.T) []mutant {
 	t.Helper()
 	files, err := filepath.Glob("testdata/mutants/*.txt")
@@ -65,6 +69,8 @@ func readMutant(block string) (mutant, error) {
 			m.file = value
 		case "test":
 			m.pkg, m.run, _ = strings.Cut(value, " ")
+		case "says":
+			m.says = value
 		case "-":
 			minus = append(minus, value)
 		case "+":
@@ -152,7 +158,7 @@ func (m *mutant) soundWithout(t *testing.T) error {
 	if err != nil {
 		return err
 	}
-	by, err := m.redWith(t, as)
+	by, _, err := m.redWith(t, as)
 	if err == nil && by != "" {
 		err = fmt.Errorf("%s is red without any bug", by)
 	}
@@ -165,24 +171,28 @@ func (m *mutant) caught(t *testing.T) (by string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return m.redWith(t, bug)
+	by, out, err := m.redWith(t, bug)
+	if err == nil && by != "" && !strings.Contains(out, m.says) {
+		err = fmt.Errorf("%s is red, and nothing of it says %q", by, m.says)
+	}
+	return by, err
 }
 
 // redWith runs the tests with the mutant's file as given, and is the first that goes
-// red; "" when none does.
-func (m *mutant) redWith(t *testing.T, bug []byte) (by string, err error) {
+// red, "" when none does, and what they said.
+func (m *mutant) redWith(t *testing.T, bug []byte) (by, says string, err error) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, filepath.Base(m.file))
 	original, err := filepath.Abs(m.file)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: file}})
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if err := errors.Join(os.WriteFile(file, bug, 0o600), os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600)); err != nil {
-		return "", err
+		return "", "", err
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
@@ -192,14 +202,14 @@ func (m *mutant) redWith(t *testing.T, bug []byte) (by string, err error) {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
-		return "", nil
+		return "", "", nil
 	case !errors.As(err, &exit), bytes.Contains(out, []byte("[build failed]")), bytes.Contains(out, []byte("[setup failed]")):
-		return "", fmt.Errorf("the mutant does not build: %w\n%s", err, out)
+		return "", "", fmt.Errorf("the mutant does not build: %w\n%s", err, out)
 	}
 	for _, line := range strings.Split(string(out), "\n") {
 		if by, ok := strings.CutPrefix(strings.TrimSpace(line), "--- FAIL: "); ok {
-			return strings.Fields(by)[0], nil
+			return strings.Fields(by)[0], string(out), nil
 		}
 	}
-	return "a panic or the time limit", nil
+	return "a panic or the time limit", string(out), nil
 }

@@ -96,6 +96,54 @@ func unshown(t *testing.T, packages map[string]testSource, shown string) (faults
 	return faults
 }
 
+var (
+	redRow   = regexp.MustCompile("(?m)^\\| `(I\\d+)` \\|(.*)\\|(.*)\\|$")
+	redCheck = regexp.MustCompile("`(\\w+)`")
+	redBug   = regexp.MustCompile(`\*([^*]+)\*`)
+)
+
+// TestEachInvariantHasABugThatTurnsItsCheckRed holds the second table of the invariants
+// to the oracle and to the catalogue: a check that is there, and a bug that is there
+// and, where the simulation checks it, has to be told as just that.
+func TestEachInvariantHasABugThatTurnsItsCheckRed(t *testing.T) {
+	page, err := os.ReadFile("docs/reference/rollout-table.md")
+	require.NoError(t, err)
+	bugs := map[string]mutant{}
+	for _, m := range mutants(t) {
+		bugs[m.name] = m
+	}
+	files, err := filepath.Glob("reconcile/sim_*.go")
+	require.NoError(t, err)
+	var oracle strings.Builder
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		require.NoError(t, err)
+		oracle.Write(b)
+	}
+	seen := map[string]int{}
+	for _, row := range redRow.FindAllStringSubmatch(string(page), -1) {
+		id, where, shown := row[1], row[2], row[3]
+		seen[id]++
+		if strings.HasPrefix(strings.TrimSpace(shown), "does not apply: ") {
+			continue
+		}
+		checks, told := redCheck.FindAllStringSubmatch(where, -1), false
+		for _, check := range checks {
+			require.True(t, strings.Contains(oracle.String(), ") "+check[1]+"("), "%s: the oracle has no %s", id, check[1])
+		}
+		for _, name := range redBug.FindAllStringSubmatch(shown, -1) {
+			m, ok := bugs[name[1]]
+			require.True(t, ok, "%s: the catalogue has no %q", id, name[1])
+			require.Contains(t, []string{"", id + ":"}, m.says, "%s: %q turns another check red", id, m.name)
+			told = told || m.says != "" || len(checks) == 0
+		}
+		require.True(t, told, "%s: no bug has to be told as this", id)
+	}
+	for i := 1; i <= 19; i++ {
+		require.Equal(t, 1, seen[fmt.Sprint("I", i)], "I%d", i)
+	}
+}
+
 func absent(file string) []string {
 	if _, err := os.Stat(file); err != nil {
 		return []string{"there is no " + file}

@@ -202,6 +202,7 @@ func (d *daemon) decide() Decision {
 
 // record writes down, one transaction.
 func (d *daemon) record(facts []ring.Fact, events []ring.Event) {
+	d.watchLeaving(events)
 	for _, f := range facts {
 		d.watchFact(f)
 		d.disk.Set(f)

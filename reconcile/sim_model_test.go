@@ -396,6 +396,9 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 	case ring.DoCreate:
 		return e.create(a)
 	}
+	if !slices.Contains(onContainers, a.Kind) {
+		e.violate("I13: the engine was asked to %s %s", a.Kind, a.Target())
+	}
 	b := e.boxes[a.Instance]
 	if b == nil {
 		if a.Kind == ring.DoRemove {
@@ -407,6 +410,12 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 		e.violate("I4: %s on a container that is not ours", a.Kind)
 	}
 	return ring.Done{}, e.change(a, b)
+}
+
+// onContainers is all that may be asked of the engine about a container that is there:
+// nothing of it removes a volume or a folder (I13).
+var onContainers = []ring.ActionKind{
+	ring.DoReload, ring.DoRename, ring.DoStart, ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoPolicy, ring.DoConnect, ring.DoUpdate, ring.DoUnpause,
 }
 
 func (e *engine) change(a ring.Action, b *box) error {
@@ -456,8 +465,6 @@ func (e *engine) change(a ring.Action, b *box) error {
 		if b.State == ring.StatePaused {
 			b.State = ring.StateRunning
 		}
-	default:
-		e.violate("the engine was asked to %s", a.Kind) // I13: nothing that there is removes a volume
 	}
 	return nil
 }

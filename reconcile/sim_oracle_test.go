@@ -15,19 +15,20 @@ import (
 //	I2   watchCreate
 //	I3   engine.create
 //	I4   engine.apply: no step is on a container or network of others, which foreigner puts there
-//	I5   watchCreate: a version is the plan's or the last good one. That its commit is
-//	     verified is gitsync's to hold: the model offers verified commits alone
+//	I5   watchCreate: a version is the plan's or the last good one, and its commit one that
+//	     arrived and asks for just that (asks). That a commit is verified is gitsync's to
+//	     hold: the model offers verified commits alone
 //	I6   not here: gitsync and store, which hold the anchors, have tests of their own
 //	I7   inTime, atRest, restOf, restOfTies, restOfHands; rest has to come within 4,000
 //	     looks, after which 100 looks make no call
-//	I8   watchEvent, watchStop; that the surge goes: restOf
+//	I8   watchLeaving, watchEvent, watchStop; that the surge goes: restOf
 //	I9   atRest
 //	I10  watchPost
 //	I11  watchFirst: nothing is created that the host was not asked about. What policy
 //	     says is in policy's vectors and TestEveryFieldThatIsSentToTheEngineHasARule
 //	I12  watchWords: no sealed value in a reason, event, post or status. The values
 //	     themselves never reach the heart: TestAValueOfTheHostReachesItsContainersAndNothingElse
-//	I13  engine.change: there is no step that removes a volume, and an unknown one is a
+//	I13  engine.apply: there is no step that removes a volume, and an unknown one is a
 //	     violation; watchMade: nothing that was there is replaced by an empty one
 //	I14  watchBudget
 //	I15  aftermath
@@ -43,6 +44,7 @@ type oracle struct {
 	watched
 	posts   map[string]string                  // closing posts, by key
 	protect map[ring.ServiceID]map[string]bool // I8: what was ready and old when a rollout failed
+	leaving map[string]bool                    // what was meant to go before the look that fails a rollout
 	starts  map[string][]time.Time             // again, of one container
 	trials  map[string]int                     // of one container, by rollouts whose hooks did not end
 	posted  []ring.Post
@@ -108,7 +110,7 @@ func (d *daemon) onTrial(b *box) bool {
 // replaced by an empty one.
 func (d *daemon) watchMade(name string, b *box) {
 	if _, was := d.disk.Kept[name]; was {
-		d.violate("%s was there, and is made anew for %s", name, b.Name)
+		d.violate("I13: %s was there, and is made anew for %s", name, b.Name)
 	}
 }
 
@@ -259,6 +261,9 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 	if a.Version != want.Version && !(hasGood && a.Version == good.Service.Version) {
 		d.violate("I5: create %s, neither wanted nor good", a.Name)
 	}
+	if !d.asks(a) {
+		d.violate("I5: create %s for commit %s, which does not ask for it", a.Name, a.Commit.Short())
+	}
 	d.watchFirst(a, want)
 	verdict, ok := d.disk.Verdicts[ring.VersionKey(id, a.Version)]
 	if ok && !verdict.Good && want.Rollout.OnFailure != ring.OnFailureContinue && !(hasGood && good.Service.Version == a.Version) {
@@ -283,6 +288,18 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 	if up, _ := want.Rollout.Room(n); live+1 > n+up {
 		d.violate("I2: create %s with %d live, at most %d", a.Name, live, n+up)
 	}
+}
+
+// asks says that a create is what the commit that it names asks for.
+func (d *daemon) asks(a ring.Action) bool {
+	return slices.ContainsFunc(d.plans, func(p *ring.Plan) bool {
+		if p.Commit != a.Commit {
+			return false
+		}
+		app, _ := p.App(a.App)
+		s, ok := app.Service(a.Service)
+		return ok && s.Written == a.Want.Written
+	})
 }
 
 // watchFact holds what is written down to the invariants.
@@ -400,6 +417,18 @@ func (d *daemon) done(app string, s *ring.Service) int {
 	return n
 }
 
+// watchLeaving remembers, before a decision that fails a rollout is written down, what
+// was on its way out: that look itself is to stop nothing any more (I8).
+func (d *daemon) watchLeaving(events []ring.Event) {
+	if !slices.ContainsFunc(events, func(e ring.Event) bool { return e.Kind == ring.RolloutFailed }) {
+		return
+	}
+	d.leaving = map[string]bool{}
+	for id := range d.disk.Intents {
+		d.leaving[id] = true
+	}
+}
+
 func (d *daemon) watchEvent(e ring.Event) {
 	d.events = append(d.events, e)
 	for _, b := range d.boxes {
@@ -424,7 +453,7 @@ func (d *daemon) watchEvent(e ring.Event) {
 	d.protect[id] = map[string]bool{}
 	for _, b := range d.boxes {
 		if b.App == e.App && b.Service == e.Service && d.versionOf(b) == good.Service.Version && d.ready(b) && b.Slot <= good.Service.Replicas {
-			if _, leaving := d.disk.Intents[b.ID]; !leaving {
+			if !d.leaving[b.ID] {
 				d.protect[id][b.ID] = true
 			}
 		}
