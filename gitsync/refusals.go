@@ -127,7 +127,7 @@ func futureDated(sha ring.SHA, what string, at, seen time.Time) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.FutureDated, Commit: sha,
 		Says: fmt.Sprintf("commit %s %s %s, after it was first seen here at %s", sha.Short(), what, stamp(at), stamp(seen)),
-		Hint: "correct the clock of the machine that made it, or of this host, and make the commit again with git commit --amend -S --date=now --no-edit; where this host's clock was wrong that day, gitring trust accept lets a person answer for it",
+		Hint: "correct the clock of the machine that made it, or of this host, and make the commit again with git commit --amend -S --date=now --no-edit; where this host's clock was wrong that day, gitring trust accept of the branch's tip lets a person on the host answer for it",
 	}
 }
 
@@ -143,7 +143,7 @@ func keyExpiredFirstSeen(sha ring.SHA, key string, expired, seen time.Time, grac
 	return &ring.Refusal{
 		Code: ring.KeyExpiredFirstSeen, Commit: sha,
 		Says: fmt.Sprintf("key %s expired at %s; commit %s claims an earlier time but was first seen here at %s, past the grace of %s", key, stamp(expired), sha.Short(), stamp(seen), grace),
-		Hint: "sign again with a key that is valid now; after a long downtime gitring trust accept lets a person answer for it",
+		Hint: "sign again with a key that is valid now; after a long downtime gitring trust accept of the branch's tip lets a person on the host answer for it",
 	}
 }
 
@@ -159,7 +159,7 @@ func rollback(anchor, tip ring.SHA) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.Rollback, Commit: tip,
 		Says: fmt.Sprintf("the branch went back to %s, which is older than %s, the last trusted commit", tip.Short(), anchor.Short()),
-		Hint: "push a signed revert on top of " + anchor.Short() + " instead (gitring rollback makes one); a person on the host may use gitring trust accept",
+		Hint: "push a signed revert on top of " + anchor.Short() + " instead (gitring rollback makes one); a person on the host may use gitring trust accept " + tip.Short() + " --reason '…'",
 	}
 }
 
@@ -175,7 +175,7 @@ func nonFastForward(anchor, tip ring.SHA) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.NonFastForward, Commit: tip,
 		Says: fmt.Sprintf("commit %s does not descend from %s, the last trusted commit", tip.Short(), anchor.Short()),
-		Hint: "somebody force-pushed: push a branch that has " + anchor.Short() + " in its history; a person on the host may use gitring trust accept",
+		Hint: "somebody force-pushed: push a branch that has " + anchor.Short() + " in its history; a person on the host may use gitring trust accept " + tip.Short() + " --reason '…'",
 	}
 }
 
@@ -183,7 +183,7 @@ func rangeTooLarge(tip ring.SHA, max int) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.RangeTooLarge, Commit: tip,
 		Says: fmt.Sprintf("more than %d commits lie between the last trusted commit and %s", max, tip.Short()),
-		Hint: "look them over and use gitring trust accept " + tip.Short() + ", or raise trust.max_range",
+		Hint: "look them over and use gitring trust accept " + tip.Short() + " --reason '…', or raise trust.max_range",
 	}
 }
 
@@ -209,7 +209,7 @@ func tooMuchEffort(tip ring.SHA) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.RangeTooLarge, Commit: tip,
 		Says: fmt.Sprintf("verifying what lies between the last trusted commit and %s takes too long: its commits name others far away, again and again", tip.Short()),
-		Hint: "look them over and use gitring trust accept " + tip.Short() + ", or raise trust.max_range, which raises this too",
+		Hint: "look them over and use gitring trust accept " + tip.Short() + " --reason '…', or raise trust.max_range, which raises this too",
 	}
 }
 
@@ -369,7 +369,7 @@ func stateLost(tip ring.SHA, what string) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.StateLost, Commit: tip,
 		Says: "up to where this source was trusted is lost, and the labels of its containers do not tell: " + what,
-		Hint: "bring the state directory back from a backup, or the history back to the server; or look over what the branch holds and use gitring trust accept " + tip.Short(),
+		Hint: "bring the state directory back from a backup, or the history back to the server; or look over what the branch holds and use gitring trust accept " + tip.Short() + " --reason '…'",
 	}
 }
 
@@ -377,7 +377,7 @@ func stateLostRollback(anchor, tip ring.SHA) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.StateLostRollback, Commit: tip,
 		Says: fmt.Sprintf("the branch is at %s, which is older than %s, what containers here were made from", tip.Short(), anchor.Short()),
-		Hint: "push what has " + anchor.Short() + " in its history; a person on the host may use gitring trust accept " + tip.Short(),
+		Hint: "push what has " + anchor.Short() + " in its history; a person on the host may use gitring trust accept " + tip.Short() + " --reason '…'",
 	}
 }
 

@@ -97,7 +97,7 @@ func pullPolicy(k *keyCheck) {
 	case types.PullPolicyBuild:
 		k.refuse("build would build an image on the host", "build it in CI, push it, and name it with image:")
 	default:
-		k.refuse("%s would move a pinned image by the clock", "write always, which asks the registry at each commit; or run gitring refresh when you want to", head(p))
+		k.refuse("%s would move a pinned image by the clock", "write always, which asks the registry at each commit; or run gitring refresh <app> --reason '…' when you want to", head(p))
 	}
 }
 

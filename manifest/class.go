@@ -144,7 +144,7 @@ var classes = map[string]class{
 	"services.*.profiles":            carried.as("a service that no active profile asks for is noted"),
 	"services.*.provider":            denied("runs a program of the host"),
 	"services.*.pull_policy":         by(pullPolicy).as("`always` asks the registry at each commit, `missing`, `if_not_present`, `never`; others are refused: an image moves by a commit or by `gitring refresh`"),
-	"services.*.pull_refresh_after":  unsupported("would move a pinned image by the clock", "remove it; run gitring refresh when you want to, or write pull_policy: always, which asks at each commit"),
+	"services.*.pull_refresh_after":  unsupported("would move a pinned image by the clock", "remove it; run gitring refresh <app> --reason '…' when you want to, or write pull_policy: always, which asks at each commit"),
 	"services.*.read_only":           carried,
 	"services.*.restart":             by(restartWord).as("`always` where nothing is said; `\"no\"` makes a job"),
 	"services.*.runtime":             carried.powerful(),

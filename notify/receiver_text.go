@@ -45,7 +45,7 @@ var spokenKinds = map[string]struct{ what, next string }{
 	ring.RolloutRestored:   {"a rollout failed, and the version before it was kept", "gitring inspect %s, then push a commit that repairs it"},
 	ring.RolloutRecovered:  {"well again after a rollout that failed", ""},
 	ring.AppCrashLooping:   {"crashes again and again", "gitring crashes %s"},
-	ring.AppContested:      {"somebody else keeps changing its containers", "stop the other tool, or gitring hold %s"},
+	ring.AppContested:      {"somebody else keeps changing its containers", "stop the other tool, or gitring hold %s --reason '…'"},
 	ring.AppIsDegraded:     {"not what its plan asks", "gitring inspect %s"},
 	ring.AppRecovered:      {"well again", ""},
 	ring.DriftSeen:         {"changed by hand", "gitring inspect %s"},

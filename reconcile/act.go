@@ -169,9 +169,9 @@ func (p *person) onService() error {
 	case v == nil:
 		return unfit("gitring status lists apps and services", "%s is not in force here", p.target())
 	case v.want.Kind != ring.Worker:
-		return unfit("gitring run starts it, gitring hold keeps it from starting", "%s is a %s: it has no rollout", v.id, v.want.Kind)
+		return unfit(say("gitring run %[1]s --reason '…' starts it, gitring hold %[1]s --reason '…' keeps it from starting", v.id), "%s is a %s: it has no rollout", v.id, v.want.Kind)
 	case p.Verb != Pause && p.Verb != Scale && p.heldBy(v.id) != "":
-		return unfit(say("gitring release %s", p.standingOn(ring.OverrideHold, v.id).Target), "%s is %s", v.id, p.heldBy(v.id))
+		return unfit(say("gitring release %s --reason '…'", p.standingOn(ring.OverrideHold, v.id).Target), "%s is %s", v.id, p.heldBy(v.id))
 	}
 	switch p.Verb {
 	case Pause:
@@ -226,7 +226,7 @@ func (p *person) release() error {
 		ended = append(ended, nameOf(&o)+" of "+o.Target)
 	}
 	if o := p.standing(ring.OverrideLeft, ring.ServiceID(p.App)); o != nil && len(ended) == 0 {
-		return unfit(say("gitring adopt %s takes it back", p.App), "%s is %s", p.App, overrideSays(o))
+		return unfit(say("gitring adopt %s --reason '…' takes it back", p.App), "%s is %s", p.App, overrideSays(o))
 	}
 	if len(ended) == 0 {
 		return unfit("gitring status lists what stands", "nothing is overridden on %s", p.target())
@@ -247,7 +247,7 @@ func (p *person) resume(v *service) error {
 	}
 	switch {
 	case o == nil && !stopped && v.failed != nil:
-		return unfit(say("gitring retry %s", v.id), "%s is not paused: its version %s failed and is not tried again", v.id, v.want.Version.Short())
+		return unfit(say("gitring retry %s --reason '…'", v.id), "%s is not paused: its version %s failed and is not tried again", v.id, v.want.Version.Short())
 	case o == nil && !stopped:
 		return unfit("gitring status lists what stands", "%s is not paused", v.id)
 	}
@@ -304,7 +304,7 @@ func (p *person) retry() error {
 		}
 	}
 	if slices.Sort(p.names); len(p.names) == 0 {
-		return unfit("gitring status says what is wrong; gitring refresh asks a registry again", "nothing of %s has failed", p.target())
+		return unfit(say("gitring status says what is wrong; gitring refresh %s --reason '…' asks a registry again", p.target()), "nothing of %s has failed", p.target())
 	}
 	p.tell(ring.RetryAsked, nil, p.Reason)
 	p.done.Says = "tries again: " + strings.Join(slices.Compact(p.names), ", ")
@@ -379,7 +379,7 @@ func (p *person) promote(v *service) error {
 func (p *person) abort(v *service) error {
 	i := slices.IndexFunc(v.tied(), func(m *service) bool { return m.moves() })
 	if i < 0 {
-		return unfit(say("gitring rollout undo %s brings back the plan before", p.App), "no rollout of %s is under way", v.id)
+		return unfit(say("gitring rollout undo %s --reason '…' brings back the plan before", p.App), "no rollout of %s is under way", v.id)
 	}
 	v = v.tied()[i]
 	says := say("aborted by %s: %s", p.Actor, p.Reason)
@@ -402,7 +402,7 @@ func (p *person) abort(v *service) error {
 // restart makes a version of its own of the same spec.
 func (p *person) restart(v *service) error {
 	if o := p.standing(ring.OverridePause, v.id); o != nil {
-		return unfit(say("gitring rollout resume %s", v.id), "%s is %s", v.id, p.halted(v.id))
+		return unfit(say("gitring rollout resume %s --reason '…'", v.id), "%s is %s", v.id, p.halted(v.id))
 	}
 	p.set(ring.Mark{ID: v.id, Written: v.want.Written, Mark: p.now.UTC().Format(time.RFC3339Nano), Actor: p.Actor, Reason: p.Reason, At: p.now})
 	p.tell(ring.RestartAsked, v, p.Reason)
@@ -427,7 +427,7 @@ func (p *person) undoIt() error {
 	have, ok := p.Facts.Apps[p.App]
 	switch past := p.Plan; {
 	case p.Service != "":
-		return unfit(say("gitring rollout undo %s", p.App), "an undo is of a whole app")
+		return unfit(say("gitring rollout undo %s --reason '…'", p.App), "an undo is of a whole app")
 	case !ok || have.Leaving:
 		return ErrNotFound
 	case past == nil:
@@ -436,7 +436,7 @@ func (p *person) undoIt() error {
 		return unfit("gitring rollback makes the commit that brings it back", "the earlier plan of %s is of source %s", p.App, past.App.Source)
 	default:
 		if says := p.withheld(p.App); says != "" && p.standing(ring.OverrideHold, ring.ServiceID(p.App)) != nil {
-			return unfit(say("gitring release %s", p.App), "%s is %s", p.App, says)
+			return unfit(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, says)
 		}
 		p.set(*past) // with what the host's rules say of it today
 		for i := range past.App.Services {

@@ -17,9 +17,9 @@ func (p *person) runIt() error {
 	case v == nil:
 		return unfit("gitring status lists apps and services", "%s is not in force here", p.target())
 	case !v.want.Kind.Ends():
-		return unfit("gitring rollout restart starts it anew", "%s is a %s and runs already: only jobs and cron jobs are run", v.id, v.want.Kind)
+		return unfit(say("gitring rollout restart %s --reason '…' starts it anew", v.id), "%s is a %s and runs already: only jobs and cron jobs are run", v.id, v.want.Kind)
 	case p.handsOff(v.id):
-		return unfit("gitring release "+string(v.id)+" ends a hold", "%s does not run: %s", v.id, cmp.Or(p.heldBy(v.id), "its source is only observed"))
+		return unfit("gitring release "+string(v.id)+" --reason '…' ends a hold", "%s does not run: %s", v.id, cmp.Or(p.heldBy(v.id), "its source is only observed"))
 	case v.want.Kind == ring.CronK && p.cronHeld(v) != "":
 		return unfit("the commit ends it", "%s does not run: %s", v.id, p.cronHeld(v))
 	case p.asked(v):

@@ -67,5 +67,5 @@ func (t *turn) forgetHands() {
 }
 
 func contestedSays(row ring.Hands) string {
-	return say("others changed its containers %d times within 24h, last: %s; stop the other tool, or gitring hold the service", len(row.Times), row.What)
+	return say("others changed its containers %d times within 24h, last: %s; stop the other tool, or gitring hold %s --reason '…'", len(row.Times), row.What, row.ID)
 }

@@ -284,7 +284,7 @@ func (e *explainer) rule() (rule, next string) {
 	case e.observed(app):
 		return "its source is only observed: nothing is changed here", "set apply: auto for the source in the configuration, and reload the daemon"
 	case e.heldBy(e.id) != "":
-		return e.heldBy(e.id), "gitring release " + e.target(ring.OverrideHold) + " lets gitring go on"
+		return e.heldBy(e.id), "gitring release " + e.target(ring.OverrideHold) + " --reason '…' lets gitring go on"
 	}
 	if e.v == nil {
 		return e.outside(app, service)
@@ -314,7 +314,7 @@ func (e *explainer) outside(app, service string) (rule, next string) {
 	}
 	for name, why := range e.turn.held {
 		if e.out.Source == name {
-			return why, "gitring approve, or push a newer commit"
+			return why, say("gitring approve %s, or push a newer commit", e.nextCommit(name))
 		}
 	}
 	if says := e.stageSays[app]; says != "" {
@@ -336,6 +336,14 @@ func (e *explainer) outside(app, service string) (rule, next string) {
 	return "its plan is about to come into force", "wait: the next look decides"
 }
 
+// nextCommit is the commit that a source would carry out next.
+func (e *explainer) nextCommit(source string) string {
+	if src := e.turn.source(source); src != nil && src.Next != nil {
+		return src.Next.Commit.Short()
+	}
+	return "<sha>"
+}
+
 // kind is what jobs and cron jobs have of their own.
 func (e *explainer) kind(name string) (rule, next string) {
 	v := e.v
@@ -347,16 +355,16 @@ func (e *explainer) kind(name string) (rule, next string) {
 	}
 	switch e.out.Phase {
 	case ring.PhaseCompleted:
-		return "it ran, and runs again when its version changes or somebody asks", "nothing to do; gitring run " + name + " runs it again"
+		return "it ran, and runs again when its version changes or somebody asks", "nothing to do; gitring run " + name + " --reason '…' runs it again"
 	case ring.PhaseFailed, ring.PhaseDegraded:
-		return "its run failed: " + e.out.Says, say("gitring jobs %s shows the run and its log; gitring retry %s runs it again, or push a commit that mends it", name, name)
+		return "its run failed: " + e.out.Says, say("gitring jobs %s shows the run and its log; gitring retry %s --reason '…' runs it again, or push a commit that mends it", name, name)
 	case ring.PhasePending:
 		e.out.Waits = append(e.out.Waits, e.out.Says)
 		return e.out.Says, e.dependency()
 	case ring.PhaseHeld:
-		return e.out.Says, "gitring release or gitring rollout resume " + name + " lets it go on"
+		return e.out.Says, "gitring release " + name + " --reason '…' lets it go on"
 	case ring.PhaseReady:
-		return "it is between two runs: " + e.out.Says, "nothing to do; gitring run " + name + " runs it now"
+		return "it is between two runs: " + e.out.Says, "nothing to do; gitring run " + name + " --reason '…' runs it now"
 	}
 	return "its run is under way", say("wait for its end; gitring logs %s shows what it writes", name)
 }
@@ -394,10 +402,10 @@ func (e *explainer) dependency() string {
 // worker is the rest, in the order of the rules.
 func (e *explainer) worker(name string) (rule, next string) {
 	v := e.v
-	fix := say("push a commit that mends it (git revert works), or gitring retry %s", name)
+	fix := say("push a commit that mends it (git revert works), or gitring retry %s --reason '…'", name)
 	switch {
 	case v.halt != "":
-		return v.halt, "gitring rollout resume " + e.target(ring.OverridePause) + " lets it go on"
+		return v.halt, "gitring rollout resume " + e.target(ring.OverridePause) + " --reason '…' lets it go on"
 	case v.waits != "":
 		e.out.Waits = append(e.out.Waits, v.waits)
 		return v.waits, e.dependency()
@@ -426,7 +434,7 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 		switch in.State {
 		case ring.SlotBackingOff, ring.SlotCrashed:
 			rule = say("slot %d %s; it is started again after a wait that grows", in.Slot, in.Reason)
-			return rule, say("wait for the next try %s, or gitring retry %s tries now; %s", clock(cmp.Or(in.NextTry, e.now)), name, logs)
+			return rule, say("wait for the next try %s, or gitring retry %s --reason '…' tries now; %s", clock(cmp.Or(in.NextTry, e.now)), name, logs)
 		}
 	}
 	if says, whose := e.publishers(v); says != "" {
@@ -434,7 +442,7 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 		return "its port is taken: " + says, say("publish one of them on another port; gitring inspect %s shows who has it", whose)
 	}
 	for _, try := range e.out.Tries {
-		return say("%s failed %d times: %s", try.Kind, try.N, try.Err), cmp.Or(try.Hint, say("wait for the next try %s, or gitring retry %s tries now", clock(try.Next), name))
+		return say("%s failed %d times: %s", try.Kind, try.N, try.Err), cmp.Or(try.Hint, say("wait for the next try %s, or gitring retry %s --reason '…' tries now", clock(try.Next), name))
 	}
 	if v.lacks != "" {
 		e.out.Waits = append(e.out.Waits, v.lacks)
@@ -449,7 +457,7 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 	case e.out.Phase == ring.PhaseReady && v.row.Done:
 		return "every slot runs the wanted version, ready", "nothing to do"
 	case slices.ContainsFunc(e.out.Instances, func(in ring.ExplainedInstance) bool { return in.State == ring.SlotStopped }):
-		return "an instance ended as its restart policy lets it, and rests", say("nothing, if that is meant; else restart: always in its file, or gitring rollout restart %s", name)
+		return "an instance ended as its restart policy lets it, and rests", say("nothing, if that is meant; else restart: always in its file, or gitring rollout restart %s --reason '…'", name)
 	case !v.row.Done:
 		return "the rollout is under way: " + e.out.Says, e.patienceSays(name)
 	}

@@ -21,7 +21,7 @@ func (p *person) leaveIt() error {
 	f, ok := p.Facts.Apps[p.App]
 	if !ok || f.Leaving {
 		if o := p.standing(ring.OverrideLeft, ring.ServiceID(p.App)); o != nil {
-			return unfit(say("gitring adopt %s takes it back", p.App), "%s is %s", p.App, overrideSays(o))
+			return unfit(say("gitring adopt %s --reason '…' takes it back", p.App), "%s is %s", p.App, overrideSays(o))
 		}
 		return ErrNotFound
 	}
@@ -29,7 +29,7 @@ func (p *person) leaveIt() error {
 		return unfit("run it again", "another plan of %s came into force meanwhile", p.App)
 	}
 	if says := p.handed(p.App); says != "" {
-		return unfit(say("gitring release %s", p.App), "%s is %s", p.App, says)
+		return unfit(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, says)
 	}
 	o := ring.OverrideRow{Kind: ring.OverrideLeft, Target: p.App, Actor: p.Actor, Reason: p.Reason, At: p.now, Policies: map[string]ring.EnginePolicy{}}
 	for _, v := range p.inOrder() {
@@ -37,10 +37,10 @@ func (p *person) leaveIt() error {
 			continue
 		}
 		if why := p.unrest(v); why != "" {
-			return unfit("wait until gitring status says Ready, or gitring rollout abort", "%s is under way: %s", v.id, why)
+			return unfit(say("wait until gitring status says Ready, or gitring rollout abort %s --reason '…'", v.id), "%s is under way: %s", v.id, why)
 		}
 		if _, scaled := p.scaled(v.id); scaled {
-			return unfit(say("gitring release %s", v.id), "%s is scaled by hand", v.id)
+			return unfit(say("gitring release %s --reason '…'", v.id), "%s is scaled by hand", v.id)
 		}
 		for _, in := range v.all {
 			want := p.enginePolicy(v, in)
@@ -55,7 +55,7 @@ func (p *person) leaveIt() error {
 	}
 	p.forgetApp()
 	p.set(o)
-	p.done.Says = say("%s is Compose's again: it runs on as it is, and gitring keeps its hands off until gitring adopt %s", p.App, p.App)
+	p.done.Says = say("%s is Compose's again: it runs on as it is, and gitring keeps its hands off until gitring adopt %s --reason '…'", p.App, p.App)
 	p.event(ring.Event{Kind: ring.AppLeft, Source: f.App.Source, App: p.App, Commit: f.App.Commit, Actor: p.Actor, Reason: "handed back to Compose: " + p.Reason})
 	return nil
 }

@@ -545,7 +545,6 @@ func hinted(try ring.Try) string {
 	return say("%s; %s", try.Err, try.Refusal.Hint)
 }
 
-// undone is why the wanted version cannot be started now that the old one has
 // lastGap is how rarely a version is tried at last for whose tries the old one has
 // to stop.
 const lastGap = 6 * time.Hour
@@ -565,6 +564,7 @@ func (t *turn) triesPort(try ring.Try) bool {
 	return true
 }
 
+// undone is why the wanted version cannot be started now that the old one has
 // stopped for it; the old one serves until that is mended.
 func (t *turn) undone(v *service) string {
 	if !v.restores() {

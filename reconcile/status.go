@@ -369,11 +369,11 @@ func (t *turn) steady(v *service, progress string) (ring.Phase, string) {
 		}
 		return ring.PhaseReady, progress
 	}
-	for _, in := range v.all {
 	if try, ok := t.refusedStep(v); ok {
 		says, _ := t.publishers(v)
 		return ring.PhaseDegraded, say("%s; %s", progress, cmp.Or(says, hinted(try)))
 	}
+	for _, in := range v.all {
 		if !in.holds() || in.ready || t.rests(v, in) || !in.down {
 			continue
 		}

@@ -100,7 +100,7 @@ func (b beside) sameName(a ring.Action) (told []string, all []*ring.Refusal) {
 
 // adoptOr is the other way to go on with a project that runs.
 func adoptOr(app string) string {
-	return fmt.Sprintf("gitring adopt %s takes it over as it runs; or ", app)
+	return fmt.Sprintf("gitring adopt %s --reason '…' takes it over as it runs; or ", app)
 }
 
 // down is how to stop a Compose project without touching what it keeps.

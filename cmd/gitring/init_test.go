@@ -69,7 +69,7 @@ func TestInitChangesNothingOnTheEngine(t *testing.T) {
 	}, strings.NewReader(""), &out, &errs, time.Now)
 	require.Equal(t, exitOK, code, "%s%s", &out, &errs)
 	require.Contains(t, out.String(), "web refused ForeignProject web/compose.yaml: a Compose project web runs here that gitring did not start (web-s-1)")
-	require.Contains(t, out.String(), "hint: gitring adopt web takes it over as it runs; or run docker compose down in /opt/web, never with -v: the volumes stay")
+	require.Contains(t, out.String(), "hint: gitring adopt web --reason '…' takes it over as it runs; or run docker compose down in /opt/web, never with -v: the volumes stay")
 	require.Contains(t, out.String(), "hand the running apps over")
 	require.Regexp(t, `(?m)^  db/s +create `, out.String())
 	require.NotRegexp(t, `(?m)^  web/s `, out.String(), "what runs under Compose is not created a second time")

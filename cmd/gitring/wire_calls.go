@@ -158,7 +158,7 @@ func (d *daemon) accept(ctx context.Context, p api.Peer, r api.AcceptRequest) er
 	}
 	refusal, err := f.git.Accept(ctx, r.Commit, answerable(p), r.Reason)
 	if tip := d.tipOf(f.cfg.Name); err != nil && tip != "" && !strings.HasPrefix(string(tip), string(r.Commit)) {
-		return api.Conflicting("gitring verify and git log say what it holds; then gitring trust accept "+tip.Short(), "%s", err)
+		return api.Conflicting("gitring verify and git log say what it holds; then gitring trust accept "+tip.Short()+" --reason '…'", "%s", err)
 	}
 	if err != nil {
 		return err

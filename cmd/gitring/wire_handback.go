@@ -313,7 +313,7 @@ func (h *handback) readme() []byte {
 	return fmt.Appendf(nil, `# %[1]s, handed back by gitring
 
 This is the Compose project of app %[1]s as commit %[2]s has it. Its containers go on running; gitring keeps its hands off them until
-`+"`gitring adopt %[1]s`"+`.
+`+"`gitring adopt %[1]s --reason '…'`"+`.
 
 To have Compose look after them without changing anything, in this folder:
 
