@@ -58,3 +58,32 @@ func patience(s *ring.Service) time.Duration {
 	}
 	return max(s.Rollout.StartTimeout, h.StartPeriod+interval*time.Duration(retries))
 }
+
+// probe asks for the checks of each instance's own version.
+func (t *turn) probe(ins []*inst, want *ring.Service, good *ring.Good) {
+	for _, in := range ins {
+		if in.State != ring.StateRunning {
+			continue
+		}
+		if checks, known := t.checksOf(in, want, good); known && len(checks) > 0 {
+			t.out.Probes = append(t.out.Probes, ring.Probe{Instance: in.Instance, Checks: checks, Ready: t.unasked(in, want, good)})
+		}
+	}
+}
+
+func (t *turn) checksOf(in *inst, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
+	checks, known := t.ownChecks(in, want, good)
+	return withImages(in, checks), known
+}
+
+// ownChecks are the checks that the plan of an instance's version has.
+func (t *turn) ownChecks(in *inst, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
+	if want != nil && in.Version == want.Version {
+		return want.Checks, true
+	}
+	if good != nil && in.Version == good.Service.Version {
+		return good.Service.Checks, true
+	}
+	c, ok := t.Facts.Rollouts[ring.ID(in.App, in.Service)].Checks[in.Version]
+	return c, ok
+}

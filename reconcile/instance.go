@@ -1,0 +1,114 @@
+package reconcile
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// inst is an instance in the eyes of one look.
+type inst struct {
+	*ring.Instance
+	intent string // what a stop of ours was for; "" when none was meant
+	// ready: every check green without a break for min_ready_time. down: known
+	// not to serve, so that its removal costs nothing. Neither: not known, or
+	// not for long enough.
+	ready, down bool
+	inferred    bool
+	rests       bool // it ended as it may, and stays so
+	young       bool // it is green, for less than min_ready_time
+	reason      string
+	unlive, act string
+	slotKey     string // see slot
+}
+
+// ownGrace is the time that it was made with between stop signal and kill.
+func (in *inst) ownGrace() time.Duration { return cmp.Or(in.Grace, ring.DefaultStopGrace) }
+
+// leaving says that we decided to remove it.
+func (in *inst) leaving() bool { return in.intent == intentRemove }
+
+// holds says that it takes its slot: whatever its state, but for one that goes.
+func (in *inst) holds() bool { return !in.leaving() }
+
+// begun says that its start has not been seen through: it is not ready, and
+// started again.
+func (in *inst) begun() bool { return in.intent == intentHooks || in.intent == intentRejoin }
+
+// judge folds what is known of an instance into ready, down, or neither.
+func (t *turn) judge(v *service, in *inst) {
+	if !in.Live() {
+		in.down = in.State != ring.StateCreated
+		in.reason = string(in.State)
+		if in.Ended() {
+			in.reason, in.rests = exitSays(in.Instance), t.rests(v, in)
+		}
+		return
+	}
+	if in.State != ring.StateRunning {
+		in.down, in.reason = in.State == ring.StateRestarting || in.State == ring.StatePaused, string(in.State)
+		return
+	}
+	checks, known := t.checksOf(in, v.want, v.good)
+	if !known {
+		in.reason = "its checks are not known"
+		return
+	}
+	since := in.Since
+	if (&ring.Service{Checks: checks}).Gated() {
+		h, ok := t.Health[in.ID]
+		if was := t.unasked(in, v.want, v.good); !ok && !was.IsZero() {
+			h, ok = ring.Health{Ready: true, Since: was}, true
+		}
+		if !ok {
+			in.reason = "no check has answered yet"
+			return
+		}
+		in.unlive, in.act = unlive(h), h.Act
+		if !h.Ready {
+			in.down, in.reason = true, h.Reason
+			return
+		}
+		since = h.Since
+	} else {
+		in.inferred = true
+		if h, ok := t.Health[in.ID]; ok {
+			in.unlive, in.act = unlive(h), h.Act
+		}
+	}
+	if in.begun() {
+		in.reason = t.Facts.Intents[in.ID].Reason
+		return
+	}
+	steady := since.Add(v.minReady(in))
+	if t.now.Before(steady) && !(v.promoted() && in.Version == v.want.Version) {
+		t.wake(steady)
+		in.young, in.reason = true, say("ready, for less than %s", v.minReady(in))
+		return
+	}
+	in.ready = true
+}
+
+// minReady is how long an instance must be green; what is brought back, as long
+// as the way back asks.
+func (v *service) minReady(in *inst) time.Duration {
+	if v.good != nil && in.Version == v.good.Service.Version && in.Version != v.want.Version {
+		return v.want.Rollout.Returning().MinReadyTime
+	}
+	return v.want.Rollout.MinReadyTime
+}
+
+func unlive(h ring.Health) string {
+	if h.Unlive {
+		return h.Reason
+	}
+	return ""
+}
+
+func exitSays(in *ring.Instance) string {
+	if in.OOM {
+		return say("exited with code %d, out of memory", in.ExitCode)
+	}
+	return say("exited with code %d", in.ExitCode)
+}

@@ -1,0 +1,332 @@
+package reconcile
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// begin starts a rollout when another version is wanted than the row speaks of.
+func (t *turn) begin(v *service) {
+	if v.row.Version == v.want.Version || v.waits != "" {
+		return
+	}
+	if old := v.row; old.Version != "" && !old.Done {
+		t.event(ring.Event{
+			Kind: ring.RolloutSuperseded, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: old.Version,
+			Commit: old.Commit, Reason: say("superseded by %s", v.app.Commit.Short()),
+		})
+	}
+	v.row = ring.RolloutRow{
+		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Checks: t.checks(v), Writes: t.written(v), Shared: t.shared(v),
+		Engine: t.Seen.Engine,
+	}
+	if v.failed != nil { // quarantined: a newer commit wants what already failed
+		v.row.Cause = v.failed.Reason
+		t.set(v.row)
+		return
+	}
+	t.set(v.row)
+	if len(v.all) > 0 && !slices.ContainsFunc(v.all, func(in *inst) bool { return in.Version != v.want.Version }) && v.good == nil {
+		return // the store is new, what runs is not: nothing moves
+	}
+	t.event(ring.Event{
+		Kind: ring.RolloutBegan, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version,
+		Commit: v.app.Commit, Reason: t.why(v),
+	})
+}
+
+// checks are those of the wanted version and of what else still runs.
+func (t *turn) checks(v *service) map[ring.Version][]ring.Check {
+	out := map[ring.Version][]ring.Check{v.want.Version: v.want.Checks}
+	for _, in := range v.all {
+		if c, ok := v.row.Checks[in.Version]; ok && in.Version != v.want.Version {
+			out[in.Version] = c
+		}
+	}
+	for _, version := range t.expected(v) {
+		if c, ok := v.row.Checks[version]; ok && version != v.want.Version {
+			out[version] = c
+		}
+	}
+	return out
+}
+
+// why is what differs from the last good version, as people read it.
+func (t *turn) why(v *service) string {
+	if v.good == nil {
+		return "first deploy"
+	}
+	if v.good.Service.Version == v.want.Version {
+		return "back to the last good version"
+	}
+	if v.differ == "" {
+		v.differ = cmp.Or(Differs(&v.good.App, &v.good.Service, v.app, v.want), "version "+v.want.Version.Short())
+	}
+	return v.differ
+}
+
+// account counts progress and failures of the rollout under way, and ends it
+// when they say so. It only remembers; it never moves anything.
+func (t *turn) account(v *service) {
+	if v.row.Done || v.restoring() {
+		return
+	}
+	if v.waits != "" {
+		if v.moves() && t.now.Sub(v.row.Progress) >= v.want.Rollout.ProgressDeadline/10 && t.undone(v) != "" {
+			v.row.Progress = t.now // the time until it is mended is not the version's
+			t.set(v.row)
+		}
+		return
+	}
+	if t.excuse(v) {
+		return
+	}
+	if v.watched() {
+		t.watch(v)
+		return
+	}
+	row, ready, failing, permanent := v.row, 0, false, false
+	row.Counted = slices.Clone(row.Counted)
+	for _, in := range v.all {
+		if in.Version != v.want.Version || !in.holds() {
+			continue
+		}
+		if in.ready {
+			ready++
+			continue
+		}
+		if t.stale(v, in) {
+			continue
+		}
+		why := t.failure(v, in)
+		if why == "" || slices.Contains(row.Counted, in.ID) {
+			continue
+		}
+		row.Counted = append(row.Counted, in.ID)
+		failing = true
+		row.LastFailure, row.Cause = t.now, say("slot %d %s", in.Slot, why)
+		t.failedStart(v, in, why, row.Failures+1)
+		permanent = permanent || in.Ended() && cannotRun(in.ExitCode)
+	}
+	if failing {
+		row.Failures++ // instances that end together, as when the engine restarts, are one failure
+	}
+	if ready > row.Ready {
+		row.Ready, row.Progress, row.Failures = ready, t.now, 0
+	}
+	try, tried := t.Tries[string(v.id)]
+	tried = tried && try.Version == v.want.Version && try.Cause != "" && (try.Kind == ring.DoCreate || try.Kind == ring.DoStart)
+	stuck := t.stuck(v) != ""
+	tried = tried && !try.At.Before(row.Began) && !stuck
+	if stuck && t.now.Sub(row.Progress) >= v.want.Rollout.ProgressDeadline/10 {
+		row.Progress = t.now // the time until it is mended is not the version's
+	}
+	if tried && try.At.After(row.LastFailure) && try.Cause != ring.CauseImagePull {
+		row.Failures++
+		row.LastFailure, row.Cause = try.At, say("%s: %s", try.Cause, try.Err)
+	}
+	if !sameRow(row, v.row) {
+		v.row = row
+		t.set(row)
+	}
+	if v.failed != nil {
+		return
+	}
+	k := v.want.Rollout
+	deadline := latest(row.Progress, t.Awake).Add(k.ProgressDeadline)
+	switch {
+	case row.Failures >= v.threshold():
+		t.fail(v, row.Cause)
+	case permanent, tried && try.Permanent && row.Failures > 0:
+		t.fail(v, row.Cause)
+	case !t.now.Before(deadline) && !t.settled(v) && (v.fate == nil || !t.filled(v)) && !stuck:
+		t.fail(v, t.deadlineSays(v, ready))
+	default:
+		t.wake(deadline)
+	}
+}
+
+// threshold is how many failures in a row end the rollout. Where the old
+// instance had to stop first, the first one does: nothing serves meanwhile.
+func (v *service) threshold() int {
+	parked := slices.ContainsFunc(v.all, func(in *inst) bool { return in.intent == intentPark })
+	if parked && v.restores() {
+		return 1
+	}
+	return max(1, v.want.Rollout.FailureThreshold)
+}
+
+func sameRow(a, b ring.RolloutRow) bool {
+	return a.Ready == b.Ready && a.Progress.Equal(b.Progress) && a.Failures == b.Failures &&
+		a.LastFailure.Equal(b.LastFailure) && len(a.Counted) == len(b.Counted) && a.Cause == b.Cause
+}
+
+// failure is why an instance of a version under rollout counts as failed.
+func (t *turn) failure(v *service, in *inst) string {
+	if in.Ended() {
+		if t.rests(v, in) || in.intent != "" {
+			return ""
+		}
+		return in.reason
+	}
+	if in.State == ring.StateRestarting {
+		return "is restarted by the engine: " + exitSays(in.Instance)
+	}
+	if !in.Live() {
+		return ""
+	}
+	if in.unlive != "" && in.act != "" {
+		return in.unlive
+	}
+	if !in.down {
+		return "" // ready, only not for long enough; or not known, which is no failure
+	}
+	limit := patience(v.want)
+	until := latest(t.readSince(v, in), t.Awake).Add(limit)
+	if t.now.Before(until) {
+		t.wake(until)
+		return ""
+	}
+	return say("not ready within %s: %s", limit, in.reason)
+}
+
+func readySays(ready, wanted int) string {
+	return strconv.Itoa(ready) + "/" + strconv.Itoa(wanted) + " ready"
+}
+
+func (t *turn) deadlineSays(v *service, ready int) string {
+	says := say("%s: %d/%d ready, no progress within %s", ring.CauseDeadline, ready, v.want.Replicas, v.want.Rollout.ProgressDeadline)
+	if why := t.unmade(v.of, v.target); why != "" {
+		return says + "; " + why
+	}
+	for _, in := range v.all {
+		if in.Version == v.want.Version && !in.ready && in.reason != "" {
+			return says + "; slot " + say("%d %s", in.Slot, in.reason)
+		}
+	}
+	return says
+}
+
+// fail gives the verdict on the wanted version; the target follows from it.
+func (t *turn) fail(v *service, reason string) {
+	t.verdict(v, v.row.Commit, reason)
+	t.failTied(v, reason)
+	t.choose(v)
+}
+
+func (t *turn) verdict(v *service, c ring.SHA, reason string) {
+	t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: c, Reason: reason, At: t.now, Memory: t.starved(v), Live: v.liveVersion()})
+	t.event(ring.Event{
+		Kind: ring.RolloutFailed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
+		Version: v.want.Version, Commit: c, Reason: reason,
+	})
+}
+
+// settled says that the target fills every slot, ready, and nothing else is left.
+func (t *turn) settled(v *service) bool {
+	n := 0
+	for _, in := range v.all {
+		if in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
+			return false
+		}
+		if !in.ready && !t.rests(v, in) || !t.took(v, in) {
+			return false
+		}
+		n++
+	}
+	for slot := 1; slot <= v.target.Replicas; slot++ {
+		if n < v.target.Replicas && t.doneIn(v, slot) {
+			n++
+		}
+	}
+	return n == v.target.Replicas
+}
+
+// complete closes the rollout when it is settled: the version is good, and what
+// a restore would bring back from now on.
+func (t *turn) complete(v *service) {
+	if !t.settled(v) || !v.row.Done && !t.whole(v, t.settled) || t.bakes(v) {
+		return
+	}
+	if v.fate != nil && v.target == v.want && !v.row.Done { // one verdict, in one moment
+		for _, m := range v.fate.of {
+			if m != v && m.moves() {
+				t.close(m)
+			}
+		}
+	}
+	t.close(v)
+}
+
+// left says that what v is tied to went back to an older version: v cannot be
+// good beside that, however well it runs until it is stopped with it.
+func (v *service) left() bool {
+	return v.fate != nil && slices.ContainsFunc(v.fate.of, func(m *service) bool { return m != v && m.restoring() })
+}
+
+// close says that a service is what its target asks.
+func (t *turn) close(v *service) {
+	if v.target == v.want {
+		t.reloaded(v)
+		t.keepGood(v)
+	}
+	if v.row.Done || v.waits != "" {
+		return
+	}
+	v.row.Done, v.row.At = true, t.now
+	t.lower(v)
+	t.set(v.row)
+	e := ring.Event{
+		Kind: ring.RolloutCompleted, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
+		Version: v.want.Version, Commit: v.app.Commit, Reason: readySays(v.target.Replicas, v.target.Replicas),
+	}
+	if v.restoring() {
+		e.Kind, e.Commit = ring.RolloutRestored, v.row.Commit
+		e.Reason = say("kept %s: %s", v.good.Commit.Short(), v.failed.Reason)
+	}
+	t.event(e)
+}
+
+// keepGood remembers the service as it completed. A change in place (replicas,
+// checks, knobs) is part of what a restore brings back.
+func (t *turn) keepGood(v *service) {
+	key := v.wanted()
+	if d, ok := t.Facts.Verdicts[key]; !ok || !d.Good {
+		t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Good: true, Commit: v.app.Commit, Reason: "completed", At: t.now})
+		v.failed = nil
+	}
+	with := t.beside(v)
+	if v.good != nil && v.row.Done && sameService(&v.good.Service, v.want) {
+		// An unrelated commit; a rollout that completes is this plan's.
+		if len(with)+len(v.good.With) > 0 && !sameJSON(with, v.good.With) {
+			g := *v.good
+			g.With = with
+			v.good = &g
+			t.set(t.asGit(g))
+		}
+		return
+	}
+	app := *v.app
+	app.Services = leaders(v.app, &v.want.Spec, nil)
+	g := ring.Good{AppName: app.Name, App: app, Service: *v.want, Commit: v.app.Commit, At: t.now, With: with}
+	v.good = &g
+	t.set(t.asGit(g))
+}
+
+// leaders are what a service is tied to or follows, at whatever distance where
+// volumes are taken: their versions are part of its own, and what they mount
+// decides what it mounts.
+func leaders(app *ring.App, of *ring.Spec, out []ring.Service) []ring.Service {
+	for _, name := range of.Leaders() {
+		if slices.ContainsFunc(out, func(s ring.Service) bool { return s.Name == name }) {
+			continue
+		}
+		s, _ := app.Service(name)
+		out = append(out, ring.Service{Name: name, Version: s.Version, Image: s.Image, Spec: ring.Spec{Mounts: s.Spec.Mounts, VolumesFrom: s.Spec.VolumesFrom}})
+		out = leaders(app, &ring.Spec{VolumesFrom: s.Spec.VolumesFrom}, out)
+	}
+	return out
+}

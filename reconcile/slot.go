@@ -1,0 +1,102 @@
+package reconcile
+
+import (
+	"github.com/gitring/gitring/ring"
+)
+
+// remove writes down that an instance goes, and takes the step.
+func (t *turn) remove(v *service, in *inst, why string) {
+	if t.telling(in) || t.untie(in, why) {
+		return
+	}
+	it := ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: why, At: t.now}
+	if in.Version == v.target.Version && in.Slot <= v.target.Replicas {
+		it.ID, it.Slot = v.id, in.Slot
+	}
+	t.set(it)
+	in.intent = intentRemove
+	t.forgetSlot(v, in)
+	t.do(t.removal(v, in, it))
+}
+
+// step makes an action on an instance.
+func (t *turn) step(v *service, k ring.ActionKind, in *inst, why string) ring.Action {
+	a := ring.Action{
+		Kind: k, App: v.app.Name, Service: v.want.Name, Slot: in.Slot, Version: in.Version, Commit: v.app.Commit,
+		Instance: in.ID, Name: in.Name, Began: in.Started, Reason: why, Grace: v.want.Grace(), Delay: v.want.Rollout.DrainDelay,
+	}
+	switch {
+	case in.Version == v.want.Version:
+		a.Of, a.Want = v.app, v.want
+	case v.good != nil && in.Version == v.good.Service.Version:
+		a.Of, a.Want = &v.good.App, &v.good.Service
+	default: // its spec is not known any more: neither its own time nor the newer one is cut
+		a.Grace = max(a.Grace, in.Grace)
+		return a
+	}
+	a.Grace, a.Networks = a.Want.Grace(), t.networks(a.Of)
+	return a
+}
+
+// create makes the instance of a slot, once its networks are there. An image
+// that went missing is pulled first; after failures in a row it waits.
+func (t *turn) create(v *service, slot int, start bool, why string) bool {
+	if t.networksMissing(v.of, v.target) {
+		v.lacks = t.unmade(v.of, v.target)
+		return false
+	}
+	if v.row.Failures > 1 && !v.restoring() {
+		if next := v.row.LastFailure.Add(backoff(string(v.id), v.row.Failures)); t.now.Before(next) {
+			t.wake(next)
+			return false
+		}
+	}
+	if t.awaits(v, slot) || t.leftAlone(v, slot) {
+		return false
+	}
+	owners, lacks := t.owners(v, slot)
+	if lacks != "" {
+		v.lacks = lacks
+		return false
+	}
+	if t.making(v) {
+		return false
+	}
+	start = start && len(v.target.Spec.PostStart) == 0 && v.target.Spec.ContainerName == ""
+	start = start && t.occupied(v, v.of, v.target) == ""
+	a := ring.Action{
+		Kind: ring.DoCreate, App: v.app.Name, Service: v.want.Name, Slot: slot, Version: v.target.Version,
+		Commit: v.target.Changed, Of: v.of, Want: v.target, Start: start, Networks: t.networks(v.of),
+		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Reason: why, Kept: t.kept(), Owners: owners,
+	}
+	if !v.target.Image.Known { // what it keeps for itself is not known
+		t.do(t.pull(v.of, v.target, "has to be looked at"))
+		return false
+	}
+	if try, ok := t.Tries[a.Target()]; ok && try.Kind == ring.DoCreate && try.Cause == ring.CauseImagePull && !t.Images[v.target.Pin.Image].Known {
+		t.do(t.pull(v.of, v.target, "is missing on this host"))
+		return false
+	}
+	return t.do(a)
+}
+
+// freeSlot is the lowest slot that is to be filled, because no instance of the
+// target holds it; 0 when there is none.
+func (t *turn) freeSlot(v *service) int {
+	for slot := 1; slot <= v.target.Replicas; slot++ {
+		if v.inSlot(slot) == nil && !t.doneIn(v, slot) {
+			return slot
+		}
+	}
+	return 0
+}
+
+// inSlot is the target's instance of a slot.
+func (v *service) inSlot(slot int) *inst {
+	for _, in := range v.all {
+		if in.Slot == slot && in.Version == v.target.Version && in.holds() {
+			return in
+		}
+	}
+	return nil
+}

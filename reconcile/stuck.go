@@ -1,0 +1,97 @@
+package reconcile
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// stuck is what is wrong on this host where no other version would fare better,
+// such as a disk that is not mounted; or whatever the host refuses where there is
+// nothing to restore. It fails nothing, and is tried again for as long as it is wanted.
+func (t *turn) stuck(v *service) string {
+	if try, ok := t.refusedStep(v); ok {
+		return hinted(try)
+	}
+	return t.short(v)
+}
+
+// awaitsHost says that a rollout goes on once something of this host is mended:
+// it is not closed, however long that takes.
+func (t *turn) awaitsHost(v *service) bool {
+	if v.row.Done || v.failed != nil {
+		return false
+	}
+	try, ok := t.refusedStep(v)
+	return ok && !try.Permanent || t.undone(v) != "" || t.short(v) != ""
+}
+
+// refusedStep is the try that v is stuck with.
+func (t *turn) refusedStep(v *service) (ring.Try, bool) {
+	if len(t.Tries) == 0 {
+		return ring.Try{}, false
+	}
+	for slot := 0; slot <= v.target.Replicas; slot++ {
+		key := string(v.id)
+		if slot > 0 {
+			key += " " + ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version)
+		}
+		try := t.Tries[key]
+		if try.Refusal == nil || try.Version != v.target.Version || try.Kind != ring.DoCreate && try.Kind != ring.DoStart {
+			continue
+		}
+		if !try.Permanent || try.Kind == ring.DoCreate && (!v.restores() || v.restoring()) {
+			return try, true
+		}
+	}
+	return ring.Try{}, false
+}
+
+// hinted is a failed try as its service's status tells it: with what to do.
+func hinted(try ring.Try) string {
+	if try.Refusal == nil || try.Refusal.Hint == "" {
+		return try.Err
+	}
+	return say("%s; %s", try.Err, try.Refusal.Hint)
+}
+
+// lastGap is how rarely a version is tried at last for whose tries the old one has
+// to stop.
+const lastGap = 6 * time.Hour
+
+// triesPort says that it is time to look again whether a port of the host that
+// somebody else has is free. Only a start tells, and for that the old one stops: so
+// it is done ever more rarely.
+func (t *turn) triesPort(try ring.Try) bool {
+	if !taken(try.Err) {
+		return false
+	}
+	due := try.At.Add(min(lastGap, permanentWait<<min(try.N-1, 8)))
+	if t.now.Before(due) {
+		t.wake(due)
+		return false
+	}
+	return true
+}
+
+// undone is why the wanted version cannot be started now that the old one has
+// stopped for it; the old one serves until that is mended.
+func (t *turn) undone(v *service) string {
+	if !v.restores() {
+		return ""
+	}
+	for _, in := range v.all {
+		if in.Version != v.want.Version || in.Live() || !in.holds() {
+			continue
+		}
+		try := t.Tries[string(v.id)+" "+in.Name]
+		if try.Kind != ring.DoStart || try.Version != in.Version || try.Refusal == nil || try.Permanent || t.triesPort(try) {
+			continue
+		}
+		if slices.ContainsFunc(v.all, func(old *inst) bool { return old.Version == v.good.Service.Version && old.holds() }) {
+			return hinted(try)
+		}
+	}
+	return ""
+}
