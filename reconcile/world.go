@@ -1,15 +1,3 @@
-// Package reconcile decides what happens on the host, and is the one loop that
-// makes it happen.
-//
-// Diff is the heart: from what is wanted, what is seen, what is remembered and
-// the time it makes the next steps, the facts to remember, the status, and the
-// moment to look again. It asks the same question at every look; a rolling
-// update is what comes of asking it again and again. Loop carries out.
-//
-// The road through the files: world (what goes in and out), diff (one look),
-// stage (next plan -> in force), guard, service (target and rollout of one
-// service), rolling, recreate, restart, job, depend, tidy (orphans, networks),
-// status, posts, changes; then loop and step, the only files with a clock.
 package reconcile
 
 import (

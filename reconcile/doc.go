@@ -1,0 +1,112 @@
+// Package reconcile decides what happens on the host, and is the one loop that
+// makes it happen.
+//
+// Diff is the heart: from what is wanted, what is seen, what is remembered and
+// the time it makes the next steps, the facts to remember, the status, and the
+// moment to look again. It asks the same question at every look; a rolling
+// update is what comes of asking it again and again. Loop carries out.
+//
+// Who reads it for the first time goes along the road: world, diff, service,
+// rollout, rolling. That is the whole of an update; every other file is one rule
+// that stands beside it, and most are read alone. A test holds this map to the folder.
+//
+// One look:
+//
+//	world         what goes into a decision, and what comes out of it
+//	diff          the order of the rules, and how they set facts and take steps
+//	index         what rules ask about the whole host, answered by a key
+//	dates         times of a wall clock that may jump, as times of the one who decides
+//
+// From the newest commit to the plan in force:
+//
+//	stage         an app comes into force when all that it needs is here, at once and whole
+//	pin           tags become digests, once, and are carried forward
+//	pin_note      how an image was found, where that is worth telling
+//	admit         what is on the host, and not ours, and in the app's way
+//	belongings    what an app of another source has written is not this one's
+//	guard         what a person has to approve
+//	apply         sources that are only watched, and what their plan would do
+//	powers        what an app may do on the host that it could not do before
+//	past          plans that completed, and the way back to one
+//
+// One service:
+//
+//	service       the view of it, and its target
+//	instance      the view of one instance: ready, down, or neither
+//	checks        which checks an instance is asked, and since when it counts
+//	slot          the step that fills or empties a slot
+//	intent        what was meant before and not seen through
+//	tries         what follows from the end of a step, and when a failed one is tried again
+//
+// A rollout:
+//
+//	rollout       its beginning, its failures, its verdict, its end
+//	rolling       versions that may run side by side
+//	recreate      versions that may not
+//	bluegreen     the old set stays whole until the new one serves whole
+//	bake          how long a version is watched before it is good
+//	hooks         commands after a start
+//	name          a container_name goes from the old instance to the new one
+//	memory        what the host has room for
+//	reload        files that are changed in place
+//	stuck         what is wrong on the host, and not the version's fault
+//
+// What stands between services:
+//
+//	depend        what has to be there before it starts
+//	join          services that share namespaces or volumes, and so their fate
+//	inherit       one writer: data goes from one service to another
+//	handover      which waits of that kind a plan brings, told beforehand
+//	removal       what goes, last first
+//
+// Keeping it so:
+//
+//	restart       what ended starts again, inside its backoff
+//	again         what ended with the engine is not the version's fault
+//	broken        containers that the engine will never start
+//	crash         the record of a crash
+//	signature     which crashes are alike
+//	contested     hands of others, again and again
+//	drift         hands of others, put back or told
+//	tidy          what has no place in the plan any more, and networks
+//	images        images that nothing names any more
+//
+// Jobs:
+//
+//	job           once a version, a commit, or ever
+//	before        before a rollout
+//	cron          at times
+//	due           which times
+//	stretch       which of them had their run
+//	runs          how a run begins, is tried again, and ends
+//	underway      the runs that have not ended, for people
+//
+// Persons:
+//
+//	act           what a person may do, and whether it can be done now
+//	ask           a job that a person wants to run now
+//	override      what stands until it ends: pauses, holds, counts
+//	adopt         what Compose made comes into our hands
+//	leave         and goes back
+//
+// What is told:
+//
+//	fields        what a change of each field costs
+//	changes       what differs between two plans
+//	gap           how long a service will not answer
+//	explain       why a service is as it is
+//	status        the state of everything, for people and exit codes
+//	posts         what the forge is told of a commit
+//	posts_shared  of a commit that several sources share
+//	posts_away    while the engine is away
+//	trouble       beginnings and ends that no rule tells by itself
+//
+// With a clock, and the only ones:
+//
+//	loop          look, decide, record, act
+//	loop_acts     acts of persons come in
+//	loop_awake    since when this process looks without a break
+//	loop_progress how far a step is
+//	step          one step beside the loop
+//	step_pool     how many at once, and which first
+package reconcile
