@@ -12,4 +12,98 @@
 //     keeps the bare mirror and carries what was decided out to the store.
 //
 // This is the only package that knows go-git and go-crypto.
+//
+// Following a branch:
+//
+//	follower      one source: what it needs, and its life
+//	watch         what is known between two looks, and one look
+//	schedule      when it is looked
+//	limits        what a remote may cost
+//	lost          an anchor that is gone: what this host still knows
+//	reverify      what was trusted, held against a configuration that changed
+//	uphold        keys that were taken away stay so
+//	pulls         the heads of open pull requests
+//	heads         the heads that landed commits were made from
+//	pull          one pull request, as a message names it
+//	pushed        who vouches for a push
+//
+// The mirror:
+//
+//	mirror        the bare repository, a cache
+//	repack        it is kept small
+//	object        one object, hashed as it is read
+//	pack          one pack, and its index
+//	incoming      what a fetch is asked for, and is let in
+//	measure       what reading an object may need
+//	reader        streams that are bounded
+//
+// The process that fetches:
+//
+//	child         it, as the daemon sees it
+//	spare         one that stands ready
+//	pipe          what goes between the two
+//	serve         its life
+//	confine       what it may not do
+//	confine_amd64 system calls, by number
+//	confine_arm64 the same
+//	confine_other none are known
+//	descriptors   what it was started with
+//	transport     how each source talks
+//	remote_file   to a folder
+//	remote_http   over HTTP
+//	remote_ssh    over SSH
+//	conn          a connection on which nothing moves
+//
+// Deciding what is trusted:
+//
+//	verify        a range of commits, the oldest first
+//	walk          which commits these are
+//	grammar       the bytes of one
+//	message       what it says of itself
+//	beginning     where trust begins
+//	trust         modes and settings
+//	require       what a signature must have besides being good
+//	rights        who may change what
+//	changed       what a commit changes
+//	merged        what a merge changes by itself
+//	refusals      every sentence that says no
+//	version       how a list of signers counts itself
+//	effort        what a verification may read
+//	until         and for how long
+//	proposed      a head that nobody has landed
+//
+// Signatures:
+//
+//	signature     whose it is, and at what moment
+//	openpgp       OpenPGP
+//	sshsig        SSH
+//	certificate   SSH certificates
+//	signers       the file of allowed signers
+//	bindings      who is bound to which key
+//	revoked       what never counts again
+//	krl           OpenSSH's lists of that kind
+//	ownership     who may have written a file of keys
+//
+// Signers in the repository:
+//
+//	repo_signers  the file, and its bounds
+//	edition       the one that counts after a commit
+//	check_signers the file, before it is pushed
+//
+// Merge buttons and bots:
+//
+//	landed        a commit that a forge made of a signed head
+//	mergetree     the merge, done again
+//	merging       for a person's clone
+//	rehash        every object of it hashed
+//	vouch         a signed commit that answers for others
+//	unanswered    those nobody answers for
+//	images        a bot that may change images alone
+//
+// For people:
+//
+//	show          what a source trusts now
+//	repo          a repository that somebody works in
+//	ignore        what Git leaves out of a commit of it
+//	tree          a commit's tree as a file system
 package gitsync

@@ -1,7 +1,3 @@
-// Package manifest turns a commit's tree into a plan: which apps there are, and
-// what each of their services runs. It is pure: what it reads is the tree, and
-// what it knows of the host is what Settings says. Nothing of the daemon's
-// environment or of the host's files can be reached through a manifest.
 package manifest
 
 import (

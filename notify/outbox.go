@@ -1,6 +1,3 @@
-// Package notify is the way out: it tells forges how commits fared. What to
-// say stands in the outbox of the store; here it is said, retried, and given
-// up in the end. A forge that is away delays nobody.
 package notify
 
 import (

@@ -5,4 +5,95 @@
 //
 // Fake is the same code over an engine in memory, so that what is tried against
 // it runs the steps that the real one would run, in the same order.
+//
+// The engine:
+//
+//	docker         one engine, through its client
+//	engine         what is used of the client
+//	calls          requests, counted
+//	elsewhere      an engine of another host
+//	ending         an engine that is about to end
+//	fault          what its sentences mean
+//	taken          that a port is somebody else's
+//	broken         that a container will never start
+//	selfcheck      gitring in a container
+//
+// Looking:
+//
+//	look           one observation, whole or none
+//	row            a line of the engine's list
+//	instance       a container in ring's words
+//	died           how it ended last
+//	memory         what the host has of it
+//	events         hints that something changed
+//	commits        what containers were made from
+//	mounted        contents that containers mount
+//
+// What is sent:
+//
+//	payload        all of it, a function of the plan
+//	request        one call, for those who judge it
+//	labels         what gitring writes on the engine
+//	endpoint       networks of an instance
+//	join           namespaces of others
+//	mount          mounts
+//	resources      bounds and devices
+//	sealed         values of the host, opened at the last moment
+//	confine        the image's own command, or none
+//	platform       what an image was built for
+//
+// Steps:
+//
+//	do             each, once or again
+//	create         an instance
+//	kept           never with an empty folder in place of a full one
+//	stranger       never beside one of Compose's own
+//	hooks          commands after a start, before a stop
+//	exec           a command in an instance
+//	overrun        one that outlives its time
+//	policy         the restart policy, in place
+//	limit          bounds, in place
+//	network        networks of an app
+//	files          folders of an app's data
+//	seed           folders that begin with the commit's files
+//	seednotes      what was put there
+//	live           files that are changed in place
+//	livefolder     the folder they are in
+//	keeplog        the log of a run, kept
+//
+// Images:
+//
+//	image          one on this host
+//	image_off      one that goes
+//	resolve        a name becomes a digest
+//	asker          for people, changing nothing
+//	registry       who says no, and when it is asked again
+//	auth           credentials
+//	pulling        how far a pull is
+//
+// What is on the host and not ours:
+//
+//	survey         what there is, when an app comes
+//	surveys        asked once for many apps
+//	admit          what of it is in the way
+//	ownbridge      the engine's own network
+//
+// Compose's containers:
+//
+//	adopt          what taking one over comes to
+//	adopted        those we took over
+//	compare        what differs from what we would make
+//	composed       what docker compose up would compare
+//	project        a project as the engine knows it
+//
+// An engine in memory, with faults:
+//
+//	fake           it
+//	fake_container its containers
+//	fake_event     its events
+//	fake_exec      its commands
+//	fake_image     its images
+//	fake_kill      its signals
+//	fake_network   its networks
+//	fake_volume    its volumes
 package runtime

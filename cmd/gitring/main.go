@@ -1,4 +1,13 @@
 // Command gitring is the daemon and the command line of it, one binary.
+//
+// A verb has a file of its name (status.go, rollback.go), and what one needs much of has
+// more with that beginning: init_*.go, status_screen.go. Beside them:
+//
+//	config_*.go  the configuration, parsed and judged, part by part
+//	wire_*.go    what "serve" runs: the packages meet here, and nowhere else
+//	clone_*.go   a clone that a person works in, for verbs that make commits
+//	daemon.go    the client of the daemon; exit.go, output.go, screen.go, text.go,
+//	             live.go are how results and errors come out
 package main
 
 import (

@@ -1,0 +1,86 @@
+// Package manifest turns a commit's tree into a plan: which apps there are, and
+// what each of their services runs. It is pure: what it reads is the tree, and
+// what it knows of the host is what Settings says. Nothing of the daemon's
+// environment or of the host's files can be reached through a manifest.
+//
+// From a commit to a plan:
+//
+//	manifest    the road: discover, read, settle
+//	limits      what a commit may cost
+//	discover    which apps there are
+//	gitringyaml or gitring.yaml says so
+//	folders     where they are
+//	folder      apps of one folder
+//	app         one app, read to its end
+//	settle      names that two apps claim
+//
+// Files of a commit:
+//
+//	tree        reading them, never through a symlink
+//	content     those that services mount
+//	filed       those that a manifest names
+//	rebase      a path of the manifest, inside the commit
+//	bind        a path that a service mounts
+//
+// YAML:
+//
+//	yaml        a document, counted before anything is expanded
+//	node        what it holds
+//	decoder     taking values out of it, strictly
+//	nearest     a hint for a word that is not known
+//
+// Variables:
+//
+//	variable    values, and those that are sealed
+//	expand      a file with its variables replaced
+//	envfile     files of them
+//	seal        values that the host alone has
+//	hide        and that no refusal tells
+//
+// Compose files:
+//
+//	compose     one of them
+//	schema      which keys there are
+//	class       what is done with each
+//	check       keys that are decided by their value
+//	number      numbers that compose-go reads otherwise
+//	include     files that take in others
+//	extends     services that take over others
+//	reset       !reset and !override
+//	project     all files of an app, for compose-go
+//	places      where each thing is written
+//	fault       what is wrong, and where
+//	mend        what is left is read on, so that one push can mend all
+//	consistent  what is named is there
+//
+// What compose-go understood, as a plan:
+//
+//	build       an app
+//	service     a service
+//	attachment  the networks that an instance joins
+//	network     a network
+//	link        links
+//	join        namespaces and volumes of another service
+//	namespace   namespaces of the host
+//	mount       mounts
+//	tmpfs       in memory
+//	volume      volumes, and who writes them
+//	port        ports
+//	device      devices
+//	resources   bounds
+//	security    what gives an instance more of the host
+//	platform    what it is built for
+//	secrets     secrets and configs
+//	hooks       commands around its life
+//	composed    what Compose would take its hash of
+//
+// What x-gitring says besides:
+//
+//	extension   all of it
+//	rollout     knobs
+//	back        Compose's rollback_config
+//	grpc        a check by gRPC
+//	reload      files that are changed in place
+//	cron        when a job is due
+//	before      a job before a rollout
+package manifest
