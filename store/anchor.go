@@ -209,7 +209,8 @@ func (s *Store) Audit(ctx context.Context, source string, limit int) ([]AnchorMo
 		FromSHA, ToSHA, How string
 		At                  int64
 	}
-	err := s.db.r.WithContext(ctx).Table("audit").Select("from_sha, to_sha, how, at").
+	// One without a time is a move too.
+	err := s.db.r.WithContext(ctx).Table("audit").Select("from_sha, to_sha, how, CAST(at AS INTEGER) AS at").
 		Where("source = ?", source).Order("id DESC").Limit(limit).Find(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the audit of %s: %w", source, err)

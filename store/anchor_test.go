@@ -233,6 +233,6 @@ func TestStreaks(t *testing.T) {
 
 	s.sql(t, "UPDATE streaks SET value = '[' WHERE name = 'http'")
 	got, err = s.Streaks(t.Context())
-	require.ErrorContains(t, err, `check "http" on c1`)
+	require.ErrorContains(t, err, `row "c1 http" of table "streaks": its value is no JSON`)
 	require.Equal(t, []ring.Streak{b}, got)
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/glebarez/sqlite"
@@ -90,9 +91,9 @@ func codeOf(err error) (code int, ok bool) {
 // moved aside and said in the notice.
 func openDatabase(ctx context.Context, dir string, all []migration, now time.Time) (h *handles, fresh bool, notice string, err error) {
 	file := filepath.Join(dir, fileName)
-	h, fresh, err = wholeDatabase(ctx, file, all)
+	h, was, err := wholeDatabase(ctx, file, all)
 	if err == nil || !isDamage(err) {
-		return h, fresh, "", err
+		return h, was.fresh, was.notice(), err
 	}
 	aside, moveErr := setAside(file, now)
 	if moveErr != nil {
@@ -100,28 +101,36 @@ func openDatabase(ctx context.Context, dir string, all []migration, now time.Tim
 	}
 	notice = fmt.Sprintf("the database was damaged (%v): it is kept as %s, and a new one is made from Git, files and labels; "+
 		"what people had set by hand (holds, pauses, counts, approvals, adoptions) is to be set again", err, aside)
-	h, fresh, err = tryDatabase(ctx, file, all)
-	return h, fresh, notice, err
+	h, was, err = tryDatabase(ctx, file, all)
+	return h, was.fresh, notice, err
+}
+
+// notice says what was mended of a database that is whole otherwise.
+func (p past) notice() string {
+	if len(p.unnoted) == 0 {
+		return ""
+	}
+	return "the database did not say any more that it has the changes of " + strings.Join(p.unnoted, ", ") + ", which are there: it says so again"
 }
 
 // wholeDatabase is one of which every row can be read, too.
-func wholeDatabase(ctx context.Context, file string, all []migration) (h *handles, fresh bool, err error) {
-	h, fresh, err = tryDatabase(ctx, file, all)
+func wholeDatabase(ctx context.Context, file string, all []migration) (h *handles, was past, err error) {
+	h, was, err = tryDatabase(ctx, file, all)
 	if err != nil {
-		return nil, false, err
+		return nil, was, err
 	}
 	if err := (&Store{dir: filepath.Dir(file), db: h}).checkRows(ctx); err != nil {
-		return nil, false, errors.Join(fmt.Errorf("cannot use the database %s: %w", file, err), h.close())
+		return nil, was, errors.Join(fmt.Errorf("cannot use the database %s: %w", file, err), h.close())
 	}
-	return h, fresh, nil
+	return h, was, nil
 }
 
-func tryDatabase(ctx context.Context, file string, all []migration) (h *handles, fresh bool, err error) {
+func tryDatabase(ctx context.Context, file string, all []migration) (h *handles, was past, err error) {
 	if err := private(file); err != nil {
-		return nil, false, err
+		return nil, was, err
 	}
 	if err := hasRoom(filepath.Dir(file), leastRoom); err != nil {
-		return nil, false, err
+		return nil, was, err
 	}
 	h = &handles{}
 	defer func() {
@@ -132,22 +141,22 @@ func tryDatabase(ctx context.Context, file string, all []migration) (h *handles,
 	}()
 	h.w, h.rawW, err = handle(file, writerQuery, 1)
 	if err != nil {
-		return h, false, fmt.Errorf("cannot open %s: %w", file, err)
+		return h, was, fmt.Errorf("cannot open %s: %w", file, err)
 	}
 	if err := quickCheck(ctx, h.rawW); err != nil {
-		return h, false, fmt.Errorf("cannot check %s: %w", file, err)
+		return h, was, fmt.Errorf("cannot check %s: %w", file, err)
 	}
 	if err := inWAL(ctx, h.rawW); err != nil {
-		return h, false, err
+		return h, was, err
 	}
-	if fresh, err = migrate(ctx, h.w, file, all); err != nil {
-		return h, false, err
+	if was, err = migrate(ctx, h.w, file, all); err != nil {
+		return h, was, err
 	}
 	h.r, h.rawR, err = handle(file, readerQuery, 2)
 	if err != nil {
-		return h, false, fmt.Errorf("cannot open %s for reading: %w", file, err)
+		return h, was, fmt.Errorf("cannot open %s for reading: %w", file, err)
 	}
-	return h, fresh, nil
+	return h, was, nil
 }
 
 func handle(file, query string, conns int) (*gorm.DB, *sql.DB, error) {

@@ -45,22 +45,40 @@ func migrations() ([]migration, error) {
 	return all, nil
 }
 
-// migrate brings the database up to date, all or nothing, and says whether it
-// was new. A database that already held something is copied first.
-func migrate(ctx context.Context, db *gorm.DB, file string, all []migration) (fresh bool, err error) {
+// past is what a database was before it was brought up to date.
+type past struct {
+	fresh bool
+	// unnoted are the migrations that had run and were not noted any more.
+	unnoted []string
+}
+
+// migrate brings the database up to date, all or nothing. One that already held
+// something is copied first.
+func migrate(ctx context.Context, db *gorm.DB, file string, all []migration) (was past, err error) {
 	have, err := applied(ctx, db)
 	if err != nil {
-		return false, fmt.Errorf("cannot read which migrations ran: %w", err)
+		return was, fmt.Errorf("cannot read which migrations ran: %w", err)
 	}
 	pending := pendingOf(all, have)
-	if len(have) > 0 && len(pending) > 0 {
-		if err := backup(ctx, db, file, pending[0].ID); err != nil {
-			return false, fmt.Errorf("cannot copy the database before migrating it: %w", err)
+	there := map[string]bool{}
+	if len(pending) > 0 {
+		if there, err = changesOf(ctx, db, all); err != nil {
+			return was, fmt.Errorf("cannot tell which migrations ran: %w", err)
+		}
+	}
+	was.fresh = len(have) == 0 && len(there) == 0
+	if toRun := pendingOf(pending, there); !was.fresh && len(toRun) > 0 {
+		if err := backup(ctx, db, file, toRun[0].ID); err != nil {
+			return was, fmt.Errorf("cannot copy the database before migrating it: %w", err)
 		}
 	}
 	var steps []*gormigrate.Migration
 	for _, m := range all {
 		steps = append(steps, &gormigrate.Migration{ID: m.ID, Migrate: func(tx *gorm.DB) error {
+			if there[m.ID] { // only to be noted again
+				was.unnoted = append(was.unnoted, m.ID)
+				return nil
+			}
 			if err := tx.Exec(m.SQL).Error; err != nil {
 				return fmt.Errorf("cannot run migration %s: %w", m.ID, err)
 			}
@@ -70,10 +88,66 @@ func migrate(ctx context.Context, db *gorm.DB, file string, all []migration) (fr
 	opts := *gormigrate.DefaultOptions
 	opts.UseTransaction, opts.ValidateUnknownMigrations = true, true
 	err = gormigrate.New(db.WithContext(ctx), &opts, steps).Migrate()
-	if errors.Is(err, gormigrate.ErrUnknownPastMigration) {
-		return false, fmt.Errorf("cannot use %s: a newer gitring has written it; run that one, or start from the copy %s.before-… that it made", file, filepath.Base(file))
+	switch {
+	case errors.Is(err, gormigrate.ErrUnknownPastMigration):
+		return was, fmt.Errorf("cannot use %s: a newer gitring has written it; run that one, or %s", file, orGoBack(file))
+	case err != nil:
+		return was, fmt.Errorf("cannot bring %s up to date, and left it as it was: %w; run the gitring that it ran with before, or %s", file, err, orBeginAnew)
 	}
-	return len(have) == 0, err
+	return was, nil
+}
+
+// orBeginAnew is what is left to do about a database that is whole and of no use. The
+// -wal and -shm beside it go with it: SQLite would read them into any other of that name.
+const orBeginAnew = "move the file, its -wal and its -shm away: then a new one is made from Git, files and labels, and what people had set by hand (holds, pauses, counts, approvals, adoptions) is to be set again"
+
+// orGoBack names the newest copy from before a migration, where there is one.
+func orGoBack(file string) string {
+	copies, err := newest(file + ".before-*")
+	if err != nil || len(copies) == 0 {
+		return orBeginAnew
+	}
+	return fmt.Sprintf("move its -wal and -shm away and put %s in its place, the copy from before it was changed: what was recorded since is then lost", copies[0])
+}
+
+// changesOf are the migrations whose changes the schema shows, whatever is noted of
+// them: those up to the first one after which a database of ours looks as this one does.
+// None where it looks like none. (One that changes rows alone shows nothing: it runs
+// again where it was the last and is not noted.)
+func changesOf(ctx context.Context, db *gorm.DB, all []migration) (map[string]bool, error) {
+	is, err := schemaOf(ctx, db)
+	if err != nil || is == "" {
+		return nil, err
+	}
+	model, raw, err := handle(":memory:", "", 1)
+	if err != nil {
+		return nil, err
+	}
+	defer raw.Close()
+	there := map[string]bool{}
+	for _, m := range all {
+		if err := model.WithContext(ctx).Exec(m.SQL).Error; err != nil {
+			return nil, nil // what is wrong with it is told when it runs
+		}
+		there[m.ID] = true
+		looks, err := schemaOf(ctx, model)
+		if err != nil {
+			return nil, err
+		}
+		if looks == is {
+			return there, nil
+		}
+	}
+	return nil, nil
+}
+
+// schemaOf is how a database's tables are declared, but for those of SQLite and of
+// the migrations themselves.
+func schemaOf(ctx context.Context, db *gorm.DB) (string, error) {
+	var all []string
+	err := db.WithContext(ctx).Raw(`SELECT type || ' ' || name || ' ' || sql FROM sqlite_master
+		WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite!_%' ESCAPE '!' AND name <> 'migrations' ORDER BY 1`).Scan(&all).Error
+	return strings.Join(all, "\n"), err
 }
 
 func applied(ctx context.Context, db *gorm.DB) (map[string]bool, error) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 )
 
@@ -79,7 +80,8 @@ func TestAMigrationThatFailsChangesNothing(t *testing.T) {
 
 	bad := append(all[:len(all):len(all)], migration{"1001_fine", "CREATE TABLE fine (id INTEGER)"}, migration{"1002_bad", "DELETE FROM facts; CREATE TABLE facts (id INTEGER)"})
 	_, err = reopened(t, dir, bad)
-	require.ErrorContains(t, err, "cannot run migration 1002_bad")
+	require.ErrorContains(t, err, "cannot bring "+filepath.Join(dir, fileName)+" up to date, and left it as it was: cannot run migration 1002_bad: ")
+	require.ErrorContains(t, err, "; run the gitring that it ran with before, or move the file, its -wal and its -shm away: ")
 
 	s, err = reopened(t, dir, all)
 	require.NoError(t, err)
@@ -98,7 +100,9 @@ func TestADatabaseOfANewerGitringIsLeftAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Close())
 	_, err = reopened(t, dir, all)
-	require.ErrorContains(t, err, "a newer gitring has written it")
+	require.EqualError(t, err, "cannot use "+filepath.Join(dir, fileName)+": a newer gitring has written it; run that one, "+
+		"or move the file, its -wal and its -shm away: then a new one is made from Git, files and labels, "+
+		"and what people had set by hand (holds, pauses, counts, approvals, adoptions) is to be set again", "it made no copy: there was nothing before it")
 	aside, err := filepath.Glob(filepath.Join(dir, "*damaged*"))
 	require.NoError(t, err)
 	require.Empty(t, aside)
@@ -111,4 +115,100 @@ func TestMigrationsAreInOrderAndNeverEdited(t *testing.T) {
 	for i, m := range all {
 		require.Regexp(t, fmt.Sprintf(`^%04d_[a-z_]+$`, i+1), m.ID)
 	}
+}
+
+// What is newer may have moved an older database, and left the copy that it made of it.
+func TestWhoGoesBackIsToldTheCopyFromBeforeTheMigration(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	all, err := migrations()
+	require.NoError(t, err)
+	s, err := reopened(t, dir, all)
+	require.NoError(t, err)
+	facts, events := record(1)
+	require.NoError(t, s.Record(t.Context(), facts, events))
+	require.NoError(t, s.Close())
+	s, err = reopened(t, dir, append(all[:len(all):len(all)], migration{"9999_future", "CREATE TABLE future (id INTEGER)"}))
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+
+	_, err = reopened(t, dir, all)
+	aside := filepath.Join(dir, fileName+".before-9999_future")
+	require.ErrorContains(t, err, "a newer gitring has written it; run that one, or move its -wal and -shm away and put "+aside+" in its place")
+	require.NoError(t, os.Rename(aside, filepath.Join(dir, fileName)), "as it says; it was closed, so there is no -wal")
+	s, err = reopened(t, dir, all)
+	require.NoError(t, err)
+	require.Empty(t, s.Notice())
+	got, err := s.Facts(t.Context())
+	require.NoError(t, err)
+	require.Len(t, got.Verdicts, 1)
+}
+
+// Which migrations ran is noted in rows, and a row can get lost. What the tables look
+// like tells it too.
+func TestAMigrationThatRanAndIsNotNotedIsNotedAgain(t *testing.T) {
+	all, err := migrations()
+	require.NoError(t, err)
+	closed := full(t)
+	for name, c := range map[string]struct{ do, says string }{
+		"the first":                 {"DELETE FROM migrations WHERE id LIKE '0001%'", "0001_begin"},
+		"one between":               {"DELETE FROM migrations WHERE id LIKE '0003%'", "0003_records"},
+		"the last":                  {"DELETE FROM migrations WHERE id = (SELECT max(id) FROM migrations)", all[len(all)-1].ID},
+		"two":                       {"DELETE FROM migrations WHERE id < '0003'", "0001_begin, 0002_trust"},
+		"all":                       {"DELETE FROM migrations", "0001_begin, 0002_trust, 0003_records"},
+		"the table that notes them": {"DROP TABLE migrations", "0001_begin, 0002_trust, 0003_records"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, err := opened(t, copyOf(t, closed)).Facts(t.Context())
+			require.NoError(t, err)
+			dir := copyOf(t, closed)
+			spoil(t, dir, c.do)
+			s := opened(t, dir)
+			require.Contains(t, s.Notice(), "the database did not say any more that it has the changes of "+c.says)
+			require.NotContains(t, s.Notice(), "is new")
+			got, err := s.Facts(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, cmp.Diff(want, got), "no row of it is lost")
+			s.trusts(t, anchored(2))
+			require.NoError(t, s.CheckJournal(t.Context()))
+			require.NoError(t, s.Close())
+			require.Empty(t, copies(t, dir), "nothing was changed that a copy would be of")
+
+			again := opened(t, dir)
+			require.Empty(t, again.Notice(), "it is told once")
+			require.NoError(t, again.Close())
+			next := append(all[:len(all):len(all)], migration{"9999_next", "UPDATE facts SET at = 7"})
+			s, err = reopened(t, dir, next)
+			require.NoError(t, err, "what comes next runs")
+			require.Zero(t, s.count(t, "SELECT count(*) FROM facts WHERE at <> 7"))
+		})
+	}
+	t.Run("a newer release finds what it has to change", func(t *testing.T) {
+		dir := copyOf(t, closed)
+		spoil(t, dir, "DELETE FROM migrations WHERE id LIKE '0003%'")
+		next := append(all[:len(all):len(all)],
+			migration{"9998_rows", "UPDATE facts SET at = 7"}, migration{"9999_more", "CREATE TABLE more (id INTEGER)"})
+		s, err := reopened(t, dir, next)
+		require.NoError(t, err)
+		require.Contains(t, s.Notice(), "has the changes of 0003_records, which are there")
+		require.Zero(t, s.count(t, "SELECT count(*) FROM facts WHERE at <> 7"))
+		require.Equal(t, []string{fileName + ".before-9998_rows"}, copies(t, dir))
+	})
+}
+
+// Tables that none of ours ever looked like are not guessed at.
+func TestADatabaseThatLooksLikeNoneOfOursIsLeftAsItIs(t *testing.T) {
+	dir := full(t)
+	spoil(t, dir, "DELETE FROM migrations WHERE id LIKE '0002%'", "ALTER TABLE anchors DROP COLUMN degraded")
+	for range 2 {
+		_, err := Open(t.Context(), dir)
+		require.ErrorContains(t, err, "cannot bring "+filepath.Join(dir, fileName)+" up to date, and left it as it was: cannot run migration 0002_trust: ")
+		require.ErrorContains(t, err, orBeginAnew)
+	}
+	aside, err := filepath.Glob(filepath.Join(dir, "*damaged*"))
+	require.NoError(t, err)
+	require.Empty(t, aside)
+	for _, suffix := range []string{"", "-wal", "-shm"} { // as it says
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, fileName+suffix)))
+	}
+	opened(t, dir).trusts(t, anchored(2))
 }

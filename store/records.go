@@ -97,8 +97,8 @@ func (s *Store) RunRecords(ctx context.Context, q RecordQuery) ([]ring.Run, erro
 	return recordsOf(ctx, s, runTable, q, func(r *ring.Run, log []string) { r.Log = log })
 }
 
-// recordsOf reads records of one kind. An error names each row that cannot be
-// read, and comes with the others.
+// recordsOf reads records of one kind. A LeftOut names rows that cannot be read, and
+// comes with the others.
 func recordsOf[R any](ctx context.Context, s *Store, kind string, q RecordQuery, with func(*R, []string)) ([]R, error) {
 	columns := "key, value, '' AS log"
 	if q.Logs {
@@ -122,7 +122,7 @@ func recordsOf[R any](ctx context.Context, s *Store, kind string, q RecordQuery,
 		return nil, fmt.Errorf("cannot read the records of %q: %w", kind, err)
 	}
 	var out []R
-	var bad []error
+	var bad badRows
 	for _, row := range rows {
 		var r R
 		var log []string
@@ -131,18 +131,18 @@ func recordsOf[R any](ctx context.Context, s *Store, kind string, q RecordQuery,
 			err = errors.Join(err, json.Unmarshal([]byte(row.Log), &log))
 		}
 		if err != nil {
-			bad = append(bad, fmt.Errorf("cannot read the row %q of table %q: %w", row.Key, kind, err))
+			bad = append(bad, badRow{table: kind, key: row.Key, why: whyUnread(err)})
 			continue
 		}
 		with(&r, log)
 		out = append(out, r)
 	}
-	return out, errors.Join(bad...)
+	return out, without(bad)
 }
 
-// trimRecords lets go what is too old.
+// trimRecords lets go what is too old, or of no age.
 func trimRecords(tx *gorm.DB, now time.Time) (int64, error) {
-	res := tx.Exec("DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE at < ? LIMIT ?)",
+	res := tx.Exec("DELETE FROM records WHERE rowid IN (SELECT rowid FROM records WHERE at < ? OR typeof(at) <> 'integer' LIMIT ?)",
 		ns(now.Add(-keepRecords)), stepRows)
 	return res.RowsAffected, res.Error
 }

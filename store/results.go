@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -52,34 +51,30 @@ func (s *Store) SaveResults(ctx context.Context, results []ring.Result) error {
 }
 
 // Results are what the checks of an instance answered, by check and the newest
-// first. An error names each row that cannot be read, and comes with the others.
+// first. A LeftOut names rows that cannot be read, and comes with the others.
 func (s *Store) Results(ctx context.Context, instance string) ([]ring.Result, error) {
-	var rows []struct {
-		Name  string
-		First int64
-		Value string
-	}
-	err := s.db.r.WithContext(ctx).Table("results").Select("name, first, value").
+	var rows []struct{ Name, Value string }
+	err := s.db.r.WithContext(ctx).Table("results").Select("name, value").
 		Where("instance = ?", instance).Order("name, first DESC").Find(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("cannot read what checks answered: %w", err)
 	}
 	var out []ring.Result
-	var bad []error
+	var bad badRows
 	for _, row := range rows {
 		var r ring.Result
 		if err := json.Unmarshal([]byte(row.Value), &r); err != nil || r.Instance != instance || r.Check != row.Name {
-			bad = append(bad, fmt.Errorf("cannot read an answer of check %q on %s: %w", row.Name, instance, orElse(err, "its value is of another")))
+			bad = append(bad, badRow{table: "results", key: instance + " " + row.Name, why: whyUnread(err)})
 			continue
 		}
 		out = append(out, r)
 	}
-	return out, errors.Join(bad...)
+	return out, without(bad)
 }
 
-// trimResults lets go what is too old.
+// trimResults lets go what is too old, or of no age.
 func trimResults(tx *gorm.DB, now time.Time) (int64, error) {
-	res := tx.Exec("DELETE FROM results WHERE rowid IN (SELECT rowid FROM results WHERE last < ? LIMIT ?)",
+	res := tx.Exec("DELETE FROM results WHERE rowid IN (SELECT rowid FROM results WHERE last < ? OR typeof(last) <> 'integer' LIMIT ?)",
 		ns(now.Add(-keepResultsFor)), stepRows)
 	return res.RowsAffected, res.Error
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"gorm.io/gorm"
@@ -11,8 +10,8 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// Streaks are all that were saved. An error names each row that cannot be read
-// and comes with the others; a streak that is lost only begins anew.
+// Streaks are all that were saved. A LeftOut names rows that cannot be read and
+// comes with the others; a streak that is lost only begins anew.
 func (s *Store) Streaks(ctx context.Context) ([]ring.Streak, error) {
 	var rows []struct{ Instance, Name, Value string }
 	err := s.db.r.WithContext(ctx).Table("streaks").Select("instance, name, value").
@@ -21,23 +20,16 @@ func (s *Store) Streaks(ctx context.Context) ([]ring.Streak, error) {
 		return nil, fmt.Errorf("cannot read the streaks: %w", err)
 	}
 	var streaks []ring.Streak
-	var bad []error
+	var bad badRows
 	for _, r := range rows {
 		var st ring.Streak
 		if err := json.Unmarshal([]byte(r.Value), &st); err != nil || st.Instance != r.Instance || st.Check != r.Name {
-			bad = append(bad, fmt.Errorf("cannot read the streak of check %q on %s: %w", r.Name, r.Instance, orElse(err, "its value is of another")))
+			bad = append(bad, badRow{table: "streaks", key: r.Instance + " " + r.Name, why: whyUnread(err)})
 			continue
 		}
 		streaks = append(streaks, st)
 	}
-	return streaks, errors.Join(bad...)
-}
-
-func orElse(err error, says string) error {
-	if err != nil {
-		return err
-	}
-	return errors.New(says)
+	return streaks, without(bad)
 }
 
 // SaveStreaks replaces the streaks given, by instance and check, and leaves the

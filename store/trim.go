@@ -83,7 +83,8 @@ func trimJournal(tx *gorm.DB, now time.Time, keep int64) (int64, error) {
 		return 0, err
 	}
 	var rows []struct{ Seq, At int64 }
-	if err := tx.Raw("SELECT seq, at FROM journal ORDER BY seq LIMIT ?", stepRows).Scan(&rows).Error; err != nil {
+	// One without a time is old: it must not keep the others.
+	if err := tx.Raw("SELECT seq, CAST(at AS INTEGER) AS at FROM journal ORDER BY seq LIMIT ?", stepRows).Scan(&rows).Error; err != nil {
 		return 0, err
 	}
 	cut := int64(0)

@@ -20,6 +20,9 @@ type badRow struct {
 }
 
 func (b badRow) Error() string {
+	if b.key == "" { // all of them
+		return fmt.Sprintf("table %q: %s", b.table, b.why)
+	}
 	return fmt.Sprintf("row %q of table %q: %s", b.key, b.table, b.why)
 }
 
@@ -32,7 +35,7 @@ const toldRows = 3
 
 func (b badRows) Error() string {
 	if row, ok := b.newer(); ok {
-		return fmt.Sprintf("a newer gitring has written it, this one does not know the table %q of its row %q; run that one, or move the file away: then a new one is made from Git, files and labels", row.table, row.key)
+		return fmt.Sprintf("a newer gitring has written it, this one does not know the table %q of its row %q; run that one, or %s", row.table, row.key, orBeginAnew)
 	}
 	var says []string
 	for _, row := range b[:min(toldRows, len(b))] {
@@ -62,15 +65,14 @@ func (b badRows) newer() (badRow, bool) {
 // that changes what a row looks like has a migration, by which an older one knows.)
 func (s *Store) checkRows(ctx context.Context) error {
 	return s.read(ctx, func(tx *gorm.DB) error {
-		bad, err := misfits(tx)
-		if err != nil {
-			return err
-		}
-		if len(bad) > 0 {
-			return bad
+		for _, look := range []func(*gorm.DB) (badRows, error){goneTables, misfits} {
+			if bad, err := look(tx); err != nil || len(bad) > 0 {
+				return orBad(err, bad)
+			}
 		}
 		facts := ring.NewFacts()
-		if bad, err = addFacts(tx, &facts); err != nil {
+		bad, err := addFacts(tx, &facts)
+		if err != nil {
 			return err
 		}
 		if _, ok := bad.newer(); ok {
@@ -84,11 +86,31 @@ func (s *Store) checkRows(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if bad = append(append(bad, anchors...), chain...); len(bad) > 0 {
-			return bad
-		}
-		return nil
+		return orBad(nil, append(append(bad, anchors...), chain...))
 	})
+}
+
+// orBad is err, or else the rows where there are any.
+func orBad(err error, bad badRows) error {
+	if err != nil || len(bad) == 0 {
+		return err
+	}
+	return bad
+}
+
+// goneTables are those that a migration made and that are not there any more.
+func goneTables(tx *gorm.DB) (badRows, error) {
+	var bad badRows
+	for _, table := range append([]string{"journal", "audit", "streaks", "records", "results"}, typedTables...) {
+		var n int
+		if err := tx.Raw("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?", table).Scan(&n).Error; err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			bad = append(bad, badRow{table: table, why: "it is gone"})
+		}
+	}
+	return bad, nil
 }
 
 // typedTables are the tables without which gitring does not go on, or not on with
@@ -165,6 +187,9 @@ func factOf(kind, key string, value []byte) (ring.Fact, *badRow) {
 
 // whyUnread says what is wrong with a value without saying the value.
 func whyUnread(err error) string {
+	if err == nil {
+		return "its value is of another row"
+	}
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {

@@ -102,6 +102,8 @@ func TestADatabaseWithARowThatCannotBeReadIsMovedAsideWhole(t *testing.T) {
 		{"what waits for a receiver", "UPDATE deliveries SET line = 'hunter2'", `of table "deliveries": a column of it is of another type`},
 		{"how often an anchor moved", "UPDATE anchors SET moves = 'hunter2'", `of table "anchors": a column of it is of another type`},
 		{"an anchor's commit", "UPDATE anchors SET sha = 'hunter2', moves = 99", `row "prod" of table "anchors": it names no source and commit`},
+		{"all facts", "DROP TABLE facts", `cannot read table "facts": it is gone`},
+		{"what is kept for people", "DROP TABLE results; DROP TABLE records", `cannot read table "records": it is gone; table "results": it is gone`},
 		{"the journal's end", "DELETE FROM chain", `of table "chain": it is gone`},
 		{"the journal's end is before its last line", "UPDATE chain SET head_seq = head_seq - 1", `of table "chain": it says that the journal ends at line 2, and there is a line 3`},
 	} {
@@ -195,7 +197,7 @@ func TestADatabaseWithATableOfANewerGitringIsLeftAlone(t *testing.T) {
 			require.NoError(t, err)
 			_, err = Open(t.Context(), dir)
 			require.EqualError(t, err, "cannot use the database "+filepath.Join(dir, fileName)+
-				`: a newer gitring has written it, this one does not know the table "lease" of its row "web/web"; run that one, or move the file away: then a new one is made from Git, files and labels`)
+				`: a newer gitring has written it, this one does not know the table "lease" of its row "web/web"; run that one, or move the file, its -wal and its -shm away: then a new one is made from Git, files and labels, and what people had set by hand (holds, pauses, counts, approvals, adoptions) is to be set again`)
 			after, err := os.ReadFile(filepath.Join(dir, fileName))
 			require.NoError(t, err)
 			require.Equal(t, before, after, "the newer one finds what it wrote")

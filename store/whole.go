@@ -86,24 +86,10 @@ func sweep(patterns ...string) error {
 // keepNewest removes all databases that match, but for the n written last, each
 // with its WAL.
 func keepNewest(pattern string, n int) error {
-	found, err := filepath.Glob(pattern)
+	names, err := newest(pattern)
 	if err != nil {
 		return err
 	}
-	var names []string
-	age := map[string]int64{}
-	for _, name := range found {
-		if strings.HasSuffix(name, "-wal") || strings.HasSuffix(name, "-shm") {
-			continue
-		}
-		names = append(names, name)
-		fi, err := os.Lstat(name)
-		if err != nil {
-			return err
-		}
-		age[name] = fi.ModTime().UnixNano()
-	}
-	sort.Slice(names, func(i, j int) bool { return age[names[i]] > age[names[j]] })
 	for _, name := range names[min(n, len(names)):] {
 		for _, suffix := range []string{"", "-wal", "-shm"} {
 			if err := os.Remove(name + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -112,6 +98,29 @@ func keepNewest(pattern string, n int) error {
 		}
 	}
 	return nil
+}
+
+// newest are the databases that match, the one written last first.
+func newest(pattern string) ([]string, error) {
+	found, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	age := map[string]int64{}
+	for _, name := range found {
+		if strings.HasSuffix(name, "-wal") || strings.HasSuffix(name, "-shm") || strings.Contains(name, tempMark) {
+			continue
+		}
+		names = append(names, name)
+		fi, err := os.Lstat(name)
+		if err != nil {
+			return nil, err
+		}
+		age[name] = fi.ModTime().UnixNano()
+	}
+	sort.Slice(names, func(i, j int) bool { return age[names[i]] > age[names[j]] })
+	return names, nil
 }
 
 // element says why s cannot be one element of a path of ours.

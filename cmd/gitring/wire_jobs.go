@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,7 +67,10 @@ func (d *daemon) runs(ctx context.Context, q api.JobQuery, id ring.ServiceID, ac
 		limit = 0 // it may be any
 	}
 	ended, err := d.store.RunRecords(ctx, store.RecordQuery{Of: id, Limit: limit, Logs: q.Logs, Ran: q.Logs})
-	if err != nil {
+	var some *store.LeftOut
+	if errors.As(err, &some) {
+		d.log.Warn("could not read every run", "service", id, "err", err)
+	} else if err != nil {
 		return nil, err
 	}
 	out = append(out, ended...)
