@@ -168,7 +168,7 @@ func (p *person) onService() error {
 		return p.stand(ring.OverrideRow{Kind: ring.OverridePause}) // before it is deployed at all
 	case v == nil:
 		return unfit("gitring status lists apps and services", "%s is not in force here", p.target())
-	case v.want.Kind != ring.Worker:
+	case v.want.Kind != ring.Worker && p.Verb != Abort:
 		return unfit(say("gitring run %[1]s --reason '…' starts it, gitring hold %[1]s --reason '…' keeps it from starting", v.id), "%s is a %s: it has no rollout", v.id, v.want.Kind)
 	case p.Verb != Pause && p.Verb != Scale && p.heldBy(v.id) != "":
 		return unfit(say("gitring release %s --reason '…'", p.standingOn(ring.OverrideHold, v.id).Target), "%s is %s", v.id, p.heldBy(v.id))
@@ -372,30 +372,6 @@ func (p *person) promote(v *service) error {
 	}
 	p.tell(ring.RolloutPromoted, v, say("past %s: %s", waits, p.Reason))
 	p.done.Says = say("%s goes on, past %s", v.id, waits)
-	return nil
-}
-
-// abort gives the verdict that a failure would: what follows a failure follows.
-func (p *person) abort(v *service) error {
-	i := slices.IndexFunc(v.tied(), func(m *service) bool { return m.moves() })
-	if i < 0 {
-		return unfit(say("gitring rollout undo %s --reason '…' brings back the plan before", p.App), "no rollout of %s is under way", v.id)
-	}
-	v = v.tied()[i]
-	says := say("aborted by %s: %s", p.Actor, p.Reason)
-	for _, m := range v.tied() {
-		o := p.standing(ring.OverridePause, m.id)
-		if o != nil {
-			p.endOverride(*o, p.Actor, "aborted: "+p.Reason)
-		}
-	}
-	p.tell(ring.RolloutAborted, v, p.Reason)
-	p.fail(v, says)
-	p.final(v)
-	p.done.Says = say("%s is aborted and stays as it is: there is no earlier version to go back to", v.id)
-	if v.restores() {
-		p.done.Says = say("%s is aborted and goes back to %s", v.id, v.good.Commit.Short())
-	}
 	return nil
 }
 

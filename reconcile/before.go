@@ -225,7 +225,7 @@ func (t *turn) quarantine(s *service) (ring.Verdict, bool) {
 func (t *turn) beforeEnded(v *service, run ring.JobRun) {
 	name, version := splitFor(run.For)
 	s := t.views[ring.ID(v.app.Name, name)]
-	if s == nil || s.want.Before != v.want.Name {
+	if s == nil || s.want.Before != v.want.Name || run.Aborted {
 		return // nobody waits for it any more
 	}
 	if s.want.Version != version { // nor now; but a commit may want that version again

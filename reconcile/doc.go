@@ -84,6 +84,7 @@
 // Persons:
 //
 //	act           what a person may do, and whether it can be done now
+//	abort         a rollout is given up, and the run of a job that it waits for
 //	ask           a job that a person wants to run now
 //	override      what stands until it ends: pauses, holds, counts
 //	adopt         what Compose made comes into our hands

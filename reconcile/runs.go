@@ -115,6 +115,8 @@ func (t *turn) followRun(v *service, in *inst, run ring.JobRun) {
 		t.revive(v, in, run)
 	case in.State == ring.StateCreated && t.cannot(v) != "":
 		t.endRun(v, in, run, jobFailed, t.cannot(v))
+	case in.State == ring.StateCreated && run.Stopped != "":
+		t.endRun(v, in, run, jobFailed, "not started, after "+run.Stopped)
 	case in.State == ring.StateCreated:
 		if late := run.Started.Add(startWithin); !t.now.Before(late) && t.tried(v) != "" {
 			t.endRun(v, in, run, jobFailed, say("did not start within %s: %s", startWithin, t.tried(v)))
@@ -158,7 +160,7 @@ func (t *turn) bound(v *service, in *inst, run ring.JobRun) {
 func (t *turn) earlier(v *service, in *inst, run ring.JobRun) string {
 	says := say("an earlier run is under way: %s, since %s", in.Name, clock(run.Started))
 	if v.want.Kind == ring.JobK && t.jobOf(v, run).Timeout == 0 {
-		says += say("; it has no timeout: gitring logs %s tells what it does, and job: {replace: true} in a newer commit stops it", v.id)
+		says += say("; it has no timeout: gitring logs %[1]s tells what it does, and gitring rollout abort %[1]s or job: {replace: true} in a newer commit stops it", v.id)
 	}
 	return says
 }
@@ -233,7 +235,7 @@ func startedByHand(in *inst) string {
 func (t *turn) begun(v *service, in *inst, run ring.JobRun) {
 	run.Version, run.Commit, run.State, run.Instance, run.Slot = v.want.Version, v.app.Commit, jobStarted, in.ID, in.Slot
 	run.Tries, run.Started, run.Ended, run.ExitCode = run.Tries+1, t.now, time.Time{}, 0
-	run.Reason, run.Stopped, run.Final = "", "", false
+	run.Reason, run.Stopped, run.Final, run.Aborted = "", "", false, false
 	run.Writes, run.Share, run.Engine = writes(v.app, v.want), v.want.Share, t.Seen.Engine
 	run.Job = v.job()
 	t.set(run)
@@ -350,7 +352,7 @@ func (t *turn) interrupted(in *inst, run ring.JobRun) bool {
 // cutShort follows an interruption: it failed, unless its author says that it
 // may begin anew.
 func (t *turn) cutShort(v *service, in *inst, run ring.JobRun) {
-	if !t.jobOf(v, run).Rerun || run.Cut >= mostCuts || run.Version != v.want.Version {
+	if run.Final || !t.jobOf(v, run).Rerun || run.Cut >= mostCuts || run.Version != v.want.Version {
 		t.tryAgain(v, in, run)
 		return
 	}
@@ -426,8 +428,12 @@ func (t *turn) tooLate(v *service, run ring.JobRun) string {
 
 // giveUp ends a run whose last try failed, and is told already.
 func (t *turn) giveUp(v *service, run ring.JobRun, why string) {
-	run.State, run.Reason = jobFailed, say("%s; not tried again: %s", run.Reason, why)
 	run.Over = run.Trigger == ring.Before // another rollout has another
+	t.noMore(v, run, why)
+}
+
+func (t *turn) noMore(v *service, run ring.JobRun, why string) {
+	run.State, run.Reason = jobFailed, say("%s; not tried again: %s", run.Reason, why)
 	t.set(run)
 	t.runEvent(v, ring.JobFailed, run, run.Reason)
 	if row, ok := t.Facts.Cron[v.id]; ok && v.want.Kind == ring.CronK {

@@ -53,6 +53,9 @@ type JobRun struct {
 	// Over says, of Before, that the rollout that it was for is: another one to the
 	// same version has a run of its own.
 	Over bool `json:"over,omitempty"`
+	// Aborted says, of Before, that a person aborted the rollout that it was for: how
+	// the run ends is no verdict on that any more.
+	Aborted bool `json:"aborted,omitempty"`
 }
 
 // Row is by service and what tells the run from others of it.
