@@ -17,6 +17,10 @@
 //
 //	follower      one source: what it needs, and its life
 //	watch         what is known between two looks, and one look
+//	bring         where the branch is, and its commits brought here
+//	judge         the tip, verified, or refused
+//	advance       the anchor moves
+//	accept        or a person moves it
 //	schedule      when it is looked
 //	limits        what a remote may cost
 //	lost          an anchor that is gone: what this host still knows
