@@ -101,6 +101,35 @@ func (t *turn) atRest(id ring.ServiceID) {
 	t.set(ring.Good{AppName: name, App: app, Service: s, Commit: f.App.Commit, At: t.now})
 }
 
+// dropDouble removes one of two that stand in one slot for one version: ours, which an
+// adopted container was about to make room for, or was just replaced by, when the
+// database that knew of it was lost. It says whether a step was decided.
+func (t *turn) dropDouble(v *service) bool {
+	if len(t.Facts.Adopted) == 0 {
+		return false
+	}
+	for _, in := range v.all {
+		if in.Version != v.target.Version || !in.holds() || t.adopted(in) == nil {
+			continue
+		}
+		for _, own := range v.all {
+			if own.Version != in.Version || own.Slot != in.Slot || !own.holds() || t.adopted(own) != nil {
+				continue
+			}
+			stays, goes := own, in
+			if !own.ready && in.ready || !own.Live() && in.Live() {
+				stays, goes = in, own
+			}
+			if goes.Live() && !v.spare(goes) {
+				continue
+			}
+			t.clear(v, goes, intentRemove, say("%s stands in slot %d, too", stays.Name, in.Slot))
+			return true
+		}
+	}
+	return false
+}
+
 // adopting are the containers of an app that were adopted and do not stand for
 // anything yet.
 func (t *turn) adopting(app string) []ring.Adopted {

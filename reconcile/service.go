@@ -120,6 +120,9 @@ func (t *turn) service(v *service) {
 		}
 		return
 	}
+	if t.dropDouble(v) {
+		return
+	}
 	found := t.drift(v)
 	if v.exclusive() {
 		t.recreate(v)

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand"
 	"os"
 	"runtime"
@@ -647,7 +648,7 @@ func (s *scenario) aftermath() {
 	complete := map[string]bool{} // by service
 	for id, row := range s.disk.Rollouts {
 		_, service := id.Split()
-		complete[service] = row.Done
+		complete[service] = row.Done && row.Version != "" // a retry that waits to begin is of no version yet (seed 410692)
 	}
 	waits := s.waitsForPaused()
 	was, gone := map[string]bool{}, map[string]bool{}
@@ -692,7 +693,17 @@ func (s *scenario) looping() bool {
 			return true
 		}
 	}
-	return s.noWayBack()
+	return s.noWayBack() || s.keptInVain()
+}
+
+// keptInVain says that what left the plan, and stays for what may come back to it, is
+// refused by the engine for ever. It is not made anew, which is for plans to ask, and
+// the engine is asked inside the backoff for as long as it stays (seed 408694).
+func (s *scenario) keptInVain() bool {
+	return slices.ContainsFunc(s.each(), func(id string) bool {
+		b := s.boxes[id]
+		return b.broken && b.refused && !b.foreign && s.wantOf(b.App, b.Service) == nil
+	})
 }
 
 func (s *scenario) restOf(app *ring.App, v *ring.Service) {
@@ -717,10 +728,10 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 	case blocked, !known && s.starved(v): // waits for a, or for memory
 	case known && verdict.Good, !known && hasGood && good.Service.Version == v.Version && s.wide != nil && s.wide.compose:
 		// Of what was adopted whole there is no verdict until it serves: it is what it was.
-		if s.fine(v) && (count[v.Version] != v.Replicas || len(count) > 1) {
+		if s.fine(v) && (count[v.Version] != v.Replicas || len(count) > 1) && !s.waitsForCrash(v, count) {
 			s.violate("I7: %s at rest with %v, wanted %d of %s", id, count, v.Replicas, v.Version.Short())
 		}
-		if s.fine(v) && ready != v.Replicas && !s.standsBadly(app, v) && !(s.tied == "network" && s.looping()) && !s.ownerless(app, v) {
+		if s.fine(v) && ready != v.Replicas && !s.standsBadly(app, v) && !(s.tied == "network" && s.looping()) && !s.ownerless(app, v) && !s.waitsForCrash(v, count) {
 			s.violate("I7: %s at rest with %d/%d ready", id, ready, v.Replicas)
 		}
 	case known && hasGood && s.contended(v.Name, &good.Service):
@@ -864,9 +875,20 @@ func (s *scenario) ownerCrashes(v *ring.Service) bool {
 		b := s.boxes[id]
 		return b.Service == "b" && slices.ContainsFunc(b.Joined, func(owner string) bool {
 			o := s.boxes[owner]
-			return o != nil && (s.nature(o).exitAfter > 0 || s.contents[o.reads] == "crash")
+			return o != nil && s.crashes(o)
 		})
 	})
+}
+
+func (s *scenario) crashes(b *box) bool {
+	return s.nature(b).exitAfter > 0 || s.contents[b.reads] == "crash"
+}
+
+// waitsForCrash says that a slot that others emptied is to be tied to what crashes, for
+// ever or not: it is filled in a moment in which that serves (seed 408336).
+func (s *scenario) waitsForCrash(v *ring.Service, count map[ring.Version]int) bool {
+	return v.Name == "b" && len(v.Spec.Owners()) > 0 && count[v.Version] < v.Replicas && len(count) <= 1 &&
+		slices.ContainsFunc(s.each(), func(id string) bool { return s.boxes[id].Service == "a" && s.crashes(s.boxes[id]) })
 }
 
 // orphaned says that nothing serves that some slot of a good version could be tied to:
@@ -907,15 +929,16 @@ func (s *scenario) scene() string {
 	return strings.Join(out, "\n")
 }
 
-func simulate(seed int64) (err error, log string) {
+// simulate plays a seed; of one that is red, log is its last lines.
+func simulate(seed int64, lines int) (err error, log string) {
 	s := newScenarioOf(seed)
 	defer func() {
 		if p := recover(); p != nil {
-			err, log = fmt.Errorf("panic: %v\n%s", p, debug.Stack()), s.read(400)
+			err, log = fmt.Errorf("panic: %v\n%s", p, debug.Stack()), s.read(lines)
 		}
 	}()
 	if err = s.run(); err != nil {
-		log = s.read(400) + "\n" + s.scene()
+		log = s.read(lines) + "\n" + s.scene()
 	}
 	return err, log
 }
@@ -931,6 +954,10 @@ func TestSimulation(t *testing.T) {
 	if v, err := strconv.ParseInt(os.Getenv("GITRING_SIM_SEED"), 10, 64); err == nil {
 		from = v
 	}
+	lines := 400
+	if n == 1 {
+		lines = math.MaxInt // the whole story
+	}
 	// Everything is short-lived: collecting once per 256 MiB is a fifth faster.
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(256 << 20))
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
@@ -945,7 +972,7 @@ func TestSimulation(t *testing.T) {
 				if seed >= from+n || failed.Load() > 3 {
 					return
 				}
-				if err, log := simulate(seed); err != nil {
+				if err, log := simulate(seed, lines); err != nil {
 					failed.Add(1)
 					t.Errorf("seed %d: %v\n%s\nreplay: make sim N=1 SEED=%d WIDE=%s", seed, err, log, seed, os.Getenv("GITRING_SIM_WIDE"))
 				}
