@@ -516,7 +516,7 @@ func (t *turn) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 	case in.Ended():
 		st.State = ring.SlotCrashed
 	case in.ready || job:
-		st.State = ring.SlotReady
+		st.State, st.Reason = ring.SlotReady, cmp.Or(in.reason, unheardSays(in))
 	case v != nil && v.row.Done && in.down:
 		st.State = ring.SlotNotReady
 	default:

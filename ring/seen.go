@@ -81,6 +81,16 @@ type Instance struct {
 	// DataRootMark and the path below that, too. A host port that it publishes is held
 	// in the same way: PortWord and what Port.Published says.
 	Writes []string
+	// Unheard are ports that it publishes and nothing listens on, for people; nil also
+	// where that cannot be seen.
+	Unheard []Unheard
+}
+
+// Unheard is a published port that nothing from outside can reach a program on.
+type Unheard struct {
+	Port string // "8080/tcp", the container's
+	// Loopback says that one listens there for its own container alone.
+	Loopback bool
 }
 
 // DataRootMark stands for the host's data root where only the host knows that.

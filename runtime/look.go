@@ -43,6 +43,7 @@ type known struct {
 	row   row
 	up    time.Time // see upSince
 	asked time.Time
+	ears  ears
 }
 
 func newCache() cache {
@@ -207,6 +208,7 @@ func (d *Docker) Look(ctx context.Context) (ring.Seen, error) {
 	if err := d.going(ctx, before, after); err != nil {
 		return ring.Seen{}, err
 	}
+	listen(procs, after, now)
 	d.cache.keep(after, before)
 	s := d.seen(now, after, nets)
 	s.Memory = d.memory(ctx, e, now)
@@ -272,7 +274,9 @@ func (d *Docker) inspect(ctx context.Context, e engine, list []container.Summary
 			d.deaths.tell(&in)
 			mu.Lock()
 			defer mu.Unlock()
-			after[c.ID] = known{in: in, row: rowOf(c), up: upSince(c.Status, time.Time{}, now), asked: now}
+			after[c.ID] = known{
+				in: in, row: rowOf(c), up: upSince(c.Status, time.Time{}, now), asked: now, ears: earsOf(full, before.known[c.ID]),
+			}
 			return nil
 		})
 	}

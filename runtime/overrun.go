@@ -94,9 +94,5 @@ func killIn(proc string, pid int, id string) bool {
 		return false
 	}
 	defer func() { _ = p.Release() }()
-	groups, err := os.ReadFile(filepath.Join(proc, strconv.Itoa(pid), "cgroup"))
-	if err != nil || !strings.Contains(string(groups), id) {
-		return false
-	}
-	return p.Kill() == nil
+	return inGroup(filepath.Join(proc, strconv.Itoa(pid)), id) && p.Kill() == nil
 }

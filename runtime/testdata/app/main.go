@@ -109,5 +109,20 @@ func serve() {
 		}
 		fmt.Fprint(w, health.Load())
 	})
+	for _, at := range strings.Fields(os.Getenv("LISTEN")) {
+		listen(at)
+	}
 	die(http.ListenAndServe("127.0.0.1:8080", nil))
+}
+
+// listen waits on an address such as tcp/:80 or udp/:53 until the end.
+func listen(at string) {
+	network, address, _ := strings.Cut(at, "/")
+	if network == "udp" {
+		_, err := net.ListenPacket(network, address)
+		die(err)
+		return
+	}
+	_, err := net.Listen(network, address)
+	die(err)
 }
