@@ -44,6 +44,10 @@ func (t *turn) startCreated(v *service) bool {
 		if v.exclusive() && !v.mayStart(in) {
 			continue // a rollout that was paused before the old one had stopped
 		}
+		if !v.target.Image.Known && !v.mayStart(in) { // a lost database knew what it keeps for itself
+			t.do(t.pull(v.of, v.target, "has to be looked at"))
+			continue
+		}
 		t.start(v, in, "created and not started")
 		return true
 	}

@@ -725,7 +725,7 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 	}
 	blocked := ((s.dep || s.tied != "") && v.Name == "b" || s.heir(v) || s.comesAfter(app)) && s.disk.Rollouts[id].Version != v.Version
 	switch {
-	case blocked, !known && s.starved(v): // waits for a, or for memory
+	case blocked, (!known || verdict.Good && !s.disk.Rollouts[id].Done) && s.starved(v): // waits for a, or for memory, and be it to come back (seed 418308)
 	case known && verdict.Good, !known && hasGood && good.Service.Version == v.Version && s.wide != nil && s.wide.compose:
 		// Of what was adopted whole there is no verdict until it serves: it is what it was.
 		if s.fine(v) && (count[v.Version] != v.Replicas || len(count) > 1) && !s.waitsForCrash(v, count) {
