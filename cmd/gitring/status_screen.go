@@ -44,14 +44,19 @@ func receiverSays(r ring.ReceiverStatus) string {
 }
 
 func showSource(s *screen, src ring.SourceStatus, now time.Time) {
-	// Subject, signer and age are those of the trusted commit.
+	// Subject, signer and age are those of the commit in force, and of the trusted
+	// one only where none is.
 	ahead := src.Trusted != "" && src.Trusted != src.Commit
+	inForce := src.Commit != ""
 	s.line(0, "  ", word{src.Name, bold}, word{string(src.Sync), syncHue(src.Sync)},
-		w(strings.TrimSpace(src.Branch+" "+src.Commit.Short())), w(when(!ahead, src.Subject)))
-	if ahead {
+		w(strings.TrimSpace(src.Branch+" "+src.Commit.Short())), w(when(inForce || !ahead, src.Subject)))
+	if ahead && !inForce {
 		s.line(2, "  ", w("trusted up to "+src.Trusted.Short()), w(src.Subject))
 	}
 	s.line(2, ", ", said("signed by ", src.Signer), w(committed(src.Committed, now)), w(checked(src.Checked, now)), w(when(src.Checking, "checking now")))
+	if ahead && inForce {
+		s.line(2, "", w("trusted up to "+src.Trusted.Short()))
+	}
 	if src.Note != "" {
 		s.line(2, "", w(src.Note))
 	}
@@ -96,7 +101,7 @@ func toldBelow(src ring.SourceStatus) bool {
 	return false
 }
 
-// committed is how old the trusted commit claims to be.
+// committed is how old the commit that is shown claims to be.
 func committed(at, now time.Time) string {
 	if at.IsZero() {
 		return ""
