@@ -24,15 +24,11 @@ type death struct {
 	began time.Time     // of the run that goes on, or ended; zero is not known
 	ran   time.Duration // 0 is not known
 	known bool          // that it ended; else only that it began, or ran out of memory
-	// signalled says that somebody sent it a signal that ends programs, by the
-	// engine; hand is what they did, once it ended of that.
-	signalled bool
-	hand      string
+	// sent are the signals that somebody had the engine send it in the run that goes
+	// on, or ended; stopped says that it told of a stop.
+	sent    signals
+	stopped bool
 }
-
-// fatal are the signals, by number, with which people end a container: TERM,
-// KILL, INT and QUIT. One of its own is told by the stop event that follows.
-var fatal = map[string]bool{"15": true, "9": true, "2": true, "3": true}
 
 // deathsKept bounds what is remembered of containers that are gone.
 const deathsKept = 10_000
@@ -47,18 +43,17 @@ func (d *deaths) hear(m events.Message) {
 	x, at := d.all[m.Actor.ID], time.Unix(0, m.TimeNano)
 	switch m.Action {
 	case events.ActionStart:
-		x.began, x.signalled, x.hand = at, false, ""
+		x.began, x.sent, x.stopped = at, 0, false
 	case events.ActionKill:
-		x.signalled = x.signalled || fatal[m.Actor.Attributes["signal"]]
+		if n, err := strconv.Atoi(m.Actor.Attributes["signal"]); err == nil {
+			x.sent = x.sent.with(n)
+		}
 	case events.ActionStop: // comes after the end
-		x.hand = "stopped"
+		x.stopped = true
 	case events.ActionOOM:
 		x = death{began: x.began, oom: true}
 	case events.ActionDie:
-		x = death{began: x.began, oom: x.oom && !x.known, known: true, signalled: x.signalled}
-		if x.signalled {
-			x.hand = "killed"
-		}
+		x = death{began: x.began, oom: x.oom && !x.known, known: true, sent: x.sent}
 		x.exit, _ = strconv.Atoi(m.Actor.Attributes["exitCode"])
 		if !x.began.IsZero() {
 			x.ran = max(0, at.Sub(x.began))
@@ -73,12 +68,18 @@ func (d *deaths) hear(m events.Message) {
 }
 
 // tell adds to a running instance how its last run ended, and to one that ended
-// whose hand it was.
-func (d *deaths) tell(in *ring.Instance) {
+// whose hand it was; stop is its stop signal.
+func (d *deaths) tell(in *ring.Instance, stop string) {
 	if in.Ended() {
 		d.mu.Lock()
-		in.Hand = d.all[in.ID].hand
+		x := d.all[in.ID]
 		d.mu.Unlock()
+		switch {
+		case x.stopped:
+			in.Hand = "stopped"
+		case x.known:
+			in.Hand = x.sent.hand(stop)
+		}
 	}
 	if in.State != ring.StateRunning || in.Restarts == 0 {
 		return

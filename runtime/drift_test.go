@@ -62,6 +62,16 @@ func putsBack(t *testing.T, start func(*testing.T) *rig) {
 	require.Equal(t, in.Started, see().Started, "it went on running through all of it")
 }
 
+func TestASignalHasTheNumberThatTheEngineTells(t *testing.T) {
+	for name, want := range map[string]int{
+		"SIGTERM": 15, "term": 15, "15": 15, "SIGRTMIN+3": 37, "RTMAX-1": 63, "SIGRTMAX": 64, "": 0, "SIGFOO": 0, "FOO+1": 0, "+": 0,
+	} {
+		require.Equal(t, want, numberOf(name), name)
+	}
+	require.False(t, signals(0).with(64).has(0))
+	require.True(t, signals(0).with(64).has(64))
+}
+
 func TestWhoEndedAContainerIsHeardFromTheEvents(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	said := func(action events.Action, attributes map[string]string) events.Message {
@@ -76,7 +86,11 @@ func TestWhoEndedAContainerIsHeardFromTheEvents(t *testing.T) {
 		hand string
 	}{
 		{"docker stop", []events.Message{start, signal("15"), died, said(events.ActionStop, nil)}, "stopped"},
+		{"a stop signal of its own, before the event of the stop", []events.Message{start, signal("28"), died}, "stopped"},
+		{"docker stop, before its own event", []events.Message{start, signal("15"), died}, "stopped"},
+		{"docker stop of what does not hear it", []events.Message{start, signal("15"), signal("9"), died}, "stopped"},
 		{"docker kill", []events.Message{start, signal("9"), died}, "killed"},
+		{"docker kill of what was told to reload", []events.Message{start, signal("1"), signal("9"), died}, "killed"},
 		{"a stop signal of its own", []events.Message{start, signal("12"), died, said(events.ActionStop, nil)}, "stopped"},
 		{"an end of its own", []events.Message{start, died}, ""},
 		{"an end of its own, after a signal to reload", []events.Message{start, signal("10"), died}, ""},
@@ -89,10 +103,10 @@ func TestWhoEndedAContainerIsHeardFromTheEvents(t *testing.T) {
 				d.hear(m)
 			}
 			in := ring.Instance{ID: "c", State: ring.StateExited}
-			d.tell(&in)
+			d.tell(&in, "SIGWINCH")
 			require.Equal(t, c.hand, in.Hand)
 			in = ring.Instance{ID: "c", State: ring.StateRunning}
-			d.tell(&in)
+			d.tell(&in, "SIGWINCH")
 			require.Empty(t, in.Hand, "it runs")
 		})
 	}

@@ -271,7 +271,7 @@ func (d *Docker) inspect(ctx context.Context, e engine, list []container.Summary
 			}
 			in := instance(full)
 			in.Writes = append(outlived(full.Mounts, d.opts.DataRoot), hostPorts(full.HostConfig)...)
-			d.deaths.tell(&in)
+			d.deaths.tell(&in, stopSignal(full))
 			mu.Lock()
 			defer mu.Unlock()
 			after[c.ID] = known{
