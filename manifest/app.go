@@ -227,11 +227,11 @@ func (a *appReader) checkKeys() {
 	a.profilesOff()
 	ports := 0
 	for i, f := range a.files {
-		see := func(chain []string, pattern string, key pair) bool {
+		see := func(chain []string, pattern string, key pair, fit *node) bool {
 			if a.disregarded(chain, i) {
 				return true
 			}
-			k := &keyCheck{app: a.name, chain: slices.Clone(chain), key: key, fs: &a.faults, ports: &ports, limit: a.limits, read: a.reader, root: a.from.path}
+			k := &keyCheck{app: a.name, chain: slices.Clone(chain), key: key, fit: fit, fs: &a.faults, ports: &ports, limit: a.limits, read: a.reader, root: a.from.path}
 			return k.judge(pattern)
 		}
 		composeShape().walk(f.root, nil, "", see, &a.faults)

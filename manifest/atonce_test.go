@@ -398,3 +398,52 @@ func TestManyErrorsOfTheLibraryAreToldAtOnce(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// A list where a text belongs is one fault: it is not a bad text besides. What stands
+// beside it in the same value is told with it.
+func TestAValueOfAnotherTypeIsToldOnce(t *testing.T) {
+	var keys []string
+	for _, key := range sortedKeys(composeShape().known["services"].named[0].shape.known) {
+		if key != "extends" { // its service is asked for by itself
+			keys = append(keys, key)
+		}
+	}
+	for _, value := range []string{"[]", "[1]", "[[]]", "{}", "{a: b}", "{a: [b]}", "{a: {b: [c]}}", "12", "-1", "1.5", "true"} {
+		for _, key := range keys {
+			image := "image: a, "
+			if key == "image" {
+				image = ""
+			}
+			text := fmt.Sprintf("services:\n  web: {%s%s: %s}\n", image, key, value)
+			_, refusals := Check(repo(map[string]string{"web/compose.yaml": text}), settings())
+			of, all := 0, 0
+			for _, r := range refusals {
+				if all++; strings.Contains(r.Says, ", not ") {
+					of++
+				}
+			}
+			if of > 0 && of != all {
+				t.Errorf("%s: %s: %v", key, value, refusals)
+			}
+		}
+	}
+	files := map[string]string{"web/compose.yaml": `
+services:
+  web:
+    image: a
+    scale: 1.5 #! BadValue services.web.scale is a number with a fraction, not a whole number or a text
+    volumes:
+      - 12 #! BadValue a number, not
+      - nothing:/d #! BadValue volume nothing
+    dns:
+      - [9.9.9.9] #! BadValue a list, not
+      - ten #! BadValue "ten" is no address
+    sysctls:
+      net.core.somaxconn: [1] #! BadValue a list, not
+      kernel.panic: 1 #! BadValue kernel.panic
+`}
+	want := marked(files)
+	if d := cmp.Diff(want, toldOf(t, files, want)); d != "" {
+		t.Error(d)
+	}
+}

@@ -19,6 +19,7 @@ type keyCheck struct {
 	app   string
 	chain []string
 	key   pair
+	fit   *node // the key's value, without what is not of its type; nil where that is all
 	fs    *faults
 	// ports counts the ports of the app so far, ranges expanded.
 	ports *int
@@ -48,7 +49,8 @@ func (k *keyCheck) judge(pattern string) bool {
 		c = later // an update of compose-go brought it; the test of classes tells
 	}
 	if c.value != nil {
-		if !k.key.val.null() && !k.key.val.unexpanded() { // what it will be is not known
+		if !k.fit.null() && !k.key.val.unexpanded() { // what it will be is not known
+			k.key.val = k.fit
 			c.value(k)
 		}
 		return true
@@ -169,9 +171,9 @@ func namesSet(k *keyCheck) {
 
 // dnsServers are asked by address: there is nothing yet that could look a name up.
 func dnsServers(k *keyCheck) {
-	for _, w := range k.key.val.words() {
-		if _, err := netip.ParseAddr(w); err != nil && w != "" {
-			k.bad("write addresses such as 9.9.9.9", "%q is no address", head(w))
+	for _, n := range k.key.val.texts() {
+		if _, err := netip.ParseAddr(n.text); err != nil && n.text != "" {
+			k.fs.add(ring.BadValue, n.place, "write addresses such as 9.9.9.9", "%s %q is no address", k.name(), head(n.text))
 		}
 	}
 }

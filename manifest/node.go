@@ -84,16 +84,25 @@ func (n *node) unexpanded() bool {
 
 // words are the strings of a list, or the one string that stands for it.
 func (n *node) words() []string {
+	var out []string
+	for _, it := range n.texts() {
+		out = append(out, it.text)
+	}
+	return out
+}
+
+// texts are words with their places.
+func (n *node) texts() []*node {
 	if n.null() {
 		return nil
 	}
 	if n.kind == scalar {
-		return []string{n.text}
+		return []*node{n}
 	}
-	var out []string
+	var out []*node
 	for _, it := range n.items {
 		if it.kind == scalar {
-			out = append(out, it.text)
+			out = append(out, it)
 		}
 	}
 	return out

@@ -131,8 +131,8 @@ func (b *shaper) add(s *shape, g *grammar) {
 
 // visit is called for each key of the schema that a file holds. chain is the
 // path as written, pattern the same with * for what the author named. It says
-// whether to look below the key.
-type visit func(chain []string, pattern string, key pair) bool
+// whether to look below the key. fit is the value without what is not of its type.
+type visit func(chain []string, pattern string, key pair, fit *node) bool
 
 // walk goes over a Compose file by its shape and refuses the keys that Compose
 // does not know. Extensions are the author's own.
@@ -194,19 +194,16 @@ func (s *shape) fits(n *node, chain []string, fs *faults) bool {
 	if n.broken { // of what type it would be is not known
 		return false
 	}
-	if len(s.types) > 0 && !slices.ContainsFunc(is, func(t string) bool { return contains(s.types, t) }) {
-		var may []string
-		for _, t := range s.types {
-			if t != "null" && !contains(may, typeNames[t]) {
-				may = append(may, typeNames[t])
-			}
+	if !s.takes(n) {
+		what, must := typeNames[is[0]], s.mayBe()
+		if is[0] == "number" && contains(s.types, "integer") {
+			what, must = "a number with a fraction", strings.Replace(must, "a number", "a whole number", 1)
 		}
-		must := strings.Join(may, " or ")
 		hint := "write " + must
 		if is[0] == "integer" && len(chain) > 0 && contains(durationKeys, chain[len(chain)-1]) {
 			hint = fmt.Sprintf("write a duration with its unit, such as %ss", n.text)
 		}
-		fs.add(ring.BadValue, n.place, hint, "%s is %s, not %s", strings.Join(chain, "."), typeNames[is[0]], must)
+		fs.add(ring.BadValue, n.place, hint, "%s is %s, not %s", strings.Join(chain, "."), what, must)
 		return false
 	}
 	if is[0] == "string" && len(s.enum) > 0 && !contains(s.enum, n.text) {
@@ -226,6 +223,67 @@ func (s *shape) fits(n *node, chain []string, fs *faults) bool {
 	return true
 }
 
+// takes says that a value is of a type that it may be.
+func (s *shape) takes(n *node) bool {
+	return len(s.types) == 0 || slices.ContainsFunc(typesOf(n), func(t string) bool { return contains(s.types, t) })
+}
+
+// mayBe are the types that a value may be of, for people.
+func (s *shape) mayBe() string {
+	var may []string
+	for _, t := range s.types {
+		if t != "null" && !contains(may, typeNames[t]) {
+			may = append(may, typeNames[t])
+		}
+	}
+	return strings.Join(may, " or ")
+}
+
+// fitting is n without what is not of its type, which fits tells: a value that is a
+// list where a text belongs is not besides a bad text. nil where it is n itself.
+func (s *shape) fitting(n *node) *node {
+	if n.broken || n.kind == scalar && s.takes(n) {
+		return n
+	}
+	if !s.takes(n) {
+		return nil
+	}
+	out := *n
+	out.items, out.pairs = nil, nil
+	for _, it := range n.items {
+		if s.items != nil {
+			it = s.items.fitting(it)
+		}
+		if it != nil {
+			out.items = append(out.items, it)
+		}
+	}
+	for _, p := range n.pairs {
+		if of := s.of(p.key); of != nil {
+			p.val = of.fitting(p.val)
+		}
+		if p.val == nil {
+			out.taken = append(slices.Clone(out.taken), p.key)
+			continue
+		}
+		out.pairs = append(out.pairs, p)
+	}
+	return &out
+}
+
+// of is the shape of what stands under a key; nil where none is known.
+func (s *shape) of(key string) *shape {
+	if sub, ok := s.known[key]; ok {
+		return sub
+	}
+	for _, named := range s.named {
+		if named.pattern.MatchString(key) {
+			return named.shape
+		}
+	}
+	return nil
+}
+
 // meant says that a key which is not there was taken out, or is there with a letter
 // wrong; both are told.
 func (s *shape) meant(n *node, key string) bool {
@@ -238,7 +296,7 @@ func (s *shape) meant(n *node, key string) bool {
 func (s *shape) key(in *node, p pair, chain []string, pattern string, see visit, fs *faults) {
 	if sub, ok := s.known[p.key]; ok {
 		here := join(pattern, p.key)
-		if see(chain, here, p) {
+		if see(chain, here, p, sub.fitting(p.val)) {
 			sub.walk(p.val, chain, here, see, fs)
 		}
 		return
