@@ -24,6 +24,7 @@
 //	row            a line of the engine's list
 //	instance       a container in ring's words
 //	died           how it ended last
+//	signal         whose hand that was
 //	memory         what the host has of it
 //	events         hints that something changed
 //	commits        what containers were made from
