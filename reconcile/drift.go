@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -81,7 +82,7 @@ func (t *turn) drifts(v *service) []drifted {
 			continue
 		}
 		if in.Ended() {
-			if says := byHand(in); says != "" {
+			if says := t.byHand(v, in); says != "" {
 				out = append(out, drifted{in: in, what: says}) // heal starts it again
 			}
 			continue
@@ -143,12 +144,16 @@ func (t *turn) joinsOf(v *service) []string {
 	return out
 }
 
-// byHand is how somebody ended an instance of ours; "" when nobody did.
-func byHand(in *inst) string {
-	if in.Hand == "" || in.intent != "" || !in.Ended() {
+// byHand is how somebody ended an instance of ours; "" when nobody did. The engine
+// tells it once: a daemon that was started since knows it from what was journalled.
+func (t *turn) byHand(v *service, in *inst) string {
+	if in.intent != "" || !in.Ended() {
 		return ""
 	}
-	return say("slot %d was %s by hand", in.Slot, in.Hand)
+	if hand := cmp.Or(in.Hand, t.Facts.Drift[v.id].HandOn(in.Instance)); hand != "" {
+		return say("slot %d was %s by hand", in.Slot, hand)
+	}
+	return ""
 }
 
 // taken says that a slot that was filled when the service was last in order is
@@ -265,12 +270,16 @@ func pids(r *ring.Resources) int64 {
 func (t *turn) tellDrift(v *service, found []drifted) {
 	row, known := t.Facts.Drift[v.id]
 	var what []string
+	var ended []ring.EndedBy
 	for _, d := range found {
 		what = append(what, d.what)
+		if d.in != nil && d.in.Ended() {
+			ended = append(ended, ring.EndedBy{Instance: d.in.ID, At: d.in.Finished, Hand: cmp.Or(d.in.Hand, row.HandOn(d.in.Instance))})
+		}
 	}
 	slices.Sort(what)
 	what = slices.Compact(what)
-	if slices.Equal(what, row.What) {
+	if slices.Equal(what, row.What) && slices.EqualFunc(ended, row.Ended, ring.EndedBy.Equal) {
 		return
 	}
 	var anew []string
@@ -294,7 +303,7 @@ func (t *turn) tellDrift(v *service, found []drifted) {
 	if !known {
 		since = t.now
 	}
-	t.set(ring.Drift{ID: v.id, What: what, Since: since})
+	t.set(ring.Drift{ID: v.id, What: what, Since: since, Ended: ended})
 }
 
 func (t *turn) driftEvent(v *service, kind, says string) ring.Event {

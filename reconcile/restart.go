@@ -50,7 +50,7 @@ func (t *turn) heal(v *service) bool {
 		if t.obsolete(v, in) {
 			continue
 		}
-		if says := byHand(in); says != "" && v.row.Done { // no crash, and no backoff
+		if says := t.byHand(v, in); says != "" && v.row.Done { // no crash, and no backoff
 			if !reports(v.app) && t.start(v, in, says) {
 				return true
 			}

@@ -333,6 +333,9 @@ func (d *daemon) kill(when string) {
 	d.kills++
 	flights := d.mem.flights
 	d.mem = d.wakeUp()
+	for _, b := range d.boxes {
+		b.Hand = "" // who listened then is gone
+	}
 	for _, f := range flights {
 		d.unheard(f.a)
 		if !f.applied && f.lands && d.r.Intn(2) == 0 {

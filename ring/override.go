@@ -122,6 +122,31 @@ type Drift struct {
 	ID    ServiceID `json:"id"`
 	What  []string  `json:"what"` // sorted
 	Since time.Time `json:"since"`
+	// Ended are those of its instances that somebody ended, by slot: the engine tells
+	// that once, and to nobody who listens later.
+	Ended []EndedBy `json:"ended,omitempty"`
+}
+
+// EndedBy is whose hand the end of an instance was.
+type EndedBy struct {
+	Instance string    `json:"instance"` // container ID
+	At       time.Time `json:"at"`       // its end, by the engine
+	Hand     string    `json:"hand"`     // as in Instance
+}
+
+// Equal says that two are the same.
+func (e EndedBy) Equal(o EndedBy) bool {
+	return e.Instance == o.Instance && e.At.Equal(o.At) && e.Hand == o.Hand
+}
+
+// HandOn is the hand that ended an instance the last time, "" where that is not known.
+func (f Drift) HandOn(in *Instance) string {
+	for _, e := range f.Ended {
+		if e.Instance == in.ID && e.At.Equal(in.Finished) {
+			return e.Hand
+		}
+	}
+	return ""
 }
 
 // Row is by service.
