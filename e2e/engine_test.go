@@ -100,7 +100,10 @@ type container struct {
 		Labels map[string]string
 		Env    []string
 	}
-	HostConfig      struct{ RestartPolicy struct{ Name string } }
+	HostConfig struct {
+		RestartPolicy struct{ Name string }
+		Memory        int64
+	}
 	Mounts          []mount
 	NetworkSettings struct {
 		Networks map[string]struct{ IPAddress string }
