@@ -650,7 +650,7 @@ func (s *scenario) aftermath() {
 		_, service := id.Split()
 		complete[service] = row.Done && row.Version != "" // a retry that waits to begin is of no version yet (seed 410692)
 	}
-	waits := s.waitsForPaused()
+	waits := s.waitsForAside()
 	was, gone := map[string]bool{}, map[string]bool{}
 	for id, b := range s.boxes {
 		was[id] = s.ready(b) && complete[b.Service] && !b.Kind.Ends() && (s.tied == "" || complete["a"]) && !s.aside(b.Service) && !b.theirs() && !s.cameWithout(b) &&
@@ -678,12 +678,12 @@ func (s *scenario) aftermath() {
 	}
 }
 
-// waitsForPaused says that b's rollout waits for a, which others paused, and that is
-// only told: a reboot ends the pause, and with it the wait (seed 13834).
-func (s *scenario) waitsForPaused() bool {
+// waitsForAside says that b's rollout waits for a, which others paused or ended, and that
+// is only told: a reboot ends that, and with it the wait (seeds 13834, 425365).
+func (s *scenario) waitsForAside() bool {
 	want := s.wantOf("web", "b")
-	return want != nil && s.dep && s.aside("a") && s.disk.Rollouts[ring.ID("web", "b")].Version != want.Version &&
-		slices.ContainsFunc(s.each(), func(id string) bool { return s.boxes[id].Service == "a" && s.boxes[id].State == ring.StatePaused })
+	return want != nil && (s.dep || len(want.Spec.Owners()) > 0) && s.aside("a") && s.disk.Rollouts[ring.ID("web", "b")].Version != want.Version &&
+		slices.ContainsFunc(s.each(), func(id string) bool { return s.boxes[id].Service == "a" && !s.boxes[id].running() })
 }
 
 // looping says that something runs that will crash again.
