@@ -27,6 +27,7 @@
 //	signal         whose hand that was
 //	memory         what the host has of it
 //	events         hints that something changed
+//	unplugged      and that a network was left
 //	commits        what containers were made from
 //	mounted        contents that containers mount
 //

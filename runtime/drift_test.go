@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -109,5 +110,49 @@ func TestWhoEndedAContainerIsHeardFromTheEvents(t *testing.T) {
 			d.tell(&in, "SIGWINCH")
 			require.Empty(t, in.Hand, "it runs")
 		})
+	}
+}
+
+func TestFakeTellsWhoWasUnplugged(t *testing.T) { tellsUnplugged(t, fakeRig) }
+
+func TestEngineTellsWhoWasUnplugged(t *testing.T) {
+	engineOrSkip(t)
+	tellsUnplugged(t, realRig)
+}
+
+// tellsUnplugged has somebody take an instance off its network, and hears of it, but
+// not where a step of ours is at it.
+func tellsUnplugged(t *testing.T, start func(*testing.T) *rig) {
+	r := start(t)
+	a := r.service(nil)
+	r.network(t, &a, "default")
+	r.must(t, a)
+	in := r.one(t)
+	e, err := r.ready(t.Context())
+	require.NoError(t, err)
+	named := a.Networks["default"]
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- r.Unplugs(ctx) }()
+	defer func() { cancel(); require.ErrorIs(t, <-ended, context.Canceled) }()
+
+	for try := range 20 { // it may not listen yet
+		require.NoError(t, e.NetworkDisconnect(t.Context(), named, in.ID, true))
+		select {
+		case id := <-r.poked:
+			require.Equal(t, in.ID, id)
+			require.Contains(t, r.cache.snapshot().marks, in.ID)
+			release := r.cache.hold(in.ID)
+			require.False(t, r.cache.runs(in.ID), "a step of ours is at it")
+			release()
+			require.True(t, r.cache.runs(in.ID))
+			require.False(t, r.cache.runs("somebody else's"))
+			return
+		case <-time.After(500 * time.Millisecond):
+			require.Less(t, try, 19, "the engine told nothing")
+		}
+		x := on(ring.DoConnect, in)
+		x.Of, x.Want, x.Networks = a.Of, a.Want, a.Networks
+		r.must(t, x)
 	}
 }

@@ -37,6 +37,11 @@ func (m *memory) emitWith(action string, c *fakeContainer, more map[string]strin
 	}
 	maps.Copy(e.Actor.Attributes, c.c.Config.Labels)
 	maps.Copy(e.Actor.Attributes, more)
+	m.tell(e)
+}
+
+// tell is an event, as all who listen hear it; with the lock held.
+func (m *memory) tell(e events.Message) {
 	for _, l := range m.listeners {
 		if !l.wants(e) {
 			continue

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/events"
 	"github.com/docker/docker/api/types/network"
 	"github.com/docker/docker/api/types/volume"
 )
@@ -139,6 +140,10 @@ func (m *memory) NetworkDisconnect(ctx context.Context, ref, id string, _ bool) 
 			return refuse(cerrdefs.ErrPermissionDenied, "container %s is not connected to network %s", c.c.ID, ref)
 		}
 		delete(c.c.NetworkSettings.Networks, ref)
+		m.tell(events.Message{
+			Type: events.NetworkEventType, Action: events.ActionDisconnect, TimeNano: m.now().UnixNano(),
+			Actor: events.Actor{Attributes: map[string]string{"container": c.c.ID, "name": ref, "type": "bridge"}},
+		})
 		return nil
 	})
 }

@@ -219,7 +219,7 @@ func (d *daemon) webhooks() (*api.Webhooks, error) {
 // it started has ended.
 func (d *daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy}
+	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy}
 	for _, f := range d.sources {
 		parts = append(parts, f.run)
 		if f.pulls != nil {
