@@ -80,6 +80,7 @@
 //	stretch       which of them had their run
 //	runs          how a run begins, is tried again, and ends
 //	underway      the runs that have not ended, for people
+//	unheard       the ports that nothing listens on
 //
 // Persons:
 //

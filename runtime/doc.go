@@ -25,6 +25,7 @@
 //	instance       a container in ring's words
 //	died           how it ended last
 //	signal         whose hand that was
+//	listen         on which of its ports a program listens
 //	memory         what the host has of it
 //	events         hints that something changed
 //	unplugged      and that a network was left
