@@ -58,7 +58,7 @@ func (r *reader) readApp(c candidate) outcome {
 		wounds: wounds{}, loose: map[string]bool{},
 	}
 	a.budget = &budget{left: r.limits.TotalSize, text: r.limits.Text}
-	a.name, a.nameAt = or2(c.name, c.unnamed), place{file: c.path}
+	a.name, a.nameAt, a.nameLost = or2(c.name, c.unnamed), place{file: c.path}, c.nameLost
 	var app ring.App
 	a.torn = !a.faults.none() // a file that is named and cannot be read
 	if !a.torn || len(c.files) > 0 {

@@ -33,7 +33,12 @@ func marked(files map[string]string) (want []string) {
 // of its sentence as the mark that it meets asks for.
 func toldOf(t *testing.T, files map[string]string, want []string) (got []string) {
 	t.Helper()
-	plan, refusals := Check(repo(files), settings())
+	return toldIn(t, files, settings(), want)
+}
+
+func toldIn(t *testing.T, files map[string]string, by Settings, want []string) (got []string) {
+	t.Helper()
+	plan, refusals := Check(repo(files), by)
 	if len(refusals) > 0 && len(plan.Apps) > 0 {
 		t.Errorf("an app with faults is in the plan: %s", dump(t, plan))
 	}
@@ -443,6 +448,57 @@ services:
       kernel.panic: 1 #! BadValue kernel.panic
 `}
 	want := marked(files)
+	if d := cmp.Diff(want, toldOf(t, files, want)); d != "" {
+		t.Error(d)
+	}
+}
+
+// Mistakes of gitring.yaml refuse the whole commit; what is wrong with the apps that
+// it names all the same is told with them, and nothing that is only a consequence.
+func TestTheAppsOfAListWithMistakesAreReadAllTheSame(t *testing.T) {
+	list := `apps: #! BadValue version of gitring.yaml is not 1
+  - {name: web, path: web, drift: nope} #! BadValue "nope"
+  - {name: web, path: api} #! AppTaken web is listed twice
+  - {name: UP, path: up} #! BadName "UP"
+  - {pth: lost} #! UnknownKey pth
+  - {name: gone, path: gone} #! BadValue no folder gone
+  - {path: other, flies: [x.yaml]} #! UnknownKey flies
+  - {path: ../out} #! OutsideCommit ../out
+  - {path: away, targets: {site: b}, after: [nobody]}
+`
+	files := map[string]string{
+		"gitring.yaml":          list,
+		"web/compose.yaml":      "services: {web: {image: a, restart: nevr}} #! BadValue restart\n",
+		"api/compose.yaml":      "services: {web: {image: a}}\n",
+		"up/compose.yaml":       "services: {web: {image: a, user: \"${COMPOSE_PROJECT_NAME}${HOST}\", restart: nevr}} #! BadValue restart\n",
+		"lost/compose.yaml":     "services: {web: {image: a, restart: nevr}}\n",
+		"other/compose.yaml":    "services: {web: {image: a, restart: nevr}}\n",
+		"away/compose.yaml":     "services: {web: {image: a, restart: nevr}}\n",
+		"unlisted/compose.yaml": "services: {web: {image: a, restart: nevr}}\n",
+	}
+	s := settings()
+	s.Env = map[string]map[string][]byte{"UP": {".env": []byte("HOST=x\n")}}
+	want := marked(files)
+	if d := cmp.Diff(want, toldIn(t, files, s, want)); d != "" {
+		t.Error(d)
+	}
+	r := Look(repo(files), s)
+	if r.Plan.Refusal == nil || len(r.Plan.Apps)+len(r.Plan.Refused)+len(r.Contents)+len(r.Projects) > 0 {
+		t.Errorf("the commit is not refused as a whole: %+v", r.Plan)
+	}
+	var drafts []string
+	for _, d := range r.Drafts {
+		drafts = append(drafts, d.Key+":"+d.App.Path)
+	}
+	if d := cmp.Diff([]string{":web", ":api", ":up"}, drafts); d != "" {
+		t.Error("the policy looks at other apps", d)
+	}
+
+	// Where it is not known what a key says, none of the list is believed.
+	files["gitring.yaml"] = "version: 1\napps:\n  - {path: web}\n  - {path: api, path: up} #! Yaml path\n"
+	files["web/compose.yaml"] = "services: {web: {image: a, restart: nevr}}\n"
+	files["up/compose.yaml"] = "services: {web: {image: a, restart: nevr}}\n"
+	want = marked(files)
 	if d := cmp.Diff(want, toldOf(t, files, want)); d != "" {
 		t.Error(d)
 	}

@@ -21,6 +21,8 @@ type candidate struct {
 	notes   []string
 	faults  faults
 	unnamed string // what it is called when nothing gives it a name
+	// nameLost says that name is a stand-in, because of a fault.
+	nameLost bool
 }
 
 // composeNames are the names of a Compose file, in order.

@@ -25,6 +25,7 @@ type entry struct {
 	drift    string
 	hold     *ring.Hold
 	unsure   bool // a fault of its own may hide what it is called
+	unsound  bool // a fault of its own may hide which files are read, and how
 }
 
 // written is a word with its place.
@@ -56,13 +57,16 @@ func (r *reader) listedApps() (apps []candidate, listed bool, _ *fault) {
 	if f != nil {
 		return nil, true, f
 	}
+	legible := d.faults.none()
 	for _, at := range tagsIn(root, true) {
 		d.faults.put(&fault{code: ring.Yaml, place: at, says: "!reset and !override mean nothing in " + gitringFile, hint: "write the value without a tag"})
 	}
 	entries := d.gitringYAML(root)
 	r.checkEntries(entries, &d.faults)
 	if !d.faults.none() {
-		r.mistakes = d.faults
+		if r.mistakes = d.faults; legible {
+			r.sound = r.soundOf(entries)
+		}
 		all := d.faults.refusal("", "")
 		return nil, true, &fault{code: all.Code, place: place{file: all.File, line: all.Line}, says: all.Says, hint: all.Hint}
 	}
@@ -110,6 +114,7 @@ func (d *decoder) entry(n *node) (e entry) {
 	defer func() { e.unsure = len(d.faults.list) > before }()
 	e = entry{place: n.place}
 	if !d.mapping(n, "apps") {
+		e.unsound = true
 		return e
 	}
 	d.keys(n, "apps", entryKeys)
@@ -125,10 +130,11 @@ func (d *decoder) entry(n *node) (e entry) {
 	for _, p := range d.texts(n.get("profiles"), "profiles") {
 		e.profiles = append(e.profiles, p.text)
 	}
+	e.targets = d.textMap(n.get("targets"), "targets")
+	e.unsound = len(d.faults.list) > before
 	for _, a := range d.list(n.get("after"), "after") {
 		e.after = append(e.after, d.after(a))
 	}
-	e.targets = d.textMap(n.get("targets"), "targets")
 	e.noPrune = !d.boolean(n.get("prune"), "prune", true)
 	e.hold = d.hold(n.get("hold"))
 	if v := n.get("drift"); !v.null() {

@@ -55,7 +55,7 @@ type Project struct {
 	Profiles []string
 }
 
-// Draft is an app that is refused, as far as it can be read: for the policy, whose
+// Draft is an app that is refused, by itself or with the whole commit, as far as it can be read: for the policy, whose
 // refusals are then told with those of manifest, and for nothing else.
 type Draft struct {
 	Key string // of Plan.Refused; "" where its refusal is another app's too
@@ -72,21 +72,26 @@ type Draft struct {
 // one app Plan.Refused. Equal arguments give equal readings.
 func Look(c *ring.Commit, s Settings) Reading {
 	r, plan, outcomes := read(c, s)
-	if plan.Refusal != nil {
-		if r.mistakes.none() {
-			return Reading{Plan: plan, Refusals: []*ring.Refusal{plan.Refusal}}
-		}
-		return Reading{Plan: plan, Refusals: r.mistakes.refusals(c.SHA, "")}
+	out := Reading{Plan: plan}
+	switch {
+	case plan.Refusal == nil:
+		out.Contents, out.Projects = r.keep(plan.Apps), map[string]Project{}
+	case r.mistakes.none():
+		out.Refusals = []*ring.Refusal{plan.Refusal}
+		return out
+	default:
+		out.Refusals = r.mistakes.refusals(c.SHA, "")
+		outcomes = r.despite()
 	}
-	out := Reading{Plan: plan, Contents: r.keep(plan.Apps), Projects: map[string]Project{}}
 	for _, o := range outcomes {
-		if o.faults.none() {
+		if plan.Refusal == nil && o.faults.none() {
 			out.Projects[o.name] = o.project
 		}
 		out.Refusals = append(out.Refusals, o.faults.refusals(c.SHA, o.name)...)
-		if d, ok := o.draftOf(c.SHA); ok {
-			out.Drafts = append(out.Drafts, d)
+		if plan.Refusal == nil && o.faults.none() || len(o.app.Services) == 0 {
+			continue
 		}
+		out.Drafts = append(out.Drafts, o.draft(c.SHA))
 	}
 	slices.SortStableFunc(out.Refusals, func(a, b *ring.Refusal) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Says, b.Says))
@@ -140,6 +145,7 @@ type reader struct {
 	contents map[string]ring.Content
 	mounted  map[string]held // by path inside the commit
 	mistakes faults          // of gitring.yaml
+	sound    []entry         // of a gitring.yaml with mistakes; see despite
 }
 
 // outcome is one app as it was read: whole, or what is wrong with it.
@@ -158,12 +164,9 @@ type outcome struct {
 	project  Project
 }
 
-// draftOf is a refused app that could be read.
-func (o *outcome) draftOf(sha ring.SHA) (Draft, bool) {
-	if o.faults.none() || len(o.app.Services) == 0 {
-		return Draft{}, false
-	}
-	return Draft{Key: o.key, App: o.app, Refusals: o.faults.refusals(sha, o.name), Lost: o.lost}, true
+// draft is an app that is not in the plan and could be read.
+func (o *outcome) draft(sha ring.SHA) Draft {
+	return Draft{Key: o.key, App: o.app, Refusals: o.faults.refusals(sha, o.name), Lost: o.lost}
 }
 
 func (r *reader) readApps(apps []candidate) []outcome {

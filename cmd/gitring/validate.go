@@ -132,7 +132,7 @@ func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
 	v := validated{Apps: []string{}, Refusals: refusals}
 	if by.signers != "" {
 		if r := gitsync.CheckSigners(c.Tree, by.signers); r != nil {
-			v.Refusals = append(v.Refusals, r)
+			v.Refusals = byPlace(append(v.Refusals, r))
 		}
 	}
 	for _, a := range plan.Apps {

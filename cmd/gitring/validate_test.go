@@ -169,3 +169,24 @@ func TestABadFolderOfTheHostIsToldInsteadOfItsConsequences(t *testing.T) {
 	got := v.refusals(&plan, []*ring.Refusal{other, {App: "web", Code: ring.UndefinedVariable, File: "web/compose.yaml", Line: 2, Says: "variable"}})
 	require.Equal(t, []*ring.Refusal{folder, other}, got)
 }
+
+// A first evening in one run: the list of apps, their files and the policy.
+func TestMistakesOfTheListHideNothingOfTheApps(t *testing.T) {
+	plan, refusals := lookAt(map[string]string{
+		"gitring.yaml":      "apps: [{path: a}, {path: b, hold: {}}]\n",
+		"a/compose.yaml":    "services:\n  web:\n    image: a\n    privileged: true\n",
+		"b/compose.yaml":    "services:\n  web:\n    image: a\n    restart: nevr\n    pid: host\n",
+		"b/not-read.yaml":   "services: {}\n",
+		"left/compose.yaml": "services:\n  web:\n    privileged: true\n",
+	})
+	require.Empty(t, differs([]string{
+		"a/compose.yaml:4: PolicyDenied privileged",
+		"b/compose.yaml:4: BadValue nevr",
+		"b/compose.yaml:5: PolicyDenied pid",
+		"gitring.yaml:1: BadValue a hold has no reason",
+		"gitring.yaml:1: BadValue version",
+	}, refusals))
+	require.NotNil(t, plan.Refusal, "none of it is carried out")
+	require.Empty(t, plan.Apps)
+	require.Empty(t, plan.Refused)
+}
