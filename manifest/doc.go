@@ -9,6 +9,7 @@
 //	limits      what a commit may cost
 //	discover    which apps there are
 //	gitringyaml or gitring.yaml says so
+//	despite     the apps of one with mistakes
 //	folders     where they are
 //	folder      apps of one folder
 //	app         one app, read to its end
