@@ -99,8 +99,12 @@ func ranBefore(in *ring.Instance) time.Duration {
 
 // telling says that the last words of an instance are being read: who removes it
 // now would take them away, and who starts it would add to them. It takes a
-// moment, and at most logWithin.
-func (t *turn) telling(in *inst) bool { return t.busy("log " + in.ID) }
+// moment, and at most logWithin. A run's are read at the next look, where a daemon
+// before us did not come to that.
+func (t *turn) telling(in *inst) bool {
+	_, unread := t.Facts.Unread[in.ID]
+	return unread || t.busy("log "+in.ID)
+}
 
 // failedStart keeps a record of an instance that a rollout counts as failed: it
 // is about to be removed, and its log with it.
@@ -138,16 +142,22 @@ func (t *turn) forgetSlot(v *service, in *inst) {
 	}
 }
 
-// withLog is a record with the lines that were read for it.
-func withLog(record ring.Fact, log []string) []ring.Fact {
+// withLog is a record with the lines that were read for it, where any were.
+func withLog(record ring.Fact, log []string, err error) (out []ring.Fact) {
+	read := err == nil && len(log) > 0
 	switch r := record.(type) {
 	case ring.Crash:
 		r.Log = log
 		r.Signature = signature(r)
-		return []ring.Fact{r}
+		if read {
+			out = append(out, r)
+		}
 	case ring.Run:
 		r.Log = log
-		return []ring.Fact{r}
+		if read {
+			out = append(out, r)
+		}
+		out = append(out, ring.Forget{Table: "unread", Key: r.Instance})
 	}
-	return nil
+	return out
 }

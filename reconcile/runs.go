@@ -544,9 +544,30 @@ func (t *turn) recordRun(v *service, in *inst, run ring.JobRun, state string) {
 	if in == nil || in.State == ring.StateCreated {
 		return
 	}
+	t.set(ring.Unread{Run: r})
+	t.readLog(v, in, r)
+}
+
+func (t *turn) readLog(v *service, in *inst, r ring.Run) {
 	a := t.step(v, ring.DoLog, in, "the run ended") // with what has to be struck out of it
-	a.Commit, a.Record, a.Lines, a.Timeout = run.Commit, r, runLogLines, logWithin
+	a.Commit, a.Record, a.Lines, a.Timeout = r.Commit, r, runLogLines, logWithin
 	t.do(a)
+}
+
+// unread reads the logs of runs that ended, where the daemon did so too before it had
+// read them. Of a service that left its plan none is read, as in runLeft.
+func (t *turn) unread() {
+	for _, id := range sortedKeys(t.Facts.Unread) {
+		r := t.Facts.Unread[id].Run
+		v := t.views[r.ID]
+		switch {
+		case t.busy("log " + id):
+		case v == nil || v.instance(id) == nil:
+			t.set(ring.Forget{Table: "unread", Key: id})
+		default:
+			t.readLog(v, v.instance(id), r)
+		}
+	}
 }
 
 // removeRun removes an instance that ran, once its log was read.

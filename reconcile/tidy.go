@@ -17,6 +17,7 @@ func (t *turn) fresh(app *ring.App) bool {
 // instances, then networks, then the row of an app that left. Volumes and data
 // folders are never removed.
 func (t *turn) tidy() {
+	t.unread()
 	for _, id := range t.strays {
 		t.orphans(id, t.seen[id])
 	}

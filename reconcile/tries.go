@@ -22,10 +22,7 @@ const (
 // on disk already.
 func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done, err error, now time.Time) ([]ring.Fact, []ring.Event) {
 	if a.Kind == ring.DoLog { // what it is the log of was told; what could not be read is missed by no one
-		if err != nil || len(done.Log) == 0 {
-			return nil, nil
-		}
-		return withLog(a.Record, done.Log), nil
+		return withLog(a.Record, done.Log, err), nil
 	}
 	e := ring.Event{
 		At: now, Kind: ring.InstanceStep, Source: a.Source, App: a.App, Service: a.Service, Slot: a.Slot, Version: a.Version,

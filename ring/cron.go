@@ -97,6 +97,15 @@ type Run struct {
 // Row is by service and end.
 func (f Run) Row() (string, string) { return "run", string(f.ID) + "#" + nano(f.Ended) + "#" + f.State }
 
+// Unread is a run that was told and whose log is not read yet: its container stays
+// until it is.
+type Unread struct {
+	Run Run `json:"run"`
+}
+
+// Row is by the container.
+func (f Unread) Row() (string, string) { return "unread", f.Run.Instance }
+
 // Crash is one crash of an instance, for people: no decision reads it.
 type Crash struct {
 	ID       ServiceID `json:"id"`

@@ -30,6 +30,7 @@ type Facts struct {
 	Loads     map[string]Loaded  // by container ID
 	Drift     map[ServiceID]Drift
 	Troubles  map[string]Trouble // by TroubleKey
+	Unread    map[string]Unread  // by container ID
 }
 
 // A Fact is one row of the store, replaced whole under its table and key.

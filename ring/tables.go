@@ -39,6 +39,7 @@ var tables = map[string]table{
 	"loaded":   rows(func(f *Facts) *map[string]Loaded { return &f.Loads }),
 	"drift":    rows(func(f *Facts) *map[ServiceID]Drift { return &f.Drift }),
 	"trouble":  rows(func(f *Facts) *map[string]Trouble { return &f.Troubles }),
+	"unread":   rows(func(f *Facts) *map[string]Unread { return &f.Unread }),
 }
 
 // rows is the table of a map that holds its rows by value.
