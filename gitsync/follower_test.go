@@ -205,7 +205,7 @@ func TestAnEmptyRemoteIsNoError(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	r := lookAt(t, o.follow(&ledger{})).must()
-	require.Equal(t, "RefMissing: the remote has no commits yet", r.Reason)
+	require.Equal(t, "RefMissing: the remote has no branch at all", r.Reason)
 	require.Nil(t, r.Commit)
 }
 

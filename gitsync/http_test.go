@@ -83,7 +83,7 @@ func TestASmartHTTPRemoteIsFollowedWithATokenFromAFile(t *testing.T) {
 	w.must()
 
 	o.git(o.bare, "update-ref", "-d", "refs/heads/main")
-	require.Equal(t, "RefMissing: the remote has no commits yet", w.must().Reason)
+	require.Equal(t, "RefMissing: the remote has no branch at all", w.must().Reason)
 }
 
 func TestHTTPSIsCheckedAgainstTheTrustedRoots(t *testing.T) {
@@ -144,6 +144,17 @@ func TestARepositoryThatMovedOnItsHostIsFollowed(t *testing.T) {
 		backend.ServeHTTP(w, r)
 	}))
 	require.Equal(t, sha, lookAt(t, o.follow(&ledger{}, at(url+"/old.git"))).must().Commit.SHA)
+}
+
+func TestAWebPageInsteadOfGitsAnswerIsSaidToBeOne(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, "<html>Please log in</html>")
+	}))
+	r := lookAt(t, o.follow(&ledger{}, at(url+"/remote.git"))).look(t.Context())
+	require.ErrorContains(t, r.Err, "answers with a web page")
 }
 
 func TestARemoteThatAsksToWaitIsLeftAloneThatLong(t *testing.T) {

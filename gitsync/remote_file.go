@@ -95,7 +95,7 @@ func (r *fileRemote) absent(sto storer.ReferenceStorer) string {
 	for {
 		ref, err := refs.Next()
 		if err != nil {
-			return "the remote has no commits yet"
+			return "the remote has no branch at all"
 		}
 		if ref.Type() == plumbing.HashReference {
 			return fmt.Sprintf("the remote has no branch %s", r.branch.Short())

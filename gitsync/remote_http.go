@@ -98,6 +98,10 @@ func (p polite) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if resp.StatusCode < 300 && isPage(resp.Header.Get("Content-Type")) {
+		_ = resp.Body.Close()
+		return nil, errPage
+	}
 	if resp.StatusCode < 300 || isRedirect(resp.StatusCode) {
 		limit := p.lim.Received
 		if req.Method == http.MethodGet {
@@ -109,6 +113,14 @@ func (p polite) RoundTrip(req *http.Request) (*http.Response, error) {
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // what it says is only for people
 	_ = resp.Body.Close()
 	return nil, p.refused(resp, oneLine(said))
+}
+
+// errPage is what a mistaken URL most often leads to, a page to log in among it.
+var errPage = errors.New("the remote answers with a web page and not as Git does: is this the URL of the repository, and does it need a password?")
+
+func isPage(kind string) bool {
+	media, _, _ := strings.Cut(kind, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "text/html")
 }
 
 func isRedirect(code int) bool { return code >= 300 && code < 400 }

@@ -100,7 +100,7 @@ func TestAnSSHRemoteIsFollowedWithARealServer(t *testing.T) {
 	t.Run("an empty remote and a missing branch", func(t *testing.T) {
 		empty := filepath.Join(filepath.Dir(o.bare), "empty.git")
 		o.git("", "init", "-q", "--bare", empty)
-		require.Equal(t, "RefMissing: the remote has no commits yet", lookAt(t, o.follow(&ledger{}, s.follow(empty))).must().Reason)
+		require.Equal(t, "RefMissing: the remote has no branch at all", lookAt(t, o.follow(&ledger{}, s.follow(empty))).must().Reason)
 		r := lookAt(t, o.follow(&ledger{}, s.follow(o.bare), func(c *Config) { c.Branch = "dev" })).must()
 		require.Equal(t, "RefMissing: the remote has no branch dev", r.Reason)
 	})

@@ -190,7 +190,7 @@ func (w *wire) look(ctx context.Context) (*view, error) {
 	hangUp := func() { _ = s.Close() }
 	refs, err := s.AdvertisedReferencesContext(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return &view{missing: "the remote has no commits yet", close: hangUp}, nil
+		return &view{missing: "the remote has no branch at all", close: hangUp}, nil
 	}
 	if err != nil {
 		hangUp()
