@@ -84,8 +84,9 @@ func (d *daemon) watchMemory(a ring.Action, want *ring.Service, live, replicas i
 		return
 	}
 	used, room := d.declaredMemory(), d.memory-d.memory/16
-	for _, f := range d.mem.flights {
-		if f.a.Kind == ring.DoCreate && !f.applied && f.a.Want.Spec.Resources != nil {
+	for _, f := range d.mem.flights { // one that failed is under way until somebody hears of it (seed 432847)
+		made := slices.ContainsFunc(d.each(), func(id string) bool { return d.boxes[id].Name == f.a.Name })
+		if f.a.Kind == ring.DoCreate && !made && f.a.Want.Spec.Resources != nil {
 			used += f.a.Want.Spec.Resources.Memory
 		}
 	}
