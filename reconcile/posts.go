@@ -95,7 +95,6 @@ func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 		t.summarize(src, sha, ring.PostFailure, rejectedSays(r))
 		return
 	}
-	ready, wanted := summary(st)
 	sync, why := t.sync(src, &ring.SourceStatus{Apps: st.Apps})
 	if says := t.watched[src.Name]; says != "" && len(src.Next.Refused) == 0 {
 		t.summarize(src, sha, ring.PostSuccess, says)
@@ -103,7 +102,7 @@ func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 	}
 	switch sync {
 	case ring.SyncSynced:
-		t.summarize(src, sha, ring.PostSuccess, say("healthy %d/%d%s", ready, wanted, t.lasted(src, "", st.Apps)))
+		t.summarize(src, sha, ring.PostSuccess, healthySays(st.Apps)+t.lasted(src, "", st.Apps))
 	case ring.SyncDegraded:
 		for i := range st.Apps {
 			a := &st.Apps[i]
@@ -121,9 +120,9 @@ func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 	case ring.SyncStaging:
 		t.summarize(src, sha, ring.PostPending, verified(src)+t.tally[src.Name]+queued(why))
 	case ring.SyncApplying:
-		t.summarize(src, sha, ring.PostRunning, say("%d/%d ready", ready, wanted))
+		t.summarize(src, sha, ring.PostRunning, t.progressSays(st.Apps))
 	default:
-		t.summarize(src, sha, ring.PostPending, say("%d/%d ready", ready, wanted))
+		t.summarize(src, sha, ring.PostPending, t.progressSays(st.Apps))
 	}
 }
 
@@ -163,7 +162,7 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 	changed := changes(a, sha)
 	_, told := t.Facts.Posts[ring.PostKey(sha, t.context(a.Name))]
 	defer func() { t.deploymentPost(src, sha, a.Name, changed) }()
-	ready, wanted := appSummary(a)
+	alone := []ring.AppStatus{*a}
 	switch a.Health {
 	case ring.Degraded, ring.Held:
 		for i := range a.Services {
@@ -176,13 +175,57 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 		}
 	case ring.Healthy:
 		if changed || told {
-			t.post(src, sha, a.Name, ring.PostSuccess, say("healthy %d/%d%s", ready, wanted, t.lasted(src, a.Name, []ring.AppStatus{*a})))
+			t.post(src, sha, a.Name, ring.PostSuccess, healthySays(alone)+t.lasted(src, a.Name, alone))
 		}
 	default:
 		if changed || told {
-			t.post(src, sha, a.Name, underWay(a), say("%d/%d ready", ready, wanted))
+			t.post(src, sha, a.Name, underWay(a), t.progressSays(alone))
 		}
 	}
+}
+
+func healthySays(apps []ring.AppStatus) string {
+	return "healthy " + countsSays(apps, func(_ string, s *ring.ServiceStatus) int { return s.Ready })
+}
+
+// progressSays is how far a commit has come: old instances that serve meanwhile are
+// none of it.
+func (t *turn) progressSays(apps []ring.AppStatus) string {
+	return countsSays(apps, func(app string, s *ring.ServiceStatus) (n int) {
+		v := t.views[ring.ID(app, s.Name)]
+		if v == nil {
+			return 0
+		}
+		for _, in := range v.all {
+			if in.ready && in.Version == v.want.Version {
+				n++
+			}
+		}
+		return n
+	}) + " ready"
+}
+
+// countsSays is "2/4" of all that some apps want: of instances as ready counts them,
+// and of jobs that have completed.
+func countsSays(apps []ring.AppStatus, ready func(app string, s *ring.ServiceStatus) int) string {
+	n, wanted := 0, 0
+	for i := range apps {
+		for j := range apps[i].Services {
+			s := &apps[i].Services[j]
+			switch s.Kind {
+			case ring.JobK:
+				wanted++
+				if s.Phase == ring.PhaseCompleted {
+					n++
+				}
+			case ring.CronK: // between two runs it is what it should be
+				n, wanted = n+1, wanted+1
+			default:
+				n, wanted = n+min(ready(apps[i].Name, s), s.Wanted), wanted+s.Wanted
+			}
+		}
+	}
+	return say("%d/%d", n, wanted)
 }
 
 // verified names who answers for the commit, without the host of an address.

@@ -524,31 +524,3 @@ func (t *turn) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 	}
 	return st
 }
-
-// summary counts what a source's services come to: ready and wanted.
-func summary(st *ring.SourceStatus) (ready, wanted int) {
-	for i := range st.Apps {
-		r, w := appSummary(&st.Apps[i])
-		ready, wanted = ready+r, wanted+w
-	}
-	return ready, wanted
-}
-
-func appSummary(a *ring.AppStatus) (ready, wanted int) {
-	for i := range a.Services {
-		s := &a.Services[i]
-		if s.Kind == ring.JobK {
-			wanted++
-			if s.Phase == ring.PhaseCompleted {
-				ready++
-			}
-			continue
-		}
-		if s.Kind == ring.CronK { // between two runs it is what it should be
-			ready, wanted = ready+1, wanted+1
-			continue
-		}
-		ready, wanted = ready+min(s.Ready, s.Wanted), wanted+s.Wanted
-	}
-	return ready, wanted
-}
