@@ -109,7 +109,7 @@ func (e *explainer) tries() {
 		image := e.v != nil && key == "pull "+e.v.target.Pin.Image
 		asks := try.Kind == ring.DoResolve && strings.HasSuffix(key, " "+string(e.id)) && e.names(key)
 		its := key == string(e.id) && try.Name == "" || strings.HasPrefix(key, string(e.id)+" ")
-		if !image && !asks && !its {
+		if !image && !asks && !its || e.refused(try) {
 			continue
 		}
 		row := ring.ExplainedTry{Kind: try.Kind, Name: try.Name, N: try.N, Err: try.Err, Cause: try.Cause, Next: utc(try.Next)}
@@ -118,6 +118,12 @@ func (e *explainer) tries() {
 		}
 		e.out.Tries = append(e.out.Tries, row)
 	}
+}
+
+// refused says that a step was the reload of files that failed for good: the verdict on
+// them says so, and they are not tried again.
+func (e *explainer) refused(try ring.Try) bool {
+	return e.v != nil && e.v.spoiled != nil && try.Kind == ring.DoReload && try.Version == e.v.spoiled.Version
 }
 
 // names says that the plan in force or the next one has the image of a resolve's
@@ -282,7 +288,7 @@ func (e *explainer) rule() (rule, next string) {
 	name := string(e.id)
 	switch {
 	case e.observed(app):
-		return "its source is only observed: nothing is changed here", "set apply: auto for the source in the configuration, and reload the daemon"
+		return "its source is only observed: nothing is changed here", "set apply: auto for the source in the configuration, and restart gitring"
 	case e.heldBy(e.id) != "":
 		return e.heldBy(e.id), "gitring release " + e.target(ring.OverrideHold) + " --reason '…' lets gitring go on"
 	}

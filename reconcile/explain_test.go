@@ -124,6 +124,14 @@ func TestWhyIsThisNotRunning(t *testing.T) {
 	}
 }
 
+// Files that failed are not tried again, and nobody is told to wait for that.
+func TestFilesThatFailedAreNotWaitedFor(t *testing.T) {
+	const failed = "service web live a min_ready 1s\ncommit c1 web=v1\nrest\ncontent b refused\nservice web live b\ncommit c2 web=v1\nrest"
+	e := explained(t, failed, "web", 0)
+	require.Empty(t, e.Tries)
+	require.Zero(t, e.Until)
+}
+
 func TestAnExplanationNamesWhatItIsMadeOf(t *testing.T) {
 	e := explained(t, "service web replicas 2 env TOKEN=hush live a\ncommit c1 web=v1\nrest\nfault crash web-2 exit 3\nscale web 3", "web", 0)
 	require.Equal(t, 3, e.Wanted.Replicas)
