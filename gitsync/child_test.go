@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -380,8 +382,13 @@ func breakOut() {
 }
 
 // static is this test without cgo, as gitring is built: only then can all threads
-// be confined at once.
+// be confined at once. make test builds it so to begin with.
 func static(t *testing.T) string {
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"}) {
+		self, err := os.Executable()
+		require.NoError(t, err)
+		return self
+	}
 	file := filepath.Join(t.TempDir(), "static.test")
 	cmd := exec.Command("go", "test", "-c", "-o", file, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -327,6 +327,7 @@ func TestNothingIsMergedWhileAnotherProcessMayHoldTheMirrorsFilesOpen(t *testing
 	f, first := o.trusted(a, isolated)
 	o.file("db/a", "meanwhile", "meanwhile", "-S")
 	o.push()
+	f.child.rest() // what begins anew has no process yet
 	lookAt(t, f).must()
 	head := o.proposes(first, func() { o.file("web/a", "a", "add a", "-S") })
 	p, err := f.child.take(t.Context(), nil) // a look of the branch is under way
