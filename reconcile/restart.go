@@ -82,9 +82,12 @@ func (t *turn) heal(v *service) bool {
 func (t *turn) obsolete(v *service, in *inst) bool {
 	if in.Version == v.target.Version {
 		underway := !v.row.Done && !v.restoring() && v.waits == "" && v.failed == nil && v.halt == ""
-		return underway || v.exclusive() && !v.mayStart(in)
+		return underway || !v.mayStart(in) && (v.exclusive() || t.unsure(v))
 	}
 	if v.restoring() && in.Version == v.want.Version {
+		return true
+	}
+	if !v.mayStart(in) && t.unsure(v) {
 		return true
 	}
 	if v.exclusive() {

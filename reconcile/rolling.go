@@ -44,14 +44,23 @@ func (t *turn) startCreated(v *service) bool {
 		if v.exclusive() && !v.mayStart(in) {
 			continue // a rollout that was paused before the old one had stopped
 		}
-		if !v.target.Image.Known && !v.mayStart(in) { // a lost database knew what it keeps for itself
-			t.do(t.pull(v.of, v.target, "has to be looked at"))
+		if !v.mayStart(in) && t.unsure(v) {
 			continue
 		}
 		t.start(v, in, "created and not started")
 		return true
 	}
 	return false
+}
+
+// unsure says that only a lost database knew what the target's image keeps for itself,
+// and asks: until that is known, nothing is started beside another.
+func (t *turn) unsure(v *service) bool {
+	if v.target.Image.Known {
+		return false
+	}
+	t.do(t.pull(v.of, v.target, "has to be looked at"))
+	return true
 }
 
 // surge creates one instance more when the budget allows it.
