@@ -23,8 +23,8 @@ func TestTheBinaryIsStaticForBothKindsOfMachine(t *testing.T) {
 		deps.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 		out, err := deps.CombinedOutput()
 		require.NoError(t, err, "%s: %s", arch, out)
-		if amount(t, "CROSS", 0, 1) == 0 && arch != runtime.GOARCH {
-			continue // a build of everything
+		if amount(t, "CROSS", 0, 1) == 0 {
+			continue // builds everything anew
 		}
 		file := filepath.Join(t.TempDir(), arch)
 		build := exec.Command("make", "-s", "-C", "..", "build", "OUT="+file)
