@@ -36,7 +36,7 @@ type Unsaid struct {
 	To       string    `json:"to"` // source of the status, or name of the receiver
 	What     string    `json:"what"`
 	Commit   SHA       `json:"commit,omitempty"`
-	State    string    `json:"state"` // waiting, dead
+	State    string    `json:"state"` // waiting, dead, left
 	Attempts int       `json:"attempts"`
 	Reason   string    `json:"reason,omitempty"`
 	Queued   time.Time `json:"queued"`
@@ -47,6 +47,9 @@ type Unsaid struct {
 const (
 	UnsaidWaits = "waiting"
 	UnsaidDead  = "dead"
+	// UnsaidLeft is of a receiver or source that the configuration does not name any
+	// more: it is kept for a while, and nobody is told.
+	UnsaidLeft = "left"
 )
 
 // ReceiverStatus is a receiver that could not be told everything.

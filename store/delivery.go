@@ -197,8 +197,8 @@ func (s *Store) NotArrived(ctx context.Context) ([]ring.Unsaid, error) {
 
 // SayAgain makes what has not arrived due at once, and counts its attempts anew:
 // the one with that id, or every dead one, or with waiting also those that wait.
-// It says how many.
-func (s *Store) SayAgain(ctx context.Context, id string, waiting bool) (int, error) {
+// What is for a receiver of but stays as it is. It says how many.
+func (s *Store) SayAgain(ctx context.Context, id string, waiting bool, but ...string) (int, error) {
 	now, n := ns(s.now()), int64(0)
 	err := s.write(ctx, func(tx *gorm.DB) error {
 		posts, deliveries, args := "dead = 1", "dead = 1", []any(nil)
@@ -208,12 +208,13 @@ func (s *Store) SayAgain(ctx context.Context, id string, waiting bool) (int, err
 		case waiting:
 			posts, deliveries = "dead = 1 OR said < seq", "dead = 1 OR settled = 0"
 		}
-		res := tx.Exec("UPDATE outbox SET dead = 0, next_at = 0, attempts = 0, error = '', settled = 0, at = ? WHERE "+posts, append([]any{now}, args...)...)
+		args = append([]any{now}, args...)
+		res := tx.Exec("UPDATE outbox SET dead = 0, next_at = 0, attempts = 0, error = '', settled = 0, at = ? WHERE "+posts, args...)
 		if res.Error != nil {
 			return res.Error
 		}
 		n = res.RowsAffected
-		res = tx.Exec("UPDATE deliveries SET dead = 0, next_at = 0, attempts = 0, error = '', settled = 0, queued = ? WHERE "+deliveries, append([]any{now}, args...)...)
+		res = tx.Exec("UPDATE deliveries SET dead = 0, next_at = 0, attempts = 0, error = '', settled = 0, queued = ? WHERE ("+deliveries+") AND receiver NOT IN ?", append(args, append(but, ""))...)
 		n += res.RowsAffected
 		return res.Error
 	})

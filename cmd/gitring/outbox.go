@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +29,8 @@ func outboxListCmd(g *globals) *cobra.Command {
 		Use:   "list",
 		Short: "List what has not arrived",
 		Long: "list shows commit statuses and notifications that wait, how often each was tried,\n" +
-			"why it was not taken and when it is tried next; and those that were given up.",
+			"why it was not taken and when it is tried next; those that were given up; and\n" +
+			"those for a receiver that the configuration does not name any more (nobody).",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return g.outboxList(cmd.Context()) },
 	}
@@ -41,7 +43,7 @@ func outboxRetryCmd(g *globals) *cobra.Command {
 		Short: "Send again what has not arrived",
 		Long: "retry makes one line of gitring outbox list due at once, or every one that was\n" +
 			"given up (--dead), or all that has not arrived (--all). Its attempts count anew.",
-		Args: args(cobra.MaximumNArgs(1)),
+		Args: args(cobra.MaximumNArgs(2)), // the id of a status has a space in it
 		ValidArgsFunction: func(cmd *cobra.Command, given []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(given) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -49,14 +51,14 @@ func outboxRetryCmd(g *globals) *cobra.Command {
 			all, _ := g.daemon().Outbox(cmd.Context())
 			var ids []string
 			for _, u := range all {
-				ids = append(ids, u.ID)
+				if u.State != ring.UnsaidLeft {
+					ids = append(ids, u.ID)
+				}
 			}
 			return ids, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, given []string) error {
-			if len(given) > 0 {
-				r.ID = given[0]
-			}
+			r.ID = strings.Join(given, " ")
 			n := 0
 			for _, yes := range []bool{r.ID != "", r.All, r.Dead} {
 				if yes {
@@ -98,8 +100,11 @@ func (g *globals) outboxList(ctx context.Context) error {
 	var rows [][]word
 	for _, u := range all {
 		state, next := word{u.State, yellow}, cmp.Or(stamp(u.Next), "now")
-		if u.State == ring.UnsaidDead {
+		switch u.State {
+		case ring.UnsaidDead:
 			state, next = word{"given up", red}, "-"
+		case ring.UnsaidLeft:
+			state, next = word{"nobody", dim}, "-"
 		}
 		rows = append(rows, []word{w(u.ID), w(u.To), w(u.What), state, w(strconv.Itoa(u.Attempts)), w(next), w(cmp.Or(u.Reason, "-"))})
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/notify"
@@ -34,10 +36,52 @@ func (d *daemon) notifyTest(ctx context.Context, p api.Peer, r api.NotifyTestReq
 	return out, err
 }
 
-func (d *daemon) outbox(ctx context.Context) ([]ring.Unsaid, error) { return d.store.NotArrived(ctx) }
+// outbox is what has not arrived. What is for nobody whom the configuration names is
+// told as such: it is not tried, and would else be taken for something that waits.
+func (d *daemon) outbox(ctx context.Context) ([]ring.Unsaid, error) {
+	all, err := d.store.NotArrived(ctx)
+	for i := range all {
+		u := &all[i]
+		if d.tells(*u) {
+			continue
+		}
+		kept, last := "30 days", when(u.Reason != "", "; the last answer was: "+u.Reason)
+		if u.Commit != "" {
+			kept = "a day"
+		}
+		u.State, u.Next = ring.UnsaidLeft, time.Time{}
+		u.Reason = u.To + " is not in the configuration any more: this is not sent, and goes after " + kept + last
+	}
+	return all, err
+}
+
+// tells says that somebody whom the configuration names is to be told.
+func (d *daemon) tells(u ring.Unsaid) bool {
+	if u.Commit != "" { // a status
+		_, speaks := d.forges[u.To]
+		return speaks
+	}
+	return slices.ContainsFunc(d.cfg.Notify, func(r NotifyConfig) bool { return r.Name == u.To })
+}
 
 func (d *daemon) outboxRetry(ctx context.Context, p api.Peer, r api.OutboxRetryRequest) (api.OutboxRetried, error) {
-	n, err := d.store.SayAgain(ctx, r.ID, r.All)
+	all, err := d.outbox(ctx)
+	if err != nil {
+		return api.OutboxRetried{}, err
+	}
+	var left []string
+	for _, u := range all {
+		if u.State != ring.UnsaidLeft {
+			continue
+		}
+		if u.ID == r.ID {
+			return api.OutboxRetried{}, api.Conflicting("add "+u.To+" to the configuration again, and restart gitring", "%s is for %s, which is not in the configuration any more", u.ID, u.To)
+		}
+		if u.Commit == "" {
+			left = append(left, u.To)
+		}
+	}
+	n, err := d.store.SayAgain(ctx, r.ID, r.All, left...)
 	if err != nil {
 		return api.OutboxRetried{}, err
 	}

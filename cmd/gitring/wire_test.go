@@ -191,3 +191,57 @@ func TestADaemonWhoseDatabaseHasARowThatCannotBeReadGoesOnWithANewOne(t *testing
 	require.Empty(t, again.Notice(), "it is told once")
 	require.NoError(t, again.Close())
 }
+
+// What waits for a receiver that was taken out of the configuration waits for nobody:
+// that is said, asking again does not keep it, and one that comes back is told.
+func TestWhatIsForARemovedReceiverIsToldAsSuch(t *testing.T) {
+	cfg := lonely(t, "")
+	st, err := store.Open(t.Context(), cfg.State)
+	require.NoError(t, err)
+	queue := func(to string) {
+		at := time.Now().UTC()
+		require.NoError(t, st.Advance(t.Context(), ring.Receiver{Name: to, Cursor: 1, State: []byte("{}")}, []ring.Delivery{
+			{ID: to + "/1", Receiver: to, Kind: "x", Body: []byte("{}"), Queued: at}, {ID: to + "/2", Receiver: to, Kind: "y", Body: []byte("{}"), Queued: at},
+		}))
+		require.NoError(t, st.GiveUp(t.Context(), to+"/2", "the chat answered 404", at))
+	}
+	queue("ops")
+	queue("team")
+	require.NoError(t, st.Close())
+	url := filepath.Join(filepath.Dir(cfg.file), "url")
+	require.NoError(t, os.WriteFile(url, []byte("ntfy://ntfy.example.org/x"), 0o600))
+	cfg.Notify = []NotifyConfig{{Name: "team", URLFile: url}}
+	d, err := newDaemon(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	t.Cleanup(d.close)
+
+	says := func() map[string]string {
+		all, err := d.outbox(t.Context())
+		require.NoError(t, err)
+		out := map[string]string{}
+		for _, u := range all {
+			out[u.ID] = u.State + " " + u.Reason
+		}
+		return out
+	}
+	require.Equal(t, map[string]string{
+		"ops/1":  "left ops is not in the configuration any more: this is not sent, and goes after 30 days",
+		"ops/2":  "left ops is not in the configuration any more: this is not sent, and goes after 30 days; the last answer was: the chat answered 404",
+		"team/1": "waiting ", "team/2": "dead the chat answered 404",
+	}, says())
+	_, err = d.outboxRetry(t.Context(), api.Peer{}, api.OutboxRetryRequest{ID: "ops/2"})
+	var denied *api.Error
+	require.ErrorAs(t, err, &denied)
+	require.Equal(t, "ops/2 is for ops, which is not in the configuration any more", denied.Message)
+	require.Equal(t, "add ops to the configuration again, and restart gitring", denied.Hint)
+	require.ErrorIs(t, err, api.ErrConflict)
+	done, err := d.outboxRetry(t.Context(), api.Peer{}, api.OutboxRetryRequest{All: true})
+	require.NoError(t, err)
+	require.Equal(t, 2, done.Count)
+	require.Equal(t, "waiting ", says()["team/2"])
+	require.Contains(t, says()["ops/2"], "404", "it is as it was")
+
+	d.cfg.Notify = append(d.cfg.Notify, NotifyConfig{Name: "ops"})
+	require.Equal(t, "waiting ", says()["ops/1"])
+	require.Equal(t, "dead the chat answered 404", says()["ops/2"])
+}
