@@ -54,7 +54,7 @@ func (t *turn) contested(id ring.ServiceID) (ring.Condition, bool) {
 	if len(row.Times) < handsTold {
 		return ring.Condition{}, false
 	}
-	return ring.Condition{Type: "Contested", Reason: contestedSays(row), Since: row.Times[len(row.Times)-1].UTC()}, true
+	return ring.Condition{Type: ring.ConditionContested, Reason: contestedSays(row), Since: row.Times[len(row.Times)-1].UTC()}, true
 }
 
 // forgetHands forgets what lies longer back than anybody asks.

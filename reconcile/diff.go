@@ -36,6 +36,10 @@ type turn struct {
 	stageSays map[string]string
 	refused   map[string]*ring.Refusal
 	blocked   map[string]bool // apps that wait for a refused one
+	// imageless are the services whose next plan waits for an image, and lacked what is
+	// missing since a time that is remembered, by TroubleKey.
+	imageless map[ring.ServiceID]imageless
+	lacked    map[string]bool
 	// watched is, by source that is only observed, what its plan would change, and
 	// differs says that it would change anything.
 	watched map[string]string

@@ -80,7 +80,6 @@
 //	stretch       which of them had their run
 //	runs          how a run begins, is tried again, and ends
 //	underway      the runs that have not ended, for people
-//	unheard       the ports that nothing listens on
 //
 // Persons:
 //
@@ -98,6 +97,8 @@
 //	gap           how long a service will not answer
 //	explain       why a service is as it is
 //	status        the state of everything, for people and exit codes
+//	conditions    what is wrong with a service, or moves it, and since when
+//	unheard       published ports that nothing listens on
 //	posts         what the forge is told of a commit
 //	posts_shared  of a commit that several sources share
 //	posts_away    while the engine is away

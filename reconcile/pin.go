@@ -313,9 +313,11 @@ func (t *turn) fetch(app *ring.App, s *ring.Service, a ring.Action) {
 			r := *try.Refusal
 			r.Commit, r.App, r.File, r.Line = app.Commit, app.Name, s.File, s.Line
 			put(&t.refused, app.Name, &r)
+			put(&t.imageless, ring.ID(app.Name, s.Name), imageless{r.Says, app.Commit})
 			return
 		}
 		says = say("%s: %s; attempt %d", says, try.Err, try.N)
 	}
 	put(&t.stageSays, app.Name, says)
+	put(&t.imageless, ring.ID(app.Name, s.Name), imageless{says, app.Commit})
 }

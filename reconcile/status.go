@@ -319,7 +319,7 @@ func (t *turn) serviceStatus(v *service) ring.ServiceStatus {
 	}
 	st.Phase, st.Reason = t.phase(v, &st)
 	st.Rollout = t.rolloutStatus(v)
-	st.Conditions = t.conditions(v)
+	st.Conditions = t.conditions(v, &st)
 	return st
 }
 
@@ -438,32 +438,6 @@ func (t *turn) rolloutStatus(v *service) *ring.RolloutStatus {
 		st.Commit = v.failed.Commit
 	}
 	return st
-}
-
-func (t *turn) conditions(v *service) []ring.Condition {
-	var out []ring.Condition
-	for _, in := range v.all {
-		row, ok := t.slot(v, in)
-		if ok && row.Instance == in.ID && row.Crashes >= loopCrashes {
-			out = append(out, ring.Condition{Type: "CrashLooping", Reason: say("%s: slot %d crashed %d times, last exit code %d", ring.CauseCrash, in.Slot, row.Crashes, row.ExitCode), Since: row.Last.UTC(), Commit: in.Commit})
-		}
-	}
-	if c, ok := t.contested(v.id); ok {
-		out = append(out, c)
-	}
-	if c, ok := t.driftCondition(v.id); ok {
-		out = append(out, c)
-	}
-	if why := t.short(v); why != "" {
-		out = append(out, ring.Condition{Type: "Admitted", Reason: why, Since: v.row.Began.UTC(), Commit: v.row.Commit})
-	}
-	if v.spoiled != nil {
-		out = append(out, ring.Condition{Type: "Quarantined", Reason: v.spoiled.Reason, Since: v.spoiled.At.UTC(), Commit: v.spoiled.Commit})
-	}
-	if v.failed != nil {
-		out = append(out, ring.Condition{Type: "Quarantined", Reason: v.failed.Reason, Since: v.failed.At.UTC(), Commit: v.failed.Commit})
-	}
-	return out
 }
 
 func (t *turn) jobStatus(v *service, st *ring.ServiceStatus) {

@@ -87,6 +87,7 @@ func (t *turn) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, s *ring.
 // besides. Each ends for itself.
 func (t *turn) workerTrouble(tr ring.Trouble, app string, s *ring.ServiceStatus) {
 	tr.Subject = string(ring.ID(app, s.Name))
+	t.lacks(tr, s)
 	failed := t.rolloutFailed(app, s)
 	if failed {
 		of := tr
@@ -118,7 +119,7 @@ func (t *turn) rolloutFailed(app string, s *ring.ServiceStatus) bool {
 // standing is why a service is in trouble whatever its phase; "" when it is not.
 func standing(s *ring.ServiceStatus) string {
 	for i := range s.Conditions {
-		if c := &s.Conditions[i]; c.Type == "CrashLooping" || c.Type == "Contested" {
+		if c := &s.Conditions[i]; c.Type == ring.ConditionCrashLooping || c.Type == ring.ConditionContested {
 			return c.Reason
 		}
 	}
@@ -206,6 +207,8 @@ func (t *turn) over(tr ring.Trouble) (says string, over bool) {
 		return say("commit %s is trusted", n.Commit.Short()), true
 	case ring.TroubleApp:
 		return t.appOver(src, tr)
+	case ring.ConditionAvailable, ring.ConditionImageResolved:
+		return "", !t.lacked[ring.TroubleKey(tr.What, tr.Subject)]
 	}
 	return t.serviceOver(tr)
 }

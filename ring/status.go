@@ -127,7 +127,7 @@ type ServiceStatus struct {
 	// last run came out; nil before the first.
 	NextRun time.Time   `json:"next_run,omitzero"`
 	LastRun *RunOutcome `json:"last_run,omitempty"`
-	// Conditions that stand, such as CrashLooping, Quarantined.
+	// Conditions are absent for one that is well and at rest.
 	Conditions []Condition `json:"conditions,omitempty"`
 }
 
@@ -144,9 +144,28 @@ type RunOutcome struct {
 	Ended  time.Time `json:"ended"`
 }
 
-// Condition is one standing condition of a service.
+// Types of conditions, as ROLLOUT.md section 1 names them.
+const (
+	ConditionAvailable     = "Available"     // as many serve as its rollouts have to leave
+	ConditionProgressing   = "Progressing"   // a rollout, or the way back, is under way
+	ConditionImageResolved = "ImageResolved" // its next plan has its image here
+	ConditionAdmitted      = "Admitted"      // the host has room for it
+	ConditionCrashLooping  = "CrashLooping"
+	ConditionQuarantined   = "Quarantined"
+	ConditionContested     = "Contested"
+	ConditionDrifted       = "Drifted"
+)
+
+// Whether a condition holds.
+const (
+	ConditionTrue  = "True"
+	ConditionFalse = "False"
+)
+
+// Condition is one of a service: what is wrong with it, or a rollout that moves it.
 type Condition struct {
 	Type   string    `json:"type"`
+	Status string    `json:"status"` // True, or False of what should hold
 	Reason string    `json:"reason"`
 	Since  time.Time `json:"since,omitzero"`
 	Commit SHA       `json:"commit,omitempty"`

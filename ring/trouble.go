@@ -11,6 +11,8 @@ const (
 	TroubleApp     = "app"     // app: refused
 	TroubleSource  = "source"  // source: its tip is refused
 	TroubleStale   = "stale"   // source: its remote does not answer
+	// Besides, of app/service, a condition that it lacks, by its type: nothing is told of
+	// that, only since when is remembered.
 )
 
 // Trouble is something that is not as it should be, from its beginning until the

@@ -99,7 +99,7 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 	}
 	showWanted(pair, e)
 	for _, c := range e.Conditions {
-		pair("condition:", fmt.Sprintf("%s since %s: %s", c.Type, on(c.Since), c.Reason))
+		pair("condition:", fmt.Sprintf("%s since %s: %s", conditionSays(c), on(c.Since), c.Reason))
 	}
 	for _, o := range e.Overrides {
 		pair("override:", fmt.Sprintf("%s of %s by %s: %s", o.Kind, o.Target, o.Actor, o.Reason))

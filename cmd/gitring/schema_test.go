@@ -104,7 +104,7 @@ func fullStatus() ring.Status {
 					NextRun: at, LastRun: &ring.RunOutcome{State: ring.RunFailed, Reason: "r", Ended: at},
 					Rollout:    &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v, Commit: sha, Reason: "r"},
 					Instances:  []ring.InstanceStatus{{ID: "i", Name: "n", Slot: 1, State: ring.SlotReady, Version: v, Commit: sha, Restarts: 1, Reason: "r", Adopted: true}},
-					Conditions: []ring.Condition{{Type: "CrashLooping", Reason: "r", Since: at, Commit: sha}},
+					Conditions: []ring.Condition{{Type: ring.ConditionCrashLooping, Status: ring.ConditionTrue, Reason: "r", Since: at, Commit: sha}},
 				}},
 			}},
 		}},

@@ -211,14 +211,25 @@ func showApp(s *screen, a ring.AppStatus, wide bool, now time.Time) {
 			s.line(2, " ", w(id+" rollout of "+r.Commit.Short()), word{r.Phase + when(why != "", ":"), rolloutHue(r.Phase)}, w(why))
 		}
 		for _, c := range sv.Conditions {
+			if c.Type == ring.ConditionProgressing || c.Type == ring.ConditionAvailable && working(sv.Phase) {
+				continue // its row says so, and the line of its rollout
+			}
 			since := ""
 			if !c.Since.IsZero() {
 				since = " since " + age(c.Since, now)
 			}
 			why := when(!strings.Contains(sv.Reason, c.Reason), c.Reason)
-			s.line(2, " ", w(id), word{c.Type + since + when(why != "", ":"), yellow}, w(why))
+			s.line(2, " ", w(id), word{conditionSays(c) + since + when(why != "", ":"), yellow}, w(why))
 		}
 	}
+}
+
+// working says that a service is on its way to what its plan asks.
+func working(p ring.Phase) bool { return p == ring.PhasePending || p == ring.PhaseProgressing }
+
+// conditionSays is "CrashLooping", and "not Available" of what should hold.
+func conditionSays(c ring.Condition) string {
+	return when(c.Status == ring.ConditionFalse, "not ") + c.Type
 }
 
 func showInstances(s *screen, apps []ring.AppStatus) {
