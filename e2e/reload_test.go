@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -20,13 +19,7 @@ func reloading(reload obj, more ...obj) obj {
 // reads waits until an instance serves a text.
 func (h *host) reads(c *container, want string) {
 	h.t.Helper()
-	body := ""
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if _, body = h.ask(c, "/conf"); body == want {
-			return
-		}
-	}
-	require.Equal(h.t, want, body)
+	h.until("it serves "+want, func() bool { _, body := h.ask(c, "/conf"); return body == want })
 }
 
 // LESSONS row 58, in place: a file of the commit reaches what runs, by a signal,
@@ -122,8 +115,8 @@ func TestAReloadThatFailsBringsTheOldFilesBackAndFailsTheCommit(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, lies, 2)
 	h.deployed("One of two", files{app + "/compose.yaml": h.compose(app, obj{"web": reloading(exec, replicas(1))})})
-	require.Eventually(t, func() bool {
+	h.until("the folder of the one that went is gone", func() bool {
 		lies, err := os.ReadDir(filepath.Join(h.dir, "state", "live"))
 		return err == nil && len(lies) == 1 && strings.Contains(lies[0].Name(), "-web-1-")
-	}, 60*time.Second, 100*time.Millisecond)
+	})
 }
