@@ -78,7 +78,9 @@ func (t *turn) retire(v *service, old []*inst) {
 		t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: t.removeSays(v, in), At: t.now})
 		in.intent = intentRemove
 	}
-	t.do(t.step(v, ring.DoRemove, old[0], t.removeSays(v, old[0])))
+	if why := t.removeSays(v, old[0]); !t.untie(old[0], why) { // else it goes when what is tied to it has stopped
+		t.do(t.step(v, ring.DoRemove, old[0], why))
+	}
 }
 
 // stays says that an instance was to go for a set that failed meanwhile, and is
