@@ -118,6 +118,14 @@ func wayOut(s *SourceConfig) (notify.Forge, bool) {
 	return f, true
 }
 
+// warnings are what the configuration of a source allows and nobody should want.
+func (s *SourceConfig) warnings() []string {
+	if s.sharesToken() {
+		return []string{"the token that writes statuses also reads Git; give status.token_file one of its own"}
+	}
+	return nil
+}
+
 // sharesToken says that what reads Git may also write statuses: whoever gets
 // hold of one has both.
 func (s *SourceConfig) sharesToken() bool {

@@ -105,9 +105,9 @@ func TestATokenForGitAndStatusesIsNoticed(t *testing.T) {
 	c, err := parseConfig("/etc/gitring/config.yaml", []byte(withStatus("https://github.com/acme/infra.git",
 		"forge: github, token_file: ./token")+"    auth: {username: x, password_file: /etc/gitring/token}\n"), env())
 	require.NoError(t, err)
-	require.True(t, c.Sources[0].sharesToken())
+	require.Equal(t, []string{"the token that writes statuses also reads Git; give status.token_file one of its own"}, c.Sources[0].warnings())
 	c.Sources[0].Auth.PasswordFile = "/etc/gitring/other"
-	require.False(t, c.Sources[0].sharesToken())
+	require.Empty(t, c.Sources[0].warnings())
 }
 
 // Each forge has a page that says how its token is made.

@@ -51,6 +51,7 @@ type validated struct {
 	Apps     []string        `json:"apps"`
 	Notes    []string        `json:"notes,omitempty"`
 	Powers   []string        `json:"powers,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"` // of the configuration
 	Refusals []*ring.Refusal `json:"refusals,omitempty"`
 }
 
@@ -109,6 +110,7 @@ type held struct {
 	settings manifest.Settings
 	judge    judge
 	signers  string // the file of signers_in_repo; "" is none
+	warnings []string
 }
 
 func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
@@ -123,13 +125,16 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 		return r, err
 	}
 	r.signers = s.Trust.SignersInRepo
+	for _, says := range s.warnings() {
+		r.warnings = append(r.warnings, "source "+s.Name+": "+says)
+	}
 	return r, nil
 }
 
 // validateCommit says what is refused of a commit, or of the folder of that name.
 func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
 	plan, refusals := by.judge.look(c, by.settings)
-	v := validated{Apps: []string{}, Refusals: refusals}
+	v := validated{Apps: []string{}, Refusals: refusals, Warnings: by.warnings}
 	if by.signers != "" {
 		if r := gitsync.CheckSigners(c.Tree, by.signers); r != nil {
 			v.Refusals = byPlace(append(v.Refusals, r))
@@ -227,6 +232,9 @@ func (g *globals) showValidated(v validated) error {
 		if r.Hint != "" {
 			s.line(2, " ", word{"hint:", dim}, w(r.Hint))
 		}
+	}
+	for _, says := range v.Warnings {
+		s.line(0, " ", word{"warning:", yellow}, w(says))
 	}
 	for _, note := range v.Notes {
 		s.line(0, " ", word{"note:", dim}, w(note))

@@ -144,8 +144,8 @@ func (d *daemon) wireSender(ctx context.Context) {
 		if f, speaks := wayOut(s); speaks {
 			forges[s.Name] = f
 		}
-		if s.sharesToken() {
-			d.log.Warn("the token that writes statuses also reads Git; give status.token_file one of its own", "source", s.Name)
+		for _, says := range s.warnings() {
+			d.log.Warn(says, "source", s.Name)
 		}
 	}
 	d.forges = forges
