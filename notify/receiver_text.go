@@ -50,6 +50,7 @@ var spokenKinds = map[string]struct{ what, next string }{
 	ring.AppRecovered:      {"well again", ""},
 	ring.DriftSeen:         {"changed by hand", "gitring inspect %s"},
 	ring.DriftHealed:       {"changed by hand, and put in order again", ""},
+	ring.DriftKept:         {"the app changed a file of the commit, and it stays so", ""},
 	ring.JobFailed:         {"a job failed", "gitring jobs %s"},
 	ring.JobRecovered:      {"the job succeeds again", ""},
 	ring.OverrideExpiring:  {"what a person set ends soon", "gitring status shows it"},

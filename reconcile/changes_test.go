@@ -82,16 +82,17 @@ func TestDiffersNamesDataRootsAndVolumes(t *testing.T) {
 func TestWhatAnInstanceWasGivenIsRememberedOnce(t *testing.T) {
 	now := time.Now()
 	a := ring.Action{Kind: ring.DoCreate, App: "shop", Service: "db"}
-	done := ring.Done{Kept: []ring.Kept{{Name: "volume shop_data"}, {Name: "data /srv/db"}}, Told: []string{"a file differs"}}
+	done := ring.Done{Kept: []ring.Kept{{Name: "volume shop_data"}, {Name: "data /srv/db"}}, Told: []string{"a key is left out"}, Drift: []string{"a file differs"}}
 	known := map[string]ring.Kept{"data /srv/db": {App: "shop", Name: "data /srv/db", At: now.Add(-time.Hour)}}
 	for _, err := range []error{nil, &ring.EngineError{Cause: ring.CauseCreate, Err: ErrNotFound}} {
 		facts, events := Settle(NewRecent(), known, a, done, err, now)
 		require.Equal(t, []ring.Fact{ring.Kept{App: "shop", Name: "volume shop_data", At: now}}, facts)
-		told := false
+		told := map[string]string{}
 		for _, e := range events {
-			told = told || e.Reason == "a file differs"
+			told[e.Reason] = e.Kind
 		}
-		require.True(t, told)
+		require.Equal(t, ring.DriftKept, told["a file differs"], "journalled as drift")
+		require.Equal(t, ring.InstanceStep, told["a key is left out"])
 	}
 }
 

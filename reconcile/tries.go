@@ -88,6 +88,11 @@ func tell(e ring.Event, done ring.Done) []ring.Event {
 		e.Reason = says
 		out = append(out, e)
 	}
+	e.Kind = ring.DriftKept
+	for _, says := range done.Drift {
+		e.Reason = says
+		out = append(out, e)
+	}
 	return out
 }
 

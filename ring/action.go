@@ -168,8 +168,9 @@ type Done struct {
 	Image    Image // of a pull
 	// Kept are the volumes and data folders that a create found or made.
 	Kept []Kept
-	// Told are sentences for the journal, such as drift of a seeded file.
-	Told []string
+	// Told are sentences for the journal, and Drift those about files of a seeded folder
+	// that the app changed.
+	Told, Drift []string
 	// Progress is a note for people, such as "already present".
 	Note string
 	// InUse says that an image stayed because a container uses it.

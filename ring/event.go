@@ -61,6 +61,7 @@ const (
 	RunAsked          = "run.asked"
 	DriftSeen         = "drift.seen"
 	DriftHealed       = "drift.healed"
+	DriftKept         = "drift.kept" // a file of the commit that the app changed, and that stays
 	AppAdopted        = "app.adopted"
 	AppLeft           = "app.left" // handed back to Compose
 	AppCrashLooping   = "app.crash_looping"
@@ -83,6 +84,6 @@ var EventKinds = []string{
 	RolloutBegan, RolloutSwitched, RolloutBaking, RolloutCompleted, RolloutFailed, RolloutRestored, RolloutSuperseded,
 	InstanceStep, InstanceCrashed, StepFailed, JobStarted, JobSucceeded, JobFailed, JobSkipped, DaemonStarted,
 	RolloutResumed, RolloutPromoted, RolloutAborted, OverrideBegan, OverrideEnded, OverrideExpiring, RetryAsked,
-	RestartAsked, RunAsked, DriftSeen, DriftHealed, AppAdopted, AppLeft, AppCrashLooping, AppContested, AppIsDegraded,
+	RestartAsked, RunAsked, DriftSeen, DriftHealed, DriftKept, AppAdopted, AppLeft, AppCrashLooping, AppContested, AppIsDegraded,
 	Reloaded, RolloutRecovered, AppRecovered, JobRecovered, SourceStale, SourceRecovered,
 }

@@ -74,12 +74,11 @@ func (d *Docker) createAndStart(ctx context.Context, e engine, a ring.Action, p 
 	if err := d.prepare(ctx, e, a, p); err != nil {
 		return ring.Done{}, err
 	}
+	var drift []string
 	if a.Start {
-		drift, err := d.seeds(a)
-		if err != nil {
-			return ring.Done{}, err
+		if drift, err = d.seeds(a); err != nil {
+			return ring.Done{Drift: drift}, err
 		}
-		p.Told = append(p.Told, drift...)
 	}
 	// By name, because it can be listed before its ID is known here.
 	defer d.cache.hold(p.Name)()
@@ -87,7 +86,7 @@ func (d *Docker) createAndStart(ctx context.Context, e engine, a ring.Action, p 
 	if err != nil {
 		return ring.Done{}, err
 	}
-	done := ring.Done{Instance: id, Note: note, Told: p.Told, Kept: d.given(a, p)}
+	done := ring.Done{Instance: id, Note: note, Told: p.Told, Drift: drift, Kept: d.given(a, p)}
 	if note != "" { // adopted: what it has already joined is not known yet
 		return done, d.finish(ctx, e, a, id, a.Start)
 	}

@@ -89,11 +89,10 @@ func (d *Docker) start(ctx context.Context, e engine, a ring.Action) (ring.Done,
 		return done, d.finish(ctx, e, a, target(a), true) // it mounts what Compose gave it
 	}
 	var err error
-	if done.Told, err = d.seeds(a); err != nil {
+	if done.Drift, err = d.seeds(a); err != nil {
 		return done, err
 	}
-	told, err := d.placeLive(a)
-	if done.Told = append(done.Told, told...); err != nil {
+	if done.Told, err = d.placeLive(a); err != nil {
 		return done, err
 	}
 	return done, d.finish(ctx, e, a, target(a), true)

@@ -266,5 +266,7 @@ func TestSeedsAreWrittenBeforeAStart(t *testing.T) {
 	g.put(filepath.Join(g.data, "a"), "the app's")
 	done, err = g.Do(t.Context(), a)
 	require.NoError(t, err)
-	require.Len(t, done.Told, 1)
+	require.Len(t, done.Drift, 1)
+	require.Contains(t, done.Drift[0], "/a was changed by the app; it stays as it is")
+	require.Empty(t, done.Told)
 }
