@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -475,10 +476,10 @@ func (t *turn) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 	if row.Instance == in.ID {
 		st.Restarts = row.Crashes
 	}
-	job := in.Kind.Ends()
+	job, leaves := in.Kind.Ends(), t.leaves(in)
 	switch {
-	case in.intent == intentRemove && in.Live():
-		st.State = ring.SlotDraining
+	case leaves != "":
+		st.State = leaves
 	case in.State == ring.StateCreated:
 		st.State = ring.SlotCreating
 	case in.Ended() && job:
@@ -497,4 +498,28 @@ func (t *turn) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 		st.State = ring.SlotStarting
 	}
 	return st
+}
+
+// leaves is how far the way out of a live instance is: it drains, from the moment that
+// it was meant to go, and then is being stopped; "" where it stays.
+func (t *turn) leaves(in *inst) string {
+	if !in.Live() {
+		return ""
+	}
+	id := ring.ID(in.App, in.Service)
+	a, stops := t.Busy[string(id)]
+	stops = stops && a.Instance == in.ID && (a.Kind == ring.DoRemove || a.Kind == ring.DoStop)
+	var drain time.Duration
+	if v := t.views[id]; v != nil {
+		drain = v.want.Rollout.DrainDelay
+	} else if g, ok := t.Facts.Good[id]; ok {
+		drain = g.Service.Rollout.DrainDelay
+	}
+	switch {
+	case stops && !t.now.Before(t.Facts.Intents[in.ID].At.Add(drain)):
+		return ring.SlotStopping
+	case stops, in.intent == intentRemove:
+		return ring.SlotDraining
+	}
+	return ""
 }
