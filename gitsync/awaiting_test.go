@@ -137,3 +137,44 @@ func TestSignersInTheRepositoryOutliveTheDaemon(t *testing.T) {
 	require.Nil(t, refusal)
 	require.Equal(t, o.head(), a.anchor.SHA)
 }
+
+// A commit that somebody asks about has the signer whom the repository names: as it was
+// trusted, or by the trusted commit's file, never by one that a stranger brought.
+func TestACommitThatIsAskedForHasItsSignerFromTheRepository(t *testing.T) {
+	t.Parallel()
+	o, a := newOrigin(t), &ledger{}
+	line, bob := o.secondKey("bob")
+	other, mallory := o.secondKey("mallory")
+	list := func(lines ...string) {
+		text := "version: 1\nsigners:\n"
+		for i, l := range lines {
+			text += []string{"  - signer: bob@example.org\n", "  - signer: mallory@example.org\n"}[i] + "    keys: " + l
+		}
+		o.write(signersPath, text)
+	}
+	list(line)
+	o.signed("one")
+	w := lookAt(t, o.follow(a, func(c *Config) { c.Trust.SignersInRepo = signersPath }))
+	w.must()
+	var two, three ring.SHA
+	bob(func() { two = o.signed("two") })
+	require.Equal(t, two, w.must().Commit.SHA)
+	signer := func(sha ring.SHA) string {
+		c, err := w.Commit(t.Context(), sha)
+		require.NoError(t, err)
+		return c.Signer
+	}
+	require.Equal(t, "bob@example.org", signer(two), "as it was trusted")
+
+	o.commit("unsigned")
+	bob(func() { three = o.signed("three") })
+	list(line, other)
+	own := o.commit("mallory lets herself in")
+	var four ring.SHA
+	mallory(func() { four = o.signed("four") })
+	require.Equal(t, ring.Unsigned, w.must().Refusal.Code)
+	require.Equal(t, two, a.anchor.SHA)
+	require.Equal(t, "bob@example.org", signer(three), "by the file of the trusted commit")
+	require.Empty(t, signer(own))
+	require.Empty(t, signer(four))
+}

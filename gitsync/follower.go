@@ -313,11 +313,42 @@ func (f *Follower) Commit(ctx context.Context, rev ring.SHA) (*ring.Commit, erro
 		return nil, err
 	}
 	v, refusal, err := f.trust.Load().One(f.mirror, rev, time.Now().UTC(), nil)
+	if err == nil && refusal != nil {
+		v = ring.Verified{}
+		if byForge(refusal) {
+			v, err = f.answering(ctx, rev)
+		}
+		v.SHA = rev
+	}
 	if err != nil {
 		return nil, err
 	}
-	if refusal != nil {
-		v = ring.Verified{SHA: rev, Landed: f.cfg.Trust.Mode == ForgeMerge && byForge(refusal)}
-	}
 	return commitOf(f.mirror, v, f.cfg.Limits)
+}
+
+// answering is who answers for a commit of which the configuration's keys say nothing:
+// who did when it was trusted, or a signer whom the trusted commit names.
+func (f *Follower) answering(ctx context.Context, rev ring.SHA) (ring.Verified, error) {
+	t := f.trust.Load()
+	landed := t.cfg.Mode == ForgeMerge
+	v, known, err := f.anchors.Verified(ctx, f.cfg.Name, rev)
+	if err != nil {
+		return v, fmt.Errorf("cannot read who signed %s: %w", rev.Short(), err)
+	}
+	if v.Landed = landed; known || t.cfg.SignersInRepo == "" {
+		return v, nil
+	}
+	a, err := f.anchors.Anchor(ctx, f.cfg.Name)
+	if err != nil || a.SHA == "" {
+		return v, err
+	}
+	of, err := t.Of(f.mirror, a.SHA)
+	if err != nil { // what is wrong with the file is told where the commit is judged
+		return v, nil
+	}
+	one, refusal, err := of.One(f.mirror, rev, time.Now().UTC(), nil)
+	if err != nil || refusal != nil {
+		return v, err
+	}
+	return one, nil
 }
