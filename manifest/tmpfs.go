@@ -35,7 +35,9 @@ func (b *builderOf) shortTmpfs(service, s string) ring.Mount {
 		case "ro":
 			m.ReadOnly = true
 		case "size":
-			m.Size, err = units.RAMInBytes(value)
+			if m.Size, err = units.RAMInBytes(value); err != nil {
+				m.Size = 0 // -1 would be judged as if it had been written
+			}
 		case "mode":
 			var mode uint64
 			mode, err = strconv.ParseUint(value, 8, 32)

@@ -40,6 +40,7 @@ var slots = []slot{
 	{"      - '8080:80'", "      - '8080:http'", "BadValue \"http\" is no port"},
 	{"      - '8081:81'", "      - '${PORT}:81'", "UndefinedVariable PORT"},
 	{"    labels: {a: b}", "    labels: {gitring.app: b}", "PolicyDenied reserved"},
+	{"    tmpfs: ['/run:size=1m']", "    tmpfs: ['/run:size=much']", "BadValue \"much\" is no size"},
 	{"    restart: always", "    restart: sometimes", "BadValue restart \"sometimes\""},
 	{"    x-gitring:", "    x-gitring: #", ""},
 	{"      kind: worker", "      kind: wrker", "BadValue kind: \"wrker\""},
