@@ -49,12 +49,16 @@ func (t *turn) counts(src *Source, present map[string][]string) map[ring.Class]i
 		if t.withheld(next.Name) != "" {
 			continue
 		}
-		for _, c := range t.appChanges(next).Services {
-			if c.Class == ring.ChangeCreate && c.To != "" && t.runsAs(ring.ID(next.Name, c.Service), c.To) {
+		have, app := t.Facts.Apps[next.Name].App, t.pinnedAs(next)
+		for i := range app.Services {
+			s := &app.Services[i]
+			c := t.classify(&have, &app, s)
+			if c.class == ring.ChangeCreate && s.Version != "" && t.runsAs(ring.ID(next.Name, s.Name), s.Version) {
 				continue
 			}
-			n[c.Class]++
+			n[c.class]++
 		}
+		n[ring.ChangeRemove] += len(gone(&have, next))
 	}
 	for _, app := range sortedKeys(present) {
 		if t.nextApp(src, app) == nil && t.refusal(src, app) == nil && t.withheld(app) == "" {

@@ -2,7 +2,7 @@ package reconcile
 
 import (
 	"encoding/json"
-	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -42,7 +42,7 @@ func imageMove(old, s *ring.Service) string {
 	if old.Spec.Image != s.Spec.Image {
 		x, y = old.Spec.Image, s.Spec.Image
 	}
-	return fmt.Sprintf("%s -> %s", x, y)
+	return x + " -> " + y
 }
 
 func short(p ring.Pin) string {
@@ -55,6 +55,9 @@ func short(p ring.Pin) string {
 
 // keysMoved names the keys whose value differs.
 func keysMoved(word string, a, b map[string]string) []string {
+	if maps.Equal(a, b) {
+		return nil
+	}
 	keys := map[string]bool{}
 	for k, v := range a {
 		if w, ok := b[k]; !ok || w != v {
@@ -74,6 +77,9 @@ func keysMoved(word string, a, b map[string]string) []string {
 }
 
 func mountsMoved(a, b []ring.Mount) []string {
+	if slices.Equal(a, b) {
+		return nil
+	}
 	before, after := map[string]ring.Mount{}, map[string]ring.Mount{}
 	keys := map[string]bool{}
 	for _, m := range a {
@@ -105,7 +111,7 @@ func networksMoved(oldApp, newApp *ring.App, joined []ring.Attachment) []string 
 	for _, at := range joined {
 		x, okX := oldApp.Network(at.Network)
 		y, okY := newApp.Network(at.Network)
-		if okX && okY && !reflect.DeepEqual(x, y) && x.Definition() != y.Definition() {
+		if okX && okY && !(x.IsDefault() && y.IsDefault()) && !reflect.DeepEqual(x, y) && x.Definition() != y.Definition() {
 			out = append(out, "network "+at.Network)
 		}
 	}
@@ -127,7 +133,7 @@ func volumesMoved(oldApp, newApp *ring.App, mounts []ring.Mount) []string {
 	for _, m := range mounts {
 		switch m.Kind {
 		case ring.MountVolume:
-			if !sameJSON(find(oldApp, m.Source), find(newApp, m.Source)) {
+			if before, after := find(oldApp, m.Source), find(newApp, m.Source); !same(&before, &after) {
 				out = append(out, "volume "+m.Source)
 			}
 		case ring.MountData, ring.MountSeed:
@@ -192,83 +198,130 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 }
 
 func (t *turn) appChanges(next *ring.App) ring.AppChanges {
-	have := t.Facts.Apps[next.Name].App
+	have, app := t.Facts.Apps[next.Name].App, t.pinnedAs(next)
 	out := ring.AppChanges{App: next.Name, Notes: next.Notes, Powers: next.Powers, Services: []ring.ServiceChange{}}
-	app := *next
-	app.Services = slices.Clone(next.Services)
-	t.mark(&app)
-	for _, i := range leadersFirst(&app) {
-		s := &app.Services[i]
-		old, known := have.Service(s.Name)
-		p, ok := t.carry(&app, s, &have, &old, known)
-		if s.Pin = p; ok && led(&app, s) {
-			s.Version, s.Image = ring.VersionOf(&app, s, p), t.saysOfItself(&app, s, &old)
-		}
-	}
 	for i := range app.Services {
-		out.Services = append(out.Services, t.serviceChange(&have, &app, app.Services[i]))
+		out.Services = append(out.Services, t.serviceChange(&have, &app, &app.Services[i]))
 	}
 	out.Order = orderOfApps(&app)
-	for _, old := range have.Services {
-		if _, ok := next.Service(old.Name); !ok {
-			out.Services = append(out.Services, ring.ServiceChange{Service: old.Name, Class: ring.ChangeRemove, Reason: "not in the commit; volumes stay", From: old.Version})
-		}
+	for _, old := range gone(&have, next) {
+		out.Services = append(out.Services, ring.ServiceChange{Service: old.Name, Class: ring.ChangeRemove, Reason: "not in the commit; volumes stay", From: old.Version})
 	}
 	order(out.Services, &have, &app)
 	return out
 }
 
-func (t *turn) serviceChange(have, next *ring.App, s ring.Service) ring.ServiceChange {
-	old, known := have.Service(s.Name)
-	out := ring.ServiceChange{Service: s.Name, From: old.Version, To: s.Version}
+// pinnedAs is an app of a plan with the pins and versions that it would have now. A
+// service whose image is to be resolved first has neither.
+func (t *turn) pinnedAs(next *ring.App) ring.App {
+	have, app := t.Facts.Apps[next.Name].App, *next
+	app.Services = slices.Clone(next.Services)
+	t.mark(&app)
+	for _, i := range leadersFirst(&app) {
+		s := &app.Services[i]
+		old, known := inForce(&have, s.Name)
+		p, ok := t.carry(&app, s, &have, old, known)
+		if s.Pin = p; ok && led(&app, s) {
+			s.Version, s.Image = ring.VersionOf(&app, s, p), t.saysOfItself(&app, s, old)
+		}
+	}
+	return app
+}
+
+// gone are the services that an app has now and not in its next plan.
+func gone(have, next *ring.App) (out []*ring.Service) {
+	for i := range have.Services {
+		old := &have.Services[i]
+		if _, stays := inForce(next, old.Name); !stays {
+			out = append(out, old)
+		}
+	}
+	return out
+}
+
+// classified is what a plan means for a service, without words.
+type classified struct {
+	class  ring.Class
+	known  bool   // the service is in force
+	anew   bool   // its instances are made anew
+	why    string // two of them may not overlap
+	old, s *ring.Service
+}
+
+// classify says what a plan means for a service. Where most of it is only counted,
+// nothing is said of what differs.
+func (t *turn) classify(have, next *ring.App, s *ring.Service) classified {
+	c := classified{class: ring.ChangeCreate, s: s}
+	c.old, c.known = inForce(have, s.Name)
+	switch {
+	case s.Kind == ring.JobK:
+		if c.known && (len(runsBefore(next, s.Name)) > 0 || c.old.Version == s.Version && s.Job.Run != "always") {
+			c.class = ring.ChangeNone
+		}
+		return c
+	case !c.known:
+		return c
+	}
+	if s.Pin.Image == "" {
+		written := *s
+		written.Pin, written.Image = c.old.Pin, c.old.Image // so that only what is written is compared
+		c.s = &written
+	}
+	if c.anew = s.Pin.Image == "" || c.old.Version != s.Version; !c.anew {
+		c.class = gravest(classed(inPlace(c.old, c.s), false))
+		return c
+	}
+	c.why = alone(next, c.s)
+	if c.why == "" && c.old.Kind == ring.Worker && !c.old.Share {
+		if what := common(writes(have, c.old), writes(next, c.s)); what != "" {
+			c.why = say("writable %s, which the version before does not share", what)
+		}
+	}
+	switch {
+	case s.Kind == ring.CronK:
+		c.class = ring.ChangeInPlace
+	case c.why != "":
+		c.class = ring.ChangeRecreate
+	default:
+		c.class = ring.ChangeRoll
+	}
+	return c
+}
+
+// serviceChange is the same as people read it.
+func (t *turn) serviceChange(have, next *ring.App, s *ring.Service) ring.ServiceChange {
+	c := t.classify(have, next, s)
+	out := ring.ServiceChange{Service: s.Name, From: c.old.Version, To: s.Version, Class: c.class}
 	switch {
 	case s.Kind == ring.JobK && len(runsBefore(next, s.Name)) > 0:
-		out.Class, out.Reason = ring.ChangeNone, "runs before "+strings.Join(runsBefore(next, s.Name), ", ")
-		if !known {
-			out.Class = ring.ChangeCreate
-		}
+		out.Reason = "runs before " + strings.Join(runsBefore(next, s.Name), ", ")
 		return out
-	case s.Kind == ring.JobK && known && old.Version == s.Version && s.Job.Run != "always":
-		out.Class = ring.ChangeNone
+	case s.Kind == ring.JobK && c.class == ring.ChangeCreate:
+		out.Reason = "job runs"
 		return out
 	case s.Kind == ring.JobK:
-		out.Class, out.Reason = ring.ChangeCreate, "job runs"
 		return out
-	case !known:
-		out.Class, out.Reason = ring.ChangeCreate, "new: image "+s.Spec.Image+comesFirst(&s)
+	case !c.known:
+		out.Reason = "new: image " + s.Spec.Image + comesFirst(s)
 		return out
 	}
-	pinned := s.Pin.Image != ""
-	if !pinned {
-		s.Pin, s.Image = old.Pin, old.Image // so that only what is written is compared
+	differ := inPlace(c.old, c.s)
+	if c.anew {
+		differ = append(differences(have, c.old, next, c.s), differ...)
 	}
-	differ := inPlace(&old, &s)
-	anew := !pinned || old.Version != s.Version
-	if anew {
-		differ = append(differences(have, &old, next, &s), differ...)
-	}
-	if !pinned {
+	if s.Pin.Image == "" {
 		differ = append(differ, difference{"spec.image", "image " + s.Spec.Image + " to be resolved"})
 	}
-	why := ""
-	if anew {
-		why = alone(next, &s)
-		if what := common(writes(have, &old), writes(next, &s)); why == "" && what != "" && old.Kind == ring.Worker && !old.Share {
-			why = say("writable %s, which the version before does not share", what)
-		}
-	}
-	out.Fields = classed(differ, why != "")
-	out.Class, out.Reason = gravest(out.Fields), sayAll(differ)
+	out.Fields, out.Reason = classed(differ, c.why != ""), sayAll(differ)
 	switch {
-	case anew && s.Kind == ring.CronK:
-		out.Class, out.Reason = ring.ChangeInPlace, out.Reason+"; from the next run on"
-	case anew && why != "":
-		out.Class = ring.ChangeRecreate
-		out.Gap, out.GapSeconds = t.gap(next, &old, &s, why)
-		out.Reason += comesFirst(&s)
-	case anew:
-		out.Class, out.Needs = ring.ChangeRoll, t.spare(&s)
-		out.Reason += comesFirst(&s)
+	case c.anew && s.Kind == ring.CronK:
+		out.Reason += "; from the next run on"
+	case c.class == ring.ChangeRecreate:
+		out.Gap, out.GapSeconds = t.gap(next, c.old, c.s, c.why)
+		out.Reason += comesFirst(s)
+	case c.class == ring.ChangeRoll:
+		out.Needs = t.spare(s)
+		out.Reason += comesFirst(s)
 	}
 	return out
 }

@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -156,14 +158,24 @@ func differences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.
 	return out
 }
 
-// sameField says that a field has the same in both. Most are empty, or a word: they
+// sameField says that a field has the same in both. Most are nil, or words: they
 // are compared as they lie.
 func sameField(a, b reflect.Value) bool {
-	if a.IsZero() && b.IsZero() || a.Comparable() && a.Equal(b) {
-		return true
-	}
 	x, y := a.Addr().Interface(), b.Addr().Interface()
-	return reflect.DeepEqual(x, y) || sameJSON(x, y)
+	same := false
+	switch x := x.(type) {
+	case *string:
+		same = *x == *y.(*string)
+	case *bool:
+		same = *x == *y.(*bool)
+	case *[]string:
+		same = slices.Equal(*x, *y.(*[]string)) && a.IsNil() == b.IsNil()
+	case *map[string]string:
+		same = maps.Equal(*x, *y.(*map[string]string)) && a.IsNil() == b.IsNil()
+	default:
+		same = a.IsZero() && b.IsZero()
+	}
+	return same || reflect.DeepEqual(x, y) || sameJSON(x, y)
 }
 
 // specFields are the fields of a spec by their names outside, "" for those of which

@@ -37,8 +37,11 @@ func inForce(have *ring.App, name string) (s *ring.Service, known bool) {
 			return &have.Services[i], true
 		}
 	}
-	return &ring.Service{}, false
+	return &nothing, false
 }
+
+// nothing is the service that is not there. Nobody changes it.
+var nothing ring.Service
 
 // leadersFirst is the order in which versions can be computed: a leader's is
 // part of its followers'. Circles are refused when a plan is read.
@@ -128,8 +131,8 @@ func (t *turn) carry(app *ring.App, s *ring.Service, have *ring.App, old *ring.S
 	var p ring.Pin
 	var version ring.Version
 	for _, in := range t.seen[id] {
-		if in.Image == "" {
-			continue
+		if in.Image == "" || known && in.Version == old.Version && old.Written != s.Written {
+			continue // of another spec, so of another version: nothing to be hashed for
 		}
 		if in.Image != p.Image { // most often all have one
 			p.Image = in.Image
