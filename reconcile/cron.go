@@ -236,7 +236,7 @@ func (v *service) overlap(active []ring.JobRun) string {
 	if o != ring.OverlapAllow {
 		return o
 	}
-	mine := writes(v.app, v.want)
+	mine := v.writes()
 	unshared := func(run ring.JobRun) bool {
 		return !run.Share && slices.ContainsFunc(run.Writes, func(what string) bool { return among(mine, what) })
 	}
@@ -396,20 +396,32 @@ func (t *turn) hour(u time.Time) string {
 // besidesCron is the status without what runs of cron jobs came to: that is of
 // their time, not of the commit, which the forge is told about.
 func (t *turn) besidesCron(st *ring.SourceStatus) *ring.SourceStatus {
-	failing := func(s ring.ServiceStatus) bool { return s.Kind == ring.CronK && s.Phase == ring.PhaseDegraded }
-	if !slices.ContainsFunc(st.Apps, func(a ring.AppStatus) bool { return slices.ContainsFunc(a.Services, failing) }) {
+	failing := func(s *ring.ServiceStatus) bool { return s.Kind == ring.CronK && s.Phase == ring.PhaseDegraded }
+	any := func(a *ring.AppStatus) bool {
+		for i := range a.Services { // they are large
+			if failing(&a.Services[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	found := false
+	for i := range st.Apps {
+		found = found || any(&st.Apps[i])
+	}
+	if !found {
 		return st
 	}
 	out := *st
 	out.Apps = slices.Clone(st.Apps)
 	for i := range out.Apps {
 		a := &out.Apps[i]
-		if !slices.ContainsFunc(a.Services, failing) {
+		if !any(a) {
 			continue
 		}
 		a.Services = slices.Clone(a.Services)
 		for j := range a.Services {
-			if failing(a.Services[j]) {
+			if failing(&a.Services[j]) {
 				a.Services[j].Phase = ring.PhaseReady
 			}
 		}

@@ -23,6 +23,7 @@ type turn struct {
 	seen  map[ring.ServiceID][]*inst
 	views map[ring.ServiceID]*service
 	apps  map[string][]service // views by app, in the order of its plan
+	names []string             // of the apps in force when the views were made, sorted
 	fates []*fate
 	// ids are the instances by container ID, and ties those that are tied to one,
 	// where anything is tied at all.
@@ -113,7 +114,11 @@ func (t *turn) index() {
 		in, v := &t.Seen.Instances[i], &all[i]
 		v.Instance, v.intent = in, t.Facts.Intents[in.ID].Kind
 		name := named{in.App, in.Service}
-		of[name] = append(of[name], v)
+		its := of[name]
+		if its == nil {
+			its = make([]*inst, 0, 4) // few have more
+		}
+		of[name] = append(its, v)
 		tied = tied || len(in.Joined) > 0
 	}
 	t.seen = make(map[ring.ServiceID][]*inst, len(of))
@@ -147,7 +152,8 @@ func bySlot(a, b *inst) int {
 func (t *turn) look() {
 	t.out.Probes = make([]ring.Probe, 0, len(t.Seen.Instances))
 	t.apps = make(map[string][]service, len(t.Facts.Apps))
-	for _, name := range sortedKeys(t.Facts.Apps) {
+	t.names = sortedKeys(t.Facts.Apps)
+	for _, name := range t.names {
 		f := t.Facts.Apps[name]
 		all := make([]service, len(f.App.Services))
 		for i := range all {
@@ -156,14 +162,15 @@ func (t *turn) look() {
 		t.apps[name] = all
 		t.bind(all)
 	}
-	for id, ins := range t.seen {
+	for id := range t.seen {
 		if t.views[id] == nil {
 			t.strays = append(t.strays, id)
-			t.probe(ins, nil, t.Facts.Good[id])
 		}
 	}
 	slices.Sort(t.strays)
-	slices.SortFunc(t.out.Probes, func(a, b ring.Probe) int { return cmp.Compare(a.Instance.ID, b.Instance.ID) })
+	for _, id := range t.strays {
+		t.probe(t.seen[id], nil, t.Facts.Good[id])
+	}
 }
 
 // set decides a fact: remembered, and true for the rest of this turn.

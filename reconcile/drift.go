@@ -42,12 +42,12 @@ func (t *turn) drift(v *service) []drifted {
 // comes, and that keeps it from ever being ready: it is no word on that version. It is
 // put back and not called drift.
 func (t *turn) hindered(v *service) (out []drifted) {
-	joins := t.joinsOf(v)
+	names := t.networksOf(v)
 	for _, in := range v.all {
 		if in.Version != v.target.Version || !in.holds() || in.intent != "" || t.adopted(in) != nil {
 			continue
 		}
-		for _, d := range t.driftsOf(v, in, joins) {
+		for _, d := range t.driftsOf(v, in, names) {
 			if d.step == ring.DoUnpause || d.step == ring.DoConnect {
 				out = append(out, d)
 			}
@@ -76,7 +76,7 @@ func (t *turn) putBack(v *service, found []drifted) {
 // drifts is all of a service that is not as the plan has it, by slot.
 func (t *turn) drifts(v *service) []drifted {
 	var out []drifted
-	joins := t.joinsOf(v)
+	names := t.networksOf(v)
 	for _, in := range v.all {
 		if in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas || in.intent != "" {
 			continue
@@ -87,7 +87,7 @@ func (t *turn) drifts(v *service) []drifted {
 			}
 			continue
 		}
-		out = append(out, t.driftsOf(v, in, joins)...)
+		out = append(out, t.driftsOf(v, in, names)...)
 	}
 	for slot := 1; slot <= v.target.Replicas; slot++ {
 		if v.inSlot(slot) == nil && t.taken(v, slot) && !t.doneIn(v, slot) {
@@ -98,7 +98,7 @@ func (t *turn) drifts(v *service) []drifted {
 }
 
 // driftsOf is what is not in order about an instance that runs.
-func (t *turn) driftsOf(v *service, in *inst, joins []string) (out []drifted) {
+func (t *turn) driftsOf(v *service, in *inst, names map[string]string) (out []drifted) {
 	slot := func(format string, args ...any) string { return say("slot %d ", in.Slot) + say(format, args...) }
 	if in.State == ring.StatePaused {
 		return []drifted{{in: in, what: slot("was paused by hand"), step: ring.DoUnpause}}
@@ -106,11 +106,15 @@ func (t *turn) driftsOf(v *service, in *inst, joins []string) (out []drifted) {
 	if in.State != ring.StateRunning || t.adopted(in) != nil {
 		return nil // an adopted one is not as the plan has it: nobody's hand made it so
 	}
-	name := ring.ContainerName(in.App, in.Service, in.Slot, in.Version)
-	if v.target.Spec.ContainerName == "" && in.Name != name {
+	if v.target.Spec.ContainerName == "" && !ring.IsContainerName(in.Name, in.App, in.Service, in.Slot, in.Version) {
+		name := ring.ContainerName(in.App, in.Service, in.Slot, in.Version)
 		out = append(out, drifted{in: in, what: slot("was renamed to %s by hand", in.Name), step: ring.DoRename, name: name})
 	}
-	for _, network := range joins {
+	for _, at := range v.target.Spec.Networks {
+		network := names[at.Network]
+		if network == "" {
+			continue
+		}
 		if _, joined := in.Addresses[network]; !joined && !t.busy("network "+network) {
 			out = append(out, drifted{in: in, what: slot("was taken off network %s by hand", network), step: ring.DoConnect})
 		}
@@ -128,20 +132,13 @@ func (t *turn) driftsOf(v *service, in *inst, joins []string) (out []drifted) {
 	return out
 }
 
-// joinsOf are the networks, by the engine's names, that instances of a service
-// are on.
-func (t *turn) joinsOf(v *service) []string {
+// networksOf are the engine's names of the networks that instances of a service may
+// be on.
+func (t *turn) networksOf(v *service) map[string]string {
 	if len(v.target.Spec.Networks) == 0 {
 		return nil
 	}
-	names := t.networks(v.of)
-	var out []string
-	for _, at := range v.target.Spec.Networks {
-		if name := names[at.Network]; name != "" {
-			out = append(out, name)
-		}
-	}
-	return out
+	return t.networks(v.of)
 }
 
 // byHand is how somebody ended an instance of ours; "" when nobody did. The engine

@@ -397,7 +397,7 @@ func (e *explainer) dependency() string {
 			return say("gitring inspect %s/%s says why that is not there yet", app, d.Service)
 		}
 	}
-	for _, id := range e.holdersOf(writes(e.v.app, e.v.want)) {
+	for _, id := range e.holdersOf(e.v.writes()) {
 		if id != e.id && strings.Contains(e.out.Says, e.called(e.v, id)) {
 			return say("gitring inspect %s says why it has not let go yet", id)
 		}

@@ -25,7 +25,8 @@ type index struct {
 	defined map[*ring.Network]string            // see definition
 	joined  map[string]bool                     // networks that instances are on
 	there   map[string]bool                     // by ID, containers that are seen
-	next    map[string]*places                  // by source, its next plan
+	next    map[string]map[string]int           // by source, where the apps of its next plan are in it; see nextApp
+	folders map[string]map[string][]int         // the same by folder; see nextIn
 	keepers map[string][]string                 // by what they keep, names of apps in force
 	holders map[string][]ring.ServiceID         // by what an instance of them writes
 	former  map[string][]*service               // by what their last good version writes
@@ -41,15 +42,9 @@ type index struct {
 
 // networks are those of our apps, there and in flight.
 type networks struct {
-	of     map[string][]ring.SeenNetwork // by app
-	there  map[string]bool               // by name; true where it is of one of our apps
-	making map[string][]ring.Action      // by app
-}
-
-// places is where apps stand in a plan.
-type places struct {
-	named map[string]int
-	at    map[string][]int // by folder
+	of     map[string][]*ring.SeenNetwork // by app
+	there  map[string]bool                // by name; true where it is of one of our apps
+	making map[string][]ring.Action       // by app; nil where none is
 }
 
 // writing is a step as far as it is about what is written.
@@ -95,14 +90,15 @@ func (t *turn) networksBy() *networks {
 	if t.by.nets != nil {
 		return t.by.nets
 	}
-	n := &networks{of: map[string][]ring.SeenNetwork{}, there: make(map[string]bool, len(t.Seen.Networks)), making: map[string][]ring.Action{}}
-	for _, s := range t.Seen.Networks {
+	n := &networks{of: map[string][]*ring.SeenNetwork{}, there: make(map[string]bool, len(t.Seen.Networks))}
+	for i := range t.Seen.Networks {
+		s := &t.Seen.Networks[i]
 		n.of[s.App] = append(n.of[s.App], s)
 		n.there[s.Name] = n.there[s.Name] || s.App != ""
 	}
 	for target, a := range t.Busy {
 		if a.Kind == ring.DoNetwork {
-			n.making[a.App] = append(n.making[a.App], t.Busy[target])
+			put(&n.making, a.App, append(n.making[a.App], t.Busy[target]))
 		}
 	}
 	t.by.nets = n
@@ -111,6 +107,9 @@ func (t *turn) networksBy() *networks {
 
 // definition is that of a network of a plan, hashed once a look.
 func (t *turn) definition(n *ring.Network) string {
+	if n.IsDefault() {
+		return n.Definition()
+	}
 	out, known := t.by.defined[n]
 	if !known {
 		out = n.Definition()
@@ -143,34 +142,47 @@ func (t *turn) isJoined(network string) bool {
 	return t.by.joined[network]
 }
 
-// placesOf is the next plan of a source by names and folders.
-func (t *turn) placesOf(src *Source) *places {
-	if x := t.by.next[src.Name]; x != nil {
-		return x
-	}
-	x := &places{named: make(map[string]int, len(src.Next.Apps)), at: map[string][]int{}}
-	for i := range src.Next.Apps {
-		a := &src.Next.Apps[i]
-		if _, twice := x.named[a.Name]; !twice {
-			x.named[a.Name] = i
-		}
-		folder := path.Clean(a.Path)
-		x.at[folder] = append(x.at[folder], i)
-	}
-	if t.by.next == nil {
-		t.by.next = map[string]*places{}
-	}
-	t.by.next[src.Name] = x
-	return x
-}
-
 // nextApp finds an app of the next plan of a source; nil when it has none of
 // that name.
 func (t *turn) nextApp(src *Source, name string) *ring.App {
-	if i, ok := t.placesOf(src).named[name]; ok {
-		return &src.Next.Apps[i]
+	apps := src.Next.Apps
+	if len(apps) <= fewApps {
+		for i := range apps {
+			if apps[i].Name == name {
+				return &apps[i]
+			}
+		}
+		return nil
+	}
+	named := t.by.next[src.Name]
+	if named == nil {
+		named = make(map[string]int, len(apps))
+		for i := len(apps) - 1; i >= 0; i-- { // the first of a name counts
+			named[apps[i].Name] = i
+		}
+		put(&t.by.next, src.Name, named)
+	}
+	if i, ok := named[name]; ok {
+		return &apps[i]
 	}
 	return nil
+}
+
+// fewApps are found sooner by looking at each than by a map that is made for that.
+const fewApps = 4
+
+// nextIn are the apps of the next plan of a source that lie in a folder.
+func (t *turn) nextIn(src *Source, folder string) []int {
+	at := t.by.folders[src.Name]
+	if at == nil {
+		at = map[string][]int{}
+		for i := range src.Next.Apps {
+			own := path.Clean(src.Next.Apps[i].Path)
+			at[own] = append(at[own], i)
+		}
+		put(&t.by.folders, src.Name, at)
+	}
+	return at[path.Clean(folder)]
 }
 
 // keepersOf are the apps in force that keep one of some, or did when the look

@@ -19,7 +19,7 @@ import (
 // still runs, by an earlier plan, on what v is to write now, or may come back to
 // it. dead says that it will not let go by itself.
 func (t *turn) inherits(v *service) (why string, dead bool) {
-	mine := unshared(v.want.Share, writes(v.app, v.want))
+	mine := unshared(v.want.Share, v.writes())
 	if len(mine) == 0 {
 		return "", false
 	}
@@ -91,12 +91,12 @@ func (t *turn) inTurn(x, v *service, met map[*service]bool) bool {
 		return false
 	}
 	met[x] = true
-	lacks := unshared(x.want.Share, writes(x.app, x.want))
+	lacks := unshared(x.want.Share, x.writes())
 	if x.good != nil {
 		lacks = except(lacks, writes(&x.good.App, &x.good.Service))
 	}
 	return slices.ContainsFunc(t.formersOf(lacks), func(y *service) bool {
-		gives := except(writes(&y.good.App, &y.good.Service), writes(y.app, y.want))
+		gives := except(writes(&y.good.App, &y.good.Service), y.writes())
 		return y != x && common(gives, lacks) != "" && (y == v || t.inTurn(y, v, met))
 	})
 }
@@ -169,7 +169,7 @@ func (t *turn) occupiedFor(v *service, in *inst) string {
 	switch s := v.runs(in); s {
 	case nil: // of a version in between, of which only what it writes is remembered
 		its := unshared(slices.Contains(v.row.Shared, in.Version), t.writtenOf(v.id, in))
-		given := except(its, writes(v.app, v.want)) // to others meanwhile
+		given := except(its, v.writes()) // to others meanwhile
 		if why := t.occupiedOn(v, &ring.Service{Name: v.want.Name, Version: in.Version}, given); why != "" {
 			return why
 		}
@@ -192,7 +192,7 @@ func (t *turn) clash(v *service, s *ring.Service, mine []string, app, name strin
 		if !among(its, what) {
 			continue
 		}
-		if planned && t.together(v, other) && among(writes(other.app, other.want), what) {
+		if planned && t.together(v, other) && among(other.writes(), what) {
 			continue
 		}
 		if v.good != nil && s.Version == v.good.Service.Version && slices.Contains(v.good.With[what], id) {
@@ -224,14 +224,14 @@ func (t *turn) together(a, b *service) bool {
 
 // beside are, by what v writes, the others that its plan has write it too.
 func (t *turn) beside(v *service) map[string][]ring.ServiceID {
-	mine := writes(v.app, v.want)
+	mine := v.writes()
 	if len(mine) == 0 {
 		return nil
 	}
 	if t.writers == nil {
 		t.writers = map[string][]*service{}
 		for _, x := range t.inOrder() {
-			for _, what := range writes(x.app, x.want) {
+			for _, what := range x.writes() {
 				t.writers[anyAddress(what)] = append(t.writers[anyAddress(what)], x)
 			}
 		}
@@ -239,7 +239,7 @@ func (t *turn) beside(v *service) map[string][]ring.ServiceID {
 	var out map[string][]ring.ServiceID
 	for _, what := range mine {
 		for _, x := range t.writers[anyAddress(what)] {
-			if x == v || slices.Contains(out[what], x.id) || !among(writes(x.app, x.want), what) {
+			if x == v || slices.Contains(out[what], x.id) || !among(x.writes(), what) {
 				continue
 			}
 			if !t.together(v, x) && !(v.good != nil && slices.Contains(v.good.With[what], x.id)) {
@@ -270,7 +270,7 @@ func (t *turn) writtenBy(in *inst) []string {
 // writtenOf is writtenBy for an instance of a service that is at hand.
 func (t *turn) writtenOf(id ring.ServiceID, in *inst) []string {
 	if v := t.views[id]; v != nil && v.want.Version == in.Version {
-		return writes(v.app, v.want)
+		return v.writes()
 	}
 	if g, ok := t.Facts.Good[id]; ok && g.Service.Version == in.Version {
 		return writes(&g.App, &g.Service)
@@ -318,7 +318,7 @@ func (t *turn) written(v *service) map[ring.Version][]string {
 	for _, version := range t.expected(v) {
 		add(version, v.row.Writes[version])
 	}
-	add(v.want.Version, writes(v.app, v.want))
+	add(v.want.Version, v.writes())
 	return out
 }
 
@@ -370,7 +370,7 @@ func (t *turn) inherited(id ring.ServiceID, in *inst) bool {
 		if v.row.Version == v.want.Version {
 			continue
 		}
-		if slices.ContainsFunc(unshared(v.want.Share, writes(v.app, v.want)), func(what string) bool { return among(its, what) }) {
+		if slices.ContainsFunc(unshared(v.want.Share, v.writes()), func(what string) bool { return among(its, what) }) {
 			return true
 		}
 	}
@@ -421,6 +421,15 @@ func writes(app *ring.App, s *ring.Service) []string {
 		}
 	}
 	return out
+}
+
+// writes are those of what v wants: the rules, and those of other services, ask for
+// them again and again.
+func (v *service) writes() []string {
+	if v.mine != v.want {
+		v.mine, v.its = v.want, writes(v.app, v.want)
+	}
+	return v.its
 }
 
 // ports are the ports of the host that a service publishes, one by one. Where an

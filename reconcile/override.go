@@ -188,6 +188,9 @@ func (t *turn) untouchable(a *ring.Action) bool {
 // withheld is why the next plan of an app does not come into force for as long
 // as a person says so; "" when nobody does.
 func (t *turn) withheld(app string) string {
+	if len(t.Facts.Overrides) == 0 {
+		return ""
+	}
 	for _, k := range []ring.OverrideKind{ring.OverrideLeft, ring.OverrideHold, ring.OverrideUndo} {
 		if o, ok := t.Facts.Overrides[ring.OverrideKey(k, app)]; ok && o.Stands(t.now) {
 			return overrideSays(&o)
@@ -208,6 +211,9 @@ func overrideSays(o *ring.OverrideRow) string {
 // of it, as the app's status tells it; "" when there is none. What is only
 // scaled is as Git wants it but for a number.
 func (t *turn) handed(app string) string {
+	if len(t.Facts.Overrides) == 0 {
+		return ""
+	}
 	if says := t.withheld(app); says != "" {
 		return says
 	}

@@ -44,12 +44,12 @@ func (t *turn) undo() {
 // remember keeps the plans of apps that have completed, each once. What a person
 // brought back is remembered as it was.
 func (t *turn) remember() {
-	for _, name := range sortedKeys(t.Facts.Apps) {
-		f := t.Facts.Apps[name]
-		if p, ok := t.planned[name]; ok {
+	for _, name := range t.names {
+		f, ok := t.Facts.Apps[name] // tidy may have forgotten it
+		if p, scaled := t.planned[name]; scaled {
 			f.App = p
 		}
-		if f.Leaving || len(f.App.Services) == 0 || !t.completed(&f.App) || t.withheld(name) != "" {
+		if !ok || f.Leaving || len(f.App.Services) == 0 || !t.completed(&f.App) || t.withheld(name) != "" {
 			continue
 		}
 		at := t.now

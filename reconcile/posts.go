@@ -405,6 +405,9 @@ func reopens(src *Source, sha ring.SHA, app, state, description string) bool {
 // untrusted says that a post told why trust refused a commit: it names the commit
 // at fault, where a refusal of what the commit holds names a file.
 func untrusted(description string) bool {
+	if !strings.Contains(description, strings.TrimSpace(rejected)) {
+		return false
+	}
 	f := strings.Fields(description)
 	if len(f) < 3 || f[0]+" " != rejected || strings.HasSuffix(f[1], ":") {
 		return false

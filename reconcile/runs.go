@@ -236,7 +236,7 @@ func (t *turn) begun(v *service, in *inst, run ring.JobRun) {
 	run.Version, run.Commit, run.State, run.Instance, run.Slot = v.want.Version, v.app.Commit, jobStarted, in.ID, in.Slot
 	run.Tries, run.Started, run.Ended, run.ExitCode = run.Tries+1, t.now, time.Time{}, 0
 	run.Reason, run.Stopped, run.Final, run.Aborted = "", "", false, false
-	run.Writes, run.Share, run.Engine = writes(v.app, v.want), v.want.Share, t.Seen.Engine
+	run.Writes, run.Share, run.Engine = v.writes(), v.want.Share, t.Seen.Engine
 	run.Job = v.job()
 	t.set(run)
 	if run.Trigger == ring.Asked {

@@ -23,12 +23,14 @@ type service struct {
 	// failed is the verdict on the wanted version when that is "failed".
 	failed *ring.Verdict
 	row    ring.RolloutRow
-	halt   string // why a person paused its rollouts; "" when nobody did
-	says   string // the reason people read
-	lacks  string // what it cannot have now: an owner, a name
-	differ string // see why; "" until somebody asks
-	fate   *fate  // what it is tied to; nil for nothing
-	key    string // see wanted
+	halt   string   // why a person paused its rollouts; "" when nobody did
+	says   string   // the reason people read
+	lacks  string   // what it cannot have now: an owner, a name
+	differ string   // see why; "" until somebody asks
+	fate   *fate    // what it is tied to; nil for nothing
+	key    string   // see wanted
+	its    []string // see writes; of the service mine
+	mine   *ring.Service
 	// lone is why instances of loneOf, a target, cannot run side by side.
 	lone   string
 	loneOf *ring.Service

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"maps"
-	"path"
 	"slices"
 
 	"github.com/gitring/gitring/ring"
@@ -244,7 +243,7 @@ func (t *turn) leave(src *Source, present map[string][]string) {
 // under another name, and is not in force yet: the old one serves until then.
 func (t *turn) succeeds(src *Source, name string) bool {
 	f, ok := t.Facts.Apps[name]
-	return ok && !f.Leaving && slices.ContainsFunc(t.placesOf(src).at[path.Clean(f.App.Path)], func(i int) bool {
+	return ok && !f.Leaving && slices.ContainsFunc(t.nextIn(src, f.App.Path), func(i int) bool {
 		next := &src.Next.Apps[i]
 		g, ok := t.Facts.Apps[next.Name]
 		return !ok || g.App.Source != src.Name || !asked(&g, next)

@@ -14,16 +14,20 @@ import (
 // nothing, and nothing decides by it.
 func (t *turn) status() {
 	t.out.Status = ring.Status{Host: t.Host, Gitring: t.Gitring, At: t.now.UTC()}
+	if len(t.Sources) > 0 {
+		t.out.Status.Sources = make([]ring.SourceStatus, len(t.Sources))
+	}
 	for i := range t.Sources {
-		t.out.Status.Sources = append(t.out.Status.Sources, t.sourceStatus(&t.Sources[i]))
+		t.sourceStatus(&t.Sources[i], &t.out.Status.Sources[i])
 	}
 	t.out.Status.Overrides = t.overrideStatus()
 }
 
-func (t *turn) sourceStatus(src *Source) ring.SourceStatus {
-	st := ring.SourceStatus{
+func (t *turn) sourceStatus(src *Source, st *ring.SourceStatus) {
+	names := t.appNames(src)
+	*st = ring.SourceStatus{
 		Name: src.Name, Branch: src.Branch, Tip: src.Tip, Trust: src.Trust, Checking: src.Checking,
-		Checked: src.Reached, Refusal: src.Refusal, Apps: []ring.AppStatus{},
+		Checked: src.Reached, Refusal: src.Refusal, Apps: make([]ring.AppStatus, len(names)),
 	}
 	if src.Commit != nil {
 		st.Trusted = src.Commit.SHA
@@ -31,10 +35,8 @@ func (t *turn) sourceStatus(src *Source) ring.SourceStatus {
 	if st.Refusal == nil && src.Next != nil && src.Next.Refusal != nil {
 		st.Refusal = src.Next.Refusal
 	}
-	names := t.appNames(src)
-	st.Apps = make([]ring.AppStatus, 0, len(names))
-	for _, name := range names {
-		st.Apps = append(st.Apps, t.appStatus(src, name))
+	for i, name := range names {
+		t.appStatus(src, name, &st.Apps[i])
 	}
 	f := t.behind(src)
 	st.Commit, st.Signer, st.Subject, st.Committed = f.App.Commit, f.Signer, f.Subject, f.Committed
@@ -42,11 +44,10 @@ func (t *turn) sourceStatus(src *Source) ring.SourceStatus {
 		st.Signer, st.Subject, st.Committed, st.Note = c.Signer, c.Subject, c.ClaimedAt, c.Note
 	}
 	st.Next = t.next(src)
-	st.Sync, st.Reason = t.sync(src, &st)
+	st.Sync, st.Reason = t.sync(src, st)
 	if src.Awaiting != "" && st.Refusal == nil {
 		st.Sync, st.Reason = ring.SyncHeld, src.Awaiting
 	}
-	return st
 }
 
 // appNames are the apps in force, next and refused of a source.
@@ -86,9 +87,9 @@ func (t *turn) told(names map[string]bool, r *ring.Refusal) bool {
 // one that every app is at or needed no change for.
 func (t *turn) behind(src *Source) ring.InForce {
 	var lag ring.InForce
-	for _, name := range sortedKeys(t.Facts.Apps) {
-		f := t.Facts.Apps[name]
-		if f.App.Source != src.Name {
+	for _, name := range t.names {
+		f, ok := t.Facts.Apps[name] // tidy may have forgotten it
+		if !ok || f.App.Source != src.Name {
 			continue
 		}
 		if lag.App.Name == "" || f.Since.Before(lag.Since) {
@@ -217,21 +218,19 @@ func (t *turn) superseding(app string) bool {
 	return t.stageSays[app] != "" && !t.blocked[app] && !strings.HasPrefix(t.stageSays[app], "held: ")
 }
 
-func (t *turn) appStatus(src *Source, name string) ring.AppStatus {
-	st := ring.AppStatus{Name: name, Health: ring.Unknown, Services: []ring.ServiceStatus{}}
-	st.Refusal = t.refusal(src, name)
+func (t *turn) appStatus(src *Source, name string, st *ring.AppStatus) {
+	*st = ring.AppStatus{Name: name, Health: ring.Unknown, Services: []ring.ServiceStatus{}, Refusal: t.refusal(src, name)}
 	f, ok := t.Facts.Apps[name]
 	if ok && f.App.Source == src.Name {
 		st.Commit, st.Notes, st.Powers = f.App.Commit, slices.Concat(f.App.Notes, pinNotes(&f.App)), f.App.Powers
 		all := t.apps[name]
-		st.Services = make([]ring.ServiceStatus, 0, len(all))
+		st.Services = make([]ring.ServiceStatus, len(all))
 		for i := range all {
-			st.Services = append(st.Services, t.serviceStatus(&all[i]))
+			t.serviceStatus(&all[i], &st.Services[i])
 		}
 		st.Services = append(st.Services, t.orphanStatus(&f.App)...)
 	}
-	st.Health, st.Reason = t.appHealth(&st, ok)
-	return st
+	st.Health, st.Reason = t.appHealth(st, ok)
 }
 
 func (t *turn) appHealth(st *ring.AppStatus, known bool) (health, reason string) {
@@ -290,15 +289,15 @@ func (t *turn) orphanStatus(app *ring.App) []ring.ServiceStatus {
 	return out
 }
 
-func (t *turn) serviceStatus(v *service) ring.ServiceStatus {
-	st := ring.ServiceStatus{
+func (t *turn) serviceStatus(v *service, st *ring.ServiceStatus) {
+	*st = ring.ServiceStatus{
 		Name: v.want.Name, Kind: v.want.Kind, Wanted: v.want.Replicas, Version: v.want.Version,
-		Commit: v.want.Changed, Instances: make([]ring.InstanceStatus, 0, len(v.all)),
+		Commit: v.want.Changed, Instances: make([]ring.InstanceStatus, len(v.all)),
 	}
 	if v.good != nil {
 		st.LastGood = v.good.Commit
 	}
-	for _, in := range v.all {
+	for i, in := range v.all {
 		if in.ready {
 			st.Ready++
 		}
@@ -308,20 +307,19 @@ func (t *turn) serviceStatus(v *service) ring.ServiceStatus {
 		if in.inferred {
 			st.Health = "inferred"
 		}
-		st.Instances = append(st.Instances, t.instanceStatus(v, in))
+		st.Instances[i] = t.instanceStatus(v, in)
 	}
 	switch v.want.Kind {
 	case ring.JobK:
-		t.jobStatus(v, &st)
-		return st
+		t.jobStatus(v, st)
+		return
 	case ring.CronK:
-		t.cronStatus(v, &st)
-		return st
+		t.cronStatus(v, st)
+		return
 	}
-	st.Phase, st.Reason = t.phase(v, &st)
+	st.Phase, st.Reason = t.phase(v, st)
 	st.Rollout = t.rolloutStatus(v)
-	st.Conditions = t.conditions(v, &st)
-	return st
+	st.Conditions = t.conditions(v, st)
 }
 
 func (t *turn) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {

@@ -23,7 +23,7 @@ func (t *turn) tidy() {
 	}
 	t.looseNetworks()
 	t.forget()
-	for _, name := range sortedKeys(t.Facts.Apps) {
+	for _, name := range t.names {
 		if f := t.Facts.Apps[name]; f.Leaving && !t.anything(name) {
 			t.set(ring.Forget{Table: "app", Key: name})
 			t.event(ring.Event{Kind: ring.AppRemoved, Source: f.App.Source, App: name, Commit: f.App.Commit, Reason: "nothing of it is left; volumes and data folders stay"})

@@ -147,12 +147,16 @@ func tryKey(a ring.Action) string {
 // lacks does so until it is gone: its forerunner, which serves meanwhile, is not
 // to be stopped for it again.
 func forgetTries(tries map[string]ring.Try, a ring.Action) {
-	delete(tries, a.Target())
+	if len(tries) == 0 {
+		return
+	}
+	target := a.Target()
+	delete(tries, target)
 	if !outlived(tries[tryKey(a)], a) {
 		delete(tries, tryKey(a))
 	}
 	for key, try := range tries {
-		if strings.HasPrefix(key, a.Target()+" ") && !try.Version.Of(a.Version) && !(try.Kind == ring.DoStart && try.Refusal != nil && !try.Permanent) {
+		if strings.HasPrefix(key, target) && strings.HasPrefix(key[len(target):], " ") && !try.Version.Of(a.Version) && !(try.Kind == ring.DoStart && try.Refusal != nil && !try.Permanent) {
 			delete(tries, key)
 		}
 	}

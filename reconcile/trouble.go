@@ -86,9 +86,12 @@ func (t *turn) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, s *ring.
 // workerTrouble is of a service: its rollout's, and what the version that serves has
 // besides. Each ends for itself.
 func (t *turn) workerTrouble(tr ring.Trouble, app string, s *ring.ServiceStatus) {
+	failed := t.rolloutFailed(app, s)
+	if len(s.Conditions) == 0 && !failed && s.Phase != ring.PhaseDegraded {
+		return // it is well
+	}
 	tr.Subject = string(ring.ID(app, s.Name))
 	t.lacks(tr, s)
-	failed := t.rolloutFailed(app, s)
 	if failed {
 		of := tr
 		of.What, of.Commit, of.Reason, of.Told = ring.TroubleRollout, s.Rollout.Commit, s.Rollout.Reason, true

@@ -256,7 +256,7 @@ func (a *App) Alone(s *Service) string {
 	if !s.Share {
 		for _, m := range a.Mounts(s) {
 			if m.Outlives() {
-				return fmt.Sprintf("writable %s %s at %s", m.Kind, m.Source, m.Target)
+				return "writable " + string(m.Kind) + " " + m.Source + " at " + m.Target
 			}
 		}
 	}

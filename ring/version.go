@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,10 +117,17 @@ func (s *Spec) Leaders() []string {
 
 // Definition is the short hash that tells two definitions of a network apart.
 func (n Network) Definition() string {
-	if n.Key == defaultNetwork.Key && reflect.DeepEqual(&n, &defaultNetwork) {
+	if n.IsDefault() {
 		return defaultDefinition
 	}
 	return hash(n)[:8]
+}
+
+// IsDefault says that a network is the one that every app has, and that nothing is said
+// of it.
+func (n *Network) IsDefault() bool {
+	return n.Key == defaultNetwork.Key && !n.Internal && !n.IPv6 && n.Driver == "" && n.External == "" && n.Name == "" && n.IPAMDriver == "" &&
+		n.Labels == nil && n.Pools == nil && n.DriverOpts == nil && n.IPAMOptions == nil
 }
 
 // defaultNetwork is what an app has that says nothing of networks: nearly every app
@@ -144,6 +150,15 @@ func hash(v any) string {
 // ContainerName is the deterministic name of an instance; it is the lock.
 func ContainerName(app, service string, slot int, v Version) string {
 	return app + "-" + service + "-" + strconv.Itoa(slot) + "-" + v.Short()
+}
+
+// IsContainerName says that a name is the one that ContainerName gives. Every instance
+// is asked at every look, so it is put together where nothing is left of it.
+func IsContainerName(name, app, service string, slot int, v Version) bool {
+	var room [128]byte
+	made := append(append(append(room[:0], app...), '-'), service...)
+	made = strconv.AppendInt(append(made, '-'), int64(slot), 10)
+	return string(append(append(made, '-'), v.Short()...)) == name
 }
 
 // VolumeName and NetworkName are the names Compose gives.
