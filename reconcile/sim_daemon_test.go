@@ -3,8 +3,8 @@ package reconcile
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"math/rand"
+	"strconv"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -29,10 +29,13 @@ type daemon struct {
 	cuts     int // starts of ours whose end was not heard of: each is begun again
 	last     Decision
 	stride   time.Duration // at most between two looks; 0 is fullLook
-	// instances and probed are those of the last look, made use of again: what a look
-	// was given is of no use to anybody after the next.
+	// These are of the last look, made use of again: what a look was given is of no use
+	// to anybody after the next.
 	instances []ring.Instance
+	networks  []ring.SeenNetwork
 	probed    map[string]ring.Health
+	busy      map[string]ring.Action
+	sources   []Source
 	hides     bool // its looks leave out what has ended, as a list without all=true does
 	// keepImages is of how many good plans the images stay; 0 removes none.
 	keepImages int
@@ -125,8 +128,8 @@ func (d *daemon) offer(p *ring.Plan) {
 // seen is a look, in whatever order.
 func (d *daemon) seen() ring.Seen {
 	s := ring.Seen{
-		At: d.wall(), Instances: d.instances[:0],
-		Engine: fmt.Sprintf("run %d", d.engines), Memory: d.memory,
+		At: d.wall(), Instances: d.instances[:0], Networks: d.networks[:0],
+		Engine: "run " + strconv.Itoa(d.engines), Memory: d.memory,
 	}
 	for _, id := range d.each() {
 		if b := d.boxes[id]; (!b.foreign || d.adopted(id)) && !(d.hides && b.State == ring.StateExited) {
@@ -138,6 +141,7 @@ func (d *daemon) seen() ring.Seen {
 	for _, name := range sortedIDs(d.nets) {
 		s.Networks = append(s.Networks, d.nets[name])
 	}
+	d.networks = s.Networks
 	return s
 }
 
@@ -179,10 +183,15 @@ func (d *daemon) world() World {
 	seen := d.seen()
 	d.mem.dates.begin(now)
 	d.mem.dates.instances(seen.Instances, now)
+	if d.busy == nil {
+		d.busy = map[string]ring.Action{}
+	}
+	clear(d.busy)
+	d.sources = append(d.sources[:0], d.src)
 	w := World{
 		Host: "sim", Wall: d.wall(), Awake: d.mem.awake, Facts: d.disk, Seen: seen, Health: d.mem.dates.health(d.health(), seen.Instances, now),
-		Busy: make(map[string]ring.Action, len(d.mem.flights)), Recent: d.mem.recent,
-		Sources: []Source{d.src}, KeepImages: d.keepImages,
+		Busy: d.busy, Recent: d.mem.recent,
+		Sources: d.sources, KeepImages: d.keepImages,
 	}
 	for _, f := range d.mem.flights {
 		w.Busy[f.a.Target()] = f.a

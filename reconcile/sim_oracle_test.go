@@ -141,17 +141,27 @@ func hasWriter(p *ring.Plan, b *box, what, image string) bool {
 
 // wantOf is the service that the plan in force asks for.
 func (d *daemon) wantOf(app, service string) *ring.Service {
-	f := d.disk.Apps[app]
-	v, ok := f.App.Service(service)
-	if !ok {
-		return nil
+	all := d.disk.Apps[app].App.Services
+	for i := range all {
+		if all[i].Name != service {
+			continue
+		}
+		v := &all[i]
+		if n := d.counted(app, service, v.Replicas); n != v.Replicas {
+			scaled := *v
+			scaled.Replicas = n
+			return &scaled
+		}
+		return v // nobody changes it
 	}
-	v.Replicas = d.counted(app, service, v.Replicas)
-	return &v
+	return nil
 }
 
 // counted is how many of a service are wanted: a person's count, or the plan's.
 func (d *daemon) counted(app, service string, planned int) int {
+	if len(d.disk.Overrides) == 0 {
+		return planned
+	}
 	o, ok := d.disk.Overrides[ring.OverrideKey(ring.OverrideScale, app+"/"+service)]
 	if !ok || !d.clock().Before(o.Until) {
 		return planned
