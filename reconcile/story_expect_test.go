@@ -301,6 +301,9 @@ func (s *story) serviceField(what string, v *ring.ServiceStatus, w []string) err
 		if i < 0 {
 			return fmt.Errorf("the conditions are %v", v.Conditions)
 		}
+		if word(w, 2) == "none" {
+			return fmt.Errorf("it stands: %s", s.plain(v.Conditions[i].Reason))
+		}
 		return s.text(v.Conditions[i].Reason, w[2:])
 	}
 	r := v.Rollout
