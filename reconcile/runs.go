@@ -160,7 +160,7 @@ func (t *turn) bound(v *service, in *inst, run ring.JobRun) {
 func (t *turn) earlier(v *service, in *inst, run ring.JobRun) string {
 	says := say("an earlier run is under way: %s, since %s", in.Name, clock(run.Started))
 	if v.want.Kind == ring.JobK && t.jobOf(v, run).Timeout == 0 {
-		says += say("; it has no timeout: gitring logs %[1]s tells what it does, and gitring rollout abort %[1]s or job: {replace: true} in a newer commit stops it", v.id)
+		says += say("; it has no timeout: gitring logs %[1]s tells what it does, and gitring rollout abort %[1]s --reason '…', or job: {replace: true} in a newer commit, stops it", v.id)
 	}
 	return says
 }
