@@ -53,6 +53,7 @@ func admit(a ring.Action, b beside) (told []string, all []*ring.Refusal) {
 	all = append(all, r...)
 	for _, v := range mountedVolumes(a.Of) {
 		all = append(all, b.volume(a, v)...)
+		told = append(told, b.loose(a, v)...)
 	}
 	all = append(all, b.dataOfForce(a)...)
 	if len(r) == 0 { // else its hint says so already
@@ -174,6 +175,18 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 	return nil
 }
 
+// loose tells of a volume of the app's name that nobody says whose it is, as Compose
+// warns of one: it is used as it is.
+func (b beside) loose(a ring.Action, v volumeUse) []string {
+	name := v.EngineName(a.App)
+	i := slices.IndexFunc(b.volumes, func(x *volume.Volume) bool { return x.Name == name })
+	had := a.Was != nil && slices.ContainsFunc(mountedVolumes(a.Was), func(u volumeUse) bool { return u.EngineName(a.Was.Name) == name })
+	if i < 0 || had || v.External != "" || cmp.Or(b.volumes[i].Labels[labelApp], b.volumes[i].Labels[composeProject]) != "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("volume %s was here before, made by neither gitring nor Compose; the app uses it with what is in it", name)}
+}
+
 // elsewhere looks for the volume that the app means, where one under its own
 // name would be made anew.
 func (b beside) elsewhere(a ring.Action, v volumeUse, name string) []*ring.Refusal {
@@ -206,11 +219,22 @@ func (b beside) network(a ring.Action, n networkUse) []*ring.Refusal {
 		return nil
 	}
 	owner := cmp.Or(b.networks[i].Labels[labelApp], b.networks[i].Labels[composeProject])
+	if owner == "" && !hadNetwork(a.Was, name) { // Compose refuses it too: who else is on it, nobody knows
+		return one(no(a, ring.BadValue, n.at, fmt.Sprintf("network %s is here, made by neither gitring nor Compose", name),
+			fmt.Sprintf("to join it write networks: {%s: {external: true, name: %s}}; if nobody needs it: docker network rm %s, and gitring makes the app's own", n.Key, name, name)))
+	}
 	if owner == "" || owner == a.App {
 		return nil
 	}
 	return one(no(a, ring.PolicyDenied, n.at, fmt.Sprintf("network %s belongs to project %s", name, owner),
 		fmt.Sprintf("to join it write networks: {%s: {external: true, name: %s}}; else give the app's own another name", n.Key, name)))
+}
+
+// hadNetwork says that the app in force is on a network already.
+func hadNetwork(was *ring.App, name string) bool {
+	return was != nil && slices.ContainsFunc(joinedNetworks(was), func(n networkUse) bool {
+		return cmp.Or(n.External, n.Name, ring.NetworkName(was.Name, n.Key)) == name
+	})
 }
 
 // swarmScope is the scope of networks that span the hosts of a Swarm.

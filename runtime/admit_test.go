@@ -334,6 +334,17 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 			here: beside{networks: []network.Summary{net("proxy", map[string]string{"com.docker.compose.project": "traefik"})}},
 			code: ring.PolicyDenied, says: "network proxy belongs to project traefik", hints: []string{"external: true, name: proxy"},
 		},
+		{
+			name: "a network of its name that nobody says whose it is", app: shop(), here: beside{networks: []network.Summary{net("shop_default", map[string]string{"mine": "yes"})}},
+			code: ring.BadValue, says: "network shop_default is here, made by neither gitring nor Compose",
+			hints: []string{"networks: {default: {external: true, name: shop_default}}", "docker network rm shop_default"},
+		},
+		{name: "the same network, and the app is on it already", app: shop(), was: shop(), here: beside{networks: []network.Summary{net("shop_default", nil)}}},
+		{
+			name: "a volume of its name that nobody says whose it is", app: shop(), here: beside{volumes: vols(&volume.Volume{Name: "shop_pg"})},
+			told: "volume shop_pg was here before, made by neither gitring nor Compose; the app uses it with what is in it",
+		},
+		{name: "the same volume, and the app has it already", app: shop(), was: shop(), here: beside{volumes: vols(&volume.Volume{Name: "shop_pg"})}},
 		{name: "its own network", app: shop(), here: beside{networks: []network.Summary{net("shop_default", map[string]string{"gitring.app": "shop"})}}},
 		{name: "Compose's network", app: shop(), here: beside{networks: []network.Summary{net("shop_default", map[string]string{"com.docker.compose.project": "shop"})}}},
 		{
