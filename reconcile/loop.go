@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -84,6 +85,7 @@ type Loop struct {
 	facts   ring.Facts
 	sources []Source
 	busy    map[string]ring.Action
+	began   map[string]*atomic.Bool // by target of busy: that it has its place
 	recent  Recent
 	dates   dates
 	known   map[string]ring.Health
@@ -122,7 +124,7 @@ func New(o Options, sources []Source) *Loop {
 	}
 	l := &Loop{
 		Options: o, sources: slices.Clone(sources), poke: make(chan struct{}, 1), requests: make(chan request),
-		ended: make(chan ending), changed: make(chan struct{}), busy: map[string]ring.Action{}, recent: NewRecent(),
+		ended: make(chan ending), changed: make(chan struct{}), busy: map[string]ring.Action{}, began: map[string]*atomic.Bool{}, recent: NewRecent(),
 		known: map[string]ring.Health{}, far: make(chan struct{}, 1), over: make(chan struct{}), progress: map[string]string{},
 		steps: newPool(o.Steps), pulls: newPool(o.Pulls),
 	}
@@ -370,6 +372,7 @@ func (l *Loop) settle(ctx context.Context, ended ...ending) {
 	var events []ring.Event
 	for _, e := range ended {
 		delete(l.busy, e.action.Target())
+		delete(l.began, e.action.Target())
 		l.arrived(e.action.Target())
 		f, ev := Settle(l.recent, l.facts.Kept, e.action, e.done, e.err, l.now())
 		facts, events = append(facts, f...), append(events, ev...)
@@ -524,7 +527,7 @@ func (l *Loop) world() World {
 	return World{
 		Wall: time.Now().Round(0).UTC(), Awake: l.pulse.since(l.now()),
 		Host: l.Host, Gitring: l.Gitring, Sources: slices.Clone(l.sources), Facts: l.facts, Seen: l.seen,
-		Health: l.known, Busy: maps.Clone(l.busy), Recent: l.recent.clone(),
+		Health: l.known, Busy: maps.Clone(l.busy), Queued: l.queued(), Recent: l.recent.clone(),
 		Progress: l.howFar(), KeepImages: l.KeepImages,
 	}
 }

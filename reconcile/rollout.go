@@ -121,8 +121,9 @@ func (t *turn) account(v *service) {
 	tried = tried && try.Version == v.want.Version && try.Cause != "" && (try.Kind == ring.DoCreate || try.Kind == ring.DoStart)
 	stuck := t.stuck(v) != ""
 	tried = tried && !try.At.Before(row.Began) && !stuck
-	if stuck && t.now.Sub(row.Progress) >= v.want.Rollout.ProgressDeadline/10 {
-		row.Progress = t.now // the time until it is mended is not the version's
+	late := stuck || t.heldUp(v)
+	if late && t.now.Sub(row.Progress) >= v.want.Rollout.ProgressDeadline/10 {
+		row.Progress = t.now // the time until it is mended, or has come so far, is not the version's
 	}
 	if tried && try.At.After(row.LastFailure) && try.Cause != ring.CauseImagePull {
 		row.Failures++
@@ -142,7 +143,7 @@ func (t *turn) account(v *service) {
 		t.fail(v, row.Cause)
 	case permanent, tried && try.Permanent && row.Failures > 0:
 		t.fail(v, row.Cause)
-	case !t.now.Before(deadline) && !t.settled(v) && (v.fate == nil || !t.filled(v)) && !stuck:
+	case !t.now.Before(deadline) && !t.settled(v) && (v.fate == nil || !t.filled(v)) && !late:
 		t.fail(v, t.deadlineSays(v, ready))
 	default:
 		t.wake(deadline)

@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -10,10 +12,27 @@ import (
 // stepTimeout bounds a step beyond the grace and delay it asks for itself.
 const stepTimeout = 2 * time.Minute
 
+// lends is how long a step that may come to wait for somebody else's program keeps
+// its place: from then on it costs the engine nothing, and may do so for minutes.
+const lends = 2 * time.Second
+
+// waits says that a step may wait for a program, to end or to answer, or let a
+// delay pass, for as long as the service asks.
+func waits(a ring.Action) bool {
+	switch a.Kind {
+	case ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoReload:
+		return true
+	}
+	return a.Want != nil && len(a.Want.Spec.PostStart) > 0
+}
+
 // launch carries out one step beside the loop, which hears of its end. Steps
-// and pulls have pools of their own: one slow pull delays nobody else.
+// and pulls have pools of their own: one slow pull delays nobody else; nor does
+// what is slow to stop.
 func (l *Loop) launch(ctx context.Context, a ring.Action) {
 	l.busy[a.Target()] = a
+	began := new(atomic.Bool)
+	l.began[a.Target()] = began
 	pool := l.steps
 	if a.Kind == ring.DoPull || a.Kind == ring.DoResolve {
 		pool = l.pulls
@@ -23,10 +42,27 @@ func (l *Loop) launch(ctx context.Context, a ring.Action) {
 			l.ended <- ending{action: a, err: context.Cause(ctx)}
 			return
 		}
+		began.Store(true)
+		leave := sync.OnceFunc(pool.leave)
+		if waits(a) {
+			lend := time.AfterFunc(lends, leave)
+			defer lend.Stop()
+		}
 		done, err := l.step(ctx, a)
-		pool.leave() // before the loop hears of it: it may be in the middle of a look
+		leave() // before the loop hears of it: it may be in the middle of a look
 		l.ended <- ending{action: a, done: done, err: err}
 	})
+}
+
+// queued are the targets of the steps that wait for a place.
+func (l *Loop) queued() map[string]bool {
+	var out map[string]bool
+	for target, began := range l.began {
+		if !began.Load() {
+			put(&out, target, true)
+		}
+	}
+	return out
 }
 
 // gather takes the ends of steps until a moment, for as long as others wait for a

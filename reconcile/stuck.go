@@ -17,6 +17,25 @@ func (t *turn) stuck(v *service) string {
 	return t.short(v)
 }
 
+// heldUp says that a rollout gets no further now for what is no fault of its
+// version: a step of it waits for its turn, or an instance of another version has
+// not ended yet, which has the time that it was promised.
+func (t *turn) heldUp(v *service) bool {
+	if v.fate == nil {
+		return t.heldUpItself(v)
+	}
+	return slices.ContainsFunc(v.fate.of, t.heldUpItself)
+}
+
+func (t *turn) heldUpItself(v *service) bool {
+	a, ok := t.Busy[string(v.id)]
+	if !ok {
+		return false
+	}
+	ends := a.Kind == ring.DoStop || a.Kind == ring.DoRemove
+	return ends && a.Version != v.want.Version || t.Queued[string(v.id)]
+}
+
 // awaitsHost says that a rollout goes on once something of this host is mended:
 // it is not closed, however long that takes.
 func (t *turn) awaitsHost(v *service) bool {

@@ -26,6 +26,8 @@ type World struct {
 	Health map[string]ring.Health
 	// Busy are the steps in flight, by target.
 	Busy map[string]ring.Action
+	// Queued are those of Busy that wait for their turn, by target.
+	Queued map[string]bool
 	Recent
 	// Progress is how far steps in flight are, by target, for people only.
 	Progress map[string]string

@@ -1,0 +1,99 @@
+package reconcile
+
+import (
+	"testing"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// slowly has the steps of a kind take so long, and all others none.
+func (h *host) slowly(k ring.ActionKind, d time.Duration) {
+	h.with(func() {
+		h.takes = func(a ring.Action) time.Duration {
+			if a.Kind == k {
+				return d
+			}
+			return time.Millisecond
+		}
+	})
+}
+
+// condemned are the services of which a version failed.
+func (h *host) condemned() (out []string) {
+	h.with(func() {
+		for _, e := range h.journal {
+			if e.Kind == ring.RolloutFailed {
+				out = append(out, e.App+": "+e.Reason)
+			}
+		}
+	})
+	return out
+}
+
+func TestLoopWhatIsSlowToStopKeepsNobodyElseWaiting(t *testing.T) {
+	playSlow(t, 1, func(t *testing.T, h *slowHost, l *Loop) {
+		h.slowly(ring.DoRemove, 15*time.Minute)
+		offer(t, l, tree("c1", "a=v1", "b=v1"))
+		await(t, l, ring.SyncSynced, time.Minute)
+		offer(t, l, tree("c2", "a=v2", "b=v1"))
+		time.Sleep(time.Minute)
+		if n := h.made(ring.DoRemove); n != 1 {
+			t.Fatalf("%d instances are being stopped", n)
+		}
+		runs := func() (n int) {
+			h.with(func() {
+				for _, b := range h.engine.boxes {
+					if b.App == "b" {
+						n++
+					}
+				}
+			})
+			return n
+		}
+		h.with(func() {
+			for _, id := range h.engine.each() {
+				if b := h.engine.boxes[id]; b.App == "b" {
+					h.engine.drop(b)
+				}
+			}
+		})
+		if runs() != 0 {
+			t.Fatal("nobody removed what is to be healed")
+		}
+		l.Poke()
+		time.Sleep(10 * time.Second)
+		if runs() != 1 {
+			t.Error("it is not healed while another one is stopping")
+		}
+	})
+}
+
+func TestLoopTheTimeThatAnOldInstanceTakesToStopIsNotTheNewVersions(t *testing.T) {
+	playSlow(t, 8, func(t *testing.T, h *slowHost, l *Loop) {
+		h.slowly(ring.DoRemove, 25*time.Minute)
+		offer(t, l, tree("c1", "a=v1"))
+		await(t, l, ring.SyncSynced, time.Minute)
+		offer(t, l, tree("c2", "a=v2"))
+		time.Sleep(26 * time.Minute)
+		await(t, l, ring.SyncSynced, time.Minute)
+		if bad := h.condemned(); len(bad) > 0 {
+			t.Errorf("condemned: %s", bad)
+		}
+	})
+}
+
+func TestLoopTheTimeUntilAStepHasItsTurnIsNotTheVersions(t *testing.T) {
+	playSlow(t, 1, func(t *testing.T, h *slowHost, l *Loop) {
+		h.slowly(ring.DoCreate, 4*time.Minute)
+		offer(t, l, tree("c1", "a=v1", "b=v1", "c=v1", "d=v1"))
+		time.Sleep(17 * time.Minute)
+		await(t, l, ring.SyncSynced, time.Minute)
+		if bad := h.condemned(); len(bad) > 0 {
+			t.Errorf("condemned: %s", bad)
+		}
+		if n := h.made(ring.DoCreate); n != 4 {
+			t.Errorf("%d creates", n)
+		}
+	})
+}
