@@ -83,6 +83,9 @@ func (d *daemon) watchMemory(a ring.Action, want *ring.Service, live, replicas i
 	if r == nil || d.memory == 0 || a.Version != want.Version || live < replicas {
 		return
 	}
+	if row := d.disk.Rollouts[ring.ID(a.App, a.Service)]; row.Done && row.Version == a.Version {
+		return // a slot that others emptied is filled as it was, while a surplus one still goes (seed 7998)
+	}
 	used, room := d.declaredMemory(), d.memory-d.memory/16
 	for _, f := range d.mem.flights { // one that failed is under way until somebody hears of it (seed 432847)
 		made := slices.ContainsFunc(d.each(), func(id string) bool { return d.boxes[id].Name == f.a.Name })
