@@ -48,6 +48,10 @@ build: ## bin/gitring, static
 	@$(GOBUILD) -o $(OUT) ./cmd/gitring
 
 .PHONY: test
+# As the binary is built, so that nothing is compiled twice: for the tests, and for
+# what they run. What confines itself does it whole without cgo only.
+test: export CGO_ENABLED = 0
+test: export GOFLAGS += -trimpath
 test: engine ## all that a developer needs to believe a change
 	@scripts/needs.sh
 	@go vet ./...
