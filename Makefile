@@ -51,7 +51,7 @@ build: ## bin/gitring, static
 # As the binary is built, so that nothing is compiled twice: for the tests, and for
 # what they run. What confines itself does it whole without cgo only.
 test: export CGO_ENABLED = 0
-test: export GOFLAGS += -trimpath
+test: export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
 test: engine ## all that a developer needs to believe a change
 	@scripts/needs.sh
 	@go vet ./...
