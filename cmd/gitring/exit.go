@@ -136,6 +136,14 @@ func knownVerb(cmd *cobra.Command, given []string) error {
 	}
 }
 
+// wrongFlag is told of a verb that is none, where its flags are those that nobody knows.
+func wrongFlag(cmd *cobra.Command, err error) error {
+	if before := cmd.Flags().Args(); cmd.HasSubCommands() && len(before) > 0 {
+		return knownVerb(cmd, before)
+	}
+	return usage(cmd, err.Error())
+}
+
 // help is "gitring help verb".
 func help(root *cobra.Command, words []string) error {
 	cmd, rest, err := root.Find(words)

@@ -95,7 +95,7 @@ func rootCmd(g *globals) *cobra.Command {
 	root.SetHelpCommand(&cobra.Command{Use: "help [verb]", Short: "Show how a verb is used", RunE: func(cmd *cobra.Command, args []string) error {
 		return help(root, args)
 	}})
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, err.Error()) })
+	root.SetFlagErrorFunc(wrongFlag)
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.config, "config", "", "the configuration (default $GITRING_CONFIG, else "+DefaultConfig+")")
 	flags.StringVar(&g.socket, "socket", "", "the daemon's socket (default $GITRING_SOCKET, else the configuration's)")

@@ -21,6 +21,9 @@ func (d *daemon) inspect(ctx context.Context, q api.InspectQuery) (ring.Explaine
 	if !ok {
 		return e, api.NotFound("gitring status lists apps and services", "no such service here: %s", id)
 	}
+	if err := hasSlot(&e, id, q.Slot); err != nil {
+		return ring.Explained{}, err
+	}
 	crashes, err := d.store.Crashes(ctx, id, 1)
 	if err != nil {
 		d.log.Warn("could not read the last crash", "err", err)
@@ -35,6 +38,14 @@ func (d *daemon) inspect(ctx context.Context, q api.InspectQuery) (ring.Explaine
 		}
 	}
 	return e, nil
+}
+
+// hasSlot refuses a slot that is neither wanted nor taken: there is nothing to explain.
+func hasSlot(e *ring.Explained, id ring.ServiceID, slot int) error {
+	if slot == 0 || len(e.Instances) > 0 || e.Wanted == nil || slot <= e.Wanted.Replicas {
+		return nil
+	}
+	return api.NotFound("gitring inspect "+string(id)+" shows those that there are", "%s has no slot %d: %d wanted", id, slot, e.Wanted.Replicas)
 }
 
 // lastResults is the newest result of each check of an instance.
