@@ -154,6 +154,9 @@ func (t *turn) ask(app *ring.App, s, old *ring.Service, known bool) (ring.Pin, b
 		Image: s.Spec.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Version: ring.Version(pinWritten(app, s)),
 		Reason: say("image %s is new to service %s", s.Spec.Image, s.Name),
 	}
+	if known && old.Spec.Image == s.Spec.Image && old.Written != s.Written {
+		a.Reason = say("service %s is written otherwise, so image %s is asked for anew", s.Name, s.Spec.Image)
+	}
 	if s.Spec.PullPolicy == pullAlways {
 		a.Reason = say("pull_policy always: image %s is asked for at each commit", s.Spec.Image)
 	}
