@@ -134,7 +134,7 @@ func TestEachInvariantHasABugThatTurnsItsCheckRed(t *testing.T) {
 		for _, name := range redBug.FindAllStringSubmatch(shown, -1) {
 			m, ok := bugs[name[1]]
 			require.True(t, ok, "%s: the catalogue has no %q", id, name[1])
-			require.Contains(t, []string{"", id + ":"}, m.says, "%s: %q turns another check red", id, m.name)
+			require.True(t, m.says == "" || strings.HasPrefix(m.says, id+":"), "%s: %q turns another check red", id, m.name)
 			told = told || m.says != "" || len(checks) == 0
 		}
 		require.True(t, told, "%s: no bug has to be told as this", id)
