@@ -148,6 +148,7 @@ func TestEveryMutantIsCaught(t *testing.T) {
 			fmt.Printf("caught    %-70s %-28s %s\n", m.name, m.file, by)
 		}
 	}
+	require.NotZero(t, tried, "no mutant has %q in its name; testdata/mutants lists them", which)
 	fmt.Printf("%d of %d mutants caught\n", caught, tried)
 }
 

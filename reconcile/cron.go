@@ -150,7 +150,7 @@ func (t *turn) fall(v *service, row *ring.CronRow) {
 		t.skipDue(v, row.Waits, "did not begin before the next one was due: "+t.hindrance(v))
 		row.Waits = time.Time{}
 	}
-	if why := t.overlaps(v); why != "" {
+	if why := t.overlaps(v, due); why != "" {
 		t.skipDue(v, due, why)
 		return
 	}
@@ -246,10 +246,15 @@ func (v *service) overlap(active []ring.JobRun) string {
 	return o
 }
 
-// overlaps is why a run that is due does not begin beside what is under way; ""
-// when it may, or takes its place.
-func (t *turn) overlaps(v *service) string {
-	active := t.underWay(v.id)
+// overlaps is why a run does not begin beside what was under way when it was due; ""
+// when it may, or takes its place. What ended before that may not be written down yet:
+// nobody was there.
+func (t *turn) overlaps(v *service, due time.Time) string {
+	at := t.now.Add(due.Sub(t.wall()))
+	active := slices.DeleteFunc(t.underWay(v.id), func(run ring.JobRun) bool {
+		in := v.instance(run.Instance)
+		return in != nil && in.Ended() && !in.Finished.After(at)
+	})
 	if len(active) == 0 {
 		return ""
 	}

@@ -207,7 +207,6 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 			told: "container shop-db-1 of Compose project shop is not ours and is stopped; it stays as it is",
 		},
 		{name: "Compose's own volume under the same name", app: shop(), here: beside{volumes: vols(madeFor("shop_pg", "shop", "pg"))}},
-		{name: "a volume of that name without labels", app: shop(), here: beside{volumes: vols(&volume.Volume{Name: "shop_pg"})}},
 		{
 			name: "its volume under a project of the folder's name, without containers", app: shop(func(a *ring.App) { a.Path = "apps/My.Store" }),
 			here: beside{volumes: vols(madeFor("mystore_pg", "mystore", "pg"))}, line: 7,
