@@ -1,6 +1,3 @@
-// Package api is the daemon's two doors: Webhooks on TCP, where strangers
-// knock, and Socket on a unix socket, where the command line asks. It knows
-// nothing of the rest: what it serves comes as the func fields of Calls.
 package api
 
 import (

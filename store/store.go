@@ -1,8 +1,3 @@
-// Package store keeps what must survive a restart: facts, the journal, the
-// outbox, anchors, streaks, contents and job marks, in the state directory.
-//
-// There is one writer. When a method that writes returns nil, what it was given
-// is on disk; when it returns an error, nothing of it is to be seen.
 package store
 
 import (

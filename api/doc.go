@@ -1,0 +1,47 @@
+// Package api is the daemon's two doors: Webhooks on TCP, where strangers
+// knock, and Socket on a unix socket, where the command line asks. It knows
+// nothing of the rest: what it serves comes as the func fields of Calls.
+//
+// Both doors:
+//
+//	listen           they are opened
+//	serve            and closed, without cutting off who is inside
+//	conns            so many at once
+//
+// The socket, from the one who asks to the answer:
+//
+//	client           asks
+//	socket           what can be asked, and who may
+//	peer             who asks, as the kernel says
+//	peer_linux       on Linux
+//	peer_other       elsewhere nobody is known
+//	query            values of a URL
+//	calls            what the daemon answers with
+//	error            and what it says instead
+//	stream           answers that come line by line
+//	act              what a person does by hand
+//	adopt            a Compose project taken over, or handed back
+//	jobs             jobs and their runs
+//	crashes          crashes, like ones together
+//	inspect          why a service is as it is
+//	images           which tags have moved
+//	outbox           what is still to be said, and messages for a test
+//	tree             a folder that is sent for a plan
+//
+// Webhooks, from the knock to the hint:
+//
+//	webhooks         one endpoint, and what it does with a request
+//	hooklimits       what an address can make it do at most
+//	rate             how often
+//	hook_body        what is read of a request
+//	secrets          what is shared with a forge
+//	hook_forge       the forges, and which proof each brings
+//	hook_signed      a MAC over the body
+//	hook_timed       and over the time
+//	hook_standard    Standard Webhooks
+//	hook_gitlab      GitLab's, new and old
+//	hook_token       a secret sent as it is
+//	hook_deliveries  a delivery that was seen before
+//	hook_news        what the request is good for
+//	hook_refused     what is told of those without proof
+package api
