@@ -48,8 +48,8 @@ func (g *globals) live(to io.Writer) *live {
 	return l
 }
 
-// redraw puts a text where the last one was. It is cut to the terminal: what
-// wrapped or scrolled could not be drawn over.
+// redraw puts a text where the last one was. Its lines are wrapped here, not by the
+// terminal, and what is higher than it is cut: else it could not be drawn over.
 func (l *live) redraw(screen string) error {
 	width, height := l.size()
 	var b strings.Builder
@@ -57,11 +57,11 @@ func (l *live) redraw(screen string) error {
 		fmt.Fprintf(&b, "\x1b[%dA", l.drawn)
 	}
 	b.WriteString("\r\x1b[J")
-	lines := strings.Split(strings.TrimSuffix(screen, "\n"), "\n")
+	lines := strings.Split(strings.TrimSuffix(text.WrapText(screen, width), "\n"), "\n")
 	lines = lines[:min(len(lines), height-1)]
 	for _, line := range lines {
 		// A colour whose end was cut off ends here.
-		b.WriteString(text.Trim(line, width) + when(strings.Contains(line, "\x1b"), "\x1b[0m") + "\n")
+		b.WriteString(line + when(strings.Contains(line, "\x1b"), "\x1b[0m") + "\n")
 	}
 	l.drawn = len(lines)
 	_, err := io.WriteString(l.w, b.String())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -78,9 +79,11 @@ func (s *screen) add(part *screen) {
 	}
 }
 
-// table writes rows under a head, columns two spaces apart. A terminal's rows
-// end at its edge; anything else gets them whole.
+// table writes rows under a head, columns two spaces apart; the last one says why.
+// A terminal's rows end at its edge: a why that has no room in its row goes below
+// it, whole. Anything else than a terminal gets each row on one line.
 func (s *screen) table(indent int, head []string, rows [][]word) {
+	last := len(head) - 1
 	t := table.NewWriter()
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
@@ -88,29 +91,55 @@ func (s *screen) table(indent int, head []string, rows [][]word) {
 	style.Box.UnfinishedRow = "…"
 	t.SetStyle(style)
 	t.SuppressTrailingSpaces()
-	if s.width > indent && s.cuts(indent, head, rows) { // the library counts the padding behind the last column
+	room := s.room(indent, head, rows)
+	if room < text.StringWidth(head[last]) {
+		head = head[:last] // no row has room for a why
+	}
+	if room < -2 && s.width > indent { // the others do not fit either; nothing stands behind the last of them
 		t.SetAllowedRowLength(s.width - indent)
 	}
 	t.AppendHeader(s.row(dimmed(head)))
-	for _, r := range rows {
+	below := make([]string, len(rows))
+	for i, r := range rows {
+		if len(head) == last || text.StringWidth(clean(r[last].text)) > room {
+			r, below[i] = r[:last], s.paint(r[last])
+		}
 		t.AppendRow(s.row(r))
 	}
-	for line := range strings.Lines(t.Render() + "\n") {
-		s.b.WriteString(strings.Repeat(" ", indent) + line)
+	for i, line := range strings.Split(t.Render(), "\n") {
+		s.b.WriteString(strings.Repeat(" ", indent) + line + "\n")
+		if i > 0 { // the head has nothing below it
+			s.fold(indent+2, below[i-1])
+		}
 	}
 }
 
-// cuts says that a table does not fit into the terminal.
-func (s *screen) cuts(indent int, head []string, rows [][]word) bool {
-	wide := indent
-	for i := range head {
+// room is how wide the last column of a table may be; negative where the others
+// fill the terminal.
+func (s *screen) room(indent int, head []string, rows [][]word) int {
+	if s.width == 0 {
+		return math.MaxInt
+	}
+	left := s.width - indent
+	last := len(head) - 1
+	for i := range head[:last] {
 		column := text.StringWidth(head[i])
 		for _, r := range rows {
 			column = max(column, text.StringWidth(clean(r[i].text)))
 		}
-		wide += column + 2
+		left -= column + 2
 	}
-	return s.width > 0 && wide-2 > s.width
+	return left
+}
+
+// fold writes a text in as many lines as it needs, none wider than the terminal.
+func (s *screen) fold(indent int, what string) {
+	if what == "" {
+		return
+	}
+	for line := range strings.Lines(text.WrapSoft(what, max(s.width-indent, 8))) {
+		s.b.WriteString(strings.Repeat(" ", indent) + strings.TrimSpace(line) + "\n")
+	}
 }
 
 func dimmed(head []string) []word {

@@ -25,47 +25,83 @@ func TestColoursSurroundWhatWasCleaned(t *testing.T) {
 func TestARowEndsAtTheEdgeOfATerminalOnly(t *testing.T) {
 	rows := [][]word{{w("web/web"), {"Ready", green}, w(strings.Repeat("long ", 30))}}
 	for _, color := range []bool{false, true} {
-		s := &screen{width: 40, color: color}
-		s.table(2, []string{"SERVICE", "PHASE", "REASON"}, rows)
-		for _, line := range strings.Split(strings.TrimSuffix(s.String(), "\n"), "\n") {
-			shown := len([]rune(colour.ReplaceAllString(line, "")))
-			require.LessOrEqual(t, shown, 40, line)
+		for _, width := range []int{12, 20, 40, 80, 200} {
+			s := &screen{width: width, color: color}
+			s.table(2, []string{"SERVICE", "PHASE", "REASON"}, rows)
+			for _, line := range strings.Split(strings.TrimSuffix(s.String(), "\n"), "\n") {
+				shown := len([]rune(colour.ReplaceAllString(line, "")))
+				require.LessOrEqual(t, shown, width, line)
+			}
+			require.Equal(t, 30, strings.Count(s.String(), "long"), "%d columns: %s", width, s)
 		}
-		require.Contains(t, s.String(), "…")
 	}
 	whole := &screen{}
 	whole.table(2, []string{"SERVICE", "PHASE", "REASON"}, rows)
 	require.Contains(t, whole.String(), strings.TrimSpace(strings.Repeat("long ", 30)))
 }
 
-func TestATableThatFitsToTheColumnIsWhole(t *testing.T) {
-	rows := [][]word{{w("web/web"), w("2/2 ready")}}
-	for width, cut := range map[int]bool{19: true, 20: false, 21: false, 22: false} {
-		s := &screen{width: width}
-		s.table(2, []string{"SERVICE", "REASON"}, rows)
-		require.Equal(t, cut, strings.Contains(s.String(), "…"), "%d columns: %s", width, s)
-	}
-}
-
-func TestAReasonThatATerminalCutsIsToldWhole(t *testing.T) {
-	reason := "waits for db: " + strings.Repeat("long ", 20) + "end"
-	st := &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "web", Services: []ring.ServiceStatus{
-		{Name: "web", Phase: ring.PhasePending, Reason: reason}, {Name: "ok", Phase: ring.PhaseReady, Reason: "1/1 ready"},
-	}}}}}}
+func TestAWhyThatHasNoRoomGoesBelowItsRow(t *testing.T) {
+	head := []string{"SERVICE", "IS", "REASON"}
+	rows := [][]word{{w("web/web"), w("Ready"), w("2/2 ready")}, {w("db/db"), w("Failed"), w("exit 1: no room left on device")}}
 	for _, tt := range []struct {
 		name  string
 		width int
-		told  int
+		want  string
 	}{
-		{name: "no terminal, no edge", width: 0, told: 0},
-		{name: "room for all", width: 250, told: 0},
-		{name: "80 columns", width: 80, told: 1},
+		{name: "no terminal", width: 0, want: `
+  SERVICE  IS      REASON
+  web/web  Ready   2/2 ready
+  db/db    Failed  exit 1: no room left on device
+`},
+		{name: "to the column", width: 49, want: `
+  SERVICE  IS      REASON
+  web/web  Ready   2/2 ready
+  db/db    Failed  exit 1: no room left on device
+`},
+		{name: "one too few", width: 48, want: `
+  SERVICE  IS      REASON
+  web/web  Ready   2/2 ready
+  db/db    Failed
+    exit 1: no room left on device
+`},
+		{name: "the short one to the column", width: 28, want: `
+  SERVICE  IS      REASON
+  web/web  Ready   2/2 ready
+  db/db    Failed
+    exit 1: no room left on
+    device
+`},
+		{name: "no room for any", width: 24, want: `
+  SERVICE  IS
+  web/web  Ready
+    2/2 ready
+  db/db    Failed
+    exit 1: no room left
+    on device
+`},
+		{name: "the others to the column", width: 17, want: `
+  SERVICE  IS
+  web/web  Ready
+    2/2 ready
+  db/db    Failed
+    exit 1: no
+    room left on
+    device
+`},
+		{name: "no room for the others", width: 14, want: `
+  SERVICE  IS…
+  web/web  Re…
+    2/2 ready
+  db/db    Fa…
+    exit 1: no
+    room left
+    on device
+`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &screen{width: tt.width}
-			showStatus(s, st, false, time.Time{})
-			require.Equal(t, tt.told, strings.Count(s.String(), "web/web Pending: "+reason))
-			require.NotContains(t, s.String(), "web/ok Ready:")
+			s.table(2, head, rows)
+			require.Equal(t, strings.TrimPrefix(tt.want, "\n"), s.String())
 		})
 	}
 }
@@ -116,13 +152,13 @@ func TestATerminalIsRedrawnInPlace(t *testing.T) {
 	var b bytes.Buffer
 	l := &live{w: &b, terminal: true, size: func() (int, int) { return 5, 4 }}
 	require.NoError(t, l.redraw("one\ntwo\n"))
-	require.NoError(t, l.redraw("\x1b[31mthree and more\x1b[0m\n"))
+	require.NoError(t, l.redraw("\x1b[31mthree and\x1b[0m\n"))
 	require.NoError(t, l.redraw("1\n2\n3\n4\n5\n"))
 	require.NoError(t, l.redraw("end\n"))
 	shown := strings.ReplaceAll(b.String(), "\x1b[0m", "")
 	require.Equal(t, "\r\x1b[Jone\ntwo\n"+
-		"\x1b[2A\r\x1b[J\x1b[31mthree\n"+
-		"\x1b[1A\r\x1b[J1\n2\n3\n"+
+		"\x1b[2A\r\x1b[J\x1b[31mthree\n\x1b[31mand\n"+
+		"\x1b[2A\r\x1b[J1\n2\n3\n"+
 		"\x1b[3A\r\x1b[Jend\n", shown)
 }
 

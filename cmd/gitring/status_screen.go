@@ -148,27 +148,12 @@ func showApps(s *screen, apps []ring.AppStatus, wide bool, now time.Time) {
 		s.table(2, head, rows)
 	}
 	told := s.part()
-	if s.cuts(2, head, rows) {
-		showReasons(told, apps)
-	}
 	for _, a := range apps {
 		showApp(told, a, wide, now)
 	}
 	s.add(told)
 	if wide {
 		showInstances(s, apps)
-	}
-}
-
-// showReasons writes whole what the edge of a terminal cuts off the table: why a
-// service is not where its plan wants it.
-func showReasons(s *screen, apps []ring.AppStatus) {
-	for _, a := range apps {
-		for _, sv := range a.Services {
-			if !atEnd(sv) {
-				s.line(2, " ", w(a.Name+"/"+sv.Name), word{string(sv.Phase) + ":", phaseHue(sv.Phase)}, w(sv.Reason))
-			}
-		}
 	}
 }
 
