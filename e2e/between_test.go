@@ -10,6 +10,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +86,13 @@ func (b *between) count(what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.spoilt[what]++
+}
+
+// asked is what was asked of the engine so far.
+func (b *between) asked() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.calls)
 }
 
 func (b *between) ServeHTTP(w http.ResponseWriter, r *http.Request) {
