@@ -132,7 +132,7 @@ func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
 		plan.Refusal = fault.refusal(c.SHA, "")
 		return r, plan, nil
 	}
-	plan.Apps, plan.Refused = settle(outcomes, c.SHA)
+	settle(&plan, outcomes)
 	return r, plan, outcomes
 }
 
@@ -213,40 +213,34 @@ func (r *reader) keep(apps []ring.App) map[string]ring.Content {
 	return out
 }
 
-// settle sorts outcomes into apps and refusals. A name that two apps claim is
-// refused for both: which of them runs is not for a sort order to decide.
-func settle(outcomes []outcome, sha ring.SHA) ([]ring.App, map[string]*ring.Refusal) {
+// settle sorts outcomes into the apps and refusals of a plan. A name that two apps
+// claim is refused for both: which of them runs is not for a sort order to decide.
+func settle(plan *ring.Plan, outcomes []outcome) {
 	claims(outcomes)
 	collisions(outcomes)
 	folders(outcomes)
-	var apps []ring.App
-	refused := map[string]*ring.Refusal{}
 	for _, o := range outcomes {
 		if o.faults.none() {
-			apps = append(apps, o.app)
+			plan.Apps = append(plan.Apps, o.app)
 		}
 	}
 	for i, o := range outcomes {
 		if o.faults.none() {
 			continue
 		}
-		if o.faults.first().code == ring.AppTaken && refused[o.name] != nil {
+		if o.faults.first().code == ring.AppTaken && plan.Refused[o.name] != nil {
 			continue // told once under the name they share
 		}
 		name := o.name
 		for _, other := range []string{o.folder, o.path} {
-			if refused[name] != nil || taken(apps, name) {
+			if plan.Refused[name] != nil || taken(plan.Apps, name) {
 				name = other
 			}
 		}
-		refused[name] = o.faults.refusal(sha, name)
+		plan.Refuse(name, o.faults.refusal(plan.Commit, name), o.app)
 		outcomes[i].key = name
 	}
-	sort.Slice(apps, func(i, j int) bool { return apps[i].Name < apps[j].Name })
-	if len(refused) == 0 {
-		refused = nil
-	}
-	return apps, refused
+	sort.Slice(plan.Apps, func(i, j int) bool { return plan.Apps[i].Name < plan.Apps[j].Name })
 }
 
 func taken(apps []ring.App, name string) bool {

@@ -179,7 +179,11 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 	present := t.present(next.Source)
 	out.Awaiting = t.guard(&src, present)
 	for i := range next.Apps {
-		out.Apps = append(out.Apps, t.appChanges(&next.Apps[i]))
+		c := t.appChanges(&next.Apps[i])
+		if s := t.heirless(&src, c.App, &next.Apps[i], nil); s.says != "" && src.Apply != ApplyCommit {
+			c.Order = strings.TrimPrefix(c.Order+", "+s.says, ", ")
+		}
+		out.Apps = append(out.Apps, c)
 	}
 	t.handovers(next, out.Apps)
 	for _, name := range sortedKeys(present) {
@@ -192,6 +196,9 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 		}
 		have := t.Facts.Apps[name].App
 		order(c.Services, &have, &ring.App{})
+		if src.Apply != ApplyCommit {
+			c.Order = t.outstays(&src, name).says
+		}
 		out.Apps = append(out.Apps, c)
 	}
 	return out

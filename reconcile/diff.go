@@ -37,6 +37,7 @@ type turn struct {
 	stageSays map[string]string
 	refused   map[string]*ring.Refusal
 	blocked   map[string]bool // apps that wait for a refused one
+	stays     map[string]stay // apps that serve until another can take over from them
 	// imageless are the services whose next plan waits for an image, and lacked what is
 	// missing since a time that is remembered, by TroubleKey.
 	imageless map[ring.ServiceID]imageless

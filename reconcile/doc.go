@@ -20,6 +20,7 @@
 // From the newest commit to the plan in force:
 //
 //	stage         an app comes into force when all that it needs is here, at once and whole
+//	succession    what another app takes over is served until that one can come
 //	pin           tags become digests, once, and are carried forward
 //	pin_note      how an image was found, where that is worth telling
 //	admit         what is on the host, and not ours, and in the app's way

@@ -332,6 +332,8 @@ func (e *explainer) outside(app, service string) (rule, next string) {
 	}
 	f, known := e.Facts.Apps[app]
 	switch {
+	case len(e.seen[e.id]) > 0 && e.stays[app].says != "":
+		return "it left the commit: " + e.stays[app].says, "wait: it goes when that app is in force; gitring status says what keeps that one"
 	case len(e.seen[e.id]) > 0 && known && f.App.NoPrune:
 		return "it left the commit, and prune is false: it stays as an orphan", "remove it by hand, or set prune: true in gitring.yaml"
 	case len(e.seen[e.id]) > 0 && known && !e.fresh(&f.App):

@@ -27,6 +27,7 @@ type index struct {
 	there   map[string]bool                     // by ID, containers that are seen
 	next    map[string]map[string]int           // by source, where the apps of its next plan are in it; see nextApp
 	folders map[string]map[string][]int         // the same by folder; see nextIn
+	heirs   map[string]map[string][]string      // by source and what is written, apps that take it over; see heirsOf
 	keepers map[string][]string                 // by what they keep, names of apps in force
 	holders map[string][]ring.ServiceID         // by what an instance of them writes
 	former  map[string][]*service               // by what their last good version writes

@@ -676,11 +676,17 @@ func (e *engine) mounts(a ring.Action, b *box) {
 	}
 }
 
+// ofHost begins the key of a volume that its app did not make.
+const ofHost = "host-"
+
 // mountName is what a mount is called on the host, and whether it is made there
 // when it is missing; "" for what does not outlive its container.
 func mountName(app string, m ring.Mount) (name string, made bool) {
 	switch m.Kind {
 	case ring.MountVolume:
+		if external, ok := strings.CutPrefix(m.Source, ofHost); ok {
+			return "volume " + external, false
+		}
 		return "volume " + app + "_" + m.Source, true
 	case ring.MountData, ring.MountSeed:
 		return "data " + app + "_" + m.Source, true

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"maps"
-	"slices"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -33,41 +32,72 @@ func (t *turn) stage(src *Source) {
 		t.stageWhole(src, present)
 		return
 	}
+	var waiting []staged
 	for i := range plan.Apps {
-		if s, ready := t.prepare(src, &plan.Apps[i]); ready {
+		s, ready := t.prepare(src, &plan.Apps[i])
+		switch {
+		case !ready:
+		case t.behindOther(src, &s.app, nil).says != "":
+			waiting = append(waiting, s)
+		default:
 			t.force(src, s.app, s.have, s.known)
 		}
 	}
+	t.forceAtOnce(src, waiting)
+	t.leave(src, present)
 	for i := range plan.Apps {
 		t.block(src, plan.Apps[i].Name)
 	}
-	t.leave(src, present)
+	for _, name := range sortedKeys(t.stays) {
+		t.block(src, name)
+	}
 }
 
 // block says of an app that waits for a refused one, at whatever distance, that
 // it waits for nothing that is under way.
 func (t *turn) block(src *Source, name string) {
-	if t.stageSays[name] == "" || t.refused[name] != nil {
+	stay, stays := t.stays[name]
+	if !stays && t.stageSays[name] == "" || t.refused[name] != nil {
 		return
 	}
-	if on := t.refusedBefore(src, name, map[string]bool{}); on != "" {
-		put(&t.stageSays, name, say("waits for app %s, which is refused", on))
-		put(&t.blocked, name, true)
+	on := t.refusedBefore(src, name, map[string]bool{})
+	if on == "" {
+		return
+	}
+	put(&t.blocked, name, true)
+	says := say("waits for app %s, which is refused", on)
+	if stays {
+		if says = stay.says; on != stay.on { // else it says so already
+			says = say("%s and waits for app %s, which is refused", says, on)
+		}
+		stay.says = says
+		t.stays[name] = stay
+	}
+	if t.stageSays[name] != "" {
+		t.stageSays[name] = says
 	}
 }
 
-// refusedBefore is a refused app that the named one is after; "" when there is none.
+// refusedBefore is a refused app that the named one waits for; "" when there is none.
 func (t *turn) refusedBefore(src *Source, name string, met map[string]bool) string {
 	if met[name] {
 		return "" // a circle waits for itself
 	}
 	met[name] = true
+	if stay, ok := t.stays[name]; ok {
+		if t.refusedHere(src, stay.on) {
+			return stay.on
+		}
+		if on := t.refusedBefore(src, stay.on, met); on != "" {
+			return on
+		}
+	}
 	app := t.nextApp(src, name)
 	if app == nil {
 		return ""
 	}
 	for _, after := range app.After {
-		if src.Next.Refused[after.App] != nil || t.refused[after.App] != nil {
+		if t.refusedHere(src, after.App) {
 			return after.App
 		}
 		if on := t.refusedBefore(src, after.App, met); on != "" {
@@ -75,6 +105,11 @@ func (t *turn) refusedBefore(src *Source, name string, met map[string]bool) stri
 		}
 	}
 	return ""
+}
+
+// refusedHere says that an app of a plan is refused, by who read the plan or by this host.
+func (t *turn) refusedHere(src *Source, app string) bool {
+	return src.Next.Refused[app] != nil || t.refused[app] != nil
 }
 
 // inForce says that every app of the plan is in force and none is left over.
@@ -176,11 +211,18 @@ func (t *turn) waitsFor(src *Source, next *ring.App) string {
 		if t.nextApp(src, after.App) == nil {
 			continue // of another source: its own state gates the rollout
 		}
-		if f, ok := t.Facts.Apps[after.App]; !ok || f.App.Commit != next.Commit {
-			return say("waits for app %s", after.App)
+		if t.at(after.App, next.Commit) || t.waitsInTurn(src, after.App, next.Name, map[string]bool{}) {
+			continue // or the two come into force at once
 		}
+		return say("waits for app %s", after.App)
 	}
 	return ""
+}
+
+// at says that a commit's plan of an app is in force.
+func (t *turn) at(app string, commit ring.SHA) bool {
+	f, ok := t.Facts.Apps[app]
+	return ok && f.App.Commit == commit
 }
 
 // force puts an app in force.
@@ -224,10 +266,15 @@ func sameApp(a, b ring.App) bool {
 	return sameJSON(a, b)
 }
 
-// leave marks apps of src that are not in its plan; tidy removes what is left.
+// leave marks apps of src that are not in its plan; tidy removes what is left. One
+// that another takes over from serves until that can.
 func (t *turn) leave(src *Source, present map[string][]string) {
 	for _, name := range sortedKeys(present) {
-		if t.nextApp(src, name) != nil || t.refusal(src, name) != nil || t.succeeds(src, name) || t.withheld(name) != "" {
+		if t.nextApp(src, name) != nil || t.refusal(src, name) != nil || t.withheld(name) != "" {
+			continue
+		}
+		if stay := t.outstays(src, name); stay.says != "" {
+			put(&t.stays, name, stay)
 			continue
 		}
 		app := t.Facts.Apps[name].App
@@ -237,17 +284,6 @@ func (t *turn) leave(src *Source, present map[string][]string) {
 		t.set(ring.InForce{App: app, Since: t.now, Leaving: true})
 		t.event(ring.Event{Kind: ring.AppInForce, Source: src.Name, App: name, Commit: src.Next.Commit, Reason: "left the commit"})
 	}
-}
-
-// succeeds says that an app of the next plan takes the place of one that left it,
-// under another name, and is not in force yet: the old one serves until then.
-func (t *turn) succeeds(src *Source, name string) bool {
-	f, ok := t.Facts.Apps[name]
-	return ok && !f.Leaving && slices.ContainsFunc(t.nextIn(src, f.App.Path), func(i int) bool {
-		next := &src.Next.Apps[i]
-		g, ok := t.Facts.Apps[next.Name]
-		return !ok || g.App.Source != src.Name || !asked(&g, next)
-	})
 }
 
 // once makes an event that stands for a state, not a step: told when the plan

@@ -136,16 +136,21 @@ func (t *turn) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
 		return ring.SyncHeld, t.watched[src.Name]
 	}
 	stopped, staging, applying, degraded := "", "", "", ""
+	behind, blocked := "", "" // what waits for another app: that one's own reason comes first
 	for i := range st.Apps {
 		a := &st.Apps[i]
 		if a.Health == ring.Held {
 			return ring.SyncHeld, say("app %s: %s", a.Name, a.Reason)
 		}
-		if a.Refusal != nil {
+		switch says := cmp.Or(t.stays[a.Name].says, t.stageSays[a.Name]); {
+		case a.Refusal != nil:
 			first(&degraded, "app ", a.Name, " is refused: ", a.Refusal.Says)
-		} else if t.blocked[a.Name] {
-			first(&degraded, "app ", a.Name, ": ", t.stageSays[a.Name])
-		} else if says := t.stageSays[a.Name]; says != "" {
+		case says == "":
+		case t.blocked[a.Name]:
+			first(&blocked, "app ", a.Name, ": ", says)
+		case t.stays[a.Name].says != "":
+			first(&behind, "app ", a.Name, ": ", says)
+		default:
 			first(&staging, "app ", a.Name, ": ", says)
 		}
 		if f, ok := t.Facts.Apps[a.Name]; ok && f.Leaving && !f.App.NoPrune {
@@ -163,6 +168,7 @@ func (t *turn) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
 			}
 		}
 	}
+	staging, degraded = cmp.Or(staging, behind), cmp.Or(degraded, blocked)
 	switch {
 	case stopped != "":
 		return ring.SyncHeld, cmp.Or(src.Reason, stopped)
@@ -262,7 +268,7 @@ func (t *turn) appHealth(st *ring.AppStatus, known bool) (health, reason string)
 	case !known:
 		return ring.Unknown, ""
 	}
-	return health, reason
+	return health, cmp.Or(reason, t.stays[st.Name].says)
 }
 
 // orphanStatus lists what runs of an app without a place in its plan.

@@ -140,6 +140,8 @@ func (d *declared) setting(key, value string) (err error) {
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: value, Target: "/data"}}
 	case "data":
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountData, Source: value, Target: "/data"}}
+	case "external": // a volume by its name on the host
+		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: ofHost + value, Target: "/data"}}
 	case "bind":
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountBind, Source: value, Target: "/data"}}
 	case "joins":
@@ -326,7 +328,7 @@ func (n *nature) clause(w []string) (err error) {
 }
 
 // commit is "commit <name> [like <name>] [<service>=<version>…] [-<service or app>…]
-// [empty] [refused <app>] [allow_remove=<n>]": a tree that changes what it names.
+// [empty] [refused <app>] [torn <app>] [allow_remove=<n>]": a tree that changes what it names.
 func (s *story) commit(words []string) error {
 	name := words[0]
 	plan := &ring.Plan{Source: "s", Commit: shaOf(name), Refused: map[string]*ring.Refusal{}}
@@ -348,6 +350,9 @@ func (s *story) commit(words []string) error {
 			words = words[1:]
 		case word == "refused" && len(words) > 1:
 			plan.Refused[words[1]] = &ring.Refusal{Code: ring.UnknownKey, Commit: plan.Commit, App: words[1], Says: "services.web has no key imgae", Hint: "image"}
+			words = words[1:]
+		case word == "torn" && len(words) > 1:
+			plan.Refused[words[1]] = &ring.Refusal{Code: ring.Yaml, Commit: plan.Commit, App: words[1], Says: "found a tab that indents", Hint: "use spaces"}
 			words = words[1:]
 		case word == "empty":
 			clear(next.tree)
@@ -380,7 +385,7 @@ func (c *chapter) build() {
 	apps := map[string]ring.App{}
 	for _, name := range sortedIDs(c.tree) {
 		d := c.tree[name]
-		if c.plan.Refused[d.app] != nil {
+		if r := c.plan.Refused[d.app]; r != nil && r.Code == ring.Yaml {
 			continue
 		}
 		app, ok := apps[d.app]
@@ -392,12 +397,21 @@ func (c *chapter) build() {
 		}
 		d.Written = ring.WrittenHash(d.Spec)
 		app.Commit = c.plan.Commit
+		for _, m := range d.Spec.Mounts {
+			if name, named := strings.CutPrefix(m.Source, ofHost); named && m.Kind == ring.MountVolume {
+				app.Volumes = append(slices.Clone(app.Volumes), ring.Volume{Key: m.Source, External: name})
+			}
+		}
 		app.Services = append(slices.Clone(app.Services), d.Service)
 		apps[d.app] = app
 	}
 	for _, name := range sortedIDs(apps) {
 		app := apps[name]
 		slices.SortFunc(app.Services, func(a, b ring.Service) int { return strings.Compare(a.Name, b.Name) })
+		if r := c.plan.Refused[name]; r != nil {
+			c.plan.Refuse(name, r, app)
+			continue
+		}
 		app.Written = ring.WrittenApp(app)
 		c.plan.Apps = append(c.plan.Apps, app)
 	}

@@ -19,6 +19,8 @@ type Plan struct {
 	Apps        []App `json:"apps"` // by name; those that can be carried out
 	// Refused are the apps that cannot, by name: each keeps its plan in force.
 	Refused map[string]*Refusal `json:"refused,omitempty"`
+	// Claims is what could be read of them.
+	Claims Claims `json:"claims,omitempty"`
 	// Refusal is a fault of the whole commit (gitring.yaml does not parse):
 	// nothing of it is carried out.
 	Refusal *Refusal `json:"refusal,omitempty"`

@@ -391,18 +391,21 @@ func (v hostValues) apply(plan *ring.Plan, dataRoot string) {
 			plan.Apps[i].DataRoot = "" // the same folder, so the same app
 		}
 	}
+	for name, app := range plan.Claims {
+		if app.DataRoot == dataRoot {
+			app.DataRoot = ""
+			plan.Claims[name] = app
+		}
+	}
 	for _, app := range sortedKeys(v.bad) {
-		_, ok := plan.App(app)
+		read, ok := plan.App(app)
 		if _, refused := plan.Refused[app]; !ok && !refused {
 			continue // no app of this source
 		}
 		r := *v.bad[app]
 		r.Commit = plan.Commit
 		plan.Apps = slices.DeleteFunc(plan.Apps, func(a ring.App) bool { return a.Name == app })
-		if plan.Refused == nil {
-			plan.Refused = map[string]*ring.Refusal{}
-		}
-		plan.Refused[app] = &r
+		plan.Refuse(app, &r, read)
 	}
 }
 

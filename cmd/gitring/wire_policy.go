@@ -97,10 +97,7 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 			carried = append(carried, a)
 			continue
 		}
-		if p.Refused == nil {
-			p.Refused = map[string]*ring.Refusal{}
-		}
-		p.Refused[a.Name] = inOne(refusals)
+		p.Refuse(a.Name, inOne(refusals), a)
 		all = append(all, refusals...)
 	}
 	p.Apps = carried
