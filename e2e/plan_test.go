@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,4 +78,50 @@ func TestAPlanSaysWhatThenHappens(t *testing.T) {
 
 	code, text := h.run("plan", "--detailed-exitcode")
 	require.Equal(t, 0, code, "there is nothing left to do: %s", text)
+}
+
+// Whoever asks on the host is told what goes on, what an app may do and what it finds
+// here: all that a pull request does not show.
+func TestAPlanTellsThePersonOnTheHostAll(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	app := h.app("shop")
+	loose := app + "_pg" // as docker volume create makes it: nothing says whose it is
+	require.NoError(t, h.engine.call("POST", "/volumes/create", nil, strings.NewReader(`{"Name":"`+loose+`"}`), nil))
+	t.Cleanup(func() { _ = h.engine.call("DELETE", "/volumes/"+loose, nil, nil, nil) })
+	shop := func(v string) files {
+		return files{app + "/compose.yaml": h.compose(app, obj{
+			"web": web(v, replicas(2), rollout(obj{"min_ready_time": "3s"})), "db": db("1", "pg"),
+		}, obj{"volumes": obj{"pg": obj{}}})}
+	}
+	h.repo.pushed("Before", shop("1"))
+	h.start()
+	h.synced(h.repo.head())
+	note := "note: volume " + loose + " was here before, made by neither gitring nor Compose"
+	code, text := h.run("plan")
+	require.Equal(t, 0, code, text)
+	require.Contains(t, text, note)
+	require.Contains(t, text, "\nnothing to do, 2 unchanged\n")
+	_, text = h.run("inspect", app+"/db")
+	require.Contains(t, text, note)
+	_, text = h.run("inspect", app+"/web")
+	require.NotContains(t, text, note, "it mounts none")
+	_, text = h.run("status")
+	require.NotContains(t, text, note, "nothing is wrong")
+
+	h.repo.write(files{app + "/compose.yaml": h.compose(app, obj{"once": obj{"image": image, "pull_policy": "never", "restart": "no"}})})
+	_, text = h.run("plan", h.repo.work)
+	require.Contains(t, text, app+" note: once: a job, because it says restart: no")
+
+	h.repo.pushed("After", shop("2"))
+	h.until("the rollout is under way", func() bool {
+		code, text = h.run("plan", "--detailed-exitcode")
+		return strings.Contains(text, app+"/web under way: ")
+	})
+	require.Equal(t, 0, code, "it changes nothing more: %s", text)
+	require.Regexp(t, app+`/web under way: [0-9a-f]{8} -> [0-9a-f]{8} of commit `+h.repo.head()[:7]+`, [012] of 2 updated, since \d+s ago: `, text)
+	require.Contains(t, text, "\nnothing more to change, 1 under way, 2 unchanged\n")
+	h.synced(h.repo.head())
+	_, text = h.run("plan")
+	require.NotContains(t, text, "under way")
 }

@@ -69,6 +69,7 @@
 //	signature     which crashes are alike
 //	contested     hands of others, again and again
 //	drift         hands of others, put back or told
+//	holder        somebody else's container under the name that an instance needs
 //	tidy          what has no place in the plan any more, and networks
 //	images        images that nothing names any more
 //
@@ -97,6 +98,7 @@
 //	changes       what differs between two plans
 //	gap           how long a service will not answer
 //	explain       why a service is as it is
+//	moves         what is under way while a plan is asked for
 //	status        the state of everything, for people and exit codes
 //	conditions    what is wrong with a service, or moves it, and since when
 //	unheard       published ports that nothing listens on

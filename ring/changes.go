@@ -1,5 +1,7 @@
 package ring
 
+import "time"
+
 // Changes is what carrying out a plan would do here; the output of "gitring
 // plan". The zero value asks for nothing.
 type Changes struct {
@@ -11,7 +13,30 @@ type Changes struct {
 	Refusals []*Refusal `json:"refusals,omitempty"`
 	// Awaiting says why the plan would wait for a person; "" when it would not.
 	Awaiting string `json:"awaiting,omitempty"`
+	// UnderWay is what goes on here while it is asked, or did not complete: nothing of
+	// it is counted as a change once more.
+	UnderWay []Move `json:"under_way,omitempty"`
 }
+
+// Move is a service on its way to what the plan in force asks, or that did not get
+// there.
+type Move struct {
+	App     string `json:"app"`
+	Service string `json:"service"`
+	Phase   string `json:"phase"` // of its rollout, else of the service
+	// From are the versions that its instances run beside To.
+	From []Version `json:"from,omitempty"`
+	To   Version   `json:"to,omitempty"` // "" for what goes
+	// Commit is the one that asked for To. Updated of Wanted instances run it.
+	Commit  SHA       `json:"commit,omitempty"`
+	Updated int       `json:"updated"`
+	Wanted  int       `json:"wanted"`
+	Since   time.Time `json:"since,omitzero"` // when it began, or failed
+	Reason  string    `json:"reason,omitempty"`
+}
+
+// On says that it goes on: what is paused or restored waits for a person or a commit.
+func (m *Move) On() bool { return m.Phase != RolloutPaused && m.Phase != RolloutIsRestored }
 
 // AppChanges is what one app would see.
 type AppChanges struct {

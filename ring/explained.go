@@ -31,6 +31,8 @@ type Explained struct {
 	Instances  []ExplainedInstance `json:"instances"`
 	Conditions []Condition         `json:"conditions,omitempty"`
 	Overrides  []Override          `json:"overrides,omitempty"`
+	// Notes are worth knowing and nothing wrong; the daemon adds them.
+	Notes []string `json:"notes,omitempty"`
 	// Crash is the last one that is recorded; the daemon adds it.
 	Crash *Crash `json:"crash,omitempty"`
 }

@@ -175,16 +175,15 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 	return nil
 }
 
-// loose tells of a volume of the app's name that nobody says whose it is, as Compose
-// warns of one: it is used as it is.
+// loose tells, when an app first asks for it, of a volume of its name that nobody says
+// whose it is, as Compose warns of one: it is used as it is.
 func (b beside) loose(a ring.Action, v volumeUse) []string {
 	name := v.EngineName(a.App)
-	i := slices.IndexFunc(b.volumes, func(x *volume.Volume) bool { return x.Name == name })
 	had := a.Was != nil && slices.ContainsFunc(mountedVolumes(a.Was), func(u volumeUse) bool { return u.EngineName(a.Was.Name) == name })
-	if i < 0 || had || v.External != "" || cmp.Or(b.volumes[i].Labels[labelApp], b.volumes[i].Labels[composeProject]) != "" {
+	if had || !unlabelled(a.App, v, b.volumes) {
 		return nil
 	}
-	return []string{fmt.Sprintf("volume %s was here before, made by neither gitring nor Compose; the app uses it with what is in it", name)}
+	return []string{looseSays(name)}
 }
 
 // elsewhere looks for the volume that the app means, where one under its own

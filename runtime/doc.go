@@ -51,6 +51,7 @@
 //	create         an instance
 //	kept           never with an empty folder in place of a full one
 //	stranger       never beside one of Compose's own
+//	holder         somebody else has the name
 //	hooks          commands after a start, before a stop
 //	exec           a command in an instance
 //	overrun        one that outlives its time
@@ -79,6 +80,7 @@
 //	survey         what there is, when an app comes
 //	surveys        asked once for many apps
 //	admit          what of it is in the way
+//	loose          volumes that nobody says whose they are
 //	ownbridge      the engine's own network
 //
 // Compose's containers:

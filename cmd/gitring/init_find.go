@@ -160,7 +160,7 @@ func (in *initial) showFound() error {
 		s.line(0, " ", word{"note:", yellow}, w("no engine says what runs here already: "+o.Engine))
 	}
 	s.line(0, "", word{"The first plan, for a host on which nothing of gitring runs yet:", bold})
-	showChanges(s, o.Plan)
+	showChanges(s, o.Plan, in.g.now())
 	s.gap()
 	_, err := fmt.Fprint(in.g.out, s)
 	return err

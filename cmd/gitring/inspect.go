@@ -104,6 +104,9 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 	for _, o := range e.Overrides {
 		pair("override:", fmt.Sprintf("%s of %s by %s: %s", o.Kind, o.Target, o.Actor, o.Reason))
 	}
+	for _, note := range e.Notes {
+		pair("note:", note)
+	}
 	for _, step := range e.Steps {
 		when := map[bool]string{true: "under way:", false: "decided:"}[step.Now]
 		pair(when, strings.TrimSpace(fmt.Sprintf("%s: %s %s", strings.TrimSpace(string(step.Kind)+" "+slotSays(step.Slot)), step.Reason, step.Far)))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -56,7 +57,7 @@ func (g *globals) plan(ctx context.Context, p planned, detailed bool) error {
 		err = g.encode(changes)
 	} else {
 		s := g.screen()
-		showChanges(s, changes)
+		showChanges(s, changes, g.now())
 		_, err = fmt.Fprint(g.out, s)
 	}
 	switch {
@@ -179,7 +180,7 @@ func (g *globals) tip(ctx context.Context, source string) (ring.SHA, string, err
 	return "", "", &failure{code: exitNotFound, says: fmt.Sprintf("no source %q on %s", source, st.Host), hint: ring.Meant(source, names)}
 }
 
-func showChanges(s *screen, c *ring.Changes) {
+func showChanges(s *screen, c *ring.Changes, now time.Time) {
 	s.line(0, "  ", word{c.Source, bold}, w(cmp.Or(c.Commit.Short(), "folder")))
 	var rows [][]word
 	for _, a := range c.Apps {
@@ -221,6 +222,9 @@ func showChanges(s *screen, c *ring.Changes) {
 			notes.line(2, " ", w(a.App), word{"note:", dim}, w(note))
 		}
 	}
+	for i := range c.UnderWay {
+		showMove(notes, &c.UnderWay[i], now)
+	}
 	s.add(notes)
 	s.gap()
 	for _, r := range c.Refusals {
@@ -233,6 +237,29 @@ func showChanges(s *screen, c *ring.Changes) {
 		}
 	}
 	s.line(0, " ", w(sum(c)))
+}
+
+// showMove is what goes on of a service, or did not complete.
+func showMove(s *screen, m *ring.Move, now time.Time) {
+	var to []string
+	for _, v := range m.From {
+		to = append(to, v.Short())
+	}
+	says := strings.Join(to, ", ") + when(len(to) > 0 && m.To != "", " -> ") + m.To.Short()
+	if m.Commit != "" && says != "" {
+		says += " of commit " + m.Commit.Short()
+	}
+	if len(m.From) > 0 {
+		says += fmt.Sprintf(", %d of %d updated", m.Updated, m.Wanted)
+	}
+	if !m.Since.IsZero() {
+		says += ", since " + age(m.Since, now)
+	}
+	phase := word{"under way:", cyan}
+	if !m.On() {
+		phase = word{m.Phase + ":", rolloutHue(m.Phase)}
+	}
+	s.line(2, " ", w(m.App+"/"+m.Service), phase, w(strings.TrimPrefix(says, ", ")+when(m.Reason != "" && says != "", ": ")+m.Reason))
 }
 
 // gapOf says "none" where people would ask. How long one is stands below the
@@ -284,11 +311,35 @@ func sum(c *ring.Changes) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n[x.class], x.says))
 		}
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts) > 0:
+	case len(c.Refusals) > 0:
+		parts = []string{"nothing else to do"}
+	case len(c.UnderWay) > 0:
+		parts = []string{"nothing more to change"}
+	default:
 		parts = []string{"nothing to do"}
 	}
+	parts = append(parts, movesSum(c.UnderWay)...)
 	if n[ring.ChangeNone] > 0 {
 		parts = append(parts, fmt.Sprintf("%d unchanged", n[ring.ChangeNone]))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// movesSum counts what goes on, and what did not complete.
+func movesSum(moves []ring.Move) (parts []string) {
+	on := 0
+	for i := range moves {
+		if moves[i].On() {
+			on++
+		}
+	}
+	if on > 0 {
+		parts = append(parts, fmt.Sprintf("%d under way", on))
+	}
+	if n := len(moves) - on; n > 0 {
+		parts = append(parts, fmt.Sprintf("%d not completed", n))
+	}
+	return parts
 }

@@ -230,7 +230,7 @@ func (b *back) wouldChange(ctx context.Context, tree string) error {
 	s.gap()
 	if b.out.Changes != nil {
 		b.out.Changes.Commit = "" // it is none yet
-		showChanges(s, b.out.Changes)
+		showChanges(s, b.out.Changes, b.g.now())
 	}
 	_, err = fmt.Fprint(b.g.out, s)
 	return err

@@ -124,7 +124,7 @@ func TestAnEmptyStatusIsShown(t *testing.T) {
 	showStatus(s, &st, true, time.Now())
 	require.Contains(t, s.String(), "no sources")
 	c := &ring.Changes{Refusals: []*ring.Refusal{{}}}
-	showChanges(s, c)
+	showChanges(s, c, time.Now())
 	require.Equal(t, "-", placeOf(ring.Event{}))
 }
 
@@ -142,7 +142,7 @@ func TestEveryStateIsShownAsItIsWritten(t *testing.T) {
 	}
 	for _, c := range []ring.Class{ring.ChangeNone, ring.ChangeInPlace, ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate, ring.ChangeRemove} {
 		s := &screen{}
-		showChanges(s, &ring.Changes{Apps: []ring.AppChanges{{App: "a", Services: []ring.ServiceChange{{Service: "s", Class: c}}}}})
+		showChanges(s, &ring.Changes{Apps: []ring.AppChanges{{App: "a", Services: []ring.ServiceChange{{Service: "s", Class: c}}}}}, time.Now())
 		require.Regexp(t, `a/s +`+string(c)+` `, s.String())
 		require.NotContains(t, s.String()[strings.Index(s.String(), "REASON"):], "nothing to do, 0")
 	}

@@ -181,7 +181,17 @@ func (d *daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 			return ring.Changes{}, err
 		}
 	}
-	return f.changes(ctx, c)
+	p, err := f.planned(ctx, c)
+	if err != nil {
+		return ring.Changes{}, err
+	}
+	for i := range p.Apps {
+		if app, ok := p.next.App(p.Apps[i].App); ok {
+			p.Apps[i].Notes = append(slices.Clone(p.Apps[i].Notes), d.loose(ctx, &app)...)
+		}
+	}
+	p.UnderWay = reconcile.Moving(p.world, f.cfg.Name, time.Now())
+	return p.Changes, nil
 }
 
 // tipOf is the newest commit seen of a source.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/gitring/gitring/api"
@@ -37,7 +38,25 @@ func (d *daemon) inspect(ctx context.Context, q api.InspectQuery) (ring.Explaine
 			d.log.Warn("could not read the results of checks", "instance", in.ID, "err", err)
 		}
 	}
+	e.Notes = d.looseOf(ctx, w, q)
 	return e, nil
+}
+
+// looseOf are the notes on the volumes of one service.
+func (d *daemon) looseOf(ctx context.Context, w reconcile.World, q api.InspectQuery) []string {
+	app := w.Facts.Apps[q.App].App
+	app.Services = slices.DeleteFunc(slices.Clone(app.Services), func(s ring.Service) bool { return s.Name != q.Service })
+	return d.loose(ctx, &app)
+}
+
+// loose are the notes on an app's volumes that nobody says whose they are; none where
+// the engine does not say.
+func (d *daemon) loose(ctx context.Context, app *ring.App) []string {
+	notes, err := d.engine.Loose(ctx, app)
+	if err != nil {
+		d.log.Warn("could not look at volumes", "app", app.Name, "err", err)
+	}
+	return notes
 }
 
 // hasSlot refuses a slot that is neither wanted nor taken: there is nothing to explain.

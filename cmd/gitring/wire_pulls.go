@@ -67,14 +67,18 @@ func (f *follower) pullPlan(ctx context.Context, p notify.Pull) (*notify.PullPla
 		if got.Refusal != nil {
 			return nil
 		}
-		changes, err := f.changes(ctx, got.Commit)
+		would, err := f.planned(ctx, got.Commit)
+		if err != nil {
+			return err
+		}
+		changes := would.public()
 		out.Changes = &changes
 		for _, r := range changes.Refusals {
 			if r.Code == ring.Unreadable { // not the author's fault
 				return fmt.Errorf("cannot read commit %s: %s", p.Head.Short(), r.Says)
 			}
 		}
-		return err
+		return nil
 	})
 	if errors.Is(err, gitsync.ErrForkUnread) {
 		f.d.log.Debug("pull request not read", "source", f.cfg.Name, "reason", err.Error())
@@ -86,25 +90,38 @@ func (f *follower) pullPlan(ctx context.Context, p notify.Pull) (*notify.PullPla
 	return out, nil
 }
 
-// changes is what carrying out a commit would do here; nothing is changed.
-func (f *follower) changes(ctx context.Context, c *ring.Commit) (ring.Changes, error) {
+// plannedHere is what carrying out a plan would do here, with what it was made of.
+type plannedHere struct {
+	ring.Changes
+	next    ring.Plan
+	world   reconcile.World
+	secrets func() []string
+}
+
+// planned is what carrying out a commit would do here; nothing is changed.
+func (f *follower) planned(ctx context.Context, c *ring.Commit) (plannedHere, error) {
 	values, err := f.d.env.read()
 	if err != nil {
-		return ring.Changes{}, err
+		return plannedHere{}, err
 	}
 	next, _, refusals := f.look(c, values)
 	w, err := f.d.loop.World(ctx)
 	if err != nil {
-		return ring.Changes{}, fmt.Errorf("cannot plan: %w", err)
+		return plannedHere{}, fmt.Errorf("cannot plan: %w", err)
 	}
 	changes := reconcile.Plan(w, &next, time.Now())
 	changes.Refusals = refusals // each by itself, as validate tells them
+	return plannedHere{changes, next, w, func() []string { return f.d.env.all(values) }}, nil
+}
+
+// public is what of it may be told to everybody.
+func (p *plannedHere) public() ring.Changes {
 	open := map[string]bool{}
-	for i := range next.Apps {
-		have := w.Facts.Apps[next.Apps[i].Name].App
-		open[next.Apps[i].Name] = manifest.Open(&next.Apps[i]) || manifest.Open(&have)
+	for i := range p.next.Apps {
+		have := p.world.Facts.Apps[p.next.Apps[i].Name].App
+		open[p.next.Apps[i].Name] = manifest.Open(&p.next.Apps[i]) || manifest.Open(&have)
 	}
-	return public(changes, open, f.d.env.all(values)), nil
+	return public(p.Changes, open, p.secrets())
 }
 
 // postPlan queues the status of a pull request's head. A status goes to commits on the
