@@ -41,6 +41,7 @@ func (d *daemon) status(context.Context) (ring.Status, error) {
 	trouble := d.sender.Trouble()
 	st.Receivers = d.receivers.Trouble()
 	st.Sources = slices.Clone(st.Sources)
+	same := twins(st.Sources, d.forges)
 	for i := range st.Sources {
 		s := &st.Sources[i]
 		if f := d.follower(s.Name); f != nil {
@@ -50,6 +51,7 @@ func (d *daemon) status(context.Context) (ring.Status, error) {
 		if f := d.follower(s.Name); f != nil && f.pulls != nil {
 			s.Forge = cmp.Or(s.Forge, f.pulls.Trouble())
 		}
+		s.Forge = cmp.Or(s.Forge, same[s.Name])
 	}
 	return st, nil
 }

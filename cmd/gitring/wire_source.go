@@ -29,6 +29,7 @@ type follower struct {
 	source reconcile.Source // as last offered
 	told   string           // the last error of a look, told once
 	lacks  string           // why a content is missing, told once
+	twin   string           // whose mirror it is, told once
 	env    string           // the print of the host's values that the plan was read with
 	mended time.Time
 
@@ -143,6 +144,7 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 		return
 	}
 	f.d.shelf.taken(f.cfg.Name)
+	f.tellTwin()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.last = r
