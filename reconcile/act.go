@@ -263,11 +263,11 @@ func (p *person) again(v *service) {
 		if m.failed == nil {
 			continue
 		}
-		p.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(m.id, m.want.Version)})
 		if job := p.views[ring.ID(m.app.Name, m.want.Before)]; job != nil {
 			run, _ := p.beforeRow(m)
 			p.spent(job, run)
 		}
+		p.takeBack(m)
 		p.set(ring.RolloutRow{ID: m.id, Checks: m.row.Checks, Writes: m.row.Writes, Done: true})
 		p.forgetSteps(m.id, m.want.Spec.Image)
 		p.names = append(p.names, string(m.id))
@@ -420,6 +420,7 @@ func (p *person) undoIt() error {
 			id := ring.ID(p.App, s.Name)
 			if d, ok := p.Facts.Verdicts[ring.VersionKey(id, s.Version)]; ok && !d.Good {
 				p.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(id, s.Version)}) // a person wants it tried
+				p.pardon(&past.App, s)
 			}
 		}
 		_, key := past.Row()

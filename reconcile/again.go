@@ -65,8 +65,7 @@ const shutdown = 2 * time.Minute
 // acquit takes a verdict back that was given while the engine was on its way out:
 // what ended then did so with it. Were it the version's fault, it fails again.
 func (t *turn) acquit(v *service) {
-	key := v.wanted()
-	d, ok := t.Facts.Verdicts[key]
+	d, ok := t.Facts.Verdicts[v.wanted()]
 	row := v.row
 	if !ok || d.Good || row.Done || row.Version != v.want.Version || row.Engine == "" || t.Seen.Engine == "" || row.Engine == t.Seen.Engine {
 		return
@@ -74,7 +73,7 @@ func (t *turn) acquit(v *service) {
 	if since := t.now.Sub(d.At); d.Final || d.Memory > 0 || since < 0 || since > shutdown || t.busy(string(v.id)) {
 		return
 	}
-	t.set(ring.Forget{Table: "verdict", Key: key})
+	t.takeBack(v)
 	v.row.Version = "" // begun anew
 	t.set(v.row)
 	t.startAgain(v)

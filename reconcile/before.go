@@ -175,7 +175,7 @@ func (t *turn) goesOn(s *service, why ring.Event) {
 		if d, failed := t.quarantine(m); !failed || !d.At.Equal(verdict.At) {
 			continue // of its own
 		}
-		t.set(ring.Forget{Table: "verdict", Key: m.wanted()})
+		t.takeBack(m)
 		if m.row.Version == m.want.Version {
 			m.row.Version = "" // begun anew
 			t.set(m.row)
@@ -221,12 +221,62 @@ func (t *turn) quarantine(s *service) (ring.Verdict, bool) {
 	return d, ok && !d.Good
 }
 
+// takeBack forgets that the wanted version of s failed. A run before it that failed
+// is over with that: it condemns the version no more, and the next try has its own.
+func (t *turn) takeBack(s *service) {
+	t.set(ring.Forget{Table: "verdict", Key: s.wanted()})
+	t.pardon(s.app, s.want)
+}
+
+// pardon ends what a failed run before a version says of it.
+func (t *turn) pardon(app *ring.App, s *ring.Service) {
+	if s.Before == "" {
+		return
+	}
+	run, ok := t.Facts.Jobs[ring.RunKey(ring.ID(app.Name, s.Before), ring.BeforeMark(ring.ForVersion(s.Name, s.Version)))]
+	if ok && run.State == jobFailed && !run.Over {
+		run.Over = true
+		t.set(run)
+	}
+}
+
+// condemn gives the verdict again that a failed run of v led to, where that is lost:
+// an earlier state of the database came back, or none, while the marks of jobs are
+// files. Without it the job would run a second time for one reason.
+func (t *turn) condemn(v *service) {
+	for _, name := range v.runsBefore() {
+		s := t.views[ring.ID(v.app.Name, name)]
+		run, ok := t.beforeRow(s)
+		if !ok || run.State != jobFailed || run.Version != v.want.Version || t.letThrough(s) || t.handsOff(s.id) {
+			continue
+		}
+		if _, known := t.quarantine(s); !known {
+			t.failBefore(v, s, run)
+			t.soon()
+		}
+	}
+}
+
+// failBefore is the verdict on the wanted version of s for a run of v that failed.
+func (t *turn) failBefore(v, s *service, run ring.JobRun) {
+	reason := say("%s, which runs before it, failed: %s", v.want.Name, run.Reason)
+	t.verdict(s, s.app.Commit, reason)
+	t.failTied(s, reason)
+	t.final(s)
+}
+
 // beforeEnded lets the rollout go on that waits for the run, or fails it.
 func (t *turn) beforeEnded(v *service, run ring.JobRun) {
 	name, version := splitFor(run.For)
 	s := t.views[ring.ID(v.app.Name, name)]
-	if s == nil || s.want.Before != v.want.Name || run.Aborted {
+	if s == nil || s.want.Before != v.want.Name {
 		return // nobody waits for it any more
+	}
+	if run.Aborted { // nor for this, and the verdict was given then
+		if _, stands := t.quarantine(s); !stands && s.want.Version == version {
+			t.pardon(s.app, s.want) // a person has it tried again already
+		}
+		return
 	}
 	if s.want.Version != version { // nor now; but a commit may want that version again
 		if run.State == jobFailed {
@@ -241,10 +291,7 @@ func (t *turn) beforeEnded(v *service, run ring.JobRun) {
 		}
 		return
 	}
-	reason := say("%s, which runs before it, failed: %s", v.want.Name, run.Reason)
-	t.verdict(s, s.app.Commit, reason)
-	t.failTied(s, reason)
-	t.final(s)
+	t.failBefore(v, s, run)
 }
 
 // beforeReached is what is missing until a job that runs before others has done

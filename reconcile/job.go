@@ -47,6 +47,7 @@ func (t *turn) job(v *service) {
 	if t.adoptRun(v) {
 		return
 	}
+	t.condemn(v)
 	if run, ok := t.nextRun(v); ok {
 		t.startRun(v, 1, run)
 		return

@@ -112,12 +112,11 @@ func madeBy(a ring.Action) int64 {
 // roomier tries again what failed for want of memory on a host that has more of
 // it now. A reboot alone changes the figure a little.
 func (t *turn) roomier(v *service) {
-	key := v.wanted()
-	d, ok := t.Facts.Verdicts[key]
+	d, ok := t.Facts.Verdicts[v.wanted()]
 	if !ok || d.Good || d.Memory == 0 || t.Seen.Memory <= d.Memory+d.Memory/64 {
 		return
 	}
-	t.set(ring.Forget{Table: "verdict", Key: key})
+	t.takeBack(v)
 	if v.row.Version == v.want.Version {
 		v.row.Version = "" // begun anew
 		t.set(v.row)

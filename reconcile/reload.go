@@ -39,12 +39,11 @@ func (t *turn) live(v *service) {
 // renewed tries a version again whose files are other ones than those it failed
 // with: they are what it runs, though not in its version.
 func (t *turn) renewed(v *service) {
-	key := v.wanted()
-	d, ok := t.Facts.Verdicts[key]
+	d, ok := t.Facts.Verdicts[v.wanted()]
 	if !ok || d.Good || v.want.Reload == nil || d.Live == "" || d.Live == v.want.LiveVersion() {
 		return
 	}
-	t.set(ring.Forget{Table: "verdict", Key: key})
+	t.takeBack(v)
 	if v.row.Version == v.want.Version {
 		v.row.Version = "" // begun anew
 		t.set(v.row)
