@@ -19,28 +19,40 @@ func TestMirrorsThatTellTwoRepositoriesAreNamed(t *testing.T) {
 		named   []string
 	}{
 		{
-			"mirrors at two forges", []ring.SourceStatus{{Name: "x", Trusted: "c0ffee"}, {Name: "y", Trusted: "c0ffee"}},
-			map[string]notify.Forge{"x": at(a, "acme/infra"), "y": at(b, "acme/infra")}, []string{"y"},
+			"mirrors at two forges",
+			[]ring.SourceStatus{{Name: "x", Trusted: "c0ffee"}, {Name: "y", Trusted: "c0ffee"}},
+			map[string]notify.Forge{"x": at(a, "acme/infra"), "y": at(b, "acme/infra")},
+			[]string{"y"},
 		},
 		{
-			"mirrors at one forge", []ring.SourceStatus{{Name: "x", Trusted: "c0ffee"}, {Name: "y", Trusted: "c0ffee"}},
-			map[string]notify.Forge{"x": at(a, "acme/infra"), "y": at(a, "copy/infra")}, []string{"y"},
+			"mirrors at one forge",
+			[]ring.SourceStatus{{Name: "x", Trusted: "c0ffee"}, {Name: "y", Trusted: "c0ffee"}},
+			map[string]notify.Forge{"x": at(a, "acme/infra"), "y": at(a, "copy/infra")},
+			[]string{"y"},
 		},
 		{
-			"only one of them tells", []ring.SourceStatus{{Name: "x", Trusted: "c0ffee"}, {Name: "y", Trusted: "c0ffee"}},
-			map[string]notify.Forge{"x": at(a, "acme/infra")}, nil,
+			"only one of them tells",
+			[]ring.SourceStatus{{Name: "x", Trusted: "c0ffee"}, {Name: "y", Trusted: "c0ffee"}},
+			map[string]notify.Forge{"x": at(a, "acme/infra")},
+			nil,
 		},
 		{
-			"two folders of one repository", []ring.SourceStatus{{Name: "x", Trusted: "c0ffee"}, {Name: "y", Trusted: "c0ffee"}},
-			map[string]notify.Forge{"x": at(a, "acme/infra"), "y": at(a, "acme/infra")}, nil,
+			"two folders of one repository",
+			[]ring.SourceStatus{{Name: "x", Trusted: "c0ffee"}, {Name: "y", Trusted: "c0ffee"}},
+			map[string]notify.Forge{"x": at(a, "acme/infra"), "y": at(a, "acme/infra")},
+			nil,
 		},
 		{
-			"two repositories", []ring.SourceStatus{{Name: "x", Trusted: "c0ffee"}, {Name: "y", Trusted: "decade"}},
-			map[string]notify.Forge{"x": at(a, "acme/infra"), "y": at(a, "acme/other")}, nil,
+			"two repositories",
+			[]ring.SourceStatus{{Name: "x", Trusted: "c0ffee"}, {Name: "y", Trusted: "decade"}},
+			map[string]notify.Forge{"x": at(a, "acme/infra"), "y": at(a, "acme/other")},
+			nil,
 		},
 		{
-			"nothing is trusted yet", []ring.SourceStatus{{Name: "x"}, {Name: "y"}},
-			map[string]notify.Forge{"x": at(a, "acme/infra"), "y": at(b, "acme/infra")}, nil,
+			"nothing is trusted yet",
+			[]ring.SourceStatus{{Name: "x"}, {Name: "y"}},
+			map[string]notify.Forge{"x": at(a, "acme/infra"), "y": at(b, "acme/infra")},
+			nil,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
