@@ -90,8 +90,14 @@ func (t *turn) drifts(v *service) []drifted {
 		out = append(out, t.driftsOf(v, in, names)...)
 	}
 	for slot := 1; slot <= v.target.Replicas; slot++ {
-		if v.inSlot(slot) == nil && t.taken(v, slot) && !t.doneIn(v, slot) {
+		if v.inSlot(slot) != nil || t.doneIn(v, slot) {
+			continue
+		}
+		if t.taken(v, slot) {
 			out = append(out, drifted{what: removedSays(slot)}) // the slot is filled again
+		}
+		if says := t.nameHeld(v, slot, nil); says != "" {
+			out = append(out, drifted{what: says})
 		}
 	}
 	return out
@@ -106,9 +112,16 @@ func (t *turn) driftsOf(v *service, in *inst, names map[string]string) (out []dr
 	if in.State != ring.StateRunning || t.adopted(in) != nil {
 		return nil // an adopted one is not as the plan has it: nobody's hand made it so
 	}
-	if v.target.Spec.ContainerName == "" && !ring.IsContainerName(in.Name, in.App, in.Service, in.Slot, in.Version) {
-		name := ring.ContainerName(in.App, in.Service, in.Slot, in.Version)
-		out = append(out, drifted{in: in, what: slot("was renamed to %s by hand", in.Name), step: ring.DoRename, name: name})
+	its := v.target.Spec.ContainerName
+	if !ring.IsContainerName(in.Name, in.App, in.Service, in.Slot, in.Version) && in.Name != its {
+		d := drifted{in: in, what: slot("was renamed to %s by hand", in.Name)} // its own name is taken by named
+		if its == "" {
+			d.step, d.name = ring.DoRename, ring.ContainerName(in.App, in.Service, in.Slot, in.Version)
+		}
+		out = append(out, d)
+	}
+	if says := t.nameHeld(v, in.Slot, in); says != "" {
+		out = append(out, drifted{in: in, what: says})
 	}
 	for _, at := range v.target.Spec.Networks {
 		network := names[at.Network]

@@ -247,7 +247,7 @@ func (d *daemon) launch(as []ring.Action) {
 			f.half = !f.lands && a.Kind == ring.DoRemove && d.r.Intn(2) == 0
 			d.unheard(a)
 		}
-		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoAdmit && a.Kind != ring.DoLog && !d.timed[a.Service] && !d.followsTime(a) {
+		if a.Kind != ring.DoResolve && a.Kind != ring.DoPull && a.Kind != ring.DoAdmit && a.Kind != ring.DoLog && a.Kind != ring.DoWhose && !d.timed[a.Service] && !d.followsTime(a) {
 			d.changes++
 		}
 		d.mem.flights = append(d.mem.flights, f)
@@ -360,10 +360,11 @@ func (d *daemon) unheard(a ring.Action) {
 	}
 }
 
-// atWork says that a step is under way, but for one of what runs by the clock.
+// atWork says that a step is under way, but for one of what runs by the clock. Whose a
+// name is that nobody takes is asked for as long as it is told.
 func (d *daemon) atWork() bool {
 	for _, f := range d.mem.flights {
-		if !d.timed[f.a.Service] {
+		if !d.timed[f.a.Service] && f.a.Kind != ring.DoWhose {
 			return true
 		}
 	}

@@ -375,6 +375,9 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 		e.told("log", "", b)
 		return ring.Done{Log: []string{"the log of " + b.Name}}, nil
 	}
+	if a.Kind == ring.DoWhose {
+		return ring.Done{}, e.whose(a)
+	}
 	e.calls++
 	switch a.Kind {
 	case ring.DoImageOff:
@@ -512,15 +515,38 @@ func (e *engine) reload(a ring.Action, b *box) error {
 	return nil
 }
 
+// nameOfSlot is the name that a slot needs as stories call it: web-1@v2.
+func nameOfSlot(a ring.Action) string {
+	if a.Want == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s-%d@%s", strings.TrimPrefix(string(ring.ID(a.App, a.Service)), a.Service+"/"), a.Slot, a.Want.Spec.Image)
+}
+
+// held is what a step finds that needs the name of a container of somebody else.
+func held(name string) error {
+	r := &ring.Refusal{Code: ring.Conflict, Says: "the name " + name + " is held by another container, f0e1 (image sales)", Hint: "docker rm or docker rename that container"}
+	return &ring.EngineError{Cause: ring.CauseCreate, Refusal: r, Err: r, Wait: 10 * time.Second, Holder: "container f0e1 (image sales)"}
+}
+
+// whose asks who else has a name that nobody takes.
+func (e *engine) whose(a ring.Action) error {
+	if e.names[a.Name] || e.names[nameOfSlot(a)] {
+		return held(a.Name)
+	}
+	return nil
+}
+
 // rename fails while somebody else has the name.
 func (e *engine) rename(a ring.Action, b *box) error {
-	taken := e.names[a.NewName]
-	for _, x := range e.boxes {
-		taken = taken || x != b && x.Name == a.NewName
+	if e.names[a.NewName] || e.names[nameOfSlot(a)] {
+		return held(a.NewName)
 	}
-	if taken {
-		r := &ring.Refusal{Code: ring.Conflict, Says: "container name " + a.NewName + " is taken", Hint: "remove or rename that container"}
-		return &ring.EngineError{Cause: ring.CauseCreate, Refusal: r, Err: r}
+	for _, x := range e.boxes {
+		if x != b && x.Name == a.NewName {
+			r := &ring.Refusal{Code: ring.Conflict, Says: "the name " + a.NewName + " is held by another container, " + x.ID, Hint: "docker rm or docker rename that container"}
+			return &ring.EngineError{Cause: ring.CauseCreate, Refusal: r, Err: r, Wait: 10 * time.Second}
+		}
 	}
 	e.note("%s is now %s", b.Name, a.NewName)
 	b.Name = a.NewName
@@ -574,9 +600,8 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 			return ring.Done{}, errors.New("the name is taken: " + a.Name)
 		}
 	}
-	if e.names[fmt.Sprintf("%s-%d@%s", strings.TrimPrefix(string(ring.ID(a.App, a.Service)), a.Service+"/"), a.Slot, a.Want.Spec.Image)] {
-		r := &ring.Refusal{Code: ring.Conflict, Says: "the name " + a.Name + " is held by another container", Hint: "remove or rename that container"}
-		return ring.Done{}, &ring.EngineError{Cause: ring.CauseCreate, Refusal: r, Err: r, Wait: 10 * time.Second}
+	if e.names[nameOfSlot(a)] {
+		return ring.Done{}, held(a.Name)
 	}
 	if !e.have[a.Want.Pin.Image] {
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: errors.New("no such image")}

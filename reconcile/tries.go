@@ -24,6 +24,10 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 	if a.Kind == ring.DoLog { // what it is the log of was told; what could not be read is missed by no one
 		return withLog(a.Record, done.Log, err), nil
 	}
+	if a.Kind == ring.DoWhose { // told as drift
+		toldWhose(r.Tries, a, err, now)
+		return nil, nil
+	}
 	e := ring.Event{
 		At: now, Kind: ring.InstanceStep, Source: a.Source, App: a.App, Service: a.Service, Slot: a.Slot, Version: a.Version,
 		Commit: a.Commit, Reason: say("%s: %s", a.Kind, a.Reason),
@@ -179,9 +183,15 @@ func fail(tries map[string]ring.Try, a ring.Action, instance string, err error, 
 			try.Broken, try.Surely, try.Began = instance, old.Broken == instance, a.Began
 		}
 	}
+	if ee != nil {
+		try.Holder = ee.Holder
+	}
 	if again(old, a) {
 		try.N = old.N + 1
 		same = old.Err == try.Err
+		if ee == nil { // it says nothing of the name
+			try.Holder = old.Holder
+		}
 	}
 	wait := min(lastRetry, firstRetry<<min(try.N-1, 16))
 	if (try.Permanent || try.Refusal != nil && a.Kind != ring.DoNetwork) && a.Kind != ring.DoAdmit { // what is in the way may go at any time

@@ -28,6 +28,7 @@ const (
 	DoUnpause    ActionKind = "unpause"      // let run again what somebody paused
 	DoUpdate     ActionKind = "update"       // put resource limits back that somebody changed
 	DoImageOff   ActionKind = "remove image" // that no plan names; InUse of what it found says that it stayed
+	DoWhose      ActionKind = "ask whose"    // fails, with the Holder, where somebody else has Name; changes nothing
 )
 
 // Action is one step on the engine, with its reason. It carries all that
@@ -104,6 +105,8 @@ func (a Action) Target() string {
 		return "log " + a.Instance
 	case DoImageOff:
 		return "image " + a.Image
+	case DoWhose: // reads only, as well
+		return "name " + a.Name
 	}
 	return a.App + "/" + a.Service
 }
@@ -129,6 +132,9 @@ type Try struct {
 	// started last before that, by the engine; zero for one that never was.
 	Surely bool
 	Began  time.Time
+	// Holder is the container of somebody else that has the name which the step needs,
+	// as people read it; "" where nobody does.
+	Holder string
 	// Refusal is set when a commit's author can act on it.
 	Refusal *Refusal
 }
@@ -139,6 +145,7 @@ type EngineError struct {
 	Permanent bool
 	Broken    bool // this container can never be started; see Try
 	Refusal   *Refusal
+	Holder    string // as in Try
 	// Wait is how long it is of no use to try again, where that is known, such
 	// as a registry that limits requests; 0 leaves it to the one who decides.
 	Wait time.Duration

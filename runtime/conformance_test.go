@@ -261,8 +261,15 @@ func foreignName(t *testing.T, r *rig) {
 	require.False(t, e.Permanent, "it is no word on the version")
 	require.Positive(t, e.Wait)
 	require.NotEmpty(t, e.Refusal.Hint)
+	require.Regexp(t, `^container `+id[:12]+` \(image .+\)$`, e.Holder, "whose it is")
+	whose := ring.Action{Kind: ring.DoWhose, App: a.App, Service: a.Service, Name: ring.ContainerName(a.App, a.Service, a.Slot, a.Version)}
+	require.Equal(t, e.Holder, r.fails(t, whose).Holder)
 	require.True(t, r.inspect(t, id).State.Running)
 	require.Empty(t, r.look(t).Instances)
+	whose.Name = id[:12] // the engine takes it for an ID
+	r.must(t, whose)
+	whose.Name = a.App + "-nobodys"
+	r.must(t, whose)
 }
 
 func collision(t *testing.T, r *rig) {
@@ -270,7 +277,10 @@ func collision(t *testing.T, r *rig) {
 	r.must(t, a)
 	b := a
 	b.Version = a.Version[:len(a.Version)-1] + "x" // the name has its first digits only
-	require.Equal(t, ring.Conflict, r.fails(t, b).Refusal.Code)
+	e := r.fails(t, b)
+	require.Equal(t, ring.Conflict, e.Refusal.Code)
+	require.Empty(t, e.Holder, "it is nobody else's")
+	r.must(t, ring.Action{Kind: ring.DoWhose, App: a.App, Service: a.Service, Name: ring.ContainerName(a.App, a.Service, a.Slot, a.Version)})
 	require.Equal(t, a.Version, r.one(t).Version)
 }
 
@@ -359,9 +369,12 @@ func renamed(t *testing.T, r *rig) {
 	now := r.one(t)
 	require.Equal(t, []any{in.ID, a.NewName, in.Started}, []any{now.ID, now.Name, now.Started})
 	r.must(t, a) // the second time changes nothing
-	r.foreign(t, r.app+"-theirs")
+	id := r.foreign(t, r.app+"-theirs")
 	a.NewName = r.app + "-theirs"
-	require.Equal(t, ring.Conflict, r.fails(t, a).Refusal.Code)
+	e := r.fails(t, a)
+	require.Equal(t, ring.Conflict, e.Refusal.Code)
+	require.Contains(t, e.Holder, id[:12])
+	require.Positive(t, e.Wait)
 	require.Equal(t, now.Name, r.one(t).Name)
 }
 

@@ -231,9 +231,7 @@ func (d *Docker) adopt(ctx context.Context, e engine, a ring.Action, name string
 	same := c.Config.Labels[labelHost] == d.opts.Host && in.App == a.App && in.Service == a.Service &&
 		c.Config.Labels[labelSlot] == strconv.Itoa(a.Slot) && in.Version == a.Version
 	if !same {
-		return "", "", ofHost(a, ring.CauseCreate,
-			fmt.Sprintf("the name %s is held by another container (%s)", name, short(c.ID)),
-			"remove or rename that container; gitring does not touch it, and goes on as soon as the name is free")
+		return "", "", d.heldBy(a, name, c)
 	}
 	if in.State == ring.StateRemoving || in.State == ring.StateDead {
 		return "", "", &ring.EngineError{Err: fmt.Errorf("%s: an earlier one is still being removed", cannot)}

@@ -78,6 +78,8 @@ func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, er
 		return d.imageOff(ctx, e, a)
 	case ring.DoReload:
 		return d.reload(ctx, e, a)
+	case ring.DoWhose:
+		return ring.Done{}, d.whose(ctx, e, a)
 	}
 	return ring.Done{}, fmt.Errorf("cannot carry out %q: no such step", a.Kind)
 }
@@ -260,9 +262,7 @@ func (d *Docker) rename(ctx context.Context, e engine, a ring.Action) (ring.Done
 	}
 	err = e.ContainerRename(ctx, c.ID, a.NewName)
 	if cerrdefs.IsConflict(err) {
-		return ring.Done{}, refused(a, ring.CauseCreate, ring.Conflict,
-			fmt.Sprintf("the name %s belongs to another container", a.NewName),
-			"remove or rename that container; gitring does not touch it")
+		return ring.Done{}, d.nameTaken(ctx, e, a, a.NewName)
 	}
 	if err != nil {
 		return ring.Done{}, fault("cannot rename container "+strings.TrimPrefix(c.Name, "/"), ring.CauseConfig, err)
