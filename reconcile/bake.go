@@ -20,6 +20,18 @@ func (v *service) watchedSince() time.Time {
 	return v.row.Switched
 }
 
+// unproven takes back that v is watched where nothing of it ever served: it was
+// complete with a count of none, and a person's count ended meanwhile. What starts now
+// is judged as the start that it is. It says whether that is so.
+func (t *turn) unproven(v *service) bool {
+	if v.row.Ready > 0 || t.settled(v) {
+		return false
+	}
+	v.row.Switched, v.row.Baking, v.row.Progress = time.Time{}, time.Time{}, t.now
+	t.set(v.row)
+	return true
+}
+
 // watch takes the place of account once the wanted version served whole.
 func (t *turn) watch(v *service) {
 	if v.failed != nil {

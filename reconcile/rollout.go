@@ -84,7 +84,7 @@ func (t *turn) account(v *service) {
 	if t.excuse(v) {
 		return
 	}
-	if v.watched() {
+	if v.watched() && !t.unproven(v) {
 		t.watch(v)
 		return
 	}
