@@ -170,6 +170,9 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 		if p.ours {
 			hint = fmt.Sprintf("it is an app of this host: take it out of the commit first, and %s in the next one", a.App)
 		}
+		if other := p.running[0].Labels[labelHost]; other != "" && other != b.host {
+			hint = fmt.Sprintf("it is an app of host %s on this engine: take it out of what that host follows first, or use a volume of the app's own; if this host was %s before, write host: %s in its configuration again", other, other, other)
+		}
 		return one(no(a, ring.ForeignProject, v.at, fmt.Sprintf("project %s runs here on volume %s (%s)", owner, name, names(p.running)), hint))
 	}
 	return nil
@@ -193,6 +196,11 @@ func (b beside) elsewhere(a ring.Action, v volumeUse, name string) []*ring.Refus
 		owner := x.Labels[composeProject]
 		if x.Labels[composeVolume] != v.Key || owner == "" || owner == a.App || !b.sameProject(a.Of, x.Labels, b.project(owner)) {
 			continue
+		}
+		if other := x.Labels[labelHost]; other != "" && other != b.host { // no name in a Compose file brings that host's data here
+			return one(no(a, ring.VolumeElsewhere, v.at,
+				fmt.Sprintf("volume %s of this app is here as %s, of app %s of host %s; the app would begin with an empty %s", v.Key, x.Name, owner, other, name),
+				fmt.Sprintf("if host %s is another gitring on this engine, that volume stays its own: docker volume create %s, and this app begins empty; if this host was %s before, write host: %s in its configuration again", other, name, other, other)))
 		}
 		return one(no(a, ring.VolumeElsewhere, v.at,
 			fmt.Sprintf("volume %s of this project is here as %s, of project %s; the app would begin with an empty %s", v.Key, x.Name, owner, name),

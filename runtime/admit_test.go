@@ -60,6 +60,12 @@ func oursOf(app, source string, edit ...func(*ring.App)) *volume.Volume {
 	return &volume.Volume{Name: app + "_pg", Labels: volumeLabels("edge-1", a, "pg", nil)}
 }
 
+// anothers is the same of another gitring's.
+func anothers(host string, v *volume.Volume) *volume.Volume {
+	v.Labels[labelHost] = host
+	return v
+}
+
 const namelessID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 // nameless is an anonymous volume of a container of Compose's.
@@ -124,6 +130,7 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 		code  ring.Code // "" admits
 		says  string
 		hints []string
+		not   string // in the hint
 		told  string
 		line  int
 	}{
@@ -231,6 +238,25 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 			name: "its volume under its former name, of which no container is left", app: shop(func(a *ring.App) { a.Name = "store" }),
 			here: beside{volumes: vols(oursOf("old", "prod"))},
 			code: ring.VolumeElsewhere, hints: []string{"name: old"},
+		},
+		{
+			name: "its volume under another host's name, where one more gitring serves the engine or this one was called so", app: shop(func(a *ring.App) { a.Name = "store" }),
+			here: beside{
+				volumes:    vols(anothers("blue", oursOf("shop", "prod"))),
+				containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop"), withLabels(map[string]string{"gitring.host": "blue", "gitring.source": "prod"}))),
+			},
+			code: ring.VolumeElsewhere, says: "volume pg of this app is here as shop_pg, of app shop of host blue; the app would begin with an empty store_pg",
+			hints: []string{"if host blue is another gitring", "docker volume create store_pg", "host: blue"}, not: "name: shop",
+		},
+		{
+			name: "a volume of an app that another host of this engine runs, asked for by name", app: shop(func(a *ring.App) {
+				a.Name, a.Volumes = "store", []ring.Volume{{Key: "pg", External: "shop_pg"}}
+			}),
+			here: beside{
+				volumes:    vols(anothers("blue", oursOf("shop", "prod"))),
+				containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop"), withLabels(map[string]string{"gitring.host": "blue", "gitring.source": "prod"}))),
+			},
+			code: ring.ForeignProject, hints: []string{"an app of host blue", "host: blue"}, not: "docker compose down",
 		},
 		{
 			name: "a root app of another source with the same volume", app: shop(atRoot, func(a *ring.App) { a.Name = "blog" }),
@@ -395,6 +421,9 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 			}
 			for _, h := range tt.hints {
 				require.Contains(t, r.Hint, h)
+			}
+			if tt.not != "" {
+				require.NotContains(t, r.Hint, tt.not)
 			}
 			require.Equal(t, ring.SHA("c0ffee"), r.Commit)
 			require.Equal(t, tt.app.Name, r.App)
