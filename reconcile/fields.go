@@ -1,9 +1,7 @@
 package reconcile
 
 import (
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -158,24 +156,9 @@ func differences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.
 	return out
 }
 
-// sameField says that a field has the same in both. Most are nil, or words: they
-// are compared as they lie.
+// sameField says that a field has the same in both.
 func sameField(a, b reflect.Value) bool {
-	x, y := a.Addr().Interface(), b.Addr().Interface()
-	same := false
-	switch x := x.(type) {
-	case *string:
-		same = *x == *y.(*string)
-	case *bool:
-		same = *x == *y.(*bool)
-	case *[]string:
-		same = slices.Equal(*x, *y.(*[]string)) && a.IsNil() == b.IsNil()
-	case *map[string]string:
-		same = maps.Equal(*x, *y.(*map[string]string)) && a.IsNil() == b.IsNil()
-	default:
-		same = a.IsZero() && b.IsZero()
-	}
-	return same || reflect.DeepEqual(x, y) || sameJSON(x, y)
+	return alike(a, b) || reflect.DeepEqual(a.Interface(), b.Interface()) || sameJSON(a.Interface(), b.Interface())
 }
 
 // specFields are the fields of a spec by their names outside, "" for those of which
