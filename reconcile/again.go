@@ -65,7 +65,7 @@ const shutdown = 2 * time.Minute
 // acquit takes a verdict back that was given while the engine was on its way out:
 // what ended then did so with it. Were it the version's fault, it fails again.
 func (t *turn) acquit(v *service) {
-	d, ok := t.Facts.Verdicts[v.wanted()]
+	d, ok := t.Facts.Verdict(v.id, v.want.Version)
 	row := v.row
 	if !ok || d.Good || row.Done || row.Version != v.want.Version || row.Engine == "" || t.Seen.Engine == "" || row.Engine == t.Seen.Engine {
 		return

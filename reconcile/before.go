@@ -217,7 +217,7 @@ func (p *person) retryBefore(v *service) {
 
 // quarantine is the verdict "failed" on the wanted version of s.
 func (t *turn) quarantine(s *service) (ring.Verdict, bool) {
-	d, ok := t.Facts.Verdicts[s.wanted()]
+	d, ok := t.Facts.Verdict(s.id, s.want.Version)
 	return d, ok && !d.Good
 }
 

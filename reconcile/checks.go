@@ -28,8 +28,11 @@ func (t *turn) unasked(in *inst, want *ring.Service, good *ring.Good) time.Time 
 	if want == nil || good == nil || in.Version != want.Version || good.Service.Version != want.Version || in.Health != "" {
 		return time.Time{}
 	}
+	if good.Service.Gated() || !want.Gated() {
+		return time.Time{}
+	}
 	row := t.Facts.Rollouts[ring.ID(good.AppName, want.Name)]
-	if !row.Done || row.Version != want.Version || good.Service.Gated() || !want.Gated() {
+	if !row.Done || row.Version != want.Version {
 		return time.Time{}
 	}
 	return in.Since

@@ -102,8 +102,7 @@ func (t *turn) movesSince(v *service) time.Time {
 }
 
 // lacks remembers since when a service lacks something; recovered forgets it.
-func (t *turn) lacks(tr ring.Trouble, s *ring.ServiceStatus) {
-	v := t.views[ring.ServiceID(tr.Subject)]
+func (t *turn) lacks(tr ring.Trouble, v *service, s *ring.ServiceStatus) {
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		if v == nil || c.Status != ring.ConditionFalse || !v.remembered(c.Type) {

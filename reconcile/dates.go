@@ -111,10 +111,10 @@ func calm(f ring.Facts, now time.Time) ring.Facts {
 			f.Intents[key] = r
 		}
 	}
-	for key, r := range f.Pins {
-		if past(&r.At) {
+	for key, row := range f.Pins {
+		if r := *row; past(&r.At) {
 			r.At = now.Add(-time.Second) // before a wish that comes back with it, which at worst is carried out twice
-			f.Pins[key] = r
+			f.Pins[key] = &r
 		}
 	}
 	for key, r := range f.Loads {

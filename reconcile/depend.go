@@ -54,16 +54,16 @@ func (t *turn) gateBut(v *service) (why string, dead bool) {
 // moves with, is not that.
 func (t *turn) gateOf(v *service, tied []string) (why string, dead bool) {
 	for _, d := range v.want.DependsOn {
-		dep, ok := v.app.Service(d.Service)
+		dep, ok := inForce(v.app, d.Service)
 		if !ok || d.Optional && dep.Replicas == 0 || slices.Contains(tied, d.Service) && !dep.Kind.Ends() || d.Service == v.want.Before {
 			continue
 		}
-		if why, dead := t.reached(v.app, &dep, d.Until); why != "" {
+		if why, dead := t.reached(v.app, dep, d.Until); why != "" {
 			return say("waits for %s: %s", d.Service, why), dead
 		}
 	}
 	for _, name := range v.want.Spec.Follows {
-		leader, ok := v.app.Service(name)
+		leader, ok := inForce(v.app, name)
 		if !ok || slices.Contains(tied, name) {
 			continue
 		}
@@ -71,7 +71,7 @@ func (t *turn) gateOf(v *service, tied []string) (why string, dead bool) {
 		if leader.Kind == ring.JobK {
 			until = ring.Completed
 		}
-		if why, dead := t.reached(v.app, &leader, until); why != "" {
+		if why, dead := t.reached(v.app, leader, until); why != "" {
 			return say("waits for %s, which it follows: %s", name, why), dead
 		}
 	}
@@ -149,7 +149,7 @@ func (t *turn) reached(app *ring.App, s *ring.Service, until ring.Until) (why st
 	case ring.CronK: // it runs when it is due, which nobody waits for
 		return "", false
 	}
-	if d, ok := t.Facts.Verdicts[ring.VersionKey(id, s.Version)]; ok && !d.Good {
+	if d, ok := t.Facts.Verdict(id, s.Version); ok && !d.Good {
 		return "failed: " + d.Reason, true
 	}
 	if s.Replicas == 0 {

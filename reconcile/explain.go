@@ -193,7 +193,7 @@ func (e *explainer) wanted() {
 		Kind: v.want.Kind, Replicas: v.want.Replicas, Version: v.want.Version, Commit: v.want.Changed, Image: v.want.Spec.Image,
 		Pin: v.want.Pin.Image, Pinned: "taken over from what was in force", File: v.want.File,
 	}
-	if row, ok := e.Facts.Pins[ring.PinKey(v.id, pinWritten(v.app, v.want))]; ok {
+	if row := e.Facts.Pin(v.id, pinWritten(v.app, v.want)); row != nil {
 		w.Pinned = "asked for " + clock(row.At)
 		if row.Pin.Note != "" {
 			w.Pinned += "; " + row.Pin.Note

@@ -17,7 +17,7 @@ func (t *turn) imagesOff() {
 	named := t.namedImages()
 	gone := map[string][]ring.Fact{}
 	for _, key := range sortedKeys(t.Facts.Pins) {
-		row := t.Facts.Pins[key]
+		row := *t.Facts.Pins[key]
 		switch {
 		case named[row.Pin.Image]:
 			if !row.Off.IsZero() { // it is wanted again
@@ -87,8 +87,9 @@ func (t *turn) namedImages() map[string]bool {
 			a := &t.Sources[i].Next.Apps[j]
 			for k := range a.Services {
 				s := &a.Services[k]
-				row := t.Facts.Pins[ring.PinKey(ring.ID(a.Name, s.Name), pinWritten(a, s))]
-				named[row.Pin.Image] = true
+				if row := t.Facts.Pin(ring.ID(a.Name, s.Name), pinWritten(a, s)); row != nil {
+					named[row.Pin.Image] = true
+				}
 			}
 		}
 	}

@@ -220,8 +220,9 @@ func (t *turn) holdersOf(some []string) []ring.ServiceID {
 	if t.by.holders == nil {
 		t.by.holders = map[string][]ring.ServiceID{}
 		for id, ins := range t.seen {
+			v := t.views[id]
 			for _, in := range ins {
-				for _, what := range t.writtenOf(id, in) {
+				for _, what := range t.writtenAs(id, v, in) {
 					t.by.holders[anyAddress(what)] = append(t.by.holders[anyAddress(what)], id)
 				}
 			}
@@ -244,7 +245,7 @@ func (t *turn) formersOf(some []string) []*service {
 			if v.good == nil {
 				continue
 			}
-			for _, what := range writes(&v.good.App, &v.good.Service) {
+			for _, what := range v.wrote(v.good) {
 				t.by.former[anyAddress(what)] = append(t.by.former[anyAddress(what)], v)
 			}
 		}

@@ -74,7 +74,7 @@ func (t *turn) mayRun(v *service, in *inst) bool {
 // complete without what v is to write: a failure would bring it back to that.
 func (t *turn) waitsForHeir(v, other *service, what string) (why string, dead bool) {
 	name := t.called(v, other.id)
-	failed, ok := t.Facts.Verdicts[ring.VersionKey(other.id, other.want.Version)]
+	failed, ok := t.Facts.Verdict(other.id, other.want.Version)
 	switch {
 	case other.app.Name == v.app.Name && t.needs(v.app, other.want.Name, []string{v.want.Name}), t.inTurn(other, v, map[*service]bool{}):
 		return say("waits for %s to let go of %s, and %s waits for it: move it in a commit of its own", name, what, name), true
@@ -269,11 +269,16 @@ func (t *turn) writtenBy(in *inst) []string {
 
 // writtenOf is writtenBy for an instance of a service that is at hand.
 func (t *turn) writtenOf(id ring.ServiceID, in *inst) []string {
-	if v := t.views[id]; v != nil && v.want.Version == in.Version {
+	return t.writtenAs(id, t.views[id], in)
+}
+
+// writtenAs is writtenOf for a service whose view, which may be nil, is at hand too.
+func (t *turn) writtenAs(id ring.ServiceID, v *service, in *inst) []string {
+	if v != nil && v.want.Version == in.Version {
 		return v.writes()
 	}
 	if g, ok := t.Facts.Good[id]; ok && g.Service.Version == in.Version {
-		return writes(&g.App, &g.Service)
+		return v.wrote(g)
 	}
 	if in.Kind.Ends() {
 		if what, known := t.runWrites(id, in); known {
@@ -313,7 +318,7 @@ func (t *turn) written(v *service) map[ring.Version][]string {
 		out[version] = what
 	}
 	for _, in := range v.all {
-		add(in.Version, t.writtenOf(v.id, in))
+		add(in.Version, t.writtenAs(v.id, v, in))
 	}
 	for _, version := range t.expected(v) {
 		add(version, v.row.Writes[version])
@@ -380,6 +385,9 @@ func (t *turn) inherited(id ring.ServiceID, in *inst) bool {
 // givenUp says that what v's instances are tied to is on its way out, with them:
 // nothing of v is healed until that is gone.
 func (t *turn) givenUp(v *service) bool {
+	if len(t.ids) == 0 {
+		return false // nothing is tied to anything
+	}
 	f := t.Facts.Apps[v.app.Name]
 	if f.App.NoPrune || !t.fresh(v.app) {
 		return false
@@ -430,6 +438,17 @@ func (v *service) writes() []string {
 		v.mine, v.its = v.want, writes(v.app, v.want)
 	}
 	return v.its
+}
+
+// wrote are those of a good version, asked for by each instance of it; v may be nil.
+func (v *service) wrote(g *ring.Good) []string {
+	if v == nil {
+		return writes(&g.App, &g.Service)
+	}
+	if v.before != g {
+		v.before, v.was = g, writes(&g.App, &g.Service)
+	}
+	return v.was
 }
 
 // ports are the ports of the host that a service publishes, one by one. Where an

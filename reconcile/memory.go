@@ -112,7 +112,7 @@ func madeBy(a ring.Action) int64 {
 // roomier tries again what failed for want of memory on a host that has more of
 // it now. A reboot alone changes the figure a little.
 func (t *turn) roomier(v *service) {
-	d, ok := t.Facts.Verdicts[v.wanted()]
+	d, ok := t.Facts.Verdict(v.id, v.want.Version)
 	if !ok || d.Good || d.Memory == 0 || t.Seen.Memory <= d.Memory+d.Memory/64 {
 		return
 	}

@@ -112,11 +112,10 @@ func pinWritten(app *ring.App, s *ring.Service) string {
 // to refresh does not count.
 func (t *turn) carry(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) (ring.Pin, bool) {
 	id := ring.ID(app.Name, s.Name)
-	row, ok := t.Facts.Pins[ring.PinKey(id, pinWritten(app, s))]
 	if t.pending(app, s) {
 		return ring.Pin{}, false
 	}
-	if ok {
+	if row := t.Facts.Pin(id, pinWritten(app, s)); row != nil {
 		return row.Pin, true
 	}
 	always := s.Spec.PullPolicy == pullAlways
@@ -190,8 +189,8 @@ func (t *turn) pending(app *ring.App, s *ring.Service) bool {
 	if !ok {
 		return false
 	}
-	row, ok := t.Facts.Pins[ring.PinKey(id, pinWritten(app, s))]
-	return !ok || row.At.Before(wish.At)
+	row := t.Facts.Pin(id, pinWritten(app, s))
+	return row == nil || row.At.Before(wish.At)
 }
 
 // refreshing says that somebody wants a service of the app resolved anew.
@@ -209,6 +208,9 @@ func (t *turn) refreshing(app *ring.App) bool {
 
 // refreshed ends the wishes that were carried out.
 func (t *turn) refreshed(app *ring.App) {
+	if len(t.Facts.Refreshes) == 0 {
+		return
+	}
 	for i := range app.Services {
 		id := ring.ID(app.Name, app.Services[i].Name)
 		if _, ok := t.Facts.Refreshes[id]; ok && !t.pending(app, &app.Services[i]) {
@@ -231,10 +233,10 @@ func samePins(a, b *ring.App) bool {
 // those of other commits where each commit has its own.
 func (t *turn) keepPin(app *ring.App, s *ring.Service) {
 	id, written := ring.ID(app.Name, s.Name), pinWritten(app, s)
-	row, ok := t.Facts.Pins[ring.PinKey(id, written)]
-	if !ok || row.Pin != s.Pin || s.Image.Known && !row.Image.Known {
+	row := t.Facts.Pin(id, written)
+	if row == nil || row.Pin != s.Pin || s.Image.Known && !row.Image.Known {
 		at := t.now
-		if ok && row.Pin == s.Pin {
+		if row != nil && row.Pin == s.Pin {
 			at = row.At
 		}
 		t.set(ring.PinRow{ID: id, Written: written, Pin: s.Pin, Image: s.Image, At: at})
@@ -257,7 +259,7 @@ func (t *turn) saysOfItself(app *ring.App, s, old *ring.Service) ring.Image {
 	if old.Pin.Image == s.Pin.Image && old.Image.Known {
 		return old.Image
 	}
-	if row := t.Facts.Pins[ring.PinKey(ring.ID(app.Name, s.Name), pinWritten(app, s))]; row.Pin == s.Pin {
+	if row := t.Facts.Pin(ring.ID(app.Name, s.Name), pinWritten(app, s)); row != nil && row.Pin == s.Pin {
 		return row.Image
 	}
 	return ring.Image{}

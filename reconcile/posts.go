@@ -185,14 +185,14 @@ func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 }
 
 func healthySays(apps []ring.AppStatus) string {
-	return "healthy " + countsSays(apps, func(_ string, s *ring.ServiceStatus) int { return s.Ready })
+	return "healthy " + countsSays(apps, func(a *ring.AppStatus, i int) int { return a.Services[i].Ready })
 }
 
 // progressSays is how far a commit has come: old instances that serve meanwhile are
 // none of it.
 func (t *turn) progressSays(apps []ring.AppStatus) string {
-	return countsSays(apps, func(app string, s *ring.ServiceStatus) (n int) {
-		v := t.views[ring.ID(app, s.Name)]
+	return countsSays(apps, func(a *ring.AppStatus, i int) (n int) {
+		v := t.viewOf(a, i)
 		if v == nil {
 			return 0
 		}
@@ -207,7 +207,7 @@ func (t *turn) progressSays(apps []ring.AppStatus) string {
 
 // countsSays is "2/4" of all that some apps want: of instances as ready counts them,
 // and of jobs that have completed.
-func countsSays(apps []ring.AppStatus, ready func(app string, s *ring.ServiceStatus) int) string {
+func countsSays(apps []ring.AppStatus, ready func(a *ring.AppStatus, i int) int) string {
 	n, wanted := 0, 0
 	for i := range apps {
 		for j := range apps[i].Services {
@@ -221,7 +221,7 @@ func countsSays(apps []ring.AppStatus, ready func(app string, s *ring.ServiceSta
 			case ring.CronK: // between two runs it is what it should be
 				n, wanted = n+1, wanted+1
 			default:
-				n, wanted = n+min(ready(apps[i].Name, s), s.Wanted), wanted+s.Wanted
+				n, wanted = n+min(ready(&apps[i], j), s.Wanted), wanted+s.Wanted
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (t *turn) live(v *service) {
 // renewed tries a version again whose files are other ones than those it failed
 // with: they are what it runs, though not in its version.
 func (t *turn) renewed(v *service) {
-	d, ok := t.Facts.Verdicts[v.wanted()]
+	d, ok := t.Facts.Verdict(v.id, v.want.Version)
 	if !ok || d.Good || v.want.Reload == nil || d.Live == "" || d.Live == v.want.LiveVersion() {
 		return
 	}

@@ -169,7 +169,7 @@ func (v *service) spare(in *inst) bool {
 // rank is the order of removal: what never became ready and is superseded,
 // what does not serve, then the rest.
 func (t *turn) rank(v *service, in *inst) int {
-	d, ok := t.Facts.Verdicts[ring.VersionKey(v.id, in.Version)]
+	d, ok := t.Facts.Verdict(v.id, in.Version)
 	switch {
 	case in.Version != v.target.Version && !in.ready && !(ok && d.Good):
 		return 0

@@ -294,8 +294,7 @@ func (t *turn) close(v *service) {
 // keepGood remembers the service as it completed. A change in place (replicas,
 // checks, knobs) is part of what a restore brings back.
 func (t *turn) keepGood(v *service) {
-	key := v.wanted()
-	if d, ok := t.Facts.Verdicts[key]; !ok || !d.Good {
+	if d, ok := t.Facts.Verdict(v.id, v.want.Version); !ok || !d.Good {
 		t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Good: true, Commit: v.app.Commit, Reason: "completed", At: t.now})
 		v.failed = nil
 	}

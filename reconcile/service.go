@@ -28,9 +28,10 @@ type service struct {
 	lacks  string   // what it cannot have now: an owner, a name
 	differ string   // see why; "" until somebody asks
 	fate   *fate    // what it is tied to; nil for nothing
-	key    string   // see wanted
 	its    []string // see writes; of the service mine
 	mine   *ring.Service
+	was    []string // see wrote; of the good one before
+	before *ring.Good
 	// lone is why instances of loneOf, a target, cannot run side by side.
 	lone   string
 	loneOf *ring.Service
@@ -57,12 +58,7 @@ func (t *turn) view(v *service, app *ring.App, want *ring.Service) {
 }
 
 // wanted is the key of what is said of the wanted version.
-func (v *service) wanted() string {
-	if v.key == "" {
-		v.key = ring.VersionKey(v.id, v.want.Version)
-	}
-	return v.key
-}
+func (v *service) wanted() string { return ring.VersionKey(v.id, v.want.Version) }
 
 // goodNow is a good service as this look has it: with what its image says of
 // itself, and a person's count.

@@ -239,6 +239,15 @@ func (t *turn) appStatus(src *Source, name string, st *ring.AppStatus) {
 	st.Health, st.Reason = t.appHealth(st, ok)
 }
 
+// viewOf is the view of service i of an app's status; nil for one that has none,
+// because it is in no plan in force.
+func (t *turn) viewOf(a *ring.AppStatus, i int) *service {
+	if all := t.apps[a.Name]; i < len(all) {
+		return &all[i]
+	}
+	return nil
+}
+
 func (t *turn) appHealth(st *ring.AppStatus, known bool) (health, reason string) {
 	if says := t.stageSays[st.Name]; strings.HasPrefix(says, "held: ") {
 		return ring.Held, says

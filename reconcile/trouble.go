@@ -33,7 +33,7 @@ func (t *turn) trouble() {
 				t.troubled(ring.Trouble{What: ring.TroubleApp, Subject: a.Name, Source: st.Name, Commit: a.Refusal.Commit, Reason: a.Refusal.Says, Told: true})
 			}
 			for k := range a.Services {
-				t.serviceTrouble(st, a, &a.Services[k])
+				t.serviceTrouble(st, a, k)
 			}
 		}
 	}
@@ -65,7 +65,8 @@ func reachedSays(at time.Time) string {
 	return clock(at)
 }
 
-func (t *turn) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, s *ring.ServiceStatus) {
+func (t *turn) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, i int) {
+	s := &a.Services[i]
 	tr := ring.Trouble{Source: st.Name, Commit: cmp.Or(s.Commit, a.Commit), Reason: s.Reason}
 	switch {
 	case jobFailing(s):
@@ -76,7 +77,7 @@ func (t *turn) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, s *ring.
 	case s.Kind != ring.Worker:
 		return
 	default:
-		t.workerTrouble(tr, a.Name, s)
+		t.workerTrouble(tr, a, i)
 		return
 	}
 	tr.Subject = string(ring.ID(a.Name, s.Name))
@@ -85,13 +86,14 @@ func (t *turn) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, s *ring.
 
 // workerTrouble is of a service: its rollout's, and what the version that serves has
 // besides. Each ends for itself.
-func (t *turn) workerTrouble(tr ring.Trouble, app string, s *ring.ServiceStatus) {
-	failed := t.rolloutFailed(app, s)
+func (t *turn) workerTrouble(tr ring.Trouble, a *ring.AppStatus, i int) {
+	s, v := &a.Services[i], t.viewOf(a, i)
+	failed := rolloutFailed(v, s)
 	if len(s.Conditions) == 0 && !failed && s.Phase != ring.PhaseDegraded {
 		return // it is well
 	}
-	tr.Subject = string(ring.ID(app, s.Name))
-	t.lacks(tr, s)
+	tr.Subject = string(ring.ID(a.Name, s.Name))
+	t.lacks(tr, v, s)
 	if failed {
 		of := tr
 		of.What, of.Commit, of.Reason, of.Told = ring.TroubleRollout, s.Rollout.Commit, s.Rollout.Reason, true
@@ -111,12 +113,8 @@ func jobFailing(s *ring.ServiceStatus) bool {
 }
 
 // rolloutFailed says that a version was judged, and does not serve.
-func (t *turn) rolloutFailed(app string, s *ring.ServiceStatus) bool {
-	if s.Rollout == nil || s.Rollout.Phase == ring.RolloutProgressing {
-		return false
-	}
-	v := t.views[ring.ID(app, s.Name)]
-	return v != nil && (v.failed != nil || v.spoiled != nil)
+func rolloutFailed(v *service, s *ring.ServiceStatus) bool {
+	return s.Rollout != nil && s.Rollout.Phase != ring.RolloutProgressing && v != nil && (v.failed != nil || v.spoiled != nil)
 }
 
 // standing is why a service is in trouble whatever its phase; "" when it is not.

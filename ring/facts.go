@@ -15,7 +15,7 @@ type Facts struct {
 	Slots     map[string]SlotRow // by SlotKey
 	Jobs      map[string]JobRun  // by VersionKey
 	Intents   map[string]Intent  // by container ID
-	Pins      map[string]PinRow  // by PinKey
+	Pins      map[string]*PinRow // by PinKey; whole rows, which nobody changes
 	Approvals map[SHA]Approval
 	Posts     map[string]Post // by PostKey
 	Kept      map[string]Kept // by Kept.Name
@@ -81,6 +81,14 @@ func (f Good) Row() (string, string) { return "good", string(ID(f.AppName, f.Ser
 
 // VersionKey is the key of (app, service, version).
 func VersionKey(id ServiceID, v Version) string { return string(id) + "@" + string(v) }
+
+// Verdict is the one on a version of a service. Every look asks for that on each wanted
+// one: the key is put together where nothing is left of it.
+func (f *Facts) Verdict(id ServiceID, v Version) (Verdict, bool) {
+	var room [192]byte
+	d, ok := f.Verdicts[string(append(append(append(room[:0], id...), '@'), v...))]
+	return d, ok
+}
 
 // Verdict is good or failed for (app, service, version).
 type Verdict struct {
@@ -194,6 +202,12 @@ func (f Intent) Row() (string, string) { return "intent", f.Instance }
 
 // PinKey is the key of (app, service, spec as written).
 func PinKey(id ServiceID, written string) string { return string(id) + "@" + written }
+
+// Pin is the pin of a service's spec as written; nil for one that was never asked for.
+func (f *Facts) Pin(id ServiceID, written string) *PinRow {
+	var room [192]byte
+	return f.Pins[string(append(append(append(room[:0], id...), '@'), written...))]
+}
 
 // PinRow is a pin that a plan was given.
 type PinRow struct {

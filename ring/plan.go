@@ -308,8 +308,8 @@ func (s *Spec) alone() string {
 
 // Gated says whether readiness of an instance is probed at all.
 func (s *Service) Gated() bool {
-	for _, c := range s.Checks {
-		if c.For != Liveness {
+	for i := range s.Checks { // they are large
+		if s.Checks[i].For != Liveness {
 			return true
 		}
 	}

@@ -24,7 +24,7 @@ var tables = map[string]table{
 	"slot":     rows(func(f *Facts) *map[string]SlotRow { return &f.Slots }),
 	"job":      rows(func(f *Facts) *map[string]JobRun { return &f.Jobs }),
 	"intent":   rows(func(f *Facts) *map[string]Intent { return &f.Intents }),
-	"pin":      rows(func(f *Facts) *map[string]PinRow { return &f.Pins }),
+	"pin":      pointers(func(f *Facts) *map[string]*PinRow { return &f.Pins }),
 	"approval": rows(func(f *Facts) *map[SHA]Approval { return &f.Approvals }),
 	"post":     rows(func(f *Facts) *map[string]Post { return &f.Posts }),
 	"kept":     rows(func(f *Facts) *map[string]Kept { return &f.Kept }),
