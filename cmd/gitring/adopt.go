@@ -42,7 +42,7 @@ func adoptCmd(g *globals) *cobra.Command {
 func oneApp(cmd *cobra.Command, given string) (string, error) {
 	app, service, err := target(given)
 	if err == nil && service != "" {
-		err = usage(cmd, "it is of a whole app: "+app)
+		err = usage(cmd, cmd.Name()+" is of a whole app: "+app)
 	}
 	return app, err
 }

@@ -87,7 +87,10 @@ func (g *globals) showCrash(s *screen, c *api.CrashGroup) {
 	}
 	s.line(0, "  ", word{c.App + "/" + c.Service, bold}, word{n.Class, crashHue(n.Class)}, w(c.Signature), w(times))
 	s.line(2, "  ", w(stamp(c.Last)), w("slot "+strconv.Itoa(n.Slot)), w(n.Commit.Short()), w(n.Reason), w("up "+uptime(n.Uptime)))
-	if len(n.Log) == 0 {
+	switch {
+	case n.NotRead != "":
+		s.line(2, "  ", word{"log not read: " + clean(n.NotRead), yellow})
+	case len(n.Log) == 0:
 		s.line(2, "  ", word{"nothing of its log was kept", dim})
 	}
 	for _, line := range n.Log {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -52,11 +53,20 @@ func (t *dirTree) Open(name string) (fs.File, error) {
 	case in.mode.IsRegular():
 		f, err := t.root.Open(name)
 		if err != nil {
-			return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+			return nil, &fs.PathError{Op: "open", Path: name, Err: bare(err)}
 		}
 		return &treeFile{Reader: f, Closer: f, info: in}, nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+}
+
+// bare is what is wrong, without the path that is said already.
+func bare(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
 }
 
 // lstat refuses what a commit could not hold: a path through a link, and .git.
@@ -114,7 +124,7 @@ func (t *dirTree) repository(name string) bool {
 func (t *dirTree) openDir(name string, in treeInfo) (fs.File, error) {
 	f, err := t.root.Open(name)
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: bare(err)}
 	}
 	defer f.Close()
 	listed, err := f.ReadDir(-1)

@@ -147,8 +147,11 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 // help is "gitring help verb".
 func help(root *cobra.Command, words []string) error {
 	cmd, rest, err := root.Find(words)
-	if err != nil || len(rest) > 0 {
+	switch {
+	case err != nil:
 		return knownVerb(root, words)
+	case len(rest) > 0 && cmd.HasSubCommands():
+		return knownVerb(cmd, rest)
 	}
 	return cmd.Help()
 }

@@ -118,6 +118,9 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 	if c := e.Crash; c != nil {
 		s.gap()
 		s.line(2, " ", word{"last crash:", dim}, w(fmt.Sprintf("slot %d %s, exit %d, %s: %s", c.Slot, on(c.At), c.ExitCode, c.Class, c.Reason)))
+		if c.NotRead != "" {
+			s.line(4, "", word{"log not read: " + clean(c.NotRead), yellow})
+		}
 		for _, line := range c.Log[max(0, len(c.Log)-5):] {
 			s.line(4, "", word{line, dim})
 		}

@@ -26,6 +26,9 @@ func logsCmd(g *globals) *cobra.Command {
 			if q.App, q.Service, err = target(given[0]); err != nil {
 				return err
 			}
+			if q.Tail < -1 || since < 0 {
+				return usage(cmd, "--tail is a count or -1, and --since no time to come")
+			}
 			if since > 0 {
 				q.Since = g.now().Add(-since).UTC()
 			}

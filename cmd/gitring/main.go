@@ -40,7 +40,11 @@ func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer, 
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errw)
-	return g.exit(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = g.unknown
+	}
+	return g.exit(err)
 }
 
 // globals are what every verb has: the streams, the clock and the flags that
@@ -55,6 +59,8 @@ type globals struct {
 	output  string
 	noColor bool
 	quiet   bool
+
+	unknown error // what --help was asked of, where that is no verb
 }
 
 // width is that of the terminal results go to; 0 when it is none.
@@ -96,6 +102,14 @@ func rootCmd(g *globals) *cobra.Command {
 		return help(root, args)
 	}})
 	root.SetFlagErrorFunc(wrongFlag)
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, given []string) {
+		if before := cmd.Flags().Args(); cmd.HasSubCommands() && len(before) > 0 {
+			g.unknown = knownVerb(cmd, before)
+			return
+		}
+		show(cmd, given)
+	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.config, "config", "", "the configuration (default $GITRING_CONFIG, else "+DefaultConfig+")")
 	flags.StringVar(&g.socket, "socket", "", "the daemon's socket (default $GITRING_SOCKET, else the configuration's)")

@@ -370,22 +370,6 @@ func appsOf(st *ring.Status) []string {
 	return names
 }
 
-// noSuch is the error for an app or service that this host does not have.
-func noSuch(st *ring.Status, target string) error {
-	kind, known := "app", appsOf(st)
-	if app, _, both := strings.Cut(target, "/"); both {
-		kind = "service"
-		if part, ok := narrow(st, app); ok {
-			known = servicesOf(part)
-		}
-	}
-	hint := "gitring status lists what is here"
-	if h := ring.Meant(target, known); strings.HasPrefix(h, "did you mean") {
-		hint = h
-	}
-	return &failure{code: exitNotFound, says: fmt.Sprintf("no %s %q on %s", kind, target, st.Host), hint: hint}
-}
-
 // servicesOf are the services of a status as people name them.
 func servicesOf(st *ring.Status) []string {
 	var names []string

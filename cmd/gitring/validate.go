@@ -114,6 +114,9 @@ type held struct {
 }
 
 func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
+	if source != "" && g.config == "" {
+		return r, &failure{code: exitUsage, says: "--source names one of a configuration, and none is given", hint: "gitring validate --config <file> --source " + source}
+	}
 	if r.settings, err = g.settings(dir, source); err != nil {
 		return r, err
 	}

@@ -121,6 +121,9 @@ func (g *globals) trust(ctx context.Context, f trustFlags) (*gitsync.Trust, rule
 	}
 	r.config.AnyOwner = true
 	trust, err := gitsync.LoadTrust(r.config, r.source, r.branch)
+	if err != nil && r.source == handSource {
+		err = fmt.Errorf("cannot use the keys given: %w", errors.Unwrap(err))
+	}
 	return trust, r, err
 }
 

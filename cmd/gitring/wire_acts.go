@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/reconcile"
@@ -38,7 +37,7 @@ func (d *daemon) act(ctx context.Context, p api.Peer, r api.ActRequest) (api.Act
 	var unfit *reconcile.Unfit
 	switch {
 	case errors.Is(err, reconcile.ErrNotFound):
-		return api.Acted{}, api.NotFound("gitring status lists apps and services", "no such app or service here: %s", strings.TrimSuffix(r.App+"/"+r.Service, "/"))
+		return api.Acted{}, d.noSuch(r.App, r.Service)
 	case errors.As(err, &unfit):
 		return api.Acted{}, api.Conflicting(unfit.Hint, "cannot %s: %s", r.Verb, unfit.Says)
 	case err != nil:

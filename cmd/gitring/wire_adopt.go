@@ -19,7 +19,7 @@ func (d *daemon) adopt(ctx context.Context, p api.Peer, r api.AdoptRequest) (api
 	if err != nil {
 		return api.Adoption{}, fmt.Errorf("cannot tell what is in force: %w", err)
 	}
-	app, err := toAdopt(&w, r.App)
+	app, err := d.toAdopt(&w, r.App)
 	if err != nil {
 		return api.Adoption{}, err
 	}
@@ -49,7 +49,7 @@ func (d *daemon) adopt(ctx context.Context, p api.Peer, r api.AdoptRequest) (api
 
 // toAdopt is the plan that containers are held against: the one in force, else the
 // next one.
-func toAdopt(w *reconcile.World, name string) (*ring.App, error) {
+func (d *daemon) toAdopt(w *reconcile.World, name string) (*ring.App, error) {
 	if f, ok := w.Facts.Apps[name]; ok && !f.Leaving {
 		return &f.App, nil
 	}
@@ -65,7 +65,7 @@ func toAdopt(w *reconcile.World, name string) (*ring.App, error) {
 			return nil, no
 		}
 	}
-	return nil, noSuchService(name, "")
+	return nil, d.notInForce(name, "")
 }
 
 func adoptionOf(found *runtime.Adoption) api.Adoption {
@@ -100,15 +100,15 @@ func compared(app string, found *runtime.Adoption) string {
 // do carries out an act.
 func (d *daemon) do(ctx context.Context, a reconcile.Act) (reconcile.Acted, error) {
 	done, err := d.loop.Do(ctx, a)
-	return done, notDone(&a, err)
+	return done, d.notDone(&a, err)
 }
 
 // notDone says what does not fit as the socket says it.
-func notDone(a *reconcile.Act, err error) error {
+func (d *daemon) notDone(a *reconcile.Act, err error) error {
 	var unfit *reconcile.Unfit
 	switch {
 	case errors.Is(err, reconcile.ErrNotFound):
-		return noSuchService(a.App, a.Service)
+		return d.notInForce(a.App, a.Service)
 	case errors.As(err, &unfit):
 		return api.Conflicting(unfit.Hint, "cannot %s: %s", a.Verb, unfit.Says)
 	}
@@ -125,7 +125,7 @@ func (d *daemon) leave(ctx context.Context, p api.Peer, r api.LeaveRequest) (api
 	f := w.Facts.Apps[r.App]
 	act := reconcile.Act{Verb: reconcile.Leave, App: r.App, Actor: p.Actor(), Reason: r.Reason, To: f.App.Commit}
 	if _, err := reconcile.Carry(w, act, time.Now()); err != nil { // nothing is written for what is not done
-		return api.Left{}, notDone(&act, err)
+		return api.Left{}, d.notDone(&act, err)
 	}
 	h, err := d.handback(ctx, &w, &f.App)
 	if err != nil {

@@ -84,7 +84,7 @@ func (d *daemon) chosen(source string) ([]*follower, error) {
 	if f := d.follower(source); f != nil {
 		return []*follower{f}, nil
 	}
-	return nil, api.NotFound("gitring status lists the sources", "no such source: %s", source)
+	return nil, d.noSource(source)
 }
 
 // one is the source of a name, the only one for "".

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
@@ -24,7 +23,7 @@ func (d *daemon) crashes(ctx context.Context, q api.CrashQuery) ([]api.CrashGrou
 		d.log.Warn("could not read every crash record", "err", err)
 	}
 	if len(all) == 0 && q.App != "" && !d.here(q.App, q.Service) {
-		return nil, api.NotFound("gitring status lists apps and services", "no such app or service here: %s", strings.TrimSuffix(q.App+"/"+q.Service, "/"))
+		return nil, d.noSuch(q.App, q.Service)
 	}
 	return api.GroupCrashes(all, q.Logs), nil
 }

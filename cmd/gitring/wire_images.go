@@ -65,7 +65,7 @@ func (d *daemon) refresh(ctx context.Context, p api.Peer, r api.RefreshRequest) 
 	}
 	err = d.loop.Refresh(ctx, r.App, r.Service, p.Actor(), r.Reason)
 	if errors.Is(err, reconcile.ErrNotFound) {
-		return nil, noSuchService(r.App, r.Service)
+		return nil, d.notInForce(r.App, r.Service)
 	}
 	return out, err
 }
@@ -79,7 +79,7 @@ func (d *daemon) lookUp(ctx context.Context, app, service string) ([]looked, err
 	}
 	services := inForce(&w.Facts, app, service)
 	if len(services) == 0 && app != "" {
-		return nil, noSuchService(app, service)
+		return nil, d.notInForce(app, service)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askAllWithin)
 	defer cancel()
@@ -94,10 +94,6 @@ func (d *daemon) lookUp(ctx context.Context, app, service string) ([]looked, err
 		})
 	}
 	return rows, g.Wait()
-}
-
-func noSuchService(app, service string) error {
-	return api.NotFound("gitring status lists apps and services", "no such service in force: %s", app+when(service != "", "/"+service))
 }
 
 // inForce are services of the plans in force, by app and name.

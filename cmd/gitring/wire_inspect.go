@@ -20,7 +20,7 @@ func (d *daemon) inspect(ctx context.Context, q api.InspectQuery) (ring.Explaine
 	id := ring.ID(q.App, q.Service)
 	e, ok := reconcile.Explain(w, time.Now().UTC(), id, q.Slot)
 	if !ok {
-		return e, api.NotFound("gitring status lists apps and services", "no such service here: %s", id)
+		return e, d.noSuch(q.App, q.Service)
 	}
 	if err := hasSlot(&e, id, q.Slot); err != nil {
 		return ring.Explained{}, err

@@ -45,7 +45,7 @@ func (d *daemon) jobs(ctx context.Context, q api.JobQuery) ([]api.JobNow, error)
 	}
 	switch {
 	case !known:
-		return nil, api.NotFound("gitring status lists apps and services", "no such app or service here: %s", strings.TrimSuffix(q.App+"/"+q.Service, "/"))
+		return nil, d.noSuch(q.App, q.Service)
 	case q.Service != "" && len(out) == 0:
 		return nil, api.NotFound("gitring jobs lists them", "%s/%s is no job", q.App, q.Service)
 	case q.Run != "" && len(out) == 0:

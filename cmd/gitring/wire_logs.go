@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/gitring/gitring/api"
@@ -49,7 +48,8 @@ func (t *tail) run(ctx context.Context, q api.LogQuery) error {
 	l := loggedBy(&st, q)
 	if !l.found {
 		cancel()
-		return api.NotFound("gitring status lists apps and services", "no such service: %s", strings.TrimSuffix(q.App+"/"+q.Service, "/"))
+		says, hint := missing(&st, q.App+when(q.Service != "", "/"+q.Service))
+		return api.NotFound(hint, "%s", says)
 	}
 	ends := make(chan reading)
 	defer func() { // nobody writes any more when it returns

@@ -80,7 +80,22 @@ func engineGroups(url string) []string {
 // either refuses, in order of place.
 func (j judge) look(c *ring.Commit, s manifest.Settings) (ring.Plan, []*ring.Refusal) {
 	r := manifest.Look(c, s)
-	return r.Plan, byPlace(append(r.Refusals, j.plan(&r.Plan, r.Drafts)...))
+	return r.Plan, byPlace(append(withoutMirror(r.Refusals), j.plan(&r.Plan, r.Drafts)...))
+}
+
+// withoutMirror puts what cannot be read into the words of one who has it in a folder:
+// only the daemon has a mirror, which it fetches again.
+func withoutMirror(refusals []*ring.Refusal) []*ring.Refusal {
+	out := slices.Clone(refusals)
+	for i, r := range out {
+		if r.Code == ring.Unreadable {
+			here := *r
+			here.Says = strings.Replace(r.Says, " from the local mirror", "", 1)
+			here.Hint = "whoever runs this has to be able to read it"
+			out[i] = &here
+		}
+	}
+	return out
 }
 
 // plan takes the apps out of a plan that the policy refuses, and gives the
