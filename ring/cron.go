@@ -98,13 +98,27 @@ type Run struct {
 func (f Run) Row() (string, string) { return "run", string(f.ID) + "#" + nano(f.Ended) + "#" + f.State }
 
 // Unread is a run that was told and whose log is not read yet: its container stays
-// until it is.
+// until it is. Or it is a Crash whose log could not be read, and is tried once more:
+// nobody waits for that.
 type Unread struct {
-	Run Run `json:"run"`
+	Run   Run    `json:"run"`
+	Crash *Crash `json:"crash,omitempty"`
+	// From and Over bound the log of the run that crashed, by the engine's clock, where
+	// they are not zero: the container may run again.
+	From time.Time `json:"from,omitzero"`
+	Over time.Time `json:"over,omitzero"`
 }
 
 // Row is by the container.
-func (f Unread) Row() (string, string) { return "unread", f.Run.Instance }
+func (f Unread) Row() (string, string) { return "unread", f.Key() }
+
+// Key is that of the row.
+func (f Unread) Key() string {
+	if f.Crash != nil {
+		return "crash " + f.Crash.Instance
+	}
+	return f.Run.Instance
+}
 
 // Crash is one crash of an instance, for people: no decision reads it.
 type Crash struct {
@@ -123,6 +137,8 @@ type Crash struct {
 	Reason  string        `json:"reason"`
 	// Log are the last lines it wrote, at most CrashLogLines, redacted.
 	Log []string `json:"log,omitempty"`
+	// NotRead is why the log could not be read; "" where it was, and where there was none.
+	NotRead string `json:"log_not_read,omitempty"`
 	// Signature is equal for crashes that are alike: the same exit, and the same
 	// last words but for numbers, times and addresses.
 	Signature string `json:"signature"`
