@@ -109,6 +109,25 @@ func TestAPlanTellsThePersonOnTheHostAll(t *testing.T) {
 	_, text = h.run("status")
 	require.NotContains(t, text, note, "nothing is wrong")
 
+	misspelt := "shpo" + strings.TrimPrefix(app, "shop")
+	for _, verb := range [][]string{
+		{"status", misspelt}, {"logs", misspelt}, {"crashes", misspelt}, {"jobs", misspelt}, {"inspect", misspelt + "/web"}, {"outdated", misspelt}, {"history", misspelt},
+		{"hold", misspelt}, {"release", misspelt}, {"retry", misspelt}, {"refresh", misspelt}, {"adopt", misspelt}, {"leave", misspelt}, {"run", misspelt + "/web"},
+		{"scale", misspelt + "/web=1"}, {"rollout", "undo", misspelt}, {"rollout", "pause", misspelt + "/web"}, {"rollout", "restart", misspelt + "/web"},
+	} {
+		args := verb
+		if _, asks := map[string]bool{"status": true, "logs": true, "crashes": true, "jobs": true, "inspect": true, "outdated": true, "history": true}[verb[0]]; !asks {
+			args = append(args, "--reason", "test")
+		}
+		code, text := h.run(args...)
+		require.Equal(t, 4, code, "%v: %s", verb, text)
+		require.Contains(t, text, `error: no app "`+misspelt+`" on `+h.name, "%v", verb)
+		require.Contains(t, text, `hint: did you mean "`+app+`"?`, "%v", verb)
+	}
+	code, text = h.run("sync", "prdo")
+	require.Equal(t, 4, code)
+	require.Contains(t, text, `hint: did you mean "prod"?`)
+
 	h.repo.write(files{app + "/compose.yaml": h.compose(app, obj{"once": obj{"image": image, "pull_policy": "never", "restart": "no"}})})
 	_, text = h.run("plan", h.repo.work)
 	require.Contains(t, text, app+" note: once: a job, because it says restart: no")

@@ -192,8 +192,20 @@ func (d *daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 			p.Apps[i].Notes = append(slices.Clone(p.Apps[i].Notes), d.loose(ctx, &app)...)
 		}
 	}
-	p.UnderWay = reconcile.Moving(p.world, f.cfg.Name, time.Now())
+	p.UnderWay = slices.DeleteFunc(reconcile.Moving(p.world, f.cfg.Name, time.Now()), func(m ring.Move) bool { return isChange(&p.Changes, &m) })
 	return p.Changes, nil
+}
+
+// isChange says that a move is a change of the plan already: it begins at this moment.
+func isChange(c *ring.Changes, m *ring.Move) bool {
+	for i := range c.Apps {
+		for _, s := range c.Apps[i].Services {
+			if c.Apps[i].App == m.App && s.Service == m.Service {
+				return s.Class != ring.ChangeNone && s.To == m.To
+			}
+		}
+	}
+	return false
 }
 
 // tipOf is the newest commit seen of a source.
