@@ -44,6 +44,9 @@ func (t *turn) leavers() *leavers {
 		if v.good == nil || v.want.Kind != ring.Worker || v.target == v.want && there {
 			continue
 		}
+		if v.failed != nil && v.good.Service.Version == v.want.Version {
+			continue // it comes back to nothing but itself, as the plan has it now
+		}
 		for _, d := range v.good.Service.DependsOn {
 			key := string(ring.ID(v.app.Name, d.Service))
 			l.leans[key] = append(l.leans[key], i)
