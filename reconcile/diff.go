@@ -176,21 +176,21 @@ func (t *turn) look() {
 
 // set decides a fact: remembered, and true for the rest of this turn.
 func (t *turn) set(f ring.Fact) {
-	table, _ := f.Row()
+	table, key := f.Row()
 	if !t.own[table] {
 		put(&t.own, table, true)
 		t.Facts.Own(table)
 	}
-	t.Facts.Set(f)
+	t.Facts.Put(table, key, f)
 	if in, ok := f.(ring.InForce); ok {
 		t.keeps(&in.App)
 	}
-	t.out.Facts = append(t.out.Facts, f)
+	t.out.Facts = append(twice(t.out.Facts), f)
 }
 
 func (t *turn) event(e ring.Event) {
 	e.At = t.now
-	t.out.Events = append(t.out.Events, e)
+	t.out.Events = append(twice(t.out.Events), e)
 }
 
 // wake asks for another look at u, or sooner.
@@ -217,7 +217,7 @@ func (t *turn) do(a ring.Action) bool {
 		}
 	}
 	a.Source = cmp.Or(a.Source, t.Facts.Apps[a.App].App.Source)
-	t.out.Actions = append(t.out.Actions, a)
+	t.out.Actions = append(twice(t.out.Actions), a)
 	if t.by.decided == nil {
 		t.by.decided = map[string]bool{}
 	}
@@ -233,6 +233,16 @@ func (t *turn) do(a ring.Action) bool {
 func (t *turn) busy(target string) bool {
 	_, ok := t.Busy[target]
 	return ok || t.by.decided[target]
+}
+
+// inFlight is the step of a service that is in flight; nil where none is. A step is
+// large: only one that is there is copied.
+func (t *turn) inFlight(id ring.ServiceID) *ring.Action {
+	if _, any := t.Busy[string(id)]; !any {
+		return nil
+	}
+	a := t.Busy[string(id)]
+	return &a
 }
 
 // source finds a configured source; nil when there is none of that name.
@@ -266,6 +276,16 @@ func keysThat[K cmp.Ordered, V any](m map[K]V, is func(K) bool) (out []K) {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// twice has room for one more, and for as many again where there is none: append's own
+// steps are small, and a look in which a thousand rollouts begin would copy its actions,
+// which are large, a dozen times.
+func twice[T any](all []T) []T {
+	if len(all) < cap(all) {
+		return all
+	}
+	return slices.Grow(all, max(4, len(all)))
 }
 
 func say(format string, args ...any) string { return fmt.Sprintf(format, args...) }

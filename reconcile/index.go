@@ -60,9 +60,10 @@ type writing struct {
 func (t *turn) inOrder() []*service {
 	if len(t.by.order) != len(t.views) {
 		t.by.order = make([]*service, 0, len(t.views))
-		for _, id := range sortedKeys(t.views) {
-			t.by.order = append(t.by.order, t.views[id])
+		for _, v := range t.views {
+			t.by.order = append(t.by.order, v)
 		}
+		slices.SortFunc(t.by.order, func(a, b *service) int { return cmp.Compare(a.id, b.id) })
 	}
 	return t.by.order
 }

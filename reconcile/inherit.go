@@ -306,7 +306,7 @@ func mounted(in *inst) []string {
 // written are what the wanted version writes and what else still runs does, or
 // may run in a moment: a create that is in flight, or that nobody heard the end
 // of, is seen after the plan that asked for it was superseded.
-func (t *turn) written(v *service) map[ring.Version][]string {
+func (t *turn) written(v *service, expected []ring.Version) map[ring.Version][]string {
 	var out map[ring.Version][]string
 	add := func(version ring.Version, what []string) {
 		if len(what) == 0 {
@@ -320,7 +320,7 @@ func (t *turn) written(v *service) map[ring.Version][]string {
 	for _, in := range v.all {
 		add(in.Version, t.writtenAs(v.id, v, in))
 	}
-	for _, version := range t.expected(v) {
+	for _, version := range expected {
 		add(version, v.row.Writes[version])
 	}
 	add(v.want.Version, v.writes())
@@ -331,14 +331,14 @@ func (t *turn) written(v *service) map[ring.Version][]string {
 // them any more: of the rollout before this one, and of a step in flight.
 func (t *turn) expected(v *service) []ring.Version {
 	out := []ring.Version{v.row.Version}
-	if a, ok := t.Busy[string(v.id)]; ok && a.Version != v.row.Version {
+	if a := t.inFlight(v.id); a != nil && a.Version != v.row.Version {
 		out = append(out, a.Version)
 	}
 	return out
 }
 
 // shared are the versions of what runs, and the wanted one, that share what they write.
-func (t *turn) shared(v *service) []ring.Version {
+func (t *turn) shared(v *service, expected []ring.Version) []ring.Version {
 	var out []ring.Version
 	if v.want.Share {
 		out = append(out, v.want.Version)
@@ -348,7 +348,7 @@ func (t *turn) shared(v *service) []ring.Version {
 			out = append(out, in.Version)
 		}
 	}
-	for _, version := range t.expected(v) {
+	for _, version := range expected {
 		if slices.Contains(v.row.Shared, version) && !slices.Contains(out, version) {
 			out = append(out, version)
 		}

@@ -267,8 +267,11 @@ func (t *turn) saysOfItself(app *ring.App, s, old *ring.Service) ring.Image {
 
 // looked is s with what its image says of itself, if that is known by now.
 func (t *turn) looked(s *ring.Service) *ring.Service {
+	if s.Image.Known {
+		return s
+	}
 	i := t.Images[s.Pin.Image]
-	if s.Image.Known || !i.Known {
+	if !i.Known {
 		return s
 	}
 	out := *s

@@ -19,9 +19,10 @@ func (t *turn) begin(v *service) {
 			Commit: old.Commit, Reason: say("superseded by %s", v.app.Commit.Short()),
 		})
 	}
+	also := t.expected(v)
 	v.row = ring.RolloutRow{
-		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Checks: t.checks(v), Writes: t.written(v), Shared: t.shared(v),
-		Engine: t.Seen.Engine,
+		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Engine: t.Seen.Engine,
+		Checks: t.checks(v, also), Writes: t.written(v, also), Shared: t.shared(v, also),
 	}
 	if v.failed != nil { // quarantined: a newer commit wants what already failed
 		v.row.Cause = v.failed.Reason
@@ -39,14 +40,14 @@ func (t *turn) begin(v *service) {
 }
 
 // checks are those of the wanted version and of what else still runs.
-func (t *turn) checks(v *service) map[ring.Version][]ring.Check {
+func (t *turn) checks(v *service, expected []ring.Version) map[ring.Version][]ring.Check {
 	out := map[ring.Version][]ring.Check{v.want.Version: v.want.Checks}
 	for _, in := range v.all {
 		if c, ok := v.row.Checks[in.Version]; ok && in.Version != v.want.Version {
 			out[in.Version] = c
 		}
 	}
-	for _, version := range t.expected(v) {
+	for _, version := range expected {
 		if c, ok := v.row.Checks[version]; ok && version != v.want.Version {
 			out[version] = c
 		}

@@ -520,19 +520,26 @@ func (t *turn) leaves(in *inst) string {
 		return ""
 	}
 	id := ring.ID(in.App, in.Service)
-	a, stops := t.Busy[string(id)]
-	stops = stops && a.Instance == in.ID && (a.Kind == ring.DoRemove || a.Kind == ring.DoStop)
-	var drain time.Duration
-	if v := t.views[id]; v != nil {
-		drain = v.want.Rollout.DrainDelay
-	} else if g, ok := t.Facts.Good[id]; ok {
-		drain = g.Service.Rollout.DrainDelay
+	if t.stops(id, in) {
+		var drain time.Duration
+		if v := t.views[id]; v != nil {
+			drain = v.want.Rollout.DrainDelay
+		} else if g, ok := t.Facts.Good[id]; ok {
+			drain = g.Service.Rollout.DrainDelay
+		}
+		if !t.now.Before(t.Facts.Intents[in.ID].At.Add(drain)) {
+			return ring.SlotStopping
+		}
+		return ring.SlotDraining
 	}
-	switch {
-	case stops && !t.now.Before(t.Facts.Intents[in.ID].At.Add(drain)):
-		return ring.SlotStopping
-	case stops, in.intent == intentRemove:
+	if in.leaving() {
 		return ring.SlotDraining
 	}
 	return ""
+}
+
+// stops says that a step which stops an instance is in flight.
+func (t *turn) stops(id ring.ServiceID, in *inst) bool {
+	a := t.inFlight(id)
+	return a != nil && a.Instance == in.ID && (a.Kind == ring.DoRemove || a.Kind == ring.DoStop)
 }

@@ -28,8 +28,8 @@ func (t *turn) heldUp(v *service) bool {
 }
 
 func (t *turn) heldUpItself(v *service) bool {
-	a, ok := t.Busy[string(v.id)]
-	if !ok {
+	a := t.inFlight(v.id)
+	if a == nil {
 		return false
 	}
 	ends := a.Kind == ring.DoStop || a.Kind == ring.DoRemove

@@ -101,6 +101,11 @@ func (f *Facts) Own(name string) {
 // that it does not know, which is a bug.
 func (f *Facts) Set(fact Fact) {
 	name, key := fact.Row()
+	f.Put(name, key, fact)
+}
+
+// Put is Set for one who knows the row's place already: that of the fact, and no other.
+func (f *Facts) Put(name, key string, fact Fact) {
 	switch fact.(type) {
 	case Crash, Run: // for people; no decision reads them
 	case Forget:
