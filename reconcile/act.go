@@ -395,7 +395,13 @@ func (p *person) scaleTo(v *service) error {
 	if why := onlyOnce(v.app, &planned); !mayCount(v.app, &planned, p.Replicas) {
 		return unfit("only what may run twice can be scaled; share: true says so of data", "%s cannot run %d times: %s", v.id, p.Replicas, why)
 	}
-	return p.stand(ring.OverrideRow{Kind: ring.OverrideScale, Replicas: p.Replicas})
+	err := p.stand(ring.OverrideRow{Kind: ring.OverrideScale, Replicas: p.Replicas})
+	for i := range v.app.Services {
+		if s := &v.app.Services[i]; s.Kind == ring.Worker && s.Replicas > p.Replicas && slices.Contains(s.Spec.Owners(), v.want.Name) {
+			p.done.Says += say("; %s, which joins it, with it", s.Name)
+		}
+	}
+	return err
 }
 
 // undoIt brings back an earlier plan of an app.

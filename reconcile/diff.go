@@ -52,6 +52,8 @@ type turn struct {
 	parts map[ring.SHA][]part
 	// planned are apps as their plan has them, where a person's count is in force.
 	planned map[string]ring.App
+	// scales are a person's counts that are in force, and those that follow them.
+	scales map[ring.ServiceID]int
 	// writers are the services by what they write; nil until somebody asks.
 	writers map[string][]*service
 }

@@ -254,7 +254,37 @@ func (t *turn) scale() {
 		f.App.Services = slices.Clone(f.App.Services)
 		f.App.Services[i].Replicas = o.Replicas
 		t.Facts.Apps[app] = f
+		put(&t.scales, ring.ID(app, service), o.Replicas)
 	}
+	for _, app := range sortedKeys(t.planned) {
+		t.follow(app)
+	}
+}
+
+// follow has what joins a service, or takes its volumes, be as few as a person has that
+// service be: each joins the one of its own slot, and two would write the data of one.
+func (t *turn) follow(app string) {
+	all := t.Facts.Apps[app].App.Services
+	for again := true; again; {
+		again = false
+		for i := range all {
+			s := &all[i]
+			if n := t.atMost(app, s, s.Replicas); n < s.Replicas && s.Kind == ring.Worker {
+				s.Replicas, again = n, true
+				put(&t.scales, ring.ID(app, s.Name), n)
+			}
+		}
+	}
+}
+
+// atMost is n, or how few a person has what s joins be.
+func (t *turn) atMost(app string, s *ring.Service, n int) int {
+	for _, owner := range s.Spec.Owners() {
+		if its, counted := t.scales[ring.ID(app, owner)]; counted {
+			n = min(n, its)
+		}
+	}
+	return n
 }
 
 // mayCount says that a service may run as n instances in the place of its plan's.
@@ -277,16 +307,10 @@ func onlyOnce(app *ring.App, s *ring.Service) string {
 	return ""
 }
 
-// scaled is a person's count for a service.
+// scaled is a person's count for a service, or for what it joins.
 func (t *turn) scaled(id ring.ServiceID) (int, bool) {
-	o := t.standing(ring.OverrideScale, id)
-	if o == nil || o.Target != string(id) {
-		return 0, false
-	}
-	app, service := id.Split()
-	f := t.Facts.Apps[app]
-	s, ok := f.App.Service(service)
-	return o.Replicas, ok && s.Replicas == o.Replicas
+	n, ok := t.scales[id]
+	return n, ok
 }
 
 // asGit is a good service with the count that Git gives it: what a restore

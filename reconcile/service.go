@@ -64,16 +64,19 @@ func (v *service) wanted() string { return ring.VersionKey(v.id, v.want.Version)
 // itself, and a person's count.
 func (t *turn) goodNow(id ring.ServiceID, g *ring.Good) *ring.Good {
 	looked := t.looked(&g.Service)
-	n, scaled := t.scaled(id)
-	scaled = scaled && n != looked.Replicas && mayCount(&g.App, looked, n)
-	if looked == &g.Service && !scaled {
+	n := looked.Replicas
+	if count, scaled := t.scaled(id); scaled && mayCount(&g.App, looked, count) {
+		n = count
+	}
+	if len(t.scales) > 0 && looked.Kind == ring.Worker {
+		n = t.atMost(g.App.Name, looked, n) // of what it joined then
+	}
+	if looked == &g.Service && n == looked.Replicas {
 		return g
 	}
 	out := *g
 	out.Service = *looked
-	if scaled {
-		out.Service.Replicas = n
-	}
+	out.Service.Replicas = n
 	return &out
 }
 

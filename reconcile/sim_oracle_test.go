@@ -162,6 +162,19 @@ func (d *daemon) counted(app, service string, planned int) int {
 	if len(d.disk.Overrides) == 0 {
 		return planned
 	}
+	n := d.countedAlone(app, service, planned)
+	f := d.disk.Apps[app]
+	if s, ok := f.App.Service(service); ok && s.Kind == ring.Worker {
+		for _, name := range s.Spec.Owners() { // it is of its owner's slot
+			if owner, ok := f.App.Service(name); ok {
+				n = min(n, d.counted(app, name, owner.Replicas))
+			}
+		}
+	}
+	return n
+}
+
+func (d *daemon) countedAlone(app, service string, planned int) int {
 	o, ok := d.disk.Overrides[ring.OverrideKey(ring.OverrideScale, app+"/"+service)]
 	if !ok || !d.clock().Before(o.Until) {
 		return planned
