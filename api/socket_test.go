@@ -570,6 +570,38 @@ func TestSyncWait(t *testing.T) {
 	require.Contains(t, d.takeCalled(), "look prod")
 }
 
+// A source is held while an undo stands; what it brings back is awaited all the same.
+func TestSyncWaitFollowsAnUndo(t *testing.T) {
+	d := newDaemon()
+	c, _ := serveSocket(t, d)
+	d.look = func(context.Context) error { return nil }
+	held := func(target string, r *ring.RolloutStatus) func(*ring.Status) {
+		return func(st *ring.Status) {
+			st.Sources = []ring.SourceStatus{{Name: "prod", Sync: ring.SyncHeld, Apps: []ring.AppStatus{{Name: "web", Services: []ring.ServiceStatus{{Name: "web", Rollout: r}}}}}}
+			st.Overrides = []ring.Override{{Kind: "undo", Target: target}}
+		}
+	}
+	d.set(held("web", &ring.RolloutStatus{Phase: ring.RolloutProgressing}))
+	n := 0
+	require.NoError(t, c.SyncWait(context.Background(), "prod", func(ring.Status) error {
+		if n++; n == 1 {
+			d.set(held("web", nil))
+		}
+		return nil
+	}))
+	require.Equal(t, 2, n, "it waited for the rollout of the undo")
+
+	for _, rests := range []func(*ring.Status){
+		held("web", &ring.RolloutStatus{Phase: ring.RolloutPaused}),
+		held("other", &ring.RolloutStatus{Phase: ring.RolloutProgressing}), // what is held may wait for ever
+	} {
+		d.set(rests)
+		n = 0
+		require.NoError(t, c.SyncWait(context.Background(), "prod", func(ring.Status) error { n++; return nil }))
+		require.Equal(t, 1, n)
+	}
+}
+
 func TestSyncWaitTellsOnlyChanges(t *testing.T) {
 	d := newDaemon()
 	c, _ := serveSocket(t, d)

@@ -167,13 +167,13 @@ func face(st ring.Status) []byte {
 }
 
 // settled says that a source, or every one for "", rests: nothing is staged or
-// applied any more. Whether that is good is the status's to say.
+// applied any more, also not by an undo, for which the source is held. Whether that is good is the status's to say.
 func settled(st *ring.Status, source string) bool {
 	for _, src := range st.Sources {
 		if source != "" && src.Name != source {
 			continue
 		}
-		if src.Sync == ring.SyncStaging || src.Sync == ring.SyncApplying {
+		if src.Sync == ring.SyncStaging || src.Sync == ring.SyncApplying || src.Undoing(st.Overrides) {
 			return false
 		}
 	}

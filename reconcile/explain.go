@@ -450,7 +450,7 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 		return "its port is taken: " + says, say("publish one of them on another port; gitring inspect %s shows who has it", whose)
 	}
 	for _, try := range e.out.Tries {
-		return say("%s failed %d times: %s", try.Kind, try.N, try.Err), cmp.Or(try.Hint, say("wait for the next try %s, or gitring retry %s --reason '…' tries now", clock(try.Next), name))
+		return say("%s failed %s: %s", try.Kind, times(try.N), try.Err), cmp.Or(try.Hint, say("wait for the next try %s, or gitring retry %s --reason '…' tries now", clock(try.Next), name))
 	}
 	if v.lacks != "" {
 		e.out.Waits = append(e.out.Waits, v.lacks)
@@ -481,4 +481,12 @@ func (e *explainer) patienceSays(name string) string {
 	deadline := v.row.Progress.Add(v.want.Rollout.ProgressDeadline)
 	e.out.Until = utc(deadline)
 	return say("wait: without progress until %s the rollout fails (%s); gitring logs %s shows what it writes", clock(deadline), v.onFailure(), name)
+}
+
+// times is how often something happened.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return say("%d times", n)
 }

@@ -13,6 +13,9 @@ type Changes struct {
 	Refusals []*Refusal `json:"refusals,omitempty"`
 	// Awaiting says why the plan would wait for a person; "" when it would not.
 	Awaiting string `json:"awaiting,omitempty"`
+	// Waits is why this very commit is not carried out yet, such as an undo that stands;
+	// "" where it is not the next one, or nothing is in its way.
+	Waits string `json:"waits,omitempty"`
 	// UnderWay is what goes on here while it is asked, or did not complete: nothing of
 	// it is counted as a change once more.
 	UnderWay []Move `json:"under_way,omitempty"`

@@ -228,6 +228,24 @@ type Override struct {
 	Commit   SHA  `json:"commit,omitempty"`
 }
 
+// Undoing says that an undo is being carried out: the source is held, because its newest
+// commit waits, and the earlier plan is not there yet.
+func (s *SourceStatus) Undoing(overrides []Override) bool {
+	for _, a := range s.Apps {
+		for _, o := range overrides {
+			if o.Kind != string(OverrideUndo) || o.Target != a.Name {
+				continue
+			}
+			for _, sv := range a.Services {
+				if r := sv.Rollout; r != nil && (r.Phase == RolloutProgressing || r.Phase == RolloutRestoring) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // ExitCode is the exit status of "gitring status": 6, 7, 9, 10 or 0, the first
 // that applies (DESIGN.md section 5; 3 is the client's own).
 func (s *Status) ExitCode() int {

@@ -112,7 +112,7 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 		pair(when, strings.TrimSpace(fmt.Sprintf("%s: %s %s", strings.TrimSpace(string(step.Kind)+" "+slotSays(step.Slot)), step.Reason, step.Far)))
 	}
 	for _, try := range e.Tries {
-		pair("failed:", fmt.Sprintf("%s, %d times: %s; again %s", try.Kind, try.N, try.Err, on(try.Next)))
+		pair("failed:", fmt.Sprintf("%s, %s: %s; again %s", try.Kind, times(try.N), try.Err, on(try.Next)))
 	}
 	showSeen(s, e, now)
 	if c := e.Crash; c != nil {

@@ -236,6 +236,9 @@ func showChanges(s *screen, c *ring.Changes, now time.Time) {
 			s.line(2, " ", word{"hint:", dim}, w("gitring approve "+c.Commit.Short()))
 		}
 	}
+	if c.Waits != "" {
+		s.line(0, " ", word{"not yet:", yellow}, w(c.Waits))
+	}
 	s.line(0, " ", w(sum(c)))
 }
 

@@ -106,6 +106,18 @@ func TestAWhyThatHasNoRoomGoesBelowItsRow(t *testing.T) {
 	}
 }
 
+func TestARefusalIsSaidOnce(t *testing.T) {
+	const says = "image a:7 is not in the registry"
+	st := &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{
+		Name: "web", Health: ring.Degraded, Reason: says, Refusal: &ring.Refusal{Code: ring.ImageNotFound, App: "web", Says: says, Hint: "push it"},
+		Services: []ring.ServiceStatus{{Name: "web", Phase: ring.PhaseReady, Reason: "1/1 ready", Conditions: []ring.Condition{{Type: ring.ConditionImageResolved, Status: ring.ConditionFalse, Reason: says}}}},
+	}}}}}
+	s := &screen{}
+	showStatus(s, st, false, time.Time{})
+	require.Equal(t, 1, strings.Count(s.String(), says), s.String())
+	require.Contains(t, s.String(), "web/web not ImageResolved")
+}
+
 // LESSONS 28: short ids, null times and null lists are shown, not fatal.
 func TestAnEmptyStatusIsShown(t *testing.T) {
 	for _, wide := range []bool{false, true} {

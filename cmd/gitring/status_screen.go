@@ -175,6 +175,7 @@ func serviceRow(app string, sv ring.ServiceStatus, wide bool) []word {
 func showApp(s *screen, a ring.AppStatus, wide bool, now time.Time) {
 	switch {
 	case a.Reason != "" && slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return sv.Reason == a.Reason }):
+	case a.Refusal != nil && a.Reason == a.Refusal.Says: // the line of the refusal says so
 	case a.Health != ring.Healthy && (a.Reason != "" || a.Refusal == nil):
 		s.line(2, " ", w(a.Name), word{a.Health + when(a.Reason != "", ":"), healthHue(a.Health)}, w(a.Reason))
 	case a.Reason != "":
@@ -203,7 +204,7 @@ func showApp(s *screen, a ring.AppStatus, wide bool, now time.Time) {
 			if !c.Since.IsZero() {
 				since = " since " + age(c.Since, now)
 			}
-			why := when(!strings.Contains(sv.Reason, c.Reason), c.Reason)
+			why := when(!strings.Contains(sv.Reason, c.Reason) && (a.Refusal == nil || a.Refusal.Says != c.Reason), c.Reason)
 			s.line(2, " ", w(id), word{conditionSays(c) + since + when(why != "", ":"), yellow}, w(why))
 		}
 	}

@@ -144,7 +144,7 @@ func (p *progress) show(st *ring.Status) error {
 		return p.live.redraw(p.screenOf(st))
 	}
 	for _, src := range st.Sources {
-		if err := p.say(src); err != nil {
+		if err := p.say(src, resting(src.Sync) && !src.Undoing(st.Overrides)); err != nil {
 			return err
 		}
 	}
@@ -167,8 +167,8 @@ func (p *progress) screenOf(st *ring.Status) string {
 
 // say writes the lines that changed. What is at rest is told by the result in
 // the end; before it, it is no progress.
-func (p *progress) say(src ring.SourceStatus) error {
-	if !resting(src.Sync) {
+func (p *progress) say(src ring.SourceStatus, rests bool) error {
+	if !rests {
 		s := &screen{}
 		sourceProgress(s, src)
 		if err := p.live.say(src.Name, strings.TrimSuffix(s.String(), "\n")); err != nil {
@@ -186,7 +186,7 @@ func (p *progress) say(src ring.SourceStatus) error {
 		for _, sv := range a.Services {
 			id := a.Name + "/" + sv.Name
 			_, before := p.live.said[id]
-			if atEnd(sv) && !before || !atEnd(sv) && resting(src.Sync) {
+			if atEnd(sv) && !before || !atEnd(sv) && rests {
 				continue
 			}
 			s := &screen{}

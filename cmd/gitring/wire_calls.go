@@ -192,6 +192,12 @@ func (d *daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 			p.Apps[i].Notes = append(slices.Clone(p.Apps[i].Notes), d.loose(ctx, &app)...)
 		}
 	}
+	st, _ := d.loop.Status()
+	for i := range st.Sources {
+		if next := st.Sources[i].Next; st.Sources[i].Name == f.cfg.Name && next != nil && next.Commit == p.Commit && p.Awaiting == "" {
+			p.Waits = next.Reason
+		}
+	}
 	p.UnderWay = slices.DeleteFunc(reconcile.Moving(p.world, f.cfg.Name, time.Now()), func(m ring.Move) bool { return isChange(&p.Changes, &m) })
 	return p.Changes, nil
 }

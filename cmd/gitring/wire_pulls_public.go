@@ -46,7 +46,7 @@ func public(c ring.Changes, open map[string]bool, secrets []string) ring.Changes
 		return s
 	}
 	out := c
-	out.Apps, out.Refusals, out.UnderWay = []ring.AppChanges{}, nil, nil
+	out.Apps, out.Refusals, out.UnderWay, out.Waits = []ring.AppChanges{}, nil, nil, ""
 	for _, a := range c.Apps {
 		told := ring.AppChanges{App: strike(a.App)}
 		for _, s := range a.Services {
