@@ -59,8 +59,11 @@ func (t *turn) crashed(v *service, in *inst, c ring.Crash, before time.Time) {
 func (t *turn) keepCrash(v *service, in *inst, c ring.Crash, before time.Time) {
 	c.ID, c.Slot, c.Version, c.Commit, c.Instance, c.At = v.id, in.Slot, in.Version, in.Commit, in.ID, t.now
 	c.Signature = signature(c)
-	t.set(c)
 	a := t.step(v, ring.DoLog, in, "keep its last words: "+c.Reason)
+	if a.Want == nil {
+		c.NotRead = "its spec is not known any more, nor what would have to be struck out of it"
+	}
+	t.set(c)
 	if a.Want == nil {
 		return
 	}
@@ -71,9 +74,31 @@ func (t *turn) keepCrash(v *service, in *inst, c ring.Crash, before time.Time) {
 	if a.From.IsZero() && in.Ended() { // a run before it that the engine restarted left no end of its own
 		a.From = in.Started
 	}
-	if c.Reason == restartedByEngine {
-		a.To = in.Finished.Add(lastWordsLate)
+	a.Over = t.now.Add(lastWordsLate)
+	if in.Ended() || c.Reason == restartedByEngine {
+		a.Over = in.Finished.Add(lastWordsLate)
 	}
+	if c.Reason == restartedByEngine {
+		a.To = a.Over
+	}
+	t.do(a)
+}
+
+// rereadLog reads a crash's log once more that could not be read at once. What runs in
+// the container by now, heal having waited for no more than the first try, is left out.
+func (t *turn) rereadLog(key string, u ring.Unread) {
+	c := u.Crash
+	v := t.views[c.ID]
+	if v == nil || v.instance(c.Instance) == nil {
+		t.set(ring.Forget{Table: "unread", Key: key}) // gone, and its log with it
+		return
+	}
+	a := t.step(v, ring.DoLog, v.instance(c.Instance), "keep its last words, once more: "+c.Reason)
+	if a.Want == nil {
+		t.set(ring.Forget{Table: "unread", Key: key})
+		return
+	}
+	a.Record, a.Lines, a.Timeout, a.From, a.To = *c, ring.CrashLogLines, logWithin, u.From, u.Over
 	t.do(a)
 }
 
@@ -100,10 +125,12 @@ func ranBefore(in *ring.Instance) time.Duration {
 // telling says that the last words of an instance are being read: who removes it
 // now would take them away, and who starts it would add to them. It takes a
 // moment, and at most logWithin. A run's are read at the next look, where a daemon
-// before us did not come to that.
+// before us did not come to that. A crash's that could not be read are tried once more
+// while nobody waits.
 func (t *turn) telling(in *inst) bool {
 	_, unread := t.Facts.Unread[in.ID]
-	return unread || t.busy("log "+in.ID)
+	_, again := t.Facts.Unread[ring.Unread{Crash: &ring.Crash{Instance: in.ID}}.Key()]
+	return unread || t.busy("log "+in.ID) && !again
 }
 
 // failedStart keeps a record of an instance that a rollout counts as failed: it
@@ -142,14 +169,27 @@ func (t *turn) forgetSlot(v *service, in *inst) {
 	}
 }
 
-// withLog is a record with the lines that were read for it, where any were.
-func withLog(record ring.Fact, log []string, err error) (out []ring.Fact) {
+// withLog is the record of a step with the lines that were read for it, where any
+// were, or with why they could not be.
+func withLog(a ring.Action, log []string, err error) (out []ring.Fact) {
 	read := err == nil && len(log) > 0
-	switch r := record.(type) {
+	switch r := a.Record.(type) {
 	case ring.Crash:
-		r.Log = log
-		r.Signature = signature(r)
-		if read {
+		again := ring.Unread{Crash: &r}
+		table, key := again.Row()
+		if err != nil && r.NotRead == "" {
+			r.NotRead = err.Error()
+			again.From, again.Over = a.From, a.Over
+			return []ring.Fact{r, again}
+		}
+		if r.NotRead != "" {
+			out = append(out, ring.Forget{Table: table, Key: key})
+		}
+		if err == nil {
+			r.Log, r.NotRead = log, ""
+			r.Signature = signature(r)
+		}
+		if read || err == nil && len(out) > 0 {
 			out = append(out, r)
 		}
 	case ring.Run:

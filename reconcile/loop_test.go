@@ -33,6 +33,7 @@ type host struct {
 	flying  map[string]int // steps in flight, by target
 	takes   func(ring.Action) time.Duration
 	hangs   func(ring.Action) bool // until its context ends
+	kept    func(ring.Fact)
 	bad     []string
 }
 
@@ -130,6 +131,9 @@ func (h *host) Record(_ context.Context, facts []ring.Fact, events []ring.Event)
 	}
 	for _, f := range facts {
 		h.facts.Set(f)
+		if h.kept != nil {
+			h.kept(f)
+		}
 	}
 	h.journal = append(h.journal, events...)
 	return nil

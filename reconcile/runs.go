@@ -558,6 +558,10 @@ func (t *turn) readLog(v *service, in *inst, r ring.Run) {
 // read them. Of a service that left its plan none is read, as in runLeft.
 func (t *turn) unread() {
 	for _, id := range sortedKeys(t.Facts.Unread) {
+		if u := t.Facts.Unread[id]; u.Crash != nil {
+			t.rereadLog(id, u)
+			continue
+		}
 		r := t.Facts.Unread[id].Run
 		v := t.views[r.ID]
 		switch {

@@ -21,8 +21,8 @@ const (
 // given is remembered even where the step failed after that; known is what is
 // on disk already.
 func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done, err error, now time.Time) ([]ring.Fact, []ring.Event) {
-	if a.Kind == ring.DoLog { // what it is the log of was told; what could not be read is missed by no one
-		return withLog(a.Record, done.Log, err), nil
+	if a.Kind == ring.DoLog { // what it is the log of was told
+		return withLog(a, done.Log, err), nil
 	}
 	if a.Kind == ring.DoWhose { // told as drift
 		toldWhose(r.Tries, a, err, now)

@@ -84,6 +84,9 @@ type Action struct {
 	// they are not zero.
 	Lines    int
 	From, To time.Time
+	// Over is, for the DoLog of a crash, when its run was over: one that fails is
+	// repeated up to there.
+	Over time.Time
 	// Back is, for a reload, the content that comes back when it fails; nil is
 	// what lies there.
 	Back map[string]string

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -49,6 +50,9 @@ func (d *Docker) keepLog(ctx context.Context, e engine, a ring.Action) (ring.Don
 		return done, nil
 	}
 	text, err := tail(ctx, e, c, a)
+	if err != nil && a.Timeout > 0 && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = fmt.Errorf("the engine did not hand it over within %s", a.Timeout)
+	}
 	if err != nil {
 		return done, fault("cannot read the log of container "+strings.TrimPrefix(c.Name, "/"), "", err)
 	}

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -139,4 +140,34 @@ func TestTheEngineKeepsOneLogForAllRuns(t *testing.T) {
 		require.NoError(t, r.Logs(t.Context(), first.ID, LogOptions{Tail: 1}, &b))
 		require.Contains(t, b.String(), "no luck")
 	}
+}
+
+func TestALogThatTheEngineDoesNotHandOverIsSaidSo(t *testing.T) {
+	r := newRig(t)
+	f := NewFake(r.options())
+	r.Docker = f.Docker
+	r.image = f.AddImage(FakeImage{Name: localImage, Logs: "last words\n"})
+	a := r.service(nil)
+	r.must(t, a)
+	in := r.one(t)
+	var tries int
+	f.Fail(func(op string, _ int) (before, after error) {
+		if op != "ContainerLogs" {
+			return nil, nil
+		}
+		if tries++; tries > 1 {
+			return nil, nil
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 350*time.Millisecond)
+		defer cancel()
+		<-ctx.Done()
+		return ctx.Err(), nil
+	})
+	step := lastWords(in, a.Want, 200)
+	step.Timeout = 300 * time.Millisecond
+	_, err := r.Do(t.Context(), step)
+	require.ErrorContains(t, err, "cannot read the log of container "+in.Name)
+	require.ErrorContains(t, err, "the engine did not hand it over within 300ms")
+	step.Timeout = time.Minute
+	require.Equal(t, []string{"last words"}, r.must(t, step).Log, "and the next try has it")
 }
