@@ -103,6 +103,8 @@ type engine struct {
 	// volumes are the volumes and data folders that are there, names the container
 	// names that others hold, foreign the Compose projects that are not ours.
 	volumes, names, foreign map[string]bool
+	// lent is, by app, another one whose network it would have under that name.
+	lent map[string]string
 
 	natures map[string]nature // by image
 	// contents are, by what lies in a live folder, what it does to who takes it
@@ -362,6 +364,10 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 		e.told("admit", a.App, nil)
 		if e.stranger(a.Of.Name) {
 			r := &ring.Refusal{Code: ring.ForeignProject, Says: "a Compose project " + a.Of.Name + " runs here that gitring did not start", Hint: "gitring adopt " + a.Of.Name}
+			return ring.Done{}, &ring.EngineError{Permanent: true, Refusal: r, Err: r}
+		}
+		if owner := e.lent[a.Of.Name]; owner != "" && e.hasNetwork(owner) {
+			r := &ring.Refusal{Code: ring.PolicyDenied, Says: "network net belongs to project " + owner, Hint: "give it another name", Owner: owner}
 			return ring.Done{}, &ring.EngineError{Permanent: true, Refusal: r, Err: r}
 		}
 		e.admitted(a.Of)
@@ -699,6 +705,16 @@ func (e *engine) mounts(a ring.Action, b *box) {
 		name := fmt.Sprintf("volume %s_%s_%d_%s", a.App, a.Service, a.Slot, path)
 		b.kept, b.holds = append(b.kept, name), append(b.holds, name)
 	}
+}
+
+// hasNetwork says that a network of an app is here.
+func (e *engine) hasNetwork(app string) bool {
+	for _, n := range e.nets {
+		if n.App == app {
+			return true
+		}
+	}
+	return false
 }
 
 // ofHost begins the key of a volume that its app did not make.

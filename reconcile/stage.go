@@ -61,10 +61,12 @@ func (t *turn) block(src *Source, name string) {
 		return
 	}
 	on := t.refusedBefore(src, name, map[string]bool{})
+	if on != "" || stay.dead {
+		put(&t.blocked, name, true)
+	}
 	if on == "" {
 		return
 	}
-	put(&t.blocked, name, true)
 	says := say("waits for app %s, which is refused", on)
 	if stays {
 		if says = stay.says; on != stay.on { // else it says so already
@@ -211,7 +213,7 @@ func (t *turn) waitsFor(src *Source, next *ring.App) string {
 		if t.nextApp(src, after.App) == nil {
 			continue // of another source: its own state gates the rollout
 		}
-		if t.at(after.App, next.Commit) || t.waitsInTurn(src, after.App, next.Name, map[string]bool{}) {
+		if t.at(after.App, next.Commit) || t.waitsInTurn(src, after.App, next.Name) {
 			continue // or the two come into force at once
 		}
 		return say("waits for app %s", after.App)

@@ -532,6 +532,9 @@ func (s *story) faultOf(w []string) error {
 	case len(w) == 4 && w[0] == "project": // project web is foreign, project web is gone
 		s.foreign[w[1]] = w[3] == "foreign"
 		return nil
+	case len(w) == 5 && w[0] == "project": // project store has shop's network: a network of its own would have that one's name
+		s.lent = map[string]string{w[1]: strings.TrimSuffix(w[3], "'s")}
+		return nil
 	case len(w) == 4 && w[0] == "memory": // memory is now 2048, in MiB
 		n, err := strconv.Atoi(w[3])
 		s.memory = int64(n) << 20

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 type stay struct {
 	says string
 	on   string // the app that it waits for
+	dead bool   // which will not come by itself
 }
 
 // forceAtOnce puts apps in force that are ready and wait for each other: all those for
@@ -59,7 +61,7 @@ func (t *turn) behindOther(src *Source, next *ring.App, coming map[string]bool) 
 	}
 	for _, after := range next.After {
 		if t.nextApp(src, after.App) != nil && !coming[after.App] && !t.at(after.App, next.Commit) {
-			return stay{say("waits for app %s", after.App), after.App}
+			return stay{says: say("waits for app %s", after.App), on: after.App}
 		}
 	}
 	return stay{}
@@ -68,7 +70,20 @@ func (t *turn) behindOther(src *Source, next *ring.App, coming map[string]bool) 
 // waitsInTurn says that an app of a plan waits for another at whatever distance, to
 // come after it or because that takes over from it. Two that wait for each other come
 // into force at once.
-func (t *turn) waitsInTurn(src *Source, name, other string, met map[string]bool) bool {
+func (t *turn) waitsInTurn(src *Source, name, other string) bool {
+	return t.reachesBy(src, name, other, map[string]bool{}, t.forcedAfter)
+}
+
+// startsInTurn says the same of the start of what is in force: one that takes over from
+// another waits for that, too.
+func (t *turn) startsInTurn(src *Source, name, other string) bool {
+	return t.reachesBy(src, name, other, map[string]bool{}, func(src *Source, next *ring.App) []string {
+		return append(t.forcedAfter(src, next), t.giversTo(src, next)...)
+	})
+}
+
+// reachesBy says that steps from app to app lead from one of a plan to another.
+func (t *turn) reachesBy(src *Source, name, other string, met map[string]bool, steps func(*Source, *ring.App) []string) bool {
 	if name == other {
 		return true
 	}
@@ -77,64 +92,142 @@ func (t *turn) waitsInTurn(src *Source, name, other string, met map[string]bool)
 		return false
 	}
 	met[name] = true
+	return slices.ContainsFunc(steps(src, next), func(on string) bool { return t.reachesBy(src, on, other, met, steps) })
+}
+
+// forcedAfter are the apps that one of a plan may wait for before it is in force.
+func (t *turn) forcedAfter(src *Source, next *ring.App) (on []string) {
 	for _, after := range next.After {
-		if t.waitsInTurn(src, after.App, other, met) {
-			return true
-		}
+		on = append(on, after.App)
 	}
-	for _, what := range t.givesUp(src, name, next) {
-		for _, heir := range t.heirsOf(src)[what] {
-			if heir != name && t.waitsInTurn(src, heir, other, met) {
-				return true
+	for _, what := range t.givesUp(src, next.Name, next) {
+		for _, heir := range t.heirsOf(src)[anyAddress(what)] {
+			if heir != next.Name {
+				on = append(on, heir)
 			}
 		}
 	}
-	return false
+	return on
 }
 
-// heirless is why an app whose next plan gives up what it writes keeps the one in
-// force: another app takes that over and cannot come yet. next is nil where the app
+// giversTo are the apps that by a plan give up what one of it takes over.
+func (t *turn) giversTo(src *Source, next *ring.App) (givers []string) {
+	takes := except(served(next), t.goodOn(next.Name))
+	if len(takes) == 0 {
+		return nil
+	}
+	for _, name := range sortedKeys(t.Facts.Apps) {
+		gives := t.givesUp(src, name, t.nextApp(src, name))
+		if name != next.Name && slices.ContainsFunc(takes, func(what string) bool { return among(gives, what) }) {
+			givers = append(givers, name)
+		}
+	}
+	return givers
+}
+
+// heirless is why an app whose next plan gives up the data that it writes keeps the one
+// in force: another app takes that over and cannot serve yet. next is nil where the app
 // left the commit.
 func (t *turn) heirless(src *Source, name string, next *ring.App, coming map[string]bool) stay {
 	for _, what := range t.givesUp(src, name, next) {
-		heirs := slices.DeleteFunc(slices.Clone(t.heirsOf(src)[what]), func(heir string) bool { return heir == name })
-		if len(heirs) == 0 {
-			continue // nobody's any more
+		if !isData(what) {
+			continue
 		}
-		if !slices.ContainsFunc(heirs, func(heir string) bool { return t.comes(src, heir, what, coming) }) {
-			return t.stayFor(src, heirs[0], "takes over "+what)
+		heirs := slices.DeleteFunc(slices.Clone(t.heirsOf(src)[what]), func(heir string) bool { return heir == name })
+		if len(heirs) == 0 || t.servedStill(src, name, what, heirs) {
+			continue
+		}
+		var stays stay
+		for _, heir := range heirs {
+			s := t.notYet(src, name, heir, what, coming)
+			if s.says == "" {
+				stays = s
+				break
+			}
+			if stays.says == "" {
+				stays = s
+			}
+		}
+		if stays.says != "" {
+			return stays
 		}
 	}
 	return stay{}
 }
 
-// comes says that an app that takes something over is in force or comes now, and that
-// no person keeps it from starting.
-func (t *turn) comes(src *Source, heir, what string, coming map[string]bool) bool {
-	next := t.nextApp(src, heir)
-	if next == nil {
-		return false
-	}
-	f, ok := t.Facts.Apps[heir]
-	if !coming[heir] && !(ok && f.App.Source == src.Name && asked(&f, next)) {
-		return false
-	}
-	for i := range next.Services {
-		s := &next.Services[i]
-		if id := ring.ID(heir, s.Name); slices.Contains(dataOf(next, s), what) && t.heldBy(id)+t.halted(id) != "" {
-			return false
+// servedStill says that one more app has served some data all along, and goes on to: it
+// is nobody's to hand on.
+func (t *turn) servedStill(src *Source, name, what string, heirs []string) bool {
+	for other, f := range t.Facts.Apps {
+		if other == name || f.Leaving || slices.Contains(heirs, other) || !slices.Contains(served(&f.App), what) {
+			continue
+		}
+		if f.App.Source != src.Name || t.refusal(src, other) != nil || !slices.Contains(t.givesUp(src, other, t.nextApp(src, other)), what) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
-// stayFor is to stay for an app, and what that does.
-func (t *turn) stayFor(src *Source, heir, does string) stay {
-	says := say("waits for app %s, which %s", heir, does)
-	if t.refusedHere(src, heir) {
-		says += " and is refused"
+// notYet is why one that takes over what an app gives up cannot begin: it is not in
+// force and does not come now, or a person or another app keeps it from starting.
+func (t *turn) notYet(src *Source, giver, heir, what string, coming map[string]bool) stay {
+	s := stay{says: say("waits for app %s, which takes over %s", heir, what), on: heir}
+	next := t.nextApp(src, heir)
+	if t.inItsWay(giver, heir) {
+		return stay{}
 	}
-	return stay{says, heir}
+	if next == nil || t.refusedHere(src, heir) {
+		return t.stayFor(src, heir, "takes over "+what)
+	}
+	if f, ok := t.Facts.Apps[heir]; !coming[heir] && !(ok && f.App.Source == src.Name && asked(&f, next)) {
+		return s
+	}
+	for i := range next.Services {
+		id := ring.ID(heir, next.Services[i].Name)
+		if hand := cmp.Or(t.heldBy(id), t.halted(id)); hand != "" && slices.Contains(heritage(next, &next.Services[i]), what) {
+			s.says += " and is " + hand
+			return s
+		}
+	}
+	for _, after := range next.After {
+		if there, dead := t.arrived(after); !there && !t.startsInTurn(src, after.App, giver) {
+			s.says, s.dead = say("%s and waits for app %s", s.says, after.App), dead
+			return s
+		}
+	}
+	return stay{}
+}
+
+// arrived says that an app has come as far as another that is after it wants, as the
+// facts tell: nobody has looked at its instances yet. dead is that it failed.
+func (t *turn) arrived(after ring.AfterApp) (there, dead bool) {
+	f, ok := t.Facts.Apps[after.App]
+	if !ok {
+		return false, false
+	}
+	for i := range f.App.Services {
+		s := &f.App.Services[i]
+		id := ring.ID(after.App, s.Name)
+		verdict, judged := t.Facts.Verdicts[ring.VersionKey(id, s.Version)]
+		row := t.Facts.Rollouts[id]
+		if s.Kind == ring.Worker && row.Done && row.Version == s.Version && !(judged && !verdict.Good) {
+			continue
+		}
+		if why, dead := t.reached(&f.App, s, after.Until); why != "" {
+			return false, dead
+		}
+	}
+	return true, false
+}
+
+// stayFor is to stay for an app that is not in force, and what that does.
+func (t *turn) stayFor(src *Source, heir, does string) stay {
+	s := stay{says: say("waits for app %s, which %s", heir, does), on: heir}
+	if s.dead = t.refusedHere(src, heir); s.dead {
+		s.says += " and is refused"
+	}
+	return s
 }
 
 // outstays is why an app that left the commit serves still.
@@ -158,7 +251,7 @@ func (t *turn) successor(src *Source, name string) string {
 	}
 	was := t.was(src, name)
 	for i := range src.Next.Apps {
-		if next := &src.Next.Apps[i]; t.isNew(src, next.Name) && like(&was, next) {
+		if next := &src.Next.Apps[i]; t.isNew(src, next.Name) && like(&was, next) && !t.inItsWay(name, next.Name) {
 			return next.Name
 		}
 	}
@@ -168,6 +261,13 @@ func (t *turn) successor(src *Source, name string) string {
 		}
 	}
 	return ""
+}
+
+// inItsWay says that an app has what the one that is to follow it is refused for, and
+// takes it along: each would wait for the other.
+func (t *turn) inItsWay(name, next string) bool {
+	r := t.refused[next]
+	return r != nil && r.Owner == name
 }
 
 // isNew says that nothing of an app is in force by its source.
@@ -183,11 +283,10 @@ func (t *turn) was(src *Source, name string) ring.App {
 		return f.App
 	}
 	app := ring.App{Name: name}
-	for _, id := range t.seenIDs() {
-		if a, service := id.Split(); a == name {
-			in := t.seen[id][0]
-			app.Services = append(app.Services, ring.Service{Name: service, Kind: in.Kind, Spec: ring.Spec{Image: in.Image}})
-		}
+	for _, id := range t.seenOf(name) {
+		_, service := id.Split()
+		in := t.seen[id][0]
+		app.Services = append(app.Services, ring.Service{Name: service, Kind: in.Kind, Spec: ring.Spec{Image: in.Image}})
 	}
 	return app
 }
@@ -220,37 +319,46 @@ func repository(image string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/")
 }
 
-// givesUp is the data that an app serves now and does not write by its next plan; nil
-// is that it has none.
+// givesUp is what an app has now that outlives its instances, or is a port, and does not
+// have by its next plan.
 func (t *turn) givesUp(src *Source, name string, next *ring.App) []string {
-	var serves []string
+	var has []string
 	f, ok := t.Facts.Apps[name]
 	switch {
 	case ok && f.App.Source == src.Name && !f.Leaving:
-		serves = served(&f.App)
+		has = served(&f.App)
 	case !ok: // by what its instances hold, after a database was lost
-		for _, id := range t.seenIDs() {
-			if app, _ := id.Split(); app != name || t.seen[id][0].Source != src.Name {
-				continue
-			}
+		for _, id := range t.seenOf(name) {
 			for _, in := range t.seen[id] {
-				if in.Live() && in.Kind == ring.Worker {
-					serves = append(serves, dataAmong(mounted(in))...)
+				if in.Source == src.Name && in.Live() && in.Kind == ring.Worker {
+					has = append(has, mounted(in)...)
 				}
 			}
 		}
 	}
-	if len(serves) == 0 || next == nil {
-		return serves
+	if len(has) == 0 || next == nil {
+		return has
 	}
 	for i := range next.Services {
-		serves = except(serves, writes(next, &next.Services[i]))
+		has = except(has, writes(next, &next.Services[i]))
 	}
-	return serves
+	return has
 }
 
-// heirsOf are, by data, the apps that a plan of a source has serve it and that did not
-// when they last were good, the refused ones among them as far as they could be read.
+// seenOf are the services of an app that instances are seen of.
+func (t *turn) seenOf(app string) []ring.ServiceID {
+	all := t.seenIDs()
+	from, _ := slices.BinarySearch(all, ring.ID(app, ""))
+	to := from
+	for to < len(all) && strings.HasPrefix(string(all[to]), app+"/") {
+		to++
+	}
+	return all[from:to]
+}
+
+// heirsOf are, by what is served, the apps that a plan of a source has serve it and that
+// did not when they last were good, the refused ones among them as far as they could
+// be read.
 func (t *turn) heirsOf(src *Source) map[string][]string {
 	if heirs, known := t.by.heirs[src.Name]; known {
 		return heirs
@@ -258,8 +366,8 @@ func (t *turn) heirsOf(src *Source) map[string][]string {
 	heirs := map[string][]string{}
 	enter := func(name string, app *ring.App) {
 		for _, what := range except(served(app), t.goodOn(name)) {
-			if !slices.Contains(heirs[what], name) {
-				heirs[what] = append(heirs[what], name)
+			if key := anyAddress(what); !slices.Contains(heirs[key], name) {
+				heirs[key] = append(heirs[key], name)
 			}
 		}
 	}
@@ -274,37 +382,33 @@ func (t *turn) heirsOf(src *Source) map[string][]string {
 	return heirs
 }
 
-// goodOn is the data that an app served when its services last were good.
+// goodOn is what an app served when its services last were good.
 func (t *turn) goodOn(name string) (out []string) {
 	f := t.Facts.Apps[name]
 	for i := range f.App.Services {
 		if g := t.Facts.Good[ring.ID(name, f.App.Services[i].Name)]; g != nil {
-			out = append(out, dataOf(&g.App, &g.Service)...)
+			out = append(out, heritage(&g.App, &g.Service)...)
 		}
 	}
 	return out
 }
 
-// served is the data that the workers of an app write. A job serves nobody.
+// served is what the workers of an app write or publish.
 func served(app *ring.App) (out []string) {
 	for i := range app.Services {
-		out = append(out, dataOf(app, &app.Services[i])...)
+		out = append(out, heritage(app, &app.Services[i])...)
 	}
 	return out
 }
 
-// dataOf is what a worker writes that outlives it and is data.
-func dataOf(app *ring.App, s *ring.Service) []string {
+// heritage is what a worker writes or publishes. A job serves nobody.
+func heritage(app *ring.App, s *ring.Service) []string {
 	if s.Kind != ring.Worker || s.Replicas == 0 {
 		return nil
 	}
-	return dataAmong(writes(app, s))
+	return writes(app, s)
 }
 
-// dataAmong is what of some can be handed on with what is in it: no port, and no socket,
-// behind which is another program.
-func dataAmong(some []string) []string {
-	return slices.DeleteFunc(slices.Clone(some), func(what string) bool {
-		return isPort(what) || path.Ext(what) == ".sock"
-	})
-}
+// isData says that something is handed on with what is in it: it is no port, and no
+// socket, behind which is another program.
+func isData(what string) bool { return !isPort(what) && path.Ext(what) != ".sock" }

@@ -101,6 +101,9 @@ type Refusal struct {
 	// Says is one sentence, lower case, no period. Hint says what to do next.
 	Says string `json:"says"`
 	Hint string `json:"hint,omitempty"`
+	// Owner is the app of this host that has what is refused for as long as it is here
+	// itself; "" where nobody has, or where that stays when the app goes.
+	Owner string `json:"-"`
 }
 
 // Error is the code, the place and the sentence, on one line.

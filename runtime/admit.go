@@ -233,8 +233,12 @@ func (b beside) network(a ring.Action, n networkUse) []*ring.Refusal {
 	if owner == "" || owner == a.App {
 		return nil
 	}
-	return one(no(a, ring.PolicyDenied, n.at, fmt.Sprintf("network %s belongs to project %s", name, owner),
-		fmt.Sprintf("to join it write networks: {%s: {external: true, name: %s}}; else give the app's own another name", n.Key, name)))
+	r := no(a, ring.PolicyDenied, n.at, fmt.Sprintf("network %s belongs to project %s", name, owner),
+		fmt.Sprintf("to join it write networks: {%s: {external: true, name: %s}}; else give the app's own another name", n.Key, name))
+	if b.networks[i].Labels[labelHost] == b.host {
+		r.Owner = owner // a network goes with its app
+	}
+	return one(r)
 }
 
 // hadNetwork says that the app in force is on a network already.

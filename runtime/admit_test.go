@@ -435,6 +435,24 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 	}
 }
 
+// Who follows an app under another name must be told apart from who wants what stays.
+func TestAdmissionNamesTheAppThatTakesWithItWhatIsInTheWay(t *testing.T) {
+	ours := map[string]string{"gitring.host": "edge-1", "gitring.app": "store", "com.docker.compose.project": "store"}
+	app := shop(func(a *ring.App) { a.Networks[0].Name = "proxy" })
+	net := func(l map[string]string) []network.Summary { return []network.Summary{{Name: "proxy", Labels: l}} }
+	pg := []*volume.Volume{{Name: "shop_pg", Labels: ours}}
+	of := func(b beside) string {
+		b.host, b.root = "edge-1", "/srv"
+		_, all := admit(ring.Action{Kind: ring.DoAdmit, App: app.Name, Commit: "c0ffee", Of: app}, b)
+		require.NotEmpty(t, all)
+		return joined(all).Owner
+	}
+	require.Equal(t, "store", of(beside{networks: net(ours)}))
+	require.Empty(t, of(beside{networks: net(map[string]string{"com.docker.compose.project": "traefik"})}), "nothing of this host's")
+	require.Empty(t, of(beside{volumes: pg}), "a volume stays when its app goes")
+	require.Empty(t, of(beside{volumes: pg, networks: net(ours)}), "one that goes and one that stays")
+}
+
 // The engine is asked at most three things, and only for what the app has.
 func TestAdmissionIsThreeListsAtMost(t *testing.T) {
 	f := NewFake(Options{Host: "edge-1", DataRoot: t.TempDir()})

@@ -148,6 +148,9 @@ func joined(all []*ring.Refusal) *ring.Refusal {
 	var more []string
 	for _, x := range all[1:] {
 		more = append(more, x.Says)
+		if x.Owner != r.Owner {
+			r.Owner = "" // it alone going mends nothing
+		}
 	}
 	const within = 300 // a line that people still read
 	r.Says += fmt.Sprintf(" (and %d more", len(more))

@@ -1,0 +1,83 @@
+package manifest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// claimsOf is what the app of one Compose file claims.
+func claimsOf(t *testing.T, body string) (ring.App, bool) {
+	t.Helper()
+	plan, _ := Read(repo(map[string]string{"data/compose.yaml": body}), settings())
+	require.NotNil(t, plan.Refused["data"], "refused")
+	app, ok := plan.Claims["data"]
+	return app, ok
+}
+
+func TestARefusedAppClaimsWhatCouldBeReadOfIt(t *testing.T) {
+	app, ok := claimsOf(t, `services:
+  db:
+    image: postgres:17
+    imgae: typo
+    environment: {POSTGRES_PASSWORD: kept to itself}
+    volumes: ["pg:/var/lib/postgresql/data", "./files:/files"]
+  web: {image: nginx}
+volumes:
+  pg: {name: shop_pg}
+`)
+	require.True(t, ok)
+	require.Equal(t, "data", app.Name)
+	require.Len(t, app.Services, 2)
+	db, _ := app.Service("db")
+	require.Equal(t, "postgres:17", db.Spec.Image)
+	require.Equal(t, ring.Worker, db.Kind)
+	require.Equal(t, 1, db.Replicas)
+	require.Len(t, db.Spec.Mounts, 2)
+	require.Equal(t, "shop_pg", app.Volumes[0].EngineName(app.Name))
+	require.Empty(t, db.Spec.Environment, "nothing of it is carried out, so nothing else is kept")
+}
+
+func TestAServiceWithoutItsImageClaimsItsVolumeStill(t *testing.T) {
+	app, ok := claimsOf(t, `services:
+  db:
+    image: [not, an, image]
+    volumes: ["pg:/data"]
+volumes:
+  pg: {external: true, name: pg}
+`)
+	require.True(t, ok)
+	db, _ := app.Service("db")
+	require.Empty(t, db.Spec.Image)
+	require.Len(t, db.Spec.Mounts, 1)
+	require.Equal(t, "pg", app.Volumes[0].EngineName(app.Name))
+}
+
+func TestAnAppOfWhichNothingCanBeReadClaimsNothing(t *testing.T) {
+	for _, body := range []string{"services:\n  db: {\n", "services: {}\n", "\tservices:\n"} {
+		_, ok := claimsOf(t, body)
+		require.False(t, ok, body)
+	}
+}
+
+func TestAnAppThatIsCarriedOutClaimsNothing(t *testing.T) {
+	plan, _ := Read(repo(map[string]string{"web/compose.yaml": one}), settings())
+	require.Empty(t, plan.Claims)
+}
+
+// Two apps that make one volume are both refused; each claims it.
+func TestAppsThatClashClaimWhatTheyClashOver(t *testing.T) {
+	plan, _ := Read(repo(map[string]string{
+		"a/compose.yaml": "services: {x: {image: x, volumes: ['data:/d']}}\nvolumes: {data: {name: pg}}\n",
+		"b/compose.yaml": "services: {y: {image: x, volumes: ['data:/d']}}\nvolumes: {data: {name: pg}}\n",
+	}), settings())
+	require.Len(t, plan.Refused, 2)
+	for _, name := range []string{"a", "b"} {
+		app := plan.Claims[name]
+		require.Equal(t, name, app.Name)
+		require.Len(t, app.Volumes, 1, dump(t, plan))
+		require.Equal(t, "pg", app.Volumes[0].EngineName(name))
+	}
+}
