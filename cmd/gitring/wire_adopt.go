@@ -92,9 +92,9 @@ func compared(app string, found *runtime.Adoption) string {
 	case len(found.Containers) == 0 && len(found.Refusals) == 0:
 		return fmt.Sprintf("Compose runs nothing of %s that is not gitring's", app)
 	case n == 0:
-		return fmt.Sprintf("%d containers of %s would be adopted; none of them differs from what gitring would make", len(found.Containers), app)
+		return fmt.Sprintf("%s of %s would be adopted; nothing differs from what gitring would make", counted(len(found.Containers), "container"), app)
 	}
-	return fmt.Sprintf("%d containers of %s would be adopted and not be touched; when its service first changes, %d of them will differ in more than that", len(found.Containers), app, n)
+	return fmt.Sprintf("%s of %s would be adopted and not be touched; when its service first changes, %d will differ in more than that", counted(len(found.Containers), "container"), app, n)
 }
 
 // do carries out an act.

@@ -194,12 +194,29 @@ func (d *daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 	}
 	st, _ := d.loop.Status()
 	for i := range st.Sources {
-		if next := st.Sources[i].Next; st.Sources[i].Name == f.cfg.Name && next != nil && next.Commit == p.Commit && p.Awaiting == "" {
-			p.Waits = next.Reason
+		if src := &st.Sources[i]; src.Name == f.cfg.Name && p.Commit != "" {
+			foundOut(&p.Changes, src)
 		}
 	}
 	p.UnderWay = slices.DeleteFunc(reconcile.Moving(p.world, f.cfg.Name, time.Now()), func(m ring.Move) bool { return isChange(&p.Changes, &m) })
 	return p.Changes, nil
+}
+
+// foundOut adds what only looking at this host and a registry could tell of a commit, and
+// what the daemon found out since it has the commit: which apps are refused besides, and
+// why it is not carried out yet.
+func foundOut(c *ring.Changes, src *ring.SourceStatus) {
+	if next := src.Next; next != nil && next.Commit == c.Commit && c.Awaiting == "" {
+		c.Waits = next.Reason
+	}
+	for i := range src.Apps {
+		a := &src.Apps[i]
+		if a.Refusal == nil || a.Refusal.Commit != c.Commit || slices.ContainsFunc(c.Refusals, func(r *ring.Refusal) bool { return r.App == a.Name }) {
+			continue
+		}
+		c.Refusals = append(c.Refusals, a.Refusal)
+		c.Apps = slices.DeleteFunc(c.Apps, func(x ring.AppChanges) bool { return x.App == a.Name })
+	}
 }
 
 // isChange says that a move is a change of the plan already: it begins at this moment.
