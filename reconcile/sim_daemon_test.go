@@ -377,9 +377,10 @@ func (d *daemon) followsTime(a ring.Action) bool {
 	return d.timed != nil && a.Kind == ring.DoNetworkOff
 }
 
-// longSince says that 100 looks were no short time, where something makes many.
+// longSince says that 100 looks were no short time, where something makes many: the
+// engine, too, that restarts each second what crashes (seed 612296).
 func (d *daemon) longSince(t time.Time) bool {
-	return !d.restless || d.now.Sub(t) >= 100*fullLook
+	return !d.restless && !d.stirred.After(t) || d.now.Sub(t) >= 100*fullLook
 }
 
 // idle says that nothing is under way and nothing was just decided.

@@ -46,6 +46,7 @@ type oracle struct {
 	protect map[ring.ServiceID]map[string]bool // I8: what was ready and old when a rollout failed
 	leaving map[string]bool                    // what was meant to go before the look that fails a rollout
 	starts  map[string][]time.Time             // again, of one container
+	stirred time.Time                          // when anything ended last, which makes looks
 	trials  map[string]int                     // of one container, by rollouts whose hooks did not end
 	posted  []ring.Post
 	plans   []*ring.Plan // that ever arrived
@@ -73,6 +74,9 @@ func (d *daemon) watchStep(a ring.Action) {
 
 // watchHost remembers what was started again, for I14.
 func (d *daemon) watchHost(kind, _ string, b *box) {
+	if kind == "exit" {
+		d.stirred = d.now
+	}
 	if kind == "start" && b.Kind.Ends() {
 		d.watchBegun(b)
 	}

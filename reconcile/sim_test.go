@@ -500,6 +500,7 @@ func (s *scenario) atRest(quiet int) {
 		case it.Kind == "rejoin" && s.jumps > 0 && s.neitherBegan(&f): // by clocks that jumped while nobody looked its owner is the younger one (seed 3008012)
 		case it.Kind == "rejoin" && (s.standsStill(&f, "a") || s.standsStill(&f, "b")):
 		case it.Kind == "again" && s.standsStill(&f, s.boxes[id].Service) && (s.tornOff(s.boxes[id]) || s.tiedToPaused(s.boxes[id])): // nothing is made anew for it (seed 1001863), nor is what others paused in a first deploy that failed (81565)
+		case it.Kind == "hooks" && s.standsStill(&f, s.boxes[id].Service) && s.tornOff(s.boxes[id]): // nor can it be started again for its hooks (seed 665244)
 		case it.Kind == "again" && s.standsStill(&f, "a") && s.tornOff(s.boxes[id]): // it waits for its owner, whose first deploy failed (seed 466809)
 		case it.Kind != "park" && quiet >= 100 && (it.Kind != "hooks" && it.Kind != "rejoin" || s.boxes[id].running() && !s.cut(s.boxes[id])):
 			s.violate("I9: at rest, the intent to %s %s is open", it.Kind, id)
