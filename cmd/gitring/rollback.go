@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -318,19 +319,35 @@ func (b *back) verdicts(ctx context.Context) map[ring.SHA]string {
 	if err != nil {
 		return nil
 	}
-	out := map[ring.SHA]string{}
+	events = slices.DeleteFunc(events, func(e ring.Event) bool {
+		return e.Source != "" && e.Source != b.rules.source && b.rules.source != handSource && b.rules.source != ""
+	})
+	return verdictsOf(events)
+}
+
+// verdictsOf folds events, the newest first: what failed and was well later, such as an
+// app that was refused until a person adopted it, did not fail.
+func verdictsOf(events []ring.Event) map[ring.SHA]string {
+	type part struct {
+		commit       ring.SHA
+		app, service string
+	}
+	settled, out := map[part]bool{}, map[ring.SHA]string{}
 	for _, e := range events {
-		if e.Source != "" && e.Source != b.rules.source && b.rules.source != handSource && b.rules.source != "" {
-			continue
-		}
+		of, verdict := part{e.Commit, e.App, e.Service}, ""
 		switch e.Kind {
 		case ring.CommitRefused, ring.AppRefused, ring.RolloutFailed, ring.RolloutRestored, ring.JobFailed:
-			out[e.Commit] = "failed"
+			verdict = "failed"
 		case ring.RolloutCompleted, ring.JobSucceeded:
-			if out[e.Commit] == "" {
-				out[e.Commit] = "good"
-			}
+			verdict = "good"
+		case ring.CommitAccepted, ring.AppInForce: // of itself no word on what it became
+		default:
+			continue
 		}
+		if !settled[of] && (verdict == "failed" || verdict == "good" && out[e.Commit] == "") {
+			out[e.Commit] = verdict
+		}
+		settled[of] = true
 	}
 	return out
 }
