@@ -328,6 +328,9 @@ func (t *turn) fetch(app *ring.App, s *ring.Service, a ring.Action) {
 			return
 		}
 		says = say("%s: %s; attempt %d", says, try.Err, try.N)
+		if t.now.Before(try.Next) {
+			says += say(", next try %s UTC", try.Next.UTC().Format("15:04:05"))
+		}
 	}
 	put(&t.stageSays, app.Name, says)
 	put(&t.imageless, ring.ID(app.Name, s.Name), imageless{says, app.Commit})
