@@ -113,15 +113,18 @@ func (t *turn) driftsOf(v *service, in *inst, names map[string]string) (out []dr
 		return nil // an adopted one is not as the plan has it: nobody's hand made it so
 	}
 	its := v.target.Spec.ContainerName
-	if !ring.IsContainerName(in.Name, in.App, in.Service, in.Slot, in.Version) && in.Name != its {
+	named := ring.IsContainerName(in.Name, in.App, in.Service, in.Slot, in.Version)
+	if !named && in.Name != its {
 		d := drifted{in: in, what: slot("was renamed to %s by hand", in.Name)} // its own name is taken by named
 		if its == "" {
 			d.step, d.name = ring.DoRename, ring.ContainerName(in.App, in.Service, in.Slot, in.Version)
 		}
 		out = append(out, d)
 	}
-	if says := t.nameHeld(v, in.Slot, in); says != "" {
-		out = append(out, drifted{in: in, what: says})
+	if !named || its != "" {
+		if says := t.nameHeld(v, in.Slot, in); says != "" {
+			out = append(out, drifted{in: in, what: says})
+		}
 	}
 	for _, at := range v.target.Spec.Networks {
 		network := names[at.Network]

@@ -18,17 +18,13 @@ const whoseAgain = 10 * time.Second
 // nameHeld is the sentence of a name that a slot needs and that somebody else has; ""
 // where nobody does. in is what runs under another name, nil for an empty slot.
 func (t *turn) nameHeld(v *service, slot int, in *inst) string {
-	its := v.target.Spec.ContainerName
-	if in != nil && (its == "" && ring.IsContainerName(in.Name, in.App, in.Service, in.Slot, in.Version) || its != "" && in.Name == its) {
-		return "" // as it is nearly always, so before a name is made
-	}
 	a := ring.Action{
 		Kind: ring.DoCreate, App: v.app.Name, Service: v.want.Name, Slot: slot, Version: v.target.Version,
 		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Commit: v.app.Commit, Of: v.of, Want: v.target, Reason: "its slot has not got it",
 	}
 	needs := a.Name
 	if in != nil {
-		if needs = cmp.Or(its, needs); in.Name == needs {
+		if needs = cmp.Or(v.target.Spec.ContainerName, needs); in.Name == needs {
 			return ""
 		}
 		a.Kind, a.Name = ring.DoRename, in.Name

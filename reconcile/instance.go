@@ -56,7 +56,7 @@ func (t *turn) judge(v *service, in *inst) {
 		return
 	}
 	since := in.Since
-	if (&ring.Service{Checks: checks}).Gated() {
+	if ring.Gated(checks) {
 		h, ok := t.Health[in.ID]
 		if was := t.unasked(in, v.want, v.good); !ok && !was.IsZero() {
 			h, ok = ring.Health{Ready: true, Since: was}, true

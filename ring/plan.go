@@ -307,9 +307,12 @@ func (s *Spec) alone() string {
 }
 
 // Gated says whether readiness of an instance is probed at all.
-func (s *Service) Gated() bool {
-	for i := range s.Checks { // they are large
-		if s.Checks[i].For != Liveness {
+func (s *Service) Gated() bool { return Gated(s.Checks) }
+
+// Gated says that one of checks is about more than liveness.
+func Gated(checks []Check) bool {
+	for i := range checks { // they are large
+		if checks[i].For != Liveness {
 			return true
 		}
 	}
