@@ -49,7 +49,9 @@ func (t *turn) stage(src *Source) {
 		t.block(src, plan.Apps[i].Name)
 	}
 	for _, name := range sortedKeys(t.stays) {
-		t.block(src, name)
+		if present[name] != nil && t.nextApp(src, name) == nil {
+			t.block(src, name)
+		}
 	}
 }
 

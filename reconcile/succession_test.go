@@ -86,3 +86,30 @@ commit c2 -shop/db data/db=d1 -old new/web=nginx:2`
 	require.Equal(t, "after app data is ready", got["shop"], "all of the commit comes at once")
 	require.Empty(t, got["old"])
 }
+
+// Who waits for one that waits says so once, and of its own source alone.
+func TestStatusSaysOnceForWhomTheOtherAppWaits(t *testing.T) {
+	s := newStory()
+	for _, line := range strings.Split(`service shop/db external pg
+service old/web
+commit c1 shop/db=d1 old/web=nginx:1
+rest
+service shop/db external other
+service data/db external pg
+service new/web
+service mid/web
+app data after mid ready
+app new after mid ready
+commit c2 shop/db=d2 data/db=d1 -old new/web=nginx:2 mid/web=m1 refused mid
+wait 1h`, "\n") {
+		require.NoError(t, s.tell(line), line)
+	}
+	w := s.world()
+	w.Sources = append(w.Sources, Source{Name: "other", Next: &ring.Plan{Source: "other", Commit: shaOf("x"), Apps: []ring.App{*newApp("x")}}})
+	says := map[string]string{}
+	for _, a := range Diff(w, s.clock()).Status.Sources[0].Apps {
+		says[a.Name] = a.Reason
+	}
+	require.Equal(t, "waits for app data, which takes over volume pg and waits for app mid, which is refused", says["shop"])
+	require.Equal(t, "waits for app new, which takes its place and waits for app mid, which is refused", says["old"])
+}

@@ -274,6 +274,19 @@ func TestADataRootThatIsTheHostsIsNoOther(t *testing.T) {
 	require.Equal(t, []ring.App{{Name: "a"}, {Name: "b", DataRoot: "/mnt"}, {Name: "c"}}, plan.Apps)
 }
 
+func TestAnAppWithABadFolderClaimsWhatWasReadOfItInItsOwnFolder(t *testing.T) {
+	db := ring.App{Name: "a", DataRoot: "/srv/gitring", Services: []ring.Service{{Name: "db"}}}
+	plan := ring.Plan{Apps: []ring.App{db}}
+	plan.Refuse("b", &ring.Refusal{Code: ring.BadValue}, db)
+	hostValues{bad: map[string]*ring.Refusal{"a": {Code: ring.PolicyDenied, App: "a"}}}.apply(&plan, "/srv/gitring")
+	require.Empty(t, plan.Apps)
+	require.Equal(t, ring.PolicyDenied, plan.Refused["a"].Code)
+	for _, name := range []string{"a", "b"} {
+		require.Len(t, plan.Claims[name].Services, 1, name)
+		require.Empty(t, plan.Claims[name].DataRoot, "the host's")
+	}
+}
+
 func TestTheValuesOfAnAppAreKnownByWhatTheyAre(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "web"), 0o700))
