@@ -24,6 +24,10 @@ const (
 	exitTimeout     = 8
 	exitHeld        = 9
 	exitProgressing = 10
+
+	// As a shell says it of a command that SIGINT or SIGTERM ended.
+	exitInterrupted = 130
+	exitTerminated  = 143
 )
 
 // failure is an error that knows its exit code and what to do next.
@@ -74,7 +78,7 @@ func (g *globals) exit(err error) int {
 		g.tell(r.Error(), r.Hint)
 		return exitRefused
 	case errors.Is(err, context.Canceled):
-		return 130 // as a shell says it of an interrupted command
+		return exitInterrupted
 	}
 	g.tell(err.Error(), "")
 	return exitError

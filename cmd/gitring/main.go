@@ -28,8 +28,14 @@ func main() { os.Exit(Main()) }
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends what drains
-	return run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, time.Now)
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() { stop(); signal.Stop(terminated) }) // a second signal ends what drains
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, time.Now)
+	if code == exitInterrupted && len(terminated) > 0 {
+		return exitTerminated
+	}
+	return code
 }
 
 // run is one call of the command line; its result is the exit code.
