@@ -735,10 +735,10 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 	case blocked, (!known || verdict.Good && !s.disk.Rollouts[id].Done) && s.starved(v): // waits for a, or for memory, and be it to come back (seed 418308)
 	case known && verdict.Good, !known && hasGood && good.Service.Version == v.Version && s.wide != nil && s.wide.compose:
 		// Of what was adopted whole there is no verdict until it serves: it is what it was.
-		if s.fine(v) && (count[v.Version] != v.Replicas || len(count) > 1) && !s.waitsForCrash(v, count) {
+		if s.fine(v) && (count[v.Version] != v.Replicas || len(count) > 1) && !s.waitsForCrash(v, count) && !s.servesNever(app, v, count) {
 			s.violate("I7: %s at rest with %v, wanted %d of %s", id, count, v.Replicas, v.Version.Short())
 		}
-		if s.fine(v) && ready != v.Replicas && !s.standsBadly(app, v) && !(s.tied == "network" && s.looping()) && !s.ownerless(app, v) && !s.waitsForCrash(v, count) {
+		if s.fine(v) && ready != v.Replicas && !s.standsBadly(app, v) && !(s.tied == "network" && s.looping()) && !s.ownerless(app, v) && !s.waitsForCrash(v, count) && !s.servesNever(app, v, count) {
 			s.violate("I7: %s at rest with %d/%d ready", id, ready, v.Replicas)
 		}
 	case known && hasGood && s.contended(v.Name, &good.Service):
@@ -758,6 +758,15 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 	default:
 		s.violate("I7: %s has no verdict at rest, %v", id, count)
 	}
+}
+
+// servesNever says that nothing of v is there because what it joins is not to be served:
+// a person's count of 0 completed both (seed 606098).
+func (s *scenario) servesNever(app *ring.App, v *ring.Service, count map[ring.Version]int) bool {
+	return len(count) == 0 && slices.ContainsFunc(v.Spec.Owners(), func(name string) bool {
+		owner, ok := app.Service(name)
+		return ok && !s.fine(&owner)
+	})
 }
 
 // contended says that another service runs on the volume that a good version would come
