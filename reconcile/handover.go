@@ -52,7 +52,7 @@ func (t *turn) handovers(next *ring.Plan, apps []ring.AppChanges) {
 func (t *turn) handoversTo(next *ring.Plan, app *ring.App, s *ring.Service, c *ring.ServiceChange) []handover {
 	have := t.Facts.Apps[app.Name].App
 	old, _ := have.Service(s.Name)
-	mine := except(unshared(s.Share, writes(app, s)), writes(&have, &old))
+	mine := except(writes(app, s), writes(&have, &old))
 	if len(mine) == 0 {
 		return nil
 	}
@@ -62,7 +62,8 @@ func (t *turn) handoversTo(next *ring.Plan, app *ring.App, s *ring.Service, c *r
 			continue
 		}
 		for _, in := range t.seen[id] {
-			what := common(t.writtenOf(id, in), mine)
+			other := t.views[id]
+			what := common(unshared(s.Share && other != nil && other.sharesAs(in.Version), t.writtenOf(id, in)), mine)
 			if what == "" || !in.Live() && !in.restartable() {
 				continue
 			}

@@ -11,7 +11,7 @@ import (
 
 // One writer: what a service writes and what outlives its instances is written
 // by one service at a time, unless one plan has several write it, which is their
-// author's wish, or one of them says share. A service that is given another name
+// author's wish, or both say share. A service that is given another name
 // changes hands so, and a volume that moves from one service to another. A host
 // port is held as what is written is, and is never shared.
 
@@ -19,7 +19,7 @@ import (
 // still runs, by an earlier plan, on what v is to write now, or may come back to
 // it. dead says that it will not let go by itself.
 func (t *turn) inherits(v *service) (why string, dead bool) {
-	mine := unshared(v.want.Share, v.writes())
+	mine := v.writes()
 	if len(mine) == 0 {
 		return "", false
 	}
@@ -91,12 +91,13 @@ func (t *turn) inTurn(x, v *service, met map[*service]bool) bool {
 		return false
 	}
 	met[x] = true
-	lacks := unshared(x.want.Share, x.writes())
+	lacks := x.writes()
 	if x.good != nil {
 		lacks = except(lacks, writes(&x.good.App, &x.good.Service))
 	}
 	return slices.ContainsFunc(t.formersOf(lacks), func(y *service) bool {
 		gives := except(writes(&y.good.App, &y.good.Service), y.writes())
+		gives = unshared(x.want.Share && y.good.Service.Share, gives)
 		return y != x && common(gives, lacks) != "" && (y == v || t.inTurn(y, v, met))
 	})
 }
@@ -118,7 +119,7 @@ func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
 	if s == nil {
 		return ""
 	}
-	return t.occupiedOn(v, s, unshared(s.Share, writes(app, s)))
+	return t.occupiedOn(v, s, writes(app, s))
 }
 
 // occupiedOn is occupied for what an instance of s writes.
@@ -168,12 +169,14 @@ func (t *turn) making(v *service) bool {
 func (t *turn) occupiedFor(v *service, in *inst) string {
 	switch s := v.runs(in); s {
 	case nil: // of a version in between, of which only what it writes is remembered
-		its := unshared(slices.Contains(v.row.Shared, in.Version), t.writtenOf(v.id, in))
+		its, share := t.writtenOf(v.id, in), slices.Contains(v.row.Shared, in.Version)
 		given := except(its, v.writes()) // to others meanwhile
-		if why := t.occupiedOn(v, &ring.Service{Name: v.want.Name, Version: in.Version}, given); why != "" {
+		if why := t.occupiedOn(v, &ring.Service{Name: v.want.Name, Version: in.Version, Share: share}, given); why != "" {
 			return why
 		}
-		return t.occupiedOn(v, v.want, except(its, given))
+		as := *v.want
+		as.Share = share
+		return t.occupiedOn(v, &as, except(its, given))
 	case v.want:
 		return t.occupied(v, v.app, s)
 	default:
@@ -186,7 +189,7 @@ func (t *turn) occupiedFor(v *service, in *inst) string {
 func (t *turn) clash(v *service, s *ring.Service, mine []string, app, name string, version ring.Version, its []string) string {
 	id := ring.ID(app, name)
 	other := t.views[id]
-	its = unshared(other != nil && other.want.Share, its)
+	its = unshared(s.Share && other != nil && other.sharesAs(version), its)
 	planned := other != nil && t.views[v.id] == v && s.Version == v.want.Version
 	for _, what := range mine {
 		if !among(its, what) {
@@ -344,7 +347,7 @@ func (t *turn) shared(v *service, expected []ring.Version) []ring.Version {
 		out = append(out, v.want.Version)
 	}
 	for _, in := range v.all {
-		if v.shares(in) && !slices.Contains(out, in.Version) {
+		if v.sharesAs(in.Version) && !slices.Contains(out, in.Version) {
 			out = append(out, in.Version)
 		}
 	}
@@ -356,12 +359,15 @@ func (t *turn) shared(v *service, expected []ring.Version) []ring.Version {
 	return out
 }
 
-// shares says that an instance shares what it writes.
-func (v *service) shares(in *inst) bool {
-	if s := v.runs(in); s != nil {
-		return s.Share
+// sharesAs says that a version of v shares what it writes, as far as that is remembered.
+func (v *service) sharesAs(version ring.Version) bool {
+	switch {
+	case version == v.want.Version:
+		return v.want.Share
+	case v.good != nil && version == v.good.Service.Version:
+		return v.good.Service.Share
 	}
-	return slices.Contains(v.row.Shared, in.Version)
+	return slices.Contains(v.row.Shared, version)
 }
 
 // inherited says that a service of the plan waits for an instance of one that
@@ -375,7 +381,7 @@ func (t *turn) inherited(id ring.ServiceID, in *inst) bool {
 		if v.row.Version == v.want.Version {
 			continue
 		}
-		if slices.ContainsFunc(unshared(v.want.Share, v.writes()), func(what string) bool { return among(its, what) }) {
+		if slices.ContainsFunc(v.writes(), func(what string) bool { return among(its, what) }) {
 			return true
 		}
 	}

@@ -139,7 +139,7 @@ func (v *service) alone() string {
 		return ""
 	}
 	for _, in := range v.all {
-		if in.Version == v.target.Version || v.shares(in) {
+		if in.Version == v.target.Version || v.sharesAs(in.Version) {
 			continue
 		}
 		its := v.row.Writes[in.Version]
