@@ -111,9 +111,24 @@ func TestAPlanTellsThePersonOnTheHostAll(t *testing.T) {
 
 	misspelt := "shpo" + strings.TrimPrefix(app, "shop")
 	for _, verb := range [][]string{
-		{"status", misspelt}, {"logs", misspelt}, {"crashes", misspelt}, {"jobs", misspelt}, {"inspect", misspelt + "/web"}, {"outdated", misspelt}, {"history", misspelt},
-		{"hold", misspelt}, {"release", misspelt}, {"retry", misspelt}, {"refresh", misspelt}, {"adopt", misspelt}, {"leave", misspelt}, {"run", misspelt + "/web"},
-		{"scale", misspelt + "/web=1"}, {"rollout", "undo", misspelt}, {"rollout", "pause", misspelt + "/web"}, {"rollout", "restart", misspelt + "/web"},
+		{"status", misspelt},
+		{"logs", misspelt},
+		{"crashes", misspelt},
+		{"jobs", misspelt},
+		{"inspect", misspelt + "/web"},
+		{"outdated", misspelt},
+		{"history", misspelt},
+		{"hold", misspelt},
+		{"release", misspelt},
+		{"retry", misspelt},
+		{"refresh", misspelt},
+		{"adopt", misspelt},
+		{"leave", misspelt},
+		{"run", misspelt + "/web"},
+		{"scale", misspelt + "/web=1"},
+		{"rollout", "undo", misspelt},
+		{"rollout", "pause", misspelt + "/web"},
+		{"rollout", "restart", misspelt + "/web"},
 	} {
 		args := verb
 		if _, asks := map[string]bool{"status": true, "logs": true, "crashes": true, "jobs": true, "inspect": true, "outdated": true, "history": true}[verb[0]]; !asks {
