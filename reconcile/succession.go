@@ -211,6 +211,9 @@ func (t *turn) arrived(after ring.AfterApp) (there, dead bool) {
 		id := ring.ID(after.App, s.Name)
 		verdict, judged := t.Facts.Verdicts[ring.VersionKey(id, s.Version)]
 		row := t.Facts.Rollouts[id]
+		if s.Kind == ring.JobK && len(runsBefore(&f.App, s.Name)) > 0 {
+			continue // it has no run of its own: what it runs before tells
+		}
 		if s.Kind == ring.Worker && row.Done && row.Version == s.Version && !(judged && !verdict.Good) {
 			continue
 		}
@@ -239,13 +242,14 @@ func (t *turn) outstays(src *Source, name string) stay {
 }
 
 // successor is an app of the next plan that takes the place of one that left it, under
-// another name, and is not in force yet; "" where there is none. It lies in the same
-// folder, or is new on this host and like the one that left.
+// another name, and is not in force yet; "" where there is none. It is new in the same
+// folder, or new on this host and like the one that left.
 func (t *turn) successor(src *Source, name string) string {
 	f, known := t.Facts.Apps[name]
 	for _, i := range t.nextIn(src, f.App.Path) {
 		next := &src.Next.Apps[i]
-		if g, ok := t.Facts.Apps[next.Name]; known && (!ok || g.App.Source != src.Name || !asked(&g, next)) {
+		g := t.Facts.Apps[next.Name]
+		if known && (t.isNew(src, next.Name) || path.Clean(g.App.Path) != path.Clean(next.Path) && !asked(&g, next)) {
 			return next.Name
 		}
 	}
