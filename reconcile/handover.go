@@ -62,8 +62,7 @@ func (t *turn) handoversTo(next *ring.Plan, app *ring.App, s *ring.Service, c *r
 			continue
 		}
 		for _, in := range t.seen[id] {
-			other := t.views[id]
-			what := common(unshared(s.Share && other != nil && other.sharesAs(in.Version), t.writtenOf(id, in)), mine)
+			what := common(unshared(s.Share && t.sharesOf(id, in.Version), t.writtenOf(id, in)), mine)
 			if what == "" || !in.Live() && !in.restartable() {
 				continue
 			}

@@ -189,7 +189,7 @@ func (t *turn) occupiedFor(v *service, in *inst) string {
 func (t *turn) clash(v *service, s *ring.Service, mine []string, app, name string, version ring.Version, its []string) string {
 	id := ring.ID(app, name)
 	other := t.views[id]
-	its = unshared(s.Share && other != nil && other.sharesAs(version), its)
+	its = unshared(s.Share && t.sharesOf(id, version), its)
 	planned := other != nil && t.views[v.id] == v && s.Version == v.want.Version
 	for _, what := range mine {
 		if !among(its, what) {
@@ -370,18 +370,31 @@ func (v *service) sharesAs(version ring.Version) bool {
 	return slices.Contains(v.row.Shared, version)
 }
 
+// sharesOf is sharesAs for a service that may have left its plan: what is remembered of
+// it outlasts it until its last instance is gone.
+func (t *turn) sharesOf(id ring.ServiceID, version ring.Version) bool {
+	if v := t.views[id]; v != nil {
+		return v.sharesAs(version)
+	}
+	if g := t.Facts.Good[id]; g != nil && g.Service.Version == version {
+		return g.Service.Share
+	}
+	return slices.Contains(t.Facts.Rollouts[id].Shared, version)
+}
+
 // inherited says that a service of the plan waits for an instance of one that
 // left to be gone: that serves nobody any more who could wait for it.
 func (t *turn) inherited(id ring.ServiceID, in *inst) bool {
 	app, _ := id.Split()
-	its := t.writtenBy(in)
+	its, share := t.writtenBy(in), t.sharesOf(id, in.Version)
 	all := t.apps[app]
 	for i := range all {
 		v := &all[i]
 		if v.row.Version == v.want.Version {
 			continue
 		}
-		if slices.ContainsFunc(v.writes(), func(what string) bool { return among(its, what) }) {
+		waits := unshared(v.want.Share && share, its)
+		if slices.ContainsFunc(v.writes(), func(what string) bool { return among(waits, what) }) {
 			return true
 		}
 	}
