@@ -62,6 +62,8 @@ func (t *turn) keepCrash(v *service, in *inst, c ring.Crash, before time.Time) {
 	a := t.step(v, ring.DoLog, in, "keep its last words: "+c.Reason)
 	if a.Want == nil {
 		c.NotRead = "its spec is not known any more, nor what would have to be struck out of it"
+	} else if t.busy(a.Target()) {
+		c.NotRead = "the log of an earlier crash of its container was still being read"
 	}
 	t.set(c)
 	if a.Want == nil {
@@ -180,6 +182,7 @@ func withLog(a ring.Action, log []string, err error) (out []ring.Fact) {
 		if err != nil && r.NotRead == "" {
 			r.NotRead = err.Error()
 			again.From, again.Over = a.From, a.Over
+			again.Run.Instance = key // so that a gitring from before finds a run that is gone, and no damage
 			return []ring.Fact{r, again}
 		}
 		if r.NotRead != "" {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -89,7 +90,7 @@ func TestACrashSaysThatItsLogWasNotRead(t *testing.T) {
 	failed.NotRead = "no answer"
 	facts, told := Settle(NewRecent(), nil, a, ring.Done{}, errors.New("no answer"), now)
 	require.Empty(t, told)
-	require.Equal(t, []ring.Fact{failed, ring.Unread{Crash: &failed, From: a.From, Over: a.Over}}, facts)
+	require.Equal(t, []ring.Fact{failed, ring.Unread{Run: ring.Run{Instance: "crash id1"}, Crash: &failed, From: a.From, Over: a.Over}}, facts)
 
 	// Once more, at the next look.
 	w := stopped(now, 1, theNetwork())
@@ -136,4 +137,43 @@ func TestACrashSaysThatItsLogWasNotRead(t *testing.T) {
 	d := Diff(w, now)
 	require.Contains(t, d.Facts, forget)
 	require.False(t, slices.ContainsFunc(d.Actions, func(a ring.Action) bool { return a.Kind == ring.DoLog && strings.Contains(a.Reason, "once more") }))
+}
+
+// A database is lost as a whole for one row that cannot be read, so what a gitring of
+// before reads has to have the key that it knows.
+func TestAnOlderGitringReadsTheRowOfACrashAsARunThatIsGone(t *testing.T) {
+	a := ring.Action{Kind: ring.DoLog, Record: ring.Crash{ID: "shop/web", Instance: "id1"}}
+	facts, _ := Settle(NewRecent(), nil, a, ring.Done{}, errors.New("no answer"), time.Now())
+	_, key := facts[1].Row()
+	value, err := json.Marshal(facts[1])
+	require.NoError(t, err)
+	var older struct {
+		Run ring.Run `json:"run"`
+	}
+	require.NoError(t, json.Unmarshal(value, &older))
+	require.Equal(t, key, older.Run.Instance)
+	newer, known, err := ring.ReadFact("unread", value)
+	require.NoError(t, err)
+	require.True(t, known)
+	require.Equal(t, facts[1], newer)
+}
+
+// What crashes again while the log of its last crash is still read is told without one.
+func TestACrashDuringTheReadingOfALogSaysThatItsOwnWasNot(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	w := stopped(now, 1, theNetwork())
+	w.Seen.Instances[0].Hand, w.Seen.Instances[0].ExitCode = "", 1
+	crash := func() (out []ring.Crash) {
+		for _, f := range Diff(w, now).Facts {
+			if c, ok := f.(ring.Crash); ok {
+				out = append(out, c)
+			}
+		}
+		return out
+	}
+	require.Len(t, crash(), 1)
+	require.Empty(t, crash()[0].NotRead)
+	w.Busy = map[string]ring.Action{"log id1": {Kind: ring.DoLog, Instance: "id1"}}
+	require.Len(t, crash(), 1)
+	require.Contains(t, crash()[0].NotRead, "still being read")
 }
