@@ -174,7 +174,7 @@ func (t *turn) servedStill(src *Source, name, what string, heirs []string) bool 
 func (t *turn) notYet(src *Source, giver, heir, what string, coming map[string]bool) stay {
 	s := stay{says: say("waits for app %s, which takes over %s", heir, what), on: heir}
 	next := t.nextApp(src, heir)
-	if t.inItsWay(giver, heir) {
+	if t.nextApp(src, giver) == nil && t.inItsWay(giver, heir) {
 		return stay{}
 	}
 	if next == nil || t.refusedHere(src, heir) {
@@ -249,7 +249,7 @@ func (t *turn) successor(src *Source, name string) string {
 	for _, i := range t.nextIn(src, f.App.Path) {
 		next := &src.Next.Apps[i]
 		g := t.Facts.Apps[next.Name]
-		if known && (t.isNew(src, next.Name) || path.Clean(g.App.Path) != path.Clean(next.Path) && !asked(&g, next)) {
+		if known && !t.inItsWay(name, next.Name) && (t.isNew(src, next.Name) || path.Clean(g.App.Path) != path.Clean(next.Path) && !asked(&g, next)) {
 			return next.Name
 		}
 	}
@@ -268,7 +268,7 @@ func (t *turn) successor(src *Source, name string) string {
 }
 
 // inItsWay says that an app has what the one that is to follow it is refused for, and
-// takes it along: each would wait for the other.
+// takes it along when it goes: each would wait for the other.
 func (t *turn) inItsWay(name, next string) bool {
 	r := t.refused[next]
 	return r != nil && r.Owner == name
