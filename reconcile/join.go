@@ -169,6 +169,9 @@ func (t *turn) apart(in *inst) bool {
 		if o == nil && y.Live() && y.intent == "" {
 			continue // it left the plan, and stays for as long as it is needed
 		}
+		if o != nil && o.waits != "" && o.good == nil && current == nil && y.State == ring.StateRunning && y.intent == "" {
+			continue // nothing takes its place yet, and with its version its checks are forgotten
+		}
 		if o == nil || current == nil || current.ID != id || !t.joinable(o, current) {
 			return true
 		}
