@@ -110,14 +110,16 @@ func (t *turn) forcedAfter(src *Source, next *ring.App) (on []string) {
 	return on
 }
 
-// giversTo are the apps that by a plan give up what one of it takes over.
+// giversTo are the apps that by a plan give up what one of it takes over, or do so by
+// the plan in force and have what was good there still.
 func (t *turn) giversTo(src *Source, next *ring.App) (givers []string) {
 	takes := except(served(next), t.goodOn(next.Name))
 	if len(takes) == 0 {
 		return nil
 	}
 	for _, name := range sortedKeys(t.Facts.Apps) {
-		gives := t.givesUp(src, name, t.nextApp(src, name))
+		f := t.Facts.Apps[name]
+		gives := append(t.givesUp(src, name, t.nextApp(src, name)), except(t.goodOn(name), served(&f.App))...)
 		if name != next.Name && slices.ContainsFunc(takes, func(what string) bool { return among(gives, what) }) {
 			givers = append(givers, name)
 		}
