@@ -135,7 +135,9 @@ func (t *turn) heirless(src *Source, name string, next *ring.App, coming map[str
 		if !isData(what) {
 			continue
 		}
-		heirs := slices.DeleteFunc(slices.Clone(t.heirsOf(src)[what]), func(heir string) bool { return heir == name })
+		heirs := slices.DeleteFunc(slices.Clone(t.heirsOf(src)[what]), func(heir string) bool {
+			return heir == name || t.servedBeside(name, heir, what)
+		})
 		if len(heirs) == 0 || t.servedStill(src, name, what, heirs) {
 			continue
 		}
@@ -155,6 +157,19 @@ func (t *turn) heirless(src *Source, name string, next *ring.App, coming map[str
 		}
 	}
 	return stay{}
+}
+
+// servedBeside says that a plan that was in force had another app serve some data beside
+// one: it takes over nothing, whether or not it ever came as far.
+func (t *turn) servedBeside(name, other, what string) bool {
+	f := t.Facts.Apps[name]
+	for i := range f.App.Services {
+		g := t.Facts.Good[ring.ID(name, f.App.Services[i].Name)]
+		if g != nil && slices.ContainsFunc(g.With[what], func(id ring.ServiceID) bool { app, _ := id.Split(); return app == other }) {
+			return true
+		}
+	}
+	return false
 }
 
 // servedStill says that one more app has served some data all along, and goes on to: it
