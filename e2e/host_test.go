@@ -39,7 +39,8 @@ type host struct {
 	engine *engine
 	repo   *repo
 	events *eventLog
-	config obj // of the daemon; change it before start
+	config obj      // of the daemon; change it before start
+	loose  []string // volumes that no label tells to be its own
 
 	mu      sync.Mutex // guards what follows
 	subnets map[string]string
@@ -69,6 +70,11 @@ func hostOn(t *testing.T, e *engine) *host {
 		if err := e.clear("gitring.host=" + h.name); err != nil {
 			t.Errorf("cannot clean up: %v", err)
 		}
+		for _, name := range h.loose {
+			if err := e.call("DELETE", "/volumes/"+name, nil, nil, nil); err != nil {
+				t.Errorf("cannot remove volume %s: %v", name, err)
+			}
+		}
 	})
 	h.repo = newRepo(t, dir)
 	h.config = obj{
@@ -96,6 +102,14 @@ func (h *host) source() obj { return h.config["sources"].([]any)[0].(obj) }
 
 // app is a name that no other test has.
 func (h *host) app(name string) string { return name + strings.TrimPrefix(h.name, "e2e") }
+
+// looseVolume makes a volume as docker volume create does: nothing says whose it is. It
+// is removed once the host's containers are.
+func (h *host) looseVolume(name string) {
+	h.t.Helper()
+	require.NoError(h.t, h.engine.call("POST", "/volumes/create", nil, strings.NewReader(`{"Name":"`+name+`"}`), nil))
+	h.loose = append(h.loose, name)
+}
 
 // --- the daemon ---------------------------------------------------------------
 

@@ -86,9 +86,8 @@ func TestAPlanTellsThePersonOnTheHostAll(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	app := h.app("shop")
-	loose := app + "_pg" // as docker volume create makes it: nothing says whose it is
-	require.NoError(t, h.engine.call("POST", "/volumes/create", nil, strings.NewReader(`{"Name":"`+loose+`"}`), nil))
-	t.Cleanup(func() { _ = h.engine.call("DELETE", "/volumes/"+loose, nil, nil, nil) })
+	loose := app + "_pg"
+	h.looseVolume(loose)
 	shop := func(v string) files {
 		return files{app + "/compose.yaml": h.compose(app, obj{
 			"web": web(v, replicas(2), rollout(obj{"min_ready_time": "3s"})), "db": db("1", "pg"),

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"net/url"
 	"strings"
 	"testing"
 
@@ -13,17 +12,10 @@ import (
 // hand: what served goes on to, until the next commit has mended it.
 func TestWhatIsTakenOverServesUntilTheOneThatTakesOverCan(t *testing.T) {
 	t.Parallel()
-	var h *host
-	volume := ""
-	t.Cleanup(func() { // once the host's containers are gone
-		if volume != "" {
-			require.NoError(t, h.engine.call("DELETE", "/volumes/"+volume, url.Values{"force": {"1"}}, nil, nil))
-		}
-	})
-	h = newHost(t)
+	h := newHost(t)
 	shop, data, old, renamed := h.app("shop"), h.app("data"), h.app("old"), h.app("new")
-	volume = h.app("pg") // of no project: one app never mounts another's
-	require.NoError(t, h.engine.call("POST", "/volumes/create", nil, strings.NewReader(`{"Name":"`+volume+`"}`), nil))
+	volume := h.app("pg") // of no project: one app never mounts another's
+	h.looseVolume(volume)
 	made := obj{"volumes": obj{"pg": obj{"name": volume, "external": true}}}
 	first := h.repo.pushed("Version 1", files{
 		shop + "/compose.yaml": h.compose(shop, obj{"web": web("1"), "db": db("1", "pg")}, made),
