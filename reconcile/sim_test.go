@@ -279,6 +279,9 @@ func (s *scenario) run() error {
 		if !s.faults && len(s.commits) == 0 && s.person == nil {
 			after++
 		}
+		if s.baking() {
+			after = 0
+		}
 		if after > 200 && s.looping() && (s.wide == nil || s.now.Sub(s.until) >= 100*fullLook) {
 			break // what crashes for ever is restarted for ever, inside its backoff
 		}
@@ -701,6 +704,17 @@ func (s *scenario) looping() bool {
 		}
 	}
 	return s.noWayBack() || s.keptInVain()
+}
+
+// baking says that a version is watched still: its verdict comes with the end of that,
+// whatever crashes beside it meanwhile (person's seed 8443).
+func (s *scenario) baking() bool {
+	for id, row := range s.disk.Rollouts {
+		if _, known := s.disk.Verdicts[ring.VersionKey(id, row.Version)]; !row.Done && !known && !row.Baking.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 // keptInVain says that what left the plan, and stays for what may come back to it, is
