@@ -10,8 +10,8 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// planned is what a story's next commit would change, by "app/service".
-func planned(t *testing.T, begin, next string) map[string]ring.ServiceChange {
+// planOf is the plan of a story's next commit, before it is in force.
+func planOf(t *testing.T, begin, next string) ring.Changes {
 	t.Helper()
 	s := newStory()
 	for _, line := range strings.Split(begin, "\n") {
@@ -24,8 +24,14 @@ func planned(t *testing.T, begin, next string) map[string]ring.ServiceChange {
 	offered := s.src.Next
 	require.NotEqual(t, last.Commit, offered.Commit, "a commit to plan")
 	s.src.Next = last
+	return Plan(s.world(), offered, s.clock())
+}
+
+// planned is what a story's next commit would change, by "app/service".
+func planned(t *testing.T, begin, next string) map[string]ring.ServiceChange {
+	t.Helper()
 	out := map[string]ring.ServiceChange{}
-	for _, a := range Plan(s.world(), offered, s.clock()).Apps {
+	for _, a := range planOf(t, begin, next).Apps {
 		for _, c := range a.Services {
 			out[a.App+"/"+c.Service] = c
 		}

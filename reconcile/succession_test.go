@@ -45,18 +45,8 @@ func TestAppsAreAlikeByNamesAndOneImage(t *testing.T) {
 // ordersOf is what apps wait for by a story's next commit, beforehand.
 func ordersOf(t *testing.T, begin, next string) map[string]string {
 	t.Helper()
-	s := newStory()
-	for _, line := range strings.Split(begin, "\n") {
-		require.NoError(t, s.tell(line), line)
-	}
-	last := s.src.Next
-	for _, line := range strings.Split(next, "\n") {
-		require.NoError(t, s.tell(line), line)
-	}
-	offered := s.src.Next
-	s.src.Next = last
 	out := map[string]string{}
-	for _, a := range Plan(s.world(), offered, s.clock()).Apps {
+	for _, a := range planOf(t, begin, next).Apps {
 		out[a.App] = a.Order
 	}
 	return out
