@@ -23,6 +23,14 @@ type Aids struct {
 	// wraps ErrConflict when there is none, ErrNoMergeTree when this host cannot
 	// tell.
 	Merge func(ours, theirs ring.SHA) (tree ring.SHA, err error)
+	// Standing is what the store knows of a commit that lies behind the anchor. Lying
+	// there is not having been verified: a landing may have left it out. A nil
+	// function knows nothing of any.
+	Standing func(sha ring.SHA) (ring.Standing, error)
+	// Carriers are the accepted commits of the source that brought the signed content
+	// whose payload has this hash: those with it among their Payloads, AsHead where it
+	// is the first one of a landing. A nil function knows of none.
+	Carriers func(payload string) ([]ring.Carrier, error)
 }
 
 var (

@@ -78,6 +78,33 @@ type Verified struct {
 	// message is nobody's word: AllowRemove is the signed commit's.
 	Landed      bool
 	AllowRemove int
+	// Signed says that the commit passed by a signature of its own, and not as a
+	// landing, by a vouch, by trust mode tip or because trust begins with it.
+	Signed bool
+	// Head is the commit that a landing landed; "" of anything else.
+	Head SHA
+	// Payloads are the signed contents that the commit brings, each by the hash of its
+	// payload: its own where it is Signed; of a landing first that of its head, then
+	// those of the head's signed commits that its base did not have.
+	Payloads []string
 	// Epoch is the print of the trust set that it passed under; "" when unknown.
 	Epoch string
+}
+
+// Standing is what is known of a commit that lies behind the trusted one.
+type Standing int
+
+// What may be known of it, the least first.
+const (
+	NeverSeen    Standing = iota // from before trust began, or forgotten
+	SeenOnly                     // seen since trust began, and not accepted
+	LetIn                        // accepted, and not by a signature of its own
+	OwnSignature                 // accepted by its own signature
+)
+
+// Carrier is an accepted commit that brought a signed content.
+type Carrier struct {
+	By SHA
+	// AsHead says that By is a landing and the content that of its head.
+	AsHead bool
 }
