@@ -245,6 +245,8 @@ func (s *story) declareApp(words []string) error {
 		a.After = []ring.AfterApp{{App: words[2], Until: ring.Until(words[3])}}
 	case "keeps": // keeps orphans
 		a.NoPrune = true
+	case "joins": // joins network proxy: a network of the app with a name of its own
+		a.Networks = []ring.Network{{Key: "default", Name: words[3]}}
 	case "network":
 		a.Networks = []ring.Network{{Key: "default", Labels: map[string]string{"is": words[2]}}}
 	case "drift":

@@ -210,7 +210,7 @@ func (t *turn) networkName(app string, n *ring.Network) string {
 	if n.External != "" {
 		return n.External
 	}
-	plain, definition := ring.NetworkName(app, n.Key), t.definition(n)
+	plain, definition := n.EngineName(app), t.definition(n)
 	name := ""
 	by := t.networksBy()
 	for _, s := range by.of[app] {

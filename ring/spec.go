@@ -275,6 +275,18 @@ type Network struct {
 	IPAMOptions map[string]string `json:"ipam_options,omitempty"`
 }
 
+// EngineName is what the engine calls the network while its definition never
+// changed: that of an external one, the user's own, else <app>_<key>.
+func (n *Network) EngineName(app string) string {
+	switch {
+	case n.External != "":
+		return n.External
+	case n.Name != "":
+		return n.Name
+	}
+	return NetworkName(app, n.Key)
+}
+
 // Pool is one ipam range of a network.
 type Pool struct {
 	Subnet  string `json:"subnet"`

@@ -211,7 +211,7 @@ func (b beside) elsewhere(a ring.Action, v volumeUse, name string) []*ring.Refus
 
 // network judges one network that services join.
 func (b beside) network(a ring.Action, n networkUse) []*ring.Refusal {
-	name := cmp.Or(n.External, n.Name, ring.NetworkName(a.App, n.Key))
+	name := n.EngineName(a.App)
 	i := slices.IndexFunc(b.networks, func(x network.Summary) bool { return x.Name == name })
 	switch {
 	case i < 0 && n.External != "":
@@ -244,7 +244,7 @@ func (b beside) network(a ring.Action, n networkUse) []*ring.Refusal {
 // hadNetwork says that the app in force is on a network already.
 func hadNetwork(was *ring.App, name string) bool {
 	return was != nil && slices.ContainsFunc(joinedNetworks(was), func(n networkUse) bool {
-		return cmp.Or(n.External, n.Name, ring.NetworkName(was.Name, n.Key)) == name
+		return n.EngineName(was.Name) == name
 	})
 }
 

@@ -55,7 +55,7 @@ var engineDefaults = map[string][]string{
 func (d *Docker) differs(ctx context.Context, e engine, a ring.Action, s *ring.Service, slot int, c container.InspectResponse) ([]string, error) {
 	a.Kind, a.Service, a.Slot, a.Want, a.Networks, a.Owners = ring.DoCreate, s.Name, slot, s, map[string]string{}, map[string]string{}
 	for _, n := range a.Of.Networks {
-		a.Networks[n.Key] = networkName(a.App, n)
+		a.Networks[n.Key] = n.EngineName(a.App)
 	}
 	for _, o := range s.Spec.Owners() {
 		a.Owners[o] = "service:" + o

@@ -65,7 +65,7 @@ func Payloads(host string, app *ring.App, s *ring.Service, dataRoot, contentDir 
 		a.Owners[o] = "service:" + o
 	}
 	for _, n := range app.Networks {
-		a.Networks[n.Key] = networkName(app.Name, n)
+		a.Networks[n.Key] = n.EngineName(app.Name)
 	}
 	p, err := containerPayload(site{host: host, content: contentDir, data: dataRoot, api: newestAPI}, a)
 	if err != nil {
@@ -87,17 +87,6 @@ func Payloads(host string, app *ring.App, s *ring.Service, dataRoot, contentDir 
 		out[i].App, out[i].Service = app, s
 	}
 	return out, nil
-}
-
-// networkName is what the engine calls a network whose definition never changed.
-func networkName(app string, n ring.Network) string {
-	switch {
-	case n.External != "":
-		return n.External
-	case n.Name != "":
-		return n.Name
-	}
-	return ring.NetworkName(app, n.Key)
 }
 
 func (p payload) request() Request {
