@@ -38,6 +38,9 @@ func (b *builderOf) shortTmpfs(service, s string) ring.Mount {
 			if m.Size, err = units.RAMInBytes(value); err != nil {
 				m.Size = 0 // -1 would be judged as if it had been written
 			}
+			if err == nil && m.Size == 0 { // the kernel's word for no bound at all
+				rest = append(rest, o)
+			}
 		case "mode":
 			var mode uint64
 			mode, err = strconv.ParseUint(value, 8, 32)

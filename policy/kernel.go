@@ -215,17 +215,6 @@ func hookPrivileged(l *look) {
 // one replaces it too.
 func unmasked(l *look) { l.find(finding{at: "systempaths"}) }
 
-// inverse finds the keys that are among the list.
-func inverse(list []string) func(*look) {
-	return func(l *look) {
-		for _, key := range sortedKeys(l.dict()) {
-			if among(list, key) {
-				l.find(finding{value: key, at: key})
-			}
-		}
-	}
-}
-
 // labels judges those that are gitring's or Compose's own: gitring sets them,
 // and they say the truth about whose the thing is.
 func labels(l *look) {
@@ -242,4 +231,5 @@ func labels(l *look) {
 			l.find(finding{value: name, at: name})
 		}
 	}
+	l.steering(all)
 }

@@ -29,7 +29,8 @@ var (
 	networkDrivers = []string{"bridge", "overlay"}
 	networkOptions = []string{"com.docker.network.driver.mtu"}
 
-	forbiddenSubnets = []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16")}
+	// forbiddenSubnets are where clouds answer for a host's credentials.
+	forbiddenSubnets = []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fd00:ec2::/32")}
 
 	// propagations are of mounts; the engine's default is rprivate.
 	propagations = []string{"", "rprivate"}
@@ -46,11 +47,8 @@ var (
 	// for by its name, so that it is known whose it is.
 	volumeFolders = []string{"/var/lib/docker/volumes", "/var/lib/containers/storage/volumes"}
 
-	// annotations are obeyed by the programs that start containers.
-	annotations = []string{
-		"org.systemd.property.*", "run.oci.*", "io.katacontainers.*", "dev.gvisor.*", "io.containerd.*", "io.podman.*", "cdi.k8s.io/*",
-		"nvidia.cdi.k8s.io/*", "io.kubernetes.cri*",
-	}
+	// annotations only describe. Any other may be an order to a program that starts containers.
+	annotations    = []string{"org.opencontainers.*"}
 	reservedLabels = []string{"gitring.*", "com.docker.compose.*"}
 	// ownLabels are those that gitring sets itself.
 	ownLabels = []string{
@@ -64,9 +62,10 @@ var (
 
 // Sizes and counts of profile compose.
 const (
-	tmpfsMax       = 1 << 30
+	tmpfsMax       = 2 << 30
 	shmMax         = 2 << 30
-	stopGraceMax   = 600 // seconds
+	stopGraceMax   = 600           // seconds
+	intervalMin    = 1_000_000_000 // nanoseconds
 	servicesPerApp = 100
 	replicasMax    = 20
 )

@@ -1,9 +1,7 @@
 package policy
 
 import (
-	"fmt"
 	"path"
-	"strconv"
 	"strings"
 )
 
@@ -75,39 +73,6 @@ func (l *look) volumeNamed(name, at string) {
 }
 
 func volumeName(l *look) { l.volumeNamed(l.text(), "") }
-
-// tmpfs judges HostConfig.Tmpfs: options by target.
-func tmpfs(l *look) {
-	all := l.dict()
-	for _, target := range sortedKeys(all) {
-		for o := range strings.SplitSeq(all[target], ",") {
-			if size, ok := strings.CutPrefix(o, "size="); ok && !fits(size) {
-				l.find(finding{value: target + " " + o, at: target})
-			}
-		}
-	}
-}
-
-// tmpfsSize judges the size of a tmpfs in its newer form, in bytes.
-func tmpfsSize(l *look) {
-	if n := l.v.Int(); n > tmpfsMax || n < 0 {
-		l.find(finding{value: fmt.Sprint(n), at: "tmpfs"})
-	}
-}
-
-// fits says that a size in the kernel's words is within tmpfsMax. A share of
-// the host's memory is not known here.
-func fits(size string) bool {
-	unit := int64(1)
-	number := strings.TrimRight(strings.ToLower(size), "b")
-	for i, u := range []string{"k", "m", "g"} {
-		if cut, ok := strings.CutSuffix(number, u); ok {
-			number, unit = cut, 1<<(10*(i+1))
-		}
-	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	return err == nil && n >= 0 && n <= tmpfsMax/unit
-}
 
 // volumeOptions judges the options of a volume's driver: with them "local"
 // mounts any folder of the host, or a share of the network. Only their names are

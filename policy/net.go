@@ -3,6 +3,7 @@ package policy
 import (
 	"net/netip"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +26,11 @@ func hostPortOf(l *look) {
 		l.find(f)
 		return
 	}
+	if l.listensHere(n, proto) {
+		f.grade, f.risk = forbidden, "is where the daemon itself listens for webhooks"
+		l.find(f)
+		return
+	}
 	if hostPort(n) {
 		return
 	}
@@ -32,6 +38,27 @@ func hostPortOf(l *look) {
 		f.risk = "is a port by which engines and clusters are ruled"
 	}
 	l.find(f)
+}
+
+// listensHere reports whether publishing a port would take the daemon's own listener.
+func (l *look) listensHere(port int, proto string) bool {
+	host, own, err := splitHostPort(l.r.Listen)
+	if err != nil || own != port || proto != "" && proto != "tcp" {
+		return false
+	}
+	at, err := netip.ParseAddr(l.fieldText("HostIP"))
+	if err != nil || at.IsUnspecified() {
+		return true // every address
+	}
+	listener, err := netip.ParseAddr(strings.Replace(host, "localhost", "127.0.0.1", 1))
+	return err != nil || listener.IsUnspecified() || listener.Unmap() == at.Unmap()
+}
+
+// splitHostPort cuts host:port at the last colon; a host may stand in brackets.
+func splitHostPort(s string) (host string, port int, err error) {
+	i := max(0, strings.LastIndex(s, ":"))
+	port, err = strconv.Atoi(strings.TrimPrefix(s[i:], ":"))
+	return strings.Trim(s[:i], "[]"), port, err
 }
 
 // addresses finds the forbidden subnets in a text, a list of texts or the
@@ -73,12 +100,15 @@ func prefixOf(s string) (netip.Prefix, bool) {
 		}
 		return p, true
 	}
-	if a, err := netip.ParseAddr(s); err == nil {
-		a = a.Unmap()
+	if a, err := netip.ParseAddr(leadingZero.ReplaceAllString(s, "$1$2")); err == nil {
+		a = a.Unmap().WithZone("")
 		return netip.PrefixFrom(a, a.BitLen()), true
 	}
 	return netip.Prefix{}, false
 }
+
+// leadingZero is one before a number of an IPv4 address, which older engines read past.
+var leadingZero = regexp.MustCompile(`(^|\.)0+(\d)`)
 
 // extraHosts: "name:address", also "name=address" and [address].
 func extraHosts(l *look) {

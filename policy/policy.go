@@ -42,6 +42,12 @@ type Rules struct {
 	EngineGroups []string
 	// Services is how many services one app may bring; 0 is 100.
 	Services int
+	// Listen is host:port of the daemon's own listener; "" is none.
+	Listen string
+	// DefaultRuntime is the engine's default runtime, and NvidiaRuntimes are those of
+	// its runtimes that are NVIDIA's program; "" and nil where the engine was not asked.
+	DefaultRuntime string
+	NvidiaRuntimes []string
 }
 
 // Request is one thing that the engine is about to be sent, with what is known
@@ -76,6 +82,7 @@ type Verdict string
 const (
 	Deny  Verdict = "deny"
 	Power Verdict = "power" // carried out, and told
+	Note  Verdict = "note"  // nothing beyond what every app may, but worth knowing
 )
 
 // UnknownField is the rule of a field that no rule speaks of.

@@ -33,7 +33,7 @@ func TestTheReferenceIsTheTable(t *testing.T) {
 		return
 	}
 	require.Equal(t, want, string(body), "go test ./policy -run Reference -update")
-	for _, r := range []rule{servicesRule, replicasRule, nestedRule} {
+	for _, r := range []rule{servicesRule, replicasRule, nestedRule, steeringRule} {
 		require.Contains(t, before, "| `"+r.name+"` |")
 	}
 }

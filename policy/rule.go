@@ -57,6 +57,7 @@ type finding struct {
 	risk    string
 	instead string
 	grade   grade
+	note    bool // only told, under every profile
 }
 
 func (l *look) judge() {
@@ -70,7 +71,7 @@ func (l *look) judge() {
 
 func (l *look) find(f finding) {
 	g := max(f.grade, l.rule.grade)
-	if g == limit && l.r.Profile == Owner {
+	if g == limit && l.r.Profile == Owner && !f.note {
 		return
 	}
 	out := Finding{
@@ -83,7 +84,10 @@ func (l *look) find(f finding) {
 	if f.at != "" && l.rule.name != UnknownField {
 		out.At = key + "." + f.at
 	}
-	if g == escape && l.r.Profile == Owner {
+	switch {
+	case f.note:
+		out.Verdict = Note
+	case g == escape && l.r.Profile == Owner:
 		out.Verdict = Power
 	}
 	l.out = append(l.out, out)

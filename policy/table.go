@@ -53,13 +53,13 @@ var configRules = map[string]rule{
 	"Config.Tty":                       pass("tty"),
 	"Config.OpenStdin":                 pass("stdin_open"),
 	"Config.StdinOnce":                 pass("stdin_open"),
-	"Config.Env":                       pass("environment"),
+	"Config.Env":                       {name: "devices", key: "environment", grade: escape, check: environment, risk: "gives the container a device of the host, such as its graphics card, where the runtime is NVIDIA's", lets: "all; where the runtime is NVIDIA's, no variable that gives devices, and no `LD_*`"},
 	"Config.Cmd":                       pass("command"),
 	"Config.Healthcheck.Test":          pass("healthcheck"),
-	"Config.Healthcheck.Interval":      pass("healthcheck"),
+	"Config.Healthcheck.Interval":      atLeastASecond("healthcheck.interval"),
 	"Config.Healthcheck.Timeout":       pass("healthcheck"),
 	"Config.Healthcheck.StartPeriod":   pass("healthcheck"),
-	"Config.Healthcheck.StartInterval": pass("healthcheck"),
+	"Config.Healthcheck.StartInterval": atLeastASecond("healthcheck.start_interval"),
 	"Config.Healthcheck.Retries":       pass("healthcheck"),
 	"Config.ArgsEscaped":               ours(),
 	"Config.Image":                     pass("image"),
@@ -113,7 +113,7 @@ var hostRules = map[string]rule{
 	"HostConfig.LogConfig.Type":                  listOnly("logging", "logging.driver", logDrivers, only(logDrivers), "sends from the host's own network to where the options say"),
 	"HostConfig.LogConfig.Config":                pass("logging.options"),
 	"HostConfig.NetworkMode":                     {name: "namespaces.network", key: "network_mode", grade: escape, check: networkMode, risk: "shares the host's network, with every service on it", lets: "`bridge`, `none`, `service:*`, the app's own and external networks"},
-	"HostConfig.PortBindings[].HostIP":           pass("ports"),
+	"HostConfig.PortBindings[].HostIP":           {name: "networks.forbid_subnets", key: "ports", grade: escape, check: addresses, risk: "publishes on the host's own link, where a cloud gives out credentials", lets: outsideSubnets},
 	"HostConfig.PortBindings[].HostPort":         {name: "ports.host", key: "ports", grade: escape, check: hostPortOf, risk: "takes a port of the host that its own services use", lets: "80, 443, 1024-65535, but not 2375, 2376, 2377, 4789, 7946"},
 	"HostConfig.RestartPolicy.Name":              pass("restart"),
 	"HostConfig.RestartPolicy.MaximumRetryCount": pass("restart"),
@@ -121,7 +121,7 @@ var hostRules = map[string]rule{
 	"HostConfig.VolumeDriver":                    ours(),
 	"HostConfig.VolumesFrom":                     {name: "mounts.volumes_from", key: "volumes_from", grade: forbidden, check: volumesFrom, risk: "takes the volumes of a container that is not the app's", lets: "services of the same app"},
 	"HostConfig.ConsoleSize":                     ours(),
-	"HostConfig.Annotations":                     {name: "annotations", key: "annotations", grade: escape, check: inverse(annotations), risk: "is obeyed by the program that starts the container, as root on the host", lets: "all but " + listed(annotations)},
+	"HostConfig.Annotations":                     {name: "annotations", key: "annotations", grade: escape, check: keysOnly(annotations), risk: "may be an order to the program that starts the container, as root on the host", lets: listed(annotations)},
 	"HostConfig.CapAdd":                          listOnly("capabilities.add", "cap_add", capabilities, capabilitiesAdd, "gives the container more of the kernel than Docker's defaults"),
 	"HostConfig.CapDrop":                         pass("cap_drop"),
 	"HostConfig.CgroupnsMode":                    {name: "namespaces.cgroup", key: "cgroup", grade: escape, check: joins(forbidden, "private"), risk: "shows the container the host's control groups", lets: "`private`"},
@@ -140,19 +140,27 @@ var hostRules = map[string]rule{
 	"HostConfig.ReadonlyRootfs":                  pass("read_only"),
 	"HostConfig.SecurityOpt":                     listOnly("security_opt", "security_opt", securityOptions, securityOpts, "changes what confines the container"),
 	"HostConfig.StorageOpt":                      {name: "storage_opt", key: "storage_opt", grade: escape, check: keysOnly(nil), risk: "goes to the host's storage driver"},
-	"HostConfig.Tmpfs":                           {name: "mounts.tmpfs_max", key: "tmpfs", grade: limit, check: tmpfs, risk: "may fill more than 1 GiB of the host's memory", lets: "1 GiB at most; no size is the kernel's half of the memory"},
-	"HostConfig.UTSMode":                         {name: "namespaces.uts", key: "uts", grade: escape, check: joins(forbidden), risk: "lets the container change the host's name"},
-	"HostConfig.UsernsMode":                      {name: "namespaces.userns", key: "userns_mode", grade: escape, check: joins(forbidden), risk: "takes away what maps the container's root to an ordinary user"},
-	"HostConfig.ShmSize":                         {name: "limits.shm_max", key: "shm_size", grade: limit, check: most(shmMax), risk: "may fill more than 2 GiB of the host's memory", lets: "2 GiB at most"},
-	"HostConfig.Sysctls":                         listOnly("sysctls", "sysctls", sysctls, keysOnly(sysctls), "changes settings of the kernel"),
-	"HostConfig.Runtime":                         listOnly("runtime", "runtime", runtimes, only(runtimes), "runs the container under another program of the host"),
-	"HostConfig.Isolation":                       ours(),
-	"HostConfig.MaskedPaths":                     {name: "security_opt", key: "security_opt", grade: escape, check: unmasked, risk: "shows the container what the engine hides of the kernel"},
-	"HostConfig.ReadonlyPaths":                   {name: "security_opt", key: "security_opt", grade: escape, check: unmasked, risk: "lets the container write settings of the kernel"},
-	"HostConfig.Init":                            pass("init"),
+	"HostConfig": {
+		name: "mounts.tmpfs_max", key: "tmpfs", grade: limit, check: tmpfsTogether, risk: "may fill more than 2 GiB of the host's memory",
+		lets: "2 GiB at most, all of a service together; no size is the kernel's half of the memory, and is told where the service has no memory limit",
+	},
+	"HostConfig.Tmpfs":         part("tmpfs", "mounts.tmpfs_max"),
+	"HostConfig.UTSMode":       {name: "namespaces.uts", key: "uts", grade: escape, check: joins(forbidden), risk: "lets the container change the host's name"},
+	"HostConfig.UsernsMode":    {name: "namespaces.userns", key: "userns_mode", grade: escape, check: joins(forbidden), risk: "takes away what maps the container's root to an ordinary user"},
+	"HostConfig.ShmSize":       {name: "limits.shm_max", key: "shm_size", grade: limit, check: most(shmMax), risk: "may fill more than 2 GiB of the host's memory", lets: "2 GiB at most"},
+	"HostConfig.Sysctls":       listOnly("sysctls", "sysctls", sysctls, keysOnly(sysctls), "changes settings of the kernel"),
+	"HostConfig.Runtime":       {name: "runtime", key: "runtime", grade: escape, check: runtimeOf, risk: "runs the container under another program of the host", lets: listed(runtimes) + ", the engine's default"},
+	"HostConfig.Isolation":     ours(),
+	"HostConfig.MaskedPaths":   {name: "security_opt", key: "security_opt", grade: escape, check: unmasked, risk: "shows the container what the engine hides of the kernel"},
+	"HostConfig.ReadonlyPaths": {name: "security_opt", key: "security_opt", grade: escape, check: unmasked, risk: "lets the container write settings of the kernel"},
+	"HostConfig.Init":          pass("init"),
 }
 
-const outsideSubnets = "addresses outside 169.254.0.0/16"
+const outsideSubnets = "addresses outside 169.254.0.0/16 and fd00:ec2::/32"
+
+func atLeastASecond(key string) rule {
+	return rule{name: "healthcheck.interval", key: key, grade: limit, check: least(intervalMin), risk: "has the engine start a program more than once a second", lets: "1 second at least"}
+}
 
 func withCheck(r rule, check func(*look)) rule {
 	r.check = check
@@ -226,7 +234,7 @@ var mountRules = map[string]rule{
 	"HostConfig.Mounts[].VolumeOptions.DriverConfig.Name":    listOnly("mounts.volume_drivers", "volumes", volumeDrivers, only(volumeDrivers), "is a program that acts as root on the host"),
 	"HostConfig.Mounts[].VolumeOptions.DriverConfig.Options": {name: "mounts.driver_opts", key: "volumes", grade: escape, check: volumeOptions, risk: "goes to the volume's driver, which acts as root on the host"},
 	"HostConfig.Mounts[].ImageOptions":                       ours(),
-	"HostConfig.Mounts[].TmpfsOptions.SizeBytes":             {name: "mounts.tmpfs_max", key: "tmpfs", grade: limit, check: tmpfsSize, risk: "may fill more than 1 GiB of the host's memory", lets: "1 GiB at most; no size is the kernel's half of the memory"},
+	"HostConfig.Mounts[].TmpfsOptions.SizeBytes":             part("tmpfs", "mounts.tmpfs_max"),
 	"HostConfig.Mounts[].TmpfsOptions.Mode":                  pass("volumes"),
 	"HostConfig.Mounts[].TmpfsOptions.Options":               ours(),
 	"HostConfig.Mounts[].ClusterOptions":                     ours(),
@@ -260,6 +268,13 @@ func subnet(key, does string) rule {
 	}
 }
 
+func private(does string) rule {
+	return rule{
+		name: "networks.subnets", key: "ipam.config", grade: escape, check: subnetsOnly,
+		risk: does + " addresses of the host's own link, such as that of a cloud's credentials", lets: "RFC 1918, 100.64.0.0/10, and fc00::/7 without fd00:ec2::/32",
+	}
+}
+
 var networkRules = map[string]rule{
 	"Network.Driver":                   listOnly("networks.drivers", "driver", networkDrivers, only(networkDrivers), "joins containers to the host's network by a driver of the host"),
 	"Network.Scope":                    ours(),
@@ -267,10 +282,10 @@ var networkRules = map[string]rule{
 	"Network.EnableIPv6":               pass("enable_ipv6"),
 	"Network.IPAM.Driver":              listOnly("networks.ipam", "ipam.driver", []string{"default"}, only([]string{"default"}), "gives out addresses by a program of the host"),
 	"Network.IPAM.Options":             {name: "networks.ipam", key: "ipam.options", grade: escape, check: keysOnly(nil), risk: "sets options of the address driver on the host"},
-	"Network.IPAM.Config[].Subnet":     subnet("ipam.config", "covers"),
-	"Network.IPAM.Config[].IPRange":    subnet("ipam.config", "covers"),
-	"Network.IPAM.Config[].Gateway":    subnet("ipam.config", "takes"),
-	"Network.IPAM.Config[].AuxAddress": subnet("ipam.config", "names"),
+	"Network.IPAM.Config[].Subnet":     private("covers"),
+	"Network.IPAM.Config[].IPRange":    private("covers"),
+	"Network.IPAM.Config[].Gateway":    private("takes"),
+	"Network.IPAM.Config[].AuxAddress": private("names"),
 	"Network.Internal":                 pass("internal"),
 	"Network.Attachable":               pass("attachable"),
 	"Network.Ingress":                  ours(),
@@ -308,5 +323,6 @@ var execRules = map[string]rule{
 var (
 	servicesRule = rule{name: "limits.services_per_app", key: "", grade: limit, risk: "is more than one app may bring", lets: "100 at most"}
 	replicasRule = rule{name: "limits.replicas", key: "deploy.replicas", grade: limit, risk: "is more than one service may have", lets: "20 at most"}
+	steeringRule = rule{name: "labels.steering", key: "labels", grade: escape, risk: "is an order to a program that reads labels through the engine's socket"}
 	nestedRule   = rule{name: "mounts.nested", key: "volumes", grade: escape, risk: "lies inside a folder that another service may write to and so may turn into a link to any file of the host", lets: "folders that no other service may write above of"}
 )

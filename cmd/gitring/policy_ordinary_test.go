@@ -66,7 +66,7 @@ services:
   vpn: {image: a, dns: 1.1.1.1, extra_hosts: ["host.docker.internal:host-gateway", "a:10.0.0.1"], hostname: h, domainname: d.example}
   joined: {image: a, network_mode: service:vpn, ipc: service:shared, volumes_from: ["vpn:ro"]}
   shared: {image: a, ipc: shareable, post_start: [{command: [x], user: root}], pre_stop: [{command: [y]}]}
-  alone: {image: a, network_mode: none, stdin_open: true, tty: true, annotations: {org.example.a: b}, group_add: ["44"]}
+  alone: {image: a, network_mode: none, stdin_open: true, tty: true, annotations: {org.opencontainers.image.title: b}, group_add: ["44"]}
   limited: {image: a, deploy: {replicas: 3, resources: {limits: {cpus: "1", memory: 1G, pids: 50}, reservations: {memory: 100M}}}}
   storing: {image: a, volumes: [/var/lib/anonymous, own:/o, mine:/m, ./data:/d, "/srv/gitring/abs:/a"]}
 volumes: {own: {external: true}, mine: {name: a_name}}

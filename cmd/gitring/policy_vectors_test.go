@@ -191,9 +191,9 @@ var vectors = []vector{
 	{name: "another app's volume by name", lines: "volumes: ['data:/d']", top: "volumes:\n  data:\n    name: shop_data\n", files: map[string]string{"shop/compose.yaml": plainWeb}, line: 7, key: "shop_data", owner: refused},
 	{name: "another app's volume as external", lines: "volumes: ['data:/d']", top: "volumes:\n  data:\n    external: true\n    name: shop_data\n", files: map[string]string{"shop/compose.yaml": plainWeb}, key: "services.web.volumes shop_data:", risk: "volume of app shop", owner: denied},
 	{name: "the volumes of a stranger", lines: "volumes_from: ['container:x']", key: "services.web.volumes_from", owner: refused},
-	{name: "a tmpfs of half the memory", lines: "tmpfs: ['/t:size=8g']", key: "services.web.tmpfs", risk: "more than 1 GiB", owner: carried},
-	{name: "a tmpfs by options", lines: "tmpfs: ['/t:size=2g,exec,uid=1']", key: "services.web.tmpfs", risk: "more than 1 GiB", owner: carried},
-	{name: "a tmpfs in long form", lines: "volumes:\n  - {type: tmpfs, target: /t, tmpfs: {size: 2147483648}}", line: 5, key: "services.web.tmpfs 2147483648:", owner: carried},
+	{name: "a tmpfs of half the memory", lines: "tmpfs: ['/t:size=8g']", key: "services.web.tmpfs", risk: "more than 2 GiB", owner: carried},
+	{name: "a tmpfs by options", lines: "tmpfs: ['/t:size=3g,exec,uid=1']", key: "services.web.tmpfs", risk: "more than 2 GiB", owner: carried},
+	{name: "a tmpfs in long form", lines: "volumes:\n  - {type: tmpfs, target: /t, tmpfs: {size: 4294967296}}", line: 5, key: "services.web.tmpfs /t size=4294967296:", owner: carried},
 	{name: "shared memory of the host's size", lines: "shm_size: 4gb", key: "services.web.shm_size 4294967296:", owner: carried},
 
 	// networks and ports

@@ -113,6 +113,11 @@ func (d *daemon) wireEngine(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	d.judge.runtimes.ask = func() (string, []string, error) {
+		ctx, cancel := context.WithTimeout(ctx, runtimesWithin)
+		defer cancel()
+		return d.engine.Runtimes(ctx)
+	}
 	d.shelf = newShelf(d.store, d.engine.Mounted, d.env.open)
 	return nil
 }

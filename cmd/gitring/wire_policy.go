@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
@@ -23,19 +24,27 @@ import (
 type judge struct {
 	rules    policy.Rules
 	dataRoot string
+	runtimes *engineRuntimes // nil where no engine is asked
 }
 
 // judgeOf is the judge of a configuration.
 func judgeOf(c *Config) judge {
-	return judge{dataRoot: c.DataRoot, rules: policy.Rules{
+	return judge{dataRoot: c.DataRoot, runtimes: &engineRuntimes{}, rules: policy.Rules{
 		Profile: c.policy.profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"), Live: filepath.Join(c.State, "live"),
-		EngineGroups: engineGroups(c.Engine.URL), Services: c.mostServices(),
+		EngineGroups: engineGroups(c.Engine.URL), Services: c.mostServices(), Listen: c.Listen.HTTP,
 	}}
 }
 
 // judgeAnywhere is for a folder that is checked without a configuration.
 func judgeAnywhere(profile policy.Profile) judge {
 	return judge{dataRoot: defaultDataRoot, rules: policy.Rules{Profile: profile, Content: filepath.Join(defaultState, "content"), Live: filepath.Join(defaultState, "live")}}
+}
+
+// here are the rules with what the engine says of itself.
+func (j judge) here() policy.Rules {
+	r := j.rules
+	r.DefaultRuntime, r.NvidiaRuntimes = j.runtimes.known(time.Now())
+	return r
 }
 
 // ownPaths are the daemon's files and folders, which no container gets.
@@ -106,9 +115,14 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 	var carried []ring.App
 	var all []*ring.Refusal
 	for _, a := range p.Apps {
-		refusals, powers := j.app(&a, others)
+		found, unbuilt := j.findings(&a, others)
+		refusals, powers := sentences(&a, found)
+		if unbuilt != nil {
+			refusals = []*ring.Refusal{unbuilt}
+		}
 		if len(refusals) == 0 {
 			a.Powers = powers
+			a.Notes = append(slices.Clip(a.Notes), notesOf(found)...)
 			carried = append(carried, a)
 			continue
 		}
@@ -133,14 +147,14 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 // draft gives what the policy refuses of what an app with faults says. What it
 // would refuse for something that is not said is left for when all can be read.
 func (j judge) draft(d *manifest.Draft, others belonging) []*ring.Refusal {
-	found := policy.CheckApp(j.rules, &d.App, j.root(&d.App))
+	found := policy.CheckApp(j.here(), &d.App, j.root(&d.App))
 	for i := range d.App.Services {
 		requests, err := runtime.Payloads(j.rules.Host, &d.App, &d.App.Services[i], j.root(&d.App), j.rules.Content)
 		if err != nil {
 			continue // it names what has a fault
 		}
 		for _, r := range requests {
-			found = append(found, policy.Check(j.rules, j.request(d.App.Name, r, others))...)
+			found = append(found, policy.Check(j.here(), j.request(d.App.Name, r, others))...)
 		}
 	}
 	found = slices.DeleteFunc(found, func(f policy.Finding) bool {
@@ -201,8 +215,22 @@ func (j judge) app(a *ring.App, others belonging) (refusals []*ring.Refusal, pow
 	return sentences(a, found)
 }
 
-// sentences are findings as people read them.
+// notesOf are what is worth knowing of an app and nothing beyond what it may.
+func notesOf(found []policy.Finding) []string {
+	var notes []string
+	for _, f := range found {
+		if f.Verdict == policy.Note {
+			notes = append(notes, f.Says())
+		}
+	}
+	slices.Sort(notes)
+	return slices.Compact(notes)
+}
+
+// sentences are findings as people read them: those that are refused and those that
+// are powers. Notes are in neither.
 func sentences(a *ring.App, found []policy.Finding) (refusals []*ring.Refusal, powers []string) {
+	found = slices.DeleteFunc(slices.Clone(found), func(f policy.Finding) bool { return f.Verdict == policy.Note })
 	for _, f := range together(found, func(f policy.Finding) ring.Place {
 		if f.Verdict == policy.Power {
 			return ring.Place{} // a power is told without its place
@@ -264,7 +292,7 @@ func byPlace(all []*ring.Refusal) []*ring.Refusal {
 }
 
 func (j judge) findings(a *ring.App, others belonging) ([]policy.Finding, *ring.Refusal) {
-	found := policy.CheckApp(j.rules, a, j.root(a))
+	found := policy.CheckApp(j.here(), a, j.root(a))
 	for i := range a.Services {
 		s := &a.Services[i]
 		requests, err := runtime.Payloads(j.rules.Host, a, s, j.root(a), j.rules.Content)
@@ -275,7 +303,7 @@ func (j judge) findings(a *ring.App, others belonging) ([]policy.Finding, *ring.
 			}
 		}
 		for _, r := range requests {
-			found = append(found, policy.Check(j.rules, j.request(a.Name, r, others))...)
+			found = append(found, policy.Check(j.here(), j.request(a.Name, r, others))...)
 		}
 	}
 	return found, nil
@@ -326,7 +354,7 @@ func (j judge) allow(app string, payload any) error {
 	}
 	a := cmp.Or(r.App, &ring.App{Name: app})
 	var denied []*ring.Refusal
-	for _, f := range policy.Check(j.rules, j.request(app, r, belonging{})) {
+	for _, f := range policy.Check(j.here(), j.request(app, r, belonging{})) {
 		if f.Verdict == policy.Deny {
 			denied = append(denied, refusalOf(a, f))
 		}
@@ -347,7 +375,7 @@ func refusalOf(a *ring.App, f policy.Finding) *ring.Refusal {
 
 // otherwise are keys that say the same as another one does.
 var otherwise = map[string]string{
-	"tmpfs": "volumes", "gpus": "deploy.resources.reservations.devices", "limits": "deploy.resources", "deploy.replicas": "scale",
+	"tmpfs": "volumes", "labels": "label_file", "gpus": "deploy.resources.reservations.devices", "limits": "deploy.resources", "deploy.replicas": "scale",
 }
 
 // sayingPlace is where the app's files say what was found.
