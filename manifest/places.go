@@ -90,7 +90,7 @@ func itemNames(key string, it *node) []string {
 	if it.kind != scalar {
 		for _, by := range longNames[key] {
 			if w := textOf(it.get(by)); w != "" {
-				return []string{cleanTarget(key, w)}
+				return []string{cleanTarget(key, w), fileTarget(key, it)}
 			}
 		}
 		return nil
@@ -122,6 +122,14 @@ func itemNames(key string, it *node) []string {
 var longNames = map[string][]string{
 	"volumes": {"target"}, "devices": {"source"}, "ports": {"published", "target"}, "env_file": {"path"},
 	"configs": {"source"}, "secrets": {"source"}, "gpus": {"driver"}, reservedDevices: {"driver"},
+}
+
+// fileTarget is where a config or secret is mounted, as written; "" for all else.
+func fileTarget(key string, it *node) string {
+	if key == "configs" || key == "secrets" {
+		return textOf(it.get("target"))
+	}
+	return ""
 }
 
 func cleanTarget(key, w string) string {

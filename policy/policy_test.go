@@ -243,10 +243,10 @@ func TestWhatOnlyAnAppAsAWholeShows(t *testing.T) {
 	for range 101 {
 		app.Services = append(app.Services, ring.Service{Name: "s", Replicas: 1})
 	}
-	found := CheckApp(Rules{}, app, "/srv")
+	found := CheckApp(Rules{}, app, "/srv", nil)
 	require.Len(t, found, 1)
 	require.Equal(t, "limits.services_per_app", found[0].Rule)
-	require.Empty(t, CheckApp(Rules{Profile: Owner}, app, "/srv"))
+	require.Empty(t, CheckApp(Rules{Profile: Owner}, app, "/srv", nil))
 
 	data := func(name, source string, readOnly bool) ring.Service {
 		return ring.Service{Name: name, Spec: ring.Spec{Mounts: []ring.Mount{{Kind: ring.MountData, Source: source, Target: "/x", ReadOnly: readOnly}}}}
@@ -262,6 +262,6 @@ func TestWhatOnlyAnAppAsAWholeShows(t *testing.T) {
 		{"inside one that is only read", data("a", "web/data", true), data("b", "web/data/sub", false), 0},
 	} {
 		app.Services = []ring.Service{tt.a, tt.b}
-		require.Len(t, CheckApp(Rules{}, app, "/srv"), tt.want, tt.name)
+		require.Len(t, CheckApp(Rules{}, app, "/srv", nil), tt.want, tt.name)
 	}
 }

@@ -54,8 +54,8 @@ var configRules = map[string]rule{
 	"Config.OpenStdin":                 pass("stdin_open"),
 	"Config.StdinOnce":                 pass("stdin_open"),
 	"Config.Env":                       {name: "devices", key: "environment", grade: escape, check: environment, risk: "gives the container a device of the host, such as its graphics card, where the runtime is NVIDIA's", lets: "all; where the runtime is NVIDIA's, no variable that gives devices, and no `LD_*`"},
-	"Config.Cmd":                       pass("command"),
-	"Config.Healthcheck.Test":          pass("healthcheck"),
+	"Config.Cmd":                       programRule("command", firstWord),
+	"Config.Healthcheck.Test":          programRule("healthcheck", healthProgram),
 	"Config.Healthcheck.Interval":      atLeastASecond("healthcheck.interval"),
 	"Config.Healthcheck.Timeout":       pass("healthcheck"),
 	"Config.Healthcheck.StartPeriod":   pass("healthcheck"),
@@ -64,8 +64,8 @@ var configRules = map[string]rule{
 	"Config.ArgsEscaped":               ours(),
 	"Config.Image":                     pass("image"),
 	"Config.Volumes":                   ours(),
-	"Config.WorkingDir":                pass("working_dir"),
-	"Config.Entrypoint":                pass("entrypoint"),
+	"Config.WorkingDir":                workingDirRule,
+	"Config.Entrypoint":                programRule("entrypoint", firstWord),
 	"Config.NetworkDisabled":           pass("network_mode"),
 	"Config.MacAddress":                pass("mac_address"),
 	"Config.OnBuild":                   ours(),
@@ -144,7 +144,7 @@ var hostRules = map[string]rule{
 		name: "mounts.tmpfs_max", key: "tmpfs", grade: limit, check: tmpfsTogether, risk: "may fill more than 2 GiB of the host's memory",
 		lets: "2 GiB at most, all of a service together; no size is the kernel's half of the memory, and is told where the service has no memory limit",
 	},
-	"HostConfig.Tmpfs":         part("tmpfs", "mounts.tmpfs_max"),
+	"HostConfig.Tmpfs":         withCheck(withKey(targetRule, "tmpfs"), tmpfsTargets),
 	"HostConfig.UTSMode":       {name: "namespaces.uts", key: "uts", grade: escape, check: joins(forbidden), risk: "lets the container change the host's name"},
 	"HostConfig.UsernsMode":    {name: "namespaces.userns", key: "userns_mode", grade: escape, check: joins(forbidden), risk: "takes away what maps the container's root to an ordinary user"},
 	"HostConfig.ShmSize":       {name: "limits.shm_max", key: "shm_size", grade: limit, check: most(shmMax), risk: "may fill more than 2 GiB of the host's memory", lets: "2 GiB at most"},
@@ -220,7 +220,7 @@ var resourceRules = map[string]rule{
 var mountRules = map[string]rule{
 	"HostConfig.Mounts[].Type":                               paths("mounts.bind", "volumes"),
 	"HostConfig.Mounts[].Source":                             {key: "volumes", with: "mounts.bind", check: mountSource},
-	"HostConfig.Mounts[].Target":                             part("volumes", "mounts.bind"),
+	"HostConfig.Mounts[].Target":                             withCheck(targetRule, mountTarget),
 	"HostConfig.Mounts[].ReadOnly":                           part("volumes", "mounts.bind"),
 	"HostConfig.Mounts[].Consistency":                        pass("volumes"),
 	"HostConfig.Mounts[].BindOptions.Propagation":            part("volumes", "mounts.bind"),
@@ -315,8 +315,8 @@ var execRules = map[string]rule{
 	"Exec.DetachKeys":   ours(),
 	"Exec.Detach":       pass("post_start"),
 	"Exec.Env":          pass("post_start"),
-	"Exec.WorkingDir":   pass("post_start"),
-	"Exec.Cmd":          pass("post_start"),
+	"Exec.WorkingDir":   hookDirRule,
+	"Exec.Cmd":          programRule("post_start", firstWord),
 }
 
 // Rules of an app as a whole, which no single request shows.
@@ -324,5 +324,5 @@ var (
 	servicesRule = rule{name: "limits.services_per_app", key: "", grade: limit, risk: "is more than one app may bring", lets: "100 at most"}
 	replicasRule = rule{name: "limits.replicas", key: "deploy.replicas", grade: limit, risk: "is more than one service may have", lets: "20 at most"}
 	steeringRule = rule{name: "labels.steering", key: "labels", grade: escape, risk: "is an order to a program that reads labels through the engine's socket"}
-	nestedRule   = rule{name: "mounts.nested", key: "volumes", grade: escape, risk: "lies inside a folder that another service may write to and so may turn into a link to any file of the host", lets: "folders that no other service may write above of"}
+	nestedRule   = rule{name: "mounts.nested", key: "volumes", grade: escape, risk: "lies inside a folder that a container may write to: a program that is broken into can become root here by a restart", lets: "folders above which no container may write, or that each such container mounts at their own place, one level down"}
 )

@@ -179,7 +179,7 @@ var vectors = []vector{
 	{name: "shared mounts", lines: "volumes: ['./data:/d:rshared']", key: "services.web.volumes", risk: "shares later mounts", owner: power},
 	{name: "shared mounts in long form", lines: "volumes:\n  - {type: bind, source: ./data, target: /d, bind: {propagation: shared}}", line: 5, key: "services.web.volumes", risk: "shares later mounts", owner: power},
 	{name: "a slave of the host's mounts", lines: "volumes: ['./data:/d:rslave']", key: "services.web.volumes", owner: power},
-	{name: "a folder inside another's", lines: "volumes: ['./data/sub:/d']", top: "  db: {image: nginx, volumes: ['./data:/d']}\n", key: "services.web.volumes web/data/sub in web/data of service db:", risk: "turn into a link", owner: power},
+	{name: "a folder inside another's", lines: "volumes: ['./data/sub:/d']", top: "  db: {image: nginx, volumes: ['./data:/d']}\n", key: "services.web.volumes web/data/sub in web/data of service db:", risk: "become root here by a restart", owner: power},
 
 	// volumes
 	{name: "the host by a volume's options", lines: "volumes: ['data:/d']", top: "volumes:\n  data:\n    driver_opts: {type: none, o: bind, device: /}\n", line: 7, key: "volumes.data.driver_opts device, o, type:", risk: "any folder or device", owner: power},

@@ -147,7 +147,7 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 // draft gives what the policy refuses of what an app with faults says. What it
 // would refuse for something that is not said is left for when all can be read.
 func (j judge) draft(d *manifest.Draft, others belonging) []*ring.Refusal {
-	found := policy.CheckApp(j.here(), &d.App, j.root(&d.App))
+	found := policy.CheckApp(j.here(), &d.App, j.root(&d.App), others.mountsBeside(d.App.Name))
 	for i := range d.App.Services {
 		requests, err := runtime.Payloads(j.rules.Host, &d.App, &d.App.Services[i], j.root(&d.App), j.rules.Content)
 		if err != nil {
@@ -167,12 +167,16 @@ func (j judge) draft(d *manifest.Draft, others belonging) []*ring.Refusal {
 }
 
 // belonging is what the apps of one plan have of their own, by app.
-type belonging struct{ volumes, folders map[string]map[string]bool }
+type belonging struct {
+	volumes, folders map[string]map[string]bool
+	mounts           map[string][]ring.HostMounts // what their services mount of the host
+}
 
 func (j judge) belongings(apps []ring.App) belonging {
-	b := belonging{volumes: map[string]map[string]bool{}, folders: map[string]map[string]bool{}}
+	b := belonging{volumes: map[string]map[string]bool{}, folders: map[string]map[string]bool{}, mounts: map[string][]ring.HostMounts{}}
 	for i := range apps {
 		a := &apps[i]
+		b.mounts[a.Name] = append(b.mounts[a.Name], policy.HostMountsOf(a, j.root(a))...)
 		add(b.folders, path.Join(j.root(a), a.Path), a.Name)
 		for _, v := range a.Volumes {
 			if v.External == "" {
@@ -181,6 +185,20 @@ func (j judge) belongings(apps []ring.App) belonging {
 		}
 	}
 	return b
+}
+
+// mountsBeside are the folders of the host that services of other apps than the
+// named one mount.
+func (b belonging) mountsBeside(app string) []ring.HostMounts {
+	var out []ring.HostMounts
+	for _, other := range sortedKeys(b.mounts) {
+		for _, m := range b.mounts[other] {
+			if m.Who += " of app " + other; other != app {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
 }
 
 func add(to map[string]map[string]bool, what, app string) {
@@ -292,7 +310,7 @@ func byPlace(all []*ring.Refusal) []*ring.Refusal {
 }
 
 func (j judge) findings(a *ring.App, others belonging) ([]policy.Finding, *ring.Refusal) {
-	found := policy.CheckApp(j.here(), a, j.root(a))
+	found := policy.CheckApp(j.here(), a, j.root(a), others.mountsBeside(a.Name))
 	for i := range a.Services {
 		s := &a.Services[i]
 		requests, err := runtime.Payloads(j.rules.Host, a, s, j.root(a), j.rules.Content)
@@ -385,12 +403,27 @@ func sayingPlace(a *ring.App, f policy.Finding) ring.Place {
 	if kind != "services" || !ok {
 		return a.Place(f.Of + "." + f.At)
 	}
-	for _, key := range []string{f.At, reworded(f.At)} {
+	keys := append([]string{f.At, reworded(f.At)}, mountedBesides(f.At)...)
+	for _, key := range keys {
+		if at, exact := s.Places[key]; exact {
+			return at
+		}
+	}
+	for _, key := range keys {
 		if at := s.Place(key); at != s.Place("") {
 			return at
 		}
 	}
 	return s.Place("")
+}
+
+// mountedBesides are the other keys of a service that say what is mounted at a target.
+func mountedBesides(key string) []string {
+	target, ok := strings.CutPrefix(key, "volumes.")
+	if !ok {
+		return nil
+	}
+	return []string{"tmpfs." + target, "configs." + target, "secrets." + target}
 }
 
 func reworded(key string) string {

@@ -1,0 +1,146 @@
+package policy
+
+import (
+	"cmp"
+	"path"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// CheckNested judges the folders of the host that an app's services mount:
+// none may lie inside a folder that a container may write to, the same service
+// included. Whoever may write there can put a link in its place, and the engine
+// follows that at its next restart. others are the services of other apps.
+func CheckNested(r Rules, app *ring.App, dataRoot string, others []ring.HostMounts) []Finding {
+	mounts := HostMountsOf(app, dataRoot)
+	all := slices.Concat(mounts, others)
+	var out []Finding
+	for i := range app.Services {
+		out = append(out, nestedOf(r, app.Name, app.Services[i].Name, mounts[i].Mounts, all, func(p string) string {
+			return inside(p, plain(dataRoot))
+		})...)
+	}
+	return sorted(out)
+}
+
+// CheckMounted judges what one container of a service is about to mount, beside
+// what is mounted on the engine already. The paths are those of the host.
+func CheckMounted(r Rules, app, service string, mounts []ring.HostMount, all []ring.HostMounts) []Finding {
+	return sorted(nestedOf(r, app, service, mounts, all, func(p string) string { return p }))
+}
+
+func nestedOf(r Rules, app, service string, mounts []ring.HostMount, all []ring.HostMounts, shown func(string) string) []Finding {
+	if r.Profile == "" {
+		r.Profile = Compose
+	}
+	w := walker{r: &r, req: &Request{App: app, Service: service, Key: "container"}}
+	l := &look{walker: &w, rule: nestedRule, spot: spot{path: "App." + nestedRule.key}, v: reflect.ValueOf(true)}
+	for _, m := range mounts {
+		if outer, who := writableAbove(m.Source, all); who != "" {
+			l.find(finding{
+				value: shown(m.Source) + " in " + shown(outer) + " of " + who, at: m.Target,
+				instead: "mount folders beside each other, the outer one read-only, or the inner one at its own place directly inside the outer one in every service that writes there",
+			})
+		}
+	}
+	return w.out
+}
+
+// writableAbove returns a folder above source that a container may write to, and
+// that container; "" when there is none. A container that mounts source at
+// its own place, directly inside its mount of the folder, cannot replace it: to
+// its programs the name is a mount point, which cannot be renamed or removed.
+func writableAbove(source string, all []ring.HostMounts) (outer, who string) {
+	for _, c := range all {
+		for _, o := range c.Mounts {
+			above := within(source, o.Source) && source != o.Source
+			if above && !o.ReadOnly && !mountedInPlace(source, o, c.Mounts) {
+				return o.Source, c.Who
+			}
+		}
+	}
+	return "", ""
+}
+
+// mountedInPlace reports whether source lies directly inside the mount o, and is
+// itself mounted there.
+func mountedInPlace(source string, o ring.HostMount, mounts []ring.HostMount) bool {
+	return path.Dir(source) == o.Source && slices.ContainsFunc(mounts, func(m ring.HostMount) bool {
+		return m.Source == source && m.Target == path.Join(o.Target, path.Base(source))
+	})
+}
+
+// HostMountsOf returns what each service of an app mounts of the host, in their
+// order, as far as the plan tells. What gitring places itself is left out: no
+// program may write there. dataRoot is the app's, absolute.
+func HostMountsOf(app *ring.App, dataRoot string) []ring.HostMounts {
+	out := make([]ring.HostMounts, len(app.Services))
+	for i := range app.Services {
+		s := &app.Services[i]
+		out[i].Who = "service " + s.Name
+		for _, m := range mountsWithTaken(app, s, map[string]bool{}) {
+			if source := onHost(app, m, dataRoot); source != "" {
+				out[i].Mounts = append(out[i].Mounts, ring.HostMount{Source: source, Target: path.Clean(m.Target), ReadOnly: m.ReadOnly})
+			}
+		}
+	}
+	return out
+}
+
+// mountsWithTaken are the mounts of a service and those that it has by volumes_from, at
+// whatever distance; met are the services that were asked already.
+func mountsWithTaken(app *ring.App, s *ring.Service, met map[string]bool) []ring.Mount {
+	met[s.Name] = true
+	out := slices.Clone(app.Mounts(s))
+	for _, from := range s.Spec.VolumesFrom {
+		owner, ok := app.Service(from.Service)
+		if !ok || met[from.Service] {
+			continue
+		}
+		for _, m := range mountsWithTaken(app, &owner, met) {
+			hidden := slices.ContainsFunc(out, func(o ring.Mount) bool { return o.Target == m.Target })
+			if m.ReadOnly = m.ReadOnly || from.ReadOnly; !hidden {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// onHost is the path of the host that m mounts; "" for what has none that an
+// app could write to beside it.
+func onHost(app *ring.App, m ring.Mount, dataRoot string) string {
+	switch m.Kind {
+	case ring.MountData, ring.MountSeed:
+		return plain(path.Join(dataRoot, m.Source))
+	case ring.MountBind:
+		return plain(m.Source)
+	case ring.MountVolume:
+		i := slices.IndexFunc(app.Volumes, func(v ring.Volume) bool { return v.Key == m.Source })
+		if i >= 0 {
+			return BoundFolder(app.Volumes[i].DriverOpts)
+		}
+	}
+	return ""
+}
+
+// BoundFolder is the folder of the host that a volume of the driver "local" with
+// these options shows; "" for none.
+func BoundFolder(opts map[string]string) string {
+	bound := slices.ContainsFunc(strings.Split(opts["o"], ","), func(o string) bool { return o == "bind" || o == "rbind" })
+	if device := cmp.Or(opts["device"], "-"); bound && path.IsAbs(device) {
+		return plain(device)
+	}
+	return ""
+}
+
+// inside is p below dir, or p where it does not lie there.
+func inside(p, dir string) string {
+	if rest := strings.TrimPrefix(p, strings.TrimSuffix(dir, "/")+"/"); within(p, dir) && rest != p {
+		return rest
+	}
+	return p
+}
