@@ -120,6 +120,13 @@ func newDifferential(t *testing.T) *differential {
 			seeding{c, alice, string(byBob)},
 		)
 	}
+	for _, s := range forgeSpellings() {
+		c := plain(full, noon, d.root)
+		key := map[string]string{"openpgp": bob, "ssh": "alice"}[s.format]
+		whole := s.signed(c, y.armourOf(s.format, key, s.payload(c)))
+		c.rest, c.text = s.rest, s.text
+		d.seeds = append(d.seeds, seeding{c, alice, whole})
+	}
 	return d
 }
 
@@ -420,13 +427,19 @@ func (m mutator) anywhere(lines []string) []string {
 		return m.structure(lines)
 	}
 	i := begin + m.Intn(end-begin+1)
-	switch m.Intn(13) {
+	switch m.Intn(14) {
+	case 13: // as on Windows
+		for k := begin; k <= end; k++ {
+			lines[k] = strings.TrimSuffix(lines[k], "\n") + "\r\n"
+		}
 	case 0:
 		return slices.Insert(lines, begin+1, []string{" Comment: x\n", " Version: 1\n", " \n", " Hash: SHA1\n"}[m.Intn(4)])
 	case 1:
 		return slices.Insert(lines, i+1, []string{" \n", " AAAA\n", " =AAAA\n", " junk!\n", "  \n"}[m.Intn(5)])
 	case 2:
-		return slices.Insert(lines, end+1, []string{" \n", " junk\n", lines[begin][len("gpgsig"):], "gpgsig again\n"}[m.Intn(4)])
+		return slices.Insert(lines, end+1, []string{
+			" \n", " junk\n", " \r\n", " -----BEGIN PGP MESSAGE-----\n", " -----BEGIN SSH SIGNATURE-----\n", lines[begin][len("gpgsig"):], "gpgsig again\n",
+		}[m.Intn(7)])
 	case 3: // junk before the armour
 		lines[begin] = "gpgsig junk\n " + strings.TrimPrefix(lines[begin], "gpgsig ")
 	case 4:

@@ -45,7 +45,8 @@ type ident struct {
 	when        time.Time // UTC, seconds
 }
 
-var otherHeader = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+// otherHeader also matches the names that hg-git writes, such as HG:extra.
+var otherHeader = regexp.MustCompile(`^(HG:)?[a-z][a-z0-9-]*$`)
 
 // parseCommit reads the strict grammar: tree, parents, author, committer in this
 // order, then encoding, mergetag, gpgsig and unknown headers in any order. It
@@ -84,11 +85,11 @@ func (g *grammar) parse(raw []byte) error {
 	if len(message) > maxMessage {
 		return fmt.Errorf("its message is %d bytes long, more than %d", len(message), maxMessage)
 	}
-	if bytes.IndexByte(header, '\r') >= 0 {
-		return fmt.Errorf("a header line holds a carriage return")
-	}
 	g.rest, g.p.message = header, message
 	if err := g.fixed(); err != nil {
+		return err
+	}
+	if err := plainLines(header[:len(header)-len(g.rest)]); err != nil {
 		return err
 	}
 	// From here only headers that may come in any order are left.
@@ -151,6 +152,10 @@ func (g *grammar) free() error {
 			return fmt.Errorf("it has two gpgsig headers")
 		}
 		g.p.signature = bytes.ReplaceAll(block[len("gpgsig "):], []byte("\n "), []byte("\n"))
+		// GnuPG on Windows ends its lines with CR LF, and not all tools take that out.
+		if err := plainLines(bytes.ReplaceAll(block, []byte("\r\n"), []byte("\n"))); err != nil {
+			return err
+		}
 		return nil // the one header that is not part of the payload
 	case name == "encoding":
 		if g.encodings++; g.encodings > 1 || folded {
@@ -174,6 +179,15 @@ func (g *grammar) free() error {
 		}
 	}
 	g.p.payload = append(g.p.payload, block...)
+	return plainLines(block)
+}
+
+// plainLines refuses header lines with a carriage return, which a terminal or an
+// editor shows as another line.
+func plainLines(header []byte) error {
+	if bytes.IndexByte(header, '\r') >= 0 {
+		return fmt.Errorf("a header line holds a carriage return")
+	}
 	return nil
 }
 

@@ -26,9 +26,10 @@ func (p Pull) Ref() string {
 
 var (
 	pullNumber = regexp.MustCompile(`([#!])([1-9][0-9]{0,8})\b`)
-	// seeRequest is the line that GitLab ends its messages with. It counts more
-	// than a title, which often names an issue.
-	seeRequest = regexp.MustCompile(`(?m)^See merge request \S*(!)([1-9][0-9]{0,8})\s*$`)
+	// seeRequest is the line that GitLab ends its messages with: a reference, or an
+	// address where the project's template asks for that. It counts more than a
+	// title, which often names an issue.
+	seeRequest = regexp.MustCompile(`(?m)^See merge request \S*(!|/-/merge_requests/)([1-9][0-9]{0,8})\s*$`)
 )
 
 // pullOf is the request that a message names: in GitLab's own line, else the last
@@ -45,7 +46,11 @@ func pullOf(p *parsed) (Pull, bool) {
 		if len(found) > 0 {
 			last := found[len(found)-1]
 			n, err := strconv.Atoi(last[2])
-			return Pull{last[1][0], n}, err == nil
+			sign := byte('!')
+			if last[1] == "#" {
+				sign = '#'
+			}
+			return Pull{sign, n}, err == nil
 		}
 	}
 	return Pull{}, false

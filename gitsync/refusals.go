@@ -75,6 +75,16 @@ func unknownSigner(p *parsed, key, what, file string) *ring.Refusal {
 	return r
 }
 
+// unknownX509 is of S/MIME and of keyless signing (Sigstore's gitsign): whoever
+// made such a signature is known by an authority, and gitring trusts none.
+func unknownX509(sha ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.UnknownSigner, Commit: sha,
+		Says: fmt.Sprintf("commit %s is signed with an X.509 certificate, and gitring knows only OpenPGP and SSH keys", sha.Short()),
+		Hint: "sign it with a trusted key (git commit --amend -S --no-edit, with gpg.format ssh or openpgp), or answer for it with gitring vouch",
+	}
+}
+
 func badSignature(sha ring.SHA, format string, args ...any) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.BadSignature, Commit: sha,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -44,13 +45,13 @@ func (t *Trust) signer(p *parsed, m moments) (identity, *ring.Refusal) {
 	if ahead := p.committer.when; ahead.After(m.seen.Add(maxAhead)) {
 		return identity{}, futureDated(p.sha, "claims to be of", ahead, m.seen)
 	}
-	switch {
-	case bytes.HasPrefix(p.signature, []byte(beginSSH+"\n")):
+	switch first, _, _ := bytes.Cut(p.signature, []byte("\n")); strings.TrimSuffix(string(first), "\r") {
+	case beginSSH:
 		return t.verifySSH(p, m)
-	case bytes.HasPrefix(p.signature, []byte(beginPGP+"\n")):
+	case beginPGP:
 		return t.verifyOpenPGP(p, m)
-	case bytes.HasPrefix(p.signature, []byte(beginX509)):
-		return identity{}, badSignature(p.sha, "it is an X.509 signature, and gitring knows OpenPGP and SSH")
+	case beginX509:
+		return identity{}, unknownX509(p.sha)
 	}
 	return identity{}, badSignature(p.sha, "it does not begin as an OpenPGP or SSH signature does")
 }
@@ -63,7 +64,7 @@ func (p *parsed) signedInBody() bool {
 // landedByForge recognises what merge buttons write, for the hint only.
 func (p *parsed) landedByForge() bool {
 	switch p.committer.email {
-	case "noreply@github.com":
+	case "noreply@github.com", "noreply@gitlab.com":
 		return true
 	}
 	return bytes.HasPrefix(p.message, []byte("Merge pull request ")) || bytes.Contains(p.message, []byte("\nSee merge request "))
@@ -95,35 +96,37 @@ func (s span) judge(sha ring.SHA, key string, m moments) (note string, _ *ring.R
 	return fmt.Sprintf("key expired at %s; inside expiry_grace of %s", stamp(s.until), m.grace), nil
 }
 
-// unarmor takes the bytes of exactly one armoured block: it must begin and end
-// the text, its base64 must be canonical, and its checksum, if any, must hold.
-// Looser readers let anybody make a second SHA of a signed commit.
-func unarmor(text []byte, begin, end string, headers bool) ([]byte, error) {
+// unarmor takes the bytes of the armoured block that begins the text. Its base64
+// must be canonical, and its checksum, if any, must hold. What follows the block
+// is not read, as with gpg and ssh-keygen: most forges write an empty line there.
+// Only OpenPGP armour has headers, and lines that may end with CR LF.
+func unarmor(text []byte, begin, end string, openPGP bool) ([]byte, error) {
+	if openPGP {
+		text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	}
 	body, ok := bytes.CutPrefix(text, []byte(begin+"\n"))
 	if !ok {
 		return nil, fmt.Errorf("it does not begin with %s", begin)
 	}
-	body, ok = bytes.CutSuffix(bytes.TrimSuffix(body, []byte("\n")), []byte(end))
+	body, after, ok := cutAtLine(body, end)
 	if !ok {
 		return nil, fmt.Errorf("it does not end with %s", end)
 	}
-	if headers {
-		for len(body) > 0 && body[0] != '\n' {
-			line, rest, _ := bytes.Cut(body, []byte("\n"))
-			if !bytes.Contains(line, []byte(": ")) {
-				return nil, fmt.Errorf("no blank line ends the armour's header")
-			}
-			body = rest
+	if openPGP {
+		if hasLine(after, "-----BEGIN PGP") { // gpg reads it too
+			return nil, fmt.Errorf("a second armour follows it")
 		}
-		body = bytes.TrimPrefix(body, []byte("\n"))
+		if body, ok = withoutArmourHeader(body); !ok {
+			return nil, fmt.Errorf("no blank line ends the armour's header")
+		}
 	}
 	var b64, sum []byte
 	for line := range bytes.Lines(body) {
-		if sum != nil || line[len(line)-1] != '\n' || len(line) == 1 {
+		if sum != nil || len(line) == 1 {
 			return nil, fmt.Errorf("its armour has a broken line")
 		}
 		line = line[:len(line)-1]
-		if headers && line[0] == '=' {
+		if openPGP && line[0] == '=' {
 			sum = line[1:]
 			continue
 		}
@@ -137,6 +140,42 @@ func unarmor(text []byte, begin, end string, headers bool) ([]byte, error) {
 		return nil, fmt.Errorf("its armour's checksum is wrong")
 	}
 	return raw, nil
+}
+
+// cutAtLine is what stands before and after the first line that equals end.
+func cutAtLine(text []byte, end string) (before, after []byte, found bool) {
+	at := 0
+	for line := range bytes.Lines(text) {
+		next := at + len(line)
+		if string(bytes.TrimSuffix(line, []byte("\n"))) == end {
+			return text[:at], text[next:], true
+		}
+		at = next
+	}
+	return nil, nil, false
+}
+
+// hasLine reports whether a line of the text begins with prefix.
+func hasLine(text []byte, prefix string) bool {
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte(prefix)) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutArmourHeader drops lines such as "Version: 1" and the blank line after
+// them.
+func withoutArmourHeader(body []byte) (_ []byte, ok bool) {
+	for len(body) > 0 && body[0] != '\n' {
+		line, rest, _ := bytes.Cut(body, []byte("\n"))
+		if !bytes.Contains(line, []byte(": ")) && !bytes.HasSuffix(line, []byte(":")) {
+			return nil, false
+		}
+		body = rest
+	}
+	return bytes.TrimPrefix(body, []byte("\n")), true
 }
 
 // crc24 is the checksum of RFC 9580 section 6.1.

@@ -390,7 +390,7 @@ func TestTable(t *testing.T) {
 		{"", "an X.509 signature", func(y *yard) look {
 			y.allow("alice", "")
 			d := y.draft(noon)
-			return look{tip: y.put(d.signed([]byte("-----BEGIN SIGNED MESSAGE-----\nAAAA\n-----END SIGNED MESSAGE-----\n"))), want: ring.BadSignature}
+			return look{tip: y.put(d.signed([]byte("-----BEGIN SIGNED MESSAGE-----\nAAAA\n-----END SIGNED MESSAGE-----\n"))), want: ring.UnknownSigner, hint: "gitring vouch"}
 		}},
 		{"", "a grammar break in the range is told as such even when the branch also turned away", func(y *yard) look {
 			y.allow("alice", "")
