@@ -30,6 +30,8 @@ type beside struct {
 	volumes    []*volume.Volume
 	networks   []network.Summary
 	folders    map[string]filling // of the paths that dataPaths names
+	nets       hostNets           // the host's own network, where the app brings subnets
+	ownerHost  bool               // the signers own the host, so what takes of it is only told
 }
 
 // filling says what is in a data folder.
@@ -61,6 +63,8 @@ func admit(a ring.Action, b beside) (told []string, all []*ring.Refusal) {
 	}
 	for _, n := range joinedNetworks(a.Of) {
 		all = append(all, b.network(a, n)...)
+		worth, taken := b.hostsOwn(a, n)
+		told, all = append(told, worth...), append(all, taken...)
 	}
 	return told, append(all, b.ownBridge(a)...)
 }

@@ -59,6 +59,8 @@
 //	policy         the restart policy, in place
 //	limit          bounds, in place
 //	network        networks of an app
+//	hostnets       none that takes of the host's own
+//	hostlook       what the host's own is
 //	files          folders of an app's data
 //	seed           folders that begin with the commit's files
 //	seednotes      what was put there

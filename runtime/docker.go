@@ -53,6 +53,9 @@ type Options struct {
 	// with its sealed values still closed; nil allows everything. A *ring.Refusal
 	// among its error's causes reaches the author.
 	Allow func(app string, payload any) error
+	// OwnerHost says that the signers own the host: a network that takes of the host's
+	// own is made, and told, instead of refused.
+	OwnerHost bool
 	// Progress, if set, is called with how far a step is, by Action.Target: at
 	// most twice a second for each pull. It must not block.
 	Progress func(target, says string)
@@ -81,6 +84,7 @@ type Docker struct {
 
 	self   func() string                        // the ID of the container we run in, "" for none
 	unseen func(context.Context, engine) string // see hidden
+	nets   func(context.Context, engine) (hostNets, error)
 
 	cache  cache
 	deaths deaths
@@ -126,7 +130,7 @@ func newDocker(o Options, counts *calls, connect func() (engine, error)) *Docker
 		o.Poke = func(string) {}
 	}
 	d := &Docker{opts: o, connect: connect, calls: counts, parallel: 8, self: ownContainer, cache: newCache()}
-	d.unseen = d.hidden
+	d.unseen, d.nets = d.hidden, d.hostNets
 	return d
 }
 

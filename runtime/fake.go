@@ -42,7 +42,8 @@ func NewFake(o Options) *Fake {
 		m.addNetwork(name, network.CreateOptions{Driver: name})
 	}
 	d := newDocker(o, &calls{}, func() (engine, error) { return m, nil })
-	d.unseen = func(context.Context, engine) string { return "" } // its containers have no processes
+	d.unseen = func(context.Context, engine) string { return "" }                       // its containers have no processes
+	d.nets = func(context.Context, engine) (hostNets, error) { return hostNets{}, nil } // it has no host
 	d.parallel = 1
 	return &Fake{Docker: d, mem: m}
 }

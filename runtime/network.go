@@ -28,6 +28,9 @@ func (d *Docker) makeNetwork(ctx context.Context, e engine, a ring.Action) (ring
 	}
 	err := d.allow(a, networkRequest(d.opts.Host, a.App, a.Network, a.NetworkName))
 	if err == nil {
+		err = d.takesNothing(ctx, e, a)
+	}
+	if err == nil {
 		_, err = e.NetworkCreate(ctx, a.NetworkName, networkPayload(d.opts.Host, a.App, a.Network))
 		if err == nil {
 			return ring.Done{}, nil
@@ -40,6 +43,33 @@ func (d *Docker) makeNetwork(ctx context.Context, e engine, a ring.Action) (ring
 		return ring.Done{}, err
 	}
 	return d.usable(a, n)
+}
+
+// takesNothing refuses a network that would take of the host's own: the host's network
+// may have changed since the app was admitted. Name servers are asked about there alone,
+// because the host may ask what runs on the app's own network.
+func (d *Docker) takesNothing(ctx context.Context, e engine, a ring.Action) error {
+	if len(a.Network.Pools) == 0 || d.opts.OwnerHost {
+		return nil
+	}
+	nets, err := d.nets(ctx, e)
+	if err != nil {
+		return err
+	}
+	here, err := e.NetworkList(ctx, network.ListOptions{})
+	if err != nil {
+		return fault("cannot list networks", ring.CauseNetwork, err)
+	}
+	nets = nets.withoutBridges(here)
+	nets.servers = nil
+	for _, subnet := range newSubnets(a.App, a.Network, a.NetworkName, here) {
+		if takes, _ := nets.clash(subnet); takes != "" {
+			f := refused(a, ring.CauseNetwork, ring.PolicyDenied, fmt.Sprintf("networks.%s.ipam.config %s: takes %s", a.Network.Key, subnet, takes), insteadOfSubnet)
+			f.Permanent = false // the host may let go of it
+			return f
+		}
+	}
+	return nil
 }
 
 // notMade is what the engine says when it makes no network.

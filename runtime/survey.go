@@ -60,12 +60,22 @@ func (d *Docker) survey(ctx context.Context, e engine, a ring.Action) (b beside,
 	if b.returning, err = returning(ctx, e, a.App, theirs); err != nil {
 		return b, err
 	}
+	if b.ownerHost = d.opts.OwnerHost; bringsSubnets(a.Of) {
+		if b.nets, err = d.nets(ctx, e); err != nil {
+			return b, err
+		}
+	}
 	for _, p := range dataPaths(a, d.opts.DataRoot) {
 		if b.folders[p], err = glance(p); err != nil {
 			return b, &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("cannot look into data folder %s: %w", p, err)}
 		}
 	}
 	return b, nil
+}
+
+// bringsSubnets reports whether an app has networks whose subnets it says itself.
+func bringsSubnets(app *ring.App) bool {
+	return slices.ContainsFunc(app.Networks, func(n ring.Network) bool { return n.External == "" && len(n.Pools) > 0 })
 }
 
 // list asks the engine for what is here.

@@ -190,6 +190,7 @@ func (d *daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 	for i := range p.Apps {
 		if app, ok := p.next.App(p.Apps[i].App); ok {
 			p.Apps[i].Notes = append(slices.Clone(p.Apps[i].Notes), d.loose(ctx, &app)...)
+			p.Apps[i].Notes = append(p.Apps[i].Notes, d.subnets(ctx, &app)...)
 		}
 	}
 	st, _ := d.loop.Status()

@@ -59,6 +59,16 @@ func (d *daemon) loose(ctx context.Context, app *ring.App) []string {
 	return notes
 }
 
+// subnets are the notes on what an app's subnets take of the host; none where the
+// engine does not say.
+func (d *daemon) subnets(ctx context.Context, app *ring.App) []string {
+	notes, err := d.engine.Subnets(ctx, app)
+	if err != nil {
+		d.log.Warn("could not look at subnets", "app", app.Name, "err", err)
+	}
+	return notes
+}
+
 // hasSlot refuses a slot that is neither wanted nor taken: there is nothing to explain.
 func hasSlot(e *ring.Explained, id ring.ServiceID, slot int) error {
 	if slot == 0 || len(e.Instances) > 0 || e.Wanted == nil || slot <= e.Wanted.Replicas {
