@@ -13,7 +13,7 @@ func binds(l *look) {
 		target, options, _ := strings.Cut(rest, ":")
 		if source != "" && !strings.HasPrefix(source, "/") && target != "" {
 			l.volumeNamed(source, target)
-			l.targetAt(target, false)
+			l.targetAt(target, "")
 			continue
 		}
 		if target == "" { // an anonymous volume, or nothing that can be judged
@@ -21,7 +21,7 @@ func binds(l *look) {
 			continue
 		}
 		l.bindAt(bindOf(source, target, options))
-		l.targetAt(target, !l.r.contentOf(l.req, plain(source)) && !l.r.liveOf(l.req, plain(source)))
+		l.targetAt(target, l.hostPath(plain(source)))
 	}
 }
 

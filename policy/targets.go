@@ -15,7 +15,7 @@ import (
 var (
 	targetRule = rule{
 		name: "mounts.target", key: "volumes", grade: escape, risk: "lies in the kernel's own folders, by which the container is confined",
-		lets: "all but `/`, and what lies in `/proc`, `/sys` and `/dev`, without `/dev/shm` and `/dev/mqueue`; a bind of the host is judged by its source, and never lies at `/`, at `/proc`, or in `/proc/self` and `/proc/sys`",
+		lets: "all but `/`, and what lies in `/proc`, `/sys` and `/dev`, without `/dev/shm` and `/dev/mqueue`; a bind of the host is judged by its source, and never lies at `/`, at `/proc` (but the host's own), or in `/proc/self` and `/proc/sys`",
 	}
 	workingDirRule = rule{
 		name: "start.working_dir", key: "working_dir", grade: escape, check: workingDir, lets: "all but what lies in `/proc` and `/dev`",
@@ -44,9 +44,13 @@ var (
 )
 
 // targetAt judges where something is mounted in the container. A bind of a path
-// of the host is judged by its source, but for a few targets.
-func (l *look) targetAt(target string, ofHost bool) {
+// of the host is judged by its source, but for a few targets. ofHost is that path,
+// "" for what is no such bind.
+func (l *look) targetAt(target, ofHost string) {
 	p := path.Clean("/" + target)
+	if p == "/proc" && ofHost == "/proc" {
+		return // the kernel's own folder at its own place, as tools that watch the host ask for it
+	}
 	f := finding{value: p, at: target, instead: "mount it elsewhere in the container"}
 	t := *l
 	if t.rule = targetRule; l.rule.key == "tmpfs" {
@@ -56,7 +60,7 @@ func (l *look) targetAt(target string, ofHost bool) {
 	case neverTargets.MatchString(p):
 		f.grade = forbidden
 		t.find(f)
-	case !ofHost && withinAny(p, kernelFolders) && !withinAny(p, sharedMemory):
+	case ofHost == "" && withinAny(p, kernelFolders) && !withinAny(p, sharedMemory):
 		t.find(f)
 	}
 }
@@ -75,15 +79,25 @@ func (l *look) hookKey() string {
 
 // mountTarget judges Mounts[].Target.
 func mountTarget(l *look) {
-	source := plain(l.fieldText("Source"))
-	ours := l.r.contentOf(l.req, source) || l.r.liveOf(l.req, source)
-	l.targetAt(l.text(), l.fieldText("Type") == "bind" && !ours)
+	source := ""
+	if l.fieldText("Type") == "bind" {
+		source = l.hostPath(plain(l.fieldText("Source")))
+	}
+	l.targetAt(l.text(), source)
+}
+
+// hostPath returns source, "" where gitring itself placed what lies there.
+func (l *look) hostPath(source string) string {
+	if l.r.contentOf(l.req, source) || l.r.liveOf(l.req, source) {
+		return ""
+	}
+	return source
 }
 
 // tmpfsTargets judges where HostConfig.Tmpfs is mounted: options by target.
 func tmpfsTargets(l *look) {
 	for _, target := range sortedKeys(l.dict()) {
-		l.targetAt(target, false)
+		l.targetAt(target, "")
 	}
 }
 

@@ -35,6 +35,10 @@ var mountVectors = []vector{
 	},
 	{name: "a file of the commit below /proc", lines: "volumes: ['./f:/proc/self/attr/apparmor/exec:ro']", files: map[string]string{"web/f": "x"}, key: "/proc/self/attr/apparmor/exec:", owner: denied},
 	{name: "data at /proc/sys", lines: "volumes: ['./data:/proc/sys/kernel']", key: "services.web.volumes /proc/sys/kernel:", owner: denied},
+	{name: "the host's processes at their place", lines: "volumes: ['/proc:/proc']", key: "services.web.volumes /proc:", owner: power},
+	{name: "another folder of the host at /proc", lines: "volumes: ['/srv/proc:/proc']", key: "services.web.volumes /proc:", risk: "the kernel's own folders", owner: denied},
+	{name: "a part of the host's processes at /proc", lines: "volumes: ['/proc/1:/proc']", key: "services.web.volumes /proc:", risk: "the kernel's own folders", owner: denied},
+	{name: "the host's processes at /proc/sys", lines: "volumes: ['/proc:/proc/sys']", key: "services.web.volumes /proc/sys:", risk: "the kernel's own folders", owner: denied},
 	{name: "data at a process", lines: "volumes: ['./data:/proc/1/ns']", key: "services.web.volumes /proc/1/ns:", owner: denied},
 	{name: "data at the calling thread", lines: "volumes: ['./data:/proc/thread-self/attr']", key: "services.web.volumes /proc/thread-self/attr:", owner: denied},
 	{name: "data at /proc", lines: "volumes: ['./data:/proc/.']", key: "services.web.volumes /proc:", owner: denied},
@@ -95,10 +99,23 @@ func TestOrdinaryMountsAndProgramsPass(t *testing.T) {
 
 // What profile owner mounts of the host itself is judged by its source.
 func TestFoldersOfTheKernelMayBeMountedAtTheirPlaceByTheOwner(t *testing.T) {
-	for _, m := range []string{"/sys:/sys:ro", "/dev/bus/usb:/dev/bus/usb", "/var/lib/lxcfs/proc/cpuinfo:/proc/cpuinfo", "/sys/fs/cgroup:/sys/fs/cgroup:ro", "/proc:/host/proc:ro"} {
+	for _, m := range []string{"/sys:/sys:ro", "/dev/bus/usb:/dev/bus/usb", "/var/lib/lxcfs/proc/cpuinfo:/proc/cpuinfo", "/sys/fs/cgroup:/sys/fs/cgroup:ro", "/proc:/host/proc:ro", "/proc:/proc", "/proc/:/proc/:ro"} {
 		plan, refusals := judged(t, policy.Owner, vector{lines: "volumes: ['" + m + "']"}.commit())
 		require.Empty(t, refusals, m)
 		require.Len(t, plan.Apps, 1)
 		require.Len(t, plan.Apps[0].Powers, 1, m)
 	}
+}
+
+// Whoever writes one app could otherwise refuse all others by it.
+func TestAnAppThatIsRefusedRefusesNoNeighbour(t *testing.T) {
+	commit := vector{lines: "volumes: ['./data:/data']", files: map[string]string{
+		"backup/compose.yaml": "services:\n  backup:\n    image: backup\n    volumes: ['/:/source']\n",
+	}}.commit()
+	plan, refusals := judged(t, policy.Compose, commit)
+	require.Len(t, refusals, 1)
+	require.Equal(t, "backup", refusals[0].App)
+	require.NotContains(t, refusals[0].Says, "lies inside a folder")
+	_, there := plan.App("web")
+	require.True(t, there)
 }

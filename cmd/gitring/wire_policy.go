@@ -112,6 +112,7 @@ func withoutMirror(refusals []*ring.Refusal) []*ring.Refusal {
 // of drafts among them: one push can mend all of an app.
 func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 	others := j.belongings(p.Apps)
+	j.leaveOutRefused(p.Apps, others)
 	var carried []ring.App
 	var all []*ring.Refusal
 	for _, a := range p.Apps {
@@ -142,6 +143,19 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 		}
 	}
 	return all
+}
+
+// leaveOutRefused takes the mounts of apps out that are refused for what they ask
+// themselves. They do not run, and whoever writes one could refuse all others by it.
+func (j judge) leaveOutRefused(apps []ring.App, others belonging) {
+	alone := others
+	alone.mounts = nil
+	for i := range apps {
+		found, unbuilt := j.findings(&apps[i], alone)
+		if refusals, _ := sentences(&apps[i], found); unbuilt != nil || len(refusals) > 0 {
+			delete(others.mounts, apps[i].Name)
+		}
+	}
 }
 
 // draft gives what the policy refuses of what an app with faults says. What it
