@@ -29,6 +29,11 @@ func CheckApp(r Rules, app *ring.App, dataRoot string, others []ring.HostMounts)
 		if s.Replicas > replicasMax {
 			about(s.Name, replicasRule).find(finding{value: fmt.Sprint(s.Replicas)})
 		}
+		for _, c := range s.Checks { // no payload shows them: they run in the instance later
+			if len(c.Exec) > 0 && inProc(c.Exec[0]) {
+				about(s.Name, checkProgramRule).find(finding{value: c.Exec[0], instead: "name a program of the image"})
+			}
+		}
 	}
 	return sorted(append(w.out, CheckNested(r, app, dataRoot, others)...))
 }

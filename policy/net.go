@@ -40,6 +40,13 @@ func hostPortOf(l *look) {
 	l.find(f)
 }
 
+// publishedAt judges the address of the host that a port is published on.
+func publishedAt(l *look) {
+	if s := l.text(); linkAddress(s) {
+		l.find(finding{value: s, at: l.fieldText("HostPort")})
+	}
+}
+
 // listensHere reports whether publishing a port would take the daemon's own listener.
 func (l *look) listensHere(port int, proto string) bool {
 	host, own, err := splitHostPort(l.r.Listen)

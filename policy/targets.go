@@ -132,6 +132,14 @@ func healthProgram(l *look) {
 	}
 }
 
+// checkProgramRule is of the commands by which gitring checks an instance.
+var checkProgramRule = withKey(programRule("", nil), "x-gitring.checks")
+
+// inProc reports whether a program is named by a path in /proc.
+func inProc(name string) bool {
+	return strings.Contains(name, "/") && within(path.Clean("/"+name), "/proc")
+}
+
 // program judges one program. What is sealed is a value of the host's own.
 func (l *look) program(name string) {
 	if ring.HasSealed(name) || !strings.Contains(name, "/") {

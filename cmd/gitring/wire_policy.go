@@ -407,7 +407,7 @@ func refusalOf(a *ring.App, f policy.Finding) *ring.Refusal {
 
 // otherwise are keys that say the same as another one does.
 var otherwise = map[string]string{
-	"tmpfs": "volumes", "labels": "label_file", "gpus": "deploy.resources.reservations.devices", "limits": "deploy.resources", "deploy.replicas": "scale",
+	"tmpfs": "volumes", "labels": "label_file", "gpus": "deploy.resources.reservations.devices", "devices": "deploy.resources.reservations.devices", "limits": "deploy.resources", "deploy.replicas": "scale",
 }
 
 // sayingPlace is where the app's files say what was found.
