@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -40,6 +41,7 @@ type child struct {
 	log     *slog.Logger
 	program string // "" is this binary
 	spare   *Spare // nil for none
+	names   *net.Resolver
 
 	mu   sync.Mutex // guards what follows
 	proc *process   // nil while there is none
@@ -57,7 +59,7 @@ func newChild(cfg Config, a address, log *slog.Logger) *child {
 		dir = cfg.Dir // it says so itself when it is used
 	}
 	return &child{
-		source: cfg.Name, auth: cfg.Auth, log: log, spare: cfg.Spare,
+		source: cfg.Name, auth: cfg.Auth, log: log, spare: cfg.Spare, names: net.DefaultResolver,
 		begin: beginning{
 			Scheme: a.scheme, User: a.user, Host: a.host, Port: a.port, Path: a.path,
 			Stage: dir + incomingEnds, Mirrors: filepath.Dir(dir),
@@ -86,11 +88,15 @@ func (r *childRemote) look(ctx context.Context) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
+	known, err := r.child.begin.lookUp(ctx, r.child.names, r.lim)
+	if err != nil {
+		return nil, err
+	}
 	p, err := r.child.take(ctx, files)
 	if err != nil {
 		return nil, err
 	}
-	q := question{Look: &asked{Ref: r.ref.String(), Auth: r.child.auth, Files: files, Limits: r.lim, Within: within(ctx)}}
+	q := question{Look: &asked{Ref: r.ref.String(), Auth: r.child.auth, Files: files, Hosts: known, Limits: r.lim, Within: within(ctx)}}
 	t, err := p.ask(ctx, q)
 	if err == nil && t.Tip != "" && !plumbing.IsHash(t.Tip) {
 		err = p.fail(fmt.Errorf("%w: %.50q is no id", errMessage, t.Tip))

@@ -1,12 +1,14 @@
 package gitsync
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,7 +21,7 @@ import (
 // have to hold; the rest is as much as the kernel offers, and what it does not is
 // told: a host with an old kernel is followed all the same.
 //
-// Each step is in docs/decisions/0004, with what it keeps out.
+// Each step is in docs/decisions/0004, with what it keeps out; the calls are in 0010.
 func confine(b *beginning) (told, error) {
 	if err := limit(b); err != nil {
 		return told{}, err
@@ -30,9 +32,10 @@ func confine(b *beginning) (told, error) {
 		do   func(*beginning) error
 	}{
 		{"no new privileges", noNewPrivileges},
-		{"system calls", filterCalls},
-		{"files and ports", restrictFiles},
+		{filesAndPorts, restrictFiles},
 		{"capabilities", dropCapabilities},
+		// The last one: the steps above make calls that it does not let pass.
+		{"system calls", filterCalls},
 	} {
 		if err := step.do(b); err != nil {
 			t.Free = append(t.Free, fmt.Sprintf("%s (%v)", step.name, err))
@@ -40,8 +43,23 @@ func confine(b *beginning) (told, error) {
 		}
 		t.Confined = append(t.Confined, step.name)
 	}
+	t.addPorts(b)
 	return t, nil
 }
+
+// addPorts tells of the ports, which Landlock keeps since its fourth version.
+func (t *told) addPorts(b *beginning) {
+	version, err := landlockVersion()
+	i := slices.Index(t.Confined, filesAndPorts)
+	if b.Scheme == "file" || i < 0 || err != nil || version >= landlockPorts {
+		return // it has no socket; or all is told
+	}
+	t.Confined[i] = "files"
+	t.Free = append(t.Free, fmt.Sprintf("ports (Landlock is of version %d here; Linux 6.7 has version %d)", version, landlockPorts))
+}
+
+// filesAndPorts is the name of what Landlock does.
+const filesAndPorts = "files and ports"
 
 func limit(b *beginning) error {
 	for _, l := range []struct {
@@ -67,95 +85,45 @@ func limit(b *beginning) error {
 	return nil
 }
 
-// noNewPrivileges is of this thread; the filter of system calls takes it to all
-// others.
+// noNewPrivileges is for all threads, which Landlock asks for; with cgo for this
+// one, from where the filter of system calls takes it to the others.
 func noNewPrivileges(*beginning) error {
 	runtime.LockOSThread() // for filterCalls; the thread is not let go of
+	if err := allThreads(kernel.SYS_PRCTL, kernel.PR_SET_NO_NEW_PRIVS, 1, 0); err == nil {
+		return nil
+	}
 	return kernel.Prctl(kernel.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
-// denied are calls that fetching never makes and that lead out: to other
-// processes, other programs, the kernel's own parts, and around the filter.
-var denied = []uint32{
-	kernel.SYS_EXECVE, kernel.SYS_EXECVEAT, kernel.SYS_PTRACE, kernel.SYS_PROCESS_VM_READV, kernel.SYS_PROCESS_VM_WRITEV,
-	kernel.SYS_PIDFD_OPEN, kernel.SYS_PIDFD_GETFD, kernel.SYS_KCMP, kernel.SYS_MOUNT, kernel.SYS_UMOUNT2, kernel.SYS_PIVOT_ROOT, kernel.SYS_CHROOT,
-	kernel.SYS_FSOPEN, kernel.SYS_FSMOUNT, kernel.SYS_MOVE_MOUNT, kernel.SYS_OPEN_TREE, kernel.SYS_SETNS, kernel.SYS_UNSHARE,
-	kernel.SYS_OPEN_BY_HANDLE_AT, kernel.SYS_BPF, kernel.SYS_PERF_EVENT_OPEN, kernel.SYS_USERFAULTFD, kernel.SYS_IO_URING_SETUP,
-	kernel.SYS_KEYCTL, kernel.SYS_ADD_KEY, kernel.SYS_REQUEST_KEY, kernel.SYS_INIT_MODULE, kernel.SYS_FINIT_MODULE, kernel.SYS_DELETE_MODULE,
-	kernel.SYS_KEXEC_LOAD, kernel.SYS_REBOOT, kernel.SYS_SWAPON, kernel.SYS_SWAPOFF, kernel.SYS_SETTIMEOFDAY, kernel.SYS_CLOCK_SETTIME,
-	kernel.SYS_LINKAT, kernel.SYS_SYMLINKAT, kernel.SYS_MKNODAT, kernel.SYS_QUOTACTL, kernel.SYS_ACCT,
-}
-
-// filterCalls refuses the calls above, every socket but those of the Internet
-// (the engine's is a Unix socket), and for a remote on this host those too.
+// filterCalls lets the calls of allowedCalls pass and no other.
 func filterCalls(b *beginning) error {
-	if processor.arch == 0 {
-		return errors.New("not on this kind of processor")
+	if processor == 0 {
+		return fmt.Errorf("not in a build for %s", runtime.GOARCH)
 	}
-	families := []uint32{kernel.AF_INET, kernel.AF_INET6}
-	if b.Scheme == "file" {
-		families = nil
+	code, err := program(processor, allowedCalls(b), hostileCalls, unknownCalls)
+	if err != nil {
+		return err
 	}
-	code := filter(append(denied, processor.denied...), families)
 	prog := kernel.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
-	// TSYNC is for all threads, or none.
-	_, _, errno := kernel.Syscall(kernel.SYS_SECCOMP, kernel.SECCOMP_SET_MODE_FILTER, kernel.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&prog)))
-	runtime.KeepAlive(code)
-	if errno != 0 {
-		return errno
+	// TSYNC is for all threads, or none. LOG has the kernel's log name a call that was
+	// refused, where it keeps an audit; a kernel before 4.14 does not know it.
+	const all = kernel.SECCOMP_FILTER_FLAG_TSYNC
+	for _, flags := range []uintptr{all | kernel.SECCOMP_FILTER_FLAG_LOG, all} {
+		_, _, errno := kernel.Syscall(kernel.SYS_SECCOMP, kernel.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+		runtime.KeepAlive(code)
+		if errno == 0 {
+			return nil
+		}
+		if err = errno; errno != kernel.EINVAL {
+			break
+		}
 	}
-	return nil
-}
-
-// Offsets in what the kernel hands to the filter (struct seccomp_data), on a
-// little-endian processor.
-const (
-	offNumber = 0
-	offArch   = 4
-	offFirst  = 16 // the first argument, its lower half
-)
-
-// filter is a program of the kernel's packet filter: one jump forward per rule.
-func filter(denied, families []uint32) []kernel.SockFilter {
-	const (
-		load   = kernel.BPF_LD | kernel.BPF_W | kernel.BPF_ABS
-		equal  = kernel.BPF_JMP | kernel.BPF_JEQ | kernel.BPF_K
-		atMost = kernel.BPF_JMP | kernel.BPF_JGE | kernel.BPF_K
-		bits   = kernel.BPF_JMP | kernel.BPF_JSET | kernel.BPF_K
-		ret    = kernel.BPF_RET | kernel.BPF_K
-	)
-	deny := kernel.SockFilter{Code: ret, K: kernel.SECCOMP_RET_ERRNO | uint32(kernel.EPERM)}
-	allow := kernel.SockFilter{Code: ret, K: kernel.SECCOMP_RET_ALLOW}
-	p := []kernel.SockFilter{
-		{Code: load, K: offArch},
-		{Code: equal, Jt: 1, K: processor.arch},
-		{Code: ret, K: kernel.SECCOMP_RET_KILL_PROCESS},
-		{Code: load, K: offNumber},
-		{Code: atMost, Jf: 1, K: 0x40000000}, // x32: the same calls by other numbers
-		deny,
-		// glibc takes this answer for an old kernel and uses clone.
-		{Code: equal, Jf: 1, K: kernel.SYS_CLONE3},
-		{Code: ret, K: kernel.SECCOMP_RET_ERRNO | uint32(kernel.ENOSYS)},
-		// Threads are made, processes are not.
-		{Code: equal, Jf: 4, K: kernel.SYS_CLONE},
-		{Code: load, K: offFirst},
-		{Code: bits, Jt: 1, K: kernel.CLONE_THREAD},
-		deny,
-		allow,
-	}
-	for _, nr := range denied {
-		p = append(p, kernel.SockFilter{Code: equal, Jf: 1, K: nr}, deny)
-	}
-	p = append(p, kernel.SockFilter{Code: equal, Jt: 1, K: kernel.SYS_SOCKET}, allow, kernel.SockFilter{Code: load, K: offFirst})
-	for _, f := range families {
-		p = append(p, kernel.SockFilter{Code: equal, Jf: 1, K: f}, allow)
-	}
-	return append(p, deny)
+	return err
 }
 
 // allThreads makes a call on every thread of this process.
 func allThreads(call, a, b, c uintptr) error {
-	_, _, errno := syscall.AllThreadsSyscall(call, a, b, c)
+	_, _, errno := syscall.AllThreadsSyscall6(call, a, b, c, 0, 0, 0)
 	if errors.Is(errno, syscall.ENOTSUP) {
 		return errors.New("not in a program that was built with cgo")
 	}
@@ -175,27 +143,12 @@ const (
 // restrictFiles leaves of all files those to be read and the one folder to write
 // to, and of all ports those of the remote, by Landlock.
 func restrictFiles(b *beginning) error {
-	version, _, errno := kernel.Syscall(kernel.SYS_LANDLOCK_CREATE_RULESET, 0, 0, kernel.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		return errno
+	version, err := landlockVersion()
+	if err != nil {
+		return err
 	}
-	attr := kernel.LandlockRulesetAttr{Handled_access_fs: firstRights}
-	size, write := uintptr(8), uint64(writeRights)
-	if version >= 2 {
-		attr.Handled_access_fs |= kernel.LANDLOCK_ACCESS_FS_REFER
-	}
-	if version >= 3 {
-		attr.Handled_access_fs |= kernel.LANDLOCK_ACCESS_FS_TRUNCATE
-		write |= kernel.LANDLOCK_ACCESS_FS_TRUNCATE
-	}
-	if version >= 4 {
-		attr.Handled_access_net = kernel.LANDLOCK_ACCESS_NET_BIND_TCP | kernel.LANDLOCK_ACCESS_NET_CONNECT_TCP
-		size = 16
-	}
-	if version >= 5 {
-		attr.Handled_access_fs |= kernel.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	}
-	fd, _, errno := kernel.Syscall(kernel.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	attr, write := ruleset(version, landlockErrata())
+	fd, _, errno := kernel.Syscall(kernel.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), rulesetSize(version), 0)
 	if errno != 0 {
 		return errno
 	}
@@ -216,6 +169,74 @@ func restrictFiles(b *beginning) error {
 		}
 	}
 	return allThreads(kernel.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0)
+}
+
+// Versions of Landlock, by what came with them.
+const (
+	landlockRefer    = 2
+	landlockTruncate = 3
+	landlockPorts    = 4
+	landlockDevices  = 5
+	landlockScopes   = 6
+)
+
+// landlockVersion is the kernel's, from 1; an error says that it has none.
+func landlockVersion() (int, error) {
+	version, _, errno := kernel.Syscall(kernel.SYS_LANDLOCK_CREATE_RULESET, 0, 0, kernel.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(version), nil
+}
+
+// landlockErrata are the faults that the kernel's Landlock no longer has, as bits
+// counted from 1; 0 where it does not say.
+func landlockErrata() uint32 {
+	errata, _, errno := kernel.Syscall(kernel.SYS_LANDLOCK_CREATE_RULESET, 0, 0, kernel.LANDLOCK_CREATE_RULESET_ERRATA)
+	if errno != 0 {
+		return 0
+	}
+	return uint32(errata)
+}
+
+// ruleset is all that a version of Landlock can keep a process from, and the rights
+// to write that the stage is given.
+func ruleset(version int, errata uint32) (kernel.LandlockRulesetAttr, uint64) {
+	attr, write := kernel.LandlockRulesetAttr{Handled_access_fs: firstRights}, uint64(writeRights)
+	if version >= landlockRefer {
+		attr.Handled_access_fs |= kernel.LANDLOCK_ACCESS_FS_REFER
+	}
+	if version >= landlockTruncate {
+		attr.Handled_access_fs |= kernel.LANDLOCK_ACCESS_FS_TRUNCATE
+		write |= kernel.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if version >= landlockPorts {
+		attr.Handled_access_net = kernel.LANDLOCK_ACCESS_NET_BIND_TCP | kernel.LANDLOCK_ACCESS_NET_CONNECT_TCP
+	}
+	if version >= landlockDevices {
+		attr.Handled_access_fs |= kernel.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	if version >= landlockScopes {
+		attr.Scoped = kernel.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+		// Until erratum 2 was mended, a thread could not signal another one of its own
+		// process, which Go's runtime has to. The filter keeps signals in as well.
+		const betweenThreads = 1 << (2 - 1)
+		if errata&betweenThreads != 0 {
+			attr.Scoped |= kernel.LANDLOCK_SCOPE_SIGNAL
+		}
+	}
+	return attr, write
+}
+
+// rulesetSize is how much of the struct a version knows, in bytes.
+func rulesetSize(version int) uintptr {
+	switch {
+	case version >= landlockScopes:
+		return 24
+	case version >= landlockPorts:
+		return 16
+	}
+	return 8
 }
 
 func allowFile(ruleset uintptr, path string, rights uint64) error {
@@ -254,13 +275,13 @@ func allowPort(ruleset uintptr, port uint64) error {
 }
 
 // readable is what fetching reads beside the folder that it fills: for a network
-// what names of hosts are looked up by, for a folder that folder, wherever its
-// parts lie, and the mirrors, for what need not be copied.
+// nothing, for a folder that folder, wherever its parts lie, and the mirrors, for
+// what need not be copied.
 func readable(b *beginning) []string {
 	if b.Scheme == "file" {
 		return append(foldersOf(b.Path), b.Mirrors)
 	}
-	return []string{"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/services", "/etc/protocols"}
+	return nil
 }
 
 // foldersOf are the folders that a repository on this host is made of. They are
@@ -302,19 +323,20 @@ func foldersOf(path string) []string {
 	return list
 }
 
-// ports are those of the remote, of its proxies, and of names over TCP.
+// usualPorts are those of URLs that name none, by scheme.
+var usualPorts = map[string]string{"https": "443", "http": "80", "ssh": "22", "socks5": "1080", "socks5h": "1080"}
+
+// ports are those of the remote and of its proxies. Names are looked up by the
+// daemon.
 func ports(b *beginning) []uint64 {
-	usual := map[string]uint64{"https": 443, "http": 80, "ssh": 22, "socks5": 1080, "socks5h": 1080}
 	if b.Scheme == "file" {
 		return nil
 	}
-	list := []uint64{53}
+	var list []uint64
 	add := func(scheme, port string) {
-		n, err := strconv.ParseUint(port, 10, 16)
-		if err != nil {
-			n = usual[scheme]
+		if n, err := strconv.ParseUint(cmp.Or(port, usualPorts[scheme]), 10, 16); err == nil {
+			list = append(list, n)
 		}
-		list = append(list, n)
 	}
 	add(b.Scheme, b.Port)
 	for _, v := range b.Proxies {

@@ -48,9 +48,12 @@
 //	pipe          what goes between the two
 //	serve         its life
 //	confine       what it may not do
-//	confine_amd64 system calls, by number
+//	confine_amd64 the processor, as the kernel calls it
 //	confine_arm64 the same
-//	confine_other none are known
+//	confine_other one for which there is no list of calls
+//	calls         the filter of system calls
+//	calls_listed  those that pass, and those that end it
+//	names         addresses, which the daemon looks up for it
 //	descriptors   what it was started with
 //	transport     how each source talks
 //	remote_file   to a folder

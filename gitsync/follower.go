@@ -139,7 +139,7 @@ func New(cfg Config, anchors Anchors, log *slog.Logger) (*Follower, error) {
 // remoteOf is the far end for one ref. What is wrong with the settings is found
 // here, whoever fetches later.
 func (f *Follower) remoteOf(ref plumbing.ReferenceName, lim Limits) (remote, error) {
-	r, err := newRemote(f.address, ref, f.cfg.Auth, lim, files{})
+	r, err := newRemote(f.address, ref, f.cfg.Auth, lim, files{}, nil)
 	if err != nil || f.child == nil {
 		return r, err
 	}

@@ -98,7 +98,7 @@ func TestHTTPSIsCheckedAgainstTheTrustedRoots(t *testing.T) {
 	r := lookAt(t, f).look(t.Context())
 	require.ErrorContains(t, r.Err, "certificate")
 
-	d := newHTTPDialer(f.address, f.cfg.Auth, f.cfg.Limits, files{})
+	d := newHTTPDialer(f.address, f.cfg.Auth, f.cfg.Limits, files{}, nil)
 	d.wire.TLSClientConfig.RootCAs = x509.NewCertPool()
 	d.wire.TLSClientConfig.RootCAs.AddCert(s.Certificate())
 	f.remote = &wire{branch: f.remote.(*wire).branch, open: d.open, idle: d.rest}

@@ -61,6 +61,7 @@ type asked struct {
 	Ref    string            `json:"ref"`
 	Auth   Auth              `json:"auth"`
 	Files  map[string][]byte `json:"files,omitempty"` // contents of what Auth names, by path
+	Hosts  hosts             `json:"hosts,omitempty"` // all that may be connected to
 	Limits Limits            `json:"limits"`
 	Within time.Duration     `json:"within"`
 }

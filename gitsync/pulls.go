@@ -298,7 +298,7 @@ func (q *quarantine) fetch(ctx context.Context, head ring.SHA, ref plumbing.Refe
 	if q.mirror.has(want) {
 		return nil, nil
 	}
-	far, err := newRemote(q.address, ref, q.cfg.Auth, q.lim, files{})
+	far, err := newRemote(q.address, ref, q.cfg.Auth, q.lim, files{}, nil)
 	if err != nil {
 		return nil, err
 	}

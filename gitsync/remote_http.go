@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -27,19 +28,18 @@ type httpDialer struct {
 	git  transport.Transport
 }
 
-func newHTTPDialer(a address, auth Auth, lim Limits, disk files) *httpDialer {
-	plain := a.scheme == "http"
-	t := &http.Transport{
-		DialContext:           dialer{idle: lim.Idle, onlyLoopback: plain}.dial,
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:   lim.Idle,
-		ResponseHeaderTimeout: lim.Idle,
-		IdleConnTimeout:       lim.Idle,
-		MaxIdleConns:          2,
-	}
-	if !plain {
+// httpTransport connects by dial, to a proxy where the environment names one.
+func httpTransport(scheme string, dial func(ctx context.Context, network, addr string) (net.Conn, error)) *http.Transport {
+	t := &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, MaxIdleConns: 2}
+	if scheme == "https" {
 		t.Proxy = http.ProxyFromEnvironment
 	}
+	return t
+}
+
+func newHTTPDialer(a address, auth Auth, lim Limits, disk files, known hosts) *httpDialer {
+	t := httpTransport(a.scheme, dialer{idle: lim.Idle, onlyLoopback: a.scheme == "http", known: known}.dial)
+	t.TLSHandshakeTimeout, t.ResponseHeaderTimeout, t.IdleConnTimeout = lim.Idle, lim.Idle, lim.Idle
 	port, _ := strconv.Atoi(a.port) // url.Parse let only digits through
 	host := a.host
 	if strings.Contains(host, ":") {

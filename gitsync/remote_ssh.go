@@ -28,9 +28,10 @@ type sshDialer struct {
 	known   string
 	lim     Limits
 	disk    files
+	hosts   hosts
 }
 
-func newSSHDialer(a address, auth Auth, lim Limits, disk files) (*sshDialer, error) {
+func newSSHDialer(a address, auth Auth, lim Limits, disk files, found hosts) (*sshDialer, error) {
 	switch {
 	case auth.PasswordFile != "":
 		return nil, errors.New("password_file is for https; ssh takes ssh_key_file")
@@ -39,7 +40,7 @@ func newSSHDialer(a address, auth Auth, lim Limits, disk files) (*sshDialer, err
 	case auth.KnownHostsFile == "":
 		return nil, errors.New("ssh needs auth.known_hosts_file; ssh-keyscan makes one, compare it with what the forge publishes")
 	}
-	d := &sshDialer{addr: net.JoinHostPort(a.host, cmp.Or(a.port, "22")), user: cmp.Or(auth.Username, a.user, "git"), keyFile: auth.SSHKeyFile, known: auth.KnownHostsFile, lim: lim, disk: disk}
+	d := &sshDialer{addr: net.JoinHostPort(a.host, cmp.Or(a.port, "22")), user: cmp.Or(auth.Username, a.user, "git"), keyFile: auth.SSHKeyFile, known: auth.KnownHostsFile, lim: lim, disk: disk, hosts: found}
 	d.command = "git-upload-pack " + quoted(a.path)
 	return d, nil
 }
@@ -54,7 +55,7 @@ func (d *sshDialer) open(ctx context.Context) (session, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := dialer{idle: d.lim.Idle}.dial(ctx, "tcp", d.addr)
+	conn, err := dialer{idle: d.lim.Idle, known: d.hosts}.dial(ctx, "tcp", d.addr)
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,11 @@ func (s *server) look(q *asked) (told, error) {
 	if sent == nil {
 		sent = map[string][]byte{}
 	}
-	far, err := newRemote(s.begin.address(), plumbing.ReferenceName(q.Ref), q.Auth, q.Limits, files{sent, s.begin.Stage})
+	known := q.Hosts
+	if known == nil {
+		known = hosts{}
+	}
+	far, err := newRemote(s.begin.address(), plumbing.ReferenceName(q.Ref), q.Auth, q.Limits, files{sent, s.begin.Stage}, known)
 	if err != nil {
 		return told{}, err
 	}

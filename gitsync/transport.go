@@ -147,12 +147,12 @@ func loopback(host string) bool {
 }
 
 // newRemote checks what can be checked without network.
-func newRemote(a address, branch plumbing.ReferenceName, auth Auth, lim Limits, disk files) (remote, error) {
+func newRemote(a address, branch plumbing.ReferenceName, auth Auth, lim Limits, disk files, known hosts) (remote, error) {
 	switch a.scheme {
 	case "file":
 		return &fileRemote{path: a.path, branch: branch, lim: lim}, nil
 	case "ssh":
-		d, err := newSSHDialer(a, auth, lim, disk)
+		d, err := newSSHDialer(a, auth, lim, disk, known)
 		if err != nil {
 			return nil, err
 		}
@@ -161,7 +161,7 @@ func newRemote(a address, branch plumbing.ReferenceName, auth Auth, lim Limits, 
 	if auth.SSHKeyFile != "" || auth.KnownHostsFile != "" {
 		return nil, fmt.Errorf("ssh_key_file and known_hosts_file are for ssh, the URL says %s", a.scheme)
 	}
-	d := newHTTPDialer(a, auth, lim, disk)
+	d := newHTTPDialer(a, auth, lim, disk, known)
 	return &wire{branch: branch, open: d.open, idle: d.rest}, nil
 }
 
