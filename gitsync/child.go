@@ -39,6 +39,7 @@ type child struct {
 	begin   beginning
 	auth    Auth
 	log     *slog.Logger
+	strict  bool   // it is used only where it is confined whole
 	program string // "" is this binary
 	spare   *Spare // nil for none
 	names   *net.Resolver
@@ -49,6 +50,7 @@ type child struct {
 	open int  // views that are not closed; only the last may be used
 	runs int  // that were started
 	told bool // how it is confined was logged
+	free string
 }
 
 // newChild starts nothing.
@@ -59,7 +61,7 @@ func newChild(cfg Config, a address, log *slog.Logger) *child {
 		dir = cfg.Dir // it says so itself when it is used
 	}
 	return &child{
-		source: cfg.Name, auth: cfg.Auth, log: log, spare: cfg.Spare, names: net.DefaultResolver,
+		source: cfg.Name, auth: cfg.Auth, log: log, strict: cfg.RequireConfinement, spare: cfg.Spare, names: net.DefaultResolver,
 		begin: beginning{
 			Scheme: a.scheme, User: a.user, Host: a.host, Port: a.port, Path: a.path,
 			Stage: dir + incomingEnds, Mirrors: filepath.Dir(dir),
@@ -236,15 +238,64 @@ func (c *child) start(ctx context.Context, files map[string][]byte) (*process, e
 		}
 		return nil, fmt.Errorf("cannot start the process that fetches: %w", err)
 	}
+	c.free = p.text(strings.Join(t.Free, ", "))
+	if c.strict && c.free != "" {
+		p.end()
+		return nil, &NotConfinedError{c.free}
+	}
 	if !c.told {
 		c.told = true
 		reason := strings.Join(t.Confined, ", ")
-		if len(t.Free) > 0 {
-			reason += "; not: " + strings.Join(t.Free, ", ")
+		if c.free != "" {
+			reason += "; not: " + c.free
 		}
 		c.log.InfoContext(ctx, "confined the process that fetches", "source", c.source, "reason", p.text(reason))
 	}
 	return p, nil
+}
+
+// unconfined is what the process that was started last is not kept from.
+func (c *child) unconfined() string {
+	if c == nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.free
+}
+
+// NotConfinedError says what a host cannot keep the process that fetches from, where
+// the configuration requires that it does.
+type NotConfinedError struct{ Free string }
+
+func (e *NotConfinedError) Error() string {
+	return "cannot fetch: require_confinement is true, and this host does not keep the process that fetches from " + e.Free
+}
+
+// CheckConfinement starts the process that fetches for a follower and ends it. It
+// returns a *NotConfinedError where the configuration requires what this host does
+// not have. Nothing is fetched.
+func CheckConfinement(ctx context.Context, cfg Config) error {
+	a, err := parseAddress(cfg.URL)
+	if err != nil {
+		return err
+	}
+	cfg.Spare, cfg.Limits = nil, cfg.Limits.withDefaults()
+	return newChild(cfg, a, slog.New(slog.DiscardHandler)).check(ctx)
+}
+
+func (c *child) check(ctx context.Context) error {
+	const within = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	defer func() { _ = os.RemoveAll(c.begin.Stage) }() // it is empty
+	p, err := c.take(ctx, nil)
+	if err != nil {
+		return err
+	}
+	c.give(p)
+	c.rest()
+	return nil
 }
 
 // process is one run of the verb.
@@ -445,7 +496,7 @@ func (p *process) why() error {
 	case ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL:
 		return errors.New("the process that fetches was killed from outside, most likely because this host ran out of memory; the kernel's log (dmesg) tells")
 	case ok && ws.Signaled() && ws.Signal() == syscall.SIGSYS:
-		return errors.New("the process that fetches made a system call that it may not make, and was ended; somebody may have taken it over")
+		return errors.New("the process that fetches made a system call that it may not make, and was ended; somebody may have taken it over; " + seeAudit)
 	case said != "":
 		return fmt.Errorf("the process that fetches ended by itself (%s): %s", state, clip(said))
 	}

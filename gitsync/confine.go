@@ -27,6 +27,7 @@ func confine(b *beginning) (told, error) {
 		return told{}, err
 	}
 	t := told{Confined: []string{"limits"}}
+	version, _ := landlockVersion() // 0 where there is none; the last step lets nobody ask
 	for _, step := range []struct {
 		name string
 		do   func(*beginning) error
@@ -43,15 +44,14 @@ func confine(b *beginning) (told, error) {
 		}
 		t.Confined = append(t.Confined, step.name)
 	}
-	t.addPorts(b)
+	t.addPorts(b, version)
 	return t, nil
 }
 
 // addPorts tells of the ports, which Landlock keeps since its fourth version.
-func (t *told) addPorts(b *beginning) {
-	version, err := landlockVersion()
+func (t *told) addPorts(b *beginning, version int) {
 	i := slices.Index(t.Confined, filesAndPorts)
-	if b.Scheme == "file" || i < 0 || err != nil || version >= landlockPorts {
+	if b.Scheme == "file" || i < 0 || version >= landlockPorts {
 		return // it has no socket; or all is told
 	}
 	t.Confined[i] = "files"

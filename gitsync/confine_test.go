@@ -392,3 +392,17 @@ func TestEachVersionOfLandlockIsUsedForWhatItHas(t *testing.T) {
 		require.Equal(t, tt.version >= 3, write&kernel.LANDLOCK_ACCESS_FS_TRUNCATE != 0, tt)
 	}
 }
+
+func TestAnOlderLandlockDoesNotKeepPorts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		scheme  string
+		version int
+		free    string
+	}{{"https", 3, "ports (Landlock is of version 3 here; Linux 6.7 has version 4)"}, {"https", 4, ""}, {"file", 3, ""}} {
+		got := told{Confined: []string{"limits", filesAndPorts}}
+		got.addPorts(&beginning{Scheme: tt.scheme}, tt.version)
+		require.Equal(t, tt.free, strings.Join(got.Free, ""), tt)
+		require.Equal(t, tt.free != "", slices.Contains(got.Confined, "files"), tt)
+	}
+}

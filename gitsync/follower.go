@@ -30,6 +30,9 @@ type Config struct {
 	// Isolated fetches in a process of its own. The program must answer to
 	// FetchVerb with ServeFetch.
 	Isolated bool
+	// RequireConfinement refuses to fetch where this host cannot keep the process that
+	// fetches from all that it does not need.
+	RequireConfinement bool
 	// Pulls says that heads of pull requests are judged, by Propose.
 	Pulls bool
 	// Spare is a process that stands ready for that; nil is none.
@@ -282,6 +285,10 @@ func (f *Follower) Remote() string { return f.address.String() }
 // Warning is what status shows of the trust mode for as long as it stands; ""
 // for strict.
 func (f *Follower) Warning() string { return f.trust.Load().Warning() }
+
+// Unconfined is what this host does not keep the process that fetches from, each
+// with the reason; "" while that is nothing, or is not known yet.
+func (f *Follower) Unconfined() string { return f.child.unconfined() }
 
 // Accept trusts the present tip of the branch because a person says so: its own
 // signature still has to be good, its place in history and its distance do not.

@@ -88,11 +88,17 @@ func (s *server) answer(q question) error {
 }
 
 func (s *server) tell(t told, err error) error {
+	if errors.Is(err, syscall.EPERM) {
+		err = fmt.Errorf("%w (a system call that this process may not make fails like this; %s)", err, seeAudit)
+	}
 	if err != nil {
 		t = told{Fault: faultOf(err)}
 	}
 	return writeMessage(s.out, t, maxAnswer)
 }
+
+// seeAudit says where the number of a refused system call stands.
+const seeAudit = "the kernel's log names it where audit is on: dmesg, type=1326"
 
 // start takes everything away that is not needed, before the first byte of a
 // remote is read.

@@ -51,7 +51,11 @@ type SourceStatus struct {
 	Checking bool      `json:"checking"`
 	Checked  time.Time `json:"checked,omitzero"` // when the remote last answered
 	// Forge is why the forge does not take statuses; "" when it does.
-	Forge   string      `json:"forge,omitempty"`
+	Forge string `json:"forge,omitempty"`
+	// Unconfined is what this host does not keep the process that fetches from; "" when
+	// that is nothing.
+	Unconfined string `json:"unconfined,omitempty"`
+
 	Sync    Sync        `json:"sync"`
 	Reason  string      `json:"reason"`
 	Next    *Next       `json:"next,omitempty"`

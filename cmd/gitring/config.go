@@ -29,9 +29,13 @@ type Config struct {
 	Engine        EngineConfig      `yaml:"engine"`
 	Listen        Listen            `yaml:"listen"`
 	Poll          string            `yaml:"poll"`
-	Sources       []SourceConfig    `yaml:"sources"`
-	Prune         Prune             `yaml:"prune"`
-	Notify        []NotifyConfig    `yaml:"notify"`
+	// RequireConfinement ends serve where the kernel cannot confine the process that
+	// fetches whole.
+	RequireConfinement bool `yaml:"require_confinement"`
+
+	Sources []SourceConfig `yaml:"sources"`
+	Prune   Prune          `yaml:"prune"`
+	Notify  []NotifyConfig `yaml:"notify"`
 	// Policy is as written: a mapping, or the name of a file with one.
 	Policy yaml.Node `yaml:"policy"`
 

@@ -94,7 +94,7 @@ func fullStatus() ring.Status {
 		Receivers: []ring.ReceiverStatus{{Name: "team", Service: "slack", Waiting: 1, Dead: 2, Reason: "r"}},
 		Overrides: []ring.Override{{Kind: "undo", Target: "web", Actor: "ops", Reason: "r", Until: at, Replicas: new(2), Commit: sha}},
 		Sources: []ring.SourceStatus{{
-			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Note: "vouched by a@b: 1234567", Committed: at, Trusted: sha, Forge: "401",
+			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Note: "vouched by a@b: 1234567", Committed: at, Trusted: sha, Forge: "401", Unconfined: "ports (r)",
 			Trust: "w", FirstUse: &ring.FirstUse{Commit: sha, At: at}, Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Next: &ring.Next{Commit: sha, Reason: "r"}, Refusal: refusal,
 			Apps: []ring.AppStatus{{
 				Name: "web", Health: ring.Healthy, Commit: sha, Reason: "r", Refusal: refusal, Notes: []string{"n"}, Powers: []string{"p"},

@@ -69,6 +69,9 @@ func showSource(s *screen, src ring.SourceStatus, now time.Time) {
 	if src.Forge != "" {
 		s.line(2, " ", word{"warning:", yellow}, w("the forge takes no statuses: "+src.Forge))
 	}
+	if src.Unconfined != "" {
+		s.line(2, " ", word{"warning:", yellow}, w("this host does not keep the process that fetches from "+src.Unconfined))
+	}
 	if !toldBelow(src) {
 		s.line(2, " ", w(src.Reason))
 	}

@@ -85,7 +85,7 @@ func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, e
 	if err := d.wireReceivers(); err != nil {
 		return d, err
 	}
-	if err := d.wireSources(); err != nil {
+	if err := d.wireSources(ctx); err != nil {
 		return d, err
 	}
 	d.wireLoop()

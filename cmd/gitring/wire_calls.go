@@ -45,7 +45,7 @@ func (d *daemon) status(context.Context) (ring.Status, error) {
 	for i := range st.Sources {
 		s := &st.Sources[i]
 		if f := d.follower(s.Name); f != nil {
-			s.Checking, s.FirstUse = f.git.Checking(), f.firstUse()
+			s.Checking, s.FirstUse, s.Unconfined = f.git.Checking(), f.firstUse(), f.git.Unconfined()
 		}
 		s.Forge = trouble[s.Name]
 		if f := d.follower(s.Name); f != nil && f.pulls != nil {

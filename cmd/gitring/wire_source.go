@@ -41,7 +41,7 @@ type follower struct {
 // mendEvery is how often a source looks for contents that a hand took away.
 const mendEvery = time.Minute
 
-func (d *daemon) wireSources() error {
+func (d *daemon) wireSources(ctx context.Context) error {
 	d.spare = gitsync.NewSpare(d.log)
 	for i := range d.cfg.Sources {
 		s := &d.cfg.Sources[i]
@@ -50,6 +50,9 @@ func (d *daemon) wireSources() error {
 		git := gitConfig(d.cfg, s)
 		git.Spare = d.spare
 		git.Labels = func(ctx context.Context) ([]ring.SHA, error) { return d.remembered(ctx, s.Name) }
+		if err := checkConfinement(ctx, git); err != nil {
+			return err
+		}
 		f.git, err = gitsync.New(git, d.store, d.log)
 		if err != nil {
 			return err // it names the source
@@ -58,6 +61,21 @@ func (d *daemon) wireSources() error {
 		d.sources = append(d.sources, f)
 	}
 	return nil
+}
+
+// checkConfinement tells at once what each look would tell.
+func checkConfinement(ctx context.Context, git gitsync.Config) error {
+	if !git.RequireConfinement {
+		return nil
+	}
+	err := gitsync.CheckConfinement(ctx, git)
+	if _, lacks := errors.AsType[*gitsync.NotConfinedError](err); lacks {
+		return &failure{
+			code: exitError, says: err.Error(), why: err,
+			hint: "run a Linux of 6.7 or later with seccomp and Landlock (CONFIG_SECURITY_LANDLOCK, and landlock in the list lsm=), or take require_confinement out",
+		}
+	}
+	return err
 }
 
 func gitConfig(c *Config, s *SourceConfig) gitsync.Config {
@@ -70,7 +88,10 @@ func gitConfig(c *Config, s *SourceConfig) gitsync.Config {
 		Trust:    s.Trust.trustConfig(),
 		Limits:   s.limits.git,
 		Isolated: true,
-		Pulls:    s.Status != nil && s.Status.PullRequests,
+
+		RequireConfinement: c.RequireConfinement,
+
+		Pulls: s.Status != nil && s.Status.PullRequests,
 	}
 }
 
