@@ -21,7 +21,7 @@ import (
 // have to hold; the rest is as much as the kernel offers, and what it does not is
 // told: a host with an old kernel is followed all the same.
 //
-// Each step is in docs/decisions/0004, with what it keeps out; the calls are in 0010.
+// Each step is in docs/decisions/0004, with what it keeps out; the calls are in 0011.
 func confine(b *beginning) (told, error) {
 	if err := limit(b); err != nil {
 		return told{}, err
