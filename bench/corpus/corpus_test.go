@@ -98,6 +98,15 @@ func TestAListedFolderIsFoundHoweverDeepItLies(t *testing.T) {
 	require.True(t, a.Profiles["owner"].Passes, "%v", a.Profiles["owner"].Refusals)
 }
 
+func TestWorkingFoldersStayWhereAFolderIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	measured(t, "-profile", "owner", "-work", dir)
+	text, err := os.ReadFile(filepath.Join(dir, "basement", "env", "db", "db.env"))
+	require.NoError(t, err)
+	require.Equal(t, "POSTGRES_PASSWORD=changeme\n", string(text))
+	require.FileExists(t, filepath.Join(dir, "attic", "attic", "web", "compose.yaml"))
+}
+
 func TestACloneIsNotEdited(t *testing.T) {
 	before := textOf(t, "testdata/clones")
 	measured(t, "-listed")

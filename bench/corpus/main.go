@@ -32,6 +32,7 @@ type settings struct {
 	clones        string
 	profiles      []string
 	listed        bool
+	work          string // where copies, configurations and answers stay; "" keeps none
 	output        string
 	before, after string
 }
@@ -44,6 +45,7 @@ func (f *settings) parse(args []string) error {
 	flags.StringVar(&f.clones, "clones", "", "the `folder` of clones")
 	flags.StringVar(&profiles, "profile", "compose,owner", "the `profiles` of the policy to judge by")
 	flags.BoolVar(&f.listed, "listed", false, "name every folder with a Compose file in a gitring.yaml, however deep it lies")
+	flags.StringVar(&f.work, "work", "", "leave copies, configurations and answers in this `folder`, for a look")
 	flags.StringVar(&f.output, "o", "table", "table or json")
 	flags.StringVar(&f.before, "before", "", "compare: an earlier `file` of -o json")
 	flags.StringVar(&f.after, "after", "", "compare: a later `file` of -o json")

@@ -39,11 +39,11 @@ func (f *settings) measure(ctx context.Context, dir string) (r repo, err error) 
 	if err != nil {
 		return r, err
 	}
-	tmp, err := os.MkdirTemp("", "gitring-corpus-")
+	tmp, remove, err := f.workingFolder(filepath.Base(dir))
 	if err != nil {
 		return r, fmt.Errorf("cannot make a working folder: %w", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	apps := c.apps()
 	m := &measurement{
 		settings: *f, clone: c, apps: apps, names: map[string]string{},
@@ -81,6 +81,16 @@ func (f *settings) measure(ctx context.Context, dir string) (r repo, err error) 
 	}
 	r.Seconds = time.Since(began).Seconds()
 	return r, ctx.Err()
+}
+
+// workingFolder makes the folder for one clone, and says how it is removed.
+func (f *settings) workingFolder(name string) (dir string, remove func() error, err error) {
+	if f.work != "" {
+		dir, err = filepath.Abs(filepath.Join(f.work, name))
+		return dir, func() error { return nil }, errors.Join(err, os.MkdirAll(dir, 0o755))
+	}
+	dir, err = os.MkdirTemp("", "gitring-corpus-")
+	return dir, func() error { return os.RemoveAll(dir) }, err
 }
 
 // validated is what "gitring validate -o json" prints, as far as it is used.

@@ -17,16 +17,15 @@ import (
 // network, the engine's socket, cadvisor, and a graphics card.
 const homelab = "testdata/homelab"
 
-// homelabUnder is the homelab as "gitring validate" reads it: the refusals, and
-// the apps that pass with their powers.
-func homelabUnder(t *testing.T, rules policy.Rules) (map[string][]string, []*ring.Refusal) {
+// homelabUnder is the homelab as a host reads it whose engine has that default
+// runtime: the refusals, and the apps that pass with their powers.
+func homelabUnder(t *testing.T, profile policy.Profile, byDefault string) (map[string][]string, []*ring.Refusal) {
 	t.Helper()
 	tree, err := openTree(homelab)
 	require.NoError(t, err)
 	defer tree.Close()
-	j := judgeAnywhere(rules.Profile)
-	rules.Content, rules.Live = j.rules.Content, j.rules.Live
-	j.rules = rules
+	j := judgeAnywhere(profile)
+	j.runtimes = &engineRuntimes{ask: func() (string, []string, error) { return byDefault, nil, nil }}
 	plan, refusals := j.look(&ring.Commit{Tree: tree}, manifest.Settings{Source: "homelab", Path: ".", Host: "edge-1"})
 	powers := map[string][]string{}
 	for _, a := range plan.Apps {
@@ -36,7 +35,7 @@ func homelabUnder(t *testing.T, rules policy.Rules) (map[string][]string, []*rin
 }
 
 func TestAHomelabPassesUnderOwnerAsItIs(t *testing.T) {
-	powers, refusals := homelabUnder(t, policy.Rules{Profile: policy.Owner})
+	powers, refusals := homelabUnder(t, policy.Owner, "runc")
 	require.Empty(t, refusals)
 	require.Len(t, powers, 8)
 	for app, says := range map[string]string{
@@ -57,11 +56,31 @@ func TestAHomelabPassesUnderOwnerAsItIs(t *testing.T) {
 // nothing written down: a neighbour's default network, and an app without mounts
 // of the host.
 func TestAHomelabUnderComposeIsRefusedForWhatTouchesTheHost(t *testing.T) {
-	powers, refusals := homelabUnder(t, policy.Rules{Profile: policy.Compose})
+	powers, refusals := homelabUnder(t, policy.Compose, "runc")
 	require.Contains(t, powers, "whoami")
 	require.Contains(t, powers, "frigate")
 	for _, r := range refusals {
 		require.Equal(t, ring.PolicyDenied, r.Code, r.Says)
 		require.Contains(t, []string{"cadvisor", "jellyfin", "portainer", "proxy", "qbittorrent", "sonarr"}, r.App, r.Says)
+	}
+}
+
+// Which runtime the engine takes is the operator's choice. Where it is NVIDIA's,
+// variables give the card.
+func TestAHomelabOnAHostWhoseDefaultRuntimeIsNvidia(t *testing.T) {
+	powers, refusals := homelabUnder(t, policy.Owner, "nvidia")
+	require.Empty(t, refusals)
+	require.Len(t, powers, 8)
+	require.True(t, slices.ContainsFunc(powers["frigate"], func(p string) bool { return strings.Contains(p, "NVIDIA_VISIBLE_DEVICES") }), "%s", powers["frigate"])
+
+	powers, refusals = homelabUnder(t, policy.Compose, "nvidia")
+	require.Contains(t, powers, "whoami", "the runtime itself refuses nothing")
+	require.NotContains(t, powers, "frigate")
+	for _, r := range refusals {
+		if r.App == "frigate" {
+			require.Contains(t, r.Says, "NVIDIA_")
+			require.Equal(t, "frigate/compose.yaml", r.File)
+			require.Contains(t, []int{8, 9}, r.Line)
+		}
 	}
 }
