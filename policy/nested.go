@@ -28,8 +28,31 @@ func CheckNested(r Rules, app *ring.App, dataRoot string, others []ring.HostMoun
 
 // CheckMounted judges what one container of a service is about to mount, beside
 // what is mounted on the engine already. The paths are those of the host.
-func CheckMounted(r Rules, app, service string, mounts []ring.HostMount, all []ring.HostMounts) []Finding {
-	return sorted(nestedOf(r, app, service, mounts, all, func(p string) string { return p }))
+// Those below dataRoot are shown from there.
+func CheckMounted(r Rules, app, service, dataRoot string, mounts []ring.HostMount, all []ring.HostMounts) []Finding {
+	return sorted(nestedOf(r, app, service, mounts, all, func(p string) string { return inside(p, plain(dataRoot)) }))
+}
+
+// CheckLeads judges where paths lead that are links, as if those places had been
+// written: a link that only the host's own hands can have made. leads has them
+// by the path that is mounted. What every app may mount is the host's own to lay out.
+func CheckLeads(r Rules, req Request, mounts []ring.HostMount, leads map[string]string) []Finding {
+	if r.Profile == "" {
+		r.Profile = Compose
+	}
+	w := walker{r: &r, req: &req}
+	l := &look{walker: &w, rule: paths("mounts.bind", "volumes"), spot: spot{path: "App.volumes"}, v: reflect.ValueOf(true)}
+	for _, m := range mounts {
+		to, linked := leads[m.Source]
+		if _, everybodys := placed(always, plain(m.Source)); !linked || everybodys && m.ReadOnly {
+			continue
+		}
+		if f := l.pathAt(to, m.ReadOnly, false); f != nil {
+			f.value, f.at, f.risk = m.Source, m.Target, "leads to "+plain(to)+", which "+f.risk
+			l.find(*f)
+		}
+	}
+	return sorted(w.out)
 }
 
 func nestedOf(r Rules, app, service string, mounts []ring.HostMount, all []ring.HostMounts, shown func(string) string) []Finding {

@@ -71,6 +71,13 @@ func (d *Docker) createAndStart(ctx context.Context, e engine, a ring.Action, p 
 		return ring.Done{}, err
 	}
 	p.Told = append(p.Told, told...)
+	mounts, err := d.ofPayload(ctx, e, a, p)
+	if err != nil {
+		return ring.Done{}, err
+	}
+	if err := mounts.mayMount(); err != nil {
+		return ring.Done{}, err
+	}
 	if err := d.prepare(ctx, e, a, p); err != nil {
 		return ring.Done{}, err
 	}
@@ -82,7 +89,7 @@ func (d *Docker) createAndStart(ctx context.Context, e engine, a ring.Action, p 
 	}
 	// By name, because it can be listed before its ID is known here.
 	defer d.cache.hold(p.Name)()
-	id, note, err := d.createOrAdopt(ctx, e, a, p, o)
+	id, note, err := d.createOrAdopt(ctx, e, a, p, o, mounts)
 	if err != nil {
 		return ring.Done{}, err
 	}
@@ -100,6 +107,9 @@ func (d *Docker) createAndStart(ctx context.Context, e engine, a ring.Action, p 
 	}
 	if !a.Start {
 		return done, nil
+	}
+	if err := mounts.mayMount(); err != nil {
+		return done, err
 	}
 	return done, d.run(ctx, e, instanceOf(p, id), a)
 }
@@ -182,13 +192,16 @@ func (d *Docker) allow(a ring.Action, r Request) error {
 
 // createOrAdopt makes the container; the name is the lock. A note says that one
 // of ours held the name already.
-func (d *Docker) createOrAdopt(ctx context.Context, e engine, a ring.Action, p payload, o *opener) (id, note string, err error) {
+func (d *Docker) createOrAdopt(ctx context.Context, e engine, a ring.Action, p payload, o *opener, mounts *hostMounts) (id, note string, err error) {
 	cannot := "cannot create container " + p.Name
 	if err := d.allow(a, p.request()); err != nil {
 		return "", "", err
 	}
 	if o.payload(p); o.err != nil {
 		return "", "", &ring.EngineError{Cause: ring.CauseConfig, Err: fmt.Errorf("%s: %w", cannot, o.err)}
+	}
+	if err := mounts.mayMount(); err != nil { // prepare took its time
+		return "", "", err
 	}
 	made, err := e.ContainerCreate(ctx, p.Config, p.Host, p.first(), p.Platform, p.Name)
 	switch {
@@ -259,7 +272,20 @@ func (d *Docker) finish(ctx context.Context, e engine, a ring.Action, id string,
 	if err := d.bindsThere(a, c); err != nil {
 		return err
 	}
+	if err := d.mayStart(ctx, e, a, c); err != nil {
+		return err
+	}
 	return d.run(ctx, e, inspected(c, a), a)
+}
+
+// mayStart looks at the paths that a container mounts, right before it is started
+// again: the engine follows them anew.
+func (d *Docker) mayStart(ctx context.Context, e engine, a ring.Action, c container.InspectResponse) error {
+	mounts, err := d.ofContainer(ctx, e, a, c)
+	if err != nil {
+		return err
+	}
+	return mounts.mayMount()
 }
 
 // bindsThere refuses to start again what would find a folder of the host gone:

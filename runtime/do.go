@@ -244,6 +244,9 @@ func (d *Docker) restart(ctx context.Context, e engine, a ring.Action) (ring.Don
 			return done, err
 		}
 	}
+	if err := d.mayStart(ctx, e, a, c); err != nil {
+		return done, err
+	}
 	if err := e.ContainerRestart(ctx, c.ID, grace(a)); err != nil {
 		return done, d.startFault(ctx, e, a, "cannot restart container "+strings.TrimPrefix(c.Name, "/"), inspected(c, a), err)
 	}

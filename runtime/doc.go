@@ -41,6 +41,8 @@
 //	endpoint       networks of an instance
 //	join           namespaces of others
 //	mount          mounts
+//	walk           where a path of the host leads
+//	writers        who may write to it
 //	resources      bounds and devices
 //	sealed         values of the host, opened at the last moment
 //	confine        the image's own command, or none

@@ -51,6 +51,9 @@ func (p *payload) mount(at site, a ring.Action, m ring.Mount) error {
 		e.Type, e.Source = mount.TypeBind, m.Source
 		if m.Create || m.SELinux != "" {
 			p.Made = append(p.Made, m.Source)
+			if rel, own := ownData(p.DataRoot, a.Of.Path, m.Source); own {
+				p.Data = append(p.Data, rel)
+			}
 		}
 	case ring.MountTmpfs:
 		p.tmpfs(m)
@@ -66,6 +69,17 @@ func (p *payload) mount(at site, a ring.Action, m ring.Mount) error {
 	}
 	p.Host.Mounts = append(p.Host.Mounts, e)
 	return nil
+}
+
+// ownData is an absolute path below the app's own folder as one below the data
+// root: the app's data, however it is written.
+func ownData(dataRoot, path, source string) (rel string, own bool) {
+	source = filepath.Clean(source)
+	if dataRoot == "" || !lies(source, filepath.Join(dataRoot, path)) {
+		return "", false
+	}
+	rel, err := filepath.Rel(dataRoot, source)
+	return rel, err == nil
 }
 
 // bind uses the engine's older form, the only one that makes a missing folder

@@ -21,6 +21,12 @@ type Request struct {
 	// name no service.
 	App     *ring.App
 	Service *ring.Service
+	// Mounts are what a container is about to mount of the host, Leads where those
+	// of their paths lead that are links, and Beside what containers of the engine
+	// mount that may replace them. They are set right before the call, without a Body.
+	Mounts []ring.HostMount
+	Leads  map[string]string
+	Beside []ring.HostMounts
 }
 
 // ContainerRequest is all that gitring sends to make one instance and what it

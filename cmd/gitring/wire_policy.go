@@ -49,6 +49,17 @@ func (j judge) here() policy.Rules {
 
 // ownPaths are the daemon's files and folders, which no container gets.
 func ownPaths(c *Config) []string {
+	out := namedPaths(c)
+	for _, p := range slices.Clone(out) { // the state may lie on another disk, behind a link
+		if real, err := filepath.EvalSymlinks(p); err == nil && real != filepath.Clean(p) {
+			out = append(out, real)
+		}
+	}
+	return out
+}
+
+// namedPaths are those that the configuration names, as it names them.
+func namedPaths(c *Config) []string {
 	out := []string{c.State, c.Env.Dir, c.Listen.Socket}
 	if file, err := filepath.Abs(c.file); err == nil {
 		out = append(out, file)
@@ -386,7 +397,13 @@ func (j judge) allow(app string, payload any) error {
 	}
 	a := cmp.Or(r.App, &ring.App{Name: app})
 	var denied []*ring.Refusal
-	for _, f := range policy.Check(j.here(), j.request(app, r, belonging{})) {
+	q := j.request(app, r, belonging{})
+	found := slices.Concat(
+		policy.Check(j.here(), q),
+		policy.CheckMounted(j.here(), app, q.Service, q.DataRoot, r.Mounts, r.Beside),
+		policy.CheckLeads(j.here(), q, r.Mounts, r.Leads),
+	)
+	for _, f := range found {
 		if f.Verdict == policy.Deny {
 			denied = append(denied, refusalOf(a, f))
 		}
