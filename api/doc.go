@@ -43,5 +43,5 @@
 //	hook_token       a secret sent as it is
 //	hook_deliveries  a delivery that was seen before
 //	hook_news        what the request is good for
-//	hook_refused     what is told of those without proof
+//	hook_told        what the log tells of it, and how often
 package api

@@ -48,7 +48,7 @@ type Webhooks struct {
 	spare bodies
 	seen  deliveries
 
-	refused refused
+	told told
 }
 
 type hook struct {
@@ -84,8 +84,20 @@ func NewWebhooks(hooks []Hook, o HookOptions) (*Webhooks, error) {
 
 // Run serves until ctx ends; l is closed when it returns.
 func (w *Webhooks) Run(ctx context.Context, l net.Listener) error {
+	bounded := limitConns(l, 8*w.Limits.AtOnce)
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.tellLeftOut(ctx)
+	}()
+	defer func() {
+		cancel()
+		<-ended
+	}()
 	return serve(ctx, &http.Server{
-		Handler: w,
+		Handler:   w,
+		ConnState: bounded.heard,
 		// OPTIONS * is one more thing that is not here.
 		DisableGeneralOptionsHandler: true,
 
@@ -95,7 +107,7 @@ func (w *Webhooks) Run(ctx context.Context, l net.Listener) error {
 		IdleTimeout:       w.Limits.Within,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(w.Log.Handler(), slog.LevelDebug),
-	}, limitConns(l, 8*w.Limits.AtOnce))
+	}, bounded)
 }
 
 // ServeHTTP answers with a status and an empty body, whatever it is asked.
@@ -117,9 +129,7 @@ func (w *Webhooks) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	if code != http.StatusAccepted {
 		// What is left of the body is not worth reading.
 		out.Header().Set("Connection", "close")
-		if w.refused.tell(source, w.Now()) {
-			w.Log.Warn("webhook not taken, told once a minute", "source", source, "status", code, "reason", why)
-		}
+		w.log(slog.LevelWarn, "webhook not taken, told once a minute", source, "status", code, "reason", why)
 		out.WriteHeader(code)
 		return
 	}
@@ -176,16 +186,30 @@ func (w *Webhooks) tell(source, delivery string, about news) {
 	again := delivery != "" && w.seen.again(source+" "+delivery, w.Now())
 	switch {
 	case about == nothing, about == pulls && w.Pulls == nil:
-		w.Log.Debug("webhook of no interest", "source", source, "delivery", delivery)
+		w.log(slog.LevelDebug, "webhook of no interest", source, "delivery", delivery)
 		return
 	case again:
-		w.Log.Info("webhook taken again", "source", source, "delivery", delivery)
+		w.log(slog.LevelInfo, "webhook taken again", source, "delivery", delivery)
 	default:
-		w.Log.Info("webhook taken", "source", source, "delivery", delivery)
+		w.log(slog.LevelInfo, "webhook taken", source, "delivery", delivery)
 	}
 	if about == pulls {
 		w.Pulls(source)
 		return
 	}
 	w.Poke(source)
+}
+
+// log writes one line of each message and source a minute, with the number of those
+// that were left out since the one before.
+func (w *Webhooks) log(level slog.Level, message, source string, args ...any) {
+	left, ok := w.told.tell(source, message, w.Now())
+	if !ok {
+		return
+	}
+	args = append([]any{"source", source}, args...)
+	if left > 0 {
+		args = append(args, "left_out", left)
+	}
+	w.Log.Log(context.Background(), level, message, args...)
 }

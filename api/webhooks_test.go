@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -433,37 +434,86 @@ func TestOpenConnectionsAreBounded(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	bounded := limitConns(l, 2)
-	accepted := make(chan net.Conn, 3)
-	go func() {
-		defer close(accepted)
-		for {
-			c, err := bounded.Accept()
-			if err != nil {
-				return
-			}
-			accepted <- c
-		}
-	}()
-	var clients []net.Conn
-	for range 3 {
+	var near, far []net.Conn
+	accept := func() {
 		c, err := net.Dial("tcp", l.Addr().String())
 		require.NoError(t, err)
-		clients = append(clients, c)
+		far = append(far, c)
+		c, err = bounded.Accept()
+		require.NoError(t, err)
+		near = append(near, c)
 	}
-	first, second := <-accepted, <-accepted
-	select {
-	case <-accepted:
-		t.Fatal("a third connection was taken")
-	default:
+	gone := func(i int) bool {
+		wait := 10 * time.Second
+		if i != 1 {
+			wait = 50 * time.Millisecond // it is there, so nothing comes
+		}
+		require.NoError(t, far[i].SetReadDeadline(time.Now().Add(wait)))
+		_, err := far[i].Read(make([]byte, 1))
+		return errors.Is(err, io.EOF)
 	}
-	require.NoError(t, first.Close())
-	_ = first.Close() // closing twice frees one place only
-	third := <-accepted
-	require.NoError(t, bounded.Close())
-	_, open := <-accepted
-	require.False(t, open)
-	for _, c := range append(clients, second, third) {
+	accept()
+	accept()
+	bounded.heard(near[0], http.StateIdle) // it was answered just now
+	accept()
+	require.False(t, gone(0), "it was heard")
+	require.True(t, gone(1), "it waited longest")
+	require.False(t, gone(2))
+	require.Len(t, bounded.open, 2)
+	for _, c := range near {
 		_ = c.Close()
+		_ = c.Close() // twice frees no other's place
+	}
+	require.Empty(t, bounded.open)
+	for _, c := range far {
+		_ = c.Close()
+	}
+	require.NoError(t, bounded.Close())
+	_, err = bounded.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+// Of many addresses the one with most connections gives a place up.
+func TestTheAddressWithMostConnectionsGivesAPlaceUp(t *testing.T) {
+	l := limitConns(nil, 4)
+	at := time.Unix(0, 0)
+	add := func(from string, since int) *limitedConn {
+		c := &limitedConn{from: whose(from), of: l}
+		l.open[c] = at.Add(time.Duration(since) * time.Second)
+		return c
+	}
+	add("192.0.2.1:1", 0) // the oldest of all, and alone
+	add("192.0.2.2:1", 2)
+	want := add("192.0.2.2:2", 1)
+	add("192.0.2.3:1", 0)
+	require.Same(t, want, l.longest())
+}
+
+// Two hundred that say nothing, or half of something, keep nobody from /healthz.
+func TestSlowConnectionsDoNotStarveHealthz(t *testing.T) {
+	d := newDoor(t)
+	d.Limits.AtOnce, d.Limits.Within = 8, time.Minute
+	d.slots = make(chan struct{}, d.Limits.AtOnce)
+	addr := start(t, d.Run)
+	signed := "X-Hub-Signature-256: sha256=" + sign(secretOne, "0123456789") + "\r\nContent-Length: 10\r\n\r\n"
+	parts := []string{
+		"", "G", "POST /v1/webhook/prod HTTP/1.1\r\nHost: h\r\n", "POST /v1/webhook/prod HTTP/1.1\r\nHost: h\r\n" + signed,
+		"POST /v1/webhook/prod HTTP/1.1\r\nHost: h\r\n" + signed + "x",
+	}
+	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for i := range 200 {
+		c, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		defer c.Close()
+		_, err = io.WriteString(c, parts[i%len(parts)])
+		require.NoError(t, err)
+		if i%10 != 9 {
+			continue
+		}
+		res, err := client.Get("http://" + addr + "/healthz")
+		require.NoError(t, err, "beside %d slow ones", i+1)
+		_ = res.Body.Close()
+		require.Equal(t, 200, res.StatusCode)
 	}
 }
 
