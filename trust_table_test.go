@@ -19,7 +19,7 @@ const trustTable = "docs/reference/trust-table.md"
 
 // trustRows are the rows of the table: V01 to V67 with the letters that some have.
 func trustRows() []string {
-	letters := map[int]string{26: "abcdefg", 34: "ab"}
+	letters := map[int]string{26: "abcdefghijklm", 34: "ab"}
 	var ids []string
 	for n := 1; n <= 67; n++ {
 		if n == 21 || n == 48 {
@@ -35,7 +35,7 @@ func trustRows() []string {
 }
 
 var (
-	trustRow = regexp.MustCompile(`(?m)^\| (V\d\d[a-g]?) \|(.*)\|(.*)\|(.*)\|$`)
+	trustRow = regexp.MustCompile(`(?m)^\| (V\d\d[a-m]?) \|(.*)\|(.*)\|(.*)\|$`)
 	testName = regexp.MustCompile("`([a-z0-9/]+)\\.(Test\\w+)(?:/([^`]+))?`")
 )
 

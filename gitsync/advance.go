@@ -3,6 +3,7 @@ package gitsync
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ func (w *watch) advance(ctx context.Context, now time.Time, how string, verified
 	of := ring.Verified{SHA: w.tip}
 	for i, v := range verified {
 		if v.SHA == w.tip {
-			verified[i].Note = withVouches(v.Note, verified)
+			verified[i].Note = withLandings(withVouches(v.Note, verified), w.tip, verified)
 			of = verified[i]
 		}
 	}
@@ -31,11 +32,56 @@ func (w *watch) advance(ctx context.Context, now time.Time, how string, verified
 	for i := range verified {
 		verified[i].Epoch = w.trust.Load().epoch
 	}
-	if err := w.anchors.Trust(ctx, a, verified, []ring.Event{e}); err != nil {
+	events := append(w.landings(now, verified), e)
+	if err := w.anchors.Trust(ctx, a, verified, events); err != nil {
 		return fmt.Errorf("cannot record that %s is trusted: %w", w.tip.Short(), err)
 	}
 	w.anchor, w.commit, w.refusal, w.settled, w.degraded = a, c, nil, true, ""
 	return nil
+}
+
+// maxLandings is how many landings of one push have a line of their own in the journal.
+const maxLandings = 200
+
+// landings are the lines of the journal that name the head and the signers of what
+// was landed before the tip, which has a line of its own.
+func (w *watch) landings(now time.Time, verified []ring.Verified) (events []ring.Event) {
+	more := 0
+	for _, v := range verified {
+		if !v.Landed || v.SHA == w.tip {
+			continue
+		}
+		if len(events) == maxLandings {
+			more++
+			continue
+		}
+		events = append(events, ring.Event{
+			At: now, Kind: ring.CommitLanded, Source: w.cfg.Name, Commit: v.SHA, Actor: v.Signer, Reason: v.Note,
+		})
+	}
+	if more > 0 {
+		events = append(events, ring.Event{
+			At: now, Kind: ring.CommitLanded, Source: w.cfg.Name, Commit: w.tip, Reason: fmt.Sprintf("and %d landings more", more),
+		})
+	}
+	return events
+}
+
+// withLandings tells of a tip which heads were landed with it.
+func withLandings(note string, tip ring.SHA, verified []ring.Verified) string {
+	told := 0
+	for _, v := range slices.Backward(verified) {
+		if !v.Landed || v.SHA == tip {
+			continue
+		}
+		if told++; told <= maxTold {
+			note += "; " + v.SHA.Short() + " before it: " + v.Note
+		}
+	}
+	if told > maxTold {
+		note += fmt.Sprintf("; and %d landings more", told-maxTold)
+	}
+	return strings.TrimPrefix(note, "; ")
 }
 
 // maxTold is how many vouched commits are named to people.

@@ -30,6 +30,7 @@
 //	heads         the heads that landed commits were made from
 //	pull          one pull request, as a message names it
 //	pushed        who vouches for a push
+//	past          what the store knows of earlier looks
 //
 // The mirror:
 //
@@ -100,6 +101,8 @@
 // Merge buttons and bots:
 //
 //	landed        a commit that a forge made of a signed head
+//	standing      what counts of the commits behind the anchor
+//	landed_once   and that a head lands only once
 //	mergetree     the merge, done again
 //	merging       for a person's clone
 //	rehash        every object of it hashed

@@ -55,6 +55,10 @@ type Anchors interface {
 	// Verified is a commit as it was trusted; false when it was not, or so long ago
 	// that it was let go.
 	Verified(ctx context.Context, source string, sha ring.SHA) (ring.Verified, bool, error)
+	// Standing is what is known of a commit that lies behind the anchor.
+	Standing(ctx context.Context, source string, sha ring.SHA) (ring.Standing, error)
+	// Carriers are the commits that Trust was told of with this payload.
+	Carriers(ctx context.Context, source, payload string) ([]ring.Carrier, error)
 	// Trust moves the anchor, or changes what goes along with it, and records the
 	// commits and events, all or nothing.
 	Trust(ctx context.Context, a ring.Anchor, commits []ring.Verified, events []ring.Event) error

@@ -223,7 +223,9 @@ func (w *watch) aids(ctx context.Context) Aids {
 		err  error
 	}
 	done := map[pair]merged{}
+	past := w.past(ctx, w.mirror, w.anchor.Began.SHA)
 	return Aids{
+		Standing: past.standing, Carriers: past.carriers,
 		Head: func(pull Pull) (ring.SHA, error) { return w.heads.head(ctx, pull) },
 		Merge: func(ours, theirs ring.SHA) (ring.SHA, error) {
 			if w.address.scheme == "file" && !w.mirror.hashed() {

@@ -164,7 +164,7 @@ func TestLandingsOverTheTransports(t *testing.T) {
 				require.Nil(t, report.Refusal)
 				require.Equal(t, tip, a.anchor.SHA)
 				require.Equal(t, "alice@example.org", report.Commit.Signer)
-				require.Equal(t, "content by alice@example.org, landed by the forge", report.Commit.Note)
+				require.Contains(t, report.Commit.Note, "content by alice@example.org, landed by the forge: head ")
 				require.Contains(t, a.events[len(a.events)-1].Reason, "content by alice@example.org, landed by the forge")
 				require.NoDirExists(t, f.heads.store.dir, "the quarantine outlived the judgement")
 				require.Equal(t, tip, w.must().Commit.SHA)

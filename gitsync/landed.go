@@ -31,6 +31,9 @@ type Aids struct {
 	// whose payload has this hash: those with it among their Payloads, AsHead where it
 	// is the first one of a landing. A nil function knows of none.
 	Carriers func(payload string) ([]ring.Carrier, error)
+	// NoStore says that there is no store to ask, as in a person's clone: the first
+	// parents of the anchor are taken as trusted, and good signatures as verified.
+	NoStore bool
 }
 
 var (
@@ -56,6 +59,7 @@ type verdict struct {
 	ok      bool          // it and all that it stands on may run
 	refusal *ring.Refusal // of itself; nil where only what it stands on is refused
 	landing bool          // it was judged as a landing
+	since   bool          // it comes after the anchor
 	base    ring.SHA      // the nearest trusted first parent of it; "" is none
 	cause   *ring.Refusal // why it is not ok: the oldest refusal that it stands on, or its own
 	// speaks is the signed commit whose trailers count for this one: itself, or
@@ -84,26 +88,42 @@ func (v *verification) landing(anchor, tip ring.SHA, ids []ring.SHA) ([]ring.Ver
 
 // landings are the verdicts of a range whose tip may run.
 func (v *verification) landings(anchor, tip ring.SHA, ids []ring.SHA) (*landings, *ring.Refusal, error) {
-	l := &landings{verification: v, anchor: anchor, verdicts: map[ring.SHA]*verdict{}, heads: true}
-	if refusal, err := l.judge(anchor, ids); refusal != nil || err != nil {
+	l := v.landingsOf(anchor, nil)
+	l.heads = true
+	refusal, err := l.judge(anchor, ids)
+	if err == nil {
+		err = v.failed
+	}
+	if refusal != nil || err != nil {
 		return nil, refusal, err
 	}
 	d := l.verdicts[tip]
 	if !d.ok {
 		return nil, d.cause, nil
 	}
+	if refusal, err := l.turned(tip); refusal != nil || err != nil {
+		return nil, refusal, err
+	}
 	return l, v.t.target(tip, d.speaks), nil
 }
 
-// landings is one range being judged. What is behind the anchor is trusted. The
-// commits of a head have landings of their own, because somebody may vouch there
-// for what nobody answers for on the branch.
+func (v *verification) landingsOf(anchor ring.SHA, outer *landings) *landings {
+	return &landings{
+		verification: v, anchor: anchor, outer: outer,
+		verdicts: map[ring.SHA]*verdict{}, brought: map[string][]ring.Carrier{},
+	}
+}
+
+// landings is one range being judged. Of what is behind the anchor the store says how
+// it came there. The commits of a head have landings of their own, because somebody
+// may vouch there for what nobody answers for on the branch.
 type landings struct {
 	*verification
 	anchor   ring.SHA
-	verdicts map[ring.SHA]*verdict // a commit that is not in it was trusted before
-	outer    *landings             // of the branch that a head is held against; nil at the branch
-	heads    bool                  // heads that no parent names are looked for
+	verdicts map[ring.SHA]*verdict     // a commit that is not in it lies behind the anchor
+	brought  map[string][]ring.Carrier // the signed contents of what was accepted so far
+	outer    *landings                 // of the branch that a head is held against; nil at the branch
+	heads    bool                      // heads that no parent names are looked for
 }
 
 // judge gives every commit a verdict, parents first. base is the trusted commit
@@ -134,6 +154,9 @@ func (l *landings) judge(base ring.SHA, ids []ring.SHA) (*ring.Refusal, error) {
 			}
 		}
 		d.cause = l.because(d)
+		if d.ok {
+			l.bring(d)
+		}
 	}
 	return nil, nil
 }
@@ -154,10 +177,14 @@ func (l *landings) read(id ring.SHA, vouched map[ring.SHA][]voucher) (*verdict, 
 		d.one = l.claimed(d.p)
 	}
 	d.speaks = d.p
-	d.ok = d.refusal == nil && !slices.ContainsFunc(d.p.parents, func(p ring.SHA) bool { return !l.trusted(p) })
+	d.ok = d.refusal == nil && !slices.ContainsFunc(d.p.parents, func(p ring.SHA) bool { return !l.carries(p) })
+	d.since = slices.ContainsFunc(d.p.parents, l.since)
 	if len(d.p.parents) > 0 {
-		if d.base = d.p.parents[0]; !l.trusted(d.base) {
-			d.base = l.verdicts[d.base].base
+		switch first := d.p.parents[0]; {
+		case l.trusted(first):
+			d.base = first
+		case l.leftBehind(first):
+			d.base = l.verdicts[first].base
 		}
 	}
 	return d, nil, nil
@@ -170,8 +197,11 @@ func (l *landings) because(d *verdict) *ring.Refusal {
 		return d.refusal
 	}
 	for _, id := range d.p.parents {
-		if !l.trusted(id) && l.verdicts[id].cause != nil {
+		if l.leftBehind(id) && l.verdicts[id].cause != nil {
 			return l.verdicts[id].cause
+		}
+		if !l.leftBehind(id) && !l.carries(id) {
+			return standsOnLeftOut(d.p.sha, id)
 		}
 	}
 	if d.refusal == nil { // never accepted for want of a reason
@@ -219,11 +249,6 @@ func (l *landings) byBot(d *verdict) bool {
 	return false
 }
 
-func (l *landings) trusted(id ring.SHA) bool {
-	d, ok := l.verdicts[id]
-	return !ok || d.ok
-}
-
 // land tries to accept d as what a button of the forge made of a signed head.
 func (l *landings) land(d *verdict) error {
 	if len(d.p.parents) == 0 || len(d.p.parents) > 2 || d.base == "" {
@@ -233,7 +258,7 @@ func (l *landings) land(d *verdict) error {
 	if len(d.p.parents) == 2 {
 		d.landing = true
 		head := d.p.parents[1]
-		if l.trusted(head) {
+		if !l.leftBehind(head) {
 			refusal, err := l.from(d, head, l)
 			return d.landed(refusal, err)
 		}
@@ -307,11 +332,11 @@ func (l *landings) holds(d *verdict, head ring.SHA) (*ring.Refusal, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := &landings{verification: l.verification, anchor: l.anchor, verdicts: map[ring.SHA]*verdict{}, outer: l}
+	in := l.landingsOf(l.anchor, l)
 	if refusal == nil {
 		refusal, err = in.judge(d.base, ids)
 	}
-	if refusal == nil && err == nil && !in.trusted(head) {
+	if refusal == nil && err == nil && in.leftBehind(head) {
 		refusal = in.verdicts[head].cause
 	}
 	if err != nil {
@@ -331,6 +356,9 @@ func (l *landings) from(d *verdict, head ring.SHA, in *landings) (*ring.Refusal,
 	}
 	if refusal != nil {
 		return unsignedHead(d.p.sha, head, refusal), nil
+	}
+	if refusal, err := l.brings(d, head, ids, in); refusal != nil || err != nil {
+		return refusal, err
 	}
 	want, refusal, err := l.merged(d, head, ids, descends)
 	if refusal != nil || err != nil {
@@ -355,6 +383,9 @@ func (l *landings) from(d *verdict, head ring.SHA, in *landings) (*ring.Refusal,
 		return notSignedContent(d.p.sha, head, "it comes after "+left.Short()+", and what that holds is not merged into it"), nil
 	}
 	if refusal, err := l.landsSigners(d.p.sha, d.base, head); refusal != nil || err != nil {
+		return refusal, err
+	}
+	if refusal, err := l.once(d, head, ids, in); refusal != nil || err != nil {
 		return refusal, err
 	}
 	d.attribute(in, ids)
@@ -406,7 +437,7 @@ func (l *landings) leftOut(d *verdict, head ring.SHA) (ring.SHA, error) {
 			continue
 		}
 		seen[id] = true
-		if !l.trusted(id) {
+		if l.leftBehind(id) {
 			todo = append(todo, l.verdicts[id].p.parents...)
 			continue
 		}
@@ -427,7 +458,7 @@ func (l *landings) leftOut(d *verdict, head ring.SHA) (ring.SHA, error) {
 
 // attribute names those who signed the commits of a landing's head.
 func (d *verdict) attribute(in *landings, ids []ring.SHA) {
-	d.one.Signer, d.one.Fingerprint, d.one.Landed, d.speaks = "", "", true, nil
+	d.one.Signer, d.one.Fingerprint, d.one.Landed, d.one.Signed, d.speaks = "", "", true, false, nil
 	var who []string
 	for _, id := range ids {
 		h := in.verdicts[id]
@@ -444,7 +475,7 @@ func (d *verdict) attribute(in *landings, ids []ring.SHA) {
 	} else {
 		d.one.AllowRemove = d.speaks.allowRemove()
 	}
-	d.one.Note = "content by " + strings.Join(who, ", ") + ", landed by the forge"
+	d.one.Note = "content by " + strings.Join(who, ", ") + ", landed by the forge: head " + d.one.Head.Short()
 }
 
 // merged is the tree that a landing of head on d's base has to have.
@@ -454,6 +485,8 @@ func (l *landings) merged(d *verdict, head ring.SHA, ids []ring.SHA, descends bo
 		return l.treeOf(d.base)
 	case descends:
 		return l.treeOf(head)
+	case l.t.cfg.RequireUpToDate:
+		return "", notUpToDate(d.p.sha, head, d.base), nil
 	}
 	if l.aids.Merge == nil {
 		return "", needsMergeTree(d.p.sha, head), nil

@@ -222,7 +222,14 @@ func TestNobodyLandsWhatNobodySigned(t *testing.T) {
 			anchor := y.edit("alice", "anchor", map[string]string{"db/a": "new"})
 			tip := r.push(y, old, anchor)
 			trust := y.trust(forgeMerge, bound(r.bind...), func(c *TrustConfig) { c.RequireTarget = r.target })
-			_, refusal, err := trust.RangeWith(y, y.aids(), anchor, tip, noon, nil)
+			aids := y.aids()
+			aids.Standing = func(sha ring.SHA) (ring.Standing, error) {
+				if sha == old {
+					return ring.OwnSignature, nil
+				}
+				return ring.NeverSeen, nil
+			}
+			_, refusal, err := trust.RangeWith(y, aids, anchor, tip, noon, nil)
 			require.NoError(t, err)
 			if r.want == "" {
 				require.Nil(t, refusal)

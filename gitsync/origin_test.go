@@ -208,6 +208,37 @@ func (l *ledger) Verified(_ context.Context, _ string, sha ring.SHA) (ring.Verif
 	return ring.Verified{}, false, nil
 }
 
+func (l *ledger) Standing(_ context.Context, _ string, sha ring.SHA) (ring.Standing, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := ring.NeverSeen
+	if _, ok := l.seen[sha]; ok {
+		out = ring.SeenOnly
+	}
+	for _, v := range l.good {
+		switch {
+		case v.SHA == sha && v.Signed:
+			return ring.OwnSignature, nil
+		case v.SHA == sha:
+			out = ring.LetIn
+		}
+	}
+	return out, nil
+}
+
+func (l *ledger) Carriers(_ context.Context, _, payload string) (all []ring.Carrier, _ error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, v := range l.good {
+		for i, p := range v.Payloads {
+			if p == payload {
+				all = append(all, ring.Carrier{By: v.SHA, AsHead: v.Landed && i == 0})
+			}
+		}
+	}
+	return all, nil
+}
+
 func (l *ledger) Trust(_ context.Context, a ring.Anchor, commits []ring.Verified, events []ring.Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

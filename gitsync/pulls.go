@@ -142,6 +142,7 @@ func (f *Follower) Propose(ctx context.Context, p Proposal, use func(Proposed) e
 		return err
 	}
 	q := f.quarantine(trust, anchor.SHA)
+	q.began = anchor.Began.SHA
 	defer q.drop()
 	judging, cancel := context.WithTimeout(ctx, q.lim.Update)
 	defer cancel()
@@ -211,6 +212,7 @@ type quarantine struct {
 	lim    Limits
 	trust  *Trust
 	anchor ring.SHA
+	began  ring.SHA // where trust began; "" where that was never written down
 	store  *mirror
 	came   bool    // the head was fetched
 	merged *mirror // what git made of the merge; nil where there is none
@@ -272,7 +274,11 @@ func (q *quarantine) judge(ctx context.Context, head ring.SHA, ref plumbing.Refe
 		return Proposed{Refusal: refusal}, err
 	}
 	q.came = true
-	aids := Aids{Merge: func(ours, theirs ring.SHA) (ring.SHA, error) { return q.merge(ctx, ours, theirs) }}
+	past := q.past(ctx, q, q.began)
+	aids := Aids{
+		Standing: past.standing, Carriers: past.carriers,
+		Merge: func(ours, theirs ring.SHA) (ring.SHA, error) { return q.merge(ctx, ours, theirs) },
+	}
 	all, descends, refusal, err := q.trust.Proposed(Until(ctx, q), aids, q.anchor, head, q.now().UTC())
 	if over := ctx.Err(); over != nil {
 		return Proposed{}, over

@@ -331,6 +331,50 @@ func needsMergeTree(sha, head ring.SHA) *ring.Refusal {
 	}
 }
 
+// neverVerified is a landing of what lies behind the anchor and nobody signed, at least
+// not in what this host saw.
+func neverVerified(sha, head, at ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.NotSignedContent, Commit: sha,
+		Says: fmt.Sprintf("commit %s, landed by the forge from %s, brings %s, which lies behind the trusted commit and was never verified here by its own signature", sha.Short(), head.Short(), at.Short()),
+		Hint: "rebase the branch onto the newest commit, sign it and land it again, or let somebody answer for it with gitring vouch",
+	}
+}
+
+// bringsOld is a landing that would bring back what the branch has had.
+func bringsOld(sha, head, old ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.NotSignedContent, Commit: sha,
+		Says: fmt.Sprintf("commit %s, landed by the forge from %s on an old base, brings %s, which lies behind the trusted commit already", sha.Short(), head.Short(), old.Short()),
+		Hint: "merge the newest commit into the branch that it lands on first, or let somebody answer for it with gitring vouch",
+	}
+}
+
+// standsOnLeftOut is a signed commit on top of what an earlier landing left out.
+func standsOnLeftOut(sha, at ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.NotSignedContent, Commit: sha,
+		Says: fmt.Sprintf("commit %s stands on %s, which lies behind the trusted commit and was never accepted: a landing left it out", sha.Short(), at.Short()),
+		Hint: "rebase it onto the newest trusted commit and sign it again, or let somebody answer for it with gitring vouch",
+	}
+}
+
+func headLanded(sha, head ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.HeadLanded, Commit: sha,
+		Says: fmt.Sprintf("commit %s lands %s again, which was landed before, and nobody signed anything since", sha.Short(), head.Short()),
+		Hint: "if it is meant to land once more, sign a new commit on top of it, with git commit --allow-empty -S, and land that; or let somebody answer for it with gitring vouch",
+	}
+}
+
+func notUpToDate(sha, head, base ring.SHA) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.NotUpToDate, Commit: sha,
+		Says: fmt.Sprintf("commit %s lands %s, which does not have %s in it, and this source has require_up_to_date", sha.Short(), head.Short(), base.Short()),
+		Hint: "on your own machine merge the branch that it lands on into it, signed, or rebase and sign it; then land it again; or let somebody answer for it with gitring vouch",
+	}
+}
+
 func vouchNotAllowed(sha ring.SHA, id identity) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.VouchNotAllowed, Commit: sha,

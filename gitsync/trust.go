@@ -48,6 +48,8 @@ type TrustConfig struct {
 	MaxRange int
 	// RequireTarget asks for a trailer "Gitring-Target: <source>" in the tip.
 	RequireTarget bool
+	// RequireUpToDate refuses every landing that its head was not up to date for.
+	RequireUpToDate bool
 	// Bindings are what signers may do; none is the default for all of them.
 	Bindings []Binding
 	// SignersFile has the bindings where they are not in the configuration.

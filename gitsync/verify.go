@@ -113,6 +113,8 @@ type verification struct {
 	now       time.Time
 	firstSeen func(ring.SHA) time.Time
 	aids      Aids
+	failed    error                // of the store that aids ask
+	line      map[ring.SHA]bool    // the first parents of the anchor, where there is no store
 	assumed   map[ring.SHA]voucher // for Unanswered; else nil
 	editions  editions
 	vouching  map[ring.SHA]*vouching // the commits that vouch, where who may depends on what for
@@ -226,6 +228,7 @@ func (v *verification) answered(id ring.SHA, vouched map[ring.SHA][]voucher) (*p
 	if v.t.cfg.Mode == Disabled {
 		return p, one, nil, nil
 	}
+	one.Signed = own && v.t.cfg.Mode != Tip
 	who := make([]identity, len(by))
 	for i, a := range by {
 		who[i] = a.identity

@@ -21,6 +21,7 @@ type Event struct {
 // Kinds of events.
 const (
 	CommitAccepted    = "commit.accepted"
+	CommitLanded      = "commit.landed" // a landing before the tip: its head, and who signed it
 	CommitRefused     = "commit.refused"
 	AppInForce        = "app.in_force"
 	AppPowers         = "app.powers" // an app in force may do more on the host than the one before
@@ -79,7 +80,7 @@ const (
 
 // EventKinds are all kinds of events.
 var EventKinds = []string{
-	CommitAccepted, CommitRefused, AppInForce, AppPowers, AppRefused, AppRemoved, PlanAwaiting, PlanApproved,
+	CommitAccepted, CommitLanded, CommitRefused, AppInForce, AppPowers, AppRefused, AppRemoved, PlanAwaiting, PlanApproved,
 	RefreshAsked, TrustAccepted, TrustIntroduced, TrustRecovered, TrustVersion, TrustIsDegraded, TrustReverified,
 	RolloutBegan, RolloutSwitched, RolloutBaking, RolloutCompleted, RolloutFailed, RolloutRestored, RolloutSuperseded,
 	InstanceStep, InstanceCrashed, StepFailed, JobStarted, JobSucceeded, JobFailed, JobSkipped, DaemonStarted,

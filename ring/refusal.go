@@ -44,6 +44,8 @@ const (
 	NotSignedContent    Code = "NotSignedContent"
 	HeadUnavailable     Code = "HeadUnavailable"
 	NeedsMergeTree      Code = "NeedsMergeTree"
+	NotUpToDate         Code = "NotUpToDate"
+	HeadLanded          Code = "HeadLanded"
 	VouchNotAllowed     Code = "VouchNotAllowed"
 	VouchOutside        Code = "VouchOutside"
 	BadTrustFile        Code = "TrustFile"

@@ -76,16 +76,64 @@ func putVerified(tx *gorm.DB, source string, commits []ring.Verified, now time.T
 		if seen.IsZero() {
 			seen = now
 		}
-		err := tx.Exec(`INSERT INTO commits (source, sha, first_seen, verified, signer, fingerprint, claimed, note, epoch)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		err := tx.Exec(`INSERT INTO commits (source, sha, first_seen, verified, signer, fingerprint, claimed, note, epoch, signed)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 			ON CONFLICT (source, sha) DO UPDATE SET verified = excluded.verified, signer = excluded.signer,
-			fingerprint = excluded.fingerprint, claimed = excluded.claimed, note = excluded.note, epoch = excluded.epoch`,
-			source, string(c.SHA), ns(seen), ns(now), c.Signer, c.Fingerprint, ns(c.ClaimedAt), c.Note, c.Epoch).Error
+			fingerprint = excluded.fingerprint, claimed = excluded.claimed, note = excluded.note, epoch = excluded.epoch,
+			signed = max(signed, excluded.signed)`,
+			source, string(c.SHA), ns(seen), ns(now), c.Signer, c.Fingerprint, ns(c.ClaimedAt), c.Note, c.Epoch, c.Signed).Error
+		for i, payload := range c.Payloads {
+			if err != nil {
+				break
+			}
+			err = tx.Exec("INSERT INTO landed (source, payload, by_sha, as_head) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+				source, payload, string(c.SHA), c.Landed && i == 0).Error
+		}
 		if err != nil {
 			return fmt.Errorf("cannot record commit %s: %w", c.SHA.Short(), err)
 		}
 	}
 	return nil
+}
+
+// Standing is what is known of a commit of source that lies behind its anchor.
+func (s *Store) Standing(ctx context.Context, source string, sha ring.SHA) (ring.Standing, error) {
+	var rows []struct {
+		Verified int64
+		Signed   bool
+	}
+	err := s.db.r.WithContext(ctx).Table("commits").Select("verified, signed").
+		Where("source = ? AND sha = ?", source, string(sha)).Find(&rows).Error
+	switch {
+	case err != nil:
+		return ring.NeverSeen, fmt.Errorf("cannot read commit %s: %w", sha.Short(), err)
+	case len(rows) == 0:
+		return ring.NeverSeen, nil
+	case rows[0].Verified <= 0:
+		return ring.SeenOnly, nil
+	case rows[0].Signed:
+		return ring.OwnSignature, nil
+	}
+	return ring.LetIn, nil
+}
+
+// Carriers are the accepted commits of source that brought a signed content, by the
+// hash of its payload; none is no error.
+func (s *Store) Carriers(ctx context.Context, source, payload string) ([]ring.Carrier, error) {
+	var rows []struct {
+		BySHA  string `gorm:"column:by_sha"`
+		AsHead bool
+	}
+	err := s.db.r.WithContext(ctx).Table("landed").Select("by_sha, as_head").
+		Where("source = ? AND payload = ?", source, payload).Find(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("cannot read what landed: %w", err)
+	}
+	all := make([]ring.Carrier, len(rows))
+	for i, r := range rows {
+		all[i] = ring.Carrier{By: ring.SHA(r.BySHA), AsHead: r.AsHead}
+	}
+	return all, nil
 }
 
 // Verified is a commit of source as it was trusted; false when it was not, or

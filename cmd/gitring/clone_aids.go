@@ -14,7 +14,8 @@ import (
 // from the remote, as the daemon gets them, else from refs that are here.
 func (c *clone) aids(ctx context.Context) gitsync.Aids {
 	return gitsync.Aids{
-		Head: func(pull gitsync.Pull) (ring.SHA, error) { return c.head(ctx, pull) },
+		NoStore: true,
+		Head:    func(pull gitsync.Pull) (ring.SHA, error) { return c.head(ctx, pull) },
 		Merge: func(ours, theirs ring.SHA) (ring.SHA, error) {
 			objects, err := c.git(ctx, "rev-parse", "--git-path", "objects")
 			if err != nil {

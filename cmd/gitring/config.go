@@ -144,6 +144,7 @@ type TrustRules struct {
 	Introduction        Introduction `yaml:"introduction"`
 	MinCommit           string       `yaml:"min_commit"`
 	RequireTarget       bool         `yaml:"require_target"`
+	RequireUpToDate     bool         `yaml:"require_up_to_date"`
 	ExpiryGrace         *Duration    `yaml:"expiry_grace"` // never nil after LoadConfig
 	MaxRange            int          `yaml:"max_range"`
 	TrustVersion        int          `yaml:"trust_version"` // 0 is none

@@ -286,6 +286,12 @@ func (forgetful) FirstSeen(_ context.Context, _ string, shas []ring.SHA, now tim
 	return out, nil
 }
 
+func (forgetful) Standing(context.Context, string, ring.SHA) (ring.Standing, error) {
+	return ring.NeverSeen, nil
+}
+
+func (forgetful) Carriers(context.Context, string, string) ([]ring.Carrier, error) { return nil, nil }
+
 func (forgetful) Verified(context.Context, string, ring.SHA) (ring.Verified, bool, error) {
 	return ring.Verified{}, false, nil
 }

@@ -196,7 +196,8 @@ func (t *TrustRules) trustConfig() gitsync.TrustConfig {
 		Introduction: t.Introduced(), IntroductionSigner: t.Introduction.Signer,
 		RequireIntroduction: t.RequireIntroduction, Version: t.TrustVersion, MinCommit: ring.SHA(t.MinCommit),
 		ExpiryGrace: time.Duration(*t.ExpiryGrace), MaxRange: t.MaxRange, RequireTarget: t.RequireTarget,
-		Bindings: t.Signers.Bindings, SignersFile: t.Signers.File, Require: gitsync.Require(t.Require),
+		RequireUpToDate: t.RequireUpToDate,
+		Bindings:        t.Signers.Bindings, SignersFile: t.Signers.File, Require: gitsync.Require(t.Require),
 		SignersInRepo: t.SignersInRepo, TrustThreshold: t.TrustThreshold,
 	}
 }
