@@ -25,6 +25,7 @@
 //	limits        what a remote may cost
 //	lost          an anchor that is gone: what this host still knows
 //	reverify      what was trusted, held against a configuration that changed
+//	audit         and past landings against the rules of now
 //	uphold        keys that were taken away stay so
 //	pulls         the heads of open pull requests
 //	heads         the heads that landed commits were made from

@@ -45,6 +45,7 @@ type heads struct {
 	never  map[Pull]string   // why one is not fetched for this tip
 	absent map[Pull]bool     // when last asked
 	more   bool              // this look ended before all were asked for
+	all    bool              // a person asked for the whole history: no bound but bytes
 	asked  int               // of the remote, in this look
 	bytes  int64             // received for this tip
 	most   int               // commits of a range
@@ -118,9 +119,9 @@ func (h *heads) head(ctx context.Context, pull Pull) (ring.SHA, error) {
 	switch {
 	case h.absent[pull]:
 		return "", fmt.Errorf("the remote has no %s: %w", pull.Ref(), ErrMissing)
-	case len(h.found)+len(h.never)+len(h.absent) >= maxHeadsOfTip:
+	case !h.all && len(h.found)+len(h.never)+len(h.absent) >= maxHeadsOfTip:
 		return "", &Unavailable{fmt.Sprintf("at most %d pull requests are looked up for one push", maxHeadsOfTip)}
-	case h.asked >= maxHeadsOfLook:
+	case !h.all && h.asked >= maxHeadsOfLook:
 		h.more = true
 		return "", fmt.Errorf("cannot fetch more than %d heads of pull requests at once: %w", maxHeadsOfLook, errLater)
 	}

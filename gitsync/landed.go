@@ -154,6 +154,11 @@ func (l *landings) judge(base ring.SHA, ids []ring.SHA) (*ring.Refusal, error) {
 			}
 		}
 		d.cause = l.because(d)
+		if !d.ok && l.audit != nil && l.outer == nil {
+			if err := l.audit.pass(d); err != nil {
+				return nil, err
+			}
+		}
 		if d.ok {
 			l.bring(d)
 		}

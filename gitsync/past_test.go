@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -198,4 +199,86 @@ func TestTwoSourcesOfOneRepositoryEachLandAHead(t *testing.T) {
 	tip := o.squash(o.pull(7, p), "Add (#7)")
 	require.Equal(t, tip, h.must().Commit.SHA)
 	require.Equal(t, tip, other.must().Commit.SHA)
+}
+
+// trusts writes down what a release before accepted.
+func (h *hosted) trusts(tip ring.SHA, began ring.SHA, accepted ...ring.SHA) {
+	h.t.Helper()
+	var all []ring.Verified
+	for _, sha := range append(accepted, tip) {
+		all = append(all, ring.Verified{SHA: sha, Note: "content by what was trusted before, landed by the forge", Landed: true})
+	}
+	a := ring.Anchor{Source: "prod", SHA: tip, How: "verified", At: noon, Began: ring.Beginning{SHA: began, How: ring.ByFirstUse, At: noon}}
+	require.NoError(h.t, h.store.Trust(h.t.Context(), a, all, nil))
+	h.again(false)
+}
+
+func TestReverifyFindsWhatTwoPushesBroughtIn(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	p := o.signed("one")
+	h := host(t, o)
+	h.must()
+	o.git(o.work, "checkout", "-q", "-b", "evil")
+	evil := o.file("web/evil", "evil", "not signed")
+	hidden := o.unsigned(p, "Merge", evil, p)
+	back := o.unsigned(evil, "Work\n\nGitring-Head: "+string(evil), p)
+	abused := o.merged(hidden, back, "Merge")
+	o.main(abused)
+	h.must() // refused by now; but it is in the mirror
+	// Taken out again by a landing that leaves it out: nothing of it is in the tip.
+	cover := o.unsigned(p, "Merge", abused, p)
+	o.main(cover)
+	h.must()
+	h.trusts(cover, p, hidden, back, abused)
+	found, err := h.reverify(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.Untold)
+	require.NotEmpty(t, found.Refusals, "the abuse is not found")
+	require.Equal(t, ring.Unsigned, found.Refusals[0].Code)
+	require.Contains(t, found.Refusals[0].Says, back.Short())
+	require.Contains(t, found.Refusals[0].Says, evil.Short())
+}
+
+func TestReverifySaysOfAHeadThatIsGoneThatItCannotBeTold(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	p := o.signed("one")
+	h := host(t, o)
+	h.must()
+	gone := o.squash(o.pull(7, p), "Add seven (#7)")
+	kept := o.squash(o.pull(8, gone), "Add eight (#8)")
+	require.Equal(t, kept, h.must().Commit.SHA)
+	found, err := h.reverify(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.Refusals)
+	require.Empty(t, found.Untold)
+
+	o.git(o.bare, "update-ref", "-d", "refs/pull/7/head")
+	found, err = h.reverify(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.Refusals)
+	require.Len(t, found.Untold, 1, "not as if it were fine")
+	require.Equal(t, ring.HeadUnavailable, found.Untold[0].Code)
+	require.Equal(t, gone, found.Untold[0].Commit)
+}
+
+func TestReverifyFetchesAsManyHeadsAsThereAre(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	tip := o.signed("one")
+	h := host(t, o)
+	h.must()
+	for n := range maxHeadsOfLook + 2 {
+		tip = o.squash(o.pull(n+1, tip), fmt.Sprintf("Add (#%d)", n+1))
+		if n%8 == 7 {
+			require.Nil(t, h.must().Refusal)
+		}
+	}
+	require.Nil(t, h.must().Refusal)
+	found, err := h.reverify(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found.Refusals)
+	require.Empty(t, found.Untold)
+	require.Equal(t, tip, found.To)
 }

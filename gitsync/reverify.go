@@ -66,48 +66,71 @@ func (w *watch) reverify(ctx context.Context) (ring.Reverified, error) {
 		return v.FirstSeen
 	}
 	w.heads.begin(w.tip)
-	n, refusals, err := w.trust.Load().Again(ctx, Until(ctx, w.heads), w.aids(ctx), out.From, out.To, now, firstSeen)
+	w.heads.all = true
+	defer func() { w.heads.all = false; w.heads.empty() }()
+	n, refusals, untold, err := w.trust.Load().Again(ctx, Until(ctx, w.heads), w.aids(ctx), out.From, out.To, now, firstSeen)
 	if err = errors.Join(err, lost, ctx.Err()); err != nil {
 		return out, fmt.Errorf("cannot verify the history again: %w", err)
 	}
-	out.Commits, out.Refusals = n, append(out.Refusals, refusals...)
+	out.Commits, out.Refusals, out.Untold = n, append(out.Refusals, refusals...), untold
 	return out, nil
 }
 
 // Again is RangeWith that does not end at the first refusal: each refused commit
 // is taken as answered for and the rest is judged. It tells how many commits
-// there are, and the refusals in the order in which they are met.
-func (t *Trust) Again(ctx context.Context, o Objects, aids Aids, anchor, tip ring.SHA, now time.Time, firstSeen func(ring.SHA) time.Time) (int, []*ring.Refusal, error) {
+// there are, and the refusals in the order in which they are met. untold are of
+// landings that cannot be judged any more, because their head is gone or git is.
+func (t *Trust) Again(ctx context.Context, o Objects, aids Aids, anchor, tip ring.SHA, now time.Time, firstSeen func(ring.SHA) time.Time) (commits int, refused, untold []*ring.Refusal, _ error) {
 	if anchor == tip {
-		return 0, nil, nil
+		return 0, nil, nil, nil
 	}
-	v := &verification{t: t, o: o, now: now, firstSeen: firstSeen, aids: aids, assumed: map[ring.SHA]voucher{}}
 	ids, refusal, err := between(o, anchor, tip, t.cfg.MaxRange)
 	if err != nil || refusal != nil {
-		return 0, only(refusal), err
+		return 0, only(refusal), nil, err
 	}
-	var all []*ring.Refusal
-	for len(all) < mostReverified {
+	if t.cfg.Mode == ForgeMerge {
+		refused, untold, err = t.audited(o, aids, anchor, tip, now, firstSeen)
+		return len(ids), refused, untold, err
+	}
+	v := &verification{t: t, o: o, now: now, firstSeen: firstSeen, aids: aids, assumed: map[ring.SHA]voucher{}}
+	for len(refused) < mostReverified {
 		if err := ctx.Err(); err != nil {
-			return 0, nil, err
+			return 0, nil, nil, err
 		}
 		_, refusal, err := v.since(anchor, "the commit where trust began", tip)
 		if err != nil {
-			return 0, nil, err
+			return 0, nil, nil, err
 		}
 		if refusal == nil {
 			break
 		}
 		_, met := v.assumed[refusal.Commit]
 		if !met {
-			all = append(all, refusal)
+			refused = append(refused, refusal)
 		}
 		if met || incurable(refusal) || t.cfg.Mode == Tip {
 			break // no answer for it lets the rest be judged
 		}
 		v.assumed[refusal.Commit] = voucher{sha: refusal.Commit}
 	}
-	return len(ids), all, nil
+	return len(ids), refused, untold, nil
+}
+
+// audited judges all landings since trust began as one range. So nothing is believed
+// because an earlier look accepted it, and each commit that one accepted is named when
+// it would not pass now.
+func (t *Trust) audited(o Objects, aids Aids, anchor, tip ring.SHA, now time.Time, firstSeen func(ring.SHA) time.Time) (refused, untold []*ring.Refusal, _ error) {
+	a := &audit{tip: tip, standing: aids.Standing, met: map[ring.Refusal]bool{}}
+	aids.Standing, aids.Carriers = nil, nil
+	v := &verification{t: t, o: o, now: now, firstSeen: firstSeen, aids: aids, audit: a}
+	_, refusal, err := v.since(anchor, "the commit where trust began", tip)
+	if err != nil {
+		return nil, nil, err
+	}
+	if refusal != nil {
+		a.tell(refusal)
+	}
+	return a.refused, a.untold, nil
 }
 
 func only(r *ring.Refusal) []*ring.Refusal {

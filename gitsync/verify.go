@@ -116,6 +116,7 @@ type verification struct {
 	failed    error                // of the store that aids ask
 	line      map[ring.SHA]bool    // the first parents of the anchor, where there is no store
 	assumed   map[ring.SHA]voucher // for Unanswered; else nil
+	audit     *audit               // for Again; else nil
 	editions  editions
 	vouching  map[ring.SHA]*vouching // the commits that vouch, where who may depends on what for
 	short     []shortfall

@@ -108,4 +108,7 @@ type Reverified struct {
 	Commits int `json:"commits"`
 	// Refusals are of the commits that would not pass now, oldest first.
 	Refusals []*Refusal `json:"refusals"`
+	// Untold are of landings that cannot be judged any more, such as of a head that the
+	// forge does not have: nobody can tell whether they would pass.
+	Untold []*Refusal `json:"cannot_be_told,omitempty"`
 }

@@ -87,7 +87,9 @@ func trustReverifyCmd(g *globals) *cobra.Command {
 		Short: "Hold the trusted history against the present keys",
 		Long: "reverify verifies again every commit since trust began, under the keys and rules\n" +
 			"of now, and lists those that would not pass. It takes nothing back: what is trusted\n" +
-			"stays trusted, and what runs goes on. Exit 7 when a commit would not pass.",
+			"stays trusted, and what runs goes on. In mode forge-merge the whole history is judged\n" +
+			"as one range, and heads are fetched again; of a head that the forge does not have any\n" +
+			"more it cannot be told. Exit 7 when a commit would not pass or cannot be told.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := g.daemon().Reverify(cmd.Context(), r)
@@ -110,25 +112,35 @@ func (g *globals) showReverified(found ring.Reverified) error {
 	} else {
 		s := g.screen()
 		s.line(0, " ", word{found.Source, bold}, w(fmt.Sprintf("%d commits since %s, up to %s:", found.Commits, found.From.Short(), found.To.Short())),
-			w(outOf(len(found.Refusals))))
+			w(outOf(len(found.Refusals), len(found.Untold))))
 		for _, r := range found.Refusals {
 			showRefusal(s, 2, "", r)
+		}
+		for _, r := range found.Untold {
+			showRefusal(s, 2, "cannot be told", r)
 		}
 		if _, err := fmt.Fprint(g.out, s); err != nil {
 			return err
 		}
 	}
-	if len(found.Refusals) > 0 {
+	if len(found.Refusals)+len(found.Untold) > 0 {
 		return outcome(exitRefused)
 	}
 	return nil
 }
 
-func outOf(n int) string {
-	if n == 0 {
+func outOf(refused, untold int) string {
+	says := fmt.Sprintf("%d would not pass now, and stay trusted", refused)
+	switch {
+	case refused == 0 && untold == 0:
 		return "all would pass now"
+	case refused == 0:
+		says = "none is known that would not pass now"
 	}
-	return fmt.Sprintf("%d would not pass now, and stay trusted", n)
+	if untold > 0 {
+		says += fmt.Sprintf("; of %d it cannot be told", untold)
+	}
+	return says
 }
 
 // showTrust is one source of "gitring trust show".

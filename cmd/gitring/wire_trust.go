@@ -75,6 +75,9 @@ func (d *daemon) reverify(ctx context.Context, p api.Peer, r api.ReverifyRequest
 		return ring.Reverified{}, api.NotFound("gitring status says why", "nothing is trusted of source %s yet", f.cfg.Name)
 	}
 	says := fmt.Sprintf("%d of %d commits since %s would not pass now", len(found.Refusals), found.Commits, found.From.Short())
+	if n := len(found.Untold); n > 0 {
+		says += fmt.Sprintf(", and of %d it cannot be told", n)
+	}
 	if r.Reason != "" {
 		says += ": " + r.Reason
 	}
