@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,6 +30,15 @@ func keysOnly(list []string) func(*look) {
 			if !among(list, key) {
 				l.find(finding{value: key, at: key})
 			}
+		}
+	}
+}
+
+// sysctlsOnly is keysOnly of names with dots: with a slash one may mean another file.
+func sysctlsOnly(l *look) {
+	for _, key := range sortedKeys(l.dict()) {
+		if strings.Contains(key, "/") || !among(sysctls, key) {
+			l.find(finding{value: key, at: key})
 		}
 	}
 }
@@ -191,7 +201,11 @@ func deviceRequests(l *look) {
 
 func groups(l *look) {
 	for _, s := range l.words() {
-		if s == "docker" || slices.Contains(l.r.EngineGroups, s) {
+		group := s
+		if n, err := strconv.Atoi(s); err == nil { // the engine reads 0998 and +998 so too
+			group = strconv.Itoa(n)
+		}
+		if group == "docker" || slices.Contains(l.r.EngineGroups, group) {
 			l.find(finding{value: s, at: s})
 		}
 	}

@@ -148,7 +148,7 @@ var hostRules = map[string]rule{
 	"HostConfig.UTSMode":       {name: "namespaces.uts", key: "uts", grade: escape, check: joins(forbidden), risk: "lets the container change the host's name"},
 	"HostConfig.UsernsMode":    {name: "namespaces.userns", key: "userns_mode", grade: escape, check: joins(forbidden), risk: "takes away what maps the container's root to an ordinary user"},
 	"HostConfig.ShmSize":       {name: "limits.shm_max", key: "shm_size", grade: limit, check: most(shmMax), risk: "may fill more than 2 GiB of the host's memory", lets: "2 GiB at most"},
-	"HostConfig.Sysctls":       listOnly("sysctls", "sysctls", sysctls, keysOnly(sysctls), "changes settings of the kernel"),
+	"HostConfig.Sysctls":       listOnly("sysctls", "sysctls", sysctls, sysctlsOnly, "changes settings of the kernel"),
 	"HostConfig.Runtime":       {name: "runtime", key: "runtime", grade: escape, check: runtimeOf, risk: "runs the container under another program of the host", lets: listed(runtimes) + ", the engine's default"},
 	"HostConfig.Isolation":     ours(),
 	"HostConfig.MaskedPaths":   {name: "security_opt", key: "security_opt", grade: escape, check: unmasked, risk: "shows the container what the engine hides of the kernel"},

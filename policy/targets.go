@@ -27,7 +27,7 @@ var (
 // programRule is of a list whose first word is the program.
 func programRule(key string, check func(*look)) rule {
 	return rule{
-		name: "start.program", key: key, grade: escape, check: check, lets: "all but a program in `/proc`",
+		name: "start.program", key: key, grade: escape, check: check, lets: "all but a program in `/proc` and `/dev/fd`",
 		risk: "runs a program of the kernel's own folders, which can be the one of the host that starts containers",
 	}
 }
@@ -135,9 +135,10 @@ func healthProgram(l *look) {
 // checkProgramRule is of the commands by which gitring checks an instance.
 var checkProgramRule = withKey(programRule("", nil), "x-gitring.checks")
 
-// inProc reports whether a program is named by a path in /proc.
+// inProc reports whether a program is named by a path in /proc, or in /dev/fd, which
+// leads there.
 func inProc(name string) bool {
-	return strings.Contains(name, "/") && within(path.Clean("/"+name), "/proc")
+	return strings.Contains(name, "/") && withinAny(path.Clean("/"+name), []string{"/proc", "/dev/fd"})
 }
 
 // program judges one program. What is sealed is a value of the host's own.
@@ -149,7 +150,7 @@ func (l *look) program(name string) {
 	if path.IsAbs(name) {
 		p = path.Clean(name)
 	}
-	if within(p, "/proc") {
+	if inProc(p) {
 		l.find(finding{value: name, key: l.hookKey(), instead: "name a program of the image"})
 	}
 }
