@@ -69,6 +69,12 @@ func TestComposeMountsAtTheSamePaths(t *testing.T) {
 			NetworkMode string   `yaml:"network_mode"`
 			Command     []string `yaml:"command"`
 			Volumes     []string `yaml:"volumes"`
+			User        string   `yaml:"user"`
+			GroupAdd    []string `yaml:"group_add"`
+			CapDrop     []string `yaml:"cap_drop"`
+			CapAdd      []string `yaml:"cap_add"`
+			SecurityOpt []string `yaml:"security_opt"`
+			Privileged  bool     `yaml:"privileged"`
 		} `yaml:"services"`
 	}
 	read(t, "compose/compose.yaml", &compose)
@@ -100,6 +106,15 @@ func TestComposeMountsAtTheSamePaths(t *testing.T) {
 		"/etc/gitring":                                   "ro",
 	}, mounted)
 	require.Equal(t, []string{"serve", "--config", "/etc/gitring/config.yaml"}, s.Command)
+
+	// A user and the socket's group, which nobody can forget to name, and no more.
+	require.Regexp(t, `^\$\{GITRING_USER:\?.+\}$`, s.User)
+	require.Len(t, s.GroupAdd, 1)
+	require.Regexp(t, `^\$\{DOCKER_GID:\?.+\}$`, s.GroupAdd[0])
+	require.Equal(t, []string{"ALL"}, s.CapDrop)
+	require.Empty(t, s.CapAdd)
+	require.Equal(t, []string{"no-new-privileges:true"}, s.SecurityOpt)
+	require.False(t, s.Privileged)
 }
 
 func read(t *testing.T, file string, into any) {

@@ -3,11 +3,14 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +22,7 @@ import (
 type inContainer struct {
 	*host
 	image   string
+	uid     int // and gid
 	service struct {
 		Command     []string `yaml:"command"`
 		NetworkMode string   `yaml:"network_mode"`
@@ -27,6 +31,8 @@ type inContainer struct {
 		CapDrop     []string `yaml:"cap_drop"`
 		SecurityOpt []string `yaml:"security_opt"`
 		Volumes     []string `yaml:"volumes"`
+		User        string   `yaml:"user"`
+		GroupAdd    []string `yaml:"group_add"`
 	}
 }
 
@@ -55,9 +61,26 @@ func newInContainer(t *testing.T) *inContainer {
 	require.NoError(t, yaml.Unmarshal([]byte(read("compose.yaml")), &compose))
 	n := compose.Services["gitring"]
 	require.NoError(t, n.Decode(&c.service))
+	// What .env says on a machine.
+	c.uid = 65532
+	in, err := os.Stat(socket)
+	require.NoError(t, err)
+	st, ok := in.Sys().(*syscall.Stat_t)
+	require.True(t, ok)
+	variable := regexp.MustCompile(`\$\{(\w+):\?[^}]*\}`)
+	set := func(text string) string {
+		return variable.ReplaceAllStringFunc(text, func(s string) string {
+			return map[string]string{"GITRING_USER": fmt.Sprintf("%d:%d", c.uid, c.uid), "DOCKER_GID": fmt.Sprint(st.Gid)}[variable.FindStringSubmatch(s)[1]]
+		})
+	}
+	c.service.User, c.service.GroupAdd[0] = set(c.service.User), set(c.service.GroupAdd[0])
+	require.Equal(t, "65532:65532", c.service.User)
 	at, _ := gitHTTP(t, c.dir, "")
 	for _, dir := range []string{"etc", "state", "data", "run"} {
 		require.NoError(t, os.Mkdir(filepath.Join(c.dir, dir), 0o755))
+		if dir != "etc" {
+			require.NoError(t, os.Chown(filepath.Join(c.dir, dir), c.uid, c.uid))
+		}
 	}
 	signers, err := os.ReadFile(c.repo.signers)
 	require.NoError(t, err)
@@ -89,9 +112,9 @@ func (c *inContainer) up(binds ...string) (id string) {
 		tmpfs[at] = ""
 	}
 	b, err := json.Marshal(obj{
-		"Image": c.image, "Cmd": c.service.Command, "Labels": obj{"e2e": c.name},
+		"Image": c.image, "Cmd": c.service.Command, "Labels": obj{"e2e": c.name}, "User": c.service.User,
 		"HostConfig": obj{
-			"NetworkMode": c.service.NetworkMode, "ReadonlyRootfs": c.service.ReadOnly, "Tmpfs": tmpfs,
+			"GroupAdd": c.service.GroupAdd, "NetworkMode": c.service.NetworkMode, "ReadonlyRootfs": c.service.ReadOnly, "Tmpfs": tmpfs,
 			"CapDrop": c.service.CapDrop, "SecurityOpt": c.service.SecurityOpt, "Binds": mounts,
 		},
 	})
@@ -125,6 +148,7 @@ func TestGitringRunsInAContainerAsTheExampleSays(t *testing.T) {
 
 	// The engine would mount other folders than gitring writes to.
 	other := t.TempDir()
+	require.NoError(t, os.Chown(other, c.uid, c.uid))
 	id := c.up(other + ":" + c.dir + "/state")
 	c.until("it ends", func() bool { in, err := local.inspect(id); return err == nil && !in.State.Running })
 	in, err := local.inspect(id)
