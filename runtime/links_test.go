@@ -126,6 +126,34 @@ func TestALinkOfTheHostIsJudgedByWhereItLeads(t *testing.T) {
 	require.Contains(t, e.Error(), "leads to /var/lib/gitring")
 }
 
+// A container that may write to all of the host wins nothing by a link: a
+// management agent mounts / and, by a link of the host's own, the engine's socket.
+func TestAContainerThatHasTheHostMayMountByTheHostsLinks(t *testing.T) {
+	host, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(host, "run"), 0o755))
+	require.NoError(t, os.Symlink("run", filepath.Join(host, "varrun")))
+	link := bindMount(filepath.Join(host, "varrun"), "/varrun")
+
+	r := fakeRig(t)
+	r.judgedBy(policy.Owner)
+	r.must(t, r.mounting("agent", bindMount("/", "/host"), link))
+
+	part := fakeRig(t)
+	part.judgedBy(policy.Owner)
+	e := part.fails(t, part.mounting("part", bindMount(host, "/host"), link))
+	require.NotNil(t, e.Refusal)
+	require.Contains(t, e.Refusal.Says, "mounts.links", "one that may write to the link's folder only, could")
+
+	own := fakeRig(t)
+	own.judgedBy(policy.Owner)
+	require.NoError(t, os.MkdirAll(own.folder("data"), 0o755))
+	require.NoError(t, os.Symlink(host, own.folder("data/x")))
+	e = own.fails(t, own.mounting("own", bindMount("/", "/host"), bindMount(own.folder("data/x"), "/x")))
+	require.NotNil(t, e.Refusal)
+	require.Contains(t, e.Refusal.Says, "mounts.links", "the data of the app is written by its other services too")
+}
+
 // Where the data root itself is a link the apps' data is theirs all the same.
 func TestADataRootBehindALinkIsTheAppsOwn(t *testing.T) {
 	r := fakeRig(t)

@@ -127,8 +127,16 @@ func (h *hostMounts) others() []container.Summary {
 
 // givesHost reports whether a mount makes its container root on the host by itself.
 func givesHost(m container.MountPoint) bool {
-	base := filepath.Base(m.Source)
-	return m.Type == mount.TypeBind && (m.RW && filepath.Clean(m.Source) == "/" || base == "docker.sock" || base == "podman.sock" || base == "containerd.sock")
+	return m.Type == mount.TypeBind && hasHost(ring.HostMount{Source: filepath.Clean(m.Source), ReadOnly: !m.RW})
+}
+
+// hasHost reports whether a folder or socket of the host makes who mounts it root there.
+func hasHost(m ring.HostMount) bool {
+	switch filepath.Base(m.Source) {
+	case "docker.sock", "podman.sock", "containerd.sock":
+		return true
+	}
+	return m.Source == "/" && !m.ReadOnly
 }
 
 // written are the folders that containers may write to, by their paths as
@@ -142,9 +150,11 @@ func (h *hostMounts) written() []string {
 			}
 		}
 	}
-	for _, m := range h.mounts { // it may have run before
-		if !m.ReadOnly {
-			folders = append(folders, m.Source)
+	if !slices.ContainsFunc(h.mounts, hasHost) {
+		for _, m := range h.mounts { // it may have run before
+			if !m.ReadOnly {
+				folders = append(folders, m.Source)
+			}
 		}
 	}
 	for _, folder := range slices.Clone(folders) {
