@@ -23,6 +23,7 @@
 //	accept        or a person moves it
 //	schedule      when it is looked
 //	limits        what a remote may cost
+//	hands         what its signers may do, for who asks whose an app is
 //	lost          an anchor that is gone: what this host still knows
 //	reverify      what was trusted, held against a configuration that changed
 //	audit         and past landings against the rules of now

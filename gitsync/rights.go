@@ -87,36 +87,7 @@ func (b Binding) covers(file string) bool {
 	return len(b.Paths) == 0 || slices.ContainsFunc(b.Paths, func(p string) bool { return matchPath(p, file) })
 }
 
-// matchPath matches folder by folder; ** is any number of folders, none too, and
-// at the end everything below.
-func matchPath(pattern, file string) bool {
-	return matchFolders(strings.Split(pattern, "/"), strings.Split(file, "/"))
-}
-
-func matchFolders(pattern, file []string) bool {
-	for len(pattern) > 0 {
-		if pattern[0] == "**" {
-			pattern = pattern[1:]
-			if len(pattern) == 0 {
-				return len(file) > 0
-			}
-			for i := range file {
-				if matchFolders(pattern, file[i:]) {
-					return true
-				}
-			}
-			return false
-		}
-		if len(file) == 0 {
-			return false
-		}
-		if ok, err := path.Match(pattern[0], file[0]); err != nil || !ok {
-			return false
-		}
-		pattern, file = pattern[1:], file[1:]
-	}
-	return len(file) == 0
-}
+func matchPath(pattern, file string) bool { return ring.MatchPath(pattern, file) }
 
 // grants are what the bindings say of a signer, or the default. What the
 // repository says of a key adds to that, and is all of it for a signer whom the

@@ -38,6 +38,11 @@ func (a *appReader) build(p *types.Project) ring.App {
 		app.Services = append(app.Services, b.service(p.Services[name]))
 	}
 	app.Networks, app.Volumes = b.appNetworks(), b.appVolumes()
+	for _, n := range app.Networks {
+		if n.External == "" && b.project.Networks[n.Key].Attachable {
+			app.Attachable = append(app.Attachable, n.Key)
+		}
+	}
 	app.Places = b.ownPlaces()
 	b.checkJoins(app)
 	b.checkCron(app)

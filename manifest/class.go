@@ -350,7 +350,7 @@ var classes = map[string]class{
 	"networks.*.internal":                    carried,
 	"networks.*.enable_ipv4":                 by(ipv4Off).as("`true`"),
 	"networks.*.enable_ipv6":                 carried,
-	"networks.*.attachable":                  carried.as("noted, it is Swarm's"),
+	"networks.*.attachable":                  carried.as("lets apps in other hands join it"),
 	"networks.*.labels":                      by(reservedLabels).as("`gitring.` and `com.docker.compose.` are reserved"),
 	"networks.*.ipam":                        carried,
 	"networks.*.ipam.driver":                 carried.powerful(),

@@ -23,3 +23,17 @@ func Folders(c *ring.Commit, s Settings) map[string]string {
 	}
 	return out
 }
+
+// Named are the names that the apps of a commit go by, by their folders inside it. It is
+// empty when the list of apps itself cannot be read.
+func Named(c *ring.Commit, s Settings) map[string]string {
+	_, plan, outcomes := read(c, s)
+	out := map[string]string{}
+	if plan.Refusal != nil {
+		return out
+	}
+	for _, o := range outcomes {
+		out[path.Clean(o.path)] = o.name
+	}
+	return out
+}

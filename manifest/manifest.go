@@ -29,7 +29,10 @@ type Settings struct {
 	// DataRoots are, by app, the absolute folders below which their data lies;
 	// that of "" is every other app's. Apps without one have the host's.
 	DataRoots map[string]string
-	Limits    Limits
+	// Names are, by app, the folders that have these names on the host: of two apps
+	// that claim one name only the other one is refused.
+	Names  map[string]string
+	Limits Limits
 }
 
 // Reading is all that comes of a commit's tree.
@@ -132,7 +135,7 @@ func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
 		plan.Refusal = fault.refusal(c.SHA, "")
 		return r, plan, nil
 	}
-	settle(&plan, outcomes)
+	settle(&plan, outcomes, s.Names)
 	return r, plan, outcomes
 }
 
@@ -214,9 +217,9 @@ func (r *reader) keep(apps []ring.App) map[string]ring.Content {
 }
 
 // settle sorts outcomes into the apps and refusals of a plan. A name that two apps
-// claim is refused for both: which of them runs is not for a sort order to decide.
-func settle(plan *ring.Plan, outcomes []outcome) {
-	claims(outcomes)
+// claim is refused for both, or for the one that does not have it yet.
+func settle(plan *ring.Plan, outcomes []outcome, names map[string]string) {
+	claims(outcomes, names)
 	collisions(outcomes)
 	folders(outcomes)
 	for _, o := range outcomes {

@@ -54,7 +54,7 @@ func (b *builderOf) network(key string, n types.NetworkConfig) ring.Network {
 		to.IPv6 = *n.EnableIPv6
 	}
 	if n.Attachable {
-		b.note("network %s: attachable is Swarm's and means nothing here", key)
+		b.note("network %s: attachable lets every app of this host join it", key)
 	}
 	return to
 }

@@ -26,7 +26,7 @@ func TestFormsOfNetworks(t *testing.T) {
 		{name: "what else is said of it is noted", lines: []string{"external: true", "driver: macvlan", "ipam: {config: [{subnet: 10.0.0.0/8}]}"}, want: ring.Network{External: "x"}, note: "network x: it is external"},
 		{name: "one of another name", lines: []string{"name: proxy"}, want: ring.Network{Name: "proxy"}},
 		{name: "what says the default is none", lines: []string{"name: web_x", "driver: bridge", "ipam: {driver: default}"}, want: ring.Network{}},
-		{name: "Swarm's word is noted", lines: []string{"attachable: true"}, want: ring.Network{}, note: "network x: attachable is Swarm's"},
+		{name: "that others may join is noted", lines: []string{"attachable: true"}, want: ring.Network{}, note: "network x: attachable lets every app of this host join it"},
 		{
 			name:  "driver and options are for policy",
 			lines: []string{"driver: macvlan", "driver_opts: {parent: eth0}", "internal: true", "enable_ipv6: true", "enable_ipv4: true", "labels: {a: b}"},

@@ -2,13 +2,16 @@ package manifest
 
 import (
 	"fmt"
+	"path"
+	"slices"
 
 	"github.com/gitring/gitring/ring"
 )
 
 // claims refuses every app whose name another one claims too: which of them
-// runs is not for a sort order to decide.
-func claims(outcomes []outcome) {
+// runs is not for a sort order to decide. names are, by app, the folders that have their
+// names already: the app there keeps it.
+func claims(outcomes []outcome, names map[string]string) {
 	by := map[string][]int{}
 	for i, o := range outcomes {
 		if o.faults.none() {
@@ -20,7 +23,12 @@ func claims(outcomes []outcome) {
 			continue
 		}
 		first, second := outcomes[of[0]], outcomes[of[1]]
+		holder, held := names[name]
+		held = held && slices.ContainsFunc(of, func(i int) bool { return path.Clean(outcomes[i].path) == holder })
 		for _, i := range of {
+			if held && path.Clean(outcomes[i].path) == holder {
+				continue
+			}
 			outcomes[i].faults.add(ring.AppTaken, second.at, "give one of them another name, with name: in its Compose file or in gitring.yaml",
 				"two apps are called %s: %s and %s", name, first.path, second.path)
 		}

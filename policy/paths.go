@@ -41,26 +41,19 @@ func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
 	if viaProcess.MatchString(p) {
 		return &finding{grade: forbidden, risk: "leads through a process to any file of the host", instead: "name the file itself"}
 	}
-	root := plain(l.req.root())
-	mine := l.req.DataRoot != "" && within(p, root) && !slices.ContainsFunc(sortedKeys(l.req.Folders), func(other string) bool {
-		return other != root && within(plain(other), root) && within(p, plain(other))
-	})
+	mine := l.isMine(p)
 	if own, ok := l.r.own(p); ok && (!mine || !within(plain(l.req.DataRoot), own) || plain(l.req.DataRoot) == own) {
 		return &finding{grade: forbidden, risk: "is the daemon's own: its state, keys and secrets"}
 	}
-	if !mine {
-		for _, other := range sortedKeys(l.req.Folders) {
-			if within(p, plain(other)) {
-				return &finding{grade: forbidden, risk: "is the data of app " + l.req.Folders[other]}
-			}
-		}
+	if f := l.dataOfOthers(p, mine); f != nil {
+		return f
 	}
 	for _, dir := range volumeFolders {
 		if within(p, dir) {
 			return &finding{grade: forbidden, risk: "is where the engine keeps the volumes of all apps", instead: "mount the volume by its name"}
 		}
 	}
-	if mine && !l.r.holdsOwn(p) && !holds(l.req.Folders, p) {
+	if mine && !l.r.holdsOwn(p) && !holds(l.req.Others.Folders, p) {
 		return nil
 	}
 	if entry, ok := placed(always, p); ok {
@@ -121,11 +114,6 @@ func (r *Rules) own(p string) (string, bool) {
 // holdsOwn says that something of the daemon lies below p.
 func (r *Rules) holdsOwn(p string) bool {
 	return slices.ContainsFunc(slices.Concat(ownAnywhere, r.Own), func(dir string) bool { return within(plain(dir), p) })
-}
-
-// holds says that a folder of another app lies at or below p.
-func holds(folders map[string]string, p string) bool {
-	return slices.ContainsFunc(sortedKeys(folders), func(other string) bool { return within(plain(other), p) })
 }
 
 // riskOf names what a path of the host gives, and the list that names it.

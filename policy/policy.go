@@ -48,6 +48,8 @@ type Rules struct {
 	// its runtimes that are NVIDIA's program; "" and nil where the engine was not asked.
 	DefaultRuntime string
 	NvidiaRuntimes []string
+	// Routes are, by app, the host names that are its own: labels.routes.
+	Routes map[string][]string
 }
 
 // Request is one thing that the engine is about to be sent, with what is known
@@ -70,9 +72,8 @@ type Request struct {
 	Lives []string
 	// Owners are what "container:" may be followed by: containers of the same app.
 	Owners []string
-	// Volumes and Folders are what belongs to other apps: volumes by the engine's
-	// name, data folders by absolute path.
-	Volumes, Folders map[string]string
+	// Others is what belongs to other apps.
+	Others Others
 }
 
 // Verdict is what becomes of a finding.

@@ -205,7 +205,7 @@ func TestWhosePathItIs(t *testing.T) {
 			for profile, want := range map[Profile]string{Compose: tt.compose, Owner: tt.own} {
 				r.Profile = profile
 				q := container(HostConfig{Mounts: []Mount{{Type: "bind", Source: tt.source, Target: "/x", ReadOnly: tt.readOnly}}})
-				q.Contents, q.Folders = []string{"aa", "..", ""}, map[string]string{"/srv/shop": "shop"}
+				q.Contents, q.Others = []string{"aa", "..", ""}, besideShop
 				got := ""
 				if found := Check(r, q); len(found) > 0 {
 					require.Len(t, found, 1)
@@ -217,12 +217,15 @@ func TestWhosePathItIs(t *testing.T) {
 	}
 }
 
+// besideShop has another app of the same hand.
+var besideShop = Others{Folders: map[string]Other{"/srv/shop": {Holder: Holder{App: "shop"}, OneHand: true}}}
+
 // An app in the root of the repository has the whole data root but for what
 // belongs to its neighbours.
 func TestAnAppAtTheRootKeepsOutOfItsNeighboursData(t *testing.T) {
 	for source, want := range map[string]bool{"/srv/data": true, "/srv/shop/data": false, "/srv/shop": false, "/srv": false} {
 		q := container(HostConfig{Mounts: []Mount{{Type: "bind", Source: source, Target: "/x"}}})
-		q.Path, q.Folders = ".", map[string]string{"/srv/shop": "shop"}
+		q.Path, q.Others = ".", besideShop
 		require.Equal(t, want, len(Check(Rules{}, q)) == 0, source)
 	}
 }

@@ -86,6 +86,7 @@ func (t *turn) decide() {
 	t.handBack()
 	t.undo()
 	t.marks()
+	t.recordNames()
 	for i := range t.Sources {
 		t.stage(&t.Sources[i])
 	}

@@ -25,6 +25,7 @@
 //	pin_note      how an image was found, where that is worth telling
 //	admit         what is on the host, and not ours, and in the app's way
 //	belongings    what an app of another source has written is not this one's
+//	claim         whose the name of an app is
 //	guard         what a person has to approve
 //	apply         sources that are only watched, and what their plan would do
 //	powers        what an app may do on the host that it could not do before

@@ -13,7 +13,7 @@ import (
 // into force; what it could do before is not told again.
 func TestNewPowersAreToldWhenAnAppComesIntoForce(t *testing.T) {
 	told := func(before, after []string) []string {
-		tu := &turn{now: time.Unix(1, 0), own: map[string]bool{}, World: World{Facts: ring.Facts{Apps: map[string]ring.InForce{}}}}
+		tu := &turn{now: time.Unix(1, 0), own: map[string]bool{}, World: World{Facts: ring.Facts{Apps: map[string]ring.InForce{}, Names: map[string]ring.Name{}}}}
 		have := ring.InForce{App: ring.App{Name: "vpn", Powers: before}}
 		tu.force(&Source{Name: "prod"}, ring.App{Name: "vpn", Source: "prod", Commit: "a1", Powers: after}, have, true)
 		var out []string

@@ -154,12 +154,8 @@ type staged struct {
 // whether the app is ready to be in force, which it is not where it is already.
 func (t *turn) prepare(src *Source, next *ring.App) (s staged, ready bool) {
 	have, ok := t.Facts.Apps[next.Name]
-	if ok && have.App.Source != src.Name {
-		put(&t.refused, next.Name, &ring.Refusal{
-			Code: ring.AppTaken, Commit: next.Commit, App: next.Name, File: firstOf(next.Files),
-			Says: say("app %s belongs to source %s on this host", next.Name, have.App.Source),
-			Hint: "give one of the two another name: in Compose `name:`, or in gitring.yaml",
-		})
+	if r := t.nameRefusal(src, next); r != nil {
+		put(&t.refused, next.Name, r)
 		return s, false
 	}
 	same := ok && asked(&have, next)
@@ -246,6 +242,7 @@ func (t *turn) force(src *Source, app ring.App, have ring.InForce, known bool) {
 		f.Signer, f.Subject, f.Committed = c.Signer, c.Subject, c.ClaimedAt
 	}
 	t.set(f)
+	t.accept(&app)
 	if !known || !sameApp(have.App, app) {
 		t.event(ring.Event{
 			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit,

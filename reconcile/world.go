@@ -79,6 +79,9 @@ type Source struct {
 	// Commit is the newest trusted commit, Next its plan. Nil: nothing trusted.
 	Commit *ring.Commit
 	Next   *ring.Plan
+	// Names are, by app, the folders of this source that may take a name over from
+	// whoever has it: policy.apps.
+	Names map[string]string
 	// Silent says that no forge is told of this source.
 	Silent bool
 	// Deployments says that the forge keeps a list of them, which is told too.

@@ -31,6 +31,7 @@ type Facts struct {
 	Drift     map[ServiceID]Drift
 	Troubles  map[string]Trouble // by TroubleKey
 	Unread    map[string]Unread  // by container ID
+	Names     map[string]Name    // by app, those that left too
 }
 
 // A Fact is one row of the store, replaced whole under its table and key.

@@ -21,6 +21,12 @@ type Plan struct {
 	Refused map[string]*Refusal `json:"refused,omitempty"`
 	// Claims is what could be read of them.
 	Claims Claims `json:"claims,omitempty"`
+	// Limits are, by app, the patterns of paths to which whoever gave it its name is
+	// limited; an app without an entry was named by somebody without limits.
+	Limits map[string][]string `json:"-"`
+	// Beside are, by app, what the policy tells of apps that share the host with it. It
+	// is no part of Written: what others do changes no app.
+	Beside map[string][]string `json:"-"`
 	// Refusal is a fault of the whole commit (gitring.yaml does not parse):
 	// nothing of it is carried out.
 	Refusal *Refusal `json:"refusal,omitempty"`
@@ -34,6 +40,12 @@ func (p *Plan) App(name string) (App, bool) {
 		}
 	}
 	return App{}, false
+}
+
+// MayTake reports whether whoever gave an app of the plan its name may change file too.
+func (p *Plan) MayTake(app, file string) bool {
+	limits, limited := p.Limits[app]
+	return !limited || slices.ContainsFunc(limits, func(pattern string) bool { return MatchPath(pattern, file) })
 }
 
 // App is one Compose project. Services, Networks and Volumes are sorted by
@@ -62,6 +74,8 @@ type App struct {
 	// with the risk, as plan and status list them.
 	DataRoot string   `json:"data_root,omitempty"`
 	Powers   []string `json:"powers,omitempty"`
+	// Attachable are the keys of the networks that others may join.
+	Attachable []string `json:"attachable,omitempty"`
 	// Places are as Service.Places, for the app's own: "networks.front.driver_opts",
 	// "volumes.data.name".
 	Places map[string]Place `json:"-"`

@@ -72,6 +72,7 @@ const (
 	TooLarge          Code = "TooLarge"
 	PolicyDenied      Code = "PolicyDenied"
 	AppTaken          Code = "AppTaken"
+	RouteTaken        Code = "RouteTaken"
 	BadName           Code = "BadName"
 	ForeignProject    Code = "ForeignProject"
 	VolumeElsewhere   Code = "VolumeElsewhere"

@@ -34,6 +34,7 @@ type Instance struct {
 	ID, Name string
 	App      string
 	Source   string
+	Path     string // folder of its app inside the commit; "" where no label says it
 	Service  string
 	Slot     int
 	Version  Version

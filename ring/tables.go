@@ -40,6 +40,7 @@ var tables = map[string]table{
 	"drift":    rows(func(f *Facts) *map[ServiceID]Drift { return &f.Drift }),
 	"trouble":  rows(func(f *Facts) *map[string]Trouble { return &f.Troubles }),
 	"unread":   rows(func(f *Facts) *map[string]Unread { return &f.Unread }),
+	"name":     rows(func(f *Facts) *map[string]Name { return &f.Names }),
 }
 
 // rows is the table of a map that holds its rows by value.

@@ -102,6 +102,9 @@ func state(in *ring.Instance, s *container.State) {
 
 func labelled(in *ring.Instance, l map[string]string) {
 	in.App, in.Source, in.Service = l[labelApp], l[labelSource], l[labelService]
+	if p := l[composeWorkingDir]; !filepath.IsAbs(p) { // an absolute one is Compose's own
+		in.Path = p
+	}
 	in.Slot, _ = strconv.Atoi(l[labelSlot]) // a label that is no number fits no slot: 0
 	in.Version, in.Commit = ring.Version(l[labelVersion]), ring.SHA(l[labelCommit])
 	in.Kind = ring.Kind(l[labelKind])

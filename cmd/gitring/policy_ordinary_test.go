@@ -152,7 +152,7 @@ sources:
 	} {
 		s := ring.Service{Name: "web", Spec: ring.Spec{Image: "a", Mounts: []ring.Mount{{Kind: ring.MountBind, Source: path, Target: "/x", ReadOnly: true}}}}
 		app.Services = []ring.Service{s}
-		refusals, powers := j.app(&app, belonging{})
+		refusals, powers := j.app(&app, policy.Whose{})
 		require.Equal(t, may, len(refusals) == 0, "%s: %v", path, refusals)
 		require.Equal(t, may && path != "/mnt/data/web/x", len(powers) == 1, path)
 	}

@@ -29,6 +29,7 @@ type daemon struct {
 	log    *slog.Logger
 	judge  judge
 	store  *store.Store
+	ledger *ledger
 	env    *envFolder
 	engine *runtime.Docker
 	shelf  *shelf
@@ -74,6 +75,10 @@ func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, e
 			return d, err
 		}
 	}
+	if d.ledger, err = newLedger(ctx, d.store, cfg.DataRoot); err != nil {
+		return d, err
+	}
+	d.judge.whose = d.ledger.whose
 	if err := d.wireEnv(); err != nil {
 		return d, err
 	}
@@ -169,7 +174,7 @@ func (d *daemon) wireLoop() {
 		sources = append(sources, f.source)
 	}
 	d.loop = reconcile.New(reconcile.Options{
-		Host: d.cfg.Host, Gitring: version, Engine: d.engine, Health: d.health, Memory: d.store,
+		Host: d.cfg.Host, Gitring: version, Engine: d.engine, Health: d.health, Memory: d.ledger,
 		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.keepImages(),
 	}, sources)
 }

@@ -57,18 +57,23 @@ func (d *daemon) before(ctx context.Context, a *reconcile.Act) (*ring.Past, erro
 	if past == nil {
 		return nil, nil
 	}
-	apps := []ring.App{past.App}
-	for name, f := range w.Facts.Apps {
-		if name != a.App {
-			apps = append(apps, f.App)
-		}
-	}
-	refusals, powers := d.judge.app(&past.App, d.judge.belongings(apps))
+	refusals, powers := d.judge.app(&past.App, d.judge.beside(past.App.Source, inForceBeside(&w.Facts, &past.App)))
 	if len(refusals) > 0 {
 		return nil, inOne(refusals)
 	}
 	past.App.Powers = powers
 	return past, d.atHand(ctx, &past.App)
+}
+
+// inForceBeside are an app and those of its source that are in force beside it.
+func inForceBeside(facts *ring.Facts, app *ring.App) []ring.App {
+	apps := []ring.App{*app}
+	for _, name := range sortedKeys(facts.Apps) {
+		if f := facts.Apps[name]; name != app.Name && f.App.Source == app.Source {
+			apps = append(apps, f.App)
+		}
+	}
+	return apps
 }
 
 // atHand says what an app needs that is not on this host: images, and files of
@@ -126,13 +131,7 @@ func (d *daemon) mayScale(ctx context.Context, a *reconcile.Act) error {
 			continue
 		}
 		s.Replicas = a.Replicas
-		var apps []ring.App
-		for name, f := range w.Facts.Apps {
-			if name != a.App {
-				apps = append(apps, f.App)
-			}
-		}
-		if refusals, _ := d.judge.app(&app, d.judge.belongings(append(apps, app))); len(refusals) > 0 {
+		if refusals, _ := d.judge.app(&app, d.judge.beside(app.Source, inForceBeside(&w.Facts, &app))); len(refusals) > 0 {
 			return inOne(refusals)
 		}
 	}

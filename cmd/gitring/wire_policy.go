@@ -25,6 +25,8 @@ type judge struct {
 	rules    policy.Rules
 	dataRoot string
 	runtimes *engineRuntimes // nil where no engine is asked
+	// whose is what belongs to whom at this moment; nil where nothing is known of the host.
+	whose func() policy.Whose
 }
 
 // judgeOf is the judge of a configuration.
@@ -122,20 +124,27 @@ func withoutMirror(refusals []*ring.Refusal) []*ring.Refusal {
 // others their powers. It returns a refusal for each thing that is refused, those
 // of drafts among them: one push can mend all of an app.
 func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
-	others := j.belongings(p.Apps)
-	j.leaveOutRefused(p.Apps, others)
+	others := j.beside(p.Source, p.Apps)
+	j.leaveOutRefused(p.Apps, &others)
 	var carried []ring.App
 	var all []*ring.Refusal
 	for _, a := range p.Apps {
-		found, unbuilt := j.findings(&a, others)
+		found, unbuilt := j.findings(&a, others.Of(policy.HolderOf(&a)))
 		refusals, powers := sentences(&a, found)
 		if unbuilt != nil {
 			refusals = []*ring.Refusal{unbuilt}
 		}
 		if len(refusals) == 0 {
 			a.Powers = powers
-			a.Notes = append(slices.Clip(a.Notes), notesOf(found)...)
+			notes, beside := notesOf(found)
+			a.Notes = append(slices.Clip(a.Notes), notes...)
 			carried = append(carried, a)
+			if len(beside) > 0 {
+				if p.Beside == nil {
+					p.Beside = map[string][]string{}
+				}
+				p.Beside[a.Name] = beside
+			}
 			continue
 		}
 		p.Refuse(a.Name, inOne(refusals), a)
@@ -158,21 +167,23 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 
 // leaveOutRefused takes the mounts of apps out that are refused for what they ask
 // themselves. They do not run, and whoever writes one could refuse all others by it.
-func (j judge) leaveOutRefused(apps []ring.App, others belonging) {
-	alone := others
-	alone.mounts = nil
+func (j judge) leaveOutRefused(apps []ring.App, w *policy.Whose) {
 	for i := range apps {
+		me := policy.HolderOf(&apps[i])
+		alone := w.Of(me)
+		alone.Mounts = nil
 		found, unbuilt := j.findings(&apps[i], alone)
 		if refusals, _ := sentences(&apps[i], found); unbuilt != nil || len(refusals) > 0 {
-			delete(others.mounts, apps[i].Name)
+			w.Unmount(me)
 		}
 	}
 }
 
 // draft gives what the policy refuses of what an app with faults says. What it
 // would refuse for something that is not said is left for when all can be read.
-func (j judge) draft(d *manifest.Draft, others belonging) []*ring.Refusal {
-	found := policy.CheckApp(j.here(), &d.App, j.root(&d.App), others.mountsBeside(d.App.Name))
+func (j judge) draft(d *manifest.Draft, w policy.Whose) []*ring.Refusal {
+	others := w.Of(policy.HolderOf(&d.App))
+	found := policy.CheckApp(j.here(), &d.App, j.root(&d.App), others.Mounts)
 	for i := range d.App.Services {
 		requests, err := runtime.Payloads(j.rules.Host, &d.App, &d.App.Services[i], j.root(&d.App), j.rules.Content)
 		if err != nil {
@@ -191,83 +202,53 @@ func (j judge) draft(d *manifest.Draft, others belonging) []*ring.Refusal {
 	return refusals
 }
 
-// belonging is what the apps of one plan have of their own, by app.
-type belonging struct {
-	volumes, folders map[string]map[string]bool
-	mounts           map[string][]ring.HostMounts // what their services mount of the host
-}
-
-func (j judge) belongings(apps []ring.App) belonging {
-	b := belonging{volumes: map[string]map[string]bool{}, folders: map[string]map[string]bool{}, mounts: map[string][]ring.HostMounts{}}
+// beside is what belongs to whom where a source has these apps next.
+func (j judge) beside(source string, apps []ring.App) policy.Whose {
+	var w policy.Whose
+	if j.whose != nil {
+		w = j.whose()
+	}
+	since := map[string]time.Time{}
+	for i := range w.Holdings {
+		if h := &w.Holdings[i]; h.Source == source {
+			since[h.App] = h.Since
+		}
+	}
+	var plan []policy.Holding
 	for i := range apps {
 		a := &apps[i]
-		b.mounts[a.Name] = append(b.mounts[a.Name], policy.HostMountsOf(a, j.root(a))...)
-		add(b.folders, path.Join(j.root(a), a.Path), a.Name)
-		for _, v := range a.Volumes {
-			if v.External == "" {
-				add(b.volumes, v.EngineName(a.Name), a.Name)
-			}
-		}
+		plan = append(plan, policy.HoldingOf(a, j.root(a), policy.Next, since[a.Name]))
 	}
-	return b
-}
-
-// mountsBeside are the folders of the host that services of other apps than the
-// named one mount.
-func (b belonging) mountsBeside(app string) []ring.HostMounts {
-	var out []ring.HostMounts
-	for _, other := range sortedKeys(b.mounts) {
-		for _, m := range b.mounts[other] {
-			if m.Who += " of app " + other; other != app {
-				out = append(out, m)
-			}
-		}
-	}
-	return out
-}
-
-func add(to map[string]map[string]bool, what, app string) {
-	if to[what] == nil {
-		to[what] = map[string]bool{}
-	}
-	to[what][app] = true
-}
-
-// ofOthers is what belongs to another app than the named one, with that app's name.
-func ofOthers(all map[string]map[string]bool, app string) map[string]string {
-	out := map[string]string{}
-	for what, owners := range all {
-		for _, owner := range sortedKeys(owners) {
-			if owner != app && out[what] == "" {
-				out[what] = owner
-			}
-		}
-	}
-	return out
+	return w.With(source, plan)
 }
 
 func (j judge) root(a *ring.App) string { return cmp.Or(a.DataRoot, j.dataRoot) }
 
 // app gives the refusals of one app, by place, and its powers: the sentences of
 // what it may do beyond what every app may.
-func (j judge) app(a *ring.App, others belonging) (refusals []*ring.Refusal, powers []string) {
-	found, refusal := j.findings(a, others)
+func (j judge) app(a *ring.App, w policy.Whose) (refusals []*ring.Refusal, powers []string) {
+	found, refusal := j.findings(a, w.Of(policy.HolderOf(a)))
 	if refusal != nil {
 		return []*ring.Refusal{refusal}, nil
 	}
 	return sentences(a, found)
 }
 
-// notesOf are what is worth knowing of an app and nothing beyond what it may.
-func notesOf(found []policy.Finding) []string {
-	var notes []string
+// notesOf are what is worth knowing of an app and nothing beyond what it may: of itself,
+// and of apps beside it.
+func notesOf(found []policy.Finding) (notes, beside []string) {
 	for _, f := range found {
-		if f.Verdict == policy.Note {
+		switch {
+		case f.Verdict != policy.Note:
+		case policy.IsBeside(f.Rule):
+			beside = append(beside, f.Says())
+		default:
 			notes = append(notes, f.Says())
 		}
 	}
 	slices.Sort(notes)
-	return slices.Compact(notes)
+	slices.Sort(beside)
+	return slices.Compact(notes), slices.Compact(beside)
 }
 
 // sentences are findings as people read them: those that are refused and those that
@@ -334,8 +315,9 @@ func byPlace(all []*ring.Refusal) []*ring.Refusal {
 	return slices.CompactFunc(all, func(x, y *ring.Refusal) bool { return x.Where() == y.Where() && x.Says == y.Says })
 }
 
-func (j judge) findings(a *ring.App, others belonging) ([]policy.Finding, *ring.Refusal) {
-	found := policy.CheckApp(j.here(), a, j.root(a), others.mountsBeside(a.Name))
+func (j judge) findings(a *ring.App, others policy.Others) ([]policy.Finding, *ring.Refusal) {
+	found := policy.CheckApp(j.here(), a, j.root(a), others.Mounts)
+	found = append(found, policy.CheckBeside(j.here(), a, j.root(a), others)...)
 	for i := range a.Services {
 		s := &a.Services[i]
 		requests, err := runtime.Payloads(j.rules.Host, a, s, j.root(a), j.rules.Content)
@@ -353,11 +335,8 @@ func (j judge) findings(a *ring.App, others belonging) ([]policy.Finding, *ring.
 }
 
 // request is a payload with what is known of who asks.
-func (j judge) request(app string, r runtime.Request, others belonging) policy.Request {
-	q := policy.Request{
-		App: app, Key: r.Key, Body: r.Body, DataRoot: j.dataRoot,
-		Volumes: ofOthers(others.volumes, app), Folders: ofOthers(others.folders, app),
-	}
+func (j judge) request(app string, r runtime.Request, others policy.Others) policy.Request {
+	q := policy.Request{App: app, Key: r.Key, Body: r.Body, DataRoot: j.dataRoot, Others: others}
 	if r.App != nil {
 		q.DataRoot, q.Path = j.root(r.App), r.App.Path
 	}
@@ -397,7 +376,7 @@ func (j judge) allow(app string, payload any) error {
 	}
 	a := cmp.Or(r.App, &ring.App{Name: app})
 	var denied []*ring.Refusal
-	q := j.request(app, r, belonging{})
+	q := j.request(app, r, j.accepted(a))
 	found := slices.Concat(
 		policy.Check(j.here(), q),
 		policy.CheckMounted(j.here(), app, q.Service, q.DataRoot, r.Mounts, r.Beside),
@@ -414,11 +393,24 @@ func (j judge) allow(app string, payload any) error {
 	return inOne(denied)
 }
 
+// accepted is what belongs to other apps at this moment, without what is only planned.
+func (j judge) accepted(a *ring.App) policy.Others {
+	if j.whose == nil {
+		return policy.Others{}
+	}
+	w := j.whose().Accepted()
+	return w.Of(policy.HolderOf(a))
+}
+
 // refusalOf puts a denied finding at its line.
 func refusalOf(a *ring.App, f policy.Finding) *ring.Refusal {
 	at := sayingPlace(a, f)
+	code := ring.PolicyDenied
+	if f.Rule == policy.Routes {
+		code = ring.RouteTaken
+	}
 	return &ring.Refusal{
-		Code: ring.PolicyDenied, Commit: a.Commit, App: a.Name, File: at.File, Line: at.Line, Says: f.Says(), Hint: f.Hint(),
+		Code: code, Commit: a.Commit, App: a.Name, File: at.File, Line: at.Line, Says: f.Says(), Hint: f.Hint(),
 	}
 }
 

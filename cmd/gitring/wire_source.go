@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,9 @@ type follower struct {
 	lacks  string           // why a content is missing, told once
 	twin   string           // whose mirror it is, told once
 	env    string           // the print of the host's values that the plan was read with
+	beside string           // and of what belongs to whom
+	hands  gitsync.Hands
+	claims claimsMade
 	mended time.Time
 
 	mu    sync.Mutex // guards what follows
@@ -144,9 +148,12 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 		// No plan is read without the host's values: they are not empty, only not
 		// there at this moment.
 		next.Reason, reached = err.Error(), false
-	case next.Commit != nil && next.Commit.SHA == commit.SHA && f.env == values.print:
+	case f.signers(ctx, &next, &reached):
+		// nothing is judged without knowing in whose hands it is
+	case next.Commit != nil && next.Commit.SHA == commit.SHA && f.env == values.print && f.beside == f.d.ledger.seenBy(f.cfg.Name):
 		f.mend(ctx, values)
 	default:
+		beside := f.d.ledger.seenBy(f.cfg.Name)
 		plan, err := f.plan(ctx, commit, values)
 		if err != nil {
 			// The follower carries the commit in every report, so this is tried
@@ -155,7 +162,8 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 			next.Reason, reached = err.Error(), false
 			break
 		}
-		next.Commit, next.Next, f.env = commit, plan, values.print
+		next.Commit, next.Next, f.env, f.beside = commit, plan, values.print, beside
+		f.d.ledger.plan(f.cfg.Name, plan.Apps)
 	}
 	f.source = next
 	if err := f.d.loop.Offer(ctx, next, reached); err != nil {
@@ -192,6 +200,9 @@ func (f *follower) tell(r ring.Report) {
 // plan reads a commit's tree, and writes the files that its containers mount.
 func (f *follower) plan(ctx context.Context, c *ring.Commit, v hostValues) (*ring.Plan, error) {
 	plan, files := f.read(c, v)
+	if err := f.limit(ctx, c, &plan); err != nil {
+		return nil, err
+	}
 	if r := plan.Refusal; r != nil && r.Code == ring.Unreadable {
 		// Not the author's fault: the mirror mends itself at the next look.
 		return nil, fmt.Errorf("cannot read commit %s: %s", c.SHA.Short(), r.Says)
@@ -204,7 +215,9 @@ func (f *follower) plan(ctx context.Context, c *ring.Commit, v hostValues) (*rin
 
 // asked is what a commit asks of this host, whatever the policy says of it.
 func (f *follower) asked(c *ring.Commit, v hostValues) manifest.Reading {
-	r := manifest.Look(c, v.settings(f.settings, f.d.env.key))
+	s := v.settings(f.settings, f.d.env.key)
+	s.Names = f.d.ledger.names(f.settings.Source)
+	r := manifest.Look(c, s)
 	v.apply(&r.Plan, f.d.cfg.DataRoot)
 	return r
 }
@@ -221,7 +234,9 @@ func (f *follower) look(c *ring.Commit, v hostValues) (ring.Plan, contents, []*r
 	refusals := v.refusals(&r.Plan, append(r.Refusals, f.d.judge.plan(&r.Plan, r.Drafts)...))
 	plan, files := r.Plan, mountedBy(r.Plan.Apps, r.Contents)
 	for i := range plan.Apps {
-		plan.Apps[i].Written = ring.WrittenApp(plan.Apps[i])
+		a := &plan.Apps[i]
+		a.Written = ring.WrittenApp(*a)
+		a.Notes = slices.Concat(a.Notes, plan.Beside[a.Name])
 	}
 	return plan, files, refusals
 }

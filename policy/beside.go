@@ -1,0 +1,152 @@
+package policy
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Routes is the rule of host names, whose refusals have a code of their own.
+const Routes = "labels.routes"
+
+// Rules of what an app shares with others on the host.
+var (
+	joinRule    = rule{name: "networks.external", key: "networks", grade: escape, risk: "is the network of another app, which lets nobody join it", lets: "networks of no app, and those with attachable: true or a name: of their own"}
+	gatewayRule = rule{name: "networks.external", key: "networks", grade: forbidden, risk: "joins all containers of the host's cluster", lets: ""}
+	aliasRule   = rule{name: "names.alias", key: "networks", grade: escape, risk: "answers for a service of another app on a network that both are on", lets: "names that no app in other hands has on a shared network"}
+	routeRule   = rule{name: Routes, key: "labels", grade: escape, risk: "is a host name of another app", lets: "host names that no app in other hands has"}
+	portRule    = rule{name: "ports.exclusive", key: "ports", grade: forbidden, risk: "is published by another app", lets: "ports that no app of another source publishes"}
+)
+
+// IsBeside reports whether a rule is about what an app shares with others on the host.
+func IsBeside(name string) bool {
+	return slices.ContainsFunc([]rule{joinRule, aliasRule, routeRule, portRule}, func(r rule) bool { return r.name == name })
+}
+
+// gateway is the network by which a cluster's containers leave a host.
+const gateway = "docker_gwbridge"
+
+// CheckBeside gives what an app asks of the host that another app has: its networks,
+// names, host names and ports. dataRoot is the app's, absolute.
+func CheckBeside(r Rules, app *ring.App, dataRoot string, o Others) []Finding {
+	if r.Profile == "" {
+		r.Profile = Compose
+	}
+	b := beside{w: walker{r: &r}, app: app, others: o}
+	mine := HoldingOf(app, dataRoot, Next, time.Time{})
+	b.networks()
+	for i := range mine.Names {
+		b.alias(&mine.Names[i])
+	}
+	for i := range mine.Routes {
+		b.route(&mine.Routes[i])
+	}
+	b.ports()
+	return sorted(b.w.out)
+}
+
+// beside is one app that is held against the others.
+type beside struct {
+	w      walker
+	app    *ring.App
+	others Others
+}
+
+// tell finds something: a note where the other app is in the same hand.
+func (b *beside) tell(req Request, r rule, oneHand bool, f finding) {
+	req.App = b.app.Name
+	b.w.req = &req
+	l := &look{walker: &b.w, rule: r, spot: spot{path: "App." + r.key}, v: reflect.ValueOf(true)}
+	before := len(b.w.out)
+	l.find(f)
+	if oneHand && len(b.w.out) > before {
+		b.w.out[before].Verdict = Note
+	}
+}
+
+func (b *beside) networks() {
+	for _, n := range b.app.Networks {
+		name := n.External
+		if name == "" {
+			name = n.Name
+		}
+		req := Request{Key: "network " + n.Key}
+		if name == gateway {
+			b.tell(req, gatewayRule, false, finding{value: name, key: "name"})
+			continue
+		}
+		if other, taken := b.others.Networks[name]; taken && !other.Shared {
+			b.tell(req, joinRule, other.OneHand, finding{
+				value: name, key: "name", risk: "is a network of " + other.called() + ", which lets nobody join it",
+				instead: "say attachable: true of the network in " + other.called() + ", or give it a name:",
+			})
+		}
+	}
+}
+
+func (b *beside) alias(n *Name) {
+	if !n.Written {
+		return
+	}
+	names := b.others.Names[n.Network]
+	for _, name := range sortedKeys(names) {
+		if name != n.Name && !(strings.HasSuffix(name, "-") && strings.HasPrefix(n.Name, name)) {
+			continue
+		}
+		other := names[name]
+		b.tell(Request{Service: n.Service, Key: "container"}, aliasRule, other.OneHand, finding{
+			value: n.Name, key: n.Key, risk: "answers for what " + other.called() + " calls so on network " + n.Network, instead: "choose another name",
+		})
+		return
+	}
+}
+
+func (b *beside) route(r *Route) {
+	req := Request{Service: r.Service, Key: "container"}
+	f := finding{value: r.Host, key: r.Key, instead: "use another host name, or name it for this app in policy: {labels: {routes: {" + b.app.Name + ": [" + r.Host + "]}}}"}
+	own, named := b.w.r.Routes[b.app.Name]
+	if named {
+		if !slices.ContainsFunc(own, func(host string) bool { return matchesHost(host, r.Host) }) {
+			f.risk = "is not among the host names that labels.routes gives to app " + b.app.Name
+			b.tell(req, routeRule, false, f)
+		}
+		return // the operator has the last word
+	}
+	for _, app := range sortedKeys(b.w.r.Routes) {
+		if slices.ContainsFunc(b.w.r.Routes[app], func(host string) bool { return matchesHost(host, r.Host) }) {
+			f.risk = "is a host name that labels.routes gives to app " + app
+			b.tell(req, routeRule, false, f)
+			return
+		}
+	}
+	for _, taken := range b.others.Routes {
+		if taken.key() == r.key() {
+			f.risk = "is a host name of " + taken.By.called()
+			b.tell(req, routeRule, taken.By.OneHand, f)
+			return
+		}
+	}
+}
+
+// ports holds published ports against those of other sources; inside one source they
+// change hands with the commit.
+func (b *beside) ports() {
+	for i := range b.app.Services {
+		s := &b.app.Services[i]
+		for _, p := range s.Spec.Ports {
+			at := slices.IndexFunc(b.others.Ports, func(t TakenPort) bool { return t.By.Source != b.app.Source && p.Clashes(t.Port) })
+			if p.HostPort == "" || at < 0 {
+				continue
+			}
+			taken := b.others.Ports[at]
+			b.tell(Request{Service: s.Name, Key: "container"}, portRule, false, finding{
+				value: p.Published(), at: p.HostPort, risk: fmt.Sprintf("is published by %s as %s", taken.By.called(), taken.Port.Published()),
+				instead: "publish another port",
+			})
+		}
+	}
+}

@@ -1,0 +1,384 @@
+package policy
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Holder is an app of one source, by its name and its folder inside the commit.
+type Holder struct {
+	App, Source, Path string
+	// File is the Compose file by which rights on the app are judged.
+	File string
+}
+
+// same reports whether two holders are one: an app keeps what it has under another name
+// and in another folder, and who may rename it is judged elsewhere.
+func (o Holder) same(p Holder) bool {
+	return o.App == p.App || o.Source == p.Source && path.Clean(o.Path) == path.Clean(p.Path)
+}
+
+// State is since when an app is known to have something: the one that comes first
+// wins where two apps claim one thing.
+type State int
+
+// The states.
+const (
+	InForce State = iota
+	Left          // not in force any more; its data is still here
+	Next          // asked for by a plan that is not in force
+)
+
+// Holding is what one app has of its own.
+type Holding struct {
+	Holder
+	State State
+	Since time.Time // of its first acceptance; zero for one that was never accepted
+	// DataRoot is where the app's data lies, absolute; its folder there is Folder.
+	DataRoot string
+	Data     []string // the data folders that it mounts, absolute and clean
+	Volumes  []string // by the engine's name
+	Networks []Network
+	Names    []Name
+	Routes   []Route
+	Ports    []ring.Port
+	Mounts   []ring.HostMounts // of its services
+}
+
+// Network is a network that gitring makes for an app. Shared says that the app lets
+// others join it: it has a name of its own, or is attachable.
+type Network struct {
+	Name   string // the engine's
+	Shared bool
+}
+
+// Name is a name by which others on a network reach a service.
+type Name struct {
+	Network string // the engine's name
+	Name    string
+	// Written says that the author chose it as an alias, container_name or hostname.
+	// Key is the Compose key that says it, below the service.
+	Written bool
+	Service string
+	Key     string
+}
+
+// Folder is the folder that gitring keeps for the app.
+func (h *Holding) Folder() string { return path.Join(h.DataRoot, h.Path) }
+
+// Whose is what belongs to whom on a host at one moment, over all sources.
+type Whose struct {
+	Holdings []Holding
+	// OneHand reports whether two apps of one source are in one hand: no signer has
+	// rights on only one of them. nil is always.
+	OneHand func(source string, a, b Holder) bool
+}
+
+// With is w with the apps of one plan instead of what the newest plan of their source
+// asks for.
+func (w Whose) With(source string, plan []Holding) Whose {
+	all := slices.DeleteFunc(slices.Clone(w.Holdings), func(h Holding) bool { return h.State == Next && h.Source == source })
+	w.Holdings = append(all, plan...)
+	w.sort()
+	return w
+}
+
+// Unmount leaves out what a planned app mounts.
+func (w *Whose) Unmount(me Holder) {
+	for i := range w.Holdings {
+		if h := &w.Holdings[i]; h.State == Next && h.Source == me.Source && h.App == me.App {
+			h.Mounts = nil
+		}
+	}
+}
+
+// Accepted is w without what is only asked for.
+func (w Whose) Accepted() Whose {
+	w.Holdings = slices.DeleteFunc(slices.Clone(w.Holdings), func(h Holding) bool { return h.State == Next })
+	w.sort()
+	return w
+}
+
+// sort puts those that came first before the others.
+func (w *Whose) sort() {
+	slices.SortStableFunc(w.Holdings, func(a, b Holding) int { return a.compare(&b) })
+}
+
+// oneHand reports whether two apps are in one hand.
+func (w *Whose) oneHand(a, b Holder) bool {
+	return a.Source == b.Source && (w.OneHand == nil || w.OneHand(a.Source, a, b))
+}
+
+// Other is an app that has something.
+type Other struct {
+	Holder
+	// OneHand says that it is in one hand with the app that asks.
+	OneHand bool
+	// Shared says that others may join the network that this is about.
+	Shared bool
+}
+
+// called is the other app in a sentence.
+func (o Other) called() string {
+	if o.OneHand {
+		return "app " + o.App
+	}
+	return "app " + o.App + " of source " + o.Source
+}
+
+// Others is what belongs to other apps than one, for one look. The zero value is an app
+// that is alone.
+type Others struct {
+	Volumes map[string]Other // by the engine's name
+	// Folders are those that gitring keeps for other apps, and Data the data folders
+	// that apps in other hands mount.
+	Folders, Data map[string]Other
+	DataRoots     []string // of all apps: below them the data of apps lies
+	Networks      map[string]Other
+	Names         map[string]map[string]Other // by network, then by name
+	Routes        []TakenRoute
+	Ports         []TakenPort
+	Mounts        []ring.HostMounts // what services of other apps mount of the host
+}
+
+// TakenRoute is a host name that another app answers for.
+type TakenRoute struct {
+	Route
+	By Other
+}
+
+// TakenPort is a port of the host that another app publishes.
+type TakenPort struct {
+	Port ring.Port
+	By   Other
+}
+
+// Of is what other apps than me have, as far as me has to leave it to them. Data and
+// volumes are the first one's, all else is me's where it is in force. w comes from With
+// or Accepted.
+func (w *Whose) Of(me Holder) Others {
+	o := Others{
+		Volumes: map[string]Other{}, Folders: map[string]Other{}, Data: map[string]Other{},
+		Networks: map[string]Other{}, Names: map[string]map[string]Other{},
+	}
+	mine := w.mine(me)
+	for i := range w.Holdings {
+		h := &w.Holdings[i]
+		if h.DataRoot != "" && !slices.Contains(o.DataRoots, h.DataRoot) {
+			o.DataRoots = append(o.DataRoots, h.DataRoot)
+		}
+		if h.same(me) || !w.counts(me, h) {
+			continue
+		}
+		by := Other{Holder: h.Holder, OneHand: w.oneHand(me, h.Holder)}
+		w.take(&o, h, by, mine)
+	}
+	return o
+}
+
+// counts reports whether what a holding names is kept from me. Within one hand only the
+// plan itself counts: its authors see all of it, and what they move between two apps of
+// theirs is theirs to move. What two sources only plan is the first one's by name.
+func (w *Whose) counts(me Holder, h *Holding) bool {
+	if h.State == Next && h.Source != me.Source {
+		return h.Source < me.Source
+	}
+	return h.State == Next || !w.oneHand(me, h.Holder)
+}
+
+// take notes what one other app has.
+func (w *Whose) take(o *Others, h *Holding, by Other, mine *held) {
+	for _, m := range h.Mounts {
+		m.Who += " of " + by.called()
+		o.Mounts = append(o.Mounts, m)
+	}
+	if h.DataRoot != "" && (by.OneHand || !mine.lives(h)) {
+		first(o.Folders, h.Folder(), by)
+	}
+	for _, v := range h.Volumes {
+		if by.OneHand || !mine.first(mine.volumes, v, h) {
+			first(o.Volumes, v, by)
+		}
+	}
+	for _, d := range h.Data {
+		if !by.OneHand && !mine.first(mine.data, d, h) {
+			first(o.Data, d, by)
+		}
+	}
+	for _, n := range h.Networks {
+		if mine.networks[n.Name] == nil {
+			joined := by
+			joined.Shared = n.Shared
+			first(o.Networks, n.Name, joined)
+		}
+	}
+	for _, n := range h.Names {
+		if o.Names[n.Network] == nil {
+			o.Names[n.Network] = map[string]Other{}
+		}
+		if mine.names[n.Network+" "+n.Name] == nil {
+			first(o.Names[n.Network], n.Name, by)
+		}
+	}
+	for _, r := range h.Routes {
+		if mine.routes[r.key()] == nil {
+			o.Routes = append(o.Routes, TakenRoute{r, by})
+		}
+	}
+	for _, p := range h.Ports {
+		if mine.ports[p.Published()] == nil {
+			o.Ports = append(o.Ports, TakenPort{p, by})
+		}
+	}
+}
+
+// first keeps the one that came first.
+func first(m map[string]Other, what string, by Other) {
+	if _, taken := m[what]; !taken {
+		m[what] = by
+	}
+}
+
+func (h *Holding) compare(o *Holding) int {
+	return cmp.Or(cmp.Compare(rank(h.State), rank(o.State)), h.Since.Compare(o.Since), cmp.Compare(h.Source, o.Source), cmp.Compare(h.App, o.App))
+}
+
+// rank puts what is accepted before what is only planned.
+func rank(s State) int {
+	if s == Next {
+		return 1
+	}
+	return 0
+}
+
+// held is what an app has already, with the holding that says so.
+type held struct {
+	volumes, data, networks, names, routes, ports map[string]*Holding
+}
+
+// first reports whether one of mine came before that of another.
+func (m *held) first(of map[string]*Holding, what string, other *Holding) bool {
+	own, ok := of[what]
+	return ok && own.compare(other) < 0
+}
+
+// lives reports whether some data of mine lay in the folder of another app before that
+// came.
+func (m *held) lives(other *Holding) bool {
+	for d, own := range m.data {
+		if within(d, other.Folder()) && own.compare(other) < 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *Whose) mine(me Holder) *held {
+	m := &held{
+		volumes: map[string]*Holding{}, data: map[string]*Holding{}, networks: map[string]*Holding{},
+		names: map[string]*Holding{}, routes: map[string]*Holding{}, ports: map[string]*Holding{},
+	}
+	put := func(of map[string]*Holding, what string, h *Holding) {
+		if of[what] == nil {
+			of[what] = h
+		}
+	}
+	for i := range w.Holdings {
+		h := &w.Holdings[i]
+		if !h.same(me) || h.State == Next {
+			continue
+		}
+		for _, v := range h.Volumes {
+			put(m.volumes, v, h)
+		}
+		for _, d := range h.Data {
+			put(m.data, d, h)
+		}
+		for _, n := range h.Networks {
+			put(m.networks, n.Name, h)
+		}
+		for _, n := range h.Names {
+			put(m.names, n.Network+" "+n.Name, h)
+		}
+		for _, r := range h.Routes {
+			put(m.routes, r.key(), h)
+		}
+		for _, p := range h.Ports {
+			put(m.ports, p.Published(), h)
+		}
+	}
+	return m
+}
+
+// HoldingOf is what an app has by its plan. dataRoot is the app's, absolute.
+func HoldingOf(a *ring.App, dataRoot string, state State, since time.Time) Holding {
+	h := Holding{Holder: HolderOf(a), State: state, Since: since, DataRoot: path.Clean(dataRoot), Mounts: HostMountsOf(a, dataRoot)}
+	for _, v := range a.Volumes {
+		if v.External == "" {
+			h.Volumes = append(h.Volumes, v.EngineName(a.Name))
+		}
+	}
+	engine := map[string]string{}
+	for _, n := range a.Networks {
+		name := cmp.Or(n.External, n.Name, ring.NetworkName(a.Name, n.Key))
+		engine[n.Key] = name
+		if n.External == "" {
+			h.Networks = append(h.Networks, Network{name, n.Name != "" || slices.Contains(a.Attachable, n.Key)})
+		}
+	}
+	for i := range a.Services {
+		s := &a.Services[i]
+		for _, m := range s.Spec.Mounts {
+			if m.Kind == ring.MountData || m.Kind == ring.MountSeed {
+				h.Data = append(h.Data, path.Join(dataRoot, m.Source))
+			}
+		}
+		h.Names = append(h.Names, namesOf(a.Name, s, engine)...)
+		h.Routes = append(h.Routes, RoutesOf(s)...)
+		for _, p := range s.Spec.Ports {
+			if p.HostPort != "" {
+				h.Ports = append(h.Ports, p)
+			}
+		}
+	}
+	return h
+}
+
+// HolderOf is an app as a holder.
+func HolderOf(a *ring.App) Holder {
+	o := Holder{App: a.Name, Source: a.Source, Path: path.Clean(a.Path)}
+	file := ""
+	if len(a.Files) > 0 {
+		file = a.Files[0]
+	}
+	o.File = ring.RuleFile(o.Path, file)
+	return o
+}
+
+// namesOf are the names by which a service is reached on its networks.
+func namesOf(app string, s *ring.Service, engine map[string]string) []Name {
+	var out []Name
+	for _, at := range s.Spec.Networks {
+		add := func(name, key string, written bool) {
+			if name != "" {
+				out = append(out, Name{Network: engine[at.Network], Name: strings.ToLower(name), Written: written, Service: s.Name, Key: key})
+			}
+		}
+		add(s.Name, "", false)
+		add(instanceMark(app, s.Name), "", false)
+		for _, alias := range at.Aliases {
+			add(alias, "networks."+at.Network+".aliases", alias != s.Name)
+		}
+		add(s.Spec.ContainerName, "container_name", s.Spec.ContainerName != s.Name)
+		add(s.Spec.Hostname, "hostname", s.Spec.Hostname != s.Name)
+	}
+	return out
+}
+
+// instanceMark stands for the names of all instances of a service, which begin so.
+func instanceMark(app, service string) string { return app + "-" + service + "-" }
