@@ -17,8 +17,8 @@ import (
 // profiles are those of POLICY; the last one is not carried out yet.
 var profiles = []string{string(policy.Compose), string(policy.Owner), "hardened"}
 
-// policyKeys are the keys of a policy. Those after the first two are documented
-// and not carried out by this release: the profiles' own lists count.
+// policyKeys are the keys of a policy. Of those after the first two this release carries
+// out apps and labels.routes; the others are documented, and the profiles' own lists count.
 var policyKeys = []string{
 	"version", "profile",
 	"images", "build", "privileged", "use_api_socket", "provider", "capabilities", "namespaces", "devices", "security_opt", "sysctls",
@@ -29,7 +29,9 @@ var policyKeys = []string{
 // policyConfig is what "policy" says, in the configuration or in a file of its own.
 type policyConfig struct {
 	profile policy.Profile
-	later   Mistakes // what is documented and not carried out
+	apps    []policyApp
+	routes  map[string][]string // labels.routes
+	later   Mistakes            // what is documented and not carried out
 }
 
 // policy reads what the configuration says under policy: a mapping, or the name
@@ -91,6 +93,10 @@ func (k *checker) policyKeys(c *Config, file string, top *yaml.Node) {
 			}
 		case key.Value == "profile":
 			k.policyProfile(c, file, key.Line, value.Value)
+		case key.Value == "apps":
+			k.policyApps(c, file, key.Line, value)
+		case key.Value == "labels":
+			k.policyLabels(c, file, key.Line, value)
 		case slices.Contains(policyKeys, key.Value):
 			c.policy.later = append(c.policy.later, notCarried(file, key.Line, "policy."+key.Value))
 		default:

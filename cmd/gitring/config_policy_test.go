@@ -57,6 +57,15 @@ func TestAMistakeInAPolicyIsToldWithItsLine(t *testing.T) {
 		{"a file without a version", "policy: p.yaml", "profile: owner\n", "p.yaml:1: version is missing", "version: 1"},
 		{"a file that is no mapping", "policy: p.yaml", "- owner\n", "p.yaml:1: no mapping, which a policy is", ""},
 		{"a file that is no YAML", "policy: p.yaml", "profile: {\n", "p.yaml:", ""},
+		{"an app without its folder", "policy: {apps: [{name: web, source: prod}]}", "", "config.yaml:2: policy.apps: an item needs name, source and path", "apps/shop"},
+		{"an app of no source", "policy: {apps: [{name: web, source: prd, path: web}]}", "", `config.yaml:2: policy.apps: there is no source "prd"`, `did you mean "prod"?`},
+		{"an app outside", "policy: {apps: [{name: web, source: prod, path: ../web}]}", "", "leaves the repository", ""},
+		{"an app twice", "policy: {apps: [{name: web, source: prod, path: web}, {name: web, source: prod, path: b}]}", "", `app "web" is given twice`, "keep one"},
+		{"an unknown key of an app", "policy: {apps: [{name: web, source: prod, path: web, pth: b}]}", "", `unknown key "pth"`, `did you mean "path"?`},
+		{"apps that are no list", "policy: {apps: {name: web}}", "", "policy.apps: no list", "apps/shop"},
+		{"routes that are no mapping", "policy: {labels: {routes: [a.example.org]}}", "", "policy.labels.routes: no mapping", "shop"},
+		{"a route that is an address", "policy: {labels: {routes: {shop: ['https://a.example.org']}}}", "", "is no host name", "shop"},
+		{"an unknown key of labels", "policy: {labels: {route: {}}}", "", `unknown key "route"`, `did you mean "routes"?`},
 		{"an empty file", "policy: p.yaml", "", "p.yaml:1: no mapping", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -77,13 +86,13 @@ images: {registries: ["*"]}
 capabilities:
   add: [NET_ADMIN]
 apps:
-  - {name: web}
+  - {name: web, source: prod, path: web, grants: []}
 `
 	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": whole})
 	_, err := LoadConfig(file)
 	var ms Mistakes
 	require.ErrorAs(t, err, &ms)
-	for i, want := range []string{"p.yaml:2: policy.profile: hardened", "p.yaml:3: policy.images", "p.yaml:4: policy.capabilities", "p.yaml:6: policy.apps"} {
+	for i, want := range []string{"p.yaml:2: policy.profile: hardened", "p.yaml:3: policy.images", "p.yaml:4: policy.capabilities", "p.yaml:7: policy.apps.grants"} {
 		require.Contains(t, ms[i].Error(), want+" is not carried out by this release")
 	}
 	require.Len(t, ms, 4)

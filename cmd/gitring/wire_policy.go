@@ -33,7 +33,7 @@ type judge struct {
 func judgeOf(c *Config) judge {
 	return judge{dataRoot: c.DataRoot, runtimes: &engineRuntimes{}, rules: policy.Rules{
 		Profile: c.policy.profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"), Live: filepath.Join(c.State, "live"),
-		EngineGroups: engineGroups(c.Engine.URL), Services: c.mostServices(), Listen: c.Listen.HTTP,
+		EngineGroups: engineGroups(c.Engine.URL), Services: c.mostServices(), Routes: c.policy.routes, Listen: c.Listen.HTTP,
 	}}
 }
 

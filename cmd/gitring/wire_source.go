@@ -61,7 +61,7 @@ func (d *daemon) wireSources(ctx context.Context) error {
 		if err != nil {
 			return err // it names the source
 		}
-		f.source = reconcile.Source{Name: s.Name, Branch: s.Branch, Apply: s.Apply, Trust: f.git.Warning(), FreshFor: freshFor(s.Poll, f.git.Interval()), Silent: s.Status == nil, Deployments: s.Status != nil && s.Status.Deployments}
+		f.source = reconcile.Source{Name: s.Name, Branch: s.Branch, Apply: s.Apply, Trust: f.git.Warning(), FreshFor: freshFor(s.Poll, f.git.Interval()), Names: d.cfg.policy.takes(s.Name), Silent: s.Status == nil, Deployments: s.Status != nil && s.Status.Deployments}
 		d.sources = append(d.sources, f)
 	}
 	return nil

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
+)
+
+// rows is a memory that holds what it is told.
+type rows struct{ facts ring.Facts }
+
+func (r *rows) Facts(context.Context) (ring.Facts, error) { return r.facts, nil }
+
+func (r *rows) Record(_ context.Context, facts []ring.Fact, _ []ring.Event) error {
+	for _, f := range facts {
+		r.facts.Set(f)
+	}
+	return nil
+}
+
+// hostOf is a host on which sources have had their apps accepted; each file is of the
+// source that its key begins with: "prod shop/compose.yaml".
+func hostOf(t *testing.T, profile policy.Profile, accepted map[string]map[string]string) (*ledger, judge) {
+	t.Helper()
+	l, err := newLedger(t.Context(), &rows{ring.NewFacts()}, defaultDataRoot)
+	require.NoError(t, err)
+	j := judgeAnywhere(profile)
+	j.whose = l.whose
+	for _, source := range sortedKeys(accepted) {
+		plan, refusals := planOf(j, source, accepted[source])
+		require.Empty(t, refusals, source)
+		for _, a := range plan.Apps {
+			require.NoError(t, l.Record(t.Context(), []ring.Fact{ring.InForce{App: a}, ring.NameOf(&a, ring.Name{}, time.Unix(1, 0))}, nil))
+		}
+	}
+	return l, j
+}
+
+func planOf(j judge, source string, files map[string]string) (ring.Plan, []*ring.Refusal) {
+	tree := fstest.MapFS{}
+	for name, body := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(body), Mode: 0o644}
+	}
+	return j.look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, manifest.Settings{Source: source, Host: "edge-1"})
+}
+
+const victim = "services: {web: {image: nginx, hostname: front, volumes: ['data:/d', './files:/f'], ports: ['8080:80'], labels: {'traefik.http.routers.a.rule': 'Host(`shop.example.org`)'}}}\nvolumes: {data: , special: {name: special}}\n"
+
+func TestAnotherSourceGetsNothingOfAnApp(t *testing.T) {
+	for _, tt := range []struct {
+		name, file, body string
+		code             ring.Code
+		says             string // "" passes
+	}{
+		{"its volume", "evil/compose.yaml", "services: {a: {image: a, volumes: ['vol:/v']}}\nvolumes: {vol: {external: true, name: shop_data}}\n", "", "is a volume of app shop of source prod"},
+		{"its volume under a name of its own", "evil/compose.yaml", "services: {a: {image: a, volumes: ['vol:/v']}}\nvolumes: {vol: {name: special}}\n", "", "is a volume of app shop of source prod"},
+		{"its folder", "evil/compose.yaml", "services: {a: {image: a, volumes: ['/srv/gitring/shop/files:/v']}}\n", "", "is the data of app shop of source prod"},
+		{"more of its folder", "evil/compose.yaml", "services: {a: {image: a, volumes: ['/srv/gitring/shop:/v']}}\n", "", "is the data of app shop of source prod"},
+		{"a folder around it", "compose.yaml", "name: evil\nservices: {a: {image: a, volumes: ['/srv/gitring:/v']}}\n", "", "holds the data of app shop of source prod"},
+		{"its folder by the same path", "shop/compose.yaml", "name: evil\nservices: {a: {image: a, volumes: ['./files:/v']}}\n", "", "is the data of app shop of source prod"},
+		{"below its folder by the same path", "shop/compose.yaml", "name: evil\nservices: {a: {image: a, volumes: ['./files/deep:/v']}}\n", "", "is the data of app shop of source prod"},
+		{"around its folder by the same path", "shop/compose.yaml", "name: evil\nservices: {a: {image: a, volumes: ['/srv/gitring/shop:/v']}}\n", "", "holds the data of app shop of source prod"},
+		{"its folder by a path inside it", "shop/files/compose.yaml", "name: evil\nservices: {a: {image: a, volumes: ['./x:/v']}}\n", "", "is the data of app shop of source prod"},
+		{"its folder from the root", "compose.yaml", "name: evil\nservices: {a: {image: a, volumes: ['./shop/files:/v']}}\n", "", "is the data of app shop of source prod"},
+		{"its network", "evil/compose.yaml", "services: {a: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: shop_default}}\n", "", "is a network of app shop of source prod"},
+		{"the cluster's gateway", "evil/compose.yaml", "services: {a: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: docker_gwbridge}}\n", "", "joins all containers"},
+		{"its port", "evil/compose.yaml", "services: {a: {image: a, ports: ['127.0.0.1:8080:80']}}\n", "", "is published by app shop of source prod as 8080/tcp"},
+		{"its host name", "evil/compose.yaml", "services: {a: {image: a, environment: {VIRTUAL_HOST: 'x.example.org, Shop.example.org:80'}}}\n", ring.RouteTaken, "is a host name of app shop of source prod"},
+
+		{"a folder beside it", "evil/compose.yaml", "services: {a: {image: a, volumes: ['./files:/v']}}\n", "", ""},
+		{"a folder of the same app path", "shop/compose.yaml", "name: evil\nservices: {a: {image: a, volumes: ['./other:/v']}}\n", "", ""},
+		{"the root beside it", "compose.yaml", "name: evil\nservices: {a: {image: a, volumes: ['./files:/v']}}\n", "", ""},
+		{"another port", "evil/compose.yaml", "services: {a: {image: a, ports: ['8081:80', '8080:80/udp']}}\n", "", ""},
+		{"another host name", "evil/compose.yaml", "services: {a: {image: a, labels: {caddy: 'a.example.org', 'traefik.tcp.routers.x.rule': 'HostSNI(`*`)'}}}\n", "", ""},
+		{"a network of nobody", "evil/compose.yaml", "services: {a: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: proxy}}\n", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, j := hostOf(t, policy.Compose, map[string]map[string]string{"prod": {"shop/compose.yaml": victim}})
+			_, refusals := planOf(j, "lab", map[string]string{tt.file: tt.body})
+			if tt.says == "" {
+				require.Empty(t, refusals)
+				return
+			}
+			require.NotEmpty(t, refusals)
+			require.Contains(t, refusals[0].Error(), tt.says)
+			if tt.code == "" {
+				tt.code = ring.PolicyDenied
+			}
+			require.Equal(t, tt.code, refusals[0].Code)
+			_, refusals = planOf(j, "prod", map[string]string{"shop/compose.yaml": victim})
+			require.Empty(t, refusals, "the one that has it keeps it")
+		})
+	}
+}
+
+// What an app left behind is its own still.
+func TestAnotherSourceGetsNothingOfAnAppThatLeft(t *testing.T) {
+	l, j := hostOf(t, policy.Owner, map[string]map[string]string{"prod": {"shop/compose.yaml": victim}})
+	require.NoError(t, l.Record(t.Context(), []ring.Fact{
+		ring.Kept{App: "shop", Name: "data /srv/gitring/shop/files"}, ring.Kept{App: "shop", Name: "volume shop_anonymous"}, ring.Forget{Table: "app", Key: "shop"},
+	}, nil))
+	for _, body := range []string{
+		"services: {a: {image: a, volumes: ['vol:/v']}}\nvolumes: {vol: {external: true, name: special}}\n",
+		"services: {a: {image: a, volumes: ['vol:/v']}}\nvolumes: {vol: {external: true, name: shop_anonymous}}\n",
+		"services: {a: {image: a, volumes: ['/srv/gitring/shop/files:/v']}}\n",
+	} {
+		_, refusals := planOf(j, "lab", map[string]string{"evil/compose.yaml": body})
+		require.Len(t, refusals, 1, body)
+	}
+	_, refusals := planOf(j, "prod", map[string]string{"shop/compose.yaml": victim})
+	require.Empty(t, refusals, "it may come back")
+}
+
+// The owner of a homelab has many stacks, one network that all join, and names that recur.
+func TestOneHandSharesWithANote(t *testing.T) {
+	_, j := hostOf(t, policy.Compose, nil)
+	plan, refusals := planOf(j, "prod", map[string]string{
+		"proxy/compose.yaml": "services: {traefik: {image: a}, db: {image: b}}\n",
+		"shop/compose.yaml":  "services: {web: {image: a, networks: {p: {aliases: [db]}}, labels: {'traefik.http.routers.a.rule': 'Host(`a.example.org`) && Path(`/x`)'}}, db: {image: b}}\nnetworks: {p: {external: true, name: proxy_default}}\n",
+		"blog/compose.yaml":  "services: {web: {image: a, labels: {'traefik.http.routers.b.rule': 'Host(`a.example.org`) && Path(`/y`)'}}, db: {image: b}}\n",
+	})
+	require.Empty(t, refusals)
+	require.Len(t, plan.Apps, 3)
+	require.Equal(t, []string{
+		"networks.p.name proxy_default: is a network of app proxy, which lets nobody join it",
+		"services.web.labels.traefik.http.routers.a.rule a.example.org: is a host name of app blog",
+		"services.web.networks.p.aliases db: answers for what app proxy calls so on network proxy_default",
+	}, plan.Beside["shop"])
+}
+
+// Right before a call it is asked once more, with what belongs to whom at that moment.
+func TestWhatIsSentIsHeldAgainstAllSources(t *testing.T) {
+	_, j := hostOf(t, policy.Owner, map[string]map[string]string{"prod": {"shop/compose.yaml": victim}})
+	app := &ring.App{Name: "evil", Source: "lab", Path: "evil", Services: []ring.Service{{Name: "web"}}}
+	send := func(kind mount.Type, source string) error {
+		body := runtime.ContainerRequest{Config: &container.Config{Image: "a"}, HostConfig: &container.HostConfig{Mounts: []mount.Mount{{Type: kind, Source: source, Target: "/v"}}}}
+		return j.allow("evil", runtime.Request{Key: "container", Body: body, App: app, Service: &app.Services[0]})
+	}
+	require.ErrorContains(t, send(mount.TypeVolume, "shop_data"), "is a volume of app shop of source prod")
+	require.ErrorContains(t, send(mount.TypeBind, "/srv/gitring/shop/files/deep"), "is the data of app shop of source prod")
+	require.NoError(t, send(mount.TypeVolume, "evil_data"))
+	require.NoError(t, send(mount.TypeBind, "/srv/gitring/evil/files"))
+	require.NoError(t, send(mount.TypeBind, "/mnt/media"))
+}
+
+func TestLabelsRoutesNamesWhoseAHostNameIs(t *testing.T) {
+	_, j := hostOf(t, policy.Compose, nil)
+	j.rules.Routes = map[string][]string{"shop": {"shop.example.org", "*.shop.example.org"}}
+	route := func(app, host string) int {
+		_, refusals := planOf(j, "prod", map[string]string{app + "/compose.yaml": "services: {a: {image: a, labels: {caddy_1: 'https://" + host + ":443/x'}}}\n"})
+		return len(refusals)
+	}
+	require.Zero(t, route("shop", "shop.example.org"))
+	require.Zero(t, route("shop", "a.shop.example.org"))
+	require.Equal(t, 1, route("shop", "blog.example.org"))
+	require.Equal(t, 1, route("evil", "shop.example.org"))
+	require.Equal(t, 1, route("evil", "a.shop.example.org"))
+	require.Zero(t, route("evil", "evil.example.org"))
+}

@@ -1,0 +1,49 @@
+package gitsync
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTwoAppsAreInOneHandWhereNobodyHasOneOfThemAlone(t *testing.T) {
+	const shop, blog, root = "apps/shop/compose.yaml", "apps/blog/compose.yaml", "compose.yaml"
+	for _, tt := range []struct {
+		name     string
+		bindings []Binding
+		a, b     string
+		one      bool
+	}{
+		{"nobody is bound", nil, shop, blog, true},
+		{"bound to roles", []Binding{{Signer: "a", Roles: []Role{RoleImages}}}, shop, blog, true},
+		{"bound to both", []Binding{{Signer: "a", Paths: []string{"apps/**"}}}, shop, blog, true},
+		{"bound to neither", []Binding{{Signer: "a", Paths: []string{"docs/**"}}}, shop, blog, true},
+		{"bound to both by two lines", []Binding{{Signer: "a", Paths: []string{"apps/shop/**"}}, {Signer: "a", Paths: []string{"apps/blog/*"}}}, shop, blog, true},
+		{"the same file of both", []Binding{{Signer: "a", Paths: []string{"apps/*/config.json"}}}, shop, blog, true},
+		{"bound to one", []Binding{{Signer: "a", Paths: []string{"apps/shop/**"}}}, shop, blog, false},
+		{"bound to a file of one", []Binding{{Signer: "a", Paths: []string{"apps/shop/data/x"}}}, shop, blog, false},
+		{"bound to all of one and a file of the other", []Binding{{Signer: "a", Paths: []string{"apps/shop/**", "apps/blog/x"}}}, shop, blog, false},
+		{"below the root", []Binding{{Signer: "a", Paths: []string{"apps/shop/**"}}}, shop, root, false},
+		{"by the middle of a pattern", []Binding{{Signer: "a", Paths: []string{"**/shop/*"}}}, shop, blog, false},
+		{"bound at another source", []Binding{{Signer: "a", Paths: []string{"apps/shop/**"}, Sources: []string{"lab"}}}, shop, blog, true},
+		{"somebody else is bound to both", []Binding{{Signer: "a", Paths: []string{"apps/**"}}, {Signer: "b", Paths: []string{"apps/blog/**"}}}, shop, blog, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			trust := &Trust{source: "prod", branch: "main", cfg: TrustConfig{Mode: Strict, Bindings: tt.bindings}}
+			require.Equal(t, tt.one, trust.hands().One(tt.a, tt.b))
+			require.Equal(t, tt.one, trust.hands().One(tt.b, tt.a))
+			trust.cfg.Bindings, trust.repo = nil, &repoSigners{grants: map[string][]Binding{"key": tt.bindings}}
+			if tt.name != "somebody else is bound to both" {
+				require.Equal(t, tt.one, trust.hands().One(tt.a, tt.b), "the repository's bindings count as the configuration's")
+			}
+		})
+	}
+	require.True(t, Hands{}.One(shop, blog))
+}
+
+func TestANewBindingIsANewPrint(t *testing.T) {
+	trust := &Trust{source: "prod", branch: "main", cfg: TrustConfig{Mode: Strict}}
+	before := trust.hands().Print()
+	trust.cfg.Bindings = []Binding{{Signer: "a", Paths: []string{"apps/shop/**"}}}
+	require.NotEqual(t, before, trust.hands().Print())
+}
