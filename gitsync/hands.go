@@ -75,7 +75,7 @@ func (h Hands) Limited() bool { return h.trust != nil && h.trust.limited() }
 // One reports whether no signer has other rights on one of two apps than on the other.
 // An app is the Compose file by which it is ruled, inside the commit.
 func (h Hands) One(a, b string) bool {
-	return !slices.ContainsFunc(h.of, func(grants []Binding) bool { return reach(grants, a) != reach(grants, b) })
+	return !slices.ContainsFunc(h.of, func(grants []Binding) bool { return reachInto(grants, a) != reachInto(grants, b) })
 }
 
 // How far somebody reaches into an app.
@@ -85,7 +85,7 @@ const (
 	reachesAll     // its Compose file, and so all that it does
 )
 
-func reach(grants []Binding, file string) int {
+func reachInto(grants []Binding, file string) int {
 	far := reachesNothing
 	for _, b := range grants {
 		switch {

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"net"
 	"regexp"
 	"slices"
 	"strings"
@@ -123,11 +122,13 @@ func addressesOf(line string) []string {
 	return out
 }
 
-func withoutPort(host string) string {
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		return h
+// withoutPort leaves out the port of an address that names a host; one of IPv6 stays as
+// it is.
+func withoutPort(address string) string {
+	if host, _, ok := strings.Cut(address, ":"); ok && strings.Count(address, ":") == 1 {
+		return host
 	}
-	return host
+	return address
 }
 
 // matchesHost reports whether two host names can be one: a name with a star stands for

@@ -87,10 +87,10 @@ func askedOf(profile policy.Profile, tree fstest.MapFS) (plan ring.Plan, refusal
 	c := &ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}
 	s := manifest.Settings{Source: "prod", Host: "edge-1"}
 	apps = manifest.Look(c, s).Plan.Apps
-	others := j.belongings(apps)
+	w := j.beside("prod", apps)
 	for i := range apps {
 		if apps[i].Name == "web" {
-			found, _ = j.findings(&apps[i], others)
+			found, _ = j.findings(&apps[i], w.Of(policy.HolderOf(&apps[i])))
 		}
 	}
 	plan, refusals = j.look(c, s)

@@ -54,7 +54,7 @@ func planOf(j judge, source string, files map[string]string) (ring.Plan, []*ring
 	return j.look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, manifest.Settings{Source: source, Host: "edge-1"})
 }
 
-const victim = "services: {web: {image: nginx, hostname: front, volumes: ['data:/d', './files:/f'], ports: ['8080:80'], labels: {'traefik.http.routers.a.rule': 'Host(`shop.example.org`)'}}}\nvolumes: {data: , special: {name: special}}\n"
+const victim = "services: {web: {image: nginx, hostname: front, volumes: ['data:/d', 'special:/s', './files:/f'], ports: ['8080:80'], labels: {'traefik.http.routers.a.rule': 'Host(`shop.example.org`)'}}}\nvolumes: {data: , special: {name: special}}\n"
 
 func TestAnotherSourceGetsNothingOfAnApp(t *testing.T) {
 	for _, tt := range []struct {
