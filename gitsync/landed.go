@@ -263,12 +263,14 @@ func (l *landings) land(d *verdict) error {
 	if len(d.p.parents) == 2 {
 		d.landing = true
 		head := d.p.parents[1]
-		if !l.leftBehind(head) {
+		if l.carries(head) {
 			refusal, err := l.from(d, head, l)
 			return d.landed(refusal, err)
 		}
 		// It may be the forge's own squash of a branch that the message names.
-		refusal = unsignedHead(d.p.sha, head, l.verdicts[head].cause)
+		if refusal = neverVerified(d.p.sha, head, head); l.leftBehind(head) {
+			refusal = unsignedHead(d.p.sha, head, l.verdicts[head].cause)
+		}
 	}
 	head, absent, err := l.named(d.p)
 	switch {
@@ -346,6 +348,9 @@ func (l *landings) holds(d *verdict, head ring.SHA) (*ring.Refusal, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if refusal == nil && !in.carries(head) {
+		return neverVerified(d.p.sha, head, head), nil
 	}
 	if refusal != nil {
 		return unsignedHead(d.p.sha, head, refusal), nil
@@ -431,7 +436,8 @@ func (l *landings) followed(d *verdict, head ring.SHA) (string, *ring.Refusal, e
 // leftOut is a trusted commit in d's history that neither its base nor head has; ""
 // when there is none. A landing may leave out what nobody signed, and nothing
 // else: by way of an unsigned merge a landing on an old base could otherwise
-// follow the newest commit, and take everything since back.
+// follow the newest commit, and take everything since back. A landing in between is
+// there where what it was made of is.
 func (l *landings) leftOut(d *verdict, head ring.SHA) (ring.SHA, error) {
 	seen := map[ring.SHA]bool{d.base: true, head: true}
 	todo := slices.Clone(d.p.parents)
@@ -453,6 +459,10 @@ func (l *landings) leftOut(d *verdict, head ring.SHA) (ring.SHA, error) {
 				return "", err
 			}
 			in = in || refusal == nil && len(beyond) == 0
+		}
+		if h := l.verdicts[id]; !in && h != nil && h.landing && h.one.Head != "" {
+			todo = append(todo, h.base, h.one.Head)
+			continue
 		}
 		if !in {
 			return id, nil

@@ -180,7 +180,7 @@ func (l *landings) turned(tip ring.SHA) (*ring.Refusal, error) {
 			continue
 		}
 		ids, _, refusal, err := apart(l.o, head, d.base, l.t.cfg.MaxRange)
-		if refusal != nil || err != nil || len(ids) == 0 {
+		if refusal != nil || err != nil {
 			return refusal, err
 		}
 		payload, members, refusal, err := l.contents(d.base, ids, l)
@@ -191,11 +191,14 @@ func (l *landings) turned(tip ring.SHA) (*ring.Refusal, error) {
 		if err != nil {
 			return nil, err
 		}
-		again, refusal, err := l.again(d, head, asHead, members, fresh)
+		was, refusal, err := l.treeOf(head)
 		if refusal != nil || err != nil {
 			return refusal, err
 		}
-		if again {
+		if len(ids) == 0 || was == d.p.tree { // it changes nothing there
+			continue
+		}
+		if asHead || len(members) > 0 && len(fresh) == 0 {
 			return headLanded(d.p.sha, d.base), nil
 		}
 	}
