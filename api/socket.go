@@ -258,8 +258,8 @@ func (s *Socket) accept(w http.ResponseWriter, r *http.Request, p Peer) error {
 	if err := readJSON(r, &a); err != nil {
 		return err
 	}
-	if err := digits(a.Commit); err != nil {
-		return err
+	if err := digits(a.Commit); err != nil || len(a.Commit) != 40 {
+		return Usage("gitring trust show -o json shows the tip in full", "a commit to trust has all its 40 hex digits")
 	}
 	if a.Reason == "" {
 		return Usage("say why with --reason", "a reason is required")

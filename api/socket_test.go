@@ -302,7 +302,7 @@ var everyRoute = map[string]struct {
 	"/v1/approve":        {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite},
 	"/v1/trust":          {"GET", "/v1/trust?source=prod", "", mayRead},
 	"/v1/trust/reverify": {"POST", "/v1/trust/reverify", `{"source":"prod"}`, mayWrite},
-	"/v1/trust/accept":   {"POST", "/v1/trust/accept", `{"commit":"ab12cd3","reason":"r"}`, mayTrust},
+	"/v1/trust/accept":   {"POST", "/v1/trust/accept", `{"commit":"ab12cd3ab12cd3ab12cd3ab12cd3ab12cd3ab12c","reason":"r"}`, mayTrust},
 }
 
 func TestWhoMayDoWhat(t *testing.T) {
@@ -381,7 +381,8 @@ func TestWrongRequests(t *testing.T) {
 		{"approve twice in one", "POST", "/v1/approve", `{"commit":"ab12cd3"}{"commit":"ab12cd3"}`, 400, "after its end"},
 		{"approve a word", "POST", "/v1/approve", `{"commit":"main"}`, 400, "7 to 40 hex digits"},
 		{"approve upper case", "POST", "/v1/approve", `{"commit":"AB12CD3"}`, 400, "7 to 40 hex digits"},
-		{"accept without a reason", "POST", "/v1/trust/accept", `{"commit":"ab12cd3"}`, 400, "a reason is required"},
+		{"V65f accept a short id", "POST", "/v1/trust/accept", `{"commit":"ab12cd3","reason":"r"}`, 400, "all its 40 hex digits"},
+		{"accept without a reason", "POST", "/v1/trust/accept", `{"commit":"ab12cd3ab12cd3ab12cd3ab12cd3ab12cd3ab12c"}`, 400, "a reason is required"},
 		{"refresh without a reason", "POST", "/v1/refresh", `{"app":"web","reason":" "}`, 400, "a reason is required"},
 		{"a service without its app", "GET", "/v1/jobs?service=web", "", 400, "without its app"},
 		{"a run by too little of it", "GET", "/v1/jobs?run=ab", "", 400, "7 digits"},
@@ -399,7 +400,7 @@ func TestWrongRequests(t *testing.T) {
 		{"an undo to no commit", "POST", "/v1/act", `{"verb":"undo","app":"web","reason":"r","to":"main"}`, 400, "hex digits"},
 		{"fewer than none", "POST", "/v1/act", `{"verb":"scale","app":"web","reason":"r","replicas":-1}`, 400, "-1 replicas"},
 		{"refresh nothing", "POST", "/v1/refresh", `{"reason":"r"}`, 400, "an app is required"},
-		{"accept a path", "POST", "/v1/trust/accept", `{"commit":"../../../x","reason":"r"}`, 400, "7 to 40 hex digits"},
+		{"accept a path", "POST", "/v1/trust/accept", `{"commit":"../../../x","reason":"r"}`, 400, "all its 40 hex digits"},
 		{"a body that is too large", "POST", "/v1/approve", `{"reason":"` + strings.Repeat("x", bodyLimit) + `"}`, 413, "too large"},
 		{"a body where none is wanted", "POST", "/v1/sync", "x", 413, "too large"},
 		{"plan of no zip", "POST", "/v1/plan", "x", 400, "it is no zip"},

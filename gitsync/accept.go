@@ -19,13 +19,13 @@ func (w *watch) accept(ctx context.Context, a acceptance) (*ring.Refusal, error)
 		return nil, fmt.Errorf("cannot accept %s: %s", a.sha.Short(), w.invalid)
 	}
 	err := w.see(ctx, now)
-	if err != nil && (!w.ready || w.mirror.tip() == "" || !names(a.sha, w.mirror.tip())) {
+	if err != nil && (!w.ready || w.mirror.tip() == "" || a.sha != w.mirror.tip()) {
 		return nil, fmt.Errorf("cannot accept %s: %w", a.sha.Short(), err)
 	}
 	if err != nil {
 		w.tip = w.mirror.tip()
 	}
-	if !names(a.sha, w.tip) {
+	if a.sha != w.tip {
 		return nil, fmt.Errorf("cannot accept %s: the branch is at %s; only its present tip can be accepted", a.sha.Short(), w.tip.Short())
 	}
 	if w.isShallow() {
@@ -54,9 +54,4 @@ func (w *watch) accept(ctx context.Context, a acceptance) (*ring.Refusal, error)
 	how := "accepted by " + a.actor + ": " + a.reason
 	w.recalled = true // a person has the last word over labels too
 	return nil, w.advance(ctx, now, how, []ring.Verified{one}, ring.Event{Kind: ring.TrustAccepted, Actor: a.actor, Reason: a.reason})
-}
-
-// names says that sha, maybe shortened, means tip.
-func names(sha, tip ring.SHA) bool {
-	return len(sha) >= 7 && strings.HasPrefix(string(tip), string(sha))
 }

@@ -72,23 +72,35 @@ func parseBindings(path string, b []byte) ([]Binding, error) {
 	return out, m.of(path)
 }
 
-// Idle tells of bindings that bind nobody, because no key has their name: a
-// sentence for status, and "" where all is well. It is a warning and no mistake:
-// the key may be about to come.
+// Idle tells of bindings and OpenPGP keys that have nothing to do with each other: a
+// sentence for status, and "" where all is well. It is a warning and no mistake: the
+// key, or the binding, may be about to come.
 func (t *Trust) Idle() string {
-	var idle []string
+	var idle, unbound, says []string
 	for _, b := range t.cfg.Bindings {
 		if !t.knows(b) {
 			idle = append(idle, clip(b.Signer))
 		}
 	}
-	if len(idle) == 0 {
-		return ""
+	if len(idle) > 0 {
+		says = append(says, "no key in the trust files has the name of signer "+strings.Join(idle, ", ")+", whom trust.signers names")
 	}
-	return "no key in the trust files has the name of signer " + strings.Join(idle, ", ") + ", whom trust.signers names"
+	for _, k := range t.pgp {
+		if len(t.configured(k.identity())) == 0 && !slices.Contains(unbound, k.primary) {
+			unbound = append(unbound, k.primary)
+		}
+	}
+	if len(unbound) > 0 {
+		says = append(says, "trust.signers names others and not OpenPGP key "+strings.Join(unbound, ", ")+", which so has no rights of the configuration")
+	}
+	return strings.Join(says, "; ")
 }
 
 func (t *Trust) knows(b Binding) bool {
+	return t.knowsSSH(b) || slices.ContainsFunc(t.pgp, func(k pgpKey) bool { return b.names(k.identity()) })
+}
+
+func (t *Trust) knowsSSH(b Binding) bool {
 	for _, lines := range t.ssh {
 		for _, l := range lines {
 			// What certificates will be named is not known before they come.
@@ -100,9 +112,25 @@ func (t *Trust) knows(b Binding) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(t.pgp, func(k pgpKey) bool {
-		return b.names(identity{principal: k.principal, fingerprint: k.primary})
-	})
+	return false
+}
+
+// namedByUserID is what is wrong with a name in the configuration that only an
+// OpenPGP key has, by its user id: whoever has the key writes another.
+func (t *Trust) namedByUserID(key, signer string) error {
+	if signer == "" || t.knowsSSH(Binding{Signer: signer}) {
+		return nil
+	}
+	var meant []string
+	for _, k := range t.pgp {
+		if matchPattern(signer, k.principal) && signer != k.primary && !slices.Contains(meant, k.primary) {
+			meant = append(meant, k.primary)
+		}
+	}
+	if len(meant) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s %q is the user id of an OpenPGP key, which its owner can change: write the fingerprint, signer: %s", key, clip(signer), strings.Join(meant, ", signer: "))
 }
 
 // signerEntry is one item of a list of signers.

@@ -2,6 +2,7 @@ package gitsync
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 
@@ -15,7 +16,9 @@ const (
 )
 
 // change is one path that differs between two trees: a file, link or submodule
-// that was added, removed or made another. A rename is both sides of it.
+// that was added, removed or made another. A rename is both sides of it. It is a
+// folder where that differs although nothing in it does: an empty one that came or
+// went, or one whose entries are written in another way. The top folder is ".".
 type change struct {
 	path     string
 	old, new node // the zero node is absent
@@ -52,6 +55,32 @@ func (c *comparison) folders(of ring.SHA, at string, from, to ring.SHA) (*ring.R
 	if from == to {
 		return nil, nil
 	}
+	before := len(c.out)
+	if refusal, err := c.entries(of, at, from, to); refusal != nil || err != nil {
+		return refusal, err
+	}
+	if len(c.out) == before {
+		return c.add(of, change{path.Join(".", at), folderNode(at, from), folderNode(at, to)}), nil
+	}
+	return nil, nil
+}
+
+// folderNode is a folder as it stands in a tree; "" is absent.
+func folderNode(at string, sha ring.SHA) node {
+	if sha == "" {
+		return node{}
+	}
+	return node{name: path.Base(path.Join(".", at)), mode: fs.ModeDir | 0o555, git: modeDir, sha: sha}
+}
+
+func (c *comparison) add(of ring.SHA, one change) *ring.Refusal {
+	if c.out = append(c.out, one); len(c.out) > maxChanged {
+		return tooManyChanges(of, maxChanged)
+	}
+	return nil
+}
+
+func (c *comparison) entries(of ring.SHA, at string, from, to ring.SHA) (*ring.Refusal, error) {
 	a, refusal, err := c.folder(of, from)
 	if refusal != nil || err != nil {
 		return refusal, err
@@ -93,8 +122,8 @@ func (c *comparison) nodes(of ring.SHA, at string, x, y node) (*ring.Refusal, er
 		to, y = y.sha, node{}
 	}
 	if x != y {
-		if c.out = append(c.out, change{name, x, y}); len(c.out) > maxChanged {
-			return tooManyChanges(of, maxChanged), nil
+		if refusal := c.add(of, change{name, x, y}); refusal != nil {
+			return refusal, nil
 		}
 	}
 	return c.folders(of, name, from, to)

@@ -296,11 +296,15 @@ func (f *Follower) Unconfined() string { return f.child.unconfined() }
 
 // Accept trusts the present tip of the branch because a person says so: its own
 // signature still has to be good, its place in history and its distance do not.
-// sha may be shortened to 7 digits. The commit is reported through Run, which
+// sha is a full id: one content may have several, so a short one could come to mean
+// another. The commit is reported through Run, which
 // has to be running; without it Accept ends with ctx.
 func (f *Follower) Accept(ctx context.Context, sha ring.SHA, actor, reason string) (*ring.Refusal, error) {
 	if strings.TrimSpace(reason) == "" || actor == "" {
 		return nil, fmt.Errorf("cannot accept %s: the journal needs who and why", sha.Short())
+	}
+	if !idForm.MatchString(string(sha)) {
+		return nil, fmt.Errorf("cannot accept %q: not a full commit id of 40 lower-case hex digits", clip(string(sha)))
 	}
 	answers := make(chan answer, 1)
 	select {

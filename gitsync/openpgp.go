@@ -2,6 +2,7 @@ package gitsync
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,11 @@ type pgpKey struct {
 	place       string // the file it is from
 	repo        bool   // of the file in the repository
 	weak        string // why its signatures count for nothing; "" when they do
+	revoker     string // fingerprint of a key that may revoke it; "" is none
+}
+
+func (k *pgpKey) identity() identity {
+	return identity{principal: k.principal, fingerprint: k.primary, repo: k.repo}
 }
 
 // selfSigned is a key as its owner described it over time; a subkey counts only
@@ -112,7 +118,15 @@ func parseKeyBlock(block []byte) ([]pgpKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	packets := packet.NewReader(a.Body)
+	body, err := io.ReadAll(a.Body)
+	if err != nil {
+		return nil, err
+	}
+	revokers, err := designatedRevokers(body)
+	if err != nil {
+		return nil, err
+	}
+	packets := packet.NewReader(bytes.NewReader(body))
 	var keys []pgpKey
 	for {
 		e, err := pgp.ReadEntity(packets)
@@ -126,8 +140,112 @@ func parseKeyBlock(block []byte) ([]pgpKey, error) {
 		if err != nil {
 			return nil, err
 		}
-		keys = append(keys, more...)
+		for _, k := range more {
+			k.revoker = revokers[k.primary]
+			keys = append(keys, k)
+		}
 	}
+}
+
+// Packets and parts of OpenPGP that the library does not show (RFC 9580).
+const (
+	tagSignature      = 2
+	tagPublicKey      = 6
+	partIssuer        = 16
+	partRevocationKey = 12
+	partIssuerPrint   = 33
+)
+
+// designatedRevokers are, by the fingerprint of a primary key, the fingerprint of a
+// key that may revoke it. The library leaves that part of a signature out. The
+// signature that names the revoker is not checked: a key is refused for it, so a
+// false one gains nothing.
+func designatedRevokers(body []byte) (map[string]string, error) {
+	revokers := map[string]string{}
+	packets := packet.NewOpaqueReader(bytes.NewReader(body))
+	var of *packet.PublicKey
+	for {
+		p, err := packets.Next()
+		if errors.Is(err, io.EOF) {
+			return revokers, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		switch p.Tag {
+		case tagPublicKey:
+			of = nil
+			if parsed, err := p.Parse(); err == nil {
+				of, _ = parsed.(*packet.PublicKey)
+			}
+		case tagSignature:
+			if of == nil {
+				continue
+			}
+			if revoker := revokerIn(p.Contents, of); revoker != "" {
+				revokers[fmt.Sprintf("%X", of.Fingerprint)] = revoker
+			}
+		}
+	}
+}
+
+// revokerIn is the revoker that a signature of a key over itself or over one of its
+// user ids names; "" for none, and in signatures of others.
+func revokerIn(sig []byte, by *packet.PublicKey) string {
+	hashed, unhashed, ok := signatureParts(sig)
+	if !ok || sig[1] != byte(packet.SigTypeDirectSignature) && (sig[1] < byte(packet.SigTypeGenericCert) || sig[1] > byte(packet.SigTypePositiveCert)) {
+		return ""
+	}
+	revoker := ""
+	for _, part := range append(hashed, unhashed...) {
+		switch part.SubType &^ 0x80 { // the critical bit
+		case partIssuer:
+			if len(part.Contents) == 8 && binary.BigEndian.Uint64(part.Contents) != by.KeyId {
+				return ""
+			}
+		case partIssuerPrint:
+			if len(part.Contents) > 1 && !bytes.Equal(part.Contents[1:], by.Fingerprint) {
+				return ""
+			}
+		}
+	}
+	for _, part := range hashed {
+		if part.SubType&^0x80 == partRevocationKey && len(part.Contents) > 2 {
+			revoker = fmt.Sprintf("%X", part.Contents[2:]) // after its class and algorithm
+		}
+	}
+	return revoker
+}
+
+// signatureParts are the subpackets of a signature of version 4 or 6.
+func signatureParts(sig []byte) (hashed, unhashed []*packet.OpaqueSubpacket, ok bool) {
+	const head = 4 // version, type, algorithm, hash
+	if len(sig) < head || sig[0] != 4 && sig[0] != 6 {
+		return nil, nil, false
+	}
+	rest := sig[head:]
+	areas := [2][]*packet.OpaqueSubpacket{}
+	for i := range areas {
+		n, size := 0, 2
+		if sig[0] == 6 {
+			size = 4
+		}
+		if len(rest) < size {
+			return nil, nil, false
+		}
+		for _, b := range rest[:size] {
+			n = n<<8 | int(b)
+		}
+		if rest = rest[size:]; n > len(rest) {
+			return nil, nil, false
+		}
+		var err error
+		if areas[i], err = packet.OpaqueSubpackets(rest[:n]); err != nil {
+			return nil, nil, false
+		}
+		rest = rest[n:]
+	}
+	return areas[0], areas[1], true
 }
 
 // signingKeys is the primary key and those subkeys that may sign.
@@ -166,8 +284,8 @@ func signingKeys(e *pgp.Entity) ([]pgpKey, error) {
 func describePrimary(e *pgp.Entity) (main selfSigned, signs bool, principal string) {
 	main.created = e.PrimaryKey.CreationTime
 	var newest, preferred *packet.Signature
-	use := func(sig *packet.Signature) {
-		main.terms = append(main.terms, termOf(e.PrimaryKey, sig))
+	lasts := func(sig *packet.Signature) { main.terms = append(main.terms, termOf(e.PrimaryKey, sig)) }
+	uses := func(sig *packet.Signature) {
 		if newest == nil || !sig.CreationTime.Before(newest.CreationTime) {
 			newest = sig
 		}
@@ -186,7 +304,8 @@ func describePrimary(e *pgp.Entity) (main selfSigned, signs bool, principal stri
 		}
 		for _, s := range id.SelfCertifications {
 			if ownUserID(e, name, s.Packet) {
-				use(s.Packet)
+				lasts(s.Packet)
+				uses(s.Packet)
 			}
 		}
 		if preferred == nil || better(self, preferred) {
@@ -194,8 +313,16 @@ func describePrimary(e *pgp.Entity) (main selfSigned, signs bool, principal stri
 		}
 	}
 	for _, s := range e.DirectSignatures {
-		if sound(s.Packet) && e.PrimaryKey.VerifyDirectKeySignature(s.Packet) == nil {
-			use(s.Packet)
+		if !sound(s.Packet) || e.PrimaryKey.VerifyDirectKeySignature(s.Packet) != nil {
+			continue
+		}
+		// One that names a revoker says nothing of time and use; gpg then goes by the
+		// user ids.
+		if s.Packet.KeyLifetimeSecs != nil || len(main.terms) == 0 {
+			lasts(s.Packet)
+		}
+		if s.Packet.FlagsValid {
+			uses(s.Packet)
 		}
 	}
 	for _, s := range e.Revocations {
@@ -441,6 +568,9 @@ func (t *Trust) judgeOpenPGP(p *parsed, k *pgpKey, sig *packet.Signature, m mome
 			return identity{}, revokedKey(p.sha, k.primary, "by its owner, in "+k.place)
 		}
 	}
+	if k.revoker != "" {
+		return identity{}, mayBeRevokedByOthers(p.sha, k.primary, k.revoker)
+	}
 	if k.weak != "" {
 		return identity{}, weakKey(p.sha, "%s", k.weak)
 	}
@@ -453,7 +583,7 @@ func (t *Trust) judgeOpenPGP(p *parsed, k *pgpKey, sig *packet.Signature, m mome
 			return identity{}, badSignature(p.sha, "it was made to expire at %s", stamp(end))
 		}
 	}
-	id := identity{principal: k.principal, fingerprint: k.primary, repo: k.repo}
+	id := k.identity()
 	for _, claimed := range []time.Time{m.claimed, sig.CreationTime} {
 		note, refusal := k.judge(p.sha, moments{claimed: claimed, seen: m.seen, grace: m.grace})
 		if refusal != nil {

@@ -145,7 +145,7 @@ func TestRightsOfOpenPGPSignersHangOnThePrimaryKey(t *testing.T) {
 
 	y.ask(look{anchor: anchor, tip: byBob, trust: with(), signer: "bob@example.org"})
 	y.ask(look{anchor: anchor, tip: byCarol, trust: with(), want: ring.VouchNotAllowed})
-	for _, name := range []string{carol, strings.ToLower(carol), "0x" + carol, carol[:20] + "  " + carol[20:], "carol@example.org"} {
+	for _, name := range []string{carol, strings.ToLower(carol), "0x" + carol, carol[:20] + "  " + carol[20:]} {
 		y.ask(look{anchor: anchor, tip: byCarol, trust: with(bound(Binding{Signer: name, Roles: []Role{RoleCommit, RoleVouch}}))})
 		y.ask(look{anchor: anchor, tip: byCarol, trust: with(bound(Binding{Signer: name, Roles: []Role{RoleCommit, RoleVouch}, Paths: []string{"db/**"}})), want: ring.PathNotAllowed})
 	}

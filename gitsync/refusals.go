@@ -75,6 +75,16 @@ func unknownSigner(p *parsed, key, what, file string) *ring.Refusal {
 	return r
 }
 
+// mayBeRevokedByOthers is of a key with a designated revoker. That one's
+// revocations are not read, so the key might be revoked already.
+func mayBeRevokedByOthers(sha ring.SHA, key, revoker string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.Revoker, Commit: sha,
+		Says: fmt.Sprintf("commit %s is signed by OpenPGP key %s, which lets key %s revoke it, and such revocations are not read", sha.Short(), key, revoker),
+		Hint: "make a key without a designated revoker, have it trusted in place of this one, and sign again",
+	}
+}
+
 // unknownX509 is of S/MIME and of keyless signing (Sigstore's gitsign): whoever
 // made such a signature is known by an authority, and gitring trusts none.
 func unknownX509(sha ring.SHA) *ring.Refusal {
@@ -169,7 +179,7 @@ func rollback(anchor, tip ring.SHA) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.Rollback, Commit: tip,
 		Says: fmt.Sprintf("the branch went back to %s, which is older than %s, the last trusted commit", tip.Short(), anchor.Short()),
-		Hint: "push a signed revert on top of " + anchor.Short() + " instead (gitring rollback makes one); a person on the host may use gitring trust accept " + tip.Short() + " --reason '…'",
+		Hint: "push a signed revert on top of " + anchor.Short() + " instead (gitring rollback makes one); a person on the host may use gitring trust accept " + string(tip) + " --reason '…'",
 	}
 }
 
@@ -185,7 +195,7 @@ func nonFastForward(anchor, tip ring.SHA) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.NonFastForward, Commit: tip,
 		Says: fmt.Sprintf("commit %s does not descend from %s, the last trusted commit", tip.Short(), anchor.Short()),
-		Hint: "somebody force-pushed: push a branch that has " + anchor.Short() + " in its history; a person on the host may use gitring trust accept " + tip.Short() + " --reason '…'",
+		Hint: "somebody force-pushed: push a branch that has " + anchor.Short() + " in its history; a person on the host may use gitring trust accept " + string(tip) + " --reason '…'",
 	}
 }
 
@@ -193,7 +203,7 @@ func rangeTooLarge(tip ring.SHA, max int) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.RangeTooLarge, Commit: tip,
 		Says: fmt.Sprintf("more than %d commits lie between the last trusted commit and %s", max, tip.Short()),
-		Hint: "look them over and use gitring trust accept " + tip.Short() + " --reason '…', or raise trust.max_range",
+		Hint: "look them over and use gitring trust accept " + string(tip) + " --reason '…', or raise trust.max_range",
 	}
 }
 
@@ -219,7 +229,7 @@ func tooMuchEffort(tip ring.SHA) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.RangeTooLarge, Commit: tip,
 		Says: fmt.Sprintf("verifying what lies between the last trusted commit and %s takes too long: its commits name others far away, again and again", tip.Short()),
-		Hint: "look them over and use gitring trust accept " + tip.Short() + " --reason '…', or raise trust.max_range, which raises this too",
+		Hint: "look them over and use gitring trust accept " + string(tip) + " --reason '…', or raise trust.max_range, which raises this too",
 	}
 }
 
@@ -252,6 +262,15 @@ func branchNotAllowed(sha ring.SHA, id identity, source, branch string) *ring.Re
 		Code: ring.BranchNotAllowed, Commit: sha,
 		Says: fmt.Sprintf("commit %s is signed by %s, who may not sign for branch %s of source %s", sha.Short(), id.principal, branch, source),
 		Hint: "have somebody sign it whose binding has that branch, or add the branch to the binding in the source's trust.signers",
+	}
+}
+
+// notBound is of an OpenPGP key where others have bindings.
+func notBound(sha ring.SHA, id identity) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.RoleNotAllowed, Commit: sha,
+		Says: fmt.Sprintf("commit %s is signed by OpenPGP key %s (%s), which has no binding, and so no rights where others have one", sha.Short(), id.fingerprint, id.principal),
+		Hint: "add signer: " + id.fingerprint + " with its roles to the source's trust.signers, or have somebody sign it who has the right",
 	}
 }
 
@@ -423,7 +442,7 @@ func stateLost(tip ring.SHA, what string) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.StateLost, Commit: tip,
 		Says: "up to where this source was trusted is lost, and the labels of its containers do not tell: " + what,
-		Hint: "bring the state directory back from a backup, or the history back to the server; or look over what the branch holds and use gitring trust accept " + tip.Short() + " --reason '…'",
+		Hint: "bring the state directory back from a backup, or the history back to the server; or look over what the branch holds and use gitring trust accept " + string(tip) + " --reason '…'",
 	}
 }
 
@@ -431,7 +450,7 @@ func stateLostRollback(anchor, tip ring.SHA) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.StateLostRollback, Commit: tip,
 		Says: fmt.Sprintf("the branch is at %s, which is older than %s, what containers here were made from", tip.Short(), anchor.Short()),
-		Hint: "push what has " + anchor.Short() + " in its history; a person on the host may use gitring trust accept " + tip.Short() + " --reason '…'",
+		Hint: "push what has " + anchor.Short() + " in its history; a person on the host may use gitring trust accept " + string(tip) + " --reason '…'",
 	}
 }
 

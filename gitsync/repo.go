@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/storer"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -47,11 +48,35 @@ func OpenRepoWithin(dir string, lim Limits) (*Repo, error) {
 func (r *Repo) Resolve(rev string) (ring.SHA, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if h, ok := r.commitNamed(rev); ok {
+		return ring.SHA(h.String()), nil
+	}
 	h, err := r.git.ResolveRevision(plumbing.Revision(rev))
 	if err != nil {
 		return "", fmt.Errorf("cannot find %q in the repository of %s: %w", rev, r.dir, err)
 	}
 	return ring.SHA(h.String()), nil
+}
+
+// commitNamed is the commit of a full id, HEAD, branch or tag without a message. The
+// library reads a commit to resolve it, and says that one it cannot read is absent.
+func (r *Repo) commitNamed(rev string) (plumbing.Hash, bool) {
+	h := plumbing.NewHash(rev)
+	if !plumbing.IsHash(rev) {
+		ref, err := storer.ResolveReference(r.git.Storer, plumbing.ReferenceName(rev))
+		for _, rule := range plumbing.RefRevParseRules {
+			if err == nil {
+				break
+			}
+			ref, err = storer.ResolveReference(r.git.Storer, plumbing.ReferenceName(fmt.Sprintf(rule, rev)))
+		}
+		if err != nil {
+			return plumbing.ZeroHash, false
+		}
+		h = ref.Hash()
+	}
+	_, err := r.git.Storer.EncodedObject(plumbing.CommitObject, h)
+	return h, err == nil
 }
 
 // Raw is the object as stored; the error wraps ErrMissing when it is absent.

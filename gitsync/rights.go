@@ -28,7 +28,8 @@ var roles = []Role{RoleCommit, RoleMerge, RoleVouch, RoleTrust, RoleImages}
 // merge everywhere, and the first signer vouch too.
 type Binding struct {
 	// Signer is a principal, as a pattern with * and ?, or a whole key
-	// fingerprint (SHA256:… or 40 hex digits).
+	// fingerprint (SHA256:… or 40 hex digits). OpenPGP keys have no principal here:
+	// their user id is what their owner writes.
 	Signer string `yaml:"signer"`
 	Roles  []Role `yaml:"roles"` // none is commit and merge
 	// Sources, Branches and Paths are patterns; none is all. In a path * and ?
@@ -64,7 +65,7 @@ func (b Binding) checkPaths() error {
 }
 
 func (b Binding) names(id identity) bool {
-	return b.Signer == id.fingerprint || matchPattern(b.Signer, id.principal)
+	return b.Signer == id.fingerprint || !id.openPGP() && matchPattern(b.Signer, id.principal)
 }
 
 func (b Binding) has(r Role) bool {
@@ -121,7 +122,7 @@ func (t *Trust) configured(id identity) []Binding {
 			out = append(out, b)
 		}
 	}
-	if len(out) > 0 {
+	if len(out) > 0 || id.openPGP() && t.bindsHere() {
 		return out
 	}
 	def := Binding{Signer: id.principal, Roles: []Role{RoleCommit, RoleMerge}}
@@ -134,10 +135,19 @@ func (t *Trust) configured(id identity) []Binding {
 	return []Binding{def}
 }
 
+// bindsHere reports whether the configuration says of anybody what they may do at
+// this source. An OpenPGP key that no binding names then has no rights here.
+func (t *Trust) bindsHere() bool {
+	return slices.ContainsFunc(t.cfg.Bindings, func(b Binding) bool { return matchesAny(b.Sources, t.source) })
+}
+
 // holding are the grants of a role at this source and branch; the refusal says
 // which of the three is missing.
 func (t *Trust) holding(sha ring.SHA, id identity, r Role) ([]Binding, *ring.Refusal) {
 	all := t.grants(id)
+	if len(all) == 0 {
+		return nil, notBound(sha, id)
+	}
 	here := slices.DeleteFunc(slices.Clone(all), func(b Binding) bool { return !b.at(t.source, t.branch) })
 	if len(here) == 0 {
 		return nil, branchNotAllowed(sha, id, t.source, t.branch)

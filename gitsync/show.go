@@ -118,11 +118,14 @@ func (t *Trust) shownPGP(keys []pgpKey, now time.Time) []ring.TrustedSigner {
 	var out []ring.TrustedSigner
 	for i := range keys {
 		k := &keys[i]
-		one := t.shown(identity{principal: k.principal, fingerprint: k.primary, repo: k.repo}, "openpgp", k.span(now))
+		one := t.shown(k.identity(), "openpgp", k.span(now))
 		one.Fingerprint, one.Place = k.fingerprint, k.place
 		one.Revoked, _ = t.revoked.has(k.fingerprint, k.primary)
 		if one.Revoked == "" && slices.ContainsFunc(k.chain, func(s selfSigned) bool { return s.revokedAt(now) }) {
 			one.Revoked = "by its owner"
+		}
+		if k.revoker != "" {
+			one.Refused = ring.Revoker
 		}
 		out = append(out, one)
 	}

@@ -19,6 +19,9 @@ type identity struct {
 	repo        bool   // known by the repository alone
 }
 
+// openPGP reports whether the signer is known by an OpenPGP key.
+func (id identity) openPGP() bool { return pgpFingerprint.MatchString(id.fingerprint) }
+
 // moments are the times a commit is judged at: claimed is the signer's word,
 // seen the daemon's own, and a thief of an old key only chooses the first.
 type moments struct {

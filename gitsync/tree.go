@@ -57,6 +57,7 @@ type folder []node
 type node struct {
 	name string
 	mode fs.FileMode
+	git  uint32 // the mode as Git has it: several may be one for a file system
 	sha  ring.SHA
 }
 
@@ -216,7 +217,7 @@ func parseFolder(body []byte) (folder, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot read tree: %q: %w", e.name, err)
 		}
-		list[i] = node{name: e.name, mode: mode, sha: ring.SHA(e.hash.String())}
+		list[i] = node{name: e.name, mode: mode, git: e.mode, sha: ring.SHA(e.hash.String())}
 	}
 	slices.SortFunc(list, func(a, b node) int { return strings.Compare(a.name, b.name) })
 	for i := 1; i < len(list); i++ {

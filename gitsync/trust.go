@@ -142,7 +142,20 @@ func LoadTrust(cfg TrustConfig, source, branch string) (*Trust, error) {
 		t.cfg.Bindings[i].Signer = fingerprintForm(b.Signer)
 	}
 	t.first = t.firstSigner()
+	if err := t.checkNames(); err != nil {
+		return nil, fmt.Errorf("cannot use trust of source %s: %w", source, err)
+	}
 	return t, nil
+}
+
+// checkNames refuses names in the configuration that an OpenPGP key's owner chooses.
+func (t *Trust) checkNames() error {
+	for _, b := range t.cfg.Bindings {
+		if err := t.namedByUserID("signer", b.Signer); err != nil {
+			return err
+		}
+	}
+	return t.namedByUserID("introduction's signer", t.cfg.IntroductionSigner)
 }
 
 // firstSigner is the one whom the files name first: of allowed_signers, else of

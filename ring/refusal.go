@@ -17,6 +17,7 @@ const (
 	WeakKey             Code = "WeakKey"
 	NoUserPresence      Code = "NoUserPresence"
 	Revoked             Code = "Revoked"
+	Revoker             Code = "Revoker" // an OpenPGP key that somebody else may revoke
 	Rollback            Code = "Rollback"
 	NonFastForward      Code = "NonFastForward"
 	Grammar             Code = "Grammar"

@@ -75,6 +75,9 @@ type TrustedSigner struct {
 	Until time.Time `json:"until,omitzero"`
 	// Revoked is where the key is listed as revoked; "" when it is not.
 	Revoked string `json:"revoked,omitempty"`
+	// Refused is the code by which every signature of the key is refused whatever it
+	// signs; "" when it is judged by what it signs.
+	Refused Code `json:"refused,omitempty"`
 	// Place is the file that names the key, with the line where there is one; InRepo
 	// says that it is a file of the trusted commit.
 	Place  string  `json:"place,omitempty"`

@@ -24,7 +24,7 @@ var asking = map[string]string{
 	"rollout promote": "rollout promote web/web --reason r", "rollout abort": "rollout abort web/web --reason r",
 	"rollout restart": "rollout restart web/web --reason r", "rollout undo": "rollout undo web --reason r",
 	"hold": "hold web --reason r", "release": "release web --reason r", "scale": "scale web/web=2 --reason r", "retry": "retry web --reason r",
-	"trust show": "trust show", "trust accept": "trust accept a1b2c3d --reason r", "trust reverify": "trust reverify --reason r",
+	"trust show": "trust show", "trust accept": "trust accept a1b2c3d4e5f60718293a4b5c6d7e8f9012345678 --reason r", "trust reverify": "trust reverify --reason r",
 	"notify test": "notify test", "outbox list": "outbox list", "outbox retry": "outbox retry --all",
 
 	"serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "rollback": "", "version": "", "completion": "",

@@ -38,6 +38,12 @@ func trustAcceptCmd(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(sha) != 40 {
+				return &failure{
+					code: exitUsage, says: fmt.Sprintf("%q is no full commit id", given[0]),
+					hint: "all 40 hex digits: what is signed once may have several ids; git rev-parse, or gitring trust show -o json",
+				}
+			}
 			if strings.TrimSpace(r.Reason) == "" {
 				return usage(cmd, "--reason is required")
 			}
@@ -217,6 +223,10 @@ func validity(one ring.TrustedSigner, now time.Time) word {
 	switch {
 	case one.Revoked != "":
 		return word{"revoked", red}
+	case one.Refused == ring.Revoker:
+		return word{"refused: others may revoke it", red}
+	case one.Refused != "":
+		return word{"refused: " + string(one.Refused), red}
 	case !one.Until.IsZero() && now.After(one.Until):
 		return word{"expired " + stamp(one.Until), red}
 	case !one.From.IsZero() && now.Before(one.From):

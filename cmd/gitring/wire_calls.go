@@ -159,8 +159,8 @@ func (d *daemon) accept(ctx context.Context, p api.Peer, r api.AcceptRequest) er
 		return err
 	}
 	refusal, err := f.git.Accept(ctx, r.Commit, answerable(p), r.Reason)
-	if tip := d.tipOf(f.cfg.Name); err != nil && tip != "" && !strings.HasPrefix(string(tip), string(r.Commit)) {
-		return api.Conflicting("gitring verify and git log say what it holds; then gitring trust accept "+tip.Short()+" --reason '…'", "%s", err)
+	if tip := d.tipOf(f.cfg.Name); err != nil && tip != "" && tip != r.Commit {
+		return api.Conflicting("gitring verify and git log say what it holds; then gitring trust accept "+string(tip)+" --reason '…'", "%s", err)
 	}
 	if err != nil {
 		return err
