@@ -155,6 +155,9 @@ func (r *reader) content(files []ring.ContentFile, at place) (string, *fault) {
 		if lfsPointer(body) {
 			return "", lfs(f.Path, at)
 		}
+		if !f.Sealed && sopsEncrypted(body) {
+			return "", ciphertext(f.Path, at)
+		}
 		mode := "-"
 		if f.Exec {
 			mode = "x"

@@ -72,6 +72,7 @@
 //	security    what gives an instance more of the host
 //	platform    what it is built for
 //	secrets     secrets and configs
+//	sops        files that are ciphertext
 //	hooks       commands around its life
 //	composed    what Compose would take its hash of
 //

@@ -78,6 +78,9 @@ func (d *Docker) createAndStart(ctx context.Context, e engine, a ring.Action, p 
 	if err := mounts.mayMount(); err != nil {
 		return ring.Done{}, err
 	}
+	if err := d.mayBegin(ctx, e, a, p); err != nil {
+		return ring.Done{}, err
+	}
 	if err := d.prepare(ctx, e, a, p); err != nil {
 		return ring.Done{}, err
 	}

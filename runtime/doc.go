@@ -43,6 +43,7 @@
 //	mount          mounts
 //	walk           where a path of the host leads
 //	writers        who may write to it
+//	imagestart     how the image has its program begin
 //	resources      bounds and devices
 //	sealed         values of the host, opened at the last moment
 //	confine        the image's own command, or none
