@@ -188,7 +188,7 @@ func createdIsSeen(t *testing.T, r *rig) {
 	require.Equal(t, &ring.Resources{}, in.Limits)
 	in.Addresses, in.Limits = nil, nil
 	require.Equal(t, ring.Instance{
-		ID: done.Instance, Name: r.app + "-web-1-" + a.Version.Short(), App: r.app, Source: "prod", Service: "web", Slot: 1,
+		ID: done.Instance, Name: r.app + "-web-1-" + a.Version.Short(), App: r.app, Source: "prod", Path: "apps/" + r.app, Service: "web", Slot: 1,
 		Version: a.Version, Commit: a.Commit, Kind: ring.Worker, Image: r.image, State: ring.StateCreated, Policy: "no", Grace: time.Second,
 	}, in)
 	_, hex, _ := strings.Cut(string(a.Version), ":")
