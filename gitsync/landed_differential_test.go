@@ -146,7 +146,7 @@ func (p *planned) with(changes ...string) map[string]string {
 
 // forgery makes repositories in memory and knows the git that judges them.
 type forgery struct {
-	t       *testing.T
+	t       testing.TB
 	y       *yard
 	trust   *Trust
 	keys    map[string]ssh.Signer
@@ -163,7 +163,7 @@ type object struct {
 	body []byte
 }
 
-func newForgery(t *testing.T) *forgery {
+func newForgery(t testing.TB) *forgery {
 	y := newYard(t)
 	y.allow("alice", `namespaces="git"`)
 	y.allow("bob", `namespaces="git"`)
