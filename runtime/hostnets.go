@@ -85,6 +85,14 @@ func (h hostNets) clash(subnet netip.Prefix) (takes, told string) {
 	return "", ""
 }
 
+// clashes reports whether any of the subnets would take something of the host's own.
+func (h hostNets) clashes(subnets []netip.Prefix) bool {
+	return slices.ContainsFunc(subnets, func(s netip.Prefix) bool {
+		takes, _ := h.clash(s)
+		return takes != ""
+	})
+}
+
 // newSubnets are those of an app's network that the engine does not have yet for the app.
 func newSubnets(app string, n ring.Network, name string, here []network.Summary) []netip.Prefix {
 	var out []netip.Prefix

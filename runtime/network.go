@@ -56,12 +56,15 @@ func (d *Docker) takesNothing(ctx context.Context, e engine, a ring.Action) erro
 	if err != nil {
 		return err
 	}
+	nets.servers = nil
+	if !nets.clashes(newSubnets(a.App, a.Network, a.NetworkName, nil)) {
+		return nil // so nobody has to be asked which bridges are the engine's
+	}
 	here, err := e.NetworkList(ctx, network.ListOptions{})
 	if err != nil {
 		return fault("cannot list networks", ring.CauseNetwork, err)
 	}
 	nets = nets.withoutBridges(here)
-	nets.servers = nil
 	for _, subnet := range newSubnets(a.App, a.Network, a.NetworkName, here) {
 		if takes, _ := nets.clash(subnet); takes != "" {
 			f := refused(a, ring.CauseNetwork, ring.PolicyDenied, fmt.Sprintf("networks.%s.ipam.config %s: takes %s", a.Network.Key, subnet, takes), insteadOfSubnet)
