@@ -268,7 +268,11 @@ func (v *verification) answering(t *Trust, p *parsed, vouched []voucher) (by []v
 		if a.p != nil {
 			var no *ring.Refusal
 			in := v.vouching[a.sha]
-			if a.identity, no, err = v.mayVouch(t, a.p, in.base); err != nil {
+			a.identity, no, err = v.mayVouch(t, a.p, in.base)
+			if no == nil && err == nil {
+				no, err = v.mayVouchFor(t, a.p, p, a.identity)
+			}
+			if err != nil {
 				return nil, false, nil, err
 			}
 			if no != nil {

@@ -76,6 +76,11 @@ func (v *verification) vouches(anchor ring.SHA, ids []ring.SHA) (map[ring.SHA][]
 		if refusal != nil || err != nil {
 			return nil, refusal, err
 		}
+		if !later {
+			if refusal, err := v.mayVouchForEach(p, by.identity, names, brought); refusal != nil || err != nil {
+				return nil, refusal, err
+			}
+		}
 		if refusal := v.note(out, by, names, brought, later && v.t.cfg.Mode == ForgeMerge); refusal != nil {
 			return nil, refusal, nil
 		}
@@ -122,10 +127,48 @@ func (v *verification) mayVouch(t *Trust, p *parsed, base ring.SHA) (identity, *
 	if refusal != nil || err != nil {
 		return id, refusal, err
 	}
-	if file := t.cfg.SignersInRepo; file != "" && t.mayEditSigners(p.sha, id) {
+	return id, t.inVouchedPaths(p.sha, id, with, list), nil
+}
+
+// inVouchedPaths holds what somebody vouches for to their paths. The file of signers
+// is open to whoever has the role trust for it.
+func (t *Trust) inVouchedPaths(sha ring.SHA, id identity, with []Binding, list []change) *ring.Refusal {
+	if file := t.cfg.SignersInRepo; file != "" && t.mayEditSigners(sha, id) {
 		list = slices.DeleteFunc(list, func(c change) bool { return c.path == file })
 	}
-	return id, inPaths(p.sha, id, with, list), nil
+	return inPaths(sha, id, with, list)
+}
+
+// mayVouchFor holds id, who vouches in p and may do so, to the paths that the commit q
+// changes by itself. The difference between the anchor and p does not show a change
+// that takes back what another commit of the range did.
+func (v *verification) mayVouchFor(t *Trust, p, q *parsed, id identity) (*ring.Refusal, error) {
+	with, refusal := t.holding(p.sha, id, RoleVouch)
+	if refusal != nil || everywhere(with) {
+		return refusal, nil
+	}
+	list, refusal, err := v.changes(q)
+	if refusal != nil || err != nil {
+		return refusal, err
+	}
+	return t.inVouchedPaths(p.sha, id, with, list), nil
+}
+
+// mayVouchForEach is mayVouchFor, of all commits that p names and brings.
+func (v *verification) mayVouchForEach(p *parsed, id identity, names []string, brought map[ring.SHA]bool) (*ring.Refusal, error) {
+	for _, name := range names {
+		if !brought[ring.SHA(name)] {
+			continue // refused by its name
+		}
+		q, refusal, err := readCommit(v.o, ring.SHA(name))
+		if refusal == nil && err == nil {
+			refusal, err = v.mayVouchFor(v.t, p, q, id)
+		}
+		if refusal != nil || err != nil {
+			return refusal, err
+		}
+	}
+	return nil, nil
 }
 
 // ancestry are the commits of the range, in, that p reaches, without itself.
