@@ -31,7 +31,10 @@ type Settings struct {
 	DataRoots map[string]string
 	// Names are, by app, the folders that have these names on the host: of two apps
 	// that claim one name only the other one is refused.
-	Names  map[string]string
+	Names map[string]string
+	// Held are the apps in force by their names on the engine, as EngineNames has them:
+	// of two apps that take one such name only the other one is refused.
+	Held   map[string]string
 	Limits Limits
 }
 
@@ -135,7 +138,7 @@ func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
 		plan.Refusal = fault.refusal(c.SHA, "")
 		return r, plan, nil
 	}
-	settle(&plan, outcomes, s.Names)
+	settle(&plan, outcomes, &s)
 	return r, plan, outcomes
 }
 
@@ -218,9 +221,9 @@ func (r *reader) keep(apps []ring.App) map[string]ring.Content {
 
 // settle sorts outcomes into the apps and refusals of a plan. A name that two apps
 // claim is refused for both, or for the one that does not have it yet.
-func settle(plan *ring.Plan, outcomes []outcome, names map[string]string) {
-	claims(outcomes, names)
-	collisions(outcomes)
+func settle(plan *ring.Plan, outcomes []outcome, s *Settings) {
+	claims(outcomes, s.Names)
+	collisions(outcomes, s.Held)
 	folders(outcomes)
 	for _, o := range outcomes {
 		if o.faults.none() {

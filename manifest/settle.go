@@ -38,8 +38,9 @@ func claims(outcomes []outcome, names map[string]string) {
 // collisions refuses apps of which two things would have one name on the
 // engine: app a with service b-c, and app a-b with service c; or two that make a
 // volume of one name:. One that is external in all but one of them is shared, as its
-// authors say.
-func collisions(outcomes []outcome) {
+// authors say. held are the apps in force by the names that they have: such an app
+// keeps its name, or whoever may write one folder could stop all others by their names.
+func collisions(outcomes []outcome, held map[string]string) {
 	type owner struct {
 		i int
 		engineName
@@ -50,16 +51,22 @@ func collisions(outcomes []outcome) {
 		if !outcomes[i].faults.none() {
 			continue
 		}
-		for _, n := range namesOf(outcomes[i].app) {
+		for _, n := range namesOf(&outcomes[i].app) {
 			first, twice := names[n.name]
 			if !twice {
 				names[n.name] = owner{i, n}
 				continue
 			}
+			keeps := held[n.name]
 			says := fmt.Sprintf("%s of app %s and %s of app %s would both be called %s on the engine",
 				first.what, outcomes[first.i].name, n.what, outcomes[i].name, n.name)
 			for at, n := range map[int]engineName{first.i: first.engineName, i: n} {
-				found[at].put(n.clash(outcomes[at], says))
+				if keeps == "" || outcomes[at].name != keeps {
+					found[at].put(n.clash(outcomes[at], says))
+				}
+			}
+			if outcomes[i].name == keeps {
+				names[n.name] = owner{i, n}
 			}
 		}
 	}
@@ -83,8 +90,17 @@ type engineName struct {
 	hint       string
 }
 
+// EngineNames are the names that an app takes on the engine, as Settings.Held has them.
+func EngineNames(a *ring.App) []string {
+	var out []string
+	for _, n := range namesOf(a) {
+		out = append(out, n.name)
+	}
+	return out
+}
+
 // namesOf are without slot and version, which both owners could have alike.
-func namesOf(a ring.App) []engineName {
+func namesOf(a *ring.App) []engineName {
 	var out []engineName
 	for _, s := range a.Services {
 		out = append(out, engineName{name: "container " + a.Name + "-" + s.Name, what: "service " + s.Name})

@@ -19,7 +19,7 @@ var (
 	gatewayRule = rule{name: "networks.external", key: "networks", grade: forbidden, risk: "joins all containers of the host's cluster", lets: ""}
 	aliasRule   = rule{name: "names.alias", key: "networks", grade: escape, risk: "answers for a service of another app on a network that both are on", lets: "names that no app in other hands has on a shared network"}
 	routeRule   = rule{name: Routes, key: "labels", grade: escape, risk: "is a host name of another app", lets: "host names that no app in other hands has"}
-	portRule    = rule{name: "ports.exclusive", key: "ports", grade: forbidden, risk: "is published by another app", lets: "ports that no app of another source publishes"}
+	portRule    = rule{name: "ports.exclusive", key: "ports", grade: forbidden, risk: "is published by another app", lets: "ports that no app in other hands publishes"}
 )
 
 // IsBeside reports whether a rule is about what an app shares with others on the host.
@@ -132,13 +132,13 @@ func (b *beside) route(r *Route) {
 	}
 }
 
-// ports holds published ports against those of other sources; inside one source they
-// change hands with the commit.
+// ports holds published ports against those of apps in other hands; inside one hand
+// they move with the commit.
 func (b *beside) ports() {
 	for i := range b.app.Services {
 		s := &b.app.Services[i]
 		for _, p := range s.Spec.Ports {
-			at := slices.IndexFunc(b.others.Ports, func(t TakenPort) bool { return t.By.Source != b.app.Source && p.Clashes(t.Port) })
+			at := slices.IndexFunc(b.others.Ports, func(t TakenPort) bool { return !t.By.OneHand && p.Clashes(t.Port) })
 			if p.HostPort == "" || at < 0 {
 				continue
 			}

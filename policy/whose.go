@@ -97,6 +97,17 @@ func (w *Whose) Unmount(me Holder) {
 	}
 }
 
+// Dismiss leaves out what a planned app claims outside of its own folder: host names,
+// ports, names on networks and data.
+func (w *Whose) Dismiss(me Holder) {
+	for i := range w.Holdings {
+		if h := &w.Holdings[i]; h.State == Next && h.Source == me.Source && h.App == me.App {
+			h.Mounts, h.Routes, h.Ports, h.Names = nil, nil, nil, nil
+			h.Data = slices.DeleteFunc(slices.Clone(h.Data), func(d string) bool { return !within(d, h.Folder()) })
+		}
+	}
+}
+
 // Accepted is w without what is only asked for.
 func (w Whose) Accepted() Whose {
 	w.Holdings = slices.DeleteFunc(slices.Clone(w.Holdings), func(h Holding) bool { return h.State == Next })
@@ -206,7 +217,7 @@ func (w *Whose) take(o *Others, h *Holding, by Other, mine *held) {
 		}
 	}
 	for _, d := range h.Data {
-		if !by.OneHand && !mine.first(mine.data, d, h) {
+		if !by.OneHand && !mine.first(mine.data, d, h) && !mine.holds(d, h) {
 			first(o.Data, d, by)
 		}
 	}
@@ -218,6 +229,9 @@ func (w *Whose) take(o *Others, h *Holding, by Other, mine *held) {
 		}
 	}
 	for _, n := range h.Names {
+		if mine.makes[n.Network] && h.State == Next && !h.makes(n.Network) {
+			continue // on a network of my own nobody comes before me who is not there yet
+		}
 		if o.Names[n.Network] == nil {
 			o.Names[n.Network] = map[string]Other{}
 		}
@@ -259,6 +273,24 @@ func rank(s State) int {
 // held is what an app has already, with the holding that says so.
 type held struct {
 	volumes, data, networks, names, routes, ports map[string]*Holding
+	// folders are those that gitring keeps for me, and makes the networks that are mine,
+	// those that are only planned among them.
+	folders []string
+	makes   map[string]bool
+}
+
+// holds reports whether data that another app only asks for lies in my folder, which is
+// mine. Of folders inside one another the innermost counts.
+func (m *held) holds(d string, other *Holding) bool {
+	return other.State == Next && slices.ContainsFunc(m.folders, func(folder string) bool {
+		theirs := other.Folder()
+		return within(d, folder) && (!within(d, theirs) || theirs != folder && within(folder, theirs))
+	})
+}
+
+// makes reports whether the holding has a network of this name.
+func (h *Holding) makes(network string) bool {
+	return slices.ContainsFunc(h.Networks, func(n Network) bool { return n.Name == network })
 }
 
 // first reports whether one of mine came before that of another.
@@ -281,7 +313,7 @@ func (m *held) lives(other *Holding) bool {
 func (w *Whose) mine(me Holder) *held {
 	m := &held{
 		volumes: map[string]*Holding{}, data: map[string]*Holding{}, networks: map[string]*Holding{},
-		names: map[string]*Holding{}, routes: map[string]*Holding{}, ports: map[string]*Holding{},
+		names: map[string]*Holding{}, routes: map[string]*Holding{}, ports: map[string]*Holding{}, makes: map[string]bool{},
 	}
 	put := func(of map[string]*Holding, what string, h *Holding) {
 		if of[what] == nil {
@@ -290,7 +322,16 @@ func (w *Whose) mine(me Holder) *held {
 	}
 	for i := range w.Holdings {
 		h := &w.Holdings[i]
-		if !h.same(me) || h.State == Next {
+		if !h.same(me) {
+			continue
+		}
+		if h.DataRoot != "" {
+			m.folders = append(m.folders, h.Folder())
+		}
+		for _, n := range h.Networks {
+			m.makes[n.Name] = true
+		}
+		if h.State == Next {
 			continue
 		}
 		for _, v := range h.Volumes {

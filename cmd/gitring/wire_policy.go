@@ -165,18 +165,31 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 	return all
 }
 
-// leaveOutRefused takes the mounts of apps out that are refused for what they ask
-// themselves. They do not run, and whoever writes one could refuse all others by it.
+// leaveOutRefused takes out what apps ask for that are refused for it: their mounts, and
+// all claims of those that are refused whatever else is planned. They do not run, and
+// whoever writes one could refuse all others by it.
 func (j judge) leaveOutRefused(apps []ring.App, w *policy.Whose) {
 	for i := range apps {
 		me := policy.HolderOf(&apps[i])
 		alone := w.Of(me)
 		alone.Mounts = nil
-		found, unbuilt := j.findings(&apps[i], alone)
-		if refusals, _ := sentences(&apps[i], found); unbuilt != nil || len(refusals) > 0 {
-			w.Unmount(me)
+		if !j.refuses(&apps[i], alone) {
+			continue
+		}
+		w.Unmount(me)
+		accepted := w.Accepted()
+		alone = accepted.Of(me)
+		alone.Mounts = nil
+		if j.refuses(&apps[i], alone) {
+			w.Dismiss(me)
 		}
 	}
+}
+
+func (j judge) refuses(a *ring.App, others policy.Others) bool {
+	found, unbuilt := j.findings(a, others)
+	refusals, _ := sentences(a, found)
+	return unbuilt != nil || len(refusals) > 0
 }
 
 // draft gives what the policy refuses of what an app with faults says. What it

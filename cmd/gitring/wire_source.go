@@ -216,7 +216,7 @@ func (f *follower) plan(ctx context.Context, c *ring.Commit, v hostValues) (*rin
 // asked is what a commit asks of this host, whatever the policy says of it.
 func (f *follower) asked(c *ring.Commit, v hostValues) manifest.Reading {
 	s := v.settings(f.settings, f.d.env.key)
-	s.Names = f.d.ledger.names(f.settings.Source)
+	s.Names, s.Held = f.d.ledger.names(f.settings.Source), f.d.ledger.held(f.settings.Source)
 	r := manifest.Look(c, s)
 	v.apply(&r.Plan, f.d.cfg.DataRoot)
 	return r

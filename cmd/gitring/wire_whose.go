@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
@@ -109,6 +110,25 @@ func (l *ledger) names(source string) map[string]string {
 	for app, n := range l.facts.Names {
 		if n.Source == source {
 			out[app] = n.Path
+		}
+	}
+	return out
+}
+
+// held are the apps in force of a source by the names that they have on the engine.
+func (l *ledger) held(source string) map[string]string {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := map[string]string{}
+	for name, f := range l.facts.Apps {
+		if f.App.Source != source {
+			continue
+		}
+		for _, taken := range manifest.EngineNames(&f.App) {
+			out[taken] = name
 		}
 	}
 	return out

@@ -167,3 +167,90 @@ func TestLabelsRoutesNamesWhoseAHostNameIs(t *testing.T) {
 	require.Equal(t, 1, route("evil", "a.shop.example.org"))
 	require.Zero(t, route("evil", "evil.example.org"))
 }
+
+// othersHands is hostOf with an accepted shop, where each app is in hands of its own.
+func othersHands(t *testing.T, shop string) (*ledger, judge) {
+	t.Helper()
+	l, j := hostOf(t, policy.Compose, map[string]map[string]string{"prod": {"apps/shop/compose.yaml": shop}})
+	j.whose = func() policy.Whose {
+		w := l.whose()
+		w.OneHand = func(string, policy.Holder, policy.Holder) bool { return false }
+		return w
+	}
+	return l, j
+}
+
+const (
+	ownShop   = "services: {web: {image: nginx, container_name: front, volumes: ['data:/d', 'special:/s', './files:/f'], ports: ['8080:80'], networks: [net]}}\nvolumes: {data: , special: {name: special}}\nnetworks: {net: {name: shopnet}}\n"
+	laterShop = "services: {web: {image: nginx, container_name: front, volumes: ['data:/d', 'special:/s', './files:/f', './later:/l'], ports: ['8080:80', '9090:90'], networks: {net: {aliases: [later]}}, labels: {'traefik.http.routers.a.rule': 'Host(`later.example.org`)'}}}\nvolumes: {data: , special: {name: special}}\nnetworks: {net: {name: shopnet}}\n"
+)
+
+func TestWhoMayWriteOneFolderStopsNoOtherAppByWhatItClaims(t *testing.T) {
+	const privileged = "services: {a: {image: a, privileged: true, "
+	for _, tt := range []struct{ name, body, says string }{
+		{"its container_name", "services: {a: {image: a, container_name: front}}\n", "would both be called container_name front"},
+		{"its volume by the name it gets", "services: {a: {image: a, volumes: ['vol:/v']}}\nvolumes: {vol: {name: shop_data}}\n", "would both be called volume shop_data"},
+		{"its volume by the name it chose", "services: {a: {image: a, volumes: ['vol:/v']}}\nvolumes: {vol: {name: special}}\n", "would both be called volume special"},
+		{"its network", "services: {a: {image: a, networks: [net]}}\nnetworks: {net: {name: shopnet}}\n", "would both be called network shopnet"},
+		{"its port", "services: {a: {image: a, ports: ['127.0.0.1:8080:80']}}\n", "is published by app shop"},
+		{"the folder that it has next", "services: {a: {image: a, volumes: ['../shop/later:/v']}}\n", "is the data of app shop"},
+		{"the port that it has next, refused otherwise", privileged + "ports: ['9090:80']}}\n", "a.privileged"},
+		{"the host name that it has next, refused otherwise", privileged + "labels: {'traefik.http.routers.b.rule': 'Host(`later.example.org`)'}}}\n", "a.privileged"},
+		{"the alias that it has next, refused otherwise", privileged + "networks: {net: {aliases: [later]}}}}\nnetworks: {net: {external: true, name: shopnet}}\n", "a.privileged"},
+	} {
+		for _, evil := range []string{"aaa", "zzz"} { // before and after shop
+			t.Run(tt.name+" by "+evil, func(t *testing.T) {
+				l, j := othersHands(t, ownShop)
+				plan, refusals := planHeld(j, l, map[string]string{"apps/shop/compose.yaml": laterShop, "apps/" + evil + "/compose.yaml": tt.body})
+				require.Len(t, plan.Apps, 1, refusals)
+				require.Equal(t, "shop", plan.Apps[0].Name)
+				require.Contains(t, plan.Refused, evil)
+				says := ""
+				for _, r := range refusals {
+					require.Equal(t, evil, r.App)
+					says += r.Says + "\n"
+				}
+				require.Contains(t, says, tt.says)
+			})
+		}
+	}
+}
+
+// A host that is new knows no app in force: then too an app's own folder and network are its.
+func TestANewHostGivesAnAppItsOwnFolderAndNetwork(t *testing.T) {
+	for _, tt := range []struct {
+		name, body string
+		apps       int
+	}{
+		{"a folder inside it", "services: {a: {image: a, volumes: ['../shop/files:/v']}}\n", 1},
+		{"a name on its network", "services: {a: {image: a, networks: {net: {aliases: [front]}}}}\nnetworks: {net: {external: true, name: shopnet}}\n", 1},
+		{"a service of such a name on its network", "services: {front: {image: a, networks: [net]}}\nnetworks: {net: {external: true, name: shopnet}}\n", 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, j := othersHands(t, "services: {other: {image: a}}\n")
+			plan, refusals := planOf(j, "prod", map[string]string{"apps/shop/compose.yaml": ownShop, "apps/aaa/compose.yaml": tt.body})
+			require.Len(t, plan.Apps, tt.apps, refusals)
+			_, ok := plan.App("shop")
+			require.True(t, ok, refusals)
+		})
+	}
+}
+
+// Two that ask for one thing at once are both refused, as are two of one name: neither is
+// let in because the other one is not.
+func TestTwoNewAppsInOtherHandsGetNotOneHostName(t *testing.T) {
+	const same = "services: {a: {image: a, labels: {'traefik.http.routers.b.rule': 'Host(`new.example.org`)'}}}\n"
+	_, j := othersHands(t, ownShop)
+	plan, refusals := planOf(j, "prod", map[string]string{"apps/b/compose.yaml": same, "apps/c/compose.yaml": same})
+	require.Empty(t, plan.Apps)
+	require.Len(t, refusals, 2)
+}
+
+func planHeld(j judge, l *ledger, files map[string]string) (ring.Plan, []*ring.Refusal) {
+	tree := fstest.MapFS{}
+	for name, body := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(body), Mode: 0o644}
+	}
+	return j.look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree},
+		manifest.Settings{Source: "prod", Host: "edge-1", Names: l.names("prod"), Held: l.held("prod")})
+}
