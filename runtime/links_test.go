@@ -217,6 +217,27 @@ func TestAFolderInsideOneThatAStrangerMayWriteToIsNested(t *testing.T) {
 	reader.must(t, reader.mounting("web", dataMount(reader, "data/x", "/x")))
 }
 
+// A container that mounts a file or folder of its own under the name of an engine's socket
+// does not have the host: what it may write to still counts.
+func TestADataFolderCalledDockerSockMakesNobodyTheHost(t *testing.T) {
+	r := fakeRig(t)
+	r.judgedBy(policy.Compose)
+	require.NoError(t, os.MkdirAll(r.folder("data/x"), 0o755))
+	r.stranger(t, "stranger", r.folder("data")+":/all", r.folder("docker.sock")+":/s")
+	e := r.fails(t, r.mounting("web", dataMount(r, "data/x", "/x")))
+	require.NotNil(t, e.Refusal)
+	require.Contains(t, e.Refusal.Says, "mounts.nested")
+
+	media := t.TempDir() // outside of the app's data, where only what is mounted tells
+	linked := fakeRig(t)
+	linked.judgedBy(policy.Owner)
+	linked.stranger(t, "planter", media+":/all", linked.folder("podman.sock")+":/s")
+	require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(media, "x")))
+	e = linked.fails(t, linked.mounting("reach", bindMount(filepath.Join(media, "x"), "/x")))
+	require.NotNil(t, e.Refusal)
+	require.Contains(t, e.Refusal.Says, "mounts.links")
+}
+
 // chains is how often each chain is run.
 func chains() int {
 	if os.Getenv("GITRING_E2E_LONG") == "1" {

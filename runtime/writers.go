@@ -131,10 +131,11 @@ func givesHost(m container.MountPoint) bool {
 }
 
 // hasHost reports whether a folder or socket of the host makes who mounts it root there.
+// A socket counts where only root can put one: a file of an app's own data may bear its name.
 func hasHost(m ring.HostMount) bool {
 	switch filepath.Base(m.Source) {
 	case "docker.sock", "podman.sock", "containerd.sock":
-		return true
+		return lies(m.Source, "/run") || lies(m.Source, "/var/run")
 	}
 	return m.Source == "/" && !m.ReadOnly
 }
