@@ -102,10 +102,11 @@ func (w *watch) ahead(ctx context.Context) (ring.SHA, *ring.Refusal, error) {
 	}
 	var after []ring.SHA
 	for _, sha := range notBehind {
-		if _, known, err := w.anchors.Verified(ctx, w.cfg.Name, sha); err != nil || known {
-			if err != nil {
-				return "", nil, err
-			}
+		known, err := w.anchors.Standing(ctx, w.cfg.Name, sha)
+		if err != nil {
+			return "", nil, err
+		}
+		if known != ring.NeverSeen {
 			continue
 		}
 		missed, err := unreached(Until(ctx, w.mirror), sha, []ring.SHA{w.anchor.SHA})

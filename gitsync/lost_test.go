@@ -290,3 +290,24 @@ func TestADamagedMirrorIsNoReasonForAFirstUse(t *testing.T) {
 func looseIn(f *Follower, sha ring.SHA) string {
 	return filepath.Join(f.cfg.Dir, "objects", string(sha[:2]), string(sha[2:]))
 }
+
+// TestALabelDoesNotTrustACommitThatThisHostRefused is a container that somebody else
+// started with our labels, while the state is whole.
+func TestALabelDoesNotTrustACommitThatThisHostRefused(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	one := o.signed("one")
+	a := &ledger{}
+	f := o.follow(a, labelled(one))
+	w := lookAt(t, f)
+	w.must()
+	bad := o.commit("nobody signed it")
+	o.push()
+	require.Equal(t, ring.Unsigned, w.must().Refusal.Code)
+
+	r := lookAt(t, o.follow(a, inMirrorOf(f), labelled(one, bad))).must() // after a restart
+	require.NotNil(t, r.Refusal)
+	require.Equal(t, ring.Unsigned, r.Refusal.Code)
+	require.Equal(t, one, a.anchor.SHA)
+	require.Equal(t, one, r.Commit.SHA)
+}

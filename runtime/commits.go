@@ -13,7 +13,8 @@ import (
 // Commits are those that this host's containers of a source were made from,
 // running or not, by their labels, each once. They are what is left of trust
 // when the state directory is lost, so an engine that does not answer is an
-// error, never an empty answer.
+// error, never an empty answer. The engine also gives a container the labels of its
+// image, which whoever built that chose: such a label is not this daemon's.
 func (d *Docker) Commits(ctx context.Context, source string) ([]ring.SHA, error) {
 	e, err := d.ready(ctx)
 	if err != nil {
@@ -25,8 +26,24 @@ func (d *Docker) Commits(ctx context.Context, source string) ([]ring.SHA, error)
 		return nil, fault("cannot list containers", "", err)
 	}
 	var commits []ring.SHA
+	images := map[string]string{} // by id: the commit that an image itself names
 	for _, c := range list {
-		if sha := c.Labels[labelCommit]; sha != "" {
+		sha := c.Labels[labelCommit]
+		if sha == "" {
+			continue
+		}
+		named, known := images[c.ImageID]
+		if !known {
+			i, err := imageBy(ctx, e, c.ImageID)
+			if err != nil {
+				return nil, err
+			}
+			if i.Config != nil {
+				named = i.Config.Labels[labelCommit]
+			}
+			images[c.ImageID] = named
+		}
+		if sha != named {
 			commits = append(commits, ring.SHA(sha))
 		}
 	}

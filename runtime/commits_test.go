@@ -41,3 +41,21 @@ func TestCommitsAreThoseOfTheSourceOnThisHostOrAnError(t *testing.T) {
 	require.ErrorIs(t, err, broken)
 	require.Nil(t, got, "what was not seen is not empty")
 }
+
+// TestAnImageNamesNoTrustedCommit is a container that somebody else started, of an image
+// that was built with gitring's labels: the engine gives them to the container.
+func TestAnImageNamesNoTrustedCommit(t *testing.T) {
+	r, f, _ := timed(t, 1)
+	one := r.service(nil)
+	one.Slot, one.Commit = 2, "1111111111111111111111111111111111111111"
+	r.must(t, one)
+	const evil = "2222222222222222222222222222222222222222"
+	labels := map[string]string{labelHost: r.Docker.opts.Host, labelSource: one.Of.Source, labelCommit: evil}
+	f.AddImage(FakeImage{Name: "foreign", Labels: labels})
+	f.AddForeign("theirs", labels)
+
+	got, err := r.Commits(t.Context(), one.Of.Source)
+	require.NoError(t, err)
+	require.Contains(t, got, one.Commit)
+	require.NotContains(t, got, ring.SHA(evil))
+}

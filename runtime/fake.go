@@ -82,6 +82,8 @@ type FakeImage struct {
 	Signal func(f *Fake, id, signal string)
 	// Volumes are the paths of its VOLUME instructions.
 	Volumes []string
+	// Labels are those of its LABEL instructions.
+	Labels map[string]string
 	// Refuse, for an image of the registry, is the registry's answer: an error
 	// of containerd/errdefs, or any other.
 	Refuse error

@@ -230,7 +230,7 @@ func (m *memory) ContainerList(ctx context.Context, o container.ListOptions) ([]
 				continue
 			}
 			s := container.Summary{
-				ID: c.c.ID, Names: []string{c.c.Name}, Image: c.c.Config.Image, Labels: c.c.Config.Labels,
+				ID: c.c.ID, Names: []string{c.c.Name}, Image: c.c.Config.Image, ImageID: c.c.Image, Labels: c.c.Config.Labels,
 				State: c.c.State.Status, Status: m.status(c), Mounts: slices.Clone(c.c.Mounts), NetworkSettings: &container.NetworkSettingsSummary{Networks: map[string]*network.EndpointSettings{}},
 			}
 			for name, e := range c.c.NetworkSettings.Networks {

@@ -80,7 +80,7 @@ func (i *fakeImage) inspect() (out image.InspectResponse, err error) {
 	}
 	b, err := json.Marshal(map[string]any{
 		"Id": i.id, "RepoTags": []string{i.Name}, "RepoDigests": i.digests, "Os": p.os, "Architecture": p.arch,
-		"Config": map[string]any{"Volumes": volumes},
+		"Config": map[string]any{"Volumes": volumes, "Labels": i.Labels},
 	})
 	if err != nil {
 		return out, err
