@@ -118,4 +118,5 @@
 //	repo          a repository that somebody works in
 //	ignore        what Git leaves out of a commit of it
 //	tree          a commit's tree as a file system
+//	compare       how two commits lie to each other
 package gitsync

@@ -13,6 +13,7 @@ var ChatEvents = []string{
 	ring.CommitRefused, ring.AppRefused, ring.PlanAwaiting, ring.RolloutFailed, ring.RolloutRestored, ring.RolloutRecovered,
 	ring.AppCrashLooping, ring.AppContested, ring.AppIsDegraded, ring.AppRecovered, ring.DriftSeen, ring.DriftHealed,
 	ring.JobFailed, ring.JobRecovered, ring.OverrideExpiring, ring.SourceStale, ring.SourceRecovered, ring.TrustIsDegraded,
+	ring.SourceOld, ring.SourceRenewed,
 }
 
 // Choice is what a receiver wants to hear.
@@ -70,6 +71,7 @@ var matters = []struct {
 	{"drift", []string{ring.DriftSeen}, []string{ring.DriftHealed}, false},
 	{"commit", []string{ring.CommitRefused}, []string{ring.SourceRecovered}, true},
 	{"stale", []string{ring.SourceStale}, []string{ring.SourceRecovered}, false},
+	{"old", []string{ring.SourceOld}, []string{ring.SourceRenewed}, false},
 }
 
 // follows is what often comes right after a kind, and says all that it says.

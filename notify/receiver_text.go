@@ -56,6 +56,8 @@ var spokenKinds = map[string]struct{ what, next string }{
 	ring.OverrideExpiring:  {"what a person set ends soon", "gitring status shows it"},
 	ring.SourceStale:       {"its remote does not answer", "gitring status says why; what runs goes on"},
 	ring.SourceRecovered:   {"well again", ""},
+	ring.SourceOld:         {"no commit came for longer than max_age", "look at the branch from elsewhere; where it is only quiet: git commit --allow-empty -S"},
+	ring.SourceRenewed:     {"a commit came again", ""},
 	ring.TrustIsDegraded:   {"a key that signed what runs was revoked", "gitring trust show"},
 	ring.RolloutBegan:      {"a rollout began", ""},
 	ring.RolloutCompleted:  {"a rollout completed", ""},

@@ -29,8 +29,8 @@ func (t *turn) forgetRuns() {
 	}
 }
 
-// wall is what the clock on the wall shows: cron jobs are due by it, and by
-// nothing else is anything decided. It may jump.
+// wall is what the clock on the wall shows: cron jobs are due by it, and the age of
+// a source's newest commit is measured by it. Nothing else is. It may jump.
 func (t *turn) wall() time.Time {
 	if t.Wall.IsZero() {
 		return t.now

@@ -48,6 +48,42 @@ func (t *turn) sourceStatus(src *Source, st *ring.SourceStatus) {
 	if src.Awaiting != "" && st.Refusal == nil {
 		st.Sync, st.Reason = ring.SyncHeld, src.Awaiting
 	}
+	if old := src.old(t.wall()); old != nil {
+		st.Conditions = []ring.Condition{*old}
+	} else if at := src.oldAt(); !at.IsZero() {
+		t.wakeAt(at.Add(1)) // longer than max_age, not as long
+	}
+}
+
+// old is the condition Old of a source at now, a time of the wall clock as FirstSeen
+// is; nil when it is not old.
+func (s *Source) old(now time.Time) *ring.Condition {
+	at := s.oldAt()
+	if at.IsZero() || !now.After(at) {
+		return nil
+	}
+	return &ring.Condition{
+		Type: ring.ConditionOld, Status: ring.ConditionTrue, Since: at, Commit: s.Commit.SHA,
+		Reason: say("no commit for max_age %s: %s was first seen %s", days(s.MaxAge), s.Commit.SHA.Short(), clock(s.Commit.FirstSeen)),
+	}
+}
+
+// oldAt is the time after which a source is old, if no commit comes until then;
+// zero is never. A forge that hides commits looks like a quiet repository. A signed
+// empty commit tells the two apart.
+func (s *Source) oldAt() time.Time {
+	if s.MaxAge <= 0 || s.Commit == nil || s.Commit.FirstSeen.IsZero() {
+		return time.Time{}
+	}
+	return s.Commit.FirstSeen.Add(s.MaxAge)
+}
+
+// days writes a duration as people configure it: 30d, or 36h0m0s.
+func days(d time.Duration) string {
+	if d%(24*time.Hour) == 0 {
+		return say("%dd", d/(24*time.Hour))
+	}
+	return d.String()
 }
 
 // appNames are the apps in force, next and refused of a source.

@@ -52,6 +52,9 @@ func (t *turn) sourceTrouble(src *Source, st *ring.SourceStatus) {
 			Reason: cmp.Or(src.Reason, "the remote does not answer") + "; last reached " + reachedSays(src.Reached),
 		})
 	}
+	if old := st.Old(); old != nil {
+		t.troubled(ring.Trouble{What: ring.TroubleOld, Subject: st.Name, Source: st.Name, Commit: old.Commit, Reason: old.Reason, Told: true})
+	}
 }
 
 // silent is since when the remote does not answer, as far as this process looked;
@@ -137,6 +140,9 @@ func (t *turn) troubled(tr ring.Trouble) {
 		if tr.What == ring.TroubleStale {
 			t.event(ring.Event{Kind: ring.SourceStale, Source: tr.Source, Reason: tr.Reason})
 		}
+		if tr.What == ring.TroubleOld {
+			t.event(ring.Event{Kind: ring.SourceOld, Source: tr.Source, Commit: tr.Commit, Reason: tr.Reason})
+		}
 		return
 	}
 	if old.Source != tr.Source { // the app is another source's now, and no better for it
@@ -169,7 +175,7 @@ func (t *turn) recovered(tr ring.Trouble) {
 	kind := map[string]string{
 		ring.TroubleRollout: ring.RolloutRecovered, ring.TroubleJob: ring.JobRecovered,
 		ring.TroubleSource: ring.SourceRecovered, ring.TroubleStale: ring.SourceRecovered,
-		ring.TroubleService: ring.AppRecovered, ring.TroubleApp: ring.AppRecovered,
+		ring.TroubleService: ring.AppRecovered, ring.TroubleApp: ring.AppRecovered, ring.TroubleOld: ring.SourceRenewed,
 	}[tr.What]
 	t.event(t.troubleEvent(kind, tr, say("%s; it was since %s: %s", says, clock(tr.Since), tr.Reason)))
 }
@@ -177,7 +183,7 @@ func (t *turn) recovered(tr ring.Trouble) {
 func (t *turn) troubleEvent(kind string, tr ring.Trouble, says string) ring.Event {
 	e := ring.Event{Kind: kind, Source: tr.Source, Commit: tr.Commit, Reason: says}
 	switch tr.What {
-	case ring.TroubleSource, ring.TroubleStale:
+	case ring.TroubleSource, ring.TroubleStale, ring.TroubleOld:
 	case ring.TroubleApp:
 		e.App = tr.Subject
 	default:
@@ -200,6 +206,18 @@ func (t *turn) over(tr ring.Trouble) (says string, over bool) {
 	case ring.TroubleStale:
 		from := src.silent(t.Awake)
 		return "the remote answers again", !src.Reached.IsZero() && !src.Reached.Before(tr.Since) && t.now.Sub(from) <= src.FreshFor
+	case ring.TroubleOld:
+		switch {
+		case src.MaxAge <= 0:
+			return "max_age is not set any more", true
+		case src.oldAt().IsZero() || src.old(t.wall()) != nil:
+			return "", false
+		case src.Commit.SHA != tr.Commit:
+			return say("commit %s is trusted", src.Commit.SHA.Short()), true
+		case t.wall().Before(tr.Since):
+			return "", false // the clock went back, and no commit came
+		}
+		return say("max_age is %s now", days(src.MaxAge)), true
 	case ring.TroubleSource:
 		n := src.Next
 		if src.Refusal != nil || n == nil || n.Refusal != nil || src.Tip != n.Commit {

@@ -69,6 +69,9 @@ type Source struct {
 	// counts until FreshFor later.
 	Reached  time.Time
 	FreshFor time.Duration
+	// MaxAge is how long ago the newest trusted commit may have been seen first until
+	// people are told that none came since; 0 is for ever. Nothing is stopped by it.
+	MaxAge   time.Duration
 	Checking bool
 	Tip      ring.SHA
 	Refusal  *ring.Refusal // of the tip, by trust

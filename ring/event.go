@@ -76,6 +76,8 @@ const (
 	JobRecovered     = "job.recovered"
 	SourceStale      = "source.stale" // its remote has not answered for too long
 	SourceRecovered  = "source.recovered"
+	SourceOld        = "source.old"     // no commit came for longer than its max_age
+	SourceRenewed    = "source.renewed" // and now one did
 )
 
 // EventKinds are all kinds of events.
@@ -86,5 +88,5 @@ var EventKinds = []string{
 	InstanceStep, InstanceCrashed, StepFailed, JobStarted, JobSucceeded, JobFailed, JobSkipped, DaemonStarted,
 	RolloutResumed, RolloutPromoted, RolloutAborted, OverrideBegan, OverrideEnded, OverrideExpiring, RetryAsked,
 	RestartAsked, RunAsked, DriftSeen, DriftHealed, DriftKept, AppAdopted, AppLeft, AppCrashLooping, AppContested, AppIsDegraded,
-	Reloaded, RolloutRecovered, AppRecovered, JobRecovered, SourceStale, SourceRecovered,
+	Reloaded, RolloutRecovered, AppRecovered, JobRecovered, SourceStale, SourceRecovered, SourceOld, SourceRenewed,
 }

@@ -56,11 +56,23 @@ type SourceStatus struct {
 	// that is nothing.
 	Unconfined string `json:"unconfined,omitempty"`
 
-	Sync    Sync        `json:"sync"`
-	Reason  string      `json:"reason"`
-	Next    *Next       `json:"next,omitempty"`
-	Refusal *Refusal    `json:"refusal,omitempty"`
-	Apps    []AppStatus `json:"apps"`
+	Sync    Sync     `json:"sync"`
+	Reason  string   `json:"reason"`
+	Next    *Next    `json:"next,omitempty"`
+	Refusal *Refusal `json:"refusal,omitempty"`
+	// Conditions are what is to be known of the source besides: ConditionOld.
+	Conditions []Condition `json:"conditions,omitempty"`
+	Apps       []AppStatus `json:"apps"`
+}
+
+// Old is why the source's newest commit is older than its max_age; nil when it is not.
+func (s *SourceStatus) Old() *Condition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == ConditionOld {
+			return &s.Conditions[i]
+		}
+	}
+	return nil
 }
 
 // FirstUse is where trust began without anybody's word.
@@ -158,6 +170,7 @@ const (
 	ConditionQuarantined   = "Quarantined"
 	ConditionContested     = "Contested"
 	ConditionDrifted       = "Drifted"
+	ConditionOld           = "Old" // of a source: no commit came for longer than its max_age
 )
 
 // Whether a condition holds.
@@ -166,7 +179,8 @@ const (
 	ConditionFalse = "False"
 )
 
-// Condition is one of a service: what is wrong with it, or a rollout that moves it.
+// Condition is one of a service: what is wrong with it, or a rollout that moves it;
+// or one of a source.
 type Condition struct {
 	Type   string    `json:"type"`
 	Status string    `json:"status"` // True, or False of what should hold
@@ -256,7 +270,7 @@ func (s *Status) ExitCode() int {
 	var failed, refused, held, progressing bool
 	for _, src := range s.Sources {
 		refused = refused || src.Refusal != nil || src.Sync == SyncRefused
-		held = held || src.Sync == SyncHeld
+		held = held || src.Sync == SyncHeld || src.Old() != nil
 		progressing = progressing || src.Sync == SyncStaging || src.Sync == SyncApplying || src.Sync == SyncUnknown
 		for _, a := range src.Apps {
 			refused = refused || a.Refusal != nil

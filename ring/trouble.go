@@ -11,6 +11,7 @@ const (
 	TroubleApp     = "app"     // app: refused
 	TroubleSource  = "source"  // source: its tip is refused
 	TroubleStale   = "stale"   // source: its remote does not answer
+	TroubleOld     = "old"     // source: no commit came for longer than max_age
 	// Besides, of app/service, a condition that it lacks, by its type: nothing is told of
 	// that, only since when is remembered.
 )

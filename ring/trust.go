@@ -40,6 +40,8 @@ func (a Anchor) FirstUse() bool { return a.SHA != "" && a.Began.How == ByFirstUs
 
 // TrustState is whom a source trusts and up to where; GET /v1/trust.
 type TrustState struct {
+	// Host is whose word this is.
+	Host   string `json:"host,omitempty"`
 	Source string `json:"source"`
 	Branch string `json:"branch"`
 	Mode   string `json:"mode"`

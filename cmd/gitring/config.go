@@ -106,7 +106,8 @@ type SourceConfig struct {
 	URL     string       `yaml:"url"`
 	Branch  string       `yaml:"branch"`
 	Path    string       `yaml:"path"`
-	Poll    string       `yaml:"poll"` // duration or cron expression; the default is in
+	Poll    string       `yaml:"poll"`    // duration or cron expression; the default is in
+	MaxAge  *Duration    `yaml:"max_age"` // nil is for ever
 	Apply   string       `yaml:"apply"`
 	Auth    AuthConfig   `yaml:"auth"`
 	Trust   *TrustRules  `yaml:"trust"` // never nil after LoadConfig

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
@@ -164,6 +165,9 @@ func (k *checker) source(at string, s *SourceConfig) {
 	}
 	if _, own := k.lines[at+".poll"]; own { // else it is that of all, judged above
 		k.poll(at+".poll", s.Poll)
+	}
+	if s.MaxAge != nil && time.Duration(*s.MaxAge) < time.Hour {
+		k.wrong(at+".max_age", "30d, or leave it out for never", "max_age: %s is less than an hour", time.Duration(*s.MaxAge))
 	}
 	if known := []string{"auto", "approve", "observe", "commit"}; !slices.Contains(known, s.Apply) {
 		k.wrong(at+".apply", ring.Meant(s.Apply, known), "apply: %q is not known", s.Apply)

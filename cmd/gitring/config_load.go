@@ -310,9 +310,10 @@ func knownKeys(typeName string) []string {
 // Duration is a time.Duration that wants its unit.
 type Duration time.Duration
 
-// UnmarshalYAML takes what time.ParseDuration takes.
+// UnmarshalYAML takes what time.ParseDuration takes, and whole days before it: 30d,
+// 1d12h.
 func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
-	v, err := time.ParseDuration(n.Value)
+	v, err := parseDuration(n.Value)
 	if err != nil || n.Kind != yaml.ScalarNode || v < 0 {
 		return &yaml.TypeError{Errors: []string{
 			fmt.Sprintf("line %d: %q is no duration such as 72h or 10m", n.Line, n.Value),
@@ -321,3 +322,27 @@ func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
 	*d = Duration(v)
 	return nil
 }
+
+// parseDuration is time.ParseDuration with days of 24 hours.
+func parseDuration(s string) (time.Duration, error) {
+	whole, rest, ok := strings.Cut(s, "d")
+	if !ok {
+		return time.ParseDuration(s)
+	}
+	n, err := strconv.ParseUint(whole, 10, 16)
+	if err != nil || n > maxDays {
+		return 0, fmt.Errorf("%q is no number of days up to %d", whole, maxDays)
+	}
+	days := time.Duration(n) * 24 * time.Hour
+	if rest == "" {
+		return days, nil
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d < 0 || d >= 24*time.Hour {
+		return 0, fmt.Errorf("%q after the days is no duration of less than a day", rest)
+	}
+	return days + d, nil
+}
+
+// maxDays is a hundred years, far below what a time.Duration holds.
+const maxDays = 36_500

@@ -27,7 +27,7 @@ var asking = map[string]string{
 	"trust show": "trust show", "trust accept": "trust accept a1b2c3d4e5f60718293a4b5c6d7e8f9012345678 --reason r", "trust reverify": "trust reverify --reason r",
 	"notify test": "notify test", "outbox list": "outbox list", "outbox retry": "outbox retry --all",
 
-	"serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "rollback": "", "version": "", "completion": "",
+	"serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "version": "", "completion": "",
 }
 
 // TestEveryCommandSaysByItsCodeThatNobodyAnswered_Lesson33: 3 when there is no daemon, 1

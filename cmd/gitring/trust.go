@@ -19,7 +19,7 @@ func trustCmd(g *globals) *cobra.Command {
 		Args:  knownVerb,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(trustShowCmd(g), trustAcceptCmd(g), trustReverifyCmd(g))
+	cmd.AddCommand(trustShowCmd(g), trustAcceptCmd(g), trustReverifyCmd(g), trustCompareCmd(g))
 	return cmd
 }
 

@@ -62,6 +62,9 @@ func (d *daemon) wireSources(ctx context.Context) error {
 			return err // it names the source
 		}
 		f.source = reconcile.Source{Name: s.Name, Branch: s.Branch, Apply: s.Apply, Trust: f.git.Warning(), FreshFor: freshFor(s.Poll, f.git.Interval()), Names: d.cfg.policy.takes(s.Name), Silent: s.Status == nil, Deployments: s.Status != nil && s.Status.Deployments}
+		if s.MaxAge != nil {
+			f.source.MaxAge = time.Duration(*s.MaxAge)
+		}
 		d.sources = append(d.sources, f)
 	}
 	return nil

@@ -53,7 +53,7 @@ func (d *daemon) trust(ctx context.Context, source string) ([]ring.TrustState, e
 			t.Tip, t.Refusal = st.Sources[i].Tip, st.Sources[i].Refusal
 		}
 		f.mu.Lock()
-		t.Reason = f.last.Reason
+		t.Host, t.Reason = d.cfg.Host, f.last.Reason
 		f.mu.Unlock()
 		out = append(out, t)
 	}
