@@ -63,6 +63,21 @@ func (h *host) nowhere(value string) {
 	require.Equal(h.t, fs.FileMode(0o700), st.Mode().Perm())
 }
 
+// holding are the files below the state folder that hold a text, the contents among them.
+func (h *host) holding(text string) (names []string) {
+	h.t.Helper()
+	require.NoError(h.t, filepath.WalkDir(filepath.Join(h.dir, "state"), func(p string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil // it went meanwhile
+		}
+		if b, err := os.ReadFile(p); err == nil && strings.Contains(string(b), text) {
+			names = append(names, p)
+		}
+		return nil
+	}))
+	return names
+}
+
 func TestAValueOfTheHostReachesItsContainersAndNothingElse(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -130,4 +145,64 @@ func TestAValueOfTheHostReachesItsContainersAndNothingElse(t *testing.T) {
 	require.Contains(t, out, "UndefinedVariable")
 	code, out = h.run("validate", "--config", h.configFile(), h.repo.work)
 	require.Equal(t, 0, code, out)
+}
+
+func TestAReplacedValueIsNowhereBelowTheStateAlsoAfterAKill(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	app := h.app("web")
+	require.NoError(t, os.Mkdir(filepath.Join(h.dir, "env"), 0o700))
+	h.config["env"] = obj{"dir": filepath.Join(h.dir, "env")}
+	commit := func(version string) files {
+		return files{app + "/compose.yaml": h.compose(app, obj{
+			"file": web(version, obj{"secrets": []any{"pass"}}),
+		}, obj{"secrets": obj{"pass": obj{"environment": "PASSWORD"}}})}
+	}
+	value := func(says string) { h.hostValue(app+"/.env", "PASSWORD="+says+"\n") }
+	before := ""
+	live := func(says string) {
+		t.Helper()
+		h.until(says+" is live", func() bool {
+			cs := h.containers("file")
+			return len(cs) == 1 && cs[0].State.Running && cs[0].ID != before
+		})
+		settled(h)
+		before = h.one("file").ID
+		_, body := h.ask(h.one("file"), "/file?path=/run/secrets/pass")
+		require.Equal(t, says, body)
+	}
+	nothingHolds := func(says string) {
+		t.Helper()
+		h.until("no file below the state folder holds "+says, func() bool { return len(h.holding(says)) == 0 })
+	}
+
+	value("canary-1")
+	h.start()
+	h.synced(h.repo.pushed("The first", commit("one")))
+	require.NotEmpty(t, h.holding("canary-1"), "it is mounted from there")
+	live("canary-1")
+	value("canary-2")
+	live("canary-2")
+	nothingHolds("canary-1")
+
+	code, out := h.run("rollout", "undo", app, "--reason", "r")
+	require.Equal(t, 5, code, out)
+	require.Contains(t, out, "a value of the host's env folder or the configuration changed since")
+	require.Contains(t, out, "gitring rollback")
+	require.Empty(t, h.holding("canary-1"))
+
+	h.synced(h.repo.pushed("The second", commit("two")))
+	live("canary-2")
+	value("canary-3")
+	h.until("the new value is on the disk", func() bool { return len(h.holding("canary-3")) > 0 })
+	h.kill()
+	h.start()
+	live("canary-3")
+	nothingHolds("canary-2")
+
+	// What "gitring rollback" makes: the value is the host's, not the commit's.
+	h.synced(h.repo.pushed("Back to the first", commit("one")))
+	live("canary-3")
+	require.Empty(t, h.holding("canary-1"))
+	require.Empty(t, h.holding("canary-2"))
 }

@@ -158,14 +158,7 @@ func (r *reader) content(files []ring.ContentFile, at place) (string, *fault) {
 		if !f.Sealed && sopsEncrypted(body) {
 			return "", ciphertext(f.Path, at)
 		}
-		mode := "-"
-		if f.Exec {
-			mode = "x"
-		}
-		if f.Sealed {
-			mode += "s" // the same bytes in a file of the commit are not opened
-		}
-		fmt.Fprintf(all, "%s\x00%s\x00%x\n", f.Path, mode, sha256.Sum256(body))
+		f.AddTo(all, body)
 	}
 	hash := hex.EncodeToString(all.Sum(nil))
 	r.contents[hash] = ring.Content{Hash: hash, Files: files}

@@ -174,7 +174,7 @@ func (b *builderOf) notEncrypted(h held, p string, at place) *fault {
 
 // made is a content of one file that is not one of the commit.
 func (b *builderOf) made(text string, at place, exec bool) (held, *fault) {
-	const file = "value"
+	const file = ring.ValueFile
 	hash, f := b.content([]ring.ContentFile{{
 		Path: file, Exec: exec, Sealed: ring.HasSealed(text),
 		Read: func() ([]byte, error) { return []byte(text), nil },

@@ -1,7 +1,9 @@
 package ring
 
 import (
+	"crypto/sha256"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -532,6 +534,10 @@ type Content struct {
 	Files []ContentFile
 }
 
+// ValueFile is the name of the one file in a content that a plan made of a text or
+// a value, and no commit has as a file.
+const ValueFile = "value"
+
 // ContentFile is one regular file; Path is relative and clean.
 type ContentFile struct {
 	Path string
@@ -540,6 +546,19 @@ type ContentFile struct {
 	// Sealed says that the bytes hold sealed values, which are opened as the file
 	// is written. Those of any other file are a commit's own and never opened.
 	Sealed bool
+}
+
+// AddTo writes into the hash of a content what f adds to it, with its bytes. The
+// files of a content are added in the order of their paths.
+func (f ContentFile) AddTo(all io.Writer, body []byte) {
+	mode := "-"
+	if f.Exec {
+		mode = "x"
+	}
+	if f.Sealed {
+		mode += "s" // the same bytes in a file of the commit are not opened
+	}
+	fmt.Fprintf(all, "%s\x00%s\x00%x\n", f.Path, mode, sha256.Sum256(body))
 }
 
 // ServiceID names a service on this host: "app/service".

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -199,6 +202,88 @@ func (s *Store) KeepContent(keep map[string]bool) error {
 		if err := s.dropContent(e.Name()); err != nil {
 			return fmt.Errorf("cannot remove content %.8s: %w", e.Name(), err)
 		}
+	}
+	return nil
+}
+
+// OpenedContents are the contents here that hold a value of the host, by hash. No
+// mark is needed, and those that an earlier release wrote are known too: a hash is of
+// the sealed bytes, so what lies there opened has another.
+func (s *Store) OpenedContents() (map[string]bool, error) {
+	entries, err := os.ReadDir(s.ContentDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the contents: %w", err)
+	}
+	found := map[string]bool{}
+	for _, e := range entries {
+		if !e.IsDir() || !hashName.MatchString(e.Name()) {
+			continue
+		}
+		holds, err := s.holdsValue(e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("cannot tell whether content %.8s holds a value: %w", e.Name(), err)
+		}
+		if holds {
+			found[e.Name()] = true
+		}
+	}
+	return found, nil
+}
+
+// holdsValue reports whether a content is a file that was opened on its way here.
+func (s *Store) holdsValue(hash string) (bool, error) {
+	name := filepath.Join(s.ContentDir(), hash, ring.ValueFile)
+	st, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil || !st.Mode().IsRegular() {
+		return false, err
+	}
+	beside, err := os.ReadDir(filepath.Dir(name))
+	if err != nil || len(beside) != 1 {
+		return false, err // a folder of the commit that has such a file
+	}
+	seen := fileState{st.Size(), st.ModTime(), st.Mode()}
+	s.mu.Lock()
+	plain := s.plain[hash]
+	s.mu.Unlock()
+	if plain == seen {
+		return false, nil
+	}
+	body, err := os.ReadFile(name)
+	if err != nil {
+		return false, err
+	}
+	sum := sha256.New()
+	ring.ContentFile{Path: ring.ValueFile, Exec: st.Mode()&0o111 != 0}.AddTo(sum, body)
+	if hex.EncodeToString(sum.Sum(nil)) != hash {
+		return true, nil
+	}
+	s.mu.Lock()
+	s.plain[hash] = seen
+	s.mu.Unlock()
+	return false, nil
+}
+
+// fileState is what a file was when it was read, so that it is not read again.
+type fileState struct {
+	size int64
+	at   time.Time
+	mode fs.FileMode
+}
+
+// RemoveContent removes one content; of one that is not here it does nothing. It
+// must not run beside a WriteContent of the same hash.
+func (s *Store) RemoveContent(hash string) error {
+	if !s.HasContent(hash) {
+		return nil
+	}
+	if err := s.dropContent(hash); err != nil {
+		return fmt.Errorf("cannot remove content %.8s: %w", hash, err)
 	}
 	return nil
 }

@@ -26,7 +26,8 @@ type Store struct {
 	file   os.FileInfo   // the database's, as it was opened
 
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced at each commit; guarded by mu
+	changed chan struct{}        // closed and replaced at each commit; guarded by mu
+	plain   map[string]fileState // by hash, contents that were read and hold no value; guarded by mu
 }
 
 // Open opens the state directory dir, which Lock has made and holds. A database
@@ -57,7 +58,7 @@ func open(ctx context.Context, dir string, all []migration, now func() time.Time
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, db: h, now: now, turn: make(chan struct{}, 1), changed: make(chan struct{})}
+	s := &Store{dir: dir, db: h, now: now, turn: make(chan struct{}, 1), changed: make(chan struct{}), plain: map[string]fileState{}}
 	if s.file, err = os.Stat(filepath.Join(dir, fileName)); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot look at the database: %w", err), h.close())
 	}

@@ -57,6 +57,14 @@ func child(args []string) {
 		fmt.Println("locked")
 		_, _ = bufio.NewReader(os.Stdin).ReadString('\n') // until the parent closes it
 		release()
+	case "rotate":
+		s, err := Open(ctx, args[1])
+		check(err)
+		fmt.Println("begins")
+		for n := 0; ; n++ {
+			check(s.WriteContent(ctx, openedContent(n)))
+			check(s.RemoveContent(openedContent(n - 1).Hash))
+		}
 	case "content":
 		s, err := Open(ctx, args[1])
 		check(err)

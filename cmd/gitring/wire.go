@@ -50,10 +50,12 @@ type door struct {
 	run      func(ctx context.Context, l net.Listener) error
 }
 
-// tidyEvery is how often the store is trimmed and contents are pruned, and
-// pruneWithin how long the engine may take to say what is mounted.
+// tidyEvery is how often the store is trimmed and contents are pruned, openedEvery how
+// often at most those with a value of the host are, and pruneWithin how long the
+// engine may take to say what is mounted.
 const (
 	tidyEvery   = time.Hour
+	openedEvery = 5 * time.Second
 	pruneWithin = 30 * time.Second
 )
 
@@ -230,7 +232,7 @@ func (d *daemon) webhooks() (*api.Webhooks, error) {
 // it started has ended.
 func (d *daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy}
+	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy, d.tidyOpened}
 	for _, f := range d.sources {
 		parts = append(parts, f.run)
 		if f.pulls != nil {
@@ -265,6 +267,56 @@ func (d *daemon) tidy(ctx context.Context) error {
 			d.log.Warn("could not prune the contents", "err", err)
 		}
 	}
+}
+
+// tidyOpened removes files that hold a value of the host as soon as nothing needs
+// them: at the start, and after each change that is recorded.
+func (d *daemon) tidyOpened(ctx context.Context) error {
+	told := ""
+	for {
+		changed := d.store.Changed()
+		again, err := d.pruneOpened(ctx)
+		says := ""
+		if err != nil && ctx.Err() == nil {
+			says = err.Error()
+		}
+		if says != "" && says != told {
+			d.log.Warn("could not remove files that hold a value of the host, will be tried again", "err", says)
+		}
+		told = says
+		if !waitChange(ctx, changed, again || err != nil) {
+			return nil
+		}
+	}
+}
+
+// waitChange waits openedEvery, and then until something changed, a minute at most;
+// for again not even that. It reports whether ctx goes on.
+func waitChange(ctx context.Context, changed <-chan struct{}, again bool) bool {
+	t := time.NewTimer(openedEvery)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+	}
+	if again {
+		return true
+	}
+	t.Reset(time.Minute) // a plan that was replaced before it was in force changes no fact
+	select {
+	case <-ctx.Done():
+		return false
+	case <-changed:
+	case <-t.C:
+	}
+	return true
+}
+
+func (d *daemon) pruneOpened(ctx context.Context) (again bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pruneWithin)
+	defer cancel()
+	return d.shelf.pruneOpened(ctx)
 }
 
 // prune is bounded because commits wait for it.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -26,7 +25,9 @@ func (d *daemon) act(ctx context.Context, p api.Peer, r api.ActRequest) (api.Act
 	}
 	switch a.Verb {
 	case reconcile.Undo:
-		a.Plan, err = d.before(ctx, &a)
+		var done func()
+		a.Plan, done, err = d.before(ctx, &a)
+		defer done()
 	case reconcile.Scale:
 		err = d.mayScale(ctx, &a)
 	}
@@ -47,22 +48,30 @@ func (d *daemon) act(ctx context.Context, p api.Peer, r api.ActRequest) (api.Act
 }
 
 // before is the plan that an undo brings back, nil when there is none: what it
-// needs is on this host, and the rules of today let it pass.
-func (d *daemon) before(ctx context.Context, a *reconcile.Act) (*ring.Past, error) {
+// needs is on this host, and the rules of today let it pass. Its files stay at least
+// until done is called, which is never nil.
+func (d *daemon) before(ctx context.Context, a *reconcile.Act) (past *ring.Past, done func(), err error) {
+	done = func() {}
 	w, err := d.loop.World(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell what is in force: %w", err)
+		return nil, done, fmt.Errorf("cannot tell what is in force: %w", err)
 	}
-	past := reconcile.Before(&w.Facts, a.App, a.To)
-	if past == nil {
-		return nil, nil
+	if past = reconcile.Before(&w.Facts, a.App, a.To); past == nil {
+		return nil, done, nil
 	}
 	refusals, powers := d.judge.app(&past.App, d.judge.beside(past.App.Source, inForceBeside(&w.Facts, &past.App)))
 	if len(refusals) > 0 {
-		return nil, inOne(refusals)
+		return nil, done, inOne(refusals)
 	}
 	past.App.Powers = powers
-	return past, d.atHand(ctx, &past.App)
+	if err := d.imagesAtHand(ctx, &past.App); err != nil {
+		return nil, done, err
+	}
+	held, err := d.filesAtHand(ctx, &past.App)
+	if err != nil {
+		return nil, done, err
+	}
+	return past, held, nil
 }
 
 // inForceBeside are an app and those of its source that are in force beside it.
@@ -76,9 +85,8 @@ func inForceBeside(facts *ring.Facts, app *ring.App) []ring.App {
 	return apps
 }
 
-// atHand says what an app needs that is not on this host: images, and files of
-// the commit.
-func (d *daemon) atHand(ctx context.Context, app *ring.App) error {
+// imagesAtHand says which image an app needs that is not on this host.
+func (d *daemon) imagesAtHand(ctx context.Context, app *ring.App) error {
 	for i := range app.Services {
 		s := &app.Services[i]
 		here, err := d.engine.ImageHere(ctx, s.Pin.Image)
@@ -89,14 +97,33 @@ func (d *daemon) atHand(ctx context.Context, app *ring.App) error {
 			return api.Conflicting("gitring rollback makes a commit that brings it back, and pulls it; prune.images.keep says how many plans keep theirs",
 				"cannot undo: image %s of %s/%s is not on this host any more", s.Pin.Image, app.Name, s.Name)
 		}
-		for _, file := range contentsOf(s) {
-			if _, err := os.Lstat(filepath.Join(d.store.ContentDir(), file)); err != nil {
-				return api.Conflicting("gitring rollback makes a commit that brings it back",
-					"cannot undo: files of commit %s that %s/%s mounts are not on this host any more", app.Commit.Short(), app.Name, s.Name)
-			}
-		}
 	}
 	return nil
+}
+
+// filesAtHand has the files that an app mounts on this host, until done is called, or
+// says why they are not. It asks the mirror, never the remote.
+func (d *daemon) filesAtHand(ctx context.Context, app *ring.App) (done func(), err error) {
+	done, err = d.shelf.back(ctx, app, func(ctx context.Context, sha ring.SHA) (contents, error) {
+		f := d.follower(app.Source)
+		if f == nil {
+			return nil, fmt.Errorf("source %s is not followed any more", app.Source)
+		}
+		values, err := d.env.read()
+		if err != nil {
+			return nil, err
+		}
+		return f.contentsAt(ctx, sha, values)
+	})
+	switch {
+	case errors.Is(err, errOther):
+		return nil, api.Conflicting("gitring rollback makes a commit that brings it back, with the values of today",
+			"cannot undo: commit %s mounts files that are not on this host any more, because a value of the host's env folder or the configuration changed since", app.Commit.Short())
+	case err != nil:
+		return nil, api.Conflicting("gitring rollback makes a commit that brings it back",
+			"cannot undo: files that commit %s mounts are not on this host any more: %v", app.Commit.Short(), err)
+	}
+	return done, nil
 }
 
 // contentsOf are the contents that a service mounts, below the folder of contents.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -34,10 +35,13 @@ type shelf struct {
 	// offered are, by source, the contents of the plan that the loop has, and of
 	// one on its way there.
 	offered map[string][]contents
+	// undoing are the contents that an undo has written again and that no fact names
+	// yet, by hash, with how many undos need them; mu guards it.
+	undoing map[string]int
 }
 
 func newShelf(s *store.Store, mounted func(context.Context) (map[string]bool, error), open func(ring.Sealed) (string, error)) *shelf {
-	return &shelf{store: s, mounted: mounted, open: open, offered: map[string][]contents{}}
+	return &shelf{store: s, mounted: mounted, open: open, offered: map[string][]contents{}, undoing: map[string]int{}}
 }
 
 // put writes the contents of a plan that is about to be offered, and keeps them
@@ -160,18 +164,73 @@ func (s *shelf) prune(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	keep := map[string]bool{}
+	opened, err := s.store.OpenedContents()
+	if err != nil {
+		return err
+	}
+	keep := s.named(&facts, opened)
 	maps.Copy(keep, mounted)
-	for _, mounts := range earlier(&facts, "") {
+	return s.store.KeepContent(keep)
+}
+
+// pruneOpened removes the contents that hold a value of the host as soon as no
+// container mounts them and no plan needs them. again reports whether it has to be
+// asked again although no fact changes: a container still mounts one that no plan needs.
+func (s *shelf) pruneOpened(ctx context.Context) (again bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	opened, err := s.store.OpenedContents()
+	if err != nil || len(opened) == 0 {
+		return false, err
+	}
+	facts, err := s.store.Facts(ctx)
+	if err != nil {
+		return false, err
+	}
+	named := s.named(&facts, opened)
+	maps.DeleteFunc(opened, func(hash string, _ bool) bool { return named[hash] })
+	if len(opened) == 0 {
+		return false, nil
+	}
+	mounted, err := s.mounted(ctx)
+	if err != nil {
+		return true, err
+	}
+	var all []error
+	for _, hash := range slices.Sorted(maps.Keys(opened)) {
+		if mounted[hash] {
+			again = true
+			continue
+		}
+		all = append(all, s.store.RemoveContent(hash))
+	}
+	err = errors.Join(all...)
+	return again || err != nil, err
+}
+
+// named are the contents that a plan in force, next, last good or being undone
+// needs, by hash. A plan that an undo may bring back needs its own too, but for those
+// of opened: the value in them is the host's, and may have been replaced since.
+func (s *shelf) named(facts *ring.Facts, opened map[string]bool) map[string]bool {
+	keep := map[string]bool{}
+	for _, mounts := range earlier(facts, "") {
 		for _, m := range mounts {
 			keep[m.Source] = true
 		}
 	}
-	for _, p := range facts.Past { // an undo asks nobody for its files
+	stands := map[string]bool{} // the rows that an undo has asked for
+	for _, o := range facts.Overrides {
+		if o.Kind == ring.OverrideUndo {
+			stands[o.Past] = true
+		}
+	}
+	for key, p := range facts.Past { // an undo asks nobody for its files
 		for i := range p.App.Services {
 			for _, file := range contentsOf(&p.App.Services[i]) {
 				hash, _, _ := strings.Cut(file, string(filepath.Separator))
-				keep[hash] = true
+				if !opened[hash] || stands[key] {
+					keep[hash] = true
+				}
 			}
 		}
 	}
@@ -189,7 +248,77 @@ func (s *shelf) prune(ctx context.Context) error {
 			}
 		}
 	}
-	return s.store.KeepContent(keep)
+	for hash := range s.undoing {
+		keep[hash] = true
+	}
+	return keep
+}
+
+// missing are the contents of an app that are not here, as they are named below the
+// folder of contents.
+func (s *shelf) missing(app *ring.App) (out []string, err error) {
+	for i := range app.Services {
+		for _, file := range contentsOf(&app.Services[i]) {
+			_, err := os.Lstat(filepath.Join(s.store.ContentDir(), file))
+			if errors.Is(err, fs.ErrNotExist) {
+				out = append(out, file)
+			} else if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// errOther is of a content that a commit has no more, as it is read today.
+var errOther = errors.New("read with the values and the configuration of today, the commit has other files")
+
+// back has the contents of an earlier plan here, and keeps them until done is
+// called: those with a value of the host were removed when nothing needed them, and
+// are written again from the commit where the value is the same. The error wraps
+// errOther where it is not.
+func (s *shelf) back(ctx context.Context, app *ring.App, read func(ctx context.Context, sha ring.SHA) (contents, error)) (done func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	missing, err := s.missing(app)
+	if err != nil {
+		return nil, err
+	}
+	if len(missing) > 0 {
+		of, err := read(ctx, app.Commit)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the files of commit %s again: %w", app.Commit.Short(), err)
+		}
+		again := contents{}
+		for _, file := range missing {
+			hash, _, _ := strings.Cut(file, string(filepath.Separator))
+			c, ok := of[hash]
+			if !ok {
+				return nil, fmt.Errorf("%s: %w", file, errOther)
+			}
+			again[hash] = c
+		}
+		if err := s.write(ctx, again); err != nil {
+			return nil, err
+		}
+	}
+	var held []string
+	for i := range app.Services {
+		for _, file := range contentsOf(&app.Services[i]) {
+			hash, _, _ := strings.Cut(file, string(filepath.Separator))
+			held = append(held, hash)
+			s.undoing[hash]++
+		}
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, hash := range held {
+			if s.undoing[hash]--; s.undoing[hash] == 0 {
+				delete(s.undoing, hash)
+			}
+		}
+	}, nil
 }
 
 // earlier are the contents that apps in force and last good services mount, by

@@ -251,12 +251,7 @@ func (f *follower) mend(ctx context.Context, v hostValues) {
 	}
 	f.mended = time.Now()
 	err := f.d.shelf.mend(ctx, f.cfg.Name, func(ctx context.Context, sha ring.SHA) (contents, error) {
-		c, err := f.git.Commit(ctx, sha)
-		if err != nil {
-			return nil, err
-		}
-		// What runs keeps its files, also under a policy that came after it.
-		return f.asked(c, v).Contents, nil
+		return f.contentsAt(ctx, sha, v)
 	})
 	says := ""
 	if err != nil {
@@ -266,6 +261,16 @@ func (f *follower) mend(ctx context.Context, v hostValues) {
 		f.d.log.Error("could not put back files that containers mount", "source", f.cfg.Name, "err", says)
 	}
 	f.lacks = says
+}
+
+// contentsAt are those of an earlier commit with the host's values of today, as the
+// mirror has it. What runs keeps its files, also under a policy that came after it.
+func (f *follower) contentsAt(ctx context.Context, sha ring.SHA, v hostValues) (contents, error) {
+	c, err := f.git.Commit(ctx, sha)
+	if err != nil {
+		return nil, err
+	}
+	return f.asked(c, v).Contents, nil
 }
 
 // wait returns the first report of a look that began after since.
