@@ -114,6 +114,9 @@ secrets: {s: {environment: URL}}
 		if f := contents[m.Source].Files[0]; f.Sealed != (m.Target != "/d") {
 			t.Errorf("%s: sealed is %v", m.Target, f.Sealed)
 		}
+		if all := contents[m.Source].Files; all[0].Sealed && (len(all) != 1 || all[0].Path != ring.ValueFile) {
+			t.Errorf("%s: by its one file %s the store knows what holds a value", m.Target, ring.ValueFile)
+		}
 	}
 	var told []string
 	for _, n := range a.Notes {
