@@ -134,7 +134,7 @@ func TestLimitsHold(t *testing.T) {
 	}{
 		{"services", Limits{Services: 3}, map[string]string{"web/compose.yaml": services(4)}, "more than 3 services", false, map[string]string{"web/compose.yaml": services(3)}},
 		{"one file", Limits{FileSize: 100}, map[string]string{"web/compose.yaml": services(1) + "#" + strings.Repeat("x", 100)}, "larger than 100 bytes", false, map[string]string{"web/compose.yaml": services(1)}},
-		{"all files", Limits{TotalSize: 100}, map[string]string{"web/compose.yaml": services(2), "b/compose.yaml": services(3)}, "together", true, map[string]string{"web/compose.yaml": services(2)}},
+		{"all files", Limits{TotalSize: 100}, map[string]string{"a/compose.yaml": services(1), "b/compose.yaml": services(1), "c/compose.yaml": services(1), "d/compose.yaml": services(1), "web/compose.yaml": services(1)}, "together", true, map[string]string{"web/compose.yaml": services(2)}},
 		{"how many files", Limits{Files: 2}, map[string]string{"a/compose.yaml": services(1), "b/compose.yaml": services(1), "web/compose.yaml": services(1)}, "more than 2 manifest files", true, map[string]string{"a/compose.yaml": services(1), "web/compose.yaml": services(1)}},
 		{"depth", Limits{Depth: 5}, map[string]string{"web/compose.yaml": "x: [[[[[a]]]]]\n" + services(1)}, "deeper than 5", false, map[string]string{"web/compose.yaml": services(1)}},
 		{"depth by an alias", Limits{Depth: 6}, map[string]string{"web/compose.yaml": "x-a: &a [[[a]]]\nx-b: [[*a]]\n" + services(1)}, "deeper than 6", false, map[string]string{"web/compose.yaml": "x-a: &a [[[a]]]\nx-b: [*a]\n" + services(1)}},

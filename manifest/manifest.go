@@ -179,6 +179,7 @@ func (r *reader) readApps(apps []candidate) []outcome {
 	var out []outcome
 	actual := map[string]string{} // names by what gitring.yaml calls the apps
 	for _, a := range apps {
+		r.tree.next(len(apps) > 1)
 		o := r.readApp(a)
 		if r.tree.fault() != nil {
 			return nil

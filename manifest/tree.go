@@ -32,6 +32,34 @@ type tree struct {
 	files   int
 	size    int64
 	broken  *fault
+	own     share
+}
+
+// share is what one app has read of the manifests. The app may read half of what the
+// commit may hold: whoever writes one of several apps could refuse all others by its size.
+type share struct {
+	shared bool // there are other apps
+	files  int
+	size   int64
+}
+
+// next begins another app. shared says that the commit has several.
+func (t *tree) next(shared bool) { t.own = share{shared: shared} }
+
+// over is the fault of an app that has read more than its share.
+func (t *tree) over(p string) *fault {
+	f := &fault{code: ring.TooLarge, place: place{file: p}, hint: "read fewer and smaller files in one app, or make it a source of its own"}
+	switch files, bytes := t.limits.Files/2, t.limits.TotalSize/2; {
+	case !t.own.shared:
+		return nil
+	case t.own.files > files:
+		f.says = fmt.Sprintf("the app reads more than %d manifest files, half of what the commit may have", files)
+	case t.own.size > bytes:
+		f.says = fmt.Sprintf("the manifests that the app reads are larger than %s together, half of what the commit may have", size(bytes))
+	default:
+		return nil
+	}
+	return f
 }
 
 func newTree(fsys fs.FS, l Limits) *tree {
@@ -146,6 +174,10 @@ func (t *tree) manifest(p string, from place) (body []byte, ok bool, _ *fault) {
 			hint: "put a file there",
 		}
 	}
+	t.own.files++
+	if f := t.over(p); f != nil {
+		return nil, false, f
+	}
 	if t.files++; t.files > t.limits.Files {
 		t.broken = &fault{
 			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("the commit has more than %d manifest files", t.limits.Files),
@@ -157,6 +189,10 @@ func (t *tree) manifest(p string, from place) (body []byte, ok bool, _ *fault) {
 	if err != nil {
 		t.unreadable(p, err)
 		return nil, false, t.broken
+	}
+	t.own.size += int64(len(body))
+	if f := t.over(p); f != nil {
+		return nil, false, f
 	}
 	t.size += int64(len(body))
 	if f := t.weigh(p, body); f != nil {
