@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ func CheckBeside(r Rules, app *ring.App, dataRoot string, o Others) []Finding {
 	for i := range mine.Names {
 		b.alias(&mine.Names[i])
 	}
+	b.containers()
 	for i := range mine.Routes {
 		b.route(&mine.Routes[i])
 	}
@@ -102,6 +104,29 @@ func (b *beside) alias(n *Name) {
 			value: n.Name, key: n.Key, risk: "answers for what " + other.called() + " calls so on network " + n.Network, instead: "choose another name",
 		})
 		return
+	}
+}
+
+// ofInstance is how the name of an instance ends: its slot and version.
+var ofInstance = regexp.MustCompile(`^[0-9]+-[0-9a-f]{8}$`)
+
+// containers holds each container_name against the containers of apps in other hands:
+// who has a name on the engine keeps all others from starting under it.
+func (b *beside) containers() {
+	for i := range b.app.Services {
+		s := &b.app.Services[i]
+		for _, taken := range sortedKeys(b.others.Containers) {
+			name := s.Spec.ContainerName
+			rest, begins := strings.CutPrefix(name, taken)
+			instance := begins && strings.HasSuffix(taken, "-") && ofInstance.MatchString(rest)
+			if name == "" || name != taken && !instance {
+				continue
+			}
+			b.tell(Request{Service: s.Name, Key: "container"}, aliasRule, false, finding{
+				value: name, key: "container_name", risk: "is the name of a container of " + b.others.Containers[taken].called(), instead: "choose another name",
+			})
+			break
+		}
 	}
 }
 

@@ -45,9 +45,12 @@ type Holding struct {
 	Volumes  []string // by the engine's name
 	Networks []Network
 	Names    []Name
-	Routes   []Route
-	Ports    []ring.Port
-	Mounts   []ring.HostMounts // of its services
+	// Containers are the names of its containers on the engine: those that the author
+	// chose, and the beginnings of the others, which end in a dash.
+	Containers []string
+	Routes     []Route
+	Ports      []ring.Port
+	Mounts     []ring.HostMounts // of its services
 }
 
 // Network is a network that gitring makes for an app. Shared says that the app lets
@@ -102,7 +105,7 @@ func (w *Whose) Unmount(me Holder) {
 func (w *Whose) Dismiss(me Holder) {
 	for i := range w.Holdings {
 		if h := &w.Holdings[i]; h.State == Next && h.Source == me.Source && h.App == me.App {
-			h.Mounts, h.Routes, h.Ports, h.Names = nil, nil, nil, nil
+			h.Mounts, h.Routes, h.Ports, h.Names, h.Containers = nil, nil, nil, nil, nil
 			h.Data = slices.DeleteFunc(slices.Clone(h.Data), func(d string) bool { return !within(d, h.Folder()) })
 		}
 	}
@@ -152,6 +155,7 @@ type Others struct {
 	DataRoots     []string // of all apps: below them the data of apps lies
 	Networks      map[string]Other
 	Names         map[string]map[string]Other // by network, then by name
+	Containers    map[string]Other            // of apps in other hands, by Holding.Containers
 	Routes        []TakenRoute
 	Ports         []TakenPort
 	Mounts        []ring.HostMounts // what services of other apps mount of the host
@@ -175,7 +179,7 @@ type TakenPort struct {
 func (w *Whose) Of(me Holder) Others {
 	o := Others{
 		Volumes: map[string]Other{}, Folders: map[string]Other{}, Data: map[string]Other{},
-		Networks: map[string]Other{}, Names: map[string]map[string]Other{},
+		Networks: map[string]Other{}, Names: map[string]map[string]Other{}, Containers: map[string]Other{},
 	}
 	mine := w.mine(me)
 	for i := range w.Holdings {
@@ -239,6 +243,11 @@ func (w *Whose) take(o *Others, h *Holding, by Other, mine *held) {
 			first(o.Names[n.Network], n.Name, by)
 		}
 	}
+	for _, c := range h.Containers {
+		if !by.OneHand && mine.containers[c] == nil {
+			first(o.Containers, c, by)
+		}
+	}
 	for _, r := range h.Routes {
 		if mine.routes[r.key()] == nil {
 			o.Routes = append(o.Routes, TakenRoute{r, by})
@@ -272,7 +281,7 @@ func rank(s State) int {
 
 // held is what an app has already, with the holding that says so.
 type held struct {
-	volumes, data, networks, names, routes, ports map[string]*Holding
+	volumes, data, networks, names, containers, routes, ports map[string]*Holding
 	// folders are those that gitring keeps for me, and makes the networks that are mine,
 	// those that are only planned among them.
 	folders []string
@@ -313,7 +322,7 @@ func (m *held) lives(other *Holding) bool {
 func (w *Whose) mine(me Holder) *held {
 	m := &held{
 		volumes: map[string]*Holding{}, data: map[string]*Holding{}, networks: map[string]*Holding{},
-		names: map[string]*Holding{}, routes: map[string]*Holding{}, ports: map[string]*Holding{}, makes: map[string]bool{},
+		names: map[string]*Holding{}, routes: map[string]*Holding{}, ports: map[string]*Holding{}, containers: map[string]*Holding{}, makes: map[string]bool{},
 	}
 	put := func(of map[string]*Holding, what string, h *Holding) {
 		if of[what] == nil {
@@ -345,6 +354,9 @@ func (w *Whose) mine(me Holder) *held {
 		}
 		for _, n := range h.Names {
 			put(m.names, n.Network+" "+n.Name, h)
+		}
+		for _, c := range h.Containers {
+			put(m.containers, c, h)
 		}
 		for _, r := range h.Routes {
 			put(m.routes, r.key(), h)
@@ -380,6 +392,10 @@ func HoldingOf(a *ring.App, dataRoot string, state State, since time.Time) Holdi
 			}
 		}
 		h.Names = append(h.Names, namesOf(a.Name, s, engine)...)
+		h.Containers = append(h.Containers, instanceMark(a.Name, s.Name))
+		if s.Spec.ContainerName != "" {
+			h.Containers = append(h.Containers, s.Spec.ContainerName)
+		}
 		h.Routes = append(h.Routes, RoutesOf(s)...)
 		for _, p := range s.Spec.Ports {
 			if p.HostPort != "" {

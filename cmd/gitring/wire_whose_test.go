@@ -54,7 +54,7 @@ func planOf(j judge, source string, files map[string]string) (ring.Plan, []*ring
 	return j.look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, manifest.Settings{Source: source, Host: "edge-1"})
 }
 
-const victim = "services: {web: {image: nginx, hostname: front, volumes: ['data:/d', 'special:/s', './files:/f'], ports: ['8080:80'], labels: {'traefik.http.routers.a.rule': 'Host(`shop.example.org`)'}}}\nvolumes: {data: , special: {name: special}}\n"
+const victim = "services: {web: {image: nginx, container_name: shopfront, hostname: front, volumes: ['data:/d', 'special:/s', './files:/f'], ports: ['8080:80'], labels: {'traefik.http.routers.a.rule': 'Host(`shop.example.org`)'}}}\nvolumes: {data: , special: {name: special}}\n"
 
 func TestAnotherSourceGetsNothingOfAnApp(t *testing.T) {
 	for _, tt := range []struct {
@@ -75,6 +75,9 @@ func TestAnotherSourceGetsNothingOfAnApp(t *testing.T) {
 		{"its network", "evil/compose.yaml", "services: {a: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: shop_default}}\n", "", "is a network of app shop of source prod"},
 		{"the cluster's gateway", "evil/compose.yaml", "services: {a: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: docker_gwbridge}}\n", "", "joins all containers"},
 		{"its port", "evil/compose.yaml", "services: {a: {image: a, ports: ['127.0.0.1:8080:80']}}\n", "", "is published by app shop of source prod as 8080/tcp"},
+		{"its container_name", "evil/compose.yaml", "services: {a: {image: a, container_name: shopfront}}\n", "", "is the name of a container of app shop of source prod"},
+		{"the name of its next container", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-1-204ca8d5}}\n", "", "is the name of a container of app shop of source prod"},
+		{"a name that only begins as its containers' do", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-1}}\n", "", ""},
 		{"its host name", "evil/compose.yaml", "services: {a: {image: a, environment: {VIRTUAL_HOST: 'x.example.org, Shop.example.org:80'}}}\n", ring.RouteTaken, "is a host name of app shop of source prod"},
 
 		{"a folder beside it", "evil/compose.yaml", "services: {a: {image: a, volumes: ['./files:/v']}}\n", "", ""},
