@@ -6,25 +6,37 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// edition is the file of signers as it counts after a commit of the range: what is
-// in the commit's tree once those with the role trust answered for it. A branch
-// that began long ago still has in its tree the signers of then, who must not come
-// back by it: so what counts is carried along from the trusted commit, and the
-// trees are only held against it.
+// edition is the file of signers as one commit made it. What counts after a commit
+// is carried along from the trusted commit, never read from its tree alone: a branch
+// that began long ago still has the signers of then in its tree.
+//
+// Whether a change counts does not depend on the bytes, which may be those of an
+// older edition. It depends on history: a change counts where it was made by
+// somebody who had all earlier changes before him. All of this is computed from
+// commits alone, so that it is the same after a restart and on every host.
 type edition struct {
 	blob   blobAt
 	t      *Trust     // the configuration's signers and the edition's
-	before []*edition // those it was made from
+	before []*edition // those of the commit's parents
+	made   bool       // the commit changed the file; else it only joins those before
 }
 
-// after says that e is other, or was made from it.
-func (e *edition) after(other *edition) bool {
+// includes reports whether e was made with all the changes of other before it. The
+// edition of the trusted commit counts as included everywhere: see sides.
+func (e *edition) includes(other, anchored *edition) bool {
+	if other == anchored || e.reaches(other) {
+		return true
+	}
+	return !other.made && !slices.ContainsFunc(other.before, func(b *edition) bool { return !e.includes(b, anchored) })
+}
+
+func (e *edition) reaches(other *edition) bool {
 	seen := map[*edition]bool{}
 	todo := []*edition{e}
 	for len(todo) > 0 {
 		in := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if in == other || in == e && in.blob == other.blob {
+		if in == other {
 			return true
 		}
 		if !seen[in] {
@@ -35,23 +47,18 @@ func (e *edition) after(other *edition) bool {
 	return false
 }
 
-// newest is the one of them that was made from all the others; nil when two were
-// made apart from each other.
-func newest(all []*edition) *edition {
-	for _, e := range all {
-		if !slices.ContainsFunc(all, func(other *edition) bool { return !e.after(other) }) {
-			return e
-		}
-	}
-	return nil
-}
-
-// editions are those of one run, by commit; a commit that is not in it was trusted
-// before.
+// editions are those of one run, by commit. A commit that is not in by lies behind
+// the trusted one, whose edition counts in its place.
 type editions struct {
+	anchor   ring.SHA
 	anchored *edition // of the trusted commit; nil where the repository has no say
+	alone    bool     // one commit is judged, and not all that it stands on
 	by       map[ring.SHA]*edition
-	blobs    map[ring.SHA]blobAt // the file in the tree of a commit
+	since    map[ring.SHA]bool     // commits of the range that descend from the trusted one
+	blobs    map[ring.SHA]blobAt   // the file in the tree of a commit
+	rules    map[ring.SHA][]*Trust // whose signatures count for a commit
+	changes  map[ring.SHA]bool     // commits behind the trusted one: whether they changed the file
+	known    map[[2]ring.SHA]bool  // what walked found
 }
 
 // begin takes the signers that a trusted commit names. A file that cannot be read
@@ -61,7 +68,10 @@ func (v *verification) begin(anchor ring.SHA) (*ring.Refusal, error) {
 		return nil, nil
 	}
 	v.vouching = map[ring.SHA]*vouching{}
-	v.editions = editions{by: map[ring.SHA]*edition{}, blobs: map[ring.SHA]blobAt{}}
+	v.editions = editions{
+		anchor: anchor, by: map[ring.SHA]*edition{}, since: map[ring.SHA]bool{anchor: true}, blobs: map[ring.SHA]blobAt{},
+		rules: map[ring.SHA][]*Trust{}, changes: map[ring.SHA]bool{}, known: map[[2]ring.SHA]bool{},
+	}
 	blob, refusal, err := v.signersBlob(anchor)
 	if refusal != nil || err != nil {
 		return refusal, err
@@ -70,7 +80,7 @@ func (v *verification) begin(anchor ring.SHA) (*ring.Refusal, error) {
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
-	v.editions.anchored = &edition{blob: blob, t: v.t.with(s)}
+	v.editions.anchored = &edition{blob: blob, t: v.t.with(s), made: true}
 	return nil, nil
 }
 
@@ -97,109 +107,259 @@ func (e *editions) after(commit ring.SHA) *edition {
 	return e.anchored
 }
 
-// rules are whose signatures count for a commit: those that its first parent
-// names, and always the configuration's. Of a merge it is the newest that its
-// parents name, or else who was taken out on one side would sign it.
-func (v *verification) rules(p *parsed) *Trust {
-	if v.editions.anchored == nil || len(p.parents) == 0 {
-		return v.t
+// knows reports whether all changes of the file in the history of one commit are in
+// the history of the other, a, too.
+func (v *verification) knows(a, b ring.SHA) (bool, *ring.Refusal, error) {
+	e := &v.editions
+	if a == b {
+		return true, nil, nil
 	}
-	all := v.sides(p)
-	if e := newest(all); e != nil {
-		return e.t
+	if !e.alone && e.since[a] { // what lies behind the trusted commit lies behind a
+		return e.after(a).includes(e.after(b), e.anchored), nil, nil
 	}
-	return all[0].t
+	return v.walked(a, b)
 }
 
-// sides are the editions that the parents of a commit stand on.
-func (v *verification) sides(p *parsed) []*edition {
-	all := make([]*edition, len(p.parents))
-	for i, parent := range p.parents {
-		all[i] = v.editions.after(parent)
+// walked is knows by walking over the commits that a does not have. A history that
+// is too long or too odd to be walked is not known.
+func (v *verification) walked(a, b ring.SHA) (known bool, _ *ring.Refusal, _ error) {
+	key := [2]ring.SHA{a, b}
+	if known, ok := v.editions.known[key]; ok {
+		return known, nil, nil
 	}
-	return all
+	ids, _, refusal, err := apart(v.o, a, b, v.t.cfg.MaxRange)
+	known = refusal == nil
+	for i := 0; i < len(ids) && known && err == nil; i++ {
+		var changed bool
+		changed, refusal, err = v.changedThere(ids[i])
+		known = !changed && refusal == nil
+	}
+	if refusal != nil && refusal.Code != ring.HashMismatch && refusal.Code != ring.Sha1Collision {
+		refusal = nil
+	}
+	if refusal != nil || err != nil {
+		return false, refusal, err
+	}
+	v.editions.known[key] = known
+	return known, nil, nil
+}
+
+// changedThere reports whether a commit changed the file.
+func (v *verification) changedThere(sha ring.SHA) (bool, *ring.Refusal, error) {
+	if changed, ok := v.editions.changes[sha]; ok {
+		return changed, nil, nil
+	}
+	p, refusal, err := readCommit(v.o, sha)
+	if refusal != nil || err != nil {
+		return false, refusal, err
+	}
+	changed, _, refusal, err := v.changesFile(sha, p.parents)
+	if refusal == nil && err == nil {
+		v.editions.changes[sha] = changed
+	}
+	return changed, refusal, err
+}
+
+// changesFile reports whether a commit with these parents changes the file itself. A
+// merge does not where it has the file of a parent that knows all the changes of
+// the parents with another file. from is a parent that has the file as the commit
+// has it; "" is none.
+func (v *verification) changesFile(sha ring.SHA, parents []ring.SHA) (changed bool, from ring.SHA, _ *ring.Refusal, _ error) {
+	blob, refusal, err := v.signersBlob(sha)
+	if refusal != nil || err != nil {
+		return false, "", refusal, err
+	}
+	var same, others []ring.SHA
+	for _, p := range parents {
+		b, refusal, err := v.signersBlob(p)
+		if refusal != nil || err != nil {
+			return false, "", refusal, err
+		}
+		if b == blob {
+			same = append(same, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	if len(same) == 0 {
+		return len(parents) > 0 || blob != blobAt{}, "", nil, nil
+	}
+	for _, other := range others {
+		known := false
+		for i := 0; i < len(same) && !known; i++ {
+			if known, refusal, err = v.knows(same[i], other); refusal != nil || err != nil {
+				return false, "", refusal, err
+			}
+		}
+		if !known {
+			return true, same[0], nil, nil
+		}
+	}
+	return false, same[0], nil, nil
+}
+
+// rulesOf are whose signatures count for a commit: those of the newest edition of
+// its parents, and always the configuration's. Where there are several, made apart
+// from each other, the commit has to pass under each: else who was taken out on one
+// side would sign it. The trusted commit's edition counts for all that does not know
+// it, so that a stale branch lets nobody in.
+func (v *verification) rulesOf(p *parsed) ([]*Trust, *ring.Refusal, error) {
+	e := &v.editions
+	if e.anchored == nil {
+		return []*Trust{v.t}, nil, nil
+	}
+	if all := e.rules[p.sha]; all != nil {
+		return all, nil, nil
+	}
+	known := map[*edition]bool{} // an edition of a parent, and whether it came after the trusted one
+	var sides []*edition
+	current := false
+	for _, parent := range p.parents {
+		in := e.after(parent)
+		knows, refusal, err := in == e.anchored, (*ring.Refusal)(nil), error(nil)
+		if !knows {
+			knows, refusal, err = v.knows(parent, e.anchor)
+		}
+		if refusal != nil || err != nil {
+			return nil, refusal, err
+		}
+		known[in], current = known[in] || knows, current || knows
+		if !slices.Contains(sides, in) {
+			sides = append(sides, in)
+		}
+	}
+	if !current {
+		known[e.anchored] = true
+		if !slices.Contains(sides, e.anchored) {
+			sides = append(sides, e.anchored)
+		}
+	}
+	var all []*Trust
+	for _, in := range sides {
+		if !slices.ContainsFunc(sides, func(other *edition) bool {
+			return other != in && other.includes(in, e.anchored) && (in != e.anchored || known[other])
+		}) {
+			all = append(all, in.t)
+		}
+	}
+	e.rules[p.sha] = all
+	return all, nil, nil
+}
+
+// rules are the first of rulesOf, of a commit that was judged.
+func (v *verification) rules(p *parsed) *Trust {
+	if all := v.editions.rules[p.sha]; len(all) > 0 {
+		return all[0]
+	}
+	return v.t
 }
 
 // carry makes a commit stand on its first parent's edition, until it is answered
 // for.
 func (v *verification) carry(p *parsed) {
-	if v.editions.anchored == nil {
+	e := &v.editions
+	if e.anchored == nil {
 		return
 	}
-	v.editions.by[p.sha] = v.editions.anchored
+	e.by[p.sha] = e.anchored
 	if len(p.parents) > 0 {
-		v.editions.by[p.sha] = v.editions.after(p.parents[0])
+		e.by[p.sha] = e.after(p.parents[0])
+	}
+	if slices.ContainsFunc(p.parents, func(id ring.SHA) bool { return e.since[id] }) {
+		e.since[p.sha] = true
 	}
 }
 
-// edited is the edition after a commit, and whether the commit made it.
-func (v *verification) edited(sha ring.SHA, parents []ring.SHA) (e *edition, made bool, _ *ring.Refusal, _ error) {
+// stand makes a commit stand on a new edition that it made, or on those of its
+// parents.
+func (v *verification) stand(sha ring.SHA, parents []ring.SHA, made bool) (*edition, *ring.Refusal, error) {
 	blob, refusal, err := v.signersBlob(sha)
 	if refusal != nil || err != nil {
-		return nil, false, refusal, err
+		return nil, refusal, err
 	}
-	var all, current []*edition // of the parents; of those whose tree has what counts
-	same, every := false, true  // some, all parents' trees have the file as it is here
+	var before []*edition
 	for _, p := range parents {
-		b, refusal, err := v.signersBlob(p)
-		if refusal != nil || err != nil {
-			return nil, false, refusal, err
+		if in := v.editions.after(p); !slices.Contains(before, in) {
+			before = append(before, in)
 		}
-		e := v.editions.after(p)
-		all = append(all, e)
-		if e.blob == b {
-			current = append(current, e)
+	}
+	if !made {
+		for _, in := range before {
+			if !slices.ContainsFunc(before, func(other *edition) bool { return !in.includes(other, v.editions.anchored) }) {
+				v.editions.by[sha] = in
+				return in, nil, nil
+			}
 		}
-		same, every = same || b == blob, every && b == blob
+		if len(before) == 0 {
+			return v.editions.anchored, nil, nil
+		}
 	}
-	switch last := newest(all); {
-	case len(parents) == 0 && blob == blobAt{}:
-		return v.editions.anchored, false, nil, nil
-	case len(parents) > 0 && len(current) == 0 && same: // all from before: what counts is not here yet
-		return v.editions.anchored, false, nil, nil
-	case last != nil && (blob == last.blob || every && len(parents) == 1):
-		return last, false, nil, nil
-	}
-	return &edition{blob: blob, t: v.t, before: current}, true, nil, nil
+	e := &edition{blob: blob, t: v.editions.after(sha).t, before: before, made: made}
+	v.editions.by[sha] = e
+	return e, nil, nil
 }
 
-// edit holds a commit that makes an edition to the role trust: as many people with
-// it as trust_threshold asks for have to answer for the commit.
-func (v *verification) edit(p *parsed, t *Trust, by []identity) (*ring.Refusal, error) {
+// assume notes what a commit does to the file, without giving it effect.
+func (v *verification) assume(p *parsed) (*ring.Refusal, error) {
 	if v.editions.anchored == nil {
 		return nil, nil
 	}
-	e, made, refusal, err := v.edited(p.sha, p.parents)
+	made, _, refusal, err := v.changesFile(p.sha, p.parents)
+	if refusal == nil && err == nil {
+		_, refusal, err = v.stand(p.sha, p.parents, made)
+	}
+	return refusal, err
+}
+
+// edit holds a commit that makes an edition to the role trust: as many people with
+// it as trust_threshold asks for have to answer for the commit. Two editions that
+// were made apart are brought together by who has the role in both.
+func (v *verification) edit(p *parsed, rules []*Trust, by []identity) (*ring.Refusal, error) {
+	if v.editions.anchored == nil {
+		return nil, nil
+	}
+	made, from, refusal, err := v.changesFile(p.sha, p.parents)
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
 	if !made {
-		v.editions.by[p.sha] = e
-		return nil, nil
+		_, refusal, err = v.stand(p.sha, p.parents, false)
+		return refusal, err
 	}
-	s, mistake, refusal, err := v.signersOf(e.blob)
+	trusted := slices.DeleteFunc(slices.Clone(by), func(id identity) bool {
+		return slices.ContainsFunc(rules, func(t *Trust) bool { return !t.mayEditSigners(p.sha, id) })
+	})
+	switch {
+	case len(trusted) == 0 && from != "":
+		return signersStale(p.sha, from, v.t.cfg.SignersInRepo), nil
+	case len(trusted) == 0:
+		return signersNotAllowed(p.sha, by, v.t.cfg.SignersInRepo), nil
+	}
+	if refusal, err = v.takeEffect(p.sha, p.parents); refusal != nil || err != nil {
+		return refusal, err
+	}
+	v.count(p, trusted, max(1, v.t.cfg.TrustThreshold), " of signers with the role trust, because it changes "+v.t.cfg.SignersInRepo)
+	return nil, nil
+}
+
+// takeEffect makes the file of a commit the edition that counts after it.
+func (v *verification) takeEffect(sha ring.SHA, parents []ring.SHA) (*ring.Refusal, error) {
+	blob, refusal, err := v.signersBlob(sha)
+	if refusal != nil || err != nil {
+		return refusal, err
+	}
+	s, mistake, refusal, err := v.signersOf(blob)
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
 	if mistake != nil {
-		return trustFile(p.sha, v.t.cfg.SignersInRepo, *mistake), nil
+		return trustFile(sha, v.t.cfg.SignersInRepo, *mistake), nil
 	}
-	sides := v.sides(p)
-	if newest(sides) != nil {
-		sides = nil // t is of the newest
+	e, refusal, err := v.stand(sha, parents, true)
+	if refusal == nil && err == nil {
+		e.t = v.t.with(s)
 	}
-	// Two that were made apart are brought together by who has the role in both: one
-	// who was taken out on one side would choose the other.
-	trusted := slices.DeleteFunc(slices.Clone(by), func(id identity) bool {
-		return !t.mayEditSigners(p.sha, id) || slices.ContainsFunc(sides, func(e *edition) bool { return !e.t.mayEditSigners(p.sha, id) })
-	})
-	if len(trusted) == 0 {
-		return signersNotAllowed(p.sha, by, v.t.cfg.SignersInRepo), nil
-	}
-	e.t = v.t.with(s)
-	v.editions.by[p.sha] = e
-	v.count(p, trusted, max(1, v.t.cfg.TrustThreshold), " of signers with the role trust, because it changes "+v.t.cfg.SignersInRepo)
-	return nil, nil
+	return refusal, err
 }
 
 // mayEditSigners says that a signer has the role trust, and the path.
@@ -209,18 +369,36 @@ func (t *Trust) mayEditSigners(sha ring.SHA, id identity) bool {
 }
 
 // landsSigners holds what a forge landed to the editions of its base and its head:
-// a forge makes none.
+// a forge makes none, and lands none that was made without knowing the base's.
 func (v *verification) landsSigners(sha, base, head ring.SHA) (*ring.Refusal, error) {
 	if v.editions.anchored == nil {
 		return nil, nil
 	}
-	e, made, refusal, err := v.edited(sha, []ring.SHA{base, head})
+	parents := []ring.SHA{base, head}
+	made, from, refusal, err := v.changesFile(sha, parents)
+	switch {
+	case refusal != nil || err != nil:
+		return refusal, err
+	case made && from != "":
+		return signersStale(sha, from, v.t.cfg.SignersInRepo), nil
+	case made:
+		return signersNotAllowed(sha, nil, v.t.cfg.SignersInRepo), nil
+	}
+	p, refusal, err := readCommit(v.o, sha)
 	if refusal != nil || err != nil {
 		return refusal, err
 	}
-	if made {
-		return signersNotAllowed(sha, nil, v.t.cfg.SignersInRepo), nil
+	if slices.Contains(p.parents, head) {
+		_, refusal, err = v.stand(sha, parents, false)
+		return refusal, err
 	}
-	v.editions.by[sha] = e
-	return nil, nil
+	// The head does not become history: a change of the file is the landing's own.
+	if made, _, refusal, err = v.changesFile(sha, parents[:1]); refusal != nil || err != nil {
+		return refusal, err
+	}
+	if made {
+		return v.takeEffect(sha, parents[:1])
+	}
+	_, refusal, err = v.stand(sha, parents[:1], false)
+	return refusal, err
 }

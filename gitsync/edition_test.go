@@ -51,6 +51,18 @@ func root(t *testing.T) *yard {
 	return y
 }
 
+// late is a commit on the branch that is checked out, which alice then brings onto
+// main at a revision, whose signers she keeps.
+func (y *yard) late(key, main string) ring.SHA {
+	y.t.Helper()
+	at := y.edit(key, "late", texts("late", "2"))
+	y.checkout(ring.SHA(y.git("rev-parse", main)), "main")
+	_, _ = runIn(y, "merge", "-q", "--no-ff", "--no-commit", string(at))
+	y.git("checkout", "-q", main, "--", signersPath)
+	y.commitWith(noon, "merge", y.signWith("alice")...)
+	return at
+}
+
 // TestSignersInTheRepository is V64, V65 and what lies around them.
 func TestSignersInTheRepository(t *testing.T) {
 	for _, row := range []struct {
@@ -195,7 +207,7 @@ func TestSignersInTheRepository(t *testing.T) {
 			y.git("merge", "-q", "--no-ff", "--no-commit", string(side))
 			y.git("checkout", "-q", string(old), "--", signersPath)
 			return y.commitWith(noon, "merge", y.signWith("bob")...)
-		}, want: ring.RoleNotAllowed},
+		}, want: ring.SignersStale},
 		{name: "a change on a branch, merged by one without the role", start: []string{"bob"}, push: func(y *yard) ring.SHA {
 			y.git("checkout", "-q", "-b", "side")
 			side := y.edit("alice", "carol joins", texts(signersPath, y.listed("bob", "carol")))
@@ -231,7 +243,7 @@ func TestSignersInTheRepository(t *testing.T) {
 			y.git("merge", "-q", "--no-ff", "--no-commit", "-X", "ours", string(out))
 			y.git("checkout", "-q", "side", "--", signersPath)
 			return y.commitWith(noon, "merge", y.signWith("mallory")...)
-		}, want: ring.RoleNotAllowed},
+		}, want: ring.UnknownSigner},
 		{name: "a change made of an old file, taken whole by a merge", start: []string{"bob", "carol"}, push: func(y *yard) ring.SHA {
 			old := y.head()
 			y.edit("alice", "carol leaves", texts(signersPath, y.listed("bob")))
@@ -242,7 +254,32 @@ func TestSignersInTheRepository(t *testing.T) {
 			y.git("merge", "-q", "--no-ff", "--no-commit", "-X", "theirs", string(side))
 			y.git("checkout", "-q", string(side), "--", signersPath)
 			return y.commitWith(noon, "merge", y.signWith("bob")...)
-		}, want: ring.RoleNotAllowed},
+		}, want: ring.SignersStale},
+		{name: "somebody let in by a stale branch signs nothing there", start: []string{"bob"}, push: func(y *yard) ring.SHA {
+			old := y.head()
+			y.edit("alice", "dave joins", texts(signersPath, y.listed("bob", "dave")))
+			y.git("tag", "anchor")
+			y.checkout(old, "side")
+			y.edit("alice", "carol joins", texts(signersPath, y.listed("bob", "carol")))
+			return y.late("carol", "anchor")
+		}, want: ring.UnknownSigner},
+		{name: "nor does somebody whom a stale branch takes out", start: []string{"bob", "carol"}, push: func(y *yard) ring.SHA {
+			old := y.head()
+			y.edit("alice", "dave joins", texts(signersPath, y.listed("bob", "carol", "dave")))
+			y.git("tag", "anchor")
+			y.checkout(old, "side")
+			y.edit("alice", "carol leaves", texts(signersPath, y.listed("bob")))
+			return y.late("carol", "anchor")
+		}, want: ring.UnknownSigner},
+		{name: "somebody whom both let in does", start: []string{"bob"}, push: func(y *yard) ring.SHA {
+			old := y.head()
+			y.edit("alice", "dave joins", texts(signersPath, y.listed("bob", "dave")))
+			y.git("tag", "anchor")
+			y.checkout(old, "side")
+			y.edit("alice", "carol joins", texts(signersPath, y.listed("bob", "carol")))
+			y.late("bob", "anchor")
+			return ""
+		}},
 		{name: "a merge by one who is taken out on its other side", start: []string{"bob", "carol"}, push: func(y *yard) ring.SHA {
 			old := y.head()
 			out := y.edit("alice", "carol leaves", texts(signersPath, y.listed("bob")))

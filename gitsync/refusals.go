@@ -489,6 +489,17 @@ func signersNotAllowed(sha ring.SHA, by []identity, file string) *ring.Refusal {
 	}
 }
 
+// signersStale is of a change that somebody signed, on a branch without the change
+// that is in force.
+func signersStale(sha, from ring.SHA, file string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.SignersStale, Commit: sha, File: file,
+		Says: fmt.Sprintf("commit %s takes %s as it is at %s, where a newer change of that file is not in the history", sha.Short(), file, from.Short()),
+		Hint: "as somebody with the role trust, merge the branch into which you land, keep its " + file + ", and change that file again; " +
+			"or let somebody with the role trust answer for the commit: gitring vouch",
+	}
+}
+
 func hardwareKeyRequired(sha ring.SHA, key, why string) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.HardwareKeyRequired, Commit: sha,

@@ -88,6 +88,7 @@ func (t *Trust) OneOfHistory(o Objects, sha ring.SHA, now time.Time, firstSeen f
 	p, refusal, err := readCommit(v.o, sha)
 	if refusal == nil && err == nil && len(p.parents) > 0 {
 		refusal, err = v.begin(p.parents[0])
+		v.editions.alone = true
 	}
 	if refusal != nil || err != nil {
 		return ring.Verified{}, refusal, err
@@ -210,12 +211,17 @@ func (v *verification) answered(id ring.SHA, vouched map[ring.SHA][]voucher) (*p
 		return nil, ring.Verified{}, refusal, err
 	}
 	v.carry(p)
-	one, t := v.claimed(p), v.rules(p)
+	one := v.claimed(p)
+	rules, refusal, err := v.rulesOf(p)
+	if refusal != nil || err != nil {
+		return nil, ring.Verified{}, refusal, err
+	}
 	if _, ok := v.assumed[id]; ok {
 		one.Note = "as if somebody vouched for it"
-		return p, one, nil, nil
+		refusal, err = v.assume(p)
+		return p, one, refusal, err
 	}
-	by, own, refusal, err := v.answering(t, p, vouched[id])
+	by, own, refusal, err := v.answering(rules, p, vouched[id])
 	if refusal != nil || err != nil {
 		return nil, ring.Verified{}, refusal, err
 	}
@@ -234,22 +240,19 @@ func (v *verification) answered(id ring.SHA, vouched map[ring.SHA][]voucher) (*p
 	for i, a := range by {
 		who[i] = a.identity
 	}
-	if refusal, err = v.edit(p, t, who); refusal == nil && err == nil {
+	if refusal, err = v.edit(p, rules, who); refusal == nil && err == nil {
 		err = v.approve(p, who)
 	}
 	return p, one, refusal, err
 }
 
 // answering are all who answer for a commit, its own signer first where own says
-// that there is one; the refusal is why there is nobody.
-func (v *verification) answering(t *Trust, p *parsed, vouched []voucher) (by []voucher, own bool, _ *ring.Refusal, _ error) {
-	id, refusal := v.signerBy(t, p)
-	var err error
-	if refusal == nil {
-		refusal, err = v.rightly(t, p, id)
-	}
+// that there is one; the refusal is why there is nobody. Each of rules has to let
+// them.
+func (v *verification) answering(rules []*Trust, p *parsed, vouched []voucher) (by []voucher, own bool, _ *ring.Refusal, _ error) {
+	id, refusal, err := v.signerUnder(rules, p)
 	if in := v.vouching[p.sha]; in != nil && refusal == nil && err == nil {
-		_, refusal, err = v.mayVouch(t, p, in.base)
+		_, refusal, err = v.vouchesUnder(rules, p, in.base)
 	} else if in != nil && err == nil && in.open == 0 {
 		// What it vouches for was its signer's to answer for, and it brings nothing:
 		// so people can answer for the commit that takes them out.
@@ -268,9 +271,11 @@ func (v *verification) answering(t *Trust, p *parsed, vouched []voucher) (by []v
 		if a.p != nil {
 			var no *ring.Refusal
 			in := v.vouching[a.sha]
-			a.identity, no, err = v.mayVouch(t, a.p, in.base)
-			if no == nil && err == nil {
-				no, err = v.mayVouchFor(t, a.p, p, a.identity)
+			a.identity, no, err = v.vouchesUnder(rules, a.p, in.base)
+			for _, t := range rules {
+				if no == nil && err == nil {
+					no, err = v.mayVouchFor(t, a.p, p, a.identity)
+				}
 			}
 			if err != nil {
 				return nil, false, nil, err
@@ -289,6 +294,37 @@ func (v *verification) answering(t *Trust, p *parsed, vouched []voucher) (by []v
 		refusal = nil
 	}
 	return by, own, refusal, nil
+}
+
+// signerUnder is the signer of a commit who may make it under each of rules.
+func (v *verification) signerUnder(rules []*Trust, p *parsed) (first identity, _ *ring.Refusal, _ error) {
+	for i, t := range rules {
+		id, refusal := v.signerBy(t, p)
+		if refusal != nil {
+			return id, refusal, nil
+		}
+		if refusal, err := v.rightly(t, p, id); refusal != nil || err != nil {
+			return id, refusal, err
+		}
+		if i == 0 {
+			first = id
+		}
+	}
+	return first, nil, nil
+}
+
+// vouchesUnder is the signer of a commit who may vouch with it under each of rules.
+func (v *verification) vouchesUnder(rules []*Trust, p *parsed, base ring.SHA) (first identity, _ *ring.Refusal, _ error) {
+	for i, t := range rules {
+		id, refusal, err := v.mayVouch(t, p, base)
+		if refusal != nil || err != nil {
+			return id, refusal, err
+		}
+		if i == 0 {
+			first = id
+		}
+	}
+	return first, nil, nil
 }
 
 // empty says that a commit has what its only parent has.

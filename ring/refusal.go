@@ -43,6 +43,9 @@ const (
 	PathNotAllowed      Code = "PathNotAllowed"
 	NotImagesOnly       Code = "NotImagesOnly"
 	NotSignedContent    Code = "NotSignedContent"
+	// SignersStale is a change of the file of signers that was made without knowing
+	// the edition in force.
+	SignersStale        Code = "SignersStale"
 	HeadUnavailable     Code = "HeadUnavailable"
 	NeedsMergeTree      Code = "NeedsMergeTree"
 	NotUpToDate         Code = "NotUpToDate"
