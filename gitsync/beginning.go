@@ -2,6 +2,7 @@ package gitsync
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -54,7 +55,7 @@ func (t *Trust) Answered(o Objects, aids Aids, sha ring.SHA, now, seen time.Time
 	}
 	one, refusal, err := at(seen)
 	if t.cfg.Mode == ForgeMerge && byForge(refusal) {
-		v := &verification{t: t, o: o, now: now, aids: aids, firstSeen: func(of ring.SHA) time.Time {
+		v := &verification{t: t, o: o, now: now, aids: aids, person: true, firstSeen: func(of ring.SHA) time.Time {
 			if of == sha {
 				return seen
 			}
@@ -91,8 +92,11 @@ func (v *verification) landedAlone(tip ring.SHA, unsigned *ring.Refusal) (ring.V
 	one, base, refusal, err := v.landedOn(tip, unsigned)
 	for n := 0; base != "" && refusal == nil && err == nil; n++ {
 		var below *ring.Refusal
-		switch _, _, _, below, err = v.one(base); {
-		case err != nil || below == nil:
+		var id identity
+		switch _, id, _, below, err = v.one(base); {
+		case err == nil && below == nil:
+			return one, v.whole(tip, base, id), nil
+		case err != nil:
 			return one, nil, err
 		case !byForge(below) || n == maxAlone:
 			return ring.Verified{}, beginsUnsigned(tip, base, below), nil
@@ -129,8 +133,32 @@ func (v *verification) landedOn(tip ring.SHA, unsigned *ring.Refusal) (one ring.
 		return one, "", refusal, err
 	}
 	d := l.verdicts[tip]
-	if d.speaks != nil && d.speaks.tree == p.tree {
+	if d.speaks == nil {
+		return d.one, base, nil, nil
+	}
+	if refusal := v.whole(tip, tip, identity{principal: d.one.Signer, fingerprint: d.one.Fingerprint}); refusal != nil {
+		return d.one, "", refusal, nil
+	}
+	if d.speaks.tree == p.tree {
 		base = ""
 	}
 	return d.one, base, nil, nil
+}
+
+// whole refuses to trust all that a first tip holds by the word of a signer, of the
+// tip or of what it was landed on, who may change only a part of it.
+func (v *verification) whole(tip, of ring.SHA, id identity) *ring.Refusal {
+	if v.person || v.t.everything(id) {
+		return nil
+	}
+	return introductionNeeded(tip, of, id, v.t.source)
+}
+
+// everything reports whether a signer may make commits of any path here. Whose rights
+// are for a part, or for images or the list of signers alone, says nothing about the
+// rest of a tree that nobody looked at before.
+func (t *Trust) everything(id identity) bool {
+	return t.cfg.Mode == Disabled || slices.ContainsFunc(t.grants(id), func(b Binding) bool {
+		return len(b.Paths) == 0 && b.at(t.source, t.branch) && (b.has(RoleCommit) || b.has(RoleMerge))
+	})
 }

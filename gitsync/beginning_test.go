@@ -271,3 +271,111 @@ func TestALandingWhereTrustBeginsHoldsNothingUnsigned(t *testing.T) {
 		})
 	}
 }
+
+// TestFirstUseNeedsASignerOfEverything is V65b: a first tip is taken with its whole
+// tree, which somebody with rights for a part of it never looked at.
+func TestFirstUseNeedsASignerOfEverything(t *testing.T) {
+	alice := Binding{Signer: "alice@example.org", Roles: []Role{RoleCommit, RoleMerge, RoleVouch}}
+	web := Binding{Signer: "bob@example.org", Paths: []string{"web/**"}}
+	image := func(tag string) string { return "services:\n  web:\n    image: example.org/web:" + tag + "\n" }
+	rows := []struct {
+		id, name string
+		push     func(y *yard) // on top of a commit of nobody, with db/a and web/compose.yaml
+		bind     []Binding
+		trust    []func(*TrustConfig)
+		want     ring.Code
+	}{
+		{id: "V65b", name: "a signer of some paths", push: func(y *yard) {
+			y.edit("bob", "web", texts("web/a", "1"))
+		}, bind: []Binding{alice, web}, want: ring.IntroductionNeeded},
+		{id: "V65b", name: "an empty commit of that signer", push: func(y *yard) {
+			y.edit("bob", "web", nil)
+		}, bind: []Binding{alice, web}, want: ring.IntroductionNeeded},
+		{id: "V65b", name: "the same in mode tip", push: func(y *yard) {
+			y.edit("bob", "web", texts("web/a", "1"))
+		}, bind: []Binding{alice, web}, trust: []func(*TrustConfig){func(c *TrustConfig) { c.Mode = Tip }}, want: ring.IntroductionNeeded},
+		{id: "V65b", name: "a signer of images", push: func(y *yard) {
+			y.edit("bob", "move", texts("web/compose.yaml", image("1.1")))
+		}, bind: []Binding{alice, {Signer: "bob@example.org", Roles: []Role{RoleImages}}}, want: ring.IntroductionNeeded},
+		{id: "V65b", name: "a signer of the list of signers", push: func(y *yard) {
+			y.edit("bob", "carol joins", texts(signersPath, y.listed("carol")))
+		}, bind: []Binding{alice, {Signer: "bob@example.org", Roles: []Role{RoleTrust}}}, trust: []func(*TrustConfig){inRepo}, want: ring.IntroductionNeeded},
+		{id: "V65b", name: "a signer who may vouch, for some paths", push: func(y *yard) {
+			at := y.edit("", "web", texts("web/a", "1"))
+			y.edit("bob", vouchFor(at), nil)
+		}, bind: []Binding{alice, {Signer: "bob@example.org", Roles: []Role{RoleCommit, RoleVouch}, Paths: []string{"web/**"}}}, want: ring.IntroductionNeeded},
+		{id: "V65b", name: "a merge by a signer of some paths", push: func(y *yard) {
+			y.branch("side", y.head())
+			side := y.edit("alice", "side", texts("db/b", "1"))
+			y.back()
+			y.edit("alice", "main", texts("db/c", "1"))
+			y.merge("bob", string(side))
+		}, bind: []Binding{alice, web}, want: ring.IntroductionNeeded},
+		{id: "V65b", name: "forge-merge, a branch that such a signer made and the forge squashed", push: func(y *yard) {
+			y.edit("alice", "base", nil)
+			y.branch("side", y.head())
+			side := y.edit("bob", "web", texts("web/a", "1"))
+			y.back()
+			y.pull(7, side)
+			y.squash("", side, "Web (#7)")
+		}, bind: []Binding{alice, web}, trust: []func(*TrustConfig){forgeMerge}, want: ring.IntroductionNeeded},
+		{id: "V65b", name: "forge-merge, what it was landed on is of such a signer", push: func(y *yard) {
+			y.branch("side", y.head())
+			side := y.edit("alice", "db", texts("db/b", "1"))
+			y.back()
+			y.edit("bob", "base", texts("web/b", "1"))
+			y.merge("", string(side))
+		}, bind: []Binding{alice, web}, trust: []func(*TrustConfig){forgeMerge}, want: ring.IntroductionNeeded},
+
+		{name: "a signer of everything", push: func(y *yard) {
+			y.edit("alice", "web", texts("web/a", "1"))
+		}, bind: []Binding{alice, web}},
+		{name: "a signer of some paths for one role, and of all for another", push: func(y *yard) {
+			y.edit("bob", "web", texts("web/a", "1"))
+		}, bind: []Binding{alice, web, {Signer: "bob@*"}}},
+		{name: "a signer whom no binding names", push: func(y *yard) {
+			y.edit("bob", "web", texts("web/a", "1"))
+		}, bind: []Binding{alice}},
+		{name: "forge-merge, a branch of a signer of everything", push: func(y *yard) {
+			y.edit("alice", "base", nil)
+			y.branch("side", y.head())
+			y.edit("bob", "web", texts("web/a", "1"))
+			side := y.edit("alice", "db", texts("db/b", "1"))
+			y.back()
+			y.merge("", string(side))
+		}, bind: []Binding{alice, web}, trust: []func(*TrustConfig){forgeMerge}},
+		{name: "signatures do not count", push: func(y *yard) {
+			y.edit("", "web", texts("web/a", "1"))
+		}, bind: []Binding{alice, web}, trust: []func(*TrustConfig){func(c *TrustConfig) { c.Mode = Disabled }}},
+	}
+	for _, row := range rows {
+		t.Run(row.id+" "+row.name, func(t *testing.T) {
+			t.Parallel()
+			y := newYard(t)
+			y.allow("alice", "")
+			y.allow("bob", "")
+			y.key("carol")
+			first := y.edit("", "nobody's", texts("db/a", "1", "web/compose.yaml", image("1.0")))
+			row.push(y)
+			change := append(row.trust, bound(row.bind...))
+			trust := y.trust(change...)
+			_, refusal, err := trust.RangeWith(y, y.aids(), "", y.head(), noon, nil)
+			require.NoError(t, err)
+			if row.want == "" {
+				require.Nil(t, refusal)
+				return
+			}
+			require.NotNil(t, refusal)
+			require.Equal(t, row.want, refusal.Code, refusal.Says)
+			require.Equal(t, y.head(), refusal.Commit)
+			require.Contains(t, refusal.Hint, "introduction: "+string(y.head()))
+			_, refusal, err = trust.Answered(y, y.aids(), y.head(), noon, noon)
+			require.NoError(t, err)
+			require.Nil(t, refusal, "a person on the host answers for it")
+			_, refusal, err = y.trust(append(change, introducedBy(y.head())...)...).RangeWith(y, y.aids(), "", y.head(), noon, nil)
+			require.NoError(t, err)
+			require.Nil(t, refusal, "what the hint says")
+			require.NotEqual(t, first, y.head())
+		})
+	}
+}

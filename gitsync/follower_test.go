@@ -344,6 +344,7 @@ func TestALeaveToRemoveNeedsRightsEverywhere(t *testing.T) {
 		o.signed("one")
 		dir := filepath.Join(t.TempDir(), "m")
 		bound := func(c *Config) { c.Trust.Bindings, c.Dir = bind, dir }
+		lookAt(t, o.follow(a, func(c *Config) { c.Dir = dir })).must() // first use takes somebody with rights everywhere
 		w := lookAt(t, o.follow(a, bound))
 		w.must()
 		o.git(o.work, "commit", "-q", "--allow-empty", "-S", "-m", "Take some away", "-m", "Gitring-Allow: remove=3")

@@ -430,6 +430,21 @@ func introductionMissing(tip ring.SHA, signer string) *ring.Refusal {
 	}
 }
 
+// introductionNeeded is of a first tip that only somebody with limited rights signed:
+// the whole tree would be taken on that word.
+func introductionNeeded(tip, of ring.SHA, id identity, source string) *ring.Refusal {
+	on := ""
+	if of != tip {
+		on = ", which was landed on " + of.Short()
+	}
+	return &ring.Refusal{
+		Code: ring.IntroductionNeeded, Commit: tip,
+		Says: fmt.Sprintf("nothing is trusted yet, and %s%s would be trusted whole by the word of %s, who may change only a part of it", tip.Short(), on, id.principal),
+		Hint: "look the whole branch over, and write introduction: " + string(tip) + " below trust of source " + source +
+			"; or have somebody without limits of paths sign the tip (git commit --allow-empty -S)",
+	}
+}
+
 func introductionMismatch(sha ring.SHA, id identity, want string) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.IntroductionMismatch, Commit: sha,

@@ -121,6 +121,7 @@ type verification struct {
 	editions  editions
 	vouching  map[ring.SHA]*vouching // the commits that vouch, where who may depends on what for
 	short     []shortfall
+	person    bool // somebody on the host answers for the tip, whoever signed it
 }
 
 // since verifies anchor..tip.
@@ -398,6 +399,9 @@ func (v *verification) firstUse(tip ring.SHA) ([]ring.Verified, *ring.Refusal, e
 	case refusal == nil && err == nil:
 		if refusal, err = v.rightly(v.t, p, id); refusal == nil && err == nil {
 			refusal = v.t.target(tip, p)
+		}
+		if refusal == nil && err == nil {
+			refusal = v.whole(tip, tip, id)
 		}
 	}
 	if refusal != nil || err != nil {

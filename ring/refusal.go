@@ -62,6 +62,8 @@ const (
 	// the introduction is signed by somebody else than configured.
 	IntroductionMissing  Code = "IntroductionMissing"
 	IntroductionMismatch Code = "IntroductionMismatch"
+	// IntroductionNeeded is a first tip whose signer may not change everything.
+	IntroductionNeeded Code = "IntroductionNeeded"
 )
 
 // Codes of content (DESIGN.md section 10).
