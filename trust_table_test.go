@@ -19,7 +19,7 @@ const trustTable = "docs/reference/trust-table.md"
 
 // trustRows are the rows of the table: V01 to V67 with the letters that some have.
 func trustRows() []string {
-	letters := map[int]string{26: "abcdefghijklm", 34: "ab", 62: "a", 65: "cdef"}
+	letters := map[int]string{26: "abcdefghijklm", 34: "ab", 62: "a", 65: "abcdef"}
 	var ids []string
 	for n := 1; n <= 67; n++ {
 		if n == 21 || n == 48 {
