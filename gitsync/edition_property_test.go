@@ -203,8 +203,8 @@ func (w *town) change(on ring.SHA) ring.SHA {
 	return w.commit(w.anybody(), names, files, "change", on)
 }
 
-// host is what the oracle knows of one host.
-type host struct {
+// onlooker is what the oracle knows of one host.
+type onlooker struct {
 	*town
 	anchor  ring.SHA
 	inForce []ring.SHA // who made the file what it is there, as far as can be told
@@ -217,7 +217,7 @@ func mayEdit(name string, named []string) bool {
 
 // changed are the commits of a range that changed the file with the role trust, and
 // had the edition in force before them.
-func (h *host) changed(tip ring.SHA) (out []ring.SHA) {
+func (h *onlooker) changed(tip ring.SHA) (out []ring.SHA) {
 	var fresh []ring.SHA
 	for c := range h.before[tip] {
 		if !h.before[h.anchor][c] {
@@ -246,13 +246,13 @@ func (h *host) changed(tip ring.SHA) (out []ring.SHA) {
 }
 
 // knew reports whether a commit came after the edition in force.
-func (h *host) knew(c ring.SHA) bool {
+func (h *onlooker) knew(c ring.SHA) bool {
 	return slices.ContainsFunc(h.inForce, func(e ring.SHA) bool { return h.before[c][e] })
 }
 
 // wrong says why what a host accepted breaks the rules; "" is fine. In forge-merge
 // there are others in the range, of which nothing is in the tip.
-func (h *host) wrong(tip ring.SHA, accepted []ring.Verified) string {
+func (h *onlooker) wrong(tip ring.SHA, accepted []ring.Verified) string {
 	changes := h.changed(tip)
 	names := h.told[h.anchor].names
 	for _, v := range accepted {
@@ -280,7 +280,7 @@ func (h *host) wrong(tip ring.SHA, accepted []ring.Verified) string {
 }
 
 // wrongSigner holds one commit to the names in force and to what came before it.
-func (h *host) wrongSigner(c ring.SHA, names []string, changes []ring.SHA) string {
+func (h *onlooker) wrongSigner(c ring.SHA, names []string, changes []ring.SHA) string {
 	signer := h.told[c].signer
 	if signer == "alice" {
 		return ""
@@ -313,7 +313,7 @@ func (h *host) wrongSigner(c ring.SHA, names []string, changes []ring.SHA) strin
 }
 
 // picture are the commits of a range and those that they stand on.
-func (h *host) picture(tip ring.SHA) string {
+func (h *onlooker) picture(tip ring.SHA) string {
 	var text strings.Builder
 	all := slices.SortedFunc(maps.Keys(h.before[tip]), func(a, b ring.SHA) int { return len(h.before[a]) - len(h.before[b]) })
 	for _, c := range all {
@@ -325,7 +325,7 @@ func (h *host) picture(tip ring.SHA) string {
 
 // accept moves the host on. In force is what the newest changes made; where all of
 // them made what was there already, they are merges of what is older.
-func (h *host) accept(tip ring.SHA) {
+func (h *onlooker) accept(tip ring.SHA) {
 	changes, was, is := h.changed(tip), h.told[h.anchor].names, h.told[tip].names
 	other := slices.ContainsFunc(changes, func(c ring.SHA) bool { return !slices.Equal(h.told[c].names, was) })
 	if other {
@@ -381,7 +381,7 @@ func TestNobodyOutsideTheEditionInForceIsEverAccepted(t *testing.T) {
 			return w.tree(files), nil
 		}}
 		first := w.commit("alice", []string{"bob", "carol"}, map[string]string{"a": "1"}, "first")
-		h := &host{town: w, anchor: first, inForce: []ring.SHA{first}}
+		h := &onlooker{town: w, anchor: first, inForce: []ring.SHA{first}}
 		main, previous := first, first
 		all := []ring.SHA{first}
 		for range 40 {
