@@ -147,11 +147,13 @@ func TestAHeadThatTheRulesRefuseIsToldForABranchAndNotReadForAFork(t *testing.T)
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			o, a := newOrigin(t), &ledger{}
-			f, anchor := o.trusted(a, func(c *Config) {
-				if r.trust != nil {
-					r.trust(&c.Trust)
-				}
-			})
+			f, anchor := o.trusted(a)
+			if r.trust != nil { // after first use, which takes a signer without limits only
+				f = o.follow(a, withPulls, func(c *Config) { r.trust(&c.Trust) })
+				lookAt(t, f).must()
+				t.Cleanup(f.pulls.child.rest)
+				t.Cleanup(f.child.rest)
+			}
 			head := o.proposes(anchor, func() { r.commits(o) })
 			got, err := propose(t, f, head)
 			require.NoError(t, err)
