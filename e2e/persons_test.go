@@ -265,6 +265,7 @@ func TestADeclaredHoldKeepsTheAppAndHealsIt(t *testing.T) {
 	was := h.one("held")
 	require.NoError(t, h.engine.kill(was.ID))
 	h.until("what is held is healed", func() bool { return h.ranAs("held", "one") })
+	h.await("and ready again", func(st status) bool { return st.service(held, "held").Phase == "Ready" })
 	require.Equal(t, was.ID, h.one("held").ID)
 	code, out := h.run("status")
 	require.Equal(t, 9, code, out)
@@ -294,7 +295,9 @@ func TestAScaleEndsByItself(t *testing.T) {
 	mark, runs := h.events.mark(), ids(h.containers())
 	out := h.done("scale", app+"/web=4", "--for", "20s", "--reason", "campaign")
 	require.Contains(t, out, " until ")
-	h.await("four run", func(st status) bool { return st.service(app, "web").Ready == 4 && len(h.containers("web")) == 4 })
+	h.await("four run", func(st status) bool {
+		return st.Sources[0].Sync == "Synced" && st.service(app, "web").Ready == 4 && len(h.containers("web")) == 4
+	})
 	require.Contains(t, h.done("status"), "scale to 4")
 	h.kill() // who comes back knows of it
 	h.start()
