@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -120,7 +121,8 @@ func meetsFolder(pattern, folder string) bool {
 
 // Paths are the patterns of paths to which the signer of a verified commit is limited;
 // limited is false for one who may change everything. A commit that the store does not
-// know as verified has no rights.
+// know as verified has no rights, and neither has a landing of what several people signed:
+// it does not tell whose a change in it is.
 func (f *Follower) Paths(ctx context.Context, h Hands, sha ring.SHA) (paths []string, limited bool, err error) {
 	if !h.Limited() {
 		return nil, false, nil
@@ -129,7 +131,7 @@ func (f *Follower) Paths(ctx context.Context, h Hands, sha ring.SHA) (paths []st
 	if err != nil {
 		return nil, true, fmt.Errorf("cannot read who signed %s: %w", sha.Short(), err)
 	}
-	if !known || cmp.Or(v.Signer, v.Fingerprint) == "" {
+	if !known || cmp.Or(v.Signer, v.Fingerprint) == "" || severalSigned(v) {
 		return []string{}, true, nil
 	}
 	paths = []string{}
@@ -146,6 +148,16 @@ func (f *Follower) Paths(ctx context.Context, h Hands, sha ring.SHA) (paths []st
 		}
 	}
 	return paths, true, nil
+}
+
+var landedHead = regexp.MustCompile(`^(: head [0-9a-f]+)?$`)
+
+// severalSigned reports whether a commit is a landing that holds what others than its
+// signer signed. Only its note says so, in which an OpenPGP key's owner chose the name.
+func severalSigned(v ring.Verified) bool {
+	who, landed := strings.CutPrefix(v.Note, contentBy)
+	rest, alone := strings.CutPrefix(who, v.Signer+landedByForge)
+	return landed && !(alone && landedHead.MatchString(rest))
 }
 
 // onlyInRepo reports whether the repository names a key that the configuration does not.

@@ -475,13 +475,15 @@ func (l *landings) leftOut(d *verdict, head ring.SHA) (ring.SHA, error) {
 func (d *verdict) attribute(in *landings, ids []ring.SHA) {
 	d.one.Signer, d.one.Fingerprint, d.one.Landed, d.one.Signed, d.speaks = "", "", true, false, nil
 	var who []string
+	named := map[[2]string]bool{} // by name and key: the owner of an OpenPGP key chooses the name
 	for _, id := range ids {
 		h := in.verdicts[id]
 		if h == nil || !h.ok || h.landing {
 			continue
 		}
 		d.one.Signer, d.one.Fingerprint, d.speaks = h.one.Signer, h.one.Fingerprint, h.p
-		if !slices.Contains(who, h.one.Signer) {
+		if by := [2]string{h.one.Signer, h.one.Fingerprint}; !named[by] {
+			named[by] = true
 			who = append(who, h.one.Signer)
 		}
 	}
@@ -490,8 +492,14 @@ func (d *verdict) attribute(in *landings, ids []ring.SHA) {
 	} else {
 		d.one.AllowRemove = d.speaks.allowRemove()
 	}
-	d.one.Note = "content by " + strings.Join(who, ", ") + ", landed by the forge: head " + d.one.Head.Short()
+	d.one.Note = contentBy + strings.Join(who, ", ") + landedByForge + ": head " + d.one.Head.Short()
 }
+
+// The note of a landing names those whose content it holds.
+const (
+	contentBy     = "content by "
+	landedByForge = ", landed by the forge"
+)
 
 // merged is the tree that a landing of head on d's base has to have.
 func (l *landings) merged(d *verdict, head ring.SHA, ids []ring.SHA, descends bool) (ring.SHA, *ring.Refusal, error) {
