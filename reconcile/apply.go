@@ -94,7 +94,7 @@ func (t *turn) stageWhole(src *Source, present map[string][]string) {
 		switch {
 		case ready:
 			all = append(all, s)
-		case t.refused[name] != nil && !dead:
+		case t.hostRefusal(src, name) != nil && !dead:
 			waits, dead = name, true
 		case t.stageSays[name] != "" && waits == "":
 			waits = name

@@ -63,7 +63,7 @@ func (t *turn) nameRefusal(src *Source, next *ring.App) *ring.Refusal {
 	r := &ring.Refusal{
 		Code: ring.AppTaken, Commit: next.Commit, App: next.Name, File: firstOf(next.Files),
 		Says: say("app %s belongs to %s of source %s on this host", next.Name, folderNamed(have.Path), have.Source),
-		Hint: say("give it another name: in Compose `name:`, or in gitring.yaml; or have it take the name over, in the daemon's configuration: policy: {apps: [{name: %s, source: %s, path: %s}]}",
+		Hint: say("give it another name: in Compose `name:`, or in gitring.yaml; or have it take the name over, with the data, volumes and values that go with it, in the daemon's configuration: policy: {apps: [{name: %s, source: %s, path: %s}]}",
 			next.Name, next.Source, scalar(folder)),
 	}
 	if have.Source == next.Source {

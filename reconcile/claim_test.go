@@ -124,6 +124,21 @@ func TestANameIsTakenOnlyByWhoMayHaveIt(t *testing.T) {
 	}
 }
 
+// A source that claims another's name is refused, and the source that has it hears
+// nothing of it.
+func TestAClaimRefusesTheClaimantAlone(t *testing.T) {
+	facts := ring.NewFacts()
+	have := appNamed("shop", "prod", "apps/shop")
+	facts.Set(ring.InForce{App: have, Since: claimNow})
+	facts.Set(ring.NameOf(&have, ring.Name{}, claimNow))
+	d := Diff(claiming(facts, have, appNamed("shop", "lab", "evil")), claimNow)
+	require.Equal(t, ring.AppTaken, refusedIn(d, "lab", "shop").Code)
+	require.Nil(t, refusedIn(d, "prod", "shop"), "the app that has the name")
+	for _, e := range d.Events {
+		require.False(t, e.Source == "prod" && e.Kind == ring.AppRefused, "%+v", e)
+	}
+}
+
 // The one that is refused takes nothing from the other, in the same look too.
 func TestOfTwoSourcesThatClaimANameInOneLookOneHasIt(t *testing.T) {
 	w := claiming(ring.NewFacts(), appNamed("shop", "prod", "a"), appNamed("shop", "lab", "b"))

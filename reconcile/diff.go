@@ -36,6 +36,9 @@ type turn struct {
 	// app are those that only this host could find.
 	stageSays map[string]string
 	refused   map[string]*ring.Refusal
+	// nameTaken are the refusals of a name that belongs to another folder or source, by
+	// source and app: the app that has the name is not refused by them.
+	nameTaken map[[2]string]*ring.Refusal
 	blocked   map[string]bool // apps that wait for a refused one
 	stays     map[string]stay // apps that serve until another can take over from them
 	// imageless are the services whose next plan waits for an image, and lacked what is

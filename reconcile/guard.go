@@ -63,7 +63,7 @@ func allOf(services int) string {
 // it. A file that could not be read has no name to give its app, so an app in
 // force is refused too when the file lies in its folder: it has not left.
 func (t *turn) refusal(src *Source, app string) *ring.Refusal {
-	if r := t.refused[app]; r != nil {
+	if r := t.hostRefusal(src, app); r != nil {
 		return r
 	}
 	if src.Next == nil {

@@ -59,7 +59,7 @@ func (t *turn) stage(src *Source) {
 // it waits for nothing that is under way.
 func (t *turn) block(src *Source, name string) {
 	stay, stays := t.stays[name]
-	if !stays && t.stageSays[name] == "" || t.refused[name] != nil {
+	if !stays && t.stageSays[name] == "" || t.hostRefusal(src, name) != nil {
 		return
 	}
 	on := t.refusedBefore(src, name, map[string]bool{})
@@ -113,7 +113,15 @@ func (t *turn) refusedBefore(src *Source, name string, met map[string]bool) stri
 
 // refusedHere says that an app of a plan is refused, by who read the plan or by this host.
 func (t *turn) refusedHere(src *Source, app string) bool {
-	return src.Next.Refused[app] != nil || t.refused[app] != nil
+	return src.Next.Refused[app] != nil || t.hostRefusal(src, app) != nil
+}
+
+// hostRefusal is why this host refuses an app of a source; nil where it does not.
+func (t *turn) hostRefusal(src *Source, app string) *ring.Refusal {
+	if r := t.nameTaken[[2]string{src.Name, app}]; r != nil {
+		return r
+	}
+	return t.refused[app]
 }
 
 // inForce says that every app of the plan is in force and none is left over.
@@ -155,7 +163,7 @@ type staged struct {
 func (t *turn) prepare(src *Source, next *ring.App) (s staged, ready bool) {
 	have, ok := t.Facts.Apps[next.Name]
 	if r := t.nameRefusal(src, next); r != nil {
-		put(&t.refused, next.Name, r)
+		put(&t.nameTaken, [2]string{src.Name, next.Name}, r)
 		return s, false
 	}
 	same := ok && asked(&have, next)
@@ -187,7 +195,7 @@ func (t *turn) prepare(src *Source, next *ring.App) (s staged, ready bool) {
 			ready = false
 		}
 	}
-	if !ready || t.refused[next.Name] != nil {
+	if !ready || t.hostRefusal(src, next.Name) != nil {
 		return s, false
 	}
 	if same && samePins(&have.App, &app) {

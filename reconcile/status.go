@@ -150,7 +150,7 @@ func (t *turn) next(src *Source) *ring.Next {
 	}
 	for i := range src.Next.Apps {
 		name := src.Next.Apps[i].Name
-		if says := t.stageSays[name]; says != "" && t.refused[name] == nil {
+		if says := t.stageSays[name]; says != "" && t.hostRefusal(src, name) == nil {
 			return &ring.Next{Commit: src.Next.Commit, Reason: say("app %s: %s", name, says)}
 		}
 	}
