@@ -225,12 +225,12 @@ func TestOnlyTheProxyIsLookedUp(t *testing.T) {
 		}
 		defer far.Close()
 		w.WriteHeader(http.StatusOK)
-		near, _, err := http.NewResponseController(w).Hijack()
+		near, early, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
 		defer near.Close()
-		go func() { _, _ = io.Copy(far, near) }()
+		go func() { _, _ = io.Copy(far, early) }() // what came with the answer still on its way is read first
 		_, _ = io.Copy(near, far)
 	})}
 	pl, err := net.Listen("tcp", "127.0.0.1:"+os.Getenv("PROXY_PORT"))
