@@ -31,7 +31,7 @@ type Aids struct {
 	// whose payload has this hash: those with it among their Payloads, AsHead where it
 	// is the first one of a landing. A nil function knows of none.
 	Carriers func(payload string) ([]ring.Carrier, error)
-	// NoStore says that there is no store to ask, as in a person's clone: the first
+	// NoStore reports that there is no store to ask, as in a person's clone: the first
 	// parents of the anchor are taken as trusted, and good signatures as verified.
 	NoStore bool
 }

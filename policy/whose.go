@@ -64,7 +64,7 @@ type Network struct {
 type Name struct {
 	Network string // the engine's name
 	Name    string
-	// Written says that the author chose it as an alias, container_name or hostname.
+	// Written reports whether the author chose it as an alias, container_name or hostname.
 	// Key is the Compose key that says it, below the service.
 	Written bool
 	Service string
@@ -131,9 +131,9 @@ func (w *Whose) oneHand(a, b Holder) bool {
 // Other is an app that has something.
 type Other struct {
 	Holder
-	// OneHand says that it is in one hand with the app that asks.
+	// OneHand reports whether it is in one hand with the app that asks.
 	OneHand bool
-	// Shared says that others may join the network that this is about.
+	// Shared reports whether others may join the network that this is about.
 	Shared bool
 }
 

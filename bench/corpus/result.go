@@ -38,7 +38,7 @@ type repo struct {
 type app struct {
 	Folder string `json:"folder"`
 	File   string `json:"file"`
-	// Compose says whether Docker Compose takes the file; nil where it was not asked.
+	// Compose reports whether Docker Compose takes the file; nil where it was not asked.
 	Compose     *bool              `json:"compose,omitempty"`
 	ComposeSays string             `json:"compose_says,omitempty"`
 	Profiles    map[string]outcome `json:"profiles"`
