@@ -25,7 +25,7 @@ import (
 
 // patience bounds every wait. It says nothing about how long things take: a
 // busy machine is slow, and only a thing that never comes is a failure.
-const patience = 90 * time.Second
+const patience = 4 * time.Minute
 
 var hosts atomic.Int64
 
