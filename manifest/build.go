@@ -14,6 +14,13 @@ func (a *appReader) note(says string, args ...any) {
 	a.notes = append(a.notes, fmt.Sprintf(says, args...))
 }
 
+// noteOnce adds a note that is not told yet: several services may read one file.
+func (a *appReader) noteOnce(says string) {
+	if !slices.Contains(a.notes, says) {
+		a.notes = append(a.notes, says)
+	}
+}
+
 // build makes the app of what compose-go understood.
 func (a *appReader) build(p *types.Project) ring.App {
 	app := ring.App{

@@ -106,7 +106,7 @@ var classes = map[string]class{
 	"services.*.domainname":          by(hostName),
 	"services.*.entrypoint":          by(splits).as("a text is cut into words as Compose does; an empty one clears the image's"),
 	"services.*.env_file":            carried.as("files of the commit; later ones win, `environment` wins over all"),
-	"services.*.environment":         by(namesSet).as("a name without a value has that of the variable"),
+	"services.*.environment":         by(namesSet).as("a name without a value has that of the variable; where there is none it is left out, noted"),
 	"services.*.expose":              by(exposedPorts),
 	"services.*.extends":             carried.as("a service of the same file, or of another file of the commit"),
 	"services.*.external_links":      unsupported("reaches into another project", "join its network: declare it at the top level with external: true"),

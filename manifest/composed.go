@@ -97,6 +97,12 @@ func hashed(c types.ServiceConfig, s *ring.Service) types.ServiceConfig {
 		}
 		c.Environment[name] = &value
 	}
+	for _, name := range s.Spec.Unset {
+		if c.Environment == nil {
+			c.Environment = types.MappingWithEquals{}
+		}
+		c.Environment[name] = nil
+	}
 	return c
 }
 

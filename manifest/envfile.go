@@ -11,7 +11,7 @@ import (
 
 // envFile reads NAME=value lines as Compose does: comments, export, single
 // quotes (literal), double quotes (escapes and variables), and a bare NAME,
-// which takes the value it already has. Unlike the library's reader it is
+// which takes the value it already has, or none. Unlike the library's reader it is
 // bounded (a few lines that repeat each other would name gigabytes), knows its
 // lines, and refuses a variable that is not set. A later line wins. It goes on
 // after a bad line, and what that would have set is lost.
@@ -66,13 +66,8 @@ func (v *variables) inherit(name string, at place) []*fault {
 		v.set(name, inherited, at)
 		return nil
 	}
-	if v.lenient {
-		return nil
-	}
-	f := undefined(name, at)
-	f.hint = fmt.Sprintf("give it a value, as in %s=value, or %s", name, inEnv)
-	v.lose(name, at)
-	return []*fault{f}
+	v.bare = append(v.bare, bareName{name, at})
+	return nil
 }
 
 // take sets a variable to the text behind its sign.

@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"fmt"
-
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/gitring/gitring/ring"
 )
@@ -10,10 +8,10 @@ import (
 // hooks are the commands of post_start or pre_stop, in their order.
 func (b *builderOf) hooks(service, key string, of []types.ServiceHook) []ring.Hook {
 	var out []ring.Hook
-	for i, h := range of {
+	for _, h := range of {
 		out = append(out, ring.Hook{
 			Command: h.Command, User: h.User, WorkingDir: h.WorkingDir, Privileged: h.Privileged,
-			Environment: b.hookEnvironment(service, key, i, h.Environment),
+			Environment: b.hookEnvironment(service, key, h.Environment),
 		})
 	}
 	return out
@@ -21,10 +19,7 @@ func (b *builderOf) hooks(service, key string, of []types.ServiceHook) []ring.Ho
 
 // hookEnvironment gives a name without a value that of the variable, as for the
 // service's own environment.
-func (b *builderOf) hookEnvironment(service, key string, i int, of types.MappingWithEquals) map[string]string {
-	if len(of) == 0 {
-		return nil
-	}
+func (b *builderOf) hookEnvironment(service, key string, of types.MappingWithEquals) map[string]string {
 	out := map[string]string{}
 	for _, name := range sortedKeys(of) {
 		if value := of[name]; value != nil {
@@ -32,16 +27,16 @@ func (b *builderOf) hookEnvironment(service, key string, i int, of types.Mapping
 			continue
 		}
 		value, ok := b.vars.lookup(name)
-		if !b.vars.known(name) {
+		switch {
+		case !b.vars.known(name):
 			b.faults.put(untold)
-		} else if !ok {
-			f := undefined(name, b.place("services", service, key, fmt.Sprint(i), "environment", name))
-			f.hint = fmt.Sprintf("give it a value, as in %s: value, or set it in .env or in the configuration's interpolation", name)
-			b.faults.put(f)
+		case ok:
+			out[name] = value
+		default:
+			b.note("%s: %s", service, leftOut(name, key))
 		}
-		out[name] = value
 	}
-	return out
+	return options(out)
 }
 
 // runs is for a command that must be one.

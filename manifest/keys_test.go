@@ -362,7 +362,6 @@ func TestValuesThatNoEngineTakesAreRefused(t *testing.T) {
 		{line: "pre_stop:\n      - user: x", at: 5, hint: "command"},
 		{line: "pre_stop:\n      - command: []", at: 5, says: "runs nothing"},
 		{line: "pre_stop: [{command: x, working_dir: srv}]", hint: "absolute"},
-		{line: "post_start: [{command: x, environment: [NOBODY]}]", code: ring.UndefinedVariable, says: "NOBODY"},
 		{line: "healthcheck: {test: x, start_interval: soon}", says: "no duration"},
 		{line: "logging: {driver: local, options: {gelf-address: x}}", code: ring.UnknownKey, says: "services.web.logging.options.gelf-address"},
 		{line: "deploy:\n      restart_policy:\n        delay: soon", at: 6, says: "no duration"},

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -218,7 +219,11 @@ func (a *appReader) commitEnv(v *variables, p string, body []byte, raw bool) []*
 	if raw {
 		return v.rawEnvFile(p, body)
 	}
-	return v.envFile(p, body)
+	faults := v.envFile(p, body)
+	for _, b := range v.bare {
+		a.noteOnce(leftOut(b.name, fmt.Sprintf("%s:%d", b.at.file, b.at.line)))
+	}
+	return faults
 }
 
 // standIn sets the variables of a file of the host's env folder, sealed.

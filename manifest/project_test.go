@@ -159,15 +159,39 @@ func TestLabelFilesAreLabels(t *testing.T) {
 	}
 }
 
-func TestANameWithoutAValueIsRefusedWithItsHint(t *testing.T) {
-	for where, files := range map[string]map[string]string{
-		"web/a.env:2":        {"web/compose.yaml": "services: {web: {image: a, env_file: a.env}}\n", "web/a.env": "A=1\nNO\n"},
-		"web/.env:1":         {"web/compose.yaml": "services: {web: {image: a}}\n", "web/.env": "NO\n"},
-		"web/compose.yaml:4": {"web/compose.yaml": "services:\n  web:\n    image: a\n    environment: [NO]\n"},
+func TestANameWithoutAValueIsLeftOutAsByCompose(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		env   map[string]string
+		unset []string
+		note  string
+	}{
+		{
+			"an env file", map[string]string{"web/compose.yaml": "services: {web: {image: a, env_file: a.env}}\n", "web/a.env": "A=1\nNO\n"},
+			map[string]string{"A": "1"}, nil, "NO in web/a.env:2 has no value",
+		},
+		{
+			"the app's .env", map[string]string{"web/compose.yaml": "services: {web: {image: a}}\n", "web/.env": "NO\n"},
+			nil, nil, "NO in web/.env:1 has no value",
+		},
+		{
+			"a list", map[string]string{"web/compose.yaml": "services: {web: {image: a, environment: [NO, B=2]}}\n"},
+			map[string]string{"B": "2"}, []string{"NO"}, "web: NO in environment has no value",
+		},
+		{
+			"a mapping over an env file", map[string]string{"web/compose.yaml": "services: {web: {image: a, env_file: a.env, environment: {NO: }}}\n", "web/a.env": "A=1\nNO=3\n"},
+			map[string]string{"A": "1"}, []string{"NO"}, "web: NO in environment has no value",
+		},
 	} {
-		plan, _ := Read(repo(files), settings())
-		if r := plan.Refused["web"]; r == nil || r.Code != ring.UndefinedVariable || r.Where() != where || !strings.Contains(r.Hint, "NO") || !strings.Contains(r.Hint, "value") {
-			t.Errorf("%s: %v", where, r)
+		a, _ := onlyApp(t, settings(), c.files)
+		s := serviceOf(t, a, "web").Spec
+		if d := cmp.Diff([]any{c.env, c.unset}, []any{s.Environment, s.Unset}); d != "" || !strings.Contains(strings.Join(a.Notes, "\n"), c.note) {
+			t.Errorf("%s: %s %q", c.name, d, a.Notes)
 		}
+	}
+	plan, _ := Read(repo(map[string]string{"web/compose.yaml": "services: {web: {image: a, environment: {A: $NO}}}\n", "web/.env": "NO\n"}), settings())
+	if r := plan.Refused["web"]; r == nil || r.Code != ring.UndefinedVariable {
+		t.Error("a variable that a bare name does not set is still not set:", r)
 	}
 }

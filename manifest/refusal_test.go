@@ -87,8 +87,6 @@ func TestRefusals(t *testing.T) {
 		{name: "a variable that is not set", files: web("image: a", "user: $NOBODY"), code: ring.UndefinedVariable, line: 4, says: "NOBODY", hint: "${NOBODY:-}"},
 		{name: "a variable in a default", files: web("image: 'a:${TAG:-${OTHER}}'"), code: ring.UndefinedVariable, line: 3, says: "OTHER"},
 		{name: "a required variable", files: web("image: 'a:${TAG:?say which}'"), code: ring.UndefinedVariable, line: 3, says: "say which"},
-		{name: "a name that no variable has", files: web("image: a", "environment: [TOKEN]"), code: ring.UndefinedVariable, line: 4, says: "TOKEN", hint: "TOKEN: value"},
-		{name: "a null that no variable has", files: web("image: a", "environment:", "  TOKEN:"), code: ring.UndefinedVariable, line: 5, says: "TOKEN"},
 		{name: "braces around no name", files: web("image: 'a:${1}'"), code: ring.BadValue, line: 3, hint: "$$"},
 		{name: "a brace left open", files: web("image: 'a:${TAG'"), code: ring.BadValue, line: 3},
 		{name: "a variable in x-gitring", files: web("image: a", "x-gitring:", "  checks: [{tcp: {port: $PORT}}]"), code: ring.UndefinedVariable, line: 5, says: "PORT"},

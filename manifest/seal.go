@@ -89,12 +89,12 @@ func (h *hostEnv) variables(file string, raw bool) (of map[string]string, all []
 	}
 	for _, f := range read(h.where(file), h.files[file]) {
 		if f != untold {
-			f = &fault{
-				code: f.code, place: f.place, says: "the line cannot be read as NAME=value, or refers to a variable that is not set",
-				hint: "write NAME='value': in single quotes a dollar is a dollar; a line may refer to earlier ones and to the configuration's interpolation",
-			}
+			f = unreadHost(f.code, f.place)
 		}
 		all = append(all, f)
+	}
+	for _, b := range v.bare { // no note may tell what stands there: it may be the rest of a secret
+		all = append(all, unreadHost(ring.BadValue, b.at))
 	}
 	of = make(map[string]string, len(v.values))
 	for name, val := range v.values {
@@ -103,6 +103,14 @@ func (h *hostEnv) variables(file string, raw bool) (of map[string]string, all []
 		}
 	}
 	return of, all
+}
+
+// unreadHost refuses a line and tells nothing of it.
+func unreadHost(code ring.Code, at place) *fault {
+	return &fault{
+		code: code, place: at, says: "the line cannot be read as NAME=value, or refers to a variable that is not set",
+		hint: "write NAME='value': in single quotes a dollar is a dollar; a line may refer to earlier ones and to the configuration's interpolation",
+	}
 }
 
 // sealed is what stands for a value. The hash is over its place too: that two

@@ -202,7 +202,7 @@ func (b *builderOf) dependencies(c types.ServiceConfig) []ring.Dependency {
 func (b *builderOf) spec(c types.ServiceConfig) ring.Spec {
 	s := ring.Spec{
 		Image: c.Image, PullPolicy: pullWord(c.PullPolicy), Platform: strings.ToLower(c.Platform),
-		Entrypoint: b.entrypoint(c), Command: b.command(c), Environment: b.environment(c),
+		Entrypoint: b.entrypoint(c), Command: b.command(c),
 		User: c.User, WorkingDir: c.WorkingDir, Hostname: c.Hostname, Labels: b.labels(c),
 		Ports: b.ports(c), Expose: b.exposed(c), Mounts: b.mounts(c),
 		Healthcheck: b.healthcheck(c), StopSignal: c.StopSignal,
@@ -213,6 +213,7 @@ func (b *builderOf) spec(c types.ServiceConfig) ring.Spec {
 		Ulimits: ulimits(c), ShmSize: int64(c.ShmSize), Resources: b.resources(c), Follows: b.follows(c),
 		PostStart: b.hooks(c.Name, "post_start", c.PostStart), PreStop: b.hooks(c.Name, "pre_stop", c.PreStop),
 	}
+	s.Environment, s.Unset = b.environment(c)
 	s.CgroupMode, s.UTSMode, s.UsernsMode = c.Cgroup, c.Uts, c.UserNSMode
 	b.security(c, &s)
 	b.joins(c, &s)
@@ -317,34 +318,28 @@ func pullWord(p string) string {
 }
 
 // environment is env_file, later files winning, with environment on top. A name
-// without a value takes the variable of that name.
-func (b *builderOf) environment(c types.ServiceConfig) map[string]string {
-	out := b.envFiles(c)
+// without a value takes the variable of that name. Where there is none it is unset, as
+// in Compose: neither env_file nor the image sets it.
+func (b *builderOf) environment(c types.ServiceConfig) (set map[string]string, unset []string) {
+	set = b.envFiles(c)
 	for _, name := range sortedKeys(c.Environment) {
-		value := c.Environment[name]
-		if value == nil {
-			f := undefined(name, b.environmentPlace(c.Name, name))
-			f.hint = fmt.Sprintf("give it a value, as in %s: value, or set it in .env or in the configuration's interpolation", name)
-			b.faults.put(f)
+		if value := c.Environment[name]; value != nil {
+			set[name] = *value
 			continue
 		}
-		out[name] = *value
+		delete(set, name)
+		unset = append(unset, name)
+		b.note("%s: %s", c.Name, leftOut(name, "environment"))
 	}
-	if len(out) == 0 {
-		return nil
+	if len(set) == 0 {
+		set = nil
 	}
-	return out
+	return set, unset
 }
 
-func (b *builderOf) environmentPlace(service, name string) place {
-	if b.says("services", service, "environment", name) {
-		return b.place("services", service, "environment", name)
-	}
-	at := b.entryPlace(service, "environment", func(n *node) bool { return n.text == name })
-	if at.line == b.place("services", service, "environment").line {
-		return b.place("services", service, "environment", name)
-	}
-	return at
+// leftOut is the note on a name without a value.
+func leftOut(name, where string) string {
+	return fmt.Sprintf("%s in %s has no value and no variable has that name: it is left out, as by Compose", head(name), where)
 }
 
 func extraHosts(c types.ServiceConfig) []string {

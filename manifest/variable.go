@@ -35,12 +35,18 @@ type variables struct {
 	over   map[string]value // the host's own, which win
 	values map[string]value
 	places map[string]place // where a value was said
+	bare   []bareName       // names without a value that nothing sets
 	budget *budget
 	// lenient takes what is not set as empty, to look ahead before all is known.
 	lenient bool
 	// unsure says that a file of variables could not be read: what is not set may
 	// be set there.
 	unsure bool
+}
+
+type bareName struct {
+	name string
+	at   place
 }
 
 // budget is what expansion may still make, over the whole app: a few lines of

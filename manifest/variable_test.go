@@ -134,7 +134,6 @@ func TestEnvFilesAreReadAsTheLibraryReadsThem(t *testing.T) {
 
 func TestBadEnvFilesAreRefusedWithTheirLine(t *testing.T) {
 	for in, line := range map[string]int{
-		"A=1\nB\n":              2, // a bare name that has no value
 		"A=1\n\n# c\nB C=1\n":   4,
 		"A=\"1\n2\"\nB=$NO\n":   3,
 		"A=1\nB='x\n\n":         2,

@@ -41,6 +41,7 @@ var classes = map[string]ring.Class{
 	"spec.command":             ring.ChangeRoll,
 	"spec.entrypoint":          ring.ChangeRoll,
 	"spec.environment":         ring.ChangeRoll,
+	"spec.unset":               ring.ChangeRoll,
 	"spec.user":                ring.ChangeRoll,
 	"spec.working_dir":         ring.ChangeRoll,
 	"spec.hostname":            ring.ChangeRoll,

@@ -15,6 +15,8 @@ type Spec struct {
 	Command     []string          `json:"command,omitempty"`
 	Entrypoint  []string          `json:"entrypoint,omitempty"`
 	Environment map[string]string `json:"environment,omitempty"`
+	// Unset are the names that environment has without a value, sorted: the image's own value is taken away too.
+	Unset       []string          `json:"unset,omitempty"`
 	User        string            `json:"user,omitempty"`
 	WorkingDir  string            `json:"working_dir,omitempty"`
 	Hostname    string            `json:"hostname,omitempty"`

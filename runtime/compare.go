@@ -190,8 +190,7 @@ func (x *comparison) differ(word string, same bool) {
 
 // environment names the variables; values may be secret.
 func (x *comparison) environment() {
-	have, want := variables(x.have.Config.Env), variables(configOf(x.will).Env)
-	maps.Copy(want, variables(x.want.Config.Env))
+	have, want := variables(x.have.Config.Env), variables(slices.Concat(configOf(x.will).Env, x.want.Config.Env))
 	was := variables(configOf(x.was).Env)
 	for _, name := range keysOf(have, want) {
 		h, there := have[name]
@@ -203,11 +202,15 @@ func (x *comparison) environment() {
 	}
 }
 
+// variables are those that a process gets; a name alone takes an earlier value away.
 func variables(env []string) map[string]string {
 	out := map[string]string{}
 	for _, v := range env {
-		name, value, _ := strings.Cut(v, "=")
+		name, value, set := strings.Cut(v, "=")
 		out[name] = value
+		if !set {
+			delete(out, name)
+		}
 	}
 	return out
 }

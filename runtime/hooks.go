@@ -57,7 +57,7 @@ func hooksOf(labels map[string]string) hooks {
 func hookOptions(h ring.Hook) container.ExecOptions {
 	return container.ExecOptions{
 		Cmd: slices.Clone(h.Command), User: h.User, WorkingDir: h.WorkingDir, Privileged: h.Privileged,
-		Env: environment(h.Environment), AttachStdout: true, AttachStderr: true,
+		Env: environment(h.Environment, nil), AttachStdout: true, AttachStderr: true,
 	}
 }
 

@@ -118,7 +118,7 @@ func containerConfig(at site, a ring.Action) *container.Config {
 		Image:      a.Want.Pin.Image,
 		Cmd:        slices.Clone(s.Command),
 		Entrypoint: entrypoint(s),
-		Env:        environment(s.Environment),
+		Env:        environment(s.Environment, s.Unset),
 		User:       s.User,
 		WorkingDir: s.WorkingDir,
 		Hostname:   s.Hostname,
@@ -182,13 +182,14 @@ func hostConfig(s ring.Spec) *container.HostConfig {
 	return h
 }
 
-// environment is in the engine's form, sorted.
-func environment(vars map[string]string) []string {
+// environment is in the engine's form, sorted. By a name alone the engine takes the
+// image's own value away.
+func environment(vars map[string]string, unset []string) []string {
 	var env []string
 	for _, k := range slices.Sorted(maps.Keys(vars)) {
 		env = append(env, k+"="+vars[k])
 	}
-	return env
+	return append(env, unset...)
 }
 
 // seconds rounds up: a grace may be longer than asked for, never shorter.

@@ -142,3 +142,8 @@ func TestPayloadOfNewerEngine(t *testing.T) {
 	require.Equal(t, time.Second, p.Config.Healthcheck.StartInterval)
 	require.Len(t, p.first().EndpointsConfig, 1, "the others are joined before the start, as with every engine")
 }
+
+func TestANameWithoutAValueTakesTheImagesValueAway(t *testing.T) {
+	require.Equal(t, []string{"A=1", "GONE"}, environment(map[string]string{"A": "1"}, []string{"GONE"}))
+	require.Equal(t, map[string]string{"A": "1"}, variables([]string{"GONE=of the image", "A=1", "GONE"}))
+}
