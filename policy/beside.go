@@ -51,6 +51,17 @@ func CheckBeside(r Rules, app *ring.App, dataRoot string, o Others) []Finding {
 	return sorted(b.w.out)
 }
 
+// CheckServiceBeside is CheckBeside for one service of an app: what its next container
+// takes. Two sources that plan in the same moment do not see each other's plans.
+func CheckServiceBeside(r Rules, app *ring.App, s *ring.Service, dataRoot string, o Others) []Finding {
+	one := *app
+	one.Services = []ring.Service{*s}
+	one.Networks = slices.DeleteFunc(slices.Clone(app.Networks), func(n ring.Network) bool {
+		return !slices.ContainsFunc(s.Spec.Networks, func(at ring.Attachment) bool { return at.Network == n.Key })
+	})
+	return CheckBeside(r, &one, dataRoot, o)
+}
+
 // beside is one app that is held against the others.
 type beside struct {
 	w      walker

@@ -173,9 +173,9 @@ type TakenPort struct {
 	By   Other
 }
 
-// Of is what other apps than me have, as far as me has to leave it to them. Data and
-// volumes are the first one's, all else is me's where it is in force. w comes from With
-// or Accepted.
+// Of is what other apps than me have, as far as me has to leave it to them. Each thing
+// is the first one's: what is in force comes before what is only planned, then whoever
+// was accepted earlier. w comes from With or Accepted.
 func (w *Whose) Of(me Holder) Others {
 	o := Others{
 		Volumes: map[string]Other{}, Folders: map[string]Other{}, Data: map[string]Other{},
@@ -226,7 +226,7 @@ func (w *Whose) take(o *Others, h *Holding, by Other, mine *held) {
 		}
 	}
 	for _, n := range h.Networks {
-		if mine.networks[n.Name] == nil {
+		if !mine.first(mine.networks, n.Name, h) {
 			joined := by
 			joined.Shared = n.Shared
 			first(o.Networks, n.Name, joined)
@@ -239,22 +239,22 @@ func (w *Whose) take(o *Others, h *Holding, by Other, mine *held) {
 		if o.Names[n.Network] == nil {
 			o.Names[n.Network] = map[string]Other{}
 		}
-		if mine.names[n.Network+" "+n.Name] == nil {
+		if !mine.first(mine.names, n.Network+" "+n.Name, h) {
 			first(o.Names[n.Network], n.Name, by)
 		}
 	}
 	for _, c := range h.Containers {
-		if !by.OneHand && mine.containers[c] == nil {
+		if !by.OneHand && !mine.first(mine.containers, c, h) {
 			first(o.Containers, c, by)
 		}
 	}
 	for _, r := range h.Routes {
-		if mine.routes[r.key()] == nil {
+		if !mine.first(mine.routes, r.key(), h) {
 			o.Routes = append(o.Routes, TakenRoute{r, by})
 		}
 	}
 	for _, p := range h.Ports {
-		if mine.ports[p.Published()] == nil {
+		if !mine.published(p, h) {
 			o.Ports = append(o.Ports, TakenPort{p, by})
 		}
 	}
@@ -281,7 +281,8 @@ func rank(s State) int {
 
 // held is what an app has already, with the holding that says so.
 type held struct {
-	volumes, data, networks, names, containers, routes, ports map[string]*Holding
+	volumes, data, networks, names, containers, routes map[string]*Holding
+	ports                                              []heldPort
 	// folders are those that gitring keeps for me, and makes the networks that are mine,
 	// those that are only planned among them.
 	folders []string
@@ -308,6 +309,17 @@ func (m *held) first(of map[string]*Holding, what string, other *Holding) bool {
 	return ok && own.compare(other) < 0
 }
 
+// heldPort is a port of the host with the holding that says so.
+type heldPort struct {
+	port ring.Port
+	by   *Holding
+}
+
+// published reports whether a port of mine that p clashes with came before that of another.
+func (m *held) published(p ring.Port, other *Holding) bool {
+	return slices.ContainsFunc(m.ports, func(own heldPort) bool { return own.port.Clashes(p) && own.by.compare(other) < 0 })
+}
+
 // lives reports whether some data of mine lay in the folder of another app before that
 // came.
 func (m *held) lives(other *Holding) bool {
@@ -322,7 +334,7 @@ func (m *held) lives(other *Holding) bool {
 func (w *Whose) mine(me Holder) *held {
 	m := &held{
 		volumes: map[string]*Holding{}, data: map[string]*Holding{}, networks: map[string]*Holding{},
-		names: map[string]*Holding{}, routes: map[string]*Holding{}, ports: map[string]*Holding{}, containers: map[string]*Holding{}, makes: map[string]bool{},
+		names: map[string]*Holding{}, routes: map[string]*Holding{}, containers: map[string]*Holding{}, makes: map[string]bool{},
 	}
 	put := func(of map[string]*Holding, what string, h *Holding) {
 		if of[what] == nil {
@@ -362,7 +374,7 @@ func (w *Whose) mine(me Holder) *held {
 			put(m.routes, r.key(), h)
 		}
 		for _, p := range h.Ports {
-			put(m.ports, p.Published(), h)
+			m.ports = append(m.ports, heldPort{p, h})
 		}
 	}
 	return m

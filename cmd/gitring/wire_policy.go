@@ -389,8 +389,10 @@ func (j judge) allow(app string, payload any) error {
 	}
 	a := cmp.Or(r.App, &ring.App{Name: app})
 	var denied []*ring.Refusal
-	q := j.request(app, r, j.accepted(a))
+	others := j.accepted(a)
+	q := j.request(app, r, others)
 	found := slices.Concat(
+		j.takes(r, others),
 		policy.Check(j.here(), q),
 		policy.CheckMounted(j.here(), app, q.Service, q.DataRoot, r.Mounts, r.Beside),
 		policy.CheckLeads(j.here(), q, r.Mounts, r.Leads),
@@ -404,6 +406,16 @@ func (j judge) allow(app string, payload any) error {
 		return nil
 	}
 	return inOne(denied)
+}
+
+// takes is what a new container takes that another app has: networks, names, host names
+// and ports.
+func (j judge) takes(r runtime.Request, others policy.Others) []policy.Finding {
+	c, ok := r.Body.(runtime.ContainerRequest)
+	if !ok || c.HostConfig == nil || r.App == nil || r.Service == nil {
+		return nil
+	}
+	return policy.CheckServiceBeside(j.here(), r.App, r.Service, j.root(r.App), others)
 }
 
 // accepted is what belongs to other apps at this moment, without what is only planned.

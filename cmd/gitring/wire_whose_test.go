@@ -1,7 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -154,6 +157,64 @@ func TestWhatIsSentIsHeldAgainstAllSources(t *testing.T) {
 	require.NoError(t, send(mount.TypeVolume, "evil_data"))
 	require.NoError(t, send(mount.TypeBind, "/srv/gitring/evil/files"))
 	require.NoError(t, send(mount.TypeBind, "/mnt/media"))
+}
+
+// Two sources that plan in the same moment do not see each other: both come into force,
+// and the one that was accepted later starts nothing that takes what is the other's.
+func TestOfTwoThatPlannedAtOnceOnlyTheFirstStarts(t *testing.T) {
+	const network = "\nnetworks: {n: {external: true, name: %s}}\n"
+	for _, tt := range []struct {
+		name, first, later string
+		code               ring.Code
+		says               string // "" is allowed
+	}{
+		{"a host name", "labels: {caddy: a.example.org}", "environment: {VIRTUAL_HOST: a.example.org}", ring.RouteTaken, "is a host name of app one of source lab"},
+		{"a port", "ports: ['8080:80']", "ports: ['127.0.0.1:8080:90']", "", "is published by app one of source lab"},
+		{"a container name", "container_name: front", "container_name: front", "", "is the name of a container of app one"},
+		{"an alias", "networks: {n: {aliases: [db]}}", "networks: {n: {aliases: [db]}}", "", "answers for what app one of source lab calls so"},
+		{"another host name", "labels: {caddy: a.example.org}", "labels: {caddy: b.example.org}", "", ""},
+		{"another port", "ports: ['8080:80']", "ports: ['8081:80']", "", ""},
+		{"another alias", "networks: {n: {aliases: [db]}}", "networks: {n: {aliases: [cache]}}", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l, err := newLedger(t.Context(), &rows{ring.NewFacts()}, defaultDataRoot)
+			require.NoError(t, err)
+			j := judgeAnywhere(policy.Compose)
+			j.whose = l.whose
+			of := func(name, body string) map[string]string {
+				text := "services: {a: {image: a, " + body + "}}\n"
+				if strings.Contains(body, "networks") {
+					text += strings.Replace(network, "%s", "proxy", 1)
+				}
+				return map[string]string{name + "/compose.yaml": text}
+			}
+			first, none := planOf(j, "lab", of("one", tt.first))
+			require.Empty(t, none)
+			later, none := planOf(j, "prod", of("two", tt.later))
+			require.Empty(t, none, "nobody knows of the other yet")
+			for i, a := range []ring.App{first.Apps[0], later.Apps[0]} {
+				require.NoError(t, l.Record(t.Context(), []ring.Fact{ring.InForce{App: a}, ring.NameOf(&a, ring.Name{}, time.Unix(int64(i+1), 0))}, nil))
+			}
+			create := func(a *ring.App) error {
+				requests, err := runtime.Payloads("edge-1", a, &a.Services[0], defaultDataRoot, defaultState)
+				require.NoError(t, err)
+				at := slices.IndexFunc(requests, func(r runtime.Request) bool { return r.Key == "container" })
+				r := requests[at]
+				r.App, r.Service = a, &a.Services[0]
+				return j.allow(a.Name, r)
+			}
+			require.NoError(t, create(&first.Apps[0]), "the first keeps what it has")
+			err = create(&later.Apps[0])
+			if tt.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tt.says)
+			var refusal *ring.Refusal
+			require.ErrorAs(t, err, &refusal)
+			require.Equal(t, cmp.Or(tt.code, ring.PolicyDenied), refusal.Code)
+		})
+	}
 }
 
 func TestLabelsRoutesNamesWhoseAHostNameIs(t *testing.T) {
