@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 )
 
@@ -18,7 +17,8 @@ type live struct {
 	w        io.Writer
 	terminal bool
 	size     func() (width, height int)
-	drawn    int // lines drawn last
+	drawn    int // lines drawn last, on a terminal of this width
+	width    int
 	said     map[string]string
 	at       map[string]time.Time // of what was said
 	now      func() time.Time
@@ -52,20 +52,38 @@ func (g *globals) live(to io.Writer) *live {
 // terminal, and what is higher than it is cut: else it could not be drawn over.
 func (l *live) redraw(screen string) error {
 	width, height := l.size()
+	var lines []string
+	for line := range strings.Lines(screen) {
+		lines = append(lines, wrap(strings.TrimSuffix(line, "\n"), width, 2)...)
+	}
+	if room := height - 1; len(lines) > room && room > 0 {
+		more := fmt.Sprintf("… %d more lines", len(lines)-room+1)
+		lines = append(lines[:room-1], wrap(more, width, 0)[0])
+	}
 	var b strings.Builder
-	if l.drawn > 0 {
+	switch {
+	case l.width != 0 && l.width != width: // what was drawn stands elsewhere now
+		b.WriteString("\x1b[H\x1b[2J")
+	case l.drawn > 0:
 		fmt.Fprintf(&b, "\x1b[%dA", l.drawn)
 	}
 	b.WriteString("\r\x1b[J")
-	lines := strings.Split(strings.TrimSuffix(text.WrapText(screen, width), "\n"), "\n")
-	lines = lines[:min(len(lines), height-1)]
 	for _, line := range lines {
-		// A colour whose end was cut off ends here.
-		b.WriteString(line + when(strings.Contains(line, "\x1b"), "\x1b[0m") + "\n")
+		b.WriteString(line + "\n")
 	}
-	l.drawn = len(lines)
+	l.drawn, l.width = len(lines), width
 	_, err := io.WriteString(l.w, b.String())
 	return err
+}
+
+// fitting draws with as many of n rows as have room in a terminal of that height.
+func fitting(n, height int, draw func(most int) string) string {
+	for most := min(n, height); ; most-- {
+		screen := draw(most)
+		if most == 0 || strings.Count(screen, "\n") < height {
+			return screen
+		}
+	}
 }
 
 // say writes a line when it is not what was said last of the same thing; mere

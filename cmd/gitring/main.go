@@ -7,7 +7,7 @@
 //	wire_*.go    what "serve" runs: the packages meet here, and nowhere else
 //	clone_*.go   a clone that a person works in, for verbs that make commits
 //	daemon.go    the client of the daemon; exit.go, output.go, screen.go, text.go,
-//	             live.go are how results and errors come out
+//	             wrap.go, live.go are how results and errors come out
 package main
 
 import (

@@ -53,7 +53,7 @@ func (s *screen) paint(x word) string {
 }
 
 // line writes words with the given separator; empty words are left out, and so
-// is a line of nothing else.
+// is a line of nothing else. On a terminal it goes on below where it is too long.
 func (s *screen) line(indent int, separator string, words ...word) {
 	var shown []string
 	for _, x := range words {
@@ -62,7 +62,15 @@ func (s *screen) line(indent int, separator string, words ...word) {
 		}
 	}
 	if len(shown) > 0 {
-		s.b.WriteString(strings.Repeat(" ", indent) + strings.Join(shown, separator) + "\n")
+		s.write(indent, indent+2, strings.Join(shown, separator))
+	}
+}
+
+// write puts a text on lines of its own, none wider than the terminal; those after the
+// first are indented by hang.
+func (s *screen) write(indent, hang int, what string) {
+	for _, line := range wrap(strings.Repeat(" ", indent)+what, s.width, hang) {
+		s.b.WriteString(line + "\n")
 	}
 }
 
@@ -80,66 +88,75 @@ func (s *screen) add(part *screen) {
 }
 
 // table writes rows under a head, columns two spaces apart; the last one says why.
-// A terminal's rows end at its edge: a why that has no room in its row goes below
-// it, whole. Anything else than a terminal gets each row on one line.
+// A terminal's rows end at its edge: a why that has no room in its row goes below it,
+// and so do columns, with their names. Nothing is cut. Anything else than a terminal
+// gets each row on one line.
 func (s *screen) table(indent int, head []string, rows [][]word) {
 	last := len(head) - 1
+	kept, room := s.room(indent, head, rows)
 	t := table.NewWriter()
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
 	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	style.Box.UnfinishedRow = "…"
 	t.SetStyle(style)
 	t.SuppressTrailingSpaces()
-	room := s.room(indent, head, rows)
-	if room < text.StringWidth(head[last]) {
-		head = head[:last] // no row has room for a why
+	shown := head[:kept:kept]
+	inRow := kept == last && room >= text.StringWidth(head[last])
+	if inRow {
+		shown = head
 	}
-	if room < -2 && s.width > indent { // the others do not fit either; nothing stands behind the last of them
-		t.SetAllowedRowLength(s.width - indent)
-	}
-	t.AppendHeader(s.row(dimmed(head)))
-	below := make([]string, len(rows))
+	t.AppendHeader(s.row(dimmed(shown)))
+	whys := make([]word, len(rows))
 	for i, r := range rows {
-		if len(head) == last || text.StringWidth(clean(r[last].text)) > room {
-			r, below[i] = r[:last], s.paint(r[last])
+		cells := r[:kept:kept]
+		if inRow && text.StringWidth(clean(r[last].text)) <= room {
+			cells = r
+		} else {
+			whys[i] = r[last]
 		}
-		t.AppendRow(s.row(r))
+		t.AppendRow(s.row(cells))
 	}
 	for i, line := range strings.Split(t.Render(), "\n") {
-		s.b.WriteString(strings.Repeat(" ", indent) + line + "\n")
+		s.write(indent, indent+2, line)
 		if i > 0 { // the head has nothing below it
-			s.fold(indent+2, below[i-1])
+			s.below(indent+2, head[kept:last], rows[i-1][kept:last])
+			if why := s.paint(whys[i-1]); why != "" {
+				s.write(indent+2, indent+2, why)
+			}
 		}
 	}
 }
 
-// room is how wide the last column of a table may be; negative where the others
-// fill the terminal.
-func (s *screen) room(indent int, head []string, rows [][]word) int {
+// below writes the columns of a row that have no room in it, by their names.
+func (s *screen) below(indent int, head []string, cells []word) {
+	var named []word
+	for i, x := range cells {
+		if clean(x.text) != "" {
+			named = append(named, word{strings.ToLower(head[i]) + " " + x.text, x.hue})
+		}
+	}
+	s.line(indent, ", ", named...)
+}
+
+// room is how many columns before the last have room in a row, and how wide the last
+// one may be beside all of them.
+func (s *screen) room(indent int, head []string, rows [][]word) (columns, rest int) {
+	last := len(head) - 1
 	if s.width == 0 {
-		return math.MaxInt
+		return last, math.MaxInt
 	}
 	left := s.width - indent
-	last := len(head) - 1
 	for i := range head[:last] {
 		column := text.StringWidth(head[i])
 		for _, r := range rows {
 			column = max(column, text.StringWidth(clean(r[i].text)))
 		}
+		if left < column && i > 0 {
+			return i, 0
+		}
 		left -= column + 2
 	}
-	return left
-}
-
-// fold writes a text in as many lines as it needs, none wider than the terminal.
-func (s *screen) fold(indent int, what string) {
-	if what == "" {
-		return
-	}
-	for line := range strings.Lines(text.WrapSoft(what, max(s.width-indent, 8))) {
-		s.b.WriteString(strings.Repeat(" ", indent) + strings.TrimSpace(line) + "\n")
-	}
+	return last, left
 }
 
 func dimmed(head []string) []word {

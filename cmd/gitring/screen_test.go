@@ -89,10 +89,12 @@ func TestAWhyThatHasNoRoomGoesBelowItsRow(t *testing.T) {
     device
 `},
 		{name: "no room for the others", width: 14, want: `
-  SERVICE  IS…
-  web/web  Re…
+  SERVICE
+  web/web
+    is Ready
     2/2 ready
-  db/db    Fa…
+  db/db
+    is Failed
     exit 1: no
     room left
     on device
@@ -113,7 +115,7 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 		Services: []ring.ServiceStatus{{Name: "web", Phase: ring.PhaseReady, Reason: "1/1 ready", Conditions: []ring.Condition{{Type: ring.ConditionImageResolved, Status: ring.ConditionFalse, Reason: says}}}},
 	}}}}}
 	s := &screen{}
-	showStatus(s, st, false, time.Time{})
+	showStatus(s, st, view{})
 	require.Equal(t, 1, strings.Count(s.String(), says), s.String())
 	require.Contains(t, s.String(), "web/web not ImageResolved")
 }
@@ -127,13 +129,13 @@ func TestAnEmptyStatusIsShown(t *testing.T) {
 				{Rollout: &ring.RolloutStatus{}, Conditions: []ring.Condition{{}}, Instances: []ring.InstanceStatus{{}}},
 			}}}}},
 			Overrides: []ring.Override{{}},
-		}, wide, time.Time{})
+		}, view{wide: wide})
 		require.Contains(t, s.String(), "SERVICE")
 	}
 	var st ring.Status
 	require.NoError(t, json.Unmarshal([]byte(`{"sources":null,"overrides":null}`), &st))
 	s := &screen{}
-	showStatus(s, &st, true, time.Now())
+	showStatus(s, &st, view{wide: true, now: time.Now()})
 	require.Contains(t, s.String(), "no sources")
 	c := &ring.Changes{Refusals: []*ring.Refusal{{}}}
 	showChanges(s, c, time.Now())
@@ -144,13 +146,13 @@ func TestAnEmptyStatusIsShown(t *testing.T) {
 func TestEveryStateIsShownAsItIsWritten(t *testing.T) {
 	for _, x := range []ring.Sync{ring.SyncUnknown, ring.SyncRefused, ring.SyncHeld, ring.SyncStaging, ring.SyncApplying, ring.SyncDegraded, ring.SyncSynced, "Novel"} {
 		s := &screen{}
-		showStatus(s, &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Sync: x}}}, false, time.Time{})
+		showStatus(s, &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Sync: x}}}, view{})
 		require.Contains(t, s.String(), "prod  "+string(x)+"\n")
 	}
 	for _, p := range []ring.Phase{ring.PhasePending, ring.PhaseProgressing, ring.PhaseReady, ring.PhaseDegraded, ring.PhaseFailed, ring.PhaseHeld, ring.PhaseRemoving, ring.PhaseCompleted, "Novel"} {
 		s := &screen{}
-		showStatus(s, &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "a", Services: []ring.ServiceStatus{{Name: "s", Phase: p}}}}}}}, false, time.Time{})
-		require.Regexp(t, `a/s +`+string(p)+` `, s.String())
+		showStatus(s, &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "a", Services: []ring.ServiceStatus{{Name: "s", Phase: p}}}}}}}, view{})
+		require.Regexp(t, `a/s +`+string(p)+`\n`, s.String())
 	}
 	for _, c := range []ring.Class{ring.ChangeNone, ring.ChangeInPlace, ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate, ring.ChangeRemove} {
 		s := &screen{}
@@ -169,8 +171,8 @@ func TestATerminalIsRedrawnInPlace(t *testing.T) {
 	require.NoError(t, l.redraw("end\n"))
 	shown := strings.ReplaceAll(b.String(), "\x1b[0m", "")
 	require.Equal(t, "\r\x1b[Jone\ntwo\n"+
-		"\x1b[2A\r\x1b[J\x1b[31mthree\n\x1b[31mand\n"+
-		"\x1b[2A\r\x1b[J1\n2\n3\n"+
+		"\x1b[2A\r\x1b[J\x1b[31mthree\n  \x1b[31mand\n"+
+		"\x1b[2A\r\x1b[J1\n2\n… 3\n"+
 		"\x1b[3A\r\x1b[Jend\n", shown)
 }
 

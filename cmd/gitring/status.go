@@ -97,8 +97,19 @@ func (g *globals) showStatus(st *ring.Status) error {
 
 func (g *globals) statusScreen(st *ring.Status) string {
 	s := g.screen()
-	showStatus(s, st, g.output == "wide", g.now())
+	showStatus(s, st, view{wide: g.output == "wide", now: g.now()})
 	return s.String()
+}
+
+// watchedScreen is the status with what is wrong first, and as many services as have
+// room in a terminal of that height.
+func (g *globals) watchedScreen(st *ring.Status, height int) string {
+	now := g.now()
+	return fitting(len(servicesOf(st)), height, func(most int) string {
+		s := g.screen()
+		showStatus(s, st, view{wide: g.output == "wide", now: now, picked: worst(st, most)})
+		return s.String()
+	})
 }
 
 // watchEvery is often enough for a person, and nothing for the daemon.
@@ -140,7 +151,8 @@ func (g *globals) showWatched(l *live, st *ring.Status, changed bool) error {
 	case g.machine():
 		return nil
 	case l.terminal:
-		return l.redraw(g.statusScreen(st))
+		_, height := l.size()
+		return l.redraw(g.watchedScreen(st, height))
 	case changed:
 		_, err := fmt.Fprintln(g.out, g.statusScreen(st))
 		return err

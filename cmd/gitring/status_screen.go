@@ -11,8 +11,16 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
+// view is how a status is looked at.
+type view struct {
+	wide bool
+	now  time.Time
+	// picked, if set, are the services that have room; what is wrong stands first.
+	picked map[*ring.ServiceStatus]bool
+}
+
 // showStatus is the one screen of "gitring status".
-func showStatus(s *screen, st *ring.Status, wide bool, now time.Time) {
+func showStatus(s *screen, st *ring.Status, v view) {
 	s.line(0, "  ", word{st.Host, bold}, w("gitring "+st.Gitring))
 	if st.Store != "" {
 		s.line(0, " ", word{"store:", red}, w(st.Store))
@@ -28,8 +36,8 @@ func showStatus(s *screen, st *ring.Status, wide bool, now time.Time) {
 	}
 	for _, src := range st.Sources {
 		s.gap()
-		showSource(s, src, now)
-		showApps(s, src.Apps, wide, now)
+		showSource(s, src, v.now)
+		showApps(s, src.Apps, &v)
 	}
 	showOverrides(s, st.Overrides)
 }
@@ -82,9 +90,18 @@ func showSource(s *screen, src ring.SourceStatus, now time.Time) {
 		s.line(2, " ", w("tip "+src.Tip.Short()))
 	}
 	if src.Next != nil {
-		s.line(2, " ", w("next "+src.Next.Commit.Short()+":"), w(src.Next.Reason))
+		why := when(!nextToldBelow(src), src.Next.Reason)
+		s.line(2, " ", w("next "+src.Next.Commit.Short()+when(why != "", ":")), w(why))
 	}
 	showRefusal(s, 2, "", src.Refusal)
+	s.line(2, ", ", countsOf(src)...)
+}
+
+// nextToldBelow reports whether an app of a source says why the next commit waits.
+func nextToldBelow(src ring.SourceStatus) bool {
+	return slices.ContainsFunc(src.Apps, func(a ring.AppStatus) bool {
+		return a.Reason != "" && src.Next.Reason == "app "+a.Name+": "+a.Reason
+	})
 }
 
 // toldBelow says that the reason of a source is the sentence of something that
@@ -138,57 +155,81 @@ func showRefusal(s *screen, indent int, who string, r *ring.Refusal) {
 	}
 }
 
-func showApps(s *screen, apps []ring.AppStatus, wide bool, now time.Time) {
-	head := []string{"SERVICE", "KIND", "PHASE", "WANTED", "READY", "UPDATED", "COMMIT", "LAST GOOD", "REASON"}
-	if wide {
-		head = []string{"SERVICE", "KIND", "PHASE", "WANTED", "READY", "UPDATED", "COMMIT", "LAST GOOD", "VERSION", "HEALTH", "REASON"}
+func showApps(s *screen, apps []ring.AppStatus, v *view) {
+	shown := placesOf(apps)
+	var hidden []place
+	if v.picked != nil {
+		shown, hidden = split(shown, v.picked)
 	}
-	var rows [][]word
-	for _, a := range apps {
-		for _, sv := range a.Services {
-			rows = append(rows, serviceRow(a.Name, sv, wide))
-		}
-	}
-	if len(rows) > 0 {
+	if len(shown) > 0 {
 		s.gap()
-		s.table(2, head, rows)
+		showServices(s, shown, v)
+	}
+	if len(hidden) > 0 {
+		s.line(2, "", word{"… " + moreOf(hidden), dim})
 	}
 	told := s.part()
-	for _, a := range apps {
-		showApp(told, a, wide, now)
+	for i := range apps {
+		showApp(told, &apps[i], v)
+	}
+	for _, p := range shown {
+		showDetails(told, p, v.now)
 	}
 	s.add(told)
-	if wide {
+	if v.wide {
 		showInstances(s, apps)
 	}
 }
 
-func serviceRow(app string, sv ring.ServiceStatus, wide bool) []word {
-	row := []word{
-		w(app + "/" + sv.Name), w(string(sv.Kind)),
-		{string(sv.Phase), phaseHue(sv.Phase)},
-		w(strconv.Itoa(sv.Wanted)), w(strconv.Itoa(sv.Ready)), w(strconv.Itoa(sv.Updated)),
-		w(sv.Commit.Short()), w(sv.LastGood.Short()),
+func showServices(s *screen, places []place, v *view) {
+	head := []string{"SERVICE", "PHASE", "READY", "COMMIT", "REASON"}
+	if v.wide {
+		head = []string{"SERVICE", "KIND", "PHASE", "READY", "UPDATED", "COMMIT", "LAST GOOD", "VERSION", "HEALTH", "REASON"}
 	}
+	rows := make([][]word, len(places))
+	for i, p := range places {
+		rows[i] = serviceRow(p, v.wide, s.width > 0)
+	}
+	s.table(2, head, rows)
+}
+
+func serviceRow(p place, wide, terminal bool) []word {
+	sv := p.service
+	row := []word{w(p.id())}
 	if wide {
-		row = append(row, w(sv.Version.Short()), w(cmp.Or(sv.Health, when(sv.Kind == ring.Worker, "checked"), "-")))
+		row = append(row, w(string(sv.Kind)))
 	}
-	return append(row, w(sv.Reason))
+	row = append(row, word{string(sv.Phase), phaseHue(sv.Phase)}, w(readyOf(sv)))
+	if wide {
+		row = append(row, w(strconv.Itoa(sv.Updated)))
+	}
+	row = append(row, w(sv.Commit.Short()))
+	if wide {
+		row = append(row, w(sv.LastGood.Short()), w(sv.Version.Short()), w(cmp.Or(sv.Health, when(sv.Kind == ring.Worker, "checked"), "-")))
+	}
+	return append(row, w(reasonOf(sv, terminal)))
 }
 
 // showApp writes what the table does not say: why an app is not simply healthy.
-// A sentence that its row in the table has is not said again.
-func showApp(s *screen, a ring.AppStatus, wide bool, now time.Time) {
+// A sentence that a row of the table has is not said again.
+func showApp(s *screen, a *ring.AppStatus, v *view) {
+	inRow := slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return sv.Reason == a.Reason })
+	unwell := slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return rank(&sv) < well })
+	reason := a.Reason
+	if s.width > 0 {
+		reason = barred(reason)
+	}
 	switch {
-	case a.Reason != "" && slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return sv.Reason == a.Reason }):
+	case reason != "" && inRow:
 	case a.Refusal != nil && a.Reason == a.Refusal.Says: // the line of the refusal says so
-	case a.Health != ring.Healthy && (a.Reason != "" || a.Refusal == nil):
-		s.line(2, " ", w(a.Name), word{a.Health + when(a.Reason != "", ":"), healthHue(a.Health)}, w(a.Reason))
-	case a.Reason != "":
-		s.line(2, " ", w(a.Name+":"), w(a.Reason))
+	case reason == "" && (unwell || a.Refusal != nil): // a row says what is wrong
+	case a.Health != ring.Healthy && !unwell:
+		s.line(2, " ", w(a.Name), word{a.Health + when(reason != "", ":"), healthHue(a.Health)}, w(reason))
+	case reason != "":
+		s.line(2, " ", w(a.Name+":"), w(reason))
 	}
 	showRefusal(s, 2, a.Name, a.Refusal)
-	if wide {
+	if v.wide {
 		for _, power := range a.Powers {
 			s.line(2, " ", w(a.Name), word{"power:", yellow}, w(power))
 		}
@@ -196,23 +237,33 @@ func showApp(s *screen, a ring.AppStatus, wide bool, now time.Time) {
 			s.line(2, " ", w(a.Name), word{"note:", dim}, w(note))
 		}
 	}
-	for _, sv := range a.Services {
-		id := a.Name + "/" + sv.Name
-		if r := sv.Rollout; r != nil {
-			why := when(!strings.Contains(sv.Reason, r.Reason), r.Reason)
-			s.line(2, " ", w(id+" rollout of "+r.Commit.Short()), word{r.Phase + when(why != "", ":"), rolloutHue(r.Phase)}, w(why))
+}
+
+// showDetails writes the rollout of a service and its conditions.
+func showDetails(s *screen, p place, now time.Time) {
+	sv := p.service
+	if r := sv.Rollout; r != nil {
+		why := when(!strings.Contains(sv.Reason, r.Reason), r.Reason)
+		phase := when(r.Phase != string(sv.Phase), r.Phase+when(why != "", ":"))
+		since := ""
+		if began := movesSince(sv); !began.IsZero() {
+			since = "for " + lasted(now.Sub(began))
 		}
-		for _, c := range sv.Conditions {
-			if c.Type == ring.ConditionProgressing || c.Type == ring.ConditionAvailable && working(sv.Phase) {
-				continue // its row says so, and the line of its rollout
-			}
-			since := ""
-			if !c.Since.IsZero() {
-				since = " since " + age(c.Since, now)
-			}
-			why := when(!strings.Contains(sv.Reason, c.Reason) && (a.Refusal == nil || a.Refusal.Says != c.Reason), c.Reason)
-			s.line(2, " ", w(id), word{conditionSays(c) + since + when(why != "", ":"), yellow}, w(why))
+		if phase+why+since != "" {
+			s.line(2, " ", w(p.id()+" rollout of "+r.Commit.Short()+when(phase == "" && why != "", ":")), word{phase, rolloutHue(r.Phase)}, w(why+when(why != "" && since != "", ",")), w(since))
 		}
+	}
+	for _, c := range sv.Conditions {
+		if c.Type == ring.ConditionProgressing || c.Type == ring.ConditionAvailable && working(sv.Phase) {
+			continue // its row says so, and the line of its rollout
+		}
+		since := ""
+		if !c.Since.IsZero() {
+			since = " since " + age(c.Since, now)
+		}
+		a := p.app
+		why := when(!strings.Contains(sv.Reason, c.Reason) && (a.Refusal == nil || a.Refusal.Says != c.Reason), c.Reason)
+		s.line(2, " ", w(p.id()), word{conditionSays(c) + since + when(why != "", ":"), yellow}, w(why))
 	}
 }
 

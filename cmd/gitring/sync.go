@@ -54,7 +54,7 @@ func (g *globals) sync(ctx context.Context, source string) error {
 
 // syncWait shows progress as a notice and the end of it as the result.
 func (g *globals) syncWait(ctx context.Context, source string) error {
-	p := &progress{live: g.live(g.err), quiet: g.quiet, g: g}
+	p := &progress{live: g.live(g.err), quiet: g.quiet, g: g, began: g.now()}
 	var last *ring.Status
 	err := g.daemon().SyncWait(ctx, source, func(st ring.Status) error {
 		last = ofSource(st, source)
@@ -66,10 +66,13 @@ func (g *globals) syncWait(ctx context.Context, source string) error {
 	if last == nil {
 		return fmt.Errorf("cannot follow the sync: the daemon told no status")
 	}
+	if err = p.clear(); err != nil {
+		return err
+	}
 	if g.machine() {
 		err = g.encode(last)
 	} else {
-		err = g.showOutcome(last)
+		err = g.showOutcome(last, p.took())
 	}
 	if err != nil {
 		return err
@@ -93,11 +96,14 @@ func ofSource(st ring.Status, source string) *ring.Status {
 }
 
 // showOutcome is a line for each source, and what is not well.
-func (g *globals) showOutcome(st *ring.Status) error {
+func (g *globals) showOutcome(st *ring.Status, took string) error {
 	s := g.screen()
 	for _, src := range st.Sources {
 		ahead := src.Trusted != "" && src.Trusted != src.Commit // the subject is that of the trusted commit
 		s.line(0, "  ", word{src.Name, bold}, word{string(src.Sync), syncHue(src.Sync)}, w(src.Commit.Short()), w(when(!ahead, src.Subject)), w(restOf(src)))
+		if took != "" {
+			s.line(2, ", ", append(countsOf(src), w(took))...)
+		}
 		showRefusal(s, 2, "", src.Refusal)
 		for _, a := range src.Apps {
 			showRefusal(s, 2, a.Name, a.Refusal)
@@ -134,6 +140,7 @@ type progress struct {
 	live  *live
 	quiet bool
 	g     *globals
+	began time.Time
 }
 
 func (p *progress) show(st *ring.Status) error {
@@ -141,7 +148,11 @@ func (p *progress) show(st *ring.Status) error {
 	case p.quiet:
 		return nil
 	case p.live.terminal:
-		return p.live.redraw(p.screenOf(st))
+		_, height := p.live.size()
+		now := p.g.now()
+		return p.live.redraw(fitting(len(servicesOf(st)), height, func(most int) string {
+			return p.screenOf(st, now, worst(st, most))
+		}))
 	}
 	for _, src := range st.Sources {
 		if err := p.say(src, resting(src.Sync) && !src.Undoing(st.Overrides)); err != nil {
@@ -151,18 +162,59 @@ func (p *progress) show(st *ring.Status) error {
 	return nil
 }
 
-func (p *progress) screenOf(st *ring.Status) string {
+// clear takes the progress away: the result stands in its place.
+func (p *progress) clear() error {
+	if p.quiet || !p.live.terminal {
+		return nil
+	}
+	return p.live.redraw("")
+}
+
+// took is how long all of it took, for people at a terminal.
+func (p *progress) took() string {
+	return when(p.g.width() > 0, "took "+lasted(p.g.now().Sub(p.began)))
+}
+
+// screenOf is a source by its line and its counts, and the picked services, the worst first.
+func (p *progress) screenOf(st *ring.Status, now time.Time, picked map[*ring.ServiceStatus]bool) string {
 	s := &screen{color: p.g.colors(), width: terminalWidth(p.live.w)}
 	for _, src := range st.Sources {
-		sourceProgress(s, src)
+		rest := restOf(src)
+		if src.Next != nil && nextToldBelow(src) {
+			rest = "next " + src.Next.Commit.Short()
+		}
+		s.line(0, "  ", word{src.Name, bold}, word{string(src.Sync), syncHue(src.Sync)}, w(src.Commit.Short()), w(rest))
+		s.line(2, ", ", append(countsOf(src), w(lasted(now.Sub(p.began))+" so far"))...)
 		for _, a := range src.Apps {
-			appProgress(s, src, a)
-			for _, sv := range a.Services {
-				serviceProgress(s, a.Name, sv)
+			showRefusal(s, 2, a.Name, a.Refusal)
+			if a.Refusal == nil && src.Sync == ring.SyncStaging && pullWords.MatchString(a.Reason) {
+				s.line(2, "  ", w(a.Name), w(barred(a.Reason)))
+			} else {
+				appProgress(s, src, a)
 			}
+		}
+		shown, hidden := split(placesOf(src.Apps), picked)
+		if len(shown) > 0 {
+			s.table(2, []string{"SERVICE", "PHASE", "READY", "REASON"}, progressRows(shown, now))
+		}
+		if len(hidden) > 0 {
+			s.line(2, "", word{"… " + moreOf(hidden), dim})
 		}
 	}
 	return s.String()
+}
+
+func progressRows(places []place, now time.Time) [][]word {
+	rows := make([][]word, len(places))
+	for i, p := range places {
+		sv := p.service
+		reason := reasonOf(sv, true)
+		if began := movesSince(sv); !began.IsZero() {
+			reason = strings.TrimPrefix(reason+", for "+lasted(now.Sub(began)), ", ")
+		}
+		rows[i] = []word{w(p.id()), {string(sv.Phase), phaseHue(sv.Phase)}, w(readyOf(sv)), w(reason)}
+	}
+	return rows
 }
 
 // say writes the lines that changed. What is at rest is told by the result in
@@ -222,8 +274,7 @@ func appProgress(s *screen, src ring.SourceStatus, a ring.AppStatus) {
 // serviceProgress counts what is updated while that is not all; the reason says
 // what is ready.
 func serviceProgress(s *screen, app string, sv ring.ServiceStatus) {
-	updated := when(sv.Phase == ring.PhaseProgressing && sv.Kind == ring.Worker && sv.Updated < sv.Wanted, fmt.Sprintf("%d of %d updated", sv.Updated, sv.Wanted))
-	s.line(2, "  ", w(app+"/"+sv.Name), word{string(sv.Phase), phaseHue(sv.Phase)}, w(updated), w(sv.Reason))
+	s.line(2, "  ", w(app+"/"+sv.Name), word{string(sv.Phase), phaseHue(sv.Phase)}, w(updatedOf(&sv)), w(sv.Reason))
 }
 
 // restOf is what a line about a source says that no line below it does.

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// place is a service and the app that it is of.
+type place struct {
+	app     *ring.AppStatus
+	service *ring.ServiceStatus
+}
+
+func (p place) id() string { return p.app.Name + "/" + p.service.Name }
+
+// worst are the most services of a status that need a person first.
+func worst(st *ring.Status, most int) map[*ring.ServiceStatus]bool {
+	var all []place
+	for _, src := range st.Sources {
+		all = append(all, placesOf(src.Apps)...)
+	}
+	worstFirst(all)
+	picked := map[*ring.ServiceStatus]bool{}
+	for _, p := range all[:min(most, len(all))] {
+		picked[p.service] = true
+	}
+	return picked
+}
+
+func worstFirst(places []place) {
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(rank(a.service), rank(b.service)) })
+}
+
+// split has the picked places, the worst first, and the others.
+func split(places []place, picked map[*ring.ServiceStatus]bool) (shown, hidden []place) {
+	worstFirst(places)
+	for _, p := range places {
+		if picked[p.service] {
+			shown = append(shown, p)
+		} else {
+			hidden = append(hidden, p)
+		}
+	}
+	return shown, hidden
+}
+
+func placesOf(apps []ring.AppStatus) []place {
+	var all []place
+	for i := range apps {
+		for j := range apps[i].Services {
+			all = append(all, place{&apps[i], &apps[i].Services[j]})
+		}
+	}
+	return all
+}
+
+// Ranks of a service: what needs a person first comes first.
+const (
+	failing = iota
+	stopped
+	moving
+	well
+)
+
+func rank(sv *ring.ServiceStatus) int {
+	switch {
+	case sv.Phase == ring.PhaseDegraded || sv.Phase == ring.PhaseFailed,
+		sv.Rollout != nil && (sv.Rollout.Phase == ring.RolloutIsRestored || sv.Rollout.Phase == ring.RolloutRestoring):
+		return failing
+	case sv.Phase == ring.PhaseHeld || sv.Rollout != nil && sv.Rollout.Phase == ring.RolloutPaused:
+		return stopped
+	case sv.Phase != ring.PhaseReady && sv.Phase != ring.PhaseCompleted || sv.Rollout != nil:
+		return moving
+	}
+	return well
+}
+
+// inOrder is how counts are told.
+var inOrder = []ring.Phase{
+	ring.PhaseReady, ring.PhaseCompleted, ring.PhaseDegraded, ring.PhaseFailed,
+	ring.PhaseHeld, ring.PhaseProgressing, ring.PhasePending, ring.PhaseRemoving,
+}
+
+// countsOf are how many services of a source are in each phase, such as "28 ready" and
+// "1 degraded", and how many apps are refused; nothing for a single service.
+func countsOf(src ring.SourceStatus) []word {
+	places := placesOf(src.Apps)
+	counts := countPhases(places)
+	if len(places) < 2 {
+		counts = nil
+	}
+	refused := 0
+	for _, a := range src.Apps {
+		if a.Refusal != nil {
+			refused++
+		}
+	}
+	if refused > 0 && len(src.Apps) > 1 {
+		counts = append(counts, word{fmt.Sprintf("%d %s refused", refused, plural(refused, "app")), red})
+	}
+	return counts
+}
+
+func countPhases(places []place) []word {
+	n := map[ring.Phase]int{}
+	order := slices.Clone(inOrder)
+	for _, p := range places {
+		n[p.service.Phase]++
+		if !slices.Contains(order, p.service.Phase) {
+			order = append(order, p.service.Phase) // a newer daemon's word
+		}
+	}
+	var counts []word
+	for _, phase := range order {
+		if n[phase] > 0 {
+			hue := phaseHue(phase)
+			if phase == ring.PhaseReady || phase == ring.PhaseCompleted {
+				hue = plain
+			}
+			counts = append(counts, word{fmt.Sprintf("%d %s", n[phase], strings.ToLower(string(phase))), hue})
+		}
+	}
+	return counts
+}
+
+// moreOf is such as "20 more: 19 ready, 1 held".
+func moreOf(hidden []place) string {
+	var counts []string
+	for _, x := range countPhases(hidden) {
+		counts = append(counts, x.text)
+	}
+	return fmt.Sprintf("%d more: %s", len(hidden), strings.Join(counts, ", "))
+}
+
+func plural(n int, what string) string { return what + when(n != 1, "s") }
+
+// readyOf is such as "1/2"; nothing for what is not to stay up.
+func readyOf(sv *ring.ServiceStatus) string {
+	if sv.Kind != ring.Worker && sv.Ready == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", sv.Ready, sv.Wanted)
+}
+
+// readyWords are the beginning of a reason that the column READY has.
+var readyWords = regexp.MustCompile(`^\d+/\d+ ready(; )?`)
+
+// reasonOf is what the other columns of a service do not say.
+func reasonOf(sv *ring.ServiceStatus, terminal bool) string {
+	reason := readyWords.ReplaceAllString(sv.Reason, "")
+	if terminal {
+		reason = barred(reason)
+	}
+	if updated := updatedOf(sv); updated != "" {
+		if terminal {
+			updated = bar(float64(sv.Updated)/float64(sv.Wanted)) + " " + updated
+		}
+		reason = strings.TrimSuffix(updated+"; "+reason, "; ")
+	}
+	return reason
+}
+
+// updatedOf is such as "1 of 4 updated" while a rollout has not come to all; the reason
+// says what is ready.
+func updatedOf(sv *ring.ServiceStatus) string {
+	return when(sv.Phase == ring.PhaseProgressing && sv.Kind == ring.Worker && sv.Updated < sv.Wanted, fmt.Sprintf("%d of %d updated", sv.Updated, sv.Wanted))
+}
+
+// movesSince is when the rollout that moves a service began; zero where none does, and
+// where nobody says.
+func movesSince(sv *ring.ServiceStatus) time.Time {
+	if !working(sv.Phase) {
+		return time.Time{}
+	}
+	for _, c := range sv.Conditions {
+		if c.Type == ring.ConditionProgressing {
+			return c.Since
+		}
+	}
+	return time.Time{}
+}
+
+const barCells = 10
+
+// bar is a progress bar, full only at the end.
+func bar(part float64) string {
+	full := int(barCells * min(max(part, 0), 1))
+	return "[" + strings.Repeat("#", full) + strings.Repeat("-", barCells-full) + "]"
+}
+
+// pullWords is how far a pull is, as the daemon says it within a sentence.
+var pullWords = regexp.MustCompile(`^(.*) \((?:([0-9.]+)([kMGT]?B) of ([0-9.]+)([kMGT]?B), )?(\d+) of (\d+) layers\)(.*)$`)
+
+// barred puts a progress bar before a sentence that says how far a pull is.
+func barred(reason string) string {
+	m := pullWords.FindStringSubmatch(reason)
+	if m == nil {
+		return reason
+	}
+	have, total := amount(m[6]), amount(m[7])
+	far := m[6] + " of " + m[7] + " layers"
+	if m[2] != "" {
+		have, total = amount(m[2])*bytesIn[m[3]], amount(m[4])*bytesIn[m[5]]
+		far = m[2] + m[3] + " of " + m[4] + m[5] + ", " + far
+	}
+	if total == 0 {
+		return reason
+	}
+	return bar(have/total) + " " + far + ": " + m[1] + m[8]
+}
+
+var bytesIn = map[string]float64{"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+
+func amount(s string) float64 {
+	n, _ := strconv.ParseFloat(s, 64) // 0 draws no bar
+	return n
+}
+
+// lasted is a time span with one or two units, such as 42s, 5m10s and 3h.
+func lasted(d time.Duration) string {
+	d = max(d, 0).Truncate(time.Second)
+	switch {
+	case d < time.Minute:
+		return d.String()
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%s", int(d.Minutes()), when(d%time.Minute > 0, fmt.Sprintf("%ds", int(d%time.Minute/time.Second))))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%s", int(d.Hours()), when(d%time.Hour >= time.Minute, fmt.Sprintf("%dm", int(d%time.Hour/time.Minute))))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}

@@ -1,0 +1,318 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// A terminal is the model that the tests read screens from: rows of cells, a cursor, and
+// what xterm does at the edges. It knows the few sequences that gitring writes.
+type terminal struct {
+	width, height int
+	rows          [][]rune
+	x, y          int
+	pending       bool // the last column was written: the next letter begins a line
+
+	above   []string // what scrolled out
+	frames  []string // the screen each time before it was drawn over
+	broken  []string // lines that the terminal broke, not gitring
+	unknown []string // sequences that the model does not know
+}
+
+func newTerminal(width, height int) *terminal {
+	v := &terminal{width: width, height: height, rows: make([][]rune, height)}
+	for i := range v.rows {
+		v.rows[i] = blank(width)
+	}
+	return v
+}
+
+func blank(width int) []rune { return []rune(strings.Repeat(" ", width)) }
+
+func (v *terminal) write(b []byte) {
+	for len(b) > 0 {
+		if b[0] == 0x1b {
+			b = b[v.sequence(b):]
+			continue
+		}
+		r, n := utf8.DecodeRune(b)
+		b = b[n:]
+		switch r {
+		case '\r':
+			v.x, v.pending = 0, false
+		case '\n':
+			v.down()
+		default:
+			v.put(r)
+		}
+	}
+}
+
+func (v *terminal) put(r rune) {
+	if v.pending {
+		v.broken = append(v.broken, v.row(v.y))
+		v.x, v.pending = 0, false
+		v.down()
+	}
+	v.rows[v.y][v.x] = r
+	if v.x == v.width-1 {
+		v.pending = true
+		return
+	}
+	v.x++
+}
+
+func (v *terminal) down() {
+	v.pending = false
+	if v.y < v.height-1 {
+		v.y++
+		return
+	}
+	v.above = append(v.above, v.row(0))
+	v.rows = append(v.rows[1:], blank(v.width))
+}
+
+// sequence carries out one escape sequence and tells its length.
+func (v *terminal) sequence(b []byte) int {
+	end := bytes.IndexFunc(b[min(2, len(b)):], func(r rune) bool { return r >= '@' && r <= '~' })
+	if len(b) < 3 || b[1] != '[' || end < 0 {
+		v.unknown = append(v.unknown, fmt.Sprintf("%q", b[:min(8, len(b))]))
+		return len(b)
+	}
+	n, err := strconv.Atoi(string(b[2 : 2+end]))
+	if err != nil {
+		n = 0
+	}
+	switch b[2+end] {
+	case 'm':
+	case 'A':
+		v.frames = append(v.frames, v.String())
+		v.y, v.pending = max(0, v.y-max(n, 1)), false
+	case 'H':
+		v.x, v.y, v.pending = 0, 0, false
+	case 'J':
+		if n == 2 {
+			v.x, v.y = 0, 0
+		}
+		v.pending = false
+		copy(v.rows[v.y][v.x:], blank(v.width))
+		for i := v.y + 1; i < v.height; i++ {
+			v.rows[i] = blank(v.width)
+		}
+	default:
+		v.unknown = append(v.unknown, fmt.Sprintf("%q", b[:3+end]))
+	}
+	return 3 + end
+}
+
+func (v *terminal) row(y int) string { return strings.TrimRight(string(v.rows[y]), " ") }
+
+func (v *terminal) String() string {
+	rows := make([]string, v.height)
+	for y := range rows {
+		rows[y] = v.row(y)
+	}
+	return strings.TrimRight(strings.Join(rows, "\n"), "\n") + "\n"
+}
+
+// openPTY gives both ends of a pseudo terminal of the kernel.
+func openPTY(t *testing.T, width, height int) (master, slave *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no pseudo terminals here: ", err)
+	}
+	t.Cleanup(func() { _ = master.Close() })
+	ioctl := func(request uintptr, arg unsafe.Pointer) {
+		raw, err := master.SyscallConn()
+		require.NoError(t, err)
+		require.NoError(t, raw.Control(func(fd uintptr) {
+			_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, request, uintptr(arg))
+			require.Zero(t, errno)
+		}))
+	}
+	var number, lock int32
+	ioctl(syscall.TIOCGPTN, unsafe.Pointer(&number))
+	ioctl(syscall.TIOCSPTLCK, unsafe.Pointer(&lock))
+	size := [4]uint16{uint16(height), uint16(width)}
+	ioctl(syscall.TIOCSWINSZ, unsafe.Pointer(&size))
+	slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(int(number)), os.O_RDWR|syscall.O_NOCTTY, 0)
+	require.NoError(t, err)
+	return master, slave
+}
+
+// seenOn runs the command line on a pseudo terminal and gives the screen at its end.
+func seenOn(t *testing.T, width, height int, ctx context.Context, now func() time.Time, args ...string) (v *terminal, code int) {
+	t.Helper()
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "xterm")
+	master, slave := openPTY(t, width, height)
+	v = newTerminal(width, height)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		buf := make([]byte, 1<<16)
+		var kept []byte
+		for {
+			n, err := master.Read(buf)
+			kept = append(kept, buf[:n]...)
+			if err != nil {
+				v.write(kept) // whole: a sequence may come in two reads
+				return
+			}
+		}
+	})
+	code = run(ctx, args, slave, slave, slave, now)
+	require.NoError(t, slave.Close())
+	reading.Wait()
+	require.Empty(t, v.unknown)
+	return v, code
+}
+
+// saying is a daemon that tells these statuses one after the other, and the last one
+// again; told is called after each.
+func saying(t *testing.T, told func(n int), statuses ...ring.Status) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	n := 0
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(statuses[min(n, len(statuses)-1)])
+		n++
+		told(n)
+	})
+	mux.HandleFunc("POST /v1/sync", func(w http.ResponseWriter, _ *http.Request) {
+		for i := range statuses {
+			_ = json.NewEncoder(w).Encode(map[string]any{"status": statuses[i]})
+			n++
+			told(n)
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"settled": true})
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(l) })
+	t.Cleanup(func() {
+		_ = server.Close()
+		serving.Wait()
+	})
+	return socket
+}
+
+var aMoment = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// busy is a host of 29 services of which one is degraded, in the middle of the list, and
+// one rolls; an app pulls.
+func busy() ring.Status {
+	const before, wanted = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", "b2c3d4e5f60718293a4b5c6d7e8f9012345678a1"
+	src := ring.SourceStatus{
+		Name: "prod", Branch: "main", Tip: wanted, Trusted: wanted, Commit: before, Subject: "Raise the log level", Signer: "alice@example.org",
+		Sync: ring.SyncStaging, Checked: aMoment, Next: &ring.Next{Commit: wanted, Reason: "app media: pulling jellyfin/jellyfin:10.11 (120MB of 480MB, 3 of 9 layers)"},
+	}
+	for i := range 27 {
+		name := fmt.Sprintf("app%02d", i)
+		src.Apps = append(src.Apps, ring.AppStatus{Name: name, Health: ring.Healthy, Commit: before, Services: []ring.ServiceStatus{{
+			Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1, Updated: 1, Commit: before, LastGood: before, Reason: "1/1 ready",
+		}}})
+	}
+	broken := "1/2 ready; slot 2 exit 1: panic: cannot open /data/index.db: no such file or directory"
+	src.Apps[13] = ring.AppStatus{Name: "search", Health: ring.Degraded, Commit: before, Reason: broken, Services: []ring.ServiceStatus{{
+		Name: "index", Kind: ring.Worker, Phase: ring.PhaseDegraded, Wanted: 2, Ready: 1, Updated: 2, Commit: before, LastGood: before, Reason: broken,
+		Conditions: []ring.Condition{{Type: ring.ConditionAvailable, Status: ring.ConditionFalse, Reason: "1 of 2 ready, at least 2 should be", Since: aMoment.Add(-time.Hour)}},
+	}}}
+	src.Apps[20] = ring.AppStatus{Name: "shop", Health: ring.Progressing, Commit: wanted, Reason: "4/4 ready; slot 2 starting", Services: []ring.ServiceStatus{{
+		Name: "api", Kind: ring.Worker, Phase: ring.PhaseProgressing, Wanted: 4, Ready: 4, Updated: 1, Commit: wanted, LastGood: before, Reason: "4/4 ready; slot 2 starting",
+		Rollout:    &ring.RolloutStatus{Phase: ring.RolloutProgressing, Commit: wanted, Version: "1:5555555566666666", Reason: "waiting for slot 2: settling 4s"},
+		Conditions: []ring.Condition{{Type: ring.ConditionProgressing, Status: ring.ConditionTrue, Reason: "waiting for slot 2: settling 4s", Since: aMoment.Add(-42 * time.Second)}},
+	}}}
+	src.Apps = append(src.Apps, ring.AppStatus{Name: "media", Health: ring.Progressing, Commit: before, Reason: "pulling jellyfin/jellyfin:10.11 (120MB of 480MB, 3 of 9 layers)", Services: []ring.ServiceStatus{
+		{Name: "jellyfin", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1, Updated: 1, Commit: before, LastGood: before, Reason: "1/1 ready"},
+		{Name: "cache", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1, Updated: 1, Commit: before, LastGood: before, Reason: "1/1 ready"},
+	}})
+	return ring.Status{Host: "edge-1", Gitring: "0.1.0", Sources: []ring.SourceStatus{src}}
+}
+
+// A watched screen is as wide as the terminal, has what is wrong at its head, counts the
+// rest, and is drawn over whole.
+func TestWatchedScreenFitsTheTerminal(t *testing.T) {
+	for _, width := range []int{80, 120} {
+		t.Run(strconv.Itoa(width), func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			socket := saying(t, func(n int) {
+				if n == 3 {
+					cancel()
+				}
+			}, busy())
+			v, code := seenOn(t, width, 24, ctx, func() time.Time { return aMoment }, "status", "--watch", "--socket", socket)
+			require.Zero(t, code)
+			sees(t, v)
+			require.Contains(t, v.String(), "edge-1  gitring 0.1.0", "runs of spaces are kept")
+			require.Regexp(t, `27 ready, 1 degraded, 1 progressing`, v.String())
+			require.Regexp(t, `(?s)search/index.*shop/api.*app00/web`, v.String(), "what is wrong comes first")
+			require.Regexp(t, `… \d+ more: \d+ ready`, v.String())
+			require.Regexp(t, `\[##--------\] 120MB of 480MB`, v.String())
+			require.Regexp(t, `\[##--------\] 1 of 4 updated`, v.String())
+			require.Contains(t, v.String(), "42s")
+			require.Equal(t, 1, strings.Count(v.String(), "Degraded"), v.String())
+			require.Equal(t, 1, strings.Count(strings.Join(strings.Fields(v.String()), " "), "no such file or directory"), v.String())
+		})
+	}
+}
+
+// sync --wait shows the same on its way, and how long it takes.
+func TestSyncWaitFitsTheTerminal(t *testing.T) {
+	for _, width := range []int{80, 120} {
+		t.Run(strconv.Itoa(width), func(t *testing.T) {
+			began := 0
+			now := func() time.Time { began++; return aMoment.Add(time.Duration(began-1) * time.Second) }
+			v, code := seenOn(t, width, 24, t.Context(), now, "sync", "--wait", "--socket", saying(t, func(int) {}, busy(), busy(), busy()))
+			require.Equal(t, exitFailed, code)
+			sees(t, v)
+			require.Len(t, v.frames, 3)
+			onTheWay, end := v.frames[2], v.String()
+			require.Regexp(t, `(?m)^prod  Staging`, onTheWay)
+			require.Regexp(t, `27 ready, 1 degraded, 1 progressing, \ds so far`, onTheWay)
+			require.Regexp(t, `(?s)search/index.*shop/api`, onTheWay, "what is wrong comes first")
+			require.Regexp(t, `… \d+ more: \d+ ready`, onTheWay)
+			require.Regexp(t, `\[##--------\] 120MB of 480MB`, onTheWay)
+			require.Regexp(t, `\[##--------\] 1 of 4 updated`, onTheWay)
+			require.NotContains(t, end, "app00/web", "the result takes the place of the progress")
+			require.Regexp(t, `27 ready, 1 degraded, 1 progressing, took \ds`, end)
+			require.Equal(t, 1, strings.Count(strings.Join(strings.Fields(end), " "), "no such file or directory"), end)
+		})
+	}
+}
+
+// sees holds a screen to what every one has: no line and no word is broken, and nothing of
+// an older drawing is left.
+func sees(t *testing.T, v *terminal) {
+	t.Helper()
+	require.Empty(t, v.broken, "lines that the terminal broke")
+	require.Empty(t, v.above, "lines that scrolled out cannot be drawn over")
+	require.Equal(t, 1, strings.Count(v.frames[0], "app00/web"), v.frames[0])
+	all := v.frames[0] + v.String()
+	for _, word := range []string{"search/index", "shop/api", "/data/index.db:", "jellyfin/jellyfin:10.11", "directory", "Degraded"} {
+		require.Contains(t, all, word)
+	}
+}
