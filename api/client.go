@@ -225,12 +225,17 @@ func (c *Client) Refresh(ctx context.Context, r RefreshRequest) ([]ImageNow, err
 	return out, c.ask(ctx, http.MethodPost, "/v1/refresh", nil, r, &out)
 }
 
-// Plan asks what a folder or a commit would change.
+// Plan asks what a folder or a commit would change; an error that is
+// ErrFolderTooLarge for a folder that is too large to be sent.
 func (c *Client) Plan(ctx context.Context, r PlanRequest) (ring.Changes, error) {
 	v := url.Values{}
 	set(v, "source", r.Source)
 	var body any
 	if r.Tree != nil {
+		// A large folder takes seconds to pack: only for a daemon that is there.
+		if err := c.reach(ctx); err != nil {
+			return ring.Changes{}, err
+		}
 		zipped, err := pack(r.Tree, treeLimit)
 		if err != nil {
 			return ring.Changes{}, err
@@ -241,6 +246,16 @@ func (c *Client) Plan(ctx context.Context, r PlanRequest) (ring.Changes, error) 
 	}
 	var changes ring.Changes
 	return changes, c.ask(ctx, http.MethodPost, "/v1/plan", v, body, &changes)
+}
+
+// reach fails where no daemon listens.
+func (c *Client) reach(ctx context.Context) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", c.socket)
+	if err != nil {
+		return c.lost(ctx, err)
+	}
+	return conn.Close()
 }
 
 // ask makes one call with one JSON answer. A []byte body is sent as it is.

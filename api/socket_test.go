@@ -855,6 +855,21 @@ func TestAFolderThatIsTooLargeIsNotSent(t *testing.T) {
 	}
 	_, err := pack(fstest.MapFS{"a": {Data: noise}, "b": {Data: noise}, "c": {Data: noise}}, 1<<20)
 	require.ErrorContains(t, err, "larger than 1 MiB")
+	require.ErrorIs(t, err, ErrFolderTooLarge)
+}
+
+// unread is a folder of which nothing may be read.
+type unread struct{ t *testing.T }
+
+func (u unread) Open(name string) (fs.File, error) {
+	u.t.Errorf("%s was read, for a daemon that is not there", name)
+	return nil, fs.ErrPermission
+}
+
+func TestAFolderIsOnlyPackedForADaemonThatIsThere(t *testing.T) {
+	_, err := NewClient(socketPath(t)).Plan(context.Background(), PlanRequest{Tree: unread{t}})
+	var away *ErrUnreachable
+	require.ErrorAs(t, err, &away)
 }
 
 func TestUnreachable(t *testing.T) {

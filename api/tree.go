@@ -3,6 +3,7 @@ package api
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -47,13 +48,16 @@ func pack(tree fs.FS, limit int) ([]byte, error) {
 		err = tooLarge(limit)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot send the folder: %w", err)
+		return nil, fmt.Errorf("cannot plan by the daemon: %w", err)
 	}
 	return buf.Bytes(), nil
 }
 
+// ErrFolderTooLarge is of a folder that is too large to be sent to the daemon.
+var ErrFolderTooLarge = errors.New("the folder is too large to be sent")
+
 func tooLarge(limit int) error {
-	return fmt.Errorf("it is larger than %d MiB zipped; is it the right one?", limit>>20)
+	return fmt.Errorf("%w: it is larger than %d MiB zipped", ErrFolderTooLarge, limit>>20)
 }
 
 func packFile(z *zip.Writer, tree fs.FS, path string, d fs.DirEntry) error {

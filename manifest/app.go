@@ -57,13 +57,15 @@ func (r *reader) readApp(c candidate) outcome {
 		off: map[string]bool{}, plainly: map[openUse]bool{}, parsed: map[string]*parsedFile{}, homes: map[homeKey]*home{}, includes: map[string]place{}, hidden: map[hiddenValue]bool{},
 		wounds: wounds{}, loose: map[string]bool{},
 	}
-	a.budget = &budget{left: r.limits.TotalSize, text: r.limits.Text}
+	a.budget = &budget{left: r.limits.Expanded, text: r.limits.Text}
 	a.name, a.nameAt, a.nameLost = or2(c.name, c.unnamed), place{file: c.path}, c.nameLost
 	var app ring.App
+	a.unreadForSize()
 	a.torn = !a.faults.none() // a file that is named and cannot be read
-	if !a.torn || len(c.files) > 0 {
+	if !a.torn || len(a.from.files) > 0 {
 		app = a.read()
 	}
+	r.nodes += r.limits.Nodes - a.nodes
 	a.whole()
 	a.onceASubmodule()
 	a.hide()
@@ -74,6 +76,20 @@ func (r *reader) readApp(c candidate) outcome {
 	}
 	o.project = a.project()
 	return o
+}
+
+// nodesOfApps is how many apps with the most YAML nodes that one app may have are read of
+// one commit: reading a node costs microseconds, so this is minutes of a processor at most.
+const nodesOfApps = 200
+
+// unreadForSize refuses an app that comes when the apps before it used up what the YAML
+// of one commit may cost. Nothing of it is read.
+func (a *appReader) unreadForSize() {
+	if most := nodesOfApps * a.limits.Nodes; a.reader.nodes > most && len(a.from.files) > 0 {
+		a.faults.add(ring.TooLarge, place{file: a.from.files[0]}, moreOfCommit("content.yaml_nodes"),
+			"the YAML of the apps before this one has more than %d nodes, aliases followed", most)
+		a.from.files = nil
+	}
 }
 
 // project is how Compose is told to read the app as it was read.

@@ -503,3 +503,19 @@ func TestTheAppsOfAListWithMistakesAreReadAllTheSame(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// Errors that compose-go alone finds are told each on its line, however many services
+// have them. It tells one at a time, or all of its kind in one text.
+func TestAHundredErrorsOfComposeGoAreToldEachOnItsLine(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("services:\n")
+	for i := range 50 {
+		fmt.Fprintf(&b, "  s%d:\n    image: nginx:1\n    labels: {a: b, c: d, e: f}\n    ports: #! BadValue services.s%d.ports\n      - {target: abc}\n", i, i)
+		fmt.Fprintf(&b, "    healthcheck:\n      {test: x, retries: many} #! BadValue services.s%d.healthcheck\n", i)
+	}
+	files := map[string]string{"web/compose.yaml": b.String()}
+	want := marked(files)
+	if d := cmp.Diff(want, toldOf(t, files, want)); d != "" {
+		t.Error(d)
+	}
+}

@@ -112,7 +112,7 @@ var (
 
 var quotedService = regexp.MustCompile(`[Ss]ervice "?([A-Za-z0-9._-]+)"?`)
 
-// Each error of compose-go costs a few runs of it over the whole app. Most of what
+// Each error of compose-go costs a few runs of it over what is read. Most of what
 // it would say is said before, with its line.
 const (
 	composeRuns   = 9         // for one error
@@ -123,36 +123,103 @@ const (
 // understood is what compose-go makes of the files. It stops at one error; what
 // that is about is taken out, and the rest is read. nil where that cannot be found,
 // or the app is too large to look for more.
+//
+// Most errors are about one service: each is read alone first, because a run over one
+// service costs a hundredth of a run over an app of a hundred.
 func (a *appReader) understood() *types.Project {
-	size, left := 0, composeNodes
-	for _, f := range a.files {
-		size += f.root.size(a.limits.Nodes)
+	project, err := a.load(a.files)
+	if err == nil {
+		return project
 	}
-	for range composeErrors {
-		project, err := a.load()
+	b := composeBudget{nodes: composeNodes, errors: composeErrors}
+	if names := declaredIn(a.files, "services"); len(names) > 1 {
+		for _, name := range names {
+			if _, ok := a.withoutErrors(&b, func() []composeFile { return onlyService(a.files, name) }); !ok {
+				return nil
+			}
+		}
+	}
+	project, _ = a.withoutErrors(&b, func() []composeFile { return a.files })
+	return project
+}
+
+// composeBudget is what compose-go may still be asked about an app with errors.
+type composeBudget struct{ nodes, errors int }
+
+// withoutErrors has compose-go read files, and takes out what it finds wrong, until
+// nothing is; false where that cannot be found or costs too much.
+func (a *appReader) withoutErrors(b *composeBudget, files func() []composeFile) (*types.Project, bool) {
+	for {
+		read := files()
+		project, err := a.load(read)
 		if err == nil {
-			return project
+			return project, true
 		}
-		if left -= composeRuns * size; !a.composeFault(err) || left < 0 {
-			return nil
+		for _, f := range read {
+			b.nodes -= composeRuns * f.root.size(a.limits.Nodes)
+		}
+		b.errors--
+		if !a.composeFault(read, err) || b.nodes < 0 || b.errors <= 0 {
+			return nil, false
 		}
 	}
-	return nil
+}
+
+// onlyService are the files with one service and nothing else in them.
+func onlyService(files []composeFile, name string) []composeFile {
+	var out []composeFile
+	for _, f := range files {
+		for _, section := range f.root.mappingPairs() {
+			if section.key != "services" || section.val.get(name) == nil {
+				continue
+			}
+			services, root := *section.val, *f.root
+			services.pairs = slices.DeleteFunc(slices.Clone(services.pairs), func(p pair) bool { return p.key != name })
+			section.val = &services
+			root.pairs = []pair{section}
+			f.root = &root
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // composeFault gives an error of compose-go a place, and takes out what is there;
 // false where nothing can be. Where a file has several errors it differs from run
 // to run which is met: the least of a few runs is as good as always the same.
-func (a *appReader) composeFault(err error) bool {
-	msg := err.Error()
+func (a *appReader) composeFault(read []composeFile, err error) bool {
+	msgs := messages(err)
 	for range composeRuns - 1 {
-		if _, err := a.load(); err != nil {
-			msg = min(msg, err.Error())
+		if _, err := a.load(read); err != nil {
+			if other := messages(err); slices.Compare(other, msgs) < 0 {
+				msgs = other
+			}
 		}
 	}
+	found := false
+	for _, msg := range msgs {
+		found = a.composeSays(read, msg) || found
+	}
+	return found
+}
+
+// messages are the errors that compose-go joined into one.
+func messages(err error) []string {
+	var joined interface{ Unwrap() []error }
+	if !errors.As(err, &joined) {
+		return []string{err.Error()}
+	}
+	var out []string
+	for _, e := range joined.Unwrap() {
+		out = append(out, messages(e)...)
+	}
+	return out
+}
+
+func (a *appReader) composeSays(read []composeFile, msg string) bool {
 	msg = strings.TrimSuffix(tidy(msg), ": invalid compose project")
 	msg = decoding.ReplaceAllString(casting.ReplaceAllString(msg, "$1: "), "")
-	for _, f := range a.files {
+	for _, f := range read {
 		msg = strings.TrimPrefix(msg, "validating "+f.path+": ")
 	}
 	at := place{file: a.from.files[0]}
@@ -233,12 +300,12 @@ func (n *node) with(chain []string, to *node) *node {
 	return &out
 }
 
-func (a *appReader) load() (*types.Project, error) {
+func (a *appReader) load(files []composeFile) (*types.Project, error) {
 	name := a.name
 	if a.nameLost {
 		name = "app" // compose-go takes no other, and nobody sees it
 	}
-	return load(name, a.files, a.vars.texts(), a.profiles())
+	return load(name, files, a.vars.texts(), a.profiles())
 }
 
 // steps splits services.web.ports[0].target into its keys.

@@ -129,31 +129,30 @@ func TestLimitsHold(t *testing.T) {
 		limits Limits
 		files  map[string]string
 		says   string
-		whole  bool
 		fits   map[string]string // one less
 	}{
-		{"services", Limits{Services: 3}, map[string]string{"web/compose.yaml": services(4)}, "more than 3 services", false, map[string]string{"web/compose.yaml": services(3)}},
-		{"one file", Limits{FileSize: 100}, map[string]string{"web/compose.yaml": services(1) + "#" + strings.Repeat("x", 100)}, "larger than 100 bytes", false, map[string]string{"web/compose.yaml": services(1)}},
-		{"all files", Limits{TotalSize: 100}, map[string]string{"a/compose.yaml": services(1), "b/compose.yaml": services(1), "c/compose.yaml": services(1), "d/compose.yaml": services(1), "web/compose.yaml": services(1)}, "together", true, map[string]string{"web/compose.yaml": services(2)}},
-		{"how many files", Limits{Files: 2}, map[string]string{"a/compose.yaml": services(1), "b/compose.yaml": services(1), "web/compose.yaml": services(1)}, "more than 2 manifest files", true, map[string]string{"a/compose.yaml": services(1), "web/compose.yaml": services(1)}},
-		{"depth", Limits{Depth: 5}, map[string]string{"web/compose.yaml": "x: [[[[[a]]]]]\n" + services(1)}, "deeper than 5", false, map[string]string{"web/compose.yaml": services(1)}},
-		{"depth by an alias", Limits{Depth: 6}, map[string]string{"web/compose.yaml": "x-a: &a [[[a]]]\nx-b: [[*a]]\n" + services(1)}, "deeper than 6", false, map[string]string{"web/compose.yaml": "x-a: &a [[[a]]]\nx-b: [*a]\n" + services(1)}},
-		{"nodes", Limits{Nodes: 20}, map[string]string{"web/compose.yaml": services(8)}, "more than 20 nodes", false, map[string]string{"web/compose.yaml": services(4)}},
-		{"aliases", Limits{Aliases: 5}, map[string]string{"web/compose.yaml": aliases(6)}, "more than 5 aliases", false, map[string]string{"web/compose.yaml": aliases(5)}},
-		{"entries", Limits{Entries: 5}, map[string]string{"web/compose.yaml": services(6)}, "more than 5 entries", false, map[string]string{"web/compose.yaml": services(5)}},
-		{"a string", Limits{Text: 30}, map[string]string{"web/compose.yaml": "x-a: " + strings.Repeat("y", 31) + "\n" + services(1)}, "longer than 30 bytes", false, map[string]string{"web/compose.yaml": "x-a: " + strings.Repeat("y", 30) + "\n" + services(1)}},
-		{"content", Limits{ContentSize: 10}, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "12345", "web/c/b": "123456"}, "larger than 10 bytes", false, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "12345", "web/c/b": "12345"}},
-		{"one file of content", Limits{ContentFile: 10}, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c": "12345678901"}, "larger than 10 bytes", false, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c": "1234567890"}},
-		{"files of content", Limits{ContentFiles: 1}, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "1", "web/c/b": "1"}, "more than 1 files", false, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "1"}},
+		{"services", Limits{Services: 3}, map[string]string{"web/compose.yaml": services(4)}, "more than 3 services", map[string]string{"web/compose.yaml": services(3)}},
+		{"one file", Limits{FileSize: 100}, map[string]string{"web/compose.yaml": services(1) + "#" + strings.Repeat("x", 100)}, "larger than 100 bytes", map[string]string{"web/compose.yaml": services(1)}},
+		{"all files", Limits{TotalSize: 100}, map[string]string{"a/compose.yaml": services(1), "b/compose.yaml": services(1), "c/compose.yaml": services(1), "d/compose.yaml": services(1), "web/compose.yaml": services(1)}, "larger than 100 bytes together", map[string]string{"web/compose.yaml": services(2)}},
+		{"how many files", Limits{Files: 2}, map[string]string{"a/compose.yaml": services(1), "b/compose.yaml": services(1), "web/compose.yaml": services(1)}, "more than 2 manifest files", map[string]string{"a/compose.yaml": services(1), "web/compose.yaml": services(1)}},
+		{"depth", Limits{Depth: 5}, map[string]string{"web/compose.yaml": "x: [[[[[a]]]]]\n" + services(1)}, "deeper than 5", map[string]string{"web/compose.yaml": services(1)}},
+		{"depth by an alias", Limits{Depth: 6}, map[string]string{"web/compose.yaml": "x-a: &a [[[a]]]\nx-b: [[*a]]\n" + services(1)}, "deeper than 6", map[string]string{"web/compose.yaml": "x-a: &a [[[a]]]\nx-b: [*a]\n" + services(1)}},
+		{"nodes", Limits{Nodes: 20}, map[string]string{"web/compose.yaml": services(8)}, "more than 20 nodes", map[string]string{"web/compose.yaml": services(4)}},
+		{"aliases", Limits{Aliases: 5}, map[string]string{"web/compose.yaml": aliases(6)}, "more than 5 aliases", map[string]string{"web/compose.yaml": aliases(5)}},
+		{"entries", Limits{Entries: 5}, map[string]string{"web/compose.yaml": services(6)}, "more than 5 entries", map[string]string{"web/compose.yaml": services(5)}},
+		{"a string", Limits{Text: 30}, map[string]string{"web/compose.yaml": "x-a: " + strings.Repeat("y", 31) + "\n" + services(1)}, "longer than 30 bytes", map[string]string{"web/compose.yaml": "x-a: " + strings.Repeat("y", 30) + "\n" + services(1)}},
+		{"content", Limits{ContentSize: 10}, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "12345", "web/c/b": "123456"}, "larger than 10 bytes", map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "12345", "web/c/b": "12345"}},
+		{"one file of content", Limits{ContentFile: 10}, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c": "12345678901"}, "larger than 10 bytes", map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c": "1234567890"}},
+		{"files of content", Limits{ContentFiles: 1}, map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "1", "web/c/b": "1"}, "more than 1 files", map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c']}}\n", "web/c/a": "1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := settings()
 			s.Limits = c.limits
 			plan, _ := Read(repo(c.files), s)
-			r := plan.Refused["web"]
-			if c.whole {
-				r = plan.Refusal
+			if plan.Refusal != nil {
+				t.Errorf("the whole commit is refused: %v", plan.Refusal)
 			}
+			r := plan.Refused["web"]
 			if r == nil || r.Code != ring.TooLarge || !strings.Contains(r.Says, c.says) || r.File == "" {
 				t.Errorf("not refused: %v", r)
 			}
@@ -179,5 +178,66 @@ func TestTheWorstThatFitsEnds(t *testing.T) {
 	plan, bytes, took := spent(t, map[string]string{"web/compose.yaml": b, "web/compose.override.yaml": b})
 	if plan.Refused == nil && len(plan.Apps) != 1 || bytes > 2<<30 || took > 30*time.Second {
 		t.Errorf("took %d MiB and %s", bytes>>20, took)
+	}
+}
+
+// A repository of 500 stacks is read whole with the defaults.
+func TestFiveHundredStacksHold(t *testing.T) {
+	plan, _ := Read(repo(stacks(500)), settings())
+	if len(plan.Apps) != 500 {
+		t.Errorf("%d of 500 apps, refused %v %v", len(plan.Apps), plan.Refusal, plan.Refused)
+	}
+}
+
+// stacks are folders as a homelab has them: three services, an .env and an env file each.
+func stacks(n int) map[string]string {
+	files := map[string]string{}
+	for i := range n {
+		dir := fmt.Sprintf("stack%03d/", i)
+		files[dir+".env"] = "TZ=Europe/Berlin\nDOMAIN=example.org\nDB_PASSWORD=secret\n"
+		files[dir+"app.env"] = "LOG=info\n"
+		files[dir+"compose.yaml"] = fmt.Sprintf(`services:
+  web:
+    image: nginx:1.27
+    restart: unless-stopped
+    env_file: [app.env]
+    environment: {TZ: "${TZ}", URL: "https://app%d.${DOMAIN}", DB_PASSWORD: "${DB_PASSWORD}"}
+    ports: ["%d:80"]
+    volumes: ["./data:/data"]
+    networks: [default, back]
+    depends_on: [db]
+    healthcheck: {test: [CMD, curl, -f, "http://localhost"], interval: 30s}
+  db:
+    image: postgres:17
+    restart: unless-stopped
+    environment: {POSTGRES_PASSWORD: "${DB_PASSWORD}"}
+    volumes: ["db:/var/lib/postgresql/data"]
+    networks: [back]
+  cache: {image: "redis:7", restart: unless-stopped, networks: [back]}
+volumes: {db: }
+networks: {back: {internal: true}}
+`, i, 10_000+i)
+	}
+	return files
+}
+
+// What is over a limit of the whole commit is refused by app: those that fit are read.
+func TestAppsThatFitAreReadBesideThoseThatDoNot(t *testing.T) {
+	for name, limits := range map[string]Limits{"files": {Files: 20}, "bytes": {TotalSize: 5_000}, "nodes": {Nodes: 80}} {
+		files := stacks(10)
+		if name == "nodes" { // 200 times what one app may have
+			files = stacks(300)
+		}
+		s := settings()
+		s.Limits = limits
+		plan, _ := Read(repo(files), s)
+		if plan.Refusal != nil || len(plan.Apps) == 0 || len(plan.Refused) == 0 || len(plan.Apps)+len(plan.Refused) != len(files)/3 {
+			t.Errorf("%s: %d apps and %d refused, the commit %v", name, len(plan.Apps), len(plan.Refused), plan.Refusal)
+		}
+		for app, r := range plan.Refused {
+			if r.Code != ring.TooLarge || !strings.HasPrefix(r.File, app+"/") {
+				t.Errorf("%s: not at its app: %v", name, r)
+			}
+		}
 	}
 }

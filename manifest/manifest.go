@@ -150,6 +150,7 @@ type reader struct {
 	tree     *tree
 	contents map[string]ring.Content
 	mounted  map[string]held // by path inside the commit
+	nodes    int             // of YAML that the apps came to so far
 	mistakes faults          // of gitring.yaml
 	sound    []entry         // of a gitring.yaml with mistakes; see despite
 }

@@ -15,7 +15,7 @@ import (
 // read: the app's name and files are decided by them, and only by its name are
 // the host's own found.
 func (a *appReader) lookAhead() *variables {
-	v := newVariables(a.over(), &budget{left: a.limits.TotalSize, text: a.limits.Text})
+	v := newVariables(a.over(), &budget{left: a.limits.Expanded, text: a.limits.Text})
 	v.lenient = true
 	take := func(p string) {
 		if kind, _ := a.tree.look(p); kind != regular {

@@ -82,7 +82,7 @@ func (h *hostEnv) variables(file string, raw bool) (of map[string]string, all []
 	if f := h.keyless(file); f != nil {
 		return nil, []*fault{f}
 	}
-	v := newVariables(h.over, &budget{left: h.limit.TotalSize, text: h.limit.Text})
+	v := newVariables(h.over, &budget{left: h.limit.Expanded, text: h.limit.Text})
 	read := v.envFile
 	if raw {
 		read = v.rawEnvFile

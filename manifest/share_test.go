@@ -29,7 +29,7 @@ func TestOneAppThatReadsTooMuchRefusesNoOther(t *testing.T) {
 			t.Run(name+" in "+folder, func(t *testing.T) {
 				tree := fstest.MapFS{"shop/compose.yaml": {Data: []byte("services: {web: {image: nginx}}\n"), Mode: 0o644}}
 				greedy(tree, folder, many[0], many[1])
-				plan, _ := Read(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, Settings{Source: "prod", Host: "edge-1"})
+				plan, _ := Read(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, Settings{Source: "prod", Host: "edge-1", Limits: Limits{Files: 200, TotalSize: 8 << 20}})
 				require.Nil(t, plan.Refusal)
 				require.Len(t, plan.Apps, 1)
 				require.Equal(t, "shop", plan.Apps[0].Name)

@@ -67,7 +67,7 @@ func newTree(fsys fs.FS, l Limits) *tree {
 }
 
 // fault is what makes the rest of the commit not worth reading: an object that
-// cannot be read, or more manifests than the limits allow.
+// cannot be read.
 func (t *tree) fault() *fault { return t.broken }
 
 func (t *tree) unreadable(p string, err error) {
@@ -179,11 +179,10 @@ func (t *tree) manifest(p string, from place) (body []byte, ok bool, _ *fault) {
 		return nil, false, f
 	}
 	if t.files++; t.files > t.limits.Files {
-		t.broken = &fault{
-			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("the commit has more than %d manifest files", t.limits.Files),
-			hint: "split the repository into sources by path",
+		return nil, false, &fault{
+			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("the commit has more than %d manifest files, and the apps before this one read them", t.limits.Files),
+			hint: moreOfCommit("content.files"),
 		}
-		return nil, false, t.broken
 	}
 	body, err := t.read(p, t.limits.FileSize)
 	if err != nil {
@@ -202,6 +201,11 @@ func (t *tree) manifest(p string, from place) (body []byte, ok bool, _ *fault) {
 	return body, true, nil
 }
 
+// moreOfCommit is the way out where the apps of a commit come to more than they may together.
+func moreOfCommit(limit string) string {
+	return "raise limits." + limit + " in the configuration, or split the repository into sources by path"
+}
+
 func (t *tree) weigh(p string, body []byte) *fault {
 	if int64(len(body)) > t.limits.FileSize {
 		return &fault{
@@ -210,11 +214,10 @@ func (t *tree) weigh(p string, body []byte) *fault {
 		}
 	}
 	if t.size > t.limits.TotalSize {
-		t.broken = &fault{
-			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("the manifests of the commit are larger than %s together", size(t.limits.TotalSize)),
-			hint: "split the repository into sources by path",
+		return &fault{
+			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("the manifests of the commit are larger than %s together, with those of the apps before this one", size(t.limits.TotalSize)),
+			hint: moreOfCommit("content.total_size"),
 		}
-		return t.broken
 	}
 	if lfsPointer(body) {
 		return lfs(p, place{file: p, line: 1})

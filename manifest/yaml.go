@@ -158,8 +158,8 @@ func (c *counter) count(n *yaml.Node, depth int) (count, *fault) {
 		if got.nodes > c.nodes {
 			return count{}, c.tooLarge(n, "and those read before it have more than %d nodes, aliases followed", c.limits.Nodes)
 		}
-		if got.bytes > c.limits.TotalSize {
-			return count{}, c.tooLarge(n, "is larger than %d bytes, aliases followed", int(c.limits.TotalSize))
+		if got.bytes > c.limits.Expanded {
+			return count{}, c.tooLarge(n, "is larger than %d bytes, aliases followed", int(c.limits.Expanded))
 		}
 	}
 	delete(c.open, n)

@@ -90,9 +90,9 @@ func TestEachLimitChangesWhatIsEnforced(t *testing.T) {
 		try     func(t *testing.T, c *Config) (refused string)
 		says    string // part of the refusal
 	}{
-		{"content.files: 300", false, read(numbered(201, "a%d/compose.yaml", services(1))), "more than 200 manifest files"},
+		{"content.files: 200", true, read(numbered(201, "a%d/compose.yaml", services(1))), "more than 200 manifest files"},
 		{"content.file_size: 2MiB", false, read(web(services(1) + "#" + many(mib, "x"))), "larger than 1 MiB"},
-		{"content.total_size: 16MiB", false, read(numbered(9, "a%d/compose.yaml", services(1)+"#"+many(mib-100, "x"))), "larger than 8 MiB together"},
+		{"content.total_size: 8MiB", true, read(numbered(9, "a%d/compose.yaml", services(1)+"#"+many(mib-100, "x"))), "larger than 8 MiB together"},
 		{"content.yaml_depth: 80", false, read(web("x-a: " + many(70, "[") + many(70, "]") + "\n" + services(1))), "deeper than 64"},
 		{"content.yaml_nodes: 200_000", false, read(web(nodes + services(1))), "more than 100000 nodes"},
 		{"content.yaml_aliases: 2000", false, read(web("x-a: &a b\nx-b: " + list(600, "*a") + "\nx-c: " + list(600, "*a") + "\n" + services(1))), "more than 1000 aliases"},
@@ -570,7 +570,7 @@ func TestALimitThatMakesNoSenseIsToldWithItsLine(t *testing.T) {
 		{"git: {idle: 30}", `c.yaml:2: limits.git.idle: "30" is no duration such as 30s, 10m or 2h`, "write 30s"},
 		{"git: {idle: [30s]}", "c.yaml:2: limits.git.idle: this is no duration", ""},
 		{"git: {idle: 5m}", "c.yaml:2: limits.git.idle: 5m is more than git.update, which is 2m", "raise git.update too"},
-		{"content: {file_size: 16MiB}", "c.yaml:2: limits.content.file_size: 16MiB is more than content.total_size, which is 8MiB", "raise content.total_size too"},
+		{"content: {file_size: 128MiB}", "c.yaml:2: limits.content.file_size: 128MiB is more than content.total_size, which is 64MiB", "raise content.total_size too"},
 		{"webhook: {rate: }", `c.yaml:2: limits.webhook.rate: "" is no whole number`, "write 10"},
 	} {
 		_, err := parseConfig("c.yaml", []byte(strings.Replace(smallConfig, "sources:", "limits: {"+tc.limits+"}\nsources:", 1)), env())

@@ -133,6 +133,10 @@ func (g *globals) changesOf(ctx context.Context, p planned) (*ring.Changes, erro
 		g.notice("no daemon answers on %s: planned as for a host on which nothing runs yet", g.socketPath())
 		return g.planAlone(p.what, p.source, "")
 	}
+	if errors.Is(err, api.ErrFolderTooLarge) {
+		g.notice("%v; planned without the daemon, as for a host on which nothing runs yet", err)
+		return g.planAlone(p.what, p.source, "")
+	}
 	return answered(changes, err)
 }
 
