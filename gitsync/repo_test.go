@@ -35,6 +35,25 @@ func TestARepositoryIsFoundFromAnywhereInsideIt(t *testing.T) {
 	require.ErrorContains(t, err, "neither")
 }
 
+func TestACloneThatBorrowsObjectsIsRead(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	o.write("apps/web/x", "x")
+	sha := o.signed("one")
+	shared := filepath.Join(t.TempDir(), "shared")
+	o.git(o.work, "clone", "-q", "--shared", o.bare, shared)
+	r, err := OpenRepo(shared)
+	require.NoError(t, err)
+	head, err := r.Resolve("HEAD")
+	require.NoError(t, err)
+	require.Equal(t, sha, head)
+	c, err := r.Commit(head)
+	require.NoError(t, err)
+	b, err := fs.ReadFile(c.Tree, "apps/web/x")
+	require.NoError(t, err)
+	require.Equal(t, "x", string(b))
+}
+
 func TestARevisionIsWhatGitSaysItIs(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)

@@ -33,6 +33,7 @@ type appReader struct {
 	// plainly are the uses of the host's values that stand in the plan as they are.
 	plainly  map[openUse]bool
 	includes map[string]place     // the files that it includes
+	byName   map[string]bool      // services that join another by the name of its container
 	hidden   map[hiddenValue]bool // the host's values, which no refusal tells
 	circled  bool                 // that services extend each other was told
 	faults   faults
@@ -55,7 +56,7 @@ func (r *reader) readApp(c candidate) outcome {
 	a := &appReader{
 		reader: r, from: c, base: c.path, faults: c.faults, notes: slices.Clone(c.notes), nodes: r.limits.Nodes,
 		off: map[string]bool{}, plainly: map[openUse]bool{}, parsed: map[string]*parsedFile{}, homes: map[homeKey]*home{}, includes: map[string]place{}, hidden: map[hiddenValue]bool{},
-		wounds: wounds{}, loose: map[string]bool{},
+		wounds: wounds{}, loose: map[string]bool{}, byName: map[string]bool{},
 	}
 	a.budget = &budget{left: r.limits.Expanded, text: r.limits.Text}
 	a.name, a.nameAt, a.nameLost = or2(c.name, c.unnamed), place{file: c.path}, c.nameLost
@@ -133,6 +134,7 @@ func (a *appReader) read() ring.App {
 	if a.faults.beyond() {
 		return ring.App{}
 	}
+	a.joinOwnContainers()
 	for _, f := range a.files {
 		a.asWritten = append(a.asWritten, f.root)
 	}
@@ -247,7 +249,7 @@ func (a *appReader) checkKeys() {
 			if a.disregarded(chain, i) {
 				return true
 			}
-			k := &keyCheck{app: a.name, chain: slices.Clone(chain), key: key, fit: fit, fs: &a.faults, ports: &ports, limit: a.limits, read: a.reader, root: a.from.path}
+			k := &keyCheck{app: a.name, chain: slices.Clone(chain), key: key, fit: fit, fs: &a.faults, ports: &ports, limit: a.limits, read: a.reader, root: a.from.path, note: a.noted, says: a.says}
 			return k.judge(pattern)
 		}
 		composeShape().walk(f.root, nil, "", see, &a.faults)

@@ -234,7 +234,7 @@ services:
     image: a
     volumes:
       - ../../out:/a #! OutsideCommit out
-      - ~/x:/b #! BadValue somebody's home
+      - ~/x:/b #! UndefinedVariable variable HOME is not set, and ~/x lies in it
       - ./ok:relative #! BadValue no target
       - {type: bind, sourse: /etc, target: /c} #! UnknownKey sourse
       - {type: npipe, source: x, target: /d} #! Unsupported npipe
@@ -331,7 +331,7 @@ services:
   web: {image: x, network_mode: "service:vpn", ports: ["80:80"], scale: 2, volumes_from: [nobody]} #! BadValue ports cannot be set; BadValue joins nobody
 `},
 		{name: "the name of the app", compose: `
-name: Web App #! BadName "Web App"
+name: "!" #! BadName "!"
 services:
   web: {image: a, restart: never, depends_on: [db]} #! BadValue restart; BadValue depends on db
 `},

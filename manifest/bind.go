@@ -70,12 +70,15 @@ func (r *pathMount) decide() (ring.Mount, bool) {
 		return r.no("mount the folder it is in, or remove it from x-gitring mounts", "%s is a file of the commit, which is always read-only", r.path)
 	case !h.held && (said == modeContent || said == modeSeed):
 		return r.no("commit it, or write data", "the commit does not hold %s", r.path)
-	case !h.held && !r.create:
-		r.faults.add(ring.Unsupported, r.at, "remove create_host_path: a data folder is created on first use", "services.%s create_host_path: false cannot be said of %s, which the commit does not hold", r.service, r.path)
-		return ring.Mount{}, false
 	case !h.held:
-		r.note("%s: %s is the app's data: %s below the data root, created on first use and never removed", r.service, r.source, r.path)
-		return r.data(), true
+		made := "created on first use and never removed"
+		if !r.create {
+			made = "which must be there: create_host_path is false"
+		}
+		r.note("%s: %s is the app's data: %s below the data root, %s", r.service, r.source, r.path, made)
+		m := r.data()
+		m.MustExist = !r.create
+		return m, true
 	case said == modeData || said == modeSeed:
 		if some, _ := r.extras[r.service].reload.covers(r.path); some {
 			return r.no("take it out of one of the two", "%s is reloaded in place, so it cannot be %s", r.source, said)

@@ -14,6 +14,8 @@ func (a *appReader) note(says string, args ...any) {
 	a.notes = append(a.notes, fmt.Sprintf(says, args...))
 }
 
+func (a *appReader) noted(says string, args ...any) { a.noteOnce(fmt.Sprintf(says, args...)) }
+
 // noteOnce adds a note that is not told yet: several services may read one file.
 func (a *appReader) noteOnce(says string) {
 	if !slices.Contains(a.notes, says) {

@@ -26,6 +26,8 @@ type keyCheck struct {
 	limit Limits
 	read  *reader
 	root  string // the app's folder
+	note  func(says string, args ...any)
+	says  func(chain ...string) bool // of the app's files
 }
 
 // name is the key as people find it: services.web.ports.
@@ -55,13 +57,33 @@ func (k *keyCheck) judge(pattern string) bool {
 		}
 		return true
 	}
+	if c.ignored != "" {
+		if !k.key.val.asksNothing() {
+			k.note("%s %s", k.name(), c.ignored)
+		}
+		return false
+	}
 	if c.code == "" {
 		return true
+	}
+	if c.spared != nil {
+		if note := c.spared(k); note != "" {
+			k.note("%s %s", k.name(), note)
+			return false
+		}
 	}
 	if !k.key.val.asksNothing() {
 		k.fs.add(c.code, k.key.place, c.hint, "%s %s", k.name(), c.says)
 	}
 	return false
+}
+
+// imageSaid spares a build beside image: Compose pulls that image too before it would build.
+func imageSaid(k *keyCheck) string {
+	if len(k.chain) > 2 && k.says("services", k.chain[1], "image") {
+		return "is not carried out: the image that image: names is pulled, as Compose tries first"
+	}
+	return ""
 }
 
 // splits looks at the form that is cut into words as a shell does, and is run
@@ -83,7 +105,7 @@ func testKind(k *keyCheck) {
 	if v := k.key.val; v.kind == list && len(v.items) > 0 && !slices.Contains([]string{"CMD", "CMD-SHELL", "NONE"}, v.items[0].text) {
 		k.bad(`write it as a text, or start the list with "CMD" or "CMD-SHELL"`, "starts with %q, not with CMD, CMD-SHELL or NONE", head(v.items[0].text))
 	} else if v.kind == list && len(v.items) > 2 && v.items[0].text == "CMD-SHELL" {
-		k.bad(`write the command as one text, or start the list with "CMD"`, "has more than one text after CMD-SHELL, and the shell would run the first only")
+		k.note("%s has more than one text after CMD-SHELL, and the shell runs the first only, as under Compose", k.name())
 	}
 }
 
@@ -231,7 +253,7 @@ func extraHostNames(k *keyCheck) {
 
 func deployMode(k *keyCheck) {
 	if m := k.text(); m != "" && m != "replicated" {
-		k.refuse("%s is Swarm's", "remove it; deploy.replicas says how many run here", head(m))
+		k.note("%s %s %s: deploy.replicas says how many run", k.name(), head(m), swarmOnly)
 	}
 }
 

@@ -10,6 +10,10 @@ import (
 type class struct {
 	// code is "" for a key that is carried out.
 	code ring.Code
+	// ignored is why a key means nothing here, as to Compose; noted.
+	ignored string
+	// spared gives the note on a key that is let be though code refuses it otherwise; "" refuses it.
+	spared func(k *keyCheck) string
 	// says ends the sentence about the key: the risk for PolicyDenied, what is
 	// not done for Unsupported. hint says what to do instead.
 	says, hint string
@@ -42,8 +46,21 @@ func unsupported(says, hint string) class {
 	return class{code: ring.Unsupported, says: says, hint: hint}
 }
 
+// ignoredAs is a key that Compose reads and does nothing with either.
+func ignoredAs(why string) class {
+	return class{ignored: why, how: why}
+}
+
+const swarmOnly = "is Swarm's and means nothing here"
+
 func denied(risk string) class {
 	return class{code: ring.PolicyDenied, says: risk, hint: "remove it; no policy of this release grants it"}
+}
+
+// unless is c with keys that are let be, with a note.
+func (c class) unless(spared func(k *keyCheck) string) class {
+	c.spared = spared
+	return c
 }
 
 // powerful is c, about which the policy decides.
@@ -77,7 +94,7 @@ var classes = map[string]class{
 	"services.*.annotations":         carried.as("go to the engine from Docker 24 on (API 1.43); noted").powerful(),
 	"services.*.attach":              carried.as("means nothing to a daemon; noted"),
 	"services.*.blkio_config":        carried,
-	"services.*.build":               unsupported("would build an image on the host, which gitring does not do", "build it in CI, push it, and name it with image:"),
+	"services.*.build":               unsupported("would build an image on the host, which gitring does not do", "build it in CI, push it, and name it with image:").unless(imageSaid),
 	"services.*.cap_add":             carried.powerful(),
 	"services.*.cap_drop":            carried,
 	"services.*.cgroup":              carried.as("`host` or `private`").powerful(),
@@ -97,7 +114,7 @@ var classes = map[string]class{
 	"services.*.credential_spec":     windows("remove it"),
 	"services.*.depends_on":          carried.as("the list, and the mapping"),
 	"services.*.deploy":              carried,
-	"services.*.develop":             unsupported("is for a developer's machine", "remove it, or keep it in a file that gitring does not read"),
+	"services.*.develop":             ignoredAs("is for docker compose watch"),
 	"services.*.device_cgroup_rules": by(deviceRules).powerful(),
 	"services.*.devices":             by(deviceWords).as("`host:container:rwm`, the long form, and CDI names").powerful(),
 	"services.*.dns":                 by(dnsServers).powerful(),
@@ -129,7 +146,7 @@ var classes = map[string]class{
 	"services.*.mem_swappiness":      by(number(0, 100)).as("`0` is carried out too, which Compose drops"),
 	"services.*.memswap_limit":       by(amount(true)).as("memory and swap together; `-1` is no limit"),
 	"services.*.models":              unsupported("runs a model beside the app, for which an engine has no call", "remove it; run the model's server as a service and name its address in environment"),
-	"services.*.network_mode":        by(networkMode).as("`none`, `host`, `bridge`, `service:x` (shared fate with x)").powerful(),
+	"services.*.network_mode":        by(networkMode).as("`none`, `host`, `bridge`, `service:x` (shared fate with x); `container:` and the `container_name` of a service of the app is that service").powerful(),
 	"services.*.networks":            carried.as("without any, the app's `default` network"),
 	"services.*.oom_kill_disable":    carried.powerful(),
 	"services.*.oom_score_adj":       by(number(-1000, 1000)).powerful(),
@@ -166,7 +183,7 @@ var classes = map[string]class{
 	"services.*.userns_mode":         by(hostOnly).as("`host`").powerful(),
 	"services.*.uts":                 by(hostOnly).as("`host`").powerful(),
 	"services.*.volumes":             by(mountedVolumes).powerful().as("what each source becomes stands in manifest.md; paths of the host are the policy's"),
-	"services.*.volumes_from":        by(volumesFrom).as("services of the app, `:ro` too; shared fate with them. `container:` is refused"),
+	"services.*.volumes_from":        by(volumesFrom).as("services of the app, `:ro` too; shared fate with them. `container:` is for the app's own, as in `network_mode`"),
 	"services.*.working_dir":         by(workingDir),
 
 	"services.*.blkio_config.weight":                   by(number(0, 1000)).as("10 to 1000"),
@@ -215,18 +232,18 @@ var classes = map[string]class{
 	"include.*.project_directory": carried.as("inside the commit"),
 	"include.*.env_file":          carried.as("inside the commit"),
 
-	"configs.*.name":            unsupported("is Swarm's: here a config is the app's own", "remove it"),
+	"configs.*.name":            ignoredAs(swarmOnly),
 	"configs.*.content":         carried,
 	"configs.*.environment":     carried,
 	"configs.*.file":            carried,
 	"configs.*.external":        swarmObject,
-	"configs.*.labels":          unsupported("labels an object of Swarm", "remove it"),
+	"configs.*.labels":          ignoredAs(swarmOnly),
 	"configs.*.template_driver": unsupported("is Swarm's", "remove it; variables in content: are replaced"),
-	"secrets.*.name":            unsupported("is Swarm's: here a secret is the app's own", "remove it"),
+	"secrets.*.name":            ignoredAs(swarmOnly),
 	"secrets.*.environment":     carried,
 	"secrets.*.file":            carried,
 	"secrets.*.external":        swarmObject,
-	"secrets.*.labels":          unsupported("labels an object of Swarm", "remove it"),
+	"secrets.*.labels":          ignoredAs(swarmOnly),
 	"secrets.*.driver":          unsupported("is Swarm's", "remove it; say file: or environment:"),
 	"secrets.*.driver_opts":     unsupported("is Swarm's", "remove it; say file: or environment:"),
 	"secrets.*.template_driver": unsupported("is Swarm's", "remove it"),
@@ -253,11 +270,11 @@ var classes = map[string]class{
 	"services.*.depends_on.*.required":  carried.as("`false`: a service that no active profile starts is not waited for"),
 	"services.*.depends_on.*.restart":   carried.as("`true`: a new version of that service means a new instance of this one too"),
 
-	"services.*.deploy.mode":                                          by(deployMode).as("`replicated`"),
+	"services.*.deploy.mode":                                          by(deployMode).as("`replicated`; `global` and Swarm's others mean nothing here, noted: `replicas` says how many run"),
 	"services.*.deploy.replicas":                                      by(number(0, math.MaxInt64)).as("0 to 1,000; 1 where nothing is said"),
-	"services.*.deploy.labels":                                        unsupported("labels a Swarm service, and Compose puts it on nothing", "write labels: of the service itself"),
-	"services.*.deploy.endpoint_mode":                                 unsupported("is Swarm's", "remove it; services reach each other by name"),
-	"services.*.deploy.placement":                                     unsupported("is Swarm's", "remove it; targets in gitring.yaml choose the host"),
+	"services.*.deploy.labels":                                        ignoredAs("labels a service of Swarm and no container"),
+	"services.*.deploy.endpoint_mode":                                 ignoredAs(swarmOnly),
+	"services.*.deploy.placement":                                     ignoredAs(swarmOnly),
 	"services.*.deploy.resources":                                     carried.as("put over the keys of the service that say the same; where both speak they must agree"),
 	"services.*.deploy.resources.limits":                              carried,
 	"services.*.deploy.resources.limits.cpus":                         by(fraction).as("as `cpus`"),
@@ -266,7 +283,7 @@ var classes = map[string]class{
 	"services.*.deploy.resources.reservations":                        carried,
 	"services.*.deploy.resources.reservations.cpus":                   by(fraction).as("means nothing on one engine; noted"),
 	"services.*.deploy.resources.reservations.memory":                 by(amount(false)).as("as `mem_reservation`"),
-	"services.*.deploy.resources.reservations.generic_resources":      unsupported("is Swarm's", "remove it; write devices: for a device of this host"),
+	"services.*.deploy.resources.reservations.generic_resources":      ignoredAs(swarmOnly),
 	"services.*.deploy.resources.reservations.devices":                by(deviceRequests).as("device requests").powerful(),
 	"services.*.deploy.resources.reservations.devices.*.capabilities": carried,
 	"services.*.deploy.resources.reservations.devices.*.count":        carried.as("`all` where neither it nor `device_ids` is said"),
@@ -299,7 +316,7 @@ var classes = map[string]class{
 	"services.*.healthcheck.retries":        carried,
 	"services.*.healthcheck.start_period":   by(duration),
 	"services.*.healthcheck.start_interval": by(duration).as("goes to the engine from Docker 25 on (API 1.44); an older one uses `interval`; noted"),
-	"services.*.healthcheck.disable":        carried.as("turns the image's own check off"),
+	"services.*.healthcheck.disable":        carried.as("`true` turns the image's own check off"),
 
 	"services.*.logging.driver":  carried.powerful(),
 	"services.*.logging.options": carried.as("of `local`, `json-file` and `journald` only those that there are; of other drivers all"),
@@ -329,7 +346,7 @@ var classes = map[string]class{
 	"services.*.volumes.*.read_only":             carried,
 	"services.*.volumes.*.consistency":           carried.as("noted, means nothing on Linux"),
 	"services.*.volumes.*.bind":                  carried,
-	"services.*.volumes.*.bind.create_host_path": carried.as("`false` of an absolute path, and of what the commit holds"),
+	"services.*.volumes.*.bind.create_host_path": carried.as("`false`: the path must be there, also below the data root"),
 	"services.*.volumes.*.bind.propagation":      by(propagationWord).powerful(),
 	"services.*.volumes.*.bind.recursive":        by(recursive).as("`enabled`, the default; others need API 1.44 and are refused"),
 	"services.*.volumes.*.bind.selinux":          carried.as("`z`, `Z`; content is always labelled `z`"),

@@ -17,7 +17,7 @@ func met(s *shape, pattern string, depth int, out map[string]bool) {
 	for key, sub := range s.known {
 		p := join(pattern, key)
 		out[p] = true
-		if c, ok := classes[p]; ok && c.code != "" {
+		if c, ok := classes[p]; ok && (c.code != "" || c.ignored != "") {
 			continue
 		}
 		met(sub, p, depth+1, out)
@@ -65,7 +65,7 @@ var plainUse = map[string]string{
 	"annotations": "{a: b}", "blkio_config": "{weight: 300}", "build": ".", "cap_add": "[NET_ADMIN]", "cap_drop": "[ALL]",
 	"cgroup": "host", "cgroup_parent": "x", "configs": "[a]", "container_name": "web1", "cpu_count": "2", "cpu_percent": "50",
 	"cpu_period": "1000", "cpu_quota": "1000", "cpu_rt_period": "1000", "cpu_rt_runtime": "1000", "cpu_shares": "10", "cpus": "0.5",
-	"cpuset": "'0'", "credential_spec": "{file: /etc/passwd}", "develop": "{watch: []}", "device_cgroup_rules": "['c 1:3 mr']",
+	"cpuset": "'0'", "credential_spec": "{file: /etc/passwd}", "develop": "{watch: [{path: x, action: sync, target: /x}]}", "device_cgroup_rules": "['c 1:3 mr']",
 	"devices": "[/dev/sda]", "dns": "1.1.1.1", "dns_opt": "[a]", "dns_search": "a", "domainname": "a", "extends": "{service: x, file: /etc/passwd}",
 	"external_links": "[x]", "gpus": "all", "group_add": "['999']", "ipc": "'container:x'", "isolation": "x", "label_file": "/etc/passwd",
 	"links": "[db]", "mac_address": "x", "mem_limit": "1g", "mem_reservation": "1g", "mem_swappiness": "1", "memswap_limit": "1g",
@@ -93,7 +93,11 @@ func TestEveryKeyThatIsNotCarriedOutIsRefused(t *testing.T) {
 			t.Errorf("no example of %s", key)
 			continue
 		}
-		plan, _ := Read(repo(map[string]string{"web/compose.yaml": "services:\n  web:\n    image: nginx\n    " + key + ": " + value + "\n"}), settings())
+		image := "image: nginx"
+		if key == "build" {
+			image = "user: x" // beside an image it is let be
+		}
+		plan, _ := Read(repo(map[string]string{"web/compose.yaml": "services:\n  web:\n    " + image + "\n    " + key + ": " + value + "\n"}), settings())
 		r := plan.Refused["web"]
 		if r == nil || len(plan.Apps) != 0 {
 			t.Errorf("%s: %s was not refused", key, value)

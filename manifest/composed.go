@@ -22,6 +22,9 @@ func (b *builderOf) composed(c types.ServiceConfig, s *ring.Service) *ring.Compo
 	if b.usesHost(c.Name) {
 		return not(usesHost)
 	}
+	if b.byName[c.Name] {
+		return not("it joins another service by the name of its container")
+	}
 	if key := b.newer(c); key != "" {
 		return not("it says %s, which Compose %s does not know or reads in another way", key, ring.ComposeRelease)
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/compose-spec/compose-go/v2/loader"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -84,8 +85,12 @@ func (r *reader) folderName(dir string) string {
 	if dir == r.settings.Path {
 		return r.settings.Source
 	}
-	return path.Base(dir)
+	return normalName(path.Base(dir))
 }
+
+// normalName is a name as Compose has it: in lower case, without what it takes out. One
+// of which nothing is left stays as it is, and is refused.
+func normalName(name string) string { return or2(loader.NormalizeProjectName(name), name) }
 
 // composeFiles are the Compose file of a folder and the override that merges
 // into it. What is there besides and is not read is noted.

@@ -62,6 +62,7 @@
 //	network     a network
 //	link        links
 //	join        namespaces and volumes of another service
+//	owncontainer a service named by its container
 //	namespace   namespaces of the host
 //	mount       mounts
 //	tmpfs       in memory

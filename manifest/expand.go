@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -55,6 +57,50 @@ func (e *expander) node(n *node, chain []string, listed bool) *node {
 }
 
 func (e *expander) scalar(n *node, chain []string, listed bool) {
+	e.replaced(n, chain, listed)
+	if !n.broken && hostPathAt(chain) {
+		e.home(n, chain)
+	}
+}
+
+// hostPathAt are the places whose path Compose takes from somebody's home by ~.
+func hostPathAt(chain []string) bool {
+	switch {
+	case len(chain) == 3 && (chain[0] == "secrets" || chain[0] == "configs"):
+		return chain[2] == "file"
+	case len(chain) < 4 || chain[0] != "services" || chain[2] != "volumes":
+		return false
+	}
+	return len(chain) == 4 || len(chain) == 5 && chain[4] == "source"
+}
+
+// home puts the variable HOME in the place of ~, as Compose does with that of its user.
+func (e *expander) home(n *node, chain []string) {
+	rest, ok := strings.CutPrefix(n.text, "~")
+	if n.tag != "!!str" || !ok || rest != "" && rest[0] != '/' && rest[0] != ':' {
+		return
+	}
+	val, set := e.vars.value("HOME")
+	switch {
+	case !e.vars.known("HOME"):
+		e.fs.put(untold)
+	case !set:
+		f := undefined("HOME", n.place)
+		f.says = fmt.Sprintf("variable HOME is not set, and %s lies in it", head(strings.SplitN(n.text, ":", 2)[0]))
+		e.fs.put(f)
+	case !path.IsAbs(val.plain):
+		e.fs.add(ring.BadValue, n.place, "set HOME to an absolute path", "variable HOME is no absolute path, and ~ stands for it")
+	default:
+		n.text = strings.TrimSuffix(val.plain, "/") + rest
+		if val.hidden() {
+			e.used(chain, "HOME")
+		}
+		return
+	}
+	n.broken = true
+}
+
+func (e *expander) replaced(n *node, chain []string, listed bool) {
 	if n.tag != "!!str" || !strings.Contains(n.text, "$") {
 		return
 	}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -259,7 +260,7 @@ func (a *appReader) keepApart(groups [][]composeFile, root *node) {
 					continue
 				}
 				one, other := saidOf(earlier, kind, name), saidOf(g, kind, name)
-				if reflect.DeepEqual(one.values, other.values) {
+				if reflect.DeepEqual(one.values, other.values) || kind != "services" && reflect.DeepEqual(merged(one.values), merged(other.values)) {
 					undeclare(g, kind, name)
 					continue
 				}
@@ -300,6 +301,32 @@ func saidOf(g []composeFile, kind, name string) (d declaration) {
 		}
 	}
 	return d
+}
+
+// merged is what several files say of one resource that is no service, later ones on top.
+func merged(values []any) any {
+	var out any
+	for _, v := range values {
+		out = mergedInto(out, v)
+	}
+	return out
+}
+
+func mergedInto(under, over any) any {
+	a, b := asMapping(under), asMapping(over)
+	if a == nil || b == nil {
+		return over
+	}
+	out := maps.Clone(a)
+	for k, v := range b {
+		out[k] = mergedInto(out[k], v)
+	}
+	return out
+}
+
+func asMapping(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
 }
 
 func undeclare(g []composeFile, kind, name string) {

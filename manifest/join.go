@@ -209,7 +209,7 @@ func networkMode(k *keyCheck) {
 // foreign is what no profile of the policy grants: the life of a container of
 // others is none that a version could follow.
 func (k *keyCheck) foreign(risk string) {
-	k.fs.add(ring.PolicyDenied, k.key.place, "join a service of the app: service:<name>", "%s %s %s", k.name(), head(k.text()), risk)
+	k.fs.add(ring.PolicyDenied, k.key.place, "join a service of the app by service:<name>, or by the container_name that it has in this app", "%s %s %s", k.name(), head(k.text()), risk)
 }
 
 func pidMode(k *keyCheck) { k.namespace("host") }

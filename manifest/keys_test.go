@@ -356,7 +356,6 @@ func TestValuesThatNoEngineTakesAreRefused(t *testing.T) {
 		{line: "cgroup: 'host'\n    uts: private", at: 5, says: "services.web.uts"},
 		{line: "pull_policy: weekly", code: ring.Unsupported, says: "weekly", hint: "gitring refresh"},
 		{line: "pull_policy: every_12h", code: ring.Unsupported, says: "every_12h"},
-		{line: "command: []", code: ring.Unsupported, says: "the engine runs it all the same", hint: "entrypoint"},
 		{line: "command: ''\n    entrypoint: ''", code: ring.Unsupported},
 		{line: "post_start:\n      - command: a && b", at: 5, says: "shell operator"},
 		{line: "pre_stop:\n      - user: x", at: 5, hint: "command"},
@@ -368,7 +367,6 @@ func TestValuesThatNoEngineTakesAreRefused(t *testing.T) {
 		{line: "deploy:\n      restart_policy:\n        window: -5s", at: 6, says: "from 0s on"},
 		{line: "deploy:\n      rollback_config:\n        monitor: soon", at: 6, says: "no duration"},
 		{line: "deploy:\n      rollback_config:\n        delay: -1s", at: 6, says: "rollback_config.delay is not a duration from 0s on"},
-		{line: "deploy:\n      resources:\n        reservations: {generic_resources: [{discrete_resource_spec: {kind: gpu, value: 1}}]}", code: ring.Unsupported, at: 6, hint: "devices:"},
 	} {
 		t.Run(c.line, func(t *testing.T) {
 			code, line := c.code, c.at

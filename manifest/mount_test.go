@@ -165,7 +165,7 @@ func TestRefusedMounts(t *testing.T) {
 		return []string{"image: a", "volumes:", "  - {source: ./x, target: /d, " + rest + "}"}
 	}
 	areRefused(t, []refused{
-		{name: "a home", files: web("image: a", "volumes: ['~/x:/d']"), code: ring.BadValue, line: 4, hint: "absolute path"},
+		{name: "a home", files: web("image: a", "volumes: ['~/x:/d']"), code: ring.UndefinedVariable, line: 4, says: "HOME", hint: "absolute path"},
 		{name: "a path of Windows", files: web("image: a", `volumes: ['C:\x:/d']`), code: ring.BadValue, line: 4},
 		{name: "an option with a letter wrong", files: web("image: a", "volumes:", "  - ./x:/d:r0"), code: ring.BadValue, line: 5, hint: "did you mean ro?"},
 		{name: "a path that is not filled", files: web("image: a", "volumes:", "  - ./x:/d:nocopy"), code: ring.BadValue, line: 5, hint: "remove nocopy"},
@@ -176,7 +176,6 @@ func TestRefusedMounts(t *testing.T) {
 		{name: "an image", files: web(long("type: image")...), code: ring.Unsupported, line: 5, says: "type image"},
 		{name: "a pipe", files: web(long("type: npipe")...), code: ring.Unsupported, line: 5, says: "Windows"},
 		{name: "a volume of Swarm", files: web(long("type: cluster")...), code: ring.Unsupported, line: 5, says: "Swarm"},
-		{name: "a data folder that may not be made", files: web(long("type: bind, bind: {create_host_path: false}")...), code: ring.Unsupported, line: 5, hint: "created on first use"},
 		{name: "a colon in a path of the host", files: web("image: a", "volumes:", "  - {type: bind, source: '/srv/a:b', target: /d}"), code: ring.BadValue, line: 5, hint: "create_host_path: false"},
 		{name: "a mode that is none", files: web("image: a", "volumes: ['./c:/c']", "x-gitring:", "  mounts: {./c: copy}"), code: ring.BadValue, line: 6, says: "copy"},
 		{name: "a seed that is not held", files: web("image: a", "volumes: ['./c:/c']", "x-gitring:", "  mounts: {./c: seed}"), code: ring.BadValue, line: 6, says: "does not hold web/c"},

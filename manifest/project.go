@@ -18,6 +18,7 @@ func (a *appReader) lookAhead() *variables {
 	v := newVariables(a.over(), &budget{left: a.limits.Expanded, text: a.limits.Text})
 	v.lenient = true
 	take := func(p string) {
+		p = a.linkedEnv(p)
 		if kind, _ := a.tree.look(p); kind != regular {
 			return
 		}
@@ -98,7 +99,7 @@ func (a *appReader) composeFileOf(v *variables) {
 		return
 	}
 	if a.base = path.Dir(a.from.files[0]); a.base != a.from.path {
-		a.from.unnamed = path.Base(a.base)
+		a.from.unnamed = normalName(path.Base(a.base))
 		if a.from.name == "" {
 			a.name = a.from.unnamed
 		}
@@ -131,9 +132,12 @@ func (a *appReader) decideName(broken string, ahead *variables) {
 			a.nameLost = true
 			return
 		}
-		a.name, a.nameAt = text.plain, n.place
+		a.name, a.nameAt = normalName(text.plain), n.place
 	}
 	a.projectName(ahead)
+	if written := path.Base(a.base); a.name == a.from.unnamed && a.name == normalName(written) && a.name != written {
+		a.note("the app is called %s, as Compose makes it of the folder's name %s", a.name, head(written))
+	}
 	if !appName.MatchString(a.name) {
 		a.faults.put(badName(a.name, a.nameAt))
 		a.name, a.nameLost = a.from.unnamed, true
@@ -192,7 +196,7 @@ func (a *appReader) variables() *variables {
 	}
 	v.unsure = v.unsure || host.unsure
 	p := path.Join(a.from.path, dotEnv)
-	if body, ok, f := a.tree.manifest(p, place{}); f != nil {
+	if body, ok, f := a.tree.manifest(a.linkedEnv(p), place{}); f != nil {
 		a.faults.put(f)
 		v.unsure = true
 	} else if ok {
@@ -267,7 +271,7 @@ func (a *appReader) envFileAt(v *variables, name string, at place, raw bool) {
 }
 
 func (a *appReader) readEnvFile(v *variables, p string, at place, raw bool) (found bool) {
-	body, ok, f := a.tree.manifest(p, at)
+	body, ok, f := a.tree.manifest(a.linkedEnv(p), at)
 	if f != nil {
 		a.faults.put(f)
 		v.unsure = true

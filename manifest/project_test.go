@@ -124,8 +124,6 @@ func TestConfigsAndSecretsAreRefused(t *testing.T) {
 		{"a variable that is not set", "secrets:\n  s: {environment: NO}", ring.UndefinedVariable, 5, "NO", ".env"},
 		{"one of Swarm", "secrets:\n  s: {external: true}", ring.Unsupported, 5, "external is Swarm's", "file:"},
 		{"one of Swarm by its name", "secrets:\n  s: {external: {name: x}}", ring.Unsupported, 5, "Swarm's", "file:"},
-		{"a name", "secrets:\n  s: {file: x, name: y}", ring.Unsupported, 5, "secrets.s.name", "remove"},
-		{"labels", "secrets:\n  s: {file: x, labels: {a: b}}", ring.Unsupported, 5, "secrets.s.labels", "remove"},
 		{"a driver", "secrets:\n  s: {driver: x}", ring.Unsupported, 5, "secrets.s.driver", "remove"},
 		{"a template", "secrets:\n  s: {file: x, template_driver: golang}", ring.Unsupported, 5, "secrets.s.template_driver", "remove"},
 		{"an encrypted one", "secrets:\n  s: {file: sops.yaml}", ring.Unsupported, 5, "SOPS", "env folder"},

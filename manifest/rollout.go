@@ -239,7 +239,7 @@ func (b *builderOf) checks(c types.ServiceConfig, s ring.Service, x *extras) []r
 		return nil
 	}
 	var out []ring.Check
-	if s.Spec.Healthcheck != nil && !s.Spec.Healthcheck.Disabled() {
+	if h := s.Spec.Healthcheck; h != nil && !h.Disabled() && len(h.Test) > 0 { // without a test it is the image's, if there is one
 		// the engine has counted its retries itself
 		out = append(out, ring.Check{
 			Name: dockerCheck, For: ring.Readiness, Docker: true,

@@ -56,6 +56,9 @@ func (b *builderOf) object(k objectKind, service string, ref types.FileReference
 		b.bad(at, "mount at an absolute path below /", "services.%s.%s: %q is no target of a mount", service, k.key, head(ref.Target))
 		return nil
 	}
+	if path.IsAbs(o.File) { // a file of the host, as a bind mount of it would be
+		return []ring.Mount{{Kind: ring.MountBind, Source: path.Clean(o.File), Target: path.Clean(target), ReadOnly: true}}
+	}
 	b.noteOwner(k, service, ref)
 	h, f := b.objectContent(k, ref.Source, o, ref.Mode != nil && *ref.Mode&0o111 != 0)
 	if f != nil {

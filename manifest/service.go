@@ -254,9 +254,13 @@ func (b *builderOf) command(c types.ServiceConfig) []string {
 	if c.Command == nil || len(c.Command) > 0 {
 		return c.Command
 	}
-	if len(c.Entrypoint) == 0 && !b.anyLost(c.Name, []string{"command"}, []string{"entrypoint"}) {
-		b.faults.add(ring.Unsupported, b.place("services", c.Name, "command"), "say entrypoint: too, which leaves the image's command out; or remove it, or write what to run",
-			"services.%s.command is empty, which would clear the image's; the engine runs it all the same", c.Name)
+	switch {
+	case len(c.Entrypoint) > 0 || b.anyLost(c.Name, []string{"command"}, []string{"entrypoint"}):
+	case c.Entrypoint == nil:
+		b.note("%s: command is empty, and the engine runs the image's all the same, as under Compose", c.Name)
+	default:
+		b.faults.add(ring.Unsupported, b.place("services", c.Name, "command"), "write what to run, or remove both",
+			"services.%s: command and entrypoint are empty, which would clear the image's; the engine runs its command all the same", c.Name)
 	}
 	return nil
 }

@@ -166,7 +166,7 @@ func TestHealthcheck(t *testing.T) {
 		{"{test: curl x}", &ring.Healthcheck{Test: []string{"CMD-SHELL", "curl x"}}, true, 2 * time.Minute},
 		{"{test: [CMD, a, b], retries: 5}", &ring.Healthcheck{Test: []string{"CMD", "a", "b"}, Retries: 5}, true, 150 * time.Second},
 		{"{test: [CMD-SHELL, a], interval: 10s, start_period: 5m, retries: 6, timeout: 1s}", &ring.Healthcheck{Test: []string{"CMD-SHELL", "a"}, Interval: 10 * time.Second, StartPeriod: 5 * time.Minute, Retries: 6, Timeout: time.Second}, true, 6 * time.Minute},
-		{"{interval: 5s}", &ring.Healthcheck{Interval: 5 * time.Second}, true, 2 * time.Minute},
+		{"{interval: 5s}", &ring.Healthcheck{Interval: 5 * time.Second}, false, 2 * time.Minute},
 		{"{disable: true}", &ring.Healthcheck{Test: []string{"NONE"}}, false, 2 * time.Minute},
 		{"{test: [NONE], interval: 1h}", &ring.Healthcheck{Test: []string{"NONE"}}, false, 2 * time.Minute},
 	} {

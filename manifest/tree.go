@@ -146,13 +146,45 @@ func odd(kind entryKind, at string, from place, what string) *fault {
 	if kind == symlink {
 		return &fault{
 			code: ring.SymlinkInManifest, place: from, says: fmt.Sprintf("%s: %s is a symlink", what, at),
-			hint: "commit the file itself; gitring follows no symlink of a repository",
+			hint: "commit the file itself; gitring follows no symlink of a repository, but for a .env to a file under the source's path",
 		}
 	}
 	return &fault{
 		code: ring.Submodule, place: from, says: fmt.Sprintf("%s: %s is a submodule", what, at),
 		hint: "commit the files themselves; gitring fetches no submodule",
 	}
+}
+
+// linkedEnv is the file that a .env is a link to, where that is one under the source's
+// path: many repositories link each app's to one of all. Else it is p itself.
+func (r *reader) linkedEnv(p string) string {
+	if path.Base(p) != dotEnv {
+		return p
+	}
+	at := p
+	for range 8 {
+		kind, found := r.tree.look(at)
+		if kind != symlink || found != at {
+			if kind == regular {
+				return at
+			}
+			return p
+		}
+		target, err := fs.ReadLink(r.tree.fsys, at)
+		if err != nil { // a tree that hands a link out as the text of its target
+			text, err := r.tree.read(at, 4096)
+			if err != nil {
+				return p
+			}
+			target = string(text)
+		}
+		to := path.Join(path.Dir(at), target)
+		if path.IsAbs(target) || !r.inside(to) {
+			return p
+		}
+		at = to
+	}
+	return p
 }
 
 // manifest reads one manifest file whole. ok is false without a fault when the

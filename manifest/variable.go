@@ -213,10 +213,14 @@ func (x *expansion) known(name string) bool {
 const inEnv = "set it in .env (of the commit, or of the host's env folder) or in the configuration's interpolation"
 
 func undefined(name string, at place) *fault {
-	return &fault{
-		code: ring.UndefinedVariable, place: at, says: fmt.Sprintf("variable %s is not set and has no default", name),
-		hint: fmt.Sprintf("write ${%s:-} for an empty default, %s, or write $$ for a dollar", name, inEnv),
+	hint := fmt.Sprintf("write ${%s:-} for an empty default, %s, or write $$ for a dollar", name, inEnv)
+	switch name { // of the shell that runs Compose
+	case "HOME":
+		hint = "write the folder's absolute path, or say which home is meant: " + strings.Replace(inEnv, "set it", "set HOME", 1)
+	case "PWD":
+		hint = "write . in the place of ${PWD}, as in ./data: relative paths start at the Compose file's folder; or " + strings.Replace(inEnv, "set it", "set PWD", 1)
 	}
+	return &fault{code: ring.UndefinedVariable, place: at, says: fmt.Sprintf("variable %s is not set and has no default", name), hint: hint}
 }
 
 // braced takes s from "${" on and gives what follows the closing brace.

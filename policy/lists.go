@@ -70,12 +70,15 @@ const (
 	replicasMax    = 20
 )
 
-// portsDenied speak to engines and clusters; hostPort says the same of the rest.
-var portsDenied = []int{2375, 2376, 2377, 4789, 7946}
-
-func hostPort(n int) bool {
-	return (n == 80 || n == 443 || n >= 1024 && n <= 65535) && !slices.Contains(portsDenied, n)
+// portsDenied are not for apps: from 80 on those of a host's own programs, which names,
+// time, files, printing and its rule over the network go through, and those that speak to
+// engines and clusters. Below 80 hostPort says so of all: shells, mail, names, addresses.
+var portsDenied = []int{
+	88, 111, 123, 135, 137, 138, 139, 161, 162, 177, 179, 445, 464, 500, 512, 513, 514, 515, 520, 521, 546, 547, 623, 631, 749, 750, 860, 873, 953,
+	2375, 2376, 2377, 4789, 7946,
 }
+
+func hostPort(n int) bool { return n >= 80 && n <= 65535 && !slices.Contains(portsDenied, n) }
 
 // among says that s is one of the list's words.
 func among(list []string, s string) bool {

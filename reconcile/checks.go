@@ -49,7 +49,7 @@ const (
 // The plan knows of one that Compose sets.
 func patience(s *ring.Service) time.Duration {
 	h := s.Image.Healthcheck
-	if h == nil || s.Spec.Healthcheck != nil {
+	if own := s.Spec.Healthcheck; h == nil || own != nil && len(own.Test) > 0 {
 		return s.Rollout.StartTimeout
 	}
 	interval, retries := h.Interval, h.Retries

@@ -86,7 +86,7 @@ func TestAHealthcheckOfTheImageHasTheTimeItAsksFor_Lesson24(t *testing.T) {
 		{"the image's", ring.Service{Image: ring.Image{Healthcheck: own}}, 6 * time.Minute},
 		{"with the engine's defaults", ring.Service{Image: ring.Image{Healthcheck: &ring.Healthcheck{StartPeriod: time.Minute}}}, 150 * time.Second},
 		{"shorter than the plan's", ring.Service{Image: ring.Image{Healthcheck: &ring.Healthcheck{Interval: time.Second, Retries: 1}}}, 2 * time.Minute},
-		{"Compose's is in the plan already", ring.Service{Image: ring.Image{Healthcheck: own}, Spec: ring.Spec{Healthcheck: &ring.Healthcheck{}}}, 2 * time.Minute},
+		{"Compose's is in the plan already", ring.Service{Image: ring.Image{Healthcheck: own}, Spec: ring.Spec{Healthcheck: &ring.Healthcheck{Test: []string{"CMD", "x"}}}}, 2 * time.Minute},
 	} {
 		c.s.Rollout.StartTimeout = 2 * time.Minute
 		require.Equal(t, c.want, patience(&c.s), c.name)

@@ -117,6 +117,7 @@ type Mount struct {
 
 	Seed        string `json:"seed,omitempty"`        // seed: the hash of the content to write
 	Create      bool   `json:"create,omitempty"`      // bind: the engine makes a missing folder, as Compose's short form has it
+	MustExist   bool   `json:"must_exist,omitempty"`  // data: never made, as create_host_path: false says
 	Propagation string `json:"propagation,omitempty"` // bind: "" is the engine's default, rprivate
 	SELinux     string `json:"selinux,omitempty"`     // bind, data, seed, content, live: z or Z
 	Rest        string `json:"rest,omitempty"`        // live: the hash of those of its files that are not reloaded in place; "" for none

@@ -40,7 +40,9 @@ func (p *payload) mount(at site, a ring.Action, m ring.Mount) error {
 		p.Contents = append(p.Contents, m)
 	case ring.MountData, ring.MountSeed:
 		e.Type, e.Source = mount.TypeBind, filepath.Join(p.DataRoot, m.Source)
-		p.Data = append(p.Data, m.Source)
+		if !m.MustExist {
+			p.Data = append(p.Data, m.Source)
+		}
 		if m.Kind == ring.MountSeed {
 			p.Seeds = append(p.Seeds, m)
 		}
