@@ -43,6 +43,7 @@ func (r *reader) discover() ([]candidate, *fault) {
 	if f == nil {
 		f = r.tree.fault()
 	}
+	r.listed = listed
 	if listed || f != nil {
 		return apps, f
 	}
@@ -50,18 +51,19 @@ func (r *reader) discover() ([]candidate, *fault) {
 	return apps, r.tree.fault()
 }
 
-// folderApps takes the folder, then its subfolders, at most two levels down.
+// folderApps takes the folder, then its subfolders, as far down as is searched.
 func (r *reader) folderApps(dir string, level int, apps []candidate) []candidate {
 	entries := r.tree.list(dir)
 	if c, ok := r.folderApp(dir, entries); ok {
 		apps = append(apps, c)
 	}
-	if level == 2 {
+	if level == r.search.depth {
 		return apps
 	}
 	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
-			apps = r.folderApps(path.Join(dir, e.Name()), level+1, apps)
+		below := path.Join(dir, e.Name())
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !r.search.leavesOut(r.below(below)) {
+			apps = r.folderApps(below, level+1, apps)
 		}
 	}
 	return apps

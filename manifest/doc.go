@@ -9,6 +9,8 @@
 //	limits      what a commit may cost
 //	discover    which apps there are
 //	gitringyaml or gitring.yaml says so
+//	search      or how they are searched
+//	notread     and which Compose files are no app's
 //	despite     the apps of one with mistakes
 //	folders     where they are
 //	folder      apps of one folder

@@ -61,7 +61,8 @@ func (r *reader) listedApps() (apps []candidate, listed bool, _ *fault) {
 	for _, at := range tagsIn(root, true) {
 		d.faults.put(&fault{code: ring.Yaml, place: at, says: "!reset and !override mean nothing in " + gitringFile, hint: "write the value without a tag"})
 	}
-	entries := d.gitringYAML(root)
+	search, searched := d.searchOf(root)
+	entries := d.gitringYAML(root, searched)
 	r.checkEntries(entries, &d.faults)
 	if !d.faults.none() {
 		if r.mistakes = d.faults; legible {
@@ -69,6 +70,10 @@ func (r *reader) listedApps() (apps []candidate, listed bool, _ *fault) {
 		}
 		all := d.faults.refusal("", "")
 		return nil, true, &fault{code: all.Code, place: place{file: all.File, line: all.Line}, says: all.Says, hint: all.Hint}
+	}
+	if root.get("apps") == nil {
+		r.search = search
+		return nil, false, nil
 	}
 	return r.candidates(entries), true, nil
 }
@@ -85,8 +90,10 @@ func (r *reader) misnamed() *fault {
 
 var entryKeys = []string{"name", "path", "files", "env_files", "profiles", "after", "targets", "prune", "hold", "drift"}
 
-func (d *decoder) gitringYAML(root *node) []entry {
-	known := []string{"version", "apps"}
+// gitringYAML are the apps that it lists. Where searched is true it says how folders are
+// searched instead.
+func (d *decoder) gitringYAML(root *node, searched bool) []entry {
+	known := []string{"version", "apps", "depth", "exclude"}
 	d.keys(root, "", known)
 	if v := root.get("version"); v == nil && !mistyped(root, "version", known) || v != nil && v.text != "1" {
 		at := root.place
@@ -97,10 +104,13 @@ func (d *decoder) gitringYAML(root *node) []entry {
 	}
 	apps := root.get("apps")
 	if apps == nil {
-		if !mistyped(root, "apps", known) {
-			d.bad(root.place, "list the apps: apps: [{path: web}]", "gitring.yaml lists no apps")
+		if !searched && !mistyped(root, "apps", known) && !mistyped(root, "depth", known) && !mistyped(root, "exclude", known) {
+			d.bad(root.place, "list the apps: apps: [{path: web}]; or say depth: or exclude:, by which folders are searched", "gitring.yaml lists no apps")
 		}
 		return nil
+	}
+	if searched {
+		d.bad(apps.place, "remove apps, or depth and exclude", "gitring.yaml lists apps, and says how folders are searched for them")
 	}
 	var out []entry
 	for _, n := range d.list(apps, "apps") {
@@ -284,6 +294,7 @@ func (r *reader) candidates(entries []entry) []candidate {
 	for i := range entries {
 		e := &entries[i]
 		if !matches(e.targets, r.settings.Facts) {
+			r.elsewhere = append(r.elsewhere, path.Join(r.settings.Path, e.path))
 			continue
 		}
 		c := r.listedApp(e)

@@ -77,6 +77,11 @@ type Draft struct {
 // never fails on bad input: a fault of the whole commit is Plan.Refusal, those of
 // one app Plan.Refused. Equal arguments give equal readings.
 func Look(c *ring.Commit, s Settings) Reading {
+	out, _ := look(c, s)
+	return out
+}
+
+func look(c *ring.Commit, s Settings) (Reading, *reader) {
 	r, plan, outcomes := read(c, s)
 	out := Reading{Plan: plan}
 	switch {
@@ -84,7 +89,7 @@ func Look(c *ring.Commit, s Settings) Reading {
 		out.Contents, out.Projects = r.keep(plan.Apps), map[string]Project{}
 	case r.mistakes.none():
 		out.Refusals = []*ring.Refusal{plan.Refusal}
-		return out
+		return out, r
 	default:
 		out.Refusals = r.mistakes.refusals(c.SHA, "")
 		outcomes = r.despite()
@@ -104,7 +109,17 @@ func Look(c *ring.Commit, s Settings) Reading {
 	})
 	// Two apps that claim one name have one fault.
 	out.Refusals = slices.CompactFunc(out.Refusals, func(a, b *ring.Refusal) bool { return a.Where() == b.Where() && a.Says == b.Says })
-	return out
+	return out, r
+}
+
+// LookFurther is Look, and the Compose files of the commit that nothing reads. It looks
+// into every folder, which only a person who asks has time for.
+func LookFurther(c *ring.Commit, s Settings) (Reading, []NotRead) {
+	out, r := look(c, s)
+	if out.Plan.Refusal != nil || r.tree.fault() != nil {
+		return out, nil
+	}
+	return out, r.notRead(r.listed)
 }
 
 // Read is Look for who carries out the plan.
@@ -123,7 +138,7 @@ func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
 	plan := ring.Plan{Source: s.Source, Commit: c.SHA, Signer: c.Signer, AllowRemove: c.AllowRemove}
 	r := &reader{
 		commit: c, settings: s, limits: s.Limits.withDefaults(),
-		contents: map[string]ring.Content{}, mounted: map[string]held{},
+		contents: map[string]ring.Content{}, mounted: map[string]held{}, search: search{depth: usualDepth}, folders: map[string]bool{},
 	}
 	r.settings.Path = path.Clean("./" + s.Path)
 	r.tree = newTree(c.Tree, r.limits)
@@ -132,6 +147,9 @@ func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
 	if fault != nil {
 		plan.Refusal = fault.refusal(c.SHA, "")
 		return r, plan, nil
+	}
+	for _, a := range apps {
+		r.folders[a.path] = true
 	}
 	outcomes := r.readApps(apps)
 	if fault := r.tree.fault(); fault != nil {
@@ -153,6 +171,11 @@ type reader struct {
 	nodes    int             // of YAML that the apps came to so far
 	mistakes faults          // of gitring.yaml
 	sound    []entry         // of a gitring.yaml with mistakes; see despite
+	listed   bool            // gitring.yaml lists the apps
+	folders  map[string]bool // of the apps
+	// elsewhere are the folders of apps that are for other hosts.
+	elsewhere []string
+	search    search // where no list of apps says where they are
 }
 
 // outcome is one app as it was read: whole, or what is wrong with it.

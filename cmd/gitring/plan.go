@@ -321,7 +321,7 @@ func sum(c *ring.Changes) string {
 	switch {
 	case len(parts) > 0:
 	case len(c.Refusals) > 0:
-		parts = []string{"nothing else to do"}
+		parts = []string{"nothing to change"}
 	case len(c.UnderWay) > 0:
 		parts = []string{"nothing more to change"}
 	default:
@@ -331,7 +331,24 @@ func sum(c *ring.Changes) string {
 	if n[ring.ChangeNone] > 0 {
 		parts = append(parts, fmt.Sprintf("%d unchanged", n[ring.ChangeNone]))
 	}
+	if len(c.Refusals) > 0 {
+		parts = append(parts, refusedSum(c.Refusals))
+	}
 	return strings.Join(parts, ", ")
+}
+
+// refusedSum counts the apps that are refused.
+func refusedSum(refusals []*ring.Refusal) string {
+	apps := map[string]bool{}
+	for _, r := range refusals {
+		if r.App != "" {
+			apps[r.App] = true
+		}
+	}
+	if len(apps) == 0 {
+		return "the commit is refused"
+	}
+	return counted(len(apps), "app") + " refused"
 }
 
 // movesSum counts what goes on, and what did not complete.

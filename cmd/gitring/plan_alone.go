@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 )
@@ -34,7 +35,10 @@ func (g *globals) planAlone(dir, source, profile string) (*ring.Changes, error) 
 		return nil, fmt.Errorf("cannot read %s: %w", dir, err)
 	}
 	defer tree.Close()
-	plan, refusals := judge.look(&ring.Commit{Tree: tree}, settings)
+	plan, refusals, notRead := judge.lookFurther(&ring.Commit{Tree: tree}, settings)
+	for _, says := range manifest.SayNotRead(notRead) {
+		g.notice("%s", says)
+	}
 	plan.Refused = nil // they are told one by one
 	changes := reconcile.Plan(reconcile.World{Host: settings.Host}, &plan, g.now())
 	changes.Refusals = refusals

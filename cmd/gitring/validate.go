@@ -53,6 +53,10 @@ type validated struct {
 	Powers   []string        `json:"powers,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"` // of the configuration
 	Refusals []*ring.Refusal `json:"refusals,omitempty"`
+	// Refused is how many apps have refusals. Where the commit is refused whole it is 0.
+	Refused int                `json:"refused,omitempty"`
+	NotRead []manifest.NotRead `json:"not_read,omitempty"` // Compose files that are no app's
+	others  []string           // sources of the configuration that were not looked at
 }
 
 func (g *globals) validate(dir, source, profile string) error {
@@ -111,6 +115,7 @@ type held struct {
 	judge    judge
 	signers  string // the file of signers_in_repo; "" is none
 	warnings []string
+	others   []string // sources of the configuration besides the one that is checked
 }
 
 func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
@@ -123,9 +128,14 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 	if r.judge, err = g.judgeFor(profile); err != nil || g.config == "" {
 		return r, err
 	}
-	_, s, err := g.sourceOf(source)
+	c, s, err := g.sourceOf(source)
 	if err != nil {
 		return r, err
+	}
+	for i := range c.Sources {
+		if c.Sources[i].Name != s.Name {
+			r.others = append(r.others, c.Sources[i].Name)
+		}
 	}
 	r.signers = s.Trust.SignersInRepo
 	for _, says := range s.warnings() {
@@ -136,8 +146,8 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 
 // validateCommit says what is refused of a commit, or of the folder of that name.
 func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
-	plan, refusals := by.judge.look(c, by.settings)
-	v := validated{Apps: []string{}, Refusals: refusals, Warnings: by.warnings}
+	plan, refusals, notRead := by.judge.lookFurther(c, by.settings)
+	v := validated{Apps: []string{}, Refusals: refusals, Warnings: by.warnings, Refused: len(plan.Refused), NotRead: notRead, others: by.others}
 	if by.signers != "" {
 		if r := gitsync.CheckSigners(c.Tree, by.signers); r != nil {
 			v.Refusals = byPlace(append(v.Refusals, r))
@@ -245,11 +255,28 @@ func (g *globals) showValidated(v validated) error {
 	for _, power := range v.Powers {
 		s.line(0, " ", word{"power:", yellow}, w(power))
 	}
-	if len(v.Refusals) == 0 {
-		s.line(0, " ", word{"ok:", green}, w(counted(len(v.Apps), "app")+when(len(v.Apps) > 0, ": "+strings.Join(v.Apps, ", "))))
+	for _, says := range manifest.SayNotRead(v.NotRead) {
+		s.line(0, " ", word{"note:", dim}, w(says))
 	}
+	if len(v.others) > 0 {
+		s.line(0, " ", word{"note:", dim}, w("other sources of the configuration were not looked at: "+strings.Join(v.others, ", ")+
+			"; what their apps have already is told by gitring plan where the daemon runs"))
+	}
+	s.line(0, " ", v.verdict()...)
 	_, err := fmt.Fprint(g.out, s)
 	return err
+}
+
+// verdict is the last line: how many apps pass, and how many are refused.
+func (v *validated) verdict() []word {
+	passing := counted(len(v.Apps), "app") + when(len(v.Apps) > 0, ": "+strings.Join(v.Apps, ", "))
+	switch {
+	case len(v.Refusals) == 0:
+		return []word{{"ok:", green}, w(passing)}
+	case v.Refused == 0 && len(v.Apps) == 0:
+		return []word{{"refused:", red}, w("all of it; " + counted(len(v.Refusals), "refusal"))}
+	}
+	return []word{{"refused:", red}, w(fmt.Sprintf("%d of %s, %s", v.Refused, counted(v.Refused+len(v.Apps), "app"), counted(len(v.Refusals), "refusal")))}
 }
 
 // counted is "1 app", "2 apps".

@@ -102,7 +102,19 @@ func engineGroups(url string) []string {
 // either refuses, in order of place.
 func (j judge) look(c *ring.Commit, s manifest.Settings) (ring.Plan, []*ring.Refusal) {
 	r := manifest.Look(c, s)
-	return r.Plan, byPlace(append(withoutMirror(r.Refusals), j.plan(&r.Plan, r.Drafts)...))
+	refusals := j.refusalsOf(&r) // which takes apps out of the plan
+	return r.Plan, refusals
+}
+
+// lookFurther is look, and what Compose files of the commit nothing reads.
+func (j judge) lookFurther(c *ring.Commit, s manifest.Settings) (ring.Plan, []*ring.Refusal, []manifest.NotRead) {
+	r, notRead := manifest.LookFurther(c, s)
+	refusals := j.refusalsOf(&r)
+	return r.Plan, refusals, notRead
+}
+
+func (j judge) refusalsOf(r *manifest.Reading) []*ring.Refusal {
+	return byPlace(append(withoutMirror(r.Refusals), j.plan(&r.Plan, r.Drafts)...))
 }
 
 // withoutMirror puts what cannot be read into the words of one who has it in a folder:
