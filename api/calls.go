@@ -63,6 +63,9 @@ type Calls struct {
 	// Inspect says why a service, or one slot of it, is as it is. It changes nothing.
 	// NotFound for a service that is in no plan and not seen.
 	Inspect func(ctx context.Context, q InspectQuery) (ring.Explained, error)
+	// Usage is what the instances of this host take of it now, by container ID. It asks
+	// the engine, and takes a moment.
+	Usage func(ctx context.Context) (map[string]ring.Usage, error)
 	// Jobs are the jobs and cron jobs in force with their runs, the newest first. It
 	// changes nothing. NotFound for an unknown app, service or run.
 	Jobs func(ctx context.Context, q JobQuery) ([]JobNow, error)

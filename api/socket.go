@@ -59,6 +59,7 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"GET", "/v1/jobs", mayRead, 0, s.jobs},
 		{"GET", "/v1/crashes", mayRead, 0, s.crashes},
 		{"GET", "/v1/inspect", mayRead, 0, s.inspect},
+		{"GET", "/v1/usage", mayRead, 0, s.usage},
 		{"POST", "/v1/refresh", mayWrite, bodyLimit, s.refresh},
 		{"POST", "/v1/plan", mayRead, treeLimit, s.plan},
 		{"POST", "/v1/sync", mayWrite, 0, s.sync},

@@ -113,6 +113,9 @@ func (d *daemon) calls() Calls {
 		Crashes: func(_ context.Context, q CrashQuery) ([]CrashGroup, error) {
 			return []CrashGroup{{App: q.App}}, d.note("crashes %s/%s logs=%t", q.App, q.Service, q.Logs)
 		},
+		Usage: func(context.Context) (map[string]ring.Usage, error) {
+			return map[string]ring.Usage{"c1": {CPU: 0.5, Memory: 1 << 20}}, nil
+		},
 		Inspect: func(_ context.Context, q InspectQuery) (ring.Explained, error) {
 			return ring.Explained{App: q.App, Service: q.Service, Slot: q.Slot}, d.note("inspect %s/%s/%d", q.App, q.Service, q.Slot)
 		},

@@ -101,6 +101,7 @@
 //	explain       why a service is as it is
 //	moves         what is under way while a plan is asked for
 //	status        the state of everything, for people and exit codes
+//	running       what runs of a service, for people
 //	conditions    what is wrong with a service, or moves it, and since when
 //	unheard       published ports that nothing listens on
 //	posts         what the forge is told of a commit

@@ -42,7 +42,7 @@ func (t *turn) judge(v *service, in *inst) {
 		in.down = in.State != ring.StateCreated
 		in.reason = string(in.State)
 		if in.Ended() {
-			in.reason, in.rests = exitSays(in.Instance), t.rests(v, in)
+			in.reason, in.rests = t.endSays(in), t.rests(v, in)
 		}
 		return
 	}
@@ -104,6 +104,18 @@ func unlive(h ring.Health) string {
 		return h.Reason
 	}
 	return ""
+}
+
+// endSays is how an instance ended. One that gitring stopped did not fail: its exit code
+// is that of the stop.
+func (t *turn) endSays(in *inst) string {
+	switch in.intent {
+	case intentRemove, intentPark, intentRestart, intentStop:
+		return say("stopped by gitring: %s", cmp.Or(t.Facts.Intents[in.ID].Reason, "it makes room"))
+	case intentAgain:
+		return "ended with the engine"
+	}
+	return exitSays(in.Instance)
 }
 
 func exitSays(in *ring.Instance) string {

@@ -360,6 +360,7 @@ func (t *turn) serviceStatus(v *service, st *ring.ServiceStatus) {
 		}
 		st.Instances[i] = t.instanceStatus(v, in)
 	}
+	t.running(v, st)
 	switch v.want.Kind {
 	case ring.JobK:
 		t.jobStatus(v, st)
@@ -517,6 +518,9 @@ func (t *turn) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 	st := ring.InstanceStatus{
 		ID: in.ID, Name: in.Name, Slot: in.Slot, Version: in.Version, Commit: in.Commit, Reason: in.reason,
 		Adopted: t.adopted(in) != nil,
+	}
+	if in.Live() {
+		st.Started, st.Address = utc(in.Started), addressOf(in.Instance)
 	}
 	var row ring.SlotRow
 	if v != nil {

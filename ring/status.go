@@ -139,6 +139,14 @@ type ServiceStatus struct {
 	Health    string           `json:"health,omitempty"` // "inferred" without any check
 	Rollout   *RolloutStatus   `json:"rollout,omitempty"`
 	Instances []InstanceStatus `json:"instances"`
+	// Running is the commit of the version that runs, the older one while a rollout
+	// moves it; "" where nothing runs. Image is that version's, as its file has it, and
+	// Digest what it is pinned to; those of the wanted one where nothing runs. Ports are
+	// published, such as "8080:80/tcp" and "127.0.0.1:53:53/udp".
+	Running SHA      `json:"running,omitempty"`
+	Image   string   `json:"image,omitempty"`
+	Digest  string   `json:"digest,omitempty"`
+	Ports   []string `json:"ports,omitempty"`
 	// NextRun is when a cron job is due next; zero is never. LastRun is how its
 	// last run came out; nil before the first.
 	NextRun time.Time   `json:"next_run,omitzero"`
@@ -232,6 +240,16 @@ type InstanceStatus struct {
 	Reason   string  `json:"reason,omitempty"`
 	// Adopted says that Compose made it, and that it runs until its service changes.
 	Adopted bool `json:"adopted,omitempty"`
+	// Started is when it was last started, by the engine; zero while it does not run.
+	// Address is its own in the first of its networks; "" on the host's.
+	Started time.Time `json:"started,omitzero"`
+	Address string    `json:"address,omitempty"`
+}
+
+// Usage is what an instance takes of the host at a moment. CPU 1 is one core, whole.
+type Usage struct {
+	CPU    float64 `json:"cpu"`
+	Memory int64   `json:"memory"` // bytes, without what the kernel may drop at any time
 }
 
 // Override is a person's act that stands.

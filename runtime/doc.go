@@ -27,6 +27,7 @@
 //	signal         whose hand that was
 //	listen         on which of its ports a program listens
 //	memory         what the host has of it
+//	usage          and what containers take of it
 //	runtimes       with what it runs containers
 //	events         hints that something changed
 //	unplugged      and that a network was left

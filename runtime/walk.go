@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,10 +16,12 @@ import (
 
 // plantedLink is a link in a folder that a container may write to. Whoever runs
 // in that container can make it lead anywhere, also after it was looked at.
-type plantedLink struct{ link, folder string }
+//
+// to is where the link said it leads, for people: it is never followed.
+type plantedLink struct{ link, to, folder string }
 
 func (p *plantedLink) Error() string {
-	return fmt.Sprintf("%s is a link, in the folder %s that a container may write to", p.link, p.folder)
+	return fmt.Sprintf("%s is a link to %s, in the folder %s that a container may write to", p.link, cmp.Or(p.to, "an unknown place"), p.folder)
 }
 
 // unseenPath is a path in a folder that a container may write to, which gitring
@@ -58,7 +61,8 @@ func walkPath(source string, written []string) (string, error) {
 			continue
 		}
 		if folder := holding(written, real); folder != "" {
-			return "", &plantedLink{link: at, folder: folder}
+			to, _ := os.Readlink(at)
+			return "", &plantedLink{link: at, to: to, folder: folder}
 		}
 		to, err := os.Readlink(at)
 		if err != nil {
@@ -112,7 +116,8 @@ func noLinks(path string, written []string) error {
 	case err == nil:
 		return unix.Close(fd)
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
-		return &plantedLink{link: path, folder: folder}
+		to, _ := os.Readlink(path)
+		return &plantedLink{link: path, to: to, folder: folder}
 	}
 	return err
 }

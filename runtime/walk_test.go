@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // A path is followed as the kernel does it, and no further than a folder that a
@@ -61,6 +63,16 @@ func asLink(err error, to **plantedLink) bool {
 	p, ok := err.(*plantedLink)
 	*to = p
 	return ok
+}
+
+func TestARefusedLinkIsNamedWithWhereItLeads(t *testing.T) {
+	err := &plantedLink{link: "/srv/app/up", to: "/mnt/big/up", folder: "/srv/app"}
+	require.EqualError(t, err, "/srv/app/up is a link to /mnt/big/up, in the folder /srv/app that a container may write to")
+	h := hostMounts{}
+	var no *ring.EngineError
+	require.ErrorAs(t, h.denied(ring.HostMount{Source: "/srv/app/up/x", Target: "/data"}, err), &no)
+	require.Equal(t, "mounts.links: /srv/app/up/x at /data: "+err.Error(), no.Refusal.Says)
+	require.Equal(t, "remove the link /srv/app/up, or mount /mnt/big/up itself", no.Refusal.Hint)
 }
 
 // Where the kernel lacks openat2 the same paths are refused.

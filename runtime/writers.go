@@ -240,6 +240,10 @@ func (d *Docker) sees(source string) bool {
 func (h *hostMounts) denied(m ring.HostMount, err error) error {
 	says := fmt.Sprintf("mounts.links: %s at %s: %s", m.Source, m.Target, err)
 	hint := "remove the link, or mount the folder that it leads to"
+	var planted *plantedLink
+	if errors.As(err, &planted) && filepath.IsAbs(planted.to) {
+		hint = fmt.Sprintf("remove the link %s, or mount %s itself", planted.link, planted.to)
+	}
 	var unseen *unseenPath
 	if errors.As(err, &unseen) {
 		hint = fmt.Sprintf("let gitring see %s at the same path, or mount a folder of the app's own", m.Source)

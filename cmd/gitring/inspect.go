@@ -80,7 +80,11 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 		}
 	}
 	if e.Rule != e.Says {
-		pair("because:", e.Rule)
+		rule := e.Rule
+		if r := e.Rollout; r != nil && r.Reason != "" && strings.Contains(e.Says, r.Reason) {
+			rule = strings.TrimSuffix(rule, ": "+r.Reason)
+		}
+		pair("because:", rule)
 	}
 	pair("next:", e.Next)
 	if !e.Until.IsZero() {
@@ -94,12 +98,13 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 	if r := e.Refusal; r != nil {
 		showRefusal(s, 2, "", r)
 	}
+	once := newSaid(e.Says, e.Rule)
 	if r := e.Rollout; r != nil {
-		pair("rollout:", fmt.Sprintf("%s %s of %s: %s", r.Phase, r.Version.Short(), cmp.Or(r.Commit.Short(), "-"), r.Reason))
+		pair("rollout:", strings.TrimSuffix(fmt.Sprintf("%s %s of %s: %s", r.Phase, r.Version.Short(), cmp.Or(r.Commit.Short(), "-"), once.tell(r.Reason)), ": "))
 	}
 	showWanted(pair, e)
 	for _, c := range e.Conditions {
-		pair("condition:", fmt.Sprintf("%s since %s: %s", conditionSays(c), on(c.Since), c.Reason))
+		pair("condition:", strings.TrimSuffix(fmt.Sprintf("%s since %s: %s", conditionSays(c), on(c.Since), once.tell(c.Reason)), ": "))
 	}
 	for _, o := range e.Overrides {
 		pair("override:", fmt.Sprintf("%s of %s by %s: %s", o.Kind, o.Target, o.Actor, o.Reason))
@@ -117,7 +122,7 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 	showSeen(s, e, now)
 	if c := e.Crash; c != nil {
 		s.gap()
-		s.line(2, " ", word{"last crash:", dim}, w(fmt.Sprintf("slot %d %s, exit %d, %s: %s", c.Slot, on(c.At), c.ExitCode, c.Class, c.Reason)))
+		s.line(2, " ", word{crashHead(c), dim}, w(strings.TrimSuffix(crashSays(c)+": "+once.tell(c.Reason), ": ")))
 		if c.NotRead != "" {
 			s.line(4, "", word{"log not read: " + clean(c.NotRead), yellow})
 		}
@@ -208,4 +213,37 @@ func showSeen(s *screen, e *ring.Explained, now time.Time) {
 		s.gap()
 		s.table(2, []string{"SLOT", "CHECK", "LAST", "TIMES", "AT", "SAYS"}, checks)
 	}
+}
+
+// crashHead is what a record of a crash is about: not all that failed have ended.
+func crashHead(c *ring.Crash) string {
+	if c.ExitCode == ring.NoExit {
+		return "last failure:"
+	}
+	return "last crash:"
+}
+
+// crashSays is when and how it ended; one that did not has no exit code.
+func crashSays(c *ring.Crash) string {
+	says := fmt.Sprintf("slot %d %s", c.Slot, on(c.At))
+	if c.ExitCode == ring.NoExit {
+		return says + ", it was running"
+	}
+	return fmt.Sprintf("%s, exit %d, %s", says, c.ExitCode, c.Class)
+}
+
+// saidOnce are the sentences that a screen has said.
+type saidOnce []string
+
+func newSaid(sentences ...string) *saidOnce { return (*saidOnce)(&sentences) }
+
+// tell gives a sentence the first time, and nothing when the screen says it already.
+func (t *saidOnce) tell(sentence string) string {
+	for _, said := range *t {
+		if strings.Contains(said, sentence) {
+			return ""
+		}
+	}
+	*t = append(*t, sentence)
+	return sentence
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -101,7 +102,8 @@ func (s *screen) table(indent int, head []string, rows [][]word) {
 	t.SetStyle(style)
 	t.SuppressTrailingSpaces()
 	shown := head[:kept:kept]
-	inRow := kept == last && room >= text.StringWidth(head[last])
+	silent := !slices.ContainsFunc(rows, func(r []word) bool { return r[last].text != "" })
+	inRow := kept == last && !silent && room >= text.StringWidth(head[last])
 	if inRow {
 		shown = head
 	}

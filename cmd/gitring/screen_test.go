@@ -158,7 +158,7 @@ func TestEveryStateIsShownAsItIsWritten(t *testing.T) {
 		s := &screen{}
 		showChanges(s, &ring.Changes{Apps: []ring.AppChanges{{App: "a", Services: []ring.ServiceChange{{Service: "s", Class: c}}}}}, time.Now())
 		require.Regexp(t, `a/s +`+string(c)+` `, s.String())
-		require.NotContains(t, s.String()[strings.Index(s.String(), "REASON"):], "nothing to do, 0")
+		require.NotContains(t, s.String()[strings.Index(s.String(), "SERVICE"):], "nothing to do, 0")
 	}
 }
 

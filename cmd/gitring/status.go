@@ -13,7 +13,7 @@ import (
 )
 
 func statusCmd(g *globals) *cobra.Command {
-	var watch bool
+	var watch, problems bool
 	cmd := &cobra.Command{
 		Use:   "status [app[/service]]",
 		Short: "Show what runs here, which commit asked for it, and why it is as it is",
@@ -29,6 +29,9 @@ func statusCmd(g *globals) *cobra.Command {
 			if len(given) == 1 {
 				only = given[0]
 			}
+			if problems && (watch || g.machine()) {
+				return usage(cmd, "--problems is for people, and for one look")
+			}
 			if watch {
 				return g.watchStatus(cmd.Context(), only)
 			}
@@ -39,13 +42,14 @@ func statusCmd(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := g.showStatus(st); err != nil {
+			if err := g.showStatus(cmd.Context(), st, problems); err != nil {
 				return err
 			}
 			return ended(st.ExitCode())
 		},
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep showing it until interrupted")
+	cmd.Flags().BoolVar(&problems, "problems", false, "only what is not well, with what to do")
 	return cmd
 }
 
@@ -87,11 +91,18 @@ func (g *globals) rawStatus(ctx context.Context) error {
 	return ended(st.ExitCode())
 }
 
-func (g *globals) showStatus(st *ring.Status) error {
+func (g *globals) showStatus(ctx context.Context, st *ring.Status, problems bool) error {
 	if g.machine() {
 		return g.encode(st)
 	}
-	_, err := fmt.Fprint(g.out, g.statusScreen(st))
+	v := view{wide: g.output == "wide", now: g.now(), problems: problems}
+	if v.wide {
+		// An engine that is away, or an older daemon, does not say it: the screen has the rest.
+		v.usage, _ = g.daemon().Usage(ctx)
+	}
+	s := g.screen()
+	showStatus(s, st, v)
+	_, err := fmt.Fprint(g.out, s)
 	return err
 }
 

@@ -84,7 +84,7 @@ func rank(sv *ring.ServiceStatus) int {
 
 // inOrder is how counts are told.
 var inOrder = []ring.Phase{
-	ring.PhaseReady, ring.PhaseCompleted, ring.PhaseDegraded, ring.PhaseFailed,
+	ring.PhaseReady, ring.PhaseCompleted, ring.RolloutIsRestored, ring.PhaseDegraded, ring.PhaseFailed,
 	ring.PhaseHeld, ring.PhaseProgressing, ring.PhasePending, ring.PhaseRemoving,
 }
 
@@ -112,15 +112,19 @@ func countPhases(places []place) []word {
 	n := map[ring.Phase]int{}
 	order := slices.Clone(inOrder)
 	for _, p := range places {
-		n[p.service.Phase]++
-		if !slices.Contains(order, p.service.Phase) {
-			order = append(order, p.service.Phase) // a newer daemon's word
+		phase := ring.Phase(phaseWord(p.service))
+		n[phase]++
+		if !slices.Contains(order, phase) {
+			order = append(order, phase)
 		}
 	}
 	var counts []word
 	for _, phase := range order {
 		if n[phase] > 0 {
 			hue := phaseHue(phase)
+			if phase == ring.RolloutIsRestored {
+				hue = red
+			}
 			if phase == ring.PhaseReady || phase == ring.PhaseCompleted {
 				hue = plain
 			}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,9 @@ type view struct {
 	now  time.Time
 	// picked, if set, are the services that have room; what is wrong stands first.
 	picked map[*ring.ServiceStatus]bool
+	// problems leaves out what is well.
+	problems bool
+	usage    map[string]ring.Usage // by container ID; nil where nobody asked
 }
 
 // showStatus is the one screen of "gitring status".
@@ -56,7 +60,7 @@ func showSource(s *screen, src ring.SourceStatus, now time.Time) {
 	// one only where none is.
 	ahead := src.Trusted != "" && src.Trusted != src.Commit
 	inForce := src.Commit != ""
-	s.line(0, "  ", word{src.Name, bold}, word{string(src.Sync), syncHue(src.Sync)},
+	s.line(0, "  ", word{src.Name, bold}, word{syncWord(&src), syncHue(src.Sync)},
 		w(strings.TrimSpace(src.Branch+" "+src.Commit.Short())), w(when(inForce || !ahead, src.Subject)))
 	if ahead && !inForce {
 		s.line(2, "  ", w("trusted up to "+src.Trusted.Short()), w(src.Subject))
@@ -161,6 +165,9 @@ func showApps(s *screen, apps []ring.AppStatus, v *view) {
 	if v.picked != nil {
 		shown, hidden = split(shown, v.picked)
 	}
+	if v.problems {
+		shown = slices.DeleteFunc(shown, func(p place) bool { return !hasProblem(p.service) })
+	}
 	if len(shown) > 0 {
 		s.gap()
 		showServices(s, shown, v)
@@ -175,39 +182,39 @@ func showApps(s *screen, apps []ring.AppStatus, v *view) {
 	for _, p := range shown {
 		showDetails(told, p, v.now)
 	}
+	if v.problems && len(shown) == 0 && told.b.Len() == 0 {
+		told.line(2, "", word{"nothing is wrong with its services", green})
+	}
 	s.add(told)
 	if v.wide {
-		showInstances(s, apps)
+		showInstances(s, apps, v)
 	}
 }
 
+// showServices is a row for each service. What is well and has no room to say why stays on
+// its one line.
 func showServices(s *screen, places []place, v *view) {
-	head := []string{"SERVICE", "PHASE", "READY", "COMMIT", "REASON"}
-	if v.wide {
-		head = []string{"SERVICE", "KIND", "PHASE", "READY", "UPDATED", "COMMIT", "LAST GOOD", "VERSION", "HEALTH", "REASON"}
-	}
+	columns := columnsOf(s, places, v)
+	head := make([]string, len(columns)+1)
 	rows := make([][]word, len(places))
+	for i, c := range columns {
+		head[i] = c.head
+	}
+	head[len(columns)] = "REASON"
 	for i, p := range places {
-		rows[i] = serviceRow(p, v.wide, s.width > 0)
+		for _, c := range columns {
+			rows[i] = append(rows[i], c.cell(p))
+		}
+		rows[i] = append(rows[i], w(""))
+	}
+	_, room := s.room(2, head, rows)
+	for i, p := range places {
+		reason := reasonOf(p.service, s.width > 0)
+		if rank(p.service) < well || room == math.MaxInt || cells(clean(reason)) <= room {
+			rows[i][len(columns)] = w(reason)
+		}
 	}
 	s.table(2, head, rows)
-}
-
-func serviceRow(p place, wide, terminal bool) []word {
-	sv := p.service
-	row := []word{w(p.id())}
-	if wide {
-		row = append(row, w(string(sv.Kind)))
-	}
-	row = append(row, word{string(sv.Phase), phaseHue(sv.Phase)}, w(readyOf(sv)))
-	if wide {
-		row = append(row, w(strconv.Itoa(sv.Updated)))
-	}
-	row = append(row, w(sv.Commit.Short()))
-	if wide {
-		row = append(row, w(sv.LastGood.Short()), w(sv.Version.Short()), w(cmp.Or(sv.Health, when(sv.Kind == ring.Worker, "checked"), "-")))
-	}
-	return append(row, w(reasonOf(sv, terminal)))
 }
 
 // showApp writes what the table does not say: why an app is not simply healthy.
@@ -223,7 +230,7 @@ func showApp(s *screen, a *ring.AppStatus, v *view) {
 	case reason != "" && inRow:
 	case a.Refusal != nil && a.Reason == a.Refusal.Says: // the line of the refusal says so
 	case reason == "" && (unwell || a.Refusal != nil): // a row says what is wrong
-	case a.Health != ring.Healthy && !unwell:
+	case a.Health != ring.Healthy && !unwell && !strings.HasPrefix(strings.ToLower(reason), strings.ToLower(a.Health)):
 		s.line(2, " ", w(a.Name), word{a.Health + when(reason != "", ":"), healthHue(a.Health)}, w(reason))
 	case reason != "":
 		s.line(2, " ", w(a.Name+":"), w(reason))
@@ -239,21 +246,15 @@ func showApp(s *screen, a *ring.AppStatus, v *view) {
 	}
 }
 
-// showDetails writes the rollout of a service and its conditions.
+// showDetails writes the rollout of a service and its conditions, and what to do.
 func showDetails(s *screen, p place, now time.Time) {
 	sv := p.service
-	if r := sv.Rollout; r != nil {
-		why := when(!strings.Contains(sv.Reason, r.Reason), r.Reason)
-		phase := when(r.Phase != string(sv.Phase), r.Phase+when(why != "", ":"))
-		since := ""
-		if began := movesSince(sv); !began.IsZero() {
-			since = "for " + lasted(now.Sub(began))
-		}
-		if phase+why+since != "" {
-			s.line(2, " ", w(p.id()+" rollout of "+r.Commit.Short()+when(phase == "" && why != "", ":")), word{phase, rolloutHue(r.Phase)}, w(why+when(why != "" && since != "", ",")), w(since))
-		}
-	}
+	showRollout(s, p, now)
+	hint := ""
 	for _, c := range sv.Conditions {
+		if c.Type == ring.ConditionQuarantined {
+			hint = fmt.Sprintf("it is not tried again: push a commit that mends it (git revert works), or gitring retry %s --reason '…'", p.id())
+		}
 		if c.Type == ring.ConditionProgressing || c.Type == ring.ConditionAvailable && working(sv.Phase) {
 			continue // its row says so, and the line of its rollout
 		}
@@ -262,9 +263,30 @@ func showDetails(s *screen, p place, now time.Time) {
 			since = " since " + age(c.Since, now)
 		}
 		a := p.app
-		why := when(!strings.Contains(sv.Reason, c.Reason) && (a.Refusal == nil || a.Refusal.Says != c.Reason), c.Reason)
-		s.line(2, " ", w(p.id()), word{conditionSays(c) + since + when(why != "", ":"), yellow}, w(why))
+		told := strings.Contains(sv.Reason, c.Reason) || a.Refusal != nil && a.Refusal.Says == c.Reason || sv.Rollout != nil && sv.Rollout.Reason == c.Reason
+		s.line(2, " ", w(p.id()), word{conditionSays(c) + since + when(!told, ":"), yellow}, w(when(!told, c.Reason)))
 	}
+	if hint != "" {
+		s.line(4, " ", word{"hint:", dim}, w(hint))
+	}
+}
+
+func showRollout(s *screen, p place, now time.Time) {
+	sv, r := p.service, p.service.Rollout
+	if r == nil {
+		return
+	}
+	why := when(!strings.Contains(sv.Reason, r.Reason), r.Reason)
+	phase := when(r.Phase != phaseWord(sv), rolloutWord(sv))
+	since := ""
+	if began := movesSince(sv); !began.IsZero() {
+		since = "for " + lasted(now.Sub(began))
+	}
+	if phase+why+since == "" {
+		return
+	}
+	s.line(2, " ", w(p.id()+" rollout of "+r.Commit.Short()+when(phase == "" && why != "", ":")),
+		word{phase + when(phase != "" && why != "", ":"), rolloutHue(r.Phase)}, w(why+when(why != "" && since != "", ",")), w(since))
 }
 
 // working says that a service is on its way to what its plan asks.
@@ -275,21 +297,20 @@ func conditionSays(c ring.Condition) string {
 	return when(c.Status == ring.ConditionFalse, "not ") + c.Type
 }
 
-func showInstances(s *screen, apps []ring.AppStatus) {
+func showInstances(s *screen, apps []ring.AppStatus, v *view) {
 	var rows [][]word
-	for _, a := range apps {
-		for _, sv := range a.Services {
-			for _, in := range sv.Instances {
-				rows = append(rows, []word{
-					w(in.Name), w(strconv.Itoa(in.Slot)), w(in.State), w(strconv.Itoa(in.Restarts)),
-					w(in.Commit.Short()), w(versionOf(&in)), w(shortID(in.ID)), w(in.Reason),
-				})
-			}
+	for _, p := range placesOf(apps) {
+		for _, in := range p.service.Instances {
+			rows = append(rows, []word{
+				w(in.Name), w(strconv.Itoa(in.Slot)), w(in.State), w(upSince(in.Started, v.now)), w(strconv.Itoa(in.Restarts)),
+				w(cpuOf(v.usage, in.ID)), w(memoryOf(v.usage, in.ID)),
+				w(cmp.Or(in.Address, "-")), w(in.Commit.Short()), w(versionOf(&in)), w(shortID(in.ID)), w(in.Reason),
+			})
 		}
 	}
 	if len(rows) > 0 {
 		s.gap()
-		s.table(2, []string{"INSTANCE", "SLOT", "STATE", "RESTARTS", "COMMIT", "VERSION", "ID", "REASON"}, rows)
+		s.table(2, []string{"INSTANCE", "SLOT", "STATE", "UP", "RESTARTS", "CPU", "MEMORY", "ADDRESS", "COMMIT", "VERSION", "ID", "REASON"}, rows)
 	}
 }
 

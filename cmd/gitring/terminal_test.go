@@ -304,6 +304,42 @@ func TestSyncWaitFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// What runs is on one line of 80 columns: commit, image and tag, port or address, uptime.
+func TestStatusOfAHealthyServiceIsOneLine(t *testing.T) {
+	st := busy()
+	src := &st.Sources[0]
+	src.Sync, src.Next, src.Apps = ring.SyncSynced, nil, nil
+	for _, x := range []struct{ app, service, image, address string }{
+		{"media", "jellyfin", "ghcr.io/jellyfin/jellyfin:10.11.3", "8096:8096/tcp"},
+		{"paperless", "webserver", "ghcr.io/paperless-ngx/paperless-ngx:2.19", "127.0.0.1:8000:8000/tcp"},
+		{"home", "assistant", "ghcr.io/home-assistant/home-assistant:2026.11", ""},
+	} {
+		src.Apps = append(src.Apps, ring.AppStatus{Name: x.app, Health: ring.Healthy, Services: []ring.ServiceStatus{{
+			Name: x.service, Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1, Updated: 1, Commit: src.Commit, Running: src.Commit, Reason: "1/1 ready",
+			Image: x.image, Ports: strings.Fields(x.address), Instances: []ring.InstanceStatus{{ID: "c1", Name: "n", Slot: 1, State: ring.SlotReady, Started: aMoment.Add(-3 * time.Hour), Address: "172.18.0.2"}},
+		}}})
+	}
+	for width, want := range map[int]string{
+		80: `
+  SERVICE              PHASE  READY  COMMIT   IMAGE           ADDRESS         UP
+  media/jellyfin       Ready  1/1    a1b2c3d  jelly…:10.11.3  :8096           3h
+  paperless/webserver  Ready  1/1    a1b2c3d  paperles…:2.19  127.0.0.1:8000  3h
+  home/assistant       Ready  1/1    a1b2c3d  home-…:2026.11  172.18.0.2      3h
+`,
+		100: `
+  SERVICE              PHASE  READY  COMMIT   IMAGE                   ADDRESS         UP
+  media/jellyfin       Ready  1/1    a1b2c3d  jellyfin:10.11.3        :8096           3h
+  paperless/webserver  Ready  1/1    a1b2c3d  paperless-ngx:2.19      127.0.0.1:8000  3h
+  home/assistant       Ready  1/1    a1b2c3d  home-assistant:2026.11  172.18.0.2      3h
+`,
+	} {
+		v, code := seenOn(t, width, 24, t.Context(), func() time.Time { return aMoment }, "status", "--socket", saying(t, func(int) {}, st))
+		require.Zero(t, code)
+		require.Empty(t, v.broken)
+		require.Contains(t, v.String(), want)
+	}
+}
+
 // sees holds a screen to what every one has: no line and no word is broken, and nothing of
 // an older drawing is left.
 func sees(t *testing.T, v *terminal) {

@@ -42,6 +42,22 @@ func (d *daemon) inspect(ctx context.Context, q api.InspectQuery) (ring.Explaine
 	return e, nil
 }
 
+// usage is what the instances of this host take of it now.
+func (d *daemon) usage(ctx context.Context) (map[string]ring.Usage, error) {
+	st, _ := d.loop.Status()
+	var ids []string
+	for _, src := range st.Sources {
+		for _, p := range placesOf(src.Apps) {
+			for _, in := range p.service.Instances {
+				if !in.Started.IsZero() {
+					ids = append(ids, in.ID)
+				}
+			}
+		}
+	}
+	return d.engine.Usage(ctx, ids)
+}
+
 // looseOf are the notes on the volumes of one service.
 func (d *daemon) looseOf(ctx context.Context, w reconcile.World, q api.InspectQuery) []string {
 	app := w.Facts.Apps[q.App].App

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// column is one of the table of services. Of those with a rank only as many are shown as
+// have room; the lowest go first.
+type column struct {
+	head string
+	cell func(place) word
+	rank int // 0 is always shown
+}
+
+// columnsOf are the columns that say something of these services and have room.
+func columnsOf(s *screen, places []place, v *view) []column {
+	all := []column{
+		{"SERVICE", func(p place) word { return w(p.id()) }, 0},
+		{"PHASE", func(p place) word { return word{phaseWord(p.service), wordHue(p.service)} }, 0},
+		{"READY", func(p place) word { return w(readyOf(p.service)) }, 0},
+		{"COMMIT", func(p place) word { return w(runningOf(p.service).Short()) }, 0},
+	}
+	if slices.ContainsFunc(places, func(p place) bool { return wantedOf(p.service) != "" }) {
+		all[3].head = "RUNS"
+		all = append(all, column{"WANTED", func(p place) word { return word{wantedOf(p.service).Short(), yellow} }, 0})
+	}
+	if v.wide {
+		return append(all, wideColumns(v)...)
+	}
+	for _, c := range []column{
+		{"IMAGE", func(p place) word { return w(shortImage(p.service.Image)) }, 3},
+		{"ADDRESS", func(p place) word { return w(shortPorts(p.service)) }, 2},
+		{"UP", func(p place) word { return w(upOf(p.service, v.now)) }, 4},
+		{"RESTARTS", func(p place) word { return restartsOf(p.service) }, 1},
+	} {
+		if slices.ContainsFunc(places, func(p place) bool { return c.cell(p).text != "" }) {
+			all = append(all, c)
+		}
+	}
+	for s.width > 0 && columnWidth(all, places) > s.width-2 {
+		if over := columnWidth(all, places) - (s.width - 2); shortened(all, places, over) {
+			break
+		}
+		least := -1
+		for i, c := range all {
+			if c.rank > 0 && (least < 0 || c.rank < all[least].rank) {
+				least = i
+			}
+		}
+		if least < 0 {
+			break
+		}
+		all = slices.Delete(all, least, least+1)
+	}
+	return all
+}
+
+// leastImage is how many cells of an image still tell which one it is.
+const leastImage = 14
+
+// shortened reports whether it made a table as much narrower as it is too wide, by cutting
+// the names of images and leaving their tags.
+func shortened(all []column, places []place, over int) bool {
+	at := slices.IndexFunc(all, func(c column) bool { return c.head == "IMAGE" })
+	if at < 0 {
+		return false
+	}
+	room := columnWidth(all[at:at+1], places) - over
+	if room < leastImage {
+		return false
+	}
+	all[at].cell = func(p place) word { return w(cutName(shortImage(p.service.Image), room)) }
+	return true
+}
+
+// cutName cuts the name of an image so that its tag has room.
+func cutName(image string, room int) string {
+	if cells(image) <= room {
+		return image
+	}
+	name, tag, _ := cutLast(image, ":")
+	if keep := room - len(":"+tag) - 1; keep > 0 {
+		return name[:min(keep, len(name))] + "…:" + tag
+	}
+	return image[:room-1] + "…"
+}
+
+func wideColumns(v *view) []column {
+	return []column{
+		{"KIND", func(p place) word { return w(string(p.service.Kind)) }, 0},
+		{"UPDATED", func(p place) word { return w(strconv.Itoa(p.service.Updated)) }, 0},
+		{"LAST GOOD", func(p place) word { return w(p.service.LastGood.Short()) }, 0},
+		{"IMAGE", func(p place) word { return w(p.service.Image) }, 0},
+		{"DIGEST", func(p place) word { return w(digest(p.service.Digest, false)) }, 0},
+		{"PORTS", func(p place) word { return w(strings.Join(p.service.Ports, ",")) }, 0},
+		{"UP", func(p place) word { return w(upOf(p.service, v.now)) }, 0},
+		{"VERSION", func(p place) word { return w(p.service.Version.Short()) }, 0},
+		{"HEALTH", func(p place) word {
+			return w(cmp.Or(p.service.Health, when(p.service.Kind == ring.Worker, "checked"), "-"))
+		}, 0},
+	}
+}
+
+func columnWidth(columns []column, places []place) int {
+	width := -2
+	for _, c := range columns {
+		column := len(c.head)
+		for _, p := range places {
+			column = max(column, cells(clean(c.cell(p).text)))
+		}
+		width += column + 2
+	}
+	return width
+}
+
+// runningOf is the commit whose version runs; an older daemon does not say it.
+func runningOf(sv *ring.ServiceStatus) ring.SHA { return cmp.Or(sv.Running, sv.Commit) }
+
+// wantedOf is the commit that is wanted in the place of the one that runs; "" where they
+// are the same.
+func wantedOf(sv *ring.ServiceStatus) ring.SHA {
+	if sv.Running == "" || sv.Running == sv.Commit {
+		return ""
+	}
+	return sv.Commit
+}
+
+// shortImage is the name and the tag of an image, without where it is from.
+func shortImage(image string) string {
+	name, digest, _ := strings.Cut(image, "@")
+	short := path.Base(name)
+	if image == "" {
+		return ""
+	}
+	if digest != "" && !strings.Contains(short, ":") {
+		short += "@" + digest[:min(len(digest), len("sha256:")+7)]
+	}
+	return short
+}
+
+// shortPorts are the ports of the host that a service is reached at, or the address of its
+// one instance where it publishes none.
+func shortPorts(sv *ring.ServiceStatus) string {
+	var hosts []string
+	for _, p := range sv.Ports {
+		host, _, published := cutLast(p, ":")
+		if !published {
+			continue // the engine chose it
+		}
+		if !strings.Contains(host, ":") {
+			host = ":" + host
+		}
+		if strings.HasSuffix(p, "/udp") {
+			host += "/udp"
+		}
+		if !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	const most = 2
+	more := ""
+	if len(hosts) > most {
+		more = fmt.Sprintf(",+%d", len(hosts)-most)
+		hosts = hosts[:most]
+	}
+	if len(hosts) > 0 {
+		return strings.Join(hosts, ",") + more
+	}
+	var at []string
+	for _, in := range sv.Instances {
+		if in.Address != "" {
+			at = append(at, in.Address)
+		}
+	}
+	if len(at) > 1 {
+		return fmt.Sprintf("%s,+%d", at[0], len(at)-1)
+	}
+	return strings.Join(at, "")
+}
+
+func cutLast(s, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(s, separator)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(separator):], true
+}
+
+// upOf is how long the instance runs that was started last.
+func upOf(sv *ring.ServiceStatus, now time.Time) string {
+	var youngest time.Time
+	for _, in := range sv.Instances {
+		if in.Started.After(youngest) {
+			youngest = in.Started
+		}
+	}
+	return strings.TrimPrefix(upSince(youngest, now), "-")
+}
+
+// upSince is one unit of time, as ages are; "-" for what does not run.
+func upSince(started, now time.Time) string {
+	if started.IsZero() {
+		return "-"
+	}
+	return strings.TrimSuffix(age(started, now), " ago")
+}
+
+// restartsOf is how often the instances of a service were started again after a crash,
+// since they were stable last; nothing for never.
+func restartsOf(sv *ring.ServiceStatus) word {
+	n := 0
+	for _, in := range sv.Instances {
+		n += in.Restarts
+	}
+	if n == 0 {
+		return w("")
+	}
+	return word{strconv.Itoa(n), yellow}
+}
+
+// cpuOf is in hundredths of a core, as "docker stats" has it.
+func cpuOf(usage map[string]ring.Usage, id string) string {
+	u, ok := usage[id]
+	if !ok {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f%%", u.CPU*100)
+}
+
+func memoryOf(usage map[string]ring.Usage, id string) string {
+	u, ok := usage[id]
+	if !ok {
+		return "-"
+	}
+	switch m := float64(u.Memory); {
+	case m >= 1<<30:
+		return fmt.Sprintf("%.1fGiB", m/(1<<30))
+	case m >= 1<<20:
+		return fmt.Sprintf("%.0fMiB", m/(1<<20))
+	default:
+		return fmt.Sprintf("%.0fKiB", m/(1<<10))
+	}
+}
+
+// hasProblem reports whether a service needs a person's eye.
+func hasProblem(sv *ring.ServiceStatus) bool {
+	return rank(sv) < moving || rank(sv) == moving && !working(sv.Phase) ||
+		slices.ContainsFunc(sv.Conditions, func(c ring.Condition) bool { return c.Type != ring.ConditionProgressing && !working(sv.Phase) })
+}
