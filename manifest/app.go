@@ -24,6 +24,7 @@ type appReader struct {
 	files  []composeFile // with all they include and extend, earlier first, variables replaced
 	vars   *variables
 	host   *hostEnv
+	shared *hostEnv // of all apps of the source
 	budget *budget
 	nodes  int // that the app's YAML may still come to
 	parsed map[string]*parsedFile
@@ -69,6 +70,7 @@ func (r *reader) readApp(c candidate) outcome {
 	r.nodes += r.limits.Nodes - a.nodes
 	a.whole()
 	a.onceASubmodule()
+	a.nameHostsEnv()
 	a.hide()
 	o := outcome{app: app, name: a.name, folder: c.unnamed, path: c.path, at: a.nameAt, faults: a.faults, includes: a.includes}
 	if !a.faults.none() {
@@ -184,6 +186,17 @@ func (a *appReader) onceASubmodule() {
 	a.faults.list = slices.DeleteFunc(a.faults.list, func(f fault) bool {
 		return f.code == ring.Submodule && f.line > 0 && slices.ContainsFunc(below, func(end string) bool { return strings.HasSuffix(f.says, end) })
 	})
+}
+
+// nameHostsEnv puts the files of the host into hints that mean them.
+func (a *appReader) nameHostsEnv() {
+	if a.host == nil || a.nameLost {
+		return
+	}
+	places := a.host.where(dotEnv) + " on the host, or " + a.shared.where(dotEnv) + " for all apps"
+	for i := range a.faults.list {
+		a.faults.list[i].hint = strings.Replace(a.faults.list[i].hint, hostsEnv, places, 1)
+	}
 }
 
 // nameLine finds the name in a file that is no YAML: an app in force must be

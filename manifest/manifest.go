@@ -24,7 +24,11 @@ type Settings struct {
 	// app's folder there. The app's ".env" adds to that of the commit; another
 	// stands in for a file that the commit does not hold. Their values stand in the
 	// plan sealed, by a keyed hash with EnvKey; without a key nothing of them is used.
-	Env    map[string]map[string][]byte
+	Env map[string]map[string][]byte
+	// Shared are the files of the host's env folder for all apps of the source, by path
+	// below the source's path: they stand in for files above an app's folder that the
+	// commit does not hold, and a .env in a folder above an app has variables for it.
+	Shared map[string][]byte
 	EnvKey []byte
 	// DataRoots are, by app, the absolute folders below which their data lies;
 	// that of "" is every other app's. Apps without one have the host's.

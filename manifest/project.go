@@ -167,8 +167,10 @@ func (a *appReader) projectName(v *variables) {
 func (a *appReader) openHost() {
 	if a.nameLost {
 		a.host = &hostEnv{app: a.name, key: a.settings.EnvKey, limit: a.limits}
+		a.shared = &hostEnv{app: SharedEnv(a.settings.Source), key: a.settings.EnvKey, limit: a.limits}
 		return
 	}
+	a.shared = &hostEnv{app: SharedEnv(a.settings.Source), files: a.settings.Shared, key: a.settings.EnvKey, over: a.over(), limit: a.limits}
 	a.host = &hostEnv{app: a.name, files: a.settings.Env[a.name], key: a.settings.EnvKey, over: a.over(), limit: a.limits}
 }
 
@@ -184,16 +186,18 @@ func (a *appReader) renameByHost() {
 	}
 }
 
-// variables are those of the commit and the host. The later wins: .env of the
-// commit, .env of the host's env folder, env_files of gitring.yaml, the
+// variables are those of the commit and the host. The later wins: .env of the host's
+// shared env folder, from the outermost folder to that around the app; .env of the
+// commit, .env of the app's own env folder, env_files of gitring.yaml, the
 // configuration's interpolation. The commit's .env may refer to the host's.
 func (a *appReader) variables() *variables {
 	v := newVariables(a.over(), a.budget)
-	v.unsure = a.nameLost && len(a.settings.Env) > 0
+	v.unsure = a.nameLost && len(a.settings.Env)+len(a.settings.Shared) > 0
 	host := newVariables(nil, a.budget)
 	if _, ok := a.host.files[dotEnv]; ok {
-		a.standIn(host, dotEnv, false)
+		a.standIn(host, a.host, dotEnv, false)
 	}
+	a.sharedVariables(v)
 	v.unsure = v.unsure || host.unsure
 	p := path.Join(a.from.path, dotEnv)
 	if body, ok, f := a.tree.manifest(a.linkedEnv(p), place{}); f != nil {
@@ -214,6 +218,30 @@ func (a *appReader) variables() *variables {
 	return v
 }
 
+// sharedVariables sets those of each .env of the host's shared env folder in a folder
+// above the app. Those by which Compose itself is steered are one app's, and left out.
+func (a *appReader) sharedVariables(v *variables) {
+	var above []string
+	for dir := a.below(a.from.path); dir != "."; {
+		dir = path.Dir(dir)
+		above = append(above, dir)
+	}
+	for _, dir := range slices.Backward(above) {
+		file := path.Join(dir, dotEnv)
+		if _, ok := a.shared.files[file]; !ok {
+			continue
+		}
+		of := newVariables(nil, a.budget)
+		a.standIn(of, a.shared, file, false)
+		v.unsure = v.unsure || of.unsure
+		for name, val := range of.values {
+			if !strings.HasPrefix(name, "COMPOSE_") {
+				v.set(name, val, of.places[name])
+			}
+		}
+	}
+}
+
 // commitEnv reads an env file of the commit.
 func (a *appReader) commitEnv(v *variables, p string, body []byte, raw bool) []*fault {
 	if i := bytes.Index(body, []byte(ring.SealMark)); i >= 0 {
@@ -231,28 +259,34 @@ func (a *appReader) commitEnv(v *variables, p string, body []byte, raw bool) []*
 }
 
 // standIn sets the variables of a file of the host's env folder, sealed.
-func (a *appReader) standIn(v *variables, file string, raw bool) {
-	of, faults := a.host.variables(file, raw)
+func (a *appReader) standIn(v *variables, host *hostEnv, file string, raw bool) {
+	of, faults := host.variables(file, raw)
 	a.faults.putAll(faults)
 	v.unsure = v.unsure || faults != nil
 	for name, plain := range of {
 		a.hidden[hiddenValue{name, plain}] = true
-		v.set(name, a.host.value(file, name, plain), place{file: a.host.where(file)})
+		v.set(name, host.value(file, name, plain), place{file: host.where(file)})
 	}
 }
 
-// hostFile is the file of the host's env folder that stands in for p, a path
-// inside the commit.
-func (a *appReader) hostFile(p string) (file string, held bool) {
-	file = p
+// hostFile is the file of the host's env folder that stands in for p, a path inside the
+// commit: of the app's own folder there, or, above the app, of that for all apps.
+func (a *appReader) hostFile(p string) (host *hostEnv, file string, held bool) {
+	host, file = a.host, p
 	if a.from.path != "." {
 		var below bool
 		if file, below = strings.CutPrefix(p, a.from.path+"/"); !below {
-			return "", false
+			host, file = a.shared, a.below(p)
 		}
 	}
-	_, held = a.host.files[file]
-	return file, held
+	_, held = host.files[file]
+	return host, file, held
+}
+
+// hostPlace is where the host may keep p, a path inside the commit.
+func (a *appReader) hostPlace(p string) string {
+	host, file, _ := a.hostFile(p)
+	return host.where(file)
 }
 
 // envFileAt reads an env file that a manifest names relative to the app's folder:
@@ -267,7 +301,7 @@ func (a *appReader) envFileAt(v *variables, name string, at place, raw bool) {
 	if !ok {
 		return
 	}
-	a.faults.add(ring.BadValue, at, "add the file, correct its name, or put it into the host's env folder as "+a.host.where(wayTo(a.from.path, p)), "the commit does not hold %s", p)
+	a.faults.add(ring.BadValue, at, "add the file, correct its name, or put it into the host's env folder as "+a.hostPlace(p), "the commit does not hold %s", p)
 }
 
 func (a *appReader) readEnvFile(v *variables, p string, at place, raw bool) (found bool) {
@@ -280,9 +314,9 @@ func (a *appReader) readEnvFile(v *variables, p string, at place, raw bool) (fou
 	if ok {
 		a.faults.putAll(a.commitEnv(v, p, body, raw))
 	}
-	file, held := a.hostFile(p)
-	if held && (!ok || file == dotEnv) {
-		a.standIn(v, file, raw)
+	host, file, held := a.hostFile(p)
+	if held && (!ok || host == a.host && file == dotEnv) {
+		a.standIn(v, host, file, raw)
 	}
 	return ok || held
 }

@@ -63,6 +63,14 @@ var sealLimits = Limits{TotalSize: 64 << 20, Text: 16 << 20}.withDefaults()
 
 const dotEnv = ".env"
 
+// SharedFolder is the folder in the host's env folder that holds, by source, what all
+// apps of the source may use. No app can be called so.
+const SharedFolder = "_shared"
+
+// SharedEnv is the folder of a source in the host's env folder, where sealed values have
+// an app's name.
+func SharedEnv(source string) string { return SharedFolder + "/" + source }
+
 // where is how a refusal names a file of the folder.
 func (h *hostEnv) where(file string) string { return "<env.dir>/" + path.Join(h.app, file) }
 

@@ -144,8 +144,8 @@ func (b *builderOf) objectFile(k objectKind, name, file string, at place, exec b
 	if h.held {
 		return h, b.notEncrypted(h, p, at)
 	}
-	if own, has := b.hostFile(p); has {
-		val, f := b.host.whole(own)
+	if host, own, has := b.hostFile(p); has {
+		val, f := host.whole(own)
 		if f != nil {
 			return held{}, f
 		}
@@ -153,7 +153,7 @@ func (b *builderOf) objectFile(k objectKind, name, file string, at place, exec b
 	}
 	return held{}, &fault{
 		code: ring.BadValue, place: at, says: fmt.Sprintf("the commit does not hold %s, the file of %s %s", p, k.one, name),
-		hint: "commit it, or put it into the host's env folder as " + b.host.where(wayTo(b.from.path, p)),
+		hint: "commit it, or put it into the host's env folder as " + b.hostPlace(p),
 	}
 }
 

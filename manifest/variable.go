@@ -210,7 +210,10 @@ func (x *expansion) known(name string) bool {
 }
 
 // inEnv is where a variable can be said.
-const inEnv = "set it in .env (of the commit, or of the host's env folder) or in the configuration's interpolation"
+const inEnv = "set it in .env (of the commit, or " + hostsEnv + ") or in the configuration's interpolation"
+
+// hostsEnv stands for the host's files, where they are not known yet.
+const hostsEnv = "of the host's env folder"
 
 func undefined(name string, at place) *fault {
 	hint := fmt.Sprintf("write ${%s:-} for an empty default, %s, or write $$ for a dollar", name, inEnv)
@@ -276,7 +279,7 @@ func (x *expansion) required(name, message string) {
 	if message != "" {
 		says += ": " + head(message)
 	}
-	x.fail(ring.UndefinedVariable, fmt.Sprintf("set %s in .env or in the configuration's interpolation", name), "%s", says)
+	x.fail(ring.UndefinedVariable, strings.Replace(inEnv, "set it", "set "+name, 1), "%s", says)
 }
 
 // closing is the index of the brace that closes the one at s[1]; -1 for none.

@@ -112,7 +112,7 @@ func handedStack(t *testing.T, name string) []*handback {
 		below, err := composeBeside(app, h.by, map[string]string{})
 		require.NoError(t, err)
 		h.more[besideFile] = below
-		h.more[".env"] = h.env(nil, nil)
+		h.more[".env"] = h.env(nil, nil, nil)
 		if own, ok := h.commitsEnv(); ok {
 			h.more[ring.LeftEnv] = own
 		}

@@ -16,6 +16,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -46,7 +47,10 @@ type envFolder struct {
 // hostValues are the files of the env folder as they were at one moment.
 type hostValues struct {
 	files map[string]map[string][]byte // by app, then by path below its folder
-	// bad are the apps whose folder breaks the rules, which are refused.
+	// shared are those for all apps of a source, by source, then by path below its path.
+	shared map[string]map[string][]byte
+	// bad are the apps whose folder breaks the rules, which are refused. Under
+	// manifest.SharedEnv of a source it is all apps of the source.
 	bad map[string]*ring.Refusal
 	// print changes when anything of this does.
 	print string
@@ -121,7 +125,7 @@ func syncFolder(dir string) error {
 // read is what the folder holds now. An error is about the folder itself: then
 // nothing is known of any app, which is not the same as no values.
 func (e *envFolder) read() (hostValues, error) {
-	v := hostValues{files: map[string]map[string][]byte{}, bad: map[string]*ring.Refusal{}}
+	v := hostValues{files: map[string]map[string][]byte{}, shared: map[string]map[string][]byte{}, bad: map[string]*ring.Refusal{}}
 	if e.dir == "" {
 		return v, nil
 	}
@@ -146,6 +150,12 @@ func (e *envFolder) read() (hostValues, error) {
 		if app.Type().IsRegular() {
 			continue // no app's: a note, an editor's copy
 		}
+		if app.Name() == manifest.SharedFolder {
+			if err := e.readShared(root, &v); err != nil {
+				return v, err
+			}
+			continue
+		}
 		files, refusal := e.app(root, app.Name())
 		if refusal != nil {
 			v.bad[app.Name()] = refusal
@@ -155,6 +165,38 @@ func (e *envFolder) read() (hostValues, error) {
 	}
 	v.print = v.fingerprint()
 	return v, nil
+}
+
+// readShared reads what all apps of a source may use.
+func (e *envFolder) readShared(root *os.Root, v *hostValues) error {
+	full := filepath.Join(e.dir, manifest.SharedFolder)
+	st, err := root.Lstat(manifest.SharedFolder)
+	if err != nil {
+		return fmt.Errorf("cannot read %s: %w", full, err)
+	}
+	if !st.IsDir() {
+		return &failure{code: exitError, says: full + " is no folder", hint: "make it one; links are not followed"}
+	}
+	if r := loose(st, full); r != nil {
+		return &failure{code: exitError, says: r.Says, hint: r.Hint}
+	}
+	sources, err := fs.ReadDir(root.FS(), manifest.SharedFolder)
+	if err != nil {
+		return fmt.Errorf("cannot read %s: %w", full, err)
+	}
+	for _, source := range sources {
+		if source.Type().IsRegular() {
+			continue
+		}
+		folder := manifest.SharedEnv(source.Name())
+		files, refusal := e.app(root, folder)
+		if refusal != nil {
+			v.bad[folder] = refusal
+			continue
+		}
+		v.shared[source.Name()] = files
+	}
+	return nil
 }
 
 // look is read, and tells what is wrong once.
@@ -180,10 +222,16 @@ func (e *envFolder) look(log *slog.Logger) (hostValues, error) {
 
 func (v hostValues) fingerprint() string {
 	all := sha256.New()
-	for _, app := range sortedKeys(v.files) {
-		for _, file := range sortedKeys(v.files[app]) {
-			fmt.Fprintf(all, "%q %q %x\n", app, file, sha256.Sum256(v.files[app][file]))
+	add := func(folder string, files map[string][]byte) {
+		for _, file := range sortedKeys(files) {
+			fmt.Fprintf(all, "%q %q %x\n", folder, file, sha256.Sum256(files[file]))
 		}
+	}
+	for _, app := range sortedKeys(v.files) {
+		add(app, v.files[app])
+	}
+	for _, source := range sortedKeys(v.shared) {
+		add(manifest.SharedEnv(source), v.shared[source])
 	}
 	for _, app := range sortedKeys(v.bad) {
 		fmt.Fprintf(all, "%q %q\n", app, v.bad[app].Says)
@@ -255,7 +303,7 @@ func (e *envFolder) file(root *os.Root, p string, entry fs.DirEntry) ([]byte, er
 	switch {
 	case !entry.IsDir() && !entry.Type().IsRegular():
 		return no("is no regular file", "put a file there; links are not followed")
-	case entry.IsDir() && depth(p) > maxEnvDepth:
+	case entry.IsDir() && depth(strings.TrimPrefix(p, manifest.SharedFolder+"/")) > maxEnvDepth:
 		return no("lies too deep", fmt.Sprintf("at most %d folders below env.dir", maxEnvDepth))
 	}
 	// O_NONBLOCK: whatever took the file's place meanwhile holds nobody up.
@@ -357,21 +405,37 @@ func (e *envFolder) values(app string) (map[string]string, error) {
 		return nil, fmt.Errorf("cannot read env.dir: %w", err)
 	}
 	defer root.Close()
-	if _, err := root.Lstat(app); errors.Is(err, fs.ErrNotExist) {
-		return out, nil
-	}
-	files, refusal := e.app(root, app)
-	if refusal != nil {
-		return nil, refusal
-	}
-	sealed, refusal := manifest.Seal(app, files, e.key, e.interpolation)
-	if refusal != nil {
-		return nil, refusal
-	}
-	for s, value := range sealed {
-		out[value] = cmp.Or(s.Name, s.File)
+	for _, folder := range append([]string{app}, sharedIn(root)...) {
+		if _, err := root.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		files, refusal := e.app(root, folder)
+		if refusal != nil {
+			return nil, refusal
+		}
+		sealed, refusal := manifest.Seal(folder, files, e.key, e.interpolation)
+		if refusal != nil {
+			return nil, refusal
+		}
+		for s, value := range sealed {
+			out[value] = cmp.Or(s.Name, s.File)
+		}
 	}
 	return out, nil
+}
+
+// sharedIn are the folders for all apps of a source.
+func sharedIn(root *os.Root) (folders []string) {
+	sources, err := fs.ReadDir(root.FS(), manifest.SharedFolder)
+	if err != nil {
+		return nil // most hosts have none
+	}
+	for _, source := range sources {
+		if !source.Type().IsRegular() {
+			folders = append(folders, manifest.SharedEnv(source.Name()))
+		}
+	}
+	return folders
 }
 
 // named is how people call a sealed value: by variable and file.
@@ -397,23 +461,39 @@ func (v hostValues) apply(plan *ring.Plan, dataRoot string) {
 			plan.Claims[name] = app
 		}
 	}
-	for _, app := range sortedKeys(v.bad) {
+	for _, app := range v.badApps(plan) {
 		read, ok := plan.App(app)
 		if _, refused := plan.Refused[app]; !ok && !refused {
 			continue // no app of this source
 		}
-		r := *v.bad[app]
-		r.Commit = plan.Commit
+		r := *cmp.Or(v.bad[app], v.bad[manifest.SharedEnv(plan.Source)])
+		r.Commit, r.App = plan.Commit, app
 		plan.Apps = slices.DeleteFunc(plan.Apps, func(a ring.App) bool { return a.Name == app })
 		plan.Refuse(app, &r, read)
 	}
 }
 
+// badApps are the apps whose values cannot be used: all of a source for what they share.
+func (v hostValues) badApps(plan *ring.Plan) []string {
+	if v.bad[manifest.SharedEnv(plan.Source)] == nil {
+		return sortedKeys(v.bad)
+	}
+	all := map[string]bool{}
+	for _, a := range plan.Apps {
+		all[a.Name] = true
+	}
+	for name := range plan.Refused {
+		all[name] = true
+	}
+	return sortedKeys(all)
+}
+
 // refusals are all, with those of bad folders instead of what else is wrong with
 // their apps: it may be wrong only because the values are missing.
 func (v hostValues) refusals(plan *ring.Plan, all []*ring.Refusal) []*ring.Refusal {
-	all = slices.DeleteFunc(all, func(r *ring.Refusal) bool { return v.bad[r.App] != nil })
-	for _, app := range sortedKeys(v.bad) {
+	bad := v.badApps(plan)
+	all = slices.DeleteFunc(all, func(r *ring.Refusal) bool { return slices.Contains(bad, r.App) })
+	for _, app := range bad {
 		if r := plan.Refused[app]; r != nil {
 			all = append(all, r)
 		}
@@ -423,7 +503,7 @@ func (v hostValues) refusals(plan *ring.Plan, all []*ring.Refusal) []*ring.Refus
 
 // settings are what a plan of a source depends on, with the host's values.
 func (v hostValues) settings(s manifest.Settings, key []byte) manifest.Settings {
-	s.Env, s.EnvKey = v.files, key
+	s.Env, s.EnvKey, s.Shared = v.files, key, v.shared[s.Source]
 	return s
 }
 

@@ -54,6 +54,53 @@ func TestTheEnvFolderIsReadByApp(t *testing.T) {
 	require.NotEqual(t, v.print, changed.print)
 }
 
+// What all apps of a source may use lies in a folder that no app can be called after, is
+// opened like the values of an app, and struck out of logs that are kept.
+func TestValuesForAllAppsOfASource(t *testing.T) {
+	e, dir := envAt(t, map[string]string{"_shared/prod/.env": "PW=secret-one\n", "_shared/prod/media/stack.env": "B=secret-two\n", "_shared/README": "x", "shop/.env": "A=1\n"})
+	v, err := e.read()
+	require.NoError(t, err)
+	require.Equal(t, map[string]map[string][]byte{"shop": {".env": []byte("A=1\n")}}, v.files)
+	require.Equal(t, map[string][]byte{".env": []byte("PW=secret-one\n"), "media/stack.env": []byte("B=secret-two\n")}, v.shared["prod"])
+
+	c := &ring.Commit{Tree: fstest.MapFS{
+		"media/tv/compose.yaml": {Data: []byte("services: {w: {image: a, env_file: ../stack.env, environment: {PW: '${PW}'}}}\n"), Mode: 0o644},
+		"shop/compose.yaml":     {Data: []byte("services: {w: {image: a}}\n"), Mode: 0o644},
+	}}
+	plan, _ := manifest.Read(c, v.settings(manifest.Settings{Source: "prod", Host: "edge-1"}, e.key))
+	require.Nil(t, plan.Refused)
+	app, _ := plan.App("tv")
+	got := map[string]string{}
+	for name, text := range app.Services[0].Spec.Environment {
+		open, err := ring.Open(text, e.open)
+		require.NoError(t, err)
+		got[name] = open
+	}
+	require.Equal(t, map[string]string{"PW": "secret-one", "B": "secret-two"}, got)
+	values, err := e.values("tv")
+	require.NoError(t, err)
+	require.Equal(t, "PW", values["secret-one"])
+
+	other, _ := manifest.Read(c, v.settings(manifest.Settings{Source: "lab", Host: "edge-1"}, e.key))
+	require.NotNil(t, other.Refused["tv"], "another source has none of it")
+
+	putEnv(t, dir, "_shared/prod/.env", "PW=new\n")
+	changed, err := e.read()
+	require.NoError(t, err)
+	require.NotEqual(t, v.print, changed.print)
+
+	require.NoError(t, os.Chmod(filepath.Join(dir, "_shared/prod/.env"), 0o644))
+	v, err = e.read()
+	require.NoError(t, err)
+	plan, _ = manifest.Read(c, v.settings(manifest.Settings{Source: "prod", Host: "edge-1"}, e.key))
+	plan.Source = "prod"
+	v.apply(&plan, "/srv")
+	require.Empty(t, plan.Apps)
+	require.Contains(t, plan.Refused["shop"].Says, "is open to others")
+	require.Contains(t, plan.Refused["shop"].Hint, "chmod 600")
+	require.Equal(t, "shop", plan.Refused["shop"].App)
+}
+
 func TestWhatOthersCanReadOrWriteIsNotUsed(t *testing.T) {
 	big := strings.Repeat("x", maxEnvFile+1)
 	for _, tt := range []struct {

@@ -78,7 +78,14 @@ func (d *daemon) handback(ctx context.Context, w *reconcile.World, app *ring.App
 	}
 	h.anew = madeAnew(app, h.by, have)
 	h.more[besideFile] = below
-	h.more[".env"] = h.env(values.files[app.Name], d.cfg.Interpolation)
+	shared := map[string][]byte{} // by path inside the commit
+	for name, body := range values.shared[app.Source] {
+		shared[path.Join(f.cfg.Path, name)] = body
+	}
+	h.more[".env"] = h.env(shared, values.files[app.Name], d.cfg.Interpolation)
+	if h.root != app.Path {
+		h.addShared(shared)
+	}
 	for name, body := range values.files[app.Name] {
 		if _, err := fs.Stat(c.Tree, path.Join(app.Path, name)); name != ".env" && errors.Is(err, fs.ErrNotExist) {
 			h.more[name] = body
@@ -96,6 +103,7 @@ func (d *daemon) handback(ctx context.Context, w *reconcile.World, app *ring.App
 // but its own folder: then that is all that Compose needs.
 func (f *follower) alone(c *ring.Commit, v hostValues, all *manifest.Reading, app *ring.App) bool {
 	only := *c
+	v.shared = nil // it lies above the app
 	only.Tree = folderOnly{c.Tree, path.Clean(app.Path), path.Join(f.cfg.Path, "gitring.yaml")}
 	r := f.asked(&only, v)
 	whole, _ := all.Plan.App(app.Name)
@@ -196,7 +204,7 @@ func inPlaceOf(list any) (*yaml.Node, error) {
 // env is the project's .env: the values of the commit and the host in the order in
 // which they win, and how Compose is to read the project. The host's come twice,
 // because the commit's may refer to them, and they win.
-func (h *handback) env(host map[string][]byte, interpolation map[string]string) []byte {
+func (h *handback) env(shared, host map[string][]byte, interpolation map[string]string) []byte {
 	var b bytes.Buffer
 	add := func(title string, body []byte) {
 		if len(body) > 0 {
@@ -209,6 +217,9 @@ func (h *handback) env(host map[string][]byte, interpolation map[string]string) 
 			return host[name]
 		}
 		return body
+	}
+	for _, dir := range foldersAbove(h.app.Path) {
+		add("the host's env folder, for all apps", shared[path.Join(dir, ".env")])
 	}
 	add("the host's env folder", host[".env"])
 	if own, err := fs.ReadFile(h.tree, path.Join(h.app.Path, ".env")); err == nil {
@@ -227,6 +238,28 @@ func (h *handback) env(host map[string][]byte, interpolation map[string]string) 
 	compose := fmt.Sprintf("COMPOSE_PROJECT_NAME=%s\nCOMPOSE_PATH_SEPARATOR=:\nCOMPOSE_FILE=%s\nCOMPOSE_PROFILES=%s\n", h.app.Name, strings.Join(files, ":"), strings.Join(h.project.Profiles, ","))
 	add("how Compose reads this project", []byte(compose))
 	return b.Bytes()
+}
+
+// foldersAbove are the folders that a path lies in, the outermost first.
+func foldersAbove(p string) (dirs []string) {
+	for p = path.Clean(p); p != "."; {
+		p = path.Dir(p)
+		dirs = append(dirs, p)
+	}
+	slices.Reverse(dirs)
+	return dirs
+}
+
+// addShared adds the files for all apps where the commit would hold them.
+func (h *handback) addShared(shared map[string][]byte) {
+	for p, body := range shared {
+		if _, err := fs.Stat(h.tree, p); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if rel, err := filepath.Rel(h.app.Path, p); err == nil {
+			h.more[rel] = body
+		}
+	}
 }
 
 // workers are the services that run for good; whole says that they are all.

@@ -64,7 +64,7 @@ func TestTheValuesOfAHandedBackProjectWinAsTheyDid(t *testing.T) {
 		"shop/.env": {Data: []byte("A=commit\nB=${A}\n")}, "shop/prod.env": {Data: []byte("C=prod")},
 	}, &ring.App{Name: "shop", Path: "shop"})
 	h.project.EnvFiles, h.project.Profiles = []string{"prod.env", "held.env"}, []string{"web", "admin"}
-	got := h.env(map[string][]byte{".env": []byte("A=host\n"), "held.env": []byte("D=held\n")}, map[string]string{"Q": "it's"})
+	got := h.env(nil, map[string][]byte{".env": []byte("A=host\n"), "held.env": []byte("D=held\n")}, map[string]string{"Q": "it's"})
 	require.Equal(t, `# the host's env folder
 A=host
 # .env of the commit
