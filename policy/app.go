@@ -17,16 +17,18 @@ func CheckApp(r Rules, app *ring.App, dataRoot string, others []ring.HostMounts)
 	}
 	w := walker{r: &r}
 	about := func(service string, rule rule) *look {
-		w.req = &Request{App: app.Name, Service: service, Key: "container"}
+		w.req = &Request{App: app.Name, Source: app.Source, Path: app.Path, Service: service, Key: "container"}
 		return &look{walker: &w, rule: rule, spot: spot{path: "App." + rule.key}, v: reflect.ValueOf(true)}
 	}
-	most := cmp.Or(r.Services, servicesPerApp)
+	lists := r.lists()
+	most := cmp.Or(lists.Services, r.Services, servicesPerApp)
 	if n := len(app.Services); n > most {
-		about(app.Services[most].Name, servicesRule).find(finding{value: fmt.Sprintf("is service %d", n)})
+		about(app.Services[most].Name, servicesRule).find(finding{value: fmt.Sprintf("is service %d", n), asks: fmt.Sprint(n)})
 	}
 	for i := range app.Services {
 		s := &app.Services[i]
-		if s.Replicas > replicasMax {
+		lists.listed(s, func(rule rule) *look { return about(s.Name, rule) })
+		if s.Replicas > lists.Replicas {
 			about(s.Name, replicasRule).find(finding{value: fmt.Sprint(s.Replicas)})
 		}
 		for _, c := range s.Checks { // no payload shows them: they run in the instance later

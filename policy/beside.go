@@ -71,7 +71,7 @@ type beside struct {
 
 // tell finds something: a note where the other app is in the same hand.
 func (b *beside) tell(req Request, r rule, oneHand bool, f finding) {
-	req.App = b.app.Name
+	req.App, req.Source, req.Path = b.app.Name, b.app.Source, b.app.Path
 	b.w.req = &req
 	l := &look{walker: &b.w, rule: r, spot: spot{path: "App." + r.key}, v: reflect.ValueOf(true)}
 	before := len(b.w.out)
@@ -90,6 +90,10 @@ func (b *beside) networks() {
 		req := Request{Key: "network " + n.Key}
 		if name == gateway {
 			b.tell(req, gatewayRule, false, finding{value: name, key: "name"})
+			continue
+		}
+		if list := b.w.r.lists().External; list != nil && n.External != "" && !slices.Contains(list, name) {
+			b.tell(req, joinRule, false, finding{value: name, key: "name", risk: "is a network that networks.external of this host does not name", instead: "use a network that it names"})
 			continue
 		}
 		if other, taken := b.others.Networks[name]; taken && !other.Shared {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,20 +15,25 @@ func eachWord(l *look) {
 	}
 }
 
+// these are a list that a policy cannot change.
+func these(words ...string) func(*Lists) []string {
+	return func(*Lists) []string { return words }
+}
+
 // only is a check of one text.
-func only(list []string) func(*look) {
+func only(list func(*Lists) []string) func(*look) {
 	return func(l *look) {
-		if s := l.text(); s != "" && !among(list, s) {
+		if s := l.text(); s != "" && !among(list(l.r.lists()), s) {
 			l.find(finding{value: s})
 		}
 	}
 }
 
 // keysOnly is a check of the keys of a map; values are not shown.
-func keysOnly(list []string) func(*look) {
+func keysOnly(list func(*Lists) []string) func(*look) {
 	return func(l *look) {
 		for _, key := range sortedKeys(l.dict()) {
-			if !among(list, key) {
+			if !among(list(l.r.lists()), key) {
 				l.find(finding{value: key, at: key})
 			}
 		}
@@ -37,7 +43,7 @@ func keysOnly(list []string) func(*look) {
 // sysctlsOnly is keysOnly of names with dots: with a slash one may mean another file.
 func sysctlsOnly(l *look) {
 	for _, key := range sortedKeys(l.dict()) {
-		if strings.Contains(key, "/") || !among(sysctls, key) {
+		if strings.Contains(key, "/") || !among(l.r.lists().Sysctls, key) {
 			l.find(finding{value: key, at: key})
 		}
 	}
@@ -65,8 +71,8 @@ var capabilityRisks = map[string]string{
 
 func capabilitiesAdd(l *look) {
 	for _, s := range l.words() {
-		if name := capability(s); !among(capabilities, name) {
-			l.find(finding{value: s, at: s, risk: capabilityRisks[name], instead: "remove it from cap_add"})
+		if name := capability(s); !among(l.r.lists().Capabilities, name) {
+			l.find(finding{value: s, at: s, risk: capabilityRisks[name], instead: "remove it from cap_add", asks: name, alone: name == "ALL"})
 		}
 	}
 }
@@ -76,13 +82,17 @@ func capabilitiesAdd(l *look) {
 func securityOpts(l *look) {
 	for _, s := range l.words() {
 		option, value, _ := strings.Cut(strings.Replace(s, "=", ":", 1), ":")
-		if among(securityOptions, strings.TrimSuffix(option+":"+value, ":")) {
+		if among(l.r.lists().SecurityOpt, strings.TrimSuffix(option+":"+value, ":")) {
 			continue
 		}
-		if strings.ContainsAny(value, "{[") {
-			s = option
+		if strings.ContainsAny(value, "{[") { // a whole profile
+			s, value = option, hashed(value)
 		}
-		l.find(finding{value: s, at: option, risk: securityRisks[option]})
+		if option == "seccomp" && slices.Contains(l.r.lists().Seccomp, value) || option == "apparmor" && slices.Contains(l.r.lists().AppArmor, value) {
+			continue
+		}
+		asks := option + "=" + value
+		l.find(finding{value: s, at: option, risk: securityRisks[option], asks: asks})
 	}
 }
 
@@ -95,34 +105,42 @@ var securityRisks = map[string]string{
 }
 
 // joins is a check of a namespace: "" and the listed modes pass, and so does a
-// container of the same app where it says so. One of others never does.
-func joins(own grade, list ...string) func(*look) {
+// container of the same app where the list has service:*. One of others never does.
+func joins(own grade, list func(*Lists) []string) func(*look) {
 	return func(l *look) {
-		mode := l.text()
+		mode, lets := l.text(), list(l.r.lists())
 		of, joined := strings.CutPrefix(mode, "container:")
 		switch {
-		case mode == "", slices.Contains(list, mode):
+		case mode == "", slices.Contains(lets, mode):
 		case joined && slices.Contains(l.req.Owners, of):
-			if own != allowed {
-				l.find(finding{value: strings.TrimPrefix(mode, "container:"), grade: own, risk: "lets the service see and stop the processes of another service of the app"})
+			if !slices.Contains(lets, "service:*") {
+				l.find(finding{value: strings.TrimPrefix(mode, "container:"), grade: own, asks: "service:*", risk: "lets the service see and stop the processes of another service of the app"})
 			}
 		case joined:
 			l.find(finding{value: mode, grade: forbidden, risk: "joins a container that is not the app's"})
 		case mode == "host":
 			l.find(finding{value: mode})
+		case slices.Contains(modes, mode): // taken out of the list by this host
+			l.find(finding{value: mode, grade: limit, risk: "is not among the namespaces that this host lets apps have"})
 		default:
 			l.find(finding{value: mode, grade: forbidden, risk: "is a namespace that gitring does not know"})
 		}
 	}
 }
 
+// modes are the namespaces that profile compose lets pass by a word.
+var modes = []string{"private", "shareable", "none"}
+
 // networkMode: a name is that of a network, of the app's own or an external one.
 func networkMode(l *look) {
 	mode := l.text()
-	if !strings.Contains(mode, ":") && mode != "host" {
-		return
+	lets := l.r.lists().Network
+	switch {
+	case strings.Contains(mode, ":"), mode == "host":
+		joins(limit, func(l *Lists) []string { return l.Network })(l)
+	case mode == "none" && !slices.Contains(lets, "none"), mode != "" && mode != "none" && !slices.Contains(lets, "bridge"):
+		l.find(finding{value: mode, grade: limit, risk: "is not among the networks that this host lets apps have"})
 	}
-	joins(allowed)(l)
 }
 
 func volumesFrom(l *look) {
@@ -146,17 +164,17 @@ func truth(l *look) {
 }
 
 // most is a check of a number's upper end, least of its lower.
-func most(n int64) func(*look) {
+func most(n func(*Lists) int64) func(*look) {
 	return func(l *look) {
-		if l.v.Int() > n {
+		if l.v.Int() > n(l.r.lists()) {
 			l.find(finding{value: fmt.Sprint(l.v.Int())})
 		}
 	}
 }
 
-func least(n int64) func(*look) {
+func least(n func(*Lists) int64) func(*look) {
 	return func(l *look) {
-		if l.v.Int() < n {
+		if l.v.Int() < n(l.r.lists()) {
 			l.find(finding{value: fmt.Sprint(l.v.Int())})
 		}
 	}
@@ -165,7 +183,7 @@ func least(n int64) func(*look) {
 func devices(l *look) {
 	for i := range l.v.Len() {
 		host := textOf(deref(l.v.Index(i)).FieldByName("PathOnHost"))
-		l.find(finding{value: host, at: host, risk: deviceRisk(host)})
+		l.find(finding{value: host, at: host, risk: deviceRisk(path.Clean(host)), asks: path.Clean(host)})
 	}
 }
 
@@ -188,7 +206,11 @@ func deviceRequests(l *look) {
 		r := deref(l.v.Index(i))
 		driver := textOf(r.FieldByName("Driver"))
 		if driver != "cdi" {
-			l.find(finding{value: driver})
+			asks := "gpus"
+			if driver != "" && driver != "nvidia" {
+				asks += ":" + driver
+			}
+			l.find(finding{value: driver, asks: asks})
 			continue
 		}
 		ids := r.FieldByName("DeviceIDs")
@@ -206,7 +228,7 @@ func groups(l *look) {
 			group = strconv.Itoa(n)
 		}
 		if group == "docker" || slices.Contains(l.r.EngineGroups, group) {
-			l.find(finding{value: s, at: s})
+			l.find(finding{value: s, at: s, asks: group})
 		}
 	}
 }
@@ -227,7 +249,7 @@ func hookPrivileged(l *look) {
 
 // unmasked is a check of a list that replaces one of the engine's own: an empty
 // one replaces it too.
-func unmasked(l *look) { l.find(finding{at: "systempaths"}) }
+func unmasked(l *look) { l.find(finding{at: "systempaths", asks: "systempaths=unconfined"}) }
 
 // labels judges those that are gitring's or Compose's own: gitring sets them,
 // and they say the truth about whose the thing is.
@@ -238,6 +260,10 @@ func labels(l *look) {
 	}
 	all := l.dict()
 	for _, name := range sortedKeys(all) {
+		if among(l.r.lists().Reserved, name) && !among(reservedLabels, name) {
+			l.find(finding{value: name, at: name, risk: "is a label that this host reserves"})
+			continue
+		}
 		if !among(reservedLabels, name) {
 			continue
 		}

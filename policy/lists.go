@@ -1,11 +1,86 @@
 package policy
 
 import (
+	"cmp"
 	"net/netip"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
+
+// OwnFolder is the entry of mounts.bind_roots that stands for the app's own data.
+const OwnFolder = "{data_root}/{path}"
+
+// Lists are what a policy lets pass, key by key. An asterisk at the end of a word stands
+// for any text. Their names are those of the policy's keys.
+type Lists struct {
+	Capabilities   []string // capabilities.add
+	Network        []string // namespaces.network, and so on
+	PID            []string
+	IPC            []string
+	UTS            []string
+	Userns         []string
+	Cgroup         []string
+	SecurityOpt    []string // security_opt.allow
+	Seccomp        []string // security_opt.profiles.seccomp
+	AppArmor       []string
+	Sysctls        []string
+	BindRoots      []string // mounts.bind_roots
+	Always         []string // each ends in :ro
+	GrantOnly      []string
+	Never          []string
+	Propagation    []string
+	VolumeDrivers  []string
+	DriverOpts     []string // as "name=value", of a volume's driver
+	TmpfsMax       int64
+	NetworkDrivers []string // networks.drivers
+	NetworkOptions []string
+	Subnets        []string // nil is private
+	External       []string // networks.external; nil is shared
+	Ports          []string // ports.host: a port or a range, with or without a protocol
+	PortsDenied    []string
+	Logging        []string
+	Reserved       []string // labels.reserved, beside gitring's own and Compose's
+	Registries     []string // images.registries
+	RequireDigest  bool     // images.tags
+	DenyLatest     bool     // images.latest
+	DenyMoving     bool     // images.moving
+	SecretsIn      []string // secrets.in
+	DenyHooks      bool     // hooks.exec
+	Services       int      // limits.services_per_app; 0 is the host's
+	Replicas       int
+	StopGrace      int // seconds
+	OomScoreAdj    int
+	ShmMax         int64
+	PidsMax        int64 // 0 is no bound
+}
+
+// lists are those in effect.
+func (r *Rules) lists() *Lists {
+	if r.Lists != nil {
+		return r.Lists
+	}
+	return &composeLists
+}
+
+var composeLists = ListsOf(Compose)
+
+// ListsOf are the lists of a profile.
+func ListsOf(Profile) Lists {
+	return Lists{
+		Capabilities: capabilities,
+		Network:      []string{"bridge", "none", "service:*"}, PID: []string{"private"}, IPC: []string{"private", "shareable", "none", "service:*"},
+		UTS: []string{"private"}, Userns: []string{"default"}, Cgroup: []string{"private"},
+		SecurityOpt: securityOptions, Sysctls: sysctls,
+		BindRoots: []string{OwnFolder}, Always: always, GrantOnly: grantOnly, Never: never, Propagation: []string{"rprivate"},
+		VolumeDrivers: volumeDrivers, TmpfsMax: tmpfsMax,
+		NetworkDrivers: networkDrivers, NetworkOptions: networkOptions,
+		Ports: []string{"80-65535"}, PortsDenied: portsDenied,
+		Logging: logDrivers, Registries: []string{"*"}, SecretsIn: []string{"file", "env", "command", "labels"},
+		Replicas: replicasMax, StopGrace: stopGraceMax, ShmMax: shmMax,
+	}
+}
 
 // What profile compose lets pass. An asterisk stands for any text.
 var (
@@ -32,12 +107,9 @@ var (
 	// forbiddenSubnets are where clouds answer for a host's credentials.
 	forbiddenSubnets = []netip.Prefix{netip.MustParsePrefix("169.254.0.0/16"), netip.MustParsePrefix("fd00:ec2::/32")}
 
-	// propagations are of mounts; the engine's default is rprivate.
-	propagations = []string{"", "rprivate"}
 	// always may be mounted by every app, read-only, themselves and what is in them.
-	always = []string{"/etc/localtime", "/etc/timezone", "/usr/share/zoneinfo", "/etc/ssl/certs"}
-	// grantOnly and never are told by their list; both are refused like any
-	// other path of the host.
+	always = []string{"/etc/localtime:ro", "/etc/timezone:ro", "/usr/share/zoneinfo:ro", "/etc/ssl/certs:ro"}
+	// grantOnly are closed below a bind root too, and never also to grants.
 	grantOnly = []string{
 		"**/docker.sock", "**/containerd.sock", "**/podman.sock", "/dev", "/run/dbus", "/run/udev", "/sys", "/proc", "/etc", "/home",
 		"/var/log", "/lib/modules",
@@ -70,15 +142,40 @@ const (
 	replicasMax    = 20
 )
 
-// portsDenied are not for apps: from 80 on those of a host's own programs, which names,
-// time, files, printing and its rule over the network go through, and those that speak to
-// engines and clusters. Below 80 hostPort says so of all: shells, mail, names, addresses.
-var portsDenied = []int{
-	88, 111, 123, 135, 137, 138, 139, 161, 162, 177, 179, 445, 464, 500, 512, 513, 514, 515, 520, 521, 546, 547, 623, 631, 749, 750, 860, 873, 953,
-	2375, 2376, 2377, 4789, 7946,
+// portsDenied are not for apps: those of a host's own programs, which names, time, files,
+// printing and its rule over the network go through, and those that speak to engines and
+// clusters.
+var portsDenied = []string{
+	"88", "111", "123", "135", "137", "138", "139", "161", "162", "177", "179", "445", "464", "500", "512", "513", "514", "515", "520", "521", "546",
+	"547", "623", "631", "749", "750", "860", "873", "953", "2375", "2376", "2377", "4789", "7946",
 }
 
-func hostPort(n int) bool { return n >= 80 && n <= 65535 && !slices.Contains(portsDenied, n) }
+// portPasses reports whether ports.host lets a port pass, and ports.deny does not close it.
+func (l *Lists) portPasses(n int, proto string) bool {
+	return portAmong(l.Ports, n, proto) && !portAmong(l.PortsDenied, n, proto)
+}
+
+// portAmong reports whether a port is in a list of ports and ranges such as "80",
+// "1024-65535" and "53/udp". A number without a protocol is of all.
+func portAmong(list []string, n int, proto string) bool {
+	return slices.ContainsFunc(list, func(word string) bool {
+		from, to, of, ok := PortRange(word)
+		return ok && n >= from && n <= to && (of == "" || of == cmp.Or(proto, "tcp"))
+	})
+}
+
+// PortRange reads "80", "1024-65535" or "53/udp".
+func PortRange(word string) (from, to int, proto string, ok bool) {
+	ports, proto, has := strings.Cut(word, "/")
+	first, last, isRange := strings.Cut(ports, "-")
+	if !isRange {
+		last = first
+	}
+	from, err1 := strconv.Atoi(first)
+	to, err2 := strconv.Atoi(last)
+	ok = err1 == nil && err2 == nil && from >= 1 && from <= to && to <= 65535 && (!has || slices.Contains([]string{"tcp", "udp", "sctp"}, proto))
+	return from, to, proto, ok
+}
 
 // among says that s is one of the list's words.
 func among(list []string, s string) bool {
@@ -106,6 +203,25 @@ func placed(list []string, p string) (string, bool) {
 			continue
 		}
 		if p == entry || entry != "/" && within(p, entry) {
+			return entry, true
+		}
+	}
+	return "", false
+}
+
+// IsPrefix reports whether a text is a subnet or an address.
+func IsPrefix(s string) bool {
+	_, ok := prefixOf(s)
+	return ok
+}
+
+// ClosedRoot is the entry of mounts.never that closes a bind root.
+func ClosedRoot(l Lists, root string) (string, bool) {
+	if strings.Contains(root, "{data_root}") {
+		return "", false
+	}
+	for _, entry := range l.Never {
+		if e := plain(entry); e != "/" && within(plain(root), e) {
 			return entry, true
 		}
 	}

@@ -22,8 +22,9 @@ type tmpfsAt struct {
 // each fits, they fit together, and without a size the container's memory is their bound.
 func tmpfsTogether(l *look) {
 	var sum int64
+	tmpfsMax := l.r.lists().TmpfsMax
 	limited := l.v.FieldByName("Memory")
-	for _, t := range tmpfsOf(l.v) {
+	for _, t := range tmpfsOf(l.v, tmpfsMax) {
 		switch {
 		case t.bad != "":
 			l.find(finding{value: t.target + " " + t.bad, at: t.target})
@@ -32,14 +33,14 @@ func tmpfsTogether(l *look) {
 		case t.bytes > tmpfsMax:
 			l.find(finding{value: fmt.Sprintf("%s size=%d", t.target, t.bytes), at: t.target})
 		case sum+t.bytes > tmpfsMax:
-			l.find(finding{value: fmt.Sprintf("%s size=%d", t.target, t.bytes), at: t.target, risk: "may fill more than 2 GiB of the host's memory, together with the service's other tmpfs"})
+			l.find(finding{value: fmt.Sprintf("%s size=%d", t.target, t.bytes), at: t.target, risk: "may fill more of the host's memory than one service may, together with the service's other tmpfs"})
 		}
 		sum = min(sum, math.MaxInt64-max(t.bytes, 0)) + max(t.bytes, 0)
 	}
 }
 
 // tmpfsOf are the tmpfs of a HostConfig, by target: its map's, then its mounts'.
-func tmpfsOf(host reflect.Value) []tmpfsAt {
+func tmpfsOf(host reflect.Value, most int64) []tmpfsAt {
 	var out []tmpfsAt
 	if older := host.FieldByName("Tmpfs"); older.IsValid() && older.Kind() == reflect.Map {
 		all := map[string]string{}
@@ -47,7 +48,7 @@ func tmpfsOf(host reflect.Value) []tmpfsAt {
 			all[textOf(it.Key())] = textOf(it.Value())
 		}
 		for _, target := range sortedKeys(all) {
-			out = append(out, tmpfsAsWritten(target, all[target]))
+			out = append(out, tmpfsAsWritten(target, all[target], most))
 		}
 	}
 	mounts := host.FieldByName("Mounts")
@@ -69,7 +70,7 @@ func tmpfsOf(host reflect.Value) []tmpfsAt {
 
 // tmpfsAsWritten reads the kernel's words for one tmpfs. Of several sizes the largest
 // counts: which one the kernel takes is not for us to say.
-func tmpfsAsWritten(target, options string) tmpfsAt {
+func tmpfsAsWritten(target, options string, most int64) tmpfsAt {
 	t := tmpfsAt{target: target}
 	for o := range strings.SplitSeq(options, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(o), "=")
@@ -85,7 +86,7 @@ func tmpfsAsWritten(target, options string) tmpfsAt {
 			continue
 		}
 		n, ok := kernelSize(value)
-		if !ok || n <= 0 || n > tmpfsMax/unit { // 0 is without any bound
+		if !ok || n <= 0 || n > most/unit { // 0 is without any bound
 			t.bad = o
 			continue
 		}

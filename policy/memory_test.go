@@ -24,11 +24,11 @@ func TestOfSeveralSizesTheLargestCounts(t *testing.T) {
 	for options, bytes := range map[string]int64{
 		"": 0, "mode=1777": 0, "size=1m,size=1g": 1 << 30, "size=1g,size=1m": 1 << 30, "nr_blocks=1k": 4 << 20, "nr_inodes=1k": 0, "size=1k,nr_blocks=1": 4 << 10,
 	} {
-		got := tmpfsAsWritten("/t", options)
+		got := tmpfsAsWritten("/t", options, tmpfsMax)
 		require.Empty(t, got.bad, options)
 		require.Equal(t, bytes, got.bytes, options)
 	}
 	for _, options := range []string{"size=0", "size=3g", "SIZE=3g", "size=50%", "nr_blocks=0", "nr_blocks=524289", "nr_inodes=0", "nr_inodes=3m", "size=1m, size=0"} {
-		require.NotEmpty(t, tmpfsAsWritten("/t", options).bad, options)
+		require.NotEmpty(t, tmpfsAsWritten("/t", options, tmpfsMax).bad, options)
 	}
 }

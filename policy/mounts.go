@@ -2,7 +2,11 @@ package policy
 
 import (
 	"path"
+	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // binds judges HostConfig.Binds: "source:target[:options]", where a source
@@ -84,8 +88,22 @@ func volumeName(l *look) { l.volumeNamed(l.text(), "") }
 // shown, for among them are passwords.
 func volumeOptions(l *look) {
 	opts := l.dict()
+	var lets []string
+	for _, word := range l.r.lists().DriverOpts {
+		lets = append(lets, strings.TrimSpace(word))
+	}
+	asks, alone := optionsAsked(opts), false
 	for _, name := range sortedKeys(opts) {
-		f := finding{value: name, at: name, risk: optionRisk(name, opts), instead: "make the volume by hand (docker volume create) and say external: true"}
+		alone = alone || slices.ContainsFunc(pathsIn(opts[name]), func(p string) bool {
+			g := l.pathAt(p, false, false)
+			return g != nil && (g.alone || g.grade == forbidden)
+		})
+	}
+	for _, name := range sortedKeys(opts) {
+		if slices.Contains(lets, name+"="+opts[name]) {
+			continue
+		}
+		f := finding{value: name, at: name, asks: asks, alone: alone, risk: optionRisk(name, opts), instead: "make the volume by hand (docker volume create) and say external: true"}
 		for _, p := range pathsIn(opts[name]) {
 			if g := l.pathAt(p, false, false); g != nil && g.grade == forbidden {
 				f.grade, f.risk = forbidden, p+" "+g.risk
@@ -94,6 +112,26 @@ func volumeOptions(l *look) {
 		l.find(f)
 	}
 }
+
+// optionsAsked are all options of one volume together, as a grant names them: each one
+// alone says nothing of what is mounted. Where one may be a password only their hash is
+// written.
+func optionsAsked(opts map[string]string) string {
+	var words []string
+	for _, name := range sortedKeys(opts) {
+		words = append(words, name+"="+opts[name])
+	}
+	all := strings.Join(words, ";")
+	if ring.HasSealed(all) {
+		return all // no grant can name it
+	}
+	if secretOption.MatchString(all) {
+		return hashed(all)
+	}
+	return all
+}
+
+var secretOption = regexp.MustCompile(`(?i)pass|cred|secret|token|key`)
 
 func optionRisk(name string, opts map[string]string) string {
 	kind := opts["type"]

@@ -19,18 +19,18 @@ func CheckNested(r Rules, app *ring.App, dataRoot string, others []ring.HostMoun
 	all := slices.Concat(mounts, others)
 	var out []Finding
 	for i := range app.Services {
-		out = append(out, nestedOf(r, app.Name, app.Services[i].Name, mounts[i].Mounts, all, func(p string) string {
-			return inside(p, plain(dataRoot))
-		})...)
+		req := Request{App: app.Name, Source: app.Source, Path: app.Path, Service: app.Services[i].Name, Key: "container", DataRoot: dataRoot}
+		out = append(out, nestedOf(r, req, mounts[i].Mounts, all)...)
 	}
 	return sorted(out)
 }
 
 // CheckMounted judges what one container of a service is about to mount, beside
 // what is mounted on the engine already. The paths are those of the host.
-// Those below dataRoot are shown from there.
-func CheckMounted(r Rules, app, service, dataRoot string, mounts []ring.HostMount, all []ring.HostMounts) []Finding {
-	return sorted(nestedOf(r, app, service, mounts, all, func(p string) string { return inside(p, plain(dataRoot)) }))
+// Those below the request's data root are shown from there.
+func CheckMounted(r Rules, req Request, mounts []ring.HostMount, all []ring.HostMounts) []Finding {
+	req.Key, req.Body = "container", nil
+	return sorted(nestedOf(r, req, mounts, all))
 }
 
 // CheckLeads judges where paths lead that are links, as if those places had been
@@ -44,27 +44,28 @@ func CheckLeads(r Rules, req Request, mounts []ring.HostMount, leads map[string]
 	l := &look{walker: &w, rule: paths("mounts.bind", "volumes"), spot: spot{path: "App.volumes"}, v: reflect.ValueOf(true)}
 	for _, m := range mounts {
 		to, linked := leads[m.Source]
-		if _, everybodys := placed(always, plain(m.Source)); !linked || everybodys && m.ReadOnly {
+		if _, everybodys := readOnlyPlace(r.lists().Always, plain(m.Source)); !linked || everybodys && m.ReadOnly {
 			continue
 		}
 		if f := l.pathAt(to, m.ReadOnly, false); f != nil {
-			f.value, f.at, f.risk = m.Source, m.Target, "leads to "+plain(to)+", which "+f.risk
+			f.value, f.at, f.risk, f.asks = m.Source, m.Target, "leads to "+plain(to)+", which "+f.risk, asksOf(to, m.ReadOnly)
 			l.find(*f)
 		}
 	}
 	return sorted(w.out)
 }
 
-func nestedOf(r Rules, app, service string, mounts []ring.HostMount, all []ring.HostMounts, shown func(string) string) []Finding {
+func nestedOf(r Rules, req Request, mounts []ring.HostMount, all []ring.HostMounts) []Finding {
 	if r.Profile == "" {
 		r.Profile = Compose
 	}
-	w := walker{r: &r, req: &Request{App: app, Service: service, Key: "container"}}
+	w := walker{r: &r, req: &req}
+	shown := func(p string) string { return inside(p, plain(req.DataRoot)) }
 	l := &look{walker: &w, rule: nestedRule, spot: spot{path: "App." + nestedRule.key}, v: reflect.ValueOf(true)}
 	for _, m := range mounts {
 		if outer, who := writableAbove(m.Source, all); who != "" {
 			l.find(finding{
-				value: shown(m.Source) + " in " + shown(outer) + " of " + who, at: m.Target,
+				value: shown(m.Source) + " in " + shown(outer) + " of " + who, at: m.Target, asks: m.Source,
 				instead: "mount folders beside each other, the outer one read-only, or the inner one at its own place directly inside the outer one in every service that writes there",
 			})
 		}

@@ -31,7 +31,8 @@ func hostPortOf(l *look) {
 		l.find(f)
 		return
 	}
-	if hostPort(n) {
+	f.asks = strconv.Itoa(n) + strings.TrimPrefix(f.value, s)
+	if l.r.lists().portPasses(n, proto) {
 		return
 	}
 	if n >= 1024 {
@@ -136,6 +137,7 @@ func networksJoined(l *look) {
 	for it := l.v.MapRange(); it.Next(); {
 		name := textOf(it.Key())
 		switch {
+		case name == "host" && slices.Contains(l.r.lists().Network, "host"):
 		case name == "host":
 			l.find(finding{value: name, at: name})
 		case strings.Contains(name, ":"):

@@ -30,7 +30,7 @@ func environment(l *look) {
 		name, value, _ := strings.Cut(s, "=")
 		switch {
 		case slices.Contains(nvidiaDevices, name) && value != "" && value != "void" && value != "none":
-			l.find(finding{value: name, at: name})
+			l.find(finding{value: name, at: name, asks: "gpus"})
 		case strings.HasPrefix(name, "LD_"):
 			at := *l
 			at.rule.name = "runtime"

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -20,12 +21,26 @@ func (l *look) bindAt(b bind) {
 	f := l.pathAt(b.source, b.readOnly, b.relabel)
 	if f != nil {
 		f.value, f.at = path.Clean(b.source), b.target
-		l.find(*f)
-		return
+		f.asks = asksOf(b.source, b.readOnly && !b.relabel)
+		if l.find(*f); l.denies() {
+			return
+		}
 	}
-	if !slices.Contains(propagations, b.propagation) {
-		l.find(finding{value: path.Clean(b.source) + " " + b.propagation, at: b.target, grade: escape, risk: "shares later mounts between the container and the host", instead: "remove the propagation"})
+	if !among(l.r.lists().Propagation, cmp.Or(b.propagation, "rprivate")) {
+		clean := path.Clean(b.source)
+		l.find(finding{
+			value: clean + " " + b.propagation, at: b.target, grade: escape, risk: "shares later mounts between the container and the host",
+			instead: "remove the propagation", asks: clean + ":" + b.propagation,
+		})
 	}
+}
+
+// asksOf is what a grant of a path of the host has to say.
+func asksOf(source string, readOnly bool) string {
+	if readOnly {
+		return path.Clean(source) + ":ro"
+	}
+	return path.Clean(source)
 }
 
 // The order is that of who has the last word: the daemon, other apps, the app
@@ -53,10 +68,12 @@ func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
 			return &finding{grade: forbidden, risk: "is where the engine keeps the volumes of all apps", instead: "mount the volume by its name"}
 		}
 	}
-	if mine && !l.r.holdsOwn(p) && !holds(l.req.Others.Folders, p) {
+	lists := l.r.lists()
+	shared := holds(l.req.Others.Folders, p)
+	if root, ok := l.bindRoot(lists, p); ok && !l.r.holdsOwn(p) && !shared && !l.closed(lists, p, root) {
 		return nil
 	}
-	if entry, ok := placed(always, p); ok {
+	if entry, ok := readOnlyPlace(lists.Always, p); ok {
 		switch {
 		case !readOnly:
 			return &finding{grade: escape, risk: "lets the container change " + entry + " of the host", instead: "add :ro"}
@@ -65,7 +82,83 @@ func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
 		}
 		return nil
 	}
-	return &finding{grade: escape, risk: l.riskOf(p), instead: insteadOf(p)}
+	f := &finding{grade: escape, risk: l.riskOf(p), instead: insteadOf(p)}
+	if mine {
+		f.risk, f.instead = "is the app's own folder, which mounts.bind_roots of this host does not name", `add "{data_root}/{path}" to that list, or begin each of its items with + or -`
+	}
+	if l.r.Profile != Owner {
+		f.never, f.alone = neverAt(lists.Never, p)
+		f.alone = f.alone || mine || shared && l.inDataRoots(p)
+	}
+	return f
+}
+
+// closed reports whether a path of a bind root is closed all the same: by never, or by an
+// entry of grant_only that is nearer to it than the root, or that lies inside it.
+func (l *look) closed(lists *Lists, p, root string) bool {
+	if l.isMine(p) {
+		return false // the operator chose where the data of apps lies
+	}
+	if _, is := neverAt(lists.Never, p); is {
+		return true
+	}
+	for _, entry := range lists.GrantOnly {
+		if name, anywhere := strings.CutPrefix(entry, "**/"); anywhere {
+			if path.Base(p) == name {
+				return true
+			}
+			continue
+		}
+		if e := plain(entry); within(e, p) || within(p, e) && len(e) > len(root) {
+			return true
+		}
+	}
+	return false
+}
+
+// bindRoot is the entry of mounts.bind_roots that a path is or lies below, as a path.
+func (l *look) bindRoot(lists *Lists, p string) (string, bool) {
+	best, found := "", false
+	for _, entry := range lists.BindRoots {
+		if strings.Contains(entry, "{data_root}") && l.req.DataRoot == "" {
+			continue
+		}
+		root := plain(strings.NewReplacer("{data_root}", l.req.DataRoot, "{path}", l.req.Path).Replace(entry))
+		if entry == OwnFolder && !l.isMine(p) {
+			continue
+		}
+		if within(p, root) && (!found || len(root) > len(best)) {
+			best, found = root, true
+		}
+	}
+	return best, found
+}
+
+// inDataRoots reports whether a path lies below a folder that holds the data of apps.
+func (l *look) inDataRoots(p string) bool {
+	return slices.ContainsFunc(append(slices.Clone(l.req.Others.DataRoots), l.req.DataRoot), func(root string) bool { return root != "" && within(p, plain(root)) })
+}
+
+// readOnlyPlace is the entry of mounts.always that a path is or lies below; each entry
+// ends in :ro.
+func readOnlyPlace(always []string, p string) (string, bool) {
+	for _, entry := range always {
+		if entry = strings.TrimSuffix(entry, ":ro"); within(p, plain(entry)) {
+			return entry, true
+		}
+	}
+	return "", false
+}
+
+// neverAt is the entry of mounts.never that a path is, lies below or holds. The root
+// folder is only itself.
+func neverAt(never []string, p string) (string, bool) {
+	for _, entry := range never {
+		if e := plain(entry); p == e || e != "/" && (within(p, e) || p != "/" && within(e, p)) {
+			return entry, true
+		}
+	}
+	return "", false
 }
 
 // plain is a path as it is compared. /var/run is /run on every host of today.
@@ -140,11 +233,11 @@ func (l *look) riskOf(p string) string {
 	if l.r.Profile == Owner {
 		return risk
 	}
-	if entry, ok := placed(never, p); ok {
+	if entry, ok := neverAt(l.r.lists().Never, p); ok {
 		return risk + " (" + entry + " is never granted)"
 	}
-	if entry, ok := placed(grantOnly, p); ok {
-		return risk + " (" + entry + " needs a grant, and this release has none)"
+	if entry, ok := placed(l.r.lists().GrantOnly, p); ok {
+		return risk + " (" + entry + " needs a grant)"
 	}
 	return risk
 }

@@ -11,6 +11,7 @@ package policy
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Profile is how much of a host the signers are given.
@@ -50,13 +51,19 @@ type Rules struct {
 	NvidiaRuntimes []string
 	// Routes are, by app, the host names that are its own: labels.routes.
 	Routes map[string][]string
+	// Lists are what this host says instead of its profile; nil is the profile's own.
+	Lists *Lists
+	// Grants are what single apps may have beside it, at the moment Now.
+	Grants []Grant
+	Now    time.Time
 }
 
 // Request is one thing that the engine is about to be sent, with what is known
 // of the app that asks.
 type Request struct {
 	App     string
-	Service string // "" for a network or volume
+	Source  string // whose app it is: a grant counts for one source and path alone
+	Service string // "" for what belongs to the app as a whole
 	// Key is "container", "network <key>" or "volume <key>", by the keys of the
 	// Compose file.
 	Key string
@@ -91,6 +98,7 @@ const UnknownField = "UnknownField"
 
 // Finding is one thing that a request asks beyond what every app may.
 type Finding struct {
+	App   string
 	Rule  string // stable, such as "capabilities.add"
 	Field string // such as "HostConfig.CapAdd"
 	// Value is what was asked, fit to be shown: no secret, one line. "" where the
@@ -107,6 +115,11 @@ type Finding struct {
 	// otherwise, "" where there is nothing but to leave it out.
 	Owner   bool
 	Instead string
+	// Asks is the value of a grant that lets it pass, "" where none does; Grant is
+	// where the one stands that did.
+	Asks, Grant string
+	// Never is the entry of mounts.never that closes it to every grant, "" for none.
+	Never string
 }
 
 // Says is the finding as people read it everywhere.
@@ -120,8 +133,13 @@ func (f Finding) Says() string {
 // Hint is what the author can do about a denied finding.
 func (f Finding) Hint() string {
 	out := cmp.Or(f.Instead, "remove it")
-	if f.Owner {
-		return out + "; where the signers own the host, policy: {profile: owner} in the daemon's configuration carries it out"
+	switch {
+	case f.Asks != "":
+		return out + "; or grant it on this host: gitring policy suggest --app " + f.App + " prints the lines"
+	case f.Never != "":
+		return out + "; no grant covers it as long as mounts.never of this host has " + f.Never
+	case f.Owner:
+		return out + "; no grant covers it, only policy: {profile: owner}, where the signers own the host"
 	}
 	return out + "; no profile carries it out"
 }

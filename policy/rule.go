@@ -58,6 +58,11 @@ type finding struct {
 	instead string
 	grade   grade
 	note    bool // only told, under every profile
+	// asks is the value of a grant that lets it pass; "" is the value as it stands.
+	// alone says that no grant does.
+	asks  string
+	alone bool
+	never string // the entry of mounts.never that closes it
 }
 
 func (l *look) judge() {
@@ -75,7 +80,7 @@ func (l *look) find(f finding) {
 		return
 	}
 	out := Finding{
-		Rule: l.rule.name, Field: l.path, Value: clip(f.value), Risk: cmp.Or(f.risk, l.rule.risk), Verdict: Deny,
+		App: l.req.App, Rule: l.rule.name, Field: l.path, Value: clip(f.value), Risk: cmp.Or(f.risk, l.rule.risk), Verdict: Deny,
 		Owner: g != forbidden, Instead: f.instead,
 	}
 	key := strings.Replace(cmp.Or(f.key, l.rule.key), "*", strings.TrimPrefix(l.key, l.req.App+"_"), 1)
@@ -89,8 +94,36 @@ func (l *look) find(f finding) {
 		out.Verdict = Note
 	case g == escape && l.r.Profile == Owner:
 		out.Verdict = Power
+	case g != forbidden && !f.alone && !slices.Contains(ungranted, l.rule.name):
+		l.ask(&out, cmp.Or(f.asks, f.value, "true"))
+	}
+	if out.Verdict == Deny && g != forbidden {
+		out.Never = f.never
 	}
 	l.out = append(l.out, out)
+}
+
+// ask looks for a grant of what was denied. What holds a value of the host has none: its
+// text is known to nobody who could write the grant.
+func (l *look) ask(out *Finding, asks string) {
+	if ring.HasSealed(asks) || !printable(asks) {
+		return
+	}
+	have, wrong := GrantValue(out.Rule, asks)
+	if wrong != "" {
+		return
+	}
+	out.Asks = asks
+	if g := l.r.granted(l.req, out.Rule, have); g != nil {
+		out.Verdict, out.Grant = Power, g.At
+	}
+}
+
+// denies reports whether what was found last is refused.
+func (l *look) denies() bool { return len(l.out) > 0 && l.out[len(l.out)-1].Verdict == Deny }
+
+func printable(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
 // of is what the request is for, as the Compose file names it.

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // privateSubnets are what a network of an app may lie in: no host on the
@@ -41,9 +42,19 @@ func (l *look) privateOnly(s string) {
 		l.find(finding{value: s, grade: forbidden, risk: "is no subnet or address that can be judged"})
 	case linkAddress(s):
 		l.find(finding{value: s})
-	case !isPrivate(p):
+	case l.r.lists().Subnets != nil && !isIn(l.r.lists().Subnets, p):
+		l.find(finding{value: s, risk: "is not among the subnets that this host lets apps have", instead: "choose one of " + strings.Join(l.r.lists().Subnets, ", ")})
+	case l.r.lists().Subnets == nil && !isPrivate(p):
 		l.find(finding{value: s, risk: publicRisk, instead: insteadOfPublic})
 	}
+}
+
+// isIn reports whether all of p lies in one prefix of a list.
+func isIn(list []string, p netip.Prefix) bool {
+	return slices.ContainsFunc(list, func(word string) bool {
+		in, ok := prefixOf(word)
+		return ok && in.Bits() <= p.Bits() && in.Contains(p.Addr())
+	})
 }
 
 // isPrivate reports whether all of p lies in one private subnet.

@@ -71,7 +71,7 @@ var configRules = map[string]rule{
 	"Config.OnBuild":                   ours(),
 	"Config.Labels":                    labelled("labels"),
 	"Config.StopSignal":                pass("stop_signal"),
-	"Config.StopTimeout":               {name: "limits.stop_grace", key: "stop_grace_period", grade: limit, check: most(stopGraceMax), risk: "keeps a stopping container for more than 10 minutes", lets: "10 minutes at most"},
+	"Config.StopTimeout":               {name: "limits.stop_grace", key: "stop_grace_period", grade: limit, check: most(func(l *Lists) int64 { return int64(l.StopGrace) }), risk: "keeps a stopping container for more than 10 minutes", lets: "10 minutes at most"},
 	"Config.Shell":                     ours(),
 }
 
@@ -86,7 +86,7 @@ func paths(name, key string) rule {
 	return rule{
 		name: name, key: key, check: mountType,
 		risk: "is a path of the host outside the app's own data",
-		lets: "the app's own data, contents of the commit, named volumes, and read-only " + listed(always),
+		lets: "the app's own data, contents of the commit, named volumes, and read-only " + "`/etc/localtime`, `/etc/timezone`, `/usr/share/zoneinfo`, `/etc/ssl/certs`",
 	}
 }
 
@@ -110,7 +110,7 @@ var joined = rule{
 var hostRules = map[string]rule{
 	"HostConfig.Binds":                           withCheck(paths("mounts.bind", "volumes"), binds),
 	"HostConfig.ContainerIDFile":                 ours(),
-	"HostConfig.LogConfig.Type":                  listOnly("logging", "logging.driver", logDrivers, only(logDrivers), "sends from the host's own network to where the options say"),
+	"HostConfig.LogConfig.Type":                  listOnly("logging", "logging.driver", logDrivers, only(func(l *Lists) []string { return l.Logging }), "sends from the host's own network to where the options say"),
 	"HostConfig.LogConfig.Config":                pass("logging.options"),
 	"HostConfig.NetworkMode":                     {name: "namespaces.network", key: "network_mode", grade: escape, check: networkMode, risk: "shares the host's network, with every service on it", lets: "`bridge`, `none`, `service:*`, the app's own and external networks"},
 	"HostConfig.PortBindings[].HostIP":           {name: "networks.forbid_subnets", key: "ports", grade: escape, check: publishedAt, risk: "publishes on the host's own link, where a cloud gives out credentials", lets: outsideSubnets},
@@ -121,33 +121,33 @@ var hostRules = map[string]rule{
 	"HostConfig.VolumeDriver":                    ours(),
 	"HostConfig.VolumesFrom":                     {name: "mounts.volumes_from", key: "volumes_from", grade: forbidden, check: volumesFrom, risk: "takes the volumes of a container that is not the app's", lets: "services of the same app"},
 	"HostConfig.ConsoleSize":                     ours(),
-	"HostConfig.Annotations":                     {name: "annotations", key: "annotations", grade: escape, check: keysOnly(annotations), risk: "may be an order to the program that starts the container, as root on the host", lets: listed(annotations)},
+	"HostConfig.Annotations":                     {name: "annotations", key: "annotations", grade: escape, check: keysOnly(these(annotations...)), risk: "may be an order to the program that starts the container, as root on the host", lets: listed(annotations)},
 	"HostConfig.CapAdd":                          listOnly("capabilities.add", "cap_add", capabilities, capabilitiesAdd, "gives the container more of the kernel than Docker's defaults"),
 	"HostConfig.CapDrop":                         pass("cap_drop"),
-	"HostConfig.CgroupnsMode":                    {name: "namespaces.cgroup", key: "cgroup", grade: escape, check: joins(forbidden, "private"), risk: "shows the container the host's control groups", lets: "`private`"},
+	"HostConfig.CgroupnsMode":                    {name: "namespaces.cgroup", key: "cgroup", grade: escape, check: joins(forbidden, func(l *Lists) []string { return l.Cgroup }), risk: "shows the container the host's control groups", lets: "`private`"},
 	"HostConfig.DNS":                             {name: "networks.forbid_subnets", key: "dns", grade: escape, check: addresses, risk: "asks an address that belongs to the host's own link, such as that of a cloud's credentials", lets: outsideSubnets},
 	"HostConfig.DNSOptions":                      pass("dns_opt"),
 	"HostConfig.DNSSearch":                       pass("dns_search"),
 	"HostConfig.ExtraHosts":                      {name: "networks.forbid_subnets", key: "extra_hosts", grade: escape, check: extraHosts, risk: "names an address that belongs to the host's own link, such as that of a cloud's credentials", lets: outsideSubnets},
 	"HostConfig.GroupAdd":                        {name: "groups", key: "group_add", grade: escape, check: groups, risk: "joins the group that may use the engine's socket", lets: "all but `docker` and the group of the engine's socket"},
-	"HostConfig.IpcMode":                         {name: "namespaces.ipc", key: "ipc", grade: escape, check: joins(allowed, "private", "shareable", "none"), risk: "shares the host's memory between processes", lets: "`private`, `shareable`, `none`, `service:*`"},
+	"HostConfig.IpcMode":                         {name: "namespaces.ipc", key: "ipc", grade: escape, check: joins(limit, func(l *Lists) []string { return l.IPC }), risk: "shares the host's memory between processes", lets: "`private`, `shareable`, `none`, `service:*`"},
 	"HostConfig.Cgroup":                          ours(),
 	"HostConfig.Links":                           ours(),
-	"HostConfig.OomScoreAdj":                     {name: "limits.oom_score_adj", key: "oom_score_adj", grade: escape, check: least(0), risk: "lets the kernel kill other processes of the host first", lets: "0 and above"},
-	"HostConfig.PidMode":                         {name: "namespaces.pid", key: "pid", grade: escape, check: joins(escape, "private"), risk: "lets the container see and stop every process of the host", lets: "`private`"},
+	"HostConfig.OomScoreAdj":                     {name: "limits.oom_score_adj", key: "oom_score_adj", grade: escape, check: least(func(l *Lists) int64 { return int64(l.OomScoreAdj) }), risk: "lets the kernel kill other processes of the host first", lets: "0 and above"},
+	"HostConfig.PidMode":                         {name: "namespaces.pid", key: "pid", grade: escape, check: joins(escape, func(l *Lists) []string { return l.PID }), risk: "lets the container see and stop every process of the host", lets: "`private`"},
 	"HostConfig.Privileged":                      {name: "privileged", key: "privileged", grade: escape, risk: "gives the container the host: every device and the whole kernel"},
 	"HostConfig.PublishAllPorts":                 ours(),
 	"HostConfig.ReadonlyRootfs":                  pass("read_only"),
 	"HostConfig.SecurityOpt":                     listOnly("security_opt", "security_opt", securityOptions, securityOpts, "changes what confines the container"),
-	"HostConfig.StorageOpt":                      {name: "storage_opt", key: "storage_opt", grade: escape, check: keysOnly(nil), risk: "goes to the host's storage driver"},
+	"HostConfig.StorageOpt":                      {name: "storage_opt", key: "storage_opt", grade: escape, check: keysOnly(these()), risk: "goes to the host's storage driver"},
 	"HostConfig": {
 		name: "mounts.tmpfs_max", key: "tmpfs", grade: limit, check: tmpfsTogether, risk: "may fill more than 2 GiB of the host's memory",
 		lets: "2 GiB at most, all of a service together; no size is the kernel's half of the memory, and is told where the service has no memory limit",
 	},
 	"HostConfig.Tmpfs":         withCheck(withKey(targetRule, "tmpfs"), tmpfsTargets),
-	"HostConfig.UTSMode":       {name: "namespaces.uts", key: "uts", grade: escape, check: joins(forbidden), risk: "lets the container change the host's name"},
-	"HostConfig.UsernsMode":    {name: "namespaces.userns", key: "userns_mode", grade: escape, check: joins(forbidden), risk: "takes away what maps the container's root to an ordinary user"},
-	"HostConfig.ShmSize":       {name: "limits.shm_max", key: "shm_size", grade: limit, check: most(shmMax), risk: "may fill more than 2 GiB of the host's memory", lets: "2 GiB at most"},
+	"HostConfig.UTSMode":       {name: "namespaces.uts", key: "uts", grade: escape, check: joins(forbidden, func(l *Lists) []string { return l.UTS }), risk: "lets the container change the host's name"},
+	"HostConfig.UsernsMode":    {name: "namespaces.userns", key: "userns_mode", grade: escape, check: joins(forbidden, func(l *Lists) []string { return l.Userns }), risk: "takes away what maps the container's root to an ordinary user"},
+	"HostConfig.ShmSize":       {name: "limits.shm_max", key: "shm_size", grade: limit, check: most(func(l *Lists) int64 { return l.ShmMax }), risk: "may fill more than 2 GiB of the host's memory", lets: "2 GiB at most"},
 	"HostConfig.Sysctls":       listOnly("sysctls", "sysctls", sysctls, sysctlsOnly, "changes settings of the kernel"),
 	"HostConfig.Runtime":       {name: "runtime", key: "runtime", grade: escape, check: runtimeOf, risk: "runs the container under another program of the host", lets: listed(runtimes) + ", the engine's default"},
 	"HostConfig.Isolation":     ours(),
@@ -159,7 +159,7 @@ var hostRules = map[string]rule{
 const outsideSubnets = "addresses outside 169.254.0.0/16 and fd00:ec2::/32"
 
 func atLeastASecond(key string) rule {
-	return rule{name: "healthcheck.interval", key: key, grade: limit, check: least(intervalMin), risk: "has the engine start a program more than once a second", lets: "1 second at least"}
+	return rule{name: "healthcheck.interval", key: key, grade: limit, check: least(func(*Lists) int64 { return intervalMin }), risk: "has the engine start a program more than once a second", lets: "1 second at least"}
 }
 
 func withCheck(r rule, check func(*look)) rule {
@@ -231,7 +231,7 @@ var mountRules = map[string]rule{
 	"HostConfig.Mounts[].VolumeOptions.NoCopy":               pass("volumes"),
 	"HostConfig.Mounts[].VolumeOptions.Labels":               labelled("volumes"),
 	"HostConfig.Mounts[].VolumeOptions.Subpath":              pass("volumes"),
-	"HostConfig.Mounts[].VolumeOptions.DriverConfig.Name":    listOnly("mounts.volume_drivers", "volumes", volumeDrivers, only(volumeDrivers), "is a program that acts as root on the host"),
+	"HostConfig.Mounts[].VolumeOptions.DriverConfig.Name":    listOnly("mounts.volume_drivers", "volumes", volumeDrivers, only(func(l *Lists) []string { return l.VolumeDrivers }), "is a program that acts as root on the host"),
 	"HostConfig.Mounts[].VolumeOptions.DriverConfig.Options": {name: "mounts.driver_opts", key: "volumes", grade: escape, check: volumeOptions, risk: "goes to the volume's driver, which acts as root on the host"},
 	"HostConfig.Mounts[].ImageOptions":                       ours(),
 	"HostConfig.Mounts[].TmpfsOptions.SizeBytes":             part("tmpfs", "mounts.tmpfs_max"),
@@ -248,7 +248,7 @@ var endpointRules = map[string]rule{
 	"Endpoint.Links":                   ours(),
 	"Endpoint.Aliases":                 pass("networks"),
 	"Endpoint.MacAddress":              pass("networks"),
-	"Endpoint.DriverOpts":              listOnly("networks.driver_opts", "networks.*.driver_opts", networkOptions, keysOnly(networkOptions), "sets options of the network driver on the host"),
+	"Endpoint.DriverOpts":              listOnly("networks.driver_opts", "networks.*.driver_opts", networkOptions, keysOnly(func(l *Lists) []string { return l.NetworkOptions }), "sets options of the network driver on the host"),
 	"Endpoint.GwPriority":              pass("networks"),
 	"Endpoint.NetworkID":               ours(),
 	"Endpoint.EndpointID":              ours(),
@@ -276,12 +276,12 @@ func private(does string) rule {
 }
 
 var networkRules = map[string]rule{
-	"Network.Driver":                   listOnly("networks.drivers", "driver", networkDrivers, only(networkDrivers), "joins containers to the host's network by a driver of the host"),
+	"Network.Driver":                   listOnly("networks.drivers", "driver", networkDrivers, only(func(l *Lists) []string { return l.NetworkDrivers }), "joins containers to the host's network by a driver of the host"),
 	"Network.Scope":                    ours(),
 	"Network.EnableIPv4":               pass("enable_ipv4"),
 	"Network.EnableIPv6":               pass("enable_ipv6"),
-	"Network.IPAM.Driver":              listOnly("networks.ipam", "ipam.driver", []string{"default"}, only([]string{"default"}), "gives out addresses by a program of the host"),
-	"Network.IPAM.Options":             {name: "networks.ipam", key: "ipam.options", grade: escape, check: keysOnly(nil), risk: "sets options of the address driver on the host"},
+	"Network.IPAM.Driver":              listOnly("networks.ipam", "ipam.driver", []string{"default"}, only(these("default")), "gives out addresses by a program of the host"),
+	"Network.IPAM.Options":             {name: "networks.ipam", key: "ipam.options", grade: escape, check: keysOnly(these()), risk: "sets options of the address driver on the host"},
 	"Network.IPAM.Config[].Subnet":     private("covers"),
 	"Network.IPAM.Config[].IPRange":    private("covers"),
 	"Network.IPAM.Config[].Gateway":    private("takes"),
@@ -291,13 +291,13 @@ var networkRules = map[string]rule{
 	"Network.Ingress":                  ours(),
 	"Network.ConfigOnly":               ours(),
 	"Network.ConfigFrom":               ours(),
-	"Network.Options":                  listOnly("networks.driver_opts", "driver_opts", networkOptions, keysOnly(networkOptions), "sets options of the network driver on the host"),
+	"Network.Options":                  listOnly("networks.driver_opts", "driver_opts", networkOptions, keysOnly(func(l *Lists) []string { return l.NetworkOptions }), "sets options of the network driver on the host"),
 	"Network.Labels":                   labelled("labels"),
 }
 
 var volumeRules = map[string]rule{
 	"Volume.ClusterVolumeSpec": ours(),
-	"Volume.Driver":            listOnly("mounts.volume_drivers", "driver", volumeDrivers, only(volumeDrivers), "is a program that acts as root on the host"),
+	"Volume.Driver":            listOnly("mounts.volume_drivers", "driver", volumeDrivers, only(func(l *Lists) []string { return l.VolumeDrivers }), "is a program that acts as root on the host"),
 	"Volume.DriverOpts":        {name: "mounts.driver_opts", key: "driver_opts", grade: escape, check: volumeOptions, risk: "goes to the volume's driver, which acts as root on the host"},
 	"Volume.Labels":            labelled("labels"),
 	"Volume.Name":              {name: "mounts.external_volumes", key: "name", grade: forbidden, check: volumeName, risk: "is a volume of another app", lets: "all but volumes of other apps"},
@@ -318,6 +318,9 @@ var execRules = map[string]rule{
 	"Exec.WorkingDir":   hookDirRule,
 	"Exec.Cmd":          programRule("post_start", firstWord),
 }
+
+// appRules are of an app as a whole, which no single request shows.
+var appRules = append([]rule{servicesRule, replicasRule, steeringRule, nestedRule, checkProgramRule}, serviceRules...)
 
 // Rules of an app as a whole, which no single request shows.
 var (

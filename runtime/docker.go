@@ -53,6 +53,9 @@ type Options struct {
 	// with its sealed values still closed; nil allows everything. A *ring.Refusal
 	// among its error's causes reaches the author.
 	Allow func(app string, payload any) error
+	// Shared are the folders of the host that the policy lets containers of several apps
+	// write to, for the app that asks, whether one is there now or not; nil is none.
+	Shared func(app *ring.App) []string
 	// OwnerHost says that the signers own the host: a network that takes of the host's
 	// own is made, and told, instead of refused.
 	OwnerHost bool

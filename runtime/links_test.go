@@ -27,7 +27,7 @@ func (r *rig) judgedBy(profile policy.Profile) {
 			req.Service = q.Service.Name
 		}
 		rules := policy.Rules{Profile: profile, Host: r.host}
-		found := append(policy.Check(rules, req), policy.CheckMounted(rules, app, req.Service, r.data, q.Mounts, q.Beside)...)
+		found := append(policy.Check(rules, req), policy.CheckMounted(rules, req, q.Mounts, q.Beside)...)
 		for _, f := range append(found, policy.CheckLeads(rules, req, q.Mounts, q.Leads)...) {
 			if f.Verdict == policy.Deny {
 				return &ring.Refusal{Code: ring.PolicyDenied, App: app, Says: f.Rule + " " + f.Says(), Hint: f.Hint()}
@@ -83,6 +83,32 @@ func TestALinkPlantedInDataIsNeverMounted(t *testing.T) {
 			require.False(t, e.Permanent, "a person may take the link away")
 		})
 	}
+}
+
+// A link in a folder that several apps may write to is not followed, also when whoever made
+// it is gone, and wherever it leads.
+func TestALinkPlantedInASharedFolderIsNeverMounted(t *testing.T) {
+	r := fakeRig(t)
+	media := t.TempDir()
+	r.opts.Shared = func(*ring.App) []string { return []string{media} }
+	r.judgedBy(policy.Owner)
+	require.NoError(t, os.Mkdir(filepath.Join(media, "films"), 0o755))
+	r.must(t, r.mounting("fine", bindMount(filepath.Join(media, "films"), "/films")))
+	require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(media, "x")))
+	e := r.fails(t, r.mounting("reach", bindMount(filepath.Join(media, "x"), "/x")))
+	require.NotNil(t, e.Refusal, "%v", e)
+	require.Contains(t, e.Refusal.Says, "mounts.links")
+}
+
+// A shared folder that gitring does not see may hold a link all the same.
+func TestASharedFolderThatIsHiddenIsNotTakenForEmpty(t *testing.T) {
+	r := fakeRig(t)
+	hidden := filepath.Join(t.TempDir(), "hidden")
+	r.opts.Shared = func(*ring.App) []string { return []string{hidden} }
+	r.judgedBy(policy.Owner)
+	e := r.fails(t, r.mounting("reach", bindMount(filepath.Join(hidden, "x"), "/x")))
+	require.NotNil(t, e.Refusal, "%v", e)
+	require.Contains(t, e.Refusal.Says, "mounts.links")
 }
 
 // A container that is started again mounts its paths anew.

@@ -26,7 +26,10 @@ type hostMounts struct {
 	// own are the folders that count as written by the app's containers, whether
 	// one is there now or not: all of its data.
 	own []string
-	all []container.Summary
+	// shared are those that containers of any app may have written to before. Unlike own
+	// they may be hidden from gitring, so one that is not seen is not taken for empty.
+	shared []string
+	all    []container.Summary
 	// bound are folders of the host that volumes show, by the volume's name.
 	bound map[string]string
 	// self is the container that is started again, "" for one that is made.
@@ -80,6 +83,9 @@ func (d *Docker) hostMounts(ctx context.Context, e engine, a ring.Action, self s
 	h.all, h.mounts = list, h.seen(points)
 	if a.Of != nil {
 		h.own = append(h.own, filepath.Join(cmp.Or(a.Of.DataRoot, d.opts.DataRoot), a.Of.Path))
+		if d.opts.Shared != nil {
+			h.shared = d.opts.Shared(a.Of)
+		}
 	}
 	return h, nil
 }
@@ -143,7 +149,7 @@ func hasHost(m ring.HostMount) bool {
 // written are the folders that containers may write to, by their paths as
 // written and without links.
 func (h *hostMounts) written() []string {
-	folders := slices.Clone(h.own)
+	folders := slices.Concat(h.own, h.shared)
 	for _, c := range h.others() {
 		for _, m := range h.seen(c.Mounts) {
 			if !m.ReadOnly {

@@ -17,8 +17,7 @@ import (
 // profiles are those of POLICY; the last one is not carried out yet.
 var profiles = []string{string(policy.Compose), string(policy.Owner), "hardened"}
 
-// policyKeys are the keys of a policy. Of those after the first two this release carries
-// out apps and labels.routes; the others are documented, and the profiles' own lists count.
+// policyKeys are the keys of a policy.
 var policyKeys = []string{
 	"version", "profile",
 	"images", "build", "privileged", "use_api_socket", "provider", "capabilities", "namespaces", "devices", "security_opt", "sysctls",
@@ -31,13 +30,17 @@ type policyConfig struct {
 	profile policy.Profile
 	apps    []policyApp
 	routes  map[string][]string // labels.routes
-	later   Mistakes            // what is documented and not carried out
+	lists   *policy.Lists       // the profile's, with what the policy says instead
+	grants  []policy.Grant
+	later   Mistakes // what is documented and not carried out
 }
 
 // policy reads what the configuration says under policy: a mapping, or the name
 // of a file that holds one.
 func (k *checker) policy(c *Config) {
 	c.policy.profile = policy.Compose
+	lists := policy.ListsOf(policy.Compose)
+	c.policy.lists = &lists
 	n := resolved(&c.Policy)
 	switch {
 	case n.IsZero() || n.Tag == "!!null":
@@ -78,7 +81,15 @@ func (k *checker) policyFile(c *Config, n *yaml.Node) {
 }
 
 func (k *checker) policyKeys(c *Config, file string, top *yaml.Node) {
+	for i := 0; i+1 < len(top.Content); i += 2 { // the lists are put over the profile's
+		if key := top.Content[i]; key.Value == "profile" {
+			k.policyProfile(c, file, key.Line, resolved(top.Content[i+1]).Value)
+			break
+		}
+	}
+	*c.policy.lists = policy.ListsOf(c.policy.profile)
 	seen := map[string]int{}
+	apps := func() {}
 	for i := 0; i+1 < len(top.Content); i += 2 {
 		key, value := top.Content[i], resolved(top.Content[i+1])
 		if first, twice := seen[key.Value]; twice {
@@ -91,18 +102,22 @@ func (k *checker) policyKeys(c *Config, file string, top *yaml.Node) {
 			if value.Value != "1" {
 				k.inPolicy(file, key.Line, "this release reads version: 1", "version: %q is not known", value.Value)
 			}
-		case key.Value == "profile":
-			k.policyProfile(c, file, key.Line, value.Value)
-		case key.Value == "apps":
-			k.policyApps(c, file, key.Line, value)
+		case key.Value == "profile": // read before all others
+		case key.Value == "apps": // read after all lists, to which its grants are held
+			apps = func() { k.policyApps(c, file, key.Line, value) }
 		case key.Value == "labels":
 			k.policyLabels(c, file, key.Line, value)
-		case slices.Contains(policyKeys, key.Value):
+		case key.Value == "on_violation":
 			c.policy.later = append(c.policy.later, notCarried(file, key.Line, "policy."+key.Value))
+		case slices.Contains(policyKeys, key.Value):
+			k.policyGroup(c, file, key.Value, key.Line, value)
 		default:
 			k.inPolicy(file, key.Line, ring.Meant(key.Value, policyKeys), "unknown key %q", key.Value)
 		}
 	}
+	apps()
+	k.closedRoots(c, file, max(seen["mounts"], 1))
+	k.grantsTogether(c, file)
 }
 
 func (k *checker) policyProfile(c *Config, file string, line int, said string) {

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -16,7 +21,7 @@ type policyApp struct{ name, source, path string }
 // Keys of the policy that are read here.
 var (
 	appKeys   = []string{"name", "source", "path", "grants"}
-	labelKeys = []string{"reserved", "steering", "routes"}
+	grantKeys = []string{"feature", "value", "service", "reason", "expires", "danger"}
 )
 
 // policyApps reads apps: who may take the name of an app over.
@@ -32,9 +37,6 @@ func (k *checker) policyApps(c *Config, file string, at int, n *yaml.Node) {
 		said, ok := k.mapping(file, "policy.apps", item, appKeys, hint)
 		if !ok {
 			continue
-		}
-		if g := said["grants"]; g != nil {
-			c.policy.later = append(c.policy.later, notCarried(file, g.Line, "policy.apps.grants"))
 		}
 		a := policyApp{}
 		bad := false
@@ -67,18 +69,107 @@ func (k *checker) policyApps(c *Config, file string, at int, n *yaml.Node) {
 		seen[a.name] = item.Line
 		a.path = path.Clean(a.path)
 		c.policy.apps = append(c.policy.apps, a)
+		if g := said["grants"]; g != nil {
+			k.policyGrants(c, file, a, g)
+		}
 	}
+}
+
+// policyGrants reads what one app may have beside the lists.
+func (k *checker) policyGrants(c *Config, file string, a policyApp, n *yaml.Node) {
+	const hint = "write grants: [{feature: capabilities.add, value: NET_ADMIN, service: vpn, reason: wireguard}]"
+	if n.Kind != yaml.SequenceNode {
+		k.inPolicy(file, n.Line, hint, "policy.apps.grants: no list")
+		return
+	}
+	for _, item := range n.Content {
+		item = resolved(item)
+		said, ok := k.mapping(file, "policy.apps.grants", item, grantKeys, hint)
+		if !ok {
+			continue
+		}
+		g := policy.Grant{App: a.name, Source: a.source, Path: a.path, At: fmt.Sprintf("%s:%d", filepath.Base(file), item.Line)}
+		if wrong, instead := readGrant(&g, said, *c.policy.lists); wrong != "" {
+			k.inPolicy(file, item.Line, instead, "policy.apps.grants: %s", wrong)
+			continue
+		}
+		c.policy.grants = append(c.policy.grants, g)
+	}
+}
+
+// readGrant reads one grant; it says what is wrong with it, and what to write instead.
+func readGrant(g *policy.Grant, said map[string]*yaml.Node, lists policy.Lists) (wrong, instead string) {
+	danger, expires := "", ""
+	for _, f := range []struct {
+		key string
+		to  *string
+	}{{"feature", &g.Feature}, {"value", &g.Value}, {"service", &g.Service}, {"reason", &g.Reason}, {"expires", &expires}, {"danger", &danger}} {
+		n := said[f.key]
+		if n == nil {
+			continue
+		}
+		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
+			return f.key + " is no text", "write " + f.key + ": as one line of text"
+		}
+		*f.to = n.Value
+	}
+	if !slices.Contains(policy.Features(), g.Feature) {
+		return fmt.Sprintf("feature %q is not known", g.Feature), ring.Meant(g.Feature, policy.Features())
+	}
+	have, wrong := policy.GrantValue(g.Feature, g.Value)
+	if wrong != "" {
+		return fmt.Sprintf("value %q of %s cannot be granted", g.Value, g.Feature), wrong
+	}
+	if policy.NeverGranted(lists, g.Feature, have) {
+		return g.Feature + " " + g.Value + " is never granted", "take the grant out; a policy that takes its entry out of mounts.never can grant it"
+	}
+	if strings.TrimSpace(g.Reason) == "" {
+		return "a grant of " + g.Feature + " " + g.Value + " has no reason", "say reason: why this app needs it"
+	}
+	if expires != "" {
+		day, err := time.Parse(time.DateOnly, expires)
+		if err != nil {
+			return fmt.Sprintf("expires: %q is no day", expires), "write a day such as 2027-06-30; the grant counts until it ends, in UTC"
+		}
+		g.Expires = day.AddDate(0, 0, 1)
+	}
+	switch g.Danger = danger == policy.Equivalent; {
+	case danger != "" && !g.Danger:
+		return fmt.Sprintf("danger: %q is not known", danger), "write danger: " + policy.Equivalent + ", or take it out"
+	case !g.Danger && policy.GivesRoot(g.Feature, have):
+		return g.Feature + " " + g.Value + " gives root on this host, and the grant does not say so", "add danger: " + policy.Equivalent
+	}
+	return "", ""
+}
+
+// grantsTogether holds grants against each other: seeing all processes of the host and
+// tracing them is root there.
+func (k *checker) grantsTogether(c *Config, file string) {
+	for _, a := range c.policy.grants {
+		for _, b := range c.policy.grants {
+			if policy.RootTogether(&a, &b) && !(a.Danger && b.Danger) {
+				k.inPolicy(file, lineOf(a.At), "add danger: "+policy.Equivalent+" to both grants",
+					"policy.apps.grants: app %s gets pid host and SYS_PTRACE, which together give root on this host", a.App)
+			}
+		}
+	}
+}
+
+func lineOf(at string) int {
+	_, line, _ := strings.Cut(at, ":")
+	n, _ := strconv.Atoi(line)
+	return n
 }
 
 // policyLabels reads labels.routes: the host names that belong to one app.
 func (k *checker) policyLabels(c *Config, file string, at int, n *yaml.Node) {
-	said, ok := k.mapping(file, "policy.labels", n, labelKeys, "write labels: {routes: {shop: [shop.example.org]}}")
+	said, ok := k.mapping(file, "policy.labels", n, keysBelow("labels"), "write labels: {routes: {shop: [shop.example.org]}}")
 	if !ok {
 		return
 	}
 	for _, key := range []string{"reserved", "steering"} {
 		if v := said[key]; v != nil {
-			c.policy.later = append(c.policy.later, notCarried(file, v.Line, "policy.labels."+key))
+			k.policyGroup(c, file, "labels."+key, at, v)
 		}
 	}
 	routes := said["routes"]

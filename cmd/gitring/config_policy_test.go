@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
 
 	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/ring"
 )
 
 // withPolicy is the small configuration with a policy in its second line.
@@ -80,23 +82,234 @@ func TestAMistakeInAPolicyIsToldWithItsLine(t *testing.T) {
 }
 
 func TestWhatAPolicyMaySayLaterEndsServeWithItsLine(t *testing.T) {
-	const whole = `version: 1
-profile: hardened
-images: {registries: ["*"]}
-capabilities:
-  add: [NET_ADMIN]
-apps:
-  - {name: web, source: prod, path: web, grants: []}
-`
-	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": whole})
+	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\nprofile: hardened\non_violation: hold\n"})
 	_, err := LoadConfig(file)
 	var ms Mistakes
 	require.ErrorAs(t, err, &ms)
-	for i, want := range []string{"p.yaml:2: policy.profile: hardened", "p.yaml:3: policy.images", "p.yaml:4: policy.capabilities", "p.yaml:7: policy.apps.grants"} {
+	for i, want := range []string{"p.yaml:2: policy.profile: hardened", "p.yaml:3: policy.on_violation"} {
 		require.Contains(t, ms[i].Error(), want+" is not carried out by this release")
 	}
-	require.Len(t, ms, 4)
 	c, err := ReadConfig(file)
 	require.NoError(t, err, "only serve minds")
 	require.Equal(t, policy.Compose, judgeOf(c).rules.Profile, "what is not carried out widens nothing")
+}
+
+// wholePolicy has every key with the value that profile compose has, as the contract writes it.
+const wholePolicy = `version: 1
+profile: compose
+images: {registries: ["*"], tags: resolve, latest: warn, pull: missing, moving: allow, signatures: []}
+build: deny
+privileged: deny
+use_api_socket: deny
+provider: deny
+capabilities:
+  add: [NET_BIND_SERVICE, CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, SETPCAP, SETFCAP, SYS_CHROOT, AUDIT_WRITE, SYS_NICE]
+namespaces: {network: [bridge, none, "service:*"], pid: private, ipc: [private, shareable, none, "service:*"], uts: private, userns: default, cgroup: private}
+devices: deny
+security_opt: {allow: ["no-new-privileges", "no-new-privileges:true"], profiles: {seccomp: [], apparmor: []}}
+sysctls: [net.core.somaxconn, net.ipv4.ip_local_port_range, net.ipv4.ip_unprivileged_port_start, net.ipv4.ping_group_range, net.ipv4.tcp_keepalive_*, net.ipv4.tcp_syncookies, net.ipv4.tcp_tw_reuse, net.ipv4.tcp_fin_timeout, kernel.shm_rmid_forced]
+mounts:
+  repo_binds: read-only
+  bind_roots: ["{data_root}/{path}"]
+  always: ["/etc/localtime:ro", "/etc/timezone:ro", "/usr/share/zoneinfo:ro", "/etc/ssl/certs:ro"]
+  grant_only: ["**/docker.sock", "**/containerd.sock", "**/podman.sock", "/dev", "/run/dbus", "/run/udev", "/sys", "/proc", "/etc", "/home", "/var/log", "/lib/modules"]
+  never: ["/", "/boot", "/root", "/var/lib/docker", "/var/lib/containerd"]
+  propagation: [rprivate]
+  nested: deny
+  links: deny
+  volume_drivers: [local]
+  driver_opts: []
+  external_volumes: own
+  volumes_from: same-app
+  tmpfs_max: 2GiB
+networks: {drivers: [bridge, overlay], external: shared, driver_opts: [com.docker.network.driver.mtu], subnets: private}
+ports:
+  host: ["80-65535"]
+  exclusive: true
+  deny: [88, 111, 123, 135, 137, 138, 139, 161, 162, 177, 179, 445, 464, 500, 512, 513, 514, 515, 520, 521, 546, 547, 623, 631, 749, 750, 860, 873, 953, 2375, 2376, 2377, 4789, 7946]
+logging: [local, json-file, journald, none]
+labels: {reserved: ["gitring.", "com.docker.compose."], steering: deny, routes: {}}
+interpolation: {env: [], allow_daemon_env: never}
+secrets: {in: [file, env, command, labels]}
+hooks: {exec: allow, privileged: deny}
+healthcheck: {http_target: own-instance-only, redirects: own-instance-only}
+limits: {replicas: 20, stop_grace_max: 10m, oom_score_adj_min: 0, oom_kill_disable: deny, shm_max: 2GiB, pids_max: 0}
+destructive: {volumes: never-delete, max_removed_services: 50%, empty_tree: hold}
+`
+
+func TestTheWholePolicyWrittenOutIsTheProfile(t *testing.T) {
+	c, err := LoadConfig(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": wholePolicy}))
+	require.NoError(t, err)
+	want := policy.ListsOf(policy.Compose)
+	got := *c.policy.lists
+	got.Seccomp, got.AppArmor, got.DriverOpts = nil, nil, nil // empty lists are none
+	require.Equal(t, want, got)
+	for key := range policySettings {
+		require.Contains(t, keysIn(t, wholePolicy), key, "the whole policy lacks a key")
+	}
+}
+
+// keysIn are the paths of a YAML document's keys.
+func keysIn(t *testing.T, doc string) map[string]bool {
+	t.Helper()
+	var root map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte(doc), &root))
+	out := map[string]bool{"limits.services_per_app": true} // its value is that of the source's limits
+	var walk func(at string, v any)
+	walk = func(at string, v any) {
+		out[at] = true
+		if m, ok := v.(map[string]any); ok {
+			for key, below := range m {
+				walk(strings.TrimPrefix(at+"."+key, "."), below)
+			}
+		}
+	}
+	walk("", root)
+	return out
+}
+
+// Each key changes what passes: what the profile refuses passes, or the other way round.
+func TestEachKeyOfAPolicyIsCarriedOut(t *testing.T) {
+	for _, tt := range []struct{ policy, lines, rest string }{
+		{"images: {registries: [ghcr.io]}", "image: nginx", ""},
+		{"images: {registries: [docker.io/library]}", "", ""},
+		{"images: {tags: require-digest}", "image: nginx:1", ""},
+		{"images: {latest: deny}", "image: nginx:latest", ""},
+		{"images: {moving: deny}", "image: nginx\n    pull_policy: always", ""},
+		{"capabilities: {add: [+NET_ADMIN]}", "cap_add: [NET_ADMIN]", ""},
+		{"capabilities: {add: [-CHOWN]}", "cap_add: [CHOWN]", ""},
+		{"namespaces: {network: [+host]}", "network_mode: host", ""},
+		{"namespaces: {network: [bridge]}", "network_mode: none", ""},
+		{"namespaces: {pid: [private, host]}", "pid: host", ""},
+		{"namespaces: {ipc: host}", "ipc: host", ""},
+		{"namespaces: {uts: host}", "uts: host", ""},
+		{"namespaces: {userns: host}", "userns_mode: host", ""},
+		{"namespaces: {cgroup: host}", "cgroup: host", ""},
+		{"security_opt: {allow: [+label:disable]}", "security_opt: ['label:disable']", ""},
+		{"security_opt: {profiles: {seccomp: [unconfined]}}", "security_opt: ['seccomp:unconfined']", ""},
+		{"security_opt: {profiles: {apparmor: [my-profile]}}", "security_opt: ['apparmor=my-profile']", ""},
+		{"sysctls: [+net.ipv4.ip_forward]", "sysctls: {net.ipv4.ip_forward: 1}", ""},
+		{"mounts: {bind_roots: [+/mnt/media]}", "volumes: ['/mnt/media/films:/m']", ""},
+		{"mounts: {bind_roots: [/mnt/media]}", "volumes: ['./data:/m']", ""},
+		{"mounts: {always: ['+/etc/machine-id:ro']}", "volumes: ['/etc/machine-id:/etc/machine-id:ro']", ""},
+		{"mounts: {always: ['-/etc/timezone:ro']}", "volumes: ['/etc/timezone:/etc/timezone:ro']", ""},
+		{"mounts: {propagation: [+rshared]}", "volumes: [{type: bind, source: ./d, target: /m, bind: {propagation: rshared}}]", ""},
+		{"mounts: {volume_drivers: [+rclone]}", "volumes: ['vol:/m']", "volumes: {vol: {driver: rclone}}"},
+		{"mounts: {driver_opts: [type=tmpfs, device=tmpfs]}", "volumes: ['vol:/m']", "volumes: {vol: {driver_opts: {type: tmpfs, device: tmpfs}}}"},
+		{"mounts: {tmpfs_max: 4GiB}", "tmpfs: ['/t:size=3g']", ""},
+		{"mounts: {tmpfs_max: 1MiB}", "tmpfs: ['/t:size=2m']", ""},
+		{"networks: {drivers: [+macvlan]}", "networks: [n]", "networks: {n: {driver: macvlan}}"},
+		{"networks: {external: [proxy]}", "networks: [n]", "networks: {n: {external: true, name: other}}"},
+		{"networks: {driver_opts: [+com.docker.network.bridge.name]}", "networks: [n]", "networks: {n: {driver_opts: {com.docker.network.bridge.name: br1}}}"},
+		{"networks: {subnets: [203.0.113.0/24]}", "networks: [n]", "networks: {n: {ipam: {config: [{subnet: 203.0.113.0/25}]}}}"},
+		{"ports: {host: [+53/udp]}", "ports: ['53:53/udp']", ""},
+		{"ports: {host: [443]}", "ports: ['80:80']", ""},
+		{"ports: {deny: [+9000]}", "ports: ['9000:80']", ""},
+		{"logging: [+syslog]", "logging: {driver: syslog}", ""},
+		{"labels: {reserved: [+internal.]}", "labels: {internal.x: y}", ""},
+		{"hooks: {exec: deny}", "post_start: [{command: [x]}]", ""},
+		{"limits: {services_per_app: 1}", "init: true", "  db: {image: nginx}"},
+		{"limits: {replicas: 1}", "scale: 2", ""},
+		{"limits: {stop_grace_max: 1m}", "stop_grace_period: 2m", ""},
+		{"limits: {oom_score_adj_min: -100}", "oom_score_adj: -50", ""},
+		{"limits: {shm_max: 4GiB}", "shm_size: 3gb", ""},
+		{"limits: {pids_max: 100}", "pids_limit: 200", ""},
+	} {
+		if tt.lines == "" {
+			continue
+		}
+		t.Run(tt.policy, func(t *testing.T) {
+			image := when(!strings.HasPrefix(tt.lines, "image:"), "image: nginx\n    ")
+			c := commitOf(map[string]string{"web/compose.yaml": "services:\n  web:\n    " + image + tt.lines + "\n" + tt.rest + "\n"})
+			_, plain := judgeOfPolicy(t, "").look(c, onProd)
+			_, changed := judgeOfPolicy(t, tt.policy+"\n").look(c, onProd)
+			require.True(t, (len(plain) == 0) != (len(changed) == 0), "%v\n%v", plain, changed)
+			for _, r := range append(plain, changed...) {
+				require.Equal(t, ring.PolicyDenied, r.Code, r.Says)
+			}
+		})
+	}
+}
+
+func TestValuesOfTheHostStandOnlyWhereThePolicyLetsThem(t *testing.T) {
+	c := commitOf(map[string]string{"web/compose.yaml": "services: {web: {image: nginx, environment: {A: '${A}'}}}\n"})
+	set := onProd
+	set.Env, set.EnvKey = map[string]map[string][]byte{"web": {".env": []byte("A=hunter2hunter2\n")}}, []byte("key")
+	_, plain := judgeOfPolicy(t, "").look(c, set)
+	require.Empty(t, plain)
+	_, refusals := judgeOfPolicy(t, "secrets: {in: [file]}\n").look(c, set)
+	require.Len(t, refusals, 1)
+	require.Contains(t, refusals[0].Says, "environment.A")
+	require.NotContains(t, refusals[0].Says+refusals[0].Hint, "hunter2")
+}
+
+func TestAMistakeInAListIsToldWithItsLine(t *testing.T) {
+	for _, tt := range []struct{ said, want, hint string }{
+		{"capabilities: {add: [+NET_ADMIN, CHOWN]}", "some items begin with + or -", "begin each"},
+		{"capabilities: {add: [ALL]}", `"ALL" is not known`, "never"},
+		{"capabilities: {add: NET_ADMIN}", "no list", "write a list"},
+		{"capabilities: {ad: [NET_ADMIN]}", `unknown key "ad"`, "add"},
+		{"capabilities: {add: [-NET_ADMIN]}", `"NET_ADMIN" is not in the list`, "the list has"},
+		{"capabilities: {add: [CHOWN, CHOWN]}", `"CHOWN" is given twice`, "keep one"},
+		{"mounts: {bind_roots: [/]}", `"/" is not known`, "such as /mnt/media"},
+		{"mounts: {bind_roots: [mnt]}", `"mnt" is not known`, "absolute"},
+		{"mounts: {bind_roots: [/mnt/../etc]}", "is not known", "absolute"},
+		{"mounts: {bind_roots: [+/root/data]}", "is closed by /root in mounts.never", "never: [-/root]"},
+		{"mounts: {bind_roots: [+/var/lib/gitring]}", "daemon's own", "another folder"},
+		{"mounts: {always: [/etc/hosts]}", "is not known", ":ro"},
+		{"mounts: {links: allow}", `"allow" is not carried out`, "write deny"},
+		{"mounts: {tmpfs_max: 2g}", "is no size", "512MiB"},
+		{"privileged: allow", `"allow" is not carried out`, "gitring policy suggest"},
+		{"namespaces: {pid: container}", `"container" is not known`, "private"},
+		{"ports: {host: [0-80]}", `"0-80" is not known`, "1024-65535"},
+		{"ports: {exclusive: false}", "is not carried out", "write true"},
+		{"labels: {reserved: [mine.]}", "gitring. is always reserved", "begin each item with +"},
+		{"labels: {steering: allow}", "is not carried out", "deny"},
+		{"images: {signatures: [x]}", "only [] is carried out", "[]"},
+		{"images: {tags: latest}", "is not known", "require-digest"},
+		{"networks: {subnets: [here]}", `"here" is not known`, "10.90.0.0/16"},
+		{"limits: {stop_grace_max: long}", "is no time", "10m"},
+		{"destructive: {volumes: delete}", "is not carried out", "never-delete"},
+		{"sysctls: {a: b}", "no list", ""},
+		{"secrets: {in: [files]}", `"files" is not known`, "file"},
+	} {
+		t.Run(tt.said, func(t *testing.T) {
+			_, err := ReadConfig(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n\n" + tt.said + "\n"}))
+			var ms Mistakes
+			require.ErrorAs(t, err, &ms)
+			require.Len(t, ms, 1, "%v", ms)
+			require.Equal(t, 3, ms[0].Line)
+			require.Contains(t, ms[0].File, "p.yaml")
+			require.Contains(t, ms[0].Says, tt.want)
+			require.Contains(t, ms[0].Hint, tt.hint)
+		})
+	}
+}
+
+func TestAFolderOfTheHostMayBeSharedAndNothingBesideIt(t *testing.T) {
+	const media = "mounts: {bind_roots: [+/mnt/media]}\n"
+	for _, tt := range []struct{ name, policy, lines string }{
+		{"the folder above", media, "volumes: ['/mnt:/m']"},
+		{"a folder whose name begins so", media, "volumes: ['/mnt/media2:/m']"},
+		{"a way out by dots", media, "volumes: ['/mnt/media/../x:/m']"},
+		{"a socket in it", media, "volumes: ['/mnt/media/docker.sock:/m']"},
+		{"what is never granted, below it", "mounts: {bind_roots: [+/var/lib]}\n", "volumes: ['/var/lib/docker:/m']"},
+		{"a folder that holds what is never granted", "mounts: {bind_roots: [+/var]}\n", "volumes: ['/var/lib:/m']"},
+		{"the root itself, where it holds that", "mounts: {bind_roots: [+/var]}\n", "volumes: ['/var:/m']"},
+		{"what needs a grant, below it", "mounts: {bind_roots: [+/var]}\n", "volumes: ['/var/log:/m']"},
+		{"the daemon's own, below it", "mounts: {bind_roots: [+/etc]}\n", "volumes: ['/etc/gitring:/m']"},
+		{"a folder that holds the daemon's own", "mounts: {bind_roots: [+/etc]}\n", "volumes: ['/etc:/m']"},
+		{"shared mounts", media, "volumes: ['/mnt/media:/m:rshared']"},
+		{"a folder inside one that is written", media, "volumes: ['/mnt/media:/m', '/mnt/media/x:/elsewhere']"},
+		{"a volume's options", media, "volumes: ['vol:/m']"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := webWith(tt.lines)
+			if strings.Contains(tt.lines, "vol:/m'") {
+				files["web/compose.yaml"] += "volumes: {vol: {driver_opts: {type: none, o: bind, device: /mnt/media}}}\n"
+			}
+			_, refusals := judgeOfPolicy(t, tt.policy).look(commitOf(files), onProd)
+			require.NotEmpty(t, refusals)
+		})
+	}
 }

@@ -110,7 +110,7 @@ func TestAnAppIsRefusedWithAllThatItAsksForAndItsNeighboursGoOn(t *testing.T) {
 	require.Equal(t, "PolicyDenied web/compose.yaml:4: services.web.privileged: gives the container the host: every device and the whole kernel (and 2 more: "+
 		"line 5: services.web.pid host: lets the container see and stop every process of the host; "+
 		"line 6: services.web.network_mode host: shares the host's network, with every service on it)", r.Error())
-	require.Equal(t, "remove it; where the signers own the host, policy: {profile: owner} in the daemon's configuration carries it out", r.Hint)
+	require.Equal(t, "remove it; or grant it on this host: gitring policy suggest --app web prints the lines", r.Hint)
 	require.Equal(t, "nginx", plan.Claims["web"].Services[0].Spec.Image, "what it would take over is known")
 
 	plan, refusals = judged(t, policy.Owner, files)

@@ -113,7 +113,7 @@ func (d *daemon) wireEnv() (err error) {
 func (d *daemon) wireEngine(ctx context.Context) (err error) {
 	d.engine, err = runtime.Dial(ctx, runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
-		Allow: d.judge.allow, OwnerHost: d.cfg.policy.profile == policy.Owner,
+		Allow: d.judge.allow, Shared: d.judge.shared, OwnerHost: d.cfg.policy.profile == policy.Owner,
 		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.samePaths(), Open: d.env.open, Values: d.env.values,
 		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },

@@ -34,6 +34,7 @@ func judgeOf(c *Config) judge {
 	return judge{dataRoot: c.DataRoot, runtimes: &engineRuntimes{}, rules: policy.Rules{
 		Profile: c.policy.profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"), Live: filepath.Join(c.State, "live"),
 		EngineGroups: engineGroups(c.Engine.URL), Services: c.mostServices(), Routes: c.policy.routes, Listen: c.Listen.HTTP,
+		Lists: c.policy.lists, Grants: c.policy.grants,
 	}}
 }
 
@@ -45,6 +46,7 @@ func judgeAnywhere(profile policy.Profile) judge {
 // here are the rules with what the engine says of itself.
 func (j judge) here() policy.Rules {
 	r := j.rules
+	r.Now = time.Now()
 	r.DefaultRuntime, r.NvidiaRuntimes = j.runtimes.known(time.Now())
 	return r
 }
@@ -204,9 +206,15 @@ func (j judge) refuses(a *ring.App, others policy.Others) bool {
 	return unbuilt != nil || len(refusals) > 0
 }
 
-// draft gives what the policy refuses of what an app with faults says. What it
-// would refuse for something that is not said is left for when all can be read.
+// draft gives what the policy refuses of what an app with faults says.
 func (j judge) draft(d *manifest.Draft, w policy.Whose) []*ring.Refusal {
+	refusals, _ := sentences(&d.App, j.draftFindings(d, w))
+	return refusals
+}
+
+// draftFindings judge what an app with faults says. What the policy would refuse for
+// something that is not said is left for when all can be read.
+func (j judge) draftFindings(d *manifest.Draft, w policy.Whose) []policy.Finding {
 	others := w.Of(policy.HolderOf(&d.App))
 	found := policy.CheckApp(j.here(), &d.App, j.root(&d.App), others.Mounts)
 	for i := range d.App.Services {
@@ -218,13 +226,11 @@ func (j judge) draft(d *manifest.Draft, w policy.Whose) []*ring.Refusal {
 			found = append(found, policy.Check(j.here(), j.request(d.App.Name, r, others))...)
 		}
 	}
-	found = slices.DeleteFunc(found, func(f policy.Finding) bool {
+	return slices.DeleteFunc(found, func(f policy.Finding) bool {
 		kind, name, _ := strings.Cut(f.Of, ".")
 		s, ok := d.App.Service(name)
 		return d.Lost[f.Of] && (kind != "services" || !ok || sayingPlace(&d.App, f) == s.Place(""))
 	})
-	refusals, _ := sentences(&d.App, found)
-	return refusals
 }
 
 // beside is what belongs to whom where a source has these apps next.
@@ -310,7 +316,8 @@ func together(found []policy.Finding, place func(policy.Finding) ring.Place) []p
 	values, at := map[subject][]string{}, map[subject]int{}
 	for _, f := range found {
 		s := subject{f, place(f)}
-		s.finding.Value, s.finding.At, s.finding.Field = "", "", ""
+		s.finding.Value, s.finding.At, s.finding.Field, s.finding.Grant = "", "", "", ""
+		s.finding.Asks = when(f.Asks != "", "some")
 		if _, known := at[s]; !known {
 			at[s] = len(out)
 			out = append(out, f)
@@ -363,7 +370,7 @@ func (j judge) findings(a *ring.App, others policy.Others) ([]policy.Finding, *r
 func (j judge) request(app string, r runtime.Request, others policy.Others) policy.Request {
 	q := policy.Request{App: app, Key: r.Key, Body: r.Body, DataRoot: j.dataRoot, Others: others}
 	if r.App != nil {
-		q.DataRoot, q.Path = j.root(r.App), r.App.Path
+		q.DataRoot, q.Source, q.Path = j.root(r.App), r.App.Source, r.App.Path
 	}
 	if r.Service != nil {
 		q.Service = r.Service.Name
@@ -399,6 +406,7 @@ func (j judge) allow(app string, payload any) error {
 	if !ok {
 		r = runtime.Request{Key: "container", Body: payload}
 	}
+	r.App = cmp.Or(r.App, j.inForce(app))
 	a := cmp.Or(r.App, &ring.App{Name: app})
 	var denied []*ring.Refusal
 	others := j.accepted(a)
@@ -406,7 +414,7 @@ func (j judge) allow(app string, payload any) error {
 	found := slices.Concat(
 		j.takes(r, others),
 		policy.Check(j.here(), q),
-		policy.CheckMounted(j.here(), app, q.Service, q.DataRoot, r.Mounts, r.Beside),
+		policy.CheckMounted(j.here(), q, r.Mounts, r.Beside),
 		policy.CheckLeads(j.here(), q, r.Mounts, r.Leads),
 	)
 	for _, f := range found {
@@ -428,6 +436,27 @@ func (j judge) takes(r runtime.Request, others policy.Others) []policy.Finding {
 		return nil
 	}
 	return policy.CheckServiceBeside(j.here(), r.App, r.Service, j.root(r.App), others)
+}
+
+// shared are the folders of the host that containers may have written to: those of
+// mounts.bind_roots, and those that a grant opens.
+func (j judge) shared(a *ring.App) []string {
+	rules := j.here()
+	return rules.SharedFolders(j.root(a), a.Path)
+}
+
+// inForce is whose the app of a name is that is in force, for a call that is not about one
+// service; nil for nobody's.
+func (j judge) inForce(name string) *ring.App {
+	if j.whose == nil {
+		return nil
+	}
+	for _, h := range j.whose().Holdings {
+		if h.App == name && h.State == policy.InForce {
+			return &ring.App{Name: h.App, Source: h.Source, Path: h.Path, DataRoot: h.DataRoot}
+		}
+	}
+	return nil
 }
 
 // accepted is what belongs to other apps at this moment, without what is only planned.

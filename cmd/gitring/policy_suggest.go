@@ -1,0 +1,300 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/ring"
+)
+
+// suggestion is the smallest set of grants under which the apps of a commit pass, beside
+// what the policy lets pass already.
+type suggestion struct {
+	Apps []suggestedApp `json:"apps"`
+	// Refused is what no grant lets pass.
+	Refused []*ring.Refusal `json:"refused,omitempty"`
+}
+
+// suggestedApp are the grants of one app.
+type suggestedApp struct {
+	Name   string           `json:"name"`
+	Source string           `json:"source"`
+	Path   string           `json:"path"`
+	Grants []suggestedGrant `json:"grants"`
+}
+
+// suggestedGrant is one grant, with the place that asks for it and what it would give.
+type suggestedGrant struct {
+	Feature string `json:"feature"`
+	Value   string `json:"value"`
+	Service string `json:"service,omitempty"`
+	Danger  string `json:"danger,omitempty"`
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Risk    string `json:"risk"`
+}
+
+// need is a grant that an app lacks.
+type need struct {
+	grant policy.Grant
+	place ring.Place
+	risk  string
+}
+
+// suggest finds the smallest set of grants under which a commit passes. Each is left out
+// once: one without which the app passes all the same is dropped. What is in mounts.never,
+// belongs to others, or is refused by every profile is never suggested.
+func (j judge) suggest(c *ring.Commit, s manifest.Settings) suggestion {
+	r := manifest.Look(c, s)
+	return j.suggestFor(&r)
+}
+
+// suggestFor is suggest of what was read already. It takes the refused apps out of the plan.
+func (j judge) suggestFor(r *manifest.Reading) suggestion {
+	before := j.rules.Grants
+	var needs []need
+	for { // a grant may show what another app's refusal hid
+		j.rules.Grants = slices.Concat(before, grantsOf(needs))
+		more := j.missing(r)
+		if len(more) == 0 {
+			break
+		}
+		needs = append(needs, more...)
+	}
+	needs = j.needed(r, before, needs)
+	j.rules.Grants = slices.Concat(before, grantsOf(needs))
+	return suggestion{Apps: byApp(needs), Refused: byPlace(append(withoutMirror(r.Refusals), j.plan(&r.Plan, r.Drafts)...))}
+}
+
+func grantsOf(needs []need) []policy.Grant {
+	var out []policy.Grant
+	for _, n := range needs {
+		out = append(out, n.grant)
+	}
+	return out
+}
+
+// missing are the grants that the apps of a reading lack.
+func (j judge) missing(r *manifest.Reading) []need {
+	apps := r.Plan.Apps
+	others := j.beside(r.Plan.Source, apps)
+	j.leaveOutRefused(apps, &others)
+	var out []need
+	for i := range apps {
+		found, _ := j.findings(&apps[i], others.Of(policy.HolderOf(&apps[i])))
+		out = append(out, needsOf(&apps[i], found)...)
+	}
+	for i := range r.Drafts {
+		out = append(out, needsOf(&r.Drafts[i].App, j.draftFindings(&r.Drafts[i], others))...)
+	}
+	return out
+}
+
+// needsOf are the grants that the denied findings of an app ask for, each once.
+func needsOf(a *ring.App, found []policy.Finding) []need {
+	var out []need
+	for _, f := range found {
+		if f.Verdict != policy.Deny || f.Asks == "" {
+			continue
+		}
+		at := sayingPlace(a, f)
+		n := need{place: at, risk: f.Risk, grant: policy.Grant{
+			App: a.Name, Source: a.Source, Path: path.Clean(a.Path), Feature: f.Rule, Value: f.Asks, Danger: policy.GivesRoot(f.Rule, f.Asks), Reason: "suggested",
+		}}
+		if kind, name, _ := strings.Cut(f.Of, "."); kind == "services" {
+			n.grant.Service = name
+		}
+		if !slices.ContainsFunc(out, func(o need) bool { return o.grant == n.grant }) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// needed leaves out each grant once, and keeps those without which something is refused.
+func (j judge) needed(r *manifest.Reading, before []policy.Grant, needs []need) []need {
+	j.rules.Grants = slices.Concat(before, grantsOf(needs))
+	others := j.beside(r.Plan.Source, r.Plan.Apps)
+	j.leaveOutRefused(r.Plan.Apps, &others)
+	for i := 0; i < len(needs); {
+		without := slices.Delete(slices.Clone(needs), i, i+1)
+		j.rules.Grants = slices.Concat(before, grantsOf(without))
+		if j.lacks(r, others, needs[i].grant) {
+			i++
+			continue
+		}
+		needs = without
+	}
+	return needs
+}
+
+// lacks reports whether the app of a grant is refused something that a grant could give.
+func (j judge) lacks(r *manifest.Reading, others policy.Whose, g policy.Grant) bool {
+	var found []policy.Finding
+	for i := range r.Plan.Apps {
+		if a := &r.Plan.Apps[i]; a.Name == g.App && path.Clean(a.Path) == g.Path {
+			more, _ := j.findings(a, others.Of(policy.HolderOf(a)))
+			found = append(found, more...)
+		}
+	}
+	for i := range r.Drafts {
+		if d := &r.Drafts[i]; d.App.Name == g.App && path.Clean(d.App.Path) == g.Path {
+			found = append(found, j.draftFindings(d, others)...)
+		}
+	}
+	return slices.ContainsFunc(found, func(f policy.Finding) bool { return f.Verdict == policy.Deny && f.Asks != "" })
+}
+
+// byApp orders grants by app, and by the place that asks for them.
+func byApp(needs []need) []suggestedApp {
+	out := []suggestedApp{}
+	all := grantsOf(needs)
+	for _, n := range needs {
+		g := n.grant
+		at := slices.IndexFunc(out, func(a suggestedApp) bool { return a.Name == g.App && a.Path == g.Path })
+		if at < 0 {
+			at = len(out)
+			out = append(out, suggestedApp{Name: g.App, Source: g.Source, Path: g.Path})
+		}
+		together := slices.ContainsFunc(all, func(o policy.Grant) bool { return policy.RootTogether(&g, &o) || policy.RootTogether(&o, &g) })
+		out[at].Grants = append(out[at].Grants, suggestedGrant{
+			Feature: g.Feature, Value: g.Value, Service: g.Service, Danger: when(g.Danger || together, policy.Equivalent),
+			File: n.place.File, Line: n.place.Line, Risk: n.risk,
+		})
+	}
+	slices.SortFunc(out, func(a, b suggestedApp) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
+	for _, a := range out {
+		slices.SortStableFunc(a.Grants, func(x, y suggestedGrant) int {
+			return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Feature, y.Feature), cmp.Compare(x.Value, y.Value))
+		})
+	}
+	return out
+}
+
+// grants is how many there are.
+func (s *suggestion) grants() int {
+	n := 0
+	for _, a := range s.Apps {
+		n += len(a.Grants)
+	}
+	return n
+}
+
+// only leaves what is about one app.
+func (s *suggestion) only(app string) {
+	s.Apps = slices.DeleteFunc(s.Apps, func(a suggestedApp) bool { return a.Name != app })
+	s.Refused = slices.DeleteFunc(s.Refused, func(r *ring.Refusal) bool { return r.App != app })
+}
+
+// place is where a grant is asked for.
+func (g *suggestedGrant) place() string {
+	if g.Line == 0 {
+		return g.File
+	}
+	return g.File + ":" + strconv.Itoa(g.Line)
+}
+
+// emptyReason leaves it to a person to say why: a grant without a reason is refused.
+func emptyReason(*suggestedGrant) string { return "" }
+
+// askedAtInit is the reason of a grant whose person was asked by init.
+func askedAtInit(g *suggestedGrant) string { return "asked for by " + g.place() + " at init" }
+
+// yaml is the suggestion as it stands in a policy, below its profile. roots are folders
+// that all apps may write to, beside their own.
+func (s *suggestion) yaml(roots []string, reason func(*suggestedGrant) string) string {
+	var b strings.Builder
+	if len(roots) > 0 {
+		b.WriteString("mounts:\n  bind_roots:\n")
+		for _, root := range roots {
+			fmt.Fprintf(&b, "    - %s\n", strconv.Quote("+"+root))
+		}
+	}
+	if len(s.Apps) > 0 {
+		b.WriteString("apps:\n")
+	}
+	for _, a := range s.Apps {
+		fmt.Fprintf(&b, "  - name: %s\n    source: %s\n    path: %s\n    grants:\n", strconv.Quote(a.Name), strconv.Quote(a.Source), strconv.Quote(a.Path))
+		for i := range a.Grants {
+			g := &a.Grants[i]
+			fmt.Fprintf(&b, "      # %s: %s\n      - {feature: %s, value: %s", g.place(), g.Risk, g.Feature, strconv.Quote(g.Value))
+			if g.Service != "" {
+				fmt.Fprintf(&b, ", service: %s", strconv.Quote(g.Service))
+			}
+			if g.Danger != "" {
+				fmt.Fprintf(&b, ", danger: %s", g.Danger)
+			}
+			fmt.Fprintf(&b, ", reason: %s}\n", strconv.Quote(reason(g)))
+		}
+	}
+	return b.String()
+}
+
+// folderUse is a folder of the host that apps mount outside of their own data.
+type folderUse struct {
+	Folder string   `json:"folder"`
+	Grants int      `json:"grants"`
+	Apps   []string `json:"apps"`
+}
+
+// folders are those that bind roots could open in place of grants, the most used first.
+// Folders by which the host itself runs are not among them.
+func (s *suggestion) folders() []folderUse {
+	by := map[string]*folderUse{}
+	for _, a := range s.Apps {
+		for _, g := range a.Grants {
+			p, _, _ := strings.Cut(g.Value, ":")
+			root := rootFor(p)
+			if g.Feature != "mounts.bind" || g.Danger != "" || root == "" {
+				continue
+			}
+			if by[root] == nil {
+				by[root] = &folderUse{Folder: root}
+			}
+			by[root].Grants++
+			if !slices.Contains(by[root].Apps, a.Name) {
+				by[root].Apps = append(by[root].Apps, a.Name)
+			}
+		}
+	}
+	var out []folderUse
+	for _, root := range sortedKeys(by) {
+		out = append(out, *by[root])
+	}
+	slices.SortStableFunc(out, func(x, y folderUse) int { return cmp.Compare(y.Grants, x.Grants) })
+	return out
+}
+
+// hostsOwn are folders of which no part is data of apps.
+var hostsOwn = []string{"bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp", "usr", "var"}
+
+// rootFor is the folder that a person would name to hold the data at p: two parts of it,
+// three below /home and below a pool of shares, "" where there is none.
+func rootFor(p string) string {
+	parts := strings.Split(strings.TrimPrefix(path.Clean(p), "/"), "/")
+	depth := 2
+	if parts[0] == "home" || parts[0] == "mnt" && len(parts) > 2 && (parts[1] == "user" || parts[1] == "disks") {
+		depth = 3
+	}
+	if slices.Contains(hostsOwn, parts[0]) || len(parts) < depth {
+		return ""
+	}
+	return "/" + strings.Join(parts[:depth], "/")
+}
+
+// withRoots is a judge under whose policy all apps may write to some more folders.
+func (j judge) withRoots(roots []string) judge {
+	lists := policy.ListsOf(cmp.Or(j.rules.Profile, policy.Compose))
+	if j.rules.Lists != nil {
+		lists = *j.rules.Lists
+	}
+	lists.BindRoots = slices.Concat(lists.BindRoots, roots)
+	j.rules.Lists = &lists
+	return j
+}

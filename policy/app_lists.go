@@ -1,0 +1,116 @@
+package policy
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Rules of a service that no field of a payload shows.
+var (
+	registriesRule = rule{name: "images.registries", key: "image", grade: escape, risk: "is an image of a registry that this host does not name", lets: "every registry"}
+	tagsRule       = rule{name: "images.tags", key: "image", grade: escape, risk: "names no digest, so another image can stand behind it tomorrow", lets: "tags, which are resolved and pinned"}
+	latestRule     = rule{name: "images.latest", key: "image", grade: escape, risk: "names no version", lets: "every tag"}
+	movingRule     = rule{name: "images.moving", key: "pull_policy", grade: escape, risk: "asks the registry for a newer image without a commit", lets: "every pull policy"}
+	secretsRule    = rule{name: "secrets.in", key: "environment", grade: escape, risk: "holds a value of the host where this host wants none", lets: "values of the host in files, environment, command and labels"}
+	hooksRule      = rule{name: "hooks.exec", key: "post_start", grade: escape, risk: "runs a command in the container beside its program", lets: "all"}
+	pidsRule       = rule{name: "limits.pids_max", key: "pids_limit", grade: limit, risk: "may start more processes than one service may have here", lets: "any number"}
+)
+
+var serviceRules = []rule{registriesRule, tagsRule, latestRule, movingRule, secretsRule, hooksRule, pidsRule}
+
+// listed holds one service to the lists that no payload shows.
+func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
+	image := s.Spec.Image
+	name, tag, digest := imageParts(image)
+	if !slices.ContainsFunc(l.Registries, func(pattern string) bool { return imageIn(pattern, name) }) {
+		about(registriesRule).find(finding{value: image, instead: "use an image of " + strings.Join(l.Registries, ", ")})
+	}
+	if l.RequireDigest && digest == "" {
+		about(tagsRule).find(finding{value: image, instead: "write the image as name:tag@sha256:…"})
+	}
+	if l.DenyLatest && digest == "" && (tag == "" || tag == "latest") {
+		about(latestRule).find(finding{value: image, instead: "name a version"})
+	}
+	if p := s.Spec.PullPolicy; l.DenyMoving && (p == "always" || p == "daily" || p == "weekly" || strings.HasPrefix(p, "every_")) {
+		about(movingRule).find(finding{value: p})
+	}
+	for _, at := range sealedAt(s) {
+		if !slices.Contains(l.SecretsIn, at.kind) {
+			about(secretsRule).find(finding{value: at.key, key: at.key, instead: "put it into a file: secrets: with environment:, or a file of the host's env folder"})
+		}
+	}
+	if l.DenyHooks {
+		for _, key := range []string{"post_start", "pre_stop"} {
+			if key == "post_start" && len(s.Spec.PostStart) > 0 || key == "pre_stop" && len(s.Spec.PreStop) > 0 {
+				about(hooksRule).find(finding{value: key, key: key})
+			}
+		}
+	}
+	if l.PidsMax > 0 {
+		if n := pidsOf(s); n <= 0 || n > l.PidsMax {
+			about(pidsRule).find(finding{value: strconv.FormatInt(n, 10), instead: "say pids_limit: " + strconv.FormatInt(l.PidsMax, 10)})
+		}
+	}
+}
+
+// imageParts are a reference's whole name, with its registry, its tag and its digest.
+func imageParts(image string) (name, tag, digest string) {
+	name, digest, _ = strings.Cut(image, "@")
+	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
+		name, tag = name[:i], name[i+1:]
+	}
+	first, _, long := strings.Cut(name, "/")
+	switch {
+	case !long:
+		name = "docker.io/library/" + name
+	case !strings.ContainsAny(first, ".:") && first != "localhost":
+		name = "docker.io/" + name
+	}
+	return strings.Replace(name, "index.docker.io/", "docker.io/", 1), tag, digest
+}
+
+// imageIn reports whether an image lies in a registry or below a folder of one.
+func imageIn(pattern, name string) bool {
+	if before, star := strings.CutSuffix(pattern, "*"); star {
+		return strings.HasPrefix(name, before)
+	}
+	return within(name, pattern)
+}
+
+// sealed is a place of a service that holds a value of the host.
+type sealed struct{ kind, key string }
+
+// sealedAt are the places of a service that hold a value of the host and are no file.
+func sealedAt(s *ring.Service) []sealed {
+	var out []sealed
+	add := func(kind, key, value string) {
+		if ring.HasSealed(value) {
+			out = append(out, sealed{kind, key})
+		}
+	}
+	for _, name := range sortedKeys(s.Spec.Environment) {
+		add("env", "environment."+name, s.Spec.Environment[name])
+	}
+	for _, name := range sortedKeys(s.Spec.Labels) {
+		add("labels", "labels."+name, s.Spec.Labels[name])
+	}
+	add("command", "command", strings.Join(s.Spec.Command, " "))
+	add("command", "entrypoint", strings.Join(s.Spec.Entrypoint, " "))
+	for _, h := range slices.Concat(s.Spec.PostStart, s.Spec.PreStop) {
+		add("command", "post_start", strings.Join(h.Command, " "))
+	}
+	if s.Spec.Healthcheck != nil {
+		add("command", "healthcheck", strings.Join(s.Spec.Healthcheck.Test, " "))
+	}
+	return out
+}
+
+func pidsOf(s *ring.Service) int64 {
+	if s.Spec.Resources == nil || s.Spec.Resources.PidsLimit == nil {
+		return 0
+	}
+	return *s.Spec.Resources.PidsLimit
+}

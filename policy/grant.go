@@ -1,0 +1,233 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Grant lets one app have one thing that the profile refuses.
+type Grant struct {
+	// App, Source and Path are whose it is: all three have to be those of the app that asks.
+	App, Source, Path string
+	// Service is the one that may; "" is every service, and what belongs to the app as
+	// a whole, such as its networks.
+	Service string
+	Feature string // the name of the rule
+	Value   string // what was asked, whole
+	Reason  string
+	// Expires is the first moment at which it does not count any more; zero is never.
+	Expires time.Time
+	// Danger reports whether somebody wrote that the thing gives root on the host.
+	Danger bool
+	At     string // where it stands, file:line
+}
+
+// Equivalent is what "danger" has to say of a grant that gives root on the host.
+const Equivalent = "root-equivalent"
+
+// isOf reports whether the grant was given to the app and service that ask.
+func (g *Grant) isOf(q *Request) bool {
+	if g.App != q.App || g.Source != q.Source || path.Clean(g.Path) != path.Clean(q.Path) {
+		return false
+	}
+	return g.Service == "" || q.Key == "container" && g.Service == q.Service
+}
+
+// Expired reports whether the grant does not count any more.
+func (g *Grant) Expired(now time.Time) bool { return !g.Expires.IsZero() && !now.Before(g.Expires) }
+
+// granted is the grant that lets the request have what a rule refuses, nil when there
+// is none. What a grant says counts whole: a path is not what lies above or below it.
+func (r *Rules) granted(q *Request, feature, asks string) *Grant {
+	for i := range r.Grants {
+		g := &r.Grants[i]
+		if g.Feature == feature && g.isOf(q) && !g.Expired(r.Now) && (g.Danger || !GivesRoot(feature, asks)) && covers(feature, g.Value, asks) {
+			return g
+		}
+	}
+	return nil
+}
+
+func covers(feature, value, asks string) bool {
+	have, err := GrantValue(feature, value)
+	if err != "" {
+		return false
+	}
+	if want, readOnly := strings.CutSuffix(asks, ":ro"); feature == "mounts.bind" && readOnly && have == want {
+		return true // who may write there may read
+	}
+	return have == asks
+}
+
+// ungranted are rules about what belongs to others, or to nobody on the host.
+var ungranted = []string{
+	"labels.reserved", "engine.unused", "mounts.external_volumes", "mounts.volumes_from", "names.alias", "networks.external", "ports.exclusive", Routes, UnknownField,
+}
+
+// Features are the names of rules that a grant can name, in order.
+func Features() []string {
+	var out []string
+	for _, r := range table {
+		out = append(out, r.name)
+	}
+	for _, r := range appRules {
+		out = append(out, r.name)
+	}
+	out = slices.DeleteFunc(out, func(name string) bool { return name == "" || slices.Contains(ungranted, name) })
+	return sortedWords(out)
+}
+
+// pathFeatures are those whose value begins with a path of the host.
+var pathFeatures = []string{"mounts.bind", "mounts.nested"}
+
+// GrantValue is the value of a grant as it is compared, or what is wrong with it.
+func GrantValue(feature, value string) (have, wrong string) {
+	switch feature {
+	case "capabilities.add":
+		if value = capability(value); value == "ALL" {
+			return "", "ALL is never granted; name the capabilities"
+		}
+	case "mounts.bind", "mounts.nested":
+		p, mode, _ := strings.Cut(value, ":")
+		switch {
+		case !path.IsAbs(p) || strings.ContainsAny(p, "*?[]{}$~"):
+			return "", "a path of the host is absolute and names one folder or file"
+		case path.Clean(p) != p:
+			return "", "the path is to be written as " + path.Clean(p)
+		case mode != "" && (feature == "mounts.nested" || !grantedMode.MatchString(mode)):
+			return "", "behind a path only :ro or a propagation is known"
+		case mode != "":
+			return plain(p) + ":" + mode, ""
+		}
+		return plain(p), ""
+	case "devices":
+		if strings.HasPrefix(value, "/") && (path.Clean(value) != value || !within(value, "/dev")) {
+			return "", "a device is a path in /dev, written without dots and doubled slashes"
+		}
+	case "ports.host":
+		port, proto, has := strings.Cut(value, "/")
+		n, err := strconv.Atoi(port)
+		if err != nil || n < 1 || n > 65535 || has && !slices.Contains([]string{"tcp", "udp", "sctp"}, proto) {
+			return "", "write one port, such as 53/udp"
+		}
+		if value = strconv.Itoa(n); proto != "" && proto != "tcp" {
+			value += "/" + proto
+		}
+	case "security_opt":
+		value = strings.Replace(value, ":", "=", min(1, strings.Count(strings.SplitN(value, "=", 2)[0], ":")))
+	}
+	if value == "" {
+		return "", "say value: what is asked, such as value: true"
+	}
+	return value, ""
+}
+
+// NeverGranted reports whether a value as GrantValue gives it is closed to every grant by
+// mounts.never, or is the daemon's own wherever it stands.
+func NeverGranted(l Lists, feature, have string) bool {
+	if !slices.Contains(pathFeatures, feature) {
+		return false
+	}
+	p, _, _ := strings.Cut(have, ":")
+	_, closed := neverAt(l.Never, p)
+	return closed || withinAny(p, ownAnywhere)
+}
+
+// SharedFolders are the folders outside of an app's own that containers may write to: bind
+// roots, and what is granted to write. What gives root is left out: who has it needs no link.
+func (r *Rules) SharedFolders(dataRoot, appPath string) []string {
+	var out []string
+	for _, entry := range r.lists().BindRoots {
+		if entry != OwnFolder {
+			out = append(out, path.Clean(strings.NewReplacer("{data_root}", dataRoot, "{path}", appPath).Replace(entry)))
+		}
+	}
+	for _, g := range r.Grants {
+		if p, mode, _ := strings.Cut(g.Value, ":"); g.Feature == "mounts.bind" && mode != "ro" && !GivesRoot(g.Feature, g.Value) {
+			out = append(out, path.Clean(p))
+		}
+	}
+	return sortedWords(out)
+}
+
+// RootTogether reports whether two grants of one app together give root on the host: the
+// first sees all of its processes, and the second traces them.
+func RootTogether(a, b *Grant) bool {
+	sameApp := a.App == b.App && a.Source == b.Source && (a.Service == b.Service || a.Service == "" || b.Service == "")
+	return sameApp && a.Feature == "namespaces.pid" && a.Value == "host" && b.Feature == "capabilities.add" && capability(b.Value) == "SYS_PTRACE"
+}
+
+var grantedMode = regexp.MustCompile(`^(ro|r?shared|r?slave|private)$`)
+
+// rootCapabilities are those by which a program leaves its container.
+var rootCapabilities = []string{"SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "DAC_READ_SEARCH", "BPF"}
+
+// rootFolders are those of the host that its own programs run by.
+var rootFolders = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt/containerd", "/proc", "/root", "/run/systemd", "/sbin", "/sys", "/usr", "/var/spool/cron"}
+
+// GivesRoot reports whether who has a thing can become root on the host by it: then a
+// grant has to say so.
+func GivesRoot(feature, asks string) bool {
+	switch feature {
+	case "privileged", "hooks.privileged", "mounts.nested", "groups", "cgroup_parent", "storage_opt", "mounts.volume_drivers", "start.program", "start.working_dir", "annotations":
+		return true
+	case "capabilities.add":
+		return slices.Contains(rootCapabilities, capability(asks))
+	case "devices":
+		return rootDevice(asks)
+	case "ports.host":
+		port, _, _ := strings.Cut(asks, "/")
+		return slices.Contains([]string{"2375", "2376", "2377"}, port)
+	case "runtime":
+		return strings.HasPrefix(asks, "LD_")
+	case "labels.steering":
+		return !strings.HasPrefix(asks, "io.portainer.")
+	case "mounts.driver_opts":
+		return strings.HasPrefix(asks, "sha256:") || slices.ContainsFunc(pathsIn(asks), func(p string) bool { return rootPath(plain(p), false) })
+	case "mounts.bind":
+		p, mode, _ := strings.Cut(asks, ":")
+		return rootPath(plain(p), mode == "ro")
+	}
+	return false
+}
+
+// rootPath reports whether a path of the host gives root to who mounts it.
+func rootPath(p string, readOnly bool) bool {
+	base := path.Base(p)
+	switch {
+	case slices.Contains([]string{"docker.sock", "containerd.sock", "podman.sock"}, base), within(p, "/run") && strings.Count(p, "/") == 1:
+		return true // a socket obeys also who mounts it read-only
+	case p == "/", p == "/var", within(p, "/proc") && !strings.Contains(strings.TrimPrefix(p, "/proc/"), "/") && p != "/proc":
+		return true
+	case slices.ContainsFunc(ownAnywhere, func(dir string) bool { return within(dir, p) }):
+		return true // it holds the keys by which this host is ruled
+	case within(p, "/run/containerd"), within(p, "/run/docker"), within(p, "/run/podman"), within(p, "/run/systemd"), within(p, "/run/dbus"):
+		return true
+	case within(p, "/dev"):
+		return p == "/dev" || rootDevice(p)
+	}
+	return !readOnly && withinAny(p, rootFolders)
+}
+
+// rootDevice reports whether a device, or a rule of the control group for devices, gives
+// the disks or the memory of the host.
+func rootDevice(asks string) bool {
+	if kind, _, rule := strings.Cut(asks, " "); rule {
+		return kind == "a" || kind == "b" || strings.Contains(asks, " 1:") || strings.Contains(asks, "*:")
+	}
+	risk := deviceRisk(asks)
+	return risk != "" || within(asks, "/dev/disk") || within(asks, "/dev/block") || within(asks, "/dev/loop") || strings.HasPrefix(asks, "/dev/loop") ||
+		asks == "/dev/fuse" || asks == "/dev/kmsg"
+}
+
+// hashed stands for a value that is too long or too secret to be written into a grant.
+func hashed(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
