@@ -28,6 +28,8 @@ type Calls struct {
 	Appended func() <-chan struct{}
 	// History is what became of commits, newest first.
 	History func(ctx context.Context, q HistoryQuery) ([]ring.Event, error)
+	// Commits is what became of each commit, newest first, at most q.Limit.
+	Commits func(ctx context.Context, q HistoryQuery) ([]CommitNow, error)
 	// Logs writes what the instances of a service print: out(name) is a writer
 	// for the bytes of one instance, to be closed at its end. It returns when
 	// all have ended or, following, when ctx does. NotFound when there is no
@@ -115,6 +117,19 @@ type EventQuery struct {
 	Limit  int
 	Last   int
 	Follow bool // of the client and the server; Calls.Events never sees it
+}
+
+// CommitNow is what became of one commit on this host.
+type CommitNow struct {
+	Commit  ring.SHA  `json:"commit"`
+	Source  string    `json:"source"`
+	At      time.Time `json:"at"`                // when it was first seen here
+	Subject string    `json:"subject,omitempty"` // "" where the mirror has it no more
+	Signer  string    `json:"signer,omitempty"`
+	// Outcome is refused, failed, restored, partly refused, job failed, awaiting
+	// approval, superseded, live or accepted; Says is why, and what persons did.
+	Outcome string `json:"outcome"`
+	Says    string `json:"says,omitempty"`
 }
 
 // HistoryQuery asks what became of the commits of an app; "" is all. Limit 0

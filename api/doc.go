@@ -25,6 +25,7 @@
 //	crashes          crashes, like ones together
 //	inspect          why a service is as it is
 //	usage            what instances take of the host
+//	history          what became of each commit
 //	images           which tags have moved
 //	outbox           what is still to be said, and messages for a test
 //	tree             a folder that is sent for a plan

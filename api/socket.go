@@ -54,6 +54,7 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"GET", "/v1/status", mayRead, 0, s.status},
 		{"GET", "/v1/events", mayRead, 0, s.events},
 		{"GET", "/v1/history", mayRead, 0, s.history},
+		{"GET", "/v1/commits", mayRead, 0, s.commits},
 		{"GET", "/v1/logs", mayRead, 0, s.logs},
 		{"GET", "/v1/outdated", mayRead, 0, s.outdated},
 		{"GET", "/v1/jobs", mayRead, 0, s.jobs},

@@ -79,6 +79,9 @@ func (d *daemon) calls() Calls {
 			defer d.mu.Unlock()
 			return d.appended
 		},
+		Commits: func(_ context.Context, q HistoryQuery) ([]CommitNow, error) {
+			return []CommitNow{{Commit: "a1", Source: q.App, Outcome: "live"}}, nil
+		},
 		History: func(_ context.Context, q HistoryQuery) ([]ring.Event, error) {
 			return nil, d.note("history app=%s limit=%d", q.App, q.Limit)
 		},

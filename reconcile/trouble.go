@@ -177,7 +177,7 @@ func (t *turn) recovered(tr ring.Trouble) {
 		ring.TroubleSource: ring.SourceRecovered, ring.TroubleStale: ring.SourceRecovered,
 		ring.TroubleService: ring.AppRecovered, ring.TroubleApp: ring.AppRecovered, ring.TroubleOld: ring.SourceRenewed,
 	}[tr.What]
-	t.event(t.troubleEvent(kind, tr, say("%s; it was since %s: %s", says, clock(tr.Since), tr.Reason)))
+	t.event(t.troubleEvent(kind, tr, say("%s, which ends what began %s: %s", says, clock(tr.Since), tr.Reason)))
 }
 
 func (t *turn) troubleEvent(kind string, tr ring.Trouble, says string) ring.Event {

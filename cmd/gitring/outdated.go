@@ -57,10 +57,10 @@ func showImages(s *screen, images []api.ImageNow, wide bool) {
 	var rows [][]word
 	for _, i := range images {
 		rows = append(rows, []word{
-			w(i.App + "/" + i.Service), w(i.Image), w(digest(i.Pinned, wide)), w(cmp.Or(digest(i.Now, wide), "-")), newness(i), w(i.Reason),
+			w(i.App + "/" + i.Service), newness(i), w(i.Image), w(digest(i.Pinned, wide)), w(cmp.Or(digest(i.Now, wide), "-")), w(i.Reason),
 		})
 	}
-	s.table(0, []string{"SERVICE", "IMAGE", "PINNED", "NOW", "NEWER", "REASON"}, rows)
+	s.table(0, []string{"SERVICE", "NEWER", "IMAGE", "PINNED", "NOW", "REASON"}, rows)
 }
 
 // newness is no word about what nobody could say.

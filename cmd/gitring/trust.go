@@ -193,14 +193,14 @@ func showSigners(s *screen, t ring.TrustState, now time.Time) {
 		s.line(2, " ", word{"no signers:", yellow}, w("every commit is refused"))
 		return
 	}
-	heads := []string{"SIGNER", "KIND", "KEY", "VALID", "MAY"}
+	heads := []string{"SIGNER", "VALID", "KIND", "KEY", "MAY"}
 	two := slices.ContainsFunc(t.Signers, func(one ring.TrustedSigner) bool { return one.InRepo })
 	if two {
 		heads = append(heads, "FROM")
 	}
 	var rows [][]word
 	for _, one := range t.Signers {
-		row := []word{w(one.Principal), w(one.Kind), w(one.Fingerprint), validity(one, now), w(granted(one.Grants))}
+		row := []word{w(one.Principal), validity(one, now), w(one.Kind), w(one.Fingerprint), w(granted(one.Grants))}
 		if two {
 			row = append(row, from(one))
 		}

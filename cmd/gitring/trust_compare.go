@@ -60,6 +60,28 @@ type trustAnchor struct {
 	// Behind is how many commits the newest one that descends from it has more; 0 for
 	// such a newest one.
 	Behind int `json:"behind"`
+	// Of is the argument that it was read from: hosts may have one name.
+	Of string `json:"of"`
+}
+
+// named are the anchors with hosts that can be told apart: of several arguments that give
+// themselves one name, each has its argument beside it.
+func named(all []trustAnchor) []trustAnchor {
+	of := map[string]string{}
+	twice := map[string]bool{}
+	for _, a := range all {
+		if known, ok := of[a.Host]; ok && known != a.Of {
+			twice[a.Host] = true
+		}
+		of[a.Host] = a.Of
+	}
+	out := slices.Clone(all)
+	for i := range out {
+		if twice[out[i].Host] {
+			out[i].Host += " (" + out[i].Of + ")"
+		}
+	}
+	return out
 }
 
 // trustSplit is two histories that are trusted apart.
@@ -105,6 +127,7 @@ func (g *globals) trustCompare(cmd *cobra.Command, given []string, source, repo 
 		}
 		all = append(all, found...)
 	}
+	all = named(all)
 	sources, err := sharedSources(all)
 	if err != nil {
 		return err
@@ -121,7 +144,7 @@ func (g *globals) trustCompare(cmd *cobra.Command, given []string, source, repo 
 		}
 		out.Splits = append(out.Splits, splits...)
 	}
-	return g.showCompared(out, len(sources))
+	return g.showCompared(out, sources)
 }
 
 // trustOf reads what one host says of itself.
@@ -234,7 +257,7 @@ func anchorsOf(of string, states []ring.TrustState, source string) ([]trustAncho
 				hint: "on the host: gitring trust show -o json",
 			}
 		}
-		out = append(out, trustAnchor{Host: cmp.Or(s.Host, of), Source: s.Source, Branch: s.Branch, Commit: s.Trusted})
+		out = append(out, trustAnchor{Host: cmp.Or(s.Host, of), Source: s.Source, Branch: s.Branch, Commit: s.Trusted, Of: of})
 	}
 	if len(out) == 0 {
 		return nil, &failure{
@@ -270,11 +293,35 @@ func sharedSources(all []trustAnchor) ([]string, error) {
 	}
 	if len(names) == 0 {
 		return nil, &failure{
-			code: exitUsage, says: "no two of these trust a commit of a source of the same name",
+			code: exitUsage, says: "no two of these trust a commit of a source of the same name: " + haveSources(all),
 			hint: "name two hosts or more that follow the same source",
 		}
 	}
 	return names, nil
+}
+
+// haveSources is which host has which sources, such as "edge-1 has lab and prod".
+func haveSources(all []trustAnchor) string {
+	var says []string
+	for i, a := range all {
+		if i > 0 && all[i-1].Host == a.Host {
+			says[len(says)-1] += " and " + a.Source
+			continue
+		}
+		says = append(says, a.Host+" has "+a.Source)
+	}
+	return strings.Join(says, ", ")
+}
+
+// notCompared are the sources that one host alone trusts a commit of, with that host.
+func notCompared(all []trustAnchor, shared []string) []string {
+	var says []string
+	for _, a := range all {
+		if a.Commit != "" && !slices.Contains(shared, a.Source) {
+			says = append(says, fmt.Sprintf("%s (only on %s)", a.Source, a.Host))
+		}
+	}
+	return says
 }
 
 // compareSource finds the newest commits of a source, those that no other one
@@ -343,7 +390,7 @@ func compareSource(o gitsync.Objects, source string, all []trustAnchor) ([]trust
 	return out, nil
 }
 
-func (g *globals) showCompared(out comparedTrust, sources int) error {
+func (g *globals) showCompared(out comparedTrust, sources []string) error {
 	if g.machine() {
 		if err := g.encode(out); err != nil {
 			return err
@@ -377,10 +424,13 @@ func (g *globals) showCompared(out comparedTrust, sources int) error {
 		if len(out.Splits) == 0 {
 			s.gap()
 			says := "one history: each trusted commit is an ancestor of the next"
-			if sources > 1 {
-				says = fmt.Sprintf("one history of each of %d sources: each trusted commit is an ancestor of the next", sources)
+			if len(sources) > 1 {
+				says = fmt.Sprintf("one history each of %s: each trusted commit is an ancestor of the next", strings.Join(sources, ", "))
 			}
 			s.line(0, " ", w(says))
+		}
+		if others := notCompared(out.Anchors, sources); len(others) > 0 {
+			s.line(0, " ", word{"not compared:", yellow}, w(strings.Join(others, ", ")))
 		}
 		if _, err := fmt.Fprint(g.out, s); err != nil {
 			return err

@@ -19,7 +19,7 @@ import (
 // calls is what the socket can ask of this daemon.
 func (d *daemon) calls() api.Calls {
 	return api.Calls{
-		Version: d.version, Status: d.status, Events: d.events, Appended: d.store.Changed, History: d.history,
+		Version: d.version, Status: d.status, Events: d.events, Appended: d.store.Changed, History: d.history, Commits: d.commits,
 		Logs: d.logs, Poke: d.poke, Look: d.look, Approve: d.approve, Accept: d.accept, Plan: d.plan,
 		Outdated: d.outdated, Refresh: d.refresh, Trust: d.trust, Reverify: d.reverify, Act: d.act, Jobs: d.jobs, Adopt: d.adopt, Leave: d.leave,
 		Crashes: d.crashes, Inspect: d.inspect, Usage: d.usage, NotifyTest: d.notifyTest, Outbox: d.outbox, OutboxRetry: d.outboxRetry,
