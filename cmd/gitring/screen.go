@@ -123,10 +123,19 @@ func (s *screen) table(indent int, head []string, rows [][]word) {
 		if i > 0 { // the head has nothing below it
 			s.below(indent+2, head[kept:last], rows[i-1][kept:last])
 			if why := s.paint(whys[i-1]); why != "" {
-				s.write(indent+2, indent+2, why)
+				s.write(indent+2, indent+2, label(head[last])+why)
 			}
 		}
 	}
+}
+
+// label is what goes before a last column below its row: a sentence needs none.
+func label(head string) string {
+	switch head {
+	case "MAY", "FROM":
+		return strings.ToLower(head) + " "
+	}
+	return ""
 }
 
 // below writes the columns of a row that have no room in it, by their names.
