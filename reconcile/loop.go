@@ -287,7 +287,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		if !look {
 			continue
 		}
-		if d := time.Until(rest); d > 0 && !sleep(ctx, d) {
+		if ended = l.pause(ctx, time.Until(rest), ended); ctx.Err() != nil {
 			l.settle(stop, ended...)
 			return nil
 		}
@@ -307,15 +307,22 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) bool {
+// pause lets d pass before the next look, and takes the ends of steps meanwhile. The end
+// of a stop cuts it short: its service may have nothing that runs until the next look.
+func (l *Loop) pause(ctx context.Context, d time.Duration, ended []ending) []ending {
 	t := time.NewTimer(d)
 	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
+	for !slices.ContainsFunc(ended, func(e ending) bool { return e.action.Kind == ring.DoStop }) {
+		select {
+		case e := <-l.ended:
+			ended = append(ended, e)
+		case <-t.C:
+			return ended
+		case <-ctx.Done():
+			return ended
+		}
 	}
+	return ended
 }
 
 // take drains what happened meanwhile, so that one look serves it all, and one

@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -94,6 +96,29 @@ func TestLoopTheTimeUntilAStepHasItsTurnIsNotTheVersions(t *testing.T) {
 		}
 		if n := h.made(ring.DoCreate); n != 4 {
 			t.Errorf("%d creates", n)
+		}
+	})
+}
+
+// A look that waited for the engine has the next one wait as long; the service that a
+// stop left empty does not wait with it.
+func TestLoopLooksAtOnceWhenAStopEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		l := New(Options{Host: "sim", Engine: h, Health: h, Memory: h, Log: slog.New(slog.DiscardHandler)}, nil)
+		for _, tt := range []struct {
+			kind ring.ActionKind
+			want time.Duration
+		}{{ring.DoStop, 100 * time.Millisecond}, {ring.DoCreate, time.Second}} {
+			began := time.Now()
+			go func() {
+				time.Sleep(100 * time.Millisecond)
+				l.ended <- ending{action: ring.Action{Kind: tt.kind}}
+			}()
+			ended := l.pause(t.Context(), time.Second, nil)
+			if took := time.Since(began); len(ended) != 1 || took != tt.want {
+				t.Errorf("%s: %d ends after %s, want one after %s", tt.kind, len(ended), took, tt.want)
+			}
 		}
 	})
 }
