@@ -99,6 +99,7 @@ type container struct {
 	Config struct {
 		Labels map[string]string
 		Env    []string
+		Image  string
 	}
 	HostConfig struct {
 		RestartPolicy struct{ Name string }
@@ -106,7 +107,10 @@ type container struct {
 	}
 	Mounts          []mount
 	NetworkSettings struct {
-		Networks map[string]struct{ IPAddress string }
+		Networks map[string]struct {
+			IPAddress string
+			Aliases   []string
+		}
 	}
 }
 

@@ -136,7 +136,7 @@ func TestARegistryThatIsIllKeepsWhatRunsAndCondemnsNothing(t *testing.T) {
 			of := func(version string) files {
 				return files{
 					app + "/compose.yaml": h.compose(app, obj{"web": web("", obj{
-						"image": i.at + "/web:1", "pull_policy": nil, "environment": obj{"OF": version, "VERSION": nil},
+						"image": i.at + "/web:" + version, "pull_policy": nil, "environment": obj{"OF": version, "VERSION": nil},
 					})}),
 					other + "/compose.yaml": h.compose(other, obj{"other": web(version)}),
 				}
@@ -183,4 +183,28 @@ func TestARegistryThatIsIllKeepsWhatRunsAndCondemnsNothing(t *testing.T) {
 			require.False(t, failed)
 		})
 	}
+}
+
+// A change of the environment does not wait for a registry: the image in force is on the host.
+func TestAnEnvironmentChangesWhileTheRegistryIsAway(t *testing.T) {
+	t.Parallel()
+	reg := newRegistry(t)
+	h := newHost(t)
+	app := h.app("web")
+	of := func(version string) files {
+		return files{app + "/compose.yaml": h.compose(app, obj{"web": web("", obj{
+			"image": reg.at + "/web:1", "pull_policy": nil, "environment": obj{"OF": version, "VERSION": nil},
+		})})}
+	}
+	digest := reg.push("one")
+	h.start()
+	h.deployed("The first", of("one"))
+	settled(h)
+	reg.stop()
+	h.deployed("The second", of("two"))
+	c := h.of(app, "web")
+	require.Equal(t, "two", c.env("OF"))
+	require.Contains(t, c.Config.Image, digest)
+	_, told := h.journalled("instance.step", app, "web", "does not answer, so the image in force is kept")
+	require.True(t, told)
 }

@@ -117,8 +117,8 @@ func (r *registry) blob(b []byte) obj {
 	return obj{"size": len(b), "digest": sha256Of(b)}
 }
 
-// push makes the tests' app known as web:1, saying that it is version; a second
-// time it moves the tag.
+// push makes the tests' app known as web:1 and as web:<version>, saying that it is
+// version; a second time it moves the first tag.
 func (r *registry) push(version string) (digest string) {
 	r.t.Helper()
 	var layer bytes.Buffer
@@ -143,6 +143,8 @@ func (r *registry) push(version string) (digest string) {
 		"layers": []any{merged(r.blob(layer.Bytes()), obj{"mediaType": "application/vnd.docker.image.rootfs.diff.tar"})},
 	})
 	require.NoError(r.t, err)
-	r.send("PUT", "http://"+r.at+"/v2/web/manifests/1", kind, b, http.StatusCreated)
+	for _, tag := range []string{"1", version} {
+		r.send("PUT", "http://"+r.at+"/v2/web/manifests/"+tag, kind, b, http.StatusCreated)
+	}
 	return sha256Of(b)
 }

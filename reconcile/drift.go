@@ -62,8 +62,8 @@ func (t *turn) putBack(v *service, found []drifted) {
 		return
 	}
 	for _, d := range found {
-		if d.step == "" {
-			continue
+		if d.step == "" || d.step == ring.DoConnect && t.networksMissing(v.of, v.target) {
+			continue // the network was removed as well: it is made first
 		}
 		a := t.step(v, d.step, d.in, d.what)
 		a.NewName = d.name
@@ -131,7 +131,8 @@ func (t *turn) driftsOf(v *service, in *inst, names map[string]string) (out []dr
 		if network == "" {
 			continue
 		}
-		if _, joined := in.Addresses[network]; !joined && !t.busy("network "+network) {
+		_, there := t.networksBy().there[network]
+		if _, joined := in.Addresses[network]; !joined && !(there && t.busy("network "+network)) {
 			out = append(out, drifted{in: in, what: slot("was taken off network %s by hand", network), step: ring.DoConnect})
 		}
 	}

@@ -319,7 +319,7 @@ func (t *turn) fetch(app *ring.App, s *ring.Service, a ring.Action) {
 	if far := t.Progress[a.Target()]; far != "" {
 		says += " (" + far + ")"
 	}
-	if try, ok := t.Tries[a.Target()]; ok && try.Kind == a.Kind {
+	if try, ok := t.Tries[tryKey(a)]; ok && again(try, a) {
 		if try.Refusal != nil {
 			r := *try.Refusal
 			r.Commit, r.App, r.File, r.Line = app.Commit, app.Name, s.File, s.Line

@@ -493,6 +493,12 @@ func (s *story) fault(what string) error {
 	case "the registry is away", "the registry is back":
 		s.closed = what == "the registry is away"
 		return nil
+	case "the networks are removed": // under what runs on them
+		clear(s.nets)
+		for _, b := range s.boxes {
+			clear(b.Addresses)
+		}
+		return nil
 	case "the images are pruned":
 		clear(s.have)
 		return nil

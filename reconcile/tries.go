@@ -127,19 +127,31 @@ func (r Recent) admitAgain() {
 	}
 }
 
-// again says that a is what was tried. What is asked of a registry is the
-// target alone, whichever service of whichever plan asks.
+// again says that a is what was tried. What is asked of a registry is the target alone,
+// whichever plan asks; a refusal also depends on how it was asked for.
 func again(try ring.Try, a ring.Action) bool {
-	if try.Kind != a.Kind || a.Kind == ring.DoPull || a.Kind == ring.DoResolve {
-		return try.Kind == a.Kind
+	switch {
+	case try.Kind != a.Kind:
+		return false
+	case a.Kind == ring.DoPull:
+		return true
+	case a.Kind == ring.DoResolve:
+		return try.Refusal == nil || try.Asked == askedHow(a)
 	}
 	return try.Version == a.Version && try.Name == a.Name
 }
 
+// askedHow is what the answer to a question for an image depends on besides its name.
+func askedHow(a ring.Action) string { return strings.TrimSpace(a.PullPolicy + " " + a.Platform) }
+
 // tryKey is where a failed step waits: by its container where it is about one,
 // so that two slots that fail in turns do not forget each other's wait. The
-// newest failure of a target stands under the target, for those who tell of it.
+// newest failure of a target stands under the target, for those who tell of it. Services
+// that want one image and ask in different ways wait each for their own answer.
 func tryKey(a ring.Action) string {
+	if a.Kind == ring.DoPull {
+		return a.Target() + " " + askedHow(a)
+	}
 	if a.Name == "" {
 		return a.Target()
 	}
@@ -160,6 +172,9 @@ func forgetTries(tries map[string]ring.Try, a ring.Action) {
 		delete(tries, tryKey(a))
 	}
 	for key, try := range tries {
+		if a.Kind == ring.DoPull && strings.HasPrefix(key, target+" ") {
+			delete(tries, key)
+		}
 		if strings.HasPrefix(key, target) && strings.HasPrefix(key[len(target):], " ") && !try.Version.Of(a.Version) && !(try.Kind == ring.DoStart && try.Refusal != nil && !try.Permanent) {
 			delete(tries, key)
 		}
@@ -175,7 +190,7 @@ func imageGone(err error) bool {
 // known; it says whether the error is the one before.
 func fail(tries map[string]ring.Try, a ring.Action, instance string, err error, now time.Time) (same bool) {
 	old := tries[tryKey(a)]
-	try := ring.Try{Kind: a.Kind, Version: a.Version, Name: a.Name, N: 1, At: now, Err: err.Error()}
+	try := ring.Try{Kind: a.Kind, Version: a.Version, Name: a.Name, Asked: askedHow(a), N: 1, At: now, Err: err.Error()}
 	var ee *ring.EngineError
 	if errors.As(err, &ee) {
 		try.Cause, try.Permanent, try.Refusal = ee.Cause, ee.Permanent, ee.Refusal

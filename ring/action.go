@@ -120,6 +120,7 @@ type Try struct {
 	Kind    ActionKind
 	Version Version
 	Name    string    // of the container, where the step is about one
+	Asked   string    // how an image was asked for: its pull_policy and platform, as written
 	N       int       // failures in a row
 	At      time.Time // of the last
 	Next    time.Time // not before

@@ -33,7 +33,12 @@ func (d *Docker) onHost(ctx context.Context, e engine, name string) (onHost, err
 	if err != nil || !here {
 		return onHost{}, err
 	}
-	return onHost{id: i.ID, pulled: len(i.RepoDigests) > 0, has: platformOf(i)}, nil
+	have := onHost{id: i.ID, pulled: len(i.RepoDigests) > 0, has: platformOf(i)}
+	for _, known := range i.RepoDigests {
+		_, digest, _ := strings.Cut(known, "@")
+		have.digests = append(have.digests, digest)
+	}
+	return have, nil
 }
 
 // saysOfItself is what an image on this host says to the one who decides.

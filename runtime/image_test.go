@@ -79,6 +79,45 @@ func TestResolveMatrix(t *testing.T) {
 	}
 }
 
+// A service that only changes otherwise does not wait for a registry that is away; who
+// asks for what is newest, or for another image, does.
+func TestAnImageInForceIsKeptWhileTheRegistryIsAway(t *testing.T) {
+	const name, digest = "example.org/team/app:1", "sha256:0808080808080808080808080808080808080808080808080808080808080808"
+	const pin = name + "@" + digest
+	for _, x := range []struct {
+		name    string
+		a       ring.Action
+		pruned  bool
+		waits   bool
+		written string
+	}{
+		{name: "its environment changed", written: "old"},
+		{name: "a refresh", written: "new", waits: true},
+		{name: "pull_policy always", a: ring.Action{PullPolicy: "always"}, written: "old", waits: true},
+		{name: "another platform", a: ring.Action{Platform: "linux/arm64"}, written: "old", waits: true},
+		{name: "the image was pruned", written: "old", pruned: true, waits: true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			f := NewFake(Options{Host: "edge"})
+			f.AddRemote(FakeImage{Name: name, Digest: digest, Refuse: errors.New("dial tcp 192.0.2.1:443: i/o timeout")})
+			if !x.pruned {
+				f.AddImage(FakeImage{Name: name, Digest: digest})
+			}
+			a := x.a
+			a.Kind, a.App, a.Image, a.Version = ring.DoResolve, "web", name, "new"
+			a.Want = &ring.Service{Name: "web", Pin: ring.Pin{Image: pin}, Written: x.written}
+			done, err := f.Do(t.Context(), a)
+			if x.waits {
+				require.ErrorContains(t, err, "i/o timeout")
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, pin, done.Pin.Image)
+			require.Contains(t, done.Pin.Note, "registry example.org does not answer")
+		})
+	}
+}
+
 func TestResolveSaysNameAndTag(t *testing.T) {
 	const digest = "sha256:0808080808080808080808080808080808080808080808080808080808080808"
 	f := NewFake(Options{Host: "edge"})

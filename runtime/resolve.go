@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/distribution/reference"
 
@@ -32,6 +33,8 @@ type onHost struct {
 	id     string // "" is nothing
 	pulled bool   // a registry knows it, or did
 	has    []platform
+	// digests are those under which registries have it: it came from there, or was pushed.
+	digests []string
 	// inForce is the service's present pin, where it is this very image.
 	inForce ring.Pin
 }
@@ -63,11 +66,29 @@ func (d *Docker) resolve(ctx context.Context, e engine, a ring.Action, ask askFu
 	if asks {
 		said, away := ask(ctx, e, q.name)
 		if away != nil {
-			return ring.Done{}, away
+			return d.goOn(ctx, e, q, away)
 		}
 		pin, _, err = decide(q, have, &said)
 	}
 	return ring.Done{Pin: pin}, err
+}
+
+// goOn is the image in force where no registry answers: a service that only changes
+// otherwise does not wait for one. Whoever asks for what is newest, by a refresh or by
+// pull_policy always, waits.
+func (d *Docker) goOn(ctx context.Context, e engine, q asking, away error) (ring.Done, error) {
+	old := q.Want
+	toKnow := q.Version == "" // nothing is deployed by it
+	if toKnow || old == nil || old.Pin.Image == "" || old.Written == string(q.Version) || old.Spec.Platform != q.Platform || q.PullPolicy == alwaysAsk {
+		return ring.Done{}, away
+	}
+	have, err := d.onHost(ctx, e, old.Pin.Image)
+	if err != nil || have.id == "" || !fits(have.has, q.platform, q.machine) {
+		return ring.Done{}, away
+	}
+	pin := old.Pin
+	pin.Note = fmt.Sprintf("registry %s does not answer, so the image in force is kept; gitring refresh %s asks again", reference.Domain(q.name), q.App)
+	return ring.Done{Pin: pin}, nil
 }
 
 func (d *Docker) asking(ctx context.Context, e engine, a ring.Action) (asking, onHost, error) {
@@ -125,6 +146,8 @@ func decide(q asking, have onHost, said *answer) (pin ring.Pin, ask bool, err er
 		return pin, true, nil
 	case said.no == "" && !fits(said.has, q.platform, q.machine):
 		return pin, false, otherPlatform(q, said.has)
+	case said.no == "" && usable && have.inForce.Image != "" && slices.Contains(have.digests, said.digest.Digest().String()):
+		return have.inForce, false, nil // the same image under its name at the registry
 	case said.no == "":
 		return ring.Pin{Image: reference.FamiliarString(said.digest)}, false, nil
 	}

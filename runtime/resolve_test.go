@@ -22,6 +22,7 @@ func TestWhatAnImagesNameMeans(t *testing.T) {
 		return onHost{id: id, pulled: pulled, has: []platform{{os: "linux", arch: arch}}}
 	}
 	inForce := func(h onHost) onHost { h.inForce = ring.Pin{Image: older}; return h }
+	pushed := func(h onHost) onHost { h.digests = []string{sha}; return h }
 	for _, x := range []struct {
 		name             string
 		image            string // "" is name
@@ -61,6 +62,8 @@ func TestWhatAnImagesNameMeans(t *testing.T) {
 		{name: "denied, the image is in force", have: inForce(here("amd64", true)), said: "denied", want: older, note: "the registry says denied"},
 		{name: "denied, and always", policy: "always", have: inForce(here("amd64", true)), said: "denied", want: older, note: "the registry says denied"},
 		{name: "the tag moved, the image is in force", have: inForce(here("amd64", true)), said: "has", want: name + "@" + sha},
+		{name: "built here, in force, and pushed since", have: pushed(inForce(here("amd64", true))), said: "has", want: older},
+		{name: "built here, pushed, and not in force", have: pushed(here("amd64", true)), said: "has", want: name + "@" + sha},
 		{name: "the tag is gone, and so is the image", said: "not found", want: "no", note: "registry example.org says not found, and it is not on this host"},
 		{name: "denied", said: "denied", want: "no", note: "registry example.org says denied"},
 	} {
