@@ -252,6 +252,7 @@ func (t *turn) appChanges(next *ring.App) ring.AppChanges {
 		out.Services = append(out.Services, ring.ServiceChange{Service: old.Name, Class: ring.ChangeRemove, Reason: "not in the commit; volumes stay", From: old.Version})
 	}
 	order(out.Services, &have, &app)
+	out.Notes = slices.Concat(out.Notes, newcomerNotes(&have, &app, out.Services))
 	return out
 }
 

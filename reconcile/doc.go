@@ -23,6 +23,7 @@
 //	succession    what another app takes over is served until that one can come
 //	pin           tags become digests, once, and are carried forward
 //	pin_note      how an image was found, where that is worth telling
+//	newcomer_note what the plan says of services that are new here
 //	admit         what is on the host, and not ours, and in the app's way
 //	belongings    what an app of another source has written is not this one's
 //	claim         whose the name of an app is

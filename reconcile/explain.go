@@ -411,6 +411,9 @@ func (e *explainer) dependency() string {
 func (e *explainer) worker(name string) (rule, next string) {
 	v := e.v
 	fix := say("push a commit that mends it (git revert works), or gitring retry %s --reason '…'", name)
+	if v.failed != nil && strings.Contains(v.failed.Reason, endedWell) {
+		fix += meantToEnd
+	}
 	switch {
 	case v.halt != "":
 		return v.halt, "gitring rollout resume " + e.target(ring.OverridePause) + " --reason '…' lets it go on"
@@ -434,6 +437,12 @@ func (e *explainer) worker(name string) (rule, next string) {
 	return e.seenSo(name)
 }
 
+// endedWell is how the reason of a failed version tells of a program that ended without a fault.
+const endedWell = "exited with code 0"
+
+// meantToEnd is what to write for a program that ends by itself.
+const meantToEnd = `; if it is meant to end, write restart: "no" in its file, which makes it a job`
+
 // seenSo explains a service by what is seen of it, with no rule in its way.
 func (e *explainer) seenSo(name string) (rule, next string) {
 	v := e.v
@@ -442,6 +451,9 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 		switch in.State {
 		case ring.SlotBackingOff, ring.SlotCrashed:
 			rule = say("slot %d %s; it is started again after a wait that grows", in.Slot, in.Reason)
+			if in.ExitCode == 0 && !in.OOM {
+				logs += meantToEnd
+			}
 			return rule, say("wait for the next try %s, or gitring retry %s --reason '…' tries now; %s", clock(cmp.Or(in.NextTry, e.now)), name, logs)
 		}
 	}

@@ -100,6 +100,7 @@ func TestWhyIsThisNotRunning(t *testing.T) {
 	}{
 		{"it does", "service web\ncommit c1 web=v1\nrest", "web", ring.PhaseReady, "1/1 ready", "every slot runs the wanted version", "nothing to do"},
 		{"it crashes", "service web min_ready 1s\ncommit c1 web=v1\nrest\nversion v1 exits 1 after 1s\nfault crash web-1 exit 1\nwait 3m", "web", ring.PhaseDegraded, "exited with code 1", "slot 1 exited with code 1", "gitring crashes web/web"},
+		{"it ends by itself", "service web min_ready 1s\ncommit c1 web=v1\nrest\nversion v1 exits 0 after 1s\nfault crash web-1 exit 0\nwait 3m", "web", ring.PhaseDegraded, "exited with code 0", "slot 1 exited with code 0", `write restart: "no" in its file`},
 		{"its first version is never ready", "service web start_timeout 5s threshold 1\nversion v1 never ready\ncommit c1 web=v1\nrest", "web", ring.PhaseFailed, "not ready within", "the rollout failed and stopped where it is", "git revert works"},
 		{"a newer version failed", "service web start_timeout 5s threshold 1\ncommit c1 web=v1\nrest\nversion v2 never ready\ncommit c2 web=v2\nrest", "web", ring.PhaseReady, "kept c1", "is kept: ", "gitring retry web/web"},
 		{"its image is nowhere", "service web\nversion v1 not in the registry\ncommit c1 web=v1\nwait 5s", "web", ring.PhasePending, "is not in the registry", "the app is refused", "push it"},

@@ -1,0 +1,47 @@
+package reconcile
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+)
+
+func TestThePlanSaysWhatNoRestartAndATagMean(t *testing.T) {
+	service := func(name, image string, places ...string) ring.Service {
+		s := ring.Service{
+			Name: name, Kind: ring.Worker, Replicas: 1, Rollout: ring.DefaultRollout(), Restart: ring.Restart{Policy: ring.Always, Engine: "always"},
+			Spec: ring.Spec{Image: image}, Places: map[string]ring.Place{},
+		}
+		for _, p := range places {
+			s.Places[p] = ring.Place{File: "c", Line: 1}
+		}
+		s.Written = ring.WrittenHash(s.Spec)
+		return s
+	}
+	job := service("job", "tool@sha256:1")
+	job.Kind, job.Job, job.Restart = ring.JobK, &ring.Job{Run: "on_change"}, ring.Restart{Policy: ring.NeverStop, Engine: "no"}
+	always := service("asked", "nginx:latest", "restart")
+	always.Spec.PullPolicy = "always"
+	next := ring.App{Name: "shop", Source: "s", Commit: "c1", Services: []ring.Service{
+		service("web", "nginx:latest"), service("db", "postgres:16", "restart"), service("any", "x@sha256:2", "deploy.restart_policy.condition"), job, always,
+	}}
+	w := World{Facts: ring.NewFacts(), Recent: NewRecent(), Sources: []Source{{Name: "s"}}}
+	plan := func() string {
+		notes := Plan(w, &ring.Plan{Source: "s", Commit: "c1", Apps: []ring.App{next}}, time.Unix(0, 0)).Apps[0].Notes
+		return strings.Join(notes, "\n")
+	}
+	says := plan()
+	require.Contains(t, says, `without restart: here always, where Compose does nothing: web; write restart: "no"`)
+	require.Contains(t, says, "the tag has now: nginx:latest, postgres:16; another tag in a commit, gitring refresh shop or pull_policy: always moves it")
+
+	have := next
+	have.Services = []ring.Service{service("web", "nginx:latest"), service("db", "postgres:15", "restart"), next.Services[2], job, always}
+	w.Facts.Apps["shop"] = ring.InForce{App: have}
+	says = plan()
+	require.NotContains(t, says, "without restart", "what runs is not told anew")
+	require.Contains(t, says, "the tag has now: postgres:16;")
+}
