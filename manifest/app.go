@@ -33,10 +33,12 @@ type appReader struct {
 	off map[string]bool
 	// plainly are the uses of the host's values that stand in the plan as they are.
 	plainly  map[openUse]bool
-	includes map[string]place     // the files that it includes
-	byName   map[string]bool      // services that join another by the name of its container
-	hidden   map[hiddenValue]bool // the host's values, which no refusal tells
-	circled  bool                 // that services extend each other was told
+	includes map[string]place       // the files that it includes
+	plain    map[ring.Sealed]string // the host's values
+	apart    map[string]bool        // sealed texts of commands that are split once they are opened
+	byName   map[string]bool        // services that join another by the name of its container
+	hidden   map[hiddenValue]bool   // the host's values, which no refusal tells
+	circled  bool                   // that services extend each other was told
 	faults   faults
 	notes    []string
 
@@ -57,7 +59,7 @@ func (r *reader) readApp(c candidate) outcome {
 	a := &appReader{
 		reader: r, from: c, base: c.path, faults: c.faults, notes: slices.Clone(c.notes), nodes: r.limits.Nodes,
 		off: map[string]bool{}, plainly: map[openUse]bool{}, parsed: map[string]*parsedFile{}, homes: map[homeKey]*home{}, includes: map[string]place{}, hidden: map[hiddenValue]bool{},
-		wounds: wounds{}, loose: map[string]bool{}, byName: map[string]bool{},
+		wounds: wounds{}, loose: map[string]bool{}, byName: map[string]bool{}, apart: map[string]bool{}, plain: map[ring.Sealed]string{},
 	}
 	a.budget = &budget{left: r.limits.Expanded, text: r.limits.Text}
 	a.name, a.nameAt, a.nameLost = or2(c.name, c.unnamed), place{file: c.path}, c.nameLost
@@ -262,7 +264,7 @@ func (a *appReader) checkKeys() {
 			if a.disregarded(chain, i) {
 				return true
 			}
-			k := &keyCheck{app: a.name, chain: slices.Clone(chain), key: key, fit: fit, fs: &a.faults, ports: &ports, limit: a.limits, read: a.reader, root: a.from.path, note: a.noted, says: a.says}
+			k := &keyCheck{app: a.name, chain: slices.Clone(chain), key: key, fit: fit, fs: &a.faults, ports: &ports, limit: a.limits, read: a.reader, root: a.from.path, note: a.noted, image: a.imageOf}
 			return k.judge(pattern)
 		}
 		composeShape().walk(f.root, nil, "", see, &a.faults)
@@ -270,6 +272,16 @@ func (a *appReader) checkKeys() {
 	a.wound()
 	a.obsolete()
 	a.checkServices()
+}
+
+// imageOf is the image that the app's files say last of a service.
+func (a *appReader) imageOf(service string) string {
+	for _, f := range slices.Backward(a.files) {
+		if n := f.root.get("services").get(service).get("image"); n != nil && !n.null() {
+			return n.text
+		}
+	}
+	return ""
 }
 
 // obsolete notes a version: once for a file, however often it is read.

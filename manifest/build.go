@@ -36,7 +36,7 @@ func (a *appReader) build(p *types.Project) ring.App {
 			app.After = append(app.After, w.AfterApp)
 		}
 	}
-	b := &builderOf{appReader: a, project: p, extras: map[string]*extras{}, volumes: map[string]bool{}, networks: map[string]bool{}}
+	b := &builderOf{appReader: a, project: p, extras: map[string]*extras{}, volumes: map[string]bool{}, networks: map[string]bool{}, hostFiles: map[string]ring.Place{}}
 	names := sortedKeys(p.Services)
 	for _, name := range names {
 		b.extras[name] = a.extrasOf(name)
@@ -84,6 +84,8 @@ type builderOf struct {
 	// volumes and networks that some service uses: others are not made. False is one
 	// that is not declared.
 	volumes, networks map[string]bool
+	// hostFiles are where a config or secret names a file of the host, by service and target.
+	hostFiles map[string]ring.Place
 }
 
 // entryPlace finds an entry of a service's list; the key itself when none fits,

@@ -27,7 +27,7 @@ type keyCheck struct {
 	read  *reader
 	root  string // the app's folder
 	note  func(says string, args ...any)
-	says  func(chain ...string) bool // of the app's files
+	image func(service string) string // as the app's files say it
 }
 
 // name is the key as people find it: services.web.ports.
@@ -80,7 +80,7 @@ func (k *keyCheck) judge(pattern string) bool {
 
 // imageSaid spares a build beside image: Compose pulls that image too before it would build.
 func imageSaid(k *keyCheck) string {
-	if len(k.chain) > 2 && k.says("services", k.chain[1], "image") {
+	if len(k.chain) > 2 && k.image(k.chain[1]) != "" {
 		return "is not carried out: the image that image: names is pulled, as Compose tries first"
 	}
 	return ""

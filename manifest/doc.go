@@ -39,6 +39,7 @@
 //	envfile     files of them
 //	seal        values that the host alone has
 //	hide        and that no refusal tells
+//	apart       commands that are split once they are opened
 //
 // Compose files:
 //

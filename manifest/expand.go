@@ -17,6 +17,8 @@ type expander struct {
 	fs   *faults
 	// used is told of each value of the host that stands somewhere as it is.
 	used func(chain []string, name string)
+	// apart is told of each text of a command with values of the host.
+	apart func(chain []string, val value)
 }
 
 // root expands a whole file, but for its name and its extensions.
@@ -112,6 +114,9 @@ func (e *expander) replaced(n *node, chain []string, listed bool) {
 	switch sealable(chain) {
 	case whole:
 		n.text = val.sealed
+		if val.hidden() && len(chain) == 3 && chain[0] == "services" {
+			e.apart(chain, val)
+		}
 		return
 	case behindName:
 		name, _, said := strings.Cut(val.sealed, "=")

@@ -141,7 +141,7 @@ func (a *appReader) serviceAt(h *home, name string) *node {
 	if done, ok := h.lazy[name]; ok {
 		return done
 	}
-	n = (&expander{vars: h.vars, fs: &a.faults, used: a.useOf}).node(n, []string{"services", name}, false)
+	n = (&expander{vars: h.vars, fs: &a.faults, used: a.useOf, apart: a.splitApart}).node(n, []string{"services", name}, false)
 	a.rebase(&node{kind: mapping, pairs: []pair{{key: "services", val: &node{kind: mapping, pairs: []pair{{key: name, val: n}}}}}}, h.dir)
 	h.lazy[name] = n
 	return n

@@ -36,7 +36,7 @@ type include struct {
 // includes, what its services extend, and itself. It is written as if it stood
 // in the app's folder. What it takes back is taken out of those before it.
 func (a *appReader) unfold(p string, written *node, s scope, before []composeFile) []composeFile {
-	root := (&expander{vars: s.vars, fs: &a.faults, used: a.useOf}).root(written)
+	root := (&expander{vars: s.vars, fs: &a.faults, used: a.useOf, apart: a.splitApart}).root(written)
 	var included []composeFile
 	var groups [][]composeFile
 	for _, n := range entriesOf(root.get("include")) {

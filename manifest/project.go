@@ -265,6 +265,7 @@ func (a *appReader) standIn(v *variables, host *hostEnv, file string, raw bool) 
 	v.unsure = v.unsure || faults != nil
 	for name, plain := range of {
 		a.hidden[hiddenValue{name, plain}] = true
+		a.plain[host.sealed(file, name, plain)] = plain
 		v.set(name, host.value(file, name, plain), place{file: host.where(file)})
 	}
 }

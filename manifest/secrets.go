@@ -57,6 +57,8 @@ func (b *builderOf) object(k objectKind, service string, ref types.FileReference
 		return nil
 	}
 	if path.IsAbs(o.File) { // a file of the host, as a bind mount of it would be
+		from := b.place(k.key, ref.Source, "file")
+		b.hostFiles[service+" "+path.Clean(target)] = ring.Place{File: from.file, Line: from.line}
 		return []ring.Mount{{Kind: ring.MountBind, Source: path.Clean(o.File), Target: path.Clean(target), ReadOnly: true}}
 	}
 	b.noteOwner(k, service, ref)

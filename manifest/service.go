@@ -31,6 +31,11 @@ func (b *builderOf) service(c types.ServiceConfig) ring.Service {
 	s.Written = ring.WrittenHash(s.Spec)
 	s.Composed = b.composed(c, &s)
 	s.Places = b.places(c.Name)
+	for _, m := range s.Spec.Mounts {
+		if at, ok := b.hostFiles[c.Name+" "+m.Target]; ok {
+			s.Places["volumes."+m.Target] = at
+		}
+	}
 	return s
 }
 
@@ -214,6 +219,7 @@ func (b *builderOf) spec(c types.ServiceConfig) ring.Spec {
 		PostStart: b.hooks(c.Name, "post_start", c.PostStart), PreStop: b.hooks(c.Name, "pre_stop", c.PreStop),
 	}
 	s.Environment, s.Unset = b.environment(c)
+	s.CommandText, s.EntrypointText = b.textToSplit(c.Name, "command"), b.textToSplit(c.Name, "entrypoint")
 	s.CgroupMode, s.UTSMode, s.UsernsMode = c.Cgroup, c.Uts, c.UserNSMode
 	b.security(c, &s)
 	b.joins(c, &s)

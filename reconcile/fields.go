@@ -40,6 +40,8 @@ var classes = map[string]ring.Class{
 	"spec.pull_policy":         ring.ChangeRoll,
 	"spec.command":             ring.ChangeRoll,
 	"spec.entrypoint":          ring.ChangeRoll,
+	"spec.command_text":        ring.ChangeRoll,
+	"spec.entrypoint_text":     ring.ChangeRoll,
 	"spec.environment":         ring.ChangeRoll,
 	"spec.unset":               ring.ChangeRoll,
 	"spec.user":                ring.ChangeRoll,

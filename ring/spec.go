@@ -10,11 +10,16 @@ import (
 // omitempty, so that versions of format 1 stay what they are. Slices whose
 // order means nothing are sorted by manifest.
 type Spec struct {
-	Image       string            `json:"image"` // as written
-	PullPolicy  string            `json:"pull_policy,omitempty"`
-	Command     []string          `json:"command,omitempty"`
-	Entrypoint  []string          `json:"entrypoint,omitempty"`
-	Environment map[string]string `json:"environment,omitempty"`
+	Image      string   `json:"image"` // as written
+	PullPolicy string   `json:"pull_policy,omitempty"`
+	Command    []string `json:"command,omitempty"`
+	Entrypoint []string `json:"entrypoint,omitempty"`
+	// CommandText and EntrypointText are set where a value of the host is more than one word
+	// of a text: the text is split anew once its values are put in. The words above are then
+	// those with the values still sealed.
+	CommandText    string            `json:"command_text,omitempty"`
+	EntrypointText string            `json:"entrypoint_text,omitempty"`
+	Environment    map[string]string `json:"environment,omitempty"`
 	// Unset are the names that environment has without a value, sorted: the image's own value is taken away too.
 	Unset       []string          `json:"unset,omitempty"`
 	User        string            `json:"user,omitempty"`

@@ -70,17 +70,27 @@ func attachments(a ring.Action) ([]join, error) {
 		if name == "" {
 			return nil, fmt.Errorf("network %q of service %s has no name on the engine", at.Network, a.Service)
 		}
-		js = append(js, join{name, endpoint(a.Service, name, at)})
+		js = append(js, join{name, endpoint(namesOf(a), name, at)})
 	}
 	return js, nil
 }
 
-func endpoint(service, name string, at ring.Attachment) *network.EndpointSettings {
+// namesOf are the names by which every instance of the action's service is reached: the
+// service's, and the one that Compose gives its container. The container itself is called
+// after its version too. A container_name is among the aliases of the plan.
+func namesOf(a ring.Action) []string {
+	if a.Want.Spec.ContainerName != "" || a.Slot == 0 {
+		return []string{a.Service}
+	}
+	return []string{a.Service, fmt.Sprintf("%s-%s-%d", a.App, a.Service, a.Slot)}
+}
+
+func endpoint(names []string, name string, at ring.Attachment) *network.EndpointSettings {
 	e := &network.EndpointSettings{DriverOpts: maps.Clone(at.DriverOpts), MacAddress: at.MacAddress}
 	switch name {
 	case network.NetworkBridge, network.NetworkHost, network.NetworkNone: // the engine's own know no aliases
 	default:
-		e.Aliases = append([]string{service}, at.Aliases...)
+		e.Aliases = slices.Concat(names, at.Aliases)
 	}
 	if at.IPv4 != "" || at.IPv6 != "" || len(at.LinkLocal) > 0 {
 		e.IPAMConfig = &network.EndpointIPAMConfig{IPv4Address: at.IPv4, IPv6Address: at.IPv6, LinkLocalIPs: slices.Clone(at.LinkLocal)}

@@ -70,6 +70,9 @@ func (d *Docker) secretsOf(a ring.Action, c container.InspectResponse) (o *opene
 	}
 	spec := a.Want.Spec
 	if o.know(sealedIn(spec)) {
+		if spec.CommandText+spec.EntrypointText != "" {
+			o.knowWords()
+		}
 		return o, true
 	}
 	given := map[string]string{}

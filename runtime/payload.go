@@ -20,10 +20,12 @@ import (
 // values still sealed. It is a function of the action and the site alone, and
 // decides nothing else.
 type payload struct {
-	Name     string
-	Config   *container.Config
-	Host     *container.HostConfig
-	Platform *ocispec.Platform // nil is the engine's own
+	Name   string
+	Config *container.Config
+	// CmdText and EntrypointText are split into words once they are opened; "" are none.
+	CmdText, EntrypointText string
+	Host                    *container.HostConfig
+	Platform                *ocispec.Platform // nil is the engine's own
 	// Networks are all that it joins. The first is in the create call, the others
 	// come after it and before start: API 1.41 takes one network in create.
 	Networks []join
@@ -69,8 +71,9 @@ func (s site) before(v string) bool { return apiBefore(s.api, v) }
 func containerPayload(at site, a ring.Action) (payload, error) {
 	s := a.Want.Spec
 	p := payload{
-		Name:     ring.ContainerName(a.App, a.Service, a.Slot, a.Version),
-		Config:   containerConfig(at, a),
+		Name:    ring.ContainerName(a.App, a.Service, a.Slot, a.Version),
+		Config:  containerConfig(at, a),
+		CmdText: s.CommandText, EntrypointText: s.EntrypointText,
 		Host:     hostConfig(s),
 		DataRoot: cmp.Or(a.Of.DataRoot, at.data),
 		Hooks:    hooksFor(a.Version, s),

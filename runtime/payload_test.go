@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 	"github.com/docker/docker/api/types/network"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -52,9 +53,9 @@ func TestPayloadNetworks(t *testing.T) {
 	}))
 	require.EqualValues(t, "shop_default", p.Host.NetworkMode)
 	require.Equal(t, map[string]*network.EndpointSettings{"shop_default": {
-		Aliases: []string{"web", "www"}, IPAMConfig: &network.EndpointIPAMConfig{IPv6Address: "fd00::5"},
+		Aliases: []string{"web", "shop-web-2", "www"}, IPAMConfig: &network.EndpointIPAMConfig{IPv6Address: "fd00::5"},
 	}}, p.first().EndpointsConfig, "API 1.41 takes one")
-	require.Equal(t, []join{{"shop_back_1234", &network.EndpointSettings{Aliases: []string{"web"}}}, {"bridge", &network.EndpointSettings{}}}, p.Networks[1:])
+	require.Equal(t, []join{{"shop_back_1234", &network.EndpointSettings{Aliases: []string{"web", "shop-web-2"}}}, {"bridge", &network.EndpointSettings{}}}, p.Networks[1:])
 
 	_, err := containerPayload(testSite, action(func(s *ring.Spec) { s.Networks = []ring.Attachment{{Network: "nowhere"}} }))
 	require.ErrorContains(t, err, `"nowhere"`)
@@ -146,4 +147,18 @@ func TestPayloadOfNewerEngine(t *testing.T) {
 func TestANameWithoutAValueTakesTheImagesValueAway(t *testing.T) {
 	require.Equal(t, []string{"A=1", "GONE"}, environment(map[string]string{"A": "1"}, []string{"GONE"}))
 	require.Equal(t, map[string]string{"A": "1"}, variables([]string{"GONE=of the image", "A=1", "GONE"}))
+}
+
+func TestATextIsSplitOnceItsValuesAreIn(t *testing.T) {
+	pw := ring.Sealed{App: "web", File: ".env", Name: "ARGS", MAC: "00"}
+	o := &opener{reveal: func(ring.Sealed) (string, error) { return `--port "4711-secret"`, nil }, opened: map[string]string{}}
+	p := payload{
+		Config: &container.Config{Cmd: []string{"run", pw.String()}, Entrypoint: []string{pw.String()}}, Host: &container.HostConfig{},
+		CmdText: "run " + pw.String(),
+	}
+	o.payload(p)
+	require.NoError(t, o.err)
+	require.Equal(t, []string{"run", "--port", "4711-secret"}, []string(p.Config.Cmd))
+	require.Equal(t, []string{`--port "4711-secret"`}, []string(p.Config.Entrypoint), "a list is not split")
+	require.Equal(t, "cannot run <ARGS> 1: <ARGS>", o.redact("cannot run --port 1: 4711-secret"))
 }

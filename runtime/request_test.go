@@ -19,8 +19,11 @@ var unsent = map[string]string{
 	"Spec.Image":             "the pin is sent",
 	"Spec.PullPolicy":        "the pull's own",
 	"Spec.ContainerName":     "given by a rename",
+	"Spec.CommandText":       "split once its values are in, shown by a test of its own",
+	"Spec.EntrypointText":    "split once its values are in, shown by a test of its own",
 	"Spec.Follows":           "in the version only",
 	"Spec.Mark":              "in the version only",
+	"Spec.Mounts.MustExist":  "says what gitring does not make before the start",
 	"Spec.Mounts.Seed":       "written into the folder before the start",
 	"Spec.Mounts.Rest":       "in the version only: the files of a live folder that stay for as long as it does",
 	"Spec.Networks.Priority": "an order, shown by a test of its own",
@@ -34,7 +37,7 @@ func TestEveryFieldReachesARequest(t *testing.T) {
 		yes, few := true, int64(3)
 		rate := []ring.BlkioRate{{Path: "/dev/a", Rate: 20}}
 		return &ring.Service{Name: "web", Pin: ring.Pin{Image: "sha256:1"}, Spec: ring.Spec{
-			Command: []string{"a"}, Entrypoint: []string{"a"}, Environment: map[string]string{"a": "b"}, Labels: map[string]string{"a": "b"},
+			Command: []string{"a"}, Entrypoint: []string{"a"}, Environment: map[string]string{"a": "b"}, Unset: []string{"u"}, Labels: map[string]string{"a": "b"},
 			Ports: []ring.Port{{Container: 1, Protocol: "tcp"}}, Expose: []string{"2/tcp"}, Init: &yes,
 			Mounts: []ring.Mount{
 				{Kind: ring.MountVolume, Source: "v", Target: "/v"},

@@ -3,11 +3,13 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/mattn/go-shellwords"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -66,14 +68,45 @@ func (o *opener) values(m map[string]string) {
 // as it is: it is opened when a hook runs.
 func (o *opener) payload(p payload) {
 	o.texts(p.Config.Env)
-	o.texts(p.Config.Cmd)
-	o.texts(p.Config.Entrypoint)
+	p.Config.Cmd = o.words(p.Config.Cmd, p.CmdText)
+	p.Config.Entrypoint = o.words(p.Config.Entrypoint, p.EntrypointText)
 	o.values(p.Config.Labels)
 	if p.Config.Healthcheck != nil {
 		o.texts(p.Config.Healthcheck.Test)
 	}
 	o.values(p.Host.Annotations)
 	o.values(p.Host.LogConfig.Config)
+}
+
+// words opens the words of a command. A text is split as Compose splits it: after its
+// values were put in.
+func (o *opener) words(words []string, text string) []string {
+	if text == "" {
+		o.texts(words)
+		return words
+	}
+	text = o.text(text)
+	if o.err != nil {
+		return words
+	}
+	split, err := shellwords.Parse(text)
+	o.knowWords()
+	if err != nil { // the reader looked, at the same values
+		o.err = errors.New("cannot split a command with values of the host into words")
+	}
+	return split
+}
+
+// knowWords has redact look for the words of values too: split, they are arguments that a
+// program may tell one by one.
+func (o *opener) knowWords() {
+	for value, name := range maps.Clone(o.opened) {
+		if split, err := shellwords.Parse(value); err == nil && len(split) > 1 {
+			for _, w := range split {
+				o.opened[w] = name
+			}
+		}
+	}
 }
 
 func (o *opener) exec(x *container.ExecOptions) {
@@ -124,7 +157,7 @@ func (o *opener) know(texts []string) (all bool) {
 
 // sealedIn are the texts of a spec that have sealed values in them, sorted.
 func sealedIn(s ring.Spec) []string {
-	texts := slices.Concat(s.Command, s.Entrypoint)
+	texts := slices.Concat(s.Command, s.Entrypoint, []string{s.CommandText, s.EntrypointText})
 	if s.Healthcheck != nil {
 		texts = append(texts, s.Healthcheck.Test...)
 	}

@@ -65,8 +65,8 @@ var vectors = []vector{
 	{name: "privileged by an anchor", lines: "<<: {privileged: true}", key: "services.web.privileged:", owner: power},
 	{name: "the API's socket and the registries' credentials", lines: "use_api_socket: true", key: "services.web.use_api_socket", owner: refused},
 	{name: "a program of the host", lines: "provider: {type: /bin/sh}", key: "services.web.provider", owner: refused},
-	{name: "a build on the host", lines: "build: .", key: "services.web.build", owner: refused},
-	{name: "a build from elsewhere", lines: "build: https://example.org/x.git", key: "services.web.build", owner: refused},
+	{name: "a build on the host", files: map[string]string{"web/compose.yaml": "services:\n  web:\n    user: x\n    build: .\n"}, key: "services.web.build", owner: refused},
+	{name: "a build from elsewhere", files: map[string]string{"web/compose.yaml": "services:\n  web:\n    user: x\n    build: https://example.org/x.git\n"}, key: "services.web.build", owner: refused},
 	{name: "a hook with everything", lines: "post_start: [{command: [x], privileged: true}]", key: "services.web.post_start:", risk: "every device", owner: power},
 	{name: "a hook before the stop with everything", lines: "pre_stop: [{command: [x], privileged: true}]", key: "services.web.pre_stop:", risk: "every device", owner: power},
 
