@@ -39,7 +39,7 @@ func TestASourceIsOldWhenItsNewestCommitWasFirstSeenLongerAgoThanMaxAge(t *testi
 			w := World{Host: "h", Wall: tt.wall, Facts: ring.NewFacts(), Sources: []Source{src}}
 			d := Diff(w, now)
 			st := d.Status.Sources[0]
-			require.Equal(t, tt.want, st.Old() != nil)
+			require.Equal(t, tt.want, st.Condition(ring.ConditionOld) != nil)
 			var told []string
 			for _, e := range d.Events {
 				if e.Kind == ring.SourceOld {
@@ -52,10 +52,10 @@ func TestASourceIsOldWhenItsNewestCommitWasFirstSeenLongerAgoThanMaxAge(t *testi
 				return
 			}
 			require.Equal(t, []string{"s"}, told)
-			require.Equal(t, shaOf("c1"), st.Old().Commit)
-			require.Equal(t, seen.Add(tt.maxAge), st.Old().Since)
-			require.Equal(t, "no commit for max_age 30d: "+shaOf("c1").Short()+" was first seen 2026-01-01 12:00 UTC", st.Old().Reason)
-			require.LessOrEqual(t, len("  old: "+st.Old().Reason), 80)
+			require.Equal(t, shaOf("c1"), st.Condition(ring.ConditionOld).Commit)
+			require.Equal(t, seen.Add(tt.maxAge), st.Condition(ring.ConditionOld).Since)
+			require.Equal(t, "no commit for max_age 30d: "+shaOf("c1").Short()+" was first seen 2026-01-01 12:00 UTC", st.Condition(ring.ConditionOld).Reason)
+			require.LessOrEqual(t, len("  old: "+st.Condition(ring.ConditionOld).Reason), 80)
 		})
 	}
 }
@@ -88,7 +88,7 @@ func TestAnOldSourceIsToldOnceAndItsEndOnceOverRestarts(t *testing.T) {
 				told = append(told, e.Kind+" "+string(e.Reason[:2]))
 			}
 		}
-		return told, d.Status.Sources[0].Old() != nil
+		return told, d.Status.Sources[0].Condition(ring.ConditionOld) != nil
 	}
 	check := func(about string, wantOld bool, want ...string) {
 		t.Helper()
@@ -118,4 +118,34 @@ func TestAnOldSourceIsToldOnceAndItsEndOnceOverRestarts(t *testing.T) {
 	check("and put back", true, "source.old no")
 	src.MaxAge = 0
 	check("max_age was taken out", false, "source.renewed ma")
+}
+
+// What is not known of a branch is no converged host: scripts see it by the exit status.
+func TestASourceThatIsNotReachedIsStaleUntilItIs(t *testing.T) {
+	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, tt := range []struct {
+		name           string
+		reached, awake time.Time
+		stale          bool
+	}{
+		{name: "just reached", reached: begin.Add(-time.Minute), awake: begin.Add(-time.Hour)},
+		{name: "at the end of fresh_for", reached: begin.Add(-5 * time.Minute), awake: begin.Add(-time.Hour)},
+		{name: "for longer", reached: begin.Add(-5*time.Minute - 1), awake: begin.Add(-time.Hour), stale: true},
+		{name: "the daemon began since", reached: begin.Add(-time.Hour), awake: begin.Add(-time.Minute)},
+		{name: "never reached", awake: begin.Add(-6 * time.Minute), stale: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := stopped(begin, 1, theNetwork())
+			w.Awake = tt.awake
+			w.Sources[0].FreshFor, w.Sources[0].Reached = 5*time.Minute, tt.reached
+			st := Diff(w, begin).Status
+			stale := st.Sources[0].Condition(ring.ConditionStale)
+			require.Equal(t, tt.stale, stale != nil)
+			quiet := ring.Status{Sources: []ring.SourceStatus{{Name: "s", Sync: ring.SyncSynced, Conditions: st.Sources[0].Conditions}}}
+			require.Equal(t, tt.stale, quiet.ExitCode() == 9)
+			if tt.stale {
+				require.Contains(t, stale.Reason, "the remote was last reached ")
+			}
+		})
+	}
 }

@@ -48,10 +48,26 @@ func (t *turn) sourceStatus(src *Source, st *ring.SourceStatus) {
 	if src.Awaiting != "" && st.Refusal == nil {
 		st.Sync, st.Reason = ring.SyncHeld, src.Awaiting
 	}
+	if stale := src.stale(t.now, t.Awake); stale != nil {
+		st.Conditions = append(st.Conditions, *stale)
+	}
 	if old := src.old(t.wall()); old != nil {
-		st.Conditions = []ring.Condition{*old}
+		st.Conditions = append(st.Conditions, *old)
 	} else if at := src.oldAt(); !at.IsZero() {
 		t.wakeAt(at.Add(1)) // longer than max_age, not as long
+	}
+}
+
+// stale is the condition Stale of a source: what its branch holds is not known here; nil
+// when it is. awake is since when this process looks.
+func (s *Source) stale(now, awake time.Time) *ring.Condition {
+	from := s.silent(awake)
+	if from.IsZero() || now.Sub(from) <= s.FreshFor {
+		return nil
+	}
+	return &ring.Condition{
+		Type: ring.ConditionStale, Status: ring.ConditionTrue, Since: from.Add(s.FreshFor),
+		Reason: "the remote was last reached " + reachedSays(s.Reached) + "; newer commits are not known here",
 	}
 }
 

@@ -46,13 +46,13 @@ func (t *turn) sourceTrouble(src *Source, st *ring.SourceStatus) {
 	if r := st.Refusal; r != nil {
 		t.troubled(ring.Trouble{What: ring.TroubleSource, Subject: st.Name, Source: st.Name, Commit: r.Commit, Reason: r.Says, Told: true})
 	}
-	if from := src.silent(t.Awake); !from.IsZero() && t.now.Sub(from) > src.FreshFor {
+	if st.Condition(ring.ConditionStale) != nil {
 		t.troubled(ring.Trouble{
 			What: ring.TroubleStale, Subject: st.Name, Source: st.Name, Told: true,
 			Reason: cmp.Or(src.Reason, "the remote does not answer") + "; last reached " + reachedSays(src.Reached),
 		})
 	}
-	if old := st.Old(); old != nil {
+	if old := st.Condition(ring.ConditionOld); old != nil {
 		t.troubled(ring.Trouble{What: ring.TroubleOld, Subject: st.Name, Source: st.Name, Commit: old.Commit, Reason: old.Reason, Told: true})
 	}
 }

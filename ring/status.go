@@ -60,15 +60,16 @@ type SourceStatus struct {
 	Reason  string   `json:"reason"`
 	Next    *Next    `json:"next,omitempty"`
 	Refusal *Refusal `json:"refusal,omitempty"`
-	// Conditions are what is to be known of the source besides: ConditionOld.
+	// Conditions are what is to be known of the source besides: ConditionOld and ConditionStale.
 	Conditions []Condition `json:"conditions,omitempty"`
 	Apps       []AppStatus `json:"apps"`
 }
 
-// Old is why the source's newest commit is older than its max_age; nil when it is not.
-func (s *SourceStatus) Old() *Condition {
+// Condition is what holds of a source by its type, ConditionOld or ConditionStale; nil
+// where it does not.
+func (s *SourceStatus) Condition(kind string) *Condition {
 	for i := range s.Conditions {
-		if s.Conditions[i].Type == ConditionOld {
+		if s.Conditions[i].Type == kind {
 			return &s.Conditions[i]
 		}
 	}
@@ -178,7 +179,8 @@ const (
 	ConditionQuarantined   = "Quarantined"
 	ConditionContested     = "Contested"
 	ConditionDrifted       = "Drifted"
-	ConditionOld           = "Old" // of a source: no commit came for longer than its max_age
+	ConditionOld           = "Old"   // of a source: no commit came for longer than its max_age
+	ConditionStale         = "Stale" // of a source: its remote was not reached for longer than its fresh_for
 )
 
 // Whether a condition holds.
@@ -288,7 +290,7 @@ func (s *Status) ExitCode() int {
 	var failed, refused, held, progressing bool
 	for _, src := range s.Sources {
 		refused = refused || src.Refusal != nil || src.Sync == SyncRefused
-		held = held || src.Sync == SyncHeld || src.Old() != nil
+		held = held || src.Sync == SyncHeld || len(src.Conditions) > 0
 		progressing = progressing || src.Sync == SyncStaging || src.Sync == SyncApplying || src.Sync == SyncUnknown
 		for _, a := range src.Apps {
 			refused = refused || a.Refusal != nil

@@ -78,8 +78,8 @@ func showSource(s *screen, src ring.SourceStatus, now time.Time) {
 	if f := src.FirstUse; f != nil {
 		s.line(2, " ", w("trust rests on first use of "+f.Commit.Short()+", "+age(f.At, now)))
 	}
-	if old := src.Old(); old != nil {
-		s.line(2, " ", word{"old:", yellow}, w(old.Reason))
+	for _, c := range src.Conditions {
+		s.line(2, " ", word{strings.ToLower(c.Type) + ":", yellow}, w(c.Reason))
 	}
 	if src.Forge != "" {
 		s.line(2, " ", word{"warning:", yellow}, w("the forge takes no statuses: "+src.Forge))
