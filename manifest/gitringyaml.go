@@ -48,6 +48,9 @@ func (r *reader) listedApps() (apps []candidate, listed bool, _ *fault) {
 	if f != nil {
 		return nil, true, f
 	}
+	if !ok && r.settings.GitringYAML != nil {
+		body, ok = r.settings.GitringYAML, true
+	}
 	if !ok {
 		return nil, false, r.misnamed()
 	}

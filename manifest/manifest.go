@@ -33,6 +33,8 @@ type Settings struct {
 	// DataRoots are, by app, the absolute folders below which their data lies;
 	// that of "" is every other app's. Apps without one have the host's.
 	DataRoots map[string]string
+	// GitringYAML stands in for the file of that name where the commit has none.
+	GitringYAML []byte
 	// Names are, by app, the folders that have these names on the host: of two apps
 	// that claim one name only the other one is refused.
 	Names map[string]string
@@ -52,6 +54,10 @@ type Reading struct {
 	Refusals []*ring.Refusal
 	// Drafts are the refused apps that can be read as far as the policy asks.
 	Drafts []Draft
+	// Folders are those of all apps, refused ones too. HasGitringYAML reports whether the
+	// commit says by itself where they are.
+	Folders        []string
+	HasGitringYAML bool
 	// Projects are the plan's apps as Compose itself would be told to read them, by name.
 	Projects map[string]Project
 }
@@ -87,7 +93,7 @@ func Look(c *ring.Commit, s Settings) Reading {
 
 func look(c *ring.Commit, s Settings) (Reading, *reader) {
 	r, plan, outcomes := read(c, s)
-	out := Reading{Plan: plan}
+	out := Reading{Plan: plan, Folders: sortedKeys(r.folders), HasGitringYAML: !r.unread(path.Join(r.settings.Path, gitringFile))}
 	switch {
 	case plan.Refusal == nil:
 		out.Contents, out.Projects = r.keep(plan.Apps), map[string]Project{}

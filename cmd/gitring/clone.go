@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -70,7 +71,9 @@ func (c *clone) gitWith(ctx context.Context, in io.Reader, env []string, args ..
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	f, terminal := c.g.err.(*os.File)
-	if terminal = terminal && term.IsTerminal(int(f.Fd())); terminal {
+	// Who only asks Git something says itself what the answer means.
+	speaks := slices.Contains([]string{"commit-tree", "push", "fetch"}, verbOf(args))
+	if terminal = terminal && speaks && term.IsTerminal(int(f.Fd())); terminal {
 		cmd.Stderr = io.MultiWriter(f, &errs) // who is asked for a touch has to see it
 	}
 	err := cmd.Run()

@@ -67,6 +67,13 @@ func (g *globals) yes(question string) (bool, error) {
 	return answer == "y" || answer == "yes", err
 }
 
+// confirm asks a question that Enter says yes to.
+func (g *globals) confirm(question string) (bool, error) {
+	answer, err := g.ask(question+" [Y/n]", "")
+	answer = strings.ToLower(answer)
+	return answer == "" || answer == "y" || answer == "yes", err
+}
+
 // ask asks on stderr, so that stdout keeps the result; "" takes the proposal. It
 // reads byte by byte: what is not of this line belongs to the next question, or
 // to git.

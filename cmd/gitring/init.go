@@ -19,6 +19,8 @@ type initFlags struct {
 	key, generate, engine                            string
 	setGit, introduce, force, yes                    bool
 	hook                                             bool
+	searchFile                                       bool
+	profile, folders, grants                         string
 	allowedSigners, openPGPKeys                      string // of the hook
 }
 
@@ -33,7 +35,8 @@ func initCmd(g *globals) *cobra.Command {
 			"nothing. Run again, it changes nothing anywhere.\n\n" +
 			"Every question has a flag, and --yes takes the proposals; without a terminal and\n" +
 			"--yes it says which flags are missing. What goes beyond the two files is done only\n" +
-			"when asked for: --generate-key, --set-git-config, --introduce.\n\n" +
+			"when asked for: --generate-key, --set-git-config, --introduce, --search-file, and a\n" +
+			"policy with --folders and --grants.\n\n" +
 			"--hook writes a pre-push hook instead, which runs verify and validate for what is\n" +
 			"pushed, by --config or the keys given.",
 		Args: args(cobra.NoArgs),
@@ -63,6 +66,10 @@ func initCmd(g *globals) *cobra.Command {
 	flags.StringVar(&f.engine, "engine", "", "the engine to look at and to write down (default $DOCKER_HOST, else "+defaultEngineURL+")")
 	flags.BoolVar(&f.setGit, "set-git-config", false, "sign in this clone by default")
 	flags.BoolVar(&f.introduce, "introduce", false, "make the signed, empty commit that begins trust in an unsigned history")
+	flags.StringVar(&f.profile, "profile", "", "who owns this host: owner (who signs owns it) or compose (who signs changes apps alone)")
+	flags.StringVar(&f.folders, "folders", "", "folders of the host that all apps may write to, with commas between, or none")
+	flags.StringVar(&f.grants, "grants", "", "what the apps ask for beside: all, most (nothing that gives root) or none")
+	flags.BoolVar(&f.searchFile, "search-file", false, "write a gitring.yaml in the clone, where apps lie deeper than is searched or are set aside")
 	flags.BoolVar(&f.force, "force", false, "overwrite files that differ")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "take the proposals")
 	flags.BoolVar(&f.hook, "hook", false, "write a pre-push hook, and nothing else")
@@ -81,6 +88,11 @@ type initialised struct {
 	Branch       string        `json:"branch"`
 	Path         string        `json:"path"`
 	Mode         string        `json:"mode"`
+	Profile      string        `json:"profile"`
+	Folders      []string      `json:"folders,omitempty"` // that all apps may write to
+	Grants       int           `json:"grants,omitempty"`
+	Search       string        `json:"search_file,omitempty"` // a gitring.yaml that would find more apps, or leave some out
+	NotRead      []string      `json:"not_read,omitempty"`
 	Signer       string        `json:"signer"`
 	Fingerprint  string        `json:"fingerprint"`
 	Introduction ring.SHA      `json:"introduction,omitempty"`
@@ -89,6 +101,7 @@ type initialised struct {
 	Engine       string        `json:"engine,omitempty"` // why nobody can say what runs; "" when it answers
 	Plan         *ring.Changes `json:"plan"`
 	Wrote        []string      `json:"wrote,omitempty"`
+	Undo         []string      `json:"undo,omitempty"` // commands, for what was done
 	Git          []gitSetting  `json:"git"`
 	Next         []string      `json:"next"`
 
@@ -134,6 +147,12 @@ type initial struct {
 	there  *Config
 	tip    ring.SHA // of the branch that is followed
 	made   ring.SHA // the introduction commit, when one was made
+
+	policyBody  string // of the policy to write
+	searchPath  string // of gitring.yaml in the clone
+	searchWhy   string // what the proposed one does
+	searchHere  bool   // it is in the work tree, and not in the commit
+	writeSearch bool
 }
 
 // carryOut does what goes beyond looking, the files last: what fails before
@@ -151,16 +170,24 @@ func (in *initial) carryOut(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(files) > 0 && !in.f.yes && in.g.person() && !in.g.machine() {
-		ok, err := in.g.yes("write " + strings.Join(names(files), " and ") + "?")
+	if len(files) > 0 && in.f.yes && !in.g.machine() {
+		in.g.notice("writing %s", strings.Join(names(files), " and "))
+	}
+	if len(files) > 0 && in.asks() {
+		ok, err := in.g.confirm("write " + strings.Join(names(files), " and ") + "?")
 		if err != nil || !ok {
 			return cmp.Or(err, error(&failure{code: exitConflict, says: "left as it was"}))
 		}
 	}
 	for _, file := range files {
+		undo, err := keepOld(file.path)
+		if err != nil {
+			return err
+		}
 		if err := writeWhole(file.path, file.body); err != nil {
 			return err
 		}
+		in.out.Undo = append(in.out.Undo, undo)
 		in.out.Wrote = append(in.out.Wrote, file.path)
 	}
 	return in.signByDefault(ctx)

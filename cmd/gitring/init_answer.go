@@ -11,9 +11,11 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/policy"
 )
 
 // A question is one thing that init cannot know. Its answer is the first that is
@@ -76,7 +78,10 @@ func (in *initial) questions(ctx context.Context, landing *string) []question {
 	if in.there != nil {
 		host = in.there.Host
 	}
-	was := ""
+	was, profile := "", ""
+	if in.there != nil {
+		profile = string(in.there.policy.profile)
+	}
 	if in.before != nil {
 		s = *in.before
 		was = landingOf(s.Trust.Mode)
@@ -95,7 +100,7 @@ func (in *initial) questions(ctx context.Context, landing *string) []question {
 			k.branch("branch", v)
 			return unless(len(k.mistakes) == 0, "the branch's own name, such as \"main\"")
 		}},
-		{"path", "which folder of it does this host read", in.f.path, s.Path, ".", &in.out.Path, func(v string) string {
+		{"path", "which folder of it does this host read", in.f.path, s.Path, in.proposedPath(ctx, s.Path), &in.out.Path, func(v string) string {
 			clean := path.Clean(v)
 			return unless(!path.IsAbs(v) && clean != ".." && !strings.HasPrefix(clean, "../"), "a folder inside the commit")
 		}},
@@ -105,7 +110,18 @@ func (in *initial) questions(ctx context.Context, landing *string) []question {
 		{"signer", "who signs, as this host shows it", in.f.signer, in.signerBefore(), cmp.Or(in.setting(ctx, "user.email"), "signer"), &in.out.Signer, func(v string) string {
 			return unless(principal.MatchString(v), "an e-mail, without blanks and commas")
 		}},
+		{"profile", "who owns this host: owner (who signs owns it, and may ask for all that Compose takes) or compose (who signs changes apps, and the host stays yours)", in.f.profile, profile, string(policy.Compose), &in.out.Profile, func(v string) string {
+			return unless(slices.Contains(profiles, v), strings.Join(profiles, ", "))
+		}},
 	}
+}
+
+// proposedPath is only looked for where somebody may take it.
+func (in *initial) proposedPath(ctx context.Context, existing string) string {
+	if in.f.path != "" || existing != "" {
+		return "."
+	}
+	return in.findPath(ctx)
 }
 
 // principal is what stands in allowed_signers without quotes.
@@ -134,6 +150,9 @@ func landingOf(mode string) string {
 	return "push"
 }
 
+// wrongAnswers is how many a person may give to one question.
+const wrongAnswers = 3
+
 // settle takes every answer, or says which are missing.
 func (in *initial) settle(all []question) error {
 	var missing, proposals []string
@@ -153,8 +172,15 @@ func (in *initial) settle(all []question) error {
 			proposals = append(proposals, "--"+q.flag+" "+q.proposal)
 			continue
 		}
-		if hint := q.wrong(answer); hint != "" {
-			return &failure{code: exitUsage, says: fmt.Sprintf("--%s: %q will not do", q.flag, answer), hint: hint}
+		for tries := 0; q.wrong(answer) != ""; tries++ {
+			if given := cmp.Or(q.given, q.existing); given != "" || !in.asks() || tries == wrongAnswers {
+				return &failure{code: exitUsage, says: fmt.Sprintf("--%s: %q will not do", q.flag, answer), hint: q.wrong(answer)}
+			}
+			in.g.notice("%q will not do: %s", answer, q.wrong(answer))
+			var err error
+			if answer, err = in.g.ask(q.asks+"?", q.proposal); err != nil {
+				return err
+			}
 		}
 		*q.into = answer
 	}

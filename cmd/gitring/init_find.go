@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
@@ -76,11 +77,23 @@ func (in *initial) look(ctx context.Context) error {
 		return err
 	}
 	settings := manifest.Settings{Source: in.out.Source, Path: path.Clean(in.out.Path), Host: in.out.Host}
-	judge, err := in.g.judgeFor("")
+	r, notRead := manifest.LookFurther(c, settings)
+	if err := in.search(&r, notRead, &settings); err != nil {
+		return err
+	}
+	if in.there != nil && in.before != nil {
+		values, key, err := valuesOf(in.there)
+		if err != nil {
+			return err
+		}
+		settings = values.settings(settings, key)
+	}
+	judge, err := in.policy(c, settings)
 	if err != nil {
 		return err
 	}
-	plan, refusals := judge.look(c, settings)
+	plan, refusals, notRead := judge.lookFurther(c, settings)
+	in.out.NotRead = manifest.SayNotRead(notRead)
 	in.out.Apps = sortedKeys(manifest.Folders(c, settings))
 	foreign := in.foreign(ctx, &plan, c, settings)
 	plan.Apps = slices.DeleteFunc(plan.Apps, func(a ring.App) bool {
@@ -154,16 +167,37 @@ func (in *initial) showFound() error {
 	default:
 		row("history", word{string(o.Refusal.Code), yellow}, w(o.Refusal.Says))
 	}
+	row("policy", word{o.Profile, bold}, w("- "+profileSays(o.Profile)))
+	if len(o.Folders) > 0 {
+		row("folders", w(strings.Join(o.Folders, ", ")))
+	}
+	if o.Grants > 0 {
+		row("grants", w(fmt.Sprintf("%d, each with the line that asks for it, in %s", o.Grants, policyName)))
+	}
 	row("apps", w(cmp.Or(strings.Join(o.Apps, ", "), "none")))
+	for _, says := range o.NotRead {
+		row("not read", w(says))
+	}
 	s.gap()
 	if o.Engine != "" {
 		s.line(0, " ", word{"note:", yellow}, w("no engine says what runs here already: "+o.Engine))
 	}
 	s.line(0, "", word{"The first plan, for a host on which nothing of gitring runs yet:", bold})
-	showChanges(s, o.Plan, in.g.now())
+	in.showFirstPlan(s)
 	s.gap()
 	_, err := fmt.Fprint(in.g.out, s)
 	return err
+}
+
+// profileSays is what a profile means for the host.
+func profileSays(profile string) string {
+	switch policy.Profile(profile) {
+	case policy.Owner:
+		return "who signs owns this host"
+	case policy.Compose:
+		return "who signs changes apps, and gets nothing of the host that is not granted"
+	}
+	return "as the configuration says"
 }
 
 // modeSays is what a trust mode means for those who work with it.

@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -51,7 +54,7 @@ func (in *initial) signByDefault(ctx context.Context) error {
 		if in.f.yes || !in.g.person() || in.g.machine() {
 			return nil
 		}
-		ok, err := in.g.yes("sign in this clone by default?")
+		ok, err := in.g.confirm("sign in this clone by default?")
 		if err != nil || !ok {
 			return err
 		}
@@ -61,9 +64,14 @@ func (in *initial) signByDefault(ctx context.Context) error {
 		if s.Set {
 			continue
 		}
+		undo := "git -C " + pasteable(in.dir) + " config --local --unset " + s.Key
+		if was, err := in.git(ctx, "config", "--local", "--get", s.Key); err == nil {
+			undo = "git -C " + pasteable(in.dir) + " config --local " + s.Key + " " + pasteable(was)
+		}
 		if _, err := in.git(ctx, "config", "--local", s.Key, s.Value); err != nil {
 			return fmt.Errorf("cannot set %s in %s: %w", s.Key, in.dir, err)
 		}
+		in.out.Undo = append(in.out.Undo, undo)
 		s.Set, s.made = true, true
 	}
 	return nil
@@ -73,6 +81,18 @@ func (in *initial) signByDefault(ctx context.Context) error {
 func (in *initial) next(ctx context.Context) {
 	add := func(format string, args ...any) { in.out.Next = append(in.out.Next, fmt.Sprintf(format, args...)) }
 	o := &in.out
+	if len(o.Plan.Refusals) > 0 {
+		add("mend what is refused (%s): gitring validate %s --config %s tells each with its place", refusedSum(o.Plan.Refusals), pasteable(in.dir), pasteable(o.Config))
+	}
+	if in.policyBody == "" && o.Profile == string(policy.Compose) && slices.ContainsFunc(o.Plan.Refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied }) {
+		add("what the apps ask of the host: gitring init --force --grants most grants it, with the line of each; gitring policy suggest shows it before")
+	}
+	switch {
+	case in.writeSearch || in.searchHere:
+		add("commit %s and push it: hosts read it from there", pasteable(in.searchPath))
+	case o.Search != "":
+		add("a %s that %s would find what is meant: gitring init --search-file writes it", searchName, in.searchWhy)
+	}
 	if o.Refusal != nil && o.Introduction == "" {
 		add("the history is not signed: gitring init --introduce makes one signed, empty commit that trust begins with")
 	}
@@ -137,6 +157,9 @@ func (in *initial) showDone() error {
 	}
 	if !done {
 		s.line(0, "", w("nothing was changed: all of it is in place"))
+	}
+	if len(o.Undo) > 0 {
+		s.line(0, " ", word{"undo:", dim}, w(strings.Join(o.Undo, "; ")))
 	}
 	if o.key.onSecurityKey() {
 		s.line(0, " ", word{"note:", dim}, w("the key is on a security key: each commit asks for a touch"))

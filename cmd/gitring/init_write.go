@@ -10,11 +10,13 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/policy"
 )
 
 // A newFile is one that init writes.
@@ -47,10 +49,49 @@ func (in *initial) files() ([]newFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	if need && in.policyBody != "" {
+		rules := newFile{filepath.Join(dir, policyName), in.policyBody}
+		other, err := in.needed(rules, func([]byte) bool { return false })
+		if err != nil {
+			return nil, err
+		}
+		if other {
+			out = append(out, rules)
+		}
+	}
 	if need {
 		out = append(out, config)
 	}
+	if in.writeSearch {
+		out = append(out, newFile{in.searchPath, in.out.Search})
+	}
 	return out, nil
+}
+
+// keepOld keeps what a new file overwrites under another name, and gives the command that
+// undoes the writing.
+func keepOld(file string) (undo string, err error) {
+	old := file + ".old"
+	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+		return "rm " + pasteable(file), nil
+	}
+	if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("cannot keep what is there: %w", err)
+	}
+	if err := os.Link(file, old); err != nil {
+		return "", fmt.Errorf("cannot keep what is there: %w", err)
+	}
+	return "mv -f " + pasteable(old) + " " + pasteable(file), nil
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+
+// pasteable is a text as one word for a shell.
+func pasteable(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 func (in *initial) needed(f newFile, same func([]byte) bool) (bool, error) {
@@ -98,6 +139,10 @@ func (in *initial) differs() string {
 	}
 	var out []string
 	o, s := &in.out, in.before
+	rules := in.there.Policy.Value
+	if in.policyBody != "" {
+		rules = policyName
+	}
 	for _, x := range []struct{ key, is, wanted string }{
 		{"host", in.there.Host, o.Host},
 		{"name", s.Name, o.Source},
@@ -105,6 +150,8 @@ func (in *initial) differs() string {
 		{"branch", s.Branch, o.Branch},
 		{"path", s.Path, o.Path},
 		{"trust.mode", s.Trust.Mode, o.Mode},
+		{"policy", in.there.Policy.Value, rules},
+		{"policy.profile", string(in.there.policy.profile), o.Profile},
 		{"trust.introduction", string(s.Trust.Introduced()), string(o.Introduction)},
 		{"engine.url", in.there.Engine.URL, cmp.Or(in.f.engine, in.there.Engine.URL)},
 	} {
@@ -132,6 +179,12 @@ func (in *initial) config() string {
 	line("host: %s", scalar(o.Host))
 	if e := in.engineURL(); e != defaultEngineURL {
 		line("engine: {url: %s}", scalar(e))
+	}
+	switch {
+	case in.policyBody != "":
+		line("policy: %s", policyName)
+	case o.Profile != string(policy.Compose):
+		line("policy: {profile: %s}", o.Profile)
 	}
 	line("sources:")
 	line("  - name: %s", scalar(o.Source))
@@ -257,7 +310,7 @@ func (in *initial) introduce(ctx context.Context) error {
 		if in.f.yes || !in.g.person() || in.g.machine() {
 			return nil // told as the next thing to do
 		}
-		ok, err := in.g.yes("the history is not signed: make one signed, empty commit that trust begins with?")
+		ok, err := in.g.confirm("the history is not signed: make one signed, empty commit that trust begins with?")
 		if err != nil || !ok {
 			return err
 		}
@@ -300,5 +353,6 @@ func (in *initial) introduce(ctx context.Context) error {
 		return err
 	}
 	in.made, in.out.Introduction, in.out.Refusal = sha, sha, nil
+	in.out.Undo = append(in.out.Undo, "git -C "+pasteable(in.dir)+" reset --keep "+string(head))
 	return nil
 }

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// A reason is why things are refused, without the names and values of one app.
+type reason struct {
+	key   string
+	count int
+	apps  map[string]bool
+	first *ring.Refusal
+}
+
+var (
+	serviceKey   = regexp.MustCompile(`^services\.[^ ]*?\.([a-z_]+)\b.*?: `)
+	serviceNamed = regexp.MustCompile(`services\.[^. ]+`)
+	quotedText   = regexp.MustCompile(`"[^"]*"`)
+	valueLike    = regexp.MustCompile(`[^ ]*[/0-9=][^ ]*`)
+	variableSays = regexp.MustCompile(`^variable \S+`)
+	namedThing   = regexp.MustCompile(`\b(network|volume|service|app|container_name|container|secret|config|project) [^ ,]+`)
+)
+
+// withoutNames is a sentence as it is for every app.
+func withoutNames(says string) string {
+	says = variableSays.ReplaceAllString(says, "variable …")
+	says = serviceKey.ReplaceAllString(says, "$1: ")
+	says = serviceNamed.ReplaceAllString(says, "services.…")
+	says = quotedText.ReplaceAllString(says, "…")
+	says = valueLike.ReplaceAllString(says, "…")
+	return namedThing.ReplaceAllString(says, "$1 …")
+}
+
+// byReason groups refusals, the most frequent reason first.
+func byReason(refusals []*ring.Refusal) []reason {
+	at := map[string]int{}
+	var out []reason
+	for _, r := range refusals {
+		key := string(r.Code) + " " + withoutNames(r.Says)
+		i, known := at[key]
+		if !known {
+			i = len(out)
+			at[key] = i
+			out = append(out, reason{key: key, apps: map[string]bool{}, first: r})
+		}
+		out[i].count++
+		out[i].apps[r.App] = true
+	}
+	slices.SortStableFunc(out, func(a, b reason) int { return b.count - a.count })
+	return out
+}
+
+// What is shown one by one; more than that is counted.
+const (
+	fewServices = 20
+	fewLines    = 12
+)
+
+// showFirstPlan is a plan in full where it is short, else in numbers.
+func (in *initial) showFirstPlan(s *screen) {
+	c := in.out.Plan
+	services, notes, powers := 0, 0, 0
+	for _, a := range c.Apps {
+		services += len(a.Services)
+		notes += len(a.Notes)
+		powers += len(a.Powers)
+	}
+	if services <= fewServices && notes+powers <= fewLines && len(c.Refusals) <= fewLines {
+		showChanges(s, c, in.g.now())
+		return
+	}
+	s.line(2, " ", word{"planned", green}, w(fmt.Sprintf("%s with %s", counted(len(c.Apps), "app"), counted(services, "service"))))
+	if powers > 0 {
+		s.line(2, " ", word{"powers", yellow}, w(fmt.Sprintf("%d: what apps may do beyond Docker's defaults", powers)))
+	}
+	if notes > 0 {
+		s.line(2, " ", word{"notes", dim}, w(fmt.Sprint(notes)))
+	}
+	if len(c.Refusals) > 0 {
+		s.line(2, " ", word{"refused", red}, w(strings.TrimSuffix(refusedSum(c.Refusals), " refused")+", by reason:"))
+	}
+	for _, r := range byReason(c.Refusals) {
+		if r.count > 1 {
+			s.line(2, " ", word{fmt.Sprintf("%d times in %s, the first:", r.count, counted(len(r.apps), "app")), dim})
+		}
+		showRefusal(s, 4, r.first.App, r.first)
+	}
+}

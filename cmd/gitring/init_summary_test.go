@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/ring"
+)
+
+// A repository with 1,700 refusals is told in a line for each reason, with its number
+// and the first place.
+func TestAFirstPlanIsToldByReason(t *testing.T) {
+	c := &ring.Changes{Source: "homelab"}
+	for i := range 850 {
+		app := fmt.Sprintf("app%d", i/10)
+		c.Refusals = append(
+			c.Refusals,
+			&ring.Refusal{Code: ring.PolicyDenied, App: app, File: app + "/compose.yaml", Line: 3, Says: fmt.Sprintf("services.s%d.volumes /mnt/d%d: is a path of the host outside the app's own data", i, i), Hint: "grant it"},
+			&ring.Refusal{Code: ring.UndefinedVariable, App: app, File: app + "/compose.yaml", Line: 4, Says: fmt.Sprintf("variable V%d is not set and has no default", i)},
+		)
+	}
+	c.Refusals = append(c.Refusals, &ring.Refusal{Code: ring.BadName, App: "Z", File: "Z/compose.yaml", Says: `"Z" cannot be the name of an app`})
+	for i := range 30 {
+		c.Apps = append(c.Apps, ring.AppChanges{App: fmt.Sprint("ok", i), Notes: []string{"a", "b"}, Services: []ring.ServiceChange{{Service: "w", Class: ring.ChangeCreate}}})
+	}
+	in := &initial{clone: &clone{g: &globals{now: time.Now}}}
+	in.out.Plan = c
+	s := &screen{}
+	in.showFirstPlan(s)
+	text := s.String()
+	require.Less(t, strings.Count(text, "\n"), 15, text)
+	require.Contains(t, text, "planned 30 apps with 30 services")
+	require.Contains(t, text, "notes 60")
+	require.Contains(t, text, "refused 86 apps, by reason:")
+	require.Contains(t, text, "850 times in 85 apps, the first:\n    app0 refused PolicyDenied app0/compose.yaml:3: services.s0.volumes /mnt/d0: is a path of the host outside the app's own data\n      hint: grant it\n")
+	require.Contains(t, text, "850 times in 85 apps, the first:\n    app0 refused UndefinedVariable app0/compose.yaml:4: variable V0 is not set and has no default\n")
+	require.Contains(t, text, "    Z refused BadName Z/compose.yaml: ")
+}
+
+func TestTheFolderThatHoldsAllAppsIsProposed(t *testing.T) {
+	for _, c := range []struct {
+		apps, deep, want string
+	}{
+		{"web db", "", "."},
+		{"", "a/b/web a/b/c/db", "a/b"},
+		{"", "hosts/one/stacks/web hosts/one/stacks/db", "hosts/one"},
+		{"web", "a/b/c", "."},
+		{"", "a/b/c/d/e a/x", "."},
+		{"", "a/b/c archive/x/y/z", "a"},
+	} {
+		f := foldersFound{apps: strings.Fields(c.apps)}
+		for dir := range strings.FieldsSeq(c.deep) {
+			f.notRead = append(f.notRead, notReadAt(dir))
+		}
+		require.Equal(t, c.want, f.commonPath(), "%s %s", c.apps, c.deep)
+	}
+}
+
+func TestFoldersThatAreSetAsideAreKnown(t *testing.T) {
+	for folder, want := range map[string]string{
+		"docker/00-Archive/x": "docker/00-Archive", "_template/web": "_template", "apps/old": "apps/old", "web": "", "golden/web": "", "backup-tool": "", "a/Disabled/b/c": "a/Disabled",
+	} {
+		require.Equal(t, want, setAsideAbove(folder), folder)
+	}
+}
+
+func notReadAt(dir string) manifest.NotRead {
+	return manifest.NotRead{File: dir + "/compose.yaml", Why: manifest.TooDeep}
+}
