@@ -227,3 +227,6 @@ func ClosedRoot(l Lists, root string) (string, bool) {
 	}
 	return "", false
 }
+
+// Effective are the lists that count.
+func (r *Rules) Effective() Lists { return *r.lists() }

@@ -110,7 +110,7 @@ func (l *look) ask(out *Finding, asks string) {
 		return
 	}
 	have, wrong := GrantValue(out.Rule, asks)
-	if wrong != "" {
+	if wrong != "" || l.r.Profile != Owner && NeverGranted(*l.r.lists(), out.Rule, have) {
 		return
 	}
 	out.Asks = asks

@@ -24,7 +24,7 @@ func policyCmd(g *globals) *cobra.Command {
 		Args: knownVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(policySuggestCmd(g))
+	cmd.AddCommand(policyCheckCmd(g), policySuggestCmd(g), policyExplainCmd(g), policyTestCmd(g))
 	return cmd
 }
 

@@ -236,6 +236,12 @@ func TestNoGrantGivesWhatIsAnothersApps(t *testing.T) {
 	}
 }
 
+func TestAFolderInsideOneThatIsNeverGrantedIsNotSuggested(t *testing.T) {
+	s := judgeOfPolicy(t, "").suggest(commitOf(webWith("volumes: ['/root/a:/a', '/root/a/b:/b']")), onProd)
+	require.Zero(t, s.grants(), "%v", s.Apps)
+	require.NotEmpty(t, s.Refused)
+}
+
 func TestAMistakeInAGrantIsToldWithItsLine(t *testing.T) {
 	for _, tt := range []struct{ name, grant, want, hint string }{
 		{"no reason", "feature: privileged, value: true, danger: root-equivalent", "has no reason", "reason"},

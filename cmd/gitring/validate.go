@@ -53,6 +53,8 @@ type validated struct {
 	Powers   []string        `json:"powers,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"` // of the configuration
 	Refusals []*ring.Refusal `json:"refusals,omitempty"`
+	// Decisions are the policy's, one for each thing that is asked.
+	Decisions []ring.Decision `json:"decisions,omitempty"`
 	// Refused is how many apps have refusals. Where the commit is refused whole it is 0.
 	Refused int                `json:"refused,omitempty"`
 	NotRead []manifest.NotRead `json:"not_read,omitempty"` // Compose files that are no app's
@@ -147,7 +149,7 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 // validateCommit says what is refused of a commit, or of the folder of that name.
 func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
 	plan, refusals, notRead := by.judge.lookFurther(c, by.settings)
-	v := validated{Apps: []string{}, Refusals: refusals, Warnings: by.warnings, Refused: len(plan.Refused), NotRead: notRead, others: by.others}
+	v := validated{Apps: []string{}, Refusals: refusals, Warnings: by.warnings, Refused: len(plan.Refused), NotRead: notRead, Decisions: plan.Decisions, others: by.others}
 	if by.signers != "" {
 		if r := gitsync.CheckSigners(c.Tree, by.signers); r != nil {
 			v.Refusals = byPlace(append(v.Refusals, r))

@@ -138,12 +138,14 @@ func withoutMirror(refusals []*ring.Refusal) []*ring.Refusal {
 // others their powers. It returns a refusal for each thing that is refused, those
 // of drafts among them: one push can mend all of an app.
 func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
+	p.Decisions = nil
 	others := j.beside(p.Source, p.Apps)
 	j.leaveOutRefused(p.Apps, &others)
 	var carried []ring.App
 	var all []*ring.Refusal
 	for _, a := range p.Apps {
 		found, unbuilt := j.findings(&a, others.Of(policy.HolderOf(&a)))
+		p.Decisions = append(p.Decisions, decisionsOf(&a, found)...)
 		refusals, powers := sentences(&a, found)
 		if unbuilt != nil {
 			refusals = []*ring.Refusal{unbuilt}
@@ -165,9 +167,12 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 		all = append(all, refusals...)
 	}
 	p.Apps = carried
+	defer func() { slices.SortStableFunc(p.Decisions, compareDecisions) }()
 	for i := range drafts {
 		d := &drafts[i]
-		refusals := j.draft(d, others)
+		found := j.draftFindings(d, others)
+		p.Decisions = append(p.Decisions, decisionsOf(&d.App, found)...)
+		refusals, _ := sentences(&d.App, found)
 		all = append(all, refusals...)
 		// The plan may have another reason by now, such as a bad folder of the host.
 		if r := p.Refused[d.Key]; r != nil && len(refusals) > 0 && r.Code == d.Refusals[0].Code && r.Where() == d.Refusals[0].Where() {
@@ -204,12 +209,6 @@ func (j judge) refuses(a *ring.App, others policy.Others) bool {
 	found, unbuilt := j.findings(a, others)
 	refusals, _ := sentences(a, found)
 	return unbuilt != nil || len(refusals) > 0
-}
-
-// draft gives what the policy refuses of what an app with faults says.
-func (j judge) draft(d *manifest.Draft, w policy.Whose) []*ring.Refusal {
-	refusals, _ := sentences(&d.App, j.draftFindings(d, w))
-	return refusals
 }
 
 // draftFindings judge what an app with faults says. What the policy would refuse for

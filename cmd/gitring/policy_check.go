@@ -1,0 +1,139 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/ring"
+)
+
+// decisionsOf are what the policy says of each thing that an app asks, with its place.
+func decisionsOf(a *ring.App, found []policy.Finding) []ring.Decision {
+	var out []ring.Decision
+	for _, f := range found {
+		at := sayingPlace(a, f)
+		d := ring.Decision{
+			Rule: f.Rule, App: a.Name, Field: f.Field, Value: f.Value, Verdict: string(f.Verdict), Grant: f.Grant,
+			File: at.File, Line: at.Line, Risk: f.Risk,
+		}
+		if kind, name, _ := strings.Cut(f.Of, "."); kind == "services" {
+			d.Service = name
+		}
+		if f.Verdict == policy.Deny {
+			d.Hint = f.Hint()
+		}
+		if !slices.Contains(out, d) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func compareDecisions(x, y ring.Decision) int {
+	return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.App, y.App), cmp.Compare(x.Rule, y.Rule), cmp.Compare(x.Value, y.Value))
+}
+
+func policyCheckCmd(g *globals) *cobra.Command {
+	var by policyFlags
+	cmd := &cobra.Command{
+		Use:   "check [rev|dir]",
+		Short: "Show what the policy says of a commit",
+		Long: "check reads a folder (default: the current one) or a revision of the clone\n" +
+			"around, and shows each thing that its apps ask beyond what every app may: what\n" +
+			"is denied, what is a power, by which grant, and where it stands. What is wrong\n" +
+			"with the files themselves is gitring validate's to say.\n" +
+			"Exit 7 when anything is denied.",
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, given []string) error { return g.policyCheck(strings.Join(given, ""), by) },
+	}
+	by.add(cmd)
+	return cmd
+}
+
+// policyChecked is what "policy check -o json" prints.
+type policyChecked struct {
+	Apps      []string        `json:"apps"` // that the policy lets pass
+	Decisions []ring.Decision `json:"decisions"`
+	// Refused are the refusals of the policy that no payload shows, such as provider.
+	Refused []*ring.Refusal `json:"refused,omitempty"`
+	// Faults is how many other refusals there are: those apps were judged as far as they can be read.
+	Faults int `json:"faults,omitempty"`
+}
+
+func (g *globals) policyCheck(what string, by policyFlags) error {
+	c, err := g.commitAt(what, by)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	out := c.judge.check(c)
+	if g.machine() {
+		err = g.encode(out)
+	} else {
+		err = g.showChecked(&out, path.Clean(cmp.Or(what, ".")))
+	}
+	if err == nil && out.denies() {
+		return outcome(exitRefused)
+	}
+	return err
+}
+
+// check holds a commit to the policy alone.
+func (j judge) check(c *judgedCommit) policyChecked {
+	plan, refusals := j.look(c.commit, c.settings)
+	out := policyChecked{Apps: []string{}, Decisions: slices.Concat([]ring.Decision{}, plan.Decisions)}
+	for _, a := range plan.Apps {
+		out.Apps = append(out.Apps, a.Name)
+	}
+	for _, r := range refusals {
+		switch {
+		case r.Code != ring.PolicyDenied && r.Code != ring.RouteTaken:
+			out.Faults++
+		case !slices.ContainsFunc(out.Decisions, func(d ring.Decision) bool {
+			return d.Verdict == string(policy.Deny) && d.File == r.File && d.Line == r.Line
+		}):
+			out.Refused = append(out.Refused, r)
+		}
+	}
+	return out
+}
+
+func (c *policyChecked) denies() bool {
+	return len(c.Refused) > 0 || slices.ContainsFunc(c.Decisions, func(d ring.Decision) bool { return d.Verdict == string(policy.Deny) })
+}
+
+func (g *globals) showChecked(c *policyChecked, name string) error {
+	s := g.screen()
+	hues := map[string]hue{string(policy.Deny): red, string(policy.Power): yellow, string(policy.Note): dim}
+	for _, d := range c.Decisions {
+		at := d.File
+		if d.Line > 0 {
+			at = fmt.Sprintf("%s:%d", d.File, d.Line)
+		}
+		s.line(0, " ", w(at+":"), word{d.Verdict, hues[d.Verdict]}, w(d.Rule+when(d.Value != "", " "+d.Value)+when(d.Service != "", " of service "+d.Service)+": "+d.Risk))
+		if d.Grant != "" {
+			s.line(2, " ", word{"grant:", dim}, w(d.Grant))
+		}
+		if d.Hint != "" {
+			s.line(2, " ", word{"hint:", dim}, w(d.Hint))
+		}
+	}
+	for _, r := range c.Refused {
+		s.line(0, " ", w(r.Where()+":"), word{string(policy.Deny), red}, w(r.Says))
+		s.line(2, " ", word{"hint:", dim}, w(r.Hint))
+	}
+	if !c.denies() {
+		s.line(0, " ", word{"ok:", green}, w("the policy lets "+counted(len(c.Apps), "app")+" of "+name+" pass"))
+	}
+	if c.Faults > 0 {
+		s.line(0, " ", word{"note:", dim}, w(counted(c.Faults, "fault")+" of the files: gitring validate tells them"))
+	}
+	_, err := fmt.Fprint(g.out, s)
+	return err
+}

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/ring"
+)
+
+func policyExplainCmd(g *globals) *cobra.Command {
+	var by policyFlags
+	var dir string
+	cmd := &cobra.Command{
+		Use:   "explain <app|rule>",
+		Short: "Say what a rule is about, or what the policy gives an app",
+		Long: "explain says of a rule, such as capabilities.add, what it guards against, what\n" +
+			"profile compose lets pass, and how it is granted. Of an app it shows the grants\n" +
+			"that the policy of --config has for it, and what the policy says of it in the\n" +
+			"folder --dir (default: the current one).",
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, given []string) error { return g.policyExplain(given[0], dir, by) },
+	}
+	by.add(cmd)
+	cmd.Flags().StringVar(&dir, "dir", ".", "the folder or revision in which the app is")
+	return cmd
+}
+
+// appPolicy is what "policy explain" says of an app.
+type appPolicy struct {
+	App       string          `json:"app"`
+	Profile   policy.Profile  `json:"profile"`
+	BindRoots []string        `json:"bind_roots"`
+	Grants    []givenGrant    `json:"grants"`
+	Decisions []ring.Decision `json:"decisions"`
+}
+
+// givenGrant is a grant that the policy has.
+type givenGrant struct {
+	Feature string `json:"feature"`
+	Value   string `json:"value"`
+	Service string `json:"service,omitempty"`
+	Reason  string `json:"reason"`
+	Until   string `json:"until,omitempty"` // the first day on which it does not count
+	Expired bool   `json:"expired,omitempty"`
+	At      string `json:"at"`
+	Used    bool   `json:"used"` // whether something of the folder passes by it
+}
+
+func (g *globals) policyExplain(what, dir string, by policyFlags) error {
+	if facts, ok := policy.Explain(what); ok {
+		return g.explainRule(facts)
+	}
+	c, err := g.commitAt(dir, by)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	out := c.judge.explain(what, c)
+	plan := c.judge.check(c)
+	known := slices.Concat(plan.Apps, policy.RuleNames())
+	for _, d := range plan.Decisions {
+		known = append(known, d.App)
+	}
+	if !slices.Contains(known, what) && len(out.Grants) == 0 {
+		return &failure{code: exitNotFound, says: fmt.Sprintf("%q is no rule, and no app of %s", what, dir), hint: ring.Meant(what, known)}
+	}
+	if g.machine() {
+		return g.encode(out)
+	}
+	return g.showExplained(&out)
+}
+
+// explain is what the policy gives an app, and what it says of the commit.
+func (j judge) explain(app string, c *judgedCommit) appPolicy {
+	rules := j.here()
+	out := appPolicy{App: app, Profile: rules.Profile, BindRoots: rules.Effective().BindRoots, Grants: []givenGrant{}, Decisions: []ring.Decision{}}
+	for _, d := range j.check(c).Decisions {
+		if d.App == app {
+			out.Decisions = append(out.Decisions, d)
+		}
+	}
+	for i := range rules.Grants {
+		given := &rules.Grants[i]
+		if given.App != app {
+			continue
+		}
+		g := givenGrant{
+			Feature: given.Feature, Value: given.Value, Service: given.Service, Reason: given.Reason, At: given.At, Expired: given.Expired(rules.Now),
+			Used: slices.ContainsFunc(out.Decisions, func(d ring.Decision) bool { return d.Grant == given.At && d.Rule == given.Feature }),
+		}
+		if !given.Expires.IsZero() {
+			g.Until = given.Expires.Format("2006-01-02")
+		}
+		out.Grants = append(out.Grants, g)
+	}
+	return out
+}
+
+func (g *globals) explainRule(f policy.RuleFacts) error {
+	if g.machine() {
+		return g.encode(f)
+	}
+	s := g.screen()
+	row := func(key string, says ...string) {
+		s.line(0, " ", word{fmt.Sprintf("%-13s", key), dim}, w(strings.Join(says, "; ")))
+	}
+	row("rule", f.Rule)
+	row("Compose keys", strings.Join(f.Keys, ", "))
+	row("it", f.Risks...)
+	row("compose lets", f.Lets...)
+	row("owner", f.Owner)
+	if f.Grants {
+		row("granted by", "{feature: "+f.Rule+", value: …, reason: …}; gitring policy suggest prints it")
+	} else {
+		row("granted by", "no grant")
+	}
+	if len(f.Fields) > 0 {
+		row("fields", strings.Join(f.Fields, ", "))
+	}
+	_, err := fmt.Fprint(g.out, s)
+	return err
+}
+
+func (g *globals) showExplained(a *appPolicy) error {
+	s := g.screen()
+	s.line(0, " ", word{a.App, bold}, w("profile "+string(a.Profile)+", may write to "+strings.Join(a.BindRoots, ", ")))
+	for _, x := range a.Grants {
+		says := x.Feature + " " + x.Value + when(x.Service != "", " for service "+x.Service) + ": " + x.Reason
+		s.line(2, " ", word{"grant:", dim}, w(says), w("("+x.At+when(x.Expired, ", expired")+when(!x.Expired && x.Until != "", ", until "+x.Until)+when(!x.Used, ", not used here")+")"))
+	}
+	for _, d := range a.Decisions {
+		s.line(2, " ", word{d.Verdict + ":", dim}, w(d.Rule+when(d.Value != "", " "+d.Value)+when(d.Service != "", " of service "+d.Service)+": "+d.Risk))
+	}
+	_, err := fmt.Fprint(g.out, s)
+	return err
+}
