@@ -47,6 +47,10 @@ engine: ## make sure of a Docker Engine
 build: ## bin/gitring, static
 	@$(GOBUILD) -o $(OUT) ./cmd/gitring
 
+.PHONY: man
+man: build ## bin/man, a man page for each command
+	@$(OUT) man $(dir $(OUT))man
+
 .PHONY: test
 # As the binary is built, so that nothing is compiled twice: for the tests, and for
 # what they run. What confines itself does it whole without cgo only.

@@ -12,10 +12,43 @@ import (
 )
 
 // by is what all acts by hand have in common.
-type by struct{ reason, lasts string }
+type by struct {
+	reason, lasts string
+	needless      bool // nothing is overridden: it may be done without a reason
+}
 
+// unreasoned stands in the journal for a reason that nobody gave.
+const unreasoned = "no reason given"
+
+// why is the reason of an act: as given, or as a person at a terminal says when asked.
+// Where nothing is overridden there need not be one.
+func (g *globals) why(cmd *cobra.Command, b by) (string, error) {
+	switch {
+	case strings.TrimSpace(b.reason) != "":
+		return b.reason, nil
+	case b.needless:
+		return unreasoned, nil
+	case g.person() && !g.machine():
+		said, err := g.ask("Why, for the journal and for all who look?", "")
+		if err != nil || said != "" {
+			return said, err
+		}
+	}
+	return "", usage(cmd, "--reason is required")
+}
+
+// flags has a reason that is required, optional one that is not.
 func (b *by) flags(cmd *cobra.Command, lasts string) {
-	cmd.Flags().StringVar(&b.reason, "reason", "", "why, for the journal and for all who look (required)")
+	cmd.Flags().StringVar(&b.reason, "reason", "", "why, for the journal and for all who look (required); a terminal asks for it")
+	b.during(cmd, lasts)
+}
+
+func (b *by) optional(cmd *cobra.Command) {
+	b.needless = true
+	cmd.Flags().StringVar(&b.reason, "reason", "", "why, for the journal and for all who look")
+}
+
+func (b *by) during(cmd *cobra.Command, lasts string) {
 	if lasts != "" {
 		cmd.Flags().StringVar(&b.lasts, "for", lasts, "how long it stands, 720h at most")
 	}
@@ -23,10 +56,11 @@ func (b *by) flags(cmd *cobra.Command, lasts string) {
 
 // act sends one act and tells what came of it.
 func (g *globals) act(cmd *cobra.Command, b by, r api.ActRequest) error {
-	if strings.TrimSpace(b.reason) == "" {
-		return usage(cmd, "--reason is required")
+	why, err := g.why(cmd, b)
+	if err != nil {
+		return err
 	}
-	r.Reason, r.For = b.reason, b.lasts
+	r.Reason, r.For = why, b.lasts
 	return g.acted(cmd.Context(), r)
 }
 
@@ -97,7 +131,7 @@ func releaseCmd(g *globals) *cobra.Command {
 		ValidArgsFunction: g.completeApps,
 		RunE:              g.actOn("release", &b),
 	}
-	b.flags(cmd, "")
+	b.optional(cmd)
 	return cmd
 }
 
@@ -113,7 +147,7 @@ func retryCmd(g *globals) *cobra.Command {
 		ValidArgsFunction: g.completeApps,
 		RunE:              g.actOn("retry", &b),
 	}
-	b.flags(cmd, "")
+	b.optional(cmd)
 	return cmd
 }
 
@@ -154,22 +188,34 @@ func rolloutCmd(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		g.rolloutVerb("pause", "4h", "Stop where it is: nothing is created or removed, what runs is healed",
-			"pause keeps the rollouts of a service, and of all that is tied to it, where they\nare: nothing is created or removed, the deadline does not run, and what runs is\n"+
-				"kept alive. A newer commit waits as well. gitring rollout resume lets it go on."),
-		g.rolloutVerb("resume", "", "Go on after a pause, or after a rollout that stopped by itself",
-			"resume ends a pause. It also has a rollout go on that stopped by on_failure: pause,\nand a first deploy that failed: that it failed is forgotten."),
+		pauseCmd(g),
+		resumeCmd(g),
 		g.rolloutVerb("promote", "", "Go on now, past what is only time",
 			"promote says that a version has been watched long enough: the rollout goes on past\nbake, past warm_for of a blue-green one, and past min_ready_time of its second set."),
 		g.rolloutVerb("abort", "", "Give a rollout up as if it had failed",
 			"abort gives the verdict that a failure would: the last good version comes back and\nthe aborted one is not tried again until it changes, or gitring retry. Of a first\n"+
 				"deploy nothing comes back: it stops where it is. While the rollout waits for a job,\nthe run of that job is stopped with it; of a job, abort ends its run."),
-		g.rolloutVerb("restart", "", "Replace every instance by one of the same spec",
-			"restart rolls a service to a version of its own of the same spec: inside the bounds\nof any rollout, and undone like one when it fails. The next change of the service in\n"+
-				"Git ends it."),
-		g.undoCmd(),
+		restartCmd(g),
+		undoCmd(g),
 	)
 	return cmd
+}
+
+func pauseCmd(g *globals) *cobra.Command {
+	return g.rolloutVerb("pause", "4h", "Stop where it is: nothing is created or removed, what runs is healed",
+		"pause keeps the rollouts of a service, and of all that is tied to it, where they\nare: nothing is created or removed, the deadline does not run, and what runs is\n"+
+			"kept alive. A newer commit waits as well. gitring rollout resume lets it go on.")
+}
+
+func resumeCmd(g *globals) *cobra.Command {
+	return g.rolloutVerb("resume", "", "Go on after a pause, or after a rollout that stopped by itself",
+		"resume ends a pause. It also has a rollout go on that stopped by on_failure: pause,\nand a first deploy that failed: that it failed is forgotten.")
+}
+
+func restartCmd(g *globals) *cobra.Command {
+	return g.rolloutVerb("restart", "", "Replace every instance by one of the same spec",
+		"restart rolls a service to a version of its own of the same spec: inside the bounds\nof any rollout, and undone like one when it fails. The next change of the service in\n"+
+			"Git ends it.")
 }
 
 func (g *globals) rolloutVerb(verb, lasts, short, long string) *cobra.Command {
@@ -184,11 +230,15 @@ func (g *globals) rolloutVerb(verb, lasts, short, long string) *cobra.Command {
 			return g.act(cmd, b, api.ActRequest{Verb: verb, App: app, Service: service})
 		},
 	}
-	b.flags(cmd, lasts)
+	if verb == "pause" || verb == "abort" {
+		b.flags(cmd, lasts)
+	} else {
+		b.optional(cmd)
+	}
 	return cmd
 }
 
-func (g *globals) undoCmd() *cobra.Command {
+func undoCmd(g *globals) *cobra.Command {
 	var b by
 	var to string
 	cmd := &cobra.Command{

@@ -27,13 +27,15 @@ func adoptCmd(g *globals) *cobra.Command {
 			if r.App, err = oneApp(cmd, given[0]); err != nil {
 				return err
 			}
-			if !r.Compare && strings.TrimSpace(r.Reason) == "" {
-				return usage(cmd, "--reason is required")
+			if !r.Compare {
+				if r.Reason, err = g.why(cmd, by{reason: r.Reason}); err != nil {
+					return err
+				}
 			}
 			return g.adopt(cmd.Context(), r)
 		},
 	}
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the journal and for all who look (required)")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the journal and for all who look (required); a terminal asks for it")
 	cmd.Flags().BoolVar(&r.Compare, "compare", false, "only say what differs from what gitring would make")
 	return cmd
 }

@@ -25,9 +25,10 @@ var asking = map[string]string{
 	"rollout restart": "rollout restart web/web --reason r", "rollout undo": "rollout undo web --reason r",
 	"hold": "hold web --reason r", "release": "release web --reason r", "scale": "scale web/web=2 --reason r", "retry": "retry web --reason r",
 	"trust show": "trust show", "trust accept": "trust accept a1b2c3d4e5f60718293a4b5c6d7e8f9012345678 --reason r", "trust reverify": "trust reverify --reason r",
+	"undo": "undo web --reason r", "pause": "pause web/web --reason r", "resume": "resume web/web", "restart": "restart web/web",
 	"notify test": "notify test", "outbox list": "outbox list", "outbox retry": "outbox retry --all",
 
-	"serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "version": "", "completion": "",
+	"serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "version": "", "completion": "", "config check": "", "policy suggest": "",
 }
 
 // TestEveryCommandSaysByItsCodeThatNobodyAnswered_Lesson33: 3 when there is no daemon, 1

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,8 +27,8 @@ func leaveCmd(g *globals) *cobra.Command {
 			if r.App, err = oneApp(cmd, given[0]); err != nil {
 				return err
 			}
-			if strings.TrimSpace(r.Reason) == "" {
-				return usage(cmd, "--reason is required")
+			if r.Reason, err = g.why(cmd, by{reason: r.Reason}); err != nil {
+				return err
 			}
 			if r.To != "" {
 				if r.To, err = filepath.Abs(r.To); err != nil {
@@ -39,7 +38,7 @@ func leaveCmd(g *globals) *cobra.Command {
 			return g.leave(cmd.Context(), r)
 		},
 	}
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the journal and for all who look (required)")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the journal and for all who look (required); a terminal asks for it")
 	cmd.Flags().StringVar(&r.To, "to", "", "the folder to write the project into, on the daemon's host (default left/<app> below its state)")
 	return cmd
 }

@@ -12,10 +12,13 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
+// outputs are the forms of -o.
+var outputs = []string{"table", "wide", "json", "yaml"}
+
 // checkOutput judges -o before anything is done.
 func (g *globals) checkOutput(cmd *cobra.Command) error {
-	if known := []string{"table", "wide", "json", "yaml"}; !slices.Contains(known, g.output) {
-		return &failure{code: exitUsage, says: fmt.Sprintf("-o %q is not known", g.output), hint: ring.Meant(g.output, known)}
+	if !slices.Contains(outputs, g.output) {
+		return &failure{code: exitUsage, says: fmt.Sprintf("-o %q is not known", g.output), hint: ring.Meant(g.output, outputs)}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,7 +10,7 @@ import (
 )
 
 func refreshCmd(g *globals) *cobra.Command {
-	var reason string
+	var b by
 	cmd := &cobra.Command{
 		Use:   "refresh <app[/service]>",
 		Short: "Look image tags up anew, and roll to what changed",
@@ -25,13 +24,14 @@ func refreshCmd(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if strings.TrimSpace(reason) == "" {
-				return usage(cmd, "--reason is required")
+			why, err := g.why(cmd, b)
+			if err != nil {
+				return err
 			}
-			return g.refresh(cmd.Context(), api.RefreshRequest{App: app, Service: service, Reason: reason})
+			return g.refresh(cmd.Context(), api.RefreshRequest{App: app, Service: service, Reason: why})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the journal (required)")
+	b.optional(cmd)
 	return cmd
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,17 +33,18 @@ func runCmd(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if strings.TrimSpace(b.reason) == "" {
-				return usage(cmd, "--reason is required")
+			why, err := g.why(cmd, b)
+			if err != nil {
+				return err
 			}
-			r := api.ActRequest{Verb: "run", App: app, Service: service, Reason: b.reason}
+			r := api.ActRequest{Verb: "run", App: app, Service: service, Reason: why}
 			if !wait {
 				return g.acted(cmd.Context(), r)
 			}
 			return g.runAndWait(cmd.Context(), r, within)
 		},
 	}
-	b.flags(cmd, "")
+	b.optional(cmd)
 	cmd.Flags().BoolVar(&wait, "wait", false, "follow the run, and exit by how it came out")
 	cmd.Flags().DurationVar(&within, "timeout", 0, "with --wait: how long to wait; 0 is until it ends")
 	return cmd

@@ -253,7 +253,7 @@ func showDetails(s *screen, p place, now time.Time) {
 	hint := ""
 	for _, c := range sv.Conditions {
 		if c.Type == ring.ConditionQuarantined {
-			hint = fmt.Sprintf("it is not tried again: push a commit that mends it (git revert works), or gitring retry %s --reason '…'", p.id())
+			hint = fmt.Sprintf("it is not tried again: push a commit that mends it (git revert works), or gitring retry %s", p.id())
 		}
 		if c.Type == ring.ConditionProgressing || c.Type == ring.ConditionAvailable && working(sv.Phase) {
 			continue // its row says so, and the line of its rollout

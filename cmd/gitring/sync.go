@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -20,27 +21,22 @@ func syncCmd(g *globals) *cobra.Command {
 		Short: "Look at the remote now",
 		Long: "sync asks the daemon to fetch a source, or all of them. With --wait it follows\n" +
 			"what comes of it and exits by the outcome: 0 converged, 6 a rollout failed or was\n" +
-			"restored, 7 refused, 8 timed out, 9 held, paused or awaiting approval.",
+			"restored, 7 refused, 8 timed out, 9 held, paused or awaiting approval. It gives up\n" +
+			"after --timeout, and tells what it still waited for; the daemon goes on.",
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			source := strings.Join(given, "")
-			if timeout < 0 || timeout > 0 && !wait {
+			if timeout < 0 || cmd.Flags().Changed("timeout") && !wait {
 				return usage(cmd, "--timeout is how long --wait may take")
 			}
 			if !wait {
 				return g.sync(cmd.Context(), source)
 			}
-			ctx := cmd.Context()
-			if timeout > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, timeout)
-				defer cancel()
-			}
-			return g.syncWait(ctx, source)
+			return g.syncWait(cmd.Context(), source, timeout)
 		},
 	}
 	cmd.Flags().BoolVar(&wait, "wait", false, "follow the rollout and exit by its outcome")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up waiting after this long, such as 10m (default: never)")
+	cmd.Flags().DurationVar(&timeout, "timeout", 30*time.Minute, "give up waiting after this long; 0 is never")
 	return cmd
 }
 
@@ -53,13 +49,21 @@ func (g *globals) sync(ctx context.Context, source string) error {
 }
 
 // syncWait shows progress as a notice and the end of it as the result.
-func (g *globals) syncWait(ctx context.Context, source string) error {
-	p := &progress{live: g.live(g.err), quiet: g.quiet, g: g, began: g.now()}
+func (g *globals) syncWait(ctx context.Context, source string, timeout time.Duration) error {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	p := &progress{live: g.live(g.err), quiet: g.quiet, g: g, began: g.now(), timeout: timeout}
 	var last *ring.Status
 	err := g.daemon().SyncWait(ctx, source, func(st ring.Status) error {
 		last = ofSource(st, source)
 		return p.show(last)
 	})
+	if errors.Is(err, context.DeadlineExceeded) && last != nil {
+		return timedOut(last, timeout)
+	}
 	if err != nil {
 		return asked(err)
 	}
@@ -78,6 +82,33 @@ func (g *globals) syncWait(ctx context.Context, source string) error {
 		return err
 	}
 	return ended(last.ExitCode())
+}
+
+// timedOut tells what was still waited for.
+func timedOut(st *ring.Status, timeout time.Duration) error {
+	var waits []string
+	for _, src := range st.Sources {
+		for _, p := range placesOf(src.Apps) {
+			if rank(p.service) == moving {
+				waits = append(waits, strings.TrimSuffix(p.id()+" is "+phaseWord(p.service)+": "+p.service.Reason, ": "))
+			}
+		}
+		if len(waits) == 0 && !resting(src.Sync) {
+			waits = append(waits, strings.TrimSuffix(src.Name+" is "+string(src.Sync)+": "+restOf(src), ": "))
+		}
+	}
+	const most = 3
+	if n := len(waits); n > most {
+		waits = append(waits[:most], fmt.Sprintf("%d more", n-most))
+	}
+	within := timeout.String()
+	if timeout >= time.Second {
+		within = lasted(timeout)
+	}
+	return &failure{
+		code: exitTimeout, says: strings.TrimSuffix("gave up after "+within+": "+strings.Join(waits, "; "), ": "),
+		hint: "the daemon goes on; gitring status tells how far it is, and --timeout gives it longer",
+	}
 }
 
 // ofSource is the status of one source, or all of it for "".
@@ -141,6 +172,8 @@ type progress struct {
 	quiet bool
 	g     *globals
 	began time.Time
+	// timeout is when it gives up; 0 is never.
+	timeout time.Duration
 }
 
 func (p *progress) show(st *ring.Status) error {
@@ -184,7 +217,7 @@ func (p *progress) screenOf(st *ring.Status, now time.Time, picked map[*ring.Ser
 			rest = "next " + src.Next.Commit.Short()
 		}
 		s.line(0, "  ", word{src.Name, bold}, word{syncWord(&src), syncHue(src.Sync)}, w(src.Commit.Short()), w(rest))
-		s.line(2, ", ", append(countsOf(src), w(lasted(now.Sub(p.began))+" so far"))...)
+		s.line(2, ", ", append(countsOf(src), w(lasted(now.Sub(p.began))+" so far"+when(p.timeout > 0, ", gives up after "+lasted(p.timeout))))...)
 		for _, a := range src.Apps {
 			showRefusal(s, 2, a.Name, a.Refusal)
 			if a.Refusal == nil && src.Sync == ring.SyncStaging && pullWords.MatchString(a.Reason) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -338,6 +339,36 @@ func TestStatusOfAHealthyServiceIsOneLine(t *testing.T) {
 		require.Empty(t, v.broken)
 		require.Contains(t, v.String(), want)
 	}
+}
+
+// A person at a terminal is asked why, where the reason is required.
+func TestATerminalAsksForTheReason(t *testing.T) {
+	t.Setenv("NO_COLOR", "1")
+	asked := make(chan string, 1)
+	socket := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked <- string(body)
+		_, _ = io.WriteString(w, `{"says":"web held"}`)
+	})}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(l) })
+	t.Cleanup(func() { _ = server.Close(); serving.Wait() })
+
+	master, slave := openPTY(t, 80, 24)
+	_, err = io.WriteString(master, "the disk is being replaced\n")
+	require.NoError(t, err)
+	require.Zero(t, run(t.Context(), []string{"hold", "web", "--socket", socket}, slave, slave, slave, time.Now))
+	require.NoError(t, slave.Close())
+	require.JSONEq(t, `{"verb":"hold","app":"web","reason":"the disk is being replaced","for":"4h"}`, <-asked)
+
+	master, slave = openPTY(t, 80, 24)
+	_, err = io.WriteString(master, "\n")
+	require.NoError(t, err)
+	require.Equal(t, exitUsage, run(t.Context(), []string{"hold", "web", "--socket", socket}, slave, slave, slave, time.Now), "Enter is no reason")
+	require.NoError(t, slave.Close())
 }
 
 // sees holds a screen to what every one has: no line and no word is broken, and nothing of

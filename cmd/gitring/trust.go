@@ -44,8 +44,8 @@ func trustAcceptCmd(g *globals) *cobra.Command {
 					hint: "all 40 hex digits: what is signed once may have several ids; git rev-parse, or gitring trust show -o json",
 				}
 			}
-			if strings.TrimSpace(r.Reason) == "" {
-				return usage(cmd, "--reason is required")
+			if r.Reason, err = g.why(cmd, by{reason: r.Reason}); err != nil {
+				return err
 			}
 			r.Commit = sha
 			if err := g.daemon().Accept(cmd.Context(), r); err != nil {
@@ -56,7 +56,7 @@ func trustAcceptCmd(g *globals) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&r.Source, "source", "", "the source, where there is more than one")
-	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the journal (required)")
+	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the journal (required); a terminal asks for it")
 	return cmd
 }
 

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/gitsync"
+)
+
+func configCmd(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check the daemon's configuration",
+		Args:  knownVerb,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(configCheckCmd(g))
+	return cmd
+}
+
+func configCheckCmd(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check [file]",
+		Short: "Say whether a daemon would start with a configuration, and what is wrong with it",
+		Long: "check reads a configuration as the daemon does, with the policy, the keys of each\n" +
+			"source and the secrets' files that it names. It needs no daemon, and asks no\n" +
+			"remote and no engine. Who runs it has to be allowed to read those files. Exit 1\n" +
+			"when anything is wrong, each with its line.",
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, given []string) error {
+			file := g.configPath()
+			if len(given) == 1 {
+				file = given[0]
+			}
+			cfg, err := LoadConfig(file)
+			if err != nil {
+				return err
+			}
+			return g.configCheck(file, cfg)
+		},
+	}
+}
+
+// checkedConfig is what "config check -o json" prints.
+type checkedConfig struct {
+	File    string   `json:"file"`
+	Host    string   `json:"host"`
+	Sources []string `json:"sources"`
+	Profile string   `json:"profile"`
+}
+
+func (g *globals) configCheck(file string, cfg *Config) error {
+	out := checkedConfig{File: file, Host: cfg.Host, Profile: string(cfg.policy.profile), Sources: []string{}}
+	for i := range cfg.Sources {
+		s := &cfg.Sources[i]
+		if _, err := gitsync.LoadTrust(s.Trust.trustConfig(), s.Name, s.Branch); err != nil {
+			return fmt.Errorf("source %s: %w", s.Name, err)
+		}
+		if s.Webhook != nil {
+			if _, err := api.LoadSecrets(s.Webhook.SecretFile, s.Webhook.Forge); err != nil {
+				return fmt.Errorf("source %s: %w", s.Name, err)
+			}
+		}
+		out.Sources = append(out.Sources, s.Name)
+	}
+	if g.machine() {
+		return g.encode(out)
+	}
+	s := g.screen()
+	s.line(0, " ", w(file+":"), word{"nothing is wrong", green})
+	s.line(2, ", ", w("host "+out.Host), w(plural(len(out.Sources), "source")+" "+strings.Join(out.Sources, ", ")), w("policy "+out.Profile))
+	_, err := fmt.Fprint(g.out, s)
+	return err
+}

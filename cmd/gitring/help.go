@@ -1,0 +1,107 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// helpGroup is a group of verbs in the help, in the order of a person's questions.
+type helpGroup struct {
+	id, title string
+	verbs     []string
+}
+
+var helpGroups = []helpGroup{
+	{"look", "What runs, and why:", []string{"status", "inspect", "logs", "history", "events", "crashes", "jobs", "outdated"}},
+	{"change", "Deploy:", []string{"plan", "sync", "approve", "refresh", "run", "retry"}},
+	{"hand", "Take it into your own hands:", []string{"undo", "pause", "resume", "restart", "rollout", "hold", "release", "scale"}},
+	{"write", "In a clone, before a push:", []string{"init", "validate", "verify", "vouch", "rollback"}},
+	{"trust", "Trust and policy:", []string{"trust", "policy"}},
+	{"move", "From Compose, and back:", []string{"adopt", "leave"}},
+	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "version", "completion", "help"}},
+}
+
+// examples are lines that a person can paste after the program, by the path of a command.
+var examples = map[string]string{
+	"status":          "status\nstatus web --watch\nstatus --problems\nstatus -o json",
+	"inspect":         "inspect web/api\ninspect web/api/2",
+	"logs":            "logs web/api -f\nlogs web --tail 50",
+	"history":         "history\nhistory web -n 10",
+	"events":          "events -f\nevents --app web --tail 20",
+	"crashes":         "crashes\ncrashes web/api --logs",
+	"jobs":            "jobs\njobs web/backup",
+	"outdated":        "outdated\noutdated web",
+	"plan":            "plan\nplan .\nplan HEAD~1 --detailed-exitcode",
+	"sync":            "sync --wait\nsync prod --wait --timeout 5m",
+	"approve":         "approve ab12cd3 --reason 'moving out'",
+	"refresh":         "refresh web",
+	"run":             "run web/backup --wait",
+	"retry":           "retry web/api",
+	"undo":            "undo web --for 4h --reason 'checkout answers 500'",
+	"pause":           "pause web/api --reason 'the graphs look odd'",
+	"resume":          "resume web/api",
+	"restart":         "restart web/api",
+	"rollout promote": "rollout promote web/api",
+	"rollout abort":   "rollout abort web/api --reason 'errors in the log'",
+	"hold":            "hold web --for 30m --reason 'disk is being replaced'",
+	"release":         "release web",
+	"scale":           "scale web/api=4 --for 2h --reason 'sale'",
+	"init":            "init",
+	"validate":        "validate\nvalidate --profile owner",
+	"verify":          "verify HEAD\nverify main..HEAD --config /etc/gitring/config.yaml",
+	"vouch":           "vouch --push",
+	"rollback":        "rollback web --push",
+	"trust show":      "trust show",
+	"trust accept":    "trust accept 1a2b3c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b --reason 'history rewritten'",
+	"trust compare":   "trust compare edge-1 edge-2",
+	"policy suggest":  "policy suggest",
+	"adopt":           "adopt shop --compare\nadopt shop --reason 'moving to Git'",
+	"leave":           "leave shop --reason 'back to Compose'",
+	"serve":           "serve --config /etc/gitring/config.yaml",
+	"config check":    "config check\nconfig check ./config.yaml",
+	"outbox list":     "outbox list",
+	"notify test":     "notify test",
+	"webhook url":     "webhook url",
+	"completion":      "completion bash > ~/.local/share/bash-completion/completions/gitring",
+}
+
+// arrange puts every verb into its group, with its examples.
+func arrange(root *cobra.Command) {
+	of := map[string]string{}
+	for _, g := range helpGroups {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, verb := range g.verbs {
+			of[verb] = g.id
+		}
+	}
+	for _, c := range root.Commands() {
+		c.GroupID = of[c.Name()]
+		exemplify(c)
+	}
+	root.SetHelpCommandGroupID(of["help"])
+	root.Example = indented("status           # what runs, and whether it is what Git asks for\n" +
+		"inspect web/api  # why one service is as it is, and what to do\n" +
+		"sync --wait      # fetch now, and follow the rollout to its end")
+}
+
+func exemplify(c *cobra.Command) {
+	if lines, ok := examples[nameOf(c)]; ok {
+		c.Example = indented(lines)
+	}
+	for _, sub := range c.Commands() {
+		exemplify(sub)
+	}
+}
+
+// nameOf is how a command is called, without the program: "trust show".
+func nameOf(c *cobra.Command) string {
+	_, name, _ := strings.Cut(c.CommandPath(), " ")
+	return name
+}
+
+// indented are lines of the help, each a call of the program.
+func indented(lines string) string {
+	const call = "  gitring" + " "
+	return call + strings.ReplaceAll(lines, "\n", "\n"+call)
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+func TestEveryVerbHasItsGroupInTheHelp(t *testing.T) {
+	var out strings.Builder
+	require.Zero(t, run(t.Context(), []string{"--help"}, strings.NewReader(""), &out, io.Discard, time.Now))
+	require.NotContains(t, out.String(), "Additional Commands")
+	require.NotContains(t, out.String(), "Available Commands")
+	for _, group := range helpGroups {
+		_, part, found := strings.Cut(out.String(), "\n"+group.title+"\n")
+		require.True(t, found, group.title)
+		part, _, _ = strings.Cut(part, "\n\n")
+		for _, verb := range group.verbs {
+			require.Regexp(t, `(?m)^  `+verb+` +[A-Z]`, part)
+		}
+	}
+	for _, line := range strings.Split(out.String(), "\n") {
+		require.LessOrEqual(t, cells(line), 100, line)
+	}
+}
+
+func TestExamplesOfTheHelpCanBePasted(t *testing.T) {
+	var without []string
+	var each func(c *cobra.Command)
+	each = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			each(sub)
+		}
+		if c.Hidden || c.HasSubCommands() || !c.HasParent() {
+			return
+		}
+		if c.Example == "" {
+			without = append(without, nameOf(c))
+		}
+		for line := range strings.Lines(c.Example) {
+			if line, _, _ = strings.Cut(strings.TrimSpace(line), " >"); line != "" {
+				require.Empty(t, pasted(line, false), line)
+				require.Contains(t, line+" ", " "+strings.TrimPrefix(nameOf(c), "rollout ")+" ")
+			}
+		}
+	}
+	each(program())
+	slices.Sort(without)
+	require.Equal(t, []string{"outbox retry", "rollout pause", "rollout restart", "rollout resume", "rollout undo", "trust reverify", "version"}, without)
+}
