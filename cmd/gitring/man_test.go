@@ -38,4 +38,5 @@ func TestEveryCommandHasAManPage(t *testing.T) {
 
 func TestTextOfAManPageIsNoRequest(t *testing.T) {
 	require.Equal(t, "\\&.env \\e\\-x\n\\&'q'", roff(".env \\-x\n'q'"))
+	require.Equal(t, `\[u2026]`, roff("…"))
 }
