@@ -195,7 +195,7 @@ func TestV46ADeletedBranchIsToldAndTheCommitStays(t *testing.T) {
 	o.git(o.bare, "update-ref", "-d", "refs/heads/main")
 	o.git(o.bare, "update-ref", "refs/heads/other", string(sha))
 	r := w.must()
-	require.Equal(t, "RefMissing: the remote has no branch main", r.Reason)
+	require.Equal(t, "RefMissing: the remote has no branch main; push a signed commit to it (git push origin main), or name another branch in the configuration", r.Reason)
 	require.Empty(t, r.Tip)
 	require.Equal(t, sha, r.Commit.SHA)
 
@@ -209,7 +209,7 @@ func TestAnEmptyRemoteIsNoError(t *testing.T) {
 	t.Parallel()
 	o := newOrigin(t)
 	r := lookAt(t, o.follow(&ledger{})).must()
-	require.Equal(t, "RefMissing: the remote has no branch at all", r.Reason)
+	require.Equal(t, "RefMissing: the remote has no branch at all; push a signed commit to it (git push origin main), or name another branch in the configuration", r.Reason)
 	require.Nil(t, r.Commit)
 }
 

@@ -83,7 +83,7 @@ func TestASmartHTTPRemoteIsFollowedWithATokenFromAFile(t *testing.T) {
 	w.must()
 
 	o.git(o.bare, "update-ref", "-d", "refs/heads/main")
-	require.Equal(t, "RefMissing: the remote has no branch at all", w.must().Reason)
+	require.Equal(t, "RefMissing: the remote has no branch at all; push a signed commit to it (git push origin main), or name another branch in the configuration", w.must().Reason)
 }
 
 func TestHTTPSIsCheckedAgainstTheTrustedRoots(t *testing.T) {

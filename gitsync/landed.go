@@ -282,6 +282,9 @@ func (l *landings) land(d *verdict) error {
 	case refusal == nil:
 		d.landing, refusal = absent != nil, absent
 	}
+	if !d.landing && len(d.p.parents) == 1 && d.refusal != nil && d.refusal.Code == ring.Unsigned {
+		d.refusal = namesNoPull(d.refusal)
+	}
 	return d.landed(refusal, err)
 }
 

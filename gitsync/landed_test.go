@@ -68,6 +68,7 @@ func TestLanding(t *testing.T) {
 		want     ring.Code
 		note     string // of the tip
 		says     string
+		hint     string
 	}{
 		{id: "V24", name: "the merge button on a head that was up to date", push: func(y *yard, a ring.SHA) ring.SHA {
 			return mergeOf(y, "", work(y, a))
@@ -215,6 +216,9 @@ func TestLanding(t *testing.T) {
 			y.revoked = []string{y.publicOf("gone")}
 			return mergeOf(y, "gone", head)
 		}, want: ring.Revoked},
+		{id: "", name: "a squash that names no pull request", push: func(y *yard, a ring.SHA) ring.SHA {
+			return y.squash("", work(y, a), "Add b and c")
+		}, want: ring.Unsigned, hint: "its message has to name the pull request, as in the subject Title (#12)"},
 		{id: "", name: "two landings after each other", push: func(y *yard, a ring.SHA) ring.SHA {
 			first := mergeOf(y, "", work(y, a))
 			y.branch("more", first)
@@ -246,6 +250,7 @@ func TestLanding(t *testing.T) {
 				require.NotNil(t, refusal)
 				require.Equal(t, r.want, refusal.Code, refusal.Says)
 				require.Contains(t, refusal.Says, r.says)
+				require.Contains(t, refusal.Hint, r.hint)
 				require.NotEmpty(t, refusal.Hint)
 				return
 			}

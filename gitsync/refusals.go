@@ -51,12 +51,21 @@ func unsigned(sha ring.SHA, inBody bool) *ring.Refusal {
 	r := &ring.Refusal{
 		Code: ring.Unsigned, Commit: sha,
 		Says: fmt.Sprintf("commit %s is not signed", sha.Short()),
-		Hint: "git commit --amend -S --no-edit for the last commit, git rebase --force-rebase -S <its parent> for earlier ones, and push again; or answer for it with gitring vouch",
+		Hint: "git commit --amend -S --no-edit for the last commit, git rebase --force-rebase -S <its parent> for earlier ones, then git push --force-with-lease; or answer for it with gitring vouch",
 	}
 	if inBody {
 		r.Says += "; the signature in its message does not count"
 	}
 	return r
+}
+
+// namesNoPull is the refusal of what may be a forge's squash whose message does not say of
+// which pull request: by that its signed head would be found.
+func namesNoPull(r *ring.Refusal) *ring.Refusal {
+	named := *r
+	named.Hint = "if a forge squashed it, its message has to name the pull request, as in the subject Title (#12), or its signed head, " +
+		"in a line " + headTrailer + ": <commit>; else sign it: " + r.Hint
+	return &named
 }
 
 // unknownSigner is told how the key becomes known: what to add to which file.

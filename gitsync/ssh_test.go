@@ -100,9 +100,9 @@ func TestAnSSHRemoteIsFollowedWithARealServer(t *testing.T) {
 	t.Run("an empty remote and a missing branch", func(t *testing.T) {
 		empty := filepath.Join(filepath.Dir(o.bare), "empty.git")
 		o.git("", "init", "-q", "--bare", empty)
-		require.Equal(t, "RefMissing: the remote has no branch at all", lookAt(t, o.follow(&ledger{}, s.follow(empty))).must().Reason)
+		require.Equal(t, "RefMissing: the remote has no branch at all; push a signed commit to it (git push origin main), or name another branch in the configuration", lookAt(t, o.follow(&ledger{}, s.follow(empty))).must().Reason)
 		r := lookAt(t, o.follow(&ledger{}, s.follow(o.bare), func(c *Config) { c.Branch = "dev" })).must()
-		require.Equal(t, "RefMissing: the remote has no branch dev", r.Reason)
+		require.Equal(t, "RefMissing: the remote has no branch dev; push a signed commit to it (git push origin dev), or name another branch in the configuration", r.Reason)
 	})
 	t.Run("a repository that is not there", func(t *testing.T) {
 		r := lookAt(t, o.follow(&ledger{}, s.follow("/nowhere.git"))).look(t.Context())

@@ -64,7 +64,7 @@ func TestTable(t *testing.T) {
 		{"V04", "a tip without a signature", func(y *yard) look {
 			y.allow("alice", "")
 			a := y.commit("alice", noon, "one")
-			return look{anchor: a, tip: y.commit("", noon, "two"), want: ring.Unsigned, hint: "git commit --amend -S"}
+			return look{anchor: a, tip: y.commit("", noon, "two"), want: ring.Unsigned, hint: "git push --force-with-lease"}
 		}},
 		{"V05", "a key that no signer has", func(y *yard) look {
 			y.allow("alice", "")

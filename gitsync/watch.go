@@ -175,7 +175,7 @@ func (w *watch) report(now time.Time) ring.Report {
 	case w.invalid != "":
 		r.Reason = w.invalid
 	case w.absent != "":
-		r.Reason = ring.RefMissing + ": " + w.absent
+		r.Reason = ring.RefMissing + ": " + w.absent + "; push a signed commit to it (git push origin " + w.cfg.Branch + "), or name another branch in the configuration"
 	default:
 		r.Reason = cmp.Or(w.degraded, w.trust.Load().Idle())
 	}

@@ -211,11 +211,15 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 	}
 	src := Source{Name: next.Source, Next: next}
 	if s := t.source(next.Source); s != nil {
-		src.Apply = s.Apply
+		src.Apply, src.Names = s.Apply, s.Names
 	}
 	present := t.present(next.Source)
 	out.Awaiting = t.guard(&src, present)
 	for i := range next.Apps {
+		if r := t.nameRefusal(&src, &next.Apps[i]); r != nil {
+			out.Refusals = append(out.Refusals, r)
+			continue
+		}
 		c := t.appChanges(&next.Apps[i])
 		if s := t.heirless(&src, c.App, &next.Apps[i], nil); s.says != "" && src.Apply != ApplyCommit {
 			c.Order = strings.TrimPrefix(c.Order+", "+s.says, ", ")

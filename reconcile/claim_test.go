@@ -176,3 +176,18 @@ func TestNamesOfALostStoreComeFromWhatRuns(t *testing.T) {
 	n, _ := nameIn(d)
 	require.Equal(t, ring.Name{App: "shop", Source: "prod", Path: "apps/shop", At: claimNow.Add(-time.Hour)}, n)
 }
+
+// A plan of a folder or a commit says that a name is another app's, before the push.
+func TestAPlanSaysThatANameIsTaken(t *testing.T) {
+	have := ring.Name{App: "shop", Source: "prod", Path: "shop"}
+	w := World{Facts: ring.Facts{Names: map[string]ring.Name{"shop": have}}}
+	next := &ring.Plan{Source: "lab", Commit: "c2", Apps: []ring.App{{Name: "shop", Source: "lab", Path: "shop"}, {Name: "web", Source: "lab", Path: "web"}}}
+	c := Plan(w, next, time.Unix(0, 0))
+	require.Len(t, c.Refusals, 1)
+	require.Equal(t, ring.AppTaken, c.Refusals[0].Code)
+	require.Contains(t, c.Refusals[0].Hint, "policy: {apps: [{name: shop, source: lab, path: shop}]}")
+	require.Len(t, c.Apps, 1, "the others are planned")
+
+	next.Source, next.Apps[0].Source = "prod", "prod"
+	require.Empty(t, Plan(w, next, time.Unix(0, 0)).Refusals, "its own name")
+}

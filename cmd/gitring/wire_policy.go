@@ -470,6 +470,10 @@ func (j judge) accepted(a *ring.App) policy.Others {
 // refusalOf puts a denied finding at its line.
 func refusalOf(a *ring.App, f policy.Finding) *ring.Refusal {
 	at := sayingPlace(a, f)
+	if written, ok := writtenAbove(a, f); ok {
+		f.Value = written
+		f.Instead = strings.Replace(f.Instead, "use a path relative to the Compose file", "use a path below the app's folder, such as ./data", 1)
+	}
 	code := ring.PolicyDenied
 	if f.Rule == policy.Routes {
 		code = ring.RouteTaken
@@ -477,6 +481,24 @@ func refusalOf(a *ring.App, f policy.Finding) *ring.Refusal {
 	return &ring.Refusal{
 		Code: code, Commit: a.Commit, App: a.Name, File: at.File, Line: at.Line, Says: f.Says(), Hint: f.Hint(),
 	}
+}
+
+// writtenAbove is a data folder above the app's as its author wrote it, such as ../shared:
+// the message would name a path of the host that stands in no file.
+func writtenAbove(a *ring.App, f policy.Finding) (string, bool) {
+	_, name, _ := strings.Cut(f.Of, ".")
+	s, ok := a.Service(name)
+	if !ok {
+		return "", false
+	}
+	for _, m := range s.Spec.Mounts {
+		if m.Kind != ring.MountData || f.At != "volumes."+m.Target || !strings.HasSuffix(f.Value, "/"+m.Source) {
+			continue
+		}
+		rel, err := filepath.Rel(path.Clean(a.Path), m.Source)
+		return rel, err == nil && strings.HasPrefix(rel, "../")
+	}
+	return "", false
 }
 
 // otherwise are keys that say the same as another one does.

@@ -110,6 +110,11 @@ func (f *follower) planned(ctx context.Context, c *ring.Commit) (plannedHere, er
 		return plannedHere{}, fmt.Errorf("cannot plan: %w", err)
 	}
 	changes := reconcile.Plan(w, &next, time.Now())
+	for _, r := range changes.Refusals {
+		if r.Code == ring.AppTaken && !slices.ContainsFunc(refusals, func(o *ring.Refusal) bool { return o.App == r.App && o.Code == r.Code }) {
+			refusals = append(refusals, r) // which only this host knows
+		}
+	}
 	changes.Refusals = refusals // each by itself, as validate tells them
 	return plannedHere{changes, next, w, func() []string { return f.d.env.all(values) }}, nil
 }
