@@ -237,6 +237,7 @@ type status struct {
 	Host    string
 	Engine  string
 	Store   string
+	Config  string
 	Sources []struct {
 		Name, Tip, Commit, Trusted, Signer, Sync, Reason, Forge string
 

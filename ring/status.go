@@ -16,6 +16,9 @@ type Status struct {
 	Engine string `json:"engine,omitempty"`
 	// Store is why nothing can be written down, and so nothing is done; "" when it can.
 	Store string `json:"store,omitempty"`
+	// Config is why the configuration as it lies on disk could not be read anew, so that
+	// the one before is in force; "" when nothing is wrong with it, or nobody asked.
+	Config string `json:"config,omitempty"`
 }
 
 // Sync is the state of the desired state, the first that applies.

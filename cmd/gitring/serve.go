@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -21,21 +23,32 @@ func serveCmd(g *globals) *cobra.Command {
 		Use:   "serve",
 		Short: "Run the daemon",
 		Long: "Follow the sources of the configuration and keep this host equal to them.\n" +
-			"It ends on SIGTERM or SIGINT after the steps in flight; what runs keeps running.",
+			"It ends on SIGTERM or SIGINT after the steps in flight; what runs keeps running.\n" +
+			"On SIGHUP it reads the configuration anew, whole, with keys, policy and secrets,\n" +
+			"after the steps in flight; where it cannot, it goes on as before and says why.",
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return g.serve(cmd.Context()) },
 	}
 }
 
-func (g *globals) serve(ctx context.Context) error {
+// served is the configuration that this process is to serve.
+func (g *globals) served() (*Config, error) {
 	cfg, err := LoadConfig(g.configPath())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if g.socket != "" { // wins as it does for those who ask
 		if cfg.Listen.Socket, err = filepath.Abs(g.socket); err != nil {
-			return fmt.Errorf("cannot find --socket: %w", err)
+			return nil, fmt.Errorf("cannot find --socket: %w", err)
 		}
+	}
+	return cfg, nil
+}
+
+func (g *globals) serve(ctx context.Context) error {
+	cfg, err := g.served()
+	if err != nil {
+		return err
 	}
 	log := newLog(g)
 	release, err := store.Lock(cfg.State, cfg.Engine.URL, cfg.Host)
@@ -43,13 +56,10 @@ func (g *globals) serve(ctx context.Context) error {
 		return err
 	}
 	defer release()
-	d, err := newDaemon(ctx, cfg, log)
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	log.Info("started", "version", version, "host", cfg.Host, "sources", len(cfg.Sources), "socket", cfg.Listen.Socket)
-	if err := d.run(ctx); err != nil && !errors.Is(err, context.Canceled) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	defer signal.Stop(hup)
+	if err := serveAnew(ctx, g, cfg, log, hup); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("cannot go on: %w", err)
 	}
 	log.Info("stopped")

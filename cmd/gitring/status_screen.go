@@ -32,6 +32,9 @@ func showStatus(s *screen, st *ring.Status, v view) {
 	if st.Engine != "" {
 		s.line(0, " ", word{"engine:", red}, w(st.Engine))
 	}
+	if st.Config != "" {
+		s.line(0, " ", word{"configuration:", red}, w("not read anew: "+st.Config))
+	}
 	for _, r := range st.Receivers {
 		s.line(0, " ", word{"warning:", yellow}, w(receiverSays(r)))
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -42,6 +43,9 @@ type daemon struct {
 	spare     *gitsync.Spare
 	sources   []*follower
 	doors     []door
+	// kept is why the configuration as it lies on disk is not in force; nil when it is,
+	// as far as anybody asked.
+	kept atomic.Pointer[string]
 }
 
 // door is a listener and who serves it.

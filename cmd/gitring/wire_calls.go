@@ -40,6 +40,9 @@ func (d *daemon) status(context.Context) (ring.Status, error) {
 	st, _ := d.loop.Status()
 	trouble := d.sender.Trouble()
 	st.Receivers = d.receivers.Trouble()
+	if kept := d.kept.Load(); kept != nil {
+		st.Config = *kept
+	}
 	st.Sources = slices.Clone(st.Sources)
 	same := twins(st.Sources, d.forges)
 	for i := range st.Sources {

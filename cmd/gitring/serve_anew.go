@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+)
+
+// serveAnew runs a daemon until ctx ends or it fails, and another one in its place each
+// time that a signal asks for the configuration to be read anew. That one is made of what
+// the first stored, as after a restart of the process. One that cannot start leaves the
+// place to the configuration before.
+func serveAnew(ctx context.Context, g *globals, cfg *Config, log *slog.Logger, hup <-chan os.Signal) error {
+	d, err := newDaemon(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	log.Info("started", "version", version, "host", cfg.Host, "sources", len(cfg.Sources), "socket", cfg.Listen.Socket)
+	for {
+		next, err := runUntilAnew(ctx, g, d, hup)
+		d.close()
+		if next == nil || ctx.Err() != nil {
+			return err
+		}
+		kept := ""
+		if d, err = newDaemon(ctx, next, log); err != nil {
+			kept = err.Error()
+			log.Error("could not read the configuration anew", "err", kept)
+			if d, err = newDaemon(ctx, cfg, log); err != nil {
+				return err
+			}
+			d.kept.Store(&kept)
+			continue
+		}
+		cfg = next
+		log.Info("read the configuration anew", "host", cfg.Host, "sources", len(cfg.Sources))
+	}
+}
+
+// runUntilAnew runs a daemon until ctx ends or it fails, or until a configuration that can
+// take the place of its own is read.
+func runUntilAnew(ctx context.Context, g *globals, d *daemon, hup <-chan os.Signal) (*Config, error) {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- d.run(running) }()
+	for {
+		select {
+		case err := <-ended:
+			return nil, err
+		case <-hup:
+		}
+		next, err := g.served()
+		if err == nil {
+			err = changesLocked(d.cfg, next)
+		}
+		if err != nil {
+			kept := err.Error()
+			d.kept.Store(&kept)
+			d.log.Error("could not read the configuration anew", "err", kept)
+			continue
+		}
+		stop()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			return nil, err
+		}
+		return next, nil
+	}
+}
+
+// changesLocked refuses a change of what this process has locked.
+func changesLocked(now, next *Config) error {
+	for _, x := range []struct{ key, now, next string }{
+		{"host", now.Host, next.Host},
+		{"state", now.State, next.State},
+		{"engine.url", now.Engine.URL, next.Engine.URL},
+	} {
+		if x.now != x.next {
+			return &failure{code: exitError, says: x.key + " was changed from " + x.now + " to " + x.next + ", which takes a restart of the daemon"}
+		}
+	}
+	return nil
+}
