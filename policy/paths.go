@@ -64,7 +64,9 @@ func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
 		return f
 	}
 	for _, dir := range volumeFolders {
-		if within(p, dir) {
+		// Portainer's agent and its like mount the whole of it, beside the socket by which
+		// they reach every volume anyway.
+		if within(p, dir) && !(p == dir && l.holdsEngineSocket()) {
 			return &finding{grade: forbidden, risk: "is where the engine keeps the volumes of all apps", instead: "mount the volume by its name"}
 		}
 	}

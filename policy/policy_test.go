@@ -217,6 +217,25 @@ func TestWhosePathItIs(t *testing.T) {
 	}
 }
 
+// Portainer's agent is documented with both.
+func TestTheFolderOfAllVolumesIsAPowerBesideTheEnginesSocket(t *testing.T) {
+	judged := func(profile Profile, sources ...string) (out []Verdict) {
+		host := &Host{}
+		for _, source := range sources {
+			host.Mounts = append(host.Mounts, Mount{Type: "bind", Source: source, Target: source})
+		}
+		for _, f := range Check(Rules{Profile: profile}, container(Body{HostConfig: host})) {
+			out = append(out, f.Verdict)
+		}
+		return out
+	}
+	const socket, all = "/var/run/docker.sock", "/var/lib/docker/volumes"
+	require.ElementsMatch(t, []Verdict{Power, Power}, judged(Owner, socket, all))
+	require.ElementsMatch(t, []Verdict{Power, Deny}, judged(Owner, socket, all+"/shop_data"), "one volume is named as a volume")
+	require.ElementsMatch(t, []Verdict{Deny}, judged(Owner, all))
+	require.ElementsMatch(t, []Verdict{Deny, Deny}, judged(Compose, socket, all))
+}
+
 // besideShop has another app of the same hand.
 var besideShop = Others{Folders: map[string]Other{"/srv/shop": {Holder: Holder{App: "shop"}, OneHand: true}}}
 
