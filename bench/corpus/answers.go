@@ -113,12 +113,12 @@ var guesses = []struct{ parts, value string }{
 	{"PUID PGID UID GID USER_ID GROUP_ID", "1000"},
 	{"TZ TIMEZONE TIME_ZONE", "Etc/UTC"},
 	{"SUBNET CIDR", "172.30.0.0/24"},
-	{"_IP IP_ IPV4 GATEWAY", "192.168.1.10"},
+	{"_IP IP_ IPV4 GATEWAY DNS", "192.168.1.10"},
 	{"URL URI ENDPOINT", "https://example.org"},
 	{"EMAIL MAIL", "someone@example.org"},
 	{"DOMAIN FQDN HOSTNAME HOST SERVER", "example.org"},
-	{"IMAGE", "alpine:3"},
 	{"TAG VERSION", "1"},
+	{"IMAGE", "alpine:3"},
 	{"DIR PATH FOLDER ROOT LOCATION STORAGE VOLUME DATA CONFIG MEDIA APPDATA HOME BASE DOWNLOAD MOVIES MUSIC", "folder"},
 	{"ENABLE DEBUG", "true"},
 	{"MEM", "512m"},
@@ -126,8 +126,9 @@ var guesses = []struct{ parts, value string }{
 }
 
 var (
-	mountLine = regexp.MustCompile(`^\s*(?:- *["']?\$\{[^}]*\}[^:]*:/|source:)`)
-	boolLine  = regexp.MustCompile(`^\s*(?:external|read_only|privileged|init|tty):`)
+	mountLine  = regexp.MustCompile(`^\s*(?:- *["']?\$\{[^}]*\}[^:]*:/|source:)`)
+	subnetLine = regexp.MustCompile(`^\s*(?:- *)?subnet:`)
+	boolLine   = regexp.MustCompile(`^\s*(?:external|read_only|privileged|init|tty):`)
 )
 
 // guessed is a value that a variable of that name could have in that line. It
@@ -139,6 +140,10 @@ func guessed(app, name, line string) string {
 		return "/srv/" + strings.ToLower(name)
 	case boolLine.MatchString(line):
 		return "true"
+	case subnetLine.MatchString(line):
+		h := fnv.New32a()
+		fmt.Fprint(h, app, "/", name)
+		return fmt.Sprintf("10.%d.%d.0/24", 200+h.Sum32()%50, h.Sum32()/50%256)
 	case upper == "IP":
 		return "192.168.1.10"
 	}

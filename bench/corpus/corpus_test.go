@@ -197,3 +197,16 @@ func TestFlagsThatDoNotFitAreToldApart(t *testing.T) {
 		require.ErrorContains(t, run(t.Context(), args, &bytes.Buffer{}, &bytes.Buffer{}), "cannot")
 	}
 }
+
+func TestAGuessFitsTheLineItIsFor(t *testing.T) {
+	for _, c := range []struct{ name, line, want string }{
+		{"MAIN_DNS", "      - ${MAIN_DNS}", "192.168.1.10"},
+		{"APP_IMAGE_TAG", "    image: redis:${APP_IMAGE_TAG}", "1"},
+		{"APP_IMAGE", "    image: ${APP_IMAGE}", "alpine:3"},
+		{"NETWORK", "        - subnet: ${NETWORK}", "/24"},
+	} {
+		if got := guessed("web", c.name, c.line); !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s in %q: %s", c.name, c.line, got)
+		}
+	}
+}
