@@ -7,6 +7,12 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
+// How the notes on what is new here begin.
+const (
+	NoRestartNote = "without restart: here always, where Compose does nothing: "
+	PinnedNote    = "pinned to the digest that the tag has now: "
+)
+
 // newcomerNotes say of the services that a plan creates, or gives another image, what
 // their authors may expect otherwise from Compose.
 func newcomerNotes(have, app *ring.App, changes []ring.ServiceChange) (out []string) {
@@ -28,10 +34,10 @@ func newcomerNotes(have, app *ring.App, changes []ring.ServiceChange) (out []str
 		}
 	}
 	if len(kept) > 0 {
-		out = append(out, say(`without restart: here always, where Compose does nothing: %s; write restart: "no" for what ends by itself, which makes it a job`, strings.Join(kept, ", ")))
+		out = append(out, say(NoRestartNote+`%s; write restart: "no" for what ends by itself, which makes it a job`, strings.Join(kept, ", ")))
 	}
 	if len(tags) > 0 {
-		out = append(out, say("pinned to the digest that the tag has now: %s; another tag in a commit, gitring refresh %s or pull_policy: always moves it", strings.Join(tags, ", "), app.Name))
+		out = append(out, say(PinnedNote+"%s; another tag in a commit, gitring refresh %s or pull_policy: always moves it", strings.Join(tags, ", "), app.Name))
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -81,6 +82,14 @@ func (in *initial) showFirstPlan(s *screen) {
 	if notes > 0 {
 		s.line(2, " ", word{"notes", dim}, w(fmt.Sprint(notes)))
 	}
+	for _, n := range []struct{ begins, says string }{
+		{reconcile.NoRestartNote, "%s with services without restart, which is always here: write restart: \"no\" for what ends by itself"},
+		{reconcile.PinnedNote, "%s with tags such as latest, pinned to the digest that each has now: another tag in a commit, gitring refresh or pull_policy: always moves it"},
+	} {
+		if apps := appsNoted(c, n.begins); apps > 0 {
+			s.line(4, " ", w(fmt.Sprintf(n.says, counted(apps, "app"))))
+		}
+	}
 	if len(c.Refusals) > 0 {
 		s.line(2, " ", word{"refused", red}, w(strings.TrimSuffix(refusedSum(c.Refusals), " refused")+", by reason:"))
 	}
@@ -90,4 +99,14 @@ func (in *initial) showFirstPlan(s *screen) {
 		}
 		showRefusal(s, 4, r.first.App, r.first)
 	}
+}
+
+// appsNoted counts the apps with a note that begins so.
+func appsNoted(c *ring.Changes, begins string) (n int) {
+	for _, a := range c.Apps {
+		if slices.ContainsFunc(a.Notes, func(note string) bool { return strings.HasPrefix(note, begins) }) {
+			n++
+		}
+	}
+	return n
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -26,7 +27,7 @@ func TestAFirstPlanIsToldByReason(t *testing.T) {
 	}
 	c.Refusals = append(c.Refusals, &ring.Refusal{Code: ring.BadName, App: "Z", File: "Z/compose.yaml", Says: `"Z" cannot be the name of an app`})
 	for i := range 30 {
-		c.Apps = append(c.Apps, ring.AppChanges{App: fmt.Sprint("ok", i), Notes: []string{"a", "b"}, Services: []ring.ServiceChange{{Service: "w", Class: ring.ChangeCreate}}})
+		c.Apps = append(c.Apps, ring.AppChanges{App: fmt.Sprint("ok", i), Notes: []string{reconcile.PinnedNote + "nginx:latest", reconcile.NoRestartNote + "web"}, Services: []ring.ServiceChange{{Service: "w", Class: ring.ChangeCreate}}})
 	}
 	in := &initial{clone: &clone{g: &globals{now: time.Now}}}
 	in.out.Plan = c
@@ -36,6 +37,8 @@ func TestAFirstPlanIsToldByReason(t *testing.T) {
 	require.Less(t, strings.Count(text, "\n"), 15, text)
 	require.Contains(t, text, "planned 30 apps with 30 services")
 	require.Contains(t, text, "notes 60")
+	require.Contains(t, text, "30 apps with tags such as latest, pinned to the digest")
+	require.Contains(t, text, `30 apps with services without restart, which is always here: write restart: "no"`)
 	require.Contains(t, text, "refused 86 apps, by reason:")
 	require.Contains(t, text, "850 times in 85 apps, the first:\n    app0 refused PolicyDenied app0/compose.yaml:3: services.s0.volumes /mnt/d0: is a path of the host outside the app's own data\n      hint: grant it\n")
 	require.Contains(t, text, "850 times in 85 apps, the first:\n    app0 refused UndefinedVariable app0/compose.yaml:4: variable V0 is not set and has no default\n")
