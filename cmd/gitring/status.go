@@ -96,14 +96,21 @@ func (g *globals) showStatus(ctx context.Context, st *ring.Status, problems bool
 		return g.encode(st)
 	}
 	v := view{wide: g.output == "wide", now: g.now(), problems: problems}
-	if v.wide {
-		// An engine that is away, or an older daemon, does not say it: the screen has the rest.
-		v.usage, _ = g.daemon().Usage(ctx)
-	}
+	v.usage = g.usage(ctx, v.wide)
 	s := g.screen()
 	showStatus(s, st, v)
 	_, err := fmt.Fprint(g.out, s)
 	return err
+}
+
+// usage is what instances take of the host; nil where nobody wants to know. An engine that
+// is away, or an older daemon, does not say it: the screen has the rest.
+func (g *globals) usage(ctx context.Context, wanted bool) map[string]ring.Usage {
+	if !wanted {
+		return nil
+	}
+	usage, _ := g.daemon().Usage(ctx)
+	return usage
 }
 
 func (g *globals) statusScreen(st *ring.Status) string {
@@ -114,11 +121,13 @@ func (g *globals) statusScreen(st *ring.Status) string {
 
 // watchedScreen is the status with what is wrong first, and as many services as have
 // room in a terminal of that height.
-func (g *globals) watchedScreen(st *ring.Status, height int) string {
+func (g *globals) watchedScreen(ctx context.Context, st *ring.Status, height int) string {
 	now := g.now()
+	wide := g.output == "wide"
+	usage := g.usage(ctx, wide)
 	return fitting(len(servicesOf(st)), height, func(most int) string {
 		s := g.screen()
-		showStatus(s, st, view{wide: g.output == "wide", now: now, picked: worst(st, most)})
+		showStatus(s, st, view{wide: wide, now: now, usage: usage, picked: worst(st, most)})
 		return s.String()
 	})
 }
@@ -144,7 +153,7 @@ func (g *globals) watchStatus(ctx context.Context, only string) error {
 		face := faceOf(*st)
 		changed := !bytes.Equal(face, last)
 		last = face
-		if err := g.showWatched(l, st, changed); err != nil {
+		if err := g.showWatched(ctx, l, st, changed); err != nil {
 			return err
 		}
 		select {
@@ -155,7 +164,7 @@ func (g *globals) watchStatus(ctx context.Context, only string) error {
 	}
 }
 
-func (g *globals) showWatched(l *live, st *ring.Status, changed bool) error {
+func (g *globals) showWatched(ctx context.Context, l *live, st *ring.Status, changed bool) error {
 	switch {
 	case g.machine() && changed:
 		return g.encodeLine(st)
@@ -163,7 +172,7 @@ func (g *globals) showWatched(l *live, st *ring.Status, changed bool) error {
 		return nil
 	case l.terminal:
 		_, height := l.size()
-		return l.redraw(g.watchedScreen(st, height))
+		return l.redraw(g.watchedScreen(ctx, st, height))
 	case changed:
 		_, err := fmt.Fprintln(g.out, g.statusScreen(st))
 		return err

@@ -162,13 +162,22 @@ func reasonOf(sv *ring.ServiceStatus, terminal bool) string {
 	if terminal {
 		reason = barred(reason)
 	}
-	if updated := updatedOf(sv); updated != "" {
+	updated := updatedOf(sv)
+	if terminal && updated == "" && rolling(sv) {
+		updated = fmt.Sprintf("%d of %d updated", sv.Wanted, sv.Wanted)
+	}
+	if updated != "" {
 		if terminal {
-			updated = bar(float64(sv.Updated)/float64(sv.Wanted)) + " " + updated
+			updated = bar(float64(min(sv.Updated, sv.Wanted))/float64(sv.Wanted)) + " " + updated
 		}
 		reason = strings.TrimSuffix(updated+"; "+reason, "; ")
 	}
 	return reason
+}
+
+// rolling reports whether a rollout moves a service.
+func rolling(sv *ring.ServiceStatus) bool {
+	return sv.Phase == ring.PhaseProgressing && sv.Kind == ring.Worker && sv.Wanted > 0 && sv.Rollout != nil && sv.Rollout.Phase == ring.RolloutProgressing
 }
 
 // updatedOf is such as "1 of 4 updated" while a rollout has not come to all; the reason

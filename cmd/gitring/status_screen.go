@@ -21,10 +21,13 @@ type view struct {
 	// problems leaves out what is well.
 	problems bool
 	usage    map[string]ring.Usage // by container ID; nil where nobody asked
+	// overrides stand in a table of their own: what they say is said there.
+	overrides []ring.Override
 }
 
 // showStatus is the one screen of "gitring status".
 func showStatus(s *screen, st *ring.Status, v view) {
+	v.overrides = st.Overrides
 	s.line(0, "  ", word{st.Host, bold}, w("gitring "+st.Gitring))
 	if st.Store != "" {
 		s.line(0, " ", word{"store:", red}, w(st.Store))
@@ -223,7 +226,8 @@ func showServices(s *screen, places []place, v *view) {
 // showApp writes what the table does not say: why an app is not simply healthy.
 // A sentence that a row of the table has is not said again.
 func showApp(s *screen, a *ring.AppStatus, v *view) {
-	inRow := slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return sv.Reason == a.Reason })
+	inRow := slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return strings.Contains(sv.Reason, a.Reason) }) ||
+		a.Health == ring.Held && slices.ContainsFunc(v.overrides, func(o ring.Override) bool { return strings.Contains(a.Reason, "by "+o.Actor) && strings.HasSuffix(a.Reason, o.Reason) })
 	unwell := slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return rank(&sv) < well })
 	reason := a.Reason
 	if s.width > 0 {
@@ -233,8 +237,8 @@ func showApp(s *screen, a *ring.AppStatus, v *view) {
 	case reason != "" && inRow:
 	case a.Refusal != nil && a.Reason == a.Refusal.Says: // the line of the refusal says so
 	case reason == "" && (unwell || a.Refusal != nil): // a row says what is wrong
-	case a.Health != ring.Healthy && !unwell && !strings.HasPrefix(strings.ToLower(reason), strings.ToLower(a.Health)):
-		s.line(2, " ", w(a.Name), word{a.Health + when(reason != "", ":"), healthHue(a.Health)}, w(reason))
+	case a.Health != ring.Healthy && !unwell && !strings.Contains(strings.ToLower(reason), strings.ToLower(healthWord(a))):
+		s.line(2, " ", w(a.Name), word{healthWord(a) + when(reason != "", ":"), healthHue(a.Health)}, w(reason))
 	case reason != "":
 		s.line(2, " ", w(a.Name+":"), w(reason))
 	}

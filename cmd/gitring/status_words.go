@@ -1,6 +1,7 @@
 package main
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -25,7 +26,28 @@ func syncWord(src *ring.SourceStatus) string {
 			return phaseWord(p.service)
 		}
 	}
+	for _, a := range src.Apps {
+		if src.Reason == "app "+a.Name+": "+a.Reason {
+			return healthWord(&a)
+		}
+	}
 	return string(src.Sync)
+}
+
+// handWords are the words of a person's acts, as the daemon writes them into a reason.
+var handWords = regexp.MustCompile(`^(?:[a-z0-9_-]+ )?(held|paused|undone|left)\b`)
+
+// healthWord is the health of an app. "Held" in the JSON is also one that somebody paused,
+// undid or left to Compose, and one that stopped by itself.
+func healthWord(a *ring.AppStatus) string {
+	if a.Health != ring.Held {
+		return a.Health
+	}
+	m := handWords.FindStringSubmatch(a.Reason)
+	if m == nil {
+		return when(a.Reason == "", ring.Held) + when(a.Reason != "", "Stopped")
+	}
+	return strings.ToUpper(m[1][:1]) + m[1][1:]
 }
 
 // phaseWord is the phase of a service. "Held" in the JSON is also a rollout that stopped by

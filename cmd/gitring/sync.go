@@ -228,7 +228,7 @@ func (p *progress) screenOf(st *ring.Status, now time.Time, picked map[*ring.Ser
 		}
 		shown, hidden := split(placesOf(src.Apps), picked)
 		if len(shown) > 0 {
-			s.table(2, []string{"SERVICE", "PHASE", "READY", "REASON"}, progressRows(shown, now))
+			s.table(2, []string{"SERVICE", "PHASE", "READY", "FOR", "REASON"}, progressRows(shown, now))
 		}
 		if len(hidden) > 0 {
 			s.line(2, "", word{"… " + moreOf(hidden), dim})
@@ -241,11 +241,11 @@ func progressRows(places []place, now time.Time) [][]word {
 	rows := make([][]word, len(places))
 	for i, p := range places {
 		sv := p.service
-		reason := reasonOf(sv, true)
+		moves := ""
 		if began := movesSince(sv); !began.IsZero() {
-			reason = strings.TrimPrefix(reason+", for "+lasted(now.Sub(began)), ", ")
+			moves = lasted(now.Sub(began))
 		}
-		rows[i] = []word{w(p.id()), {phaseWord(sv), wordHue(sv)}, w(readyOf(sv)), w(reason)}
+		rows[i] = []word{w(p.id()), {phaseWord(sv), wordHue(sv)}, w(readyOf(sv)), w(moves), w(reasonOf(sv, true))}
 	}
 	return rows
 }
