@@ -28,7 +28,7 @@ var asking = map[string]string{
 	"undo": "undo web --reason r", "pause": "pause web/web --reason r", "resume": "resume web/web", "restart": "restart web/web",
 	"notify test": "notify test", "outbox list": "outbox list", "outbox retry": "outbox retry --all",
 
-	"serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "version": "", "completion": "", "config check": "", "policy suggest": "",
+	"serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "version": "", "completion": "", "config check": "", "policy suggest": "", "policy check": "", "policy explain": "", "policy test": "",
 }
 
 // TestEveryCommandSaysByItsCodeThatNobodyAnswered_Lesson33: 3 when there is no daemon, 1

@@ -59,7 +59,12 @@ func (g *globals) serve(ctx context.Context) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	if err := serveAnew(ctx, g, cfg, log, hup); err != nil && !errors.Is(err, context.Canceled) {
+	d, err := newDaemon(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	log.Info("started", "version", version, "host", cfg.Host, "sources", len(cfg.Sources), "socket", cfg.Listen.Socket)
+	if err := serveAnew(ctx, g, d, hup); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("cannot go on: %w", err)
 	}
 	log.Info("stopped")

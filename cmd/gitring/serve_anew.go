@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 )
 
@@ -11,12 +10,8 @@ import (
 // time that a signal asks for the configuration to be read anew. That one is made of what
 // the first stored, as after a restart of the process. One that cannot start leaves the
 // place to the configuration before.
-func serveAnew(ctx context.Context, g *globals, cfg *Config, log *slog.Logger, hup <-chan os.Signal) error {
-	d, err := newDaemon(ctx, cfg, log)
-	if err != nil {
-		return err
-	}
-	log.Info("started", "version", version, "host", cfg.Host, "sources", len(cfg.Sources), "socket", cfg.Listen.Socket)
+func serveAnew(ctx context.Context, g *globals, d *daemon, hup <-chan os.Signal) error {
+	cfg, log := d.cfg, d.log
 	for {
 		next, err := runUntilAnew(ctx, g, d, hup)
 		d.close()

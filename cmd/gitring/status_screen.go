@@ -227,7 +227,9 @@ func showServices(s *screen, places []place, v *view) {
 // A sentence that a row of the table has is not said again.
 func showApp(s *screen, a *ring.AppStatus, v *view) {
 	inRow := slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return strings.Contains(sv.Reason, a.Reason) }) ||
-		a.Health == ring.Held && slices.ContainsFunc(v.overrides, func(o ring.Override) bool { return strings.Contains(a.Reason, "by "+o.Actor) && strings.HasSuffix(a.Reason, o.Reason) })
+		a.Health == ring.Held && slices.ContainsFunc(v.overrides, func(o ring.Override) bool {
+			return strings.Contains(a.Reason, "by "+o.Actor) && strings.HasSuffix(a.Reason, o.Reason)
+		})
 	unwell := slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return rank(&sv) < well })
 	reason := a.Reason
 	if s.width > 0 {
