@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"fmt"
+	"path"
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
@@ -40,6 +42,12 @@ func (b *builderOf) envFiles(c types.ServiceConfig) map[string]string {
 			b.bad(at, "write raw, or leave format out", "services.%s.env_file format %q is unknown", c.Name, head(e.Format))
 		case bool(e.Required):
 			b.envFileAt(v, e.Path, at, e.Format == "raw")
+		case path.IsAbs(e.Path):
+			if _, held := b.shared.files[strings.TrimPrefix(path.Clean(e.Path), "/")]; held {
+				b.hostEnvFile(v, e.Path, at, e.Format == "raw")
+				continue
+			}
+			b.noteOnce(fmt.Sprintf("%s: env_file %s is not required, and the host's env folder does not hold it", c.Name, head(e.Path)))
 		default:
 			if p, ok := b.inCommit(b.from.path, e.Path, at); ok {
 				b.readEnvFile(v, p, at, e.Format == "raw")

@@ -294,6 +294,10 @@ func (a *appReader) hostPlace(p string) string {
 // of the commit, or the host's where the commit does not hold it. The app's own
 // .env is both. One that is nowhere is refused.
 func (a *appReader) envFileAt(v *variables, name string, at place, raw bool) {
+	if path.IsAbs(name) {
+		a.hostEnvFile(v, name, at, raw)
+		return
+	}
 	p, ok := a.inCommit(a.from.path, name, at)
 	if ok && a.readEnvFile(v, p, at, raw) {
 		return
@@ -303,6 +307,20 @@ func (a *appReader) envFileAt(v *variables, name string, at place, raw bool) {
 		return
 	}
 	a.faults.add(ring.BadValue, at, "add the file, correct its name, or put it into the host's env folder as "+a.hostPlace(p), "the commit does not hold %s", p)
+}
+
+// hostEnvFile reads an env file that a manifest names by its path on the host. Nothing of
+// the host is read by a commit's word: what the file says has to lie in the env folder.
+func (a *appReader) hostEnvFile(v *variables, name string, at place, raw bool) {
+	file := strings.TrimPrefix(path.Clean(name), "/")
+	if _, held := a.shared.files[file]; held {
+		a.standIn(v, a.shared, file, raw)
+		return
+	}
+	v.unsure = true
+	f := outside(name, at)
+	f.hint = "name a file of the commit, or put that file into the host's env folder as " + a.shared.where(file)
+	a.faults.put(f)
 }
 
 func (a *appReader) readEnvFile(v *variables, p string, at place, raw bool) (found bool) {

@@ -76,6 +76,23 @@ func TestAFileAboveTheAppsHasAPlaceOnTheHost(t *testing.T) {
 	require.Empty(t, all)
 }
 
+// An env file that is named by its path on the host is not read there: a commit could name
+// any. It has a place in the env folder.
+func TestAnEnvFileOfTheHostHasAPlaceInTheEnvFolder(t *testing.T) {
+	files := map[string]string{"web/compose.yaml": "services: {w: {image: a, env_file: /srv/stacks/../web/.env}}\n"}
+	_, all := Check(repo(files), withShared(nil))
+	require.Len(t, all, 1)
+	require.Equal(t, ring.OutsideCommit, all[0].Code)
+	_, named, _ := strings.Cut(all[0].Hint, "<env.dir>/")
+	require.Equal(t, "_shared/prod/srv/web/.env", named)
+	s := withShared(map[string]string{"srv/web/.env": "PW=secret\n"})
+	require.Equal(t, map[string]string{"PW": "secret"}, environmentOf(t, files, s, "web"))
+
+	files["web/compose.yaml"] = "services: {w: {image: a, env_file: [{path: /srv/web/.env, required: false}]}}\n"
+	require.Empty(t, environmentOf(t, files, withShared(nil), "web"))
+	require.Equal(t, map[string]string{"PW": "secret"}, environmentOf(t, files, s, "web"))
+}
+
 // Below the source's path is where the place is counted from.
 func TestAFileAboveTheAppsIsNamedBelowTheSourcesPath(t *testing.T) {
 	files := map[string]string{"stacks/media/web/compose.yaml": "services: {w: {image: a, env_file: ../stack.env}}\n"}
