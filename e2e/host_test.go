@@ -244,6 +244,8 @@ type status struct {
 		Refusal *refusal
 		Next    *struct{ Commit, Reason string }
 		Apps    []appStatus
+
+		Conditions []struct{ Type, Reason string }
 	}
 }
 

@@ -23,8 +23,8 @@ type Lists struct {
 	Userns         []string
 	Cgroup         []string
 	SecurityOpt    []string // security_opt.allow
-	Seccomp        []string // security_opt.profiles.seccomp
-	AppArmor       []string
+	Seccomp        []string `json:",omitempty"` // security_opt.profiles.seccomp
+	AppArmor       []string `json:",omitempty"`
 	Sysctls        []string
 	BindRoots      []string // mounts.bind_roots
 	Always         []string // each ends in :ro
@@ -32,7 +32,7 @@ type Lists struct {
 	Never          []string
 	Propagation    []string
 	VolumeDrivers  []string
-	DriverOpts     []string // as "name=value", of a volume's driver
+	DriverOpts     []string `json:",omitempty"` // as "name=value", of a volume's driver
 	TmpfsMax       int64
 	NetworkDrivers []string // networks.drivers
 	NetworkOptions []string
@@ -41,7 +41,7 @@ type Lists struct {
 	Ports          []string // ports.host: a port or a range, with or without a protocol
 	PortsDenied    []string
 	Logging        []string
-	Reserved       []string // labels.reserved, beside gitring's own and Compose's
+	Reserved       []string `json:",omitempty"` // labels.reserved, beside gitring's own and Compose's
 	Registries     []string // images.registries
 	RequireDigest  bool     // images.tags
 	DenyLatest     bool     // images.latest

@@ -201,7 +201,7 @@ func leadersMoved(oldApp, newApp *ring.App, spec *ring.Spec) []string {
 func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 	t := newTurn(w, now)
 	t.index()
-	out := ring.Changes{Source: next.Source, Commit: next.Commit, Apps: []ring.AppChanges{}, Decisions: next.Decisions}
+	out := ring.Changes{Source: next.Source, Commit: next.Commit, Apps: []ring.AppChanges{}, Decisions: next.Decisions, Policy: next.Policy}
 	if next.Refusal != nil {
 		out.Refusals = []*ring.Refusal{next.Refusal}
 		return out

@@ -11,6 +11,8 @@ type Changes struct {
 	// Refusals are of the whole commit and of its apps; a refused app has no
 	// AppChanges.
 	Refusals []*Refusal `json:"refusals,omitempty"`
+	// Policy is the hash of the rules by which it was judged.
+	Policy string `json:"policy,omitempty"`
 	// Decisions are what the policy says of what the apps ask beyond what every app may.
 	Decisions []Decision `json:"decisions,omitempty"`
 	// Awaiting says why the plan would wait for a person; "" when it would not.

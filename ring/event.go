@@ -78,6 +78,11 @@ const (
 	SourceRecovered  = "source.recovered"
 	SourceOld        = "source.old"     // no commit came for longer than its max_age
 	SourceRenewed    = "source.renewed" // and now one did
+
+	PolicyChanged  = "policy.changed"  // other rules count
+	PolicyInvalid  = "policy.invalid"  // its files cannot be taken: the rules before count
+	PolicyViolated = "policy.violated" // an app in force breaks a rule
+	GrantExpires   = "policy.expires"  // a grant of an app in force expires soon
 )
 
 // EventKinds are all kinds of events.
@@ -89,4 +94,5 @@ var EventKinds = []string{
 	RolloutResumed, RolloutPromoted, RolloutAborted, OverrideBegan, OverrideEnded, OverrideExpiring, RetryAsked,
 	RestartAsked, RunAsked, DriftSeen, DriftHealed, DriftKept, AppAdopted, AppLeft, AppCrashLooping, AppContested, AppIsDegraded,
 	Reloaded, RolloutRecovered, AppRecovered, JobRecovered, SourceStale, SourceRecovered, SourceOld, SourceRenewed,
+	PolicyChanged, PolicyInvalid, PolicyViolated, GrantExpires,
 }

@@ -29,6 +29,8 @@ type Plan struct {
 	// Beside are, by app, what the policy tells of apps that share the host with it. It
 	// is no part of Written: what others do changes no app.
 	Beside map[string][]string `json:"-"`
+	// Policy is the hash of the rules by which it was judged.
+	Policy string `json:"policy,omitempty"`
 	// Decisions are what the policy says of what the apps ask, refused ones among them.
 	Decisions []Decision `json:"-"`
 	// Refusal is a fault of the whole commit (gitring.yaml does not parse):

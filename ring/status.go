@@ -5,11 +5,13 @@ import "time"
 // Status is the truth about this host, one pure function of facts and what is
 // seen; GET /v1/status and "status -o json" are its JSON form.
 type Status struct {
-	Host      string         `json:"host"`
-	Gitring   string         `json:"gitring"`
-	At        time.Time      `json:"at,omitzero"`
-	Sources   []SourceStatus `json:"sources"`
-	Overrides []Override     `json:"overrides,omitempty"`
+	Host    string         `json:"host"`
+	Gitring string         `json:"gitring"`
+	At      time.Time      `json:"at,omitzero"`
+	Sources []SourceStatus `json:"sources"`
+	// Policy is the hash of the rules in effect on the host.
+	Policy    string     `json:"policy,omitempty"`
+	Overrides []Override `json:"overrides,omitempty"`
 	// Receivers are those that could not be told everything.
 	Receivers []ReceiverStatus `json:"receivers,omitempty"`
 	// Engine is what is wrong with the engine; "" when it answers.
@@ -182,8 +184,11 @@ const (
 	ConditionQuarantined   = "Quarantined"
 	ConditionContested     = "Contested"
 	ConditionDrifted       = "Drifted"
-	ConditionOld           = "Old"   // of a source: no commit came for longer than its max_age
-	ConditionStale         = "Stale" // of a source: its remote was not reached for longer than its fresh_for
+	// Of a source: the policy of its host cannot be read, or an app in force breaks it.
+	ConditionPolicyInvalid  = "PolicyInvalid"
+	ConditionPolicyViolated = "PolicyViolated"
+	ConditionOld            = "Old"   // of a source: no commit came for longer than its max_age
+	ConditionStale          = "Stale" // of a source: its remote was not reached for longer than its fresh_for
 )
 
 // Whether a condition holds.

@@ -58,7 +58,7 @@ type Options struct {
 	Shared func(app *ring.App) []string
 	// OwnerHost says that the signers own the host: a network that takes of the host's
 	// own is made, and told, instead of refused.
-	OwnerHost bool
+	OwnerHost func() bool
 	// Progress, if set, is called with how far a step is, by Action.Target: at
 	// most twice a second for each pull. It must not block.
 	Progress func(target, says string)

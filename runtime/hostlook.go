@@ -41,7 +41,7 @@ func (d *Docker) Subnets(ctx context.Context, app *ring.App) (notes []string, er
 	if err != nil {
 		return nil, err
 	}
-	b := beside{ownerHost: d.opts.OwnerHost}
+	b := beside{ownerHost: d.ownerHost()}
 	if b.networks, err = e.NetworkList(ctx, network.ListOptions{}); err != nil {
 		return nil, fault("cannot list networks", "", err)
 	}

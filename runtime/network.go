@@ -49,7 +49,7 @@ func (d *Docker) makeNetwork(ctx context.Context, e engine, a ring.Action) (ring
 // may have changed since the app was admitted. Name servers are asked about there alone,
 // because the host may ask what runs on the app's own network.
 func (d *Docker) takesNothing(ctx context.Context, e engine, a ring.Action) error {
-	if len(a.Network.Pools) == 0 || d.opts.OwnerHost {
+	if len(a.Network.Pools) == 0 || d.ownerHost() {
 		return nil
 	}
 	nets, err := d.nets(ctx, e)
@@ -150,3 +150,6 @@ func (d *Docker) removeNetwork(ctx context.Context, e engine, a ring.Action) (ri
 	}
 	return ring.Done{}, nil
 }
+
+// ownerHost reports whether the policy says that the signers own the host.
+func (d *Docker) ownerHost() bool { return d.opts.OwnerHost != nil && d.opts.OwnerHost() }

@@ -60,7 +60,7 @@ func (d *Docker) survey(ctx context.Context, e engine, a ring.Action) (b beside,
 	if b.returning, err = returning(ctx, e, a.App, theirs); err != nil {
 		return b, err
 	}
-	if b.ownerHost = d.opts.OwnerHost; bringsSubnets(a.Of) {
+	if b.ownerHost = d.ownerHost(); bringsSubnets(a.Of) {
 		if b.nets, err = d.nets(ctx, e); err != nil {
 			return b, err
 		}

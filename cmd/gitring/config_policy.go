@@ -32,7 +32,10 @@ type policyConfig struct {
 	routes  map[string][]string // labels.routes
 	lists   *policy.Lists       // the profile's, with what the policy says instead
 	grants  []policy.Grant
-	later   Mistakes // what is documented and not carried out
+	// onViolation is what becomes of an app in force that breaks a rule; "" is hold.
+	onViolation string
+	file        string   // of its own, absolute; "" where it stands in the configuration
+	later       Mistakes // what is documented and not carried out
 }
 
 // policy reads what the configuration says under policy: a mapping, or the name
@@ -59,6 +62,7 @@ func (k *checker) policyFile(c *Config, n *yaml.Node) {
 	if !filepath.IsAbs(file) {
 		return // wrong already
 	}
+	c.policy.file = file
 	body, err := readLimited(file)
 	if err != nil {
 		k.wrong("policy", "write the file, or policy: {profile: compose}", "policy: %v", err)
@@ -108,7 +112,7 @@ func (k *checker) policyKeys(c *Config, file string, top *yaml.Node) {
 		case key.Value == "labels":
 			k.policyLabels(c, file, key.Line, value)
 		case key.Value == "on_violation":
-			c.policy.later = append(c.policy.later, notCarried(file, key.Line, "policy."+key.Value))
+			k.policyViolation(c, file, key.Line, value.Value)
 		case slices.Contains(policyKeys, key.Value):
 			k.policyGroup(c, file, key.Value, key.Line, value)
 		default:
@@ -128,6 +132,17 @@ func (k *checker) policyProfile(c *Config, file string, line int, said string) {
 		c.policy.profile = policy.Profile(said)
 	default:
 		c.policy.later = append(c.policy.later, notCarried(file, line, "policy.profile: "+said))
+	}
+}
+
+func (k *checker) policyViolation(c *Config, file string, line int, said string) {
+	switch known := []string{violationHold, violationReport, "stop"}; {
+	case !slices.Contains(known, said):
+		k.inPolicy(file, line, ring.Meant(said, known), "policy.on_violation: %q is not known", said)
+	case said == "stop":
+		c.policy.later = append(c.policy.later, notCarried(file, line, "policy.on_violation: "+said))
+	default:
+		c.policy.onViolation = said
 	}
 }
 

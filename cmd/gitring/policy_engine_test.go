@@ -93,7 +93,7 @@ func TestEngineMakesNoEscape(t *testing.T) {
 			require.ErrorContains(t, err, "PolicyDenied")
 			require.Empty(t, onEngine(t, at, host, v.top), "nothing of it is there")
 
-			err = tryEscape(t, runtime.Options{Host: host, OwnerHost: true}, r.Plan.Apps[0], image)
+			err = tryEscape(t, runtime.Options{Host: host, OwnerHost: func() bool { return true }}, r.Plan.Apps[0], image)
 			if err != nil && strings.Contains(err.Error(), "operation not permitted") { // the engine of a sandbox has less than root
 				require.NotEmpty(t, onEngine(t, at, host, v.top), "the engine made it and could not start it")
 				return

@@ -121,8 +121,8 @@ func TestAPolicyIsTriedWithVectorsOfOnesOwn(t *testing.T) {
 	require.Equal(t, exitRefused, code, says)
 	for body, want := range map[string]string{
 		strings.Replace(good, "deny capabilities.add", "deny capabilites", 1): "expects",
-		strings.Replace(good, "expect:", "expects:", 1):                        "expects",
-		strings.Replace(good, "web/compose.yaml:", "../compose.yaml:", 1):      "no path in a commit",
+		strings.Replace(good, "expect:", "expects:", 1):                       "expects",
+		strings.Replace(good, "web/compose.yaml:", "../compose.yaml:", 1):     "no path in a commit",
 		"a: b\n": "list",
 	} {
 		code, says = try(body)

@@ -16,7 +16,6 @@ import (
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/health"
 	"github.com/gitring/gitring/notify"
-	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
@@ -29,13 +28,16 @@ type daemon struct {
 	cfg    *Config
 	log    *slog.Logger
 	judge  judge
-	store  *store.Store
-	ledger *ledger
-	env    *envFolder
-	engine *runtime.Docker
-	shelf  *shelf
-	health *health.Watcher
-	sender *notify.Sender
+	policy *livePolicy
+	// violations are apps in force that the policy of now denies.
+	violations violations
+	store      *store.Store
+	ledger     *ledger
+	env        *envFolder
+	engine     *runtime.Docker
+	shelf      *shelf
+	health     *health.Watcher
+	sender     *notify.Sender
 	// receivers are told what the journal says.
 	receivers *notify.Receivers
 	forges    map[string]notify.Forge // by source
@@ -67,6 +69,8 @@ const (
 // nothing.
 func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, err error) {
 	d = &daemon{cfg: cfg, log: log, judge: judgeOf(cfg)}
+	d.policy = newLivePolicy(cfg)
+	d.judge.live = d.policy
 	defer func() {
 		if err != nil {
 			d.close()
@@ -117,7 +121,7 @@ func (d *daemon) wireEnv() (err error) {
 func (d *daemon) wireEngine(ctx context.Context) (err error) {
 	d.engine, err = runtime.Dial(ctx, runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
-		Allow: d.judge.allow, Shared: d.judge.shared, OwnerHost: d.cfg.policy.profile == policy.Owner,
+		Allow: d.judge.allow, Shared: d.judge.shared, OwnerHost: d.judge.ownerHost,
 		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.samePaths(), Open: d.env.open, Values: d.env.values,
 		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },
@@ -236,7 +240,7 @@ func (d *daemon) webhooks() (*api.Webhooks, error) {
 // it started has ended.
 func (d *daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy, d.tidyOpened}
+	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy, d.tidyOpened, d.watchPolicy}
 	for _, f := range d.sources {
 		parts = append(parts, f.run)
 		if f.pulls != nil {

@@ -39,7 +39,7 @@ func (d *daemon) version(ctx context.Context) (api.Version, error) {
 func (d *daemon) status(context.Context) (ring.Status, error) {
 	st, _ := d.loop.Status()
 	trouble := d.sender.Trouble()
-	st.Receivers = d.receivers.Trouble()
+	st.Receivers, st.Policy = d.receivers.Trouble(), d.policy.hash()
 	if kept := d.kept.Load(); kept != nil {
 		st.Config = *kept
 	}
@@ -50,6 +50,7 @@ func (d *daemon) status(context.Context) (ring.Status, error) {
 		if f := d.follower(s.Name); f != nil {
 			s.Checking, s.FirstUse, s.Unconfined = f.git.Checking(), f.firstUse(), f.git.Unconfined()
 		}
+		s.Conditions = append(slices.Clip(s.Conditions), d.policyConditions(s.Name)...)
 		s.Forge = trouble[s.Name]
 		if f := d.follower(s.Name); f != nil && f.pulls != nil {
 			s.Forge = cmp.Or(s.Forge, f.pulls.Trouble())

@@ -25,6 +25,8 @@ type judge struct {
 	rules    policy.Rules
 	dataRoot string
 	runtimes *engineRuntimes // nil where no engine is asked
+	// live is the policy as its files say now; nil where nothing changes meanwhile.
+	live *livePolicy
 	// whose is what belongs to whom at this moment; nil where nothing is known of the host.
 	whose func() policy.Whose
 }
@@ -46,6 +48,10 @@ func judgeAnywhere(profile policy.Profile) judge {
 // here are the rules with what the engine says of itself.
 func (j judge) here() policy.Rules {
 	r := j.rules
+	if j.live != nil {
+		said, _ := j.live.said()
+		said.over(&r)
+	}
 	r.Now = time.Now()
 	r.DefaultRuntime, r.NvidiaRuntimes = j.runtimes.known(time.Now())
 	return r
@@ -64,7 +70,7 @@ func ownPaths(c *Config) []string {
 
 // namedPaths are those that the configuration names, as it names them.
 func namedPaths(c *Config) []string {
-	out := []string{c.State, c.Env.Dir, c.Listen.Socket}
+	out := []string{c.State, c.Env.Dir, c.Listen.Socket, c.policy.file}
 	if file, err := filepath.Abs(c.file); err == nil {
 		out = append(out, file)
 	}
@@ -138,7 +144,8 @@ func withoutMirror(refusals []*ring.Refusal) []*ring.Refusal {
 // others their powers. It returns a refusal for each thing that is refused, those
 // of drafts among them: one push can mend all of an app.
 func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
-	p.Decisions = nil
+	rules := j.here()
+	p.Decisions, p.Policy = nil, rules.Hash()
 	others := j.beside(p.Source, p.Apps)
 	j.leaveOutRefused(p.Apps, &others)
 	var carried []ring.App
@@ -410,9 +417,13 @@ func (j judge) allow(app string, payload any) error {
 	var denied []*ring.Refusal
 	others := j.accepted(a)
 	q := j.request(app, r, others)
+	var asked []policy.Finding
+	if !j.reports() { // what is in force goes on as it was accepted
+		asked = policy.Check(j.here(), q)
+	}
 	found := slices.Concat(
 		j.takes(r, others),
-		policy.Check(j.here(), q),
+		asked,
 		policy.CheckMounted(j.here(), q, r.Mounts, r.Beside),
 		policy.CheckLeads(j.here(), q, r.Mounts, r.Leads),
 	)
@@ -435,6 +446,20 @@ func (j judge) takes(r runtime.Request, others policy.Others) []policy.Finding {
 		return nil
 	}
 	return policy.CheckServiceBeside(j.here(), r.App, r.Service, j.root(r.App), others)
+}
+
+// reports reports whether an app in force that breaks a rule is only told of: it was let
+// pass once, and its instances are replaced as before. What a plan asks anew is judged
+// before it counts, and what only this host knows at each call.
+func (j judge) reports() bool {
+	said, _ := j.live.said()
+	return said.onViolation == violationReport
+}
+
+// ownerHost reports whether the signers own the host.
+func (j judge) ownerHost() bool {
+	rules := j.here()
+	return rules.Profile == policy.Owner
 }
 
 // shared are the folders of the host that containers may have written to: those of

@@ -138,6 +138,8 @@ func (f *follower) run(ctx context.Context) error { return f.git.Run(ctx, f.repo
 func (f *follower) report(ctx context.Context, r ring.Report) {
 	f.tell(r)
 	next := f.source
+	said, _ := f.d.policy.said()
+	next.Names = said.takes(f.cfg.Name)
 	next.Tip, next.Refusal, next.Awaiting, next.Reason = r.Tip, r.Refusal, r.Awaiting, r.Reason
 	if r.Err != nil && next.Reason == "" {
 		next.Reason = r.Err.Error()
@@ -153,10 +155,12 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 		next.Reason, reached = err.Error(), false
 	case f.signers(ctx, &next, &reached):
 		// nothing is judged without knowing in whose hands it is
-	case next.Commit != nil && next.Commit.SHA == commit.SHA && f.env == values.print && f.beside == f.d.ledger.seenBy(f.cfg.Name):
+	case f.unread(&next, commit):
+		reached = false // nothing new is accepted under rules that nobody meant
+	case next.Commit != nil && next.Commit.SHA == commit.SHA && f.env == values.print && f.beside == f.d.seenBy(f.cfg.Name):
 		f.mend(ctx, values)
 	default:
-		beside := f.d.ledger.seenBy(f.cfg.Name)
+		beside := f.d.seenBy(f.cfg.Name)
 		plan, err := f.plan(ctx, commit, values)
 		if err != nil {
 			// The follower carries the commit in every report, so this is tried
@@ -182,6 +186,22 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 	f.last = r
 	close(f.heard)
 	f.heard = make(chan struct{})
+}
+
+// unread reports whether a commit has to wait because the policy cannot be read.
+func (f *follower) unread(next *reconcile.Source, commit *ring.Commit) bool {
+	_, wrong := f.d.policy.said()
+	if wrong == "" || next.Commit != nil && next.Commit.SHA == commit.SHA {
+		return false
+	}
+	next.Reason = "PolicyInvalid: " + wrong
+	return true
+}
+
+// seenBy is all that a plan of a source is judged by besides the commit.
+func (d *daemon) seenBy(source string) string {
+	said, _ := d.policy.said()
+	return d.policy.hash() + fmt.Sprint(said.takes(source)) + d.ledger.seenBy(source)
 }
 
 // tell logs what changed about following a source: errors once, refusals by the

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/policy"
+)
+
+const oneGrant = "version: 1\napps: [{name: web, source: prod, path: web, grants: [{feature: capabilities.add, value: NET_ADMIN, reason: vpn}]}]\n"
+
+// rewritten writes a policy file anew.
+func rewritten(t *testing.T, config, body string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(config), "p.yaml"), []byte(body), 0o600))
+}
+
+func TestThePolicyIsReadAgainWhenItsFileChanges(t *testing.T) {
+	config := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
+	c, err := LoadConfig(config)
+	require.NoError(t, err)
+	j := judgeOf(c)
+	j.live, j.runtimes = newLivePolicy(c), nil
+	asks := commitOf(webWith("cap_add: [NET_ADMIN]"))
+	refused := func() int {
+		_, refusals := j.look(asks, onProd)
+		return len(refusals)
+	}
+	require.Zero(t, refused())
+	changed, wrong := j.live.look()
+	require.False(t, changed)
+	require.Empty(t, wrong)
+	first := j.live.hash()
+
+	rewritten(t, config, "version: 1\n")
+	changed, wrong = j.live.look()
+	require.True(t, changed)
+	require.Empty(t, wrong)
+	require.Equal(t, 1, refused(), "the grant is gone")
+	require.NotEqual(t, first, j.live.hash())
+
+	for _, mistake := range []string{"version: 1\nprofil: owner\n", "version: 1\nprofile: owner\non_violation: stop\n", "- a\n", oneGrant + "mounts: {bind_roots: [/]}\n"} {
+		rewritten(t, config, mistake)
+		changed, wrong = j.live.look()
+		require.False(t, changed)
+		require.Contains(t, wrong, "p.yaml:")
+		require.Equal(t, 1, refused(), "the rules before it count")
+		_, still := j.live.said()
+		require.Equal(t, wrong, still)
+		_, again := j.live.look()
+		require.Empty(t, again, "it is told once")
+	}
+
+	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(config), "p.yaml")))
+	_, wrong = j.live.look()
+	require.NotEmpty(t, wrong)
+	require.Equal(t, 1, refused())
+
+	rewritten(t, config, oneGrant)
+	changed, _ = j.live.look()
+	require.True(t, changed)
+	require.Zero(t, refused())
+	require.Equal(t, first, j.live.hash(), "the same rules have the same hash")
+	_, still := j.live.said()
+	require.Empty(t, still)
+}
+
+func TestAnEditOfTheConfigurationsOwnPolicyCounts(t *testing.T) {
+	config := withPolicy(t, "policy: {profile: compose}", nil)
+	c, err := LoadConfig(config)
+	require.NoError(t, err)
+	live := newLivePolicy(c)
+	body, err := os.ReadFile(config)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(config, []byte(string(body)+"# a comment\n"), 0o600))
+	changed, wrong := live.look()
+	require.False(t, changed, "a comment changes no rule")
+	require.Empty(t, wrong)
+	require.NoError(t, os.WriteFile(config, []byte("policy: {profile: owner}\n"+smallConfig), 0o600))
+	changed, _ = live.look()
+	require.True(t, changed)
+	said, _ := live.said()
+	require.Equal(t, policy.Owner, said.profile)
+}
+
+func TestTheHashIsOfWhatCountsAlone(t *testing.T) {
+	hash := func(body string) string {
+		rules := judgeOfPolicy(t, body).here()
+		return rules.Hash()
+	}
+	require.Equal(t, hash(""), hash("profile: compose\n"))
+	require.Equal(t, hash(""), hash(wholePolicy[len("version: 1\n"):]), "the profile written out is the profile")
+	require.Equal(t, hash(oneGrant[len("version: 1\n"):]), hash("\n\n"+oneGrant[len("version: 1\n"):]), "a line that moved changes nothing")
+	seen := map[string]bool{}
+	for _, body := range []string{"", "profile: owner\n", "sysctls: [+a.b]\n", "ports: {host: [443]}\n", oneGrant[len("version: 1\n"):], "labels: {routes: {web: [a.example.org]}}\n"} {
+		require.False(t, seen[hash(body)], body)
+		seen[hash(body)] = true
+	}
+}
+
+// The policy's own file is the daemon's: who could write it would rule the host.
+func TestNoAppGetsThePolicysOwnFile(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.yaml"), []byte("version: 1\nmounts: {bind_roots: [+"+dir+"]}\n"), 0o600))
+	c, err := LoadConfig(withPolicy(t, "policy: "+filepath.Join(dir, "p.yaml"), nil))
+	require.NoError(t, err)
+	j := judgeOf(c)
+	j.runtimes = nil
+	for _, source := range []string{dir, filepath.Join(dir, "p.yaml")} {
+		_, refusals := j.look(commitOf(webWith("volumes: ['"+source+":/x']")), onProd)
+		require.NotEmpty(t, refusals, source)
+	}
+	_, refusals := j.look(commitOf(webWith("volumes: ['"+dir+"/media:/x']")), onProd)
+	require.Empty(t, refusals, "the rest of the folder may be used")
+}
+
+func TestWhatReportLetsPassIsOnlyWhatIsInForce(t *testing.T) {
+	config := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
+	c, err := LoadConfig(config)
+	require.NoError(t, err)
+	j := judgeOf(c)
+	j.live, j.runtimes = newLivePolicy(c), nil
+	plan, refusals := j.look(commitOf(webWith("cap_add: [NET_ADMIN]")), onProd)
+	require.Empty(t, refusals)
+	sent := payloadsOf(t, &plan.Apps[0])[0]
+	require.NoError(t, j.allow("web", sent))
+	rewritten(t, config, "version: 1\n")
+	j.live.look()
+	require.Error(t, j.allow("web", sent), "hold makes no new instance")
+	rewritten(t, config, "version: 1\non_violation: report\n")
+	j.live.look()
+	require.NoError(t, j.allow("web", sent), "report goes on with what was accepted")
+	_, refusals = j.look(commitOf(webWith("cap_add: [NET_ADMIN]")), onProd)
+	require.NotEmpty(t, refusals, "and accepts nothing anew")
+}
+
+func TestAGrantIsToldBeforeItExpires(t *testing.T) {
+	g := policy.Grant{Expires: time.Date(2027, 7, 1, 0, 0, 0, 0, time.UTC)}
+	for days, want := range map[int]int{20: 0, 14: 14, 13: 0, 2: 0, 1: 1, 0: 0, -1: 0} {
+		require.Equal(t, want, expiresIn(&g, g.Expires.AddDate(0, 0, -days)), "%d days before", days)
+	}
+	require.Zero(t, expiresIn(&policy.Grant{}, time.Now()))
+}

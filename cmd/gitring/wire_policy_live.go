@@ -1,0 +1,285 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/ring"
+)
+
+// livePolicy is the policy of this host as its files say now: they are read again when
+// they change. A mistake keeps the rules that were in effect.
+type livePolicy struct {
+	config string // the file of the configuration
+
+	mu    sync.Mutex
+	now   policyConfig // guarded by mu: what is in effect
+	seen  []byte       // guarded by mu: a print of the files when they were read last
+	wrong string       // guarded by mu: why the files cannot be taken, "" when they can
+}
+
+// newLivePolicy begins with what the configuration said when it was read.
+func newLivePolicy(c *Config) *livePolicy {
+	p := &livePolicy{config: c.file, now: c.policy}
+	p.seen, _ = p.print(c.policy.file)
+	return p
+}
+
+// print is one of the configuration's file and of the policy's own, where it has one.
+func (p *livePolicy) print(file string) ([]byte, error) {
+	sum := sha256.New()
+	for _, name := range []string{p.config, file} {
+		if name == "" {
+			continue
+		}
+		body, err := readLimited(name)
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(sum, "%d %s", len(body), body)
+	}
+	return sum.Sum(nil), nil
+}
+
+// look reads the files again where they changed. It reports whether other rules count now,
+// and what is wrong where that was not known before.
+func (p *livePolicy) look() (changed bool, wrong string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seen, err := p.print(p.now.file)
+	if err == nil && bytes.Equal(seen, p.seen) {
+		return false, ""
+	}
+	before := p.wrong
+	var c *Config
+	if err == nil {
+		c, err = ReadConfig(p.config)
+	}
+	if err == nil {
+		if later := c.policy.later; len(later) > 0 {
+			err = later
+		}
+	}
+	if err != nil {
+		p.wrong = strings.Join(strings.Fields(err.Error()), " ")
+		if p.seen = seen; p.wrong == before {
+			return false, ""
+		}
+		return false, p.wrong
+	}
+	was, is := policy.Rules{}, policy.Rules{}
+	p.now.over(&was)
+	c.policy.over(&is)
+	changed = was.Hash() != is.Hash() || !sameApps(p.now.apps, c.policy.apps) || p.now.onViolation != c.policy.onViolation || before != ""
+	p.now, p.wrong = c.policy, ""
+	p.seen, _ = p.print(c.policy.file)
+	return changed, ""
+}
+
+func sameApps(a, b []policyApp) bool { return slices.Equal(a, b) }
+
+// over puts what a policy says over rules.
+func (c *policyConfig) over(r *policy.Rules) {
+	r.Profile, r.Lists, r.Grants, r.Routes = c.profile, c.lists, c.grants, c.routes
+}
+
+// said is the policy in effect, and why its files cannot be taken.
+func (p *livePolicy) said() (policyConfig, string) {
+	if p == nil {
+		return policyConfig{}, ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now, p.wrong
+}
+
+// hash is a print of the rules in effect.
+func (p *livePolicy) hash() string {
+	if p == nil {
+		return ""
+	}
+	c, _ := p.said()
+	var r policy.Rules
+	c.over(&r)
+	return r.Hash()
+}
+
+// What becomes of an app in force that breaks a rule.
+const (
+	violationHold   = "hold"   // no new instance of it
+	violationReport = "report" // it is only told
+)
+
+// violation is an app in force that the rules of today would refuse.
+type violation struct {
+	source, app, service string
+	rule, says           string
+}
+
+// violations remembers what was told last.
+type violations struct {
+	mu  sync.Mutex
+	all []violation // guarded by mu
+}
+
+func (v *violations) now() []violation {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.all
+}
+
+// set notes what violates, and returns what did not before.
+func (v *violations) set(all []violation) (fresh []violation) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, x := range all {
+		if !slices.Contains(v.all, x) {
+			fresh = append(fresh, x)
+		}
+	}
+	v.all = all
+	return fresh
+}
+
+const (
+	policyEvery  = 5 * time.Second
+	expiresAhead = 14 * 24 * time.Hour
+	expiresSoon  = 24 * time.Hour
+)
+
+// watchPolicy reads the policy again when its files change, and judges all apps in force
+// by other rules in one look.
+func (d *daemon) watchPolicy(ctx context.Context) error {
+	t := time.NewTicker(policyEvery)
+	defer t.Stop()
+	judged := ""
+	for {
+		changed, wrong := d.policy.look()
+		if wrong != "" {
+			d.log.Error("could not take the policy, the rules before it count", "err", wrong)
+			d.tellPolicy(ctx, ring.PolicyInvalid, "", "", wrong)
+		}
+		if changed {
+			hash := d.policy.hash()
+			d.log.Info("read the policy again", "hash", hash)
+			d.tellPolicy(ctx, ring.PolicyChanged, "", "", "other rules count from now on: "+short(hash))
+		}
+		if changed || wrong != "" {
+			for _, f := range d.sources {
+				f.poke()
+			}
+		}
+		if print := d.violationPrint(); print != judged {
+			judged = print
+			d.judgeInForce(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+	}
+}
+
+// short is the beginning of a hash, for a sentence.
+func short(hash string) string { return hash[:min(len(hash), len("sha256:")+12)] }
+
+// violationPrint changes with all that a judgement of the apps in force depends on.
+func (d *daemon) violationPrint() string {
+	inForce, _ := d.ledger.apps()
+	var b strings.Builder
+	b.WriteString(d.policy.hash() + time.Now().UTC().Format(time.DateOnly))
+	for _, name := range sortedKeys(inForce) {
+		f := inForce[name]
+		fmt.Fprintf(&b, " %s %s %s", name, f.App.Commit, f.App.Written)
+	}
+	return b.String()
+}
+
+// judgeInForce judges every app in force by the rules of now, and tells what is new.
+func (d *daemon) judgeInForce(ctx context.Context) {
+	inForce, _ := d.ledger.apps()
+	var all []violation
+	for _, name := range sortedKeys(inForce) {
+		a := inForce[name].App
+		whose := d.ledger.whose().Accepted()
+		found, _ := d.judge.findings(&a, whose.Of(policy.HolderOf(&a)))
+		for _, f := range found {
+			if f.Verdict != policy.Deny {
+				continue
+			}
+			v := violation{source: a.Source, app: name, rule: f.Rule, says: f.Says()}
+			if kind, service, _ := strings.Cut(f.Of, "."); kind == "services" {
+				v.service = service
+			}
+			all = append(all, v)
+		}
+	}
+	for _, v := range d.violations.set(all) {
+		d.log.Warn("found an app in force that the policy denies", "app", v.app, "service", v.service, "reason", v.says)
+		d.tellPolicy(ctx, ring.PolicyViolated, v.app, v.service, v.says)
+	}
+	d.tellExpiring(ctx, inForce, time.Now())
+}
+
+// tellExpiring tells of grants of apps in force that expire soon: 14 days ahead and 1 day.
+func (d *daemon) tellExpiring(ctx context.Context, inForce map[string]ring.InForce, now time.Time) {
+	said, _ := d.policy.said()
+	for _, g := range said.grants {
+		if _, runs := inForce[g.App]; !runs || expiresIn(&g, now) == 0 {
+			continue
+		}
+		d.tellPolicy(ctx, ring.GrantExpires, g.App, g.Service, fmt.Sprintf("the grant of %s %s expires at %s (%s)", g.Feature, g.Value, g.Expires.Format(time.DateOnly), g.At))
+	}
+}
+
+// expiresIn is in how many days a grant expires, on the days on which that is told; else 0.
+func expiresIn(g *policy.Grant, now time.Time) int {
+	left := g.Expires.Sub(now)
+	days := int((left + expiresSoon - 1) / expiresSoon)
+	if g.Expires.IsZero() || left <= 0 || days != int(expiresAhead/expiresSoon) && days != 1 {
+		return 0
+	}
+	return days
+}
+
+// tellPolicy writes one event into the journal.
+func (d *daemon) tellPolicy(ctx context.Context, kind, app, service, reason string) {
+	err := d.store.Record(ctx, nil, []ring.Event{{At: time.Now().UTC(), Kind: kind, App: app, Service: service, Reason: reason}})
+	if err != nil && ctx.Err() == nil {
+		d.log.Warn("could not write down what the policy says", "err", err)
+	}
+}
+
+// policyConditions are what is to be known of a source: that the policy cannot be read,
+// and that apps in force break it.
+func (d *daemon) policyConditions(source string) []ring.Condition {
+	var out []ring.Condition
+	said, wrong := d.policy.said()
+	if wrong != "" {
+		out = append(out, ring.Condition{Type: ring.ConditionPolicyInvalid, Status: ring.ConditionTrue, Reason: wrong + "; the rules before it count, and no new plan is accepted"})
+	}
+	var broken []string
+	for _, v := range d.violations.now() {
+		if v.source == source {
+			broken = append(broken, strings.Trim(v.app+"/"+v.service, "/")+": "+v.says)
+		}
+	}
+	if len(broken) > 0 {
+		more := when(len(broken) > 1, fmt.Sprintf(" (and %d more)", len(broken)-1))
+		what := "no new instance is made"
+		if cmp.Or(said.onViolation, violationHold) == violationReport {
+			what = "it is only told"
+		}
+		out = append(out, ring.Condition{Type: ring.ConditionPolicyViolated, Status: ring.ConditionTrue, Reason: broken[0] + more + "; " + what})
+	}
+	return out
+}
