@@ -26,7 +26,7 @@ func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
 	image := s.Spec.Image
 	name, tag, digest := imageParts(image)
 	if !slices.ContainsFunc(l.Registries, func(pattern string) bool { return imageIn(pattern, name) }) {
-		about(registriesRule).find(finding{value: image, instead: "use an image of " + strings.Join(l.Registries, ", ")})
+		about(registriesRule).find(finding{value: image, instead: "use an image of what images.registries of this host names"})
 	}
 	if l.RequireDigest && digest == "" {
 		about(tagsRule).find(finding{value: image, instead: "write the image as name:tag@sha256:…"})

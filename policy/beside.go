@@ -76,7 +76,7 @@ func (b *beside) tell(req Request, r rule, oneHand bool, f finding) {
 	l := &look{walker: &b.w, rule: r, spot: spot{path: "App." + r.key}, v: reflect.ValueOf(true)}
 	before := len(b.w.out)
 	l.find(f)
-	if oneHand && len(b.w.out) > before {
+	if oneHand && b.w.r.Profile != Hardened && len(b.w.out) > before {
 		b.w.out[before].Verdict = Note
 	}
 }

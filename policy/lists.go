@@ -61,13 +61,21 @@ func (r *Rules) lists() *Lists {
 	if r.Lists != nil {
 		return r.Lists
 	}
+	if r.Profile == Hardened {
+		return &hardenedLists
+	}
 	return &composeLists
 }
 
-var composeLists = ListsOf(Compose)
+var composeLists, hardenedLists = ListsOf(Compose), ListsOf(Hardened)
 
 // ListsOf are the lists of a profile.
-func ListsOf(Profile) Lists {
+func ListsOf(p Profile) Lists {
+	if p == Hardened {
+		l := ListsOf(Compose)
+		l.Registries, l.RequireDigest, l.DenyMoving, l.SecretsIn, l.External = []string{}, true, true, []string{"file"}, []string{}
+		return l
+	}
 	return Lists{
 		Capabilities: capabilities,
 		Network:      []string{"bridge", "none", "service:*"}, PID: []string{"private"}, IPC: []string{"private", "shareable", "none", "service:*"},

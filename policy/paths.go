@@ -90,7 +90,7 @@ func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
 	}
 	if l.r.Profile != Owner {
 		f.never, f.alone = neverAt(lists.Never, p)
-		f.alone = f.alone || mine || shared && l.inDataRoots(p)
+		f.alone = f.alone || mine || withinAny(p, volumeFolders) || shared && l.inDataRoots(p)
 	}
 	return f
 }

@@ -4,6 +4,7 @@ import (
 	"math/rand"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,6 +95,7 @@ func TestAFieldWithoutARuleIsDeniedWhateverItsKind(t *testing.T) {
 		for _, profile := range []Profile{"", Compose, Owner, "hardened"} {
 			t.Run(tt.name+" under "+string(profile), func(t *testing.T) {
 				found := Check(Rules{Profile: profile}, container(&tt.body))
+				found = slices.DeleteFunc(found, func(f Finding) bool { return strings.HasPrefix(f.Rule, "hardened.") }) // of what is not said
 				require.Len(t, found, 1)
 				f := found[0]
 				require.Equal(t, Deny, f.Verdict)
@@ -126,7 +128,7 @@ func TestAValueThatHoldsItselfEnds(t *testing.T) {
 }
 
 func TestAnUnknownProfileIsNoOwner(t *testing.T) {
-	for _, p := range []Profile{"", "hardened", "Owner"} {
+	for _, p := range []Profile{"", "strict", "Owner"} {
 		found := Check(Rules{Profile: p}, container(HostConfig{Privileged: true}))
 		require.Len(t, found, 1)
 		require.Equal(t, Deny, found[0].Verdict, p)

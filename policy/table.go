@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // pass is a field that every app may set, under the key of Compose it comes
 // from; "" is set by gitring itself.
@@ -45,7 +48,7 @@ var requestRules = map[string]rule{
 var configRules = map[string]rule{
 	"Config.Hostname":                  pass("hostname"),
 	"Config.Domainname":                pass("domainname"),
-	"Config.User":                      pass("user"),
+	"Config.User":                      userRule,
 	"Config.AttachStdin":               pass("stdin_open"),
 	"Config.AttachStdout":              pass("tty"),
 	"Config.AttachStderr":              pass("tty"),
@@ -141,7 +144,7 @@ var hostRules = map[string]rule{
 	"HostConfig.SecurityOpt":                     listOnly("security_opt", "security_opt", securityOptions, securityOpts, "changes what confines the container"),
 	"HostConfig.StorageOpt":                      {name: "storage_opt", key: "storage_opt", grade: escape, check: keysOnly(these()), risk: "goes to the host's storage driver"},
 	"HostConfig": {
-		name: "mounts.tmpfs_max", key: "tmpfs", grade: limit, check: tmpfsTogether, risk: "may fill more than 2 GiB of the host's memory",
+		name: "mounts.tmpfs_max", key: "tmpfs", grade: limit, check: whole, risk: "may fill more than 2 GiB of the host's memory",
 		lets: "2 GiB at most, all of a service together; no size is the kernel's half of the memory, and is told where the service has no memory limit",
 	},
 	"HostConfig.Tmpfs":         withCheck(withKey(targetRule, "tmpfs"), tmpfsTargets),
@@ -305,7 +308,7 @@ var volumeRules = map[string]rule{
 
 // execRules are of hooks, which run inside an instance.
 var execRules = map[string]rule{
-	"Exec.User":         pass("post_start"),
+	"Exec.User":         withKey(userRule, "post_start"),
 	"Exec.Privileged":   {name: "hooks.privileged", key: "post_start", grade: escape, check: hookPrivileged, risk: "runs a command with every device and the whole kernel"},
 	"Exec.Tty":          pass("post_start"),
 	"Exec.ConsoleSize":  ours(),
@@ -320,7 +323,7 @@ var execRules = map[string]rule{
 }
 
 // appRules are of an app as a whole, which no single request shows.
-var appRules = append([]rule{servicesRule, replicasRule, steeringRule, nestedRule, checkProgramRule}, serviceRules...)
+var appRules = append([]rule{servicesRule, replicasRule, steeringRule, nestedRule, checkProgramRule}, append(slices.Clone(serviceRules), hardenedRules...)...)
 
 // Rules of an app as a whole, which no single request shows.
 var (

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -26,10 +27,20 @@ func (d *Docker) mayBegin(ctx context.Context, e engine, a ring.Action, p payloa
 	if err != nil {
 		return fault("cannot inspect image "+a.Want.Pin.Image, ring.CauseImagePull, err)
 	}
-	if !namesKernel(i) {
-		return nil // the plan was judged for all that the app says itself
+	begins := &container.Config{User: userOf(p.Config, i)}
+	if namesKernel(i) { // else the plan was judged for all that the app says itself
+		begins = beginning(p.Config, i)
 	}
-	return d.allow(a, Request{Key: "container", Body: ContainerRequest{Config: beginning(p.Config, i)}})
+	return d.allow(a, Request{Key: "container", Body: ContainerRequest{Config: begins}})
+}
+
+// userOf is the user that a container of the image begins as: the app's, else the image's,
+// else root.
+func userOf(app *container.Config, i image.InspectResponse) string {
+	if app.User != "" || i.Config == nil {
+		return cmp.Or(app.User, "0")
+	}
+	return cmp.Or(i.Config.User, "0")
 }
 
 // namesKernel reports whether an image may begin in the kernel's own folders.
@@ -48,7 +59,7 @@ func namesKernel(i image.InspectResponse) bool {
 // beginning is how a container of the image begins: its folder, program and
 // healthcheck, from the app where that says them.
 func beginning(app *container.Config, i image.InspectResponse) *container.Config {
-	out := &container.Config{WorkingDir: app.WorkingDir, Entrypoint: app.Entrypoint, Cmd: app.Cmd, Healthcheck: app.Healthcheck}
+	out := &container.Config{User: userOf(app, i), WorkingDir: app.WorkingDir, Entrypoint: app.Entrypoint, Cmd: app.Cmd, Healthcheck: app.Healthcheck}
 	if i.Config == nil {
 		return out
 	}

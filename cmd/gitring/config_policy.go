@@ -14,8 +14,8 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// profiles are those of POLICY; the last one is not carried out yet.
-var profiles = []string{string(policy.Compose), string(policy.Owner), "hardened"}
+// profiles are those of POLICY.
+var profiles = []string{string(policy.Compose), string(policy.Owner), string(policy.Hardened)}
 
 // policyKeys are the keys of a policy.
 var policyKeys = []string{
@@ -128,10 +128,8 @@ func (k *checker) policyProfile(c *Config, file string, line int, said string) {
 	switch {
 	case !slices.Contains(profiles, said):
 		k.inPolicy(file, line, ring.Meant(said, profiles), "policy.profile: %q is not known", said)
-	case said == string(policy.Compose), said == string(policy.Owner):
-		c.policy.profile = policy.Profile(said)
 	default:
-		c.policy.later = append(c.policy.later, notCarried(file, line, "policy.profile: "+said))
+		c.policy.profile = policy.Profile(said)
 	}
 }
 
@@ -171,11 +169,10 @@ func profileNamed(name string, own policy.Profile) (policy.Profile, error) {
 	switch p := policy.Profile(name); p {
 	case "":
 		return own, nil
-	case policy.Compose, policy.Owner:
+	case policy.Compose, policy.Owner, policy.Hardened:
 		return p, nil
 	}
-	known := []string{string(policy.Compose), string(policy.Owner)}
-	return "", &failure{code: exitUsage, says: fmt.Sprintf("--profile: %q is not known", name), hint: "one of " + strings.Join(known, ", ")}
+	return "", &failure{code: exitUsage, says: fmt.Sprintf("--profile: %q is not known", name), hint: "one of " + strings.Join(profiles, ", ")}
 }
 
 // judgeFor is the judge of the named configuration, and compose's where none is
@@ -190,10 +187,13 @@ func (g *globals) judgeFor(profile string) (judge, error) {
 		return judge{}, err
 	}
 	j := judgeOf(c)
-	j.rules.Profile, err = profileNamed(profile, j.rules.Profile)
+	own := j.rules.Profile
+	if j.rules.Profile, err = profileNamed(profile, own); j.rules.Profile != own {
+		j.rules.Lists = nil // those of that profile
+	}
 	return j, err
 }
 
 func profileFlag(cmd *cobra.Command, profile *string) {
-	cmd.Flags().StringVar(profile, "profile", "", "judge by this profile of the policy: compose or owner")
+	cmd.Flags().StringVar(profile, "profile", "", "judge by this profile of the policy: compose, owner or hardened")
 }

@@ -82,11 +82,11 @@ func TestAMistakeInAPolicyIsToldWithItsLine(t *testing.T) {
 }
 
 func TestWhatAPolicyMaySayLaterEndsServeWithItsLine(t *testing.T) {
-	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\nprofile: hardened\non_violation: stop\n"})
+	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\non_violation: stop\n"})
 	_, err := LoadConfig(file)
 	var ms Mistakes
 	require.ErrorAs(t, err, &ms)
-	for i, want := range []string{"p.yaml:2: policy.profile: hardened", "p.yaml:3: policy.on_violation: stop"} {
+	for i, want := range []string{"p.yaml:2: policy.on_violation: stop"} {
 		require.Contains(t, ms[i].Error(), want+" is not carried out by this release")
 	}
 	c, err := ReadConfig(file)

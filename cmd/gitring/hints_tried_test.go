@@ -290,14 +290,23 @@ var notTriedYet = map[string]string{
 	"say attachable: true of the network in …, or give it a name:": needsHost,
 	"say cron: {overlap: replace}":                                 noRowYet,
 	"say kind: job beside it, or remove it":                        noRowYet,
-	"say pids_limit: …":                                            needsHost,
-	"say strategy: blue_green beside it, or remove it":             noRowYet,
-	"split the app": takesMuch,
+	"say security_opt: [no-new-privileges:true]":                   needsHost, // tried by TestHardenedAsksOfEachServiceToConfineItself
+	"say cap_drop: [ALL], and in cap_add what it needs":            needsHost, // tried by TestHardenedAsksOfEachServiceToConfineItself
+	"say read_only: true, and tmpfs: for what it writes":           needsHost, // tried by TestHardenedAsksOfEachServiceToConfineItself
+	"say mem_limit:":                                             needsHost, // tried by TestHardenedAsksOfEachServiceToConfineItself
+	"say pids_limit: … or less":                                  needsHost, // tried by TestHardenedAsksOfEachServiceToConfineItself
+	"say its size, such as …:size=64m":                           needsHost, // tried by TestHardenedAsksOfEachServiceToConfineItself
+	"say logging: {driver: json-file, options: {max-size: 10m}}": needsHost, // tried by TestHardenedAsksOfEachServiceToConfineItself
+	"publish on 127.0.0.1":                                       needsHost, // tried by TestHardenedAsksOfEachServiceToConfineItself
+	"say user: with a number above 0":                            needsHost, // tried by TestHardenedAsksOfEachServiceToConfineItself
+	"say pids_limit: …":                                          needsHost,
+	"say strategy: blue_green beside it, or remove it":           noRowYet,
+	"split the app":                                              takesMuch,
 	"start the daemon, which makes the key, or read the commit without env.dir": needsHost,
-	"use a network that it names":        needsHost,
-	"use an exec check":                  noRowYet,
-	"use an exec check, or move it to …": noRowYet,
-	"use an image of …":                  needsHost,
+	"use a network that it names":                               needsHost,
+	"use an exec check":                                         noRowYet,
+	"use an exec check, or move it to …":                        noRowYet,
+	"use an image of what images.registries of this host names": needsHost,
 	"use another host name, or name it for this app in policy: {labels: {routes: {…: […]}}}":                                               needsHost,
 	"write NAME='value': in single quotes a dollar is a dollar; a line may refer to earlier ones and to the configuration's interpolation": needsHost,
 	"write a duration such as 10s":                                  noRowYet,
