@@ -41,6 +41,7 @@ func (a *appReader) build(p *types.Project) ring.App {
 	for _, name := range names {
 		b.extras[name] = a.extrasOf(name)
 	}
+	b.volumeFrom = a.volumesFrom()
 	a.wound() // faults from here on are of what is said together: nothing of it is wrong by itself
 	b.consistent()
 	for _, name := range names {
@@ -86,6 +87,8 @@ type builderOf struct {
 	volumes, networks map[string]bool
 	// hostFiles are where a config or secret names a file of the host, by service and target.
 	hostFiles map[string]ring.Place
+	// volumeFrom is x-gitring from of each volume that says it, as written.
+	volumeFrom map[string]written
 }
 
 // entryPlace finds an entry of a service's list; the key itself when none fits,

@@ -22,11 +22,59 @@ func (b *builderOf) appVolumes() []ring.Volume {
 			out = append(out, ring.Volume{Key: key, External: v.Name})
 			continue
 		}
-		out = append(out, ring.Volume{
-			Key: key, Labels: labels(v.Labels), Name: unless(ring.VolumeName(b.name, key), v.Name),
+		own := ring.VolumeName(b.name, key)
+		volume := ring.Volume{
+			Key: key, Labels: labels(v.Labels), Name: unless(own, v.Name),
 			Driver: unless("local", v.Driver), DriverOpts: options(v.DriverOpts),
-		})
+		}
+		b.takeOver(&volume)
+		if volume.Name != "" && volume.Name != v.Name {
+			b.sameName("volumes", key, volume.Name, names)
+		}
+		out = append(out, volume)
 	}
+	return out
+}
+
+// takeOver has a volume be that of an app under an earlier name, where its author says so.
+func (b *builderOf) takeOver(v *ring.Volume) {
+	at := b.volumeFrom[v.Key]
+	switch app := at.text; {
+	case app == "":
+		return
+	case app == ring.FromNone:
+		v.From = app
+	case !appName.MatchString(app):
+		b.bad(at.place, "name the app that has the volume now, or say from: none", "volumes.%s.x-gitring.from is %q, which is no app's name", v.Key, head(app))
+	default:
+		v.From = app
+		if v.Name == "" {
+			v.Name = unless(ring.VolumeName(b.name, v.Key), ring.VolumeName(app, v.Key))
+		}
+	}
+}
+
+// volumesFrom is x-gitring from of each volume, the later file's.
+func (a *appReader) volumesFrom() map[string]written {
+	out := map[string]written{}
+	d := &decoder{}
+	for _, f := range a.files {
+		volumes := f.root.get("volumes")
+		if volumes.null() {
+			continue
+		}
+		for _, p := range volumes.pairs {
+			n := p.val.get(extensionKey)
+			if n.null() || !d.mapping(n, extensionKey) {
+				continue
+			}
+			d.keys(n, extensionKey, []string{"from"})
+			if v := n.get("from"); !v.null() {
+				out[p.key] = written{d.text(v, "from"), v.place}
+			}
+		}
+	}
+	a.faults.list = append(a.faults.list, d.faults.list...)
 	return out
 }
 

@@ -3,9 +3,11 @@ package manifest
 import (
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/gitring/gitring/ring"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 )
 
 // onVolume makes an app that mounts the volume vol, declared by the lines from line 5 on.
@@ -117,6 +119,33 @@ func TestTwoAppsThatMakeOneName(t *testing.T) {
 			if d := cmp.Diff(c.at, at); d != "" {
 				t.Error(d)
 			}
+		})
+	}
+}
+
+// A volume says which app had it before.
+func TestAVolumeTakesOverFromAnApp(t *testing.T) {
+	for _, tt := range []struct{ name, volume, engine, from, says string }{
+		{name: "nothing said", volume: "", engine: "store_pgdata"},
+		{name: "from an app", volume: "x-gitring: {from: shop}", engine: "shop_pgdata", from: "shop"},
+		{name: "from itself", volume: "x-gitring: {from: store}", engine: "store_pgdata", from: "store"},
+		{name: "from an app, under its name there", volume: "name: special, x-gitring: {from: shop}", engine: "special", from: "shop"},
+		{name: "begins empty", volume: "x-gitring: {from: none}", engine: "store_pgdata", from: "none"},
+		{name: "no app's name", volume: "x-gitring: {from: ../shop}", says: "which is no app's name"},
+		{name: "another key", volume: "x-gitring: {form: shop}", says: "unknown key form"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tree := fstest.MapFS{"store/compose.yaml": {Data: []byte("services: {db: {image: postgres, volumes: ['pgdata:/d']}}\nvolumes: {pgdata: {" + tt.volume + "}}\n"), Mode: 0o644}}
+			r := Look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, Settings{Source: "prod", Host: "edge-1"})
+			if tt.says != "" {
+				require.Len(t, r.Refusals, 1)
+				require.Contains(t, r.Refusals[0].Says, tt.says)
+				return
+			}
+			require.Empty(t, r.Refusals)
+			v := r.Plan.Apps[0].Volumes[0]
+			require.Equal(t, tt.engine, v.EngineName("store"))
+			require.Equal(t, tt.from, v.From)
 		})
 	}
 }

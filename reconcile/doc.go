@@ -21,6 +21,7 @@
 //
 //	stage         an app comes into force when all that it needs is here, at once and whole
 //	succession    what another app takes over is served until that one can come
+//	leftbehind    a volume that would begin empty, where another one is given up for it
 //	pin           tags become digests, once, and are carried forward
 //	pin_note      how an image was found, where that is worth telling
 //	newcomer_note what the plan says of services that are new here

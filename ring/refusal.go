@@ -82,6 +82,7 @@ const (
 	BadName           Code = "BadName"
 	ForeignProject    Code = "ForeignProject"
 	VolumeElsewhere   Code = "VolumeElsewhere"
+	VolumeLeftBehind  Code = "VolumeLeftBehind"
 	ImageNotFound     Code = "ImageNotFound"
 	Conflict          Code = "Conflict"
 	// Unreadable is the mirror's fault, not the author's: an object of the tree

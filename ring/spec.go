@@ -310,11 +310,17 @@ type Volume struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	// External is the engine's name of a volume that must be there; it is never
 	// made. Name is the user's own for one that gitring makes.
-	External   string            `json:"external,omitempty"`
-	Name       string            `json:"name,omitempty"`
+	External string `json:"external,omitempty"`
+	Name     string `json:"name,omitempty"`
+	// From is the app that had the volume before, by which Name is then the volume's name
+	// there; FromNone says that it is meant to begin empty; "" says nothing.
+	From       string            `json:"from,omitempty"`
 	Driver     string            `json:"driver,omitempty"` // "" is local
 	DriverOpts map[string]string `json:"driver_opts,omitempty"`
 }
+
+// FromNone is the From of a volume that is meant to begin empty.
+const FromNone = "none"
 
 // EngineName is what the engine calls a volume of app.
 func (v Volume) EngineName(app string) string {

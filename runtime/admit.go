@@ -165,6 +165,10 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 		return nil
 	}
 	p := b.project(owner)
+	made := b.volumes[i].Labels
+	if v.From == owner && (p.ours || len(p.running) == 0 && made[labelApp] == owner && made[labelHost] == b.host) {
+		return nil // taken over from an app of gitring's; one writer at a time is for the one who decides
+	}
 	if !b.sameProject(a.Of, b.volumes[i].Labels, p) {
 		return one(no(a, ring.PolicyDenied, v.at, fmt.Sprintf("volume %s belongs to project %s", name, owner),
 			"use a volume of the app's own, or one of no project, which docker volume create makes; one app never mounts another's"))

@@ -66,6 +66,13 @@ func anothers(host string, v *volume.Volume) *volume.Volume {
 	return v
 }
 
+// from has shop take its volume over from another app.
+func from(app string) func(*ring.App) {
+	return func(a *ring.App) { a.Volumes[0].Name, a.Volumes[0].From = app+"_pg", app }
+}
+
+func elsewhereFolder(a *ring.App) { a.Path, a.Files = "apps/blog", []string{"apps/blog/compose.yaml"} }
+
 const namelessID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 // nameless is an anonymous volume of a container of Compose's.
@@ -272,6 +279,20 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 		{
 			name: "a volume of the same key of another project", app: shop(),
 			here: beside{volumes: vols(madeFor("blog_pg", "blog", "pg")), containers: all(theirs("blog", "/opt/blog", running))},
+		},
+		{name: "a volume taken over from an app that runs here", app: shop(from("blog")), here: beside{
+			containers: all(theirs("blog", "", running, ourOwn("blog", "apps/blog"))), volumes: vols(oursOf("blog", "prod", elsewhereFolder)),
+		}},
+		{name: "a volume taken over from an app that left", app: shop(from("blog")), here: beside{volumes: vols(oursOf("blog", "prod", elsewhereFolder))}},
+		{
+			name: "a volume taken over from a project that gitring never ran", app: shop(from("blog")),
+			here: beside{volumes: vols(madeFor("blog_pg", "blog", "pg"))},
+			code: ring.PolicyDenied, says: "volume blog_pg belongs to project blog", hints: []string{"docker volume create"},
+		},
+		{
+			name: "a volume taken over from an app of another host", app: shop(from("blog")),
+			here: beside{volumes: vols(anothers("edge-2", oursOf("blog", "prod", elsewhereFolder)))},
+			code: ring.PolicyDenied, says: "volume blog_pg belongs to project blog", hints: []string{"docker volume create"},
 		},
 		{
 			name: "an app at the root and a project of the same services", app: shop(atRoot),

@@ -255,6 +255,7 @@ func (f *follower) read(c *ring.Commit, v hostValues) (ring.Plan, contents) {
 func (f *follower) look(c *ring.Commit, v hostValues) (ring.Plan, contents, []*ring.Refusal) {
 	r := f.asked(c, v)
 	refusals := v.refusals(&r.Plan, append(r.Refusals, f.d.judge.plan(&r.Plan, r.Drafts)...))
+	refusals = append(refusals, f.d.ledger.refuseLeftBehind(&r.Plan)...)
 	plan, files := r.Plan, mountedBy(r.Plan.Apps, r.Contents)
 	for i := range plan.Apps {
 		a := &plan.Apps[i]

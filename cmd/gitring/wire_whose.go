@@ -141,6 +141,17 @@ func (l *ledger) apps() (inForce map[string]ring.InForce, next map[string][]ring
 	return maps.Clone(l.facts.Apps), maps.Clone(l.next)
 }
 
+// refuseLeftBehind is reconcile.RefuseLeftBehind for this host.
+func (l *ledger) refuseLeftBehind(plan *ring.Plan) []*ring.Refusal {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	inForce, were := maps.Clone(l.facts.Apps), maps.Clone(l.facts.Kept)
+	l.mu.Unlock()
+	return reconcile.RefuseLeftBehind(plan, inForce, were)
+}
+
 // whose is what belongs to whom at this moment.
 func (l *ledger) whose() policy.Whose {
 	l.mu.Lock()
