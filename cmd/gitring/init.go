@@ -176,7 +176,11 @@ func (in *initial) carryOut(ctx context.Context) error {
 	if len(files) > 0 && in.asks() {
 		ok, err := in.g.confirm("write " + strings.Join(names(files), " and ") + "?")
 		if err != nil || !ok {
-			return cmp.Or(err, error(&failure{code: exitConflict, says: "left as it was"}))
+			left := &failure{code: exitConflict, says: "left as it was"}
+			if in.made != "" {
+				left.says, left.hint = "nothing was written, and the introduction was made", strings.Join(in.out.Undo, "; ")+" undoes it"
+			}
+			return cmp.Or(err, error(left))
 		}
 	}
 	for _, file := range files {

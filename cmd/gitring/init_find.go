@@ -93,7 +93,7 @@ func (in *initial) look(ctx context.Context) error {
 		return err
 	}
 	plan, refusals, notRead := judge.lookFurther(c, settings)
-	in.out.NotRead = manifest.SayNotRead(notRead)
+	in.out.NotRead = append(manifest.SayNotRead(notRead), saysLeftOut(notRead)...)
 	in.out.Apps = sortedKeys(manifest.Folders(c, settings))
 	foreign := in.foreign(ctx, &plan, c, settings)
 	plan.Apps = slices.DeleteFunc(plan.Apps, func(a ring.App) bool {

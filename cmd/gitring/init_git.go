@@ -156,7 +156,7 @@ func (in *initial) showDone() error {
 		}
 	}
 	if !done {
-		s.line(0, "", w("nothing was changed: all of it is in place"))
+		s.line(0, "", w("nothing was changed: the files are in place"))
 	}
 	if len(o.Undo) > 0 {
 		s.line(0, " ", word{"undo:", dim}, w(strings.Join(o.Undo, "; ")))

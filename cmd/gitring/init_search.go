@@ -194,6 +194,22 @@ func (in *initial) search(r *manifest.Reading, notRead []manifest.NotRead, setti
 	return nil
 }
 
+// saysLeftOut is a sentence for the Compose files that gitring.yaml excludes.
+func saysLeftOut(notRead []manifest.NotRead) []string {
+	n, first := 0, ""
+	for _, x := range notRead {
+		if x.Why == manifest.Excluded {
+			if n++; n == 1 {
+				first = x.File
+			}
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s left out by exclude: in %s, the first %s", counted(n, "Compose file"), searchName, first)}
+}
+
 // below are paths relative to the source's path.
 func below(paths []string, root string) []string {
 	out := slices.Clone(paths)

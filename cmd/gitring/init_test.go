@@ -117,3 +117,35 @@ func engineOfCompose(t *testing.T, socket string) func() []string {
 		return asked
 	}
 }
+
+// On a terminal a person hears what is missing in gitring's words, not in Git's besides.
+func TestInitShowsNothingOfGitsOwnWords(t *testing.T) {
+	if _, err := exec.LookPath("ssh-keygen"); err != nil {
+		t.Skip("no ssh-keygen")
+	}
+	dir := t.TempDir()
+	t.Setenv("HOME", dir)
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(dir, "none"))
+	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+	t.Setenv("GITRING_CONFIG", "")
+	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "no-engine"))
+	v, code := seenOn(t, 160, 60, t.Context(), time.Now, "init", "--repo", dir)
+	require.Equal(t, exitNotFound, code, v.String())
+	require.Contains(t, v.String(), "error: cannot open repository: ")
+	require.NotContains(t, v.String(), "fatal:")
+
+	infra := filepath.Join(dir, "infra") // without a remote
+	for _, cmd := range [][]string{
+		{"ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", dir + "/key"},
+		{"git", "init", "-q", "-b", "main", infra},
+		{"git", "-C", infra, "-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-q", "--allow-empty", "-m", "One"},
+	} {
+		out, err := exec.Command(cmd[0], cmd[1:]...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	v, code = seenOn(t, 160, 60, t.Context(), time.Now, "init", "--repo", infra, "--out", filepath.Join(dir, "out"), "--key", dir+"/key.pub", "--yes")
+	require.Equal(t, exitOK, code, v.String())
+	require.Contains(t, v.String(), "wrote")
+	require.NotContains(t, v.String(), "No such remote")
+	require.NotContains(t, v.String(), "error:")
+}
