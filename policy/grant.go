@@ -184,6 +184,8 @@ func GivesRoot(feature, asks string) bool {
 	case "ports.host":
 		port, _, _ := strings.Cut(asks, "/")
 		return slices.Contains([]string{"2375", "2376", "2377"}, port)
+	case "security_opt":
+		return asks == "systempaths=unconfined" // what writes /proc/sys names the program that the host starts
 	case "runtime":
 		return strings.HasPrefix(asks, "LD_")
 	case "labels.steering":
@@ -201,7 +203,7 @@ func GivesRoot(feature, asks string) bool {
 func rootPath(p string, readOnly bool) bool {
 	base := path.Base(p)
 	switch {
-	case slices.Contains([]string{"docker.sock", "containerd.sock", "podman.sock"}, base), within(p, "/run") && strings.Count(p, "/") == 1:
+	case slices.Contains(engineSockets, base), within(p, "/run") && strings.Count(p, "/") == 1:
 		return true // a socket obeys also who mounts it read-only
 	case p == "/", p == "/var", within(p, "/proc") && !strings.Contains(strings.TrimPrefix(p, "/proc/"), "/") && p != "/proc":
 		return true
@@ -212,7 +214,12 @@ func rootPath(p string, readOnly bool) bool {
 	case within(p, "/dev"):
 		return p == "/dev" || rootDevice(p)
 	}
-	return !readOnly && withinAny(p, rootFolders)
+	return !readOnly && slices.ContainsFunc(rootFolders, func(dir string) bool { return within(p, dir) || within(dir, p) })
+}
+
+// engineSockets are those of programs that start containers and machines as root.
+var engineSockets = []string{
+	"docker.sock", "containerd.sock", "podman.sock", "crio.sock", "dockershim.sock", "buildkitd.sock", "libvirt-sock", "unix.socket",
 }
 
 // rootDevice reports whether a device, or a rule of the control group for devices, gives

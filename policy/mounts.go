@@ -100,7 +100,7 @@ func volumeOptions(l *look) {
 		})
 	}
 	for _, name := range sortedKeys(opts) {
-		if slices.Contains(lets, name+"="+opts[name]) {
+		if !alone && slices.Contains(lets, name+"="+opts[name]) {
 			continue
 		}
 		f := finding{value: name, at: name, asks: asks, alone: alone, risk: optionRisk(name, opts), instead: "make the volume by hand (docker volume create) and say external: true"}

@@ -65,7 +65,7 @@ func nestedOf(r Rules, req Request, mounts []ring.HostMount, all []ring.HostMoun
 	for _, m := range mounts {
 		if outer, who := writableAbove(m.Source, all); who != "" {
 			l.find(finding{
-				value: shown(m.Source) + " in " + shown(outer) + " of " + who, at: m.Target, asks: m.Source,
+				value: shown(m.Source) + " in " + shown(outer) + " of " + who, at: m.Target, asks: m.Source, alone: strings.Contains(m.Source, ":"),
 				instead: "mount folders beside each other, the outer one read-only, or the inner one at its own place directly inside the outer one in every service that writes there",
 			})
 		}

@@ -75,7 +75,7 @@ func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
 	if root, ok := l.bindRoot(lists, p); ok && !l.r.holdsOwn(p) && !shared && !l.closed(lists, p, root) {
 		return nil
 	}
-	if entry, ok := readOnlyPlace(lists.Always, p); ok {
+	if entry, ok := readOnlyPlace(lists.Always, p); ok && !l.r.holdsOwn(p) && !shared && !l.closed(lists, p, plain(entry)) {
 		switch {
 		case !readOnly:
 			return &finding{grade: escape, risk: "lets the container change " + entry + " of the host", instead: "add :ro"}
@@ -90,7 +90,7 @@ func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
 	}
 	if l.r.Profile != Owner {
 		f.never, f.alone = neverAt(lists.Never, p)
-		f.alone = f.alone || mine || withinAny(p, volumeFolders) || shared && l.inDataRoots(p)
+		f.alone = f.alone || mine || strings.Contains(p, ":") || withinAny(p, volumeFolders) || shared && l.inDataRoots(p)
 	}
 	return f
 }

@@ -311,7 +311,7 @@ func registryPattern(s string) (string, string) {
 	if s == "*" {
 		return s, ""
 	}
-	if s == "" || strings.ContainsAny(s, " @") || strings.Contains(strings.TrimSuffix(s, "*"), "*") {
+	if s == "" || strings.ContainsAny(s, " @") || strings.Contains(strings.TrimSuffix(s, "/*"), "*") {
 		return "", "a registry such as docker.io or ghcr.io/our-team/*"
 	}
 	return s, ""

@@ -265,6 +265,7 @@ func TestAMistakeInAListIsToldWithItsLine(t *testing.T) {
 		{"ports: {exclusive: false}", "is not carried out", "write true"},
 		{"labels: {reserved: [mine.]}", "gitring. is always reserved", "begin each item with +"},
 		{"labels: {steering: allow}", "is not carried out", "deny"},
+		{"images: {registries: ['ghcr.io*']}", "is not known", "ghcr.io/our-team/*"},
 		{"images: {signatures: [x]}", "only [] is carried out", "[]"},
 		{"images: {tags: latest}", "is not known", "require-digest"},
 		{"networks: {subnets: [here]}", `"here" is not known`, "10.90.0.0/16"},
@@ -301,6 +302,10 @@ func TestAFolderOfTheHostMayBeSharedAndNothingBesideIt(t *testing.T) {
 		{"a folder that holds the daemon's own", "mounts: {bind_roots: [+/etc]}\n", "volumes: ['/etc:/m']"},
 		{"shared mounts", media, "volumes: ['/mnt/media:/m:rshared']"},
 		{"a folder inside one that is written", media, "volumes: ['/mnt/media:/m', '/mnt/media/x:/elsewhere']"},
+		{"the daemon's own, among what all may read", "mounts: {always: ['+/etc:ro']}\n", "volumes: ['/etc/gitring:/m:ro']"},
+		{"a folder that holds it, among what all may read", "mounts: {always: ['+/etc:ro']}\n", "volumes: ['/etc:/m:ro']"},
+		{"what is never granted, among what all may read", "mounts: {always: ['+/var/lib:ro']}\n", "volumes: ['/var/lib/docker:/m:ro']"},
+		{"the volumes of all apps beside them", "mounts: {bind_roots: [+/var/lib/containers]}\n", "volumes: ['/var/lib/containers/storage/volumes:/m']"},
 		{"a volume's options", media, "volumes: ['vol:/m']"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -311,5 +316,15 @@ func TestAFolderOfTheHostMayBeSharedAndNothingBesideIt(t *testing.T) {
 			_, refusals := judgeOfPolicy(t, tt.policy).look(commitOf(files), onProd)
 			require.NotEmpty(t, refusals)
 		})
+	}
+}
+
+// No list lets a volume's options reach what nobody gets.
+func TestOptionsThatPassReachNothingOfTheDaemons(t *testing.T) {
+	for _, device := range []string{"/var/lib/gitring", "/", "/var/lib/docker"} {
+		files := webWith("volumes: ['vol:/m']")
+		files["web/compose.yaml"] += "volumes: {vol: {driver_opts: {type: none, o: bind, device: " + device + "}}}\n"
+		_, refusals := judgeOfPolicy(t, "mounts: {driver_opts: [type=none, o=bind, 'device="+device+"']}\n").look(commitOf(files), onProd)
+		require.NotEmpty(t, refusals, device)
 	}
 }

@@ -171,7 +171,7 @@ var vectors = []vector{
 	{name: "the data of another app", lines: "volumes: ['/srv/gitring/shop/data:/d']", files: map[string]string{"shop/compose.yaml": plainWeb}, key: "services.web.volumes", risk: "data of app shop", owner: denied},
 	{name: "the data of all apps", lines: "volumes: ['/srv/gitring:/d']", key: "services.web.volumes /srv/gitring:", owner: power},
 	{name: "the data of another app by dots", lines: "volumes: ['../shop/data:/d']", files: map[string]string{"shop/compose.yaml": plainWeb}, key: "services.web.volumes", risk: "data of app shop", owner: denied},
-	{name: "data beside the app's own", lines: "volumes: ['../shared:/d']", key: "services.web.volumes /srv/gitring/shared:", risk: "outside the app's own data", owner: power},
+	{name: "data beside the app's own", lines: "volumes: ['../shared:/d']", key: "services.web.volumes ../shared:", risk: "outside the app's own data", owner: power},
 	{name: "the time zone, writable", lines: "volumes: ['/etc/localtime:/etc/localtime']", key: "services.web.volumes /etc/localtime:", risk: "lets the container change", owner: power},
 	{name: "certificates, writable", lines: "volumes: ['/etc/ssl/certs:/etc/ssl/certs:rw']", key: "services.web.volumes /etc/ssl/certs:", owner: power},
 	{name: "certificates' keys by dots", lines: "volumes: ['/etc/ssl/certs/../private:/k:ro']", key: "services.web.volumes /etc/ssl/private:", owner: power},
