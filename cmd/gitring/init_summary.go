@@ -84,7 +84,7 @@ func (in *initial) showFirstPlan(s *screen) {
 	}
 	for _, n := range []struct{ begins, says string }{
 		{reconcile.NoRestartNote, "%s with services without restart, which is always here: write restart: \"no\" for what ends by itself"},
-		{reconcile.PinnedNote, "%s with tags such as latest, pinned to the digest that each has now: another tag in a commit, gitring refresh or pull_policy: always moves it"},
+		{reconcile.PinnedNote, "%s with tags such as latest, pinned to the digest that each has now: another tag in a commit, gitring refresh <app> or pull_policy: always moves it"},
 	} {
 		if apps := appsNoted(c, n.begins); apps > 0 {
 			s.line(4, " ", w(fmt.Sprintf(n.says, counted(apps, "app"))))
