@@ -29,7 +29,9 @@ func TestTheConfigurationIsReadAnewOnSIGHUP(t *testing.T) {
 	h.config["sources"] = append(h.config["sources"].([]any), second)
 	h.writeConfig()
 	hup()
-	says("the second source is followed", "", 2)
+	h.await("the second source is followed", func(st status) bool {
+		return len(st.Sources) == 2 && st.Sources[0].Sync == "Synced" && st.Sources[1].Sync == "Synced"
+	})
 
 	h.config["pol"] = "1s"
 	h.writeConfig()
@@ -56,9 +58,19 @@ func TestTheConfigurationIsReadAnewOnSIGHUP(t *testing.T) {
 	h.writeConfig()
 	hup()
 	says("the second source is followed no more", "", 1)
+	h.await("the first one was looked at", func(st status) bool { return st.Sources[0].Sync == "Synced" })
 	require.Equal(t, before, identities(h.containers()), "nothing was touched")
 	h.deployed("It goes on", files{app + "/compose.yaml": h.compose(app, obj{"web": web("2")})})
 	require.NoError(t, process.Signal(syscall.Signal(0)), "it is the same process")
+
+	// The policy is read anew too: what it refused is carried out.
+	tall := files{app + "/compose.yaml": h.compose(app, obj{"web": web("3", obj{"cap_add": []string{"SYS_ADMIN"}})})}
+	refused := h.repo.pushed("Ask for more", tall)
+	h.await("the policy refuses it", func(st status) bool { return st.app(app).Refusal != nil && st.app(app).Refusal.Commit == refused })
+	h.config["policy"] = obj{"profile": "owner"}
+	h.writeConfig()
+	hup()
+	h.synced(refused)
 	require.NotEqual(t, before, identities(h.containers()), "and a commit still moves it")
 	require.NoError(t, h.stop())
 }
