@@ -63,7 +63,8 @@ func (d *drawn) spec() ring.Spec {
 	yes := d.IntN(2) == 0
 	s := ring.Spec{
 		Image: localImage, PullPolicy: maybe(d, "never"), Mark: maybe(d, "2026-01-01"), ContainerName: maybe(d, "box"), Follows: maybe(d, []string{"db"}),
-		Command: d.words("arg"), Entrypoint: pick(d, []string{"/app", "serve"}, []string{""}), Environment: maybe(d, d.pairs("VAR")),
+		Command: d.words("arg"), Entrypoint: pick(d, []string{"/app", "serve"}, []string{""}), Environment: maybe(d, d.pairs("VAR")), Unset: maybe(d, []string{"GONE"}),
+		CommandText: maybe(d, `arg "two words"`), EntrypointText: maybe(d, "/app serve"),
 		User: maybe(d, "1000:1000"), WorkingDir: maybe(d, "/work"), Domainname: maybe(d, "example.test"),
 		Labels: maybe(d, d.pairs("label")), Annotations: maybe(d, d.pairs("note")),
 		Expose: maybe(d, []string{fmt.Sprintf("%d/udp", 9000+d.IntN(9))}), Mounts: d.mounts(),

@@ -162,3 +162,12 @@ func TestATextIsSplitOnceItsValuesAreIn(t *testing.T) {
 	require.Equal(t, []string{`--port "4711-secret"`}, []string(p.Config.Entrypoint), "a list is not split")
 	require.Equal(t, "cannot run <ARGS> 1: <ARGS>", o.redact("cannot run --port 1: 4711-secret"))
 }
+
+func TestADataFolderThatMustExistIsNotMade(t *testing.T) {
+	p, err := containerPayload(site{host: "edge", data: "/srv"}, action(func(s *ring.Spec) {
+		s.Mounts = []ring.Mount{{Kind: ring.MountData, Source: "web/made", Target: "/a"}, {Kind: ring.MountData, Source: "web/there", Target: "/b", MustExist: true}}
+	}))
+	require.NoError(t, err)
+	require.Equal(t, []string{"web/made"}, p.Data)
+	require.Equal(t, "/srv/web/there", p.Host.Mounts[1].Source, "the engine refuses one that is missing")
+}

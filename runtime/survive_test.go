@@ -50,19 +50,46 @@ var keeps = map[string]func(t *testing.T, s survived){
 	// Of these the engine knows nothing; they are in the version.
 	"PullPolicy": versioned, "Mark": versioned, "ContainerName": versioned, "Follows": versioned,
 
-	"Command": func(t *testing.T, s survived) { same(t, s.Command, []string(s.c.Config.Cmd)) },
+	"CommandText": func(t *testing.T, s survived) {
+		if s.CommandText != "" {
+			same(t, []string{"arg", "two words"}, []string(s.c.Config.Cmd))
+		}
+	},
+	"EntrypointText": func(t *testing.T, s survived) {
+		if s.EntrypointText != "" {
+			same(t, []string{"/app", "serve"}, []string(s.c.Config.Entrypoint))
+		}
+	},
+	"Command": func(t *testing.T, s survived) {
+		if s.CommandText == "" {
+			same(t, s.Command, []string(s.c.Config.Cmd))
+		}
+	},
 	"Entrypoint": func(t *testing.T, s survived) {
 		want := s.Entrypoint
+		if s.EntrypointText != "" {
+			return
+		}
 		if len(want) == 1 && want[0] == "" {
 			want = nil // cleared
 		}
 		same(t, want, []string(s.c.Config.Entrypoint))
 	},
+	"Unset": func(t *testing.T, s survived) {
+		var bare []string
+		for _, kv := range s.c.Config.Env {
+			if !strings.Contains(kv, "=") {
+				bare = append(bare, kv)
+			}
+		}
+		same(t, s.Unset, bare)
+	},
 	"Environment": func(t *testing.T, s survived) {
 		got := map[string]string{}
 		for _, kv := range s.c.Config.Env {
-			k, v, _ := strings.Cut(kv, "=")
-			got[k] = v
+			if k, v, set := strings.Cut(kv, "="); set {
+				got[k] = v
+			}
 		}
 		delete(got, "PATH") // the engine's own default
 		same(t, s.Environment, got)
@@ -483,8 +510,8 @@ func survives(t *testing.T, r *rig) {
 		}
 	}
 	for _, path := range leaves(reflect.TypeFor[ring.Spec](), "Spec") {
-		if path == "Spec.Mounts.Rest" {
-			continue // no request carries it; live_test.go makes live folders
+		if path == "Spec.Mounts.Rest" || path == "Spec.Mounts.MustExist" {
+			continue // no request carries them; live_test.go makes live folders, payload_test.go makes no folder
 		}
 		why, left := "", false
 		for at := path; at != "Spec" && !left; at = at[:strings.LastIndex(at, ".")] {
