@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,12 +12,17 @@ import (
 	"github.com/gitring/gitring/api"
 )
 
-// version is the release; -ldflags "-X main.version=…" sets another.
+// version is the release; -ldflags "-X main.version=…" sets another. So are the commit, in
+// full, and its time (RFC 3339); without them, what Go says of the checkout counts.
 var version = "0.1.0"
+
+var commit, date string
 
 // versions is what "version -o json" prints.
 type versions struct {
 	Gitring string       `json:"gitring"`
+	Commit  string       `json:"commit,omitempty"`
+	Date    string       `json:"date,omitempty"` // of the commit
 	Go      string       `json:"go"`
 	OS      string       `json:"os"`
 	Arch    string       `json:"arch"`
@@ -30,6 +36,7 @@ func versionCmd(g *globals) *cobra.Command {
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions{Gitring: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+			v.Commit, v.Date = builtFrom(debug.ReadBuildInfo)
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 			defer cancel()
 			if d, err := g.daemon().Version(ctx); err == nil {
@@ -40,12 +47,40 @@ func versionCmd(g *globals) *cobra.Command {
 	}
 }
 
+// builtFrom is the commit that the program was built from, and its time.
+func builtFrom(read func() (*debug.BuildInfo, bool)) (sha, at string) {
+	if commit != "" {
+		return commit, date
+	}
+	info, ok := read()
+	if !ok {
+		return "", ""
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			sha = s.Value
+		case "vcs.time":
+			at = s.Value
+		}
+	}
+	return sha, at
+}
+
+// fromCommit is the commit and its day in brackets, where they are known.
+func fromCommit(sha, at string) string {
+	if len(sha) < 7 || len(at) < len(time.DateOnly) {
+		return ""
+	}
+	return " (" + sha[:7] + ", " + at[:len(time.DateOnly)] + ")"
+}
+
 func (g *globals) showVersion(v versions) error {
 	if g.machine() {
 		return g.encode(v)
 	}
 	s := g.screen()
-	s.line(0, " ", w("gitring "+v.Gitring))
+	s.line(0, " ", w("gitring "+v.Gitring+fromCommit(v.Commit, v.Date)))
 	if d := v.Daemon; d != nil {
 		s.line(0, ", ", w("daemon "+d.Gitring), w(d.Engine), said("API ", d.EngineAPI))
 	}
