@@ -24,7 +24,7 @@ help: ## say what there is
 	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS=$$'\t' read -r t d; do printf '  %-15s %s\n' "$$t" "$$d"; done
 
 .PHONY: demo demo-status demo-push demo-unsigned demo-broken demo-revert demo-down
-demo: engine build ## a host, a signed repository and an app, live in a minute
+demo: go engine build ## a host, a signed repository and an app, live in a minute
 	@scripts/demo.sh up
 demo-status: ## the demo: how things are
 	@scripts/demo.sh status
@@ -39,12 +39,16 @@ demo-revert: ## the demo: take the last commit back
 demo-down: ## the demo: remove everything that it made
 	@scripts/demo.sh down
 
+.PHONY: go
+go:
+	@scripts/go.sh
+
 .PHONY: engine
 engine: ## make sure of a Docker Engine
 	@scripts/engine.sh
 
 .PHONY: build
-build: ## bin/gitring, static
+build: go ## bin/gitring, static
 	@$(GOBUILD) -o $(OUT) ./cmd/gitring
 
 .PHONY: man
@@ -56,55 +60,65 @@ man: build ## bin/man, a man page for each command
 # what they run. What confines itself does it whole without cgo only.
 test: export CGO_ENABLED = 0
 test: export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
-test: engine ## all that a developer needs to believe a change
+test: go engine ## all that a developer needs to believe a change
 	@scripts/needs.sh
 	@go vet ./...
 	@scripts/race.sh
+	@cd tools/release && go test -count=1 ./...
 	@GITRING_ENGINE_TESTS=1 go test -count=1 -p $(PARALLEL) -timeout 15m ./...
 
 .PHONY: e2e
-e2e: engine compose ## the faults of docs/explanation/reliability.md, often, on real engines
+e2e: go engine compose ## the faults of docs/explanation/reliability.md, often, on real engines
 	@scripts/needs.sh
 	@GITRING_ENGINE_TESTS=1 GITRING_E2E_LONG=1 go test -count=1 -v -timeout 90m -run '$(E2E)' ./e2e
 
 .PHONY: compose
-compose: ## bin/docker-compose, for the tests that run Compose beside gitring
+compose: go ## bin/docker-compose, for the tests that run Compose beside gitring
 	@scripts/compose.sh
 
 .PHONY: unit
-unit: ## the tests that need no engine
+unit: go ## the tests that need no engine
 	@go test ./...
 
 .PHONY: race
-race: engine ## the tests under the race detector
+race: go engine ## the tests under the race detector
 	@scripts/needs.sh
 	@GITRING_ENGINE_TESTS=1 go test -race -p $(PARALLEL) -timeout 30m ./...
 
 .PHONY: sim
-sim: ## more of the simulation: make sim N=1000000; SEED=… to replay one, WIDE=1 to have all of them wide, WIDE=person|damage|refused|ports with that
+sim: go ## more of the simulation: make sim N=1000000; SEED=… to replay one, WIDE=1 to have all of them wide, WIDE=person|damage|refused|ports with that
 	@GITRING_SIM_N=$(N) GITRING_SIM_SEED=$(SEED) GITRING_SIM_WIDE=$(or $(WIDE),$(GITRING_SIM_WIDE)) go test -count=1 -timeout 0 -run TestSimulation ./reconcile
 
 .PHONY: mutants
 MUTANTS ?= all
 mutants: export GITRING_MUTANTS = $(MUTANTS)
-mutants: ## make each bug of the catalogue and see a test go red; MUTANTS=floor for some
+mutants: go ## make each bug of the catalogue and see a test go red; MUTANTS=floor for some
 	@go test -count=1 -v -timeout 0 -run '^TestEveryMutantIsCaught$$$$' .
 
 .PHONY: bench
-bench: engine build ## the figures of docs/reference/performance.md; BENCH="-run push" for a part
+bench: go engine build ## the figures of docs/reference/performance.md; BENCH="-run push" for a part
 ifeq ($(BENCH),)
 	@GITRING_ENGINE_TESTS=1 go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 endif
 	@CGO_ENABLED=0 go run -trimpath ./bench -bin $(OUT) $(BENCH) # static: its image is from scratch
 
 .PHONY: fuzz
-fuzz: ## every fuzz test for FUZZTIME
+fuzz: go ## every fuzz test for FUZZTIME
 	@scripts/fuzz.sh $(FUZZTIME)
 
+.PHONY: dist dist-check
+DIST_KEY     ?=
+DIST_OUT     ?= bin/dist
+DIST_TARGETS ?=
+dist: go ## what people download, in bin/dist; DIST_KEY=… names the SSH key that signs it
+	@cd tools/release && nice go run . -source '$(CURDIR)' -out '$(abspath $(DIST_OUT))' $(if $(DIST_KEY),-key '$(abspath $(DIST_KEY))') $(if $(DIST_TARGETS),-targets '$(DIST_TARGETS)')
+dist-check: go ## make a release twice, in two folders, and compare and try what came out
+	@cd tools/release && GITRING_DIST_LONG=1 nice go test -count=1 -v -timeout 60m ./...
+
 .PHONY: lint
-lint: ## gofumpt, vet, staticcheck, golangci-lint
+lint: go ## gofumpt, vet, staticcheck, golangci-lint
 	@scripts/lint.sh
 
 .PHONY: image
-image: ## a container image of gitring for this engine, from scratch
+image: go ## a container image of gitring for this engine, from scratch
 	@scripts/image.sh

@@ -1,0 +1,19 @@
+#!/bin/sh
+# After installation and upgrade: the system user, and the folder of apps' data where it
+# is missing. Nothing is started, restarted or enabled.
+set -e
+if ! getent group gitring >/dev/null; then
+	groupadd --system gitring
+fi
+if ! getent passwd gitring >/dev/null; then
+	useradd --system --gid gitring --no-create-home --home-dir /var/lib/gitring --shell /usr/sbin/nologin gitring
+fi
+if ! [ -e /srv/gitring ]; then
+	install -d -m 0750 -o gitring -g gitring /srv/gitring
+fi
+if [ -d /run/systemd/system ]; then
+	systemctl daemon-reload || true
+	if systemctl --quiet is-active gitring.service; then
+		echo "gitring: the daemon of before still runs; restart it when you are ready: systemctl restart gitring"
+	fi
+fi

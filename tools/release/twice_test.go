@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The whole road: the last commit is released from two clones at places of other names and
+// lengths, and what came out is tried. It takes minutes; make dist-check asks for it.
+func TestAReleaseIsTheSameFromTwoFolders(t *testing.T) {
+	if os.Getenv("GITRING_DIST_LONG") == "" {
+		t.Skip("make dist-check runs this")
+	}
+	needs(t, "ssh-keygen")
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	one, two := filepath.Join(dir, "a"), filepath.Join(dir, "another/folder of a longer name/b")
+	for _, to := range []string{one, two} {
+		output(t, "git", "clone", "-q", root, to)
+	}
+	key := newKey(t, dir, "release")
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	require.NoError(t, release(options{source: one, out: first, key: key, targets: allTargets}))
+	t.Setenv("GOFLAGS", "-buildvcs=true") // a developer's own settings change nothing
+	t.Setenv("GOAMD64", "v3")
+	t.Setenv("TZ", "Asia/Tokyo")
+	require.NoError(t, release(options{source: two, out: second, key: key, targets: []string{"linux/amd64"}}))
+
+	compared := 0
+	entries, err := os.ReadDir(second)
+	require.NoError(t, err)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), sumsFile) || strings.HasSuffix(e.Name(), "_image.tar") {
+			continue // of all targets; the image has a test of its own
+		}
+		a, err := os.ReadFile(filepath.Join(first, e.Name()))
+		require.NoError(t, err)
+		b, err := os.ReadFile(filepath.Join(second, e.Name()))
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(a, b), "%s differs between the two folders", e.Name())
+		compared++
+	}
+	require.Equal(t, 5, compared, "archive, deb, rpm, SBOM and install.sh")
+	sums := exec.Command("sha256sum", "--check", "--strict", "--quiet", sumsFile)
+	sums.Dir = first
+	out, err := sums.CombinedOutput()
+	require.NoError(t, err, string(out))
+
+	f, err := factsOf(one)
+	require.NoError(t, err)
+	says := "gitring " + f.version + " (" + f.commit[:7] + ", " + f.date.Format("2006-01-02") + ")\n"
+	name := "gitring_" + f.version + "_linux_"
+
+	archive := filepath.Join(dir, "archive")
+	unpack(t, filepath.Join(first, name+"amd64.tar.gz"), archive)
+	at := filepath.Join(archive, name+"amd64")
+	licences, err := os.ReadFile(filepath.Join(at, "THIRD_PARTY_LICENSES"))
+	require.NoError(t, err)
+	require.Contains(t, string(licences), "github.com/go-git/go-git/v5 v")
+	require.Contains(t, string(licences), "Go, its library and runtime: LICENSE")
+	bill, err := os.ReadFile(filepath.Join(first, name+"amd64.cdx.json"))
+	require.NoError(t, err)
+	checkBill(t, filepath.Join(at, "gitring"), bill)
+
+	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
+		require.Equal(t, says, output(t, filepath.Join(at, "gitring"), "version"))
+		to := filepath.Join(dir, "bin")
+		require.Equal(t, "installed "+to+"/gitring: "+says, output(t, "sh", filepath.Join(first, "install.sh"), "--from", first, "--to", to))
+		if _, err := exec.LookPath("dpkg"); err == nil {
+			host := filepath.Join(dir, "host")
+			require.NoError(t, os.Mkdir(host, 0o755))
+			output(t, "dpkg", "-x", filepath.Join(first, name+"amd64.deb"), host)
+			require.Equal(t, says, output(t, filepath.Join(host, "usr/bin/gitring"), "version"))
+		}
+	}
+	if _, err := exec.LookPath("rpm"); err == nil {
+		require.Contains(t, output(t, "rpm", "-qpl", "--nosignature", filepath.Join(first, name+"arm64.rpm")), "/usr/bin/gitring\n")
+	}
+	if os.Getenv("GITRING_ENGINE_TESTS") != "" {
+		output(t, "docker", "load", "-q", "-i", filepath.Join(first, "gitring_"+f.version+"_image.tar"))
+		tag := "gitring:" + strings.ReplaceAll(f.version, "+", "-") + "-"
+		t.Cleanup(func() { output(t, "docker", "image", "rm", tag+"amd64", tag+"arm64") })
+		require.Equal(t, says, output(t, "docker", "run", "--rm", "--network", "none", tag+runtime.GOARCH, "version"))
+	}
+}
