@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -88,6 +89,28 @@ func short(p ring.Pin) string {
 		return d[:len("sha256:")+8]
 	}
 	return d
+}
+
+// tellValues gives the variables that differ their values, where everybody who reads the
+// repository may read them.
+func tellValues(fields []ring.FieldChange, from, to map[string]string) {
+	for i := range fields {
+		name, ok := strings.CutPrefix(fields[i].Field, "env ")
+		if a, b := from[name], to[name]; ok && plainValue(name, a) && plainValue(name, b) {
+			fields[i].Values = &ring.ValueChange{From: a, To: b}
+		}
+	}
+}
+
+var (
+	secretName  = regexp.MustCompile(`(?i)pass|pwd|secret|token|key|cred|auth|private|salt|seed|dsn|cookie|session|hash`)
+	secretValue = regexp.MustCompile(`://[^/]*@|-----BEGIN`)
+)
+
+// plainValue reports whether a variable's value can be shown: it is short, of the commit
+// and not of the host, and neither it nor its name looks like a secret's.
+func plainValue(name, value string) bool {
+	return len(value) <= 60 && !strings.ContainsAny(value, "\r\n\x1b") && !ring.HasSealed(value) && !secretName.MatchString(name) && !secretValue.MatchString(value)
 }
 
 // keysMoved names the keys whose value differs.
@@ -362,6 +385,7 @@ func (t *turn) serviceChange(have, next *ring.App, s *ring.Service) ring.Service
 		differ = append(differ, difference{"spec.image", "image " + s.Spec.Image + " to be resolved"})
 	}
 	out.Fields, out.Reason = classed(differ, c.why != ""), sayAll(differ)
+	tellValues(out.Fields, c.old.Spec.Environment, c.s.Spec.Environment)
 	switch {
 	case c.anew && s.Kind == ring.CronK:
 		out.Reason += "; from the next run on"

@@ -116,14 +116,14 @@ rest`
 	require.Equal(t, ring.ChangeRecreate, db.Class)
 	require.Regexp(t, `^stop up to 10s \+ start about [34]s: host port 5432/tcp$`, db.Gap)
 	require.Contains(t, []int{13, 14, 15}, db.GapSeconds)
-	require.Equal(t, []ring.FieldChange{{Field: "env A", Class: ring.ChangeRecreate}}, db.Fields[:1])
+	require.Equal(t, []ring.FieldChange{{Field: "env A", Class: ring.ChangeRecreate, Values: &ring.ValueChange{To: "1"}}}, db.Fields[:1])
 	require.Empty(t, db.Order)
 	web := got["shop/web"]
 	require.Equal(t, ring.ChangeRoll, web.Class)
 	require.Empty(t, web.Gap)
 	require.Equal(t, "after db is ready", web.Order)
 	require.Equal(t, []ring.FieldChange{
-		{Field: "image v1 -> v2", Class: ring.ChangeRoll}, {Field: "env B", Class: ring.ChangeRoll}, {Field: "replicas 2 -> 3", Class: ring.ChangeInPlace},
+		{Field: "image v1 -> v2", Class: ring.ChangeRoll}, {Field: "env B", Class: ring.ChangeRoll, Values: &ring.ValueChange{To: "1"}}, {Field: "replicas 2 -> 3", Class: ring.ChangeInPlace},
 	}, web.Fields[:3])
 	require.Equal(t, "after old is gone, stops within 10s", got["shop/gone"].Order)
 	require.Equal(t, "stops within 10s", got["shop/old"].Order)
@@ -151,4 +151,28 @@ func TestPlanSaysThatWhatBeginsToShareIsRecreatedOnce(t *testing.T) {
 	require.Contains(t, got["db/db"].Gap, "which the version before does not share")
 	got = planned(t, "service db volume data share\ncommit c1 db=v1\nrest", "commit c2 db=v2")
 	require.Equal(t, ring.ChangeRoll, got["db/db"].Class)
+}
+
+// A plan shows what a variable was and will be, as far as the commit says it to everybody.
+func TestAPlanShowsValuesThatAreNoSecrets(t *testing.T) {
+	sealed := ring.Sealed{}.String()
+	for _, tt := range []struct {
+		name, from, to string
+		shown          bool
+	}{
+		{"LOG_LEVEL", "info", "debug", true},
+		{"NEW", "", "1", true},
+		{"DB_PASSWORD", "a", "b", false},
+		{"API_KEY", "a", "b", false},
+		{"DATABASE_URL", "postgres://db/shop", "postgres://shop:pw@db/shop", false},
+		{"LEVEL", "info", sealed, false},
+		{"CERT", "", "-----BEGIN CERTIFICATE", false},
+		{"LINES", "a", "a\nb", false},
+		{"LONG", "a", strings.Repeat("x", 61), false},
+	} {
+		fields := []ring.FieldChange{{Field: "env " + tt.name}, {Field: "label " + tt.name}}
+		tellValues(fields, map[string]string{tt.name: tt.from}, map[string]string{tt.name: tt.to})
+		require.Equal(t, tt.shown, fields[0].Values != nil, tt.name)
+		require.Nil(t, fields[1].Values)
+	}
 }

@@ -94,6 +94,15 @@ type ServiceChange struct {
 type FieldChange struct {
 	Field string `json:"field"` // such as "env LOG_LEVEL"
 	Class Class  `json:"class"`
+	// Values are those of a variable as two commits write them; nil where one is the host's
+	// or may be a secret.
+	Values *ValueChange `json:"values,omitempty"`
+}
+
+// ValueChange is a value before and after; "" is an empty one or none.
+type ValueChange struct {
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
 // Empty says that there is nothing to do: every service is a no-op and nothing

@@ -200,8 +200,12 @@ func showChanges(s *screen, c *ring.Changes, now time.Time) {
 	for _, a := range c.Apps {
 		for _, sv := range a.Services {
 			for _, f := range sv.Fields {
-				if len(sv.Fields) > 1 { // the one that is alone has the service's class
-					notes.line(2, " ", w(a.App+"/"+sv.Service), word{string(f.Class) + ":", classHue(f.Class)}, w(f.Field))
+				values := ""
+				if f.Values != nil {
+					values = fmt.Sprintf("%q -> %q", f.Values.From, f.Values.To)
+				}
+				if len(sv.Fields) > 1 || values != "" { // the one that is alone has the service's class
+					notes.line(2, " ", w(a.App+"/"+sv.Service), word{string(f.Class) + ":", classHue(f.Class)}, w(f.Field), w(values))
 				}
 			}
 			if sv.Gap != "" {
