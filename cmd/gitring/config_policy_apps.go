@@ -21,7 +21,7 @@ type policyApp struct{ name, source, path string }
 // Keys of the policy that are read here.
 var (
 	appKeys   = []string{"name", "source", "path", "grants"}
-	grantKeys = []string{"feature", "value", "service", "reason", "expires", "danger"}
+	grantKeys = []string{"feature", "value", "service", "reason", "expires", "signers", "danger"}
 )
 
 // policyApps reads apps: who may take the name of an app over.
@@ -91,6 +91,10 @@ func (k *checker) policyGrants(c *Config, file string, a policyApp, n *yaml.Node
 		g := policy.Grant{App: a.name, Source: a.source, Path: a.path, At: fmt.Sprintf("%s:%d", filepath.Base(file), item.Line)}
 		if wrong, instead := readGrant(&g, said, *c.policy.lists); wrong != "" {
 			k.inPolicy(file, item.Line, instead, "policy.apps.grants: %s", wrong)
+			continue
+		}
+		if n := said["signers"]; n != nil { // without them it would count for every signer
+			c.policy.later = append(c.policy.later, notCarried(file, n.Line, "policy.apps.grants.signers"))
 			continue
 		}
 		c.policy.grants = append(c.policy.grants, g)

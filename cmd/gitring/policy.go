@@ -160,6 +160,9 @@ func (g *globals) showSuggestion(s *suggestion, roots []string) error {
 	if s.grants() == 0 {
 		body = "# no grant is needed\n" + body
 	}
+	if g.config == "" && s.grants() > 0 {
+		body += "# source is the name of the folder: write the one that the configuration has, or say --config\n"
+	}
 	for _, f := range s.folders() {
 		if f.Grants > 1 {
 			body += fmt.Sprintf("# %s of %s mount folders below %s: --bind-root %s shows the policy that lets all apps write there\n",
