@@ -197,7 +197,7 @@ func profileSays(profile string) string {
 	case policy.Compose:
 		return "who signs changes apps, and gets nothing of the host that is not granted"
 	}
-	return "as the configuration says"
+	return "as compose, and every service has to confine itself"
 }
 
 // modeSays is what a trust mode means for those who work with it.
