@@ -50,7 +50,7 @@ func TestRefresh(t *testing.T) {
 	require.Contains(t, out, app+"/web")
 	require.Equal(t, identities([]*container{before}), identities(h.containers()), "a moved tag moves nothing")
 
-	code, out = h.run("refresh", app+"/web")
+	code, out = h.run("refresh")
 	require.Equal(t, 2, code, out)
 	code, out = h.run("refresh", "nothing", "--reason", "r")
 	require.Equal(t, 4, code, out)
