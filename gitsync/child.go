@@ -322,7 +322,7 @@ func startProcess(program string) (*process, error) {
 	// Without cgo names are looked up by Go anyway; with it, no library is loaded
 	// after the process was confined.
 	p.cmd.Env = []string{"GODEBUG=netdns=go"}
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = endsWithUs()
 	p.cmd.Stderr = &p.errs
 	p.cmd.WaitDelay = time.Second
 	var err error
@@ -491,11 +491,11 @@ func (p *process) why() error {
 	switch {
 	case hungry(said):
 		return fmt.Errorf("the process that fetches needed more than %s of memory (RLIMIT_DATA): %w; the repository is too large for it, or was made to be", bytesOf(p.memory), errLimit)
-	case ok && ws.Signaled() && ws.Signal() == syscall.SIGXFSZ:
+	case ok && ws.Signaled() && ws.Signal() == fileTooLarge:
 		return fmt.Errorf("the process that fetches wrote a file of more than %s (RLIMIT_FSIZE): %w", bytesOf(p.file), errLimit)
 	case ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL:
 		return errors.New("the process that fetches was killed from outside, most likely because this host ran out of memory; the kernel's log (dmesg) tells")
-	case ok && ws.Signaled() && ws.Signal() == syscall.SIGSYS:
+	case ok && ws.Signaled() && ws.Signal() == deniedCall:
 		return errors.New("the process that fetches made a system call that it may not make, and was ended; somebody may have taken it over; " + seeAudit)
 	case said != "":
 		return fmt.Errorf("the process that fetches ended by itself (%s): %s", state, clip(said))

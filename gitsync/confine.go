@@ -1,3 +1,5 @@
+//go:build linux
+
 package gitsync
 
 import (
@@ -322,9 +324,6 @@ func foldersOf(path string) []string {
 	}
 	return list
 }
-
-// usualPorts are those of URLs that name none, by scheme.
-var usualPorts = map[string]string{"https": "443", "http": "80", "ssh": "22", "socks5": "1080", "socks5h": "1080"}
 
 // ports are those of the remote and of its proxies. Names are looked up by the
 // daemon.

@@ -58,6 +58,8 @@
 //	calls_listed  those that pass, and those that end it
 //	names         addresses, which the daemon looks up for it
 //	descriptors   what it was started with
+//	process_linux how it ends with the daemon, and by which signals
+//	process_other what is refused where the client alone is built
 //	transport     how each source talks
 //	remote_file   to a folder
 //	remote_http   over HTTP
@@ -93,6 +95,8 @@
 //	revoked       what never counts again
 //	krl           OpenSSH's lists of that kind
 //	ownership     who may have written a file of keys
+//	owner_unix    the user that a file belongs to
+//	owner_other   nobody, on Windows
 //
 // Signers in the repository:
 //

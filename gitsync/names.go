@@ -63,3 +63,6 @@ func (b *beginning) firstHop(ctx context.Context) (string, error) {
 	host, _, err := net.SplitHostPort(addr)
 	return host, err
 }
+
+// usualPorts are those of URLs that name none, by scheme.
+var usualPorts = map[string]string{"https": "443", "http": "80", "ssh": "22", "socks5": "1080", "socks5h": "1080"}

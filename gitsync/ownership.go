@@ -29,7 +29,7 @@ func readTrustFile(path string, uid int, anyOwner bool) ([]byte, error) {
 	// NONBLOCK keeps a pipe from holding the start up.
 	flags := os.O_RDONLY | syscall.O_NONBLOCK
 	if !anyOwner {
-		flags |= syscall.O_NOFOLLOW
+		flags |= noFollow
 	}
 	f, err := os.OpenFile(abs, flags, 0)
 	if errors.Is(err, syscall.ELOOP) {
@@ -97,12 +97,4 @@ func checkOwner(path string, st fs.FileInfo, uid int) error {
 		return fmt.Errorf("%s can be written by others (mode %04o); chmod go-w %s", path, st.Mode().Perm(), path)
 	}
 	return nil
-}
-
-// owner is -1 where the system has no such thing, which nobody trusts.
-func owner(st fs.FileInfo) int {
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-		return int(sys.Uid)
-	}
-	return -1
 }

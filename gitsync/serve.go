@@ -115,7 +115,7 @@ func (s *server) start(b *beginning) (told, error) {
 			return told{}, fmt.Errorf("cannot read the certificates of this host: %w", err)
 		}
 	}
-	signal.Ignore(syscall.SIGXFSZ) // writing fails instead, with words
+	signal.Ignore(fileTooLarge) // writing fails instead, with words
 	debug.SetMemoryLimit(b.Target)
 	return confine(b)
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -223,9 +222,7 @@ func fingerprint(cfg TrustConfig) string {
 			continue
 		}
 		fmt.Fprintf(&b, "%d %d %v", in.Size(), in.ModTime().UnixNano(), in.Mode())
-		if st, ok := in.Sys().(*syscall.Stat_t); ok {
-			fmt.Fprintf(&b, " %d %d %v", st.Ino, st.Uid, st.Ctim)
-		}
+		b.WriteString(inodeOf(in))
 		for dir, up := filepath.Dir(path), ""; dir != up; dir, up = filepath.Dir(dir), dir {
 			if in, err := os.Lstat(dir); err == nil { // who may write it decides over the file
 				fmt.Fprintf(&b, " %v %d", in.Mode(), owner(in))

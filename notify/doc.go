@@ -47,6 +47,8 @@
 //	receiver_template  or in a person's own
 //	receiver_hook      a web hook is told
 //	receiver_chat      a chat is told
+//	process_linux      how its process ends with the daemon
+//	process_other      nothing of it, where the client alone is built
 //	shout              by a process of its own
 //	shout_own          which says some by itself
 //	guard              no message goes inside

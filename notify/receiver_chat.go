@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"text/template"
 	"time"
 )
@@ -191,8 +190,7 @@ func shoutProcess(program string) func(ctx context.Context, s shout) (shouted, e
 				cmd.Env = append(cmd.Env, name+"="+v)
 			}
 		}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		endWithUs(cmd)
 		cmd.WaitDelay = time.Second
 		if err := cmd.Run(); err != nil {
 			return done, err

@@ -43,6 +43,8 @@
 //	join           namespaces of others
 //	mount          mounts
 //	walk           where a path of the host leads
+//	walk_linux     the same in one step of the kernel, without links
+//	walk_other     refused where the client alone is built
 //	writers        who may write to it
 //	imagestart     how the image has its program begin
 //	resources      bounds and devices
@@ -67,6 +69,8 @@
 //	hostlook       what the host's own is
 //	files          folders of an app's data
 //	seed           folders that begin with the commit's files
+//	owner_unix     whose a folder is
+//	owner_other    refused on Windows
 //	seednotes      what was put there
 //	live           files that are changed in place
 //	livefolder     the folder they are in

@@ -360,18 +360,6 @@ func (b *bed) fill(from string, dir *os.Root, name, beside string) error {
 	return errors.Join(err, out.Close())
 }
 
-func owner(dir *os.Root, name string) (uid, gid int, err error) {
-	st, err := dir.Lstat(name)
-	if err != nil {
-		return 0, 0, err
-	}
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	if !ok {
-		return os.Getuid(), os.Getgid(), nil
-	}
-	return int(sys.Uid), int(sys.Gid), nil
-}
-
 // sum is the hash of a regular file's bytes. O_NONBLOCK keeps a pipe that was
 // put there meanwhile from holding us up.
 func sum(dir *os.Root, name string) (string, error) {

@@ -223,3 +223,8 @@ func exists(name string) bool {
 	_, err := os.Lstat(name)
 	return err == nil
 }
+
+// leastRoom is what opening the database may take: the index of its WAL, which
+// SQLite grows by 32 KiB at a time, and a WAL that is read again, for the writer
+// and for readers. The rest is for what is written next.
+const leastRoom = 256 << 10

@@ -8,6 +8,8 @@
 //
 //	store       a state directory is opened, and what was found wrong with it
 //	lock        one gitring at a time
+//	lock_linux  the lock itself, and who holds it
+//	lock_other  refused where the client alone is built
 //	database    its handles, its pragmas, and whether it is whole
 //	migrate     how an older one becomes of today
 //	room        whether the disk has any

@@ -42,7 +42,7 @@ func lockFile(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock the state directory: %w", err)
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err = flock(f)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		b, _ := os.ReadFile(name) // only for the sentence
 		_ = f.Close()
@@ -89,26 +89,6 @@ func engineIdentity(url string) string {
 		return "unix://" + filepath.Join(dir, filepath.Base(p))
 	}
 	return url
-}
-
-// holder is the process that listens on a unix socket, as the kernel knows it.
-func holder(name string) string {
-	c, err := net.Dial("unix", name)
-	if err != nil {
-		return "pid unknown"
-	}
-	defer c.Close()
-	raw, err := c.(*net.UnixConn).SyscallConn()
-	if err != nil {
-		return "pid unknown"
-	}
-	says := "pid unknown"
-	_ = raw.Control(func(fd uintptr) {
-		if u, err := syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED); err == nil {
-			says = fmt.Sprintf("pid %d, uid %d", u.Pid, u.Uid)
-		}
-	})
-	return says
 }
 
 func orUnknown(s string) string {

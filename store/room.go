@@ -1,3 +1,5 @@
+//go:build linux
+
 package store
 
 import (
@@ -5,11 +7,6 @@ import (
 	"os"
 	"syscall"
 )
-
-// leastRoom is what opening the database may take: the index of its WAL, which
-// SQLite grows by 32 KiB at a time, and a WAL that is read again, for the writer
-// and for readers. The rest is for what is written next.
-const leastRoom = 256 << 10
 
 // hasRoom says no where a file system is full. SQLite maps the index of its WAL
 // into memory, and a page of it that the file system cannot hold is a SIGBUS, which

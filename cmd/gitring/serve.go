@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
@@ -27,8 +28,21 @@ func serveCmd(g *globals) *cobra.Command {
 			"On SIGHUP it reads the configuration anew, whole, with keys, policy and secrets,\n" +
 			"after the steps in flight; where it cannot, it goes on as before and says why.",
 		Args: args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return g.serve(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := servesOn(runtime.GOOS); err != nil {
+				return err
+			}
+			return g.serve(cmd.Context())
+		},
 	}
+}
+
+// servesOn refuses every system but Linux, where the client is built alone.
+func servesOn(system string) error {
+	if system == "linux" {
+		return nil
+	}
+	return fmt.Errorf("cannot serve on %s: the daemon needs Linux; here are the verbs for a clone, such as validate, verify and vouch", system)
 }
 
 // served is the configuration that this process is to serve.

@@ -7,6 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestOnlyLinuxServes(t *testing.T) {
+	require.NoError(t, servesOn("linux"))
+	for _, system := range []string{"darwin", "windows"} {
+		require.ErrorContains(t, servesOn(system), "cannot serve on "+system+": the daemon needs Linux")
+	}
+}
+
 func TestVersionNamesTheCommitThatWasBuilt(t *testing.T) {
 	sha, day := "0123456789abcdef0123456789abcdef01234567", "2026-11-22T20:00:00Z"
 	checkout := func() (*debug.BuildInfo, bool) {

@@ -344,9 +344,9 @@ func depth(p string) int {
 // loose says why a file or folder is not safe: somebody else may read the one,
 // or put things into the other.
 func loose(st fs.FileInfo, full string) *ring.Refusal {
-	sys, ok := st.Sys().(*syscall.Stat_t)
-	if ok && sys.Uid != 0 && int(sys.Uid) != os.Geteuid() {
-		return &ring.Refusal{Says: fmt.Sprintf("%s belongs to user %d", full, sys.Uid), Hint: fmt.Sprintf("chown root %s, or, where gitring serve runs as that user, ask as it: sudo -u '#%d' gitring …", full, sys.Uid)}
+	uid, _, ok := ownersOf(st)
+	if ok && uid != 0 && uid != os.Geteuid() {
+		return &ring.Refusal{Says: fmt.Sprintf("%s belongs to user %d", full, uid), Hint: fmt.Sprintf("chown root %s, or, where gitring serve runs as that user, ask as it: sudo -u '#%d' gitring …", full, uid)}
 	}
 	mode := st.Mode().Perm()
 	switch {

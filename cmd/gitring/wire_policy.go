@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/gitring/gitring/manifest"
@@ -99,11 +98,11 @@ func engineGroups(url string) []string {
 	if err != nil {
 		return nil
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || stat.Gid == 0 {
+	_, gid, ok := ownersOf(info)
+	if !ok || gid == 0 {
 		return nil
 	}
-	return []string{strconv.FormatUint(uint64(stat.Gid), 10)}
+	return []string{strconv.Itoa(gid)}
 }
 
 // look reads a commit and holds it to the policy: a refusal for each thing that

@@ -161,5 +161,5 @@ func releaseOf(source, work, made string, t target, f facts, extras []file, imag
 
 func say(format string, args ...any) { fmt.Printf(format+"\n", args...) }
 
-// allTargets are what a release has. The daemon runs on Linux.
-var allTargets = []string{"linux/amd64", "linux/arm64"}
+// allTargets are what a release has. The daemon runs on Linux; the others get the client.
+var allTargets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}

@@ -339,6 +339,34 @@ func TestLicencesOfLinkedFoldersAreKept(t *testing.T) {
 	require.Equal(t, map[string]string{"LICENSE": "of all", "NOTICE.txt": "note", "a/COPYING": "of a"}, texts)
 }
 
+// Windows gets a zip without what only other systems read; macOS has no systemd.
+func TestClientsGetWhatTheirSystemReads(t *testing.T) {
+	for _, c := range []struct {
+		of     target
+		list   []string
+		absent string
+	}{
+		{target{"windows", "amd64"}, []string{"unzip", "-Z1", "x.zip"}, "/man/"},
+		{target{"darwin", "arm64"}, []string{"tar", "-tzf", "x.tar.gz"}, "/systemd/"},
+		{target{"linux", "arm64"}, []string{"tar", "-tzf", "x.tar.gz"}, "/none/"},
+	} {
+		needs(t, c.list[0])
+		dir := t.TempDir()
+		var first []byte
+		for range 2 {
+			require.NoError(t, writeArchive(filepath.Join(dir, "x"), c.of, extrasFor(c.of, content()), sample))
+			made, err := os.ReadFile(filepath.Join(dir, c.list[2]))
+			require.NoError(t, err)
+			require.True(t, first == nil || bytes.Equal(first, made), "%s differs from run to run", c.of)
+			first = made
+		}
+		listing := output(t, c.list[0], c.list[1], filepath.Join(dir, c.list[2]))
+		require.Contains(t, listing, "x/LICENSE\n")
+		require.Contains(t, listing, "x/THIRD_PARTY_LICENSES\n")
+		require.NotContains(t, listing, c.absent)
+	}
+}
+
 func needs(t *testing.T, program string) {
 	t.Helper()
 	if _, err := exec.LookPath(program); err != nil {

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
+	"debug/macho"
+	"debug/pe"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,6 +73,21 @@ func TestAReleaseIsTheSameFromTwoFolders(t *testing.T) {
 	bill, err := os.ReadFile(filepath.Join(first, name+"amd64.cdx.json"))
 	require.NoError(t, err)
 	checkBill(t, filepath.Join(at, "gitring"), bill)
+
+	unpack(t, filepath.Join(first, "gitring_"+f.version+"_darwin_arm64.tar.gz"), archive)
+	mac, err := macho.Open(filepath.Join(archive, "gitring_"+f.version+"_darwin_arm64", "gitring"))
+	require.NoError(t, err)
+	require.Equal(t, macho.CpuArm64, mac.Cpu)
+	zipped, err := zip.OpenReader(filepath.Join(first, "gitring_"+f.version+"_windows_amd64.zip"))
+	require.NoError(t, err)
+	defer zipped.Close()
+	inside, err := zipped.Open("gitring_" + f.version + "_windows_amd64/gitring.exe")
+	require.NoError(t, err)
+	program, err := io.ReadAll(inside)
+	require.NoError(t, err)
+	windows, err := pe.NewFile(bytes.NewReader(program))
+	require.NoError(t, err)
+	require.Equal(t, uint16(pe.IMAGE_FILE_MACHINE_AMD64), windows.Machine)
 
 	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
 		require.Equal(t, says, output(t, filepath.Join(at, "gitring"), "version"))
