@@ -80,7 +80,7 @@ func (d *daemon) calls() Calls {
 			return d.appended
 		},
 		Commits: func(_ context.Context, q HistoryQuery) ([]CommitNow, error) {
-			return []CommitNow{{Commit: "a1", Source: q.App, Outcome: "live"}}, nil
+			return []CommitNow{{Commit: "a1", Source: q.App, Outcome: "live"}}, d.note("commits app=%s", q.App)
 		},
 		History: func(_ context.Context, q HistoryQuery) ([]ring.Event, error) {
 			return nil, d.note("history app=%s limit=%d", q.App, q.Limit)
@@ -117,7 +117,7 @@ func (d *daemon) calls() Calls {
 			return []CrashGroup{{App: q.App}}, d.note("crashes %s/%s logs=%t", q.App, q.Service, q.Logs)
 		},
 		Usage: func(context.Context) (map[string]ring.Usage, error) {
-			return map[string]ring.Usage{"c1": {CPU: 0.5, Memory: 1 << 20}}, nil
+			return map[string]ring.Usage{"c1": {CPU: 0.5, Memory: 1 << 20}}, d.note("usage")
 		},
 		Inspect: func(_ context.Context, q InspectQuery) (ring.Explained, error) {
 			return ring.Explained{App: q.App, Service: q.Service, Slot: q.Slot}, d.note("inspect %s/%s/%d", q.App, q.Service, q.Slot)
@@ -292,6 +292,8 @@ var everyRoute = map[string]struct {
 	"/v1/events":         {"GET", "/v1/events", "", mayRead},
 	"/v1/history":        {"GET", "/v1/history", "", mayRead},
 	"/v1/logs":           {"GET", "/v1/logs?app=web", "", mayRead},
+	"/v1/commits":        {"GET", "/v1/commits", "", mayRead},
+	"/v1/usage":          {"GET", "/v1/usage", "", mayRead},
 	"/v1/outdated":       {"GET", "/v1/outdated?app=web", "", mayRead},
 	"/v1/jobs":           {"GET", "/v1/jobs?app=web", "", mayRead},
 	"/v1/crashes":        {"GET", "/v1/crashes?app=web", "", mayRead},

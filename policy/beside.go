@@ -20,6 +20,7 @@ var (
 	gatewayRule = rule{name: "networks.external", key: "networks", grade: forbidden, risk: "joins all containers of the host's cluster", lets: ""}
 	aliasRule   = rule{name: "names.alias", key: "networks", grade: escape, risk: "answers for a service of another app on a network that both are on", lets: "names that no app in other hands has on a shared network"}
 	routeRule   = rule{name: Routes, key: "labels", grade: escape, risk: "is a host name of another app", lets: "host names that no app in other hands has"}
+	fromRule    = rule{name: "mounts.external_volumes", key: "volumes", grade: forbidden, risk: "is an app in other hands", lets: "the volumes of apps in the same hands"}
 	portRule    = rule{name: "ports.exclusive", key: "ports", grade: forbidden, risk: "is published by another app", lets: "ports that no app in other hands publishes"}
 )
 
@@ -40,6 +41,7 @@ func CheckBeside(r Rules, app *ring.App, dataRoot string, o Others) []Finding {
 	b := beside{w: walker{r: &r}, app: app, others: o}
 	mine := HoldingOf(app, dataRoot, Next, time.Time{})
 	b.networks()
+	b.volumes()
 	for i := range mine.Names {
 		b.alias(&mine.Names[i])
 	}
@@ -100,6 +102,17 @@ func (b *beside) networks() {
 			b.tell(req, joinRule, other.OneHand, finding{
 				value: name, key: "name", risk: "is a network of " + other.called() + ", which lets nobody join it",
 				instead: "say attachable: true of the network in " + other.called() + ", or give it a name:",
+			})
+		}
+	}
+}
+
+// volumes are those that are taken over from another app: its data goes to no other hands.
+func (b *beside) volumes() {
+	for _, v := range b.app.Volumes {
+		if other, taken := b.others.Apps[v.From]; taken && v.From != b.app.Name {
+			b.tell(Request{Key: "volume " + v.Key}, fromRule, false, finding{
+				value: v.From, key: "x-gitring.from", risk: "is " + other.called() + ", which is in other hands", instead: "use a volume of the app's own",
 			})
 		}
 	}

@@ -159,6 +159,7 @@ type Others struct {
 	Routes        []TakenRoute
 	Ports         []TakenPort
 	Mounts        []ring.HostMounts // what services of other apps mount of the host
+	Apps          map[string]Other  // in other hands, by name
 }
 
 // TakenRoute is a host name that another app answers for.
@@ -179,7 +180,7 @@ type TakenPort struct {
 func (w *Whose) Of(me Holder) Others {
 	o := Others{
 		Volumes: map[string]Other{}, Folders: map[string]Other{}, Data: map[string]Other{},
-		Networks: map[string]Other{}, Names: map[string]map[string]Other{}, Containers: map[string]Other{},
+		Networks: map[string]Other{}, Names: map[string]map[string]Other{}, Containers: map[string]Other{}, Apps: map[string]Other{},
 	}
 	mine := w.mine(me)
 	for i := range w.Holdings {
@@ -208,6 +209,9 @@ func (w *Whose) counts(me Holder, h *Holding) bool {
 
 // take notes what one other app has.
 func (w *Whose) take(o *Others, h *Holding, by Other, mine *held) {
+	if !by.OneHand {
+		first(o.Apps, h.App, by)
+	}
 	for _, m := range h.Mounts {
 		m.Who += " of " + by.called()
 		o.Mounts = append(o.Mounts, m)

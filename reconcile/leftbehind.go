@@ -15,14 +15,18 @@ type volumeOf struct {
 	app, key, engine string
 	image, target    string // of the service, and where it mounts the volume
 	meant            bool   // its author says which volume it is, or that it begins empty
+	from             string // the app that it is taken over from; "" for none
 	place            ring.Place
 }
 
 // RefuseLeftBehind takes the apps out of a plan that would begin a volume empty while the
 // same plan gives up one with the same image and mount point. The app that has it keeps
-// what is in force. It is a function of the plan, of what is in force, by app, and of the
-// volumes that apps were given once.
-func RefuseLeftBehind(plan *ring.Plan, inForce map[string]ring.InForce, were map[string]ring.Kept) []*ring.Refusal {
+// what is in force. It is a function of the plan, of what is in force, by app, of the
+// volumes that apps were given once, and of which apps are in one hand: who may write one
+// folder keeps no app of others by it.
+func RefuseLeftBehind(
+	plan *ring.Plan, inForce map[string]ring.InForce, were map[string]ring.Kept, oneHand func(a, b *ring.App) bool,
+) []*ring.Refusal {
 	known, given := map[string]bool{}, []volumeOf(nil)
 	for name := range were {
 		if volume, ok := strings.CutPrefix(name, "volume "); ok {
@@ -38,10 +42,10 @@ func RefuseLeftBehind(plan *ring.Plan, inForce map[string]ring.InForce, were map
 			}
 		}
 	}
-	kept := map[string]bool{}
+	kept, has := map[string]bool{}, map[string]bool{}
 	for i := range plan.Apps {
 		for _, v := range volumesOf(&plan.Apps[i]) {
-			kept[v.engine] = true
+			kept[v.engine], has[v.app+" "+v.engine] = true, true
 		}
 	}
 	for name := range plan.Refused { // what is refused keeps what it has
@@ -56,10 +60,20 @@ func RefuseLeftBehind(plan *ring.Plan, inForce map[string]ring.InForce, were map
 	for i := range plan.Apps {
 		app := &plan.Apps[i]
 		for _, v := range volumesOf(app) {
+			if has[v.from+" "+v.engine] && refused[app.Name] == nil {
+				refused[app.Name] = &ring.Refusal{
+					Code: ring.Conflict, Commit: plan.Commit, App: app.Name, File: v.place.File, Line: v.place.Line,
+					Says: say("volume %s is taken over from app %s, which has it in this commit still", v.engine, v.from),
+					Hint: say("take it out of app %s, or mount another volume here", v.from),
+				}
+			}
 			if known[v.engine] || v.meant || refused[app.Name] != nil {
 				continue
 			}
-			at := slices.IndexFunc(given, func(old volumeOf) bool { return old.image == v.image && old.target == v.target })
+			at := slices.IndexFunc(given, func(old volumeOf) bool {
+				f := inForce[old.app]
+				return old.image == v.image && old.target == v.target && oneHand(app, &f.App)
+			})
 			if at < 0 {
 				continue
 			}
@@ -68,6 +82,7 @@ func RefuseLeftBehind(plan *ring.Plan, inForce map[string]ring.InForce, were map
 			if f, ok := inForce[old.app]; ok && old.app != app.Name {
 				stays := *refused[app.Name]
 				stays.App, stays.File, stays.Line = old.app, "", 0
+				stays.Hint = say("what app %s says in %s decides: %s", app.Name, v.place.File, stays.Hint)
 				if next := slices.IndexFunc(plan.Apps, func(a ring.App) bool { return a.Name == old.app }); next >= 0 {
 					stays.File = firstOf(plan.Apps[next].Files)
 				}
@@ -111,6 +126,13 @@ func leftBehind(plan *ring.Plan, app *ring.App, v, old volumeOf) *ring.Refusal {
 	return r
 }
 
+func takenFrom(app *ring.App, v ring.Volume) string {
+	if v.From == app.Name || v.From == ring.FromNone {
+		return ""
+	}
+	return v.From
+}
+
 // volumesOf are the named volumes that the services of an app write, but for those that
 // somebody else makes.
 func volumesOf(app *ring.App) (out []volumeOf) {
@@ -124,7 +146,7 @@ func volumesOf(app *ring.App) (out []volumeOf) {
 			v := app.Volumes[at]
 			out = append(out, volumeOf{
 				app: app.Name, key: v.Key, engine: v.EngineName(app.Name), image: repository(s.Spec.Image), target: m.Target,
-				meant: v.From == ring.FromNone || v.External != "", place: s.Place("volumes." + m.Target),
+				meant: v.From == ring.FromNone || v.External != "", from: takenFrom(app, v), place: s.Place("volumes." + m.Target),
 			})
 		}
 	}

@@ -57,7 +57,7 @@ func TestNoVolumeBeginsEmptyWhereItsDataStaysBehind(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			plan := &ring.Plan{Source: "s", Commit: "c2", Apps: tt.next}
 			had := len(tt.next)
-			refusals := RefuseLeftBehind(plan, map[string]ring.InForce{"shop": {App: shop}}, map[string]ring.Kept{"volume " + tt.were: {}, "volume shop_pgdata": {}})
+			refusals := RefuseLeftBehind(plan, map[string]ring.InForce{"shop": {App: shop}}, map[string]ring.Kept{"volume " + tt.were: {}, "volume shop_pgdata": {}}, together)
 			require.ElementsMatch(t, tt.refused, keysThat(plan.Refused, func(string) bool { return true }))
 			if len(tt.refused) == 0 {
 				require.Empty(t, refusals)
@@ -77,5 +77,27 @@ func TestAnotherSourcesAppGivesUpNothingHere(t *testing.T) {
 	shop := withData("shop", "db", "pgdata", "postgres:16")
 	shop.Source = "lab"
 	plan := &ring.Plan{Source: "s", Commit: "c2", Apps: []ring.App{withData("store", "db", "pgdata", "postgres:16")}}
-	require.Empty(t, RefuseLeftBehind(plan, map[string]ring.InForce{"shop": {App: shop}}, nil))
+	require.Empty(t, RefuseLeftBehind(plan, map[string]ring.InForce{"shop": {App: shop}}, nil, together))
+}
+
+func together(*ring.App, *ring.App) bool { return true }
+
+// Else whoever may write one folder keeps an app of others from being updated or removed.
+func TestNobodyHoldsAnAppOfOthersByAVolume(t *testing.T) {
+	shop := withData("shop", "db", "pgdata", "postgres:16")
+	plan := &ring.Plan{Source: "s", Commit: "c2", Apps: []ring.App{withData("evil", "db", "pgdata", "postgres:16")}}
+	require.Empty(t, RefuseLeftBehind(plan, map[string]ring.InForce{"shop": {App: shop}}, nil, func(a, b *ring.App) bool { return a.Name == b.Name }))
+	require.Empty(t, plan.Refused)
+}
+
+// Two that have one volume would write it both.
+func TestAVolumeIsNotTakenOverFromAnAppThatKeepsIt(t *testing.T) {
+	shop, store := withData("shop", "db", "pgdata", "postgres:16"), withData("store", "db", "pgdata", "postgres:16")
+	store.Volumes[0].From, store.Volumes[0].Name = "shop", "shop_pgdata"
+	plan := &ring.Plan{Source: "s", Commit: "c2", Apps: []ring.App{shop, store}}
+	refusals := RefuseLeftBehind(plan, map[string]ring.InForce{"shop": {App: shop}}, nil, together)
+	require.Len(t, refusals, 1)
+	require.Equal(t, ring.Conflict, plan.Refused["store"].Code)
+	require.Contains(t, plan.Refused["store"].Says, "volume shop_pgdata is taken over from app shop, which has it in this commit still")
+	require.Len(t, plan.Apps, 1)
 }

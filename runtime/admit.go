@@ -148,6 +148,17 @@ func mountedVolumes(app *ring.App) []volumeUse {
 	return out
 }
 
+// mayTakeOver reports whether a volume is of an app of this host and source that gitring
+// runs or ran. One that Compose made is the app's as long as that was taken over and runs.
+func (b beside) mayTakeOver(made map[string]string, source string, p project) bool {
+	if made[labelApp] == "" {
+		return p.ours && len(p.running) > 0 && !slices.ContainsFunc(p.running, func(c container.Summary) bool {
+			return c.Labels[labelSource] != source
+		})
+	}
+	return made[labelHost] == b.host && made[labelSource] == source && (p.ours || len(p.running) == 0)
+}
+
 // volume judges one volume of the app: a missing one, one that is here under
 // another name, one that is somebody else's.
 func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
@@ -165,9 +176,8 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 		return nil
 	}
 	p := b.project(owner)
-	made := b.volumes[i].Labels
-	if v.From == owner && (p.ours || len(p.running) == 0 && made[labelApp] == owner && made[labelHost] == b.host) {
-		return nil // taken over from an app of gitring's; one writer at a time is for the one who decides
+	if v.From == owner && b.mayTakeOver(b.volumes[i].Labels, a.Of.Source, p) {
+		return nil // one writer at a time is for the one who decides
 	}
 	if !b.sameProject(a.Of, b.volumes[i].Labels, p) {
 		return one(no(a, ring.PolicyDenied, v.at, fmt.Sprintf("volume %s belongs to project %s", name, owner),

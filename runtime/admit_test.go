@@ -71,6 +71,10 @@ func from(app string) func(*ring.App) {
 	return func(a *ring.App) { a.Volumes[0].Name, a.Volumes[0].From = app+"_pg", app }
 }
 
+func ofSource(source string) func(*container.Summary) {
+	return withLabels(map[string]string{"gitring.source": source})
+}
+
 func elsewhereFolder(a *ring.App) { a.Path, a.Files = "apps/blog", []string{"apps/blog/compose.yaml"} }
 
 const namelessID = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -292,6 +296,24 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 		{
 			name: "a volume taken over from an app of another host", app: shop(from("blog")),
 			here: beside{volumes: vols(anothers("edge-2", oursOf("blog", "prod", elsewhereFolder)))},
+			code: ring.PolicyDenied, says: "volume blog_pg belongs to project blog", hints: []string{"docker volume create"},
+		},
+		{name: "a volume of Compose's, taken over from an app that runs here", app: shop(from("blog")), here: beside{
+			containers: all(theirs("blog", "", running, ourOwn("blog", "apps/blog"), ofSource("prod"))), volumes: vols(madeFor("blog_pg", "blog", "pg")),
+		}},
+		{
+			name: "a volume taken over, of another host, while an app of that name runs here", app: shop(from("blog")),
+			here: beside{volumes: vols(anothers("edge-2", oursOf("blog", "prod", elsewhereFolder))), containers: all(theirs("blog", "", running, ourOwn("blog", "apps/blog"), ofSource("prod")))},
+			code: ring.PolicyDenied, says: "volume blog_pg belongs to project blog", hints: []string{"docker volume create"},
+		},
+		{
+			name: "a volume taken over, of Compose's, while another source's app of that name runs here", app: shop(from("blog")),
+			here: beside{volumes: vols(madeFor("blog_pg", "blog", "pg")), containers: all(theirs("blog", "", running, ourOwn("blog", "apps/blog"), ofSource("lab")))},
+			code: ring.PolicyDenied, says: "volume blog_pg belongs to project blog", hints: []string{"docker volume create"},
+		},
+		{
+			name: "a volume taken over, of another source", app: shop(from("blog")),
+			here: beside{volumes: vols(oursOf("blog", "lab", elsewhereFolder)), containers: nil},
 			code: ring.PolicyDenied, says: "volume blog_pg belongs to project blog", hints: []string{"docker volume create"},
 		},
 		{

@@ -245,6 +245,9 @@ func notAllowed(t *testing.T, r *rig) {
 		require.Equal(t, r.app, app)
 		q, ok := payload.(Request)
 		require.True(t, ok)
+		if c, is := q.Body.(ContainerRequest); is && c.HostConfig == nil {
+			return nil // how the image begins, which makes nothing
+		}
 		asked = append(asked, q.Key)
 		if q.Key == deny {
 			return no
@@ -294,6 +297,9 @@ func sealedValues(t *testing.T, r *rig) {
 	}
 	r.opts.Allow = func(_ string, payload any) error {
 		c := payload.(Request).Body.(ContainerRequest)
+		if c.HostConfig == nil {
+			return nil // how the image begins
+		}
 		require.Contains(t, c.Config.Env, "TOKEN=a-"+secret.String(), "judged with the seal on")
 		return nil
 	}

@@ -147,9 +147,11 @@ func (l *ledger) refuseLeftBehind(plan *ring.Plan) []*ring.Refusal {
 		return nil
 	}
 	l.mu.Lock()
-	inForce, were := maps.Clone(l.facts.Apps), maps.Clone(l.facts.Kept)
+	inForce, were, hands := maps.Clone(l.facts.Apps), maps.Clone(l.facts.Kept), l.hands[plan.Source]
 	l.mu.Unlock()
-	return reconcile.RefuseLeftBehind(plan, inForce, were)
+	return reconcile.RefuseLeftBehind(plan, inForce, were, func(a, b *ring.App) bool {
+		return hands.One(policy.HolderOf(a).File, policy.HolderOf(b).File)
+	})
 }
 
 // whose is what belongs to whom at this moment.

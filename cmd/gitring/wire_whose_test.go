@@ -217,6 +217,30 @@ func TestOfTwoThatPlannedAtOnceOnlyTheFirstStarts(t *testing.T) {
 	}
 }
 
+// A volume is taken over from an app in the same hand alone.
+func TestAVolumeIsTakenOverInOneHandAlone(t *testing.T) {
+	const shop = "services: {db: {image: postgres, volumes: ['data:/d']}}\nvolumes: {data: }\n"
+	const store = "services: {db: {image: postgres, volumes: ['data:/d']}}\nvolumes: {data: {x-gitring: {from: shop}}}\n"
+	l, j := hostOf(t, policy.Owner, map[string]map[string]string{"prod": {"apps/shop/compose.yaml": shop}})
+	_, refusals := planOf(j, "prod", map[string]string{"apps/store/compose.yaml": store})
+	require.Empty(t, refusals)
+	_, refusals = planOf(j, "lab", map[string]string{"apps/store/compose.yaml": store})
+	require.NotEmpty(t, refusals)
+	require.Contains(t, refusals[0].Says, "shop")
+	j.whose = func() policy.Whose {
+		w := l.whose()
+		w.OneHand = func(string, policy.Holder, policy.Holder) bool { return false }
+		w.Holdings = slices.DeleteFunc(w.Holdings, func(h policy.Holding) bool { return h.State != policy.InForce })
+		w.Holdings[0].Volumes = nil // from before gitring: nothing tells whose they are
+		return w
+	}
+	_, refusals = planOf(j, "prod", map[string]string{"apps/store/compose.yaml": store})
+	require.Len(t, refusals, 1)
+	require.Contains(t, refusals[0].Says, "is app shop of source prod, which is in other hands")
+	_, refusals = planOf(j, "prod", map[string]string{"apps/shop/compose.yaml": store})
+	require.Empty(t, refusals, "from itself")
+}
+
 func TestLabelsRoutesNamesWhoseAHostNameIs(t *testing.T) {
 	_, j := hostOf(t, policy.Compose, nil)
 	j.rules.Routes = map[string][]string{"shop": {"shop.example.org", "*.shop.example.org"}}
