@@ -241,9 +241,10 @@ const (
 // notTriedYet are hints that no row tries, each with the reason. The list only gets shorter:
 // what is new comes with a row.
 var notTriedYet = map[string]string{
-	"choose another alias": noRowYet,
-	"choose another name":  noRowYet,
-	"choose one of …":      needsHost,
+	"choose another alias":          noRowYet,
+	"choose another name":           noRowYet,
+	"choose one of …":               needsHost,
+	"use a volume of the app's own": needsHost,
 	"commit an empty file or folder there, whichever is mounted":                                                           noRowYet,
 	"commit the file itself; gitring follows no symlink of a repository, but for a .env to a file under the source's path": needsLinks,
 	"commit the file, and name it by its path":                                                                             noRowYet,
