@@ -62,7 +62,7 @@ func TestEveryCommandInABlockOfTheDocsCanBePasted(t *testing.T) {
 
 func TestWhatCannotBePastedIsFound(t *testing.T) {
 	for text, why := range map[string]string{
-		"gitring undo %s tries now":                "--reason is required",
+		"gitring undo %s tries now":                 "--reason is required",
 		"or gitring retry %s --reason '…', or wait": "",
 		"gitring retyr %s":                          "no such verb",
 		"gitring rollout abrot %s --reason '…'":     "no such verb",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -43,6 +44,7 @@ type vector struct {
 	key   string // in the sentence: the key, and the value where it is told apart
 	risk  string // a piece of the sentence
 	owner string
+	told  string // key in the sentence of a power; "" for key itself: a power names the host's path
 }
 
 func (v vector) commit() map[string]string {
@@ -171,7 +173,7 @@ var vectors = []vector{
 	{name: "the data of another app", lines: "volumes: ['/srv/gitring/shop/data:/d']", files: map[string]string{"shop/compose.yaml": plainWeb}, key: "services.web.volumes", risk: "data of app shop", owner: denied},
 	{name: "the data of all apps", lines: "volumes: ['/srv/gitring:/d']", key: "services.web.volumes /srv/gitring:", owner: power},
 	{name: "the data of another app by dots", lines: "volumes: ['../shop/data:/d']", files: map[string]string{"shop/compose.yaml": plainWeb}, key: "services.web.volumes", risk: "data of app shop", owner: denied},
-	{name: "data beside the app's own", lines: "volumes: ['../shared:/d']", key: "services.web.volumes ../shared:", risk: "outside the app's own data", owner: power},
+	{name: "data beside the app's own", lines: "volumes: ['../shared:/d']", key: "services.web.volumes ../shared:", told: "services.web.volumes /srv/gitring/shared:", risk: "outside the app's own data", owner: power},
 	{name: "the time zone, writable", lines: "volumes: ['/etc/localtime:/etc/localtime']", key: "services.web.volumes /etc/localtime:", risk: "lets the container change", owner: power},
 	{name: "certificates, writable", lines: "volumes: ['/etc/ssl/certs:/etc/ssl/certs:rw']", key: "services.web.volumes /etc/ssl/certs:", owner: power},
 	{name: "certificates' keys by dots", lines: "volumes: ['/etc/ssl/certs/../private:/k:ro']", key: "services.web.volumes /etc/ssl/private:", owner: power},
@@ -278,7 +280,7 @@ func TestWhatOwnerDoesWithEveryEscape(t *testing.T) {
 			}
 			require.NotEmpty(t, app.Powers)
 			all := strings.Join(app.Powers, "\n")
-			require.Contains(t, all, v.key)
+			require.Contains(t, all, cmp.Or(v.told, v.key))
 			require.NotContains(t, all, "hunter2")
 		})
 	}

@@ -21,7 +21,7 @@ func wrap(line string, width, hang int) []string {
 	if width <= 0 || cells(line) <= width {
 		return []string{line}
 	}
-	if hang > width/2 {
+	if hang > min(width/2, width-2) { // a letter may be two wide
 		hang = 0
 	}
 	var lines []string
@@ -42,7 +42,7 @@ func wrap(line string, width, hang int) []string {
 		if piece[0] == ' ' {
 			spaces = piece
 			if i == 0 {
-				piece = piece[:min(len(piece), width/2)]
+				piece = piece[:max(0, min(len(piece), width/2, width-2))]
 				now.WriteString(piece)
 				used, began, spaces = len(piece), len(piece), ""
 			}
@@ -51,6 +51,9 @@ func wrap(line string, width, hang int) []string {
 		if used > began && used+len(spaces)+cells(piece) > width {
 			next()
 			spaces = ""
+		}
+		if used+len(spaces)+cells(piece) > width { // behind what is nothing but a colour
+			spaces = spaces[:min(len(spaces), max(0, width-used-2))]
 		}
 		now.WriteString(spaces)
 		used, spaces = used+len(spaces), ""
