@@ -157,9 +157,10 @@ func (r *Rules) SharedFolders(dataRoot, appPath string) []string {
 }
 
 // RootTogether reports whether two grants of one app together give root on the host: the
-// first sees all of its processes, and the second traces them.
+// first sees all of its processes, and the second traces them. One service can join the
+// processes of another, so whose each of them is makes no difference.
 func RootTogether(a, b *Grant) bool {
-	sameApp := a.App == b.App && a.Source == b.Source && (a.Service == b.Service || a.Service == "" || b.Service == "")
+	sameApp := a.App == b.App && a.Source == b.Source
 	return sameApp && a.Feature == "namespaces.pid" && a.Value == "host" && b.Feature == "capabilities.add" && capability(b.Value) == "SYS_PTRACE"
 }
 
@@ -169,7 +170,9 @@ var grantedMode = regexp.MustCompile(`^(ro|r?shared|r?slave|private)$`)
 var rootCapabilities = []string{"SYS_ADMIN", "SYS_MODULE", "SYS_RAWIO", "DAC_READ_SEARCH", "BPF"}
 
 // rootFolders are those of the host that its own programs run by.
-var rootFolders = []string{"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt/containerd", "/proc", "/root", "/run/systemd", "/sbin", "/sys", "/usr", "/var/spool/cron"}
+var rootFolders = []string{
+	"/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/nix", "/opt/containerd", "/proc", "/root", "/run", "/sbin", "/snap", "/sys", "/usr", "/var/spool",
+}
 
 // GivesRoot reports whether who has a thing can become root on the host by it: then a
 // grant has to say so.
@@ -222,15 +225,21 @@ var engineSockets = []string{
 	"docker.sock", "containerd.sock", "podman.sock", "crio.sock", "dockershim.sock", "buildkitd.sock", "libvirt-sock", "unix.socket",
 }
 
-// rootDevice reports whether a device, or a rule of the control group for devices, gives
-// the disks or the memory of the host.
+// tameDevices are those of which it is known that they give no disk, no memory and no
+// kernel of the host: graphics, sound, video, serial lines, tunnels, USB and clocks.
+var tameDevices = regexp.MustCompile(`^/dev/(dri|snd|bus/usb|serial|dvb|usb|input)(/[^/]+)*$|^/dev/(net/tun|hwrng|kfd|kvm|ppp|rtc|ttyprintk|null|zero|full|u?random)$|^/dev/(tty(S|USB|ACM|AMA|THS|mxc)|video|media|rtc|watchdog|nvidia|vchiq|vcsm|gpiochip|i2c-|cec|lirc|hidraw|apex_|davinci|galcore|mali|rknpu)[A-Za-z0-9_-]*$`)
+
+// tameRules are the same as rules of the control group, by the major number.
+var tameRules = regexp.MustCompile(`^c (4|81|116|166|188|189|195|204|226|10:200)(:[0-9*]+)? [rwm]+$`)
+
+// rootDevice reports whether a device, or a rule of the control group for devices, may give
+// the disks, the memory or the kernel of the host: all that is not known to be tame. What is
+// no path is asked of a driver, such as gpus.
 func rootDevice(asks string) bool {
-	if kind, _, rule := strings.Cut(asks, " "); rule {
-		return kind == "a" || kind == "b" || strings.Contains(asks, " 1:") || strings.Contains(asks, "*:")
+	if strings.Contains(asks, " ") {
+		return !tameRules.MatchString(asks)
 	}
-	risk := deviceRisk(asks)
-	return risk != "" || within(asks, "/dev/disk") || within(asks, "/dev/block") || within(asks, "/dev/loop") || strings.HasPrefix(asks, "/dev/loop") ||
-		asks == "/dev/fuse" || asks == "/dev/kmsg"
+	return strings.HasPrefix(asks, "/") && !tameDevices.MatchString(asks)
 }
 
 // hashed stands for a value that is too long or too secret to be written into a grant.

@@ -289,3 +289,22 @@ func TestWhatOnlyAnAppAsAWholeShows(t *testing.T) {
 		require.Len(t, CheckApp(Rules{}, app, "/srv", nil), tt.want, tt.name)
 	}
 }
+
+// A grant says that it gives root wherever it is not known that it does not.
+func TestADeviceIsTameOrSaysThatItGivesRoot(t *testing.T) {
+	for _, tame := range []string{
+		"/dev/dri", "/dev/dri/renderD128", "/dev/snd", "/dev/ttyUSB0", "/dev/ttyACM0", "/dev/serial/by-id/usb-zigbee", "/dev/net/tun", "/dev/bus/usb/001/004",
+		"/dev/video0", "/dev/nvidia0", "/dev/nvidia-uvm", "/dev/kfd", "/dev/kvm", "/dev/rtc0", "/dev/watchdog", "gpus", "gpus:amd", "c 189:* rwm", "c 226:128 rw",
+	} {
+		require.False(t, GivesRoot("devices", tame), tame)
+	}
+	for _, root := range []string{
+		"/dev/sda", "/dev/mmcblk0", "/dev/xvda", "/dev/ubuntu-vg/ubuntu-lv", "/dev/cpu/0/msr", "/dev/sg0", "/dev/hda", "/dev/zd0", "/dev/nbd0", "/dev/bcache0", "/dev/pmem0",
+		"/dev/root", "/dev/bsg/0", "/dev/uinput", "/dev/vfio/1", "/dev/snapshot", "/dev/fuse", "/dev/mem", "/dev", "c 202:* rwm", "b 8:0 r", "a *:* rwm", "c 1:1 rwm", "c *:* rwm",
+	} {
+		require.True(t, GivesRoot("devices", root), root)
+	}
+	for _, bind := range []string{"/var/spool", "/run/crio", "/run/crio/crio.sock", "/nix", "/snap", "/run/k3s/containerd", "/run/buildkit", "/lib32"} {
+		require.True(t, GivesRoot("mounts.bind", bind), bind)
+	}
+}

@@ -384,6 +384,11 @@ func portRange(s string) (string, string) {
 // closedRoots are the bind roots that something which is never granted closes.
 func (k *checker) closedRoots(c *Config, file string, line int) {
 	for _, root := range c.policy.lists.BindRoots {
+		if root != policy.OwnFolder && strings.Contains(root, "{") {
+			// Who signs chooses the path, and could choose another app's folder, or /etc.
+			k.inPolicy(file, line, "name the folder itself", "policy.mounts.bind_roots: %s has a mark, which only %s may have", root, policy.OwnFolder)
+			continue
+		}
 		if policy.NeverGranted(policy.Lists{}, "mounts.bind", root) {
 			k.inPolicy(file, line, "choose another folder", "policy.mounts.bind_roots: %s is the daemon's own", root)
 			continue

@@ -6,9 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
 )
 
 const oneGrant = "version: 1\napps: [{name: web, source: prod, path: web, grants: [{feature: capabilities.add, value: NET_ADMIN, reason: vpn}]}]\n"
@@ -136,6 +140,39 @@ func TestWhatReportLetsPassIsOnlyWhatIsInForce(t *testing.T) {
 	require.NoError(t, j.allow("web", sent), "report goes on with what was accepted")
 	_, refusals = j.look(commitOf(webWith("cap_add: [NET_ADMIN]")), onProd)
 	require.NotEmpty(t, refusals, "and accepts nothing anew")
+}
+
+// No plan has judged how an image begins, and nothing lets the daemon's own be mounted.
+func TestReportLetsNothingPassThatNoPlanAccepted(t *testing.T) {
+	config := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\non_violation: report\n"})
+	c, err := LoadConfig(config)
+	require.NoError(t, err)
+	j := judgeOf(c)
+	j.live, j.runtimes = newLivePolicy(c), nil
+	app := &ring.App{Name: "web", Source: "prod", Path: "web", Services: []ring.Service{{Name: "web"}}}
+	for _, body := range []runtime.ContainerRequest{
+		{Config: &container.Config{WorkingDir: "/proc/self/fd/8"}},
+		{Config: &container.Config{Image: "a"}, HostConfig: &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeBind, Source: c.State, Target: "/x"}}}},
+		{Config: &container.Config{Image: "a", Labels: map[string]string{"gitring.app": "other"}}, HostConfig: &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeBind, Source: c.file, Target: "/x"}}}},
+	} {
+		require.Error(t, j.allow("web", runtime.Request{Key: "container", Body: body, App: app, Service: &app.Services[0]}), "%+v", body.Config)
+	}
+}
+
+// A file that was edited between its first read and the first look is read all the same.
+func TestNoEditOfThePolicyIsMissed(t *testing.T) {
+	config := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\nprofile: owner\n"})
+	c, err := LoadConfig(config)
+	require.NoError(t, err)
+	rewritten(t, config, "version: 1\nprofile: hardened\n")
+	live := newLivePolicy(c)
+	changed, wrong := live.look()
+	require.Empty(t, wrong)
+	require.True(t, changed)
+	said, _ := live.said()
+	require.Equal(t, policy.Hardened, said.profile)
+	changed, _ = live.look()
+	require.False(t, changed)
 }
 
 func TestAGrantIsToldBeforeItExpires(t *testing.T) {

@@ -14,6 +14,9 @@ func serveAnew(ctx context.Context, g *globals, d *daemon, hup <-chan os.Signal)
 	cfg, log := d.cfg, d.log
 	for {
 		next, err := runUntilAnew(ctx, g, d, hup)
+		if d.judge.live != nil { // the policy may have been read again since
+			cfg.policy, _ = d.judge.live.said()
+		}
 		d.close()
 		if next == nil || ctx.Err() != nil {
 			return err

@@ -416,9 +416,11 @@ func (j judge) allow(app string, payload any) error {
 	var denied []*ring.Refusal
 	others := j.accepted(a)
 	q := j.request(app, r, others)
-	var asked []policy.Finding
-	if !j.reports() { // what is in force goes on as it was accepted
-		asked = policy.Check(j.here(), q)
+	asked := policy.Check(j.here(), q)
+	if c, is := r.Body.(runtime.ContainerRequest); j.reports() && !(is && c.HostConfig == nil) {
+		// What is in force goes on as it was accepted. What no policy lets pass was never
+		// accepted, and how an image begins was judged by no plan.
+		asked = slices.DeleteFunc(asked, func(f policy.Finding) bool { return f.Owner })
 	}
 	found := slices.Concat(
 		j.takes(r, others),

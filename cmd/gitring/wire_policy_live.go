@@ -26,12 +26,9 @@ type livePolicy struct {
 	wrong string       // guarded by mu: why the files cannot be taken, "" when they can
 }
 
-// newLivePolicy begins with what the configuration said when it was read.
-func newLivePolicy(c *Config) *livePolicy {
-	p := &livePolicy{config: c.file, now: c.policy}
-	p.seen, _ = p.print(c.policy.file)
-	return p
-}
+// newLivePolicy begins with what the configuration said when it was read. The first look
+// reads the files in any case: they may have changed since.
+func newLivePolicy(c *Config) *livePolicy { return &livePolicy{config: c.file, now: c.policy} }
 
 // print is one of the configuration's file and of the policy's own, where it has one.
 func (p *livePolicy) print(file string) ([]byte, error) {
@@ -79,8 +76,7 @@ func (p *livePolicy) look() (changed bool, wrong string) {
 	p.now.over(&was)
 	c.policy.over(&is)
 	changed = was.Hash() != is.Hash() || !sameApps(p.now.apps, c.policy.apps) || p.now.onViolation != c.policy.onViolation || before != ""
-	p.now, p.wrong = c.policy, ""
-	p.seen, _ = p.print(c.policy.file)
+	p.now, p.wrong, p.seen = c.policy, "", seen // of before the read: what came after is read next
 	return changed, ""
 }
 
@@ -89,6 +85,9 @@ func sameApps(a, b []policyApp) bool { return slices.Equal(a, b) }
 // over puts what a policy says over rules.
 func (c *policyConfig) over(r *policy.Rules) {
 	r.Profile, r.Lists, r.Grants, r.Routes = c.profile, c.lists, c.grants, c.routes
+	if c.file != "" && !slices.Contains(r.Own, c.file) { // it may be another one by now
+		r.Own = append(slices.Clip(r.Own), c.file)
+	}
 }
 
 // said is the policy in effect, and why its files cannot be taken.
