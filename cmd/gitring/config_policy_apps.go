@@ -149,7 +149,13 @@ func readGrant(g *policy.Grant, said map[string]*yaml.Node, lists policy.Lists) 
 // grantsTogether holds grants against each other: seeing all processes of the host and
 // tracing them is root there.
 func (k *checker) grantsTogether(c *Config, file string) {
+	everybody := policy.Grant{Feature: "namespaces.pid", Value: "host"}
 	for _, a := range c.policy.grants {
+		everybody.App, everybody.Source = a.App, a.Source
+		if l := c.policy.lists; l != nil && slices.Contains(l.PID, "host") && policy.RootTogether(&everybody, &a) && !a.Danger {
+			k.inPolicy(file, lineOf(a.At), "add danger: "+policy.Equivalent,
+				"policy.apps.grants: app %s gets SYS_PTRACE, which with host in policy.namespaces.pid gives root on this host", a.App)
+		}
 		for _, b := range c.policy.grants {
 			if policy.RootTogether(&a, &b) && !(a.Danger && b.Danger) {
 				k.inPolicy(file, lineOf(a.At), "add danger: "+policy.Equivalent+" to both grants",

@@ -288,6 +288,17 @@ func TestSeeingAndTracingAllProcessesIsRootTogether(t *testing.T) {
 	require.ErrorContains(t, err, "together give root")
 	_, err = ReadConfig(withPolicy(t, fmt.Sprintf(both, ", danger: root-equivalent", ", danger: root-equivalent"), nil))
 	require.NoError(t, err)
+
+	const open = "policy: {namespaces: {pid: [+host]}, apps: [{name: web, source: prod, path: web, grants: [{feature: capabilities.add, value: SYS_PTRACE, reason: x%s}]}]}"
+	_, err = ReadConfig(withPolicy(t, fmt.Sprintf(open, ""), nil))
+	require.ErrorContains(t, err, "with host in policy.namespaces.pid gives root")
+	_, err = ReadConfig(withPolicy(t, fmt.Sprintf(open, ", danger: root-equivalent"), nil))
+	require.NoError(t, err)
+
+	// One service joins the processes of another.
+	joined := strings.NewReplacer("value: host,", "value: host, service: watch,", "value: SYS_PTRACE,", "value: SYS_PTRACE, service: joined,").Replace(fmt.Sprintf(both, "", ""))
+	_, err = ReadConfig(withPolicy(t, joined, nil))
+	require.ErrorContains(t, err, "together give root")
 }
 
 // Right before a call the same grants count, also for a call that is about no service.
