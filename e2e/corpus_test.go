@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -170,10 +171,11 @@ func (h *host) external(name string) {
 }
 
 // idleImage makes the image that stands in for all others, and cached(it) for
-// those of caches, which declare a VOLUME that no Compose file speaks of.
+// those of caches, which declare a VOLUME that no Compose file speaks of. Each test
+// gets a name of its own: the first one that ends takes its image away.
 func idleImage(t *testing.T, e *engine) string {
 	t.Helper()
-	name := fmt.Sprintf("gitring-idle:%d", os.Getpid())
+	name := fmt.Sprintf("gitring-idle:%d-%d", os.Getpid(), idleImages.Add(1))
 	bin := filepath.Join(t.TempDir(), "idle")
 	require.NoError(t, goBuild(bin, "./testdata/idle"))
 	b, err := os.ReadFile(bin)
@@ -188,6 +190,8 @@ func idleImage(t *testing.T, e *engine) string {
 	t.Cleanup(func() { e.unload(name); e.unload(cached(name)) })
 	return name
 }
+
+var idleImages atomic.Int64
 
 func cached(image string) string { return image + "-cache" }
 
