@@ -69,7 +69,7 @@ func unfit(hint, format string, args ...any) error { return &Unfit{say(format, a
 
 // Carry decides a person's act; it changes nothing in the world.
 func Carry(w World, a Act, now time.Time) (Acted, error) {
-	p := &person{turn: newTurn(w, now), Act: a}
+	p := &person{decider: newDecider(w, now), Act: a}
 	p.index()
 	p.scale()
 	p.look()
@@ -77,16 +77,16 @@ func Carry(w World, a Act, now time.Time) (Acted, error) {
 		p.choose(v)
 	}
 	err := p.act()
-	p.done.Facts, p.done.Events = p.out.Facts, p.out.Events
+	p.done.Facts, p.done.Events = p.facts, p.events
 	if err != nil {
 		return Acted{}, err
 	}
 	return p.done, nil
 }
 
-// person is a turn in which a person decides.
+// person is a decider for which a person decides.
 type person struct {
-	*turn
+	*decider
 	Act
 	done  Acted
 	names []string // of what is tried again

@@ -10,7 +10,7 @@ import (
 // and not ours. It is asked once about each content of an app, after the images
 // are here and before anything is changed; what asks for nothing new of the host
 // is not asked about.
-func (t *turn) admitted(app *ring.App, have ring.InForce, known bool) bool {
+func (t *decider) admitted(app *ring.App, have ring.InForce, known bool) bool {
 	known = known && !have.Leaving
 	if known && !asksAnew(&have.App, app) {
 		return true

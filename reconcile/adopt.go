@@ -17,7 +17,7 @@ const Adopt Verb = "adopt"
 
 // takeAdopted gives the containers with a row what their labels do not say, and
 // leaves those out whose app is not in force yet.
-func (t *turn) takeAdopted() {
+func (t *Pass) takeAdopted() {
 	if len(t.Facts.Adopted) == 0 {
 		return
 	}
@@ -39,7 +39,7 @@ func (t *turn) takeAdopted() {
 }
 
 // adopted is the row of an instance that Compose made; nil for one of ours.
-func (t *turn) adopted(in *inst) *ring.Adopted {
+func (t *Pass) adopted(in *inst) *ring.Adopted {
 	if len(t.Facts.Adopted) == 0 {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (t *turn) adopted(in *inst) *ring.Adopted {
 
 // standIn has adopted containers fill their slots from the moment that their app
 // is in force: before any rule finds those empty.
-func (t *turn) standIn() {
+func (t *decider) standIn() {
 	found := false
 	for _, id := range sortedKeys(t.Facts.Adopted) {
 		row := t.Facts.Adopted[id]
@@ -76,7 +76,7 @@ func (t *turn) standIn() {
 
 // atRest says of a service whose slots adopted containers fill that no rollout is
 // under way, and what a failure of its first change brings back: these containers.
-func (t *turn) atRest(id ring.ServiceID) {
+func (t *decider) atRest(id ring.ServiceID) {
 	name, service := id.Split()
 	f := t.Facts.Apps[name]
 	s, ok := f.App.Service(service)
@@ -104,7 +104,7 @@ func (t *turn) atRest(id ring.ServiceID) {
 // dropDouble removes one of two that stand in one slot for one version: ours, which an
 // adopted container was about to make room for, or was just replaced by, when the
 // database that knew of it was lost. It says whether a step was decided.
-func (t *turn) dropDouble(v *service) bool {
+func (t *decider) dropDouble(v *service) bool {
 	if len(t.Facts.Adopted) == 0 {
 		return false
 	}
@@ -132,7 +132,7 @@ func (t *turn) dropDouble(v *service) bool {
 
 // adopting are the containers of an app that were adopted and do not stand for
 // anything yet.
-func (t *turn) adopting(app string) []ring.Adopted {
+func (t *Pass) adopting(app string) []ring.Adopted {
 	var out []ring.Adopted
 	for _, id := range sortedKeys(t.Facts.Adopted) {
 		if row := t.Facts.Adopted[id]; row.App == app && row.For == "" {
@@ -143,7 +143,7 @@ func (t *turn) adopting(app string) []ring.Adopted {
 }
 
 // forgetAdopted drops the rows of containers that are gone.
-func (t *turn) forgetAdopted() {
+func (t *decider) forgetAdopted() {
 	if len(t.Facts.Adopted) == 0 {
 		return
 	}
@@ -160,7 +160,7 @@ func (t *turn) forgetAdopted() {
 
 // enginePolicy is the restart policy that an instance of the target is to have:
 // an adopted one keeps the one that it came with.
-func (t *turn) enginePolicy(v *service, in *inst) ring.EnginePolicy {
+func (t *Pass) enginePolicy(v *service, in *inst) ring.EnginePolicy {
 	if row := t.adopted(in); row != nil {
 		return row.Policy
 	}
@@ -207,7 +207,7 @@ func (p *person) adoptIt() error {
 }
 
 // sourceOf is the source of an app in force or next; nil when there is none.
-func (t *turn) sourceOf(app string) *Source {
+func (t *Pass) sourceOf(app string) *Source {
 	if f, ok := t.Facts.Apps[app]; ok && !f.Leaving {
 		return t.source(f.App.Source)
 	}

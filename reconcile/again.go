@@ -11,7 +11,7 @@ import (
 // against the version that they run: they are started again, as a restart policy
 // would have done that is set only once a rollout is complete. It says that
 // nothing can be told yet: a step is under way that began before.
-func (t *turn) excuse(v *service) bool {
+func (t *decider) excuse(v *service) bool {
 	was := v.row.Engine
 	if t.Seen.Engine == "" || was == t.Seen.Engine {
 		return false
@@ -30,7 +30,7 @@ func (t *turn) excuse(v *service) bool {
 
 // startAgain means what ended of the wanted version to be started again, whether it
 // was counted as a failure before the engine was gone or not.
-func (t *turn) startAgain(v *service) {
+func (t *decider) startAgain(v *service) {
 	for _, in := range v.all {
 		if in.Version != v.want.Version || !in.holds() || !in.Ended() || in.intent != "" || in.rests {
 			continue
@@ -47,7 +47,7 @@ func (t *turn) startAgain(v *service) {
 // final has the verdict that was just given on v, and on what is tied to it, stand
 // whatever becomes of the engine: a job that was cut short would run a second time,
 // and a person is not to be overruled.
-func (t *turn) final(v *service) {
+func (t *decider) final(v *service) {
 	for _, m := range v.tied() {
 		d, failed := t.quarantine(m)
 		if !failed || !d.At.Equal(t.now) {
@@ -64,7 +64,7 @@ const shutdown = 2 * time.Minute
 
 // acquit takes a verdict back that was given while the engine was on its way out:
 // what ended then did so with it. Were it the version's fault, it fails again.
-func (t *turn) acquit(v *service) {
+func (t *decider) acquit(v *service) {
 	d, ok := t.Facts.Verdict(v.id, v.want.Version)
 	row := v.row
 	if !ok || d.Good || row.Done || row.Version != v.want.Version || row.Engine == "" || t.Seen.Engine == "" || row.Engine == t.Seen.Engine {

@@ -8,13 +8,13 @@ import (
 
 // observed says that the source of an app is only watched: nothing of it is
 // changed, whatever was in force before.
-func (t *turn) observed(app string) bool {
+func (t *Pass) observed(app string) bool {
 	src := t.source(t.Facts.Apps[app].App.Source)
 	return src != nil && src.Apply == ApplyObserve
 }
 
 // observe says what the next plan of a source would change, and changes nothing.
-func (t *turn) observe(src *Source) {
+func (t *Pass) observe(src *Source) {
 	says := "nothing would change"
 	if would := t.would(src, t.present(src.Name)); would != "" {
 		says = "would " + would
@@ -26,7 +26,7 @@ func (t *turn) observe(src *Source) {
 // would is what carrying out the next plan of a source would do, by services;
 // "" when nothing. What runs already, as that version, is nothing new though the
 // store does not know of it.
-func (t *turn) would(src *Source, present map[string][]string) string {
+func (t *Pass) would(src *Source, present map[string][]string) string {
 	n := t.counts(src, present)
 	var out []string
 	for _, class := range []ring.Class{ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate, ring.ChangeInPlace, ring.ChangeRemove} {
@@ -42,7 +42,7 @@ func (t *turn) would(src *Source, present map[string][]string) string {
 }
 
 // counts are the services of each class of change in the next plan of a source.
-func (t *turn) counts(src *Source, present map[string][]string) map[ring.Class]int {
+func (t *Pass) counts(src *Source, present map[string][]string) map[ring.Class]int {
 	n := map[ring.Class]int{}
 	for i := range src.Next.Apps {
 		next := &src.Next.Apps[i]
@@ -69,7 +69,7 @@ func (t *turn) counts(src *Source, present map[string][]string) map[ring.Class]i
 }
 
 // runsAs says that an instance of a version is there.
-func (t *turn) runsAs(id ring.ServiceID, version ring.Version) bool {
+func (t *Pass) runsAs(id ring.ServiceID, version ring.Version) bool {
 	for _, in := range t.seen[id] {
 		if in.Version == version {
 			return true
@@ -80,7 +80,7 @@ func (t *turn) runsAs(id ring.ServiceID, version ring.Version) bool {
 
 // stageWhole puts the apps of a plan in force at once, when each of them could
 // be, or none.
-func (t *turn) stageWhole(src *Source, present map[string][]string) {
+func (t *decider) stageWhole(src *Source, present map[string][]string) {
 	plan := src.Next
 	var all []staged
 	waits, dead := "", false

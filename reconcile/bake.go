@@ -23,7 +23,7 @@ func (v *service) watchedSince() time.Time {
 // unproven takes back that v is watched where nothing of it ever served: it was
 // complete with a count of none, and a person's count ended meanwhile. What starts now
 // is judged as the start that it is. It says whether that is so.
-func (t *turn) unproven(v *service) bool {
+func (t *decider) unproven(v *service) bool {
 	if v.row.Ready > 0 || t.settled(v) {
 		return false
 	}
@@ -33,7 +33,7 @@ func (t *turn) unproven(v *service) bool {
 }
 
 // watch takes the place of account once the wanted version served whole.
-func (t *turn) watch(v *service) {
+func (t *decider) watch(v *service) {
 	if v.failed != nil {
 		return
 	}
@@ -57,7 +57,7 @@ func (v *service) watchSays() string {
 
 // lapse is why an instance that served does not serve any more. One that was made
 // or started since has the time that any has.
-func (t *turn) lapse(v *service, in *inst) string {
+func (t *Pass) lapse(v *service, in *inst) string {
 	switch {
 	case in.unlive != "" && in.act != "" && in.Live():
 		return in.unlive
@@ -73,14 +73,14 @@ func (t *turn) lapse(v *service, in *inst) string {
 
 // backByItself says that the engine restarted an instance since this was last
 // looked at: it may serve again already.
-func (t *turn) backByItself(v *service, in *inst) bool {
+func (t *Pass) backByItself(v *service, in *inst) bool {
 	row, _ := t.slot(v, in)
 	return in.Restarts > 0 && (row.Instance != in.ID || in.Restarts > row.Restarts)
 }
 
 // bakes says that what is complete is watched for a while yet before it is good.
 // Without anything to go back to there is nothing to watch for.
-func (t *turn) bakes(v *service) bool {
+func (t *decider) bakes(v *service) bool {
 	d := v.bakeTime()
 	if v.target != v.want || v.row.Done || v.failed != nil || d == 0 {
 		return false

@@ -42,7 +42,7 @@ func splitFor(waits string) (service string, version ring.Version) {
 }
 
 // beforeRow is the run before the rollout of s to its wanted version.
-func (t *turn) beforeRow(s *service) (ring.JobRun, bool) {
+func (t *Pass) beforeRow(s *service) (ring.JobRun, bool) {
 	run, ok := t.Facts.Jobs[ring.RunKey(ring.ID(s.app.Name, s.want.Before), ring.BeforeMark(ring.ForVersion(s.want.Name, s.want.Version)))]
 	if run.Over {
 		return ring.JobRun{}, false
@@ -53,7 +53,7 @@ func (t *turn) beforeRow(s *service) (ring.JobRun, bool) {
 // spend has what ran before rollouts of versions that are not wanted any more count
 // for nothing: should one be wanted again, that is another rollout. What failed is
 // remembered with its verdict.
-func (t *turn) spend(v *service) {
+func (t *decider) spend(v *service) {
 	for _, key := range t.runsOf(v.id) {
 		run := t.Facts.Jobs[key]
 		service, version := splitFor(run.For)
@@ -64,7 +64,7 @@ func (t *turn) spend(v *service) {
 }
 
 // spent is that for one run. A job that says run: on_change runs once for each version.
-func (t *turn) spent(v *service, run ring.JobRun) {
+func (t *decider) spent(v *service, run ring.JobRun) {
 	if run.State == jobSucceeded && !run.Over && v.want.Job != nil && v.want.Job.Run == "always" {
 		run.Over = true
 		t.set(run)
@@ -73,7 +73,7 @@ func (t *turn) spent(v *service, run ring.JobRun) {
 
 // before is why the wanted version of s may not start yet: what runs before it
 // has not succeeded. dead says that it failed.
-func (t *turn) before(s *service) (why string, dead bool) {
+func (t *Pass) before(s *service) (why string, dead bool) {
 	if s.want.Before == "" || t.letThrough(s) {
 		return "", false
 	}
@@ -99,14 +99,14 @@ func (t *turn) before(s *service) (why string, dead bool) {
 
 // failsFor says that the run before the wanted version of s failed, and that s
 // is not to be tried again.
-func (t *turn) failsFor(s *service, run ring.JobRun) bool {
+func (t *Pass) failsFor(s *service, run ring.JobRun) bool {
 	_, quarantined := t.quarantine(s)
 	return run.State == jobFailed && quarantined && !t.letThrough(s)
 }
 
 // letThrough says that the wanted version of s was let through before: it is
 // here. That is so too where all that was remembered is lost.
-func (t *turn) letThrough(s *service) bool {
+func (t *Pass) letThrough(s *service) bool {
 	if _, failed := t.quarantine(s); s.row.Version == s.want.Version && s.row.Done && !failed {
 		return true
 	}
@@ -123,7 +123,7 @@ func (t *turn) letThrough(s *service) bool {
 
 // restarted says that the wanted version is the last good one but for a person's
 // restart, which asks nothing new.
-func (t *turn) restarted(s *service) bool {
+func (t *Pass) restarted(s *service) bool {
 	if s.good == nil || s.good.Service.Spec.Mark == s.want.Spec.Mark {
 		return false
 	}
@@ -134,7 +134,7 @@ func (t *turn) restarted(s *service) bool {
 
 // runBefore is the run of v that the wanted version of s waits for, if it does:
 // nothing else keeps it from starting.
-func (t *turn) runBefore(v, s *service) (ring.JobRun, bool) {
+func (t *Pass) runBefore(v, s *service) (ring.JobRun, bool) {
 	if t.letThrough(s) || t.handsOff(s.id) || t.halted(s.id) != "" {
 		return ring.JobRun{}, false
 	}
@@ -155,7 +155,7 @@ func (t *turn) runBefore(v, s *service) (ring.JobRun, bool) {
 
 // mended tries again what failed for the job that runs before it, where that is
 // another version by now: the verdict was on the one before.
-func (t *turn) mended(s *service) {
+func (t *decider) mended(s *service) {
 	if s.want.Before == "" {
 		return
 	}
@@ -169,7 +169,7 @@ func (t *turn) mended(s *service) {
 }
 
 // goesOn takes back that the wanted version of s failed, and with it what is tied to s.
-func (t *turn) goesOn(s *service, why ring.Event) {
+func (t *decider) goesOn(s *service, why ring.Event) {
 	verdict, _ := t.quarantine(s)
 	for _, m := range s.tied() {
 		if d, failed := t.quarantine(m); !failed || !d.At.Equal(verdict.At) {
@@ -189,7 +189,7 @@ func (t *turn) goesOn(s *service, why ring.Event) {
 
 // standsFor has a run that a person asked for, and that succeeded, count for those
 // that failed before a rollout.
-func (t *turn) standsFor(v *service, run ring.JobRun) {
+func (t *decider) standsFor(v *service, run ring.JobRun) {
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]
 		own, ok := t.beforeRow(s)
@@ -216,20 +216,20 @@ func (p *person) retryBefore(v *service) {
 }
 
 // quarantine is the verdict "failed" on the wanted version of s.
-func (t *turn) quarantine(s *service) (ring.Verdict, bool) {
+func (t *Pass) quarantine(s *service) (ring.Verdict, bool) {
 	d, ok := t.Facts.Verdict(s.id, s.want.Version)
 	return d, ok && !d.Good
 }
 
 // takeBack forgets that the wanted version of s failed. A run before it that failed
 // is over with that: it condemns the version no more, and the next try has its own.
-func (t *turn) takeBack(s *service) {
+func (t *decider) takeBack(s *service) {
 	t.set(ring.Forget{Table: "verdict", Key: s.wanted()})
 	t.pardon(s.app, s.want)
 }
 
 // pardon ends what a failed run before a version says of it.
-func (t *turn) pardon(app *ring.App, s *ring.Service) {
+func (t *decider) pardon(app *ring.App, s *ring.Service) {
 	if s.Before == "" {
 		return
 	}
@@ -243,7 +243,7 @@ func (t *turn) pardon(app *ring.App, s *ring.Service) {
 // condemn gives the verdict again that a failed run of v led to, where that is lost:
 // an earlier state of the database came back, or none, while the marks of jobs are
 // files. Without it the job would run a second time for one reason.
-func (t *turn) condemn(v *service) {
+func (t *decider) condemn(v *service) {
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]
 		run, ok := t.beforeRow(s)
@@ -258,7 +258,7 @@ func (t *turn) condemn(v *service) {
 }
 
 // failBefore is the verdict on the wanted version of s for a run of v that failed.
-func (t *turn) failBefore(v, s *service, run ring.JobRun) {
+func (t *decider) failBefore(v, s *service, run ring.JobRun) {
 	reason := say("%s, which runs before it, failed: %s", v.want.Name, run.Reason)
 	t.verdict(s, s.app.Commit, reason)
 	t.failTied(s, reason)
@@ -266,7 +266,7 @@ func (t *turn) failBefore(v, s *service, run ring.JobRun) {
 }
 
 // beforeEnded lets the rollout go on that waits for the run, or fails it.
-func (t *turn) beforeEnded(v *service, run ring.JobRun) {
+func (t *decider) beforeEnded(v *service, run ring.JobRun) {
 	name, version := splitFor(run.For)
 	s := t.views[ring.ID(v.app.Name, name)]
 	if s == nil || s.want.Before != v.want.Name {
@@ -296,7 +296,7 @@ func (t *turn) beforeEnded(v *service, run ring.JobRun) {
 
 // beforeReached is what is missing until a job that runs before others has done
 // so for all versions that are wanted; what was let through needs no run.
-func (t *turn) beforeReached(v *service, until ring.Until) (why string, dead bool) {
+func (t *Pass) beforeReached(v *service, until ring.Until) (why string, dead bool) {
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]
 		run, _ := t.beforeRow(s)
@@ -314,7 +314,7 @@ func (t *turn) beforeReached(v *service, until ring.Until) (why string, dead boo
 }
 
 // awaited says that a rollout waits for nothing but a run of v that has not begun.
-func (t *turn) awaited(v *service) bool {
+func (t *Pass) awaited(v *service) bool {
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]
 		if run, ok := t.beforeRow(s); ok && run.State != jobFailed || t.letThrough(s) || s.failed != nil {
@@ -328,7 +328,7 @@ func (t *turn) awaited(v *service) bool {
 }
 
 // beforeStatus is the phase of a job that runs before others.
-func (t *turn) beforeStatus(v *service, st *ring.ServiceStatus) {
+func (t *Pass) beforeStatus(v *service, st *ring.ServiceStatus) {
 	waiting := "runs before " + strings.Join(v.runsBefore(), ", ")
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]

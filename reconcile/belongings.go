@@ -12,7 +12,7 @@ import (
 // keeps. Inside one repository two apps may name one folder, and its authors see both;
 // the authors of two repositories see nothing of each other, and a Compose file at
 // the root of each makes their ./data one folder.
-func (t *turn) keptByOthers(next *ring.App) *ring.Refusal {
+func (t *Pass) keptByOthers(next *ring.App) *ring.Refusal {
 	mine := belongings(next)
 	if len(mine) == 0 {
 		return nil

@@ -82,7 +82,7 @@ func bigService(commit string, n int) ring.Service {
 	return s
 }
 
-// look is one turn, remembered; its steps are under way when it returns.
+// look is one pass, remembered; its steps are under way when it returns.
 func (h *bigHost) look() Decision {
 	h.now = h.now.Add(time.Minute) // whatever was to become ready is
 	h.Sources[0].Reached = h.now

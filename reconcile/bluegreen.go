@@ -10,7 +10,7 @@ import (
 // then for warm_for as the one to go back to, and then goes together. It says
 // that the look is over for v. Where two versions cannot overlap there is no
 // second set, and recreate moves the service.
-func (t *turn) standby(v *service) bool {
+func (t *decider) standby(v *service) bool {
 	if v.want.Rollout.Strategy != ring.BlueGreen || v.target != v.want || v.row.Done {
 		return false
 	}
@@ -50,7 +50,7 @@ func (t *turn) standby(v *service) bool {
 }
 
 // shed removes the first of some that the floor can spare.
-func (t *turn) shed(v *service, some []*inst) bool {
+func (t *decider) shed(v *service, some []*inst) bool {
 	t.sortGone(v, some)
 	for _, in := range some {
 		if v.spare(in) {
@@ -63,7 +63,7 @@ func (t *turn) shed(v *service, some []*inst) bool {
 
 // retire is the switch: all of the old set is on its way out from the same
 // moment, though the engine is asked for one after the other.
-func (t *turn) retire(v *service, old []*inst) {
+func (t *decider) retire(v *service, old []*inst) {
 	serving := 0
 	for _, in := range v.all {
 		if in.Version == v.want.Version && in.holds() && (in.ready || in.rests) {
@@ -91,7 +91,7 @@ func (v *service) stays(in *inst) bool {
 }
 
 // warmSays is until when the old set stays, for people; "" when none does.
-func (t *turn) warmSays(v *service) string {
+func (t *Pass) warmSays(v *service) string {
 	if v.row.Switched.IsZero() || !v.row.Baking.IsZero() || !v.watched() {
 		return ""
 	}

@@ -11,7 +11,7 @@ import (
 // goes, and what is made in its place may start.
 
 // broken is the refusal of an instance that the engine will never start.
-func (t *turn) broken(v *service, in *inst) (ring.Try, bool) {
+func (t *Pass) broken(v *service, in *inst) (ring.Try, bool) {
 	if in.State != ring.StateCreated && !in.Ended() || t.adopted(in) != nil {
 		return ring.Try{}, false // of Compose's own containers none goes without a commit
 	}
@@ -29,7 +29,7 @@ func (t *turn) broken(v *service, in *inst) (ring.Try, bool) {
 
 // replaceBroken removes what the engine will never start, after a wait that grows
 // with each refusal of what was made in its place.
-func (t *turn) replaceBroken(v *service) bool {
+func (t *decider) replaceBroken(v *service) bool {
 	for _, in := range v.all {
 		try, ok := t.broken(v, in)
 		if !ok || in.leaving() {
@@ -47,7 +47,7 @@ func (t *turn) replaceBroken(v *service) bool {
 
 // brokenRun ends a run whose container the engine will never start: it may have
 // been let into it, so it was interrupted. It says whether that is so.
-func (t *turn) brokenRun(v *service, in *inst, run ring.JobRun) bool {
+func (t *decider) brokenRun(v *service, in *inst, run ring.JobRun) bool {
 	try, ok := t.broken(v, in)
 	if !ok {
 		return false

@@ -222,7 +222,7 @@ func leadersMoved(oldApp, newApp *ring.App, spec *ring.Spec) []string {
 // Plan says what carrying out next would do on this host, and changes nothing.
 // An image that was never resolved here is named as written.
 func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
-	t := newTurn(w, now)
+	t := newDecider(w, now)
 	t.index()
 	out := ring.Changes{Source: next.Source, Commit: next.Commit, Apps: []ring.AppChanges{}, Decisions: next.Decisions, Policy: next.Policy}
 	if next.Refusal != nil {
@@ -268,7 +268,7 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 	return out
 }
 
-func (t *turn) appChanges(next *ring.App) ring.AppChanges {
+func (t *Pass) appChanges(next *ring.App) ring.AppChanges {
 	have, app := t.Facts.Apps[next.Name].App, t.pinnedAs(next)
 	out := ring.AppChanges{App: next.Name, Notes: next.Notes, Powers: next.Powers, Services: []ring.ServiceChange{}}
 	for i := range app.Services {
@@ -285,7 +285,7 @@ func (t *turn) appChanges(next *ring.App) ring.AppChanges {
 
 // pinnedAs is an app of a plan with the pins and versions that it would have now. A
 // service whose image is to be resolved first has neither.
-func (t *turn) pinnedAs(next *ring.App) ring.App {
+func (t *Pass) pinnedAs(next *ring.App) ring.App {
 	have, app := t.Facts.Apps[next.Name].App, *next
 	app.Services = slices.Clone(next.Services)
 	t.mark(&app)
@@ -322,7 +322,7 @@ type classified struct {
 
 // classify says what a plan means for a service. Where most of it is only counted,
 // nothing is said of what differs.
-func (t *turn) classify(have, next *ring.App, s *ring.Service) classified {
+func (t *Pass) classify(have, next *ring.App, s *ring.Service) classified {
 	c := classified{class: ring.ChangeCreate, s: s}
 	c.old, c.known = inForce(have, s.Name)
 	switch {
@@ -361,7 +361,7 @@ func (t *turn) classify(have, next *ring.App, s *ring.Service) classified {
 }
 
 // serviceChange is the same as people read it.
-func (t *turn) serviceChange(have, next *ring.App, s *ring.Service) ring.ServiceChange {
+func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.ServiceChange {
 	c := t.classify(have, next, s)
 	out := ring.ServiceChange{Service: s.Name, From: c.old.Version, To: s.Version, Class: c.class}
 	switch {

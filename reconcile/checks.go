@@ -24,7 +24,7 @@ func withImages(in *inst, checks []ring.Check) []ring.Check {
 
 // unasked is since when an instance counts as ready without having been asked,
 // where the checks that it has now are its first; else zero.
-func (t *turn) unasked(in *inst, want *ring.Service, good *ring.Good) time.Time {
+func (t *Pass) unasked(in *inst, want *ring.Service, good *ring.Good) time.Time {
 	if want == nil || good == nil || in.Version != want.Version || good.Service.Version != want.Version || in.Health != "" {
 		return time.Time{}
 	}
@@ -63,24 +63,24 @@ func patience(s *ring.Service) time.Duration {
 }
 
 // probe asks for the checks of each instance's own version.
-func (t *turn) probe(ins []*inst, want *ring.Service, good *ring.Good) {
+func (t *decider) probe(ins []*inst, want *ring.Service, good *ring.Good) {
 	for _, in := range ins {
 		if in.State != ring.StateRunning {
 			continue
 		}
 		if checks, known := t.checksOf(in, want, good); known && len(checks) > 0 {
-			t.out.Probes = append(t.out.Probes, ring.Probe{Instance: in.Instance, Checks: checks, Ready: t.unasked(in, want, good)})
+			t.probes = append(t.probes, ring.Probe{Instance: in.Instance, Checks: checks, Ready: t.unasked(in, want, good)})
 		}
 	}
 }
 
-func (t *turn) checksOf(in *inst, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
+func (t *Pass) checksOf(in *inst, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
 	checks, known := t.ownChecks(in, want, good)
 	return withImages(in, checks), known
 }
 
 // ownChecks are the checks that the plan of an instance's version has.
-func (t *turn) ownChecks(in *inst, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
+func (t *Pass) ownChecks(in *inst, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
 	if want != nil && in.Version == want.Version {
 		return want.Checks, true
 	}

@@ -15,7 +15,7 @@ import (
 
 // recordNames notes whose the names are that are in use and that nobody noted: of apps in
 // force from before names were noted, and, where the store was lost, of what runs.
-func (t *turn) recordNames() {
+func (t *decider) recordNames() {
 	for _, app := range keysThat(t.Facts.Apps, func(app string) bool { _, ok := t.Facts.Names[app]; return !ok }) {
 		f := t.Facts.Apps[app]
 		t.set(ring.NameOf(&f.App, ring.Name{At: f.Since}, t.now))
@@ -39,7 +39,7 @@ func (t *turn) recordNames() {
 }
 
 // accept notes an app that comes into force under its name.
-func (t *turn) accept(app *ring.App) {
+func (t *decider) accept(app *ring.App) {
 	before := t.Facts.Names[app.Name]
 	if before.Source != app.Source {
 		before.Volumes = nil
@@ -51,7 +51,7 @@ func (t *turn) accept(app *ring.App) {
 
 // nameRefusal refuses an app whose name is another's. Another folder of the same source
 // takes it by a commit of somebody who may change both; another source by the policy alone.
-func (t *turn) nameRefusal(src *Source, next *ring.App) *ring.Refusal {
+func (t *Pass) nameRefusal(src *Source, next *ring.App) *ring.Refusal {
 	have, ok := t.Facts.Names[next.Name]
 	folder := path.Clean(next.Path)
 	switch {

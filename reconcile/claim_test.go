@@ -99,7 +99,7 @@ func TestANameIsTakenOnlyByWhoMayHaveIt(t *testing.T) {
 			r := refusedIn(d, tt.source, "shop")
 			if tt.says == "" {
 				require.Nil(t, r)
-				tu := newTurn(w, claimNow)
+				tu := newDecider(w, claimNow)
 				tu.force(&w.Sources[0], next, facts.Apps["shop"], !tt.left)
 				n := tu.Facts.Names["shop"]
 				require.Equal(t, tt.source+" "+tt.folder, n.Source+" "+n.Path, "the name goes along")
@@ -142,7 +142,7 @@ func TestAClaimRefusesTheClaimantAlone(t *testing.T) {
 // The one that is refused takes nothing from the other, in the same look too.
 func TestOfTwoSourcesThatClaimANameInOneLookOneHasIt(t *testing.T) {
 	w := claiming(ring.NewFacts(), appNamed("shop", "prod", "a"), appNamed("shop", "lab", "b"))
-	tu := newTurn(w, claimNow)
+	tu := newDecider(w, claimNow)
 	prod, lab := &w.Sources[0], &w.Sources[1]
 	require.Nil(t, tu.nameRefusal(prod, &prod.Next.Apps[0]))
 	tu.force(prod, prod.Next.Apps[0], ring.InForce{}, false)

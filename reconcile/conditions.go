@@ -9,7 +9,7 @@ import (
 
 // conditions are what goes on with a service for a while: what is wrong, for as long as
 // it is, and that a rollout moves it. One that is well and at rest has none.
-func (t *turn) conditions(v *service, st *ring.ServiceStatus) []ring.Condition {
+func (t *Pass) conditions(v *service, st *ring.ServiceStatus) []ring.Condition {
 	out := t.lacking(v, st)
 	if r := st.Rollout; r != nil && working(st) && (r.Phase == ring.RolloutProgressing || r.Phase == ring.RolloutRestoring) {
 		out = append(out, ring.Condition{Type: ring.ConditionProgressing, Reason: r.Reason, Since: t.movesSince(v), Commit: r.Commit})
@@ -40,7 +40,7 @@ func (t *turn) conditions(v *service, st *ring.ServiceStatus) []ring.Condition {
 }
 
 // lacking are the conditions that a service should have and does not.
-func (t *turn) lacking(v *service, st *ring.ServiceStatus) (out []ring.Condition) {
+func (t *Pass) lacking(v *service, st *ring.ServiceStatus) (out []ring.Condition) {
 	if why := t.unavailable(v, st); why != "" {
 		out = append(out, ring.Condition{Type: ring.ConditionAvailable, Reason: why, Since: t.lacksSince(v, ring.ConditionAvailable), Commit: v.target.Changed})
 	}
@@ -64,7 +64,7 @@ type imageless struct {
 
 // unavailable is why a service does not serve as its rollouts have to leave it; "" when
 // it does, and when it ended as it may.
-func (t *turn) unavailable(v *service, st *ring.ServiceStatus) string {
+func (t *Pass) unavailable(v *service, st *ring.ServiceStatus) string {
 	d := v.target.Replicas
 	_, down := v.target.Rollout.Room(d)
 	if st.Ready >= d-down || t.settled(v) {
@@ -79,7 +79,7 @@ func (v *service) remembered(condition string) bool {
 	return condition == ring.ConditionImageResolved || condition == ring.ConditionAvailable && v.good != nil
 }
 
-func (t *turn) lacksSince(v *service, condition string) time.Time {
+func (t *Pass) lacksSince(v *service, condition string) time.Time {
 	if !v.remembered(condition) {
 		return v.row.Began.UTC()
 	}
@@ -91,7 +91,7 @@ func (t *turn) lacksSince(v *service, condition string) time.Time {
 
 // movesSince is when what moves a service began: its rollout, or the way back; zero for
 // files that are reloaded, which are a moment's work.
-func (t *turn) movesSince(v *service) time.Time {
+func (t *Pass) movesSince(v *service) time.Time {
 	switch {
 	case v.restoring():
 		return v.failed.At.UTC()
@@ -102,7 +102,7 @@ func (t *turn) movesSince(v *service) time.Time {
 }
 
 // lacks remembers since when a service lacks something; recovered forgets it.
-func (t *turn) lacks(tr ring.Trouble, v *service, s *ring.ServiceStatus) {
+func (t *decider) lacks(tr ring.Trouble, v *service, s *ring.ServiceStatus) {
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		if v == nil || c.Status != ring.ConditionFalse || !v.remembered(c.Type) {

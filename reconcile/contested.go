@@ -17,7 +17,7 @@ const (
 // hands counts one act of somebody else on the containers of a service: made
 // anew, renamed, removed, changed. what is the sentence that people read. One
 // act may be seen by several looks, and is counted once.
-func (t *turn) hands(id ring.ServiceID, what string) {
+func (t *decider) hands(id ring.ServiceID, what string) {
 	row := t.Facts.Hands[id]
 	if n := len(row.Times); n > 0 && row.What == what && t.now.Sub(row.Times[n-1]) < sameHands {
 		return
@@ -39,13 +39,13 @@ func (t *turn) hands(id ring.ServiceID, what string) {
 }
 
 // lately are the acts within the window, the oldest first.
-func (t *turn) lately(row ring.Hands) []time.Time {
+func (t *Pass) lately(row ring.Hands) []time.Time {
 	return slices.DeleteFunc(slices.Clone(row.Times), func(at time.Time) bool { return t.now.Sub(at) >= handsWindow })
 }
 
 // contested is the condition of a service that others keep changing; false when
 // nobody does.
-func (t *turn) contested(id ring.ServiceID) (ring.Condition, bool) {
+func (t *Pass) contested(id ring.ServiceID) (ring.Condition, bool) {
 	row, ok := t.Facts.Hands[id]
 	if !ok {
 		return ring.Condition{}, false
@@ -58,7 +58,7 @@ func (t *turn) contested(id ring.ServiceID) (ring.Condition, bool) {
 }
 
 // forgetHands forgets what lies longer back than anybody asks.
-func (t *turn) forgetHands() {
+func (t *decider) forgetHands() {
 	for _, id := range sortedKeys(t.Facts.Hands) {
 		if len(t.lately(t.Facts.Hands[id])) == 0 {
 			t.set(ring.Forget{Table: "hands", Key: string(id)})

@@ -13,10 +13,10 @@ func TestHandsOfOthersAreContestedAtTheThirdActWithinADay(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	facts, told := ring.NewFacts(), 0
 	act := func(after time.Duration, what string) (ring.Condition, bool) {
-		w := &turn{World: World{Facts: facts}, now: noon.Add(after), own: map[string]bool{}}
+		w := &decider{Pass: Pass{World: World{Facts: facts}, now: noon.Add(after)}, own: map[string]bool{}}
 		w.hands("web/web", what)
 		facts = w.Facts
-		for _, e := range w.out.Events {
+		for _, e := range w.events {
 			require.Equal(t, ring.AppContested, e.Kind)
 			require.Contains(t, e.Reason, what)
 			told++
@@ -49,7 +49,7 @@ func TestHandsOfOthersAreContestedAtTheThirdActWithinADay(t *testing.T) {
 		}
 		require.Equal(t, c.told, told, "%d: told when it begins", i)
 	}
-	w := &turn{World: World{Facts: facts}, now: noon.Add(200 * time.Hour), own: map[string]bool{}}
+	w := &decider{Pass: Pass{World: World{Facts: facts}, now: noon.Add(200 * time.Hour)}, own: map[string]bool{}}
 	w.forgetHands()
 	require.Empty(t, w.Facts.Hands)
 }

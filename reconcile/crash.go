@@ -38,7 +38,7 @@ func classOf(in *ring.Instance) string {
 // crashed tells of a crash, and keeps a record of it: at once as far as it is
 // known, and with the end of its log as soon as that was read. before is when the
 // run before it ended, zero where there was none that is known.
-func (t *turn) crashed(v *service, in *inst, c ring.Crash, before time.Time) {
+func (t *decider) crashed(v *service, in *inst, c ring.Crash, before time.Time) {
 	t.event(ring.Event{
 		Kind: ring.InstanceCrashed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: in.Slot,
 		Version: in.Version, Commit: in.Commit, Reason: say("%s; crash %d", c.Reason, c.Crashes),
@@ -56,7 +56,7 @@ func (t *turn) crashed(v *service, in *inst, c ring.Crash, before time.Time) {
 // struck out of it is known. A container has one log for all its runs: the last
 // run is what was written since the one before it ended, until it is started
 // again, for which heal waits.
-func (t *turn) keepCrash(v *service, in *inst, c ring.Crash, before time.Time) {
+func (t *decider) keepCrash(v *service, in *inst, c ring.Crash, before time.Time) {
 	c.ID, c.Slot, c.Version, c.Commit, c.Instance, c.At = v.id, in.Slot, in.Version, in.Commit, in.ID, t.now
 	c.Signature = signature(c)
 	a := t.step(v, ring.DoLog, in, "keep its last words: "+c.Reason)
@@ -88,7 +88,7 @@ func (t *turn) keepCrash(v *service, in *inst, c ring.Crash, before time.Time) {
 
 // rereadLog reads a crash's log once more that could not be read at once. What runs in
 // the container by now, heal having waited for no more than the first try, is left out.
-func (t *turn) rereadLog(key string, u ring.Unread) {
+func (t *decider) rereadLog(key string, u ring.Unread) {
 	c := u.Crash
 	v := t.views[c.ID]
 	if v == nil || v.instance(c.Instance) == nil {
@@ -129,7 +129,7 @@ func ranBefore(in *ring.Instance) time.Duration {
 // moment, and at most logWithin. A run's are read at the next look, where a daemon
 // before us did not come to that. A crash's that could not be read are tried once more
 // while nobody waits.
-func (t *turn) telling(in *inst) bool {
+func (t *Pass) telling(in *inst) bool {
 	_, unread := t.Facts.Unread[in.ID]
 	_, again := t.Facts.Unread[ring.Unread{Crash: &ring.Crash{Instance: in.ID}}.Key()]
 	return unread || t.busy("log "+in.ID) && !again
@@ -137,7 +137,7 @@ func (t *turn) telling(in *inst) bool {
 
 // failedStart keeps a record of an instance that a rollout counts as failed: it
 // is about to be removed, and its log with it.
-func (t *turn) failedStart(v *service, in *inst, why string, n int) {
+func (t *decider) failedStart(v *service, in *inst, why string, n int) {
 	if in.Ended() {
 		c := ended(in)
 		c.Crashes = n
@@ -148,7 +148,7 @@ func (t *turn) failedStart(v *service, in *inst, why string, n int) {
 }
 
 // alive is the record of one that did not exit: it is not live, or never was ready.
-func alive(t *turn, in *inst, why string, n int) ring.Crash {
+func alive(t *decider, in *inst, why string, n int) ring.Crash {
 	c := ring.Crash{ExitCode: ring.NoExit, Class: classTransient, Reason: why, Crashes: n}
 	if !in.Since.IsZero() {
 		c.Uptime = max(0, t.now.Sub(in.Since))
@@ -158,14 +158,14 @@ func alive(t *turn, in *inst, why string, n int) ring.Crash {
 
 // waitsAfterCrash says that a slot whose container somebody removed goes on with
 // its backoff: what takes its place runs the same.
-func (t *turn) waitsAfterCrash(row ring.SlotRow) bool {
+func (t *Pass) waitsAfterCrash(row ring.SlotRow) bool {
 	v := t.views[row.ID]
 	return v != nil && row.Crashes > 0 && (row.Version == v.want.Version || row.Version == v.target.Version) &&
 		row.Slot <= max(v.want.Replicas, v.target.Replicas) && t.now.Sub(row.Last) < cmp.Or(v.want.Restart.Window, stableWindow)
 }
 
 // forgetSlot forgets the crashes of an instance that we remove.
-func (t *turn) forgetSlot(v *service, in *inst) {
+func (t *decider) forgetSlot(v *service, in *inst) {
 	if _, ok := t.slot(v, in); ok {
 		t.set(ring.Forget{Table: "slot", Key: ring.SlotKey(v.id, in.Slot, in.Version)})
 	}

@@ -15,7 +15,7 @@ const (
 
 // forgetRuns drops what is due and what was asked of services that are no more:
 // one that comes back begins without a past.
-func (t *turn) forgetRuns() {
+func (t *decider) forgetRuns() {
 	for _, id := range sortedKeys(t.Facts.Cron) {
 		if v := t.views[id]; v == nil && !t.coming(id) || v != nil && v.want.Kind != ring.CronK {
 			t.set(ring.Forget{Table: "cron", Key: string(id)})
@@ -31,7 +31,7 @@ func (t *turn) forgetRuns() {
 
 // wall is what the clock on the wall shows: cron jobs are due by it, and the age of
 // a source's newest commit is measured by it. Nothing else is. It may jump.
-func (t *turn) wall() time.Time {
+func (t *Pass) wall() time.Time {
 	if t.Wall.IsZero() {
 		return t.now
 	}
@@ -39,7 +39,7 @@ func (t *turn) wall() time.Time {
 }
 
 // wakeAt asks for a look when the clock on the wall shows u.
-func (t *turn) wakeAt(u time.Time) {
+func (t *Pass) wakeAt(u time.Time) {
 	if !u.IsZero() {
 		t.wake(t.now.Add(u.Sub(t.wall())))
 	}
@@ -47,7 +47,7 @@ func (t *turn) wakeAt(u time.Time) {
 
 // cron runs a job whenever it is due: each due time once at most, whatever the
 // clock and the daemon do. A new version changes what the next run runs.
-func (t *turn) cron(v *service) {
+func (t *decider) cron(v *service) {
 	t.due(v)
 	t.noMoreTries(v)
 	if t.busy(string(v.id)) {
@@ -84,7 +84,7 @@ func (t *turn) cron(v *service) {
 
 // due keeps the row of a cron job true: what is due next, and what was due since
 // the last look.
-func (t *turn) due(v *service) {
+func (t *decider) due(v *service) {
 	c, wall := v.want.Cron, t.wall()
 	row, known := t.Facts.Cron[v.id]
 	was := row
@@ -112,7 +112,7 @@ func (t *turn) due(v *service) {
 
 // knowBegun has the row know of every run that was begun: the marks of runs are files,
 // and may be newer than a database that lost its end. It says whether it knew.
-func (t *turn) knowBegun(v *service, row *ring.CronRow) bool {
+func (t *Pass) knowBegun(v *service, row *ring.CronRow) bool {
 	knew := true
 	for _, key := range t.runsOf(v.id) {
 		run, ok := t.Facts.Jobs[key]
@@ -129,7 +129,7 @@ func (t *turn) knowBegun(v *service, row *ring.CronRow) bool {
 
 // fall decides about what fell due up to now: the newest within the time that a
 // run may be late is wanted, and everything else is told as skipped.
-func (t *turn) fall(v *service, row *ring.CronRow) {
+func (t *decider) fall(v *service, row *ring.CronRow) {
 	wall := t.wall()
 	first := row.Next
 	due := timetableOf(v.want.Cron).newest(first, wall, lateBy(v.want.Cron))
@@ -158,7 +158,7 @@ func (t *turn) fall(v *service, row *ring.CronRow) {
 }
 
 // expire skips a run that was due and could not begin for too long.
-func (t *turn) expire(v *service, row *ring.CronRow) {
+func (t *decider) expire(v *service, row *ring.CronRow) {
 	if row.Waits.IsZero() {
 		return
 	}
@@ -172,12 +172,12 @@ func (t *turn) expire(v *service, row *ring.CronRow) {
 }
 
 // hindrance is what kept a run from beginning.
-func (t *turn) hindrance(v *service) string {
+func (t *Pass) hindrance(v *service) string {
 	return cmp.Or(t.obstacle(v), "another run was under way")
 }
 
 // obstacle is that where it is no other run; "" where nothing is known of one.
-func (t *turn) obstacle(v *service) string {
+func (t *Pass) obstacle(v *service) string {
 	if !t.Images[v.want.Pin.Image].Known && t.Progress["pull "+v.want.Pin.Image] != "" {
 		return "its image is being pulled"
 	}
@@ -185,7 +185,7 @@ func (t *turn) obstacle(v *service) string {
 }
 
 // askedWaits is what a run waits for that a person asked for; "" for nothing.
-func (t *turn) askedWaits(v *service) string {
+func (t *Pass) askedWaits(v *service) string {
 	why := t.obstacle(v)
 	if why == "" || !t.asked(v) || len(t.underWay(v.id)) > 0 {
 		return ""
@@ -204,13 +204,13 @@ func ago(d time.Duration) time.Duration {
 	return d.Round(time.Second)
 }
 
-func (t *turn) skipDue(v *service, due time.Time, why string) {
+func (t *decider) skipDue(v *service, due time.Time, why string) {
 	t.skipRun(v, ring.JobRun{ID: v.id, Trigger: ring.OnSchedule, Due: due}, why)
 }
 
 // cronHeld is why no run of a cron job begins for now; "" when it may. A hold
 // that the commit declares stops it as a person's does.
-func (t *turn) cronHeld(v *service) string {
+func (t *Pass) cronHeld(v *service) string {
 	if why := t.heldBy(v.id); why != "" {
 		return why
 	}
@@ -249,7 +249,7 @@ func (v *service) overlap(active []ring.JobRun) string {
 // overlaps is why a run does not begin beside what was under way when it was due; ""
 // when it may, or takes its place. What ended before that may not be written down yet:
 // nobody was there.
-func (t *turn) overlaps(v *service, due time.Time) string {
+func (t *Pass) overlaps(v *service, due time.Time) string {
 	at := t.now.Add(due.Sub(t.wall()))
 	active := slices.DeleteFunc(t.underWay(v.id), func(run ring.JobRun) bool {
 		in := v.instance(run.Instance)
@@ -272,7 +272,7 @@ func (t *turn) overlaps(v *service, due time.Time) string {
 
 // dueRun is the run that is to begin: one that was due, then one that a person
 // asked for.
-func (t *turn) dueRun(v *service, row ring.CronRow) (ring.JobRun, bool) {
+func (t *decider) dueRun(v *service, row ring.CronRow) (ring.JobRun, bool) {
 	if !row.Waits.IsZero() {
 		return ring.JobRun{ID: v.id, Trigger: ring.OnSchedule, Due: row.Waits}, true
 	}
@@ -284,7 +284,7 @@ func (t *turn) dueRun(v *service, row ring.CronRow) (ring.JobRun, bool) {
 
 // placeFor is the slot of a run that is to begin; 0 while what is under way is in
 // its way. One that replaces stops that.
-func (t *turn) placeFor(v *service, run ring.JobRun) int {
+func (t *decider) placeFor(v *service, run ring.JobRun) int {
 	active := t.underWay(v.id)
 	how := v.overlap(active)
 	if how != ring.OverlapAllow && len(active) > 0 {
@@ -309,7 +309,7 @@ func (t *turn) placeFor(v *service, run ring.JobRun) int {
 }
 
 // giveWay stops what is under way for the run that replaces it.
-func (t *turn) giveWay(v *service, active []ring.JobRun, next ring.JobRun) {
+func (t *decider) giveWay(v *service, active []ring.JobRun, next ring.JobRun) {
 	for _, run := range active {
 		in := v.instance(run.Instance)
 		switch {
@@ -326,7 +326,7 @@ func (t *turn) giveWay(v *service, active []ring.JobRun, next ring.JobRun) {
 
 // begins takes the due time off the list once its run has begun: whatever the
 // clock says later, none begins for it again.
-func (t *turn) begins(v *service) {
+func (t *decider) begins(v *service) {
 	row := t.Facts.Cron[v.id]
 	for slot := 1; slot <= mostBeside; slot++ {
 		run, ok := t.Facts.Jobs[ring.RunKey(v.id, ring.CronMark(slot))]
@@ -340,7 +340,7 @@ func (t *turn) begins(v *service) {
 }
 
 // lastRun is the run of a service that ended last.
-func (t *turn) lastRun(v *service) ring.JobRun {
+func (t *Pass) lastRun(v *service) ring.JobRun {
 	var last ring.JobRun
 	for _, key := range t.runsOf(v.id) {
 		if run, ok := t.Facts.Jobs[key]; ok && (run.State == jobSucceeded || run.State == jobFailed) && run.Ended.After(last.Ended) {
@@ -350,14 +350,14 @@ func (t *turn) lastRun(v *service) ring.JobRun {
 	return last
 }
 
-func (t *turn) asked(v *service) bool {
+func (t *Pass) asked(v *service) bool {
 	_, ok := t.Facts.Asks[v.id]
 	return ok
 }
 
 // cronStatus is the phase of a cron job: that it waits for its time is as it
 // should be, and a run that failed is told until one succeeds.
-func (t *turn) cronStatus(v *service, st *ring.ServiceStatus) {
+func (t *Pass) cronStatus(v *service, st *ring.ServiceStatus) {
 	row := t.Facts.Cron[v.id]
 	st.NextRun = row.Next
 	if row.Last != "" {
@@ -391,7 +391,7 @@ func (t *turn) cronStatus(v *service, st *ring.ServiceStatus) {
 }
 
 // hour is a time near enough without its date.
-func (t *turn) hour(u time.Time) string {
+func (t *Pass) hour(u time.Time) string {
 	if d := u.Sub(t.wall()); d > -12*time.Hour && d < 24*time.Hour {
 		return u.UTC().Format("15:04") + " UTC"
 	}
@@ -400,7 +400,7 @@ func (t *turn) hour(u time.Time) string {
 
 // besidesCron is the status without what runs of cron jobs came to: that is of
 // their time, not of the commit, which the forge is told about.
-func (t *turn) besidesCron(st *ring.SourceStatus) *ring.SourceStatus {
+func (t *Pass) besidesCron(st *ring.SourceStatus) *ring.SourceStatus {
 	failing := func(s *ring.ServiceStatus) bool { return s.Kind == ring.CronK && s.Phase == ring.PhaseDegraded }
 	any := func(a *ring.AppStatus) bool {
 		for i := range a.Services { // they are large

@@ -9,7 +9,7 @@ import (
 // gate is why the wanted version of a service may not start yet: what it
 // depends on is not there. dead says that it will not come by itself: a failed
 // dependency stops its dependents, not its neighbours.
-func (t *turn) gate(v *service) (why string, dead bool) {
+func (t *Pass) gate(v *service) (why string, dead bool) {
 	if why, dead := t.gateBut(v); why != "" {
 		return why, dead
 	}
@@ -17,7 +17,7 @@ func (t *turn) gate(v *service) (why string, dead bool) {
 }
 
 // gateBut is gate but for the job that runs before v, which comes last.
-func (t *turn) gateBut(v *service) (why string, dead bool) {
+func (t *Pass) gateBut(v *service) (why string, dead bool) {
 	if why := t.outlasts(v); why != "" {
 		return why, false
 	}
@@ -52,7 +52,7 @@ func (t *turn) gateBut(v *service) (why string, dead bool) {
 
 // gateOf is what a service of its own waits for; what it is tied to, and so
 // moves with, is not that.
-func (t *turn) gateOf(v *service, tied []string) (why string, dead bool) {
+func (t *Pass) gateOf(v *service, tied []string) (why string, dead bool) {
 	for _, d := range v.want.DependsOn {
 		dep, ok := inForce(v.app, d.Service)
 		if !ok || d.Optional && dep.Replicas == 0 || slices.Contains(tied, d.Service) && !dep.Kind.Ends() || d.Service == v.want.Before {
@@ -80,7 +80,7 @@ func (t *turn) gateOf(v *service, tied []string) (why string, dead bool) {
 
 // gateOfTied is what keeps those from moving that would be stopped with v: they
 // are one step, so v does not move before they can.
-func (t *turn) gateOfTied(v *service) (why string, dead bool) {
+func (t *Pass) gateOfTied(v *service) (why string, dead bool) {
 	if v.fate == nil || v.good == nil {
 		return "", false
 	}
@@ -113,7 +113,7 @@ func without(s *ring.Service, skip func(string) bool) *ring.Service {
 }
 
 // needs says that a service of app depends on one of names, at whatever distance.
-func (t *turn) needs(app *ring.App, name string, names []string) bool {
+func (t *Pass) needs(app *ring.App, name string, names []string) bool {
 	met := map[string]bool{}
 	var visit func(string) bool
 	visit = func(n string) bool {
@@ -141,7 +141,7 @@ func dependencies(s *ring.Service) []string {
 
 // reached is what is missing until a service has come as far as until; "" when
 // it has.
-func (t *turn) reached(app *ring.App, s *ring.Service, until ring.Until) (why string, dead bool) {
+func (t *Pass) reached(app *ring.App, s *ring.Service, until ring.Until) (why string, dead bool) {
 	id := ring.ID(app.Name, s.Name)
 	switch s.Kind {
 	case ring.JobK:

@@ -9,15 +9,21 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// turn is one run of Diff: the world, and what was decided so far. Facts set
-// in a turn are seen by the rules that follow in it.
-type turn struct {
+// Pass is what one pass of Diff sees: the world, the views of it, and the facts as they
+// are by now. It decides nothing: no method of it writes a fact, an event or a step. It
+// notes when one of its answers will change by itself, and keeps what it computed.
+type Pass struct {
 	World
 	now time.Time
-	out Decision
-	own map[string]bool // tables of Facts that were copied before a change
-	by  index
-	raw []ring.Instance // as seen, before takeAdopted; nil where nothing is adopted
+	// soonest is when one of its answers changes by itself; zero for never.
+	soonest time.Time
+	// steps are those decided so far, probes what is to be asked of what runs, and
+	// overview is the state of everything, once it was looked at.
+	steps    []ring.Action
+	probes   []ring.Probe
+	overview ring.Status
+	by       index
+	raw      []ring.Instance // as seen, before takeAdopted; nil where nothing is adopted
 	// by service, sorted by slot, then creation, then ID: the order in which
 	// the engine listed them decides nothing
 	seen  map[ring.ServiceID][]*inst
@@ -61,9 +67,28 @@ type turn struct {
 	writers map[string][]*service
 }
 
-// newTurn has looked at nothing yet.
-func newTurn(w World, now time.Time) *turn {
-	return &turn{World: w, now: now, views: make(map[ring.ServiceID]*service, len(w.Facts.Rollouts))}
+// decider is the one that writes: facts, events and steps. A fact that it sets is seen
+// by all that asks the pass after it.
+type decider struct {
+	Pass
+	facts  []ring.Fact
+	events []ring.Event
+	own    map[string]bool // tables of Facts that were copied before a change
+}
+
+// newPass has looked at nothing yet.
+func newPass(w World, now time.Time) Pass {
+	return Pass{World: w, now: now, views: make(map[ring.ServiceID]*service, len(w.Facts.Rollouts))}
+}
+
+// newDecider has looked at nothing yet.
+func newDecider(w World, now time.Time) *decider { return &decider{Pass: newPass(w, now)} }
+
+// decision is all that was decided.
+func (t *decider) decision() Decision {
+	return Decision{
+		Actions: t.steps, Facts: t.facts, Events: t.events, Probes: t.probes, Status: t.overview, Wake: t.soonest,
+	}
 }
 
 // put has m made when something is first put into it: at rest there is nothing to say.
@@ -77,13 +102,13 @@ func put[K comparable, V any](m *map[K]V, key K, value V) {
 // Diff decides one look. Equal arguments give equal decisions, in whatever
 // order instances were seen.
 func Diff(w World, now time.Time) Decision {
-	t := newTurn(w, now)
+	t := newDecider(w, now)
 	t.decide()
-	return t.out
+	return t.decision()
 }
 
 // decide asks every rule, in order.
-func (t *turn) decide() {
+func (t *decider) decide() {
 	t.index()
 	t.overrides()
 	t.handBack()
@@ -113,7 +138,7 @@ func (t *turn) decide() {
 }
 
 // index sorts what is seen by service.
-func (t *turn) index() {
+func (t *Pass) index() {
 	t.takeAdopted()
 	type named struct{ app, service string }
 	all, of, tied := make([]inst, len(t.Seen.Instances)), map[named][]*inst{}, false
@@ -156,8 +181,8 @@ func bySlot(a, b *inst) int {
 
 // look makes the view of every service in force, before any is decided:
 // dependents ask for the state of their dependencies.
-func (t *turn) look() {
-	t.out.Probes = make([]ring.Probe, 0, len(t.Seen.Instances))
+func (t *decider) look() {
+	t.probes = make([]ring.Probe, 0, len(t.Seen.Instances))
 	t.apps = make(map[string][]service, len(t.Facts.Apps))
 	t.names = sortedKeys(t.Facts.Apps)
 	for _, name := range t.names {
@@ -180,8 +205,8 @@ func (t *turn) look() {
 	}
 }
 
-// set decides a fact: remembered, and true for the rest of this turn.
-func (t *turn) set(f ring.Fact) {
+// set decides a fact: remembered, and true for the rest of this pass.
+func (t *decider) set(f ring.Fact) {
 	table, key := f.Row()
 	if !t.own[table] {
 		put(&t.own, table, true)
@@ -191,27 +216,27 @@ func (t *turn) set(f ring.Fact) {
 	if in, ok := f.(ring.InForce); ok {
 		t.keeps(&in.App)
 	}
-	t.out.Facts = append(twice(t.out.Facts), f)
+	t.facts = append(twice(t.facts), f)
 }
 
-func (t *turn) event(e ring.Event) {
+func (t *decider) event(e ring.Event) {
 	e.At = t.now
-	t.out.Events = append(twice(t.out.Events), e)
+	t.events = append(twice(t.events), e)
 }
 
 // wake asks for another look at u, or sooner.
-func (t *turn) wake(u time.Time) {
+func (t *Pass) wake(u time.Time) {
 	if u.IsZero() || !u.After(t.now) {
 		return
 	}
-	if t.out.Wake.IsZero() || u.Before(t.out.Wake) {
-		t.out.Wake = u
+	if t.soonest.IsZero() || u.Before(t.soonest) {
+		t.soonest = u
 	}
 }
 
 // do decides a step, unless its target is busy or has to wait after a failure.
 // It says whether the step was decided.
-func (t *turn) do(a ring.Action) bool {
+func (t *decider) do(a ring.Action) bool {
 	target := a.Target()
 	if t.busy(target) || t.untouchable(&a) {
 		return false
@@ -223,7 +248,7 @@ func (t *turn) do(a ring.Action) bool {
 		}
 	}
 	a.Source = cmp.Or(a.Source, t.Facts.Apps[a.App].App.Source)
-	t.out.Actions = append(twice(t.out.Actions), a)
+	t.steps = append(twice(t.steps), a)
 	if t.by.decided == nil {
 		t.by.decided = map[string]bool{}
 	}
@@ -236,14 +261,14 @@ func (t *turn) do(a ring.Action) bool {
 }
 
 // busy says that a step on target is in flight or was just decided.
-func (t *turn) busy(target string) bool {
+func (t *Pass) busy(target string) bool {
 	_, ok := t.Busy[target]
 	return ok || t.by.decided[target]
 }
 
 // inFlight is the step of a service that is in flight; nil where none is. A step is
 // large: only one that is there is copied.
-func (t *turn) inFlight(id ring.ServiceID) *ring.Action {
+func (t *Pass) inFlight(id ring.ServiceID) *ring.Action {
 	if _, any := t.Busy[string(id)]; !any {
 		return nil
 	}
@@ -252,7 +277,7 @@ func (t *turn) inFlight(id ring.ServiceID) *ring.Action {
 }
 
 // source finds a configured source; nil when there is none of that name.
-func (t *turn) source(name string) *Source {
+func (t *Pass) source(name string) *Source {
 	for i := range t.Sources {
 		if t.Sources[i].Name == name {
 			return &t.Sources[i]

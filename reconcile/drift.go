@@ -26,7 +26,7 @@ func reports(app *ring.App) bool { return app.Drift == ring.DriftReport }
 
 // drift tells what others changed of a service at rest. It comes before the rules
 // that put it in order, some of which do so without a word about why.
-func (t *turn) drift(v *service) []drifted {
+func (t *decider) drift(v *service) []drifted {
 	if v.want.Kind != ring.Worker {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (t *turn) drift(v *service) []drifted {
 // hindered is what hands of others did in a rollout to an instance of the version that
 // comes, and that keeps it from ever being ready: it is no word on that version. It is
 // put back and not called drift.
-func (t *turn) hindered(v *service) (out []drifted) {
+func (t *decider) hindered(v *service) (out []drifted) {
 	names := t.networksOf(v)
 	for _, in := range v.all {
 		if in.Version != v.target.Version || !in.holds() || in.intent != "" || t.adopted(in) != nil {
@@ -57,7 +57,7 @@ func (t *turn) hindered(v *service) (out []drifted) {
 }
 
 // putBack takes the next step that undoes what others did and that no other rule takes.
-func (t *turn) putBack(v *service, found []drifted) {
+func (t *decider) putBack(v *service, found []drifted) {
 	if reports(v.app) || t.busy(string(v.id)) {
 		return
 	}
@@ -74,7 +74,7 @@ func (t *turn) putBack(v *service, found []drifted) {
 }
 
 // drifts is all of a service that is not as the plan has it, by slot.
-func (t *turn) drifts(v *service) []drifted {
+func (t *decider) drifts(v *service) []drifted {
 	var out []drifted
 	names := t.networksOf(v)
 	for _, in := range v.all {
@@ -104,7 +104,7 @@ func (t *turn) drifts(v *service) []drifted {
 }
 
 // driftsOf is what is not in order about an instance that runs.
-func (t *turn) driftsOf(v *service, in *inst, names map[string]string) (out []drifted) {
+func (t *decider) driftsOf(v *service, in *inst, names map[string]string) (out []drifted) {
 	slot := func(format string, args ...any) string { return say("slot %d ", in.Slot) + say(format, args...) }
 	if in.State == ring.StatePaused {
 		return []drifted{{in: in, what: slot("was paused by hand"), step: ring.DoUnpause}}
@@ -151,7 +151,7 @@ func (t *turn) driftsOf(v *service, in *inst, names map[string]string) (out []dr
 
 // networksOf are the engine's names of the networks that instances of a service may
 // be on.
-func (t *turn) networksOf(v *service) map[string]string {
+func (t *Pass) networksOf(v *service) map[string]string {
 	if len(v.target.Spec.Networks) == 0 {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (t *turn) networksOf(v *service) map[string]string {
 
 // byHand is how somebody ended an instance of ours; "" when nobody did. The engine
 // tells it once: a daemon that was started since knows it from what was journalled.
-func (t *turn) byHand(v *service, in *inst) string {
+func (t *Pass) byHand(v *service, in *inst) string {
 	if in.intent != "" || !in.Ended() {
 		return ""
 	}
@@ -172,7 +172,7 @@ func (t *turn) byHand(v *service, in *inst) string {
 
 // taken says that a slot that was filled when the service was last in order is
 // empty, and none of ours emptied it.
-func (t *turn) taken(v *service, slot int) bool {
+func (t *Pass) taken(v *service, slot int) bool {
 	good, ok := t.Facts.Good[v.id] // by the count of Git: slots that a person adds were never filled
 	if !ok || !v.row.Done || good.Service.Version != v.target.Version || slot > good.Service.Replicas || v.row.Few > 0 && slot >= v.row.Few {
 		return false
@@ -182,7 +182,7 @@ func (t *turn) taken(v *service, slot int) bool {
 
 // emptied says that a slot is empty because we removed what was in it, to fill it
 // again. That outlasts a daemon that ends between the two.
-func (t *turn) emptied(v *service, slot int) bool {
+func (t *Pass) emptied(v *service, slot int) bool {
 	for _, it := range t.Facts.Intents {
 		if it.Kind == intentRemove && it.ID == v.id && it.Slot == slot {
 			return true
@@ -193,7 +193,7 @@ func (t *turn) emptied(v *service, slot int) bool {
 
 // removal is the step that a removal means. That its slot is to be filled again is
 // remembered with its end.
-func (t *turn) removal(v *service, in *inst, it ring.Intent) ring.Action {
+func (t *Pass) removal(v *service, in *inst, it ring.Intent) ring.Action {
 	a := t.step(v, ring.DoRemove, in, it.Reason)
 	if it.Slot > 0 {
 		a.Then = append(a.Then, it)
@@ -203,7 +203,7 @@ func (t *turn) removal(v *service, in *inst, it ring.Intent) ring.Action {
 
 // lower has the row know of a person's count below the plan's: the slots above it are
 // ours to fill when that ends, until all of the plan's are.
-func (t *turn) lower(v *service) (changed bool) {
+func (t *Pass) lower(v *service) (changed bool) {
 	app, ok := t.planned[v.app.Name]
 	planned, has := app.Service(v.want.Name)
 	was := v.row.Few
@@ -217,7 +217,7 @@ func (t *turn) lower(v *service) (changed bool) {
 }
 
 // toFill says that what a removal emptied is to be filled and is not yet.
-func (t *turn) toFill(it ring.Intent) bool {
+func (t *Pass) toFill(it ring.Intent) bool {
 	v := t.views[it.ID]
 	return v != nil && it.Slot > 0 && it.Slot <= v.target.Replicas && v.row.Done && v.inSlot(it.Slot) == nil && !t.doneIn(v, it.Slot)
 }
@@ -225,7 +225,7 @@ func (t *turn) toFill(it ring.Intent) bool {
 func removedSays(slot int) string { return say("the container of slot %d was removed by hand", slot) }
 
 // leftAlone says that a slot stays empty, because its app only wants to be told.
-func (t *turn) leftAlone(v *service, slot int) bool {
+func (t *Pass) leftAlone(v *service, slot int) bool {
 	if !reports(v.app) || !t.taken(v, slot) {
 		return false
 	}
@@ -281,7 +281,7 @@ func pids(r *ring.Resources) int64 {
 
 // tellDrift journals each new sentence once, counts it as an act of others, and
 // forgets what is in order again.
-func (t *turn) tellDrift(v *service, found []drifted) {
+func (t *decider) tellDrift(v *service, found []drifted) {
 	row, known := t.Facts.Drift[v.id]
 	var what []string
 	var ended []ring.EndedBy
@@ -320,14 +320,14 @@ func (t *turn) tellDrift(v *service, found []drifted) {
 	t.set(ring.Drift{ID: v.id, What: what, Since: since, Ended: ended})
 }
 
-func (t *turn) driftEvent(v *service, kind, says string) ring.Event {
+func (t *Pass) driftEvent(v *service, kind, says string) ring.Event {
 	return ring.Event{
 		Kind: kind, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.target.Version, Commit: v.app.Commit, Reason: says,
 	}
 }
 
 // driftCondition is what stands of it for people.
-func (t *turn) driftCondition(id ring.ServiceID) (ring.Condition, bool) {
+func (t *Pass) driftCondition(id ring.ServiceID) (ring.Condition, bool) {
 	row, ok := t.Facts.Drift[id]
 	if !ok {
 		return ring.Condition{}, false

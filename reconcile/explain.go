@@ -13,7 +13,7 @@ import (
 // world, as a look would decide now. Slot 0 is all slots. It changes nothing. It says
 // whether this host knows such a service.
 func Explain(w World, now time.Time, id ring.ServiceID, slot int) (ring.Explained, bool) {
-	t := newTurn(w, now)
+	t := newDecider(w, now)
 	t.decide()
 	app, service := id.Split()
 	out := ring.Explained{App: app, Service: service, Slot: slot, Instances: []ring.ExplainedInstance{}}
@@ -22,7 +22,7 @@ func Explain(w World, now time.Time, id ring.ServiceID, slot int) (ring.Explaine
 	if st == nil && !t.coming(id) && len(t.seen[id]) == 0 {
 		return out, false
 	}
-	e := &explainer{turn: t, id: id, v: v, app: as, out: &out}
+	e := &explainer{decider: t, id: id, v: v, app: as, out: &out}
 	if st != nil {
 		out.Phase, out.Says, out.Rollout, out.Conditions = st.Phase, st.Reason, st.Rollout, st.Conditions
 	}
@@ -39,11 +39,11 @@ func Explain(w World, now time.Time, id ring.ServiceID, slot int) (ring.Explaine
 	return out, true
 }
 
-// statusOf finds a service, and its app, in the status of this turn.
-func (t *turn) statusOf(app, service string) (*ring.ServiceStatus, *ring.AppStatus) {
-	for i := range t.out.Status.Sources {
-		for j := range t.out.Status.Sources[i].Apps {
-			a := &t.out.Status.Sources[i].Apps[j]
+// statusOf finds a service, and its app, in the status of this pass.
+func (t *Pass) statusOf(app, service string) (*ring.ServiceStatus, *ring.AppStatus) {
+	for i := range t.overview.Sources {
+		for j := range t.overview.Sources[i].Apps {
+			a := &t.overview.Sources[i].Apps[j]
 			if a.Name != app {
 				continue
 			}
@@ -60,7 +60,7 @@ func (t *turn) statusOf(app, service string) (*ring.ServiceStatus, *ring.AppStat
 
 // explainer fills one answer.
 type explainer struct {
-	*turn
+	*decider
 	id  ring.ServiceID
 	v   *service // nil for what no plan in force has
 	app *ring.AppStatus
@@ -93,7 +93,7 @@ func (e *explainer) steps() {
 			e.out.Steps = append(e.out.Steps, ring.ExplainedStep{Kind: a.Kind, Slot: a.Slot, Reason: a.Reason, Far: e.Progress[target], Now: true})
 		}
 	}
-	for _, a := range e.turn.out.Actions {
+	for _, a := range e.decider.steps {
 		if e.mine(a) {
 			e.out.Steps = append(e.out.Steps, ring.ExplainedStep{Kind: a.Kind, Slot: a.Slot, Reason: a.Reason})
 		}
@@ -318,7 +318,7 @@ func (e *explainer) outside(app, service string) (rule, next string) {
 	if e.app != nil && e.app.Refusal != nil {
 		return say("the app is refused: %s", e.app.Refusal.Says), cmp.Or(e.app.Refusal.Hint, "push a commit that mends it")
 	}
-	for name, why := range e.turn.held {
+	for name, why := range e.decider.held {
 		if e.out.Source == name {
 			return why, say("gitring approve %s, or push a newer commit", e.nextCommit(name))
 		}
@@ -346,7 +346,7 @@ func (e *explainer) outside(app, service string) (rule, next string) {
 
 // nextCommit is the commit that a source would carry out next.
 func (e *explainer) nextCommit(source string) string {
-	if src := e.turn.source(source); src != nil && src.Next != nil {
+	if src := e.decider.source(source); src != nil && src.Next != nil {
 		return src.Next.Commit.Short()
 	}
 	return "<sha>"

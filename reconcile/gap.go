@@ -12,7 +12,7 @@ import (
 // gap is how long a service will not answer while a slot of it is recreated: the
 // stop of the old instance and the start of the new one. There is none where
 // nothing runs.
-func (t *turn) gap(app *ring.App, old, s *ring.Service, why string) (says string, seconds int) {
+func (t *Pass) gap(app *ring.App, old, s *ring.Service, why string) (says string, seconds int) {
 	id := ring.ID(app.Name, s.Name)
 	if !slices.ContainsFunc(t.seen[id], func(in *inst) bool { return in.Live() }) {
 		return "", 0
@@ -42,7 +42,7 @@ func (t *turn) gap(app *ring.App, old, s *ring.Service, why string) (says string
 
 // startTook is how long the slowest start of an instance that runs now took until
 // it was ready. One that was not ready for a while since says nothing of that.
-func (t *turn) startTook(id ring.ServiceID, s *ring.Service) (longest time.Duration, measured bool) {
+func (t *Pass) startTook(id ring.ServiceID, s *ring.Service) (longest time.Duration, measured bool) {
 	for _, in := range t.seen[id] {
 		if in.State != ring.StateRunning {
 			continue

@@ -10,7 +10,7 @@ import (
 // or the removal of more than half of the services of a source, or of an app,
 // that has more than two (DESIGN.md section 3). A newer commit, a person's
 // approval or the commit's own signed leave settles it.
-func (t *turn) guard(src *Source, present map[string][]string) string {
+func (t *Pass) guard(src *Source, present map[string][]string) string {
 	plan := src.Next
 	if _, ok := t.Facts.Approvals[plan.Commit]; ok {
 		return ""
@@ -62,7 +62,7 @@ func allOf(services int) string {
 // refusal is why an app of a source cannot be carried out as its next plan has
 // it. A file that could not be read has no name to give its app, so an app in
 // force is refused too when the file lies in its folder: it has not left.
-func (t *turn) refusal(src *Source, app string) *ring.Refusal {
+func (t *Pass) refusal(src *Source, app string) *ring.Refusal {
 	if r := t.hostRefusal(src, app); r != nil {
 		return r
 	}
@@ -89,7 +89,7 @@ func (t *turn) refusal(src *Source, app string) *ring.Refusal {
 
 // present is, by app of a source, the services that are in force there, or,
 // where the store knows nothing, that run.
-func (t *turn) present(source string) map[string][]string {
+func (t *Pass) present(source string) map[string][]string {
 	out := map[string][]string{}
 	for name, f := range t.Facts.Apps {
 		if f.App.Source != source || f.Leaving {

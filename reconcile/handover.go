@@ -20,7 +20,7 @@ type handover struct {
 }
 
 // handovers says of each change for which port or volume it waits, and for whom.
-func (t *turn) handovers(next *ring.Plan, apps []ring.AppChanges) {
+func (t *Pass) handovers(next *ring.Plan, apps []ring.AppChanges) {
 	byID := map[ring.ServiceID][]handover{}
 	for i := range apps {
 		app, ok := next.App(apps[i].App)
@@ -49,7 +49,7 @@ func (t *turn) handovers(next *ring.Plan, apps []ring.AppChanges) {
 
 // handoversTo is what s of a plan is to have and another service's instances have
 // now, once for each of those.
-func (t *turn) handoversTo(next *ring.Plan, app *ring.App, s *ring.Service, c *ring.ServiceChange) []handover {
+func (t *Pass) handoversTo(next *ring.Plan, app *ring.App, s *ring.Service, c *ring.ServiceChange) []handover {
 	have := t.Facts.Apps[app.Name].App
 	old, _ := have.Service(s.Name)
 	mine := except(writes(app, s), writes(&have, &old))
@@ -77,7 +77,7 @@ func (t *turn) handoversTo(next *ring.Plan, app *ring.App, s *ring.Service, c *r
 
 // keepsOn says that a service has something when a plan is carried out, too, or
 // that it lets go of it and stays.
-func (t *turn) keepsOn(next *ring.Plan, id ring.ServiceID, what string) (keeps, lets bool) {
+func (t *Pass) keepsOn(next *ring.Plan, id ring.ServiceID, what string) (keeps, lets bool) {
 	name, service := id.Split()
 	app, ok := next.App(name)
 	if have := t.Facts.Apps[name].App; !ok && (have.Source != next.Source || next.Refused[name] != nil) {
@@ -94,7 +94,7 @@ func (t *turn) keepsOn(next *ring.Plan, id ring.ServiceID, what string) (keeps, 
 }
 
 // handoverSays is one handover in words.
-func (t *turn) handoverSays(next *ring.Plan, to ring.ServiceID, h handover, all map[ring.ServiceID][]handover) string {
+func (t *Pass) handoverSays(next *ring.Plan, to ring.ServiceID, h handover, all map[ring.ServiceID][]handover) string {
 	name := string(h.from)
 	app, service := h.from.Split()
 	if own, _ := to.Split(); own == app {
@@ -118,7 +118,7 @@ func (t *turn) handoverSays(next *ring.Plan, to ring.ServiceID, h handover, all 
 
 // waitsOn says that a service of a plan waits for another at whatever distance: to
 // depend on it or to take over from it.
-func (t *turn) waitsOn(next *ring.Plan, id, other ring.ServiceID, all map[ring.ServiceID][]handover, met map[ring.ServiceID]bool) bool {
+func (t *Pass) waitsOn(next *ring.Plan, id, other ring.ServiceID, all map[ring.ServiceID][]handover, met map[ring.ServiceID]bool) bool {
 	if id == other {
 		return true
 	}
@@ -147,7 +147,7 @@ func (t *turn) waitsOn(next *ring.Plan, id, other ring.ServiceID, all map[ring.S
 
 // publishers are who has a port that v is to publish and that the engine found
 // taken: it says only that it is. "" is nobody of ours, or that it did not.
-func (t *turn) publishers(v *service) (says string, whose ring.ServiceID) {
+func (t *Pass) publishers(v *service) (says string, whose ring.ServiceID) {
 	if len(t.Tries) == 0 || !t.foundTaken(v) {
 		return "", ""
 	}
@@ -167,7 +167,7 @@ func (t *turn) publishers(v *service) (says string, whose ring.ServiceID) {
 }
 
 // foundTaken says that a step of v failed because a port was taken.
-func (t *turn) foundTaken(v *service) bool {
+func (t *Pass) foundTaken(v *service) bool {
 	keys := []string{string(v.id)}
 	for slot := 1; slot <= v.target.Replicas; slot++ {
 		keys = append(keys, string(v.id)+" "+ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version))

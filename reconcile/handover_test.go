@@ -85,7 +85,7 @@ func TestStatusAndInspectSayWhoHasAPortThatTheEngineFoundTaken(t *testing.T) {
 		require.NoError(t, s.tell(line), line)
 	}
 	w := s.world()
-	v := newTurn(w, s.clock())
+	v := newDecider(w, s.clock())
 	v.decide()
 	b := v.views["edge/b"]
 	b.want.Spec.Ports = []ring.Port{{HostIP: "127.0.0.1", HostPort: "8080", Container: 80, Protocol: "tcp"}}
@@ -95,7 +95,7 @@ func TestStatusAndInspectSayWhoHasAPortThatTheEngineFoundTaken(t *testing.T) {
 	}}
 	v.Tries = w.Tries
 	require.Contains(t, v.slowest(b), "port 127.0.0.1:8080/tcp is published by shop/a")
-	e := &explainer{turn: v, id: b.id, v: b, out: &ring.Explained{}}
+	e := &explainer{decider: v, id: b.id, v: b, out: &ring.Explained{}}
 	rule, next := e.seenSo("edge/b")
 	require.Contains(t, rule, "port 127.0.0.1:8080/tcp is published by shop/a")
 	require.Contains(t, next, "gitring inspect shop/a")

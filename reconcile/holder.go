@@ -17,7 +17,7 @@ const whoseAgain = 10 * time.Second
 
 // nameHeld is the sentence of a name that a slot needs and that somebody else has; ""
 // where nobody does. in is what runs under another name, nil for an empty slot.
-func (t *turn) nameHeld(v *service, slot int, in *inst) string {
+func (t *decider) nameHeld(v *service, slot int, in *inst) string {
 	a := ring.Action{
 		Kind: ring.DoCreate, App: v.app.Name, Service: v.want.Name, Slot: slot, Version: v.target.Version,
 		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Commit: v.app.Commit, Of: v.of, Want: v.target, Reason: "its slot has not got it",

@@ -14,7 +14,7 @@ func (v *service) hooked(in *inst) bool {
 }
 
 // meanHooks writes down that in is about to be started with its hooks.
-func (t *turn) meanHooks(v *service, in *inst) {
+func (t *decider) meanHooks(v *service, in *inst) {
 	if !v.hooked(in) || in.intent == intentHooks {
 		return
 	}

@@ -10,8 +10,8 @@ import (
 // imagesOff removes an image that nothing names any more, one at a time and at
 // rest alone. Only what a registry gave for a plan of ours is ever removed: it can
 // be had again, and one that somebody built here cannot.
-func (t *turn) imagesOff() {
-	if t.KeepImages <= 0 || len(t.Busy) > 0 || len(t.out.Actions) > 0 || !t.settledSources() {
+func (t *decider) imagesOff() {
+	if t.KeepImages <= 0 || len(t.Busy) > 0 || len(t.steps) > 0 || !t.settledSources() {
 		return
 	}
 	named := t.namedImages()
@@ -44,7 +44,7 @@ func (t *turn) imagesOff() {
 
 // settledSources says that every source has a plan, so that what a newer commit
 // names is known.
-func (t *turn) settledSources() bool {
+func (t *Pass) settledSources() bool {
 	for i := range t.Sources {
 		if t.Sources[i].Next == nil {
 			return false
@@ -60,7 +60,7 @@ func ofRegistry(image string) bool {
 
 // namedImages are those of what runs or stopped, of the plans in force and next,
 // of what a failure brings back, and of the newest good plans of each app.
-func (t *turn) namedImages() map[string]bool {
+func (t *Pass) namedImages() map[string]bool {
 	named := map[string]bool{}
 	add := func(services []ring.Service) {
 		for i := range services {

@@ -57,7 +57,7 @@ type writing struct {
 }
 
 // inOrder is every view by app and service. There are no more of them after look.
-func (t *turn) inOrder() []*service {
+func (t *Pass) inOrder() []*service {
 	if len(t.by.order) != len(t.views) {
 		t.by.order = make([]*service, 0, len(t.views))
 		for _, v := range t.views {
@@ -69,7 +69,7 @@ func (t *turn) inOrder() []*service {
 }
 
 // seenIDs are the services that instances are seen of, sorted.
-func (t *turn) seenIDs() []ring.ServiceID {
+func (t *Pass) seenIDs() []ring.ServiceID {
 	if t.by.seen == nil {
 		t.by.seen = sortedKeys(t.seen)
 	}
@@ -80,7 +80,7 @@ func (t *turn) seenIDs() []ring.ServiceID {
 // are the host's, whichever app had them first: an app that was given another
 // name has its data where it was. One list serves all steps of a look, which
 // remember nothing of the kind themselves.
-func (t *turn) kept() []string {
+func (t *Pass) kept() []string {
 	if t.by.kept == nil {
 		t.by.kept = sortedKeys(t.Facts.Kept)
 	}
@@ -88,7 +88,7 @@ func (t *turn) kept() []string {
 }
 
 // networksBy are the networks that are seen or in flight.
-func (t *turn) networksBy() *networks {
+func (t *Pass) networksBy() *networks {
 	if t.by.nets != nil {
 		return t.by.nets
 	}
@@ -108,7 +108,7 @@ func (t *turn) networksBy() *networks {
 }
 
 // definition is that of a network of a plan, hashed once a look.
-func (t *turn) definition(n *ring.Network) string {
+func (t *Pass) definition(n *ring.Network) string {
 	if n.IsDefault() {
 		return n.Definition()
 	}
@@ -121,7 +121,7 @@ func (t *turn) definition(n *ring.Network) string {
 }
 
 // there says that a container is seen.
-func (t *turn) there(id string) bool {
+func (t *Pass) there(id string) bool {
 	if t.by.there == nil {
 		t.by.there = make(map[string]bool, len(t.Seen.Instances))
 		for i := range t.Seen.Instances {
@@ -132,7 +132,7 @@ func (t *turn) there(id string) bool {
 }
 
 // isJoined says that an instance is on a network.
-func (t *turn) isJoined(network string) bool {
+func (t *Pass) isJoined(network string) bool {
 	if t.by.joined == nil {
 		t.by.joined = map[string]bool{}
 		for i := range t.Seen.Instances {
@@ -146,7 +146,7 @@ func (t *turn) isJoined(network string) bool {
 
 // nextApp finds an app of the next plan of a source; nil when it has none of
 // that name.
-func (t *turn) nextApp(src *Source, name string) *ring.App {
+func (t *Pass) nextApp(src *Source, name string) *ring.App {
 	apps := src.Next.Apps
 	if len(apps) <= fewApps {
 		for i := range apps {
@@ -174,7 +174,7 @@ func (t *turn) nextApp(src *Source, name string) *ring.App {
 const fewApps = 4
 
 // nextIn are the apps of the next plan of a source that lie in a folder.
-func (t *turn) nextIn(src *Source, folder string) []int {
+func (t *Pass) nextIn(src *Source, folder string) []int {
 	at := t.by.folders[src.Name]
 	if at == nil {
 		at = map[string][]int{}
@@ -189,7 +189,7 @@ func (t *turn) nextIn(src *Source, folder string) []int {
 
 // keepersOf are the apps in force that keep one of some, or did when the look
 // began, sorted.
-func (t *turn) keepersOf(some []belonging) []string {
+func (t *Pass) keepersOf(some []belonging) []string {
 	if t.by.keepers == nil {
 		t.by.keepers = map[string][]string{}
 		for _, name := range sortedKeys(t.Facts.Apps) {
@@ -206,7 +206,7 @@ func (t *turn) keepersOf(some []belonging) []string {
 }
 
 // keeps enters what an app in force keeps, where somebody has asked for it.
-func (t *turn) keeps(app *ring.App) {
+func (t *Pass) keeps(app *ring.App) {
 	if t.by.keepers == nil {
 		return
 	}
@@ -217,7 +217,7 @@ func (t *turn) keeps(app *ring.App) {
 
 // holdersOf are the services of which an instance writes one of some, sorted.
 // What an instance writes does not change while it is looked at.
-func (t *turn) holdersOf(some []string) []ring.ServiceID {
+func (t *Pass) holdersOf(some []string) []ring.ServiceID {
 	if t.by.holders == nil {
 		t.by.holders = map[string][]ring.ServiceID{}
 		for id, ins := range t.seen {
@@ -239,7 +239,7 @@ func (t *turn) holdersOf(some []string) []ring.ServiceID {
 
 // formersOf are the services whose last good version writes one of some, in
 // order: another one than it was as the look began is the one that is wanted.
-func (t *turn) formersOf(some []string) []*service {
+func (t *Pass) formersOf(some []string) []*service {
 	if t.by.former == nil {
 		t.by.former = map[string][]*service{}
 		for _, v := range t.inOrder() {
@@ -260,13 +260,13 @@ func (t *turn) formersOf(some []string) []*service {
 }
 
 // stepsOn are the steps on one of some, in flight by target and then as decided.
-func (t *turn) stepsOn(some []string) []writing {
+func (t *Pass) stepsOn(some []string) []writing {
 	if t.by.writing == nil {
 		t.by.writing = map[string][]int{}
 		for _, target := range sortedKeys(t.Busy) {
 			t.enterStep(t.Busy[target])
 		}
-		for _, a := range t.out.Actions {
+		for _, a := range t.steps {
 			t.enterStep(a)
 		}
 	}
@@ -283,7 +283,7 @@ func (t *turn) stepsOn(some []string) []writing {
 }
 
 // enterStep enters a step on what is written, where somebody has asked for such.
-func (t *turn) enterStep(a ring.Action) {
+func (t *Pass) enterStep(a ring.Action) {
 	if t.by.writing == nil {
 		return
 	}

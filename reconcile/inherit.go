@@ -18,7 +18,7 @@ import (
 // inherits is why the wanted version of v may not start yet: another service
 // still runs, by an earlier plan, on what v is to write now, or may come back to
 // it. dead says that it will not let go by itself.
-func (t *turn) inherits(v *service) (why string, dead bool) {
+func (t *Pass) inherits(v *service) (why string, dead bool) {
 	mine := v.writes()
 	if len(mine) == 0 {
 		return "", false
@@ -56,7 +56,7 @@ func (t *turn) inherits(v *service) (why string, dead bool) {
 }
 
 // mayRun says that an instance runs, or will once it is healed.
-func (t *turn) mayRun(v *service, in *inst) bool {
+func (t *Pass) mayRun(v *service, in *inst) bool {
 	if in.Live() || in.restartable() {
 		return true
 	}
@@ -72,7 +72,7 @@ func (t *turn) mayRun(v *service, in *inst) bool {
 
 // waitsForHeir is the reason while v waits for another service of the plan to
 // complete without what v is to write: a failure would bring it back to that.
-func (t *turn) waitsForHeir(v, other *service, what string) (why string, dead bool) {
+func (t *Pass) waitsForHeir(v, other *service, what string) (why string, dead bool) {
 	name := t.called(v, other.id)
 	failed, ok := t.Facts.Verdict(other.id, other.want.Version)
 	switch {
@@ -86,7 +86,7 @@ func (t *turn) waitsForHeir(v, other *service, what string) (why string, dead bo
 
 // inTurn says that x waits for what v is to give up, at whatever distance: in a
 // ring of services that take over from each other none can begin.
-func (t *turn) inTurn(x, v *service, met map[*service]bool) bool {
+func (t *Pass) inTurn(x, v *service, met map[*service]bool) bool {
 	if met[x] {
 		return false
 	}
@@ -115,7 +115,7 @@ func (v *service) mayReturn() bool {
 // occupied is why an instance of s, which is what v runs or ran, may not start now:
 // another service writes what it writes. What is tied to v and on its way out with
 // it is stopped first, because it waits for v.
-func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
+func (t *decider) occupied(v *service, app *ring.App, s *ring.Service) string {
 	if s == nil {
 		return ""
 	}
@@ -123,7 +123,7 @@ func (t *turn) occupied(v *service, app *ring.App, s *ring.Service) string {
 }
 
 // occupiedOn is occupied for what an instance of s writes.
-func (t *turn) occupiedOn(v *service, s *ring.Service, mine []string) string {
+func (t *decider) occupiedOn(v *service, s *ring.Service, mine []string) string {
 	if len(mine) == 0 {
 		return ""
 	}
@@ -158,7 +158,7 @@ func (t *turn) occupiedOn(v *service, s *ring.Service, mine []string) string {
 
 // making says that what v writes is being made for another service: a second
 // make of the same thing would not know that it was there.
-func (t *turn) making(v *service) bool {
+func (t *Pass) making(v *service) bool {
 	mine := writes(v.of, v.target)
 	return len(mine) > 0 && slices.ContainsFunc(t.stepsOn(mine), func(a writing) bool {
 		return a.makes && ring.ID(a.app, a.service) != v.id
@@ -166,7 +166,7 @@ func (t *turn) making(v *service) bool {
 }
 
 // occupiedFor is occupied for an instance that is there.
-func (t *turn) occupiedFor(v *service, in *inst) string {
+func (t *decider) occupiedFor(v *service, in *inst) string {
 	switch s := v.runs(in); s {
 	case nil: // of a version in between, of which only what it writes is remembered
 		its, share := t.writtenOf(v.id, in), slices.Contains(v.row.Shared, in.Version)
@@ -186,7 +186,7 @@ func (t *turn) occupiedFor(v *service, in *inst) string {
 
 // clash is the first of what v writes as s that another service may not write
 // at the same time, though it does as that version; "" when there is nothing.
-func (t *turn) clash(v *service, s *ring.Service, mine []string, app, name string, version ring.Version, its []string) string {
+func (t *Pass) clash(v *service, s *ring.Service, mine []string, app, name string, version ring.Version, its []string) string {
 	id := ring.ID(app, name)
 	other := t.views[id]
 	its = unshared(s.Share && t.sharesOf(id, version), its)
@@ -221,12 +221,12 @@ func besideOn(g *ring.Good, what string, id ring.ServiceID) bool {
 
 // together says that two services are of one plan. What two repositories write
 // at once is for their authors to agree upon.
-func (t *turn) together(a, b *service) bool {
+func (t *Pass) together(a, b *service) bool {
 	return a.app.Name == b.app.Name || a.app.Commit == b.app.Commit || a.app.Source != b.app.Source
 }
 
 // beside are, by what v writes, the others that its plan has write it too.
-func (t *turn) beside(v *service) map[string][]ring.ServiceID {
+func (t *Pass) beside(v *service) map[string][]ring.ServiceID {
 	mine := v.writes()
 	if len(mine) == 0 {
 		return nil
@@ -258,7 +258,7 @@ func (t *turn) beside(v *service) map[string][]ring.ServiceID {
 }
 
 // called is a service as v's reasons name it.
-func (t *turn) called(v *service, id ring.ServiceID) string {
+func (t *Pass) called(v *service, id ring.ServiceID) string {
 	if app, name := id.Split(); app == v.app.Name {
 		return name
 	}
@@ -266,17 +266,17 @@ func (t *turn) called(v *service, id ring.ServiceID) string {
 }
 
 // writtenBy is what an instance writes; nil for a version that is not remembered.
-func (t *turn) writtenBy(in *inst) []string {
+func (t *Pass) writtenBy(in *inst) []string {
 	return t.writtenOf(ring.ID(in.App, in.Service), in)
 }
 
 // writtenOf is writtenBy for an instance of a service that is at hand.
-func (t *turn) writtenOf(id ring.ServiceID, in *inst) []string {
+func (t *Pass) writtenOf(id ring.ServiceID, in *inst) []string {
 	return t.writtenAs(id, t.views[id], in)
 }
 
 // writtenAs is writtenOf for a service whose view, which may be nil, is at hand too.
-func (t *turn) writtenAs(id ring.ServiceID, v *service, in *inst) []string {
+func (t *Pass) writtenAs(id ring.ServiceID, v *service, in *inst) []string {
 	if v != nil && v.want.Version == in.Version {
 		return v.writes()
 	}
@@ -309,7 +309,7 @@ func mounted(in *inst) []string {
 // written are what the wanted version writes and what else still runs does, or
 // may run in a moment: a create that is in flight, or that nobody heard the end
 // of, is seen after the plan that asked for it was superseded.
-func (t *turn) written(v *service, expected []ring.Version) map[ring.Version][]string {
+func (t *Pass) written(v *service, expected []ring.Version) map[ring.Version][]string {
 	var out map[ring.Version][]string
 	add := func(version ring.Version, what []string) {
 		if len(what) == 0 {
@@ -332,7 +332,7 @@ func (t *turn) written(v *service, expected []ring.Version) map[ring.Version][]s
 
 // expected are the versions of which an instance may appear though no plan wants
 // them any more: of the rollout before this one, and of a step in flight.
-func (t *turn) expected(v *service) []ring.Version {
+func (t *Pass) expected(v *service) []ring.Version {
 	out := []ring.Version{v.row.Version}
 	if a := t.inFlight(v.id); a != nil && a.Version != v.row.Version {
 		out = append(out, a.Version)
@@ -341,7 +341,7 @@ func (t *turn) expected(v *service) []ring.Version {
 }
 
 // shared are the versions of what runs, and the wanted one, that share what they write.
-func (t *turn) shared(v *service, expected []ring.Version) []ring.Version {
+func (t *Pass) shared(v *service, expected []ring.Version) []ring.Version {
 	var out []ring.Version
 	if v.want.Share {
 		out = append(out, v.want.Version)
@@ -372,7 +372,7 @@ func (v *service) sharesAs(version ring.Version) bool {
 
 // sharesOf is sharesAs for a service that may have left its plan: what is remembered of
 // it outlasts it until its last instance is gone.
-func (t *turn) sharesOf(id ring.ServiceID, version ring.Version) bool {
+func (t *Pass) sharesOf(id ring.ServiceID, version ring.Version) bool {
 	if v := t.views[id]; v != nil {
 		return v.sharesAs(version)
 	}
@@ -384,7 +384,7 @@ func (t *turn) sharesOf(id ring.ServiceID, version ring.Version) bool {
 
 // inherited says that a service of the plan waits for an instance of one that
 // left to be gone: that serves nobody any more who could wait for it.
-func (t *turn) inherited(id ring.ServiceID, in *inst) bool {
+func (t *Pass) inherited(id ring.ServiceID, in *inst) bool {
 	app, _ := id.Split()
 	its, share := t.writtenBy(in), t.sharesOf(id, in.Version)
 	all := t.apps[app]
@@ -403,7 +403,7 @@ func (t *turn) inherited(id ring.ServiceID, in *inst) bool {
 
 // givenUp says that what v's instances are tied to is on its way out, with them:
 // nothing of v is healed until that is gone.
-func (t *turn) givenUp(v *service) bool {
+func (t *Pass) givenUp(v *service) bool {
 	if len(t.ids) == 0 {
 		return false // nothing is tied to anything
 	}

@@ -37,7 +37,7 @@ func (in *inst) holds() bool { return !in.leaving() }
 func (in *inst) begun() bool { return in.intent == intentHooks || in.intent == intentRejoin }
 
 // judge folds what is known of an instance into ready, down, or neither.
-func (t *turn) judge(v *service, in *inst) {
+func (t *Pass) judge(v *service, in *inst) {
 	if !in.Live() {
 		in.down = in.State != ring.StateCreated
 		in.reason = string(in.State)
@@ -108,7 +108,7 @@ func unlive(h ring.Health) string {
 
 // endSays is how an instance ended. One that gitring stopped did not fail: its exit code
 // is that of the stop.
-func (t *turn) endSays(in *inst) string {
+func (t *Pass) endSays(in *inst) string {
 	switch in.intent {
 	case intentRemove, intentPark, intentRestart, intentStop:
 		return say("stopped by gitring: %s", cmp.Or(t.Facts.Intents[in.ID].Reason, "it makes room"))

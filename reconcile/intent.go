@@ -19,7 +19,7 @@ const (
 
 // finishIntents carries on with what was meant before: a daemon that ended
 // between the record and the call, or a call that failed.
-func (t *turn) finishIntents(v *service) bool {
+func (t *decider) finishIntents(v *service) bool {
 	for _, in := range v.all {
 		switch in.intent {
 		case intentRemove:
@@ -73,7 +73,7 @@ func (t *turn) finishIntents(v *service) bool {
 // mayBeStopping says that a stop which nobody saw the end of may be under way: a daemon
 // before us asked for it, or the answer got lost. The instance may serve until its
 // time is over, as one that does not hear the signal, and is not to be counted on.
-func (t *turn) mayBeStopping(v *service, in *inst) bool {
+func (t *Pass) mayBeStopping(v *service, in *inst) bool {
 	at := t.Facts.Intents[in.ID].At
 	if try, ok := t.Tries[string(v.id)+" "+in.Name]; ok && try.Kind == ring.DoRemove {
 		at = latest(at, try.At)
@@ -91,7 +91,7 @@ const stopMargin = 2 * time.Second
 
 // seeThrough begins a start again that nobody saw the end of. It says whether the
 // look is over for v.
-func (t *turn) seeThrough(v *service, in *inst) bool {
+func (t *decider) seeThrough(v *service, in *inst) bool {
 	it := t.Facts.Intents[in.ID]
 	if in.intent != intentRestart {
 		if v.want.Kind.Ends() { // a run is never begun twice

@@ -9,7 +9,7 @@ import (
 // jobRun is the run that counts for a job: of its version and, for one that runs
 // for every commit, of the app's present one; for a job that runs once, any that
 // succeeded.
-func (t *turn) jobRun(id ring.ServiceID, s *ring.Service) (ring.JobRun, bool) {
+func (t *Pass) jobRun(id ring.ServiceID, s *ring.Service) (ring.JobRun, bool) {
 	run, ok := t.Facts.Jobs[ring.VersionKey(id, s.Version)]
 	if s.Job == nil {
 		return run, ok
@@ -30,7 +30,7 @@ func (t *turn) jobRun(id ring.ServiceID, s *ring.Service) (ring.JobRun, bool) {
 
 // job runs a job once per version: the start is on disk before it happens, so
 // a job is never run twice by accident, and one that was interrupted failed.
-func (t *turn) job(v *service) {
+func (t *decider) job(v *service) {
 	t.spend(v)
 	t.noMoreTries(v)
 	if t.busy(string(v.id)) {
@@ -57,7 +57,7 @@ func (t *turn) job(v *service) {
 
 // workers removes what still runs of a service that was a worker: nothing ends by
 // itself there that a run could wait for, and no run begins beside it.
-func (t *turn) workers(v *service) bool {
+func (t *decider) workers(v *service) bool {
 	for _, in := range v.all {
 		if in.Kind == ring.Worker && in.holds() {
 			t.clear(v, in, intentRemove, say("replaced by %s, where it is a %s", v.app.Commit.Short(), v.want.Kind))
@@ -69,7 +69,7 @@ func (t *turn) workers(v *service) bool {
 
 // outlasts is why the wanted version of a worker may not start yet: the service
 // was a job, and a run of it is under way.
-func (t *turn) outlasts(v *service) string {
+func (t *Pass) outlasts(v *service) string {
 	if v.want.Kind != ring.Worker {
 		return ""
 	}
@@ -84,7 +84,7 @@ func (t *turn) outlasts(v *service) string {
 
 // formerRuns sees the runs through of a service that is no job any more, and
 // removes their containers.
-func (t *turn) formerRuns(v *service) bool {
+func (t *decider) formerRuns(v *service) bool {
 	t.noMoreTries(v)
 	t.followRuns(v)
 	for _, in := range v.all {
@@ -102,7 +102,7 @@ func (t *turn) formerRuns(v *service) bool {
 
 // oldRuns waits for an instance of an earlier version of which no run is known,
 // and removes what ended.
-func (t *turn) oldRuns(v *service) bool {
+func (t *decider) oldRuns(v *service) bool {
 	for _, in := range v.all {
 		if in.Version == v.want.Version || !in.holds() {
 			continue
@@ -119,7 +119,7 @@ func (t *turn) oldRuns(v *service) bool {
 
 // nextRun is the run that is to begin now, if any: what a person asked for,
 // what a rollout waits for, or that of the job's own version.
-func (t *turn) nextRun(v *service) (ring.JobRun, bool) {
+func (t *decider) nextRun(v *service) (ring.JobRun, bool) {
 	if run, ok := t.askedRun(v); ok {
 		return run, true
 	}
@@ -140,7 +140,7 @@ func (t *turn) nextRun(v *service) (ring.JobRun, bool) {
 
 // askedRun is the run that a person asked for and that has not begun, or is to
 // be tried again. A wish that nothing came of for long ends.
-func (t *turn) askedRun(v *service) (ring.JobRun, bool) {
+func (t *decider) askedRun(v *service) (ring.JobRun, bool) {
 	ask, ok := t.Facts.Asks[v.id]
 	if !ok {
 		run := t.Facts.Jobs[ring.RunKey(v.id, ring.AskedMark)]
@@ -158,7 +158,7 @@ func (t *turn) askedRun(v *service) (ring.JobRun, bool) {
 
 // strange is an instance of the wanted version that ran and of which no run is
 // known: the database and the marks are lost. Its run is not made a second time.
-func (t *turn) strange(v *service) *inst {
+func (t *Pass) strange(v *service) *inst {
 	for _, in := range v.all {
 		if in.Version != v.want.Version || !in.holds() || in.State == ring.StateCreated || v.want.Kind == ring.CronK && in.Ended() {
 			continue
@@ -171,7 +171,7 @@ func (t *turn) strange(v *service) *inst {
 }
 
 // jobReached is what is missing until a job has come as far as until.
-func (t *turn) jobReached(id ring.ServiceID, s *ring.Service, until ring.Until) (why string, dead bool) {
+func (t *Pass) jobReached(id ring.ServiceID, s *ring.Service, until ring.Until) (why string, dead bool) {
 	if v := t.views[id]; v != nil && len(v.runsBefore()) > 0 {
 		return t.beforeReached(v, until)
 	}

@@ -11,7 +11,7 @@ import (
 type fate struct{ of []*service }
 
 // bind ties the services of an app, in force or as they last were good.
-func (t *turn) bind(all []service) {
+func (t *Pass) bind(all []service) {
 	for i := range all {
 		v := &all[i]
 		owners := v.want.Spec.Owners()
@@ -26,7 +26,7 @@ func (t *turn) bind(all []service) {
 	}
 }
 
-func (t *turn) tie(v, o *service) {
+func (t *Pass) tie(v, o *service) {
 	if o.fate == nil {
 		o.fate = &fate{of: []*service{o}}
 		t.fates = append(t.fates, o.fate)
@@ -49,7 +49,7 @@ func (t *turn) tie(v, o *service) {
 
 // weighFates chooses targets and gives verdicts for all that is tied together
 // before any of it is decided: what fails one fails the others.
-func (t *turn) weighFates() {
+func (t *decider) weighFates() {
 	for _, f := range t.fates {
 		if len(f.of) == 0 {
 			continue
@@ -67,7 +67,7 @@ func (t *turn) weighFates() {
 
 // owner is the instance of a service that the instance of a slot is tied to,
 // as it should be now; nil while there is none.
-func (t *turn) owner(app, service string, slot int) (*service, *inst) {
+func (t *Pass) owner(app, service string, slot int) (*service, *inst) {
 	o := t.views[ring.ID(app, service)]
 	if o == nil {
 		return nil, nil
@@ -79,7 +79,7 @@ func (t *turn) owner(app, service string, slot int) (*service, *inst) {
 }
 
 // left is an owner that left the plan and stays for what comes back to it.
-func (t *turn) left(app, service string, slot int) *inst {
+func (t *Pass) left(app, service string, slot int) *inst {
 	var of []*inst
 	for _, in := range t.seen[ring.ID(app, service)] {
 		if in.Slot == slot {
@@ -99,7 +99,7 @@ func (t *turn) left(app, service string, slot int) *inst {
 
 // joinable says that an instance can be tied to: it serves, or it did what it
 // was there for and holds its volumes.
-func (t *turn) joinable(o *service, in *inst) bool {
+func (t *Pass) joinable(o *service, in *inst) bool {
 	if in == nil || in.intent != "" || t.apart(in) {
 		return false
 	}
@@ -117,7 +117,7 @@ func (v *service) lends() bool {
 
 // owners are the containers that a new instance of a slot is tied to, or why it
 // has to wait for one of them.
-func (t *turn) owners(v *service, slot int) (map[string]string, string) {
+func (t *Pass) owners(v *service, slot int) (map[string]string, string) {
 	var out map[string]string
 	for _, name := range v.target.Spec.Owners() {
 		o, in := t.owner(v.app.Name, name, slot)
@@ -140,7 +140,7 @@ func (t *turn) owners(v *service, slot int) (map[string]string, string) {
 
 // ownerReached is what is missing until the owner of a new version is the one
 // that it was made for; "" when nothing is.
-func (t *turn) ownerReached(v *service, name string) (why string, dead bool) {
+func (t *Pass) ownerReached(v *service, name string) (why string, dead bool) {
 	o := t.views[ring.ID(v.app.Name, name)]
 	switch {
 	case o == nil:
@@ -159,7 +159,7 @@ func (t *turn) ownerReached(v *service, name string) (why string, dead bool) {
 
 // apart says that an instance cannot be started: what it is tied to is not
 // there, or about to be another.
-func (t *turn) apart(in *inst) bool {
+func (t *Pass) apart(in *inst) bool {
 	for _, id := range in.Joined {
 		y := t.ids[id]
 		if y == nil {
@@ -183,7 +183,7 @@ func (t *turn) apart(in *inst) bool {
 // was replaced cannot be joined again (the engine ties by ID), so the instance
 // is made anew; one that was started again has new namespaces, so the instance
 // is restarted. Both wait until the owner is ready.
-func (t *turn) rejoin(v *service) bool {
+func (t *decider) rejoin(v *service) bool {
 	for _, in := range v.all {
 		if len(in.Joined) == 0 || !in.holds() {
 			continue
@@ -209,7 +209,7 @@ func (t *turn) rejoin(v *service) bool {
 
 // replaced is the owner whose container an instance of the target is not tied
 // to any more; "" when there is none, or nothing would take the instance's place.
-func (t *turn) replaced(v *service, in *inst) string {
+func (t *Pass) replaced(v *service, in *inst) string {
 	if in.Version != v.target.Version || v.stopped() || v.waits != "" && v.good == nil {
 		return ""
 	}
@@ -234,7 +234,7 @@ func (t *turn) replaced(v *service, in *inst) string {
 // cutOff writes down that what is tied to in has lost its namespaces: the engine
 // counts its restarts, which tells of one also where two times do not, because the
 // clock was set back between them and nobody looked meanwhile.
-func (t *turn) cutOff(in *inst) {
+func (t *decider) cutOff(in *inst) {
 	for _, j := range t.ties[in.ID] {
 		v := t.views[ring.ID(j.App, j.Service)]
 		if v == nil || v.want.Kind.Ends() || j.State != ring.StateRunning || j.intent != "" || !v.inside(j, in.Service) {
@@ -258,7 +258,7 @@ func (v *service) inside(in *inst, of string) bool {
 // cut is why the namespaces that an instance is in are none any more; "" when
 // they are. It is written down as soon as it is seen, because nothing tells it
 // later: times of the engine are of a clock that may jump.
-func (t *turn) cut(v *service, in *inst) string {
+func (t *Pass) cut(v *service, in *inst) string {
 	for _, id := range in.Joined {
 		y := t.ids[id]
 		if y == nil {
@@ -290,7 +290,7 @@ func (v *service) runs(in *inst) *ring.Service {
 
 // untie stops what is tied to an instance before that stops or goes. It says
 // whether there is something to wait for. A run of a job is never cut short.
-func (t *turn) untie(in *inst, why string) bool {
+func (t *decider) untie(in *inst, why string) bool {
 	wait := false
 	for _, x := range t.ties[in.ID] {
 		if !x.Live() && !x.restartable() {
@@ -319,7 +319,7 @@ func (t *turn) untie(in *inst, why string) bool {
 }
 
 // filled says that the target has every slot, ready; what is old may still be there.
-func (t *turn) filled(v *service) bool {
+func (t *Pass) filled(v *service) bool {
 	for slot := 1; slot <= v.target.Replicas; slot++ {
 		if in := v.inSlot(slot); in == nil || !in.ready && !t.rests(v, in) {
 			return false
@@ -330,7 +330,7 @@ func (t *turn) filled(v *service) bool {
 
 // whole says that all that is replaced together with v has come as far as
 // done says. What waits for something else, or failed, is not waited for.
-func (t *turn) whole(v *service, done func(*service) bool) bool {
+func (t *Pass) whole(v *service, done func(*service) bool) bool {
 	if v.fate == nil || v.target != v.want {
 		return true
 	}
@@ -348,7 +348,7 @@ func (v *service) moves() bool {
 }
 
 // failTied gives the verdict on v to all that is replaced together with it.
-func (t *turn) failTied(v *service, reason string) {
+func (t *decider) failTied(v *service, reason string) {
 	if v.fate == nil {
 		return
 	}

@@ -125,7 +125,7 @@ func (p *person) forgetApp() {
 }
 
 // of are the instances of an app.
-func (t *turn) of(app string) []*inst {
+func (t *Pass) of(app string) []*inst {
 	var out []*inst
 	for _, id := range t.seenIDs() {
 		if a, _ := id.Split(); a == app {
@@ -137,7 +137,7 @@ func (t *turn) of(app string) []*inst {
 
 // handBack sets the last restart policies of apps that were left: a host without
 // gitring brings back what the Compose file says.
-func (t *turn) handBack() {
+func (t *decider) handBack() {
 	for _, key := range sortedKeys(t.Facts.Overrides) {
 		o := t.Facts.Overrides[key]
 		if o.Kind != ring.OverrideLeft || len(o.Policies) == 0 {
@@ -164,14 +164,14 @@ func (t *turn) handBack() {
 }
 
 // handingBack says that a step is the last one on a container of an app that was left.
-func (t *turn) handingBack(a *ring.Action) bool {
+func (t *Pass) handingBack(a *ring.Action) bool {
 	o := t.standing(ring.OverrideLeft, ring.ServiceID(a.App))
 	return o != nil && a.Kind == ring.DoPolicy && o.Policies[a.Instance].Name == a.Policy
 }
 
 // Networks are the engine's names of an app's networks, by their keys.
 func Networks(w World, app *ring.App) map[string]string {
-	return newTurn(w, w.Wall).networks(app)
+	return newDecider(w, w.Wall).networks(app)
 }
 
 // list is a few words as people read them.

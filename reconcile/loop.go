@@ -434,7 +434,7 @@ func attrs(e ring.Event) []slog.Attr {
 	return out
 }
 
-// look is one turn: observe, decide, write down, carry out. It says how long
+// look is one pass: observe, decide, write down, carry out. It says how long
 // to wait for the next one.
 func (l *Loop) look(ctx context.Context) time.Duration {
 	octx, cancel := context.WithTimeout(ctx, lookTimeout)
@@ -484,7 +484,7 @@ func (l *Loop) adopts() {
 	l.Adopts(ids)
 }
 
-// mute is a turn whose decision cannot be written down: nothing of it is done,
+// mute is a pass whose decision cannot be written down: nothing of it is done,
 // and people are told why.
 func (l *Loop) mute(st ring.Status, err error) {
 	if says := err.Error(); says != l.unsaid {
@@ -495,7 +495,7 @@ func (l *Loop) mute(st ring.Status, err error) {
 	l.show(st)
 }
 
-// blind is a turn without an observation: not seen is not empty. What trust
+// blind is a pass without an observation: not seen is not empty. What trust
 // refused is still told.
 func (l *Loop) blind(ctx context.Context, err error) {
 	if says := err.Error(); says != l.said {

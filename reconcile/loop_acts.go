@@ -68,7 +68,7 @@ func (l *Loop) services(app, service string) []ring.ServiceID {
 
 // awaits says that the plan of a source, as it is now, waits for a yes.
 func (l *Loop) awaits(source string) bool {
-	t := newTurn(l.world(), l.now())
+	t := newDecider(l.world(), l.now())
 	t.index()
 	src := t.source(source)
 	return src != nil && src.Next != nil && src.Next.Refusal == nil && t.guard(src, t.present(source)) != ""

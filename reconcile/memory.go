@@ -15,7 +15,7 @@ const spareMemory = 16
 // and only for what comes on top: a host without gitring would have replaced the
 // old ones in their place. Where what runs declares more than there is, its
 // authors know better than their figures, and nothing follows from those.
-func (t *turn) short(v *service) string {
+func (t *Pass) short(v *service) string {
 	need := needs(v.target)
 	if need == 0 || t.Seen.Memory == 0 || v.row.Done || v.target.Version != v.want.Version || v.failed != nil || v.exclusive() {
 		return ""
@@ -44,7 +44,7 @@ func (t *turn) short(v *service) string {
 }
 
 // spare is what the host must have to spare for a rollout of s, for plan to tell.
-func (t *turn) spare(s *ring.Service) string {
+func (t *Pass) spare(s *ring.Service) string {
 	up, _ := s.Rollout.Room(s.Replicas)
 	need := int64(up) * needs(s)
 	left := t.Seen.Memory - t.Seen.Memory/spareMemory - t.declared()
@@ -77,7 +77,7 @@ func needs(s *ring.Service) int64 {
 }
 
 // declared is the memory that runs, or is about to, by what was declared.
-func (t *turn) declared() int64 {
+func (t *Pass) declared() int64 {
 	if t.by.summed {
 		return t.by.memory
 	}
@@ -94,7 +94,7 @@ func (t *turn) declared() int64 {
 			t.by.memory += madeBy(a)
 		}
 	}
-	for _, a := range t.out.Actions {
+	for _, a := range t.steps {
 		t.by.memory += madeBy(a)
 	}
 	t.by.summed = true
@@ -111,7 +111,7 @@ func madeBy(a ring.Action) int64 {
 
 // roomier tries again what failed for want of memory on a host that has more of
 // it now. A reboot alone changes the figure a little.
-func (t *turn) roomier(v *service) {
+func (t *decider) roomier(v *service) {
 	d, ok := t.Facts.Verdict(v.id, v.want.Version)
 	if !ok || d.Good || d.Memory == 0 || t.Seen.Memory <= d.Memory+d.Memory/64 {
 		return
@@ -129,7 +129,7 @@ func (t *turn) roomier(v *service) {
 
 // starved is the host's memory where it is what v, or what is tied to it, failed
 // for; 0 where it is not.
-func (t *turn) starved(v *service) int64 {
+func (t *Pass) starved(v *service) int64 {
 	for _, m := range v.tied() {
 		for _, in := range m.all {
 			if in.OOM && in.Ended() && in.Version == m.want.Version {

@@ -10,10 +10,10 @@ import (
 // Moving is what goes on of a source, or did not complete, by the same rules as the
 // status: a plan that has nothing more to change is not therefore carried out.
 func Moving(w World, source string, now time.Time) (out []ring.Move) {
-	t := newTurn(w, now)
+	t := newDecider(w, now)
 	t.decide()
-	for i := range t.out.Status.Sources {
-		src := &t.out.Status.Sources[i]
+	for i := range t.overview.Sources {
+		src := &t.overview.Sources[i]
 		if src.Name != source {
 			continue
 		}
@@ -30,7 +30,7 @@ func Moving(w World, source string, now time.Time) (out []ring.Move) {
 
 // moving is what moves a service. A cron job that runs at its time is at rest: no plan
 // asked for the run.
-func (t *turn) moving(app string, st *ring.ServiceStatus) (ring.Move, bool) {
+func (t *Pass) moving(app string, st *ring.ServiceStatus) (ring.Move, bool) {
 	m := ring.Move{
 		App: app, Service: st.Name, Phase: string(st.Phase), To: st.Version, Commit: st.Commit,
 		Updated: st.Updated, Wanted: st.Wanted, Reason: st.Reason,
@@ -56,7 +56,7 @@ func (t *turn) moving(app string, st *ring.ServiceStatus) (ring.Move, bool) {
 }
 
 // movedSince is when what moves a service began, or failed; zero where nobody wrote it down.
-func (t *turn) movedSince(app string, st *ring.ServiceStatus) time.Time {
+func (t *Pass) movedSince(app string, st *ring.ServiceStatus) time.Time {
 	v := t.views[ring.ID(app, st.Name)]
 	switch {
 	case v == nil:

@@ -14,7 +14,7 @@ import (
 // whether in has to wait for them before it starts. A name that somebody else
 // holds is told and tried again, and the instance starts under its own: what
 // can serve, serves.
-func (t *turn) named(v *service, in *inst) bool {
+func (t *decider) named(v *service, in *inst) bool {
 	s := v.runs(in)
 	if s == nil || s.Spec.ContainerName == "" || in.Name == s.Spec.ContainerName {
 		return false
@@ -37,7 +37,7 @@ func (t *turn) named(v *service, in *inst) bool {
 
 // rename gives an instance a name. It says whether that is under way, or may
 // still come about soon.
-func (t *turn) rename(v *service, in *inst, name, why string) bool {
+func (t *decider) rename(v *service, in *inst, name, why string) bool {
 	a := t.step(v, ring.DoRename, in, why)
 	a.NewName = name
 	if t.do(a) || t.busy(a.Target()) {
@@ -52,7 +52,7 @@ func (t *turn) rename(v *service, in *inst, name, why string) bool {
 }
 
 // takeName gives the name to the instance that serves, once it is free.
-func (t *turn) takeName(v *service) bool {
+func (t *decider) takeName(v *service) bool {
 	for _, in := range v.all {
 		if in.Version == v.target.Version && in.Slot == 1 && in.Live() && in.intent == "" && t.named(v, in) {
 			return true

@@ -14,7 +14,7 @@ const announced = 15 * time.Minute
 
 // overrides ends what has ended and announces what is about to. It comes before
 // every rule that asks for one, so that one that is read stands.
-func (t *turn) overrides() {
+func (t *decider) overrides() {
 	for _, key := range sortedKeys(t.Facts.Overrides) {
 		o := t.Facts.Overrides[key]
 		switch {
@@ -30,7 +30,7 @@ func (t *turn) overrides() {
 
 // announce tells once that an override is about to end. One that is short was
 // made by somebody who is still here.
-func (t *turn) announce(o ring.OverrideRow) {
+func (t *decider) announce(o ring.OverrideRow) {
 	if o.Until.IsZero() {
 		return
 	}
@@ -49,13 +49,13 @@ func (t *turn) announce(o ring.OverrideRow) {
 }
 
 // endOverride ends one: from here on Git wins. By is who ended it; "" is time itself.
-func (t *turn) endOverride(o ring.OverrideRow, by, why string) {
+func (t *decider) endOverride(o ring.OverrideRow, by, why string) {
 	table, key := o.Row()
 	t.set(ring.Forget{Table: table, Key: key})
 	t.tellOverride(ring.OverrideEnded, o, by, say("%s; it was by %s: %s", why, o.Actor, o.Reason))
 }
 
-func (t *turn) tellOverride(kind string, o ring.OverrideRow, by, says string) {
+func (t *decider) tellOverride(kind string, o ring.OverrideRow, by, says string) {
 	app, service := ring.ServiceID(o.Target).Split()
 	t.event(ring.Event{
 		Kind: kind, Source: t.Facts.Apps[app].App.Source, App: app, Service: service, Commit: o.Commit, Actor: cmp.Or(by, o.Actor),
@@ -88,7 +88,7 @@ func byWhom(o *ring.OverrideRow) string {
 
 // aimless says that nothing of an override's target is here or about to be. A
 // source that has no plan yet, as after a start, may still bring it.
-func (t *turn) aimless(o *ring.OverrideRow) bool {
+func (t *Pass) aimless(o *ring.OverrideRow) bool {
 	app, service := ring.ServiceID(o.Target).Split()
 	if f, ok := t.Facts.Apps[app]; ok {
 		if _, ok := f.App.Service(service); ok || service == "" {
@@ -114,7 +114,7 @@ func (t *turn) aimless(o *ring.OverrideRow) bool {
 
 // standing is an override of a kind on a service or on the whole of its app; nil
 // when there is none.
-func (t *turn) standing(k ring.OverrideKind, id ring.ServiceID) *ring.OverrideRow {
+func (t *Pass) standing(k ring.OverrideKind, id ring.ServiceID) *ring.OverrideRow {
 	if len(t.Facts.Overrides) == 0 {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (t *turn) standing(k ring.OverrideKind, id ring.ServiceID) *ring.OverrideRo
 
 // standingOn is the same for a service and all that is tied to it: they are one
 // step, so a hand on one is a hand on all.
-func (t *turn) standingOn(k ring.OverrideKind, id ring.ServiceID) *ring.OverrideRow {
+func (t *Pass) standingOn(k ring.OverrideKind, id ring.ServiceID) *ring.OverrideRow {
 	if o := t.standing(k, id); o != nil || len(t.Facts.Overrides) == 0 {
 		return o
 	}
@@ -146,7 +146,7 @@ func (t *turn) standingOn(k ring.OverrideKind, id ring.ServiceID) *ring.Override
 }
 
 // heldBy is the sentence of a person's hold on a service; "" when there is none.
-func (t *turn) heldBy(id ring.ServiceID) string {
+func (t *Pass) heldBy(id ring.ServiceID) string {
 	if o := t.standingOn(ring.OverrideHold, id); o != nil {
 		return "held " + byWhom(o)
 	}
@@ -157,7 +157,7 @@ func (t *turn) heldBy(id ring.ServiceID) string {
 }
 
 // halted is the sentence of a person's pause of a service's rollouts.
-func (t *turn) halted(id ring.ServiceID) string {
+func (t *Pass) halted(id ring.ServiceID) string {
 	if o := t.standingOn(ring.OverridePause, id); o != nil {
 		return "paused " + byWhom(o)
 	}
@@ -166,14 +166,14 @@ func (t *turn) halted(id ring.ServiceID) string {
 
 // handsOff says that nothing of a service may be created, started, stopped,
 // healed or removed now: a person holds it, or its source is only observed.
-func (t *turn) handsOff(id ring.ServiceID) bool {
+func (t *Pass) handsOff(id ring.ServiceID) bool {
 	app, _ := id.Split()
 	return t.heldBy(id) != "" || t.observed(app)
 }
 
 // untouchable says that a step would change what nobody may touch now. Every rule
 // has looked before; this is the last one.
-func (t *turn) untouchable(a *ring.Action) bool {
+func (t *Pass) untouchable(a *ring.Action) bool {
 	switch a.Kind {
 	case ring.DoResolve, ring.DoPull, ring.DoAdmit, ring.DoLog, ring.DoImageOff:
 		return t.observed(a.App)
@@ -187,7 +187,7 @@ func (t *turn) untouchable(a *ring.Action) bool {
 
 // withheld is why the next plan of an app does not come into force for as long
 // as a person says so; "" when nobody does.
-func (t *turn) withheld(app string) string {
+func (t *Pass) withheld(app string) string {
 	if len(t.Facts.Overrides) == 0 {
 		return ""
 	}
@@ -210,7 +210,7 @@ func overrideSays(o *ring.OverrideRow) string {
 // handed is the first hold, undo or pause that stands on an app or on a service
 // of it, as the app's status tells it; "" when there is none. What is only
 // scaled is as Git wants it but for a number.
-func (t *turn) handed(app string) string {
+func (t *Pass) handed(app string) string {
 	if len(t.Facts.Overrides) == 0 {
 		return ""
 	}
@@ -227,9 +227,9 @@ func (t *turn) handed(app string) string {
 	return ""
 }
 
-// scale puts a person's count in the place of the plan's, for this turn alone:
+// scale puts a person's count in the place of the plan's, for this pass alone:
 // no fact says so but the override.
-func (t *turn) scale() {
+func (t *decider) scale() {
 	for _, key := range sortedKeys(t.Facts.Overrides) {
 		o := t.Facts.Overrides[key]
 		if o.Kind != ring.OverrideScale || !o.Stands(t.now) {
@@ -263,7 +263,7 @@ func (t *turn) scale() {
 
 // follow has what joins a service, or takes its volumes, be as few as a person has that
 // service be: each joins the one of its own slot, and two would write the data of one.
-func (t *turn) follow(app string) {
+func (t *Pass) follow(app string) {
 	all := t.Facts.Apps[app].App.Services
 	for again := true; again; {
 		again = false
@@ -278,7 +278,7 @@ func (t *turn) follow(app string) {
 }
 
 // atMost is n, or how few a person has what s joins be.
-func (t *turn) atMost(app string, s *ring.Service, n int) int {
+func (t *Pass) atMost(app string, s *ring.Service, n int) int {
 	for _, owner := range s.Spec.Owners() {
 		if its, counted := t.scales[ring.ID(app, owner)]; counted {
 			n = min(n, its)
@@ -308,14 +308,14 @@ func onlyOnce(app *ring.App, s *ring.Service) string {
 }
 
 // scaled is a person's count for a service, or for what it joins.
-func (t *turn) scaled(id ring.ServiceID) (int, bool) {
+func (t *Pass) scaled(id ring.ServiceID) (int, bool) {
 	n, ok := t.scales[id]
 	return n, ok
 }
 
 // asGit is a good service with the count that Git gives it: what a restore
 // brings back once the override has ended.
-func (t *turn) asGit(g ring.Good) ring.Good {
+func (t *Pass) asGit(g ring.Good) ring.Good {
 	id := ring.ID(g.AppName, g.Service.Name)
 	if _, ok := t.scaled(id); !ok {
 		return g
@@ -332,14 +332,14 @@ func (t *turn) asGit(g ring.Good) ring.Good {
 
 // mayLower says that instances above the count may go: a person says so, or a
 // plan of a source that was reached lately.
-func (t *turn) mayLower(v *service) bool {
+func (t *Pass) mayLower(v *service) bool {
 	_, scaled := t.scaled(v.id)
 	return scaled || t.fresh(v.app)
 }
 
 // standStill keeps the deadline of a rollout away for as long as a person's hand
 // is on it: that time is not the version's.
-func (t *turn) standStill(v *service) {
+func (t *decider) standStill(v *service) {
 	if v.row.Version != v.want.Version || v.row.Done || t.now.Sub(v.row.Progress) < v.want.Rollout.ProgressDeadline/10 {
 		return
 	}
@@ -353,7 +353,7 @@ func (v *service) stopped() bool { return v.paused() || v.halt != "" && !v.row.D
 
 // marks carries a person's restarts into the plans in force, and forgets those
 // whose spec has changed since.
-func (t *turn) marks() {
+func (t *decider) marks() {
 	for _, id := range sortedKeys(t.Facts.Marks) {
 		m := t.Facts.Marks[id]
 		app, service := id.Split()
@@ -371,7 +371,7 @@ func (t *turn) marks() {
 }
 
 // mark puts the marks that stand on the services of an app that is not pinned yet.
-func (t *turn) mark(app *ring.App) {
+func (t *Pass) mark(app *ring.App) {
 	for i := range app.Services {
 		s := &app.Services[i]
 		if m, ok := t.Facts.Marks[ring.ID(app.Name, s.Name)]; ok && m.Written == s.Written {
@@ -381,7 +381,7 @@ func (t *turn) mark(app *ring.App) {
 }
 
 // marked is a pinned app with the marks that stand, and the versions that come of it.
-func (t *turn) marked(app ring.App) ring.App {
+func (t *Pass) marked(app ring.App) ring.App {
 	app.Services = slices.Clone(app.Services)
 	t.mark(&app)
 	for _, i := range leadersFirst(&app) {
@@ -393,7 +393,7 @@ func (t *turn) marked(app ring.App) ring.App {
 }
 
 // overrideStatus lists what stands, for people.
-func (t *turn) overrideStatus() (out []ring.Override) {
+func (t *Pass) overrideStatus() (out []ring.Override) {
 	for _, key := range sortedKeys(t.Facts.Overrides) {
 		o := t.Facts.Overrides[key]
 		if !o.Stands(t.now) {
@@ -439,7 +439,7 @@ func declaredSays(h *ring.Hold) string {
 
 // awaitsTime is what a rollout waits for that is only time, and that a person may
 // say is over; "" when it waits for nothing such.
-func (t *turn) awaitsTime(v *service) string {
+func (t *Pass) awaitsTime(v *service) string {
 	switch {
 	case v.row.Version != v.want.Version || v.row.Done || v.failed != nil || !v.row.Promoted.IsZero():
 		return ""
@@ -455,7 +455,7 @@ func (t *turn) awaitsTime(v *service) string {
 
 // unripe says that every slot of the wanted version has an instance that runs,
 // and one of them is ready for less than its time.
-func (t *turn) unripe(v *service) bool {
+func (t *Pass) unripe(v *service) bool {
 	young := false
 	for slot := 1; slot <= v.want.Replicas; slot++ {
 		in := v.inSlot(slot)

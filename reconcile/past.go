@@ -13,7 +13,7 @@ const keepPast = 10
 
 // undo puts the plans in force that persons brought back: pinned as they
 // completed, so nobody is asked for them.
-func (t *turn) undo() {
+func (t *decider) undo() {
 	for _, key := range sortedKeys(t.Facts.Overrides) {
 		o := t.Facts.Overrides[key]
 		if o.Kind != ring.OverrideUndo {
@@ -43,7 +43,7 @@ func (t *turn) undo() {
 
 // remember keeps the plans of apps that have completed, each once. What a person
 // brought back is remembered as it was.
-func (t *turn) remember() {
+func (t *decider) remember() {
 	for _, name := range t.names {
 		f, ok := t.Facts.Apps[name] // tidy may have forgotten it
 		if p, scaled := t.planned[name]; scaled {
@@ -69,7 +69,7 @@ func (t *turn) remember() {
 }
 
 // completed says that every service of an app is what its plan asks.
-func (t *turn) completed(app *ring.App) bool {
+func (t *Pass) completed(app *ring.App) bool {
 	all := t.apps[app.Name]
 	if len(all) != len(app.Services) {
 		return false
@@ -97,7 +97,7 @@ func (t *turn) completed(app *ring.App) bool {
 }
 
 // pastOf are the keys of the plans that an app can go back to, the newest first.
-func (t *turn) pastOf(app string) []string {
+func (t *Pass) pastOf(app string) []string {
 	if t.by.past == nil {
 		t.by.past = map[string][]string{}
 		for key := range t.Facts.Past {
@@ -116,7 +116,7 @@ func (t *turn) pastOf(app string) []string {
 }
 
 // enterPast enters a plan under its app, once, where somebody has asked for such.
-func (t *turn) enterPast(key string) {
+func (t *Pass) enterPast(key string) {
 	app, _, _ := strings.Cut(key, "@")
 	if t.by.past != nil && !slices.Contains(t.by.past[app], key) {
 		t.by.past[app] = append(t.by.past[app], key)
@@ -143,7 +143,7 @@ func newestFirst(past []ring.Past) {
 }
 
 // forgetPast forgets the oldest plans of an app, but for one that stands.
-func (t *turn) forgetPast(app string) {
+func (t *decider) forgetPast(app string) {
 	keys := t.pastOf(app)
 	for _, key := range keys[min(len(keys), keepPast):] {
 		if o, ok := t.Facts.Overrides[ring.OverrideKey(ring.OverrideUndo, app)]; !ok || o.Past != key {
@@ -153,7 +153,7 @@ func (t *turn) forgetPast(app string) {
 }
 
 // forgetLeft forgets the plans of apps that are gone.
-func (t *turn) forgetLeft() {
+func (t *decider) forgetLeft() {
 	gone := func(key string) bool {
 		_, ok := t.Facts.Apps[t.Facts.Past[key].App.Name]
 		return !ok

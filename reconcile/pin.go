@@ -16,7 +16,7 @@ const (
 // pins gives every service of next its image and version, those that others
 // are led by first, and asks the registry for what was never seen. It says
 // whether all have theirs.
-func (t *turn) pins(next, have *ring.App) (ring.App, bool) {
+func (t *decider) pins(next, have *ring.App) (ring.App, bool) {
 	app, ready := *next, true
 	app.Services = slices.Clone(next.Services)
 	t.mark(&app)
@@ -79,7 +79,7 @@ func led(app *ring.App, s *ring.Service) bool {
 
 // pin gives s its image and version, or asks the registry for a spec that was
 // never seen. It says whether s has them.
-func (t *turn) pin(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) bool {
+func (t *decider) pin(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) bool {
 	p, ok := t.carry(app, s, have, old, known)
 	if !ok {
 		if !led(app, s) && len(t.seen[ring.ID(app.Name, s.Name)]) > 0 {
@@ -110,7 +110,7 @@ func pinWritten(app *ring.App, s *ring.Service) string {
 // carry is the image that is pinned already: one that an earlier plan was
 // given, the one in force, or one that runs. A pin older than a person's wish
 // to refresh does not count.
-func (t *turn) carry(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) (ring.Pin, bool) {
+func (t *Pass) carry(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) (ring.Pin, bool) {
 	id := ring.ID(app.Name, s.Name)
 	if t.pending(app, s) {
 		return ring.Pin{}, false
@@ -146,7 +146,7 @@ func (t *turn) carry(app *ring.App, s *ring.Service, have *ring.App, old *ring.S
 
 // ask asks the registry. While it does not answer a person's wish to refresh,
 // the old pin stays; when it says no, the wish has ended.
-func (t *turn) ask(app *ring.App, s, old *ring.Service, known bool) (ring.Pin, bool) {
+func (t *decider) ask(app *ring.App, s, old *ring.Service, known bool) (ring.Pin, bool) {
 	id := ring.ID(app.Name, s.Name)
 	a := ring.Action{
 		Kind: ring.DoResolve, App: app.Name, Service: s.Name, Commit: app.Commit,
@@ -183,7 +183,7 @@ func (t *turn) ask(app *ring.App, s, old *ring.Service, known bool) (ring.Pin, b
 }
 
 // pending says that a person wants s resolved anew, and that has not happened.
-func (t *turn) pending(app *ring.App, s *ring.Service) bool {
+func (t *Pass) pending(app *ring.App, s *ring.Service) bool {
 	id := ring.ID(app.Name, s.Name)
 	wish, ok := t.Facts.Refreshes[id]
 	if !ok {
@@ -194,7 +194,7 @@ func (t *turn) pending(app *ring.App, s *ring.Service) bool {
 }
 
 // refreshing says that somebody wants a service of the app resolved anew.
-func (t *turn) refreshing(app *ring.App) bool {
+func (t *Pass) refreshing(app *ring.App) bool {
 	if len(t.Facts.Refreshes) == 0 {
 		return false
 	}
@@ -207,7 +207,7 @@ func (t *turn) refreshing(app *ring.App) bool {
 }
 
 // refreshed ends the wishes that were carried out.
-func (t *turn) refreshed(app *ring.App) {
+func (t *decider) refreshed(app *ring.App) {
 	if len(t.Facts.Refreshes) == 0 {
 		return
 	}
@@ -231,7 +231,7 @@ func samePins(a, b *ring.App) bool {
 
 // keepPin remembers the image of a service that comes into force, and forgets
 // those of other commits where each commit has its own.
-func (t *turn) keepPin(app *ring.App, s *ring.Service) {
+func (t *decider) keepPin(app *ring.App, s *ring.Service) {
 	id, written := ring.ID(app.Name, s.Name), pinWritten(app, s)
 	row := t.Facts.Pin(id, written)
 	if row == nil || row.Pin != s.Pin || s.Image.Known && !row.Image.Known {
@@ -252,7 +252,7 @@ func (t *turn) keepPin(app *ring.App, s *ring.Service) {
 }
 
 // saysOfItself is what is known of the pinned image of s.
-func (t *turn) saysOfItself(app *ring.App, s, old *ring.Service) ring.Image {
+func (t *Pass) saysOfItself(app *ring.App, s, old *ring.Service) ring.Image {
 	if i := t.Images[s.Pin.Image]; i.Known {
 		return i
 	}
@@ -266,7 +266,7 @@ func (t *turn) saysOfItself(app *ring.App, s, old *ring.Service) ring.Image {
 }
 
 // looked is s with what its image says of itself, if that is known by now.
-func (t *turn) looked(s *ring.Service) *ring.Service {
+func (t *Pass) looked(s *ring.Service) *ring.Service {
 	if s.Image.Known {
 		return s
 	}
@@ -280,7 +280,7 @@ func (t *turn) looked(s *ring.Service) *ring.Service {
 }
 
 // pulled says whether the image of s is on this host, and pulls it otherwise.
-func (t *turn) pulled(app *ring.App, s *ring.Service) bool {
+func (t *decider) pulled(app *ring.App, s *ring.Service) bool {
 	if i := t.Images[s.Pin.Image]; i.Known {
 		s.Image = i
 		return true
@@ -295,7 +295,7 @@ func (t *turn) pulled(app *ring.App, s *ring.Service) bool {
 }
 
 // pull has an image here. Under pull_policy never it only looks.
-func (t *turn) pull(app *ring.App, s *ring.Service, why string) ring.Action {
+func (t *Pass) pull(app *ring.App, s *ring.Service, why string) ring.Action {
 	return ring.Action{
 		Kind: ring.DoPull, App: app.Name, Service: s.Name, Commit: app.Commit, Version: s.Version,
 		Image: s.Pin.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Timeout: s.Rollout.PullTimeout,
@@ -305,7 +305,7 @@ func (t *turn) pull(app *ring.App, s *ring.Service, why string) ring.Action {
 
 // fetch decides a resolve or pull for the next plan and keeps the app's
 // sentence; a refusal of the registry is the app's.
-func (t *turn) fetch(app *ring.App, s *ring.Service, a ring.Action) {
+func (t *decider) fetch(app *ring.App, s *ring.Service, a ring.Action) {
 	a.Source = app.Source
 	t.do(a)
 	verb := "resolving"

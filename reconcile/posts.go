@@ -18,9 +18,9 @@ const rejected = "rejected: "
 
 // posts derives what the forge is told. Each (commit, context) is closed once,
 // success never before completion.
-func (t *turn) posts() {
+func (t *decider) posts() {
 	for i := range t.Sources {
-		src, st := &t.Sources[i], t.besidesCron(&t.out.Status.Sources[i])
+		src, st := &t.Sources[i], t.besidesCron(&t.overview.Sources[i])
 		t.refusalPosts(src)
 		if src.Awaiting != "" && src.Tip != "" {
 			t.post(src, src.Tip, "", ring.PostPending, "awaiting approval: "+src.Awaiting)
@@ -38,7 +38,7 @@ func (t *turn) posts() {
 }
 
 // refusalPosts tells the tip, and the commit at fault, why it is not trusted.
-func (t *turn) refusalPosts(src *Source) {
+func (t *decider) refusalPosts(src *Source) {
 	r := src.Refusal
 	if r == nil {
 		return
@@ -56,7 +56,7 @@ func (t *turn) refusalPosts(src *Source) {
 }
 
 // supersede closes what is open on older commits of the source.
-func (t *turn) supersede(src *Source) {
+func (t *decider) supersede(src *Source) {
 	open := func(key string) bool {
 		p := t.Facts.Posts[key]
 		return p.Source == src.Name && p.Open()
@@ -80,7 +80,7 @@ func (t *turn) supersede(src *Source) {
 }
 
 // ourName says that a post is told under the name that the host has now.
-func (t *turn) ourName(p ring.Post) bool {
+func (t *Pass) ourName(p ring.Post) bool {
 	in, deployment := p.Environment()
 	if !deployment {
 		in = strings.TrimPrefix(in, "gitring/")
@@ -89,7 +89,7 @@ func (t *turn) ourName(p ring.Post) bool {
 	return host == t.Host
 }
 
-func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
+func (t *decider) summaryPost(src *Source, st *ring.SourceStatus) {
 	sha := src.Next.Commit
 	if r := src.Next.Refusal; r != nil {
 		t.summarize(src, sha, ring.PostFailure, rejectedSays(r))
@@ -129,7 +129,7 @@ func (t *turn) summaryPost(src *Source, st *ring.SourceStatus) {
 // heldPost tells of what waits for a person: a plan, or a rollout that one
 // stopped. A rollout that stopped because its version failed is told as what it
 // is, once nothing else is under way.
-func (t *turn) heldPost(src *Source, st *ring.SourceStatus, why string) {
+func (t *decider) heldPost(src *Source, st *ring.SourceStatus, why string) {
 	state := ring.PostPending
 	for i := range st.Apps {
 		a := &st.Apps[i]
@@ -146,7 +146,7 @@ func (t *turn) heldPost(src *Source, st *ring.SourceStatus, why string) {
 }
 
 // appPost tells an app's own context, where the commit changes it or it is not well.
-func (t *turn) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
+func (t *decider) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus) {
 	sha := src.Next.Commit
 	if a.Refusal != nil {
 		if a.Refusal.Commit == sha {
@@ -190,7 +190,7 @@ func healthySays(apps []ring.AppStatus) string {
 
 // progressSays is how far a commit has come: old instances that serve meanwhile are
 // none of it.
-func (t *turn) progressSays(apps []ring.AppStatus) string {
+func (t *Pass) progressSays(apps []ring.AppStatus) string {
 	return countsSays(apps, func(a *ring.AppStatus, i int) (n int) {
 		v := t.viewOf(a, i)
 		if v == nil {
@@ -243,7 +243,7 @@ var tallied = regexp.MustCompile(`plan \d+~ \d+\+ \d+-; `)
 // count tells how many services a plan changes, adds and removes. It is counted
 // before anything of the plan is in force, because that is no change any more,
 // and from then on taken from what was told.
-func (t *turn) count(src *Source, present map[string][]string) {
+func (t *Pass) count(src *Source, present map[string][]string) {
 	p, told := t.Facts.Posts[ring.PostKey(src.Next.Commit, t.context(""))]
 	if says := tallied.FindString(p.Description); says != "" {
 		put(&t.tally, src.Name, says)
@@ -268,7 +268,7 @@ func queued(why string) string {
 
 // lasted is " in 38s" where the forge was told of the way there: since the first of
 // the apps that the commit changes came into force.
-func (t *turn) lasted(src *Source, app string, apps []ring.AppStatus) string {
+func (t *Pass) lasted(src *Source, app string, apps []ring.AppStatus) string {
 	sha := src.Next.Commit
 	if p, told := t.Facts.Posts[ring.PostKey(sha, t.context(app))]; !told || !p.Open() {
 		return ""
@@ -304,7 +304,7 @@ func underWay(a *ring.AppStatus) string {
 
 // deploymentPost tells the forge's list of deployments what it told of an app
 // whose services the commit changes.
-func (t *turn) deploymentPost(src *Source, sha ring.SHA, app string, changed bool) {
+func (t *decider) deploymentPost(src *Source, sha ring.SHA, app string, changed bool) {
 	if !src.Deployments || !changed {
 		return
 	}
@@ -320,7 +320,7 @@ func (t *turn) deploymentPost(src *Source, sha ring.SHA, app string, changed boo
 
 // worst is the first service of an app that is not well, with its reason. It is
 // not final where all that is wrong is of this host and not of the commit.
-func (t *turn) worst(a *ring.AppStatus) (why string, final bool) {
+func (t *Pass) worst(a *ring.AppStatus) (why string, final bool) {
 	for i := range a.Services {
 		s := &a.Services[i]
 		if !bad(s) && !t.failedHere(a.Name, s.Name) {
@@ -340,7 +340,7 @@ func (t *turn) worst(a *ring.AppStatus) (why string, final bool) {
 
 // failedHere says that a rollout stopped because its version failed, and not
 // because a person stopped it.
-func (t *turn) failedHere(app, service string) bool {
+func (t *Pass) failedHere(app, service string) bool {
 	v := t.views[ring.ID(app, service)]
 	return v != nil && v.want.Kind != ring.JobK && v.paused()
 }
@@ -359,7 +359,7 @@ func rejectedSays(r *ring.Refusal) string {
 	return say("%s%s: %s", rejected, r.Code, r.Says)
 }
 
-func (t *turn) context(app string) string {
+func (t *Pass) context(app string) string {
 	if app == "" {
 		return "gitring/" + t.Host
 	}
@@ -368,7 +368,7 @@ func (t *turn) context(app string) string {
 
 // post decides one post, unless it is told already, closed, or only progress
 // told a moment ago. It says whether it did. PostRunning is pending, under way.
-func (t *turn) post(src *Source, sha ring.SHA, app, state, text string) bool {
+func (t *decider) post(src *Source, sha ring.SHA, app, state, text string) bool {
 	p := ring.Post{Source: src.Name, SHA: sha, Context: t.context(app), State: state, Description: postText(text), At: t.now}
 	if state == ring.PostRunning {
 		p.State, p.Phase = ring.PostPending, ring.PostRunning

@@ -19,7 +19,7 @@ func away(w World, since, now time.Time) []ring.Fact {
 		if src.Next == nil || src.Apply == ApplyObserve {
 			continue
 		}
-		t := &turn{World: w}
+		t := &decider{Pass: Pass{World: w}}
 		if src.Silent && len(t.sharers(src.Next.Commit)) > 0 {
 			continue // another source of the commit is heard
 		}

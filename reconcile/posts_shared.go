@@ -16,7 +16,7 @@ type part struct {
 // sharers are the sources that tell of one commit, in their order: two of one
 // repository, for two branches or by two sets of signers. A commit has one summary
 // of a host, so what they make of it is told together.
-func (t *turn) sharers(sha ring.SHA) []string {
+func (t *Pass) sharers(sha ring.SHA) []string {
 	var names []string
 	for i := range t.Sources {
 		if src := &t.Sources[i]; !src.Silent && src.Next != nil && src.Next.Commit == sha {
@@ -28,7 +28,7 @@ func (t *turn) sharers(sha ring.SHA) []string {
 
 // summarize decides what the host says of a commit as a whole, unless others have
 // a word in it: then tellTogether does, when all have spoken.
-func (t *turn) summarize(src *Source, sha ring.SHA, state, text string) {
+func (t *decider) summarize(src *Source, sha ring.SHA, state, text string) {
 	names := t.sharers(sha)
 	switch {
 	case !slices.Contains(names, src.Name) && len(names) > 0:
@@ -45,7 +45,7 @@ func (t *turn) summarize(src *Source, sha ring.SHA, state, text string) {
 
 // tellTogether tells the worst of what sources make of a commit: a failure as soon
 // as there is one, success when all are done.
-func (t *turn) tellTogether() {
+func (t *decider) tellTogether() {
 	for _, sha := range sortedKeys(t.parts) {
 		parts := t.parts[sha]
 		if len(parts) < len(t.sharers(sha)) {
@@ -63,7 +63,7 @@ func (t *turn) tellTogether() {
 }
 
 // alone is what a source said of a commit, without its name before it.
-func (t *turn) alone(description string) string {
+func (t *Pass) alone(description string) string {
 	for i := range t.Sources {
 		if says, named := strings.CutPrefix(description, t.Sources[i].Name+": "); named {
 			return says

@@ -8,9 +8,9 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// sharing is a turn in which two sources follow one commit of one repository.
-func sharing(at time.Time, facts ring.Facts) (*turn, *Source, *Source) {
-	t := newTurn(World{Host: "sim", Facts: facts, Sources: []Source{
+// sharing is a pass in which two sources follow one commit of one repository.
+func sharing(at time.Time, facts ring.Facts) (*decider, *Source, *Source) {
+	t := newDecider(World{Host: "sim", Facts: facts, Sources: []Source{
 		{Name: "a", Next: &ring.Plan{Source: "a", Commit: shaOf("c1")}},
 		{Name: "b", Next: &ring.Plan{Source: "b", Commit: shaOf("c1")}},
 	}}, at)
@@ -36,11 +36,11 @@ func TestTwoSourcesOfOneCommitAreToldTogether(t *testing.T) {
 		{"both are done", ring.PostSuccess, ring.PostSuccess, ring.PostSuccess, "a: success; b: success"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			turn, a, b := sharing(at, ring.NewFacts())
-			turn.summarize(a, shaOf("c1"), tc.a, tc.a)
-			turn.summarize(b, shaOf("c1"), tc.b, tc.b)
-			turn.tellTogether()
-			p := turn.Facts.Posts[key]
+			d, a, b := sharing(at, ring.NewFacts())
+			d.summarize(a, shaOf("c1"), tc.a, tc.a)
+			d.summarize(b, shaOf("c1"), tc.b, tc.b)
+			d.tellTogether()
+			p := d.Facts.Posts[key]
 			if p.State != tc.state || p.Description != tc.says {
 				t.Errorf("it says %q", p.Says())
 			}
@@ -50,32 +50,32 @@ func TestTwoSourcesOfOneCommitAreToldTogether(t *testing.T) {
 
 // Where one of two says nothing to a forge, the other's word is the commit's.
 func TestASourceThatTellsNobodyHasNoWordInASummary(t *testing.T) {
-	turn, a, b := sharing(time.Unix(0, 0), ring.NewFacts())
+	d, a, b := sharing(time.Unix(0, 0), ring.NewFacts())
 	a.Silent = true
-	turn.summarize(a, shaOf("c1"), ring.PostFailure, "no")
-	turn.summarize(b, shaOf("c1"), ring.PostSuccess, "healthy 1/1")
-	turn.tellTogether()
-	if p := turn.Facts.Posts[ring.PostKey(shaOf("c1"), "gitring/sim")]; p.Source != "b" || p.Description != "healthy 1/1" {
+	d.summarize(a, shaOf("c1"), ring.PostFailure, "no")
+	d.summarize(b, shaOf("c1"), ring.PostSuccess, "healthy 1/1")
+	d.tellTogether()
+	if p := d.Facts.Posts[ring.PostKey(shaOf("c1"), "gitring/sim")]; p.Source != "b" || p.Description != "healthy 1/1" {
 		t.Errorf("%s says %q", p.Source, p.Says())
 	}
 }
 
 // The one that goes on does not close what the other still carries out.
 func TestASourceThatGoesOnLeavesTheSummaryToTheOther(t *testing.T) {
-	turn, a, b := sharing(time.Unix(0, 0), ring.NewFacts())
+	d, a, b := sharing(time.Unix(0, 0), ring.NewFacts())
 	for _, s := range []*Source{a, b} {
-		turn.summarize(s, shaOf("c1"), ring.PostPending, "0/1 ready")
+		d.summarize(s, shaOf("c1"), ring.PostPending, "0/1 ready")
 	}
-	turn.tellTogether()
+	d.tellTogether()
 	a.Next = &ring.Plan{Source: "a", Commit: shaOf("c2")}
-	turn.supersede(a)
-	turn.supersede(b)
+	d.supersede(a)
+	d.supersede(b)
 	key := ring.PostKey(shaOf("c1"), "gitring/sim")
-	if p := turn.Facts.Posts[key]; !p.Open() {
+	if p := d.Facts.Posts[key]; !p.Open() {
 		t.Errorf("it says %q", p.Says())
 	}
-	turn.summarize(b, shaOf("c1"), ring.PostSuccess, "healthy 1/1")
-	if p := turn.Facts.Posts[key]; p.State != ring.PostSuccess || p.Source != "b" {
+	d.summarize(b, shaOf("c1"), ring.PostSuccess, "healthy 1/1")
+	if p := d.Facts.Posts[key]; p.State != ring.PostSuccess || p.Source != "b" {
 		t.Errorf("%s says %q", p.Source, p.Says())
 	}
 }
@@ -85,9 +85,9 @@ func TestWhatWasToldUnderAnotherNameOfTheHostIsClosed(t *testing.T) {
 	for _, context := range []string{"gitring/old", "gitring/old/web", ring.DeploymentContext("old", "web"), "gitring/sim", "gitring/sim/web", "gitring/sim/old", ring.DeploymentContext("sim", "web")} {
 		facts.Set(ring.Post{Source: "a", SHA: shaOf("c1"), Context: context, State: ring.PostPending, Description: "0/1 ready"})
 	}
-	turn, a, _ := sharing(time.Unix(0, 0), facts)
-	turn.supersede(a)
-	for _, p := range turn.Facts.Posts {
+	d, a, _ := sharing(time.Unix(0, 0), facts)
+	d.supersede(a)
+	for _, p := range d.Facts.Posts {
 		if renamed := strings.Contains(p.Context, "old") && !strings.Contains(p.Context, "sim"); p.Open() == renamed {
 			t.Errorf("%s says %q", p.Context, p.Says())
 		}
@@ -97,25 +97,25 @@ func TestWhatWasToldUnderAnotherNameOfTheHostIsClosed(t *testing.T) {
 // The clock was a year ahead, and is put right: what goes on is told all the same.
 func TestProgressIsToldWhenTheClockWasSetBack(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	turn, a, _ := sharing(at, ring.NewFacts())
-	turn.Facts.Set(ring.Post{Source: "a", SHA: shaOf("c1"), Context: "gitring/sim/web", State: ring.PostPending, Description: "0/2 ready", At: at.AddDate(1, 0, 0)})
-	if !turn.post(a, shaOf("c1"), "web", ring.PostPending, "1/2 ready") {
+	d, a, _ := sharing(at, ring.NewFacts())
+	d.Facts.Set(ring.Post{Source: "a", SHA: shaOf("c1"), Context: "gitring/sim/web", State: ring.PostPending, Description: "0/2 ready", At: at.AddDate(1, 0, 0)})
+	if !d.post(a, shaOf("c1"), "web", ring.PostPending, "1/2 ready") {
 		t.Error("it waits for a year")
 	}
 }
 
 // What was in the way of one of two sources is gone.
 func TestARefusalOfOneOfTwoSourcesIsTakenBack(t *testing.T) {
-	turn, a, b := sharing(time.Unix(0, 0), ring.NewFacts())
-	turn.summarize(a, shaOf("c1"), ring.PostFailure, "app web rejected: ForeignProject: web runs already")
-	turn.summarize(b, shaOf("c1"), ring.PostSuccess, "healthy 1/1")
-	turn.tellTogether()
-	turn.parts = nil
+	d, a, b := sharing(time.Unix(0, 0), ring.NewFacts())
+	d.summarize(a, shaOf("c1"), ring.PostFailure, "app web rejected: ForeignProject: web runs already")
+	d.summarize(b, shaOf("c1"), ring.PostSuccess, "healthy 1/1")
+	d.tellTogether()
+	d.parts = nil
 	for _, s := range []*Source{a, b} {
-		turn.summarize(s, shaOf("c1"), ring.PostSuccess, "healthy 1/1")
+		d.summarize(s, shaOf("c1"), ring.PostSuccess, "healthy 1/1")
 	}
-	turn.tellTogether()
-	if p := turn.Facts.Posts[ring.PostKey(shaOf("c1"), "gitring/sim")]; p.State != ring.PostSuccess {
+	d.tellTogether()
+	if p := d.Facts.Posts[ring.PostKey(shaOf("c1"), "gitring/sim")]; p.State != ring.PostSuccess {
 		t.Errorf("it says %q", p.Says())
 	}
 }

@@ -78,10 +78,10 @@ func TestAnAppThatTheCommitDoesNotChangeIsNoDeployment(t *testing.T) {
 	for _, changed := range []bool{true, false} {
 		src := tree("c1", "web=v1")
 		src.Deployments = true
-		turn := &turn{World: World{Host: "sim", Facts: ring.NewFacts()}, own: map[string]bool{}}
-		turn.Facts.Set(ring.Post{Source: "s", SHA: shaOf("c1"), Context: "gitring/sim/web", State: ring.PostFailure, Description: "web is not well"})
-		turn.deploymentPost(&src, shaOf("c1"), "web", changed)
-		_, made := turn.Facts.Posts[ring.PostKey(shaOf("c1"), ring.DeploymentContext("sim", "web"))]
+		d := &decider{Pass: Pass{World: World{Host: "sim", Facts: ring.NewFacts()}}, own: map[string]bool{}}
+		d.Facts.Set(ring.Post{Source: "s", SHA: shaOf("c1"), Context: "gitring/sim/web", State: ring.PostFailure, Description: "web is not well"})
+		d.deploymentPost(&src, shaOf("c1"), "web", changed)
+		_, made := d.Facts.Posts[ring.PostKey(shaOf("c1"), ring.DeploymentContext("sim", "web"))]
 		if made != changed {
 			t.Errorf("changed %v, and a deployment is made: %v", changed, made)
 		}

@@ -9,7 +9,7 @@ import (
 
 // empowered tells the journal what an app that comes into force may do on the
 // host that it could not do before.
-func (t *turn) empowered(before, app *ring.App) {
+func (t *decider) empowered(before, app *ring.App) {
 	fresh := slices.DeleteFunc(slices.Clone(app.Powers), func(p string) bool { return slices.Contains(before.Powers, p) })
 	if len(fresh) == 0 {
 		return

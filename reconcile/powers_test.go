@@ -13,11 +13,11 @@ import (
 // into force; what it could do before is not told again.
 func TestNewPowersAreToldWhenAnAppComesIntoForce(t *testing.T) {
 	told := func(before, after []string) []string {
-		tu := &turn{now: time.Unix(1, 0), own: map[string]bool{}, World: World{Facts: ring.Facts{Apps: map[string]ring.InForce{}, Names: map[string]ring.Name{}}}}
+		tu := &decider{own: map[string]bool{}, Pass: Pass{now: time.Unix(1, 0), World: World{Facts: ring.Facts{Apps: map[string]ring.InForce{}, Names: map[string]ring.Name{}}}}}
 		have := ring.InForce{App: ring.App{Name: "vpn", Powers: before}}
 		tu.force(&Source{Name: "prod"}, ring.App{Name: "vpn", Source: "prod", Commit: "a1", Powers: after}, have, true)
 		var out []string
-		for _, e := range tu.out.Events {
+		for _, e := range tu.events {
 			if e.Kind == ring.AppPowers {
 				require.Equal(t, "vpn", e.App)
 				require.Equal(t, ring.SHA("a1"), e.Commit)

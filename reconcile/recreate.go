@@ -11,7 +11,7 @@ import (
 // at a time; the new instance is created first, the old one stopped and kept,
 // the new one started; when that fails the kept one is started again. Two
 // instances never hold the same port, address or data at once (I18).
-func (t *turn) recreate(v *service) {
+func (t *decider) recreate(v *service) {
 	if t.dropFailed(v) || t.surplus(v) || t.dropSuperseded(v) {
 		return
 	}
@@ -28,7 +28,7 @@ func (t *turn) recreate(v *service) {
 }
 
 // surplus removes what has no slot any more.
-func (t *turn) surplus(v *service) bool {
+func (t *decider) surplus(v *service) bool {
 	for _, in := range v.all {
 		if !in.holds() || in.Slot <= v.target.Replicas {
 			continue
@@ -44,7 +44,7 @@ func (t *turn) surplus(v *service) bool {
 
 // dropSuperseded removes what was created and that nobody will start any more: a
 // newer commit came first. Not in the gap, when nothing runs, which it would prolong.
-func (t *turn) dropSuperseded(v *service) bool {
+func (t *decider) dropSuperseded(v *service) bool {
 	if !slices.ContainsFunc(v.all, func(in *inst) bool { return in.Live() }) {
 		return false
 	}
@@ -61,7 +61,7 @@ func (t *turn) dropSuperseded(v *service) bool {
 
 // move brings one slot to the target. It says whether the slot is under way,
 // so that the next one waits.
-func (t *turn) move(v *service, slot int) bool {
+func (t *decider) move(v *service, slot int) bool {
 	in := v.inSlot(slot)
 	others := v.others(slot)
 	if in == nil && t.doneIn(v, slot) {
@@ -173,7 +173,7 @@ func common(others, some []string) string {
 // engine, though somebody gave it a restart policy; and stops it where the engine
 // was faster. That an app only wants to be told of what others change is no reason
 // to have two on one volume.
-func (t *turn) standAside(v *service) bool {
+func (t *decider) standAside(v *service) bool {
 	if !v.exclusive() {
 		return false
 	}
@@ -240,7 +240,7 @@ func (v *service) keep(old *inst) string {
 // clear takes an instance out of the way for good: first its restart policy,
 // so that an engine that restarts cannot bring it back beside its successor,
 // then the stop.
-func (t *turn) clear(v *service, in *inst, intent, why string) {
+func (t *decider) clear(v *service, in *inst, intent, why string) {
 	if t.untie(in, why) {
 		return
 	}
@@ -262,7 +262,7 @@ func (t *turn) clear(v *service, in *inst, intent, why string) {
 // start starts a created or kept instance. That a kept one was kept is forgotten
 // when the step has ended (Settle): until then its last exit is still ours, and
 // no failure of the version that it runs. It says whether the step was decided.
-func (t *turn) start(v *service, in *inst, why string) bool {
+func (t *decider) start(v *service, in *inst, why string) bool {
 	if t.apart(in) {
 		v.lacks = "waits for what it is tied to"
 		return false
@@ -286,7 +286,7 @@ func (t *turn) start(v *service, in *inst, why string) bool {
 }
 
 // dropOthers removes what was kept for a restore, or is stopped and old.
-func (t *turn) dropOthers(v *service, others []*inst) bool {
+func (t *decider) dropOthers(v *service, others []*inst) bool {
 	if len(others) == 0 {
 		return false
 	}
@@ -306,6 +306,6 @@ func (t *turn) dropOthers(v *service, others []*inst) bool {
 
 // keepsFor says that an instance that did not start for a port that somebody else
 // has stays as it was created: with it goes how often that was tried.
-func (t *turn) keepsFor(v *service, in *inst) bool {
+func (t *Pass) keepsFor(v *service, in *inst) bool {
 	return in.Version == v.want.Version && !in.Live() && taken(t.Tries[string(v.id)+" "+in.Name].Err)
 }

@@ -19,7 +19,7 @@ import (
 
 // live has a service go on with the content that was good, where what the plan
 // wants failed. Every rule after it sees the service so.
-func (t *turn) live(v *service) {
+func (t *Pass) live(v *service) {
 	if v.want.Reload == nil || v.good == nil || v.good.Service.Reload == nil || v.good.Service.Version != v.want.Version {
 		return
 	}
@@ -38,7 +38,7 @@ func (t *turn) live(v *service) {
 
 // renewed tries a version again whose files are other ones than those it failed
 // with: they are what it runs, though not in its version.
-func (t *turn) renewed(v *service) {
+func (t *decider) renewed(v *service) {
 	d, ok := t.Facts.Verdict(v.id, v.want.Version)
 	if !ok || d.Good || v.want.Reload == nil || d.Live == "" || d.Live == v.want.LiveVersion() {
 		return
@@ -58,7 +58,7 @@ func (t *turn) renewed(v *service) {
 
 // stale says that an instance of the wanted version runs with files that are not
 // the wanted ones: how it fares says nothing of those.
-func (t *turn) stale(v *service, in *inst) bool {
+func (t *Pass) stale(v *service, in *inst) bool {
 	if v.want.Reload == nil || !in.Live() {
 		return false
 	}
@@ -67,7 +67,7 @@ func (t *turn) stale(v *service, in *inst) bool {
 }
 
 // readSince is since when an instance runs with what it runs with now.
-func (t *turn) readSince(v *service, in *inst) time.Time {
+func (t *Pass) readSince(v *service, in *inst) time.Time {
 	if row, ok := t.Facts.Loads[in.ID]; ok && v.want.Reload != nil && in.Version == v.want.Version && row.At.After(in.Since) {
 		return row.At
 	}
@@ -92,14 +92,14 @@ func causeOf(err error) string {
 }
 
 // trial says that instances of v are taking over content that was not good yet.
-func (t *turn) trial(v *service) bool {
+func (t *Pass) trial(v *service) bool {
 	return v.row.Done && v.target == v.want && v.failed == nil && v.want.Reload != nil &&
 		v.good != nil && v.good.Service.Version == v.want.Version && !maps.Equal(v.good.Service.Reload.Content(), v.want.Reload.Live)
 }
 
 // took says that an instance of the target runs with what the target reloads,
 // and has shown for long enough that it serves so.
-func (t *turn) took(v *service, in *inst) bool {
+func (t *Pass) took(v *service, in *inst) bool {
 	if v.target.Reload == nil || in.Version != v.target.Version || !in.Live() {
 		return true
 	}
@@ -109,7 +109,7 @@ func (t *turn) took(v *service, in *inst) bool {
 
 // proving says that an instance took new content over and has not shown for long
 // enough that it serves with it.
-func (t *turn) proving(v *service, in *inst, row ring.Loaded) bool {
+func (t *Pass) proving(v *service, in *inst, row ring.Loaded) bool {
 	if !t.trial(v) {
 		return false
 	}
@@ -135,7 +135,7 @@ func proof(s *ring.Service) time.Duration {
 }
 
 // tryContent gives the verdict on what v reloads in place; it moves nothing.
-func (t *turn) tryContent(v *service) {
+func (t *decider) tryContent(v *service) {
 	if v.want.Reload == nil || v.target != v.want || v.waits != "" || v.failed != nil {
 		return
 	}
@@ -154,7 +154,7 @@ func (t *turn) tryContent(v *service) {
 }
 
 // rejected is why an instance shows that the new content is bad; "" when it does not.
-func (t *turn) rejected(v *service, in *inst) string {
+func (t *Pass) rejected(v *service, in *inst) string {
 	trial := t.trial(v)
 	try := t.Tries[string(v.id)+" "+in.Name]
 	if (trial || !v.row.Done) && try.Kind == ring.DoReload && try.Cause == ring.CauseReload && try.Version == v.want.LiveVersion() {
@@ -188,7 +188,7 @@ func (t *turn) rejected(v *service, in *inst) string {
 
 // spoil fails the content, or the rollout under way that it is part of. Whatever
 // on_failure says, what was good comes back: nothing is gained by half of it.
-func (t *turn) spoil(v *service, why string) {
+func (t *decider) spoil(v *service, why string) {
 	if !v.row.Done {
 		t.fail(v, why)
 		return
@@ -215,7 +215,7 @@ func (v *service) changed(was map[string]string) string {
 
 // reload has one instance more take the wanted content over. What does not serve
 // comes first: it has nothing to lose. It says whether a step was decided.
-func (t *turn) reload(v *service) bool {
+func (t *decider) reload(v *service) bool {
 	if v.target.Reload == nil || v.halt != "" && t.trial(v) {
 		return false
 	}
@@ -249,7 +249,7 @@ func (t *turn) reload(v *service) bool {
 
 // refusedAlready says that an instance did not take over what its service failed
 // with, and goes on though: on_failure says continue.
-func (t *turn) refusedAlready(v *service, in *inst) bool {
+func (t *Pass) refusedAlready(v *service, in *inst) bool {
 	if v.failed == nil || v.restoring() || v.failed.Live != v.liveVersion() {
 		return false
 	}
@@ -260,7 +260,7 @@ func (t *turn) refusedAlready(v *service, in *inst) bool {
 // load decides the reload of one instance. What is on its way is written down
 // with it: a daemon that ends half way begins the step again, and what comes
 // back when it fails is what was there before the first try.
-func (t *turn) load(v *service, in *inst) bool {
+func (t *decider) load(v *service, in *inst) bool {
 	row, known := t.Facts.Loads[in.ID]
 	why := say("%s changed: %s", v.changed(row.Live), v.target.Reload.Does())
 	switch {
@@ -313,7 +313,7 @@ func loads(a ring.Action, done ring.Done, err error, now time.Time) []ring.Fact 
 }
 
 // reloaded tells that every instance took the new content over, once.
-func (t *turn) reloaded(v *service) {
+func (t *decider) reloaded(v *service) {
 	if !t.trial(v) {
 		return
 	}
@@ -325,7 +325,7 @@ func (t *turn) reloaded(v *service) {
 
 // loading says how far the instances have come in taking over what the target
 // reloads; "" when all have.
-func (t *turn) loading(v *service) string {
+func (t *Pass) loading(v *service) string {
 	if v.target.Reload == nil {
 		return ""
 	}
@@ -356,7 +356,7 @@ func (t *turn) loading(v *service) string {
 
 // livePhase is the phase of a service that reloads, or whose content failed; ""
 // where nothing of the kind is to be told.
-func (t *turn) livePhase(v *service) (ring.Phase, string) {
+func (t *Pass) livePhase(v *service) (ring.Phase, string) {
 	says := t.loading(v)
 	switch {
 	case v.halt != "" && says != "" && t.trial(v):
@@ -373,7 +373,7 @@ func (t *turn) livePhase(v *service) (ring.Phase, string) {
 
 // comingBack says that not every instance serves with the files that were good
 // again, and that they may yet.
-func (t *turn) comingBack(v *service) bool {
+func (t *Pass) comingBack(v *service) bool {
 	if t.loading(v) != "" {
 		return true
 	}
@@ -389,7 +389,7 @@ func (t *turn) comingBack(v *service) bool {
 }
 
 // liveRollout is the rollout of what is reloaded in place; nil when there is none.
-func (t *turn) liveRollout(v *service) *ring.RolloutStatus {
+func (t *Pass) liveRollout(v *service) *ring.RolloutStatus {
 	switch {
 	case v.spoiled != nil:
 		st := &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v.spoiled.Version, Commit: v.spoiled.Commit, Reason: v.spoiled.Reason}

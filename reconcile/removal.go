@@ -21,7 +21,7 @@ type leavers struct {
 	rivals []*service // that want something which no other can have meanwhile
 }
 
-func (t *turn) leavers() *leavers {
+func (t *Pass) leavers() *leavers {
 	if t.by.leavers != nil {
 		return t.by.leavers
 	}
@@ -62,7 +62,7 @@ func (t *turn) leavers() *leavers {
 
 // neededBy says that others which leave too depend on a service, and still have
 // instances.
-func (t *turn) neededBy(app, service string) bool {
+func (t *Pass) neededBy(app, service string) bool {
 	left := t.leavers()
 	for _, a := range left.after[app] {
 		if a != app && !t.reaches(app, a, map[string]bool{}) {
@@ -87,7 +87,7 @@ func (t *turn) neededBy(app, service string) bool {
 // neededInTurn says that a service, as it last was good, depends on another at
 // whatever distance. Plans of different commits can have two services need each
 // other so; neither then waits for the other.
-func (t *turn) neededInTurn(app, service, other string, met map[string]bool) bool {
+func (t *Pass) neededInTurn(app, service, other string, met map[string]bool) bool {
 	if met[service] {
 		return false
 	}
@@ -100,7 +100,7 @@ func (t *turn) neededInTurn(app, service, other string, met map[string]bool) boo
 
 // reaches says that an app comes after another at whatever distance. Two
 // repositories can wait for each other; their removals then do not.
-func (t *turn) reaches(app, other string, met map[string]bool) bool {
+func (t *Pass) reaches(app, other string, met map[string]bool) bool {
 	if met[app] {
 		return false
 	}
@@ -117,7 +117,7 @@ func dependsOn(s *ring.Service, name string) bool {
 // leaned is the service of the plan that depended on what left it, as it was last
 // good, and has not moved on from that yet: it may come back to it. nil is none, or
 // that another takes the place of what left: each would wait for the other.
-func (t *turn) leaned(id ring.ServiceID) *service {
+func (t *Pass) leaned(id ring.ServiceID) *service {
 	app, _ := id.Split()
 	if t.followed(id) {
 		return nil
@@ -135,7 +135,7 @@ func (t *turn) leaned(id ring.ServiceID) *service {
 
 // followed says that a service of the plan cannot come up, or not whole, before
 // what left is gone.
-func (t *turn) followed(id ring.ServiceID) bool {
+func (t *Pass) followed(id ring.ServiceID) bool {
 	left := t.Facts.Good[id]
 	if left != nil && slices.ContainsFunc(t.leavers().rivals, func(v *service) bool { return replaces(v.want, &left.Service) }) {
 		return true
@@ -169,7 +169,7 @@ func replaces(s, old *ring.Service) bool {
 
 // leanedSays is why what left the plan stays, where nothing is under way that it
 // waits for; "" where it does not.
-func (t *turn) leanedSays(id ring.ServiceID) string {
+func (t *Pass) leanedSays(id ring.ServiceID) string {
 	v := t.leaned(id)
 	if v == nil || v.failed == nil {
 		return ""

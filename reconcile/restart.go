@@ -19,7 +19,7 @@ const (
 
 // heal keeps alive what should run: a crashed instance starts again, with its
 // own spec, inside its backoff. It says whether a step was decided.
-func (t *turn) heal(v *service) bool {
+func (t *decider) heal(v *service) bool {
 	t.engineEnded(v)
 	for _, in := range v.all {
 		if in.Kind.Ends() { // of a service that was a job: a run is never begun twice
@@ -79,7 +79,7 @@ func (t *turn) heal(v *service) bool {
 
 // obsolete says that an ended instance is on its way out, so that starting it
 // again would be against the plan, or beside another that holds what it needs.
-func (t *turn) obsolete(v *service, in *inst) bool {
+func (t *decider) obsolete(v *service, in *inst) bool {
 	if in.Version == v.target.Version {
 		underway := !v.row.Done && !v.restoring() && v.waits == "" && v.failed == nil && v.halt == ""
 		return underway || !v.mayStart(in) && (v.exclusive() || t.unsure(v))
@@ -102,7 +102,7 @@ func (t *turn) obsolete(v *service, in *inst) bool {
 }
 
 // slot is the crash record of an instance's slot and version; most have none.
-func (t *turn) slot(v *service, in *inst) (ring.SlotRow, bool) {
+func (t *Pass) slot(v *service, in *inst) (ring.SlotRow, bool) {
 	if len(t.Facts.Slots) == 0 {
 		return ring.SlotRow{}, false
 	}
@@ -119,7 +119,7 @@ func (in *inst) inSlot(id ring.ServiceID) string {
 }
 
 // crash counts the exit of an instance once, and says when to try again.
-func (t *turn) crash(v *service, in *inst) (ring.SlotRow, bool) {
+func (t *decider) crash(v *service, in *inst) (ring.SlotRow, bool) {
 	key := in.inSlot(v.id)
 	row, ok := t.Facts.Slots[key]
 	if ok && row.Instance == in.ID && row.Finished.Equal(in.Finished) {
@@ -159,7 +159,7 @@ func (t *turn) crash(v *service, in *inst) (ring.SlotRow, bool) {
 
 // takeOver is the row of a slot as one about in. Somebody may have removed the
 // container that crashed: what takes its place goes on with its backoff.
-func (t *turn) takeOver(v *service, in *inst, row ring.SlotRow) ring.SlotRow {
+func (t *Pass) takeOver(v *service, in *inst, row ring.SlotRow) ring.SlotRow {
 	switch {
 	case row.Instance == in.ID:
 	case row.Instance != "" && t.now.Sub(row.Last) < v.window(in):
@@ -171,7 +171,7 @@ func (t *turn) takeOver(v *service, in *inst, row ring.SlotRow) ring.SlotRow {
 }
 
 // awaits says that a slot that is empty was given up by a crash, and waits.
-func (t *turn) awaits(v *service, slot int) bool {
+func (t *Pass) awaits(v *service, slot int) bool {
 	row, ok := t.Facts.Slots[ring.SlotKey(v.id, slot, v.target.Version)]
 	if !ok || v.restoring() || !t.now.Before(row.Next) {
 		return false
@@ -186,11 +186,11 @@ func (t *turn) awaits(v *service, slot int) bool {
 func cannotRun(code int) bool { return code == 126 || code == 127 }
 
 // ownerPolicy is the restart policy of the version that in runs.
-func (t *turn) ownerPolicy(v *service, in *inst) string { return v.restart(in).Policy }
+func (t *Pass) ownerPolicy(v *service, in *inst) string { return v.restart(in).Policy }
 
 // rests says that an instance ended as it may, and stays so until its version
 // changes.
-func (t *turn) rests(v *service, in *inst) bool {
+func (t *Pass) rests(v *service, in *inst) bool {
 	if !in.Ended() || in.intent != "" {
 		return false
 	}
@@ -201,7 +201,7 @@ func (t *turn) rests(v *service, in *inst) bool {
 // doneIn says that the instance of a slot ended as it may, as on_failure lets one
 // that exits with 0, and that somebody removed it since, such as by docker container
 // prune: the slot stays empty until its version changes.
-func (t *turn) doneIn(v *service, slot int) bool {
+func (t *Pass) doneIn(v *service, slot int) bool {
 	if len(t.Facts.Slots) == 0 || !v.row.Done || v.target != v.want || v.want.Restart.Policy != ring.OnFail || v.inSlot(slot) != nil {
 		return false
 	}
@@ -210,14 +210,14 @@ func (t *turn) doneIn(v *service, slot int) bool {
 }
 
 // rested says that a slot whose container somebody removed stays empty.
-func (t *turn) rested(row ring.SlotRow) bool {
+func (t *Pass) rested(row ring.SlotRow) bool {
 	v := t.views[row.ID]
 	return v != nil && row.Version == v.want.Version && row.Slot <= v.want.Replicas && t.doneIn(v, row.Slot)
 }
 
 // engineRestarted counts restarts that the engine made by itself, and takes
 // the backoff over: from the first crash until the slot was stable again.
-func (t *turn) engineRestarted(v *service, in *inst) bool {
+func (t *decider) engineRestarted(v *service, in *inst) bool {
 	row, _ := t.slot(v, in)
 	if row.Instance == in.ID && in.Restarts < row.Restarts { // the engine counts from 0 again after a start of ours
 		row.Restarts = in.Restarts
@@ -253,7 +253,7 @@ func (t *turn) engineRestarted(v *service, in *inst) bool {
 // keeps its restart policy, so that the next reboot finds it; what it did not is
 // started again. An exit of that moment that was counted already is taken back:
 // under a restart policy the engine had started it again if it were a crash.
-func (t *turn) engineEnded(v *service) {
+func (t *decider) engineEnded(v *service) {
 	was := v.row.Engine
 	if !v.row.Done || t.Seen.Engine == "" || was == t.Seen.Engine {
 		return
@@ -280,7 +280,7 @@ func (t *turn) engineEnded(v *service) {
 }
 
 // uncount takes the last crash of a slot back.
-func (t *turn) uncount(row ring.SlotRow) {
+func (t *decider) uncount(row ring.SlotRow) {
 	row.Crashes = max(0, row.Crashes-1)
 	row.Class, row.Next = classOperator, time.Time{}
 	if row.Crashes == 0 && row.Restarts == 0 {
@@ -291,7 +291,7 @@ func (t *turn) uncount(row ring.SlotRow) {
 }
 
 // forgive forgets the crashes of a slot that has run for a stable window.
-func (t *turn) forgive(v *service, in *inst) {
+func (t *decider) forgive(v *service, in *inst) {
 	row, ok := t.slot(v, in)
 	if !ok || row.Instance != in.ID || in.State != ring.StateRunning {
 		return
@@ -313,7 +313,7 @@ func (t *turn) forgive(v *service, in *inst) {
 
 // restartUnlive restarts an instance whose liveness check failed: inside the
 // backoff, and never more slots at once than the rollout may take.
-func (t *turn) restartUnlive(v *service, in *inst) bool {
+func (t *decider) restartUnlive(v *service, in *inst) bool {
 	if in.unlive == "" || in.State != ring.StateRunning || !v.row.Done {
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 
 // rolling moves a service whose versions may run side by side: ROLLOUT.md
 // section 3, computed from what is seen, one step at a time.
-func (t *turn) rolling(v *service) {
+func (t *decider) rolling(v *service) {
 	if t.dropFailed(v) || t.startCreated(v) || t.heal(v) || t.surge(v) || t.standby(v) || t.shrink(v) || t.reload(v) {
 		return
 	}
@@ -19,7 +19,7 @@ func (t *turn) rolling(v *service) {
 
 // dropFailed removes failed instances of the target, free of budget. One that
 // failed, was started again and may be serving by now is none.
-func (t *turn) dropFailed(v *service) bool {
+func (t *decider) dropFailed(v *service) bool {
 	if v.row.Done || v.failed != nil || v.waits != "" {
 		return false
 	}
@@ -35,7 +35,7 @@ func (t *turn) dropFailed(v *service) bool {
 
 // startCreated starts what was created and not started, a step that ended half
 // way, and what was kept for a restore.
-func (t *turn) startCreated(v *service) bool {
+func (t *decider) startCreated(v *service) bool {
 	for _, in := range v.all {
 		kept := (in.intent == intentPark || in.intent == intentAgain || in.begun() && !v.row.Done && v.failed == nil && v.waits == "") && !in.Live()
 		if in.State != ring.StateCreated && !kept || in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
@@ -55,7 +55,7 @@ func (t *turn) startCreated(v *service) bool {
 
 // unsure says that only a lost database knew what the target's image keeps for itself,
 // and asks: until that is known, nothing is started beside another.
-func (t *turn) unsure(v *service) bool {
+func (t *decider) unsure(v *service) bool {
 	if v.target.Image.Known {
 		return false
 	}
@@ -64,7 +64,7 @@ func (t *turn) unsure(v *service) bool {
 }
 
 // surge creates one instance more when the budget allows it.
-func (t *turn) surge(v *service) bool {
+func (t *decider) surge(v *service) bool {
 	d := v.target.Replicas
 	up, _ := v.knobs().Room(d)
 	var live, held, starting int
@@ -97,7 +97,7 @@ func (t *turn) surge(v *service) bool {
 // starting says that an instance of the target is on its way to ready, and takes a
 // place of max_parallel. Where no rollout judges it that has an end: a slot that
 // crashes, or that was not ready in time, does not keep others empty.
-func (t *turn) starting(v *service, in *inst) bool {
+func (t *Pass) starting(v *service, in *inst) bool {
 	if in.ready || t.rests(v, in) {
 		return false
 	}
@@ -115,7 +115,7 @@ func (t *turn) starting(v *service, in *inst) bool {
 	return true
 }
 
-func (t *turn) createSays(v *service, slot int) string {
+func (t *Pass) createSays(v *service, slot int) string {
 	switch {
 	case v.restoring():
 		return say("restore %s: %s", v.good.Commit.Short(), v.failed.Reason)
@@ -128,7 +128,7 @@ func (t *turn) createSays(v *service, slot int) string {
 }
 
 // shrink removes one instance that is not wanted, if the floor allows it.
-func (t *turn) shrink(v *service) bool {
+func (t *decider) shrink(v *service) bool {
 	var gone []*inst
 	for _, in := range v.all {
 		if !in.holds() {
@@ -142,7 +142,7 @@ func (t *turn) shrink(v *service) bool {
 }
 
 // sortGone is the order in which instances go.
-func (t *turn) sortGone(v *service, gone []*inst) {
+func (t *Pass) sortGone(v *service, gone []*inst) {
 	slices.SortStableFunc(gone, func(a, b *inst) int {
 		return cmp.Or(cmp.Compare(t.rank(v, a), t.rank(v, b)), t.age(v, a, b), cmp.Compare(b.Slot, a.Slot))
 	})
@@ -168,7 +168,7 @@ func (v *service) spare(in *inst) bool {
 
 // rank is the order of removal: what never became ready and is superseded,
 // what does not serve, then the rest.
-func (t *turn) rank(v *service, in *inst) int {
+func (t *Pass) rank(v *service, in *inst) int {
 	d, ok := t.Facts.Verdict(v.id, in.Version)
 	switch {
 	case in.Version != v.target.Version && !in.ready && !(ok && d.Good):
@@ -180,7 +180,7 @@ func (t *turn) rank(v *service, in *inst) int {
 }
 
 // age puts old versions before surplus of the target, and older ones first.
-func (t *turn) age(v *service, a, b *inst) int {
+func (t *Pass) age(v *service, a, b *inst) int {
 	at, bt := a.Version == v.target.Version, b.Version == v.target.Version
 	if at != bt {
 		if bt {
@@ -197,7 +197,7 @@ func (t *turn) age(v *service, a, b *inst) int {
 	return a.Created.Compare(b.Created)
 }
 
-func (t *turn) removeSays(v *service, in *inst) string {
+func (t *Pass) removeSays(v *service, in *inst) string {
 	if in.Version == v.target.Version {
 		return say("replicas %d", v.target.Replicas)
 	}
@@ -213,7 +213,7 @@ func (t *turn) removeSays(v *service, in *inst) string {
 // policy sets the engine's restart policy to what the Compose file says, once
 // the rollout is complete and the slot does not crash: a host without gitring
 // comes back after a reboot.
-func (t *turn) policy(v *service) {
+func (t *decider) policy(v *service) {
 	if !v.row.Done && v.row.Baking.IsZero() || t.busy(string(v.id)) {
 		return
 	}
@@ -231,7 +231,7 @@ func (t *turn) policy(v *service) {
 }
 
 // unset says that an instance of the target is to have another restart policy.
-func (t *turn) unset(v *service, in *inst) bool {
+func (t *Pass) unset(v *service, in *inst) bool {
 	if in.Version != v.target.Version || !in.ready || in.intent != "" || t.apart(in) {
 		return false
 	}
@@ -244,7 +244,7 @@ func (t *turn) unset(v *service, in *inst) bool {
 
 // unguarded says that the restart policy of some instance is about to be set: a
 // host that reboots now without gitring would not bring it back.
-func (t *turn) unguarded(v *service) bool {
+func (t *Pass) unguarded(v *service) bool {
 	return v.row.Done && slices.ContainsFunc(v.all, func(in *inst) bool {
 		return t.unset(v, in) && t.Tries[string(v.id)+" "+in.Name].Kind != ring.DoPolicy
 	})

@@ -9,7 +9,7 @@ import (
 )
 
 // begin starts a rollout when another version is wanted than the row speaks of.
-func (t *turn) begin(v *service) {
+func (t *decider) begin(v *service) {
 	if v.row.Version == v.want.Version || v.waits != "" {
 		return
 	}
@@ -40,7 +40,7 @@ func (t *turn) begin(v *service) {
 }
 
 // checks are those of the wanted version and of what else still runs.
-func (t *turn) checks(v *service, expected []ring.Version) map[ring.Version][]ring.Check {
+func (t *Pass) checks(v *service, expected []ring.Version) map[ring.Version][]ring.Check {
 	out := map[ring.Version][]ring.Check{v.want.Version: v.want.Checks}
 	for _, in := range v.all {
 		if c, ok := v.row.Checks[in.Version]; ok && in.Version != v.want.Version {
@@ -56,7 +56,7 @@ func (t *turn) checks(v *service, expected []ring.Version) map[ring.Version][]ri
 }
 
 // why is what differs from the last good version, as people read it.
-func (t *turn) why(v *service) string {
+func (t *Pass) why(v *service) string {
 	if v.good == nil {
 		return "first deploy"
 	}
@@ -71,7 +71,7 @@ func (t *turn) why(v *service) string {
 
 // account counts progress and failures of the rollout under way, and ends it
 // when they say so. It only remembers; it never moves anything.
-func (t *turn) account(v *service) {
+func (t *decider) account(v *service) {
 	if v.row.Done || v.restoring() {
 		return
 	}
@@ -167,7 +167,7 @@ func sameRow(a, b ring.RolloutRow) bool {
 }
 
 // failure is why an instance of a version under rollout counts as failed.
-func (t *turn) failure(v *service, in *inst) string {
+func (t *Pass) failure(v *service, in *inst) string {
 	if in.Ended() {
 		if t.rests(v, in) || in.intent != "" {
 			return ""
@@ -199,7 +199,7 @@ func readySays(ready, wanted int) string {
 	return strconv.Itoa(ready) + "/" + strconv.Itoa(wanted) + " ready"
 }
 
-func (t *turn) deadlineSays(v *service, ready int) string {
+func (t *Pass) deadlineSays(v *service, ready int) string {
 	says := say("%s: %d/%d ready, no progress within %s", ring.CauseDeadline, ready, v.want.Replicas, v.want.Rollout.ProgressDeadline)
 	if why := t.unmade(v.of, v.target); why != "" {
 		return says + "; " + why
@@ -213,13 +213,13 @@ func (t *turn) deadlineSays(v *service, ready int) string {
 }
 
 // fail gives the verdict on the wanted version; the target follows from it.
-func (t *turn) fail(v *service, reason string) {
+func (t *decider) fail(v *service, reason string) {
 	t.verdict(v, v.row.Commit, reason)
 	t.failTied(v, reason)
 	t.choose(v)
 }
 
-func (t *turn) verdict(v *service, c ring.SHA, reason string) {
+func (t *decider) verdict(v *service, c ring.SHA, reason string) {
 	t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: c, Reason: reason, At: t.now, Memory: t.starved(v), Live: v.liveVersion()})
 	t.event(ring.Event{
 		Kind: ring.RolloutFailed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
@@ -228,7 +228,7 @@ func (t *turn) verdict(v *service, c ring.SHA, reason string) {
 }
 
 // settled says that the target fills every slot, ready, and nothing else is left.
-func (t *turn) settled(v *service) bool {
+func (t *Pass) settled(v *service) bool {
 	n := 0
 	for _, in := range v.all {
 		if in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
@@ -249,7 +249,7 @@ func (t *turn) settled(v *service) bool {
 
 // complete closes the rollout when it is settled: the version is good, and what
 // a restore would bring back from now on.
-func (t *turn) complete(v *service) {
+func (t *decider) complete(v *service) {
 	if !t.settled(v) || !v.row.Done && !t.whole(v, t.settled) || t.bakes(v) {
 		return
 	}
@@ -270,7 +270,7 @@ func (v *service) left() bool {
 }
 
 // close says that a service is what its target asks.
-func (t *turn) close(v *service) {
+func (t *decider) close(v *service) {
 	if v.target == v.want {
 		t.reloaded(v)
 		t.keepGood(v)
@@ -294,7 +294,7 @@ func (t *turn) close(v *service) {
 
 // keepGood remembers the service as it completed. A change in place (replicas,
 // checks, knobs) is part of what a restore brings back.
-func (t *turn) keepGood(v *service) {
+func (t *decider) keepGood(v *service) {
 	if d, ok := t.Facts.Verdict(v.id, v.want.Version); !ok || !d.Good {
 		t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Good: true, Commit: v.app.Commit, Reason: "completed", At: t.now})
 		v.failed = nil

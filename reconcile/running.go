@@ -9,7 +9,7 @@ import (
 
 // running tells of a service's status what runs: the version, its image and its ports.
 // While a rollout moves it that is the older version, for as long as any of it is there.
-func (t *turn) running(v *service, st *ring.ServiceStatus) {
+func (t *Pass) running(v *service, st *ring.ServiceStatus) {
 	of := v.want
 	for _, in := range v.all {
 		switch {

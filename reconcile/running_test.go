@@ -11,7 +11,7 @@ import (
 
 func TestWhatGitringStoppedDidNotCrash(t *testing.T) {
 	w := World{Facts: ring.Facts{Intents: map[string]ring.Intent{"c1": {Instance: "c1", Reason: "port 8080/tcp is needed by version 2"}}}}
-	look := newTurn(w, time.Now())
+	look := newDecider(w, time.Now())
 	ended := &ring.Instance{ID: "c1", State: ring.StateExited, ExitCode: 143}
 	require.Equal(t, "stopped by gitring: port 8080/tcp is needed by version 2", look.endSays(&inst{Instance: ended, intent: intentPark}))
 	require.Equal(t, "ended with the engine", look.endSays(&inst{Instance: ended, intent: intentAgain}))
@@ -31,7 +31,7 @@ func TestStatusNamesWhatRunsWhileAnotherIsWanted(t *testing.T) {
 	one := func(version ring.Version, state ring.State) *inst {
 		return &inst{Instance: &ring.Instance{Version: version, State: state}}
 	}
-	look := newTurn(World{}, time.Now())
+	look := newDecider(World{}, time.Now())
 	says := func(all ...*inst) (st ring.ServiceStatus) {
 		v.all = all
 		look.running(v, &st)

@@ -29,7 +29,7 @@ const (
 
 // runsOf are the keys of the runs of a service that were known as the look
 // began, sorted.
-func (t *turn) runsOf(id ring.ServiceID) []string {
+func (t *Pass) runsOf(id ring.ServiceID) []string {
 	if t.by.runs == nil {
 		t.by.runs = map[ring.ServiceID][]string{}
 		for _, key := range sortedKeys(t.Facts.Jobs) {
@@ -41,7 +41,7 @@ func (t *turn) runsOf(id ring.ServiceID) []string {
 }
 
 // underWay are the runs of a service that have begun, or are to be tried again.
-func (t *turn) underWay(id ring.ServiceID) []ring.JobRun {
+func (t *Pass) underWay(id ring.ServiceID) []ring.JobRun {
 	var out []ring.JobRun
 	for _, key := range t.runsOf(id) {
 		if run, ok := t.Facts.Jobs[key]; ok && (run.State == jobStarted || run.State == "") {
@@ -52,9 +52,9 @@ func (t *turn) underWay(id ring.ServiceID) []ring.JobRun {
 }
 
 // runIn is the run of which an instance is.
-func (t *turn) runIn(v *service, in *inst) (ring.JobRun, bool) { return t.runOf(v.id, in) }
+func (t *Pass) runIn(v *service, in *inst) (ring.JobRun, bool) { return t.runOf(v.id, in) }
 
-func (t *turn) runOf(id ring.ServiceID, in *inst) (ring.JobRun, bool) {
+func (t *Pass) runOf(id ring.ServiceID, in *inst) (ring.JobRun, bool) {
 	for _, key := range t.runsOf(id) {
 		if run, ok := t.Facts.Jobs[key]; ok && run.Instance == in.ID {
 			return run, true
@@ -64,7 +64,7 @@ func (t *turn) runOf(id ring.ServiceID, in *inst) (ring.JobRun, bool) {
 }
 
 // runWrites is what the run of an instance writes.
-func (t *turn) runWrites(id ring.ServiceID, in *inst) (what []string, known bool) {
+func (t *Pass) runWrites(id ring.ServiceID, in *inst) (what []string, known bool) {
 	for _, key := range t.runsOf(id) {
 		if run := t.Facts.Jobs[key]; run.Instance == in.ID {
 			return run.Writes, true
@@ -84,7 +84,7 @@ func (v *service) instance(id string) *inst {
 
 // followRuns watches the runs that have begun, of whatever version. It says
 // whether any is under way.
-func (t *turn) followRuns(v *service) bool {
+func (t *decider) followRuns(v *service) bool {
 	any := false
 	for _, run := range t.underWay(v.id) {
 		if run.State == jobStarted {
@@ -96,7 +96,7 @@ func (t *turn) followRuns(v *service) bool {
 }
 
 // hearOut writes down how runs ended while nobody may touch the service.
-func (t *turn) hearOut(v *service) {
+func (t *decider) hearOut(v *service) {
 	for _, run := range t.underWay(v.id) {
 		if in := v.instance(run.Instance); run.State == jobStarted && in != nil && in.Ended() {
 			t.runEnded(v, in, run)
@@ -105,7 +105,7 @@ func (t *turn) hearOut(v *service) {
 }
 
 // followRun watches a run that began.
-func (t *turn) followRun(v *service, in *inst, run ring.JobRun) {
+func (t *decider) followRun(v *service, in *inst, run ring.JobRun) {
 	switch {
 	case in == nil:
 		run.Reason = "interrupted: its container is gone"
@@ -132,7 +132,7 @@ func (t *turn) followRun(v *service, in *inst, run ring.JobRun) {
 
 // bound stops a run that is over its time, or that makes room for a newer one
 // by the word of its author. Nothing else cuts a run short.
-func (t *turn) bound(v *service, in *inst, run ring.JobRun) {
+func (t *decider) bound(v *service, in *inst, run ring.JobRun) {
 	job := t.jobOf(v, run)
 	if run.Stopped == "" && job.Timeout > 0 {
 		until := run.Started.Add(job.Timeout)
@@ -157,7 +157,7 @@ func (t *turn) bound(v *service, in *inst, run ring.JobRun) {
 }
 
 // earlier is why a newer version of a job waits, and what to do about a run that hangs.
-func (t *turn) earlier(v *service, in *inst, run ring.JobRun) string {
+func (t *Pass) earlier(v *service, in *inst, run ring.JobRun) string {
 	says := say("an earlier run is under way: %s, since %s", in.Name, clock(run.Started))
 	if v.want.Kind == ring.JobK && t.jobOf(v, run).Timeout == 0 {
 		says += say("; it has no timeout: gitring logs %[1]s tells what it does, and gitring rollout abort %[1]s --reason '…', or job: {replace: true} in a newer commit, stops it", v.id)
@@ -167,7 +167,7 @@ func (t *turn) earlier(v *service, in *inst, run ring.JobRun) string {
 
 // jobOf is how a run is bounded: as its plan says now or, for one that outlasts
 // its version, as it said when the run began.
-func (t *turn) jobOf(v *service, run ring.JobRun) ring.Job {
+func (t *Pass) jobOf(v *service, run ring.JobRun) ring.Job {
 	if run.Version != v.want.Version {
 		return run.Job
 	}
@@ -186,7 +186,7 @@ func (v *service) job() ring.Job {
 }
 
 // startRun creates the container, writes down that the run starts, and starts it.
-func (t *turn) startRun(v *service, slot int, run ring.JobRun) {
+func (t *decider) startRun(v *service, slot int, run ring.JobRun) {
 	if v.waits, v.blocked = t.gate(v); v.waits != "" {
 		v.says = v.waits
 		return
@@ -232,7 +232,7 @@ func startedByHand(in *inst) string {
 }
 
 // begun writes down that a run begins, and begins it.
-func (t *turn) begun(v *service, in *inst, run ring.JobRun) {
+func (t *decider) begun(v *service, in *inst, run ring.JobRun) {
 	run.Version, run.Commit, run.State, run.Instance, run.Slot = v.want.Version, v.app.Commit, jobStarted, in.ID, in.Slot
 	run.Tries, run.Started, run.Ended, run.ExitCode = run.Tries+1, t.now, time.Time{}, 0
 	run.Reason, run.Stopped, run.Final, run.Aborted = "", "", false, false
@@ -249,7 +249,7 @@ func (t *turn) begun(v *service, in *inst, run ring.JobRun) {
 }
 
 // adoptRun writes down the run of an instance of which none is known.
-func (t *turn) adoptRun(v *service) bool {
+func (t *decider) adoptRun(v *service) bool {
 	in := t.strange(v)
 	if in == nil {
 		return false
@@ -269,7 +269,7 @@ func (t *turn) adoptRun(v *service) bool {
 
 // revive takes back that a run began, which a newer version came before: it
 // begins as that one.
-func (t *turn) revive(v *service, in *inst, run ring.JobRun) {
+func (t *decider) revive(v *service, in *inst, run ring.JobRun) {
 	_, key := run.Row()
 	t.set(ring.Forget{Table: "job", Key: key})
 	switch run.Trigger {
@@ -286,7 +286,7 @@ func (t *turn) revive(v *service, in *inst, run ring.JobRun) {
 }
 
 // cannot is why the container of a run can never start as it is; "" when it may.
-func (t *turn) cannot(v *service) string {
+func (t *Pass) cannot(v *service) string {
 	try, ok := t.Tries[string(v.id)]
 	if !ok || try.Version != v.want.Version || try.Cause == ring.CauseImagePull || try.Kind != ring.DoCreate && try.Kind != ring.DoStart {
 		return ""
@@ -298,7 +298,7 @@ func (t *turn) cannot(v *service) string {
 }
 
 // tried is the last error of a step for v; "" when it succeeded.
-func (t *turn) tried(v *service) string {
+func (t *Pass) tried(v *service) string {
 	if try, ok := t.Tries[string(v.id)]; ok && try.Err != "" {
 		return hinted(try)
 	}
@@ -323,7 +323,7 @@ func runSays(run ring.JobRun) string {
 }
 
 // runEnded judges a run by how its instance ended.
-func (t *turn) runEnded(v *service, in *inst, run ring.JobRun) {
+func (t *decider) runEnded(v *service, in *inst, run ring.JobRun) {
 	run.ExitCode = in.ExitCode
 	switch {
 	case run.Stopped != "":
@@ -342,7 +342,7 @@ func (t *turn) runEnded(v *service, in *inst, run ring.JobRun) {
 
 // interrupted says that others ended a run: the engine or the host went down, or
 // somebody stopped it by hand. What the kernel ends for want of memory is its own.
-func (t *turn) interrupted(in *inst, run ring.JobRun) bool {
+func (t *Pass) interrupted(in *inst, run ring.JobRun) bool {
 	if run.Engine != "" && t.Seen.Engine != "" && run.Engine != t.Seen.Engine {
 		return true
 	}
@@ -351,7 +351,7 @@ func (t *turn) interrupted(in *inst, run ring.JobRun) bool {
 
 // cutShort follows an interruption: it failed, unless its author says that it
 // may begin anew.
-func (t *turn) cutShort(v *service, in *inst, run ring.JobRun) {
+func (t *decider) cutShort(v *service, in *inst, run ring.JobRun) {
 	if run.Final || !t.jobOf(v, run).Rerun || run.Cut >= mostCuts || run.Version != v.want.Version {
 		t.tryAgain(v, in, run)
 		return
@@ -361,7 +361,7 @@ func (t *turn) cutShort(v *service, in *inst, run ring.JobRun) {
 }
 
 // tryAgain follows a failed try.
-func (t *turn) tryAgain(v *service, in *inst, run ring.JobRun) {
+func (t *decider) tryAgain(v *service, in *inst, run ring.JobRun) {
 	if run.Final || run.Version != v.want.Version || run.Tries > t.jobOf(v, run).Retries {
 		t.endRun(v, in, run, jobFailed, run.Reason)
 		return
@@ -369,7 +369,7 @@ func (t *turn) tryAgain(v *service, in *inst, run ring.JobRun) {
 	t.retryRun(v, in, run)
 }
 
-func (t *turn) retryRun(v *service, in *inst, run ring.JobRun) {
+func (t *decider) retryRun(v *service, in *inst, run ring.JobRun) {
 	run.Ended = t.now
 	t.recordRun(v, in, run, jobFailed)
 	run.State = ""
@@ -379,7 +379,7 @@ func (t *turn) retryRun(v *service, in *inst, run ring.JobRun) {
 
 // noMoreTries ends what is to be tried again and is not asked for any more, or not
 // in time.
-func (t *turn) noMoreTries(v *service) {
+func (t *decider) noMoreTries(v *service) {
 	for _, run := range t.underWay(v.id) {
 		if run.State != "" {
 			continue
@@ -392,7 +392,7 @@ func (t *turn) noMoreTries(v *service) {
 
 // superseded is why a run that failed is not tried again, whatever tries are left;
 // "" when it is.
-func (t *turn) superseded(v *service, run ring.JobRun) string {
+func (t *Pass) superseded(v *service, run ring.JobRun) string {
 	switch {
 	case !v.want.Kind.Ends():
 		return say("%s is no job any more", v.want.Name)
@@ -417,7 +417,7 @@ func (t *turn) superseded(v *service, run ring.JobRun) string {
 
 // tooLate is why a run that was due is not tried again: it may begin as late as
 // any other, and no later.
-func (t *turn) tooLate(v *service, run ring.JobRun) string {
+func (t *Pass) tooLate(v *service, run ring.JobRun) string {
 	until := run.Ended.Add(backoff(string(v.id), max(run.Tries, run.Cut+1))).Add(lateBy(v.want.Cron))
 	if t.now.Before(until) {
 		t.wake(until)
@@ -427,12 +427,12 @@ func (t *turn) tooLate(v *service, run ring.JobRun) string {
 }
 
 // giveUp ends a run whose last try failed, and is told already.
-func (t *turn) giveUp(v *service, run ring.JobRun, why string) {
+func (t *decider) giveUp(v *service, run ring.JobRun, why string) {
 	run.Over = run.Trigger == ring.Before // another rollout has another
 	t.noMore(v, run, why)
 }
 
-func (t *turn) noMore(v *service, run ring.JobRun, why string) {
+func (t *decider) noMore(v *service, run ring.JobRun, why string) {
 	run.State, run.Reason = jobFailed, say("%s; not tried again: %s", run.Reason, why)
 	t.set(run)
 	t.runEvent(v, ring.JobFailed, run, run.Reason)
@@ -445,7 +445,7 @@ func (t *turn) noMore(v *service, run ring.JobRun, why string) {
 
 // forgetTries does the same in silence for a cron job that left the plan: one that
 // comes back catches nothing up.
-func (t *turn) forgetTries(id ring.ServiceID) {
+func (t *decider) forgetTries(id ring.ServiceID) {
 	for _, key := range t.runsOf(id) {
 		if run := t.Facts.Jobs[key]; run.Trigger == ring.OnSchedule && run.State == "" {
 			run.State = jobFailed
@@ -454,7 +454,7 @@ func (t *turn) forgetTries(id ring.ServiceID) {
 	}
 }
 
-func (t *turn) endRun(v *service, in *inst, run ring.JobRun, state, reason string) {
+func (t *decider) endRun(v *service, in *inst, run ring.JobRun, state, reason string) {
 	run.State, run.Reason, run.Ended = state, reason, t.now
 	t.set(run)
 	kind := ring.JobSucceeded
@@ -483,7 +483,7 @@ func (t *turn) endRun(v *service, in *inst, run ring.JobRun, state, reason strin
 // runLeft ends the run of a job that left the plan, as it ended by itself or
 // because it is removed now. Its log is not kept: what would have to be struck out
 // of it is not known any more.
-func (t *turn) runLeft(app *ring.App, in *inst, run ring.JobRun, why string) {
+func (t *decider) runLeft(app *ring.App, in *inst, run ring.JobRun, why string) {
 	v := &service{id: run.ID, app: app, want: &ring.Service{Name: in.Service}}
 	run.State, run.Reason, run.Ended = jobFailed, "stopped: "+why, t.now
 	kind := ring.JobFailed
@@ -500,7 +500,7 @@ func (t *turn) runLeft(app *ring.App, in *inst, run ring.JobRun, why string) {
 
 // heals has the version's own run succeed by one that a person asked for. One
 // that failed takes nothing back that succeeded.
-func (t *turn) heals(v *service, run ring.JobRun) {
+func (t *decider) heals(v *service, run ring.JobRun) {
 	own, ok := t.Facts.Jobs[ring.VersionKey(v.id, run.Version)]
 	if run.State != jobSucceeded {
 		return
@@ -513,7 +513,7 @@ func (t *turn) heals(v *service, run ring.JobRun) {
 }
 
 // skipRun tells that a run which was due or asked for does not take place.
-func (t *turn) skipRun(v *service, run ring.JobRun, reason string) {
+func (t *decider) skipRun(v *service, run ring.JobRun, reason string) {
 	run.Version, run.Commit, run.Ended, run.Reason = v.want.Version, v.app.Commit, t.now, reason
 	t.runEvent(v, ring.JobSkipped, run, say("%s: %s", dueSays(run), reason))
 	t.recordRun(v, nil, run, jobSkipped)
@@ -526,7 +526,7 @@ func dueSays(run ring.JobRun) string {
 	return "due " + clock(run.Due)
 }
 
-func (t *turn) runEvent(v *service, kind string, run ring.JobRun, reason string) {
+func (t *decider) runEvent(v *service, kind string, run ring.JobRun, reason string) {
 	t.event(ring.Event{
 		Kind: kind, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: run.Version,
 		Commit: run.Commit, Actor: run.Actor, Reason: reason,
@@ -534,7 +534,7 @@ func (t *turn) runEvent(v *service, kind string, run ring.JobRun, reason string)
 }
 
 // recordRun keeps a run for people, and the end of its log.
-func (t *turn) recordRun(v *service, in *inst, run ring.JobRun, state string) {
+func (t *decider) recordRun(v *service, in *inst, run ring.JobRun, state string) {
 	waits, _ := splitFor(run.For)
 	r := ring.Run{
 		ID: v.id, Version: run.Version, Commit: run.Commit, Instance: run.Instance, Trigger: cmp.Or(run.Trigger, ring.OnChange), For: waits,
@@ -548,7 +548,7 @@ func (t *turn) recordRun(v *service, in *inst, run ring.JobRun, state string) {
 	t.readLog(v, in, r)
 }
 
-func (t *turn) readLog(v *service, in *inst, r ring.Run) {
+func (t *decider) readLog(v *service, in *inst, r ring.Run) {
 	a := t.step(v, ring.DoLog, in, "the run ended") // with what has to be struck out of it
 	a.Commit, a.Record, a.Lines, a.Timeout = r.Commit, r, runLogLines, logWithin
 	t.do(a)
@@ -556,7 +556,7 @@ func (t *turn) readLog(v *service, in *inst, r ring.Run) {
 
 // unread reads the logs of runs that ended, where the daemon did so too before it had
 // read them. Of a service that left its plan none is read, as in runLeft.
-func (t *turn) unread() {
+func (t *decider) unread() {
 	for _, id := range sortedKeys(t.Facts.Unread) {
 		if u := t.Facts.Unread[id]; u.Crash != nil {
 			t.rereadLog(id, u)
@@ -575,14 +575,14 @@ func (t *turn) unread() {
 }
 
 // removeRun removes an instance that ran, once its log was read.
-func (t *turn) removeRun(v *service, in *inst, why string) {
+func (t *decider) removeRun(v *service, in *inst, why string) {
 	if !t.telling(in) {
 		t.remove(v, in, why)
 	}
 }
 
 // keepRuns keeps the container of the last run for its logs, for a day.
-func (t *turn) keepRuns(v *service) {
+func (t *decider) keepRuns(v *service) {
 	if v.lends() { // a container that nobody needs to start can still lend its volumes
 		if run, _ := t.jobRun(v.id, v.want); v.inSlot(1) == nil && run.State == jobSucceeded {
 			t.create(v, 1, false, "others take their volumes from it")
@@ -620,4 +620,4 @@ func (t *turn) keepRuns(v *service) {
 }
 
 // soon asks for a look at once: what was decided lets others go on.
-func (t *turn) soon() { t.wake(t.now.Add(time.Millisecond)) }
+func (t *Pass) soon() { t.wake(t.now.Add(time.Millisecond)) }

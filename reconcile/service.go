@@ -41,7 +41,7 @@ type service struct {
 }
 
 // view makes the view of a service in force.
-func (t *turn) view(v *service, app *ring.App, want *ring.Service) {
+func (t *decider) view(v *service, app *ring.App, want *ring.Service) {
 	id := ring.ID(app.Name, want.Name)
 	want = t.looked(want)
 	*v = service{id: id, app: app, want: want, all: t.seen[id], of: app, target: want}
@@ -62,7 +62,7 @@ func (v *service) wanted() string { return ring.VersionKey(v.id, v.want.Version)
 
 // goodNow is a good service as this look has it: with what its image says of
 // itself, and a person's count.
-func (t *turn) goodNow(id ring.ServiceID, g *ring.Good) *ring.Good {
+func (t *Pass) goodNow(id ring.ServiceID, g *ring.Good) *ring.Good {
 	looked := t.looked(&g.Service)
 	n := looked.Replicas
 	if count, scaled := t.scaled(id); scaled && mayCount(&g.App, looked, count) {
@@ -89,7 +89,7 @@ func (v *service) knobs() ring.Rollout {
 }
 
 // service decides one service.
-func (t *turn) service(v *service) {
+func (t *decider) service(v *service) {
 	if v.fate == nil {
 		t.weigh(v)
 	}
@@ -134,7 +134,7 @@ func (t *turn) service(v *service) {
 }
 
 // weigh chooses the target and gives the verdict on it; it moves nothing.
-func (t *turn) weigh(v *service) {
+func (t *decider) weigh(v *service) {
 	if _, failed := t.quarantine(v); failed { // it may be tried again
 		t.roomier(v)
 		t.acquit(v)
@@ -163,7 +163,7 @@ func (t *turn) weigh(v *service) {
 
 // choose sets the target: the last good version while the wanted one failed
 // (restore, quarantine) or waits for what it depends on.
-func (t *turn) choose(v *service) {
+func (t *Pass) choose(v *service) {
 	v.failed, v.waits, v.blocked, v.says = nil, "", false, ""
 	v.halt = t.halted(v.id)
 	if d, failed := t.quarantine(v); failed {

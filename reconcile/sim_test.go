@@ -322,7 +322,7 @@ func (s *scenario) commit() {
 	}
 }
 
-// look is one turn of the loop: observe, decide, write down, launch.
+// look is one pass of the loop: observe, decide, write down, launch.
 func (s *scenario) look() {
 	if s.faults && s.r.Intn(15) == 0 {
 		s.note("the look failed")

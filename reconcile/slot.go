@@ -5,7 +5,7 @@ import (
 )
 
 // remove writes down that an instance goes, and takes the step.
-func (t *turn) remove(v *service, in *inst, why string) {
+func (t *decider) remove(v *service, in *inst, why string) {
 	if t.telling(in) || t.untie(in, why) {
 		return
 	}
@@ -20,7 +20,7 @@ func (t *turn) remove(v *service, in *inst, why string) {
 }
 
 // step makes an action on an instance.
-func (t *turn) step(v *service, k ring.ActionKind, in *inst, why string) ring.Action {
+func (t *Pass) step(v *service, k ring.ActionKind, in *inst, why string) ring.Action {
 	a := ring.Action{
 		Kind: k, App: v.app.Name, Service: v.want.Name, Slot: in.Slot, Version: in.Version, Commit: v.app.Commit,
 		Instance: in.ID, Name: in.Name, Began: in.Started, Reason: why, Grace: v.want.Grace(), Delay: v.want.Rollout.DrainDelay,
@@ -40,7 +40,7 @@ func (t *turn) step(v *service, k ring.ActionKind, in *inst, why string) ring.Ac
 
 // create makes the instance of a slot, once its networks are there. An image
 // that went missing is pulled first; after failures in a row it waits.
-func (t *turn) create(v *service, slot int, start bool, why string) bool {
+func (t *decider) create(v *service, slot int, start bool, why string) bool {
 	if t.networksMissing(v.of, v.target) {
 		v.lacks = t.unmade(v.of, v.target)
 		return false
@@ -82,7 +82,7 @@ func (t *turn) create(v *service, slot int, start bool, why string) bool {
 
 // freeSlot is the lowest slot that is to be filled, because no instance of the
 // target holds it; 0 when there is none.
-func (t *turn) freeSlot(v *service) int {
+func (t *Pass) freeSlot(v *service) int {
 	for slot := 1; slot <= v.target.Replicas; slot++ {
 		if v.inSlot(slot) == nil && !t.doneIn(v, slot) {
 			return slot

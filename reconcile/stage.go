@@ -9,7 +9,7 @@ import (
 // stage brings the newest plan of a source into force, app by app: each only
 // when everything for it is here, at once and whole. Until then the plan in
 // force stays, and is healed, as if there were no next one.
-func (t *turn) stage(src *Source) {
+func (t *decider) stage(src *Source) {
 	plan := src.Next
 	if plan == nil || plan.Refusal != nil {
 		return
@@ -57,7 +57,7 @@ func (t *turn) stage(src *Source) {
 
 // block says of an app that waits for a refused one, at whatever distance, that
 // it waits for nothing that is under way.
-func (t *turn) block(src *Source, name string) {
+func (t *Pass) block(src *Source, name string) {
 	stay, stays := t.stays[name]
 	if !stays && t.stageSays[name] == "" || t.hostRefusal(src, name) != nil {
 		return
@@ -83,7 +83,7 @@ func (t *turn) block(src *Source, name string) {
 }
 
 // refusedBefore is a refused app that the named one waits for; "" when there is none.
-func (t *turn) refusedBefore(src *Source, name string, met map[string]bool) string {
+func (t *Pass) refusedBefore(src *Source, name string, met map[string]bool) string {
 	if met[name] {
 		return "" // a circle waits for itself
 	}
@@ -112,12 +112,12 @@ func (t *turn) refusedBefore(src *Source, name string, met map[string]bool) stri
 }
 
 // refusedHere says that an app of a plan is refused, by who read the plan or by this host.
-func (t *turn) refusedHere(src *Source, app string) bool {
+func (t *Pass) refusedHere(src *Source, app string) bool {
 	return src.Next.Refused[app] != nil || t.hostRefusal(src, app) != nil
 }
 
 // hostRefusal is why this host refuses an app of a source; nil where it does not.
-func (t *turn) hostRefusal(src *Source, app string) *ring.Refusal {
+func (t *Pass) hostRefusal(src *Source, app string) *ring.Refusal {
 	if r := t.nameTaken[[2]string{src.Name, app}]; r != nil {
 		return r
 	}
@@ -125,7 +125,7 @@ func (t *turn) hostRefusal(src *Source, app string) *ring.Refusal {
 }
 
 // inForce says that every app of the plan is in force and none is left over.
-func (t *turn) inForce(src *Source) bool {
+func (t *Pass) inForce(src *Source) bool {
 	n := 0
 	for _, f := range t.Facts.Apps {
 		if f.App.Source == src.Name && !f.Leaving {
@@ -160,7 +160,7 @@ type staged struct {
 
 // prepare resolves and pulls what one app needs, and has the host asked. It says
 // whether the app is ready to be in force, which it is not where it is already.
-func (t *turn) prepare(src *Source, next *ring.App) (s staged, ready bool) {
+func (t *decider) prepare(src *Source, next *ring.App) (s staged, ready bool) {
 	have, ok := t.Facts.Apps[next.Name]
 	if r := t.nameRefusal(src, next); r != nil {
 		put(&t.nameTaken, [2]string{src.Name, next.Name}, r)
@@ -211,7 +211,7 @@ func asked(have *ring.InForce, next *ring.App) bool {
 }
 
 // waitsFor is why an app cannot be staged because of the apps it is after.
-func (t *turn) waitsFor(src *Source, next *ring.App) string {
+func (t *Pass) waitsFor(src *Source, next *ring.App) string {
 	for _, after := range next.After {
 		if src.Next.Refused[after.App] != nil {
 			return say("waits for app %s", after.App)
@@ -228,13 +228,13 @@ func (t *turn) waitsFor(src *Source, next *ring.App) string {
 }
 
 // at says that a commit's plan of an app is in force.
-func (t *turn) at(app string, commit ring.SHA) bool {
+func (t *Pass) at(app string, commit ring.SHA) bool {
 	f, ok := t.Facts.Apps[app]
 	return ok && f.App.Commit == commit
 }
 
 // force puts an app in force.
-func (t *turn) force(src *Source, app ring.App, have ring.InForce, known bool) {
+func (t *decider) force(src *Source, app ring.App, have ring.InForce, known bool) {
 	for i := range app.Services {
 		s := &app.Services[i]
 		old, ok := inForce(&have.App, s.Name)
@@ -277,7 +277,7 @@ func sameApp(a, b ring.App) bool {
 
 // leave marks apps of src that are not in its plan; tidy removes what is left. One
 // that another takes over from serves until that can.
-func (t *turn) leave(src *Source, present map[string][]string) {
+func (t *decider) leave(src *Source, present map[string][]string) {
 	for _, name := range sortedKeys(present) {
 		if t.nextApp(src, name) != nil || t.refusal(src, name) != nil || t.withheld(name) != "" {
 			continue
@@ -297,7 +297,7 @@ func (t *turn) leave(src *Source, present map[string][]string) {
 
 // once makes an event that stands for a state, not a step: told when the plan
 // began to wait. The row of the plan's posts remembers that it was told.
-func (t *turn) once(e ring.Event) {
+func (t *decider) once(e ring.Event) {
 	for _, p := range t.Facts.Posts {
 		if p.SHA == e.Commit && p.State == ring.PostPending && p.Description == postText(awaiting(e.Commit, e.Reason)) {
 			return

@@ -12,18 +12,18 @@ import (
 
 // status derives what people, the forge and exit codes are told. It decides
 // nothing, and nothing decides by it.
-func (t *turn) status() {
-	t.out.Status = ring.Status{Host: t.Host, Gitring: t.Gitring, At: t.now.UTC()}
+func (t *decider) status() {
+	t.overview = ring.Status{Host: t.Host, Gitring: t.Gitring, At: t.now.UTC()}
 	if len(t.Sources) > 0 {
-		t.out.Status.Sources = make([]ring.SourceStatus, len(t.Sources))
+		t.overview.Sources = make([]ring.SourceStatus, len(t.Sources))
 	}
 	for i := range t.Sources {
-		t.sourceStatus(&t.Sources[i], &t.out.Status.Sources[i])
+		t.sourceStatus(&t.Sources[i], &t.overview.Sources[i])
 	}
-	t.out.Status.Overrides = t.overrideStatus()
+	t.overview.Overrides = t.overrideStatus()
 }
 
-func (t *turn) sourceStatus(src *Source, st *ring.SourceStatus) {
+func (t *Pass) sourceStatus(src *Source, st *ring.SourceStatus) {
 	names := t.appNames(src)
 	*st = ring.SourceStatus{
 		Name: src.Name, Branch: src.Branch, Tip: src.Tip, Trust: src.Trust, Checking: src.Checking,
@@ -103,7 +103,7 @@ func days(d time.Duration) string {
 }
 
 // appNames are the apps in force, next and refused of a source.
-func (t *turn) appNames(src *Source) []string {
+func (t *Pass) appNames(src *Source) []string {
 	names := map[string]bool{}
 	for name, f := range t.Facts.Apps {
 		if f.App.Source == src.Name {
@@ -125,7 +125,7 @@ func (t *turn) appNames(src *Source) []string {
 
 // told says that a refusal already stands with an app in force, under the name
 // that its file can no longer give.
-func (t *turn) told(names map[string]bool, r *ring.Refusal) bool {
+func (t *Pass) told(names map[string]bool, r *ring.Refusal) bool {
 	for name := range names {
 		f, ok := t.Facts.Apps[name]
 		if ok && name != r.App && r.File != "" && path.Dir(r.File) == path.Clean(f.App.Path) {
@@ -137,7 +137,7 @@ func (t *turn) told(names map[string]bool, r *ring.Refusal) bool {
 
 // behind is the app in force that is furthest behind: its commit is the newest
 // one that every app is at or needed no change for.
-func (t *turn) behind(src *Source) ring.InForce {
+func (t *Pass) behind(src *Source) ring.InForce {
 	var lag ring.InForce
 	for _, name := range t.names {
 		f, ok := t.Facts.Apps[name] // tidy may have forgotten it
@@ -154,7 +154,7 @@ func (t *turn) behind(src *Source) ring.InForce {
 	return lag
 }
 
-func (t *turn) next(src *Source) *ring.Next {
+func (t *Pass) next(src *Source) *ring.Next {
 	if src.Next == nil || src.Next.Refusal != nil {
 		return nil
 	}
@@ -174,7 +174,7 @@ func (t *turn) next(src *Source) *ring.Next {
 }
 
 // sync is the first state that applies (DESIGN.md section 10), with its reason.
-func (t *turn) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
+func (t *Pass) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
 	if src.Next == nil && len(st.Apps) == 0 && st.Refusal == nil {
 		return ring.SyncUnknown, cmp.Or(src.Reason, "nothing trusted yet")
 	}
@@ -272,11 +272,11 @@ func halted(s *ring.ServiceStatus) bool {
 
 // superseding says that a newer plan of an app is on its way into force: what
 // stopped under the older one stops nothing any more.
-func (t *turn) superseding(app string) bool {
+func (t *Pass) superseding(app string) bool {
 	return t.stageSays[app] != "" && !t.blocked[app] && !strings.HasPrefix(t.stageSays[app], "held: ")
 }
 
-func (t *turn) appStatus(src *Source, name string, st *ring.AppStatus) {
+func (t *Pass) appStatus(src *Source, name string, st *ring.AppStatus) {
 	*st = ring.AppStatus{Name: name, Health: ring.Unknown, Services: []ring.ServiceStatus{}, Refusal: t.refusal(src, name)}
 	f, ok := t.Facts.Apps[name]
 	if ok && f.App.Source == src.Name {
@@ -293,14 +293,14 @@ func (t *turn) appStatus(src *Source, name string, st *ring.AppStatus) {
 
 // viewOf is the view of service i of an app's status; nil for one that has none,
 // because it is in no plan in force.
-func (t *turn) viewOf(a *ring.AppStatus, i int) *service {
+func (t *Pass) viewOf(a *ring.AppStatus, i int) *service {
 	if all := t.apps[a.Name]; i < len(all) {
 		return &all[i]
 	}
 	return nil
 }
 
-func (t *turn) appHealth(st *ring.AppStatus, known bool) (health, reason string) {
+func (t *Pass) appHealth(st *ring.AppStatus, known bool) (health, reason string) {
 	if says := t.stageSays[st.Name]; strings.HasPrefix(says, "held: ") {
 		return ring.Held, says
 	}
@@ -333,7 +333,7 @@ func (t *turn) appHealth(st *ring.AppStatus, known bool) (health, reason string)
 }
 
 // orphanStatus lists what runs of an app without a place in its plan.
-func (t *turn) orphanStatus(app *ring.App) []ring.ServiceStatus {
+func (t *Pass) orphanStatus(app *ring.App) []ring.ServiceStatus {
 	var out []ring.ServiceStatus
 	if len(t.strays) == 0 {
 		return nil
@@ -356,7 +356,7 @@ func (t *turn) orphanStatus(app *ring.App) []ring.ServiceStatus {
 	return out
 }
 
-func (t *turn) serviceStatus(v *service, st *ring.ServiceStatus) {
+func (t *Pass) serviceStatus(v *service, st *ring.ServiceStatus) {
 	*st = ring.ServiceStatus{
 		Name: v.want.Name, Kind: v.want.Kind, Wanted: v.want.Replicas, Version: v.want.Version,
 		Commit: v.want.Changed, Instances: make([]ring.InstanceStatus, len(v.all)),
@@ -390,7 +390,7 @@ func (t *turn) serviceStatus(v *service, st *ring.ServiceStatus) {
 	st.Conditions = t.conditions(v, st)
 }
 
-func (t *turn) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
+func (t *Pass) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
 	progress := readySays(st.Ready, v.target.Replicas)
 	switch {
 	case t.heldBy(v.id) != "":
@@ -423,7 +423,7 @@ func (t *turn) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
 
 // steady is the phase after completion: what is not ready is either on its way
 // or wrong.
-func (t *turn) steady(v *service, progress string) (ring.Phase, string) {
+func (t *Pass) steady(v *service, progress string) (ring.Phase, string) {
 	if phase, says := t.livePhase(v); phase != "" {
 		return phase, says
 	}
@@ -456,7 +456,7 @@ func (t *turn) steady(v *service, progress string) (ring.Phase, string) {
 }
 
 // slowest names an instance that is waited for.
-func (t *turn) slowest(v *service) string {
+func (t *Pass) slowest(v *service) string {
 	if says, _ := t.publishers(v); says != "" {
 		return "; " + says
 	}
@@ -477,7 +477,7 @@ func (t *turn) slowest(v *service) string {
 	return ""
 }
 
-func (t *turn) rolloutStatus(v *service) *ring.RolloutStatus {
+func (t *Pass) rolloutStatus(v *service) *ring.RolloutStatus {
 	if v.row.Version != v.want.Version {
 		return nil
 	}
@@ -507,7 +507,7 @@ func (t *turn) rolloutStatus(v *service) *ring.RolloutStatus {
 	return st
 }
 
-func (t *turn) jobStatus(v *service, st *ring.ServiceStatus) {
+func (t *Pass) jobStatus(v *service, st *ring.ServiceStatus) {
 	run, ok := t.jobRun(v.id, v.want)
 	switch {
 	case t.heldBy(v.id) != "":
@@ -530,7 +530,7 @@ func (t *turn) jobStatus(v *service, st *ring.ServiceStatus) {
 	}
 }
 
-func (t *turn) instanceStatus(v *service, in *inst) ring.InstanceStatus {
+func (t *Pass) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 	st := ring.InstanceStatus{
 		ID: in.ID, Name: in.Name, Slot: in.Slot, Version: in.Version, Commit: in.Commit, Reason: in.reason,
 		Adopted: t.adopted(in) != nil,
@@ -571,7 +571,7 @@ func (t *turn) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 
 // leaves is how far the way out of a live instance is: it drains, from the moment that
 // it was meant to go, and then is being stopped; "" where it stays.
-func (t *turn) leaves(in *inst) string {
+func (t *Pass) leaves(in *inst) string {
 	if !in.Live() {
 		return ""
 	}
@@ -595,7 +595,7 @@ func (t *turn) leaves(in *inst) string {
 }
 
 // stops says that a step which stops an instance is in flight.
-func (t *turn) stops(id ring.ServiceID, in *inst) bool {
+func (t *Pass) stops(id ring.ServiceID, in *inst) bool {
 	a := t.inFlight(id)
 	return a != nil && a.Instance == in.ID && (a.Kind == ring.DoRemove || a.Kind == ring.DoStop)
 }

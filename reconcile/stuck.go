@@ -10,7 +10,7 @@ import (
 // stuck is what is wrong on this host where no other version would fare better,
 // such as a disk that is not mounted; or whatever the host refuses where there is
 // nothing to restore. It fails nothing, and is tried again for as long as it is wanted.
-func (t *turn) stuck(v *service) string {
+func (t *Pass) stuck(v *service) string {
 	if try, ok := t.refusedStep(v); ok {
 		return hinted(try)
 	}
@@ -20,14 +20,14 @@ func (t *turn) stuck(v *service) string {
 // heldUp says that a rollout gets no further now for what is no fault of its
 // version: a step of it waits for its turn, or an instance of another version has
 // not ended yet, which has the time that it was promised.
-func (t *turn) heldUp(v *service) bool {
+func (t *Pass) heldUp(v *service) bool {
 	if v.fate == nil {
 		return t.heldUpItself(v)
 	}
 	return slices.ContainsFunc(v.fate.of, t.heldUpItself)
 }
 
-func (t *turn) heldUpItself(v *service) bool {
+func (t *Pass) heldUpItself(v *service) bool {
 	a := t.inFlight(v.id)
 	if a == nil {
 		return false
@@ -38,7 +38,7 @@ func (t *turn) heldUpItself(v *service) bool {
 
 // awaitsHost says that a rollout goes on once something of this host is mended:
 // it is not closed, however long that takes.
-func (t *turn) awaitsHost(v *service) bool {
+func (t *Pass) awaitsHost(v *service) bool {
 	if v.row.Done || v.failed != nil {
 		return false
 	}
@@ -47,7 +47,7 @@ func (t *turn) awaitsHost(v *service) bool {
 }
 
 // refusedStep is the try that v is stuck with.
-func (t *turn) refusedStep(v *service) (ring.Try, bool) {
+func (t *Pass) refusedStep(v *service) (ring.Try, bool) {
 	if len(t.Tries) == 0 {
 		return ring.Try{}, false
 	}
@@ -82,7 +82,7 @@ const lastGap = 6 * time.Hour
 // triesPort says that it is time to look again whether a port of the host that
 // somebody else has is free. Only a start tells, and for that the old one stops: so
 // it is done ever more rarely.
-func (t *turn) triesPort(try ring.Try) bool {
+func (t *Pass) triesPort(try ring.Try) bool {
 	if !taken(try.Err) {
 		return false
 	}
@@ -96,7 +96,7 @@ func (t *turn) triesPort(try ring.Try) bool {
 
 // undone is why the wanted version cannot be started now that the old one has
 // stopped for it; the old one serves until that is mended.
-func (t *turn) undone(v *service) string {
+func (t *Pass) undone(v *service) string {
 	if !v.restores() {
 		return ""
 	}

@@ -24,7 +24,7 @@ type stay struct {
 
 // forceAtOnce puts apps in force that are ready and wait for each other: all those for
 // which what they wait for is in force, or comes with them.
-func (t *turn) forceAtOnce(src *Source, ready []staged) {
+func (t *decider) forceAtOnce(src *Source, ready []staged) {
 	coming := map[string]bool{}
 	for i := range ready {
 		coming[ready[i].app.Name] = true
@@ -55,7 +55,7 @@ func (t *turn) forceAtOnce(src *Source, ready []staged) {
 
 // behindOther is why an app of a plan, which is ready, is not in force yet: for another one
 // that neither is nor comes with it.
-func (t *turn) behindOther(src *Source, next *ring.App, coming map[string]bool) stay {
+func (t *Pass) behindOther(src *Source, next *ring.App, coming map[string]bool) stay {
 	if s := t.heirless(src, next.Name, next, coming); s.says != "" {
 		return s
 	}
@@ -70,20 +70,20 @@ func (t *turn) behindOther(src *Source, next *ring.App, coming map[string]bool) 
 // waitsInTurn says that an app of a plan waits for another at whatever distance, to
 // come after it or because that takes over from it. Two that wait for each other come
 // into force at once.
-func (t *turn) waitsInTurn(src *Source, name, other string) bool {
+func (t *Pass) waitsInTurn(src *Source, name, other string) bool {
 	return t.reachesBy(src, name, other, map[string]bool{}, t.forcedAfter)
 }
 
 // startsInTurn says the same of the start of what is in force: one that takes over from
 // another waits for that, too.
-func (t *turn) startsInTurn(src *Source, name, other string) bool {
+func (t *Pass) startsInTurn(src *Source, name, other string) bool {
 	return t.reachesBy(src, name, other, map[string]bool{}, func(src *Source, next *ring.App) []string {
 		return append(t.forcedAfter(src, next), t.giversTo(src, next)...)
 	})
 }
 
 // reachesBy says that steps from app to app lead from one of a plan to another.
-func (t *turn) reachesBy(src *Source, name, other string, met map[string]bool, steps func(*Source, *ring.App) []string) bool {
+func (t *Pass) reachesBy(src *Source, name, other string, met map[string]bool, steps func(*Source, *ring.App) []string) bool {
 	if name == other {
 		return true
 	}
@@ -96,7 +96,7 @@ func (t *turn) reachesBy(src *Source, name, other string, met map[string]bool, s
 }
 
 // forcedAfter are the apps that one of a plan may wait for before it is in force.
-func (t *turn) forcedAfter(src *Source, next *ring.App) (on []string) {
+func (t *Pass) forcedAfter(src *Source, next *ring.App) (on []string) {
 	for _, after := range next.After {
 		on = append(on, after.App)
 	}
@@ -112,7 +112,7 @@ func (t *turn) forcedAfter(src *Source, next *ring.App) (on []string) {
 
 // giversTo are the apps that by a plan give up what one of it takes over, or do so by
 // the plan in force and have what was good there still.
-func (t *turn) giversTo(src *Source, next *ring.App) (givers []string) {
+func (t *Pass) giversTo(src *Source, next *ring.App) (givers []string) {
 	takes := except(served(next), t.goodOn(next.Name))
 	if len(takes) == 0 {
 		return nil
@@ -130,7 +130,7 @@ func (t *turn) giversTo(src *Source, next *ring.App) (givers []string) {
 // heirless is why an app whose next plan gives up the data that it writes keeps the one
 // in force: another app takes that over and cannot serve yet. next is nil where the app
 // left the commit.
-func (t *turn) heirless(src *Source, name string, next *ring.App, coming map[string]bool) stay {
+func (t *Pass) heirless(src *Source, name string, next *ring.App, coming map[string]bool) stay {
 	for _, what := range t.givesUp(src, name, next) {
 		if !isData(what) {
 			continue
@@ -161,7 +161,7 @@ func (t *turn) heirless(src *Source, name string, next *ring.App, coming map[str
 
 // servedBeside says that a plan that was in force had another app serve some data beside
 // one: it takes over nothing, whether or not it ever came as far.
-func (t *turn) servedBeside(name, other, what string) bool {
+func (t *Pass) servedBeside(name, other, what string) bool {
 	f := t.Facts.Apps[name]
 	for i := range f.App.Services {
 		g := t.Facts.Good[ring.ID(name, f.App.Services[i].Name)]
@@ -174,7 +174,7 @@ func (t *turn) servedBeside(name, other, what string) bool {
 
 // servedStill says that one more app has served some data all along, and goes on to: it
 // is nobody's to hand on.
-func (t *turn) servedStill(src *Source, name, what string, heirs []string) bool {
+func (t *Pass) servedStill(src *Source, name, what string, heirs []string) bool {
 	for other, f := range t.Facts.Apps {
 		if other == name || f.Leaving || slices.Contains(heirs, other) || !slices.Contains(served(&f.App), what) {
 			continue
@@ -188,7 +188,7 @@ func (t *turn) servedStill(src *Source, name, what string, heirs []string) bool 
 
 // notYet is why one that takes over what an app gives up cannot begin: it is not in
 // force and does not come now, or a person or another app keeps it from starting.
-func (t *turn) notYet(src *Source, giver, heir, what string, coming map[string]bool) stay {
+func (t *Pass) notYet(src *Source, giver, heir, what string, coming map[string]bool) stay {
 	s := stay{says: say("waits for app %s, which takes over %s", heir, what), on: heir}
 	next := t.nextApp(src, heir)
 	if t.nextApp(src, giver) == nil && t.inItsWay(giver, heir) {
@@ -218,7 +218,7 @@ func (t *turn) notYet(src *Source, giver, heir, what string, coming map[string]b
 
 // arrived says that an app has come as far as another that is after it wants, as the
 // facts tell: nobody has looked at its instances yet. dead is that it failed.
-func (t *turn) arrived(after ring.AfterApp) (there, dead bool) {
+func (t *Pass) arrived(after ring.AfterApp) (there, dead bool) {
 	f, ok := t.Facts.Apps[after.App]
 	if !ok {
 		return false, false
@@ -242,7 +242,7 @@ func (t *turn) arrived(after ring.AfterApp) (there, dead bool) {
 }
 
 // stayFor is to stay for an app that is not in force, and what that does.
-func (t *turn) stayFor(src *Source, heir, does string) stay {
+func (t *Pass) stayFor(src *Source, heir, does string) stay {
 	s := stay{says: say("waits for app %s, which %s", heir, does), on: heir}
 	if s.dead = t.refusedHere(src, heir); s.dead {
 		s.says += " and is refused"
@@ -251,7 +251,7 @@ func (t *turn) stayFor(src *Source, heir, does string) stay {
 }
 
 // outstays is why an app that left the commit serves still.
-func (t *turn) outstays(src *Source, name string) stay {
+func (t *Pass) outstays(src *Source, name string) stay {
 	if heir := t.successor(src, name); heir != "" {
 		return t.stayFor(src, heir, "takes its place")
 	}
@@ -261,7 +261,7 @@ func (t *turn) outstays(src *Source, name string) stay {
 // successor is an app of the next plan that takes the place of one that left it, under
 // another name, and is not in force yet; "" where there is none. It is new in the same
 // folder, or new on this host and like the one that left.
-func (t *turn) successor(src *Source, name string) string {
+func (t *Pass) successor(src *Source, name string) string {
 	f, known := t.Facts.Apps[name]
 	for _, i := range t.nextIn(src, f.App.Path) {
 		next := &src.Next.Apps[i]
@@ -286,20 +286,20 @@ func (t *turn) successor(src *Source, name string) string {
 
 // inItsWay says that an app has what the one that is to follow it is refused for, and
 // takes it along when it goes: each would wait for the other.
-func (t *turn) inItsWay(name, next string) bool {
+func (t *Pass) inItsWay(name, next string) bool {
 	r := t.refused[next]
 	return r != nil && r.Owner == name
 }
 
 // isNew says that nothing of an app is in force by its source.
-func (t *turn) isNew(src *Source, name string) bool {
+func (t *Pass) isNew(src *Source, name string) bool {
 	f, ok := t.Facts.Apps[name]
 	return !ok || f.Leaving || f.App.Source != src.Name
 }
 
 // was is an app that is in force; as far as its instances tell it where a lost database
 // alone knew.
-func (t *turn) was(src *Source, name string) ring.App {
+func (t *Pass) was(src *Source, name string) ring.App {
 	if f, ok := t.Facts.Apps[name]; ok && f.App.Source == src.Name {
 		return f.App
 	}
@@ -342,7 +342,7 @@ func repository(image string) string {
 
 // givesUp is what an app has now that outlives its instances, or is a port, and does not
 // have by its next plan.
-func (t *turn) givesUp(src *Source, name string, next *ring.App) []string {
+func (t *Pass) givesUp(src *Source, name string, next *ring.App) []string {
 	var has []string
 	f, ok := t.Facts.Apps[name]
 	switch {
@@ -367,7 +367,7 @@ func (t *turn) givesUp(src *Source, name string, next *ring.App) []string {
 }
 
 // seenOf are the services of an app that instances are seen of.
-func (t *turn) seenOf(app string) []ring.ServiceID {
+func (t *Pass) seenOf(app string) []ring.ServiceID {
 	all := t.seenIDs()
 	from, _ := slices.BinarySearch(all, ring.ID(app, ""))
 	to := from
@@ -380,7 +380,7 @@ func (t *turn) seenOf(app string) []ring.ServiceID {
 // heirsOf are, by what is served, the apps that a plan of a source has serve it and that
 // did not when they last were good, the refused ones among them as far as they could
 // be read.
-func (t *turn) heirsOf(src *Source) map[string][]string {
+func (t *Pass) heirsOf(src *Source) map[string][]string {
 	if heirs, known := t.by.heirs[src.Name]; known {
 		return heirs
 	}
@@ -404,7 +404,7 @@ func (t *turn) heirsOf(src *Source) map[string][]string {
 }
 
 // goodOn is what an app served when its services last were good.
-func (t *turn) goodOn(name string) (out []string) {
+func (t *Pass) goodOn(name string) (out []string) {
 	f := t.Facts.Apps[name]
 	for i := range f.App.Services {
 		if g := t.Facts.Good[ring.ID(name, f.App.Services[i].Name)]; g != nil {

@@ -8,7 +8,7 @@ import (
 
 // fresh says that the source of an app was reached lately enough to lower
 // counts or remove services by its plan.
-func (t *turn) fresh(app *ring.App) bool {
+func (t *Pass) fresh(app *ring.App) bool {
 	src := t.source(app.Source)
 	return src != nil && src.fresh(t.now)
 }
@@ -16,7 +16,7 @@ func (t *turn) fresh(app *ring.App) bool {
 // tidy removes what has our labels and no place in the plan in force:
 // instances, then networks, then the row of an app that left. Volumes and data
 // folders are never removed.
-func (t *turn) tidy() {
+func (t *decider) tidy() {
 	t.unread()
 	for _, id := range t.strays {
 		t.orphans(id, t.seen[id])
@@ -32,7 +32,7 @@ func (t *turn) tidy() {
 }
 
 // forget drops what was remembered of containers and slots that are gone.
-func (t *turn) forget() {
+func (t *decider) forget() {
 	left := func(container string) bool { return !t.there(container) }
 	for _, id := range keysThat(t.Facts.Intents, left) {
 		if !t.toFill(t.Facts.Intents[id]) {
@@ -68,7 +68,7 @@ func (t *turn) forget() {
 }
 
 // coming says that a plan that is not in force yet has a service.
-func (t *turn) coming(id ring.ServiceID) bool {
+func (t *Pass) coming(id ring.ServiceID) bool {
 	app, service := id.Split()
 	return slices.ContainsFunc(t.Sources, func(src Source) bool {
 		if src.Next == nil {
@@ -84,7 +84,7 @@ func (t *turn) coming(id ring.ServiceID) bool {
 
 // orphans drains and removes the instances of a service that the app's plan in
 // force does not have, dependents first.
-func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
+func (t *decider) orphans(id ring.ServiceID, ins []*inst) {
 	app, service := id.Split()
 	f, ok := t.Facts.Apps[app]
 	if !ok || f.App.NoPrune || !t.fresh(&f.App) || t.neededBy(app, service) || t.handsOff(id) {
@@ -127,7 +127,7 @@ func (t *turn) orphans(id ring.ServiceID, ins []*inst) {
 }
 
 // keepUp keeps alive what left the plan and is needed still, as it last was good.
-func (t *turn) keepUp(id ring.ServiceID, ins []*inst) {
+func (t *decider) keepUp(id ring.ServiceID, ins []*inst) {
 	g, ok := t.Facts.Good[id]
 	if !ok || t.busy(string(id)) {
 		return
@@ -148,7 +148,7 @@ func (t *turn) keepUp(id ring.ServiceID, ins []*inst) {
 
 // inUse says that an instance of a service of the plan is tied to in, or that
 // such a service may come back to it: it goes once the new version serves.
-func (t *turn) inUse(id ring.ServiceID, in *inst) bool {
+func (t *Pass) inUse(id ring.ServiceID, in *inst) bool {
 	app, service := id.Split()
 	all := t.apps[app]
 	for i := range all {
@@ -164,7 +164,7 @@ func (t *turn) inUse(id ring.ServiceID, in *inst) bool {
 }
 
 // tiedTo says that an instance is tied to one of a service.
-func (t *turn) tiedTo(in *inst, app, service string) bool {
+func (t *Pass) tiedTo(in *inst, app, service string) bool {
 	return slices.ContainsFunc(in.Joined, func(id string) bool {
 		y := t.ids[id]
 		return y != nil && y.App == app && y.Service == service
@@ -172,7 +172,7 @@ func (t *turn) tiedTo(in *inst, app, service string) bool {
 }
 
 // anything says that the engine still has something of an app.
-func (t *turn) anything(app string) bool {
+func (t *Pass) anything(app string) bool {
 	if t.by.apps == nil {
 		t.by.apps = map[string]bool{}
 		for id := range t.seen {
@@ -186,7 +186,7 @@ func (t *turn) anything(app string) bool {
 // networks is the engine's name of each network of an app. A definition that
 // changed gets a network of its own; the old one goes with its last instance.
 // All that ask share the answer, and change nothing in it.
-func (t *turn) networks(app *ring.App) map[string]string {
+func (t *Pass) networks(app *ring.App) map[string]string {
 	if len(app.Networks) == 0 {
 		return map[string]string{}
 	}
@@ -206,7 +206,7 @@ func (t *turn) networks(app *ring.App) map[string]string {
 	return out
 }
 
-func (t *turn) networkName(app string, n *ring.Network) string {
+func (t *Pass) networkName(app string, n *ring.Network) string {
 	if n.External != "" {
 		return n.External
 	}
@@ -234,7 +234,7 @@ func (t *turn) networkName(app string, n *ring.Network) string {
 
 // networksMissing creates the networks that s joins and that are not there; it
 // says whether s has to wait for one.
-func (t *turn) networksMissing(app *ring.App, s *ring.Service) bool {
+func (t *decider) networksMissing(app *ring.App, s *ring.Service) bool {
 	missing := false
 	for _, at := range s.Spec.Networks {
 		n, ok := app.Network(at.Network)
@@ -259,7 +259,7 @@ func (t *turn) networksMissing(app *ring.App, s *ring.Service) bool {
 }
 
 // unmade is why a network that s joins is not there; "" where none was refused.
-func (t *turn) unmade(app *ring.App, s *ring.Service) string {
+func (t *Pass) unmade(app *ring.App, s *ring.Service) string {
 	for _, at := range s.Spec.Networks {
 		name := t.networks(app)[at.Network]
 		if _, there := t.networksBy().there[name]; there {
@@ -274,7 +274,7 @@ func (t *turn) unmade(app *ring.App, s *ring.Service) string {
 
 // looseNetworks removes our networks that no plan in force names and no
 // instance joins.
-func (t *turn) looseNetworks() {
+func (t *decider) looseNetworks() {
 	for _, n := range t.Seen.Networks {
 		f, ok := t.Facts.Apps[n.App]
 		if n.App == "" || !ok || f.App.NoPrune || t.wanted(&f.App, n) || t.isJoined(n.Name) || !t.fresh(&f.App) || t.joining(n.App) {
@@ -288,19 +288,19 @@ func (t *turn) looseNetworks() {
 }
 
 // joining says that an instance of the app is being created or started.
-func (t *turn) joining(app string) bool {
+func (t *Pass) joining(app string) bool {
 	for _, a := range t.Busy {
 		if a.App == app && (a.Kind == ring.DoCreate || a.Kind == ring.DoStart) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(t.out.Actions, func(a ring.Action) bool {
+	return slices.ContainsFunc(t.steps, func(a ring.Action) bool {
 		return a.App == app && (a.Kind == ring.DoCreate || a.Kind == ring.DoStart)
 	})
 }
 
 // wanted says that an app in force, or a good service of it, joins the network.
-func (t *turn) wanted(app *ring.App, n ring.SeenNetwork) bool {
+func (t *Pass) wanted(app *ring.App, n ring.SeenNetwork) bool {
 	if t.defines(app, n) {
 		return true
 	}
@@ -313,7 +313,7 @@ func (t *turn) wanted(app *ring.App, n ring.SeenNetwork) bool {
 }
 
 // defines says that an app has the network, with the definition that it was made from.
-func (t *turn) defines(app *ring.App, n ring.SeenNetwork) bool {
+func (t *Pass) defines(app *ring.App, n ring.SeenNetwork) bool {
 	i := slices.IndexFunc(app.Networks, func(def ring.Network) bool { return def.Key == n.Key })
 	return i >= 0 && t.definition(&app.Networks[i]) == n.Definition
 }

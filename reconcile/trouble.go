@@ -23,9 +23,9 @@ const wellFor = degradedFor
 
 // trouble looks at the status that this turn came to. A host that is well costs
 // one walk over it and nothing else.
-func (t *turn) trouble() {
-	for i := range t.out.Status.Sources {
-		st := &t.out.Status.Sources[i]
+func (t *decider) trouble() {
+	for i := range t.overview.Sources {
+		st := &t.overview.Sources[i]
 		t.sourceTrouble(&t.Sources[i], st)
 		for j := range st.Apps {
 			a := &st.Apps[j]
@@ -42,7 +42,7 @@ func (t *turn) trouble() {
 	}
 }
 
-func (t *turn) sourceTrouble(src *Source, st *ring.SourceStatus) {
+func (t *decider) sourceTrouble(src *Source, st *ring.SourceStatus) {
 	if r := st.Refusal; r != nil {
 		t.troubled(ring.Trouble{What: ring.TroubleSource, Subject: st.Name, Source: st.Name, Commit: r.Commit, Reason: r.Says, Told: true})
 	}
@@ -68,7 +68,7 @@ func reachedSays(at time.Time) string {
 	return clock(at)
 }
 
-func (t *turn) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, i int) {
+func (t *decider) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, i int) {
 	s := &a.Services[i]
 	tr := ring.Trouble{Source: st.Name, Commit: cmp.Or(s.Commit, a.Commit), Reason: s.Reason}
 	switch {
@@ -89,7 +89,7 @@ func (t *turn) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, i int) {
 
 // workerTrouble is of a service: its rollout's, and what the version that serves has
 // besides. Each ends for itself.
-func (t *turn) workerTrouble(tr ring.Trouble, a *ring.AppStatus, i int) {
+func (t *decider) workerTrouble(tr ring.Trouble, a *ring.AppStatus, i int) {
 	s, v := &a.Services[i], t.viewOf(a, i)
 	failed := rolloutFailed(v, s)
 	if len(s.Conditions) == 0 && !failed && s.Phase != ring.PhaseDegraded {
@@ -132,7 +132,7 @@ func standing(s *ring.ServiceStatus) string {
 
 // troubled remembers what is in trouble, and tells its beginning where nothing
 // else does.
-func (t *turn) troubled(tr ring.Trouble) {
+func (t *decider) troubled(tr ring.Trouble) {
 	old, known := t.Facts.Troubles[ring.TroubleKey(tr.What, tr.Subject)]
 	if !known {
 		tr.Since = t.now
@@ -163,7 +163,7 @@ func (t *turn) troubled(tr ring.Trouble) {
 }
 
 // recovered tells the end of what is over, and forgets it.
-func (t *turn) recovered(tr ring.Trouble) {
+func (t *decider) recovered(tr ring.Trouble) {
 	says, over := t.over(tr)
 	if !over {
 		return
@@ -180,7 +180,7 @@ func (t *turn) recovered(tr ring.Trouble) {
 	t.event(t.troubleEvent(kind, tr, say("%s, which ends what began %s: %s", says, clock(tr.Since), tr.Reason)))
 }
 
-func (t *turn) troubleEvent(kind string, tr ring.Trouble, says string) ring.Event {
+func (t *Pass) troubleEvent(kind string, tr ring.Trouble, says string) ring.Event {
 	e := ring.Event{Kind: kind, Source: tr.Source, Commit: tr.Commit, Reason: says}
 	switch tr.What {
 	case ring.TroubleSource, ring.TroubleStale, ring.TroubleOld:
@@ -197,7 +197,7 @@ func (t *turn) troubleEvent(kind string, tr ring.Trouble, says string) ring.Even
 
 // over says that a trouble ended, and what there is instead; "" where that is of
 // nobody's interest.
-func (t *turn) over(tr ring.Trouble) (says string, over bool) {
+func (t *decider) over(tr ring.Trouble) (says string, over bool) {
 	src := t.source(tr.Source)
 	if src == nil {
 		return "", true // followed no more
@@ -232,7 +232,7 @@ func (t *turn) over(tr ring.Trouble) (says string, over bool) {
 	return t.serviceOver(tr)
 }
 
-func (t *turn) appOver(src *Source, tr ring.Trouble) (string, bool) {
+func (t *Pass) appOver(src *Source, tr ring.Trouble) (string, bool) {
 	if src.Next == nil || src.Next.Refusal != nil {
 		return "", false
 	}
@@ -249,7 +249,7 @@ func (t *turn) appOver(src *Source, tr ring.Trouble) (string, bool) {
 	return "it is no longer in the repository", t.nextApp(src, tr.Subject) == nil
 }
 
-func (t *turn) serviceOver(tr ring.Trouble) (string, bool) {
+func (t *decider) serviceOver(tr ring.Trouble) (string, bool) {
 	s := t.shown(tr)
 	if s == nil || s.Phase == ring.PhaseRemoving {
 		return "it is no longer in the plan", true
@@ -275,7 +275,7 @@ func (t *turn) serviceOver(tr ring.Trouble) (string, bool) {
 
 // lasts says that a service is well, and has been for as long as it takes. A trouble
 // that nobody was told of is over at once.
-func (t *turn) lasts(tr ring.Trouble, well bool) bool {
+func (t *decider) lasts(tr ring.Trouble, well bool) bool {
 	switch {
 	case !tr.Told:
 		return well
@@ -295,10 +295,10 @@ func (t *turn) lasts(tr ring.Trouble, well bool) bool {
 }
 
 // shown is a service as the status has it; nil when it has not.
-func (t *turn) shown(tr ring.Trouble) *ring.ServiceStatus {
+func (t *Pass) shown(tr ring.Trouble) *ring.ServiceStatus {
 	app, service, _ := strings.Cut(tr.Subject, "/")
-	for i := range t.out.Status.Sources {
-		st := &t.out.Status.Sources[i]
+	for i := range t.overview.Sources {
+		st := &t.overview.Sources[i]
 		if st.Name != tr.Source {
 			continue
 		}

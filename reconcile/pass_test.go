@@ -1,0 +1,120 @@
+package reconcile
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAPassOnlyReads holds what the compiler does not see: no method of Pass changes the
+// facts, or what was decided. It may note when to look again, and keep what it computed.
+func TestAPassOnlyReads(t *testing.T) {
+	fset := token.NewFileSet()
+	methods := 0
+	for _, file := range productFiles(t) {
+		parsed, err := parser.ParseFile(fset, file, nil, 0)
+		require.NoError(t, err)
+		for _, d := range parsed.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || receiverType(fn) != "Pass" {
+				continue
+			}
+			methods++
+			for _, at := range writesIn(fn) {
+				t.Errorf("%s: %s is a method of Pass, and writes", fset.Position(at), fn.Name.Name)
+			}
+		}
+	}
+	require.Greater(t, methods, 50)
+}
+
+func TestWritesOfAPassAreFound(t *testing.T) {
+	for text, found := range map[string]int{
+		"p.steps = append(p.steps, a)":       1,
+		"p.overview.Host = p.Host":           1,
+		"p.probes[0] = probe":                1,
+		"p.Facts.Put(table, key, f)":         1,
+		"p.Facts.Apps[app] = f":              1,
+		"delete(p.Facts.Apps, app)":          1,
+		"steps := p.steps; n := len(steps)":  0,
+		"p.soonest = at":                     0,
+		"return p.Facts.Apps[app].App.Steps": 0,
+	} {
+		parsed, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nfunc (p *Pass) f() {\n"+text+"\n}", 0)
+		require.NoError(t, err)
+		require.Len(t, writesIn(parsed.Decls[0].(*ast.FuncDecl)), found, text)
+	}
+}
+
+func productFiles(t *testing.T) (out []string) {
+	t.Helper()
+	all, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, file := range all {
+		if !strings.HasSuffix(file, "_test.go") {
+			out = append(out, file)
+		}
+	}
+	return out
+}
+
+// receiverType is the name of the type of a method; "" for a function.
+func receiverType(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return ""
+	}
+	of := fn.Recv.List[0].Type
+	if star, ok := of.(*ast.StarExpr); ok {
+		of = star.X
+	}
+	name, _ := of.(*ast.Ident)
+	return name.Name
+}
+
+// writesIn are the places where a function changes facts, steps, probes or the overview.
+func writesIn(fn *ast.FuncDecl) (at []token.Pos) {
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, left := range n.Lhs {
+				if isDecided(left) {
+					at = append(at, left.Pos())
+				}
+			}
+		case *ast.CallExpr:
+			if sel, ok := n.Fun.(*ast.SelectorExpr); ok && (sel.Sel.Name == "Put" || sel.Sel.Name == "Own") && isDecided(sel.X) {
+				at = append(at, n.Pos())
+			}
+			if name, ok := n.Fun.(*ast.Ident); ok && (name.Name == "delete" || name.Name == "clear") && isDecided(n.Args[0]) {
+				at = append(at, n.Pos())
+			}
+		}
+		return true
+	})
+	return at
+}
+
+// isDecided reports whether an expression is a part of what only a decider changes.
+func isDecided(e ast.Expr) bool {
+	for {
+		switch x := e.(type) {
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.SelectorExpr:
+			if _, ofPass := x.X.(*ast.Ident); ofPass {
+				switch x.Sel.Name {
+				case "Facts", "steps", "probes", "overview":
+					return true
+				}
+			}
+			e = x.X
+		default:
+			return false
+		}
+	}
+}
