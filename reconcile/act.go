@@ -362,8 +362,9 @@ func (p *person) promote(v *service) error {
 	waits := ""
 	for _, m := range v.tied() {
 		if why := p.awaitsTime(m); why != "" {
-			m.row.Promoted = p.now
-			p.set(m.row)
+			row := m.row
+			row.Promoted = p.now
+			p.set(row)
 			waits = cmp.Or(waits, why)
 		}
 	}

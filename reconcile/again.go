@@ -19,8 +19,9 @@ func (t *decider) excuse(v *service) bool {
 	if t.busy(string(v.id)) {
 		return was != ""
 	}
-	v.row.Engine = t.Seen.Engine
-	t.set(v.row)
+	row := v.row
+	row.Engine = t.Seen.Engine
+	t.set(row)
 	if was == "" {
 		return false
 	}
@@ -36,11 +37,11 @@ func (t *decider) startAgain(v *service) {
 			continue
 		}
 		if i := slices.Index(v.row.Counted, in.ID); i >= 0 { // seen before the engine was gone
-			v.row.Counted, v.row.Failures = slices.Delete(slices.Clone(v.row.Counted), i, i+1), max(0, v.row.Failures-1)
-			t.set(v.row)
+			row := v.row
+			row.Counted, row.Failures = slices.Delete(slices.Clone(row.Counted), i, i+1), max(0, row.Failures-1)
+			t.set(row)
 		}
 		t.set(ring.Intent{Instance: in.ID, Kind: intentAgain, Reason: "it ended with the engine", At: t.now})
-		in.intent = intentAgain
 	}
 }
 
@@ -74,8 +75,8 @@ func (t *decider) acquit(v *service) {
 		return
 	}
 	t.takeBack(v)
-	v.row.Version = "" // begun anew
-	t.set(v.row)
+	row.Version = "" // begun anew
+	t.set(row)
 	t.startAgain(v)
 	t.event(ring.Event{
 		Kind: ring.RolloutResumed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version, Commit: v.app.Commit,

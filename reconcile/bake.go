@@ -27,8 +27,9 @@ func (t *decider) unproven(v *service) bool {
 	if v.row.Ready > 0 || t.settled(v) {
 		return false
 	}
-	v.row.Switched, v.row.Baking, v.row.Progress = time.Time{}, time.Time{}, t.now
-	t.set(v.row)
+	row := v.row
+	row.Switched, row.Baking, row.Progress = time.Time{}, time.Time{}, t.now
+	t.set(row)
 	return true
 }
 
@@ -90,8 +91,9 @@ func (t *decider) bakes(v *service) bool {
 			if m != v && !m.moves() {
 				continue
 			}
-			m.row.Baking = t.now
-			t.set(m.row)
+			row := m.row
+			row.Baking = t.now
+			t.set(row)
 			t.event(ring.Event{
 				Kind: ring.RolloutBaking, Source: m.app.Source, App: m.app.Name, Service: m.want.Name,
 				Version: m.want.Version, Commit: m.app.Commit, Reason: say("serves, and is watched for %s", d),

@@ -177,8 +177,9 @@ func (t *decider) goesOn(s *service, why ring.Event) {
 		}
 		t.takeBack(m)
 		if m.row.Version == m.want.Version {
-			m.row.Version = "" // begun anew
-			t.set(m.row)
+			row := m.row
+			row.Version = "" // begun anew
+			t.set(row)
 		}
 		why.Kind, why.Source, why.App, why.Service = ring.RolloutResumed, m.app.Source, m.app.Name, m.want.Name
 		why.Version, why.Commit = m.want.Version, m.app.Commit
@@ -286,8 +287,9 @@ func (t *decider) beforeEnded(v *service, run ring.JobRun) {
 	}
 	if run.State == jobSucceeded {
 		if s.row.Version == version && !s.row.Done { // the time until now was not the version's
-			s.row.Progress = t.now
-			t.set(s.row)
+			row := s.row
+			row.Progress = t.now
+			t.set(row)
 		}
 		return
 	}

@@ -34,8 +34,9 @@ func (t *decider) standby(v *service) bool {
 		return true
 	}
 	if v.row.Switched.IsZero() {
-		v.row.Switched = t.now
-		t.set(v.row)
+		row := v.row
+		row.Switched = t.now
+		t.set(row)
 		t.event(ring.Event{
 			Kind: ring.RolloutSwitched, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version,
 			Commit: v.app.Commit, Reason: say("%d/%d ready; the old set stays for %s", v.want.Replicas, v.want.Replicas, v.want.Rollout.WarmFor),
@@ -76,7 +77,6 @@ func (t *decider) retire(v *service, old []*inst) {
 	t.sortGone(v, old)
 	for _, in := range old {
 		t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: t.removeSays(v, in), At: t.now})
-		in.intent = intentRemove
 	}
 	if why := t.removeSays(v, old[0]); !t.untie(old[0], why) { // else it goes when what is tied to it has stopped
 		t.do(t.step(v, ring.DoRemove, old[0], why))

@@ -31,10 +31,7 @@ type Pass struct {
 	apps  map[string][]service // views by app, in the order of its plan
 	names []string             // of the apps in force when the views were made, sorted
 	fates []*fate
-	// ids are the instances by container ID, and ties those that are tied to one,
-	// where anything is tied at all.
-	ids  map[string]*inst
-	ties map[string][]*inst
+	ties  map[string][]*inst // by container ID, the instances that are tied to it
 	// strays are the services that are seen and in no plan in force, sorted.
 	strays []ring.ServiceID
 	held   map[string]string // source -> what its plan awaits
@@ -161,10 +158,9 @@ func (t *Pass) index() {
 	if !tied {
 		return
 	}
-	t.ids, t.ties = map[string]*inst{}, map[string][]*inst{}
+	t.ties = map[string][]*inst{}
 	for _, id := range t.seenIDs() {
 		for _, in := range t.seen[id] {
-			t.ids[in.ID] = in
 			for _, owner := range in.Joined {
 				t.ties[owner] = append(t.ties[owner], in)
 			}
@@ -213,10 +209,32 @@ func (t *decider) set(f ring.Fact) {
 		t.Facts.Own(table)
 	}
 	t.Facts.Put(table, key, f)
-	if in, ok := f.(ring.InForce); ok {
-		t.keeps(&in.App)
-	}
 	t.facts = append(twice(t.facts), f)
+	t.imply(f, table, key)
+}
+
+// imply has the views say what a fact says. Nothing else writes the row of a service or
+// the intent of an instance.
+func (t *decider) imply(f ring.Fact, table, key string) {
+	switch f := f.(type) {
+	case ring.InForce:
+		t.keeps(&f.App)
+	case ring.RolloutRow:
+		if v := t.views[f.ID]; v != nil {
+			v.row = f
+		}
+	case ring.Intent:
+		if in := t.instance(f.Instance); in != nil {
+			in.intent = f.Kind
+		}
+	case ring.Forget:
+		if table != "intent" {
+			return
+		}
+		if in := t.instance(key); in != nil {
+			in.intent = ""
+		}
+	}
 }
 
 func (t *decider) event(e ring.Event) {

@@ -201,19 +201,19 @@ func (t *Pass) removal(v *service, in *inst, it ring.Intent) ring.Action {
 	return a
 }
 
-// lower has the row know of a person's count below the plan's: the slots above it are
-// ours to fill when that ends, until all of the plan's are.
-func (t *Pass) lower(v *service) (changed bool) {
+// fewSlots is the first slot above a person's count that is below the plan's: those from
+// it on are ours to fill when that ends, until all of the plan's are. 0 is none.
+func (t *Pass) fewSlots(v *service) int {
 	app, ok := t.planned[v.app.Name]
 	planned, has := app.Service(v.want.Name)
 	was := v.row.Few
 	switch few := v.target.Replicas + 1; {
 	case ok && has && few <= planned.Replicas && (was == 0 || few < was || t.settled(v)):
-		v.row.Few = few
+		return few
 	case was > 0 && (!ok || few > planned.Replicas) && t.settled(v):
-		v.row.Few = 0
+		return 0
 	}
-	return v.row.Few != was
+	return was
 }
 
 // toFill says that what a removal emptied is to be filled and is not yet.

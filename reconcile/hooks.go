@@ -26,5 +26,4 @@ func (t *decider) meanHooks(v *service, in *inst) {
 		t.set(row)
 	}
 	t.set(ring.Intent{Instance: in.ID, Kind: intentHooks, Reason: "its post_start hooks have not ended", At: t.now})
-	in.intent = intentHooks
 }

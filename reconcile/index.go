@@ -25,6 +25,7 @@ type index struct {
 	defined map[*ring.Network]string            // see definition
 	joined  map[string]bool                     // networks that instances are on
 	there   map[string]bool                     // by ID, containers that are seen
+	byID    map[string]*inst                    // see instance
 	next    map[string]map[string]int           // by source, where the apps of its next plan are in it; see nextApp
 	folders map[string]map[string][]int         // the same by folder; see nextIn
 	heirs   map[string]map[string][]string      // by source and what is written, apps that take it over; see heirsOf
@@ -129,6 +130,19 @@ func (t *Pass) there(id string) bool {
 		}
 	}
 	return t.by.there[id]
+}
+
+// instance finds one by the ID of its container; nil where it is not seen.
+func (t *Pass) instance(id string) *inst {
+	if t.by.byID == nil {
+		t.by.byID = make(map[string]*inst, len(t.Seen.Instances))
+		for _, ins := range t.seen {
+			for _, in := range ins {
+				t.by.byID[in.ID] = in
+			}
+		}
+	}
+	return t.by.byID[id]
 }
 
 // isJoined says that an instance is on a network.

@@ -404,7 +404,7 @@ func (t *Pass) inherited(id ring.ServiceID, in *inst) bool {
 // givenUp says that what v's instances are tied to is on its way out, with them:
 // nothing of v is healed until that is gone.
 func (t *Pass) givenUp(v *service) bool {
-	if len(t.ids) == 0 {
+	if len(t.ties) == 0 {
 		return false // nothing is tied to anything
 	}
 	f := t.Facts.Apps[v.app.Name]
@@ -413,7 +413,7 @@ func (t *Pass) givenUp(v *service) bool {
 	}
 	for _, in := range v.all {
 		for _, owner := range in.Joined {
-			y := t.ids[owner]
+			y := t.instance(owner)
 			if y == nil {
 				continue
 			}

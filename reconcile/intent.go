@@ -32,7 +32,6 @@ func (t *decider) finishIntents(v *service) bool {
 			if !v.exclusive() && !v.spare(in) || v.stays(in) {
 				// What else served when its removal was meant does not serve now.
 				t.set(ring.Forget{Table: "intent", Key: in.ID})
-				in.intent = ""
 				continue
 			}
 			it := t.Facts.Intents[in.ID]
@@ -47,12 +46,10 @@ func (t *decider) finishIntents(v *service) bool {
 				// It was to make room and is wanted again. Not before it is ready:
 				// a stop that a daemon before us asked for may still be under way.
 				t.set(ring.Forget{Table: "intent", Key: in.ID})
-				in.intent = ""
 			}
 		case intentAgain:
 			if in.Live() || in.Version != v.want.Version || in.Slot > v.want.Replicas { // or not wanted: it is healed as any
 				t.set(ring.Forget{Table: "intent", Key: in.ID})
-				in.intent = ""
 			}
 		case intentStop:
 			if why := t.Facts.Intents[in.ID].Reason; in.Live() {
@@ -96,7 +93,6 @@ func (t *decider) seeThrough(v *service, in *inst) bool {
 	if in.intent != intentRestart {
 		if v.want.Kind.Ends() { // a run is never begun twice
 			t.set(ring.Forget{Table: "intent", Key: in.ID})
-			in.intent = ""
 			return false
 		}
 		if in.Live() && !t.apart(in) {
@@ -107,12 +103,10 @@ func (t *decider) seeThrough(v *service, in *inst) bool {
 	}
 	if in.Live() && in.Since.After(it.At) && !v.hooked(in) {
 		t.set(ring.Forget{Table: "intent", Key: in.ID})
-		in.intent = ""
 		return false
 	}
 	if !in.Live() && t.apart(in) { // tied to what is not there: kept until it is
 		t.set(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: it.Reason, At: t.now})
-		in.intent = intentPark
 		return false
 	}
 	if !in.Live() {

@@ -161,7 +161,7 @@ func (t *Pass) ownerReached(v *service, name string) (why string, dead bool) {
 // there, or about to be another.
 func (t *Pass) apart(in *inst) bool {
 	for _, id := range in.Joined {
-		y := t.ids[id]
+		y := t.instance(id)
 		if y == nil {
 			return true
 		}
@@ -197,7 +197,6 @@ func (t *decider) rejoin(v *service) bool {
 		}
 		if why := t.cut(v, in); why != "" {
 			t.set(ring.Intent{Instance: in.ID, Kind: intentRejoin, Reason: why, At: t.now})
-			in.intent = intentRejoin
 			if !t.apart(in) {
 				t.do(t.step(v, ring.DoRestart, in, why))
 				return true
@@ -245,7 +244,6 @@ func (t *decider) cutOff(in *inst) {
 		}
 		why := say("%s was started again by the engine", in.Name)
 		t.set(ring.Intent{Instance: j.ID, Kind: intentRejoin, Reason: why, At: t.now})
-		j.intent = intentRejoin
 	}
 }
 
@@ -260,7 +258,7 @@ func (v *service) inside(in *inst, of string) bool {
 // later: times of the engine are of a clock that may jump.
 func (t *Pass) cut(v *service, in *inst) string {
 	for _, id := range in.Joined {
-		y := t.ids[id]
+		y := t.instance(id)
 		if y == nil {
 			continue // replaced says so once there is another
 		}

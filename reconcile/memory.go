@@ -118,8 +118,9 @@ func (t *decider) roomier(v *service) {
 	}
 	t.takeBack(v)
 	if v.row.Version == v.want.Version {
-		v.row.Version = "" // begun anew
-		t.set(v.row)
+		row := v.row
+		row.Version = "" // begun anew
+		t.set(row)
 	}
 	t.event(ring.Event{
 		Kind: ring.RolloutResumed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version, Commit: v.app.Commit,

@@ -343,8 +343,9 @@ func (t *decider) standStill(v *service) {
 	if v.row.Version != v.want.Version || v.row.Done || t.now.Sub(v.row.Progress) < v.want.Rollout.ProgressDeadline/10 {
 		return
 	}
-	v.row.Progress = t.now
-	t.set(v.row)
+	row := v.row
+	row.Progress = t.now
+	t.set(row)
 }
 
 // stopped says that a rollout does not go on by itself: it failed, or a person

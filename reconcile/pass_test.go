@@ -51,6 +51,54 @@ func TestWritesOfAPassAreFound(t *testing.T) {
 	}
 }
 
+// TestViewsFollowFacts holds that the row of a service and the intent of an instance are
+// set from the fact that says so, in one function, and where a view is made.
+func TestViewsFollowFacts(t *testing.T) {
+	makers := map[string]bool{"imply": true, "view": true, "index": true}
+	fset, found := token.NewFileSet(), 0
+	for _, file := range productFiles(t) {
+		parsed, err := parser.ParseFile(fset, file, nil, 0)
+		require.NoError(t, err)
+		for _, d := range parsed.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil {
+				continue
+			}
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				as, ok := n.(*ast.AssignStmt)
+				if !ok {
+					return true
+				}
+				for _, left := range as.Lhs {
+					if !ofView(left) {
+						continue
+					}
+					found++
+					if !makers[fn.Name.Name] {
+						t.Errorf("%s: %s writes what a fact implies; set the fact", fset.Position(left.Pos()), fn.Name.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	require.GreaterOrEqual(t, found, 4)
+}
+
+// ofView reports whether an expression is x.row, a field of x.row, or x.intent.
+func ofView(e ast.Expr) bool {
+	for {
+		sel, ok := e.(*ast.SelectorExpr)
+		if !ok {
+			return false
+		}
+		if sel.Sel.Name == "row" || sel.Sel.Name == "intent" {
+			return true
+		}
+		e = sel.X
+	}
+}
+
 func productFiles(t *testing.T) (out []string) {
 	t.Helper()
 	all, err := filepath.Glob("*.go")

@@ -255,7 +255,6 @@ func (t *decider) clear(v *service, in *inst, intent, why string) {
 		return
 	}
 	t.set(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: why, At: t.now})
-	in.intent = intentPark
 	t.do(t.step(v, ring.DoStop, in, why))
 }
 

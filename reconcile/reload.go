@@ -45,13 +45,13 @@ func (t *decider) renewed(v *service) {
 	}
 	t.takeBack(v)
 	if v.row.Version == v.want.Version {
-		v.row.Version = "" // begun anew
-		t.set(v.row)
+		row := v.row
+		row.Version = "" // begun anew
+		t.set(row)
 	}
 	for _, in := range v.all {
 		if in.Version == v.want.Version && in.Ended() && in.intent == "" { // its end says nothing of the new files
 			t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: "there are other files to read", At: t.now})
-			in.intent = intentRemove
 		}
 	}
 }

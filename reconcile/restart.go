@@ -258,8 +258,9 @@ func (t *decider) engineEnded(v *service) {
 	if !v.row.Done || t.Seen.Engine == "" || was == t.Seen.Engine {
 		return
 	}
-	v.row.Engine = t.Seen.Engine
-	t.set(v.row)
+	row := v.row
+	row.Engine = t.Seen.Engine
+	t.set(row)
 	if was == "" {
 		return
 	}
@@ -274,7 +275,6 @@ func (t *decider) engineEnded(v *service) {
 			t.uncount(row)
 		case !counted && in.Ended() && !in.rests:
 			t.set(ring.Intent{Instance: in.ID, Kind: intentAgain, Reason: "it ended with the engine", At: t.now})
-			in.intent = intentAgain
 		}
 	}
 }

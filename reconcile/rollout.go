@@ -20,16 +20,16 @@ func (t *decider) begin(v *service) {
 		})
 	}
 	also := t.expected(v)
-	v.row = ring.RolloutRow{
+	row := ring.RolloutRow{
 		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Engine: t.Seen.Engine,
 		Checks: t.checks(v, also), Writes: t.written(v, also), Shared: t.shared(v, also),
 	}
 	if v.failed != nil { // quarantined: a newer commit wants what already failed
-		v.row.Cause = v.failed.Reason
-		t.set(v.row)
+		row.Cause = v.failed.Reason
+		t.set(row)
 		return
 	}
-	t.set(v.row)
+	t.set(row)
 	if len(v.all) > 0 && !slices.ContainsFunc(v.all, func(in *inst) bool { return in.Version != v.want.Version }) && v.good == nil {
 		return // the store is new, what runs is not: nothing moves
 	}
@@ -77,8 +77,9 @@ func (t *decider) account(v *service) {
 	}
 	if v.waits != "" {
 		if v.moves() && t.now.Sub(v.row.Progress) >= v.want.Rollout.ProgressDeadline/10 && t.undone(v) != "" {
-			v.row.Progress = t.now // the time until it is mended is not the version's
-			t.set(v.row)
+			row := v.row
+			row.Progress = t.now // the time until it is mended is not the version's
+			t.set(row)
 		}
 		return
 	}
@@ -131,7 +132,6 @@ func (t *decider) account(v *service) {
 		row.LastFailure, row.Cause = try.At, say("%s: %s", try.Cause, try.Err)
 	}
 	if !sameRow(row, v.row) {
-		v.row = row
 		t.set(row)
 	}
 	if v.failed != nil {
@@ -278,9 +278,10 @@ func (t *decider) close(v *service) {
 	if v.row.Done || v.waits != "" {
 		return
 	}
-	v.row.Done, v.row.At = true, t.now
-	t.lower(v)
-	t.set(v.row)
+	row := v.row
+	row.Done, row.At = true, t.now
+	row.Few = t.fewSlots(v)
+	t.set(row)
 	e := ring.Event{
 		Kind: ring.RolloutCompleted, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
 		Version: v.want.Version, Commit: v.app.Commit, Reason: readySays(v.target.Replicas, v.target.Replicas),

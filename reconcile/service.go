@@ -150,8 +150,10 @@ func (t *decider) weigh(v *service) {
 		return
 	}
 	t.begin(v)
-	if v.row.Done && t.lower(v) {
-		t.set(v.row)
+	if few := t.fewSlots(v); v.row.Done && few != v.row.Few {
+		row := v.row
+		row.Few = few
+		t.set(row)
 	}
 	if v.halt != "" {
 		t.standStill(v)

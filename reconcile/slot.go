@@ -14,7 +14,6 @@ func (t *decider) remove(v *service, in *inst, why string) {
 		it.ID, it.Slot = v.id, in.Slot
 	}
 	t.set(it)
-	in.intent = intentRemove
 	t.forgetSlot(v, in)
 	t.do(t.removal(v, in, it))
 }

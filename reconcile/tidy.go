@@ -166,7 +166,7 @@ func (t *Pass) inUse(id ring.ServiceID, in *inst) bool {
 // tiedTo says that an instance is tied to one of a service.
 func (t *Pass) tiedTo(in *inst, app, service string) bool {
 	return slices.ContainsFunc(in.Joined, func(id string) bool {
-		y := t.ids[id]
+		y := t.instance(id)
 		return y != nil && y.App == app && y.Service == service
 	})
 }
