@@ -48,7 +48,7 @@ func (p *person) abort(v *service) error {
 // that runs before it, if nothing else keeps that, and those under way that it
 // depends on.
 func (p *person) jobsBefore(v *service) (out []*service) {
-	if v.waits == "" || v.failed != nil || v.want.Kind.Ends() {
+	if v.waits.None() || v.failed != nil || v.want.Kind.Ends() {
 		return nil
 	}
 	for _, name := range dependencies(v.want) {
@@ -57,7 +57,7 @@ func (p *person) jobsBefore(v *service) (out []*service) {
 		case j == nil || j.want.Kind != ring.JobK:
 		case name == v.want.Before:
 			run, begun := p.beforeRow(v)
-			if why, _ := p.gateBut(v); why == "" && !p.letThrough(v) && (!begun || run.State == jobStarted || run.State == "") {
+			if p.gateBut(v).None() && !p.letThrough(v) && (!begun || run.State == jobStarted || run.State == "") {
 				out = append(out, j)
 			}
 		case len(p.underWay(j.id)) > 0:

@@ -72,29 +72,35 @@ func (t *decider) spent(v *service, run ring.JobRun) {
 }
 
 // before is why the wanted version of s may not start yet: what runs before it
-// has not succeeded. dead says that it failed.
-func (t *Pass) before(s *service) (why string, dead bool) {
+// has not succeeded.
+func (t *Pass) before(s *service) ring.Reason {
 	if s.want.Before == "" || t.letThrough(s) {
-		return "", false
+		return ring.Reason{}
 	}
 	run, ok := t.beforeRow(s)
-	says := say("waits for %s, which runs before it: ", s.want.Before)
+	why := ring.Reason{
+		Code: ring.WhyJobBeforeNotDone, On: ring.ID(s.app.Name, s.want.Before),
+		Says: say("waits for %s, which runs before it: ", s.want.Before),
+	}
 	switch {
 	case !ok:
-		if j := t.views[ring.ID(s.app.Name, s.want.Before)]; j != nil {
-			if why, dead := t.gate(j); dead {
-				return says + why, true
+		if j := t.views[why.On]; j != nil {
+			if keeps := t.gate(j); keeps.Dead {
+				why.Says, why.Dead = why.Says+keeps.Says, true
+				return why
 			}
 		}
-		return says + "not run yet", false
+		why.Says += "not run yet"
 	case run.State == jobSucceeded:
-		return "", false
+		return ring.Reason{}
 	case t.failsFor(s, run):
-		return says + "failed: " + run.Reason, true
+		why.Says, why.Dead = why.Says+"failed: "+run.Reason, true
 	case run.State == jobStarted:
-		return says + "running", false
+		why.Says += "running"
+	default:
+		why.Says += "is tried again"
 	}
-	return says + "is tried again", false
+	return why
 }
 
 // failsFor says that the run before the wanted version of s failed, and that s
@@ -146,7 +152,7 @@ func (t *Pass) runBefore(v, s *service) (ring.JobRun, bool) {
 		return ring.JobRun{}, false
 	}
 	if s.row.Version != s.want.Version {
-		if why, _ := t.gateBut(s); why != "" {
+		if !t.gateBut(s).None() {
 			return ring.JobRun{}, false
 		}
 	}
@@ -322,7 +328,7 @@ func (t *Pass) awaited(v *service) bool {
 		if run, ok := t.beforeRow(s); ok && run.State != jobFailed || t.letThrough(s) || s.failed != nil {
 			continue
 		}
-		if why, _ := t.gateBut(s); why == "" {
+		if t.gateBut(s).None() {
 			return true
 		}
 	}
@@ -341,8 +347,8 @@ func (t *Pass) beforeStatus(v *service, st *ring.ServiceStatus) {
 	}
 	last := t.lastRun(v)
 	switch {
-	case v.waits != "" && t.awaited(v):
-		st.Phase, st.Reason = ring.PhasePending, v.waits
+	case !v.waits.None() && t.awaited(v):
+		st.Phase, st.Reason = ring.PhasePending, v.waits.Says
 	case t.awaited(v):
 		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.tried(v), "is about to run")
 	case len(t.underWay(v.id)) > 0 || t.asked(v):

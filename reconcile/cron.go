@@ -181,7 +181,7 @@ func (t *Pass) obstacle(v *service) string {
 	if !t.Images[v.want.Pin.Image].Known && t.Progress["pull "+v.want.Pin.Image] != "" {
 		return "its image is being pulled"
 	}
-	return cmp.Or(t.cronHeld(v), v.waits, v.lacks, t.tried(v))
+	return cmp.Or(t.cronHeld(v), v.waits.Says, v.lacks, t.tried(v))
 }
 
 // askedWaits is what a run waits for that a person asked for; "" for nothing.

@@ -7,59 +7,68 @@ import (
 )
 
 // gate is why the wanted version of a service may not start yet: what it
-// depends on is not there. dead says that it will not come by itself: a failed
-// dependency stops its dependents, not its neighbours.
-func (t *Pass) gate(v *service) (why string, dead bool) {
-	if why, dead := t.gateBut(v); why != "" {
-		return why, dead
+// depends on is not there. A failed dependency, which will not come by itself,
+// stops its dependents, not its neighbours.
+func (t *Pass) gate(v *service) ring.Reason {
+	if why := t.gateBut(v); !why.None() {
+		return why
 	}
 	return t.before(v)
 }
 
 // gateBut is gate but for the job that runs before v, which comes last.
-func (t *Pass) gateBut(v *service) (why string, dead bool) {
-	if why := t.outlasts(v); why != "" {
-		return why, false
+func (t *Pass) gateBut(v *service) ring.Reason {
+	if why := t.outlasts(v); !why.None() {
+		return why
 	}
-	if why, dead := t.inherits(v); why != "" {
-		return why, dead
+	if why := t.inherits(v); !why.None() {
+		return why
 	}
 	owners := v.want.Spec.Owners()
 	for _, name := range owners {
 		if why, dead := t.ownerReached(v, name); why != "" {
-			return say("waits for %s: %s", name, why), dead
+			return ring.Reason{
+				Code: ring.WhyNamespaceNotReady, On: ring.ID(v.app.Name, name), Dead: dead,
+				Says: say("waits for %s: %s", name, why),
+			}
 		}
 	}
-	if why, dead := t.gateOf(v, owners); why != "" {
-		return why, dead
+	if why := t.gateOf(v, owners); !why.None() {
+		return why
 	}
-	if why, dead := t.gateOfTied(v); why != "" {
-		return why, dead
+	if why := t.gateOfTied(v); !why.None() {
+		return why
 	}
 	for _, after := range v.app.After {
 		f, ok := t.Facts.Apps[after.App]
 		if !ok {
-			return say("waits for app %s, which is not there yet", after.App), false
+			return ring.Reason{Code: ring.WhyAppNotReady, Says: say("waits for app %s, which is not there yet", after.App)}
 		}
 		for i := range f.App.Services {
 			if why, dead := t.reached(&f.App, &f.App.Services[i], after.Until); why != "" {
-				return say("waits for app %s: %s %s", after.App, f.App.Services[i].Name, why), dead
+				return ring.Reason{
+					Code: ring.WhyAppNotReady, On: ring.ID(after.App, f.App.Services[i].Name), Dead: dead,
+					Says: say("waits for app %s: %s %s", after.App, f.App.Services[i].Name, why),
+				}
 			}
 		}
 	}
-	return "", false
+	return ring.Reason{}
 }
 
 // gateOf is what a service of its own waits for; what it is tied to, and so
 // moves with, is not that.
-func (t *Pass) gateOf(v *service, tied []string) (why string, dead bool) {
+func (t *Pass) gateOf(v *service, tied []string) ring.Reason {
 	for _, d := range v.want.DependsOn {
 		dep, ok := inForce(v.app, d.Service)
 		if !ok || d.Optional && dep.Replicas == 0 || slices.Contains(tied, d.Service) && !dep.Kind.Ends() || d.Service == v.want.Before {
 			continue
 		}
 		if why, dead := t.reached(v.app, dep, d.Until); why != "" {
-			return say("waits for %s: %s", d.Service, why), dead
+			return ring.Reason{
+				Code: ring.WhyDependencyNotReady, On: ring.ID(v.app.Name, d.Service), Dead: dead,
+				Says: say("waits for %s: %s", d.Service, why),
+			}
 		}
 	}
 	for _, name := range v.want.Spec.Follows {
@@ -72,17 +81,20 @@ func (t *Pass) gateOf(v *service, tied []string) (why string, dead bool) {
 			until = ring.Completed
 		}
 		if why, dead := t.reached(v.app, leader, until); why != "" {
-			return say("waits for %s, which it follows: %s", name, why), dead
+			return ring.Reason{
+				Code: ring.WhyDependencyNotReady, On: ring.ID(v.app.Name, name), Dead: dead,
+				Says: say("waits for %s, which it follows: %s", name, why),
+			}
 		}
 	}
-	return "", false
+	return ring.Reason{}
 }
 
 // gateOfTied is what keeps those from moving that would be stopped with v: they
 // are one step, so v does not move before they can.
-func (t *Pass) gateOfTied(v *service) (why string, dead bool) {
+func (t *Pass) gateOfTied(v *service) ring.Reason {
 	if v.fate == nil || v.good == nil {
-		return "", false
+		return ring.Reason{}
 	}
 	var names []string
 	for _, m := range v.fate.of {
@@ -93,15 +105,21 @@ func (t *Pass) gateOfTied(v *service) (why string, dead bool) {
 			continue
 		}
 		if m.failed != nil {
-			return say("%s, which is tied to it, failed: %s", m.want.Name, m.failed.Reason), true
+			return ring.Reason{
+				Code: ring.WhyGroupNotReady, On: m.id, Dead: true,
+				Says: say("%s, which is tied to it, failed: %s", m.want.Name, m.failed.Reason),
+			}
 		}
 		outside := *m
 		outside.want = without(m.want, func(name string) bool { return slices.Contains(names, name) || t.needs(v.app, name, names) })
-		if why, dead := t.gateOf(&outside, nil); why != "" {
-			return say("%s, which is tied to it, %s", m.want.Name, why), dead
+		if why := t.gateOf(&outside, nil); !why.None() {
+			return ring.Reason{
+				Code: ring.WhyGroupNotReady, On: why.On, Dead: why.Dead,
+				Says: say("%s, which is tied to it, %s", m.want.Name, why.Says),
+			}
 		}
 	}
-	return "", false
+	return ring.Reason{}
 }
 
 // without is s without the dependencies that skip names.

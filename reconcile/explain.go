@@ -368,7 +368,7 @@ func (e *explainer) kind(name string) (rule, next string) {
 		return "its run failed: " + e.out.Says, say("gitring jobs %s shows the run and its log; gitring retry %s --reason '…' runs it again, or push a commit that mends it", name, name)
 	case ring.PhasePending:
 		e.out.Waits = append(e.out.Waits, e.out.Says)
-		return e.out.Says, e.dependency()
+		return e.out.Says, dependencyHint(v.waits)
 	case ring.PhaseHeld:
 		return e.out.Says, "gitring release " + name + " --reason '…' lets it go on"
 	case ring.PhaseReady:
@@ -391,18 +391,13 @@ func (e *explainer) doing() (rule, next string) {
 	return rule, "wait: gitring is at it; gitring events -f shows each step"
 }
 
-// dependency is what to look at for a service that waits for another.
-func (e *explainer) dependency() string {
-	app, _ := e.id.Split()
-	for _, d := range e.v.want.DependsOn {
-		if strings.Contains(e.out.Says, d.Service) {
-			return say("gitring inspect %s/%s says why that is not there yet", app, d.Service)
-		}
-	}
-	for _, id := range e.holdersOf(e.v.writes()) {
-		if id != e.id && strings.Contains(e.out.Says, e.called(e.v, id)) {
-			return say("gitring inspect %s says why it has not let go yet", id)
-		}
+// dependencyHint is what to look at for a service that waits for another.
+func dependencyHint(why ring.Reason) string {
+	switch why.Code {
+	case ring.WhyDependencyNotReady, ring.WhyNamespaceNotReady, ring.WhyGroupNotReady, ring.WhyJobBeforeNotDone:
+		return say("gitring inspect %s says why that is not there yet", why.On)
+	case ring.WhyTransferPending:
+		return say("gitring inspect %s says why it has not let go yet", why.On)
 	}
 	return "wait: it begins as soon as that is there; gitring status shows the other apps"
 }
@@ -417,9 +412,9 @@ func (e *explainer) worker(name string) (rule, next string) {
 	switch {
 	case v.halt != "":
 		return v.halt, "gitring rollout resume " + e.target(ring.OverridePause) + " --reason '…' lets it go on"
-	case v.waits != "":
-		e.out.Waits = append(e.out.Waits, v.waits)
-		return v.waits, e.dependency()
+	case !v.waits.None():
+		e.out.Waits = append(e.out.Waits, v.waits.Says)
+		return v.waits.Says, dependencyHint(v.waits)
 	case v.paused():
 		return "the rollout failed and stopped where it is: " + v.failed.Reason, fix + say("; gitring logs %s shows what it wrote", name)
 	case e.stuck(v) != "":

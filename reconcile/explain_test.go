@@ -107,6 +107,12 @@ func TestWhyIsThisNotRunning(t *testing.T) {
 		{"the registry is away", "service web\nfault the registry is away\ncommit c1 web=v1\nwait 5s", "web", ring.PhasePending, "no answer", "its plan is not in force yet", "wait"},
 		{"an image it had before was nowhere", "service web\nversion v1 not in the registry\ncommit c1 web=v1\nwait 5s\ncommit c2 web=v2\nrest", "web", ring.PhaseReady, "1/1 ready", "every slot runs the wanted version", "nothing to do"},
 		{"it waits for another", "service shop/db\nservice shop/web depends_on db ready\nversion d1 never ready\ncommit c1 shop/db=d1 shop/web=v1\nwait 5s", "shop/web", ring.PhasePending, "db", "db", "gitring inspect shop/db"},
+		{
+			"it waits for one whose name begins as another's", "service shop/cache min_ready 1s\nservice shop/cache-db\n" +
+				"service shop/web depends_on cache ready depends_on cache-db ready\nversion d1 never ready\n" +
+				"commit c1 shop/cache=v1 shop/cache-db=d1 shop/web=v1\nwait 20s",
+			"shop/web", ring.PhasePending, "waits for cache-db", "cache-db", "gitring inspect shop/cache-db",
+		},
 		{"a person holds it", "service web\ncommit c1 web=v1\nrest\nhold web\nfault remove web-1\nwait 1m", "web", ring.PhaseHeld, "held", "held by alice", "gitring release web"},
 		{"its volume is gone", "service db volume data min_ready 1s\ncommit c1 db=v1\nrest\nfault remove db-1\nfault volume db_data is gone\nwait 1m", "db", ring.PhaseDegraded, "was there and is gone", "is its disk mounted?", "mend it on the host"},
 		{"its files failed", "service web live a min_ready 1s\ncommit c1 web=v1\nrest\ncontent b refused\nservice web live b\ncommit c2 web=v1\nrest", "web", ring.PhaseReady, "kept the files of c1", "the newest files to reload failed", "gitring retry web/web"},

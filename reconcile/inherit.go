@@ -17,11 +17,11 @@ import (
 
 // inherits is why the wanted version of v may not start yet: another service
 // still runs, by an earlier plan, on what v is to write now, or may come back to
-// it. dead says that it will not let go by itself.
-func (t *Pass) inherits(v *service) (why string, dead bool) {
+// it.
+func (t *Pass) inherits(v *service) ring.Reason {
 	mine := v.writes()
 	if len(mine) == 0 {
-		return "", false
+		return ring.Reason{}
 	}
 	for _, id := range t.holdersOf(mine) {
 		other := t.views[id]
@@ -37,7 +37,10 @@ func (t *Pass) inherits(v *service) (why string, dead bool) {
 				if isPort(what) {
 					verb = "publishes"
 				}
-				return say("waits until %s is gone, which left the plan and %s %s", t.called(v, id), verb, what), false
+				return ring.Reason{
+					Code: ring.WhyTransferPending, On: id,
+					Says: say("waits until %s is gone, which left the plan and %s %s", t.called(v, id), verb, what),
+				}
 			default:
 				return t.waitsForHeir(v, other, what)
 			}
@@ -52,7 +55,7 @@ func (t *Pass) inherits(v *service) (why string, dead bool) {
 			return t.waitsForHeir(v, other, what)
 		}
 	}
-	return "", false
+	return ring.Reason{}
 }
 
 // mayRun says that an instance runs, or will once it is healed.
@@ -72,16 +75,19 @@ func (t *Pass) mayRun(v *service, in *inst) bool {
 
 // waitsForHeir is the reason while v waits for another service of the plan to
 // complete without what v is to write: a failure would bring it back to that.
-func (t *Pass) waitsForHeir(v, other *service, what string) (why string, dead bool) {
+func (t *Pass) waitsForHeir(v, other *service, what string) ring.Reason {
 	name := t.called(v, other.id)
+	why := ring.Reason{Code: ring.WhyTransferPending, On: other.id}
 	failed, ok := t.Facts.Verdict(other.id, other.want.Version)
 	switch {
 	case other.app.Name == v.app.Name && t.needs(v.app, other.want.Name, []string{v.want.Name}), t.inTurn(other, v, map[*service]bool{}):
-		return say("waits for %s to let go of %s, and %s waits for it: move it in a commit of its own", name, what, name), true
+		why.Dead, why.Says = true, say("waits for %s to let go of %s, and %s waits for it: move it in a commit of its own", name, what, name)
 	case ok && !failed.Good:
-		return say("waits for %s to let go of %s, and that failed: %s", name, what, failed.Reason), true
+		why.Dead, why.Says = true, say("waits for %s to let go of %s, and that failed: %s", name, what, failed.Reason)
+	default:
+		why.Says = say("waits for %s to let go of %s", name, what)
 	}
-	return say("waits for %s to let go of %s", name, what), false
+	return why
 }
 
 // inTurn says that x waits for what v is to give up, at whatever distance: in a

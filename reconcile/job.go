@@ -69,17 +69,17 @@ func (t *decider) workers(v *service) bool {
 
 // outlasts is why the wanted version of a worker may not start yet: the service
 // was a job, and a run of it is under way.
-func (t *Pass) outlasts(v *service) string {
+func (t *Pass) outlasts(v *service) ring.Reason {
 	if v.want.Kind != ring.Worker {
-		return ""
+		return ring.Reason{}
 	}
 	for _, in := range v.all {
 		if in.Kind.Ends() && in.Live() {
 			run, _ := t.runIn(v, in)
-			return t.earlier(v, in, run)
+			return ring.Reason{Code: ring.WhyRunUnderWay, On: v.id, Says: t.earlier(v, in, run)}
 		}
 	}
-	return ""
+	return ring.Reason{}
 }
 
 // formerRuns sees the runs through of a service that is no job any more, and

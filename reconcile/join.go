@@ -149,8 +149,8 @@ func (t *Pass) ownerReached(v *service, name string) (why string, dead bool) {
 		return t.jobReached(o.id, o.want, ring.Started)
 	case o.failed != nil:
 		return "failed: " + o.failed.Reason, true
-	case o.waits != "":
-		return o.waits, o.blocked
+	case !o.waits.None():
+		return o.waits.Says, o.waits.Dead
 	case !t.filled(o):
 		return "not ready", false
 	}
@@ -169,7 +169,7 @@ func (t *Pass) apart(in *inst) bool {
 		if o == nil && y.Live() && y.intent == "" {
 			continue // it left the plan, and stays for as long as it is needed
 		}
-		if o != nil && o.waits != "" && o.good == nil && current == nil && y.State == ring.StateRunning && y.intent == "" {
+		if o != nil && !o.waits.None() && o.good == nil && current == nil && y.State == ring.StateRunning && y.intent == "" {
 			continue // nothing takes its place yet, and with its version its checks are forgotten
 		}
 		if o == nil || current == nil || current.ID != id || !t.joinable(o, current) {
@@ -209,7 +209,7 @@ func (t *decider) rejoin(v *service) bool {
 // replaced is the owner whose container an instance of the target is not tied
 // to any more; "" when there is none, or nothing would take the instance's place.
 func (t *Pass) replaced(v *service, in *inst) string {
-	if in.Version != v.target.Version || v.stopped() || v.waits != "" && v.good == nil {
+	if in.Version != v.target.Version || v.stopped() || !v.waits.None() && v.good == nil {
 		return ""
 	}
 	if v.want.Kind.Ends() && in.State != ring.StateCreated {

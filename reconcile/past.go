@@ -88,7 +88,7 @@ func (t *Pass) completed(app *ring.App) bool {
 				return false
 			}
 		case ring.Worker:
-			if v.row.Version != s.Version || !v.row.Done || v.failed != nil || v.waits != "" || v.target != v.want {
+			if v.row.Version != s.Version || !v.row.Done || v.failed != nil || !v.waits.None() || v.target != v.want {
 				return false
 			}
 		}

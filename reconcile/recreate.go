@@ -290,11 +290,11 @@ func (t *decider) dropOthers(v *service, others []*inst) bool {
 		return false
 	}
 	why := say("replaced by %s", v.app.Commit.Short())
-	if v.waits != "" {
-		why = "does not start: " + v.waits
+	if !v.waits.None() {
+		why = "does not start: " + v.waits.Says
 	}
 	for _, old := range others {
-		if v.waits != "" && t.keepsFor(v, old) {
+		if !v.waits.None() && t.keepsFor(v, old) {
 			continue
 		}
 		t.clear(v, old, intentRemove, why)

@@ -136,7 +136,7 @@ func proof(s *ring.Service) time.Duration {
 
 // tryContent gives the verdict on what v reloads in place; it moves nothing.
 func (t *decider) tryContent(v *service) {
-	if v.want.Reload == nil || v.target != v.want || v.waits != "" || v.failed != nil {
+	if v.want.Reload == nil || v.target != v.want || !v.waits.None() || v.failed != nil {
 		return
 	}
 	if t.trial(v) && t.excuse(v) {

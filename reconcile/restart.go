@@ -25,7 +25,7 @@ func (t *decider) heal(v *service) bool {
 		if in.Kind.Ends() { // of a service that was a job: a run is never begun twice
 			continue
 		}
-		if in.intent == intentAgain && in.Ended() && (v.row.Done || v.waits != "" && v.good == nil) && !t.obsolete(v, in) {
+		if in.intent == intentAgain && in.Ended() && (v.row.Done || !v.waits.None() && v.good == nil) && !t.obsolete(v, in) {
 			if t.start(v, in, "it ended with the engine") {
 				return true
 			}
@@ -81,7 +81,7 @@ func (t *decider) heal(v *service) bool {
 // again would be against the plan, or beside another that holds what it needs.
 func (t *decider) obsolete(v *service, in *inst) bool {
 	if in.Version == v.target.Version {
-		underway := !v.row.Done && !v.restoring() && v.waits == "" && v.failed == nil && v.halt == ""
+		underway := !v.row.Done && !v.restoring() && v.waits.None() && v.failed == nil && v.halt == ""
 		return underway || !v.mayStart(in) && (v.exclusive() || t.unsure(v))
 	}
 	if v.restoring() && in.Version == v.want.Version {

@@ -20,7 +20,7 @@ func (t *decider) rolling(v *service) {
 // dropFailed removes failed instances of the target, free of budget. One that
 // failed, was started again and may be serving by now is none.
 func (t *decider) dropFailed(v *service) bool {
-	if v.row.Done || v.failed != nil || v.waits != "" {
+	if v.row.Done || v.failed != nil || !v.waits.None() {
 		return false
 	}
 	for _, in := range v.all {
@@ -37,7 +37,7 @@ func (t *decider) dropFailed(v *service) bool {
 // way, and what was kept for a restore.
 func (t *decider) startCreated(v *service) bool {
 	for _, in := range v.all {
-		kept := (in.intent == intentPark || in.intent == intentAgain || in.begun() && !v.row.Done && v.failed == nil && v.waits == "") && !in.Live()
+		kept := (in.intent == intentPark || in.intent == intentAgain || in.begun() && !v.row.Done && v.failed == nil && v.waits.None()) && !in.Live()
 		if in.State != ring.StateCreated && !kept || in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
 			continue
 		}
@@ -119,8 +119,8 @@ func (t *Pass) createSays(v *service, slot int) string {
 	switch {
 	case v.restoring():
 		return say("restore %s: %s", v.good.Commit.Short(), v.failed.Reason)
-	case v.waits != "":
-		return "keep the last good version: " + v.waits
+	case !v.waits.None():
+		return "keep the last good version: " + v.waits.Says
 	case v.row.Done:
 		return say("slot %d is empty", slot)
 	}

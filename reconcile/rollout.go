@@ -10,7 +10,7 @@ import (
 
 // begin starts a rollout when another version is wanted than the row speaks of.
 func (t *decider) begin(v *service) {
-	if v.row.Version == v.want.Version || v.waits != "" {
+	if v.row.Version == v.want.Version || !v.waits.None() {
 		return
 	}
 	if old := v.row; old.Version != "" && !old.Done {
@@ -75,7 +75,7 @@ func (t *decider) account(v *service) {
 	if v.row.Done || v.restoring() {
 		return
 	}
-	if v.waits != "" {
+	if !v.waits.None() {
 		if v.moves() && t.now.Sub(v.row.Progress) >= v.want.Rollout.ProgressDeadline/10 && t.undone(v) != "" {
 			row := v.row
 			row.Progress = t.now // the time until it is mended is not the version's
@@ -275,7 +275,7 @@ func (t *decider) close(v *service) {
 		t.reloaded(v)
 		t.keepGood(v)
 	}
-	if v.row.Done || v.waits != "" {
+	if v.row.Done || !v.waits.None() {
 		return
 	}
 	row := v.row

@@ -187,8 +187,8 @@ func (v *service) job() ring.Job {
 
 // startRun creates the container, writes down that the run starts, and starts it.
 func (t *decider) startRun(v *service, slot int, run ring.JobRun) {
-	if v.waits, v.blocked = t.gate(v); v.waits != "" {
-		v.says = v.waits
+	if v.waits = t.gate(v); !v.waits.None() {
+		v.says = v.waits.Says
 		return
 	}
 	if next := run.Ended.Add(backoff(string(v.id), max(run.Tries, run.Cut+1))); run.Tries+run.Cut > 0 && t.now.Before(next) {

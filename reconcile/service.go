@@ -17,9 +17,7 @@ type service struct {
 	of     *ring.App
 	target *ring.Service
 	good   *ring.Good
-	// waits is why the wanted version may not start yet.
-	waits   string
-	blocked bool // and will not by itself: what it waits for failed
+	waits  ring.Reason // why the wanted version may not start yet
 	// failed is the verdict on the wanted version when that is "failed".
 	failed *ring.Verdict
 	row    ring.RolloutRow
@@ -111,7 +109,7 @@ func (t *decider) service(v *service) {
 	if t.replaceBroken(v) || t.finishIntents(v) || t.standAside(v) || t.rejoin(v) || t.formerRuns(v) {
 		return
 	}
-	if v.waits != "" && v.good == nil {
+	if !v.waits.None() && v.good == nil {
 		t.heal(v) // nothing may start yet, and nothing is to be kept at full count
 		return
 	}
@@ -166,7 +164,7 @@ func (t *decider) weigh(v *service) {
 // choose sets the target: the last good version while the wanted one failed
 // (restore, quarantine) or waits for what it depends on.
 func (t *Pass) choose(v *service) {
-	v.failed, v.waits, v.blocked, v.says = nil, "", false, ""
+	v.failed, v.waits, v.says = nil, ring.Reason{}, ""
 	v.halt = t.halted(v.id)
 	if d, failed := t.quarantine(v); failed {
 		failure := d // on its own: most have none, and none is made for those
@@ -180,18 +178,18 @@ func (t *Pass) choose(v *service) {
 	}
 	if v.row.Version == v.want.Version { // begun: what it depends on gates only the beginning
 		if why := t.undone(v); why != "" && !v.row.Done {
-			v.waits, v.blocked, v.says = why, true, why
+			v.waits, v.says = ring.Reason{Code: ring.WhyHostNotReady, Dead: true, Says: why}, why
 			v.of, v.target = &v.good.App, &v.good.Service
 			return
 		}
-		v.waits, v.blocked = t.before(v) // as after a person had a version tried again that it failed
+		v.waits = t.before(v) // as after a person had a version tried again that it failed
 	} else {
-		v.waits, v.blocked = t.gate(v)
+		v.waits = t.gate(v)
 	}
-	if v.waits == "" {
+	if v.waits.None() {
 		return
 	}
-	v.says = v.waits
+	v.says = v.waits.Says
 	if v.good != nil {
 		v.of, v.target = &v.good.App, &v.good.Service
 	}

@@ -397,12 +397,12 @@ func (t *Pass) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
 		return ring.PhaseHeld, say("%s; %s", progress, t.heldBy(v.id))
 	case v.halt != "" && !v.row.Done && v.failed == nil:
 		return ring.PhaseHeld, say("%s; %s", progress, v.halt)
-	case v.waits != "" && v.blocked:
-		return ring.PhaseDegraded, v.waits
-	case v.waits != "" && v.good == nil:
-		return ring.PhasePending, v.waits
-	case v.waits != "":
-		return ring.PhaseProgressing, v.waits
+	case v.waits.Dead:
+		return ring.PhaseDegraded, v.waits.Says
+	case !v.waits.None() && v.good == nil:
+		return ring.PhasePending, v.waits.Says
+	case !v.waits.None():
+		return ring.PhaseProgressing, v.waits.Says
 	case v.paused() && v.good != nil:
 		return ring.PhaseHeld, v.failed.Reason // what served before does
 	case v.paused():
@@ -521,10 +521,10 @@ func (t *Pass) jobStatus(v *service, st *ring.ServiceStatus) {
 		st.LastGood = run.Commit
 	case ok && run.State == jobFailed:
 		st.Phase, st.Reason = ring.PhaseFailed, run.Reason
-	case v.waits != "" && v.blocked:
-		st.Phase, st.Reason = ring.PhaseDegraded, v.waits
-	case v.waits != "":
-		st.Phase, st.Reason = ring.PhasePending, v.waits
+	case v.waits.Dead:
+		st.Phase, st.Reason = ring.PhaseDegraded, v.waits.Says
+	case !v.waits.None():
+		st.Phase, st.Reason = ring.PhasePending, v.waits.Says
 	default:
 		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.tried(v), "is running")
 	}

@@ -1,0 +1,31 @@
+package ring
+
+// Reason is why something waits, failed or was left as it is: a code to decide by, and a
+// sentence for people. No code compares the sentence. The zero value is no reason.
+type Reason struct {
+	Code ReasonCode
+	// On is the service that is waited for, or that is in the way; "" where it is none.
+	On ServiceID
+	// Dead reports that it does not end by itself: what is waited for failed.
+	Dead bool
+	Says string
+}
+
+// None reports whether there is no reason.
+func (r Reason) None() bool { return r.Says == "" }
+
+// ReasonCode is one of a closed list, which docs/reference/reasons.md explains. A row that
+// an earlier release wrote has none: nothing is decided by its absence.
+type ReasonCode string
+
+// The codes of reasons; reasonCodes says what each means.
+const (
+	WhyDependencyNotReady ReasonCode = "DependencyNotReady"
+	WhyNamespaceNotReady  ReasonCode = "NamespaceNotReady"
+	WhyGroupNotReady      ReasonCode = "GroupNotReady"
+	WhyAppNotReady        ReasonCode = "AppNotReady"
+	WhyJobBeforeNotDone   ReasonCode = "JobBeforeNotDone"
+	WhyTransferPending    ReasonCode = "TransferPending"
+	WhyRunUnderWay        ReasonCode = "RunUnderWay"
+	WhyHostNotReady       ReasonCode = "HostNotReady"
+)
