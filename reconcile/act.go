@@ -170,8 +170,8 @@ func (p *person) onService() error {
 		return unfit("gitring status lists apps and services", "%s is not in force here", p.target())
 	case v.want.Kind != ring.Worker && p.Verb != Abort:
 		return unfit(say("gitring run %[1]s --reason '…' starts it, gitring hold %[1]s --reason '…' keeps it from starting", v.id), "%s is a %s: it has no rollout", v.id, v.want.Kind)
-	case p.Verb != Pause && p.Verb != Scale && p.heldBy(v.id) != "":
-		return unfit(say("gitring release %s --reason '…'", p.standingOn(ring.OverrideHold, v.id).Target), "%s is %s", v.id, p.heldBy(v.id))
+	case p.Verb != Pause && p.Verb != Scale && !p.heldBy(v.id).None():
+		return unfit(say("gitring release %s --reason '…'", p.standingOn(ring.OverrideHold, v.id).Target), "%s is %s", v.id, p.heldBy(v.id).Says)
 	}
 	switch p.Verb {
 	case Pause:
@@ -379,7 +379,7 @@ func (p *person) promote(v *service) error {
 // restart makes a version of its own of the same spec.
 func (p *person) restart(v *service) error {
 	if o := p.standing(ring.OverridePause, v.id); o != nil {
-		return unfit(say("gitring rollout resume %s --reason '…'", v.id), "%s is %s", v.id, p.halted(v.id))
+		return unfit(say("gitring rollout resume %s --reason '…'", v.id), "%s is %s", v.id, p.halted(v.id).Says)
 	}
 	p.set(ring.Mark{ID: v.id, Written: v.want.Written, Mark: p.now.UTC().Format(time.RFC3339Nano), Actor: p.Actor, Reason: p.Reason, At: p.now})
 	p.tell(ring.RestartAsked, v, p.Reason)
@@ -418,8 +418,8 @@ func (p *person) undoIt() error {
 	case past.App.Source != have.App.Source:
 		return unfit("gitring rollback makes the commit that brings it back", "the earlier plan of %s is of source %s", p.App, past.App.Source)
 	default:
-		if says := p.withheld(p.App); says != "" && p.standing(ring.OverrideHold, ring.ServiceID(p.App)) != nil {
-			return unfit(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, says)
+		if why := p.withheld(p.App); !why.None() && p.standing(ring.OverrideHold, ring.ServiceID(p.App)) != nil {
+			return unfit(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, why.Says)
 		}
 		p.set(*past) // with what the host's rules say of it today
 		for i := range past.App.Services {

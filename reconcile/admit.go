@@ -29,7 +29,7 @@ func (t *decider) admitted(app *ring.App, have ring.InForce, known bool) bool {
 	}
 	a.Adopted = adopting
 	t.do(a)
-	put(&t.stageSays, app.Name, "looking for what is in the way on this host")
+	put(&t.staging, app.Name, ring.Reason{Code: ring.WhyHostCheckPending, Says: "looking for what is in the way on this host"})
 	try, ok := t.Tries[a.Target()]
 	switch {
 	case !ok || try.Version != a.Version:
@@ -40,9 +40,11 @@ func (t *decider) admitted(app *ring.App, have ring.InForce, known bool) bool {
 			r.File = firstOf(app.Files)
 		}
 		put(&t.refused, app.Name, &r)
-		delete(t.stageSays, app.Name)
+		delete(t.staging, app.Name)
 	default:
-		t.stageSays[app.Name] += say(": %s; attempt %d", try.Err, try.N)
+		why := t.staging[app.Name]
+		why.Says += say(": %s; attempt %d", try.Err, try.N)
+		t.staging[app.Name] = why
 	}
 	return false
 }

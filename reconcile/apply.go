@@ -46,7 +46,7 @@ func (t *Pass) counts(src *Source, present map[string][]string) map[ring.Class]i
 	n := map[ring.Class]int{}
 	for i := range src.Next.Apps {
 		next := &src.Next.Apps[i]
-		if t.withheld(next.Name) != "" {
+		if !t.withheld(next.Name).None() {
 			continue
 		}
 		have, app := t.Facts.Apps[next.Name].App, t.pinnedAs(next)
@@ -61,7 +61,7 @@ func (t *Pass) counts(src *Source, present map[string][]string) map[ring.Class]i
 		n[ring.ChangeRemove] += len(gone(&have, next))
 	}
 	for _, app := range sortedKeys(present) {
-		if t.nextApp(src, app) == nil && t.refusal(src, app) == nil && t.withheld(app) == "" {
+		if t.nextApp(src, app) == nil && t.refusal(src, app) == nil && t.withheld(app).None() {
 			n[ring.ChangeRemove] += len(present[app])
 		}
 	}
@@ -96,7 +96,7 @@ func (t *decider) stageWhole(src *Source, present map[string][]string) {
 			all = append(all, s)
 		case t.hostRefusal(src, name) != nil && !dead:
 			waits, dead = name, true
-		case t.stageSays[name] != "" && waits == "":
+		case !t.staging[name].None() && waits == "":
 			waits = name
 		}
 	}
@@ -107,12 +107,18 @@ func (t *decider) stageWhole(src *Source, present map[string][]string) {
 		t.leave(src, present)
 		return
 	}
-	says := say("waits for app %s: this source carries out all of a commit or nothing", waits)
+	why := ring.Reason{
+		Code: ring.WhyAppNotReady,
+		Says: say("waits for app %s: this source carries out all of a commit or nothing", waits),
+	}
 	if dead {
-		says = say("waits for app %s, which is refused: this source carries out all of a commit or nothing", waits)
+		why = ring.Reason{
+			Code: ring.WhyAppRefused, Dead: true,
+			Says: say("waits for app %s, which is refused: this source carries out all of a commit or nothing", waits),
+		}
 	}
 	for i := range all {
-		put(&t.stageSays, all[i].app.Name, says)
+		put(&t.staging, all[i].app.Name, why)
 		put(&t.blocked, all[i].app.Name, dead)
 	}
 }

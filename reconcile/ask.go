@@ -19,9 +19,9 @@ func (p *person) runIt() error {
 	case !v.want.Kind.Ends():
 		return unfit(say("gitring rollout restart %s --reason '…' starts it anew", v.id), "%s is a %s and runs already: only jobs and cron jobs are run", v.id, v.want.Kind)
 	case p.handsOff(v.id):
-		return unfit("gitring release "+string(v.id)+" --reason '…' ends a hold", "%s does not run: %s", v.id, cmp.Or(p.heldBy(v.id), "its source is only observed"))
-	case v.want.Kind == ring.CronK && p.cronHeld(v) != "":
-		return unfit("the commit ends it", "%s does not run: %s", v.id, p.cronHeld(v))
+		return unfit("gitring release "+string(v.id)+" --reason '…' ends a hold", "%s does not run: %s", v.id, cmp.Or(p.heldBy(v.id).Says, "its source is only observed"))
+	case v.want.Kind == ring.CronK && !p.cronHeld(v).None():
+		return unfit("the commit ends it", "%s does not run: %s", v.id, p.cronHeld(v).Says)
 	case p.asked(v):
 		return unfit("gitring jobs "+string(v.id)+" shows what it waits for", "%s was asked to run by %s, and is about to", v.id, p.Facts.Asks[v.id].Actor)
 	}

@@ -141,7 +141,7 @@ func (t *Pass) restarted(s *service) bool {
 // runBefore is the run of v that the wanted version of s waits for, if it does:
 // nothing else keeps it from starting.
 func (t *Pass) runBefore(v, s *service) (ring.JobRun, bool) {
-	if t.letThrough(s) || t.handsOff(s.id) || t.halted(s.id) != "" {
+	if t.letThrough(s) || t.handsOff(s.id) || !t.halted(s.id).None() {
 		return ring.JobRun{}, false
 	}
 	run, ok := t.beforeRow(s)
@@ -341,14 +341,15 @@ func (t *Pass) beforeStatus(v *service, st *ring.ServiceStatus) {
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]
 		if run, ok := t.beforeRow(s); ok && t.failsFor(s, run) {
-			st.Phase, st.Reason = ring.PhaseFailed, say("before %s: %s", name, run.Reason)
+			st.Phase, st.Code, st.Reason = ring.PhaseFailed, ring.WhyJobFailed, say("before %s: %s", name, run.Reason)
 			return
 		}
 	}
 	last := t.lastRun(v)
 	switch {
 	case !v.waits.None() && t.awaited(v):
-		st.Phase, st.Reason = ring.PhasePending, v.waits.Says
+		st.Phase = ring.PhasePending
+		st.Because(v.waits)
 	case t.awaited(v):
 		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.tried(v), "is about to run")
 	case len(t.underWay(v.id)) > 0 || t.asked(v):

@@ -244,8 +244,8 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 			continue
 		}
 		c := t.appChanges(&next.Apps[i])
-		if s := t.heirless(&src, c.App, &next.Apps[i], nil); s.says != "" && src.Apply != ApplyCommit {
-			c.Order = strings.TrimPrefix(c.Order+", "+s.says, ", ")
+		if s := t.heirless(&src, c.App, &next.Apps[i], nil); !s.None() && src.Apply != ApplyCommit {
+			c.Order = strings.TrimPrefix(c.Order+", "+s.Says, ", ")
 		}
 		out.Apps = append(out.Apps, c)
 	}
@@ -261,7 +261,7 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 		have := t.Facts.Apps[name].App
 		order(c.Services, &have, &ring.App{})
 		if src.Apply != ApplyCommit {
-			c.Order = t.outstays(&src, name).says
+			c.Order = t.outstays(&src, name).Says
 		}
 		out.Apps = append(out.Apps, c)
 	}

@@ -65,12 +65,12 @@ func (t *decider) cron(v *service) {
 		return
 	}
 	for _, run := range t.underWay(v.id) {
-		if run.State == "" && t.cronHeld(v) == "" {
+		if run.State == "" && t.cronHeld(v).None() {
 			t.startRun(v, max(1, run.Slot), run)
 		}
 	}
 	run, ok := t.dueRun(v, t.Facts.Cron[v.id])
-	if ok = ok && t.cronHeld(v) == ""; !ok {
+	if ok = ok && t.cronHeld(v).None(); !ok {
 		if len(t.underWay(v.id)) == 0 {
 			t.keepRuns(v)
 		}
@@ -142,8 +142,8 @@ func (t *decider) fall(v *service, row *ring.CronRow) {
 	case due.After(first):
 		t.skipDue(v, first, say("missed, and only the newest of what was missed is caught up: that of %s", clock(due)))
 	}
-	if why := t.cronHeld(v); why != "" {
-		t.skipDue(v, due, why)
+	if why := t.cronHeld(v); !why.None() {
+		t.skipDue(v, due, why.Says)
 		return
 	}
 	if !row.Waits.IsZero() {
@@ -181,7 +181,7 @@ func (t *Pass) obstacle(v *service) string {
 	if !t.Images[v.want.Pin.Image].Known && t.Progress["pull "+v.want.Pin.Image] != "" {
 		return "its image is being pulled"
 	}
-	return cmp.Or(t.cronHeld(v), v.waits.Says, v.lacks, t.tried(v))
+	return cmp.Or(t.cronHeld(v).Says, v.waits.Says, v.lacks, t.tried(v))
 }
 
 // askedWaits is what a run waits for that a person asked for; "" for nothing.
@@ -208,14 +208,14 @@ func (t *decider) skipDue(v *service, due time.Time, why string) {
 	t.skipRun(v, ring.JobRun{ID: v.id, Trigger: ring.OnSchedule, Due: due}, why)
 }
 
-// cronHeld is why no run of a cron job begins for now; "" when it may. A hold
-// that the commit declares stops it as a person's does.
-func (t *Pass) cronHeld(v *service) string {
-	if why := t.heldBy(v.id); why != "" {
+// cronHeld is why no run of a cron job begins for now. A hold that the commit
+// declares stops it as a person's does.
+func (t *Pass) cronHeld(v *service) ring.Reason {
+	if why := t.heldBy(v.id); !why.None() {
 		return why
 	}
 	if t.observed(v.app.Name) {
-		return "its source is only observed"
+		return ring.Reason{Code: ring.WhyObserveOnly, Says: "its source is only observed"}
 	}
 	h := v.app.Hold
 	if src := t.source(v.app.Source); src != nil && src.Next != nil {
@@ -224,9 +224,9 @@ func (t *Pass) cronHeld(v *service) string {
 		}
 	}
 	if h == nil || !h.Until.IsZero() && !t.now.Before(h.Until) {
-		return ""
+		return ring.Reason{}
 	}
-	return declaredSays(h)
+	return declaredReason(h)
 }
 
 // overlap is how runs of v that fall together are treated. What two instances
@@ -383,10 +383,10 @@ func (t *Pass) cronStatus(v *service, st *ring.ServiceStatus) {
 		st.Reason = say("asked for, waits: %s; %s", t.hindrance(v), next)
 	}
 	if row.Last == jobFailed {
-		st.Phase, st.Reason = ring.PhaseDegraded, say("last run failed %s: %s; %s", t.hour(row.LastEnd), row.LastSays, next)
+		st.Phase, st.Code, st.Reason = ring.PhaseDegraded, ring.WhyJobFailed, say("last run failed %s: %s; %s", t.hour(row.LastEnd), row.LastSays, next)
 	}
-	if why := t.cronHeld(v); why != "" {
-		st.Phase, st.Reason = ring.PhaseHeld, say("%s; %s", why, next)
+	if why := t.cronHeld(v); !why.None() {
+		st.Phase, st.Code, st.Reason = ring.PhaseHeld, why.Code, say("%s; %s", why.Says, next)
 	}
 }
 
@@ -431,7 +431,8 @@ func (t *Pass) besidesCron(st *ring.SourceStatus) *ring.SourceStatus {
 			}
 		}
 		_, known := t.Facts.Apps[a.Name]
-		a.Health, a.Reason = t.appHealth(a, known)
+		health, why := t.appHealth(a, known)
+		a.Health, a.Reason, a.Code, a.On = health, why.Says, why.Code, why.On
 	}
 	return &out
 }

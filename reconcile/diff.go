@@ -34,11 +34,11 @@ type Pass struct {
 	ties  map[string][]*inst // by container ID, the instances that are tied to it
 	// strays are the services that are seen and in no plan in force, sorted.
 	strays []ring.ServiceID
-	held   map[string]string // source -> what its plan awaits
-	// stageSays is, by app, why its next plan is not in force yet; refusals by
+	held   map[string]ring.Reason // source -> what its plan awaits
+	// staging is, by app, why its next plan is not in force yet; refusals by
 	// app are those that only this host could find.
-	stageSays map[string]string
-	refused   map[string]*ring.Refusal
+	staging map[string]ring.Reason
+	refused map[string]*ring.Refusal
 	// nameTaken are the refusals of a name that belongs to another folder or source, by
 	// source and app: the app that has the name is not refused by them.
 	nameTaken map[[2]string]*ring.Refusal

@@ -289,8 +289,8 @@ func (e *explainer) rule() (rule, next string) {
 	switch {
 	case e.observed(app):
 		return "its source is only observed: nothing is changed here", "set apply: auto for the source in the configuration, and restart gitring"
-	case e.heldBy(e.id) != "":
-		return e.heldBy(e.id), "gitring release " + e.target(ring.OverrideHold) + " --reason '…' lets gitring go on"
+	case !e.heldBy(e.id).None():
+		return e.heldBy(e.id).Says, "gitring release " + e.target(ring.OverrideHold) + " --reason '…' lets gitring go on"
 	}
 	if e.v == nil {
 		return e.outside(app, service)
@@ -320,20 +320,20 @@ func (e *explainer) outside(app, service string) (rule, next string) {
 	}
 	for name, why := range e.decider.held {
 		if e.out.Source == name {
-			return why, say("gitring approve %s, or push a newer commit", e.nextCommit(name))
+			return why.Says, say("gitring approve %s, or push a newer commit", e.nextCommit(name))
 		}
 	}
-	if says := e.stageSays[app]; says != "" {
-		e.out.Waits = append(e.out.Waits, says)
-		if strings.HasPrefix(says, "held: ") {
-			return says, "the app's hold in gitring.yaml ends it; push a commit without it"
+	if why := e.staging[app]; !why.None() {
+		e.out.Waits = append(e.out.Waits, why.Says)
+		if why.Code == ring.WhyHeldInFile {
+			return why.Says, "the app's hold in gitring.yaml ends it; push a commit without it"
 		}
-		return "its plan is not in force yet: " + says, "wait: gitring goes on by itself as soon as that is done; gitring sync --wait follows it"
+		return "its plan is not in force yet: " + why.Says, "wait: gitring goes on by itself as soon as that is done; gitring sync --wait follows it"
 	}
 	f, known := e.Facts.Apps[app]
 	switch {
-	case len(e.seen[e.id]) > 0 && e.stays[app].says != "":
-		return "it left the commit: " + e.stays[app].says, "wait: it goes when that app is in force; gitring status says what keeps that one"
+	case len(e.seen[e.id]) > 0 && !e.stays[app].None():
+		return "it left the commit: " + e.stays[app].Says, "wait: it goes when that app is in force; gitring status says what keeps that one"
 	case len(e.seen[e.id]) > 0 && known && f.App.NoPrune:
 		return "it left the commit, and prune is false: it stays as an orphan", "remove it by hand, or set prune: true in gitring.yaml"
 	case len(e.seen[e.id]) > 0 && known && !e.fresh(&f.App):
@@ -410,8 +410,8 @@ func (e *explainer) worker(name string) (rule, next string) {
 		fix += meantToEnd
 	}
 	switch {
-	case v.halt != "":
-		return v.halt, "gitring rollout resume " + e.target(ring.OverridePause) + " --reason '…' lets it go on"
+	case !v.halt.None():
+		return v.halt.Says, "gitring rollout resume " + e.target(ring.OverridePause) + " --reason '…' lets it go on"
 	case !v.waits.None():
 		e.out.Waits = append(e.out.Waits, v.waits.Says)
 		return v.waits.Says, dependencyHint(v.waits)

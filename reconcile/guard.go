@@ -23,7 +23,7 @@ func (t *Pass) guard(src *Source, present map[string][]string) string {
 	var total, gone int
 	var why string
 	for _, name := range sortedKeys(present) {
-		if t.refusal(src, name) != nil || t.withheld(name) != "" {
+		if t.refusal(src, name) != nil || !t.withheld(name).None() {
 			continue
 		}
 		have := present[name]

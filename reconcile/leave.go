@@ -28,8 +28,8 @@ func (p *person) leaveIt() error {
 	if f.App.Commit != p.To {
 		return unfit("run it again", "another plan of %s came into force meanwhile", p.App)
 	}
-	if says := p.handed(p.App); says != "" {
-		return unfit(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, says)
+	if why := p.handed(p.App); !why.None() {
+		return unfit(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, why.Says)
 	}
 	o := ring.OverrideRow{Kind: ring.OverrideLeft, Target: p.App, Actor: p.Actor, Reason: p.Reason, At: p.now, Policies: map[string]ring.EnginePolicy{}}
 	for _, v := range p.inOrder() {

@@ -145,30 +145,30 @@ func (t *Pass) standingOn(k ring.OverrideKind, id ring.ServiceID) *ring.Override
 	return nil
 }
 
-// heldBy is the sentence of a person's hold on a service; "" when there is none.
-func (t *Pass) heldBy(id ring.ServiceID) string {
+// heldBy is a person's hold on a service.
+func (t *Pass) heldBy(id ring.ServiceID) ring.Reason {
 	if o := t.standingOn(ring.OverrideHold, id); o != nil {
-		return "held " + byWhom(o)
+		return overrideReason(o)
 	}
 	if o := t.standing(ring.OverrideLeft, id); o != nil {
-		return overrideSays(o)
+		return overrideReason(o)
 	}
-	return ""
+	return ring.Reason{}
 }
 
-// halted is the sentence of a person's pause of a service's rollouts.
-func (t *Pass) halted(id ring.ServiceID) string {
+// halted is a person's pause of a service's rollouts.
+func (t *Pass) halted(id ring.ServiceID) ring.Reason {
 	if o := t.standingOn(ring.OverridePause, id); o != nil {
-		return "paused " + byWhom(o)
+		return overrideReason(o)
 	}
-	return ""
+	return ring.Reason{}
 }
 
 // handsOff says that nothing of a service may be created, started, stopped,
 // healed or removed now: a person holds it, or its source is only observed.
 func (t *Pass) handsOff(id ring.ServiceID) bool {
 	app, _ := id.Split()
-	return t.heldBy(id) != "" || t.observed(app)
+	return !t.heldBy(id).None() || t.observed(app)
 }
 
 // untouchable says that a step would change what nobody may touch now. Every rule
@@ -180,23 +180,32 @@ func (t *Pass) untouchable(a *ring.Action) bool {
 	case ring.DoPolicy:
 		return t.handsOff(ring.ID(a.App, a.Service)) && !t.handingBack(a)
 	case ring.DoNetwork, ring.DoNetworkOff:
-		return t.observed(a.App) || t.withheld(a.App) != "" && t.standing(ring.OverrideHold, ring.ServiceID(a.App)) != nil
+		return t.observed(a.App) || !t.withheld(a.App).None() && t.standing(ring.OverrideHold, ring.ServiceID(a.App)) != nil
 	}
 	return t.handsOff(ring.ID(a.App, a.Service))
 }
 
 // withheld is why the next plan of an app does not come into force for as long
-// as a person says so; "" when nobody does.
-func (t *Pass) withheld(app string) string {
+// as a person says so.
+func (t *Pass) withheld(app string) ring.Reason {
 	if len(t.Facts.Overrides) == 0 {
-		return ""
+		return ring.Reason{}
 	}
 	for _, k := range []ring.OverrideKind{ring.OverrideLeft, ring.OverrideHold, ring.OverrideUndo} {
 		if o, ok := t.Facts.Overrides[ring.OverrideKey(k, app)]; ok && o.Stands(t.now) {
-			return overrideSays(&o)
+			return overrideReason(&o)
 		}
 	}
-	return ""
+	return ring.Reason{}
+}
+
+// overrideReason is an override as the reason of what it keeps from moving.
+func overrideReason(o *ring.OverrideRow) ring.Reason {
+	code := map[ring.OverrideKind]ring.ReasonCode{
+		ring.OverrideHold: ring.WhyHeldByPerson, ring.OverridePause: ring.WhyPausedByPerson, ring.OverrideScale: ring.WhyScaledByPerson,
+		ring.OverrideUndo: ring.WhyUndoneByPerson, ring.OverrideLeft: ring.WhyLeftToCompose,
+	}[o.Kind]
+	return ring.Reason{Code: code, Says: overrideSays(o)}
 }
 
 func overrideSays(o *ring.OverrideRow) string {
@@ -208,23 +217,25 @@ func overrideSays(o *ring.OverrideRow) string {
 }
 
 // handed is the first hold, undo or pause that stands on an app or on a service
-// of it, as the app's status tells it; "" when there is none. What is only
-// scaled is as Git wants it but for a number.
-func (t *Pass) handed(app string) string {
+// of it, as the app's status tells it. What is only scaled is as Git wants it but
+// for a number.
+func (t *Pass) handed(app string) ring.Reason {
 	if len(t.Facts.Overrides) == 0 {
-		return ""
+		return ring.Reason{}
 	}
-	if says := t.withheld(app); says != "" {
-		return says
+	if why := t.withheld(app); !why.None() {
+		return why
 	}
 	for _, key := range sortedKeys(t.Facts.Overrides) {
 		o := t.Facts.Overrides[key]
 		of, service := ring.ServiceID(o.Target).Split()
 		if of == app && service != "" && o.Kind != ring.OverrideScale && o.Stands(t.now) {
-			return service + " " + overrideSays(&o)
+			why := overrideReason(&o)
+			why.On, why.Says = ring.ID(of, service), service+" "+why.Says
+			return why
 		}
 	}
-	return ""
+	return ring.Reason{}
 }
 
 // scale puts a person's count in the place of the plan's, for this pass alone:
@@ -350,7 +361,7 @@ func (t *decider) standStill(v *service) {
 
 // stopped says that a rollout does not go on by itself: it failed, or a person
 // paused it. What runs is kept alive.
-func (v *service) stopped() bool { return v.paused() || v.halt != "" && !v.row.Done }
+func (v *service) stopped() bool { return v.paused() || !v.halt.None() && !v.row.Done }
 
 // marks carries a person's restarts into the plans in force, and forgets those
 // whose spec has changed since.
@@ -431,6 +442,11 @@ func calmOverrides(f ring.Facts, now time.Time) {
 }
 
 // declaredSays is the sentence of a hold that the commit itself declares.
+// declaredReason is a hold that the commit declares.
+func declaredReason(h *ring.Hold) ring.Reason {
+	return ring.Reason{Code: ring.WhyHeldInFile, Says: declaredSays(h)}
+}
+
 func declaredSays(h *ring.Hold) string {
 	if h.Until.IsZero() {
 		return "held: " + h.Reason

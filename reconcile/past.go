@@ -49,7 +49,7 @@ func (t *decider) remember() {
 		if p, scaled := t.planned[name]; scaled {
 			f.App = p
 		}
-		if !ok || f.Leaving || len(f.App.Services) == 0 || !t.completed(&f.App) || t.withheld(name) != "" {
+		if !ok || f.Leaving || len(f.App.Services) == 0 || !t.completed(&f.App) || !t.withheld(name).None() {
 			continue
 		}
 		at := t.now

@@ -332,6 +332,6 @@ func (t *decider) fetch(app *ring.App, s *ring.Service, a ring.Action) {
 			says += say(", next try %s UTC", try.Next.UTC().Format("15:04:05"))
 		}
 	}
-	put(&t.stageSays, app.Name, says)
+	put(&t.staging, app.Name, ring.Reason{Code: ring.WhyImagePending, On: ring.ID(app.Name, s.Name), Says: says})
 	put(&t.imageless, ring.ID(app.Name, s.Name), imageless{says, app.Commit})
 }

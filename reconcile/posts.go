@@ -116,9 +116,9 @@ func (t *decider) summaryPost(src *Source, st *ring.SourceStatus) {
 			}
 		}
 	case ring.SyncHeld:
-		t.heldPost(src, st, why)
+		t.heldPost(src, st, why.Says)
 	case ring.SyncStaging:
-		t.summarize(src, sha, ring.PostPending, verified(src)+t.tally[src.Name]+queued(why))
+		t.summarize(src, sha, ring.PostPending, verified(src)+t.tally[src.Name]+queued(why.Says))
 	case ring.SyncApplying:
 		t.summarize(src, sha, ring.PostRunning, t.progressSays(st.Apps))
 	default:
@@ -156,7 +156,7 @@ func (t *decider) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus)
 		}
 		return
 	}
-	if t.held[src.Name] != "" || t.watched[src.Name] != "" || t.handed(a.Name) != "" || t.stageSays[a.Name] != "" {
+	if !t.held[src.Name].None() || t.watched[src.Name] != "" || !t.handed(a.Name).None() || !t.staging[a.Name].None() {
 		return
 	}
 	changed := changes(a, sha)

@@ -216,7 +216,7 @@ func (v *service) changed(was map[string]string) string {
 // reload has one instance more take the wanted content over. What does not serve
 // comes first: it has nothing to lose. It says whether a step was decided.
 func (t *decider) reload(v *service) bool {
-	if v.target.Reload == nil || v.halt != "" && t.trial(v) {
+	if v.target.Reload == nil || !v.halt.None() && t.trial(v) {
 		return false
 	}
 	under := 0
@@ -356,19 +356,23 @@ func (t *Pass) loading(v *service) string {
 
 // livePhase is the phase of a service that reloads, or whose content failed; ""
 // where nothing of the kind is to be told.
-func (t *Pass) livePhase(v *service) (ring.Phase, string) {
+func (t *Pass) livePhase(v *service) (ring.Phase, ring.Reason) {
 	says := t.loading(v)
 	switch {
-	case v.halt != "" && says != "" && t.trial(v):
-		return ring.PhaseHeld, say("%s; %s", says, v.halt)
+	case !v.halt.None() && says != "" && t.trial(v):
+		return ring.PhaseHeld, v.halt.After(says)
 	case v.spoiled != nil && t.comingBack(v):
-		return ring.PhaseProgressing, say("bringing back the files of %s: %s", v.good.Commit.Short(), v.spoiled.Reason)
+		return ring.PhaseProgressing, ring.Reason{
+			Code: ring.WhyReloadFailed, Says: say("bringing back the files of %s: %s", v.good.Commit.Short(), v.spoiled.Reason),
+		}
 	case v.spoiled != nil && t.settled(v):
-		return ring.PhaseReady, say("kept the files of %s: %s", v.good.Commit.Short(), v.spoiled.Reason)
+		return ring.PhaseReady, ring.Reason{
+			Code: ring.WhyReloadFailed, Says: say("kept the files of %s: %s", v.good.Commit.Short(), v.spoiled.Reason),
+		}
 	case says != "" && v.row.Done:
-		return ring.PhaseProgressing, says
+		return ring.PhaseProgressing, ring.Reason{Says: says}
 	}
-	return "", ""
+	return "", ring.Reason{}
 }
 
 // comingBack says that not every instance serves with the files that were good
@@ -392,13 +396,13 @@ func (t *Pass) comingBack(v *service) bool {
 func (t *Pass) liveRollout(v *service) *ring.RolloutStatus {
 	switch {
 	case v.spoiled != nil:
-		st := &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v.spoiled.Version, Commit: v.spoiled.Commit, Reason: v.spoiled.Reason}
+		st := &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v.spoiled.Version, Commit: v.spoiled.Commit, Reason: v.spoiled.Reason, Code: ring.WhyReloadFailed}
 		if t.comingBack(v) {
 			st.Phase = ring.RolloutRestoring
 		}
 		return st
-	case t.trial(v) && v.halt != "":
-		return &ring.RolloutStatus{Phase: ring.RolloutPaused, Version: v.want.LiveVersion(), Commit: v.app.Commit, Reason: v.halt}
+	case t.trial(v) && !v.halt.None():
+		return &ring.RolloutStatus{Phase: ring.RolloutPaused, Version: v.want.LiveVersion(), Commit: v.app.Commit, Reason: v.halt.Says, Code: v.halt.Code}
 	case t.trial(v):
 		return &ring.RolloutStatus{Phase: ring.RolloutProgressing, Version: v.want.LiveVersion(), Commit: v.app.Commit, Reason: v.changed(nil) + " changed"}
 	}

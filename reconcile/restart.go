@@ -81,7 +81,7 @@ func (t *decider) heal(v *service) bool {
 // again would be against the plan, or beside another that holds what it needs.
 func (t *decider) obsolete(v *service, in *inst) bool {
 	if in.Version == v.target.Version {
-		underway := !v.row.Done && !v.restoring() && v.waits.None() && v.failed == nil && v.halt == ""
+		underway := !v.row.Done && !v.restoring() && v.waits.None() && v.failed == nil && v.halt.None()
 		return underway || !v.mayStart(in) && (v.exclusive() || t.unsure(v))
 	}
 	if v.restoring() && in.Version == v.want.Version {

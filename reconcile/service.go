@@ -21,12 +21,12 @@ type service struct {
 	// failed is the verdict on the wanted version when that is "failed".
 	failed *ring.Verdict
 	row    ring.RolloutRow
-	halt   string   // why a person paused its rollouts; "" when nobody did
-	says   string   // the reason people read
-	lacks  string   // what it cannot have now: an owner, a name
-	differ string   // see why; "" until somebody asks
-	fate   *fate    // what it is tied to; nil for nothing
-	its    []string // see writes; of the service mine
+	halt   ring.Reason // why a person paused its rollouts
+	says   string      // the reason people read
+	lacks  string      // what it cannot have now: an owner, a name
+	differ string      // see why; "" until somebody asks
+	fate   *fate       // what it is tied to; nil for nothing
+	its    []string    // see writes; of the service mine
 	mine   *ring.Service
 	was    []string // see wrote; of the good one before
 	before *ring.Good
@@ -153,7 +153,7 @@ func (t *decider) weigh(v *service) {
 		row.Few = few
 		t.set(row)
 	}
-	if v.halt != "" {
+	if !v.halt.None() {
 		t.standStill(v)
 		return
 	}

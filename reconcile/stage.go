@@ -23,7 +23,7 @@ func (t *decider) stage(src *Source) {
 	}
 	present := t.present(src.Name)
 	if why := t.guard(src, present); why != "" {
-		put(&t.held, src.Name, awaiting(plan.Commit, why))
+		put(&t.held, src.Name, ring.Reason{Code: ring.WhyAwaitingApproval, Says: awaiting(plan.Commit, why)})
 		t.once(ring.Event{Kind: ring.PlanAwaiting, Source: src.Name, Commit: plan.Commit, Reason: why})
 		return
 	}
@@ -37,7 +37,7 @@ func (t *decider) stage(src *Source) {
 		s, ready := t.prepare(src, &plan.Apps[i])
 		switch {
 		case !ready:
-		case t.behindOther(src, &s.app, nil).says != "":
+		case !t.behindOther(src, &s.app, nil).None():
 			waiting = append(waiting, s)
 		default:
 			t.force(src, s.app, s.have, s.known)
@@ -59,26 +59,26 @@ func (t *decider) stage(src *Source) {
 // it waits for nothing that is under way.
 func (t *Pass) block(src *Source, name string) {
 	stay, stays := t.stays[name]
-	if !stays && t.stageSays[name] == "" || t.hostRefusal(src, name) != nil {
+	if !stays && t.staging[name].None() || t.hostRefusal(src, name) != nil {
 		return
 	}
 	on := t.refusedBefore(src, name, map[string]bool{})
-	if on != "" || stay.dead {
+	if on != "" || stay.Dead {
 		put(&t.blocked, name, true)
 	}
 	if on == "" {
 		return
 	}
-	says := say("waits for app %s, which is refused", on)
+	why := ring.Reason{Code: ring.WhyAppRefused, Dead: true, Says: say("waits for app %s, which is refused", on)}
 	if stays {
-		if says = stay.says; on != stay.on { // else it says so already
-			says = say("%s and waits for app %s, which is refused", says, on)
+		if why.Says = stay.Says; on != stay.on { // else it says so already
+			why.Says = say("%s and waits for app %s, which is refused", why.Says, on)
 		}
-		stay.says = says
+		stay.Reason = why
 		t.stays[name] = stay
 	}
-	if t.stageSays[name] != "" {
-		t.stageSays[name] = says
+	if !t.staging[name].None() {
+		t.staging[name] = why
 	}
 }
 
@@ -170,8 +170,8 @@ func (t *decider) prepare(src *Source, next *ring.App) (s staged, ready bool) {
 	if same && !t.refreshing(next) {
 		return s, false
 	}
-	if says := t.withheld(next.Name); says != "" {
-		put(&t.stageSays, next.Name, says)
+	if why := t.withheld(next.Name); !why.None() {
+		put(&t.staging, next.Name, why)
 		return s, false
 	}
 	if r := t.keptByOthers(next); r != nil {
@@ -179,12 +179,12 @@ func (t *decider) prepare(src *Source, next *ring.App) (s staged, ready bool) {
 		return s, false
 	}
 	if h := next.Hold; h != nil && (h.Until.IsZero() || t.now.Before(h.Until)) {
-		put(&t.stageSays, next.Name, declaredSays(h))
+		put(&t.staging, next.Name, declaredReason(h))
 		t.wake(h.Until)
 		return s, false
 	}
-	if says := t.waitsFor(src, next); says != "" && src.Apply != ApplyCommit {
-		put(&t.stageSays, next.Name, says)
+	if why := t.waitsFor(src, next); !why.None() && src.Apply != ApplyCommit {
+		put(&t.staging, next.Name, why)
 		return s, false
 	}
 	app, ready := t.pins(next, &have.App)
@@ -211,10 +211,10 @@ func asked(have *ring.InForce, next *ring.App) bool {
 }
 
 // waitsFor is why an app cannot be staged because of the apps it is after.
-func (t *Pass) waitsFor(src *Source, next *ring.App) string {
+func (t *Pass) waitsFor(src *Source, next *ring.App) ring.Reason {
 	for _, after := range next.After {
 		if src.Next.Refused[after.App] != nil {
-			return say("waits for app %s", after.App)
+			return waitsForApp(after.App)
 		}
 		if t.nextApp(src, after.App) == nil {
 			continue // of another source: its own state gates the rollout
@@ -222,9 +222,13 @@ func (t *Pass) waitsFor(src *Source, next *ring.App) string {
 		if t.at(after.App, next.Commit) || t.waitsInTurn(src, after.App, next.Name) {
 			continue // or the two come into force at once
 		}
-		return say("waits for app %s", after.App)
+		return waitsForApp(after.App)
 	}
-	return ""
+	return ring.Reason{}
+}
+
+func waitsForApp(name string) ring.Reason {
+	return ring.Reason{Code: ring.WhyAppNotReady, Says: say("waits for app %s", name)}
 }
 
 // at says that a commit's plan of an app is in force.
@@ -279,10 +283,10 @@ func sameApp(a, b ring.App) bool {
 // that another takes over from serves until that can.
 func (t *decider) leave(src *Source, present map[string][]string) {
 	for _, name := range sortedKeys(present) {
-		if t.nextApp(src, name) != nil || t.refusal(src, name) != nil || t.withheld(name) != "" {
+		if t.nextApp(src, name) != nil || t.refusal(src, name) != nil || !t.withheld(name).None() {
 			continue
 		}
-		if stay := t.outstays(src, name); stay.says != "" {
+		if stay := t.outstays(src, name); !stay.None() {
 			put(&t.stays, name, stay)
 			continue
 		}

@@ -44,10 +44,11 @@ func (t *Pass) sourceStatus(src *Source, st *ring.SourceStatus) {
 		st.Signer, st.Subject, st.Committed, st.Note = c.Signer, c.Subject, c.ClaimedAt, c.Note
 	}
 	st.Next = t.next(src)
-	st.Sync, st.Reason = t.sync(src, st)
+	sync, why := t.sync(src, st)
 	if src.Awaiting != "" && st.Refusal == nil {
-		st.Sync, st.Reason = ring.SyncHeld, src.Awaiting
+		sync, why = ring.SyncHeld, ring.Reason{Code: ring.WhyAwaitingApproval, Says: src.Awaiting}
 	}
+	st.Sync, st.Reason, st.Code, st.On = sync, why.Says, why.Code, why.On
 	if stale := src.stale(t.now, t.Awake); stale != nil {
 		st.Conditions = append(st.Conditions, *stale)
 	}
@@ -158,80 +159,96 @@ func (t *Pass) next(src *Source) *ring.Next {
 	if src.Next == nil || src.Next.Refusal != nil {
 		return nil
 	}
-	if why := t.held[src.Name]; why != "" {
-		return &ring.Next{Commit: src.Next.Commit, Reason: why}
+	if why := t.held[src.Name]; !why.None() {
+		return &ring.Next{Commit: src.Next.Commit, Reason: why.Says, Code: why.Code}
 	}
 	if t.differs[src.Name] {
-		return &ring.Next{Commit: src.Next.Commit, Reason: t.watched[src.Name]}
+		return &ring.Next{Commit: src.Next.Commit, Reason: t.watched[src.Name], Code: ring.WhyObserveOnly}
 	}
 	for i := range src.Next.Apps {
 		name := src.Next.Apps[i].Name
-		if says := t.stageSays[name]; says != "" && t.hostRefusal(src, name) == nil {
-			return &ring.Next{Commit: src.Next.Commit, Reason: say("app %s: %s", name, says)}
+		if why := t.staging[name]; !why.None() && t.hostRefusal(src, name) == nil {
+			return &ring.Next{Commit: src.Next.Commit, Reason: say("app %s: %s", name, why.Says), Code: why.Code, On: why.On}
 		}
 	}
 	return nil
 }
 
 // sync is the first state that applies (DESIGN.md section 10), with its reason.
-func (t *Pass) sync(src *Source, st *ring.SourceStatus) (ring.Sync, string) {
+func (t *Pass) sync(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Reason) {
 	if src.Next == nil && len(st.Apps) == 0 && st.Refusal == nil {
-		return ring.SyncUnknown, cmp.Or(src.Reason, "nothing trusted yet")
+		return ring.SyncUnknown, ring.Reason{Says: cmp.Or(src.Reason, "nothing trusted yet")}
 	}
 	if st.Refusal != nil {
-		return ring.SyncRefused, cmp.Or(src.Reason, st.Refusal.Says)
+		return ring.SyncRefused, ring.Reason{Says: cmp.Or(src.Reason, st.Refusal.Says)}
 	}
-	if why := t.held[src.Name]; why != "" {
+	if why := t.held[src.Name]; !why.None() {
 		return ring.SyncHeld, why
 	}
 	if t.differs[src.Name] && len(src.Next.Refused) == 0 {
-		return ring.SyncHeld, t.watched[src.Name]
+		return ring.SyncHeld, ring.Reason{Code: ring.WhyObserveOnly, Says: t.watched[src.Name]}
 	}
-	stopped, staging, applying, degraded := "", "", "", ""
-	behind, blocked := "", "" // what waits for another app: that one's own reason comes first
+	var stopped, staging, applying, degraded ring.Reason
+	var behind, blocked ring.Reason // what waits for another app: that one's own reason comes first
 	for i := range st.Apps {
 		a := &st.Apps[i]
 		if a.Health == ring.Held {
-			return ring.SyncHeld, say("app %s: %s", a.Name, a.Reason)
+			return ring.SyncHeld, ring.Reason{Code: a.Code, On: a.On, Says: say("app %s: %s", a.Name, a.Reason)}
 		}
-		switch says := cmp.Or(t.stays[a.Name].says, t.stageSays[a.Name]); {
+		switch why := t.stagingOf(a.Name); {
 		case a.Refusal != nil:
-			first(&degraded, "app ", a.Name, " is refused: ", a.Refusal.Says)
-		case says == "":
+			first(&degraded, ring.Reason{Code: ring.WhyAppRefused, Says: a.Refusal.Says}, "app ", a.Name, " is refused: ")
+		case why.None():
 		case t.blocked[a.Name]:
-			first(&blocked, "app ", a.Name, ": ", says)
-		case t.stays[a.Name].says != "":
-			first(&behind, "app ", a.Name, ": ", says)
+			first(&blocked, why, "app ", a.Name, ": ")
+		case !t.stays[a.Name].None():
+			first(&behind, why, "app ", a.Name, ": ")
 		default:
-			first(&staging, "app ", a.Name, ": ", says)
+			first(&staging, why, "app ", a.Name, ": ")
 		}
 		if f, ok := t.Facts.Apps[a.Name]; ok && f.Leaving && !f.App.NoPrune {
-			first(&applying, "app ", a.Name, " is being removed")
+			first(&applying, ring.Reason{Code: ring.WhyLeftPlan, Says: " is being removed"}, "app ", a.Name)
 		}
 		for j := range a.Services {
 			s := &a.Services[j]
 			switch {
 			case halted(s) && !t.superseding(a.Name):
-				first(&stopped, a.Name, "/", s.Name, " ", s.Reason)
+				first(&stopped, s.Why(), a.Name, "/", s.Name, " ")
 			case working(s):
-				first(&applying, a.Name, "/", s.Name, " ", s.Reason)
+				first(&applying, s.Why(), a.Name, "/", s.Name, " ")
 			case bad(s):
-				first(&degraded, a.Name, "/", s.Name, " ", s.Reason)
+				first(&degraded, s.Why(), a.Name, "/", s.Name, " ")
 			}
 		}
 	}
 	staging, degraded = cmp.Or(staging, behind), cmp.Or(degraded, blocked)
 	switch {
-	case stopped != "":
-		return ring.SyncHeld, cmp.Or(src.Reason, stopped)
-	case staging != "":
-		return ring.SyncStaging, cmp.Or(src.Reason, staging)
-	case applying != "":
-		return ring.SyncApplying, cmp.Or(src.Reason, applying)
-	case degraded != "":
-		return ring.SyncDegraded, cmp.Or(src.Reason, degraded)
+	case !stopped.None():
+		return ring.SyncHeld, src.orElse(stopped)
+	case !staging.None():
+		return ring.SyncStaging, src.orElse(staging)
+	case !applying.None():
+		return ring.SyncApplying, src.orElse(applying)
+	case !degraded.None():
+		return ring.SyncDegraded, src.orElse(degraded)
 	}
-	return ring.SyncSynced, cmp.Or(src.Reason, t.watched[src.Name], empty(src, st))
+	if watched := t.watched[src.Name]; watched != "" {
+		return ring.SyncSynced, src.orElse(ring.Reason{Code: ring.WhyObserveOnly, Says: watched})
+	}
+	return ring.SyncSynced, src.orElse(ring.Reason{Says: empty(src, st)})
+}
+
+// orElse is the reason of the source's own, such as that its remote is away, or why.
+func (src *Source) orElse(why ring.Reason) ring.Reason {
+	if src.Reason != "" {
+		return ring.Reason{Says: src.Reason}
+	}
+	return why
+}
+
+// stagingOf is why an app keeps what is in force of it, or its next plan is not in force.
+func (t *Pass) stagingOf(app string) ring.Reason {
+	return cmp.Or(t.stays[app].Reason, t.staging[app])
 }
 
 // empty is told of a source that asks for nothing here, which is seldom meant:
@@ -244,9 +261,10 @@ func empty(src *Source, st *ring.SourceStatus) string {
 }
 
 // first is the first reason of its kind: the words of all others are never joined.
-func first(says *string, words ...string) {
-	if *says == "" {
-		*says = strings.Join(words, "")
+func first(kept *ring.Reason, why ring.Reason, before ...string) {
+	if kept.None() {
+		*kept = why
+		kept.Says = strings.Join(before, "") + why.Says
 	}
 }
 
@@ -273,7 +291,8 @@ func halted(s *ring.ServiceStatus) bool {
 // superseding says that a newer plan of an app is on its way into force: what
 // stopped under the older one stops nothing any more.
 func (t *Pass) superseding(app string) bool {
-	return t.stageSays[app] != "" && !t.blocked[app] && !strings.HasPrefix(t.stageSays[app], "held: ")
+	why := t.staging[app]
+	return !why.None() && !t.blocked[app] && why.Code != ring.WhyHeldInFile
 }
 
 func (t *Pass) appStatus(src *Source, name string, st *ring.AppStatus) {
@@ -288,7 +307,8 @@ func (t *Pass) appStatus(src *Source, name string, st *ring.AppStatus) {
 		}
 		st.Services = append(st.Services, t.orphanStatus(&f.App)...)
 	}
-	st.Health, st.Reason = t.appHealth(st, ok)
+	health, why := t.appHealth(st, ok)
+	st.Health, st.Reason, st.Code, st.On = health, why.Says, why.Code, why.On
 }
 
 // viewOf is the view of service i of an app's status; nil for one that has none,
@@ -300,36 +320,39 @@ func (t *Pass) viewOf(a *ring.AppStatus, i int) *service {
 	return nil
 }
 
-func (t *Pass) appHealth(st *ring.AppStatus, known bool) (health, reason string) {
-	if says := t.stageSays[st.Name]; strings.HasPrefix(says, "held: ") {
-		return ring.Held, says
+func (t *Pass) appHealth(st *ring.AppStatus, known bool) (health string, why ring.Reason) {
+	if why := t.staging[st.Name]; why.Code == ring.WhyHeldInFile {
+		return ring.Held, why
 	}
-	if says := t.handed(st.Name); says != "" {
-		return ring.Held, says
+	if why := t.handed(st.Name); !why.None() {
+		return ring.Held, why
 	}
 	health = ring.Healthy
 	for i := range st.Services {
 		s := &st.Services[i]
 		switch {
 		case bad(s):
-			return ring.Degraded, s.Reason
+			return ring.Degraded, s.Why()
 		case halted(s) && !t.superseding(st.Name):
-			health, reason = ring.Held, s.Reason
+			health, why = ring.Held, s.Why()
 		case working(s) && health == ring.Healthy:
-			health, reason = ring.Progressing, s.Reason
+			health, why = ring.Progressing, s.Why()
 		}
 	}
 	switch {
 	case st.Refusal != nil && !known:
-		return ring.Unknown, st.Refusal.Says
+		return ring.Unknown, ring.Reason{Code: ring.WhyAppRefused, Says: st.Refusal.Says}
 	case st.Refusal != nil:
-		return ring.Degraded, st.Refusal.Says
-	case t.stageSays[st.Name] != "":
-		return ring.Progressing, t.stageSays[st.Name]
+		return ring.Degraded, ring.Reason{Code: ring.WhyAppRefused, Says: st.Refusal.Says}
+	case !t.staging[st.Name].None():
+		return ring.Progressing, t.staging[st.Name]
 	case !known:
-		return ring.Unknown, ""
+		return ring.Unknown, ring.Reason{}
 	}
-	return health, cmp.Or(reason, t.stays[st.Name].says)
+	if why.None() {
+		why = t.stays[st.Name].Reason
+	}
+	return health, why
 }
 
 // orphanStatus lists what runs of an app without a place in its plan.
@@ -340,9 +363,9 @@ func (t *Pass) orphanStatus(app *ring.App) []ring.ServiceStatus {
 	}
 	for _, id := range t.leavers().of[app.Name] {
 		_, service := id.Split()
-		s := ring.ServiceStatus{Name: service, Kind: t.seen[id][0].Kind, Phase: ring.PhaseRemoving, Reason: say("not in plan %s", app.Commit.Short()), Instances: []ring.InstanceStatus{}}
+		s := ring.ServiceStatus{Name: service, Kind: t.seen[id][0].Kind, Phase: ring.PhaseRemoving, Code: ring.WhyLeftPlan, Reason: say("not in plan %s", app.Commit.Short()), Instances: []ring.InstanceStatus{}}
 		if app.NoPrune {
-			s.Phase, s.Reason = ring.PhaseHeld, "orphan: prune is false"
+			s.Phase, s.Code, s.Reason = ring.PhaseHeld, ring.WhyNotPruned, "orphan: prune is false"
 		} else if why := t.leanedSays(id); why != "" {
 			s.Phase, s.Reason = ring.PhaseHeld, why
 		} else if !t.fresh(app) {
@@ -385,60 +408,65 @@ func (t *Pass) serviceStatus(v *service, st *ring.ServiceStatus) {
 		t.cronStatus(v, st)
 		return
 	}
-	st.Phase, st.Reason = t.phase(v, st)
+	phase, why := t.phase(v, st)
+	st.Phase = phase
+	st.Because(why)
 	st.Rollout = t.rolloutStatus(v)
 	st.Conditions = t.conditions(v, st)
 }
 
-func (t *Pass) phase(v *service, st *ring.ServiceStatus) (ring.Phase, string) {
+func (t *Pass) phase(v *service, st *ring.ServiceStatus) (ring.Phase, ring.Reason) {
 	progress := readySays(st.Ready, v.target.Replicas)
-	switch {
-	case t.heldBy(v.id) != "":
-		return ring.PhaseHeld, say("%s; %s", progress, t.heldBy(v.id))
-	case v.halt != "" && !v.row.Done && v.failed == nil:
-		return ring.PhaseHeld, say("%s; %s", progress, v.halt)
+	failed := func(format string, args ...any) ring.Reason {
+		return ring.Reason{Code: ring.WhyRolloutFailed, Says: say(format, args...)}
+	}
+	switch held := t.heldBy(v.id); {
+	case !held.None():
+		return ring.PhaseHeld, held.After(progress)
+	case !v.halt.None() && !v.row.Done && v.failed == nil:
+		return ring.PhaseHeld, v.halt.After(progress)
 	case v.waits.Dead:
-		return ring.PhaseDegraded, v.waits.Says
+		return ring.PhaseDegraded, v.waits
 	case !v.waits.None() && v.good == nil:
-		return ring.PhasePending, v.waits.Says
+		return ring.PhasePending, v.waits
 	case !v.waits.None():
-		return ring.PhaseProgressing, v.waits.Says
+		return ring.PhaseProgressing, v.waits
 	case v.paused() && v.good != nil:
-		return ring.PhaseHeld, v.failed.Reason // what served before does
+		return ring.PhaseHeld, failed("%s", v.failed.Reason) // what served before does
 	case v.paused():
-		return ring.PhaseFailed, v.failed.Reason
+		return ring.PhaseFailed, failed("%s", v.failed.Reason)
 	case v.restoring() && v.row.Done && t.settled(v):
-		return ring.PhaseReady, say("kept %s: %s", v.good.Commit.Short(), v.failed.Reason)
+		return ring.PhaseReady, failed("kept %s: %s", v.good.Commit.Short(), v.failed.Reason)
 	case v.restoring() && !v.row.Done && t.stuck(v) != "":
-		return ring.PhaseDegraded, say("restoring %s, %s; %s", v.good.Commit.Short(), progress, t.stuck(v))
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("restoring %s, %s; %s", v.good.Commit.Short(), progress, t.stuck(v))}
 	case v.restoring() && !v.row.Done:
-		return ring.PhaseProgressing, say("restoring %s, %s: %s", v.good.Commit.Short(), progress, v.failed.Reason)
+		return ring.PhaseProgressing, failed("restoring %s, %s: %s", v.good.Commit.Short(), progress, v.failed.Reason)
 	case !v.row.Done && t.stuck(v) != "":
-		return ring.PhaseDegraded, say("%s; %s", progress, t.stuck(v))
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, t.stuck(v))}
 	case !v.row.Done:
-		return ring.PhaseProgressing, progress + v.bakeSays() + t.warmSays(v) + t.slowest(v)
+		return ring.PhaseProgressing, ring.Reason{Says: progress + v.bakeSays() + t.warmSays(v) + t.slowest(v)}
 	}
 	return t.steady(v, progress)
 }
 
 // steady is the phase after completion: what is not ready is either on its way
 // or wrong.
-func (t *Pass) steady(v *service, progress string) (ring.Phase, string) {
-	if phase, says := t.livePhase(v); phase != "" {
-		return phase, says
+func (t *Pass) steady(v *service, progress string) (ring.Phase, ring.Reason) {
+	if phase, why := t.livePhase(v); phase != "" {
+		return phase, why
 	}
 	if t.settled(v) {
 		if v.lacks != "" {
-			return ring.PhaseDegraded, progress + "; " + v.lacks
+			return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: progress + "; " + v.lacks}
 		}
 		if t.unguarded(v) {
-			return ring.PhaseProgressing, progress + "; its restart policy is being set"
+			return ring.PhaseProgressing, ring.Reason{Says: progress + "; its restart policy is being set"}
 		}
-		return ring.PhaseReady, progress
+		return ring.PhaseReady, ring.Reason{Says: progress}
 	}
 	if try, ok := t.refusedStep(v); ok {
 		says, _ := t.publishers(v)
-		return ring.PhaseDegraded, say("%s; %s", progress, cmp.Or(says, hinted(try)))
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, cmp.Or(says, hinted(try)))}
 	}
 	for _, in := range v.all {
 		if !in.holds() || in.ready || t.rests(v, in) || !in.down {
@@ -447,12 +475,12 @@ func (t *Pass) steady(v *service, progress string) (ring.Phase, string) {
 		if in.Live() && t.now.Before(in.Since.Add(v.target.Rollout.StartTimeout)) {
 			continue
 		}
-		return ring.PhaseDegraded, say("%s; slot %d %s", progress, in.Slot, in.reason)
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyInstanceNotReady, On: v.id, Says: say("%s; slot %d %s", progress, in.Slot, in.reason)}
 	}
 	if try, ok := t.Tries[string(v.id)]; ok && (try.Permanent || try.Refusal != nil) && t.freeSlot(v) > 0 {
-		return ring.PhaseDegraded, say("%s; %s", progress, hinted(try))
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, hinted(try))}
 	}
-	return ring.PhaseProgressing, progress + t.slowest(v)
+	return ring.PhaseProgressing, ring.Reason{Says: progress + t.slowest(v)}
 }
 
 // slowest names an instance that is waited for.
@@ -478,6 +506,7 @@ func (t *Pass) slowest(v *service) string {
 }
 
 func (t *Pass) rolloutStatus(v *service) *ring.RolloutStatus {
+	held := cmp.Or(t.heldBy(v.id), v.halt)
 	if v.row.Version != v.want.Version {
 		return nil
 	}
@@ -492,17 +521,17 @@ func (t *Pass) rolloutStatus(v *service) *ring.RolloutStatus {
 		st.Phase, st.Reason = ring.RolloutRestoring, v.failed.Reason
 	case v.paused():
 		st.Phase, st.Reason = ring.RolloutPaused, v.failed.Reason
-	case !v.row.Done && t.heldBy(v.id)+v.halt != "":
-		st.Phase, st.Reason = ring.RolloutPaused, cmp.Or(t.heldBy(v.id), v.halt)
+	case !v.row.Done && !held.None():
+		st.Phase, st.Reason, st.Code = ring.RolloutPaused, held.Says, held.Code
 	case !v.row.Done && t.stuck(v) != "":
-		st.Phase, st.Reason = ring.RolloutPaused, t.stuck(v)
+		st.Phase, st.Reason, st.Code = ring.RolloutPaused, t.stuck(v), ring.WhyHostNotReady
 	case !v.row.Done:
 		st.Phase, st.Reason = ring.RolloutProgressing, t.why(v)+v.bakeSays()+t.warmSays(v)
 	default:
 		return t.liveRollout(v)
 	}
 	if v.failed != nil {
-		st.Commit = v.failed.Commit
+		st.Commit, st.Code = v.failed.Commit, ring.WhyRolloutFailed
 	}
 	return st
 }
@@ -510,8 +539,9 @@ func (t *Pass) rolloutStatus(v *service) *ring.RolloutStatus {
 func (t *Pass) jobStatus(v *service, st *ring.ServiceStatus) {
 	run, ok := t.jobRun(v.id, v.want)
 	switch {
-	case t.heldBy(v.id) != "":
-		st.Phase, st.Reason = ring.PhaseHeld, t.heldBy(v.id)
+	case !t.heldBy(v.id).None():
+		st.Phase = ring.PhaseHeld
+		st.Because(t.heldBy(v.id))
 	case len(v.runsBefore()) > 0:
 		t.beforeStatus(v, st)
 	case ok && run.State == jobSucceeded && (t.asked(v) || len(t.underWay(v.id)) > 0):
@@ -520,11 +550,13 @@ func (t *Pass) jobStatus(v *service, st *ring.ServiceStatus) {
 		st.Phase, st.Reason = ring.PhaseCompleted, say("completed %s UTC", run.Ended.UTC().Format("2006-01-02 15:04"))
 		st.LastGood = run.Commit
 	case ok && run.State == jobFailed:
-		st.Phase, st.Reason = ring.PhaseFailed, run.Reason
+		st.Phase, st.Code, st.Reason = ring.PhaseFailed, ring.WhyJobFailed, run.Reason
 	case v.waits.Dead:
-		st.Phase, st.Reason = ring.PhaseDegraded, v.waits.Says
+		st.Phase = ring.PhaseDegraded
+		st.Because(v.waits)
 	case !v.waits.None():
-		st.Phase, st.Reason = ring.PhasePending, v.waits.Says
+		st.Phase = ring.PhasePending
+		st.Because(v.waits)
 	default:
 		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.tried(v), "is running")
 	}

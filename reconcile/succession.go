@@ -17,9 +17,8 @@ import (
 
 // stay is why an app keeps what is in force of it; the zero value is that it does not.
 type stay struct {
-	says string
-	on   string // the app that it waits for
-	dead bool   // which will not come by itself
+	ring.Reason
+	on string // the app that it waits for
 }
 
 // forceAtOnce puts apps in force that are ready and wait for each other: all those for
@@ -37,12 +36,12 @@ func (t *decider) forceAtOnce(src *Source, ready []staged) {
 				continue
 			}
 			s := t.behindOther(src, &ready[i].app, coming)
-			if s.says == "" {
+			if s.None() {
 				continue
 			}
 			delete(coming, name) // and who counted on it is asked again
 			put(&t.stays, name, s)
-			put(&t.stageSays, name, s.says)
+			put(&t.staging, name, s.Reason)
 			again = true
 		}
 	}
@@ -56,12 +55,12 @@ func (t *decider) forceAtOnce(src *Source, ready []staged) {
 // behindOther is why an app of a plan, which is ready, is not in force yet: for another one
 // that neither is nor comes with it.
 func (t *Pass) behindOther(src *Source, next *ring.App, coming map[string]bool) stay {
-	if s := t.heirless(src, next.Name, next, coming); s.says != "" {
+	if s := t.heirless(src, next.Name, next, coming); !s.None() {
 		return s
 	}
 	for _, after := range next.After {
 		if t.nextApp(src, after.App) != nil && !coming[after.App] && !t.at(after.App, next.Commit) {
-			return stay{says: say("waits for app %s", after.App), on: after.App}
+			return stay{waitsForApp(after.App), after.App}
 		}
 	}
 	return stay{}
@@ -144,15 +143,15 @@ func (t *Pass) heirless(src *Source, name string, next *ring.App, coming map[str
 		var stays stay
 		for _, heir := range heirs {
 			s := t.notYet(src, name, heir, what, coming)
-			if s.says == "" {
+			if s.None() {
 				stays = s
 				break
 			}
-			if stays.says == "" {
+			if stays.None() {
 				stays = s
 			}
 		}
-		if stays.says != "" {
+		if !stays.None() {
 			return stays
 		}
 	}
@@ -189,7 +188,7 @@ func (t *Pass) servedStill(src *Source, name, what string, heirs []string) bool 
 // notYet is why one that takes over what an app gives up cannot begin: it is not in
 // force and does not come now, or a person or another app keeps it from starting.
 func (t *Pass) notYet(src *Source, giver, heir, what string, coming map[string]bool) stay {
-	s := stay{says: say("waits for app %s, which takes over %s", heir, what), on: heir}
+	s := stay{ring.Reason{Code: ring.WhyTransferPending, Says: say("waits for app %s, which takes over %s", heir, what)}, heir}
 	next := t.nextApp(src, heir)
 	if t.nextApp(src, giver) == nil && t.inItsWay(giver, heir) {
 		return stay{}
@@ -202,14 +201,14 @@ func (t *Pass) notYet(src *Source, giver, heir, what string, coming map[string]b
 	}
 	for i := range next.Services {
 		id := ring.ID(heir, next.Services[i].Name)
-		if hand := cmp.Or(t.heldBy(id), t.halted(id)); hand != "" && slices.Contains(heritage(next, &next.Services[i]), what) {
-			s.says += " and is " + hand
+		if hand := cmp.Or(t.heldBy(id), t.halted(id)); !hand.None() && slices.Contains(heritage(next, &next.Services[i]), what) {
+			s.Says += " and is " + hand.Says
 			return s
 		}
 	}
 	for _, after := range next.After {
 		if there, dead := t.arrived(after); !there && !t.startsInTurn(src, after.App, giver) {
-			s.says, s.dead = say("%s and waits for app %s", s.says, after.App), dead
+			s.Says, s.Dead = say("%s and waits for app %s", s.Says, after.App), dead
 			return s
 		}
 	}
@@ -243,9 +242,9 @@ func (t *Pass) arrived(after ring.AfterApp) (there, dead bool) {
 
 // stayFor is to stay for an app that is not in force, and what that does.
 func (t *Pass) stayFor(src *Source, heir, does string) stay {
-	s := stay{says: say("waits for app %s, which %s", heir, does), on: heir}
-	if s.dead = t.refusedHere(src, heir); s.dead {
-		s.says += " and is refused"
+	s := stay{ring.Reason{Code: ring.WhyTransferPending, Says: say("waits for app %s, which %s", heir, does)}, heir}
+	if s.Dead = t.refusedHere(src, heir); s.Dead {
+		s.Says += " and is refused"
 	}
 	return s
 }

@@ -241,7 +241,7 @@ func (t *Pass) appOver(src *Source, tr ring.Trouble) (string, bool) {
 	}
 	f, ok := t.Facts.Apps[tr.Subject]
 	switch {
-	case ok && t.stageSays[tr.Subject] != "":
+	case ok && !t.staging[tr.Subject].None():
 		return "", false // not carried out yet
 	case ok && f.App.Source == tr.Source:
 		return say("plan %s is in force", f.App.Commit.Short()), true

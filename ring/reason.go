@@ -11,6 +11,12 @@ type Reason struct {
 	Says string
 }
 
+// After is the reason with a few words before its sentence.
+func (r Reason) After(words string) Reason {
+	r.Says = words + "; " + r.Says
+	return r
+}
+
 // None reports whether there is no reason.
 func (r Reason) None() bool { return r.Says == "" }
 
@@ -28,4 +34,21 @@ const (
 	WhyTransferPending    ReasonCode = "TransferPending"
 	WhyRunUnderWay        ReasonCode = "RunUnderWay"
 	WhyHostNotReady       ReasonCode = "HostNotReady"
+	WhyAwaitingApproval   ReasonCode = "AwaitingApproval"
+	WhyObserveOnly        ReasonCode = "ObserveOnly"
+	WhyHeldInFile         ReasonCode = "HeldInFile"
+	WhyHeldByPerson       ReasonCode = "HeldByPerson"
+	WhyPausedByPerson     ReasonCode = "PausedByPerson"
+	WhyScaledByPerson     ReasonCode = "ScaledByPerson"
+	WhyUndoneByPerson     ReasonCode = "UndoneByPerson"
+	WhyLeftToCompose      ReasonCode = "LeftToCompose"
+	WhyImagePending       ReasonCode = "ImagePending"
+	WhyHostCheckPending   ReasonCode = "HostCheckPending"
+	WhyAppRefused         ReasonCode = "AppRefused"
+	WhyInstanceNotReady   ReasonCode = "InstanceNotReady"
+	WhyRolloutFailed      ReasonCode = "RolloutFailed"
+	WhyReloadFailed       ReasonCode = "ReloadFailed"
+	WhyJobFailed          ReasonCode = "JobFailed"
+	WhyLeftPlan           ReasonCode = "LeftPlan"
+	WhyNotPruned          ReasonCode = "NotPruned"
 )

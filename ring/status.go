@@ -61,10 +61,13 @@ type SourceStatus struct {
 	// that is nothing.
 	Unconfined string `json:"unconfined,omitempty"`
 
-	Sync    Sync     `json:"sync"`
-	Reason  string   `json:"reason"`
-	Next    *Next    `json:"next,omitempty"`
-	Refusal *Refusal `json:"refusal,omitempty"`
+	Sync   Sync   `json:"sync"`
+	Reason string `json:"reason"`
+	// Code and On are of the reason; both are "" where it has none. So it is below.
+	Code    ReasonCode `json:"code,omitempty"`
+	On      ServiceID  `json:"on,omitempty"`
+	Next    *Next      `json:"next,omitempty"`
+	Refusal *Refusal   `json:"refusal,omitempty"`
 	// Conditions are what is to be known of the source besides: ConditionOld and ConditionStale.
 	Conditions []Condition `json:"conditions,omitempty"`
 	Apps       []AppStatus `json:"apps"`
@@ -89,8 +92,10 @@ type FirstUse struct {
 
 // Next is the commit that is being resolved and pulled, or waits.
 type Next struct {
-	Commit SHA    `json:"commit"`
-	Reason string `json:"reason"`
+	Commit SHA        `json:"commit"`
+	Reason string     `json:"reason"`
+	Code   ReasonCode `json:"code,omitempty"`
+	On     ServiceID  `json:"on,omitempty"`
 }
 
 // States of an app.
@@ -108,6 +113,8 @@ type AppStatus struct {
 	Health   string          `json:"health"`
 	Commit   SHA             `json:"commit,omitempty"`
 	Reason   string          `json:"reason,omitempty"`
+	Code     ReasonCode      `json:"code,omitempty"`
+	On       ServiceID       `json:"on,omitempty"`
 	Refusal  *Refusal        `json:"refusal,omitempty"`
 	Notes    []string        `json:"notes,omitempty"`
 	Powers   []string        `json:"powers,omitempty"` // of the plan in force: App.Powers
@@ -142,6 +149,8 @@ type ServiceStatus struct {
 	Commit    SHA              `json:"commit,omitempty"`
 	LastGood  SHA              `json:"last_good,omitempty"`
 	Reason    string           `json:"reason"`
+	Code      ReasonCode       `json:"code,omitempty"`
+	On        ServiceID        `json:"on,omitempty"`
 	Health    string           `json:"health,omitempty"` // "inferred" without any check
 	Rollout   *RolloutStatus   `json:"rollout,omitempty"`
 	Instances []InstanceStatus `json:"instances"`
@@ -218,10 +227,11 @@ const (
 // RolloutStatus is there while a rollout runs, and after one that did not
 // complete until another version is wanted.
 type RolloutStatus struct {
-	Phase   string  `json:"phase"`
-	Version Version `json:"version"`
-	Commit  SHA     `json:"commit"`
-	Reason  string  `json:"reason"`
+	Phase   string     `json:"phase"`
+	Version Version    `json:"version"`
+	Commit  SHA        `json:"commit"`
+	Reason  string     `json:"reason"`
+	Code    ReasonCode `json:"code,omitempty"`
 }
 
 // States of an instance, as ROLLOUT.md section 1 names them.
@@ -322,3 +332,9 @@ func (s *Status) ExitCode() int {
 	}
 	return 0
 }
+
+// Because has a service tell a reason, whole.
+func (s *ServiceStatus) Because(r Reason) { s.Reason, s.Code, s.On = r.Says, r.Code, r.On }
+
+// Why is the reason that a service tells.
+func (s *ServiceStatus) Why() Reason { return Reason{Code: s.Code, On: s.On, Says: s.Reason} }
