@@ -81,7 +81,7 @@ func order(all []ring.ServiceChange, have, next *ring.App) {
 		switch c.Class {
 		case ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate:
 			s, _ := next.Service(c.Service)
-			if s.Before != "" && c.Reason != "job runs" {
+			if s.Before != "" && !(s.Kind == ring.JobK && c.Class == ring.ChangeCreate) {
 				out = append(out, say("job %s runs first", s.Before))
 			}
 			for _, d := range s.DependsOn {

@@ -367,7 +367,7 @@ func (t *Pass) orphanStatus(app *ring.App) []ring.ServiceStatus {
 		if app.NoPrune {
 			s.Phase, s.Code, s.Reason = ring.PhaseHeld, ring.WhyNotPruned, "orphan: prune is false"
 		} else if why := t.leanedSays(id); why != "" {
-			s.Phase, s.Reason = ring.PhaseHeld, why
+			s.Phase, s.Code, s.Reason = ring.PhaseHeld, ring.WhyNeededStill, why
 		} else if !t.fresh(app) {
 			s.Reason += "; waits until the remote is reached"
 		}

@@ -24,7 +24,7 @@ func (r Reason) None() bool { return r.Says == "" }
 // an earlier release wrote has none: nothing is decided by its absence.
 type ReasonCode string
 
-// The codes of reasons; reasonCodes says what each means.
+// The codes of reasons.
 const (
 	WhyDependencyNotReady ReasonCode = "DependencyNotReady"
 	WhyNamespaceNotReady  ReasonCode = "NamespaceNotReady"
@@ -50,5 +50,6 @@ const (
 	WhyReloadFailed       ReasonCode = "ReloadFailed"
 	WhyJobFailed          ReasonCode = "JobFailed"
 	WhyLeftPlan           ReasonCode = "LeftPlan"
+	WhyNeededStill        ReasonCode = "NeededStill"
 	WhyNotPruned          ReasonCode = "NotPruned"
 )

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"regexp"
-	"strings"
+	"cmp"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -10,32 +9,35 @@ import (
 // The JSON has few words, which programs rely on. These are finer, for people: Held is
 // what somebody holds, and nothing else.
 
+// heldWords are what "Held" in the JSON is for people, by the code of its reason. What has
+// another code stopped by itself.
+var heldWords = map[ring.ReasonCode]string{
+	ring.WhyAwaitingApproval: "Awaiting approval",
+	ring.WhyObserveOnly:      "Observed",
+	ring.WhyHeldByPerson:     ring.Held,
+	ring.WhyHeldInFile:       ring.Held,
+	ring.WhyPausedByPerson:   "Paused",
+	ring.WhyUndoneByPerson:   "Undone",
+	ring.WhyLeftToCompose:    "Left",
+	ring.WhyNotPruned:        "Orphan",
+	ring.WhyNeededStill:      "Orphan",
+}
+
 // syncWord is the state of a source. "Held" in the JSON is also a source that waits.
 func syncWord(src *ring.SourceStatus) string {
 	if src.Sync != ring.SyncHeld {
 		return string(src.Sync)
 	}
-	switch says := src.Reason; {
-	case strings.Contains(says, "awaiting approval"):
-		return "Awaiting approval"
-	case strings.HasPrefix(says, "observe"):
-		return "Observed"
-	}
-	for _, p := range placesOf(src.Apps) {
-		if src.Reason == p.id()+" "+p.service.Reason {
-			return phaseWord(p.service)
-		}
-	}
-	for _, a := range src.Apps {
-		if src.Reason == "app "+a.Name+": "+a.Reason {
-			return healthWord(&a)
-		}
-	}
-	return string(src.Sync)
+	return heldWord(src.Code)
 }
 
-// handWords are the words of a person's acts, as the daemon writes them into a reason.
-var handWords = regexp.MustCompile(`^(?:[a-z0-9_-]+ )?(held|paused|undone|left)\b`)
+// heldWord is what is held, for people; of a daemon that gives no codes, Held.
+func heldWord(code ring.ReasonCode) string {
+	if code == "" {
+		return ring.Held
+	}
+	return cmp.Or(heldWords[code], "Stopped")
+}
 
 // healthWord is the health of an app. "Held" in the JSON is also one that somebody paused,
 // undid or left to Compose, and one that stopped by itself.
@@ -43,11 +45,7 @@ func healthWord(a *ring.AppStatus) string {
 	if a.Health != ring.Held {
 		return a.Health
 	}
-	m := handWords.FindStringSubmatch(a.Reason)
-	if m == nil {
-		return when(a.Reason == "", ring.Held) + when(a.Reason != "", "Stopped")
-	}
-	return strings.ToUpper(m[1][:1]) + m[1][1:]
+	return heldWord(a.Code)
 }
 
 // phaseWord is the phase of a service. "Held" in the JSON is also a rollout that stopped by
@@ -59,18 +57,7 @@ func phaseWord(sv *ring.ServiceStatus) string {
 	if sv.Phase != ring.PhaseHeld {
 		return string(sv.Phase)
 	}
-	says := readyWords.ReplaceAllString(sv.Reason, "")
-	switch {
-	case strings.HasPrefix(says, "held "), strings.HasPrefix(says, "held:"), strings.HasPrefix(says, "left to "):
-		return string(sv.Phase)
-	case strings.HasPrefix(says, "paused "):
-		return "Paused"
-	case strings.HasPrefix(says, "orphan"), strings.HasPrefix(says, "not in the plan"):
-		return "Orphan"
-	case sv.Rollout != nil && sv.Rollout.Phase == ring.RolloutPaused:
-		return "Stopped"
-	}
-	return string(sv.Phase)
+	return heldWord(sv.Code)
 }
 
 // wordHue is the colour of a service's phase as it is shown.
@@ -86,9 +73,9 @@ func wordHue(sv *ring.ServiceStatus) hue {
 func rolloutWord(sv *ring.ServiceStatus) string {
 	r := sv.Rollout
 	switch {
-	case r.Phase != ring.RolloutPaused || strings.HasPrefix(r.Reason, "paused "):
+	case r.Phase != ring.RolloutPaused || r.Code == ring.WhyPausedByPerson:
 		return r.Phase
-	case strings.HasPrefix(r.Reason, "held "):
+	case r.Code == ring.WhyHeldByPerson, r.Code == ring.WhyLeftToCompose:
 		return string(ring.PhaseHeld)
 	case sv.Phase == ring.PhaseDegraded:
 		return "Waiting"

@@ -39,16 +39,16 @@ func TestShownKnowsCommitsByTheirStart(t *testing.T) {
 	}
 }
 
-// The reason is the one that the loop gives a plan that a guard holds.
+// The code is the one that the loop gives a plan that a guard holds.
 func TestAPlanAwaitsAYesWhateverTheTip(t *testing.T) {
 	const sha = ring.SHA("b2c3d4e5f60718293a4b5c6d7e8f9012345678a1")
-	source := func(sync ring.Sync, reason string) *ring.Status {
-		return &ring.Status{Sources: []ring.SourceStatus{{}, {Sync: sync, Next: &ring.Next{Commit: sha, Reason: reason}}}}
+	source := func(sync ring.Sync, code ring.ReasonCode) *ring.Status {
+		return &ring.Status{Sources: []ring.SourceStatus{{}, {Sync: sync, Next: &ring.Next{Commit: sha, Code: code, Reason: "it says so"}}}}
 	}
-	const waits = "awaiting approval: removes 3 of 4 services; gitring approve b2c3d4e"
+	const waits = ring.WhyAwaitingApproval
 	require.True(t, awaits(source(ring.SyncHeld, waits), "b2c3d4e"))
 	require.True(t, awaits(source(ring.SyncRefused, waits), sha), "a newer tip is refused meanwhile")
 	require.False(t, awaits(source(ring.SyncHeld, waits), "a1b2c3d"), "another commit")
-	require.False(t, awaits(source(ring.SyncStaging, "app web: pulling"), sha), "it only takes its time")
+	require.False(t, awaits(source(ring.SyncStaging, ring.WhyImagePending), sha), "it only takes its time")
 	require.False(t, awaits(&ring.Status{Sources: []ring.SourceStatus{{Commit: sha}}}, sha), "it is in force")
 }
