@@ -31,10 +31,8 @@ var comparesSentences = map[string]string{
 	"cmd/gitring/sync.go appProgress":            "says nothing twice",
 	"cmd/gitring/sync.go screenOf":               "draws a bar of a pull",
 	"cmd/gitring/sync.go showUnwell":             "says nothing twice",
-	// These decide still, by posts of the forge and by verdicts.
+	// This decides still, by a verdict.
 	"reconcile/explain.go worker": "a hint for a program that ends without a fault",
-	"reconcile/loop.go blind":     "posts have no code yet",
-	"reconcile/posts.go count":    "posts have no tally yet",
 }
 
 // TestNoCodeComparesSentences finds code that decides by what was written for people.

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -510,7 +509,7 @@ func (l *Loop) blind(ctx context.Context, err error) {
 	var told []ring.Fact
 	refused := map[string]bool{}
 	for _, f := range d.Facts {
-		if p, ok := f.(ring.Post); ok && strings.HasPrefix(p.Description, rejected) {
+		if p, ok := f.(ring.Post); ok && (p.Code == ring.WhyCommitRefused || p.Code == ring.WhyAppRefused) {
 			told = append(told, p)
 			_, key := p.Row()
 			refused[key] = true

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +11,7 @@ import (
 // progressEvery is how often progress is told to the forge at most.
 const progressEvery = 15 * time.Second
 
-// rejected begins the description of a refusal; only such a closing post may
-// be followed by another, when what was refused is carried out after all.
+// rejected begins the description of a refusal, for people.
 const rejected = "rejected: "
 
 // posts derives what the forge is told. Each (commit, context) is closed once,
@@ -23,7 +21,7 @@ func (t *decider) posts() {
 		src, st := &t.Sources[i], t.besidesCron(&t.overview.Sources[i])
 		t.refusalPosts(src)
 		if src.Awaiting != "" && src.Tip != "" {
-			t.post(src, src.Tip, "", ring.PostPending, "awaiting approval: "+src.Awaiting)
+			t.post(src, src.Tip, "", ring.PostPending, ring.Reason{Code: ring.WhyAwaitingApproval, Says: "awaiting approval: " + src.Awaiting})
 		}
 		if src.Next == nil {
 			continue
@@ -43,10 +41,10 @@ func (t *decider) refusalPosts(src *Source) {
 	if r == nil {
 		return
 	}
-	text := say("%s%s %s: %s", rejected, r.Code, r.Commit.Short(), r.Says)
+	why := ring.Reason{Code: ring.WhyCommitRefused, Says: say("%s%s %s: %s", rejected, r.Code, r.Commit.Short(), r.Says)}
 	told := true
 	for _, sha := range []ring.SHA{src.Tip, r.Commit} {
-		if sha != "" && (src.Commit == nil || sha != src.Commit.SHA) && t.post(src, sha, "", ring.PostFailure, text) {
+		if sha != "" && (src.Commit == nil || sha != src.Commit.SHA) && t.post(src, sha, "", ring.PostFailure, why) {
 			told = false
 		}
 	}
@@ -92,44 +90,47 @@ func (t *Pass) ourName(p ring.Post) bool {
 func (t *decider) summaryPost(src *Source, st *ring.SourceStatus) {
 	sha := src.Next.Commit
 	if r := src.Next.Refusal; r != nil {
-		t.summarize(src, sha, ring.PostFailure, rejectedSays(r))
+		t.summarize(src, sha, ring.PostFailure, rejection(r, ""))
 		return
 	}
 	sync, why := t.sync(src, &ring.SourceStatus{Apps: st.Apps})
 	if says := t.watched[src.Name]; says != "" && len(src.Next.Refused) == 0 {
-		t.summarize(src, sha, ring.PostSuccess, says)
+		t.summarize(src, sha, ring.PostSuccess, ring.Reason{Code: ring.WhyObserveOnly, Says: says})
 		return
 	}
 	switch sync {
 	case ring.SyncSynced:
-		t.summarize(src, sha, ring.PostSuccess, healthySays(st.Apps)+t.lasted(src, "", st.Apps))
+		t.summarize(src, sha, ring.PostSuccess, ring.Reason{Says: healthySays(st.Apps) + t.lasted(src, "", st.Apps)})
 	case ring.SyncDegraded:
 		for i := range st.Apps {
 			a := &st.Apps[i]
 			if a.Refusal != nil {
-				t.summarize(src, sha, ring.PostFailure, say("app %s %s", a.Name, rejectedSays(a.Refusal)))
+				t.summarize(src, sha, ring.PostFailure, rejection(a.Refusal, "app "+a.Name+" "))
 				return
 			}
-			if why, final := t.worst(a); why != "" {
-				t.summarize(src, sha, verdictOf(final), say("%s/%s", a.Name, why))
+			if why, final := t.worst(a); !why.None() {
+				why.Says = say("%s/%s", a.Name, why.Says)
+				t.summarize(src, sha, verdictOf(final), why)
 				return
 			}
 		}
 	case ring.SyncHeld:
-		t.heldPost(src, st, why.Says)
+		t.heldPost(src, st, why)
 	case ring.SyncStaging:
-		t.summarize(src, sha, ring.PostPending, verified(src)+t.tally[src.Name]+queued(why.Says))
+		t.summarize(src, sha, ring.PostPending, ring.Reason{
+			Code: why.Code, On: why.On, Says: verified(src) + t.tally[src.Name] + queued(why.Says),
+		})
 	case ring.SyncApplying:
-		t.summarize(src, sha, ring.PostRunning, t.progressSays(st.Apps))
+		t.summarize(src, sha, ring.PostRunning, ring.Reason{Says: t.progressSays(st.Apps)})
 	default:
-		t.summarize(src, sha, ring.PostPending, t.progressSays(st.Apps))
+		t.summarize(src, sha, ring.PostPending, ring.Reason{Says: t.progressSays(st.Apps)})
 	}
 }
 
 // heldPost tells of what waits for a person: a plan, or a rollout that one
 // stopped. A rollout that stopped because its version failed is told as what it
 // is, once nothing else is under way.
-func (t *decider) heldPost(src *Source, st *ring.SourceStatus, why string) {
+func (t *decider) heldPost(src *Source, st *ring.SourceStatus, why ring.Reason) {
 	state := ring.PostPending
 	for i := range st.Apps {
 		a := &st.Apps[i]
@@ -139,7 +140,8 @@ func (t *decider) heldPost(src *Source, st *ring.SourceStatus, why string) {
 		}
 		if slices.ContainsFunc(a.Services, func(s ring.ServiceStatus) bool { return t.failedHere(a.Name, s.Name) }) {
 			worst, _ := t.worst(a)
-			state, why = ring.PostFailure, say("%s/%s", a.Name, worst)
+			worst.Says = say("%s/%s", a.Name, worst.Says)
+			state, why = ring.PostFailure, worst
 		}
 	}
 	t.summarize(src, src.Next.Commit, state, why)
@@ -150,7 +152,7 @@ func (t *decider) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus)
 	sha := src.Next.Commit
 	if a.Refusal != nil {
 		if a.Refusal.Commit == sha {
-			if t.post(src, sha, a.Name, ring.PostFailure, rejectedSays(a.Refusal)) {
+			if t.post(src, sha, a.Name, ring.PostFailure, rejection(a.Refusal, "")) {
 				t.event(ring.Event{Kind: ring.AppRefused, Source: src.Name, App: a.Name, Commit: sha, Reason: a.Refusal.Error()})
 			}
 		}
@@ -170,16 +172,16 @@ func (t *decider) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus)
 				return // closed when everything of it came to rest
 			}
 		}
-		if why, final := t.worst(a); why != "" {
+		if why, final := t.worst(a); !why.None() {
 			t.post(src, sha, a.Name, verdictOf(final), why)
 		}
 	case ring.Healthy:
 		if changed || told {
-			t.post(src, sha, a.Name, ring.PostSuccess, healthySays(alone)+t.lasted(src, a.Name, alone))
+			t.post(src, sha, a.Name, ring.PostSuccess, ring.Reason{Says: healthySays(alone) + t.lasted(src, a.Name, alone)})
 		}
 	default:
 		if changed || told {
-			t.post(src, sha, a.Name, underWay(a), t.progressSays(alone))
+			t.post(src, sha, a.Name, underWay(a), ring.Reason{Says: t.progressSays(alone)})
 		}
 	}
 }
@@ -237,16 +239,13 @@ func verified(src *Source) string {
 	return "verified by " + name + "; "
 }
 
-// tallied finds what count said of a plan in what was posted of it.
-var tallied = regexp.MustCompile(`plan \d+~ \d+\+ \d+-; `)
-
 // count tells how many services a plan changes, adds and removes. It is counted
 // before anything of the plan is in force, because that is no change any more,
 // and from then on taken from what was told.
 func (t *Pass) count(src *Source, present map[string][]string) {
 	p, told := t.Facts.Posts[ring.PostKey(src.Next.Commit, t.context(""))]
-	if says := tallied.FindString(p.Description); says != "" {
-		put(&t.tally, src.Name, says)
+	if p.Tally != "" {
+		put(&t.tally, src.Name, p.Tally)
 		return
 	}
 	if told && (!p.Open() || p.Phase != "") {
@@ -320,7 +319,7 @@ func (t *decider) deploymentPost(src *Source, sha ring.SHA, app string, changed 
 
 // worst is the first service of an app that is not well, with its reason. It is
 // not final where all that is wrong is of this host and not of the commit.
-func (t *Pass) worst(a *ring.AppStatus) (why string, final bool) {
+func (t *Pass) worst(a *ring.AppStatus) (why ring.Reason, final bool) {
 	for i := range a.Services {
 		s := &a.Services[i]
 		if !bad(s) && !t.failedHere(a.Name, s.Name) {
@@ -328,8 +327,9 @@ func (t *Pass) worst(a *ring.AppStatus) (why string, final bool) {
 		}
 		v := t.views[ring.ID(a.Name, s.Name)]
 		final = v == nil || !t.awaitsHost(v)
-		if why == "" || final {
-			why = s.Name + " " + s.Reason
+		if why.None() || final {
+			why = s.Why()
+			why.Says = s.Name + " " + why.Says
 		}
 		if final {
 			break
@@ -352,11 +352,13 @@ func verdictOf(final bool) string {
 	return ring.PostPending
 }
 
-func rejectedSays(r *ring.Refusal) string {
+// rejection is the refusal of an app, or of all that a commit has, with words before it.
+func rejection(r *ring.Refusal, before string) ring.Reason {
+	why := ring.Reason{Code: ring.WhyAppRefused, Says: say("%s%s%s: %s", before, rejected, r.Code, r.Says)}
 	if where := r.Where(); where != "" {
-		return say("%s%s %s: %s", rejected, r.Code, where, r.Says)
+		why.Says = say("%s%s%s %s: %s", before, rejected, r.Code, where, r.Says)
 	}
-	return say("%s%s: %s", rejected, r.Code, r.Says)
+	return why
 }
 
 func (t *Pass) context(app string) string {
@@ -368,8 +370,13 @@ func (t *Pass) context(app string) string {
 
 // post decides one post, unless it is told already, closed, or only progress
 // told a moment ago. It says whether it did. PostRunning is pending, under way.
-func (t *decider) post(src *Source, sha ring.SHA, app, state, text string) bool {
-	p := ring.Post{Source: src.Name, SHA: sha, Context: t.context(app), State: state, Description: postText(text), At: t.now}
+func (t *decider) post(src *Source, sha ring.SHA, app, state string, why ring.Reason) bool {
+	p := ring.Post{
+		Source: src.Name, SHA: sha, Context: t.context(app), State: state, Description: postText(why.Says), At: t.now, Code: why.Code,
+	}
+	if app == "" && src.Next != nil && sha == src.Next.Commit {
+		p.Tally = t.tally[src.Name]
+	}
 	if state == ring.PostRunning {
 		p.State, p.Phase = ring.PostPending, ring.PostRunning
 	}
@@ -381,7 +388,7 @@ func (t *decider) post(src *Source, sha ring.SHA, app, state, text string) bool 
 	if old.Same(p) {
 		return false
 	}
-	if !old.Open() && !reopens(src, sha, app, state, t.alone(old.Description)) {
+	if !old.Open() && !reopens(src, sha, app, state, old.Code) {
 		return false
 	}
 	// What was told at a time to come was told by a clock that was set back since.
@@ -395,25 +402,14 @@ func (t *decider) post(src *Source, sha ring.SHA, app, state, text string) bool 
 
 // reopens says that a closing post was a no that is none any more: a person
 // trusts the commit after all, or what was in the way on this host is gone.
-func reopens(src *Source, sha ring.SHA, app, state, description string) bool {
-	if untrusted(description) {
+func reopens(src *Source, sha ring.SHA, app, state string, told ring.ReasonCode) bool {
+	switch told {
+	case ring.WhyCommitRefused:
 		return app == "" && sha == src.commitSHA() && state != ring.PostFailure
+	case ring.WhyAppRefused:
+		return state == ring.PostSuccess
 	}
-	return state == ring.PostSuccess && (strings.HasPrefix(description, rejected) || strings.HasPrefix(description, "app ") && strings.Contains(description, " "+rejected))
-}
-
-// untrusted says that a post told why trust refused a commit: it names the commit
-// at fault, where a refusal of what the commit holds names a file.
-func untrusted(description string) bool {
-	if !strings.Contains(description, strings.TrimSpace(rejected)) {
-		return false
-	}
-	f := strings.Fields(description)
-	if len(f) < 3 || f[0]+" " != rejected || strings.HasSuffix(f[1], ":") {
-		return false
-	}
-	at := strings.TrimSuffix(f[2], ":")
-	return len(at) == 7 && strings.Trim(at, "0123456789abcdef") == ""
+	return false
 }
 
 func (s *Source) commitSHA() ring.SHA {

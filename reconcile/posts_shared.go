@@ -9,8 +9,9 @@ import (
 
 // part is what one of several sources makes of a commit that they share.
 type part struct {
-	src         *Source
-	state, text string
+	src   *Source
+	state string
+	why   ring.Reason
 }
 
 // sharers are the sources that tell of one commit, in their order: two of one
@@ -28,19 +29,19 @@ func (t *Pass) sharers(sha ring.SHA) []string {
 
 // summarize decides what the host says of a commit as a whole, unless others have
 // a word in it: then tellTogether does, when all have spoken.
-func (t *decider) summarize(src *Source, sha ring.SHA, state, text string) {
+func (t *decider) summarize(src *Source, sha ring.SHA, state string, why ring.Reason) {
 	names := t.sharers(sha)
 	switch {
 	case !slices.Contains(names, src.Name) && len(names) > 0:
 		return // nobody hears of it what this one makes of it
 	case len(names) < 2:
-		t.post(src, sha, "", state, text)
+		t.post(src, sha, "", state, why)
 		return
 	}
 	if t.parts == nil {
 		t.parts = map[ring.SHA][]part{}
 	}
-	t.parts[sha] = append(t.parts[sha], part{src, state, text})
+	t.parts[sha] = append(t.parts[sha], part{src, state, why})
 }
 
 // tellTogether tells the worst of what sources make of a commit: a failure as soon
@@ -55,21 +56,11 @@ func (t *decider) tellTogether() {
 		var says []string
 		for _, p := range parts {
 			if weight(p.state) == weight(worst.state) {
-				says = append(says, p.src.Name+": "+p.text)
+				says = append(says, p.src.Name+": "+p.why.Says)
 			}
 		}
-		t.post(worst.src, sha, "", worst.state, strings.Join(says, "; "))
+		t.post(worst.src, sha, "", worst.state, ring.Reason{Code: worst.why.Code, On: worst.why.On, Says: strings.Join(says, "; ")})
 	}
-}
-
-// alone is what a source said of a commit, without its name before it.
-func (t *Pass) alone(description string) string {
-	for i := range t.Sources {
-		if says, named := strings.CutPrefix(description, t.Sources[i].Name+": "); named {
-			return says
-		}
-	}
-	return description
 }
 
 func weight(state string) int {

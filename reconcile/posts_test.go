@@ -45,8 +45,8 @@ func TestARefusalIsToldWithItsCodeAndItsSentence(t *testing.T) {
 			if p.State != ring.PostFailure || p.Description != want {
 				t.Errorf("%s says %q", commit, p.Says())
 			}
-			if !untrusted(p.Description) {
-				t.Errorf("%q does not say that trust refused it", p.Description)
+			if p.Code != ring.WhyCommitRefused {
+				t.Errorf("%q has the code %q", p.Description, p.Code)
 			}
 		}
 		src.Refusal, src.Commit, src.Tip = nil, &ring.Commit{SHA: shaOf("c3")}, shaOf("c3")
@@ -60,18 +60,6 @@ func TestARefusalIsToldWithItsCodeAndItsSentence(t *testing.T) {
 			t.Errorf("trusted after all, and it says %q", p.Says())
 		}
 	})
-}
-
-func TestOnlyARefusalByTrustIsToldApart(t *testing.T) {
-	for description, want := range map[string]bool{
-		"rejected: Unsigned ab12cd3": true, "rejected: Unsigned ab12cd3: commit ab12cd3 is not signed": true,
-		"rejected: PolicyDenied web/compose.yaml:3: it would": false, "rejected: UnknownKey: defaced is no key": false,
-		"web 2/4 ready": false, "rejected: ": false, "superseded by ab12cd3": false,
-	} {
-		if untrusted(description) != want {
-			t.Errorf("%q is taken for %v", description, !want)
-		}
-	}
 }
 
 func TestAnAppThatTheCommitDoesNotChangeIsNoDeployment(t *testing.T) {

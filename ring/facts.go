@@ -248,6 +248,10 @@ type Post struct {
 	Phase       string    `json:"phase,omitempty"`
 	Description string    `json:"description"`
 	At          time.Time `json:"at"`
+	// Code is of the reason that is told, "" where it has none. Tally is how many services
+	// the commit changes, adds and removes, as it was told when it was first staged.
+	Code  ReasonCode `json:"code,omitempty"`
+	Tally string     `json:"tally,omitempty"`
 }
 
 // Row is by sha and context.

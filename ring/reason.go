@@ -44,6 +44,7 @@ const (
 	WhyLeftToCompose      ReasonCode = "LeftToCompose"
 	WhyImagePending       ReasonCode = "ImagePending"
 	WhyHostCheckPending   ReasonCode = "HostCheckPending"
+	WhyCommitRefused      ReasonCode = "CommitRefused"
 	WhyAppRefused         ReasonCode = "AppRefused"
 	WhyInstanceNotReady   ReasonCode = "InstanceNotReady"
 	WhyRolloutFailed      ReasonCode = "RolloutFailed"
