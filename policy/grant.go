@@ -194,7 +194,7 @@ func GivesRoot(feature, asks string) bool {
 	case "labels.steering":
 		return !strings.HasPrefix(asks, "io.portainer.")
 	case "mounts.driver_opts":
-		return strings.HasPrefix(asks, "sha256:") || slices.ContainsFunc(pathsIn(asks), func(p string) bool { return rootPath(plain(p), false) })
+		return rootOptions(asks)
 	case "mounts.bind":
 		p, mode, _ := strings.Cut(asks, ":")
 		return rootPath(plain(p), mode == "ro")

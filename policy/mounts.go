@@ -94,7 +94,7 @@ func volumeOptions(l *look) {
 	}
 	asks, alone := optionsAsked(opts), false
 	for _, name := range sortedKeys(opts) {
-		alone = alone || slices.ContainsFunc(pathsIn(opts[name]), func(p string) bool {
+		alone = alone || slices.ContainsFunc(optionPaths(name, opts[name]), func(p string) bool {
 			g := l.pathAt(p, false, false)
 			return g != nil && (g.alone || g.grade == forbidden)
 		})
@@ -104,7 +104,10 @@ func volumeOptions(l *look) {
 			continue
 		}
 		f := finding{value: name, at: name, asks: asks, alone: alone, risk: optionRisk(name, opts), instead: "make the volume by hand (docker volume create) and say external: true"}
-		for _, p := range pathsIn(opts[name]) {
+		if name == "device" && optionsBind(opts) && !path.IsAbs(opts[name]) {
+			f.grade, f.risk, f.instead = forbidden, "is a path from wherever the engine was started", "write the whole path, from /"
+		}
+		for _, p := range optionPaths(name, opts[name]) {
 			if g := l.pathAt(p, false, false); g != nil && g.grade == forbidden {
 				f.grade, f.risk = forbidden, p+" "+g.risk
 			}
@@ -143,6 +146,60 @@ func optionRisk(name string, opts map[string]string) string {
 	}
 	return "goes to the volume's driver, which acts as root on the host"
 }
+
+// optionsBind reports whether the options of a volume mount a folder of the host.
+func optionsBind(opts map[string]string) bool {
+	words := strings.Split(opts["o"], ",")
+	return slices.Contains(words, "bind") || slices.Contains(words, "rbind") || slices.Contains([]string{"", "none", "bind"}, opts["type"])
+}
+
+// optionPaths are the paths of the host that an option of a volume names. The engine takes
+// a relative one from its own working directory, which is / as a rule.
+func optionPaths(name, value string) []string {
+	out := pathsIn(value)
+	relative := func(p string) {
+		if p != "" && !path.IsAbs(p) && !strings.Contains(p, ":") {
+			out = append(out, path.Clean("/"+p))
+		}
+	}
+	switch name {
+	case "device":
+		relative(value)
+	case "o":
+		for _, word := range strings.Split(value, ",") {
+			if key, dirs, has := strings.Cut(word, "="); has && strings.HasSuffix(key, "dir") {
+				for _, dir := range strings.Split(dirs, ":") {
+					relative(dir)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// rootOptions reports whether the options of one volume, as optionsAsked writes them, may
+// give root on the host. Tame are memory, shares of the network, and folders that are.
+func rootOptions(asks string) bool {
+	if strings.HasPrefix(asks, "sha256:") {
+		return true // nobody can see what they are
+	}
+	kind := ""
+	for _, word := range strings.Split(asks, ";") {
+		name, value, _ := strings.Cut(word, "=")
+		if name == "type" {
+			kind = value
+		}
+		for _, p := range optionPaths(name, value) {
+			if rootPath(plain(p), false) {
+				return true
+			}
+		}
+	}
+	return !slices.Contains(tameFilesystems, kind)
+}
+
+// tameFilesystems are those that show nothing of the kernel and read no disk. "" is a bind.
+var tameFilesystems = []string{"", "none", "bind", "tmpfs", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph"}
 
 // pathsIn are the absolute paths that stand anywhere in an option's value, such
 // as "lowerdir=/a:/b,upperdir=/c".

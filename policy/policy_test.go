@@ -291,6 +291,24 @@ func TestWhatOnlyAnAppAsAWholeShows(t *testing.T) {
 }
 
 // A grant says that it gives root wherever it is not known that it does not.
+func TestOptionsOfAVolumeAreTameOrSayThatTheyGiveRoot(t *testing.T) {
+	for _, tame := range []string{
+		"device=/mnt/media;o=bind;type=none", "device=tmpfs;o=size=64k;type=tmpfs", "device=:/x;o=addr=10.0.0.1;type=nfs",
+		"device=//nas/films;o=guest;type=cifs",
+	} {
+		require.False(t, GivesRoot("mounts.driver_opts", tame), tame)
+	}
+	for _, root := range []string{
+		"device=proc;type=proc", "device=x;type=proc", "device=sysfs;type=sysfs", "device=devtmpfs;type=devtmpfs", "device=none;type=cgroup2",
+		"device=none;type=securityfs", "device=/dev/sda1;type=ext4", "device=/dev/mapper/vg-root;type=xfs", "device=/dev/vg/root;type=ext4",
+		"device=/mnt/disk.img;o=loop;type=ext4", "device=overlay;o=lowerdir=/mnt/a,upperdir=/mnt/b,workdir=/mnt/c;type=overlay",
+		"device=etc;o=bind;type=none", "device=./etc/cron.d;o=bind;type=none", "device=.;o=bind;type=none", "device=/;o=bind", "device=var/run/docker.sock;o=bind;type=none",
+		"o=bind,lowerdir=etc;type=none", "sha256:0123",
+	} {
+		require.True(t, GivesRoot("mounts.driver_opts", root), root)
+	}
+}
+
 func TestADeviceIsTameOrSaysThatItGivesRoot(t *testing.T) {
 	for _, tame := range []string{
 		"/dev/dri", "/dev/dri/renderD128", "/dev/snd", "/dev/ttyUSB0", "/dev/ttyACM0", "/dev/serial/by-id/usb-zigbee", "/dev/net/tun", "/dev/bus/usb/001/004",

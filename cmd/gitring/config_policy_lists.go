@@ -393,6 +393,11 @@ func (k *checker) closedRoots(c *Config, file string, line int) {
 			k.inPolicy(file, line, "choose another folder", "policy.mounts.bind_roots: %s is the daemon's own", root)
 			continue
 		}
+		if root != policy.OwnFolder && policy.GivesRoot("mounts.bind", root) {
+			k.inPolicy(file, line, "name a folder of data, such as /mnt/media, or grant it to the app that needs it: mounts.bind with danger: "+policy.Equivalent,
+				"policy.mounts.bind_roots: %s gives root on this host to every app", root)
+			continue
+		}
 		if entry, closed := policy.ClosedRoot(*c.policy.lists, root); closed {
 			k.inPolicy(file, line, "choose another folder, or take "+entry+" out of never: mounts: {never: [-"+entry+"]}",
 				"policy.mounts.bind_roots: %s is closed by %s in mounts.never", root, entry)

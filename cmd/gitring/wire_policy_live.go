@@ -23,6 +23,7 @@ type livePolicy struct {
 	mu    sync.Mutex
 	now   policyConfig // guarded by mu: what is in effect
 	seen  []byte       // guarded by mu: a print of the files when they were read last
+	next  []byte       // guarded by mu: one that the last look met first, and has not read yet
 	wrong string       // guarded by mu: why the files cannot be taken, "" when they can
 }
 
@@ -46,19 +47,28 @@ func (p *livePolicy) print(file string) ([]byte, error) {
 	return sum.Sum(nil), nil
 }
 
-// look reads the files again where they changed. It reports whether other rules count now,
-// and what is wrong where that was not known before.
+// look reads the files again where they changed, once two looks have found them the same:
+// an editor may be in the middle of a save, and half a policy can be a whole one to read. It
+// reports whether other rules count now, and what is wrong where that was not known before.
 func (p *livePolicy) look() (changed bool, wrong string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seen, err := p.print(p.now.file)
 	if err == nil && bytes.Equal(seen, p.seen) {
+		p.next = nil
+		return false, ""
+	}
+	if p.seen != nil && (p.next == nil || !bytes.Equal(seen, p.next)) {
+		p.next = append([]byte{}, seen...)
 		return false, ""
 	}
 	before := p.wrong
 	var c *Config
 	if err == nil {
 		c, err = ReadConfig(p.config)
+		if after, _ := p.print(p.now.file); p.seen != nil && !bytes.Equal(after, seen) {
+			return false, "" // a save began meanwhile
+		}
 	}
 	if err == nil {
 		if later := c.policy.later; len(later) > 0 {
