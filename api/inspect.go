@@ -13,11 +13,12 @@ import (
 type InspectQuery struct {
 	App, Service string
 	Slot         int
+	Trace        bool // with the rules that were asked
 }
 
 func (s *Socket) inspect(w http.ResponseWriter, r *http.Request, _ Peer) error {
 	v := query{values: r.URL.Query()}
-	q := InspectQuery{App: v.text("app"), Service: v.text("service"), Slot: v.number("slot", 0)}
+	q := InspectQuery{App: v.text("app"), Service: v.text("service"), Slot: v.number("slot", 0), Trace: v.yes("trace")}
 	if v.err != nil {
 		return v.err
 	}
@@ -38,6 +39,9 @@ func (c *Client) Inspect(ctx context.Context, q InspectQuery) (ring.Explained, e
 	set(v, "service", q.Service)
 	if q.Slot != 0 {
 		set(v, "slot", strconv.Itoa(q.Slot))
+	}
+	if q.Trace {
+		set(v, "trace", "true")
 	}
 	var out ring.Explained
 	return out, c.ask(ctx, http.MethodGet, "/v1/inspect", v, nil, &out)

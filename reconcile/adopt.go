@@ -101,12 +101,12 @@ func (t *decider) atRest(id ring.ServiceID) {
 	t.set(ring.Good{AppName: name, App: app, Service: s, Commit: f.App.Commit, At: t.now})
 }
 
-// dropDouble removes one of two that stand in one slot for one version: ours, which an
+// doubleInstance removes one of two that stand in one slot for one version: ours, which an
 // adopted container was about to make room for, or was just replaced by, when the
 // database that knew of it was lost. It says whether a step was decided.
-func (t *decider) dropDouble(v *service) bool {
+func (t *Pass) doubleInstance(v *service) outcome {
 	if len(t.Facts.Adopted) == 0 {
-		return false
+		return outcome{}
 	}
 	for _, in := range v.all {
 		if in.Version != v.target.Version || !in.holds() || t.adopted(in) == nil {
@@ -123,11 +123,10 @@ func (t *decider) dropDouble(v *service) bool {
 			if goes.Live() && !v.spare(goes) {
 				continue
 			}
-			t.clear(v, goes, intentRemove, say("%s stands in slot %d, too", stays.Name, in.Slot))
-			return true
+			return clearing(goes, say("%s stands in slot %d, too", stays.Name, in.Slot))
 		}
 	}
-	return false
+	return outcome{}
 }
 
 // adopting are the containers of an app that were adopted and do not stand for

@@ -6,13 +6,12 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// standby is blue_green: the old set stays whole until the new one serves whole,
-// then for warm_for as the one to go back to, and then goes together. It says
-// that the look is over for v. Where two versions cannot overlap there is no
-// second set, and recreate moves the service.
-func (t *decider) standby(v *service) bool {
-	if v.want.Rollout.Strategy != ring.BlueGreen || v.target != v.want || v.row.Done {
-		return false
+// switchSets is blue_green: the old set stays whole until the new one serves whole,
+// then for warm_for as the one to go back to, and then goes together. Where two
+// versions cannot overlap there is no second set, and recreate moves the service.
+func (t *Pass) switchSets(v *service) outcome {
+	if v.target != v.want || v.row.Done {
+		return outcome{}
 	}
 	var old, interim []*inst
 	for _, in := range v.all {
@@ -24,42 +23,42 @@ func (t *decider) standby(v *service) bool {
 			old = append(old, in)
 		}
 	}
-	if t.shed(v, interim) {
-		return true
+	if o := t.firstToGo(v, interim); o.then == stop {
+		return o
 	}
 	if len(old) == 0 {
-		return false
+		return outcome{}
 	}
+	o := outcome{then: stop}
 	if !t.filled(v) {
-		return true
+		return o
 	}
-	if v.row.Switched.IsZero() {
-		row := v.row
+	row := v.row
+	if row.Switched.IsZero() {
 		row.Switched = t.now
-		t.set(row)
-		t.event(ring.Event{
+		o.facts = append(o.facts, row)
+		o.events = append(o.events, ring.Event{
 			Kind: ring.RolloutSwitched, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version,
 			Commit: v.app.Commit, Reason: say("%d/%d ready; the old set stays for %s", v.want.Replicas, v.want.Replicas, v.want.Rollout.WarmFor),
 		})
 	}
-	if cold := v.row.Switched.Add(v.want.Rollout.WarmFor); t.now.Before(cold) && !v.promoted() {
+	if cold := row.Switched.Add(v.want.Rollout.WarmFor); t.now.Before(cold) && !v.promoted() {
 		t.wake(cold)
-		return true
+		return o
 	}
-	t.retire(v, old)
-	return true
+	o.moves = append(o.moves, move{kind: moveRetire, all: old})
+	return o
 }
 
-// shed removes the first of some that the floor can spare.
-func (t *decider) shed(v *service, some []*inst) bool {
+// firstToGo removes the first of some that the floor can spare.
+func (t *Pass) firstToGo(v *service, some []*inst) outcome {
 	t.sortGone(v, some)
 	for _, in := range some {
 		if v.spare(in) {
-			t.remove(v, in, t.removeSays(v, in))
-			return true
+			return removing(in, t.removeSays(v, in))
 		}
 	}
-	return false
+	return outcome{}
 }
 
 // retire is the switch: all of the old set is on its way out from the same

@@ -27,9 +27,9 @@ func (t *Pass) broken(v *service, in *inst) (ring.Try, bool) {
 	return try, try.Surely || in.Started.IsZero()
 }
 
-// replaceBroken removes what the engine will never start, after a wait that grows
+// brokenInstance removes what the engine will never start, after a wait that grows
 // with each refusal of what was made in its place.
-func (t *decider) replaceBroken(v *service) bool {
+func (t *Pass) brokenInstance(v *service) outcome {
 	for _, in := range v.all {
 		try, ok := t.broken(v, in)
 		if !ok || in.leaving() {
@@ -37,12 +37,11 @@ func (t *decider) replaceBroken(v *service) bool {
 		}
 		if t.now.Before(try.Next) {
 			t.wake(try.Next)
-			return true
+			return outcome{then: stop}
 		}
-		t.remove(v, in, "the engine will never start it: "+try.Err)
-		return true
+		return removing(in, "the engine will never start it: "+try.Err)
 	}
-	return false
+	return outcome{}
 }
 
 // brokenRun ends a run whose container the engine will never start: it may have

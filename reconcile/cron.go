@@ -57,7 +57,7 @@ func (t *decider) cron(v *service) {
 		t.hearOut(v)
 		return
 	}
-	if t.finishIntents(v) || t.rejoin(v) || t.workers(v) {
+	if t.decideBy(v, cronRules) {
 		return
 	}
 	t.followRuns(v)

@@ -71,6 +71,7 @@ type decider struct {
 	facts  []ring.Fact
 	events []ring.Event
 	own    map[string]bool // tables of Facts that were copied before a change
+	trace  *trace          // nil where nobody asks which rules were asked
 }
 
 // newPass has looked at nothing yet.

@@ -6,9 +6,12 @@
 // moment to look again. It asks the same question at every look; a rolling
 // update is what comes of asking it again and again. Loop carries out.
 //
-// Who reads it for the first time goes along the road: world, diff, service,
-// rollout, rolling. That is the whole of an update; every other file is one rule
+// Who reads it for the first time goes along the road: world, diff, service, rules,
+// rollout, rolling, move. That is the whole of an update; every other file is one rule
 // that stands beside it, and most are read alone. A test holds this map to the folder.
+//
+// A Pass reads: the world, the views, the facts as they are by now. A decider writes:
+// facts, events and steps. Rules are lists in order; what one asks for is an outcome.
 //
 // One look:
 //
@@ -36,6 +39,9 @@
 // One service:
 //
 //	service       the view of it, and its target
+//	rules         the lists of rules, by strategy, and how they are asked
+//	move          what a rule asks for, and what makes it safe against a crash
+//	trace         which rules were asked, for who wants to know
 //	instance      the view of one instance: ready, down, or neither
 //	checks        which checks an instance is asked, and since when it counts
 //	slot          the step that fills or empties a slot
@@ -101,7 +107,7 @@
 //	changes       what differs between two plans
 //	gap           how long a service will not answer
 //	explain       why a service is as it is
-//	moves         what is under way while a plan is asked for
+//	moving        what is under way while a plan is asked for
 //	status        the state of everything, for people and exit codes
 //	running       what runs of a service, for people
 //	conditions    what is wrong with a service, or moves it, and since when

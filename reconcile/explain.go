@@ -10,10 +10,13 @@ import (
 )
 
 // Explain answers why a service is as it is: by the same rules, from the same
-// world, as a look would decide now. Slot 0 is all slots. It changes nothing. It says
-// whether this host knows such a service.
-func Explain(w World, now time.Time, id ring.ServiceID, slot int) (ring.Explained, bool) {
+// world, as a look would decide now. Slot 0 is all slots. With rules it has the rules that
+// were asked, too. It changes nothing. It reports whether this host knows such a service.
+func Explain(w World, now time.Time, id ring.ServiceID, slot int, rules bool) (ring.Explained, bool) {
 	t := newDecider(w, now)
+	if rules {
+		t.trace = &trace{of: id}
+	}
 	t.decide()
 	app, service := id.Split()
 	out := ring.Explained{App: app, Service: service, Slot: slot, Instances: []ring.ExplainedInstance{}}
@@ -36,6 +39,9 @@ func Explain(w World, now time.Time, id ring.ServiceID, slot int) (ring.Explaine
 	}
 	e.overrides()
 	e.decides()
+	if rules {
+		out.Trace = t.trace.asked
+	}
 	return out, true
 }
 

@@ -52,7 +52,7 @@ func TestEveryStateOfTheStoriesIsExplained(t *testing.T) {
 							continue
 						}
 						seen[string(key)] = true
-						e, ok := Explain(s.world(), s.clock(), ring.ID(a.Name, st.Name), 0)
+						e, ok := Explain(s.world(), s.clock(), ring.ID(a.Name, st.Name), 0, false)
 						require.True(t, ok, "%s: %s/%s", file, a.Name, st.Name)
 						require.Equal(t, st.Phase, e.Phase)
 						require.Empty(t, helped(e), "%s: %s/%s %s\n says %s\n rule %s\n next %s", file, a.Name, st.Name, e.Phase, e.Says, e.Rule, e.Next)
@@ -87,7 +87,7 @@ func explained(t *testing.T, lines, id string, slot int) ring.Explained {
 	}
 	s.turn()
 	app, service := fullID(id)
-	e, ok := Explain(s.world(), s.clock(), ring.ID(app, service), slot)
+	e, ok := Explain(s.world(), s.clock(), ring.ID(app, service), slot, false)
 	require.True(t, ok)
 	return e
 }
@@ -164,6 +164,48 @@ func TestAnExplanationNamesWhatItIsMadeOf(t *testing.T) {
 	require.Equal(t, 2, one.Instances[0].Slot)
 	none := explained(t, "service web replicas 2\ncommit c1 web=v1\nrest", "web", 7)
 	require.Contains(t, none.Says, "slot 7 has no instance")
-	_, ok := Explain(World{Facts: ring.NewFacts(), Recent: NewRecent()}, epoch, "no/such", 0)
+	_, ok := Explain(World{Facts: ring.NewFacts(), Recent: NewRecent()}, epoch, "no/such", 0, false)
 	require.False(t, ok)
+}
+
+// TestTheRulesThatWereAskedAreTold holds that the trace is of the lists that decide: what
+// was asked, in which order, and which rule ended the pass.
+func TestTheRulesThatWereAskedAreTold(t *testing.T) {
+	told := func(lines ...string) []ring.AskedRule {
+		s := newStory()
+		for _, line := range lines {
+			require.NoError(t, s.tell(line), line)
+		}
+		e, ok := Explain(s.world(), s.clock(), "web/web", 0, true)
+		require.True(t, ok)
+		none, _ := Explain(s.world(), s.clock(), "web/web", 0, false)
+		require.Empty(t, none.Trace, "nobody asked")
+		return e.Trace
+	}
+	names := func(all []ring.AskedRule) (out []string) {
+		for _, r := range all {
+			out = append(out, r.Rule)
+		}
+		return out
+	}
+	of := func(lists ...[]rule) (out []string) {
+		for _, r := range listOf(lists...) {
+			out = append(out, r.name)
+		}
+		return out
+	}
+
+	rest := told("service web replicas 2 min_ready 1s", "commit c1 web=v1", "rest")
+	require.Equal(t, of(beginRules, doubleRules, strategies[ring.Rolling].rules), names(rest), "at rest each is asked")
+	for _, r := range rest {
+		require.Equal(t, ring.AskedRule{Rule: r.Rule, Then: "skip"}, r)
+	}
+
+	again := told("service web replicas 2 min_ready 1s", "commit c1 web=v1", "rest", "fault remove web-1")
+	last := again[len(again)-1]
+	require.Equal(t, ring.AskedRule{Rule: "create one more", Then: "try", Moved: true}, last)
+
+	slots := told("service web strategy recreate min_ready 1s", "commit c1 web=v1", "rest")
+	require.Contains(t, names(slots), "move slots one by one")
+	require.NotContains(t, names(slots), "create one more")
 }

@@ -40,7 +40,7 @@ func (t *decider) job(v *service) {
 		t.hearOut(v)
 		return
 	}
-	if t.finishIntents(v) || t.rejoin(v) || t.workers(v) || t.followRuns(v) || t.oldRuns(v) {
+	if t.decideBy(v, jobRules) {
 		return
 	}
 	// From here no run of the job is under way.
@@ -55,16 +55,15 @@ func (t *decider) job(v *service) {
 	t.keepRuns(v)
 }
 
-// workers removes what still runs of a service that was a worker: nothing ends by
+// formerWorker removes what still runs of a service that was a worker: nothing ends by
 // itself there that a run could wait for, and no run begins beside it.
-func (t *decider) workers(v *service) bool {
+func (t *Pass) formerWorker(v *service) outcome {
 	for _, in := range v.all {
 		if in.Kind == ring.Worker && in.holds() {
-			t.clear(v, in, intentRemove, say("replaced by %s, where it is a %s", v.app.Commit.Short(), v.want.Kind))
-			return true
+			return clearing(in, say("replaced by %s, where it is a %s", v.app.Commit.Short(), v.want.Kind))
 		}
 	}
-	return false
+	return outcome{}
 }
 
 // outlasts is why the wanted version of a worker may not start yet: the service

@@ -38,7 +38,7 @@ func TestANetworkThatTheEngineRefusesIsToldAndTriedAgain(t *testing.T) {
 	}
 	require.Equal(t, 5, tried, "at 0, 1, 3, 7 and 15 s")
 	require.Contains(t, said, "the subnet of network default overlaps")
-	e, ok := Explain(w, begin.Add(20*time.Second), ring.ID("shop", "web"), 0)
+	e, ok := Explain(w, begin.Add(20*time.Second), ring.ID("shop", "web"), 0, false)
 	require.True(t, ok)
 	require.Contains(t, e.Says+e.Rule, "the subnet of network default overlaps")
 

@@ -7,28 +7,23 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// recreate moves a service whose versions may not run side by side: one slot
+// Recreate moves a service whose versions may not run side by side: one slot
 // at a time; the new instance is created first, the old one stopped and kept,
 // the new one started; when that fails the kept one is started again. Two
 // instances never hold the same port, address or data at once (I18).
-func (t *decider) recreate(v *service) {
-	if t.dropFailed(v) || t.surplus(v) || t.dropSuperseded(v) {
-		return
-	}
+
+// moveSlots brings the slots to the target, one after the other.
+func (t *decider) moveSlots(v *service) bool {
 	for slot := 1; slot <= v.target.Replicas; slot++ {
 		if t.move(v, slot) {
-			return
+			return true
 		}
 	}
-	if t.takeName(v) || t.reload(v) {
-		return
-	}
-	t.complete(v)
-	t.policy(v)
+	return false
 }
 
-// surplus removes what has no slot any more.
-func (t *decider) surplus(v *service) bool {
+// slotless is what has no slot any more: it goes.
+func (t *Pass) slotless(v *service) outcome {
 	for _, in := range v.all {
 		if !in.holds() || in.Slot <= v.target.Replicas {
 			continue
@@ -36,27 +31,25 @@ func (t *decider) surplus(v *service) bool {
 		if in.Version == v.target.Version && !t.mayLower(v) {
 			continue
 		}
-		t.clear(v, in, intentRemove, say("replicas %d", v.target.Replicas))
-		return true
+		return clearing(in, say("replicas %d", v.target.Replicas))
 	}
-	return false
+	return outcome{}
 }
 
-// dropSuperseded removes what was created and that nobody will start any more: a
-// newer commit came first. Not in the gap, when nothing runs, which it would prolong.
-func (t *decider) dropSuperseded(v *service) bool {
+// supersededInstance was created and nobody will start it any more: a newer commit came
+// first. Not in the gap, when nothing runs, which its removal would prolong.
+func (t *Pass) supersededInstance(v *service) outcome {
 	if !slices.ContainsFunc(v.all, func(in *inst) bool { return in.Live() }) {
-		return false
+		return outcome{}
 	}
 	for _, in := range v.all {
 		wanted := in.Version == v.want.Version || in.Version == v.target.Version || v.good != nil && in.Version == v.good.Service.Version
 		if in.State != ring.StateCreated || !in.holds() || wanted {
 			continue
 		}
-		t.remove(v, in, say("superseded by %s before it started", v.app.Commit.Short()))
-		return true
+		return removing(in, say("superseded by %s before it started", v.app.Commit.Short()))
 	}
-	return false
+	return outcome{}
 }
 
 // move brings one slot to the target. It says whether the slot is under way,

@@ -7,35 +7,27 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// rolling moves a service whose versions may run side by side: ROLLOUT.md
-// section 3, computed from what is seen, one step at a time.
-func (t *decider) rolling(v *service) {
-	if t.dropFailed(v) || t.startCreated(v) || t.heal(v) || t.surge(v) || t.standby(v) || t.shrink(v) || t.reload(v) {
-		return
-	}
-	t.complete(v)
-	t.policy(v)
-}
+// Rolling moves a service whose versions may run side by side: computed from what is
+// seen, one step at a time. The rules stand in rules.go, in order.
 
-// dropFailed removes failed instances of the target, free of budget. One that
+// failedInstance is a failed instance of the target, which goes free of budget. One that
 // failed, was started again and may be serving by now is none.
-func (t *decider) dropFailed(v *service) bool {
+func (t *Pass) failedInstance(v *service) outcome {
 	if v.row.Done || v.failed != nil || !v.waits.None() {
-		return false
+		return outcome{}
 	}
 	for _, in := range v.all {
 		if in.Version != v.target.Version || !in.holds() || !slices.Contains(v.row.Counted, in.ID) || !in.down || t.adopted(in) != nil {
 			continue
 		}
-		t.remove(v, in, "failed: "+in.reason)
-		return true
+		return removing(in, "failed: "+in.reason)
 	}
-	return false
+	return outcome{}
 }
 
-// startCreated starts what was created and not started, a step that ended half
-// way, and what was kept for a restore.
-func (t *decider) startCreated(v *service) bool {
+// createdInstance is what was created and not started, a step that ended half way, and
+// what was kept for a restore: it is started.
+func (t *Pass) createdInstance(v *service) (o outcome) {
 	for _, in := range v.all {
 		kept := (in.intent == intentPark || in.intent == intentAgain || in.begun() && !v.row.Done && v.failed == nil && v.waits.None()) && !in.Live()
 		if in.State != ring.StateCreated && !kept || in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
@@ -44,13 +36,18 @@ func (t *decider) startCreated(v *service) bool {
 		if v.exclusive() && !v.mayStart(in) {
 			continue // a rollout that was paused before the old one had stopped
 		}
-		if !v.mayStart(in) && t.unsure(v) {
+		if !v.mayStart(in) && !v.target.Image.Known {
+			// Only a lost database knew what the target's image keeps for itself: until
+			// that is known, nothing is started beside another.
+			o.then = note
+			o.moves = append(o.moves, move{kind: movePull, why: "has to be looked at"})
 			continue
 		}
-		t.start(v, in, "created and not started")
-		return true
+		o.then = stop
+		o.moves = append(o.moves, move{kind: moveStart, in: in, why: "created and not started"})
+		return o
 	}
-	return false
+	return o
 }
 
 // unsure says that only a lost database knew what the target's image keeps for itself,
@@ -63,8 +60,8 @@ func (t *decider) unsure(v *service) bool {
 	return true
 }
 
-// surge creates one instance more when the budget allows it.
-func (t *decider) surge(v *service) bool {
+// oneMore creates one instance more when the budget allows it.
+func (t *Pass) oneMore(v *service) outcome {
 	d := v.target.Replicas
 	up, _ := v.knobs().Room(d)
 	var live, held, starting int
@@ -80,18 +77,18 @@ func (t *decider) surge(v *service) bool {
 			starting++
 		}
 		if !v.row.Done && !v.restoring() && in.down && in.Ended() && !t.rests(v, in) {
-			return false // one of the target is failing
+			return outcome{} // one of the target is failing
 		}
 	}
 	parallel := max(1, v.knobs().MaxParallel)
 	slot := t.freeSlot(v)
 	if slot == 0 || min(d+up-live, d-held, parallel-starting) <= 0 {
-		return false
+		return outcome{}
 	}
-	if v.lacks = t.short(v); v.lacks != "" {
-		return false
+	if why := t.short(v); why != "" {
+		return outcome{then: note, reason: ring.Reason{Code: ring.WhyHostNotReady, Says: why}}
 	}
-	return t.create(v, slot, true, t.createSays(v, slot))
+	return outcome{then: try, clears: true, moves: []move{{kind: moveCreate, slot: slot, start: true, why: t.createSays(v, slot)}}}
 }
 
 // starting says that an instance of the target is on its way to ready, and takes a
@@ -127,8 +124,8 @@ func (t *Pass) createSays(v *service, slot int) string {
 	return t.why(v)
 }
 
-// shrink removes one instance that is not wanted, if the floor allows it.
-func (t *decider) shrink(v *service) bool {
+// oneNotWanted removes one instance that is not wanted, if the floor allows it.
+func (t *Pass) oneNotWanted(v *service) outcome {
 	var gone []*inst
 	for _, in := range v.all {
 		if !in.holds() {
@@ -138,7 +135,7 @@ func (t *decider) shrink(v *service) bool {
 			gone = append(gone, in)
 		}
 	}
-	return t.shed(v, gone)
+	return t.firstToGo(v, gone)
 }
 
 // sortGone is the order in which instances go.

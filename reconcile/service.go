@@ -106,29 +106,26 @@ func (t *decider) service(v *service) {
 		return
 	}
 	// From here nothing of this service is in flight.
-	if t.replaceBroken(v) || t.finishIntents(v) || t.standAside(v) || t.rejoin(v) || t.formerRuns(v) {
-		return
+	switch {
+	case t.decideBy(v, beginRules):
+	case !v.waits.None() && v.good == nil:
+		t.decideBy(v, waitRules) // nothing may start yet, and nothing is to be kept at full count
+	case v.stopped():
+		t.decideBy(v, stoppedRules)
+	case t.decideBy(v, doubleRules):
+	default:
+		found := t.drift(v)
+		t.decideBy(v, strategyOf(v).rules)
+		t.putBack(v, found)
 	}
-	if !v.waits.None() && v.good == nil {
-		t.heal(v) // nothing may start yet, and nothing is to be kept at full count
-		return
+}
+
+// completeStopped completes a rollout that stopped, where what is left of it serves whole.
+func (t *decider) completeStopped(v *service) bool {
+	if !v.left() && !v.watched() {
+		t.complete(v)
 	}
-	if v.stopped() {
-		if !t.startCreated(v) && !t.heal(v) && !v.left() && !v.watched() {
-			t.complete(v)
-		}
-		return
-	}
-	if t.dropDouble(v) {
-		return
-	}
-	found := t.drift(v)
-	if v.exclusive() {
-		t.recreate(v)
-	} else {
-		t.rolling(v)
-	}
-	t.putBack(v, found)
+	return false
 }
 
 // weigh chooses the target and gives the verdict on it; it moves nothing.

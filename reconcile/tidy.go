@@ -141,7 +141,7 @@ func (t *decider) keepUp(id ring.ServiceID, ins []*inst) {
 			return
 		}
 	}
-	if !t.startCreated(v) && !t.heal(v) { // what stood aside for a version that left with it comes back
+	if !t.decideBy(v, keptRules) { // what stood aside for a version that left with it comes back
 		t.policy(v)
 	}
 }

@@ -48,7 +48,7 @@ func TestAPublishedPortThatNothingListensOnIsNotedAndDecidesNothing(t *testing.T
 			}
 			require.Equal(t, quiet, d, "all else is as it was, after %s", age)
 		}
-		e, known := Explain(world(time.Hour, tc.unheard...), now, "shop/web", 0)
+		e, known := Explain(world(time.Hour, tc.unheard...), now, "shop/web", 0, false)
 		require.True(t, known)
 		require.Equal(t, tc.says, e.Instances[0].Reason)
 	}

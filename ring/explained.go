@@ -33,8 +33,21 @@ type Explained struct {
 	Overrides  []Override          `json:"overrides,omitempty"`
 	// Notes are worth knowing and nothing wrong; the daemon adds them.
 	Notes []string `json:"notes,omitempty"`
+	// Trace is which rules were asked, in their order, where somebody asked for them.
+	Trace []AskedRule `json:"trace,omitempty"`
 	// Crash is the last one that is recorded; the daemon adds it.
 	Crash *Crash `json:"crash,omitempty"`
+}
+
+// AskedRule is a rule that was asked about a service, and what came of it.
+type AskedRule struct {
+	Rule string `json:"rule"`
+	// Then is "skip", "note", "try" or "stop"; a try ends the pass where its move was made.
+	Then  string     `json:"then"`
+	Moved bool       `json:"moved"` // it decided a step
+	Code  ReasonCode `json:"code,omitempty"`
+	On    ServiceID  `json:"on,omitempty"`
+	Says  string     `json:"says,omitempty"`
 }
 
 // ExplainedWant is what the plan in force asks.

@@ -15,7 +15,8 @@ import (
 )
 
 func inspectCmd(g *globals) *cobra.Command {
-	return &cobra.Command{
+	trace := false
+	cmd := &cobra.Command{
 		Use:   "inspect <app/service[/slot]>",
 		Short: "Say why a service is as it is, and what comes next",
 		Long: "inspect answers \"why is this not running\": what is wanted and what is seen,\n" +
@@ -30,9 +31,11 @@ func inspectCmd(g *globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return g.inspect(cmd.Context(), app, service, slot)
+			return g.inspect(cmd.Context(), api.InspectQuery{App: app, Service: service, Slot: slot, Trace: trace})
 		},
 	}
+	cmd.Flags().BoolVar(&trace, "trace", false, "also the rules that were asked, in their order, and what each came to")
+	return cmd
 }
 
 // inspected reads app/service[/slot].
@@ -53,8 +56,8 @@ func inspected(given string) (app, service string, slot int, err error) {
 	return app, service, slot, nil
 }
 
-func (g *globals) inspect(ctx context.Context, app, service string, slot int) error {
-	e, err := g.daemon().Inspect(ctx, api.InspectQuery{App: app, Service: service, Slot: slot})
+func (g *globals) inspect(ctx context.Context, q api.InspectQuery) error {
+	e, err := g.daemon().Inspect(ctx, q)
 	if err != nil {
 		return asked(err)
 	}
@@ -120,6 +123,7 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 		pair("failed:", fmt.Sprintf("%s, %s: %s; again %s", try.Kind, times(try.N), try.Err, on(try.Next)))
 	}
 	showSeen(s, e, now)
+	showTrace(s, e)
 	if c := e.Crash; c != nil {
 		s.gap()
 		s.line(2, " ", word{crashHead(c), dim}, w(strings.TrimSuffix(crashSays(c)+": "+once.tell(c.Reason), ": ")))
@@ -130,6 +134,27 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 			s.line(4, "", word{line, dim})
 		}
 	}
+}
+
+// showTrace is a line for each rule that was asked, and what it came to.
+func showTrace(s *screen, e *ring.Explained) {
+	if len(e.Trace) == 0 {
+		return
+	}
+	s.gap()
+	head := []string{"RULE", "CAME TO", "REASON"}
+	var rows [][]word
+	for _, r := range e.Trace {
+		came := r.Then
+		switch {
+		case r.Moved:
+			came += ", a step decided"
+		case r.Then == "try":
+			came += ", no step"
+		}
+		rows = append(rows, []word{w(r.Rule), w(came), w(strings.TrimPrefix(string(r.Code)+": "+r.Says, ": "))})
+	}
+	s.table(2, head, rows)
 }
 
 // on is a moment with its zone; "-" for none.

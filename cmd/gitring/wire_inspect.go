@@ -18,7 +18,7 @@ func (d *daemon) inspect(ctx context.Context, q api.InspectQuery) (ring.Explaine
 		return ring.Explained{}, err
 	}
 	id := ring.ID(q.App, q.Service)
-	e, ok := reconcile.Explain(w, time.Now().UTC(), id, q.Slot)
+	e, ok := reconcile.Explain(w, time.Now().UTC(), id, q.Slot, q.Trace)
 	if !ok {
 		return e, d.noSuch(q.App, q.Service)
 	}

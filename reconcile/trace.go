@@ -1,0 +1,20 @@
+package reconcile
+
+import "github.com/gitring/gitring/ring"
+
+// trace is which rules were asked about one service, for who wants to know.
+type trace struct {
+	of    ring.ServiceID
+	asked []ring.AskedRule
+}
+
+// tracing reports whether somebody asked for the rules of a service.
+func (t *decider) tracing(v *service) bool { return t.trace != nil && t.trace.of == v.id }
+
+// traced notes what came of a rule.
+func (t *decider) traced(r *rule, o *outcome, moved bool) {
+	ends := [...]string{skip: "skip", note: "note", try: "try", stop: "stop"}
+	t.trace.asked = append(t.trace.asked, ring.AskedRule{
+		Rule: r.name, Then: ends[o.then], Moved: moved, Code: o.reason.Code, On: o.reason.On, Says: o.reason.Says,
+	})
+}
