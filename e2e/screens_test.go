@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,6 +44,20 @@ func TestAPersonReadsWhatRunsAndWhatBecameOfEachCommit(t *testing.T) {
 	require.Equal(t, 0, code, out)
 	require.Regexp(t, second[:7]+` +restored +\S+ +Break it; `+app+`/web: kept `, out)
 	require.Regexp(t, first[:7]+` +live +\S+ +Say hello\n`, out)
+	var commits []struct{ Commit, Subject, Signer, Outcome, Says string }
+	code, out = h.run("history", "-o", "json")
+	require.Equal(t, 0, code, out)
+	require.NoError(t, json.Unmarshal([]byte(out), &commits))
+	require.Len(t, commits, 2, "a commit is one entry, however many lines the journal has of it")
+	require.Equal(t, []string{second, first}, []string{commits[0].Commit, commits[1].Commit})
+	require.Equal(t, []string{"restored", "live"}, []string{commits[0].Outcome, commits[1].Outcome})
+	require.Equal(t, []string{"Break it", "Say hello"}, []string{commits[0].Subject, commits[1].Subject})
+	require.Equal(t, "alice@example.org", commits[0].Signer)
+	require.Contains(t, commits[0].Says, app+"/web: kept ")
+	code, out = h.run("events", "-o", "json", "-n", "0")
+	require.Equal(t, 0, code, out)
+	require.Contains(t, out, `"kind":"rollout.restored"`, "the journal has each step")
+
 	code, out = h.run("history", app, "-n", "1")
 	require.Equal(t, 0, code, out)
 	require.NotContains(t, out, "Say hello")

@@ -62,7 +62,7 @@ func TestV51ALostStateDirectoryDoesNotOpenTheDoorToAnOlderCommit(t *testing.T) {
 	require.Equal(t, 0, code, out)
 	h.synced(first)
 	require.NotEmpty(t, h.events.after(mark, "create"), "version 1 again")
-	code, out = h.run("history", "-o", "json")
+	code, out = h.run("events", "-o", "json", "-n", "0")
 	require.Equal(t, 0, code, out)
 	require.Contains(t, out, "(uid ")
 	require.Contains(t, out, "version 2 was a mistake")

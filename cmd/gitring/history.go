@@ -21,8 +21,8 @@ func historyCmd(g *globals) *cobra.Command {
 		Use:   "history [app]",
 		Short: "Show what became of commits, newest first",
 		Long: "history is a line for each commit that this host has seen: who signed it, what it\n" +
-			"says, and what became of it here. Runs of jobs are folded into that. gitring\n" +
-			"events has each step. -o json is the lines of the journal that it rests on.",
+			"says, and what became of it here. Runs of jobs are folded into that. -o json has\n" +
+			"the same commits. gitring events has each step.",
 		Args:              args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: g.completeApps,
 		RunE: func(cmd *cobra.Command, given []string) error {
@@ -32,27 +32,11 @@ func historyCmd(g *globals) *cobra.Command {
 			if q.Limit < 1 {
 				return usage(cmd, "--limit is at least 1")
 			}
-			if g.machine() {
-				return g.historyEvents(cmd.Context(), q)
-			}
 			return g.history(cmd.Context(), q)
 		},
 	}
 	cmd.Flags().IntVarP(&q.Limit, "limit", "n", 50, "how many commits at most")
 	return cmd
-}
-
-func (g *globals) historyEvents(ctx context.Context, q api.HistoryQuery) error {
-	events, err := g.daemon().History(ctx, q)
-	if err != nil {
-		return asked(err)
-	}
-	if len(events) == 0 && q.App != "" {
-		if err := g.known(ctx, q.App); err != nil {
-			return err
-		}
-	}
-	return g.encode(events)
 }
 
 func (g *globals) history(ctx context.Context, q api.HistoryQuery) error {
@@ -64,6 +48,9 @@ func (g *globals) history(ctx context.Context, q api.HistoryQuery) error {
 		if err := g.known(ctx, q.App); err != nil {
 			return err
 		}
+	}
+	if g.machine() {
+		return g.encode(commits)
 	}
 	if len(commits) == 0 {
 		g.notice("nothing happened yet")

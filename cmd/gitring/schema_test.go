@@ -21,16 +21,26 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
 )
 
-const statusSchema = "../../docs/reference/status.schema.json"
+const (
+	statusSchema  = "../../docs/reference/status.schema.json"
+	historySchema = "../../docs/reference/history.schema.json"
+)
 
-// schema is the published one; a closed one allows no key that it does not
-// name, so that a field nobody documented is found.
+// schema is the published one of status; see schemaOf.
 func schema(t *testing.T, closed bool) *jsonschema.Schema {
 	t.Helper()
-	body, err := os.ReadFile(statusSchema)
+	return schemaOf(t, statusSchema, closed)
+}
+
+// schemaOf is a published schema; a closed one allows no key that it does not
+// name, so that a field nobody documented is found.
+func schemaOf(t *testing.T, file string, closed bool) *jsonschema.Schema {
+	t.Helper()
+	body, err := os.ReadFile(file)
 	require.NoError(t, err)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	require.NoError(t, err)
@@ -39,8 +49,8 @@ func schema(t *testing.T, closed bool) *jsonschema.Schema {
 	}
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
-	require.NoError(t, c.AddResource("status.json", doc))
-	s, err := c.Compile("status.json")
+	require.NoError(t, c.AddResource("schema.json", doc))
+	s, err := c.Compile("schema.json")
 	require.NoError(t, err)
 	return s
 }
@@ -64,6 +74,12 @@ func closeObjects(v any) {
 // printed is what "gitring status -o json" prints of what a daemon answers.
 func printed(t *testing.T, answer []byte, args ...string) any {
 	t.Helper()
+	return printedBy(t, answer, append([]string{"status"}, args...)...)
+}
+
+// printedBy is what a command prints with -o json of what a daemon answers.
+func printedBy(t *testing.T, answer []byte, args ...string) any {
+	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", socket)
 	require.NoError(t, err)
@@ -77,7 +93,7 @@ func printed(t *testing.T, answer []byte, args ...string) any {
 		<-served
 	}()
 	var out, errs bytes.Buffer
-	code := run(context.Background(), append([]string{"status", "-o", "json", "--socket", socket}, args...), nil, &out, &errs, time.Now)
+	code := run(context.Background(), append(args, "-o", "json", "--socket", socket), nil, &out, &errs, time.Now)
 	require.Empty(t, errs.String())
 	require.NotEqual(t, exitError, code)
 	doc, err := jsonschema.UnmarshalJSON(&out)
@@ -184,6 +200,55 @@ func TestTheSchemaRefusesWhatStatusNeverSays(t *testing.T) {
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(string(full), `"host"`, `"novel":1,"host"`, 1)))
 	require.NoError(t, err)
 	require.NoError(t, s.Validate(doc), "a key more is none of a reader's business")
+}
+
+func TestHistoryHoldsToItsSchema(t *testing.T) {
+	const sha = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
+	closed := schemaOf(t, historySchema, true)
+	full := api.CommitNow{
+		Commit: sha, Source: "prod", At: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+		Subject: "Say hello", Signer: "alice@example.org", Outcome: outcomeFailed, Says: "shop/web: exited with code 1",
+	}
+	filled(t, "history", reflect.ValueOf(full))
+	answer, err := json.Marshal([]api.CommitNow{full, {Commit: sha, Source: "prod", At: full.At, Outcome: outcomeLive}})
+	require.NoError(t, err)
+	doc := printedBy(t, answer, "history")
+	require.NoError(t, closed.Validate(doc))
+	want, err := jsonschema.UnmarshalJSON(bytes.NewReader(answer))
+	require.NoError(t, err)
+	require.Equal(t, want, doc, "each commit is there, with all that the screen shows of it")
+	require.Equal(t, []any{}, printedBy(t, []byte("[]"), "history"), "a list, also where nothing happened yet")
+
+	for _, change := range [][2]string{
+		{`"outcome":"failed"`, `"outcome":"Failed"`},
+		{`"commit":"a1`, `"commit":"A1`},
+		{`"outcome":"live"`, `"kind":"live"`},
+		{`"says":"shop/web: exited with code 1"`, `"says":""`},
+		{`12:00:00Z`, `12:00:00+01:00`},
+	} {
+		require.Contains(t, string(answer), change[0])
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(string(answer), change[0], change[1], 1)))
+		require.NoError(t, err)
+		require.Error(t, schemaOf(t, historySchema, false).Validate(doc), change[1])
+	}
+
+	// Every outcome that there is has its word in the schema, and no other has.
+	file, err := parser.ParseFile(token.NewFileSet(), "history.go", nil, 0)
+	require.NoError(t, err)
+	var outcomes []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if v, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, "outcome") {
+			word, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+			require.NoError(t, err)
+			outcomes = append(outcomes, word)
+		}
+		return true
+	})
+	body, err := os.ReadFile(historySchema)
+	require.NoError(t, err)
+	var listed any
+	require.NoError(t, json.Unmarshal(body, &listed))
+	require.ElementsMatch(t, outcomes, enums(listed))
 }
 
 // LESSONS 27: every word of ring/status.go is one of the schema's, and every
