@@ -36,7 +36,7 @@ func TestThePlanShowsTheJobThatRunsFirst(t *testing.T) {
 	require.Equal(t, string(ring.ChangeNone)+": ", none["web"])
 	next := said("commit c3 shop/web=v2 shop/tick=t2")
 	require.Contains(t, next["web"], string(ring.ChangeRoll)+": ")
-	require.Contains(t, next["web"], "image v2 to be resolved; backup runs first, and must succeed")
+	require.Contains(t, next["web"], "image v1 -> v2, to be resolved; backup runs first, and must succeed")
 	require.Contains(t, next["tick"], "from the next run on")
 }
 

@@ -382,7 +382,7 @@ func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.Service
 		differ = append(differences(have, c.old, next, c.s), differ...)
 	}
 	if s.Pin.Image == "" {
-		differ = append(differ, difference{"spec.image", "image " + s.Spec.Image + " to be resolved"})
+		differ = unresolved(differ, s)
 	}
 	out.Fields, out.Reason = classed(differ, c.why != ""), sayAll(differ)
 	tellValues(out.Fields, c.old.Spec.Environment, c.s.Spec.Environment)
@@ -397,6 +397,17 @@ func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.Service
 		out.Reason += comesFirst(s)
 	}
 	return out
+}
+
+// unresolved says once of an image that a registry has to be asked for it.
+func unresolved(differ []difference, s *ring.Service) []difference {
+	const toBe = " to be resolved"
+	i := slices.IndexFunc(differ, func(d difference) bool { return d.key == "spec.image" })
+	if i < 0 {
+		return append(differ, difference{"spec.image", "image " + s.Spec.Image + toBe})
+	}
+	differ[i].says += "," + toBe
+	return differ
 }
 
 // alone is why a slot of s has to be empty before the next instance starts; ""

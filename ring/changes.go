@@ -11,6 +11,9 @@ type Changes struct {
 	// Refusals are of the whole commit and of its apps; a refused app has no
 	// AppChanges.
 	Refusals []*Refusal `json:"refusals,omitempty"`
+	// NotRead are the Compose files of a folder that no app reads, in words: one sentence
+	// for each reason. Of a commit nobody looks for them.
+	NotRead []string `json:"not_read,omitempty"`
 	// Policy is the hash of the rules by which it was judged.
 	Policy string `json:"policy,omitempty"`
 	// Decisions are what the policy says of what the apps ask beyond what every app may.

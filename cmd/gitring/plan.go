@@ -53,6 +53,9 @@ func (g *globals) plan(ctx context.Context, p planned, detailed bool) error {
 	if err != nil {
 		return err
 	}
+	for _, says := range changes.NotRead {
+		g.notice("%s", says)
+	}
 	if g.machine() {
 		err = g.encode(changes)
 	} else {

@@ -36,11 +36,8 @@ func (g *globals) planAlone(dir, source, profile string) (*ring.Changes, error) 
 	}
 	defer tree.Close()
 	plan, refusals, notRead := judge.lookFurther(&ring.Commit{Tree: tree}, settings)
-	for _, says := range manifest.SayNotRead(notRead) {
-		g.notice("%s", says)
-	}
 	plan.Refused = nil // they are told one by one
 	changes := reconcile.Plan(reconcile.World{Host: settings.Host}, &plan, g.now())
-	changes.Refusals = refusals
+	changes.Refusals, changes.NotRead = refusals, manifest.SayNotRead(notRead)
 	return &changes, nil
 }

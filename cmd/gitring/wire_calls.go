@@ -181,13 +181,7 @@ func (d *daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 	if err != nil {
 		return ring.Changes{}, err
 	}
-	c := &ring.Commit{Tree: r.Tree}
-	if r.Tree == nil {
-		if c, err = d.commit(ctx, f, r.Rev); err != nil {
-			return ring.Changes{}, err
-		}
-	}
-	p, err := f.planned(ctx, c)
+	p, err := d.plannedOf(ctx, f, r)
 	if err != nil {
 		return ring.Changes{}, err
 	}
@@ -205,6 +199,18 @@ func (d *daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, err
 	}
 	p.UnderWay = slices.DeleteFunc(reconcile.Moving(p.world, f.cfg.Name, time.Now()), func(m ring.Move) bool { return isChange(&p.Changes, &m) })
 	return p.Changes, nil
+}
+
+// plannedOf is what a folder or a commit would change here.
+func (d *daemon) plannedOf(ctx context.Context, f *follower, r api.PlanRequest) (plannedHere, error) {
+	if r.Tree != nil {
+		return f.plannedFolder(ctx, &ring.Commit{Tree: r.Tree})
+	}
+	c, err := d.commit(ctx, f, r.Rev)
+	if err != nil {
+		return plannedHere{}, err
+	}
+	return f.planned(ctx, c)
 }
 
 // foundOut adds what only looking at this host and a registry could tell of a commit, and

@@ -2,11 +2,28 @@ package main
 
 import (
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
 )
+
+// What nobody reads is not deployed, whoever answers.
+func TestThePlanOfAFolderTellsWhichComposeFilesNobodyReads(t *testing.T) {
+	f := following(t)
+	f.d.sources = []*follower{f}
+	tree := fstest.MapFS{
+		"web/compose.yaml":     {Data: []byte("services: {web: {image: web:1}}\n")},
+		"a/b/c/d/compose.yaml": {Data: []byte("services: {deep: {image: web:1}}\n")},
+	}
+	p, err := f.d.plannedOf(t.Context(), f, api.PlanRequest{Tree: tree})
+	require.NoError(t, err)
+	require.Len(t, p.Apps, 1)
+	require.Len(t, p.NotRead, 1)
+	require.Contains(t, p.NotRead[0], "1 Compose file is not read, too deep below the source's path: a/b/c/d/compose.yaml; ")
+}
 
 func TestAPlanOfACommitKnowsWhatTheHostFoundOut(t *testing.T) {
 	r := &ring.Refusal{Code: ring.ForeignProject, App: "shop", Commit: "c2", Says: "a Compose project shop runs here"}

@@ -104,7 +104,24 @@ func (f *follower) planned(ctx context.Context, c *ring.Commit) (plannedHere, er
 	if err != nil {
 		return plannedHere{}, err
 	}
-	next, _, refusals := f.look(c, values)
+	return f.plannedAs(ctx, f.asked(c, values), values)
+}
+
+// plannedFolder is planned for a folder that a person sent, with the Compose files in it
+// that no app reads.
+func (f *follower) plannedFolder(ctx context.Context, c *ring.Commit) (plannedHere, error) {
+	values, err := f.d.env.read()
+	if err != nil {
+		return plannedHere{}, err
+	}
+	r, notRead := f.askedFurther(c, values)
+	p, err := f.plannedAs(ctx, r, values)
+	p.NotRead = notRead
+	return p, err
+}
+
+func (f *follower) plannedAs(ctx context.Context, r manifest.Reading, values hostValues) (plannedHere, error) {
+	next, _, refusals := f.judged(r, values)
 	w, err := f.d.loop.World(ctx)
 	if err != nil {
 		return plannedHere{}, fmt.Errorf("cannot plan: %w", err)

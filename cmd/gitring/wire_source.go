@@ -238,11 +238,23 @@ func (f *follower) plan(ctx context.Context, c *ring.Commit, v hostValues) (*rin
 
 // asked is what a commit asks of this host, whatever the policy says of it.
 func (f *follower) asked(c *ring.Commit, v hostValues) manifest.Reading {
-	s := v.settings(f.settings, f.d.env.key)
-	s.Names, s.Held = f.d.ledger.names(f.settings.Source), f.d.ledger.held(f.settings.Source)
-	r := manifest.Look(c, s)
+	r := manifest.Look(c, f.here(v))
 	v.apply(&r.Plan, f.d.cfg.DataRoot)
 	return r
+}
+
+// askedFurther is asked of a folder, and tells which Compose files in it no app reads.
+func (f *follower) askedFurther(c *ring.Commit, v hostValues) (manifest.Reading, []string) {
+	r, notRead := manifest.LookFurther(c, f.here(v))
+	v.apply(&r.Plan, f.d.cfg.DataRoot)
+	return r, manifest.SayNotRead(notRead)
+}
+
+// here are the settings with what this host knows at this moment.
+func (f *follower) here(v hostValues) manifest.Settings {
+	s := v.settings(f.settings, f.d.env.key)
+	s.Names, s.Held = f.d.ledger.names(f.settings.Source), f.d.ledger.held(f.settings.Source)
+	return s
 }
 
 // read is the plan of a commit on this host; nothing is written.
@@ -253,7 +265,11 @@ func (f *follower) read(c *ring.Commit, v hostValues) (ring.Plan, contents) {
 
 // look is read with each thing that is refused by itself, in order of place.
 func (f *follower) look(c *ring.Commit, v hostValues) (ring.Plan, contents, []*ring.Refusal) {
-	r := f.asked(c, v)
+	return f.judged(f.asked(c, v), v)
+}
+
+// judged is what a commit asks as far as this host lets it.
+func (f *follower) judged(r manifest.Reading, v hostValues) (ring.Plan, contents, []*ring.Refusal) {
 	refusals := v.refusals(&r.Plan, append(r.Refusals, f.d.judge.plan(&r.Plan, r.Drafts)...))
 	refusals = append(refusals, f.d.ledger.refuseLeftBehind(&r.Plan)...)
 	plan, files := r.Plan, mountedBy(r.Plan.Apps, r.Contents)
