@@ -261,7 +261,7 @@ type appStatus struct {
 }
 
 type serviceStatus struct {
-	Name, Kind, Phase, Version, Commit, Reason, Health string
+	Name, Kind, Phase, Version, Commit, Reason, Code, Health string
 
 	LastGood               string `json:"last_good"`
 	Wanted, Ready, Updated int

@@ -58,6 +58,7 @@
 //	hooks         commands after a start
 //	name          a container_name goes from the old instance to the new one
 //	memory        what the host has room for
+//	older         what runs is newer than what is remembered
 //	reload        files that are changed in place
 //	stuck         what is wrong on the host, and not the version's fault
 //

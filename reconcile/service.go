@@ -107,6 +107,8 @@ func (t *decider) service(v *service) {
 	}
 	// From here nothing of this service is in flight.
 	switch {
+	case v.waits.Code == ring.WhyStateOlder:
+		t.decideBy(v, keptRules) // alive, and nothing else
 	case t.decideBy(v, beginRules):
 	case !v.waits.None() && v.good == nil:
 		t.decideBy(v, waitRules) // nothing may start yet, and nothing is to be kept at full count
@@ -173,7 +175,9 @@ func (t *Pass) choose(v *service) {
 		v.says = v.failed.Reason
 		return
 	}
-	if v.row.Version == v.want.Version { // begun: what it depends on gates only the beginning
+	if t.outrun(v) {
+		v.waits = ring.Reason{Code: ring.WhyStateOlder, Says: "what runs is newer than what gitring remembers; it stays until the newest commit is in force"}
+	} else if v.row.Version == v.want.Version { // begun: what it depends on gates only the beginning
 		if why := t.undone(v); why != "" && !v.row.Done {
 			v.waits, v.says = ring.Reason{Code: ring.WhyHostNotReady, Dead: true, Says: why}, why
 			v.of, v.target = &v.good.App, &v.good.Service

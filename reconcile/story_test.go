@@ -35,6 +35,8 @@ type story struct {
 	away, blind, gone bool // the remote, the engine's answers, the daemon
 
 	copied *ring.Facts // the database as it was once
+	behind *Source     // the source as it was then
+	ahead  *Source     // the source as it is, while the daemon knows it as it was
 }
 
 // chapter is a commit and the tree that it leaves.

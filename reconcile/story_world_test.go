@@ -489,6 +489,12 @@ func (s *story) fault(what string) error {
 		return nil
 	case "the remote is away", "the remote is back":
 		s.away = what == "the remote is away"
+		if s.ahead != nil && !s.away {
+			s.src, s.ahead = *s.ahead, nil
+		}
+		return nil
+	case "the remote answers": // and what it has newly is not verified yet
+		s.away, s.src.Tip = false, s.ahead.Tip
 		return nil
 	case "the registry is away", "the registry is back":
 		s.closed = what == "the registry is away"
@@ -503,8 +509,14 @@ func (s *story) fault(what string) error {
 		clear(s.have)
 		return nil
 	case "the database is copied":
-		past := copyFacts(s.disk)
-		s.copied = &past
+		past, src := copyFacts(s.disk), s.src
+		s.copied, s.behind = &past, &src
+		return nil
+	case "the backup is restored": // all that the daemon knew when the database was copied, and no word from the remote yet
+		src := s.src
+		s.ahead, s.src, s.away = &src, *s.behind, true
+		s.src.Reached = time.Time{}
+		s.fallBack(*s.copied)
 		return nil
 	case "the database falls back": // to what it was when it was copied
 		s.fallBack(*s.copied)

@@ -90,6 +90,9 @@ func (t *decider) orphans(id ring.ServiceID, ins []*inst) {
 	if !ok || f.App.NoPrune || !t.fresh(&f.App) || t.neededBy(app, service) || t.handsOff(id) {
 		return
 	}
+	if t.outrunStray(id, ins, &f) {
+		return
+	}
 	if t.leaned(id) != nil {
 		t.keepUp(id, ins)
 		return

@@ -34,6 +34,7 @@ const (
 	WhyTransferPending    ReasonCode = "TransferPending"
 	WhyRunUnderWay        ReasonCode = "RunUnderWay"
 	WhyHostNotReady       ReasonCode = "HostNotReady"
+	WhyStateOlder         ReasonCode = "StateOlder"
 	WhyAwaitingApproval   ReasonCode = "AwaitingApproval"
 	WhyObserveOnly        ReasonCode = "ObserveOnly"
 	WhyHeldInFile         ReasonCode = "HeldInFile"
