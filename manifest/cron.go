@@ -123,7 +123,7 @@ func (b *builderOf) checkCron(app ring.App) {
 		s := &app.Services[i]
 		for _, d := range s.DependsOn {
 			if on, _ := app.Service(d.Service); on.Kind == ring.CronK {
-				b.bad(b.place("services", s.Name, "depends_on", d.Service), "remove it; what has to run before "+s.Name+" is a job: x-gitring: {kind: job}, or before: "+on.Name,
+				b.bad(b.place("services", s.Name, "depends_on", d.Service), "remove it; what has to run before "+s.Name+" is a service of its own with x-gitring: {kind: job}",
 					"services.%s waits for %s, which is a cron job and runs when it is due", s.Name, on.Name)
 			}
 		}

@@ -113,7 +113,7 @@ func TestJobsAndCronJobsAreRefused(t *testing.T) {
 		{name: "a cron job that runs once", files: web("image: a", "x-gitring:", "  kind: cron", "  cron: {schedule: '@daily'}", "  job: {run: once}"), code: ring.BadValue, line: 7},
 		{
 			name: "a wait for a cron job", files: map[string]string{"web/compose.yaml": "services:\n  web:\n    image: a\n    depends_on:\n      backup: {condition: service_started}\n  backup: {image: b, x-gitring: {kind: cron, cron: {schedule: '@daily'}}}\n"},
-			code: ring.BadValue, line: 5, says: "is a cron job and runs when it is due", hint: "before: backup",
+			code: ring.BadValue, line: 5, says: "is a cron job and runs when it is due", hint: "a service of its own with x-gitring: {kind: job}",
 		},
 		{name: "before what is not there", files: web("image: a", "x-gitring: {before: backpu}"), code: ring.BadValue, line: 4, says: "not declared"},
 		{name: "before a worker", files: two("", ""), code: ring.BadValue, line: 4, says: "is a worker and no job", hint: "kind: job"},

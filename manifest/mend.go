@@ -236,14 +236,16 @@ func (a *appReader) lostOwn() map[string]bool {
 }
 
 // whole is the fault of last resort: an app of which something was not read, while
-// nothing was told, must not pass.
+// nothing was told, must not pass. No commit is known that comes here.
 func (a *appReader) whole() {
 	if len(a.faults.list) == 0 && a.faults.untold {
 		file := a.from.path
 		if len(a.from.files) > 0 {
 			file = a.from.files[0]
 		}
-		a.faults.add(ring.BadValue, place{file: path.Clean(file)}, "give every variable a value; if they have one this is a fault of gitring, please report it",
-			"the app cannot be read whole")
+		a.faults.put(&fault{
+			code: ring.BadValue, place: place{file: path.Clean(file)}, says: "the app cannot be read whole, and nothing says why",
+			hint: ring.FaultOfOurs,
+		})
 	}
 }

@@ -122,7 +122,7 @@ func (r *pathMount) live(h held) (m ring.Mount, is, ok bool) {
 		return m, false, false
 	}
 	if h.file != "" {
-		dir := path.Dir(path.Clean(r.source))
+		dir := asSource(path.Dir(path.Clean(r.source)))
 		r.bad(r.at, "mount the folder it is in (say "+dir+":"+path.Dir(r.mount.Target)+") and keep "+r.source+" in reload paths",
 			"services.%s mounts the single file %s, which is pinned when the instance is created: a reload would never reach it", r.service, head(r.source))
 		return m, true, false
@@ -146,6 +146,14 @@ func (r *pathMount) live(h held) (m ring.Mount, is, ok bool) {
 	}
 	words.live[m.Source] = h.hash
 	return m, true, true
+}
+
+// asSource is a relative path as volumes take it: without a dot it would name a volume.
+func asSource(p string) string {
+	if strings.HasPrefix(p, ".") {
+		return p
+	}
+	return "./" + p
 }
 
 // rest is the hash of the files of a folder that no path of reload names; a
@@ -235,7 +243,7 @@ func (b *builderOf) reload(c types.ServiceConfig, s *ring.Service, x *extras) *r
 func (b *builderOf) uponLive(service string, mounts []ring.Mount) {
 	for i, m := range mounts {
 		if outer := enclosing(mounts, i); outer >= 0 && mounts[outer].Kind == ring.MountLive {
-			b.bad(b.mountPlace(service, m.Target), "mount it beside the folder, or take "+mounts[outer].Source+" out of reload paths",
+			b.bad(b.mountPlace(service, m.Target), "mount it beside the folder, or take "+asSource(mounts[outer].Source)+" out of reload paths",
 				"services.%s mounts %s upon %s, which is reloaded in place", service, head(m.Target), head(mounts[outer].Target))
 		}
 	}

@@ -101,7 +101,7 @@ func (b *beside) networks() {
 		if other, taken := b.others.Networks[name]; taken && !other.Shared {
 			b.tell(req, joinRule, other.OneHand, finding{
 				value: name, key: "name", risk: "is a network of " + other.called() + ", which lets nobody join it",
-				instead: "say attachable: true of the network in " + other.called() + ", or give it a name:",
+				instead: "say attachable: true of the network in " + other.called() + ", or give it a name: of its own",
 			})
 		}
 	}

@@ -47,7 +47,7 @@ func asksOf(source string, readOnly bool) string {
 // itself, then the lists. nil lets the path pass.
 func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
 	if !path.IsAbs(source) {
-		return &finding{grade: forbidden, risk: "is no path that can be judged", instead: "write a path relative to the Compose file, or an absolute one"}
+		return &finding{grade: forbidden, risk: "is no path that can be judged"}
 	}
 	p := plain(source)
 	if (l.r.contentOf(l.req, p) || l.r.liveOf(l.req, p)) && readOnly {

@@ -134,3 +134,7 @@ func (r *Refusal) Where() string {
 	}
 	return fmt.Sprintf("%s:%d", r.File, r.Line)
 }
+
+// FaultOfOurs is the hint of a refusal that nothing in the commit explains: there is
+// nothing in it to mend.
+const FaultOfOurs = "this is a fault of gitring: please report it, with the app's files"
