@@ -92,10 +92,10 @@ func (t *Pass) lacksSince(v *service, condition string) time.Time {
 // movesSince is when what moves a service began: its rollout, or the way back; zero for
 // files that are reloaded, which are a moment's work.
 func (t *Pass) movesSince(v *service) time.Time {
-	switch {
-	case v.restoring():
+	switch rolloutState(v) {
+	case Restoring, Restored:
 		return v.failed.At.UTC()
-	case !v.row.Done:
+	case Starting, Watching, Stopped:
 		return v.row.Began.UTC()
 	}
 	return time.Time{}

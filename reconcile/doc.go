@@ -6,8 +6,8 @@
 // moment to look again. It asks the same question at every look; a rolling
 // update is what comes of asking it again and again. Loop carries out.
 //
-// Who reads it for the first time goes along the road: world, diff, service, rules,
-// rollout, rolling, move. That is the whole of an update; every other file is one rule
+// Who reads it for the first time goes along the road: world, diff, service, state,
+// rules, rollout, rolling, move. That is the whole of an update; every other file is one rule
 // that stands beside it, and most are read alone. A test holds this map to the folder.
 //
 // A Pass reads: the world, the views, the facts as they are by now. A decider writes:
@@ -50,6 +50,7 @@
 //
 // A rollout:
 //
+//	state         where it is on its way: one list, one order
 //	rollout       its beginning, its failures, its verdict, its end
 //	rolling       versions that may run side by side
 //	recreate      versions that may not

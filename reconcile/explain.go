@@ -415,22 +415,26 @@ func (e *explainer) worker(name string) (rule, next string) {
 	if v.failed != nil && strings.Contains(v.failed.Reason, endedWell) {
 		fix += meantToEnd
 	}
-	switch {
-	case !v.halt.None():
+	state := stateOf(&e.Pass, v)
+	switch state {
+	case Paused:
 		return v.halt.Says, "gitring rollout resume " + e.target(ring.OverridePause) + " --reason '…' lets it go on"
-	case !v.waits.None():
+	case Blocked, Pending, Waiting:
 		e.out.Waits = append(e.out.Waits, v.waits.Says)
 		return v.waits.Says, dependencyHint(v.waits)
-	case v.paused():
+	case Stopped:
 		return "the rollout failed and stopped where it is: " + v.failed.Reason, fix + say("; gitring logs %s shows what it wrote", name)
-	case e.stuck(v) != "":
-		e.out.Waits = append(e.out.Waits, e.stuck(v))
-		return "something of this host is in the way: " + e.stuck(v), "mend it on the host: gitring tries again by itself"
+	}
+	if stuck := e.stuck(v); stuck != "" {
+		e.out.Waits = append(e.out.Waits, stuck)
+		return "something of this host is in the way: " + stuck, "mend it on the host: gitring tries again by itself"
+	}
+	switch {
 	case len(e.out.Steps) > 0:
 		return e.doing()
 	case v.spoiled != nil:
 		return "the newest files to reload failed, and those of " + v.good.Commit.Short() + " are kept: " + v.spoiled.Reason, fix
-	case v.restoring():
+	case state == Restoring, state == Restored:
 		return say("version %s failed, and %s is kept: %s", v.want.Version.Short(), v.good.Commit.Short(), v.failed.Reason), fix
 	case v.failed != nil:
 		return "the version failed before and stays: " + v.failed.Reason, fix

@@ -106,16 +106,23 @@ func (t *decider) service(v *service) {
 		return
 	}
 	// From here nothing of this service is in flight.
-	switch {
-	case v.waits.Code == ring.WhyStateOlder:
+	if v.waits.Code == ring.WhyStateOlder {
 		t.decideBy(v, keptRules) // alive, and nothing else
-	case t.decideBy(v, beginRules):
-	case !v.waits.None() && v.good == nil:
+		return
+	}
+	if t.decideBy(v, beginRules) {
+		return
+	}
+	state := stateOf(&t.Pass, v)
+	switch {
+	case !v.waits.None() && v.good == nil: // paused or not
 		t.decideBy(v, waitRules) // nothing may start yet, and nothing is to be kept at full count
-	case v.stopped():
+	case state == Paused, state == Stopped:
 		t.decideBy(v, stoppedRules)
-	case t.decideBy(v, doubleRules):
 	default:
+		if t.decideBy(v, doubleRules) {
+			return
+		}
 		found := t.drift(v)
 		t.decideBy(v, strategyOf(v).rules)
 		t.putBack(v, found)

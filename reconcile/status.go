@@ -415,35 +415,44 @@ func (t *Pass) serviceStatus(v *service, st *ring.ServiceStatus) {
 	st.Conditions = t.conditions(v, st)
 }
 
+// phase is the state of a service in the words of the status, with why it is so.
 func (t *Pass) phase(v *service, st *ring.ServiceStatus) (ring.Phase, ring.Reason) {
 	progress := readySays(st.Ready, v.target.Replicas)
 	failed := func(format string, args ...any) ring.Reason {
 		return ring.Reason{Code: ring.WhyRolloutFailed, Says: say(format, args...)}
 	}
-	switch held := t.heldBy(v.id); {
-	case !held.None():
-		return ring.PhaseHeld, held.After(progress)
-	case !v.halt.None() && !v.row.Done && v.failed == nil:
+	blocked := func(before, what string) (ring.Phase, ring.Reason) {
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s%s; %s", before, progress, what)}
+	}
+	switch stateOf(t, v) {
+	case Held:
+		return ring.PhaseHeld, t.heldBy(v.id).After(progress)
+	case Paused:
 		return ring.PhaseHeld, v.halt.After(progress)
-	case v.waits.Dead:
+	case Blocked:
 		return ring.PhaseDegraded, v.waits
-	case !v.waits.None() && v.good == nil:
+	case Pending:
 		return ring.PhasePending, v.waits
-	case !v.waits.None():
+	case Waiting:
 		return ring.PhaseProgressing, v.waits
-	case v.paused() && v.good != nil:
-		return ring.PhaseHeld, failed("%s", v.failed.Reason) // what served before does
-	case v.paused():
+	case Stopped:
+		if v.good != nil {
+			return ring.PhaseHeld, failed("%s", v.failed.Reason) // what served before does
+		}
 		return ring.PhaseFailed, failed("%s", v.failed.Reason)
-	case v.restoring() && v.row.Done && t.settled(v):
-		return ring.PhaseReady, failed("kept %s: %s", v.good.Commit.Short(), v.failed.Reason)
-	case v.restoring() && !v.row.Done && t.stuck(v) != "":
-		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("restoring %s, %s; %s", v.good.Commit.Short(), progress, t.stuck(v))}
-	case v.restoring() && !v.row.Done:
+	case Restored:
+		if t.settled(v) {
+			return ring.PhaseReady, failed("kept %s: %s", v.good.Commit.Short(), v.failed.Reason)
+		}
+	case Restoring:
+		if stuck := t.stuck(v); stuck != "" {
+			return blocked(say("restoring %s, ", v.good.Commit.Short()), stuck)
+		}
 		return ring.PhaseProgressing, failed("restoring %s, %s: %s", v.good.Commit.Short(), progress, v.failed.Reason)
-	case !v.row.Done && t.stuck(v) != "":
-		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, t.stuck(v))}
-	case !v.row.Done:
+	case Starting, Watching:
+		if stuck := t.stuck(v); stuck != "" {
+			return blocked("", stuck)
+		}
 		return ring.PhaseProgressing, ring.Reason{Says: progress + v.bakeSays() + t.warmSays(v) + t.slowest(v)}
 	}
 	return t.steady(v, progress)
@@ -505,28 +514,28 @@ func (t *Pass) slowest(v *service) string {
 	return ""
 }
 
+// rolloutStatus is the rollout of the wanted version, whoever holds the service; nil when
+// it is over, and when another version is wanted by now.
 func (t *Pass) rolloutStatus(v *service) *ring.RolloutStatus {
-	held := cmp.Or(t.heldBy(v.id), v.halt)
 	if v.row.Version != v.want.Version {
 		return nil
 	}
-	if v.failed == nil && v.row.Done {
-		return t.liveRollout(v)
-	}
 	st := &ring.RolloutStatus{Version: v.row.Version, Commit: v.row.Commit}
-	switch {
-	case v.failed != nil && v.restoring() && v.row.Done:
+	switch rolloutState(v) {
+	case Restored:
 		st.Phase, st.Reason = ring.RolloutIsRestored, v.failed.Reason
-	case v.failed != nil && v.restoring():
+	case Restoring:
 		st.Phase, st.Reason = ring.RolloutRestoring, v.failed.Reason
-	case v.paused():
+	case Stopped:
 		st.Phase, st.Reason = ring.RolloutPaused, v.failed.Reason
-	case !v.row.Done && !held.None():
-		st.Phase, st.Reason, st.Code = ring.RolloutPaused, held.Says, held.Code
-	case !v.row.Done && t.stuck(v) != "":
-		st.Phase, st.Reason, st.Code = ring.RolloutPaused, t.stuck(v), ring.WhyHostNotReady
-	case !v.row.Done:
-		st.Phase, st.Reason = ring.RolloutProgressing, t.why(v)+v.bakeSays()+t.warmSays(v)
+	case Starting, Watching:
+		if held := cmp.Or(t.heldBy(v.id), v.halt); !held.None() {
+			st.Phase, st.Reason, st.Code = ring.RolloutPaused, held.Says, held.Code
+		} else if stuck := t.stuck(v); stuck != "" {
+			st.Phase, st.Reason, st.Code = ring.RolloutPaused, stuck, ring.WhyHostNotReady
+		} else {
+			st.Phase, st.Reason = ring.RolloutProgressing, t.why(v)+v.bakeSays()+t.warmSays(v)
+		}
 	default:
 		return t.liveRollout(v)
 	}
