@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,15 +33,17 @@ var hosts atomic.Int64
 // host is one machine as gitring sees it: a name, a folder, an engine, a
 // repository and a daemon.
 type host struct {
-	t      *testing.T
-	name   string
-	dir    string
-	socket string
-	engine *engine
-	repo   *repo
-	events *eventLog
-	config obj      // of the daemon; change it before start
-	loose  []string // volumes that no label tells to be its own
+	t       *testing.T
+	name    string
+	dir     string
+	socket  string
+	engine  *engine
+	repo    *repo
+	events  *eventLog
+	config  obj      // of the daemon; change it before start
+	loose   []string // volumes that no label tells to be its own
+	program string   // of the daemon and of those who ask it; "" is binary
+	etc     string   // the folder of the configuration; "" is dir
 
 	mu      sync.Mutex // guards what follows
 	subnets map[string]string
@@ -113,10 +116,10 @@ func (h *host) looseVolume(name string) {
 
 // --- the daemon ---------------------------------------------------------------
 
-func (h *host) configFile() string { return filepath.Join(h.dir, "config.yaml") }
+func (h *host) configFile() string { return filepath.Join(cmp.Or(h.etc, h.dir), "config.yaml") }
 
 func (h *host) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(binary, args...)
+	cmd := exec.Command(cmp.Or(h.program, binary), args...)
 	cmd.Dir = h.repo.work
 	cmd.Env = append(bareEnviron(), "HOME="+h.dir, "GITRING_SOCKET="+h.socket)
 	return cmd

@@ -1,0 +1,277 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// notFollowed are the pages whose commands no test runs, each with the reason.
+var notFollowed = map[string]string{
+	"adopt-and-leave.md":             "Compose itself runs the app; adopt_test.go and leave_test.go run these commands",
+	"forge-bitbucket-cloud.md":       "a token of a forge is typed in",
+	"forge-bitbucket-data-center.md": "a token of a forge is typed in",
+	"forge-forgejo.md":               "a token of a forge is typed in",
+	"forge-gitea.md":                 "a token of a forge is typed in",
+	"forge-github.md":                "a token of a forge is typed in",
+	"forge-gitlab.md":                "a token of a forge is typed in",
+	"from-compose.md":                "not yet",
+	"grant-what-an-app-needs.md":     "not yet",
+	"images.md":                      "not yet",
+	"install.md":                     "it changes users, packages and units of the machine",
+	"jobs.md":                        "not yet",
+	"merge-buttons-and-bots.md":      "not yet",
+	"notifications.md":               "not yet",
+	"onboard-a-person.md":            "not yet",
+	"recover-from-a-lost-key.md":     "not yet",
+	"roll-back.md":                   "not yet",
+	"rotate-and-revoke-a-key.md":     "not yet",
+	"sign-commits.md":                "not yet",
+	"start-from-a-repository.md":     "not yet",
+	"take-over-by-hand.md":           "not yet",
+	"unwedge-after-a-web-edit.md":    "not yet",
+	"webhooks.md":                    "not yet",
+}
+
+// howtos are the pages that are followed.
+var howtos = map[string]howto{
+	"back-up-and-restore.md":     backUpAndRestore(),
+	"give-an-operator-access.md": giveAnOperatorAccess(),
+	"upgrade.md":                 upgrade(),
+}
+
+// serving deploys an app of one service, called web on the page.
+func (d *desk) serving() (app, sha string) {
+	d.t.Helper()
+	app = d.app("web")
+	d.says("web", app)
+	d.says("web/web", app+"/web")
+	d.says("edge-1", d.name)
+	sha = d.repo.pushed("Version 1", files{app + "/compose.yaml": d.compose(app, obj{"web": web("1"), "db": db("1", "data")}, obj{"volumes": obj{"data": obj{}}})})
+	d.start()
+	d.synced(sha)
+	settled(d.host)
+	return app, sha
+}
+
+// untouched returns a function that holds that nothing was done to any container since.
+func (d *desk) untouched() func(*desk, string) {
+	mark, before := d.events.mark(), identities(d.containers())
+	return func(d *desk, _ string) {
+		d.t.Helper()
+		require.Equal(d.t, before, identities(d.containers()))
+		require.Empty(d.t, d.events.after(mark, mutations...))
+	}
+}
+
+// --- upgrade.md ------------------------------------------------------------------
+
+// nextRelease is gitring as a later release will be: another version, and a database
+// of another form.
+func nextRelease(t *testing.T, dir string) string {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	sql := filepath.Join(dir, "next.sql")
+	require.NoError(t, os.WriteFile(sql, []byte("CREATE TABLE later (id INTEGER PRIMARY KEY);\n"), 0o600))
+	overlay, err := json.Marshal(obj{"Replace": obj{filepath.Join(root, "store", "migrations", "9999_later.sql"): sql}})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
+	out := filepath.Join(dir, "next", "gitring")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-overlay", filepath.Join(dir, "overlay.json"),
+		"-ldflags=-s -w -X main.version=9.9.9", "-o", out, "github.com/gitring/gitring/cmd/gitring")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	b, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", b)
+	return out
+}
+
+func upgrade() howto {
+	var untouched func(*desk, string)
+	says := func(version string) func(*desk, string) {
+		return func(d *desk, out string) {
+			d.t.Helper()
+			require.Equal(d.t, 2, strings.Count(out, version), "the program and the daemon: %s", out)
+		}
+	}
+	same := func(d *desk, out string) { d.t.Helper(); untouched(d, out) }
+	return howto{
+		begin: func(d *desk) {
+			d.says("bin/gitring", nextRelease(d.t, d.dir))
+			d.daemonIs(filepath.Join(d.path, "gitring"))
+			d.serving()
+			untouched = d.untouched()
+		},
+		steps: []step{
+			{line: "sudo gitring version", after: says("0.1.0")},
+			{line: "sudo systemctl restart gitring", after: same},
+			{line: "sudo gitring version", after: says("9.9.9")},
+			{line: "docker ps --filter label=gitring.host=edge-1", after: same},
+			{line: "sudo systemctl start gitring", instead: func(d *desk) {
+				d.launch()
+				d.until("the older program ends", d.gone)
+				require.Contains(d.t, d.tail(1), "a newer gitring has written it")
+				require.Contains(d.t, d.tail(1), filepath.Join(d.dir, "state", "gitring.db.before-9999_later"))
+			}},
+			{line: "sudo gitring sync --wait", exit: 3, after: same},
+			{line: "sudo systemctl stop gitring", instead: func(d *desk) { d.kill() }},
+			{line: "sudo systemctl start gitring", after: func(d *desk, out string) {
+				d.t.Helper()
+				_, out = d.types("sudo gitring version")
+				says("0.1.0")(d, out)
+				d.synced(d.repo.head())
+				same(d, out)
+				_, out = d.types("sudo gitring history")
+				require.Contains(d.t, out, "Version 1", "the copy holds what was known before the upgrade")
+			}},
+		},
+	}
+}
+
+// --- back-up-and-restore.md --------------------------------------------------------
+
+func backUpAndRestore() howto {
+	var app, second string
+	var untouched func(*desk, string)
+	return howto{
+		begin: func(d *desk) {
+			app, _ = d.serving()
+			d.says("/root", filepath.Join(d.dir, "home"))
+			for _, folder := range []string{"etc/gitring", "var/lib/gitring"} { // below -C /
+				d.says(" "+folder, " "+strings.TrimPrefix(d.words["/"+folder], "/"))
+				d.says("="+folder, "="+strings.TrimPrefix(d.words["/"+folder], "/"))
+			}
+		},
+		steps: []step{
+			{line: "sudo systemctl start gitring", after: func(d *desk, _ string) {
+				// What came after the backup is not in it.
+				second = d.deployed("Version 2", files{app + "/compose.yaml": d.compose(app, obj{"web": web("2"), "db": db("1", "data")}, obj{"volumes": obj{"data": obj{}}})})
+				settled(d.host)
+				untouched = d.untouched()
+			}},
+			{line: "docker volume ls --filter label=gitring.host=edge-1", after: func(d *desk, out string) {
+				require.Contains(d.t, out, app+"_data")
+			}},
+			{line: "sudo tar -C / -xzpf /root/gitring.tar.gz var/lib/gitring", after: func(d *desk, _ string) {
+				require.NoDirExists(d.t, filepath.Join(d.dir, "state", "git"), "the mirror is no part of it")
+				require.FileExists(d.t, filepath.Join(d.dir, "state", "gitring.db"))
+			}},
+			{line: "sudo gitring sync --wait", after: func(d *desk, out string) {
+				untouched(d, out)
+				require.Equal(d.t, second, d.status().Sources[0].Trusted)
+			}},
+			{line: "sudo tar -C / -xzpf /root/gitring.tar.gz", before: func(d *desk) {
+				// The host is gone, but for the volumes that were restored.
+				require.NoError(d.t, d.stop())
+				for _, c := range d.containers() {
+					require.NoError(d.t, d.engine.remove(c.ID))
+				}
+				require.NoError(d.t, os.RemoveAll(filepath.Join(d.dir, "state")))
+				require.NoError(d.t, os.Remove(d.configFile()))
+				require.NoError(d.t, os.Remove(d.repo.signers))
+			}},
+			{line: "sudo gitring sync --wait", after: func(d *desk, _ string) {
+				require.Equal(d.t, second, d.status().Sources[0].Commit)
+				require.Equal(d.t, "2", d.one("web").env("VERSION"))
+				require.Equal(d.t, 2, onlyOne(d.t, d.journal(d.one("db"))), "the database began on the data that it had")
+			}},
+		},
+	}
+}
+
+// --- give-an-operator-access.md ------------------------------------------------------
+
+// ownEtc gives the desk, and the daemon with it, an /etc of their own above the
+// machine's: users and groups that are made there are nowhere else.
+func (d *desk) ownEtc() {
+	d.t.Helper()
+	if os.Geteuid() != 0 {
+		d.t.Skip("making users takes root")
+	}
+	for _, dir := range []string{"upper", "work-of-etc"} {
+		require.NoError(d.t, os.Mkdir(filepath.Join(d.dir, dir), 0o755))
+	}
+	holder := exec.Command("unshare", "-m", "--propagation", "private", "sh", "-c",
+		`mount -t tmpfs tmpfs "$1/upper" && mkdir "$1/upper/u" "$1/upper/w" && mount -t overlay overlay -o "lowerdir=/etc,upperdir=$1/upper/u,workdir=$1/upper/w" /etc && echo ready && exec sleep 3600`, "sh", d.dir)
+	holder.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	said, err := holder.StdoutPipe()
+	require.NoError(d.t, err)
+	wrong := &strings.Builder{}
+	holder.Stderr = wrong
+	require.NoError(d.t, holder.Start())
+	d.t.Cleanup(func() { d.kill(); _ = holder.Process.Kill(); _ = holder.Wait() })
+	ready := make([]byte, 6)
+	if n, _ := said.Read(ready); n == 0 {
+		_ = holder.Wait()
+		d.t.Skipf("no folder can be laid over /etc here: %s", wrong)
+	}
+	enter := []string{"nsenter", "-t", strconv.Itoa(holder.Process.Pid), "-m", "--"}
+	d.program("gitring-there", "#!/bin/sh\nexec "+strings.Join(enter, " ")+" "+filepath.Join(d.path, "gitring")+" \"$@\"\n")
+	d.daemonIs(filepath.Join(d.path, "gitring-there"))
+	own := d.shell
+	d.shell = func(line string) *exec.Cmd {
+		cmd := own(line)
+		cmd.Args = append(append(enter[:len(enter):len(enter)], "sh", "-c", `cd "$1" && exec sh -c "$2"`, "sh", cmd.Dir), cmd.Args[2])
+		cmd.Path, _ = exec.LookPath("nsenter")
+		return cmd
+	}
+	// As sudo, it takes the groups of the user that it becomes.
+	d.program("sudo", "#!/bin/sh\nif [ \"$1\" = -u ]; then u=$2; shift 2; exec setpriv --reuid \"$u\" --regid \"$(id -g \"$u\")\" --init-groups \"$@\"; fi\nexec \"$@\"\n")
+}
+
+func giveAnOperatorAccess() howto {
+	refused := func(d *desk, who, line string, code int, says string) {
+		d.t.Helper()
+		is, out := d.types("sudo -u " + who + " gitring " + line)
+		require.Equal(d.t, code, is, out)
+		require.Contains(d.t, out, says)
+	}
+	return howto{
+		begin: func(d *desk) {
+			d.ownEtc()
+			require.NoError(d.t, os.Chmod(d.dir, 0o711)) // the socket's mode decides
+			for _, line := range []string{"groupadd --force --system gitring", "useradd --no-create-home ann", "useradd --no-create-home ben", "useradd --no-create-home eve"} {
+				code, out := d.types(line)
+				require.Equal(d.t, 0, code, "%s: %s", line, out)
+			}
+			d.serving()
+			refused(d, "ann", "status", 3, "ask as root or as a member of the socket's group")
+		},
+		steps: []step{
+			{line: "sudo -u ann gitring status", after: func(d *desk, _ string) {
+				for _, verb := range []string{"inspect web/web", "logs web --tail 1", "events", "history", "crashes web", "jobs", "outdated", "plan", "trust show", "outbox list", "version"} {
+					code, out := d.types("sudo -u ann gitring " + verb)
+					require.Equal(d.t, 0, code, "%s: %s", verb, out)
+				}
+				refused(d, "ann", "hold web --for 10m --reason r", 5, "ann may not do this")
+				refused(d, "eve", "status", 3, "ask as root or as a member of the socket's group")
+			}},
+			{line: `sudo -u ben gitring hold web --for 10m --reason "trying my rights"`, after: func(d *desk, _ string) {
+				for _, verb := range []string{
+					"sync", "refresh web --reason r", "approve 1234567", "run web/web --reason r", "retry web --reason r", "hold web --reason r", "release web --reason r",
+					"scale web/web=2 --reason r", "rollout pause web/web --reason r", "rollout resume web/web --reason r", "rollout promote web/web --reason r",
+					"rollout abort web/web --reason r", "rollout restart web/web --reason r", "rollout undo web --reason r", "adopt web --reason r", "leave web --reason r",
+					"outbox retry --all", "notify test", "trust reverify", "trust accept " + d.repo.head() + " --reason r",
+				} {
+					refused(d, "ann", verb, 5, "ann may not do this")
+				}
+			}},
+			{line: "sudo gitring events", after: func(d *desk, out string) {
+				require.Regexp(d.t, `trying my rights.* by ben`, out)
+			}},
+			{line: "sudo gpasswd -d ben gitring-admin", after: func(d *desk, _ string) {
+				refused(d, "ben", "sync", 5, "ben may not do this")
+			}},
+			{line: "sudo gpasswd -d ann gitring", after: func(d *desk, _ string) {
+				refused(d, "ann", "status", 3, "ask as root or as a member of the socket's group")
+			}},
+		},
+	}
+}
