@@ -63,6 +63,7 @@ func TestArchitectureSeesWhatItForbids(t *testing.T) {
 | ` + "`ring`" + ` | words | – | – | – |
 | ` + "`reconcile`" + ` | heart | ` + "`ring`" + ` | – | ` + "`example.org/group`" + ` |
 | ` + "`runtime`" + ` | engines | ` + "`ring`" + ` | ` + "`example.org/docker`" + ` | ` + "`example.org/group`" + ` |
+| ` + "`runtime/enginetest`" + ` | for tests | – | – | ` + "`example.org/docker`" + ` |
 | ` + "`_test.go`" + ` | tests | all | – | ` + "`example.org/require`" + ` |
 
 ## Deciding files
@@ -80,6 +81,8 @@ func TestArchitectureSeesWhatItForbids(t *testing.T) {
 		"reconcile/diff_test.go":    `package reconcile; import ("os"; "example.org/require"; "` + module + `/runtime")`,
 		"runtime/docker.go":         `package runtime; import ("net/http"; "example.org/docker/client"; "` + module + `/ring")`,
 		"runtime/docker_test.go":    `package runtime; import "example.org/docker/client"`,
+		"runtime/enginetest/x.go":   `package enginetest; import "example.org/docker/client"`,
+		"cmd/gitring/main_test.go":  `package main; import "` + module + `/runtime/enginetest"`,
 		"cmd/gitring/whole_test.go": `package main; import "example.org/docker/client"`,
 		"scripts/scripts_test.go":   `package scripts_test; import "example.org/require"`,
 		"tools/tools.go":            `package tools; import "example.org/anything"`,
@@ -97,6 +100,16 @@ func TestArchitectureSeesWhatItForbids(t *testing.T) {
 			name: "a sibling imports a sibling", file: "reconcile/step.go",
 			text: `package reconcile; import "` + module + `/runtime"`,
 			says: "reconcile/step.go:1: reconcile may not import runtime",
+		},
+		{
+			name: "a program imports what is for tests", file: "cmd/gitring/fake.go",
+			text: `package main; import "` + module + `/runtime/enginetest"`,
+			says: "cmd/gitring/fake.go:1: runtime/enginetest is for tests alone",
+		},
+		{
+			name: "a package below takes another library", file: "runtime/enginetest/cli.go",
+			text: `package enginetest; import "example.org/cli"`,
+			says: "runtime/enginetest/cli.go:1: example.org/cli is for cmd/gitring alone",
 		},
 		{
 			name: "the words import a package", file: "ring/word.go",
@@ -262,12 +275,13 @@ func readRules(document string) (rules, error) {
 }
 
 // aloneIsAlone holds the rows against each other: a module that is for one
-// package alone, or a package of it, may stand in no other row.
+// package alone, or a package of it, may stand in no other row but those of the
+// packages below its folder.
 func (r rules) aloneIsAlone() error {
 	for name, row := range r.packages {
 		for _, m := range row.alone {
 			for other, o := range r.packages {
-				if other == name {
+				if other == name || strings.HasPrefix(other, name+"/") {
 					continue
 				}
 				for _, theirs := range slices.Concat(o.alone, o.shared) {
@@ -418,6 +432,9 @@ func (r rules) imports(f sourceFile, imported string) string {
 	row := r.packages[f.folder]
 	if imported == module || strings.HasPrefix(imported, module+"/") {
 		ours := strings.TrimPrefix(strings.TrimPrefix(imported, module), "/")
+		if !f.test && strings.HasSuffix(ours, "test") {
+			return ours + " is for tests alone"
+		}
 		if f.test || row.all || slices.Contains(row.ours, ours) {
 			return ""
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // What a call costs an engine in work of a core, in milliseconds, as it was measured
@@ -98,17 +99,18 @@ func TestAHundredAppsCostTheEngineLittleMoreThanTheyMust(t *testing.T) {
 	const apps, places = 100, 8
 	synctest.Test(t, func(t *testing.T) {
 		var l *Loop
-		f := runtime.NewFake(runtime.Options{Host: "h", Poke: func(string) { l.Poke() }})
+		f := enginetest.New(nil)
+		engine := runtime.Over(f.Client(), runtime.Options{Host: "h", Poke: func(string) { l.Poke() }})
 		f.Pools(2 * apps)
-		f.AddImage(runtime.FakeImage{Name: "app:1"})
+		f.AddImage(enginetest.Image{Name: "app:1"})
 		f.Fail(newWorkshop().call)
 		m := &goodMemory{}
-		l = New(Options{Host: "h", Engine: f, Health: noHealth{}, Memory: m, Log: slog.New(slog.DiscardHandler), Steps: places},
+		l = New(Options{Host: "h", Engine: engine, Health: noHealth{}, Memory: m, Log: slog.New(slog.DiscardHandler), Steps: places},
 			[]Source{{Name: "s", Branch: "main", FreshFor: 5 * time.Minute}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 2)
 		go func() { ended <- l.Run(ctx) }()
-		go func() { _ = f.Run(ctx); ended <- nil }()
+		go func() { _ = engine.Run(ctx); ended <- nil }()
 		defer func() { cancel(); <-ended; <-ended }()
 		time.Sleep(time.Second)
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // theirs is a container of a Compose project in a folder.
@@ -498,7 +499,7 @@ func TestAdmissionNamesTheAppThatTakesWithItWhatIsInTheWay(t *testing.T) {
 
 // The engine is asked at most three things, and only for what the app has.
 func TestAdmissionIsThreeListsAtMost(t *testing.T) {
-	f := NewFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
+	f := newFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
 	bare := &ring.App{Name: "shop", Path: "shop", Services: []ring.Service{{Name: "job", Spec: ring.Spec{NoNetwork: true}}}}
 	calls := func(app *ring.App) map[string]int {
 		before := f.Ops()
@@ -518,10 +519,10 @@ func TestAdmissionIsThreeListsAtMost(t *testing.T) {
 
 func TestAnAdmissionThatCannotSeeIsNoRefusal(t *testing.T) {
 	for _, op := range []string{"ContainerList", "VolumeList", "NetworkList"} {
-		f := NewFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
+		f := newFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
 		f.Fail(func(name string, _ int) (before, after error) {
 			if name == op {
-				return errDown, nil
+				return enginetest.ErrDown, nil
 			}
 			return nil, nil
 		})

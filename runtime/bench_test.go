@@ -27,6 +27,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // testLabel is on the image that these tests make.
@@ -80,9 +81,9 @@ func newRig(t *testing.T) *rig {
 
 func fakeRig(t *testing.T) *rig {
 	r := newRig(t)
-	f := NewFake(r.options())
+	f := newFake(r.options())
 	r.Docker = f.Docker
-	r.image = f.AddImage(FakeImage{
+	r.image = f.AddImage(enginetest.Image{
 		Name: localImage, Programs: []string{"/app"}, Logs: "hello out\nhello err\n", Command: fakeApp,
 	})
 	r.exit = func(_ *testing.T, id string, code int) { f.Exit(id, code, false) }
@@ -104,7 +105,7 @@ func fakeRig(t *testing.T) *rig {
 	r.addVolume = func(_ *testing.T, name string) { f.AddVolume(name, nil) }
 	r.remote = func(*testing.T) (string, string) {
 		digest := "sha256:" + hex.EncodeToString(bytes.Repeat([]byte{7}, 32))
-		f.AddRemote(FakeImage{Name: "127.0.0.1:5000/app:1", Digest: digest, Programs: []string{"/app"}})
+		f.AddRemote(enginetest.Image{Name: "127.0.0.1:5000/app:1", Digest: digest, Programs: []string{"/app"}})
 		return "127.0.0.1:5000/app:1", digest
 	}
 	r.forget = func(_ *testing.T, image string) { f.DropImage(image) }
@@ -114,14 +115,18 @@ func fakeRig(t *testing.T) *rig {
 }
 
 // fakeApp says what testdata/app would.
-func fakeApp(f *Fake, id string, c Command) (int, string) {
+func fakeApp(f *enginetest.Fake, id string, c enginetest.Command) (int, string) {
 	argv := c.Argv
 	switch argv[1] {
 	case "tell":
 		var n int
 		_, _ = fmt.Sscan(argv[3], &n)
+		in, err := f.Inspect(context.Background(), id)
+		if err != nil {
+			return 1, err.Error()
+		}
 		value := ""
-		for _, kv := range append(slices.Clone(f.mem.find(id).c.Config.Env), c.Env...) {
+		for _, kv := range append(slices.Clone(in.Config.Env), c.Env...) {
 			if v, ok := strings.CutPrefix(kv, argv[2]+"="); ok {
 				value = v
 			}

@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 func TestARefusalForEverIsOfTheContainerAndOfNoVersion(t *testing.T) {
 	id := "5d0b2a6a4a2f"
-	d := NewFake(Options{Host: "edge-1"})
+	d := newFake(Options{Host: "edge-1"})
 	for says, want := range map[string]bool{
 		"task " + id + ": already exists":                                      true,
 		"failed to create task for container: task " + id + ": already exists": true,
@@ -31,7 +32,7 @@ func TestARefusalForEverIsOfTheContainerAndOfNoVersion(t *testing.T) {
 		`exec: "task": executable file not found in $PATH`:                     false,
 	} {
 		for _, class := range []error{cerrdefs.ErrConflict, cerrdefs.ErrInternal} {
-			err := d.startFault(t.Context(), nil, ring.Action{}, "cannot start container web", contained{Name: "web", ID: "0123456789abcdef"}, refuse(class, "%s", says))
+			err := d.startFault(t.Context(), nil, ring.Action{}, "cannot start container web", contained{Name: "web", ID: "0123456789abcdef"}, enginetest.Refuse(class, "%s", says))
 			var e *ring.EngineError
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, want, e.Broken, says)
@@ -42,7 +43,7 @@ func TestARefusalForEverIsOfTheContainerAndOfNoVersion(t *testing.T) {
 		}
 	}
 	var e *ring.EngineError
-	require.ErrorAs(t, d.startFault(t.Context(), nil, ring.Action{}, "cannot start container web", contained{ID: "0123456789abcdef"}, fmt.Errorf("task x: already exists: %w", errDown)), &e)
+	require.ErrorAs(t, d.startFault(t.Context(), nil, ring.Action{}, "cannot start container web", contained{ID: "0123456789abcdef"}, fmt.Errorf("task x: already exists: %w", enginetest.ErrDown)), &e)
 	require.False(t, e.Broken, "an engine that did not answer has refused nothing")
 }
 
@@ -82,10 +83,10 @@ func TestWhereProcessesAreHiddenARefusedContainerStays(t *testing.T) {
 	require.Contains(t, unseenProcesses(proc, "us"), "pid: host")
 	require.Empty(t, unseenProcesses(proc, ""), "the engine is in the same namespace")
 
-	f := NewFake(Options{Host: "edge-1"})
+	f := newFake(Options{Host: "edge-1"})
 	f.unseen = func(context.Context, engine) string { return "hidden" }
 	var e *ring.EngineError
-	err := f.startFault(t.Context(), nil, ring.Action{}, "cannot start container db", contained{Name: "db", ID: "0123456789abcdef"}, refuse(cerrdefs.ErrConflict, "task x: already exists"))
+	err := f.startFault(t.Context(), nil, ring.Action{}, "cannot start container db", contained{Name: "db", ID: "0123456789abcdef"}, enginetest.Refuse(cerrdefs.ErrConflict, "task x: already exists"))
 	require.ErrorAs(t, err, &e)
 	require.False(t, e.Broken)
 	require.False(t, e.Permanent, "it is no word on the version")
@@ -97,8 +98,8 @@ func TestWhereProcessesAreHiddenARefusedContainerStays(t *testing.T) {
 // same step.
 func TestAContainerThatIsRefusedForEverCanBeReplaced(t *testing.T) {
 	r := newRig(t)
-	f := NewFake(r.options())
-	r.Docker, r.image = f.Docker, f.AddImage(FakeImage{Name: localImage})
+	f := newFake(r.options())
+	r.Docker, r.image = f.Docker, f.AddImage(enginetest.Image{Name: localImage})
 	a := r.service(nil)
 	f.Break(1)
 	done, err := f.Do(t.Context(), a)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 func TestCommitsAreThoseOfTheSourceOnThisHostOrAnError(t *testing.T) {
@@ -51,7 +52,7 @@ func TestAnImageNamesNoTrustedCommit(t *testing.T) {
 	r.must(t, one)
 	const evil = "2222222222222222222222222222222222222222"
 	labels := map[string]string{labelHost: r.Docker.opts.Host, labelSource: one.Of.Source, labelCommit: evil}
-	f.AddImage(FakeImage{Name: "foreign", Labels: labels})
+	f.AddImage(enginetest.Image{Name: "foreign", Labels: labels})
 	f.AddForeign("theirs", labels)
 
 	got, err := r.Commits(t.Context(), one.Of.Source)

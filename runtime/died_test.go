@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 func TestTheExitThatTheEngineRestartedAfterIsKnown(t *testing.T) {
@@ -16,9 +17,9 @@ func TestTheExitThatTheEngineRestartedAfterIsKnown(t *testing.T) {
 	r := newRig(t)
 	o := r.options()
 	o.Now = func() time.Time { return now }
-	f := NewFake(o)
+	f := newFake(o)
 	r.Docker = f.Docker
-	r.image = f.AddImage(FakeImage{Name: localImage})
+	r.image = f.AddImage(enginetest.Image{Name: localImage})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- f.Run(ctx) }()
@@ -51,7 +52,7 @@ func TestTheExitThatTheEngineRestartedAfterIsKnown(t *testing.T) {
 
 func TestAnEngineThatIsAboutToEndIsNotBelieved(t *testing.T) {
 	r := fakeRig(t)
-	f := &Fake{Docker: r.Docker}
+	f := &fake{Docker: r.Docker}
 	a := r.service(nil)
 	r.must(t, a)
 	in := r.one(t)

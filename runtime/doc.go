@@ -3,8 +3,9 @@
 // client. Payloads are built from ring types by pure functions (payload.go),
 // and nothing here decides what should run.
 //
-// Fake is the same code over an engine in memory, so that what is tried against
-// it runs the steps that the real one would run, in the same order.
+// Over is the same code over an engine that a test brings (enginetest has one in
+// memory), so that what is tried against it runs the steps that the real one would
+// run, in the same order.
 //
 // The engine:
 //
@@ -101,15 +102,4 @@
 //	compare        what differs from what we would make
 //	composed       what docker compose up would compare
 //	project        a project as the engine knows it
-//
-// An engine in memory, with faults:
-//
-//	fake           it
-//	fake_container its containers
-//	fake_event     its events
-//	fake_exec      its commands
-//	fake_image     its images
-//	fake_kill      its signals
-//	fake_network   its networks
-//	fake_volume    its volumes
 package runtime

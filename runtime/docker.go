@@ -122,6 +122,19 @@ func Dial(ctx context.Context, o Options) (*Docker, error) {
 	return d, nil
 }
 
+// Over is Docker over an engine that is no process of any host, such as that of
+// enginetest: the same code, so the same calls in the same order. Its containers have
+// no processes, it has no host, and inspects go one at a time, so that equal calls give
+// equal results.
+func Over(e engine, o Options) *Docker {
+	o.URL = "memory"
+	d := newDocker(o, &calls{}, func() (engine, error) { return e, nil })
+	d.unseen = func(context.Context, engine) string { return "" }
+	d.nets = func(context.Context, engine) (hostNets, error) { return hostNets{}, nil }
+	d.parallel = 1
+	return d
+}
+
 func newDocker(o Options, counts *calls, connect func() (engine, error)) *Docker {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

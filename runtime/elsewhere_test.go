@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // hosted is an engine that says where it runs.
@@ -40,7 +41,7 @@ func TestARefusedContainerOfAnotherHostStays(t *testing.T) {
 		{"this host's", "unix:///var/run/docker.sock", hosted{name: here}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := NewFake(Options{Host: "edge-1"})
+			f := newFake(Options{Host: "edge-1"})
 			f.opts.URL, f.unseen, f.self = c.url, f.hidden, func() string { return "" }
 			require.Contains(t, f.elsewhere(t.Context(), c.e), c.says)
 			if c.says == "" {
@@ -48,7 +49,7 @@ func TestARefusedContainerOfAnotherHostStays(t *testing.T) {
 				return
 			}
 			var e *ring.EngineError
-			err := f.startFault(t.Context(), c.e, ring.Action{}, "cannot start container db", contained{Name: "db", ID: "0123456789abcdef"}, refuse(cerrdefs.ErrConflict, "task x: already exists"))
+			err := f.startFault(t.Context(), c.e, ring.Action{}, "cannot start container db", contained{Name: "db", ID: "0123456789abcdef"}, enginetest.Refuse(cerrdefs.ErrConflict, "task x: already exists"))
 			require.ErrorAs(t, err, &e)
 			require.False(t, e.Broken, "nothing is made in its place")
 			require.Contains(t, err.Error(), c.says)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 func TestFaultMeanings(t *testing.T) {
@@ -41,7 +42,7 @@ func TestFaultMeanings(t *testing.T) {
 	} {
 		err := error(errors.New(x.says))
 		if x.class != nil {
-			err = refuse(x.class, "%s", x.says)
+			err = enginetest.Refuse(x.class, "%s", x.says)
 		}
 		f := fault("cannot do it", "given", err)
 		require.Equal(t, x.cause, f.Cause, x.says)
@@ -52,7 +53,7 @@ func TestFaultMeanings(t *testing.T) {
 }
 
 func TestEngineAwayMeansNothing(t *testing.T) {
-	for _, err := range []error{context.Canceled, context.DeadlineExceeded, io.ErrUnexpectedEOF, errDown, syscall.ECONNREFUSED, fmt.Errorf("x: %w", io.EOF)} {
+	for _, err := range []error{context.Canceled, context.DeadlineExceeded, io.ErrUnexpectedEOF, enginetest.ErrDown, syscall.ECONNREFUSED, fmt.Errorf("x: %w", io.EOF)} {
 		f := fault("cannot do it", ring.CauseCreate, err)
 		require.Empty(t, f.Cause, err)
 		require.False(t, f.Permanent)
@@ -61,7 +62,7 @@ func TestEngineAwayMeansNothing(t *testing.T) {
 
 func TestPoolsRunOut(t *testing.T) {
 	r := newRig(t)
-	f := NewFake(r.options())
+	f := newFake(r.options())
 	f.Pools(2)
 	var err error
 	for i := range 3 {
@@ -96,10 +97,10 @@ func TestStepsSurviveFaults(t *testing.T) {
 
 func faulted(t *testing.T, op string, nth int, after bool, lost error) {
 	r := newRig(t)
-	f := NewFake(r.options())
+	f := newFake(r.options())
 	r.Docker = f.Docker
 	digest := "sha256:0707070707070707070707070707070707070707070707070707070707070707"
-	f.AddRemote(FakeImage{Name: "example.org/app:1", Digest: digest})
+	f.AddRemote(enginetest.Image{Name: "example.org/app:1", Digest: digest})
 	f.Fail(once(op, nth, after, lost))
 	try := func(a ring.Action) ring.Done {
 		t.Helper()

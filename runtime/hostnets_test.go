@@ -111,7 +111,7 @@ func TestANewNetworkTakesNothingOfTheHost(t *testing.T) {
 // The host's network may change after the app was admitted.
 func TestWhatANetworkTakesIsAskedRightBeforeItIsMade(t *testing.T) {
 	for _, owner := range []bool{false, true} {
-		f := NewFake(Options{Host: "edge-1", OwnerHost: func() bool { return owner }})
+		f := newFake(Options{Host: "edge-1", OwnerHost: func() bool { return owner }})
 		f.nets = func(context.Context, engine) (hostNets, error) { return aHost(), nil }
 		app := withSubnets("192.168.1.0/24")
 		a := ring.Action{Kind: ring.DoNetwork, App: "web", Of: app, Network: app.Networks[0], NetworkName: "web_lan"}
@@ -121,7 +121,7 @@ func TestWhatANetworkTakesIsAskedRightBeforeItIsMade(t *testing.T) {
 			continue
 		}
 		require.ErrorContains(t, err, "takes the host's own address 192.168.1.7")
-		_, made, err := f.network(t.Context(), f.mem, "web_lan")
+		_, made, err := f.network(t.Context(), f.Client(), "web_lan")
 		require.NoError(t, err)
 		require.False(t, made)
 	}

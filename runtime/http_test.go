@@ -46,7 +46,7 @@ func newCanned(tb testing.TB, n int) *canned {
 		full := container.InspectResponse{
 			ContainerJSONBase: &container.ContainerJSONBase{
 				ID: id, Name: name, Created: "2026-11-21T12:00:00Z", HostConfig: &container.HostConfig{},
-				State: &container.State{Status: "running", Running: true, StartedAt: "2026-11-21T12:00:00Z", FinishedAt: never},
+				State: &container.State{Status: "running", Running: true, StartedAt: "2026-11-21T12:00:00Z", FinishedAt: "0001-01-01T00:00:00Z"},
 			},
 			Config: &container.Config{Image: "web@sha256:1", Labels: labels}, NetworkSettings: &container.NetworkSettings{Networks: at},
 		}
@@ -249,7 +249,7 @@ func TestEventsAgreeAnewAfterUpgrade(t *testing.T) {
 // An engine without events (Podman, where it is off) is looked at all the same,
 // and not asked for them all the time.
 func TestNoEventsIsNoStorm(t *testing.T) {
-	f := NewFake(Options{Host: "edge"})
+	f := newFake(Options{Host: "edge"})
 	f.Fail(failing("Events", fmt.Errorf("not implemented")))
 	ctx, cancel := context.WithTimeout(t.Context(), 400*time.Millisecond)
 	defer cancel()

@@ -7,15 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // A pin is removed by its digest alone, never by the tag that was written beside
 // it, which may be somebody else's image by now.
 func TestAnImageIsRemovedByItsDigest(t *testing.T) {
-	f := NewFake(Options{Host: "edge-1"})
+	f := newFake(Options{Host: "edge-1"})
 	d := f.Docker
 	const sum = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-	f.AddImage(FakeImage{Name: "shop/web:1", Digest: sum})
+	f.AddImage(enginetest.Image{Name: "shop/web:1", Digest: sum})
 	off := func(image string) (ring.Done, error) {
 		return d.Do(context.Background(), ring.Action{Kind: ring.DoImageOff, Image: image})
 	}

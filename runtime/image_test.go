@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // Pull policy, what is here, and what the registry says: each has one answer.
@@ -45,15 +46,15 @@ func TestResolveMatrix(t *testing.T) {
 		{name: "an engine's odd answer is the registry's, not the author's", says: cerrdefs.ErrInvalidArgument, want: later, asks: 1},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			f := NewFake(Options{Host: "edge"})
-			remote := FakeImage{Name: name, Digest: digest, Refuse: x.says}
+			f := newFake(Options{Host: "edge"})
+			remote := enginetest.Image{Name: name, Digest: digest, Refuse: x.says}
 			f.AddRemote(remote)
 			var id string
 			switch x.local {
 			case "pulled":
 				id = f.AddImage(remote)
 			case "built":
-				id = f.AddImage(FakeImage{Name: name})
+				id = f.AddImage(enginetest.Image{Name: name})
 			}
 			done, err := f.Do(t.Context(), ring.Action{Kind: ring.DoResolve, App: "a", Image: name, PullPolicy: x.policy})
 			require.Equal(t, x.asks, f.Ops()["DistributionInspect"])
@@ -98,10 +99,10 @@ func TestAnImageInForceIsKeptWhileTheRegistryIsAway(t *testing.T) {
 		{name: "the image was pruned", written: "old", pruned: true, waits: true},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			f := NewFake(Options{Host: "edge"})
-			f.AddRemote(FakeImage{Name: name, Digest: digest, Refuse: errors.New("dial tcp 192.0.2.1:443: i/o timeout")})
+			f := newFake(Options{Host: "edge"})
+			f.AddRemote(enginetest.Image{Name: name, Digest: digest, Refuse: errors.New("dial tcp 192.0.2.1:443: i/o timeout")})
 			if !x.pruned {
-				f.AddImage(FakeImage{Name: name, Digest: digest})
+				f.AddImage(enginetest.Image{Name: name, Digest: digest})
 			}
 			a := x.a
 			a.Kind, a.App, a.Image, a.Version = ring.DoResolve, "web", name, "new"
@@ -120,13 +121,13 @@ func TestAnImageInForceIsKeptWhileTheRegistryIsAway(t *testing.T) {
 
 func TestResolveSaysNameAndTag(t *testing.T) {
 	const digest = "sha256:0808080808080808080808080808080808080808080808080808080808080808"
-	f := NewFake(Options{Host: "edge"})
+	f := newFake(Options{Host: "edge"})
 	for written, pin := range map[string]string{
 		"web":                    "web:latest@" + digest,
 		"docker.io/library/db:1": "db:1@" + digest,
 		"localhost:5000/x/y:2":   "localhost:5000/x/y:2@" + digest,
 	} {
-		f.AddRemote(FakeImage{Name: written, Digest: digest})
+		f.AddRemote(enginetest.Image{Name: written, Digest: digest})
 		done, err := f.Do(t.Context(), ring.Action{Kind: ring.DoResolve, Image: written})
 		require.NoError(t, err)
 		require.Equal(t, pin, done.Pin.Image)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // lastWords is the step that reads the end of an instance's log.
@@ -25,9 +26,9 @@ func lastWords(in ring.Instance, want *ring.Service, n int) ring.Action {
 func TestALogIsKeptWithoutTheValuesThatItsServiceUses(t *testing.T) {
 	const old, multi = "hunter22", "-----BEGIN KEY-----\nMIIEpAIBAAKCAQEA\n-----END KEY-----"
 	r := newRig(t)
-	f := NewFake(r.options())
+	f := newFake(r.options())
 	r.Docker = f.Docker
-	r.image = f.AddImage(FakeImage{Name: localImage, Logs: strings.Join([]string{
+	r.image = f.AddImage(enginetest.Image{Name: localImage, Logs: strings.Join([]string{
 		"token " + old, "url postgres://u:p%40ss+word@db", "MIIEpAIBAAKCAQEA", "\x1b[31mred\x1b[0m\a bell", "plain",
 	}, "\n") + "\n"})
 	token := ring.Sealed{App: r.app, File: ".env", Name: "TOKEN", MAC: "00"}
@@ -144,9 +145,9 @@ func TestTheEngineKeepsOneLogForAllRuns(t *testing.T) {
 
 func TestALogThatTheEngineDoesNotHandOverIsSaidSo(t *testing.T) {
 	r := newRig(t)
-	f := NewFake(r.options())
+	f := newFake(r.options())
 	r.Docker = f.Docker
-	r.image = f.AddImage(FakeImage{Name: localImage, Logs: "last words\n"})
+	r.image = f.AddImage(enginetest.Image{Name: localImage, Logs: "last words\n"})
 	a := r.service(nil)
 	r.must(t, a)
 	in := r.one(t)

@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 func TestWhatWasThereIsNeverMadeAnew(t *testing.T) {
 	dir := t.TempDir()
 	root := filepath.Join(dir, "disk")
-	f := NewFake(Options{Host: "edge-1", DataRoot: root})
-	id := f.AddImage(FakeImage{Name: "app:1"})
+	f := newFake(Options{Host: "edge-1", DataRoot: root})
+	id := f.AddImage(enginetest.Image{Name: "app:1"})
 	s := &ring.Service{Name: "db", Kind: ring.Worker, Pin: ring.Pin{Image: id}, Image: ring.Image{Known: true}, Spec: ring.Spec{
 		Image: "app:1", NoNetwork: true, Mounts: []ring.Mount{
 			{Kind: ring.MountData, Source: "shop/data", Target: "/data"},
@@ -88,8 +89,8 @@ func TestWhatWasThereIsNeverMadeAnew(t *testing.T) {
 func TestAPathOfTheHostIsMadeOnceOnly(t *testing.T) {
 	dir := t.TempDir()
 	music := filepath.Join(dir, "music")
-	f := NewFake(Options{Host: "edge-1", DataRoot: filepath.Join(dir, "data")})
-	id := f.AddImage(FakeImage{Name: "app:1"})
+	f := newFake(Options{Host: "edge-1", DataRoot: filepath.Join(dir, "data")})
+	id := f.AddImage(enginetest.Image{Name: "app:1"})
 	s := &ring.Service{Name: "play", Kind: ring.Worker, Version: "1:aa", Pin: ring.Pin{Image: id}, Image: ring.Image{Known: true}, Spec: ring.Spec{
 		Image: "app:1", NoNetwork: true, Mounts: []ring.Mount{{Kind: ring.MountBind, Source: music, Target: "/music", Create: true}},
 	}}
@@ -117,8 +118,8 @@ func TestAPathOfTheHostIsMadeOnceOnly(t *testing.T) {
 // the same step goes through once it is back.
 func TestAPathOrVolumeThatTheHostLacksIsRefusedUntilItIsThere(t *testing.T) {
 	disk := filepath.Join(t.TempDir(), "disk")
-	f := NewFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
-	id := f.AddImage(FakeImage{Name: "app:1"})
+	f := newFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
+	id := f.AddImage(enginetest.Image{Name: "app:1"})
 	s := &ring.Service{Name: "play", Kind: ring.Worker, Version: "1:aa", Pin: ring.Pin{Image: id}, Image: ring.Image{Known: true}, Spec: ring.Spec{
 		Image: "app:1", NoNetwork: true, Mounts: []ring.Mount{
 			{Kind: ring.MountBind, Source: disk, Target: "/music"}, {Kind: ring.MountVolume, Source: "lib", Target: "/lib"},
@@ -137,7 +138,7 @@ func TestAPathOrVolumeThatTheHostLacksIsRefusedUntilItIsThere(t *testing.T) {
 		require.Contains(t, e.Refusal.Hint, hint)
 	}
 	refused("volume library is external and not on this host", "docker volume create library")
-	_, err := f.mem.VolumeCreate(t.Context(), volume.CreateOptions{Name: "library"})
+	_, err := f.Client().VolumeCreate(t.Context(), volume.CreateOptions{Name: "library"})
 	require.NoError(t, err)
 	refused("path "+disk+" of the host is not there", "is its disk mounted?")
 	require.NoError(t, os.Mkdir(disk, 0o755))

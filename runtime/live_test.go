@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // Contents of the store that the tests reload, and what they hold.
@@ -136,9 +137,9 @@ func TestAReloadThatFailsAnywhereLeavesTheOldFilesOrTheNewOnes(t *testing.T) {
 		for _, op := range []string{"ContainerInspect", "ContainerKill", "ContainerExecCreate", "ContainerExecAttach", "ContainerExecInspect"} {
 			for _, after := range []bool{false, true} {
 				r := newRig(t)
-				f := NewFake(r.options())
+				f := newFake(r.options())
 				var signals []string
-				r.Docker, r.image = f.Docker, f.AddImage(FakeImage{Name: localImage, Programs: []string{"/app"}, Command: fakeApp, Signal: func(_ *Fake, _, s string) { signals = append(signals, s) }})
+				r.Docker, r.image = f.Docker, f.AddImage(enginetest.Image{Name: localImage, Programs: []string{"/app"}, Command: fakeApp, Signal: func(_ *enginetest.Fake, _, s string) { signals = append(signals, s) }})
 				r.inspect = func(t *testing.T, id string) container.InspectResponse {
 					c, err := f.Inspect(t.Context(), id)
 					require.NoError(t, err)
@@ -187,9 +188,9 @@ func TestAReloadTellsNoSealedValue(t *testing.T) {
 	o := r.options()
 	sealed := ring.Sealed{App: r.app, File: ".env", Name: "TOKEN", MAC: "00"}
 	o.Open = func(ring.Sealed) (string, error) { return "very-secret", nil }
-	f := NewFake(o)
+	f := newFake(o)
 	r.Docker = f.Docker
-	r.image = f.AddImage(FakeImage{Name: localImage, Programs: []string{"/app"}, Command: func(*Fake, string, Command) (int, string) { return 1, "no luck with very-secret" }})
+	r.image = f.AddImage(enginetest.Image{Name: localImage, Programs: []string{"/app"}, Command: func(*enginetest.Fake, string, enginetest.Command) (int, string) { return 1, "no luck with very-secret" }})
 	a := reloading(t, r, ring.Reload{Exec: []string{"/app", "reload"}})
 	a.Want.Spec.Environment = map[string]string{"TOKEN": sealed.String()}
 	r.must(t, a)

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // at is a clock that the test moves.
@@ -21,13 +22,13 @@ func (a *at) now() time.Time { return a.t }
 func newAt() *at { return &at{time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)} }
 
 // timed is a faked rig whose clock the test moves, with n instances.
-func timed(t *testing.T, n int) (*rig, *Fake, *at) {
+func timed(t *testing.T, n int) (*rig, *fake, *at) {
 	r, clock := newRig(t), newAt()
 	o := r.options()
 	o.Now = clock.now
-	f := NewFake(o)
+	f := newFake(o)
 	r.Docker = f.Docker
-	r.image = f.AddImage(FakeImage{Name: localImage})
+	r.image = f.AddImage(enginetest.Image{Name: localImage})
 	for i := range n {
 		a := r.service(nil)
 		a.Slot = i + 1
@@ -85,7 +86,7 @@ func TestLookFailsWhole(t *testing.T) {
 }
 
 // inspects is how many inspects a look makes.
-func inspects(t *testing.T, r *rig, f *Fake) int {
+func inspects(t *testing.T, r *rig, f *fake) int {
 	before := f.Ops()["ContainerInspect"]
 	r.look(t)
 	return f.Ops()["ContainerInspect"] - before
@@ -241,14 +242,17 @@ func TestUptime(t *testing.T) {
 // and however the engine rounds.
 func TestSteadyIsNeverRestarted(t *testing.T) {
 	clock := newAt()
-	m := NewFake(Options{Now: clock.now}).mem
-	c := m.add("x", &container.Config{}, &container.HostConfig{NetworkMode: "none"}, nil)
-	require.NoError(t, m.begin(c))
+	f := newFake(Options{Now: clock.now})
+	id := f.AddForeign("x", nil)
+	c, err := f.Inspect(t.Context(), id)
+	require.NoError(t, err)
 	var up time.Time
 	for age := time.Duration(0); age < 3*365*24*time.Hour; age += age/50 + 700*time.Millisecond {
-		now := moment(c.c.State.StartedAt).Add(age)
+		now := moment(c.State.StartedAt).Add(age)
 		clock.t = now
-		status := m.status(c)
+		list, err := f.Client().ContainerList(t.Context(), container.ListOptions{})
+		require.NoError(t, err)
+		status := list[0].Status
 		require.False(t, restarted(status, up, now), "%s at %s", status, age)
 		up = upSince(status, up, now)
 	}

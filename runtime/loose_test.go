@@ -22,7 +22,7 @@ func TestAVolumeThatNobodyOwnsIsToldForAsLongAsItIsUsed(t *testing.T) {
 		{name: "gitring made it", here: true, labels: map[string]string{"gitring.app": "shop"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := NewFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
+			f := newFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
 			if tt.here {
 				f.AddVolume("shop_pg", tt.labels)
 			}
@@ -34,7 +34,7 @@ func TestAVolumeThatNobodyOwnsIsToldForAsLongAsItIsUsed(t *testing.T) {
 }
 
 func TestAnAppWithoutVolumesAsksNothingOfTheEngine(t *testing.T) {
-	f := NewFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
+	f := newFake(Options{Host: "edge-1", DataRoot: t.TempDir()})
 	notes, err := f.Loose(t.Context(), &ring.App{Name: "shop"})
 	require.NoError(t, err)
 	require.Empty(t, notes)

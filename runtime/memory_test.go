@@ -50,7 +50,7 @@ func TestAnInstanceDeclaresWhatItReservesElseItsLimit(t *testing.T) {
 
 func TestAnEngineThatStartedAgainHasAnotherName(t *testing.T) {
 	r := newRig(t)
-	f := NewFake(r.options())
+	f := newFake(r.options())
 	look := func() string {
 		s, err := f.Look(t.Context())
 		require.NoError(t, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // always is a step that sets the policy of an instance.
@@ -19,7 +20,7 @@ func always(in ring.Instance) ring.Action {
 }
 
 // spent is what f was asked since before.
-func spent(f *Fake, before map[string]int) map[string]int {
+func spent(f *fake, before map[string]int) map[string]int {
 	out := map[string]int{}
 	for op, n := range f.Ops() {
 		if n > before[op] {
@@ -68,10 +69,10 @@ func TestAnUpdateOfOursIsNoNews(t *testing.T) {
 		o := Options{Host: "h"}
 		poked := 0
 		o.Poke = func(string) { poked++ }
-		f := NewFake(o)
+		f := newFake(o)
 		r := newRig(t)
 		r.Docker = f.Docker
-		r.image = f.AddImage(FakeImage{Name: localImage})
+		r.image = f.AddImage(enginetest.Image{Name: localImage})
 		a := r.service(nil)
 		r.must(t, a)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -7,16 +7,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // An option that the driver of a volume does not know is the author's to change: it is
 // told with the volume's name, is tried seldom, and no container stays for it.
 func TestAVolumeThatTheEngineRefusesIsTheAuthorsToChange_Lesson19(t *testing.T) {
 	r := newRig(t)
-	f := NewFake(r.options())
+	f := newFake(r.options())
 	r.Docker = f.Docker
-	r.image = f.AddImage(FakeImage{Name: localImage})
-	f.Fail(failing("VolumeCreate", refuse(cerrdefs.ErrInvalidArgument, `create web_db: invalid option: "sync"`)))
+	r.image = f.AddImage(enginetest.Image{Name: localImage})
+	f.Fail(failing("VolumeCreate", enginetest.Refuse(cerrdefs.ErrInvalidArgument, `create web_db: invalid option: "sync"`)))
 	a := r.service(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db"}}
 	})

@@ -11,11 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // garden is a data root with one seeded folder, and contents to seed it with.
 type garden struct {
-	*Fake
+	*fake
 	t       *testing.T
 	data    string // the seeded folder
 	content string
@@ -27,7 +28,7 @@ func newGarden(t *testing.T) *garden {
 	dir := t.TempDir()
 	g := &garden{t: t, root: filepath.Join(dir, "data"), content: filepath.Join(dir, "content")}
 	g.data = filepath.Join(g.root, "shop/conf")
-	g.Fake = NewFake(Options{Host: "edge-1", DataRoot: g.root, ContentDir: g.content, SeedDir: filepath.Join(dir, "state/seeds")})
+	g.fake = newFake(Options{Host: "edge-1", DataRoot: g.root, ContentDir: g.content, SeedDir: filepath.Join(dir, "state/seeds")})
 	require.NoError(t, os.MkdirAll(g.data, 0o755))
 	return g
 }
@@ -249,7 +250,7 @@ func TestLostNotesAreToldAndTouchNothing(t *testing.T) {
 // before it may still run on the folder.
 func TestSeedsAreWrittenBeforeAStart(t *testing.T) {
 	g := newGarden(t)
-	id := g.AddImage(FakeImage{Name: "app:1"})
+	id := g.AddImage(enginetest.Image{Name: "app:1"})
 	m := g.commit("aa", map[string]string{"a": "1"})
 	s := &ring.Service{Name: "web", Kind: ring.Worker, Pin: ring.Pin{Image: id}, Image: ring.Image{Known: true}, Spec: ring.Spec{Image: "app:1", NoNetwork: true, Mounts: []ring.Mount{m}}}
 	app := &ring.App{Name: "shop", Path: "shop"}

@@ -57,7 +57,7 @@ func TestOwnID(t *testing.T) {
 }
 
 func TestNothingIsSeenUntilOurOwnContainerIsSound(t *testing.T) {
-	f := NewFake(Options{Host: "edge-1", SamePaths: []string{"/nowhere"}})
+	f := newFake(Options{Host: "edge-1", SamePaths: []string{"/nowhere"}})
 	f.self = func() string { return "us" }
 	id := f.AddForeign("us", nil)
 	f.Down(true)
@@ -77,7 +77,7 @@ func TestNothingIsSeenUntilOurOwnContainerIsSound(t *testing.T) {
 }
 
 func TestOutsideAContainerNothingIsWrong(t *testing.T) {
-	f := NewFake(Options{Host: "edge-1", SamePaths: []string{"/nowhere"}})
+	f := newFake(Options{Host: "edge-1", SamePaths: []string{"/nowhere"}})
 	f.self = func() string { return "" }
 	_, err := f.Look(t.Context())
 	require.NoError(t, err)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 func TestUsageIsWhatDockerStatsCounts(t *testing.T) {
@@ -26,9 +28,9 @@ func TestUsageIsWhatDockerStatsCounts(t *testing.T) {
 
 func TestUsageLeavesOutWhatIsGone(t *testing.T) {
 	r := newRig(t)
-	f := NewFake(r.options())
+	f := newFake(r.options())
 	r.Docker = f.Docker
-	r.image = f.AddImage(FakeImage{Name: localImage})
+	r.image = f.AddImage(enginetest.Image{Name: localImage})
 	r.must(t, r.service(nil))
 	in := r.one(t)
 	got, err := f.Usage(t.Context(), []string{in.ID, "nobody"})

@@ -17,6 +17,7 @@ import (
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/runtime/enginetest"
 	"github.com/gitring/gitring/store"
 )
 
@@ -28,8 +29,9 @@ func following(t *testing.T) *follower {
 	require.NoError(t, err)
 	cfg := &Config{Host: "edge-1", State: state, DataRoot: filepath.Join(state, "data")}
 	d := &daemon{log: slog.New(slog.DiscardHandler), store: s, cfg: cfg, judge: judgeOf(cfg), env: &envFolder{}}
-	engine := runtime.NewFake(runtime.Options{Host: "edge-1", ContentDir: s.ContentDir(), DataRoot: filepath.Join(state, "data")})
-	engine.AddImage(runtime.FakeImage{Name: "web:1"})
+	fake := enginetest.New(nil)
+	fake.AddImage(enginetest.Image{Name: "web:1"})
+	engine := runtime.Over(fake.Client(), runtime.Options{Host: "edge-1", ContentDir: s.ContentDir(), DataRoot: filepath.Join(state, "data")})
 	d.shelf = newShelf(s, engine.Mounted, d.env.open)
 	f := &follower{
 		d: d, cfg: &SourceConfig{Name: "prod"}, settings: manifest.Settings{Source: "prod", Host: "edge-1"},

@@ -1,4 +1,4 @@
-package runtime
+package enginetest
 
 import (
 	"bytes"
@@ -57,7 +57,7 @@ func (c *fakeContainer) copy() container.InspectResponse {
 	}
 }
 
-func (m *memory) sorted() []*fakeContainer {
+func (m *Client) sorted() []*fakeContainer {
 	all := make([]*fakeContainer, 0, len(m.containers))
 	for _, c := range m.containers {
 		all = append(all, c)
@@ -67,7 +67,7 @@ func (m *memory) sorted() []*fakeContainer {
 }
 
 // find takes an ID, a name, or the first digits of an ID.
-func (m *memory) find(ref string) *fakeContainer {
+func (m *Client) find(ref string) *fakeContainer {
 	if c := m.containers[ref]; c != nil || ref == "" {
 		return c
 	}
@@ -83,18 +83,18 @@ func (m *memory) find(ref string) *fakeContainer {
 	return byPrefix
 }
 
-func (m *memory) must(ref string) (*fakeContainer, error) {
+func (m *Client) must(ref string) (*fakeContainer, error) {
 	if c := m.find(ref); c != nil {
 		return c, nil
 	}
-	return nil, refuse(cerrdefs.ErrNotFound, "No such container: %s", ref)
+	return nil, Refuse(cerrdefs.ErrNotFound, "No such container: %s", ref)
 }
 
-func (m *memory) stamp() string { return m.now().UTC().Format(time.RFC3339Nano) }
+func (m *Client) stamp() string { return m.now().UTC().Format(time.RFC3339Nano) }
 
 const never = "0001-01-01T00:00:00Z"
 
-func (m *memory) add(name string, cfg *container.Config, hc *container.HostConfig, nets map[string]*network.EndpointSettings) *fakeContainer {
+func (m *Client) add(name string, cfg *container.Config, hc *container.HostConfig, nets map[string]*network.EndpointSettings) *fakeContainer {
 	id := m.id("container")
 	cfg2, hc2 := *cfg, *hc
 	if cfg2.Hostname == "" {
@@ -123,33 +123,33 @@ func (m *memory) add(name string, cfg *container.Config, hc *container.HostConfi
 	return c
 }
 
-func (m *memory) ContainerCreate(ctx context.Context, cfg *container.Config, hc *container.HostConfig, nc *network.NetworkingConfig, _ *ocispec.Platform, name string) (container.CreateResponse, error) {
+func (m *Client) ContainerCreate(ctx context.Context, cfg *container.Config, hc *container.HostConfig, nc *network.NetworkingConfig, _ *ocispec.Platform, name string) (container.CreateResponse, error) {
 	return call(ctx, m, "ContainerCreate", func() (container.CreateResponse, error) {
 		img := m.image(cfg.Image)
 		if img == nil {
-			return container.CreateResponse{}, refuse(cerrdefs.ErrNotFound, "No such image: %s", cfg.Image)
+			return container.CreateResponse{}, Refuse(cerrdefs.ErrNotFound, "No such image: %s", cfg.Image)
 		}
 		for _, mt := range hc.Mounts {
 			if _, err := os.Lstat(mt.Source); mt.Type == mount.TypeBind && err != nil {
-				return container.CreateResponse{}, refuse(cerrdefs.ErrInvalidArgument, `invalid mount config for type "bind": bind source path does not exist: %s`, mt.Source)
+				return container.CreateResponse{}, Refuse(cerrdefs.ErrInvalidArgument, `invalid mount config for type "bind": bind source path does not exist: %s`, mt.Source)
 			}
 		}
 		if err := m.canJoin(hc); err != nil {
 			return container.CreateResponse{}, err
 		}
 		if h := cfg.Healthcheck; h != nil && h.StartInterval != 0 { // as the client does before 1.44
-			return container.CreateResponse{}, fmt.Errorf(`"specify health-check start interval" requires API version 1.44, but the Docker daemon API version is %s`, MinAPI)
+			return container.CreateResponse{}, fmt.Errorf(`"specify health-check start interval" requires API version 1.44, but the Docker daemon API version is %s`, API)
 		}
 		for _, c := range m.containers {
 			if c.name() == name {
-				return container.CreateResponse{}, refuse(cerrdefs.ErrConflict, "Conflict. The container name %q is already in use by container %q. You have to remove (or rename) that container to be able to reuse that name.", "/"+name, c.c.ID)
+				return container.CreateResponse{}, Refuse(cerrdefs.ErrConflict, "Conflict. The container name %q is already in use by container %q. You have to remove (or rename) that container to be able to reuse that name.", "/"+name, c.c.ID)
 			}
 		}
 		var nets map[string]*network.EndpointSettings
 		if nc != nil {
 			nets = nc.EndpointsConfig
 			if len(nets) > 1 { // as the API does before 1.44
-				return container.CreateResponse{}, refuse(cerrdefs.ErrInvalidArgument, "Container cannot be connected to network endpoints: more than one")
+				return container.CreateResponse{}, Refuse(cerrdefs.ErrInvalidArgument, "Container cannot be connected to network endpoints: more than one")
 			}
 		}
 		c := m.add(name, cfg, hc, nets)
@@ -160,7 +160,7 @@ func (m *memory) ContainerCreate(ctx context.Context, cfg *container.Config, hc 
 
 // canJoin says whether the containers that a create names are there. The one
 // of a network is looked for at the start only.
-func (m *memory) canJoin(hc *container.HostConfig) error {
+func (m *Client) canJoin(hc *container.HostConfig) error {
 	names := []string{hc.PidMode.Container(), hc.IpcMode.Container()}
 	for _, from := range hc.VolumesFrom {
 		name, _, _ := strings.Cut(from, ":")
@@ -179,7 +179,7 @@ func (m *memory) canJoin(hc *container.HostConfig) error {
 
 // mounts are what c takes from others and has itself. A volume that is not there
 // is made, and so is one for each VOLUME of the image that nothing covers.
-func (m *memory) mounts(c *fakeContainer) {
+func (m *Client) mounts(c *fakeContainer) {
 	hc := c.c.HostConfig
 	at := map[string]container.MountPoint{}
 	for _, from := range hc.VolumesFrom {
@@ -217,14 +217,14 @@ func (m *memory) mounts(c *fakeContainer) {
 	}
 }
 
-func (m *memory) volumeAt(name string) string {
+func (m *Client) volumeAt(name string) string {
 	if m.volumes[name] == nil {
 		m.volumes[name] = map[string]string{}
 	}
 	return "/var/lib/docker/volumes/" + name + "/_data"
 }
 
-func (m *memory) ContainerList(ctx context.Context, o container.ListOptions) ([]container.Summary, error) {
+func (m *Client) ContainerList(ctx context.Context, o container.ListOptions) ([]container.Summary, error) {
 	return call(ctx, m, "ContainerList", func() ([]container.Summary, error) {
 		var list []container.Summary
 		for _, c := range m.sorted() {
@@ -245,9 +245,15 @@ func (m *memory) ContainerList(ctx context.Context, o container.ListOptions) ([]
 }
 
 // status is the engine's text for people.
-func (m *memory) status(c *fakeContainer) string {
+func (m *Client) status(c *fakeContainer) string {
 	st := c.c.State
-	ago := func(s string) string { return units.HumanDuration(m.now().Sub(moment(s))) }
+	ago := func(s string) string {
+		t, err := time.Parse(time.RFC3339Nano, s)
+		if err != nil {
+			panic(err) // every time here was written by stamp
+		}
+		return units.HumanDuration(m.now().Sub(t))
+	}
 	switch st.Status {
 	case container.StateRunning:
 		if h := st.Health; h != nil && h.Status == container.Starting {
@@ -262,7 +268,7 @@ func (m *memory) status(c *fakeContainer) string {
 	return "Created"
 }
 
-func (m *memory) ContainerInspect(ctx context.Context, id string) (container.InspectResponse, error) {
+func (m *Client) ContainerInspect(ctx context.Context, id string) (container.InspectResponse, error) {
 	return call(ctx, m, "ContainerInspect", func() (container.InspectResponse, error) {
 		c, err := m.must(id)
 		if err != nil {
@@ -272,7 +278,7 @@ func (m *memory) ContainerInspect(ctx context.Context, id string) (container.Ins
 	})
 }
 
-func (m *memory) ContainerStart(ctx context.Context, id string, _ container.StartOptions) error {
+func (m *Client) ContainerStart(ctx context.Context, id string, _ container.StartOptions) error {
 	return m.do(ctx, "ContainerStart", func() error {
 		c, err := m.must(id)
 		if err != nil || c.c.State.Running {
@@ -283,12 +289,12 @@ func (m *memory) ContainerStart(ctx context.Context, id string, _ container.Star
 }
 
 // begin starts the process, or says why not in the engine's words.
-func (m *memory) begin(c *fakeContainer) error {
+func (m *Client) begin(c *fakeContainer) error {
 	if m.breaks > 0 && c.c.State.StartedAt == never && !c.broken {
 		c.broken, m.breaks = true, m.breaks-1
 	}
 	if c.broken {
-		return refuse(cerrdefs.ErrConflict, "task %s: already exists", c.c.ID)
+		return Refuse(cerrdefs.ErrConflict, "task %s: already exists", c.c.ID)
 	}
 	if err := m.joinedRun(c.c.HostConfig); err != nil {
 		return err
@@ -299,7 +305,7 @@ func (m *memory) begin(c *fakeContainer) error {
 			n = m.networks[e.NetworkID]
 		}
 		if n == nil {
-			return refuse(cerrdefs.ErrNotFound, "network %s not found", name)
+			return Refuse(cerrdefs.ErrNotFound, "network %s not found", name)
 		}
 		e.NetworkID, e.EndpointID = n.ID, m.id("endpoint")
 		if name != network.NetworkNone && name != network.NetworkHost {
@@ -311,7 +317,7 @@ func (m *memory) begin(c *fakeContainer) error {
 	}
 	if prog := program(c.c.Config); c.image != nil && len(c.image.Programs) > 0 && prog != "" && !slices.Contains(c.image.Programs, prog) {
 		c.c.State.ExitCode = 127
-		return refuse(cerrdefs.ErrInvalidArgument, `OCI runtime create failed: container_linux.go:380: starting container process caused: exec: "%s": stat %s: no such file or directory: unknown`, prog, prog)
+		return Refuse(cerrdefs.ErrInvalidArgument, `OCI runtime create failed: container_linux.go:380: starting container process caused: exec: "%s": stat %s: no such file or directory: unknown`, prog, prog)
 	}
 	st := c.c.State
 	st.Status, st.Running, st.StartedAt, st.ExitCode, st.OOMKilled = container.StateRunning, true, m.stamp(), 0, false
@@ -327,7 +333,7 @@ func (m *memory) begin(c *fakeContainer) error {
 }
 
 // joinedRun says whether the containers whose namespaces are joined run.
-func (m *memory) joinedRun(hc *container.HostConfig) error {
+func (m *Client) joinedRun(hc *container.HostConfig) error {
 	for _, j := range []struct{ id, refusal string }{
 		{hc.NetworkMode.ConnectedContainer(), "cannot join network of a non running container: %s"},
 		{hc.PidMode.Container(), "container %s is not running"},
@@ -341,11 +347,11 @@ func (m *memory) joinedRun(hc *container.HostConfig) error {
 			return err
 		}
 		if !o.c.State.Running {
-			return refuse(cerrdefs.ErrConflict, j.refusal, o.c.ID)
+			return Refuse(cerrdefs.ErrConflict, j.refusal, o.c.ID)
 		}
 	}
 	if o := m.find(hc.IpcMode.Container()); o != nil && !o.c.HostConfig.IpcMode.IsShareable() && !o.c.HostConfig.IpcMode.IsHost() {
-		return refuse(cerrdefs.ErrInvalidArgument, "can't join IPC of container %s: non-shareable IPC (hint: use IpcMode:shareable for the donor container)", o.c.ID)
+		return Refuse(cerrdefs.ErrInvalidArgument, "can't join IPC of container %s: non-shareable IPC (hint: use IpcMode:shareable for the donor container)", o.c.ID)
 	}
 	return nil
 }
@@ -360,7 +366,7 @@ func program(cfg *container.Config) string {
 	return ""
 }
 
-func (m *memory) address(e *network.EndpointSettings) string {
+func (m *Client) address(e *network.EndpointSettings) string {
 	if e.IPAMConfig != nil && e.IPAMConfig.IPv4Address != "" {
 		return e.IPAMConfig.IPv4Address
 	}
@@ -369,11 +375,11 @@ func (m *memory) address(e *network.EndpointSettings) string {
 }
 
 // portsFree says whether another running container holds a host port of c.
-func (m *memory) portsFree(c *fakeContainer) error {
+func (m *Client) portsFree(c *fakeContainer) error {
 	for _, p := range published(c) {
 		for _, o := range m.containers {
 			if o != c && o.c.State.Running && slices.ContainsFunc(published(o), p.Clashes) {
-				return refuse(cerrdefs.ErrInternal, "driver failed programming external connectivity on endpoint %s: Bind for 0.0.0.0:%s failed: port is already allocated", c.name(), p.HostPort)
+				return Refuse(cerrdefs.ErrInternal, "driver failed programming external connectivity on endpoint %s: Bind for 0.0.0.0:%s failed: port is already allocated", c.name(), p.HostPort)
 			}
 		}
 	}
@@ -392,7 +398,7 @@ func published(c *fakeContainer) []ring.Port {
 }
 
 // end is the end of the process.
-func (m *memory) end(c *fakeContainer, code int, oom bool) {
+func (m *Client) end(c *fakeContainer, code int, oom bool) {
 	st := c.c.State
 	st.Status, st.Running, st.FinishedAt, st.ExitCode, st.OOMKilled = container.StateExited, false, m.stamp(), code, oom
 	for _, e := range c.c.NetworkSettings.Networks {
@@ -404,7 +410,7 @@ func (m *memory) end(c *fakeContainer, code int, oom bool) {
 	m.emitWith("die", c, map[string]string{"exitCode": strconv.Itoa(code)})
 }
 
-func (m *memory) restartByPolicy(c *fakeContainer) {
+func (m *Client) restartByPolicy(c *fakeContainer) {
 	p := c.policy()
 	again := p.IsAlways() || p.IsUnlessStopped() ||
 		p.IsOnFailure() && c.c.State.ExitCode != 0 && (p.MaximumRetryCount == 0 || c.c.RestartCount < p.MaximumRetryCount)
@@ -415,7 +421,7 @@ func (m *memory) restartByPolicy(c *fakeContainer) {
 	_ = m.begin(c) // what keeps it down shows in its state
 }
 
-func (m *memory) ContainerStop(ctx context.Context, id string, _ container.StopOptions) error {
+func (m *Client) ContainerStop(ctx context.Context, id string, _ container.StopOptions) error {
 	return m.do(ctx, "ContainerStop", func() error {
 		c, err := m.must(id)
 		if err == nil && c.c.State.Running {
@@ -426,7 +432,7 @@ func (m *memory) ContainerStop(ctx context.Context, id string, _ container.StopO
 	})
 }
 
-func (m *memory) ContainerRestart(ctx context.Context, id string, _ container.StopOptions) error {
+func (m *Client) ContainerRestart(ctx context.Context, id string, _ container.StopOptions) error {
 	return m.do(ctx, "ContainerRestart", func() error {
 		c, err := m.must(id)
 		if err != nil {
@@ -443,14 +449,14 @@ func (m *memory) ContainerRestart(ctx context.Context, id string, _ container.St
 	})
 }
 
-func (m *memory) ContainerRemove(ctx context.Context, id string, o container.RemoveOptions) error {
+func (m *Client) ContainerRemove(ctx context.Context, id string, o container.RemoveOptions) error {
 	return m.do(ctx, "ContainerRemove", func() error {
 		c, err := m.must(id)
 		if err != nil {
 			return err
 		}
 		if c.c.State.Running && !o.Force {
-			return refuse(cerrdefs.ErrConflict, "You cannot remove a running container %s. Stop the container before attempting removal or force remove", c.c.ID)
+			return Refuse(cerrdefs.ErrConflict, "You cannot remove a running container %s. Stop the container before attempting removal or force remove", c.c.ID)
 		}
 		if o.RemoveVolumes {
 			panic("gitring asked the engine to remove volumes")
@@ -460,7 +466,7 @@ func (m *memory) ContainerRemove(ctx context.Context, id string, o container.Rem
 	})
 }
 
-func (m *memory) drop(c *fakeContainer) {
+func (m *Client) drop(c *fakeContainer) {
 	if c.c.State.Running {
 		m.end(c, 137, false)
 	}
@@ -468,7 +474,7 @@ func (m *memory) drop(c *fakeContainer) {
 	m.emit("destroy", c)
 }
 
-func (m *memory) ContainerRename(ctx context.Context, id, name string) error {
+func (m *Client) ContainerRename(ctx context.Context, id, name string) error {
 	return m.do(ctx, "ContainerRename", func() error {
 		c, err := m.must(id)
 		if err != nil {
@@ -476,7 +482,7 @@ func (m *memory) ContainerRename(ctx context.Context, id, name string) error {
 		}
 		for _, x := range m.containers {
 			if x.name() == name {
-				return refuse(cerrdefs.ErrConflict, "Conflict. The container name %q is already in use by container %q. You have to remove (or rename) that container to be able to reuse that name.", "/"+name, x.c.ID)
+				return Refuse(cerrdefs.ErrConflict, "Conflict. The container name %q is already in use by container %q. You have to remove (or rename) that container to be able to reuse that name.", "/"+name, x.c.ID)
 			}
 		}
 		c.c.Name = "/" + name
@@ -485,14 +491,14 @@ func (m *memory) ContainerRename(ctx context.Context, id, name string) error {
 	})
 }
 
-func (m *memory) ContainerUpdate(ctx context.Context, id string, u container.UpdateConfig) (container.UpdateResponse, error) {
+func (m *Client) ContainerUpdate(ctx context.Context, id string, u container.UpdateConfig) (container.UpdateResponse, error) {
 	return call(ctx, m, "ContainerUpdate", func() (container.UpdateResponse, error) {
 		c, err := m.must(id)
 		if err != nil {
 			return container.UpdateResponse{}, err
 		}
 		if err := container.ValidateRestartPolicy(u.RestartPolicy); err != nil {
-			return container.UpdateResponse{}, refuse(cerrdefs.ErrInvalidArgument, "%s", err)
+			return container.UpdateResponse{}, Refuse(cerrdefs.ErrInvalidArgument, "%s", err)
 		}
 		if u.RestartPolicy.Name != "" {
 			c.c.HostConfig.RestartPolicy = u.RestartPolicy
@@ -525,22 +531,22 @@ func updateLimits(r *container.Resources, u container.Resources) {
 	}
 }
 
-func (m *memory) ContainerPause(ctx context.Context, id string) error {
+func (m *Client) ContainerPause(ctx context.Context, id string) error {
 	return m.paused(ctx, "ContainerPause", id, true)
 }
 
-func (m *memory) ContainerUnpause(ctx context.Context, id string) error {
+func (m *Client) ContainerUnpause(ctx context.Context, id string) error {
 	return m.paused(ctx, "ContainerUnpause", id, false)
 }
 
-func (m *memory) paused(ctx context.Context, method, id string, yes bool) error {
+func (m *Client) paused(ctx context.Context, method, id string, yes bool) error {
 	return m.do(ctx, method, func() error {
 		c, err := m.must(id)
 		if err != nil {
 			return err
 		}
 		if c.c.State.Paused == yes || !c.c.State.Running {
-			return refuse(cerrdefs.ErrConflict, "Container %s is not as it has to be", id)
+			return Refuse(cerrdefs.ErrConflict, "Container %s is not as it has to be", id)
 		}
 		c.c.State.Paused, c.c.State.Status = yes, "running"
 		event := "unpause"
@@ -553,7 +559,7 @@ func (m *memory) paused(ctx context.Context, method, id string, yes bool) error 
 }
 
 // ContainerStatsOneShot says of what runs that it takes one core and 64 MiB.
-func (m *memory) ContainerStatsOneShot(ctx context.Context, id string) (container.StatsResponseReader, error) {
+func (m *Client) ContainerStatsOneShot(ctx context.Context, id string) (container.StatsResponseReader, error) {
 	return call(ctx, m, "ContainerStatsOneShot", func() (container.StatsResponseReader, error) {
 		c, err := m.must(id)
 		if err != nil {
@@ -570,7 +576,7 @@ func (m *memory) ContainerStatsOneShot(ctx context.Context, id string) (containe
 	})
 }
 
-func (m *memory) ContainerLogs(ctx context.Context, id string, o container.LogsOptions) (io.ReadCloser, error) {
+func (m *Client) ContainerLogs(ctx context.Context, id string, o container.LogsOptions) (io.ReadCloser, error) {
 	return call(ctx, m, "ContainerLogs", func() (io.ReadCloser, error) {
 		c, err := m.must(id)
 		if err != nil {

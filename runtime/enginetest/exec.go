@@ -1,4 +1,4 @@
-package runtime
+package enginetest
 
 import (
 	"bufio"
@@ -18,14 +18,14 @@ type fakeExec struct {
 	exit int
 }
 
-func (m *memory) ContainerExecCreate(ctx context.Context, id string, o container.ExecOptions) (container.ExecCreateResponse, error) {
+func (m *Client) ContainerExecCreate(ctx context.Context, id string, o container.ExecOptions) (container.ExecCreateResponse, error) {
 	return call(ctx, m, "ContainerExecCreate", func() (container.ExecCreateResponse, error) {
 		c, err := m.must(id)
 		if err != nil {
 			return container.ExecCreateResponse{}, err
 		}
 		if !c.c.State.Running {
-			return container.ExecCreateResponse{}, refuse(cerrdefs.ErrConflict, "Container %s is not running", c.c.ID)
+			return container.ExecCreateResponse{}, Refuse(cerrdefs.ErrConflict, "Container %s is not running", c.c.ID)
 		}
 		x := m.id("exec")
 		m.execs[x] = &fakeExec{c: c, cmd: Command{o.Cmd, o.User, o.WorkingDir, o.Env, o.Privileged}}
@@ -33,12 +33,12 @@ func (m *memory) ContainerExecCreate(ctx context.Context, id string, o container
 	})
 }
 
-func (m *memory) ContainerExecAttach(ctx context.Context, exec string, _ container.ExecAttachOptions) (types.HijackedResponse, error) {
+func (m *Client) ContainerExecAttach(ctx context.Context, exec string, _ container.ExecAttachOptions) (types.HijackedResponse, error) {
 	x, err := call(ctx, m, "ContainerExecAttach", func() (*fakeExec, error) {
 		if x := m.execs[exec]; x != nil {
 			return x, nil
 		}
-		return nil, refuse(cerrdefs.ErrNotFound, "No such exec instance: %s", exec)
+		return nil, Refuse(cerrdefs.ErrNotFound, "No such exec instance: %s", exec)
 	})
 	if err != nil {
 		return types.HijackedResponse{}, err
@@ -60,11 +60,11 @@ func (m *memory) ContainerExecAttach(ctx context.Context, exec string, _ contain
 	return types.HijackedResponse{Conn: near, Reader: bufio.NewReader(near)}, nil
 }
 
-func (m *memory) ContainerExecInspect(ctx context.Context, exec string) (container.ExecInspect, error) {
+func (m *Client) ContainerExecInspect(ctx context.Context, exec string) (container.ExecInspect, error) {
 	return call(ctx, m, "ContainerExecInspect", func() (container.ExecInspect, error) {
 		x := m.execs[exec]
 		if x == nil {
-			return container.ExecInspect{}, refuse(cerrdefs.ErrNotFound, "No such exec instance: %s", exec)
+			return container.ExecInspect{}, Refuse(cerrdefs.ErrNotFound, "No such exec instance: %s", exec)
 		}
 		delete(m.execs, exec) // asked once, after the end
 		return container.ExecInspect{ExecID: exec, ContainerID: x.c.c.ID, ExitCode: x.exit}, nil

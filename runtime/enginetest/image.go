@@ -1,4 +1,4 @@
-package runtime
+package enginetest
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 )
 
 type fakeImage struct {
-	FakeImage
+	Image
 	id      string
 	digests []string
 }
@@ -43,15 +43,15 @@ func repository(name string) string {
 	return reference.FamiliarName(n)
 }
 
-func (m *memory) image(name string) *fakeImage {
+func (m *Client) image(name string) *fakeImage {
 	if i := m.images[name]; i != nil {
 		return i
 	}
 	return m.images[familiar(name)]
 }
 
-func (m *memory) addImage(i FakeImage) *fakeImage {
-	img := &fakeImage{FakeImage: i, id: "sha256:" + m.id("image")}
+func (m *Client) addImage(i Image) *fakeImage {
+	img := &fakeImage{Image: i, id: "sha256:" + m.id("image")}
 	m.images[img.id] = img
 	name := familiar(i.Name)
 	m.images[name] = img
@@ -62,11 +62,11 @@ func (m *memory) addImage(i FakeImage) *fakeImage {
 	return img
 }
 
-func (m *memory) ImageInspect(ctx context.Context, name string, _ ...client.ImageInspectOption) (image.InspectResponse, error) {
+func (m *Client) ImageInspect(ctx context.Context, name string, _ ...client.ImageInspectOption) (image.InspectResponse, error) {
 	return call(ctx, m, "ImageInspect", func() (image.InspectResponse, error) {
 		i := m.image(name)
 		if i == nil {
-			return image.InspectResponse{}, refuse(cerrdefs.ErrNotFound, "No such image: %s", name)
+			return image.InspectResponse{}, Refuse(cerrdefs.ErrNotFound, "No such image: %s", name)
 		}
 		return i.inspect()
 	})
@@ -89,7 +89,7 @@ func (i *fakeImage) inspect() (out image.InspectResponse, err error) {
 }
 
 // remote is an image of the registry, by tag or by digest.
-func (m *memory) remote(name string) (FakeImage, error) {
+func (m *Client) remote(name string) (Image, error) {
 	want := familiar(name)
 	for k, i := range m.registry {
 		if familiar(k) != want && repository(k)+"@"+i.Digest != want {
@@ -97,10 +97,10 @@ func (m *memory) remote(name string) (FakeImage, error) {
 		}
 		return i, i.Refuse
 	}
-	return FakeImage{}, refuse(cerrdefs.ErrNotFound, "manifest unknown: manifest unknown")
+	return Image{}, Refuse(cerrdefs.ErrNotFound, "manifest unknown: manifest unknown")
 }
 
-func (m *memory) DistributionInspect(ctx context.Context, name, _ string) (registry.DistributionInspect, error) {
+func (m *Client) DistributionInspect(ctx context.Context, name, _ string) (registry.DistributionInspect, error) {
 	return call(ctx, m, "DistributionInspect", func() (registry.DistributionInspect, error) {
 		i, err := m.remote(name)
 		if err != nil {
@@ -117,14 +117,14 @@ func (m *memory) DistributionInspect(ctx context.Context, name, _ string) (regis
 
 // ImagePull takes of an index what is for the platform, of a single image what
 // there is, as engines do.
-func (m *memory) ImagePull(ctx context.Context, name string, o image.PullOptions) (io.ReadCloser, error) {
+func (m *Client) ImagePull(ctx context.Context, name string, o image.PullOptions) (io.ReadCloser, error) {
 	return call(ctx, m, "ImagePull", func() (io.ReadCloser, error) {
 		i, err := m.remote(name)
 		if err != nil {
 			return nil, err
 		}
 		if want := parsePlatform(o.Platform); slices.ContainsFunc(i.Others, func(other string) bool { return o.Platform != "" && parsePlatform(other).is(want) }) {
-			i.Platform = want.String()
+			i.Platform = o.Platform
 		}
 		m.addImage(i)
 		return io.NopCloser(strings.NewReader(`{"status":"Pull complete"}` + "\n")), nil
@@ -133,12 +133,12 @@ func (m *memory) ImagePull(ctx context.Context, name string, o image.PullOptions
 
 // ImageRemove takes a name away, and the image with its last one, unless a
 // container uses it.
-func (m *memory) ImageRemove(ctx context.Context, name string, o image.RemoveOptions) ([]image.DeleteResponse, error) {
+func (m *Client) ImageRemove(ctx context.Context, name string, o image.RemoveOptions) ([]image.DeleteResponse, error) {
 	return call(ctx, m, "ImageRemove", func() ([]image.DeleteResponse, error) {
 		key := familiar(name)
 		i := m.images[key]
 		if i == nil {
-			return nil, refuse(cerrdefs.ErrNotFound, "No such image: %s", name)
+			return nil, Refuse(cerrdefs.ErrNotFound, "No such image: %s", name)
 		}
 		names := 0
 		for k, x := range m.images {
@@ -148,7 +148,7 @@ func (m *memory) ImageRemove(ctx context.Context, name string, o image.RemoveOpt
 		}
 		for _, c := range m.containers {
 			if c.image == i && names == 1 && !o.Force {
-				return nil, refuse(cerrdefs.ErrConflict, "conflict: unable to remove repository reference %q (must force) - container %s is using its referenced image", name, c.c.ID)
+				return nil, Refuse(cerrdefs.ErrConflict, "conflict: unable to remove repository reference %q (must force) - container %s is using its referenced image", name, c.c.ID)
 			}
 		}
 		delete(m.images, key)
@@ -157,4 +157,27 @@ func (m *memory) ImageRemove(ctx context.Context, name string, o image.RemoveOpt
 		}
 		return []image.DeleteResponse{{Untagged: key}}, nil
 	})
+}
+
+// platform is one in the words of image manifests; what is not said is "".
+type platform struct{ os, arch string }
+
+// parsePlatform reads os/arch, with whatever stands behind it, or one of the two.
+func parsePlatform(written string) platform {
+	first, rest, both := strings.Cut(written, "/")
+	switch {
+	case both:
+		arch, _, _ := strings.Cut(rest, "/")
+		return platform{first, arch}
+	case first == "" || first == "linux" || first == "windows":
+		return platform{os: first}
+	}
+	return platform{"linux", first}
+}
+
+// is reports whether an image for p is one that was asked for as want: what is not said
+// of either is not held against it.
+func (p platform) is(want platform) bool {
+	same := func(a, b string) bool { return a == "" || b == "" || a == b }
+	return same(p.os, want.os) && same(p.arch, want.arch)
 }

@@ -1,4 +1,4 @@
-package runtime
+package enginetest
 
 import (
 	"context"
@@ -27,10 +27,10 @@ func (l *listener) wants(e events.Message) bool {
 }
 
 // emit tells every listener; with the lock held.
-func (m *memory) emit(action string, c *fakeContainer) { m.emitWith(action, c, nil) }
+func (m *Client) emit(action string, c *fakeContainer) { m.emitWith(action, c, nil) }
 
 // emitWith tells more than the labels of the container.
-func (m *memory) emitWith(action string, c *fakeContainer, more map[string]string) {
+func (m *Client) emitWith(action string, c *fakeContainer, more map[string]string) {
 	e := events.Message{
 		Type: events.ContainerEventType, Action: events.Action(action), TimeNano: m.now().UnixNano(),
 		Actor: events.Actor{ID: c.c.ID, Attributes: map[string]string{}},
@@ -41,7 +41,7 @@ func (m *memory) emitWith(action string, c *fakeContainer, more map[string]strin
 }
 
 // tell is an event, as all who listen hear it; with the lock held.
-func (m *memory) tell(e events.Message) {
+func (m *Client) tell(e events.Message) {
 	for _, l := range m.listeners {
 		if !l.wants(e) {
 			continue
@@ -53,7 +53,7 @@ func (m *memory) tell(e events.Message) {
 	}
 }
 
-func (m *memory) Events(ctx context.Context, o events.ListOptions) (<-chan events.Message, <-chan error) {
+func (m *Client) Events(ctx context.Context, o events.ListOptions) (<-chan events.Message, <-chan error) {
 	l := &listener{filter: o.Filters, out: make(chan events.Message, 1024), errs: make(chan error, 1)}
 	err := m.do(ctx, "Events", func() error {
 		m.listeners = append(m.listeners, l)

@@ -1,4 +1,4 @@
-package runtime
+package enginetest
 
 import (
 	"context"
@@ -25,7 +25,7 @@ func (f *Fake) DropVolume(name string) {
 	delete(f.mem.volumes, name)
 }
 
-func (m *memory) VolumeList(ctx context.Context, _ volume.ListOptions) (volume.ListResponse, error) {
+func (m *Client) VolumeList(ctx context.Context, _ volume.ListOptions) (volume.ListResponse, error) {
 	return call(ctx, m, "VolumeList", func() (volume.ListResponse, error) {
 		var list volume.ListResponse
 		for _, name := range slices.Sorted(maps.Keys(m.volumes)) {

@@ -1,4 +1,4 @@
-package runtime
+package enginetest
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"github.com/docker/docker/api/types/volume"
 )
 
-func (m *memory) addNetwork(name string, o network.CreateOptions) *network.Inspect {
+func (m *Client) addNetwork(name string, o network.CreateOptions) *network.Inspect {
 	n := &network.Inspect{ID: m.id("network"), Name: name, Created: m.now(), Driver: o.Driver, Internal: o.Internal, Attachable: o.Attachable, Labels: o.Labels}
 	if o.IPAM != nil {
 		n.IPAM = *o.IPAM
@@ -25,7 +25,7 @@ func (m *memory) addNetwork(name string, o network.CreateOptions) *network.Inspe
 }
 
 // network is one by name or ID; nil when there is none.
-func (m *memory) network(ref string) *network.Inspect {
+func (m *Client) network(ref string) *network.Inspect {
 	if n := m.networks[ref]; n != nil {
 		return n
 	}
@@ -37,14 +37,14 @@ func (m *memory) network(ref string) *network.Inspect {
 	return nil
 }
 
-func (m *memory) mustNetwork(ref string) (*network.Inspect, error) {
+func (m *Client) mustNetwork(ref string) (*network.Inspect, error) {
 	if n := m.network(ref); n != nil {
 		return n, nil
 	}
-	return nil, refuse(cerrdefs.ErrNotFound, "network %s not found", ref)
+	return nil, Refuse(cerrdefs.ErrNotFound, "network %s not found", ref)
 }
 
-func (m *memory) NetworkList(ctx context.Context, o network.ListOptions) ([]network.Summary, error) {
+func (m *Client) NetworkList(ctx context.Context, o network.ListOptions) ([]network.Summary, error) {
 	return call(ctx, m, "NetworkList", func() ([]network.Summary, error) {
 		list := []network.Summary{}
 		for _, n := range m.networks {
@@ -57,10 +57,10 @@ func (m *memory) NetworkList(ctx context.Context, o network.ListOptions) ([]netw
 	})
 }
 
-func (m *memory) NetworkCreate(ctx context.Context, name string, o network.CreateOptions) (network.CreateResponse, error) {
+func (m *Client) NetworkCreate(ctx context.Context, name string, o network.CreateOptions) (network.CreateResponse, error) {
 	return call(ctx, m, "NetworkCreate", func() (network.CreateResponse, error) {
 		if m.network(name) != nil {
-			return network.CreateResponse{}, refuse(cerrdefs.ErrConflict, "network with name %s already exists", name)
+			return network.CreateResponse{}, Refuse(cerrdefs.ErrConflict, "network with name %s already exists", name)
 		}
 		if err := m.room(o); err != nil {
 			return network.CreateResponse{}, err
@@ -70,7 +70,7 @@ func (m *memory) NetworkCreate(ctx context.Context, name string, o network.Creat
 }
 
 // room says whether the engine has addresses for one more network.
-func (m *memory) room(o network.CreateOptions) error {
+func (m *Client) room(o network.CreateOptions) error {
 	fromPool := 0
 	for _, n := range m.networks {
 		if len(n.IPAM.Config) == 0 && n.Driver == network.NetworkBridge && n.Name != network.NetworkBridge {
@@ -79,7 +79,7 @@ func (m *memory) room(o network.CreateOptions) error {
 	}
 	if o.IPAM == nil || len(o.IPAM.Config) == 0 {
 		if fromPool >= m.pools {
-			return refuse(cerrdefs.ErrInternal, "could not find an available, non-overlapping IPv4 address pool among the defaults to assign to the network")
+			return Refuse(cerrdefs.ErrInternal, "could not find an available, non-overlapping IPv4 address pool among the defaults to assign to the network")
 		}
 		return nil
 	}
@@ -87,7 +87,7 @@ func (m *memory) room(o network.CreateOptions) error {
 		for _, a := range n.IPAM.Config {
 			for _, b := range o.IPAM.Config {
 				if overlap(a.Subnet, b.Subnet) {
-					return refuse(cerrdefs.ErrPermissionDenied, "Pool overlaps with other one on this address space")
+					return Refuse(cerrdefs.ErrPermissionDenied, "Pool overlaps with other one on this address space")
 				}
 			}
 		}
@@ -101,7 +101,7 @@ func overlap(a, b string) bool {
 	return err1 == nil && err2 == nil && x.Overlaps(y)
 }
 
-func (m *memory) NetworkConnect(ctx context.Context, ref, id string, e *network.EndpointSettings) error {
+func (m *Client) NetworkConnect(ctx context.Context, ref, id string, e *network.EndpointSettings) error {
 	return m.do(ctx, "NetworkConnect", func() error {
 		c, err := m.must(id)
 		if err != nil {
@@ -112,10 +112,10 @@ func (m *memory) NetworkConnect(ctx context.Context, ref, id string, e *network.
 			return err
 		}
 		if c.c.NetworkSettings.Networks[n.Name] != nil {
-			return refuse(cerrdefs.ErrPermissionDenied, "endpoint with name %s already exists in network %s", c.name(), n.Name)
+			return Refuse(cerrdefs.ErrPermissionDenied, "endpoint with name %s already exists in network %s", c.name(), n.Name)
 		}
 		if c.c.HostConfig.NetworkMode.IsNone() {
-			return refuse(cerrdefs.ErrInvalidArgument, "container cannot be connected to multiple networks with one of the networks in private (none) mode")
+			return Refuse(cerrdefs.ErrInvalidArgument, "container cannot be connected to multiple networks with one of the networks in private (none) mode")
 		}
 		if e == nil {
 			e = &network.EndpointSettings{}
@@ -130,14 +130,14 @@ func (m *memory) NetworkConnect(ctx context.Context, ref, id string, e *network.
 	})
 }
 
-func (m *memory) NetworkDisconnect(ctx context.Context, ref, id string, _ bool) error {
+func (m *Client) NetworkDisconnect(ctx context.Context, ref, id string, _ bool) error {
 	return m.do(ctx, "NetworkDisconnect", func() error {
 		c, err := m.must(id)
 		if err != nil {
 			return err
 		}
 		if c.c.NetworkSettings.Networks[ref] == nil {
-			return refuse(cerrdefs.ErrPermissionDenied, "container %s is not connected to network %s", c.c.ID, ref)
+			return Refuse(cerrdefs.ErrPermissionDenied, "container %s is not connected to network %s", c.c.ID, ref)
 		}
 		delete(c.c.NetworkSettings.Networks, ref)
 		m.tell(events.Message{
@@ -148,7 +148,7 @@ func (m *memory) NetworkDisconnect(ctx context.Context, ref, id string, _ bool) 
 	})
 }
 
-func (m *memory) NetworkRemove(ctx context.Context, id string) error {
+func (m *Client) NetworkRemove(ctx context.Context, id string) error {
 	return m.do(ctx, "NetworkRemove", func() error {
 		n, err := m.mustNetwork(id)
 		if err != nil {
@@ -163,26 +163,26 @@ func (m *memory) NetworkRemove(ctx context.Context, id string) error {
 			}
 		}
 		if len(users) > 0 {
-			return refuse(cerrdefs.ErrPermissionDenied, "error while removing network: network %s id %s has active endpoints", n.Name, n.ID)
+			return Refuse(cerrdefs.ErrPermissionDenied, "error while removing network: network %s id %s has active endpoints", n.Name, n.ID)
 		}
 		delete(m.networks, n.ID)
 		return nil
 	})
 }
 
-func (m *memory) VolumeInspect(ctx context.Context, name string) (volume.Volume, error) {
+func (m *Client) VolumeInspect(ctx context.Context, name string) (volume.Volume, error) {
 	return call(ctx, m, "VolumeInspect", func() (volume.Volume, error) {
 		if m.volumes[name] == nil {
-			return volume.Volume{}, refuse(cerrdefs.ErrNotFound, "get %s: no such volume", name)
+			return volume.Volume{}, Refuse(cerrdefs.ErrNotFound, "get %s: no such volume", name)
 		}
 		return volume.Volume{Name: name, Labels: m.volumes[name]}, nil
 	})
 }
 
-func (m *memory) VolumeCreate(ctx context.Context, o volume.CreateOptions) (volume.Volume, error) {
+func (m *Client) VolumeCreate(ctx context.Context, o volume.CreateOptions) (volume.Volume, error) {
 	return call(ctx, m, "VolumeCreate", func() (volume.Volume, error) {
 		if strings.ContainsAny(o.Name, "/ ") || len(o.Name) < 2 {
-			return volume.Volume{}, refuse(cerrdefs.ErrInvalidArgument, "%q includes invalid characters for a local volume name", o.Name)
+			return volume.Volume{}, Refuse(cerrdefs.ErrInvalidArgument, "%q includes invalid characters for a local volume name", o.Name)
 		}
 		if m.volumes[o.Name] == nil {
 			m.volumes[o.Name] = o.Labels

@@ -1,4 +1,4 @@
-package runtime
+package enginetest
 
 import (
 	"context"
@@ -17,36 +17,34 @@ import (
 	"github.com/docker/docker/api/types/system"
 )
 
-// Fake is Docker over an engine in memory: the same code, so the same calls in
-// the same order, without a process. Equal calls give equal results; inspects go
-// one at a time. Its zero value is of no use; NewFake makes one.
+// Fake has the controls of an engine in memory. Its zero value is of no use; New
+// makes one.
 type Fake struct {
-	*Docker
-	mem *memory
+	mem *Client
 }
 
-// NewFake is an empty engine. Of o it needs Host, and the folders where mounts
-// of content or data are used. o.Now is also the engine's clock.
-func NewFake(o Options) *Fake {
-	if o.Now == nil {
-		o.Now = time.Now
+// API is the version of the Engine API that it speaks.
+const API = "1.41"
+
+// New is an empty engine. now is its clock; nil is time.Now.
+func New(now func() time.Time) *Fake {
+	if now == nil {
+		now = time.Now
 	}
-	o.URL = "memory"
-	m := &memory{
-		now: o.Now, ops: map[string]int{},
+	m := &Client{
+		now: now, ops: map[string]int{},
 		containers: map[string]*fakeContainer{}, networks: map[string]*network.Inspect{}, volumes: map[string]map[string]string{},
-		images: map[string]*fakeImage{}, registry: map[string]FakeImage{}, execs: map[string]*fakeExec{},
+		images: map[string]*fakeImage{}, registry: map[string]Image{}, execs: map[string]*fakeExec{},
 		pools: 30, memory: 8 << 30,
 	}
 	for _, name := range []string{network.NetworkBridge, network.NetworkHost, network.NetworkNone} {
 		m.addNetwork(name, network.CreateOptions{Driver: name})
 	}
-	d := newDocker(o, &calls{}, func() (engine, error) { return m, nil })
-	d.unseen = func(context.Context, engine) string { return "" }                       // its containers have no processes
-	d.nets = func(context.Context, engine) (hostNets, error) { return hostNets{}, nil } // it has no host
-	d.parallel = 1
-	return &Fake{Docker: d, mem: m}
+	return &Fake{mem: m}
 }
+
+// Client is the engine as one who uses it sees it, to be given to runtime.Over.
+func (f *Fake) Client() *Client { return f.mem }
 
 // Program is what a faked container does when a command runs in it: its exit
 // code and output. f is for its controls only (Exit, SetHealth, …).
@@ -60,8 +58,8 @@ type Command struct {
 	Privileged       bool
 }
 
-// FakeImage is an image that a registry has, or this host.
-type FakeImage struct {
+// Image is an image that a registry has, or this host.
+type Image struct {
 	Name string // name:tag
 	// Digest is the registry's, "sha256:…"; "" for an image of this host only.
 	Digest string
@@ -90,14 +88,14 @@ type FakeImage struct {
 }
 
 // AddImage puts an image on this host and returns its ID.
-func (f *Fake) AddImage(i FakeImage) string {
+func (f *Fake) AddImage(i Image) string {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
 	return f.mem.addImage(i).id
 }
 
 // AddRemote puts an image into the registry.
-func (f *Fake) AddRemote(i FakeImage) {
+func (f *Fake) AddRemote(i Image) {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
 	f.mem.registry[i.Name] = i
@@ -137,7 +135,7 @@ func (f *Fake) Down(down bool) {
 	}
 	f.mem.mu.Unlock()
 	for _, l := range ended {
-		l.end(errDown)
+		l.end(ErrDown)
 	}
 }
 
@@ -223,7 +221,7 @@ func (f *Fake) TakeAway(id string) {
 }
 
 // Pools sets how many networks the engine's address pools have room for;
-// NewFake sets 30.
+// New sets 30.
 func (f *Fake) Pools(n int) {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
@@ -238,7 +236,7 @@ func (f *Fake) Break(n int) {
 	f.mem.breaks = n
 }
 
-// Memory sets what the host has, in bytes; NewFake sets 8 GiB.
+// Memory sets what the host has, in bytes; New sets 8 GiB.
 func (f *Fake) Memory(n int64) {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
@@ -272,9 +270,9 @@ func (f *Fake) Ops() map[string]int {
 	return all
 }
 
-// memory is the engine: what it holds and how it answers. Its files are one per
+// Client is the engine: what it holds and how it answers. Its files are one per
 // kind of thing.
-type memory struct {
+type Client struct {
 	now func() time.Time
 
 	mu         sync.Mutex // guards all below
@@ -286,7 +284,7 @@ type memory struct {
 	networks   map[string]*network.Inspect // by ID
 	volumes    map[string]map[string]string
 	images     map[string]*fakeImage // by every name, digest and ID
-	registry   map[string]FakeImage
+	registry   map[string]Image
 	execs      map[string]*fakeExec
 	pools      int
 	breaks     int
@@ -294,10 +292,11 @@ type memory struct {
 	listeners  []*listener
 }
 
-var errDown = fmt.Errorf("cannot connect to the engine in memory: %w", cerrdefs.ErrUnavailable)
+// ErrDown is what every call gives while the engine is down.
+var ErrDown = fmt.Errorf("cannot connect to the engine in memory: %w", cerrdefs.ErrUnavailable)
 
 // call is one call of the API: its fault before, its effect, its fault after.
-func call[T any](ctx context.Context, m *memory, op string, effect func() (T, error)) (T, error) {
+func call[T any](ctx context.Context, m *Client, op string, effect func() (T, error)) (T, error) {
 	var none T
 	if err := ctx.Err(); err != nil {
 		return none, err
@@ -307,7 +306,7 @@ func call[T any](ctx context.Context, m *memory, op string, effect func() (T, er
 	n, fault, down := m.ops[op], m.fault, m.down
 	m.mu.Unlock()
 	if down {
-		return none, errDown
+		return none, ErrDown
 	}
 	// Outside the lock: the fault may use the fake itself.
 	var before, after error
@@ -327,19 +326,20 @@ func call[T any](ctx context.Context, m *memory, op string, effect func() (T, er
 }
 
 // do is a call without a result.
-func (m *memory) do(ctx context.Context, op string, effect func() error) error {
+func (m *Client) do(ctx context.Context, op string, effect func() error) error {
 	_, err := call(ctx, m, op, func() (struct{}, error) { return struct{}{}, effect() })
 	return err
 }
 
 // id is the next one, 64 hex digits.
-func (m *memory) id(kind string) string {
+func (m *Client) id(kind string) string {
 	m.made++
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", kind, m.made))
 	return hex.EncodeToString(sum[:])
 }
 
-func refuse(class error, format string, v ...any) error {
+// Refuse is an error that reads as the engine's and has a class of containerd/errdefs.
+func Refuse(class error, format string, v ...any) error {
 	return said{fmt.Sprintf(format, v...), class}
 }
 
@@ -352,22 +352,22 @@ type said struct {
 func (s said) Error() string { return s.text }
 func (s said) Unwrap() error { return s.class }
 
-func (m *memory) Ping(ctx context.Context) (types.Ping, error) {
-	return call(ctx, m, "Ping", func() (types.Ping, error) { return types.Ping{APIVersion: MinAPI, OSType: "linux"}, nil })
+func (m *Client) Ping(ctx context.Context) (types.Ping, error) {
+	return call(ctx, m, "Ping", func() (types.Ping, error) { return types.Ping{APIVersion: API, OSType: "linux"}, nil })
 }
 
-func (m *memory) NegotiateAPIVersionPing(types.Ping) {}
+func (m *Client) NegotiateAPIVersionPing(types.Ping) {}
 
-func (m *memory) ClientVersion() string { return MinAPI }
+func (m *Client) ClientVersion() string { return API }
 
-func (m *memory) Close() error { return nil }
+func (m *Client) Close() error { return nil }
 
-func (m *memory) ServerVersion(ctx context.Context) (types.Version, error) {
+func (m *Client) ServerVersion(ctx context.Context) (types.Version, error) {
 	return call(ctx, m, "ServerVersion", func() (types.Version, error) {
-		return types.Version{Version: "memory", APIVersion: MinAPI, Os: "linux", Arch: "amd64"}, nil
+		return types.Version{Version: "memory", APIVersion: API, Os: "linux", Arch: "amd64"}, nil
 	})
 }
 
-func (m *memory) Info(ctx context.Context) (system.Info, error) {
+func (m *Client) Info(ctx context.Context) (system.Info, error) {
 	return call(ctx, m, "Info", func() (system.Info, error) { return system.Info{MemTotal: m.memory}, nil })
 }

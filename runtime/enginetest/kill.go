@@ -1,4 +1,4 @@
-package runtime
+package enginetest
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 
 // ContainerKill sends a signal, which ends nothing here: what a program does
 // with it, the image says.
-func (m *memory) ContainerKill(ctx context.Context, id, signal string) error {
+func (m *Client) ContainerKill(ctx context.Context, id, signal string) error {
 	c, err := call(ctx, m, "ContainerKill", func() (*fakeContainer, error) {
 		c, err := m.must(id)
 		if err == nil && !c.c.State.Running {
-			err = refuse(cerrdefs.ErrConflict, "Cannot kill container: %s: Container %s is not running", id, c.c.ID)
+			err = Refuse(cerrdefs.ErrConflict, "Cannot kill container: %s: Container %s is not running", id, c.c.ID)
 		}
 		if err == nil {
 			m.emit("kill", c)

@@ -1,0 +1,26 @@
+package runtime
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/runtime/enginetest"
+)
+
+// fake is Docker over an engine in memory, with the engine's controls.
+type fake struct {
+	*Docker
+	*enginetest.Fake
+}
+
+// newFake is an empty engine. Of o it needs Host, and the folders where mounts of
+// content or data are used. o.Now is also the engine's clock.
+func newFake(o Options) *fake {
+	f := enginetest.New(o.Now)
+	return &fake{Docker: Over(f.Client(), o), Fake: f}
+}
+
+func TestTheEngineInMemorySpeaksTheOldestAPI(t *testing.T) {
+	require.Equal(t, MinAPI, enginetest.API)
+}
