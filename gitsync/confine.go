@@ -309,17 +309,10 @@ func foldersOf(path string) []string {
 	if s, ok := line(filepath.Join(git, "commondir"), ""); ok {
 		list = append(list, within(git, s))
 	}
-	const most = 100
-	for i := 0; i < len(list) && len(list) < most; i++ {
+	for _, dir := range slices.Clone(list) {
 		for _, sub := range []string{"objects", ".git/objects"} {
-			objects := filepath.Join(list[i], sub)
-			lines, ok := line(filepath.Join(objects, "info", "alternates"), "")
-			if !ok {
-				continue
-			}
-			for other := range strings.Lines(lines) {
-				list = append(list, filepath.Dir(within(objects, strings.TrimRight(other, "\r\n"))))
-			}
+			borrowed, _ := borrowedFolders(filepath.Join(dir, sub))
+			list = append(list, borrowed...)
 		}
 	}
 	return list

@@ -62,6 +62,7 @@
 //	process_other what is refused where the client alone is built
 //	transport     how each source talks
 //	remote_file   to a folder
+//	borrowed      the objects that a repository has in another one
 //	remote_http   over HTTP
 //	remote_ssh    over SSH
 //	conn          a connection on which nothing moves

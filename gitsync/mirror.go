@@ -282,6 +282,9 @@ func rawOf(sto rawStorage, sha ring.SHA) (string, []byte, error) {
 	}
 	obj, err := sto.EncodedObject(plumbing.AnyObject, plumbing.NewHash(string(sha)))
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
+		if s, ok := sto.(*storage); ok && s.lacking() != "" {
+			return "", nil, fmt.Errorf("cannot read object %s: %w: %s", sha, ErrMissing, s.lacking())
+		}
 		return "", nil, fmt.Errorf("cannot read object %s: %w", sha, ErrMissing)
 	}
 	if err != nil {

@@ -9,10 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
@@ -62,18 +60,13 @@ func (r *fileRemote) look(ctx context.Context) (*view, error) {
 }
 
 // open lets go-git find the folder and judge the format, and then reads it with
-// a small cache, and with the objects it borrows by absolute path.
-func (r *fileRemote) open() (*filesystem.Storage, error) {
+// a small cache, and with the objects it borrows.
+func (r *fileRemote) open() (*storage, error) {
 	repo, err := git.PlainOpenWithOptions(r.path, &git.PlainOpenOptions{EnableDotGitCommonDir: true})
 	if err != nil {
 		return nil, err
 	}
-	found, ok := repo.Storer.(*filesystem.Storage)
-	if !ok {
-		return nil, errors.New("it is not kept in files")
-	}
-	return filesystem.NewStorageWithOptions(found.Filesystem(), cache.NewObjectLRU(objectCache),
-		filesystem.Options{KeepDescriptors: true, AlternatesFS: osfs.New("/")}), nil
+	return storageOf(repo, filesystem.Options{KeepDescriptors: true})
 }
 
 // notSHA1 says plainly what go-git means by an unknown extension.

@@ -6,10 +6,8 @@ import (
 	"io/fs"
 	"sync"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
@@ -24,6 +22,7 @@ type Repo struct {
 
 	mu  sync.Mutex // guards every use of git: its storage is not safe for two at once
 	git *git.Repository
+	sto *storage
 }
 
 // OpenRepo opens the repository that dir is in: a clone, any folder inside one,
@@ -43,24 +42,14 @@ func OpenRepoWithin(dir string, lim Limits) (*Repo, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open repository of %s: %w", dir, notSHA1(err))
 	}
-	if repo, err = withAlternates(repo); err != nil {
+	sto, err := storageOf(repo, filesystem.Options{})
+	if err == nil {
+		repo, err = git.Open(sto, nil)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("cannot open repository of %s: %w", dir, err)
 	}
-	return &Repo{dir: dir, lim: lim.withDefaults(), git: repo}, nil
-}
-
-// withAlternates reads the objects that a clone borrows too (git clone --shared or
-// --reference), which the library does not by itself.
-func withAlternates(repo *git.Repository) (*git.Repository, error) {
-	found, ok := repo.Storer.(*filesystem.Storage)
-	if !ok {
-		return repo, nil
-	}
-	if _, err := found.Filesystem().Stat("objects/info/alternates"); err != nil {
-		return repo, nil //nolint:nilerr // it borrows nothing
-	}
-	return git.Open(filesystem.NewStorageWithOptions(found.Filesystem(), cache.NewObjectLRU(objectCache),
-		filesystem.Options{AlternatesFS: osfs.New("/")}), nil)
+	return &Repo{dir: dir, lim: lim.withDefaults(), git: repo, sto: sto}, nil
 }
 
 // Resolve is the commit that rev names: HEAD, a branch, a tag, a full or short
@@ -73,6 +62,9 @@ func (r *Repo) Resolve(rev string) (ring.SHA, error) {
 	}
 	h, err := r.git.ResolveRevision(plumbing.Revision(rev))
 	if err != nil {
+		if why := r.sto.lacking(); why != "" {
+			return "", fmt.Errorf("cannot find %q in the repository of %s: %w: %s", rev, r.dir, err, why)
+		}
 		return "", fmt.Errorf("cannot find %q in the repository of %s: %w", rev, r.dir, err)
 	}
 	return ring.SHA(h.String()), nil
@@ -118,13 +110,7 @@ func (r *Repo) Tree(sha ring.SHA) fs.FS { return newTree(r, sha, r.lim) }
 func (r *Repo) size(sha ring.SHA) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := plumbing.NewHash(string(sha))
-	n, err := r.git.Storer.EncodedObjectSize(h)
-	if errors.Is(err, plumbing.ErrObjectNotFound) { // the library does not look for the size of a borrowed one
-		if o, read := r.git.Storer.EncodedObject(plumbing.AnyObject, h); read == nil {
-			return o.Size(), nil
-		}
-	}
+	n, err := r.git.Storer.EncodedObjectSize(plumbing.NewHash(string(sha)))
 	if errors.Is(err, plumbing.ErrObjectNotFound) {
 		return 0, fmt.Errorf("cannot read object %s: %w", sha, ErrMissing)
 	}
