@@ -59,3 +59,62 @@ func (st status) condition(kind string) string {
 	}
 	return st.Sources[0].Conditions[i].Reason
 }
+
+// TestAGrantForASignerCountsForWhatShePushed has two people change one app: what only one
+// of them may let pass stands in a file of its own.
+func TestAGrantForASignerCountsForWhatShePushed(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	app, image := h.app("vpn"), idleImage(t, h.engine)
+	bob := filepath.Join(h.dir, "bob")
+	all, err := os.ReadFile(h.repo.signers)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(h.repo.signers, []byte(strings.TrimSpace(string(all))+"\nbob@example.org "+newKey(t, bob)), 0o600))
+	revoked := filepath.Join(h.dir, "revoked")
+	require.NoError(t, os.WriteFile(revoked, nil, 0o600))
+	h.source()["trust"].(obj)["revoked_keys"] = revoked
+	file := filepath.Join(h.dir, "policy.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("version: 1\napps: [{name: "+app+", source: "+h.source()["name"].(string)+", path: "+app+
+		", grants: [{feature: capabilities.add, value: NET_ADMIN, service: web, reason: vpn, signers: [alice@example.org]}]}]\n"), 0o600))
+	h.config["policy"] = file
+	compose := func(label string) files {
+		return files{app + "/compose.yaml": "services:\n  web: {image: " + image + ", pull_policy: never, labels: {v: '" + label + "'}}\n"}
+	}
+	asks := func(comment string) files {
+		return files{app + "/compose.override.yaml": "services: {web: {cap_add: [NET_ADMIN]}} # " + comment + "\n"}
+	}
+	h.repo.write(compose("1"))
+	h.repo.commit("A service", "-S"+bob)
+	first := h.repo.pushed("Let it have the network", asks("1"))
+	h.start()
+	h.synced(first)
+
+	second := h.repo.pushed("Change the service", compose("2"), "-S"+bob)
+	h.synced(second)
+	running := h.of(app, "web").ID
+
+	third := h.repo.pushed("Change what alice asked for", asks("bob was here"), "-S"+bob)
+	refused := func(st status) bool {
+		r := st.app(app).Refusal
+		return r != nil && strings.HasPrefix(third, r.Commit)
+	}
+	h.await("the newest change of the file is not alice's", refused)
+	says := h.status().app(app).Refusal.Says
+	require.Contains(t, says, "NET_ADMIN")
+	require.Contains(t, says, third[:7]+", the newest that changed "+app+"/compose.override.yaml, was signed by bob@example.org")
+	require.NoError(t, h.stop())
+	h.start()
+	h.await("so after a restart", refused)
+	require.Equal(t, running, h.of(app, "web").ID, "what runs goes on")
+	require.Empty(t, h.status().condition("PolicyViolated"), "it is what alice let pass")
+
+	fourth := h.repo.pushed("Let it have the network", asks("2"))
+	h.synced(fourth)
+	running = h.of(app, "web").ID
+
+	pub, err := os.ReadFile(filepath.Join(h.dir, "key.pub"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(revoked, pub, 0o600))
+	h.await("her key is revoked", func(st status) bool { return strings.Contains(st.condition("PolicyViolated"), "revoked") })
+	require.Equal(t, running, h.of(app, "web").ID, "what runs goes on")
+}

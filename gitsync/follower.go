@@ -81,9 +81,11 @@ type Follower struct {
 	asks  chan acceptance                    // answered by Run's goroutine
 	works chan func(context.Context, *watch) // done by Run's goroutine between two looks
 	busy  atomic.Bool                        // a look is under way
-	trust atomic.Pointer[Trust]
-	files string           // fingerprint of the trust files as loaded; Run's own
-	now   func() time.Time // the wall clock, by which commits are judged
+	// changers are which commits changed files last.
+	changers changers
+	trust    atomic.Pointer[Trust]
+	files    string           // fingerprint of the trust files as loaded; Run's own
+	now      func() time.Time // the wall clock, by which commits are judged
 }
 
 // acceptance is a person's override on its way to Run's goroutine.
@@ -289,6 +291,9 @@ func (f *Follower) Remote() string { return f.address.String() }
 // Warning is what status shows of the trust mode for as long as it stands; ""
 // for strict.
 func (f *Follower) Warning() string { return f.trust.Load().Warning() }
+
+// TrustEpoch is a print of the trust files as they count now.
+func (f *Follower) TrustEpoch() string { return f.trust.Load().epoch }
 
 // Unconfined is what this host does not keep the process that fetches from, each
 // with the reason; "" while that is nothing, or is not known yet.

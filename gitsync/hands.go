@@ -31,16 +31,9 @@ func (f *Follower) Hands(ctx context.Context) (Hands, error) {
 	if t.cfg.Mode == Disabled || t.cfg.Mode == Tip {
 		return Hands{}, nil // these modes know no rights
 	}
-	if t.cfg.SignersInRepo != "" {
-		a, err := f.anchors.Anchor(ctx, f.cfg.Name)
-		if err != nil {
-			return Hands{}, fmt.Errorf("cannot read the anchor of source %s: %w", f.cfg.Name, err)
-		}
-		if a.SHA != "" {
-			if t, err = t.Of(f.mirror, a.SHA); err != nil {
-				return Hands{}, fmt.Errorf("cannot read the signers of the trusted commit: %w", err)
-			}
-		}
+	t, err := f.trustHere(ctx)
+	if err != nil {
+		return Hands{}, err
 	}
 	return t.hands(), nil
 }

@@ -25,7 +25,10 @@ type Grant struct {
 	Expires time.Time
 	// Danger reports whether somebody wrote that the thing gives root on the host.
 	Danger bool
-	At     string // where it stands, file:line
+	// Signers are patterns of names and fingerprints; nil is everybody. The grant counts
+	// only while one of them signed the newest change of the file in which the use stands.
+	Signers []string
+	At      string // where it stands, file:line
 }
 
 // Equivalent is what "danger" has to say of a grant that gives root on the host.
@@ -44,14 +47,43 @@ func (g *Grant) Expired(now time.Time) bool { return !g.Expires.IsZero() && !now
 
 // granted is the grant that lets the request have what a rule refuses, nil when there
 // is none. What a grant says counts whole: a path is not what lies above or below it.
-func (r *Rules) granted(q *Request, feature, asks string) *Grant {
+// lapsed is about one that would, and does not count. of and at say where the use stands.
+func (r *Rules) granted(q *Request, feature, asks, of, at string) (*Grant, lapse) {
+	var lapsed lapse
 	for i := range r.Grants {
 		g := &r.Grants[i]
-		if g.Feature == feature && g.isOf(q) && !g.Expired(r.Now) && (g.Danger || !GivesRoot(feature, asks)) && covers(feature, g.Value, asks) {
-			return g
+		if g.Feature != feature || !g.isOf(q) || !g.Danger && GivesRoot(feature, asks) || !covers(feature, g.Value, asks) {
+			continue
 		}
+		if g.Expired(r.Now) {
+			lapsed = lapse{"its grant (" + g.At + ") ended with " + g.lastDay(), "or write a later day in expires of " + g.At}
+			continue
+		}
+		if len(g.Signers) == 0 || r.Signed == nil {
+			return g, lapse{}
+		}
+		why := r.Signed(of, at, g.Signers)
+		if why == "" {
+			return g, lapse{}
+		}
+		names := strings.Join(g.Signers, ", ")
+		lapsed = lapse{"its grant (" + g.At + ") is for what " + names + " signs: " + why, "or have " + names + " sign a new change of that file, or vouch for the commit"}
 	}
-	return nil
+	return nil, lapsed
+}
+
+// lapse is why a grant that would let something pass does not count, and what to do.
+type lapse struct{ says, hint string }
+
+// lastDay is the last day on which a grant counts.
+func (g *Grant) lastDay() string { return g.Expires.AddDate(0, 0, -1).Format(time.DateOnly) }
+
+// told is where a grant stands, and whose change it asks for where nobody asked who made it.
+func (g *Grant) told(r *Rules) string {
+	if len(g.Signers) > 0 && r.Signed == nil {
+		return g.At + ", on the host only for what " + strings.Join(g.Signers, ", ") + " signs"
+	}
+	return g.At
 }
 
 func covers(feature, value, asks string) bool {

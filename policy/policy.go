@@ -56,6 +56,10 @@ type Rules struct {
 	// Grants are what single apps may have beside it, at the moment Now.
 	Grants []Grant
 	Now    time.Time
+	// Signed is "" where one of the signers of a grant answers for the newest change of the
+	// file in which a use stands, else why not. of and at are Finding.Of and Finding.At. nil is
+	// where nobody knows who signs, such as in a folder: there it is told, and passes.
+	Signed func(of, at string, signers []string) (why string)
 }
 
 // Request is one thing that the engine is about to be sent, with what is known
@@ -118,22 +122,31 @@ type Finding struct {
 	// Asks is the value of a grant that lets it pass, "" where none does; Grant is
 	// where the one stands that did.
 	Asks, Grant string
+	// Lapsed is why a grant of it does not count, and Renew what makes one count again; ""
+	// where there is none.
+	Lapsed, Renew string
 	// Never is the entry of mounts.never that closes it to every grant, "" for none.
 	Never string
 }
 
 // Says is the finding as people read it everywhere.
 func (f Finding) Says() string {
-	if f.Value == "" {
-		return f.Key + ": " + f.Risk
+	says := f.Key + ": " + f.Risk
+	if f.Value != "" {
+		says = f.Key + " " + f.Value + ": " + f.Risk
 	}
-	return f.Key + " " + f.Value + ": " + f.Risk
+	if f.Lapsed != "" {
+		says += "; " + f.Lapsed
+	}
+	return says
 }
 
 // Hint is what the author can do about a denied finding.
 func (f Finding) Hint() string {
 	out := cmp.Or(f.Instead, "remove it")
 	switch {
+	case f.Renew != "":
+		return out + "; " + f.Renew
 	case f.Asks != "":
 		return out + "; or grant it on this host: gitring policy suggest --app " + f.App + " prints the lines"
 	case f.Never != "":

@@ -114,9 +114,11 @@ func (l *look) ask(out *Finding, asks string) {
 		return
 	}
 	out.Asks = asks
-	if g := l.r.granted(l.req, out.Rule, have); g != nil {
-		out.Verdict, out.Grant = Power, g.At
+	g, lapsed := l.r.granted(l.req, out.Rule, have, out.Of, out.At)
+	if g != nil {
+		out.Verdict, out.Grant = Power, g.told(l.r)
 	}
+	out.Lapsed, out.Renew = lapsed.says, lapsed.hint
 }
 
 // denies reports whether what was found last is refused.

@@ -82,6 +82,9 @@ type App struct {
 	Powers   []string `json:"powers,omitempty"`
 	// Attachable are the keys of the networks that others may join.
 	Attachable []string `json:"attachable,omitempty"`
+	// UseFiles are, by key such as "services.vpn.cap_add.NET_ADMIN", the files that say what
+	// only a grant with signers lets pass.
+	UseFiles map[string][]string `json:"use_files,omitempty"`
 	// Places are as Service.Places, for the app's own: "networks.front.driver_opts",
 	// "volumes.data.name".
 	Places map[string]Place `json:"-"`

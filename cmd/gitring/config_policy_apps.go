@@ -11,6 +11,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 )
@@ -94,8 +95,11 @@ func (k *checker) policyGrants(c *Config, file string, a policyApp, n *yaml.Node
 			continue
 		}
 		if n := said["signers"]; n != nil { // without them it would count for every signer
-			c.policy.later = append(c.policy.later, notCarried(file, n.Line, "policy.apps.grants.signers"))
-			continue
+			var wrong, instead string
+			if g.Signers, wrong, instead = grantSigners(c, a.source, n); wrong != "" {
+				k.inPolicy(file, n.Line, instead, "policy.apps.grants: %s", wrong)
+				continue
+			}
 		}
 		c.policy.grants = append(c.policy.grants, g)
 	}
@@ -144,6 +148,27 @@ func readGrant(g *policy.Grant, said map[string]*yaml.Node, lists policy.Lists) 
 		return g.Feature + " " + g.Value + " gives root on this host, and the grant does not say so", "add danger: " + policy.Equivalent
 	}
 	return "", ""
+}
+
+// grantSigners reads for whose commits a grant counts; it says what is wrong with them,
+// and what to write instead.
+func grantSigners(c *Config, source string, n *yaml.Node) (signers []string, wrong, instead string) {
+	const hint = "write signers: [alice@example.org], as in trust.signers"
+	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
+		return nil, "signers is no list of names", hint
+	}
+	for _, item := range n.Content {
+		if item = resolved(item); item.Kind != yaml.ScalarNode || strings.TrimSpace(item.Value) == "" || item.Tag == "!!null" {
+			return nil, "signers has an item that is no name", hint
+		}
+		signers = append(signers, item.Value)
+	}
+	for i := range c.Sources {
+		if s := &c.Sources[i]; s.Name == source && s.Trust != nil && s.Trust.Mode == gitsync.Disabled {
+			return nil, "signers of a grant need signatures, and source " + source + " verifies none", "write trust: {mode: strict} for the source, or take signers out"
+		}
+	}
+	return signers, "", ""
 }
 
 // grantsTogether holds grants against each other: seeing all processes of the host and

@@ -46,8 +46,10 @@ type givenGrant struct {
 	Reason  string `json:"reason"`
 	Until   string `json:"until,omitempty"` // the first day on which it does not count
 	Expired bool   `json:"expired,omitempty"`
-	At      string `json:"at"`
-	Used    bool   `json:"used"` // whether something of the folder passes by it
+	// Signers are those for whose commits alone it counts.
+	Signers []string `json:"signers,omitempty"`
+	At      string   `json:"at"`
+	Used    bool     `json:"used"` // whether something of the folder passes by it
 }
 
 func (g *globals) policyExplain(what, dir string, by policyFlags) error {
@@ -89,8 +91,10 @@ func (j judge) explain(app string, c *judgedCommit) appPolicy {
 			continue
 		}
 		g := givenGrant{
-			Feature: given.Feature, Value: given.Value, Service: given.Service, Reason: given.Reason, At: given.At, Expired: given.Expired(rules.Now),
-			Used: slices.ContainsFunc(out.Decisions, func(d ring.Decision) bool { return d.Grant == given.At && d.Rule == given.Feature }),
+			Feature: given.Feature, Value: given.Value, Service: given.Service, Reason: given.Reason, At: given.At, Expired: given.Expired(rules.Now), Signers: given.Signers,
+			Used: slices.ContainsFunc(out.Decisions, func(d ring.Decision) bool {
+				return d.Rule == given.Feature && (d.Grant == given.At || strings.HasPrefix(d.Grant, given.At+","))
+			}),
 		}
 		if !given.Expires.IsZero() {
 			g.Until = given.Expires.Format("2006-01-02")
@@ -129,7 +133,7 @@ func (g *globals) showExplained(a *appPolicy) error {
 	s := g.screen()
 	s.line(0, " ", word{a.App, bold}, w("profile "+string(a.Profile)+", may write to "+strings.Join(a.BindRoots, ", ")))
 	for _, x := range a.Grants {
-		says := x.Feature + " " + x.Value + when(x.Service != "", " for service "+x.Service) + ": " + x.Reason
+		says := x.Feature + " " + x.Value + when(x.Service != "", " for service "+x.Service) + when(len(x.Signers) > 0, " for what "+strings.Join(x.Signers, ", ")+" signs") + ": " + x.Reason
 		s.line(2, " ", word{"grant:", dim}, w(says), w("("+x.At+when(x.Expired, ", expired")+when(!x.Expired && x.Until != "", ", until "+x.Until)+when(!x.Used, ", not used here")+")"))
 	}
 	for _, d := range a.Decisions {

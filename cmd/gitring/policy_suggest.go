@@ -110,7 +110,9 @@ func needsOf(a *ring.App, found []policy.Finding) []need {
 		if kind, name, _ := strings.Cut(f.Of, "."); kind == "services" {
 			n.grant.Service = name
 		}
-		if !slices.ContainsFunc(out, func(o need) bool { return o.grant == n.grant }) {
+		if !slices.ContainsFunc(out, func(o need) bool {
+			return o.grant.Feature == n.grant.Feature && o.grant.Value == n.grant.Value && o.grant.Service == n.grant.Service
+		}) {
 			out = append(out, n)
 		}
 	}

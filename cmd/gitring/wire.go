@@ -88,7 +88,7 @@ func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, e
 	if d.ledger, err = newLedger(ctx, d.store, cfg.DataRoot); err != nil {
 		return d, err
 	}
-	d.judge.whose = d.ledger.whose
+	d.judge.whose, d.judge.signed = d.ledger.whose, d.signed(ctx)
 	if err := d.wireEnv(); err != nil {
 		return d, err
 	}

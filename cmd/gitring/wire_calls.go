@@ -210,7 +210,7 @@ func (d *daemon) plannedOf(ctx context.Context, f *follower, r api.PlanRequest) 
 	if err != nil {
 		return plannedHere{}, err
 	}
-	return f.planned(ctx, c)
+	return f.planned(ctx, d.judge, c)
 }
 
 // foundOut adds what only looking at this host and a registry could tell of a commit, and

@@ -28,6 +28,9 @@ type judge struct {
 	live *livePolicy
 	// whose is what belongs to whom at this moment; nil where nothing is known of the host.
 	whose func() policy.Whose
+	// signed is "" where one of the patterns names who signed a file of an app's commit, else
+	// why not; nil where nobody knows who signs, such as in a folder.
+	signed func(a *ring.App, file string, patterns []string) (why string)
 }
 
 // judgeOf is the judge of a configuration.
@@ -221,14 +224,15 @@ func (j judge) refuses(a *ring.App, others policy.Others) bool {
 // something that is not said is left for when all can be read.
 func (j judge) draftFindings(d *manifest.Draft, w policy.Whose) []policy.Finding {
 	others := w.Of(policy.HolderOf(&d.App))
-	found := policy.CheckApp(j.here(), &d.App, j.root(&d.App), others.Mounts)
+	rules := j.of(&d.App)
+	found := policy.CheckApp(rules, &d.App, j.root(&d.App), others.Mounts)
 	for i := range d.App.Services {
 		requests, err := runtime.Payloads(j.rules.Host, &d.App, &d.App.Services[i], j.root(&d.App), j.rules.Content)
 		if err != nil {
 			continue // it names what has a fault
 		}
 		for _, r := range requests {
-			found = append(found, policy.Check(j.here(), j.request(d.App.Name, r, others))...)
+			found = append(found, policy.Check(rules, j.request(d.App.Name, r, others))...)
 		}
 	}
 	return slices.DeleteFunc(found, func(f policy.Finding) bool {
@@ -353,8 +357,9 @@ func byPlace(all []*ring.Refusal) []*ring.Refusal {
 }
 
 func (j judge) findings(a *ring.App, others policy.Others) ([]policy.Finding, *ring.Refusal) {
-	found := policy.CheckApp(j.here(), a, j.root(a), others.Mounts)
-	found = append(found, policy.CheckBeside(j.here(), a, j.root(a), others)...)
+	rules := j.of(a)
+	found := policy.CheckApp(rules, a, j.root(a), others.Mounts)
+	found = append(found, policy.CheckBeside(rules, a, j.root(a), others)...)
 	for i := range a.Services {
 		s := &a.Services[i]
 		requests, err := runtime.Payloads(j.rules.Host, a, s, j.root(a), j.rules.Content)
@@ -365,7 +370,7 @@ func (j judge) findings(a *ring.App, others policy.Others) ([]policy.Finding, *r
 			}
 		}
 		for _, r := range requests {
-			found = append(found, policy.Check(j.here(), j.request(a.Name, r, others))...)
+			found = append(found, policy.Check(rules, j.request(a.Name, r, others))...)
 		}
 	}
 	return found, nil
@@ -416,17 +421,18 @@ func (j judge) allow(app string, payload any) error {
 	var denied []*ring.Refusal
 	others := j.accepted(a)
 	q := j.request(app, r, others)
-	asked := policy.Check(j.here(), q)
+	rules := j.of(a)
+	asked := policy.Check(rules, q)
 	if c, is := r.Body.(runtime.ContainerRequest); j.reports() && !(is && c.HostConfig == nil) {
 		// What is in force goes on as it was accepted. What no policy lets pass was never
 		// accepted, and how an image begins was judged by no plan.
 		asked = slices.DeleteFunc(asked, func(f policy.Finding) bool { return f.Owner })
 	}
 	found := slices.Concat(
-		j.takes(r, others),
+		j.takes(rules, r, others),
 		asked,
-		policy.CheckMounted(j.here(), q, r.Mounts, r.Beside),
-		policy.CheckLeads(j.here(), q, r.Mounts, r.Leads),
+		policy.CheckMounted(rules, q, r.Mounts, r.Beside),
+		policy.CheckLeads(rules, q, r.Mounts, r.Leads),
 	)
 	for _, f := range found {
 		if f.Verdict == policy.Deny {
@@ -441,12 +447,12 @@ func (j judge) allow(app string, payload any) error {
 
 // takes is what a new container takes that another app has: networks, names, host names
 // and ports.
-func (j judge) takes(r runtime.Request, others policy.Others) []policy.Finding {
+func (j judge) takes(rules policy.Rules, r runtime.Request, others policy.Others) []policy.Finding {
 	c, ok := r.Body.(runtime.ContainerRequest)
 	if !ok || c.HostConfig == nil || r.App == nil || r.Service == nil {
 		return nil
 	}
-	return policy.CheckServiceBeside(j.here(), r.App, r.Service, j.root(r.App), others)
+	return policy.CheckServiceBeside(rules, r.App, r.Service, j.root(r.App), others)
 }
 
 // reports reports whether an app in force that breaks a rule is only told of: it was let

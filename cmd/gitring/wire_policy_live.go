@@ -206,6 +206,9 @@ func (d *daemon) violationPrint() string {
 	inForce, _ := d.ledger.apps()
 	var b strings.Builder
 	b.WriteString(d.policy.hash() + time.Now().UTC().Format(time.DateOnly))
+	for i := range d.cfg.Sources {
+		b.WriteString(d.signedPrint(d.cfg.Sources[i].Name))
+	}
 	for _, name := range sortedKeys(inForce) {
 		f := inForce[name]
 		fmt.Fprintf(&b, " %s %s %s", name, f.App.Commit, f.App.Written)

@@ -67,7 +67,7 @@ func (f *follower) pullPlan(ctx context.Context, p notify.Pull) (*notify.PullPla
 		if got.Refusal != nil {
 			return nil
 		}
-		would, err := f.planned(ctx, got.Commit)
+		would, err := f.planned(ctx, f.d.judge.unsigned(), got.Commit) // who signs what lands is not known yet
 		if err != nil {
 			return err
 		}
@@ -99,12 +99,12 @@ type plannedHere struct {
 }
 
 // planned is what carrying out a commit would do here; nothing is changed.
-func (f *follower) planned(ctx context.Context, c *ring.Commit) (plannedHere, error) {
+func (f *follower) planned(ctx context.Context, j judge, c *ring.Commit) (plannedHere, error) {
 	values, err := f.d.env.read()
 	if err != nil {
 		return plannedHere{}, err
 	}
-	return f.plannedAs(ctx, f.asked(c, values), values)
+	return f.plannedAs(ctx, j, f.asked(c, values), values)
 }
 
 // plannedFolder is planned for a folder that a person sent, with the Compose files in it
@@ -115,13 +115,13 @@ func (f *follower) plannedFolder(ctx context.Context, c *ring.Commit) (plannedHe
 		return plannedHere{}, err
 	}
 	r, notRead := f.askedFurther(c, values)
-	p, err := f.plannedAs(ctx, r, values)
+	p, err := f.plannedAs(ctx, f.d.judge.unsigned(), r, values)
 	p.NotRead = notRead
 	return p, err
 }
 
-func (f *follower) plannedAs(ctx context.Context, r manifest.Reading, values hostValues) (plannedHere, error) {
-	next, _, refusals := f.judged(r, values)
+func (f *follower) plannedAs(ctx context.Context, j judge, r manifest.Reading, values hostValues) (plannedHere, error) {
+	next, _, refusals := f.judged(j, r, values)
 	w, err := f.d.loop.World(ctx)
 	if err != nil {
 		return plannedHere{}, fmt.Errorf("cannot plan: %w", err)

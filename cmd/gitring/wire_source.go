@@ -201,7 +201,7 @@ func (f *follower) unread(next *reconcile.Source, commit *ring.Commit) bool {
 // seenBy is all that a plan of a source is judged by besides the commit.
 func (d *daemon) seenBy(source string) string {
 	said, _ := d.policy.said()
-	return d.policy.hash() + fmt.Sprint(said.takes(source)) + d.ledger.seenBy(source)
+	return d.policy.hash() + fmt.Sprint(said.takes(source)) + d.signedPrint(source) + d.ledger.seenBy(source)
 }
 
 // tell logs what changed about following a source: errors once, refusals by the
@@ -265,12 +265,12 @@ func (f *follower) read(c *ring.Commit, v hostValues) (ring.Plan, contents) {
 
 // look is read with each thing that is refused by itself, in order of place.
 func (f *follower) look(c *ring.Commit, v hostValues) (ring.Plan, contents, []*ring.Refusal) {
-	return f.judged(f.asked(c, v), v)
+	return f.judged(f.d.judge, f.asked(c, v), v)
 }
 
-// judged is what a commit asks as far as this host lets it.
-func (f *follower) judged(r manifest.Reading, v hostValues) (ring.Plan, contents, []*ring.Refusal) {
-	refusals := v.refusals(&r.Plan, append(r.Refusals, f.d.judge.plan(&r.Plan, r.Drafts)...))
+// judged is what a commit asks as far as this host lets it, by a judge of it.
+func (f *follower) judged(j judge, r manifest.Reading, v hostValues) (ring.Plan, contents, []*ring.Refusal) {
+	refusals := v.refusals(&r.Plan, append(r.Refusals, j.plan(&r.Plan, r.Drafts)...))
 	refusals = append(refusals, f.d.ledger.refuseLeftBehind(&r.Plan)...)
 	plan, files := r.Plan, mountedBy(r.Plan.Apps, r.Contents)
 	for i := range plan.Apps {
