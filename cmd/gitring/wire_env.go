@@ -28,7 +28,7 @@ import (
 const (
 	maxEnvFile  = 1 << 20
 	maxEnvFiles = 64 // of one app
-	maxEnvDepth = 4
+	maxEnvDepth = 24 // apps lie 16 folders deep at most, and name files in folders of their own
 )
 
 // envFolder is the host's env folder, for all sources. Its values go to the

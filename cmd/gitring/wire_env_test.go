@@ -123,7 +123,7 @@ func TestWhatOthersCanReadOrWriteIsNotUsed(t *testing.T) {
 				putEnv(t, dir, fmt.Sprintf("shop/%d.env", i), "A=1")
 			}
 		}, "%s/shop holds more than 64 files", "only values"},
-		{"a file that lies too deep", func(t *testing.T, dir string) { putEnv(t, dir, "shop/a/b/c/d/.env", "A=1") }, "%s/shop/a/b/c/d lies too deep", "at most"},
+		{"a file that lies too deep", func(t *testing.T, dir string) { putEnv(t, dir, "shop/"+strings.Repeat("a/", 24)+".env", "A=1") }, "%s/shop" + strings.Repeat("/a", 24) + " lies too deep", "at most"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			e, dir := envAt(t, map[string]string{"shop/.env": "A=1\n", "blog/.env": "C=3\n"})
@@ -139,6 +139,34 @@ func TestWhatOthersCanReadOrWriteIsNotUsed(t *testing.T) {
 			require.Contains(t, r.Hint, tt.hint)
 			require.NotEmpty(t, r.File)
 		})
+	}
+}
+
+// A refusal names where a file may lie in the folder: there it is read, however deep the app
+// lies and whatever path it names.
+func TestTheFolderIsAsDeepAsAppsAre(t *testing.T) {
+	app := strings.Repeat("d/", 15) + "web"
+	for _, named := range []string{"./conf/x.env", "../x.env", "/home/me/.config/web/x.env"} {
+		tree := fstest.MapFS{
+			"gitring.yaml":        {Data: []byte("version: 1\napps: [{path: " + app + "}]\n")},
+			app + "/compose.yaml": {Data: []byte("services: {w: {image: a, env_file: [" + named + "]}}\n")},
+		}
+		c := &ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}
+		e, dir := envAt(t, nil)
+		s := manifest.Settings{Source: "prod", Host: "edge-1", EnvKey: []byte("0123456789abcdef0123456789abcdef")}
+		r := manifest.Look(c, s)
+		require.Len(t, r.Refusals, 1, named)
+		_, place, ok := strings.Cut(r.Refusals[0].Hint, "<env.dir>/")
+		require.True(t, ok, r.Refusals[0].Hint)
+		place, _, _ = strings.Cut(place, " ")
+		putEnv(t, dir, strings.TrimSuffix(place, ","), "A=1\n")
+
+		v, err := e.read()
+		require.NoError(t, err)
+		require.Empty(t, v.bad, named)
+		s.Env, s.Shared = v.files, v.shared["prod"]
+		r = manifest.Look(c, s)
+		require.Empty(t, r.Refusals, named)
 	}
 }
 
