@@ -6,7 +6,7 @@ SHELL       := bash
 
 VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null | sed 's/^v//' || true)
 OUT     ?= bin/gitring
-LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
+LDFLAGS := -s -w $(if $(VERSION),-X github.com/gitring/gitring/ring.Release=$(VERSION))
 GOBUILD := CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 
 # Package tests that talk to the engine each make their own names, so two run

@@ -26,6 +26,8 @@
 //	inspect          why a service is as it is
 //	usage            what instances take of the host
 //	history          what became of each commit
+//	outcome          in one word
+//	named            that this host has no such app, and which was meant
 //	images           which tags have moved
 //	outbox           what is still to be said, and messages for a test
 //	tree             a folder that is sent for a plan

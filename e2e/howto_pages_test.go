@@ -86,7 +86,7 @@ func nextRelease(t *testing.T, dir string) string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "overlay.json"), overlay, 0o600))
 	out := filepath.Join(dir, "next", "gitring")
 	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-overlay", filepath.Join(dir, "overlay.json"),
-		"-ldflags=-s -w -X main.version=9.9.9", "-o", out, "github.com/gitring/gitring/cmd/gitring")
+		"-ldflags=-s -w -X github.com/gitring/gitring/ring.Release=9.9.9", "-o", out, "github.com/gitring/gitring/cmd/gitring")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	b, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", b)

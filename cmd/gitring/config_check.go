@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"path"
@@ -123,7 +124,7 @@ func (k *checker) listenURL(l *Listen) {
 }
 
 func (k *checker) variables(at string, vars map[string]string) {
-	for _, name := range sortedKeys(vars) {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		if !variable.MatchString(name) {
 			k.wrong(at+"."+name, "letters, digits and '_', beginning with a letter", "%s: %q is no name", at, name)
 		}
@@ -183,7 +184,7 @@ func (k *checker) source(at string, s *SourceConfig) {
 // dataRoots takes the folders of a source's data, and of single apps of it.
 func (k *checker) dataRoots(at string, s *SourceConfig) {
 	k.folder(at+".data_root", &s.DataRoot)
-	for _, name := range sortedKeys(s.Apps) {
+	for _, name := range slices.Sorted(maps.Keys(s.Apps)) {
 		app := s.Apps[name]
 		if !sourceName.MatchString(name) {
 			k.wrong(at+".apps."+name, "the app's name, as gitring status shows it", "apps: %q is no name of an app", name)

@@ -47,9 +47,9 @@ func LoadConfig(path string) (*Config, error) {
 func ReadConfig(path string) (*Config, error) {
 	body, err := readLimited(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &failure{
-			code: exitError, says: fmt.Sprintf("cannot read the configuration: %v", err),
-			hint: "--config or GITRING_CONFIG names another file; in a clone, gitring init writes one", why: err,
+		return nil, &ring.HostError{
+			Says: fmt.Sprintf("cannot read the configuration: %v", err),
+			Hint: "--config or GITRING_CONFIG names another file; in a clone, gitring init writes one", Err: err,
 		}
 	}
 	if err != nil {

@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // NotCarriedOut are the documented keys and values of c that this release does
@@ -27,7 +30,7 @@ type notYet struct {
 }
 
 func (n *notYet) keys(at string, nodes map[string]yaml.Node) {
-	for _, key := range sortedKeys(nodes) {
+	for _, key := range slices.Sorted(maps.Keys(nodes)) {
 		if node := nodes[key]; !node.IsZero() {
 			n.not(at+key, keyOf(at+key))
 		}
@@ -47,7 +50,7 @@ func (n *notYet) not(at, what string) {
 func notCarried(file string, line int, what string) Mistake {
 	return Mistake{
 		File: file, Line: line,
-		Says: fmt.Sprintf("%s is not carried out by this release (%s)", what, version),
+		Says: fmt.Sprintf("%s is not carried out by this release (%s)", what, ring.Release),
 		Hint: "take it out; docs/reference/configuration.md says what this release carries out",
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/wording"
 )
 
 // policySetting reads the value of one key of a policy into the lists. It returns what is
@@ -97,7 +99,7 @@ func (k *checker) policyGroup(c *Config, file, at string, line int, n *yaml.Node
 	if !ok {
 		return
 	}
-	for _, key := range sortedKeys(said) {
+	for _, key := range slices.Sorted(maps.Keys(said)) {
 		if at == "labels" && key == "routes" {
 			continue // read by itself
 		}
@@ -294,7 +296,7 @@ func reservedLabels(l *policy.Lists, n *yaml.Node) (string, string) {
 	l.Reserved = nil
 	for _, word := range got {
 		if !slices.Contains(alwaysReserved, word) {
-			l.Reserved = append(l.Reserved, word+when(strings.HasSuffix(word, "."), "*"))
+			l.Reserved = append(l.Reserved, word+wording.When(strings.HasSuffix(word, "."), "*"))
 		}
 	}
 	return "", ""

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // withPolicy is the small configuration with a policy in its second line.
@@ -217,7 +218,7 @@ func TestEachKeyOfAPolicyIsCarriedOut(t *testing.T) {
 			continue
 		}
 		t.Run(tt.policy, func(t *testing.T) {
-			image := when(!strings.HasPrefix(tt.lines, "image:"), "image: nginx\n    ")
+			image := wording.When(!strings.HasPrefix(tt.lines, "image:"), "image: nginx\n    ")
 			c := commitOf(map[string]string{"web/compose.yaml": "services:\n  web:\n    " + image + tt.lines + "\n" + tt.rest + "\n"})
 			_, plain := judgeOfPolicy(t, "").look(c, onProd)
 			_, changed := judgeOfPolicy(t, tt.policy+"\n").look(c, onProd)

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -265,7 +266,7 @@ func processOf(s *ring.Spec) (f facts) {
 		f.add("command", fmt.Sprintf("%q", s.Command))
 	}
 	var env []string
-	for _, name := range sortedKeys(s.Environment) {
+	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
 		env = append(env, name+"="+s.Environment[name])
 	}
 	f.add("env", strings.Join(env, " "))
@@ -376,7 +377,7 @@ func or(text, other string) string {
 
 func pairsOf(m map[string]string) string {
 	var out []string
-	for _, k := range sortedKeys(m) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
 		out = append(out, k+"="+m[k])
 	}
 	return strings.Join(out, " ")

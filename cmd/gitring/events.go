@@ -10,6 +10,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 func eventsCmd(g *globals) *cobra.Command {
@@ -65,7 +66,7 @@ func (g *globals) known(ctx context.Context, app string) error {
 func (g *globals) showEvent(e ring.Event) error {
 	s := g.screen()
 	s.line(0, "  ", word{stamp(e.At), dim}, w(fmt.Sprintf("%-18s", e.Kind)), w(fmt.Sprintf("%-16s", placeOf(e))),
-		w(fmt.Sprintf("%-7s", e.Commit.Short())), w(e.Reason), w(when(e.Actor != "", "by "+e.Actor)))
+		w(fmt.Sprintf("%-7s", e.Commit.Short())), w(e.Reason), w(wording.When(e.Actor != "", "by "+e.Actor)))
 	_, err := fmt.Fprint(g.out, s)
 	return err
 }

@@ -61,6 +61,7 @@ func (g *globals) exit(err error) int {
 	var f *failure
 	var ms Mistakes
 	var r *ring.Refusal
+	var h *ring.HostError
 	switch {
 	case err == nil:
 		return exitOK
@@ -69,6 +70,9 @@ func (g *globals) exit(err error) int {
 	case errors.As(err, &f):
 		g.tell(f.says, f.hint)
 		return f.code
+	case errors.As(err, &h):
+		g.tell(h.Says, h.Hint)
+		return exitError
 	case errors.As(err, &ms):
 		for _, m := range ms {
 			g.tell(m.Error(), m.Hint)
@@ -123,7 +127,7 @@ func knownVerb(cmd *cobra.Command, given []string) error {
 	for _, verb := range later {
 		if given[0] == verb && !cmd.HasParent() {
 			return &failure{
-				code: exitUsage, says: fmt.Sprintf("%s is not carried out by this release (%s)", verb, version),
+				code: exitUsage, says: fmt.Sprintf("%s is not carried out by this release (%s)", verb, ring.Release),
 				hint: "gitring --help lists what is",
 			}
 		}

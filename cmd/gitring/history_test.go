@@ -63,7 +63,7 @@ func TestHistoryIsALineForEachCommit(t *testing.T) {
 
 func TestHistoryNamesTheSourceWhereThereAreSeveral(t *testing.T) {
 	s := &screen{}
-	showHistory(s, []api.CommitNow{{Commit: "b2c3d4e5", Source: "prod", Outcome: outcomeLive}, {Commit: "a1b2c3d4", Source: "lab", Outcome: outcomeLive}})
+	showHistory(s, []api.CommitNow{{Commit: "b2c3d4e5", Source: "prod", Outcome: api.OutcomeLive}, {Commit: "a1b2c3d4", Source: "lab", Outcome: api.OutcomeLive}})
 	require.Contains(t, s.String(), "SOURCE")
 	require.Contains(t, s.String(), "lab")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/wording"
 )
 
 // engineWithin is how long the engine may take to say what runs.
@@ -94,7 +96,7 @@ func (in *initial) look(ctx context.Context) error {
 	}
 	plan, refusals, notRead := judge.lookFurther(c, settings)
 	in.out.NotRead = append(manifest.SayNotRead(notRead), saysLeftOut(notRead)...)
-	in.out.Apps = sortedKeys(manifest.Folders(c, settings))
+	in.out.Apps = slices.Sorted(maps.Keys(manifest.Folders(c, settings)))
 	foreign := in.foreign(ctx, &plan, c, settings)
 	plan.Apps = slices.DeleteFunc(plan.Apps, func(a ring.App) bool {
 		return slices.ContainsFunc(foreign, func(r *ring.Refusal) bool { return r.App == a.Name })
@@ -155,7 +157,7 @@ func (in *initial) showFound() error {
 		s.line(0, " ", append([]word{{fmt.Sprintf("%-11s", key), dim}}, words...)...)
 	}
 	row("repository", w(o.Repository))
-	row("follows", word{o.URL, bold}, w("branch "+o.Branch), w(when(o.Path != ".", "folder "+o.Path)), w("at "+in.tip.Short()))
+	row("follows", word{o.URL, bold}, w("branch "+o.Branch), w(wording.When(o.Path != ".", "folder "+o.Path)), w("at "+in.tip.Short()))
 	row("host", word{o.Host, bold}, w("source "+o.Source))
 	row("signer", word{o.Signer, bold}, w(o.Fingerprint), w("("+o.key.where+")"))
 	row("trust", word{o.Mode, bold}, w("- "+modeSays(o.Mode)))

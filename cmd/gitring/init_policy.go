@@ -8,6 +8,7 @@ import (
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // policyName is the file that init writes the host's policy into.
@@ -73,7 +74,7 @@ func (in *initial) roots(s *suggestion, given string) ([]string, error) {
 	if given == "" && in.asks() && len(uses) > 0 {
 		var seen, proposal []string
 		for _, u := range uses {
-			seen = append(seen, fmt.Sprintf("%s (%s)", u.Folder, counted(len(u.Apps), "app")))
+			seen = append(seen, fmt.Sprintf("%s (%s)", u.Folder, wording.Counted(len(u.Apps), "app")))
 			if u.Grants > 1 {
 				proposal = append(proposal, u.Folder)
 			}
@@ -109,8 +110,8 @@ func orNone(s string) string {
 func (in *initial) grants(s *suggestion, given string) (string, error) {
 	if given == "" && in.asks() && s.grants() > 0 {
 		root := s.rootEquivalent()
-		in.g.notice("the apps ask for %s that no app has by itself%s; %s will name each with its line", counted(s.grants(), "thing"),
-			when(root > 0, fmt.Sprintf(", %d of which give root on this host", root)), policyName)
+		in.g.notice("the apps ask for %s that no app has by itself%s; %s will name each with its line", wording.Counted(s.grants(), "thing"),
+			wording.When(root > 0, fmt.Sprintf(", %d of which give root on this host", root)), policyName)
 		var err error
 		if given, err = in.g.ask("grant them: all, most (nothing that gives root) or none?", grantMost); err != nil {
 			return "", err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/wording"
 )
 
 // searchName is the file that says which folders are searched for apps.
@@ -207,7 +208,7 @@ func saysLeftOut(notRead []manifest.NotRead) []string {
 	if n == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s left out by exclude: in %s, the first %s", counted(n, "Compose file"), searchName, first)}
+	return []string{fmt.Sprintf("%s left out by exclude: in %s, the first %s", wording.Counted(n, "Compose file"), searchName, first)}
 }
 
 // below are paths relative to the source's path.

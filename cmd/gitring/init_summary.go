@@ -8,6 +8,7 @@ import (
 
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // A reason is why things are refused, without the names and values of one app.
@@ -75,7 +76,7 @@ func (in *initial) showFirstPlan(s *screen) {
 		showChanges(s, c, in.g.now())
 		return
 	}
-	s.line(2, " ", word{"planned", green}, w(fmt.Sprintf("%s with %s", counted(len(c.Apps), "app"), counted(services, "service"))))
+	s.line(2, " ", word{"planned", green}, w(fmt.Sprintf("%s with %s", wording.Counted(len(c.Apps), "app"), wording.Counted(services, "service"))))
 	if powers > 0 {
 		s.line(2, " ", word{"powers", yellow}, w(fmt.Sprintf("%d: what apps may do beyond Docker's defaults", powers)))
 	}
@@ -87,7 +88,7 @@ func (in *initial) showFirstPlan(s *screen) {
 		{reconcile.PinnedNote, "%s with tags such as latest, pinned to the digest that each has now: another tag in a commit, gitring refresh <app> or pull_policy: always moves it"},
 	} {
 		if apps := appsNoted(c, n.begins); apps > 0 {
-			s.line(4, " ", w(fmt.Sprintf(n.says, counted(apps, "app"))))
+			s.line(4, " ", w(fmt.Sprintf(n.says, wording.Counted(apps, "app"))))
 		}
 	}
 	if len(c.Refusals) > 0 {
@@ -95,7 +96,7 @@ func (in *initial) showFirstPlan(s *screen) {
 	}
 	for _, r := range byReason(c.Refusals) {
 		if r.count > 1 {
-			s.line(2, " ", word{fmt.Sprintf("%d times in %s, the first:", r.count, counted(len(r.apps), "app")), dim})
+			s.line(2, " ", word{fmt.Sprintf("%d times in %s, the first:", r.count, wording.Counted(len(r.apps), "app")), dim})
 		}
 		showRefusal(s, 4, r.first.App, r.first)
 	}

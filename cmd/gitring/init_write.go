@@ -17,6 +17,7 @@ import (
 
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/wording"
 )
 
 // A newFile is one that init writes.
@@ -108,7 +109,7 @@ func (in *initial) needed(f newFile, same func([]byte) bool) (bool, error) {
 	}
 	return false, &failure{
 		code: exitConflict, says: f.path + " is there and says something else",
-		hint: "--force overwrites it, --out names another folder" + when(f.path == in.out.Config, "; or write into it what differs: "+in.differs()),
+		hint: "--force overwrites it, --out names another folder" + wording.When(f.path == in.out.Config, "; or write into it what differs: "+in.differs()),
 	}
 }
 
@@ -206,7 +207,7 @@ func (in *initial) config() string {
 		line("      allowed_signers: %s", in.signersName())
 	}
 	if o.Introduction != "" {
-		line("      introduction: {commit: %s%s}", o.Introduction, when(in.introducer() != "", ", signer: "+scalar(in.introducer())))
+		line("      introduction: {commit: %s%s}", o.Introduction, wording.When(in.introducer() != "", ", signer: "+scalar(in.introducer())))
 	}
 	if forge := forgeOf(o.URL); forge != "" {
 		line("    # The forge pokes this host, and hears how each commit fares:")

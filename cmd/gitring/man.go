@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // manCmd is hidden: "make man" and packages call it.
@@ -50,7 +52,7 @@ func writeMan(c *cobra.Command, dir string) error {
 func manPage(c *cobra.Command) string {
 	var b strings.Builder
 	name := strings.ReplaceAll(c.CommandPath(), " ", "-")
-	fmt.Fprintf(&b, ".TH %q 1 \"\" %q \"gitring manual\"\n", strings.ToUpper(name), "gitring "+version)
+	fmt.Fprintf(&b, ".TH %q 1 \"\" %q \"gitring manual\"\n", strings.ToUpper(name), "gitring "+ring.Release)
 	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n", roff(name), roff(lowerFirst(c.Short)))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n", roff(c.UseLine()))
 	b.WriteString(".SH DESCRIPTION\n")

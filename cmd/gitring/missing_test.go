@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -19,7 +20,7 @@ func TestWhatIsNotHereIsNamedWithWhatWasMeant(t *testing.T) {
 		"shop/zzz": {`no service "shop/zzz" on edge-1`, "gitring status lists what is here"},
 		"other":    {`no app "other" on edge-1`, "gitring status lists what is here"},
 	} {
-		says, hint := missing(st, target)
+		says, hint := api.Missing(st, target)
 		require.Equal(t, want, [2]string{says, hint}, target)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 func planCmd(g *globals) *cobra.Command {
@@ -259,7 +260,7 @@ func showMove(s *screen, m *ring.Move, now time.Time) {
 	for _, v := range m.From {
 		to = append(to, v.Short())
 	}
-	says := strings.Join(to, ", ") + when(len(to) > 0 && m.To != "", " -> ") + m.To.Short()
+	says := strings.Join(to, ", ") + wording.When(len(to) > 0 && m.To != "", " -> ") + m.To.Short()
 	if m.Commit != "" && says != "" {
 		says += " of commit " + m.Commit.Short()
 	}
@@ -273,7 +274,7 @@ func showMove(s *screen, m *ring.Move, now time.Time) {
 	if !m.On() {
 		phase = word{m.Phase + ":", rolloutHue(m.Phase)}
 	}
-	s.line(2, " ", w(m.App+"/"+m.Service), phase, w(strings.TrimPrefix(says, ", ")+when(m.Reason != "" && says != "", ": ")+m.Reason))
+	s.line(2, " ", w(m.App+"/"+m.Service), phase, w(strings.TrimPrefix(says, ", ")+wording.When(m.Reason != "" && says != "", ": ")+m.Reason))
 }
 
 // gapOf says "none" where people would ask. How long one is stands below the
@@ -355,7 +356,7 @@ func refusedSum(refusals []*ring.Refusal) string {
 	if len(apps) == 0 {
 		return "the commit is refused"
 	}
-	return counted(len(apps), "app") + " refused"
+	return wording.Counted(len(apps), "app") + " refused"
 }
 
 // movesSum counts what goes on, and what did not complete.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 func policyCmd(g *globals) *cobra.Command {
@@ -166,7 +167,7 @@ func (g *globals) showSuggestion(s *suggestion, roots []string) error {
 	for _, f := range s.folders() {
 		if f.Grants > 1 {
 			body += fmt.Sprintf("# %s of %s mount folders below %s: --bind-root %s shows the policy that lets all apps write there\n",
-				counted(f.Grants, "grant"), counted(len(f.Apps), "app"), f.Folder, f.Folder)
+				wording.Counted(f.Grants, "grant"), wording.Counted(len(f.Apps), "app"), f.Folder, f.Folder)
 		}
 	}
 	if len(s.Refused) > 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // decisionsOf are what the policy says of each thing that an app asks, with its place.
@@ -116,7 +117,7 @@ func (g *globals) showChecked(c *policyChecked, name string) error {
 		if d.Line > 0 {
 			at = fmt.Sprintf("%s:%d", d.File, d.Line)
 		}
-		s.line(0, " ", w(at+":"), word{d.Verdict, hues[d.Verdict]}, w(d.Rule+when(d.Value != "", " "+d.Value)+when(d.Service != "", " of service "+d.Service)+": "+d.Risk))
+		s.line(0, " ", w(at+":"), word{d.Verdict, hues[d.Verdict]}, w(d.Rule+wording.When(d.Value != "", " "+d.Value)+wording.When(d.Service != "", " of service "+d.Service)+": "+d.Risk))
 		if d.Grant != "" {
 			s.line(2, " ", word{"grant:", dim}, w(d.Grant))
 		}
@@ -129,10 +130,10 @@ func (g *globals) showChecked(c *policyChecked, name string) error {
 		s.line(2, " ", word{"hint:", dim}, w(r.Hint))
 	}
 	if !c.denies() {
-		s.line(0, " ", word{"ok:", green}, w("the policy lets "+counted(len(c.Apps), "app")+" of "+name+" pass"))
+		s.line(0, " ", word{"ok:", green}, w("the policy lets "+wording.Counted(len(c.Apps), "app")+" of "+name+" pass"))
 	}
 	if c.Faults > 0 {
-		s.line(0, " ", word{"note:", dim}, w(counted(c.Faults, "fault")+" of the files: gitring validate tells them"))
+		s.line(0, " ", word{"note:", dim}, w(wording.Counted(c.Faults, "fault")+" of the files: gitring validate tells them"))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -79,10 +80,10 @@ func TestRealFilesPassWithWhatSuggestPrints(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Logf("%d folders; refused by the policy %d of %d repositories; passing with the suggestion %d; grants %d, needless %d", folders, refused, len(repos), passed, grants, needless)
-	for _, why := range sortedKeys(left) {
+	for _, why := range slices.Sorted(maps.Keys(left)) {
 		t.Logf("left %4d: %s", left[why], why)
 	}
-	for _, feature := range sortedKeys(rules) {
+	for _, feature := range slices.Sorted(maps.Keys(rules)) {
 		t.Logf("grants %4d: %s", rules[feature], feature)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 func policyExplainCmd(g *globals) *cobra.Command {
@@ -133,11 +134,11 @@ func (g *globals) showExplained(a *appPolicy) error {
 	s := g.screen()
 	s.line(0, " ", word{a.App, bold}, w("profile "+string(a.Profile)+", may write to "+strings.Join(a.BindRoots, ", ")))
 	for _, x := range a.Grants {
-		says := x.Feature + " " + x.Value + when(x.Service != "", " for service "+x.Service) + when(len(x.Signers) > 0, " for what "+strings.Join(x.Signers, ", ")+" signs") + ": " + x.Reason
-		s.line(2, " ", word{"grant:", dim}, w(says), w("("+x.At+when(x.Expired, ", expired")+when(!x.Expired && x.Until != "", ", until "+x.Until)+when(!x.Used, ", not used here")+")"))
+		says := x.Feature + " " + x.Value + wording.When(x.Service != "", " for service "+x.Service) + wording.When(len(x.Signers) > 0, " for what "+strings.Join(x.Signers, ", ")+" signs") + ": " + x.Reason
+		s.line(2, " ", word{"grant:", dim}, w(says), w("("+x.At+wording.When(x.Expired, ", expired")+wording.When(!x.Expired && x.Until != "", ", until "+x.Until)+wording.When(!x.Used, ", not used here")+")"))
 	}
 	for _, d := range a.Decisions {
-		s.line(2, " ", word{d.Verdict + ":", dim}, w(d.Rule+when(d.Value != "", " "+d.Value)+when(d.Service != "", " of service "+d.Service)+": "+d.Risk))
+		s.line(2, " ", word{d.Verdict + ":", dim}, w(d.Rule+wording.When(d.Value != "", " "+d.Value)+wording.When(d.Service != "", " of service "+d.Service)+": "+d.Risk))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // suggestion is the smallest set of grants under which the apps of a commit pass, beside
@@ -166,7 +168,7 @@ func byApp(needs []need) []suggestedApp {
 		}
 		together := slices.ContainsFunc(all, func(o policy.Grant) bool { return policy.RootTogether(&g, &o) || policy.RootTogether(&o, &g) })
 		out[at].Grants = append(out[at].Grants, suggestedGrant{
-			Feature: g.Feature, Value: g.Value, Service: g.Service, Danger: when(g.Danger || together, policy.Equivalent),
+			Feature: g.Feature, Value: g.Value, Service: g.Service, Danger: wording.When(g.Danger || together, policy.Equivalent),
 			File: n.place.File, Line: n.place.Line, Risk: n.risk,
 		})
 	}
@@ -266,7 +268,7 @@ func (s *suggestion) folders() []folderUse {
 		}
 	}
 	var out []folderUse
-	for _, root := range sortedKeys(by) {
+	for _, root := range slices.Sorted(maps.Keys(by)) {
 		out = append(out, *by[root])
 	}
 	slices.SortStableFunc(out, func(x, y folderUse) int { return cmp.Compare(y.Grants, x.Grants) })

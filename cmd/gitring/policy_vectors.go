@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // builtin are the vectors that this program was shipped with; README.md says how a line
@@ -89,7 +91,7 @@ func (g *globals) policyTest(file string, by policyFlags) error {
 			s.line(0, " ", word{"failed:", red}, w(r.Name+": expected "+r.Expect+", got "+r.Got))
 		}
 	}
-	s.line(0, " ", w(fmt.Sprintf("%s, %d failed", counted(len(out), "vector"), failed)))
+	s.line(0, " ", w(fmt.Sprintf("%s, %d failed", wording.Counted(len(out), "vector"), failed)))
 	if g.machine() {
 		err = g.encode(out)
 	} else {
@@ -258,7 +260,7 @@ func (t textTree) below(dir string) []fs.DirEntry {
 		}
 	}
 	var out []fs.DirEntry
-	for _, name := range sortedKeys(by) {
+	for _, name := range slices.Sorted(maps.Keys(by)) {
 		out = append(out, by[name])
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 type rollbackFlags struct {
@@ -164,7 +166,7 @@ func (b *back) folderOf(app string) (string, error) {
 		if at, ok := folders[app]; ok {
 			return at, nil
 		}
-		names = append(names, sortedKeys(folders)...)
+		names = append(names, slices.Sorted(maps.Keys(folders))...)
 	}
 	return "", &failure{code: exitNotFound, says: fmt.Sprintf("no app %q at %s", app, b.head.Short()), hint: ring.Meant(app, names)}
 }
@@ -192,7 +194,7 @@ func (b *back) list(ctx context.Context) error {
 	s := b.g.screen()
 	s.table(0, []string{"COMMIT", "AT", "HERE", "SIGNED", "AUTHOR", "SUBJECT"}, rows)
 	_, err = fmt.Fprint(b.g.out, s)
-	b.g.notice("gitring rollback %s--to %s makes the commit", when(b.app != "", b.app+" "), good[0].Commit.Short())
+	b.g.notice("gitring rollback %s--to %s makes the commit", wording.When(b.app != "", b.app+" "), good[0].Commit.Short())
 	return err
 }
 

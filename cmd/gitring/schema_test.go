@@ -207,10 +207,10 @@ func TestHistoryHoldsToItsSchema(t *testing.T) {
 	closed := schemaOf(t, historySchema, true)
 	full := api.CommitNow{
 		Commit: sha, Source: "prod", At: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
-		Subject: "Say hello", Signer: "alice@example.org", Outcome: outcomeFailed, Says: "shop/web: exited with code 1",
+		Subject: "Say hello", Signer: "alice@example.org", Outcome: api.OutcomeFailed, Says: "shop/web: exited with code 1",
 	}
 	filled(t, "history", reflect.ValueOf(full))
-	answer, err := json.Marshal([]api.CommitNow{full, {Commit: sha, Source: "prod", At: full.At, Outcome: outcomeLive}})
+	answer, err := json.Marshal([]api.CommitNow{full, {Commit: sha, Source: "prod", At: full.At, Outcome: api.OutcomeLive}})
 	require.NoError(t, err)
 	doc := printedBy(t, answer, "history")
 	require.NoError(t, closed.Validate(doc))
@@ -233,11 +233,11 @@ func TestHistoryHoldsToItsSchema(t *testing.T) {
 	}
 
 	// Every outcome that there is has its word in the schema, and no other has.
-	file, err := parser.ParseFile(token.NewFileSet(), "history.go", nil, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "../../api/outcome.go", nil, 0)
 	require.NoError(t, err)
 	var outcomes []string
 	ast.Inspect(file, func(n ast.Node) bool {
-		if v, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, "outcome") {
+		if v, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(v.Names[0].Name, "Outcome") {
 			word, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
 			require.NoError(t, err)
 			outcomes = append(outcomes, word)

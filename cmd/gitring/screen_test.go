@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -200,16 +201,16 @@ func TestNarrowingLeavesTheStatusAlone(t *testing.T) {
 	}}, {Name: "lab"}}}
 	before, err := json.Marshal(st)
 	require.NoError(t, err)
-	part, ok := narrow(st, "web/b")
+	part, ok := api.Narrow(st, "web/b")
 	require.True(t, ok)
 	require.Len(t, part.Sources, 1)
 	require.Equal(t, []ring.ServiceStatus{{Name: "b"}}, part.Sources[0].Apps[0].Services)
 	for _, none := range []string{"lab", "web/c", "prod", "db/a", ""} {
-		_, ok = narrow(st, none)
+		_, ok = api.Narrow(st, none)
 		require.False(t, ok, none)
 	}
 	after, err := json.Marshal(st)
 	require.NoError(t, err)
 	require.JSONEq(t, string(before), string(after))
-	require.True(t, reflect.DeepEqual(appsOf(st), []string{"web", "db"}))
+	require.True(t, reflect.DeepEqual(api.AppsOf(st), []string{"web", "db"}))
 }

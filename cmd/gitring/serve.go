@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/store"
 )
 
@@ -77,7 +78,7 @@ func (g *globals) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	log.Info("started", "version", version, "host", cfg.Host, "sources", len(cfg.Sources), "socket", cfg.Listen.Socket)
+	log.Info("started", "version", ring.Release, "host", cfg.Host, "sources", len(cfg.Sources), "socket", cfg.Listen.Socket)
 	if err := serveAnew(ctx, g, d, hup); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("cannot go on: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -67,7 +68,7 @@ func (g *globals) status(ctx context.Context, only string) (*ring.Status, error)
 	if only == "" {
 		return &st, nil
 	}
-	part, ok := narrow(&st, only)
+	part, ok := api.Narrow(&st, only)
 	if !ok {
 		return nil, noSuch(&st, only)
 	}
@@ -125,7 +126,7 @@ func (g *globals) watchedScreen(ctx context.Context, st *ring.Status, height int
 	now := g.now()
 	wide := g.output == "wide"
 	usage := g.usage(ctx, wide)
-	return fitting(len(servicesOf(st)), height, func(most int) string {
+	return fitting(len(api.ServicesOf(st)), height, func(most int) string {
 		s := g.screen()
 		showStatus(s, st, view{wide: wide, now: now, usage: usage, picked: worst(st, most)})
 		return s.String()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // column is one of the table of services. Of those with a rank only as many are shown as
@@ -104,7 +105,7 @@ func wideColumns(v *view) []column {
 		{"UP", func(p place) word { return w(upOf(p.service, v.now)) }, 0},
 		{"VERSION", func(p place) word { return w(p.service.Version.Short()) }, 0},
 		{"HEALTH", func(p place) word {
-			return w(cmp.Or(p.service.Health, when(p.service.Kind == ring.Worker, "checked"), "-"))
+			return w(cmp.Or(p.service.Health, wording.When(p.service.Kind == ring.Worker, "checked"), "-"))
 		}, 0},
 	}
 }

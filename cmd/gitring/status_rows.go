@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // place is a service and the app that it is of.
@@ -103,7 +104,7 @@ func countsOf(src ring.SourceStatus) []word {
 		}
 	}
 	if refused > 0 && len(src.Apps) > 1 {
-		counts = append(counts, word{fmt.Sprintf("%d %s refused", refused, plural(refused, "app")), red})
+		counts = append(counts, word{fmt.Sprintf("%d %s refused", refused, wording.Plural(refused, "app")), red})
 	}
 	return counts
 }
@@ -143,8 +144,6 @@ func moreOf(hidden []place) string {
 	return fmt.Sprintf("%d more: %s", len(hidden), strings.Join(counts, ", "))
 }
 
-func plural(n int, what string) string { return what + when(n != 1, "s") }
-
 // readyOf is such as "1/2"; nothing for what is not to stay up.
 func readyOf(sv *ring.ServiceStatus) string {
 	if sv.Kind != ring.Worker && sv.Ready == 0 {
@@ -183,7 +182,7 @@ func rolling(sv *ring.ServiceStatus) bool {
 // updatedOf is such as "1 of 4 updated" while a rollout has not come to all; the reason
 // says what is ready.
 func updatedOf(sv *ring.ServiceStatus) string {
-	return when(sv.Phase == ring.PhaseProgressing && sv.Kind == ring.Worker && sv.Updated < sv.Wanted, fmt.Sprintf("%d of %d updated", sv.Updated, sv.Wanted))
+	return wording.When(sv.Phase == ring.PhaseProgressing && sv.Kind == ring.Worker && sv.Updated < sv.Wanted, fmt.Sprintf("%d of %d updated", sv.Updated, sv.Wanted))
 }
 
 // movesSince is when the rollout that moves a service began; zero where none does, and
@@ -243,9 +242,9 @@ func lasted(d time.Duration) string {
 	case d < time.Minute:
 		return d.String()
 	case d < time.Hour:
-		return fmt.Sprintf("%dm%s", int(d.Minutes()), when(d%time.Minute > 0, fmt.Sprintf("%ds", int(d%time.Minute/time.Second))))
+		return fmt.Sprintf("%dm%s", int(d.Minutes()), wording.When(d%time.Minute > 0, fmt.Sprintf("%ds", int(d%time.Minute/time.Second))))
 	case d < 48*time.Hour:
-		return fmt.Sprintf("%dh%s", int(d.Hours()), when(d%time.Hour >= time.Minute, fmt.Sprintf("%dm", int(d%time.Hour/time.Minute))))
+		return fmt.Sprintf("%dh%s", int(d.Hours()), wording.When(d%time.Hour >= time.Minute, fmt.Sprintf("%dm", int(d%time.Hour/time.Minute))))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // view is how a status is looked at.
@@ -58,7 +59,7 @@ func receiverSays(r ring.ReceiverStatus) string {
 	if r.Dead > 0 {
 		says += fmt.Sprintf(", %d given up (gitring outbox list)", r.Dead)
 	}
-	return says + when(r.Reason != "", "; "+r.Reason)
+	return says + wording.When(r.Reason != "", "; "+r.Reason)
 }
 
 func showSource(s *screen, src ring.SourceStatus, now time.Time) {
@@ -67,11 +68,11 @@ func showSource(s *screen, src ring.SourceStatus, now time.Time) {
 	ahead := src.Trusted != "" && src.Trusted != src.Commit
 	inForce := src.Commit != ""
 	s.line(0, "  ", word{src.Name, bold}, word{syncWord(&src), syncHue(src.Sync)},
-		w(strings.TrimSpace(src.Branch+" "+src.Commit.Short())), w(when(inForce || !ahead, src.Subject)))
+		w(strings.TrimSpace(src.Branch+" "+src.Commit.Short())), w(wording.When(inForce || !ahead, src.Subject)))
 	if ahead && !inForce {
 		s.line(2, "  ", w("trusted up to "+src.Trusted.Short()), w(src.Subject))
 	}
-	s.line(2, ", ", said("signed by ", src.Signer), w(committed(src.Committed, now)), w(checked(src.Checked, now)), w(when(src.Checking, "checking now")))
+	s.line(2, ", ", said("signed by ", src.Signer), w(committed(src.Committed, now)), w(checked(src.Checked, now)), w(wording.When(src.Checking, "checking now")))
 	if ahead && inForce {
 		s.line(2, "", w("trusted up to "+src.Trusted.Short()))
 	}
@@ -100,8 +101,8 @@ func showSource(s *screen, src ring.SourceStatus, now time.Time) {
 		s.line(2, " ", w("tip "+src.Tip.Short()))
 	}
 	if src.Next != nil {
-		why := when(!nextToldBelow(src), src.Next.Reason)
-		s.line(2, " ", w("next "+src.Next.Commit.Short()+when(why != "", ":")), w(why))
+		why := wording.When(!nextToldBelow(src), src.Next.Reason)
+		s.line(2, " ", w("next "+src.Next.Commit.Short()+wording.When(why != "", ":")), w(why))
 	}
 	showRefusal(s, 2, "", src.Refusal)
 	s.line(2, ", ", countsOf(src)...)
@@ -240,7 +241,7 @@ func showApp(s *screen, a *ring.AppStatus, v *view) {
 	case a.Refusal != nil && a.Reason == a.Refusal.Says: // the line of the refusal says so
 	case reason == "" && (unwell || a.Refusal != nil): // a row says what is wrong
 	case a.Health != ring.Healthy && !unwell && !strings.Contains(strings.ToLower(reason), strings.ToLower(healthWord(a))):
-		s.line(2, " ", w(a.Name), word{healthWord(a) + when(reason != "", ":"), healthHue(a.Health)}, w(reason))
+		s.line(2, " ", w(a.Name), word{healthWord(a) + wording.When(reason != "", ":"), healthHue(a.Health)}, w(reason))
 	case reason != "":
 		s.line(2, " ", w(a.Name+":"), w(reason))
 	}
@@ -273,7 +274,7 @@ func showDetails(s *screen, p place, now time.Time) {
 		}
 		a := p.app
 		told := strings.Contains(sv.Reason, c.Reason) || a.Refusal != nil && a.Refusal.Says == c.Reason || sv.Rollout != nil && sv.Rollout.Reason == c.Reason
-		s.line(2, " ", w(p.id()), word{conditionSays(c) + since + when(!told, ":"), yellow}, w(when(!told, c.Reason)))
+		s.line(2, " ", w(p.id()), word{conditionSays(c) + since + wording.When(!told, ":"), yellow}, w(wording.When(!told, c.Reason)))
 	}
 	if hint != "" {
 		s.line(4, " ", word{"hint:", dim}, w(hint))
@@ -285,8 +286,8 @@ func showRollout(s *screen, p place, now time.Time) {
 	if r == nil {
 		return
 	}
-	why := when(!strings.Contains(sv.Reason, r.Reason), r.Reason)
-	phase := when(r.Phase != phaseWord(sv), rolloutWord(sv))
+	why := wording.When(!strings.Contains(sv.Reason, r.Reason), r.Reason)
+	phase := wording.When(r.Phase != phaseWord(sv), rolloutWord(sv))
 	since := ""
 	if began := movesSince(sv); !began.IsZero() {
 		since = "for " + lasted(now.Sub(began))
@@ -294,8 +295,8 @@ func showRollout(s *screen, p place, now time.Time) {
 	if phase+why+since == "" {
 		return
 	}
-	s.line(2, " ", w(p.id()+" rollout of "+r.Commit.Short()+when(phase == "" && why != "", ":")),
-		word{phase + when(phase != "" && why != "", ":"), rolloutHue(r.Phase)}, w(why+when(why != "" && since != "", ",")), w(since))
+	s.line(2, " ", w(p.id()+" rollout of "+r.Commit.Short()+wording.When(phase == "" && why != "", ":")),
+		word{phase + wording.When(phase != "" && why != "", ":"), rolloutHue(r.Phase)}, w(why+wording.When(why != "" && since != "", ",")), w(since))
 }
 
 // working says that a service is on its way to what its plan asks.
@@ -303,7 +304,7 @@ func working(p ring.Phase) bool { return p == ring.PhasePending || p == ring.Pha
 
 // conditionSays is "CrashLooping", and "not Available" of what should hold.
 func conditionSays(c ring.Condition) string {
-	return when(c.Status == ring.ConditionFalse, "not ") + c.Type
+	return wording.When(c.Status == ring.ConditionFalse, "not ") + c.Type
 }
 
 func showInstances(s *screen, apps []ring.AppStatus, v *view) {
@@ -362,13 +363,6 @@ func said(before, text string) word {
 	return w(before + text)
 }
 
-func when(yes bool, text string) string {
-	if !yes {
-		return ""
-	}
-	return text
-}
-
 func syncHue(x ring.Sync) hue {
 	switch x {
 	case ring.SyncSynced:
@@ -410,63 +404,4 @@ func rolloutHue(phase string) hue {
 		return cyan
 	}
 	return red
-}
-
-// narrow is the status of one app, or of one service of it ("app/service");
-// false when this host has no such thing. The sources that remain keep what
-// they say of themselves.
-func narrow(st *ring.Status, target string) (*ring.Status, bool) {
-	app, service, one := strings.Cut(target, "/")
-	out := *st
-	out.Sources = nil
-	for _, src := range st.Sources {
-		for _, a := range src.Apps {
-			if a.Name != app {
-				continue
-			}
-			if one {
-				a.Services = only(a.Services, service)
-			}
-			if one && len(a.Services) == 0 {
-				return nil, false
-			}
-			src.Apps = []ring.AppStatus{a}
-			out.Sources = append(out.Sources, src)
-			break
-		}
-	}
-	return &out, len(out.Sources) > 0
-}
-
-func only(services []ring.ServiceStatus, name string) []ring.ServiceStatus {
-	for _, sv := range services {
-		if sv.Name == name {
-			return []ring.ServiceStatus{sv}
-		}
-	}
-	return nil
-}
-
-// appsOf are the names a person may have meant.
-func appsOf(st *ring.Status) []string {
-	var names []string
-	for _, src := range st.Sources {
-		for _, a := range src.Apps {
-			names = append(names, a.Name)
-		}
-	}
-	return names
-}
-
-// servicesOf are the services of a status as people name them.
-func servicesOf(st *ring.Status) []string {
-	var names []string
-	for _, src := range st.Sources {
-		for _, a := range src.Apps {
-			for _, sv := range a.Services {
-				names = append(names, a.Name+"/"+sv.Name)
-			}
-		}
-	}
-	return names
 }

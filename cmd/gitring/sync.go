@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 func syncCmd(g *globals) *cobra.Command {
@@ -131,7 +133,7 @@ func (g *globals) showOutcome(st *ring.Status, took string) error {
 	s := g.screen()
 	for _, src := range st.Sources {
 		ahead := src.Trusted != "" && src.Trusted != src.Commit // the subject is that of the trusted commit
-		s.line(0, "  ", word{src.Name, bold}, word{syncWord(&src), syncHue(src.Sync)}, w(src.Commit.Short()), w(when(!ahead, src.Subject)), w(restOf(src)))
+		s.line(0, "  ", word{src.Name, bold}, word{syncWord(&src), syncHue(src.Sync)}, w(src.Commit.Short()), w(wording.When(!ahead, src.Subject)), w(restOf(src)))
 		if took != "" {
 			s.line(2, ", ", append(countsOf(src), w(took))...)
 		}
@@ -183,7 +185,7 @@ func (p *progress) show(st *ring.Status) error {
 	case p.live.terminal:
 		_, height := p.live.size()
 		now := p.g.now()
-		return p.live.redraw(fitting(len(servicesOf(st)), height, func(most int) string {
+		return p.live.redraw(fitting(len(api.ServicesOf(st)), height, func(most int) string {
 			return p.screenOf(st, now, worst(st, most))
 		}))
 	}
@@ -205,7 +207,7 @@ func (p *progress) clear() error {
 
 // took is how long all of it took, for people at a terminal.
 func (p *progress) took() string {
-	return when(p.g.width() > 0, "took "+lasted(p.g.now().Sub(p.began)))
+	return wording.When(p.g.width() > 0, "took "+lasted(p.g.now().Sub(p.began)))
 }
 
 // screenOf is a source by its line and its counts, and the picked services, the worst first.
@@ -217,7 +219,7 @@ func (p *progress) screenOf(st *ring.Status, now time.Time, picked map[*ring.Ser
 			rest = "next " + src.Next.Commit.Short()
 		}
 		s.line(0, "  ", word{src.Name, bold}, word{syncWord(&src), syncHue(src.Sync)}, w(src.Commit.Short()), w(rest))
-		s.line(2, ", ", append(countsOf(src), w(lasted(now.Sub(p.began))+" so far"+when(p.timeout > 0, ", gives up after "+lasted(p.timeout))))...)
+		s.line(2, ", ", append(countsOf(src), w(lasted(now.Sub(p.began))+" so far"+wording.When(p.timeout > 0, ", gives up after "+lasted(p.timeout))))...)
 		for _, a := range src.Apps {
 			showRefusal(s, 2, a.Name, a.Refusal)
 			if a.Refusal == nil && src.Sync == ring.SyncStaging && pullWords.MatchString(a.Reason) {
@@ -315,5 +317,5 @@ func restOf(src ring.SourceStatus) string {
 	if src.Next != nil {
 		return "next " + src.Next.Commit.Short() + ": " + src.Next.Reason
 	}
-	return when(!toldBelow(src), src.Reason)
+	return wording.When(!toldBelow(src), src.Reason)
 }

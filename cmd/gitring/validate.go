@@ -13,6 +13,7 @@ import (
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 func validateCmd(g *globals) *cobra.Command {
@@ -271,20 +272,12 @@ func (g *globals) showValidated(v validated) error {
 
 // verdict is the last line: how many apps pass, and how many are refused.
 func (v *validated) verdict() []word {
-	passing := counted(len(v.Apps), "app") + when(len(v.Apps) > 0, ": "+strings.Join(v.Apps, ", "))
+	passing := wording.Counted(len(v.Apps), "app") + wording.When(len(v.Apps) > 0, ": "+strings.Join(v.Apps, ", "))
 	switch {
 	case len(v.Refusals) == 0:
 		return []word{{"ok:", green}, w(passing)}
 	case v.Refused == 0 && len(v.Apps) == 0:
-		return []word{{"refused:", red}, w("all of it; " + counted(len(v.Refusals), "refusal"))}
+		return []word{{"refused:", red}, w("all of it; " + wording.Counted(len(v.Refusals), "refusal"))}
 	}
-	return []word{{"refused:", red}, w(fmt.Sprintf("%d of %s, %s", v.Refused, counted(v.Refused+len(v.Apps), "app"), counted(len(v.Refusals), "refusal")))}
-}
-
-// counted is "1 app", "2 apps".
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return []word{{"refused:", red}, w(fmt.Sprintf("%d of %s, %s", v.Refused, wording.Counted(v.Refused+len(v.Apps), "app"), wording.Counted(len(v.Refusals), "refusal")))}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // trustFlags say whose commits count in a clone.
@@ -189,19 +190,6 @@ func absolute(path string) (string, error) {
 	return abs, nil
 }
 
-// trustConfig is what gitsync asks for.
-func (t *TrustRules) trustConfig() gitsync.TrustConfig {
-	return gitsync.TrustConfig{
-		Mode: t.Mode, AllowedSigners: t.AllowedSigners, OpenPGPKeys: t.OpenPGPKeys, RevokedKeys: t.RevokedKeys,
-		Introduction: t.Introduced(), IntroductionSigner: t.Introduction.Signer,
-		RequireIntroduction: t.RequireIntroduction, Version: t.TrustVersion, MinCommit: ring.SHA(t.MinCommit),
-		ExpiryGrace: time.Duration(*t.ExpiryGrace), MaxRange: t.MaxRange, RequireTarget: t.RequireTarget,
-		RequireUpToDate: t.RequireUpToDate,
-		Bindings:        t.Signers.Bindings, SignersFile: t.Signers.File, Require: gitsync.Require(t.Require),
-		SignersInRepo: t.SignersInRepo, TrustThreshold: t.TrustThreshold,
-	}
-}
-
 // judge asks the rules for one commit, or for a range "from..to".
 func (g *globals) judge(ctx context.Context, repo *gitsync.Repo, trust *gitsync.Trust, rules rules, rev string, aids gitsync.Aids) (verified, error) {
 	now := g.now()
@@ -298,7 +286,7 @@ func (g *globals) showVerified(v verified) error {
 		if c.Fingerprint != "" {
 			who += " (" + c.Fingerprint + ")"
 		}
-		s.line(0, " ", w(c.Commit.Short()), word{"good", green}, w(who), w(when(c.Note != "", "- "+c.Note)))
+		s.line(0, " ", w(c.Commit.Short()), word{"good", green}, w(who), w(wording.When(c.Note != "", "- "+c.Note)))
 	}
 	if r := v.Refusal; r != nil {
 		s.line(0, " ", w(r.Commit.Short()), word{"refused", red}, word{string(r.Code) + ":", red}, w(r.Says))

@@ -10,12 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
 )
 
-// version is the release; -ldflags "-X main.version=…" sets another. So are the commit, in
-// full, and its time (RFC 3339); without them, what Go says of the checkout counts.
-var version = "0.1.0"
-
+// The commit that was built, in full, and its time (RFC 3339), as -ldflags "-X
+// main.commit=…" sets them; without them, what Go says of the checkout counts.
 var commit, date string
 
 // versions is what "version -o json" prints.
@@ -35,7 +34,7 @@ func versionCmd(g *globals) *cobra.Command {
 		Short: "Show the version of this program, and of the daemon when it answers",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := versions{Gitring: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+			v := versions{Gitring: ring.Release, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			v.Commit, v.Date = builtFrom(debug.ReadBuildInfo)
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 			defer cancel()

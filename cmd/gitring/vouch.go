@@ -10,6 +10,7 @@ import (
 
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 type vouchFlags struct {
@@ -176,7 +177,7 @@ func (c *clone) vouchFor(ctx context.Context, v *vouched, trust *gitsync.Trust, 
 			return err
 		}
 	}
-	if err := c.g.agreed(f.yes, fmt.Sprintf("answer for %s?", counted(len(v.Commits), "commit")), "the diff above is what you answer for; --yes says that you did look"); err != nil {
+	if err := c.g.agreed(f.yes, fmt.Sprintf("answer for %s?", wording.Counted(len(v.Commits), "commit")), "the diff above is what you answer for; --yes says that you did look"); err != nil {
 		return err
 	}
 	n := newCommit{tree: string(v.Head) + "^{tree}", parent: v.Head, subject: vouchSubject(v), body: []string{f.message}}

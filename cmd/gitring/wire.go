@@ -184,7 +184,7 @@ func (d *daemon) wireLoop() {
 		sources = append(sources, f.source)
 	}
 	d.loop = reconcile.New(reconcile.Options{
-		Host: d.cfg.Host, Gitring: version, Engine: d.engine, Health: d.health, Memory: d.ledger,
+		Host: d.cfg.Host, Gitring: ring.Release, Engine: d.engine, Health: d.health, Memory: d.ledger,
 		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.keepImages(),
 	}, sources)
 }
@@ -208,9 +208,9 @@ func (d *daemon) openDoors() error {
 		return err
 	}
 	if l, err = net.Listen("tcp", d.cfg.Listen.HTTP); err != nil {
-		return &failure{
-			code: exitError, says: fmt.Sprintf("cannot take webhooks: %v", err),
-			hint: "free the address or give listen.http another one; \"\" is for none",
+		return &ring.HostError{
+			Says: fmt.Sprintf("cannot take webhooks: %v", err),
+			Hint: "free the address or give listen.http another one; \"\" is for none",
 		}
 	}
 	d.doors = append(d.doors, door{l, hooks.Run})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -77,7 +78,7 @@ func (d *daemon) before(ctx context.Context, a *reconcile.Act) (past *ring.Past,
 // inForceBeside are an app and those of its source that are in force beside it.
 func inForceBeside(facts *ring.Facts, app *ring.App) []ring.App {
 	apps := []ring.App{*app}
-	for _, name := range sortedKeys(facts.Apps) {
+	for _, name := range slices.Sorted(maps.Keys(facts.Apps)) {
 		if f := facts.Apps[name]; name != app.Name && f.App.Source == app.Source {
 			apps = append(apps, f.App)
 		}

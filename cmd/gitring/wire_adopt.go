@@ -10,6 +10,7 @@ import (
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/wording"
 )
 
 // adopt takes over what Compose runs of an app. What the engine says now is held
@@ -92,9 +93,9 @@ func compared(app string, found *runtime.Adoption) string {
 	case len(found.Containers) == 0 && len(found.Refusals) == 0:
 		return fmt.Sprintf("Compose runs nothing of %s that is not gitring's", app)
 	case n == 0:
-		return fmt.Sprintf("%s of %s would be adopted; nothing differs from what gitring would make", counted(len(found.Containers), "container"), app)
+		return fmt.Sprintf("%s of %s would be adopted; nothing differs from what gitring would make", wording.Counted(len(found.Containers), "container"), app)
 	}
-	return fmt.Sprintf("%s of %s would be adopted and not be touched; when its service first changes, %d will differ in more than that", counted(len(found.Containers), "container"), app, n)
+	return fmt.Sprintf("%s of %s would be adopted and not be touched; when its service first changes, %d will differ in more than that", wording.Counted(len(found.Containers), "container"), app, n)
 }
 
 // do carries out an act.

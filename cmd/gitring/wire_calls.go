@@ -27,7 +27,7 @@ func (d *daemon) calls() api.Calls {
 }
 
 func (d *daemon) version(ctx context.Context) (api.Version, error) {
-	v := api.Version{Gitring: version}
+	v := api.Version{Gitring: ring.Release}
 	if e, err := d.engine.Version(ctx); err == nil {
 		v.Engine, v.EngineAPI = "docker "+e.Version, e.API
 	}

@@ -82,9 +82,9 @@ func envKey(file string) ([]byte, error) {
 		return nil, fmt.Errorf("cannot read the key of the env folder: %w", err)
 	}
 	if len(key) != envKeySize {
-		return nil, &failure{
-			code: exitError, says: fmt.Sprintf("%s is no key: it has %d bytes and not %d", file, len(key), envKeySize),
-			hint: "restore it; if it is lost remove it, and every service that uses a value of env.dir is rolled once",
+		return nil, &ring.HostError{
+			Says: fmt.Sprintf("%s is no key: it has %d bytes and not %d", file, len(key), envKeySize),
+			Hint: "restore it; if it is lost remove it, and every service that uses a value of env.dir is rolled once",
 		}
 	}
 	return key, nil
@@ -131,16 +131,16 @@ func (e *envFolder) read() (hostValues, error) {
 	}
 	root, err := os.OpenRoot(e.dir)
 	if err != nil {
-		return v, &failure{
-			code: exitError, says: fmt.Sprintf("cannot read env.dir: %v", err),
-			hint: fmt.Sprintf("mkdir -m 0700 %s; a folder for each app goes into it", e.dir),
+		return v, &ring.HostError{
+			Says: fmt.Sprintf("cannot read env.dir: %v", err),
+			Hint: fmt.Sprintf("mkdir -m 0700 %s; a folder for each app goes into it", e.dir),
 		}
 	}
 	defer root.Close()
 	if st, err := root.Stat("."); err != nil {
 		return v, fmt.Errorf("cannot read env.dir: %w", err)
 	} else if r := loose(st, e.dir); r != nil {
-		return v, &failure{code: exitError, says: "env.dir: " + r.Says, hint: r.Hint}
+		return v, &ring.HostError{Says: "env.dir: " + r.Says, Hint: r.Hint}
 	}
 	apps, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
@@ -175,10 +175,10 @@ func (e *envFolder) readShared(root *os.Root, v *hostValues) error {
 		return fmt.Errorf("cannot read %s: %w", full, err)
 	}
 	if !st.IsDir() {
-		return &failure{code: exitError, says: full + " is no folder", hint: "make it one; links are not followed"}
+		return &ring.HostError{Says: full + " is no folder", Hint: "make it one; links are not followed"}
 	}
 	if r := loose(st, full); r != nil {
-		return &failure{code: exitError, says: r.Says, hint: r.Hint}
+		return &ring.HostError{Says: r.Says, Hint: r.Hint}
 	}
 	sources, err := fs.ReadDir(root.FS(), manifest.SharedFolder)
 	if err != nil {
@@ -211,7 +211,7 @@ func (e *envFolder) look(log *slog.Logger) (hostValues, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, app := range sortedKeys(wrong) {
+	for _, app := range slices.Sorted(maps.Keys(wrong)) {
 		if e.told[app] != wrong[app] {
 			log.Warn("cannot use the host's values", "app", app, "reason", wrong[app])
 		}
@@ -223,17 +223,17 @@ func (e *envFolder) look(log *slog.Logger) (hostValues, error) {
 func (v hostValues) fingerprint() string {
 	all := sha256.New()
 	add := func(folder string, files map[string][]byte) {
-		for _, file := range sortedKeys(files) {
+		for _, file := range slices.Sorted(maps.Keys(files)) {
 			fmt.Fprintf(all, "%q %q %x\n", folder, file, sha256.Sum256(files[file]))
 		}
 	}
-	for _, app := range sortedKeys(v.files) {
+	for _, app := range slices.Sorted(maps.Keys(v.files)) {
 		add(app, v.files[app])
 	}
-	for _, source := range sortedKeys(v.shared) {
+	for _, source := range slices.Sorted(maps.Keys(v.shared)) {
 		add(manifest.SharedEnv(source), v.shared[source])
 	}
-	for _, app := range sortedKeys(v.bad) {
+	for _, app := range slices.Sorted(maps.Keys(v.bad)) {
 		fmt.Fprintf(all, "%q %q\n", app, v.bad[app].Says)
 	}
 	return hex.EncodeToString(all.Sum(nil))
@@ -476,7 +476,7 @@ func (v hostValues) apply(plan *ring.Plan, dataRoot string) {
 // badApps are the apps whose values cannot be used: all of a source for what they share.
 func (v hostValues) badApps(plan *ring.Plan) []string {
 	if v.bad[manifest.SharedEnv(plan.Source)] == nil {
-		return sortedKeys(v.bad)
+		return slices.Sorted(maps.Keys(v.bad))
 	}
 	all := map[string]bool{}
 	for _, a := range plan.Apps {
@@ -485,7 +485,7 @@ func (v hostValues) badApps(plan *ring.Plan) []string {
 	for name := range plan.Refused {
 		all[name] = true
 	}
-	return sortedKeys(all)
+	return slices.Sorted(maps.Keys(all))
 }
 
 // refusals are all, with those of bad folders instead of what else is wrong with
@@ -515,8 +515,8 @@ func valuesOf(c *Config) (hostValues, []byte, error) {
 	if err != nil || e.dir == "" {
 		return v, nil, err
 	}
-	for _, app := range sortedKeys(v.bad) {
-		return v, nil, &failure{code: exitError, says: v.bad[app].Says, hint: v.bad[app].Hint}
+	for _, app := range slices.Sorted(maps.Keys(v.bad)) {
+		return v, nil, &ring.HostError{Says: v.bad[app].Says, Hint: v.bad[app].Hint}
 	}
 	key := make([]byte, envKeySize)
 	_, _ = rand.Read(key) // never fails

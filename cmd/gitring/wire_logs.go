@@ -9,6 +9,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/wording"
 )
 
 // logs writes the output of the instances of a service, oldest slot first. Who
@@ -48,7 +49,7 @@ func (t *tail) run(ctx context.Context, q api.LogQuery) error {
 	l := loggedBy(&st, q)
 	if !l.found {
 		cancel()
-		says, hint := missing(&st, q.App+when(q.Service != "", "/"+q.Service))
+		says, hint := api.Missing(&st, q.App+wording.When(q.Service != "", "/"+q.Service))
 		return api.NotFound(hint, "%s", says)
 	}
 	ends := make(chan reading)

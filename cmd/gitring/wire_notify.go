@@ -9,6 +9,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // wireReceivers reads the files of every receiver: one whose URL is no URL is told
@@ -16,7 +17,7 @@ import (
 func (d *daemon) wireReceivers() (err error) {
 	d.receivers, err = notify.NewReceivers(notify.ReceiversOptions{Host: d.cfg.Host, Ledger: d.store, Log: d.log}, d.cfg.receivers())
 	if err != nil {
-		return &failure{code: exitError, says: err.Error(), hint: "docs/how-to/notifications.md has each service's URL; no error repeats a part of one"}
+		return &ring.HostError{Says: err.Error(), Hint: "docs/how-to/notifications.md has each service's URL; no error repeats a part of one"}
 	}
 	return nil
 }
@@ -45,7 +46,7 @@ func (d *daemon) outbox(ctx context.Context) ([]ring.Unsaid, error) {
 		if d.tells(*u) {
 			continue
 		}
-		kept, last := "30 days", when(u.Reason != "", "; the last answer was: "+u.Reason)
+		kept, last := "30 days", wording.When(u.Reason != "", "; the last answer was: "+u.Reason)
 		if u.Commit != "" {
 			kept = "a day"
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/wording"
 )
 
 // judge holds plans to the policy of this host: each payload that a plan would
@@ -326,7 +328,7 @@ func together(found []policy.Finding, place func(policy.Finding) ring.Place) []p
 	for _, f := range found {
 		s := subject{f, place(f)}
 		s.finding.Value, s.finding.At, s.finding.Field, s.finding.Grant = "", "", "", ""
-		s.finding.Asks = when(f.Asks != "", "some")
+		s.finding.Asks = wording.When(f.Asks != "", "some")
 		if _, known := at[s]; !known {
 			at[s] = len(out)
 			out = append(out, f)
@@ -338,7 +340,7 @@ func together(found []policy.Finding, place func(policy.Finding) ring.Place) []p
 		slices.SortFunc(all, func(x, y string) int { return cmp.Or(cmp.Compare(number(x), number(y)), cmp.Compare(x, y)) })
 		all = slices.Compact(all)
 		more := max(0, len(all)-valuesAtOnce)
-		out[i].Value = strings.Join(all[:len(all)-more], ", ") + when(more > 0, fmt.Sprintf(" and %d more", more))
+		out[i].Value = strings.Join(all[:len(all)-more], ", ") + wording.When(more > 0, fmt.Sprintf(" and %d more", more))
 	}
 	return out
 }
@@ -569,7 +571,7 @@ func mountedBesides(key string) []string {
 }
 
 func reworded(key string) string {
-	for _, from := range sortedKeys(otherwise) {
+	for _, from := range slices.Sorted(maps.Keys(otherwise)) {
 		if rest, ok := strings.CutPrefix(key, from); ok {
 			return otherwise[from] + rest
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // livePolicy is the policy of this host as its files say now: they are read again when
@@ -209,7 +211,7 @@ func (d *daemon) violationPrint() string {
 	for i := range d.cfg.Sources {
 		b.WriteString(d.signedPrint(d.cfg.Sources[i].Name))
 	}
-	for _, name := range sortedKeys(inForce) {
+	for _, name := range slices.Sorted(maps.Keys(inForce)) {
 		f := inForce[name]
 		fmt.Fprintf(&b, " %s %s %s", name, f.App.Commit, f.App.Written)
 	}
@@ -220,7 +222,7 @@ func (d *daemon) violationPrint() string {
 func (d *daemon) judgeInForce(ctx context.Context) {
 	inForce, _ := d.ledger.apps()
 	var all []violation
-	for _, name := range sortedKeys(inForce) {
+	for _, name := range slices.Sorted(maps.Keys(inForce)) {
 		a := inForce[name].App
 		whose := d.ledger.whose().Accepted()
 		found, _ := d.judge.findings(&a, whose.Of(policy.HolderOf(&a)))
@@ -286,7 +288,7 @@ func (d *daemon) policyConditions(source string) []ring.Condition {
 		}
 	}
 	if len(broken) > 0 {
-		more := when(len(broken) > 1, fmt.Sprintf(" (and %d more)", len(broken)-1))
+		more := wording.When(len(broken) > 1, fmt.Sprintf(" (and %d more)", len(broken)-1))
 		what := "no new instance is made"
 		if cmp.Or(said.onViolation, violationHold) == violationReport {
 			what = "it is only told"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,7 +21,7 @@ const struckOut = "?"
 // all are the values of the folder, as files and as variables.
 func (e *envFolder) all(v hostValues) []string {
 	var out []string
-	for _, app := range sortedKeys(v.files) {
+	for _, app := range slices.Sorted(maps.Keys(v.files)) {
 		sealed, refusal := manifest.Seal(app, v.files[app], e.key, e.interpolation)
 		if refusal != nil {
 			continue // then nothing can have used them

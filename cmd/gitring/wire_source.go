@@ -77,9 +77,9 @@ func checkConfinement(ctx context.Context, git gitsync.Config) error {
 	}
 	err := gitsync.CheckConfinement(ctx, git)
 	if _, lacks := errors.AsType[*gitsync.NotConfinedError](err); lacks {
-		return &failure{
-			code: exitError, says: err.Error(), why: err,
-			hint: "run a Linux of 6.7 or later with seccomp and Landlock (CONFIG_SECURITY_LANDLOCK, and landlock in the list lsm=), or take require_confinement out",
+		return &ring.HostError{
+			Says: err.Error(), Err: err,
+			Hint: "run a Linux of 6.7 or later with seccomp and Landlock (CONFIG_SECURITY_LANDLOCK, and landlock in the list lsm=), or take require_confinement out",
 		}
 	}
 	return err

@@ -96,10 +96,10 @@ func TestAnAddressInUseEndsServeBeforeAnythingRuns(t *testing.T) {
 	defer taken.Close() //nolint:errcheck // the test's own
 	cfg := lonely(t, taken.Addr().String())
 	_, err = newDaemon(t.Context(), cfg, slog.New(slog.DiscardHandler))
-	var f *failure
+	var f *ring.HostError
 	require.ErrorAs(t, err, &f)
-	require.Contains(t, f.says, "address already in use")
-	require.Contains(t, f.hint, "listen.http")
+	require.Contains(t, f.Says, "address already in use")
+	require.Contains(t, f.Hint, "listen.http")
 	require.NoFileExists(t, cfg.Listen.Socket, "a client would wait at it for ever")
 }
 

@@ -167,11 +167,11 @@ func (l *ledger) whose() policy.Whose {
 func (l *ledger) look() *policy.Whose {
 	hands := maps.Clone(l.hands)
 	w := &policy.Whose{OneHand: func(source string, a, b policy.Holder) bool { return hands[source].One(a.File, b.File) }}
-	for _, app := range sortedKeys(l.facts.Apps) {
+	for _, app := range slices.Sorted(maps.Keys(l.facts.Apps)) {
 		f := l.facts.Apps[app]
 		w.Holdings = append(w.Holdings, policy.HoldingOf(&f.App, cmp.Or(f.App.DataRoot, l.dataRoot), policy.InForce, l.since(app)))
 	}
-	for _, source := range sortedKeys(l.next) {
+	for _, source := range slices.Sorted(maps.Keys(l.next)) {
 		for i := range l.next[source] {
 			a := &l.next[source][i]
 			w.Holdings = append(w.Holdings, policy.HoldingOf(a, cmp.Or(a.DataRoot, l.dataRoot), policy.Next, l.since(a.Name)))
@@ -192,7 +192,7 @@ func (l *ledger) left() []policy.Holding {
 			DataRoot: cmp.Or(n.DataRoot, l.dataRoot), Volumes: slices.Clone(n.Volumes),
 		}
 	}
-	for _, name := range sortedKeys(l.facts.Kept) {
+	for _, name := range slices.Sorted(maps.Keys(l.facts.Kept)) {
 		h := by[l.facts.Kept[name].App]
 		if h == nil {
 			continue
@@ -205,7 +205,7 @@ func (l *ledger) left() []policy.Holding {
 		}
 	}
 	var out []policy.Holding
-	for _, app := range sortedKeys(by) {
+	for _, app := range slices.Sorted(maps.Keys(by)) {
 		out = append(out, *by[app])
 	}
 	return out
@@ -228,7 +228,7 @@ func (l *ledger) seenBy(source string) string {
 			fmt.Fprintf(&b, "%v\n", *h)
 		}
 	}
-	for _, app := range sortedKeys(l.names(source)) {
+	for _, app := range slices.Sorted(maps.Keys(l.names(source))) {
 		n, _ := l.nameOf(app)
 		fmt.Fprintf(&b, "%s %s\n", n.App, n.Path)
 	}

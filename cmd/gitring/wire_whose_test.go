@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func hostOf(t *testing.T, profile policy.Profile, accepted map[string]map[string
 	require.NoError(t, err)
 	j := judgeAnywhere(profile)
 	j.whose = l.whose
-	for _, source := range sortedKeys(accepted) {
+	for _, source := range slices.Sorted(maps.Keys(accepted)) {
 		plan, refusals := planOf(j, source, accepted[source])
 		require.Empty(t, refusals, source)
 		for _, a := range plan.Apps {

@@ -16,7 +16,7 @@ func build(source, to string, t target, f facts) error {
 	if err != nil {
 		return err
 	}
-	flags := fmt.Sprintf("-s -w -buildid= -X main.version=%s -X main.commit=%s -X main.date=%s",
+	flags := fmt.Sprintf("-s -w -buildid= -X github.com/gitring/gitring/ring.Release=%s -X main.commit=%s -X main.date=%s",
 		f.version, f.commit, f.date.Format(time.RFC3339))
 	return goTool(source, t, os.Stderr, "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", flags, "-o", to, "./cmd/gitring")
 }

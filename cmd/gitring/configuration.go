@@ -8,6 +8,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/wording"
 )
 
 func configCmd(g *globals) *cobra.Command {
@@ -71,7 +72,7 @@ func (g *globals) configCheck(file string, cfg *Config) error {
 	}
 	s := g.screen()
 	s.line(0, " ", w(file+":"), word{"nothing is wrong", green})
-	s.line(2, ", ", w("host "+out.Host), w(plural(len(out.Sources), "source")+" "+strings.Join(out.Sources, ", ")), w("policy "+out.Profile))
+	s.line(2, ", ", w("host "+out.Host), w(wording.Plural(len(out.Sources), "source")+" "+strings.Join(out.Sources, ", ")), w("policy "+out.Profile))
 	_, err := fmt.Fprint(g.out, s)
 	return err
 }

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/policy"
+)
+
+// profileNamed is a profile by its name, for the flag --profile; "" is the
+// configuration's own.
+func profileNamed(name string, own policy.Profile) (policy.Profile, error) {
+	switch p := policy.Profile(name); p {
+	case "":
+		return own, nil
+	case policy.Compose, policy.Owner, policy.Hardened:
+		return p, nil
+	}
+	return "", &failure{code: exitUsage, says: fmt.Sprintf("--profile: %q is not known", name), hint: "one of " + strings.Join(profiles, ", ")}
+}
+
+// judgeFor is the judge of the named configuration, and compose's where none is
+// named: a folder is judged the same on every machine.
+func (g *globals) judgeFor(profile string) (judge, error) {
+	if g.config == "" {
+		p, err := profileNamed(profile, policy.Compose)
+		return judgeAnywhere(p), err
+	}
+	c, err := ReadConfig(g.config)
+	if err != nil {
+		return judge{}, err
+	}
+	j := judgeOf(c)
+	own := j.rules.Profile
+	if j.rules.Profile, err = profileNamed(profile, own); j.rules.Profile != own {
+		j.rules.Lists = nil // those of that profile
+	}
+	return j, err
+}
+
+func profileFlag(cmd *cobra.Command, profile *string) {
+	cmd.Flags().StringVar(profile, "profile", "", "judge by this profile of the policy: compose, owner or hardened")
+}

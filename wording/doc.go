@@ -1,0 +1,2 @@
+// Package wording puts small words into sentences for people.
+package wording
