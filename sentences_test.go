@@ -32,7 +32,6 @@ var comparesSentences = map[string]string{
 	"cmd/gitring/sync.go screenOf":               "draws a bar of a pull",
 	"cmd/gitring/sync.go showUnwell":             "says nothing twice",
 	// This decides still, by a verdict.
-	"reconcile/explain.go worker": "a hint for a program that ends without a fault",
 }
 
 // TestNoCodeComparesSentences finds code that decides by what was written for people.

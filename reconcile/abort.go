@@ -29,7 +29,7 @@ func (p *person) abort(v *service) error {
 	if !v.moves() {
 		c = v.app.Commit // it has not begun
 	}
-	reason := say("aborted by %s: %s", p.Actor, p.Reason)
+	reason := ring.Reason{Code: ring.WhyAbortedByPerson, Says: say("aborted by %s: %s", p.Actor, p.Reason)}
 	p.verdict(v, c, reason)
 	p.failTied(v, reason)
 	p.final(v)

@@ -43,7 +43,7 @@ func (t *decider) watch(v *service) {
 			continue
 		}
 		if why := t.lapse(v, in); why != "" {
-			t.fail(v, say("slot %d %s, while it was %s", in.Slot, why, v.watchSays()))
+			t.fail(v, ring.Reason{Code: failureCode(in), Says: say("slot %d %s, while it was %s", in.Slot, why, v.watchSays())})
 			return
 		}
 	}
@@ -79,33 +79,34 @@ func (t *Pass) backByItself(v *service, in *inst) bool {
 	return in.Restarts > 0 && (row.Instance != in.ID || in.Restarts > row.Restarts)
 }
 
-// bakes says that what is complete is watched for a while yet before it is good.
-// Without anything to go back to there is nothing to watch for.
-func (t *decider) bakes(v *service) bool {
+// baking watches what is complete for a while yet before it is good. Without anything to
+// go back to there is nothing to watch for. It reports whether that is over.
+func (t *Pass) baking(v *service) (o outcome, over bool) {
 	d := v.bakeTime()
 	if v.target != v.want || v.row.Done || v.failed != nil || d == 0 {
-		return false
+		return o, true
 	}
-	if v.row.Baking.IsZero() {
+	since := v.row.Baking
+	if since.IsZero() {
+		since, o.then = t.now, note
 		for _, m := range v.tied() {
 			if m != v && !m.moves() {
 				continue
 			}
 			row := m.row
 			row.Baking = t.now
-			t.set(row)
-			t.event(ring.Event{
+			o.facts = append(o.facts, row)
+			o.events = append(o.events, ring.Event{
 				Kind: ring.RolloutBaking, Source: m.app.Source, App: m.app.Name, Service: m.want.Name,
 				Version: m.want.Version, Commit: m.app.Commit, Reason: say("serves, and is watched for %s", d),
 			})
 		}
 	}
-	until := v.row.Baking.Add(d)
 	if v.promoted() {
-		return false
+		return o, true
 	}
-	t.wake(until)
-	return t.now.Before(until)
+	t.wake(since.Add(d))
+	return o, !t.now.Before(since.Add(d))
 }
 
 // bakeTime is how long v is watched; what moves together is watched together, for

@@ -266,7 +266,7 @@ func (t *decider) condemn(v *service) {
 
 // failBefore is the verdict on the wanted version of s for a run of v that failed.
 func (t *decider) failBefore(v, s *service, run ring.JobRun) {
-	reason := say("%s, which runs before it, failed: %s", v.want.Name, run.Reason)
+	reason := ring.Reason{Code: ring.WhyJobFailed, On: v.id, Says: say("%s, which runs before it, failed: %s", v.want.Name, run.Reason)}
 	t.verdict(s, s.app.Commit, reason)
 	t.failTied(s, reason)
 	t.final(s)

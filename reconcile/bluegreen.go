@@ -46,7 +46,7 @@ func (t *Pass) switchSets(v *service) outcome {
 		t.wake(cold)
 		return o
 	}
-	o.moves = append(o.moves, move{kind: moveRetire, all: old})
+	o.add(move{kind: moveRetire, all: old})
 	return o
 }
 
@@ -85,7 +85,7 @@ func (t *decider) retire(v *service, old []*inst) {
 // stays says that an instance was to go for a set that failed meanwhile, and is
 // what is gone back to.
 func (v *service) stays(in *inst) bool {
-	return v.want.Rollout.Strategy == ring.BlueGreen && v.restoring() && !v.exclusive() &&
+	return v.restoring() && strategyOf(v).secondSet &&
 		in.Version == v.target.Version && in.Slot <= v.target.Replicas && in.Live()
 }
 

@@ -413,8 +413,8 @@ func unresolved(differ []difference, s *ring.Service) []difference {
 // alone is why a slot of s has to be empty before the next instance starts; ""
 // when two may run side by side.
 func alone(app *ring.App, s *ring.Service) string {
-	if s.Rollout.Strategy == ring.Recreate {
-		return "strategy recreate"
+	if its := strategyNamed(s.Rollout.Strategy); !its.overlaps {
+		return "strategy " + its.name
 	}
 	return app.Alone(s)
 }

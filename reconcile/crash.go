@@ -144,11 +144,11 @@ func (t *decider) failedStart(v *service, in *inst, why string, n int) {
 		t.keepCrash(v, in, c, time.Time{})
 		return
 	}
-	t.keepCrash(v, in, alive(t, in, why, n), time.Time{})
+	t.keepCrash(v, in, alive(&t.Pass, in, why, n), time.Time{})
 }
 
 // alive is the record of one that did not exit: it is not live, or never was ready.
-func alive(t *decider, in *inst, why string, n int) ring.Crash {
+func alive(t *Pass, in *inst, why string, n int) ring.Crash {
 	c := ring.Crash{ExitCode: ring.NoExit, Class: classTransient, Reason: why, Crashes: n}
 	if !in.Since.IsZero() {
 		c.Uptime = max(0, t.now.Sub(in.Since))

@@ -412,7 +412,7 @@ func dependencyHint(why ring.Reason) string {
 func (e *explainer) worker(name string) (rule, next string) {
 	v := e.v
 	fix := say("push a commit that mends it (git revert works), or gitring retry %s --reason '…'", name)
-	if v.failed != nil && strings.Contains(v.failed.Reason, endedWell) {
+	if v.failed != nil && v.failed.Code == ring.WhyProgramEnded {
 		fix += meantToEnd
 	}
 	state := stateOf(&e.Pass, v)
@@ -441,9 +441,6 @@ func (e *explainer) worker(name string) (rule, next string) {
 	}
 	return e.seenSo(name)
 }
-
-// endedWell is how the reason of a failed version tells of a program that ended without a fault.
-const endedWell = "exited with code 0"
 
 // meantToEnd is what to write for a program that ends by itself.
 const meantToEnd = `; if it is meant to end, write restart: "no" in its file, which makes it a job`

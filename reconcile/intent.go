@@ -17,54 +17,56 @@ const (
 	intentAgain   = "again"  // it ended with the engine: to be started again
 )
 
-// finishIntents carries on with what was meant before: a daemon that ended
-// between the record and the call, or a call that failed.
-func (t *decider) finishIntents(v *service) bool {
-	for _, in := range v.all {
-		switch in.intent {
-		case intentRemove:
-			if !v.exclusive() && !v.spare(in) && t.mayBeStopping(v, in) {
-				if in.Version == v.target.Version {
-					return true // its name is taken until then
-				}
-				continue
-			}
-			if !v.exclusive() && !v.spare(in) || v.stays(in) {
-				// What else served when its removal was meant does not serve now.
-				t.set(ring.Forget{Table: "intent", Key: in.ID})
-				continue
-			}
-			it := t.Facts.Intents[in.ID]
-			if !t.telling(in) && !t.untie(in, it.Reason) {
-				a := t.removal(v, in, it)
-				a.Delay = max(0, a.Delay-max(0, t.now.Sub(it.At))) // it drains from the moment that it was meant to go
-				t.do(a)
-			}
-			return true
-		case intentPark:
-			if in.ready && in.Version == v.target.Version {
-				// It was to make room and is wanted again. Not before it is ready:
-				// a stop that a daemon before us asked for may still be under way.
-				t.set(ring.Forget{Table: "intent", Key: in.ID})
-			}
-		case intentAgain:
-			if in.Live() || in.Version != v.want.Version || in.Slot > v.want.Replicas { // or not wanted: it is healed as any
-				t.set(ring.Forget{Table: "intent", Key: in.ID})
-			}
-		case intentStop:
-			if why := t.Facts.Intents[in.ID].Reason; in.Live() {
-				if !t.untie(in, why) {
-					t.do(t.step(v, ring.DoStop, in, why))
-				}
-				return true
-			}
-		case intentRestart, intentHooks, intentRejoin:
-			if t.seeThrough(v, in) {
-				return true
-			}
+// meantBefore carries on with what was meant before: a daemon that ended between the
+// record and the call, or a call that failed.
+func (t *Pass) meantBefore(v *service, in *inst) outcome {
+	switch in.intent {
+	case intentRemove:
+		return t.removalMeant(v, in)
+	case intentPark:
+		if in.ready && in.Version == v.target.Version {
+			// It was to make room and is wanted again. Not before it is ready:
+			// a stop that a daemon before us asked for may still be under way.
+			return noting(ring.Forget{Table: "intent", Key: in.ID})
 		}
+	case intentAgain:
+		if in.Live() || in.Version != v.want.Version || in.Slot > v.want.Replicas { // or not wanted: it is healed as any
+			return noting(ring.Forget{Table: "intent", Key: in.ID})
+		}
+	case intentStop:
+		if in.Live() {
+			return outcome{then: stop, move: move{kind: moveStop, in: in, why: t.Facts.Intents[in.ID].Reason}}
+		}
+	case intentRestart, intentHooks, intentRejoin:
+		return t.startMeant(v, in)
 	}
-	return false
+	return outcome{}
+}
+
+// removalMeant sees a removal through, or takes it back where what else served when it was
+// meant does not serve now.
+func (t *Pass) removalMeant(v *service, in *inst) outcome {
+	kept := !v.exclusive() && !v.spare(in)
+	switch {
+	case kept && t.mayBeStopping(v, in) && in.Version == v.target.Version:
+		return outcome{then: stop} // its name is taken until then
+	case kept && t.mayBeStopping(v, in):
+		return outcome{}
+	case kept, v.stays(in):
+		return noting(ring.Forget{Table: "intent", Key: in.ID})
+	}
+	return outcome{then: stop, move: move{kind: moveFinish, in: in}}
+}
+
+// finishRemoval takes the step of a removal that was meant before.
+func (t *decider) finishRemoval(v *service, in *inst) {
+	it := t.Facts.Intents[in.ID]
+	if t.telling(in) || t.untie(in, it.Reason) {
+		return
+	}
+	a := t.removal(v, in, it)
+	a.Delay = max(0, a.Delay-max(0, t.now.Sub(it.At))) // it drains from the moment that it was meant to go
+	t.do(a)
 }
 
 // mayBeStopping says that a stop which nobody saw the end of may be under way: a daemon
@@ -86,34 +88,31 @@ func (t *Pass) mayBeStopping(v *service, in *inst) bool {
 // stopMargin is how much longer than its grace a stop may take.
 const stopMargin = 2 * time.Second
 
-// seeThrough begins a start again that nobody saw the end of. It says whether the
-// look is over for v.
-func (t *decider) seeThrough(v *service, in *inst) bool {
+// startMeant begins a start again that nobody saw the end of.
+func (t *Pass) startMeant(v *service, in *inst) outcome {
 	it := t.Facts.Intents[in.ID]
-	if in.intent != intentRestart {
-		if v.want.Kind.Ends() { // a run is never begun twice
-			t.set(ring.Forget{Table: "intent", Key: in.ID})
-			return false
-		}
-		if in.Live() && !t.apart(in) {
-			t.do(t.step(v, ring.DoRestart, in, it.Reason))
-			return true
-		}
-		return false
+	again := outcome{then: stop, move: move{kind: moveRestart, in: in, why: it.Reason}}
+	switch {
+	case in.intent != intentRestart && v.want.Kind.Ends(): // a run is never begun twice
+		return noting(ring.Forget{Table: "intent", Key: in.ID})
+	case in.intent != intentRestart && in.Live() && !t.apart(in):
+		return again
+	case in.intent != intentRestart:
+		return outcome{}
+	case in.Live() && in.Since.After(it.At) && !v.hooked(in):
+		return noting(ring.Forget{Table: "intent", Key: in.ID})
+	case !in.Live() && t.apart(in): // tied to what is not there: kept until it is
+		return noting(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: it.Reason, At: t.now})
 	}
-	if in.Live() && in.Since.After(it.At) && !v.hooked(in) {
-		t.set(ring.Forget{Table: "intent", Key: in.ID})
-		return false
-	}
-	if !in.Live() && t.apart(in) { // tied to what is not there: kept until it is
-		t.set(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: it.Reason, At: t.now})
-		return false
-	}
+	return again
+}
+
+// restart starts an instance anew, unless another one has what it needs.
+func (t *decider) restart(v *service, in *inst, why string) bool {
 	if !in.Live() {
 		if v.lacks = t.occupiedFor(v, in); v.lacks != "" {
 			return true
 		}
 	}
-	t.do(t.step(v, ring.DoRestart, in, it.Reason))
-	return true
+	return t.do(t.step(v, ring.DoRestart, in, why))
 }

@@ -81,39 +81,40 @@ func (t *Pass) outlasts(v *service) ring.Reason {
 	return ring.Reason{}
 }
 
-// formerRuns sees the runs through of a service that is no job any more, and
-// removes their containers.
+// formerRuns sees the runs through of a service that is no job any more.
 func (t *decider) formerRuns(v *service) bool {
 	t.noMoreTries(v)
 	t.followRuns(v)
-	for _, in := range v.all {
-		switch {
-		case !in.Kind.Ends():
-		case in.Live():
-			return true // nothing takes its place before it has ended
-		case in.holds():
-			t.removeRun(v, in, say("%s is no job any more", v.want.Name))
-			return true
-		}
-	}
 	return false
 }
 
-// oldRuns waits for an instance of an earlier version of which no run is known,
-// and removes what ended.
-func (t *decider) oldRuns(v *service) bool {
-	for _, in := range v.all {
-		if in.Version == v.want.Version || !in.holds() {
-			continue
-		}
-		if in.Live() {
-			v.says = t.earlier(v, in, ring.JobRun{Started: in.Since})
-			return true
-		}
-		t.removeRun(v, in, "a newer version of the job is wanted")
-		return true
+// formerRun removes the container of a run of a service that is no job any more. Nothing
+// takes its place before it has ended.
+func (t *Pass) formerRun(v *service, in *inst) outcome {
+	switch {
+	case !in.Kind.Ends():
+		return outcome{}
+	case in.Live() || in.holds() && t.telling(in):
+		return outcome{then: stop}
+	case in.holds():
+		return removing(in, say("%s is no job any more", v.want.Name))
 	}
-	return false
+	return outcome{}
+}
+
+// oldRun waits for an instance of an earlier version of which no run is known,
+// and removes what ended.
+func (t *Pass) oldRun(v *service, in *inst) outcome {
+	switch {
+	case in.Version == v.want.Version || !in.holds():
+		return outcome{}
+	case in.Live():
+		v.says = t.earlier(v, in, ring.JobRun{Started: in.Since})
+		return outcome{then: stop}
+	case t.telling(in):
+		return outcome{then: stop}
+	}
+	return removing(in, "a newer version of the job is wanted")
 }
 
 // nextRun is the run that is to begin now, if any: what a person asked for,

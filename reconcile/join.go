@@ -179,31 +179,29 @@ func (t *Pass) apart(in *inst) bool {
 	return false
 }
 
-// rejoin mends what is tied to a container that is not what it was. One that
+// cutInstance mends what is tied to a container that is not what it was. One that
 // was replaced cannot be joined again (the engine ties by ID), so the instance
 // is made anew; one that was started again has new namespaces, so the instance
 // is restarted. Both wait until the owner is ready.
-func (t *decider) rejoin(v *service) bool {
-	for _, in := range v.all {
-		if len(in.Joined) == 0 || !in.holds() {
-			continue
-		}
-		if name := t.replaced(v, in); name != "" {
-			t.clear(v, in, intentRemove, say("%s is another container now", name))
-			return true
-		}
-		if in.State != ring.StateRunning || in.intent != "" || v.want.Kind.Ends() {
-			continue
-		}
-		if why := t.cut(v, in); why != "" {
-			t.set(ring.Intent{Instance: in.ID, Kind: intentRejoin, Reason: why, At: t.now})
-			if !t.apart(in) {
-				t.do(t.step(v, ring.DoRestart, in, why))
-				return true
-			}
-		}
+func (t *Pass) cutInstance(v *service, in *inst) outcome {
+	if len(in.Joined) == 0 || !in.holds() {
+		return outcome{}
 	}
-	return false
+	if name := t.replaced(v, in); name != "" {
+		return clearing(in, say("%s is another container now", name))
+	}
+	if in.State != ring.StateRunning || in.intent != "" || v.want.Kind.Ends() {
+		return outcome{}
+	}
+	why := t.cut(v, in)
+	if why == "" {
+		return outcome{}
+	}
+	o := noting(ring.Intent{Instance: in.ID, Kind: intentRejoin, Reason: why, At: t.now})
+	if !t.apart(in) {
+		o.then, o.move = stop, move{kind: moveRestart, in: in, why: why}
+	}
+	return o
 }
 
 // replaced is the owner whose container an instance of the target is not tied
@@ -230,10 +228,10 @@ func (t *Pass) replaced(v *service, in *inst) string {
 	return ""
 }
 
-// cutOff writes down that what is tied to in has lost its namespaces: the engine
+// cutOff are the facts that what is tied to in has lost its namespaces: the engine
 // counts its restarts, which tells of one also where two times do not, because the
 // clock was set back between them and nobody looked meanwhile.
-func (t *decider) cutOff(in *inst) {
+func (t *Pass) cutOff(in *inst) (lost []ring.Fact) {
 	for _, j := range t.ties[in.ID] {
 		v := t.views[ring.ID(j.App, j.Service)]
 		if v == nil || v.want.Kind.Ends() || j.State != ring.StateRunning || j.intent != "" || !v.inside(j, in.Service) {
@@ -242,9 +240,9 @@ func (t *decider) cutOff(in *inst) {
 		if j.Started.After(in.Started) && !j.Started.After(t.now) { // a start that is yet to come is one before the clock was set back
 			continue
 		}
-		why := say("%s was started again by the engine", in.Name)
-		t.set(ring.Intent{Instance: j.ID, Kind: intentRejoin, Reason: why, At: t.now})
+		lost = append(lost, ring.Intent{Instance: j.ID, Kind: intentRejoin, Reason: say("%s was started again by the engine", in.Name), At: t.now})
 	}
+	return lost
 }
 
 // inside says that in is in namespaces of a service, not only on its volumes.
@@ -284,6 +282,11 @@ func (v *service) runs(in *inst) *ring.Service {
 		return &v.good.Service
 	}
 	return nil
+}
+
+// tiedUp reports whether something has to stop before an instance does.
+func (t *Pass) tiedUp(in *inst) bool {
+	return slices.ContainsFunc(t.ties[in.ID], func(x *inst) bool { return x.Live() || x.restartable() })
 }
 
 // untie stops what is tied to an instance before that stops or goes. It says
@@ -346,7 +349,7 @@ func (v *service) moves() bool {
 }
 
 // failTied gives the verdict on v to all that is replaced together with it.
-func (t *decider) failTied(v *service, reason string) {
+func (t *decider) failTied(v *service, reason ring.Reason) {
 	if v.fate == nil {
 		return
 	}
@@ -362,7 +365,7 @@ func (t *decider) failTied(v *service, reason string) {
 		if begun {
 			commit = m.row.Commit
 		}
-		t.verdict(m, commit, say("%s: %s", v.want.Name, reason))
+		t.verdict(m, commit, ring.Reason{Code: ring.WhyGroupNotReady, On: v.id, Says: say("%s: %s", v.want.Name, reason.Says)})
 	}
 	for _, m := range v.fate.of {
 		t.choose(m)

@@ -48,11 +48,11 @@ func (t *Pass) spare(s *ring.Service) string {
 	up, _ := s.Rollout.Room(s.Replicas)
 	need := int64(up) * needs(s)
 	left := t.Seen.Memory - t.Seen.Memory/spareMemory - t.declared()
-	says := ""
+	says, second := "", strategyNamed(s.Rollout.Strategy).secondSet
 	switch {
-	case s.Rollout.Strategy == ring.BlueGreen && need > 0:
+	case second && need > 0:
 		says = say("a second full set beside the first: %d instances, %s of memory", up, bytesSay(need))
-	case s.Rollout.Strategy == ring.BlueGreen:
+	case second:
 		says = say("a second full set beside the first: %d instances, and the memory that the first set takes once more", up)
 	case need > 0 && t.Seen.Memory > 0 && left >= 0 && need > left:
 		says = say("%d more beside those that run: %s of memory", up, bytesSay(need))

@@ -51,12 +51,10 @@ func (t *decider) rename(v *service, in *inst, name, why string) bool {
 	return try.Refusal == nil && !try.Permanent && try.N < 3
 }
 
-// takeName gives the name to the instance that serves, once it is free.
-func (t *decider) takeName(v *service) bool {
-	for _, in := range v.all {
-		if in.Version == v.target.Version && in.Slot == 1 && in.Live() && in.intent == "" && t.named(v, in) {
-			return true
-		}
+// unnamedInstance is the instance that serves: it takes the name, once that is free.
+func (t *Pass) unnamedInstance(v *service, in *inst) outcome {
+	if in.Version != v.target.Version || in.Slot != 1 || !in.Live() || in.intent != "" {
+		return outcome{}
 	}
-	return false
+	return trying(move{kind: moveRename, in: in})
 }

@@ -58,7 +58,7 @@ func (t *decider) endOverride(o ring.OverrideRow, by, why string) {
 func (t *decider) tellOverride(kind string, o ring.OverrideRow, by, says string) {
 	app, service := ring.ServiceID(o.Target).Split()
 	t.event(ring.Event{
-		Kind: kind, Source: t.Facts.Apps[app].App.Source, App: app, Service: service, Commit: o.Commit, Actor: cmp.Or(by, o.Actor),
+		Kind: kind, Source: t.Facts.Apps[app].App.Source, App: app, Service: service, Commit: o.Commit, Actor: cmp.Or(by, o.Actor), Code: overrideReason(&o).Code,
 		Reason: say("%s: %s", nameOf(&o), says),
 	})
 }
@@ -464,7 +464,7 @@ func (t *Pass) awaitsTime(v *service) string {
 		return say("bake %s", v.want.Rollout.Bake)
 	case !v.row.Switched.IsZero():
 		return say("warm_for %s", v.want.Rollout.WarmFor)
-	case v.want.Rollout.Strategy == ring.BlueGreen && t.unripe(v):
+	case strategyNamed(v.want.Rollout.Strategy).secondSet && t.unripe(v):
 		return say("min_ready_time %s", v.want.Rollout.MinReadyTime)
 	}
 	return ""

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // TestAPassOnlyReads holds what the compiler does not see: no method of Pass changes the
@@ -165,4 +167,33 @@ func isDecided(e ast.Expr) bool {
 			return false
 		}
 	}
+}
+
+// TestStrategiesAreRowsOfOneTable holds that no rule asks which strategy a service has:
+// what differs between them is a field of their row.
+func TestStrategiesAreRowsOfOneTable(t *testing.T) {
+	words := map[string]bool{"Rolling": true, "BlueGreen": true, "Recreate": true}
+	fset, found := token.NewFileSet(), 0
+	for _, file := range productFiles(t) {
+		parsed, err := parser.ParseFile(fset, file, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok || !words[sel.Sel.Name] {
+				return true
+			}
+			if pkg, ok := sel.X.(*ast.Ident); ok && pkg.Name == "ring" {
+				found++
+				if filepath.Base(file) != "rules.go" {
+					t.Errorf("%s: ring.%s belongs in the table of strategies", fset.Position(sel.Pos()), sel.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+	require.GreaterOrEqual(t, found, len(words))
+	for word := range map[string]bool{ring.Rolling: true, ring.BlueGreen: true, ring.Recreate: true} {
+		require.Equal(t, word, strategyNamed(word).name)
+	}
+	require.Equal(t, ring.Rolling, strategyNamed("").name)
 }

@@ -49,7 +49,7 @@ func (t *decider) refusalPosts(src *Source) {
 		}
 	}
 	if !told {
-		t.event(ring.Event{Kind: ring.CommitRefused, Source: src.Name, Commit: r.Commit, Reason: say("%s: %s", r.Code, r.Says)})
+		t.event(ring.Event{Kind: ring.CommitRefused, Source: src.Name, Commit: r.Commit, Reason: say("%s: %s", r.Code, r.Says), Code: ring.WhyCommitRefused})
 	}
 }
 
@@ -153,7 +153,7 @@ func (t *decider) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus)
 	if a.Refusal != nil {
 		if a.Refusal.Commit == sha {
 			if t.post(src, sha, a.Name, ring.PostFailure, rejection(a.Refusal, "")) {
-				t.event(ring.Event{Kind: ring.AppRefused, Source: src.Name, App: a.Name, Commit: sha, Reason: a.Refusal.Error()})
+				t.event(ring.Event{Kind: ring.AppRefused, Source: src.Name, App: a.Name, Commit: sha, Reason: a.Refusal.Error(), Code: ring.WhyAppRefused})
 			}
 		}
 		return

@@ -12,16 +12,6 @@ import (
 // the new one started; when that fails the kept one is started again. Two
 // instances never hold the same port, address or data at once (I18).
 
-// moveSlots brings the slots to the target, one after the other.
-func (t *decider) moveSlots(v *service) bool {
-	for slot := 1; slot <= v.target.Replicas; slot++ {
-		if t.move(v, slot) {
-			return true
-		}
-	}
-	return false
-}
-
 // slotless is what has no slot any more: it goes.
 func (t *Pass) slotless(v *service) outcome {
 	for _, in := range v.all {
@@ -52,48 +42,50 @@ func (t *Pass) supersededInstance(v *service) outcome {
 	return outcome{}
 }
 
-// move brings one slot to the target. It says whether the slot is under way,
-// so that the next one waits.
-func (t *decider) move(v *service, slot int) bool {
+// slotMove brings one slot to the target. The next one waits while it is under way.
+func (t *Pass) slotMove(v *service, slot int) outcome {
 	in := v.inSlot(slot)
 	others := v.others(slot)
-	if in == nil && t.doneIn(v, slot) {
-		return false
-	}
-	if in == nil {
+	switch {
+	case in == nil && t.doneIn(v, slot):
+		return outcome{}
+	case in == nil:
 		// Created and not started while the old one still serves: pull and
 		// create cost no gap.
-		t.create(v, slot, len(others) == 0, t.createSays(v, slot))
-		return true
-	}
-	if in.Live() && !in.ready {
-		return !v.row.Done || t.heal(v)
-	}
-	if in.ready {
-		return t.whole(v, t.filled) && t.dropOthers(v, others) || t.heal(v)
-	}
-	// It does not run: everything that holds what it needs goes first, unless it
-	// could not start even then.
-	if v.fate == nil && slices.ContainsFunc(others, func(old *inst) bool { return old.Live() }) {
-		if v.lacks = t.occupiedFor(v, in); v.lacks != "" {
-			return true
+		return outcome{then: stop, move: move{kind: moveCreate, slot: slot, start: len(others) == 0, why: t.createSays(v, slot)}}
+	case in.Live() && !in.ready && !v.row.Done:
+		return outcome{then: stop}
+	case in.Live() && !in.ready:
+		return trying(move{kind: moveHeal})
+	case in.ready:
+		if o := t.dropOthers(v, others); o.then == stop {
+			return o
 		}
+		return trying(move{kind: moveHeal})
+	}
+	return t.emptySlotMove(v, slot, in, others)
+}
+
+// emptySlotMove is for a slot whose instance does not run: everything that holds what it
+// needs goes first, unless it could not start even then.
+func (t *Pass) emptySlotMove(v *service, slot int, in *inst, others []*inst) outcome {
+	gives := moveClear
+	if v.fate == nil && slices.ContainsFunc(others, func(old *inst) bool { return old.Live() }) {
+		gives = moveGiveWay
 	}
 	for _, old := range others {
 		if old.Live() || old.restartable() {
-			t.clear(v, old, v.keep(old), say("stopped first, before %s starts: %s", in.Name, v.alone()))
-			return true
+			why := say("stopped first, before %s starts: %s", in.Name, v.alone())
+			return outcome{then: stop, move: move{kind: gives, in: old, next: in, intent: v.keep(old), why: why}}
 		}
 	}
-	if !v.mayStart(in) {
-		return true
+	switch {
+	case !v.mayStart(in):
+		return outcome{then: stop}
+	case in.State == ring.StateCreated, in.intent == intentPark, in.intent == intentAgain, in.begun() && !v.row.Done && v.failed == nil:
+		return outcome{then: stop, move: move{kind: moveStart, in: in, why: t.createSays(v, slot)}}
 	}
-	if in.State == ring.StateCreated || in.intent == intentPark || in.intent == intentAgain || in.begun() && !v.row.Done && v.failed == nil {
-		t.start(v, in, t.createSays(v, slot))
-		return true
-	}
-	t.heal(v)
-	return true
+	return outcome{then: stop, move: move{kind: moveHeal}}
 }
 
 // others are the instances that may not run while the target of a slot does:
@@ -114,7 +106,7 @@ func (v *service) others(slot int) []*inst {
 
 // exclusive says that two versions of the service are never started side by side.
 func (v *service) exclusive() bool {
-	return v.want.Rollout.Strategy == ring.Recreate || v.alone() != ""
+	return !strategyNamed(v.want.Rollout.Strategy).overlaps || v.alone() != ""
 }
 
 // alone is why two instances cannot run at once; "" when they can. What a version
@@ -162,27 +154,26 @@ func common(others, some []string) string {
 	return ""
 }
 
-// standAside keeps what does not run because another does from being started by the
+// asideInstance keeps what does not run because another does from being started by the
 // engine, though somebody gave it a restart policy; and stops it where the engine
 // was faster. That an app only wants to be told of what others change is no reason
 // to have two on one volume.
-func (t *decider) standAside(v *service) bool {
+func (t *Pass) asideInstance(v *service, in *inst) outcome {
 	if !v.exclusive() {
-		return false
+		return outcome{}
 	}
-	for _, in := range v.all {
-		aside := in.intent == intentPark && in.Version != v.target.Version
-		switch {
-		case in.Live() && aside && v.beside(in):
-			return !t.untie(in, "it stands aside") && t.do(t.step(v, ring.DoStop, in, "it stands aside, and others had it started"))
-		case !in.Live() && (aside || in.State == ring.StateCreated) && in.Policy != "no" && in.Policy != "":
-			a := t.step(v, ring.DoPolicy, in, say("others gave it restart policy %s, by which it would start beside what runs", in.Policy))
-			a.Policy = "no"
-			return t.do(a)
-		}
+	aside := in.intent == intentPark && in.Version != v.target.Version
+	switch {
+	case in.Live() && aside && v.beside(in):
+		return trying(move{kind: moveStop, in: in, why: "it stands aside, and others had it started"})
+	case !in.Live() && (aside || in.State == ring.StateCreated) && in.Policy != "no" && in.Policy != "":
+		return trying(move{kind: movePolicy, in: in, policy: noRestart, why: say("others gave it restart policy %s, by which it would start beside what runs", in.Policy)})
 	}
-	return false
+	return outcome{}
 }
+
+// noRestart is the engine's policy of what gitring alone starts.
+const noRestart = "no"
 
 // beside says that another runs of what in shares its slot with.
 func (v *service) beside(in *inst) bool {
@@ -278,22 +269,20 @@ func (t *decider) start(v *service, in *inst, why string) bool {
 }
 
 // dropOthers removes what was kept for a restore, or is stopped and old.
-func (t *decider) dropOthers(v *service, others []*inst) bool {
-	if len(others) == 0 {
-		return false
+func (t *Pass) dropOthers(v *service, others []*inst) outcome {
+	if len(others) == 0 || !t.whole(v, t.filled) {
+		return outcome{}
 	}
 	why := say("replaced by %s", v.app.Commit.Short())
 	if !v.waits.None() {
 		why = "does not start: " + v.waits.Says
 	}
 	for _, old := range others {
-		if !v.waits.None() && t.keepsFor(v, old) {
-			continue
+		if v.waits.None() || !t.keepsFor(v, old) {
+			return clearing(old, why)
 		}
-		t.clear(v, old, intentRemove, why)
-		return true
 	}
-	return false
+	return outcome{}
 }
 
 // keepsFor says that an instance that did not start for a port that somebody else

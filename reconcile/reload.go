@@ -190,13 +190,14 @@ func (t *Pass) rejected(v *service, in *inst) string {
 // on_failure says, what was good comes back: nothing is gained by half of it.
 func (t *decider) spoil(v *service, why string) {
 	if !v.row.Done {
-		t.fail(v, why)
+		t.fail(v, ring.Reason{Code: ring.WhyReloadFailed, Says: why})
 		return
 	}
 	version := v.want.LiveVersion()
-	t.set(ring.Verdict{ID: v.id, Version: version, Commit: v.app.Commit, Reason: why, At: t.now})
+	t.set(ring.Verdict{ID: v.id, Version: version, Commit: v.app.Commit, Reason: why, Code: ring.WhyReloadFailed, At: t.now})
 	t.event(ring.Event{
-		Kind: ring.RolloutFailed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: version, Commit: v.app.Commit, Reason: why,
+		Kind: ring.RolloutFailed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: version, Commit: v.app.Commit,
+		Reason: why, Code: ring.WhyReloadFailed,
 	})
 	t.live(v)
 }
@@ -213,14 +214,14 @@ func (v *service) changed(was map[string]string) string {
 	return "the files of " + strings.Join(differ, ", ")
 }
 
-// reload has one instance more take the wanted content over. What does not serve
-// comes first: it has nothing to lose. It says whether a step was decided.
-func (t *decider) reload(v *service) bool {
+// staleFiles has one instance more take the wanted content over. What does not serve
+// comes first: it has nothing to lose.
+func (t *Pass) staleFiles(v *service) outcome {
 	if v.target.Reload == nil || !v.halt.None() && t.trial(v) {
-		return false
+		return outcome{}
 	}
 	under := 0
-	var due []*inst
+	var o outcome
 	for _, ready := range []bool{false, true} {
 		for _, in := range v.all {
 			if in.ready != ready || in.Version != v.target.Version || !in.holds() || in.State != ring.StateRunning || in.intent != "" {
@@ -230,21 +231,17 @@ func (t *decider) reload(v *service) bool {
 			switch {
 			case t.refusedAlready(v, in):
 			case !ok || !row.Has(v.target.Reload):
-				due = append(due, in)
+				o.then = try
+				o.add(move{kind: moveReload, in: in})
 			case t.proving(v, in, row):
 				under++
 			}
 		}
 	}
-	for _, in := range due {
-		if t.trial(v) && under >= max(1, v.target.Rollout.MaxParallel) {
-			return false
-		}
-		if t.load(v, in) {
-			return true
-		}
+	if t.trial(v) && under >= max(1, v.target.Rollout.MaxParallel) {
+		return outcome{}
 	}
-	return false
+	return o
 }
 
 // refusedAlready says that an instance did not take over what its service failed

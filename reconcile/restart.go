@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -17,88 +18,96 @@ const (
 	loopCrashes   = 5                // from here it is told as CrashLooping
 )
 
-// heal keeps alive what should run: a crashed instance starts again, with its
-// own spec, inside its backoff. It says whether a step was decided.
-func (t *decider) heal(v *service) bool {
-	t.engineEnded(v)
-	for _, in := range v.all {
-		if in.Kind.Ends() { // of a service that was a job: a run is never begun twice
-			continue
-		}
-		if in.intent == intentAgain && in.Ended() && (v.row.Done || !v.waits.None() && v.good == nil) && !t.obsolete(v, in) {
-			if t.start(v, in, "it ended with the engine") {
-				return true
-			}
-			continue
-		}
-		if in.intent == intentRejoin && in.Ended() && !t.obsolete(v, in) { // it ended with what it was tied to
-			if t.start(v, in, "back to what it is tied to") {
-				return true
-			}
-			continue
-		}
-		if in.intent != "" && in.intent != intentHooks || in.State == ring.StateCreated && v.failed == nil {
-			continue
-		}
-		if t.engineRestarted(v, in) || t.restartUnlive(v, in) {
-			return true
-		}
-		if !in.Ended() {
-			t.forgive(v, in)
-			continue
-		}
-		if t.obsolete(v, in) {
-			continue
-		}
-		if says := t.byHand(v, in); says != "" && v.row.Done { // no crash, and no backoff
-			if !reports(v.app) && t.start(v, in, says) {
-				return true
-			}
-			continue
-		}
-		row, changed := t.crash(v, in)
-		if changed {
-			t.set(row)
-		}
-		if row.Stopped {
-			continue
-		}
-		if t.now.Before(row.Next) {
-			t.wake(row.Next)
-			continue
-		}
-		if t.telling(in) {
-			return true
-		}
-		if t.start(v, in, say("%s; restart %d", in.reason, row.Crashes)) {
-			return true
-		}
+// interruptedInstance starts again what ended with the engine, or with what it was tied to.
+func (t *Pass) interruptedInstance(v *service, in *inst) outcome {
+	why := ""
+	switch {
+	case in.Kind.Ends() || !in.Ended(): // of a service that was a job: a run is never begun twice
+		return outcome{}
+	case in.intent == intentAgain && (v.row.Done || !v.waits.None() && v.good == nil):
+		why = "it ended with the engine"
+	case in.intent == intentRejoin:
+		why = "back to what it is tied to"
+	default:
+		return outcome{}
 	}
-	return false
+	switch over, unsure := t.obsolete(v, in); {
+	case unsure:
+		return pulling()
+	case over:
+		return outcome{}
+	}
+	return trying(move{kind: moveStart, in: in, why: why})
 }
 
-// obsolete says that an ended instance is on its way out, so that starting it
-// again would be against the plan, or beside another that holds what it needs.
-func (t *decider) obsolete(v *service, in *inst) bool {
-	if in.Version == v.target.Version {
-		underway := !v.row.Done && !v.restoring() && v.waits.None() && v.failed == nil && v.halt.None()
-		return underway || !v.mayStart(in) && (v.exclusive() || t.unsure(v))
+// heals reports whether what becomes of an instance is for the restart rules to say: it
+// is no run, nothing else is meant with it, and its first start is not the rollout's.
+func (t *Pass) heals(v *service, in *inst) bool {
+	if in.Kind.Ends() || in.intent != "" && in.intent != intentHooks {
+		return false
 	}
-	if v.restoring() && in.Version == v.want.Version {
-		return true
+	return in.State != ring.StateCreated || v.failed != nil
+}
+
+// endedInstance starts a crashed instance again, once its backoff is over.
+func (t *Pass) endedInstance(v *service, in *inst) outcome {
+	if !in.Ended() || !t.heals(v, in) {
+		return outcome{}
 	}
-	if !v.mayStart(in) && t.unsure(v) {
-		return true
+	switch over, unsure := t.obsolete(v, in); {
+	case unsure:
+		return pulling()
+	case over:
+		return outcome{}
 	}
-	if v.exclusive() {
-		return v.inSlot(in.Slot) != nil || !v.mayStart(in)
+	if says := t.byHand(v, in); says != "" && v.row.Done { // no crash, and no backoff
+		if reports(v.app) {
+			return outcome{}
+		}
+		return trying(move{kind: moveStart, in: in, why: says})
 	}
-	for _, x := range v.all {
-		if x.Live() && x.Version != in.Version && x.Version != v.target.Version {
-			return true
+	o := outcome{then: try}
+	row, crash, before := t.crash(v, in)
+	if crash != nil {
+		o.facts = append(o.facts, row)
+		if crash.Crashes > 0 {
+			o.add(move{kind: moveRecord, in: in, crash: crash, since: before})
 		}
 	}
-	return false
+	switch {
+	case row.Stopped:
+		o.then = note
+	case t.now.Before(row.Next):
+		t.wake(row.Next)
+		o.then = note
+	default:
+		o.add(move{kind: moveStartAgain, in: in, why: say("%s; restart %d", in.reason, row.Crashes)})
+	}
+	return o
+}
+
+// obsolete reports whether an ended instance is on its way out, so that starting it
+// again would be against the plan, or beside another that holds what it needs. Unsure is
+// whether that is so only until the target's image was looked at.
+func (t *Pass) obsolete(v *service, in *inst) (over, unsure bool) {
+	blocked := !v.mayStart(in)
+	switch {
+	case in.Version == v.target.Version:
+		underway := !v.row.Done && !v.restoring() && v.waits.None() && v.failed == nil && v.halt.None()
+		if underway || blocked && v.exclusive() {
+			return true, false
+		}
+		return blocked && v.unsure(), blocked && v.unsure()
+	case v.restoring() && in.Version == v.want.Version:
+		return true, false
+	case blocked && v.unsure():
+		return true, true
+	case v.exclusive():
+		return v.inSlot(in.Slot) != nil || blocked, false
+	}
+	return slices.ContainsFunc(v.all, func(x *inst) bool {
+		return x.Live() && x.Version != in.Version && x.Version != v.target.Version
+	}), false
 }
 
 // slot is the crash record of an instance's slot and version; most have none.
@@ -118,18 +127,19 @@ func (in *inst) inSlot(id ring.ServiceID) string {
 	return in.slotKey
 }
 
-// crash counts the exit of an instance once, and says when to try again.
-func (t *decider) crash(v *service, in *inst) (ring.SlotRow, bool) {
+// crash counts the exit of an instance once, and says when to try again. A crash that is
+// new is not nil; one that is none by its restart policy has no number. Before is when the
+// run before it ended.
+func (t *Pass) crash(v *service, in *inst) (row ring.SlotRow, crash *ring.Crash, before time.Time) {
 	key := in.inSlot(v.id)
 	row, ok := t.Facts.Slots[key]
 	if ok && row.Instance == in.ID && row.Finished.Equal(in.Finished) {
-		return row, false
+		return row, nil, before
 	}
 	// The engine's two times may lie on either side of a jump of the clock; the
 	// last crash, by our own, bounds the run that followed it.
 	window := v.window(in)
 	stable := in.Finished.Sub(in.Started) >= window && t.now.Sub(row.Last) >= window
-	var before time.Time
 	if row.Instance == in.ID {
 		before = row.Finished
 	}
@@ -142,7 +152,7 @@ func (t *decider) crash(v *service, in *inst) (ring.SlotRow, bool) {
 	row.Restarts = in.Restarts
 	if t.ownerPolicy(v, in) == ring.NeverStop || in.ExitCode == 0 && t.ownerPolicy(v, in) == ring.OnFail {
 		row.Stopped = true
-		return row, true
+		return row, &ring.Crash{}, before
 	}
 	row.Crashes++
 	if n := v.target.Restart.MaxRetries; n > 0 && row.Crashes > n {
@@ -153,8 +163,7 @@ func (t *decider) crash(v *service, in *inst) (ring.SlotRow, bool) {
 		row.Next = t.now.Add(permanentWait)
 	}
 	c.Crashes = row.Crashes
-	t.crashed(v, in, c, before)
-	return row, true
+	return row, &c, before
 }
 
 // takeOver is the row of a slot as one about in. Somebody may have removed the
@@ -217,11 +226,14 @@ func (t *Pass) rested(row ring.SlotRow) bool {
 
 // engineRestarted counts restarts that the engine made by itself, and takes
 // the backoff over: from the first crash until the slot was stable again.
-func (t *decider) engineRestarted(v *service, in *inst) bool {
+func (t *Pass) engineRestarted(v *service, in *inst) (o outcome) {
+	if !t.heals(v, in) {
+		return o
+	}
 	row, _ := t.slot(v, in)
 	if row.Instance == in.ID && in.Restarts < row.Restarts { // the engine counts from 0 again after a start of ours
 		row.Restarts = in.Restarts
-		t.set(row)
+		o = noting(row)
 	}
 	seen := 0
 	if row.Instance == in.ID {
@@ -236,16 +248,15 @@ func (t *decider) engineRestarted(v *service, in *inst) bool {
 			c.Crashes = loopCrashes // several at once: told all the same
 		}
 		row.Restarts, row.ExitCode, row.OOM, row.Last, row.Class = in.Restarts, in.ExitCode, in.OOM, t.now, c.Class
-		t.set(row)
-		t.crashed(v, in, c, time.Time{})
-		t.cutOff(in)
+		o = noting(append([]ring.Fact{row}, t.cutOff(in)...)...)
+		o.add(move{kind: moveRecord, in: in, crash: &c})
 	}
 	if row.Instance != in.ID || row.Crashes == 0 || in.Policy == "no" || in.Policy == "" || in.Ended() {
-		return false // one that ended is started first: both failing in turns would wait for neither
+		return o // one that ended is started first: both failing in turns would wait for neither
 	}
-	a := t.step(v, ring.DoPolicy, in, "it crashed: restarts are gitring's until it is stable")
-	a.Policy = "no"
-	return t.do(a)
+	o.then = try
+	o.add(move{kind: movePolicy, in: in, policy: noRestart, why: "it crashed: restarts are gitring's until it is stable"})
+	return o
 }
 
 // engineEnded takes what ended with the engine itself, or with the host, for
@@ -253,16 +264,16 @@ func (t *decider) engineRestarted(v *service, in *inst) bool {
 // keeps its restart policy, so that the next reboot finds it; what it did not is
 // started again. An exit of that moment that was counted already is taken back:
 // under a restart policy the engine had started it again if it were a crash.
-func (t *decider) engineEnded(v *service) {
+func (t *Pass) engineEnded(v *service) outcome {
 	was := v.row.Engine
 	if !v.row.Done || t.Seen.Engine == "" || was == t.Seen.Engine {
-		return
+		return outcome{}
 	}
 	row := v.row
 	row.Engine = t.Seen.Engine
-	t.set(row)
+	o := noting(row)
 	if was == "" {
-		return
+		return o
 	}
 	for _, in := range v.all {
 		if !in.holds() || in.intent != "" {
@@ -272,50 +283,51 @@ func (t *decider) engineEnded(v *service) {
 		counted := ok && row.Instance == in.ID && row.Finished.Equal(in.Finished) && !in.Finished.IsZero()
 		switch {
 		case counted && in.Policy != "no" && in.Policy != "":
-			t.uncount(row)
+			o.facts = append(o.facts, uncounted(row))
 		case !counted && in.Ended() && !in.rests:
-			t.set(ring.Intent{Instance: in.ID, Kind: intentAgain, Reason: "it ended with the engine", At: t.now})
+			o.facts = append(o.facts, ring.Intent{Instance: in.ID, Kind: intentAgain, Reason: "it ended with the engine", At: t.now})
 		}
 	}
+	return o
 }
 
-// uncount takes the last crash of a slot back.
-func (t *decider) uncount(row ring.SlotRow) {
+// uncounted is what is remembered of a slot without its last crash.
+func uncounted(row ring.SlotRow) ring.Fact {
 	row.Crashes = max(0, row.Crashes-1)
 	row.Class, row.Next = classOperator, time.Time{}
 	if row.Crashes == 0 && row.Restarts == 0 {
-		t.set(ring.Forget{Table: "slot", Key: ring.SlotKey(row.ID, row.Slot, row.Version)})
-		return
+		return ring.Forget{Table: "slot", Key: ring.SlotKey(row.ID, row.Slot, row.Version)}
 	}
-	t.set(row)
+	return row
 }
 
-// forgive forgets the crashes of a slot that has run for a stable window.
-func (t *decider) forgive(v *service, in *inst) {
+// stableInstance forgets the crashes of a slot that has run for a stable window.
+func (t *Pass) stableInstance(v *service, in *inst) outcome {
+	if in.State != ring.StateRunning || !t.heals(v, in) {
+		return outcome{}
+	}
 	row, ok := t.slot(v, in)
-	if !ok || row.Instance != in.ID || in.State != ring.StateRunning {
-		return
+	if !ok || row.Instance != in.ID {
+		return outcome{}
 	}
 	stable := in.Since.Add(v.window(in))
-	if t.now.Before(stable) {
+	switch {
+	case t.now.Before(stable):
 		t.wake(stable)
-		return
-	}
-	if row.Restarts > 0 && row.Crashes > 0 {
+	case row.Restarts > 0 && row.Crashes > 0:
 		row.Crashes = 0 // keep the engine's count, so that it is not read as new crashes
-		t.set(row)
-		return
+		return noting(row)
+	case row.Crashes > 0 || row.Restarts == 0:
+		return noting(ring.Forget{Table: "slot", Key: in.inSlot(v.id)})
 	}
-	if row.Crashes > 0 || row.Restarts == 0 {
-		t.set(ring.Forget{Table: "slot", Key: in.inSlot(v.id)})
-	}
+	return outcome{}
 }
 
-// restartUnlive restarts an instance whose liveness check failed: inside the
+// unliveInstance restarts an instance whose liveness check failed: inside the
 // backoff, and never more slots at once than the rollout may take.
-func (t *decider) restartUnlive(v *service, in *inst) bool {
-	if in.unlive == "" || in.State != ring.StateRunning || !v.row.Done {
-		return false
+func (t *Pass) unliveInstance(v *service, in *inst) outcome {
+	if in.unlive == "" || in.State != ring.StateRunning || !v.row.Done || !t.heals(v, in) {
+		return outcome{}
 	}
 	key := in.inSlot(v.id)
 	row, _ := t.slot(v, in)
@@ -325,7 +337,7 @@ func (t *decider) restartUnlive(v *service, in *inst) bool {
 	}
 	if t.now.Before(row.Next) {
 		t.wake(row.Next)
-		return false
+		return outcome{}
 	}
 	_, down := v.knobs().Room(v.target.Replicas)
 	away := 0
@@ -335,30 +347,30 @@ func (t *decider) restartUnlive(v *service, in *inst) bool {
 		}
 	}
 	if away >= max(1, down) {
-		return false
+		return outcome{}
 	}
-	if in.act == "stop" && in.Policy != "no" && in.Policy != "" {
-		a := t.step(v, ring.DoPolicy, in, "it is about to stop: liveness: "+in.unlive)
-		a.Policy = "no" // or a reboot would bring it back
-		return t.do(a)
+	why := "liveness: " + in.unlive
+	if in.act == "stop" && in.Policy != "no" && in.Policy != "" { // or a reboot would bring it back
+		return trying(move{kind: movePolicy, in: in, policy: noRestart, why: "it is about to stop: " + why})
 	}
-	if in.act == "stop" && t.untie(in, "liveness: "+in.unlive) {
-		return true
+	if in.act == "stop" && t.tiedUp(in) {
+		return outcome{then: stop, move: move{kind: moveUntie, in: in, why: why}}
 	}
 	row.Crashes++
 	row.Last, row.Class = t.now, classTransient
 	row.Next = t.now.Add(max(v.firstPause(in), v.pause(in, key, row.Crashes)))
-	t.set(row)
-	why := "liveness: " + in.unlive
-	t.crashed(v, in, alive(t, in, why, row.Crashes), time.Time{})
+	row.Stopped = row.Stopped || in.act == "stop"
+	meant, kind := intentRestart, moveRestart
 	if in.act == "stop" {
-		row.Stopped = true
-		t.set(row)
-		t.set(ring.Intent{Instance: in.ID, Kind: intentStop, Reason: why, At: t.now})
-		return t.do(t.step(v, ring.DoStop, in, why))
+		meant, kind = intentStop, moveStop
 	}
-	t.set(ring.Intent{Instance: in.ID, Kind: intentRestart, Reason: why, At: t.now})
-	return t.do(t.step(v, ring.DoRestart, in, why))
+	c := alive(t, in, why, row.Crashes)
+	return outcome{
+		then:  try,
+		facts: []ring.Fact{row, ring.Intent{Instance: in.ID, Kind: meant, Reason: why, At: t.now}},
+		move:  move{kind: moveRecord, in: in, crash: &c},
+		more:  []move{{kind: kind, in: in, why: why}},
+	}
 }
 
 // restart is what follows an exit of an instance, by its own version.

@@ -40,25 +40,19 @@ func (t *Pass) createdInstance(v *service) (o outcome) {
 			// Only a lost database knew what the target's image keeps for itself: until
 			// that is known, nothing is started beside another.
 			o.then = note
-			o.moves = append(o.moves, move{kind: movePull, why: "has to be looked at"})
+			o.add(move{kind: movePull, why: "has to be looked at"})
 			continue
 		}
 		o.then = stop
-		o.moves = append(o.moves, move{kind: moveStart, in: in, why: "created and not started"})
+		o.add(move{kind: moveStart, in: in, why: "created and not started"})
 		return o
 	}
 	return o
 }
 
-// unsure says that only a lost database knew what the target's image keeps for itself,
-// and asks: until that is known, nothing is started beside another.
-func (t *decider) unsure(v *service) bool {
-	if v.target.Image.Known {
-		return false
-	}
-	t.do(t.pull(v.of, v.target, "has to be looked at"))
-	return true
-}
+// unsure reports whether only a lost database knew what the target's image keeps for
+// itself: until that is known, nothing is started beside another.
+func (v *service) unsure() bool { return !v.target.Image.Known }
 
 // oneMore creates one instance more when the budget allows it.
 func (t *Pass) oneMore(v *service) outcome {
@@ -88,7 +82,7 @@ func (t *Pass) oneMore(v *service) outcome {
 	if why := t.short(v); why != "" {
 		return outcome{then: note, reason: ring.Reason{Code: ring.WhyHostNotReady, Says: why}}
 	}
-	return outcome{then: try, clears: true, moves: []move{{kind: moveCreate, slot: slot, start: true, why: t.createSays(v, slot)}}}
+	return outcome{then: try, clears: true, move: move{kind: moveCreate, slot: slot, start: true, why: t.createSays(v, slot)}}
 }
 
 // starting says that an instance of the target is on its way to ready, and takes a
@@ -207,24 +201,18 @@ func (t *Pass) removeSays(v *service, in *inst) string {
 	return say("replaced by %s, and not ready: %s", v.app.Commit.Short(), in.reason)
 }
 
-// policy sets the engine's restart policy to what the Compose file says, once
+// otherPolicy sets the engine's restart policy to what the Compose file says, once
 // the rollout is complete and the slot does not crash: a host without gitring
 // comes back after a reboot.
-func (t *decider) policy(v *service) {
-	if !v.row.Done && v.row.Baking.IsZero() || t.busy(string(v.id)) {
-		return
+func (t *Pass) otherPolicy(v *service, in *inst) outcome {
+	if !v.row.Done && v.row.Baking.IsZero() || t.busy(string(v.id)) || !t.unset(v, in) || reports(v.app) && in.Policy != "no" {
+		return outcome{}
 	}
-	for _, in := range v.all {
-		if !t.unset(v, in) || reports(v.app) && in.Policy != "no" {
-			continue
-		}
-		want := t.enginePolicy(v, in)
-		a := t.step(v, ring.DoPolicy, in, "as the Compose file says: restart "+want.Name)
-		a.Policy, a.MaxRetries = want.Name, want.MaxRetries
-		if t.do(a) {
-			return
-		}
-	}
+	want := t.enginePolicy(v, in)
+	return trying(move{
+		kind: movePolicy, in: in, policy: want.Name, tries: want.MaxRetries,
+		why: "as the Compose file says: restart " + want.Name,
+	})
 }
 
 // unset says that an instance of the target is to have another restart policy.

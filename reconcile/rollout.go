@@ -25,7 +25,7 @@ func (t *decider) begin(v *service) {
 		Checks: t.checks(v, also), Writes: t.written(v, also), Shared: t.shared(v, also),
 	}
 	if v.failed != nil { // quarantined: a newer commit wants what already failed
-		row.Cause = v.failed.Reason
+		row.Cause, row.Code = v.failed.Reason, v.failed.Code
 		t.set(row)
 		return
 	}
@@ -109,7 +109,7 @@ func (t *decider) account(v *service) {
 		}
 		row.Counted = append(row.Counted, in.ID)
 		failing = true
-		row.LastFailure, row.Cause = t.now, say("slot %d %s", in.Slot, why)
+		row.LastFailure, row.Cause, row.Code = t.now, say("slot %d %s", in.Slot, why), failureCode(in)
 		t.failedStart(v, in, why, row.Failures+1)
 		permanent = permanent || in.Ended() && cannotRun(in.ExitCode)
 	}
@@ -129,7 +129,7 @@ func (t *decider) account(v *service) {
 	}
 	if tried && try.At.After(row.LastFailure) && try.Cause != ring.CauseImagePull {
 		row.Failures++
-		row.LastFailure, row.Cause = try.At, say("%s: %s", try.Cause, try.Err)
+		row.LastFailure, row.Cause, row.Code = try.At, say("%s: %s", try.Cause, try.Err), ring.WhyHostNotReady
 	}
 	if !sameRow(row, v.row) {
 		t.set(row)
@@ -141,11 +141,11 @@ func (t *decider) account(v *service) {
 	deadline := latest(row.Progress, t.Awake).Add(k.ProgressDeadline)
 	switch {
 	case row.Failures >= v.threshold():
-		t.fail(v, row.Cause)
+		t.fail(v, ring.Reason{Code: row.Code, Says: row.Cause})
 	case permanent, tried && try.Permanent && row.Failures > 0:
-		t.fail(v, row.Cause)
+		t.fail(v, ring.Reason{Code: row.Code, Says: row.Cause})
 	case !t.now.Before(deadline) && !t.settled(v) && (v.fate == nil || !t.filled(v)) && !late:
-		t.fail(v, t.deadlineSays(v, ready))
+		t.fail(v, ring.Reason{Code: ring.WhyInstanceNotReady, Says: t.deadlineSays(v, ready)})
 	default:
 		t.wake(deadline)
 	}
@@ -195,6 +195,14 @@ func (t *Pass) failure(v *service, in *inst) string {
 	return say("not ready within %s: %s", limit, in.reason)
 }
 
+// failureCode is the code of what is wrong with an instance of a version under rollout.
+func failureCode(in *inst) ring.ReasonCode {
+	if in.Ended() && in.ExitCode == 0 && !in.OOM {
+		return ring.WhyProgramEnded
+	}
+	return ring.WhyInstanceNotReady
+}
+
 func readySays(ready, wanted int) string {
 	return strconv.Itoa(ready) + "/" + strconv.Itoa(wanted) + " ready"
 }
@@ -213,17 +221,17 @@ func (t *Pass) deadlineSays(v *service, ready int) string {
 }
 
 // fail gives the verdict on the wanted version; the target follows from it.
-func (t *decider) fail(v *service, reason string) {
+func (t *decider) fail(v *service, reason ring.Reason) {
 	t.verdict(v, v.row.Commit, reason)
 	t.failTied(v, reason)
 	t.choose(v)
 }
 
-func (t *decider) verdict(v *service, c ring.SHA, reason string) {
-	t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: c, Reason: reason, At: t.now, Memory: t.starved(v), Live: v.liveVersion()})
+func (t *decider) verdict(v *service, c ring.SHA, reason ring.Reason) {
+	t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: c, Reason: reason.Says, Code: reason.Code, At: t.now, Memory: t.starved(v), Live: v.liveVersion()})
 	t.event(ring.Event{
 		Kind: ring.RolloutFailed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
-		Version: v.want.Version, Commit: c, Reason: reason,
+		Version: v.want.Version, Commit: c, Reason: reason.Says, Code: cmp.Or(reason.Code, ring.WhyRolloutFailed), On: reason.On,
 	})
 }
 
@@ -247,20 +255,34 @@ func (t *Pass) settled(v *service) bool {
 	return n == v.target.Replicas
 }
 
-// complete closes the rollout when it is settled: the version is good, and what
-// a restore would bring back from now on.
-func (t *decider) complete(v *service) {
-	if !t.settled(v) || !v.row.Done && !t.whole(v, t.settled) || t.bakes(v) {
-		return
+// completion closes the rollout when it is settled: the version is good, and what
+// a restore would bring back from now on. What is tied together closes in one moment.
+func (t *Pass) completion(v *service) outcome {
+	if !t.settled(v) || !v.row.Done && !t.whole(v, t.settled) {
+		return outcome{}
 	}
-	if v.fate != nil && v.target == v.want && !v.row.Done { // one verdict, in one moment
+	o, over := t.baking(v)
+	if !over {
+		return o
+	}
+	o.then = note
+	if v.fate != nil && v.target == v.want && !v.row.Done {
 		for _, m := range v.fate.of {
 			if m != v && m.moves() {
-				t.close(m)
+				o.add(move{kind: moveClose, of: m})
 			}
 		}
 	}
-	t.close(v)
+	o.add(move{kind: moveClose, of: v})
+	return o
+}
+
+// completionStopped completes a rollout that stopped, where what is left of it serves whole.
+func (t *Pass) completionStopped(v *service) outcome {
+	if v.left() || v.watched() {
+		return outcome{}
+	}
+	return t.completion(v)
 }
 
 // left says that what v is tied to went back to an older version: v cannot be

@@ -9,9 +9,13 @@ type rule struct {
 	// ask says what comes of the rule. It writes nothing: the outcome is carried out by
 	// apply, before the next rule is asked.
 	ask func(*Pass, *service) outcome
-	// old does what it decides, and reports whether the pass is over for the service. It
-	// is for what is not rewritten yet, and nil where ask is not.
-	old func(*decider, *service) bool
+	// each is asked of one instance after the other, and slot of one wanted slot after the
+	// other. An outcome is carried out before the next one is asked.
+	each []func(*Pass, *service, *inst) outcome
+	slot func(*Pass, *service, int) outcome
+	// runs is for the runs of jobs, which have rows and ends of their own (runs.go). It
+	// reports whether the pass is over for the service.
+	runs func(*decider, *service) bool
 }
 
 // then is how a rule ends.
@@ -27,35 +31,79 @@ const (
 // outcome is what comes of a rule. The zero value is that it skips.
 type outcome struct {
 	then   then
-	reason ring.Reason // of note: what the service lacks
+	reason ring.Reason // what the service lacks, where it lacks something
 	clears bool        // what it lacked before is over
-	moves  []move
+	// The moves are all made, in order; of a try, those up to the first that is made.
+	// Most outcomes have one, or none.
+	move   move
+	more   []move
 	facts  []ring.Fact
 	events []ring.Event
+}
+
+// add asks for one move more.
+func (o *outcome) add(m move) {
+	if o.move.kind == 0 {
+		o.move = m
+		return
+	}
+	o.more = append(o.more, m)
 }
 
 // decideBy asks rules in order until one ends the pass for the service. It reports whether
 // one did.
 func (t *decider) decideBy(v *service, rules []rule) bool {
 	for i := range rules {
-		r := &rules[i]
-		before := len(t.steps)
-		var o outcome
-		over := false
-		if r.ask != nil {
-			o = r.ask(&t.Pass, v)
-			over = t.apply(v, &o)
-		} else if over = r.old(t, v); over {
-			o.then = stop
-		}
-		if t.tracing(v) {
-			t.traced(r, &o, len(t.steps) > before)
-		}
-		if over {
+		if t.askRule(v, &rules[i]) {
 			return true
 		}
 	}
 	return false
+}
+
+// askRule asks one rule. It reports whether the pass is over for the service.
+func (t *decider) askRule(v *service, r *rule) bool {
+	if t.tracing(v) {
+		defer t.trace.skipped(r, len(t.trace.asked))
+	}
+	switch {
+	case r.ask != nil:
+		return t.carryOut(v, r, r.ask(&t.Pass, v))
+	case r.runs != nil:
+		if r.runs(t, v) {
+			return t.carryOut(v, r, outcome{then: stop})
+		}
+		return false
+	case r.slot != nil:
+		for slot := 1; slot <= v.target.Replicas; slot++ {
+			if t.carryOut(v, r, r.slot(&t.Pass, v, slot)) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, in := range v.all {
+		for _, ask := range r.each {
+			if t.carryOut(v, r, ask(&t.Pass, v, in)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// carryOut applies what came of a rule. For who asked for the rules it is noted, unless it
+// changed nothing. It reports whether the pass is over for the service.
+func (t *decider) carryOut(v *service, r *rule, o outcome) bool {
+	if o.then == skip {
+		return false
+	}
+	steps, done := len(t.steps), len(t.facts)+len(t.events)
+	over := t.apply(v, &o)
+	if t.tracing(v) && (over || !o.reason.None() || len(t.steps) > steps || len(t.facts)+len(t.events) > done) {
+		t.traced(r, &o, len(t.steps) > steps)
+	}
+	return over
 }
 
 // apply carries an outcome out. It reports whether the pass is over for the service.
@@ -69,48 +117,60 @@ func (t *decider) apply(v *service, o *outcome) bool {
 	if o.clears {
 		v.lacks = ""
 	}
-	if o.then == note && !o.reason.None() {
+	if !o.reason.None() {
 		v.lacks = o.reason.Says
 	}
-	made := false
-	for i := range o.moves {
-		made = t.makeMove(v, &o.moves[i]) || made
+	if o.move.kind == 0 {
+		return o.then == stop
 	}
-	return o.then == stop || o.then == try && made
+	if t.makeMove(v, &o.move) && o.then == try {
+		return true
+	}
+	for i := range o.more {
+		if t.makeMove(v, &o.more[i]) && o.then == try {
+			return true
+		}
+	}
+	return o.then == stop
 }
 
 // strategy is how a service comes from one version to the next.
 type strategy struct {
+	name     string // the word of the manifest
 	rules    []rule
 	overlaps bool // two versions run side by side
+	// secondSet: the new version comes as a whole set beside the old one, which stays
+	// whole until then as the one to go back to.
+	secondSet bool
 }
 
 // strategies are all that there are, by the word of the manifest.
-var strategies map[string]strategy
+var strategies = map[string]strategy{}
 
 func init() { // the rules ask for the strategy themselves
-	keep := []rule{
-		{name: "reload in place", old: (*decider).reload},
-		{name: "complete", old: closes((*decider).complete)},
-		{name: "set restart policies", old: closes((*decider).policy)},
-	}
+	keep := listOf([]rule{{name: "reload in place", ask: (*Pass).staleFiles}, {name: "complete", ask: (*Pass).completion}}, policyRules)
 	side := []rule{
 		{name: "drop failed instances", ask: (*Pass).failedInstance},
 		{name: "start what was created", ask: (*Pass).createdInstance},
-		{name: "restart what ended", old: (*decider).heal},
+		healRules[0], healRules[1],
 		{name: "create one more", ask: (*Pass).oneMore},
 	}
 	shrink := rule{name: "remove one not wanted", ask: (*Pass).oneNotWanted}
-	strategies = map[string]strategy{
-		ring.Rolling:   {overlaps: true, rules: listOf(side, []rule{shrink}, keep)},
-		ring.BlueGreen: {overlaps: true, rules: listOf(side, []rule{{name: "switch sets", ask: (*Pass).switchSets}, shrink}, keep)},
-		ring.Recreate: {rules: listOf([]rule{
+	for _, s := range []strategy{
+		{name: ring.Rolling, overlaps: true, rules: listOf(side, []rule{shrink}, keep)},
+		{
+			name: ring.BlueGreen, overlaps: true, secondSet: true,
+			rules: listOf(side, []rule{{name: "switch sets", ask: (*Pass).switchSets}, shrink}, keep),
+		},
+		{name: ring.Recreate, rules: listOf([]rule{
 			{name: "drop failed instances", ask: (*Pass).failedInstance},
 			{name: "remove what has no slot", ask: (*Pass).slotless},
 			{name: "remove what was superseded", ask: (*Pass).supersededInstance},
-			{name: "move slots one by one", old: (*decider).moveSlots},
-			{name: "take the name", old: (*decider).takeName},
+			{name: "move slots one by one", slot: (*Pass).slotMove},
+			{name: "take the name", each: eachOf((*Pass).unnamedInstance)},
 		}, keep)},
+	} {
+		strategies[s.name] = s
 	}
 }
 
@@ -120,7 +180,12 @@ func strategyOf(v *service) strategy {
 	if v.exclusive() {
 		return strategies[ring.Recreate]
 	}
-	if s, known := strategies[v.want.Rollout.Strategy]; known && s.overlaps {
+	return strategyNamed(v.want.Rollout.Strategy)
+}
+
+// strategyNamed is the strategy of a word of the manifest; rolling where it knows none.
+func strategyNamed(name string) strategy {
+	if s, known := strategies[name]; known {
 		return s
 	}
 	return strategies[ring.Rolling]
@@ -131,46 +196,55 @@ var (
 	// beginRules see through what an earlier pass or an earlier daemon began.
 	beginRules = []rule{
 		{name: "replace what cannot start", ask: (*Pass).brokenInstance},
-		{name: "see intents through", old: (*decider).finishIntents},
-		{name: "keep stopped ones stopped", old: (*decider).standAside},
-		{name: "join namespaces again", old: (*decider).rejoin},
-		{name: "end former runs", old: (*decider).formerRuns},
+		intentRule,
+		{name: "keep stopped ones stopped", each: eachOf((*Pass).asideInstance)},
+		tieRule,
+		{name: "follow former runs", runs: (*decider).formerRuns},
+		{name: "remove former runs", each: eachOf((*Pass).formerRun)},
+	}
+	intentRule = rule{name: "see intents through", each: eachOf((*Pass).meantBefore)}
+	tieRule    = rule{name: "join namespaces again", each: eachOf((*Pass).cutInstance)}
+	// healRules keep alive what should run: a crashed instance starts again, with its own
+	// spec, inside its backoff.
+	healRules = []rule{
+		{name: "note what ended with the engine", ask: (*Pass).engineEnded},
+		{name: "restart what ended", each: []func(*Pass, *service, *inst) outcome{
+			(*Pass).interruptedInstance, (*Pass).engineRestarted, (*Pass).unliveInstance, (*Pass).stableInstance, (*Pass).endedInstance,
+		}},
 	}
 	// waitRules are for a first version that may not start yet.
-	waitRules = []rule{{name: "restart what ended", old: (*decider).heal}}
+	waitRules = healRules
 	// stoppedRules are for a rollout that stopped where it is.
 	stoppedRules = []rule{
 		{name: "start what was created", ask: (*Pass).createdInstance},
-		{name: "restart what ended", old: (*decider).heal},
-		{name: "complete", old: (*decider).completeStopped},
+		healRules[0], healRules[1],
+		{name: "complete", ask: (*Pass).completionStopped},
 	}
 	// doubleRules leave one instance to a slot that has an adopted one, too.
 	doubleRules = []rule{{name: "drop doubles", ask: (*Pass).doubleInstance}}
 	// keptRules keep alive what left the plan and is needed still.
-	keptRules = stoppedRules[:2]
+	keptRules = stoppedRules[:3]
+	// policyRules set the engine's restart policy to what the Compose file says.
+	policyRules = []rule{{name: "set restart policies", each: eachOf((*Pass).otherPolicy)}}
 	// cronRules come before each run of a cron job.
 	cronRules = jobRules[:3]
 	// jobRules come before each run of a job.
 	jobRules = []rule{
-		{name: "see intents through", old: (*decider).finishIntents},
-		{name: "join namespaces again", old: (*decider).rejoin},
+		intentRule,
+		tieRule,
 		{name: "remove former workers", ask: (*Pass).formerWorker},
-		{name: "follow runs", old: (*decider).followRuns},
-		{name: "remove old runs", old: (*decider).oldRuns},
+		{name: "follow runs", runs: (*decider).followRuns},
+		{name: "remove old runs", each: eachOf((*Pass).oldRun)},
 	}
 )
+
+func eachOf(ask func(*Pass, *service, *inst) outcome) []func(*Pass, *service, *inst) outcome {
+	return []func(*Pass, *service, *inst) outcome{ask}
+}
 
 func listOf(parts ...[]rule) (out []rule) {
 	for _, p := range parts {
 		out = append(out, p...)
 	}
 	return out
-}
-
-// closes makes a rule of what never ends a pass.
-func closes(do func(*decider, *service)) func(*decider, *service) bool {
-	return func(t *decider, v *service) bool {
-		do(t, v)
-		return false
-	}
 }

@@ -527,9 +527,13 @@ func dueSays(run ring.JobRun) string {
 }
 
 func (t *decider) runEvent(v *service, kind string, run ring.JobRun, reason string) {
+	code := ring.ReasonCode("")
+	if kind == ring.JobFailed {
+		code = ring.WhyJobFailed
+	}
 	t.event(ring.Event{
 		Kind: kind, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: run.Version,
-		Commit: run.Commit, Actor: run.Actor, Reason: reason,
+		Commit: run.Commit, Actor: run.Actor, Reason: reason, Code: code,
 	})
 }
 

@@ -129,14 +129,6 @@ func (t *decider) service(v *service) {
 	}
 }
 
-// completeStopped completes a rollout that stopped, where what is left of it serves whole.
-func (t *decider) completeStopped(v *service) bool {
-	if !v.left() && !v.watched() {
-		t.complete(v)
-	}
-	return false
-}
-
 // weigh chooses the target and gives the verdict on it; it moves nothing.
 func (t *decider) weigh(v *service) {
 	if _, failed := t.quarantine(v); failed { // it may be tried again

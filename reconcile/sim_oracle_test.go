@@ -456,7 +456,15 @@ func (d *daemon) watchLeaving(events []ring.Event) {
 	}
 }
 
+// codedKinds are the events whose reason has a code that programs may ask for.
+var codedKinds = map[string]bool{
+	ring.RolloutFailed: true, ring.JobFailed: true, ring.PlanAwaiting: true, ring.CommitRefused: true, ring.AppRefused: true, ring.StepFailed: true,
+}
+
 func (d *daemon) watchEvent(e ring.Event) {
+	if codedKinds[e.Kind] && e.Code == "" {
+		d.violate("%s of %s/%s has a reason without a code: %s", e.Kind, e.App, e.Service, e.Reason)
+	}
 	d.events = append(d.events, e)
 	for _, b := range d.boxes {
 		mine := b.App == e.App && b.Service == e.Service && b.Slot == e.Slot && b.Version == e.Version

@@ -24,7 +24,7 @@ func (t *decider) stage(src *Source) {
 	present := t.present(src.Name)
 	if why := t.guard(src, present); why != "" {
 		put(&t.held, src.Name, ring.Reason{Code: ring.WhyAwaitingApproval, Says: awaiting(plan.Commit, why)})
-		t.once(ring.Event{Kind: ring.PlanAwaiting, Source: src.Name, Commit: plan.Commit, Reason: why})
+		t.once(ring.Event{Kind: ring.PlanAwaiting, Source: src.Name, Commit: plan.Commit, Reason: why, Code: ring.WhyAwaitingApproval})
 		return
 	}
 	t.count(src, present)
@@ -295,7 +295,7 @@ func (t *decider) leave(src *Source, present map[string][]string) {
 		app.Powers = nil
 		app.Services, app.Networks, app.Volumes = nil, nil, nil // volumes are never removed: nothing here names them any more
 		t.set(ring.InForce{App: app, Since: t.now, Leaving: true})
-		t.event(ring.Event{Kind: ring.AppInForce, Source: src.Name, App: name, Commit: src.Next.Commit, Reason: "left the commit"})
+		t.event(ring.Event{Kind: ring.AppInForce, Source: src.Name, App: name, Commit: src.Next.Commit, Reason: "left the commit", Code: ring.WhyLeftPlan})
 	}
 }
 

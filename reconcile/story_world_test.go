@@ -493,6 +493,14 @@ func (s *story) fault(what string) error {
 			s.src, s.ahead = *s.ahead, nil
 		}
 		return nil
+	case "the daemon is upgraded": // from a release that knew no codes of reasons
+		disk, struck := withoutCodes(s.disk)
+		if struck == 0 {
+			return errors.New("no row has a code: there is nothing to upgrade")
+		}
+		s.disk = disk
+		s.daemon.kill("for an upgrade")
+		return nil
 	case "the remote answers": // and what it has newly is not verified yet
 		s.away, s.src.Tip = false, s.ahead.Tip
 		return nil

@@ -140,12 +140,15 @@ func (t *decider) keepUp(id ring.ServiceID, ins []*inst) {
 		t.judge(v, in)
 	}
 	for _, in := range ins {
-		if in.begun() && t.seeThrough(v, in) {
+		if !in.begun() {
+			continue
+		}
+		if o := t.startMeant(v, in); t.apply(v, &o) {
 			return
 		}
 	}
 	if !t.decideBy(v, keptRules) { // what stood aside for a version that left with it comes back
-		t.policy(v)
+		t.decideBy(v, policyRules)
 	}
 }
 

@@ -1,6 +1,10 @@
 package reconcile
 
-import "github.com/gitring/gitring/ring"
+import (
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
 
 // trace is which rules were asked about one service, for who wants to know.
 type trace struct {
@@ -17,4 +21,12 @@ func (t *decider) traced(r *rule, o *outcome, moved bool) {
 	t.trace.asked = append(t.trace.asked, ring.AskedRule{
 		Rule: r.name, Then: ends[o.then], Moved: moved, Code: o.reason.Code, On: o.reason.On, Says: o.reason.Says,
 	})
+}
+
+// skipped notes of a rule that it changed nothing, where nothing was noted of it since a
+// place in the list. What it had asked in turn stands behind it.
+func (t *trace) skipped(r *rule, since int) {
+	if !slices.ContainsFunc(t.asked[since:], func(a ring.AskedRule) bool { return a.Rule == r.name }) {
+		t.asked = slices.Insert(t.asked, since, ring.AskedRule{Rule: r.name, Then: "skip"})
+	}
 }

@@ -37,7 +37,7 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 	}
 	facts, told := append(kept(known, a, done, now), loads(a, done, err, now)...), tell(e, done)
 	if err != nil {
-		e.Kind, e.Reason = ring.StepFailed, say("%s: %s", a.Kind, err)
+		e.Kind, e.Reason, e.Code = ring.StepFailed, say("%s: %s", a.Kind, err), stepCode(a)
 		if a.Want != nil && a.Kind != ring.DoResolve && imageGone(err) {
 			delete(r.Images, a.Want.Pin.Image)
 		}
@@ -70,6 +70,19 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 		facts = append(facts, ring.Forget{Table: "intent", Key: a.Instance})
 	}
 	return append(facts, a.Then...), append([]ring.Event{e}, told...)
+}
+
+// stepCode is the code of a step that failed.
+func stepCode(a ring.Action) ring.ReasonCode {
+	switch a.Kind {
+	case ring.DoResolve, ring.DoPull:
+		return ring.WhyImagePending
+	case ring.DoAdmit:
+		return ring.WhyHostCheckPending
+	case ring.DoReload:
+		return ring.WhyReloadFailed
+	}
+	return ring.WhyHostNotReady
 }
 
 // kept are the volumes and folders that an instance was given, the first time.

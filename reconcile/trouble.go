@@ -70,7 +70,7 @@ func reachedSays(at time.Time) string {
 
 func (t *decider) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, i int) {
 	s := &a.Services[i]
-	tr := ring.Trouble{Source: st.Name, Commit: cmp.Or(s.Commit, a.Commit), Reason: s.Reason}
+	tr := ring.Trouble{Source: st.Name, Commit: cmp.Or(s.Commit, a.Commit), Reason: s.Reason, Code: s.Code}
 	switch {
 	case jobFailing(s):
 		tr.What, tr.Told = ring.TroubleJob, true
@@ -155,7 +155,7 @@ func (t *decider) troubled(tr ring.Trouble) {
 	if !tr.Told && t.now.Sub(old.Since) < degradedFor {
 		return
 	}
-	old.Told, old.Commit, old.Reason = true, tr.Commit, tr.Reason
+	old.Told, old.Commit, old.Reason, old.Code = true, tr.Commit, tr.Reason, tr.Code
 	t.set(old)
 	if !tr.Told { // else a crash or hands of others told it
 		t.event(t.troubleEvent(ring.AppIsDegraded, old, tr.Reason))
@@ -182,6 +182,9 @@ func (t *decider) recovered(tr ring.Trouble) {
 
 func (t *Pass) troubleEvent(kind string, tr ring.Trouble, says string) ring.Event {
 	e := ring.Event{Kind: kind, Source: tr.Source, Commit: tr.Commit, Reason: says}
+	if kind == ring.AppIsDegraded {
+		e.Code = tr.Code
+	}
 	switch tr.What {
 	case ring.TroubleSource, ring.TroubleStale, ring.TroubleOld:
 	case ring.TroubleApp:

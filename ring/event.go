@@ -16,6 +16,9 @@ type Event struct {
 	Commit  SHA       `json:"commit,omitempty"`
 	Actor   string    `json:"actor,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
+	// Code is of the reason, and On the service that it is about; "" where the kind says all.
+	Code ReasonCode `json:"code,omitempty"`
+	On   ServiceID  `json:"on,omitempty"`
 }
 
 // Kinds of events.

@@ -98,7 +98,9 @@ type Verdict struct {
 	Good    bool      `json:"good"`
 	Commit  SHA       `json:"commit"` // that brought it
 	Reason  string    `json:"reason"`
-	At      time.Time `json:"at"`
+	// Code is why it failed; "" of a good one, and of one that an earlier release judged.
+	Code ReasonCode `json:"code,omitempty"`
+	At   time.Time  `json:"at"`
 	// Memory is what the host had, in bytes, where the version failed for want of
 	// it: on a host with more it is tried again.
 	Memory int64 `json:"memory,omitempty"`
@@ -128,6 +130,8 @@ type RolloutRow struct {
 	LastFailure time.Time `json:"last_failure,omitzero"`
 	Counted     []string  `json:"counted,omitempty"` // container IDs already counted
 	Cause       string    `json:"cause,omitempty"`
+	// Code is of the cause.
+	Code ReasonCode `json:"code,omitempty"`
 	// Checks are those of the wanted version and of superseded ones that still
 	// run: an instance is probed by its own checks, never by newer ones.
 	Checks map[Version][]Check `json:"checks,omitempty"`

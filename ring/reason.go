@@ -48,6 +48,8 @@ const (
 	WhyCommitRefused      ReasonCode = "CommitRefused"
 	WhyAppRefused         ReasonCode = "AppRefused"
 	WhyInstanceNotReady   ReasonCode = "InstanceNotReady"
+	WhyProgramEnded       ReasonCode = "ProgramEnded"
+	WhyAbortedByPerson    ReasonCode = "AbortedByPerson"
 	WhyRolloutFailed      ReasonCode = "RolloutFailed"
 	WhyReloadFailed       ReasonCode = "ReloadFailed"
 	WhyJobFailed          ReasonCode = "JobFailed"

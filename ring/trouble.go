@@ -19,12 +19,13 @@ const (
 // Trouble is something that is not as it should be, from its beginning until the
 // journal told its end. It is remembered so that a restart tells nothing twice.
 type Trouble struct {
-	What    string    `json:"what"`
-	Subject string    `json:"subject"` // source, app, or app/service
-	Source  string    `json:"source,omitempty"`
-	Commit  SHA       `json:"commit,omitempty"`
-	Reason  string    `json:"reason"` // as it began
-	Since   time.Time `json:"since"`
+	What    string     `json:"what"`
+	Subject string     `json:"subject"` // source, app, or app/service
+	Source  string     `json:"source,omitempty"`
+	Commit  SHA        `json:"commit,omitempty"`
+	Reason  string     `json:"reason"`         // as it began
+	Code    ReasonCode `json:"code,omitempty"` // of the reason
+	Since   time.Time  `json:"since"`
 	// Told says that the journal has its beginning; what is over before that was
 	// only a moment, and is not told at all.
 	Told bool `json:"told,omitempty"`
