@@ -132,6 +132,21 @@ func TestOnlyTheLastParagraphHoldsTrailers(t *testing.T) {
 	}
 }
 
+func TestAnswersOnDataAreReadAsTheyStand(t *testing.T) {
+	for message, want := range map[string][]ring.DataAnswer{
+		"s\n\nGitring-Data: store from shop\n":                             {{App: "store", From: "shop"}},
+		"s\n\nGitring-Data: store from none\nGitring-Data: b  from  c_1\n": {{App: "store", From: "none"}, {App: "b", From: "c_1"}},
+		"s\n\nGitring-Data: store form shop\n":                             {{From: "store form shop"}},
+		"s\n\nGitring-Data: store from \x1b[31mshop\n":                     {{From: "store from \x1b[31mshop"}},
+		"s\n\nGitring-Data: store from shop cart\n":                        {{From: "store from shop cart"}},
+		"s\n\nwe write\nGitring-Data: store from shop\nas the page says\n": nil,
+		"s\n\nGitring-Data: store from shop\n\nbody\n":                     nil,
+		"Gitring-Data: store from shop\n":                                  nil,
+	} {
+		require.Equal(t, want, (&parsed{message: []byte(message)}).data(), message)
+	}
+}
+
 func TestASubjectIsFitForATerminal(t *testing.T) {
 	for message, want := range map[string]string{
 		"one\ntwo":                    "one",

@@ -13,9 +13,9 @@ const maxSubject = 200
 
 // commit fills everything but Tree from the bytes that were verified.
 func (p *parsed) commit(v ring.Verified) ring.Commit {
-	leave := p.allowRemove()
+	leave, data := p.allowRemove(), p.data()
 	if v.Landed { // nobody signed this message
-		leave = v.AllowRemove
+		leave, data = v.AllowRemove, v.Data
 	}
 	return ring.Commit{
 		SHA:         p.sha,
@@ -26,6 +26,7 @@ func (p *parsed) commit(v ring.Verified) ring.Commit {
 		ClaimedAt:   p.committer.when,
 		FirstSeen:   v.FirstSeen.UTC(),
 		AllowRemove: leave,
+		Data:        data,
 	}
 }
 
@@ -64,6 +65,15 @@ func (p *parsed) allowRemove() int {
 		}
 	}
 	return n
+}
+
+// data are the answers on what holds data.
+func (p *parsed) data() []ring.DataAnswer {
+	var all []ring.DataAnswer
+	for _, v := range p.trailers(ring.DataTrailer) {
+		all = append(all, ring.ReadDataAnswer(v))
+	}
+	return all
 }
 
 // trailers are the values of a key in the message's last paragraph. Only a

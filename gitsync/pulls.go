@@ -346,8 +346,8 @@ func (q *quarantine) landed(ctx context.Context, head ring.SHA, all []ring.Verif
 	if err != nil {
 		return out, fmt.Errorf("cannot read %s: %w", head.Short(), err)
 	}
-	if !q.trust.mayRemove(v) {
-		c.AllowRemove = 0
+	if !q.trust.mayAnswer(v) {
+		c.AllowRemove, c.Data = 0, nil
 	}
 	out.Commit = c
 	if descends {

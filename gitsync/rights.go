@@ -104,9 +104,9 @@ func (t *Trust) grants(id identity) []Binding {
 	return out
 }
 
-// mayRemove says that a signer's leave to remove services counts: it is about the
-// whole source, so one who is bound to paths, or to images, cannot give it.
-func (t *Trust) mayRemove(v ring.Verified) bool {
+// mayAnswer says that what a signer's trailers allow counts: it is about the whole
+// source, so one who is bound to paths, or to images, cannot give it.
+func (t *Trust) mayAnswer(v ring.Verified) bool {
 	if t.cfg.Mode == Disabled {
 		return true
 	}

@@ -95,8 +95,8 @@ func (w *watch) load(ctx context.Context, now time.Time) error {
 // carried is a trusted commit as it goes on from here.
 func (w *watch) carried(v ring.Verified) (*ring.Commit, error) {
 	c, err := commitOf(w.mirror, v, w.cfg.Limits)
-	if err == nil && !w.trust.Load().mayRemove(v) {
-		c.AllowRemove = 0
+	if err == nil && !w.trust.Load().mayAnswer(v) {
+		c.AllowRemove, c.Data = 0, nil
 	}
 	return c, err
 }

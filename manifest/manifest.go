@@ -145,7 +145,7 @@ func Check(c *ring.Commit, s Settings) (ring.Plan, []*ring.Refusal) {
 }
 
 func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
-	plan := ring.Plan{Source: s.Source, Commit: c.SHA, Signer: c.Signer, AllowRemove: c.AllowRemove}
+	plan := ring.Plan{Source: s.Source, Commit: c.SHA, Signer: c.Signer, AllowRemove: c.AllowRemove, Data: c.Data}
 	r := &reader{
 		commit: c, settings: s, limits: s.Limits.withDefaults(),
 		contents: map[string]ring.Content{}, mounted: map[string]held{}, search: search{depth: usualDepth}, folders: map[string]bool{},

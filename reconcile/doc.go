@@ -24,7 +24,10 @@
 //
 //	stage         an app comes into force when all that it needs is here, at once and whole
 //	succession    what another app takes over is served until that one can come
-//	leftbehind    a volume that would begin empty, where another one is given up for it
+//	leftbehind    what would begin empty, where other data is given up for it
+//	holding       the volumes and data folders of apps
+//	takeover      signed answers, by which an app has what another one had
+//	left          what was given up before
 //	pin           tags become digests, once, and are carried forward
 //	pin_note      how an image was found, where that is worth telling
 //	newcomer_note what the plan says of services that are new here

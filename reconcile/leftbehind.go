@@ -1,105 +1,129 @@
 package reconcile
 
 import (
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
 
-// An app, a service or a volume under another name has a volume under another name, and
-// that would begin empty beside the data. Compose begins it so without a word.
+// An app, a service or a volume under another name has a volume under another name, and an
+// app in another folder has other data folders. Those would begin empty beside the data.
+// Compose begins them so without a word.
 
-// volumeOf is a named volume that a service writes.
-type volumeOf struct {
-	app, key, engine string
-	image, target    string // of the service, and where it mounts the volume
-	meant            bool   // its author says which volume it is, or that it begins empty
-	from             string // the app that it is taken over from; "" for none
-	place            ring.Place
-}
-
-// RefuseLeftBehind takes the apps out of a plan that would begin a volume empty while the
-// same plan gives up one with the same image and mount point. The app that has it keeps
-// what is in force. It is a function of the plan, of what is in force, by app, of the
-// volumes that apps were given once, and of which apps are in one hand: who may write one
-// folder keeps no app of others by it.
-func RefuseLeftBehind(
-	plan *ring.Plan, inForce map[string]ring.InForce, were map[string]ring.Kept, oneHand func(a, b *ring.App) bool,
-) []*ring.Refusal {
-	known, given := map[string]bool{}, []volumeOf(nil)
-	for name := range were {
-		if volume, ok := strings.CutPrefix(name, "volume "); ok {
-			known[volume] = true
-		}
-	}
-	for _, name := range sortedKeys(inForce) {
-		f := inForce[name]
-		for _, v := range volumesOf(&f.App) {
-			known[v.engine] = true
-			if f.App.Source == plan.Source && !f.Leaving {
-				given = append(given, v)
-			}
-		}
-	}
-	kept, has := map[string]bool{}, map[string]bool{}
-	for i := range plan.Apps {
-		for _, v := range volumesOf(&plan.Apps[i]) {
-			kept[v.engine], has[v.app+" "+v.engine] = true, true
-		}
-	}
-	for name := range plan.Refused { // what is refused keeps what it has
-		if f, ok := inForce[name]; ok {
-			for _, v := range volumesOf(&f.App) {
-				kept[v.engine] = true
-			}
-		}
-	}
-	given = slices.DeleteFunc(given, func(v volumeOf) bool { return kept[v.engine] })
-	refused := map[string]*ring.Refusal{}
+// RefuseLeftBehind takes the apps out of a plan that would begin a volume or a folder empty
+// while the plan gives up one with the same image and mount point, or another commit did
+// before. An app in force that has it keeps what is in force.
+func (d *DataHost) RefuseLeftBehind(plan *ring.Plan) []*ring.Refusal {
+	refused := d.twice(plan)
+	maps.Copy(refused, d.wrong)
+	known, kept := d.known(), d.planned(plan)
+	given := d.givenUp(plan, kept)
 	for i := range plan.Apps {
 		app := &plan.Apps[i]
-		for _, v := range volumesOf(app) {
-			if has[v.from+" "+v.engine] && refused[app.Name] == nil {
-				refused[app.Name] = &ring.Refusal{
-					Code: ring.Conflict, Commit: plan.Commit, App: app.Name, File: v.place.File, Line: v.place.Line,
-					Says: say("volume %s is taken over from app %s, which has it in this commit still", v.engine, v.from),
-					Hint: say("take it out of app %s, or mount another volume here", v.from),
-				}
-			}
-			if known[v.engine] || v.meant || refused[app.Name] != nil {
+		left := d.leftFor(app, kept)
+		none := slices.Contains(plan.Data, ring.DataAnswer{App: app.Name, From: ring.FromNone})
+		for _, h := range holdingsOf(app, d.Root) {
+			if h.meant || !d.begins(&h, known) {
 				continue
 			}
-			at := slices.IndexFunc(given, func(old volumeOf) bool {
-				f := inForce[old.app]
-				return old.image == v.image && old.target == v.target && oneHand(app, &f.App)
-			})
-			if at < 0 {
+			if none {
+				app.Empty = appendNew(app.Empty, h.name)
 				continue
 			}
-			old := given[at]
-			refused[app.Name] = leftBehind(plan, app, v, old)
-			if f, ok := inForce[old.app]; ok && old.app != app.Name {
-				stays := *refused[app.Name]
-				stays.App, stays.File, stays.Line = old.app, "", 0
-				stays.Hint = say("what app %s says in %s decides: %s", app.Name, v.place.File, stays.Hint)
-				if next := slices.IndexFunc(plan.Apps, func(a ring.App) bool { return a.Name == old.app }); next >= 0 {
-					stays.File = firstOf(plan.Apps[next].Files)
-				}
-				if refused[old.app] == nil {
-					refused[old.app] = &stays
-					plan.Refuse(old.app, &stays, f.App)
-				}
+			old, ok := d.match(app, &h, given, left)
+			if !ok {
+				continue
+			}
+			if refused[app.Name] == nil {
+				refused[app.Name] = leftBehind(plan, app, &h, old)
+			}
+			d.stay(plan, app, old, refused)
+		}
+	}
+	return takeOut(plan, refused)
+}
+
+// match is what a thing of an app would leave behind.
+func (d *DataHost) match(app *ring.App, h *holding, given, left []holding) (*holding, bool) {
+	alike := func(old *holding) bool {
+		return old.image == h.image && old.image != "" && old.target == h.target && old.name != h.name
+	}
+	for i := range given {
+		f := d.InForce[given[i].app]
+		if alike(&given[i]) && d.OneHand(app, &f.App) {
+			return &given[i], true
+		}
+	}
+	for i := range left {
+		f := d.Left[left[i].app]
+		if alike(&left[i]) && d.OneHand(app, &f.App) {
+			return &left[i], true
+		}
+	}
+	return nil, false
+}
+
+// stay has the app in force that has the data keep it until the other one is mended.
+func (d *DataHost) stay(plan *ring.Plan, app *ring.App, old *holding, refused map[string]*ring.Refusal) {
+	f, ok := d.InForce[old.app]
+	if !ok || f.Leaving || old.app == app.Name || refused[old.app] != nil {
+		return
+	}
+	if !slices.ContainsFunc(holdingsOf(&f.App, d.Root), func(h holding) bool { return h.name == old.name }) {
+		return // it gave it up before
+	}
+	r := refused[app.Name]
+	stays := *r
+	stays.App, stays.File, stays.Line = old.app, "", 0
+	stays.Hint = say("what app %s says in %s decides: %s", app.Name, r.File, r.Hint)
+	if next := slices.IndexFunc(plan.Apps, func(a ring.App) bool { return a.Name == old.app }); next >= 0 {
+		stays.File = firstOf(plan.Apps[next].Files)
+	}
+	refused[old.app] = &stays
+	plan.Refuse(old.app, &stays, f.App)
+}
+
+// twice refuses who takes over what another app of the plan has: two would write it. Who has
+// it in force keeps it.
+func (d *DataHost) twice(plan *ring.Plan) map[string]*ring.Refusal {
+	refused := map[string]*ring.Refusal{}
+	planned := d.planned(plan)
+	for i := range plan.Apps {
+		app := &plan.Apps[i]
+		f := d.InForce[app.Name]
+		for _, h := range holdingsOf(app, d.Root) {
+			other := slices.IndexFunc(planned[h.name], func(name string) bool { return name != app.Name })
+			if other < 0 || !takes(app, &h) || refused[app.Name] != nil ||
+				!f.Leaving && slices.ContainsFunc(holdingsOf(&f.App, d.Root), func(o holding) bool { return o.name == h.name }) {
+				continue
+			}
+			name := planned[h.name][other]
+			refused[app.Name] = &ring.Refusal{
+				Code: ring.Conflict, Commit: plan.Commit, App: app.Name, File: h.place.File, Line: h.place.Line,
+				Says: say("%s is taken over by app %s, and app %s has it in this commit too", h.called(), app.Name, name),
+				Hint: say("two would write it: take it out of app %s, or mount another one here", name),
 			}
 		}
 	}
+	return refused
+}
+
+// takes reports whether an app takes something over, as its Compose file or a signed answer says.
+func takes(app *ring.App, h *holding) bool {
+	return h.from != "" || slices.ContainsFunc(app.Taken, func(t ring.Taken) bool {
+		return h.isFolder() && t.Folder != "" && t.As == h.source
+	})
+}
+
+// takeOut takes refused apps out of a plan, and gives their refusals.
+func takeOut(plan *ring.Plan, refused map[string]*ring.Refusal) (all []*ring.Refusal) {
 	if len(refused) == 0 {
 		return nil
 	}
-	var all []*ring.Refusal
 	plan.Apps = slices.DeleteFunc(slices.Clone(plan.Apps), func(a ring.App) bool {
 		r := refused[a.Name]
-		if r != nil {
+		if r != nil && plan.Refused[a.Name] == nil {
 			plan.Refuse(a.Name, r, a)
 		}
 		return r != nil
@@ -110,45 +134,52 @@ func RefuseLeftBehind(
 	return all
 }
 
-func leftBehind(plan *ring.Plan, app *ring.App, v, old volumeOf) *ring.Refusal {
-	r := &ring.Refusal{
-		Code: ring.VolumeLeftBehind, Commit: plan.Commit, App: app.Name, File: v.place.File, Line: v.place.Line,
-		Says: say("VOLUME %s WOULD BEGIN EMPTY: app %s has the data in volume %s, which this commit gives up", v.engine, old.app, old.engine),
-		Hint: say("to take the data over: volumes: {%s: {x-gitring: {from: %s}}}; to begin empty: from: none", scalar(v.key), old.app),
+func leftBehind(plan *ring.Plan, app *ring.App, h, old *holding) *ring.Refusal {
+	what := "VOLUME"
+	if h.isFolder() {
+		what = "FOLDER"
 	}
-	if ring.VolumeName(old.app, v.key) != old.engine { // under another key, or with a name of its own
-		from := ""
-		if old.app != app.Name {
-			from = say(", x-gitring: {from: %s}", old.app)
+	r := &ring.Refusal{
+		Code: ring.VolumeLeftBehind, Commit: plan.Commit, App: app.Name, File: h.place.File, Line: h.place.Line,
+		Says: say("%s %s WOULD BEGIN EMPTY: app %s has the data in %s, which this commit gives up", what, h.where(), old.app, old.called()),
+	}
+	if old.commit != "" {
+		r.Says = say("%s %s WOULD BEGIN EMPTY: app %s had the data in %s, and commit %s gave it up", what, h.where(), old.app, old.called(), old.commit.Short())
+	}
+	for _, x := range []*holding{h, old} {
+		if x.isFolder() {
+			r.Folders += x.where() + "\n"
 		}
-		r.Hint = say("to take the data over: volumes: {%s: {name: %s%s}}; to begin empty: volumes: {%s: {x-gitring: {from: none}}}", scalar(v.key), scalar(old.engine), from, scalar(v.key))
+	}
+	take, none := ring.DataAnswer{App: app.Name, From: old.app}, ring.DataAnswer{App: app.Name, From: ring.FromNone}
+	switch {
+	case h.isFolder() != old.isFolder():
+		r.Hint = say("mount %s again, or copy what it holds; to begin empty, sign %q in a commit's message", old.called(), none)
+	case h.isFolder() && h.root != old.root:
+		r.Hint = say("move it below %s; to begin empty, sign %q in a commit's message", h.root, none)
+	case h.isFolder():
+		r.Hint = say("to take the data over mount %s, or sign %q in a commit's message; to begin empty: %q", within(app, old.source), take, none)
+	default:
+		r.Hint = say("to take the data over: %s, or sign %q in a commit's message; to begin empty: volumes: {%s: {x-gitring: {from: none}}}", volumeWords(app, h, old), take, scalar(h.key))
 	}
 	return r
 }
 
-func takenFrom(app *ring.App, v ring.Volume) string {
-	if v.From == app.Name || v.From == ring.FromNone {
-		return ""
+// volumeWords are what the Compose file says to take a volume over.
+func volumeWords(app *ring.App, h, old *holding) string {
+	maker := old.maker()
+	switch {
+	case maker == app.Name:
+		return say("volumes: {%s: {name: %s}}", scalar(h.key), scalar(old.where()))
+	case ring.VolumeName(maker, h.key) != old.where(): // under another key, or with a name of its own
+		return say("volumes: {%s: {name: %s, x-gitring: {from: %s}}}", scalar(h.key), scalar(old.where()), maker)
 	}
-	return v.From
+	return say("volumes: {%s: {x-gitring: {from: %s}}}", scalar(h.key), maker)
 }
 
-// volumesOf are the named volumes that the services of an app write, but for those that
-// somebody else makes.
-func volumesOf(app *ring.App) (out []volumeOf) {
-	for i := range app.Services {
-		s := &app.Services[i]
-		for _, m := range s.Spec.Mounts {
-			at := slices.IndexFunc(app.Volumes, func(v ring.Volume) bool { return v.Key == m.Source })
-			if m.Kind != ring.MountVolume || m.ReadOnly || at < 0 {
-				continue
-			}
-			v := app.Volumes[at]
-			out = append(out, volumeOf{
-				app: app.Name, key: v.Key, engine: v.EngineName(app.Name), image: repository(s.Spec.Image), target: m.Target,
-				meant: v.From == ring.FromNone || v.External != "", from: takenFrom(app, v), place: s.Place("volumes." + m.Target),
-			})
-		}
+func appendNew(all []string, name string) []string {
+	if slices.Contains(all, name) {
+		return all
 	}
-	return out
+	return append(all, name)
 }

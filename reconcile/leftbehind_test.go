@@ -57,7 +57,8 @@ func TestNoVolumeBeginsEmptyWhereItsDataStaysBehind(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			plan := &ring.Plan{Source: "s", Commit: "c2", Apps: tt.next}
 			had := len(tt.next)
-			refusals := RefuseLeftBehind(plan, map[string]ring.InForce{"shop": {App: shop}}, map[string]ring.Kept{"volume " + tt.were: {}, "volume shop_pgdata": {}}, together)
+			d := &DataHost{InForce: map[string]ring.InForce{"shop": {App: shop}}, Kept: map[string]ring.Kept{"volume " + tt.were: {}, "volume shop_pgdata": {}}, OneHand: together}
+			refusals := d.RefuseLeftBehind(plan)
 			require.ElementsMatch(t, tt.refused, keysThat(plan.Refused, func(string) bool { return true }))
 			if len(tt.refused) == 0 {
 				require.Empty(t, refusals)
@@ -77,7 +78,8 @@ func TestAnotherSourcesAppGivesUpNothingHere(t *testing.T) {
 	shop := withData("shop", "db", "pgdata", "postgres:16")
 	shop.Source = "lab"
 	plan := &ring.Plan{Source: "s", Commit: "c2", Apps: []ring.App{withData("store", "db", "pgdata", "postgres:16")}}
-	require.Empty(t, RefuseLeftBehind(plan, map[string]ring.InForce{"shop": {App: shop}}, nil, together))
+	d := &DataHost{InForce: map[string]ring.InForce{"shop": {App: shop}}, OneHand: together}
+	require.Empty(t, d.RefuseLeftBehind(plan))
 }
 
 func together(*ring.App, *ring.App) bool { return true }
@@ -86,7 +88,8 @@ func together(*ring.App, *ring.App) bool { return true }
 func TestNobodyHoldsAnAppOfOthersByAVolume(t *testing.T) {
 	shop := withData("shop", "db", "pgdata", "postgres:16")
 	plan := &ring.Plan{Source: "s", Commit: "c2", Apps: []ring.App{withData("evil", "db", "pgdata", "postgres:16")}}
-	require.Empty(t, RefuseLeftBehind(plan, map[string]ring.InForce{"shop": {App: shop}}, nil, func(a, b *ring.App) bool { return a.Name == b.Name }))
+	d := &DataHost{InForce: map[string]ring.InForce{"shop": {App: shop}}, OneHand: func(a, b *ring.App) bool { return a.Name == b.Name }}
+	require.Empty(t, d.RefuseLeftBehind(plan))
 	require.Empty(t, plan.Refused)
 }
 
@@ -95,9 +98,9 @@ func TestAVolumeIsNotTakenOverFromAnAppThatKeepsIt(t *testing.T) {
 	shop, store := withData("shop", "db", "pgdata", "postgres:16"), withData("store", "db", "pgdata", "postgres:16")
 	store.Volumes[0].From, store.Volumes[0].Name = "shop", "shop_pgdata"
 	plan := &ring.Plan{Source: "s", Commit: "c2", Apps: []ring.App{shop, store}}
-	refusals := RefuseLeftBehind(plan, map[string]ring.InForce{"shop": {App: shop}}, nil, together)
+	refusals := (&DataHost{InForce: map[string]ring.InForce{"shop": {App: shop}}, OneHand: together}).RefuseLeftBehind(plan)
 	require.Len(t, refusals, 1)
 	require.Equal(t, ring.Conflict, plan.Refused["store"].Code)
-	require.Contains(t, plan.Refused["store"].Says, "volume shop_pgdata is taken over from app shop, which has it in this commit still")
+	require.Contains(t, plan.Refused["store"].Says, "volume shop_pgdata is taken over by app store, and app shop has it in this commit too")
 	require.Len(t, plan.Apps, 1)
 }

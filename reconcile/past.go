@@ -32,6 +32,7 @@ func (t *decider) undo() {
 		if have.App.Commit == app.Commit && ring.PastKey(&have.App) == ring.PastKey(&app) {
 			continue
 		}
+		t.giveUpData(&have.App, &app)
 		t.set(ring.InForce{App: app, Since: t.now, Signer: past.Signer, Subject: past.Subject, Committed: past.Committed, Undone: true})
 		t.event(ring.Event{
 			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit, Actor: o.Actor,

@@ -255,6 +255,7 @@ func (t *decider) force(src *Source, app ring.App, have ring.InForce, known bool
 	}
 	t.set(f)
 	t.accept(&app)
+	t.giveUpData(&have.App, &app)
 	if !known || !sameApp(have.App, app) {
 		t.event(ring.Event{
 			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit,
@@ -291,6 +292,7 @@ func (t *decider) leave(src *Source, present map[string][]string) {
 			continue
 		}
 		app := t.Facts.Apps[name].App
+		t.giveUpData(&app, &ring.App{Commit: src.Next.Commit})
 		app.Name, app.Source, app.Commit = name, src.Name, src.Next.Commit
 		app.Powers = nil
 		app.Services, app.Networks, app.Volumes = nil, nil, nil // volumes are never removed: nothing here names them any more

@@ -32,6 +32,7 @@ type Facts struct {
 	Troubles  map[string]Trouble // by TroubleKey
 	Unread    map[string]Unread  // by container ID
 	Names     map[string]Name    // by app, those that left too
+	Left      map[string]Left    // by app
 }
 
 // A Fact is one row of the store, replaced whole under its table and key.

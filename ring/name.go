@@ -19,8 +19,10 @@ type Name struct {
 	DataRoot string `json:"data_root,omitempty"` // as App.DataRoot
 	// Volumes are the engine's names of all volumes that were made for the app under a
 	// name of their own; others begin with the app's name.
-	Volumes []string  `json:"volumes,omitempty"`
-	At      time.Time `json:"at"` // of the first acceptance
+	Volumes []string `json:"volumes,omitempty"`
+	// Taken is what signed answers had the app take over, for as long as it has the name.
+	Taken []Taken   `json:"taken,omitempty"`
+	At    time.Time `json:"at"` // of the first acceptance
 }
 
 // Row is by app.
@@ -42,6 +44,7 @@ func RuleFile(folder, file string) string {
 // none.
 func NameOf(a *App, before Name, now time.Time) Name {
 	n := Name{App: a.Name, Source: a.Source, Path: path.Clean(a.Path), DataRoot: a.DataRoot, Volumes: slices.Clone(before.Volumes), At: before.At}
+	n.Taken = withTaken(before.Taken, a.Taken)
 	if n.At.IsZero() {
 		n.At = now
 	}
@@ -60,7 +63,7 @@ func NameOf(a *App, before Name, now time.Time) Name {
 // Same reports whether two rows say the same.
 func (f Name) Same(o Name) bool {
 	return f.App == o.App && f.Source == o.Source && f.Path == o.Path && f.File == o.File && f.DataRoot == o.DataRoot &&
-		f.At.Equal(o.At) && slices.Equal(f.Volumes, o.Volumes)
+		f.At.Equal(o.At) && slices.Equal(f.Volumes, o.Volumes) && slices.Equal(f.Taken, o.Taken)
 }
 
 // MatchPath reports whether a pattern covers a file, folder by folder. * and ? stop at a

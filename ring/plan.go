@@ -17,8 +17,10 @@ type Plan struct {
 	Commit SHA    `json:"commit"`
 	Signer string `json:"signer,omitempty"`
 	// AllowRemove is the commit's signed leave to remove that many services.
-	AllowRemove int   `json:"allow_remove,omitempty"`
-	Apps        []App `json:"apps"` // by name; those that can be carried out
+	AllowRemove int `json:"allow_remove,omitempty"`
+	// Data are the commit's signed answers on what holds data.
+	Data []DataAnswer `json:"data,omitempty"`
+	Apps []App        `json:"apps"` // by name; those that can be carried out
 	// Refused are the apps that cannot, by name: each keeps its plan in force.
 	Refused map[string]*Refusal `json:"refused,omitempty"`
 	// Claims is what could be read of them.
@@ -80,6 +82,10 @@ type App struct {
 	// with the risk, as plan and status list them.
 	DataRoot string   `json:"data_root,omitempty"`
 	Powers   []string `json:"powers,omitempty"`
+	// Taken is what a signed answer had the app take over, in this commit or before it, and
+	// Empty what by one begins empty, as in Kept.Name.
+	Taken []Taken  `json:"taken,omitempty"`
+	Empty []string `json:"empty,omitempty"`
 	// Attachable are the keys of the networks that others may join.
 	Attachable []string `json:"attachable,omitempty"`
 	// UseFiles are, by key such as "services.vpn.cap_add.NET_ADMIN", the files that say what

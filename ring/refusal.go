@@ -114,6 +114,9 @@ type Refusal struct {
 	// Owner is the app of this host that has what is refused for as long as it is here
 	// itself; "" where nobody has, or where that stays when the app goes.
 	Owner string `json:"-"`
+	// Folders are those of the host that it is about, one a line: it is asked again once one
+	// of them changes.
+	Folders string `json:"-"`
 }
 
 // Error is the code, the place and the sentence, on one line.

@@ -41,6 +41,7 @@ var tables = map[string]table{
 	"trouble":  rows(func(f *Facts) *map[string]Trouble { return &f.Troubles }),
 	"unread":   rows(func(f *Facts) *map[string]Unread { return &f.Unread }),
 	"name":     rows(func(f *Facts) *map[string]Name { return &f.Names }),
+	"left":     rows(func(f *Facts) *map[string]Left { return &f.Left }),
 }
 
 // rows is the table of a map that holds its rows by value.

@@ -58,6 +58,7 @@ func admit(a ring.Action, b beside) (told []string, all []*ring.Refusal) {
 		told = append(told, b.loose(a, v)...)
 	}
 	all = append(all, b.dataOfForce(a)...)
+	all = append(all, b.dataOfInstances(a)...)
 	if len(r) == 0 { // else its hint says so already
 		all = append(all, b.dataOfOthers(a)...)
 	}
@@ -168,6 +169,9 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 		return one(no(a, ring.BadValue, v.at, fmt.Sprintf("volume %s is external and not on this host", name),
 			"docker volume create "+name+", or take external out, and gitring makes it"))
 	}
+	if i < 0 && (v.From == ring.FromNone || slices.Contains(a.Of.Empty, keptVolume(name))) {
+		return nil // its author wants an empty one
+	}
 	if i < 0 {
 		return b.elsewhere(a, v, name)
 	}
@@ -176,6 +180,9 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 		return nil
 	}
 	p := b.project(owner)
+	if v.From == owner && hadVolume(a.Was, name) {
+		return nil // it was taken over, and whose it was may have left since
+	}
 	if v.From == owner && b.mayTakeOver(b.volumes[i].Labels, a.Of.Source, p) {
 		return nil // one writer at a time is for the one who decides
 	}
@@ -196,12 +203,16 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 	return nil
 }
 
+// hadVolume reports whether the app in force has a volume by a name.
+func hadVolume(was *ring.App, name string) bool {
+	return was != nil && slices.ContainsFunc(mountedVolumes(was), func(u volumeUse) bool { return u.EngineName(was.Name) == name })
+}
+
 // loose tells, when an app first asks for it, of a volume of its name that nobody says
 // whose it is, as Compose warns of one: it is used as it is.
 func (b beside) loose(a ring.Action, v volumeUse) []string {
 	name := v.EngineName(a.App)
-	had := a.Was != nil && slices.ContainsFunc(mountedVolumes(a.Was), func(u volumeUse) bool { return u.EngineName(a.Was.Name) == name })
-	if had || !unlabelled(a.App, v, b.volumes) {
+	if hadVolume(a.Was, name) || !unlabelled(a.App, v, b.volumes) {
 		return nil
 	}
 	return []string{looseSays(name)}
@@ -339,7 +350,7 @@ func (b beside) dataOfForce(a ring.Action) []*ring.Refusal {
 			now = path.Join(a.Of.Path, rel)
 		}
 		was, is := dataPath(a.Was, b.root, source), dataPath(a.Of, b.root, now)
-		if was == is || !slices.Contains(wanted, now) || b.folders[is] == filled {
+		if was == is || !slices.Contains(wanted, now) || b.folders[is] == filled || slices.Contains(a.Of.Empty, keptData(is)) {
 			continue
 		}
 		kept := slices.Contains(a.Kept, keptData(was))

@@ -35,6 +35,13 @@ func bound(source, target string) func(*container.Summary) {
 	}
 }
 
+func writable(kind mount.Type, name, source, target string) func(*container.Summary) {
+	return func(c *container.Summary) {
+		c.Labels["gitring.service"] = "db"
+		c.Mounts = append(c.Mounts, container.MountPoint{Type: kind, Name: name, Source: source, Destination: target, RW: true})
+	}
+}
+
 func withLabels(more map[string]string) func(*container.Summary) {
 	return func(c *container.Summary) {
 		for k, v := range more {
@@ -289,6 +296,47 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 			containers: all(theirs("blog", "", running, ourOwn("blog", "apps/blog"))), volumes: vols(oursOf("blog", "prod", elsewhereFolder)),
 		}},
 		{name: "a volume taken over from an app that left", app: shop(from("blog")), here: beside{volumes: vols(oursOf("blog", "prod", elsewhereFolder))}},
+		{name: "a volume of Compose's, taken over by the app in force from one that left since", app: shop(from("blog")), was: shop(from("blog")), here: beside{
+			volumes: vols(madeFor("blog_pg", "blog", "pg")),
+		}},
+		{name: "its volume under the name that gitring ran the folder as before, and it is to begin empty", app: shop(func(a *ring.App) { a.Name, a.Volumes[0].From = "store", ring.FromNone }), here: beside{
+			volumes: vols(madeFor("shop_pg", "shop", "pg")), containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop"))),
+		}},
+		{name: "the same by a signed answer", app: shop(func(a *ring.App) { a.Name, a.Empty = "store", []string{"volume store_pg"} }), here: beside{
+			volumes: vols(madeFor("shop_pg", "shop", "pg")), containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop"))),
+		}},
+		{
+			name: "an answer about another volume", app: shop(func(a *ring.App) { a.Name, a.Empty = "store", []string{"volume store_other"} }),
+			here: beside{volumes: vols(madeFor("shop_pg", "shop", "pg")), containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop")))},
+			code: ring.VolumeElsewhere,
+		},
+		{
+			name: "the database is lost, and an instance has what a signed answer gave the app", app: shop(), line: 7,
+			here: beside{
+				volumes:    vols(oursOf("blog", "prod", elsewhereFolder)),
+				containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop"), ofSource("prod"), writable(mount.TypeVolume, "blog_pg", "", "/pg"))),
+			},
+			code: ring.VolumeElsewhere, says: "instance shop-db-1 has its data in blog_pg, and the app would begin with an empty shop_pg",
+			hints: []string{"volumes: {pg: {name: blog_pg, x-gitring: {from: blog}}}", "docker volume create shop_pg"},
+		},
+		{
+			name: "the database is lost, and its instance is stopped", app: shop(),
+			here: beside{containers: all(theirs("shop", "", exited, ourOwn("shop", "apps/shop"), ofSource("prod"), writable(mount.TypeVolume, "blog_pg", "", "/pg")))},
+			code: ring.VolumeElsewhere, hints: []string{"volumes: {pg: {name: blog_pg}}"},
+		},
+		{
+			name: "the database is lost, and an instance has another folder", app: shop(),
+			here: beside{containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop"), ofSource("prod"), writable(mount.TypeBind, "", "/srv/blog/data", "/data")))},
+			code: ring.VolumeElsewhere, says: "instance shop-db-1 has its data in /srv/blog/data, and the app would begin with an empty /srv/apps/shop/data",
+			hints: []string{"mount ../../blog/data", "mkdir -p /srv/apps/shop/data"},
+		},
+		{name: "the database is lost, and an instance has what the app wants", app: shop(), here: beside{
+			volumes: vols(oursOf("shop", "prod")), folders: map[string]filling{"/srv/apps/shop/data": filled},
+			containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop"), ofSource("prod"), writable(mount.TypeVolume, "shop_pg", "", "/pg"), writable(mount.TypeBind, "", "/srv/apps/shop/data", "/data"))),
+		}},
+		{name: "an instance of an app in force has what that had", app: shop(), was: shop(from("blog")), here: beside{
+			containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop"), ofSource("prod"), writable(mount.TypeVolume, "blog_pg", "", "/pg"))),
+		}},
 		{
 			name: "a volume taken over from a project that gitring never ran", app: shop(from("blog")),
 			here: beside{volumes: vols(madeFor("blog_pg", "blog", "pg"))},

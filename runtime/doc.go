@@ -92,6 +92,7 @@
 //	survey         what there is, when an app comes
 //	surveys        asked once for many apps
 //	admit          what of it is in the way
+//	admit_own      data that instances of the app itself have elsewhere
 //	loose          volumes that nobody says whose they are
 //	ownbridge      the engine's own network
 //

@@ -149,6 +149,16 @@ func glance(folder string) (filling, error) {
 	return filled, nil
 }
 
+// HoldsData reports whether a data folder is there, and whether it holds anything. In
+// doubt it is not there and holds something: then nothing begins beside it unasked.
+func HoldsData(folder string) (there, holds bool) {
+	f, err := glance(folder)
+	if err != nil {
+		return false, true
+	}
+	return f != absent, f == filled
+}
+
 // joined is the first refusal, with what else is wrong behind it.
 func joined(all []*ring.Refusal) *ring.Refusal {
 	r := *all[0]

@@ -160,6 +160,11 @@ func composeBeside(app *ring.App, by map[string]ring.Composing, networks map[str
 			services[s.Name] = says
 		}
 	}
+	for _, v := range app.Volumes {
+		if v.From != "" && v.Name != "" { // Compose knows no from:, and would begin with an empty one
+			volumes[v.Key] = m{"name": v.Name}
+		}
+	}
 	for _, n := range app.Networks {
 		if name := networks[n.Key]; n.External == "" && name != "" {
 			nets[n.Key] = m{"name": name}

@@ -59,6 +59,19 @@ volumes:
 `, string(b))
 }
 
+// Compose does not know x-gitring, and no commit's message.
+func TestAHandedBackProjectHasTheVolumesThatWereTakenOver(t *testing.T) {
+	app := &ring.App{
+		Name: "store", Path: "store", Volumes: []ring.Volume{{Key: "pg", Name: "shop_pg", From: "shop"}, {Key: "cache", From: ring.FromNone}, {Key: "own", Name: "own"}},
+		Services: []ring.Service{{Name: "db", Replicas: 1, Spec: ring.Spec{Mounts: []ring.Mount{{Kind: ring.MountVolume, Source: "pg", Target: "/pg"}}}}},
+	}
+	b, err := composeBeside(app, nil, nil)
+	require.NoError(t, err)
+	require.Contains(t, string(b), "volumes:\n  pg:\n    name: shop_pg\n")
+	require.NotContains(t, string(b), "cache")
+	require.NotContains(t, string(b), "own")
+}
+
 func TestTheValuesOfAHandedBackProjectWinAsTheyDid(t *testing.T) {
 	h := handbackOf(t, fstest.MapFS{
 		"shop/.env": {Data: []byte("A=commit\nB=${A}\n")}, "shop/prod.env": {Data: []byte("C=prod")},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
 )
 
 // follower carries what one source learns to the loop: a trusted commit's tree
@@ -33,6 +35,7 @@ type follower struct {
 	twin   string           // whose mirror it is, told once
 	env    string           // the print of the host's values that the plan was read with
 	beside string           // and of what belongs to whom
+	data   string           // and of the folders for which an app of it is refused
 	hands  gitsync.Hands
 	claims claimsMade
 	mended time.Time
@@ -157,7 +160,7 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 		// nothing is judged without knowing in whose hands it is
 	case f.unread(&next, commit):
 		reached = false // nothing new is accepted under rules that nobody meant
-	case next.Commit != nil && next.Commit.SHA == commit.SHA && f.env == values.print && f.beside == f.d.seenBy(f.cfg.Name):
+	case next.Commit != nil && next.Commit.SHA == commit.SHA && f.env == values.print && f.beside == f.d.seenBy(f.cfg.Name) && f.data == foldersNow(next.Next):
 		f.mend(ctx, values)
 	default:
 		beside := f.d.seenBy(f.cfg.Name)
@@ -169,7 +172,7 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 			next.Reason, reached = err.Error(), false
 			break
 		}
-		next.Commit, next.Next, f.env, f.beside = commit, plan, values.print, beside
+		next.Commit, next.Next, f.env, f.beside, f.data = commit, plan, values.print, beside, foldersNow(plan)
 		f.d.ledger.plan(f.cfg.Name, plan.Apps)
 	}
 	f.source = next
@@ -186,6 +189,23 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 	f.last = r
 	close(f.heard)
 	f.heard = make(chan struct{})
+}
+
+// foldersNow is a print of the folders for which apps of a plan are refused: a person may
+// move one, or make one, instead of pushing a commit.
+func foldersNow(plan *ring.Plan) string {
+	if plan == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, app := range sortedKeys(plan.Refused) {
+		for folder := range strings.Lines(plan.Refused[app].Folders) {
+			folder = strings.TrimSuffix(folder, "\n")
+			there, holds := runtime.HoldsData(folder)
+			fmt.Fprintln(&b, folder, there, holds)
+		}
+	}
+	return b.String()
 }
 
 // unread reports whether a commit has to wait because the policy cannot be read.
@@ -270,8 +290,14 @@ func (f *follower) look(c *ring.Commit, v hostValues) (ring.Plan, contents, []*r
 
 // judged is what a commit asks as far as this host lets it, by a judge of it.
 func (f *follower) judged(j judge, r manifest.Reading, v hostValues) (ring.Plan, contents, []*ring.Refusal) {
+	data := f.d.ledger.dataOf(f.settings.Source)
+	if data != nil {
+		data.TakeOver(&r.Plan)
+	}
 	refusals := v.refusals(&r.Plan, append(r.Refusals, j.plan(&r.Plan, r.Drafts)...))
-	refusals = append(refusals, f.d.ledger.refuseLeftBehind(&r.Plan)...)
+	if data != nil {
+		refusals = append(refusals, data.RefuseLeftBehind(&r.Plan)...)
+	}
 	plan, files := r.Plan, mountedBy(r.Plan.Apps, r.Contents)
 	for i := range plan.Apps {
 		a := &plan.Apps[i]

@@ -16,6 +16,7 @@ import (
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
 )
 
 // ledger is what belongs to whom on this host, over the apps of every source. It is the
@@ -26,7 +27,7 @@ type ledger struct {
 	dataRoot string
 
 	mu    sync.Mutex // guards what follows
-	facts ring.Facts // Apps, Names and Kept of them, owned
+	facts ring.Facts // Apps, Names, Kept and Left of them, owned
 	next  map[string][]ring.App
 	hands map[string]gitsync.Hands
 	whole *policy.Whose // nil after a change
@@ -44,7 +45,7 @@ func (l *ledger) Facts(ctx context.Context) (ring.Facts, error) {
 	f, err := l.Memory.Facts(ctx)
 	if err == nil {
 		l.mu.Lock()
-		l.facts.Apps, l.facts.Names, l.facts.Kept = maps.Clone(f.Apps), maps.Clone(f.Names), maps.Clone(f.Kept)
+		l.facts.Apps, l.facts.Names, l.facts.Kept, l.facts.Left = maps.Clone(f.Apps), maps.Clone(f.Names), maps.Clone(f.Kept), maps.Clone(f.Left)
 		l.whole = nil
 		l.mu.Unlock()
 	}
@@ -60,7 +61,7 @@ func (l *ledger) Record(ctx context.Context, facts []ring.Fact, events []ring.Ev
 	defer l.mu.Unlock()
 	for _, f := range facts {
 		switch table, _ := f.Row(); table {
-		case "app", "name", "kept":
+		case "app", "name", "kept", "left":
 			l.facts.Set(f)
 			l.whole = nil
 		}
@@ -141,17 +142,20 @@ func (l *ledger) apps() (inForce map[string]ring.InForce, next map[string][]ring
 	return maps.Clone(l.facts.Apps), maps.Clone(l.next)
 }
 
-// refuseLeftBehind is reconcile.RefuseLeftBehind for this host.
-func (l *ledger) refuseLeftBehind(plan *ring.Plan) []*ring.Refusal {
+// dataOf is what this host knows of data, for the plans of a source; nil where it knows
+// nothing of the host.
+func (l *ledger) dataOf(source string) *reconcile.DataHost {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
-	inForce, were, hands := maps.Clone(l.facts.Apps), maps.Clone(l.facts.Kept), l.hands[plan.Source]
-	l.mu.Unlock()
-	return reconcile.RefuseLeftBehind(plan, inForce, were, func(a, b *ring.App) bool {
-		return hands.One(policy.HolderOf(a).File, policy.HolderOf(b).File)
-	})
+	defer l.mu.Unlock()
+	hands := l.hands[source]
+	return &reconcile.DataHost{
+		InForce: maps.Clone(l.facts.Apps), Names: maps.Clone(l.facts.Names), Kept: maps.Clone(l.facts.Kept), Left: maps.Clone(l.facts.Left),
+		Root: l.dataRoot, Folder: runtime.HoldsData,
+		OneHand: func(a, b *ring.App) bool { return hands.One(policy.HolderOf(a).File, policy.HolderOf(b).File) },
+	}
 }
 
 // whose is what belongs to whom at this moment.

@@ -1,0 +1,196 @@
+package reconcile
+
+import (
+	"path"
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// A signed answer, the trailer Gitring-Data of a commit, has an app take over what another
+// one had. It stands in one commit and counts from then on: what it gave an app stays with
+// the app's name.
+
+// TakeOver has the apps of a plan use what signed answers gave them, those of this commit
+// and of the ones before. It comes before RefuseLeftBehind, which refuses the apps of which
+// an answer cannot be carried out: who signed that data is taken over does not mean to
+// begin empty.
+func (d *DataHost) TakeOver(plan *ring.Plan) {
+	d.wrong = map[string]*ring.Refusal{}
+	for i := range plan.Apps {
+		app := &plan.Apps[i]
+		if n := d.Names[app.Name]; n.Source == app.Source {
+			for _, t := range n.Taken {
+				take(app, t)
+			}
+		}
+		if r := d.answers(plan, app); r != nil {
+			d.wrong[app.Name] = r
+		}
+	}
+}
+
+// answers carries out what a commit says of an app, and gives why it cannot be.
+func (d *DataHost) answers(plan *ring.Plan, app *ring.App) *ring.Refusal {
+	for _, a := range plan.Data {
+		var r *ring.Refusal
+		switch {
+		case a.App == "":
+			r = d.unreadable(plan, app, a)
+		case a.App == app.Name && a.From != ring.FromNone:
+			r = d.answer(plan, app, a)
+		}
+		if r != nil {
+			return r
+		}
+	}
+	return d.misspelt(plan, app)
+}
+
+// unreadable refuses an app that would begin something empty for an answer that is none.
+func (d *DataHost) unreadable(plan *ring.Plan, app *ring.App, a ring.DataAnswer) *ring.Refusal {
+	known := d.known()
+	for _, h := range holdingsOf(app, d.Root) {
+		if !h.meant && h.from == "" && d.begins(&h, known) {
+			return d.cannot(plan, app, a, say("that names no two apps: %s: %s from <app>", ring.DataTrailer, app.Name))
+		}
+	}
+	return nil
+}
+
+// answer carries out one answer, and gives why it cannot be.
+func (d *DataHost) answer(plan *ring.Plan, app *ring.App, a ring.DataAnswer) *ring.Refusal {
+	theirs := d.everOf(plan.Source, a.From)
+	if len(theirs) == 0 {
+		if _, had := d.Names[a.From]; !had && ring.Nearest(a.From, d.namesOf(plan.Source)) == "" {
+			return nil // a host that never had it begins anew
+		}
+		return d.cannot(plan, app, a, say("app %s has no volume and no data folder on this host", a.From))
+	}
+	known, found := d.known(), false
+	for _, h := range holdingsOf(app, d.Root) {
+		if slices.ContainsFunc(theirs, func(old holding) bool { return old.name == h.name }) {
+			found = true // it has it already
+			continue
+		}
+		if h.meant || h.from != "" || !d.begins(&h, known) {
+			continue
+		}
+		if old := d.counterpart(app, &h, theirs); old != nil {
+			t := ring.Taken{Volume: h.key, As: old.where(), From: old.maker()}
+			if h.isFolder() {
+				t = ring.Taken{Folder: h.source, As: old.source, From: old.app}
+			}
+			found = take(app, t) || found
+		}
+	}
+	if !found {
+		return d.cannot(plan, app, a, say("nothing that app %s has or had on this host is what app %s would begin empty", a.From, app.Name))
+	}
+	return nil
+}
+
+// everOf is what an app of a source has in force, or gave up.
+func (d *DataHost) everOf(source, app string) (out []holding) {
+	if f, ok := d.InForce[app]; ok && f.App.Source == source {
+		out = holdingsOf(&f.App, d.Root)
+	}
+	if was, ok := d.Left[app]; ok && was.App.Source == source {
+		out = append(out, holdingsOf(&was.App, d.Root)...)
+	}
+	return out
+}
+
+// namesOf are the apps that a source has or had here.
+func (d *DataHost) namesOf(source string) (out []string) {
+	for _, name := range sortedKeys(d.Names) {
+		if d.Names[name].Source == source {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// counterpart is what h is to be instead: under the same key or at the same place of the
+// other app's folder, else with the same image and mount point.
+func (d *DataHost) counterpart(app *ring.App, h *holding, theirs []holding) *holding {
+	for _, like := range []func(old *holding) bool{
+		func(old *holding) bool { return !h.isFolder() && old.key == h.key },
+		func(old *holding) bool { return h.isFolder() && d.below(old) == within(app, h.source) },
+		func(old *holding) bool { return old.image != "" && old.image == h.image && old.target == h.target },
+	} {
+		for i := range theirs {
+			old := &theirs[i]
+			if old.isFolder() == h.isFolder() && old.root == h.root && like(old) {
+				return old
+			}
+		}
+	}
+	return nil
+}
+
+// below is a folder as the Compose file of its app said it.
+func (d *DataHost) below(old *holding) string {
+	for _, app := range []ring.App{d.InForce[old.app].App, d.Left[old.app].App} {
+		if app.Name == old.app && slices.ContainsFunc(holdingsOf(&app, d.Root), func(h holding) bool { return h.name == old.name }) {
+			return within(&app, old.source)
+		}
+	}
+	return ""
+}
+
+// take has an app use something, and says whether it does. What the Compose file says of it
+// counts more.
+func take(app *ring.App, t ring.Taken) bool {
+	used := false
+	for i := range app.Volumes {
+		v := &app.Volumes[i]
+		if t.Volume != "" && v.Key == t.Volume && v.External == "" && v.Name == "" && v.From == "" && v.EngineName(app.Name) != t.As {
+			v.Name, v.From, used = t.As, t.From, true
+		}
+	}
+	for i := range app.Services {
+		s := &app.Services[i]
+		for j := range s.Spec.Mounts {
+			m := &s.Spec.Mounts[j]
+			if t.Folder == "" || m.Source != t.Folder || m.Kind != ring.MountData && m.Kind != ring.MountSeed {
+				continue
+			}
+			used = true
+			s.Spec.Mounts = slices.Clone(s.Spec.Mounts) // they are the reading's too
+			s.Spec.Mounts[j].Source = path.Clean(t.As)
+		}
+	}
+	if used {
+		app.Taken = append(slices.Clone(app.Taken), t)
+	}
+	return used
+}
+
+// misspelt refuses an app whose Compose file takes something over from an app that never was
+// here, where it nearly has the name of one that was: its volume would begin empty.
+func (d *DataHost) misspelt(plan *ring.Plan, app *ring.App) *ring.Refusal {
+	known := d.known()
+	for _, h := range holdingsOf(app, d.Root) {
+		if _, had := d.Names[h.from]; h.from == "" || had || known[h.name] {
+			continue
+		}
+		if meant := ring.Nearest(h.from, d.namesOf(plan.Source)); meant != "" && meant != app.Name {
+			return &ring.Refusal{
+				Code: ring.VolumeLeftBehind, Commit: plan.Commit, App: app.Name, File: h.place.File, Line: h.place.Line,
+				Says: say("VOLUME %s WOULD BEGIN EMPTY: it is taken over from app %s, which never was on this host", h.where(), h.from),
+				Hint: say("did you mean %q? to begin empty: volumes: {%s: {x-gitring: {from: none}}}", meant, scalar(h.key)),
+			}
+		}
+	}
+	return nil
+}
+
+// cannot refuses an app for an answer.
+func (d *DataHost) cannot(plan *ring.Plan, app *ring.App, a ring.DataAnswer, why string) *ring.Refusal {
+	return &ring.Refusal{
+		Code: ring.BadValue, Commit: plan.Commit, App: app.Name, File: firstOf(app.Files),
+		Says: say("the commit's message says %q, but %s", a, why),
+		Hint: say("name the app that has the data, in the message of a new commit: git commit --allow-empty -S; to begin empty: %q", ring.DataAnswer{App: app.Name, From: ring.FromNone}),
+	}
+}
