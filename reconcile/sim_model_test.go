@@ -683,7 +683,7 @@ func (e *engine) mounts(a ring.Action, b *box) {
 	covered := map[string]bool{}
 	for _, mt := range a.Want.Spec.Mounts {
 		covered[mt.Target] = true
-		name, made := mountName(a.App, mt)
+		name, made := mountNameOf(a.Of, a.App, mt)
 		if made {
 			b.kept = append(b.kept, name)
 		}
@@ -735,6 +735,22 @@ func mountName(app string, m ring.Mount) (name string, made bool) {
 		return m.Source, false
 	}
 	return "", false
+}
+
+// mountNameOf is mountName for a plan that says more of what it mounts: a volume by another
+// name, or a folder by its path inside the commit.
+func mountNameOf(app *ring.App, name string, m ring.Mount) (mounted string, made bool) {
+	if (m.Kind == ring.MountData || m.Kind == ring.MountSeed) && strings.Contains(m.Source, "/") {
+		return "data " + m.Source, true
+	}
+	if app != nil && m.Kind == ring.MountVolume {
+		for _, v := range app.Volumes {
+			if v.Key == m.Source && v.Name != "" && v.External == "" {
+				return "volume " + v.Name, true
+			}
+		}
+	}
+	return mountName(name, m)
 }
 
 // join ties a container to those it joins, which must be there.

@@ -138,7 +138,7 @@ func hasWriter(p *ring.Plan, b *box, what, image string) bool {
 	app, _ := p.App(b.App)
 	s, _ := app.Service(b.Service)
 	return (image == "" || s.Spec.Image == image) && slices.ContainsFunc(s.Spec.Mounts, func(m ring.Mount) bool {
-		name, _ := mountName(b.App, m)
+		name, _ := mountNameOf(&app, b.App, m)
 		return !m.ReadOnly && name == what
 	})
 }

@@ -37,13 +37,17 @@ type story struct {
 	copied *ring.Facts // the database as it was once
 	behind *Source     // the source as it was then
 	ahead  *Source     // the source as it is, while the daemon knows it as it was
+
+	asksForData bool              // plans that leave data behind are judged
+	again       func() *ring.Plan // the newest commit, as it is read after a restart
 }
 
 // chapter is a commit and the tree that it leaves.
 type chapter struct {
-	plan *ring.Plan
-	tree map[string]declared
-	apps map[string]ring.App
+	asksForData bool
+	plan        *ring.Plan
+	tree        map[string]declared
+	apps        map[string]ring.App
 }
 
 // entry is one thing that happened to a container, or was asked of the registry.
@@ -233,6 +237,9 @@ func (s *story) tell(line string) (err error) {
 	case "keep": // keep images 3
 		s.keepImages, err = strconv.Atoi(rest[1])
 		return err
+	case "host": // host asks for data
+		s.asksForData = true
+		return nil
 	case "mark":
 		s.setMark()
 		return nil

@@ -15,7 +15,8 @@ import (
 // declared is a service as stories declare it; Image is what a commit gives it.
 type declared struct {
 	ring.Service
-	app string
+	app  string
+	from string // the app that its volume is taken over from
 }
 
 // declare is "service <name> <setting> <value> …"; a second line about the same
@@ -140,6 +141,8 @@ func (d *declared) setting(key, value string) (err error) {
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: value, Target: "/data"}}
 	case "data":
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountData, Source: value, Target: "/data"}}
+	case "from": // the app that had its volume, or none
+		d.from = value
 	case "external": // a volume by its name on the host
 		d.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: ofHost + value, Target: "/data"}}
 	case "bind":
@@ -334,7 +337,7 @@ func (n *nature) clause(w []string) (err error) {
 func (s *story) commit(words []string) error {
 	name := words[0]
 	plan := &ring.Plan{Source: "s", Commit: shaOf(name), Refused: map[string]*ring.Refusal{}}
-	next := chapter{plan: plan, tree: map[string]declared{}, apps: map[string]ring.App{}}
+	next := chapter{asksForData: s.asksForData, plan: plan, tree: map[string]declared{}, apps: map[string]ring.App{}}
 	for service, was := range s.tree {
 		d := *s.decls[service]
 		d.Spec.Image = was.Spec.Image
@@ -358,6 +361,9 @@ func (s *story) commit(words []string) error {
 			words = words[1:]
 		case word == "empty":
 			clear(next.tree)
+		case service == "answer": // answer=store:shop
+			app, from, _ := strings.Cut(version, ":")
+			plan.Data = append(plan.Data, ring.DataAnswer{App: app, From: from})
 		case service == "allow_remove":
 			plan.AllowRemove, _ = strconv.Atoi(version)
 		case set:
@@ -373,13 +379,38 @@ func (s *story) commit(words []string) error {
 			return fmt.Errorf("no such part of a commit: %s", word)
 		}
 	}
+	refused := maps.Clone(plan.Refused)
 	next.build()
+	s.again = func() *ring.Plan {
+		anew := chapter{asksForData: s.asksForData, tree: next.tree, apps: next.apps, plan: &ring.Plan{Source: plan.Source, Commit: plan.Commit, AllowRemove: plan.AllowRemove, Data: plan.Data, Refused: maps.Clone(refused)}}
+		anew.build()
+		s.judgeData(anew.plan)
+		return anew.plan
+	}
+	s.judgeData(plan)
 	s.tree, s.commits[name] = next.tree, next
 	s.latest = name
 	s.note("commit %s", name)
 	s.setMark()
 	s.offer(plan)
 	return nil
+}
+
+// judgeData is what the host makes of a plan that leaves data behind, in the stories that ask
+// for it.
+func (s *story) judgeData(plan *ring.Plan) {
+	if !s.asksForData {
+		return
+	}
+	d := DataHost{
+		InForce: s.disk.Apps, Names: s.disk.Names, Kept: s.disk.Kept, Left: s.disk.Left, OneHand: together,
+		Folder: func(folder string) (there, holds bool) { there = s.volumes["data "+folder]; return there, there },
+	}
+	d.TakeOver(plan)
+	d.RefuseLeftBehind(plan)
+	for i := range plan.Apps {
+		plan.Apps[i].Written = ring.WrittenApp(plan.Apps[i])
+	}
 }
 
 // build makes the plan of the tree.
@@ -402,6 +433,14 @@ func (c *chapter) build() {
 		for _, m := range d.Spec.Mounts {
 			if name, named := strings.CutPrefix(m.Source, ofHost); named && m.Kind == ring.MountVolume {
 				app.Volumes = append(slices.Clone(app.Volumes), ring.Volume{Key: m.Source, External: name})
+				continue
+			}
+			if m.Kind == ring.MountVolume && c.asksForData { // as a Compose file declares it
+				v := ring.Volume{Key: m.Source, From: d.from}
+				if d.from != "" && d.from != ring.FromNone {
+					v.Name = ring.VolumeName(d.from, v.Key)
+				}
+				app.Volumes = append(slices.Clone(app.Volumes), v)
 			}
 		}
 		app.Services = append(slices.Clone(app.Services), d.Service)
@@ -472,6 +511,10 @@ func (s *story) fault(what string) error {
 		return nil
 	case "the daemon is killed":
 		s.daemon.kill("by the story")
+		if s.asksForData && s.again != nil { // it reads the commit again
+			s.src.Next = s.again()
+			s.plans = append(s.plans, s.src.Next)
+		}
 		return nil
 	case "the daemon is gone":
 		s.gone = true
