@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -198,7 +199,7 @@ func foldersNow(plan *ring.Plan) string {
 		return ""
 	}
 	var b strings.Builder
-	for _, app := range sortedKeys(plan.Refused) {
+	for _, app := range slices.Sorted(maps.Keys(plan.Refused)) {
 		for folder := range strings.Lines(plan.Refused[app].Folders) {
 			folder = strings.TrimSuffix(folder, "\n")
 			there, holds := runtime.HoldsData(folder)
