@@ -68,7 +68,7 @@ test: go engine ## all that a developer needs to believe a change
 	@GITRING_ENGINE_TESTS=1 go test -count=1 -p $(PARALLEL) -timeout 15m ./...
 
 .PHONY: e2e
-e2e: go engine compose ## the faults of docs/explanation/reliability.md, often, on real engines
+e2e: go engine compose ## the faults of docs/testing/reliability.md, often, on real engines
 	@scripts/needs.sh
 	@GITRING_ENGINE_TESTS=1 GITRING_E2E_LONG=1 go test -count=1 -v -timeout 90m -run '$(E2E)' ./e2e
 
@@ -96,7 +96,7 @@ mutants: go ## make each bug of the catalogue and see a test go red; MUTANTS=flo
 	@go test -count=1 -v -timeout 0 -run '^TestEveryMutantIsCaught$$$$' .
 
 .PHONY: bench
-bench: go engine build ## the figures of docs/reference/performance.md; BENCH="-run push" for a part
+bench: go engine build ## the figures of docs/testing/performance.md; BENCH="-run push" for a part
 ifeq ($(BENCH),)
 	@GITRING_ENGINE_TESTS=1 go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 endif

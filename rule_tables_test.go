@@ -17,8 +17,8 @@ var ruleTables = []struct {
 	page string
 	rows map[string]int // by the letter that the ids begin with
 }{
-	{"docs/reference/lessons-table.md", map[string]int{"U": 28, "L": 60, "A": 18, "N": 15}},
-	{"docs/reference/rollout-table.md", map[string]int{"S": 7, "K": 9, "R": 27, "X": 12, "D": 13, "P": 10, "C": 12, "J": 14, "I": 19, "F": 13}},
+	{"docs/testing/lessons-table.md", map[string]int{"U": 28, "L": 60, "A": 18, "N": 15}},
+	{"docs/testing/rollout-table.md", map[string]int{"S": 7, "K": 9, "R": 27, "X": 12, "D": 13, "P": 10, "C": 12, "J": 14, "I": 19, "F": 13}},
 }
 
 var (
@@ -106,7 +106,7 @@ var (
 // to the oracle and to the catalogue: a check that is there, and a bug that is there
 // and, where the simulation checks it, has to be told as just that.
 func TestEachInvariantHasABugThatTurnsItsCheckRed(t *testing.T) {
-	page, err := os.ReadFile("docs/reference/rollout-table.md")
+	page, err := os.ReadFile("docs/testing/rollout-table.md")
 	require.NoError(t, err)
 	bugs := map[string]mutant{}
 	for _, m := range mutants(t) {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const trustTable = "docs/reference/trust-table.md"
+const trustTable = "docs/testing/trust-table.md"
 
 // trustRows are the rows of the table: V01 to V67 with the letters that some have.
 func trustRows() []string {

@@ -1,4 +1,4 @@
-// The figures of docs/reference/performance.md: it drives the real binary, real
+// The figures of docs/testing/performance.md: it drives the real binary, real
 // git and the engine on this machine, prints one table, and removes everything
 // that it made.
 //

@@ -11,7 +11,7 @@ import (
 )
 
 // row is one figure. Target is what gitring is to reach, Peer what the
-// well-known peer of docs/reference/performance.md needs; "" is none.
+// well-known peer of docs/testing/performance.md needs; "" is none.
 type row struct {
 	what, measured, target, peer, how string
 }
