@@ -250,6 +250,7 @@ type status struct {
 
 		Conditions []struct{ Type, Reason string }
 	}
+	Overrides []struct{ Kind, Target, Actor string }
 }
 
 type refusal struct {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -82,8 +83,8 @@ func build(dir string) error {
 	return goBuild(binary, "github.com/gitring/gitring/cmd/gitring")
 }
 
-func goBuild(out, what string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", out, what)
+func goBuild(out, what string, more ...string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags="+strings.Join(append([]string{"-s -w"}, more...), " "), "-o", out, what)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if b, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("cannot build %s: %w: %s", what, err, b)

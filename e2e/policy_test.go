@@ -118,3 +118,48 @@ func TestAGrantForASignerCountsForWhatShePushed(t *testing.T) {
 	h.await("her key is revoked", func(st status) bool { return strings.Contains(st.condition("PolicyViolated"), "revoked") })
 	require.Equal(t, running, h.of(app, "web").ID, "what runs goes on")
 }
+
+// TestOnViolationStopEndsWhatThePolicyDenies has a daemon that waits for seconds in the
+// place of ten minutes: what is denied is stopped and stays so, but not what serves data that
+// another service needs; it comes back when it passes again.
+func TestOnViolationStopEndsWhatThePolicyDenies(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.program = filepath.Join(h.dir, "gitring-soon")
+	require.NoError(t, goBuild(h.program, "github.com/gitring/gitring/cmd/gitring", "-X main.violationStopAfter=3s"))
+	app, image := h.app("vpn"), idleImage(t, h.engine)
+	file := filepath.Join(h.dir, "policy.yaml")
+	write := func(grants string) {
+		require.NoError(t, os.WriteFile(file, []byte("version: 1\non_violation: stop\napps: [{name: "+app+", source: "+h.source()["name"].(string)+", path: "+app+", grants: ["+grants+"]}]\n"), 0o600))
+	}
+	const grant = "{feature: capabilities.add, value: NET_ADMIN, reason: vpn}"
+	write(grant)
+	h.config["policy"] = file
+	first := h.repo.pushed("Ask for a capability that is granted", files{app + "/compose.yaml": "services:\n" +
+		"  vpn: {image: " + image + ", pull_policy: never, cap_add: [NET_ADMIN]}\n" +
+		"  db: {image: " + image + ", pull_policy: never, cap_add: [NET_ADMIN], volumes: ['data:/data']}\n" +
+		"  web: {image: " + image + ", pull_policy: never, volumes: ['data:/data:ro']}\nvolumes: {data: {}}\n"})
+	h.start()
+	h.synced(first)
+	db, web := h.of(app, "db").ID, h.of(app, "web").ID
+
+	write("")
+	h.until("what is denied is stopped", func() bool { return len(h.containers("vpn")) == 0 })
+	st := h.await("and it is told", func(st status) bool {
+		return slices.ContainsFunc(st.Overrides, func(o struct{ Kind, Target, Actor string }) bool { return o.Kind == "stop" && o.Target == app+"/vpn" })
+	})
+	require.Contains(t, st.condition("PolicyViolated"), app+"/db is not stopped: "+app+"/web needs its volume "+app+"_data")
+	code, out := h.run("events", "--app", app)
+	require.Zero(t, code, out)
+	require.Contains(t, out, "override.began")
+	require.NoError(t, h.stop())
+	h.start()
+	h.await("so after a restart", func(st status) bool { return st.condition("PolicyViolated") != "" })
+	require.Empty(t, h.containers("vpn"))
+	require.Equal(t, []string{db, web}, []string{h.of(app, "db").ID, h.of(app, "web").ID}, "the others go on")
+
+	write(grant)
+	h.await("it comes back", func(st status) bool { return st.service(app, "vpn").Ready == 1 && len(st.Overrides) == 0 })
+	h.synced(first)
+	require.Equal(t, []string{db, web}, []string{h.of(app, "db").ID, h.of(app, "web").ID}, "the others were never touched")
+}

@@ -103,6 +103,7 @@
 //	abort         a rollout is given up, and the run of a job that it waits for
 //	ask           a job that a person wants to run now
 //	override      what stands until it ends: pauses, holds, counts
+//	policy_stop   what the policy of the host has stopped
 //	adopt         what Compose made comes into our hands
 //	leave         and goes back
 //

@@ -88,3 +88,13 @@ func (l *Loop) Do(ctx context.Context, a Act) (done Acted, err error) {
 	}})
 	return done, err
 }
+
+// StopDenied has the policy stop these services, each with its reason, and no others: one
+// that it stopped before comes back. Jobs and what left the plan are not stopped.
+func (l *Loop) StopDenied(ctx context.Context, denied map[ring.ServiceID]string) error {
+	return l.ask(ctx, request{look: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		t := newDecider(l.world(), l.now())
+		t.stopDenied(denied)
+		return t.facts, t.events, nil
+	}})
+}

@@ -203,7 +203,7 @@ func (t *Pass) withheld(app string) ring.Reason {
 func overrideReason(o *ring.OverrideRow) ring.Reason {
 	code := map[ring.OverrideKind]ring.ReasonCode{
 		ring.OverrideHold: ring.WhyHeldByPerson, ring.OverridePause: ring.WhyPausedByPerson, ring.OverrideScale: ring.WhyScaledByPerson,
-		ring.OverrideUndo: ring.WhyUndoneByPerson, ring.OverrideLeft: ring.WhyLeftToCompose,
+		ring.OverrideUndo: ring.WhyUndoneByPerson, ring.OverrideLeft: ring.WhyLeftToCompose, ring.OverrideStop: ring.WhyStoppedByPolicy,
 	}[o.Kind]
 	return ring.Reason{Code: code, Says: overrideSays(o)}
 }
@@ -211,7 +211,7 @@ func overrideReason(o *ring.OverrideRow) ring.Reason {
 func overrideSays(o *ring.OverrideRow) string {
 	verb := map[ring.OverrideKind]string{
 		ring.OverrideHold: "held", ring.OverridePause: "paused", ring.OverrideScale: say("scaled to %d", o.Replicas),
-		ring.OverrideUndo: "undone to " + o.Commit.Short(), ring.OverrideLeft: "left to Compose",
+		ring.OverrideUndo: "undone to " + o.Commit.Short(), ring.OverrideLeft: "left to Compose", ring.OverrideStop: "stopped",
 	}[o.Kind]
 	return verb + " " + byWhom(o)
 }
@@ -238,12 +238,12 @@ func (t *Pass) handed(app string) ring.Reason {
 	return ring.Reason{}
 }
 
-// scale puts a person's count in the place of the plan's, for this pass alone:
-// no fact says so but the override.
+// scale puts a person's count in the place of the plan's, and none where the policy has a
+// service stopped, for this pass alone: no fact says so but the override.
 func (t *decider) scale() {
 	for _, key := range sortedKeys(t.Facts.Overrides) {
 		o := t.Facts.Overrides[key]
-		if o.Kind != ring.OverrideScale || !o.Stands(t.now) {
+		if o.Kind != ring.OverrideScale && o.Kind != ring.OverrideStop || !o.Stands(t.now) {
 			continue
 		}
 		app, service := ring.ServiceID(o.Target).Split()

@@ -179,6 +179,9 @@ func (d *daemon) counted(app, service string, planned int) int {
 }
 
 func (d *daemon) countedAlone(app, service string, planned int) int {
+	if _, stopped := d.disk.Overrides[ring.OverrideKey(ring.OverrideStop, app+"/"+service)]; stopped {
+		return 0
+	}
 	o, ok := d.disk.Overrides[ring.OverrideKey(ring.OverrideScale, app+"/"+service)]
 	if !ok || !d.clock().Before(o.Until) {
 		return planned

@@ -128,3 +128,21 @@ func (e *engine) imageOff(a ring.Action) (ring.Done, error) {
 	e.told("image off", a.Image, nil)
 	return ring.Done{}, nil
 }
+
+// deny is "deny <service>…": what the policy of the host has stopped from now on.
+func (s *story) deny(words []string) error {
+	denied := map[ring.ServiceID]string{}
+	for _, word := range words {
+		if word != "none" {
+			app, service := fullID(word)
+			denied[ring.ID(app, service)] = "cap_add NET_ADMIN"
+		}
+	}
+	t := newDecider(s.world(), s.clock())
+	t.stopDenied(denied)
+	s.acted = true
+	s.record(t.facts, t.events)
+	s.mem.wake = s.now
+	s.setMark()
+	return nil
+}

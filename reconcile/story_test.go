@@ -227,6 +227,8 @@ func (s *story) tell(line string) (err error) {
 		return s.refresh(rest)
 	case "pause", "resume", "promote", "abort", "restart", "undo", "hold", "release", "scale", "retry", "run", "adopt", "leave":
 		return s.act(words)
+	case "deny": // deny web db: by the policy, and nothing else; deny none
+		return s.deny(rest)
 	case "compose":
 		return s.compose(rest)
 	case "cannot":

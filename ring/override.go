@@ -12,6 +12,7 @@ const (
 	OverrideHold  OverrideKind = "hold"  // hands off: nothing of the target is changed, healed or removed
 	OverrideScale OverrideKind = "scale" // Replicas in the place of the plan's
 	OverrideUndo  OverrideKind = "undo"  // the app's plan is an earlier one, of Commit
+	OverrideStop  OverrideKind = "stop"  // the policy denies the service, and has it stopped
 	OverrideLeft  OverrideKind = "left"  // the app was handed back to Compose: gitring keeps its hands off until it is adopted
 )
 

@@ -42,6 +42,7 @@ const (
 	WhyPausedByPerson     ReasonCode = "PausedByPerson"
 	WhyScaledByPerson     ReasonCode = "ScaledByPerson"
 	WhyUndoneByPerson     ReasonCode = "UndoneByPerson"
+	WhyStoppedByPolicy    ReasonCode = "StoppedByPolicy"
 	WhyLeftToCompose      ReasonCode = "LeftToCompose"
 	WhyImagePending       ReasonCode = "ImagePending"
 	WhyHostCheckPending   ReasonCode = "HostCheckPending"

@@ -18,7 +18,6 @@ func (c *Config) NotCarriedOut() Mistakes {
 	n.keys("", map[string]yaml.Node{
 		"ingress": c.Ingress,
 	})
-	n.mistakes = append(n.mistakes, c.policy.later...)
 	n.value("engine.kind", c.Engine.Kind, "docker")
 	return n.mistakes.sorted()
 }

@@ -32,8 +32,7 @@ type policyConfig struct {
 	grants  []policy.Grant
 	// onViolation is what becomes of an app in force that breaks a rule; "" is hold.
 	onViolation string
-	file        string   // of its own, absolute; "" where it stands in the configuration
-	later       Mistakes // what is documented and not carried out
+	file        string // of its own, absolute; "" where it stands in the configuration
 }
 
 // policy reads what the configuration says under policy: a mapping, or the name
@@ -132,11 +131,9 @@ func (k *checker) policyProfile(c *Config, file string, line int, said string) {
 }
 
 func (k *checker) policyViolation(c *Config, file string, line int, said string) {
-	switch known := []string{violationHold, violationReport, "stop"}; {
+	switch known := []string{violationHold, violationReport, violationStop}; {
 	case !slices.Contains(known, said):
 		k.inPolicy(file, line, ring.Meant(said, known), "policy.on_violation: %q is not known", said)
-	case said == "stop":
-		c.policy.later = append(c.policy.later, notCarried(file, line, "policy.on_violation: "+said))
 	default:
 		c.policy.onViolation = said
 	}

@@ -82,17 +82,6 @@ func TestAMistakeInAPolicyIsToldWithItsLine(t *testing.T) {
 	}
 }
 
-func TestWhatAPolicyMaySayLaterEndsServeWithItsLine(t *testing.T) {
-	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\non_violation: stop\n"})
-	_, err := LoadConfig(file)
-	var ms Mistakes
-	require.ErrorAs(t, err, &ms)
-	require.Contains(t, ms[0].Error(), "p.yaml:2: policy.on_violation: stop is not carried out by this release")
-	c, err := ReadConfig(file)
-	require.NoError(t, err, "only serve minds")
-	require.Equal(t, policy.Compose, judgeOf(c).rules.Profile, "what is not carried out widens nothing")
-}
-
 // wholePolicy has every key with the value that profile compose has, as the contract writes it.
 const wholePolicy = `version: 1
 profile: compose

@@ -248,7 +248,6 @@ func TestAnEmptyOrEndlessConfigurationIsTold(t *testing.T) {
 func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 	cases := []struct{ old, new, want string }{
 		{"host: edge-1", "host: edge-1\nengine: {kind: swarm}", "config.yaml:2: engine.kind: swarm"},
-		{"host: edge-1", "host: edge-1\npolicy: {on_violation: stop}", "config.yaml:2: policy.on_violation: stop"},
 		{"host: edge-1", "host: edge-1\ningress: {kind: proxy}", "config.yaml:2: ingress"},
 	}
 	for _, tc := range cases {

@@ -86,7 +86,7 @@ func TestThePolicyIsReadAgainWhenItsFileChanges(t *testing.T) {
 	require.Equal(t, 1, refused(), "the grant is gone")
 	require.NotEqual(t, first, j.live.hash())
 
-	for _, mistake := range []string{"version: 1\nprofil: owner\n", "version: 1\nprofile: owner\non_violation: stop\n", "- a\n", oneGrant + "mounts: {bind_roots: [/]}\n"} {
+	for _, mistake := range []string{"version: 1\nprofil: owner\n", "version: 1\nprofile: owner\non_violation: end\n", "- a\n", oneGrant + "mounts: {bind_roots: [/]}\n"} {
 		rewritten(t, config, mistake)
 		changed, wrong = settledPolicy(j.live)
 		require.False(t, changed)

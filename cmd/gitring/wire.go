@@ -31,6 +31,7 @@ type daemon struct {
 	policy *livePolicy
 	// violations are apps in force that the policy of now denies.
 	violations violations
+	stops      stopping
 	store      *store.Store
 	ledger     *ledger
 	env        *envFolder

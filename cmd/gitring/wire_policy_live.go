@@ -72,11 +72,6 @@ func (p *livePolicy) look() (changed bool, wrong string) {
 			return false, "" // a save began meanwhile
 		}
 	}
-	if err == nil {
-		if later := c.policy.later; len(later) > 0 {
-			err = later
-		}
-	}
 	if err != nil {
 		p.wrong = strings.Join(strings.Fields(err.Error()), " ")
 		if p.seen = seen; p.wrong == before {
@@ -127,6 +122,7 @@ func (p *livePolicy) hash() string {
 const (
 	violationHold   = "hold"   // no new instance of it
 	violationReport = "report" // it is only told
+	violationStop   = "stop"   // as hold, and it is stopped after a while
 )
 
 // violation is an app in force that the rules of today would refuse.
@@ -192,6 +188,7 @@ func (d *daemon) watchPolicy(ctx context.Context) error {
 			judged = print
 			d.judgeInForce(ctx)
 		}
+		d.stopDenied(ctx, time.Now())
 		select {
 		case <-ctx.Done():
 			return nil
@@ -289,9 +286,10 @@ func (d *daemon) policyConditions(source string) []ring.Condition {
 	}
 	if len(broken) > 0 {
 		more := wording.When(len(broken) > 1, fmt.Sprintf(" (and %d more)", len(broken)-1))
-		what := "no new instance is made"
-		if cmp.Or(said.onViolation, violationHold) == violationReport {
-			what = "it is only told"
+		what := map[string]string{violationHold: "no new instance is made", violationReport: "it is only told"}[cmp.Or(said.onViolation, violationHold)]
+		if said.onViolation == violationStop {
+			_, spared := d.stoppable()
+			what = strings.Join(append([]string{"no new instance is made, and what runs is stopped after " + strings.TrimSuffix(stopAfter().String(), "0s")}, spared...), "; ")
 		}
 		out = append(out, ring.Condition{Type: ring.ConditionPolicyViolated, Status: ring.ConditionTrue, Reason: broken[0] + more + "; " + what})
 	}
