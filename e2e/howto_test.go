@@ -68,7 +68,7 @@ func newDesk(t *testing.T) *desk {
 		// The shell's folder is that of the line before.
 		cmd := exec.Command("sh", "-c", "trap 'pwd > \"$HOME/.pwd\"' EXIT\n"+line)
 		cmd.Dir = d.at
-		cmd.Env = append(bareEnviron(), "PATH="+d.path+":"+os.Getenv("PATH"), "HOME="+filepath.Join(h.dir, "home"), "GITRING_SOCKET="+h.socket, "DOCKER_HOST="+h.engine.url,
+		cmd.Env = append(bareEnviron(), "PATH="+d.path+":"+os.Getenv("PATH"), "HOME="+filepath.Join(h.dir, "home"), "GITRING_SOCKET="+h.socket, "GITRING_CONFIG="+h.configFile(), "DOCKER_HOST="+h.engine.url,
 			"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true")
 		return cmd
 	}
@@ -141,7 +141,7 @@ var (
 )
 
 // commandsOf are the lines of the blocks that are for a shell, without comments; a line
-// that ends in a backslash goes on in the next one.
+// that ends in a backslash goes on in the next one. A block that begins with #! is a file.
 func commandsOf(t *testing.T, page string) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(howtoDir, page))
@@ -151,6 +151,9 @@ func commandsOf(t *testing.T, page string) (lines []string) {
 
 func commandsIn(text string) (lines []string) {
 	for _, m := range block.FindAllStringSubmatch(text, -1) {
+		if strings.HasPrefix(strings.TrimSpace(m[1]), "#!") {
+			continue
+		}
 		for line := range strings.Lines(strings.ReplaceAll(m[1], "\\\n", "")) {
 			line = strings.TrimSpace(comment.ReplaceAllString(strings.TrimRight(line, "\n"), ""))
 			if line != "" && !strings.HasPrefix(line, "#") {
@@ -175,12 +178,12 @@ func TestWhoFollowsAHowToGetsThrough(t *testing.T) {
 				if len(steps) > 0 && steps[0].line == line {
 					s, steps = steps[0], steps[1:]
 				}
+				if s.before != nil {
+					s.before(d)
+				}
 				if s.why != "" {
 					t.Logf("not run, %s: %s", s.why, line)
 					continue
-				}
-				if s.before != nil {
-					s.before(d)
 				}
 				if s.as != "" {
 					line = s.as
@@ -242,5 +245,5 @@ func TestEachHowToIsFollowedOrSaysWhyNot(t *testing.T) {
 
 func TestCommandsOfAPageAreFound(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"one   two", "echo '#'", "three"}, commandsIn("```sh\none \\\n  two   # why\n\n# alone\necho '#'\n```\n```\nno\n```\n- so:\n\n  ```sh\n  three\n  ```\n"))
+	require.Equal(t, []string{"one   two", "echo '#'", "three"}, commandsIn("```sh\none \\\n  two   # why\n\n# alone\necho '#'\n```\n```sh\n#!/bin/sh\nno\n```\n```\nno\n```\n- so:\n\n  ```sh\n  three\n  ```\n"))
 }

@@ -52,6 +52,67 @@ func TestAPushIsJudgedWithWhatItVouchesFor(t *testing.T) {
 			y.edit("alice", vouchFor("0123456789012345678901234567890123456789"), nil)
 			return at
 		}, ring.VouchOutside},
+		{"an unsigned commit that is there, signed now", func(y *yard) ring.SHA {
+			good := y.head()
+			at := y.edit("", "web", texts("a", "2"))
+			y.git("reset", "-q", "--hard", string(good))
+			y.edit("alice", "web", texts("a", "2"))
+			return at
+		}, ""},
+		{"an unsigned commit below a signed one, both signed anew", func(y *yard) ring.SHA {
+			good := y.head()
+			y.edit("", "web", texts("a", "2"))
+			at := y.edit("alice", "two", texts("b", "2"))
+			y.git("reset", "-q", "--hard", string(good))
+			y.edit("alice", "web", texts("a", "2"))
+			y.edit("alice", "two", texts("b", "2"))
+			return at
+		}, ""},
+		{"an unsigned commit that is there, taken away", func(y *yard) ring.SHA {
+			good := y.head()
+			at := y.edit("", "web", texts("a", "2"))
+			y.git("reset", "-q", "--hard", string(good))
+			return at
+		}, ""},
+		{"a signed commit below an unsigned one, both signed anew", func(y *yard) ring.SHA {
+			good := y.head()
+			y.edit("alice", "two", texts("b", "2")) // hosts may trust it
+			at := y.edit("", "web", texts("a", "2"))
+			y.git("reset", "-q", "--hard", string(good))
+			y.edit("alice", "two", texts("b", "3"))
+			return at
+		}, ring.NonFastForward},
+		{"a signed commit below an unsigned one that goes alone", func(y *yard) ring.SHA {
+			y.edit("alice", "two", texts("b", "2"))
+			good := y.head()
+			at := y.edit("", "web", texts("a", "2"))
+			y.git("reset", "-q", "--hard", string(good))
+			y.edit("alice", "web", texts("a", "2"))
+			return at
+		}, ""},
+		{"an unsigned commit that somebody vouched for", func(y *yard) ring.SHA {
+			good := y.head()
+			c := y.edit("", "web", texts("a", "2"))
+			at := y.edit("alice", vouchFor(c), nil)
+			y.git("reset", "-q", "--hard", string(good))
+			y.edit("alice", "web", texts("a", "2"))
+			return at
+		}, ring.NonFastForward},
+		{"a commit of a key that hosts may have known", func(y *yard) ring.SHA {
+			good := y.head()
+			y.key("mallory")
+			at := y.edit("mallory", "web", texts("a", "2"))
+			y.git("reset", "-q", "--hard", string(good))
+			y.edit("alice", "web", texts("a", "2"))
+			return at
+		}, ring.NonFastForward},
+		{"unsigned again in the place of an unsigned one", func(y *yard) ring.SHA {
+			good := y.head()
+			at := y.edit("", "web", texts("a", "2"))
+			y.git("reset", "-q", "--hard", string(good))
+			y.edit("", "web", texts("a", "3"))
+			return at
+		}, ring.Unsigned},
 		{"the first commit of all", func(y *yard) ring.SHA {
 			at := y.head()
 			y.edit("alice", vouchFor(at), nil)
