@@ -16,7 +16,7 @@ import (
 // Whatever decides does so by a code; an entry that nothing needs any more is a fault.
 var comparesSentences = map[string]string{
 	// Words of others, or of the program as somebody outside reads it.
-	"cmd/gitring/config_load.go yamlMistake": "yaml.v3's own words",
+	"config/load.go yamlMistake":             "yaml.v3's own words",
 	"bench/corpus/answers.go addFile":        "drives the built program from outside, and reads what it prints",
 	"bench/corpus/answers.go answerRefusals": "drives the built program from outside, and reads what it prints",
 	// What the journal of an earlier release says of a commit, which has no field for it.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
@@ -55,7 +56,7 @@ func (c *clone) head(ctx context.Context, pull gitsync.Pull) (ring.SHA, error) {
 		return "", err
 	}
 	id, _, _ := strings.Cut(line, "\t")
-	if !fullSHA.MatchString(id) {
+	if !config.FullSHA.MatchString(id) {
 		return "", gitsync.ErrMissing
 	}
 	if sha := ring.SHA(id); c.has(ctx, sha) {

@@ -1,268 +1,79 @@
 package main
 
 import (
-	"maps"
-	"path/filepath"
-	"slices"
-	"time"
+	"fmt"
+	"strings"
 
-	"gopkg.in/yaml.v3"
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/wording"
 )
 
-// DefaultConfig is where the configuration is when nobody says otherwise.
-const DefaultConfig = "/etc/gitring/config.yaml"
-
-// DefaultSocket is where the daemon listens when nobody says otherwise.
-const DefaultSocket = "/run/gitring/gitring.sock"
-
-// Config is the daemon's configuration (docs/reference/configuration.md). One
-// that LoadConfig returned is complete: defaults are in, paths are absolute,
-// and nothing in it has to be checked again.
-type Config struct {
-	Host          string            `yaml:"host"`
-	Facts         map[string]string `yaml:"facts"`
-	Interpolation map[string]string `yaml:"interpolation"`
-	Env           EnvConfig         `yaml:"env"`
-	Registries    Registries        `yaml:"registries"`
-	State         string            `yaml:"state"`
-	DataRoot      string            `yaml:"data_root"`
-	Engine        EngineConfig      `yaml:"engine"`
-	Listen        Listen            `yaml:"listen"`
-	Poll          string            `yaml:"poll"`
-	// RequireConfinement ends serve where the kernel cannot confine the process that
-	// fetches whole.
-	RequireConfinement bool `yaml:"require_confinement"`
-
-	Sources []SourceConfig `yaml:"sources"`
-	Prune   Prune          `yaml:"prune"`
-	Notify  []NotifyConfig `yaml:"notify"`
-	// Policy is as written: a mapping, or the name of a file with one.
-	Policy yaml.Node `yaml:"policy"`
-
-	// Documented, and not carried out yet: kept as written, for the line.
-	Ingress yaml.Node `yaml:"ingress"`
-
-	// Limits is as written; limits is what came of it.
-	Limits yaml.Node `yaml:"limits"`
-
-	file   string
-	lines  lines
-	policy policyConfig
-	limits limits
-}
-
-// EnvConfig says where this host keeps values that a commit must not hold.
-type EnvConfig struct {
-	// Dir holds a folder for each app; "" is none.
-	Dir string `yaml:"dir"`
-}
-
-// Registries says where the credentials for registries are.
-type Registries struct {
-	// DockerConfig is a Docker CLI config.json, which need not exist; "" where
-	// there is no home to look in.
-	DockerConfig string `yaml:"docker_config"`
-}
-
-// EngineConfig says what runs the containers.
-type EngineConfig struct {
-	Kind string `yaml:"kind"` // docker
-	URL  string `yaml:"url"`
-}
-
-// Listen says where the daemon can be reached.
-type Listen struct {
-	Socket string `yaml:"socket"`
-	// HTTP is host:port of the listener for webhooks; "" is none.
-	HTTP string `yaml:"http"`
-	// URL is how the world reaches HTTP, for gitring webhook url; "" is not said.
-	URL string `yaml:"url"`
-}
-
-// Prune says what is removed from this host that nothing needs any more. What
-// holds data never is.
-type Prune struct {
-	// Images is nil where no image is ever removed.
-	Images *PruneImages `yaml:"images"`
-}
-
-// PruneImages removes images that a registry gave and that nothing names.
-type PruneImages struct {
-	// Keep is of how many of the newest good plans of each app the images stay.
-	Keep int `yaml:"keep"`
-}
-
-// keepImages is 0 where no image is removed.
-func (p *Prune) keepImages() int {
-	if p.Images == nil {
-		return 0
+func configCmd(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check the daemon's configuration",
+		Args:  knownVerb,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	return p.Images.Keep
+	cmd.AddCommand(configCheckCmd(g))
+	return cmd
 }
 
-// SourceConfig is one branch and path of one repository.
-type SourceConfig struct {
-	Name    string       `yaml:"name"`
-	URL     string       `yaml:"url"`
-	Branch  string       `yaml:"branch"`
-	Path    string       `yaml:"path"`
-	Poll    string       `yaml:"poll"`    // duration or cron expression; the default is in
-	MaxAge  *Duration    `yaml:"max_age"` // nil is for ever
-	Apply   string       `yaml:"apply"`
-	Auth    AuthConfig   `yaml:"auth"`
-	Trust   *TrustRules  `yaml:"trust"` // never nil after LoadConfig
-	Webhook *Webhook     `yaml:"webhook"`
-	Status  *ForgeStatus `yaml:"status"`
-
-	// DataRoot is where the data of the source's apps lies; "" is the host's.
-	DataRoot string               `yaml:"data_root"`
-	Apps     map[string]AppConfig `yaml:"apps"`
-
-	// Limits is as written; limits are the host's with what it says put over them.
-	Limits yaml.Node `yaml:"limits"`
-	limits limits
-}
-
-// AppConfig is what this host says of one app of a source.
-type AppConfig struct {
-	DataRoot string `yaml:"data_root"` // "" is the source's
-}
-
-// AuthConfig is what the remote wants to see. Secrets are files, never values.
-type AuthConfig struct {
-	Username       string `yaml:"username"`
-	PasswordFile   string `yaml:"password_file"`
-	SSHKeyFile     string `yaml:"ssh_key_file"`
-	KnownHostsFile string `yaml:"known_hosts_file"`
-}
-
-// TrustRules say whose commits are carried out.
-type TrustRules struct {
-	Mode                string       `yaml:"mode"` // strict | disabled
-	AllowedSigners      string       `yaml:"allowed_signers"`
-	OpenPGPKeys         string       `yaml:"openpgp_keys"`
-	RevokedKeys         string       `yaml:"revoked_keys"`
-	Introduction        Introduction `yaml:"introduction"`
-	MinCommit           string       `yaml:"min_commit"`
-	RequireTarget       bool         `yaml:"require_target"`
-	RequireUpToDate     bool         `yaml:"require_up_to_date"`
-	ExpiryGrace         *Duration    `yaml:"expiry_grace"` // never nil after LoadConfig
-	MaxRange            int          `yaml:"max_range"`
-	TrustVersion        int          `yaml:"trust_version"` // 0 is none
-	RequireIntroduction bool         `yaml:"require_introduction"`
-
-	Signers        Signers `yaml:"signers"`
-	Require        Require `yaml:"require"`
-	SignersInRepo  string  `yaml:"signers_in_repo"` // "" is none
-	TrustThreshold int     `yaml:"trust_threshold"` // 0 is 1
-}
-
-// Webhook is the way in from a forge.
-type Webhook struct {
-	Forge      string `yaml:"forge"`
-	SecretFile string `yaml:"secret_file"`
-}
-
-// The defaults of docs/reference/configuration.md.
-const (
-	defaultState       = "/var/lib/gitring"
-	defaultDataRoot    = "/srv/gitring"
-	defaultEngineURL   = "unix:///var/run/docker.sock"
-	defaultHTTP        = "127.0.0.1:9480"
-	defaultPoll        = "60s"
-	defaultBranch      = "main"
-	defaultExpiryGrace = 72 * time.Hour
-	defaultMaxRange    = 10000
-	defaultKeepImages  = 3
-	maxKeepImages      = 10 // of how many plans the store remembers
-)
-
-// setDefaults fills in what the file leaves out.
-func (c *Config) setDefaults(env func(string) string) {
-	orElse(&c.Registries.DockerConfig, dockerConfig(env))
-	orElse(&c.State, defaultState)
-	orElse(&c.DataRoot, defaultDataRoot)
-	orElse(&c.Engine.Kind, "docker")
-	orElse(&c.Engine.URL, defaultEngineURL)
-	orElse(&c.Listen.Socket, DefaultSocket)
-	if _, said := c.lines["listen.http"]; !said {
-		c.Listen.HTTP = defaultHTTP
-	}
-	orElse(&c.Poll, defaultPoll)
-	if _, said := c.lines["prune.images.keep"]; c.Prune.Images != nil && !said {
-		c.Prune.Images.Keep = defaultKeepImages
-	}
-	for i := range c.Sources {
-		c.Sources[i].setDefaults(c.Poll)
+func configCheckCmd(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "check [file]",
+		Short: "Say whether a daemon would start with a configuration, and what is wrong with it",
+		Long: "check reads a configuration as the daemon does, with the policy, the keys of each\n" +
+			"source and the secrets' files that it names. It needs no daemon, and asks no\n" +
+			"remote and no engine. Who runs it has to be allowed to read those files. Exit 1\n" +
+			"when anything is wrong, each with its line.",
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, given []string) error {
+			file := g.configPath()
+			if len(given) == 1 {
+				file = given[0]
+			}
+			cfg, err := config.Load(file)
+			if err != nil {
+				return err
+			}
+			return g.configCheck(file, cfg)
+		},
 	}
 }
 
-func (s *SourceConfig) setDefaults(poll string) {
-	orElse(&s.Branch, defaultBranch)
-	orElse(&s.Path, ".")
-	orElse(&s.Poll, poll)
-	orElse(&s.Apply, "auto")
-	if s.Trust == nil {
-		return
-	}
-	orElse(&s.Trust.Mode, "strict")
-	if s.Trust.ExpiryGrace == nil {
-		d := Duration(defaultExpiryGrace)
-		s.Trust.ExpiryGrace = &d
-	}
-	if s.Trust.MaxRange == 0 {
-		s.Trust.MaxRange = defaultMaxRange
-	}
+// checkedConfig is what "config check -o json" prints.
+type checkedConfig struct {
+	File    string   `json:"file"`
+	Host    string   `json:"host"`
+	Sources []string `json:"sources"`
+	Profile string   `json:"profile"`
 }
 
-// dockerConfig is where Docker's own command line looks.
-func dockerConfig(env func(string) string) string {
-	if dir := env("DOCKER_CONFIG"); dir != "" {
-		return filepath.Join(dir, "config.json")
-	}
-	if home := env("HOME"); home != "" {
-		return filepath.Join(home, ".docker", "config.json")
-	}
-	return ""
-}
-
-func orElse(s *string, otherwise string) {
-	if *s == "" {
-		*s = otherwise
-	}
-}
-
-// dataRoots are, by app, the folders that are not the host's; "" is the
-// source's own.
-func (s *SourceConfig) dataRoots() map[string]string {
-	roots := map[string]string{}
-	if s.DataRoot != "" {
-		roots[""] = s.DataRoot
-	}
-	for name, app := range s.Apps {
-		if app.DataRoot != "" {
-			roots[name] = app.DataRoot
+func (g *globals) configCheck(file string, cfg *config.Config) error {
+	out := checkedConfig{File: file, Host: cfg.Host, Profile: string(cfg.Rules.Profile), Sources: []string{}}
+	for i := range cfg.Sources {
+		s := &cfg.Sources[i]
+		if _, err := gitsync.LoadTrust(s.Trust.TrustConfig(), s.Name, s.Branch); err != nil {
+			return fmt.Errorf("source %s: %w", s.Name, err)
 		}
-	}
-	return roots
-}
-
-// samePaths are the folders that the engine mounts for gitring: they must be
-// the same ones inside and outside a container.
-func (c *Config) samePaths() []string {
-	paths := []string{c.State, c.DataRoot}
-	for i := range c.Sources {
-		paths = append(paths, slices.Sorted(maps.Values(c.Sources[i].dataRoots()))...)
-	}
-	return paths
-}
-
-// Source finds a source by name; nil when there is none.
-func (c *Config) Source(name string) *SourceConfig {
-	for i := range c.Sources {
-		if c.Sources[i].Name == name {
-			return &c.Sources[i]
+		if s.Webhook != nil {
+			if _, err := api.LoadSecrets(s.Webhook.SecretFile, s.Webhook.Forge); err != nil {
+				return fmt.Errorf("source %s: %w", s.Name, err)
+			}
 		}
+		out.Sources = append(out.Sources, s.Name)
 	}
-	return nil
+	if g.machine() {
+		return g.encode(out)
+	}
+	s := g.screen()
+	s.line(0, " ", w(file+":"), word{"nothing is wrong", green})
+	s.line(2, ", ", w("host "+out.Host), w(wording.Plural(len(out.Sources), "source")+" "+strings.Join(out.Sources, ", ")), w("policy "+out.Profile))
+	_, err := fmt.Fprint(g.out, s)
+	return err
 }

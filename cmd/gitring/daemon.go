@@ -6,12 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/config"
 )
 
 // daemon is the client of the daemon on this host; nothing is dialled yet.
@@ -26,10 +24,10 @@ func (g *globals) socketPath() string {
 	if s := os.Getenv("GITRING_SOCKET"); s != "" {
 		return s
 	}
-	if s := socketOf(g.configPath()); s != "" {
+	if s := config.SocketOf(g.configPath()); s != "" {
 		return s
 	}
-	return DefaultSocket
+	return config.DefaultSocket
 }
 
 // configPath is --config, GITRING_CONFIG or the default.
@@ -40,36 +38,10 @@ func (g *globals) configPath() string {
 	if c := configFromEnv(); c != "" {
 		return c
 	}
-	return DefaultConfig
+	return config.DefaultFile
 }
 
 func configFromEnv() string { return os.Getenv("GITRING_CONFIG") }
-
-// socketOf reads no more of a configuration than it needs: whoever asks for
-// the status of a daemon shall get it while the file is being edited.
-func socketOf(config string) string {
-	body, err := readLimited(config)
-	if err != nil {
-		return ""
-	}
-	var c struct {
-		Listen struct {
-			Socket string `yaml:"socket"`
-		} `yaml:"listen"`
-	}
-	if yaml.Unmarshal(body, &c) != nil || c.Listen.Socket == "" {
-		return ""
-	}
-	k := &checker{env: os.Getenv}
-	if k.dir, err = filepath.Abs(filepath.Dir(config)); err != nil {
-		return ""
-	}
-	k.path("listen.socket", &c.Listen.Socket)
-	if len(k.mistakes) > 0 {
-		return ""
-	}
-	return c.Listen.Socket
-}
 
 // asked puts an error of the client into words and an exit code.
 func asked(err error) error {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
+
+	"github.com/gitring/gitring/config"
 )
 
 var (
@@ -47,7 +49,7 @@ func TestEveryYAMLOfTheDocsIsCarriedOut(t *testing.T) {
 				configs++
 				whole, err := yaml.Marshal(completed(block))
 				require.NoError(t, err)
-				c, err := parseConfig(file, whole, env("CREDENTIALS_DIRECTORY", "/run/credentials/gitring.service"))
+				c, err := config.Parse(file, whole, variables("CREDENTIALS_DIRECTORY", "/run/credentials/gitring.service"))
 				require.NoError(t, err, "%s", whole)
 				require.Empty(t, c.NotCarriedOut(), "%s", whole)
 			}
@@ -70,7 +72,7 @@ func blocksOf(page string) (all []string) {
 
 // isConfig says whether all keys are the daemon's, and one tells it from other files.
 func isConfig(block map[string]any) bool {
-	known := knownKeys("Config")
+	known := config.KnownKeys("Config")
 	for key := range maps.Keys(block) {
 		if !slices.Contains(known, key) {
 			return block["trust"] != nil && len(block) == 1

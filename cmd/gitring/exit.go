@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -59,7 +60,7 @@ func ended(code int) error {
 func (g *globals) exit(err error) int {
 	var o outcome
 	var f *failure
-	var ms Mistakes
+	var ms config.Mistakes
 	var r *ring.Refusal
 	var h *ring.HostError
 	switch {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -63,7 +64,7 @@ func initCmd(g *globals) *cobra.Command {
 	flags.StringVar(&f.key, "key", "", "the signing key: an SSH public key file, or an OpenPGP fingerprint")
 	flags.StringVar(&f.generate, "generate-key", "", "make a signing key: ed25519, or ed25519-sk on a security key")
 	flags.Lookup("generate-key").NoOptDefVal = "ed25519"
-	flags.StringVar(&f.engine, "engine", "", "the engine to look at and to write down (default $DOCKER_HOST, else "+defaultEngineURL+")")
+	flags.StringVar(&f.engine, "engine", "", "the engine to look at and to write down (default $DOCKER_HOST, else "+config.DefaultEngineURL+")")
 	flags.BoolVar(&f.setGit, "set-git-config", false, "sign in this clone by default")
 	flags.BoolVar(&f.introduce, "introduce", false, "make the signed, empty commit that begins trust in an unsigned history")
 	flags.StringVar(&f.profile, "profile", "", "who owns this host: owner (who signs owns it) or compose (who signs changes apps alone)")
@@ -143,8 +144,8 @@ type initial struct {
 	*clone
 	f      initFlags
 	out    initialised
-	before *SourceConfig // what a configuration here says already; nil when there is none
-	there  *Config
+	before *config.SourceConfig // what a configuration here says already; nil when there is none
+	there  *config.Config
 	tip    ring.SHA // of the branch that is followed
 	made   ring.SHA // the introduction commit, when one was made
 
@@ -201,7 +202,7 @@ func (in *initial) carryOut(ctx context.Context) error {
 func (f initFlags) outFolder() (string, error) {
 	dir := f.out
 	if dir == "" && os.Geteuid() == 0 {
-		dir = filepath.Dir(DefaultConfig)
+		dir = filepath.Dir(config.DefaultFile)
 	}
 	abs, err := filepath.Abs(cmp.Or(dir, "gitring"))
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
 )
@@ -58,7 +59,7 @@ var modes = map[string]string{"push": gitsync.Strict, "merge": gitsync.ForgeMerg
 
 // existing reads the configuration that an earlier run, or a person, wrote.
 func (in *initial) existing() error {
-	cfg, err := ReadConfig(in.out.Config)
+	cfg, err := config.Read(in.out.Config)
 	if errors.Is(err, fs.ErrNotExist) || err != nil && in.f.force {
 		return nil
 	}
@@ -74,13 +75,13 @@ func (in *initial) existing() error {
 }
 
 func (in *initial) questions(ctx context.Context, landing *string) []question {
-	host, s := "", SourceConfig{}
+	host, s := "", config.SourceConfig{}
 	if in.there != nil {
 		host = in.there.Host
 	}
 	was, profile := "", ""
 	if in.there != nil {
-		profile = string(in.there.policy.profile)
+		profile = string(in.there.Rules.Profile)
 	}
 	if in.before != nil {
 		s = *in.before
@@ -89,16 +90,14 @@ func (in *initial) questions(ctx context.Context, landing *string) []question {
 	remote, branch := in.origin(ctx)
 	return []question{
 		{"host", "name of this host", in.f.host, host, hostHere(), &in.out.Host, func(v string) string {
-			return unless(hostName.MatchString(v), "lower-case letters, digits, '.', '_' and '-'")
+			return unless(config.HostName.MatchString(v), "lower-case letters, digits, '.', '_' and '-'")
 		}},
 		{"source", "name of the source", in.f.source, s.Name, plainName(strings.TrimSuffix(path.Base(remote), ".git")), &in.out.Source, func(v string) string {
-			return unless(sourceName.MatchString(v), "lower-case letters, digits, '_' and '-'")
+			return unless(config.SourceName.MatchString(v), "lower-case letters, digits, '_' and '-'")
 		}},
 		{"url", "where do hosts fetch from", in.f.url, s.URL, remote, &in.out.URL, wrongRemote},
 		{"branch", "which branch do they follow", in.f.branch, s.Branch, branch, &in.out.Branch, func(v string) string {
-			k := &checker{}
-			k.branch("branch", v)
-			return unless(len(k.mistakes) == 0, "the branch's own name, such as \"main\"")
+			return unless(config.IsBranch(v), "the branch's own name, such as \"main\"")
 		}},
 		{"path", "which folder of it does this host read", in.f.path, s.Path, in.proposedPath(ctx, s.Path), &in.out.Path, func(v string) string {
 			clean := path.Clean(v)
@@ -111,7 +110,7 @@ func (in *initial) questions(ctx context.Context, landing *string) []question {
 			return unless(principal.MatchString(v), "an e-mail, without blanks and commas")
 		}},
 		{"profile", "who owns this host: owner (who signs owns it, and may ask for all that Compose takes) or compose (who signs changes apps, and the host stays yours)", in.f.profile, profile, string(policy.Compose), &in.out.Profile, func(v string) string {
-			return unless(slices.Contains(profiles, v), strings.Join(profiles, ", "))
+			return unless(slices.Contains(config.Profiles, v), strings.Join(config.Profiles, ", "))
 		}},
 	}
 }
@@ -135,12 +134,11 @@ func unless(good bool, hint string) string {
 }
 
 func wrongRemote(v string) string {
-	k := &checker{}
-	k.remote("sources[0]", &SourceConfig{Name: "source", URL: v})
-	if len(k.mistakes) == 0 {
+	wrong := config.RemoteMistakes(v)
+	if len(wrong) == 0 {
 		return ""
 	}
-	return cmp.Or(k.mistakes[0].Hint, k.mistakes[0].Says)
+	return cmp.Or(wrong[0].Hint, wrong[0].Says)
 }
 
 func landingOf(mode string) string {
@@ -197,7 +195,7 @@ func (in *initial) settle(all []question) error {
 func hostHere() string {
 	name, _ := os.Hostname()
 	name, _, _ = strings.Cut(strings.ToLower(name), ".")
-	if !hostName.MatchString(name) {
+	if !config.HostName.MatchString(name) {
 		return "host"
 	}
 	return name
@@ -206,7 +204,7 @@ func hostHere() string {
 // origin is the remote that the branch here follows, as a url, and the branch
 // there; without a remote it is the clone itself.
 func (in *initial) origin(ctx context.Context) (address, branch string) {
-	branch = cmp.Or(in.branch(ctx), defaultBranch)
+	branch = cmp.Or(in.branch(ctx), config.DefaultBranch)
 	if up, ok := in.upstream(ctx); ok {
 		branch = strings.TrimPrefix(up.ref, "refs/heads/")
 	}
@@ -224,7 +222,7 @@ func (in *initial) origin(ctx context.Context) (address, branch string) {
 		return u.String(), branch
 	}
 	if host, at, ok := strings.Cut(address, ":"); ok && !strings.Contains(host, "/") {
-		return "ssh://" + withoutSecret(host) + "/" + strings.TrimPrefix(at, "/"), branch
+		return "ssh://" + config.WithoutSecret(host) + "/" + strings.TrimPrefix(at, "/"), branch
 	}
 	if abs, err := filepath.Abs(filepath.Join(in.dir, address)); err == nil {
 		return "file://" + abs, branch

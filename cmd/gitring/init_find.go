@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/reconcile"
@@ -113,7 +114,7 @@ func (in *initial) look(ctx context.Context) error {
 func (in *initial) foreign(ctx context.Context, plan *ring.Plan, c *ring.Commit, settings manifest.Settings) []*ring.Refusal {
 	ctx, cancel := context.WithTimeout(ctx, engineWithin)
 	defer cancel()
-	e, err := runtime.Dial(ctx, runtime.Options{URL: in.engineURL(), Host: in.out.Host, DataRoot: defaultDataRoot})
+	e, err := runtime.Dial(ctx, runtime.Options{URL: in.engineURL(), Host: in.out.Host, DataRoot: config.DefaultDataRoot})
 	if err != nil {
 		in.out.Engine = err.Error()
 		return nil
@@ -147,7 +148,7 @@ func (in *initial) engineURL() string {
 	if in.there != nil {
 		return in.there.Engine.URL
 	}
-	return cmp.Or(os.Getenv("DOCKER_HOST"), defaultEngineURL)
+	return cmp.Or(os.Getenv("DOCKER_HOST"), config.DefaultEngineURL)
 }
 
 // showFound shows all that was found, before anything is done about it.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 )
 
@@ -78,7 +79,7 @@ func (in *initial) keyOf(ctx context.Context, name string, openPGP bool) (signin
 		if err != nil {
 			return signingKey{}, err
 		}
-		b, err := readLimited(file)
+		b, err := config.ReadLimited(file)
 		if err != nil {
 			return signingKey{}, fmt.Errorf("cannot read the public key: %w", err)
 		}
@@ -140,7 +141,7 @@ func sshKeys() []string {
 	kinds := []string{"ssh-ed25519", "sk-ssh-ed25519@openssh.com", "ecdsa-sha2-nistp256", "sk-ecdsa-sha2-nistp256@openssh.com"}
 	byKind := make([][]string, len(kinds))
 	for _, file := range files {
-		b, err := readLimited(file)
+		b, err := config.ReadLimited(file)
 		if err != nil {
 			continue
 		}
@@ -217,7 +218,7 @@ func (in *initial) signerBefore() string {
 	if in.before == nil || in.out.key.openPGP {
 		return ""
 	}
-	b, err := readLimited(in.before.Trust.AllowedSigners)
+	b, err := config.ReadLimited(in.before.Trust.AllowedSigners)
 	if err != nil {
 		return ""
 	}
@@ -241,7 +242,7 @@ func (in *initial) trustOf(k signingKey) (*gitsync.Trust, error) {
 	if err := os.WriteFile(file, []byte(in.signersFile()), 0o600); err != nil {
 		return nil, fmt.Errorf("cannot write %s: %w", file, err)
 	}
-	cfg := gitsync.TrustConfig{Mode: gitsync.Strict, AnyOwner: true, ExpiryGrace: defaultExpiryGrace}
+	cfg := gitsync.TrustConfig{Mode: gitsync.Strict, AnyOwner: true, ExpiryGrace: config.DefaultExpiryGrace}
 	if k.openPGP {
 		cfg.OpenPGPKeys = file
 	} else {

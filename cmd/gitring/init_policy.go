@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -24,7 +25,7 @@ const (
 // judge is the policy that the host has, or will have: of a configuration that is here,
 // else of the profile that a person chose.
 func (in *initial) judge() judge {
-	if in.there != nil && string(in.there.policy.profile) == in.out.Profile {
+	if in.there != nil && string(in.there.Rules.Profile) == in.out.Profile {
 		return judgeOf(in.there)
 	}
 	return judgeAnywhere(policy.Profile(in.out.Profile))
@@ -91,7 +92,7 @@ func (in *initial) roots(s *suggestion, given string) ([]string, error) {
 		if root = strings.TrimSpace(root); root == "" || root == grantNone {
 			continue
 		}
-		if _, hint := bindRoot(root); hint != "" {
+		if _, hint := config.BindRoot(root); hint != "" {
 			return nil, &failure{code: exitUsage, says: fmt.Sprintf("--folders: %q is no folder that apps can share", root), hint: hint}
 		}
 		roots = append(roots, root)

@@ -15,6 +15,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/wording"
@@ -152,7 +153,7 @@ func (in *initial) differs() string {
 		{"path", s.Path, o.Path},
 		{"trust.mode", s.Trust.Mode, o.Mode},
 		{"policy", in.there.Policy.Value, rules},
-		{"policy.profile", string(in.there.policy.profile), o.Profile},
+		{"policy.profile", string(in.there.Rules.Profile), o.Profile},
 		{"trust.introduction", string(s.Trust.Introduced()), string(o.Introduction)},
 		{"engine.url", in.there.Engine.URL, cmp.Or(in.f.engine, in.there.Engine.URL)},
 	} {
@@ -178,7 +179,7 @@ func (in *initial) config() string {
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# Written by gitring init; docs/reference/configuration.md has every key.")
 	line("host: %s", scalar(o.Host))
-	if e := in.engineURL(); e != defaultEngineURL {
+	if e := in.engineURL(); e != config.DefaultEngineURL {
 		line("engine: {url: %s}", scalar(e))
 	}
 	switch {
@@ -292,7 +293,7 @@ func writeWhole(file, body string) (err error) {
 
 // wouldServe is what the daemon would say of the files; nil when it takes them.
 func (in *initial) wouldServe() error {
-	cfg, err := ReadConfig(in.out.Config)
+	cfg, err := config.Read(in.out.Config)
 	if err != nil {
 		return err
 	}
@@ -300,7 +301,7 @@ func (in *initial) wouldServe() error {
 	if s == nil {
 		return nil // there before, with another name
 	}
-	_, err = gitsync.LoadTrust(s.Trust.trustConfig(), s.Name, s.Branch)
+	_, err = gitsync.LoadTrust(s.Trust.TrustConfig(), s.Name, s.Branch)
 	return err
 }
 

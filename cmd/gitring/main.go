@@ -20,6 +20,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/gitring/gitring/config"
 )
 
 func main() { os.Exit(Main()) }
@@ -117,7 +119,7 @@ func rootCmd(g *globals) *cobra.Command {
 		show(cmd, given)
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&g.config, "config", "", "the configuration (default $GITRING_CONFIG, else "+DefaultConfig+")")
+	flags.StringVar(&g.config, "config", "", "the configuration (default $GITRING_CONFIG, else "+config.DefaultFile+")")
 	flags.StringVar(&g.socket, "socket", "", "the daemon's socket (default $GITRING_SOCKET, else the configuration's)")
 	flags.StringVarP(&g.output, "output", "o", "table", "table, wide, json or yaml")
 	flags.BoolVar(&g.noColor, "no-color", false, "no colours, as NO_COLOR=1 does")

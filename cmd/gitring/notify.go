@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/config"
 )
 
 func notifyCmd(g *globals) *cobra.Command {
@@ -38,7 +39,7 @@ func notifyCmd(g *globals) *cobra.Command {
 
 // completeReceivers are the names in the configuration, where it can be read.
 func (g *globals) completeReceivers(_ *cobra.Command, given []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-	if c, err := ReadConfig(g.configPath()); err == nil && len(given) == 0 {
+	if c, err := config.Read(g.configPath()); err == nil && len(given) == 0 {
 		for _, r := range c.Notify {
 			names = append(names, r.Name)
 		}

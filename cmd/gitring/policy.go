@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -102,7 +103,7 @@ func (g *globals) commitAt(what string, by policyFlags) (*judgedCommit, error) {
 
 func (g *globals) policySuggest(what string, by policyFlags, app, write string, roots []string) error {
 	for _, root := range roots {
-		if _, hint := bindRoot(root); hint != "" {
+		if _, hint := config.BindRoot(root); hint != "" {
 			return &failure{code: exitUsage, says: fmt.Sprintf("--bind-root: %q is no folder that apps can share", root), hint: hint}
 		}
 	}

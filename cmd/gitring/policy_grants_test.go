@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -22,7 +23,7 @@ import (
 // judgeOfPolicy is the judge of a host whose configuration has this policy, as serve reads it.
 func judgeOfPolicy(t *testing.T, policy string) judge {
 	t.Helper()
-	c, err := LoadConfig(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n" + policy}))
+	c, err := config.Load(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n" + policy}))
 	require.NoError(t, err)
 	j := judgeOf(c)
 	j.rules.EngineGroups, j.runtimes = []string{"998"}, nil
@@ -271,8 +272,8 @@ func TestAMistakeInAGrantIsToldWithItsLine(t *testing.T) {
 		{"an unknown key", "feature: capabilities.add, value: NET_ADMIN, reason: x, until: 2027", `unknown key "until"`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := ReadConfig(withPolicy(t, "policy: {apps: [{name: web, source: prod, path: web, grants: [{"+tt.grant+"}]}]}", nil))
-			var ms Mistakes
+			_, err := config.Read(withPolicy(t, "policy: {apps: [{name: web, source: prod, path: web, grants: [{"+tt.grant+"}]}]}", nil))
+			var ms config.Mistakes
 			require.ErrorAs(t, err, &ms)
 			require.Len(t, ms, 1)
 			require.Equal(t, 2, ms[0].Line)
@@ -284,20 +285,20 @@ func TestAMistakeInAGrantIsToldWithItsLine(t *testing.T) {
 
 func TestSeeingAndTracingAllProcessesIsRootTogether(t *testing.T) {
 	const both = "policy: {apps: [{name: web, source: prod, path: web, grants: [{feature: namespaces.pid, value: host, reason: x%s}, {feature: capabilities.add, value: SYS_PTRACE, reason: x%s}]}]}"
-	_, err := ReadConfig(withPolicy(t, fmt.Sprintf(both, "", ""), nil))
+	_, err := config.Read(withPolicy(t, fmt.Sprintf(both, "", ""), nil))
 	require.ErrorContains(t, err, "together give root")
-	_, err = ReadConfig(withPolicy(t, fmt.Sprintf(both, ", danger: root-equivalent", ", danger: root-equivalent"), nil))
+	_, err = config.Read(withPolicy(t, fmt.Sprintf(both, ", danger: root-equivalent", ", danger: root-equivalent"), nil))
 	require.NoError(t, err)
 
 	const open = "policy: {namespaces: {pid: [+host]}, apps: [{name: web, source: prod, path: web, grants: [{feature: capabilities.add, value: SYS_PTRACE, reason: x%s}]}]}"
-	_, err = ReadConfig(withPolicy(t, fmt.Sprintf(open, ""), nil))
+	_, err = config.Read(withPolicy(t, fmt.Sprintf(open, ""), nil))
 	require.ErrorContains(t, err, "with host in policy.namespaces.pid gives root")
-	_, err = ReadConfig(withPolicy(t, fmt.Sprintf(open, ", danger: root-equivalent"), nil))
+	_, err = config.Read(withPolicy(t, fmt.Sprintf(open, ", danger: root-equivalent"), nil))
 	require.NoError(t, err)
 
 	// One service joins the processes of another.
 	joined := strings.NewReplacer("value: host,", "value: host, service: watch,", "value: SYS_PTRACE,", "value: SYS_PTRACE, service: joined,").Replace(fmt.Sprintf(both, "", ""))
-	_, err = ReadConfig(withPolicy(t, joined, nil))
+	_, err = config.Read(withPolicy(t, joined, nil))
 	require.ErrorContains(t, err, "together give root")
 }
 
@@ -342,9 +343,9 @@ func TestSuggestWritesAFileThatServeTakesOnceThereAreReasons(t *testing.T) {
 	require.Equal(t, exitOK, code, errs)
 	body, err := os.ReadFile(file)
 	require.NoError(t, err)
-	_, err = ReadConfig(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": string(body)}))
+	_, err = config.Read(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": string(body)}))
 	require.ErrorContains(t, err, "has no reason", "a person has to write it")
-	_, err = LoadConfig(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": strings.ReplaceAll(string(body), `reason: ""`, `reason: "why"`)}))
+	_, err = config.Load(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": strings.ReplaceAll(string(body), `reason: ""`, `reason: "why"`)}))
 	require.NoError(t, err)
 	code, _, errs = callVerb("policy", "suggest", repo, "--write", file)
 	require.Equal(t, exitConflict, code, "what a person wrote stays")

@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
@@ -18,9 +19,9 @@ import (
 const oneGrant = "version: 1\napps: [{name: web, source: prod, path: web, grants: [{feature: capabilities.add, value: NET_ADMIN, reason: vpn}]}]\n"
 
 // rewritten writes a policy file anew.
-func rewritten(t *testing.T, config, body string) {
+func rewritten(t *testing.T, file, body string) {
 	t.Helper()
-	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(config), "p.yaml"), []byte(body), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file), "p.yaml"), []byte(body), 0o600))
 }
 
 // settledPolicy looks until what a file says now can have been taken.
@@ -35,36 +36,36 @@ func settledPolicy(live *livePolicy) (changed bool, wrong string) {
 // mistake is told.
 func TestHalfAPolicyIsNotTaken(t *testing.T) {
 	const whole = "version: 1\nprofile: hardened\n" + "ports: {host: [443]}\n"
-	config := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
-	c, err := LoadConfig(config)
+	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
+	c, err := config.Load(file)
 	require.NoError(t, err)
 	live := newLivePolicy(c)
 	settledPolicy(live)
 	first := live.hash()
 	for n := range len(whole) {
-		rewritten(t, config, whole[:n])
+		rewritten(t, file, whole[:n])
 		changed, wrong := live.look()
 		require.False(t, changed, whole[:n])
 		require.Empty(t, wrong, whole[:n])
 		require.Equal(t, first, live.hash())
 	}
-	rewritten(t, config, whole)
+	rewritten(t, file, whole)
 	changed, wrong := settledPolicy(live)
 	require.True(t, changed)
 	require.Empty(t, wrong)
 
 	half := live.hash()
-	rewritten(t, config, "version: 1\n")
+	rewritten(t, file, "version: 1\n")
 	live.look()
-	rewritten(t, config, whole)
+	rewritten(t, file, whole)
 	changed, _ = settledPolicy(live)
 	require.False(t, changed, "what was there for one look never counts")
 	require.Equal(t, half, live.hash())
 }
 
 func TestThePolicyIsReadAgainWhenItsFileChanges(t *testing.T) {
-	config := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
-	c, err := LoadConfig(config)
+	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
+	c, err := config.Load(file)
 	require.NoError(t, err)
 	j := judgeOf(c)
 	j.live, j.runtimes = newLivePolicy(c), nil
@@ -79,7 +80,7 @@ func TestThePolicyIsReadAgainWhenItsFileChanges(t *testing.T) {
 	require.Empty(t, wrong)
 	first := j.live.hash()
 
-	rewritten(t, config, "version: 1\n")
+	rewritten(t, file, "version: 1\n")
 	changed, wrong = settledPolicy(j.live)
 	require.True(t, changed)
 	require.Empty(t, wrong)
@@ -87,7 +88,7 @@ func TestThePolicyIsReadAgainWhenItsFileChanges(t *testing.T) {
 	require.NotEqual(t, first, j.live.hash())
 
 	for _, mistake := range []string{"version: 1\nprofil: owner\n", "version: 1\nprofile: owner\non_violation: end\n", "- a\n", oneGrant + "mounts: {bind_roots: [/]}\n"} {
-		rewritten(t, config, mistake)
+		rewritten(t, file, mistake)
 		changed, wrong = settledPolicy(j.live)
 		require.False(t, changed)
 		require.Contains(t, wrong, "p.yaml:")
@@ -98,12 +99,12 @@ func TestThePolicyIsReadAgainWhenItsFileChanges(t *testing.T) {
 		require.Empty(t, again, "it is told once")
 	}
 
-	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(config), "p.yaml")))
+	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(file), "p.yaml")))
 	_, wrong = settledPolicy(j.live)
 	require.NotEmpty(t, wrong)
 	require.Equal(t, 1, refused())
 
-	rewritten(t, config, oneGrant)
+	rewritten(t, file, oneGrant)
 	changed, _ = settledPolicy(j.live)
 	require.True(t, changed)
 	require.Zero(t, refused())
@@ -113,21 +114,21 @@ func TestThePolicyIsReadAgainWhenItsFileChanges(t *testing.T) {
 }
 
 func TestAnEditOfTheConfigurationsOwnPolicyCounts(t *testing.T) {
-	config := withPolicy(t, "policy: {profile: compose}", nil)
-	c, err := LoadConfig(config)
+	file := withPolicy(t, "policy: {profile: compose}", nil)
+	c, err := config.Load(file)
 	require.NoError(t, err)
 	live := newLivePolicy(c)
-	body, err := os.ReadFile(config)
+	body, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(config, []byte(string(body)+"# a comment\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(string(body)+"# a comment\n"), 0o600))
 	changed, wrong := settledPolicy(live)
 	require.False(t, changed, "a comment changes no rule")
 	require.Empty(t, wrong)
-	require.NoError(t, os.WriteFile(config, []byte("policy: {profile: owner}\n"+smallConfig), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("policy: {profile: owner}\n"+smallHost), 0o600))
 	changed, _ = settledPolicy(live)
 	require.True(t, changed)
 	said, _ := live.said()
-	require.Equal(t, policy.Owner, said.profile)
+	require.Equal(t, policy.Owner, said.Profile)
 }
 
 func TestTheHashIsOfWhatCountsAlone(t *testing.T) {
@@ -149,7 +150,7 @@ func TestTheHashIsOfWhatCountsAlone(t *testing.T) {
 func TestNoAppGetsThePolicysOwnFile(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.yaml"), []byte("version: 1\nmounts: {bind_roots: [+"+dir+"]}\n"), 0o600))
-	c, err := LoadConfig(withPolicy(t, "policy: "+filepath.Join(dir, "p.yaml"), nil))
+	c, err := config.Load(withPolicy(t, "policy: "+filepath.Join(dir, "p.yaml"), nil))
 	require.NoError(t, err)
 	j := judgeOf(c)
 	j.runtimes = nil
@@ -162,8 +163,8 @@ func TestNoAppGetsThePolicysOwnFile(t *testing.T) {
 }
 
 func TestWhatReportLetsPassIsOnlyWhatIsInForce(t *testing.T) {
-	config := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
-	c, err := LoadConfig(config)
+	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
+	c, err := config.Load(file)
 	require.NoError(t, err)
 	j := judgeOf(c)
 	j.live, j.runtimes = newLivePolicy(c), nil
@@ -171,10 +172,10 @@ func TestWhatReportLetsPassIsOnlyWhatIsInForce(t *testing.T) {
 	require.Empty(t, refusals)
 	sent := payloadsOf(t, &plan.Apps[0])[0]
 	require.NoError(t, j.allow("web", sent))
-	rewritten(t, config, "version: 1\n")
+	rewritten(t, file, "version: 1\n")
 	settledPolicy(j.live)
 	require.Error(t, j.allow("web", sent), "hold makes no new instance")
-	rewritten(t, config, "version: 1\non_violation: report\n")
+	rewritten(t, file, "version: 1\non_violation: report\n")
 	settledPolicy(j.live)
 	require.NoError(t, j.allow("web", sent), "report goes on with what was accepted")
 	_, refusals = j.look(commitOf(webWith("cap_add: [NET_ADMIN]")), onProd)
@@ -183,8 +184,8 @@ func TestWhatReportLetsPassIsOnlyWhatIsInForce(t *testing.T) {
 
 // No plan has judged how an image begins, and nothing lets the daemon's own be mounted.
 func TestReportLetsNothingPassThatNoPlanAccepted(t *testing.T) {
-	config := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\non_violation: report\n"})
-	c, err := LoadConfig(config)
+	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\non_violation: report\n"})
+	c, err := config.Load(file)
 	require.NoError(t, err)
 	j := judgeOf(c)
 	j.live, j.runtimes = newLivePolicy(c), nil
@@ -192,7 +193,7 @@ func TestReportLetsNothingPassThatNoPlanAccepted(t *testing.T) {
 	for _, body := range []runtime.ContainerRequest{
 		{Config: &container.Config{WorkingDir: "/proc/self/fd/8"}},
 		{Config: &container.Config{Image: "a"}, HostConfig: &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeBind, Source: c.State, Target: "/x"}}}},
-		{Config: &container.Config{Image: "a", Labels: map[string]string{"gitring.app": "other"}}, HostConfig: &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeBind, Source: c.file, Target: "/x"}}}},
+		{Config: &container.Config{Image: "a", Labels: map[string]string{"gitring.app": "other"}}, HostConfig: &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeBind, Source: c.File, Target: "/x"}}}},
 	} {
 		require.Error(t, j.allow("web", runtime.Request{Key: "container", Body: body, App: app, Service: &app.Services[0]}), "%+v", body.Config)
 	}
@@ -200,16 +201,16 @@ func TestReportLetsNothingPassThatNoPlanAccepted(t *testing.T) {
 
 // A file that was edited between its first read and the first look is read all the same.
 func TestNoEditOfThePolicyIsMissed(t *testing.T) {
-	config := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\nprofile: owner\n"})
-	c, err := LoadConfig(config)
+	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\nprofile: owner\n"})
+	c, err := config.Load(file)
 	require.NoError(t, err)
-	rewritten(t, config, "version: 1\nprofile: hardened\n")
+	rewritten(t, file, "version: 1\nprofile: hardened\n")
 	live := newLivePolicy(c)
 	changed, wrong := settledPolicy(live)
 	require.Empty(t, wrong)
 	require.True(t, changed)
 	said, _ := live.said()
-	require.Equal(t, policy.Hardened, said.profile)
+	require.Equal(t, policy.Hardened, said.Profile)
 	changed, _ = settledPolicy(live)
 	require.False(t, changed)
 }

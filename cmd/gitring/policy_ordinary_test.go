@@ -12,6 +12,7 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -141,7 +142,7 @@ sources:
     webhook: {forge: github, secret_file: /opt/keys/hook}
     status: {forge: gitea, token_file: /opt/keys/status, api_url: "https://git.example.org/api/v1", repo: a/b}
 `), 0o600))
-	c, err := ReadConfig(file)
+	c, err := config.Read(file)
 	require.NoError(t, err)
 	j := judgeOf(c)
 	app := ring.App{Name: "web", Path: "web"}
@@ -247,7 +248,7 @@ func TestAFollowerReadsByThePolicyOfItsHost(t *testing.T) {
 	c := &ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}
 	read := func(profile policy.Profile) (ring.Plan, contents, contents) {
 		f := &follower{
-			d:        &daemon{cfg: &Config{DataRoot: defaultDataRoot}, env: &envFolder{}, judge: judgeAnywhere(profile)},
+			d:        &daemon{cfg: &config.Config{DataRoot: config.DefaultDataRoot}, env: &envFolder{}, judge: judgeAnywhere(profile)},
 			settings: manifest.Settings{Source: "prod", Host: "edge-1"},
 		}
 		plan, files := f.read(c, hostValues{})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 )
 
@@ -18,7 +19,7 @@ func profileNamed(name string, own policy.Profile) (policy.Profile, error) {
 	case policy.Compose, policy.Owner, policy.Hardened:
 		return p, nil
 	}
-	return "", &failure{code: exitUsage, says: fmt.Sprintf("--profile: %q is not known", name), hint: "one of " + strings.Join(profiles, ", ")}
+	return "", &failure{code: exitUsage, says: fmt.Sprintf("--profile: %q is not known", name), hint: "one of " + strings.Join(config.Profiles, ", ")}
 }
 
 // judgeFor is the judge of the named configuration, and compose's where none is
@@ -28,7 +29,7 @@ func (g *globals) judgeFor(profile string) (judge, error) {
 		p, err := profileNamed(profile, policy.Compose)
 		return judgeAnywhere(p), err
 	}
-	c, err := ReadConfig(g.config)
+	c, err := config.Read(g.config)
 	if err != nil {
 		return judge{}, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 )
@@ -118,14 +119,14 @@ func TestSignersOfAGrantThatCannotBeReadAreMistakes(t *testing.T) {
 	for _, tt := range []struct{ signers, want string }{
 		{"alice@example.org", "no list"}, {"[]", "no list"}, {"['']", "no name"}, {"[{a: b}]", "no name"}, {"[null]", "no name"},
 	} {
-		_, err := ReadConfig(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n" +
+		_, err := config.Read(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n" +
 			grantOf("web", "prod", "web", "feature: capabilities.add, value: NET_ADMIN, signers: "+tt.signers)}))
-		var ms Mistakes
+		var ms config.Mistakes
 		require.ErrorAs(t, err, &ms, tt.signers)
 		require.Contains(t, ms[0].Says, tt.want, tt.signers)
 		require.Contains(t, ms[0].Hint, "signers: [alice@example.org]")
 	}
 	file := withPolicy(t, "policy: {"+strings.TrimSpace(grantOf("web", "prod", "web", netAdminFor))+"}", nil)
-	_, err := ReadConfig(file)
+	_, err := config.Read(file)
 	require.NoError(t, err)
 }

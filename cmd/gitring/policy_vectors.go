@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -115,7 +116,7 @@ func vectorsOf(file string) ([]policyVector, error) {
 	if file == "" {
 		return shippedVectors()
 	}
-	body, err := readLimited(file)
+	body, err := config.ReadLimited(file)
 	if err != nil {
 		return nil, &failure{code: exitUsage, says: fmt.Sprintf("cannot read %s: %v", file, err), hint: "name a file of vectors, or say --builtin"}
 	}

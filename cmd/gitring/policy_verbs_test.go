@@ -55,9 +55,9 @@ func TestCheckTellsWhatIsDeniedAndByWhichGrantItPasses(t *testing.T) {
 	require.Contains(t, out, "web/compose.yaml:4: deny capabilities.add NET_ADMIN of service web:")
 	require.Contains(t, out, "gitring policy suggest --app web")
 
-	config := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n" +
+	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n" +
 		"apps: [{name: web, source: prod, path: web, grants: [\n  {feature: capabilities.add, value: NET_ADMIN, reason: vpn},\n  {feature: privileged, value: true, danger: root-equivalent, reason: lab}]}]\n"})
-	code, out, errs := callVerb("policy", "check", dir, "--config", config)
+	code, out, errs := callVerb("policy", "check", dir, "--config", file)
 	require.Equal(t, exitOK, code, out+errs)
 	require.Contains(t, out, "power capabilities.add NET_ADMIN")
 	require.Contains(t, out, "grant: p.yaml:3")
@@ -84,9 +84,9 @@ func TestExplainTellsOfARuleAndOfAnApp(t *testing.T) {
 	require.Contains(t, out, "no grant")
 
 	dir := onDisk(t, map[string]string{"web/compose.yaml": "services: {web: {image: nginx, cap_add: [NET_ADMIN]}}\n"})
-	config := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n" +
+	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n" +
 		"apps: [{name: web, source: prod, path: web, grants: [{feature: capabilities.add, value: NET_ADMIN, reason: vpn}, {feature: devices, value: gpus, reason: llm, expires: 2020-01-01}]}]\n"})
-	code, out, errs := callVerb("policy", "explain", "web", "--dir", dir, "--config", config)
+	code, out, errs := callVerb("policy", "explain", "web", "--dir", dir, "--config", file)
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, "capabilities.add NET_ADMIN: vpn (p.yaml:2)")
 	require.Contains(t, out, "expired, not used here")

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/store"
 )
@@ -47,8 +48,8 @@ func servesOn(system string) error {
 }
 
 // served is the configuration that this process is to serve.
-func (g *globals) served() (*Config, error) {
-	cfg, err := LoadConfig(g.configPath())
+func (g *globals) served() (*config.Config, error) {
+	cfg, err := config.Load(g.configPath())
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"os"
+
+	"github.com/gitring/gitring/config"
 )
 
 // serveAnew runs a daemon until ctx ends or it fails, and another one in its place each
@@ -15,7 +17,7 @@ func serveAnew(ctx context.Context, g *globals, d *daemon, hup <-chan os.Signal)
 	for {
 		next, err := runUntilAnew(ctx, g, d, hup)
 		if d.judge.live != nil { // the policy may have been read again since
-			cfg.policy, _ = d.judge.live.said()
+			cfg.Rules, _ = d.judge.live.said()
 		}
 		d.close()
 		if next == nil || ctx.Err() != nil {
@@ -38,7 +40,7 @@ func serveAnew(ctx context.Context, g *globals, d *daemon, hup <-chan os.Signal)
 
 // runUntilAnew runs a daemon until ctx ends or it fails, or until a configuration that can
 // take the place of its own is read.
-func runUntilAnew(ctx context.Context, g *globals, d *daemon, hup <-chan os.Signal) (*Config, error) {
+func runUntilAnew(ctx context.Context, g *globals, d *daemon, hup <-chan os.Signal) (*config.Config, error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
@@ -68,7 +70,7 @@ func runUntilAnew(ctx context.Context, g *globals, d *daemon, hup <-chan os.Sign
 }
 
 // changesLocked refuses a change of what this process has locked.
-func changesLocked(now, next *Config) error {
+func changesLocked(now, next *config.Config) error {
 	for _, x := range []struct{ key, now, next string }{
 		{"host", now.Host, next.Host},
 		{"state", now.State, next.State},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
@@ -41,7 +42,7 @@ func validateCmd(g *globals) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&prePush, "pre-push", false, "check what git's lines on stdin say is pushed")
-	cmd.Flags().StringVar(&branch, "branch", defaultBranch, "the branch that hosts follow, without --config")
+	cmd.Flags().StringVar(&branch, "branch", config.DefaultBranch, "the branch that hosts follow, without --config")
 	profileFlag(cmd, &profile)
 	cmd.Flags().StringVar(&source, "source", "", "the source of --config to read it for")
 	return cmd
@@ -90,7 +91,7 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 		if err != nil {
 			return err
 		}
-		branch, lim = s.Branch, s.limits.git
+		branch, lim = s.Branch, s.GitLimits()
 	}
 	repo, err := gitsync.OpenRepoWithin(".", lim)
 	if err != nil {
@@ -141,7 +142,7 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 		}
 	}
 	r.signers = s.Trust.SignersInRepo
-	for _, says := range s.warnings() {
+	for _, says := range s.Warnings() {
 		r.warnings = append(r.warnings, "source "+s.Name+": "+says)
 	}
 	return r, nil
@@ -192,7 +193,7 @@ func (g *globals) settings(dir, source string) (manifest.Settings, error) {
 		return manifest.Settings{}, err
 	}
 	values, key, err := valuesOf(c)
-	return values.settings(settingsOf(c, s), key), err
+	return values.settings(config.SettingsOf(c, s), key), err
 }
 
 // plainName makes a name for a source out of a folder's.
@@ -203,15 +204,15 @@ func plainName(s string) string {
 		}
 		return '-'
 	}, strings.ToLower(s))
-	if !sourceName.MatchString(s) {
+	if !config.SourceName.MatchString(s) {
 		return "source"
 	}
 	return s
 }
 
 // sourceOf is one source of the named configuration; with "" the only one.
-func (g *globals) sourceOf(name string) (*Config, *SourceConfig, error) {
-	c, err := ReadConfig(g.config)
+func (g *globals) sourceOf(name string) (*config.Config, *config.SourceConfig, error) {
+	c, err := config.Read(g.config)
 	if err != nil {
 		return nil, nil, err
 	}

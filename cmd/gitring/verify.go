@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -27,7 +28,7 @@ type trustFlags struct {
 func (f *trustFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.repo, "repo", ".", "the clone")
 	flags.StringVar(&f.source, "source", "", "the source of --config whose trust counts")
-	flags.StringVar(&f.branch, "branch", defaultBranch, "the branch that hosts follow, with keys given here")
+	flags.StringVar(&f.branch, "branch", config.DefaultBranch, "the branch that hosts follow, with keys given here")
 	flags.StringVar(&f.allowedSigners, "allowed-signers", "", "an OpenSSH allowed_signers file")
 	flags.StringVar(&f.openPGPKeys, "openpgp-keys", "", "a file of armoured OpenPGP keys")
 	flags.StringVar(&f.revokedKeys, "revoked-keys", "", "keys that never count")
@@ -141,8 +142,8 @@ func (g *globals) rules(ctx context.Context, f trustFlags) (rules, error) {
 		return rules{}, &failure{code: exitUsage, says: "--config and keys given by hand exclude each other", hint: "keep one of the two"}
 	}
 	if given {
-		t := TrustRules{Mode: "strict", MaxRange: defaultMaxRange}
-		grace := Duration(defaultExpiryGrace)
+		t := config.TrustRules{Mode: "strict", MaxRange: config.DefaultMaxRange}
+		grace := config.Duration(config.DefaultExpiryGrace)
 		t.ExpiryGrace = &grace
 		for _, p := range []struct{ from, to *string }{{&f.allowedSigners, &t.AllowedSigners}, {&f.openPGPKeys, &t.OpenPGPKeys}, {&f.revokedKeys, &t.RevokedKeys}} {
 			abs, err := absolute(*p.from)
@@ -151,7 +152,7 @@ func (g *globals) rules(ctx context.Context, f trustFlags) (rules, error) {
 			}
 			*p.to = abs
 		}
-		return rules{config: t.trustConfig(), source: handSource, branch: f.branch, path: "."}, nil
+		return rules{config: t.TrustConfig(), source: handSource, branch: f.branch, path: "."}, nil
 	}
 	if g.config == "" {
 		g.config = configFromEnv()
@@ -169,7 +170,7 @@ func (g *globals) rules(ctx context.Context, f trustFlags) (rules, error) {
 	if err != nil {
 		return rules{}, err
 	}
-	return rules{config: s.Trust.trustConfig(), source: s.Name, branch: s.Branch, path: s.Path}, nil
+	return rules{config: s.Trust.TrustConfig(), source: s.Name, branch: s.Branch, path: s.Path}, nil
 }
 
 // handSource is the source of keys given by hand, which have no name of one.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
@@ -30,7 +31,7 @@ func readPushed(r io.Reader) ([]pushed, error) {
 			continue
 		}
 		f := strings.Fields(lines.Text())
-		if len(f) != 4 || !fullSHA.MatchString(f[1]) || !fullSHA.MatchString(f[3]) {
+		if len(f) != 4 || !config.FullSHA.MatchString(f[1]) || !config.FullSHA.MatchString(f[3]) {
 			return nil, &failure{
 				code: exitUsage, says: fmt.Sprintf("%q is no line that git gives a pre-push hook", lines.Text()),
 				hint: "let git run it: gitring init --hook writes the hook",

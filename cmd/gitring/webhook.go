@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/config"
 )
 
 func webhookCmd(g *globals) *cobra.Command {
@@ -49,12 +50,12 @@ type entered struct {
 }
 
 func (g *globals) webhookURL(source string) error {
-	c, err := ReadConfig(g.configPath())
+	c, err := config.Read(g.configPath())
 	if err != nil {
 		return err
 	}
 	if source != "" && c.Source(source) == nil {
-		return &failure{code: exitNotFound, says: fmt.Sprintf("%s has no source %q", g.configPath(), source), hint: "its sources: " + strings.Join(c.sourceNames(), ", ")}
+		return &failure{code: exitNotFound, says: fmt.Sprintf("%s has no source %q", g.configPath(), source), hint: "its sources: " + strings.Join(sourceNamesOf(c), ", ")}
 	}
 	var all []entered
 	for i := range c.Sources {
@@ -67,8 +68,8 @@ func (g *globals) webhookURL(source string) error {
 			g.notice("%v", err)
 		}
 		all = append(all, entered{
-			Source: s.Name, Forge: s.Webhook.Forge, URL: c.webhookBase() + api.HookPath(s.Name), ContentType: "application/json",
-			Events: s.hookEvents(), Field: field, File: s.Webhook.SecretFile,
+			Source: s.Name, Forge: s.Webhook.Forge, URL: webhookBase(c) + api.HookPath(s.Name), ContentType: "application/json",
+			Events: hookEventsOf(s), Field: field, File: s.Webhook.SecretFile,
 		})
 	}
 	if len(all) == 0 {
@@ -97,7 +98,8 @@ func (g *globals) webhookURL(source string) error {
 	return err
 }
 
-func (c *Config) sourceNames() []string {
+// sourceNamesOf are the names of the sources.
+func sourceNamesOf(c *config.Config) []string {
 	var names []string
 	for i := range c.Sources {
 		names = append(names, c.Sources[i].Name)
@@ -106,7 +108,7 @@ func (c *Config) sourceNames() []string {
 }
 
 // webhookBase is where the world reaches the listener, as far as the configuration says.
-func (c *Config) webhookBase() string {
+func webhookBase(c *config.Config) string {
 	if c.Listen.URL != "" {
 		return c.Listen.URL
 	}
@@ -129,8 +131,8 @@ var hookEvents = map[string][2]string{
 	api.Generic:     {"whenever the branch moved, with the header " + api.TimedHeader + ": t=<Unix seconds>,v1=<hex HMAC-SHA256 of \"<t>.<body>\">", ""},
 }
 
-// hookEvents of a source; those of pull requests only where their plan is shown.
-func (s *SourceConfig) hookEvents() string {
+// hookEventsOf are those of a source; those of pull requests only where their plan is shown.
+func hookEventsOf(s *config.SourceConfig) string {
 	e := hookEvents[s.Webhook.Forge]
 	if s.Status != nil && s.Status.PullRequests && e[1] != "" {
 		return e[0] + ", " + e[1]
@@ -140,7 +142,7 @@ func (s *SourceConfig) hookEvents() string {
 
 // secretField is what the forge calls the field of the secret, which for GitLab
 // depends on the secret. An error says what is wrong with the file, and not what is in it.
-func secretField(h *Webhook) (string, error) {
+func secretField(h *config.Webhook) (string, error) {
 	field := "secret"
 	if h.Forge == api.GitLab {
 		field = "secret token"

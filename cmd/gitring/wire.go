@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/health"
 	"github.com/gitring/gitring/notify"
@@ -25,7 +26,7 @@ import (
 // daemon is everything that serve runs, wired: each part knows only ring, and
 // they meet here.
 type daemon struct {
-	cfg    *Config
+	cfg    *config.Config
 	log    *slog.Logger
 	judge  judge
 	policy *livePolicy
@@ -68,7 +69,7 @@ const (
 
 // newDaemon checks all that can be wrong before the socket appears, and starts
 // nothing.
-func newDaemon(ctx context.Context, cfg *Config, log *slog.Logger) (d *daemon, err error) {
+func newDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (d *daemon, err error) {
 	d = &daemon{cfg: cfg, log: log, judge: judgeOf(cfg)}
 	d.policy = newLivePolicy(cfg)
 	d.judge.live = d.policy
@@ -123,7 +124,7 @@ func (d *daemon) wireEngine(ctx context.Context) (err error) {
 	d.engine, err = runtime.Dial(ctx, runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
 		Allow: d.judge.allow, Shared: d.judge.shared, OwnerHost: d.judge.ownerHost,
-		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.samePaths(), Open: d.env.open, Values: d.env.values,
+		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.env.open, Values: d.env.values,
 		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },
 	})
@@ -163,10 +164,10 @@ func (d *daemon) wireSender(ctx context.Context) {
 	forges := map[string]notify.Forge{}
 	for i := range d.cfg.Sources {
 		s := &d.cfg.Sources[i]
-		if f, speaks := wayOut(s); speaks {
+		if f, speaks := config.WayOut(s); speaks {
 			forges[s.Name] = f
 		}
-		for _, says := range s.warnings() {
+		for _, says := range s.Warnings() {
 			d.log.Warn(says, "source", s.Name)
 		}
 	}
@@ -186,7 +187,7 @@ func (d *daemon) wireLoop() {
 	}
 	d.loop = reconcile.New(reconcile.Options{
 		Host: d.cfg.Host, Gitring: ring.Release, Engine: d.engine, Health: d.health, Memory: d.ledger,
-		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.keepImages(),
+		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.KeepImages(),
 	}, sources)
 }
 
@@ -232,7 +233,7 @@ func (d *daemon) webhooks() (*api.Webhooks, error) {
 		hooks = append(hooks, api.Hook{Source: s.Name, Forge: s.Webhook.Forge, Branch: s.Branch, Secret: secrets})
 	}
 	return api.NewWebhooks(hooks, api.HookOptions{
-		Limits: d.cfg.limits.hooks, Poke: func(source string) { d.follower(source).poke() }, Log: d.log,
+		Limits: d.cfg.HookLimits(), Poke: func(source string) { d.follower(source).poke() }, Log: d.log,
 		Pulls: func(source string) { d.follower(source).pokePulls() },
 	})
 }
@@ -359,5 +360,3 @@ func (d *daemon) follower(source string) *follower {
 	}
 	return nil
 }
-
-func mirrorDir(state, source string) string { return filepath.Join(state, "git", source) }

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
 )
@@ -57,7 +58,7 @@ type hostValues struct {
 }
 
 // newEnvFolder makes sure of the key. Without a dir there is nothing to seal.
-func newEnvFolder(c *Config) (*envFolder, error) {
+func newEnvFolder(c *config.Config) (*envFolder, error) {
 	e := &envFolder{dir: c.Env.Dir, interpolation: c.Interpolation}
 	if e.dir == "" {
 		return e, nil
@@ -509,7 +510,7 @@ func (v hostValues) settings(s manifest.Settings, key []byte) manifest.Settings 
 
 // valuesOf are the host's values for those who do not serve. What they read is
 // shown and forgotten, so any key will do, and the state is left alone.
-func valuesOf(c *Config) (hostValues, []byte, error) {
+func valuesOf(c *config.Config) (hostValues, []byte, error) {
 	e := &envFolder{dir: c.Env.Dir, interpolation: c.Interpolation}
 	v, err := e.read()
 	if err != nil || e.dir == "" {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
 )
@@ -24,7 +25,7 @@ func envAt(t *testing.T, files map[string]string) (*envFolder, string) {
 	for name, text := range files {
 		putEnv(t, dir, name, text)
 	}
-	c := &Config{State: t.TempDir(), Env: EnvConfig{Dir: dir}, Interpolation: map[string]string{"DOMAIN": "example.org"}}
+	c := &config.Config{State: t.TempDir(), Env: config.EnvConfig{Dir: dir}, Interpolation: map[string]string{"DOMAIN": "example.org"}}
 	e, err := newEnvFolder(c)
 	require.NoError(t, err)
 	return e, dir
@@ -192,7 +193,7 @@ func TestAnEnvFolderThatIsNotThereIsAnErrorAndNoValues(t *testing.T) {
 }
 
 func TestTheKeyIsMadeOnce(t *testing.T) {
-	c := &Config{State: t.TempDir(), Env: EnvConfig{Dir: t.TempDir()}}
+	c := &config.Config{State: t.TempDir(), Env: config.EnvConfig{Dir: t.TempDir()}}
 	file := filepath.Join(c.State, "env.key")
 	first, err := newEnvFolder(c)
 	require.NoError(t, err)
@@ -211,7 +212,7 @@ func TestTheKeyIsMadeOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "a broken key is left to people, and nothing else lies about")
 
-	none := &Config{State: t.TempDir()}
+	none := &config.Config{State: t.TempDir()}
 	e, err := newEnvFolder(none)
 	require.NoError(t, err)
 	require.NoFileExists(t, filepath.Join(none.State, "env.key"), "nobody asked for one")

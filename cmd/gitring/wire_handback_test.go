@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
 )
@@ -154,7 +155,7 @@ func TestAnAppThatReadsBesideItsFolderIsHandedBackWithTheTree(t *testing.T) {
 		"shop/compose.yaml": {Data: []byte("services: {web: {image: a}}\n")}, "base.yaml": {Data: []byte("services: {web: {image: b}}\n")},
 		"other/compose.yaml": {Data: []byte("services: {web: {extends: {file: ../base.yaml, service: web}}}\n")},
 	}
-	f := &follower{d: &daemon{cfg: &Config{}, env: &envFolder{}}, cfg: &SourceConfig{Path: "."}, settings: manifest.Settings{Source: "prod", Path: "."}}
+	f := &follower{d: &daemon{cfg: &config.Config{}, env: &envFolder{}}, cfg: &config.SourceConfig{Path: "."}, settings: manifest.Settings{Source: "prod", Path: "."}}
 	c := &ring.Commit{SHA: "c0ffee", Tree: tree}
 	all := f.asked(c, hostValues{})
 	for name, alone := range map[string]bool{"shop": true, "other": false} {

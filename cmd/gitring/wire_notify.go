@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -15,7 +16,7 @@ import (
 // wireReceivers reads the files of every receiver: one whose URL is no URL is told
 // at the start, and not at the first failure.
 func (d *daemon) wireReceivers() (err error) {
-	d.receivers, err = notify.NewReceivers(notify.ReceiversOptions{Host: d.cfg.Host, Ledger: d.store, Log: d.log}, d.cfg.receivers())
+	d.receivers, err = notify.NewReceivers(notify.ReceiversOptions{Host: d.cfg.Host, Ledger: d.store, Log: d.log}, d.cfg.Receivers())
 	if err != nil {
 		return &ring.HostError{Says: err.Error(), Hint: "docs/how-to/notifications.md has each service's URL; no error repeats a part of one"}
 	}
@@ -62,7 +63,7 @@ func (d *daemon) tells(u ring.Unsaid) bool {
 		_, speaks := d.forges[u.To]
 		return speaks
 	}
-	return slices.ContainsFunc(d.cfg.Notify, func(r NotifyConfig) bool { return r.Name == u.To })
+	return slices.ContainsFunc(d.cfg.Notify, func(r config.NotifyConfig) bool { return r.Name == u.To })
 }
 
 func (d *daemon) outboxRetry(ctx context.Context, p api.Peer, r api.OutboxRetryRequest) (api.OutboxRetried, error) {

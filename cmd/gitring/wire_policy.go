@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -36,17 +37,17 @@ type judge struct {
 }
 
 // judgeOf is the judge of a configuration.
-func judgeOf(c *Config) judge {
+func judgeOf(c *config.Config) judge {
 	return judge{dataRoot: c.DataRoot, runtimes: &engineRuntimes{}, rules: policy.Rules{
-		Profile: c.policy.profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"), Live: filepath.Join(c.State, "live"),
-		EngineGroups: engineGroups(c.Engine.URL), Services: c.mostServices(), Routes: c.policy.routes, Listen: c.Listen.HTTP,
-		Lists: c.policy.lists, Grants: c.policy.grants,
+		Profile: c.Rules.Profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"), Live: filepath.Join(c.State, "live"),
+		EngineGroups: engineGroups(c.Engine.URL), Services: c.MostServices(), Routes: c.Rules.Routes, Listen: c.Listen.HTTP,
+		Lists: c.Rules.Lists, Grants: c.Rules.Grants,
 	}}
 }
 
 // judgeAnywhere is for a folder that is checked without a configuration.
 func judgeAnywhere(profile policy.Profile) judge {
-	return judge{dataRoot: defaultDataRoot, rules: policy.Rules{Profile: profile, Content: filepath.Join(defaultState, "content"), Live: filepath.Join(defaultState, "live")}}
+	return judge{dataRoot: config.DefaultDataRoot, rules: policy.Rules{Profile: profile, Content: filepath.Join(config.DefaultState, "content"), Live: filepath.Join(config.DefaultState, "live")}}
 }
 
 // here are the rules with what the engine says of itself.
@@ -54,7 +55,7 @@ func (j judge) here() policy.Rules {
 	r := j.rules
 	if j.live != nil {
 		said, _ := j.live.said()
-		said.over(&r)
+		said.Over(&r)
 	}
 	r.Now = time.Now()
 	r.DefaultRuntime, r.NvidiaRuntimes = j.runtimes.known(time.Now())
@@ -62,7 +63,7 @@ func (j judge) here() policy.Rules {
 }
 
 // ownPaths are the daemon's files and folders, which no container gets.
-func ownPaths(c *Config) []string {
+func ownPaths(c *config.Config) []string {
 	out := namedPaths(c)
 	for _, p := range slices.Clone(out) { // the state may lie on another disk, behind a link
 		if real, err := filepath.EvalSymlinks(p); err == nil && real != filepath.Clean(p) {
@@ -73,9 +74,9 @@ func ownPaths(c *Config) []string {
 }
 
 // namedPaths are those that the configuration names, as it names them.
-func namedPaths(c *Config) []string {
-	out := []string{c.State, c.Env.Dir, c.Listen.Socket, c.policy.file}
-	if file, err := filepath.Abs(c.file); err == nil {
+func namedPaths(c *config.Config) []string {
+	out := []string{c.State, c.Env.Dir, c.Listen.Socket, c.Rules.File}
+	if file, err := filepath.Abs(c.File); err == nil {
 		out = append(out, file)
 	}
 	for _, s := range c.Sources {
@@ -462,7 +463,7 @@ func (j judge) takes(rules policy.Rules, r runtime.Request, others policy.Others
 // before it counts, and what only this host knows at each call.
 func (j judge) reports() bool {
 	said, _ := j.live.said()
-	return said.onViolation == violationReport
+	return said.OnViolation == config.OnViolationReport
 }
 
 // ownerHost reports whether the signers own the host.

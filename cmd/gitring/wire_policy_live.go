@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -23,15 +24,15 @@ type livePolicy struct {
 	config string // the file of the configuration
 
 	mu    sync.Mutex
-	now   policyConfig // guarded by mu: what is in effect
-	seen  []byte       // guarded by mu: a print of the files when they were read last
-	next  []byte       // guarded by mu: one that the last look met first, and has not read yet
-	wrong string       // guarded by mu: why the files cannot be taken, "" when they can
+	now   config.Policy // guarded by mu: what is in effect
+	seen  []byte        // guarded by mu: a print of the files when they were read last
+	next  []byte        // guarded by mu: one that the last look met first, and has not read yet
+	wrong string        // guarded by mu: why the files cannot be taken, "" when they can
 }
 
 // newLivePolicy begins with what the configuration said when it was read. The first look
 // reads the files in any case: they may have changed since.
-func newLivePolicy(c *Config) *livePolicy { return &livePolicy{config: c.file, now: c.policy} }
+func newLivePolicy(c *config.Config) *livePolicy { return &livePolicy{config: c.File, now: c.Rules} }
 
 // print is one of the configuration's file and of the policy's own, where it has one.
 func (p *livePolicy) print(file string) ([]byte, error) {
@@ -40,7 +41,7 @@ func (p *livePolicy) print(file string) ([]byte, error) {
 		if name == "" {
 			continue
 		}
-		body, err := readLimited(name)
+		body, err := config.ReadLimited(name)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +56,7 @@ func (p *livePolicy) print(file string) ([]byte, error) {
 func (p *livePolicy) look() (changed bool, wrong string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	seen, err := p.print(p.now.file)
+	seen, err := p.print(p.now.File)
 	if err == nil && bytes.Equal(seen, p.seen) {
 		p.next = nil
 		return false, ""
@@ -65,10 +66,10 @@ func (p *livePolicy) look() (changed bool, wrong string) {
 		return false, ""
 	}
 	before := p.wrong
-	var c *Config
+	var c *config.Config
 	if err == nil {
-		c, err = ReadConfig(p.config)
-		if after, _ := p.print(p.now.file); p.seen != nil && !bytes.Equal(after, seen) {
+		c, err = config.Read(p.config)
+		if after, _ := p.print(p.now.File); p.seen != nil && !bytes.Equal(after, seen) {
 			return false, "" // a save began meanwhile
 		}
 	}
@@ -80,27 +81,19 @@ func (p *livePolicy) look() (changed bool, wrong string) {
 		return false, p.wrong
 	}
 	was, is := policy.Rules{}, policy.Rules{}
-	p.now.over(&was)
-	c.policy.over(&is)
-	changed = was.Hash() != is.Hash() || !sameApps(p.now.apps, c.policy.apps) || p.now.onViolation != c.policy.onViolation || before != ""
-	p.now, p.wrong, p.seen = c.policy, "", seen // of before the read: what came after is read next
+	p.now.Over(&was)
+	c.Rules.Over(&is)
+	changed = was.Hash() != is.Hash() || !sameApps(p.now.Apps, c.Rules.Apps) || p.now.OnViolation != c.Rules.OnViolation || before != ""
+	p.now, p.wrong, p.seen = c.Rules, "", seen // of before the read: what came after is read next
 	return changed, ""
 }
 
-func sameApps(a, b []policyApp) bool { return slices.Equal(a, b) }
-
-// over puts what a policy says over rules.
-func (c *policyConfig) over(r *policy.Rules) {
-	r.Profile, r.Lists, r.Grants, r.Routes = c.profile, c.lists, c.grants, c.routes
-	if c.file != "" && !slices.Contains(r.Own, c.file) { // it may be another one by now
-		r.Own = append(slices.Clip(r.Own), c.file)
-	}
-}
+func sameApps(a, b []config.PolicyApp) bool { return slices.Equal(a, b) }
 
 // said is the policy in effect, and why its files cannot be taken.
-func (p *livePolicy) said() (policyConfig, string) {
+func (p *livePolicy) said() (config.Policy, string) {
 	if p == nil {
-		return policyConfig{}, ""
+		return config.Policy{}, ""
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,16 +107,9 @@ func (p *livePolicy) hash() string {
 	}
 	c, _ := p.said()
 	var r policy.Rules
-	c.over(&r)
+	c.Over(&r)
 	return r.Hash()
 }
-
-// What becomes of an app in force that breaks a rule.
-const (
-	violationHold   = "hold"   // no new instance of it
-	violationReport = "report" // it is only told
-	violationStop   = "stop"   // as hold, and it is stopped after a while
-)
 
 // violation is an app in force that the rules of today would refuse.
 type violation struct {
@@ -244,7 +230,7 @@ func (d *daemon) judgeInForce(ctx context.Context) {
 // tellExpiring tells of grants of apps in force that expire soon: 14 days ahead and 1 day.
 func (d *daemon) tellExpiring(ctx context.Context, inForce map[string]ring.InForce, now time.Time) {
 	said, _ := d.policy.said()
-	for _, g := range said.grants {
+	for _, g := range said.Grants {
 		if _, runs := inForce[g.App]; !runs || expiresIn(&g, now) == 0 {
 			continue
 		}
@@ -286,8 +272,8 @@ func (d *daemon) policyConditions(source string) []ring.Condition {
 	}
 	if len(broken) > 0 {
 		more := wording.When(len(broken) > 1, fmt.Sprintf(" (and %d more)", len(broken)-1))
-		what := map[string]string{violationHold: "no new instance is made", violationReport: "it is only told"}[cmp.Or(said.onViolation, violationHold)]
-		if said.onViolation == violationStop {
+		what := map[string]string{config.OnViolationHold: "no new instance is made", config.OnViolationReport: "it is only told"}[cmp.Or(said.OnViolation, config.OnViolationHold)]
+		if said.OnViolation == config.OnViolationStop {
 			_, spared := d.stoppable()
 			what = strings.Join(append([]string{"no new instance is made, and what runs is stopped after " + strings.TrimSuffix(stopAfter().String(), "0s")}, spared...), "; ")
 		}

@@ -99,7 +99,7 @@ func (j judge) unsigned() judge {
 func (d *daemon) signedPrint(source string) string {
 	said, _ := d.policy.said()
 	f := d.follower(source)
-	if f == nil || !slices.ContainsFunc(said.grants, func(g policy.Grant) bool { return g.Source == source && len(g.Signers) > 0 }) {
+	if f == nil || !slices.ContainsFunc(said.Grants, func(g policy.Grant) bool { return g.Source == source && len(g.Signers) > 0 }) {
 		return ""
 	}
 	return f.git.TrustEpoch()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -75,7 +76,7 @@ func (d *daemon) stopDenied(ctx context.Context, now time.Time) {
 		}
 	}
 	denied := map[ring.ServiceID]string{}
-	if said, _ := d.policy.said(); said.onViolation == violationStop {
+	if said, _ := d.policy.said(); said.OnViolation == config.OnViolationStop {
 		denied, _ = d.stoppable()
 	}
 	due := d.stops.due(denied, standing, stopAfter(), now)

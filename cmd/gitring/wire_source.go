@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/notify"
@@ -24,7 +25,7 @@ import (
 // of it.
 type follower struct {
 	d        *daemon
-	cfg      *SourceConfig
+	cfg      *config.SourceConfig
 	git      *gitsync.Follower
 	settings manifest.Settings
 	pulls    *notify.Pulls // nil where nobody asks for them
@@ -53,9 +54,9 @@ func (d *daemon) wireSources(ctx context.Context) error {
 	d.spare = gitsync.NewSpare(d.log)
 	for i := range d.cfg.Sources {
 		s := &d.cfg.Sources[i]
-		f := &follower{d: d, cfg: s, settings: settingsOf(d.cfg, s), heard: make(chan struct{})}
+		f := &follower{d: d, cfg: s, settings: config.SettingsOf(d.cfg, s), heard: make(chan struct{})}
 		var err error
-		git := gitConfig(d.cfg, s)
+		git := config.GitConfig(d.cfg, s)
 		git.Spare = d.spare
 		git.Labels = func(ctx context.Context) ([]ring.SHA, error) { return d.remembered(ctx, s.Name) }
 		if err := checkConfinement(ctx, git); err != nil {
@@ -65,7 +66,7 @@ func (d *daemon) wireSources(ctx context.Context) error {
 		if err != nil {
 			return err // it names the source
 		}
-		f.source = reconcile.Source{Name: s.Name, Branch: s.Branch, Apply: s.Apply, Trust: f.git.Warning(), FreshFor: freshFor(s.Poll, f.git.Interval()), Names: d.cfg.policy.takes(s.Name), Silent: s.Status == nil, Deployments: s.Status != nil && s.Status.Deployments}
+		f.source = reconcile.Source{Name: s.Name, Branch: s.Branch, Apply: s.Apply, Trust: f.git.Warning(), FreshFor: freshFor(s.Poll, f.git.Interval()), Names: d.cfg.Rules.Takes(s.Name), Silent: s.Status == nil, Deployments: s.Status != nil && s.Status.Deployments}
 		if s.MaxAge != nil {
 			f.source.MaxAge = time.Duration(*s.MaxAge)
 		}
@@ -87,32 +88,6 @@ func checkConfinement(ctx context.Context, git gitsync.Config) error {
 		}
 	}
 	return err
-}
-
-func gitConfig(c *Config, s *SourceConfig) gitsync.Config {
-	return gitsync.Config{
-		Name: s.Name, URL: s.URL, Branch: s.Branch, Path: s.Path, Poll: s.Poll, Dir: mirrorDir(c.State, s.Name),
-		Auth: gitsync.Auth{
-			Username: s.Auth.Username, PasswordFile: s.Auth.PasswordFile,
-			SSHKeyFile: s.Auth.SSHKeyFile, KnownHostsFile: s.Auth.KnownHostsFile,
-		},
-		Trust:    s.Trust.trustConfig(),
-		Limits:   s.limits.git,
-		Isolated: true,
-
-		RequireConfinement: c.RequireConfinement,
-
-		Pulls: s.Status != nil && s.Status.PullRequests,
-	}
-}
-
-// settingsOf is what plans of a source depend on, but for the values of the
-// host's env folder, which change while the daemon runs.
-func settingsOf(c *Config, s *SourceConfig) manifest.Settings {
-	return manifest.Settings{
-		Source: s.Name, Path: s.Path, Host: c.Host, Facts: c.Facts, Interpolation: c.Interpolation, DataRoots: s.dataRoots(),
-		Limits: s.limits.content,
-	}
 }
 
 // freshFor is how long after the remote was reached its plan may lower counts
@@ -143,7 +118,7 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 	f.tell(r)
 	next := f.source
 	said, _ := f.d.policy.said()
-	next.Names = said.takes(f.cfg.Name)
+	next.Names = said.Takes(f.cfg.Name)
 	next.Tip, next.Refusal, next.Awaiting, next.Reason = r.Tip, r.Refusal, r.Awaiting, r.Reason
 	if r.Err != nil && next.Reason == "" {
 		next.Reason = r.Err.Error()
@@ -222,7 +197,7 @@ func (f *follower) unread(next *reconcile.Source, commit *ring.Commit) bool {
 // seenBy is all that a plan of a source is judged by besides the commit.
 func (d *daemon) seenBy(source string) string {
 	said, _ := d.policy.said()
-	return d.policy.hash() + fmt.Sprint(said.takes(source)) + d.signedPrint(source) + d.ledger.seenBy(source)
+	return d.policy.hash() + fmt.Sprint(said.Takes(source)) + d.signedPrint(source) + d.ledger.seenBy(source)
 }
 
 // tell logs what changed about following a source: errors once, refusals by the

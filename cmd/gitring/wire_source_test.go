@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/health"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/reconcile"
@@ -27,14 +28,14 @@ func following(t *testing.T) *follower {
 	state := filepath.Join(t.TempDir(), "state")
 	s, err := store.Open(t.Context(), state)
 	require.NoError(t, err)
-	cfg := &Config{Host: "edge-1", State: state, DataRoot: filepath.Join(state, "data")}
+	cfg := &config.Config{Host: "edge-1", State: state, DataRoot: filepath.Join(state, "data")}
 	d := &daemon{log: slog.New(slog.DiscardHandler), store: s, cfg: cfg, judge: judgeOf(cfg), env: &envFolder{}}
 	fake := enginetest.New(nil)
 	fake.AddImage(enginetest.Image{Name: "web:1"})
 	engine := runtime.Over(fake.Client(), runtime.Options{Host: "edge-1", ContentDir: s.ContentDir(), DataRoot: filepath.Join(state, "data")})
 	d.shelf = newShelf(s, engine.Mounted, d.env.open)
 	f := &follower{
-		d: d, cfg: &SourceConfig{Name: "prod"}, settings: manifest.Settings{Source: "prod", Host: "edge-1"},
+		d: d, cfg: &config.SourceConfig{Name: "prod"}, settings: manifest.Settings{Source: "prod", Host: "edge-1"},
 		source: reconcile.Source{Name: "prod", FreshFor: time.Hour}, heard: make(chan struct{}),
 	}
 	d.loop = reconcile.New(reconcile.Options{

@@ -17,12 +17,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/store"
 )
 
 // lonely is the configuration of a host whose engine and remote are away.
-func lonely(t *testing.T, http string) *Config {
+func lonely(t *testing.T, http string) *config.Config {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "g") // short: a unix socket's path has at most 107 bytes
 	require.NoError(t, err)
@@ -38,7 +39,7 @@ sources:
     url: file://%[1]s/no-repository
     trust: {mode: disabled}
 `, dir, http), 0o600))
-	cfg, err := LoadConfig(file)
+	cfg, err := config.Load(file)
 	require.NoError(t, err)
 	release, err := store.Lock(cfg.State, cfg.Engine.URL, cfg.Host)
 	require.NoError(t, err)
@@ -208,9 +209,9 @@ func TestWhatIsForARemovedReceiverIsToldAsSuch(t *testing.T) {
 	queue("ops")
 	queue("team")
 	require.NoError(t, st.Close())
-	url := filepath.Join(filepath.Dir(cfg.file), "url")
+	url := filepath.Join(filepath.Dir(cfg.File), "url")
 	require.NoError(t, os.WriteFile(url, []byte("ntfy://ntfy.example.org/x"), 0o600))
-	cfg.Notify = []NotifyConfig{{Name: "team", URLFile: url}}
+	cfg.Notify = []config.NotifyConfig{{Name: "team", URLFile: url}}
 	d, err := newDaemon(t.Context(), cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(d.close)
@@ -241,7 +242,7 @@ func TestWhatIsForARemovedReceiverIsToldAsSuch(t *testing.T) {
 	require.Equal(t, "waiting ", says()["team/2"])
 	require.Contains(t, says()["ops/2"], "404", "it is as it was")
 
-	d.cfg.Notify = append(d.cfg.Notify, NotifyConfig{Name: "ops"})
+	d.cfg.Notify = append(d.cfg.Notify, config.NotifyConfig{Name: "ops"})
 	require.Equal(t, "waiting ", says()["ops/1"])
 	require.Equal(t, "dead the chat answered 404", says()["ops/2"])
 }

@@ -41,7 +41,7 @@ func TestV54TrustFilesThatOthersMayWriteEndServeBeforeTheSocketAppears(t *testin
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := lonely(t, "")
-			file := filepath.Join(filepath.Dir(cfg.file), "etc", "signers")
+			file := filepath.Join(filepath.Dir(cfg.File), "etc", "signers")
 			require.NoError(t, os.Mkdir(filepath.Dir(file), 0o755))
 			require.NoError(t, os.WriteFile(file, nil, 0o600))
 			trust := cfg.Sources[0].Trust

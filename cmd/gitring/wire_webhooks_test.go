@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
@@ -24,7 +25,7 @@ import (
 // whose remote is away: a look that fails is one too.
 func listened(t *testing.T, dir string, during func(ask func(body, from string) int)) (looks []time.Time) {
 	t.Helper()
-	c, err := parseConfig(filepath.Join(dir, "c.yaml"), []byte(`host: edge-1
+	c, err := config.Parse(filepath.Join(dir, "c.yaml"), []byte(`host: edge-1
 sources:
   - name: prod
     url: https://git.example.org/acme/infra.git
@@ -32,12 +33,12 @@ sources:
     poll: 24h
     webhook: {forge: github, secret_file: hook}
     trust: {mode: disabled}
-`), env())
+`), variables())
 	require.NoError(t, err)
 	d := &daemon{cfg: c, log: slog.New(slog.DiscardHandler)}
-	cfg := gitConfig(c, &c.Sources[0])
+	cfg := config.GitConfig(c, &c.Sources[0])
 	cfg.URL, cfg.Isolated, cfg.Dir = "file://"+dir+"/none", false, dir+"/mirror"
-	git, err := gitsync.New(cfg, forgetful{}, d.log)
+	git, err := gitsync.New(cfg, trustsNothing{}, d.log)
 	require.NoError(t, err)
 	d.sources = []*follower{{d: d, cfg: &c.Sources[0], git: git}}
 	hooks, err := d.webhooks()
@@ -50,7 +51,7 @@ sources:
 	}()
 	time.Sleep(10 * time.Second)
 	during(func(body, from string) int {
-		r := signedPush(body, strings.NewReader(body))
+		r := pushSigned(body, strings.NewReader(body))
 		r.Header.Set("X-GitHub-Event", "push")
 		r.Header.Set("X-GitHub-Delivery", "72d3162e-cc78-11e3-81ab-4c9367dc0958")
 		r.RemoteAddr = from
@@ -67,7 +68,7 @@ sources:
 func hookFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "hook"), append(slices.Clone(hookSecret), '\n'), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "hook"), append(slices.Clone(pushSecret), '\n'), 0o600))
 	return dir
 }
 

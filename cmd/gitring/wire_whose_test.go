@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -36,7 +37,7 @@ func (r *rows) Record(_ context.Context, facts []ring.Fact, _ []ring.Event) erro
 // source that its key begins with: "prod shop/compose.yaml".
 func hostOf(t *testing.T, profile policy.Profile, accepted map[string]map[string]string) (*ledger, judge) {
 	t.Helper()
-	l, err := newLedger(t.Context(), &rows{ring.NewFacts()}, defaultDataRoot)
+	l, err := newLedger(t.Context(), &rows{ring.NewFacts()}, config.DefaultDataRoot)
 	require.NoError(t, err)
 	j := judgeAnywhere(profile)
 	j.whose = l.whose
@@ -178,7 +179,7 @@ func TestOfTwoThatPlannedAtOnceOnlyTheFirstStarts(t *testing.T) {
 		{"another alias", "networks: {n: {aliases: [db]}}", "networks: {n: {aliases: [cache]}}", "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l, err := newLedger(t.Context(), &rows{ring.NewFacts()}, defaultDataRoot)
+			l, err := newLedger(t.Context(), &rows{ring.NewFacts()}, config.DefaultDataRoot)
 			require.NoError(t, err)
 			j := judgeAnywhere(policy.Compose)
 			j.whose = l.whose
@@ -197,7 +198,7 @@ func TestOfTwoThatPlannedAtOnceOnlyTheFirstStarts(t *testing.T) {
 				require.NoError(t, l.Record(t.Context(), []ring.Fact{ring.InForce{App: a}, ring.NameOf(&a, ring.Name{}, time.Unix(int64(i+1), 0))}, nil))
 			}
 			create := func(a *ring.App) error {
-				requests, err := runtime.Payloads("edge-1", a, &a.Services[0], defaultDataRoot, defaultState)
+				requests, err := runtime.Payloads("edge-1", a, &a.Services[0], config.DefaultDataRoot, config.DefaultState)
 				require.NoError(t, err)
 				at := slices.IndexFunc(requests, func(r runtime.Request) bool { return r.Key == "container" })
 				r := requests[at]

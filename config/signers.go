@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"gopkg.in/yaml.v3"
@@ -46,7 +46,7 @@ func (k *checker) signers(at string, t *TrustRules) {
 	if t.ExpiryGrace == nil {
 		return // wrong already
 	}
-	if key, err := t.trustConfig().Unfit(); err != nil {
+	if key, err := t.TrustConfig().Unfit(); err != nil {
 		k.wrong(at+"."+key, "docs/reference/signers.md tells what goes together", "trust.%v", err)
 	}
 }

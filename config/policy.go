@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -8,12 +8,11 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gitring/gitring/policy"
-
 	"github.com/gitring/gitring/ring"
 )
 
-// profiles are those of POLICY.
-var profiles = []string{string(policy.Compose), string(policy.Owner), string(policy.Hardened)}
+// Profiles are those of POLICY.
+var Profiles = []string{string(policy.Compose), string(policy.Owner), string(policy.Hardened)}
 
 // policyKeys are the keys of a policy.
 var policyKeys = []string{
@@ -23,24 +22,24 @@ var policyKeys = []string{
 	"on_violation", "apps",
 }
 
-// policyConfig is what "policy" says, in the configuration or in a file of its own.
-type policyConfig struct {
-	profile policy.Profile
-	apps    []policyApp
-	routes  map[string][]string // labels.routes
-	lists   *policy.Lists       // the profile's, with what the policy says instead
-	grants  []policy.Grant
-	// onViolation is what becomes of an app in force that breaks a rule; "" is hold.
-	onViolation string
-	file        string // of its own, absolute; "" where it stands in the configuration
+// Policy is what "policy" says, in the configuration or in a file of its own.
+type Policy struct {
+	Profile policy.Profile
+	Apps    []PolicyApp
+	Routes  map[string][]string // labels.routes
+	Lists   *policy.Lists       // the profile's, with what the policy says instead
+	Grants  []policy.Grant
+	// OnViolation is what becomes of an app in force that breaks a rule; "" is hold.
+	OnViolation string
+	File        string // of its own, absolute; "" where it stands in the configuration
 }
 
 // policy reads what the configuration says under policy: a mapping, or the name
 // of a file that holds one.
 func (k *checker) policy(c *Config) {
-	c.policy.profile = policy.Compose
+	c.Rules.Profile = policy.Compose
 	lists := policy.ListsOf(policy.Compose)
-	c.policy.lists = &lists
+	c.Rules.Lists = &lists
 	n := resolved(&c.Policy)
 	switch {
 	case n.IsZero() || n.Tag == "!!null":
@@ -59,8 +58,8 @@ func (k *checker) policyFile(c *Config, n *yaml.Node) {
 	if !filepath.IsAbs(file) {
 		return // wrong already
 	}
-	c.policy.file = file
-	body, err := readLimited(file)
+	c.Rules.File = file
+	body, err := ReadLimited(file)
 	if err != nil {
 		k.wrong("policy", "write the file, or policy: {profile: compose}", "policy: %v", err)
 		return
@@ -88,7 +87,7 @@ func (k *checker) policyKeys(c *Config, file string, top *yaml.Node) {
 			break
 		}
 	}
-	*c.policy.lists = policy.ListsOf(c.policy.profile)
+	*c.Rules.Lists = policy.ListsOf(c.Rules.Profile)
 	seen := map[string]int{}
 	apps := func() {}
 	for i := 0; i+1 < len(top.Content); i += 2 {
@@ -123,19 +122,19 @@ func (k *checker) policyKeys(c *Config, file string, top *yaml.Node) {
 
 func (k *checker) policyProfile(c *Config, file string, line int, said string) {
 	switch {
-	case !slices.Contains(profiles, said):
-		k.inPolicy(file, line, ring.Meant(said, profiles), "policy.profile: %q is not known", said)
+	case !slices.Contains(Profiles, said):
+		k.inPolicy(file, line, ring.Meant(said, Profiles), "policy.profile: %q is not known", said)
 	default:
-		c.policy.profile = policy.Profile(said)
+		c.Rules.Profile = policy.Profile(said)
 	}
 }
 
 func (k *checker) policyViolation(c *Config, file string, line int, said string) {
-	switch known := []string{violationHold, violationReport, violationStop}; {
+	switch known := []string{OnViolationHold, OnViolationReport, OnViolationStop}; {
 	case !slices.Contains(known, said):
 		k.inPolicy(file, line, ring.Meant(said, known), "policy.on_violation: %q is not known", said)
 	default:
-		c.policy.onViolation = said
+		c.Rules.OnViolation = said
 	}
 }
 
@@ -156,4 +155,12 @@ func resolved(n *yaml.Node) *yaml.Node {
 		return n.Alias
 	}
 	return n
+}
+
+// Over puts what a policy says over rules.
+func (c *Policy) Over(r *policy.Rules) {
+	r.Profile, r.Lists, r.Grants, r.Routes = c.Profile, c.Lists, c.Grants, c.Routes
+	if c.File != "" && !slices.Contains(r.Own, c.File) { // it may be another one by now
+		r.Own = append(slices.Clip(r.Own), c.File)
+	}
 }

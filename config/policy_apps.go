@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -16,8 +16,8 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// policyApp is whose the name of an app is: a folder of one source.
-type policyApp struct{ name, source, path string }
+// PolicyApp is whose the name of an app is: a folder of one source.
+type PolicyApp struct{ name, source, path string }
 
 // Keys of the policy that are read here.
 var (
@@ -39,7 +39,7 @@ func (k *checker) policyApps(c *Config, file string, at int, n *yaml.Node) {
 		if !ok {
 			continue
 		}
-		a := policyApp{}
+		a := PolicyApp{}
 		bad := false
 		for key, to := range map[string]*string{"name": &a.name, "source": &a.source, "path": &a.path} {
 			v := said[key]
@@ -69,7 +69,7 @@ func (k *checker) policyApps(c *Config, file string, at int, n *yaml.Node) {
 		}
 		seen[a.name] = item.Line
 		a.path = path.Clean(a.path)
-		c.policy.apps = append(c.policy.apps, a)
+		c.Rules.Apps = append(c.Rules.Apps, a)
 		if g := said["grants"]; g != nil {
 			k.policyGrants(c, file, a, g)
 		}
@@ -77,7 +77,7 @@ func (k *checker) policyApps(c *Config, file string, at int, n *yaml.Node) {
 }
 
 // policyGrants reads what one app may have beside the lists.
-func (k *checker) policyGrants(c *Config, file string, a policyApp, n *yaml.Node) {
+func (k *checker) policyGrants(c *Config, file string, a PolicyApp, n *yaml.Node) {
 	const hint = "write grants: [{feature: capabilities.add, value: NET_ADMIN, service: vpn, reason: wireguard}]"
 	if n.Kind != yaml.SequenceNode {
 		k.inPolicy(file, n.Line, hint, "policy.apps.grants: no list")
@@ -90,7 +90,7 @@ func (k *checker) policyGrants(c *Config, file string, a policyApp, n *yaml.Node
 			continue
 		}
 		g := policy.Grant{App: a.name, Source: a.source, Path: a.path, At: fmt.Sprintf("%s:%d", filepath.Base(file), item.Line)}
-		if wrong, instead := readGrant(&g, said, *c.policy.lists); wrong != "" {
+		if wrong, instead := readGrant(&g, said, *c.Rules.Lists); wrong != "" {
 			k.inPolicy(file, item.Line, instead, "policy.apps.grants: %s", wrong)
 			continue
 		}
@@ -101,7 +101,7 @@ func (k *checker) policyGrants(c *Config, file string, a policyApp, n *yaml.Node
 				continue
 			}
 		}
-		c.policy.grants = append(c.policy.grants, g)
+		c.Rules.Grants = append(c.Rules.Grants, g)
 	}
 }
 
@@ -175,13 +175,13 @@ func grantSigners(c *Config, source string, n *yaml.Node) (signers []string, wro
 // tracing them is root there.
 func (k *checker) grantsTogether(c *Config, file string) {
 	everybody := policy.Grant{Feature: "namespaces.pid", Value: "host"}
-	for _, a := range c.policy.grants {
+	for _, a := range c.Rules.Grants {
 		everybody.App, everybody.Source = a.App, a.Source
-		if l := c.policy.lists; l != nil && slices.Contains(l.PID, "host") && policy.RootTogether(&everybody, &a) && !a.Danger {
+		if l := c.Rules.Lists; l != nil && slices.Contains(l.PID, "host") && policy.RootTogether(&everybody, &a) && !a.Danger {
 			k.inPolicy(file, lineOf(a.At), "add danger: "+policy.Equivalent,
 				"policy.apps.grants: app %s gets SYS_PTRACE, which with host in policy.namespaces.pid gives root on this host", a.App)
 		}
-		for _, b := range c.policy.grants {
+		for _, b := range c.Rules.Grants {
 			if policy.RootTogether(&a, &b) && !(a.Danger && b.Danger) {
 				k.inPolicy(file, lineOf(a.At), "add danger: "+policy.Equivalent+" to both grants",
 					"policy.apps.grants: app %s gets pid host and SYS_PTRACE, which together give root on this host", a.App)
@@ -237,7 +237,7 @@ func (k *checker) policyLabels(c *Config, file string, at int, n *yaml.Node) {
 			out[app.Value] = append(out[app.Value], strings.ToLower(strings.TrimSuffix(host.Value, ".")))
 		}
 	}
-	c.policy.routes = out
+	c.Rules.Routes = out
 }
 
 // mapping are the values of a mapping by key; false where it is none. Unknown keys and
@@ -262,10 +262,10 @@ func (k *checker) mapping(file, what string, n *yaml.Node, known []string, hint 
 	return out, true
 }
 
-// takes are, by app, the folders of a source that may take a name over: policy.apps.
-func (p *policyConfig) takes(source string) map[string]string {
+// Takes are, by app, the folders of a source that may take a name over: policy.apps.
+func (p *Policy) Takes(source string) map[string]string {
 	out := map[string]string{}
-	for _, a := range p.apps {
+	for _, a := range p.Apps {
 		if a.source == source {
 			out[a.name] = a.path
 		}

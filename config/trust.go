@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"time"
@@ -7,8 +7,8 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// trustConfig is what gitsync asks for.
-func (t *TrustRules) trustConfig() gitsync.TrustConfig {
+// TrustConfig is what gitsync asks for.
+func (t *TrustRules) TrustConfig() gitsync.TrustConfig {
 	return gitsync.TrustConfig{
 		Mode: t.Mode, AllowedSigners: t.AllowedSigners, OpenPGPKeys: t.OpenPGPKeys, RevokedKeys: t.RevokedKeys,
 		Introduction: t.Introduced(), IntroductionSigner: t.Introduction.Signer,

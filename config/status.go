@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"net/url"
@@ -101,9 +101,9 @@ func (k *checker) credential(at string, s *ForgeStatus) {
 	k.path(at+".app.private_key_file", &s.App.PrivateKeyFile)
 }
 
-// wayOut is the forge of a source whose configuration was checked; false
+// WayOut is the forge of a source whose configuration was checked; false
 // when it has none.
-func wayOut(s *SourceConfig) (notify.Forge, bool) {
+func WayOut(s *SourceConfig) (notify.Forge, bool) {
 	st := s.Status
 	if st == nil {
 		return notify.Forge{}, false
@@ -118,8 +118,8 @@ func wayOut(s *SourceConfig) (notify.Forge, bool) {
 	return f, true
 }
 
-// warnings are what the configuration of a source allows and nobody should want.
-func (s *SourceConfig) warnings() []string {
+// Warnings are what the configuration of a source allows and nobody should want.
+func (s *SourceConfig) Warnings() []string {
 	if s.sharesToken() {
 		return []string{"the token that writes statuses also reads Git; give status.token_file one of its own"}
 	}

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"net"
@@ -55,7 +55,7 @@ func sshHint(s string) string {
 	if !ok || strings.Contains(host, "/") || path == "" {
 		return "https://…, ssh://… or file:///…"
 	}
-	return "write ssh://" + withoutSecret(host) + "/" + strings.TrimPrefix(path, "/")
+	return "write ssh://" + WithoutSecret(host) + "/" + strings.TrimPrefix(path, "/")
 }
 
 // withoutUser keeps what stands before an @ out of messages.
@@ -66,7 +66,8 @@ func withoutUser(s string) string {
 	return s
 }
 
-func withoutSecret(userHost string) string {
+// WithoutSecret is the user and host of an address without its password.
+func WithoutSecret(userHost string) string {
 	user, host, ok := strings.Cut(userHost, "@")
 	if !ok || strings.Contains(user, ":") {
 		return withoutUser(userHost)

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -23,11 +23,11 @@ import (
 // maxConfig is far above any configuration and far below what would hurt.
 const maxConfig = 1 << 20
 
-// LoadConfig reads the configuration that a daemon is to serve. Its error is a
+// Load reads the configuration that a daemon is to serve. Its error is a
 // Mistakes when the file says something that cannot be carried out, also when
 // only this release cannot. GITRING_SOCKET wins over listen.socket.
-func LoadConfig(path string) (*Config, error) {
-	c, err := ReadConfig(path)
+func Load(path string) (*Config, error) {
+	c, err := Read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -42,10 +42,10 @@ func LoadConfig(path string) (*Config, error) {
 	return c, nil
 }
 
-// ReadConfig is LoadConfig for those who do not serve: what this release does
+// Read is Load for those who do not serve: what this release does
 // not carry out is no mistake.
-func ReadConfig(path string) (*Config, error) {
-	body, err := readLimited(path)
+func Read(path string) (*Config, error) {
+	body, err := ReadLimited(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &ring.HostError{
 			Says: fmt.Sprintf("cannot read the configuration: %v", err),
@@ -55,10 +55,11 @@ func ReadConfig(path string) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
-	return parseConfig(path, body, os.Getenv)
+	return Parse(path, body, os.Getenv)
 }
 
-func readLimited(path string) ([]byte, error) {
+// ReadLimited is a file of at most 1 MiB.
+func ReadLimited(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -74,9 +75,9 @@ func readLimited(path string) ([]byte, error) {
 	return body, nil
 }
 
-// parseConfig is all of ReadConfig but the reading.
-func parseConfig(path string, body []byte, env func(string) string) (*Config, error) {
-	c := &Config{file: path}
+// Parse is all of Read but the reading.
+func Parse(path string, body []byte, env func(string) string) (*Config, error) {
+	c := &Config{File: path}
 	if wrong := c.decode(body); len(wrong) > 0 {
 		return nil, wrong
 	}
@@ -93,26 +94,26 @@ func (c *Config) decode(body []byte) Mistakes {
 	err := dec.Decode(c)
 	if errors.Is(err, io.EOF) {
 		return Mistakes{{
-			File: c.file, Line: 1, Says: "the configuration is empty",
+			File: c.File, Line: 1, Says: "the configuration is empty",
 			Hint: "begin with \"host:\" and \"sources:\"; see docs/reference/configuration.md",
 		}}
 	}
 	if err != nil {
-		return fromYAML(c.file, err)
+		return fromYAML(c.File, err)
 	}
 	var rest yaml.Node
 	switch err := dec.Decode(&rest); {
 	case err == nil:
 		return Mistakes{{
-			File: c.file, Line: rest.Line, Says: "a second document begins here",
+			File: c.File, Line: rest.Line, Says: "a second document begins here",
 			Hint: "the configuration is one document: take the line --- out",
 		}}
 	case !errors.Is(err, io.EOF):
-		return fromYAML(c.file, err)
+		return fromYAML(c.File, err)
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(body, &root); err != nil {
-		return fromYAML(c.file, err)
+		return fromYAML(c.File, err)
 	}
 	c.lines = lines{}
 	c.lines.walk("", &root)
@@ -178,6 +179,7 @@ type Mistake struct {
 	Hint string
 }
 
+// Error is the place and the sentence.
 func (m Mistake) Error() string {
 	if m.Line == 0 {
 		return m.File + ": " + m.Says
@@ -188,6 +190,7 @@ func (m Mistake) Error() string {
 // Mistakes are all that is wrong with the configuration, by line.
 type Mistakes []Mistake
 
+// Error is a line for each.
 func (ms Mistakes) Error() string {
 	says := make([]string, len(ms))
 	for i, m := range ms {
@@ -203,7 +206,7 @@ func (ms Mistakes) sorted() Mistakes {
 
 var (
 	atLine     = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
-	noField    = regexp.MustCompile(`^field (.*) not found in type main\.(\w+)$`)
+	noField    = regexp.MustCompile(`^field (.*) not found in type config\.(\w+)$`)
 	wrongType  = regexp.MustCompile("^cannot unmarshal !!(\\w+)(?: `(.*)`)? into (.*)$")
 	twiceGiven = regexp.MustCompile(`^mapping key "(.*)" already defined at line (\d+)$`)
 )
@@ -229,7 +232,7 @@ func yamlMistake(file, says string) Mistake {
 	}
 	if p := noField.FindStringSubmatch(m.Says); p != nil {
 		m.Says = fmt.Sprintf("unknown key %q", p[1])
-		m.Hint = ring.Meant(p[1], knownKeys(p[2]))
+		m.Hint = ring.Meant(p[1], KnownKeys(p[2]))
 		return m
 	}
 	if p := twiceGiven.FindStringSubmatch(m.Says); p != nil {
@@ -258,7 +261,7 @@ func spokenType(t string) string {
 	switch {
 	case strings.HasPrefix(t, "[]"):
 		return "a list"
-	case strings.HasPrefix(t, "map"), strings.HasPrefix(t, "main."):
+	case strings.HasPrefix(t, "map"), strings.HasPrefix(t, "config."):
 		return "a mapping"
 	case t == "string":
 		return "a text"
@@ -290,7 +293,8 @@ var configTypes = []any{
 	GitHubApp{},
 }
 
-func knownKeys(typeName string) []string {
+// KnownKeys are the keys that a type of the configuration holds, by the type's name.
+func KnownKeys(typeName string) []string {
 	for _, v := range configTypes {
 		t := reflect.TypeOf(v)
 		if t.Name() != typeName {
@@ -298,7 +302,7 @@ func knownKeys(typeName string) []string {
 		}
 		var keys []string
 		for i := range t.NumField() {
-			if key, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); key != "" {
+			if key, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ","); key != "" && key != "-" {
 				keys = append(keys, key)
 			}
 		}

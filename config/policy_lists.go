@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -19,9 +19,9 @@ import (
 // wrong with it, and what to write instead.
 type policySetting func(l *policy.Lists, n *yaml.Node) (wrong, hint string)
 
-// policySettings are the keys of POLICY's table, by path. Those that have one word only
+// PolicySettings are the keys of POLICY's table, by path. Those that have one word only
 // are carried out as that word says, and cannot be changed here.
-var policySettings = map[string]policySetting{
+var PolicySettings = map[string]policySetting{
 	"images.registries":                list(func(l *policy.Lists) *[]string { return &l.Registries }, registryPattern),
 	"images.tags":                      choice("resolve", "require-digest", func(l *policy.Lists) *bool { return &l.RequireDigest }),
 	"images.latest":                    choice("warn", "deny", func(l *policy.Lists) *bool { return &l.DenyLatest }),
@@ -45,7 +45,7 @@ var policySettings = map[string]policySetting{
 	"security_opt.profiles.apparmor":   list(func(l *policy.Lists) *[]string { return &l.AppArmor }, anyWord),
 	"sysctls":                          list(func(l *policy.Lists) *[]string { return &l.Sysctls }, anyWord),
 	"mounts.repo_binds":                fixed("read-only"),
-	"mounts.bind_roots":                list(func(l *policy.Lists) *[]string { return &l.BindRoots }, bindRoot),
+	"mounts.bind_roots":                list(func(l *policy.Lists) *[]string { return &l.BindRoots }, BindRoot),
 	"mounts.always":                    list(func(l *policy.Lists) *[]string { return &l.Always }, readOnlyPath),
 	"mounts.grant_only":                list(func(l *policy.Lists) *[]string { return &l.GrantOnly }, pathOrName),
 	"mounts.never":                     list(func(l *policy.Lists) *[]string { return &l.Never }, hostPath),
@@ -88,8 +88,8 @@ var policySettings = map[string]policySetting{
 
 // policyGroup reads what stands below a key of the policy, at any depth.
 func (k *checker) policyGroup(c *Config, file, at string, line int, n *yaml.Node) {
-	if read, ok := policySettings[at]; ok {
-		if wrong, hint := read(c.policy.lists, n); wrong != "" {
+	if read, ok := PolicySettings[at]; ok {
+		if wrong, hint := read(c.Rules.Lists, n); wrong != "" {
 			k.inPolicy(file, max(line, n.Line), hint, "policy.%s: %s", at, wrong)
 		}
 		return
@@ -110,7 +110,7 @@ func (k *checker) policyGroup(c *Config, file, at string, line int, n *yaml.Node
 // keysBelow are the keys that may stand below another one, in order.
 func keysBelow(at string) []string {
 	var out []string
-	for p := range policySettings {
+	for p := range PolicySettings {
 		if rest, ok := strings.CutPrefix(p, at+"."); ok {
 			key, _, _ := strings.Cut(rest, ".")
 			out = append(out, key)
@@ -336,7 +336,8 @@ func hostPath(s string) (string, string) {
 	return s, ""
 }
 
-func bindRoot(s string) (string, string) {
+// BindRoot is a folder of the host that apps may share, or what to write instead.
+func BindRoot(s string) (string, string) {
 	plain := strings.NewReplacer("{data_root}", "/data_root", "{path}", "path").Replace(s)
 	if _, hint := hostPath(plain); hint != "" {
 		return "", hint + ", or " + policy.OwnFolder
@@ -385,7 +386,7 @@ func portRange(s string) (string, string) {
 
 // closedRoots are the bind roots that something which is never granted closes.
 func (k *checker) closedRoots(c *Config, file string, line int) {
-	for _, root := range c.policy.lists.BindRoots {
+	for _, root := range c.Rules.Lists.BindRoots {
 		if root != policy.OwnFolder && strings.Contains(root, "{") {
 			// Who signs chooses the path, and could choose another app's folder, or /etc.
 			k.inPolicy(file, line, "name the folder itself", "policy.mounts.bind_roots: %s has a mark, which only %s may have", root, policy.OwnFolder)
@@ -400,7 +401,7 @@ func (k *checker) closedRoots(c *Config, file string, line int) {
 				"policy.mounts.bind_roots: %s gives root on this host to every app", root)
 			continue
 		}
-		if entry, closed := policy.ClosedRoot(*c.policy.lists, root); closed {
+		if entry, closed := policy.ClosedRoot(*c.Rules.Lists, root); closed {
 			k.inPolicy(file, line, "choose another folder, or take "+entry+" out of never: mounts: {never: [-"+entry+"]}",
 				"policy.mounts.bind_roots: %s is closed by %s in mounts.never", root, entry)
 		}

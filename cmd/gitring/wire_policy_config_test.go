@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -22,7 +23,7 @@ func withPolicy(t *testing.T, said string, files map[string]string) string {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(body), 0o600))
 	}
 	file := filepath.Join(dir, "config.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(smallConfig, "host: edge-1", "host: edge-1\n"+said, 1)), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(smallHost, "host: edge-1", "host: edge-1\n"+said, 1)), 0o600))
 	return file
 }
 
@@ -40,7 +41,7 @@ func TestAPolicyIsAProfileInPlaceOrInAFile(t *testing.T) {
 		{name: "a file without a profile", said: "policy: p.yaml", file: "version: 1\n", want: policy.Compose},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := LoadConfig(withPolicy(t, tt.said, map[string]string{"p.yaml": tt.file}))
+			c, err := config.Load(withPolicy(t, tt.said, map[string]string{"p.yaml": tt.file}))
 			require.NoError(t, err)
 			require.Equal(t, tt.want, judgeOf(c).rules.Profile)
 		})
@@ -72,8 +73,8 @@ func TestAMistakeInAPolicyIsToldWithItsLine(t *testing.T) {
 		{"an empty file", "policy: p.yaml", "", "p.yaml:1: no mapping", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := ReadConfig(withPolicy(t, tt.said, map[string]string{"p.yaml": tt.file}))
-			var ms Mistakes
+			_, err := config.Read(withPolicy(t, tt.said, map[string]string{"p.yaml": tt.file}))
+			var ms config.Mistakes
 			require.ErrorAs(t, err, &ms)
 			require.Len(t, ms, 1)
 			require.Contains(t, ms[0].Error(), tt.want)
@@ -126,13 +127,13 @@ destructive: {volumes: never-delete, max_removed_services: 50%, empty_tree: hold
 `
 
 func TestTheWholePolicyWrittenOutIsTheProfile(t *testing.T) {
-	c, err := LoadConfig(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": wholePolicy}))
+	c, err := config.Load(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": wholePolicy}))
 	require.NoError(t, err)
 	want := policy.ListsOf(policy.Compose)
-	got := *c.policy.lists
+	got := *c.Rules.Lists
 	got.Seccomp, got.AppArmor, got.DriverOpts = nil, nil, nil // empty lists are none
 	require.Equal(t, want, got)
-	for key := range policySettings {
+	for key := range config.PolicySettings {
 		require.Contains(t, keysIn(t, wholePolicy), key, "the whole policy lacks a key")
 	}
 }
@@ -270,8 +271,8 @@ func TestAMistakeInAListIsToldWithItsLine(t *testing.T) {
 		{"secrets: {in: [files]}", `"files" is not known`, "file"},
 	} {
 		t.Run(tt.said, func(t *testing.T) {
-			_, err := ReadConfig(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n\n" + tt.said + "\n"}))
-			var ms Mistakes
+			_, err := config.Read(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n\n" + tt.said + "\n"}))
+			var ms config.Mistakes
 			require.ErrorAs(t, err, &ms)
 			require.Len(t, ms, 1, "%v", ms)
 			require.Equal(t, 3, ms[0].Line)

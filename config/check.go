@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -19,8 +19,8 @@ import (
 // check judges a decoded configuration with its defaults in, and makes its
 // paths absolute.
 func (c *Config) check(env func(string) string) Mistakes {
-	k := &checker{file: c.file, lines: c.lines, env: env}
-	if abs, err := filepath.Abs(filepath.Dir(c.file)); err == nil {
+	k := &checker{file: c.File, lines: c.lines, env: env}
+	if abs, err := filepath.Abs(filepath.Dir(c.File)); err == nil {
 		k.dir = abs
 	}
 	k.host(c.Host)
@@ -36,7 +36,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.variables("facts", c.Facts)
 	k.variables("interpolation", c.Interpolation)
 	k.limits(c)
-	if n := c.Prune.keepImages(); c.Prune.Images != nil && (n < 1 || n > maxKeepImages) {
+	if n := c.Prune.KeepImages(); c.Prune.Images != nil && (n < 1 || n > maxKeepImages) {
 		k.wrong("prune.images.keep", fmt.Sprintf("a number from 1 to %d; take prune out to keep every image", maxKeepImages), "prune.images.keep: %d plans cannot keep their images", n)
 	}
 	k.home = c.Listen.URL
@@ -64,11 +64,12 @@ func (k *checker) wrong(at, hint, says string, args ...any) {
 	})
 }
 
+// What names look like that a configuration says.
 var (
-	hostName   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-	sourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
+	HostName   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+	SourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 	branchName = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,200}$`) // TRUST.md section 8
-	fullSHA    = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	FullSHA    = regexp.MustCompile(`^[0-9a-f]{40}$`)
 	variable   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 )
 
@@ -77,7 +78,7 @@ func (k *checker) host(name string) {
 		k.wrong("host", "host: names this machine in labels and commit statuses; never change it later", "host is missing")
 		return
 	}
-	if !hostName.MatchString(name) {
+	if !HostName.MatchString(name) {
 		k.wrong("host", "lower-case letters, digits, '.', '_' and '-', at most 63, beginning with a letter or digit",
 			"host: %q is no name for a host", name)
 	}
@@ -154,7 +155,7 @@ func (k *checker) source(at string, s *SourceConfig) {
 	switch {
 	case s.Name == "":
 		k.wrong(at, "add name:, such as \"prod\"", "this source has no name")
-	case !sourceName.MatchString(s.Name):
+	case !SourceName.MatchString(s.Name):
 		k.wrong(at+".name", "lower-case letters, digits, '_' and '-', at most 63, beginning with a letter or digit",
 			"name: %q is no name for a source", s.Name)
 	}
@@ -186,7 +187,7 @@ func (k *checker) dataRoots(at string, s *SourceConfig) {
 	k.folder(at+".data_root", &s.DataRoot)
 	for _, name := range slices.Sorted(maps.Keys(s.Apps)) {
 		app := s.Apps[name]
-		if !sourceName.MatchString(name) {
+		if !SourceName.MatchString(name) {
 			k.wrong(at+".apps."+name, "the app's name, as gitring status shows it", "apps: %q is no name of an app", name)
 		}
 		k.folder(at+".apps."+name+".data_root", &app.DataRoot)
@@ -230,7 +231,7 @@ func (k *checker) trust(at string, s *SourceConfig) {
 }
 
 func (k *checker) sha(at, key, value string) {
-	if !fullSHA.MatchString(value) {
+	if !FullSHA.MatchString(value) {
 		k.wrong(at, "all 40 digits; git rev-parse prints them", "%s: %q is no full commit id", key, value)
 	}
 }
@@ -303,4 +304,18 @@ func keyOf(at string) string {
 		return rest
 	}
 	return at
+}
+
+// IsBranch reports whether a name can be that of a branch.
+func IsBranch(name string) bool {
+	k := &checker{}
+	k.branch("branch", name)
+	return len(k.mistakes) == 0
+}
+
+// RemoteMistakes are what is wrong with the URL of a source's remote.
+func RemoteMistakes(url string) Mistakes {
+	k := &checker{}
+	k.remote("sources[0]", &SourceConfig{Name: "source", URL: url})
+	return k.mistakes
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func limited(t *testing.T, says, url string) *Config {
 		group, limit, _ := strings.Cut(says, ".")
 		text += "limits: {" + group + ": {" + limit + "}}\n"
 	}
-	c, err := parseConfig("c.yaml", []byte(text), env())
+	c, err := Parse("c.yaml", []byte(text), env())
 	require.NoError(t, err)
 	require.Empty(t, c.NotCarriedOut())
 	return c
@@ -125,7 +125,7 @@ func TestEachLimitChangesWhatIsEnforced(t *testing.T) {
 		{"git.memory: 2GiB", false, ofProcess("Max data size", 1<<31), "1073741824"},
 		{"git.open_files: 512", false, ofProcess("Max open files", 512), "256"},
 		{"git.memory_target: 512MiB", true, func(_ *testing.T, c *Config) string { // the runtime's own, in the other process
-			if n := gitConfig(c, &c.Sources[0]).Limits.Target; n == 512*mib {
+			if n := GitConfig(c, &c.Sources[0]).Limits.Target; n == 512*mib {
 				return "512 MiB"
 			}
 			return ""
@@ -162,7 +162,7 @@ func read(files map[string]string) func(*testing.T, *Config) string {
 		tree[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
 	}
 	return func(_ *testing.T, c *Config) string {
-		settings := settingsOf(c, &c.Sources[0])
+		settings := SettingsOf(c, &c.Sources[0])
 		_, all := manifest.Check(&ring.Commit{SHA: "x", Tree: tree}, settings)
 		if len(all) > 0 {
 			return all[0].Error()
@@ -316,7 +316,7 @@ func followed(t *testing.T, cfg gitsync.Config, out func(f *gitsync.Follower, r 
 // firstLook is what the first look at a remote met.
 func firstLook(t *testing.T, c *Config, url string, while func()) (met string) {
 	t.Helper()
-	cfg := gitConfig(c, &c.Sources[0])
+	cfg := GitConfig(c, &c.Sources[0])
 	cfg.URL = url
 	followed(t, cfg, func(_ *gitsync.Follower, r ring.Report) bool {
 		if r.Err != nil {
@@ -391,7 +391,7 @@ func served(t *testing.T, dir string, before func()) string {
 func slowRemote(t *testing.T, c *Config, cloned bool) (met string) {
 	var slow atomic.Bool
 	slow.Store(!cloned)
-	cfg := gitConfig(c, &c.Sources[0])
+	cfg := GitConfig(c, &c.Sources[0])
 	cfg.URL = served(t, remoteWith(t, 1, 1), func() {
 		if slow.Load() {
 			<-time.After(1500 * time.Millisecond)
@@ -454,7 +454,7 @@ func fetches(cmdline string) bool {
 func poked(t *testing.T, c *Config) (met string) {
 	dir := filepath.Join(t.TempDir(), "none") // no bubble's business
 	synctest.Test(t, func(t *testing.T) {
-		cfg := gitConfig(c, &c.Sources[0])
+		cfg := GitConfig(c, &c.Sources[0])
 		cfg.URL, cfg.Isolated, cfg.Poll = "file://"+dir, false, "1h"
 		began, looks := time.Now(), 0
 		followed(t, cfg, func(f *gitsync.Follower, _ ring.Report) bool {
@@ -473,7 +473,7 @@ func poked(t *testing.T, c *Config) (met string) {
 func patient(t *testing.T, c *Config) (met string) {
 	dir := filepath.Join(t.TempDir(), "none")
 	synctest.Test(t, func(t *testing.T) {
-		cfg := gitConfig(c, &c.Sources[0])
+		cfg := GitConfig(c, &c.Sources[0])
 		cfg.URL, cfg.Isolated = "file://"+dir, false
 		var at []time.Time
 		followed(t, cfg, func(*gitsync.Follower, ring.Report) bool {
@@ -517,7 +517,7 @@ func TestTheDefaultsOfTheLimitsAreWithinTheirBounds(t *testing.T) {
 
 // The reference has a line for each: its key, and its default as one writes it.
 func TestTheReferenceNamesEachLimitWithItsDefault(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reference/configuration.md")
+	page, err := os.ReadFile("../docs/reference/configuration.md")
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "## Limits\n")
 	require.True(t, found)
@@ -537,20 +537,20 @@ func TestTheReferenceNamesEachLimitWithItsDefault(t *testing.T) {
 }
 
 func TestASourceHasLimitsOfItsOwnOverThoseOfTheHost(t *testing.T) {
-	c, err := parseConfig("c.yaml", []byte(smallConfig+`    limits: {git: {received: 2GiB}, content: {services: 300, mounted_file: 100MiB}}
+	c, err := Parse("c.yaml", []byte(smallConfig+`    limits: {git: {received: 2GiB}, content: {services: 300, mounted_file: 100MiB}}
   - {name: lab, url: file:///srv/lab, trust: {mode: disabled}}
 limits:
   git: {objects: 300000, received: 1GiB}
   webhook: {rate: 50}
 `), env())
 	require.NoError(t, err)
-	prod, lab := gitConfig(c, &c.Sources[0]).Limits, gitConfig(c, &c.Sources[1]).Limits
+	prod, lab := GitConfig(c, &c.Sources[0]).Limits, GitConfig(c, &c.Sources[1]).Limits
 	require.Equal(t, gitsync.Limits{Received: 2 * gib, Objects: 300_000, Blob: 100 * mib}, prod, "a mounted file has to come out of the commit, too")
 	require.Equal(t, gitsync.Limits{Received: gib, Objects: 300_000, Blob: 64 * mib}, lab)
-	require.Equal(t, 300, settingsOf(c, &c.Sources[0]).Limits.Services)
-	require.Zero(t, settingsOf(c, &c.Sources[1]).Limits.Services)
+	require.Equal(t, 300, SettingsOf(c, &c.Sources[0]).Limits.Services)
+	require.Zero(t, SettingsOf(c, &c.Sources[1]).Limits.Services)
 	require.Equal(t, 50, c.limits.hooks.Rate)
-	require.Equal(t, 300, judgeOf(c).rules.Services, "the policy stands in nobody's way")
+	require.Equal(t, 300, c.MostServices(), "the policy stands in nobody's way")
 }
 
 func TestALimitThatMakesNoSenseIsToldWithItsLine(t *testing.T) {
@@ -573,14 +573,14 @@ func TestALimitThatMakesNoSenseIsToldWithItsLine(t *testing.T) {
 		{"content: {file_size: 128MiB}", "c.yaml:2: limits.content.file_size: 128MiB is more than content.total_size, which is 64MiB", "raise content.total_size too"},
 		{"webhook: {rate: }", `c.yaml:2: limits.webhook.rate: "" is no whole number`, "write 10"},
 	} {
-		_, err := parseConfig("c.yaml", []byte(strings.Replace(smallConfig, "sources:", "limits: {"+tc.limits+"}\nsources:", 1)), env())
+		_, err := Parse("c.yaml", []byte(strings.Replace(smallConfig, "sources:", "limits: {"+tc.limits+"}\nsources:", 1)), env())
 		var ms Mistakes
 		require.ErrorAs(t, err, &ms, tc.limits)
 		require.Len(t, ms, 1, tc.limits)
 		require.Contains(t, ms[0].Error(), tc.want)
 		require.Contains(t, ms[0].Hint, tc.hint)
 	}
-	_, err := parseConfig("c.yaml", []byte(smallConfig+"    limits: {webhook: {rate: 5}}\n"), env())
+	_, err := Parse("c.yaml", []byte(smallConfig+"    limits: {webhook: {rate: 5}}\n"), env())
 	require.EqualError(t, err, "c.yaml:6: limits.webhook: webhooks are counted by address, so their limits are the host's")
 	require.True(t, slices.IsSortedFunc(limitKeys, func(a, b limitKey) int {
 		return slices.Index(limitGroups, strings.Split(a.name, ".")[0]) - slices.Index(limitGroups, strings.Split(b.name, ".")[0])

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -35,7 +35,7 @@ sources:
 `
 
 func TestTheSmallestConfigurationIsCompletedWithTheDefaults(t *testing.T) {
-	c, err := parseConfig("/etc/gitring/config.yaml", []byte(smallConfig), env())
+	c, err := Parse("/etc/gitring/config.yaml", []byte(smallConfig), env())
 	require.NoError(t, err)
 	grace := Duration(72 * time.Hour)
 	want := &Config{
@@ -54,7 +54,7 @@ func TestTheSmallestConfigurationIsCompletedWithTheDefaults(t *testing.T) {
 
 func TestTheWholeConfigurationIsRead(t *testing.T) {
 	const sha = "0123456789012345678901234567890123456789"
-	c, err := parseConfig("/etc/gitring/config.yaml", []byte(`
+	c, err := Parse("/etc/gitring/config.yaml", []byte(`
 host: edge-1
 facts: {tier: edge, rack: 7}
 interpolation: {HOSTNAME: edge-1}
@@ -89,10 +89,10 @@ sources:
 	require.Equal(t, "*/5 * * * *", prod.Poll)
 	require.Equal(t, AuthConfig{SSHKeyFile: "/run/credentials/gitring/key", KnownHostsFile: "/etc/gitring/known_hosts"}, prod.Auth)
 	require.Equal(t, sha, string(prod.Trust.Introduced()))
-	require.Equal(t, "/etc/gitring/bindings.yaml", prod.Trust.trustConfig().SignersFile)
-	require.Equal(t, gitsync.Require{HardwareKey: true, Approvals: 2}, prod.Trust.trustConfig().Require)
-	require.Equal(t, ".gitring/signers", prod.Trust.trustConfig().SignersInRepo)
-	require.Equal(t, 2, prod.Trust.trustConfig().TrustThreshold)
+	require.Equal(t, "/etc/gitring/bindings.yaml", prod.Trust.TrustConfig().SignersFile)
+	require.Equal(t, gitsync.Require{HardwareKey: true, Approvals: 2}, prod.Trust.TrustConfig().Require)
+	require.Equal(t, ".gitring/signers", prod.Trust.TrustConfig().SignersInRepo)
+	require.Equal(t, 2, prod.Trust.TrustConfig().TrustThreshold)
 	require.Equal(t, "/etc/gitring/keys.asc", prod.Trust.OpenPGPKeys)
 	require.Equal(t, 24*time.Hour, time.Duration(*prod.Trust.ExpiryGrace))
 	require.Equal(t, &ForgeStatus{Forge: "github", TokenFile: "/etc/gitring/token", APIURL: "https://api.github.com", Repo: "acme/infra"}, prod.Status)
@@ -181,7 +181,7 @@ func TestAMistakeIsToldWithItsLineAndWhatToDo(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			require.Contains(t, smallConfig, tc.old)
-			_, err := parseConfig("c.yaml", []byte(strings.Replace(smallConfig, tc.old, tc.new, 1)), env())
+			_, err := Parse("c.yaml", []byte(strings.Replace(smallConfig, tc.old, tc.new, 1)), env())
 			if tc.want == "" {
 				require.NoError(t, err)
 				return
@@ -196,23 +196,23 @@ func TestAMistakeIsToldWithItsLineAndWhatToDo(t *testing.T) {
 }
 
 func TestTheEnvironmentOnlySaysWhereThingsAre(t *testing.T) {
-	c, err := parseConfig("c.yaml", []byte(smallConfig), env("HOME", "/root"))
+	c, err := Parse("c.yaml", []byte(smallConfig), env("HOME", "/root"))
 	require.NoError(t, err)
 	require.Equal(t, "/root/.docker/config.json", c.Registries.DockerConfig)
-	c, err = parseConfig("c.yaml", []byte(smallConfig), env("HOME", "/root", "DOCKER_CONFIG", "/d"))
+	c, err = Parse("c.yaml", []byte(smallConfig), env("HOME", "/root", "DOCKER_CONFIG", "/d"))
 	require.NoError(t, err)
 	require.Equal(t, "/d/config.json", c.Registries.DockerConfig)
 
 	file := filepath.Join(t.TempDir(), "c.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(smallConfig), 0o600))
 	t.Setenv("GITRING_SOCKET", "/elsewhere.sock")
-	c, err = LoadConfig(file)
+	c, err = Load(file)
 	require.NoError(t, err)
 	require.Equal(t, "/elsewhere.sock", c.Listen.Socket)
 }
 
 func TestEveryMistakeIsToldAtOnceByLine(t *testing.T) {
-	_, err := parseConfig("c.yaml", []byte("host: E\nsources:\n  - {name: a, url: git://x}\n  - {name: a, url: file:///x, trust: {mode: disabled}}\nstate: /\n"), env())
+	_, err := Parse("c.yaml", []byte("host: E\nsources:\n  - {name: a, url: git://x}\n  - {name: a, url: file:///x, trust: {mode: disabled}}\nstate: /\n"), env())
 	var ms Mistakes
 	require.ErrorAs(t, err, &ms)
 	var lines []int
@@ -223,25 +223,25 @@ func TestEveryMistakeIsToldAtOnceByLine(t *testing.T) {
 }
 
 func TestAMistakeInThePollOfAllIsToldOnce(t *testing.T) {
-	_, err := parseConfig("c.yaml", []byte("poll: 60\n"+smallConfig), env())
+	_, err := Parse("c.yaml", []byte("poll: 60\n"+smallConfig), env())
 	require.EqualError(t, err, `c.yaml:1: poll: "60" is neither a duration with its unit nor a cron expression of five fields`)
 }
 
 func TestAWebhookNeedsAListener(t *testing.T) {
-	_, err := parseConfig("c.yaml", []byte("listen: {http: ''}\n"+smallConfig+"    webhook: {forge: github, secret_file: s}\n"), env())
+	_, err := Parse("c.yaml", []byte("listen: {http: ''}\n"+smallConfig+"    webhook: {forge: github, secret_file: s}\n"), env())
 	require.EqualError(t, err, "c.yaml:7: webhook: nothing listens for it, because listen.http is empty")
 }
 
 func TestAnEmptyOrEndlessConfigurationIsTold(t *testing.T) {
-	_, err := parseConfig("c.yaml", []byte("# nothing\n"), env())
+	_, err := Parse("c.yaml", []byte("# nothing\n"), env())
 	require.EqualError(t, err, "c.yaml:1: the configuration is empty")
 	big := filepath.Join(t.TempDir(), "big.yaml")
 	require.NoError(t, os.WriteFile(big, make([]byte, maxConfig+1), 0o600))
-	_, err = ReadConfig(big)
+	_, err = Read(big)
 	require.ErrorContains(t, err, "is larger than 1 MiB")
-	_, err = ReadConfig(filepath.Join(t.TempDir(), "none.yaml"))
+	_, err = Read(filepath.Join(t.TempDir(), "none.yaml"))
 	require.ErrorContains(t, err, "cannot read the configuration")
-	_, err = parseConfig("c.yaml", []byte("facts: &a {x: *a}\n"), env())
+	_, err = Parse("c.yaml", []byte("facts: &a {x: *a}\n"), env())
 	require.ErrorContains(t, err, "c.yaml")
 }
 
@@ -254,9 +254,9 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 		t.Run(tc.want, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			require.NoError(t, os.WriteFile("config.yaml", []byte(strings.Replace(smallConfig, tc.old, tc.new, 1)), 0o600))
-			_, err := LoadConfig("config.yaml")
+			_, err := Load("config.yaml")
 			require.EqualError(t, err, tc.want+" is not carried out by this release (0.1.0)")
-			_, err = ReadConfig("config.yaml")
+			_, err = Read("config.yaml")
 			require.NoError(t, err, "only serve minds")
 		})
 	}
@@ -264,10 +264,10 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 
 // The documentation names every key, and the code every one of them.
 func TestTheReferenceNamesEveryKey(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reference/configuration.md")
+	page, err := os.ReadFile("../docs/reference/configuration.md")
 	require.NoError(t, err)
 	for _, name := range []string{"Config", "EnvConfig", "Registries", "EngineConfig", "Listen", "Prune", "PruneImages", "SourceConfig", "AppConfig", "AuthConfig", "TrustRules", "Require", "Introduction", "Webhook", "ForgeStatus", "GitHubApp", "NotifyConfig", "NotifyWebhook"} {
-		keys := knownKeys(name)
+		keys := KnownKeys(name)
 		require.NotEmpty(t, keys, name)
 		for _, key := range keys {
 			require.Contains(t, string(page), "`"+key+"`", "%s.%s", name, key)
@@ -276,12 +276,12 @@ func TestTheReferenceNamesEveryKey(t *testing.T) {
 }
 
 func TestTheExampleOfTheReferenceIsCarriedOut(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reference/configuration.md")
+	page, err := os.ReadFile("../docs/reference/configuration.md")
 	require.NoError(t, err)
 	_, example, found := strings.Cut(string(page), "```yaml\n")
 	require.True(t, found)
 	example, _, _ = strings.Cut(example, "```")
-	c, err := parseConfig("config.yaml", []byte(example), env("CREDENTIALS_DIRECTORY", "/run/credentials"))
+	c, err := Parse("config.yaml", []byte(example), env("CREDENTIALS_DIRECTORY", "/run/credentials"))
 	require.NoError(t, err)
 	require.Empty(t, c.NotCarriedOut())
 	var n yaml.Node
@@ -289,14 +289,14 @@ func TestTheExampleOfTheReferenceIsCarriedOut(t *testing.T) {
 }
 
 func TestEveryExampleIsCarriedOut(t *testing.T) {
-	files, err := filepath.Glob("../../deploy-examples/*/config.yaml")
+	files, err := filepath.Glob("../deploy-examples/*/config.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	demo := strings.NewReplacer("@ENGINE@", "unix:///var/run/docker.sock", "@DEMO@", "/demo") // as scripts/demo.sh does
 	for _, file := range files {
 		body, err := os.ReadFile(file)
 		require.NoError(t, err)
-		c, err := parseConfig(file, []byte(demo.Replace(string(body))), env("CREDENTIALS_DIRECTORY", "/run/credentials/gitring.service"))
+		c, err := Parse(file, []byte(demo.Replace(string(body))), env("CREDENTIALS_DIRECTORY", "/run/credentials/gitring.service"))
 		require.NoError(t, err)
 		require.Empty(t, c.NotCarriedOut())
 	}
@@ -304,9 +304,9 @@ func TestEveryExampleIsCarriedOut(t *testing.T) {
 
 func TestDataRootsAreBySourceAndApp(t *testing.T) {
 	more := "    data_root: /mnt/a\n    apps: {db: {data_root: /mnt/b}, web: {data_root: data}}\n"
-	c, err := parseConfig("/etc/gitring/config.yaml", []byte(smallConfig+more), env())
+	c, err := Parse("/etc/gitring/config.yaml", []byte(smallConfig+more), env())
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"": "/mnt/a", "db": "/mnt/b", "web": "/etc/gitring/data"}, c.Sources[0].dataRoots())
-	require.Equal(t, []string{"/var/lib/gitring", "/srv/gitring", "/etc/gitring/data", "/mnt/a", "/mnt/b"}, c.samePaths(),
+	require.Equal(t, []string{"/var/lib/gitring", "/srv/gitring", "/etc/gitring/data", "/mnt/a", "/mnt/b"}, c.SamePaths(),
 		"each is the same inside and outside of a container")
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"strings"
@@ -12,7 +12,7 @@ import (
 func TestWhereTrustBeginsIsReadInBothForms(t *testing.T) {
 	const sha = "0123456789012345678901234567890123456789" // digits alone are no number
 	read := func(trust string) (*Config, error) {
-		return parseConfig("c.yaml", []byte("host: edge-1\nsources:\n  - name: prod\n    url: file:///x\n    trust:\n      allowed_signers: /s\n"+trust), env())
+		return Parse("c.yaml", []byte("host: edge-1\nsources:\n  - name: prod\n    url: file:///x\n    trust:\n      allowed_signers: /s\n"+trust), env())
 	}
 	for trust, want := range map[string]Introduction{
 		"":                                  {},
@@ -24,7 +24,7 @@ func TestWhereTrustBeginsIsReadInBothForms(t *testing.T) {
 		c, err := read(trust)
 		require.NoError(t, err, trust)
 		require.Equal(t, want, c.Sources[0].Trust.Introduction, trust)
-		got := c.Sources[0].Trust.trustConfig()
+		got := c.Sources[0].Trust.TrustConfig()
 		require.Equal(t, []string{want.Commit, want.Signer}, []string{string(got.Introduction), got.IntroductionSigner})
 	}
 	for trust, want := range map[string]string{
@@ -47,7 +47,7 @@ func TestWhereTrustBeginsIsReadInBothForms(t *testing.T) {
 	c, err := read("      trust_version: 7\n      require_introduction: true\n")
 	require.NoError(t, err)
 	require.Empty(t, c.NotCarriedOut())
-	got := c.Sources[0].Trust.trustConfig()
+	got := c.Sources[0].Trust.TrustConfig()
 	require.Equal(t, []any{7, true, ring.SHA("")}, []any{got.Version, got.RequireIntroduction, got.Introduction})
 	var ms Mistakes
 	_, err = read("      introduction: {comit: x}\n")

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -23,6 +23,12 @@ type limits struct {
 	content manifest.Limits
 	hooks   api.HookLimits
 }
+
+// HookLimits are what an address can make the listener for webhooks do at most.
+func (c *Config) HookLimits() api.HookLimits { return c.limits.hooks }
+
+// GitLimits are what the remote and the history of a source may cost this host.
+func (s *SourceConfig) GitLimits() gitsync.Limits { return s.limits.git }
 
 // limits reads the host's limits and, over them, those of each source.
 func (k *checker) limits(c *Config) {
@@ -153,8 +159,8 @@ func (k *checker) together(at string, said map[string]bool, l *limits) {
 	}
 }
 
-// mostServices is the largest number of services that an app of any source may have.
-func (c *Config) mostServices() int {
+// MostServices is the largest number of services that an app of any source may have.
+func (c *Config) MostServices() int {
 	most := 0
 	for _, s := range c.Sources {
 		most = max(most, int(keyNamed("content.services").value(&s.limits)))

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 )
 
 func TestReceiversAreReadWithTheirDefaults(t *testing.T) {
-	c, err := parseConfig("/etc/gitring/config.yaml", []byte(smallConfig+`notify:
+	c, err := Parse("/etc/gitring/config.yaml", []byte(smallConfig+`notify:
   - {url_file: slack-url}
   - name: hook
     webhook: {url_file: /u, secret_file: "${CREDENTIALS_DIRECTORY}/s", allow_private: true}
@@ -26,7 +26,7 @@ func TestReceiversAreReadWithTheirDefaults(t *testing.T) {
 			Name: "hook", Events: []string{"rollout.*", "job.failed"}, Apps: []string{"web"},
 			Hook: &notify.Hook{URLFile: "/u", SecretFile: "/run/credentials/s", AllowPrivate: true},
 		},
-	}, c.receivers())
+	}, c.Receivers())
 }
 
 func TestAMistakeOfAReceiverIsToldWithItsLine(t *testing.T) {
@@ -45,18 +45,18 @@ func TestAMistakeOfAReceiverIsToldWithItsLine(t *testing.T) {
 		`c.yaml:7: "many" where a list belongs`:                                               {"- {url_file: u, events: many}", ""},
 		`c.yaml:7: template: template:1: function "readFile" not defined`:                     {"- {url_file: u, template: '{{readFile .Host}}'}", "notifications.md"},
 	} {
-		_, err := parseConfig("c.yaml", []byte(smallConfig+"notify:\n  "+tc.yaml+"\n"), env())
+		_, err := Parse("c.yaml", []byte(smallConfig+"notify:\n  "+tc.yaml+"\n"), env())
 		var ms Mistakes
 		require.ErrorAs(t, err, &ms, says)
 		require.Equal(t, says, ms[0].Error())
 		require.Contains(t, ms[0].Hint, tc.hint, says)
 	}
-	_, err := parseConfig("c.yaml", []byte(smallConfig+"notify:\n  - {url_file: u, template: '{{.Nothing}}'}\n"), env())
+	_, err := Parse("c.yaml", []byte(smallConfig+"notify:\n  - {url_file: u, template: '{{.Nothing}}'}\n"), env())
 	require.ErrorContains(t, err, "Nothing")
 }
 
 func TestTheReferenceListsWhatAChatHears(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reference/configuration.md")
+	page, err := os.ReadFile("../docs/reference/configuration.md")
 	require.NoError(t, err)
 	_, list, found := strings.Cut(string(page), "Without `events` a chat hears ")
 	require.True(t, found)

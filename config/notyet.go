@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 // not carry out. They end serve: a key that is read and ignored is a promise
 // that nobody keeps.
 func (c *Config) NotCarriedOut() Mistakes {
-	n := &notYet{file: c.file, lines: c.lines}
+	n := &notYet{file: c.File, lines: c.lines}
 	n.keys("", map[string]yaml.Node{
 		"ingress": c.Ingress,
 	})

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func (k *checker) notify(all []NotifyConfig) {
 		at := fmt.Sprintf("notify[%d]", i)
 		r := &all[i]
 		orElse(&r.Name, strconv.Itoa(i+1))
-		if !sourceName.MatchString(r.Name) {
+		if !SourceName.MatchString(r.Name) {
 			k.wrong(at+".name", "lower-case letters, digits, '_' and '-', at most 63, beginning with a letter or digit", "name: %q is no name for a receiver", r.Name)
 		}
 		if first, taken := seen[r.Name]; taken {
@@ -74,7 +74,7 @@ func (k *checker) receiver(at string, r *NotifyConfig) {
 		}
 	}
 	for j, app := range r.Apps {
-		if !sourceName.MatchString(app) {
+		if !SourceName.MatchString(app) {
 			k.wrong(fmt.Sprintf("%s.apps[%d]", at, j), "the app's name, as gitring status shows it", "apps: %q is no name of an app", app)
 		}
 	}
@@ -96,8 +96,8 @@ func (k *checker) notifyWebhook(at string, w *NotifyWebhook) {
 	k.path(at+".secret_file", &w.SecretFile)
 }
 
-// receivers are those of the configuration as notify has them.
-func (c *Config) receivers() (out []notify.Receiver) {
+// Receivers are those of the configuration as notify has them.
+func (c *Config) Receivers() (out []notify.Receiver) {
 	for _, r := range c.Notify {
 		one := notify.Receiver{Name: r.Name, Events: slices.Clone(r.Events), Apps: slices.Clone(r.Apps), URLFile: r.URLFile, Template: r.Template}
 		if w := r.Webhook; w != nil {

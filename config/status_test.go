@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -35,7 +35,7 @@ func TestEachForgeIsFoundByTheUrlOfTheSource(t *testing.T) {
 		{"Data Center below a path", "https://example.org/bb/scm/ops/infra.git", "forge: bitbucket-dc", "https://example.org/bb/rest/api/latest", "ops/infra"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c, err := parseConfig("/etc/gitring/config.yaml", []byte(withStatus(tc.url, tc.status+", token_file: t")), env())
+			c, err := Parse("/etc/gitring/config.yaml", []byte(withStatus(tc.url, tc.status+", token_file: t")), env())
 			require.NoError(t, err)
 			require.Empty(t, c.NotCarriedOut())
 			require.Equal(t, tc.api, c.Sources[0].Status.APIURL)
@@ -53,7 +53,7 @@ func TestBitbucketStatusesLeadSomewhere(t *testing.T) {
 		{"https://github.com/acme/infra.git", "forge: github", "listen: {url: \"https://edge-1.example.org\"}\n", ""},
 		{"https://github.com/acme/infra.git", "forge: github, url: \"https://wiki.example.org/edge-1\"", "", "https://wiki.example.org/edge-1"},
 	} {
-		c, err := parseConfig("c.yaml", []byte(tc.listen+withStatus(tc.url, tc.status+", token_file: t")), env())
+		c, err := Parse("c.yaml", []byte(tc.listen+withStatus(tc.url, tc.status+", token_file: t")), env())
 		require.NoError(t, err)
 		require.Equal(t, tc.want, c.Sources[0].Status.URL)
 	}
@@ -77,7 +77,7 @@ func TestAMistakeInAStatusIsToldWithItsLine(t *testing.T) {
 		{"a repo of GitLab", "https://gitlab.com/a/b.git", "forge: gitlab, token_file: t, repo: infra", "c.yaml:5: cannot use status.repo: it has the form group/name, with every group, or the project's number", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := parseConfig("c.yaml", []byte(withStatus(tc.url, tc.status)), env())
+			_, err := Parse("c.yaml", []byte(withStatus(tc.url, tc.status)), env())
 			var ms Mistakes
 			require.ErrorAs(t, err, &ms)
 			require.Contains(t, ms[0].Error(), tc.want)
@@ -87,27 +87,27 @@ func TestAMistakeInAStatusIsToldWithItsLine(t *testing.T) {
 }
 
 func TestAStatusReachesTheForgeAsItIsWritten(t *testing.T) {
-	c, err := parseConfig("/etc/gitring/config.yaml", []byte(withStatus("https://github.com/acme/infra.git",
+	c, err := Parse("/etc/gitring/config.yaml", []byte(withStatus("https://github.com/acme/infra.git",
 		"forge: github, app: {id: 123, installation: 456, private_key_file: app.pem}, deployments: true, pull_requests: true, url: \"https://wiki.example.org\"")), env())
 	require.NoError(t, err)
-	f, speaks := wayOut(&c.Sources[0])
+	f, speaks := WayOut(&c.Sources[0])
 	require.True(t, speaks)
 	want := notify.Forge{
 		Kind: notify.GitHub, APIURL: "https://api.github.com", Repo: "acme/infra", TargetURL: "https://wiki.example.org", Branch: "main",
 		App: &notify.App{ID: "123", Installation: "456", KeyFile: "/etc/gitring/app.pem"}, Deployments: true, PullRequests: true,
 	}
 	require.Empty(t, cmp.Diff(want, f, cmpopts.IgnoreUnexported(notify.Forge{}, notify.App{})))
-	_, speaks = wayOut(&SourceConfig{})
+	_, speaks = WayOut(&SourceConfig{})
 	require.False(t, speaks)
 }
 
 func TestATokenForGitAndStatusesIsNoticed(t *testing.T) {
-	c, err := parseConfig("/etc/gitring/config.yaml", []byte(withStatus("https://github.com/acme/infra.git",
+	c, err := Parse("/etc/gitring/config.yaml", []byte(withStatus("https://github.com/acme/infra.git",
 		"forge: github, token_file: ./token")+"    auth: {username: x, password_file: /etc/gitring/token}\n"), env())
 	require.NoError(t, err)
-	require.Equal(t, []string{"the token that writes statuses also reads Git; give status.token_file one of its own"}, c.Sources[0].warnings())
+	require.Equal(t, []string{"the token that writes statuses also reads Git; give status.token_file one of its own"}, c.Sources[0].Warnings())
 	c.Sources[0].Auth.PasswordFile = "/etc/gitring/other"
-	require.Empty(t, c.Sources[0].warnings())
+	require.Empty(t, c.Sources[0].Warnings())
 }
 
 // Each forge has a page that says how its token is made.
@@ -118,7 +118,7 @@ func TestEachForgeHasItsPage(t *testing.T) {
 		if other := pages[kind]; other != "" {
 			name = other
 		}
-		page, err := os.ReadFile("../../docs/how-to/forge-" + name + ".md")
+		page, err := os.ReadFile("../docs/how-to/forge-" + name + ".md")
 		require.NoError(t, err)
 		for _, part := range []string{"forge: " + kind, "token_file", "webhooks.md", "gitring status", "## What each error means"} {
 			require.Contains(t, string(page), part, name)

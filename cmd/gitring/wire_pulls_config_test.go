@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/ring"
 )
@@ -23,9 +24,9 @@ func sourceWithPulls(name, branch string) string {
 }
 
 func TestOnePullRequestIsToldByOneSource(t *testing.T) {
-	_, err := parseConfig("c.yaml", []byte("host: edge-1\nsources:\n"+sourceWithPulls("prod", "main")+sourceWithPulls("lab", "lab")), env())
+	_, err := config.Parse("c.yaml", []byte("host: edge-1\nsources:\n"+sourceWithPulls("prod", "main")+sourceWithPulls("lab", "lab")), variables())
 	require.NoError(t, err)
-	_, err = parseConfig("c.yaml", []byte("host: edge-1\nsources:\n"+sourceWithPulls("prod", "main")+sourceWithPulls("lab", "main")), env())
+	_, err = config.Parse("c.yaml", []byte("host: edge-1\nsources:\n"+sourceWithPulls("prod", "main")+sourceWithPulls("lab", "main")), variables())
 	require.ErrorContains(t, err, `c.yaml:12: status.pull_requests: source "prod" tells the pull requests into main of acme/infra already`)
 }
 
@@ -42,7 +43,7 @@ func TestNothingLooksAtPullRequestsUnlessASourceAsksForIt(t *testing.T) {
 
 func TestAStatusOfAHeadGoesToItsOwnContextAlone(t *testing.T) {
 	cfg := lonely(t, "")
-	cfg.Sources[0].Status = &ForgeStatus{Forge: notify.Gitea, TokenFile: "/nonexistent", APIURL: "http://127.0.0.1:1", Repo: "acme/infra", PullRequests: true}
+	cfg.Sources[0].Status = &config.ForgeStatus{Forge: notify.Gitea, TokenFile: "/nonexistent", APIURL: "http://127.0.0.1:1", Repo: "acme/infra", PullRequests: true}
 	d, err := newDaemon(t.Context(), cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(d.close)

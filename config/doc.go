@@ -1,0 +1,31 @@
+// Package config is the daemon's configuration: read, checked whole, with each mistake
+// at its line, and completed with the defaults. Nothing in a configuration that Load
+// returned has to be checked again.
+//
+//	config         what can be said, and the defaults
+//	load           how it is read, and mistakes told
+//	check          what is wrong with it
+//	notyet         what this release does not carry out
+//	socket         the one key that a client needs
+//
+// A source:
+//
+//	remote         where it is fetched from
+//	poll           how often
+//	introduction   the commit that it begins at
+//	signers        who may sign what
+//	trust          whose commits are carried out
+//	gitsync        what follows it, and what its plans depend on
+//	status         what is told to its forge
+//	pulls          and of pull requests
+//	limits         what it may cost this host
+//	limit_keys     each of them
+//	notify         who is told besides
+//
+// The policy of this host:
+//
+//	policy         a profile, in place or in a file of its own
+//	policy_lists   what it says instead of its profile's lists
+//	policy_apps    grants, and the names of apps
+//	violation      what becomes of an app in force that breaks it
+package config
