@@ -3,8 +3,8 @@ package api
 import "time"
 
 // HookLimits bound what an address of the world can make the listener for webhooks
-// read before anybody is authenticated. A zero field is the default of TRUST.md
-// section 8.
+// read before anybody is authenticated. A zero field is its default
+// (docs/design/trust.md#limits).
 type HookLimits struct {
 	Body   int64         // bytes of one body; 256 KiB
 	Within time.Duration // to read one request; 5 s
@@ -12,7 +12,7 @@ type HookLimits struct {
 	Rate   int           // requests a second of one address; 10
 }
 
-// DefaultHookLimits are those of TRUST.md section 8.
+// DefaultHookLimits are the defaults of all of them.
 func DefaultHookLimits() HookLimits { return HookLimits{}.withDefaults() }
 
 func (l HookLimits) withDefaults() HookLimits {

@@ -101,7 +101,7 @@ func publish(inner, path string) error {
 		_ = os.Chown(inner, -1, gid)
 		break
 	}
-	if err := os.Chmod(inner, 0o660); err != nil { //nolint:gosec // TRUST.md section 10
+	if err := os.Chmod(inner, 0o660); err != nil { //nolint:gosec // docs/design/trust.md#the-daemons-own-files
 		return err
 	}
 	return os.Rename(inner, path)

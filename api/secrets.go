@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// secretBytes is the least a webhook's secret may have (TRUST.md section 9).
+// secretBytes is the least a webhook's secret may have (docs/design/trust.md#webhooks).
 const secretBytes = 32
 
 // LoadSecrets reads the secret of a forge's webhook from its file, one per line: one,

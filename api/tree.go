@@ -11,7 +11,7 @@ import (
 )
 
 // What a folder that is sent for a plan may hold. A commit's own limits
-// (TRUST.md section 8) apply to what is read of it.
+// (docs/design/trust.md#limits) apply to what is read of it.
 const (
 	treeFiles = 100_000
 	treeBytes = 256 << 20

@@ -33,7 +33,7 @@ var (
 	quiet     = slog.New(slog.DiscardHandler)
 )
 
-// The limits of TRUST.md section 8.
+// The limits of docs/design/trust.md#limits.
 const (
 	hookBody   = 256 << 10
 	hookWithin = 5 * time.Second

@@ -68,7 +68,7 @@ func (k *checker) wrong(at, hint, says string, args ...any) {
 var (
 	HostName   = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 	SourceName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
-	branchName = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,200}$`) // TRUST.md section 8
+	branchName = regexp.MustCompile(`^[A-Za-z0-9._/-]{1,200}$`) // docs/design/trust.md#limits
 	FullSHA    = regexp.MustCompile(`^[0-9a-f]{40}$`)
 	variable   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 )

@@ -25,7 +25,7 @@ const (
 	gib = 1 << 30
 )
 
-// limitKeys are all limits of TRUST.md section 8, and what it leaves open.
+// limitKeys are all limits that the configuration may set (docs/reference/configuration.md#limits).
 var limitKeys = []limitKey{
 	{"git.received", func(l *limits) any { return &l.git.Received }, mib, 0},
 	{"git.objects", func(l *limits) any { return &l.git.Objects }, 100, 0},

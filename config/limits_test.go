@@ -47,7 +47,7 @@ func limited(t *testing.T, says, url string) *Config {
 	return c
 }
 
-// Each limit of TRUST.md section 8, and each of our own, is set away from its
+// Each limit of docs/design/trust.md#limits, and each of our own, is set away from its
 // default, and what it holds is tried under both: what the stricter one refuses, the
 // other lets pass.
 func TestEachLimitChangesWhatIsEnforced(t *testing.T) {

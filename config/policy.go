@@ -11,7 +11,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// Profiles are those of POLICY.
+// Profiles are those of docs/design/policy.md#profiles.
 var Profiles = []string{string(policy.Compose), string(policy.Owner), string(policy.Hardened)}
 
 // policyKeys are the keys of a policy.

@@ -19,8 +19,8 @@ import (
 // wrong with it, and what to write instead.
 type policySetting func(l *policy.Lists, n *yaml.Node) (wrong, hint string)
 
-// PolicySettings are the keys of POLICY's table, by path. Those that have one word only
-// are carried out as that word says, and cannot be changed here.
+// PolicySettings are the keys of a policy, by path (docs/reference/policy.md#lists). Those
+// that have one word only are carried out as that word says, and cannot be changed here.
 var PolicySettings = map[string]policySetting{
 	"images.registries":                list(func(l *policy.Lists) *[]string { return &l.Registries }, registryPattern),
 	"images.tags":                      choice("resolve", "require-digest", func(l *policy.Lists) *bool { return &l.RequireDigest }),

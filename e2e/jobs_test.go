@@ -22,7 +22,7 @@ func (h *host) ran(folder string) []string {
 	return out
 }
 
-// LESSONS 51, with all that was written down gone but the marks, which are files:
+// Lesson L51, with all that was written down gone but the marks, which are files:
 // neither the database nor a container tells that the job ran.
 func TestLesson51AJobIsNotRunAgainAfterTheLossOfTheDatabase(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ func (h *host) reads(c *container, want string) {
 	h.until("it serves "+want, func() bool { _, body := h.ask(c, "/conf"); return body == want })
 }
 
-// LESSONS row 58, in place: a file of the commit reaches what runs, by a signal,
+// Lesson L58, in place: a file of the commit reaches what runs, by a signal,
 // and nothing is replaced for it.
 func TestAChangedFileIsReloadedInPlaceAndReplacesNothing(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// accept is a person's override, TRUST.md section 6. It looks at the remote
+// accept is a person's override (docs/design/trust.md#a-persons-override). It looks at the remote
 // first; when that is away the tip that was last fetched counts.
 func (w *watch) accept(ctx context.Context, a acceptance) (*ring.Refusal, error) {
 	defer w.mirror.rest()

@@ -52,7 +52,7 @@ func (y *yard) certSigned(c *ssh.Certificate, key ssh.Signer) ring.SHA {
 	return y.put(d.signed(sshSign(y.t, s, d.payload(), "git")))
 }
 
-// TestCertificates is V57 of TRUST.md section 7, with the certificates of the real
+// TestCertificates is V57 of docs/testing/trust-table.md, with the certificates of the real
 // ssh-keygen. Where ssh-keygen and git answer too, they answer the same, but for
 // what the rule of two times, revocation and critical options make stricter.
 func TestCertificates(t *testing.T) {

@@ -155,7 +155,7 @@ func (f *Follower) remoteOf(ref plumbing.ReferenceName, lim Limits) (remote, err
 	return f.child.remote(ref, lim), nil
 }
 
-// branchRef holds a branch to the names of TRUST.md section 8.
+// branchRef holds a branch to the names of docs/design/trust.md#limits.
 func branchRef(branch string) (plumbing.ReferenceName, error) {
 	ref := plumbing.NewBranchReferenceName(branch)
 	ok := branchForm.MatchString(branch) && ref.Validate() == nil && !strings.HasSuffix(branch, ".lock") && !strings.HasPrefix(branch, "-")

@@ -11,7 +11,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// Limits of one commit object (TRUST.md section 3). Git itself has none; these
+// Limits of one commit object (docs/design/trust.md#the-bytes-of-a-commit). Git itself has none; these
 // are far above what people and tools write.
 const (
 	maxCommit   = 1 << 20

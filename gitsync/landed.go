@@ -68,7 +68,7 @@ type verdict struct {
 	speaks *parsed
 }
 
-// landing judges a range in mode forge-merge (TRUST.md section 5): signed
+// landing judges a range in mode forge-merge (docs/design/trust.md#landings): signed
 // content, not signed commits. Only the tip has to be trusted in the end; copies
 // that a rebase left between two trusted commits are not handed back, so they are
 // never carried out.

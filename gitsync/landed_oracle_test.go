@@ -184,7 +184,7 @@ func (o *oracle) whole(id, base, head ring.SHA) bool {
 	return true
 }
 
-// heads are what a landing may have been made from, as TRUST.md section 5 has it.
+// heads are what a landing may have been made from, as docs/design/trust.md#landings has it.
 func (o *oracle) heads(id ring.SHA) []ring.SHA {
 	_, parents, message := o.read(id)
 	if len(parents) == 2 && o.good(parents[1]) {

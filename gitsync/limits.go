@@ -7,7 +7,7 @@ import (
 )
 
 // Limits bound what a remote can make this host receive, keep and wait for.
-// A zero field is the default of TRUST.md section 8.
+// A zero field is its default (docs/design/trust.md#limits).
 type Limits struct {
 	Received int64 // bytes of one fetch; 512 MiB
 	Objects  int   // of one fetch; 200,000
@@ -40,7 +40,7 @@ func (e *errTook) Error() string {
 // Unwrap says that it is a deadline.
 func (e *errTook) Unwrap() error { return context.DeadlineExceeded }
 
-// DefaultLimits are the limits of TRUST.md section 8, and of what it leaves open.
+// DefaultLimits are the defaults of all of them.
 func DefaultLimits() Limits { return Limits{}.withDefaults() }
 
 func (l Limits) withDefaults() Limits {

@@ -12,7 +12,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// TestOpenPGP is the rows of TRUST.md section 7 as OpenPGP has them, in one key
+// TestOpenPGP is the rows of docs/testing/trust-table.md as OpenPGP has them, in one key
 // ring of the real gpg.
 func TestOpenPGP(t *testing.T) {
 	y := newYard(t)

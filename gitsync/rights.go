@@ -12,7 +12,7 @@ import (
 // Role is one thing that a signer may do.
 type Role string
 
-// The roles of TRUST.md section 2.
+// The roles of a signer (docs/design/trust.md#roles).
 const (
 	RoleCommit Role = "commit" // commits with one parent
 	RoleMerge  Role = "merge"  // merge commits

@@ -32,7 +32,7 @@ func bound(bs ...Binding) func(*TrustConfig) {
 	return func(c *TrustConfig) { c.Bindings = bs }
 }
 
-// TestRights is the rows of TRUST.md section 7 about who may change what.
+// TestRights is the rows of docs/testing/trust-table.md about who may change what.
 func TestRights(t *testing.T) {
 	web := Binding{Signer: "bob@example.org", Paths: []string{"apps/web/**"}}
 	bot := Binding{Signer: "bot@example.org", Roles: []Role{RoleImages}, Paths: []string{"apps/**"}}

@@ -78,7 +78,7 @@ type span struct {
 	from, until time.Time
 }
 
-// judge applies the rule of two times (TRUST.md section 6): the key must be good
+// judge applies the rule of two times (docs/design/trust.md#keys-over-their-life): the key must be good
 // when the commit says it was made and when it was first seen here.
 func (s span) judge(sha ring.SHA, key string, m moments) (note string, _ *ring.Refusal) {
 	if !s.from.IsZero() && m.claimed.Before(s.from) {

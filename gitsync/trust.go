@@ -10,7 +10,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// Modes of trust that this release carries out (TRUST.md section 5).
+// Modes of trust that this release carries out (docs/design/trust.md#modes).
 const (
 	Strict     = "strict"
 	ForgeMerge = "forge-merge"
@@ -18,7 +18,7 @@ const (
 	Disabled   = "disabled"
 )
 
-// Defaults of TRUST.md sections 4 and 6, for who reads the configuration.
+// Defaults for who reads the configuration.
 const (
 	DefaultExpiryGrace = 72 * time.Hour
 	DefaultMaxRange    = 10_000

@@ -12,7 +12,7 @@ import (
 // Range verifies every commit that tip reaches and anchor does not, oldest
 // first, and hands all of them back, or the refusal of the first that breaks a
 // rule. Equal anchor and tip are nothing to do. Without an anchor it is the first
-// trust (TRUST.md section 6): the introduction and what came after it, or else
+// trust (docs/design/trust.md#first-trust): the introduction and what came after it, or else
 // the tip alone. firstSeen is when the daemon first saw a commit; nil or a zero
 // time is now. The error is of the world (an object that cannot be read); it says
 // nothing about the commits.

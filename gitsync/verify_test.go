@@ -39,7 +39,7 @@ type look struct {
 
 var yes, no = true, false
 
-// TestTable is TRUST.md section 7, row by row.
+// TestTable is docs/testing/trust-table.md, row by row.
 func TestTable(t *testing.T) {
 	rows := []struct {
 		id, name string

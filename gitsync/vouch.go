@@ -25,7 +25,7 @@ type vouching struct {
 }
 
 // vouches are the commits of a range that need no signature of their own,
-// because a later one of the range answers for them (TRUST.md section 5). A
+// because a later one of the range answers for them (docs/design/trust.md#vouches). A
 // commit that vouches is held to its own signature, to the role, and to its
 // signer's paths for everything that differs from the anchor to it. One that
 // claims to vouch and may not is a refusal, not a commit without a vouch. Where

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// bodyCap is how much of a body a match may look at (DESIGN.md section 3).
+	// bodyCap is how much of a body a match may look at (docs/design/rollout.md#checks).
 	bodyCap = 64 << 10
 	// hops are the redirects that are followed where a check asks for it.
 	hops = 5

@@ -8,7 +8,7 @@ import (
 )
 
 // saveEvery bounds how often streaks are written when no verdict changed
-// (DESIGN.md section 7).
+// (docs/design/rollout.md#checks).
 const saveEvery = 10 * time.Second
 
 type streakKey struct{ instance, check string }

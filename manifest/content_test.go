@@ -114,7 +114,7 @@ func TestTheHashOfContent(t *testing.T) {
 	}
 }
 
-// A changed file is a changed version: LESSONS 17.
+// A changed file is a changed version: lesson L17.
 func TestAChangedFileIsAChangedVersion(t *testing.T) {
 	version := func(text string) ring.Version {
 		plan, _ := Read(repo(map[string]string{"web/compose.yaml": "services: {web: {image: a, volumes: ['./c:/c:ro']}}\n", "web/c": text}), settings())

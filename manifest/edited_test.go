@@ -7,7 +7,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// LESSONS rows 17 and 58: what a service mounts of the commit is part of what it
+// Lessons L17 and L58: what a service mounts of the commit is part of what it
 // is. An edit of it, with no word of the Compose file changed, is a new version of
 // the services that mount it and of no other.
 func TestAnEditedFileIsANewVersionOfWhoMountsItAndOfNobodyElse(t *testing.T) {

@@ -174,7 +174,7 @@ var checkKeys = []string{"name", "for", "http", "tcp", "exec", "grpc", "docker",
 // checkName is what a check may be called: it is a key of the store.
 var checkName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 
-// Defaults of a check, by ROLLOUT.md section 5 and ring.Check.
+// Defaults of a check, as docs/reference/manifest.md and ring.Check have them.
 const (
 	checkInterval = 5 * time.Second
 	checkTimeout  = 2 * time.Second

@@ -1,6 +1,6 @@
 package manifest
 
-// Limits bound what one commit may make gitring read (TRUST.md section 8). A
+// Limits bound what one commit may make gitring read (docs/design/trust.md#limits). A
 // zero field is its default. They hold before anything is expanded.
 type Limits struct {
 	Files        int   // manifest files of one commit; default 5,000
@@ -22,7 +22,7 @@ type Limits struct {
 	ContentSize  int64 // bytes of one mounted folder; default 256 MiB
 }
 
-// DefaultLimits are the limits of TRUST.md section 8, and of what it leaves open.
+// DefaultLimits are the defaults of all of them.
 func DefaultLimits() Limits {
 	return Limits{
 		Files: 5_000, FileSize: 1 << 20, TotalSize: 64 << 20, Expanded: 8 << 20,

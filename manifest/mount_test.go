@@ -63,7 +63,7 @@ func TestFormsOfMounts(t *testing.T) {
 	}
 }
 
-// DESIGN.md section 3, "Mounts", sentence by sentence.
+// docs/reference/manifest.md#mounts, sentence by sentence.
 func TestModesOfAFolder(t *testing.T) {
 	for _, c := range []struct {
 		name, line, mode string

@@ -22,7 +22,7 @@ func service(t *testing.T, files map[string]string) (ring.Service, map[string]ri
 	return plan.Apps[0].Services[0], contents
 }
 
-// LESSONS row 58, for the files that are reloaded in place: their change moves
+// Lesson L58, for the files that are reloaded in place: their change moves
 // the content and not the version; that of any other mounted file is a new version.
 func TestTheFilesThatAreReloadedLeaveTheVersion(t *testing.T) {
 	version := func(s ring.Service) ring.Version {

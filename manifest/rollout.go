@@ -82,7 +82,7 @@ func (d *decoder) setDuration(n *node, key string, to **time.Duration, least tim
 	}
 }
 
-// rollout starts from the defaults of ROLLOUT.md, lets Compose's update_config
+// rollout starts from ring's defaults, lets Compose's update_config
 // speak, and then x-gitring, which wins.
 func (b *builderOf) rollout(c types.ServiceConfig, h *ring.Healthcheck, x *extras) ring.Rollout {
 	r := ring.DefaultRollout()

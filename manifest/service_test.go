@@ -43,7 +43,7 @@ func TestTheLeastServiceHasTheDefaults(t *testing.T) {
 	}
 }
 
-// LESSONS U26: what is not said is one, and what is said to be none is none.
+// Lesson U26: what is not said is one, and what is said to be none is none.
 func TestReplicas(t *testing.T) {
 	for line, want := range map[string]int{
 		"user: x": 1, "scale: 3": 3, "deploy: {replicas: 0}": 0, "deploy: {replicas: 2}": 2, "deploy: {mode: replicated}": 1,
@@ -199,7 +199,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// Nothing of x-gitring but what mounts say enters the version: LESSONS 40.
+// Nothing of x-gitring but what mounts say enters the version: lesson L40.
 func TestWhatChangesInPlaceDoesNotChangeTheVersion(t *testing.T) {
 	of := func(lines ...string) string {
 		s, _ := lone(t, lines...)

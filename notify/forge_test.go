@@ -51,7 +51,7 @@ func TestBodyIsExact(t *testing.T) {
 	}
 }
 
-// The table of FORGES.md, row by row.
+// The words of docs/design/forges.md#words-of-a-status, row by row.
 func TestEachPhaseInTheWordsOfEachForge(t *testing.T) {
 	for _, row := range []struct {
 		name, state, phase                   string

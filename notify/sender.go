@@ -11,7 +11,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// The pace of posting (FORGES.md, "Delivery").
+// The pace of posting (docs/design/forges.md#pace).
 const (
 	firstWait = 2 * time.Second
 	longWait  = 10 * time.Minute

@@ -7,7 +7,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// Hands of others on a service's containers (ROLLOUT.md section 4).
+// Hands of others on a service's containers (docs/design/rollout.md#restarts).
 const (
 	handsWindow = 24 * time.Hour
 	handsTold   = 3           // so often within the window it is Contested

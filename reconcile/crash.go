@@ -7,7 +7,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// The classes of a crash (ROLLOUT.md section 4). A stop that was meant, by us or
+// The classes of a crash (docs/design/rollout.md#restarts). A stop that was meant, by us or
 // by the engine's own end, is of the operator: no crash, and no record.
 const (
 	classTransient = "transient"

@@ -141,7 +141,7 @@ func (k *killed) scene() *scenario {
 		watch(kind, detail, b)
 		if kind == "start" && b.Kind == ring.JobK {
 			if ran[b.Version]++; ran[b.Version] > 1 {
-				s.violate("LESSONS 51: job %s runs a second time", b.Name)
+				s.violate("lesson L51: job %s runs a second time", b.Name)
 			}
 		}
 	}

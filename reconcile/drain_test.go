@@ -9,7 +9,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// ROLLOUT.md section 3, 6: the drain is part of the step that takes an instance away. It
+// docs/design/rollout.md#a-rolling-update, 6: the drain is part of the step that takes an instance away. It
 // counts from the moment that this was meant: a daemon that ends before the engine was
 // asked, and the one after it, make it no longer.
 func TestADrainIsOfTheStepThatTakesAwayAndNotBegunAnew(t *testing.T) {

@@ -99,7 +99,7 @@ func change(was, will ring.Service) ring.ServiceChange {
 	return Plan(w, &ring.Plan{Source: "s", Commit: "c2", Apps: []ring.App{next}}, time.Unix(0, 0)).Apps[0].Services[0]
 }
 
-// LESSONS row 40: each field is mapped to no-op, in place, roll or recreate, and a
+// Lesson L40: each field is mapped to no-op, in place, roll or recreate, and a
 // field that is added without a class is found here.
 func TestEveryFieldOfAServiceHasAClassAndThePlanKeepsToIt(t *testing.T) {
 	fields := schema()
@@ -148,7 +148,7 @@ func TestEveryFieldOfAServiceHasAClassAndThePlanKeepsToIt(t *testing.T) {
 	}
 }
 
-// LESSONS row N4: what is equal is a no-op, whatever else the commit is; and what
+// Lesson N04: what is equal is a no-op, whatever else the commit is; and what
 // is not says why.
 func TestANoOpIsANoOpAndAnythingElseSaysWhy(t *testing.T) {
 	fields := schema()
@@ -194,7 +194,7 @@ func asJSON(r *rapid.T, v any) string {
 	return string(b)
 }
 
-// LESSONS row 15: nothing that a plan says of a service is lost on its way through
+// Lesson L15: nothing that a plan says of a service is lost on its way through
 // the store to the step that creates it.
 func TestEveryFieldOfAServiceReachesTheStepThatCreatesIt(t *testing.T) {
 	s := plain()

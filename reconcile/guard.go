@@ -8,7 +8,7 @@ import (
 
 // guard says what a plan must be approved for, "" when nothing: an empty tree,
 // or the removal of more than half of the services of a source, or of an app,
-// that has more than two (DESIGN.md section 3). A newer commit, a person's
+// that has more than two (docs/design/host.md#the-guard). A newer commit, a person's
 // approval or the commit's own signed leave settles it.
 func (t *Pass) guard(src *Source, present map[string][]string) string {
 	plan := src.Next

@@ -9,7 +9,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// Restarts of ROLLOUT.md section 4.
+// The pace of restarts (docs/design/rollout.md#restarts).
 const (
 	firstBackoff  = 10 * time.Second // before the second restart; doubles
 	maxBackoff    = 5 * time.Minute

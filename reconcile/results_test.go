@@ -9,7 +9,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// ROLLOUT.md section 5: results of checks are kept for people. A decision is made of a
+// docs/design/rollout.md#checks: results of checks are kept for people. A decision is made of a
 // World, and nothing in it, however deep, is such a result; nor a status.
 func TestNoDecisionReadsResultsOfChecksOrAStatus(t *testing.T) {
 	seen := map[reflect.Type]bool{}

@@ -8,7 +8,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// An oracle holds every step, fact and event to the invariants of ROLLOUT.md
+// An oracle holds every step, fact and event to the invariants of docs/testing/rollout-table.md
 // section 7, from the truth of the model and never by the code under test.
 //
 //	I1   watchStop
@@ -472,7 +472,7 @@ func (d *daemon) watchEvent(e ring.Event) {
 	for _, b := range d.boxes {
 		mine := b.App == e.App && b.Service == e.Service && b.Slot == e.Slot && b.Version == e.Version
 		if e.Kind == ring.InstanceCrashed && mine && b.ours && !b.running() {
-			d.violate("LESSONS 4: the end of %s, which we asked for, is told as a crash", b.Name)
+			d.violate("lesson L04: the end of %s, which we asked for, is told as a crash", b.Name)
 		}
 	}
 	if e.Kind != ring.RolloutFailed {

@@ -545,7 +545,7 @@ func (s *scenario) lastRunIsOn(network string) bool {
 	return on
 }
 
-// longestWait is what ROLLOUT.md section 4 has a host wait at most for something
+// longestWait is what docs/design/rollout.md#restarts has a host wait at most for something
 // else than a deadline: between two tries of what cannot start, and until a run
 // counts as stable, from when on the engine may restart it.
 const longestWait = 10 * time.Minute

@@ -33,7 +33,7 @@ func (d *daemon) watchBegun(b *box) {
 		key += string(run.Commit)
 	}
 	if d.begun[key]++; d.begun[key] > 1+run.Job.Retries+run.Cut && !d.acted {
-		d.violate("LESSONS 51: %s runs %d times for one reason: %s", b.Name, d.begun[key], key)
+		d.violate("lesson L51: %s runs %d times for one reason: %s", b.Name, d.begun[key], key)
 	}
 	want := d.wantOf(b.App, b.Service)
 	if want == nil || want.Cron == nil || want.Cron.Overlap == ring.OverlapAllow {

@@ -174,7 +174,7 @@ func (t *Pass) next(src *Source) *ring.Next {
 	return nil
 }
 
-// sync is the first state that applies (DESIGN.md section 10), with its reason.
+// sync is the first state that applies (docs/design/host.md#sync), with its reason.
 func (t *Pass) sync(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Reason) {
 	if src.Next == nil && len(st.Apps) == 0 && st.Refusal == nil {
 		return ring.SyncUnknown, ring.Reason{Says: cmp.Or(src.Reason, "nothing trusted yet")}

@@ -14,7 +14,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// A story is a rule of ROLLOUT.md or DESIGN.md as text; testdata/stories/README
+// A story is a rule of docs/design as text; testdata/stories/README
 // teaches the language. It plays on the daemon and engine of the simulation,
 // so every step of every story is also held to the invariants.
 type story struct {

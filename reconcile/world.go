@@ -99,7 +99,7 @@ const (
 	ApplyCommit  = "commit"  // all apps of a commit or none
 )
 
-// fresh is the gate of ROLLOUT.md section 2.2.
+// fresh reports whether the source was reached lately enough (docs/design/rollout.md#one-look).
 func (s *Source) fresh(now time.Time) bool {
 	return !s.Reached.IsZero() && now.Sub(s.Reached) <= s.FreshFor
 }

@@ -125,7 +125,7 @@ type Try struct {
 	At      time.Time // of the last
 	Next    time.Time // not before
 	Err     string
-	// Cause is one of ROLLOUT.md section 1: create_container_error, …
+	// Cause is a word that people filter by (docs/design/rollout.md#states): create_container_error, …
 	Cause string
 	// Permanent says that trying again as it is cannot help.
 	Permanent bool

@@ -8,7 +8,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// ROLLOUT.md section 3, "overlap impossible": each word of the list, and what is none.
+// docs/design/rollout.md#overlap: each word of the list, and what is none.
 func TestWhatKeepsTwoInstancesFromRunningAtOnce(t *testing.T) {
 	mount := func(kind ring.MountKind, source string) func(*ring.Service) {
 		return func(s *ring.Service) {

@@ -147,7 +147,7 @@ type Crash struct {
 // NoExit stands for the exit code of what did not exit.
 const NoExit = -1
 
-// CrashLogLines is how much of an instance's log a crash record keeps (ROLLOUT.md section 4).
+// CrashLogLines is how much of an instance's log a crash record keeps (docs/design/rollout.md#restarts).
 const CrashLogLines = 200
 
 // Row is by instance and time.

@@ -279,7 +279,7 @@ func (a *App) taken(s *Service, met map[string]bool) map[string]bool {
 }
 
 // Alone says why two instances of s cannot run at once, "" when they can:
-// ROLLOUT.md section 3, "overlap impossible".
+// docs/design/rollout.md#overlap.
 func (a *App) Alone(s *Service) string {
 	if why := s.alone(); why != "" {
 		return why
@@ -435,7 +435,7 @@ const (
 	OnFailureContinue = "continue"
 )
 
-// Rollout holds the knobs of ROLLOUT.md section 3, complete: manifest has put
+// Rollout holds the knobs of a rollout, complete: manifest has put
 // the defaults in.
 type Rollout struct {
 	Strategy         string        `json:"strategy"`
@@ -474,7 +474,7 @@ func (r Rollout) Returning() Rollout {
 	return r
 }
 
-// DefaultRollout is the table of ROLLOUT.md section 3.
+// DefaultRollout holds the default of every knob.
 func DefaultRollout() Rollout {
 	return Rollout{
 		Strategy: Rolling, MaxSurge: Count{N: 1}, MaxParallel: 1,
@@ -511,7 +511,7 @@ type Restart struct {
 	Engine     string `json:"engine"`                // as Compose says it: always, unless-stopped, on-failure, no
 	MaxRetries int    `json:"max_retries,omitempty"` // on-failure:n
 	// Delay is the first wait between restarts, which doubles, and Window the run
-	// that forgives the crashes before it; 0 is ROLLOUT.md section 4's.
+	// that forgives the crashes before it; 0 is the default of docs/design/rollout.md#restarts.
 	Delay  time.Duration `json:"delay,omitempty"`
 	Window time.Duration `json:"window,omitempty"`
 }

@@ -8,7 +8,7 @@ import (
 // Code names a refusal; users filter by it, so a code never changes meaning.
 type Code string
 
-// Codes of trust (TRUST.md section 7).
+// Codes of trust (docs/testing/trust-table.md).
 const (
 	Unsigned            Code = "Unsigned"
 	UnknownSigner       Code = "UnknownSigner"
@@ -66,7 +66,7 @@ const (
 	IntroductionNeeded Code = "IntroductionNeeded"
 )
 
-// Codes of content (DESIGN.md section 10).
+// Codes of content (docs/reference/manifest.md#codes).
 const (
 	Yaml              Code = "Yaml"
 	UnknownKey        Code = "UnknownKey"

@@ -9,7 +9,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// ROLLOUT.md section 3: the table of the knobs, written out.
+// The default of every knob of a rollout, written out.
 func TestTheKnobsHaveTheirDefaults(t *testing.T) {
 	k := ring.DefaultRollout()
 	require.Equal(t, ring.Rolling, k.Strategy)

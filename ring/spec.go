@@ -81,7 +81,7 @@ type Spec struct {
 	NetworkMode string `json:"network_mode,omitempty"`
 
 	// Shared fate: the services of the app whose instance of the same slot this
-	// one joins, and those whose volumes it takes (ROLLOUT.md section 3).
+	// one joins, and those whose volumes it takes (docs/design/rollout.md#groups).
 	NetworkOf   string        `json:"network_of,omitempty"`
 	PIDOf       string        `json:"pid_of,omitempty"`
 	IPCOf       string        `json:"ipc_of,omitempty"`

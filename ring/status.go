@@ -183,7 +183,7 @@ type RunOutcome struct {
 	Ended  time.Time `json:"ended"`
 }
 
-// Types of conditions, as ROLLOUT.md section 1 names them.
+// Types of conditions (docs/design/rollout.md#states).
 const (
 	ConditionAvailable     = "Available"     // as many serve as its rollouts have to leave
 	ConditionProgressing   = "Progressing"   // a rollout, or the way back, is under way
@@ -234,7 +234,7 @@ type RolloutStatus struct {
 	Code    ReasonCode `json:"code,omitempty"`
 }
 
-// States of an instance, as ROLLOUT.md section 1 names them.
+// States of an instance (docs/design/rollout.md#states).
 const (
 	SlotStarting   = "Starting"
 	SlotReady      = "Ready"
@@ -303,7 +303,7 @@ func (s *SourceStatus) Undoing(overrides []Override) bool {
 }
 
 // ExitCode is the exit status of "gitring status": 6, 7, 9, 10 or 0, the first
-// that applies (DESIGN.md section 5; 3 is the client's own).
+// that applies (docs/design/host.md#exit-codes; 3 is the client's own).
 func (s *Status) ExitCode() int {
 	var failed, refused, held, progressing bool
 	for _, src := range s.Sources {

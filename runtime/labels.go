@@ -8,7 +8,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// Labels that gitring puts on the engine (DESIGN.md section 6). What changes
+// Labels that gitring puts on the engine (docs/design/host.md#names-and-labels). What changes
 // lives in the store, never in labels.
 const (
 	labelHost       = "gitring.host"

@@ -13,7 +13,7 @@ import (
 )
 
 // Forges take 1000 posts for one (sha, context) and few contexts per commit
-// (FORGES.md): progress beyond these is not said, an outcome always is.
+// (docs/design/forges.md#posts-for-a-commit): progress beyond these is not said, an outcome always is.
 const (
 	maxPosts    = 20
 	maxContexts = 30

@@ -11,7 +11,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// What is kept of the answers of checks (ROLLOUT.md section 5).
+// What is kept of the answers of checks (docs/design/rollout.md#checks).
 const (
 	keepResults    = 50 // per instance and check
 	keepResultsFor = 7 * 24 * time.Hour

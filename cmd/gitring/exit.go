@@ -12,7 +12,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// Exit codes of DESIGN.md section 5.
+// Exit codes, as docs/reference/cli.md#exit-codes lists them.
 const (
 	exitOK          = 0
 	exitError       = 1
@@ -117,7 +117,7 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// later are the verbs of DESIGN.md that this release does not have.
+// later are the verbs that are planned and that this release does not have.
 var later = strings.Fields("proxy doctor fleet")
 
 // knownVerb refuses a word that is no verb, with the nearest one.

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ROLLOUT.md section 2, 2: how long after the remote was reached a plan may take away.
+// docs/design/rollout.md#one-look: how long after the remote was reached a plan may take away.
 func TestAPlanMayTakeAwayForTenPollsOrTwoTurnsOfACron(t *testing.T) {
 	for _, c := range []struct {
 		poll     string

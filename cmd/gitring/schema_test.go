@@ -251,7 +251,7 @@ func TestHistoryHoldsToItsSchema(t *testing.T) {
 	require.ElementsMatch(t, outcomes, enums(listed))
 }
 
-// LESSONS 27: every word of ring/status.go is one of the schema's, and every
+// Lesson L27: every word of ring/status.go is one of the schema's, and every
 // word of the schema is one of ring's.
 func TestTheSchemaKnowsEveryWord(t *testing.T) {
 	body, err := os.ReadFile(statusSchema)

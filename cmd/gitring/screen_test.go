@@ -121,7 +121,7 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 	require.Contains(t, s.String(), "web/web not ImageResolved")
 }
 
-// LESSONS 28: short ids, null times and null lists are shown, not fatal.
+// Lesson L28: short ids, null times and null lists are shown, not fatal.
 func TestAnEmptyStatusIsShown(t *testing.T) {
 	for _, wide := range []bool{false, true} {
 		s := &screen{}
@@ -143,7 +143,7 @@ func TestAnEmptyStatusIsShown(t *testing.T) {
 	require.Equal(t, "-", placeOf(ring.Event{}))
 }
 
-// LESSONS 27: every word a daemon may say has its place on the screen.
+// Lesson L27: every word a daemon may say has its place on the screen.
 func TestEveryStateIsShownAsItIsWritten(t *testing.T) {
 	for _, x := range []ring.Sync{ring.SyncUnknown, ring.SyncRefused, ring.SyncHeld, ring.SyncStaging, ring.SyncApplying, ring.SyncDegraded, ring.SyncSynced, "Novel"} {
 		s := &screen{}

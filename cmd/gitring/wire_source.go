@@ -91,7 +91,7 @@ func checkConfinement(ctx context.Context, git gitsync.Config) error {
 }
 
 // freshFor is how long after the remote was reached its plan may lower counts
-// (ROLLOUT.md section 2.2): max(5 min, 10 × poll), or twice a cron's interval.
+// (docs/design/rollout.md#one-look): max(5 min, 10 × poll), or twice a cron's interval.
 func freshFor(poll string, interval time.Duration) time.Duration {
 	if _, err := time.ParseDuration(poll); err != nil {
 		return max(5*time.Minute, 2*interval)
