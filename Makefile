@@ -108,11 +108,13 @@ fuzz: go ## every fuzz test for FUZZTIME
 
 .PHONY: dist dist-check
 DIST_KEY     ?=
+DIST_MAINTAINER ?=
 DIST_OUT     ?= bin/dist
 DIST_TARGETS ?=
-dist: go ## what people download, in bin/dist; DIST_KEY=… names the SSH key that signs it
-	@cd tools/release && nice go run . -source '$(CURDIR)' -out '$(abspath $(DIST_OUT))' $(if $(DIST_KEY),-key '$(abspath $(DIST_KEY))') $(if $(DIST_TARGETS),-targets '$(DIST_TARGETS)')
+dist: go ## what people download, in bin/dist; DIST_KEY=… signs it, and wants DIST_MAINTAINER='Name <mail>'
+	@cd tools/release && nice go run . -source '$(CURDIR)' -out '$(abspath $(DIST_OUT))' $(if $(DIST_KEY),-key '$(abspath $(DIST_KEY))') $(if $(DIST_MAINTAINER),-maintainer '$(DIST_MAINTAINER)') $(if $(DIST_TARGETS),-targets '$(DIST_TARGETS)')
 dist-check: go ## make a release twice, in two folders, and compare and try what came out
+	@scripts/needs.sh git ssh-keygen rpm
 	@cd tools/release && GITRING_DIST_LONG=1 nice go test -count=1 -v -timeout 60m ./...
 
 .PHONY: lint

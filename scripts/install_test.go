@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -125,6 +126,25 @@ func TestInstallerRefusesWhatDoesNotFit(t *testing.T) {
 			nil, "cannot read FROM/SHA256SUMS.sig"},
 		{"no key at all", func(*aRelease) {}, func(*aRelease) []string { return nil },
 			"no release key: this script has none, and --key names none"},
+		{"a download that was cut off", func(r *aRelease) {
+			data, err := os.ReadFile(r.archive)
+			require.NoError(r.t, err)
+			r.write(r.archive, string(data[:len(data)/2]))
+		}, nil, "is not what the signed checksums say: nothing was installed"},
+		{"an empty download", func(r *aRelease) { r.write(r.archive, "") },
+			nil, "is not what the signed checksums say: nothing was installed"},
+		{"checksums that were cut off", func(r *aRelease) {
+			sums := filepath.Join(r.dir, "SHA256SUMS")
+			data, err := os.ReadFile(sums)
+			require.NoError(r.t, err)
+			r.write(sums, string(data[:len(data)-3]))
+		}, nil, "the signature of FROM/SHA256SUMS is not the release key's: nothing was installed"},
+		{"a signature that was cut off", func(r *aRelease) {
+			sig := filepath.Join(r.dir, "SHA256SUMS.sig")
+			data, err := os.ReadFile(sig)
+			require.NoError(r.t, err)
+			r.write(sig, string(data[:len(data)/2]))
+		}, nil, "the signature of FROM/SHA256SUMS is not the release key's: nothing was installed"},
 		{"a version that the release has not", func(*aRelease) {},
 			func(r *aRelease) []string { return []string{"--key", r.key + ".allowed", "--version", "9.9.9"} }, "the release at FROM has no gitring_9.9.9_"},
 		{"a version that is a path", func(*aRelease) {},
@@ -151,6 +171,77 @@ func TestInstallerRefusesWhatDoesNotFit(t *testing.T) {
 			kept, err := os.ReadFile(old)
 			require.NoError(t, err)
 			require.Equal(t, "the old one", string(kept))
+		})
+	}
+}
+
+// A server that goes away in the middle of the program, and a script that came in half.
+func TestInstallerTakesNothingByHalves(t *testing.T) {
+	if _, err := exec.LookPath("curl"); err != nil {
+		if _, err := exec.LookPath("wget"); err != nil {
+			t.Skip("neither curl nor wget is here")
+		}
+	}
+	r := newRelease(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		data, err := os.ReadFile(filepath.Join(r.dir, filepath.Base(q.URL.Path)))
+		if err != nil {
+			http.NotFound(w, q)
+			return
+		}
+		if strings.HasSuffix(q.URL.Path, ".tar.gz") {
+			w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+			data = data[:len(data)/2]
+		}
+		_, _ = w.Write(data) // the connection ends here, short of what was promised
+	}))
+	defer server.Close()
+	to := t.TempDir()
+	code, out, errs := r.install(to, server.URL, "--version", "1.2.3", "--key", r.key+".allowed")
+	require.Equal(t, 1, code, errs)
+	require.Empty(t, out)
+	require.Contains(t, errs, "error: cannot download "+server.URL+"/"+filepath.Base(r.archive))
+	entries, err := os.ReadDir(to)
+	require.NoError(t, err)
+	require.Empty(t, entries)
+
+	script, err := os.ReadFile("install.sh")
+	require.NoError(t, err)
+	for _, n := range []int{len(script) / 4, len(script) / 2, len(script) - len("main \"$@\"\n")} {
+		half := filepath.Join(t.TempDir(), "install.sh")
+		r.write(half, string(script[:n]))
+		_ = exec.Command("sh", half, "--from", r.dir, "--to", to, "--version", "1.2.3", "--key", r.key+".allowed").Run()
+		entries, err := os.ReadDir(to)
+		require.NoError(t, err)
+		require.Empty(t, entries, "the first %d bytes of the script did something", n)
+	}
+}
+
+// Where nothing can verify, nothing is fetched and nothing installed.
+func TestInstallerNeedsWhatVerifies(t *testing.T) {
+	r := newRelease(t)
+	for missing, want := range map[string]string{
+		"ssh-keygen": "ssh-keygen is missing, and without it no signature can be verified: install OpenSSH 8.2 or later",
+		"sha256sum":  "neither sha256sum nor shasum is installed",
+	} {
+		t.Run(missing, func(t *testing.T) {
+			programs := t.TempDir()
+			for _, name := range []string{"sh", "uname", "mktemp", "rm", "cp", "awk", "cut", "tar", "gzip", "mkdir", "chmod", "mv", "ssh-keygen", "sha256sum"} {
+				at, err := exec.LookPath(name)
+				require.NoError(t, err)
+				if name != missing {
+					require.NoError(t, os.Symlink(at, filepath.Join(programs, name)))
+				}
+			}
+			t.Setenv("PATH", programs)
+			to := t.TempDir()
+			code, out, errs := r.install(to, r.dir, "--version", "1.2.3", "--key", r.key+".allowed")
+			require.Equal(t, 1, code)
+			require.Empty(t, out)
+			require.Equal(t, "error: "+want+"\n", errs)
+			entries, err := os.ReadDir(to)
+			require.NoError(t, err)
+			require.Empty(t, entries)
 		})
 	}
 }

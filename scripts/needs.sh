@@ -2,7 +2,7 @@
 # Makes sure of the programs that only the tests need: git (to make the remotes
 # that gitring follows), gpg and ssh-keygen (to sign), sshd (an ssh remote), ip (a
 # bridge for an engine of a test's own) and a registry. gitring itself needs none of
-# them.
+# them. Arguments are the programs where a target needs others, as dist-check does.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/say.sh
@@ -16,12 +16,14 @@ package_of() {
 	sshd) echo openssh-server ;;
 	ip) echo iproute2 ;;
 	docker-registry) echo docker-registry ;;
+	rpm) echo rpm ;;
 	esac
 }
 
+# absent are those of the programs that are not here.
 absent() {
 	local c
-	for c in git gpg ssh-keygen sshd ip docker-registry; do
+	for c in "$@"; do
 		has "$c" || echo "$c"
 	done
 }
@@ -41,7 +43,10 @@ install_quietly() {
 
 main() {
 	local programs packages=() c
-	programs=$(absent)
+	if [ $# -eq 0 ]; then
+		set -- git gpg ssh-keygen sshd ip docker-registry
+	fi
+	programs=$(absent "$@")
 	if [ -z "$programs" ]; then
 		return
 	fi

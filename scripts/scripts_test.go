@@ -109,10 +109,10 @@ func (m *machine) systemd() *machine {
 }
 
 // run carries a script out and tells its exit status, output and the calls it made.
-func (m *machine) run(script string) (int, string, string) {
+func (m *machine) run(script string, args ...string) (int, string, string) {
 	state := filepath.Join(m.dir, "state")
 	require.NoError(m.t, os.RemoveAll(filepath.Join(state, "calls")))
-	cmd := exec.Command(filepath.Join(m.dir, "scripts", script))
+	cmd := exec.Command(filepath.Join(m.dir, "scripts", script), args...)
 	// Nothing of the real machine: no PATH, no DOCKER_HOST.
 	cmd.Env = append([]string{
 		"PATH=" + filepath.Join(m.dir, "bin"), "BIN=" + filepath.Join(m.dir, "bin"), "STATE=" + state,
@@ -275,6 +275,14 @@ func TestNeeds(t *testing.T) {
 		require.Equal(t, 1, code)
 		require.Contains(t, out, "error: the tests need programs that are not here: sshd ip docker-registry\n")
 		require.Contains(t, out, "hint: sudo apt-get install openssh-server iproute2 docker-registry\n")
+		require.Empty(t, calls)
+	})
+
+	t.Run("a target that needs others names them", func(t *testing.T) {
+		t.Parallel()
+		code, out, calls := some(t).user().run("needs.sh", "git", "rpm")
+		require.Equal(t, 1, code)
+		require.Contains(t, out, "error: the tests need programs that are not here: rpm\nhint: sudo apt-get install rpm\n")
 		require.Empty(t, calls)
 	})
 

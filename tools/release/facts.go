@@ -18,6 +18,24 @@ type facts struct {
 	version string
 	commit  string
 	date    time.Time // of the commit; the time of everything that is made
+	// maintainer is not Git's word, but that of whoever makes the release.
+	maintainer string
+}
+
+// nobody stands in packages that nobody signed.
+const nobody = "nobody answers for this build <nobody@gitring.example>"
+
+var nameAndMail = regexp.MustCompile(`^[^<>\s][^<>\n]* <[^<>@\s]+@[^<>@\s]+\.[^<>@\s.]+>$`)
+
+// checkMaintainer refuses to sign packages that name nobody whom people can write to.
+func checkMaintainer(who string, signed bool) error {
+	switch {
+	case who == "" && signed:
+		return errors.New("a signed release names who answers for its packages: DIST_MAINTAINER='Name <mail>'")
+	case who != "" && (!nameAndMail.MatchString(who) || strings.HasSuffix(who, ".example>")):
+		return fmt.Errorf("%q is nobody to write to: DIST_MAINTAINER is 'Name <mail>'", who)
+	}
+	return nil
 }
 
 // describedTag is an answer of "git describe --long".
@@ -35,7 +53,10 @@ func versionOf(described, prepared, commit string, date time.Time) string {
 	return prepared + "-dev." + date.Format("20060102") + ".g" + commit[:7]
 }
 
-var preparedVersion = regexp.MustCompile(`(?m)^var version = "([^"]+)"$`)
+var preparedVersion = regexp.MustCompile(`(?m)^var Release = "([^"]+)"$`)
+
+// versionFile is where the source says its version.
+const versionFile = "ring/release.go"
 
 func factsOf(source string) (f facts, _ error) {
 	changed, err := git(source, "status", "--porcelain")
@@ -57,13 +78,13 @@ func factsOf(source string) (f facts, _ error) {
 		return f, err
 	}
 	f.date = time.Unix(epoch, 0).UTC()
-	text, err := os.ReadFile(filepath.Join(source, "cmd/gitring/version.go"))
+	text, err := os.ReadFile(filepath.Join(source, versionFile))
 	if err != nil {
 		return f, err
 	}
 	prepared := preparedVersion.FindSubmatch(text)
 	if prepared == nil {
-		return f, errors.New("cmd/gitring/version.go names no version")
+		return f, errors.New(versionFile + " names no version")
 	}
 	described, err := git(source, "describe", "--tags", "--long", "--abbrev=7", "--match", "v[0-9]*")
 	if err != nil {

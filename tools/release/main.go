@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,6 +15,7 @@ func main() {
 	flag.StringVar(&o.source, "source", ".", "the checkout of gitring")
 	flag.StringVar(&o.out, "out", "bin/dist", "the folder to make; what it held is removed")
 	flag.StringVar(&o.key, "key", "", "an SSH key to sign the checksums with; its public half is enough where an agent has the key")
+	flag.StringVar(&o.maintainer, "maintainer", "", "who answers for the packages, as Name <mail>; a signed release needs it")
 	targets := flag.String("targets", strings.Join(allTargets, ","), "which of these to make")
 	flag.Parse()
 	o.targets = strings.FieldsFunc(*targets, func(r rune) bool { return r == ',' || r == ' ' })
@@ -25,6 +27,7 @@ func main() {
 
 type options struct {
 	source, out, key string
+	maintainer       string // "" is nobody, where nothing is signed
 	targets          []string
 }
 
@@ -61,10 +64,14 @@ func release(o options) error {
 	if err != nil {
 		return err
 	}
+	if err := checkMaintainer(o.maintainer, o.key != ""); err != nil {
+		return err
+	}
 	f, err := factsOf(o.source)
 	if err != nil {
 		return err
 	}
+	f.maintainer = cmp.Or(o.maintainer, nobody)
 	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil {
 		return err
 	}
@@ -102,7 +109,7 @@ func release(o options) error {
 		return err
 	}
 	if o.key != "" {
-		if err := sign(filepath.Join(made, sumsFile), o.key); err != nil {
+		if err := signAll(made, o.key); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func writePackage(to, format string, t target, content []file, f facts) error {
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "gitring", Arch: t.arch, Platform: "linux", Version: f.version, MTime: f.date,
 		Section: "admin", Priority: "optional", License: "Apache-2.0",
-		Maintainer: "gitring <gitring@gitring.example>", Homepage: "https://github.com/gitring/gitring",
+		Maintainer: f.maintainer, Homepage: "https://github.com/gitring/gitring",
 		Description: "runs what a signed commit asks for, and keeps it running\n" +
 			"gitring follows a branch of a Git repository, trusts only what allowed keys\n" +
 			"signed, and keeps the containers of this host equal to it.",

@@ -24,7 +24,7 @@ import (
 
 var day = time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
 
-var sample = facts{version: "0.1.0-dev.20261122.g1a2b3c4", commit: strings.Repeat("1a2b3c4d", 5), date: day}
+var sample = facts{version: "0.1.0-dev.20261122.g1a2b3c4", commit: strings.Repeat("1a2b3c4d", 5), date: day, maintainer: "Ann Example <ann@example.org>"}
 
 func TestVersionComesFromGit(t *testing.T) {
 	commit := strings.Repeat("1a2b3c4d", 5)
@@ -36,6 +36,22 @@ func TestVersionComesFromGit(t *testing.T) {
 	} {
 		require.Equal(t, want, versionOf(described, "0.1.0", commit, day), described)
 	}
+}
+
+// The version is found where the source has it, and what the linker sets is that.
+func TestTheSourceNamesItsVersion(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("../..", versionFile))
+	require.NoError(t, err)
+	prepared := preparedVersion.FindSubmatch(text)
+	require.NotNil(t, prepared)
+	builds, err := os.ReadFile("build.go")
+	require.NoError(t, err)
+	require.Contains(t, string(builds), "-X github.com/gitring/gitring/ring.Release=%s")
+	shown := exec.Command("go", "run", "-ldflags=-X github.com/gitring/gitring/ring.Release=7.7.7", "./cmd/gitring", "version")
+	shown.Dir = "../.."
+	out, err := shown.Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), "gitring 7.7.7")
 }
 
 func TestNothingIsReleasedFromAChangedWorkTree(t *testing.T) {
@@ -80,8 +96,8 @@ func TestDebianTakesThePackage(t *testing.T) {
 	for line := range strings.Lines(listing) {
 		require.Contains(t, line, " root/root ", line)
 	}
-	facts := output(t, "dpkg-deb", "-f", path, "Package", "Version", "Architecture", "Depends")
-	require.Equal(t, "Package: gitring\nVersion: 0.1.0~dev.20261122.g1a2b3c4\nArchitecture: arm64\nDepends: passwd\n", facts)
+	facts := output(t, "dpkg-deb", "-f", path, "Package", "Version", "Architecture", "Depends", "Maintainer")
+	require.Equal(t, "Package: gitring\nVersion: 0.1.0~dev.20261122.g1a2b3c4\nArchitecture: arm64\nDepends: passwd\nMaintainer: Ann Example <ann@example.org>\n", facts)
 	require.Equal(t, "postinst\nprerm\n", scriptsOf(t, path))
 
 	root := t.TempDir()
@@ -93,8 +109,8 @@ func TestRPMTakesThePackage(t *testing.T) {
 	needs(t, "rpm")
 	path := madePackage(t, "rpm")
 	require.Equal(t, strings.Join(installed, "\n")+"\n", output(t, "rpm", "-qpl", "--nosignature", path))
-	require.Equal(t, "gitring 0.1.0~dev.20261122.g1a2b3c4 aarch64 gitring",
-		output(t, "rpm", "-qp", "--nosignature", "--qf", "%{NAME} %{VERSION} %{ARCH} %{BUILDHOST}", path))
+	require.Equal(t, "gitring 0.1.0~dev.20261122.g1a2b3c4 aarch64 gitring Ann Example <ann@example.org>",
+		output(t, "rpm", "-qp", "--nosignature", "--qf", "%{NAME} %{VERSION} %{ARCH} %{BUILDHOST} %{PACKAGER}", path))
 	scripts := output(t, "rpm", "-qp", "--nosignature", "--scripts", path)
 	require.Contains(t, scripts, "postinstall scriptlet")
 	require.Contains(t, scripts, "preuninstall scriptlet")
@@ -272,6 +288,33 @@ func TestChecksumsAreSigned(t *testing.T) {
 	require.NoError(t, verify(t, sums, key, text))
 	require.Error(t, verify(t, sums, key, append(text, '\n')), "the checksums were changed")
 	require.Error(t, verify(t, sums, other, text), "another key")
+}
+
+// Who takes one file alone verifies it alone.
+func TestEveryFileIsSignedByItself(t *testing.T) {
+	needs(t, "ssh-keygen")
+	dir, key := t.TempDir(), newKey(t, t.TempDir(), "release")
+	for _, name := range []string{"a.tar.gz", "install.sh"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644))
+	}
+	require.NoError(t, writeSums(dir))
+	require.NoError(t, signAll(dir, key))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 6)
+	for _, name := range []string{"a.tar.gz", "install.sh"} {
+		require.NoError(t, verify(t, filepath.Join(dir, name), key, []byte(name)))
+		require.Error(t, verify(t, filepath.Join(dir, name), key, []byte(name+" ")), "it was changed")
+	}
+	require.Error(t, verify(t, filepath.Join(dir, "a.tar.gz"), key, []byte("install.sh")), "the signature of another file")
+}
+
+func TestASignedReleaseNamesSomebodyToWriteTo(t *testing.T) {
+	require.NoError(t, checkMaintainer("", false))
+	for _, who := range []string{"", "Ann", "ann@gitring.org", "Ann <ann>", "Ann <ann@gitring.example>", "A\nB <a@gitring.org>", " <a@gitring.org>"} {
+		require.Error(t, checkMaintainer(who, true), who)
+	}
+	require.NoError(t, checkMaintainer("Ann Other <ann@gitring.org>", true))
 }
 
 // verify asks ssh-keygen, as docs/how-to/install.md says.

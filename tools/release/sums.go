@@ -42,6 +42,20 @@ func sign(path, key string) error {
 	return nil
 }
 
+// signAll signs each file by itself, for who takes one alone, and the checksums of all.
+func signAll(dir, key string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := sign(filepath.Join(dir, e.Name()), key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // allowedSigner is the line of allowed_signers that a release's signature is verified by.
 func allowedSigner(key string) (string, error) {
 	public, err := os.ReadFile(strings.TrimSuffix(key, ".pub") + ".pub")

@@ -30,19 +30,21 @@ func TestAReleaseIsTheSameFromTwoFolders(t *testing.T) {
 	for _, to := range []string{one, two} {
 		output(t, "git", "clone", "-q", root, to)
 	}
+	const who = "Ann Other <ann@gitring.org>"
 	key := newKey(t, dir, "release")
+	require.Error(t, release(options{source: one, out: filepath.Join(dir, "unsaid"), key: key, targets: allTargets}))
 	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
-	require.NoError(t, release(options{source: one, out: first, key: key, targets: allTargets}))
+	require.NoError(t, release(options{source: one, out: first, key: key, maintainer: who, targets: allTargets}))
 	t.Setenv("GOFLAGS", "-buildvcs=true") // a developer's own settings change nothing
 	t.Setenv("GOAMD64", "v3")
 	t.Setenv("TZ", "Asia/Tokyo")
-	require.NoError(t, release(options{source: two, out: second, key: key, targets: []string{"linux/amd64"}}))
+	require.NoError(t, release(options{source: two, out: second, key: key, maintainer: who, targets: []string{"linux/amd64"}}))
 
 	compared := 0
 	entries, err := os.ReadDir(second)
 	require.NoError(t, err)
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), sumsFile) || strings.HasSuffix(e.Name(), "_image.tar") {
+		if strings.HasPrefix(e.Name(), sumsFile) || strings.Contains(e.Name(), "_image.tar") {
 			continue // of all targets; the image has a test of its own
 		}
 		a, err := os.ReadFile(filepath.Join(first, e.Name()))
@@ -52,11 +54,25 @@ func TestAReleaseIsTheSameFromTwoFolders(t *testing.T) {
 		require.True(t, bytes.Equal(a, b), "%s differs between the two folders", e.Name())
 		compared++
 	}
-	require.Equal(t, 5, compared, "archive, deb, rpm, SBOM and install.sh")
+	require.Equal(t, 10, compared, "archive, deb, rpm, SBOM and install.sh, and the signature of each")
 	sums := exec.Command("sha256sum", "--check", "--strict", "--quiet", sumsFile)
 	sums.Dir = first
 	out, err := sums.CombinedOutput()
 	require.NoError(t, err, string(out))
+
+	entries, err = os.ReadDir(first)
+	require.NoError(t, err)
+	signed := 0
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".sig"); ok {
+			data, err := os.ReadFile(filepath.Join(first, name))
+			require.NoError(t, err)
+			require.NoError(t, verify(t, filepath.Join(first, name), key, data), name)
+			signed++
+		}
+	}
+	require.Equal(t, len(entries)-signed, signed, "each file has its signature")
+	require.Equal(t, 5+5+2+2+1+1+1, signed, "archives, SBOMs, debs, rpms, image, install.sh and the checksums")
 
 	f, err := factsOf(one)
 	require.NoError(t, err)
