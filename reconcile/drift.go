@@ -224,13 +224,13 @@ func (t *Pass) toFill(it ring.Intent) bool {
 
 func removedSays(slot int) string { return say("the container of slot %d was removed by hand", slot) }
 
-// leftAlone says that a slot stays empty, because its app only wants to be told.
-func (t *Pass) leftAlone(v *service, slot int) bool {
+// leftAlone is why a slot stays empty that somebody emptied: its app only wants to be told;
+// "" where it is filled again.
+func (t *Pass) leftAlone(v *service, slot int) string {
 	if !reports(v.app) || !t.taken(v, slot) {
-		return false
+		return ""
 	}
-	v.lacks = removedSays(slot) + ", and the app has drift: report"
-	return true
+	return removedSays(slot) + ", and the app has drift: report"
 }
 
 // limitOff is a bound that is not the spec's.

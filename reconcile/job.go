@@ -109,8 +109,8 @@ func (t *Pass) oldRun(v *service, in *inst) outcome {
 	case in.Version == v.want.Version || !in.holds():
 		return outcome{}
 	case in.Live():
-		v.says = t.earlier(v, in, ring.JobRun{Started: in.Since})
-		return outcome{then: stop}
+		why := t.earlier(v, in, ring.JobRun{Started: in.Since})
+		return outcome{then: stop, reason: ring.Reason{Code: ring.WhyRunUnderWay, On: v.id, Says: why}}
 	case t.telling(in):
 		return outcome{then: stop}
 	}

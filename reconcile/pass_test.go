@@ -87,6 +87,72 @@ func TestViewsFollowFacts(t *testing.T) {
 	require.GreaterOrEqual(t, found, 4)
 }
 
+// TestViewsAreSetByFew holds that a rule does not change the view that it was asked about:
+// what comes of it is its outcome. Views are made by few functions, named here, and changed
+// by who carries outcomes out.
+func TestViewsAreSetByFew(t *testing.T) {
+	makers := map[string]string{
+		"judge": "what is known of an instance", "choose": "the target", "live": "the target, with the files that were good",
+		"tie": "the group", "why": "what it computed once", "writes": "what it computed once", "wrote": "what it computed once",
+		"alone": "what it computed once", "inSlot": "what it computed once",
+	}
+	met := map[string]bool{}
+	fset := token.NewFileSet()
+	for _, file := range productFiles(t) {
+		parsed, err := parser.ParseFile(fset, file, nil, 0)
+		require.NoError(t, err)
+		for _, d := range parsed.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil || fn.Recv == nil || receiverType(fn) == "decider" {
+				continue
+			}
+			views := viewsOf(fn)
+			ast.Inspect(fn.Body, func(n ast.Node) bool {
+				as, ok := n.(*ast.AssignStmt)
+				if !ok {
+					return true
+				}
+				for _, left := range as.Lhs {
+					sel, ok := left.(*ast.SelectorExpr)
+					if !ok {
+						continue
+					}
+					if id, ok := sel.X.(*ast.Ident); !ok || !views[id.Name] {
+						continue
+					}
+					met[fn.Name.Name] = true
+					if makers[fn.Name.Name] == "" {
+						t.Errorf("%s: %s changes a view; say it in the outcome", fset.Position(left.Pos()), fn.Name.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	for name := range makers {
+		require.True(t, met[name], "%s changes no view any more", name)
+	}
+}
+
+// viewsOf are the names under which a function has views: of services and instances.
+func viewsOf(fn *ast.FuncDecl) map[string]bool {
+	out := map[string]bool{}
+	for _, list := range []*ast.FieldList{fn.Recv, fn.Type.Params} {
+		for _, f := range list.List {
+			star, ok := f.Type.(*ast.StarExpr)
+			if !ok {
+				continue
+			}
+			if id, ok := star.X.(*ast.Ident); ok && (id.Name == "service" || id.Name == "inst") {
+				for _, n := range f.Names {
+					out[n.Name] = true
+				}
+			}
+		}
+	}
+	return out
+}
+
 // ofView reports whether an expression is x.row, a field of x.row, or x.intent.
 func ofView(e ast.Expr) bool {
 	for {

@@ -179,15 +179,15 @@ func (t *Pass) takeOver(v *service, in *inst, row ring.SlotRow) ring.SlotRow {
 	return row
 }
 
-// awaits says that a slot that is empty was given up by a crash, and waits.
-func (t *Pass) awaits(v *service, slot int) bool {
+// awaitsRestart is why a slot that is empty waits: it was given up by a crash; "" where it
+// does not.
+func (t *Pass) awaitsRestart(v *service, slot int) string {
 	row, ok := t.Facts.Slots[ring.SlotKey(v.id, slot, v.target.Version)]
 	if !ok || v.restoring() || !t.now.Before(row.Next) {
-		return false
+		return ""
 	}
 	t.wake(row.Next)
-	v.lacks = say("slot %d crashed %d times; next try %s", slot, row.Crashes, row.Next.UTC().Format("15:04:05"))
-	return true
+	return say("slot %d crashed %d times; next try %s", slot, row.Crashes, row.Next.UTC().Format("15:04:05"))
 }
 
 // cannotRun says that an exit code means there is nothing that could run:

@@ -117,7 +117,11 @@ func (t *decider) apply(v *service, o *outcome) bool {
 	if o.clears {
 		v.lacks = ""
 	}
-	if !o.reason.None() {
+	switch {
+	case o.reason.None():
+	case v.want.Kind.Ends():
+		v.says = o.reason.Says // of a job, all that there is to say
+	default:
 		v.lacks = o.reason.Says
 	}
 	if o.move.kind == 0 {

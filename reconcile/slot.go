@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"cmp"
+
 	"github.com/gitring/gitring/ring"
 )
 
@@ -50,7 +52,8 @@ func (t *decider) create(v *service, slot int, start bool, why string) bool {
 			return false
 		}
 	}
-	if t.awaits(v, slot) || t.leftAlone(v, slot) {
+	if why := cmp.Or(t.awaitsRestart(v, slot), t.leftAlone(v, slot)); why != "" {
+		v.lacks = why
 		return false
 	}
 	owners, lacks := t.owners(v, slot)
