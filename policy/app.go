@@ -10,8 +10,8 @@ import (
 
 // CheckApp gives what only an app as a whole shows: its counts, and services
 // that mount folders inside one another. dataRoot is the app's, absolute;
-// others are what services of other apps mount of the host.
-func CheckApp(r Rules, app *ring.App, dataRoot string, others []ring.HostMounts) []Finding {
+// others are those that mount of the host besides.
+func CheckApp(r Rules, app *ring.App, dataRoot string, others Others) []Finding {
 	if r.Profile == "" {
 		r.Profile = Compose
 	}

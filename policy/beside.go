@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -98,7 +97,7 @@ func (b *beside) networks() {
 			b.tell(req, joinRule, false, finding{value: name, key: "name", risk: "is a network that networks.external of this host does not name", instead: "use a network that it names"})
 			continue
 		}
-		if other, taken := b.others.Networks[name]; taken && !other.Shared {
+		if other, taken := b.others.network(name); taken && !other.Shared {
 			b.tell(req, joinRule, other.OneHand, finding{
 				value: name, key: "name", risk: "is a network of " + other.called() + ", which lets nobody join it",
 				instead: "say attachable: true of the network in " + other.called() + ", or give it a name: of its own",
@@ -110,7 +109,7 @@ func (b *beside) networks() {
 // volumes are those that are taken over from another app: its data goes to no other hands.
 func (b *beside) volumes() {
 	for _, v := range b.app.Volumes {
-		if other, taken := b.others.Apps[v.From]; taken && v.From != b.app.Name {
+		if other, taken := b.others.app(v.From); taken && v.From != b.app.Name {
 			b.tell(Request{Key: "volume " + v.Key}, fromRule, false, finding{
 				value: v.From, key: "x-gitring.from", risk: "is " + other.called() + ", which is in other hands", instead: "use a volume of the app's own",
 			})
@@ -122,16 +121,10 @@ func (b *beside) alias(n *Name) {
 	if !n.Written {
 		return
 	}
-	names := b.others.Names[n.Network]
-	for _, name := range sortedKeys(names) {
-		if name != n.Name && !(strings.HasSuffix(name, "-") && strings.HasPrefix(n.Name, name)) {
-			continue
-		}
-		other := names[name]
+	if other, taken := b.others.name(n.Network, n.Name); taken {
 		b.tell(Request{Service: n.Service, Key: "container"}, aliasRule, other.OneHand, finding{
 			value: n.Name, key: n.Key, risk: "answers for what " + other.called() + " calls so on network " + n.Network, instead: "choose another name",
 		})
-		return
 	}
 }
 
@@ -143,17 +136,10 @@ var ofInstance = regexp.MustCompile(`^[0-9]+-[0-9a-f]{8}$`)
 func (b *beside) containers() {
 	for i := range b.app.Services {
 		s := &b.app.Services[i]
-		for _, taken := range sortedKeys(b.others.Containers) {
-			name := s.Spec.ContainerName
-			rest, begins := strings.CutPrefix(name, taken)
-			instance := begins && strings.HasSuffix(taken, "-") && ofInstance.MatchString(rest)
-			if name == "" || name != taken && !instance {
-				continue
-			}
+		if other, taken := b.others.container(s.Spec.ContainerName, ofInstance.MatchString); taken {
 			b.tell(Request{Service: s.Name, Key: "container"}, aliasRule, false, finding{
-				value: name, key: "container_name", risk: "is the name of a container of " + b.others.Containers[taken].called(), instead: "choose another name",
+				value: s.Spec.ContainerName, key: "container_name", risk: "is the name of a container of " + other.called(), instead: "choose another name",
 			})
-			break
 		}
 	}
 }
@@ -176,12 +162,9 @@ func (b *beside) route(r *Route) {
 			return
 		}
 	}
-	for _, taken := range b.others.Routes {
-		if taken.key() == r.key() {
-			f.risk = "is a host name of " + taken.By.called()
-			b.tell(req, routeRule, taken.By.OneHand, f)
-			return
-		}
+	if other, taken := b.others.route(r.key()); taken {
+		f.risk = "is a host name of " + other.called()
+		b.tell(req, routeRule, other.OneHand, f)
 	}
 }
 
@@ -191,11 +174,10 @@ func (b *beside) ports() {
 	for i := range b.app.Services {
 		s := &b.app.Services[i]
 		for _, p := range s.Spec.Ports {
-			at := slices.IndexFunc(b.others.Ports, func(t TakenPort) bool { return !t.By.OneHand && p.Clashes(t.Port) })
-			if p.HostPort == "" || at < 0 {
+			taken, is := b.others.port(p)
+			if !is {
 				continue
 			}
-			taken := b.others.Ports[at]
 			b.tell(Request{Service: s.Name, Key: "container"}, portRule, false, finding{
 				value: p.Published(), at: p.HostPort, risk: fmt.Sprintf("is published by %s as %s", taken.By.called(), taken.Port.Published()),
 				instead: "publish another port",

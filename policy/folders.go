@@ -9,8 +9,21 @@ import (
 // folders inside one another the innermost counts.
 func (l *look) isMine(p string) bool {
 	root := plain(l.req.root())
-	return l.req.DataRoot != "" && within(p, root) && !slices.ContainsFunc(sortedKeys(l.req.Others.Folders), func(other string) bool {
-		return plain(other) != root && within(plain(other), root) && within(p, plain(other))
+	return l.req.DataRoot != "" && within(p, root) && !l.req.Others.folderBetween(root, p)
+}
+
+// folderBetween reports whether gitring keeps a folder for another app below root that is p,
+// or holds it.
+func (o *Others) folderBetween(root, p string) bool {
+	if o.whose == nil {
+		return false
+	}
+	return slices.ContainsFunc(ancestors(p), func(at string) bool {
+		if at == root || !within(at, root) {
+			return false
+		}
+		_, is := o.folder(at)
+		return is
 	})
 }
 
@@ -18,35 +31,44 @@ func (l *look) isMine(p string) bool {
 // contains it. mine says that the path lies in the app's own folder, where only data
 // that apps in other hands mount already is theirs.
 func (l *look) dataOfOthers(p string, mine bool) *finding {
-	o := l.req.Others
-	if !mine {
-		for _, folder := range sortedKeys(o.Folders) {
-			// Two apps of two sources may have one folder: then what each mounts tells.
-			if within(p, plain(folder)) && plain(folder) != plain(l.req.root()) {
-				return &finding{grade: forbidden, risk: "is the data of " + o.Folders[folder].called()}
-			}
+	o := &l.req.Others
+	if o.whose == nil {
+		return nil
+	}
+	root := plain(l.req.root())
+	for _, at := range ancestors(p) {
+		// Two apps of two sources may have one folder: then what each mounts tells.
+		if by, is := o.folder(at); is && !mine && at != root {
+			return &finding{grade: forbidden, risk: "is the data of " + by.called()}
 		}
 	}
-	for _, folder := range sortedKeys(o.Data) {
-		if within(p, plain(folder)) {
-			return &finding{grade: forbidden, risk: "is the data of " + o.Data[folder].called(), instead: "mount another folder, or give one of the two sources a data_root of its own"}
+	for _, at := range ancestors(p) {
+		if by, is := o.mounted(at); is {
+			return &finding{grade: forbidden, risk: "is the data of " + by.called(), instead: "mount another folder, or give one of the two sources a data_root of its own"}
 		}
 	}
 	// Whoever mounts a folder above all data asks for the host, and is judged by that.
-	if !slices.ContainsFunc(append(o.DataRoots, l.req.DataRoot), func(root string) bool { return root != "" && within(p, plain(root)) }) {
+	if !l.inDataRoots(p) {
 		return nil
 	}
-	for _, all := range []map[string]Other{o.Folders, o.Data} {
-		for _, folder := range sortedKeys(all) {
-			if by := all[folder]; !by.OneHand && within(plain(folder), p) && (plain(folder) != plain(l.req.root()) || path.Clean(p) != plain(folder)) {
+	holds := func(paths []string, whose func(string) (Other, bool)) *finding {
+		for _, at := range below(paths, p) {
+			if by, is := whose(at); is && !by.OneHand && (at != root || path.Clean(p) != root) {
 				return &finding{grade: forbidden, risk: "holds the data of " + by.called()}
 			}
 		}
+		return nil
 	}
-	return nil
+	if f := holds(o.whose.index.folderPaths, o.folder); f != nil {
+		return f
+	}
+	return holds(o.whose.index.dataPaths, o.mounted)
 }
 
-// holds reports whether a folder of another app lies at or below p.
-func holds(folders map[string]Other, p string) bool {
-	return slices.ContainsFunc(sortedKeys(folders), func(other string) bool { return within(plain(other), p) })
+// holdsFolder reports whether a folder of another app lies at or below p.
+func (o *Others) holdsFolder(p string) bool {
+	return o.whose != nil && slices.ContainsFunc(below(o.whose.index.folderPaths, p), func(at string) bool {
+		_, is := o.folder(at)
+		return is
+	})
 }

@@ -73,7 +73,7 @@ func mountSource(l *look) {
 
 // volumeNamed judges a volume by the engine's name for it.
 func (l *look) volumeNamed(name, at string) {
-	if other, taken := l.req.Others.Volumes[name]; taken && name != "" {
+	if other, taken := l.req.Others.volume(name); taken && name != "" {
 		of := *l
 		of.rule.name = "mounts.external_volumes"
 		of.find(finding{value: name, at: at, grade: forbidden, risk: "is a volume of " + other.called()})

@@ -13,14 +13,13 @@ import (
 // CheckNested judges the folders of the host that an app's services mount:
 // none may lie inside a folder that a container may write to, the same service
 // included. Whoever may write there can put a link in its place, and the engine
-// follows that at its next restart. others are the services of other apps.
-func CheckNested(r Rules, app *ring.App, dataRoot string, others []ring.HostMounts) []Finding {
+// follows that at its next restart.
+func CheckNested(r Rules, app *ring.App, dataRoot string, others Others) []Finding {
 	mounts := HostMountsOf(app, dataRoot)
-	all := slices.Concat(mounts, others)
 	var out []Finding
 	for i := range app.Services {
 		req := Request{App: app.Name, Source: app.Source, Path: app.Path, Service: app.Services[i].Name, Key: "container", DataRoot: dataRoot}
-		out = append(out, nestedOf(r, req, mounts[i].Mounts, all)...)
+		out = append(out, nestedOf(r, req, mounts[i].Mounts, mounts, others)...)
 	}
 	return sorted(out)
 }
@@ -30,7 +29,7 @@ func CheckNested(r Rules, app *ring.App, dataRoot string, others []ring.HostMoun
 // Those below the request's data root are shown from there.
 func CheckMounted(r Rules, req Request, mounts []ring.HostMount, all []ring.HostMounts) []Finding {
 	req.Key, req.Body = "container", nil
-	return sorted(nestedOf(r, req, mounts, all))
+	return sorted(nestedOf(r, req, mounts, all, Others{}))
 }
 
 // CheckLeads judges where paths lead that are links, as if those places had been
@@ -55,7 +54,7 @@ func CheckLeads(r Rules, req Request, mounts []ring.HostMount, leads map[string]
 	return sorted(w.out)
 }
 
-func nestedOf(r Rules, req Request, mounts []ring.HostMount, all []ring.HostMounts) []Finding {
+func nestedOf(r Rules, req Request, mounts []ring.HostMount, all []ring.HostMounts, others Others) []Finding {
 	if r.Profile == "" {
 		r.Profile = Compose
 	}
@@ -63,7 +62,11 @@ func nestedOf(r Rules, req Request, mounts []ring.HostMount, all []ring.HostMoun
 	shown := func(p string) string { return inside(p, plain(req.DataRoot)) }
 	l := &look{walker: &w, rule: nestedRule, spot: spot{path: "App." + nestedRule.key}, v: reflect.ValueOf(true)}
 	for _, m := range mounts {
-		if outer, who := writableAbove(m.Source, all); who != "" {
+		outer, who := writableAbove(m.Source, all)
+		if who == "" {
+			outer, who = others.writableAbove(m.Source)
+		}
+		if who != "" {
 			l.find(finding{
 				value: shown(m.Source) + " in " + shown(outer) + " of " + who, at: m.Target, asks: m.Source, alone: strings.Contains(m.Source, ":"),
 				instead: "mount folders beside each other, the outer one read-only, or the inner one at its own place directly inside the outer one in every service that writes there",

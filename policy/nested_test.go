@@ -46,7 +46,7 @@ func TestNoFolderLiesInsideOneThatAContainerMayWriteTo(t *testing.T) {
 			for i, mounts := range c.services {
 				app.Services = append(app.Services, ring.Service{Name: string(rune('a' + i)), Replicas: 1, Spec: ring.Spec{Mounts: mounts}})
 			}
-			found := CheckApp(Rules{}, app, "/srv/gitring", nil)
+			found := CheckApp(Rules{}, app, "/srv/gitring", Others{})
 			if c.denied == "" {
 				require.Empty(t, found)
 				return
@@ -55,7 +55,7 @@ func TestNoFolderLiesInsideOneThatAContainerMayWriteTo(t *testing.T) {
 			require.Equal(t, Deny, found[0].Verdict)
 			require.Equal(t, "mounts.nested", found[0].Rule)
 			require.Equal(t, c.denied, found[0].Value)
-			power := CheckApp(Rules{Profile: Owner}, app, "/srv/gitring", nil)
+			power := CheckApp(Rules{Profile: Owner}, app, "/srv/gitring", Others{})
 			require.Len(t, power, 1)
 			require.Equal(t, Power, power[0].Verdict)
 			for _, f := range append(found, power...) {
@@ -70,8 +70,11 @@ func TestAFolderInsideAnotherAppsIsNested(t *testing.T) {
 	inner := &ring.App{Name: "films", Services: []ring.Service{{Name: "films", Replicas: 1, Spec: ring.Spec{
 		Mounts: []ring.Mount{{Kind: ring.MountBind, Source: "/mnt/media/films", Target: "/films"}},
 	}}}}
-	outer := func(readOnly bool) []ring.HostMounts {
-		return []ring.HostMounts{{Who: "service sort of app sort", Mounts: []ring.HostMount{{Source: "/mnt/media", Target: "/media", ReadOnly: readOnly}}}}
+	outer := func(readOnly bool) Others {
+		w := &Whose{Holdings: []Holding{{Holder: Holder{App: "sort", Path: "sort"}, State: Next, Mounts: []ring.HostMounts{
+			{Who: "service sort", Mounts: []ring.HostMount{{Source: "/mnt/media", Target: "/media", ReadOnly: readOnly}}},
+		}}}}
+		return w.Of(HolderOf(inner))
 	}
 	require.Empty(t, CheckApp(Rules{}, inner, "/srv", outer(true)))
 	found := CheckApp(Rules{}, inner, "/srv", outer(false))
@@ -94,6 +97,6 @@ func TestFoldersTakenFromAnotherServiceCountForNested(t *testing.T) {
 			{Name: "b", Replicas: 1, Spec: ring.Spec{VolumesFrom: []ring.VolumesFrom{{Service: "a"}}, Mounts: []ring.Mount{data("web/app/x", "/x")}}},
 		}}
 	}
-	require.Len(t, CheckApp(Rules{}, app(false), "/srv", nil), 1)
-	require.Empty(t, CheckApp(Rules{}, app(true), "/srv", nil))
+	require.Len(t, CheckApp(Rules{}, app(false), "/srv", Others{}), 1)
+	require.Empty(t, CheckApp(Rules{}, app(true), "/srv", Others{}))
 }

@@ -71,7 +71,7 @@ func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
 		}
 	}
 	lists := l.r.lists()
-	shared := holds(l.req.Others.Folders, p)
+	shared := l.req.Others.holdsFolder(p)
 	if root, ok := l.bindRoot(lists, p); ok && !l.r.holdsOwn(p) && !shared && !l.closed(lists, p, root) {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (l *look) bindRoot(lists *Lists, p string) (string, bool) {
 
 // inDataRoots reports whether a path lies below a folder that holds the data of apps.
 func (l *look) inDataRoots(p string) bool {
-	return slices.ContainsFunc(append(slices.Clone(l.req.Others.DataRoots), l.req.DataRoot), func(root string) bool { return root != "" && within(p, plain(root)) })
+	return slices.ContainsFunc(append(slices.Clone(l.req.Others.roots()), l.req.DataRoot), func(root string) bool { return root != "" && within(p, plain(root)) })
 }
 
 // readOnlyPlace is the entry of mounts.always that a path is or lies below; each entry

@@ -239,7 +239,7 @@ func TestTheFolderOfAllVolumesIsAPowerBesideTheEnginesSocket(t *testing.T) {
 }
 
 // besideShop has another app of the same hand.
-var besideShop = Others{Folders: map[string]Other{"/srv/shop": {Holder: Holder{App: "shop"}, OneHand: true}}}
+var besideShop = (&Whose{Holdings: []Holding{{Holder: Holder{App: "shop", Path: "shop"}, State: Next, DataRoot: "/srv"}}}).Of(Holder{App: "web", Path: "web"})
 
 // An app in the root of the repository has the whole data root but for what
 // belongs to its neighbours.
@@ -267,10 +267,10 @@ func TestWhatOnlyAnAppAsAWholeShows(t *testing.T) {
 	for range 101 {
 		app.Services = append(app.Services, ring.Service{Name: "s", Replicas: 1})
 	}
-	found := CheckApp(Rules{}, app, "/srv", nil)
+	found := CheckApp(Rules{}, app, "/srv", Others{})
 	require.Len(t, found, 1)
 	require.Equal(t, "limits.services_per_app", found[0].Rule)
-	require.Empty(t, CheckApp(Rules{Profile: Owner}, app, "/srv", nil))
+	require.Empty(t, CheckApp(Rules{Profile: Owner}, app, "/srv", Others{}))
 
 	data := func(name, source string, readOnly bool) ring.Service {
 		return ring.Service{Name: name, Spec: ring.Spec{Mounts: []ring.Mount{{Kind: ring.MountData, Source: source, Target: "/x", ReadOnly: readOnly}}}}
@@ -286,7 +286,7 @@ func TestWhatOnlyAnAppAsAWholeShows(t *testing.T) {
 		{"inside one that is only read", data("a", "web/data", true), data("b", "web/data/sub", false), 0},
 	} {
 		app.Services = []ring.Service{tt.a, tt.b}
-		require.Len(t, CheckApp(Rules{}, app, "/srv", nil), tt.want, tt.name)
+		require.Len(t, CheckApp(Rules{}, app, "/srv", Others{}), tt.want, tt.name)
 	}
 }
 

@@ -51,6 +51,8 @@ type Holding struct {
 	Routes     []Route
 	Ports      []ring.Port
 	Mounts     []ring.HostMounts // of its services
+
+	unmounted, dismissed bool // by Unmount and Dismiss
 }
 
 // Network is a network that gitring makes for an app. Shared says that the app lets
@@ -80,6 +82,16 @@ type Whose struct {
 	// OneHand reports whether two apps of one source are in one hand: no signer has
 	// rights on only one of them. nil is always.
 	OneHand func(source string, a, b Holder) bool
+
+	index    *index // of Holdings; nil until it is asked
+	accepted *Whose // what Accepted gives; nil until Prepare
+}
+
+// Prepare makes what all calls of Accepted share. w is not changed after it.
+func (w *Whose) Prepare() {
+	a := w.Accepted()
+	a.indexed()
+	w.accepted = &a
 }
 
 // With is w with the apps of one plan instead of what the newest plan of their source
@@ -87,32 +99,42 @@ type Whose struct {
 func (w Whose) With(source string, plan []Holding) Whose {
 	all := slices.DeleteFunc(slices.Clone(w.Holdings), func(h Holding) bool { return h.State == Next && h.Source == source })
 	w.Holdings = append(all, plan...)
+	w.index, w.accepted = nil, nil
 	w.sort()
 	return w
 }
 
 // Unmount leaves out what a planned app mounts.
 func (w *Whose) Unmount(me Holder) {
-	for i := range w.Holdings {
-		if h := &w.Holdings[i]; h.State == Next && h.Source == me.Source && h.App == me.App {
-			h.Mounts = nil
-		}
+	for _, h := range w.planned(me) {
+		h.unmounted = true
 	}
 }
 
 // Dismiss leaves out what a planned app claims outside of its own folder: host names,
 // ports, names on networks and data.
 func (w *Whose) Dismiss(me Holder) {
-	for i := range w.Holdings {
-		if h := &w.Holdings[i]; h.State == Next && h.Source == me.Source && h.App == me.App {
-			h.Mounts, h.Routes, h.Ports, h.Names, h.Containers = nil, nil, nil, nil, nil
-			h.Data = slices.DeleteFunc(slices.Clone(h.Data), func(d string) bool { return !within(d, h.Folder()) })
+	for _, h := range w.planned(me) {
+		h.unmounted, h.dismissed = true, true
+	}
+}
+
+// planned are the holdings of an app in the newest plan of its source.
+func (w *Whose) planned(me Holder) (out []*Holding) {
+	for _, i := range w.indexed().apps[me.App] {
+		if h := &w.Holdings[i]; h.State == Next && h.Source == me.Source {
+			out = append(out, h)
 		}
 	}
+	return out
 }
 
 // Accepted is w without what is only asked for.
 func (w Whose) Accepted() Whose {
+	if w.accepted != nil {
+		return *w.accepted
+	}
+	w.index = nil
 	w.Holdings = slices.DeleteFunc(slices.Clone(w.Holdings), func(h Holding) bool { return h.State == Next })
 	w.sort()
 	return w
@@ -148,53 +170,197 @@ func (o Other) called() string {
 // Others is what belongs to other apps than one, for one look. The zero value is an app
 // that is alone.
 type Others struct {
-	Volumes map[string]Other // by the engine's name
-	// Folders are those that gitring keeps for other apps, and Data the data folders
-	// that apps in other hands mount.
-	Folders, Data map[string]Other
-	DataRoots     []string // of all apps: below them the data of apps lies
-	Networks      map[string]Other
-	Names         map[string]map[string]Other // by network, then by name
-	Containers    map[string]Other            // of apps in other hands, by Holding.Containers
-	Routes        []TakenRoute
-	Ports         []TakenPort
-	Mounts        []ring.HostMounts // what services of other apps mount of the host
-	Apps          map[string]Other  // in other hands, by name
+	whose    *Whose
+	me       Holder
+	mine     *held
+	noMounts bool
 }
 
-// TakenRoute is a host name that another app answers for.
-type TakenRoute struct {
-	Route
-	By Other
+// Unmounted is o without what other apps mount.
+func (o Others) Unmounted() Others {
+	o.noMounts = true
+	return o
+}
+
+// Of is what other apps than me have, as far as me has to leave it to them. Each thing
+// is the first one's: what is in force comes before what is only planned, then whoever
+// was accepted earlier. w comes from With or Accepted, and is only read after it.
+func (w *Whose) Of(me Holder) Others { return Others{whose: w, me: me, mine: w.mine(me)} }
+
+// first is the first other app that has one of the entries and for which takes says yes.
+func (o *Others) first(entries []entry, takes func(h *Holding, e entry, by Other) bool) (Other, entry, bool) {
+	for _, e := range entries {
+		if o.whose.index.visited != nil {
+			*o.whose.index.visited++
+		}
+		h := &o.whose.Holdings[e.holding]
+		if h.same(o.me) || !o.whose.counts(o.me, h) {
+			continue
+		}
+		if by := (Other{Holder: h.Holder, OneHand: o.whose.oneHand(o.me, h.Holder)}); takes(h, e, by) {
+			return by, e, true
+		}
+	}
+	return Other{}, entry{}, false
+}
+
+// app is an app in other hands, by its name.
+func (o *Others) app(name string) (Other, bool) {
+	if o.whose == nil {
+		return Other{}, false
+	}
+	var entries []entry
+	for _, i := range o.whose.index.apps[name] {
+		entries = append(entries, entry{holding: i})
+	}
+	by, _, ok := o.first(entries, func(_ *Holding, _ entry, by Other) bool { return !by.OneHand })
+	return by, ok
+}
+
+// volume is whose a volume is, by the engine's name.
+func (o *Others) volume(name string) (Other, bool) {
+	if o.whose == nil {
+		return Other{}, false
+	}
+	by, _, ok := o.first(o.whose.index.volumes[name], func(h *Holding, _ entry, by Other) bool {
+		return by.OneHand || !o.mine.first(o.mine.volumes, name, h)
+	})
+	return by, ok
+}
+
+// network is whose a network is.
+func (o *Others) network(name string) (Other, bool) {
+	if o.whose == nil {
+		return Other{}, false
+	}
+	by, e, ok := o.first(o.whose.index.networks[name], func(h *Holding, _ entry, _ Other) bool { return !o.mine.first(o.mine.networks, name, h) })
+	if ok {
+		by.Shared = o.whose.Holdings[e.holding].Networks[e.item].Shared
+	}
+	return by, ok
+}
+
+// name is who is called so on a network. A name that ends in a dash stands for all that
+// begin so.
+func (o *Others) name(network, name string) (Other, bool) {
+	if o.whose == nil {
+		return Other{}, false
+	}
+	for _, word := range beginnings(name) {
+		key := network + " " + word
+		by, _, ok := o.first(o.whose.index.names[key], func(h *Holding, _ entry, _ Other) bool {
+			if h.dismissed || o.mine.makes[network] && h.State == Next && !h.makes(network) {
+				return false // on a network of my own nobody comes before me who is not there yet
+			}
+			return !o.mine.first(o.mine.names, key, h)
+		})
+		if ok {
+			return by, true
+		}
+	}
+	return Other{}, false
+}
+
+// container is the app in other hands whose container is called so, or would be: instance
+// tells of the rest of a name behind the beginning that all instances of a service have.
+func (o *Others) container(name string, instance func(rest string) bool) (Other, bool) {
+	if o.whose == nil || name == "" {
+		return Other{}, false
+	}
+	for _, word := range beginnings(name) {
+		if word != name && !instance(strings.TrimPrefix(name, word)) {
+			continue
+		}
+		by, _, ok := o.first(o.whose.index.containers[word], func(h *Holding, _ entry, by Other) bool {
+			return !h.dismissed && !by.OneHand && !o.mine.first(o.mine.containers, word, h)
+		})
+		if ok {
+			return by, true
+		}
+	}
+	return Other{}, false
+}
+
+// route is who answers for a host name.
+func (o *Others) route(key string) (Other, bool) {
+	if o.whose == nil {
+		return Other{}, false
+	}
+	by, _, ok := o.first(o.whose.index.routes[key], func(h *Holding, _ entry, _ Other) bool {
+		return !h.dismissed && !o.mine.first(o.mine.routes, key, h)
+	})
+	return by, ok
+}
+
+// port is the port of an app in other hands with which one clashes.
+func (o *Others) port(p ring.Port) (TakenPort, bool) {
+	if o.whose == nil || p.HostPort == "" {
+		return TakenPort{}, false
+	}
+	by, e, ok := o.first(o.whose.index.ports[portKey(p)], func(h *Holding, e entry, by Other) bool {
+		return !h.dismissed && !by.OneHand && p.Clashes(h.Ports[e.item]) && !o.mine.published(h.Ports[e.item], h)
+	})
+	if !ok {
+		return TakenPort{}, false
+	}
+	return TakenPort{o.whose.Holdings[e.holding].Ports[e.item], by}, true
+}
+
+// folder is for which other app gitring keeps a folder.
+func (o *Others) folder(p string) (Other, bool) {
+	by, _, ok := o.first(o.whose.index.folders[p], func(h *Holding, _ entry, by Other) bool { return by.OneHand || !o.mine.lives(h) })
+	return by, ok
+}
+
+// mounted is which app in other hands mounts a data folder.
+func (o *Others) mounted(p string) (Other, bool) {
+	by, _, ok := o.first(o.whose.index.data[p], func(h *Holding, e entry, by Other) bool {
+		d := h.Data[e.item]
+		if by.OneHand || h.dismissed && !within(d, h.Folder()) {
+			return false
+		}
+		return !o.mine.first(o.mine.data, d, h) && !o.mine.holds(d, h)
+	})
+	return by, ok
+}
+
+// roots are the folders that hold the data of apps.
+func (o *Others) roots() []string {
+	if o.whose == nil {
+		return nil
+	}
+	return o.whose.index.roots
+}
+
+// writableAbove is as that of the mounts of other apps.
+func (o *Others) writableAbove(source string) (outer, who string) {
+	if o.whose == nil || o.noMounts {
+		return "", ""
+	}
+	best := entry{holding: len(o.whose.Holdings)}
+	for _, above := range ancestors(source) {
+		if above == source {
+			continue
+		}
+		by, e, ok := o.first(o.whose.index.mounts[above], func(h *Holding, e entry, _ Other) bool {
+			all := h.Mounts[e.item].Mounts
+			return !h.unmounted && !all[e.sub].ReadOnly && !mountedInPlace(source, all[e.sub], all)
+		})
+		if ok && e.before(best) {
+			best, outer, who = e, above, o.whose.Holdings[e.holding].Mounts[e.item].Who+" of "+by.called()
+		}
+	}
+	return outer, who
+}
+
+func (e entry) before(x entry) bool {
+	return cmp.Or(cmp.Compare(e.holding, x.holding), cmp.Compare(e.item, x.item), cmp.Compare(e.sub, x.sub)) < 0
 }
 
 // TakenPort is a port of the host that another app publishes.
 type TakenPort struct {
 	Port ring.Port
 	By   Other
-}
-
-// Of is what other apps than me have, as far as me has to leave it to them. Each thing
-// is the first one's: what is in force comes before what is only planned, then whoever
-// was accepted earlier. w comes from With or Accepted.
-func (w *Whose) Of(me Holder) Others {
-	o := Others{
-		Volumes: map[string]Other{}, Folders: map[string]Other{}, Data: map[string]Other{},
-		Networks: map[string]Other{}, Names: map[string]map[string]Other{}, Containers: map[string]Other{}, Apps: map[string]Other{},
-	}
-	mine := w.mine(me)
-	for i := range w.Holdings {
-		h := &w.Holdings[i]
-		if h.DataRoot != "" && !slices.Contains(o.DataRoots, h.DataRoot) {
-			o.DataRoots = append(o.DataRoots, h.DataRoot)
-		}
-		if h.same(me) || !w.counts(me, h) {
-			continue
-		}
-		by := Other{Holder: h.Holder, OneHand: w.oneHand(me, h.Holder)}
-		w.take(&o, h, by, mine)
-	}
-	return o
 }
 
 // counts reports whether what a holding names is kept from me. Within one hand only the
@@ -205,70 +371,6 @@ func (w *Whose) counts(me Holder, h *Holding) bool {
 		return h.Source < me.Source
 	}
 	return h.State == Next || !w.oneHand(me, h.Holder)
-}
-
-// take notes what one other app has.
-func (w *Whose) take(o *Others, h *Holding, by Other, mine *held) {
-	if !by.OneHand {
-		first(o.Apps, h.App, by)
-	}
-	for _, m := range h.Mounts {
-		m.Who += " of " + by.called()
-		o.Mounts = append(o.Mounts, m)
-	}
-	if h.DataRoot != "" && (by.OneHand || !mine.lives(h)) {
-		first(o.Folders, h.Folder(), by)
-	}
-	for _, v := range h.Volumes {
-		if by.OneHand || !mine.first(mine.volumes, v, h) {
-			first(o.Volumes, v, by)
-		}
-	}
-	for _, d := range h.Data {
-		if !by.OneHand && !mine.first(mine.data, d, h) && !mine.holds(d, h) {
-			first(o.Data, d, by)
-		}
-	}
-	for _, n := range h.Networks {
-		if !mine.first(mine.networks, n.Name, h) {
-			joined := by
-			joined.Shared = n.Shared
-			first(o.Networks, n.Name, joined)
-		}
-	}
-	for _, n := range h.Names {
-		if mine.makes[n.Network] && h.State == Next && !h.makes(n.Network) {
-			continue // on a network of my own nobody comes before me who is not there yet
-		}
-		if o.Names[n.Network] == nil {
-			o.Names[n.Network] = map[string]Other{}
-		}
-		if !mine.first(mine.names, n.Network+" "+n.Name, h) {
-			first(o.Names[n.Network], n.Name, by)
-		}
-	}
-	for _, c := range h.Containers {
-		if !by.OneHand && !mine.first(mine.containers, c, h) {
-			first(o.Containers, c, by)
-		}
-	}
-	for _, r := range h.Routes {
-		if !mine.first(mine.routes, r.key(), h) {
-			o.Routes = append(o.Routes, TakenRoute{r, by})
-		}
-	}
-	for _, p := range h.Ports {
-		if !mine.published(p, h) {
-			o.Ports = append(o.Ports, TakenPort{p, by})
-		}
-	}
-}
-
-// first keeps the one that came first.
-func first(m map[string]Other, what string, by Other) {
-	if _, taken := m[what]; !taken {
-		m[what] = by
-	}
 }
 
 func (h *Holding) compare(o *Holding) int {
@@ -345,11 +447,8 @@ func (w *Whose) mine(me Holder) *held {
 			of[what] = h
 		}
 	}
-	for i := range w.Holdings {
+	for _, i := range w.indexed().held(me) {
 		h := &w.Holdings[i]
-		if !h.same(me) {
-			continue
-		}
 		if h.DataRoot != "" {
 			m.folders = append(m.folders, h.Folder())
 		}

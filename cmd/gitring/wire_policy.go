@@ -200,18 +200,14 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 // all claims of those that are refused whatever else is planned. They do not run, and
 // whoever writes one could refuse all others by it.
 func (j judge) leaveOutRefused(apps []ring.App, w *policy.Whose) {
+	accepted := w.Accepted()
 	for i := range apps {
 		me := policy.HolderOf(&apps[i])
-		alone := w.Of(me)
-		alone.Mounts = nil
-		if !j.refuses(&apps[i], alone) {
+		if !j.refuses(&apps[i], w.Of(me).Unmounted()) {
 			continue
 		}
 		w.Unmount(me)
-		accepted := w.Accepted()
-		alone = accepted.Of(me)
-		alone.Mounts = nil
-		if j.refuses(&apps[i], alone) {
+		if j.refuses(&apps[i], accepted.Of(me).Unmounted()) {
 			w.Dismiss(me)
 		}
 	}
@@ -228,7 +224,7 @@ func (j judge) refuses(a *ring.App, others policy.Others) bool {
 func (j judge) draftFindings(d *manifest.Draft, w policy.Whose) []policy.Finding {
 	others := w.Of(policy.HolderOf(&d.App))
 	rules := j.of(&d.App)
-	found := policy.CheckApp(rules, &d.App, j.root(&d.App), others.Mounts)
+	found := policy.CheckApp(rules, &d.App, j.root(&d.App), others)
 	for i := range d.App.Services {
 		requests, err := runtime.Payloads(j.rules.Host, &d.App, &d.App.Services[i], j.root(&d.App), j.rules.Content)
 		if err != nil {
@@ -361,7 +357,7 @@ func byPlace(all []*ring.Refusal) []*ring.Refusal {
 
 func (j judge) findings(a *ring.App, others policy.Others) ([]policy.Finding, *ring.Refusal) {
 	rules := j.of(a)
-	found := policy.CheckApp(rules, a, j.root(a), others.Mounts)
+	found := policy.CheckApp(rules, a, j.root(a), others)
 	found = append(found, policy.CheckBeside(rules, a, j.root(a), others)...)
 	for i := range a.Services {
 		s := &a.Services[i]

@@ -205,9 +205,9 @@ func (d *daemon) violationPrint() string {
 func (d *daemon) judgeInForce(ctx context.Context) {
 	inForce, _ := d.ledger.apps()
 	var all []violation
+	whose := d.ledger.whose().Accepted()
 	for _, name := range slices.Sorted(maps.Keys(inForce)) {
 		a := inForce[name].App
-		whose := d.ledger.whose().Accepted()
 		found, _ := d.judge.findings(&a, whose.Of(policy.HolderOf(&a)))
 		for _, f := range found {
 			if f.Verdict != policy.Deny {

@@ -182,6 +182,7 @@ func (l *ledger) look() *policy.Whose {
 		}
 	}
 	w.Holdings = append(w.Holdings, l.left()...)
+	w.Prepare()
 	return w
 }
 
