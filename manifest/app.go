@@ -197,7 +197,11 @@ func (a *appReader) nameHostsEnv() {
 	}
 	places := a.host.where(dotEnv) + " on the host, or " + a.shared.where(dotEnv) + " for all apps"
 	for i := range a.faults.list {
-		a.faults.list[i].hint = strings.Replace(a.faults.list[i].hint, hostsEnv, places, 1)
+		f := &a.faults.list[i]
+		f.hint = strings.Replace(f.hint, hostsEnv, places, 1)
+		if f.variable != "" {
+			f.answers = [2]string{a.host.path(dotEnv), a.shared.path(dotEnv)}
+		}
 	}
 }
 

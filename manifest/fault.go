@@ -25,12 +25,15 @@ type fault struct {
 	code ring.Code
 	place
 	says, hint string
+	variable   string    // that is not set
+	answers    [2]string // files of the host's env folder that could say it
 }
 
 func (f *fault) refusal(sha ring.SHA, app string) *ring.Refusal {
 	return &ring.Refusal{
 		Code: f.code, Commit: sha, App: app,
 		File: f.file, Line: f.line, Says: f.says, Hint: f.hint,
+		Variable: f.variable, Answers: f.answers,
 	}
 }
 

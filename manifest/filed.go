@@ -75,7 +75,7 @@ func (b *builderOf) labels(c types.ServiceConfig) map[string]string {
 		}
 		for _, f := range b.commitEnv(v, p, body, false) {
 			if f != untold {
-				f.hint = strings.Replace(f.hint, inEnv, "set it on an earlier line", 1)
+				f.hint, f.variable = strings.Replace(f.hint, inEnv, "set it on an earlier line", 1), ""
 			}
 			b.faults.put(f)
 		}

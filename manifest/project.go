@@ -284,10 +284,14 @@ func (a *appReader) hostFile(p string) (host *hostEnv, file string, held bool) {
 	return host, file, held
 }
 
-// hostPlace is where the host may keep p, a path inside the commit.
-func (a *appReader) hostPlace(p string) string {
+// elsewhere refuses that the commit does not hold p, a path inside it, which the host may
+// keep.
+func (a *appReader) elsewhere(at place, p, hint, says string) *fault {
 	host, file, _ := a.hostFile(p)
-	return host.where(file)
+	return &fault{
+		code: ring.BadValue, place: at, says: says, hint: hint + ", or put it into the host's env folder as " + host.where(file),
+		answers: [2]string{host.path(file)},
+	}
 }
 
 // envFileAt reads an env file that a manifest names relative to the app's folder:
@@ -306,7 +310,7 @@ func (a *appReader) envFileAt(v *variables, name string, at place, raw bool) {
 	if !ok {
 		return
 	}
-	a.faults.add(ring.BadValue, at, "add the file, correct its name, or put it into the host's env folder as "+a.hostPlace(p), "the commit does not hold %s", p)
+	a.faults.put(a.elsewhere(at, p, "add the file, correct its name", "the commit does not hold "+p))
 }
 
 // hostEnvFile reads an env file that a manifest names by its path on the host. Nothing of

@@ -72,7 +72,10 @@ const SharedFolder = "_shared"
 func SharedEnv(source string) string { return SharedFolder + "/" + source }
 
 // where is how a refusal names a file of the folder.
-func (h *hostEnv) where(file string) string { return "<env.dir>/" + path.Join(h.app, file) }
+func (h *hostEnv) where(file string) string { return "<env.dir>/" + h.path(file) }
+
+// path is a file's below the folder.
+func (h *hostEnv) path(file string) string { return path.Join(h.app, file) }
 
 func (h *hostEnv) keyless(file string) *fault {
 	if len(h.key) > 0 {

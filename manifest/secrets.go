@@ -153,10 +153,7 @@ func (b *builderOf) objectFile(k objectKind, name, file string, at place, exec b
 		}
 		return b.made(val.sealed, at, exec)
 	}
-	return held{}, &fault{
-		code: ring.BadValue, place: at, says: fmt.Sprintf("the commit does not hold %s, the file of %s %s", p, k.one, name),
-		hint: "commit it, or put it into the host's env folder as " + b.hostPlace(p),
-	}
+	return held{}, b.elsewhere(at, p, "commit it", fmt.Sprintf("the commit does not hold %s, the file of %s %s", p, k.one, name))
 }
 
 // notEncrypted refuses what SOPS wrote: a container could not use it.

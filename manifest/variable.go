@@ -223,7 +223,7 @@ func undefined(name string, at place) *fault {
 	case "PWD":
 		hint = "write . in the place of ${PWD}, as in ./data: relative paths start at the Compose file's folder; or " + strings.Replace(inEnv, "set it", "set PWD", 1)
 	}
-	return &fault{code: ring.UndefinedVariable, place: at, says: fmt.Sprintf("variable %s is not set and has no default", name), hint: hint}
+	return &fault{code: ring.UndefinedVariable, place: at, says: fmt.Sprintf("variable %s is not set and has no default", name), hint: hint, variable: name}
 }
 
 // braced takes s from "${" on and gives what follows the closing brace.
@@ -279,7 +279,9 @@ func (x *expansion) required(name, message string) {
 	if message != "" {
 		says += ": " + head(message)
 	}
-	x.fail(ring.UndefinedVariable, strings.Replace(inEnv, "set it", "set "+name, 1), "%s", says)
+	x.faults = append(x.faults, &fault{
+		code: ring.UndefinedVariable, place: x.at, says: says, hint: strings.Replace(inEnv, "set it", "set "+name, 1), variable: name,
+	})
 }
 
 // closing is the index of the brace that closes the one at s[1]; -1 for none.

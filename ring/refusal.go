@@ -117,6 +117,10 @@ type Refusal struct {
 	// Folders are those of the host that it is about, one a line: it is asked again once one
 	// of them changes.
 	Folders string `json:"-"`
+	// Variable is the one that is not set, "" where none is. Answers are the files below the
+	// host's env folder that could say what is missing, the app's own first; "" is none.
+	Variable string    `json:"-"`
+	Answers  [2]string `json:"-"`
 }
 
 // Error is the code, the place and the sentence, on one line.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 type initFlags struct {
@@ -20,7 +21,7 @@ type initFlags struct {
 	key, generate, engine                            string
 	setGit, introduce, force, yes                    bool
 	hook                                             bool
-	searchFile                                       bool
+	searchFile, envFiles                             bool
 	profile, folders, grants                         string
 	allowedSigners, openPGPKeys                      string // of the hook
 }
@@ -36,8 +37,8 @@ func initCmd(g *globals) *cobra.Command {
 			"nothing. Run again, it changes nothing anywhere.\n\n" +
 			"Every question has a flag, and --yes takes the proposals; without a terminal and\n" +
 			"--yes it says which flags are missing. What goes beyond the two files is done only\n" +
-			"when asked for: --generate-key, --set-git-config, --introduce, --search-file, and a\n" +
-			"policy with --folders and --grants.\n\n" +
+			"when asked for: --generate-key, --set-git-config, --introduce, --search-file,\n" +
+			"--env-files, and a policy with --folders and --grants.\n\n" +
 			"--hook writes a pre-push hook instead, which runs verify and validate for what is\n" +
 			"pushed, by --config or the keys given.",
 		Args: args(cobra.NoArgs),
@@ -71,6 +72,7 @@ func initCmd(g *globals) *cobra.Command {
 	flags.StringVar(&f.folders, "folders", "", "folders of the host that all apps may write to, with commas between, or none")
 	flags.StringVar(&f.grants, "grants", "", "what the apps ask for beside: all, most (nothing that gives root) or none")
 	flags.BoolVar(&f.searchFile, "search-file", false, "write a gitring.yaml in the clone, where apps lie deeper than is searched or are set aside")
+	flags.BoolVar(&f.envFiles, "env-files", false, "copy the env files that lie beside the apps, and that Git does not hold, to the host's env folder")
 	flags.BoolVar(&f.force, "force", false, "overwrite files that differ")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "take the proposals")
 	flags.BoolVar(&f.hook, "hook", false, "write a pre-push hook, and nothing else")
@@ -94,6 +96,8 @@ type initialised struct {
 	Grants       int           `json:"grants,omitempty"`
 	Search       string        `json:"search_file,omitempty"` // a gitring.yaml that would find more apps, or leave some out
 	NotRead      []string      `json:"not_read,omitempty"`
+	Env          string        `json:"env,omitempty"`       // the folder for values that Git does not hold
+	EnvFiles     []string      `json:"env_files,omitempty"` // of the clone: the apps read them, and nobody copied them
 	Signer       string        `json:"signer"`
 	Fingerprint  string        `json:"fingerprint"`
 	Introduction ring.SHA      `json:"introduction,omitempty"`
@@ -149,6 +153,7 @@ type initial struct {
 	tip    ring.SHA // of the branch that is followed
 	made   ring.SHA // the introduction commit, when one was made
 
+	hostValues  []hostFile
 	policyBody  string // of the policy to write
 	searchPath  string // of gitring.yaml in the clone
 	searchWhy   string // what the proposed one does
@@ -171,17 +176,26 @@ func (in *initial) carryOut(ctx context.Context) error {
 			return err
 		}
 	}
-	if len(files) > 0 && in.f.yes && !in.g.machine() {
-		in.g.notice("writing %s", strings.Join(names(files), " and "))
+	toWrite := names(files)
+	if n := len(in.hostValues); n > 0 {
+		toWrite = append(toWrite, fmt.Sprintf("%s below %s", wording.Counted(n, "file"), in.out.Env))
 	}
-	if len(files) > 0 && in.asks() {
-		ok, err := in.g.confirm("write " + strings.Join(names(files), " and ") + "?")
+	if len(toWrite) > 0 && in.f.yes && !in.g.machine() {
+		in.g.notice("writing %s", strings.Join(toWrite, " and "))
+	}
+	if len(toWrite) > 0 && in.asks() {
+		ok, err := in.g.confirm("write " + strings.Join(toWrite, " and ") + "?")
 		if err != nil || !ok {
 			left := &failure{code: exitConflict, says: "left as it was"}
 			if in.made != "" {
 				left.says, left.hint = "nothing was written, and the introduction was made", strings.Join(in.out.Undo, "; ")+" undoes it"
 			}
 			return cmp.Or(err, error(left))
+		}
+	}
+	if len(toWrite) > 0 {
+		if err := in.putValues(); err != nil { // before the configuration names it
+			return err
 		}
 	}
 	for _, file := range files {

@@ -91,6 +91,9 @@ func (in *initial) look(ctx context.Context) error {
 		}
 		settings = values.settings(settings, key)
 	}
+	if settings, err = in.values(c, settings); err != nil {
+		return err
+	}
 	judge, err := in.policy(c, settings)
 	if err != nil {
 		return err
@@ -104,7 +107,7 @@ func (in *initial) look(ctx context.Context) error {
 	})
 	plan.Refused = nil // they are told one by one
 	changes := reconcile.Plan(reconcile.World{Host: settings.Host}, &plan, in.g.now())
-	changes.Refusals = append(refusals, foreign...)
+	changes.Refusals = placed(append(refusals, foreign...), in.out.Env)
 	in.out.Plan = &changes
 	return nil
 }

@@ -84,6 +84,7 @@ func (in *initial) next(ctx context.Context) {
 	if len(o.Plan.Refusals) > 0 {
 		add("mend what is refused (%s): gitring validate %s --config %s tells each with its place", refusedSum(o.Plan.Refusals), pasteable(in.dir), pasteable(o.Config))
 	}
+	in.nextOfValues(add)
 	if in.policyBody == "" && o.Profile == string(policy.Compose) && slices.ContainsFunc(o.Plan.Refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied }) {
 		add("what the apps ask of the host: gitring init --force --grants=most grants it, with the line of each; gitring policy suggest shows it before")
 	}

@@ -155,6 +155,7 @@ func (in *initial) differs() string {
 		{"policy", in.there.Policy.Value, rules},
 		{"policy.profile", string(in.there.Rules.Profile), o.Profile},
 		{"trust.introduction", string(s.Trust.Introduced()), string(o.Introduction)},
+		{"env.dir", in.there.Env.Dir, cmp.Or(o.Env, in.there.Env.Dir)},
 		{"engine.url", in.there.Engine.URL, cmp.Or(in.f.engine, in.there.Engine.URL)},
 	} {
 		if x.is != x.wanted {
@@ -187,6 +188,9 @@ func (in *initial) config() string {
 		line("policy: %s", policyName)
 	case o.Profile != string(policy.Compose):
 		line("policy: {profile: %s}", o.Profile)
+	}
+	if o.Env != "" {
+		line("env: {dir: %s}", scalar(in.envConfig()))
 	}
 	line("sources:")
 	line("  - name: %s", scalar(o.Source))

@@ -61,6 +61,7 @@ type validated struct {
 	Refused int                `json:"refused,omitempty"`
 	NotRead []manifest.NotRead `json:"not_read,omitempty"` // Compose files that are no app's
 	others  []string           // sources of the configuration that were not looked at
+	env     string             // env.dir of the configuration
 }
 
 func (g *globals) validate(dir, source, profile string) error {
@@ -120,6 +121,7 @@ type held struct {
 	signers  string // the file of signers_in_repo; "" is none
 	warnings []string
 	others   []string // sources of the configuration besides the one that is checked
+	env      string   // env.dir of the configuration
 }
 
 func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
@@ -141,7 +143,7 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 			r.others = append(r.others, c.Sources[i].Name)
 		}
 	}
-	r.signers = s.Trust.SignersInRepo
+	r.signers, r.env = s.Trust.SignersInRepo, c.Env.Dir
 	for _, says := range s.Warnings() {
 		r.warnings = append(r.warnings, "source "+s.Name+": "+says)
 	}
@@ -151,7 +153,7 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 // validateCommit says what is refused of a commit, or of the folder of that name.
 func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
 	plan, refusals, notRead := by.judge.lookFurther(c, by.settings)
-	v := validated{Apps: []string{}, Refusals: refusals, Warnings: by.warnings, Refused: len(plan.Refused), NotRead: notRead, Decisions: plan.Decisions, others: by.others}
+	v := validated{Apps: []string{}, Refusals: refusals, Warnings: by.warnings, Refused: len(plan.Refused), NotRead: notRead, Decisions: plan.Decisions, others: by.others, env: by.env}
 	if by.signers != "" {
 		if r := gitsync.CheckSigners(c.Tree, by.signers); r != nil {
 			v.Refusals = byPlace(append(v.Refusals, r))
@@ -240,7 +242,7 @@ func (g *globals) showValidated(v validated) error {
 		return g.encode(v)
 	}
 	s := g.screen()
-	for _, r := range v.Refusals {
+	for _, r := range placed(v.Refusals, v.env) {
 		place := r.Where()
 		if place == "" {
 			place = r.App

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
+)
+
+// Compose files ask for values that no commit should hold. Where the apps ran from this
+// clone under Compose, those lie beside them in files that Git does not hold: init offers
+// to copy them to where the daemon looks.
+
+const (
+	envName   = "env" // the folder, beside the configuration
+	envMark   = "<env.dir>"
+	envRounds = 4 // a variable may be asked for once others are set
+)
+
+// hostFile is a file of the clone that Git does not hold and that an app reads.
+type hostFile struct {
+	from string // below the clone
+	to   string // below the env folder
+	body []byte
+}
+
+// values finds what lies beside the apps, asks whether it may be copied, and gives the
+// settings as they are then.
+func (in *initial) values(c *ring.Commit, settings manifest.Settings) (manifest.Settings, error) {
+	found, with, asked, err := in.hostFiles(c, settings)
+	if err != nil {
+		return settings, err
+	}
+	dir := filepath.Join(filepath.Dir(in.out.Config), envName)
+	switch {
+	case in.there != nil && in.there.Env.Dir != "":
+		in.out.Env = in.there.Env.Dir
+	case len(found) > 0, asked && (in.there == nil || in.f.force):
+		in.out.Env = dir
+	}
+	for _, f := range found {
+		in.out.EnvFiles = append(in.out.EnvFiles, f.from)
+	}
+	take := in.f.envFiles
+	if !take && in.asks() && len(found) > 0 {
+		in.g.notice("files that Git does not hold, and the apps read: %s", someOf(in.out.EnvFiles))
+		if take, err = in.g.confirm(fmt.Sprintf("copy %s to %s, for gitring alone to read?", wording.Counted(len(found), "file"), in.out.Env)); err != nil {
+			return settings, err
+		}
+	}
+	if !take || len(found) == 0 {
+		return settings, nil
+	}
+	in.hostValues, in.out.EnvFiles = found, nil
+	return with, nil
+}
+
+// hostFiles are the files of the clone that the apps would be given, the settings with
+// them, and whether the apps ask for anything that only the host can say.
+func (in *initial) hostFiles(c *ring.Commit, s manifest.Settings) (found []hostFile, with manifest.Settings, asked bool, err error) {
+	root, err := os.OpenRoot(in.dir)
+	if err != nil {
+		return nil, s, false, fmt.Errorf("cannot read the clone: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	with = s
+	with.Env, with.Shared = map[string]map[string][]byte{}, maps.Clone(s.Shared)
+	for app, files := range s.Env {
+		with.Env[app] = maps.Clone(files)
+	}
+	if with.Shared == nil {
+		with.Shared = map[string][]byte{}
+	}
+	if with.EnvKey == nil {
+		with.EnvKey = make([]byte, envKeySize) // what is read is shown and forgotten
+		_, _ = rand.Read(with.EnvKey)          // never fails
+	}
+	add := func(from, to, sets string) bool {
+		app, rest, _ := strings.Cut(to, "/")
+		files := with.Env[app]
+		if app == manifest.SharedFolder {
+			_, rest, _ = strings.Cut(rest, "/")
+			files = with.Shared
+		}
+		if files[rest] != nil || len(files) >= maxEnvFiles {
+			return false
+		}
+		if _, err := fs.Stat(c.Tree, from); err == nil {
+			return false // the commit has it
+		}
+		body := ownFile(root, from)
+		if body == nil || sets != "" && !setsVariable(body, sets) {
+			return false
+		}
+		if files == nil {
+			files = map[string][]byte{}
+			with.Env[app] = files
+		}
+		files[rest] = body
+		found = append(found, hostFile{from, to, body})
+		return true
+	}
+	folders := manifest.Folders(c, s)
+	for _, app := range slices.Sorted(maps.Keys(folders)) { // Compose reads it, whatever the app asks for
+		add(path.Join(folders[app], ".env"), app+"/.env", "")
+	}
+	for range envRounds {
+		r, more := manifest.Look(c, with), false
+		for _, refusal := range r.Refusals {
+			for _, place := range refusal.Answers {
+				if place == "" {
+					continue
+				}
+				asked = true
+				from, sets := hostFileOf(place, folders, s, refusal)
+				more = from != "" && add(from, place, sets) || more
+			}
+		}
+		if !more {
+			break
+		}
+	}
+	return found, with, asked || len(found) > 0, nil
+}
+
+// hostFileOf is the file of the clone for a place in the env folder, "" where it is none;
+// and the variable that it has to set to be what is asked for.
+func hostFileOf(place string, folders map[string]string, s manifest.Settings, r *ring.Refusal) (from, sets string) {
+	app, rest, _ := strings.Cut(place, "/")
+	if folder, ok := folders[app]; ok {
+		return path.Join(folder, rest), ""
+	}
+	rest, shared := strings.CutPrefix(place, manifest.SharedEnv(s.Source)+"/")
+	if !shared {
+		return "", ""
+	}
+	return path.Join(s.Path, rest), r.Variable // Compose reads such a file only when it is told to
+}
+
+func setsVariable(body []byte, name string) bool {
+	return regexp.MustCompile(`(?m)^\s*(export\s+)?` + name + `\s*=`).Match(body)
+}
+
+// ownFile is a file of the clone as far as it can be one of the env folder; nil where it is
+// none. No link leads out of the clone.
+func ownFile(root *os.Root, name string) []byte {
+	st, err := root.Lstat(filepath.FromSlash(name))
+	if err != nil || !st.Mode().IsRegular() || st.Size() > maxEnvFile {
+		return nil
+	}
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	body, err := io.ReadAll(io.LimitReader(f, maxEnvFile))
+	if err != nil {
+		return nil
+	}
+	return append([]byte{}, body...)
+}
+
+// someOf names the first of many.
+func someOf(names []string) string {
+	const most = 6
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", len(names)-most)
+}
+
+// envConfig is how the configuration names the env folder.
+func (in *initial) envConfig() string {
+	rel, err := filepath.Rel(filepath.Dir(in.out.Config), in.out.Env)
+	if err != nil || !filepath.IsLocal(rel) {
+		return in.out.Env
+	}
+	return rel
+}
+
+// putValues makes the env folder and what goes into it. What is there stays.
+func (in *initial) putValues() error {
+	if in.out.Env == "" {
+		return nil
+	}
+	_, err := os.Lstat(in.out.Env)
+	made := errors.Is(err, fs.ErrNotExist)
+	if err := os.MkdirAll(in.out.Env, 0o700); err != nil {
+		return fmt.Errorf("cannot make the env folder: %w", err)
+	}
+	if made {
+		in.out.Undo = append(in.out.Undo, "rm -r "+pasteable(in.out.Env))
+		in.out.Wrote = append(in.out.Wrote, in.out.Env+"/")
+		// Where it lies inside a clone, git add keeps away from it.
+		if err := writeNew(filepath.Join(in.out.Env, ".gitignore"), []byte("*\n")); err != nil {
+			return fmt.Errorf("cannot make the env folder: %w", err)
+		}
+	}
+	for _, f := range in.hostValues {
+		file := filepath.Join(in.out.Env, filepath.FromSlash(f.to))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return fmt.Errorf("cannot make the env folder: %w", err)
+		}
+		err := writeNew(file, f.body)
+		if errors.Is(err, fs.ErrExist) {
+			in.g.notice("%s is there and stays as it is", file)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("cannot copy %s: %w", f.from, err)
+		}
+		if !made {
+			in.out.Undo = append(in.out.Undo, "rm "+pasteable(file))
+		}
+		in.out.Wrote = append(in.out.Wrote, file)
+	}
+	return nil
+}
+
+// writeNew writes a file that only its owner reads, and none over another.
+func writeNew(file string, body []byte) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(body)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// placed are refusals that say where the env folder is: on a screen of the host it is no
+// secret, and there it is looked for.
+func placed(refusals []*ring.Refusal, dir string) []*ring.Refusal {
+	if dir == "" {
+		return refusals
+	}
+	out := slices.Clone(refusals)
+	for i, r := range out {
+		here := *r
+		here.Hint, here.File = strings.ReplaceAll(r.Hint, envMark, dir), strings.ReplaceAll(r.File, envMark, dir)
+		out[i] = &here
+	}
+	return out
+}
+
+// nextOfValues is what is left to do about values that Git does not hold.
+func (in *initial) nextOfValues(add func(string, ...any)) {
+	if n := len(in.out.EnvFiles); n > 0 {
+		add("%s here that Git does not hold, and the apps read (%s): gitring init --env-files copies them to %s", wording.Counted(n, "file"), someOf(in.out.EnvFiles), pasteable(in.out.Env))
+	}
+	wanting := slices.ContainsFunc(in.out.Plan.Refusals, func(r *ring.Refusal) bool { return r.Answers[0] != "" })
+	switch {
+	case !wanting:
+	case in.out.Env == "":
+		add("a place for values that Git does not hold: mkdir -m 0700 %s, and env: {dir: %s} in %s", pasteable(filepath.Join(filepath.Dir(in.out.Config), envName)), envName, pasteable(in.out.Config))
+	default:
+		add("values that Git does not hold go below %s, one folder for each app, each file with chmod 600", pasteable(in.out.Env))
+	}
+}
