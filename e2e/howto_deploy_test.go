@@ -126,6 +126,34 @@ func (d *desk) tracks() {
 	d.repo.git("branch", "-q", "--set-upstream-to", "origin/main")
 }
 
+// --- rename-an-app-with-data.md ------------------------------------------------------
+
+func renameAnAppWithData() howto {
+	var old, renamed string
+	return howto{
+		begin: func(d *desk) {
+			old, renamed = d.app("shop"), d.app("store")
+			d.says("shop", old)
+			d.says("store", renamed)
+			file := d.compose(old, obj{"db": db("1", "pgdata")}, obj{"volumes": obj{"pgdata": obj{}}})
+			d.start()
+			d.deployed("Version 1", files{old + "/compose.yaml": file})
+			d.repo.pushed("Rename the app", files{old + "/compose.yaml": "", renamed + "/compose.yaml": file})
+			st := d.await("the app waits", func(st status) bool { return st.app(renamed).Refusal != nil })
+			require.Equal(d.t, "VolumeLeftBehind", st.app(renamed).Refusal.Code)
+		},
+		steps: []step{
+			{line: `git commit --allow-empty -S -m "Rename shop" -m "Gitring-Data: store from shop"`, after: func(d *desk, _ string) {
+				d.repo.push()
+				d.synced(d.repo.head())
+				c := d.one("db")
+				require.Equal(d.t, renamed, c.Config.Labels["gitring.app"])
+				require.Equal(d.t, 2, onlyOne(d.t, d.journal(c)), "it began on the data of the old app, never with two on it")
+			}},
+		},
+	}
+}
+
 // --- take-over-by-hand.md ------------------------------------------------------------
 
 func takeOverByHand() howto {

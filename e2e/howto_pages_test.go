@@ -38,6 +38,7 @@ var howtos = map[string]howto{
 	"notifications.md":            notificationsPage(),
 	"onboard-a-person.md":         onboardAPerson(),
 	"recover-from-a-lost-key.md":  recoverFromALostKey(),
+	"rename-an-app-with-data.md":  renameAnAppWithData(),
 	"roll-back.md":                rollBack(),
 	"rotate-and-revoke-a-key.md":  rotateAndRevokeAKey(),
 	"sign-commits.md":             signCommits(),
