@@ -46,7 +46,7 @@ func (i *Introduction) UnmarshalYAML(n *yaml.Node) error {
 		case "signer":
 			i.Signer = value.Value
 		default:
-			return wrong(key.Line, "field %s not found in type main.Introduction", key.Value)
+			return wrong(key.Line, "field %s not found in type config.Introduction", key.Value)
 		}
 	}
 	return nil

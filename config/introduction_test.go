@@ -42,7 +42,7 @@ func TestWhereTrustBeginsIsReadInBothForms(t *testing.T) {
 	} {
 		_, err := read(trust)
 		require.ErrorContains(t, err, want, trust)
-		require.NotContains(t, err.Error(), "main.", trust)
+		require.NotContains(t, err.Error(), "config.", trust)
 	}
 	c, err := read("      trust_version: 7\n      require_introduction: true\n")
 	require.NoError(t, err)

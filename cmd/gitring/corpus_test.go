@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -102,7 +103,7 @@ func readUnder(t *testing.T, name string, p policy.Profile) (ring.Plan, []*ring.
 	tree, err := openTree(filepath.Join(corpusDir, name))
 	require.NoError(t, err)
 	defer tree.Close()
-	return judgeAnywhere(p).look(&ring.Commit{Tree: tree}, manifest.Settings{Source: name, Path: ".", Host: "edge-1"})
+	return admission.Anywhere(p).Look(&ring.Commit{Tree: tree}, manifest.Settings{Source: name, Path: ".", Host: "edge-1"})
 }
 
 func told(t *testing.T, name string, p policy.Profile) string {

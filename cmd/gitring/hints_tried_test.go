@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -87,17 +88,17 @@ func TestEachHintOfManifestAndPolicyIsTried(t *testing.T) {
 // ones for what cannot be read.
 func refusalsOfTried(t *testing.T, c tried) (refusals []*ring.Refusal, apps int) {
 	t.Helper()
-	j := judgeAnywhere(policy.Compose)
+	j := admission.Anywhere(policy.Compose)
 	if c.policy != "" {
 		j = judgeOfPolicy(t, c.policy)
 	}
 	if len(c.others) > 0 {
 		_, host := hostOf(t, policy.Compose, map[string]map[string]string{"lab": c.others})
-		j.whose = host.whose
+		j.Whose = host.Whose
 	}
 	r := manifest.Look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: brokenTree{c.tree, c.broken}}, c.settings)
-	refusals = append(slices.Clone(r.Refusals), j.plan(&r.Plan, r.Drafts)...)
-	return byPlace(refusals), len(r.Plan.Apps)
+	refusals = append(slices.Clone(r.Refusals), j.Plan(&r.Plan, r.Drafts)...)
+	return admission.ByPlace(refusals), len(r.Plan.Apps)
 }
 
 // brokenTree is a commit of which some objects cannot be read.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -24,9 +25,9 @@ func homelabUnder(t *testing.T, profile policy.Profile, byDefault string) (map[s
 	tree, err := openTree(homelab)
 	require.NoError(t, err)
 	defer tree.Close()
-	j := judgeAnywhere(profile)
-	j.runtimes = &engineRuntimes{ask: func() (string, []string, error) { return byDefault, nil, nil }}
-	plan, refusals := j.look(&ring.Commit{Tree: tree}, manifest.Settings{Source: "homelab", Path: ".", Host: "edge-1"})
+	j := admission.Anywhere(profile)
+	j.Runtimes = &admission.EngineRuntimes{Ask: func() (string, []string, error) { return byDefault, nil, nil }}
+	plan, refusals := j.Look(&ring.Commit{Tree: tree}, manifest.Settings{Source: "homelab", Path: ".", Host: "edge-1"})
 	powers := map[string][]string{}
 	for _, a := range plan.Apps {
 		powers[a.Name] = a.Powers

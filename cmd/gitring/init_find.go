@@ -98,7 +98,7 @@ func (in *initial) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	plan, refusals, notRead := judge.lookFurther(c, settings)
+	plan, refusals, notRead := judge.LookFurther(c, settings)
 	in.out.NotRead = append(manifest.SayNotRead(notRead), saysLeftOut(notRead)...)
 	in.out.Apps = slices.Sorted(maps.Keys(manifest.Folders(c, settings)))
 	foreign := in.foreign(ctx, &plan, c, settings)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
@@ -24,11 +25,11 @@ const (
 
 // judge is the policy that the host has, or will have: of a configuration that is here,
 // else of the profile that a person chose.
-func (in *initial) judge() judge {
+func (in *initial) judge() admission.Judge {
 	if in.there != nil && string(in.there.Rules.Profile) == in.out.Profile {
-		return judgeOf(in.there)
+		return admission.For(in.there)
 	}
-	return judgeAnywhere(policy.Profile(in.out.Profile))
+	return admission.Anywhere(policy.Profile(in.out.Profile))
 }
 
 // asks reports whether a person may be asked.
@@ -36,7 +37,7 @@ func (in *initial) asks() bool { return !in.f.yes && in.g.person() && !in.g.mach
 
 // policy asks which folders the apps may use and what is granted to them, and makes the
 // smallest policy of it. It gives the judge of that policy.
-func (in *initial) policy(c *ring.Commit, settings manifest.Settings) (judge, error) {
+func (in *initial) policy(c *ring.Commit, settings manifest.Settings) (admission.Judge, error) {
 	j := in.judge()
 	if in.out.Profile != string(policy.Compose) || in.there != nil && !in.f.force {
 		return j, nil
@@ -46,32 +47,32 @@ func (in *initial) policy(c *ring.Commit, settings manifest.Settings) (judge, er
 		return j, nil
 	}
 	r := manifest.Look(c, settings)
-	s := j.suggestFor(&r)
+	s := j.SuggestFor(&r)
 	roots, err := in.roots(&s, asked)
 	if err != nil {
 		return j, err
 	}
 	if len(roots) > 0 {
-		j = j.withRoots(roots)
+		j = j.WithRoots(roots)
 		r = manifest.Look(c, settings)
-		s = j.suggestFor(&r)
+		s = j.SuggestFor(&r)
 	}
 	if grants, err = in.grants(&s, grants); err != nil {
 		return j, err
 	}
-	s.keep(grants)
+	keepGrants(&s, grants)
 	if len(roots) == 0 && len(s.Apps) == 0 {
 		return j, nil
 	}
-	j.rules.Grants = append(slices.Clone(j.rules.Grants), s.asGrants()...)
-	in.out.Folders, in.out.Grants = roots, s.grants()
-	in.policyBody = "# Written by gitring init; docs/reference/policy.md has every key.\nversion: 1\nprofile: compose\n" + s.yaml(roots, askedAtInit)
+	j.Rules.Grants = append(slices.Clone(j.Rules.Grants), s.AsGrants()...)
+	in.out.Folders, in.out.Grants = roots, s.Grants()
+	in.policyBody = "# Written by gitring init; docs/reference/policy.md has every key.\nversion: 1\nprofile: compose\n" + s.Yaml(roots, admission.AskedAtInit)
 	return j, nil
 }
 
 // roots are the folders outside of their own that all apps may write to.
-func (in *initial) roots(s *suggestion, given string) ([]string, error) {
-	uses := s.folders()
+func (in *initial) roots(s *admission.Suggestion, given string) ([]string, error) {
+	uses := s.Folders()
 	if given == "" && in.asks() && len(uses) > 0 {
 		var seen, proposal []string
 		for _, u := range uses {
@@ -108,10 +109,10 @@ func orNone(s string) string {
 }
 
 // grants is how much of a suggestion is granted.
-func (in *initial) grants(s *suggestion, given string) (string, error) {
-	if given == "" && in.asks() && s.grants() > 0 {
-		root := s.rootEquivalent()
-		in.g.notice("the apps ask for %s that no app has by itself%s; %s will name each with its line", wording.Counted(s.grants(), "thing"),
+func (in *initial) grants(s *admission.Suggestion, given string) (string, error) {
+	if given == "" && in.asks() && s.Grants() > 0 {
+		root := s.RootEquivalent()
+		in.g.notice("the apps ask for %s that no app has by itself%s; %s will name each with its line", wording.Counted(s.Grants(), "thing"),
 			wording.When(root > 0, fmt.Sprintf(", %d of which give root on this host", root)), policyName)
 		var err error
 		if given, err = in.g.ask("grant them: all, most (nothing that gives root) or none?", grantMost); err != nil {
@@ -124,40 +125,12 @@ func (in *initial) grants(s *suggestion, given string) (string, error) {
 	return orNone(given), nil
 }
 
-// rootEquivalent counts the grants that give root on the host.
-func (s *suggestion) rootEquivalent() int {
-	n := 0
-	for _, a := range s.Apps {
-		for _, g := range a.Grants {
-			if g.Danger != "" {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// keep leaves of a suggestion what is granted.
-func (s *suggestion) keep(how string) {
+// keepGrants leaves of a suggestion what is granted.
+func keepGrants(s *admission.Suggestion, how string) {
 	for i := range s.Apps {
-		s.Apps[i].Grants = slices.DeleteFunc(s.Apps[i].Grants, func(g suggestedGrant) bool {
+		s.Apps[i].Grants = slices.DeleteFunc(s.Apps[i].Grants, func(g admission.SuggestedGrant) bool {
 			return how == grantNone || how == grantMost && g.Danger != ""
 		})
 	}
-	s.Apps = slices.DeleteFunc(s.Apps, func(a suggestedApp) bool { return len(a.Grants) == 0 })
-}
-
-// asGrants are the grants as the policy has them once it is written.
-func (s *suggestion) asGrants() []policy.Grant {
-	var out []policy.Grant
-	for _, a := range s.Apps {
-		for i := range a.Grants {
-			g := &a.Grants[i]
-			out = append(out, policy.Grant{
-				App: a.Name, Source: a.Source, Path: a.Path, Service: g.Service, Feature: g.Feature, Value: g.Value,
-				Reason: askedAtInit(g), Danger: g.Danger != "",
-			})
-		}
-	}
-	return out
+	s.Apps = slices.DeleteFunc(s.Apps, func(a admission.SuggestedApp) bool { return len(a.Grants) == 0 })
 }

@@ -35,7 +35,7 @@ func (g *globals) planAlone(dir, source, profile string) (*ring.Changes, error) 
 		return nil, fmt.Errorf("cannot read %s: %w", dir, err)
 	}
 	defer tree.Close()
-	plan, refusals, notRead := judge.lookFurther(&ring.Commit{Tree: tree}, settings)
+	plan, refusals, notRead := judge.LookFurther(&ring.Commit{Tree: tree}, settings)
 	plan.Refused = nil // they are told one by one
 	changes := reconcile.Plan(reconcile.World{Host: settings.Host}, &plan, g.now())
 	changes.Refusals, changes.NotRead = refusals, manifest.SayNotRead(notRead)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -112,9 +113,9 @@ func (g *globals) policySuggest(what string, by policyFlags, app, write string, 
 		return err
 	}
 	defer c.close()
-	s := c.judge.withRoots(roots).suggest(c.commit, c.settings)
+	s := c.judge.WithRoots(roots).Suggest(c.commit, c.settings)
 	if app != "" {
-		s.only(app)
+		s.Only(app)
 	}
 	if write != "" {
 		if err := g.writePolicy(write, c, roots, &s); err != nil {
@@ -133,15 +134,15 @@ func (g *globals) policySuggest(what string, by policyFlags, app, write string, 
 }
 
 // writePolicy writes a new file; one that is there is a person's work.
-func (g *globals) writePolicy(file string, c *judgedCommit, roots []string, s *suggestion) error {
+func (g *globals) writePolicy(file string, c *judgedCommit, roots []string, s *admission.Suggestion) error {
 	if abs, err := filepath.Abs(file); err == nil {
 		file = abs
 	}
-	profile := c.judge.rules.Profile
+	profile := c.judge.Rules.Profile
 	if profile == "" {
 		profile = policy.Compose
 	}
-	body := "version: 1\nprofile: " + string(profile) + "\n" + s.yaml(roots, emptyReason)
+	body := "version: 1\nprofile: " + string(profile) + "\n" + s.Yaml(roots, admission.EmptyReason)
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -157,15 +158,15 @@ func (g *globals) writePolicy(file string, c *judgedCommit, roots []string, s *s
 	return nil
 }
 
-func (g *globals) showSuggestion(s *suggestion, roots []string) error {
-	body := s.yaml(roots, emptyReason)
-	if s.grants() == 0 {
+func (g *globals) showSuggestion(s *admission.Suggestion, roots []string) error {
+	body := s.Yaml(roots, admission.EmptyReason)
+	if s.Grants() == 0 {
 		body = "# no grant is needed\n" + body
 	}
-	if g.config == "" && s.grants() > 0 {
+	if g.config == "" && s.Grants() > 0 {
 		body += "# source is the name of the folder: write the one that the configuration has, or say --config\n"
 	}
-	for _, f := range s.folders() {
+	for _, f := range s.Folders() {
 		if f.Grants > 1 {
 			body += fmt.Sprintf("# %s of %s mount folders below %s: --bind-root %s shows the policy that lets all apps write there\n",
 				wording.Counted(f.Grants, "grant"), wording.Counted(len(f.Apps), "app"), f.Folder, f.Folder)

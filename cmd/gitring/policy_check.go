@@ -9,36 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
 )
-
-// decisionsOf are what the policy says of each thing that an app asks, with its place.
-func decisionsOf(a *ring.App, found []policy.Finding) []ring.Decision {
-	var out []ring.Decision
-	for _, f := range found {
-		at := sayingPlace(a, f)
-		d := ring.Decision{
-			Rule: f.Rule, App: a.Name, Field: f.Field, Value: f.Value, Verdict: string(f.Verdict), Grant: f.Grant,
-			File: at.File, Line: at.Line, Risk: f.Risk,
-		}
-		if kind, name, _ := strings.Cut(f.Of, "."); kind == "services" {
-			d.Service = name
-		}
-		if f.Verdict == policy.Deny {
-			d.Hint = f.Hint()
-		}
-		if !slices.Contains(out, d) {
-			out = append(out, d)
-		}
-	}
-	return out
-}
-
-func compareDecisions(x, y ring.Decision) int {
-	return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.App, y.App), cmp.Compare(x.Rule, y.Rule), cmp.Compare(x.Value, y.Value))
-}
 
 func policyCheckCmd(g *globals) *cobra.Command {
 	var by policyFlags
@@ -73,7 +48,7 @@ func (g *globals) policyCheck(what string, by policyFlags) error {
 		return err
 	}
 	defer c.close()
-	out := c.judge.check(c)
+	out := checkBy(c.judge, c)
 	if g.machine() {
 		err = g.encode(out)
 	} else {
@@ -85,9 +60,9 @@ func (g *globals) policyCheck(what string, by policyFlags) error {
 	return err
 }
 
-// check holds a commit to the policy alone.
-func (j judge) check(c *judgedCommit) policyChecked {
-	plan, refusals := j.look(c.commit, c.settings)
+// checkBy holds a commit to the policy alone.
+func checkBy(j admission.Judge, c *judgedCommit) policyChecked {
+	plan, refusals := j.Look(c.commit, c.settings)
 	out := policyChecked{Apps: []string{}, Decisions: slices.Concat([]ring.Decision{}, plan.Decisions)}
 	for _, a := range plan.Apps {
 		out.Apps = append(out.Apps, a.Name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -38,8 +39,8 @@ func TestRealFilesPassWithWhatSuggestPrints(t *testing.T) {
 		defer tree.Close()
 		c := &ring.Commit{Tree: tree}
 		folders++
-		policyRefusals := func(j judge) (out []*ring.Refusal) {
-			_, all := j.look(c, onProd)
+		policyRefusals := func(j admission.Judge) (out []*ring.Refusal) {
+			_, all := j.Look(c, onProd)
 			for _, r := range all {
 				if r.Code == ring.PolicyDenied || r.Code == ring.RouteTaken {
 					out = append(out, r)
@@ -55,8 +56,8 @@ func TestRealFilesPassWithWhatSuggestPrints(t *testing.T) {
 		repo, _, _ := strings.Cut(strings.TrimPrefix(p, clones+"/"), "/")
 		repos[repo] = true
 		refused++
-		s := plain.suggest(c, onProd)
-		grants += s.grants()
+		s := plain.Suggest(c, onProd)
+		grants += s.Grants()
 		after := policyRefusals(judgeOfPolicy(t, reasoned(&s)))
 		if len(after) == 0 {
 			passed++
@@ -69,7 +70,7 @@ func TestRealFilesPassWithWhatSuggestPrints(t *testing.T) {
 		for i := range s.Apps {
 			for k, g := range s.Apps[i].Grants {
 				rules[g.Feature]++
-				less := policyRefusals(judgeOfPolicy(t, reasoned(s.without(i, k))))
+				less := policyRefusals(judgeOfPolicy(t, reasoned(without(&s, i, k))))
 				if len(less) <= len(after) && firstSays(less) == firstSays(after) {
 					needless++
 					t.Errorf("%s: passes without %s %s", p, g.Feature, g.Value)

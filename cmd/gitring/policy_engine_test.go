@@ -22,6 +22,7 @@ import (
 	"github.com/docker/docker/client"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -87,9 +88,9 @@ func TestEngineMakesNoEscape(t *testing.T) {
 
 			host := fmt.Sprintf("escape-%d-%d", os.Getpid(), i)
 			t.Cleanup(func() { dropAll(t, at, host) })
-			j := judgeAnywhere(policy.Compose)
-			j.rules.Host, j.rules.EngineGroups = host, []string{"998"}
-			err := tryEscape(t, runtime.Options{Host: host, Allow: j.allow}, r.Plan.Apps[0], image)
+			j := admission.Anywhere(policy.Compose)
+			j.Rules.Host, j.Rules.EngineGroups = host, []string{"998"}
+			err := tryEscape(t, runtime.Options{Host: host, Allow: j.Allow}, r.Plan.Apps[0], image)
 			require.ErrorContains(t, err, "PolicyDenied")
 			require.Empty(t, onEngine(t, at, host, v.top), "nothing of it is there")
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -82,18 +83,18 @@ func treeOf(files ...map[string]string) fstest.MapFS {
 // askedOf is what becomes of a commit under a profile, and what the policy finds in the
 // payloads that its apps would send.
 func askedOf(profile policy.Profile, tree fstest.MapFS) (plan ring.Plan, refusals []*ring.Refusal, found []policy.Finding, apps []ring.App) {
-	j := judgeAnywhere(profile)
-	j.rules.Host, j.rules.EngineGroups, j.rules.Listen = "edge-1", []string{"998"}, "127.0.0.1:9480"
+	j := admission.Anywhere(profile)
+	j.Rules.Host, j.Rules.EngineGroups, j.Rules.Listen = "edge-1", []string{"998"}, "127.0.0.1:9480"
 	c := &ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}
 	s := manifest.Settings{Source: "prod", Host: "edge-1"}
 	apps = manifest.Look(c, s).Plan.Apps
-	w := j.beside("prod", apps)
+	w := j.Beside("prod", apps)
 	for i := range apps {
 		if apps[i].Name == "web" {
-			found, _ = j.findings(&apps[i], w.Of(policy.HolderOf(&apps[i])))
+			found, _ = j.Findings(&apps[i], w.Of(policy.HolderOf(&apps[i])))
 		}
 	}
-	plan, refusals = j.look(c, s)
+	plan, refusals = j.Look(c, s)
 	return plan, refusals, found, apps
 }
 
@@ -169,7 +170,7 @@ func TestNoEscapePassesUnderCompose(t *testing.T) {
 func deniedAt(apps []ring.App, found []policy.Finding, e escape) bool {
 	for i := range apps {
 		for _, f := range found {
-			if apps[i].Name == "web" && f.Rule == e.rule && f.Verdict == policy.Deny && sayingPlace(&apps[i], f) == e.at {
+			if apps[i].Name == "web" && f.Rule == e.rule && f.Verdict == policy.Deny && admission.SayingPlace(&apps[i], f) == e.at {
 				return true
 			}
 		}

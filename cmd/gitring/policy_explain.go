@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -62,8 +63,8 @@ func (g *globals) policyExplain(what, dir string, by policyFlags) error {
 		return err
 	}
 	defer c.close()
-	out := c.judge.explain(what, c)
-	plan := c.judge.check(c)
+	out := explainBy(c.judge, what, c)
+	plan := checkBy(c.judge, c)
 	known := slices.Concat(plan.Apps, policy.RuleNames())
 	for _, d := range plan.Decisions {
 		known = append(known, d.App)
@@ -77,11 +78,11 @@ func (g *globals) policyExplain(what, dir string, by policyFlags) error {
 	return g.showExplained(&out)
 }
 
-// explain is what the policy gives an app, and what it says of the commit.
-func (j judge) explain(app string, c *judgedCommit) appPolicy {
-	rules := j.here()
+// explainBy is what the policy gives an app, and what it says of the commit.
+func explainBy(j admission.Judge, app string, c *judgedCommit) appPolicy {
+	rules := j.Here()
 	out := appPolicy{App: app, Profile: rules.Profile, BindRoots: rules.Effective().BindRoots, Grants: []givenGrant{}, Decisions: []ring.Decision{}}
-	for _, d := range j.check(c).Decisions {
+	for _, d := range checkBy(j, c).Decisions {
 		if d.App == app {
 			out.Decisions = append(out.Decisions, d)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
@@ -21,12 +22,12 @@ import (
 )
 
 // judgeOfPolicy is the judge of a host whose configuration has this policy, as serve reads it.
-func judgeOfPolicy(t *testing.T, policy string) judge {
+func judgeOfPolicy(t *testing.T, policy string) admission.Judge {
 	t.Helper()
 	c, err := config.Load(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n" + policy}))
 	require.NoError(t, err)
-	j := judgeOf(c)
-	j.rules.EngineGroups, j.runtimes = []string{"998"}, nil
+	j := admission.For(c)
+	j.Rules.EngineGroups, j.Runtimes = []string{"998"}, nil
 	return j
 }
 
@@ -42,16 +43,16 @@ func commitOf(files map[string]string) *ring.Commit {
 var onProd = manifest.Settings{Source: "prod", Host: "edge-1"}
 
 // reasoned is a suggestion as a person puts it into the policy.
-func reasoned(s *suggestion) string {
-	return s.yaml(nil, func(*suggestedGrant) string { return "measured" })
+func reasoned(s *admission.Suggestion) string {
+	return s.Yaml(nil, func(*admission.SuggestedGrant) string { return "measured" })
 }
 
 // without is a suggestion with one grant less.
-func (s *suggestion) without(app, grant int) *suggestion {
-	out := suggestion{}
+func without(s *admission.Suggestion, app, grant int) *admission.Suggestion {
+	out := admission.Suggestion{}
 	for i, a := range s.Apps {
 		if i == app {
-			a.Grants = append(append([]suggestedGrant{}, a.Grants[:grant]...), a.Grants[grant+1:]...)
+			a.Grants = append(append([]admission.SuggestedGrant{}, a.Grants[:grant]...), a.Grants[grant+1:]...)
 		}
 		if len(a.Grants) > 0 {
 			out.Apps = append(out.Apps, a)
@@ -62,13 +63,13 @@ func (s *suggestion) without(app, grant int) *suggestion {
 
 // passesWithExactly holds a suggestion to what it promises: with it, written to a policy
 // file and read again, nothing that it names is refused, and without any one of it something is.
-func passesWithExactly(t *testing.T, c *ring.Commit, set manifest.Settings, s *suggestion) {
+func passesWithExactly(t *testing.T, c *ring.Commit, set manifest.Settings, s *admission.Suggestion) {
 	t.Helper()
-	_, refusals := judgeOfPolicy(t, reasoned(s)).look(c, set)
+	_, refusals := judgeOfPolicy(t, reasoned(s)).Look(c, set)
 	require.Equal(t, len(s.Refused), len(refusals), "%v", refusals)
 	for i := range s.Apps {
 		for k, g := range s.Apps[i].Grants {
-			_, less := judgeOfPolicy(t, reasoned(s.without(i, k))).look(c, set)
+			_, less := judgeOfPolicy(t, reasoned(without(s, i, k))).Look(c, set)
 			require.Greater(t, len(less), len(refusals), "%s passes without %s %s", s.Apps[i].Name, g.Feature, g.Value)
 			require.NotEmpty(t, g.File)
 			require.NotEmpty(t, g.Risk)
@@ -81,12 +82,12 @@ func TestEachRefusalPassesWithWhatSuggestPrintsAndFailsWithoutAnyOfIt(t *testing
 	for _, v := range vectors {
 		t.Run(v.name, func(t *testing.T) {
 			c := commitOf(v.commit())
-			if _, refusals := judgeOfPolicy(t, "").look(c, onProd); len(refusals) == 0 {
+			if _, refusals := judgeOfPolicy(t, "").Look(c, onProd); len(refusals) == 0 {
 				return // that it is refused is another test's to say
 			}
-			s := judgeOfPolicy(t, "profile: compose\n").suggest(c, onProd)
-			require.True(t, s.grants() > 0 || len(s.Refused) > 0, "it is refused, and nothing says why")
-			require.NotContains(t, s.yaml(nil, emptyReason), "hunter2")
+			s := judgeOfPolicy(t, "profile: compose\n").Suggest(c, onProd)
+			require.True(t, s.Grants() > 0 || len(s.Refused) > 0, "it is refused, and nothing says why")
+			require.NotContains(t, s.Yaml(nil, admission.EmptyReason), "hunter2")
 			passesWithExactly(t, c, onProd, &s)
 			switch {
 			case v.owner == denied || v.owner == refused:
@@ -109,7 +110,7 @@ func TestStacksOfTheCorpusPassWithWhatSuggestPrints(t *testing.T) {
 		require.NoError(t, err)
 		defer tree.Close()
 		c, set := &ring.Commit{Tree: tree}, manifest.Settings{Source: "prod", Path: ".", Host: "edge-1"}
-		s := judgeOfPolicy(t, "").suggest(c, set)
+		s := judgeOfPolicy(t, "").Suggest(c, set)
 		passesWithExactly(t, c, set, &s)
 		for _, r := range s.Refused {
 			require.Contains(t, r.Hint, "mounts.never", "%s: %s", name, r.Says)
@@ -141,7 +142,7 @@ func TestAGrantLetsThatOneThingPass(t *testing.T) {
 		{"until the end of a day", "feature: devices, value: gpus, expires: 2999-12-31", "gpus: all"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			plan, refusals := judgeOfPolicy(t, grantOf("web", "prod", "web", tt.grant)).look(commitOf(webWith(tt.lines)), onProd)
+			plan, refusals := judgeOfPolicy(t, grantOf("web", "prod", "web", tt.grant)).Look(commitOf(webWith(tt.lines)), onProd)
 			require.Empty(t, refusals)
 			app, ok := plan.App("web")
 			require.True(t, ok)
@@ -202,7 +203,7 @@ func TestAGrantOpensNothingElse(t *testing.T) {
 			body := grantOf(orText(tt.app, "web"), "prod", orText(tt.path, "web"), tt.grant)
 			set := onProd
 			set.Source = orText(tt.source, "prod")
-			plan, refusals := judgeOfPolicy(t, body).look(commitOf(files), set)
+			plan, refusals := judgeOfPolicy(t, body).Look(commitOf(files), set)
 			_, there := plan.App("web")
 			require.False(t, there, "it would be carried out")
 			require.NotEmpty(t, refusals)
@@ -229,18 +230,18 @@ func TestNoGrantGivesWhatIsAnothersApps(t *testing.T) {
 			files := webWith(lines)
 			files["db/compose.yaml"] = "services: {db: {image: postgres, volumes: ['./data:/d']}}\n"
 			for _, value := range []string{"/srv/gitring/db", "/srv/gitring/db/data", "/srv/gitring"} {
-				_, refusals := judgeOfPolicy(t, grantOf("web", "prod", "web", "feature: mounts.bind, value: "+value)).look(commitOf(files), onProd)
+				_, refusals := judgeOfPolicy(t, grantOf("web", "prod", "web", "feature: mounts.bind, value: "+value)).Look(commitOf(files), onProd)
 				require.NotEmpty(t, refusals, value)
 			}
-			s := judgeOfPolicy(t, "").suggest(commitOf(files), onProd)
-			require.Zero(t, s.grants(), "%v", s.Apps)
+			s := judgeOfPolicy(t, "").Suggest(commitOf(files), onProd)
+			require.Zero(t, s.Grants(), "%v", s.Apps)
 		})
 	}
 }
 
 func TestAFolderInsideOneThatIsNeverGrantedIsNotSuggested(t *testing.T) {
-	s := judgeOfPolicy(t, "").suggest(commitOf(webWith("volumes: ['/root/a:/a', '/root/a/b:/b']")), onProd)
-	require.Zero(t, s.grants(), "%v", s.Apps)
+	s := judgeOfPolicy(t, "").Suggest(commitOf(webWith("volumes: ['/root/a:/a', '/root/a/b:/b']")), onProd)
+	require.Zero(t, s.Grants(), "%v", s.Apps)
 	require.NotEmpty(t, s.Refused)
 }
 
@@ -307,29 +308,29 @@ func TestAGrantCountsRightBeforeTheCall(t *testing.T) {
 	files := map[string]string{"web/compose.yaml": "services:\n  web: {image: nginx, cap_add: [NET_ADMIN], networks: [m]}\nnetworks:\n  m: {driver: macvlan}\n"}
 	grants := "apps: [{name: web, source: prod, path: web, grants: [{feature: capabilities.add, value: NET_ADMIN, service: web, reason: x}, {feature: networks.drivers, value: macvlan, reason: x}]}]\n"
 	j := judgeOfPolicy(t, grants)
-	plan, refusals := j.look(commitOf(files), onProd)
+	plan, refusals := j.Look(commitOf(files), onProd)
 	require.Empty(t, refusals)
-	j.whose = func() policy.Whose {
-		return policy.Whose{Holdings: []policy.Holding{policy.HoldingOf(&plan.Apps[0], "/srv/gitring", policy.InForce, j.here().Now)}}
+	j.Whose = func() policy.Whose {
+		return policy.Whose{Holdings: []policy.Holding{policy.HoldingOf(&plan.Apps[0], "/srv/gitring", policy.InForce, j.Here().Now)}}
 	}
 	requests := payloadsOf(t, &plan.Apps[0])
 	for _, r := range requests {
-		require.NoError(t, j.allow("web", r))
+		require.NoError(t, j.Allow("web", r))
 		r.App, r.Service = nil, nil
 		if strings.HasPrefix(r.Key, "network") {
-			require.NoError(t, j.allow("web", r), "a network is made for the app in force")
+			require.NoError(t, j.Allow("web", r), "a network is made for the app in force")
 		}
 		require.Error(t, func() error {
 			none := j
-			none.rules.Grants = nil
-			return none.allow("web", r)
+			none.Rules.Grants = nil
+			return none.Allow("web", r)
 		}())
 	}
 	other := plan.Apps[0]
 	other.Source = "dev"
 	for _, r := range requests {
 		r.App = &other
-		require.Error(t, j.allow("web", r), "an app of the same name of another source")
+		require.Error(t, j.Allow("web", r), "an app of the same name of another source")
 	}
 }
 

@@ -31,7 +31,7 @@ func hardenedWeb(lines string) map[string]string {
 const hardened = "profile: hardened\nimages: {registries: [ghcr.io/acme]}\n"
 
 func TestHardenedAsksOfEachServiceToConfineItself(t *testing.T) {
-	_, refusals := judgeOfPolicy(t, hardened).look(commitOf(hardenedWeb(confined)), onProd)
+	_, refusals := judgeOfPolicy(t, hardened).Look(commitOf(hardenedWeb(confined)), onProd)
 	require.Empty(t, refusals)
 	for _, tt := range []struct{ name, is, instead, rule string }{
 		{"another registry", "ghcr.io/acme/web", "docker.io/library/web", "images.registries"},
@@ -64,7 +64,7 @@ func TestHardenedAsksOfEachServiceToConfineItself(t *testing.T) {
 			if tt.rule == "networks.external" {
 				files["web/compose.yaml"] += "networks: {p: {external: true, name: proxy}}\n"
 			}
-			plan, refusals := judgeOfPolicy(t, hardened).look(commitOf(files), onProd)
+			plan, refusals := judgeOfPolicy(t, hardened).Look(commitOf(files), onProd)
 			require.NotEmpty(t, refusals)
 			require.Len(t, plan.Decisions, 1, "%v", plan.Decisions)
 			require.Equal(t, tt.rule, plan.Decisions[0].Rule)
@@ -73,9 +73,9 @@ func TestHardenedAsksOfEachServiceToConfineItself(t *testing.T) {
 			if tt.rule == "networks.external" {
 				return // the list lets it pass, no grant does
 			}
-			s := judgeOfPolicy(t, hardened).suggest(commitOf(files), onProd)
+			s := judgeOfPolicy(t, hardened).Suggest(commitOf(files), onProd)
 			require.Empty(t, s.Refused)
-			_, refusals = judgeOfPolicy(t, hardened+reasoned(&s)).look(commitOf(files), onProd)
+			_, refusals = judgeOfPolicy(t, hardened+reasoned(&s)).Look(commitOf(files), onProd)
 			require.Empty(t, refusals, "a grant lets one service have it")
 		})
 	}
@@ -88,7 +88,7 @@ func TestHardenedRefusesWhatIsANoteBetweenAppsOfOneHand(t *testing.T) {
 		"b/compose.yaml": hardenedWeb(confined + "labels: {traefik.http.routers.b.rule: Host(`x.example.org`)}")["web/compose.yaml"],
 	}
 	routes := func(body string) (verdicts []string) {
-		plan, _ := judgeOfPolicy(t, body).look(commitOf(files), onProd)
+		plan, _ := judgeOfPolicy(t, body).Look(commitOf(files), onProd)
 		for _, d := range plan.Decisions {
 			if d.Rule == policy.Routes {
 				verdicts = append(verdicts, d.Verdict)
@@ -104,11 +104,11 @@ func TestHardenedRefusesWhatIsANoteBetweenAppsOfOneHand(t *testing.T) {
 // The image's own user is known right before the container is made.
 func TestHardenedRefusesAnImageThatRunsAsRoot(t *testing.T) {
 	j := judgeOfPolicy(t, hardened)
-	plan, refusals := j.look(commitOf(hardenedWeb(strings.Replace(confined, "user: \"1000\"\n", "", 1))), onProd)
+	plan, refusals := j.Look(commitOf(hardenedWeb(strings.Replace(confined, "user: \"1000\"\n", "", 1))), onProd)
 	require.Empty(t, refusals, "the plan does not know the image")
 	app := &plan.Apps[0]
 	begins := func(user string) error {
-		return j.allow("web", runtime.Request{Key: "container", App: app, Service: &app.Services[0], Body: runtime.ContainerRequest{Config: &container.Config{User: user}}})
+		return j.Allow("web", runtime.Request{Key: "container", App: app, Service: &app.Services[0], Body: runtime.ContainerRequest{Config: &container.Config{User: user}}})
 	}
 	require.NoError(t, begins("1000"))
 	require.NoError(t, begins("nginx"))

@@ -10,6 +10,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -25,9 +26,9 @@ func rewritten(t *testing.T, file, body string) {
 }
 
 // settledPolicy looks until what a file says now can have been taken.
-func settledPolicy(live *livePolicy) (changed bool, wrong string) {
-	if changed, wrong = live.look(); !changed && wrong == "" {
-		changed, wrong = live.look()
+func settledPolicy(live *admission.LivePolicy) (changed bool, wrong string) {
+	if changed, wrong = live.Look(); !changed && wrong == "" {
+		changed, wrong = live.Look()
 	}
 	return changed, wrong
 }
@@ -39,77 +40,77 @@ func TestHalfAPolicyIsNotTaken(t *testing.T) {
 	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
 	c, err := config.Load(file)
 	require.NoError(t, err)
-	live := newLivePolicy(c)
+	live := admission.NewLivePolicy(c)
 	settledPolicy(live)
-	first := live.hash()
+	first := live.Hash()
 	for n := range len(whole) {
 		rewritten(t, file, whole[:n])
-		changed, wrong := live.look()
+		changed, wrong := live.Look()
 		require.False(t, changed, whole[:n])
 		require.Empty(t, wrong, whole[:n])
-		require.Equal(t, first, live.hash())
+		require.Equal(t, first, live.Hash())
 	}
 	rewritten(t, file, whole)
 	changed, wrong := settledPolicy(live)
 	require.True(t, changed)
 	require.Empty(t, wrong)
 
-	half := live.hash()
+	half := live.Hash()
 	rewritten(t, file, "version: 1\n")
-	live.look()
+	live.Look()
 	rewritten(t, file, whole)
 	changed, _ = settledPolicy(live)
 	require.False(t, changed, "what was there for one look never counts")
-	require.Equal(t, half, live.hash())
+	require.Equal(t, half, live.Hash())
 }
 
 func TestThePolicyIsReadAgainWhenItsFileChanges(t *testing.T) {
 	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
 	c, err := config.Load(file)
 	require.NoError(t, err)
-	j := judgeOf(c)
-	j.live, j.runtimes = newLivePolicy(c), nil
+	j := admission.For(c)
+	j.Live, j.Runtimes = admission.NewLivePolicy(c), nil
 	asks := commitOf(webWith("cap_add: [NET_ADMIN]"))
 	refused := func() int {
-		_, refusals := j.look(asks, onProd)
+		_, refusals := j.Look(asks, onProd)
 		return len(refusals)
 	}
 	require.Zero(t, refused())
-	changed, wrong := settledPolicy(j.live)
+	changed, wrong := settledPolicy(j.Live)
 	require.False(t, changed)
 	require.Empty(t, wrong)
-	first := j.live.hash()
+	first := j.Live.Hash()
 
 	rewritten(t, file, "version: 1\n")
-	changed, wrong = settledPolicy(j.live)
+	changed, wrong = settledPolicy(j.Live)
 	require.True(t, changed)
 	require.Empty(t, wrong)
 	require.Equal(t, 1, refused(), "the grant is gone")
-	require.NotEqual(t, first, j.live.hash())
+	require.NotEqual(t, first, j.Live.Hash())
 
 	for _, mistake := range []string{"version: 1\nprofil: owner\n", "version: 1\nprofile: owner\non_violation: end\n", "- a\n", oneGrant + "mounts: {bind_roots: [/]}\n"} {
 		rewritten(t, file, mistake)
-		changed, wrong = settledPolicy(j.live)
+		changed, wrong = settledPolicy(j.Live)
 		require.False(t, changed)
 		require.Contains(t, wrong, "p.yaml:")
 		require.Equal(t, 1, refused(), "the rules before it count")
-		_, still := j.live.said()
+		_, still := j.Live.Said()
 		require.Equal(t, wrong, still)
-		_, again := settledPolicy(j.live)
+		_, again := settledPolicy(j.Live)
 		require.Empty(t, again, "it is told once")
 	}
 
 	require.NoError(t, os.Remove(filepath.Join(filepath.Dir(file), "p.yaml")))
-	_, wrong = settledPolicy(j.live)
+	_, wrong = settledPolicy(j.Live)
 	require.NotEmpty(t, wrong)
 	require.Equal(t, 1, refused())
 
 	rewritten(t, file, oneGrant)
-	changed, _ = settledPolicy(j.live)
+	changed, _ = settledPolicy(j.Live)
 	require.True(t, changed)
 	require.Zero(t, refused())
-	require.Equal(t, first, j.live.hash(), "the same rules have the same hash")
-	_, still := j.live.said()
+	require.Equal(t, first, j.Live.Hash(), "the same rules have the same hash")
+	_, still := j.Live.Said()
 	require.Empty(t, still)
 }
 
@@ -117,7 +118,7 @@ func TestAnEditOfTheConfigurationsOwnPolicyCounts(t *testing.T) {
 	file := withPolicy(t, "policy: {profile: compose}", nil)
 	c, err := config.Load(file)
 	require.NoError(t, err)
-	live := newLivePolicy(c)
+	live := admission.NewLivePolicy(c)
 	body, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, []byte(string(body)+"# a comment\n"), 0o600))
@@ -127,13 +128,13 @@ func TestAnEditOfTheConfigurationsOwnPolicyCounts(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte("policy: {profile: owner}\n"+smallHost), 0o600))
 	changed, _ = settledPolicy(live)
 	require.True(t, changed)
-	said, _ := live.said()
+	said, _ := live.Said()
 	require.Equal(t, policy.Owner, said.Profile)
 }
 
 func TestTheHashIsOfWhatCountsAlone(t *testing.T) {
 	hash := func(body string) string {
-		rules := judgeOfPolicy(t, body).here()
+		rules := judgeOfPolicy(t, body).Here()
 		return rules.Hash()
 	}
 	require.Equal(t, hash(""), hash("profile: compose\n"))
@@ -152,13 +153,13 @@ func TestNoAppGetsThePolicysOwnFile(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "p.yaml"), []byte("version: 1\nmounts: {bind_roots: [+"+dir+"]}\n"), 0o600))
 	c, err := config.Load(withPolicy(t, "policy: "+filepath.Join(dir, "p.yaml"), nil))
 	require.NoError(t, err)
-	j := judgeOf(c)
-	j.runtimes = nil
+	j := admission.For(c)
+	j.Runtimes = nil
 	for _, source := range []string{dir, filepath.Join(dir, "p.yaml")} {
-		_, refusals := j.look(commitOf(webWith("volumes: ['"+source+":/x']")), onProd)
+		_, refusals := j.Look(commitOf(webWith("volumes: ['"+source+":/x']")), onProd)
 		require.NotEmpty(t, refusals, source)
 	}
-	_, refusals := j.look(commitOf(webWith("volumes: ['"+dir+"/media:/x']")), onProd)
+	_, refusals := j.Look(commitOf(webWith("volumes: ['"+dir+"/media:/x']")), onProd)
 	require.Empty(t, refusals, "the rest of the folder may be used")
 }
 
@@ -166,19 +167,19 @@ func TestWhatReportLetsPassIsOnlyWhatIsInForce(t *testing.T) {
 	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
 	c, err := config.Load(file)
 	require.NoError(t, err)
-	j := judgeOf(c)
-	j.live, j.runtimes = newLivePolicy(c), nil
-	plan, refusals := j.look(commitOf(webWith("cap_add: [NET_ADMIN]")), onProd)
+	j := admission.For(c)
+	j.Live, j.Runtimes = admission.NewLivePolicy(c), nil
+	plan, refusals := j.Look(commitOf(webWith("cap_add: [NET_ADMIN]")), onProd)
 	require.Empty(t, refusals)
 	sent := payloadsOf(t, &plan.Apps[0])[0]
-	require.NoError(t, j.allow("web", sent))
+	require.NoError(t, j.Allow("web", sent))
 	rewritten(t, file, "version: 1\n")
-	settledPolicy(j.live)
-	require.Error(t, j.allow("web", sent), "hold makes no new instance")
+	settledPolicy(j.Live)
+	require.Error(t, j.Allow("web", sent), "hold makes no new instance")
 	rewritten(t, file, "version: 1\non_violation: report\n")
-	settledPolicy(j.live)
-	require.NoError(t, j.allow("web", sent), "report goes on with what was accepted")
-	_, refusals = j.look(commitOf(webWith("cap_add: [NET_ADMIN]")), onProd)
+	settledPolicy(j.Live)
+	require.NoError(t, j.Allow("web", sent), "report goes on with what was accepted")
+	_, refusals = j.Look(commitOf(webWith("cap_add: [NET_ADMIN]")), onProd)
 	require.NotEmpty(t, refusals, "and accepts nothing anew")
 }
 
@@ -187,15 +188,15 @@ func TestReportLetsNothingPassThatNoPlanAccepted(t *testing.T) {
 	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\non_violation: report\n"})
 	c, err := config.Load(file)
 	require.NoError(t, err)
-	j := judgeOf(c)
-	j.live, j.runtimes = newLivePolicy(c), nil
+	j := admission.For(c)
+	j.Live, j.Runtimes = admission.NewLivePolicy(c), nil
 	app := &ring.App{Name: "web", Source: "prod", Path: "web", Services: []ring.Service{{Name: "web"}}}
 	for _, body := range []runtime.ContainerRequest{
 		{Config: &container.Config{WorkingDir: "/proc/self/fd/8"}},
 		{Config: &container.Config{Image: "a"}, HostConfig: &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeBind, Source: c.State, Target: "/x"}}}},
 		{Config: &container.Config{Image: "a", Labels: map[string]string{"gitring.app": "other"}}, HostConfig: &container.HostConfig{Mounts: []mount.Mount{{Type: mount.TypeBind, Source: c.File, Target: "/x"}}}},
 	} {
-		require.Error(t, j.allow("web", runtime.Request{Key: "container", Body: body, App: app, Service: &app.Services[0]}), "%+v", body.Config)
+		require.Error(t, j.Allow("web", runtime.Request{Key: "container", Body: body, App: app, Service: &app.Services[0]}), "%+v", body.Config)
 	}
 }
 
@@ -205,11 +206,11 @@ func TestNoEditOfThePolicyIsMissed(t *testing.T) {
 	c, err := config.Load(file)
 	require.NoError(t, err)
 	rewritten(t, file, "version: 1\nprofile: hardened\n")
-	live := newLivePolicy(c)
+	live := admission.NewLivePolicy(c)
 	changed, wrong := settledPolicy(live)
 	require.Empty(t, wrong)
 	require.True(t, changed)
-	said, _ := live.said()
+	said, _ := live.Said()
 	require.Equal(t, policy.Hardened, said.Profile)
 	changed, _ = settledPolicy(live)
 	require.False(t, changed)

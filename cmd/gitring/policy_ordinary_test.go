@@ -12,6 +12,7 @@ import (
 	"github.com/docker/docker/api/types/network"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
@@ -144,7 +145,7 @@ sources:
 `), 0o600))
 	c, err := config.Read(file)
 	require.NoError(t, err)
-	j := judgeOf(c)
+	j := admission.For(c)
 	app := ring.App{Name: "web", Path: "web"}
 	for path, may := range map[string]bool{
 		"/mnt/state": false, "/mnt/state/gitring.db": false, "/mnt/env/web/.env": false, "/mnt/sock/g.sock": false, file: false,
@@ -153,7 +154,7 @@ sources:
 	} {
 		s := ring.Service{Name: "web", Spec: ring.Spec{Image: "a", Mounts: []ring.Mount{{Kind: ring.MountBind, Source: path, Target: "/x", ReadOnly: true}}}}
 		app.Services = []ring.Service{s}
-		refusals, powers := j.app(&app, policy.Whose{})
+		refusals, powers := j.App(&app, policy.Whose{})
 		require.Equal(t, may, len(refusals) == 0, "%s: %v", path, refusals)
 		require.Equal(t, may && path != "/mnt/data/web/x", len(powers) == 1, path)
 	}
@@ -162,25 +163,25 @@ sources:
 // Right before the call the same judge looks at what is sent: a plan that came
 // into force under another policy is not carried on.
 func TestWhatIsSentIsJudgedOnceMore(t *testing.T) {
-	compose, owner := judgeAnywhere(policy.Compose), judgeAnywhere(policy.Owner)
+	compose, owner := admission.Anywhere(policy.Compose), admission.Anywhere(policy.Owner)
 	app := &ring.App{Name: "web", Path: ".", Services: []ring.Service{{Name: "web", File: "compose.yaml", Line: 2}}}
 	body := runtime.ContainerRequest{Config: &container.Config{Image: "a"}, HostConfig: &container.HostConfig{Privileged: true}}
 	r := runtime.Request{Key: "container", Body: body, App: app, Service: &app.Services[0]}
-	require.NoError(t, owner.allow("web", r))
+	require.NoError(t, owner.Allow("web", r))
 	var refusal *ring.Refusal
-	require.ErrorAs(t, compose.allow("web", r), &refusal)
+	require.ErrorAs(t, compose.Allow("web", r), &refusal)
 	require.Equal(t, "compose.yaml:2", refusal.Where())
 	require.Contains(t, refusal.Says, "services.web.privileged")
 
-	require.NoError(t, compose.allow("web", runtime.Request{Key: "network x", Body: runtime.NetworkRequest{Options: network.CreateOptions{Driver: "bridge"}}}), "a network may be made for no service in particular")
-	for _, profile := range []judge{compose, owner} {
-		require.ErrorContains(t, profile.allow("web", struct{ New string }{"x"}), "no rule for the engine's field")
+	require.NoError(t, compose.Allow("web", runtime.Request{Key: "network x", Body: runtime.NetworkRequest{Options: network.CreateOptions{Driver: "bridge"}}}), "a network may be made for no service in particular")
+	for _, profile := range []admission.Judge{compose, owner} {
+		require.ErrorContains(t, profile.Allow("web", struct{ New string }{"x"}), "no rule for the engine's field")
 		body.HostConfig = &container.HostConfig{NetworkMode: "container:0123"}
 		r.Body = body
-		require.ErrorContains(t, profile.allow("web", r), "not the app's", "no container of the app was named")
+		require.ErrorContains(t, profile.Allow("web", r), "not the app's", "no container of the app was named")
 		body.Owners = []string{"0123"}
 		r.Body = body
-		require.NoError(t, profile.allow("web", r))
+		require.NoError(t, profile.Allow("web", r))
 		body.Owners = nil
 		for _, sent := range []any{
 			&container.HostConfig{VolumesFrom: []string{"0123"}}, &container.HostConfig{Cgroup: "container:0123"}, &container.HostConfig{Links: []string{"a:b"}},
@@ -192,7 +193,7 @@ func TestWhatIsSentIsJudgedOnceMore(t *testing.T) {
 			network.CreateOptions{ConfigFrom: &network.ConfigReference{}},
 			map[string]*network.EndpointSettings{"x": {NetworkID: "y"}},
 		} {
-			require.Error(t, profile.allow("web", runtime.Request{Key: "container", Body: sent, App: app, Service: &app.Services[0]}), "%+v", sent)
+			require.Error(t, profile.Allow("web", runtime.Request{Key: "container", Body: sent, App: app, Service: &app.Services[0]}), "%+v", sent)
 		}
 	}
 	for _, sent := range []any{
@@ -203,8 +204,8 @@ func TestWhatIsSentIsJudgedOnceMore(t *testing.T) {
 		container.ExecOptions{Privileged: true},
 	} {
 		q := runtime.Request{Key: "container", Body: sent, App: app, Service: &app.Services[0]}
-		require.Error(t, compose.allow("web", q), "%+v", sent)
-		require.NoError(t, owner.allow("web", q), "%+v", sent)
+		require.Error(t, compose.Allow("web", q), "%+v", sent)
+		require.NoError(t, owner.Allow("web", q), "%+v", sent)
 	}
 }
 
@@ -232,10 +233,10 @@ func TestThePolicyOfTheConfigurationIsTheDaemons(t *testing.T) {
 	d, err := newDaemon(t.Context(), cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	defer d.close()
-	require.Equal(t, policy.Compose, d.judge.rules.Profile)
-	require.Contains(t, d.judge.rules.Own, cfg.State)
-	require.Equal(t, d.store.ContentDir(), d.judge.rules.Content)
-	require.True(t, strings.HasPrefix(d.judge.rules.Content, cfg.State))
+	require.Equal(t, policy.Compose, d.judge.Rules.Profile)
+	require.Contains(t, d.judge.Rules.Own, cfg.State)
+	require.Equal(t, d.store.ContentDir(), d.judge.Rules.Content)
+	require.True(t, strings.HasPrefix(d.judge.Rules.Content, cfg.State))
 }
 
 // A daemon that starts with another policy reads the same commit anew.
@@ -248,7 +249,7 @@ func TestAFollowerReadsByThePolicyOfItsHost(t *testing.T) {
 	c := &ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}
 	read := func(profile policy.Profile) (ring.Plan, contents, contents) {
 		f := &follower{
-			d:        &daemon{cfg: &config.Config{DataRoot: config.DefaultDataRoot}, env: &envFolder{}, judge: judgeAnywhere(profile)},
+			d:        &daemon{cfg: &config.Config{DataRoot: config.DefaultDataRoot}, env: &envFolder{}, judge: admission.Anywhere(profile)},
 			settings: manifest.Settings{Source: "prod", Host: "edge-1"},
 		}
 		plan, files := f.read(c, hostValues{})

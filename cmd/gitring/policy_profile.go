@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 )
@@ -24,19 +25,19 @@ func profileNamed(name string, own policy.Profile) (policy.Profile, error) {
 
 // judgeFor is the judge of the named configuration, and compose's where none is
 // named: a folder is judged the same on every machine.
-func (g *globals) judgeFor(profile string) (judge, error) {
+func (g *globals) judgeFor(profile string) (admission.Judge, error) {
 	if g.config == "" {
 		p, err := profileNamed(profile, policy.Compose)
-		return judgeAnywhere(p), err
+		return admission.Anywhere(p), err
 	}
 	c, err := config.Read(g.config)
 	if err != nil {
-		return judge{}, err
+		return admission.Judge{}, err
 	}
-	j := judgeOf(c)
-	own := j.rules.Profile
-	if j.rules.Profile, err = profileNamed(profile, own); j.rules.Profile != own {
-		j.rules.Lists = nil // those of that profile
+	j := admission.For(c)
+	own := j.Rules.Profile
+	if j.Rules.Profile, err = profileNamed(profile, own); j.Rules.Profile != own {
+		j.Rules.Lists = nil // those of that profile
 	}
 	return j, err
 }

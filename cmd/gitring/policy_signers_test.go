@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -16,10 +17,10 @@ import (
 const netAdminFor = "feature: capabilities.add, value: NET_ADMIN, signers: [alice@example.org]"
 
 // signedBy is a judge who knows which signer changed which file last.
-func signedBy(t *testing.T, policy string, who map[string]string) judge {
+func signedBy(t *testing.T, policy string, who map[string]string) admission.Judge {
 	t.Helper()
 	j := judgeOfPolicy(t, policy)
-	j.signed = func(_ *ring.App, file string, patterns []string) string {
+	j.Signed = func(_ *ring.App, file string, patterns []string) string {
 		if slices.Contains(patterns, who[file]) {
 			return ""
 		}
@@ -67,7 +68,7 @@ func TestAGrantForSignersCountsForTheFileThatTheySigned(t *testing.T) {
 			webWith("cap_add: [NET_ADMIN]"), map[string]string{compose: bob}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			plan, refusals := signedBy(t, grantOf("web", "prod", "web", tt.grant), tt.who).look(commitOf(tt.files), onProd)
+			plan, refusals := signedBy(t, grantOf("web", "prod", "web", tt.grant), tt.who).Look(commitOf(tt.files), onProd)
 			_, there := plan.App("web")
 			require.Equal(t, tt.passes, there, "%v", refusals)
 			require.Equal(t, tt.passes, len(refusals) == 0, "%v", refusals)
@@ -84,7 +85,7 @@ func TestWhatIsInForceRemembersTheFileThatAGrantForSignersLetPass(t *testing.T) 
 	const compose, override = "web/compose.yaml", "web/compose.override.yaml"
 	who := map[string]string{compose: "bob@example.org", override: "alice@example.org"}
 	j := signedBy(t, grantOf("web", "prod", "web", netAdminFor), who)
-	plan, _ := j.look(commitOf(map[string]string{
+	plan, _ := j.Look(commitOf(map[string]string{
 		compose: "services: {web: {image: nginx}}\n", override: "services: {web: {cap_add: [NET_ADMIN]}}\n",
 	}), onProd)
 	app, ok := plan.App("web")
@@ -93,22 +94,22 @@ func TestWhatIsInForceRemembersTheFileThatAGrantForSignersLetPass(t *testing.T) 
 	require.NoError(t, err)
 	var stored ring.App
 	require.NoError(t, json.Unmarshal(body, &stored))
-	refusals, powers := j.app(&stored, policy.Whose{})
+	refusals, powers := j.App(&stored, policy.Whose{})
 	require.Empty(t, refusals)
 	require.NotEmpty(t, powers)
 	who[override] = "bob@example.org" // whoever signed it is revoked, say
-	refusals, _ = j.app(&stored, policy.Whose{})
+	refusals, _ = j.App(&stored, policy.Whose{})
 	require.Len(t, refusals, 1)
 	require.Contains(t, refusals[0].Says, override)
 
 	stored.UseFiles = nil
-	refusals, _ = j.app(&stored, policy.Whose{})
+	refusals, _ = j.App(&stored, policy.Whose{})
 	require.Len(t, refusals, 1, "where nothing is known nothing counts")
 }
 
 // In a folder nobody knows who will sign: it passes, and says for whom.
 func TestAFolderIsToldForWhomAGrantCounts(t *testing.T) {
-	plan, refusals := judgeOfPolicy(t, grantOf("web", "prod", "web", netAdminFor)).look(commitOf(webWith("cap_add: [NET_ADMIN]")), onProd)
+	plan, refusals := judgeOfPolicy(t, grantOf("web", "prod", "web", netAdminFor)).Look(commitOf(webWith("cap_add: [NET_ADMIN]")), onProd)
 	require.Empty(t, refusals)
 	i := slices.IndexFunc(plan.Decisions, func(d ring.Decision) bool { return d.Grant != "" })
 	require.GreaterOrEqual(t, i, 0)

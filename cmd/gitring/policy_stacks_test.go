@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/policy"
 )
 
@@ -72,16 +73,16 @@ func TestWhatPeopleRunAtHomePassesUnchanged(t *testing.T) {
 				rules += "mounts: {bind_roots: [+" + root + "]}\n"
 			}
 			j := judgeOfPolicy(t, rules)
-			s := j.suggest(c, onProd)
+			s := j.Suggest(c, onProd)
 			require.Empty(t, s.Refused)
-			require.Equal(t, tt.grant, s.grants(), "%s", s.yaml(nil, emptyReason))
+			require.Equal(t, tt.grant, s.Grants(), "%s", s.Yaml(nil, admission.EmptyReason))
 			given := judgeOfPolicy(t, rules+reasoned(&s))
-			plan, refusals = given.look(c, onProd)
+			plan, refusals = given.Look(c, onProd)
 			require.Empty(t, refusals)
 			require.Len(t, plan.Apps, len(tt.files))
 			for i := range s.Apps {
 				for k := range s.Apps[i].Grants {
-					_, less := judgeOfPolicy(t, rules+reasoned(s.without(i, k))).look(c, onProd)
+					_, less := judgeOfPolicy(t, rules+reasoned(without(&s, i, k))).Look(c, onProd)
 					require.NotEmpty(t, less, "%v is not needed", s.Apps[i].Grants[k])
 				}
 			}
@@ -96,17 +97,17 @@ func TestAHostWhoseDefaultRuntimeIsNvidiasPasses(t *testing.T) {
 		"web/compose.yaml": "services: {web: {image: nginx}}\n",
 		"llm/compose.yaml": "services: {llm: {image: ollama, environment: {NVIDIA_VISIBLE_DEVICES: all}}}\n",
 	}
-	on := func(body string) judge {
+	on := func(body string) admission.Judge {
 		j := judgeOfPolicy(t, body)
-		j.runtimes = &engineRuntimes{ask: func() (string, []string, error) { return "nvidia", []string{"nvidia"}, nil }}
+		j.Runtimes = &admission.EngineRuntimes{Ask: func() (string, []string, error) { return "nvidia", []string{"nvidia"}, nil }}
 		return j
 	}
-	_, refusals := on("profile: owner\n").look(commitOf(files), onProd)
+	_, refusals := on("profile: owner\n").Look(commitOf(files), onProd)
 	require.Empty(t, refusals)
-	s := on("").suggest(commitOf(files), onProd)
-	require.Equal(t, 1, s.grants())
+	s := on("").Suggest(commitOf(files), onProd)
+	require.Equal(t, 1, s.Grants())
 	require.Equal(t, "gpus", s.Apps[0].Grants[0].Value)
-	plan, refusals := on(reasoned(&s)).look(commitOf(files), onProd)
+	plan, refusals := on(reasoned(&s)).Look(commitOf(files), onProd)
 	require.Empty(t, refusals)
 	require.Len(t, plan.Apps, 2)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
@@ -82,7 +83,7 @@ func (g *globals) policyTest(file string, by policyFlags) error {
 	}
 	var out []vectorResult
 	for _, v := range vectors {
-		out = append(out, held.judge.try(v, held.settings))
+		out = append(out, tryVector(held.judge, v, held.settings))
 	}
 	failed := 0
 	s := g.screen()
@@ -105,9 +106,9 @@ func (g *globals) policyTest(file string, by policyFlags) error {
 }
 
 // judgeOfVectors is a host for the vectors that are shipped: it has what they reach for.
-func judgeOfVectors() judge {
-	j := judgeAnywhere(policy.Compose)
-	j.rules.EngineGroups, j.rules.Listen = []string{"998"}, "127.0.0.1:9480"
+func judgeOfVectors() admission.Judge {
+	j := admission.Anywhere(policy.Compose)
+	j.Rules.EngineGroups, j.Rules.Listen = []string{"998"}, "127.0.0.1:9480"
 	return j
 }
 
@@ -144,10 +145,10 @@ func vectorsOf(file string) ([]policyVector, error) {
 	return out, nil
 }
 
-// try holds the policy to one vector.
-func (j judge) try(v policyVector, s manifest.Settings) vectorResult {
+// tryVector holds the policy to one vector.
+func tryVector(j admission.Judge, v policyVector, s manifest.Settings) vectorResult {
 	out := vectorResult{Name: v.Name, Expect: v.Expect}
-	plan, refusals := j.look(&ring.Commit{Tree: textTree(v.Files)}, s)
+	plan, refusals := j.Look(&ring.Commit{Tree: textTree(v.Files)}, s)
 	verdict, rule, _ := strings.Cut(v.Expect, " ")
 	var got []string
 	for _, d := range plan.Decisions {

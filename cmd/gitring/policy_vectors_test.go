@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -20,9 +21,9 @@ func judged(t *testing.T, profile policy.Profile, files map[string]string) (ring
 	for name, body := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(body), Mode: 0o644}
 	}
-	j := judgeAnywhere(profile)
-	j.rules.Host, j.rules.EngineGroups = "edge-1", []string{"998"}
-	return j.look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, manifest.Settings{Source: "prod", Host: "edge-1"})
+	j := admission.Anywhere(profile)
+	j.Rules.Host, j.Rules.EngineGroups = "edge-1", []string{"998"}
+	return j.Look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, manifest.Settings{Source: "prod", Host: "edge-1"})
 }
 
 // What owner does with a vector.

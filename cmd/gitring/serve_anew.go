@@ -16,8 +16,8 @@ func serveAnew(ctx context.Context, g *globals, d *daemon, hup <-chan os.Signal)
 	cfg, log := d.cfg, d.log
 	for {
 		next, err := runUntilAnew(ctx, g, d, hup)
-		if d.judge.live != nil { // the policy may have been read again since
-			cfg.Rules, _ = d.judge.live.said()
+		if d.judge.Live != nil { // the policy may have been read again since
+			cfg.Rules, _ = d.judge.Live.Said()
 		}
 		d.close()
 		if next == nil || ctx.Err() != nil {

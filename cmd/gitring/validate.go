@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
@@ -117,7 +118,7 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 // held is what a folder or a commit is held to.
 type held struct {
 	settings manifest.Settings
-	judge    judge
+	judge    admission.Judge
 	signers  string // the file of signers_in_repo; "" is none
 	warnings []string
 	others   []string // sources of the configuration besides the one that is checked
@@ -152,11 +153,11 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 
 // validateCommit says what is refused of a commit, or of the folder of that name.
 func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
-	plan, refusals, notRead := by.judge.lookFurther(c, by.settings)
+	plan, refusals, notRead := by.judge.LookFurther(c, by.settings)
 	v := validated{Apps: []string{}, Refusals: refusals, Warnings: by.warnings, Refused: len(plan.Refused), NotRead: notRead, Decisions: plan.Decisions, others: by.others, env: by.env}
 	if by.signers != "" {
 		if r := gitsync.CheckSigners(c.Tree, by.signers); r != nil {
-			v.Refusals = byPlace(append(v.Refusals, r))
+			v.Refusals = admission.ByPlace(append(v.Refusals, r))
 		}
 	}
 	for _, a := range plan.Apps {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -84,7 +85,7 @@ func lookAt(files map[string]string) (ring.Plan, []*ring.Refusal) {
 	for name, body := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(body), Mode: 0o644}
 	}
-	return judgeAnywhere(policy.Compose).look(&ring.Commit{Tree: tree}, manifest.Settings{Source: "prod", Path: ".", Host: "edge-1"})
+	return admission.Anywhere(policy.Compose).Look(&ring.Commit{Tree: tree}, manifest.Settings{Source: "prod", Path: ".", Host: "edge-1"})
 }
 
 // differs is "" where refusals are what is wanted: one for each, in order.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
@@ -28,8 +29,8 @@ import (
 type daemon struct {
 	cfg    *config.Config
 	log    *slog.Logger
-	judge  judge
-	policy *livePolicy
+	judge  admission.Judge
+	policy *admission.LivePolicy
 	// violations are apps in force that the policy of now denies.
 	violations violations
 	stops      stopping
@@ -70,9 +71,9 @@ const (
 // newDaemon checks all that can be wrong before the socket appears, and starts
 // nothing.
 func newDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (d *daemon, err error) {
-	d = &daemon{cfg: cfg, log: log, judge: judgeOf(cfg)}
-	d.policy = newLivePolicy(cfg)
-	d.judge.live = d.policy
+	d = &daemon{cfg: cfg, log: log, judge: admission.For(cfg)}
+	d.policy = admission.NewLivePolicy(cfg)
+	d.judge.Live = d.policy
 	defer func() {
 		if err != nil {
 			d.close()
@@ -90,7 +91,7 @@ func newDaemon(ctx context.Context, cfg *config.Config, log *slog.Logger) (d *da
 	if d.ledger, err = newLedger(ctx, d.store, cfg.DataRoot); err != nil {
 		return d, err
 	}
-	d.judge.whose, d.judge.signed = d.ledger.whose, d.signed(ctx)
+	d.judge.Whose, d.judge.Signed = d.ledger.whose, d.signed(ctx)
 	if err := d.wireEnv(); err != nil {
 		return d, err
 	}
@@ -123,7 +124,7 @@ func (d *daemon) wireEnv() (err error) {
 func (d *daemon) wireEngine(ctx context.Context) (err error) {
 	d.engine, err = runtime.Dial(ctx, runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
-		Allow: d.judge.allow, Shared: d.judge.shared, OwnerHost: d.judge.ownerHost,
+		Allow: d.judge.Allow, Shared: d.judge.Shared, OwnerHost: d.judge.OwnerHost,
 		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.env.open, Values: d.env.values,
 		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },
@@ -131,8 +132,8 @@ func (d *daemon) wireEngine(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	d.judge.runtimes.ask = func() (string, []string, error) {
-		ctx, cancel := context.WithTimeout(ctx, runtimesWithin)
+	d.judge.Runtimes.Ask = func() (string, []string, error) {
+		ctx, cancel := context.WithTimeout(ctx, admission.RuntimesWithin)
 		defer cancel()
 		return d.engine.Runtimes(ctx)
 	}

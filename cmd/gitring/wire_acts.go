@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
@@ -60,9 +61,9 @@ func (d *daemon) before(ctx context.Context, a *reconcile.Act) (past *ring.Past,
 	if past = reconcile.Before(&w.Facts, a.App, a.To); past == nil {
 		return nil, done, nil
 	}
-	refusals, powers := d.judge.app(&past.App, d.judge.beside(past.App.Source, inForceBeside(&w.Facts, &past.App)))
+	refusals, powers := d.judge.App(&past.App, d.judge.Beside(past.App.Source, inForceBeside(&w.Facts, &past.App)))
 	if len(refusals) > 0 {
-		return nil, done, inOne(refusals)
+		return nil, done, admission.InOne(refusals)
 	}
 	past.App.Powers = powers
 	if err := d.imagesAtHand(ctx, &past.App); err != nil {
@@ -159,8 +160,8 @@ func (d *daemon) mayScale(ctx context.Context, a *reconcile.Act) error {
 			continue
 		}
 		s.Replicas = a.Replicas
-		if refusals, _ := d.judge.app(&app, d.judge.beside(app.Source, inForceBeside(&w.Facts, &app))); len(refusals) > 0 {
-			return inOne(refusals)
+		if refusals, _ := d.judge.App(&app, d.judge.Beside(app.Source, inForceBeside(&w.Facts, &app))); len(refusals) > 0 {
+			return admission.InOne(refusals)
 		}
 	}
 	return nil

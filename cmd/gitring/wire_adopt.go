@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
@@ -37,7 +38,7 @@ func (d *daemon) adopt(ctx context.Context, p api.Peer, r api.AdoptRequest) (api
 		return out, nil
 	}
 	if len(found.Refusals) > 0 {
-		return out, inOne(found.Refusals)
+		return out, admission.InOne(found.Refusals)
 	}
 	a := reconcile.Act{Verb: reconcile.Adopt, App: app.Name, Actor: p.Actor(), Reason: r.Reason, Keep: found.Kept}
 	for _, c := range found.Containers {

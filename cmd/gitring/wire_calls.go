@@ -39,7 +39,7 @@ func (d *daemon) version(ctx context.Context) (api.Version, error) {
 func (d *daemon) status(context.Context) (ring.Status, error) {
 	st, _ := d.loop.Status()
 	trouble := d.sender.Trouble()
-	st.Receivers, st.Policy = d.receivers.Trouble(), d.policy.hash()
+	st.Receivers, st.Policy = d.receivers.Trouble(), d.policy.Hash()
 	if kept := d.kept.Load(); kept != nil {
 		st.Config = *kept
 	}

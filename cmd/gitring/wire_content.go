@@ -352,3 +352,21 @@ func earlier(f *ring.Facts, source string) map[ring.SHA][]ring.Mount {
 	}
 	return out
 }
+
+// mountedBy leaves only the contents that some app mounts: those of an app that
+// the policy refused are not written.
+func mountedBy(apps []ring.App, all contents) contents {
+	out := contents{}
+	for _, a := range apps {
+		for _, s := range a.Services {
+			for _, m := range s.Spec.Mounts {
+				for _, hash := range []string{m.Source, m.Seed, s.Reload.Content()[m.Source]} {
+					if c, ok := all[hash]; ok {
+						out[hash] = c
+					}
+				}
+			}
+		}
+	}
+	return out
+}

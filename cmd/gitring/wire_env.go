@@ -20,7 +20,9 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
 )
@@ -107,20 +109,12 @@ func makeEnvKey(file string) ([]byte, error) {
 		err = os.Rename(tmp.Name(), file)
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(file))
+		err = disk.SyncFolder(filepath.Dir(file))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the key of the env folder: %w", errors.Join(err, os.RemoveAll(tmp.Name())))
 	}
 	return key, nil
-}
-
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // read is what the folder holds now. An error is about the folder itself: then
@@ -345,7 +339,7 @@ func depth(p string) int {
 // loose says why a file or folder is not safe: somebody else may read the one,
 // or put things into the other.
 func loose(st fs.FileInfo, full string) *ring.Refusal {
-	uid, _, ok := ownersOf(st)
+	uid, _, ok := disk.OwnersOf(st)
 	if ok && uid != 0 && uid != os.Geteuid() {
 		return &ring.Refusal{Says: fmt.Sprintf("%s belongs to user %d", full, uid), Hint: fmt.Sprintf("chown root %s, or, where gitring serve runs as that user, ask as it: sudo -u '#%d' gitring …", full, uid)}
 	}
@@ -499,7 +493,7 @@ func (v hostValues) refusals(plan *ring.Plan, all []*ring.Refusal) []*ring.Refus
 			all = append(all, r)
 		}
 	}
-	return byPlace(all)
+	return admission.ByPlace(all)
 }
 
 // settings are what a plan of a source depends on, with the host's values.

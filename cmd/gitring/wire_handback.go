@@ -16,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
@@ -405,7 +406,7 @@ func (h *handback) write(dir string) (w *written, err error) {
 	if err := os.Rename(temp, dir); err != nil { // over an empty folder
 		return nil, err
 	}
-	return &written{dir: dir, project: filepath.Join(dir, below)}, syncFolder(filepath.Dir(dir))
+	return &written{dir: dir, project: filepath.Join(dir, below)}, disk.SyncFolder(filepath.Dir(dir))
 }
 
 // fill writes the files below temp; below is the project's own folder in it.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -43,7 +44,7 @@ func TestAPolicyIsAProfileInPlaceOrInAFile(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := config.Load(withPolicy(t, tt.said, map[string]string{"p.yaml": tt.file}))
 			require.NoError(t, err)
-			require.Equal(t, tt.want, judgeOf(c).rules.Profile)
+			require.Equal(t, tt.want, admission.For(c).Rules.Profile)
 		})
 	}
 }
@@ -210,8 +211,8 @@ func TestEachKeyOfAPolicyIsCarriedOut(t *testing.T) {
 		t.Run(tt.policy, func(t *testing.T) {
 			image := wording.When(!strings.HasPrefix(tt.lines, "image:"), "image: nginx\n    ")
 			c := commitOf(map[string]string{"web/compose.yaml": "services:\n  web:\n    " + image + tt.lines + "\n" + tt.rest + "\n"})
-			_, plain := judgeOfPolicy(t, "").look(c, onProd)
-			_, changed := judgeOfPolicy(t, tt.policy+"\n").look(c, onProd)
+			_, plain := judgeOfPolicy(t, "").Look(c, onProd)
+			_, changed := judgeOfPolicy(t, tt.policy+"\n").Look(c, onProd)
 			require.True(t, (len(plain) == 0) != (len(changed) == 0), "%v\n%v", plain, changed)
 			for _, r := range append(plain, changed...) {
 				require.Equal(t, ring.PolicyDenied, r.Code, r.Says)
@@ -224,9 +225,9 @@ func TestValuesOfTheHostStandOnlyWhereThePolicyLetsThem(t *testing.T) {
 	c := commitOf(map[string]string{"web/compose.yaml": "services: {web: {image: nginx, environment: {A: '${A}'}}}\n"})
 	set := onProd
 	set.Env, set.EnvKey = map[string]map[string][]byte{"web": {".env": []byte("A=hunter2hunter2\n")}}, []byte("key")
-	_, plain := judgeOfPolicy(t, "").look(c, set)
+	_, plain := judgeOfPolicy(t, "").Look(c, set)
 	require.Empty(t, plain)
-	_, refusals := judgeOfPolicy(t, "secrets: {in: [file]}\n").look(c, set)
+	_, refusals := judgeOfPolicy(t, "secrets: {in: [file]}\n").Look(c, set)
 	require.Len(t, refusals, 1)
 	require.Contains(t, refusals[0].Says, "environment.A")
 	require.NotContains(t, refusals[0].Says+refusals[0].Hint, "hunter2")
@@ -307,7 +308,7 @@ func TestAFolderOfTheHostMayBeSharedAndNothingBesideIt(t *testing.T) {
 			if strings.Contains(tt.lines, "vol:/m'") {
 				files["web/compose.yaml"] += "volumes: {vol: {driver_opts: {type: none, o: bind, device: /mnt/media}}}\n"
 			}
-			_, refusals := judgeOfPolicy(t, tt.policy).look(commitOf(files), onProd)
+			_, refusals := judgeOfPolicy(t, tt.policy).Look(commitOf(files), onProd)
 			require.NotEmpty(t, refusals)
 		})
 	}
@@ -318,7 +319,7 @@ func TestOptionsThatPassReachNothingOfTheDaemons(t *testing.T) {
 	for _, device := range []string{"/var/lib/gitring", "/", "/var/lib/docker"} {
 		files := webWith("volumes: ['vol:/m']")
 		files["web/compose.yaml"] += "volumes: {vol: {driver_opts: {type: none, o: bind, device: " + device + "}}}\n"
-		_, refusals := judgeOfPolicy(t, "mounts: {driver_opts: [type=none, o=bind, 'device="+device+"']}\n").look(commitOf(files), onProd)
+		_, refusals := judgeOfPolicy(t, "mounts: {driver_opts: [type=none, o=bind, 'device="+device+"']}\n").Look(commitOf(files), onProd)
 		require.NotEmpty(t, refusals, device)
 	}
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,99 +15,6 @@ import (
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
 )
-
-// livePolicy is the policy of this host as its files say now: they are read again when
-// they change. A mistake keeps the rules that were in effect.
-type livePolicy struct {
-	config string // the file of the configuration
-
-	mu    sync.Mutex
-	now   config.Policy // guarded by mu: what is in effect
-	seen  []byte        // guarded by mu: a print of the files when they were read last
-	next  []byte        // guarded by mu: one that the last look met first, and has not read yet
-	wrong string        // guarded by mu: why the files cannot be taken, "" when they can
-}
-
-// newLivePolicy begins with what the configuration said when it was read. The first look
-// reads the files in any case: they may have changed since.
-func newLivePolicy(c *config.Config) *livePolicy { return &livePolicy{config: c.File, now: c.Rules} }
-
-// print is one of the configuration's file and of the policy's own, where it has one.
-func (p *livePolicy) print(file string) ([]byte, error) {
-	sum := sha256.New()
-	for _, name := range []string{p.config, file} {
-		if name == "" {
-			continue
-		}
-		body, err := config.ReadLimited(name)
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(sum, "%d %s", len(body), body)
-	}
-	return sum.Sum(nil), nil
-}
-
-// look reads the files again where they changed, once two looks have found them the same:
-// an editor may be in the middle of a save, and half a policy can be a whole one to read. It
-// reports whether other rules count now, and what is wrong where that was not known before.
-func (p *livePolicy) look() (changed bool, wrong string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	seen, err := p.print(p.now.File)
-	if err == nil && bytes.Equal(seen, p.seen) {
-		p.next = nil
-		return false, ""
-	}
-	if p.seen != nil && (p.next == nil || !bytes.Equal(seen, p.next)) {
-		p.next = append([]byte{}, seen...)
-		return false, ""
-	}
-	before := p.wrong
-	var c *config.Config
-	if err == nil {
-		c, err = config.Read(p.config)
-		if after, _ := p.print(p.now.File); p.seen != nil && !bytes.Equal(after, seen) {
-			return false, "" // a save began meanwhile
-		}
-	}
-	if err != nil {
-		p.wrong = strings.Join(strings.Fields(err.Error()), " ")
-		if p.seen = seen; p.wrong == before {
-			return false, ""
-		}
-		return false, p.wrong
-	}
-	was, is := policy.Rules{}, policy.Rules{}
-	p.now.Over(&was)
-	c.Rules.Over(&is)
-	changed = was.Hash() != is.Hash() || !sameApps(p.now.Apps, c.Rules.Apps) || p.now.OnViolation != c.Rules.OnViolation || before != ""
-	p.now, p.wrong, p.seen = c.Rules, "", seen // of before the read: what came after is read next
-	return changed, ""
-}
-
-func sameApps(a, b []config.PolicyApp) bool { return slices.Equal(a, b) }
-
-// said is the policy in effect, and why its files cannot be taken.
-func (p *livePolicy) said() (config.Policy, string) {
-	if p == nil {
-		return config.Policy{}, ""
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.now, p.wrong
-}
-
-// hash is a print of the rules in effect.
-func (p *livePolicy) hash() string {
-	if p == nil {
-		return ""
-	}
-	c, _ := p.said()
-	var r policy.Rules
-	c.Over(&r)
-	return r.Hash()
-}
 
 // violation is an app in force that the rules of today would refuse.
 type violation struct {
@@ -155,13 +60,13 @@ func (d *daemon) watchPolicy(ctx context.Context) error {
 	defer t.Stop()
 	judged := ""
 	for {
-		changed, wrong := d.policy.look()
+		changed, wrong := d.policy.Look()
 		if wrong != "" {
 			d.log.Error("could not take the policy, the rules before it count", "err", wrong)
 			d.tellPolicy(ctx, ring.PolicyInvalid, "", "", wrong)
 		}
 		if changed {
-			hash := d.policy.hash()
+			hash := d.policy.Hash()
 			d.log.Info("read the policy again", "hash", hash)
 			d.tellPolicy(ctx, ring.PolicyChanged, "", "", "other rules count from now on: "+short(hash))
 		}
@@ -190,7 +95,7 @@ func short(hash string) string { return hash[:min(len(hash), len("sha256:")+12)]
 func (d *daemon) violationPrint() string {
 	inForce, _ := d.ledger.apps()
 	var b strings.Builder
-	b.WriteString(d.policy.hash() + time.Now().UTC().Format(time.DateOnly))
+	b.WriteString(d.policy.Hash() + time.Now().UTC().Format(time.DateOnly))
 	for i := range d.cfg.Sources {
 		b.WriteString(d.signedPrint(d.cfg.Sources[i].Name))
 	}
@@ -208,7 +113,7 @@ func (d *daemon) judgeInForce(ctx context.Context) {
 	whose := d.ledger.whose().Accepted()
 	for _, name := range slices.Sorted(maps.Keys(inForce)) {
 		a := inForce[name].App
-		found, _ := d.judge.findings(&a, whose.Of(policy.HolderOf(&a)))
+		found, _ := d.judge.Findings(&a, whose.Of(policy.HolderOf(&a)))
 		for _, f := range found {
 			if f.Verdict != policy.Deny {
 				continue
@@ -229,7 +134,7 @@ func (d *daemon) judgeInForce(ctx context.Context) {
 
 // tellExpiring tells of grants of apps in force that expire soon: 14 days ahead and 1 day.
 func (d *daemon) tellExpiring(ctx context.Context, inForce map[string]ring.InForce, now time.Time) {
-	said, _ := d.policy.said()
+	said, _ := d.policy.Said()
 	for _, g := range said.Grants {
 		if _, runs := inForce[g.App]; !runs || expiresIn(&g, now) == 0 {
 			continue
@@ -260,7 +165,7 @@ func (d *daemon) tellPolicy(ctx context.Context, kind, app, service, reason stri
 // and that apps in force break it.
 func (d *daemon) policyConditions(source string) []ring.Condition {
 	var out []ring.Condition
-	said, wrong := d.policy.said()
+	said, wrong := d.policy.Said()
 	if wrong != "" {
 		out = append(out, ring.Condition{Type: ring.ConditionPolicyInvalid, Status: ring.ConditionTrue, Reason: wrong + "; the rules before it count, and no new plan is accepted"})
 	}

@@ -76,7 +76,7 @@ func (d *daemon) stopDenied(ctx context.Context, now time.Time) {
 		}
 	}
 	denied := map[ring.ServiceID]string{}
-	if said, _ := d.policy.said(); said.OnViolation == config.OnViolationStop {
+	if said, _ := d.policy.Said(); said.OnViolation == config.OnViolationStop {
 		denied, _ = d.stoppable()
 	}
 	due := d.stops.due(denied, standing, stopAfter(), now)

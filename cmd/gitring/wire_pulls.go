@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/notify"
@@ -67,7 +68,7 @@ func (f *follower) pullPlan(ctx context.Context, p notify.Pull) (*notify.PullPla
 		if got.Refusal != nil {
 			return nil
 		}
-		would, err := f.planned(ctx, f.d.judge.unsigned(), got.Commit) // who signs what lands is not known yet
+		would, err := f.planned(ctx, f.d.judge.Unsigned(), got.Commit) // who signs what lands is not known yet
 		if err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ type plannedHere struct {
 }
 
 // planned is what carrying out a commit would do here; nothing is changed.
-func (f *follower) planned(ctx context.Context, j judge, c *ring.Commit) (plannedHere, error) {
+func (f *follower) planned(ctx context.Context, j admission.Judge, c *ring.Commit) (plannedHere, error) {
 	values, err := f.d.env.read()
 	if err != nil {
 		return plannedHere{}, err
@@ -115,12 +116,12 @@ func (f *follower) plannedFolder(ctx context.Context, c *ring.Commit) (plannedHe
 		return plannedHere{}, err
 	}
 	r, notRead := f.askedFurther(c, values)
-	p, err := f.plannedAs(ctx, f.d.judge.unsigned(), r, values)
+	p, err := f.plannedAs(ctx, f.d.judge.Unsigned(), r, values)
 	p.NotRead = notRead
 	return p, err
 }
 
-func (f *follower) plannedAs(ctx context.Context, j judge, r manifest.Reading, values hostValues) (plannedHere, error) {
+func (f *follower) plannedAs(ctx context.Context, j admission.Judge, r manifest.Reading, values hostValues) (plannedHere, error) {
 	next, _, refusals := f.judged(j, r, values)
 	w, err := f.d.loop.World(ctx)
 	if err != nil {

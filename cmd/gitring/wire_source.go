@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
@@ -117,7 +118,7 @@ func (f *follower) run(ctx context.Context) error { return f.git.Run(ctx, f.repo
 func (f *follower) report(ctx context.Context, r ring.Report) {
 	f.tell(r)
 	next := f.source
-	said, _ := f.d.policy.said()
+	said, _ := f.d.policy.Said()
 	next.Names = said.Takes(f.cfg.Name)
 	next.Tip, next.Refusal, next.Awaiting, next.Reason = r.Tip, r.Refusal, r.Awaiting, r.Reason
 	if r.Err != nil && next.Reason == "" {
@@ -186,7 +187,7 @@ func foldersNow(plan *ring.Plan) string {
 
 // unread reports whether a commit has to wait because the policy cannot be read.
 func (f *follower) unread(next *reconcile.Source, commit *ring.Commit) bool {
-	_, wrong := f.d.policy.said()
+	_, wrong := f.d.policy.Said()
 	if wrong == "" || next.Commit != nil && next.Commit.SHA == commit.SHA {
 		return false
 	}
@@ -196,8 +197,8 @@ func (f *follower) unread(next *reconcile.Source, commit *ring.Commit) bool {
 
 // seenBy is all that a plan of a source is judged by besides the commit.
 func (d *daemon) seenBy(source string) string {
-	said, _ := d.policy.said()
-	return d.policy.hash() + fmt.Sprint(said.Takes(source)) + d.signedPrint(source) + d.ledger.seenBy(source)
+	said, _ := d.policy.Said()
+	return d.policy.Hash() + fmt.Sprint(said.Takes(source)) + d.signedPrint(source) + d.ledger.seenBy(source)
 }
 
 // tell logs what changed about following a source: errors once, refusals by the
@@ -265,12 +266,12 @@ func (f *follower) look(c *ring.Commit, v hostValues) (ring.Plan, contents, []*r
 }
 
 // judged is what a commit asks as far as this host lets it, by a judge of it.
-func (f *follower) judged(j judge, r manifest.Reading, v hostValues) (ring.Plan, contents, []*ring.Refusal) {
+func (f *follower) judged(j admission.Judge, r manifest.Reading, v hostValues) (ring.Plan, contents, []*ring.Refusal) {
 	data := f.d.ledger.dataOf(f.settings.Source)
 	if data != nil {
 		data.TakeOver(&r.Plan)
 	}
-	refusals := v.refusals(&r.Plan, append(r.Refusals, j.plan(&r.Plan, r.Drafts)...))
+	refusals := v.refusals(&r.Plan, append(r.Refusals, j.Plan(&r.Plan, r.Drafts)...))
 	if data != nil {
 		refusals = append(refusals, data.RefuseLeftBehind(&r.Plan)...)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/health"
 	"github.com/gitring/gitring/manifest"
@@ -29,7 +30,7 @@ func following(t *testing.T) *follower {
 	s, err := store.Open(t.Context(), state)
 	require.NoError(t, err)
 	cfg := &config.Config{Host: "edge-1", State: state, DataRoot: filepath.Join(state, "data")}
-	d := &daemon{log: slog.New(slog.DiscardHandler), store: s, cfg: cfg, judge: judgeOf(cfg), env: &envFolder{}}
+	d := &daemon{log: slog.New(slog.DiscardHandler), store: s, cfg: cfg, judge: admission.For(cfg), env: &envFolder{}}
 	fake := enginetest.New(nil)
 	fake.AddImage(enginetest.Image{Name: "web:1"})
 	engine := runtime.Over(fake.Client(), runtime.Options{Host: "edge-1", ContentDir: s.ContentDir(), DataRoot: filepath.Join(state, "data")})

@@ -14,6 +14,7 @@ import (
 	"github.com/docker/docker/api/types/mount"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
@@ -35,12 +36,12 @@ func (r *rows) Record(_ context.Context, facts []ring.Fact, _ []ring.Event) erro
 
 // hostOf is a host on which sources have had their apps accepted; each file is of the
 // source that its key begins with: "prod shop/compose.yaml".
-func hostOf(t *testing.T, profile policy.Profile, accepted map[string]map[string]string) (*ledger, judge) {
+func hostOf(t *testing.T, profile policy.Profile, accepted map[string]map[string]string) (*ledger, admission.Judge) {
 	t.Helper()
 	l, err := newLedger(t.Context(), &rows{ring.NewFacts()}, config.DefaultDataRoot)
 	require.NoError(t, err)
-	j := judgeAnywhere(profile)
-	j.whose = l.whose
+	j := admission.Anywhere(profile)
+	j.Whose = l.whose
 	for _, source := range slices.Sorted(maps.Keys(accepted)) {
 		plan, refusals := planOf(j, source, accepted[source])
 		require.Empty(t, refusals, source)
@@ -51,12 +52,12 @@ func hostOf(t *testing.T, profile policy.Profile, accepted map[string]map[string
 	return l, j
 }
 
-func planOf(j judge, source string, files map[string]string) (ring.Plan, []*ring.Refusal) {
+func planOf(j admission.Judge, source string, files map[string]string) (ring.Plan, []*ring.Refusal) {
 	tree := fstest.MapFS{}
 	for name, body := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(body), Mode: 0o644}
 	}
-	return j.look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, manifest.Settings{Source: source, Host: "edge-1"})
+	return j.Look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, manifest.Settings{Source: source, Host: "edge-1"})
 }
 
 const victim = "services: {web: {image: nginx, container_name: shopfront, hostname: front, volumes: ['data:/d', 'special:/s', './files:/f'], ports: ['8080:80'], labels: {'traefik.http.routers.a.rule': 'Host(`shop.example.org`)'}}}\nvolumes: {data: , special: {name: special}}\n"
@@ -152,7 +153,7 @@ func TestWhatIsSentIsHeldAgainstAllSources(t *testing.T) {
 	app := &ring.App{Name: "evil", Source: "lab", Path: "evil", Services: []ring.Service{{Name: "web"}}}
 	send := func(kind mount.Type, source string) error {
 		body := runtime.ContainerRequest{Config: &container.Config{Image: "a"}, HostConfig: &container.HostConfig{Mounts: []mount.Mount{{Type: kind, Source: source, Target: "/v"}}}}
-		return j.allow("evil", runtime.Request{Key: "container", Body: body, App: app, Service: &app.Services[0]})
+		return j.Allow("evil", runtime.Request{Key: "container", Body: body, App: app, Service: &app.Services[0]})
 	}
 	require.ErrorContains(t, send(mount.TypeVolume, "shop_data"), "is a volume of app shop of source prod")
 	require.ErrorContains(t, send(mount.TypeBind, "/srv/gitring/shop/files/deep"), "is the data of app shop of source prod")
@@ -181,8 +182,8 @@ func TestOfTwoThatPlannedAtOnceOnlyTheFirstStarts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l, err := newLedger(t.Context(), &rows{ring.NewFacts()}, config.DefaultDataRoot)
 			require.NoError(t, err)
-			j := judgeAnywhere(policy.Compose)
-			j.whose = l.whose
+			j := admission.Anywhere(policy.Compose)
+			j.Whose = l.whose
 			of := func(name, body string) map[string]string {
 				text := "services: {a: {image: a, " + body + "}}\n"
 				if strings.Contains(body, "networks") {
@@ -203,7 +204,7 @@ func TestOfTwoThatPlannedAtOnceOnlyTheFirstStarts(t *testing.T) {
 				at := slices.IndexFunc(requests, func(r runtime.Request) bool { return r.Key == "container" })
 				r := requests[at]
 				r.App, r.Service = a, &a.Services[0]
-				return j.allow(a.Name, r)
+				return j.Allow(a.Name, r)
 			}
 			require.NoError(t, create(&first.Apps[0]), "the first keeps what it has")
 			err = create(&later.Apps[0])
@@ -229,7 +230,7 @@ func TestAVolumeIsTakenOverInOneHandAlone(t *testing.T) {
 	_, refusals = planOf(j, "lab", map[string]string{"apps/store/compose.yaml": store})
 	require.NotEmpty(t, refusals)
 	require.Contains(t, refusals[0].Says, "shop")
-	j.whose = func() policy.Whose {
+	j.Whose = func() policy.Whose {
 		w := l.whose()
 		w.OneHand = func(string, policy.Holder, policy.Holder) bool { return false }
 		w.Holdings = slices.DeleteFunc(w.Holdings, func(h policy.Holding) bool { return h.State != policy.InForce })
@@ -245,7 +246,7 @@ func TestAVolumeIsTakenOverInOneHandAlone(t *testing.T) {
 
 func TestLabelsRoutesNamesWhoseAHostNameIs(t *testing.T) {
 	_, j := hostOf(t, policy.Compose, nil)
-	j.rules.Routes = map[string][]string{"shop": {"shop.example.org", "*.shop.example.org"}}
+	j.Rules.Routes = map[string][]string{"shop": {"shop.example.org", "*.shop.example.org"}}
 	route := func(app, host string) int {
 		_, refusals := planOf(j, "prod", map[string]string{app + "/compose.yaml": "services: {a: {image: a, labels: {caddy_1: 'https://" + host + ":443/x'}}}\n"})
 		return len(refusals)
@@ -259,10 +260,10 @@ func TestLabelsRoutesNamesWhoseAHostNameIs(t *testing.T) {
 }
 
 // othersHands is hostOf with an accepted shop, where each app is in hands of its own.
-func othersHands(t *testing.T, shop string) (*ledger, judge) {
+func othersHands(t *testing.T, shop string) (*ledger, admission.Judge) {
 	t.Helper()
 	l, j := hostOf(t, policy.Compose, map[string]map[string]string{"prod": {"apps/shop/compose.yaml": shop}})
-	j.whose = func() policy.Whose {
+	j.Whose = func() policy.Whose {
 		w := l.whose()
 		w.OneHand = func(string, policy.Holder, policy.Holder) bool { return false }
 		return w
@@ -336,11 +337,11 @@ func TestTwoNewAppsInOtherHandsGetNotOneHostName(t *testing.T) {
 	require.Len(t, refusals, 2)
 }
 
-func planHeld(j judge, l *ledger, files map[string]string) (ring.Plan, []*ring.Refusal) {
+func planHeld(j admission.Judge, l *ledger, files map[string]string) (ring.Plan, []*ring.Refusal) {
 	tree := fstest.MapFS{}
 	for name, body := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(body), Mode: 0o644}
 	}
-	return j.look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree},
+	return j.Look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree},
 		manifest.Settings{Source: "prod", Host: "edge-1", Names: l.names("prod"), Held: l.held("prod")})
 }

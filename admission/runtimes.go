@@ -1,14 +1,14 @@
-package main
+package admission
 
 import (
 	"sync"
 	"time"
 )
 
-// engineRuntimes are what the engine runs containers with. They change when the
+// EngineRuntimes are what the engine runs containers with. They change when the
 // engine is started anew, so they are asked for once in a while.
-type engineRuntimes struct {
-	ask func() (byDefault string, nvidia []string, err error) // nil knows none
+type EngineRuntimes struct {
+	Ask func() (byDefault string, nvidia []string, err error) // nil knows none
 
 	mu        sync.Mutex
 	byDefault string    // guarded by mu
@@ -18,13 +18,13 @@ type engineRuntimes struct {
 
 const (
 	runtimesEvery  = 10 * time.Minute
-	runtimesWithin = 5 * time.Second
+	RuntimesWithin = 5 * time.Second
 	runtimesAgain  = 10 * time.Second // after the engine gave no answer
 )
 
 // known are the engine's runtimes, as last told; nothing where there is no engine to ask.
-func (r *engineRuntimes) known(now time.Time) (byDefault string, nvidia []string) {
-	if r == nil || r.ask == nil {
+func (r *EngineRuntimes) known(now time.Time) (byDefault string, nvidia []string) {
+	if r == nil || r.Ask == nil {
 		return "", nil
 	}
 	r.mu.Lock()
@@ -37,7 +37,7 @@ func (r *engineRuntimes) known(now time.Time) (byDefault string, nvidia []string
 	if !due {
 		return byDefault, nvidia
 	}
-	told, theirs, err := r.ask()
+	told, theirs, err := r.Ask()
 	if err != nil {
 		return byDefault, nvidia
 	}

@@ -1,4 +1,4 @@
-package main
+package admission
 
 import (
 	"cmp"
@@ -15,24 +15,24 @@ import (
 	"github.com/gitring/gitring/wording"
 )
 
-// suggestion is the smallest set of grants under which the apps of a commit pass, beside
+// Suggestion is the smallest set of grants under which the apps of a commit pass, beside
 // what the policy lets pass already.
-type suggestion struct {
-	Apps []suggestedApp `json:"apps"`
+type Suggestion struct {
+	Apps []SuggestedApp `json:"apps"`
 	// Refused is what no grant lets pass.
 	Refused []*ring.Refusal `json:"refused,omitempty"`
 }
 
-// suggestedApp are the grants of one app.
-type suggestedApp struct {
+// SuggestedApp are the grants of one app.
+type SuggestedApp struct {
 	Name   string           `json:"name"`
 	Source string           `json:"source"`
 	Path   string           `json:"path"`
-	Grants []suggestedGrant `json:"grants"`
+	Grants []SuggestedGrant `json:"grants"`
 }
 
-// suggestedGrant is one grant, with the place that asks for it and what it would give.
-type suggestedGrant struct {
+// SuggestedGrant is one grant, with the place that asks for it and what it would give.
+type SuggestedGrant struct {
 	Feature string `json:"feature"`
 	Value   string `json:"value"`
 	Service string `json:"service,omitempty"`
@@ -49,20 +49,20 @@ type need struct {
 	risk  string
 }
 
-// suggest finds the smallest set of grants under which a commit passes. Each is left out
+// Suggest finds the smallest set of grants under which a commit passes. Each is left out
 // once: one without which the app passes all the same is dropped. What is in mounts.never,
 // belongs to others, or is refused by every profile is never suggested.
-func (j judge) suggest(c *ring.Commit, s manifest.Settings) suggestion {
+func (j Judge) Suggest(c *ring.Commit, s manifest.Settings) Suggestion {
 	r := manifest.Look(c, s)
-	return j.suggestFor(&r)
+	return j.SuggestFor(&r)
 }
 
-// suggestFor is suggest of what was read already. It takes the refused apps out of the plan.
-func (j judge) suggestFor(r *manifest.Reading) suggestion {
-	before := j.rules.Grants
+// SuggestFor is suggest of what was read already. It takes the refused apps out of the plan.
+func (j Judge) SuggestFor(r *manifest.Reading) Suggestion {
+	before := j.Rules.Grants
 	var needs []need
 	for { // a grant may show what another app's refusal hid
-		j.rules.Grants = slices.Concat(before, grantsOf(needs))
+		j.Rules.Grants = slices.Concat(before, grantsOf(needs))
 		more := j.missing(r)
 		if len(more) == 0 {
 			break
@@ -70,8 +70,8 @@ func (j judge) suggestFor(r *manifest.Reading) suggestion {
 		needs = append(needs, more...)
 	}
 	needs = j.needed(r, before, needs)
-	j.rules.Grants = slices.Concat(before, grantsOf(needs))
-	return suggestion{Apps: byApp(needs), Refused: byPlace(append(withoutMirror(r.Refusals), j.plan(&r.Plan, r.Drafts)...))}
+	j.Rules.Grants = slices.Concat(before, grantsOf(needs))
+	return Suggestion{Apps: byApp(needs), Refused: ByPlace(append(withoutMirror(r.Refusals), j.Plan(&r.Plan, r.Drafts)...))}
 }
 
 func grantsOf(needs []need) []policy.Grant {
@@ -83,13 +83,13 @@ func grantsOf(needs []need) []policy.Grant {
 }
 
 // missing are the grants that the apps of a reading lack.
-func (j judge) missing(r *manifest.Reading) []need {
+func (j Judge) missing(r *manifest.Reading) []need {
 	apps := r.Plan.Apps
-	others := j.beside(r.Plan.Source, apps)
+	others := j.Beside(r.Plan.Source, apps)
 	j.leaveOutRefused(apps, &others)
 	var out []need
 	for i := range apps {
-		found, _ := j.findings(&apps[i], others.Of(policy.HolderOf(&apps[i])))
+		found, _ := j.Findings(&apps[i], others.Of(policy.HolderOf(&apps[i])))
 		out = append(out, needsOf(&apps[i], found)...)
 	}
 	for i := range r.Drafts {
@@ -105,7 +105,7 @@ func needsOf(a *ring.App, found []policy.Finding) []need {
 		if f.Verdict != policy.Deny || f.Asks == "" {
 			continue
 		}
-		at := sayingPlace(a, f)
+		at := SayingPlace(a, f)
 		n := need{place: at, risk: f.Risk, grant: policy.Grant{
 			App: a.Name, Source: a.Source, Path: path.Clean(a.Path), Feature: f.Rule, Value: f.Asks, Danger: policy.GivesRoot(f.Rule, f.Asks), Reason: "suggested",
 		}}
@@ -122,13 +122,13 @@ func needsOf(a *ring.App, found []policy.Finding) []need {
 }
 
 // needed leaves out each grant once, and keeps those without which something is refused.
-func (j judge) needed(r *manifest.Reading, before []policy.Grant, needs []need) []need {
-	j.rules.Grants = slices.Concat(before, grantsOf(needs))
-	others := j.beside(r.Plan.Source, r.Plan.Apps)
+func (j Judge) needed(r *manifest.Reading, before []policy.Grant, needs []need) []need {
+	j.Rules.Grants = slices.Concat(before, grantsOf(needs))
+	others := j.Beside(r.Plan.Source, r.Plan.Apps)
 	j.leaveOutRefused(r.Plan.Apps, &others)
 	for i := 0; i < len(needs); {
 		without := slices.Delete(slices.Clone(needs), i, i+1)
-		j.rules.Grants = slices.Concat(before, grantsOf(without))
+		j.Rules.Grants = slices.Concat(before, grantsOf(without))
 		if j.lacks(r, others, needs[i].grant) {
 			i++
 			continue
@@ -139,11 +139,11 @@ func (j judge) needed(r *manifest.Reading, before []policy.Grant, needs []need) 
 }
 
 // lacks reports whether the app of a grant is refused something that a grant could give.
-func (j judge) lacks(r *manifest.Reading, others policy.Whose, g policy.Grant) bool {
+func (j Judge) lacks(r *manifest.Reading, others policy.Whose, g policy.Grant) bool {
 	var found []policy.Finding
 	for i := range r.Plan.Apps {
 		if a := &r.Plan.Apps[i]; a.Name == g.App && path.Clean(a.Path) == g.Path {
-			more, _ := j.findings(a, others.Of(policy.HolderOf(a)))
+			more, _ := j.Findings(a, others.Of(policy.HolderOf(a)))
 			found = append(found, more...)
 		}
 	}
@@ -156,33 +156,33 @@ func (j judge) lacks(r *manifest.Reading, others policy.Whose, g policy.Grant) b
 }
 
 // byApp orders grants by app, and by the place that asks for them.
-func byApp(needs []need) []suggestedApp {
-	out := []suggestedApp{}
+func byApp(needs []need) []SuggestedApp {
+	out := []SuggestedApp{}
 	all := grantsOf(needs)
 	for _, n := range needs {
 		g := n.grant
-		at := slices.IndexFunc(out, func(a suggestedApp) bool { return a.Name == g.App && a.Path == g.Path })
+		at := slices.IndexFunc(out, func(a SuggestedApp) bool { return a.Name == g.App && a.Path == g.Path })
 		if at < 0 {
 			at = len(out)
-			out = append(out, suggestedApp{Name: g.App, Source: g.Source, Path: g.Path})
+			out = append(out, SuggestedApp{Name: g.App, Source: g.Source, Path: g.Path})
 		}
 		together := slices.ContainsFunc(all, func(o policy.Grant) bool { return policy.RootTogether(&g, &o) || policy.RootTogether(&o, &g) })
-		out[at].Grants = append(out[at].Grants, suggestedGrant{
+		out[at].Grants = append(out[at].Grants, SuggestedGrant{
 			Feature: g.Feature, Value: g.Value, Service: g.Service, Danger: wording.When(g.Danger || together, policy.Equivalent),
 			File: n.place.File, Line: n.place.Line, Risk: n.risk,
 		})
 	}
-	slices.SortFunc(out, func(a, b suggestedApp) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(out, func(a, b SuggestedApp) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Path, b.Path)) })
 	for _, a := range out {
-		slices.SortStableFunc(a.Grants, func(x, y suggestedGrant) int {
+		slices.SortStableFunc(a.Grants, func(x, y SuggestedGrant) int {
 			return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Feature, y.Feature), cmp.Compare(x.Value, y.Value))
 		})
 	}
 	return out
 }
 
-// grants is how many there are.
-func (s *suggestion) grants() int {
+// Grants is how many there are.
+func (s *Suggestion) Grants() int {
 	n := 0
 	for _, a := range s.Apps {
 		n += len(a.Grants)
@@ -190,29 +190,29 @@ func (s *suggestion) grants() int {
 	return n
 }
 
-// only leaves what is about one app.
-func (s *suggestion) only(app string) {
-	s.Apps = slices.DeleteFunc(s.Apps, func(a suggestedApp) bool { return a.Name != app })
+// Only leaves what is about one app.
+func (s *Suggestion) Only(app string) {
+	s.Apps = slices.DeleteFunc(s.Apps, func(a SuggestedApp) bool { return a.Name != app })
 	s.Refused = slices.DeleteFunc(s.Refused, func(r *ring.Refusal) bool { return r.App != app })
 }
 
 // place is where a grant is asked for.
-func (g *suggestedGrant) place() string {
+func (g *SuggestedGrant) place() string {
 	if g.Line == 0 {
 		return g.File
 	}
 	return g.File + ":" + strconv.Itoa(g.Line)
 }
 
-// emptyReason leaves it to a person to say why: a grant without a reason is refused.
-func emptyReason(*suggestedGrant) string { return "" }
+// EmptyReason leaves it to a person to say why: a grant without a reason is refused.
+func EmptyReason(*SuggestedGrant) string { return "" }
 
-// askedAtInit is the reason of a grant whose person was asked by init.
-func askedAtInit(g *suggestedGrant) string { return "asked for by " + g.place() + " at init" }
+// AskedAtInit is the reason of a grant whose person was asked by init.
+func AskedAtInit(g *SuggestedGrant) string { return "asked for by " + g.place() + " at init" }
 
-// yaml is the suggestion as it stands in a policy, below its profile. roots are folders
+// Yaml is the suggestion as it stands in a policy, below its profile. roots are folders
 // that all apps may write to, beside their own.
-func (s *suggestion) yaml(roots []string, reason func(*suggestedGrant) string) string {
+func (s *Suggestion) Yaml(roots []string, reason func(*SuggestedGrant) string) string {
 	var b strings.Builder
 	if len(roots) > 0 {
 		b.WriteString("mounts:\n  bind_roots:\n")
@@ -247,9 +247,9 @@ type folderUse struct {
 	Apps   []string `json:"apps"`
 }
 
-// folders are those that bind roots could open in place of grants, the most used first.
+// Folders are those that bind roots could open in place of grants, the most used first.
 // Folders by which the host itself runs are not among them.
-func (s *suggestion) folders() []folderUse {
+func (s *Suggestion) Folders() []folderUse {
 	by := map[string]*folderUse{}
 	for _, a := range s.Apps {
 		for _, g := range a.Grants {
@@ -292,13 +292,41 @@ func rootFor(p string) string {
 	return "/" + strings.Join(parts[:depth], "/")
 }
 
-// withRoots is a judge under whose policy all apps may write to some more folders.
-func (j judge) withRoots(roots []string) judge {
-	lists := policy.ListsOf(cmp.Or(j.rules.Profile, policy.Compose))
-	if j.rules.Lists != nil {
-		lists = *j.rules.Lists
+// WithRoots is a judge under whose policy all apps may write to some more folders.
+func (j Judge) WithRoots(roots []string) Judge {
+	lists := policy.ListsOf(cmp.Or(j.Rules.Profile, policy.Compose))
+	if j.Rules.Lists != nil {
+		lists = *j.Rules.Lists
 	}
 	lists.BindRoots = slices.Concat(lists.BindRoots, roots)
-	j.rules.Lists = &lists
+	j.Rules.Lists = &lists
 	return j
+}
+
+// RootEquivalent counts the grants that give root on the host.
+func (s *Suggestion) RootEquivalent() int {
+	n := 0
+	for _, a := range s.Apps {
+		for _, g := range a.Grants {
+			if g.Danger != "" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// AsGrants are the grants as the policy has them once it is written.
+func (s *Suggestion) AsGrants() []policy.Grant {
+	var out []policy.Grant
+	for _, a := range s.Apps {
+		for i := range a.Grants {
+			g := &a.Grants[i]
+			out = append(out, policy.Grant{
+				App: a.Name, Source: a.Source, Path: a.Path, Service: g.Service, Feature: g.Feature, Value: g.Value,
+				Reason: AskedAtInit(g), Danger: g.Danger != "",
+			})
+		}
+	}
+	return out
 }

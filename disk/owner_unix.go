@@ -1,14 +1,14 @@
 //go:build unix
 
-package main
+package disk
 
 import (
 	"io/fs"
 	"syscall"
 )
 
-// ownersOf are the user and the group that a file belongs to, where the system has such.
-func ownersOf(st fs.FileInfo) (uid, gid int, ok bool) {
+// OwnersOf are the user and the group that a file belongs to, where the system has such.
+func OwnersOf(st fs.FileInfo) (uid, gid int, ok bool) {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
 		return 0, 0, false

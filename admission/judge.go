@@ -1,4 +1,4 @@
-package main
+package admission
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -20,45 +21,45 @@ import (
 	"github.com/gitring/gitring/wording"
 )
 
-// judge holds plans to the policy of this host: each payload that a plan would
+// Judge holds plans to the policy of this host: each payload that a plan would
 // send is built and judged before the plan counts, and once more right before
 // it is sent.
-type judge struct {
-	rules    policy.Rules
+type Judge struct {
+	Rules    policy.Rules
 	dataRoot string
-	runtimes *engineRuntimes // nil where no engine is asked
-	// live is the policy as its files say now; nil where nothing changes meanwhile.
-	live *livePolicy
-	// whose is what belongs to whom at this moment; nil where nothing is known of the host.
-	whose func() policy.Whose
-	// signed is "" where one of the patterns names who signed a file of an app's commit, else
+	Runtimes *EngineRuntimes // nil where no engine is asked
+	// Live is the policy as its files say now; nil where nothing changes meanwhile.
+	Live *LivePolicy
+	// Whose is what belongs to whom at this moment; nil where nothing is known of the host.
+	Whose func() policy.Whose
+	// Signed is "" where one of the patterns names who signed a file of an app's commit, else
 	// why not; nil where nobody knows who signs, such as in a folder.
-	signed func(a *ring.App, file string, patterns []string) (why string)
+	Signed func(a *ring.App, file string, patterns []string) (why string)
 }
 
-// judgeOf is the judge of a configuration.
-func judgeOf(c *config.Config) judge {
-	return judge{dataRoot: c.DataRoot, runtimes: &engineRuntimes{}, rules: policy.Rules{
+// For is the judge of a configuration.
+func For(c *config.Config) Judge {
+	return Judge{dataRoot: c.DataRoot, Runtimes: &EngineRuntimes{}, Rules: policy.Rules{
 		Profile: c.Rules.Profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"), Live: filepath.Join(c.State, "live"),
 		EngineGroups: engineGroups(c.Engine.URL), Services: c.MostServices(), Routes: c.Rules.Routes, Listen: c.Listen.HTTP,
 		Lists: c.Rules.Lists, Grants: c.Rules.Grants,
 	}}
 }
 
-// judgeAnywhere is for a folder that is checked without a configuration.
-func judgeAnywhere(profile policy.Profile) judge {
-	return judge{dataRoot: config.DefaultDataRoot, rules: policy.Rules{Profile: profile, Content: filepath.Join(config.DefaultState, "content"), Live: filepath.Join(config.DefaultState, "live")}}
+// Anywhere is for a folder that is checked without a configuration.
+func Anywhere(profile policy.Profile) Judge {
+	return Judge{dataRoot: config.DefaultDataRoot, Rules: policy.Rules{Profile: profile, Content: filepath.Join(config.DefaultState, "content"), Live: filepath.Join(config.DefaultState, "live")}}
 }
 
-// here are the rules with what the engine says of itself.
-func (j judge) here() policy.Rules {
-	r := j.rules
-	if j.live != nil {
-		said, _ := j.live.said()
+// Here are the rules with what the engine says of itself.
+func (j Judge) Here() policy.Rules {
+	r := j.Rules
+	if j.Live != nil {
+		said, _ := j.Live.Said()
 		said.Over(&r)
 	}
 	r.Now = time.Now()
-	r.DefaultRuntime, r.NvidiaRuntimes = j.runtimes.known(time.Now())
+	r.DefaultRuntime, r.NvidiaRuntimes = j.Runtimes.known(time.Now())
 	return r
 }
 
@@ -104,30 +105,30 @@ func engineGroups(url string) []string {
 	if err != nil {
 		return nil
 	}
-	_, gid, ok := ownersOf(info)
+	_, gid, ok := disk.OwnersOf(info)
 	if !ok || gid == 0 {
 		return nil
 	}
 	return []string{strconv.Itoa(gid)}
 }
 
-// look reads a commit and holds it to the policy: a refusal for each thing that
+// Look reads a commit and holds it to the policy: a refusal for each thing that
 // either refuses, in order of place.
-func (j judge) look(c *ring.Commit, s manifest.Settings) (ring.Plan, []*ring.Refusal) {
+func (j Judge) Look(c *ring.Commit, s manifest.Settings) (ring.Plan, []*ring.Refusal) {
 	r := manifest.Look(c, s)
 	refusals := j.refusalsOf(&r) // which takes apps out of the plan
 	return r.Plan, refusals
 }
 
-// lookFurther is look, and what Compose files of the commit nothing reads.
-func (j judge) lookFurther(c *ring.Commit, s manifest.Settings) (ring.Plan, []*ring.Refusal, []manifest.NotRead) {
+// LookFurther is look, and what Compose files of the commit nothing reads.
+func (j Judge) LookFurther(c *ring.Commit, s manifest.Settings) (ring.Plan, []*ring.Refusal, []manifest.NotRead) {
 	r, notRead := manifest.LookFurther(c, s)
 	refusals := j.refusalsOf(&r)
 	return r.Plan, refusals, notRead
 }
 
-func (j judge) refusalsOf(r *manifest.Reading) []*ring.Refusal {
-	return byPlace(append(withoutMirror(r.Refusals), j.plan(&r.Plan, r.Drafts)...))
+func (j Judge) refusalsOf(r *manifest.Reading) []*ring.Refusal {
+	return ByPlace(append(withoutMirror(r.Refusals), j.Plan(&r.Plan, r.Drafts)...))
 }
 
 // withoutMirror puts what cannot be read into the words of one who has it in a folder:
@@ -145,18 +146,18 @@ func withoutMirror(refusals []*ring.Refusal) []*ring.Refusal {
 	return out
 }
 
-// plan takes the apps out of a plan that the policy refuses, and gives the
+// Plan takes the apps out of a plan that the policy refuses, and gives the
 // others their powers. It returns a refusal for each thing that is refused, those
 // of drafts among them: one push can mend all of an app.
-func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
-	rules := j.here()
+func (j Judge) Plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
+	rules := j.Here()
 	p.Decisions, p.Policy = nil, rules.Hash()
-	others := j.beside(p.Source, p.Apps)
+	others := j.Beside(p.Source, p.Apps)
 	j.leaveOutRefused(p.Apps, &others)
 	var carried []ring.App
 	var all []*ring.Refusal
 	for _, a := range p.Apps {
-		found, unbuilt := j.findings(&a, others.Of(policy.HolderOf(&a)))
+		found, unbuilt := j.Findings(&a, others.Of(policy.HolderOf(&a)))
 		p.Decisions = append(p.Decisions, decisionsOf(&a, found)...)
 		refusals, powers := sentences(&a, found)
 		if unbuilt != nil {
@@ -175,7 +176,7 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 			}
 			continue
 		}
-		p.Refuse(a.Name, inOne(refusals), a)
+		p.Refuse(a.Name, InOne(refusals), a)
 		all = append(all, refusals...)
 	}
 	p.Apps = carried
@@ -188,7 +189,7 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 		all = append(all, refusals...)
 		// The plan may have another reason by now, such as a bad folder of the host.
 		if r := p.Refused[d.Key]; r != nil && len(refusals) > 0 && r.Code == d.Refusals[0].Code && r.Where() == d.Refusals[0].Where() {
-			one := inOne(append(d.Refusals[:1:1], byPlace(slices.Concat(d.Refusals[1:], refusals))...))
+			one := InOne(append(d.Refusals[:1:1], ByPlace(slices.Concat(d.Refusals[1:], refusals))...))
 			one.App = r.App
 			p.Refused[d.Key] = one
 		}
@@ -199,7 +200,7 @@ func (j judge) plan(p *ring.Plan, drafts []manifest.Draft) []*ring.Refusal {
 // leaveOutRefused takes out what apps ask for that are refused for it: their mounts, and
 // all claims of those that are refused whatever else is planned. They do not run, and
 // whoever writes one could refuse all others by it.
-func (j judge) leaveOutRefused(apps []ring.App, w *policy.Whose) {
+func (j Judge) leaveOutRefused(apps []ring.App, w *policy.Whose) {
 	accepted := w.Accepted()
 	for i := range apps {
 		me := policy.HolderOf(&apps[i])
@@ -213,20 +214,20 @@ func (j judge) leaveOutRefused(apps []ring.App, w *policy.Whose) {
 	}
 }
 
-func (j judge) refuses(a *ring.App, others policy.Others) bool {
-	found, unbuilt := j.findings(a, others)
+func (j Judge) refuses(a *ring.App, others policy.Others) bool {
+	found, unbuilt := j.Findings(a, others)
 	refusals, _ := sentences(a, found)
 	return unbuilt != nil || len(refusals) > 0
 }
 
 // draftFindings judge what an app with faults says. What the policy would refuse for
 // something that is not said is left for when all can be read.
-func (j judge) draftFindings(d *manifest.Draft, w policy.Whose) []policy.Finding {
+func (j Judge) draftFindings(d *manifest.Draft, w policy.Whose) []policy.Finding {
 	others := w.Of(policy.HolderOf(&d.App))
 	rules := j.of(&d.App)
 	found := policy.CheckApp(rules, &d.App, j.root(&d.App), others)
 	for i := range d.App.Services {
-		requests, err := runtime.Payloads(j.rules.Host, &d.App, &d.App.Services[i], j.root(&d.App), j.rules.Content)
+		requests, err := runtime.Payloads(j.Rules.Host, &d.App, &d.App.Services[i], j.root(&d.App), j.Rules.Content)
 		if err != nil {
 			continue // it names what has a fault
 		}
@@ -237,15 +238,15 @@ func (j judge) draftFindings(d *manifest.Draft, w policy.Whose) []policy.Finding
 	return slices.DeleteFunc(found, func(f policy.Finding) bool {
 		kind, name, _ := strings.Cut(f.Of, ".")
 		s, ok := d.App.Service(name)
-		return d.Lost[f.Of] && (kind != "services" || !ok || sayingPlace(&d.App, f) == s.Place(""))
+		return d.Lost[f.Of] && (kind != "services" || !ok || SayingPlace(&d.App, f) == s.Place(""))
 	})
 }
 
-// beside is what belongs to whom where a source has these apps next.
-func (j judge) beside(source string, apps []ring.App) policy.Whose {
+// Beside is what belongs to whom where a source has these apps next.
+func (j Judge) Beside(source string, apps []ring.App) policy.Whose {
 	var w policy.Whose
-	if j.whose != nil {
-		w = j.whose()
+	if j.Whose != nil {
+		w = j.Whose()
 	}
 	since := map[string]time.Time{}
 	for i := range w.Holdings {
@@ -261,12 +262,12 @@ func (j judge) beside(source string, apps []ring.App) policy.Whose {
 	return w.With(source, plan)
 }
 
-func (j judge) root(a *ring.App) string { return cmp.Or(a.DataRoot, j.dataRoot) }
+func (j Judge) root(a *ring.App) string { return cmp.Or(a.DataRoot, j.dataRoot) }
 
-// app gives the refusals of one app, by place, and its powers: the sentences of
+// App gives the refusals of one app, by place, and its powers: the sentences of
 // what it may do beyond what every app may.
-func (j judge) app(a *ring.App, w policy.Whose) (refusals []*ring.Refusal, powers []string) {
-	found, refusal := j.findings(a, w.Of(policy.HolderOf(a)))
+func (j Judge) App(a *ring.App, w policy.Whose) (refusals []*ring.Refusal, powers []string) {
+	found, refusal := j.Findings(a, w.Of(policy.HolderOf(a)))
 	if refusal != nil {
 		return []*ring.Refusal{refusal}, nil
 	}
@@ -298,7 +299,7 @@ func sentences(a *ring.App, found []policy.Finding) (refusals []*ring.Refusal, p
 		if f.Verdict == policy.Power {
 			return ring.Place{} // a power is told without its place
 		}
-		return sayingPlace(a, f)
+		return SayingPlace(a, f)
 	}) {
 		if f.Verdict == policy.Power {
 			powers = append(powers, f.Says())
@@ -307,7 +308,7 @@ func sentences(a *ring.App, found []policy.Finding) (refusals []*ring.Refusal, p
 		refusals = append(refusals, refusalOf(a, f))
 	}
 	slices.Sort(powers)
-	return byPlace(refusals), slices.Compact(powers)
+	return ByPlace(refusals), slices.Compact(powers)
 }
 
 // valuesAtOnce is how many values one sentence names.
@@ -348,20 +349,22 @@ func number(s string) int {
 	return n
 }
 
-func byPlace(all []*ring.Refusal) []*ring.Refusal {
+// ByPlace has refusals in order of file and line, each once.
+func ByPlace(all []*ring.Refusal) []*ring.Refusal {
 	slices.SortStableFunc(all, func(x, y *ring.Refusal) int {
 		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Says, y.Says))
 	})
 	return slices.CompactFunc(all, func(x, y *ring.Refusal) bool { return x.Where() == y.Where() && x.Says == y.Says })
 }
 
-func (j judge) findings(a *ring.App, others policy.Others) ([]policy.Finding, *ring.Refusal) {
+// Findings are what the rules of now say of one app, notes and powers among them.
+func (j Judge) Findings(a *ring.App, others policy.Others) ([]policy.Finding, *ring.Refusal) {
 	rules := j.of(a)
 	found := policy.CheckApp(rules, a, j.root(a), others)
 	found = append(found, policy.CheckBeside(rules, a, j.root(a), others)...)
 	for i := range a.Services {
 		s := &a.Services[i]
-		requests, err := runtime.Payloads(j.rules.Host, a, s, j.root(a), j.rules.Content)
+		requests, err := runtime.Payloads(j.Rules.Host, a, s, j.root(a), j.Rules.Content)
 		if err != nil {
 			return nil, &ring.Refusal{
 				Code: ring.BadValue, Commit: a.Commit, App: a.Name, File: s.File, Line: s.Line,
@@ -376,7 +379,7 @@ func (j judge) findings(a *ring.App, others policy.Others) ([]policy.Finding, *r
 }
 
 // request is a payload with what is known of who asks.
-func (j judge) request(app string, r runtime.Request, others policy.Others) policy.Request {
+func (j Judge) request(app string, r runtime.Request, others policy.Others) policy.Request {
 	q := policy.Request{App: app, Key: r.Key, Body: r.Body, DataRoot: j.dataRoot, Others: others}
 	if r.App != nil {
 		q.DataRoot, q.Source, q.Path = j.root(r.App), r.App.Source, r.App.Path
@@ -408,9 +411,9 @@ func liveOf(body any, m ring.Mount) string {
 	return path.Join(c.Name, ring.LiveName(m.Source))
 }
 
-// allow judges one payload right before it is sent: a plan in force may be from
+// Allow judges one payload right before it is sent: a plan in force may be from
 // before the policy changed.
-func (j judge) allow(app string, payload any) error {
+func (j Judge) Allow(app string, payload any) error {
 	r, ok := payload.(runtime.Request)
 	if !ok {
 		r = runtime.Request{Key: "container", Body: payload}
@@ -441,12 +444,12 @@ func (j judge) allow(app string, payload any) error {
 	if len(denied) == 0 {
 		return nil
 	}
-	return inOne(denied)
+	return InOne(denied)
 }
 
 // takes is what a new container takes that another app has: networks, names, host names
 // and ports.
-func (j judge) takes(rules policy.Rules, r runtime.Request, others policy.Others) []policy.Finding {
+func (j Judge) takes(rules policy.Rules, r runtime.Request, others policy.Others) []policy.Finding {
 	c, ok := r.Body.(runtime.ContainerRequest)
 	if !ok || c.HostConfig == nil || r.App == nil || r.Service == nil {
 		return nil
@@ -457,31 +460,31 @@ func (j judge) takes(rules policy.Rules, r runtime.Request, others policy.Others
 // reports reports whether an app in force that breaks a rule is only told of: it was let
 // pass once, and its instances are replaced as before. What a plan asks anew is judged
 // before it counts, and what only this host knows at each call.
-func (j judge) reports() bool {
-	said, _ := j.live.said()
+func (j Judge) reports() bool {
+	said, _ := j.Live.Said()
 	return said.OnViolation == config.OnViolationReport
 }
 
-// ownerHost reports whether the signers own the host.
-func (j judge) ownerHost() bool {
-	rules := j.here()
+// OwnerHost reports whether the signers own the host.
+func (j Judge) OwnerHost() bool {
+	rules := j.Here()
 	return rules.Profile == policy.Owner
 }
 
-// shared are the folders of the host that containers may have written to: those of
+// Shared are the folders of the host that containers may have written to: those of
 // mounts.bind_roots, and those that a grant opens.
-func (j judge) shared(a *ring.App) []string {
-	rules := j.here()
+func (j Judge) Shared(a *ring.App) []string {
+	rules := j.Here()
 	return rules.SharedFolders(j.root(a), a.Path)
 }
 
 // inForce is whose the app of a name is that is in force, for a call that is not about one
 // service; nil for nobody's.
-func (j judge) inForce(name string) *ring.App {
-	if j.whose == nil {
+func (j Judge) inForce(name string) *ring.App {
+	if j.Whose == nil {
 		return nil
 	}
-	for _, h := range j.whose().Holdings {
+	for _, h := range j.Whose().Holdings {
 		if h.App == name && h.State == policy.InForce {
 			return &ring.App{Name: h.App, Source: h.Source, Path: h.Path, DataRoot: h.DataRoot}
 		}
@@ -490,17 +493,17 @@ func (j judge) inForce(name string) *ring.App {
 }
 
 // accepted is what belongs to other apps at this moment, without what is only planned.
-func (j judge) accepted(a *ring.App) policy.Others {
-	if j.whose == nil {
+func (j Judge) accepted(a *ring.App) policy.Others {
+	if j.Whose == nil {
 		return policy.Others{}
 	}
-	w := j.whose().Accepted()
+	w := j.Whose().Accepted()
 	return w.Of(policy.HolderOf(a))
 }
 
 // refusalOf puts a denied finding at its line.
 func refusalOf(a *ring.App, f policy.Finding) *ring.Refusal {
-	at := sayingPlace(a, f)
+	at := SayingPlace(a, f)
 	if written, ok := writtenAbove(a, f); ok {
 		f.Value = written
 		f.Instead = strings.Replace(f.Instead, "use a path relative to the Compose file", "use a path below the app's folder, such as ./data", 1)
@@ -537,8 +540,8 @@ var otherwise = map[string]string{
 	"tmpfs": "volumes", "labels": "label_file", "gpus": "deploy.resources.reservations.devices", "devices": "deploy.resources.reservations.devices", "limits": "deploy.resources", "deploy.replicas": "scale",
 }
 
-// sayingPlace is where the app's files say what was found.
-func sayingPlace(a *ring.App, f policy.Finding) ring.Place {
+// SayingPlace is where the app's files say what was found.
+func SayingPlace(a *ring.App, f policy.Finding) ring.Place {
 	kind, name, _ := strings.Cut(f.Of, ".")
 	s, ok := a.Service(name)
 	if kind != "services" || !ok {
@@ -579,9 +582,9 @@ func reworded(key string) string {
 // moreWithin is how long a refusal may get by listing what else is refused.
 const moreWithin = 300
 
-// inOne is the first refusal with the others behind it, where they are few and
+// InOne is the first refusal with the others behind it, where they are few and
 // short, else with their number: a plan holds one for each app.
-func inOne(all []*ring.Refusal) *ring.Refusal {
+func InOne(all []*ring.Refusal) *ring.Refusal {
 	r := *all[0]
 	if len(all) == 1 {
 		return &r
@@ -600,22 +603,4 @@ func inOne(all []*ring.Refusal) *ring.Refusal {
 	}
 	r.Says += count + ")"
 	return &r
-}
-
-// mountedBy leaves only the contents that some app mounts: those of an app that
-// the policy refused are not written.
-func mountedBy(apps []ring.App, all contents) contents {
-	out := contents{}
-	for _, a := range apps {
-		for _, s := range a.Services {
-			for _, m := range s.Spec.Mounts {
-				for _, hash := range []string{m.Source, m.Seed, s.Reload.Content()[m.Source]} {
-					if c, ok := all[hash]; ok {
-						out[hash] = c
-					}
-				}
-			}
-		}
-	}
-	return out
 }

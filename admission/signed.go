@@ -1,9 +1,7 @@
-package main
+package admission
 
 import (
-	"context"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -12,9 +10,9 @@ import (
 )
 
 // of are the rules for one app: with who signed the files of its commit, where that is known.
-func (j judge) of(a *ring.App) policy.Rules {
-	r := j.here()
-	if j.signed == nil || a == nil {
+func (j Judge) of(a *ring.App) policy.Rules {
+	r := j.Here()
+	if j.Signed == nil || a == nil {
 		return r
 	}
 	r.Signed = func(of, at string, signers []string) string {
@@ -23,7 +21,7 @@ func (j judge) of(a *ring.App) policy.Rules {
 			return "no file of the commit is known to ask for it"
 		}
 		for _, file := range files {
-			if why := j.signed(a, file, signers); why != "" {
+			if why := j.Signed(a, file, signers); why != "" {
 				return why
 			}
 		}
@@ -88,35 +86,8 @@ func everyFile(a *ring.App) []string {
 	return slices.Compact(out)
 }
 
-// unsigned is a judge of commits of which nobody knows yet who signs them.
-func (j judge) unsigned() judge {
-	j.signed = nil
+// Unsigned is a judge of commits of which nobody knows yet who signs them.
+func (j Judge) Unsigned() Judge {
+	j.Signed = nil
 	return j
-}
-
-// signedPrint changes with what decides who signed what at a source, besides the commits;
-// "" where no grant asks.
-func (d *daemon) signedPrint(source string) string {
-	said, _ := d.policy.said()
-	f := d.follower(source)
-	if f == nil || !slices.ContainsFunc(said.Grants, func(g policy.Grant) bool { return g.Source == source && len(g.Signers) > 0 }) {
-		return ""
-	}
-	return f.git.TrustEpoch()
-}
-
-// signed is "" where one of the patterns names who answers for the newest change of a file
-// up to the commit of an app, else why not.
-func (d *daemon) signed(ctx context.Context) func(a *ring.App, file string, patterns []string) string {
-	return func(a *ring.App, file string, patterns []string) string {
-		f := d.follower(a.Source)
-		if f == nil || a.Commit == "" {
-			return "no commit of a source asks for it"
-		}
-		why, err := f.git.SignedBy(ctx, a.Commit, path.Clean(file), patterns)
-		if err != nil {
-			return err.Error()
-		}
-		return why
-	}
 }

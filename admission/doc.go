@@ -1,0 +1,11 @@
+// Package admission is what this host lets in: it holds what a commit asks to the
+// policy, as the payloads that would be sent, before a plan counts and right before
+// each call. It asks nobody but the engine's runtimes, and changes nothing.
+//
+//	judge          the policy held to apps, plans and calls
+//	decisions      what came of it, for people
+//	signed         grants that ask who signed
+//	live           the policy as its files say now
+//	runtimes       what the engine says of itself
+//	suggest        the policy that would let a commit pass
+package admission
