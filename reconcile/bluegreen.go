@@ -50,6 +50,9 @@ func (t *Pass) switchSets(v *service) outcome {
 	return o
 }
 
+// roomForSecondSet is all of the new set beside all of the old one, whatever the knobs say.
+func roomForSecondSet(_ ring.Rollout, d int) (surge, unavailable int) { return d, 0 }
+
 // firstToGo removes the first of some that the floor can spare.
 func (t *Pass) firstToGo(v *service, some []*inst) outcome {
 	t.sortGone(v, some)

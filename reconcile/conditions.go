@@ -66,7 +66,7 @@ type imageless struct {
 // it does, and when it ended as it may.
 func (t *Pass) unavailable(v *service, st *ring.ServiceStatus) string {
 	d := v.target.Replicas
-	_, down := v.target.Rollout.Room(d)
+	_, down := roomOf(v.target.Rollout, d)
 	if st.Ready >= d-down || t.settled(v) {
 		return ""
 	}

@@ -186,7 +186,7 @@ func (t *Pass) reached(app *ring.App, s *ring.Service, until ring.Until) (why st
 			ready++
 		}
 	}
-	_, down := s.Rollout.Room(s.Replicas)
+	_, down := roomOf(s.Rollout, s.Replicas)
 	switch {
 	case until == ring.Started && live > 0:
 		return "", false

@@ -21,7 +21,7 @@ func (t *Pass) short(v *service) string {
 		return ""
 	}
 	d := v.target.Replicas
-	up, _ := v.knobs().Room(d)
+	up, _ := roomOf(v.knobs(), d)
 	live, held := 0, 0
 	for _, in := range v.all {
 		if in.Live() || in.State == ring.StateCreated {
@@ -45,7 +45,7 @@ func (t *Pass) short(v *service) string {
 
 // spare is what the host must have to spare for a rollout of s, for plan to tell.
 func (t *Pass) spare(s *ring.Service) string {
-	up, _ := s.Rollout.Room(s.Replicas)
+	up, _ := roomOf(s.Rollout, s.Replicas)
 	need := int64(up) * needs(s)
 	left := t.Seen.Memory - t.Seen.Memory/spareMemory - t.declared()
 	says, second := "", strategyNamed(s.Rollout.Strategy).secondSet

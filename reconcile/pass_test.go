@@ -245,6 +245,9 @@ func TestStrategiesAreRowsOfOneTable(t *testing.T) {
 		require.NoError(t, err)
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			sel, ok := n.(*ast.SelectorExpr)
+			if ok && sel.Sel.Name == "Room" && filepath.Base(file) != "rules.go" {
+				t.Errorf("%s: Room knows no strategy; ask roomOf", fset.Position(sel.Pos()))
+			}
 			if !ok || !words[sel.Sel.Name] {
 				return true
 			}
@@ -262,4 +265,27 @@ func TestStrategiesAreRowsOfOneTable(t *testing.T) {
 		require.Equal(t, word, strategyNamed(word).name)
 	}
 	require.Equal(t, ring.Rolling, strategyNamed("").name)
+}
+
+// TestStrategiesSayTheirRoom holds how far a rollout may go above and below its count to
+// the oracle's own figures, and that the knobs alone tell no strategy from another.
+func TestStrategiesSayTheirRoom(t *testing.T) {
+	for word := range strategies {
+		for _, percent := range []bool{false, true} {
+			for n := range 6 {
+				for _, size := range [][2]int{{0, 0}, {1, 0}, {0, 1}, {2, 1}, {30, 30}, {100, 100}} {
+					k := ring.Rollout{Strategy: word, MaxSurge: ring.Count{N: size[0], Percent: percent}, MaxUnavailable: ring.Count{N: size[1], Percent: percent}}
+					more, fewer := bounds(k, n)
+					up, down := roomOf(k, n)
+					require.Equal(t, []int{more, fewer}, []int{up, down}, "%d of %+v", n, k)
+					up, down = k.Room(n)
+					k.Strategy = ring.Rolling
+					more, fewer = k.Room(n)
+					require.Equal(t, []int{more, fewer}, []int{up, down}, "the strategy's row says what differs: %+v", k)
+				}
+			}
+		}
+	}
+	up, down := roomOf(ring.Rollout{Strategy: ring.BlueGreen, MaxUnavailable: ring.Count{N: 2}}, 3)
+	require.Equal(t, []int{3, 0}, []int{up, down}, "a second set stands beside all of the first")
 }

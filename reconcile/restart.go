@@ -339,7 +339,7 @@ func (t *Pass) unliveInstance(v *service, in *inst) outcome {
 		t.wake(row.Next)
 		return outcome{}
 	}
-	_, down := v.knobs().Room(v.target.Replicas)
+	_, down := roomOf(v.knobs(), v.target.Replicas)
 	away := 0
 	for _, other := range v.all {
 		if other != in && other.holds() && !other.ready {

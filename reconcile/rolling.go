@@ -57,7 +57,7 @@ func (v *service) unsure() bool { return !v.target.Image.Known }
 // oneMore creates one instance more when the budget allows it.
 func (t *Pass) oneMore(v *service) outcome {
 	d := v.target.Replicas
-	up, _ := v.knobs().Room(d)
+	up, _ := roomOf(v.knobs(), d)
 	var live, held, starting int
 	for _, in := range v.all {
 		if in.Live() || in.State == ring.StateCreated {
@@ -147,7 +147,7 @@ func (v *service) spare(in *inst) bool {
 		return true
 	}
 	d := v.target.Replicas
-	_, unavailable := v.knobs().Room(d)
+	_, unavailable := roomOf(v.knobs(), d)
 	left := 0
 	for _, x := range v.all {
 		if x != in && (x.ready || x.rests && x.Version == v.target.Version) && x.holds() {

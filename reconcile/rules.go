@@ -146,6 +146,9 @@ type strategy struct {
 	// secondSet: the new version comes as a whole set beside the old one, which stays
 	// whole until then as the one to go back to.
 	secondSet bool
+	// room is how far a rollout of so many replicas may go above and below them; nil is
+	// as far as the knobs say.
+	room func(k ring.Rollout, d int) (surge, unavailable int)
 }
 
 // strategies are all that there are, by the word of the manifest.
@@ -163,7 +166,7 @@ func init() { // the rules ask for the strategy themselves
 	for _, s := range []strategy{
 		{name: ring.Rolling, overlaps: true, rules: listOf(side, []rule{shrink}, keep)},
 		{
-			name: ring.BlueGreen, overlaps: true, secondSet: true,
+			name: ring.BlueGreen, overlaps: true, secondSet: true, room: roomForSecondSet,
 			rules: listOf(side, []rule{{name: "switch sets", ask: (*Pass).switchSets}, shrink}, keep),
 		},
 		{name: ring.Recreate, rules: listOf([]rule{
@@ -193,6 +196,14 @@ func strategyNamed(name string) strategy {
 		return s
 	}
 	return strategies[ring.Rolling]
+}
+
+// roomOf is how far a rollout of d replicas may go above and below d.
+func roomOf(k ring.Rollout, d int) (surge, unavailable int) {
+	if its := strategyNamed(k.Strategy); its.room != nil {
+		return its.room(k, d)
+	}
+	return k.Room(d)
 }
 
 // The lists that every worker's pass begins with, whatever its strategy.

@@ -263,13 +263,32 @@ func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 	if hasGood {
 		n = min(n, good.Service.Replicas)
 	}
-	if _, down := want.Rollout.Room(n); ready < n-down {
+	if _, down := bounds(want.Rollout, n); ready < n-down {
 		for _, x := range d.each() {
 			y := d.boxes[x]
 			d.note("  %s %s ready %v since %s health %+v", y.Name, y.State, d.ready(y), y.since.Sub(epoch), d.mem.known[x])
 		}
 		d.violate("I1: stopping %s leaves %d ready of at least %d", a.Name, ready, n-down)
 	}
+}
+
+// bounds are how many more of n a rollout may have, and how many fewer may be ready. They
+// are written out here: an oracle does not ask what it judges.
+func bounds(k ring.Rollout, n int) (more, fewer int) {
+	if k.Strategy == ring.BlueGreen {
+		return n, 0
+	}
+	more, fewer = k.MaxSurge.N, min(k.MaxUnavailable.N, n)
+	if k.MaxSurge.Percent {
+		more = (n*k.MaxSurge.N + 99) / 100
+	}
+	if k.MaxUnavailable.Percent {
+		fewer = min(n*k.MaxUnavailable.N/100, n)
+	}
+	if more+fewer == 0 {
+		more = 1
+	}
+	return more, fewer
 }
 
 func (d *daemon) stopping(id string) bool {
@@ -315,7 +334,7 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 	if hasGood {
 		n = max(n, good.Service.Replicas)
 	}
-	if up, _ := want.Rollout.Room(n); live+1 > n+up {
+	if up, _ := bounds(want.Rollout, n); live+1 > n+up {
 		d.violate("I2: create %s with %d live, at most %d", a.Name, live, n+up)
 	}
 }

@@ -310,7 +310,7 @@ func (s *scenario) starved(v *ring.Service) bool {
 	if s.wide == nil || s.memory == 0 || s.wide.need[v.Name] == 0 {
 		return false
 	}
-	up, _ := v.Rollout.Room(v.Replicas)
+	up, _ := bounds(v.Rollout, v.Replicas)
 	return s.declaredMemory()+int64(v.Replicas+up)*s.wide.need[v.Name] > s.memory-s.memory/16
 }
 

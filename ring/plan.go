@@ -484,13 +484,10 @@ func DefaultRollout() Rollout {
 	}
 }
 
-// Room is how far a rollout of d replicas may go above and below d. Both zero
-// after rounding would never move, so surge becomes 1, as it is for a Compose
-// file that says nothing. A second full set beside the first is d above.
+// Room is how far a rollout of d replicas may go above and below d by its knobs, where
+// the strategy says nothing else. Both zero after rounding would never move, so surge
+// becomes 1, as it is for a Compose file that says nothing.
 func (r Rollout) Room(d int) (surge, unavailable int) {
-	if r.Strategy == BlueGreen {
-		return d, 0
-	}
 	surge, unavailable = r.MaxSurge.Of(d, true), min(r.MaxUnavailable.Of(d, false), d)
 	if surge == 0 && unavailable == 0 {
 		surge = 1
