@@ -383,6 +383,11 @@ func (j Judge) request(app string, r runtime.Request, others policy.Others) poli
 	q := policy.Request{App: app, Key: r.Key, Body: r.Body, DataRoot: j.dataRoot, Others: others}
 	if r.App != nil {
 		q.DataRoot, q.Source, q.Path = j.root(r.App), r.App.Source, r.App.Path
+		for _, t := range r.App.Taken {
+			if t.Folder != "" {
+				q.Taken = append(q.Taken, path.Join(q.DataRoot, t.As))
+			}
+		}
 	}
 	if r.Service != nil {
 		q.Service = r.Service.Name

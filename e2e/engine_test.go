@@ -116,8 +116,8 @@ type container struct {
 
 // mount is what the engine mounted, and where.
 type mount struct {
-	Source, Destination string
-	RW                  bool
+	Name, Source, Destination string
+	RW                        bool
 }
 
 func (c *container) service() string { return c.Config.Labels["gitring.service"] }

@@ -72,6 +72,9 @@ func (l *look) pathAt(source string, readOnly, relabel bool) *finding {
 	}
 	lists := l.r.lists()
 	shared := l.req.Others.holdsFolder(p)
+	if withinAny(p, l.req.Taken) && !l.r.holdsOwn(p) && !shared {
+		return nil
+	}
 	if root, ok := l.bindRoot(lists, p); ok && !l.r.holdsOwn(p) && !shared && !l.closed(lists, p, root) {
 		return nil
 	}

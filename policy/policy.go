@@ -77,6 +77,9 @@ type Request struct {
 
 	DataRoot string // of the app, absolute; its data lies in DataRoot/Path
 	Path     string // of the app, inside the commit
+	// Taken are the data folders, absolute, that a signed answer gave the app. What they are
+	// of apps in other hands is judged as ever.
+	Taken []string
 	// Contents are the hashes of the contents that gitring mounts for the service.
 	Contents []string
 	// Lives are the live folders of the instance, as paths below Rules.Live.

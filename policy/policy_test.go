@@ -251,6 +251,37 @@ func TestAnAppAtTheRootKeepsOutOfItsNeighboursData(t *testing.T) {
 	}
 }
 
+// What a signed answer gave an app lies in the folder of the app that had it.
+func TestAFolderThatWasTakenOverIsTheAppsAndNoMore(t *testing.T) {
+	of := func(source string, state State, data ...string) Others {
+		w := Whose{Holdings: []Holding{{Holder: Holder{App: "old", Source: source, Path: "old"}, State: state, DataRoot: "/srv", Data: data}}}
+		return w.Of(Holder{App: "web", Path: "web"})
+	}
+	for _, tt := range []struct {
+		source string
+		others Others
+		passes bool
+	}{
+		{source: "/srv/old/data", passes: true},
+		{source: "/srv/old/data", others: of("", Left, "/srv/old/data"), passes: true},
+		{source: "/srv/old/data/deep", passes: true},
+		{source: "/srv/old"},
+		{source: "/srv/old/dat"},
+		{source: "/srv/old/data/../other"},
+		{source: "/srv/old/data", others: of("lab", Left)},
+		{source: "/srv/old/data", others: of("lab", InForce, "/srv/old/data")},
+		{source: "/srv/old/data", others: of("", Next, "/srv/old/data")},
+	} {
+		q := container(HostConfig{Mounts: []Mount{{Type: "bind", Source: tt.source, Target: "/x"}}})
+		require.NotEmpty(t, Check(Rules{}, q), "without an answer")
+		q.Taken, q.Others = []string{"/srv/old/data"}, tt.others
+		require.Equal(t, tt.passes, len(Check(Rules{}, q)) == 0, "%s %v", tt.source, tt.others)
+	}
+	q := container(HostConfig{Mounts: []Mount{{Type: "bind", Source: "/var/lib/gitring", Target: "/x"}}})
+	q.Taken = []string{"/var/lib"}
+	require.NotEmpty(t, Check(Rules{}, q), "the daemon's own is nobody's")
+}
+
 // A data root inside the state folder is the host's own choice; the state
 // beside it stays out of reach.
 func TestADataRootInsideTheStateFolder(t *testing.T) {

@@ -158,7 +158,7 @@ func leftBehind(plan *ring.Plan, app *ring.App, h, old *holding) *ring.Refusal {
 	case h.isFolder() && h.root != old.root:
 		r.Hint = say("move it below %s; to begin empty, sign %q in a commit's message", h.root, none)
 	case h.isFolder():
-		r.Hint = say("to take the data over mount %s, or sign %q in a commit's message; to begin empty: %q", within(app, old.source), take, none)
+		r.Hint = say("to take the data over, sign %q in a commit's message, or stop the app and move the folder; to begin empty: %q", take, none)
 	default:
 		r.Hint = say("to take the data over: %s, or sign %q in a commit's message; to begin empty: volumes: {%s: {x-gitring: {from: none}}}", volumeWords(app, h, old), take, scalar(h.key))
 	}

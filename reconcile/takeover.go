@@ -76,7 +76,7 @@ func (d *DataHost) answer(plan *ring.Plan, app *ring.App, a ring.DataAnswer) *ri
 		if h.meant || h.from != "" || !d.begins(&h, known) {
 			continue
 		}
-		if old := d.counterpart(app, &h, theirs); old != nil {
+		if old := d.counterpart(app, &h, theirs); old != nil && d.oneHand(app, a.From) {
 			t := ring.Taken{Volume: h.key, As: old.where(), From: old.maker()}
 			if h.isFolder() {
 				t = ring.Taken{Folder: h.source, As: old.source, From: old.app}
@@ -85,9 +85,21 @@ func (d *DataHost) answer(plan *ring.Plan, app *ring.App, a ring.DataAnswer) *ri
 		}
 	}
 	if !found {
+		if !d.oneHand(app, a.From) {
+			return d.cannot(plan, app, a, say("app %s is in other hands", a.From))
+		}
 		return d.cannot(plan, app, a, say("nothing that app %s has or had on this host is what app %s would begin empty", a.From, app.Name))
 	}
 	return nil
+}
+
+// oneHand reports whether the app that has or had data is in one hand with another.
+func (d *DataHost) oneHand(app *ring.App, from string) bool {
+	other := d.Left[from].App
+	if f, ok := d.InForce[from]; ok {
+		other = f.App
+	}
+	return app.Name == from || d.OneHand(app, &other)
 }
 
 // everOf is what an app of a source has in force, or gave up.

@@ -92,16 +92,16 @@ func TestNoFolderBeginsEmptyWhereItsDataStaysBehind(t *testing.T) {
 		{
 			name: "in another folder", next: []ring.App{inFolder("shop", "apps/shop", "apps/shop/data", pg)}, refused: []string{"shop"},
 			says: "FOLDER /srv/apps/shop/data WOULD BEGIN EMPTY: app shop has the data in folder /srv/shop/data, which this commit gives up",
-			hint: `to take the data over mount ../../shop/data, or sign "Gitring-Data: shop from shop" in a commit's message; to begin empty: "Gitring-Data: shop from none"`,
+			hint: `to take the data over, sign "Gitring-Data: shop from shop" in a commit's message, or stop the app and move the folder; to begin empty: "Gitring-Data: shop from none"`,
 		},
-		{name: "renamed and moved", next: []ring.App{inFolder("store", "store", "store/data", pg)}, refused: []string{"shop", "store"}, hint: `mount ../shop/data, or sign "Gitring-Data: store from shop"`},
+		{name: "renamed and moved", next: []ring.App{inFolder("store", "store", "store/data", pg)}, refused: []string{"shop", "store"}, hint: `sign "Gitring-Data: store from shop"`},
 		{name: "moved, and it mounts the folder where it lies", next: []ring.App{inFolder("shop", "apps/shop", "shop/data", pg)}},
 		{name: "renamed and moved, and it mounts the folder where it lies", next: []ring.App{inFolder("store", "store", "shop/data", pg)}},
 		{name: "renamed and moved, and a hand moved the data before", next: []ring.App{inFolder("store", "store", "store/data", pg)}, host: on(disk{"/srv/store/data": true})},
 		{name: "renamed and moved, and a hand made an empty one", next: []ring.App{inFolder("store", "store", "store/data", pg)}, host: on(disk{"/srv/store/data": false})},
 		{name: "the folder never held anything", next: []ring.App{inFolder("store", "store", "store/data", pg)}, host: on(disk{"/srv/shop/data": false})},
 		{name: "its disk is not mounted", next: []ring.App{inFolder("store", "store", "store/data", pg)}, host: func(d *DataHost) { d.Folder = disk{}.look }, refused: []string{"shop", "store"}},
-		{name: "another folder at the same place of the service", next: []ring.App{inFolder("shop", "shop", "shop/pgdata", pg)}, refused: []string{"shop"}, hint: "mount ./data"},
+		{name: "another folder at the same place of the service", next: []ring.App{inFolder("shop", "shop", "shop/pgdata", pg)}, refused: []string{"shop"}, hint: `sign "Gitring-Data: shop from shop"`},
 		{
 			name: "a volume instead of the folder", next: []ring.App{withData("shop", "db", "pgdata", pg)}, refused: []string{"shop"},
 			says: "VOLUME shop_pgdata WOULD BEGIN EMPTY: app shop has the data in folder /srv/shop/data", hint: "mount folder /srv/shop/data again, or copy what it holds",
@@ -248,6 +248,11 @@ func TestASignedAnswerTakesTheDataOver(t *testing.T) {
 	})
 }
 
+func apart(d *DataHost) *DataHost {
+	d.OneHand = func(a, b *ring.App) bool { return a.Name == b.Name }
+	return d
+}
+
 // Whoever signed that data is taken over does not mean to begin empty, whatever slip of the
 // hand is in it.
 func TestAnAnswerThatCannotBeCarriedOutIsRefused(t *testing.T) {
@@ -269,6 +274,7 @@ func TestAnAnswerThatCannotBeCarriedOutIsRefused(t *testing.T) {
 		{name: "a name that no app had, near to one that had", host: hostWith(shop), answer: ring.DataAnswer{App: "store", From: "shpo"}, next: []ring.App{withData("store", "db", "pgdata", "other:1")}, app: "store", code: ring.BadValue, says: `the commit's message says "Gitring-Data: store from shpo", but app shpo has no volume`},
 		{name: "a host that never had any of it", host: hostWith(), answer: ring.DataAnswer{App: "store", From: "shop"}, next: []ring.App{withData("store", "db", "pgdata", pg)}},
 		{name: "an app with nothing to take", host: hostWith(inFolder("shop", "shop", "shop/data", "other")), answer: ring.DataAnswer{App: "store", From: "shop"}, next: []ring.App{withData("store", "db", "pgdata", pg)}, app: "store", code: ring.BadValue, says: "nothing that app shop has or had on this host is what app store would begin empty"},
+		{name: "an app in other hands", host: apart(hostWith(shop)), answer: ring.DataAnswer{App: "store", From: "shop"}, next: []ring.App{withData("store", "db", "pgdata", pg)}, app: "store", code: ring.BadValue, says: "app shop is in other hands"},
 		{name: "an app that keeps it", host: hostWith(shop), answer: ring.DataAnswer{App: "store", From: "shop"}, next: []ring.App{shop, withData("store", "db", "pgdata", pg)}, app: "store", code: ring.Conflict, says: "volume shop_pgdata is taken over by app store, and app shop has it in this commit too"},
 		{name: "an app that has data of its own", host: hostWith(shop, withData("store", "db", "pgdata", pg)), answer: ring.DataAnswer{App: "store", From: "shop"}, next: []ring.App{withData("store", "db", "pgdata", pg)}, app: "store", code: ring.BadValue, says: "nothing that app shop has"},
 		{name: "an answer for another app", host: hostWith(shop), answer: ring.DataAnswer{App: "stroe", From: "shop"}, next: []ring.App{withData("store", "db", "pgdata", pg)}, app: "store", code: ring.VolumeLeftBehind, says: "app shop has the data"},

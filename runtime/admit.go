@@ -358,7 +358,7 @@ func (b beside) dataOfForce(a ring.Action) []*ring.Refusal {
 		case b.folders[was] == filled:
 			all = append(all, no(a, ring.VolumeElsewhere, dataPlace(a.Of, now),
 				fmt.Sprintf("the app's data is in %s, and it would begin with an empty %s", was, is),
-				fmt.Sprintf("stop gitring, docker stop $(docker ps -q -f label=%s=%s), %s, start gitring", labelApp, a.App, move(was, is))))
+				moveStopped(a.App, was, is)))
 		case b.folders[was] == absent && b.folders[is] == absent && kept:
 			all = append(all, no(a, ring.VolumeElsewhere, dataPlace(a.Of, now),
 				fmt.Sprintf("the app's data was in %s, which is gone, and %s is not there either", was, is),
@@ -366,6 +366,11 @@ func (b beside) dataOfForce(a ring.Action) []*ring.Refusal {
 		}
 	}
 	return all
+}
+
+// moveStopped is how a folder is moved that instances of an app write.
+func moveStopped(app, from, to string) string {
+	return fmt.Sprintf("stop gitring, docker stop $(docker ps -q -f label=%s=%s), %s, start gitring", labelApp, app, move(from, to))
 }
 
 func move(from, to string) string {

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"fmt"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -64,7 +63,7 @@ func (b beside) dataOfInstance(a ring.Action, s *ring.Service, m ring.Mount, c *
 		if filepath.Clean(has.Source) == wanted || b.folders[wanted] != absent || slices.Contains(a.Of.Empty, keptData(wanted)) {
 			return nil
 		}
-		return elsewhere(has.Source, wanted, b.mountIt(a, has.Source)+"; to begin empty: mkdir -p "+wanted)
+		return elsewhere(has.Source, wanted, moveStopped(a.App, filepath.Clean(has.Source), wanted)+"; to begin empty: mkdir -p "+wanted)
 	}
 	return nil
 }
@@ -82,14 +81,4 @@ func (b beside) nameIt(a ring.Action, key, name string) string {
 		}
 	}
 	return fmt.Sprintf("write volumes: {%s: {name: %s}}", key, name)
-}
-
-// mountIt is what the Compose file says to have a folder below the app's data root.
-func (b beside) mountIt(a ring.Action, folder string) string {
-	root := dataPath(a.Of, b.root, ".")
-	rel, err := filepath.Rel(path.Join(root, a.Of.Path), folder)
-	if err != nil || !lies(folder, root) {
-		return "mount " + folder
-	}
-	return "mount " + rel
 }

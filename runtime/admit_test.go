@@ -328,7 +328,7 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 			name: "the database is lost, and an instance has another folder", app: shop(),
 			here: beside{containers: all(theirs("shop", "", running, ourOwn("shop", "apps/shop"), ofSource("prod"), writable(mount.TypeBind, "", "/srv/blog/data", "/data")))},
 			code: ring.VolumeElsewhere, says: "instance shop-db-1 has its data in /srv/blog/data, and the app would begin with an empty /srv/apps/shop/data",
-			hints: []string{"mount ../../blog/data", "mkdir -p /srv/apps/shop/data"},
+			hints: []string{"docker stop $(docker ps -q -f label=gitring.app=shop), mkdir -p /srv/apps/shop && mv -T /srv/blog/data /srv/apps/shop/data", "to begin empty: mkdir -p /srv/apps/shop/data"},
 		},
 		{name: "the database is lost, and an instance has what the app wants", app: shop(), here: beside{
 			volumes: vols(oursOf("shop", "prod")), folders: map[string]filling{"/srv/apps/shop/data": filled},
