@@ -393,3 +393,25 @@ func notificationsPage() howto {
 		},
 	}
 }
+
+// --- forge-*.md --------------------------------------------------------------------------------------
+
+// forgePage has a token typed in, and the daemon's configuration taken with it.
+func forgePage(forge string) howto {
+	const line = "install -m 600 /dev/stdin /etc/gitring/status-token"
+	return howto{
+		begin: func(d *desk) { d.writeConfig() },
+		steps: []step{
+			{line: line, as: "echo a-token | " + line, after: func(d *desk, _ string) {
+				token := filepath.Join(d.etc, "status-token")
+				st, err := os.Stat(token)
+				require.NoError(d.t, err)
+				require.Equal(d.t, os.FileMode(0o600), st.Mode())
+				d.source()["status"] = obj{"forge": forge, "token_file": token, "api_url": "https://forge.example.org/api", "repo": "acme/infra"}
+				d.writeConfig()
+				code, out := d.types("gitring config check /etc/gitring/config.yaml")
+				require.Equal(d.t, 0, code, out)
+			}},
+		},
+	}
+}
