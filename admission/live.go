@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/policy"
 )
 
@@ -40,6 +42,10 @@ func (p *LivePolicy) print(file string) ([]byte, error) {
 			return nil, err
 		}
 		fmt.Fprintf(sum, "%d %s", len(body), body)
+		if info, err := os.Lstat(name); err == nil { // who may write it counts, too
+			uid, gid, _ := disk.OwnersOf(info)
+			fmt.Fprintf(sum, " %v %d %d", info.Mode(), uid, gid)
+		}
 	}
 	return sum.Sum(nil), nil
 }
@@ -62,7 +68,9 @@ func (p *LivePolicy) Look() (changed bool, wrong string) {
 	before := p.wrong
 	var c *config.Config
 	if err == nil {
-		c, err = config.Read(p.config)
+		if c, err = config.Read(p.config); err == nil {
+			err = c.Rules.Owned()
+		}
 		if after, _ := p.print(p.now.File); p.seen != nil && !bytes.Equal(after, seen) {
 			return false, "" // a save began meanwhile
 		}

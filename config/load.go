@@ -34,6 +34,9 @@ func Load(path string) (*Config, error) {
 	if not := c.NotCarriedOut(); len(not) > 0 {
 		return nil, not
 	}
+	if wrong := c.Rules.Owned(); wrong != nil {
+		return nil, wrong
+	}
 	if socket := os.Getenv("GITRING_SOCKET"); socket != "" {
 		if c.Listen.Socket, err = filepath.Abs(socket); err != nil {
 			return nil, fmt.Errorf("cannot find GITRING_SOCKET: %w", err)

@@ -61,6 +61,13 @@ func readTrustFile(path string, uid int, anyOwner bool) ([]byte, error) {
 	return b, nil
 }
 
+// CheckTrustFile says who else than root and the daemon's user can write a file, or put
+// another one in its place; nil is nobody.
+func CheckTrustFile(path string) error {
+	_, err := readTrustFile(path, os.Geteuid(), false)
+	return err
+}
+
 // checkFolders holds dir and every folder above it to the rule: owned and
 // written by root or uid alone, or root's and sticky as /tmp is.
 func checkFolders(dir string, uid int) error {

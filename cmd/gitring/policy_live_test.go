@@ -223,3 +223,57 @@ func TestAGrantIsToldBeforeItExpires(t *testing.T) {
 	}
 	require.Zero(t, expiresIn(&policy.Grant{}, time.Now()))
 }
+
+// Whoever can write the policy is root on this host by it.
+func TestAPolicyThatOthersCanWriteIsNotTaken(t *testing.T) {
+	config0 := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": oneGrant})
+	file := filepath.Join(filepath.Dir(config0), "p.yaml")
+	for _, mode := range []os.FileMode{0o600, 0o640, 0o644} {
+		require.NoError(t, os.Chmod(file, mode))
+		_, err := config.Load(config0)
+		require.NoError(t, err, "%o", mode)
+	}
+	refused := func(what string) {
+		_, err := config.Load(config0)
+		var ms config.Mistakes
+		require.ErrorAs(t, err, &ms, what)
+		require.Contains(t, ms[0].File, "p.yaml")
+		require.Contains(t, ms[0].Says, "cannot trust", what)
+		_, err = config.Read(config0)
+		require.NoError(t, err, "only who serves minds")
+	}
+	for _, mode := range []os.FileMode{0o666, 0o664, 0o602} {
+		require.NoError(t, os.Chmod(file, mode))
+		refused(mode.String())
+	}
+	require.NoError(t, os.Chmod(file, 0o600))
+	require.NoError(t, os.Chmod(filepath.Dir(file), 0o777))
+	refused("its folder")
+	require.NoError(t, os.Chmod(filepath.Dir(file), 0o755))
+	if os.Geteuid() == 0 {
+		require.NoError(t, os.Chown(file, 12345, 0))
+		refused("its owner")
+		require.NoError(t, os.Chown(file, 0, 0))
+	}
+	require.NoError(t, os.Rename(file, file+"2"))
+	require.NoError(t, os.Symlink(file+"2", file))
+	refused("a link")
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.Rename(file+"2", file))
+
+	c, err := config.Load(config0)
+	require.NoError(t, err)
+	live := admission.NewLivePolicy(c)
+	settledPolicy(live)
+	require.NoError(t, os.Chmod(file, 0o666))
+	_, wrong := settledPolicy(live)
+	require.Contains(t, wrong, "can be written by others", "also where nothing in it has changed")
+	first := live.Hash()
+	rewritten(t, config0, "version: 1\nprofile: owner\n")
+	settledPolicy(live)
+	require.Equal(t, first, live.Hash(), "the rules before it count")
+	require.NoError(t, os.Chmod(file, 0o600))
+	changed, wrong := settledPolicy(live)
+	require.True(t, changed)
+	require.Empty(t, wrong)
+}
