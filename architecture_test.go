@@ -459,7 +459,7 @@ func (r rules) imports(f sourceFile, imported string) string {
 	return "no row lets " + f.folder + " import " + imported
 }
 
-// under says whether a path is one of the modules, or a package of one.
+// under reports whether a path is one of the modules, or a package of one.
 func under(imported string, modules []string) bool {
 	return slices.ContainsFunc(modules, func(m string) bool {
 		return imported == m || strings.HasPrefix(imported, m+"/")
@@ -518,7 +518,7 @@ func impurities(f sourceFile, allowed []string) []string {
 	return found
 }
 
-// forbidden says whether a package of the standard library is impure. What is
+// forbidden reports whether a package of the standard library is impure. What is
 // below one counts, except below net, where only the named ones do.
 func forbidden(imported string) bool {
 	return slices.ContainsFunc(impure, func(p string) bool {

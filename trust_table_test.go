@@ -79,7 +79,7 @@ type testSource map[string]caseTexts
 
 type caseTexts []string
 
-// begins says that a case has this beginning, as a whole word: V26 is not V26a.
+// begins reports whether a case has this beginning, as a whole word: V26 is not V26a.
 func (c caseTexts) begins(sub string) bool {
 	for _, text := range c {
 		if rest, ok := strings.CutPrefix(text, sub); ok && (rest == "" || strings.ContainsAny(rest[:1], " ,")) {

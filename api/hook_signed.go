@@ -25,7 +25,7 @@ func signed(header, prefix string) func(secrets [][]byte) (proof, error) {
 	}
 }
 
-// anyMAC says that one of the signatures is the HMAC-SHA256 of the parts, one after the
+// anyMAC reports whether one of the signatures is the HMAC-SHA256 of the parts, one after the
 // other, with one of the secrets. How long it takes tells neither which nor how nearly.
 func anyMAC(secrets, given [][]byte, parts ...[]byte) bool {
 	right := false

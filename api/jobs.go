@@ -40,7 +40,7 @@ const (
 	RunWaiting  = "waiting"
 )
 
-// UnderWay says that a run has not ended.
+// UnderWay reports whether a run has not ended.
 func UnderWay(r *ring.Run) bool {
 	return r.State == RunRunning || r.State == RunRetrying || r.State == RunWaiting
 }

@@ -60,7 +60,7 @@ const (
 	mayTrust
 )
 
-// allowed says whether p has the right. member answers for AdminGroup.
+// allowed reports whether p has the right. member answers for AdminGroup.
 func allowed(p Peer, r right, daemon uint32, member func(Peer) bool) bool {
 	switch r {
 	case mayRead:

@@ -166,7 +166,7 @@ func face(st ring.Status) []byte {
 	return b
 }
 
-// settled says that a source, or every one for "", rests: nothing is staged or
+// settled reports whether a source, or every one for "", rests: nothing is staged or
 // applied any more, also not by an undo, for which the source is held. Whether that is good is the status's to say.
 func settled(st *ring.Status, source string) bool {
 	for _, src := range st.Sources {

@@ -216,7 +216,7 @@ func (e *engine) stop(ctx context.Context, id string) error {
 	return e.call(ctx, "POST", "/containers/"+id+"/stop", nil, nil)
 }
 
-// running says that the container's state is running.
+// running reports whether the container's state is running.
 func (e *engine) running(ctx context.Context, id string) (bool, error) {
 	var c struct{ State struct{ Running bool } }
 	err := e.call(ctx, "GET", "/containers/"+id+"/json", nil, &c)

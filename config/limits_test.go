@@ -439,7 +439,7 @@ func ofProcess(name string, set int) func(*testing.T, *Config) string {
 	}
 }
 
-// fetches says that a process is a child of this one that fetches.
+// fetches reports whether a process is a child of this one that fetches.
 func fetches(cmdline string) bool {
 	line, _ := os.ReadFile(cmdline)
 	if !strings.HasPrefix(string(line), "gitring\x00"+gitsync.FetchVerb) {

@@ -126,7 +126,7 @@ func (s *SourceConfig) Warnings() []string {
 	return nil
 }
 
-// sharesToken says that what reads Git may also write statuses: whoever gets
+// sharesToken reports whether what reads Git may also write statuses: whoever gets
 // hold of one has both.
 func (s *SourceConfig) sharesToken() bool {
 	return s.Status != nil && s.Status.TokenFile != "" && s.Status.TokenFile == s.Auth.PasswordFile

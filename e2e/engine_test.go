@@ -328,7 +328,7 @@ func sweep() {
 	}
 }
 
-// over says that no process has the pid.
+// over reports whether no process has the pid.
 func over(pid string) bool {
 	n, err := strconv.Atoi(pid)
 	return err == nil && errors.Is(syscall.Kill(n, 0), syscall.ESRCH)

@@ -165,7 +165,7 @@ func (h *host) start() {
 	})
 }
 
-// gone says that the daemon ended by itself.
+// gone reports whether the daemon ended by itself.
 func (h *host) gone() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ranAs says whether every instance of a service runs that image's version.
+// ranAs reports whether every instance of a service runs that image's version.
 func (h *host) ranAs(service, version string) bool {
 	cs := h.containers(service)
 	for _, c := range cs {

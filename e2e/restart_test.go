@@ -105,7 +105,7 @@ func (e *ownEngine) end(sig syscall.Signal) {
 	_ = os.Remove(pidFile)
 }
 
-// alive says that a process is neither gone nor waiting to be buried.
+// alive reports whether a process is neither gone nor waiting to be buried.
 func alive(pid string) bool {
 	b, err := os.ReadFile("/proc/" + pid + "/stat")
 	_, after, _ := strings.Cut(string(b), ") ")

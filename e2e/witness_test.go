@@ -102,7 +102,7 @@ func (w *witness) add(e engineEvent) {
 	w.list = append(w.list, e)
 }
 
-// concerned says whether an event is about this host, or about what is not to be touched.
+// concerned reports whether an event is about this host, or about what is not to be touched.
 func (w *witness) concerned(e engineEvent) bool {
 	if e.Type == "volume" {
 		return strings.HasPrefix(e.Actor.ID, w.app)

@@ -467,7 +467,7 @@ func (p *process) fail(err error) error {
 // get no more.
 var outOfMemory = []string{"out of memory", "cannot allocate memory", "cannot map pages", "cannot reserve arena", "buffer: too large", "failed to create new OS thread", "pthread_create failed"}
 
-// hungry says that those are the words of a process that got no more memory. A
+// hungry reports whether those are the words of a process that got no more memory. A
 // segmentation fault of goroutine 0 is the runtime's own, which does not look at
 // every allocation that failed: the collector's queues, for one.
 func hungry(said string) bool {

@@ -362,7 +362,7 @@ func (v *verification) takeEffect(sha ring.SHA, parents []ring.SHA) (*ring.Refus
 	return refusal, err
 }
 
-// mayEditSigners says that a signer has the role trust, and the path.
+// mayEditSigners reports whether a signer has the role trust, and the path.
 func (t *Trust) mayEditSigners(sha ring.SHA, id identity) bool {
 	with, refusal := t.holding(sha, id, RoleTrust)
 	return refusal == nil && slices.ContainsFunc(with, func(b Binding) bool { return b.covers(t.cfg.SignersInRepo) })

@@ -278,7 +278,7 @@ func (f *Follower) Poke() {
 	}
 }
 
-// Checking says that a look is under way or was asked for.
+// Checking reports whether a look is under way or was asked for.
 func (f *Follower) Checking() bool { return f.busy.Load() || len(f.poke) > 0 }
 
 // Interval is the time between two looks: of a cron expression, between the

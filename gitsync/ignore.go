@@ -38,7 +38,7 @@ func NewIgnore(read func(name string) ([]byte, error)) *Ignore {
 	return g
 }
 
-// Match says that name, a clean path below the root, is left out. Whoever asks
+// Match reports whether name, a clean path below the root, is left out. Whoever asks
 // has asked about the folders above it.
 func (g *Ignore) Match(name string, folder bool) bool {
 	if g.read == nil || name == "." || g.tracked[name] {

@@ -70,7 +70,7 @@ func (v *verification) movesImages(c change) (why string, _ *ring.Refusal, _ err
 	return "", nil, nil
 }
 
-// sameRepository says that two lines name versions of one image, and nothing
+// sameRepository reports whether two lines name versions of one image, and nothing
 // else differs between them. The new one names a version.
 func sameRepository(a, b string) bool {
 	x, y := imageLine.FindStringSubmatch(a), imageLine.FindStringSubmatch(b)

@@ -79,7 +79,7 @@ func (w *watch) heal(ctx context.Context, refusal *ring.Refusal, why error) erro
 	return w.bringAnchor(ctx)
 }
 
-// damaging says that the mirror, not a commit, is at fault.
+// damaging reports whether the mirror, not a commit, is at fault.
 func damaging(refusal *ring.Refusal, err error) bool {
 	return errors.Is(err, errDamaged) || errors.Is(err, ErrMissing) || refusal != nil && refusal.Code == ring.HashMismatch
 }

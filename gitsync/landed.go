@@ -226,13 +226,13 @@ func (l *landings) accepted(id ring.SHA) *verdict {
 	return nil
 }
 
-// byForge says that a forge may have made the commit: it has no signature of
+// byForge reports whether a forge may have made the commit: it has no signature of
 // anybody whom we know.
 func byForge(r *ring.Refusal) bool {
 	return r != nil && (r.Code == ring.Unsigned || r.Code == ring.UnknownSigner)
 }
 
-// byBot says that a key made the commit which may only move images. Where a forge
+// byBot reports whether a key made the commit which may only move images. Where a forge
 // signs what its dependency bot proposes, the same key is on all that its buttons
 // make: that the key is known for images is nothing against these.
 func (l *landings) byBot(d *verdict) bool {

@@ -167,7 +167,7 @@ func (o *oracle) expected(base, head ring.SHA) ring.SHA {
 	return o.f.merge(o.b, base, head)
 }
 
-// whole says that what was trusted in the history of a landing is in its base or
+// whole reports whether what was trusted in the history of a landing is in its base or
 // its head: itself, or what it was landed from.
 func (o *oracle) whole(id, base, head ring.SHA) bool {
 	b, h := o.reach(base), o.reach(head)
@@ -209,7 +209,7 @@ func (o *oracle) heads(id ring.SHA) []ring.SHA {
 	return nil
 }
 
-// mayVouch says that a commit vouches for nothing that it may not.
+// mayVouch reports whether a commit vouches for nothing that it may not.
 func (o *oracle) mayVouch(id ring.SHA) bool {
 	_, _, message := o.read(id)
 	_, named, vouches := strings.Cut(message, vouchTrailer+": ")
@@ -220,7 +220,7 @@ func (o *oracle) mayVouch(id ring.SHA) bool {
 	return o.f.voucher[id] && v != id && o.reach(id)[v] && !o.old[v]
 }
 
-// vouchedFor says that somebody who may named the commit in one that is signed.
+// vouchedFor reports whether somebody who may named the commit in one that is signed.
 func (o *oracle) vouchedFor(id ring.SHA) bool {
 	for _, v := range o.b.ids {
 		if o.f.voucher[v] {

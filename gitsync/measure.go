@@ -147,7 +147,7 @@ func (m *measured) resolve(offset func(plumbing.Hash) (int64, error)) {
 	}
 }
 
-// byName says that weigh did not see all: some deltas name their base by hash.
+// byName reports whether weigh did not see all: some deltas name their base by hash.
 func (m *measured) byName() bool {
 	for i := range m.pieces {
 		if m.pieces[i].kind == plumbing.REFDeltaObject {

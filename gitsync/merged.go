@@ -52,7 +52,7 @@ func (v *verification) decided(p *parsed, trees []ring.SHA) ([]change, *ring.Ref
 	return out, nil, nil
 }
 
-// own says that what the merge holds at a path is its maker's own decision: for
+// own reports whether what the merge holds at a path is its maker's own decision: for
 // some parent that has another thing there, none that has this one vouches that
 // the former did not touch it.
 func (m *merge) own(path string) (bool, *ring.Refusal, error) {

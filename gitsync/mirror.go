@@ -193,7 +193,7 @@ func (m *mirror) setTip(tip plumbing.Hash) error {
 	return nil
 }
 
-// has says whether an object is here. Packs arrive whole, so what an object
+// has reports whether an object is here. Packs arrive whole, so what an object
 // leads to is then here too.
 func (m *mirror) has(sha plumbing.Hash) bool {
 	return m.under != nil && m.under.has(sha) || m.hasItself(sha)

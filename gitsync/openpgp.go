@@ -415,7 +415,7 @@ func revocationOf(sig *packet.Signature) revocation {
 // pgpRules are the library's limits on algorithms, hashes and curves.
 var pgpRules *packet.Config
 
-// sound says that a signature's hash is not broken and that it asks for nothing
+// sound reports whether a signature's hash is not broken and that it asks for nothing
 // this code does not know.
 func sound(sig *packet.Signature) bool {
 	return !pgpRules.RejectHashAlgorithm(sig.Hash) && criticalNotation(sig) == ""

@@ -216,7 +216,7 @@ func (r *fileRemote) objects() string {
 	return filepath.Join(r.path, "objects")
 }
 
-// borrows says that some objects are in another repository.
+// borrows reports whether some objects are in another repository.
 func borrows(objects string) bool {
 	_, err := os.Lstat(filepath.Join(objects, "info", "alternates"))
 	return err == nil

@@ -79,7 +79,7 @@ func (b Binding) at(source, branch string) bool {
 	return matchesAny(b.Sources, source) && matchesAny(b.Branches, branch)
 }
 
-// matchesAny says that one of the patterns matches; no pattern is all.
+// matchesAny reports whether one of the patterns matches; no pattern is all.
 func matchesAny(patterns []string, s string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchPattern(p, s) })
 }
@@ -104,7 +104,7 @@ func (t *Trust) grants(id identity) []Binding {
 	return out
 }
 
-// mayAnswer says that what a signer's trailers allow counts: it is about the whole
+// mayAnswer reports whether what a signer's trailers allow counts: it is about the whole
 // source, so one who is bound to paths, or to images, cannot give it.
 func (t *Trust) mayAnswer(v ring.Verified) bool {
 	if t.cfg.Mode == Disabled {
@@ -212,7 +212,7 @@ func (v *verification) within(t *Trust, p *parsed, id identity, grants []Binding
 	return inPaths(p.sha, id, grants, changes), nil
 }
 
-// limited says that somebody may change only some paths.
+// limited reports whether somebody may change only some paths.
 func (t *Trust) limited() bool {
 	narrow := func(b Binding) bool { return len(b.Paths) > 0 }
 	if slices.ContainsFunc(t.cfg.Bindings, narrow) {

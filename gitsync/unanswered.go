@@ -39,7 +39,7 @@ func (t *Trust) Unanswered(o Objects, aids Aids, anchor, tip ring.SHA, now time.
 	return all, nil, nil
 }
 
-// incurable says that a refusal is about history itself, whoever answers for what.
+// incurable reports whether a refusal is about history itself, whoever answers for what.
 func incurable(r *ring.Refusal) bool {
 	switch r.Code {
 	case ring.Rollback, ring.NonFastForward, ring.RangeTooLarge, ring.AnchorUnavailable, ring.Grammar,

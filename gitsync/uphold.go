@@ -64,7 +64,7 @@ func (w *watch) uphold(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// introducedSince says that the introduction, written down after first use,
+// introducedSince reports whether the introduction, written down after first use,
 // vouches for what was trusted: it lies between, or all that came after it up to
 // the first use passes the rules. Asked once for each anchor and trust set.
 func (w *watch) introducedSince(ctx context.Context, now time.Time) (bool, error) {

@@ -103,7 +103,7 @@ func (t *Trust) OneOfHistory(o Objects, sha ring.SHA, now time.Time, firstSeen f
 	return one, nil, nil
 }
 
-// Binds says that what signers may do is written down, for some of them at least;
+// Binds reports whether what signers may do is written down, for some of them at least;
 // else all may commit and merge everywhere.
 func (t *Trust) Binds() bool { return len(t.cfg.Bindings) > 0 || t.cfg.SignersInRepo != "" }
 
@@ -328,7 +328,7 @@ func (v *verification) vouchesUnder(rules []*Trust, p *parsed, base ring.SHA) (f
 	return first, nil, nil
 }
 
-// empty says that a commit has what its only parent has.
+// empty reports whether a commit has what its only parent has.
 func (v *verification) empty(p *parsed) (bool, error) {
 	if len(p.parents) != 1 {
 		return false, nil

@@ -230,7 +230,7 @@ func meet(o Objects, anchor, tip ring.SHA, max int) (*walk, *ring.Refusal, error
 	return w, nil, nil
 }
 
-// descends says that the tip's walk met the anchor.
+// descends reports whether the tip's walk met the anchor.
 func (w *walk) descends(anchor ring.SHA) bool { return w.seen[anchor].colour&fromTip != 0 }
 
 // missing lists what the tip reaches alone. It errs to one side only: with clocks
@@ -330,7 +330,7 @@ func (w *walk) settle(list []*visit) error {
 	return nil
 }
 
-// descends says whether floor is tip or an ancestor of it.
+// descends reports whether floor is tip or an ancestor of it.
 func descends(o Objects, tip, floor ring.SHA) (bool, *ring.Refusal, error) {
 	if tip == floor {
 		return true, nil, nil

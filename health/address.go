@@ -81,7 +81,7 @@ func (p *prober) dial(ctx context.Context, hosts []string, port string) (net.Con
 	return nil, first
 }
 
-// nobodyThere says that nothing is bound to the address, or that this host has
+// nobodyThere reports whether nothing is bound to the address, or that this host has
 // no such address.
 func nobodyThere(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EADDRNOTAVAIL) ||

@@ -107,7 +107,7 @@ func foldLiveness(h *ring.Health, checks []ring.Check, streaks map[string]ring.S
 	h.Reason = cmp.Or(h.Reason, alert)
 }
 
-// failing says that a check failed as often in a row as its threshold asks.
+// failing reports whether a check failed as often in a row as its threshold asks.
 // No answer is no failure.
 func failing(c ring.Check, s ring.Streak) bool {
 	failures, _ := thresholds(c)

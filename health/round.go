@@ -115,7 +115,7 @@ func (w *Watcher) turn(k probeKey) (ring.Instance, ring.Check, turn) {
 	return v.in, c, due
 }
 
-// booting says that the instance has not passed this check since it started,
+// booting reports whether the instance has not passed this check since it started,
 // which is worth asking more often. Liveness waits its turn instead.
 func (w *Watcher) booting(k probeKey) bool {
 	w.mu.Lock()

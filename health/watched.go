@@ -81,7 +81,7 @@ func anew(old ring.Streak, c ring.Check, asks string, in ring.Instance, was ring
 	return s
 }
 
-// started says that liveness may be asked: every startup check passed. Where
+// started reports whether liveness may be asked: every startup check passed. Where
 // there is none, readiness shows the end of the start, so that a slow boot is
 // not killed; but not for longer than a start may take, or an instance that
 // hangs while it starts would stay for ever. What was asked once goes on.

@@ -47,7 +47,7 @@ func (b *builderOf) runBefore(job *ring.Service, service string) {
 	}
 }
 
-// waitsFor says that a service depends on another, at whatever distance.
+// waitsFor reports whether a service depends on another, at whatever distance.
 func waitsFor(app *ring.App, name, other string, met map[string]bool) bool {
 	if met[name] {
 		return false

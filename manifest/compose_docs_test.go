@@ -134,7 +134,7 @@ func referenced(t *testing.T) map[string]string {
 	return out
 }
 
-// unsaid says that the reference refuses a key, or one above it: what is below
+// unsaid reports whether the reference refuses a key, or one above it: what is below
 // a refused key has no row of its own.
 func unsaid(rows map[string]string, key string) bool {
 	for {

@@ -70,7 +70,7 @@ func (b *builderOf) composed(c types.ServiceConfig, s *ring.Service) *ring.Compo
 // found by trying. Only a keyed hash of a host's value leaves the daemon.
 const usesHost = "it uses values of the host's env folder, which enter no label"
 
-// usesHost says that a value of the host's env folder stands in the service as it
+// usesHost reports whether a value of the host's env folder stands in the service as it
 // is. Where a service extends another one it stands under the name of that.
 func (b *builderOf) usesHost(service string) bool {
 	extends := slices.ContainsFunc(b.asWritten, func(root *node) bool {
@@ -132,7 +132,7 @@ func (b *builderOf) newer(c types.ServiceConfig) string {
 	return ""
 }
 
-// countsDevices says that each reserved device says how many: newer releases
+// countsDevices reports whether each reserved device says how many: newer releases
 // fill in "all".
 func (b *builderOf) countsDevices(service string) bool {
 	for _, f := range b.files {

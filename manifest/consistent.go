@@ -100,7 +100,7 @@ func (b *builderOf) entryOf(service, key, name string) place {
 	})
 }
 
-// lists says that a service's list or mapping has an entry.
+// lists reports whether a service's list or mapping has an entry.
 func (b *builderOf) lists(service, key, name string) bool {
 	for _, f := range b.files {
 		n, took, _ := f.root.at([]string{"services", service, key})

@@ -30,7 +30,7 @@ func (d *decoder) keys(n *node, in string, known []string) {
 	}
 }
 
-// mistyped says that a key which is not there may be one that is there with a
+// mistyped reports whether a key which is not there may be one that is there with a
 // letter wrong, which is told.
 func mistyped(n *node, key string, known []string) bool {
 	return slices.ContainsFunc(n.mappingPairs(), func(p pair) bool { return !contains(known, p.key) && resembles(p.key, key) })

@@ -138,7 +138,7 @@ func badName(name string, at place) *fault {
 	}
 }
 
-// inside says whether a clean path lies under the source's path.
+// inside reports whether a clean path lies under the source's path.
 func (r *reader) inside(p string) bool {
 	if p == ".." || strings.HasPrefix(p, "../") || strings.HasPrefix(p, "/") {
 		return false

@@ -70,7 +70,7 @@ func (f *faults) putAll(all []*fault) {
 
 func (f *faults) none() bool { return len(f.list) == 0 && !f.untold }
 
-// beyond says that a limit was passed: to go on would cost what the limit is for.
+// beyond reports whether a limit was passed: to go on would cost what the limit is for.
 func (f *faults) beyond() bool {
 	return slices.ContainsFunc(f.list, func(x fault) bool { return x.code == ring.TooLarge || x.code == ring.Unreadable })
 }

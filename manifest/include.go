@@ -74,7 +74,7 @@ func (a *appReader) useOf(chain []string, name string) {
 
 const standsOpen = " and stands in the plan as it is"
 
-// Open says that a value of the host's env folder stands in a as it is: a plan of it
+// Open reports whether a value of the host's env folder stands in a as it is: a plan of it
 // told to others may hold it.
 func Open(a *ring.App) bool {
 	return slices.ContainsFunc(a.Notes, func(note string) bool { return strings.HasSuffix(note, standsOpen) })

@@ -45,7 +45,7 @@ func (b *builderOf) joinPlace(service string, t tie) place {
 	return b.entryPlace(service, t.key, func(n *node) bool { return n.text == t.entry })
 }
 
-// implied says that a service waits for another without depends_on.
+// implied reports whether a service waits for another without depends_on.
 func implied(c types.ServiceConfig, other string) bool {
 	return slices.ContainsFunc(tiesOf(c), func(t tie) bool { return t.owner == other }) ||
 		slices.ContainsFunc(linksOf(c), func(l link) bool { return l.target == other })

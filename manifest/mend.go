@@ -32,7 +32,7 @@ func (w wounds) value(n *node) bool {
 	return n.broken || w[n.place.of]
 }
 
-// within says that n, or something in it, has a fault.
+// within reports whether n, or something in it, has a fault.
 func (w wounds) within(n *node) bool {
 	if n == nil {
 		return false
@@ -167,7 +167,7 @@ func standIn(chain []string, n *node) *node {
 	return &node{kind: mapping, place: n.place}
 }
 
-// lost says that something at chain, or what may have been meant for it, has a
+// lost reports whether something at chain, or what may have been meant for it, has a
 // fault: that it is not there, or what it says, is then not known.
 func (a *appReader) lost(chain ...string) bool {
 	if a.torn || len(a.wounds) == 0 && len(a.loose) == 0 && !a.faults.untold {
@@ -199,7 +199,7 @@ func (w wounds) at(n *node, chain []string) bool {
 	return false
 }
 
-// kindLost says that it is not known whether a service is a job.
+// kindLost reports whether it is not known whether a service is a job.
 func (b *builderOf) kindLost(name string) bool {
 	if b.anyLost(name, []string{extensionKey, "kind"}, []string{"restart"}, []string{"deploy", "restart_policy"}) {
 		return true
@@ -207,17 +207,17 @@ func (b *builderOf) kindLost(name string) bool {
 	return slices.ContainsFunc(sortedKeys(b.project.Services), func(other string) bool { return b.lost("services", other, "depends_on") })
 }
 
-// replicasLost says that it is not known how many a service has.
+// replicasLost reports whether it is not known how many a service has.
 func (b *builderOf) replicasLost(name string) bool {
 	return b.anyLost(name, []string{"scale"}, []string{"deploy", "replicas"})
 }
 
-// networksLost says that it is not known which networks a service joins.
+// networksLost reports whether it is not known which networks a service joins.
 func (b *builderOf) networksLost(name string) bool {
 	return b.anyLost(name, []string{"networks"}, []string{"network_mode"})
 }
 
-// profilesLost says that it is not known which profiles are active.
+// profilesLost reports whether it is not known which profiles are active.
 func (a *appReader) profilesLost() bool { return !a.vars.known("COMPOSE_PROFILES") }
 
 // lostOwn are the app's services, networks and volumes that have a fault.

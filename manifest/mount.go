@@ -138,7 +138,7 @@ func enclosing(mounts []ring.Mount, i int) int {
 	return found
 }
 
-// has says that a content holds a file or folder.
+// has reports whether a content holds a file or folder.
 func has(c ring.Content, name string) bool {
 	return slices.ContainsFunc(c.Files, func(f ring.ContentFile) bool {
 		return f.Path == name || strings.HasPrefix(f.Path, name+"/")

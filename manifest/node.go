@@ -58,7 +58,7 @@ func (n *node) get(key string) *node {
 
 func (n *node) null() bool { return n == nil || n.kind == scalar && n.tag == tagNull }
 
-// asksNothing says that a value is what its absence would be: null, false, or
+// asksNothing reports whether a value is what its absence would be: null, false, or
 // empty. A key with such a value needs no support and breaks no rule.
 func (n *node) asksNothing() bool {
 	switch {
@@ -72,7 +72,7 @@ func (n *node) asksNothing() bool {
 	return n.text == "" || strings.EqualFold(n.text, "false")
 }
 
-// unexpanded says that a text of n, or of its entries, is not what it means.
+// unexpanded reports whether a text of n, or of its entries, is not what it means.
 func (n *node) unexpanded() bool {
 	for i := range n.pairs {
 		if n.pairs[i].val.unexpanded() {

@@ -108,7 +108,7 @@ func (r *reloadWords) covers(p string) (some, all bool) {
 	return some, all
 }
 
-// under says that p is dir or below it.
+// under reports whether p is dir or below it.
 func under(p, dir string) bool {
 	return dir == "." || p == dir || strings.HasPrefix(p, dir+"/")
 }

@@ -223,7 +223,7 @@ func (s *shape) fits(n *node, chain []string, fs *faults) bool {
 	return true
 }
 
-// takes says that a value is of a type that it may be.
+// takes reports whether a value is of a type that it may be.
 func (s *shape) takes(n *node) bool {
 	return len(s.types) == 0 || slices.ContainsFunc(typesOf(n), func(t string) bool { return contains(s.types, t) })
 }
@@ -284,7 +284,7 @@ func (s *shape) of(key string) *shape {
 	return nil
 }
 
-// meant says that a key which is not there was taken out, or is there with a letter
+// meant reports whether a key which is not there was taken out, or is there with a letter
 // wrong; both are told.
 func (s *shape) meant(n *node, key string) bool {
 	return contains(n.taken, key) || slices.ContainsFunc(n.pairs, func(p pair) bool {

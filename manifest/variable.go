@@ -69,7 +69,7 @@ func (v *variables) lose(name string, at place) {
 	v.values[name], v.places[name] = value{lost: true}, at
 }
 
-// known says that the value of name, or that it has none, is certain.
+// known reports whether the value of name, or that it has none, is certain.
 func (v *variables) known(name string) bool {
 	val, set := v.value(name)
 	return !val.lost && (set || !v.unsure)

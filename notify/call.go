@@ -31,7 +31,7 @@ type answer struct {
 	header http.Header
 }
 
-// ok says that the forge said yes; a no may mean that nothing remains to be said.
+// ok reports whether the forge said yes; a no may mean that nothing remains to be said.
 func (a answer) ok() bool { return a.code >= 200 && a.code <= 299 }
 
 // outcome of one attempt. The zero value is "try again, in our own time". One

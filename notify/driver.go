@@ -46,7 +46,7 @@ func driverOf(kind string) (driver, error) {
 	return nil, fmt.Errorf("cannot post statuses to %q: status.forge is one of %s", kind, strings.Join(Kinds(), ", "))
 }
 
-// Deploys says whether a kind of forge keeps a list of deployments.
+// Deploys reports whether a kind of forge keeps a list of deployments.
 func Deploys(kind string) bool {
 	_, ok := drivers[kind].(deployer)
 	return ok

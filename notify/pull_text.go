@@ -213,7 +213,7 @@ func harmless(s string) string {
 	return s
 }
 
-// hasLine says that a text has a line of its own.
+// hasLine reports whether a text has a line of its own.
 func hasLine(text, line string) bool {
 	for l := range strings.Lines(text) {
 		if strings.TrimSpace(l) == line {

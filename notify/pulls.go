@@ -271,7 +271,7 @@ func (b *board) judgeOne(ctx context.Context, p Pull) (*PullPlan, error) {
 	return b.Judge(ctx, p)
 }
 
-// budget says whether one more head may be judged, else when.
+// budget reports whether one more head may be judged, else when.
 func (b *board) budget(now time.Time) (time.Time, bool) {
 	for len(b.spent) > 0 && !now.Before(b.spent[0].Add(headsWithin)) {
 		b.spent = b.spent[1:]
@@ -427,7 +427,7 @@ func (b *board) tell(says string) {
 	}
 }
 
-// isPlan says that a status is of a pull request's head.
+// isPlan reports whether a status is of a pull request's head.
 func isPlan(context string) bool { return strings.HasSuffix(context, planEnds) }
 
 const planEnds = "/plan"

@@ -26,7 +26,7 @@ type Choice struct {
 	Fold bool
 }
 
-// KnownPattern says that a pattern chooses anything.
+// KnownPattern reports whether a pattern chooses anything.
 func KnownPattern(pattern string) bool {
 	return slices.ContainsFunc(ring.EventKinds, func(kind string) bool { return fits(pattern, kind) })
 }

@@ -53,7 +53,7 @@ type memory struct {
 	away time.Time
 }
 
-// isNews says that a line is not of a time that nobody asks about any more.
+// isNews reports whether a line is not of a time that nobody asks about any more.
 func (m *memory) isNews(e ring.Event, now time.Time) bool {
 	return m.since(e) || now.Sub(e.At) <= tooOld
 }

@@ -185,7 +185,7 @@ func PortRange(word string) (from, to int, proto string, ok bool) {
 	return from, to, proto, ok
 }
 
-// among says that s is one of the list's words.
+// among reports whether s is one of the list's words.
 func among(list []string, s string) bool {
 	return slices.ContainsFunc(list, func(word string) bool {
 		if before, star := strings.CutSuffix(word, "*"); star {
@@ -195,7 +195,7 @@ func among(list []string, s string) bool {
 	})
 }
 
-// within says that p is dir or lies below it; both are clean and absolute.
+// within reports whether p is dir or lies below it; both are clean and absolute.
 func within(p, dir string) bool {
 	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
 }

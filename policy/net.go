@@ -93,7 +93,7 @@ func (l *look) address(s string) {
 	}
 }
 
-// linkAddress says that an address or a prefix touches a forbidden subnet.
+// linkAddress reports whether an address or a prefix touches a forbidden subnet.
 func linkAddress(s string) bool {
 	p, ok := prefixOf(s)
 	return ok && slices.ContainsFunc(forbiddenSubnets, p.Overlaps)

@@ -181,14 +181,14 @@ var viaProcess = regexp.MustCompile(`^/proc/[^/]+/(task/[^/]+/)?(root|cwd|exe|fd
 // root is the folder below which the app's data lies.
 func (q *Request) root() string { return path.Join(q.DataRoot, q.Path) }
 
-// contentOf says that p is content that gitring placed for the request's service.
+// contentOf reports whether p is content that gitring placed for the request's service.
 func (r *Rules) contentOf(q *Request, p string) bool {
 	return r.Content != "" && slices.ContainsFunc(q.Contents, func(hash string) bool {
 		return hash != "" && !strings.ContainsAny(hash, "/.") && within(p, path.Join(plain(r.Content), hash))
 	})
 }
 
-// liveOf says that p is a live folder that gitring made for the request's instance.
+// liveOf reports whether p is a live folder that gitring made for the request's instance.
 func (r *Rules) liveOf(q *Request, p string) bool {
 	return r.Live != "" && slices.ContainsFunc(q.Lives, func(name string) bool {
 		return name != "" && !strings.Contains(name, "..") && p == path.Join(plain(r.Live), name)
@@ -209,7 +209,7 @@ func (r *Rules) own(p string) (string, bool) {
 	return best, found
 }
 
-// holdsOwn says that something of the daemon lies below p.
+// holdsOwn reports whether something of the daemon lies below p.
 func (r *Rules) holdsOwn(p string) bool {
 	return slices.ContainsFunc(slices.Concat(ownAnywhere, r.Own), func(dir string) bool { return within(plain(dir), p) })
 }

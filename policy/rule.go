@@ -38,7 +38,7 @@ type rule struct {
 	check func(l *look)
 }
 
-// final says that nothing below the field is looked at.
+// final reports whether nothing below the field is looked at.
 func (r rule) final() bool { return r.check == nil }
 
 // look is one field of one request under one rule.

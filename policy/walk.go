@@ -113,7 +113,7 @@ func deref(v reflect.Value) reflect.Value {
 	return v
 }
 
-// composite says that a value of the type is made of structs with fields of
+// composite reports whether a value of the type is made of structs with fields of
 // their own, which are judged one by one.
 func composite(t reflect.Type) bool {
 	switch t.Kind() {

@@ -13,29 +13,29 @@ func (p *person) abort(v *service) error {
 	if v.want.Kind.Ends() {
 		return p.abortJob(v)
 	}
-	i := slices.IndexFunc(v.tied(), func(m *service) bool { return m.moves() || len(p.jobsBefore(m)) > 0 })
+	i := slices.IndexFunc(v.members(), func(m *service) bool { return m.isRolling() || len(p.jobsBefore(m)) > 0 })
 	if i < 0 {
-		return unfit(say("gitring rollout undo %s --reason '…' brings back the plan before", p.App), "no rollout of %s is under way", v.id)
+		return unfitAct(say("gitring rollout undo %s --reason '…' brings back the plan before", p.App), "no rollout of %s is under way", v.id)
 	}
-	v = v.tied()[i]
+	v = v.members()[i]
 	jobs := p.jobsBefore(v)
-	for _, m := range v.tied() {
-		if o := p.standing(ring.OverridePause, m.id); o != nil {
+	for _, m := range v.members() {
+		if o := p.overrideOn(ring.OverridePause, m.id); o != nil {
 			p.endOverride(*o, p.Actor, "aborted: "+p.Reason)
 		}
 	}
-	p.tell(ring.RolloutAborted, v, p.Reason)
-	c := v.row.Commit
-	if !v.moves() {
+	p.tellAct(ring.RolloutAborted, v, p.Reason)
+	c := v.rollout.Commit
+	if !v.isRolling() {
 		c = v.app.Commit // it has not begun
 	}
 	reason := ring.Reason{Code: ring.WhyAbortedByPerson, Says: say("aborted by %s: %s", p.Actor, p.Reason)}
-	p.verdict(v, c, reason)
+	p.giveVerdict(v, c, reason)
 	p.failTied(v, reason)
-	p.final(v)
-	p.choose(v)
+	p.makeFinal(v)
+	p.chooseTarget(v)
 	p.done.Says = say("%s is aborted and stays as it is: there is no earlier version to go back to", v.id)
-	if v.restores() {
+	if v.wouldRestore() {
 		p.done.Says = say("%s is aborted and goes back to %s", v.id, v.good.Commit.Short())
 	}
 	if stopped := p.stopRuns(jobs, v); len(stopped) > 0 {
@@ -51,7 +51,7 @@ func (p *person) jobsBefore(v *service) (out []*service) {
 	if v.waits.None() || v.failed != nil || v.want.Kind.Ends() {
 		return nil
 	}
-	for _, name := range dependencies(v.want) {
+	for _, name := range dependenciesOf(v.want) {
 		j := p.views[ring.ID(v.app.Name, name)]
 		switch {
 		case j == nil || j.want.Kind != ring.JobK:
@@ -72,9 +72,9 @@ func (p *person) jobsBefore(v *service) (out []*service) {
 // abortJob ends what is under way of a job. What waits for it fails with it.
 func (p *person) abortJob(v *service) error {
 	if len(p.stopRuns([]*service{v}, nil)) == 0 {
-		return unfit(say("gitring jobs %s lists its runs; gitring hold %s --reason '…' keeps it from starting", v.id, v.id), "no run of %s is under way", v.id)
+		return unfitAct(say("gitring jobs %s lists its runs; gitring hold %s --reason '…' keeps it from starting", v.id, v.id), "no run of %s is under way", v.id)
 	}
-	p.tell(ring.RolloutAborted, v, p.Reason)
+	p.tellAct(ring.RolloutAborted, v, p.Reason)
 	p.done.Says = say("the run of %s is stopped, and not tried again", v.id)
 	return nil
 }
@@ -109,5 +109,5 @@ func (p *person) stopRun(j *service, run ring.JobRun) {
 		return
 	}
 	run.Stopped, run.Final = why, true
-	p.set(run)
+	p.setFact(run)
 }

@@ -65,16 +65,16 @@ type Unfit struct{ Says, Hint string }
 
 func (u *Unfit) Error() string { return u.Says }
 
-func unfit(hint, format string, args ...any) error { return &Unfit{say(format, args...), hint} }
+func unfitAct(hint, format string, args ...any) error { return &Unfit{say(format, args...), hint} }
 
 // Carry decides a person's act; it changes nothing in the world.
 func Carry(w World, a Act, now time.Time) (Acted, error) {
 	p := &person{decider: newDecider(w, now), Act: a}
-	p.index()
-	p.scale()
-	p.look()
+	p.indexSeen()
+	p.scalePlans()
+	p.makeViews()
 	for _, v := range p.inOrder() {
-		p.choose(v)
+		p.chooseTarget(v)
 	}
 	err := p.act()
 	p.done.Facts, p.done.Events = p.facts, p.events
@@ -94,15 +94,15 @@ type person struct {
 
 func (p *person) act() error {
 	if p.Verb == Undo && p.leftCommit() {
-		return unfit(say("gitring rollback makes the commit that has %s again; what it keeps in volumes and data folders is still here", p.App),
+		return unfitAct(say("gitring rollback makes the commit that has %s again; what it keeps in volumes and data folders is still here", p.App),
 			"%s has left its commit: an undo brings back an earlier plan of an app that the commit has", p.App)
 	}
-	if !p.here() {
+	if !p.targetExists() {
 		return ErrNotFound
 	}
 	switch p.Verb {
 	case HoldIt:
-		return p.stand(ring.OverrideRow{Kind: ring.OverrideHold})
+		return p.beginOverride(ring.OverrideRow{Kind: ring.OverrideHold})
 	case Release:
 		return p.release()
 	case Retry:
@@ -119,8 +119,8 @@ func (p *person) act() error {
 	return p.onService()
 }
 
-// here says that the target is in force, next, or runs without a place in a plan.
-func (p *person) here() bool {
+// targetExists reports whether the target is in force, next, or runs without a place in a plan.
+func (p *person) targetExists() bool {
 	id := ring.ID(p.App, p.Service)
 	if f, ok := p.Facts.Apps[p.App]; ok && p.Service == "" && !f.Leaving {
 		return true
@@ -137,10 +137,10 @@ func (p *person) here() bool {
 			}
 		}
 	}
-	return p.Service != "" && (p.views[id] != nil || len(p.seen[id]) > 0 || p.coming(id))
+	return p.Service != "" && (p.views[id] != nil || len(p.seen[id]) > 0 || p.isComing(id))
 }
 
-// leftCommit says that an app was here and that no plan has it any more.
+// leftCommit reports whether an app was here and that no plan has it any more.
 func (p *person) leftCommit() bool {
 	if f, ok := p.Facts.Apps[p.App]; ok {
 		return f.Leaving
@@ -165,17 +165,17 @@ func (p *person) onService() error {
 	v := p.views[ring.ID(p.App, p.Service)]
 	switch {
 	case v == nil && p.Verb == Pause:
-		return p.stand(ring.OverrideRow{Kind: ring.OverridePause}) // before it is deployed at all
+		return p.beginOverride(ring.OverrideRow{Kind: ring.OverridePause}) // before it is deployed at all
 	case v == nil:
-		return unfit("gitring status lists apps and services", "%s is not in force here", p.target())
+		return unfitAct("gitring status lists apps and services", "%s is not in force here", p.target())
 	case v.want.Kind != ring.Worker && p.Verb != Abort:
-		return unfit(say("gitring run %[1]s --reason '…' starts it, gitring hold %[1]s --reason '…' keeps it from starting", v.id), "%s is a %s: it has no rollout", v.id, v.want.Kind)
+		return unfitAct(say("gitring run %[1]s --reason '…' starts it, gitring hold %[1]s --reason '…' keeps it from starting", v.id), "%s is a %s: it has no rollout", v.id, v.want.Kind)
 	case p.Verb != Pause && p.Verb != Scale && !p.heldBy(v.id).None():
-		return unfit(say("gitring release %s --reason '…'", p.standingOn(ring.OverrideHold, v.id).Target), "%s is %s", v.id, p.heldBy(v.id).Says)
+		return unfitAct(say("gitring release %s --reason '…'", p.standingOn(ring.OverrideHold, v.id).Target), "%s is %s", v.id, p.heldBy(v.id).Says)
 	}
 	switch p.Verb {
 	case Pause:
-		return p.stand(ring.OverrideRow{Kind: ring.OverridePause})
+		return p.beginOverride(ring.OverrideRow{Kind: ring.OverridePause})
 	case Scale:
 		return p.scaleTo(v)
 	case Resume:
@@ -187,31 +187,31 @@ func (p *person) onService() error {
 	case Restart:
 		return p.restart(v)
 	}
-	return unfit("", "%s is nothing that can be done to a service", p.Verb)
+	return unfitAct("", "%s is nothing that can be done to a service", p.Verb)
 }
 
 func (p *person) target() string { return strings.TrimSuffix(p.App+"/"+p.Service, "/") }
 
-// stand begins an override, or replaces the one of its kind.
-func (p *person) stand(o ring.OverrideRow) error {
+// beginOverride begins an override, or replaces the one of its kind.
+func (p *person) beginOverride(o ring.OverrideRow) error {
 	if o.Kind == ring.OverridePause && p.Service == "" {
-		return unfit("name one as app/service", "a pause is of one service")
+		return unfitAct("name one as app/service", "a pause is of one service")
 	}
 	o.Target, o.Actor, o.Reason, o.At, o.Until = p.target(), p.Actor, p.Reason, p.now, p.now.Add(p.For)
-	p.set(o)
+	p.setFact(o)
 	p.tellOverride(ring.OverrideBegan, o, p.Actor, say("until %s: %s", clock(o.Until), o.Reason))
 	p.done.Says, p.done.Until = say("%s until %s", o.Target+" "+strings.SplitN(overrideSays(&o), " by ", 2)[0], clock(o.Until)), o.Until
 	return nil
 }
 
-// tell is an event of an act that is over when it is done.
-func (p *person) tell(kind string, v *service, says string) {
+// tellAct is an event of an act that is over when it is done.
+func (p *person) tellAct(kind string, v *service, says string) {
 	e := ring.Event{Kind: kind, App: p.App, Service: p.Service, Actor: p.Actor, Reason: says}
 	e.Source = p.Facts.Apps[p.App].App.Source
 	if v != nil {
 		e.Version, e.Commit = v.want.Version, v.app.Commit
 	}
-	p.event(e)
+	p.addEvent(e)
 }
 
 // release ends what stands on the target; of an app, what stands on its services too.
@@ -225,11 +225,11 @@ func (p *person) release() error {
 		p.endOverride(o, p.Actor, "released: "+p.Reason)
 		ended = append(ended, nameOf(&o)+" of "+o.Target)
 	}
-	if o := p.standing(ring.OverrideLeft, ring.ServiceID(p.App)); o != nil && len(ended) == 0 {
-		return unfit(say("gitring adopt %s --reason '…' takes it back", p.App), "%s is %s", p.App, overrideSays(o))
+	if o := p.overrideOn(ring.OverrideLeft, ring.ServiceID(p.App)); o != nil && len(ended) == 0 {
+		return unfitAct(say("gitring adopt %s --reason '…' takes it back", p.App), "%s is %s", p.App, overrideSays(o))
 	}
 	if len(ended) == 0 {
-		return unfit("gitring status lists what stands", "nothing is overridden on %s", p.target())
+		return unfitAct("gitring status lists what stands", "nothing is overridden on %s", p.target())
 	}
 	p.done.Says = "ended " + strings.Join(ended, ", ") + "; Git wins again"
 	return nil
@@ -241,34 +241,34 @@ func (p *person) resume(v *service) error {
 	if o != nil {
 		p.endOverride(*o, p.Actor, "resumed: "+p.Reason)
 	}
-	stopped := v.paused()
+	stopped := v.failedInPlace()
 	if stopped {
-		p.again(v)
+		p.forgetFailure(v)
 	}
 	switch {
 	case o == nil && !stopped && v.failed != nil:
-		return unfit(say("gitring retry %s --reason '…'", v.id), "%s is not paused: its version %s failed and is not tried again", v.id, v.want.Version.Short())
+		return unfitAct(say("gitring retry %s --reason '…'", v.id), "%s is not paused: its version %s failed and is not tried again", v.id, v.want.Version.Short())
 	case o == nil && !stopped:
-		return unfit("gitring status lists what stands", "%s is not paused", v.id)
+		return unfitAct("gitring status lists what stands", "%s is not paused", v.id)
 	}
-	p.tell(ring.RolloutResumed, v, p.Reason)
+	p.tellAct(ring.RolloutResumed, v, p.Reason)
 	p.done.Says = say("%s goes on", v.id)
 	return nil
 }
 
-// again forgets that the wanted version of a service, and of all that is tied to
+// forgetFailure forgets that the wanted version of a service, and of all that is tied to
 // it, failed: the rollout begins anew.
-func (p *person) again(v *service) {
-	for _, m := range v.tied() {
+func (p *person) forgetFailure(v *service) {
+	for _, m := range v.members() {
 		if m.failed == nil {
 			continue
 		}
 		if job := p.views[ring.ID(m.app.Name, m.want.Before)]; job != nil {
 			run, _ := p.beforeRow(m)
-			p.spent(job, run)
+			p.spendRun(job, run)
 		}
 		p.takeBack(m)
-		p.set(ring.RolloutRow{ID: m.id, Checks: m.row.Checks, Writes: m.row.Writes, Done: true})
+		p.setFact(ring.RolloutRow{ID: m.id, Checks: m.rollout.Checks, Writes: m.rollout.Writes, Done: true})
 		p.forgetSteps(m.id, m.want.Spec.Image)
 		p.names = append(p.names, string(m.id))
 	}
@@ -278,20 +278,20 @@ func (p *person) again(v *service) {
 // for their next try.
 func (p *person) retry() error {
 	for _, v := range p.inOrder() {
-		if !p.aims(v.app.Name, v.want.Name) {
+		if !p.isTarget(v.app.Name, v.want.Name) {
 			continue
 		}
 		if run, ok := p.jobRun(v.id, v.want); v.want.Kind == ring.JobK && ok && run.State == jobFailed {
-			p.set(ring.Forget{Table: "job", Key: ring.VersionKey(v.id, run.Version)})
-			p.discard(v)
+			p.setFact(ring.Forget{Table: "job", Key: ring.VersionKey(v.id, run.Version)})
+			p.discardRun(v)
 			p.names = append(p.names, string(v.id))
 		}
 		if v.want.Kind == ring.Worker && v.failed != nil {
-			p.again(v)
+			p.forgetFailure(v)
 		}
 		p.retryBefore(v)
-		if v.spoiled != nil {
-			p.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(v.id, v.spoiled.Version)})
+		if v.filesFailed != nil {
+			p.setFact(ring.Forget{Table: "verdict", Key: ring.VersionKey(v.id, v.filesFailed.Version)})
 			p.names = append(p.names, string(v.id))
 		}
 		if p.forgetSteps(v.id, v.want.Spec.Image) {
@@ -304,19 +304,19 @@ func (p *person) retry() error {
 		}
 	}
 	if slices.Sort(p.names); len(p.names) == 0 {
-		return unfit(say("gitring status says what is wrong; gitring refresh %s --reason '…' asks a registry again", p.target()), "nothing of %s has failed", p.target())
+		return unfitAct(say("gitring status says what is wrong; gitring refresh %s --reason '…' asks a registry again", p.target()), "nothing of %s has failed", p.target())
 	}
-	p.tell(ring.RetryAsked, nil, p.Reason)
+	p.tellAct(ring.RetryAsked, nil, p.Reason)
 	p.done.Says = "tries again: " + strings.Join(slices.Compact(p.names), ", ")
 	return nil
 }
 
-// discard has the container of a run that failed removed: a run is never begun in
+// discardRun has the container of a run that failed removed: a run is never begun in
 // the container of another.
-func (p *person) discard(v *service) {
-	for _, in := range v.all {
+func (p *person) discardRun(v *service) {
+	for _, in := range v.instances {
 		if in.Version == v.want.Version && in.Ended() && in.intent == "" {
-			p.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: "runs again: " + p.Reason, At: p.now})
+			p.setFact(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: "runs again: " + p.Reason, At: p.now})
 		}
 	}
 }
@@ -328,7 +328,7 @@ func (p *person) retryNext(next *ring.Plan) {
 		return
 	}
 	for _, s := range a.Services {
-		if id := ring.ID(a.Name, s.Name); p.aims(a.Name, s.Name) && p.forgetSteps(id, s.Spec.Image) {
+		if id := ring.ID(a.Name, s.Name); p.isTarget(a.Name, s.Name) && p.forgetSteps(id, s.Spec.Image) {
 			p.names = append(p.names, string(id))
 		}
 	}
@@ -338,7 +338,7 @@ func (p *person) retryNext(next *ring.Plan) {
 	}
 }
 
-func (p *person) aims(app, service string) bool {
+func (p *person) isTarget(app, service string) bool {
 	return app == p.App && (p.Service == "" || p.Service == service)
 }
 
@@ -360,29 +360,29 @@ func (p *person) forgetSteps(id ring.ServiceID, image string) bool {
 // promote goes on at once, past what is only time.
 func (p *person) promote(v *service) error {
 	waits := ""
-	for _, m := range v.tied() {
+	for _, m := range v.members() {
 		if why := p.awaitsTime(m); why != "" {
-			row := m.row
+			row := m.rollout
 			row.Promoted = p.now
-			p.set(row)
+			p.setFact(row)
 			waits = cmp.Or(waits, why)
 		}
 	}
 	if waits == "" {
-		return unfit("gitring status says what the rollout waits for", "no rollout of %s waits for time to pass", v.id)
+		return unfitAct("gitring status says what the rollout waits for", "no rollout of %s waits for time to pass", v.id)
 	}
-	p.tell(ring.RolloutPromoted, v, say("past %s: %s", waits, p.Reason))
+	p.tellAct(ring.RolloutPromoted, v, say("past %s: %s", waits, p.Reason))
 	p.done.Says = say("%s goes on, past %s", v.id, waits)
 	return nil
 }
 
 // restart makes a version of its own of the same spec.
 func (p *person) restart(v *service) error {
-	if o := p.standing(ring.OverridePause, v.id); o != nil {
-		return unfit(say("gitring rollout resume %s --reason '…'", v.id), "%s is %s", v.id, p.halted(v.id).Says)
+	if o := p.overrideOn(ring.OverridePause, v.id); o != nil {
+		return unfitAct(say("gitring rollout resume %s --reason '…'", v.id), "%s is %s", v.id, p.pauseReason(v.id).Says)
 	}
-	p.set(ring.Mark{ID: v.id, Written: v.want.Written, Mark: p.now.UTC().Format(time.RFC3339Nano), Actor: p.Actor, Reason: p.Reason, At: p.now})
-	p.tell(ring.RestartAsked, v, p.Reason)
+	p.setFact(ring.Mark{ID: v.id, Written: v.want.Written, Mark: p.now.UTC().Format(time.RFC3339Nano), Actor: p.Actor, Reason: p.Reason, At: p.now})
+	p.tellAct(ring.RestartAsked, v, p.Reason)
 	p.done.Says = say("%s restarts as a rollout", v.id)
 	return nil
 }
@@ -394,9 +394,9 @@ func (p *person) scaleTo(v *service) error {
 		planned, _ = app.Service(p.Service)
 	}
 	if why := onlyOnce(v.app, &planned); !mayCount(v.app, &planned, p.Replicas) {
-		return unfit("only what may run twice can be scaled; share: true says so of data", "%s cannot run %d times: %s", v.id, p.Replicas, why)
+		return unfitAct("only what may run twice can be scaled; share: true says so of data", "%s cannot run %d times: %s", v.id, p.Replicas, why)
 	}
-	err := p.stand(ring.OverrideRow{Kind: ring.OverrideScale, Replicas: p.Replicas})
+	err := p.beginOverride(ring.OverrideRow{Kind: ring.OverrideScale, Replicas: p.Replicas})
 	for i := range v.app.Services {
 		if s := &v.app.Services[i]; s.Kind == ring.Worker && s.Replicas > p.Replicas && slices.Contains(s.Spec.Owners(), v.want.Name) {
 			p.done.Says += say("; %s, which joins it, with it", s.Name)
@@ -410,28 +410,28 @@ func (p *person) undoIt() error {
 	have, ok := p.Facts.Apps[p.App]
 	switch past := p.Plan; {
 	case p.Service != "":
-		return unfit(say("gitring rollout undo %s --reason '…'", p.App), "an undo is of a whole app")
+		return unfitAct(say("gitring rollout undo %s --reason '…'", p.App), "an undo is of a whole app")
 	case !ok || have.Leaving:
 		return ErrNotFound
 	case past == nil:
 		return noPast(&p.Facts, p.App, p.To)
 	case past.App.Source != have.App.Source:
-		return unfit("gitring rollback makes the commit that brings it back", "the earlier plan of %s is of source %s", p.App, past.App.Source)
+		return unfitAct("gitring rollback makes the commit that brings it back", "the earlier plan of %s is of source %s", p.App, past.App.Source)
 	default:
-		if why := p.withheld(p.App); !why.None() && p.standing(ring.OverrideHold, ring.ServiceID(p.App)) != nil {
-			return unfit(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, why.Says)
+		if why := p.withheldReason(p.App); !why.None() && p.overrideOn(ring.OverrideHold, ring.ServiceID(p.App)) != nil {
+			return unfitAct(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, why.Says)
 		}
-		p.set(*past) // with what the host's rules say of it today
+		p.setFact(*past) // with what the host's rules say of it today
 		for i := range past.App.Services {
 			s := &past.App.Services[i]
 			id := ring.ID(p.App, s.Name)
 			if d, ok := p.Facts.Verdicts[ring.VersionKey(id, s.Version)]; ok && !d.Good {
-				p.set(ring.Forget{Table: "verdict", Key: ring.VersionKey(id, s.Version)}) // a person wants it tried
-				p.pardon(&past.App, s)
+				p.setFact(ring.Forget{Table: "verdict", Key: ring.VersionKey(id, s.Version)}) // a person wants it tried
+				p.pardonRun(&past.App, s)
 			}
 		}
 		_, key := past.Row()
-		return p.stand(ring.OverrideRow{Kind: ring.OverrideUndo, Commit: past.App.Commit, Past: key})
+		return p.beginOverride(ring.OverrideRow{Kind: ring.OverrideUndo, Commit: past.App.Commit, Past: key})
 	}
 }
 
@@ -450,7 +450,7 @@ func noPast(f *ring.Facts, app string, to ring.SHA) error {
 		hint = say("--to one of %s; or gitring rollback, which makes a commit", strings.Join(there, ", "))
 	}
 	if to != "" {
-		return unfit(hint, "no other plan of %s by commit %s has completed on this host", app, to.Short())
+		return unfitAct(hint, "no other plan of %s by commit %s has completed on this host", app, to.Short())
 	}
-	return unfit(hint, "no earlier plan of %s has completed on this host", app)
+	return unfitAct(hint, "no earlier plan of %s has completed on this host", app)
 }

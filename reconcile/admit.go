@@ -6,29 +6,29 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// admitted says that the host has nothing against the app, beside what is on it
+// admitApp reports whether the host has nothing against the app, beside what is on it
 // and not ours. It is asked once about each content of an app, after the images
 // are here and before anything is changed; what asks for nothing new of the host
 // is not asked about.
-func (t *decider) admitted(app *ring.App, have ring.InForce, known bool) bool {
+func (t *decider) admitApp(app *ring.App, have ring.InForce, known bool) bool {
 	known = known && !have.Leaving
 	if known && !asksAnew(&have.App, app) {
 		return true
 	}
-	adopting := t.adopting(app.Name)
-	key := admission(app, adopting)
+	adopting := t.adoptedUnplaced(app.Name)
+	key := admissionOf(app, adopting)
 	if t.Admitted[app.Name] == key {
 		return true
 	}
 	a := ring.Action{
 		Kind: ring.DoAdmit, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.Version(key), Of: app,
-		Reason: "what is on this host and not ours may be in the way", Kept: t.kept(),
+		Reason: "what is on this host and not ours may be in the way", Kept: t.namesKept(),
 	}
 	if known {
 		a.Was = &have.App
 	}
 	a.Adopted = adopting
-	t.do(a)
+	t.addStep(a)
 	put(&t.staging, app.Name, ring.Reason{Code: ring.WhyHostCheckPending, Says: "looking for what is in the way on this host"})
 	try, ok := t.Tries[a.Target()]
 	switch {
@@ -49,9 +49,9 @@ func (t *decider) admitted(app *ring.App, have ring.InForce, known bool) bool {
 	return false
 }
 
-// admission is the content of an app that the host is asked about, and what of
+// admissionOf is the content of an app that the host is asked about, and what of
 // it runs already.
-func admission(app *ring.App, adopting []ring.Adopted) string {
+func admissionOf(app *ring.App, adopting []ring.Adopted) string {
 	parts := []string{string(app.Commit), app.Written}
 	for _, row := range adopting {
 		parts = append(parts, row.Instance)
@@ -62,7 +62,7 @@ func admission(app *ring.App, adopting []ring.Adopted) string {
 	return strings.Join(parts, " ")
 }
 
-// asksAnew says that next asks something of the host that have does not.
+// asksAnew reports whether next asks something of the host that have does not.
 func asksAnew(have, next *ring.App) bool {
 	for i := range next.Services {
 		s := &next.Services[i]

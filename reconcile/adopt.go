@@ -38,8 +38,8 @@ func (t *Pass) takeAdopted() {
 	}
 }
 
-// adopted is the row of an instance that Compose made; nil for one of ours.
-func (t *Pass) adopted(in *inst) *ring.Adopted {
+// adoptedRow is the row of an instance that Compose made; nil for one of ours.
+func (t *Pass) adoptedRow(in *instance) *ring.Adopted {
 	if len(t.Facts.Adopted) == 0 {
 		return nil
 	}
@@ -61,13 +61,13 @@ func (t *decider) standIn() {
 			continue
 		}
 		row.Source, row.Kind, row.For, row.Commit = f.App.Source, s.Kind, s.Version, f.App.Commit
-		t.set(row)
+		t.setFact(row)
 		found = true
 	}
 	if !found {
 		return
 	}
-	t.index()
+	t.indexSeen()
 	t.by.seen, t.by.holders, t.by.joined, t.by.summed = nil, nil, nil, false
 	for _, id := range t.seenIDs() {
 		t.atRest(id)
@@ -85,20 +85,20 @@ func (t *decider) atRest(id ring.ServiceID) {
 	}
 	slots := map[int]bool{}
 	for _, in := range t.seen[id] {
-		if t.adopted(in) != nil && in.Version == s.Version {
+		if t.adoptedRow(in) != nil && in.Version == s.Version {
 			slots[in.Slot] = true
 		}
 	}
 	if len(slots) < s.Replicas {
 		return // a rollout fills the others
 	}
-	t.set(ring.RolloutRow{
+	t.setFact(ring.RolloutRow{
 		ID: id, Version: s.Version, Commit: f.App.Commit, Began: t.now, Progress: t.now, Done: true, At: t.now, Engine: t.Seen.Engine,
-		Checks: map[ring.Version][]ring.Check{s.Version: s.Checks}, Writes: map[ring.Version][]string{s.Version: writes(&f.App, &s)},
+		Checks: map[ring.Version][]ring.Check{s.Version: s.Checks}, Writes: map[ring.Version][]string{s.Version: writesOf(&f.App, &s)},
 	})
 	app := f.App
-	app.Services = leaders(&f.App, &s.Spec, nil)
-	t.set(ring.Good{AppName: name, App: app, Service: s, Commit: f.App.Commit, At: t.now})
+	app.Services = leadersOf(&f.App, &s.Spec, nil)
+	t.setFact(ring.Good{AppName: name, App: app, Service: s, Commit: f.App.Commit, At: t.now})
 }
 
 // doubleInstance removes one of two that stand in one slot for one version: ours, which an
@@ -108,19 +108,19 @@ func (t *Pass) doubleInstance(v *service) outcome {
 	if len(t.Facts.Adopted) == 0 {
 		return outcome{}
 	}
-	for _, in := range v.all {
-		if in.Version != v.target.Version || !in.holds() || t.adopted(in) == nil {
+	for _, in := range v.instances {
+		if in.Version != v.target.Version || !in.holdsSlot() || t.adoptedRow(in) == nil {
 			continue
 		}
-		for _, own := range v.all {
-			if own.Version != in.Version || own.Slot != in.Slot || !own.holds() || t.adopted(own) != nil {
+		for _, own := range v.instances {
+			if own.Version != in.Version || own.Slot != in.Slot || !own.holdsSlot() || t.adoptedRow(own) != nil {
 				continue
 			}
 			stays, goes := own, in
 			if !own.ready && in.ready || !own.Live() && in.Live() {
 				stays, goes = in, own
 			}
-			if goes.Live() && !v.spare(goes) {
+			if goes.Live() && !v.canSpare(goes) {
 				continue
 			}
 			return clearing(goes, say("%s stands in slot %d, too", stays.Name, in.Slot))
@@ -129,9 +129,9 @@ func (t *Pass) doubleInstance(v *service) outcome {
 	return outcome{}
 }
 
-// adopting are the containers of an app that were adopted and do not stand for
+// adoptedUnplaced are the containers of an app that were adopted and do not stand for
 // anything yet.
-func (t *Pass) adopting(app string) []ring.Adopted {
+func (t *Pass) adoptedUnplaced(app string) []ring.Adopted {
 	var out []ring.Adopted
 	for _, id := range sortedKeys(t.Facts.Adopted) {
 		if row := t.Facts.Adopted[id]; row.App == app && row.For == "" {
@@ -152,15 +152,15 @@ func (t *decider) forgetAdopted() {
 	}
 	for _, id := range sortedKeys(t.Facts.Adopted) {
 		if !there[id] {
-			t.set(ring.Forget{Table: "adopted", Key: id})
+			t.setFact(ring.Forget{Table: "adopted", Key: id})
 		}
 	}
 }
 
 // enginePolicy is the restart policy that an instance of the target is to have:
 // an adopted one keeps the one that it came with.
-func (t *Pass) enginePolicy(v *service, in *inst) ring.EnginePolicy {
-	if row := t.adopted(in); row != nil {
+func (t *Pass) enginePolicy(v *service, in *instance) ring.EnginePolicy {
+	if row := t.adoptedRow(in); row != nil {
 		return row.Policy
 	}
 	return ring.EnginePolicy{Name: v.target.Restart.Engine, MaxRetries: v.target.Restart.MaxRetries}
@@ -173,42 +173,42 @@ func (p *person) adoptIt() error {
 	src := p.sourceOf(p.App)
 	switch {
 	case src == nil:
-		return unfit("gitring status lists the apps", "no source has app %s now", p.App)
+		return unfitAct("gitring status lists the apps", "no source has app %s now", p.App)
 	case src.Apply == ApplyObserve:
-		return unfit("apply: auto or approve in the configuration lets it change what runs", "source %s is only observed", src.Name)
+		return unfitAct("apply: auto or approve in the configuration lets it change what runs", "source %s is only observed", src.Name)
 	case !wasLeft && len(p.Take) == 0:
-		return unfit("gitring status "+p.App+" says how it fares", "nothing of %s is left to adopt: no container of it runs that gitring did not start", p.App)
+		return unfitAct("gitring status "+p.App+" says how it fares", "nothing of %s is left to adopt: no container of it runs that gitring did not start", p.App)
 	}
 	var names []string
 	for _, row := range p.Take {
 		row.Source, row.Actor, row.Reason, row.At = src.Name, p.Actor, p.Reason, p.now
-		p.set(row)
+		p.setFact(row)
 		names = append(names, say("%s-%d", row.Service, row.Slot))
 	}
 	for _, k := range p.Keep {
 		if _, known := p.Facts.Kept[k.Name]; !known {
 			k.At = p.now
-			p.set(k)
+			p.setFact(k)
 		}
 	}
 	if wasLeft {
 		_, key := left.Row()
-		p.set(ring.Forget{Table: "override", Key: key})
+		p.setFact(ring.Forget{Table: "override", Key: key})
 	}
 	p.done.Again = append(p.done.Again, "admit "+p.App)
 	slices.Sort(names)
 	p.done.Says = say("%s is gitring's again", p.App)
 	if len(names) > 0 {
-		p.done.Says = say("adopted %s of %s; none was restarted, each is replaced when its service first changes", list(names), p.App)
+		p.done.Says = say("adopted %s of %s; none was restarted, each is replaced when its service first changes", listSays(names), p.App)
 	}
-	p.event(ring.Event{Kind: ring.AppAdopted, Source: src.Name, App: p.App, Actor: p.Actor, Reason: say("%s: %s", p.done.Says, p.Reason)})
+	p.addEvent(ring.Event{Kind: ring.AppAdopted, Source: src.Name, App: p.App, Actor: p.Actor, Reason: say("%s: %s", p.done.Says, p.Reason)})
 	return nil
 }
 
 // sourceOf is the source of an app in force or next; nil when there is none.
 func (t *Pass) sourceOf(app string) *Source {
 	if f, ok := t.Facts.Apps[app]; ok && !f.Leaving {
-		return t.source(f.App.Source)
+		return t.sourceNamed(f.App.Source)
 	}
 	for i := range t.Sources {
 		if next := t.Sources[i].Next; next != nil {

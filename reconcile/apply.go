@@ -6,28 +6,28 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// observed says that the source of an app is only watched: nothing of it is
+// isObserved reports whether the source of an app is only watched: nothing of it is
 // changed, whatever was in force before.
-func (t *Pass) observed(app string) bool {
-	src := t.source(t.Facts.Apps[app].App.Source)
+func (t *Pass) isObserved(app string) bool {
+	src := t.sourceNamed(t.Facts.Apps[app].App.Source)
 	return src != nil && src.Apply == ApplyObserve
 }
 
-// observe says what the next plan of a source would change, and changes nothing.
-func (t *Pass) observe(src *Source) {
+// observePlan says what the next plan of a source would change, and changes nothing.
+func (t *Pass) observePlan(src *Source) {
 	says := "nothing would change"
-	if would := t.would(src, t.present(src.Name)); would != "" {
+	if would := t.wouldChange(src, t.servicesPresent(src.Name)); would != "" {
 		says = "would " + would
 		put(&t.differs, src.Name, true)
 	}
 	put(&t.watched, src.Name, "observe: "+says)
 }
 
-// would is what carrying out the next plan of a source would do, by services;
+// wouldChange is what carrying out the next plan of a source would do, by services;
 // "" when nothing. What runs already, as that version, is nothing new though the
 // store does not know of it.
-func (t *Pass) would(src *Source, present map[string][]string) string {
-	n := t.counts(src, present)
+func (t *Pass) wouldChange(src *Source, present map[string][]string) string {
+	n := t.changeCounts(src, present)
 	var out []string
 	for _, class := range []ring.Class{ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate, ring.ChangeInPlace, ring.ChangeRemove} {
 		if n[class] > 0 {
@@ -41,34 +41,34 @@ func (t *Pass) would(src *Source, present map[string][]string) string {
 	return strings.Join(out, ", ")
 }
 
-// counts are the services of each class of change in the next plan of a source.
-func (t *Pass) counts(src *Source, present map[string][]string) map[ring.Class]int {
+// changeCounts are the services of each class of change in the next plan of a source.
+func (t *Pass) changeCounts(src *Source, present map[string][]string) map[ring.Class]int {
 	n := map[ring.Class]int{}
 	for i := range src.Next.Apps {
 		next := &src.Next.Apps[i]
-		if !t.withheld(next.Name).None() {
+		if !t.withheldReason(next.Name).None() {
 			continue
 		}
 		have, app := t.Facts.Apps[next.Name].App, t.pinnedAs(next)
 		for i := range app.Services {
 			s := &app.Services[i]
-			c := t.classify(&have, &app, s)
+			c := t.classifyChange(&have, &app, s)
 			if c.class == ring.ChangeCreate && s.Version != "" && t.runsAs(ring.ID(next.Name, s.Name), s.Version) {
 				continue
 			}
 			n[c.class]++
 		}
-		n[ring.ChangeRemove] += len(gone(&have, next))
+		n[ring.ChangeRemove] += len(servicesGone(&have, next))
 	}
 	for _, app := range sortedKeys(present) {
-		if t.nextApp(src, app) == nil && t.refusal(src, app) == nil && t.withheld(app).None() {
+		if t.nextApp(src, app) == nil && t.appRefusal(src, app) == nil && t.withheldReason(app).None() {
 			n[ring.ChangeRemove] += len(present[app])
 		}
 	}
 	return n
 }
 
-// runsAs says that an instance of a version is there.
+// runsAs reports whether an instance of a version is there.
 func (t *Pass) runsAs(id ring.ServiceID, version ring.Version) bool {
 	for _, in := range t.seen[id] {
 		if in.Version == version {
@@ -89,7 +89,7 @@ func (t *decider) stageWhole(src *Source, present map[string][]string) {
 		break
 	}
 	for i := range plan.Apps {
-		s, ready := t.prepare(src, &plan.Apps[i])
+		s, ready := t.prepareApp(src, &plan.Apps[i])
 		name := plan.Apps[i].Name
 		switch {
 		case ready:
@@ -102,9 +102,9 @@ func (t *decider) stageWhole(src *Source, present map[string][]string) {
 	}
 	if waits == "" {
 		for i := range all {
-			t.force(src, all[i].app, all[i].have, all[i].known)
+			t.putInForce(src, all[i].app, all[i].have, all[i].known)
 		}
-		t.leave(src, present)
+		t.leaveApps(src, present)
 		return
 	}
 	why := ring.Reason{

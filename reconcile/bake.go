@@ -6,59 +6,59 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// watched says that the wanted version serves whole and is not good yet: the old
+// isWatched reports whether the wanted version serves whole and is not good yet: the old
 // set is kept warm, or it bakes. A failure ends the rollout at once then, because
 // what failed is no start but a version that people use.
-func (v *service) watched() bool {
-	return !v.row.Done && v.row.Version == v.want.Version && !v.watchedSince().IsZero()
+func (v *service) isWatched() bool {
+	return !v.rollout.Done && v.rollout.Version == v.want.Version && !v.watchedSince().IsZero()
 }
 
 func (v *service) watchedSince() time.Time {
-	if v.row.Switched.IsZero() {
-		return v.row.Baking
+	if v.rollout.Switched.IsZero() {
+		return v.rollout.Baking
 	}
-	return v.row.Switched
+	return v.rollout.Switched
 }
 
-// unproven takes back that v is watched where nothing of it ever served: it was
+// unwatchUnproven takes back that v is watched where nothing of it ever served: it was
 // complete with a count of none, and a person's count ended meanwhile. What starts now
-// is judged as the start that it is. It says whether that is so.
-func (t *decider) unproven(v *service) bool {
-	if v.row.Ready > 0 || t.settled(v) {
+// is judged as the start that it is. It reports whether that is so.
+func (t *decider) unwatchUnproven(v *service) bool {
+	if v.rollout.Ready > 0 || t.isSettled(v) {
 		return false
 	}
-	row := v.row
+	row := v.rollout
 	row.Switched, row.Baking, row.Progress = time.Time{}, time.Time{}, t.now
-	t.set(row)
+	t.setFact(row)
 	return true
 }
 
-// watch takes the place of account once the wanted version served whole.
-func (t *decider) watch(v *service) {
+// watchServing takes the place of account once the wanted version served whole.
+func (t *decider) watchServing(v *service) {
 	if v.failed != nil {
 		return
 	}
-	for _, in := range v.all {
-		if in.Version != v.want.Version || !in.holds() {
+	for _, in := range v.instances {
+		if in.Version != v.want.Version || !in.holdsSlot() {
 			continue
 		}
-		if why := t.lapse(v, in); why != "" {
-			t.fail(v, ring.Reason{Code: failureCode(in), Says: say("slot %d %s, while it was %s", in.Slot, why, v.watchSays())})
+		if why := t.lapseReason(v, in); why != "" {
+			t.failRollout(v, ring.Reason{Code: failureCode(in), Says: say("slot %d %s, while it was %s", in.Slot, why, v.watchSays())})
 			return
 		}
 	}
 }
 
 func (v *service) watchSays() string {
-	if v.row.Baking.IsZero() {
+	if v.rollout.Baking.IsZero() {
 		return "watched beside the old set"
 	}
 	return "baking"
 }
 
-// lapse is why an instance that served does not serve any more. One that was made
+// lapseReason is why an instance that served does not serve any more. One that was made
 // or started since has the time that any has.
-func (t *Pass) lapse(v *service, in *inst) string {
+func (t *Pass) lapseReason(v *service, in *instance) string {
 	switch {
 	case in.unlive != "" && in.act != "" && in.Live():
 		return in.unlive
@@ -69,31 +69,31 @@ func (t *Pass) lapse(v *service, in *inst) string {
 	case in.down && in.State == ring.StateRunning && in.Since.Before(v.watchedSince()):
 		return "is not ready any more: " + in.reason
 	}
-	return t.failure(v, in)
+	return t.failureReason(v, in)
 }
 
-// backByItself says that the engine restarted an instance since this was last
+// backByItself reports whether the engine restarted an instance since this was last
 // looked at: it may serve again already.
-func (t *Pass) backByItself(v *service, in *inst) bool {
-	row, _ := t.slot(v, in)
+func (t *Pass) backByItself(v *service, in *instance) bool {
+	row, _ := t.slotRow(v, in)
 	return in.Restarts > 0 && (row.Instance != in.ID || in.Restarts > row.Restarts)
 }
 
-// baking watches what is complete for a while yet before it is good. Without anything to
+// bakeOutcome watches what is complete for a while yet before it is good. Without anything to
 // go back to there is nothing to watch for. It reports whether that is over.
-func (t *Pass) baking(v *service) (o outcome, over bool) {
+func (t *Pass) bakeOutcome(v *service) (o outcome, over bool) {
 	d := v.bakeTime()
-	if v.target != v.want || v.row.Done || v.failed != nil || d == 0 {
+	if v.target != v.want || v.rollout.Done || v.failed != nil || d == 0 {
 		return o, true
 	}
-	since := v.row.Baking
+	since := v.rollout.Baking
 	if since.IsZero() {
 		since, o.then = t.now, note
-		for _, m := range v.tied() {
-			if m != v && !m.moves() {
+		for _, m := range v.members() {
+			if m != v && !m.isRolling() {
 				continue
 			}
-			row := m.row
+			row := m.rollout
 			row.Baking = t.now
 			o.facts = append(o.facts, row)
 			o.events = append(o.events, ring.Event{
@@ -102,10 +102,10 @@ func (t *Pass) baking(v *service) (o outcome, over bool) {
 			})
 		}
 	}
-	if v.promoted() {
+	if v.isPromoted() {
 		return o, true
 	}
-	t.wake(since.Add(d))
+	t.wakeBy(since.Add(d))
 	return o, !t.now.Before(since.Add(d))
 }
 
@@ -113,27 +113,27 @@ func (t *Pass) baking(v *service) (o outcome, over bool) {
 // the longest that one of it asks for.
 func (v *service) bakeTime() time.Duration {
 	var longest time.Duration
-	for _, m := range v.tied() {
-		if m.moves() && m.good != nil && m.good.Service.Version != m.want.Version {
+	for _, m := range v.members() {
+		if m.isRolling() && m.good != nil && m.good.Service.Version != m.want.Version {
 			longest = max(longest, m.want.Rollout.Bake)
 		}
 	}
 	return longest
 }
 
-// tied are v and all that is replaced together with it.
-func (v *service) tied() []*service {
-	if v.fate == nil {
+// members are v and all that is replaced together with it.
+func (v *service) members() []*service {
+	if v.group == nil {
 		return []*service{v}
 	}
-	return v.fate.of
+	return v.group.members
 }
 
 // bakeSays is how long a version that serves is watched yet, for people; "" when
 // it is not.
 func (v *service) bakeSays() string {
-	if v.row.Baking.IsZero() || !v.watched() {
+	if v.rollout.Baking.IsZero() || !v.isWatched() {
 		return ""
 	}
-	return say("; baking until %s UTC", v.row.Baking.Add(v.bakeTime()).UTC().Format("15:04:05"))
+	return say("; baking until %s UTC", v.rollout.Baking.Add(v.bakeTime()).UTC().Format("15:04:05"))
 }

@@ -50,30 +50,30 @@ func (t *Pass) beforeRow(s *service) (ring.JobRun, bool) {
 	return run, ok
 }
 
-// spend has what ran before rollouts of versions that are not wanted any more count
+// spendRuns has what ran before rollouts of versions that are not wanted any more count
 // for nothing: should one be wanted again, that is another rollout. What failed is
 // remembered with its verdict.
-func (t *decider) spend(v *service) {
+func (t *decider) spendRuns(v *service) {
 	for _, key := range t.runsOf(v.id) {
 		run := t.Facts.Jobs[key]
 		service, version := splitFor(run.For)
 		if s := t.views[ring.ID(v.app.Name, service)]; run.Trigger == ring.Before && (s == nil || s.want.Version != version) {
-			t.spent(v, run)
+			t.spendRun(v, run)
 		}
 	}
 }
 
-// spent is that for one run. A job that says run: on_change runs once for each version.
-func (t *decider) spent(v *service, run ring.JobRun) {
+// spendRun is that for one run. A job that says run: on_change runs once for each version.
+func (t *decider) spendRun(v *service, run ring.JobRun) {
 	if run.State == jobSucceeded && !run.Over && v.want.Job != nil && v.want.Job.Run == "always" {
 		run.Over = true
-		t.set(run)
+		t.setFact(run)
 	}
 }
 
-// before is why the wanted version of s may not start yet: what runs before it
+// runBeforeMissing is why the wanted version of s may not start yet: what runs before it
 // has not succeeded.
-func (t *Pass) before(s *service) ring.Reason {
+func (t *Pass) runBeforeMissing(s *service) ring.Reason {
 	if s.want.Before == "" || t.letThrough(s) {
 		return ring.Reason{}
 	}
@@ -85,7 +85,7 @@ func (t *Pass) before(s *service) ring.Reason {
 	switch {
 	case !ok:
 		if j := t.views[why.On]; j != nil {
-			if keeps := t.gate(j); keeps.Dead {
+			if keeps := t.gateReason(j); keeps.Dead {
 				why.Says, why.Dead = why.Says+keeps.Says, true
 				return why
 			}
@@ -103,33 +103,33 @@ func (t *Pass) before(s *service) ring.Reason {
 	return why
 }
 
-// failsFor says that the run before the wanted version of s failed, and that s
+// failsFor reports whether the run before the wanted version of s failed, and that s
 // is not to be tried again.
 func (t *Pass) failsFor(s *service, run ring.JobRun) bool {
-	_, quarantined := t.quarantine(s)
+	_, quarantined := t.failedVerdict(s)
 	return run.State == jobFailed && quarantined && !t.letThrough(s)
 }
 
-// letThrough says that the wanted version of s was let through before: it is
+// letThrough reports whether the wanted version of s was let through before: it is
 // here. That is so too where all that was remembered is lost.
 func (t *Pass) letThrough(s *service) bool {
-	if _, failed := t.quarantine(s); s.row.Version == s.want.Version && s.row.Done && !failed {
+	if _, failed := t.failedVerdict(s); s.rollout.Version == s.want.Version && s.rollout.Done && !failed {
 		return true
 	}
-	if t.restarted(s) || t.standing(ring.OverrideUndo, ring.ServiceID(s.app.Name)) != nil {
+	if t.onlyRestarted(s) || t.overrideOn(ring.OverrideUndo, ring.ServiceID(s.app.Name)) != nil {
 		return true // a person who goes back to what completed here waits for no backup
 	}
-	for _, in := range s.all {
-		if in.Version == s.want.Version && in.holds() {
+	for _, in := range s.instances {
+		if in.Version == s.want.Version && in.holdsSlot() {
 			return true
 		}
 	}
 	return false
 }
 
-// restarted says that the wanted version is the last good one but for a person's
+// onlyRestarted reports whether the wanted version is the last good one but for a person's
 // restart, which asks nothing new.
-func (t *Pass) restarted(s *service) bool {
+func (t *Pass) onlyRestarted(s *service) bool {
 	if s.good == nil || s.good.Service.Spec.Mark == s.want.Spec.Mark {
 		return false
 	}
@@ -141,17 +141,17 @@ func (t *Pass) restarted(s *service) bool {
 // runBefore is the run of v that the wanted version of s waits for, if it does:
 // nothing else keeps it from starting.
 func (t *Pass) runBefore(v, s *service) (ring.JobRun, bool) {
-	if t.letThrough(s) || t.handsOff(s.id) || !t.halted(s.id).None() {
+	if t.letThrough(s) || t.handsOff(s.id) || !t.pauseReason(s.id).None() {
 		return ring.JobRun{}, false
 	}
 	run, ok := t.beforeRow(s)
 	if ok && run.State != jobFailed {
 		return run, run.State == ""
 	}
-	if _, quarantined := t.quarantine(s); quarantined {
+	if _, quarantined := t.failedVerdict(s); quarantined {
 		return ring.JobRun{}, false
 	}
-	if s.row.Version != s.want.Version {
+	if s.rollout.Version != s.want.Version {
 		if !t.gateBut(s).None() {
 			return ring.JobRun{}, false
 		}
@@ -159,13 +159,13 @@ func (t *Pass) runBefore(v, s *service) (ring.JobRun, bool) {
 	return ring.JobRun{ID: v.id, Trigger: ring.Before, For: ring.ForVersion(s.want.Name, s.want.Version)}, true
 }
 
-// mended tries again what failed for the job that runs before it, where that is
+// retryMendedBefore tries again what failed for the job that runs before it, where that is
 // another version by now: the verdict was on the one before.
-func (t *decider) mended(s *service) {
+func (t *decider) retryMendedBefore(s *service) {
 	if s.want.Before == "" {
 		return
 	}
-	d, failed := t.quarantine(s)
+	d, failed := t.failedVerdict(s)
 	run, ok := t.beforeRow(s)
 	job, here := s.app.Service(s.want.Before)
 	if !failed || !ok || !here || run.State != jobFailed || run.Version == job.Version || t.letThrough(s) {
@@ -176,22 +176,22 @@ func (t *decider) mended(s *service) {
 
 // goesOn takes back that the wanted version of s failed, and with it what is tied to s.
 func (t *decider) goesOn(s *service, why ring.Event) {
-	verdict, _ := t.quarantine(s)
-	for _, m := range s.tied() {
-		if d, failed := t.quarantine(m); !failed || !d.At.Equal(verdict.At) {
+	verdict, _ := t.failedVerdict(s)
+	for _, m := range s.members() {
+		if d, failed := t.failedVerdict(m); !failed || !d.At.Equal(verdict.At) {
 			continue // of its own
 		}
 		t.takeBack(m)
-		if m.row.Version == m.want.Version {
-			row := m.row
+		if m.rollout.Version == m.want.Version {
+			row := m.rollout
 			row.Version = "" // begun anew
-			t.set(row)
+			t.setFact(row)
 		}
 		why.Kind, why.Source, why.App, why.Service = ring.RolloutResumed, m.app.Source, m.app.Name, m.want.Name
 		why.Version, why.Commit = m.want.Version, m.app.Commit
-		t.event(why)
+		t.addEvent(why)
 	}
-	t.soon()
+	t.wakeSoon()
 }
 
 // standsFor has a run that a person asked for, and that succeeded, count for those
@@ -205,7 +205,7 @@ func (t *decider) standsFor(v *service, run ring.JobRun) {
 		}
 		own.State, own.Reason, own.Ended, own.ExitCode = run.State, say("exit code 0, asked by %s", cmp.Or(run.Actor, "somebody")), t.now, 0
 		own.Instance, own.Commit = run.Instance, run.Commit
-		t.set(own)
+		t.setFact(own)
 		t.goesOn(s, ring.Event{Actor: run.Actor, Reason: say("%s, which runs before it, succeeded, asked by %s", v.want.Name, cmp.Or(run.Actor, "somebody"))})
 	}
 }
@@ -215,15 +215,15 @@ func (t *decider) standsFor(v *service, run ring.JobRun) {
 func (p *person) retryBefore(v *service) {
 	for _, name := range v.runsBefore() {
 		s := p.views[ring.ID(v.app.Name, name)]
-		if run, ok := p.beforeRow(s); ok && run.State == jobFailed && s.failed != nil && !p.aims(s.app.Name, name) {
-			p.again(s)
+		if run, ok := p.beforeRow(s); ok && run.State == jobFailed && s.failed != nil && !p.isTarget(s.app.Name, name) {
+			p.forgetFailure(s)
 			p.names = append(p.names, string(s.id))
 		}
 	}
 }
 
-// quarantine is the verdict "failed" on the wanted version of s.
-func (t *Pass) quarantine(s *service) (ring.Verdict, bool) {
+// failedVerdict is the verdict "failed" on the wanted version of s.
+func (t *Pass) failedVerdict(s *service) (ring.Verdict, bool) {
 	d, ok := t.Facts.Verdict(s.id, s.want.Version)
 	return d, ok && !d.Good
 }
@@ -231,35 +231,35 @@ func (t *Pass) quarantine(s *service) (ring.Verdict, bool) {
 // takeBack forgets that the wanted version of s failed. A run before it that failed
 // is over with that: it condemns the version no more, and the next try has its own.
 func (t *decider) takeBack(s *service) {
-	t.set(ring.Forget{Table: "verdict", Key: s.wanted()})
-	t.pardon(s.app, s.want)
+	t.setFact(ring.Forget{Table: "verdict", Key: s.wantedKey()})
+	t.pardonRun(s.app, s.want)
 }
 
-// pardon ends what a failed run before a version says of it.
-func (t *decider) pardon(app *ring.App, s *ring.Service) {
+// pardonRun ends what a failed run before a version says of it.
+func (t *decider) pardonRun(app *ring.App, s *ring.Service) {
 	if s.Before == "" {
 		return
 	}
 	run, ok := t.Facts.Jobs[ring.RunKey(ring.ID(app.Name, s.Before), ring.BeforeMark(ring.ForVersion(s.Name, s.Version)))]
 	if ok && run.State == jobFailed && !run.Over {
 		run.Over = true
-		t.set(run)
+		t.setFact(run)
 	}
 }
 
-// condemn gives the verdict again that a failed run of v led to, where that is lost:
+// repeatVerdict gives the verdict again that a failed run of v led to, where that is lost:
 // an earlier state of the database came back, or none, while the marks of jobs are
 // files. Without it the job would run a second time for one reason.
-func (t *decider) condemn(v *service) {
+func (t *decider) repeatVerdict(v *service) {
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]
 		run, ok := t.beforeRow(s)
 		if !ok || run.State != jobFailed || run.Version != v.want.Version || t.letThrough(s) || t.handsOff(s.id) {
 			continue
 		}
-		if _, known := t.quarantine(s); !known {
+		if _, known := t.failedVerdict(s); !known {
 			t.failBefore(v, s, run)
-			t.soon()
+			t.wakeSoon()
 		}
 	}
 }
@@ -267,9 +267,9 @@ func (t *decider) condemn(v *service) {
 // failBefore is the verdict on the wanted version of s for a run of v that failed.
 func (t *decider) failBefore(v, s *service, run ring.JobRun) {
 	reason := ring.Reason{Code: ring.WhyJobFailed, On: v.id, Says: say("%s, which runs before it, failed: %s", v.want.Name, run.Reason)}
-	t.verdict(s, s.app.Commit, reason)
+	t.giveVerdict(s, s.app.Commit, reason)
 	t.failTied(s, reason)
-	t.final(s)
+	t.makeFinal(s)
 }
 
 // beforeEnded lets the rollout go on that waits for the run, or fails it.
@@ -280,22 +280,22 @@ func (t *decider) beforeEnded(v *service, run ring.JobRun) {
 		return // nobody waits for it any more
 	}
 	if run.Aborted { // nor for this, and the verdict was given then
-		if _, stands := t.quarantine(s); !stands && s.want.Version == version {
-			t.pardon(s.app, s.want) // a person has it tried again already
+		if _, stands := t.failedVerdict(s); !stands && s.want.Version == version {
+			t.pardonRun(s.app, s.want) // a person has it tried again already
 		}
 		return
 	}
 	if s.want.Version != version { // nor now; but a commit may want that version again
 		if run.State == jobFailed {
-			t.set(ring.Verdict{ID: s.id, Version: version, Commit: run.Commit, Reason: say("%s, which runs before it, failed: %s", v.want.Name, run.Reason), At: t.now, Final: true})
+			t.setFact(ring.Verdict{ID: s.id, Version: version, Commit: run.Commit, Reason: say("%s, which runs before it, failed: %s", v.want.Name, run.Reason), At: t.now, Final: true})
 		}
 		return
 	}
 	if run.State == jobSucceeded {
-		if s.row.Version == version && !s.row.Done { // the time until now was not the version's
-			row := s.row
+		if s.rollout.Version == version && !s.rollout.Done { // the time until now was not the version's
+			row := s.rollout
 			row.Progress = t.now
-			t.set(row)
+			t.setFact(row)
 		}
 		return
 	}
@@ -321,8 +321,8 @@ func (t *Pass) beforeReached(v *service, until ring.Until) (why string, dead boo
 	return "", false
 }
 
-// awaited says that a rollout waits for nothing but a run of v that has not begun.
-func (t *Pass) awaited(v *service) bool {
+// awaitsRun reports whether a rollout waits for nothing but a run of v that has not begun.
+func (t *Pass) awaitsRun(v *service) bool {
 	for _, name := range v.runsBefore() {
 		s := t.views[ring.ID(v.app.Name, name)]
 		if run, ok := t.beforeRow(s); ok && run.State != jobFailed || t.letThrough(s) || s.failed != nil {
@@ -347,13 +347,13 @@ func (t *Pass) beforeStatus(v *service, st *ring.ServiceStatus) {
 	}
 	last := t.lastRun(v)
 	switch {
-	case !v.waits.None() && t.awaited(v):
+	case !v.waits.None() && t.awaitsRun(v):
 		st.Phase = ring.PhasePending
 		st.Because(v.waits)
-	case t.awaited(v):
-		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.tried(v), "is about to run")
-	case len(t.underWay(v.id)) > 0 || t.asked(v):
-		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.tried(v), "is running")
+	case t.awaitsRun(v):
+		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.lastError(v), "is about to run")
+	case len(t.underWay(v.id)) > 0 || t.isAskedFor(v):
+		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.lastError(v), "is running")
 	case last.ID == "":
 		st.Phase, st.Reason = ring.PhaseCompleted, waiting
 	default:

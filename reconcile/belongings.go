@@ -13,7 +13,7 @@ import (
 // the authors of two repositories see nothing of each other, and a Compose file at
 // the root of each makes their ./data one folder.
 func (t *Pass) keptByOthers(next *ring.App) *ring.Refusal {
-	mine := belongings(next)
+	mine := belongingsOf(next)
 	if len(mine) == 0 {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (t *Pass) keptByOthers(next *ring.App) *ring.Refusal {
 		if other.Source == next.Source {
 			continue
 		}
-		for _, b := range belongings(&other) {
+		for _, b := range belongingsOf(&other) {
 			i := slices.IndexFunc(mine, func(m belonging) bool { return m.name == b.name })
 			if i < 0 {
 				continue
@@ -47,9 +47,9 @@ type belonging struct {
 	at     ring.Place
 }
 
-// belongings are all that an app writes by itself and that outlives it. External
+// belongingsOf are all that an app writes by itself and that outlives it. External
 // volumes are nobody's, and paths of the host are for their authors to share.
-func belongings(app *ring.App) []belonging {
+func belongingsOf(app *ring.App) []belonging {
 	var out []belonging
 	for i := range app.Services {
 		s := &app.Services[i]

@@ -119,7 +119,7 @@ func (h *bigHost) do(a ring.Action) (done ring.Done) {
 		h.Seen.Networks = slices.DeleteFunc(h.Seen.Networks, func(n ring.SeenNetwork) bool { return n.Name == a.NetworkName })
 	case ring.DoCreate:
 		done.Instance = h.create(a)
-		for _, what := range writes(a.Of, a.Want) {
+		for _, what := range writesOf(a.Of, a.Want) {
 			done.Kept = append(done.Kept, ring.Kept{Name: what})
 		}
 	case ring.DoStart, ring.DoRestart:

@@ -10,14 +10,14 @@ import (
 // then for warm_for as the one to go back to, and then goes together. Where two
 // versions cannot overlap there is no second set, and recreate moves the service.
 func (t *Pass) switchSets(v *service) outcome {
-	if v.target != v.want || v.row.Done {
+	if v.target != v.want || v.rollout.Done {
 		return outcome{}
 	}
-	var old, interim []*inst
-	for _, in := range v.all {
+	var old, interim []*instance
+	for _, in := range v.instances {
 		switch {
-		case in.Version == v.want.Version || !in.holds():
-		case v.good != nil && in.Version != v.good.Service.Version, t.rank(v, in) == 0:
+		case in.Version == v.want.Version || !in.holdsSlot():
+		case v.good != nil && in.Version != v.good.Service.Version, t.removalRank(v, in) == 0:
 			interim = append(interim, in) // superseded before it was ever the live set
 		default:
 			old = append(old, in)
@@ -30,10 +30,10 @@ func (t *Pass) switchSets(v *service) outcome {
 		return outcome{}
 	}
 	o := outcome{then: stop}
-	if !t.filled(v) {
+	if !t.isFilled(v) {
 		return o
 	}
-	row := v.row
+	row := v.rollout
 	if row.Switched.IsZero() {
 		row.Switched = t.now
 		o.facts = append(o.facts, row)
@@ -42,8 +42,8 @@ func (t *Pass) switchSets(v *service) outcome {
 			Commit: v.app.Commit, Reason: say("%d/%d ready; the old set stays for %s", v.want.Replicas, v.want.Replicas, v.want.Rollout.WarmFor),
 		})
 	}
-	if cold := row.Switched.Add(v.want.Rollout.WarmFor); t.now.Before(cold) && !v.promoted() {
-		t.wake(cold)
+	if cold := row.Switched.Add(v.want.Rollout.WarmFor); t.now.Before(cold) && !v.isPromoted() {
+		t.wakeBy(cold)
 		return o
 	}
 	o.add(move{kind: moveRetire, all: old})
@@ -54,22 +54,22 @@ func (t *Pass) switchSets(v *service) outcome {
 func roomForSecondSet(_ ring.Rollout, d int) (surge, unavailable int) { return d, 0 }
 
 // firstToGo removes the first of some that the floor can spare.
-func (t *Pass) firstToGo(v *service, some []*inst) outcome {
+func (t *Pass) firstToGo(v *service, some []*instance) outcome {
 	t.sortGone(v, some)
 	for _, in := range some {
-		if v.spare(in) {
+		if v.canSpare(in) {
 			return removing(in, t.removeSays(v, in))
 		}
 	}
 	return outcome{}
 }
 
-// retire is the switch: all of the old set is on its way out from the same
+// retireSet is the switch: all of the old set is on its way out from the same
 // moment, though the engine is asked for one after the other.
-func (t *decider) retire(v *service, old []*inst) {
+func (t *decider) retireSet(v *service, old []*instance) {
 	serving := 0
-	for _, in := range v.all {
-		if in.Version == v.want.Version && in.holds() && (in.ready || in.rests) {
+	for _, in := range v.instances {
+		if in.Version == v.want.Version && in.holdsSlot() && (in.ready || in.rests) {
 			serving++
 		}
 	}
@@ -78,27 +78,27 @@ func (t *decider) retire(v *service, old []*inst) {
 	}
 	t.sortGone(v, old)
 	for _, in := range old {
-		t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: t.removeSays(v, in), At: t.now})
+		t.setFact(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: t.removeSays(v, in), At: t.now})
 	}
-	if why := t.removeSays(v, old[0]); !t.untie(old[0], why) { // else it goes when what is tied to it has stopped
-		t.do(t.step(v, ring.DoRemove, old[0], why))
+	if why := t.removeSays(v, old[0]); !t.stopTied(old[0], why) { // else it goes when what is tied to it has stopped
+		t.addStep(t.stepOn(v, ring.DoRemove, old[0], why))
 	}
 }
 
-// stays says that an instance was to go for a set that failed meanwhile, and is
+// staysForRestore reports whether an instance was to go for a set that failed meanwhile, and is
 // what is gone back to.
-func (v *service) stays(in *inst) bool {
-	return v.restoring() && strategyOf(v).secondSet &&
+func (v *service) staysForRestore(in *instance) bool {
+	return v.isRestoring() && strategyOf(v).secondSet &&
 		in.Version == v.target.Version && in.Slot <= v.target.Replicas && in.Live()
 }
 
 // warmSays is until when the old set stays, for people; "" when none does.
 func (t *Pass) warmSays(v *service) string {
-	if v.row.Switched.IsZero() || !v.row.Baking.IsZero() || !v.watched() {
+	if v.rollout.Switched.IsZero() || !v.rollout.Baking.IsZero() || !v.isWatched() {
 		return ""
 	}
-	if !slices.ContainsFunc(v.all, func(in *inst) bool { return in.Version != v.want.Version && in.Live() }) {
+	if !slices.ContainsFunc(v.instances, func(in *instance) bool { return in.Version != v.want.Version && in.Live() }) {
 		return ""
 	}
-	return say("; the old set stays until %s UTC", v.row.Switched.Add(v.want.Rollout.WarmFor).UTC().Format("15:04:05"))
+	return say("; the old set stays until %s UTC", v.rollout.Switched.Add(v.want.Rollout.WarmFor).UTC().Format("15:04:05"))
 }

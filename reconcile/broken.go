@@ -10,9 +10,9 @@ import (
 // ever. Nothing is lost with it: what outlives it is in volumes and folders. So it
 // goes, and what is made in its place may start.
 
-// broken is the refusal of an instance that the engine will never start.
-func (t *Pass) broken(v *service, in *inst) (ring.Try, bool) {
-	if in.State != ring.StateCreated && !in.Ended() || t.adopted(in) != nil {
+// brokenTry is the refusal of an instance that the engine will never start.
+func (t *Pass) brokenTry(v *service, in *instance) (ring.Try, bool) {
+	if in.State != ring.StateCreated && !in.Ended() || t.adoptedRow(in) != nil {
 		return ring.Try{}, false // of Compose's own containers none goes without a commit
 	}
 	try := t.Tries[string(v.id)+" "+in.Name]
@@ -30,13 +30,13 @@ func (t *Pass) broken(v *service, in *inst) (ring.Try, bool) {
 // brokenInstance removes what the engine will never start, after a wait that grows
 // with each refusal of what was made in its place.
 func (t *Pass) brokenInstance(v *service) outcome {
-	for _, in := range v.all {
-		try, ok := t.broken(v, in)
-		if !ok || in.leaving() {
+	for _, in := range v.instances {
+		try, ok := t.brokenTry(v, in)
+		if !ok || in.isLeaving() {
 			continue
 		}
 		if t.now.Before(try.Next) {
-			t.wake(try.Next)
+			t.wakeBy(try.Next)
 			return outcome{then: stop}
 		}
 		return removing(in, "the engine will never start it: "+try.Err)
@@ -45,21 +45,21 @@ func (t *Pass) brokenInstance(v *service) outcome {
 }
 
 // brokenRun ends a run whose container the engine will never start: it may have
-// been let into it, so it was interrupted. It says whether that is so.
-func (t *decider) brokenRun(v *service, in *inst, run ring.JobRun) bool {
-	try, ok := t.broken(v, in)
+// been let into it, so it was interrupted. It reports whether that is so.
+func (t *decider) brokenRun(v *service, in *instance, run ring.JobRun) bool {
+	try, ok := t.brokenTry(v, in)
 	if !ok {
 		return false
 	}
 	run.Reason = "interrupted: the engine cannot start its container: " + try.Err
-	t.remove(v, in, run.Reason)
+	t.removeInstance(v, in, run.Reason)
 	t.cutShort(v, in, run)
 	return true
 }
 
-// outlived says that a refused container is not forgotten by what a step did to
+// outlivesStep reports whether a refused container is not forgotten by what a step did to
 // it: what takes its place under its name waits longer.
-func outlived(try ring.Try, a ring.Action) bool {
+func outlivesStep(try ring.Try, a ring.Action) bool {
 	starts := []ring.ActionKind{ring.DoStart, ring.DoRestart}
 	return try.Broken != "" && !slices.Contains(starts, a.Kind) && !(a.Kind == ring.DoCreate && a.Start)
 }

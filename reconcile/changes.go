@@ -12,7 +12,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// sameService says that nothing of a service changed, in its version or in place.
+// sameService reports whether nothing of a service changed, in its version or in place.
 // It is asked of every service at every look: what its instances run is not gone
 // through, because one version has one spec.
 func sameService(a, b *ring.Service) bool {
@@ -23,24 +23,24 @@ func sameService(a, b *ring.Service) bool {
 	x.Back, y.Back = nil, nil
 	return a.Name == b.Name && a.Kind == b.Kind && a.Replicas == b.Replicas && a.Written == b.Written && a.Pin == b.Pin &&
 		a.Before == b.Before && a.Share == b.Share && a.File == b.File && a.Restart == b.Restart && x == y &&
-		same(a.Rollout.Back, b.Rollout.Back) && same(a.Job, b.Job) && same(a.Cron, b.Cron) && same(a.Reload, b.Reload) && same(a.Composed, b.Composed) &&
+		equalValues(a.Rollout.Back, b.Rollout.Back) && equalValues(a.Job, b.Job) && equalValues(a.Cron, b.Cron) && equalValues(a.Reload, b.Reload) && equalValues(a.Composed, b.Composed) &&
 		sameList(a.DependsOn, b.DependsOn) && sameList(a.Checks, b.Checks) &&
-		a.Image.Known == b.Image.Known && sameList(a.Image.Volumes, b.Image.Volumes) && same(a.Image.Healthcheck, b.Image.Healthcheck)
+		a.Image.Known == b.Image.Known && sameList(a.Image.Volumes, b.Image.Volumes) && equalValues(a.Image.Healthcheck, b.Image.Healthcheck)
 }
 
-// same says that two values are equal. Most often they are one and the same.
-func same[T any](a, b *T) bool {
-	return a == b || a != nil && b != nil && (alike(reflect.ValueOf(a), reflect.ValueOf(b)) || reflect.DeepEqual(a, b) || sameJSON(a, b))
+// equalValues reports whether two values are equal. Most often they are one and the same.
+func equalValues[T any](a, b *T) bool {
+	return a == b || a != nil && b != nil && (surelyEqual(reflect.ValueOf(a), reflect.ValueOf(b)) || reflect.DeepEqual(a, b) || sameJSON(a, b))
 }
 
 // sameList is same for lists.
 func sameList[T any](a, b []T) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || alike(reflect.ValueOf(a), reflect.ValueOf(b)) || reflect.DeepEqual(a, b) || sameJSON(a, b))
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || surelyEqual(reflect.ValueOf(a), reflect.ValueOf(b)) || reflect.DeepEqual(a, b) || sameJSON(a, b))
 }
 
-// alike says that two values of one type are surely the same, as nearly all are: they
+// surelyEqual reports whether two values of one type are surely the same, as nearly all are: they
 // are compared as they lie, where DeepEqual would remember its way.
-func alike(a, b reflect.Value) bool {
+func surelyEqual(a, b reflect.Value) bool {
 	switch a.Kind() {
 	case reflect.String:
 		return a.String() == b.String()
@@ -49,10 +49,10 @@ func alike(a, b reflect.Value) bool {
 	case reflect.Int, reflect.Int64:
 		return a.Int() == b.Int()
 	case reflect.Pointer:
-		return a.Pointer() == b.Pointer() || !a.IsNil() && !b.IsNil() && alike(a.Elem(), b.Elem())
+		return a.Pointer() == b.Pointer() || !a.IsNil() && !b.IsNil() && surelyEqual(a.Elem(), b.Elem())
 	case reflect.Struct:
 		for i := range a.NumField() {
-			if !alike(a.Field(i), b.Field(i)) {
+			if !surelyEqual(a.Field(i), b.Field(i)) {
 				return false
 			}
 		}
@@ -62,7 +62,7 @@ func alike(a, b reflect.Value) bool {
 			return false
 		}
 		for i := range a.Len() {
-			if !alike(a.Index(i), b.Index(i)) {
+			if !surelyEqual(a.Index(i), b.Index(i)) {
 				return false
 			}
 		}
@@ -76,14 +76,14 @@ func alike(a, b reflect.Value) bool {
 }
 
 func imageMove(old, s *ring.Service) string {
-	x, y := short(old.Pin), short(s.Pin)
+	x, y := shortDigest(old.Pin), shortDigest(s.Pin)
 	if old.Spec.Image != s.Spec.Image {
 		x, y = old.Spec.Image, s.Spec.Image
 	}
 	return x + " -> " + y
 }
 
-func short(p ring.Pin) string {
+func shortDigest(p ring.Pin) string {
 	d := p.Digest()
 	if len(d) > len("sha256:")+8 {
 		return d[:len("sha256:")+8]
@@ -193,7 +193,7 @@ func volumesMoved(oldApp, newApp *ring.App, mounts []ring.Mount) []string {
 	for _, m := range mounts {
 		switch m.Kind {
 		case ring.MountVolume:
-			if before, after := find(oldApp, m.Source), find(newApp, m.Source); !same(&before, &after) {
+			if before, after := find(oldApp, m.Source), find(newApp, m.Source); !equalValues(&before, &after) {
 				out = append(out, "volume "+m.Source)
 			}
 		case ring.MountData, ring.MountSeed:
@@ -223,7 +223,7 @@ func leadersMoved(oldApp, newApp *ring.App, spec *ring.Spec) []string {
 // An image that was never resolved here is named as written.
 func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 	t := newDecider(w, now)
-	t.index()
+	t.indexSeen()
 	out := ring.Changes{Source: next.Source, Commit: next.Commit, Apps: []ring.AppChanges{}, Decisions: next.Decisions, Policy: next.Policy}
 	if next.Refusal != nil {
 		out.Refusals = []*ring.Refusal{next.Refusal}
@@ -233,23 +233,23 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 		out.Refusals = append(out.Refusals, next.Refused[name])
 	}
 	src := Source{Name: next.Source, Next: next}
-	if s := t.source(next.Source); s != nil {
+	if s := t.sourceNamed(next.Source); s != nil {
 		src.Apply, src.Names = s.Apply, s.Names
 	}
-	present := t.present(next.Source)
-	out.Awaiting = t.guard(&src, present)
+	present := t.servicesPresent(next.Source)
+	out.Awaiting = t.guardReason(&src, present)
 	for i := range next.Apps {
 		if r := t.nameRefusal(&src, &next.Apps[i]); r != nil {
 			out.Refusals = append(out.Refusals, r)
 			continue
 		}
 		c := t.appChanges(&next.Apps[i])
-		if s := t.heirless(&src, c.App, &next.Apps[i], nil); !s.None() && src.Apply != ApplyCommit {
+		if s := t.transferReason(&src, c.App, &next.Apps[i], nil); !s.None() && src.Apply != ApplyCommit {
 			c.Order = strings.TrimPrefix(c.Order+", "+s.Says, ", ")
 		}
 		out.Apps = append(out.Apps, c)
 	}
-	t.handovers(next, out.Apps)
+	t.tellHandovers(next, out.Apps)
 	for _, name := range sortedKeys(present) {
 		if _, ok := next.App(name); ok || next.Refused[name] != nil {
 			continue
@@ -259,9 +259,9 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 			c.Services = append(c.Services, ring.ServiceChange{Service: s, Class: ring.ChangeRemove, Reason: "app " + name + " is not in the commit; volumes stay"})
 		}
 		have := t.Facts.Apps[name].App
-		order(c.Services, &have, &ring.App{})
+		orderChanges(c.Services, &have, &ring.App{})
 		if src.Apply != ApplyCommit {
-			c.Order = t.outstays(&src, name).Says
+			c.Order = t.stayReason(&src, name).Says
 		}
 		out.Apps = append(out.Apps, c)
 	}
@@ -275,10 +275,10 @@ func (t *Pass) appChanges(next *ring.App) ring.AppChanges {
 		out.Services = append(out.Services, t.serviceChange(&have, &app, &app.Services[i]))
 	}
 	out.Order = orderOfApps(&app)
-	for _, old := range gone(&have, next) {
+	for _, old := range servicesGone(&have, next) {
 		out.Services = append(out.Services, ring.ServiceChange{Service: old.Name, Class: ring.ChangeRemove, Reason: "not in the commit; volumes stay", From: old.Version})
 	}
-	order(out.Services, &have, &app)
+	orderChanges(out.Services, &have, &app)
 	out.Notes = slices.Concat(out.Notes, newcomerNotes(&have, &app, out.Services))
 	return out
 }
@@ -288,20 +288,20 @@ func (t *Pass) appChanges(next *ring.App) ring.AppChanges {
 func (t *Pass) pinnedAs(next *ring.App) ring.App {
 	have, app := t.Facts.Apps[next.Name].App, *next
 	app.Services = slices.Clone(next.Services)
-	t.mark(&app)
+	t.putMarks(&app)
 	for _, i := range leadersFirst(&app) {
 		s := &app.Services[i]
 		old, known := inForce(&have, s.Name)
-		p, ok := t.carry(&app, s, &have, old, known)
-		if s.Pin = p; ok && led(&app, s) {
+		p, ok := t.carriedPin(&app, s, &have, old, known)
+		if s.Pin = p; ok && leadersPinned(&app, s) {
 			s.Version, s.Image = ring.VersionOf(&app, s, p), t.saysOfItself(&app, s, old)
 		}
 	}
 	return app
 }
 
-// gone are the services that an app has now and not in its next plan.
-func gone(have, next *ring.App) (out []*ring.Service) {
+// servicesGone are the services that an app has now and not in its next plan.
+func servicesGone(have, next *ring.App) (out []*ring.Service) {
 	for i := range have.Services {
 		old := &have.Services[i]
 		if _, stays := inForce(next, old.Name); !stays {
@@ -320,9 +320,9 @@ type classified struct {
 	old, s *ring.Service
 }
 
-// classify says what a plan means for a service. Where most of it is only counted,
+// classifyChange says what a plan means for a service. Where most of it is only counted,
 // nothing is said of what differs.
-func (t *Pass) classify(have, next *ring.App, s *ring.Service) classified {
+func (t *Pass) classifyChange(have, next *ring.App, s *ring.Service) classified {
 	c := classified{class: ring.ChangeCreate, s: s}
 	c.old, c.known = inForce(have, s.Name)
 	switch {
@@ -340,12 +340,12 @@ func (t *Pass) classify(have, next *ring.App, s *ring.Service) classified {
 		c.s = &written
 	}
 	if c.anew = s.Pin.Image == "" || c.old.Version != s.Version; !c.anew {
-		c.class = gravest(classed(inPlace(c.old, c.s), false))
+		c.class = gravestClass(classDifferences(inPlace(c.old, c.s), false))
 		return c
 	}
-	c.why = alone(next, c.s)
+	c.why = aloneReason(next, c.s)
 	if c.why == "" && c.old.Kind == ring.Worker && !c.old.Share {
-		if what := common(writes(have, c.old), writes(next, c.s)); what != "" {
+		if what := firstCommon(writesOf(have, c.old), writesOf(next, c.s)); what != "" {
 			c.why = say("writable %s, which the version before does not share", what)
 		}
 	}
@@ -362,7 +362,7 @@ func (t *Pass) classify(have, next *ring.App, s *ring.Service) classified {
 
 // serviceChange is the same as people read it.
 func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.ServiceChange {
-	c := t.classify(have, next, s)
+	c := t.classifyChange(have, next, s)
 	out := ring.ServiceChange{Service: s.Name, From: c.old.Version, To: s.Version, Class: c.class}
 	switch {
 	case s.Kind == ring.JobK && len(runsBefore(next, s.Name)) > 0:
@@ -379,28 +379,28 @@ func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.Service
 	}
 	differ := inPlace(c.old, c.s)
 	if c.anew {
-		differ = append(differences(have, c.old, next, c.s), differ...)
+		differ = append(versionDifferences(have, c.old, next, c.s), differ...)
 	}
 	if s.Pin.Image == "" {
-		differ = unresolved(differ, s)
+		differ = markUnresolved(differ, s)
 	}
-	out.Fields, out.Reason = classed(differ, c.why != ""), sayAll(differ)
+	out.Fields, out.Reason = classDifferences(differ, c.why != ""), sayAll(differ)
 	tellValues(out.Fields, c.old.Spec.Environment, c.s.Spec.Environment)
 	switch {
 	case c.anew && s.Kind == ring.CronK:
 		out.Reason += "; from the next run on"
 	case c.class == ring.ChangeRecreate:
-		out.Gap, out.GapSeconds = t.gap(next, c.old, c.s, c.why)
+		out.Gap, out.GapSeconds = t.recreateGap(next, c.old, c.s, c.why)
 		out.Reason += comesFirst(s)
 	case c.class == ring.ChangeRoll:
-		out.Needs = t.spare(s)
+		out.Needs = t.spareSays(s)
 		out.Reason += comesFirst(s)
 	}
 	return out
 }
 
-// unresolved says once of an image that a registry has to be asked for it.
-func unresolved(differ []difference, s *ring.Service) []difference {
+// markUnresolved says once of an image that a registry has to be asked for it.
+func markUnresolved(differ []difference, s *ring.Service) []difference {
 	const toBe = " to be resolved"
 	i := slices.IndexFunc(differ, func(d difference) bool { return d.key == "spec.image" })
 	if i < 0 {
@@ -410,9 +410,9 @@ func unresolved(differ []difference, s *ring.Service) []difference {
 	return differ
 }
 
-// alone is why a slot of s has to be empty before the next instance starts; ""
+// aloneReason is why a slot of s has to be empty before the next instance starts; ""
 // when two may run side by side.
-func alone(app *ring.App, s *ring.Service) string {
+func aloneReason(app *ring.App, s *ring.Service) string {
 	if its := strategyNamed(s.Rollout.Strategy); !its.overlaps {
 		return "strategy " + its.name
 	}

@@ -140,7 +140,7 @@ func TestPlanSaysWhichJobRunsFirst(t *testing.T) {
 	have := ring.App{Name: "shop", Services: []ring.Service{{Name: "web"}}}
 	next := ring.App{Name: "shop", After: []ring.AfterApp{{App: "db", Until: ring.ReadyDep}}, Services: []ring.Service{{Name: "web", Before: "migrate"}}}
 	all := []ring.ServiceChange{{Service: "web", Class: ring.ChangeRoll}}
-	order(all, &have, &next)
+	orderChanges(all, &have, &next)
 	require.Equal(t, "job migrate runs first", all[0].Order)
 	require.Equal(t, "after app db is ready", orderOfApps(&next))
 }

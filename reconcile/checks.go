@@ -14,7 +14,7 @@ const imageCheck = "healthcheck"
 // withImages are the checks of an instance with the one that its image brings.
 // The engine runs it whether or not the Compose file speaks of it, unless that
 // disables it; a verdict that is there and not waited for would be ignored.
-func withImages(in *inst, checks []ring.Check) []ring.Check {
+func withImages(in *instance, checks []ring.Check) []ring.Check {
 	if in.Health == "" || slices.ContainsFunc(checks, func(c ring.Check) bool { return c.Docker }) {
 		return checks
 	}
@@ -22,9 +22,9 @@ func withImages(in *inst, checks []ring.Check) []ring.Check {
 	return append([]ring.Check{own}, checks...)
 }
 
-// unasked is since when an instance counts as ready without having been asked,
+// readyUnaskedSince is since when an instance counts as ready without having been asked,
 // where the checks that it has now are its first; else zero.
-func (t *Pass) unasked(in *inst, want *ring.Service, good *ring.Good) time.Time {
+func (t *Pass) readyUnaskedSince(in *instance, want *ring.Service, good *ring.Good) time.Time {
 	if want == nil || good == nil || in.Version != want.Version || good.Service.Version != want.Version || in.Health != "" {
 		return time.Time{}
 	}
@@ -44,10 +44,10 @@ const (
 	engineRetries  = 3
 )
 
-// patience is how long an instance of s may take to become ready: what the plan
+// patienceOf is how long an instance of s may take to become ready: what the plan
 // says, and at least what the HEALTHCHECK of its image may take by its own words.
 // The plan knows of one that Compose sets.
-func patience(s *ring.Service) time.Duration {
+func patienceOf(s *ring.Service) time.Duration {
 	h := s.Image.Healthcheck
 	if own := s.Spec.Healthcheck; h == nil || own != nil && len(own.Test) > 0 {
 		return s.Rollout.StartTimeout
@@ -62,25 +62,25 @@ func patience(s *ring.Service) time.Duration {
 	return max(s.Rollout.StartTimeout, h.StartPeriod+interval*time.Duration(retries))
 }
 
-// probe asks for the checks of each instance's own version.
-func (t *decider) probe(ins []*inst, want *ring.Service, good *ring.Good) {
+// probeInstances asks for the checks of each instance's own version.
+func (t *decider) probeInstances(ins []*instance, want *ring.Service, good *ring.Good) {
 	for _, in := range ins {
 		if in.State != ring.StateRunning {
 			continue
 		}
 		if checks, known := t.checksOf(in, want, good); known && len(checks) > 0 {
-			t.probes = append(t.probes, ring.Probe{Instance: in.Instance, Checks: checks, Ready: t.unasked(in, want, good)})
+			t.probes = append(t.probes, ring.Probe{Instance: in.Instance, Checks: checks, Ready: t.readyUnaskedSince(in, want, good)})
 		}
 	}
 }
 
-func (t *Pass) checksOf(in *inst, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
+func (t *Pass) checksOf(in *instance, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
 	checks, known := t.ownChecks(in, want, good)
 	return withImages(in, checks), known
 }
 
 // ownChecks are the checks that the plan of an instance's version has.
-func (t *Pass) ownChecks(in *inst, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
+func (t *Pass) ownChecks(in *instance, want *ring.Service, good *ring.Good) ([]ring.Check, bool) {
 	if want != nil && in.Version == want.Version {
 		return want.Checks, true
 	}

@@ -24,7 +24,7 @@ func TestAHealthcheckOfTheImageAloneCountsAsReadiness(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
-			for _, x := range withImages(&inst{Instance: &ring.Instance{Health: c.word}}, c.checks) {
+			for _, x := range withImages(&instance{Instance: &ring.Instance{Health: c.word}}, c.checks) {
 				got = append(got, x.Name)
 				if x.Name == "healthcheck" {
 					require.Equal(t, ring.Readiness, x.For)
@@ -89,7 +89,7 @@ func TestAHealthcheckOfTheImageHasTheTimeItAsksFor_Lesson24(t *testing.T) {
 		{"Compose's is in the plan already", ring.Service{Image: ring.Image{Healthcheck: own}, Spec: ring.Spec{Healthcheck: &ring.Healthcheck{Test: []string{"CMD", "x"}}}}, 2 * time.Minute},
 	} {
 		c.s.Rollout.StartTimeout = 2 * time.Minute
-		require.Equal(t, c.want, patience(&c.s), c.name)
+		require.Equal(t, c.want, patienceOf(&c.s), c.name)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 func (t *decider) recordNames() {
 	for _, app := range keysThat(t.Facts.Apps, func(app string) bool { _, ok := t.Facts.Names[app]; return !ok }) {
 		f := t.Facts.Apps[app]
-		t.set(ring.NameOf(&f.App, ring.Name{At: f.Since}, t.now))
+		t.setFact(ring.NameOf(&f.App, ring.Name{At: f.Since}, t.now))
 	}
 	var lost []*ring.Instance
 	for i := range t.Seen.Instances {
@@ -33,19 +33,19 @@ func (t *decider) recordNames() {
 	slices.SortFunc(lost, func(a, b *ring.Instance) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
 	for _, in := range lost {
 		if _, ok := t.Facts.Names[in.App]; !ok {
-			t.set(ring.Name{App: in.App, Source: in.Source, Path: path.Clean(in.Path), At: in.Created})
+			t.setFact(ring.Name{App: in.App, Source: in.Source, Path: path.Clean(in.Path), At: in.Created})
 		}
 	}
 }
 
-// accept notes an app that comes into force under its name.
-func (t *decider) accept(app *ring.App) {
+// acceptName notes an app that comes into force under its name.
+func (t *decider) acceptName(app *ring.App) {
 	before := t.Facts.Names[app.Name]
 	if before.Source != app.Source {
 		before.Volumes = nil
 	}
 	if n := ring.NameOf(app, before, t.now); !n.Same(t.Facts.Names[app.Name]) {
-		t.set(n)
+		t.setFact(n)
 	}
 }
 
@@ -64,7 +64,7 @@ func (t *Pass) nameRefusal(src *Source, next *ring.App) *ring.Refusal {
 		Code: ring.AppTaken, Commit: next.Commit, App: next.Name, File: firstOf(next.Files),
 		Says: say("app %s belongs to %s of source %s on this host", next.Name, folderNamed(have.Path), have.Source),
 		Hint: say("give it another name: in Compose `name:`, or in gitring.yaml; or have it take the name over, with the data, volumes and values that go with it, in the daemon's configuration: policy: {apps: [{name: %s, source: %s, path: %s}]}",
-			next.Name, next.Source, scalar(folder)),
+			next.Name, next.Source, yamlScalar(folder)),
 	}
 	if have.Source == next.Source {
 		r.Says += ", and whoever signed this may not change both folders"
@@ -79,8 +79,8 @@ func folderNamed(folder string) string {
 	return "folder " + folder
 }
 
-// scalar is a text as YAML reads it inside braces.
-func scalar(s string) string {
+// yamlScalar is a text as YAML reads it inside braces.
+func yamlScalar(s string) string {
 	for _, r := range s {
 		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '/' && r != '-' && r != '_' && r != '.' {
 			return fmt.Sprintf("%q", s)

@@ -28,7 +28,7 @@ func claiming(facts ring.Facts, apps ...ring.App) World {
 	w.Recent.Images["sha256:aa"] = ring.Image{Known: true}
 	for i := range apps {
 		a := apps[i]
-		w.Recent.Admitted[a.Name] = admission(&a, nil)
+		w.Recent.Admitted[a.Name] = admissionOf(&a, nil)
 		w.Sources = append(w.Sources, Source{
 			Name: a.Source, FreshFor: time.Hour, Reached: claimNow, Commit: &ring.Commit{SHA: a.Commit},
 			Next: &ring.Plan{Source: a.Source, Commit: a.Commit, Apps: []ring.App{a}},
@@ -100,7 +100,7 @@ func TestANameIsTakenOnlyByWhoMayHaveIt(t *testing.T) {
 			if tt.says == "" {
 				require.Nil(t, r)
 				tu := newDecider(w, claimNow)
-				tu.force(&w.Sources[0], next, facts.Apps["shop"], !tt.left)
+				tu.putInForce(&w.Sources[0], next, facts.Apps["shop"], !tt.left)
 				n := tu.Facts.Names["shop"]
 				require.Equal(t, tt.source+" "+tt.folder, n.Source+" "+n.Path, "the name goes along")
 				return
@@ -145,7 +145,7 @@ func TestOfTwoSourcesThatClaimANameInOneLookOneHasIt(t *testing.T) {
 	tu := newDecider(w, claimNow)
 	prod, lab := &w.Sources[0], &w.Sources[1]
 	require.Nil(t, tu.nameRefusal(prod, &prod.Next.Apps[0]))
-	tu.force(prod, prod.Next.Apps[0], ring.InForce{}, false)
+	tu.putInForce(prod, prod.Next.Apps[0], ring.InForce{}, false)
 	require.Equal(t, ring.AppTaken, tu.nameRefusal(lab, &lab.Next.Apps[0]).Code)
 	require.Nil(t, tu.nameRefusal(prod, &prod.Next.Apps[0]))
 }

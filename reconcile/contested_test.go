@@ -14,14 +14,14 @@ func TestHandsOfOthersAreContestedAtTheThirdActWithinADay(t *testing.T) {
 	facts, told := ring.NewFacts(), 0
 	act := func(after time.Duration, what string) (ring.Condition, bool) {
 		w := &decider{Pass: Pass{World: World{Facts: facts}, now: noon.Add(after)}, own: map[string]bool{}}
-		w.hands("web/web", what)
+		w.countOutsideAct("web/web", what)
 		facts = w.Facts
 		for _, e := range w.events {
 			require.Equal(t, ring.AppContested, e.Kind)
 			require.Contains(t, e.Reason, what)
 			told++
 		}
-		return w.contested("web/web")
+		return w.contestedCondition("web/web")
 	}
 	for i, c := range []struct {
 		after time.Duration

@@ -35,18 +35,18 @@ func classOf(in *ring.Instance) string {
 	return classTransient
 }
 
-// crashed tells of a crash, and keeps a record of it: at once as far as it is
+// tellCrash tells of a crash, and keeps a record of it: at once as far as it is
 // known, and with the end of its log as soon as that was read. before is when the
 // run before it ended, zero where there was none that is known.
-func (t *decider) crashed(v *service, in *inst, c ring.Crash, before time.Time) {
-	t.event(ring.Event{
+func (t *decider) tellCrash(v *service, in *instance, c ring.Crash, before time.Time) {
+	t.addEvent(ring.Event{
 		Kind: ring.InstanceCrashed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: in.Slot,
 		Version: in.Version, Commit: in.Commit, Reason: say("%s; crash %d", c.Reason, c.Crashes),
 	})
 	if c.Crashes == loopCrashes {
-		t.event(ring.Event{
+		t.addEvent(ring.Event{
 			Kind: ring.AppCrashLooping, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: in.Slot,
-			Version: in.Version, Commit: in.Commit, Reason: say("slot %d crashed %d times without %s of rest: %s", in.Slot, c.Crashes, v.window(in), c.Reason),
+			Version: in.Version, Commit: in.Commit, Reason: say("slot %d crashed %d times without %s of rest: %s", in.Slot, c.Crashes, v.stableWindowOf(in), c.Reason),
 		})
 	}
 	t.keepCrash(v, in, c, before)
@@ -56,16 +56,16 @@ func (t *decider) crashed(v *service, in *inst, c ring.Crash, before time.Time) 
 // struck out of it is known. A container has one log for all its runs: the last
 // run is what was written since the one before it ended, until it is started
 // again, for which heal waits.
-func (t *decider) keepCrash(v *service, in *inst, c ring.Crash, before time.Time) {
+func (t *decider) keepCrash(v *service, in *instance, c ring.Crash, before time.Time) {
 	c.ID, c.Slot, c.Version, c.Commit, c.Instance, c.At = v.id, in.Slot, in.Version, in.Commit, in.ID, t.now
-	c.Signature = signature(c)
-	a := t.step(v, ring.DoLog, in, "keep its last words: "+c.Reason)
+	c.Signature = signatureOf(c)
+	a := t.stepOn(v, ring.DoLog, in, "keep its last words: "+c.Reason)
 	if a.Want == nil {
 		c.NotRead = "its spec is not known any more, nor what would have to be struck out of it"
-	} else if t.busy(a.Target()) {
+	} else if t.isBusy(a.Target()) {
 		c.NotRead = "the log of an earlier crash of its container was still being read"
 	}
-	t.set(c)
+	t.setFact(c)
 	if a.Want == nil {
 		return
 	}
@@ -83,7 +83,7 @@ func (t *decider) keepCrash(v *service, in *inst, c ring.Crash, before time.Time
 	if c.Reason == restartedByEngine {
 		a.To = a.Over
 	}
-	t.do(a)
+	t.addStep(a)
 }
 
 // rereadLog reads a crash's log once more that could not be read at once. What runs in
@@ -91,23 +91,23 @@ func (t *decider) keepCrash(v *service, in *inst, c ring.Crash, before time.Time
 func (t *decider) rereadLog(key string, u ring.Unread) {
 	c := u.Crash
 	v := t.views[c.ID]
-	if v == nil || v.instance(c.Instance) == nil {
-		t.set(ring.Forget{Table: "unread", Key: key}) // gone, and its log with it
+	if v == nil || v.instanceByID(c.Instance) == nil {
+		t.setFact(ring.Forget{Table: "unread", Key: key}) // gone, and its log with it
 		return
 	}
-	a := t.step(v, ring.DoLog, v.instance(c.Instance), "keep its last words, once more: "+c.Reason)
+	a := t.stepOn(v, ring.DoLog, v.instanceByID(c.Instance), "keep its last words, once more: "+c.Reason)
 	if a.Want == nil {
-		t.set(ring.Forget{Table: "unread", Key: key})
+		t.setFact(ring.Forget{Table: "unread", Key: key})
 		return
 	}
 	a.Record, a.Lines, a.Timeout, a.From, a.To = *c, ring.CrashLogLines, logWithin, u.From, u.Over
-	t.do(a)
+	t.addStep(a)
 }
 
 const restartedByEngine = "the engine restarted it"
 
-// ended is an exit as a record has it.
-func ended(in *inst) ring.Crash {
+// endedCrash is an exit as a record has it.
+func endedCrash(in *instance) ring.Crash {
 	c := ring.Crash{ExitCode: in.ExitCode, OOM: in.OOM, Class: classOf(in.Instance), Reason: exitSays(in.Instance)}
 	c.Uptime = ranBefore(in.Instance)
 	return c
@@ -124,31 +124,31 @@ func ranBefore(in *ring.Instance) time.Duration {
 	return max(0, in.Finished.Sub(in.Started)) // the wall clock may have been set back meanwhile, or it runs again
 }
 
-// telling says that the last words of an instance are being read: who removes it
+// readsLog reports whether the last words of an instance are being read: who removes it
 // now would take them away, and who starts it would add to them. It takes a
 // moment, and at most logWithin. A run's are read at the next look, where a daemon
 // before us did not come to that. A crash's that could not be read are tried once more
 // while nobody waits.
-func (t *Pass) telling(in *inst) bool {
+func (t *Pass) readsLog(in *instance) bool {
 	_, unread := t.Facts.Unread[in.ID]
 	_, again := t.Facts.Unread[ring.Unread{Crash: &ring.Crash{Instance: in.ID}}.Key()]
-	return unread || t.busy("log "+in.ID) && !again
+	return unread || t.isBusy("log "+in.ID) && !again
 }
 
 // failedStart keeps a record of an instance that a rollout counts as failed: it
 // is about to be removed, and its log with it.
-func (t *decider) failedStart(v *service, in *inst, why string, n int) {
+func (t *decider) failedStart(v *service, in *instance, why string, n int) {
 	if in.Ended() {
-		c := ended(in)
+		c := endedCrash(in)
 		c.Crashes = n
 		t.keepCrash(v, in, c, time.Time{})
 		return
 	}
-	t.keepCrash(v, in, alive(&t.Pass, in, why, n), time.Time{})
+	t.keepCrash(v, in, aliveCrash(&t.Pass, in, why, n), time.Time{})
 }
 
-// alive is the record of one that did not exit: it is not live, or never was ready.
-func alive(t *Pass, in *inst, why string, n int) ring.Crash {
+// aliveCrash is the record of one that did not exit: it is not live, or never was ready.
+func aliveCrash(t *Pass, in *instance, why string, n int) ring.Crash {
 	c := ring.Crash{ExitCode: ring.NoExit, Class: classTransient, Reason: why, Crashes: n}
 	if !in.Since.IsZero() {
 		c.Uptime = max(0, t.now.Sub(in.Since))
@@ -156,7 +156,7 @@ func alive(t *Pass, in *inst, why string, n int) ring.Crash {
 	return c
 }
 
-// waitsAfterCrash says that a slot whose container somebody removed goes on with
+// waitsAfterCrash reports whether a slot whose container somebody removed goes on with
 // its backoff: what takes its place runs the same.
 func (t *Pass) waitsAfterCrash(row ring.SlotRow) bool {
 	v := t.views[row.ID]
@@ -165,9 +165,9 @@ func (t *Pass) waitsAfterCrash(row ring.SlotRow) bool {
 }
 
 // forgetSlot forgets the crashes of an instance that we remove.
-func (t *decider) forgetSlot(v *service, in *inst) {
-	if _, ok := t.slot(v, in); ok {
-		t.set(ring.Forget{Table: "slot", Key: ring.SlotKey(v.id, in.Slot, in.Version)})
+func (t *decider) forgetSlot(v *service, in *instance) {
+	if _, ok := t.slotRow(v, in); ok {
+		t.setFact(ring.Forget{Table: "slot", Key: ring.SlotKey(v.id, in.Slot, in.Version)})
 	}
 }
 
@@ -190,7 +190,7 @@ func withLog(a ring.Action, log []string, err error) (out []ring.Fact) {
 		}
 		if err == nil {
 			r.Log, r.NotRead = log, ""
-			r.Signature = signature(r)
+			r.Signature = signatureOf(r)
 		}
 		if read || err == nil && len(out) > 0 {
 			out = append(out, r)

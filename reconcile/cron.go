@@ -17,21 +17,21 @@ const (
 // one that comes back begins without a past.
 func (t *decider) forgetRuns() {
 	for _, id := range sortedKeys(t.Facts.Cron) {
-		if v := t.views[id]; v == nil && !t.coming(id) || v != nil && v.want.Kind != ring.CronK {
-			t.set(ring.Forget{Table: "cron", Key: string(id)})
+		if v := t.views[id]; v == nil && !t.isComing(id) || v != nil && v.want.Kind != ring.CronK {
+			t.setFact(ring.Forget{Table: "cron", Key: string(id)})
 			t.forgetTries(id)
 		}
 	}
 	for _, id := range sortedKeys(t.Facts.Asks) {
 		if v := t.views[id]; v == nil || !v.want.Kind.Ends() {
-			t.set(ring.Forget{Table: "ask", Key: string(id)})
+			t.setFact(ring.Forget{Table: "ask", Key: string(id)})
 		}
 	}
 }
 
-// wall is what the clock on the wall shows: cron jobs are due by it, and the age of
+// wallClock is what the clock on the wall shows: cron jobs are due by it, and the age of
 // a source's newest commit is measured by it. Nothing else is. It may jump.
-func (t *Pass) wall() time.Time {
+func (t *Pass) wallClock() time.Time {
 	if t.Wall.IsZero() {
 		return t.now
 	}
@@ -41,16 +41,16 @@ func (t *Pass) wall() time.Time {
 // wakeAt asks for a look when the clock on the wall shows u.
 func (t *Pass) wakeAt(u time.Time) {
 	if !u.IsZero() {
-		t.wake(t.now.Add(u.Sub(t.wall())))
+		t.wakeBy(t.now.Add(u.Sub(t.wallClock())))
 	}
 }
 
-// cron runs a job whenever it is due: each due time once at most, whatever the
+// decideCron runs a job whenever it is due: each due time once at most, whatever the
 // clock and the daemon do. A new version changes what the next run runs.
-func (t *decider) cron(v *service) {
-	t.due(v)
+func (t *decider) decideCron(v *service) {
+	t.updateDue(v)
 	t.noMoreTries(v)
-	if t.busy(string(v.id)) {
+	if t.isBusy(string(v.id)) {
 		return
 	}
 	if t.handsOff(v.id) {
@@ -78,14 +78,14 @@ func (t *decider) cron(v *service) {
 	}
 	if run.Slot = t.placeFor(v, run); run.Slot > 0 {
 		t.startRun(v, run.Slot, run)
-		t.begins(v)
+		t.takeOffDue(v)
 	}
 }
 
-// due keeps the row of a cron job true: what is due next, and what was due since
+// updateDue keeps the row of a cron job true: what is due next, and what was due since
 // the last look.
-func (t *decider) due(v *service) {
-	c, wall := v.want.Cron, t.wall()
+func (t *decider) updateDue(v *service) {
+	c, wall := v.want.Cron, t.wallClock()
 	row, known := t.Facts.Cron[v.id]
 	was := row
 	switch {
@@ -99,19 +99,19 @@ func (t *decider) due(v *service) {
 			row.Waits = time.Time{}
 		}
 	case !row.Next.IsZero() && !wall.Before(row.Next):
-		t.fall(v, &row)
+		t.decideFallen(v, &row)
 		row.Next, row.From = nextDue(row, timetableOf(c), wall), wall
 	}
 	knew := t.knowBegun(v, &row)
-	t.expire(v, &row)
+	t.expireRun(v, &row)
 	if row.Schedule != was.Schedule || !row.From.Equal(was.From) || !row.Waits.Equal(was.Waits) || !knew {
-		t.set(row)
+		t.setFact(row)
 	}
 	t.wakeAt(row.Next)
 }
 
 // knowBegun has the row know of every run that was begun: the marks of runs are files,
-// and may be newer than a database that lost its end. It says whether it knew.
+// and may be newer than a database that lost its end. It reports whether it knew.
 func (t *Pass) knowBegun(v *service, row *ring.CronRow) bool {
 	knew := true
 	for _, key := range t.runsOf(v.id) {
@@ -127,15 +127,15 @@ func (t *Pass) knowBegun(v *service, row *ring.CronRow) bool {
 	return knew
 }
 
-// fall decides about what fell due up to now: the newest within the time that a
+// decideFallen decides about what fell due up to now: the newest within the time that a
 // run may be late is wanted, and everything else is told as skipped.
-func (t *decider) fall(v *service, row *ring.CronRow) {
-	wall := t.wall()
+func (t *decider) decideFallen(v *service, row *ring.CronRow) {
+	wall := t.wallClock()
 	first := row.Next
-	due := timetableOf(v.want.Cron).newest(first, wall, lateBy(v.want.Cron))
+	due := timetableOf(v.want.Cron).newestDue(first, wall, lateBy(v.want.Cron))
 	switch {
 	case due.IsZero():
-		t.skipDue(v, first, say("%s late, and at most %s is caught up", ago(wall.Sub(first)), lateBy(v.want.Cron)))
+		t.skipDue(v, first, say("%s late, and at most %s is caught up", agoSays(wall.Sub(first)), lateBy(v.want.Cron)))
 		return
 	case isBegun(*row, due):
 		return // by a clock that was set back since
@@ -147,47 +147,47 @@ func (t *decider) fall(v *service, row *ring.CronRow) {
 		return
 	}
 	if !row.Waits.IsZero() {
-		t.skipDue(v, row.Waits, "did not begin before the next one was due: "+t.hindrance(v))
+		t.skipDue(v, row.Waits, "did not begin before the next one was due: "+t.runHindrance(v))
 		row.Waits = time.Time{}
 	}
-	if why := t.overlaps(v, due); why != "" {
+	if why := t.overlapReason(v, due); why != "" {
 		t.skipDue(v, due, why)
 		return
 	}
 	row.Waits = due
 }
 
-// expire skips a run that was due and could not begin for too long.
-func (t *decider) expire(v *service, row *ring.CronRow) {
+// expireRun skips a run that was due and could not begin for too long.
+func (t *decider) expireRun(v *service, row *ring.CronRow) {
 	if row.Waits.IsZero() {
 		return
 	}
 	until := row.Waits.Add(lateBy(v.want.Cron))
-	if t.wall().Before(until) {
+	if t.wallClock().Before(until) {
 		t.wakeAt(until)
 		return
 	}
-	t.skipDue(v, row.Waits, say("could not begin within %s: %s", lateBy(v.want.Cron), t.hindrance(v)))
+	t.skipDue(v, row.Waits, say("could not begin within %s: %s", lateBy(v.want.Cron), t.runHindrance(v)))
 	row.Waits = time.Time{}
 }
 
-// hindrance is what kept a run from beginning.
-func (t *Pass) hindrance(v *service) string {
-	return cmp.Or(t.obstacle(v), "another run was under way")
+// runHindrance is what kept a run from beginning.
+func (t *Pass) runHindrance(v *service) string {
+	return cmp.Or(t.runObstacle(v), "another run was under way")
 }
 
-// obstacle is that where it is no other run; "" where nothing is known of one.
-func (t *Pass) obstacle(v *service) string {
+// runObstacle is that where it is no other run; "" where nothing is known of one.
+func (t *Pass) runObstacle(v *service) string {
 	if !t.Images[v.want.Pin.Image].Known && t.Progress["pull "+v.want.Pin.Image] != "" {
 		return "its image is being pulled"
 	}
-	return cmp.Or(t.cronHeld(v).Says, v.waits.Says, v.lacks, t.tried(v))
+	return cmp.Or(t.cronHeld(v).Says, v.waits.Says, v.missing, t.lastError(v))
 }
 
 // askedWaits is what a run waits for that a person asked for; "" for nothing.
 func (t *Pass) askedWaits(v *service) string {
-	why := t.obstacle(v)
-	if why == "" || !t.asked(v) || len(t.underWay(v.id)) > 0 {
+	why := t.runObstacle(v)
+	if why == "" || !t.isAskedFor(v) || len(t.underWay(v.id)) > 0 {
 		return ""
 	}
 	return "asked for, waits: " + why
@@ -196,8 +196,8 @@ func (t *Pass) askedWaits(v *service) string {
 // lateBy is how late a run may begin.
 func lateBy(c *ring.Cron) time.Duration { return max(c.Missed, onTime) }
 
-// ago is a long time in words that people take in.
-func ago(d time.Duration) time.Duration {
+// agoSays is a long time in words that people take in.
+func agoSays(d time.Duration) time.Duration {
 	if d > time.Hour {
 		return d.Round(time.Minute)
 	}
@@ -214,11 +214,11 @@ func (t *Pass) cronHeld(v *service) ring.Reason {
 	if why := t.heldBy(v.id); !why.None() {
 		return why
 	}
-	if t.observed(v.app.Name) {
+	if t.isObserved(v.app.Name) {
 		return ring.Reason{Code: ring.WhyObserveOnly, Says: "its source is only observed"}
 	}
 	h := v.app.Hold
-	if src := t.source(v.app.Source); src != nil && src.Next != nil {
+	if src := t.sourceNamed(v.app.Source); src != nil && src.Next != nil {
 		if next := t.nextApp(src, v.app.Name); next != nil {
 			h = next.Hold
 		}
@@ -229,36 +229,36 @@ func (t *Pass) cronHeld(v *service) ring.Reason {
 	return declaredReason(h)
 }
 
-// overlap is how runs of v that fall together are treated. What two instances
+// overlapPolicy is how runs of v that fall together are treated. What two instances
 // cannot have at once, two runs cannot either, be they of two versions.
-func (v *service) overlap(active []ring.JobRun) string {
+func (v *service) overlapPolicy(active []ring.JobRun) string {
 	o := cmp.Or(v.want.Cron.Overlap, ring.OverlapForbid)
 	if o != ring.OverlapAllow {
 		return o
 	}
-	mine := v.writes()
+	mine := v.wantedWrites()
 	unshared := func(run ring.JobRun) bool {
-		return !run.Share && slices.ContainsFunc(run.Writes, func(what string) bool { return among(mine, what) })
+		return !run.Share && slices.ContainsFunc(run.Writes, func(what string) bool { return anyClash(mine, what) })
 	}
-	if v.alone() != "" || slices.ContainsFunc(active, unshared) {
+	if v.aloneBecause() != "" || slices.ContainsFunc(active, unshared) {
 		return ring.OverlapForbid
 	}
 	return o
 }
 
-// overlaps is why a run does not begin beside what was under way when it was due; ""
+// overlapReason is why a run does not begin beside what was under way when it was due; ""
 // when it may, or takes its place. What ended before that may not be written down yet:
 // nobody was there.
-func (t *Pass) overlaps(v *service, due time.Time) string {
-	at := t.now.Add(due.Sub(t.wall()))
+func (t *Pass) overlapReason(v *service, due time.Time) string {
+	at := t.now.Add(due.Sub(t.wallClock()))
 	active := slices.DeleteFunc(t.underWay(v.id), func(run ring.JobRun) bool {
-		in := v.instance(run.Instance)
+		in := v.instanceByID(run.Instance)
 		return in != nil && in.Ended() && !in.Finished.After(at)
 	})
 	if len(active) == 0 {
 		return ""
 	}
-	switch v.overlap(active) {
+	switch v.overlapPolicy(active) {
 	case ring.OverlapReplace:
 		return ""
 	case ring.OverlapAllow:
@@ -286,21 +286,21 @@ func (t *decider) dueRun(v *service, row ring.CronRow) (ring.JobRun, bool) {
 // its way. One that replaces stops that.
 func (t *decider) placeFor(v *service, run ring.JobRun) int {
 	active := t.underWay(v.id)
-	how := v.overlap(active)
+	how := v.overlapPolicy(active)
 	if how != ring.OverlapAllow && len(active) > 0 {
 		if how == ring.OverlapReplace && run.Trigger == ring.OnSchedule {
 			t.giveWay(v, active, run)
 		}
-		v.lacks = say("the run %s is under way", dueSays(active[0]))
+		v.missing = say("the run %s is under way", dueSays(active[0]))
 		return 0
 	}
-	if i := slices.IndexFunc(v.all, func(in *inst) bool { return in.Live() }); i >= 0 && how != ring.OverlapAllow {
-		v.lacks = startedByHand(v.all[i])
+	if i := slices.IndexFunc(v.instances, func(in *instance) bool { return in.Live() }); i >= 0 && how != ring.OverlapAllow {
+		v.missing = startedByHand(v.instances[i])
 		return 0
 	}
 	for slot := 1; slot <= mostBeside; slot++ {
 		taken := slices.ContainsFunc(active, func(r ring.JobRun) bool { return max(1, r.Slot) == slot }) ||
-			slices.ContainsFunc(v.all, func(in *inst) bool { return in.Slot == slot && (in.Live() || in.leaving()) })
+			slices.ContainsFunc(v.instances, func(in *instance) bool { return in.Slot == slot && (in.Live() || in.isLeaving()) })
 		if !taken {
 			return slot
 		}
@@ -311,29 +311,29 @@ func (t *decider) placeFor(v *service, run ring.JobRun) int {
 // giveWay stops what is under way for the run that replaces it.
 func (t *decider) giveWay(v *service, active []ring.JobRun, next ring.JobRun) {
 	for _, run := range active {
-		in := v.instance(run.Instance)
+		in := v.instanceByID(run.Instance)
 		switch {
 		case run.State == "":
 			run.Reason = say("replaced by the run %s", dueSays(next))
 			t.endRun(v, nil, run, jobFailed, run.Reason)
 		case run.Stopped == "" && in != nil && in.Live():
 			run.Stopped, run.Final = say("a stop for the run %s", dueSays(next)), true
-			t.set(run)
-			t.do(t.step(v, ring.DoStop, in, run.Stopped))
+			t.setFact(run)
+			t.addStep(t.stepOn(v, ring.DoStop, in, run.Stopped))
 		}
 	}
 }
 
-// begins takes the due time off the list once its run has begun: whatever the
+// takeOffDue takes the due time off the list once its run has begun: whatever the
 // clock says later, none begins for it again.
-func (t *decider) begins(v *service) {
+func (t *decider) takeOffDue(v *service) {
 	row := t.Facts.Cron[v.id]
 	for slot := 1; slot <= mostBeside; slot++ {
 		run, ok := t.Facts.Jobs[ring.RunKey(v.id, ring.CronMark(slot))]
 		if ok && !row.Waits.IsZero() && run.Due.Equal(row.Waits) && run.State == jobStarted {
 			row.Begun = withBegun(row, row.Waits, timetableOf(v.want.Cron))
 			row.Due, row.Waits = row.Waits, time.Time{}
-			t.set(row)
+			t.setFact(row)
 			return
 		}
 	}
@@ -350,7 +350,7 @@ func (t *Pass) lastRun(v *service) ring.JobRun {
 	return last
 }
 
-func (t *Pass) asked(v *service) bool {
+func (t *Pass) isAskedFor(v *service) bool {
 	_, ok := t.Facts.Asks[v.id]
 	return ok
 }
@@ -363,13 +363,13 @@ func (t *Pass) cronStatus(v *service, st *ring.ServiceStatus) {
 	if row.Last != "" {
 		st.LastRun = &ring.RunOutcome{State: row.Last, Reason: row.LastSays, Ended: row.LastEnd.UTC()}
 	}
-	next := "next " + t.hour(row.Next)
+	next := "next " + t.hourSays(row.Next)
 	if row.Next.IsZero() {
 		next = "is never due again"
 	}
 	st.Phase, st.Reason = ring.PhaseReady, next
 	if row.Last == jobSucceeded {
-		st.Phase, st.Reason = ring.PhaseCompleted, say("%s; last run succeeded %s", next, t.hour(row.LastEnd))
+		st.Phase, st.Reason = ring.PhaseCompleted, say("%s; last run succeeded %s", next, t.hourSays(row.LastEnd))
 	}
 	switch active := t.underWay(v.id); {
 	case len(active) > 0:
@@ -378,21 +378,21 @@ func (t *Pass) cronStatus(v *service, st *ring.ServiceStatus) {
 			st.Reason = "is running; " + next
 		}
 	case !row.Waits.IsZero():
-		st.Reason = say("due %s, waits: %s; %s", t.hour(row.Waits), t.hindrance(v), next)
-	case t.asked(v):
-		st.Reason = say("asked for, waits: %s; %s", t.hindrance(v), next)
+		st.Reason = say("due %s, waits: %s; %s", t.hourSays(row.Waits), t.runHindrance(v), next)
+	case t.isAskedFor(v):
+		st.Reason = say("asked for, waits: %s; %s", t.runHindrance(v), next)
 	}
 	if row.Last == jobFailed {
-		st.Phase, st.Code, st.Reason = ring.PhaseDegraded, ring.WhyJobFailed, say("last run failed %s: %s; %s", t.hour(row.LastEnd), row.LastSays, next)
+		st.Phase, st.Code, st.Reason = ring.PhaseDegraded, ring.WhyJobFailed, say("last run failed %s: %s; %s", t.hourSays(row.LastEnd), row.LastSays, next)
 	}
 	if why := t.cronHeld(v); !why.None() {
 		st.Phase, st.Code, st.Reason = ring.PhaseHeld, why.Code, say("%s; %s", why.Says, next)
 	}
 }
 
-// hour is a time near enough without its date.
-func (t *Pass) hour(u time.Time) string {
-	if d := u.Sub(t.wall()); d > -12*time.Hour && d < 24*time.Hour {
+// hourSays is a time near enough without its date.
+func (t *Pass) hourSays(u time.Time) string {
+	if d := u.Sub(t.wallClock()); d > -12*time.Hour && d < 24*time.Hour {
 		return u.UTC().Format("15:04") + " UTC"
 	}
 	return clock(u)

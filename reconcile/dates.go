@@ -30,10 +30,10 @@ func (d *dates) begin(now time.Time) {
 	d.looked, d.look = d.look, now
 }
 
-// of is when, by our own clock, an instance started or became ready, which the
+// dateOf is when, by our own clock, an instance started or became ready, which the
 // engine or a probe puts at "at"; a stamp before "after" or in the future is of a clock
 // that jumped, and counts from when it was noticed.
-func (d *dates) of(instance string, ready bool, at, after, now time.Time) time.Time {
+func (d *dates) dateOf(instance string, ready bool, at, after, now time.Time) time.Time {
 	key := stamp{instance, ready, at.UnixNano()}
 	if was, ok := d.known[key]; ok {
 		at = was
@@ -44,20 +44,20 @@ func (d *dates) of(instance string, ready bool, at, after, now time.Time) time.T
 	return at
 }
 
-// instances dates since when each instance runs. One that was not there at the
+// dateInstances dates since when each instance runs. One that was not there at the
 // look before started after it; at the first look of a daemon the past is
 // believed.
-func (d *dates) instances(ins []ring.Instance, now time.Time) {
+func (d *dates) dateInstances(ins []ring.Instance, now time.Time) {
 	for i := range ins {
 		if in := &ins[i]; in.State == ring.StateRunning {
-			in.Since = d.of(in.ID, false, in.Started, d.looked, now)
+			in.Since = d.dateOf(in.ID, false, in.Started, d.looked, now)
 		}
 	}
 }
 
-// health dates since when each of ins, dated already, is ready: not before it
+// dateHealth dates since when each of ins, dated already, is ready: not before it
 // started. Known is not changed.
-func (d *dates) health(known map[string]ring.Health, ins []ring.Instance, now time.Time) map[string]ring.Health {
+func (d *dates) dateHealth(known map[string]ring.Health, ins []ring.Instance, now time.Time) map[string]ring.Health {
 	out := make(map[string]ring.Health, len(known))
 	for i := range ins {
 		in := &ins[i]
@@ -66,17 +66,17 @@ func (d *dates) health(known map[string]ring.Health, ins []ring.Instance, now ti
 			continue
 		}
 		if h.Ready {
-			h.Since = d.of(in.ID, true, h.Since, in.Since, now)
+			h.Since = d.dateOf(in.ID, true, h.Since, in.Since, now)
 		}
 		out[in.ID] = h
 	}
 	return out
 }
 
-// calm brings facts that a daemon wrote before the clock was set back to now:
+// calmFacts brings facts that a daemon wrote before the clock was set back to now:
 // nothing waits for a day that was there already. A rollout under way has its
 // progress deadline anew: the time without a daemon is nobody's fault.
-func calm(f ring.Facts, now time.Time) ring.Facts {
+func calmFacts(f ring.Facts, now time.Time) ring.Facts {
 	past := func(at *time.Time) bool {
 		late := at.After(now)
 		if late {

@@ -6,22 +6,22 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// gate is why the wanted version of a service may not start yet: what it
+// gateReason is why the wanted version of a service may not start yet: what it
 // depends on is not there. A failed dependency, which will not come by itself,
 // stops its dependents, not its neighbours.
-func (t *Pass) gate(v *service) ring.Reason {
+func (t *Pass) gateReason(v *service) ring.Reason {
 	if why := t.gateBut(v); !why.None() {
 		return why
 	}
-	return t.before(v)
+	return t.runBeforeMissing(v)
 }
 
 // gateBut is gate but for the job that runs before v, which comes last.
 func (t *Pass) gateBut(v *service) ring.Reason {
-	if why := t.outlasts(v); !why.None() {
+	if why := t.outlastingRun(v); !why.None() {
 		return why
 	}
-	if why := t.inherits(v); !why.None() {
+	if why := t.transferPending(v); !why.None() {
 		return why
 	}
 	owners := v.want.Spec.Owners()
@@ -45,7 +45,7 @@ func (t *Pass) gateBut(v *service) ring.Reason {
 			return ring.Reason{Code: ring.WhyAppNotReady, Says: say("waits for app %s, which is not there yet", after.App)}
 		}
 		for i := range f.App.Services {
-			if why, dead := t.reached(&f.App, &f.App.Services[i], after.Until); why != "" {
+			if why, dead := t.missingUntil(&f.App, &f.App.Services[i], after.Until); why != "" {
 				return ring.Reason{
 					Code: ring.WhyAppNotReady, On: ring.ID(after.App, f.App.Services[i].Name), Dead: dead,
 					Says: say("waits for app %s: %s %s", after.App, f.App.Services[i].Name, why),
@@ -64,7 +64,7 @@ func (t *Pass) gateOf(v *service, tied []string) ring.Reason {
 		if !ok || d.Optional && dep.Replicas == 0 || slices.Contains(tied, d.Service) && !dep.Kind.Ends() || d.Service == v.want.Before {
 			continue
 		}
-		if why, dead := t.reached(v.app, dep, d.Until); why != "" {
+		if why, dead := t.missingUntil(v.app, dep, d.Until); why != "" {
 			return ring.Reason{
 				Code: ring.WhyDependencyNotReady, On: ring.ID(v.app.Name, d.Service), Dead: dead,
 				Says: say("waits for %s: %s", d.Service, why),
@@ -80,7 +80,7 @@ func (t *Pass) gateOf(v *service, tied []string) ring.Reason {
 		if leader.Kind == ring.JobK {
 			until = ring.Completed
 		}
-		if why, dead := t.reached(v.app, leader, until); why != "" {
+		if why, dead := t.missingUntil(v.app, leader, until); why != "" {
 			return ring.Reason{
 				Code: ring.WhyDependencyNotReady, On: ring.ID(v.app.Name, name), Dead: dead,
 				Says: say("waits for %s, which it follows: %s", name, why),
@@ -93,15 +93,15 @@ func (t *Pass) gateOf(v *service, tied []string) ring.Reason {
 // gateOfTied is what keeps those from moving that would be stopped with v: they
 // are one step, so v does not move before they can.
 func (t *Pass) gateOfTied(v *service) ring.Reason {
-	if v.fate == nil || v.good == nil {
+	if v.group == nil || v.good == nil {
 		return ring.Reason{}
 	}
 	var names []string
-	for _, m := range v.fate.of {
+	for _, m := range v.group.members {
 		names = append(names, m.want.Name)
 	}
-	for _, m := range v.fate.of {
-		if m == v || !slices.ContainsFunc(m.all, func(in *inst) bool { return in.Live() }) {
+	for _, m := range v.group.members {
+		if m == v || !slices.ContainsFunc(m.instances, func(in *instance) bool { return in.Live() }) {
 			continue
 		}
 		if m.failed != nil {
@@ -111,7 +111,7 @@ func (t *Pass) gateOfTied(v *service) ring.Reason {
 			}
 		}
 		outside := *m
-		outside.want = without(m.want, func(name string) bool { return slices.Contains(names, name) || t.needs(v.app, name, names) })
+		outside.want = withoutDependencies(m.want, func(name string) bool { return slices.Contains(names, name) || t.dependsOnAny(v.app, name, names) })
 		if why := t.gateOf(&outside, nil); !why.None() {
 			return ring.Reason{
 				Code: ring.WhyGroupNotReady, On: why.On, Dead: why.Dead,
@@ -122,16 +122,16 @@ func (t *Pass) gateOfTied(v *service) ring.Reason {
 	return ring.Reason{}
 }
 
-// without is s without the dependencies that skip names.
-func without(s *ring.Service, skip func(string) bool) *ring.Service {
+// withoutDependencies is s without the dependencies that skip names.
+func withoutDependencies(s *ring.Service, skip func(string) bool) *ring.Service {
 	out := *s
 	out.DependsOn = slices.DeleteFunc(slices.Clone(s.DependsOn), func(d ring.Dependency) bool { return skip(d.Service) })
 	out.Spec.Follows = slices.DeleteFunc(slices.Clone(s.Spec.Follows), skip)
 	return &out
 }
 
-// needs says that a service of app depends on one of names, at whatever distance.
-func (t *Pass) needs(app *ring.App, name string, names []string) bool {
+// dependsOnAny reports whether a service of app depends on one of names, at whatever distance.
+func (t *Pass) dependsOnAny(app *ring.App, name string, names []string) bool {
 	met := map[string]bool{}
 	var visit func(string) bool
 	visit = func(n string) bool {
@@ -140,13 +140,13 @@ func (t *Pass) needs(app *ring.App, name string, names []string) bool {
 		}
 		met[n] = true
 		s, _ := app.Service(n)
-		next := append(s.Spec.Leaders(), dependencies(&s)...)
+		next := append(s.Spec.Leaders(), dependenciesOf(&s)...)
 		return slices.ContainsFunc(next, func(d string) bool { return slices.Contains(names, d) || visit(d) })
 	}
 	return visit(name)
 }
 
-func dependencies(s *ring.Service) []string {
+func dependenciesOf(s *ring.Service) []string {
 	var out []string
 	for _, d := range s.DependsOn {
 		out = append(out, d.Service)
@@ -157,9 +157,9 @@ func dependencies(s *ring.Service) []string {
 	return out
 }
 
-// reached is what is missing until a service has come as far as until; "" when
+// missingUntil is what is missing until a service has come as far as until; "" when
 // it has.
-func (t *Pass) reached(app *ring.App, s *ring.Service, until ring.Until) (why string, dead bool) {
+func (t *Pass) missingUntil(app *ring.App, s *ring.Service, until ring.Until) (why string, dead bool) {
 	id := ring.ID(app.Name, s.Name)
 	switch s.Kind {
 	case ring.JobK:
@@ -176,7 +176,7 @@ func (t *Pass) reached(app *ring.App, s *ring.Service, until ring.Until) (why st
 	row := t.Facts.Rollouts[id]
 	live, ready := 0, 0
 	for _, in := range t.seen[id] {
-		if in.Version != s.Version || !in.holds() {
+		if in.Version != s.Version || !in.holdsSlot() {
 			continue
 		}
 		if in.Live() {

@@ -26,12 +26,12 @@ type Pass struct {
 	raw      []ring.Instance // as seen, before takeAdopted; nil where nothing is adopted
 	// by service, sorted by slot, then creation, then ID: the order in which
 	// the engine listed them decides nothing
-	seen  map[ring.ServiceID][]*inst
-	views map[ring.ServiceID]*service
-	apps  map[string][]service // views by app, in the order of its plan
-	names []string             // of the apps in force when the views were made, sorted
-	fates []*fate
-	ties  map[string][]*inst // by container ID, the instances that are tied to it
+	seen   map[ring.ServiceID][]*instance
+	views  map[ring.ServiceID]*service
+	apps   map[string][]service // views by app, in the order of its plan
+	names  []string             // of the apps in force when the views were made, sorted
+	groups []*group
+	tied   map[string][]*instance // by container ID, the instances that are tied to it
 	// strays are the services that are seen and in no plan in force, sorted.
 	strays []ring.ServiceID
 	held   map[string]ring.Reason // source -> what its plan awaits
@@ -107,51 +107,51 @@ func Diff(w World, now time.Time) Decision {
 
 // decide asks every rule, in order.
 func (t *decider) decide() {
-	t.index()
-	t.overrides()
+	t.indexSeen()
+	t.updateOverrides()
 	t.handBack()
-	t.undo()
-	t.marks()
+	t.undoPlans()
+	t.carryMarks()
 	t.recordNames()
 	for i := range t.Sources {
-		t.stage(&t.Sources[i])
+		t.stagePlan(&t.Sources[i])
 	}
 	t.standIn()
-	t.scale()
-	t.look()
-	t.weighFates()
+	t.scalePlans()
+	t.makeViews()
+	t.judgeGroups()
 	for _, v := range t.inOrder() {
 		if !t.givenUp(v) {
-			t.service(v)
-		} else if v.fate == nil {
-			t.weigh(v)
+			t.decideService(v)
+		} else if v.group == nil {
+			t.judgeService(v)
 		}
 	}
-	t.tidy()
-	t.remember()
+	t.tidyHost()
+	t.rememberPlans()
 	t.imagesOff()
-	t.status()
-	t.posts()
-	t.trouble()
+	t.deriveStatus()
+	t.derivePosts()
+	t.tellTroubles()
 }
 
-// index sorts what is seen by service.
-func (t *Pass) index() {
+// indexSeen sorts what is seen by service.
+func (t *Pass) indexSeen() {
 	t.takeAdopted()
 	type named struct{ app, service string }
-	all, of, tied := make([]inst, len(t.Seen.Instances)), map[named][]*inst{}, false
+	all, of, tied := make([]instance, len(t.Seen.Instances)), map[named][]*instance{}, false
 	for i := range all {
 		in, v := &t.Seen.Instances[i], &all[i]
 		v.Instance, v.intent = in, t.Facts.Intents[in.ID].Kind
 		name := named{in.App, in.Service}
 		its := of[name]
 		if its == nil {
-			its = make([]*inst, 0, 4) // few have more
+			its = make([]*instance, 0, 4) // few have more
 		}
 		of[name] = append(its, v)
 		tied = tied || len(in.Joined) > 0
 	}
-	t.seen = make(map[ring.ServiceID][]*inst, len(of))
+	t.seen = make(map[ring.ServiceID][]*instance, len(of))
 	for name, ins := range of {
 		slices.SortFunc(ins, bySlot)
 		t.seen[ring.ID(name.app, name.service)] = ins
@@ -159,26 +159,26 @@ func (t *Pass) index() {
 	if !tied {
 		return
 	}
-	t.ties = map[string][]*inst{}
+	t.tied = map[string][]*instance{}
 	for _, id := range t.seenIDs() {
 		for _, in := range t.seen[id] {
 			for _, owner := range in.Joined {
-				t.ties[owner] = append(t.ties[owner], in)
+				t.tied[owner] = append(t.tied[owner], in)
 			}
 		}
 	}
 }
 
-func bySlot(a, b *inst) int {
+func bySlot(a, b *instance) int {
 	if a.Slot != b.Slot {
 		return cmp.Compare(a.Slot, b.Slot)
 	}
 	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 }
 
-// look makes the view of every service in force, before any is decided:
+// makeViews makes the view of every service in force, before any is decided:
 // dependents ask for the state of their dependencies.
-func (t *decider) look() {
+func (t *decider) makeViews() {
 	t.probes = make([]ring.Probe, 0, len(t.Seen.Instances))
 	t.apps = make(map[string][]service, len(t.Facts.Apps))
 	t.names = sortedKeys(t.Facts.Apps)
@@ -186,10 +186,10 @@ func (t *decider) look() {
 		f := t.Facts.Apps[name]
 		all := make([]service, len(f.App.Services))
 		for i := range all {
-			t.view(&all[i], &f.App, &f.App.Services[i])
+			t.makeView(&all[i], &f.App, &f.App.Services[i])
 		}
 		t.apps[name] = all
-		t.bind(all)
+		t.groupServices(all)
 	}
 	for id := range t.seen {
 		if t.views[id] == nil {
@@ -198,53 +198,53 @@ func (t *decider) look() {
 	}
 	slices.Sort(t.strays)
 	for _, id := range t.strays {
-		t.probe(t.seen[id], nil, t.Facts.Good[id])
+		t.probeInstances(t.seen[id], nil, t.Facts.Good[id])
 	}
 }
 
-// set decides a fact: remembered, and true for the rest of this pass.
-func (t *decider) set(f ring.Fact) {
+// setFact decides a fact: remembered, and true for the rest of this pass.
+func (t *decider) setFact(f ring.Fact) {
 	table, key := f.Row()
 	if !t.own[table] {
 		put(&t.own, table, true)
 		t.Facts.Own(table)
 	}
 	t.Facts.Put(table, key, f)
-	t.facts = append(twice(t.facts), f)
-	t.imply(f, table, key)
+	t.facts = append(roomForMore(t.facts), f)
+	t.implyViews(f, table, key)
 }
 
-// imply has the views say what a fact says. Nothing else writes the row of a service or
+// implyViews has the views say what a fact says. Nothing else writes the row of a service or
 // the intent of an instance.
-func (t *decider) imply(f ring.Fact, table, key string) {
+func (t *decider) implyViews(f ring.Fact, table, key string) {
 	switch f := f.(type) {
 	case ring.InForce:
-		t.keeps(&f.App)
+		t.enterKept(&f.App)
 	case ring.RolloutRow:
 		if v := t.views[f.ID]; v != nil {
-			v.row = f
+			v.rollout = f
 		}
 	case ring.Intent:
-		if in := t.instance(f.Instance); in != nil {
+		if in := t.instanceByID(f.Instance); in != nil {
 			in.intent = f.Kind
 		}
 	case ring.Forget:
 		if table != "intent" {
 			return
 		}
-		if in := t.instance(key); in != nil {
+		if in := t.instanceByID(key); in != nil {
 			in.intent = ""
 		}
 	}
 }
 
-func (t *decider) event(e ring.Event) {
+func (t *decider) addEvent(e ring.Event) {
 	e.At = t.now
-	t.events = append(twice(t.events), e)
+	t.events = append(roomForMore(t.events), e)
 }
 
-// wake asks for another look at u, or sooner.
-func (t *Pass) wake(u time.Time) {
+// wakeBy asks for another look at u, or sooner.
+func (t *Pass) wakeBy(u time.Time) {
 	if u.IsZero() || !u.After(t.now) {
 		return
 	}
@@ -253,21 +253,21 @@ func (t *Pass) wake(u time.Time) {
 	}
 }
 
-// do decides a step, unless its target is busy or has to wait after a failure.
-// It says whether the step was decided.
-func (t *decider) do(a ring.Action) bool {
+// addStep decides a step, unless its target is busy or has to wait after a failure.
+// It reports whether the step was decided.
+func (t *decider) addStep(a ring.Action) bool {
 	target := a.Target()
-	if t.busy(target) || t.untouchable(&a) {
+	if t.isBusy(target) || t.isUntouchable(&a) {
 		return false
 	}
 	if len(t.Tries) > 0 {
-		if try, ok := t.Tries[tryKey(a)]; ok && again(try, a) && t.now.Before(try.Next) {
-			t.wake(try.Next)
+		if try, ok := t.Tries[tryKey(a)]; ok && sameTry(try, a) && t.now.Before(try.Next) {
+			t.wakeBy(try.Next)
 			return false
 		}
 	}
 	a.Source = cmp.Or(a.Source, t.Facts.Apps[a.App].App.Source)
-	t.steps = append(twice(t.steps), a)
+	t.steps = append(roomForMore(t.steps), a)
 	if t.by.decided == nil {
 		t.by.decided = map[string]bool{}
 	}
@@ -279,8 +279,8 @@ func (t *decider) do(a ring.Action) bool {
 	return true
 }
 
-// busy says that a step on target is in flight or was just decided.
-func (t *Pass) busy(target string) bool {
+// isBusy reports whether a step on target is in flight or was just decided.
+func (t *Pass) isBusy(target string) bool {
 	_, ok := t.Busy[target]
 	return ok || t.by.decided[target]
 }
@@ -295,8 +295,8 @@ func (t *Pass) inFlight(id ring.ServiceID) *ring.Action {
 	return &a
 }
 
-// source finds a configured source; nil when there is none of that name.
-func (t *Pass) source(name string) *Source {
+// sourceNamed finds a configured source; nil when there is none of that name.
+func (t *Pass) sourceNamed(name string) *Source {
 	for i := range t.Sources {
 		if t.Sources[i].Name == name {
 			return &t.Sources[i]
@@ -328,10 +328,10 @@ func keysThat[K cmp.Ordered, V any](m map[K]V, is func(K) bool) (out []K) {
 	return out
 }
 
-// twice has room for one more, and for as many again where there is none: append's own
+// roomForMore has room for one more, and for as many again where there is none: append's own
 // steps are small, and a look in which a thousand rollouts begin would copy its actions,
 // which are large, a dozen times.
-func twice[T any](all []T) []T {
+func roomForMore[T any](all []T) []T {
 	if len(all) < cap(all) {
 		return all
 	}

@@ -15,36 +15,36 @@ import (
 
 // drifted is one thing that is not as the plan has it.
 type drifted struct {
-	in   *inst
+	in   *instance
 	what string
 	step ring.ActionKind // what puts it back; "" is another rule, or nothing
 	name string          // of a rename
 }
 
-// reports says that what others change of an app is told and stays.
-func reports(app *ring.App) bool { return app.Drift == ring.DriftReport }
+// onlyReports reports whether what others change of an app is told and stays.
+func onlyReports(app *ring.App) bool { return app.Drift == ring.DriftReport }
 
-// drift tells what others changed of a service at rest. It comes before the rules
+// findDrift tells what others changed of a service at rest. It comes before the rules
 // that put it in order, some of which do so without a word about why.
-func (t *decider) drift(v *service) []drifted {
+func (t *decider) findDrift(v *service) []drifted {
 	if v.want.Kind != ring.Worker {
 		return nil
 	}
-	if !v.row.Done && !v.restoring() {
-		return t.hindered(v)
+	if !v.rollout.Done && !v.isRestoring() {
+		return t.hinderedInstances(v)
 	}
-	found := t.drifts(v)
+	found := t.driftsOfSlots(v)
 	t.tellDrift(v, found)
 	return found
 }
 
-// hindered is what hands of others did in a rollout to an instance of the version that
+// hinderedInstances is what hands of others did in a rollout to an instance of the version that
 // comes, and that keeps it from ever being ready: it is no word on that version. It is
 // put back and not called drift.
-func (t *decider) hindered(v *service) (out []drifted) {
+func (t *decider) hinderedInstances(v *service) (out []drifted) {
 	names := t.networksOf(v)
-	for _, in := range v.all {
-		if in.Version != v.target.Version || !in.holds() || in.intent != "" || t.adopted(in) != nil {
+	for _, in := range v.instances {
+		if in.Version != v.target.Version || !in.holdsSlot() || in.intent != "" || t.adoptedRow(in) != nil {
 			continue
 		}
 		for _, d := range t.driftsOf(v, in, names) {
@@ -58,27 +58,27 @@ func (t *decider) hindered(v *service) (out []drifted) {
 
 // putBack takes the next step that undoes what others did and that no other rule takes.
 func (t *decider) putBack(v *service, found []drifted) {
-	if reports(v.app) || t.busy(string(v.id)) {
+	if onlyReports(v.app) || t.isBusy(string(v.id)) {
 		return
 	}
 	for _, d := range found {
 		if d.step == "" || d.step == ring.DoConnect && t.networksMissing(v.of, v.target) {
 			continue // the network was removed as well: it is made first
 		}
-		a := t.step(v, d.step, d.in, d.what)
+		a := t.stepOn(v, d.step, d.in, d.what)
 		a.NewName = d.name
-		if t.do(a) {
+		if t.addStep(a) {
 			return
 		}
 	}
 }
 
-// drifts is all of a service that is not as the plan has it, by slot.
-func (t *decider) drifts(v *service) []drifted {
+// driftsOfSlots is all of a service that is not as the plan has it, by slot.
+func (t *decider) driftsOfSlots(v *service) []drifted {
 	var out []drifted
 	names := t.networksOf(v)
-	for _, in := range v.all {
-		if in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas || in.intent != "" {
+	for _, in := range v.instances {
+		if in.Version != v.target.Version || !in.holdsSlot() || in.Slot > v.target.Replicas || in.intent != "" {
 			continue
 		}
 		if in.Ended() {
@@ -93,7 +93,7 @@ func (t *decider) drifts(v *service) []drifted {
 		if v.inSlot(slot) != nil || t.doneIn(v, slot) {
 			continue
 		}
-		if t.taken(v, slot) {
+		if t.slotTaken(v, slot) {
 			out = append(out, drifted{what: removedSays(slot)}) // the slot is filled again
 		}
 		if says := t.nameHeld(v, slot, nil); says != "" {
@@ -104,12 +104,12 @@ func (t *decider) drifts(v *service) []drifted {
 }
 
 // driftsOf is what is not in order about an instance that runs.
-func (t *decider) driftsOf(v *service, in *inst, names map[string]string) (out []drifted) {
+func (t *decider) driftsOf(v *service, in *instance, names map[string]string) (out []drifted) {
 	slot := func(format string, args ...any) string { return say("slot %d ", in.Slot) + say(format, args...) }
 	if in.State == ring.StatePaused {
 		return []drifted{{in: in, what: slot("was paused by hand"), step: ring.DoUnpause}}
 	}
-	if in.State != ring.StateRunning || t.adopted(in) != nil {
+	if in.State != ring.StateRunning || t.adoptedRow(in) != nil {
 		return nil // an adopted one is not as the plan has it: nobody's hand made it so
 	}
 	its := v.target.Spec.ContainerName
@@ -132,7 +132,7 @@ func (t *decider) driftsOf(v *service, in *inst, names map[string]string) (out [
 			continue
 		}
 		_, there := t.networksBy().there[network]
-		if _, joined := in.Addresses[network]; !joined && !(there && t.busy("network "+network)) {
+		if _, joined := in.Addresses[network]; !joined && !(there && t.isBusy("network "+network)) {
 			out = append(out, drifted{in: in, what: slot("was taken off network %s by hand", network), step: ring.DoConnect})
 		}
 	}
@@ -155,12 +155,12 @@ func (t *Pass) networksOf(v *service) map[string]string {
 	if len(v.target.Spec.Networks) == 0 {
 		return nil
 	}
-	return t.networks(v.of)
+	return t.networkNames(v.of)
 }
 
 // byHand is how somebody ended an instance of ours; "" when nobody did. The engine
 // tells it once: a daemon that was started since knows it from what was journalled.
-func (t *Pass) byHand(v *service, in *inst) string {
+func (t *Pass) byHand(v *service, in *instance) string {
 	if in.intent != "" || !in.Ended() {
 		return ""
 	}
@@ -170,19 +170,19 @@ func (t *Pass) byHand(v *service, in *inst) string {
 	return ""
 }
 
-// taken says that a slot that was filled when the service was last in order is
+// slotTaken reports whether a slot that was filled when the service was last in order is
 // empty, and none of ours emptied it.
-func (t *Pass) taken(v *service, slot int) bool {
+func (t *Pass) slotTaken(v *service, slot int) bool {
 	good, ok := t.Facts.Good[v.id] // by the count of Git: slots that a person adds were never filled
-	if !ok || !v.row.Done || good.Service.Version != v.target.Version || slot > good.Service.Replicas || v.row.Few > 0 && slot >= v.row.Few {
+	if !ok || !v.rollout.Done || good.Service.Version != v.target.Version || slot > good.Service.Replicas || v.rollout.Few > 0 && slot >= v.rollout.Few {
 		return false
 	}
-	return !t.busy(string(v.id)) && !t.emptied(v, slot)
+	return !t.isBusy(string(v.id)) && !t.emptiedByUs(v, slot)
 }
 
-// emptied says that a slot is empty because we removed what was in it, to fill it
+// emptiedByUs reports whether a slot is empty because we removed what was in it, to fill it
 // again. That outlasts a daemon that ends between the two.
-func (t *Pass) emptied(v *service, slot int) bool {
+func (t *Pass) emptiedByUs(v *service, slot int) bool {
 	for _, it := range t.Facts.Intents {
 		if it.Kind == intentRemove && it.ID == v.id && it.Slot == slot {
 			return true
@@ -191,10 +191,10 @@ func (t *Pass) emptied(v *service, slot int) bool {
 	return false
 }
 
-// removal is the step that a removal means. That its slot is to be filled again is
+// removalStep is the step that a removal means. That its slot is to be filled again is
 // remembered with its end.
-func (t *Pass) removal(v *service, in *inst, it ring.Intent) ring.Action {
-	a := t.step(v, ring.DoRemove, in, it.Reason)
+func (t *Pass) removalStep(v *service, in *instance, it ring.Intent) ring.Action {
+	a := t.stepOn(v, ring.DoRemove, in, it.Reason)
 	if it.Slot > 0 {
 		a.Then = append(a.Then, it)
 	}
@@ -206,20 +206,20 @@ func (t *Pass) removal(v *service, in *inst, it ring.Intent) ring.Action {
 func (t *Pass) fewSlots(v *service) int {
 	app, ok := t.planned[v.app.Name]
 	planned, has := app.Service(v.want.Name)
-	was := v.row.Few
+	was := v.rollout.Few
 	switch few := v.target.Replicas + 1; {
-	case ok && has && few <= planned.Replicas && (was == 0 || few < was || t.settled(v)):
+	case ok && has && few <= planned.Replicas && (was == 0 || few < was || t.isSettled(v)):
 		return few
-	case was > 0 && (!ok || few > planned.Replicas) && t.settled(v):
+	case was > 0 && (!ok || few > planned.Replicas) && t.isSettled(v):
 		return 0
 	}
 	return was
 }
 
-// toFill says that what a removal emptied is to be filled and is not yet.
+// toFill reports whether what a removal emptied is to be filled and is not yet.
 func (t *Pass) toFill(it ring.Intent) bool {
 	v := t.views[it.ID]
-	return v != nil && it.Slot > 0 && it.Slot <= v.target.Replicas && v.row.Done && v.inSlot(it.Slot) == nil && !t.doneIn(v, it.Slot)
+	return v != nil && it.Slot > 0 && it.Slot <= v.target.Replicas && v.rollout.Done && v.inSlot(it.Slot) == nil && !t.doneIn(v, it.Slot)
 }
 
 func removedSays(slot int) string { return say("the container of slot %d was removed by hand", slot) }
@@ -227,7 +227,7 @@ func removedSays(slot int) string { return say("the container of slot %d was rem
 // leftAlone is why a slot stays empty that somebody emptied: its app only wants to be told;
 // "" where it is filled again.
 func (t *Pass) leftAlone(v *service, slot int) string {
-	if !reports(v.app) || !t.taken(v, slot) {
+	if !onlyReports(v.app) || !t.slotTaken(v, slot) {
 		return ""
 	}
 	return removedSays(slot) + ", and the app has drift: report"
@@ -262,7 +262,7 @@ func limitsOff(want, have *ring.Resources) (out []limitOff) {
 	if want.MemorySwap != 0 || want.Memory == have.Memory && have.MemorySwap != 0 && have.MemorySwap != 2*have.Memory && have.MemorySwap != -1 {
 		number("memswap_limit", want.MemorySwap, have.MemorySwap)
 	}
-	if w, h := pids(want), pids(have); w != h {
+	if w, h := processLimit(want), processLimit(have); w != h {
 		number("pids_limit", w, h)
 	}
 	if want.CPUSet != have.CPUSet {
@@ -271,8 +271,8 @@ func limitsOff(want, have *ring.Resources) (out []limitOff) {
 	return out
 }
 
-// pids is the bound of processes; all that mean "none" are equal.
-func pids(r *ring.Resources) int64 {
+// processLimit is the bound of processes; all that mean "none" are equal.
+func processLimit(r *ring.Resources) int64 {
 	if r.PidsLimit == nil || *r.PidsLimit <= 0 {
 		return 0
 	}
@@ -300,16 +300,16 @@ func (t *decider) tellDrift(v *service, found []drifted) {
 	for _, says := range what {
 		if !slices.Contains(row.What, says) {
 			anew = append(anew, says)
-			t.event(t.driftEvent(v, ring.DriftSeen, says))
+			t.addEvent(t.driftEvent(v, ring.DriftSeen, says))
 		}
 	}
 	if len(anew) > 0 {
-		t.hands(v.id, strings.Join(anew, "; ")) // one act, however many slots it met
+		t.countOutsideAct(v.id, strings.Join(anew, "; ")) // one act, however many slots it met
 	}
 	if len(what) == 0 {
-		t.set(ring.Forget{Table: "drift", Key: string(v.id)})
+		t.setFact(ring.Forget{Table: "drift", Key: string(v.id)})
 		if known {
-			t.event(t.driftEvent(v, ring.DriftHealed, say("in order again: %s", strings.Join(row.What, "; "))))
+			t.addEvent(t.driftEvent(v, ring.DriftHealed, say("in order again: %s", strings.Join(row.What, "; "))))
 		}
 		return
 	}
@@ -317,7 +317,7 @@ func (t *decider) tellDrift(v *service, found []drifted) {
 	if !known {
 		since = t.now
 	}
-	t.set(ring.Drift{ID: v.id, What: what, Since: since, Ended: ended})
+	t.setFact(ring.Drift{ID: v.id, What: what, Since: since, Ended: ended})
 }
 
 func (t *Pass) driftEvent(v *service, kind, says string) ring.Event {

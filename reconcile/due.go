@@ -40,10 +40,10 @@ func timetableOf(c *ring.Cron) timetable {
 // mostSet is the most by which clocks are set.
 const mostSet = 3 * time.Hour
 
-// next is the first time after "after" that the schedule is due; zero is never.
+// nextAfter is the first time after "after" that the schedule is due; zero is never.
 // A time that the clocks skip is due when it would have come, had they not been
 // set; of one that they show twice, only the first is.
-func (x timetable) next(after time.Time) time.Time {
+func (x timetable) nextAfter(after time.Time) time.Time {
 	if x.schedule == nil {
 		return time.Time{}
 	}
@@ -57,7 +57,7 @@ func (x timetable) next(after time.Time) time.Time {
 	if settled := since.IsZero() || after.Sub(since) > mostSet; settled && !n.IsZero() && (until.IsZero() || n.Before(until)) {
 		return n.UTC() // no clock is set in between
 	}
-	return x.nextOnTheClock(shown(after).Add(-mostSet), after)
+	return x.nextOnTheClock(timeShown(after).Add(-mostSet), after)
 }
 
 // nextOnTheClock goes through what the clocks show from a time on: what comes
@@ -66,28 +66,28 @@ func (x timetable) nextOnTheClock(from, after time.Time) time.Time {
 	var best time.Time
 	for {
 		from = x.schedule.Next(from)
-		if from.IsZero() || !best.IsZero() && from.After(shown(best).Add(mostSet)) {
+		if from.IsZero() || !best.IsZero() && from.After(timeShown(best).Add(mostSet)) {
 			return atUTC(best)
 		}
-		if at := x.comes(from); at.After(after) && (best.IsZero() || at.Before(best)) {
+		if at := x.firstShowing(from); at.After(after) && (best.IsZero() || at.Before(best)) {
 			best = at.In(x.zone)
 		}
 	}
 }
 
-// shown is what the clocks show at a moment, as if it were UTC.
-func shown(at time.Time) time.Time {
+// timeShown is what the clocks show at a moment, as if it were UTC.
+func timeShown(at time.Time) time.Time {
 	_, offset := at.Zone()
 	return at.UTC().Add(time.Duration(offset) * time.Second)
 }
 
-// comes is the first moment at which the clocks show what is given, or would
+// firstShowing is the first moment at which the clocks show what is given, or would
 // have, had they not been set over it.
-func (x timetable) comes(show time.Time) time.Time {
+func (x timetable) firstShowing(show time.Time) time.Time {
 	with := func(near time.Time) (at time.Time, so bool) {
 		_, offset := near.In(x.zone).Zone()
 		at = show.Add(-time.Duration(offset) * time.Second)
-		return at, shown(at.In(x.zone)).Equal(show)
+		return at, timeShown(at.In(x.zone)).Equal(show)
 	}
 	early, so := with(show.Add(-24 * time.Hour))
 	late, then := with(show.Add(24 * time.Hour))
@@ -98,18 +98,18 @@ func (x timetable) comes(show time.Time) time.Time {
 	return early
 }
 
-// newest is the last of the due times from first on that is not after now and no
+// newestDue is the last of the due times from first on that is not after now and no
 // older than window; zero when all are older.
-func (x timetable) newest(first, now time.Time, window time.Duration) time.Time {
+func (x timetable) newestDue(first, now time.Time, window time.Duration) time.Time {
 	due := first
 	if oldest := now.Add(-window); due.Before(oldest) {
-		due = x.next(oldest.Add(-time.Second))
+		due = x.nextAfter(oldest.Add(-time.Second))
 	}
 	if due.IsZero() || due.After(now) {
 		return time.Time{}
 	}
 	for {
-		n := x.next(due)
+		n := x.nextAfter(due)
 		if n.IsZero() || n.After(now) {
 			return due
 		}

@@ -87,7 +87,7 @@ func TestACronJobIsDueAtTheTimesOfACalendar(t *testing.T) {
 			x := timetableOf(&ring.Cron{Schedule: tt.schedule, Timezone: tt.zone})
 			at := moment(t, tt.after)
 			for _, want := range tt.due {
-				at = x.next(at)
+				at = x.nextAfter(at)
 				require.Equal(t, moment(t, want).UTC(), at, "want %s", want)
 			}
 		})
@@ -100,9 +100,9 @@ func TestNoDayOfTheYearIsLeftOutAndNoneHasTwo(t *testing.T) {
 	for _, zone := range []string{"Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe", "Africa/Casablanca", "UTC"} {
 		for _, schedule := range []string{"30 2 * * *", "0 0 * * *", "59 23 * * *", "15 3 * * *"} {
 			x := timetableOf(&ring.Cron{Schedule: schedule, Timezone: zone})
-			at := x.next(moment(t, "2015-01-01T12:00:00Z"))
+			at := x.nextAfter(moment(t, "2015-01-01T12:00:00Z"))
 			for range 5 * 365 {
-				n := x.next(at)
+				n := x.nextAfter(at)
 				gap := n.Sub(at)
 				require.True(t, gap >= 22*time.Hour && gap <= 26*time.Hour, "%s %s: from %s to %s", zone, schedule, at, n)
 				at = n
@@ -114,15 +114,15 @@ func TestNoDayOfTheYearIsLeftOutAndNoneHasTwo(t *testing.T) {
 func TestTheNewestOfWhatWasMissedIsFound(t *testing.T) {
 	hourly := timetableOf(&ring.Cron{Schedule: "0 * * * *", Timezone: "UTC"})
 	first, now := moment(t, "2026-01-01T01:00:00Z"), moment(t, "2026-01-01T07:20:00Z")
-	require.Equal(t, moment(t, "2026-01-01T07:00:00Z"), hourly.newest(first, now, time.Hour))
-	require.Equal(t, moment(t, "2026-01-01T07:00:00Z"), hourly.newest(first, now, 20*time.Minute))
-	require.Zero(t, hourly.newest(first, now, 19*time.Minute))
-	require.Equal(t, first, hourly.newest(first, first, time.Minute))
-	require.Zero(t, hourly.newest(first, first.Add(-time.Second), time.Hour))
+	require.Equal(t, moment(t, "2026-01-01T07:00:00Z"), hourly.newestDue(first, now, time.Hour))
+	require.Equal(t, moment(t, "2026-01-01T07:00:00Z"), hourly.newestDue(first, now, 20*time.Minute))
+	require.Zero(t, hourly.newestDue(first, now, 19*time.Minute))
+	require.Equal(t, first, hourly.newestDue(first, first, time.Minute))
+	require.Zero(t, hourly.newestDue(first, first.Add(-time.Second), time.Hour))
 	daily := timetableOf(&ring.Cron{Schedule: "0 3 * * *", Timezone: "UTC"})
-	require.Zero(t, daily.newest(moment(t, "2025-12-20T03:00:00Z"), now, 2*time.Hour))
+	require.Zero(t, daily.newestDue(moment(t, "2025-12-20T03:00:00Z"), now, 2*time.Hour))
 	minutely := timetableOf(&ring.Cron{Schedule: "* * * * *", Timezone: "UTC"})
-	require.Equal(t, moment(t, "2026-01-01T07:20:00Z"), minutely.newest(moment(t, "2020-01-01T00:00:00Z"), now, 7*24*time.Hour))
+	require.Equal(t, moment(t, "2026-01-01T07:20:00Z"), minutely.newestDue(moment(t, "2020-01-01T00:00:00Z"), now, 7*24*time.Hour))
 }
 
 func moment(t *testing.T, s string) time.Time {

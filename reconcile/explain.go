@@ -22,23 +22,23 @@ func Explain(w World, now time.Time, id ring.ServiceID, slot int, rules bool) (r
 	out := ring.Explained{App: app, Service: service, Slot: slot, Instances: []ring.ExplainedInstance{}}
 	st, as := t.statusOf(app, service)
 	v := t.views[id]
-	if st == nil && !t.coming(id) && len(t.seen[id]) == 0 {
+	if st == nil && !t.isComing(id) && len(t.seen[id]) == 0 {
 		return out, false
 	}
 	e := &explainer{decider: t, id: id, v: v, app: as, out: &out}
 	if st != nil {
 		out.Phase, out.Says, out.Rollout, out.Conditions = st.Phase, st.Reason, st.Rollout, st.Conditions
 	}
-	e.source()
-	e.steps()
-	e.tries()
-	e.instances(slot)
+	e.fillSource()
+	e.fillSteps()
+	e.fillTries()
+	e.fillInstances(slot)
 	if v != nil {
-		e.wanted()
-		e.inputs()
+		e.fillWanted()
+		e.fillInputs()
 	}
-	e.overrides()
-	e.decides()
+	e.fillOverrides()
+	e.fillRule()
 	if rules {
 		out.Trace = t.trace.asked
 	}
@@ -73,7 +73,7 @@ type explainer struct {
 	out *ring.Explained
 }
 
-func (e *explainer) source() {
+func (e *explainer) fillSource() {
 	app, _ := e.id.Split()
 	e.out.Source = e.Facts.Apps[app].App.Source
 	for i := range e.Sources {
@@ -87,35 +87,35 @@ func (e *explainer) source() {
 	}
 }
 
-// mine says that a step is about the service, or fetches its image.
-func (e *explainer) mine(a ring.Action) bool {
+// isAbout reports whether a step is about the service, or fetches its image.
+func (e *explainer) isAbout(a ring.Action) bool {
 	app, service := e.id.Split()
 	return a.App == app && a.Service == service && a.Kind != ring.DoLog
 }
 
-func (e *explainer) steps() {
+func (e *explainer) fillSteps() {
 	for _, target := range sortedKeys(e.Busy) {
-		if a := e.Busy[target]; e.mine(a) {
+		if a := e.Busy[target]; e.isAbout(a) {
 			e.out.Steps = append(e.out.Steps, ring.ExplainedStep{Kind: a.Kind, Slot: a.Slot, Reason: a.Reason, Far: e.Progress[target], Now: true})
 		}
 	}
 	for _, a := range e.decider.steps {
-		if e.mine(a) {
+		if e.isAbout(a) {
 			e.out.Steps = append(e.out.Steps, ring.ExplainedStep{Kind: a.Kind, Slot: a.Slot, Reason: a.Reason})
 		}
 	}
 }
 
-// tries are the failed steps of the service: those of its containers rather than
+// fillTries are the failed steps of the service: those of its containers rather than
 // the newest of them once more. What was asked for an image that no plan names any
 // more is the past.
-func (e *explainer) tries() {
+func (e *explainer) fillTries() {
 	for _, key := range sortedKeys(e.Tries) {
 		try := e.Tries[key]
 		image := e.v != nil && key == "pull "+e.v.target.Pin.Image
-		asks := try.Kind == ring.DoResolve && strings.HasSuffix(key, " "+string(e.id)) && e.names(key)
+		asks := try.Kind == ring.DoResolve && strings.HasSuffix(key, " "+string(e.id)) && e.namesImage(key)
 		its := key == string(e.id) && try.Name == "" || strings.HasPrefix(key, string(e.id)+" ")
-		if !image && !asks && !its || e.refused(try) {
+		if !image && !asks && !its || e.isRefusedReload(try) {
 			continue
 		}
 		row := ring.ExplainedTry{Kind: try.Kind, Name: try.Name, N: try.N, Err: try.Err, Cause: try.Cause, Next: utc(try.Next)}
@@ -126,15 +126,15 @@ func (e *explainer) tries() {
 	}
 }
 
-// refused says that a step was the reload of files that failed for good: the verdict on
+// isRefusedReload reports whether a step was the reload of files that failed for good: the verdict on
 // them says so, and they are not tried again.
-func (e *explainer) refused(try ring.Try) bool {
-	return e.v != nil && e.v.spoiled != nil && try.Kind == ring.DoReload && try.Version == e.v.spoiled.Version
+func (e *explainer) isRefusedReload(try ring.Try) bool {
+	return e.v != nil && e.v.filesFailed != nil && try.Kind == ring.DoReload && try.Version == e.v.filesFailed.Version
 }
 
-// names says that the plan in force or the next one has the image of a resolve's
+// namesImage reports whether the plan in force or the next one has the image of a resolve's
 // target for the service.
-func (e *explainer) names(target string) bool {
+func (e *explainer) namesImage(target string) bool {
 	app, service := e.id.Split()
 	of := func(image string) bool {
 		return target == ring.Action{Kind: ring.DoResolve, Image: image, App: app, Service: service}.Target()
@@ -156,13 +156,13 @@ func (e *explainer) names(target string) bool {
 	return false
 }
 
-func (e *explainer) instances(slot int) {
+func (e *explainer) fillInstances(slot int) {
 	for _, in := range e.seen[e.id] {
 		if slot != 0 && in.Slot != slot {
 			continue
 		}
 		row := ring.ExplainedInstance{
-			InstanceStatus: e.instanceStatus(e.v, in), Stands: e.stands(in), Engine: in.State,
+			InstanceStatus: e.instanceStatus(e.v, in), Stands: e.standsFor(in), Engine: in.State,
 			Started: utc(in.Started), Policy: cmp.Or(in.Policy, "no"),
 		}
 		if h, ok := e.Health[in.ID]; ok && h.Ready {
@@ -178,8 +178,8 @@ func (e *explainer) instances(slot int) {
 	}
 }
 
-// stands is what the version of an instance is to the service.
-func (e *explainer) stands(in *inst) string {
+// standsFor is what the version of an instance is to the service.
+func (e *explainer) standsFor(in *instance) string {
 	switch {
 	case e.v == nil:
 		return "not in the plan"
@@ -193,7 +193,7 @@ func (e *explainer) stands(in *inst) string {
 	return "superseded"
 }
 
-func (e *explainer) wanted() {
+func (e *explainer) fillWanted() {
 	v := e.v
 	w := &ring.ExplainedWant{
 		Kind: v.want.Kind, Replicas: v.want.Replicas, Version: v.want.Version, Commit: v.want.Changed, Image: v.want.Spec.Image,
@@ -216,15 +216,15 @@ func (e *explainer) wanted() {
 	e.out.Wanted = w
 }
 
-// inputs are what the version is made of: a change of any of them is another one.
-func (e *explainer) inputs() {
+// fillInputs are what the version is made of: a change of any of them is another one.
+func (e *explainer) fillInputs() {
 	s, app := e.v.want, e.v.app
 	add := func(name, says string) {
 		e.out.Inputs = append(e.out.Inputs, ring.ExplainedInput{Name: name, Says: says})
 	}
 	add("image", s.Pin.Digest())
 	nothing, none := ring.Service{Spec: ring.Spec{Image: s.Spec.Image}, Pin: s.Pin}, ring.App{}
-	for _, d := range differences(&none, &nothing, app, s) {
+	for _, d := range versionDifferences(&none, &nothing, app, s) {
 		if d.key != "spec.mounts" && d.key != "spec.networks" {
 			add(d.says, "")
 		}
@@ -255,8 +255,8 @@ func mountSays(m ring.Mount) string {
 	return say("%s %s", m.Kind, m.Source)
 }
 
-// overrides are those that stand on the service, or on its app.
-func (e *explainer) overrides() {
+// fillOverrides are those that stand on the service, or on its app.
+func (e *explainer) fillOverrides() {
 	app, _ := e.id.Split()
 	for _, o := range e.overrideStatus() {
 		if o.Target == string(e.id) || o.Target == app {
@@ -265,12 +265,12 @@ func (e *explainer) overrides() {
 	}
 }
 
-// decides names the rule that decides now and what comes next. The order is that
+// fillRule names the rule that decides now and what comes next. The order is that
 // of the rules themselves: what is above keeps those below from being asked.
-func (e *explainer) decides() {
+func (e *explainer) fillRule() {
 	o := e.out
 	o.Phase = cmp.Or(o.Phase, ring.PhasePending)
-	rule, next := e.rule()
+	rule, next := e.decidingRule()
 	o.Rule, o.Next = rule, next
 	o.Says = cmp.Or(o.Says, rule)
 	for _, in := range o.Instances {
@@ -288,39 +288,39 @@ func (e *explainer) decides() {
 	}
 }
 
-// rule is the rule that decides, and what follows from it for whoever asks.
-func (e *explainer) rule() (rule, next string) {
+// decidingRule is the rule that decides, and what follows from it for whoever asks.
+func (e *explainer) decidingRule() (rule, next string) {
 	app, service := e.id.Split()
 	name := string(e.id)
 	switch {
-	case e.observed(app):
+	case e.isObserved(app):
 		return "its source is only observed: nothing is changed here", "set apply: auto for the source in the configuration, and restart gitring"
 	case !e.heldBy(e.id).None():
-		return e.heldBy(e.id).Says, "gitring release " + e.target(ring.OverrideHold) + " --reason '…' lets gitring go on"
+		return e.heldBy(e.id).Says, "gitring release " + e.overrideTarget(ring.OverrideHold) + " --reason '…' lets gitring go on"
 	}
 	if e.v == nil {
-		return e.outside(app, service)
+		return e.ruleOutsidePlan(app, service)
 	}
-	if len(e.v.all) == 0 && len(e.out.Steps) == 0 && e.app != nil && e.app.Refusal != nil {
+	if len(e.v.instances) == 0 && len(e.out.Steps) == 0 && e.app != nil && e.app.Refusal != nil {
 		return say("the newest commit of the app is refused: %s", e.app.Refusal.Says), cmp.Or(e.app.Refusal.Hint, "push a commit that mends it")
 	}
-	if rule, next = e.kind(name); rule != "" {
+	if rule, next = e.ruleOfRuns(name); rule != "" {
 		return rule, next
 	}
-	return e.worker(name)
+	return e.ruleOfWorker(name)
 }
 
-// target is what an override stands on: the service, or all of its app.
-func (e *explainer) target(k ring.OverrideKind) string {
+// overrideTarget is what an override stands on: the service, or all of its app.
+func (e *explainer) overrideTarget(k ring.OverrideKind) string {
 	if o := e.standingOn(k, e.id); o != nil {
 		return o.Target
 	}
 	return string(e.id)
 }
 
-// outside is for a service that no plan in force has: it is on its way here, or on
+// ruleOutsidePlan is for a service that no plan in force has: it is on its way here, or on
 // its way out.
-func (e *explainer) outside(app, service string) (rule, next string) {
+func (e *explainer) ruleOutsidePlan(app, service string) (rule, next string) {
 	if e.app != nil && e.app.Refusal != nil {
 		return say("the app is refused: %s", e.app.Refusal.Says), cmp.Or(e.app.Refusal.Hint, "push a commit that mends it")
 	}
@@ -342,7 +342,7 @@ func (e *explainer) outside(app, service string) (rule, next string) {
 		return "it left the commit: " + e.stays[app].Says, "wait: it goes when that app is in force; gitring status says what keeps that one"
 	case len(e.seen[e.id]) > 0 && known && f.App.NoPrune:
 		return "it left the commit, and prune is false: it stays as an orphan", "remove it by hand, or set prune: true in gitring.yaml"
-	case len(e.seen[e.id]) > 0 && known && !e.fresh(&f.App):
+	case len(e.seen[e.id]) > 0 && known && !e.isFresh(&f.App):
 		return "it left the commit, and nothing is removed before the remote answers again", "look at gitring status for what is wrong with the source"
 	case len(e.seen[e.id]) > 0:
 		return "it left the commit and is removed", "wait: what depends on it goes first"
@@ -352,20 +352,20 @@ func (e *explainer) outside(app, service string) (rule, next string) {
 
 // nextCommit is the commit that a source would carry out next.
 func (e *explainer) nextCommit(source string) string {
-	if src := e.decider.source(source); src != nil && src.Next != nil {
+	if src := e.decider.sourceNamed(source); src != nil && src.Next != nil {
 		return src.Next.Commit.Short()
 	}
 	return "<sha>"
 }
 
-// kind is what jobs and cron jobs have of their own.
-func (e *explainer) kind(name string) (rule, next string) {
+// ruleOfRuns is what jobs and cron jobs have of their own.
+func (e *explainer) ruleOfRuns(name string) (rule, next string) {
 	v := e.v
 	if !v.want.Kind.Ends() {
 		return "", ""
 	}
 	if len(e.out.Steps) > 0 {
-		return e.doing()
+		return e.ruleOfStep()
 	}
 	switch e.out.Phase {
 	case ring.PhaseCompleted:
@@ -383,8 +383,8 @@ func (e *explainer) kind(name string) (rule, next string) {
 	return "its run is under way", say("wait for its end; gitring logs %s shows what it writes", name)
 }
 
-// doing is for a service that a step of ours is moving.
-func (e *explainer) doing() (rule, next string) {
+// ruleOfStep is for a service that a step of ours is moving.
+func (e *explainer) ruleOfStep() (rule, next string) {
 	s := e.out.Steps[0]
 	where := ""
 	if s.Slot > 0 {
@@ -408,8 +408,8 @@ func dependencyHint(why ring.Reason) string {
 	return "wait: it begins as soon as that is there; gitring status shows the other apps"
 }
 
-// worker is the rest, in the order of the rules.
-func (e *explainer) worker(name string) (rule, next string) {
+// ruleOfWorker is the rest, in the order of the rules.
+func (e *explainer) ruleOfWorker(name string) (rule, next string) {
 	v := e.v
 	fix := say("push a commit that mends it (git revert works), or gitring retry %s --reason '…'", name)
 	if v.failed != nil && v.failed.Code == ring.WhyProgramEnded {
@@ -418,22 +418,22 @@ func (e *explainer) worker(name string) (rule, next string) {
 	state := stateOf(&e.Pass, v)
 	switch state {
 	case Paused:
-		return v.halt.Says, "gitring rollout resume " + e.target(ring.OverridePause) + " --reason '…' lets it go on"
+		return v.pausedBy.Says, "gitring rollout resume " + e.overrideTarget(ring.OverridePause) + " --reason '…' lets it go on"
 	case Blocked, Pending, Waiting:
 		e.out.Waits = append(e.out.Waits, v.waits.Says)
 		return v.waits.Says, dependencyHint(v.waits)
 	case Stopped:
 		return "the rollout failed and stopped where it is: " + v.failed.Reason, fix + say("; gitring logs %s shows what it wrote", name)
 	}
-	if stuck := e.stuck(v); stuck != "" {
+	if stuck := e.stuckReason(v); stuck != "" {
 		e.out.Waits = append(e.out.Waits, stuck)
 		return "something of this host is in the way: " + stuck, "mend it on the host: gitring tries again by itself"
 	}
 	switch {
 	case len(e.out.Steps) > 0:
-		return e.doing()
-	case v.spoiled != nil:
-		return "the newest files to reload failed, and those of " + v.good.Commit.Short() + " are kept: " + v.spoiled.Reason, fix
+		return e.ruleOfStep()
+	case v.filesFailed != nil:
+		return "the newest files to reload failed, and those of " + v.good.Commit.Short() + " are kept: " + v.filesFailed.Reason, fix
 	case state == Restoring, state == Restored:
 		return say("version %s failed, and %s is kept: %s", v.want.Version.Short(), v.good.Commit.Short(), v.failed.Reason), fix
 	case v.failed != nil:
@@ -459,16 +459,16 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 			return rule, say("wait for the next try %s, or gitring retry %s --reason '…' tries now; %s", clock(cmp.Or(in.NextTry, e.now)), name, logs)
 		}
 	}
-	if says, whose := e.publishers(v); says != "" {
+	if says, whose := e.portPublishers(v); says != "" {
 		e.out.Waits = append(e.out.Waits, says)
 		return "its port is taken: " + says, say("publish one of them on another port; gitring inspect %s shows who has it", whose)
 	}
 	for _, try := range e.out.Tries {
-		return say("%s failed %s: %s", try.Kind, times(try.N), try.Err), cmp.Or(try.Hint, say("wait for the next try %s, or gitring retry %s --reason '…' tries now", clock(try.Next), name))
+		return say("%s failed %s: %s", try.Kind, timesSays(try.N), try.Err), cmp.Or(try.Hint, say("wait for the next try %s, or gitring retry %s --reason '…' tries now", clock(try.Next), name))
 	}
-	if v.lacks != "" {
-		e.out.Waits = append(e.out.Waits, v.lacks)
-		return "it lacks what it needs: " + v.lacks, "wait: it goes on as soon as that is there"
+	if v.missing != "" {
+		e.out.Waits = append(e.out.Waits, v.missing)
+		return "it lacks what it needs: " + v.missing, "wait: it goes on as soon as that is there"
 	}
 	for _, in := range e.out.Instances {
 		if in.Stands == "wanted" && in.State != ring.SlotReady && in.State != ring.SlotStopped {
@@ -476,11 +476,11 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 		}
 	}
 	switch {
-	case e.out.Phase == ring.PhaseReady && v.row.Done:
+	case e.out.Phase == ring.PhaseReady && v.rollout.Done:
 		return "every slot runs the wanted version, ready", "nothing to do"
 	case slices.ContainsFunc(e.out.Instances, func(in ring.ExplainedInstance) bool { return in.State == ring.SlotStopped }):
 		return "an instance ended as its restart policy lets it, and rests", say("nothing, if that is meant; else restart: always in its file, or gitring rollout restart %s --reason '…'", name)
-	case !v.row.Done:
+	case !v.rollout.Done:
 		return "the rollout is under way: " + e.out.Says, e.patienceSays(name)
 	}
 	return e.out.Says, say("gitring logs %s shows what it writes; gitring events shows what was done", name)
@@ -489,16 +489,16 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 // patienceSays is until when a rollout may take, and what follows then.
 func (e *explainer) patienceSays(name string) string {
 	v := e.v
-	if v.row.Done {
+	if v.rollout.Done {
 		return say("wait for its checks; gitring logs %s shows what it writes", name)
 	}
-	deadline := v.row.Progress.Add(v.want.Rollout.ProgressDeadline)
+	deadline := v.rollout.Progress.Add(v.want.Rollout.ProgressDeadline)
 	e.out.Until = utc(deadline)
 	return say("wait: without progress until %s the rollout fails (%s); gitring logs %s shows what it writes", clock(deadline), v.onFailure(), name)
 }
 
-// times is how often something happened.
-func times(n int) string {
+// timesSays is how often something happened.
+func timesSays(n int) string {
 	if n == 1 {
 		return "once"
 	}

@@ -115,7 +115,7 @@ type difference struct{ key, says string }
 // "image sha256:a… -> sha256:b…, env LOG_LEVEL, file conf/nginx.conf". Values
 // of the environment are never named.
 func Differs(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.Service) string {
-	return sayAll(differences(oldApp, old, newApp, s))
+	return sayAll(versionDifferences(oldApp, old, newApp, s))
 }
 
 func sayAll(all []difference) string {
@@ -126,8 +126,8 @@ func sayAll(all []difference) string {
 	return strings.Join(out, ", ")
 }
 
-// differences are those of the version.
-func differences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.Service) []difference {
+// versionDifferences are those of the version.
+func versionDifferences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.Service) []difference {
 	var out []difference
 	add := func(key string, says ...string) {
 		for _, text := range says {
@@ -159,9 +159,9 @@ func differences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.
 	return out
 }
 
-// sameField says that a field has the same in both.
+// sameField reports whether a field has the same in both.
 func sameField(a, b reflect.Value) bool {
-	return alike(a, b) || reflect.DeepEqual(a.Interface(), b.Interface()) || sameJSON(a.Interface(), b.Interface())
+	return surelyEqual(a, b) || reflect.DeepEqual(a.Interface(), b.Interface()) || sameJSON(a.Interface(), b.Interface())
 }
 
 // specFields are the fields of a spec by their names outside, "" for those of which
@@ -233,9 +233,9 @@ func reloadMoved(a, b *ring.Reload) string {
 	return "reload"
 }
 
-// classed gives each difference its class; alone says that what rolls has to be
+// classDifferences gives each difference its class; alone says that what rolls has to be
 // recreated here.
-func classed(all []difference, alone bool) []ring.FieldChange {
+func classDifferences(all []difference, alone bool) []ring.FieldChange {
 	var out []ring.FieldChange
 	for _, d := range all {
 		c := classes[d.key]
@@ -247,8 +247,8 @@ func classed(all []difference, alone bool) []ring.FieldChange {
 	return out
 }
 
-// gravest is the class of all of it.
-func gravest(all []ring.FieldChange) ring.Class {
+// gravestClass is the class of all of it.
+func gravestClass(all []ring.FieldChange) ring.Class {
 	rank := []ring.Class{ring.ChangeNone, ring.ChangeInPlace, ring.ChangeRoll, ring.ChangeRecreate}
 	worst := 0
 	for _, f := range all {

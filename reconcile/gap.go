@@ -9,12 +9,12 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// gap is how long a service will not answer while a slot of it is recreated: the
+// recreateGap is how long a service will not answer while a slot of it is recreated: the
 // stop of the old instance and the start of the new one. There is none where
 // nothing runs.
-func (t *Pass) gap(app *ring.App, old, s *ring.Service, why string) (says string, seconds int) {
+func (t *Pass) recreateGap(app *ring.App, old, s *ring.Service, why string) (says string, seconds int) {
 	id := ring.ID(app.Name, s.Name)
-	if !slices.ContainsFunc(t.seen[id], func(in *inst) bool { return in.Live() }) {
+	if !slices.ContainsFunc(t.seen[id], func(in *instance) bool { return in.Live() }) {
 		return "", 0
 	}
 	stop := old.Grace()
@@ -25,7 +25,7 @@ func (t *Pass) gap(app *ring.App, old, s *ring.Service, why string) (says string
 	says = say("stop up to %s + start", stop)
 	switch {
 	case !measured:
-		says += say(" (at most %s)", patience(s))
+		says += say(" (at most %s)", patienceOf(s))
 	case took < time.Second:
 		says += " under 1s"
 	default:
@@ -52,7 +52,7 @@ func (t *Pass) startTook(id ring.ServiceID, s *ring.Service) (longest time.Durat
 			continue
 		}
 		h := t.Health[in.ID]
-		if took := h.Since.Sub(in.Since); h.Ready && took >= 0 && took <= patience(s) {
+		if took := h.Since.Sub(in.Since); h.Ready && took >= 0 && took <= patienceOf(s) {
 			longest, measured = max(longest, took), true
 		}
 	}
@@ -68,9 +68,9 @@ func orderOfApps(app *ring.App) string {
 	return strings.Join(out, ", ")
 }
 
-// order says of each change what it waits for: the jobs before it, what it depends
+// orderChanges says of each change what it waits for: the jobs before it, what it depends
 // on where that moves too, and for what goes, those that depend on it.
-func order(all []ring.ServiceChange, have, next *ring.App) {
+func orderChanges(all []ring.ServiceChange, have, next *ring.App) {
 	moving := map[string]ring.Class{}
 	for _, c := range all {
 		moving[c.Service] = c.Class

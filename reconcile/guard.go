@@ -6,24 +6,24 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// guard says what a plan must be approved for, "" when nothing: an empty tree,
+// guardReason says what a plan must be approved for, "" when nothing: an empty tree,
 // or the removal of more than half of the services of a source, or of an app,
 // that has more than two (docs/design/host.md#the-guard). A newer commit, a person's
 // approval or the commit's own signed leave settles it.
-func (t *Pass) guard(src *Source, present map[string][]string) string {
+func (t *Pass) guardReason(src *Source, present map[string][]string) string {
 	plan := src.Next
 	if _, ok := t.Facts.Approvals[plan.Commit]; ok {
 		return ""
 	}
 	if src.Apply == ApplyApprove {
-		if would := t.would(src, present); would != "" {
+		if would := t.wouldChange(src, present); would != "" {
 			return say("every plan of this source is approved by a person: would %s", would)
 		}
 	}
 	var total, gone int
 	var why string
 	for _, name := range sortedKeys(present) {
-		if t.refusal(src, name) != nil || !t.withheld(name).None() {
+		if t.appRefusal(src, name) != nil || !t.withheldReason(name).None() {
 			continue
 		}
 		have := present[name]
@@ -59,10 +59,10 @@ func allOf(services int) string {
 	return say("all %d services", services)
 }
 
-// refusal is why an app of a source cannot be carried out as its next plan has
+// appRefusal is why an app of a source cannot be carried out as its next plan has
 // it. A file that could not be read has no name to give its app, so an app in
 // force is refused too when the file lies in its folder: it has not left.
-func (t *Pass) refusal(src *Source, app string) *ring.Refusal {
+func (t *Pass) appRefusal(src *Source, app string) *ring.Refusal {
 	if r := t.hostRefusal(src, app); r != nil {
 		return r
 	}
@@ -87,9 +87,9 @@ func (t *Pass) refusal(src *Source, app string) *ring.Refusal {
 	return nil
 }
 
-// present is, by app of a source, the services that are in force there, or,
+// servicesPresent is, by app of a source, the services that are in force there, or,
 // where the store knows nothing, that run.
-func (t *Pass) present(source string) map[string][]string {
+func (t *Pass) servicesPresent(source string) map[string][]string {
 	out := map[string][]string{}
 	for name, f := range t.Facts.Apps {
 		if f.App.Source != source || f.Leaving {
@@ -108,7 +108,7 @@ func (t *Pass) present(source string) map[string][]string {
 	return out
 }
 
-// awaiting is the sentence people read while a guard waits.
-func awaiting(c ring.SHA, why string) string {
+// awaitingSays is the sentence people read while a guard waits.
+func awaitingSays(c ring.SHA, why string) string {
 	return say("awaiting approval: %s; gitring approve %s", why, c.Short())
 }

@@ -19,8 +19,8 @@ type handover struct {
 	lets bool // by this plan, as a service of it
 }
 
-// handovers says of each change for which port or volume it waits, and for whom.
-func (t *Pass) handovers(next *ring.Plan, apps []ring.AppChanges) {
+// tellHandovers says of each change for which port or volume it waits, and for whom.
+func (t *Pass) tellHandovers(next *ring.Plan, apps []ring.AppChanges) {
 	byID := map[ring.ServiceID][]handover{}
 	for i := range apps {
 		app, ok := next.App(apps[i].App)
@@ -52,7 +52,7 @@ func (t *Pass) handovers(next *ring.Plan, apps []ring.AppChanges) {
 func (t *Pass) handoversTo(next *ring.Plan, app *ring.App, s *ring.Service, c *ring.ServiceChange) []handover {
 	have := t.Facts.Apps[app.Name].App
 	old, _ := have.Service(s.Name)
-	mine := except(writes(app, s), writes(&have, &old))
+	mine := subtract(writesOf(app, s), writesOf(&have, &old))
 	if len(mine) == 0 {
 		return nil
 	}
@@ -62,8 +62,8 @@ func (t *Pass) handoversTo(next *ring.Plan, app *ring.App, s *ring.Service, c *r
 			continue
 		}
 		for _, in := range t.seen[id] {
-			what := common(unshared(s.Share && t.sharesOf(id, in.Version), t.writtenOf(id, in)), mine)
-			if what == "" || !in.Live() && !in.restartable() {
+			what := firstCommon(exclusiveWrites(s.Share && t.sharesOf(id, in.Version), t.writtenOf(id, in)), mine)
+			if what == "" || !in.Live() && !in.mayRestart() {
 				continue
 			}
 			if keeps, lets := t.keepsOn(next, id, what); !keeps || isPort(what) { // a volume of two services is their author's wish
@@ -75,7 +75,7 @@ func (t *Pass) handoversTo(next *ring.Plan, app *ring.App, s *ring.Service, c *r
 	return out
 }
 
-// keepsOn says that a service has something when a plan is carried out, too, or
+// keepsOn reports whether a service has something when a plan is carried out, too, or
 // that it lets go of it and stays.
 func (t *Pass) keepsOn(next *ring.Plan, id ring.ServiceID, what string) (keeps, lets bool) {
 	name, service := id.Split()
@@ -89,7 +89,7 @@ func (t *Pass) keepsOn(next *ring.Plan, id ring.ServiceID, what string) (keeps, 
 	if !ok {
 		return app.NoPrune, false
 	}
-	keeps = among(writes(&app, &s), what)
+	keeps = anyClash(writesOf(&app, &s), what)
 	return keeps, !keeps
 }
 
@@ -116,7 +116,7 @@ func (t *Pass) handoverSays(next *ring.Plan, to ring.ServiceID, h handover, all 
 	return say("after %s let go of %s", name, h.what)
 }
 
-// waitsOn says that a service of a plan waits for another at whatever distance: to
+// waitsOn reports whether a service of a plan waits for another at whatever distance: to
 // depend on it or to take over from it.
 func (t *Pass) waitsOn(next *ring.Plan, id, other ring.ServiceID, all map[ring.ServiceID][]handover, met map[ring.ServiceID]bool) bool {
 	if id == other {
@@ -137,7 +137,7 @@ func (t *Pass) waitsOn(next *ring.Plan, id, other ring.ServiceID, all map[ring.S
 	if !ok || !there {
 		return false
 	}
-	for _, d := range append(s.Spec.Leaders(), dependencies(&s)...) {
+	for _, d := range append(s.Spec.Leaders(), dependenciesOf(&s)...) {
 		if t.waitsOn(next, ring.ID(name, d), other, all, met) {
 			return true
 		}
@@ -145,20 +145,20 @@ func (t *Pass) waitsOn(next *ring.Plan, id, other ring.ServiceID, all map[ring.S
 	return false
 }
 
-// publishers are who has a port that v is to publish and that the engine found
+// portPublishers are who has a port that v is to publish and that the engine found
 // taken: it says only that it is. "" is nobody of ours, or that it did not.
-func (t *Pass) publishers(v *service) (says string, whose ring.ServiceID) {
+func (t *Pass) portPublishers(v *service) (says string, whose ring.ServiceID) {
 	if len(t.Tries) == 0 || !t.foundTaken(v) {
 		return "", ""
 	}
-	for _, what := range writes(v.of, v.target) {
+	for _, what := range writesOf(v.of, v.target) {
 		if !isPort(what) {
 			continue
 		}
 		for _, id := range t.holdersOf([]string{what}) {
 			for _, in := range t.seen[id] {
-				if id != v.id && in.Live() && among(t.writtenOf(id, in), what) {
-					return say("%s is published by %s", what, t.called(v, id)), id
+				if id != v.id && in.Live() && anyClash(t.writtenOf(id, in), what) {
+					return say("%s is published by %s", what, t.calledName(v, id)), id
 				}
 			}
 		}
@@ -166,18 +166,18 @@ func (t *Pass) publishers(v *service) (says string, whose ring.ServiceID) {
 	return "", ""
 }
 
-// foundTaken says that a step of v failed because a port was taken.
+// foundTaken reports whether a step of v failed because a port was taken.
 func (t *Pass) foundTaken(v *service) bool {
 	keys := []string{string(v.id)}
 	for slot := 1; slot <= v.target.Replicas; slot++ {
 		keys = append(keys, string(v.id)+" "+ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version))
 	}
 	return slices.ContainsFunc(keys, func(key string) bool {
-		return taken(t.Tries[key].Err)
+		return isPortTaken(t.Tries[key].Err)
 	})
 }
 
-// taken says that an error of the engine is that a port is somebody else's.
-func taken(err string) bool {
+// isPortTaken reports whether an error of the engine is that a port is somebody else's.
+func isPortTaken(err string) bool {
 	return strings.Contains(err, "port is already allocated") || strings.Contains(err, "address already in use")
 }

@@ -94,7 +94,7 @@ func TestStatusAndInspectSayWhoHasAPortThatTheEngineFoundTaken(t *testing.T) {
 		Err: "driver failed programming external connectivity: Bind for 127.0.0.1:8080 failed: port is already allocated",
 	}}
 	v.Tries = w.Tries
-	require.Contains(t, v.slowest(b), "port 127.0.0.1:8080/tcp is published by shop/a")
+	require.Contains(t, v.slowestSays(b), "port 127.0.0.1:8080/tcp is published by shop/a")
 	e := &explainer{decider: v, id: b.id, v: b, out: &ring.Explained{}}
 	rule, next := e.seenSo("edge/b")
 	require.Contains(t, rule, "port 127.0.0.1:8080/tcp is published by shop/a")

@@ -17,7 +17,7 @@ const whoseAgain = 10 * time.Second
 
 // nameHeld is the sentence of a name that a slot needs and that somebody else has; ""
 // where nobody does. in is what runs under another name, nil for an empty slot.
-func (t *decider) nameHeld(v *service, slot int, in *inst) string {
+func (t *decider) nameHeld(v *service, slot int, in *instance) string {
 	a := ring.Action{
 		Kind: ring.DoCreate, App: v.app.Name, Service: v.want.Name, Slot: slot, Version: v.target.Version,
 		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Commit: v.app.Commit, Of: v.of, Want: v.target, Reason: "its slot has not got it",
@@ -29,12 +29,12 @@ func (t *decider) nameHeld(v *service, slot int, in *inst) string {
 		}
 		a.Kind, a.Name = ring.DoRename, in.Name
 	}
-	if reports(v.app) && (in != nil || t.taken(v, slot)) {
+	if onlyReports(v.app) && (in != nil || t.slotTaken(v, slot)) {
 		a.Kind, a.Name = ring.DoWhose, needs
-		t.do(a)
+		t.addStep(a)
 	}
 	says := say("the name %s of slot %d is held by ", needs, slot)
-	if try, ok := t.Tries[tryKey(a)]; ok && again(try, a) {
+	if try, ok := t.Tries[tryKey(a)]; ok && sameTry(try, a) {
 		if try.Holder == "" {
 			return ""
 		}
@@ -52,7 +52,7 @@ func (t *decider) nameHeld(v *service, slot int, in *inst) string {
 // toldWhose keeps what came of asking whose a name is.
 func toldWhose(tries map[string]ring.Try, a ring.Action, err error, now time.Time) {
 	if err != nil {
-		fail(tries, a, "", err, now)
+		failTry(tries, a, "", err, now)
 		return
 	}
 	tries[tryKey(a)] = ring.Try{Kind: a.Kind, Version: a.Version, Name: a.Name, N: 1, At: now, Next: now.Add(whoseAgain)}

@@ -43,23 +43,23 @@ type holding struct {
 	commit            ring.SHA // that gave it up; "" for what is in force or planned
 }
 
-// maker is the app whose name is on a volume.
-func (h *holding) maker() string { return cmp.Or(h.from, h.app) }
+// makerOf is the app whose name is on a volume.
+func (h *holding) makerOf() string { return cmp.Or(h.from, h.app) }
 
 func (h *holding) isFolder() bool { return h.source != "" }
 
-// where is a folder of the host, or a volume by its name there.
-func (h *holding) where() string {
+// placeOf is a folder of the host, or a volume by its name there.
+func (h *holding) placeOf() string {
 	_, where, _ := strings.Cut(h.name, " ")
 	return where
 }
 
-// called is the holding in a sentence.
-func (h *holding) called() string {
+// calledName is the holding in a sentence.
+func (h *holding) calledName() string {
 	if h.isFolder() {
-		return "folder " + h.where()
+		return "folder " + h.placeOf()
 	}
-	return "volume " + h.where()
+	return "volume " + h.placeOf()
 }
 
 // holdingsOf are the named volumes and data folders that the services of an app write. An
@@ -69,7 +69,7 @@ func holdingsOf(app *ring.App, root string) (out []holding) {
 		s := &app.Services[i]
 		for _, m := range s.Spec.Mounts {
 			if h, ok := holdingOf(app, root, m); ok {
-				h.app, h.service, h.image, h.target = app.Name, s.Name, repository(s.Spec.Image), m.Target
+				h.app, h.service, h.image, h.target = app.Name, s.Name, repositoryOf(s.Spec.Image), m.Target
 				h.place = s.Place("volumes." + m.Target)
 				out = append(out, h)
 			}
@@ -101,8 +101,8 @@ func holdingOf(app *ring.App, root string, m ring.Mount) (h holding, ok bool) {
 	return h, true
 }
 
-// known are all things of this host that were given to an app, or are in force.
-func (d *DataHost) known() map[string]bool {
+// knownThings are all things of this host that were given to an app, or are in force.
+func (d *DataHost) knownThings() map[string]bool {
 	known := map[string]bool{}
 	for name := range d.Kept {
 		known[name] = true
@@ -115,9 +115,9 @@ func (d *DataHost) known() map[string]bool {
 	return known
 }
 
-// planned are, by name, the apps of a plan that have something, those among them that are
+// plannedApps are, by name, the apps of a plan that have something, those among them that are
 // refused and keep what is in force.
-func (d *DataHost) planned(plan *ring.Plan) map[string][]string {
+func (d *DataHost) plannedApps(plan *ring.Plan) map[string][]string {
 	by := map[string][]string{}
 	note := func(app *ring.App) {
 		for _, h := range holdingsOf(app, d.Root) {
@@ -145,7 +145,7 @@ func (d *DataHost) givenUp(plan *ring.Plan, kept map[string][]string) (out []hol
 			continue
 		}
 		for _, h := range holdingsOf(&f.App, d.Root) {
-			if len(kept[h.name]) == 0 && d.holds(&h) {
+			if len(kept[h.name]) == 0 && d.mayHoldData(&h) {
 				out = append(out, h)
 			}
 		}
@@ -158,11 +158,11 @@ func (d *DataHost) givenUp(plan *ring.Plan, kept map[string][]string) (out []hol
 func (d *DataHost) leftFor(app *ring.App, kept map[string][]string) (out []holding) {
 	for _, name := range sortedKeys(d.Left) {
 		was := d.Left[name].App
-		if was.Source != app.Source || !follows(app, &was) {
+		if was.Source != app.Source || !mayFollow(app, &was) {
 			continue
 		}
 		for _, h := range holdingsOf(&was, d.Root) {
-			if len(kept[h.name]) == 0 && !d.inForce(h.name) && d.holds(&h) {
+			if len(kept[h.name]) == 0 && !d.inForce(h.name) && d.mayHoldData(&h) {
 				h.commit = d.Left[name].Commit
 				out = append(out, h)
 			}
@@ -180,48 +180,48 @@ func (d *DataHost) inForce(name string) bool {
 	return false
 }
 
-// holds reports whether a thing may hold data: an empty folder does not, nor one that
+// mayHoldData reports whether a thing may hold data: an empty folder does not, nor one that
 // nobody ever had. One that is gone may lie on a disk that is not mounted.
-func (d *DataHost) holds(h *holding) bool {
+func (d *DataHost) mayHoldData(h *holding) bool {
 	if !h.isFolder() || d.Folder == nil {
 		return true
 	}
-	there, holds := d.Folder(h.where())
+	there, holds := d.Folder(h.placeOf())
 	_, had := d.Kept[h.name]
 	return holds || !there && had
 }
 
-// begins reports whether a thing of a plan would be made here, empty.
-func (d *DataHost) begins(h *holding, known map[string]bool) bool {
+// beginsEmpty reports whether a thing of a plan would be made here, empty.
+func (d *DataHost) beginsEmpty(h *holding, known map[string]bool) bool {
 	if known[h.name] {
 		return false
 	}
 	if h.isFolder() && d.Folder != nil {
-		there, _ := d.Folder(h.where())
+		there, _ := d.Folder(h.placeOf())
 		return !there // whoever made it knows of it
 	}
 	return true
 }
 
-// follows reports whether an app of a plan may be the one that left before: it has its
+// mayFollow reports whether an app of a plan may be the one that left before: it has its
 // name or its folder, or at least half of its services, by name and image. Many apps have
 // a database of one image, and ask for nothing of each other.
-func follows(app, was *ring.App) bool {
+func mayFollow(app, was *ring.App) bool {
 	if app.Name == was.Name || path.Clean(app.Path) == path.Clean(was.Path) {
 		return true
 	}
 	same := 0
 	for i := range was.Services {
 		s, ok := inForce(app, was.Services[i].Name)
-		if ok && repository(s.Spec.Image) != "" && repository(s.Spec.Image) == repository(was.Services[i].Spec.Image) {
+		if ok && repositoryOf(s.Spec.Image) != "" && repositoryOf(s.Spec.Image) == repositoryOf(was.Services[i].Spec.Image) {
 			same++
 		}
 	}
 	return same > 0 && same*2 >= len(was.Services)
 }
 
-// within is a path inside the commit as the Compose file of an app says it.
-func within(app *ring.App, source string) string {
+// pathWithin is a path inside the commit as the Compose file of an app says it.
+func pathWithin(app *ring.App, source string) string {
 	rel, err := filepath.Rel(path.Clean("/"+app.Path), path.Clean("/"+source))
 	switch {
 	case err != nil:

@@ -22,7 +22,7 @@ func (t *decider) imagesOff() {
 		case named[row.Pin.Image]:
 			if !row.Off.IsZero() { // it is wanted again
 				row.Off = time.Time{}
-				t.set(row)
+				t.setFact(row)
 			}
 		case row.Off.IsZero() && ofRegistry(row.Pin.Image):
 			row.Off = t.now
@@ -36,13 +36,13 @@ func (t *decider) imagesOff() {
 			Kind: ring.DoImageOff, App: app, Service: service, Image: image, Then: rows,
 			Reason: say("%s, which no plan in force, next, or of the last %d good ones names", image, t.KeepImages),
 		}
-		if t.do(a) {
+		if t.addStep(a) {
 			return
 		}
 	}
 }
 
-// settledSources says that every source has a plan, so that what a newer commit
+// settledSources reports whether every source has a plan, so that what a newer commit
 // names is known.
 func (t *Pass) settledSources() bool {
 	for i := range t.Sources {
@@ -53,7 +53,7 @@ func (t *Pass) settledSources() bool {
 	return len(t.Sources) > 0
 }
 
-// ofRegistry says that a pin is of a registry's image.
+// ofRegistry reports whether a pin is of a registry's image.
 func ofRegistry(image string) bool {
 	return strings.Contains(image, "@sha256:")
 }

@@ -25,7 +25,7 @@ type index struct {
 	defined map[*ring.Network]string            // see definition
 	joined  map[string]bool                     // networks that instances are on
 	there   map[string]bool                     // by ID, containers that are seen
-	byID    map[string]*inst                    // see instance
+	byID    map[string]*instance                // see instance
 	next    map[string]map[string]int           // by source, where the apps of its next plan are in it; see nextApp
 	folders map[string]map[string][]int         // the same by folder; see nextIn
 	heirs   map[string]map[string][]string      // by source and what is written, apps that take it over; see heirsOf
@@ -77,11 +77,11 @@ func (t *Pass) seenIDs() []ring.ServiceID {
 	return t.by.seen
 }
 
-// kept are the names of what instances were given and is never made anew. They
+// namesKept are the names of what instances were given and is never made anew. They
 // are the host's, whichever app had them first: an app that was given another
 // name has its data where it was. One list serves all steps of a look, which
 // remember nothing of the kind themselves.
-func (t *Pass) kept() []string {
+func (t *Pass) namesKept() []string {
 	if t.by.kept == nil {
 		t.by.kept = sortedKeys(t.Facts.Kept)
 	}
@@ -108,8 +108,8 @@ func (t *Pass) networksBy() *networks {
 	return n
 }
 
-// definition is that of a network of a plan, hashed once a look.
-func (t *Pass) definition(n *ring.Network) string {
+// networkDefinition is that of a network of a plan, hashed once a look.
+func (t *Pass) networkDefinition(n *ring.Network) string {
 	if n.IsDefault() {
 		return n.Definition()
 	}
@@ -121,8 +121,8 @@ func (t *Pass) definition(n *ring.Network) string {
 	return out
 }
 
-// there says that a container is seen.
-func (t *Pass) there(id string) bool {
+// isSeen reports whether a container is seen.
+func (t *Pass) isSeen(id string) bool {
 	if t.by.there == nil {
 		t.by.there = make(map[string]bool, len(t.Seen.Instances))
 		for i := range t.Seen.Instances {
@@ -132,10 +132,10 @@ func (t *Pass) there(id string) bool {
 	return t.by.there[id]
 }
 
-// instance finds one by the ID of its container; nil where it is not seen.
-func (t *Pass) instance(id string) *inst {
+// instanceByID finds one by the ID of its container; nil where it is not seen.
+func (t *Pass) instanceByID(id string) *instance {
 	if t.by.byID == nil {
-		t.by.byID = make(map[string]*inst, len(t.Seen.Instances))
+		t.by.byID = make(map[string]*instance, len(t.Seen.Instances))
 		for _, ins := range t.seen {
 			for _, in := range ins {
 				t.by.byID[in.ID] = in
@@ -145,7 +145,7 @@ func (t *Pass) instance(id string) *inst {
 	return t.by.byID[id]
 }
 
-// isJoined says that an instance is on a network.
+// isJoined reports whether an instance is on a network.
 func (t *Pass) isJoined(network string) bool {
 	if t.by.joined == nil {
 		t.by.joined = map[string]bool{}
@@ -208,7 +208,7 @@ func (t *Pass) keepersOf(some []belonging) []string {
 		t.by.keepers = map[string][]string{}
 		for _, name := range sortedKeys(t.Facts.Apps) {
 			f := t.Facts.Apps[name]
-			t.keeps(&f.App)
+			t.enterKept(&f.App)
 		}
 	}
 	var out []string
@@ -219,12 +219,12 @@ func (t *Pass) keepersOf(some []belonging) []string {
 	return slices.Compact(out)
 }
 
-// keeps enters what an app in force keeps, where somebody has asked for it.
-func (t *Pass) keeps(app *ring.App) {
+// enterKept enters what an app in force keeps, where somebody has asked for it.
+func (t *Pass) enterKept(app *ring.App) {
 	if t.by.keepers == nil {
 		return
 	}
-	for _, b := range belongings(app) {
+	for _, b := range belongingsOf(app) {
 		t.by.keepers[b.name] = append(t.by.keepers[b.name], app.Name)
 	}
 }
@@ -260,7 +260,7 @@ func (t *Pass) formersOf(some []string) []*service {
 			if v.good == nil {
 				continue
 			}
-			for _, what := range v.wrote(v.good) {
+			for _, what := range v.goodWrites(v.good) {
 				t.by.former[anyAddress(what)] = append(t.by.former[anyAddress(what)], v)
 			}
 		}
@@ -308,7 +308,7 @@ func (t *Pass) enterStep(a ring.Action) {
 	}
 	w.its = t.Facts.Rollouts[ring.ID(a.App, a.Service)].Writes[a.Version]
 	if a.Want != nil {
-		w.its = writes(a.Of, a.Want)
+		w.its = writesOf(a.Of, a.Want)
 	}
 	for _, what := range w.its {
 		t.by.writing[anyAddress(what)] = append(t.by.writing[anyAddress(what)], len(t.by.steps))

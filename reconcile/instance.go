@@ -8,7 +8,7 @@ import (
 )
 
 // inst is an instance in the eyes of one look.
-type inst struct {
+type instance struct {
 	*ring.Instance
 	intent string // what a stop of ours was for; "" when none was meant
 	// ready: every check green without a break for min_ready_time. down: known
@@ -24,25 +24,25 @@ type inst struct {
 }
 
 // ownGrace is the time that it was made with between stop signal and kill.
-func (in *inst) ownGrace() time.Duration { return cmp.Or(in.Grace, ring.DefaultStopGrace) }
+func (in *instance) ownGrace() time.Duration { return cmp.Or(in.Grace, ring.DefaultStopGrace) }
 
-// leaving says that we decided to remove it.
-func (in *inst) leaving() bool { return in.intent == intentRemove }
+// isLeaving reports whether we decided to remove it.
+func (in *instance) isLeaving() bool { return in.intent == intentRemove }
 
-// holds says that it takes its slot: whatever its state, but for one that goes.
-func (in *inst) holds() bool { return !in.leaving() }
+// holdsSlot reports whether it takes its slot: whatever its state, but for one that goes.
+func (in *instance) holdsSlot() bool { return !in.isLeaving() }
 
-// begun says that its start has not been seen through: it is not ready, and
+// startUnseen reports whether its start has not been seen through: it is not ready, and
 // started again.
-func (in *inst) begun() bool { return in.intent == intentHooks || in.intent == intentRejoin }
+func (in *instance) startUnseen() bool { return in.intent == intentHooks || in.intent == intentRejoin }
 
-// judge folds what is known of an instance into ready, down, or neither.
-func (t *Pass) judge(v *service, in *inst) {
+// judgeInstance folds what is known of an instance into ready, down, or neither.
+func (t *Pass) judgeInstance(v *service, in *instance) {
 	if !in.Live() {
 		in.down = in.State != ring.StateCreated
 		in.reason = string(in.State)
 		if in.Ended() {
-			in.reason, in.rests = t.endSays(in), t.rests(v, in)
+			in.reason, in.rests = t.endSays(in), t.isResting(v, in)
 		}
 		return
 	}
@@ -58,14 +58,14 @@ func (t *Pass) judge(v *service, in *inst) {
 	since := in.Since
 	if ring.Gated(checks) {
 		h, ok := t.Health[in.ID]
-		if was := t.unasked(in, v.want, v.good); !ok && !was.IsZero() {
+		if was := t.readyUnaskedSince(in, v.want, v.good); !ok && !was.IsZero() {
 			h, ok = ring.Health{Ready: true, Since: was}, true
 		}
 		if !ok {
 			in.reason = "no check has answered yet"
 			return
 		}
-		in.unlive, in.act = unlive(h), h.Act
+		in.unlive, in.act = unliveReason(h), h.Act
 		if !h.Ready {
 			in.down, in.reason = true, h.Reason
 			return
@@ -74,16 +74,16 @@ func (t *Pass) judge(v *service, in *inst) {
 	} else {
 		in.inferred = true
 		if h, ok := t.Health[in.ID]; ok {
-			in.unlive, in.act = unlive(h), h.Act
+			in.unlive, in.act = unliveReason(h), h.Act
 		}
 	}
-	if in.begun() {
+	if in.startUnseen() {
 		in.reason = t.Facts.Intents[in.ID].Reason
 		return
 	}
 	steady := since.Add(v.minReady(in))
-	if t.now.Before(steady) && !(v.promoted() && in.Version == v.want.Version) {
-		t.wake(steady)
+	if t.now.Before(steady) && !(v.isPromoted() && in.Version == v.want.Version) {
+		t.wakeBy(steady)
 		in.young, in.reason = true, say("ready, for less than %s", v.minReady(in))
 		return
 	}
@@ -92,14 +92,14 @@ func (t *Pass) judge(v *service, in *inst) {
 
 // minReady is how long an instance must be green; what is brought back, as long
 // as the way back asks.
-func (v *service) minReady(in *inst) time.Duration {
+func (v *service) minReady(in *instance) time.Duration {
 	if v.good != nil && in.Version == v.good.Service.Version && in.Version != v.want.Version {
 		return v.want.Rollout.Returning().MinReadyTime
 	}
 	return v.want.Rollout.MinReadyTime
 }
 
-func unlive(h ring.Health) string {
+func unliveReason(h ring.Health) string {
 	if h.Unlive {
 		return h.Reason
 	}
@@ -108,7 +108,7 @@ func unlive(h ring.Health) string {
 
 // endSays is how an instance ended. One that gitring stopped did not fail: its exit code
 // is that of the stop.
-func (t *Pass) endSays(in *inst) string {
+func (t *Pass) endSays(in *instance) string {
 	switch in.intent {
 	case intentRemove, intentPark, intentRestart, intentStop:
 		return say("stopped by gitring: %s", cmp.Or(t.Facts.Intents[in.ID].Reason, "it makes room"))

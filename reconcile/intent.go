@@ -19,7 +19,7 @@ const (
 
 // meantBefore carries on with what was meant before: a daemon that ended between the
 // record and the call, or a call that failed.
-func (t *Pass) meantBefore(v *service, in *inst) outcome {
+func (t *Pass) meantBefore(v *service, in *instance) outcome {
 	switch in.intent {
 	case intentRemove:
 		return t.removalMeant(v, in)
@@ -45,43 +45,43 @@ func (t *Pass) meantBefore(v *service, in *inst) outcome {
 
 // removalMeant sees a removal through, or takes it back where what else served when it was
 // meant does not serve now.
-func (t *Pass) removalMeant(v *service, in *inst) outcome {
-	kept := !v.exclusive() && !v.spare(in)
+func (t *Pass) removalMeant(v *service, in *instance) outcome {
+	kept := !v.isExclusive() && !v.canSpare(in)
 	switch {
 	case kept && t.mayBeStopping(v, in) && in.Version == v.target.Version:
 		return outcome{then: stop} // its name is taken until then
 	case kept && t.mayBeStopping(v, in):
 		return outcome{}
-	case kept, v.stays(in):
+	case kept, v.staysForRestore(in):
 		return noting(ring.Forget{Table: "intent", Key: in.ID})
 	}
 	return outcome{then: stop, move: move{kind: moveFinish, in: in}}
 }
 
 // finishRemoval takes the step of a removal that was meant before.
-func (t *decider) finishRemoval(v *service, in *inst) {
+func (t *decider) finishRemoval(v *service, in *instance) {
 	it := t.Facts.Intents[in.ID]
-	if t.telling(in) || t.untie(in, it.Reason) {
+	if t.readsLog(in) || t.stopTied(in, it.Reason) {
 		return
 	}
-	a := t.removal(v, in, it)
+	a := t.removalStep(v, in, it)
 	a.Delay = max(0, a.Delay-max(0, t.now.Sub(it.At))) // it drains from the moment that it was meant to go
-	t.do(a)
+	t.addStep(a)
 }
 
-// mayBeStopping says that a stop which nobody saw the end of may be under way: a daemon
+// mayBeStopping reports whether a stop which nobody saw the end of may be under way: a daemon
 // before us asked for it, or the answer got lost. The instance may serve until its
 // time is over, as one that does not hear the signal, and is not to be counted on.
-func (t *Pass) mayBeStopping(v *service, in *inst) bool {
+func (t *Pass) mayBeStopping(v *service, in *instance) bool {
 	at := t.Facts.Intents[in.ID].At
 	if try, ok := t.Tries[string(v.id)+" "+in.Name]; ok && try.Kind == ring.DoRemove {
-		at = latest(at, try.At)
+		at = laterOf(at, try.At)
 	}
 	until := at.Add(max(v.want.Grace(), in.ownGrace()) + v.want.Rollout.DrainDelay + stopMargin)
 	if !in.Live() || at.After(t.now) || !t.now.Before(until) { // a clock that was set back says nothing
 		return false
 	}
-	t.wake(until)
+	t.wakeBy(until)
 	return true
 }
 
@@ -89,30 +89,30 @@ func (t *Pass) mayBeStopping(v *service, in *inst) bool {
 const stopMargin = 2 * time.Second
 
 // startMeant begins a start again that nobody saw the end of.
-func (t *Pass) startMeant(v *service, in *inst) outcome {
+func (t *Pass) startMeant(v *service, in *instance) outcome {
 	it := t.Facts.Intents[in.ID]
 	again := outcome{then: stop, move: move{kind: moveRestart, in: in, why: it.Reason}}
 	switch {
 	case in.intent != intentRestart && v.want.Kind.Ends(): // a run is never begun twice
 		return noting(ring.Forget{Table: "intent", Key: in.ID})
-	case in.intent != intentRestart && in.Live() && !t.apart(in):
+	case in.intent != intentRestart && in.Live() && !t.providerMissing(in):
 		return again
 	case in.intent != intentRestart:
 		return outcome{}
-	case in.Live() && in.Since.After(it.At) && !v.hooked(in):
+	case in.Live() && in.Since.After(it.At) && !v.runsHooks(in):
 		return noting(ring.Forget{Table: "intent", Key: in.ID})
-	case !in.Live() && t.apart(in): // tied to what is not there: kept until it is
+	case !in.Live() && t.providerMissing(in): // tied to what is not there: kept until it is
 		return noting(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: it.Reason, At: t.now})
 	}
 	return again
 }
 
-// restart starts an instance anew, unless another one has what it needs.
-func (t *decider) restart(v *service, in *inst, why string) bool {
+// restartInstance starts an instance anew, unless another one has what it needs.
+func (t *decider) restartInstance(v *service, in *instance, why string) bool {
 	if !in.Live() {
-		if v.lacks = t.occupiedFor(v, in); v.lacks != "" {
+		if v.missing = t.occupiedReasonOf(v, in); v.missing != "" {
 			return true
 		}
 	}
-	return t.do(t.step(v, ring.DoRestart, in, why))
+	return t.addStep(t.stepOn(v, ring.DoRestart, in, why))
 }

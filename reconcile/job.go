@@ -28,12 +28,12 @@ func (t *Pass) jobRun(id ring.ServiceID, s *ring.Service) (ring.JobRun, bool) {
 	return run, false
 }
 
-// job runs a job once per version: the start is on disk before it happens, so
+// decideJob runs a job once per version: the start is on disk before it happens, so
 // a job is never run twice by accident, and one that was interrupted failed.
-func (t *decider) job(v *service) {
-	t.spend(v)
+func (t *decider) decideJob(v *service) {
+	t.spendRuns(v)
 	t.noMoreTries(v)
-	if t.busy(string(v.id)) {
+	if t.isBusy(string(v.id)) {
 		return
 	}
 	if t.handsOff(v.id) {
@@ -47,7 +47,7 @@ func (t *decider) job(v *service) {
 	if t.adoptRun(v) {
 		return
 	}
-	t.condemn(v)
+	t.repeatVerdict(v)
 	if run, ok := t.nextRun(v); ok {
 		t.startRun(v, 1, run)
 		return
@@ -58,24 +58,24 @@ func (t *decider) job(v *service) {
 // formerWorker removes what still runs of a service that was a worker: nothing ends by
 // itself there that a run could wait for, and no run begins beside it.
 func (t *Pass) formerWorker(v *service) outcome {
-	for _, in := range v.all {
-		if in.Kind == ring.Worker && in.holds() {
+	for _, in := range v.instances {
+		if in.Kind == ring.Worker && in.holdsSlot() {
 			return clearing(in, say("replaced by %s, where it is a %s", v.app.Commit.Short(), v.want.Kind))
 		}
 	}
 	return outcome{}
 }
 
-// outlasts is why the wanted version of a worker may not start yet: the service
+// outlastingRun is why the wanted version of a worker may not start yet: the service
 // was a job, and a run of it is under way.
-func (t *Pass) outlasts(v *service) ring.Reason {
+func (t *Pass) outlastingRun(v *service) ring.Reason {
 	if v.want.Kind != ring.Worker {
 		return ring.Reason{}
 	}
-	for _, in := range v.all {
+	for _, in := range v.instances {
 		if in.Kind.Ends() && in.Live() {
 			run, _ := t.runIn(v, in)
-			return ring.Reason{Code: ring.WhyRunUnderWay, On: v.id, Says: t.earlier(v, in, run)}
+			return ring.Reason{Code: ring.WhyRunUnderWay, On: v.id, Says: t.earlierRunSays(v, in, run)}
 		}
 	}
 	return ring.Reason{}
@@ -90,13 +90,13 @@ func (t *decider) formerRuns(v *service) bool {
 
 // formerRun removes the container of a run of a service that is no job any more. Nothing
 // takes its place before it has ended.
-func (t *Pass) formerRun(v *service, in *inst) outcome {
+func (t *Pass) formerRun(v *service, in *instance) outcome {
 	switch {
 	case !in.Kind.Ends():
 		return outcome{}
-	case in.Live() || in.holds() && t.telling(in):
+	case in.Live() || in.holdsSlot() && t.readsLog(in):
 		return outcome{then: stop}
-	case in.holds():
+	case in.holdsSlot():
 		return removing(in, say("%s is no job any more", v.want.Name))
 	}
 	return outcome{}
@@ -104,14 +104,14 @@ func (t *Pass) formerRun(v *service, in *inst) outcome {
 
 // oldRun waits for an instance of an earlier version of which no run is known,
 // and removes what ended.
-func (t *Pass) oldRun(v *service, in *inst) outcome {
+func (t *Pass) oldRun(v *service, in *instance) outcome {
 	switch {
-	case in.Version == v.want.Version || !in.holds():
+	case in.Version == v.want.Version || !in.holdsSlot():
 		return outcome{}
 	case in.Live():
-		why := t.earlier(v, in, ring.JobRun{Started: in.Since})
+		why := t.earlierRunSays(v, in, ring.JobRun{Started: in.Since})
 		return outcome{then: stop, reason: ring.Reason{Code: ring.WhyRunUnderWay, On: v.id, Says: why}}
-	case t.telling(in):
+	case t.readsLog(in):
 		return outcome{then: stop}
 	}
 	return removing(in, "a newer version of the job is wanted")
@@ -148,19 +148,19 @@ func (t *decider) askedRun(v *service) (ring.JobRun, bool) {
 	}
 	run := ring.JobRun{ID: v.id, Trigger: ring.Asked, Actor: ask.Actor, Due: ask.At}
 	if until := ask.At.Add(askedWithin); t.now.Before(until) {
-		t.wake(until)
+		t.wakeBy(until)
 		return run, true
 	}
-	t.set(ring.Forget{Table: "ask", Key: string(v.id)})
-	t.skipRun(v, run, say("could not begin within %s: %s", askedWithin, cmp.Or(t.obstacle(v), "something else was under way")))
+	t.setFact(ring.Forget{Table: "ask", Key: string(v.id)})
+	t.skipRun(v, run, say("could not begin within %s: %s", askedWithin, cmp.Or(t.runObstacle(v), "something else was under way")))
 	return ring.JobRun{}, false
 }
 
-// strange is an instance of the wanted version that ran and of which no run is
+// unknownRun is an instance of the wanted version that ran and of which no run is
 // known: the database and the marks are lost. Its run is not made a second time.
-func (t *Pass) strange(v *service) *inst {
-	for _, in := range v.all {
-		if in.Version != v.want.Version || !in.holds() || in.State == ring.StateCreated || v.want.Kind == ring.CronK && in.Ended() {
+func (t *Pass) unknownRun(v *service) *instance {
+	for _, in := range v.instances {
+		if in.Version != v.want.Version || !in.holdsSlot() || in.State == ring.StateCreated || v.want.Kind == ring.CronK && in.Ended() {
 			continue
 		}
 		if _, ok := t.runIn(v, in); !ok {

@@ -20,48 +20,48 @@ const Leave Verb = "leave"
 func (p *person) leaveIt() error {
 	f, ok := p.Facts.Apps[p.App]
 	if !ok || f.Leaving {
-		if o := p.standing(ring.OverrideLeft, ring.ServiceID(p.App)); o != nil {
-			return unfit(say("gitring adopt %s --reason '…' takes it back", p.App), "%s is %s", p.App, overrideSays(o))
+		if o := p.overrideOn(ring.OverrideLeft, ring.ServiceID(p.App)); o != nil {
+			return unfitAct(say("gitring adopt %s --reason '…' takes it back", p.App), "%s is %s", p.App, overrideSays(o))
 		}
 		return ErrNotFound
 	}
 	if f.App.Commit != p.To {
-		return unfit("run it again", "another plan of %s came into force meanwhile", p.App)
+		return unfitAct("run it again", "another plan of %s came into force meanwhile", p.App)
 	}
-	if why := p.handed(p.App); !why.None() {
-		return unfit(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, why.Says)
+	if why := p.handedOverride(p.App); !why.None() {
+		return unfitAct(say("gitring release %s --reason '…'", p.App), "%s is %s", p.App, why.Says)
 	}
 	o := ring.OverrideRow{Kind: ring.OverrideLeft, Target: p.App, Actor: p.Actor, Reason: p.Reason, At: p.now, Policies: map[string]ring.EnginePolicy{}}
 	for _, v := range p.inOrder() {
 		if v.app.Name != p.App {
 			continue
 		}
-		if why := p.unrest(v); why != "" {
-			return unfit(say("wait until gitring status says Ready, or gitring rollout abort %s --reason '…'", v.id), "%s is under way: %s", v.id, why)
+		if why := p.movesNow(v); why != "" {
+			return unfitAct(say("wait until gitring status says Ready, or gitring rollout abort %s --reason '…'", v.id), "%s is under way: %s", v.id, why)
 		}
-		if _, scaled := p.scaled(v.id); scaled {
-			return unfit(say("gitring release %s --reason '…'", v.id), "%s is scaled by hand", v.id)
+		if _, scaled := p.scaledCount(v.id); scaled {
+			return unfitAct(say("gitring release %s --reason '…'", v.id), "%s is scaled by hand", v.id)
 		}
-		for _, in := range v.all {
+		for _, in := range v.instances {
 			want := p.enginePolicy(v, in)
 			switch {
 			case v.want.Kind.Ends() || want.Name == "" || in.Policy == want.Name && in.MaxRetries == want.MaxRetries:
-			case p.adopted(in) != nil: // without its row it may not be touched any more
-				return unfit("wait until it has run for "+v.window(in).String(), "slot %d of %s crashed lately, and its restarts are gitring's still", in.Slot, v.id)
+			case p.adoptedRow(in) != nil: // without its row it may not be touched any more
+				return unfitAct("wait until it has run for "+v.stableWindowOf(in).String(), "slot %d of %s crashed lately, and its restarts are gitring's still", in.Slot, v.id)
 			default:
 				o.Policies[in.ID] = want
 			}
 		}
 	}
 	p.forgetApp()
-	p.set(o)
+	p.setFact(o)
 	p.done.Says = say("%s is Compose's again: it runs on as it is, and gitring keeps its hands off until gitring adopt %s --reason '…'", p.App, p.App)
-	p.event(ring.Event{Kind: ring.AppLeft, Source: f.App.Source, App: p.App, Commit: f.App.Commit, Actor: p.Actor, Reason: "handed back to Compose: " + p.Reason})
+	p.addEvent(ring.Event{Kind: ring.AppLeft, Source: f.App.Source, App: p.App, Commit: f.App.Commit, Actor: p.Actor, Reason: "handed back to Compose: " + p.Reason})
 	return nil
 }
 
-// unrest is what is under way with a service; "" when nothing is.
-func (p *person) unrest(v *service) string {
+// movesNow is what is under way with a service; "" when nothing is.
+func (p *person) movesNow(v *service) string {
 	if a, busy := p.Busy[string(v.id)]; busy {
 		return string(a.Kind)
 	}
@@ -71,10 +71,10 @@ func (p *person) unrest(v *service) string {
 		}
 		return ""
 	}
-	if !v.row.Done || v.row.Version != v.want.Version || v.target != v.want {
+	if !v.rollout.Done || v.rollout.Version != v.want.Version || v.target != v.want {
 		return "its rollout is not complete"
 	}
-	for _, in := range v.all {
+	for _, in := range v.instances {
 		if in.Version != v.want.Version || in.intent != "" || in.Slot > v.want.Replicas {
 			return say("slot %d is not as the plan has it", in.Slot)
 		}
@@ -91,7 +91,7 @@ func (p *person) forgetApp() {
 	drop := func(table string, keys []string) {
 		for _, key := range keys {
 			if of(key) {
-				p.set(ring.Forget{Table: table, Key: key})
+				p.setFact(ring.Forget{Table: table, Key: key})
 			}
 		}
 	}
@@ -113,20 +113,20 @@ func (p *person) forgetApp() {
 	drop("drift", services(sortedKeys(p.Facts.Drift)))
 	for _, key := range sortedKeys(p.Facts.Troubles) {
 		if of(p.Facts.Troubles[key].Subject) {
-			p.set(ring.Forget{Table: "trouble", Key: key})
+			p.setFact(ring.Forget{Table: "trouble", Key: key})
 		}
 	}
 	for _, id := range sortedKeys(p.Facts.Adopted) {
 		if p.Facts.Adopted[id].App == p.App {
-			p.set(ring.Forget{Table: "adopted", Key: id})
+			p.setFact(ring.Forget{Table: "adopted", Key: id})
 		}
 	}
-	p.set(ring.Forget{Table: "app", Key: p.App})
+	p.setFact(ring.Forget{Table: "app", Key: p.App})
 }
 
-// of are the instances of an app.
-func (t *Pass) of(app string) []*inst {
-	var out []*inst
+// instancesOf are the instances of an app.
+func (t *Pass) instancesOf(app string) []*instance {
+	var out []*instance
 	for _, id := range t.seenIDs() {
 		if a, _ := id.Split(); a == app {
 			out = append(out, t.seen[id]...)
@@ -144,13 +144,13 @@ func (t *decider) handBack() {
 			continue
 		}
 		open := map[string]ring.EnginePolicy{}
-		for _, in := range t.of(o.Target) {
+		for _, in := range t.instancesOf(o.Target) {
 			want, ok := o.Policies[in.ID]
 			if !ok || in.Policy == want.Name && in.MaxRetries == want.MaxRetries {
 				continue
 			}
 			open[in.ID] = want
-			t.do(ring.Action{
+			t.addStep(ring.Action{
 				Kind: ring.DoPolicy, Source: in.Source, App: in.App, Service: in.Service, Slot: in.Slot, Version: in.Version, Commit: in.Commit,
 				Instance: in.ID, Name: in.Name, Policy: want.Name, MaxRetries: want.MaxRetries, Reason: "handed back to Compose: restart " + want.Name,
 			})
@@ -159,20 +159,20 @@ func (t *decider) handBack() {
 			continue
 		}
 		o.Policies = open
-		t.set(o)
+		t.setFact(o)
 	}
 }
 
-// handingBack says that a step is the last one on a container of an app that was left.
+// handingBack reports whether a step is the last one on a container of an app that was left.
 func (t *Pass) handingBack(a *ring.Action) bool {
-	o := t.standing(ring.OverrideLeft, ring.ServiceID(a.App))
+	o := t.overrideOn(ring.OverrideLeft, ring.ServiceID(a.App))
 	return o != nil && a.Kind == ring.DoPolicy && o.Policies[a.Instance].Name == a.Policy
 }
 
 // Networks are the engine's names of an app's networks, by their keys.
 func Networks(w World, app *ring.App) map[string]string {
-	return newDecider(w, w.Wall).networks(app)
+	return newDecider(w, w.Wall).networkNames(app)
 }
 
-// list is a few words as people read them.
-func list(words []string) string { return strings.Join(slices.Compact(words), ", ") }
+// listSays is a few words as people read them.
+func listSays(words []string) string { return strings.Join(slices.Compact(words), ", ") }

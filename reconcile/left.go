@@ -24,7 +24,7 @@ func (t *decider) giveUpData(have, next *ring.App) {
 		services = withOld(services, &was.App.Services[i])
 	}
 	slices.SortFunc(services, func(a, b ring.Service) int { return cmp.Compare(a.Name, b.Name) })
-	t.set(ring.Left{Commit: next.Commit, At: t.now, App: ring.App{
+	t.setFact(ring.Left{Commit: next.Commit, At: t.now, App: ring.App{
 		Name: have.Name, Source: have.Source, Path: have.Path, Files: have.Files, DataRoot: have.DataRoot,
 		Volumes: volumesIn(services, have.Volumes, was.App.Volumes), Services: services,
 	}})

@@ -15,37 +15,37 @@ import (
 // while the plan gives up one with the same image and mount point, or another commit did
 // before. An app in force that has it keeps what is in force.
 func (d *DataHost) RefuseLeftBehind(plan *ring.Plan) []*ring.Refusal {
-	refused := d.twice(plan)
+	refused := d.refuseTwice(plan)
 	maps.Copy(refused, d.wrong)
-	known, kept := d.known(), d.planned(plan)
+	known, kept := d.knownThings(), d.plannedApps(plan)
 	given := d.givenUp(plan, kept)
 	for i := range plan.Apps {
 		app := &plan.Apps[i]
 		left := d.leftFor(app, kept)
 		none := slices.Contains(plan.Data, ring.DataAnswer{App: app.Name, From: ring.FromNone})
 		for _, h := range holdingsOf(app, d.Root) {
-			if h.meant || !d.begins(&h, known) {
+			if h.meant || !d.beginsEmpty(&h, known) {
 				continue
 			}
 			if none {
 				app.Empty = appendNew(app.Empty, h.name)
 				continue
 			}
-			old, ok := d.match(app, &h, given, left)
+			old, ok := d.matchLeft(app, &h, given, left)
 			if !ok {
 				continue
 			}
 			if refused[app.Name] == nil {
 				refused[app.Name] = leftBehind(plan, app, &h, old)
 			}
-			d.stay(plan, app, old, refused)
+			d.keepApp(plan, app, old, refused)
 		}
 	}
 	return takeOut(plan, refused)
 }
 
-// match is what a thing of an app would leave behind.
-func (d *DataHost) match(app *ring.App, h *holding, given, left []holding) (*holding, bool) {
+// matchLeft is what a thing of an app would leave behind.
+func (d *DataHost) matchLeft(app *ring.App, h *holding, given, left []holding) (*holding, bool) {
 	alike := func(old *holding) bool {
 		return old.image == h.image && old.image != "" && old.target == h.target && old.name != h.name
 	}
@@ -64,8 +64,8 @@ func (d *DataHost) match(app *ring.App, h *holding, given, left []holding) (*hol
 	return nil, false
 }
 
-// stay has the app in force that has the data keep it until the other one is mended.
-func (d *DataHost) stay(plan *ring.Plan, app *ring.App, old *holding, refused map[string]*ring.Refusal) {
+// keepApp has the app in force that has the data keep it until the other one is mended.
+func (d *DataHost) keepApp(plan *ring.Plan, app *ring.App, old *holding, refused map[string]*ring.Refusal) {
 	f, ok := d.InForce[old.app]
 	if !ok || f.Leaving || old.app == app.Name || refused[old.app] != nil {
 		return
@@ -84,24 +84,24 @@ func (d *DataHost) stay(plan *ring.Plan, app *ring.App, old *holding, refused ma
 	plan.Refuse(old.app, &stays, f.App)
 }
 
-// twice refuses who takes over what another app of the plan has: two would write it. Who has
+// refuseTwice refuses who takes over what another app of the plan has: two would write it. Who has
 // it in force keeps it.
-func (d *DataHost) twice(plan *ring.Plan) map[string]*ring.Refusal {
+func (d *DataHost) refuseTwice(plan *ring.Plan) map[string]*ring.Refusal {
 	refused := map[string]*ring.Refusal{}
-	planned := d.planned(plan)
+	planned := d.plannedApps(plan)
 	for i := range plan.Apps {
 		app := &plan.Apps[i]
 		f := d.InForce[app.Name]
 		for _, h := range holdingsOf(app, d.Root) {
 			other := slices.IndexFunc(planned[h.name], func(name string) bool { return name != app.Name })
-			if other < 0 || !takes(app, &h) || refused[app.Name] != nil ||
+			if other < 0 || !takesOver(app, &h) || refused[app.Name] != nil ||
 				!f.Leaving && slices.ContainsFunc(holdingsOf(&f.App, d.Root), func(o holding) bool { return o.name == h.name }) {
 				continue
 			}
 			name := planned[h.name][other]
 			refused[app.Name] = &ring.Refusal{
 				Code: ring.Conflict, Commit: plan.Commit, App: app.Name, File: h.place.File, Line: h.place.Line,
-				Says: say("%s is taken over by app %s, and app %s has it in this commit too", h.called(), app.Name, name),
+				Says: say("%s is taken over by app %s, and app %s has it in this commit too", h.calledName(), app.Name, name),
 				Hint: say("two would write it: take it out of app %s, or mount another one here", name),
 			}
 		}
@@ -109,8 +109,8 @@ func (d *DataHost) twice(plan *ring.Plan) map[string]*ring.Refusal {
 	return refused
 }
 
-// takes reports whether an app takes something over, as its Compose file or a signed answer says.
-func takes(app *ring.App, h *holding) bool {
+// takesOver reports whether an app takes something over, as its Compose file or a signed answer says.
+func takesOver(app *ring.App, h *holding) bool {
 	return h.from != "" || slices.ContainsFunc(app.Taken, func(t ring.Taken) bool {
 		return h.isFolder() && t.Folder != "" && t.As == h.source
 	})
@@ -141,40 +141,40 @@ func leftBehind(plan *ring.Plan, app *ring.App, h, old *holding) *ring.Refusal {
 	}
 	r := &ring.Refusal{
 		Code: ring.VolumeLeftBehind, Commit: plan.Commit, App: app.Name, File: h.place.File, Line: h.place.Line,
-		Says: say("%s %s WOULD BEGIN EMPTY: app %s has the data in %s, which this commit gives up", what, h.where(), old.app, old.called()),
+		Says: say("%s %s WOULD BEGIN EMPTY: app %s has the data in %s, which this commit gives up", what, h.placeOf(), old.app, old.calledName()),
 	}
 	if old.commit != "" {
-		r.Says = say("%s %s WOULD BEGIN EMPTY: app %s had the data in %s, and commit %s gave it up", what, h.where(), old.app, old.called(), old.commit.Short())
+		r.Says = say("%s %s WOULD BEGIN EMPTY: app %s had the data in %s, and commit %s gave it up", what, h.placeOf(), old.app, old.calledName(), old.commit.Short())
 	}
 	for _, x := range []*holding{h, old} {
 		if x.isFolder() {
-			r.Folders += x.where() + "\n"
+			r.Folders += x.placeOf() + "\n"
 		}
 	}
 	take, none := ring.DataAnswer{App: app.Name, From: old.app}, ring.DataAnswer{App: app.Name, From: ring.FromNone}
 	switch {
 	case h.isFolder() != old.isFolder():
-		r.Hint = say("mount %s again, or copy what it holds; to begin empty, sign %q in a commit's message", old.called(), none)
+		r.Hint = say("mount %s again, or copy what it holds; to begin empty, sign %q in a commit's message", old.calledName(), none)
 	case h.isFolder() && h.root != old.root:
 		r.Hint = say("move it below %s; to begin empty, sign %q in a commit's message", h.root, none)
 	case h.isFolder():
 		r.Hint = say("to take the data over, sign %q in a commit's message, or stop the app and move the folder; to begin empty: %q", take, none)
 	default:
-		r.Hint = say("to take the data over: %s, or sign %q in a commit's message; to begin empty: volumes: {%s: {x-gitring: {from: none}}}", volumeWords(app, h, old), take, scalar(h.key))
+		r.Hint = say("to take the data over: %s, or sign %q in a commit's message; to begin empty: volumes: {%s: {x-gitring: {from: none}}}", volumeWords(app, h, old), take, yamlScalar(h.key))
 	}
 	return r
 }
 
 // volumeWords are what the Compose file says to take a volume over.
 func volumeWords(app *ring.App, h, old *holding) string {
-	maker := old.maker()
+	maker := old.makerOf()
 	switch {
 	case maker == app.Name:
-		return say("volumes: {%s: {name: %s}}", scalar(h.key), scalar(old.where()))
-	case ring.VolumeName(maker, h.key) != old.where(): // under another key, or with a name of its own
-		return say("volumes: {%s: {name: %s, x-gitring: {from: %s}}}", scalar(h.key), scalar(old.where()), maker)
+		return say("volumes: {%s: {name: %s}}", yamlScalar(h.key), yamlScalar(old.placeOf()))
+	case ring.VolumeName(maker, h.key) != old.placeOf(): // under another key, or with a name of its own
+		return say("volumes: {%s: {name: %s, x-gitring: {from: %s}}}", yamlScalar(h.key), yamlScalar(old.placeOf()), maker)
 	}
-	return say("volumes: {%s: {x-gitring: {from: %s}}}", scalar(h.key), maker)
+	return say("volumes: {%s: {x-gitring: {from: %s}}}", yamlScalar(h.key), maker)
 }
 
 func appendNew(all []string, name string) []string {

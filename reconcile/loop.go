@@ -155,14 +155,14 @@ func (l *Loop) Status() (ring.Status, <-chan struct{}) {
 // Offer tells the loop what a source learned; reached says that its remote
 // answered just now. It blocks until the loop took it or ctx ends.
 func (l *Loop) Offer(ctx context.Context, s Source, reached bool) error {
-	return l.ask(ctx, request{look: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+	return l.sendRequest(ctx, request{look: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
 		i := slices.IndexFunc(l.sources, func(x Source) bool { return x.Name == s.Name })
 		if i < 0 {
 			return nil, nil, errors.New("cannot offer an unknown source " + s.Name)
 		}
 		s.Reached = l.sources[i].Reached
 		if reached {
-			s.Reached = l.now() // by the clock that will ask how long ago it was
+			s.Reached = l.steadyNow() // by the clock that will ask how long ago it was
 		}
 		l.sources[i] = s
 		return nil, nil, nil
@@ -172,7 +172,7 @@ func (l *Loop) Offer(ctx context.Context, s Source, reached bool) error {
 // Looked returns when a look that began after the call has ended. Whoever asks
 // may just have taken away what was in the way of an app.
 func (l *Loop) Looked(ctx context.Context) error {
-	return l.ask(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+	return l.sendRequest(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
 		l.recent.admitAgain()
 		return nil, nil, nil
 	}})
@@ -180,7 +180,7 @@ func (l *Loop) Looked(ctx context.Context) error {
 
 // Reread reads the facts again, after the store was trimmed.
 func (l *Loop) Reread(ctx context.Context) error {
-	return l.ask(ctx, request{act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+	return l.sendRequest(ctx, request{act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
 		facts, err := l.Memory.Facts(ctx)
 		if err == nil {
 			l.facts = facts
@@ -192,8 +192,8 @@ func (l *Loop) Reread(ctx context.Context) error {
 // World is a copy of what the loop would decide from now, for a plan that is
 // only to be shown.
 func (l *Loop) World(ctx context.Context) (w World, err error) {
-	err = l.ask(ctx, request{act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
-		w = l.world()
+	err = l.sendRequest(ctx, request{act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		w = l.makeWorld()
 		w.Facts = copyFacts(l.facts)
 		return nil, nil, nil
 	}})
@@ -207,7 +207,7 @@ func copyFacts(f ring.Facts) ring.Facts {
 	return f
 }
 
-func (l *Loop) ask(ctx context.Context, r request) error {
+func (l *Loop) sendRequest(ctx context.Context, r request) error {
 	r.done = make(chan error, 1)
 	select {
 	case l.requests <- r:
@@ -220,7 +220,7 @@ func (l *Loop) ask(ctx context.Context, r request) error {
 	case err := <-r.done:
 		return err
 	case <-l.over:
-		return l.last(r)
+		return l.lastAnswer(r)
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -229,8 +229,8 @@ func (l *Loop) ask(ctx context.Context, r request) error {
 // ErrOver says that the loop has ended, and looks no more.
 var ErrOver = fmt.Errorf("the daemon is stopping: %w", context.Canceled)
 
-// last is the answer of a request that the loop took before it ended.
-func (l *Loop) last(r request) error {
+// lastAnswer is the answer of a request that the loop took before it ended.
+func (l *Loop) lastAnswer(r request) error {
 	select {
 	case err := <-r.done:
 		return err
@@ -239,9 +239,9 @@ func (l *Loop) last(r request) error {
 	}
 }
 
-// now never jumps: the wall clock at the start of the daemon, carried on by
+// steadyNow never jumps: the wall clock at the start of the daemon, carried on by
 // the monotonic one (I15).
-func (l *Loop) now() time.Time {
+func (l *Loop) steadyNow() time.Time {
 	return l.start.Add(time.Since(l.start)).Round(0).UTC()
 }
 
@@ -250,15 +250,15 @@ func (l *Loop) now() time.Time {
 func (l *Loop) Run(ctx context.Context) error {
 	defer close(l.over)
 	l.start = time.Now()
-	l.pulse.begin(l.now())
-	l.work.Go(func() { l.pulse.run(ctx, l.now) })
+	l.pulse.begin(l.steadyNow())
+	l.work.Go(func() { l.pulse.run(ctx, l.steadyNow) })
 	facts, err := l.Memory.Facts(ctx)
 	if err != nil {
 		return err
 	}
-	l.facts = calm(facts, l.now())
+	l.facts = calmFacts(facts, l.steadyNow())
 	stop := context.WithoutCancel(ctx)
-	defer l.drain(stop)
+	defer l.drainSteps(stop)
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	var rest time.Time    // no look before it, so that a storm of hints leaves half the time to others
@@ -273,26 +273,26 @@ func (l *Loop) Run(ctx context.Context) error {
 			ended = append(ended, e)
 			look = true
 		case r := <-l.requests:
-			if look = l.answer(stop, r); look {
+			if look = l.answerRequest(stop, r); look {
 				crowded = time.Time{} // somebody waits
 			}
 		case <-l.poke:
 			look = true
 		case <-l.far:
-			l.retell()
+			l.retellStatus()
 		case <-wake.C:
 			look = true
 		}
 		if !look {
 			continue
 		}
-		if ended = l.pause(ctx, time.Until(rest), ended); ctx.Err() != nil {
-			l.settle(stop, ended...)
+		if ended = l.pauseFor(ctx, time.Until(rest), ended); ctx.Err() != nil {
+			l.settleEnds(stop, ended...)
 			return nil
 		}
-		l.take(stop, l.gather(ctx, stop, ended, crowded))
+		l.takeEnds(stop, l.gatherEnds(ctx, stop, ended, crowded))
 		began := time.Now()
-		next := l.look(ctx)
+		next := l.runPass(ctx)
 		if ctx.Err() != nil {
 			return nil // whoever waits for the look hears that there is none
 		}
@@ -306,9 +306,9 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// pause lets d pass before the next look, and takes the ends of steps meanwhile. The end
+// pauseFor lets d pass before the next look, and takes the ends of steps meanwhile. The end
 // of a stop cuts it short: its service may have nothing that runs until the next look.
-func (l *Loop) pause(ctx context.Context, d time.Duration, ended []ending) []ending {
+func (l *Loop) pauseFor(ctx context.Context, d time.Duration, ended []ending) []ending {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	for !slices.ContainsFunc(ended, func(e ending) bool { return e.action.Kind == ring.DoStop }) {
@@ -324,35 +324,35 @@ func (l *Loop) pause(ctx context.Context, d time.Duration, ended []ending) []end
 	return ended
 }
 
-// take drains what happened meanwhile, so that one look serves it all, and one
+// takeEnds drains what happened meanwhile, so that one look serves it all, and one
 // transaction the steps that ended.
-func (l *Loop) take(ctx context.Context, ended []ending) {
+func (l *Loop) takeEnds(ctx context.Context, ended []ending) {
 	for {
 		select {
 		case e := <-l.ended:
 			ended = append(ended, e)
 		case r := <-l.requests:
-			l.settle(ctx, ended...) // what happened before is answered for
+			l.settleEnds(ctx, ended...) // what happened before is answered for
 			ended = nil
-			l.answer(ctx, r)
+			l.answerRequest(ctx, r)
 		case <-l.poke:
 		default:
-			l.settle(ctx, ended...)
+			l.settleEnds(ctx, ended...)
 			return
 		}
 	}
 }
 
-// drain waits for the steps in flight: what was asked of the engine is
+// drainSteps waits for the steps in flight: what was asked of the engine is
 // recorded before the daemon ends.
-func (l *Loop) drain(ctx context.Context) {
+func (l *Loop) drainSteps(ctx context.Context) {
 	all := make(chan struct{})
 	go func() { l.work.Wait(); close(all) }()
 	for {
 		select {
 		case e := <-l.ended:
 			if !errors.Is(e.err, context.Canceled) { // it never began
-				l.settle(ctx, e)
+				l.settleEnds(ctx, e)
 			}
 		case <-all:
 			return
@@ -360,10 +360,10 @@ func (l *Loop) drain(ctx context.Context) {
 	}
 }
 
-func (l *Loop) answer(ctx context.Context, r request) bool {
+func (l *Loop) answerRequest(ctx context.Context, r request) bool {
 	facts, events, err := r.act(l)
 	if err == nil && len(facts)+len(events) > 0 {
-		err = l.record(ctx, facts, events)
+		err = l.recordFacts(ctx, facts, events)
 	}
 	if err == nil && r.after {
 		l.waiting = append(l.waiting, r.done)
@@ -373,23 +373,23 @@ func (l *Loop) answer(ctx context.Context, r request) bool {
 	return r.look
 }
 
-func (l *Loop) settle(ctx context.Context, ended ...ending) {
+func (l *Loop) settleEnds(ctx context.Context, ended ...ending) {
 	var facts []ring.Fact
 	var events []ring.Event
 	for _, e := range ended {
 		delete(l.busy, e.action.Target())
 		delete(l.began, e.action.Target())
-		l.arrived(e.action.Target())
-		f, ev := Settle(l.recent, l.facts.Kept, e.action, e.done, e.err, l.now())
+		l.forgetProgress(e.action.Target())
+		f, ev := Settle(l.recent, l.facts.Kept, e.action, e.done, e.err, l.steadyNow())
 		facts, events = append(facts, f...), append(events, ev...)
 	}
-	if err := l.record(ctx, facts, events); err != nil {
+	if err := l.recordFacts(ctx, facts, events); err != nil {
 		l.Log.Error("cannot record the end of steps", "steps", len(ended), "err", err)
 	}
 }
 
-// record writes down, then believes.
-func (l *Loop) record(ctx context.Context, facts []ring.Fact, events []ring.Event) error {
+// recordFacts writes down, then believes.
+func (l *Loop) recordFacts(ctx context.Context, facts []ring.Fact, events []ring.Event) error {
 	if len(facts)+len(events) == 0 {
 		return nil
 	}
@@ -403,7 +403,7 @@ func (l *Loop) record(ctx context.Context, facts []ring.Fact, events []ring.Even
 		posted = posted || post
 	}
 	for _, e := range events {
-		l.Log.LogAttrs(ctx, slog.LevelInfo, e.Kind, attrs(e)...)
+		l.Log.LogAttrs(ctx, slog.LevelInfo, e.Kind, eventAttrs(e)...)
 	}
 	if posted && l.Posted != nil {
 		l.Posted()
@@ -411,8 +411,8 @@ func (l *Loop) record(ctx context.Context, facts []ring.Fact, events []ring.Even
 	return nil
 }
 
-// attrs are the keys of an event that say something.
-func attrs(e ring.Event) []slog.Attr {
+// eventAttrs are the keys of an event that say something.
+func eventAttrs(e ring.Event) []slog.Attr {
 	var out []slog.Attr
 	for _, kv := range [][2]string{
 		{"source", e.Source},
@@ -433,37 +433,37 @@ func attrs(e ring.Event) []slog.Attr {
 	return out
 }
 
-// look is one pass: observe, decide, write down, carry out. It says how long
+// runPass is one pass: observe, decide, write down, carry out. It says how long
 // to wait for the next one.
-func (l *Loop) look(ctx context.Context) time.Duration {
+func (l *Loop) runPass(ctx context.Context) time.Duration {
 	octx, cancel := context.WithTimeout(ctx, lookTimeout)
-	began := l.now()
-	l.adopts()
+	began := l.steadyNow()
+	l.tellAdopted()
 	seen, err := l.Engine.Look(octx)
 	cancel()
 	if ctx.Err() != nil {
 		return fullLook
 	}
 	if err != nil {
-		l.blind(ctx, err)
+		l.blindPass(ctx, err)
 		return time.Second * 2
 	}
 	l.said, l.dark = "", time.Time{}
-	now := l.now()
+	now := l.steadyNow()
 	l.dates.begin(began)
-	l.dates.instances(seen.Instances, now)
-	l.known = l.dates.health(l.Health.Health(), seen.Instances, now)
+	l.dates.dateInstances(seen.Instances, now)
+	l.known = l.dates.dateHealth(l.Health.Health(), seen.Instances, now)
 	l.seen = seen
-	d := Diff(l.world(), now)
-	if err := l.record(ctx, d.Facts, d.Events); err != nil {
-		l.mute(d.Status, err)
+	d := Diff(l.makeWorld(), now)
+	if err := l.recordFacts(ctx, d.Facts, d.Events); err != nil {
+		l.mutePass(d.Status, err)
 		return unwritten
 	}
 	l.unsaid = ""
 	l.Health.Watch(d.Probes)
-	l.show(d.Status)
+	l.showStatus(d.Status)
 	for _, a := range d.Actions {
-		l.launch(ctx, a)
+		l.launchStep(ctx, a)
 	}
 	if wait := d.Wake.Sub(now); !d.Wake.IsZero() && wait < fullLook {
 		return max(wait, time.Millisecond)
@@ -471,8 +471,8 @@ func (l *Loop) look(ctx context.Context) time.Duration {
 	return fullLook
 }
 
-// adopts tells the engine whose containers it may look at and change.
-func (l *Loop) adopts() {
+// tellAdopted tells the engine whose containers it may look at and change.
+func (l *Loop) tellAdopted() {
 	if l.Adopts == nil {
 		return
 	}
@@ -483,25 +483,25 @@ func (l *Loop) adopts() {
 	l.Adopts(ids)
 }
 
-// mute is a pass whose decision cannot be written down: nothing of it is done,
+// mutePass is a pass whose decision cannot be written down: nothing of it is done,
 // and people are told why.
-func (l *Loop) mute(st ring.Status, err error) {
+func (l *Loop) mutePass(st ring.Status, err error) {
 	if says := err.Error(); says != l.unsaid {
 		l.unsaid = says
 		l.Log.Error("cannot record a decision, so nothing of it is done", "err", err)
 	}
 	st.Store = err.Error()
-	l.show(st)
+	l.showStatus(st)
 }
 
-// blind is a pass without an observation: not seen is not empty. What trust
+// blindPass is a pass without an observation: not seen is not empty. What trust
 // refused is still told.
-func (l *Loop) blind(ctx context.Context, err error) {
+func (l *Loop) blindPass(ctx context.Context, err error) {
 	if says := err.Error(); says != l.said {
 		l.said = says
 		l.Log.Error("cannot look at the engine; nothing is changed meanwhile", "err", err)
 	}
-	w, now := l.world(), l.now()
+	w, now := l.makeWorld(), l.steadyNow()
 	if l.dark.IsZero() {
 		l.dark = now
 	}
@@ -515,30 +515,30 @@ func (l *Loop) blind(ctx context.Context, err error) {
 			refused[key] = true
 		}
 	}
-	for _, f := range away(w, l.dark, now) {
+	for _, f := range awayPosts(w, l.dark, now) {
 		if _, key := f.Row(); !refused[key] {
 			told = append(told, f)
 		}
 	}
 	// A refusal is journalled with its first post, and never again.
 	events := slices.DeleteFunc(d.Events, func(e ring.Event) bool { return e.Kind != ring.CommitRefused })
-	if err := l.record(ctx, told, events); err != nil {
+	if err := l.recordFacts(ctx, told, events); err != nil {
 		l.Log.Error("cannot record what the forge is to be told", "err", err)
 	}
 	d.Status.Engine = err.Error()
-	l.show(d.Status)
+	l.showStatus(d.Status)
 }
 
-func (l *Loop) world() World {
+func (l *Loop) makeWorld() World {
 	return World{
-		Wall: time.Now().Round(0).UTC(), Awake: l.pulse.since(l.now()),
+		Wall: time.Now().Round(0).UTC(), Awake: l.pulse.awakeSince(l.steadyNow()),
 		Host: l.Host, Gitring: l.Gitring, Sources: slices.Clone(l.sources), Facts: l.facts, Seen: l.seen,
-		Health: l.known, Busy: maps.Clone(l.busy), Queued: l.queued(), Recent: l.recent.clone(),
+		Health: l.known, Busy: maps.Clone(l.busy), Queued: l.queuedTargets(), Recent: l.recent.clone(),
 		Progress: l.howFar(), KeepImages: l.KeepImages,
 	}
 }
 
-func (l *Loop) show(s ring.Status) {
+func (l *Loop) showStatus(s ring.Status) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.status = s

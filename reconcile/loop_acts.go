@@ -13,12 +13,12 @@ var ErrNothingToApprove = errors.New("no plan of that commit awaits approval")
 
 // Approve is a person's yes to the plan of a commit, whole or abbreviated.
 func (l *Loop) Approve(ctx context.Context, commit, actor, reason string) error {
-	return l.ask(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+	return l.sendRequest(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
 		for _, s := range l.sources {
-			if s.Next == nil || len(commit) < 7 || !strings.HasPrefix(string(s.Next.Commit), commit) || !l.awaits(s.Name) {
+			if s.Next == nil || len(commit) < 7 || !strings.HasPrefix(string(s.Next.Commit), commit) || !l.awaitsApproval(s.Name) {
 				continue
 			}
-			now := l.now()
+			now := l.steadyNow()
 			return []ring.Fact{ring.Approval{Commit: s.Next.Commit, Actor: actor, Reason: reason, At: now}},
 				[]ring.Event{{At: now, Kind: ring.PlanApproved, Source: s.Name, Commit: s.Next.Commit, Actor: actor, Reason: reason}}, nil
 		}
@@ -29,12 +29,12 @@ func (l *Loop) Approve(ctx context.Context, commit, actor, reason string) error 
 // Refresh is a person's wish that the tags of a service, or of all services of
 // an app, be resolved anew.
 func (l *Loop) Refresh(ctx context.Context, app, service, actor, reason string) error {
-	return l.ask(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
-		ids := l.services(app, service)
+	return l.sendRequest(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		ids := l.servicesNamed(app, service)
 		if len(ids) == 0 {
 			return nil, nil, ErrNotFound
 		}
-		now := l.now()
+		now := l.steadyNow()
 		var facts []ring.Fact
 		for _, id := range ids {
 			facts = append(facts, ring.Refresh{ID: id, Actor: actor, Reason: reason, At: now})
@@ -44,8 +44,8 @@ func (l *Loop) Refresh(ctx context.Context, app, service, actor, reason string) 
 	}})
 }
 
-// services are those of an app, in force or next, or the one of that name.
-func (l *Loop) services(app, service string) []ring.ServiceID {
+// servicesNamed are those of an app, in force or next, or the one of that name.
+func (l *Loop) servicesNamed(app, service string) []ring.ServiceID {
 	names := map[ring.ServiceID]bool{}
 	add := func(a ring.App) {
 		for _, s := range a.Services {
@@ -66,20 +66,20 @@ func (l *Loop) services(app, service string) []ring.ServiceID {
 	return sortedKeys(names)
 }
 
-// awaits says that the plan of a source, as it is now, waits for a yes.
-func (l *Loop) awaits(source string) bool {
-	t := newDecider(l.world(), l.now())
-	t.index()
-	src := t.source(source)
-	return src != nil && src.Next != nil && src.Next.Refusal == nil && t.guard(src, t.present(source)) != ""
+// awaitsApproval reports whether the plan of a source, as it is now, waits for a yes.
+func (l *Loop) awaitsApproval(source string) bool {
+	t := newDecider(l.makeWorld(), l.steadyNow())
+	t.indexSeen()
+	src := t.sourceNamed(source)
+	return src != nil && src.Next != nil && src.Next.Refusal == nil && t.guardReason(src, t.servicesPresent(source)) != ""
 }
 
 // Do carries out a person's act on an app or a service, and returns what the
 // person is told when a look has ended that knew of it. Errors are ErrNotFound,
 // *Unfit, or the store's.
 func (l *Loop) Do(ctx context.Context, a Act) (done Acted, err error) {
-	err = l.ask(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
-		done, err = Carry(l.world(), a, l.now())
+	err = l.sendRequest(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		done, err = Carry(l.makeWorld(), a, l.steadyNow())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -92,8 +92,8 @@ func (l *Loop) Do(ctx context.Context, a Act) (done Acted, err error) {
 // StopDenied has the policy stop these services, each with its reason, and no others: one
 // that it stopped before comes back. Jobs and what left the plan are not stopped.
 func (l *Loop) StopDenied(ctx context.Context, denied map[ring.ServiceID]string) error {
-	return l.ask(ctx, request{look: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
-		t := newDecider(l.world(), l.now())
+	return l.sendRequest(ctx, request{look: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
+		t := newDecider(l.makeWorld(), l.steadyNow())
 		t.stopDenied(denied)
 		return t.facts, t.events, nil
 	}})

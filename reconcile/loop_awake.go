@@ -30,23 +30,23 @@ func (p *pulse) run(ctx context.Context, now func() time.Time) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			p.note(now())
+			p.noteBeat(now())
 		}
 	}
 }
 
-// note is a beat. The end of a break is known before the beat after it counts, so
+// noteBeat is a beat. The end of a break is known before the beat after it counts, so
 // that nobody takes the beat for proof that there was none.
-func (p *pulse) note(now time.Time) {
+func (p *pulse) noteBeat(now time.Time) {
 	if now.Sub(*p.last.Load()) >= 2*beat {
 		p.awake.Store(&now)
 	}
 	p.last.Store(&now)
 }
 
-// since is from when on this process has run; a break that no beat has noted yet
+// awakeSince is from when on this process has run; a break that no beat has noted yet
 // is one.
-func (p *pulse) since(now time.Time) time.Time {
+func (p *pulse) awakeSince(now time.Time) time.Time {
 	if now.Sub(*p.last.Load()) >= 2*beat {
 		return now
 	}

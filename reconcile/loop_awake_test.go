@@ -15,18 +15,18 @@ func TestLoopKnowsSinceWhenItRuns(t *testing.T) {
 	at := func(after time.Duration) time.Time { return begin.Add(after) }
 	p.begin(begin)
 	for i := 1; i <= 4; i++ {
-		p.note(at(time.Duration(i) * beat))
+		p.noteBeat(at(time.Duration(i) * beat))
 	}
-	if got := p.since(at(21 * time.Second)); !got.Equal(begin) {
+	if got := p.awakeSince(at(21 * time.Second)); !got.Equal(begin) {
 		t.Errorf("without a break it runs since %s", got)
 	}
 	// Stopped until the 80th second. Whoever looks before the next beat knows it, too.
-	if got := p.since(at(80 * time.Second)); !got.Equal(at(80 * time.Second)) {
+	if got := p.awakeSince(at(80 * time.Second)); !got.Equal(at(80 * time.Second)) {
 		t.Errorf("right after the break it runs since %s", got)
 	}
-	p.note(at(81 * time.Second))
-	p.note(at(85 * time.Second))
-	if got := p.since(at(86 * time.Second)); !got.Equal(at(81 * time.Second)) {
+	p.noteBeat(at(81 * time.Second))
+	p.noteBeat(at(85 * time.Second))
+	if got := p.awakeSince(at(86 * time.Second)); !got.Equal(at(81 * time.Second)) {
 		t.Errorf("after the break it runs since %s", got)
 	}
 }

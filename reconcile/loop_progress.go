@@ -14,8 +14,8 @@ func (l *Loop) Progress(target, says string) {
 	}
 }
 
-// arrived forgets how far a step was that ended.
-func (l *Loop) arrived(target string) {
+// forgetProgress forgets how far a step was that ended.
+func (l *Loop) forgetProgress(target string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.progress, target)
@@ -27,11 +27,11 @@ func (l *Loop) howFar() map[string]string {
 	return maps.Clone(l.progress)
 }
 
-// retell shows the status of the last look anew, with what got further since:
+// retellStatus shows the status of the last look anew, with what got further since:
 // nothing is observed for it and nothing decided. While the engine or the store
 // is away, that they are is what has to be told.
-func (l *Loop) retell() {
+func (l *Loop) retellStatus() {
 	if l.said == "" && l.unsaid == "" {
-		l.show(Diff(l.world(), l.now()).Status)
+		l.showStatus(Diff(l.makeWorld(), l.steadyNow()).Status)
 	}
 }

@@ -115,7 +115,7 @@ func TestLoopLooksAtOnceWhenAStopEnds(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 				l.ended <- ending{action: ring.Action{Kind: tt.kind}}
 			}()
-			ended := l.pause(t.Context(), time.Second, nil)
+			ended := l.pauseFor(t.Context(), time.Second, nil)
 			if took := time.Since(began); len(ended) != 1 || took != tt.want {
 				t.Errorf("%s: %d ends after %s, want one after %s", tt.kind, len(ended), took, tt.want)
 			}

@@ -10,24 +10,24 @@ import (
 // take: the kernel, the engine and what declares nothing live there.
 const spareMemory = 16
 
-// short is why the host's memory does not admit the instances that a rollout
+// memoryShort is why the host's memory does not admit the instances that a rollout
 // would run beside the old ones; "" when it does. Only what is declared counts,
 // and only for what comes on top: a host without gitring would have replaced the
 // old ones in their place. Where what runs declares more than there is, its
 // authors know better than their figures, and nothing follows from those.
-func (t *Pass) short(v *service) string {
-	need := needs(v.target)
-	if need == 0 || t.Seen.Memory == 0 || v.row.Done || v.target.Version != v.want.Version || v.failed != nil || v.exclusive() {
+func (t *Pass) memoryShort(v *service) string {
+	need := memoryNeeded(v.target)
+	if need == 0 || t.Seen.Memory == 0 || v.rollout.Done || v.target.Version != v.want.Version || v.failed != nil || v.isExclusive() {
 		return ""
 	}
 	d := v.target.Replicas
-	up, _ := roomOf(v.knobs(), d)
+	up, _ := roomOf(v.settingsNow(), d)
 	live, held := 0, 0
-	for _, in := range v.all {
+	for _, in := range v.instances {
 		if in.Live() || in.State == ring.StateCreated {
 			live++
 		}
-		if in.Version == v.target.Version && in.holds() {
+		if in.Version == v.target.Version && in.holdsSlot() {
 			held++
 		}
 	}
@@ -35,7 +35,7 @@ func (t *Pass) short(v *service) string {
 	if live < d || more <= 0 {
 		return ""
 	}
-	room, used := t.Seen.Memory-t.Seen.Memory/spareMemory, t.declared()
+	room, used := t.Seen.Memory-t.Seen.Memory/spareMemory, t.declaredMemory()
 	if used > room || used+int64(more)*need <= room {
 		return ""
 	}
@@ -43,11 +43,11 @@ func (t *Pass) short(v *service) string {
 		ring.CauseResources, more, bytesSay(need), bytesSay(t.Seen.Memory), bytesSay(room-used))
 }
 
-// spare is what the host must have to spare for a rollout of s, for plan to tell.
-func (t *Pass) spare(s *ring.Service) string {
+// spareSays is what the host must have to spare for a rollout of s, for plan to tell.
+func (t *Pass) spareSays(s *ring.Service) string {
 	up, _ := roomOf(s.Rollout, s.Replicas)
-	need := int64(up) * needs(s)
-	left := t.Seen.Memory - t.Seen.Memory/spareMemory - t.declared()
+	need := int64(up) * memoryNeeded(s)
+	left := t.Seen.Memory - t.Seen.Memory/spareMemory - t.declaredMemory()
 	says, second := "", strategyNamed(s.Rollout.Strategy).secondSet
 	switch {
 	case second && need > 0:
@@ -63,9 +63,9 @@ func (t *Pass) spare(s *ring.Service) string {
 	return says
 }
 
-// needs is what an instance of s declares to need, in bytes: what it reserves,
+// memoryNeeded is what an instance of s declares to need, in bytes: what it reserves,
 // else what it may take at most; 0 is nothing.
-func needs(s *ring.Service) int64 {
+func memoryNeeded(s *ring.Service) int64 {
 	r := s.Spec.Resources
 	switch {
 	case r == nil:
@@ -76,8 +76,8 @@ func needs(s *ring.Service) int64 {
 	return max(0, r.Memory)
 }
 
-// declared is the memory that runs, or is about to, by what was declared.
-func (t *Pass) declared() int64 {
+// declaredMemory is the memory that runs, or is about to, by what was declared.
+func (t *Pass) declaredMemory() int64 {
 	if t.by.summed {
 		return t.by.memory
 	}
@@ -106,33 +106,33 @@ func madeBy(a ring.Action) int64 {
 	if a.Kind != ring.DoCreate || a.Want == nil {
 		return 0
 	}
-	return needs(a.Want)
+	return memoryNeeded(a.Want)
 }
 
-// roomier tries again what failed for want of memory on a host that has more of
+// retryRoomier tries again what failed for want of memory on a host that has more of
 // it now. A reboot alone changes the figure a little.
-func (t *decider) roomier(v *service) {
+func (t *decider) retryRoomier(v *service) {
 	d, ok := t.Facts.Verdict(v.id, v.want.Version)
 	if !ok || d.Good || d.Memory == 0 || t.Seen.Memory <= d.Memory+d.Memory/64 {
 		return
 	}
 	t.takeBack(v)
-	if v.row.Version == v.want.Version {
-		row := v.row
+	if v.rollout.Version == v.want.Version {
+		row := v.rollout
 		row.Version = "" // begun anew
-		t.set(row)
+		t.setFact(row)
 	}
-	t.event(ring.Event{
+	t.addEvent(ring.Event{
 		Kind: ring.RolloutResumed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version, Commit: v.app.Commit,
 		Reason: say("the host has %s of memory now, %s when it failed: %s", bytesSay(t.Seen.Memory), bytesSay(d.Memory), d.Reason),
 	})
 }
 
-// starved is the host's memory where it is what v, or what is tied to it, failed
+// starvedMemory is the host's memory where it is what v, or what is tied to it, failed
 // for; 0 where it is not.
-func (t *Pass) starved(v *service) int64 {
-	for _, m := range v.tied() {
-		for _, in := range m.all {
+func (t *Pass) starvedMemory(v *service) int64 {
+	for _, m := range v.members() {
+		for _, in := range m.instances {
 			if in.OOM && in.Ended() && in.Version == m.want.Version {
 				return t.Seen.Memory
 			}

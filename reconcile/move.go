@@ -11,12 +11,12 @@ import (
 // this calls.
 type move struct {
 	kind   moveKind
-	in     *inst       // which one
-	all    []*inst     // which ones, of a retirement
+	in     *instance   // which one
+	all    []*instance // which ones, of a retirement
 	of     *service    // whose rollout closes
 	slot   int         // which one, of a creation
 	start  bool        // and start it
-	next   *inst       // what an instance gives way to
+	next   *instance   // what an instance gives way to
 	intent string      // why it is cleared: to go, or to be kept
 	policy string      // the engine's restart policy
 	tries  int         // of that policy
@@ -54,58 +54,58 @@ const (
 func (t *decider) makeMove(v *service, m *move) bool {
 	switch m.kind {
 	case moveCreate:
-		return t.create(v, m.slot, m.start, m.why)
+		return t.createInstance(v, m.slot, m.start, m.why)
 	case moveStart:
-		return t.start(v, m.in, m.why)
+		return t.startInstance(v, m.in, m.why)
 	case moveStartAgain:
-		return t.telling(m.in) || t.start(v, m.in, m.why)
+		return t.readsLog(m.in) || t.startInstance(v, m.in, m.why)
 	case moveStop:
-		return !t.untie(m.in, m.why) && t.do(t.step(v, ring.DoStop, m.in, m.why))
+		return !t.stopTied(m.in, m.why) && t.addStep(t.stepOn(v, ring.DoStop, m.in, m.why))
 	case moveRestart:
-		return t.restart(v, m.in, m.why)
+		return t.restartInstance(v, m.in, m.why)
 	case moveRemove:
-		t.remove(v, m.in, m.why)
+		t.removeInstance(v, m.in, m.why)
 	case moveClear:
-		t.clear(v, m.in, m.intent, m.why)
+		t.clearInstance(v, m.in, m.intent, m.why)
 	case moveGiveWay:
-		if v.lacks = t.occupiedFor(v, m.next); v.lacks == "" {
-			t.clear(v, m.in, m.intent, m.why)
+		if v.missing = t.occupiedReasonOf(v, m.next); v.missing == "" {
+			t.clearInstance(v, m.in, m.intent, m.why)
 		}
 	case moveFinish:
 		t.finishRemoval(v, m.in)
 	case moveUntie:
-		return t.untie(m.in, m.why)
+		return t.stopTied(m.in, m.why)
 	case moveRename:
-		return t.named(v, m.in)
+		return t.giveName(v, m.in)
 	case moveReload:
-		return t.load(v, m.in)
+		return t.loadFiles(v, m.in)
 	case movePolicy:
-		a := t.step(v, ring.DoPolicy, m.in, m.why)
+		a := t.stepOn(v, ring.DoPolicy, m.in, m.why)
 		a.Policy, a.MaxRetries = m.policy, m.tries
-		return t.do(a)
+		return t.addStep(a)
 	case moveRecord:
-		t.crashed(v, m.in, *m.crash, m.since)
+		t.tellCrash(v, m.in, *m.crash, m.since)
 		return false
 	case moveRetire:
-		t.retire(v, m.all)
+		t.retireSet(v, m.all)
 	case movePull:
-		t.do(t.pull(v.of, v.target, m.why))
+		t.addStep(t.pullStep(v.of, v.target, m.why))
 		return false
 	case moveHeal:
 		return t.decideBy(v, healRules)
 	case moveClose:
-		t.close(m.of)
+		t.closeRollout(m.of)
 	}
 	return true
 }
 
 // removing is to remove one instance, and end the pass.
-func removing(in *inst, why string) outcome {
+func removing(in *instance, why string) outcome {
 	return outcome{then: stop, move: move{kind: moveRemove, in: in, why: why}}
 }
 
 // clearing is to take one instance out of the way for good, and end the pass.
-func clearing(in *inst, why string) outcome {
+func clearing(in *instance, why string) outcome {
 	return outcome{then: stop, move: move{kind: moveClear, in: in, intent: intentRemove, why: why}}
 }
 

@@ -19,7 +19,7 @@ func Moving(w World, source string, now time.Time) (out []ring.Move) {
 		}
 		for j := range src.Apps {
 			for k := range src.Apps[j].Services {
-				if m, ok := t.moving(src.Apps[j].Name, &src.Apps[j].Services[k]); ok {
+				if m, ok := t.moveOf(src.Apps[j].Name, &src.Apps[j].Services[k]); ok {
 					out = append(out, m)
 				}
 			}
@@ -28,9 +28,9 @@ func Moving(w World, source string, now time.Time) (out []ring.Move) {
 	return out
 }
 
-// moving is what moves a service. A cron job that runs at its time is at rest: no plan
+// moveOf is what moves a service. A cron job that runs at its time is at rest: no plan
 // asked for the run.
-func (t *Pass) moving(app string, st *ring.ServiceStatus) (ring.Move, bool) {
+func (t *Pass) moveOf(app string, st *ring.ServiceStatus) (ring.Move, bool) {
 	m := ring.Move{
 		App: app, Service: st.Name, Phase: string(st.Phase), To: st.Version, Commit: st.Commit,
 		Updated: st.Updated, Wanted: st.Wanted, Reason: st.Reason,
@@ -63,8 +63,8 @@ func (t *Pass) movedSince(app string, st *ring.ServiceStatus) time.Time {
 		return time.Time{}
 	case v.failed != nil:
 		return v.failed.At.UTC()
-	case v.spoiled != nil:
-		return v.spoiled.At.UTC()
+	case v.filesFailed != nil:
+		return v.filesFailed.At.UTC()
 	}
 	return t.movesSince(v)
 }

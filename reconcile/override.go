@@ -12,52 +12,52 @@ import (
 // announced is how long before it ends by itself an override is told of.
 const announced = 15 * time.Minute
 
-// overrides ends what has ended and announces what is about to. It comes before
+// updateOverrides ends what has ended and announces what is about to. It comes before
 // every rule that asks for one, so that one that is read stands.
-func (t *decider) overrides() {
+func (t *decider) updateOverrides() {
 	for _, key := range sortedKeys(t.Facts.Overrides) {
 		o := t.Facts.Overrides[key]
 		switch {
 		case !o.Stands(t.now):
 			t.endOverride(o, "", "has run out")
-		case t.aimless(&o):
+		case t.hasNoTarget(&o):
 			t.endOverride(o, "", "its target is gone")
 		default:
-			t.announce(o)
+			t.announceEnd(o)
 		}
 	}
 }
 
-// announce tells once that an override is about to end. One that is short was
+// announceEnd tells once that an override is about to end. One that is short was
 // made by somebody who is still here.
-func (t *decider) announce(o ring.OverrideRow) {
+func (t *decider) announceEnd(o ring.OverrideRow) {
 	if o.Until.IsZero() {
 		return
 	}
-	t.wake(o.Until)
+	t.wakeBy(o.Until)
 	at := o.Until.Add(-announced)
 	if o.Told || at.Before(o.At) {
 		return
 	}
 	if t.now.Before(at) {
-		t.wake(at)
+		t.wakeBy(at)
 		return
 	}
 	o.Told = true
-	t.set(o)
+	t.setFact(o)
 	t.tellOverride(ring.OverrideExpiring, o, "", say("ends at %s, and Git wins again: %s", clock(o.Until), o.Reason))
 }
 
 // endOverride ends one: from here on Git wins. By is who ended it; "" is time itself.
 func (t *decider) endOverride(o ring.OverrideRow, by, why string) {
 	table, key := o.Row()
-	t.set(ring.Forget{Table: table, Key: key})
+	t.setFact(ring.Forget{Table: table, Key: key})
 	t.tellOverride(ring.OverrideEnded, o, by, say("%s; it was by %s: %s", why, o.Actor, o.Reason))
 }
 
 func (t *decider) tellOverride(kind string, o ring.OverrideRow, by, says string) {
 	app, service := ring.ServiceID(o.Target).Split()
-	t.event(ring.Event{
+	t.addEvent(ring.Event{
 		Kind: kind, Source: t.Facts.Apps[app].App.Source, App: app, Service: service, Commit: o.Commit, Actor: cmp.Or(by, o.Actor), Code: overrideReason(&o).Code,
 		Reason: say("%s: %s", nameOf(&o), says),
 	})
@@ -86,9 +86,9 @@ func byWhom(o *ring.OverrideRow) string {
 	return say("by %s%s: %s", o.Actor, until, o.Reason)
 }
 
-// aimless says that nothing of an override's target is here or about to be. A
+// hasNoTarget reports whether nothing of an override's target is here or about to be. A
 // source that has no plan yet, as after a start, may still bring it.
-func (t *Pass) aimless(o *ring.OverrideRow) bool {
+func (t *Pass) hasNoTarget(o *ring.OverrideRow) bool {
 	app, service := ring.ServiceID(o.Target).Split()
 	if f, ok := t.Facts.Apps[app]; ok {
 		if _, ok := f.App.Service(service); ok || service == "" {
@@ -109,12 +109,12 @@ func (t *Pass) aimless(o *ring.OverrideRow) bool {
 			return false
 		}
 	}
-	return service == "" || !t.coming(ring.ServiceID(o.Target))
+	return service == "" || !t.isComing(ring.ServiceID(o.Target))
 }
 
-// standing is an override of a kind on a service or on the whole of its app; nil
+// overrideOn is an override of a kind on a service or on the whole of its app; nil
 // when there is none.
-func (t *Pass) standing(k ring.OverrideKind, id ring.ServiceID) *ring.OverrideRow {
+func (t *Pass) overrideOn(k ring.OverrideKind, id ring.ServiceID) *ring.OverrideRow {
 	if len(t.Facts.Overrides) == 0 {
 		return nil
 	}
@@ -130,15 +130,15 @@ func (t *Pass) standing(k ring.OverrideKind, id ring.ServiceID) *ring.OverrideRo
 // standingOn is the same for a service and all that is tied to it: they are one
 // step, so a hand on one is a hand on all.
 func (t *Pass) standingOn(k ring.OverrideKind, id ring.ServiceID) *ring.OverrideRow {
-	if o := t.standing(k, id); o != nil || len(t.Facts.Overrides) == 0 {
+	if o := t.overrideOn(k, id); o != nil || len(t.Facts.Overrides) == 0 {
 		return o
 	}
 	v := t.views[id]
-	if v == nil || v.fate == nil {
+	if v == nil || v.group == nil {
 		return nil
 	}
-	for _, m := range v.fate.of {
-		if o := t.standing(k, m.id); o != nil {
+	for _, m := range v.group.members {
+		if o := t.overrideOn(k, m.id); o != nil {
 			return o
 		}
 	}
@@ -150,44 +150,44 @@ func (t *Pass) heldBy(id ring.ServiceID) ring.Reason {
 	if o := t.standingOn(ring.OverrideHold, id); o != nil {
 		return overrideReason(o)
 	}
-	if o := t.standing(ring.OverrideLeft, id); o != nil {
+	if o := t.overrideOn(ring.OverrideLeft, id); o != nil {
 		return overrideReason(o)
 	}
 	return ring.Reason{}
 }
 
-// halted is a person's pause of a service's rollouts.
-func (t *Pass) halted(id ring.ServiceID) ring.Reason {
+// pauseReason is a person's pause of a service's rollouts.
+func (t *Pass) pauseReason(id ring.ServiceID) ring.Reason {
 	if o := t.standingOn(ring.OverridePause, id); o != nil {
 		return overrideReason(o)
 	}
 	return ring.Reason{}
 }
 
-// handsOff says that nothing of a service may be created, started, stopped,
+// handsOff reports whether nothing of a service may be created, started, stopped,
 // healed or removed now: a person holds it, or its source is only observed.
 func (t *Pass) handsOff(id ring.ServiceID) bool {
 	app, _ := id.Split()
-	return !t.heldBy(id).None() || t.observed(app)
+	return !t.heldBy(id).None() || t.isObserved(app)
 }
 
-// untouchable says that a step would change what nobody may touch now. Every rule
+// isUntouchable reports whether a step would change what nobody may touch now. Every rule
 // has looked before; this is the last one.
-func (t *Pass) untouchable(a *ring.Action) bool {
+func (t *Pass) isUntouchable(a *ring.Action) bool {
 	switch a.Kind {
 	case ring.DoResolve, ring.DoPull, ring.DoAdmit, ring.DoLog, ring.DoImageOff:
-		return t.observed(a.App)
+		return t.isObserved(a.App)
 	case ring.DoPolicy:
 		return t.handsOff(ring.ID(a.App, a.Service)) && !t.handingBack(a)
 	case ring.DoNetwork, ring.DoNetworkOff:
-		return t.observed(a.App) || !t.withheld(a.App).None() && t.standing(ring.OverrideHold, ring.ServiceID(a.App)) != nil
+		return t.isObserved(a.App) || !t.withheldReason(a.App).None() && t.overrideOn(ring.OverrideHold, ring.ServiceID(a.App)) != nil
 	}
 	return t.handsOff(ring.ID(a.App, a.Service))
 }
 
-// withheld is why the next plan of an app does not come into force for as long
+// withheldReason is why the next plan of an app does not come into force for as long
 // as a person says so.
-func (t *Pass) withheld(app string) ring.Reason {
+func (t *Pass) withheldReason(app string) ring.Reason {
 	if len(t.Facts.Overrides) == 0 {
 		return ring.Reason{}
 	}
@@ -216,14 +216,14 @@ func overrideSays(o *ring.OverrideRow) string {
 	return verb + " " + byWhom(o)
 }
 
-// handed is the first hold, undo or pause that stands on an app or on a service
+// handedOverride is the first hold, undo or pause that stands on an app or on a service
 // of it, as the app's status tells it. What is only scaled is as Git wants it but
 // for a number.
-func (t *Pass) handed(app string) ring.Reason {
+func (t *Pass) handedOverride(app string) ring.Reason {
 	if len(t.Facts.Overrides) == 0 {
 		return ring.Reason{}
 	}
-	if why := t.withheld(app); !why.None() {
+	if why := t.withheldReason(app); !why.None() {
 		return why
 	}
 	for _, key := range sortedKeys(t.Facts.Overrides) {
@@ -238,9 +238,9 @@ func (t *Pass) handed(app string) ring.Reason {
 	return ring.Reason{}
 }
 
-// scale puts a person's count in the place of the plan's, and none where the policy has a
+// scalePlans puts a person's count in the place of the plan's, and none where the policy has a
 // service stopped, for this pass alone: no fact says so but the override.
-func (t *decider) scale() {
+func (t *decider) scalePlans() {
 	for _, key := range sortedKeys(t.Facts.Overrides) {
 		o := t.Facts.Overrides[key]
 		if o.Kind != ring.OverrideScale && o.Kind != ring.OverrideStop || !o.Stands(t.now) {
@@ -268,13 +268,13 @@ func (t *decider) scale() {
 		put(&t.scales, ring.ID(app, service), o.Replicas)
 	}
 	for _, app := range sortedKeys(t.planned) {
-		t.follow(app)
+		t.followScale(app)
 	}
 }
 
-// follow has what joins a service, or takes its volumes, be as few as a person has that
+// followScale has what joins a service, or takes its volumes, be as few as a person has that
 // service be: each joins the one of its own slot, and two would write the data of one.
-func (t *Pass) follow(app string) {
+func (t *Pass) followScale(app string) {
 	all := t.Facts.Apps[app].App.Services
 	for again := true; again; {
 		again = false
@@ -298,7 +298,7 @@ func (t *Pass) atMost(app string, s *ring.Service, n int) int {
 	return n
 }
 
-// mayCount says that a service may run as n instances in the place of its plan's.
+// mayCount reports whether a service may run as n instances in the place of its plan's.
 func mayCount(app *ring.App, s *ring.Service, n int) bool {
 	return s.Kind == ring.Worker && (n <= max(1, s.Replicas) || onlyOnce(app, s) == "")
 }
@@ -318,8 +318,8 @@ func onlyOnce(app *ring.App, s *ring.Service) string {
 	return ""
 }
 
-// scaled is a person's count for a service, or for what it joins.
-func (t *Pass) scaled(id ring.ServiceID) (int, bool) {
+// scaledCount is a person's count for a service, or for what it joins.
+func (t *Pass) scaledCount(id ring.ServiceID) (int, bool) {
 	n, ok := t.scales[id]
 	return n, ok
 }
@@ -328,7 +328,7 @@ func (t *Pass) scaled(id ring.ServiceID) (int, bool) {
 // brings back once the override has ended.
 func (t *Pass) asGit(g ring.Good) ring.Good {
 	id := ring.ID(g.AppName, g.Service.Name)
-	if _, ok := t.scaled(id); !ok {
+	if _, ok := t.scaledCount(id); !ok {
 		return g
 	}
 	if was, ok := t.Facts.Good[id]; ok && was.Service.Version == g.Service.Version {
@@ -341,49 +341,51 @@ func (t *Pass) asGit(g ring.Good) ring.Good {
 	return g
 }
 
-// mayLower says that instances above the count may go: a person says so, or a
+// mayLower reports whether instances above the count may go: a person says so, or a
 // plan of a source that was reached lately.
 func (t *Pass) mayLower(v *service) bool {
-	_, scaled := t.scaled(v.id)
-	return scaled || t.fresh(v.app)
+	_, scaled := t.scaledCount(v.id)
+	return scaled || t.isFresh(v.app)
 }
 
 // standStill keeps the deadline of a rollout away for as long as a person's hand
 // is on it: that time is not the version's.
 func (t *decider) standStill(v *service) {
-	if v.row.Version != v.want.Version || v.row.Done || t.now.Sub(v.row.Progress) < v.want.Rollout.ProgressDeadline/10 {
+	if v.rollout.Version != v.want.Version || v.rollout.Done || t.now.Sub(v.rollout.Progress) < v.want.Rollout.ProgressDeadline/10 {
 		return
 	}
-	row := v.row
+	row := v.rollout
 	row.Progress = t.now
-	t.set(row)
+	t.setFact(row)
 }
 
-// stopped says that a rollout does not go on by itself: it failed, or a person
+// hasStopped reports whether a rollout does not go on by itself: it failed, or a person
 // paused it. What runs is kept alive.
-func (v *service) stopped() bool { return v.paused() || !v.halt.None() && !v.row.Done }
+func (v *service) hasStopped() bool {
+	return v.failedInPlace() || !v.pausedBy.None() && !v.rollout.Done
+}
 
-// marks carries a person's restarts into the plans in force, and forgets those
+// carryMarks carries a person's restarts into the plans in force, and forgets those
 // whose spec has changed since.
-func (t *decider) marks() {
+func (t *decider) carryMarks() {
 	for _, id := range sortedKeys(t.Facts.Marks) {
 		m := t.Facts.Marks[id]
 		app, service := id.Split()
 		f, ok := t.Facts.Apps[app]
 		s, has := f.App.Service(service)
 		if !ok || !has || s.Written != m.Written {
-			t.set(ring.Forget{Table: "mark", Key: string(id)})
+			t.setFact(ring.Forget{Table: "mark", Key: string(id)})
 			continue
 		}
 		if s.Spec.Mark != m.Mark {
-			f.App = t.marked(f.App)
-			t.set(f)
+			f.App = t.markedApp(f.App)
+			t.setFact(f)
 		}
 	}
 }
 
-// mark puts the marks that stand on the services of an app that is not pinned yet.
-func (t *Pass) mark(app *ring.App) {
+// putMarks puts the marks that stand on the services of an app that is not pinned yet.
+func (t *Pass) putMarks(app *ring.App) {
 	for i := range app.Services {
 		s := &app.Services[i]
 		if m, ok := t.Facts.Marks[ring.ID(app.Name, s.Name)]; ok && m.Written == s.Written {
@@ -392,10 +394,10 @@ func (t *Pass) mark(app *ring.App) {
 	}
 }
 
-// marked is a pinned app with the marks that stand, and the versions that come of it.
-func (t *Pass) marked(app ring.App) ring.App {
+// markedApp is a pinned app with the marks that stand, and the versions that come of it.
+func (t *Pass) markedApp(app ring.App) ring.App {
 	app.Services = slices.Clone(app.Services)
-	t.mark(&app)
+	t.putMarks(&app)
 	for _, i := range leadersFirst(&app) {
 		if s := &app.Services[i]; s.Pin.Image != "" {
 			s.Version = ring.VersionOf(&app, s, s.Pin)
@@ -458,21 +460,21 @@ func declaredSays(h *ring.Hold) string {
 // say is over; "" when it waits for nothing such.
 func (t *Pass) awaitsTime(v *service) string {
 	switch {
-	case v.row.Version != v.want.Version || v.row.Done || v.failed != nil || !v.row.Promoted.IsZero():
+	case v.rollout.Version != v.want.Version || v.rollout.Done || v.failed != nil || !v.rollout.Promoted.IsZero():
 		return ""
-	case !v.row.Baking.IsZero():
+	case !v.rollout.Baking.IsZero():
 		return say("bake %s", v.want.Rollout.Bake)
-	case !v.row.Switched.IsZero():
+	case !v.rollout.Switched.IsZero():
 		return say("warm_for %s", v.want.Rollout.WarmFor)
-	case strategyNamed(v.want.Rollout.Strategy).secondSet && t.unripe(v):
+	case strategyNamed(v.want.Rollout.Strategy).secondSet && t.isUnripe(v):
 		return say("min_ready_time %s", v.want.Rollout.MinReadyTime)
 	}
 	return ""
 }
 
-// unripe says that every slot of the wanted version has an instance that runs,
+// isUnripe reports whether every slot of the wanted version has an instance that runs,
 // and one of them is ready for less than its time.
-func (t *Pass) unripe(v *service) bool {
+func (t *Pass) isUnripe(v *service) bool {
 	young := false
 	for slot := 1; slot <= v.want.Replicas; slot++ {
 		in := v.inSlot(slot)
@@ -484,7 +486,7 @@ func (t *Pass) unripe(v *service) bool {
 	return young
 }
 
-// promoted says that a person had the rollout of what v wants go on.
-func (v *service) promoted() bool {
-	return v.row.Version == v.want.Version && !v.row.Promoted.IsZero()
+// isPromoted reports whether a person had the rollout of what v wants go on.
+func (v *service) isPromoted() bool {
+	return v.rollout.Version == v.want.Version && !v.rollout.Promoted.IsZero()
 }

@@ -24,7 +24,7 @@ func TestNoStepPassesAHold(t *testing.T) {
 		if hold {
 			w.Facts.Overrides = map[string]ring.OverrideRow{ring.OverrideKey(held.Kind, held.Target): held}
 		}
-		return newDecider(w, at).do(ring.Action{Kind: k, App: "web", Service: "web", Instance: "c1", Name: "web-web-1", Image: "web:1", NetworkName: "n"})
+		return newDecider(w, at).addStep(ring.Action{Kind: k, App: "web", Service: "web", Instance: "c1", Name: "web-web-1", Image: "web:1", NetworkName: "n"})
 	}
 	for _, k := range changing {
 		if passes(ApplyAuto, true, k, now) {

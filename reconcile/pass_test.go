@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,7 +57,7 @@ func TestWritesOfAPassAreFound(t *testing.T) {
 // TestViewsFollowFacts holds that the row of a service and the intent of an instance are
 // set from the fact that says so, in one function, and where a view is made.
 func TestViewsFollowFacts(t *testing.T) {
-	makers := map[string]bool{"imply": true, "view": true, "index": true}
+	makers := map[string]bool{"implyViews": true, "makeView": true, "indexSeen": true}
 	fset, found := token.NewFileSet(), 0
 	for _, file := range productFiles(t) {
 		parsed, err := parser.ParseFile(fset, file, nil, 0)
@@ -92,9 +93,9 @@ func TestViewsFollowFacts(t *testing.T) {
 // by who carries outcomes out.
 func TestViewsAreSetByFew(t *testing.T) {
 	makers := map[string]string{
-		"judge": "what is known of an instance", "choose": "the target", "live": "the target, with the files that were good",
-		"tie": "the group", "why": "what it computed once", "writes": "what it computed once", "wrote": "what it computed once",
-		"alone": "what it computed once", "inSlot": "what it computed once",
+		"judgeInstance": "what is known of an instance", "chooseTarget": "the target", "useGoodFiles": "the target, with the files that were good",
+		"joinGroups": "the group", "changeReason": "what it computed once", "wantedWrites": "what it computed once", "goodWrites": "what it computed once",
+		"aloneBecause": "what it computed once", "inSlot": "what it computed once",
 	}
 	met := map[string]bool{}
 	fset := token.NewFileSet()
@@ -143,7 +144,7 @@ func viewsOf(fn *ast.FuncDecl) map[string]bool {
 			if !ok {
 				continue
 			}
-			if id, ok := star.X.(*ast.Ident); ok && (id.Name == "service" || id.Name == "inst") {
+			if id, ok := star.X.(*ast.Ident); ok && (id.Name == "service" || id.Name == "instance") {
 				for _, n := range f.Names {
 					out[n.Name] = true
 				}
@@ -153,14 +154,14 @@ func viewsOf(fn *ast.FuncDecl) map[string]bool {
 	return out
 }
 
-// ofView reports whether an expression is x.row, a field of x.row, or x.intent.
+// ofView reports whether an expression is x.rollout, a field of x.rollout, or x.intent.
 func ofView(e ast.Expr) bool {
 	for {
 		sel, ok := e.(*ast.SelectorExpr)
 		if !ok {
 			return false
 		}
-		if sel.Sel.Name == "row" || sel.Sel.Name == "intent" {
+		if sel.Sel.Name == "rollout" || sel.Sel.Name == "intent" {
 			return true
 		}
 		e = sel.X
@@ -288,4 +289,24 @@ func TestStrategiesSayTheirRoom(t *testing.T) {
 	}
 	up, down := roomOf(ring.Rollout{Strategy: ring.BlueGreen, MaxUnavailable: ring.Count{N: 2}}, 3)
 	require.Equal(t, []int{3, 0}, []int{up, down}, "a second set stands beside all of the first")
+}
+
+// TestNamesSayWhatTheyDo holds that no function is called by a bare preposition, pronoun or
+// adverb: its name says what it returns or does, with its object.
+func TestNamesSayWhatTheyDo(t *testing.T) {
+	bare := strings.Fields("about above after again ago all also among any apart around as at away before behind below " +
+		"beside between beyond by each ever except first for from hence here how inside into it its last left like mine " +
+		"near never next now of off on once only other others ours out outside over own same short since so some soon such " +
+		"than that then there these this those through to together twice under until up was were what when where which " +
+		"while who whole whose why will with within without would yet")
+	fset := token.NewFileSet()
+	for _, file := range productFiles(t) {
+		parsed, err := parser.ParseFile(fset, file, nil, 0)
+		require.NoError(t, err)
+		for _, d := range parsed.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && slices.Contains(bare, fn.Name.Name) {
+				t.Errorf("%s: %s says too little", fset.Position(fn.Pos()), fn.Name.Name)
+			}
+		}
+	}
 }

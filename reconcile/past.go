@@ -11,9 +11,9 @@ import (
 // keepPast is how many plans an app can go back to.
 const keepPast = 10
 
-// undo puts the plans in force that persons brought back: pinned as they
+// undoPlans puts the plans in force that persons brought back: pinned as they
 // completed, so nobody is asked for them.
-func (t *decider) undo() {
+func (t *decider) undoPlans() {
 	for _, key := range sortedKeys(t.Facts.Overrides) {
 		o := t.Facts.Overrides[key]
 		if o.Kind != ring.OverrideUndo {
@@ -28,29 +28,29 @@ func (t *decider) undo() {
 		if !ok || have.Leaving || have.App.Source != past.App.Source {
 			continue
 		}
-		app := t.marked(past.App)
+		app := t.markedApp(past.App)
 		if have.App.Commit == app.Commit && ring.PastKey(&have.App) == ring.PastKey(&app) {
 			continue
 		}
 		t.giveUpData(&have.App, &app)
-		t.set(ring.InForce{App: app, Since: t.now, Signer: past.Signer, Subject: past.Subject, Committed: past.Committed, Undone: true})
-		t.event(ring.Event{
+		t.setFact(ring.InForce{App: app, Since: t.now, Signer: past.Signer, Subject: past.Subject, Committed: past.Committed, Undone: true})
+		t.addEvent(ring.Event{
 			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit, Actor: o.Actor,
 			Reason: say("plan %s is in force again, undone %s", app.Commit.Short(), byWhom(&o)),
 		})
-		t.empowered(&have.App, &app)
+		t.tellPowers(&have.App, &app)
 	}
 }
 
-// remember keeps the plans of apps that have completed, each once. What a person
+// rememberPlans keeps the plans of apps that have completed, each once. What a person
 // brought back is remembered as it was.
-func (t *decider) remember() {
+func (t *decider) rememberPlans() {
 	for _, name := range t.names {
 		f, ok := t.Facts.Apps[name] // tidy may have forgotten it
 		if p, scaled := t.planned[name]; scaled {
 			f.App = p
 		}
-		if !ok || f.Leaving || len(f.App.Services) == 0 || !t.completed(&f.App) || !t.withheld(name).None() {
+		if !ok || f.Leaving || len(f.App.Services) == 0 || !t.isCompleted(&f.App) || !t.withheldReason(name).None() {
 			continue
 		}
 		at := t.now
@@ -63,14 +63,14 @@ func (t *decider) remember() {
 				at = newest.At.Add(1) // the clock was set back since; the order is what counts
 			}
 		}
-		t.set(ring.Past{App: f.App, Signer: f.Signer, Subject: f.Subject, Committed: f.Committed, At: at})
+		t.setFact(ring.Past{App: f.App, Signer: f.Signer, Subject: f.Subject, Committed: f.Committed, At: at})
 		t.enterPast(ring.PastKey(&f.App))
 		t.forgetPast(name)
 	}
 }
 
-// completed says that every service of an app is what its plan asks.
-func (t *Pass) completed(app *ring.App) bool {
+// isCompleted reports whether every service of an app is what its plan asks.
+func (t *Pass) isCompleted(app *ring.App) bool {
 	all := t.apps[app.Name]
 	if len(all) != len(app.Services) {
 		return false
@@ -89,7 +89,7 @@ func (t *Pass) completed(app *ring.App) bool {
 				return false
 			}
 		case ring.Worker:
-			if v.row.Version != s.Version || !v.row.Done || v.failed != nil || !v.waits.None() || v.target != v.want {
+			if v.rollout.Version != s.Version || !v.rollout.Done || v.failed != nil || !v.waits.None() || v.target != v.want {
 				return false
 			}
 		}
@@ -148,7 +148,7 @@ func (t *decider) forgetPast(app string) {
 	keys := t.pastOf(app)
 	for _, key := range keys[min(len(keys), keepPast):] {
 		if o, ok := t.Facts.Overrides[ring.OverrideKey(ring.OverrideUndo, app)]; !ok || o.Past != key {
-			t.set(ring.Forget{Table: "past", Key: key})
+			t.setFact(ring.Forget{Table: "past", Key: key})
 		}
 	}
 }
@@ -160,11 +160,11 @@ func (t *decider) forgetLeft() {
 		return !ok
 	}
 	for _, key := range keysThat(t.Facts.Past, gone) {
-		t.set(ring.Forget{Table: "past", Key: key})
+		t.setFact(ring.Forget{Table: "past", Key: key})
 	}
 }
 
-// failedNow says that a service of an app in force has failed.
+// failedNow reports whether a service of an app in force has failed.
 func failedNow(f *ring.Facts, app *ring.App) bool {
 	return slices.ContainsFunc(app.Services, func(s ring.Service) bool {
 		d, ok := f.Verdicts[ring.VersionKey(ring.ID(app.Name, s.Name), s.Version)]

@@ -13,17 +13,17 @@ const (
 	pullNever  = "never"
 )
 
-// pins gives every service of next its image and version, those that others
+// pinApp gives every service of next its image and version, those that others
 // are led by first, and asks the registry for what was never seen. It says
 // whether all have theirs.
-func (t *decider) pins(next, have *ring.App) (ring.App, bool) {
+func (t *decider) pinApp(next, have *ring.App) (ring.App, bool) {
 	app, ready := *next, true
 	app.Services = slices.Clone(next.Services)
-	t.mark(&app)
+	t.putMarks(&app)
 	for _, i := range leadersFirst(&app) {
 		s := &app.Services[i]
 		old, known := inForce(have, s.Name)
-		if !t.pin(&app, s, have, old, known) {
+		if !t.pinService(&app, s, have, old, known) {
 			ready = false
 		}
 	}
@@ -67,8 +67,8 @@ func leadersFirst(app *ring.App) []int {
 	return out
 }
 
-// led says that every leader of s has its version.
-func led(app *ring.App, s *ring.Service) bool {
+// leadersPinned reports whether every leader of s has its version.
+func leadersPinned(app *ring.App, s *ring.Service) bool {
 	for _, name := range s.Spec.Leaders() {
 		if l, ok := app.Service(name); ok && l.Version == "" {
 			return false
@@ -77,20 +77,20 @@ func led(app *ring.App, s *ring.Service) bool {
 	return true
 }
 
-// pin gives s its image and version, or asks the registry for a spec that was
-// never seen. It says whether s has them.
-func (t *decider) pin(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) bool {
-	p, ok := t.carry(app, s, have, old, known)
+// pinService gives s its image and version, or asks the registry for a spec that was
+// never seen. It reports whether s has them.
+func (t *decider) pinService(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) bool {
+	p, ok := t.carriedPin(app, s, have, old, known)
 	if !ok {
-		if !led(app, s) && len(t.seen[ring.ID(app.Name, s.Name)]) > 0 {
+		if !leadersPinned(app, s) && len(t.seen[ring.ID(app.Name, s.Name)]) > 0 {
 			return false // what runs may tell, once its leaders are known
 		}
-		if p, ok = t.ask(app, s, old, known); !ok {
+		if p, ok = t.askRegistry(app, s, old, known); !ok {
 			return false
 		}
 	}
 	s.Pin = p
-	if !led(app, s) {
+	if !leadersPinned(app, s) {
 		return false
 	}
 	s.Version = ring.VersionOf(app, s, p)
@@ -107,12 +107,12 @@ func pinWritten(app *ring.App, s *ring.Service) string {
 	return s.Written
 }
 
-// carry is the image that is pinned already: one that an earlier plan was
+// carriedPin is the image that is pinned already: one that an earlier plan was
 // given, the one in force, or one that runs. A pin older than a person's wish
 // to refresh does not count.
-func (t *Pass) carry(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) (ring.Pin, bool) {
+func (t *Pass) carriedPin(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) (ring.Pin, bool) {
 	id := ring.ID(app.Name, s.Name)
-	if t.pending(app, s) {
+	if t.refreshPending(app, s) {
 		return ring.Pin{}, false
 	}
 	if row := t.Facts.Pin(id, pinWritten(app, s)); row != nil {
@@ -122,7 +122,7 @@ func (t *Pass) carry(app *ring.App, s *ring.Service, have *ring.App, old *ring.S
 	if known && old.Written == s.Written && old.Pin.Image != "" && !(always && have.Commit != app.Commit) {
 		return old.Pin, true
 	}
-	if always && known || !led(app, s) {
+	if always && known || !leadersPinned(app, s) {
 		return ring.Pin{}, false
 	}
 	// The store may be new while the containers are not: an instance whose
@@ -144,9 +144,9 @@ func (t *Pass) carry(app *ring.App, s *ring.Service, have *ring.App, old *ring.S
 	return ring.Pin{}, false
 }
 
-// ask asks the registry. While it does not answer a person's wish to refresh,
+// askRegistry asks the registry. While it does not answer a person's wish to refresh,
 // the old pin stays; when it says no, the wish has ended.
-func (t *decider) ask(app *ring.App, s, old *ring.Service, known bool) (ring.Pin, bool) {
+func (t *decider) askRegistry(app *ring.App, s, old *ring.Service, known bool) (ring.Pin, bool) {
 	id := ring.ID(app.Name, s.Name)
 	a := ring.Action{
 		Kind: ring.DoResolve, App: app.Name, Service: s.Name, Commit: app.Commit,
@@ -165,7 +165,7 @@ func (t *decider) ask(app *ring.App, s, old *ring.Service, known bool) (ring.Pin
 	}
 	wish, refresh := t.Facts.Refreshes[id]
 	if !refresh || !stays || old.Written != s.Written {
-		t.fetch(app, s, a)
+		t.fetchForPlan(app, s, a)
 		return ring.Pin{}, false
 	}
 	a.Reason = say("refresh by %s", wish.Actor)
@@ -175,15 +175,15 @@ func (t *decider) ask(app *ring.App, s, old *ring.Service, known bool) (ring.Pin
 	try, tried := t.Tries[a.Target()]
 	tried = tried && try.Kind == a.Kind
 	if tried && try.Refusal != nil {
-		t.set(ring.Forget{Table: "refresh", Key: string(id)}) // told as the end of the step
+		t.setFact(ring.Forget{Table: "refresh", Key: string(id)}) // told as the end of the step
 		return old.Pin, true
 	}
-	t.fetch(app, s, a)
+	t.fetchForPlan(app, s, a)
 	return old.Pin, tried
 }
 
-// pending says that a person wants s resolved anew, and that has not happened.
-func (t *Pass) pending(app *ring.App, s *ring.Service) bool {
+// refreshPending reports whether a person wants s resolved anew, and that has not happened.
+func (t *Pass) refreshPending(app *ring.App, s *ring.Service) bool {
 	id := ring.ID(app.Name, s.Name)
 	wish, ok := t.Facts.Refreshes[id]
 	if !ok {
@@ -193,8 +193,8 @@ func (t *Pass) pending(app *ring.App, s *ring.Service) bool {
 	return row == nil || row.At.Before(wish.At)
 }
 
-// refreshing says that somebody wants a service of the app resolved anew.
-func (t *Pass) refreshing(app *ring.App) bool {
+// isRefreshing reports whether somebody wants a service of the app resolved anew.
+func (t *Pass) isRefreshing(app *ring.App) bool {
 	if len(t.Facts.Refreshes) == 0 {
 		return false
 	}
@@ -206,15 +206,15 @@ func (t *Pass) refreshing(app *ring.App) bool {
 	return false
 }
 
-// refreshed ends the wishes that were carried out.
-func (t *decider) refreshed(app *ring.App) {
+// endRefreshes ends the wishes that were carried out.
+func (t *decider) endRefreshes(app *ring.App) {
 	if len(t.Facts.Refreshes) == 0 {
 		return
 	}
 	for i := range app.Services {
 		id := ring.ID(app.Name, app.Services[i].Name)
-		if _, ok := t.Facts.Refreshes[id]; ok && !t.pending(app, &app.Services[i]) {
-			t.set(ring.Forget{Table: "refresh", Key: string(id)})
+		if _, ok := t.Facts.Refreshes[id]; ok && !t.refreshPending(app, &app.Services[i]) {
+			t.setFact(ring.Forget{Table: "refresh", Key: string(id)})
 		}
 	}
 }
@@ -239,14 +239,14 @@ func (t *decider) keepPin(app *ring.App, s *ring.Service) {
 		if row != nil && row.Pin == s.Pin {
 			at = row.At
 		}
-		t.set(ring.PinRow{ID: id, Written: written, Pin: s.Pin, Image: s.Image, At: at})
+		t.setFact(ring.PinRow{ID: id, Written: written, Pin: s.Pin, Image: s.Image, At: at})
 	}
 	if written == s.Written {
 		return
 	}
 	for _, key := range sortedKeys(t.Facts.Pins) {
 		if strings.HasPrefix(key, ring.PinKey(id, s.Written+"@")) && key != ring.PinKey(id, written) {
-			t.set(ring.Forget{Table: "pin", Key: key})
+			t.setFact(ring.Forget{Table: "pin", Key: key})
 		}
 	}
 }
@@ -265,8 +265,8 @@ func (t *Pass) saysOfItself(app *ring.App, s, old *ring.Service) ring.Image {
 	return ring.Image{}
 }
 
-// looked is s with what its image says of itself, if that is known by now.
-func (t *Pass) looked(s *ring.Service) *ring.Service {
+// withImage is s with what its image says of itself, if that is known by now.
+func (t *Pass) withImage(s *ring.Service) *ring.Service {
 	if s.Image.Known {
 		return s
 	}
@@ -279,8 +279,8 @@ func (t *Pass) looked(s *ring.Service) *ring.Service {
 	return &out
 }
 
-// pulled says whether the image of s is on this host, and pulls it otherwise.
-func (t *decider) pulled(app *ring.App, s *ring.Service) bool {
+// imagePulled reports whether the image of s is on this host, and pulls it otherwise.
+func (t *decider) imagePulled(app *ring.App, s *ring.Service) bool {
 	if i := t.Images[s.Pin.Image]; i.Known {
 		s.Image = i
 		return true
@@ -290,12 +290,12 @@ func (t *decider) pulled(app *ring.App, s *ring.Service) bool {
 			return true // the instance holds its image; what that says is asked before a create
 		}
 	}
-	t.fetch(app, s, t.pull(app, s, "not known to be on this host"))
+	t.fetchForPlan(app, s, t.pullStep(app, s, "not known to be on this host"))
 	return false
 }
 
-// pull has an image here. Under pull_policy never it only looks.
-func (t *Pass) pull(app *ring.App, s *ring.Service, why string) ring.Action {
+// pullStep has an image here. Under pull_policy never it only looks.
+func (t *Pass) pullStep(app *ring.App, s *ring.Service, why string) ring.Action {
 	return ring.Action{
 		Kind: ring.DoPull, App: app.Name, Service: s.Name, Commit: app.Commit, Version: s.Version,
 		Image: s.Pin.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Timeout: s.Rollout.PullTimeout,
@@ -303,11 +303,11 @@ func (t *Pass) pull(app *ring.App, s *ring.Service, why string) ring.Action {
 	}
 }
 
-// fetch decides a resolve or pull for the next plan and keeps the app's
+// fetchForPlan decides a resolve or pull for the next plan and keeps the app's
 // sentence; a refusal of the registry is the app's.
-func (t *decider) fetch(app *ring.App, s *ring.Service, a ring.Action) {
+func (t *decider) fetchForPlan(app *ring.App, s *ring.Service, a ring.Action) {
 	a.Source = app.Source
-	t.do(a)
+	t.addStep(a)
 	verb := "resolving"
 	switch {
 	case a.Kind == ring.DoPull && a.PullPolicy == pullNever:
@@ -319,7 +319,7 @@ func (t *decider) fetch(app *ring.App, s *ring.Service, a ring.Action) {
 	if far := t.Progress[a.Target()]; far != "" {
 		says += " (" + far + ")"
 	}
-	if try, ok := t.Tries[tryKey(a)]; ok && again(try, a) {
+	if try, ok := t.Tries[tryKey(a)]; ok && sameTry(try, a) {
 		if try.Refusal != nil {
 			r := *try.Refusal
 			r.Commit, r.App, r.File, r.Line = app.Commit, app.Name, s.File, s.Line

@@ -26,7 +26,7 @@ func (t *decider) stopDenied(denied map[ring.ServiceID]string) {
 			continue
 		}
 		o := ring.OverrideRow{Kind: ring.OverrideStop, Target: string(id), Actor: Policy, Reason: denied[id], At: t.now.Truncate(time.Second)}
-		t.set(o)
+		t.setFact(o)
 		t.tellOverride(ring.OverrideBegan, o, Policy, o.Reason)
 	}
 }

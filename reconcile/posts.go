@@ -14,19 +14,19 @@ const progressEvery = 15 * time.Second
 // rejected begins the description of a refusal, for people.
 const rejected = "rejected: "
 
-// posts derives what the forge is told. Each (commit, context) is closed once,
+// derivePosts derives what the forge is told. Each (commit, context) is closed once,
 // success never before completion.
-func (t *decider) posts() {
+func (t *decider) derivePosts() {
 	for i := range t.Sources {
 		src, st := &t.Sources[i], t.besidesCron(&t.overview.Sources[i])
 		t.refusalPosts(src)
 		if src.Awaiting != "" && src.Tip != "" {
-			t.post(src, src.Tip, "", ring.PostPending, ring.Reason{Code: ring.WhyAwaitingApproval, Says: "awaiting approval: " + src.Awaiting})
+			t.decidePost(src, src.Tip, "", ring.PostPending, ring.Reason{Code: ring.WhyAwaitingApproval, Says: "awaiting approval: " + src.Awaiting})
 		}
 		if src.Next == nil {
 			continue
 		}
-		t.supersede(src)
+		t.supersedePosts(src)
 		t.summaryPost(src, st)
 		for j := range st.Apps {
 			t.appPost(src, st, &st.Apps[j])
@@ -44,17 +44,17 @@ func (t *decider) refusalPosts(src *Source) {
 	why := ring.Reason{Code: ring.WhyCommitRefused, Says: say("%s%s %s: %s", rejected, r.Code, r.Commit.Short(), r.Says)}
 	told := true
 	for _, sha := range []ring.SHA{src.Tip, r.Commit} {
-		if sha != "" && (src.Commit == nil || sha != src.Commit.SHA) && t.post(src, sha, "", ring.PostFailure, why) {
+		if sha != "" && (src.Commit == nil || sha != src.Commit.SHA) && t.decidePost(src, sha, "", ring.PostFailure, why) {
 			told = false
 		}
 	}
 	if !told {
-		t.event(ring.Event{Kind: ring.CommitRefused, Source: src.Name, Commit: r.Commit, Reason: say("%s: %s", r.Code, r.Says), Code: ring.WhyCommitRefused})
+		t.addEvent(ring.Event{Kind: ring.CommitRefused, Source: src.Name, Commit: r.Commit, Reason: say("%s: %s", r.Code, r.Says), Code: ring.WhyCommitRefused})
 	}
 }
 
-// supersede closes what is open on older commits of the source.
-func (t *decider) supersede(src *Source) {
+// supersedePosts closes what is open on older commits of the source.
+func (t *decider) supersedePosts(src *Source) {
 	open := func(key string) bool {
 		p := t.Facts.Posts[key]
 		return p.Source == src.Name && p.Open()
@@ -63,21 +63,21 @@ func (t *decider) supersede(src *Source) {
 		p := t.Facts.Posts[key]
 		if !t.ourName(p) {
 			p.State, p.Phase, p.Description, p.At = ring.PostError, ring.PostSuperseded, postText("this host is called "+t.Host+" now"), t.now
-			t.set(p)
+			t.setFact(p)
 			continue
 		}
 		if p.SHA == src.Next.Commit || p.SHA == src.Tip && src.Awaiting != "" {
 			continue
 		}
-		if p.Context == t.context("") && len(t.sharers(p.SHA)) > 0 {
+		if p.Context == t.postContext("") && len(t.sharingSources(p.SHA)) > 0 {
 			continue // another source is still at it
 		}
 		p.State, p.Phase, p.Description, p.At = ring.PostError, ring.PostSuperseded, postText(say("superseded by %s", src.Next.Commit.Short())), t.now
-		t.set(p)
+		t.setFact(p)
 	}
 }
 
-// ourName says that a post is told under the name that the host has now.
+// ourName reports whether a post is told under the name that the host has now.
 func (t *Pass) ourName(p ring.Post) bool {
 	in, deployment := p.Environment()
 	if !deployment {
@@ -90,40 +90,40 @@ func (t *Pass) ourName(p ring.Post) bool {
 func (t *decider) summaryPost(src *Source, st *ring.SourceStatus) {
 	sha := src.Next.Commit
 	if r := src.Next.Refusal; r != nil {
-		t.summarize(src, sha, ring.PostFailure, rejection(r, ""))
+		t.summarizeCommit(src, sha, ring.PostFailure, rejectionSays(r, ""))
 		return
 	}
-	sync, why := t.sync(src, &ring.SourceStatus{Apps: st.Apps})
+	sync, why := t.syncState(src, &ring.SourceStatus{Apps: st.Apps})
 	if says := t.watched[src.Name]; says != "" && len(src.Next.Refused) == 0 {
-		t.summarize(src, sha, ring.PostSuccess, ring.Reason{Code: ring.WhyObserveOnly, Says: says})
+		t.summarizeCommit(src, sha, ring.PostSuccess, ring.Reason{Code: ring.WhyObserveOnly, Says: says})
 		return
 	}
 	switch sync {
 	case ring.SyncSynced:
-		t.summarize(src, sha, ring.PostSuccess, ring.Reason{Says: healthySays(st.Apps) + t.lasted(src, "", st.Apps)})
+		t.summarizeCommit(src, sha, ring.PostSuccess, ring.Reason{Says: healthySays(st.Apps) + t.lastedSays(src, "", st.Apps)})
 	case ring.SyncDegraded:
 		for i := range st.Apps {
 			a := &st.Apps[i]
 			if a.Refusal != nil {
-				t.summarize(src, sha, ring.PostFailure, rejection(a.Refusal, "app "+a.Name+" "))
+				t.summarizeCommit(src, sha, ring.PostFailure, rejectionSays(a.Refusal, "app "+a.Name+" "))
 				return
 			}
-			if why, final := t.worst(a); !why.None() {
+			if why, final := t.worstService(a); !why.None() {
 				why.Says = say("%s/%s", a.Name, why.Says)
-				t.summarize(src, sha, verdictOf(final), why)
+				t.summarizeCommit(src, sha, verdictOf(final), why)
 				return
 			}
 		}
 	case ring.SyncHeld:
 		t.heldPost(src, st, why)
 	case ring.SyncStaging:
-		t.summarize(src, sha, ring.PostPending, ring.Reason{
-			Code: why.Code, On: why.On, Says: verified(src) + t.tally[src.Name] + queued(why.Says),
+		t.summarizeCommit(src, sha, ring.PostPending, ring.Reason{
+			Code: why.Code, On: why.On, Says: verifiedSays(src) + t.tally[src.Name] + withoutProgress(why.Says),
 		})
 	case ring.SyncApplying:
-		t.summarize(src, sha, ring.PostRunning, ring.Reason{Says: t.progressSays(st.Apps)})
+		t.summarizeCommit(src, sha, ring.PostRunning, ring.Reason{Says: t.progressSays(st.Apps)})
 	default:
-		t.summarize(src, sha, ring.PostPending, ring.Reason{Says: t.progressSays(st.Apps)})
+		t.summarizeCommit(src, sha, ring.PostPending, ring.Reason{Says: t.progressSays(st.Apps)})
 	}
 }
 
@@ -134,17 +134,17 @@ func (t *decider) heldPost(src *Source, st *ring.SourceStatus, why ring.Reason) 
 	state := ring.PostPending
 	for i := range st.Apps {
 		a := &st.Apps[i]
-		if slices.ContainsFunc(a.Services, func(s ring.ServiceStatus) bool { return working(&s) }) {
+		if slices.ContainsFunc(a.Services, func(s ring.ServiceStatus) bool { return isWorking(&s) }) {
 			state = ring.PostPending
 			break
 		}
 		if slices.ContainsFunc(a.Services, func(s ring.ServiceStatus) bool { return t.failedHere(a.Name, s.Name) }) {
-			worst, _ := t.worst(a)
+			worst, _ := t.worstService(a)
 			worst.Says = say("%s/%s", a.Name, worst.Says)
 			state, why = ring.PostFailure, worst
 		}
 	}
-	t.summarize(src, src.Next.Commit, state, why)
+	t.summarizeCommit(src, src.Next.Commit, state, why)
 }
 
 // appPost tells an app's own context, where the commit changes it or it is not well.
@@ -152,36 +152,36 @@ func (t *decider) appPost(src *Source, st *ring.SourceStatus, a *ring.AppStatus)
 	sha := src.Next.Commit
 	if a.Refusal != nil {
 		if a.Refusal.Commit == sha {
-			if t.post(src, sha, a.Name, ring.PostFailure, rejection(a.Refusal, "")) {
-				t.event(ring.Event{Kind: ring.AppRefused, Source: src.Name, App: a.Name, Commit: sha, Reason: a.Refusal.Error(), Code: ring.WhyAppRefused})
+			if t.decidePost(src, sha, a.Name, ring.PostFailure, rejectionSays(a.Refusal, "")) {
+				t.addEvent(ring.Event{Kind: ring.AppRefused, Source: src.Name, App: a.Name, Commit: sha, Reason: a.Refusal.Error(), Code: ring.WhyAppRefused})
 			}
 		}
 		return
 	}
-	if !t.held[src.Name].None() || t.watched[src.Name] != "" || !t.handed(a.Name).None() || !t.staging[a.Name].None() {
+	if !t.held[src.Name].None() || t.watched[src.Name] != "" || !t.handedOverride(a.Name).None() || !t.staging[a.Name].None() {
 		return
 	}
-	changed := changes(a, sha)
-	_, told := t.Facts.Posts[ring.PostKey(sha, t.context(a.Name))]
+	changed := changesService(a, sha)
+	_, told := t.Facts.Posts[ring.PostKey(sha, t.postContext(a.Name))]
 	defer func() { t.deploymentPost(src, sha, a.Name, changed) }()
 	alone := []ring.AppStatus{*a}
 	switch a.Health {
 	case ring.Degraded, ring.Held:
 		for i := range a.Services {
-			if working(&a.Services[i]) {
+			if isWorking(&a.Services[i]) {
 				return // closed when everything of it came to rest
 			}
 		}
-		if why, final := t.worst(a); !why.None() {
-			t.post(src, sha, a.Name, verdictOf(final), why)
+		if why, final := t.worstService(a); !why.None() {
+			t.decidePost(src, sha, a.Name, verdictOf(final), why)
 		}
 	case ring.Healthy:
 		if changed || told {
-			t.post(src, sha, a.Name, ring.PostSuccess, ring.Reason{Says: healthySays(alone) + t.lasted(src, a.Name, alone)})
+			t.decidePost(src, sha, a.Name, ring.PostSuccess, ring.Reason{Says: healthySays(alone) + t.lastedSays(src, a.Name, alone)})
 		}
 	default:
 		if changed || told {
-			t.post(src, sha, a.Name, underWay(a), ring.Reason{Says: t.progressSays(alone)})
+			t.decidePost(src, sha, a.Name, underWay(a), ring.Reason{Says: t.progressSays(alone)})
 		}
 	}
 }
@@ -198,7 +198,7 @@ func (t *Pass) progressSays(apps []ring.AppStatus) string {
 		if v == nil {
 			return 0
 		}
-		for _, in := range v.all {
+		for _, in := range v.instances {
 			if in.ready && in.Version == v.want.Version {
 				n++
 			}
@@ -230,8 +230,8 @@ func countsSays(apps []ring.AppStatus, ready func(a *ring.AppStatus, i int) int)
 	return say("%d/%d", n, wanted)
 }
 
-// verified names who answers for the commit, without the host of an address.
-func verified(src *Source) string {
+// verifiedSays names who answers for the commit, without the host of an address.
+func verifiedSays(src *Source) string {
 	if src.Commit == nil || src.Commit.SHA != src.Next.Commit || src.Commit.Signer == "" {
 		return ""
 	}
@@ -239,11 +239,11 @@ func verified(src *Source) string {
 	return "verified by " + name + "; "
 }
 
-// count tells how many services a plan changes, adds and removes. It is counted
+// countPlan tells how many services a plan changes, adds and removes. It is counted
 // before anything of the plan is in force, because that is no change any more,
 // and from then on taken from what was told.
-func (t *Pass) count(src *Source, present map[string][]string) {
-	p, told := t.Facts.Posts[ring.PostKey(src.Next.Commit, t.context(""))]
+func (t *Pass) countPlan(src *Source, present map[string][]string) {
+	p, told := t.Facts.Posts[ring.PostKey(src.Next.Commit, t.postContext(""))]
 	if p.Tally != "" {
 		put(&t.tally, src.Name, p.Tally)
 		return
@@ -251,31 +251,31 @@ func (t *Pass) count(src *Source, present map[string][]string) {
 	if told && (!p.Open() || p.Phase != "") {
 		return // it is told of something else by now
 	}
-	n := t.counts(src, present)
+	n := t.changeCounts(src, present)
 	changed, added, removed := n[ring.ChangeRoll]+n[ring.ChangeRecreate]+n[ring.ChangeInPlace], n[ring.ChangeCreate], n[ring.ChangeRemove]
 	if changed+added+removed > 0 {
 		put(&t.tally, src.Name, say("plan %d~ %d+ %d-; ", changed, added, removed))
 	}
 }
 
-// queued is what a commit waits for, without how far it is: that changes too
+// withoutProgress is what a commit waits for, without how far it is: that changes too
 // often for a forge.
-func queued(why string) string {
+func withoutProgress(why string) string {
 	says, _, _ := strings.Cut(why, " (")
 	return says
 }
 
-// lasted is " in 38s" where the forge was told of the way there: since the first of
+// lastedSays is " in 38s" where the forge was told of the way there: since the first of
 // the apps that the commit changes came into force.
-func (t *Pass) lasted(src *Source, app string, apps []ring.AppStatus) string {
+func (t *Pass) lastedSays(src *Source, app string, apps []ring.AppStatus) string {
 	sha := src.Next.Commit
-	if p, told := t.Facts.Posts[ring.PostKey(sha, t.context(app))]; !told || !p.Open() {
+	if p, told := t.Facts.Posts[ring.PostKey(sha, t.postContext(app))]; !told || !p.Open() {
 		return ""
 	}
 	var since time.Time
 	for i := range apps {
 		f := t.Facts.Apps[apps[i].Name]
-		if !changes(&apps[i], sha) || f.Since.IsZero() {
+		if !changesService(&apps[i], sha) || f.Since.IsZero() {
 			continue
 		}
 		if since.IsZero() || f.Since.Before(since) {
@@ -288,8 +288,8 @@ func (t *Pass) lasted(src *Source, app string, apps []ring.AppStatus) string {
 	return " in " + t.now.Sub(since).Round(time.Second).String()
 }
 
-// changes says whether a commit changes a service of an app.
-func changes(a *ring.AppStatus, sha ring.SHA) bool {
+// changesService reports whether a commit changes a service of an app.
+func changesService(a *ring.AppStatus, sha ring.SHA) bool {
 	return slices.ContainsFunc(a.Services, func(s ring.ServiceStatus) bool { return s.Commit == sha })
 }
 
@@ -307,22 +307,22 @@ func (t *decider) deploymentPost(src *Source, sha ring.SHA, app string, changed 
 	if !src.Deployments || !changed {
 		return
 	}
-	p, told := t.Facts.Posts[ring.PostKey(sha, t.context(app))]
+	p, told := t.Facts.Posts[ring.PostKey(sha, t.postContext(app))]
 	if !told {
 		return
 	}
 	p.Context = ring.DeploymentContext(t.Host, app)
 	if old, ok := t.Facts.Posts[ring.PostKey(sha, p.Context)]; !ok || !old.Same(p) {
-		t.set(p)
+		t.setFact(p)
 	}
 }
 
-// worst is the first service of an app that is not well, with its reason. It is
+// worstService is the first service of an app that is not well, with its reason. It is
 // not final where all that is wrong is of this host and not of the commit.
-func (t *Pass) worst(a *ring.AppStatus) (why ring.Reason, final bool) {
+func (t *Pass) worstService(a *ring.AppStatus) (why ring.Reason, final bool) {
 	for i := range a.Services {
 		s := &a.Services[i]
-		if !bad(s) && !t.failedHere(a.Name, s.Name) {
+		if !isBad(s) && !t.failedHere(a.Name, s.Name) {
 			continue
 		}
 		v := t.views[ring.ID(a.Name, s.Name)]
@@ -338,11 +338,11 @@ func (t *Pass) worst(a *ring.AppStatus) (why ring.Reason, final bool) {
 	return why, final
 }
 
-// failedHere says that a rollout stopped because its version failed, and not
+// failedHere reports whether a rollout stopped because its version failed, and not
 // because a person stopped it.
 func (t *Pass) failedHere(app, service string) bool {
 	v := t.views[ring.ID(app, service)]
-	return v != nil && v.want.Kind != ring.JobK && v.paused()
+	return v != nil && v.want.Kind != ring.JobK && v.failedInPlace()
 }
 
 func verdictOf(final bool) string {
@@ -352,8 +352,8 @@ func verdictOf(final bool) string {
 	return ring.PostPending
 }
 
-// rejection is the refusal of an app, or of all that a commit has, with words before it.
-func rejection(r *ring.Refusal, before string) ring.Reason {
+// rejectionSays is the refusal of an app, or of all that a commit has, with words before it.
+func rejectionSays(r *ring.Refusal, before string) ring.Reason {
 	why := ring.Reason{Code: ring.WhyAppRefused, Says: say("%s%s%s: %s", before, rejected, r.Code, r.Says)}
 	if where := r.Where(); where != "" {
 		why.Says = say("%s%s%s %s: %s", before, rejected, r.Code, where, r.Says)
@@ -361,18 +361,18 @@ func rejection(r *ring.Refusal, before string) ring.Reason {
 	return why
 }
 
-func (t *Pass) context(app string) string {
+func (t *Pass) postContext(app string) string {
 	if app == "" {
 		return "gitring/" + t.Host
 	}
 	return "gitring/" + t.Host + "/" + app
 }
 
-// post decides one post, unless it is told already, closed, or only progress
-// told a moment ago. It says whether it did. PostRunning is pending, under way.
-func (t *decider) post(src *Source, sha ring.SHA, app, state string, why ring.Reason) bool {
+// decidePost decides one post, unless it is told already, closed, or only progress
+// told a moment ago. It reports whether it did. PostRunning is pending, under way.
+func (t *decider) decidePost(src *Source, sha ring.SHA, app, state string, why ring.Reason) bool {
 	p := ring.Post{
-		Source: src.Name, SHA: sha, Context: t.context(app), State: state, Description: postText(why.Says), At: t.now, Code: why.Code,
+		Source: src.Name, SHA: sha, Context: t.postContext(app), State: state, Description: postText(why.Says), At: t.now, Code: why.Code,
 	}
 	if app == "" && src.Next != nil && sha == src.Next.Commit {
 		p.Tally = t.tally[src.Name]
@@ -382,27 +382,27 @@ func (t *decider) post(src *Source, sha ring.SHA, app, state string, why ring.Re
 	}
 	old, ok := t.Facts.Posts[ring.PostKey(sha, p.Context)]
 	if !ok {
-		t.set(p)
+		t.setFact(p)
 		return true
 	}
 	if old.Same(p) {
 		return false
 	}
-	if !old.Open() && !reopens(src, sha, app, state, old.Code) {
+	if !old.Open() && !reopensPost(src, sha, app, state, old.Code) {
 		return false
 	}
 	// What was told at a time to come was told by a clock that was set back since.
 	if next := old.At.Add(progressEvery); p.State == ring.PostPending && old.State == p.State && t.now.Before(next) && !t.now.Before(old.At) {
-		t.wake(next)
+		t.wakeBy(next)
 		return false
 	}
-	t.set(p)
+	t.setFact(p)
 	return true
 }
 
-// reopens says that a closing post was a no that is none any more: a person
+// reopensPost reports whether a closing post was a no that is none any more: a person
 // trusts the commit after all, or what was in the way on this host is gone.
-func reopens(src *Source, sha ring.SHA, app, state string, told ring.ReasonCode) bool {
+func reopensPost(src *Source, sha ring.SHA, app, state string, told ring.ReasonCode) bool {
 	switch told {
 	case ring.WhyCommitRefused:
 		return app == "" && sha == src.commitSHA() && state != ring.PostFailure

@@ -37,8 +37,8 @@ func TestTwoSourcesOfOneCommitAreToldTogether(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			d, a, b := sharing(at, ring.NewFacts())
-			d.summarize(a, shaOf("c1"), tc.a, ring.Reason{Says: tc.a})
-			d.summarize(b, shaOf("c1"), tc.b, ring.Reason{Says: tc.b})
+			d.summarizeCommit(a, shaOf("c1"), tc.a, ring.Reason{Says: tc.a})
+			d.summarizeCommit(b, shaOf("c1"), tc.b, ring.Reason{Says: tc.b})
 			d.tellTogether()
 			p := d.Facts.Posts[key]
 			if p.State != tc.state || p.Description != tc.says {
@@ -52,8 +52,8 @@ func TestTwoSourcesOfOneCommitAreToldTogether(t *testing.T) {
 func TestASourceThatTellsNobodyHasNoWordInASummary(t *testing.T) {
 	d, a, b := sharing(time.Unix(0, 0), ring.NewFacts())
 	a.Silent = true
-	d.summarize(a, shaOf("c1"), ring.PostFailure, ring.Reason{Says: "no"})
-	d.summarize(b, shaOf("c1"), ring.PostSuccess, ring.Reason{Says: "healthy 1/1"})
+	d.summarizeCommit(a, shaOf("c1"), ring.PostFailure, ring.Reason{Says: "no"})
+	d.summarizeCommit(b, shaOf("c1"), ring.PostSuccess, ring.Reason{Says: "healthy 1/1"})
 	d.tellTogether()
 	if p := d.Facts.Posts[ring.PostKey(shaOf("c1"), "gitring/sim")]; p.Source != "b" || p.Description != "healthy 1/1" {
 		t.Errorf("%s says %q", p.Source, p.Says())
@@ -64,17 +64,17 @@ func TestASourceThatTellsNobodyHasNoWordInASummary(t *testing.T) {
 func TestASourceThatGoesOnLeavesTheSummaryToTheOther(t *testing.T) {
 	d, a, b := sharing(time.Unix(0, 0), ring.NewFacts())
 	for _, s := range []*Source{a, b} {
-		d.summarize(s, shaOf("c1"), ring.PostPending, ring.Reason{Says: "0/1 ready"})
+		d.summarizeCommit(s, shaOf("c1"), ring.PostPending, ring.Reason{Says: "0/1 ready"})
 	}
 	d.tellTogether()
 	a.Next = &ring.Plan{Source: "a", Commit: shaOf("c2")}
-	d.supersede(a)
-	d.supersede(b)
+	d.supersedePosts(a)
+	d.supersedePosts(b)
 	key := ring.PostKey(shaOf("c1"), "gitring/sim")
 	if p := d.Facts.Posts[key]; !p.Open() {
 		t.Errorf("it says %q", p.Says())
 	}
-	d.summarize(b, shaOf("c1"), ring.PostSuccess, ring.Reason{Says: "healthy 1/1"})
+	d.summarizeCommit(b, shaOf("c1"), ring.PostSuccess, ring.Reason{Says: "healthy 1/1"})
 	if p := d.Facts.Posts[key]; p.State != ring.PostSuccess || p.Source != "b" {
 		t.Errorf("%s says %q", p.Source, p.Says())
 	}
@@ -86,7 +86,7 @@ func TestWhatWasToldUnderAnotherNameOfTheHostIsClosed(t *testing.T) {
 		facts.Set(ring.Post{Source: "a", SHA: shaOf("c1"), Context: context, State: ring.PostPending, Description: "0/1 ready"})
 	}
 	d, a, _ := sharing(time.Unix(0, 0), facts)
-	d.supersede(a)
+	d.supersedePosts(a)
 	for _, p := range d.Facts.Posts {
 		if renamed := strings.Contains(p.Context, "old") && !strings.Contains(p.Context, "sim"); p.Open() == renamed {
 			t.Errorf("%s says %q", p.Context, p.Says())
@@ -99,7 +99,7 @@ func TestProgressIsToldWhenTheClockWasSetBack(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	d, a, _ := sharing(at, ring.NewFacts())
 	d.Facts.Set(ring.Post{Source: "a", SHA: shaOf("c1"), Context: "gitring/sim/web", State: ring.PostPending, Description: "0/2 ready", At: at.AddDate(1, 0, 0)})
-	if !d.post(a, shaOf("c1"), "web", ring.PostPending, ring.Reason{Says: "1/2 ready"}) {
+	if !d.decidePost(a, shaOf("c1"), "web", ring.PostPending, ring.Reason{Says: "1/2 ready"}) {
 		t.Error("it waits for a year")
 	}
 }
@@ -107,12 +107,12 @@ func TestProgressIsToldWhenTheClockWasSetBack(t *testing.T) {
 // What was in the way of one of two sources is gone.
 func TestARefusalOfOneOfTwoSourcesIsTakenBack(t *testing.T) {
 	d, a, b := sharing(time.Unix(0, 0), ring.NewFacts())
-	d.summarize(a, shaOf("c1"), ring.PostFailure, ring.Reason{Code: ring.WhyAppRefused, Says: "app web rejected: ForeignProject: web runs already"})
-	d.summarize(b, shaOf("c1"), ring.PostSuccess, ring.Reason{Says: "healthy 1/1"})
+	d.summarizeCommit(a, shaOf("c1"), ring.PostFailure, ring.Reason{Code: ring.WhyAppRefused, Says: "app web rejected: ForeignProject: web runs already"})
+	d.summarizeCommit(b, shaOf("c1"), ring.PostSuccess, ring.Reason{Says: "healthy 1/1"})
 	d.tellTogether()
 	d.parts = nil
 	for _, s := range []*Source{a, b} {
-		d.summarize(s, shaOf("c1"), ring.PostSuccess, ring.Reason{Says: "healthy 1/1"})
+		d.summarizeCommit(s, shaOf("c1"), ring.PostSuccess, ring.Reason{Says: "healthy 1/1"})
 	}
 	d.tellTogether()
 	if p := d.Facts.Posts[ring.PostKey(shaOf("c1"), "gitring/sim")]; p.State != ring.PostSuccess {

@@ -15,7 +15,7 @@ func TestNewPowersAreToldWhenAnAppComesIntoForce(t *testing.T) {
 	told := func(before, after []string) []string {
 		tu := &decider{own: map[string]bool{}, Pass: Pass{now: time.Unix(1, 0), World: World{Facts: ring.Facts{Apps: map[string]ring.InForce{}, Names: map[string]ring.Name{}}}}}
 		have := ring.InForce{App: ring.App{Name: "vpn", Powers: before}}
-		tu.force(&Source{Name: "prod"}, ring.App{Name: "vpn", Source: "prod", Commit: "a1", Powers: after}, have, true)
+		tu.putInForce(&Source{Name: "prod"}, ring.App{Name: "vpn", Source: "prod", Commit: "a1", Powers: after}, have, true)
 		var out []string
 		for _, e := range tu.events {
 			if e.Kind == ring.AppPowers {

@@ -21,7 +21,7 @@ type leavers struct {
 	rivals []*service // that want something which no other can have meanwhile
 }
 
-func (t *Pass) leavers() *leavers {
+func (t *Pass) findLeavers() *leavers {
 	if t.by.leavers != nil {
 		return t.by.leavers
 	}
@@ -37,8 +37,8 @@ func (t *Pass) leavers() *leavers {
 		l.of[app] = append(l.of[app], id)
 	}
 	for i, v := range t.inOrder() {
-		there := v.row.Done && v.row.Version == v.want.Version
-		if !there && exclusive(v.want) {
+		there := v.rollout.Done && v.rollout.Version == v.want.Version
+		if !there && wantsExclusive(v.want) {
 			l.rivals = append(l.rivals, v)
 		}
 		if v.good == nil || v.want.Kind != ring.Worker || v.target == v.want && there {
@@ -60,12 +60,12 @@ func (t *Pass) leavers() *leavers {
 	return l
 }
 
-// neededBy says that others which leave too depend on a service, and still have
+// neededBy reports whether others which leave too depend on a service, and still have
 // instances.
 func (t *Pass) neededBy(app, service string) bool {
-	left := t.leavers()
+	left := t.findLeavers()
 	for _, a := range left.after[app] {
-		if a != app && !t.reaches(app, a, map[string]bool{}) {
+		if a != app && !t.comesAfterApp(app, a, map[string]bool{}) {
 			return true
 		}
 	}
@@ -74,7 +74,7 @@ func (t *Pass) neededBy(app, service string) bool {
 		if s == service {
 			continue
 		}
-		if slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.tiedTo(in, app, service) }) {
+		if slices.ContainsFunc(t.seen[id], func(in *instance) bool { return t.tiedTo(in, app, service) }) {
 			return true
 		}
 		if g := t.Facts.Good[id]; g != nil && dependsOn(&g.Service, service) && !t.neededInTurn(app, service, s, map[string]bool{}) {
@@ -84,7 +84,7 @@ func (t *Pass) neededBy(app, service string) bool {
 	return false
 }
 
-// neededInTurn says that a service, as it last was good, depends on another at
+// neededInTurn reports whether a service, as it last was good, depends on another at
 // whatever distance. Plans of different commits can have two services need each
 // other so; neither then waits for the other.
 func (t *Pass) neededInTurn(app, service, other string, met map[string]bool) bool {
@@ -98,15 +98,15 @@ func (t *Pass) neededInTurn(app, service, other string, met map[string]bool) boo
 	})
 }
 
-// reaches says that an app comes after another at whatever distance. Two
+// comesAfterApp reports whether an app comes after another at whatever distance. Two
 // repositories can wait for each other; their removals then do not.
-func (t *Pass) reaches(app, other string, met map[string]bool) bool {
+func (t *Pass) comesAfterApp(app, other string, met map[string]bool) bool {
 	if met[app] {
 		return false
 	}
 	met[app] = true
 	return slices.ContainsFunc(t.Facts.Apps[app].App.After, func(a ring.AfterApp) bool {
-		return a.App == other || t.reaches(a.App, other, met)
+		return a.App == other || t.comesAfterApp(a.App, other, met)
 	})
 }
 
@@ -114,15 +114,15 @@ func dependsOn(s *ring.Service, name string) bool {
 	return slices.ContainsFunc(s.DependsOn, func(d ring.Dependency) bool { return d.Service == name })
 }
 
-// leaned is the service of the plan that depended on what left it, as it was last
+// leaningService is the service of the plan that depended on what left it, as it was last
 // good, and has not moved on from that yet: it may come back to it. nil is none, or
 // that another takes the place of what left: each would wait for the other.
-func (t *Pass) leaned(id ring.ServiceID) *service {
+func (t *Pass) leaningService(id ring.ServiceID) *service {
 	app, _ := id.Split()
-	if t.followed(id) {
+	if t.isFollowed(id) {
 		return nil
 	}
-	left := t.leavers()
+	left := t.findLeavers()
 	mine, theirs := left.leans[string(id)], left.leans[app]
 	switch {
 	case len(mine) == 0 && len(theirs) == 0:
@@ -133,25 +133,25 @@ func (t *Pass) leaned(id ring.ServiceID) *service {
 	return t.inOrder()[theirs[0]]
 }
 
-// followed says that a service of the plan cannot come up, or not whole, before
+// isFollowed reports whether a service of the plan cannot come up, or not whole, before
 // what left is gone.
-func (t *Pass) followed(id ring.ServiceID) bool {
+func (t *Pass) isFollowed(id ring.ServiceID) bool {
 	left := t.Facts.Good[id]
-	if left != nil && slices.ContainsFunc(t.leavers().rivals, func(v *service) bool { return replaces(v.want, &left.Service) }) {
+	if left != nil && slices.ContainsFunc(t.findLeavers().rivals, func(v *service) bool { return cannotCoexist(v.want, &left.Service) }) {
 		return true
 	}
-	return slices.ContainsFunc(t.seen[id], func(in *inst) bool { return t.inherited(id, in) })
+	return slices.ContainsFunc(t.seen[id], func(in *instance) bool { return t.isAwaitedAway(id, in) })
 }
 
-// exclusive says that a service wants something that no other can have meanwhile.
-func exclusive(s *ring.Service) bool {
+// wantsExclusive reports whether a service wants something that no other can have meanwhile.
+func wantsExclusive(s *ring.Service) bool {
 	return s.Spec.ContainerName != "" || len(s.Spec.Ports) > 0 ||
 		slices.ContainsFunc(s.Spec.Networks, func(n ring.Attachment) bool { return n.IPv4 != "" || n.IPv6 != "" })
 }
 
-// replaces says that two services cannot run at once, because both want one port,
+// cannotCoexist reports whether two services cannot run at once, because both want one port,
 // one name of the host or one address.
-func replaces(s, old *ring.Service) bool {
+func cannotCoexist(s, old *ring.Service) bool {
 	if s.Spec.ContainerName != "" && s.Spec.ContainerName == old.Spec.ContainerName {
 		return true
 	}
@@ -170,7 +170,7 @@ func replaces(s, old *ring.Service) bool {
 // leanedSays is why what left the plan stays, where nothing is under way that it
 // waits for; "" where it does not.
 func (t *Pass) leanedSays(id ring.ServiceID) string {
-	v := t.leaned(id)
+	v := t.leaningService(id)
 	if v == nil || v.failed == nil {
 		return ""
 	}

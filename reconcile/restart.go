@@ -19,19 +19,19 @@ const (
 )
 
 // interruptedInstance starts again what ended with the engine, or with what it was tied to.
-func (t *Pass) interruptedInstance(v *service, in *inst) outcome {
+func (t *Pass) interruptedInstance(v *service, in *instance) outcome {
 	why := ""
 	switch {
 	case in.Kind.Ends() || !in.Ended(): // of a service that was a job: a run is never begun twice
 		return outcome{}
-	case in.intent == intentAgain && (v.row.Done || !v.waits.None() && v.good == nil):
+	case in.intent == intentAgain && (v.rollout.Done || !v.waits.None() && v.good == nil):
 		why = "it ended with the engine"
 	case in.intent == intentRejoin:
 		why = "back to what it is tied to"
 	default:
 		return outcome{}
 	}
-	switch over, unsure := t.obsolete(v, in); {
+	switch over, unsure := t.isObsolete(v, in); {
 	case unsure:
 		return pulling()
 	case over:
@@ -40,9 +40,9 @@ func (t *Pass) interruptedInstance(v *service, in *inst) outcome {
 	return trying(move{kind: moveStart, in: in, why: why})
 }
 
-// heals reports whether what becomes of an instance is for the restart rules to say: it
+// mayHeal reports whether what becomes of an instance is for the restart rules to say: it
 // is no run, nothing else is meant with it, and its first start is not the rollout's.
-func (t *Pass) heals(v *service, in *inst) bool {
+func (t *Pass) mayHeal(v *service, in *instance) bool {
 	if in.Kind.Ends() || in.intent != "" && in.intent != intentHooks {
 		return false
 	}
@@ -50,24 +50,24 @@ func (t *Pass) heals(v *service, in *inst) bool {
 }
 
 // endedInstance starts a crashed instance again, once its backoff is over.
-func (t *Pass) endedInstance(v *service, in *inst) outcome {
-	if !in.Ended() || !t.heals(v, in) {
+func (t *Pass) endedInstance(v *service, in *instance) outcome {
+	if !in.Ended() || !t.mayHeal(v, in) {
 		return outcome{}
 	}
-	switch over, unsure := t.obsolete(v, in); {
+	switch over, unsure := t.isObsolete(v, in); {
 	case unsure:
 		return pulling()
 	case over:
 		return outcome{}
 	}
-	if says := t.byHand(v, in); says != "" && v.row.Done { // no crash, and no backoff
-		if reports(v.app) {
+	if says := t.byHand(v, in); says != "" && v.rollout.Done { // no crash, and no backoff
+		if onlyReports(v.app) {
 			return outcome{}
 		}
 		return trying(move{kind: moveStart, in: in, why: says})
 	}
 	o := outcome{then: try}
-	row, crash, before := t.crash(v, in)
+	row, crash, before := t.countCrash(v, in)
 	if crash != nil {
 		o.facts = append(o.facts, row)
 		if crash.Crashes > 0 {
@@ -78,7 +78,7 @@ func (t *Pass) endedInstance(v *service, in *inst) outcome {
 	case row.Stopped:
 		o.then = note
 	case t.now.Before(row.Next):
-		t.wake(row.Next)
+		t.wakeBy(row.Next)
 		o.then = note
 	default:
 		o.add(move{kind: moveStartAgain, in: in, why: say("%s; restart %d", in.reason, row.Crashes)})
@@ -86,32 +86,32 @@ func (t *Pass) endedInstance(v *service, in *inst) outcome {
 	return o
 }
 
-// obsolete reports whether an ended instance is on its way out, so that starting it
+// isObsolete reports whether an ended instance is on its way out, so that starting it
 // again would be against the plan, or beside another that holds what it needs. Unsure is
 // whether that is so only until the target's image was looked at.
-func (t *Pass) obsolete(v *service, in *inst) (over, unsure bool) {
+func (t *Pass) isObsolete(v *service, in *instance) (over, unsure bool) {
 	blocked := !v.mayStart(in)
 	switch {
 	case in.Version == v.target.Version:
-		underway := !v.row.Done && !v.restoring() && v.waits.None() && v.failed == nil && v.halt.None()
-		if underway || blocked && v.exclusive() {
+		underway := !v.rollout.Done && !v.isRestoring() && v.waits.None() && v.failed == nil && v.pausedBy.None()
+		if underway || blocked && v.isExclusive() {
 			return true, false
 		}
-		return blocked && v.unsure(), blocked && v.unsure()
-	case v.restoring() && in.Version == v.want.Version:
+		return blocked && v.imageUnknown(), blocked && v.imageUnknown()
+	case v.isRestoring() && in.Version == v.want.Version:
 		return true, false
-	case blocked && v.unsure():
+	case blocked && v.imageUnknown():
 		return true, true
-	case v.exclusive():
+	case v.isExclusive():
 		return v.inSlot(in.Slot) != nil || blocked, false
 	}
-	return slices.ContainsFunc(v.all, func(x *inst) bool {
+	return slices.ContainsFunc(v.instances, func(x *instance) bool {
 		return x.Live() && x.Version != in.Version && x.Version != v.target.Version
 	}), false
 }
 
-// slot is the crash record of an instance's slot and version; most have none.
-func (t *Pass) slot(v *service, in *inst) (ring.SlotRow, bool) {
+// slotRow is the crash record of an instance's slot and version; most have none.
+func (t *Pass) slotRow(v *service, in *instance) (ring.SlotRow, bool) {
 	if len(t.Facts.Slots) == 0 {
 		return ring.SlotRow{}, false
 	}
@@ -120,17 +120,17 @@ func (t *Pass) slot(v *service, in *inst) (ring.SlotRow, bool) {
 }
 
 // inSlot is the key of what is remembered of the slot of an instance of a service.
-func (in *inst) inSlot(id ring.ServiceID) string {
+func (in *instance) inSlot(id ring.ServiceID) string {
 	if in.slotKey == "" {
 		in.slotKey = ring.SlotKey(id, in.Slot, in.Version)
 	}
 	return in.slotKey
 }
 
-// crash counts the exit of an instance once, and says when to try again. A crash that is
+// countCrash counts the exit of an instance once, and says when to try again. A crash that is
 // new is not nil; one that is none by its restart policy has no number. Before is when the
 // run before it ended.
-func (t *Pass) crash(v *service, in *inst) (row ring.SlotRow, crash *ring.Crash, before time.Time) {
+func (t *Pass) countCrash(v *service, in *instance) (row ring.SlotRow, crash *ring.Crash, before time.Time) {
 	key := in.inSlot(v.id)
 	row, ok := t.Facts.Slots[key]
 	if ok && row.Instance == in.ID && row.Finished.Equal(in.Finished) {
@@ -138,7 +138,7 @@ func (t *Pass) crash(v *service, in *inst) (row ring.SlotRow, crash *ring.Crash,
 	}
 	// The engine's two times may lie on either side of a jump of the clock; the
 	// last crash, by our own, bounds the run that followed it.
-	window := v.window(in)
+	window := v.stableWindowOf(in)
 	stable := in.Finished.Sub(in.Started) >= window && t.now.Sub(row.Last) >= window
 	if row.Instance == in.ID {
 		before = row.Finished
@@ -147,7 +147,7 @@ func (t *Pass) crash(v *service, in *inst) (row ring.SlotRow, crash *ring.Crash,
 	if stable {
 		row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID}
 	}
-	c := ended(in)
+	c := endedCrash(in)
 	row.Finished, row.ExitCode, row.OOM, row.Last, row.Class = in.Finished, in.ExitCode, in.OOM, t.now, c.Class
 	row.Restarts = in.Restarts
 	if t.ownerPolicy(v, in) == ring.NeverStop || in.ExitCode == 0 && t.ownerPolicy(v, in) == ring.OnFail {
@@ -158,7 +158,7 @@ func (t *Pass) crash(v *service, in *inst) (row ring.SlotRow, crash *ring.Crash,
 	if n := v.target.Restart.MaxRetries; n > 0 && row.Crashes > n {
 		row.Stopped = true
 	}
-	row.Next = t.now.Add(v.pause(in, key, row.Crashes))
+	row.Next = t.now.Add(v.restartPause(in, key, row.Crashes))
 	if c.Class == classPermanent {
 		row.Next = t.now.Add(permanentWait)
 	}
@@ -168,10 +168,10 @@ func (t *Pass) crash(v *service, in *inst) (row ring.SlotRow, crash *ring.Crash,
 
 // takeOver is the row of a slot as one about in. Somebody may have removed the
 // container that crashed: what takes its place goes on with its backoff.
-func (t *Pass) takeOver(v *service, in *inst, row ring.SlotRow) ring.SlotRow {
+func (t *Pass) takeOver(v *service, in *instance, row ring.SlotRow) ring.SlotRow {
 	switch {
 	case row.Instance == in.ID:
-	case row.Instance != "" && t.now.Sub(row.Last) < v.window(in):
+	case row.Instance != "" && t.now.Sub(row.Last) < v.stableWindowOf(in):
 		row.Instance, row.Restarts, row.Stopped, row.Finished = in.ID, 0, false, time.Time{}
 	default:
 		row = ring.SlotRow{ID: v.id, Slot: in.Slot, Version: in.Version, Instance: in.ID}
@@ -183,54 +183,54 @@ func (t *Pass) takeOver(v *service, in *inst, row ring.SlotRow) ring.SlotRow {
 // does not.
 func (t *Pass) awaitsRestart(v *service, slot int) string {
 	row, ok := t.Facts.Slots[ring.SlotKey(v.id, slot, v.target.Version)]
-	if !ok || v.restoring() || !t.now.Before(row.Next) {
+	if !ok || v.isRestoring() || !t.now.Before(row.Next) {
 		return ""
 	}
-	t.wake(row.Next)
+	t.wakeBy(row.Next)
 	return say("slot %d crashed %d times; next try %s", slot, row.Crashes, row.Next.UTC().Format("15:04:05"))
 }
 
-// cannotRun says that an exit code means there is nothing that could run:
+// cannotRun reports whether an exit code means there is nothing that could run:
 // trying again as it is cannot help.
 func cannotRun(code int) bool { return code == 126 || code == 127 }
 
 // ownerPolicy is the restart policy of the version that in runs.
-func (t *Pass) ownerPolicy(v *service, in *inst) string { return v.restart(in).Policy }
+func (t *Pass) ownerPolicy(v *service, in *instance) string { return v.restartOf(in).Policy }
 
-// rests says that an instance ended as it may, and stays so until its version
+// isResting reports whether an instance ended as it may, and stays so until its version
 // changes.
-func (t *Pass) rests(v *service, in *inst) bool {
+func (t *Pass) isResting(v *service, in *instance) bool {
 	if !in.Ended() || in.intent != "" {
 		return false
 	}
 	p := t.ownerPolicy(v, in)
-	return p == ring.OnFail && in.ExitCode == 0 || p == ring.NeverStop && v.row.Done
+	return p == ring.OnFail && in.ExitCode == 0 || p == ring.NeverStop && v.rollout.Done
 }
 
-// doneIn says that the instance of a slot ended as it may, as on_failure lets one
+// doneIn reports whether the instance of a slot ended as it may, as on_failure lets one
 // that exits with 0, and that somebody removed it since, such as by docker container
 // prune: the slot stays empty until its version changes.
 func (t *Pass) doneIn(v *service, slot int) bool {
-	if len(t.Facts.Slots) == 0 || !v.row.Done || v.target != v.want || v.want.Restart.Policy != ring.OnFail || v.inSlot(slot) != nil {
+	if len(t.Facts.Slots) == 0 || !v.rollout.Done || v.target != v.want || v.want.Restart.Policy != ring.OnFail || v.inSlot(slot) != nil {
 		return false
 	}
 	row, ok := t.Facts.Slots[ring.SlotKey(v.id, slot, v.want.Version)]
 	return ok && row.Stopped && row.ExitCode == 0 && !row.OOM
 }
 
-// rested says that a slot whose container somebody removed stays empty.
-func (t *Pass) rested(row ring.SlotRow) bool {
+// slotRests reports whether a slot whose container somebody removed stays empty.
+func (t *Pass) slotRests(row ring.SlotRow) bool {
 	v := t.views[row.ID]
 	return v != nil && row.Version == v.want.Version && row.Slot <= v.want.Replicas && t.doneIn(v, row.Slot)
 }
 
 // engineRestarted counts restarts that the engine made by itself, and takes
 // the backoff over: from the first crash until the slot was stable again.
-func (t *Pass) engineRestarted(v *service, in *inst) (o outcome) {
-	if !t.heals(v, in) {
+func (t *Pass) engineRestarted(v *service, in *instance) (o outcome) {
+	if !t.mayHeal(v, in) {
 		return o
 	}
-	row, _ := t.slot(v, in)
+	row, _ := t.slotRow(v, in)
 	if row.Instance == in.ID && in.Restarts < row.Restarts { // the engine counts from 0 again after a start of ours
 		row.Restarts = in.Restarts
 		o = noting(row)
@@ -248,7 +248,7 @@ func (t *Pass) engineRestarted(v *service, in *inst) (o outcome) {
 			c.Crashes = loopCrashes // several at once: told all the same
 		}
 		row.Restarts, row.ExitCode, row.OOM, row.Last, row.Class = in.Restarts, in.ExitCode, in.OOM, t.now, c.Class
-		o = noting(append([]ring.Fact{row}, t.cutOff(in)...)...)
+		o = noting(append([]ring.Fact{row}, t.namespacesLost(in)...)...)
 		o.add(move{kind: moveRecord, in: in, crash: &c})
 	}
 	if row.Instance != in.ID || row.Crashes == 0 || in.Policy == "no" || in.Policy == "" || in.Ended() {
@@ -265,25 +265,25 @@ func (t *Pass) engineRestarted(v *service, in *inst) (o outcome) {
 // started again. An exit of that moment that was counted already is taken back:
 // under a restart policy the engine had started it again if it were a crash.
 func (t *Pass) engineEnded(v *service) outcome {
-	was := v.row.Engine
-	if !v.row.Done || t.Seen.Engine == "" || was == t.Seen.Engine {
+	was := v.rollout.Engine
+	if !v.rollout.Done || t.Seen.Engine == "" || was == t.Seen.Engine {
 		return outcome{}
 	}
-	row := v.row
+	row := v.rollout
 	row.Engine = t.Seen.Engine
 	o := noting(row)
 	if was == "" {
 		return o
 	}
-	for _, in := range v.all {
-		if !in.holds() || in.intent != "" {
+	for _, in := range v.instances {
+		if !in.holdsSlot() || in.intent != "" {
 			continue
 		}
-		row, ok := t.slot(v, in)
+		row, ok := t.slotRow(v, in)
 		counted := ok && row.Instance == in.ID && row.Finished.Equal(in.Finished) && !in.Finished.IsZero()
 		switch {
 		case counted && in.Policy != "no" && in.Policy != "":
-			o.facts = append(o.facts, uncounted(row))
+			o.facts = append(o.facts, uncountedCrash(row))
 		case !counted && in.Ended() && !in.rests:
 			o.facts = append(o.facts, ring.Intent{Instance: in.ID, Kind: intentAgain, Reason: "it ended with the engine", At: t.now})
 		}
@@ -291,8 +291,8 @@ func (t *Pass) engineEnded(v *service) outcome {
 	return o
 }
 
-// uncounted is what is remembered of a slot without its last crash.
-func uncounted(row ring.SlotRow) ring.Fact {
+// uncountedCrash is what is remembered of a slot without its last crash.
+func uncountedCrash(row ring.SlotRow) ring.Fact {
 	row.Crashes = max(0, row.Crashes-1)
 	row.Class, row.Next = classOperator, time.Time{}
 	if row.Crashes == 0 && row.Restarts == 0 {
@@ -302,18 +302,18 @@ func uncounted(row ring.SlotRow) ring.Fact {
 }
 
 // stableInstance forgets the crashes of a slot that has run for a stable window.
-func (t *Pass) stableInstance(v *service, in *inst) outcome {
-	if in.State != ring.StateRunning || !t.heals(v, in) {
+func (t *Pass) stableInstance(v *service, in *instance) outcome {
+	if in.State != ring.StateRunning || !t.mayHeal(v, in) {
 		return outcome{}
 	}
-	row, ok := t.slot(v, in)
+	row, ok := t.slotRow(v, in)
 	if !ok || row.Instance != in.ID {
 		return outcome{}
 	}
-	stable := in.Since.Add(v.window(in))
+	stable := in.Since.Add(v.stableWindowOf(in))
 	switch {
 	case t.now.Before(stable):
-		t.wake(stable)
+		t.wakeBy(stable)
 	case row.Restarts > 0 && row.Crashes > 0:
 		row.Crashes = 0 // keep the engine's count, so that it is not read as new crashes
 		return noting(row)
@@ -325,24 +325,24 @@ func (t *Pass) stableInstance(v *service, in *inst) outcome {
 
 // unliveInstance restarts an instance whose liveness check failed: inside the
 // backoff, and never more slots at once than the rollout may take.
-func (t *Pass) unliveInstance(v *service, in *inst) outcome {
-	if in.unlive == "" || in.State != ring.StateRunning || !v.row.Done || !t.heals(v, in) {
+func (t *Pass) unliveInstance(v *service, in *instance) outcome {
+	if in.unlive == "" || in.State != ring.StateRunning || !v.rollout.Done || !t.mayHeal(v, in) {
 		return outcome{}
 	}
 	key := in.inSlot(v.id)
-	row, _ := t.slot(v, in)
+	row, _ := t.slotRow(v, in)
 	if row.Instance != in.ID {
 		row = t.takeOver(v, in, row)
 		row.Restarts = in.Restarts
 	}
 	if t.now.Before(row.Next) {
-		t.wake(row.Next)
+		t.wakeBy(row.Next)
 		return outcome{}
 	}
-	_, down := roomOf(v.knobs(), v.target.Replicas)
+	_, down := roomOf(v.settingsNow(), v.target.Replicas)
 	away := 0
-	for _, other := range v.all {
-		if other != in && other.holds() && !other.ready {
+	for _, other := range v.instances {
+		if other != in && other.holdsSlot() && !other.ready {
 			away++
 		}
 	}
@@ -358,13 +358,13 @@ func (t *Pass) unliveInstance(v *service, in *inst) outcome {
 	}
 	row.Crashes++
 	row.Last, row.Class = t.now, classTransient
-	row.Next = t.now.Add(max(v.firstPause(in), v.pause(in, key, row.Crashes)))
+	row.Next = t.now.Add(max(v.firstPause(in), v.restartPause(in, key, row.Crashes)))
 	row.Stopped = row.Stopped || in.act == "stop"
 	meant, kind := intentRestart, moveRestart
 	if in.act == "stop" {
 		meant, kind = intentStop, moveStop
 	}
-	c := alive(t, in, why, row.Crashes)
+	c := aliveCrash(t, in, why, row.Crashes)
 	return outcome{
 		then:  try,
 		facts: []ring.Fact{row, ring.Intent{Instance: in.ID, Kind: meant, Reason: why, At: t.now}},
@@ -373,30 +373,30 @@ func (t *Pass) unliveInstance(v *service, in *inst) outcome {
 	}
 }
 
-// restart is what follows an exit of an instance, by its own version.
-func (v *service) restart(in *inst) ring.Restart {
+// restartOf is what follows an exit of an instance, by its own version.
+func (v *service) restartOf(in *instance) ring.Restart {
 	if v.good != nil && in.Version == v.good.Service.Version && in.Version != v.want.Version {
 		return v.good.Service.Restart
 	}
 	return v.want.Restart
 }
 
-// window is how long a run forgives the crashes before it.
-func (v *service) window(in *inst) time.Duration {
-	return cmp.Or(v.restart(in).Window, stableWindow)
+// stableWindowOf is how long a run forgives the crashes before it.
+func (v *service) stableWindowOf(in *instance) time.Duration {
+	return cmp.Or(v.restartOf(in).Window, stableWindow)
 }
 
-func (v *service) firstPause(in *inst) time.Duration {
-	return cmp.Or(v.restart(in).Delay, firstBackoff)
+func (v *service) firstPause(in *instance) time.Duration {
+	return cmp.Or(v.restartOf(in).Delay, firstBackoff)
 }
 
-// pause is the wait before restart n of an instance.
-func (v *service) pause(in *inst, key string, n int) time.Duration {
+// restartPause is the wait before restart n of an instance.
+func (v *service) restartPause(in *instance, key string, n int) time.Duration {
 	return backoffFrom(v.firstPause(in), key, n)
 }
 
-// backoff is the wait before restart n of a slot that says nothing of its own.
-func backoff(key string, n int) time.Duration { return backoffFrom(firstBackoff, key, n) }
+// backoffOf is the wait before restart n of a slot that says nothing of its own.
+func backoffOf(key string, n int) time.Duration { return backoffFrom(firstBackoff, key, n) }
 
 // backoffFrom is the wait before restart n of a slot: none, then the first one
 // doubling to 5 min, with 10 % either way that depends on the slot alone.

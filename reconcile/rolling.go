@@ -13,11 +13,11 @@ import (
 // failedInstance is a failed instance of the target, which goes free of budget. One that
 // failed, was started again and may be serving by now is none.
 func (t *Pass) failedInstance(v *service) outcome {
-	if v.row.Done || v.failed != nil || !v.waits.None() {
+	if v.rollout.Done || v.failed != nil || !v.waits.None() {
 		return outcome{}
 	}
-	for _, in := range v.all {
-		if in.Version != v.target.Version || !in.holds() || !slices.Contains(v.row.Counted, in.ID) || !in.down || t.adopted(in) != nil {
+	for _, in := range v.instances {
+		if in.Version != v.target.Version || !in.holdsSlot() || !slices.Contains(v.rollout.Counted, in.ID) || !in.down || t.adoptedRow(in) != nil {
 			continue
 		}
 		return removing(in, "failed: "+in.reason)
@@ -28,12 +28,12 @@ func (t *Pass) failedInstance(v *service) outcome {
 // createdInstance is what was created and not started, a step that ended half way, and
 // what was kept for a restore: it is started.
 func (t *Pass) createdInstance(v *service) (o outcome) {
-	for _, in := range v.all {
-		kept := (in.intent == intentPark || in.intent == intentAgain || in.begun() && !v.row.Done && v.failed == nil && v.waits.None()) && !in.Live()
-		if in.State != ring.StateCreated && !kept || in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
+	for _, in := range v.instances {
+		kept := (in.intent == intentPark || in.intent == intentAgain || in.startUnseen() && !v.rollout.Done && v.failed == nil && v.waits.None()) && !in.Live()
+		if in.State != ring.StateCreated && !kept || in.Version != v.target.Version || !in.holdsSlot() || in.Slot > v.target.Replicas {
 			continue
 		}
-		if v.exclusive() && !v.mayStart(in) {
+		if v.isExclusive() && !v.mayStart(in) {
 			continue // a rollout that was paused before the old one had stopped
 		}
 		if !v.mayStart(in) && !v.target.Image.Known {
@@ -50,79 +50,79 @@ func (t *Pass) createdInstance(v *service) (o outcome) {
 	return o
 }
 
-// unsure reports whether only a lost database knew what the target's image keeps for
+// imageUnknown reports whether only a lost database knew what the target's image keeps for
 // itself: until that is known, nothing is started beside another.
-func (v *service) unsure() bool { return !v.target.Image.Known }
+func (v *service) imageUnknown() bool { return !v.target.Image.Known }
 
 // oneMore creates one instance more when the budget allows it.
 func (t *Pass) oneMore(v *service) outcome {
 	d := v.target.Replicas
-	up, _ := roomOf(v.knobs(), d)
+	up, _ := roomOf(v.settingsNow(), d)
 	var live, held, starting int
-	for _, in := range v.all {
+	for _, in := range v.instances {
 		if in.Live() || in.State == ring.StateCreated {
 			live++
 		}
-		if in.Version != v.target.Version || !in.holds() || in.Slot > d { // one in a slot that is not wanted any more fills none that is
+		if in.Version != v.target.Version || !in.holdsSlot() || in.Slot > d { // one in a slot that is not wanted any more fills none that is
 			continue
 		}
 		held++
-		if t.starting(v, in) {
+		if t.isStarting(v, in) {
 			starting++
 		}
-		if !v.row.Done && !v.restoring() && in.down && in.Ended() && !t.rests(v, in) {
+		if !v.rollout.Done && !v.isRestoring() && in.down && in.Ended() && !t.isResting(v, in) {
 			return outcome{} // one of the target is failing
 		}
 	}
-	parallel := max(1, v.knobs().MaxParallel)
+	parallel := max(1, v.settingsNow().MaxParallel)
 	slot := t.freeSlot(v)
 	if slot == 0 || min(d+up-live, d-held, parallel-starting) <= 0 {
 		return outcome{}
 	}
-	if why := t.short(v); why != "" {
+	if why := t.memoryShort(v); why != "" {
 		return outcome{then: note, reason: ring.Reason{Code: ring.WhyHostNotReady, Says: why}}
 	}
 	return outcome{then: try, clears: true, move: move{kind: moveCreate, slot: slot, start: true, why: t.createSays(v, slot)}}
 }
 
-// starting says that an instance of the target is on its way to ready, and takes a
+// isStarting reports whether an instance of the target is on its way to ready, and takes a
 // place of max_parallel. Where no rollout judges it that has an end: a slot that
 // crashes, or that was not ready in time, does not keep others empty.
-func (t *Pass) starting(v *service, in *inst) bool {
-	if in.ready || t.rests(v, in) {
+func (t *Pass) isStarting(v *service, in *instance) bool {
+	if in.ready || t.isResting(v, in) {
 		return false
 	}
-	if !v.row.Done && v.target == v.want {
+	if !v.rollout.Done && v.target == v.want {
 		return true
 	}
-	if v.row.Done && in.Ended() {
+	if v.rollout.Done && in.Ended() {
 		return false
 	}
-	until := latest(t.readSince(v, in), t.Awake).Add(patience(v.target))
+	until := laterOf(t.readSince(v, in), t.Awake).Add(patienceOf(v.target))
 	if !t.now.Before(until) {
 		return false
 	}
-	t.wake(until)
+	t.wakeBy(until)
 	return true
 }
 
 func (t *Pass) createSays(v *service, slot int) string {
 	switch {
-	case v.restoring():
+	case v.isRestoring():
 		return say("restore %s: %s", v.good.Commit.Short(), v.failed.Reason)
 	case !v.waits.None():
 		return "keep the last good version: " + v.waits.Says
-	case v.row.Done:
+	case v.rollout.Done:
 		return say("slot %d is empty", slot)
 	}
-	return t.why(v)
+	return t.changeReason(v)
 }
 
 // oneNotWanted removes one instance that is not wanted, if the floor allows it.
 func (t *Pass) oneNotWanted(v *service) outcome {
-	var gone []*inst
-	for _, in := range v.all {
-		if !in.holds() {
+	var gone []*instance
+	for _, in := range v.instances {
+		if !in.holdsSlot() {
 			continue
 		}
 		if in.Version != v.target.Version || in.Slot > v.target.Replicas && t.mayLower(v) {
@@ -133,33 +133,33 @@ func (t *Pass) oneNotWanted(v *service) outcome {
 }
 
 // sortGone is the order in which instances go.
-func (t *Pass) sortGone(v *service, gone []*inst) {
-	slices.SortStableFunc(gone, func(a, b *inst) int {
-		return cmp.Or(cmp.Compare(t.rank(v, a), t.rank(v, b)), t.age(v, a, b), cmp.Compare(b.Slot, a.Slot))
+func (t *Pass) sortGone(v *service, gone []*instance) {
+	slices.SortStableFunc(gone, func(a, b *instance) int {
+		return cmp.Or(cmp.Compare(t.removalRank(v, a), t.removalRank(v, b)), t.compareAge(v, a, b), cmp.Compare(b.Slot, a.Slot))
 	})
 }
 
-// spare says that the floor holds without in: ready instances may not fall
+// canSpare reports whether the floor holds without in: ready instances may not fall
 // below replicas - max_unavailable by our own act. What is known not to serve
 // costs nothing; what is not known may be serving.
-func (v *service) spare(in *inst) bool {
+func (v *service) canSpare(in *instance) bool {
 	if in.down || in.State == ring.StateCreated {
 		return true
 	}
 	d := v.target.Replicas
-	_, unavailable := roomOf(v.knobs(), d)
+	_, unavailable := roomOf(v.settingsNow(), d)
 	left := 0
-	for _, x := range v.all {
-		if x != in && (x.ready || x.rests && x.Version == v.target.Version) && x.holds() {
+	for _, x := range v.instances {
+		if x != in && (x.ready || x.rests && x.Version == v.target.Version) && x.holdsSlot() {
 			left++
 		}
 	}
 	return left >= d-unavailable
 }
 
-// rank is the order of removal: what never became ready and is superseded,
+// removalRank is the order of removal: what never became ready and is superseded,
 // what does not serve, then the rest.
-func (t *Pass) rank(v *service, in *inst) int {
+func (t *Pass) removalRank(v *service, in *instance) int {
 	d, ok := t.Facts.Verdict(v.id, in.Version)
 	switch {
 	case in.Version != v.target.Version && !in.ready && !(ok && d.Good):
@@ -170,8 +170,8 @@ func (t *Pass) rank(v *service, in *inst) int {
 	return 2
 }
 
-// age puts old versions before surplus of the target, and older ones first.
-func (t *Pass) age(v *service, a, b *inst) int {
+// compareAge puts old versions before surplus of the target, and older ones first.
+func (t *Pass) compareAge(v *service, a, b *instance) int {
 	at, bt := a.Version == v.target.Version, b.Version == v.target.Version
 	if at != bt {
 		if bt {
@@ -188,11 +188,11 @@ func (t *Pass) age(v *service, a, b *inst) int {
 	return a.Created.Compare(b.Created)
 }
 
-func (t *Pass) removeSays(v *service, in *inst) string {
+func (t *Pass) removeSays(v *service, in *instance) string {
 	if in.Version == v.target.Version {
 		return say("replicas %d", v.target.Replicas)
 	}
-	if v.restoring() {
+	if v.isRestoring() {
 		return say("failed version: %s", v.failed.Reason)
 	}
 	if in.ready {
@@ -204,8 +204,8 @@ func (t *Pass) removeSays(v *service, in *inst) string {
 // otherPolicy sets the engine's restart policy to what the Compose file says, once
 // the rollout is complete and the slot does not crash: a host without gitring
 // comes back after a reboot.
-func (t *Pass) otherPolicy(v *service, in *inst) outcome {
-	if !v.row.Done && v.row.Baking.IsZero() || t.busy(string(v.id)) || !t.unset(v, in) || reports(v.app) && in.Policy != "no" {
+func (t *Pass) otherPolicy(v *service, in *instance) outcome {
+	if !v.rollout.Done && v.rollout.Baking.IsZero() || t.isBusy(string(v.id)) || !t.policyUnset(v, in) || onlyReports(v.app) && in.Policy != "no" {
 		return outcome{}
 	}
 	want := t.enginePolicy(v, in)
@@ -215,22 +215,22 @@ func (t *Pass) otherPolicy(v *service, in *inst) outcome {
 	})
 }
 
-// unset says that an instance of the target is to have another restart policy.
-func (t *Pass) unset(v *service, in *inst) bool {
-	if in.Version != v.target.Version || !in.ready || in.intent != "" || t.apart(in) {
+// policyUnset reports whether an instance of the target is to have another restart policy.
+func (t *Pass) policyUnset(v *service, in *instance) bool {
+	if in.Version != v.target.Version || !in.ready || in.intent != "" || t.providerMissing(in) {
 		return false
 	}
-	if row, ok := t.slot(v, in); ok && row.Instance == in.ID && row.Crashes > 0 {
+	if row, ok := t.slotRow(v, in); ok && row.Instance == in.ID && row.Crashes > 0 {
 		return false
 	}
 	want := t.enginePolicy(v, in)
 	return want.Name != "" && (in.Policy != want.Name || in.MaxRetries != want.MaxRetries)
 }
 
-// unguarded says that the restart policy of some instance is about to be set: a
+// isUnguarded reports whether the restart policy of some instance is about to be set: a
 // host that reboots now without gitring would not bring it back.
-func (t *Pass) unguarded(v *service) bool {
-	return v.row.Done && slices.ContainsFunc(v.all, func(in *inst) bool {
-		return t.unset(v, in) && t.Tries[string(v.id)+" "+in.Name].Kind != ring.DoPolicy
+func (t *Pass) isUnguarded(v *service) bool {
+	return v.rollout.Done && slices.ContainsFunc(v.instances, func(in *instance) bool {
+		return t.policyUnset(v, in) && t.Tries[string(v.id)+" "+in.Name].Kind != ring.DoPolicy
 	})
 }

@@ -8,102 +8,102 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// begin starts a rollout when another version is wanted than the row speaks of.
-func (t *decider) begin(v *service) {
-	if v.row.Version == v.want.Version || !v.waits.None() {
+// beginRollout starts a rollout when another version is wanted than the row speaks of.
+func (t *decider) beginRollout(v *service) {
+	if v.rollout.Version == v.want.Version || !v.waits.None() {
 		return
 	}
-	if old := v.row; old.Version != "" && !old.Done {
-		t.event(ring.Event{
+	if old := v.rollout; old.Version != "" && !old.Done {
+		t.addEvent(ring.Event{
 			Kind: ring.RolloutSuperseded, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: old.Version,
 			Commit: old.Commit, Reason: say("superseded by %s", v.app.Commit.Short()),
 		})
 	}
-	also := t.expected(v)
+	also := t.expectedVersions(v)
 	row := ring.RolloutRow{
 		ID: v.id, Version: v.want.Version, Commit: v.app.Commit, Began: t.now, Progress: t.now, Engine: t.Seen.Engine,
-		Checks: t.checks(v, also), Writes: t.written(v, also), Shared: t.shared(v, also),
+		Checks: t.checksByVersion(v, also), Writes: t.versionWrites(v, also), Shared: t.sharingVersions(v, also),
 	}
 	if v.failed != nil { // quarantined: a newer commit wants what already failed
 		row.Cause, row.Code = v.failed.Reason, v.failed.Code
-		t.set(row)
+		t.setFact(row)
 		return
 	}
-	t.set(row)
-	if len(v.all) > 0 && !slices.ContainsFunc(v.all, func(in *inst) bool { return in.Version != v.want.Version }) && v.good == nil {
+	t.setFact(row)
+	if len(v.instances) > 0 && !slices.ContainsFunc(v.instances, func(in *instance) bool { return in.Version != v.want.Version }) && v.good == nil {
 		return // the store is new, what runs is not: nothing moves
 	}
-	t.event(ring.Event{
+	t.addEvent(ring.Event{
 		Kind: ring.RolloutBegan, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version,
-		Commit: v.app.Commit, Reason: t.why(v),
+		Commit: v.app.Commit, Reason: t.changeReason(v),
 	})
 }
 
-// checks are those of the wanted version and of what else still runs.
-func (t *Pass) checks(v *service, expected []ring.Version) map[ring.Version][]ring.Check {
+// checksByVersion are those of the wanted version and of what else still runs.
+func (t *Pass) checksByVersion(v *service, expected []ring.Version) map[ring.Version][]ring.Check {
 	out := map[ring.Version][]ring.Check{v.want.Version: v.want.Checks}
-	for _, in := range v.all {
-		if c, ok := v.row.Checks[in.Version]; ok && in.Version != v.want.Version {
+	for _, in := range v.instances {
+		if c, ok := v.rollout.Checks[in.Version]; ok && in.Version != v.want.Version {
 			out[in.Version] = c
 		}
 	}
 	for _, version := range expected {
-		if c, ok := v.row.Checks[version]; ok && version != v.want.Version {
+		if c, ok := v.rollout.Checks[version]; ok && version != v.want.Version {
 			out[version] = c
 		}
 	}
 	return out
 }
 
-// why is what differs from the last good version, as people read it.
-func (t *Pass) why(v *service) string {
+// changeReason is what differs from the last good version, as people read it.
+func (t *Pass) changeReason(v *service) string {
 	if v.good == nil {
 		return "first deploy"
 	}
 	if v.good.Service.Version == v.want.Version {
 		return "back to the last good version"
 	}
-	if v.differ == "" {
-		v.differ = cmp.Or(Differs(&v.good.App, &v.good.Service, v.app, v.want), "version "+v.want.Version.Short())
+	if v.differsSays == "" {
+		v.differsSays = cmp.Or(Differs(&v.good.App, &v.good.Service, v.app, v.want), "version "+v.want.Version.Short())
 	}
-	return v.differ
+	return v.differsSays
 }
 
-// account counts progress and failures of the rollout under way, and ends it
+// countProgress counts progress and failures of the rollout under way, and ends it
 // when they say so. It only remembers; it never moves anything.
-func (t *decider) account(v *service) {
-	if v.row.Done || v.restoring() {
+func (t *decider) countProgress(v *service) {
+	if v.rollout.Done || v.isRestoring() {
 		return
 	}
 	if !v.waits.None() {
-		if v.moves() && t.now.Sub(v.row.Progress) >= v.want.Rollout.ProgressDeadline/10 && t.undone(v) != "" {
-			row := v.row
+		if v.isRolling() && t.now.Sub(v.rollout.Progress) >= v.want.Rollout.ProgressDeadline/10 && t.undoneReason(v) != "" {
+			row := v.rollout
 			row.Progress = t.now // the time until it is mended is not the version's
-			t.set(row)
+			t.setFact(row)
 		}
 		return
 	}
-	if t.excuse(v) {
+	if t.excuseEngineEnds(v) {
 		return
 	}
-	if v.watched() && !t.unproven(v) {
-		t.watch(v)
+	if v.isWatched() && !t.unwatchUnproven(v) {
+		t.watchServing(v)
 		return
 	}
-	row, ready, failing, permanent := v.row, 0, false, false
+	row, ready, failing, permanent := v.rollout, 0, false, false
 	row.Counted = slices.Clone(row.Counted)
-	for _, in := range v.all {
-		if in.Version != v.want.Version || !in.holds() {
+	for _, in := range v.instances {
+		if in.Version != v.want.Version || !in.holdsSlot() {
 			continue
 		}
 		if in.ready {
 			ready++
 			continue
 		}
-		if t.stale(v, in) {
+		if t.hasStaleFiles(v, in) {
 			continue
 		}
-		why := t.failure(v, in)
+		why := t.failureReason(v, in)
 		if why == "" || slices.Contains(row.Counted, in.ID) {
 			continue
 		}
@@ -121,7 +121,7 @@ func (t *decider) account(v *service) {
 	}
 	try, tried := t.Tries[string(v.id)]
 	tried = tried && try.Version == v.want.Version && try.Cause != "" && (try.Kind == ring.DoCreate || try.Kind == ring.DoStart)
-	stuck := t.stuck(v) != ""
+	stuck := t.stuckReason(v) != ""
 	tried = tried && !try.At.Before(row.Began) && !stuck
 	late := stuck || t.heldUp(v)
 	if late && t.now.Sub(row.Progress) >= v.want.Rollout.ProgressDeadline/10 {
@@ -131,31 +131,31 @@ func (t *decider) account(v *service) {
 		row.Failures++
 		row.LastFailure, row.Cause, row.Code = try.At, say("%s: %s", try.Cause, try.Err), ring.WhyHostNotReady
 	}
-	if !sameRow(row, v.row) {
-		t.set(row)
+	if !sameRow(row, v.rollout) {
+		t.setFact(row)
 	}
 	if v.failed != nil {
 		return
 	}
 	k := v.want.Rollout
-	deadline := latest(row.Progress, t.Awake).Add(k.ProgressDeadline)
+	deadline := laterOf(row.Progress, t.Awake).Add(k.ProgressDeadline)
 	switch {
-	case row.Failures >= v.threshold():
-		t.fail(v, ring.Reason{Code: row.Code, Says: row.Cause})
+	case row.Failures >= v.failureThreshold():
+		t.failRollout(v, ring.Reason{Code: row.Code, Says: row.Cause})
 	case permanent, tried && try.Permanent && row.Failures > 0:
-		t.fail(v, ring.Reason{Code: row.Code, Says: row.Cause})
-	case !t.now.Before(deadline) && !t.settled(v) && (v.fate == nil || !t.filled(v)) && !late:
-		t.fail(v, ring.Reason{Code: ring.WhyInstanceNotReady, Says: t.deadlineSays(v, ready)})
+		t.failRollout(v, ring.Reason{Code: row.Code, Says: row.Cause})
+	case !t.now.Before(deadline) && !t.isSettled(v) && (v.group == nil || !t.isFilled(v)) && !late:
+		t.failRollout(v, ring.Reason{Code: ring.WhyInstanceNotReady, Says: t.deadlineSays(v, ready)})
 	default:
-		t.wake(deadline)
+		t.wakeBy(deadline)
 	}
 }
 
-// threshold is how many failures in a row end the rollout. Where the old
+// failureThreshold is how many failures in a row end the rollout. Where the old
 // instance had to stop first, the first one does: nothing serves meanwhile.
-func (v *service) threshold() int {
-	parked := slices.ContainsFunc(v.all, func(in *inst) bool { return in.intent == intentPark })
-	if parked && v.restores() {
+func (v *service) failureThreshold() int {
+	parked := slices.ContainsFunc(v.instances, func(in *instance) bool { return in.intent == intentPark })
+	if parked && v.wouldRestore() {
 		return 1
 	}
 	return max(1, v.want.Rollout.FailureThreshold)
@@ -166,10 +166,10 @@ func sameRow(a, b ring.RolloutRow) bool {
 		a.LastFailure.Equal(b.LastFailure) && len(a.Counted) == len(b.Counted) && a.Cause == b.Cause
 }
 
-// failure is why an instance of a version under rollout counts as failed.
-func (t *Pass) failure(v *service, in *inst) string {
+// failureReason is why an instance of a version under rollout counts as failed.
+func (t *Pass) failureReason(v *service, in *instance) string {
 	if in.Ended() {
-		if t.rests(v, in) || in.intent != "" {
+		if t.isResting(v, in) || in.intent != "" {
 			return ""
 		}
 		return in.reason
@@ -186,17 +186,17 @@ func (t *Pass) failure(v *service, in *inst) string {
 	if !in.down {
 		return "" // ready, only not for long enough; or not known, which is no failure
 	}
-	limit := patience(v.want)
-	until := latest(t.readSince(v, in), t.Awake).Add(limit)
+	limit := patienceOf(v.want)
+	until := laterOf(t.readSince(v, in), t.Awake).Add(limit)
 	if t.now.Before(until) {
-		t.wake(until)
+		t.wakeBy(until)
 		return ""
 	}
 	return say("not ready within %s: %s", limit, in.reason)
 }
 
 // failureCode is the code of what is wrong with an instance of a version under rollout.
-func failureCode(in *inst) ring.ReasonCode {
+func failureCode(in *instance) ring.ReasonCode {
 	if in.Ended() && in.ExitCode == 0 && !in.OOM {
 		return ring.WhyProgramEnded
 	}
@@ -209,10 +209,10 @@ func readySays(ready, wanted int) string {
 
 func (t *Pass) deadlineSays(v *service, ready int) string {
 	says := say("%s: %d/%d ready, no progress within %s", ring.CauseDeadline, ready, v.want.Replicas, v.want.Rollout.ProgressDeadline)
-	if why := t.unmade(v.of, v.target); why != "" {
+	if why := t.unmadeReason(v.of, v.target); why != "" {
 		return says + "; " + why
 	}
-	for _, in := range v.all {
+	for _, in := range v.instances {
 		if in.Version == v.want.Version && !in.ready && in.reason != "" {
 			return says + "; slot " + say("%d %s", in.Slot, in.reason)
 		}
@@ -220,29 +220,29 @@ func (t *Pass) deadlineSays(v *service, ready int) string {
 	return says
 }
 
-// fail gives the verdict on the wanted version; the target follows from it.
-func (t *decider) fail(v *service, reason ring.Reason) {
-	t.verdict(v, v.row.Commit, reason)
+// failRollout gives the verdict on the wanted version; the target follows from it.
+func (t *decider) failRollout(v *service, reason ring.Reason) {
+	t.giveVerdict(v, v.rollout.Commit, reason)
 	t.failTied(v, reason)
-	t.choose(v)
+	t.chooseTarget(v)
 }
 
-func (t *decider) verdict(v *service, c ring.SHA, reason ring.Reason) {
-	t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: c, Reason: reason.Says, Code: reason.Code, At: t.now, Memory: t.starved(v), Live: v.liveVersion()})
-	t.event(ring.Event{
+func (t *decider) giveVerdict(v *service, c ring.SHA, reason ring.Reason) {
+	t.setFact(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: c, Reason: reason.Says, Code: reason.Code, At: t.now, Memory: t.starvedMemory(v), Live: v.liveVersion()})
+	t.addEvent(ring.Event{
 		Kind: ring.RolloutFailed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
 		Version: v.want.Version, Commit: c, Reason: reason.Says, Code: cmp.Or(reason.Code, ring.WhyRolloutFailed), On: reason.On,
 	})
 }
 
-// settled says that the target fills every slot, ready, and nothing else is left.
-func (t *Pass) settled(v *service) bool {
+// isSettled reports whether the target fills every slot, ready, and nothing else is left.
+func (t *Pass) isSettled(v *service) bool {
 	n := 0
-	for _, in := range v.all {
-		if in.Version != v.target.Version || !in.holds() || in.Slot > v.target.Replicas {
+	for _, in := range v.instances {
+		if in.Version != v.target.Version || !in.holdsSlot() || in.Slot > v.target.Replicas {
 			return false
 		}
-		if !in.ready && !t.rests(v, in) || !t.took(v, in) {
+		if !in.ready && !t.isResting(v, in) || !t.tookFiles(v, in) {
 			return false
 		}
 		n++
@@ -255,20 +255,20 @@ func (t *Pass) settled(v *service) bool {
 	return n == v.target.Replicas
 }
 
-// completion closes the rollout when it is settled: the version is good, and what
+// completionOutcome closes the rollout when it is settled: the version is good, and what
 // a restore would bring back from now on. What is tied together closes in one moment.
-func (t *Pass) completion(v *service) outcome {
-	if !t.settled(v) || !v.row.Done && !t.whole(v, t.settled) {
+func (t *Pass) completionOutcome(v *service) outcome {
+	if !t.isSettled(v) || !v.rollout.Done && !t.groupReached(v, t.isSettled) {
 		return outcome{}
 	}
-	o, over := t.baking(v)
+	o, over := t.bakeOutcome(v)
 	if !over {
 		return o
 	}
 	o.then = note
-	if v.fate != nil && v.target == v.want && !v.row.Done {
-		for _, m := range v.fate.of {
-			if m != v && m.moves() {
+	if v.group != nil && v.target == v.want && !v.rollout.Done {
+		for _, m := range v.group.members {
+			if m != v && m.isRolling() {
 				o.add(move{kind: moveClose, of: m})
 			}
 		}
@@ -279,78 +279,78 @@ func (t *Pass) completion(v *service) outcome {
 
 // completionStopped completes a rollout that stopped, where what is left of it serves whole.
 func (t *Pass) completionStopped(v *service) outcome {
-	if v.left() || v.watched() {
+	if v.leftByGroup() || v.isWatched() {
 		return outcome{}
 	}
-	return t.completion(v)
+	return t.completionOutcome(v)
 }
 
-// left says that what v is tied to went back to an older version: v cannot be
+// leftByGroup reports whether what v is tied to went back to an older version: v cannot be
 // good beside that, however well it runs until it is stopped with it.
-func (v *service) left() bool {
-	return v.fate != nil && slices.ContainsFunc(v.fate.of, func(m *service) bool { return m != v && m.restoring() })
+func (v *service) leftByGroup() bool {
+	return v.group != nil && slices.ContainsFunc(v.group.members, func(m *service) bool { return m != v && m.isRestoring() })
 }
 
-// close says that a service is what its target asks.
-func (t *decider) close(v *service) {
+// closeRollout says that a service is what its target asks.
+func (t *decider) closeRollout(v *service) {
 	if v.target == v.want {
-		t.reloaded(v)
+		t.tellReloaded(v)
 		t.keepGood(v)
 	}
-	if v.row.Done || !v.waits.None() {
+	if v.rollout.Done || !v.waits.None() {
 		return
 	}
-	row := v.row
+	row := v.rollout
 	row.Done, row.At = true, t.now
 	row.Few = t.fewSlots(v)
-	t.set(row)
+	t.setFact(row)
 	e := ring.Event{
 		Kind: ring.RolloutCompleted, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
 		Version: v.want.Version, Commit: v.app.Commit, Reason: readySays(v.target.Replicas, v.target.Replicas),
 	}
-	if v.restoring() {
-		e.Kind, e.Commit = ring.RolloutRestored, v.row.Commit
+	if v.isRestoring() {
+		e.Kind, e.Commit = ring.RolloutRestored, v.rollout.Commit
 		e.Reason = say("kept %s: %s", v.good.Commit.Short(), v.failed.Reason)
 	}
-	t.event(e)
+	t.addEvent(e)
 }
 
 // keepGood remembers the service as it completed. A change in place (replicas,
 // checks, knobs) is part of what a restore brings back.
 func (t *decider) keepGood(v *service) {
 	if d, ok := t.Facts.Verdict(v.id, v.want.Version); !ok || !d.Good {
-		t.set(ring.Verdict{ID: v.id, Version: v.want.Version, Good: true, Commit: v.app.Commit, Reason: "completed", At: t.now})
+		t.setFact(ring.Verdict{ID: v.id, Version: v.want.Version, Good: true, Commit: v.app.Commit, Reason: "completed", At: t.now})
 		v.failed = nil
 	}
-	with := t.beside(v)
-	if v.good != nil && v.row.Done && sameService(&v.good.Service, v.want) {
+	with := t.alsoWriting(v)
+	if v.good != nil && v.rollout.Done && sameService(&v.good.Service, v.want) {
 		// An unrelated commit; a rollout that completes is this plan's.
 		if len(with)+len(v.good.With) > 0 && !sameJSON(with, v.good.With) {
 			g := *v.good
 			g.With = with
 			v.good = &g
-			t.set(t.asGit(g))
+			t.setFact(t.asGit(g))
 		}
 		return
 	}
 	app := *v.app
-	app.Services = leaders(v.app, &v.want.Spec, nil)
+	app.Services = leadersOf(v.app, &v.want.Spec, nil)
 	g := ring.Good{AppName: app.Name, App: app, Service: *v.want, Commit: v.app.Commit, At: t.now, With: with}
 	v.good = &g
-	t.set(t.asGit(g))
+	t.setFact(t.asGit(g))
 }
 
-// leaders are what a service is tied to or follows, at whatever distance where
+// leadersOf are what a service is tied to or follows, at whatever distance where
 // volumes are taken: their versions are part of its own, and what they mount
 // decides what it mounts.
-func leaders(app *ring.App, of *ring.Spec, out []ring.Service) []ring.Service {
+func leadersOf(app *ring.App, of *ring.Spec, out []ring.Service) []ring.Service {
 	for _, name := range of.Leaders() {
 		if slices.ContainsFunc(out, func(s ring.Service) bool { return s.Name == name }) {
 			continue
 		}
 		s, _ := app.Service(name)
 		out = append(out, ring.Service{Name: name, Version: s.Version, Image: s.Image, Spec: ring.Spec{Mounts: s.Spec.Mounts, VolumesFrom: s.Spec.VolumesFrom}})
-		out = leaders(app, &ring.Spec{VolumesFrom: s.Spec.VolumesFrom}, out)
+		out = leadersOf(app, &ring.Spec{VolumesFrom: s.Spec.VolumesFrom}, out)
 	}
 	return out
 }

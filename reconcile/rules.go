@@ -11,7 +11,7 @@ type rule struct {
 	ask func(*Pass, *service) outcome
 	// each is asked of one instance after the other, and slot of one wanted slot after the
 	// other. An outcome is carried out before the next one is asked.
-	each []func(*Pass, *service, *inst) outcome
+	each []func(*Pass, *service, *instance) outcome
 	slot func(*Pass, *service, int) outcome
 	// runs is for the runs of jobs, which have rows and ends of their own (runs.go). It
 	// reports whether the pass is over for the service.
@@ -63,8 +63,8 @@ func (t *decider) decideBy(v *service, rules []rule) bool {
 
 // askRule asks one rule. It reports whether the pass is over for the service.
 func (t *decider) askRule(v *service, r *rule) bool {
-	if t.tracing(v) {
-		defer t.trace.skipped(r, len(t.trace.asked))
+	if t.isTracing(v) {
+		defer t.trace.noteSkipped(r, len(t.trace.asked))
 	}
 	switch {
 	case r.ask != nil:
@@ -82,7 +82,7 @@ func (t *decider) askRule(v *service, r *rule) bool {
 		}
 		return false
 	}
-	for _, in := range v.all {
+	for _, in := range v.instances {
 		for _, ask := range r.each {
 			if t.carryOut(v, r, ask(&t.Pass, v, in)) {
 				return true
@@ -100,8 +100,8 @@ func (t *decider) carryOut(v *service, r *rule, o outcome) bool {
 	}
 	steps, done := len(t.steps), len(t.facts)+len(t.events)
 	over := t.apply(v, &o)
-	if t.tracing(v) && (over || !o.reason.None() || len(t.steps) > steps || len(t.facts)+len(t.events) > done) {
-		t.traced(r, &o, len(t.steps) > steps)
+	if t.isTracing(v) && (over || !o.reason.None() || len(t.steps) > steps || len(t.facts)+len(t.events) > done) {
+		t.noteTrace(r, &o, len(t.steps) > steps)
 	}
 	return over
 }
@@ -109,20 +109,20 @@ func (t *decider) carryOut(v *service, r *rule, o outcome) bool {
 // apply carries an outcome out. It reports whether the pass is over for the service.
 func (t *decider) apply(v *service, o *outcome) bool {
 	for _, f := range o.facts {
-		t.set(f)
+		t.setFact(f)
 	}
 	for _, e := range o.events {
-		t.event(e)
+		t.addEvent(e)
 	}
 	if o.clears {
-		v.lacks = ""
+		v.missing = ""
 	}
 	switch {
 	case o.reason.None():
 	case v.want.Kind.Ends():
 		v.says = o.reason.Says // of a job, all that there is to say
 	default:
-		v.lacks = o.reason.Says
+		v.missing = o.reason.Says
 	}
 	if o.move.kind == 0 {
 		return o.then == stop
@@ -155,7 +155,7 @@ type strategy struct {
 var strategies = map[string]strategy{}
 
 func init() { // the rules ask for the strategy themselves
-	keep := listOf([]rule{{name: "reload in place", ask: (*Pass).staleFiles}, {name: "complete", ask: (*Pass).completion}}, policyRules)
+	keep := listOf([]rule{{name: "reload in place", ask: (*Pass).staleFiles}, {name: "complete", ask: (*Pass).completionOutcome}}, policyRules)
 	side := []rule{
 		{name: "drop failed instances", ask: (*Pass).failedInstance},
 		{name: "start what was created", ask: (*Pass).createdInstance},
@@ -171,7 +171,7 @@ func init() { // the rules ask for the strategy themselves
 		},
 		{name: ring.Recreate, rules: listOf([]rule{
 			{name: "drop failed instances", ask: (*Pass).failedInstance},
-			{name: "remove what has no slot", ask: (*Pass).slotless},
+			{name: "remove what has no slot", ask: (*Pass).slotlessInstance},
 			{name: "remove what was superseded", ask: (*Pass).supersededInstance},
 			{name: "move slots one by one", slot: (*Pass).slotMove},
 			{name: "take the name", each: eachOf((*Pass).unnamedInstance)},
@@ -184,7 +184,7 @@ func init() { // the rules ask for the strategy themselves
 // strategyOf is how a service moves: two versions that may not overlap are recreated,
 // whatever the manifest says.
 func strategyOf(v *service) strategy {
-	if v.exclusive() {
+	if v.isExclusive() {
 		return strategies[ring.Recreate]
 	}
 	return strategyNamed(v.want.Rollout.Strategy)
@@ -223,7 +223,7 @@ var (
 	// spec, inside its backoff.
 	healRules = []rule{
 		{name: "note what ended with the engine", ask: (*Pass).engineEnded},
-		{name: "restart what ended", each: []func(*Pass, *service, *inst) outcome{
+		{name: "restart what ended", each: []func(*Pass, *service, *instance) outcome{
 			(*Pass).interruptedInstance, (*Pass).engineRestarted, (*Pass).unliveInstance, (*Pass).stableInstance, (*Pass).endedInstance,
 		}},
 	}
@@ -253,8 +253,8 @@ var (
 	}
 )
 
-func eachOf(ask func(*Pass, *service, *inst) outcome) []func(*Pass, *service, *inst) outcome {
-	return []func(*Pass, *service, *inst) outcome{ask}
+func eachOf(ask func(*Pass, *service, *instance) outcome) []func(*Pass, *service, *instance) outcome {
+	return []func(*Pass, *service, *instance) outcome{ask}
 }
 
 func listOf(parts ...[]rule) (out []rule) {

@@ -7,11 +7,11 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// running tells of a service's status what runs: the version, its image and its ports.
+// fillRunning tells of a service's status what runs: the version, its image and its ports.
 // While a rollout moves it that is the older version, for as long as any of it is there.
-func (t *Pass) running(v *service, st *ring.ServiceStatus) {
+func (t *Pass) fillRunning(v *service, st *ring.ServiceStatus) {
 	of := v.want
-	for _, in := range v.all {
+	for _, in := range v.instances {
 		switch {
 		case !in.Live():
 		case in.Version == v.want.Version:
@@ -26,13 +26,13 @@ func (t *Pass) running(v *service, st *ring.ServiceStatus) {
 	}
 	st.Image, st.Digest = of.Spec.Image, of.Pin.Digest()
 	for _, p := range of.Spec.Ports {
-		st.Ports = append(st.Ports, published(p))
+		st.Ports = append(st.Ports, publishedSays(p))
 	}
 }
 
-// published is a port as people write it, both sides: 8080:80/tcp. One that the engine
+// publishedSays is a port as people write it, both sides: 8080:80/tcp. One that the engine
 // chooses has no side of the host.
-func published(p ring.Port) string {
+func publishedSays(p ring.Port) string {
 	inside := strconv.Itoa(p.Container) + "/" + p.Protocol
 	if p.HostPort == "" {
 		return inside

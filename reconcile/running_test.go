@@ -13,10 +13,10 @@ func TestWhatGitringStoppedDidNotCrash(t *testing.T) {
 	w := World{Facts: ring.Facts{Intents: map[string]ring.Intent{"c1": {Instance: "c1", Reason: "port 8080/tcp is needed by version 2"}}}}
 	look := newDecider(w, time.Now())
 	ended := &ring.Instance{ID: "c1", State: ring.StateExited, ExitCode: 143}
-	require.Equal(t, "stopped by gitring: port 8080/tcp is needed by version 2", look.endSays(&inst{Instance: ended, intent: intentPark}))
-	require.Equal(t, "ended with the engine", look.endSays(&inst{Instance: ended, intent: intentAgain}))
-	require.Equal(t, "exited with code 143", look.endSays(&inst{Instance: ended}))
-	require.Equal(t, "exited with code 143", look.endSays(&inst{Instance: ended, intent: intentHooks}), "what was started by gitring and ended did fail")
+	require.Equal(t, "stopped by gitring: port 8080/tcp is needed by version 2", look.endSays(&instance{Instance: ended, intent: intentPark}))
+	require.Equal(t, "ended with the engine", look.endSays(&instance{Instance: ended, intent: intentAgain}))
+	require.Equal(t, "exited with code 143", look.endSays(&instance{Instance: ended}))
+	require.Equal(t, "exited with code 143", look.endSays(&instance{Instance: ended, intent: intentHooks}), "what was started by gitring and ended did fail")
 }
 
 func TestStatusNamesWhatRunsWhileAnotherIsWanted(t *testing.T) {
@@ -28,13 +28,13 @@ func TestStatusNamesWhatRunsWhileAnotherIsWanted(t *testing.T) {
 		want: &ring.Service{Spec: spec("web:2"), Version: "1:new", Changed: wanted, Pin: ring.Pin{Image: "web@sha256:2"}},
 		good: &ring.Good{Commit: before, Service: ring.Service{Spec: spec("web:1"), Version: "1:old", Pin: ring.Pin{Image: "web@sha256:1"}}},
 	}
-	one := func(version ring.Version, state ring.State) *inst {
-		return &inst{Instance: &ring.Instance{Version: version, State: state}}
+	one := func(version ring.Version, state ring.State) *instance {
+		return &instance{Instance: &ring.Instance{Version: version, State: state}}
 	}
 	look := newDecider(World{}, time.Now())
-	says := func(all ...*inst) (st ring.ServiceStatus) {
-		v.all = all
-		look.running(v, &st)
+	says := func(all ...*instance) (st ring.ServiceStatus) {
+		v.instances = all
+		look.fillRunning(v, &st)
 		return st
 	}
 	ports := []string{"8080:80/tcp", "[::1]:53:53/udp", "9/tcp"}

@@ -52,9 +52,9 @@ func (t *Pass) underWay(id ring.ServiceID) []ring.JobRun {
 }
 
 // runIn is the run of which an instance is.
-func (t *Pass) runIn(v *service, in *inst) (ring.JobRun, bool) { return t.runOf(v.id, in) }
+func (t *Pass) runIn(v *service, in *instance) (ring.JobRun, bool) { return t.runOf(v.id, in) }
 
-func (t *Pass) runOf(id ring.ServiceID, in *inst) (ring.JobRun, bool) {
+func (t *Pass) runOf(id ring.ServiceID, in *instance) (ring.JobRun, bool) {
 	for _, key := range t.runsOf(id) {
 		if run, ok := t.Facts.Jobs[key]; ok && run.Instance == in.ID {
 			return run, true
@@ -64,7 +64,7 @@ func (t *Pass) runOf(id ring.ServiceID, in *inst) (ring.JobRun, bool) {
 }
 
 // runWrites is what the run of an instance writes.
-func (t *Pass) runWrites(id ring.ServiceID, in *inst) (what []string, known bool) {
+func (t *Pass) runWrites(id ring.ServiceID, in *instance) (what []string, known bool) {
 	for _, key := range t.runsOf(id) {
 		if run := t.Facts.Jobs[key]; run.Instance == in.ID {
 			return run.Writes, true
@@ -73,8 +73,8 @@ func (t *Pass) runWrites(id ring.ServiceID, in *inst) (what []string, known bool
 	return nil, false
 }
 
-func (v *service) instance(id string) *inst {
-	for _, in := range v.all {
+func (v *service) instanceByID(id string) *instance {
+	for _, in := range v.instances {
 		if in.ID == id {
 			return in
 		}
@@ -89,7 +89,7 @@ func (t *decider) followRuns(v *service) bool {
 	for _, run := range t.underWay(v.id) {
 		if run.State == jobStarted {
 			any = true
-			t.followRun(v, v.instance(run.Instance), run)
+			t.followRun(v, v.instanceByID(run.Instance), run)
 		}
 	}
 	return any
@@ -98,66 +98,66 @@ func (t *decider) followRuns(v *service) bool {
 // hearOut writes down how runs ended while nobody may touch the service.
 func (t *decider) hearOut(v *service) {
 	for _, run := range t.underWay(v.id) {
-		if in := v.instance(run.Instance); run.State == jobStarted && in != nil && in.Ended() {
+		if in := v.instanceByID(run.Instance); run.State == jobStarted && in != nil && in.Ended() {
 			t.runEnded(v, in, run)
 		}
 	}
 }
 
 // followRun watches a run that began.
-func (t *decider) followRun(v *service, in *inst, run ring.JobRun) {
+func (t *decider) followRun(v *service, in *instance, run ring.JobRun) {
 	switch {
 	case in == nil:
 		run.Reason = "interrupted: its container is gone"
 		t.cutShort(v, nil, run)
 	case t.brokenRun(v, in, run):
 	case in.State == ring.StateCreated && in.Version != v.want.Version:
-		t.revive(v, in, run)
-	case in.State == ring.StateCreated && t.cannot(v) != "":
-		t.endRun(v, in, run, jobFailed, t.cannot(v))
+		t.reviveRun(v, in, run)
+	case in.State == ring.StateCreated && t.cannotStartReason(v) != "":
+		t.endRun(v, in, run, jobFailed, t.cannotStartReason(v))
 	case in.State == ring.StateCreated && run.Stopped != "":
 		t.endRun(v, in, run, jobFailed, "not started, after "+run.Stopped)
 	case in.State == ring.StateCreated:
-		if late := run.Started.Add(startWithin); !t.now.Before(late) && t.tried(v) != "" {
-			t.endRun(v, in, run, jobFailed, say("did not start within %s: %s", startWithin, t.tried(v)))
+		if late := run.Started.Add(startWithin); !t.now.Before(late) && t.lastError(v) != "" {
+			t.endRun(v, in, run, jobFailed, say("did not start within %s: %s", startWithin, t.lastError(v)))
 			return
 		}
-		t.start(v, in, runSays(run))
+		t.startInstance(v, in, runSays(run))
 	case in.Ended():
 		t.runEnded(v, in, run)
 	default:
-		t.bound(v, in, run)
+		t.boundRun(v, in, run)
 	}
 }
 
-// bound stops a run that is over its time, or that makes room for a newer one
+// boundRun stops a run that is over its time, or that makes room for a newer one
 // by the word of its author. Nothing else cuts a run short.
-func (t *decider) bound(v *service, in *inst, run ring.JobRun) {
+func (t *decider) boundRun(v *service, in *instance, run ring.JobRun) {
 	job := t.jobOf(v, run)
 	if run.Stopped == "" && job.Timeout > 0 {
 		until := run.Started.Add(job.Timeout)
 		if t.now.Before(until) {
-			t.wake(until)
+			t.wakeBy(until)
 		} else {
 			run.Stopped = say("the timeout of %s", job.Timeout)
-			t.set(run)
+			t.setFact(run)
 		}
 	}
 	if run.Stopped == "" && in.Version != v.want.Version && v.want.Kind == ring.JobK && v.want.Job.Replace {
 		run.Stopped, run.Final = say("a stop for %s, whose job says replace", v.app.Commit.Short()), true
-		t.set(run)
+		t.setFact(run)
 	}
 	if run.Stopped != "" {
-		t.do(t.step(v, ring.DoStop, in, run.Stopped))
+		t.addStep(t.stepOn(v, ring.DoStop, in, run.Stopped))
 		return
 	}
 	if in.Version != v.want.Version {
-		v.says = t.earlier(v, in, run)
+		v.says = t.earlierRunSays(v, in, run)
 	}
 }
 
-// earlier is why a newer version of a job waits, and what to do about a run that hangs.
-func (t *Pass) earlier(v *service, in *inst, run ring.JobRun) string {
+// earlierRunSays is why a newer version of a job waits, and what to do about a run that hangs.
+func (t *Pass) earlierRunSays(v *service, in *instance, run ring.JobRun) string {
 	says := say("an earlier run is under way: %s, since %s", in.Name, clock(run.Started))
 	if v.want.Kind == ring.JobK && t.jobOf(v, run).Timeout == 0 {
 		says += say("; it has no timeout: gitring logs %[1]s tells what it does, and gitring rollout abort %[1]s --reason '…', or job: {replace: true} in a newer commit, stops it", v.id)
@@ -171,11 +171,11 @@ func (t *Pass) jobOf(v *service, run ring.JobRun) ring.Job {
 	if run.Version != v.want.Version {
 		return run.Job
 	}
-	return v.job()
+	return v.jobSettings()
 }
 
-// job is how the wanted version runs.
-func (v *service) job() ring.Job {
+// jobSettings is how the wanted version runs.
+func (v *service) jobSettings() ring.Job {
 	switch {
 	case v.want.Cron != nil:
 		return v.want.Cron.Job
@@ -187,18 +187,18 @@ func (v *service) job() ring.Job {
 
 // startRun creates the container, writes down that the run starts, and starts it.
 func (t *decider) startRun(v *service, slot int, run ring.JobRun) {
-	if v.waits = t.gate(v); !v.waits.None() {
+	if v.waits = t.gateReason(v); !v.waits.None() {
 		v.says = v.waits.Says
 		return
 	}
-	if next := run.Ended.Add(backoff(string(v.id), max(run.Tries, run.Cut+1))); run.Tries+run.Cut > 0 && t.now.Before(next) {
+	if next := run.Ended.Add(backoffOf(string(v.id), max(run.Tries, run.Cut+1))); run.Tries+run.Cut > 0 && t.now.Before(next) {
 		v.says = say("is tried again at %s", clock(next))
-		t.wake(next)
+		t.wakeBy(next)
 		return
 	}
 	in := v.inSlot(slot)
 	if in != nil && in.Live() && in.ID != run.Instance { // somebody began it: no run is cut short for the next
-		v.lacks, v.says = startedByHand(in), startedByHand(in)
+		v.missing, v.says = startedByHand(in), startedByHand(in)
 		return
 	}
 	if in != nil && in.State != ring.StateCreated && in.ID != run.Instance {
@@ -206,51 +206,51 @@ func (t *decider) startRun(v *service, slot int, run ring.JobRun) {
 		return
 	}
 	if in != nil && in.Ended() && run.Tries+run.Cut > 0 {
-		t.removeRun(v, in, say("%s; try %d of %d", in.reason, run.Tries+1, v.job().Retries+1))
+		t.removeRun(v, in, say("%s; try %d of %d", in.reason, run.Tries+1, v.jobSettings().Retries+1))
 		return
 	}
-	if why := t.cannot(v); why != "" {
+	if why := t.cannotStartReason(v); why != "" {
 		run.Version, run.Commit = v.want.Version, v.app.Commit
 		t.endRun(v, nil, run, jobFailed, why)
 		return
 	}
 	if in == nil {
-		t.create(v, slot, false, runSays(run))
+		t.createInstance(v, slot, false, runSays(run))
 		return
 	}
-	if v.lacks = t.occupiedFor(v, in); v.lacks != "" && !in.Live() {
-		v.says = v.lacks
+	if v.missing = t.occupiedReasonOf(v, in); v.missing != "" && !in.Live() {
+		v.says = v.missing
 		return
 	}
-	t.begun(v, in, run)
+	t.beginRun(v, in, run)
 }
 
 // startedByHand is why no run begins beside an instance of which none is known to be
 // under way: somebody started what had ended.
-func startedByHand(in *inst) string {
+func startedByHand(in *instance) string {
 	return say("%s runs since %s, and no run of ours is under way: somebody began it", in.Name, clock(in.Since))
 }
 
-// begun writes down that a run begins, and begins it.
-func (t *decider) begun(v *service, in *inst, run ring.JobRun) {
+// beginRun writes down that a run begins, and begins it.
+func (t *decider) beginRun(v *service, in *instance, run ring.JobRun) {
 	run.Version, run.Commit, run.State, run.Instance, run.Slot = v.want.Version, v.app.Commit, jobStarted, in.ID, in.Slot
 	run.Tries, run.Started, run.Ended, run.ExitCode = run.Tries+1, t.now, time.Time{}, 0
 	run.Reason, run.Stopped, run.Final, run.Aborted = "", "", false, false
-	run.Writes, run.Share, run.Engine = v.writes(), v.want.Share, t.Seen.Engine
-	run.Job = v.job()
-	t.set(run)
+	run.Writes, run.Share, run.Engine = v.wantedWrites(), v.want.Share, t.Seen.Engine
+	run.Job = v.jobSettings()
+	t.setFact(run)
 	if run.Trigger == ring.Asked {
-		t.set(ring.Forget{Table: "ask", Key: string(v.id)})
+		t.setFact(ring.Forget{Table: "ask", Key: string(v.id)})
 	}
 	if in.State == ring.StateCreated {
 		t.runEvent(v, ring.JobStarted, run, runSays(run))
-		t.start(v, in, runSays(run))
+		t.startInstance(v, in, runSays(run))
 	}
 }
 
 // adoptRun writes down the run of an instance of which none is known.
 func (t *decider) adoptRun(v *service) bool {
-	in := t.strange(v)
+	in := t.unknownRun(v)
 	if in == nil {
 		return false
 	}
@@ -262,31 +262,31 @@ func (t *decider) adoptRun(v *service) bool {
 		run.Trigger = ring.Asked
 	}
 	run.Slot = in.Slot
-	t.begun(v, in, run)
-	t.soon()
+	t.beginRun(v, in, run)
+	t.wakeSoon()
 	return true
 }
 
-// revive takes back that a run began, which a newer version came before: it
+// reviveRun takes back that a run began, which a newer version came before: it
 // begins as that one.
-func (t *decider) revive(v *service, in *inst, run ring.JobRun) {
+func (t *decider) reviveRun(v *service, in *instance, run ring.JobRun) {
 	_, key := run.Row()
-	t.set(ring.Forget{Table: "job", Key: key})
+	t.setFact(ring.Forget{Table: "job", Key: key})
 	switch run.Trigger {
 	case ring.Asked:
-		t.set(ring.Ask{ID: v.id, Actor: run.Actor, Reason: "begins as the newer version", At: run.Due})
+		t.setFact(ring.Ask{ID: v.id, Actor: run.Actor, Reason: "begins as the newer version", At: run.Due})
 	case ring.OnSchedule:
 		row := t.Facts.Cron[v.id]
 		if row.ID != "" && row.Waits.IsZero() {
 			row.Waits = run.Due
-			t.set(row)
+			t.setFact(row)
 		}
 	}
 	t.removeRun(v, in, say("%s came before it began", v.app.Commit.Short()))
 }
 
-// cannot is why the container of a run can never start as it is; "" when it may.
-func (t *Pass) cannot(v *service) string {
+// cannotStartReason is why the container of a run can never start as it is; "" when it may.
+func (t *Pass) cannotStartReason(v *service) string {
 	try, ok := t.Tries[string(v.id)]
 	if !ok || try.Version != v.want.Version || try.Cause == ring.CauseImagePull || try.Kind != ring.DoCreate && try.Kind != ring.DoStart {
 		return ""
@@ -297,10 +297,10 @@ func (t *Pass) cannot(v *service) string {
 	return cmp.Or(try.Cause, "error") + ": " + try.Err
 }
 
-// tried is the last error of a step for v; "" when it succeeded.
-func (t *Pass) tried(v *service) string {
+// lastError is the last error of a step for v; "" when it succeeded.
+func (t *Pass) lastError(v *service) string {
 	if try, ok := t.Tries[string(v.id)]; ok && try.Err != "" {
-		return hinted(try)
+		return withHint(try)
 	}
 	return ""
 }
@@ -323,7 +323,7 @@ func runSays(run ring.JobRun) string {
 }
 
 // runEnded judges a run by how its instance ended.
-func (t *decider) runEnded(v *service, in *inst, run ring.JobRun) {
+func (t *decider) runEnded(v *service, in *instance, run ring.JobRun) {
 	run.ExitCode = in.ExitCode
 	switch {
 	case run.Stopped != "":
@@ -331,7 +331,7 @@ func (t *decider) runEnded(v *service, in *inst, run ring.JobRun) {
 		t.tryAgain(v, in, run)
 	case in.ExitCode == 0:
 		t.endRun(v, in, run, jobSucceeded, "exit code 0")
-	case t.interrupted(in, run):
+	case t.isInterrupted(in, run):
 		run.Reason = "interrupted: " + in.reason
 		t.cutShort(v, in, run)
 	default:
@@ -340,9 +340,9 @@ func (t *decider) runEnded(v *service, in *inst, run ring.JobRun) {
 	}
 }
 
-// interrupted says that others ended a run: the engine or the host went down, or
+// isInterrupted reports whether others ended a run: the engine or the host went down, or
 // somebody stopped it by hand. What the kernel ends for want of memory is its own.
-func (t *Pass) interrupted(in *inst, run ring.JobRun) bool {
+func (t *Pass) isInterrupted(in *instance, run ring.JobRun) bool {
 	if run.Engine != "" && t.Seen.Engine != "" && run.Engine != t.Seen.Engine {
 		return true
 	}
@@ -351,7 +351,7 @@ func (t *Pass) interrupted(in *inst, run ring.JobRun) bool {
 
 // cutShort follows an interruption: it failed, unless its author says that it
 // may begin anew.
-func (t *decider) cutShort(v *service, in *inst, run ring.JobRun) {
+func (t *decider) cutShort(v *service, in *instance, run ring.JobRun) {
 	if run.Final || !t.jobOf(v, run).Rerun || run.Cut >= mostCuts || run.Version != v.want.Version {
 		t.tryAgain(v, in, run)
 		return
@@ -361,7 +361,7 @@ func (t *decider) cutShort(v *service, in *inst, run ring.JobRun) {
 }
 
 // tryAgain follows a failed try.
-func (t *decider) tryAgain(v *service, in *inst, run ring.JobRun) {
+func (t *decider) tryAgain(v *service, in *instance, run ring.JobRun) {
 	if run.Final || run.Version != v.want.Version || run.Tries > t.jobOf(v, run).Retries {
 		t.endRun(v, in, run, jobFailed, run.Reason)
 		return
@@ -369,12 +369,12 @@ func (t *decider) tryAgain(v *service, in *inst, run ring.JobRun) {
 	t.retryRun(v, in, run)
 }
 
-func (t *decider) retryRun(v *service, in *inst, run ring.JobRun) {
+func (t *decider) retryRun(v *service, in *instance, run ring.JobRun) {
 	run.Ended = t.now
 	t.recordRun(v, in, run, jobFailed)
 	run.State = ""
-	t.set(run)
-	t.soon()
+	t.setFact(run)
+	t.wakeSoon()
 }
 
 // noMoreTries ends what is to be tried again and is not asked for any more, or not
@@ -384,15 +384,15 @@ func (t *decider) noMoreTries(v *service) {
 		if run.State != "" {
 			continue
 		}
-		if why := t.superseded(v, run); why != "" {
+		if why := t.supersededReason(v, run); why != "" {
 			t.giveUp(v, run, why)
 		}
 	}
 }
 
-// superseded is why a run that failed is not tried again, whatever tries are left;
+// supersededReason is why a run that failed is not tried again, whatever tries are left;
 // "" when it is.
-func (t *Pass) superseded(v *service, run ring.JobRun) string {
+func (t *Pass) supersededReason(v *service, run ring.JobRun) string {
 	switch {
 	case !v.want.Kind.Ends():
 		return say("%s is no job any more", v.want.Name)
@@ -418,12 +418,12 @@ func (t *Pass) superseded(v *service, run ring.JobRun) string {
 // tooLate is why a run that was due is not tried again: it may begin as late as
 // any other, and no later.
 func (t *Pass) tooLate(v *service, run ring.JobRun) string {
-	until := run.Ended.Add(backoff(string(v.id), max(run.Tries, run.Cut+1))).Add(lateBy(v.want.Cron))
+	until := run.Ended.Add(backoffOf(string(v.id), max(run.Tries, run.Cut+1))).Add(lateBy(v.want.Cron))
 	if t.now.Before(until) {
-		t.wake(until)
+		t.wakeBy(until)
 		return ""
 	}
-	return say("it could not begin within %s: %s", lateBy(v.want.Cron), t.hindrance(v))
+	return say("it could not begin within %s: %s", lateBy(v.want.Cron), t.runHindrance(v))
 }
 
 // giveUp ends a run whose last try failed, and is told already.
@@ -434,13 +434,13 @@ func (t *decider) giveUp(v *service, run ring.JobRun, why string) {
 
 func (t *decider) noMore(v *service, run ring.JobRun, why string) {
 	run.State, run.Reason = jobFailed, say("%s; not tried again: %s", run.Reason, why)
-	t.set(run)
+	t.setFact(run)
 	t.runEvent(v, ring.JobFailed, run, run.Reason)
 	if row, ok := t.Facts.Cron[v.id]; ok && v.want.Kind == ring.CronK {
 		row.Last, row.LastSays, row.LastEnd = jobFailed, run.Reason, run.Ended
-		t.set(row)
+		t.setFact(row)
 	}
-	t.soon()
+	t.wakeSoon()
 }
 
 // forgetTries does the same in silence for a cron job that left the plan: one that
@@ -449,24 +449,24 @@ func (t *decider) forgetTries(id ring.ServiceID) {
 	for _, key := range t.runsOf(id) {
 		if run := t.Facts.Jobs[key]; run.Trigger == ring.OnSchedule && run.State == "" {
 			run.State = jobFailed
-			t.set(run)
+			t.setFact(run)
 		}
 	}
 }
 
-func (t *decider) endRun(v *service, in *inst, run ring.JobRun, state, reason string) {
+func (t *decider) endRun(v *service, in *instance, run ring.JobRun, state, reason string) {
 	run.State, run.Reason, run.Ended = state, reason, t.now
-	t.set(run)
+	t.setFact(run)
 	kind := ring.JobSucceeded
 	if state == jobFailed {
 		kind = ring.JobFailed
 	}
 	t.runEvent(v, kind, run, reason)
 	t.recordRun(v, in, run, state)
-	t.soon() // somebody may wait for it
+	t.wakeSoon() // somebody may wait for it
 	if run.Trigger == ring.Asked {
-		t.set(ring.Forget{Table: "ask", Key: string(v.id)})
-		t.heals(v, run)
+		t.setFact(ring.Forget{Table: "ask", Key: string(v.id)})
+		t.healOwnRun(v, run)
 	}
 	if run.Trigger == ring.Before {
 		t.beforeEnded(v, run)
@@ -476,14 +476,14 @@ func (t *decider) endRun(v *service, in *inst, run ring.JobRun, state, reason st
 		if !run.Due.IsZero() && row.Waits.Equal(run.Due) {
 			row.Waits = time.Time{} // it never got as far as to begin
 		}
-		t.set(row)
+		t.setFact(row)
 	}
 }
 
 // runLeft ends the run of a job that left the plan, as it ended by itself or
 // because it is removed now. Its log is not kept: what would have to be struck out
 // of it is not known any more.
-func (t *decider) runLeft(app *ring.App, in *inst, run ring.JobRun, why string) {
+func (t *decider) runLeft(app *ring.App, in *instance, run ring.JobRun, why string) {
 	v := &service{id: run.ID, app: app, want: &ring.Service{Name: in.Service}}
 	run.State, run.Reason, run.Ended = jobFailed, "stopped: "+why, t.now
 	kind := ring.JobFailed
@@ -493,14 +493,14 @@ func (t *decider) runLeft(app *ring.App, in *inst, run ring.JobRun, why string) 
 	if in.Ended() && in.ExitCode == 0 {
 		run.State, run.Reason, kind = jobSucceeded, "exit code 0", ring.JobSucceeded
 	}
-	t.set(run)
+	t.setFact(run)
 	t.runEvent(v, kind, run, run.Reason)
 	t.recordRun(v, nil, run, run.State)
 }
 
-// heals has the version's own run succeed by one that a person asked for. One
+// healOwnRun has the version's own run succeed by one that a person asked for. One
 // that failed takes nothing back that succeeded.
-func (t *decider) heals(v *service, run ring.JobRun) {
+func (t *decider) healOwnRun(v *service, run ring.JobRun) {
 	own, ok := t.Facts.Jobs[ring.VersionKey(v.id, run.Version)]
 	if run.State != jobSucceeded {
 		return
@@ -508,7 +508,7 @@ func (t *decider) heals(v *service, run ring.JobRun) {
 	t.standsFor(v, run)
 	if ok && own.State == jobFailed {
 		own.State, own.Reason, own.Ended, own.ExitCode = jobSucceeded, say("exit code 0, asked by %s", cmp.Or(run.Actor, "somebody")), t.now, 0
-		t.set(own)
+		t.setFact(own)
 	}
 }
 
@@ -531,36 +531,36 @@ func (t *decider) runEvent(v *service, kind string, run ring.JobRun, reason stri
 	if kind == ring.JobFailed {
 		code = ring.WhyJobFailed
 	}
-	t.event(ring.Event{
+	t.addEvent(ring.Event{
 		Kind: kind, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: run.Version,
 		Commit: run.Commit, Actor: run.Actor, Reason: reason, Code: code,
 	})
 }
 
 // recordRun keeps a run for people, and the end of its log.
-func (t *decider) recordRun(v *service, in *inst, run ring.JobRun, state string) {
+func (t *decider) recordRun(v *service, in *instance, run ring.JobRun, state string) {
 	waits, _ := splitFor(run.For)
 	r := ring.Run{
 		ID: v.id, Version: run.Version, Commit: run.Commit, Instance: run.Instance, Trigger: cmp.Or(run.Trigger, ring.OnChange), For: waits,
 		Actor: run.Actor, State: state, Try: run.Tries, ExitCode: run.ExitCode, Reason: run.Reason, Due: run.Due, Started: run.Started, Ended: t.now,
 	}
-	t.set(r)
+	t.setFact(r)
 	if in == nil || in.State == ring.StateCreated {
 		return
 	}
-	t.set(ring.Unread{Run: r})
+	t.setFact(ring.Unread{Run: r})
 	t.readLog(v, in, r)
 }
 
-func (t *decider) readLog(v *service, in *inst, r ring.Run) {
-	a := t.step(v, ring.DoLog, in, "the run ended") // with what has to be struck out of it
+func (t *decider) readLog(v *service, in *instance, r ring.Run) {
+	a := t.stepOn(v, ring.DoLog, in, "the run ended") // with what has to be struck out of it
 	a.Commit, a.Record, a.Lines, a.Timeout = r.Commit, r, runLogLines, logWithin
-	t.do(a)
+	t.addStep(a)
 }
 
-// unread reads the logs of runs that ended, where the daemon did so too before it had
+// readUnreadLogs reads the logs of runs that ended, where the daemon did so too before it had
 // read them. Of a service that left its plan none is read, as in runLeft.
-func (t *decider) unread() {
+func (t *decider) readUnreadLogs() {
 	for _, id := range sortedKeys(t.Facts.Unread) {
 		if u := t.Facts.Unread[id]; u.Crash != nil {
 			t.rereadLog(id, u)
@@ -569,34 +569,34 @@ func (t *decider) unread() {
 		r := t.Facts.Unread[id].Run
 		v := t.views[r.ID]
 		switch {
-		case t.busy("log " + id):
-		case v == nil || v.instance(id) == nil:
-			t.set(ring.Forget{Table: "unread", Key: id})
+		case t.isBusy("log " + id):
+		case v == nil || v.instanceByID(id) == nil:
+			t.setFact(ring.Forget{Table: "unread", Key: id})
 		default:
-			t.readLog(v, v.instance(id), r)
+			t.readLog(v, v.instanceByID(id), r)
 		}
 	}
 }
 
 // removeRun removes an instance that ran, once its log was read.
-func (t *decider) removeRun(v *service, in *inst, why string) {
-	if !t.telling(in) {
-		t.remove(v, in, why)
+func (t *decider) removeRun(v *service, in *instance, why string) {
+	if !t.readsLog(in) {
+		t.removeInstance(v, in, why)
 	}
 }
 
 // keepRuns keeps the container of the last run for its logs, for a day.
 func (t *decider) keepRuns(v *service) {
-	if v.lends() { // a container that nobody needs to start can still lend its volumes
+	if v.lendsVolumes() { // a container that nobody needs to start can still lend its volumes
 		if run, _ := t.jobRun(v.id, v.want); v.inSlot(1) == nil && run.State == jobSucceeded {
-			t.create(v, 1, false, "others take their volumes from it")
+			t.createInstance(v, 1, false, "others take their volumes from it")
 		}
 		return
 	}
 	var newest time.Time
 	ended := map[string]time.Time{}
-	for _, in := range v.all {
-		if !in.Ended() || !in.holds() {
+	for _, in := range v.instances {
+		if !in.Ended() || !in.holdsSlot() {
 			continue
 		}
 		at := in.Finished
@@ -607,7 +607,7 @@ func (t *decider) keepRuns(v *service) {
 			newest = at
 		}
 	}
-	for _, in := range v.all {
+	for _, in := range v.instances {
 		at, ok := ended[in.ID]
 		switch until := at.Add(keepJob); {
 		case !ok:
@@ -615,7 +615,7 @@ func (t *decider) keepRuns(v *service) {
 			t.removeRun(v, in, "a newer run has ended")
 			return
 		case t.now.Before(until):
-			t.wake(until)
+			t.wakeBy(until)
 		default:
 			t.removeRun(v, in, "ended a day ago")
 			return
@@ -623,5 +623,5 @@ func (t *decider) keepRuns(v *service) {
 	}
 }
 
-// soon asks for a look at once: what was decided lets others go on.
-func (t *Pass) soon() { t.wake(t.now.Add(time.Millisecond)) }
+// wakeSoon asks for a look at once: what was decided lets others go on.
+func (t *Pass) wakeSoon() { t.wakeBy(t.now.Add(time.Millisecond)) }

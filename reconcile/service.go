@@ -8,10 +8,10 @@ import (
 
 // service is the view of one service in one look.
 type service struct {
-	id   ring.ServiceID
-	app  *ring.App
-	want *ring.Service
-	all  []*inst
+	id        ring.ServiceID
+	app       *ring.App
+	want      *ring.Service
+	instances []*instance
 	// target is what its instances should run now, of the app of: the wanted
 	// one, or the last good one while the wanted one failed or has to wait.
 	of     *ring.App
@@ -19,51 +19,51 @@ type service struct {
 	good   *ring.Good
 	waits  ring.Reason // why the wanted version may not start yet
 	// failed is the verdict on the wanted version when that is "failed".
-	failed *ring.Verdict
-	row    ring.RolloutRow
-	halt   ring.Reason // why a person paused its rollouts
-	says   string      // the reason people read
-	lacks  string      // what it cannot have now: an owner, a name
-	differ string      // see why; "" until somebody asks
-	fate   *fate       // what it is tied to; nil for nothing
-	its    []string    // see writes; of the service mine
-	mine   *ring.Service
-	was    []string // see wrote; of the good one before
-	before *ring.Good
+	failed        *ring.Verdict
+	rollout       ring.RolloutRow
+	pausedBy      ring.Reason // why a person paused its rollouts
+	says          string      // the reason people read
+	missing       string      // what it cannot have now: an owner, a name
+	differsSays   string      // see why; "" until somebody asks
+	group         *group      // what it is tied to; nil for nothing
+	written       []string    // see writes; of the service mine
+	writtenOf     *ring.Service
+	goodWritten   []string // see wrote; of the good one before
+	goodWrittenOf *ring.Good
 	// lone is why instances of loneOf, a target, cannot run side by side.
-	lone   string
-	loneOf *ring.Service
+	aloneSays string
+	loneOf    *ring.Service
 	// spoiled is the verdict on what the plan wants to be reloaded in place, where
 	// that failed: want has what was good in its stead.
-	spoiled *ring.Verdict
+	filesFailed *ring.Verdict
 }
 
-// view makes the view of a service in force.
-func (t *decider) view(v *service, app *ring.App, want *ring.Service) {
+// makeView makes the view of a service in force.
+func (t *decider) makeView(v *service, app *ring.App, want *ring.Service) {
 	id := ring.ID(app.Name, want.Name)
-	want = t.looked(want)
-	*v = service{id: id, app: app, want: want, all: t.seen[id], of: app, target: want}
+	want = t.withImage(want)
+	*v = service{id: id, app: app, want: want, instances: t.seen[id], of: app, target: want}
 	if g, ok := t.Facts.Good[id]; ok {
 		v.good = t.goodNow(id, g)
 	}
-	v.row = t.Facts.Rollouts[id]
+	v.rollout = t.Facts.Rollouts[id]
 	t.views[id] = v
-	t.live(v)
-	t.probe(v.all, v.want, v.good)
-	for _, in := range v.all {
-		t.judge(v, in)
+	t.useGoodFiles(v)
+	t.probeInstances(v.instances, v.want, v.good)
+	for _, in := range v.instances {
+		t.judgeInstance(v, in)
 	}
 }
 
-// wanted is the key of what is said of the wanted version.
-func (v *service) wanted() string { return ring.VersionKey(v.id, v.want.Version) }
+// wantedKey is the key of what is said of the wanted version.
+func (v *service) wantedKey() string { return ring.VersionKey(v.id, v.want.Version) }
 
 // goodNow is a good service as this look has it: with what its image says of
 // itself, and a person's count.
 func (t *Pass) goodNow(id ring.ServiceID, g *ring.Good) *ring.Good {
-	looked := t.looked(&g.Service)
+	looked := t.withImage(&g.Service)
 	n := looked.Replicas
-	if count, scaled := t.scaled(id); scaled && mayCount(&g.App, looked, count) {
+	if count, scaled := t.scaledCount(id); scaled && mayCount(&g.App, looked, count) {
 		n = count
 	}
 	if len(t.scales) > 0 && looked.Kind == ring.Worker {
@@ -78,31 +78,31 @@ func (t *Pass) goodNow(id ring.ServiceID, g *ring.Good) *ring.Good {
 	return &out
 }
 
-// knobs are those of the way that v goes: forth, or back.
-func (v *service) knobs() ring.Rollout {
-	if v.restoring() && v.want.Rollout.Back != nil {
+// settingsNow are those of the way that v goes: forth, or back.
+func (v *service) settingsNow() ring.Rollout {
+	if v.isRestoring() && v.want.Rollout.Back != nil {
 		return v.want.Rollout.Returning()
 	}
 	return v.target.Rollout
 }
 
-// service decides one service.
-func (t *decider) service(v *service) {
-	if v.fate == nil {
-		t.weigh(v)
+// decideService decides one service.
+func (t *decider) decideService(v *service) {
+	if v.group == nil {
+		t.judgeService(v)
 	}
 	switch v.want.Kind { // both keep their hands off what is held
 	case ring.JobK:
-		t.job(v)
+		t.decideJob(v)
 		return
 	case ring.CronK:
-		t.cron(v)
+		t.decideCron(v)
 		return
 	}
 	if t.handsOff(v.id) {
 		return
 	}
-	if t.busy(string(v.id)) {
+	if t.isBusy(string(v.id)) {
 		return
 	}
 	// From here nothing of this service is in flight.
@@ -123,21 +123,21 @@ func (t *decider) service(v *service) {
 		if t.decideBy(v, doubleRules) {
 			return
 		}
-		found := t.drift(v)
+		found := t.findDrift(v)
 		t.decideBy(v, strategyOf(v).rules)
 		t.putBack(v, found)
 	}
 }
 
-// weigh chooses the target and gives the verdict on it; it moves nothing.
-func (t *decider) weigh(v *service) {
-	if _, failed := t.quarantine(v); failed { // it may be tried again
-		t.roomier(v)
-		t.acquit(v)
-		t.mended(v)
-		t.renewed(v)
+// judgeService chooses the target and gives the verdict on it; it moves nothing.
+func (t *decider) judgeService(v *service) {
+	if _, failed := t.failedVerdict(v); failed { // it may be tried again
+		t.retryRoomier(v)
+		t.acquitEngineEnds(v)
+		t.retryMendedBefore(v)
+		t.retryRenewed(v)
 	}
-	t.choose(v)
+	t.chooseTarget(v)
 	if v.want.Kind.Ends() {
 		return
 	}
@@ -145,46 +145,46 @@ func (t *decider) weigh(v *service) {
 		t.standStill(v)
 		return
 	}
-	t.begin(v)
-	if few := t.fewSlots(v); v.row.Done && few != v.row.Few {
-		row := v.row
+	t.beginRollout(v)
+	if few := t.fewSlots(v); v.rollout.Done && few != v.rollout.Few {
+		row := v.rollout
 		row.Few = few
-		t.set(row)
+		t.setFact(row)
 	}
-	if !v.halt.None() {
+	if !v.pausedBy.None() {
 		t.standStill(v)
 		return
 	}
-	t.account(v)
+	t.countProgress(v)
 	t.tryContent(v)
 }
 
-// choose sets the target: the last good version while the wanted one failed
+// chooseTarget sets the target: the last good version while the wanted one failed
 // (restore, quarantine) or waits for what it depends on.
-func (t *Pass) choose(v *service) {
+func (t *Pass) chooseTarget(v *service) {
 	v.failed, v.waits, v.says = nil, ring.Reason{}, ""
-	v.halt = t.halted(v.id)
-	if d, failed := t.quarantine(v); failed {
+	v.pausedBy = t.pauseReason(v.id)
+	if d, failed := t.failedVerdict(v); failed {
 		failure := d // on its own: most have none, and none is made for those
 		v.failed = &failure
 	}
 	v.of, v.target = v.app, v.want
-	if v.failed != nil && v.restores() {
+	if v.failed != nil && v.wouldRestore() {
 		v.of, v.target = &v.good.App, &v.good.Service
 		v.says = v.failed.Reason
 		return
 	}
-	if t.outrun(v) {
+	if t.isOutrun(v) {
 		v.waits = ring.Reason{Code: ring.WhyStateOlder, Says: "what runs is newer than what gitring remembers; it stays until the newest commit is in force"}
-	} else if v.row.Version == v.want.Version { // begun: what it depends on gates only the beginning
-		if why := t.undone(v); why != "" && !v.row.Done {
+	} else if v.rollout.Version == v.want.Version { // begun: what it depends on gates only the beginning
+		if why := t.undoneReason(v); why != "" && !v.rollout.Done {
 			v.waits, v.says = ring.Reason{Code: ring.WhyHostNotReady, Dead: true, Says: why}, why
 			v.of, v.target = &v.good.App, &v.good.Service
 			return
 		}
-		v.waits = t.before(v) // as after a person had a version tried again that it failed
+		v.waits = t.runBeforeMissing(v) // as after a person had a version tried again that it failed
 	} else {
-		v.waits = t.gate(v)
+		v.waits = t.gateReason(v)
 	}
 	if v.waits.None() {
 		return
@@ -195,22 +195,22 @@ func (t *Pass) choose(v *service) {
 	}
 }
 
-// restores says that a failure of the wanted version brings another one back.
-func (v *service) restores() bool {
+// wouldRestore reports whether a failure of the wanted version brings another one back.
+func (v *service) wouldRestore() bool {
 	return v.onFailure() == ring.OnFailureRestore && v.good != nil && v.good.Service.Version != v.want.Version
 }
 
-// restoring says that the target is not what the plan in force wants, because
+// isRestoring reports whether the target is not what the plan in force wants, because
 // that failed.
-func (v *service) restoring() bool { return v.failed != nil && v.target != v.want }
+func (v *service) isRestoring() bool { return v.failed != nil && v.target != v.want }
 
-// paused says that the rollout stopped where it is: what runs is kept alive,
+// failedInPlace reports whether the rollout stopped where it is: what runs is kept alive,
 // nothing more is created or removed.
-func (v *service) paused() bool {
-	return v.failed != nil && !v.restoring() && v.onFailure() != ring.OnFailureContinue && !v.row.Done
+func (v *service) failedInPlace() bool {
+	return v.failed != nil && !v.isRestoring() && v.onFailure() != ring.OnFailureContinue && !v.rollout.Done
 }
 
-func latest(a, b time.Time) time.Time {
+func laterOf(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}

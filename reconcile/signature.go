@@ -13,13 +13,13 @@ import (
 // lastWords is how many of the last lines that say something tell crashes apart.
 const lastWords = 3
 
-// signature is equal for crashes that are alike: the same kind of exit, and the
+// signatureOf is equal for crashes that are alike: the same kind of exit, and the
 // same last words but for what differs from run to run. It reads "exit 1 3f2a9c1d".
-func signature(c ring.Crash) string {
+func signatureOf(c ring.Crash) string {
 	kind := exitKind(c)
 	h := fnv.New32a()
 	h.Write([]byte(kind))
-	for _, line := range words(c.Log) {
+	for _, line := range logEndWords(c.Log) {
 		h.Write([]byte("\n" + line))
 	}
 	return fmt.Sprintf("%s %08x", kind, h.Sum32())
@@ -38,11 +38,11 @@ func exitKind(c ring.Crash) string {
 	return say("exit %d", c.ExitCode)
 }
 
-// words are the last lines that say something, without what differs each time.
-func words(log []string) []string {
+// logEndWords are the last lines that say something, without what differs each time.
+func logEndWords(log []string) []string {
 	var out []string
 	for i := len(log) - 1; i >= 0 && len(out) < lastWords; i-- {
-		line := constant(log[i])
+		line := constantPart(log[i])
 		if strings.ContainsFunc(line, unicode.IsLetter) {
 			out = append(out, line)
 		}
@@ -64,8 +64,8 @@ var varying = []*regexp.Regexp{
 	regexp.MustCompile(`\d+`),
 }
 
-// constant is a line without times, addresses, hex and numbers.
-func constant(line string) string {
+// constantPart is a line without times, addresses, hex and numbers.
+func constantPart(line string) string {
 	line = colours.ReplaceAllString(line, "")
 	for _, r := range varying {
 		line = r.ReplaceAllString(line, "#")

@@ -30,9 +30,9 @@ func TestEqualCrashesHaveOneSignatureWhateverTheirNumbers(t *testing.T) {
 			a := ring.Crash{ExitCode: 1, Log: lines(pair[0])}
 			b := ring.Crash{ExitCode: 1, Log: lines(pair[1])}
 			if name == "a duration" || name == "colours" {
-				require.Equal(t, words(a.Log), words(b.Log))
+				require.Equal(t, logEndWords(a.Log), logEndWords(b.Log))
 			}
-			require.Equal(t, signature(a), signature(b), "%q %q", words(a.Log), words(b.Log))
+			require.Equal(t, signatureOf(a), signatureOf(b), "%q %q", logEndWords(a.Log), logEndWords(b.Log))
 		})
 	}
 }
@@ -50,13 +50,13 @@ func TestUnequalCrashesHaveSignaturesOfTheirOwn(t *testing.T) {
 	}
 	seen := map[string]int{}
 	for i, c := range all {
-		s := signature(c)
+		s := signatureOf(c)
 		was, twice := seen[s]
 		require.False(t, twice, "%d and %d are both %q", was, i, s)
 		seen[s] = i
 	}
-	require.Regexp(t, `^signal 11 [0-9a-f]{8}$`, signature(all[5]))
-	require.Regexp(t, `^oom [0-9a-f]{8}$`, signature(all[4]))
+	require.Regexp(t, `^signal 11 [0-9a-f]{8}$`, signatureOf(all[5]))
+	require.Regexp(t, `^oom [0-9a-f]{8}$`, signatureOf(all[4]))
 }
 
 // Numbers anywhere in a line never tell two crashes apart.
@@ -65,7 +65,7 @@ func TestNumbersNeverTellCrashesApart(t *testing.T) {
 		format := rapid.SampledFrom([]string{"slot %d crashed", "port %d taken (%[1]d)", "x%dy", "at %d:%[1]d", "#%d", "%d-%[1]d-%[1]d failed"}).Draw(t, "format")
 		a, b := rapid.Uint32().Draw(t, "a"), rapid.Uint32().Draw(t, "b")
 		one, two := ring.Crash{Log: []string{fmt.Sprintf(format, a)}}, ring.Crash{Log: []string{fmt.Sprintf(format, b)}}
-		require.Equal(t, signature(one), signature(two), "%q %q", words(one.Log), words(two.Log))
+		require.Equal(t, signatureOf(one), signatureOf(two), "%q %q", logEndWords(one.Log), logEndWords(two.Log))
 	})
 }
 

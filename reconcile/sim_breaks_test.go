@@ -36,7 +36,7 @@ func (w *wide) randomBreaks() {
 	}
 }
 
-// heard says that a hint of the engine's arrives. One that does not leaves the
+// heard reports whether a hint of the engine's arrives. One that does not leaves the
 // daemon to its full look, or to whatever else it waits for.
 func (s *scenario) heard() bool {
 	return s.wide == nil || !s.wide.breaks.hints || s.wide.r.Intn(3) > 0

@@ -64,13 +64,13 @@ func (d *daemon) versionOf(b *box) ring.Version {
 	return b.Version
 }
 
-// unplaced says that a container was adopted and fills no slot: the plan that came
+// unplaced reports whether a container was adopted and fills no slot: the plan that came
 // into force then had its service no more, and it is left as it is.
 func (s *scenario) unplaced(b *box) bool {
 	return b.foreign && s.disk.Adopted[b.ID].For == ""
 }
 
-// standsBadly says that Compose's container of a service runs something else than the
+// standsBadly reports whether Compose's container of a service runs something else than the
 // plan has, and that crashes or never serves: it stands for it until its first change.
 func (s *scenario) standsBadly(app *ring.App, v *ring.Service) bool {
 	return slices.ContainsFunc(s.each(), func(id string) bool {
@@ -79,7 +79,7 @@ func (s *scenario) standsBadly(app *ring.App, v *ring.Service) bool {
 	})
 }
 
-// cameWithout says that Compose's container had no restart policy when it was
+// cameWithout reports whether Compose's container had no restart policy when it was
 // adopted, whatever its file says: it keeps the one that it came with.
 func (s *scenario) cameWithout(b *box) bool {
 	row, ok := s.disk.Adopted[b.ID]

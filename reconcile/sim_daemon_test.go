@@ -57,7 +57,7 @@ const (
 	afterRecord boundary = "after the record"
 )
 
-// cutAt ends the daemon where the scenario has it end. It says whether it did.
+// cutAt ends the daemon where the scenario has it end. It reports whether it did.
 func (d *daemon) cutAt(at boundary, a ring.Action) bool {
 	if d.crash == nil || !d.crash(at, a) {
 		return false
@@ -182,14 +182,14 @@ func (d *daemon) world() World {
 	now := d.clock()
 	seen := d.seen()
 	d.mem.dates.begin(now)
-	d.mem.dates.instances(seen.Instances, now)
+	d.mem.dates.dateInstances(seen.Instances, now)
 	if d.busy == nil {
 		d.busy = map[string]ring.Action{}
 	}
 	clear(d.busy)
 	d.sources = append(d.sources[:0], d.src)
 	w := World{
-		Host: "sim", Wall: d.wall(), Awake: d.mem.awake, Facts: d.disk, Seen: seen, Health: d.mem.dates.health(d.health(), seen.Instances, now),
+		Host: "sim", Wall: d.wall(), Awake: d.mem.awake, Facts: d.disk, Seen: seen, Health: d.mem.dates.dateHealth(d.health(), seen.Instances, now),
 		Busy: d.busy, Recent: d.mem.recent,
 		Sources: d.sources, KeepImages: d.keepImages,
 	}
@@ -311,7 +311,7 @@ func (d *daemon) land() {
 	d.mem.flights = left
 }
 
-// takeEffect has happen what steps that are due ask of the engine. It says whether
+// takeEffect has happen what steps that are due ask of the engine. It reports whether
 // the daemon ended over it.
 func (d *daemon) takeEffect() bool {
 	for _, f := range d.mem.flights {
@@ -351,7 +351,7 @@ func (d *daemon) kill(when string) {
 			_, _ = d.apply(f.a)
 		}
 	}
-	d.disk = calm(d.disk, d.clock())
+	d.disk = calmFacts(d.disk, d.clock())
 }
 
 func (d *daemon) unheard(a ring.Action) {
@@ -360,7 +360,7 @@ func (d *daemon) unheard(a ring.Action) {
 	}
 }
 
-// atWork says that a step is under way, but for one of what runs by the clock. Whose a
+// atWork reports whether a step is under way, but for one of what runs by the clock. Whose a
 // name is that nobody takes is asked for as long as it is told.
 func (d *daemon) atWork() bool {
 	for _, f := range d.mem.flights {
@@ -371,19 +371,19 @@ func (d *daemon) atWork() bool {
 	return false
 }
 
-// followsTime says that a network goes which the last run by the clock was on: that
+// followsTime reports whether a network goes which the last run by the clock was on: that
 // is removed when a newer one has ended.
 func (d *daemon) followsTime(a ring.Action) bool {
 	return d.timed != nil && a.Kind == ring.DoNetworkOff
 }
 
-// longSince says that 100 looks were no short time, where something makes many: the
+// longSince reports whether 100 looks were no short time, where something makes many: the
 // engine, too, that restarts each second what crashes (seed 612296).
 func (d *daemon) longSince(t time.Time) bool {
 	return !d.restless && !d.stirred.After(t) || d.now.Sub(t) >= 100*fullLook
 }
 
-// idle says that nothing is under way and nothing was just decided.
+// idle reports whether nothing is under way and nothing was just decided.
 func (d *daemon) idle() bool {
 	return len(d.mem.flights) == 0 && len(d.last.Actions) == 0
 }

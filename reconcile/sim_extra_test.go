@@ -141,7 +141,7 @@ func (d *daemon) fallBack(past ring.Facts) {
 	for _, run := range runs {
 		d.disk.Set(run)
 	}
-	d.disk = calm(d.disk, d.clock())
+	d.disk = calmFacts(d.disk, d.clock())
 	d.forgetBooks()
 }
 
@@ -175,12 +175,12 @@ func (s *scenario) mendExtra() {
 	}
 }
 
-// publishes says that v wants the host port that moves.
+// publishes reports whether v wants the host port that moves.
 func (s *scenario) publishes(v *ring.Service) bool {
 	return s.extra != nil && s.extra.port && slices.ContainsFunc(v.Spec.Ports, func(p ring.Port) bool { return p.HostPort == "8080" })
 }
 
-// onPort says that a container has it.
+// onPort reports whether a container has it.
 func (b *box) onPort() bool {
 	return slices.ContainsFunc(b.holds, func(h string) bool { return strings.HasPrefix(h, "port 8080") })
 }

@@ -37,7 +37,7 @@ type nature struct {
 
 type span struct{ from, to time.Duration }
 
-// good says that it comes to stay, and serves.
+// good reports whether it comes to stay, and serves.
 func (n nature) good() bool {
 	return !n.never && n.exitAfter == 0 && !n.noStart && !n.noImage
 }
@@ -77,13 +77,13 @@ type box struct {
 	refused bool           // and did so
 }
 
-// theirs says that it is somebody else's for good, and no container of Compose's
+// theirs reports whether it is somebody else's for good, and no container of Compose's
 // that a person may give into our hands.
 func (b *box) theirs() bool { return b.foreign && b.Version == "" }
 
 func (b *box) running() bool { return b.State == ring.StateRunning }
 
-// lives says that it holds what it holds, though somebody may have paused it.
+// lives reports whether it holds what it holds, though somebody may have paused it.
 func (b *box) lives() bool { return b.running() || b.State == ring.StatePaused }
 
 // engine is the host: containers, networks, images, and the wall clock.
@@ -201,7 +201,7 @@ func (e *engine) ready(b *box) bool {
 	return !slices.ContainsFunc(n.dips, func(d span) bool { return up >= d.from && up < d.to })
 }
 
-// cut says that a container is in namespaces that are none any more: their
+// cut reports whether a container is in namespaces that are none any more: their
 // owner was stopped, or started again without it.
 func (e *engine) cut(b *box) bool {
 	for id, run := range b.inside {
@@ -313,18 +313,18 @@ func (e *engine) run(b *box) {
 	e.told("run", "", b)
 }
 
-// pinnedNow says that the engine may start a container because of what hands of
+// pinnedNow reports whether the engine may start a container because of what hands of
 // others did to it a moment ago: within a look that failed, and the one after it.
 func (e *engine) pinnedNow(b *box) bool {
 	return !b.pinned.IsZero() && e.now.Sub(b.pinned) < 3*fullLook
 }
 
-// tiedBoxes says that one of two containers takes its volumes from the other's service.
+// tiedBoxes reports whether one of two containers takes its volumes from the other's service.
 func tiedBoxes(a, b *box) bool {
 	return a.App == b.App && (slices.Contains(a.from, b.Service) || slices.Contains(b.from, a.Service))
 }
 
-// canJoin says that the namespaces a container wants are there.
+// canJoin reports whether the namespaces a container wants are there.
 func (e *engine) canJoin(b *box) bool {
 	for id := range b.inside {
 		if o := e.boxes[id]; o == nil || !o.lives() {
@@ -707,7 +707,7 @@ func (e *engine) mounts(a ring.Action, b *box) {
 	}
 }
 
-// hasNetwork says that a network of an app is here.
+// hasNetwork reports whether a network of an app is here.
 func (e *engine) hasNetwork(app string) bool {
 	for _, n := range e.nets {
 		if n.App == app {

@@ -88,7 +88,7 @@ func (d *daemon) watchHost(kind, _ string, b *box) {
 	}
 }
 
-// onTrial says that a start is one more try of a rollout whose hooks did not come to
+// onTrial reports whether a start is one more try of a rollout whose hooks did not come to
 // their end: a failure, and no crash. As many as the threshold are, each time that
 // the rollout began, was resumed or retried, and one for each end of the daemon, which forgets
 // how long it waited; what is more, the backoff bounds.
@@ -132,7 +132,7 @@ func (d *daemon) watchWriters(a, b *box, what string) bool {
 	return false
 }
 
-// hasWriter says that in a plan the service of a container writes something, as
+// hasWriter reports whether in a plan the service of a container writes something, as
 // an image or as any.
 func hasWriter(p *ring.Plan, b *box, what, image string) bool {
 	app, _ := p.App(b.App)
@@ -193,7 +193,7 @@ func (d *daemon) countedAlone(app, service string, planned int) int {
 	return o.Replicas
 }
 
-// alone says that two versions of it may not overlap.
+// alone reports whether two versions of it may not overlap.
 func (d *daemon) alone(app string, v *ring.Service) bool {
 	if v == nil {
 		return false
@@ -339,7 +339,7 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 	}
 }
 
-// asks says that a create is what the commit that it names asks for.
+// asks reports whether a create is what the commit that it names asks for.
 func (d *daemon) asks(a ring.Action) bool {
 	return slices.ContainsFunc(d.plans, func(p *ring.Plan) bool {
 		if p.Commit != a.Commit {

@@ -462,7 +462,7 @@ func (s *scenario) jump() {
 	s.note("the clock jumps by %s", by)
 }
 
-// filled says that a container of ours stands in a slot.
+// filled reports whether a container of ours stands in a slot.
 func (s *scenario) filled(id ring.ServiceID, slot int) bool {
 	for _, b := range s.boxes {
 		if ring.ID(b.App, b.Service) == id && b.Slot == slot {
@@ -531,7 +531,7 @@ func (s *scenario) atRest(quiet int) {
 	s.watchBudget(3*s.jumps + s.cuts)
 }
 
-// lastRunIsOn says that a network is there for a run by the clock that has ended: its
+// lastRunIsOn reports whether a network is there for a run by the clock that has ended: its
 // container keeps its log until the next one has.
 func (s *scenario) lastRunIsOn(network string) bool {
 	on := false
@@ -566,7 +566,7 @@ func (s *scenario) inTime(rest time.Time) {
 	}
 }
 
-// neitherBegan says that a and b wait for each other, as two that change volumes in
+// neitherBegan reports whether a and b wait for each other, as two that change volumes in
 // one commit do: neither's rollout has begun, so that nothing of a can be tied to.
 func (s *scenario) neitherBegan(app *ring.App) bool {
 	for _, name := range []string{"a", "b"} {
@@ -578,22 +578,22 @@ func (s *scenario) neitherBegan(app *ring.App) bool {
 	return true
 }
 
-// tornOff says that what b is tied to is gone: no engine can start it again.
+// tornOff reports whether what b is tied to is gone: no engine can start it again.
 func (s *scenario) tornOff(b *box) bool {
 	return slices.ContainsFunc(b.Joined, func(id string) bool { return s.boxes[id] == nil })
 }
 
-// tiedToPaused says that others paused what b is tied to.
+// tiedToPaused reports whether others paused what b is tied to.
 func (s *scenario) tiedToPaused(b *box) bool {
 	return slices.ContainsFunc(b.Joined, func(id string) bool { return s.boxes[id] != nil && s.boxes[id].State == ring.StatePaused })
 }
 
-// letDown says that others ended or removed what b is tied to, which is only told.
+// letDown reports whether others ended or removed what b is tied to, which is only told.
 func (s *scenario) letDown(b *box) bool {
 	return s.aside("a") && slices.ContainsFunc(b.Joined, func(id string) bool { return s.boxes[id] == nil || !s.boxes[id].lives() })
 }
 
-// inUse says that something is tied to b, or may come back to it.
+// inUse reports whether something is tied to b, or may come back to it.
 func (s *scenario) inUse(b *box) bool {
 	for id, g := range s.disk.Good {
 		if slices.Contains(g.Service.Spec.Owners(), b.Service) {
@@ -613,7 +613,7 @@ func (s *scenario) inUse(b *box) bool {
 	return s.leansOn(b.App)
 }
 
-// mixed says that services of two plans run: one was restored, or stopped.
+// mixed reports whether services of two plans run: one was restored, or stopped.
 func (s *scenario) mixed() bool {
 	for _, v := range s.disk.Verdicts {
 		if !v.Good {
@@ -688,7 +688,7 @@ func (s *scenario) aftermath() {
 	}
 }
 
-// waitsForAside says that b's rollout waits for a, which others paused or ended, and that
+// waitsForAside reports whether b's rollout waits for a, which others paused or ended, and that
 // is only told: a reboot ends that, and with it the wait (seeds 13834, 425365).
 func (s *scenario) waitsForAside() bool {
 	want := s.wantOf("web", "b")
@@ -696,7 +696,7 @@ func (s *scenario) waitsForAside() bool {
 		slices.ContainsFunc(s.each(), func(id string) bool { return s.boxes[id].Service == "a" && !s.boxes[id].running() })
 }
 
-// looping says that something runs that will crash again.
+// looping reports whether something runs that will crash again.
 func (s *scenario) looping() bool {
 	for _, b := range s.boxes {
 		if (!s.nature(b).good() || s.contents[b.reads] == "crash" || s.contents[b.lies] == "refused") && !b.Kind.Ends() {
@@ -706,7 +706,7 @@ func (s *scenario) looping() bool {
 	return s.noWayBack() || s.keptInVain()
 }
 
-// baking says that a version is watched still: its verdict comes with the end of that,
+// baking reports whether a version is watched still: its verdict comes with the end of that,
 // whatever crashes beside it meanwhile (person's seed 8443).
 func (s *scenario) baking() bool {
 	for id, row := range s.disk.Rollouts {
@@ -717,7 +717,7 @@ func (s *scenario) baking() bool {
 	return false
 }
 
-// keptInVain says that what left the plan, and stays for what may come back to it, is
+// keptInVain reports whether what left the plan, and stays for what may come back to it, is
 // refused by the engine for ever. It is not made anew, which is for plans to ask, and
 // the engine is asked inside the backoff for as long as it stays (seed 408694).
 func (s *scenario) keptInVain() bool {
@@ -774,7 +774,7 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 	}
 }
 
-// servesNever says that nothing of v is there because what it joins is not to be served:
+// servesNever reports whether nothing of v is there because what it joins is not to be served:
 // a person's count of 0 completed both (seed 606098).
 func (s *scenario) servesNever(app *ring.App, v *ring.Service, count map[ring.Version]int) bool {
 	return len(count) == 0 && slices.ContainsFunc(v.Spec.Owners(), func(name string) bool {
@@ -783,7 +783,7 @@ func (s *scenario) servesNever(app *ring.App, v *ring.Service, count map[ring.Ve
 	})
 }
 
-// contended says that another service runs on the volume that a good version would come
+// contended reports whether another service runs on the volume that a good version would come
 // back to, and has not completed; or has, and the plan gives the volume to it alone by now
 // (seed 613134): two would write it.
 func (s *scenario) contended(name string, good *ring.Service) bool {
@@ -805,7 +805,7 @@ func (s *scenario) contended(name string, good *ring.Service) bool {
 	})
 }
 
-// heir says that v may wait for the volume or the host port that it has in common with
+// heir reports whether v may wait for the volume or the host port that it has in common with
 // a service that did not complete.
 func (s *scenario) heir(v *ring.Service) bool {
 	written := s.common && slices.ContainsFunc(v.Spec.Mounts, func(m ring.Mount) bool { return m.Source == "common" })
@@ -875,14 +875,14 @@ func (s *scenario) restOfTies(app *ring.App) {
 	}
 }
 
-// isPaused says that what is wanted of a service failed, and nothing is restored.
+// isPaused reports whether what is wanted of a service failed, and nothing is restored.
 func (s *scenario) isPaused(app *ring.App, service string) bool {
 	v, _ := app.Service(service)
 	d, ok := s.disk.Verdicts[ring.VersionKey(ring.ID(app.Name, service), v.Version)]
 	return ok && !d.Good && v.Rollout.OnFailure != ring.OnFailureRestore
 }
 
-// ownerless says that what an instance of v is tied to is gone, and that nothing is
+// ownerless reports whether what an instance of v is tied to is gone, and that nothing is
 // made anew that it could be tied to: its owner failed (seed 3002800), or is left as
 // others made it, which is what drift: report asks for (seeds 2695, 12289).
 func (s *scenario) ownerless(app *ring.App, v *ring.Service) bool {
@@ -892,7 +892,7 @@ func (s *scenario) ownerless(app *ring.App, v *ring.Service) bool {
 	})
 }
 
-// standsStill says that what is wanted of a service failed, and nothing is done about it.
+// standsStill reports whether what is wanted of a service failed, and nothing is done about it.
 func (s *scenario) standsStill(app *ring.App, service string) bool {
 	v, _ := app.Service(service)
 	id := ring.ID(app.Name, service)
@@ -901,7 +901,7 @@ func (s *scenario) standsStill(app *ring.App, service string) bool {
 	return s.isPaused(app, service) || ok && !d.Good && !hasGood
 }
 
-// ownerCrashes says that what an instance of v is tied to crashes, for ever or not: its
+// ownerCrashes reports whether what an instance of v is tied to crashes, for ever or not: its
 // way back waits in that slot (seed 90121).
 func (s *scenario) ownerCrashes(v *ring.Service) bool {
 	return v.Name == "b" && s.tied != "" && slices.ContainsFunc(s.each(), func(id string) bool {
@@ -917,14 +917,14 @@ func (s *scenario) crashes(b *box) bool {
 	return s.nature(b).exitAfter > 0 || s.contents[b.reads] == "crash"
 }
 
-// waitsForCrash says that a slot that others emptied is to be tied to what crashes, for
+// waitsForCrash reports whether a slot that others emptied is to be tied to what crashes, for
 // ever or not: it is filled in a moment in which that serves (seed 408336).
 func (s *scenario) waitsForCrash(v *ring.Service, count map[ring.Version]int) bool {
 	return v.Name == "b" && len(v.Spec.Owners()) > 0 && count[v.Version] < v.Replicas && len(count) <= 1 &&
 		slices.ContainsFunc(s.each(), func(id string) bool { return s.boxes[id].Service == "a" && s.crashes(s.boxes[id]) })
 }
 
-// orphaned says that nothing serves that some slot of a good version could be tied to:
+// orphaned reports whether nothing serves that some slot of a good version could be tied to:
 // an owner that left the plan is kept, and not made anew where others removed one of
 // its slots (seed 60809).
 func (s *scenario) orphaned(g *ring.Good) bool {

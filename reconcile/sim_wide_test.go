@@ -261,7 +261,7 @@ func (s *scenario) touched(b *box) {
 	}
 }
 
-// aside says that a service is left as others made it: what they touched was of the
+// aside reports whether a service is left as others made it: what they touched was of the
 // version that it has now, or of the one that it goes back to.
 func (s *scenario) aside(service string) bool {
 	if s.wide == nil || len(s.wide.touched[service]) == 0 {
@@ -291,7 +291,7 @@ func (s *scenario) mendWide() {
 	}
 }
 
-// fine says that what v asks for comes to stay, and serves.
+// fine reports whether what v asks for comes to stay, and serves.
 func (s *scenario) fine(v *ring.Service) bool {
 	if v.Reload != nil {
 		if s.noWayBack() {
@@ -305,7 +305,7 @@ func (s *scenario) fine(v *ring.Service) bool {
 	return s.natures[v.Spec.Image].good()
 }
 
-// starved says that the host has no memory for one more of v beside what runs.
+// starved reports whether the host has no memory for one more of v beside what runs.
 func (s *scenario) starved(v *ring.Service) bool {
 	if s.wide == nil || s.memory == 0 || s.wide.need[v.Name] == 0 {
 		return false
@@ -323,7 +323,7 @@ func (e *engine) declaredMemory() (sum int64) {
 	return sum
 }
 
-// comesAfter says that an app may wait for another, which has not all that it wants.
+// comesAfter reports whether an app may wait for another, which has not all that it wants.
 func (s *scenario) comesAfter(app *ring.App) bool {
 	for _, a := range app.After {
 		f := s.disk.Apps[a.App]
@@ -342,7 +342,7 @@ func (s *scenario) comesAfter(app *ring.App) bool {
 	return false
 }
 
-// leansOn says that another app came after this one, and may come back to that.
+// leansOn reports whether another app came after this one, and may come back to that.
 func (s *scenario) leansOn(app string) bool {
 	for _, other := range s.src.Next.Apps {
 		f := s.disk.Apps[other.Name].App
@@ -387,7 +387,7 @@ func (s *scenario) restOfHands(app *ring.App, v *ring.Service) {
 	}
 }
 
-// noWayBack says that files or a version failed, and that the command refuses those
+// noWayBack reports whether files or a version failed, and that the command refuses those
 // that were good, which the instance had read as it started: it is asked every ten
 // minutes, the one that is left of another version, too (seed 2698).
 func (s *scenario) noWayBack() bool {

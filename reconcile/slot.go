@@ -6,22 +6,22 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// remove writes down that an instance goes, and takes the step.
-func (t *decider) remove(v *service, in *inst, why string) {
-	if t.telling(in) || t.untie(in, why) {
+// removeInstance writes down that an instance goes, and takes the step.
+func (t *decider) removeInstance(v *service, in *instance, why string) {
+	if t.readsLog(in) || t.stopTied(in, why) {
 		return
 	}
 	it := ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: why, At: t.now}
 	if in.Version == v.target.Version && in.Slot <= v.target.Replicas {
 		it.ID, it.Slot = v.id, in.Slot
 	}
-	t.set(it)
+	t.setFact(it)
 	t.forgetSlot(v, in)
-	t.do(t.removal(v, in, it))
+	t.addStep(t.removalStep(v, in, it))
 }
 
-// step makes an action on an instance.
-func (t *Pass) step(v *service, k ring.ActionKind, in *inst, why string) ring.Action {
+// stepOn makes an action on an instance.
+func (t *Pass) stepOn(v *service, k ring.ActionKind, in *instance, why string) ring.Action {
 	a := ring.Action{
 		Kind: k, App: v.app.Name, Service: v.want.Name, Slot: in.Slot, Version: in.Version, Commit: v.app.Commit,
 		Instance: in.ID, Name: in.Name, Began: in.Started, Reason: why, Grace: v.want.Grace(), Delay: v.want.Rollout.DrainDelay,
@@ -35,51 +35,51 @@ func (t *Pass) step(v *service, k ring.ActionKind, in *inst, why string) ring.Ac
 		a.Grace = max(a.Grace, in.Grace)
 		return a
 	}
-	a.Grace, a.Networks = a.Want.Grace(), t.networks(a.Of)
+	a.Grace, a.Networks = a.Want.Grace(), t.networkNames(a.Of)
 	return a
 }
 
-// create makes the instance of a slot, once its networks are there. An image
+// createInstance makes the instance of a slot, once its networks are there. An image
 // that went missing is pulled first; after failures in a row it waits.
-func (t *decider) create(v *service, slot int, start bool, why string) bool {
+func (t *decider) createInstance(v *service, slot int, start bool, why string) bool {
 	if t.networksMissing(v.of, v.target) {
-		v.lacks = t.unmade(v.of, v.target)
+		v.missing = t.unmadeReason(v.of, v.target)
 		return false
 	}
-	if v.row.Failures > 1 && !v.restoring() {
-		if next := v.row.LastFailure.Add(backoff(string(v.id), v.row.Failures)); t.now.Before(next) {
-			t.wake(next)
+	if v.rollout.Failures > 1 && !v.isRestoring() {
+		if next := v.rollout.LastFailure.Add(backoffOf(string(v.id), v.rollout.Failures)); t.now.Before(next) {
+			t.wakeBy(next)
 			return false
 		}
 	}
 	if why := cmp.Or(t.awaitsRestart(v, slot), t.leftAlone(v, slot)); why != "" {
-		v.lacks = why
+		v.missing = why
 		return false
 	}
-	owners, lacks := t.owners(v, slot)
+	owners, lacks := t.providersFor(v, slot)
 	if lacks != "" {
-		v.lacks = lacks
+		v.missing = lacks
 		return false
 	}
-	if t.making(v) {
+	if t.isBeingMade(v) {
 		return false
 	}
 	start = start && len(v.target.Spec.PostStart) == 0 && v.target.Spec.ContainerName == ""
-	start = start && t.occupied(v, v.of, v.target) == ""
+	start = start && t.occupiedReason(v, v.of, v.target) == ""
 	a := ring.Action{
 		Kind: ring.DoCreate, App: v.app.Name, Service: v.want.Name, Slot: slot, Version: v.target.Version,
-		Commit: v.target.Changed, Of: v.of, Want: v.target, Start: start, Networks: t.networks(v.of),
-		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Reason: why, Kept: t.kept(), Owners: owners,
+		Commit: v.target.Changed, Of: v.of, Want: v.target, Start: start, Networks: t.networkNames(v.of),
+		Name: ring.ContainerName(v.app.Name, v.want.Name, slot, v.target.Version), Reason: why, Kept: t.namesKept(), Owners: owners,
 	}
 	if !v.target.Image.Known { // what it keeps for itself is not known
-		t.do(t.pull(v.of, v.target, "has to be looked at"))
+		t.addStep(t.pullStep(v.of, v.target, "has to be looked at"))
 		return false
 	}
 	if try, ok := t.Tries[a.Target()]; ok && try.Kind == ring.DoCreate && try.Cause == ring.CauseImagePull && !t.Images[v.target.Pin.Image].Known {
-		t.do(t.pull(v.of, v.target, "is missing on this host"))
+		t.addStep(t.pullStep(v.of, v.target, "is missing on this host"))
 		return false
 	}
-	return t.do(a)
+	return t.addStep(a)
 }
 
 // freeSlot is the lowest slot that is to be filled, because no instance of the
@@ -94,9 +94,9 @@ func (t *Pass) freeSlot(v *service) int {
 }
 
 // inSlot is the target's instance of a slot.
-func (v *service) inSlot(slot int) *inst {
-	for _, in := range v.all {
-		if in.Slot == slot && in.Version == v.target.Version && in.holds() {
+func (v *service) inSlot(slot int) *instance {
+	for _, in := range v.instances {
+		if in.Slot == slot && in.Version == v.target.Version && in.holdsSlot() {
 			return in
 		}
 	}

@@ -6,58 +6,58 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// stage brings the newest plan of a source into force, app by app: each only
+// stagePlan brings the newest plan of a source into force, app by app: each only
 // when everything for it is here, at once and whole. Until then the plan in
 // force stays, and is healed, as if there were no next one.
-func (t *decider) stage(src *Source) {
+func (t *decider) stagePlan(src *Source) {
 	plan := src.Next
 	if plan == nil || plan.Refusal != nil {
 		return
 	}
 	if src.Apply == ApplyObserve {
-		t.observe(src)
+		t.observePlan(src)
 		return
 	}
 	if t.inForce(src) {
 		return
 	}
-	present := t.present(src.Name)
-	if why := t.guard(src, present); why != "" {
-		put(&t.held, src.Name, ring.Reason{Code: ring.WhyAwaitingApproval, Says: awaiting(plan.Commit, why)})
-		t.once(ring.Event{Kind: ring.PlanAwaiting, Source: src.Name, Commit: plan.Commit, Reason: why, Code: ring.WhyAwaitingApproval})
+	present := t.servicesPresent(src.Name)
+	if why := t.guardReason(src, present); why != "" {
+		put(&t.held, src.Name, ring.Reason{Code: ring.WhyAwaitingApproval, Says: awaitingSays(plan.Commit, why)})
+		t.eventOnce(ring.Event{Kind: ring.PlanAwaiting, Source: src.Name, Commit: plan.Commit, Reason: why, Code: ring.WhyAwaitingApproval})
 		return
 	}
-	t.count(src, present)
+	t.countPlan(src, present)
 	if src.Apply == ApplyCommit {
 		t.stageWhole(src, present)
 		return
 	}
 	var waiting []staged
 	for i := range plan.Apps {
-		s, ready := t.prepare(src, &plan.Apps[i])
+		s, ready := t.prepareApp(src, &plan.Apps[i])
 		switch {
 		case !ready:
 		case !t.behindOther(src, &s.app, nil).None():
 			waiting = append(waiting, s)
 		default:
-			t.force(src, s.app, s.have, s.known)
+			t.putInForce(src, s.app, s.have, s.known)
 		}
 	}
 	t.forceAtOnce(src, waiting)
-	t.leave(src, present)
+	t.leaveApps(src, present)
 	for i := range plan.Apps {
-		t.block(src, plan.Apps[i].Name)
+		t.blockApp(src, plan.Apps[i].Name)
 	}
 	for _, name := range sortedKeys(t.stays) {
 		if present[name] != nil && t.nextApp(src, name) == nil {
-			t.block(src, name)
+			t.blockApp(src, name)
 		}
 	}
 }
 
-// block says of an app that waits for a refused one, at whatever distance, that
+// blockApp says of an app that waits for a refused one, at whatever distance, that
 // it waits for nothing that is under way.
-func (t *Pass) block(src *Source, name string) {
+func (t *Pass) blockApp(src *Source, name string) {
 	stay, stays := t.stays[name]
 	if !stays && t.staging[name].None() || t.hostRefusal(src, name) != nil {
 		return
@@ -111,7 +111,7 @@ func (t *Pass) refusedBefore(src *Source, name string, met map[string]bool) stri
 	return ""
 }
 
-// refusedHere says that an app of a plan is refused, by who read the plan or by this host.
+// refusedHere reports whether an app of a plan is refused, by who read the plan or by this host.
 func (t *Pass) refusedHere(src *Source, app string) bool {
 	return src.Next.Refused[app] != nil || t.hostRefusal(src, app) != nil
 }
@@ -124,7 +124,7 @@ func (t *Pass) hostRefusal(src *Source, app string) *ring.Refusal {
 	return t.refused[app]
 }
 
-// inForce says that every app of the plan is in force and none is left over.
+// inForce reports whether every app of the plan is in force and none is left over.
 func (t *Pass) inForce(src *Source) bool {
 	n := 0
 	for _, f := range t.Facts.Apps {
@@ -137,7 +137,7 @@ func (t *Pass) inForce(src *Source) bool {
 	}
 	for i := range src.Next.Apps {
 		next := &src.Next.Apps[i]
-		if f, ok := t.Facts.Apps[next.Name]; !ok || f.App.Source != src.Name || !asked(&f, next) || t.refreshing(next) {
+		if f, ok := t.Facts.Apps[next.Name]; !ok || f.App.Source != src.Name || !isAsked(&f, next) || t.isRefreshing(next) {
 			return false
 		}
 	}
@@ -158,19 +158,19 @@ type staged struct {
 	known bool
 }
 
-// prepare resolves and pulls what one app needs, and has the host asked. It says
+// prepareApp resolves and pulls what one app needs, and has the host asked. It says
 // whether the app is ready to be in force, which it is not where it is already.
-func (t *decider) prepare(src *Source, next *ring.App) (s staged, ready bool) {
+func (t *decider) prepareApp(src *Source, next *ring.App) (s staged, ready bool) {
 	have, ok := t.Facts.Apps[next.Name]
 	if r := t.nameRefusal(src, next); r != nil {
 		put(&t.nameTaken, [2]string{src.Name, next.Name}, r)
 		return s, false
 	}
-	same := ok && asked(&have, next)
-	if same && !t.refreshing(next) {
+	same := ok && isAsked(&have, next)
+	if same && !t.isRefreshing(next) {
 		return s, false
 	}
-	if why := t.withheld(next.Name); !why.None() {
+	if why := t.withheldReason(next.Name); !why.None() {
 		put(&t.staging, next.Name, why)
 		return s, false
 	}
@@ -180,18 +180,18 @@ func (t *decider) prepare(src *Source, next *ring.App) (s staged, ready bool) {
 	}
 	if h := next.Hold; h != nil && (h.Until.IsZero() || t.now.Before(h.Until)) {
 		put(&t.staging, next.Name, declaredReason(h))
-		t.wake(h.Until)
+		t.wakeBy(h.Until)
 		return s, false
 	}
 	if why := t.waitsFor(src, next); !why.None() && src.Apply != ApplyCommit {
 		put(&t.staging, next.Name, why)
 		return s, false
 	}
-	app, ready := t.pins(next, &have.App)
+	app, ready := t.pinApp(next, &have.App)
 	for i := range app.Services {
 		s := &app.Services[i]
 		old, _ := inForce(&have.App, s.Name)
-		if s.Version != "" && old.Version != s.Version && !t.pulled(&app, s) {
+		if s.Version != "" && old.Version != s.Version && !t.imagePulled(&app, s) {
 			ready = false
 		}
 	}
@@ -199,14 +199,14 @@ func (t *decider) prepare(src *Source, next *ring.App) (s staged, ready bool) {
 		return s, false
 	}
 	if same && samePins(&have.App, &app) {
-		t.refreshed(&app)
+		t.endRefreshes(&app)
 		return s, false
 	}
-	return staged{app, have, ok}, t.admitted(&app, have, ok)
+	return staged{app, have, ok}, t.admitApp(&app, have, ok)
 }
 
-// asked says that what is in force is what next asks for.
-func asked(have *ring.InForce, next *ring.App) bool {
+// isAsked reports whether what is in force is what next asks for.
+func isAsked(have *ring.InForce, next *ring.App) bool {
 	return !have.Leaving && !have.Undone && have.App.Commit == next.Commit && have.App.Written == next.Written
 }
 
@@ -219,7 +219,7 @@ func (t *Pass) waitsFor(src *Source, next *ring.App) ring.Reason {
 		if t.nextApp(src, after.App) == nil {
 			continue // of another source: its own state gates the rollout
 		}
-		if t.at(after.App, next.Commit) || t.waitsInTurn(src, after.App, next.Name) {
+		if t.inForceAt(after.App, next.Commit) || t.waitsInTurn(src, after.App, next.Name) {
 			continue // or the two come into force at once
 		}
 		return waitsForApp(after.App)
@@ -231,14 +231,14 @@ func waitsForApp(name string) ring.Reason {
 	return ring.Reason{Code: ring.WhyAppNotReady, Says: say("waits for app %s", name)}
 }
 
-// at says that a commit's plan of an app is in force.
-func (t *Pass) at(app string, commit ring.SHA) bool {
+// inForceAt reports whether a commit's plan of an app is in force.
+func (t *Pass) inForceAt(app string, commit ring.SHA) bool {
 	f, ok := t.Facts.Apps[app]
 	return ok && f.App.Commit == commit
 }
 
-// force puts an app in force.
-func (t *decider) force(src *Source, app ring.App, have ring.InForce, known bool) {
+// putInForce puts an app in force.
+func (t *decider) putInForce(src *Source, app ring.App, have ring.InForce, known bool) {
 	for i := range app.Services {
 		s := &app.Services[i]
 		old, ok := inForce(&have.App, s.Name)
@@ -248,24 +248,24 @@ func (t *decider) force(src *Source, app ring.App, have ring.InForce, known bool
 		}
 		t.keepPin(&app, s)
 	}
-	t.refreshed(&app)
+	t.endRefreshes(&app)
 	f := ring.InForce{App: app, Since: t.now}
 	if c := src.Commit; c != nil && c.SHA == app.Commit {
 		f.Signer, f.Subject, f.Committed = c.Signer, c.Subject, c.ClaimedAt
 	}
-	t.set(f)
-	t.accept(&app)
+	t.setFact(f)
+	t.acceptName(&app)
 	t.giveUpData(&have.App, &app)
 	if !known || !sameApp(have.App, app) {
-		t.event(ring.Event{
+		t.addEvent(ring.Event{
 			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit,
 			Reason: say("plan %s is in force", app.Commit.Short()),
 		})
 	}
-	t.empowered(&have.App, &app)
+	t.tellPowers(&have.App, &app)
 }
 
-// sameApp says that b asks nothing new, whichever commit asked.
+// sameApp reports whether b asks nothing new, whichever commit asked.
 func sameApp(a, b ring.App) bool {
 	if len(a.Services) != len(b.Services) {
 		return false
@@ -280,14 +280,14 @@ func sameApp(a, b ring.App) bool {
 	return sameJSON(a, b)
 }
 
-// leave marks apps of src that are not in its plan; tidy removes what is left. One
+// leaveApps marks apps of src that are not in its plan; tidy removes what is left. One
 // that another takes over from serves until that can.
-func (t *decider) leave(src *Source, present map[string][]string) {
+func (t *decider) leaveApps(src *Source, present map[string][]string) {
 	for _, name := range sortedKeys(present) {
-		if t.nextApp(src, name) != nil || t.refusal(src, name) != nil || !t.withheld(name).None() {
+		if t.nextApp(src, name) != nil || t.appRefusal(src, name) != nil || !t.withheldReason(name).None() {
 			continue
 		}
-		if stay := t.outstays(src, name); !stay.None() {
+		if stay := t.stayReason(src, name); !stay.None() {
 			put(&t.stays, name, stay)
 			continue
 		}
@@ -296,20 +296,20 @@ func (t *decider) leave(src *Source, present map[string][]string) {
 		app.Name, app.Source, app.Commit = name, src.Name, src.Next.Commit
 		app.Powers = nil
 		app.Services, app.Networks, app.Volumes = nil, nil, nil // volumes are never removed: nothing here names them any more
-		t.set(ring.InForce{App: app, Since: t.now, Leaving: true})
-		t.event(ring.Event{Kind: ring.AppInForce, Source: src.Name, App: name, Commit: src.Next.Commit, Reason: "left the commit", Code: ring.WhyLeftPlan})
+		t.setFact(ring.InForce{App: app, Since: t.now, Leaving: true})
+		t.addEvent(ring.Event{Kind: ring.AppInForce, Source: src.Name, App: name, Commit: src.Next.Commit, Reason: "left the commit", Code: ring.WhyLeftPlan})
 	}
 }
 
-// once makes an event that stands for a state, not a step: told when the plan
+// eventOnce makes an event that stands for a state, not a step: told when the plan
 // began to wait. The row of the plan's posts remembers that it was told.
-func (t *decider) once(e ring.Event) {
+func (t *decider) eventOnce(e ring.Event) {
 	for _, p := range t.Facts.Posts {
-		if p.SHA == e.Commit && p.State == ring.PostPending && p.Description == postText(awaiting(e.Commit, e.Reason)) {
+		if p.SHA == e.Commit && p.State == ring.PostPending && p.Description == postText(awaitingSays(e.Commit, e.Reason)) {
 			return
 		}
 	}
-	t.event(e)
+	t.addEvent(e)
 }
 
 func firstOf(s []string) string {

@@ -36,7 +36,7 @@ func stateOf(t *Pass, v *service) State {
 	switch {
 	case !t.heldBy(v.id).None():
 		return Held
-	case !v.halt.None() && v.failed == nil && !v.row.Done:
+	case !v.pausedBy.None() && v.failed == nil && !v.rollout.Done:
 		return Paused
 	case v.waits.Dead:
 		return Blocked
@@ -52,15 +52,15 @@ func stateOf(t *Pass, v *service) State {
 // beginning.
 func rolloutState(v *service) State {
 	switch {
-	case v.paused():
+	case v.failedInPlace():
 		return Stopped
-	case v.restoring() && v.row.Done:
+	case v.isRestoring() && v.rollout.Done:
 		return Restored
-	case v.restoring():
+	case v.isRestoring():
 		return Restoring
-	case v.row.Done:
+	case v.rollout.Done:
 		return Steady
-	case v.watched():
+	case v.isWatched():
 		return Watching
 	}
 	return Starting

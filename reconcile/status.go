@@ -10,9 +10,9 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// status derives what people, the forge and exit codes are told. It decides
+// deriveStatus derives what people, the forge and exit codes are told. It decides
 // nothing, and nothing decides by it.
-func (t *decider) status() {
+func (t *decider) deriveStatus() {
 	t.overview = ring.Status{Host: t.Host, Gitring: t.Gitring, At: t.now.UTC()}
 	if len(t.Sources) > 0 {
 		t.overview.Sources = make([]ring.SourceStatus, len(t.Sources))
@@ -38,31 +38,31 @@ func (t *Pass) sourceStatus(src *Source, st *ring.SourceStatus) {
 	for i, name := range names {
 		t.appStatus(src, name, &st.Apps[i])
 	}
-	f := t.behind(src)
+	f := t.appBehind(src)
 	st.Commit, st.Signer, st.Subject, st.Committed = f.App.Commit, f.Signer, f.Subject, f.Committed
 	if c := src.Commit; c != nil && (st.Commit == "" || st.Commit == c.SHA) {
 		st.Signer, st.Subject, st.Committed, st.Note = c.Signer, c.Subject, c.ClaimedAt, c.Note
 	}
-	st.Next = t.next(src)
-	sync, why := t.sync(src, st)
+	st.Next = t.nextStatus(src)
+	sync, why := t.syncState(src, st)
 	if src.Awaiting != "" && st.Refusal == nil {
 		sync, why = ring.SyncHeld, ring.Reason{Code: ring.WhyAwaitingApproval, Says: src.Awaiting}
 	}
 	st.Sync, st.Reason, st.Code, st.On = sync, why.Says, why.Code, why.On
-	if stale := src.stale(t.now, t.Awake); stale != nil {
+	if stale := src.staleCondition(t.now, t.Awake); stale != nil {
 		st.Conditions = append(st.Conditions, *stale)
 	}
-	if old := src.old(t.wall()); old != nil {
+	if old := src.oldCondition(t.wallClock()); old != nil {
 		st.Conditions = append(st.Conditions, *old)
 	} else if at := src.oldAt(); !at.IsZero() {
 		t.wakeAt(at.Add(1)) // longer than max_age, not as long
 	}
 }
 
-// stale is the condition Stale of a source: what its branch holds is not known here; nil
+// staleCondition is the condition Stale of a source: what its branch holds is not known here; nil
 // when it is. awake is since when this process looks.
-func (s *Source) stale(now, awake time.Time) *ring.Condition {
-	from := s.silent(awake)
+func (s *Source) staleCondition(now, awake time.Time) *ring.Condition {
+	from := s.silentSince(awake)
 	if from.IsZero() || now.Sub(from) <= s.FreshFor {
 		return nil
 	}
@@ -72,16 +72,16 @@ func (s *Source) stale(now, awake time.Time) *ring.Condition {
 	}
 }
 
-// old is the condition Old of a source at now, a time of the wall clock as FirstSeen
+// oldCondition is the condition Old of a source at now, a time of the wall clock as FirstSeen
 // is; nil when it is not old.
-func (s *Source) old(now time.Time) *ring.Condition {
+func (s *Source) oldCondition(now time.Time) *ring.Condition {
 	at := s.oldAt()
 	if at.IsZero() || !now.After(at) {
 		return nil
 	}
 	return &ring.Condition{
 		Type: ring.ConditionOld, Status: ring.ConditionTrue, Since: at, Commit: s.Commit.SHA,
-		Reason: say("no commit for max_age %s: %s was first seen %s", days(s.MaxAge), s.Commit.SHA.Short(), clock(s.Commit.FirstSeen)),
+		Reason: say("no commit for max_age %s: %s was first seen %s", daysSays(s.MaxAge), s.Commit.SHA.Short(), clock(s.Commit.FirstSeen)),
 	}
 }
 
@@ -95,8 +95,8 @@ func (s *Source) oldAt() time.Time {
 	return s.Commit.FirstSeen.Add(s.MaxAge)
 }
 
-// days writes a duration as people configure it: 30d, or 36h0m0s.
-func days(d time.Duration) string {
+// daysSays writes a duration as people configure it: 30d, or 36h0m0s.
+func daysSays(d time.Duration) string {
 	if d%(24*time.Hour) == 0 {
 		return say("%dd", d/(24*time.Hour))
 	}
@@ -116,7 +116,7 @@ func (t *Pass) appNames(src *Source) []string {
 			names[src.Next.Apps[i].Name] = true
 		}
 		for name, r := range src.Next.Refused {
-			if !t.told(names, r) {
+			if !t.refusalTold(names, r) {
 				names[name] = true
 			}
 		}
@@ -124,9 +124,9 @@ func (t *Pass) appNames(src *Source) []string {
 	return sortedKeys(names)
 }
 
-// told says that a refusal already stands with an app in force, under the name
+// refusalTold reports whether a refusal already stands with an app in force, under the name
 // that its file can no longer give.
-func (t *Pass) told(names map[string]bool, r *ring.Refusal) bool {
+func (t *Pass) refusalTold(names map[string]bool, r *ring.Refusal) bool {
 	for name := range names {
 		f, ok := t.Facts.Apps[name]
 		if ok && name != r.App && r.File != "" && path.Dir(r.File) == path.Clean(f.App.Path) {
@@ -136,9 +136,9 @@ func (t *Pass) told(names map[string]bool, r *ring.Refusal) bool {
 	return false
 }
 
-// behind is the app in force that is furthest behind: its commit is the newest
+// appBehind is the app in force that is furthest behind: its commit is the newest
 // one that every app is at or needed no change for.
-func (t *Pass) behind(src *Source) ring.InForce {
+func (t *Pass) appBehind(src *Source) ring.InForce {
 	var lag ring.InForce
 	for _, name := range t.names {
 		f, ok := t.Facts.Apps[name] // tidy may have forgotten it
@@ -155,7 +155,7 @@ func (t *Pass) behind(src *Source) ring.InForce {
 	return lag
 }
 
-func (t *Pass) next(src *Source) *ring.Next {
+func (t *Pass) nextStatus(src *Source) *ring.Next {
 	if src.Next == nil || src.Next.Refusal != nil {
 		return nil
 	}
@@ -174,8 +174,8 @@ func (t *Pass) next(src *Source) *ring.Next {
 	return nil
 }
 
-// sync is the first state that applies (docs/design/host.md#sync), with its reason.
-func (t *Pass) sync(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Reason) {
+// syncState is the first state that applies (docs/design/host.md#sync), with its reason.
+func (t *Pass) syncState(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Reason) {
 	if src.Next == nil && len(st.Apps) == 0 && st.Refusal == nil {
 		return ring.SyncUnknown, ring.Reason{Says: cmp.Or(src.Reason, "nothing trusted yet")}
 	}
@@ -197,27 +197,27 @@ func (t *Pass) sync(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Reason)
 		}
 		switch why := t.stagingOf(a.Name); {
 		case a.Refusal != nil:
-			first(&degraded, ring.Reason{Code: ring.WhyAppRefused, Says: a.Refusal.Says}, "app ", a.Name, " is refused: ")
+			firstReason(&degraded, ring.Reason{Code: ring.WhyAppRefused, Says: a.Refusal.Says}, "app ", a.Name, " is refused: ")
 		case why.None():
 		case t.blocked[a.Name]:
-			first(&blocked, why, "app ", a.Name, ": ")
+			firstReason(&blocked, why, "app ", a.Name, ": ")
 		case !t.stays[a.Name].None():
-			first(&behind, why, "app ", a.Name, ": ")
+			firstReason(&behind, why, "app ", a.Name, ": ")
 		default:
-			first(&staging, why, "app ", a.Name, ": ")
+			firstReason(&staging, why, "app ", a.Name, ": ")
 		}
 		if f, ok := t.Facts.Apps[a.Name]; ok && f.Leaving && !f.App.NoPrune {
-			first(&applying, ring.Reason{Code: ring.WhyLeftPlan, Says: " is being removed"}, "app ", a.Name)
+			firstReason(&applying, ring.Reason{Code: ring.WhyLeftPlan, Says: " is being removed"}, "app ", a.Name)
 		}
 		for j := range a.Services {
 			s := &a.Services[j]
 			switch {
-			case halted(s) && !t.superseding(a.Name):
-				first(&stopped, s.Why(), a.Name, "/", s.Name, " ")
-			case working(s):
-				first(&applying, s.Why(), a.Name, "/", s.Name, " ")
-			case bad(s):
-				first(&degraded, s.Why(), a.Name, "/", s.Name, " ")
+			case isHalted(s) && !t.isSuperseding(a.Name):
+				firstReason(&stopped, s.Why(), a.Name, "/", s.Name, " ")
+			case isWorking(s):
+				firstReason(&applying, s.Why(), a.Name, "/", s.Name, " ")
+			case isBad(s):
+				firstReason(&degraded, s.Why(), a.Name, "/", s.Name, " ")
 			}
 		}
 	}
@@ -235,7 +235,7 @@ func (t *Pass) sync(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Reason)
 	if watched := t.watched[src.Name]; watched != "" {
 		return ring.SyncSynced, src.orElse(ring.Reason{Code: ring.WhyObserveOnly, Says: watched})
 	}
-	return ring.SyncSynced, src.orElse(ring.Reason{Says: empty(src, st)})
+	return ring.SyncSynced, src.orElse(ring.Reason{Says: emptySays(src, st)})
 }
 
 // orElse is the reason of the source's own, such as that its remote is away, or why.
@@ -251,25 +251,25 @@ func (t *Pass) stagingOf(app string) ring.Reason {
 	return cmp.Or(t.stays[app].Reason, t.staging[app])
 }
 
-// empty is told of a source that asks for nothing here, which is seldom meant:
+// emptySays is told of a source that asks for nothing here, which is seldom meant:
 // its path may be misspelt.
-func empty(src *Source, st *ring.SourceStatus) string {
+func emptySays(src *Source, st *ring.SourceStatus) string {
 	if src.Next == nil || len(src.Next.Apps) > 0 || len(st.Apps) > 0 {
 		return ""
 	}
 	return say("commit %s has no app for this host under the source's path", src.Next.Commit.Short())
 }
 
-// first is the first reason of its kind: the words of all others are never joined.
-func first(kept *ring.Reason, why ring.Reason, before ...string) {
+// firstReason is the first reason of its kind: the words of all others are never joined.
+func firstReason(kept *ring.Reason, why ring.Reason, before ...string) {
 	if kept.None() {
 		*kept = why
 		kept.Says = strings.Join(before, "") + why.Says
 	}
 }
 
-// working says that a rollout, job or removal is not finished.
-func working(s *ring.ServiceStatus) bool {
+// isWorking reports whether a rollout, job or removal is not finished.
+func isWorking(s *ring.ServiceStatus) bool {
 	switch s.Phase {
 	case ring.PhasePending, ring.PhaseProgressing, ring.PhaseRemoving:
 		return true
@@ -277,26 +277,26 @@ func working(s *ring.ServiceStatus) bool {
 	return s.Rollout != nil && (s.Rollout.Phase == ring.RolloutProgressing || s.Rollout.Phase == ring.RolloutRestoring)
 }
 
-// bad says that a service is not what its plan asks, and stays so.
-func bad(s *ring.ServiceStatus) bool {
-	return s.Phase == ring.PhaseDegraded || s.Phase == ring.PhaseFailed || s.Rollout != nil && !working(s) && !halted(s)
+// isBad reports whether a service is not what its plan asks, and stays so.
+func isBad(s *ring.ServiceStatus) bool {
+	return s.Phase == ring.PhaseDegraded || s.Phase == ring.PhaseFailed || s.Rollout != nil && !isWorking(s) && !isHalted(s)
 }
 
-// halted says that a rollout stopped where it is until somebody decides. One that
+// isHalted reports whether a rollout stopped where it is until somebody decides. One that
 // waits for this host to be mended goes on by itself.
-func halted(s *ring.ServiceStatus) bool {
+func isHalted(s *ring.ServiceStatus) bool {
 	return s.Rollout != nil && s.Rollout.Phase == ring.RolloutPaused && s.Phase != ring.PhaseDegraded
 }
 
-// superseding says that a newer plan of an app is on its way into force: what
+// isSuperseding reports whether a newer plan of an app is on its way into force: what
 // stopped under the older one stops nothing any more.
-func (t *Pass) superseding(app string) bool {
+func (t *Pass) isSuperseding(app string) bool {
 	why := t.staging[app]
 	return !why.None() && !t.blocked[app] && why.Code != ring.WhyHeldInFile
 }
 
 func (t *Pass) appStatus(src *Source, name string, st *ring.AppStatus) {
-	*st = ring.AppStatus{Name: name, Health: ring.Unknown, Services: []ring.ServiceStatus{}, Refusal: t.refusal(src, name)}
+	*st = ring.AppStatus{Name: name, Health: ring.Unknown, Services: []ring.ServiceStatus{}, Refusal: t.appRefusal(src, name)}
 	f, ok := t.Facts.Apps[name]
 	if ok && f.App.Source == src.Name {
 		st.Commit, st.Notes, st.Powers = f.App.Commit, slices.Concat(f.App.Notes, pinNotes(&f.App)), f.App.Powers
@@ -324,18 +324,18 @@ func (t *Pass) appHealth(st *ring.AppStatus, known bool) (health string, why rin
 	if why := t.staging[st.Name]; why.Code == ring.WhyHeldInFile {
 		return ring.Held, why
 	}
-	if why := t.handed(st.Name); !why.None() {
+	if why := t.handedOverride(st.Name); !why.None() {
 		return ring.Held, why
 	}
 	health = ring.Healthy
 	for i := range st.Services {
 		s := &st.Services[i]
 		switch {
-		case bad(s):
+		case isBad(s):
 			return ring.Degraded, s.Why()
-		case halted(s) && !t.superseding(st.Name):
+		case isHalted(s) && !t.isSuperseding(st.Name):
 			health, why = ring.Held, s.Why()
-		case working(s) && health == ring.Healthy:
+		case isWorking(s) && health == ring.Healthy:
 			health, why = ring.Progressing, s.Why()
 		}
 	}
@@ -361,14 +361,14 @@ func (t *Pass) orphanStatus(app *ring.App) []ring.ServiceStatus {
 	if len(t.strays) == 0 {
 		return nil
 	}
-	for _, id := range t.leavers().of[app.Name] {
+	for _, id := range t.findLeavers().of[app.Name] {
 		_, service := id.Split()
 		s := ring.ServiceStatus{Name: service, Kind: t.seen[id][0].Kind, Phase: ring.PhaseRemoving, Code: ring.WhyLeftPlan, Reason: say("not in plan %s", app.Commit.Short()), Instances: []ring.InstanceStatus{}}
 		if app.NoPrune {
 			s.Phase, s.Code, s.Reason = ring.PhaseHeld, ring.WhyNotPruned, "orphan: prune is false"
 		} else if why := t.leanedSays(id); why != "" {
 			s.Phase, s.Code, s.Reason = ring.PhaseHeld, ring.WhyNeededStill, why
-		} else if !t.fresh(app) {
+		} else if !t.isFresh(app) {
 			s.Reason += "; waits until the remote is reached"
 		}
 		for _, in := range t.seen[id] {
@@ -382,12 +382,12 @@ func (t *Pass) orphanStatus(app *ring.App) []ring.ServiceStatus {
 func (t *Pass) serviceStatus(v *service, st *ring.ServiceStatus) {
 	*st = ring.ServiceStatus{
 		Name: v.want.Name, Kind: v.want.Kind, Wanted: v.want.Replicas, Version: v.want.Version,
-		Commit: v.want.Changed, Instances: make([]ring.InstanceStatus, len(v.all)),
+		Commit: v.want.Changed, Instances: make([]ring.InstanceStatus, len(v.instances)),
 	}
 	if v.good != nil {
 		st.LastGood = v.good.Commit
 	}
-	for i, in := range v.all {
+	for i, in := range v.instances {
 		if in.ready {
 			st.Ready++
 		}
@@ -399,7 +399,7 @@ func (t *Pass) serviceStatus(v *service, st *ring.ServiceStatus) {
 		}
 		st.Instances[i] = t.instanceStatus(v, in)
 	}
-	t.running(v, st)
+	t.fillRunning(v, st)
 	switch v.want.Kind {
 	case ring.JobK:
 		t.jobStatus(v, st)
@@ -408,15 +408,15 @@ func (t *Pass) serviceStatus(v *service, st *ring.ServiceStatus) {
 		t.cronStatus(v, st)
 		return
 	}
-	phase, why := t.phase(v, st)
+	phase, why := t.phaseOf(v, st)
 	st.Phase = phase
 	st.Because(why)
 	st.Rollout = t.rolloutStatus(v)
-	st.Conditions = t.conditions(v, st)
+	st.Conditions = t.conditionsOf(v, st)
 }
 
-// phase is the state of a service in the words of the status, with why it is so.
-func (t *Pass) phase(v *service, st *ring.ServiceStatus) (ring.Phase, ring.Reason) {
+// phaseOf is the state of a service in the words of the status, with why it is so.
+func (t *Pass) phaseOf(v *service, st *ring.ServiceStatus) (ring.Phase, ring.Reason) {
 	progress := readySays(st.Ready, v.target.Replicas)
 	failed := func(format string, args ...any) ring.Reason {
 		return ring.Reason{Code: ring.WhyRolloutFailed, Says: say(format, args...)}
@@ -428,7 +428,7 @@ func (t *Pass) phase(v *service, st *ring.ServiceStatus) (ring.Phase, ring.Reaso
 	case Held:
 		return ring.PhaseHeld, t.heldBy(v.id).After(progress)
 	case Paused:
-		return ring.PhaseHeld, v.halt.After(progress)
+		return ring.PhaseHeld, v.pausedBy.After(progress)
 	case Blocked:
 		return ring.PhaseDegraded, v.waits
 	case Pending:
@@ -441,44 +441,44 @@ func (t *Pass) phase(v *service, st *ring.ServiceStatus) (ring.Phase, ring.Reaso
 		}
 		return ring.PhaseFailed, failed("%s", v.failed.Reason)
 	case Restored:
-		if t.settled(v) {
+		if t.isSettled(v) {
 			return ring.PhaseReady, failed("kept %s: %s", v.good.Commit.Short(), v.failed.Reason)
 		}
 	case Restoring:
-		if stuck := t.stuck(v); stuck != "" {
+		if stuck := t.stuckReason(v); stuck != "" {
 			return blocked(say("restoring %s, ", v.good.Commit.Short()), stuck)
 		}
 		return ring.PhaseProgressing, failed("restoring %s, %s: %s", v.good.Commit.Short(), progress, v.failed.Reason)
 	case Starting, Watching:
-		if stuck := t.stuck(v); stuck != "" {
+		if stuck := t.stuckReason(v); stuck != "" {
 			return blocked("", stuck)
 		}
-		return ring.PhaseProgressing, ring.Reason{Says: progress + v.bakeSays() + t.warmSays(v) + t.slowest(v)}
+		return ring.PhaseProgressing, ring.Reason{Says: progress + v.bakeSays() + t.warmSays(v) + t.slowestSays(v)}
 	}
-	return t.steady(v, progress)
+	return t.steadyPhase(v, progress)
 }
 
-// steady is the phase after completion: what is not ready is either on its way
+// steadyPhase is the phase after completion: what is not ready is either on its way
 // or wrong.
-func (t *Pass) steady(v *service, progress string) (ring.Phase, ring.Reason) {
+func (t *Pass) steadyPhase(v *service, progress string) (ring.Phase, ring.Reason) {
 	if phase, why := t.livePhase(v); phase != "" {
 		return phase, why
 	}
-	if t.settled(v) {
-		if v.lacks != "" {
-			return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: progress + "; " + v.lacks}
+	if t.isSettled(v) {
+		if v.missing != "" {
+			return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: progress + "; " + v.missing}
 		}
-		if t.unguarded(v) {
+		if t.isUnguarded(v) {
 			return ring.PhaseProgressing, ring.Reason{Says: progress + "; its restart policy is being set"}
 		}
 		return ring.PhaseReady, ring.Reason{Says: progress}
 	}
 	if try, ok := t.refusedStep(v); ok {
-		says, _ := t.publishers(v)
-		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, cmp.Or(says, hinted(try)))}
+		says, _ := t.portPublishers(v)
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, cmp.Or(says, withHint(try)))}
 	}
-	for _, in := range v.all {
-		if !in.holds() || in.ready || t.rests(v, in) || !in.down {
+	for _, in := range v.instances {
+		if !in.holdsSlot() || in.ready || t.isResting(v, in) || !in.down {
 			continue
 		}
 		if in.Live() && t.now.Before(in.Since.Add(v.target.Rollout.StartTimeout)) {
@@ -487,17 +487,17 @@ func (t *Pass) steady(v *service, progress string) (ring.Phase, ring.Reason) {
 		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyInstanceNotReady, On: v.id, Says: say("%s; slot %d %s", progress, in.Slot, in.reason)}
 	}
 	if try, ok := t.Tries[string(v.id)]; ok && (try.Permanent || try.Refusal != nil) && t.freeSlot(v) > 0 {
-		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, hinted(try))}
+		return ring.PhaseDegraded, ring.Reason{Code: ring.WhyHostNotReady, Says: say("%s; %s", progress, withHint(try))}
 	}
-	return ring.PhaseProgressing, ring.Reason{Says: progress + t.slowest(v)}
+	return ring.PhaseProgressing, ring.Reason{Says: progress + t.slowestSays(v)}
 }
 
-// slowest names an instance that is waited for.
-func (t *Pass) slowest(v *service) string {
-	if says, _ := t.publishers(v); says != "" {
+// slowestSays names an instance that is waited for.
+func (t *Pass) slowestSays(v *service) string {
+	if says, _ := t.portPublishers(v); says != "" {
 		return "; " + says
 	}
-	for _, in := range v.all {
+	for _, in := range v.instances {
 		if in.Version == v.target.Version && !in.ready && in.reason != "" {
 			return say("; slot %d %s", in.Slot, in.reason)
 		}
@@ -506,10 +506,10 @@ func (t *Pass) slowest(v *service) string {
 		return say("; pulling %s (%s)", v.target.Pin.Image, far)
 	}
 	if try, ok := t.Tries[string(v.id)]; ok && try.Err != "" {
-		return "; " + hinted(try)
+		return "; " + withHint(try)
 	}
-	if v.lacks != "" {
-		return "; " + v.lacks
+	if v.missing != "" {
+		return "; " + v.missing
 	}
 	return ""
 }
@@ -517,10 +517,10 @@ func (t *Pass) slowest(v *service) string {
 // rolloutStatus is the rollout of the wanted version, whoever holds the service; nil when
 // it is over, and when another version is wanted by now.
 func (t *Pass) rolloutStatus(v *service) *ring.RolloutStatus {
-	if v.row.Version != v.want.Version {
+	if v.rollout.Version != v.want.Version {
 		return nil
 	}
-	st := &ring.RolloutStatus{Version: v.row.Version, Commit: v.row.Commit}
+	st := &ring.RolloutStatus{Version: v.rollout.Version, Commit: v.rollout.Commit}
 	switch rolloutState(v) {
 	case Restored:
 		st.Phase, st.Reason = ring.RolloutIsRestored, v.failed.Reason
@@ -529,12 +529,12 @@ func (t *Pass) rolloutStatus(v *service) *ring.RolloutStatus {
 	case Stopped:
 		st.Phase, st.Reason = ring.RolloutPaused, v.failed.Reason
 	case Starting, Watching:
-		if held := cmp.Or(t.heldBy(v.id), v.halt); !held.None() {
+		if held := cmp.Or(t.heldBy(v.id), v.pausedBy); !held.None() {
 			st.Phase, st.Reason, st.Code = ring.RolloutPaused, held.Says, held.Code
-		} else if stuck := t.stuck(v); stuck != "" {
+		} else if stuck := t.stuckReason(v); stuck != "" {
 			st.Phase, st.Reason, st.Code = ring.RolloutPaused, stuck, ring.WhyHostNotReady
 		} else {
-			st.Phase, st.Reason = ring.RolloutProgressing, t.why(v)+v.bakeSays()+t.warmSays(v)
+			st.Phase, st.Reason = ring.RolloutProgressing, t.changeReason(v)+v.bakeSays()+t.warmSays(v)
 		}
 	default:
 		return t.liveRollout(v)
@@ -553,7 +553,7 @@ func (t *Pass) jobStatus(v *service, st *ring.ServiceStatus) {
 		st.Because(t.heldBy(v.id))
 	case len(v.runsBefore()) > 0:
 		t.beforeStatus(v, st)
-	case ok && run.State == jobSucceeded && (t.asked(v) || len(t.underWay(v.id)) > 0):
+	case ok && run.State == jobSucceeded && (t.isAskedFor(v) || len(t.underWay(v.id)) > 0):
 		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.askedWaits(v), "runs again, as a person asked")
 	case ok && run.State == jobSucceeded:
 		st.Phase, st.Reason = ring.PhaseCompleted, say("completed %s UTC", run.Ended.UTC().Format("2006-01-02 15:04"))
@@ -567,26 +567,26 @@ func (t *Pass) jobStatus(v *service, st *ring.ServiceStatus) {
 		st.Phase = ring.PhasePending
 		st.Because(v.waits)
 	default:
-		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.tried(v), "is running")
+		st.Phase, st.Reason = ring.PhaseProgressing, cmp.Or(v.says, t.lastError(v), "is running")
 	}
 }
 
-func (t *Pass) instanceStatus(v *service, in *inst) ring.InstanceStatus {
+func (t *Pass) instanceStatus(v *service, in *instance) ring.InstanceStatus {
 	st := ring.InstanceStatus{
 		ID: in.ID, Name: in.Name, Slot: in.Slot, Version: in.Version, Commit: in.Commit, Reason: in.reason,
-		Adopted: t.adopted(in) != nil,
+		Adopted: t.adoptedRow(in) != nil,
 	}
 	if in.Live() {
 		st.Started, st.Address = utc(in.Started), addressOf(in.Instance)
 	}
 	var row ring.SlotRow
 	if v != nil {
-		row, _ = t.slot(v, in)
+		row, _ = t.slotRow(v, in)
 	}
 	if row.Instance == in.ID {
 		st.Restarts = row.Crashes
 	}
-	job, leaves := in.Kind.Ends(), t.leaves(in)
+	job, leaves := in.Kind.Ends(), t.leavingSays(in)
 	switch {
 	case leaves != "":
 		st.State = leaves
@@ -594,7 +594,7 @@ func (t *Pass) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 		st.State = ring.SlotCreating
 	case in.Ended() && job:
 		st.State = ring.SlotCompleted
-	case in.Ended() && (in.intent != "" || v == nil || t.rests(v, in)):
+	case in.Ended() && (in.intent != "" || v == nil || t.isResting(v, in)):
 		st.State = ring.SlotStopped
 	case in.Ended() && row.Instance == in.ID && t.now.Before(row.Next):
 		st.State, st.Reason = ring.SlotBackingOff, say("%s; next try %s", in.reason, row.Next.UTC().Format("15:04:05"))
@@ -602,7 +602,7 @@ func (t *Pass) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 		st.State = ring.SlotCrashed
 	case in.ready || job:
 		st.State, st.Reason = ring.SlotReady, cmp.Or(in.reason, unheardSays(in))
-	case v != nil && v.row.Done && in.down:
+	case v != nil && v.rollout.Done && in.down:
 		st.State = ring.SlotNotReady
 	default:
 		st.State = ring.SlotStarting
@@ -610,14 +610,14 @@ func (t *Pass) instanceStatus(v *service, in *inst) ring.InstanceStatus {
 	return st
 }
 
-// leaves is how far the way out of a live instance is: it drains, from the moment that
+// leavingSays is how far the way out of a live instance is: it drains, from the moment that
 // it was meant to go, and then is being stopped; "" where it stays.
-func (t *Pass) leaves(in *inst) string {
+func (t *Pass) leavingSays(in *instance) string {
 	if !in.Live() {
 		return ""
 	}
 	id := ring.ID(in.App, in.Service)
-	if t.stops(id, in) {
+	if t.isStopping(id, in) {
 		var drain time.Duration
 		if v := t.views[id]; v != nil {
 			drain = v.want.Rollout.DrainDelay
@@ -629,14 +629,14 @@ func (t *Pass) leaves(in *inst) string {
 		}
 		return ring.SlotDraining
 	}
-	if in.leaving() {
+	if in.isLeaving() {
 		return ring.SlotDraining
 	}
 	return ""
 }
 
-// stops says that a step which stops an instance is in flight.
-func (t *Pass) stops(id ring.ServiceID, in *inst) bool {
+// isStopping reports whether a step which stops an instance is in flight.
+func (t *Pass) isStopping(id ring.ServiceID, in *instance) bool {
 	a := t.inFlight(id)
 	return a != nil && a.Instance == in.ID && (a.Kind == ring.DoRemove || a.Kind == ring.DoStop)
 }

@@ -16,9 +16,9 @@ const stepTimeout = 2 * time.Minute
 // its place: from then on it costs the engine nothing, and may do so for minutes.
 const lends = 2 * time.Second
 
-// waits says that a step may wait for a program, to end or to answer, or let a
+// mayWait reports whether a step may wait for a program, to end or to answer, or let a
 // delay pass, for as long as the service asks.
-func waits(a ring.Action) bool {
+func mayWait(a ring.Action) bool {
 	switch a.Kind {
 	case ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoReload:
 		return true
@@ -26,10 +26,10 @@ func waits(a ring.Action) bool {
 	return a.Want != nil && len(a.Want.Spec.PostStart) > 0
 }
 
-// launch carries out one step beside the loop, which hears of its end. Steps
+// launchStep carries out one step beside the loop, which hears of its end. Steps
 // and pulls have pools of their own: one slow pull delays nobody else; nor does
 // what is slow to stop.
-func (l *Loop) launch(ctx context.Context, a ring.Action) {
+func (l *Loop) launchStep(ctx context.Context, a ring.Action) {
 	l.busy[a.Target()] = a
 	began := new(atomic.Bool)
 	l.began[a.Target()] = began
@@ -38,24 +38,24 @@ func (l *Loop) launch(ctx context.Context, a ring.Action) {
 		pool = l.pulls
 	}
 	l.work.Go(func() {
-		if !pool.enter(ctx, rank(a.Kind)) {
+		if !pool.enter(ctx, stepRank(a.Kind)) {
 			l.ended <- ending{action: a, err: context.Cause(ctx)}
 			return
 		}
 		began.Store(true)
 		leave := sync.OnceFunc(pool.leave)
-		if waits(a) {
+		if mayWait(a) {
 			lend := time.AfterFunc(lends, leave)
 			defer lend.Stop()
 		}
-		done, err := l.step(ctx, a)
+		done, err := l.carryOutStep(ctx, a)
 		leave() // before the loop hears of it: it may be in the middle of a look
 		l.ended <- ending{action: a, done: done, err: err}
 	})
 }
 
-// queued are the targets of the steps that wait for a place.
-func (l *Loop) queued() map[string]bool {
+// queuedTargets are the targets of the steps that wait for a place.
+func (l *Loop) queuedTargets() map[string]bool {
 	var out map[string]bool
 	for target, began := range l.began {
 		if !began.Load() {
@@ -65,11 +65,11 @@ func (l *Loop) queued() map[string]bool {
 	return out
 }
 
-// gather takes the ends of steps until a moment, for as long as others wait for a
+// gatherEnds takes the ends of steps until a moment, for as long as others wait for a
 // place: a look after each would find more to do, and no place to do it in. The
 // engine answers a hundred starts sooner when it is not asked a hundred times what
 // it has. A request is answered, and ends the waiting if it wants a look.
-func (l *Loop) gather(ctx, stop context.Context, ended []ending, until time.Time) []ending {
+func (l *Loop) gatherEnds(ctx, stop context.Context, ended []ending, until time.Time) []ending {
 	wait := time.NewTimer(time.Until(until))
 	defer wait.Stop()
 	for l.steps.queued() {
@@ -77,9 +77,9 @@ func (l *Loop) gather(ctx, stop context.Context, ended []ending, until time.Time
 		case e := <-l.ended:
 			ended = append(ended, e)
 		case r := <-l.requests:
-			l.settle(stop, ended...) // what happened before is answered for
+			l.settleEnds(stop, ended...) // what happened before is answered for
 			ended = nil
-			if l.answer(stop, r) {
+			if l.answerRequest(stop, r) {
 				return nil
 			}
 		case <-wait.C:
@@ -91,9 +91,9 @@ func (l *Loop) gather(ctx, stop context.Context, ended []ending, until time.Time
 	return ended
 }
 
-// step is bounded, and is not cut short when the daemon ends: a stop that was
+// carryOutStep is bounded, and is not cut short when the daemon ends: a stop that was
 // sent is seen through.
-func (l *Loop) step(ctx context.Context, a ring.Action) (ring.Done, error) {
+func (l *Loop) carryOutStep(ctx context.Context, a ring.Action) (ring.Done, error) {
 	limit := a.Timeout
 	if limit == 0 {
 		// The hooks before a stop have a grace of their own, those after a start

@@ -20,8 +20,8 @@ type pool struct {
 
 func newPool(n int) *pool { return &pool{free: n} }
 
-// rank is where a step waits: 0 is let in first.
-func rank(k ring.ActionKind) int {
+// stepRank is where a step waits: 0 is let in first.
+func stepRank(k ring.ActionKind) int {
 	switch k {
 	case ring.DoNetwork, ring.DoNetworkOff, ring.DoAdmit, ring.DoPolicy:
 		return 1
@@ -72,7 +72,7 @@ func (p *pool) leave() {
 	p.free++
 }
 
-// queued says that a step waits for a place.
+// queued reports whether a step waits for a place.
 func (p *pool) queued() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -18,7 +18,7 @@ func TestWhatRunsIsLetInBeforeWhatPrepares(t *testing.T) {
 		var order []ring.ActionKind
 		wait := func(ctx context.Context, k ring.ActionKind) {
 			go func() {
-				if p.enter(ctx, rank(k)) {
+				if p.enter(ctx, stepRank(k)) {
 					order = append(order, k)
 					p.leave()
 				}

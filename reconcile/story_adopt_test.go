@@ -67,18 +67,18 @@ func (d *daemon) takes(app string) (rows []ring.Adopted, kept []ring.Kept) {
 	return rows, kept
 }
 
-// adopted says that a container is one of those that a person gave into our hands.
+// adopted reports whether a container is one of those that a person gave into our hands.
 func (d *daemon) adopted(id string) bool {
 	_, ok := d.disk.Adopted[id]
 	return ok
 }
 
-// stands says that an adopted container is what the plan asks for: until that changes.
+// stands reports whether an adopted container is what the plan asks for: until that changes.
 func (d *daemon) stands(b *box, s *ring.Service) bool {
 	return b.foreign && d.disk.Adopted[b.ID].For == s.Version
 }
 
-// strangers says that Compose runs, or would run again, something of an app that is
+// strangers reports whether Compose runs, or would run again, something of an app that is
 // not adopted.
 func (d *daemon) strangers(app string) bool {
 	ran := false

@@ -119,7 +119,7 @@ func (s *story) happened(kind, service string) int {
 	return n
 }
 
-// is says whether a container is in a state, in the words of stories.
+// is reports whether a container is in a state, in the words of stories.
 func (s *story) is(b *box, state string) (bool, error) {
 	switch state {
 	case "ready":

@@ -23,7 +23,7 @@ func begunTimes(row ring.CronRow) []ring.Stretch {
 	return row.Begun
 }
 
-// isBegun says that a run was begun for a due time.
+// isBegun reports whether a run was begun for a due time.
 func isBegun(row ring.CronRow, due time.Time) bool {
 	return slices.ContainsFunc(begunTimes(row), func(s ring.Stretch) bool {
 		return !due.Before(s.First) && !due.After(s.Last)
@@ -35,22 +35,22 @@ func isBegun(row ring.CronRow, due time.Time) bool {
 // become one: what lies between them is left out, and years must never be.
 func withBegun(row ring.CronRow, due time.Time, x timetable) []ring.Stretch {
 	out := slices.Clone(begunTimes(row))
-	at := slices.IndexFunc(out, func(s ring.Stretch) bool { return x.next(s.Last).Equal(due) })
+	at := slices.IndexFunc(out, func(s ring.Stretch) bool { return x.nextAfter(s.Last).Equal(due) })
 	if at < 0 {
 		out, at = append(out, ring.Stretch{First: due}), len(out)
 	}
 	out[at].Last = due
 	slices.SortFunc(out, func(a, b ring.Stretch) int { return a.Last.Compare(b.Last) })
 	if len(out) > mostStretches {
-		near := nearest(out)
+		near := nearestPair(out)
 		out[near].Last = out[near+1].Last
 		out = slices.Delete(out, near+1, near+2)
 	}
 	return out
 }
 
-// nearest is the first of two stretches in a row with the least between them.
-func nearest(some []ring.Stretch) int {
+// nearestPair is the first of two stretches in a row with the least between them.
+func nearestPair(some []ring.Stretch) int {
 	best, least := 0, time.Duration(math.MaxInt64)
 	for i := range len(some) - 1 {
 		if between := some[i+1].First.Sub(some[i].Last); between < least {
@@ -62,10 +62,10 @@ func nearest(some []ring.Stretch) int {
 
 // nextDue is the first due time after a moment that no run was begun for.
 func nextDue(row ring.CronRow, x timetable, after time.Time) time.Time {
-	next := x.next(after)
+	next := x.nextAfter(after)
 	for _, s := range begunTimes(row) { // by their ends: after one there may be another
 		if !next.IsZero() && !next.Before(s.First) && !next.After(s.Last) {
-			next = x.next(s.Last)
+			next = x.nextAfter(s.Last)
 		}
 	}
 	return next

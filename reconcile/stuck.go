@@ -7,24 +7,24 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// stuck is what is wrong on this host where no other version would fare better,
+// stuckReason is what is wrong on this host where no other version would fare better,
 // such as a disk that is not mounted; or whatever the host refuses where there is
 // nothing to restore. It fails nothing, and is tried again for as long as it is wanted.
-func (t *Pass) stuck(v *service) string {
+func (t *Pass) stuckReason(v *service) string {
 	if try, ok := t.refusedStep(v); ok {
-		return hinted(try)
+		return withHint(try)
 	}
-	return t.short(v)
+	return t.memoryShort(v)
 }
 
-// heldUp says that a rollout gets no further now for what is no fault of its
+// heldUp reports whether a rollout gets no further now for what is no fault of its
 // version: a step of it waits for its turn, or an instance of another version has
 // not ended yet, which has the time that it was promised.
 func (t *Pass) heldUp(v *service) bool {
-	if v.fate == nil {
+	if v.group == nil {
 		return t.heldUpItself(v)
 	}
-	return slices.ContainsFunc(v.fate.of, t.heldUpItself)
+	return slices.ContainsFunc(v.group.members, t.heldUpItself)
 }
 
 func (t *Pass) heldUpItself(v *service) bool {
@@ -36,14 +36,14 @@ func (t *Pass) heldUpItself(v *service) bool {
 	return ends && a.Version != v.want.Version || t.Queued[string(v.id)]
 }
 
-// awaitsHost says that a rollout goes on once something of this host is mended:
+// awaitsHost reports whether a rollout goes on once something of this host is mended:
 // it is not closed, however long that takes.
 func (t *Pass) awaitsHost(v *service) bool {
-	if v.row.Done || v.failed != nil {
+	if v.rollout.Done || v.failed != nil {
 		return false
 	}
 	try, ok := t.refusedStep(v)
-	return ok && !try.Permanent || t.undone(v) != "" || t.short(v) != ""
+	return ok && !try.Permanent || t.undoneReason(v) != "" || t.memoryShort(v) != ""
 }
 
 // refusedStep is the try that v is stuck with.
@@ -60,15 +60,15 @@ func (t *Pass) refusedStep(v *service) (ring.Try, bool) {
 		if try.Refusal == nil || try.Version != v.target.Version || try.Kind != ring.DoCreate && try.Kind != ring.DoStart {
 			continue
 		}
-		if !try.Permanent || try.Kind == ring.DoCreate && (!v.restores() || v.restoring()) {
+		if !try.Permanent || try.Kind == ring.DoCreate && (!v.wouldRestore() || v.isRestoring()) {
 			return try, true
 		}
 	}
 	return ring.Try{}, false
 }
 
-// hinted is a failed try as its service's status tells it: with what to do.
-func hinted(try ring.Try) string {
+// withHint is a failed try as its service's status tells it: with what to do.
+func withHint(try ring.Try) string {
 	if try.Refusal == nil || try.Refusal.Hint == "" {
 		return try.Err
 	}
@@ -79,37 +79,37 @@ func hinted(try ring.Try) string {
 // to stop.
 const lastGap = 6 * time.Hour
 
-// triesPort says that it is time to look again whether a port of the host that
+// triesPort reports whether it is time to look again whether a port of the host that
 // somebody else has is free. Only a start tells, and for that the old one stops: so
 // it is done ever more rarely.
 func (t *Pass) triesPort(try ring.Try) bool {
-	if !taken(try.Err) {
+	if !isPortTaken(try.Err) {
 		return false
 	}
 	due := try.At.Add(min(lastGap, permanentWait<<min(try.N-1, 8)))
 	if t.now.Before(due) {
-		t.wake(due)
+		t.wakeBy(due)
 		return false
 	}
 	return true
 }
 
-// undone is why the wanted version cannot be started now that the old one has
+// undoneReason is why the wanted version cannot be started now that the old one has
 // stopped for it; the old one serves until that is mended.
-func (t *Pass) undone(v *service) string {
-	if !v.restores() {
+func (t *Pass) undoneReason(v *service) string {
+	if !v.wouldRestore() {
 		return ""
 	}
-	for _, in := range v.all {
-		if in.Version != v.want.Version || in.Live() || !in.holds() {
+	for _, in := range v.instances {
+		if in.Version != v.want.Version || in.Live() || !in.holdsSlot() {
 			continue
 		}
 		try := t.Tries[string(v.id)+" "+in.Name]
 		if try.Kind != ring.DoStart || try.Version != in.Version || try.Refusal == nil || try.Permanent || t.triesPort(try) {
 			continue
 		}
-		if slices.ContainsFunc(v.all, func(old *inst) bool { return old.Version == v.good.Service.Version && old.holds() }) {
-			return hinted(try)
+		if slices.ContainsFunc(v.instances, func(old *instance) bool { return old.Version == v.good.Service.Version && old.holdsSlot() }) {
+			return withHint(try)
 		}
 	}
 	return ""

@@ -47,7 +47,7 @@ func (t *decider) forceAtOnce(src *Source, ready []staged) {
 	}
 	for i := range ready {
 		if s := &ready[i]; coming[s.app.Name] {
-			t.force(src, s.app, s.have, s.known)
+			t.putInForce(src, s.app, s.have, s.known)
 		}
 	}
 }
@@ -55,18 +55,18 @@ func (t *decider) forceAtOnce(src *Source, ready []staged) {
 // behindOther is why an app of a plan, which is ready, is not in force yet: for another one
 // that neither is nor comes with it.
 func (t *Pass) behindOther(src *Source, next *ring.App, coming map[string]bool) stay {
-	if s := t.heirless(src, next.Name, next, coming); !s.None() {
+	if s := t.transferReason(src, next.Name, next, coming); !s.None() {
 		return s
 	}
 	for _, after := range next.After {
-		if t.nextApp(src, after.App) != nil && !coming[after.App] && !t.at(after.App, next.Commit) {
+		if t.nextApp(src, after.App) != nil && !coming[after.App] && !t.inForceAt(after.App, next.Commit) {
 			return stay{waitsForApp(after.App), after.App}
 		}
 	}
 	return stay{}
 }
 
-// waitsInTurn says that an app of a plan waits for another at whatever distance, to
+// waitsInTurn reports whether an app of a plan waits for another at whatever distance, to
 // come after it or because that takes over from it. Two that wait for each other come
 // into force at once.
 func (t *Pass) waitsInTurn(src *Source, name, other string) bool {
@@ -81,7 +81,7 @@ func (t *Pass) startsInTurn(src *Source, name, other string) bool {
 	})
 }
 
-// reachesBy says that steps from app to app lead from one of a plan to another.
+// reachesBy reports whether steps from app to app lead from one of a plan to another.
 func (t *Pass) reachesBy(src *Source, name, other string, met map[string]bool, steps func(*Source, *ring.App) []string) bool {
 	if name == other {
 		return true
@@ -112,24 +112,24 @@ func (t *Pass) forcedAfter(src *Source, next *ring.App) (on []string) {
 // giversTo are the apps that by a plan give up what one of it takes over, or do so by
 // the plan in force and have what was good there still.
 func (t *Pass) giversTo(src *Source, next *ring.App) (givers []string) {
-	takes := except(served(next), t.goodOn(next.Name))
+	takes := subtract(servedWrites(next), t.goodOn(next.Name))
 	if len(takes) == 0 {
 		return nil
 	}
 	for _, name := range sortedKeys(t.Facts.Apps) {
 		f := t.Facts.Apps[name]
-		gives := append(t.givesUp(src, name, t.nextApp(src, name)), except(t.goodOn(name), served(&f.App))...)
-		if name != next.Name && slices.ContainsFunc(takes, func(what string) bool { return among(gives, what) }) {
+		gives := append(t.givesUp(src, name, t.nextApp(src, name)), subtract(t.goodOn(name), servedWrites(&f.App))...)
+		if name != next.Name && slices.ContainsFunc(takes, func(what string) bool { return anyClash(gives, what) }) {
 			givers = append(givers, name)
 		}
 	}
 	return givers
 }
 
-// heirless is why an app whose next plan gives up the data that it writes keeps the one
+// transferReason is why an app whose next plan gives up the data that it writes keeps the one
 // in force: another app takes that over and cannot serve yet. next is nil where the app
 // left the commit.
-func (t *Pass) heirless(src *Source, name string, next *ring.App, coming map[string]bool) stay {
+func (t *Pass) transferReason(src *Source, name string, next *ring.App, coming map[string]bool) stay {
 	for _, what := range t.givesUp(src, name, next) {
 		if !isData(what) {
 			continue
@@ -158,7 +158,7 @@ func (t *Pass) heirless(src *Source, name string, next *ring.App, coming map[str
 	return stay{}
 }
 
-// servedBeside says that a plan that was in force had another app serve some data beside
+// servedBeside reports whether a plan that was in force had another app serve some data beside
 // one: it takes over nothing, whether or not it ever came as far.
 func (t *Pass) servedBeside(name, other, what string) bool {
 	f := t.Facts.Apps[name]
@@ -171,14 +171,14 @@ func (t *Pass) servedBeside(name, other, what string) bool {
 	return false
 }
 
-// servedStill says that one more app has served some data all along, and goes on to: it
+// servedStill reports whether one more app has served some data all along, and goes on to: it
 // is nobody's to hand on.
 func (t *Pass) servedStill(src *Source, name, what string, heirs []string) bool {
 	for other, f := range t.Facts.Apps {
-		if other == name || f.Leaving || slices.Contains(heirs, other) || !slices.Contains(served(&f.App), what) {
+		if other == name || f.Leaving || slices.Contains(heirs, other) || !slices.Contains(servedWrites(&f.App), what) {
 			continue
 		}
-		if f.App.Source != src.Name || t.refusal(src, other) != nil || !slices.Contains(t.givesUp(src, other, t.nextApp(src, other)), what) {
+		if f.App.Source != src.Name || t.appRefusal(src, other) != nil || !slices.Contains(t.givesUp(src, other, t.nextApp(src, other)), what) {
 			return true
 		}
 	}
@@ -196,18 +196,18 @@ func (t *Pass) notYet(src *Source, giver, heir, what string, coming map[string]b
 	if next == nil || t.refusedHere(src, heir) {
 		return t.stayFor(src, heir, "takes over "+what)
 	}
-	if f, ok := t.Facts.Apps[heir]; !coming[heir] && !(ok && f.App.Source == src.Name && asked(&f, next)) {
+	if f, ok := t.Facts.Apps[heir]; !coming[heir] && !(ok && f.App.Source == src.Name && isAsked(&f, next)) {
 		return s
 	}
 	for i := range next.Services {
 		id := ring.ID(heir, next.Services[i].Name)
-		if hand := cmp.Or(t.heldBy(id), t.halted(id)); !hand.None() && slices.Contains(heritage(next, &next.Services[i]), what) {
+		if hand := cmp.Or(t.heldBy(id), t.pauseReason(id)); !hand.None() && slices.Contains(servedWritesOf(next, &next.Services[i]), what) {
 			s.Says += " and is " + hand.Says
 			return s
 		}
 	}
 	for _, after := range next.After {
-		if there, dead := t.arrived(after); !there && !t.startsInTurn(src, after.App, giver) {
+		if there, dead := t.hasArrived(after); !there && !t.startsInTurn(src, after.App, giver) {
 			s.Says, s.Dead = say("%s and waits for app %s", s.Says, after.App), dead
 			return s
 		}
@@ -215,9 +215,9 @@ func (t *Pass) notYet(src *Source, giver, heir, what string, coming map[string]b
 	return stay{}
 }
 
-// arrived says that an app has come as far as another that is after it wants, as the
+// hasArrived reports whether an app has come as far as another that is after it wants, as the
 // facts tell: nobody has looked at its instances yet. dead is that it failed.
-func (t *Pass) arrived(after ring.AfterApp) (there, dead bool) {
+func (t *Pass) hasArrived(after ring.AfterApp) (there, dead bool) {
 	f, ok := t.Facts.Apps[after.App]
 	if !ok {
 		return false, false
@@ -233,7 +233,7 @@ func (t *Pass) arrived(after ring.AfterApp) (there, dead bool) {
 		if s.Kind == ring.Worker && row.Done && row.Version == s.Version && !(judged && !verdict.Good) {
 			continue
 		}
-		if why, dead := t.reached(&f.App, s, after.Until); why != "" {
+		if why, dead := t.missingUntil(&f.App, s, after.Until); why != "" {
 			return false, dead
 		}
 	}
@@ -249,56 +249,56 @@ func (t *Pass) stayFor(src *Source, heir, does string) stay {
 	return s
 }
 
-// outstays is why an app that left the commit serves still.
-func (t *Pass) outstays(src *Source, name string) stay {
-	if heir := t.successor(src, name); heir != "" {
+// stayReason is why an app that left the commit serves still.
+func (t *Pass) stayReason(src *Source, name string) stay {
+	if heir := t.successorOf(src, name); heir != "" {
 		return t.stayFor(src, heir, "takes its place")
 	}
-	return t.heirless(src, name, nil, nil)
+	return t.transferReason(src, name, nil, nil)
 }
 
-// successor is an app of the next plan that takes the place of one that left it, under
+// successorOf is an app of the next plan that takes the place of one that left it, under
 // another name, and is not in force yet; "" where there is none. It is new in the same
 // folder, or new on this host and like the one that left.
-func (t *Pass) successor(src *Source, name string) string {
+func (t *Pass) successorOf(src *Source, name string) string {
 	f, known := t.Facts.Apps[name]
 	for _, i := range t.nextIn(src, f.App.Path) {
 		next := &src.Next.Apps[i]
 		g := t.Facts.Apps[next.Name]
-		if known && !t.inItsWay(name, next.Name) && (t.isNew(src, next.Name) || path.Clean(g.App.Path) != path.Clean(next.Path) && !asked(&g, next)) {
+		if known && !t.inItsWay(name, next.Name) && (t.isNew(src, next.Name) || path.Clean(g.App.Path) != path.Clean(next.Path) && !isAsked(&g, next)) {
 			return next.Name
 		}
 	}
-	was := t.was(src, name)
+	was := t.formerApp(src, name)
 	for i := range src.Next.Apps {
-		if next := &src.Next.Apps[i]; t.isNew(src, next.Name) && like(&was, next) && !t.inItsWay(name, next.Name) {
+		if next := &src.Next.Apps[i]; t.isNew(src, next.Name) && isLike(&was, next) && !t.inItsWay(name, next.Name) {
 			return next.Name
 		}
 	}
 	for _, refused := range sortedKeys(src.Next.Claims) {
-		if claims := src.Next.Claims[refused]; t.isNew(src, refused) && like(&was, &claims) {
+		if claims := src.Next.Claims[refused]; t.isNew(src, refused) && isLike(&was, &claims) {
 			return refused
 		}
 	}
 	return ""
 }
 
-// inItsWay says that an app has what the one that is to follow it is refused for, and
+// inItsWay reports whether an app has what the one that is to follow it is refused for, and
 // takes it along when it goes: each would wait for the other.
 func (t *Pass) inItsWay(name, next string) bool {
 	r := t.refused[next]
 	return r != nil && r.Owner == name
 }
 
-// isNew says that nothing of an app is in force by its source.
+// isNew reports whether nothing of an app is in force by its source.
 func (t *Pass) isNew(src *Source, name string) bool {
 	f, ok := t.Facts.Apps[name]
 	return !ok || f.Leaving || f.App.Source != src.Name
 }
 
-// was is an app that is in force; as far as its instances tell it where a lost database
+// formerApp is an app that is in force; as far as its instances tell it where a lost database
 // alone knew.
-func (t *Pass) was(src *Source, name string) ring.App {
+func (t *Pass) formerApp(src *Source, name string) ring.App {
 	if f, ok := t.Facts.Apps[name]; ok && f.App.Source == src.Name {
 		return f.App
 	}
@@ -311,9 +311,9 @@ func (t *Pass) was(src *Source, name string) ring.App {
 	return app
 }
 
-// like says that two apps have services of the same names, one of which at least has
+// isLike reports whether two apps have services of the same names, one of which at least has
 // its image from the same repository.
-func like(a, b *ring.App) bool {
+func isLike(a, b *ring.App) bool {
 	if len(a.Services) == 0 || len(a.Services) != len(b.Services) {
 		return false
 	}
@@ -323,15 +323,15 @@ func like(a, b *ring.App) bool {
 		if !ok {
 			return false
 		}
-		from := repository(a.Services[i].Spec.Image)
-		same = same || from != "" && from == repository(s.Spec.Image)
+		from := repositoryOf(a.Services[i].Spec.Image)
+		same = same || from != "" && from == repositoryOf(s.Spec.Image)
 	}
 	return same
 }
 
-// repository is an image without its tag and digest, and without what Docker puts before
+// repositoryOf is an image without its tag and digest, and without what Docker puts before
 // the name of its own.
-func repository(image string) string {
+func repositoryOf(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
 		image = image[:i]
@@ -346,12 +346,12 @@ func (t *Pass) givesUp(src *Source, name string, next *ring.App) []string {
 	f, ok := t.Facts.Apps[name]
 	switch {
 	case ok && f.App.Source == src.Name && !f.Leaving:
-		has = served(&f.App)
+		has = servedWrites(&f.App)
 	case !ok: // by what its instances hold, after a database was lost
 		for _, id := range t.seenOf(name) {
 			for _, in := range t.seen[id] {
 				if in.Source == src.Name && in.Live() && in.Kind == ring.Worker {
-					has = append(has, mounted(in)...)
+					has = append(has, mountedWrites(in)...)
 				}
 			}
 		}
@@ -360,7 +360,7 @@ func (t *Pass) givesUp(src *Source, name string, next *ring.App) []string {
 		return has
 	}
 	for i := range next.Services {
-		has = except(has, writes(next, &next.Services[i]))
+		has = subtract(has, writesOf(next, &next.Services[i]))
 	}
 	return has
 }
@@ -385,7 +385,7 @@ func (t *Pass) heirsOf(src *Source) map[string][]string {
 	}
 	heirs := map[string][]string{}
 	enter := func(name string, app *ring.App) {
-		for _, what := range except(served(app), t.goodOn(name)) {
+		for _, what := range subtract(servedWrites(app), t.goodOn(name)) {
 			if key := anyAddress(what); !slices.Contains(heirs[key], name) {
 				heirs[key] = append(heirs[key], name)
 			}
@@ -407,28 +407,28 @@ func (t *Pass) goodOn(name string) (out []string) {
 	f := t.Facts.Apps[name]
 	for i := range f.App.Services {
 		if g := t.Facts.Good[ring.ID(name, f.App.Services[i].Name)]; g != nil {
-			out = append(out, heritage(&g.App, &g.Service)...)
+			out = append(out, servedWritesOf(&g.App, &g.Service)...)
 		}
 	}
 	return out
 }
 
-// served is what the workers of an app write or publish.
-func served(app *ring.App) (out []string) {
+// servedWrites is what the workers of an app write or publish.
+func servedWrites(app *ring.App) (out []string) {
 	for i := range app.Services {
-		out = append(out, heritage(app, &app.Services[i])...)
+		out = append(out, servedWritesOf(app, &app.Services[i])...)
 	}
 	return out
 }
 
-// heritage is what a worker writes or publishes. A job serves nobody.
-func heritage(app *ring.App, s *ring.Service) []string {
+// servedWritesOf is what a worker writes or publishes. A job serves nobody.
+func servedWritesOf(app *ring.App, s *ring.Service) []string {
 	if s.Kind != ring.Worker || s.Replicas == 0 {
 		return nil
 	}
-	return writes(app, s)
+	return writesOf(app, s)
 }
 
-// isData says that something is handed on with what is in it: it is no port, and no
+// isData reports whether something is handed on with what is in it: it is no port, and no
 // socket, behind which is another program.
 func isData(what string) bool { return !isPort(what) && path.Ext(what) != ".sock" }

@@ -36,10 +36,10 @@ func TestAppsAreAlikeByNamesAndOneImage(t *testing.T) {
 		{"one service under another name", appOf("front=registry:5000/shop/web:1", "db=postgres:17"), false},
 		{"an image that could not be read", appOf("web=", "db="), false},
 	} {
-		require.Equal(t, c.want, like(was, c.next), c.says)
+		require.Equal(t, c.want, isLike(was, c.next), c.says)
 	}
-	require.False(t, like(appOf(), appOf()), "two that have nothing")
-	require.False(t, like(appOf("web="), appOf("web=")), "two of which no image is known")
+	require.False(t, isLike(appOf(), appOf()), "two that have nothing")
+	require.False(t, isLike(appOf("web="), appOf("web=")), "two of which no image is known")
 }
 
 // ordersOf is what apps wait for by a story's next commit, beforehand.

@@ -21,74 +21,74 @@ func (d *DataHost) TakeOver(plan *ring.Plan) {
 		app := &plan.Apps[i]
 		if n := d.Names[app.Name]; n.Source == app.Source {
 			for _, t := range n.Taken {
-				take(app, t)
+				takeOver(app, t)
 			}
 		}
-		if r := d.answers(plan, app); r != nil {
+		if r := d.carryAnswers(plan, app); r != nil {
 			d.wrong[app.Name] = r
 		}
 	}
 }
 
-// answers carries out what a commit says of an app, and gives why it cannot be.
-func (d *DataHost) answers(plan *ring.Plan, app *ring.App) *ring.Refusal {
+// carryAnswers carries out what a commit says of an app, and gives why it cannot be.
+func (d *DataHost) carryAnswers(plan *ring.Plan, app *ring.App) *ring.Refusal {
 	for _, a := range plan.Data {
 		var r *ring.Refusal
 		switch {
 		case a.App == "":
-			r = d.unreadable(plan, app, a)
+			r = d.refuseUnreadable(plan, app, a)
 		case a.App == app.Name && a.From != ring.FromNone:
-			r = d.answer(plan, app, a)
+			r = d.carryAnswer(plan, app, a)
 		}
 		if r != nil {
 			return r
 		}
 	}
-	return d.misspelt(plan, app)
+	return d.refuseMisspelt(plan, app)
 }
 
-// unreadable refuses an app that would begin something empty for an answer that is none.
-func (d *DataHost) unreadable(plan *ring.Plan, app *ring.App, a ring.DataAnswer) *ring.Refusal {
-	known := d.known()
+// refuseUnreadable refuses an app that would begin something empty for an answer that is none.
+func (d *DataHost) refuseUnreadable(plan *ring.Plan, app *ring.App, a ring.DataAnswer) *ring.Refusal {
+	known := d.knownThings()
 	for _, h := range holdingsOf(app, d.Root) {
-		if !h.meant && h.from == "" && d.begins(&h, known) {
-			return d.cannot(plan, app, a, say("that names no two apps: %s: %s from <app>", ring.DataTrailer, app.Name))
+		if !h.meant && h.from == "" && d.beginsEmpty(&h, known) {
+			return d.refuseAnswer(plan, app, a, say("that names no two apps: %s: %s from <app>", ring.DataTrailer, app.Name))
 		}
 	}
 	return nil
 }
 
-// answer carries out one answer, and gives why it cannot be.
-func (d *DataHost) answer(plan *ring.Plan, app *ring.App, a ring.DataAnswer) *ring.Refusal {
+// carryAnswer carries out one answer, and gives why it cannot be.
+func (d *DataHost) carryAnswer(plan *ring.Plan, app *ring.App, a ring.DataAnswer) *ring.Refusal {
 	theirs := d.everOf(plan.Source, a.From)
 	if len(theirs) == 0 {
 		if _, had := d.Names[a.From]; !had && ring.Nearest(a.From, d.namesOf(plan.Source)) == "" {
 			return nil // a host that never had it begins anew
 		}
-		return d.cannot(plan, app, a, say("app %s has no volume and no data folder on this host", a.From))
+		return d.refuseAnswer(plan, app, a, say("app %s has no volume and no data folder on this host", a.From))
 	}
-	known, found := d.known(), false
+	known, found := d.knownThings(), false
 	for _, h := range holdingsOf(app, d.Root) {
 		if slices.ContainsFunc(theirs, func(old holding) bool { return old.name == h.name }) {
 			found = true // it has it already
 			continue
 		}
-		if h.meant || h.from != "" || !d.begins(&h, known) {
+		if h.meant || h.from != "" || !d.beginsEmpty(&h, known) {
 			continue
 		}
-		if old := d.counterpart(app, &h, theirs); old != nil && d.oneHand(app, a.From) {
-			t := ring.Taken{Volume: h.key, As: old.where(), From: old.maker()}
+		if old := d.counterpartOf(app, &h, theirs); old != nil && d.oneHand(app, a.From) {
+			t := ring.Taken{Volume: h.key, As: old.placeOf(), From: old.makerOf()}
 			if h.isFolder() {
 				t = ring.Taken{Folder: h.source, As: old.source, From: old.app}
 			}
-			found = take(app, t) || found
+			found = takeOver(app, t) || found
 		}
 	}
 	if !found {
 		if !d.oneHand(app, a.From) {
-			return d.cannot(plan, app, a, say("app %s is in other hands", a.From))
+			return d.refuseAnswer(plan, app, a, say("app %s is in other hands", a.From))
 		}
-		return d.cannot(plan, app, a, say("nothing that app %s has or had on this host is what app %s would begin empty", a.From, app.Name))
+		return d.refuseAnswer(plan, app, a, say("nothing that app %s has or had on this host is what app %s would begin empty", a.From, app.Name))
 	}
 	return nil
 }
@@ -123,12 +123,12 @@ func (d *DataHost) namesOf(source string) (out []string) {
 	return out
 }
 
-// counterpart is what h is to be instead: under the same key or at the same place of the
+// counterpartOf is what h is to be instead: under the same key or at the same place of the
 // other app's folder, else with the same image and mount point.
-func (d *DataHost) counterpart(app *ring.App, h *holding, theirs []holding) *holding {
+func (d *DataHost) counterpartOf(app *ring.App, h *holding, theirs []holding) *holding {
 	for _, like := range []func(old *holding) bool{
 		func(old *holding) bool { return !h.isFolder() && old.key == h.key },
-		func(old *holding) bool { return h.isFolder() && d.below(old) == within(app, h.source) },
+		func(old *holding) bool { return h.isFolder() && d.folderBelow(old) == pathWithin(app, h.source) },
 		func(old *holding) bool { return old.image != "" && old.image == h.image && old.target == h.target },
 	} {
 		for i := range theirs {
@@ -141,19 +141,19 @@ func (d *DataHost) counterpart(app *ring.App, h *holding, theirs []holding) *hol
 	return nil
 }
 
-// below is a folder as the Compose file of its app said it.
-func (d *DataHost) below(old *holding) string {
+// folderBelow is a folder as the Compose file of its app said it.
+func (d *DataHost) folderBelow(old *holding) string {
 	for _, app := range []ring.App{d.InForce[old.app].App, d.Left[old.app].App} {
 		if app.Name == old.app && slices.ContainsFunc(holdingsOf(&app, d.Root), func(h holding) bool { return h.name == old.name }) {
-			return within(&app, old.source)
+			return pathWithin(&app, old.source)
 		}
 	}
 	return ""
 }
 
-// take has an app use something, and says whether it does. What the Compose file says of it
+// takeOver has an app use something, and says whether it does. What the Compose file says of it
 // counts more.
-func take(app *ring.App, t ring.Taken) bool {
+func takeOver(app *ring.App, t ring.Taken) bool {
 	used := false
 	for i := range app.Volumes {
 		v := &app.Volumes[i]
@@ -179,10 +179,10 @@ func take(app *ring.App, t ring.Taken) bool {
 	return used
 }
 
-// misspelt refuses an app whose Compose file takes something over from an app that never was
+// refuseMisspelt refuses an app whose Compose file takes something over from an app that never was
 // here, where it nearly has the name of one that was: its volume would begin empty.
-func (d *DataHost) misspelt(plan *ring.Plan, app *ring.App) *ring.Refusal {
-	known := d.known()
+func (d *DataHost) refuseMisspelt(plan *ring.Plan, app *ring.App) *ring.Refusal {
+	known := d.knownThings()
 	for _, h := range holdingsOf(app, d.Root) {
 		if _, had := d.Names[h.from]; h.from == "" || had || known[h.name] {
 			continue
@@ -190,16 +190,16 @@ func (d *DataHost) misspelt(plan *ring.Plan, app *ring.App) *ring.Refusal {
 		if meant := ring.Nearest(h.from, d.namesOf(plan.Source)); meant != "" && meant != app.Name {
 			return &ring.Refusal{
 				Code: ring.VolumeLeftBehind, Commit: plan.Commit, App: app.Name, File: h.place.File, Line: h.place.Line,
-				Says: say("VOLUME %s WOULD BEGIN EMPTY: it is taken over from app %s, which never was on this host", h.where(), h.from),
-				Hint: say("did you mean %q? to begin empty: volumes: {%s: {x-gitring: {from: none}}}", meant, scalar(h.key)),
+				Says: say("VOLUME %s WOULD BEGIN EMPTY: it is taken over from app %s, which never was on this host", h.placeOf(), h.from),
+				Hint: say("did you mean %q? to begin empty: volumes: {%s: {x-gitring: {from: none}}}", meant, yamlScalar(h.key)),
 			}
 		}
 	}
 	return nil
 }
 
-// cannot refuses an app for an answer.
-func (d *DataHost) cannot(plan *ring.Plan, app *ring.App, a ring.DataAnswer, why string) *ring.Refusal {
+// refuseAnswer refuses an app for an answer.
+func (d *DataHost) refuseAnswer(plan *ring.Plan, app *ring.App, a ring.DataAnswer, why string) *ring.Refusal {
 	return &ring.Refusal{
 		Code: ring.BadValue, Commit: plan.Commit, App: app.Name, File: firstOf(app.Files),
 		Says: say("the commit's message says %q, but %s", a, why),

@@ -6,69 +6,69 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// fresh says that the source of an app was reached lately enough to lower
+// isFresh reports whether the source of an app was reached lately enough to lower
 // counts or remove services by its plan.
-func (t *Pass) fresh(app *ring.App) bool {
-	src := t.source(app.Source)
-	return src != nil && src.fresh(t.now)
+func (t *Pass) isFresh(app *ring.App) bool {
+	src := t.sourceNamed(app.Source)
+	return src != nil && src.isFresh(t.now)
 }
 
-// tidy removes what has our labels and no place in the plan in force:
+// tidyHost removes what has our labels and no place in the plan in force:
 // instances, then networks, then the row of an app that left. Volumes and data
 // folders are never removed.
-func (t *decider) tidy() {
-	t.unread()
+func (t *decider) tidyHost() {
+	t.readUnreadLogs()
 	for _, id := range t.strays {
-		t.orphans(id, t.seen[id])
+		t.removeOrphans(id, t.seen[id])
 	}
 	t.looseNetworks()
-	t.forget()
+	t.forgetGone()
 	for _, name := range t.names {
-		if f := t.Facts.Apps[name]; f.Leaving && !t.anything(name) {
-			t.set(ring.Forget{Table: "app", Key: name})
-			t.event(ring.Event{Kind: ring.AppRemoved, Source: f.App.Source, App: name, Commit: f.App.Commit, Reason: "nothing of it is left; volumes and data folders stay"})
+		if f := t.Facts.Apps[name]; f.Leaving && !t.hasAnything(name) {
+			t.setFact(ring.Forget{Table: "app", Key: name})
+			t.addEvent(ring.Event{Kind: ring.AppRemoved, Source: f.App.Source, App: name, Commit: f.App.Commit, Reason: "nothing of it is left; volumes and data folders stay"})
 		}
 	}
 }
 
-// forget drops what was remembered of containers and slots that are gone.
-func (t *decider) forget() {
-	left := func(container string) bool { return !t.there(container) }
+// forgetGone drops what was remembered of containers and slots that are gone.
+func (t *decider) forgetGone() {
+	left := func(container string) bool { return !t.isSeen(container) }
 	for _, id := range keysThat(t.Facts.Intents, left) {
 		if !t.toFill(t.Facts.Intents[id]) {
-			t.set(ring.Forget{Table: "intent", Key: id})
+			t.setFact(ring.Forget{Table: "intent", Key: id})
 		}
 	}
 	for _, id := range keysThat(t.Facts.Loads, left) {
-		t.set(ring.Forget{Table: "loaded", Key: id})
+		t.setFact(ring.Forget{Table: "loaded", Key: id})
 	}
 	gone := func(id ring.ServiceID) bool { // not while a create may be in flight
-		return t.views[id] == nil && len(t.seen[id]) == 0 && !t.busy(string(id))
+		return t.views[id] == nil && len(t.seen[id]) == 0 && !t.isBusy(string(id))
 	}
 	for _, id := range keysThat(t.Facts.Rollouts, gone) {
-		t.set(ring.Forget{Table: "rollout", Key: string(id)}) // a service that comes back begins anew
+		t.setFact(ring.Forget{Table: "rollout", Key: string(id)}) // a service that comes back begins anew
 	}
 	for _, id := range keysThat(t.Facts.Good, gone) {
-		t.set(ring.Forget{Table: "good", Key: string(id)}) // and has nothing to go back to
+		t.setFact(ring.Forget{Table: "good", Key: string(id)}) // and has nothing to go back to
 	}
 	for _, id := range sortedKeys(t.Facts.Refreshes) {
-		if t.views[id] == nil && !t.coming(id) {
-			t.set(ring.Forget{Table: "refresh", Key: string(id)})
+		if t.views[id] == nil && !t.isComing(id) {
+			t.setFact(ring.Forget{Table: "refresh", Key: string(id)})
 		}
 	}
 	t.forgetLeft()
 	t.forgetRuns()
 	for _, key := range keysThat(t.Facts.Slots, func(key string) bool { return left(t.Facts.Slots[key].Instance) }) {
-		if row := t.Facts.Slots[key]; !t.waitsAfterCrash(row) && !t.rested(row) {
-			t.set(ring.Forget{Table: "slot", Key: key})
+		if row := t.Facts.Slots[key]; !t.waitsAfterCrash(row) && !t.slotRests(row) {
+			t.setFact(ring.Forget{Table: "slot", Key: key})
 		}
 	}
 	t.forgetHands()
 	t.forgetAdopted()
 }
 
-// coming says that a plan that is not in force yet has a service.
-func (t *Pass) coming(id ring.ServiceID) bool {
+// isComing reports whether a plan that is not in force yet has a service.
+func (t *Pass) isComing(id ring.ServiceID) bool {
 	app, service := id.Split()
 	return slices.ContainsFunc(t.Sources, func(src Source) bool {
 		if src.Next == nil {
@@ -82,18 +82,18 @@ func (t *Pass) coming(id ring.ServiceID) bool {
 	})
 }
 
-// orphans drains and removes the instances of a service that the app's plan in
+// removeOrphans drains and removes the instances of a service that the app's plan in
 // force does not have, dependents first.
-func (t *decider) orphans(id ring.ServiceID, ins []*inst) {
+func (t *decider) removeOrphans(id ring.ServiceID, ins []*instance) {
 	app, service := id.Split()
 	f, ok := t.Facts.Apps[app]
-	if !ok || f.App.NoPrune || !t.fresh(&f.App) || t.neededBy(app, service) || t.handsOff(id) {
+	if !ok || f.App.NoPrune || !t.isFresh(&f.App) || t.neededBy(app, service) || t.handsOff(id) {
 		return
 	}
 	if t.outrunStray(id, ins, &f) {
 		return
 	}
-	if t.leaned(id) != nil {
+	if t.leaningService(id) != nil {
 		t.keepUp(id, ins)
 		return
 	}
@@ -105,42 +105,42 @@ func (t *decider) orphans(id ring.ServiceID, ins []*inst) {
 		if g, ok := t.Facts.Good[id]; ok {
 			a.Grace, a.Delay = max(in.Grace, g.Service.Grace()), g.Service.Rollout.DrainDelay
 		}
-		if t.busy(a.Target()) || t.telling(in) { // its last words go with it
+		if t.isBusy(a.Target()) || t.readsLog(in) { // its last words go with it
 			return
 		}
-		if t.inUse(id, in) && !t.inherited(id, in) {
+		if t.inUse(id, in) && !t.isAwaitedAway(id, in) {
 			t.keepUp(id, ins)
 			continue
 		}
-		if t.untie(in, a.Reason) {
+		if t.stopTied(in, a.Reason) {
 			return
 		}
 		meant := t.Facts.Intents[in.ID].At
 		if in.intent != intentRemove {
 			meant = t.now
-			t.set(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: a.Reason, At: meant})
+			t.setFact(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: a.Reason, At: meant})
 		}
 		a.Delay = max(0, a.Delay-max(0, t.now.Sub(meant))) // it drains from the moment that it was meant to go
 		if run, ran := t.runOf(id, in); ran && run.State == jobStarted {
 			t.runLeft(&f.App, in, run, a.Reason)
 		}
-		t.do(a)
+		t.addStep(a)
 		return
 	}
 }
 
 // keepUp keeps alive what left the plan and is needed still, as it last was good.
-func (t *decider) keepUp(id ring.ServiceID, ins []*inst) {
+func (t *decider) keepUp(id ring.ServiceID, ins []*instance) {
 	g, ok := t.Facts.Good[id]
-	if !ok || t.busy(string(id)) {
+	if !ok || t.isBusy(string(id)) {
 		return
 	}
-	v := &service{id: id, app: &g.App, want: &g.Service, of: &g.App, target: &g.Service, good: g, all: ins, row: t.Facts.Rollouts[id]}
+	v := &service{id: id, app: &g.App, want: &g.Service, of: &g.App, target: &g.Service, good: g, instances: ins, rollout: t.Facts.Rollouts[id]}
 	for _, in := range ins {
-		t.judge(v, in)
+		t.judgeInstance(v, in)
 	}
 	for _, in := range ins {
-		if !in.begun() {
+		if !in.startUnseen() {
 			continue
 		}
 		if o := t.startMeant(v, in); t.apply(v, &o) {
@@ -152,33 +152,33 @@ func (t *decider) keepUp(id ring.ServiceID, ins []*inst) {
 	}
 }
 
-// inUse says that an instance of a service of the plan is tied to in, or that
+// inUse reports whether an instance of a service of the plan is tied to in, or that
 // such a service may come back to it: it goes once the new version serves.
-func (t *Pass) inUse(id ring.ServiceID, in *inst) bool {
+func (t *Pass) inUse(id ring.ServiceID, in *instance) bool {
 	app, service := id.Split()
 	all := t.apps[app]
 	for i := range all {
 		v := &all[i]
-		if v.good == nil || v.target == v.want && v.row.Done && v.row.Version == v.want.Version {
+		if v.good == nil || v.target == v.want && v.rollout.Done && v.rollout.Version == v.want.Version {
 			continue
 		}
 		if in.Slot <= max(1, v.good.Service.Replicas) && slices.Contains(v.good.Service.Spec.Owners(), service) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(t.ties[in.ID], func(x *inst) bool { return t.views[ring.ID(x.App, x.Service)] != nil && x.holds() })
+	return slices.ContainsFunc(t.tied[in.ID], func(x *instance) bool { return t.views[ring.ID(x.App, x.Service)] != nil && x.holdsSlot() })
 }
 
-// tiedTo says that an instance is tied to one of a service.
-func (t *Pass) tiedTo(in *inst, app, service string) bool {
+// tiedTo reports whether an instance is tied to one of a service.
+func (t *Pass) tiedTo(in *instance, app, service string) bool {
 	return slices.ContainsFunc(in.Joined, func(id string) bool {
-		y := t.instance(id)
+		y := t.instanceByID(id)
 		return y != nil && y.App == app && y.Service == service
 	})
 }
 
-// anything says that the engine still has something of an app.
-func (t *Pass) anything(app string) bool {
+// hasAnything reports whether the engine still has something of an app.
+func (t *Pass) hasAnything(app string) bool {
 	if t.by.apps == nil {
 		t.by.apps = map[string]bool{}
 		for id := range t.seen {
@@ -189,10 +189,10 @@ func (t *Pass) anything(app string) bool {
 	return t.by.apps[app] || len(t.networksBy().of[app]) > 0
 }
 
-// networks is the engine's name of each network of an app. A definition that
+// networkNames is the engine's name of each network of an app. A definition that
 // changed gets a network of its own; the old one goes with its last instance.
 // All that ask share the answer, and change nothing in it.
-func (t *Pass) networks(app *ring.App) map[string]string {
+func (t *Pass) networkNames(app *ring.App) map[string]string {
 	if len(app.Networks) == 0 {
 		return map[string]string{}
 	}
@@ -216,7 +216,7 @@ func (t *Pass) networkName(app string, n *ring.Network) string {
 	if n.External != "" {
 		return n.External
 	}
-	plain, definition := n.EngineName(app), t.definition(n)
+	plain, definition := n.EngineName(app), t.networkDefinition(n)
 	name := ""
 	by := t.networksBy()
 	for _, s := range by.of[app] {
@@ -247,8 +247,8 @@ func (t *decider) networksMissing(app *ring.App, s *ring.Service) bool {
 		if !ok || n.External != "" {
 			continue
 		}
-		name := t.networks(app)[n.Key]
-		if t.busy("network " + name) {
+		name := t.networkNames(app)[n.Key]
+		if t.isBusy("network " + name) {
 			missing = true // it is being made, or removed
 			continue
 		}
@@ -256,7 +256,7 @@ func (t *decider) networksMissing(app *ring.App, s *ring.Service) bool {
 			continue
 		}
 		missing = true
-		t.do(ring.Action{
+		t.addStep(ring.Action{
 			Kind: ring.DoNetwork, App: app.Name, Service: s.Name, Commit: app.Commit, Network: n, NetworkName: name,
 			Reason: say("network %s is not there", name),
 		})
@@ -264,15 +264,15 @@ func (t *decider) networksMissing(app *ring.App, s *ring.Service) bool {
 	return missing
 }
 
-// unmade is why a network that s joins is not there; "" where none was refused.
-func (t *Pass) unmade(app *ring.App, s *ring.Service) string {
+// unmadeReason is why a network that s joins is not there; "" where none was refused.
+func (t *Pass) unmadeReason(app *ring.App, s *ring.Service) string {
 	for _, at := range s.Spec.Networks {
-		name := t.networks(app)[at.Network]
+		name := t.networkNames(app)[at.Network]
 		if _, there := t.networksBy().there[name]; there {
 			continue
 		}
 		if try, ok := t.Tries["network "+name]; ok && try.Kind == ring.DoNetwork && try.Err != "" {
-			return hinted(try)
+			return withHint(try)
 		}
 	}
 	return ""
@@ -283,18 +283,18 @@ func (t *Pass) unmade(app *ring.App, s *ring.Service) string {
 func (t *decider) looseNetworks() {
 	for _, n := range t.Seen.Networks {
 		f, ok := t.Facts.Apps[n.App]
-		if n.App == "" || !ok || f.App.NoPrune || t.wanted(&f.App, n) || t.isJoined(n.Name) || !t.fresh(&f.App) || t.joining(n.App) {
+		if n.App == "" || !ok || f.App.NoPrune || t.networkWanted(&f.App, n) || t.isJoined(n.Name) || !t.isFresh(&f.App) || t.isJoining(n.App) {
 			continue
 		}
-		t.do(ring.Action{
+		t.addStep(ring.Action{
 			Kind: ring.DoNetworkOff, App: n.App, Commit: f.App.Commit, NetworkName: n.Name, Instance: n.ID,
 			Reason: "no plan in force names it",
 		})
 	}
 }
 
-// joining says that an instance of the app is being created or started.
-func (t *Pass) joining(app string) bool {
+// isJoining reports whether an instance of the app is being created or started.
+func (t *Pass) isJoining(app string) bool {
 	for _, a := range t.Busy {
 		if a.App == app && (a.Kind == ring.DoCreate || a.Kind == ring.DoStart) {
 			return true
@@ -305,21 +305,21 @@ func (t *Pass) joining(app string) bool {
 	})
 }
 
-// wanted says that an app in force, or a good service of it, joins the network.
-func (t *Pass) wanted(app *ring.App, n ring.SeenNetwork) bool {
-	if t.defines(app, n) {
+// networkWanted reports whether an app in force, or a good service of it, joins the network.
+func (t *Pass) networkWanted(app *ring.App, n ring.SeenNetwork) bool {
+	if t.definesNetwork(app, n) {
 		return true
 	}
 	for i := range app.Services {
-		if g, ok := t.Facts.Good[ring.ID(app.Name, app.Services[i].Name)]; ok && t.defines(&g.App, n) {
+		if g, ok := t.Facts.Good[ring.ID(app.Name, app.Services[i].Name)]; ok && t.definesNetwork(&g.App, n) {
 			return true
 		}
 	}
 	return false
 }
 
-// defines says that an app has the network, with the definition that it was made from.
-func (t *Pass) defines(app *ring.App, n ring.SeenNetwork) bool {
+// definesNetwork reports whether an app has the network, with the definition that it was made from.
+func (t *Pass) definesNetwork(app *ring.App, n ring.SeenNetwork) bool {
 	i := slices.IndexFunc(app.Networks, func(def ring.Network) bool { return def.Key == n.Key })
-	return i >= 0 && t.definition(&app.Networks[i]) == n.Definition
+	return i >= 0 && t.networkDefinition(&app.Networks[i]) == n.Definition
 }

@@ -12,20 +12,20 @@ type trace struct {
 	asked []ring.AskedRule
 }
 
-// tracing reports whether somebody asked for the rules of a service.
-func (t *decider) tracing(v *service) bool { return t.trace != nil && t.trace.of == v.id }
+// isTracing reports whether somebody asked for the rules of a service.
+func (t *decider) isTracing(v *service) bool { return t.trace != nil && t.trace.of == v.id }
 
-// traced notes what came of a rule.
-func (t *decider) traced(r *rule, o *outcome, moved bool) {
+// noteTrace notes what came of a rule.
+func (t *decider) noteTrace(r *rule, o *outcome, moved bool) {
 	ends := [...]string{skip: "skip", note: "note", try: "try", stop: "stop"}
 	t.trace.asked = append(t.trace.asked, ring.AskedRule{
 		Rule: r.name, Then: ends[o.then], Moved: moved, Code: o.reason.Code, On: o.reason.On, Says: o.reason.Says,
 	})
 }
 
-// skipped notes of a rule that it changed nothing, where nothing was noted of it since a
+// noteSkipped notes of a rule that it changed nothing, where nothing was noted of it since a
 // place in the list. What it had asked in turn stands behind it.
-func (t *trace) skipped(r *rule, since int) {
+func (t *trace) noteSkipped(r *rule, since int) {
 	if !slices.ContainsFunc(t.asked[since:], func(a ring.AskedRule) bool { return a.Rule == r.name }) {
 		t.asked = slices.Insert(t.asked, since, ring.AskedRule{Rule: r.name, Then: "skip"})
 	}

@@ -35,13 +35,13 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 	if a.Kind == ring.DoResolve || a.Kind == ring.DoAdmit {
 		e.Version = "" // it carries what was written
 	}
-	facts, told := append(kept(known, a, done, now), loads(a, done, err, now)...), tell(e, done)
+	facts, told := append(keptOf(known, a, done, now), filesRead(a, done, err, now)...), stepEvents(e, done)
 	if err != nil {
 		e.Kind, e.Reason, e.Code = ring.StepFailed, say("%s: %s", a.Kind, err), stepCode(a)
 		if a.Want != nil && a.Kind != ring.DoResolve && imageGone(err) {
 			delete(r.Images, a.Want.Pin.Image)
 		}
-		if fail(r.Tries, a, cmp.Or(a.Instance, done.Instance), err, now) {
+		if failTry(r.Tries, a, cmp.Or(a.Instance, done.Instance), err, now) {
 			return facts, told // the same error as before: told once
 		}
 		return facts, append(told, e)
@@ -85,8 +85,8 @@ func stepCode(a ring.Action) ring.ReasonCode {
 	return ring.WhyHostNotReady
 }
 
-// kept are the volumes and folders that an instance was given, the first time.
-func kept(known map[string]ring.Kept, a ring.Action, done ring.Done, now time.Time) []ring.Fact {
+// keptOf are the volumes and folders that an instance was given, the first time.
+func keptOf(known map[string]ring.Kept, a ring.Action, done ring.Done, now time.Time) []ring.Fact {
 	var out []ring.Fact
 	for _, k := range done.Kept {
 		if _, ok := known[k.Name]; ok {
@@ -98,8 +98,8 @@ func kept(known map[string]ring.Kept, a ring.Action, done ring.Done, now time.Ti
 	return out
 }
 
-// tell are the sentences of a step for the journal.
-func tell(e ring.Event, done ring.Done) []ring.Event {
+// stepEvents are the sentences of a step for the journal.
+func stepEvents(e ring.Event, done ring.Done) []ring.Event {
 	var out []ring.Event
 	for _, says := range done.Told {
 		e.Reason = says
@@ -140,9 +140,9 @@ func (r Recent) admitAgain() {
 	}
 }
 
-// again says that a is what was tried. What is asked of a registry is the target alone,
+// sameTry reports whether a is what was tried. What is asked of a registry is the target alone,
 // whichever plan asks; a refusal also depends on how it was asked for.
-func again(try ring.Try, a ring.Action) bool {
+func sameTry(try ring.Try, a ring.Action) bool {
 	switch {
 	case try.Kind != a.Kind:
 		return false
@@ -181,7 +181,7 @@ func forgetTries(tries map[string]ring.Try, a ring.Action) {
 	}
 	target := a.Target()
 	delete(tries, target)
-	if !outlived(tries[tryKey(a)], a) {
+	if !outlivesStep(tries[tryKey(a)], a) {
 		delete(tries, tryKey(a))
 	}
 	for key, try := range tries {
@@ -199,9 +199,9 @@ func imageGone(err error) bool {
 	return errors.As(err, &ee) && ee.Cause == ring.CauseImagePull
 }
 
-// fail keeps one more failed try of a step on an instance, by its ID where it is
+// failTry keeps one more failed try of a step on an instance, by its ID where it is
 // known; it says whether the error is the one before.
-func fail(tries map[string]ring.Try, a ring.Action, instance string, err error, now time.Time) (same bool) {
+func failTry(tries map[string]ring.Try, a ring.Action, instance string, err error, now time.Time) (same bool) {
 	old := tries[tryKey(a)]
 	try := ring.Try{Kind: a.Kind, Version: a.Version, Name: a.Name, Asked: askedHow(a), N: 1, At: now, Err: err.Error()}
 	var ee *ring.EngineError
@@ -214,7 +214,7 @@ func fail(tries map[string]ring.Try, a ring.Action, instance string, err error, 
 	if ee != nil {
 		try.Holder = ee.Holder
 	}
-	if again(old, a) {
+	if sameTry(old, a) {
 		try.N = old.N + 1
 		same = old.Err == try.Err
 		if ee == nil { // it says nothing of the name

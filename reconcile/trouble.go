@@ -21,16 +21,16 @@ const degradedFor = 2 * time.Minute
 // again is ready in between.
 const wellFor = degradedFor
 
-// trouble looks at the status that this turn came to. A host that is well costs
+// tellTroubles looks at the status that this turn came to. A host that is well costs
 // one walk over it and nothing else.
-func (t *decider) trouble() {
+func (t *decider) tellTroubles() {
 	for i := range t.overview.Sources {
 		st := &t.overview.Sources[i]
 		t.sourceTrouble(&t.Sources[i], st)
 		for j := range st.Apps {
 			a := &st.Apps[j]
 			if a.Refusal != nil {
-				t.troubled(ring.Trouble{What: ring.TroubleApp, Subject: a.Name, Source: st.Name, Commit: a.Refusal.Commit, Reason: a.Refusal.Says, Told: true})
+				t.beginTrouble(ring.Trouble{What: ring.TroubleApp, Subject: a.Name, Source: st.Name, Commit: a.Refusal.Commit, Reason: a.Refusal.Says, Told: true})
 			}
 			for k := range a.Services {
 				t.serviceTrouble(st, a, k)
@@ -38,28 +38,28 @@ func (t *decider) trouble() {
 		}
 	}
 	for _, key := range sortedKeys(t.Facts.Troubles) {
-		t.recovered(t.Facts.Troubles[key])
+		t.endTrouble(t.Facts.Troubles[key])
 	}
 }
 
 func (t *decider) sourceTrouble(src *Source, st *ring.SourceStatus) {
 	if r := st.Refusal; r != nil {
-		t.troubled(ring.Trouble{What: ring.TroubleSource, Subject: st.Name, Source: st.Name, Commit: r.Commit, Reason: r.Says, Told: true})
+		t.beginTrouble(ring.Trouble{What: ring.TroubleSource, Subject: st.Name, Source: st.Name, Commit: r.Commit, Reason: r.Says, Told: true})
 	}
 	if st.Condition(ring.ConditionStale) != nil {
-		t.troubled(ring.Trouble{
+		t.beginTrouble(ring.Trouble{
 			What: ring.TroubleStale, Subject: st.Name, Source: st.Name, Told: true,
 			Reason: cmp.Or(src.Reason, "the remote does not answer") + "; last reached " + reachedSays(src.Reached),
 		})
 	}
 	if old := st.Condition(ring.ConditionOld); old != nil {
-		t.troubled(ring.Trouble{What: ring.TroubleOld, Subject: st.Name, Source: st.Name, Commit: old.Commit, Reason: old.Reason, Told: true})
+		t.beginTrouble(ring.Trouble{What: ring.TroubleOld, Subject: st.Name, Source: st.Name, Commit: old.Commit, Reason: old.Reason, Told: true})
 	}
 }
 
-// silent is since when the remote does not answer, as far as this process looked;
+// silentSince is since when the remote does not answer, as far as this process looked;
 // zero where nobody can say.
-func (s *Source) silent(awake time.Time) time.Time { return latest(s.Reached, awake) }
+func (s *Source) silentSince(awake time.Time) time.Time { return laterOf(s.Reached, awake) }
 
 func reachedSays(at time.Time) string {
 	if at.IsZero() {
@@ -84,7 +84,7 @@ func (t *decider) serviceTrouble(st *ring.SourceStatus, a *ring.AppStatus, i int
 		return
 	}
 	tr.Subject = string(ring.ID(a.Name, s.Name))
-	t.troubled(tr)
+	t.beginTrouble(tr)
 }
 
 // workerTrouble is of a service: its rollout's, and what the version that serves has
@@ -96,32 +96,32 @@ func (t *decider) workerTrouble(tr ring.Trouble, a *ring.AppStatus, i int) {
 		return // it is well
 	}
 	tr.Subject = string(ring.ID(a.Name, s.Name))
-	t.lacks(tr, v, s)
+	t.rememberLacking(tr, v, s)
 	if failed {
 		of := tr
 		of.What, of.Commit, of.Reason, of.Told = ring.TroubleRollout, s.Rollout.Commit, s.Rollout.Reason, true
-		t.troubled(of)
+		t.beginTrouble(of)
 	}
-	why := standing(s)
+	why := standingReason(s)
 	if why == "" && (failed || s.Phase != ring.PhaseDegraded) {
 		return
 	}
 	tr.What, tr.Reason, tr.Told = ring.TroubleService, cmp.Or(why, s.Reason), why != ""
-	t.troubled(tr)
+	t.beginTrouble(tr)
 }
 
-// jobFailing says that the last run of a job failed.
+// jobFailing reports whether the last run of a job failed.
 func jobFailing(s *ring.ServiceStatus) bool {
 	return s.Kind == ring.JobK && s.Phase == ring.PhaseFailed || s.LastRun != nil && s.LastRun.State == jobFailed
 }
 
-// rolloutFailed says that a version was judged, and does not serve.
+// rolloutFailed reports whether a version was judged, and does not serve.
 func rolloutFailed(v *service, s *ring.ServiceStatus) bool {
-	return s.Rollout != nil && s.Rollout.Phase != ring.RolloutProgressing && v != nil && (v.failed != nil || v.spoiled != nil)
+	return s.Rollout != nil && s.Rollout.Phase != ring.RolloutProgressing && v != nil && (v.failed != nil || v.filesFailed != nil)
 }
 
-// standing is why a service is in trouble whatever its phase; "" when it is not.
-func standing(s *ring.ServiceStatus) string {
+// standingReason is why a service is in trouble whatever its phase; "" when it is not.
+func standingReason(s *ring.ServiceStatus) string {
 	for i := range s.Conditions {
 		if c := &s.Conditions[i]; c.Type == ring.ConditionCrashLooping || c.Type == ring.ConditionContested {
 			return c.Reason
@@ -130,24 +130,24 @@ func standing(s *ring.ServiceStatus) string {
 	return ""
 }
 
-// troubled remembers what is in trouble, and tells its beginning where nothing
+// beginTrouble remembers what is in trouble, and tells its beginning where nothing
 // else does.
-func (t *decider) troubled(tr ring.Trouble) {
+func (t *decider) beginTrouble(tr ring.Trouble) {
 	old, known := t.Facts.Troubles[ring.TroubleKey(tr.What, tr.Subject)]
 	if !known {
 		tr.Since = t.now
-		t.set(tr)
+		t.setFact(tr)
 		if tr.What == ring.TroubleStale {
-			t.event(ring.Event{Kind: ring.SourceStale, Source: tr.Source, Reason: tr.Reason})
+			t.addEvent(ring.Event{Kind: ring.SourceStale, Source: tr.Source, Reason: tr.Reason})
 		}
 		if tr.What == ring.TroubleOld {
-			t.event(ring.Event{Kind: ring.SourceOld, Source: tr.Source, Commit: tr.Commit, Reason: tr.Reason})
+			t.addEvent(ring.Event{Kind: ring.SourceOld, Source: tr.Source, Commit: tr.Commit, Reason: tr.Reason})
 		}
 		return
 	}
 	if old.Source != tr.Source { // the app is another source's now, and no better for it
 		old.Source = tr.Source
-		t.set(old)
+		t.setFact(old)
 	}
 	if old.Told {
 		return
@@ -156,19 +156,19 @@ func (t *decider) troubled(tr ring.Trouble) {
 		return
 	}
 	old.Told, old.Commit, old.Reason, old.Code = true, tr.Commit, tr.Reason, tr.Code
-	t.set(old)
+	t.setFact(old)
 	if !tr.Told { // else a crash or hands of others told it
-		t.event(t.troubleEvent(ring.AppIsDegraded, old, tr.Reason))
+		t.addEvent(t.troubleEvent(ring.AppIsDegraded, old, tr.Reason))
 	}
 }
 
-// recovered tells the end of what is over, and forgets it.
-func (t *decider) recovered(tr ring.Trouble) {
-	says, over := t.over(tr)
+// endTrouble tells the end of what is over, and forgets it.
+func (t *decider) endTrouble(tr ring.Trouble) {
+	says, over := t.troubleOver(tr)
 	if !over {
 		return
 	}
-	t.set(ring.Forget{Table: "trouble", Key: ring.TroubleKey(tr.What, tr.Subject)})
+	t.setFact(ring.Forget{Table: "trouble", Key: ring.TroubleKey(tr.What, tr.Subject)})
 	if !tr.Told || says == "" {
 		return
 	}
@@ -177,7 +177,7 @@ func (t *decider) recovered(tr ring.Trouble) {
 		ring.TroubleSource: ring.SourceRecovered, ring.TroubleStale: ring.SourceRecovered,
 		ring.TroubleService: ring.AppRecovered, ring.TroubleApp: ring.AppRecovered, ring.TroubleOld: ring.SourceRenewed,
 	}[tr.What]
-	t.event(t.troubleEvent(kind, tr, say("%s, which ends what began %s: %s", says, clock(tr.Since), tr.Reason)))
+	t.addEvent(t.troubleEvent(kind, tr, say("%s, which ends what began %s: %s", says, clock(tr.Since), tr.Reason)))
 }
 
 func (t *Pass) troubleEvent(kind string, tr ring.Trouble, says string) ring.Event {
@@ -198,29 +198,29 @@ func (t *Pass) troubleEvent(kind string, tr ring.Trouble, says string) ring.Even
 	return e
 }
 
-// over says that a trouble ended, and what there is instead; "" where that is of
+// troubleOver reports whether a trouble ended, and what there is instead; "" where that is of
 // nobody's interest.
-func (t *decider) over(tr ring.Trouble) (says string, over bool) {
-	src := t.source(tr.Source)
+func (t *decider) troubleOver(tr ring.Trouble) (says string, over bool) {
+	src := t.sourceNamed(tr.Source)
 	if src == nil {
 		return "", true // followed no more
 	}
 	switch tr.What {
 	case ring.TroubleStale:
-		from := src.silent(t.Awake)
+		from := src.silentSince(t.Awake)
 		return "the remote answers again", !src.Reached.IsZero() && !src.Reached.Before(tr.Since) && t.now.Sub(from) <= src.FreshFor
 	case ring.TroubleOld:
 		switch {
 		case src.MaxAge <= 0:
 			return "max_age is not set any more", true
-		case src.oldAt().IsZero() || src.old(t.wall()) != nil:
+		case src.oldAt().IsZero() || src.oldCondition(t.wallClock()) != nil:
 			return "", false
 		case src.Commit.SHA != tr.Commit:
 			return say("commit %s is trusted", src.Commit.SHA.Short()), true
-		case t.wall().Before(tr.Since):
+		case t.wallClock().Before(tr.Since):
 			return "", false // the clock went back, and no commit came
 		}
-		return say("max_age is %s now", days(src.MaxAge)), true
+		return say("max_age is %s now", daysSays(src.MaxAge)), true
 	case ring.TroubleSource:
 		n := src.Next
 		if src.Refusal != nil || n == nil || n.Refusal != nil || src.Tip != n.Commit {
@@ -239,7 +239,7 @@ func (t *Pass) appOver(src *Source, tr ring.Trouble) (string, bool) {
 	if src.Next == nil || src.Next.Refusal != nil {
 		return "", false
 	}
-	if t.refusal(src, tr.Subject) != nil {
+	if t.appRefusal(src, tr.Subject) != nil {
 		return "", false
 	}
 	f, ok := t.Facts.Apps[tr.Subject]
@@ -253,7 +253,7 @@ func (t *Pass) appOver(src *Source, tr ring.Trouble) (string, bool) {
 }
 
 func (t *decider) serviceOver(tr ring.Trouble) (string, bool) {
-	s := t.shown(tr)
+	s := t.serviceShown(tr)
 	if s == nil || s.Phase == ring.PhaseRemoving {
 		return "it is no longer in the plan", true
 	}
@@ -273,32 +273,32 @@ func (t *decider) serviceOver(tr ring.Trouble) (string, bool) {
 	if s.Rollout != nil {
 		says = "well again with the version that was kept"
 	}
-	return says, t.lasts(tr, s.Phase == ring.PhaseReady && standing(s) == "")
+	return says, t.wellForLong(tr, s.Phase == ring.PhaseReady && standingReason(s) == "")
 }
 
-// lasts says that a service is well, and has been for as long as it takes. A trouble
+// wellForLong reports whether a service is well, and has been for as long as it takes. A trouble
 // that nobody was told of is over at once.
-func (t *decider) lasts(tr ring.Trouble, well bool) bool {
+func (t *decider) wellForLong(tr ring.Trouble, well bool) bool {
 	switch {
 	case !tr.Told:
 		return well
 	case !well && !tr.Well.IsZero():
 		tr.Well = time.Time{}
-		t.set(tr)
+		t.setFact(tr)
 	case well && tr.Well.IsZero():
 		tr.Well = t.now
-		t.set(tr)
-		t.wake(t.now.Add(wellFor))
+		t.setFact(tr)
+		t.wakeBy(t.now.Add(wellFor))
 	case well && t.now.Sub(tr.Well) < wellFor:
-		t.wake(tr.Well.Add(wellFor))
+		t.wakeBy(tr.Well.Add(wellFor))
 	case well:
 		return true
 	}
 	return false
 }
 
-// shown is a service as the status has it; nil when it has not.
-func (t *Pass) shown(tr ring.Trouble) *ring.ServiceStatus {
+// serviceShown is a service as the status has it; nil when it has not.
+func (t *Pass) serviceShown(tr ring.Trouble) *ring.ServiceStatus {
 	app, service, _ := strings.Cut(tr.Subject, "/")
 	for i := range t.overview.Sources {
 		st := &t.overview.Sources[i]

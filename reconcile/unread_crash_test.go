@@ -84,7 +84,7 @@ func TestLoopTriesALogOnceMoreThatCouldNotBeRead(t *testing.T) {
 func TestACrashSaysThatItsLogWasNotRead(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	crash := ring.Crash{ID: "shop/web", Instance: "id1", At: now, ExitCode: 1, Reason: "exited with code 1"}
-	crash.Signature = signature(crash)
+	crash.Signature = signatureOf(crash)
 	a := ring.Action{Kind: ring.DoLog, Record: crash, Lines: ring.CrashLogLines, From: now.Add(-time.Hour), Over: now.Add(lastWordsLate)}
 	failed := crash
 	failed.NotRead = "no answer"
@@ -103,7 +103,7 @@ func TestACrashSaysThatItsLogWasNotRead(t *testing.T) {
 	require.Equal(t, []any{failed, a.From, a.Over}, []any{again.Record, again.From, again.To})
 	read := crash
 	read.Log = []string{"no such table"}
-	read.Signature = signature(read)
+	read.Signature = signatureOf(read)
 	forget := ring.Forget{Table: "unread", Key: "crash id1"}
 	for says, c := range map[string]struct {
 		log  []string

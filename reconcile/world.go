@@ -99,8 +99,8 @@ const (
 	ApplyCommit  = "commit"  // all apps of a commit or none
 )
 
-// fresh reports whether the source was reached lately enough (docs/design/rollout.md#one-look).
-func (s *Source) fresh(now time.Time) bool {
+// isFresh reports whether the source was reached lately enough (docs/design/rollout.md#one-look).
+func (s *Source) isFresh(now time.Time) bool {
 	return !s.Reached.IsZero() && now.Sub(s.Reached) <= s.FreshFor
 }
 

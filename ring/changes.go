@@ -45,7 +45,7 @@ type Move struct {
 	Reason  string    `json:"reason,omitempty"`
 }
 
-// On says that it goes on: what is paused or restored waits for a person or a commit.
+// On reports whether it goes on: what is paused or restored waits for a person or a commit.
 func (m *Move) On() bool { return m.Phase != RolloutPaused && m.Phase != RolloutIsRestored }
 
 // AppChanges is what one app would see.
@@ -108,7 +108,7 @@ type ValueChange struct {
 	To   string `json:"to"`
 }
 
-// Empty says that there is nothing to do: every service is a no-op and nothing
+// Empty reports whether there is nothing to do: every service is a no-op and nothing
 // is refused or awaited.
 func (c *Changes) Empty() bool {
 	if len(c.Refusals) > 0 || c.Awaiting != "" {

@@ -24,7 +24,7 @@ type Cron struct {
 	Job Job `json:"job"`
 }
 
-// Ends says that an instance of the kind is a run, which comes to its end.
+// Ends reports whether an instance of the kind is a run, which comes to its end.
 func (k Kind) Ends() bool { return k == JobK || k == CronK }
 
 // Words are the schedule and its zone in one.

@@ -54,14 +54,14 @@ func (s *Service) LiveVersion() Version {
 	return s.Version + liveMark + Version(hash(body)[:8])
 }
 
-// Of says that a and b are of one version, whatever is reloaded in place with it.
+// Of reports whether a and b are of one version, whatever is reloaded in place with it.
 func (v Version) Of(o Version) bool {
 	a, _, _ := strings.Cut(string(v), liveMark)
 	b, _, _ := strings.Cut(string(o), liveMark)
 	return a == b
 }
 
-// IsLive says that v is a LiveVersion.
+// IsLive reports whether v is a LiveVersion.
 func (v Version) IsLive() bool { return strings.Contains(string(v), liveMark) }
 
 // LiveFolder is the name of the folder that holds the live folders of one
@@ -93,7 +93,7 @@ type Loaded struct {
 // Row is by container ID.
 func (f Loaded) Row() (string, string) { return "loaded", f.Instance }
 
-// Has says that the instance took over what r wants and nothing else is on its way.
+// Has reports whether the instance took over what r wants and nothing else is on its way.
 func (f Loaded) Has(r *Reload) bool {
 	return f.Next == nil && maps.Equal(f.Live, r.Content())
 }

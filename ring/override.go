@@ -51,7 +51,7 @@ func OverrideKey(k OverrideKind, target string) string { return string(k) + " " 
 // Row is by kind and target.
 func (f OverrideRow) Row() (string, string) { return "override", OverrideKey(f.Kind, f.Target) }
 
-// Stands says that it has not ended.
+// Stands reports whether it has not ended.
 func (f OverrideRow) Stands(now time.Time) bool { return f.Until.IsZero() || now.Before(f.Until) }
 
 // Mark is a person's "rollout restart": it is part of the version for as long
@@ -79,7 +79,7 @@ func PastKey(a *App) string {
 	return a.Name + "@" + hash(parts)[:16]
 }
 
-// SamePast says that two plans of one app have one PastKey.
+// SamePast reports whether two plans of one app have one PastKey.
 func SamePast(a, b *App) bool {
 	if a.Written != b.Written || len(a.Services) != len(b.Services) {
 		return false
@@ -135,7 +135,7 @@ type EndedBy struct {
 	Hand     string    `json:"hand"`     // as in Instance
 }
 
-// Equal says that two are the same.
+// Equal reports whether two are the same.
 func (e EndedBy) Equal(o EndedBy) bool {
 	return e.Instance == o.Instance && e.At.Equal(o.At) && e.Hand == o.Hand
 }

@@ -335,10 +335,10 @@ func (s *Spec) alone() string {
 	return ""
 }
 
-// Gated says whether readiness of an instance is probed at all.
+// Gated reports whether readiness of an instance is probed at all.
 func (s *Service) Gated() bool { return Gated(s.Checks) }
 
-// Gated says that one of checks is about more than liveness.
+// Gated reports whether one of checks is about more than liveness.
 func Gated(checks []Check) bool {
 	for i := range checks { // they are large
 		if checks[i].For != Liveness {

@@ -14,7 +14,7 @@ type Port struct {
 	Protocol  string `json:"protocol"` // tcp, udp, sctp
 }
 
-// Clashes says that the host has what both publish once only: one port of one
+// Clashes reports whether the host has what both publish once only: one port of one
 // protocol, on one address or on all of them and one. The two families have their
 // ports apart, and no address at all is all of both. A port that the engine chooses
 // is a free one.

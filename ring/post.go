@@ -10,13 +10,13 @@ const (
 	PostTrouble    = "trouble"    // error of this host's own, which passes
 )
 
-// Open says that more is to come: what is told is not the outcome.
+// Open reports whether more is to come: what is told is not the outcome.
 func (f Post) Open() bool { return f.State == PostPending || f.Phase == PostTrouble }
 
 // Says is what a reader of the forge would see, to tell posts apart.
 func (f Post) Says() string { return f.State + " " + f.Phase + " " + f.Description }
 
-// Same says that a reader of the forge would see no difference.
+// Same reports whether a reader of the forge would see no difference.
 func (f Post) Same(o Post) bool {
 	return f.State == o.State && f.Phase == o.Phase && f.Description == o.Description
 }

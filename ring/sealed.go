@@ -50,7 +50,7 @@ func Open(text string, reveal func(Sealed) (string, error)) (string, error) {
 	}
 }
 
-// HasSealed says that text holds a sealed value.
+// HasSealed reports whether text holds a sealed value.
 func HasSealed(text string) bool { return strings.Contains(text, SealMark) }
 
 func parseSealed(token string) (Sealed, error) {

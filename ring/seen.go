@@ -97,7 +97,7 @@ type Unheard struct {
 // DataRootMark stands for the host's data root where only the host knows that.
 const DataRootMark = "<data_root>"
 
-// Live says that the container holds its slot: it runs or is about to.
+// Live reports whether the container holds its slot: it runs or is about to.
 func (in *Instance) Live() bool {
 	switch in.State {
 	case StateRunning, StateRestarting, StatePaused:
@@ -106,7 +106,7 @@ func (in *Instance) Live() bool {
 	return false
 }
 
-// Ended says that it ran and does not run now.
+// Ended reports whether it ran and does not run now.
 func (in *Instance) Ended() bool {
 	return in.State == StateExited || in.State == StateDead
 }

@@ -128,7 +128,7 @@ type Mount struct {
 	Rest        string `json:"rest,omitempty"`        // live: the hash of those of its files that are not reloaded in place; "" for none
 }
 
-// Outlives says whether what the instance writes there outlives it: two
+// Outlives reports whether what the instance writes there outlives it: two
 // instances with such a mount must not run at once (I18).
 func (m Mount) Outlives() bool {
 	switch m.Kind {
@@ -256,7 +256,7 @@ type Healthcheck struct {
 	StartInterval time.Duration `json:"start_interval,omitempty"`
 }
 
-// Disabled says that Compose turned the image's own check off.
+// Disabled reports whether Compose turned the image's own check off.
 func (h *Healthcheck) Disabled() bool {
 	return h != nil && len(h.Test) == 1 && h.Test[0] == "NONE"
 }

@@ -284,7 +284,7 @@ type Override struct {
 	Commit   SHA  `json:"commit,omitempty"`
 }
 
-// Undoing says that an undo is being carried out: the source is held, because its newest
+// Undoing reports whether an undo is being carried out: the source is held, because its newest
 // commit waits, and the earlier plan is not there yet.
 func (s *SourceStatus) Undoing(overrides []Override) bool {
 	for _, a := range s.Apps {

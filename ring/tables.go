@@ -80,7 +80,7 @@ func named(name string) table {
 // Tables are the names of the tables of Facts, sorted.
 func Tables() []string { return slices.Sorted(maps.Keys(tables)) }
 
-// IsTable says that Facts have a table of that name.
+// IsTable reports whether Facts have a table of that name.
 func IsTable(name string) bool { _, ok := tables[name]; return ok }
 
 // NewFacts has every map made.

@@ -35,7 +35,7 @@ const (
 	ByLabels       = "labels of containers"
 )
 
-// FirstUse says that all trust in the source rests on the first tip that was seen.
+// FirstUse reports whether all trust in the source rests on the first tip that was seen.
 func (a Anchor) FirstUse() bool { return a.SHA != "" && a.Began.How == ByFirstUse }
 
 // TrustState is whom a source trusts and up to where; GET /v1/trust.

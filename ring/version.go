@@ -123,7 +123,7 @@ func (n Network) Definition() string {
 	return hash(n)[:8]
 }
 
-// IsDefault says that a network is the one that every app has, and that nothing is said
+// IsDefault reports whether a network is the one that every app has, and that nothing is said
 // of it.
 func (n *Network) IsDefault() bool {
 	return n.Key == defaultNetwork.Key && !n.Internal && !n.IPv6 && n.Driver == "" && n.External == "" && n.Name == "" && n.IPAMDriver == "" &&
@@ -152,7 +152,7 @@ func ContainerName(app, service string, slot int, v Version) string {
 	return app + "-" + service + "-" + strconv.Itoa(slot) + "-" + v.Short()
 }
 
-// IsContainerName says that a name is the one that ContainerName gives. Every instance
+// IsContainerName reports whether a name is the one that ContainerName gives. Every instance
 // is asked at every look, so it is put together where nothing is left of it.
 func IsContainerName(name, app, service string, slot int, v Version) bool {
 	var room [128]byte

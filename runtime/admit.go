@@ -270,7 +270,7 @@ func (b beside) network(a ring.Action, n networkUse) []*ring.Refusal {
 	return one(r)
 }
 
-// hadNetwork says that the app in force is on a network already.
+// hadNetwork reports whether the app in force is on a network already.
 func hadNetwork(was *ring.App, name string) bool {
 	return was != nil && slices.ContainsFunc(joinedNetworks(was), func(n networkUse) bool {
 		return n.EngineName(was.Name) == name
@@ -482,7 +482,7 @@ func (b beside) foldersOf(a ring.Action, p project) []folderPair {
 	return out
 }
 
-// inForce says that the app in force has this data folder: what it holds,
+// inForce reports whether the app in force has this data folder: what it holds,
 // nothing included, is ours.
 func inForce(a ring.Action, root, folder string) bool {
 	if a.Was == nil {

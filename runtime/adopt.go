@@ -325,7 +325,7 @@ func cutPath(full, rel string) (root string, ok bool) {
 	}
 }
 
-// sameFile says that two paths of the host are one folder, whatever names led there.
+// sameFile reports whether two paths of the host are one folder, whatever names led there.
 func sameFile(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
@@ -338,7 +338,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// linked says that a data folder is a symlink, which no instance is given.
+// linked reports whether a data folder is a symlink, which no instance is given.
 func linked(folder string) bool {
 	st, err := os.Lstat(folder)
 	return err == nil && st.Mode()&fs.ModeSymlink != 0

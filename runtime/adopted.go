@@ -24,7 +24,7 @@ func (d *Docker) adopts() map[string]bool {
 	return d.adopted
 }
 
-// own says that a container with these labels is for us to see and to change.
+// own reports whether a container with these labels is for us to see and to change.
 // One of another host's gitring never is.
 func (d *Docker) own(id string, labels map[string]string) bool {
 	if host, ok := labels[labelHost]; ok {
@@ -53,5 +53,5 @@ func (d *Docker) listed(ctx context.Context, e engine) ([]container.Summary, err
 	return ours, nil
 }
 
-// about says that an event is about a container of ours, or an adopted one.
+// about reports whether an event is about a container of ours, or an adopted one.
 func (d *Docker) about(m events.Message) bool { return d.own(m.Actor.ID, m.Actor.Attributes) }

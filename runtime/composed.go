@@ -11,7 +11,7 @@ type Composed struct {
 	Now string
 }
 
-// Is says that Compose would leave the container as it is, for a service with that hash.
+// Is reports whether Compose would leave the container as it is, for a service with that hash.
 func (c Composed) Is(hash string) bool { return c.Hash == hash && c.Image != "" && c.Image == c.Now }
 
 // Composed are our containers of an app, adopted ones among them; images are the

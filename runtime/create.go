@@ -362,7 +362,7 @@ func joinedBy(c container.InspectResponse) []join {
 	return js
 }
 
-// joined says that c is on the network that has this name now. An endpoint on
+// joined reports whether c is on the network that has this name now. An endpoint on
 // an earlier network of the name is taken off.
 func (d *Docker) joined(ctx context.Context, e engine, c container.InspectResponse, name string) (bool, error) {
 	if c.NetworkSettings == nil {

@@ -110,7 +110,7 @@ func (m meaning) fits(text string) bool {
 	return true
 }
 
-// away says that the engine did not answer, as opposed to having said no.
+// away reports whether the engine did not answer, as opposed to having said no.
 func away(err error) bool {
 	var nerr net.Error
 	return client.IsErrConnectionFailed(err) || cerrdefs.IsUnavailable(err) || errors.As(err, &nerr) ||

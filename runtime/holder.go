@@ -50,7 +50,7 @@ func (d *Docker) whose(ctx context.Context, e engine, a ring.Action) error {
 	return d.heldBy(a, a.Name, c)
 }
 
-// named says that a container was found by its name: the engine also takes the first
+// named reports whether a container was found by its name: the engine also takes the first
 // digits of an ID for it.
 func named(c container.InspectResponse, name string) bool {
 	return c.ContainerJSONBase != nil && c.Config != nil && strings.TrimPrefix(c.Name, "/") == name

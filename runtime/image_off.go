@@ -43,7 +43,7 @@ func byDigest(pin string) (string, error) {
 	return "", &ring.EngineError{Cause: ring.CauseConfig, Permanent: true, Err: fmt.Errorf("cannot remove image %q: it has no digest of a registry", pin)}
 }
 
-// ImageHere says that a pinned image is on this host. It asks no registry.
+// ImageHere reports whether a pinned image is on this host. It asks no registry.
 func (d *Docker) ImageHere(ctx context.Context, pin string) (bool, error) {
 	e, err := d.ready(ctx)
 	if err != nil {

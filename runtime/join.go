@@ -11,7 +11,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// apiBefore says that an API version is older than v.
+// apiBefore reports whether an API version is older than v.
 func apiBefore(api, v string) bool { return versions.LessThan(api, v) }
 
 // join puts the instance into the namespaces of the host and of other

@@ -61,7 +61,7 @@ func (d *Docker) keepLog(ctx context.Context, e engine, a ring.Action) (ring.Don
 }
 
 // secretsOf knows the values that an instance was given sealed: as they are now,
-// or, in its environment, as they were when it was made. It says whether these
+// or, in its environment, as they were when it was made. It reports whether these
 // are all.
 func (d *Docker) secretsOf(a ring.Action, c container.InspectResponse) (o *opener, all bool) {
 	o = d.opener()

@@ -30,7 +30,7 @@ func (d *Docker) keep(ctx context.Context, e engine, a ring.Action, p payload) e
 	return keepVolumes(ctx, e, a, p.Volumes)
 }
 
-// missing says that a path of the host is not there, as far as we can see it.
+// missing reports whether a path of the host is not there, as far as we can see it.
 func (d *Docker) missing(source string) bool {
 	d.mu.Lock()
 	seen := !d.inside

@@ -188,7 +188,7 @@ func socketAddr(s string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(addr.Unmap(), uint16(n)), ok
 }
 
-// inGroup says that the process of a folder of /proc stands in a container's control
+// inGroup reports whether the process of a folder of /proc stands in a container's control
 // group. The engine may count processes in another namespace, or on another host: then
 // the number is anybody's.
 func inGroup(dir, id string) bool {

@@ -264,7 +264,7 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// sameFiles says that two folders hold the same files, with the same bytes and modes.
+// sameFiles reports whether two folders hold the same files, with the same bytes and modes.
 func sameFiles(a, b string) (bool, error) {
 	x, err := filesIn(a)
 	if err != nil {

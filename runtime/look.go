@@ -82,7 +82,7 @@ func (c *cache) mark(id string) {
 	}
 }
 
-// has says that a look found the container to be this host's.
+// has reports whether a look found the container to be this host's.
 func (c *cache) has(id string) bool {
 	_, _, ok := c.name(id)
 	return ok
@@ -314,7 +314,7 @@ func due(list []container.Summary, before snapshot, now time.Time) map[string]bo
 	return ask
 }
 
-// fresh says that a container is one that we make at this moment.
+// fresh reports whether a container is one that we make at this moment.
 func fresh(c container.Summary) bool {
 	return ring.State(c.State) == ring.StateCreated || ring.State(c.State) == ring.StateRunning
 }

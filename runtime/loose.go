@@ -11,7 +11,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// unlabelled says that an app's volume is here and has no label that says whose it is.
+// unlabelled reports whether an app's volume is here and has no label that says whose it is.
 func unlabelled(app string, v volumeUse, here []*volume.Volume) bool {
 	name := v.EngineName(app)
 	i := slices.IndexFunc(here, func(x *volume.Volume) bool { return x.Name == name })

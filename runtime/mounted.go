@@ -48,7 +48,7 @@ func (d *Docker) Mounted(ctx context.Context) (map[string]bool, error) {
 	return hashes, nil
 }
 
-// vague says that a mount of the host's does not say what it mounts.
+// vague reports whether a mount of the host's does not say what it mounts.
 func vague(mounts []container.MountPoint) bool {
 	return slices.ContainsFunc(mounts, func(m container.MountPoint) bool { return m.Type == mount.TypeBind && m.Source == "" })
 }

@@ -62,7 +62,7 @@ type site struct {
 // newestAPI stands for an engine that can do all that payloads know of.
 const newestAPI = "1.51"
 
-// before says that the engine's API is older than v.
+// before reports whether the engine's API is older than v.
 func (s site) before(v string) bool { return apiBefore(s.api, v) }
 
 // containerPayload builds the payload of a create action. It errs when the

@@ -53,7 +53,7 @@ func (p platform) String() string {
 	return out
 }
 
-// is says that an image for p is one that was asked for as want: what is not
+// is reports whether an image for p is one that was asked for as want: what is not
 // said of either is not held against it. Which variants of a processor go
 // together the engine knows, and picks; nothing is refused for one.
 func (p platform) is(want platform) bool {
@@ -61,7 +61,7 @@ func (p platform) is(want platform) bool {
 	return same(p.os, want.os) && same(p.arch, want.arch)
 }
 
-// runsOn says that a machine executes p without help.
+// runsOn reports whether a machine executes p without help.
 func (p platform) runsOn(machine platform) bool {
 	less := smaller[machine.arch]
 	return p.is(machine) || less != "" && p.is(platform{os: machine.os, arch: less})
@@ -70,7 +70,7 @@ func (p platform) runsOn(machine platform) bool {
 // smaller is the 32-bit architecture that a 64-bit one executes too.
 var smaller = map[string]string{"amd64": "386", "arm64": "arm"}
 
-// fits says that an image for any of has can be had for a service: for what it
+// fits reports whether an image for any of has can be had for a service: for what it
 // asks, else for the machine. Nothing known is no reason against it.
 func fits(has []platform, asked, machine platform) bool {
 	if len(has) == 0 {

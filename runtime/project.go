@@ -22,7 +22,7 @@ type project struct {
 
 func (p project) all() []container.Summary { return slices.Concat(p.running, p.stopped) }
 
-// foreign says that a container is not this host's, nor given into our hands.
+// foreign reports whether a container is not this host's, nor given into our hands.
 func (b beside) foreign(c container.Summary) bool {
 	host, labelled := c.Labels[labelHost]
 	return host != b.host && (labelled || !b.adopted[c.ID])
@@ -54,7 +54,7 @@ func (b beside) project(name string) project {
 	return p
 }
 
-// evident says that a project of another name is what stands in the app's
+// evident reports whether a project of another name is what stands in the app's
 // folder. Its containers decide where there are any; without them, names do:
 // Compose calls a project after its folder unless it is told otherwise.
 func (b beside) evident(app *ring.App, p project) bool {
@@ -82,7 +82,7 @@ func (b beside) sameProject(app *ring.App, labels map[string]string, p project) 
 	return len(p.all()) == 0 && labels[labelHost] != "" && b.samePlace(app, labels) || b.evident(app, p)
 }
 
-// samePlace says that what has these labels was made from the app's Compose
+// samePlace reports whether what has these labels was made from the app's Compose
 // file: by us, with the same path in a commit of the same source; by Compose, from a
 // folder of that name, wherever the clone is. An app at the root has no folder to
 // compare. A source that is not followed any more may be this one under its former name.

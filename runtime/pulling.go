@@ -62,7 +62,7 @@ func pulled(body io.ReadCloser, tell func(*pulling)) error {
 	}
 }
 
-// noPlatform says that an index has nothing for what was asked.
+// noPlatform reports whether an index has nothing for what was asked.
 func noPlatform(err error) bool {
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, "no matching manifest for") || strings.Contains(text, "does not match the specified platform")

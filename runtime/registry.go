@@ -81,7 +81,7 @@ func limited(cannot, domain string, wait time.Duration) error {
 	}
 }
 
-// Fixed says that an image as written cannot move: it names a digest or an ID.
+// Fixed reports whether an image as written cannot move: it names a digest or an ID.
 func Fixed(image string) bool {
 	if imageID.MatchString(image) {
 		return true
@@ -142,7 +142,7 @@ func hostHint(err error, domain string) string {
 	return ""
 }
 
-// limits says that a registry wants fewer requests.
+// limits reports whether a registry wants fewer requests.
 func limits(err error) bool {
 	text := strings.ToLower(err.Error())
 	return strings.Contains(text, "toomanyrequests") || strings.Contains(text, "too many requests")

@@ -73,7 +73,7 @@ func uptime(status string) (least, most time.Duration, ok bool) {
 // slack is for the time between the engine's writing a status and our reading it.
 const slack = 2 * time.Second
 
-// restarted says that the status tells of a younger process than one that was
+// restarted reports whether the status tells of a younger process than one that was
 // up at since or before. It finds a restart by the engine itself where no event
 // told of it: the row is the same, only the uptime went back.
 func restarted(status string, since, now time.Time) bool {

@@ -143,7 +143,7 @@ func (o *opener) redact(text string) string {
 	return text
 }
 
-// know opens what can be opened of texts, for redact alone. It says whether
+// know opens what can be opened of texts, for redact alone. It reports whether
 // that was all.
 func (o *opener) know(texts []string) (all bool) {
 	all = true

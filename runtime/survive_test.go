@@ -32,7 +32,7 @@ type survived struct {
 	r    *rig
 }
 
-// told says that the engine's API is too old for key and that this was told;
+// told reports whether the engine's API is too old for key and that this was told;
 // then nothing is kept of it.
 func (s survived) told(t *testing.T, key, api string) bool {
 	v, err := s.r.Version(t.Context())

@@ -36,7 +36,7 @@ func portTaken(a ring.Action, err error) *ring.EngineError {
 	return nil
 }
 
-// namesPort says that a text has ":port", and no further digit.
+// namesPort reports whether a text has ":port", and no further digit.
 func namesPort(text, port string) bool {
 	for {
 		_, rest, ok := strings.Cut(text, ":"+port)

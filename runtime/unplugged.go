@@ -50,7 +50,7 @@ func (d *Docker) unplugs(ctx context.Context) (heard int) {
 	}
 }
 
-// runs says that a container is this host's, was live when it was looked at, and that no
+// runs reports whether a container is this host's, was live when it was looked at, and that no
 // step is at it: one that ends leaves its networks too.
 func (c *cache) runs(id string) bool {
 	c.mu.Lock()

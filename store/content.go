@@ -24,7 +24,7 @@ var hashName = regexp.MustCompile(`^[0-9a-f]{32,128}$`)
 // ContentDir is the folder that holds one folder per content, by hash.
 func (s *Store) ContentDir() string { return filepath.Join(s.dir, "content") }
 
-// HasContent says whether a content is here. It came whole; what a hand took out
+// HasContent reports whether a content is here. It came whole; what a hand took out
 // of it since, the next WriteContent puts back.
 func (s *Store) HasContent(hash string) bool {
 	if !hashName.MatchString(hash) {

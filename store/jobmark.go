@@ -227,7 +227,7 @@ func (s *Store) takeMarks(ctx context.Context) (notice string, err error) {
 	return fmt.Sprintf("%d job runs were taken from their mark files, the database did not have them so", taken), nil
 }
 
-// endOf says that the row has the end of the very run that the mark saw start:
+// endOf reports whether the row has the end of the very run that the mark saw start:
 // a record whose answer got lost put the mark back.
 func endOf(row, mark ring.JobRun) bool {
 	return mark.State == jobStarted && row.State != jobStarted && row.State != "" &&

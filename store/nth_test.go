@@ -197,7 +197,7 @@ func clone(w told) told {
 	return out
 }
 
-// day lives a day with a fault at operation n. It says whether the fault came.
+// day lives a day with a fault at operation n. It reports whether the fault came.
 func day(t *testing.T, n int, after bool) bool {
 	dir := filepath.Join(t.TempDir(), "state")
 	s := opened(t, dir)

@@ -100,7 +100,7 @@ func queue(r outboxRow, p ring.Post, contexts int, now time.Time) (outboxRow, bo
 	return r, true
 }
 
-// summary says whether a context is the host's own, gitring/<host>.
+// summary reports whether a context is the host's own, gitring/<host>.
 func summary(p ring.Post) bool {
 	_, deployment := p.Environment()
 	return !deployment && strings.Count(p.Context, "/") <= 1

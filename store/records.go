@@ -27,7 +27,7 @@ const (
 	keepRecords = 30 * 24 * time.Hour
 )
 
-// isRecord says that a table holds records.
+// isRecord reports whether a table holds records.
 func isRecord(table string) bool { return table == crashTable || table == runTable }
 
 // keep writes one record, and lets the oldest ones of its service go.

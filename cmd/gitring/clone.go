@@ -151,7 +151,7 @@ func (c *clone) commit(ctx context.Context, rev string) (ring.SHA, error) {
 	return ring.SHA(sha), nil
 }
 
-// has says that the commit is in the clone.
+// has reports whether the commit is in the clone.
 func (c *clone) has(ctx context.Context, sha ring.SHA) bool {
 	_, err := c.git(ctx, "cat-file", "-e", string(sha)+"^{commit}")
 	return err == nil

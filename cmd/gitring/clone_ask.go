@@ -54,7 +54,7 @@ func (c *clone) passes(ctx context.Context, trust *gitsync.Trust, anchor, sha ri
 	return nil, refusal
 }
 
-// person says that somebody can be asked.
+// person reports whether somebody can be asked.
 func (g *globals) person() bool {
 	in, ok := g.in.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd()))

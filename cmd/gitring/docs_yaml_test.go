@@ -70,7 +70,7 @@ func blocksOf(page string) (all []string) {
 	return all
 }
 
-// isConfig says whether all keys are the daemon's, and one tells it from other files.
+// isConfig reports whether all keys are the daemon's, and one tells it from other files.
 func isConfig(block map[string]any) bool {
 	known := config.KnownKeys("Config")
 	for key := range maps.Keys(block) {

@@ -124,7 +124,7 @@ func (in *initial) next(ctx context.Context) {
 	add("refuse bad pushes here: gitring init --hook --config %s", o.Config)
 }
 
-// seen says that the remote has a commit, as far as was fetched.
+// seen reports whether the remote has a commit, as far as was fetched.
 func (in *initial) seen(ctx context.Context, sha ring.SHA) bool {
 	if sha == "" {
 		return true

@@ -34,7 +34,7 @@ func (k signingKey) format() string {
 	return "ssh"
 }
 
-// onSecurityKey says that a signature needs a touch.
+// onSecurityKey reports whether a signature needs a touch.
 func (k signingKey) onSecurityKey() bool { return strings.HasPrefix(k.public, "sk-") }
 
 var fingerprint = regexp.MustCompile(`^(0x)?([0-9A-Fa-f]{16}|[0-9A-Fa-f]{40})$`)

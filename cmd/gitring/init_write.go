@@ -122,7 +122,7 @@ func (in *initial) unintroduced() string {
 	return bare.config()
 }
 
-// listed says that a file of signers has the key already.
+// listed reports whether a file of signers has the key already.
 func (in *initial) listed(b []byte) bool {
 	if in.out.key.openPGP {
 		return bytes.Contains(b, bytes.TrimSpace([]byte(in.out.key.public)))

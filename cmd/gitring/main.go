@@ -86,7 +86,7 @@ func terminalWidth(to io.Writer) int {
 	return w
 }
 
-// colors says whether a person wants colours on a terminal (no-color.org).
+// colors reports whether a person wants colours on a terminal (no-color.org).
 func (g *globals) colors() bool {
 	return !g.noColor && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

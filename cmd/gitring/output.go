@@ -23,7 +23,7 @@ func (g *globals) checkOutput(cmd *cobra.Command) error {
 	return nil
 }
 
-// machine says whether results are for programs.
+// machine reports whether results are for programs.
 func (g *globals) machine() bool { return g.output == "json" || g.output == "yaml" }
 
 // encode writes v for programs: indented JSON, or the same as YAML.

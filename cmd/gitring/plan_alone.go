@@ -11,7 +11,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// nobodyThere says that no daemon serves this host, or none is running. One
+// nobodyThere reports whether no daemon serves this host, or none is running. One
 // that may not be asked is there.
 func nobodyThere(err error) bool {
 	var away *api.ErrUnreachable

@@ -309,7 +309,7 @@ func (b *back) spec() string {
 	return ":(top,literal)" + b.path
 }
 
-// same says that the folder is now as it was at a commit.
+// same reports whether the folder is now as it was at a commit.
 func (b *back) same(ctx context.Context, sha ring.SHA) bool {
 	_, err := b.git(ctx, "diff", "--quiet", string(sha), string(b.head), "--", b.spec())
 	return err == nil

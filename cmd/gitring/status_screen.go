@@ -115,7 +115,7 @@ func nextToldBelow(src ring.SourceStatus) bool {
 	})
 }
 
-// toldBelow says that the reason of a source is the sentence of something that
+// toldBelow reports whether the reason of a source is the sentence of something that
 // is shown with it: its refusal, its next commit, an app or a service.
 func toldBelow(src ring.SourceStatus) bool {
 	if src.Refusal != nil && src.Refusal.Says == src.Reason || src.Next != nil && src.Next.Reason == src.Reason {
@@ -299,7 +299,7 @@ func showRollout(s *screen, p place, now time.Time) {
 		word{phase + wording.When(phase != "" && why != "", ":"), rolloutHue(r.Phase)}, w(why+wording.When(why != "" && since != "", ",")), w(since))
 }
 
-// working says that a service is on its way to what its plan asks.
+// working reports whether a service is on its way to what its plan asks.
 func working(p ring.Phase) bool { return p == ring.PhasePending || p == ring.PhaseProgressing }
 
 // conditionSays is "CrashLooping", and "not Available" of what should hold.

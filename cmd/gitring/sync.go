@@ -163,7 +163,7 @@ func showUnwell(s *screen, app string, sv ring.ServiceStatus) {
 	}
 }
 
-// atEnd says that a service is where its plan wants it.
+// atEnd reports whether a service is where its plan wants it.
 func atEnd(sv ring.ServiceStatus) bool {
 	return sv.Rollout == nil && (sv.Phase == ring.PhaseReady || sv.Phase == ring.PhaseCompleted)
 }

@@ -144,7 +144,7 @@ func (d *daemon) approve(ctx context.Context, p api.Peer, r api.ApproveRequest) 
 	return err
 }
 
-// awaits says that the plan of a commit waits for a yes: the journal shall not
+// awaits reports whether the plan of a commit waits for a yes: the journal shall not
 // hold one that nobody asked for. The source's sync does not tell: a newer tip
 // may be refused meanwhile.
 func awaits(st *ring.Status, commit ring.SHA) bool {
@@ -230,7 +230,7 @@ func foundOut(c *ring.Changes, src *ring.SourceStatus) {
 	}
 }
 
-// isChange says that a move is a change of the plan already: it begins at this moment.
+// isChange reports whether a move is a change of the plan already: it begins at this moment.
 func isChange(c *ring.Changes, m *ring.Move) bool {
 	for i := range c.Apps {
 		for _, s := range c.Apps[i].Services {

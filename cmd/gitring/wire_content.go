@@ -95,7 +95,7 @@ func (s *shelf) mend(ctx context.Context, source string, read func(ctx context.C
 	return errors.Join(all...)
 }
 
-// there says that an instance with this mount can be created. What is missing
+// there reports whether an instance with this mount can be created. What is missing
 // deeper inside a folder only its commit knows.
 func (s *shelf) there(m ring.Mount) bool {
 	_, err := os.Lstat(filepath.Join(s.store.ContentDir(), m.Source, m.File))

@@ -28,7 +28,7 @@ func (d *daemon) crashes(ctx context.Context, q api.CrashQuery) ([]api.CrashGrou
 	return api.GroupCrashes(all, q.Logs), nil
 }
 
-// here says that the status tells of an app, or of a service of it.
+// here reports whether the status tells of an app, or of a service of it.
 func (d *daemon) here(app, service string) bool {
 	st, _ := d.loop.Status()
 	for _, src := range st.Sources {

@@ -100,7 +100,7 @@ func (d *daemon) handback(ctx context.Context, w *reconcile.World, app *ring.App
 	return h, nil
 }
 
-// alone says that an app is read the same where nothing of the commit is there
+// alone reports whether an app is read the same where nothing of the commit is there
 // but its own folder: then that is all that Compose needs.
 func (f *follower) alone(c *ring.Commit, v hostValues, all *manifest.Reading, app *ring.App) bool {
 	only := *c

@@ -57,7 +57,7 @@ func (d *daemon) outbox(ctx context.Context) ([]ring.Unsaid, error) {
 	return all, err
 }
 
-// tells says that somebody whom the configuration names is to be told.
+// tells reports whether somebody whom the configuration names is to be told.
 func (d *daemon) tells(u ring.Unsaid) bool {
 	if u.Commit != "" { // a status
 		_, speaks := d.forges[u.To]
