@@ -70,7 +70,7 @@ func (d *DataHost) keepApp(plan *ring.Plan, app *ring.App, old *holding, refused
 	if !ok || f.Leaving || old.app == app.Name || refused[old.app] != nil {
 		return
 	}
-	if !slices.ContainsFunc(holdingsOf(&f.App, d.Root), func(h holding) bool { return h.name == old.name }) {
+	if !d.hasInForce(old.app, old.name) {
 		return // it gave it up before
 	}
 	r := refused[app.Name]
@@ -84,29 +84,42 @@ func (d *DataHost) keepApp(plan *ring.Plan, app *ring.App, old *holding, refused
 	plan.Refuse(old.app, &stays, f.App)
 }
 
-// refuseTwice refuses who takes over what another app of the plan has: two would write it. Who has
-// it in force keeps it.
+// refuseTwice refuses who would write what another app of the plan has, where one of them takes it
+// over. Who has it in force keeps it; where nobody does, it is for the app whose it was.
 func (d *DataHost) refuseTwice(plan *ring.Plan) map[string]*ring.Refusal {
 	refused := map[string]*ring.Refusal{}
 	planned := d.plannedApps(plan)
+	taken := map[string]bool{} // what one of the plan takes over
+	for i := range plan.Apps {
+		for _, h := range holdingsOf(&plan.Apps[i], d.Root) {
+			taken[h.name] = taken[h.name] || takesOver(&plan.Apps[i], &h)
+		}
+	}
 	for i := range plan.Apps {
 		app := &plan.Apps[i]
-		f := d.InForce[app.Name]
 		for _, h := range holdingsOf(app, d.Root) {
 			other := slices.IndexFunc(planned[h.name], func(name string) bool { return name != app.Name })
-			if other < 0 || !takesOver(app, &h) || refused[app.Name] != nil ||
-				!f.Leaving && slices.ContainsFunc(holdingsOf(&f.App, d.Root), func(o holding) bool { return o.name == h.name }) {
+			if other < 0 || !taken[h.name] || refused[app.Name] != nil || d.hasInForce(app.Name, h.name) {
 				continue
 			}
 			name := planned[h.name][other]
+			if !takesOver(app, &h) && !slices.ContainsFunc(planned[h.name], func(name string) bool { return d.hasInForce(name, h.name) }) {
+				continue
+			}
 			refused[app.Name] = &ring.Refusal{
 				Code: ring.Conflict, Commit: plan.Commit, App: app.Name, File: h.place.File, Line: h.place.Line,
-				Says: say("%s is taken over by app %s, and app %s has it in this commit too", h.calledName(), app.Name, name),
+				Says: say("%s is taken over, and both app %s and app %s have it in this commit", h.calledName(), app.Name, name),
 				Hint: say("two would write it: take it out of app %s, or mount another one here", name),
 			}
 		}
 	}
 	return refused
+}
+
+// hasInForce reports whether an app has something in force.
+func (d *DataHost) hasInForce(app, name string) bool {
+	f, ok := d.InForce[app]
+	return ok && !f.Leaving && slices.ContainsFunc(holdingsOf(&f.App, d.Root), func(h holding) bool { return h.name == name })
 }
 
 // takesOver reports whether an app takes something over, as its Compose file or a signed answer says.

@@ -101,6 +101,6 @@ func TestAVolumeIsNotTakenOverFromAnAppThatKeepsIt(t *testing.T) {
 	refusals := (&DataHost{InForce: map[string]ring.InForce{"shop": {App: shop}}, OneHand: together}).RefuseLeftBehind(plan)
 	require.Len(t, refusals, 1)
 	require.Equal(t, ring.Conflict, plan.Refused["store"].Code)
-	require.Contains(t, plan.Refused["store"].Says, "volume shop_pgdata is taken over by app store, and app shop has it in this commit too")
+	require.Contains(t, plan.Refused["store"].Says, "volume shop_pgdata is taken over, and both app store and app shop have it in this commit")
 	require.Len(t, plan.Apps, 1)
 }

@@ -126,6 +126,10 @@ func (d *DataHost) namesOf(source string) (out []string) {
 // counterpartOf is what h is to be instead: under the same key or at the same place of the
 // other app's folder, else with the same image and mount point.
 func (d *DataHost) counterpartOf(app *ring.App, h *holding, theirs []holding) *holding {
+	mine := map[string]bool{}
+	for _, o := range holdingsOf(app, d.Root) {
+		mine[o.name] = true
+	}
 	for _, like := range []func(old *holding) bool{
 		func(old *holding) bool { return !h.isFolder() && old.key == h.key },
 		func(old *holding) bool { return h.isFolder() && d.folderBelow(old) == pathWithin(app, h.source) },
@@ -133,7 +137,7 @@ func (d *DataHost) counterpartOf(app *ring.App, h *holding, theirs []holding) *h
 	} {
 		for i := range theirs {
 			old := &theirs[i]
-			if old.isFolder() == h.isFolder() && old.root == h.root && like(old) {
+			if old.isFolder() == h.isFolder() && old.root == h.root && !mine[old.name] && like(old) {
 				return old
 			}
 		}
@@ -155,6 +159,7 @@ func (d *DataHost) folderBelow(old *holding) string {
 // counts more.
 func takeOver(app *ring.App, t ring.Taken) bool {
 	used := false
+	app.Volumes, app.Services = slices.Clone(app.Volumes), slices.Clone(app.Services) // they are the reading's too
 	for i := range app.Volumes {
 		v := &app.Volumes[i]
 		if t.Volume != "" && v.Key == t.Volume && v.External == "" && v.Name == "" && v.From == "" && v.EngineName(app.Name) != t.As {
@@ -169,7 +174,7 @@ func takeOver(app *ring.App, t ring.Taken) bool {
 				continue
 			}
 			used = true
-			s.Spec.Mounts = slices.Clone(s.Spec.Mounts) // they are the reading's too
+			s.Spec.Mounts = slices.Clone(s.Spec.Mounts)
 			s.Spec.Mounts[j].Source = path.Clean(t.As)
 		}
 	}

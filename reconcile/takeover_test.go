@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -275,7 +276,7 @@ func TestAnAnswerThatCannotBeCarriedOutIsRefused(t *testing.T) {
 		{name: "a host that never had any of it", host: hostWith(), answer: ring.DataAnswer{App: "store", From: "shop"}, next: []ring.App{withData("store", "db", "pgdata", pg)}},
 		{name: "an app with nothing to take", host: hostWith(inFolder("shop", "shop", "shop/data", "other")), answer: ring.DataAnswer{App: "store", From: "shop"}, next: []ring.App{withData("store", "db", "pgdata", pg)}, app: "store", code: ring.BadValue, says: "nothing that app shop has or had on this host is what app store would begin empty"},
 		{name: "an app in other hands", host: apart(hostWith(shop)), answer: ring.DataAnswer{App: "store", From: "shop"}, next: []ring.App{withData("store", "db", "pgdata", pg)}, app: "store", code: ring.BadValue, says: "app shop is in other hands"},
-		{name: "an app that keeps it", host: hostWith(shop), answer: ring.DataAnswer{App: "store", From: "shop"}, next: []ring.App{shop, withData("store", "db", "pgdata", pg)}, app: "store", code: ring.Conflict, says: "volume shop_pgdata is taken over by app store, and app shop has it in this commit too"},
+		{name: "an app that keeps it", host: hostWith(shop), answer: ring.DataAnswer{App: "store", From: "shop"}, next: []ring.App{shop, withData("store", "db", "pgdata", pg)}, app: "store", code: ring.Conflict, says: "volume shop_pgdata is taken over, and both app store and app shop have it in this commit"},
 		{name: "an app that has data of its own", host: hostWith(shop, withData("store", "db", "pgdata", pg)), answer: ring.DataAnswer{App: "store", From: "shop"}, next: []ring.App{withData("store", "db", "pgdata", pg)}, app: "store", code: ring.BadValue, says: "nothing that app shop has"},
 		{name: "an answer for another app", host: hostWith(shop), answer: ring.DataAnswer{App: "stroe", From: "shop"}, next: []ring.App{withData("store", "db", "pgdata", pg)}, app: "store", code: ring.VolumeLeftBehind, says: "app shop has the data"},
 	} {
@@ -332,4 +333,36 @@ func TestAVolumeFromAMisspeltAppIsRefused(t *testing.T) {
 	fresh := &DataHost{OneHand: together}
 	refused, _ = fresh.judged(nil, typo)
 	require.Empty(t, refused, "a new host begins anew")
+}
+
+// The app whose it was comes back while another one has it.
+func TestWhatWasTakenOverIsNotGivenBackBesideWhoHasIt(t *testing.T) {
+	const pg = "postgres:16"
+	answer := []ring.DataAnswer{{App: "store", From: "shop"}}
+	for _, apps := range [][2]ring.App{
+		{withData("shop", "db", "pgdata", pg), withData("store", "db", "pgdata", pg)},
+		{inFolder("shop", "shop", "shop/data", pg), inFolder("store", "store", "store/data", pg)},
+	} {
+		shop, store := apps[0], apps[1]
+		shop.Volumes, store.Volumes = slices.Clone(shop.Volumes), slices.Clone(store.Volumes)
+		d := hostWith(shop)
+		_, plan := d.judged(answer, store)
+		d.gone("shop", "c2").InForce["store"] = ring.InForce{App: plan.Apps[0]}
+		d.Names["store"] = ring.NameOf(&plan.Apps[0], ring.Name{}, d.Names["shop"].At)
+		refused, _ := d.judged(nil, shop, store)
+		require.Equal(t, []string{"shop"}, sortedKeys(refused), "two would write it")
+		require.Equal(t, ring.Conflict, refused["shop"].Code)
+	}
+}
+
+func TestTwoAppsBecomeOneWithTheDataOfBoth(t *testing.T) {
+	const pg = "postgres:16"
+	two := withData("all", "db", "one", pg)
+	two.Services = append(two.Services, withData("all", "db2", "two", pg).Services...)
+	two.Volumes = append(two.Volumes, ring.Volume{Key: "two"})
+	answers := []ring.DataAnswer{{App: "all", From: "shop"}, {App: "all", From: "cart"}}
+	refused, plan := hostWith(withData("shop", "db", "pgdata", pg), withData("cart", "db", "pgdata", pg)).judged(answers, two)
+	require.Empty(t, refused)
+	require.Equal(t, "shop_pgdata", plan.Apps[0].Volumes[0].EngineName("all"))
+	require.Equal(t, "cart_pgdata", plan.Apps[0].Volumes[1].EngineName("all"), "each its own")
 }
