@@ -20,7 +20,7 @@ var comparesSentences = map[string]string{
 	"bench/corpus/answers.go addFile":        "drives the built program from outside, and reads what it prints",
 	"bench/corpus/answers.go answerRefusals": "drives the built program from outside, and reads what it prints",
 	// What the journal of an earlier release says of a commit, which has no field for it.
-	"cmd/gitring/wire_history_fold.go take": "whose answer a commit has, from the journal's line",
+	"daemon/history_fold.go take": "whose answer a commit has, from the journal's line",
 	// So that a screen says nothing twice, or draws a bar. Nothing but the text depends on it.
 	"cmd/gitring/inspect.go showExplained":       "says nothing twice",
 	"cmd/gitring/status_screen.go nextToldBelow": "says nothing twice",

@@ -126,7 +126,7 @@ func TestOnViolationStopEndsWhatThePolicyDenies(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
 	h.program = filepath.Join(h.dir, "gitring-soon")
-	require.NoError(t, goBuild(h.program, "github.com/gitring/gitring/cmd/gitring", "-X main.violationStopAfter=3s"))
+	require.NoError(t, goBuild(h.program, "github.com/gitring/gitring/cmd/gitring", "-X github.com/gitring/gitring/daemon.violationStopAfter=3s"))
 	app, image := h.app("vpn"), idleImage(t, h.engine)
 	file := filepath.Join(h.dir, "policy.yaml")
 	write := func(grants string) {

@@ -122,6 +122,7 @@
 //
 //	show          what a source trusts now
 //	repo          a repository that somebody works in
+//	foldertree    a folder as a commit of it would be
 //	ignore        what Git leaves out of a commit of it
 //	tree          a commit's tree as a file system
 //	compare       how two commits lie to each other

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/admission"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -100,7 +101,7 @@ func corpusStacks(t *testing.T) []string {
 // readUnder is a stack as "gitring validate" reads it.
 func readUnder(t *testing.T, name string, p policy.Profile) (ring.Plan, []*ring.Refusal) {
 	t.Helper()
-	tree, err := openTree(filepath.Join(corpusDir, name))
+	tree, err := gitsync.OpenFolder(filepath.Join(corpusDir, name))
 	require.NoError(t, err)
 	defer tree.Close()
 	return admission.Anywhere(p).Look(&ring.Commit{Tree: tree}, manifest.Settings{Source: name, Path: ".", Host: "edge-1"})

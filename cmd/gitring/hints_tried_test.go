@@ -16,10 +16,12 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/admission"
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -93,12 +95,29 @@ func refusalsOfTried(t *testing.T, c tried) (refusals []*ring.Refusal, apps int)
 		j = judgeOfPolicy(t, c.policy)
 	}
 	if len(c.others) > 0 {
-		_, host := hostOf(t, policy.Compose, map[string]map[string]string{"lab": c.others})
-		j.Whose = host.Whose
+		j.Whose = hostWith(t, "lab", c.others)
 	}
 	r := manifest.Look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: brokenTree{c.tree, c.broken}}, c.settings)
 	refusals = append(slices.Clone(r.Refusals), j.Plan(&r.Plan, r.Drafts)...)
 	return admission.ByPlace(refusals), len(r.Plan.Apps)
+}
+
+// hostWith is a host on which the apps of a source are in force.
+func hostWith(t *testing.T, source string, files map[string]string) func() policy.Whose {
+	t.Helper()
+	tree := fstest.MapFS{}
+	for name, body := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(body), Mode: 0o644}
+	}
+	plan, refusals := admission.Anywhere(policy.Compose).Look(
+		&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, manifest.Settings{Source: source, Host: "edge-1"})
+	require.Empty(t, refusals, source)
+	var w policy.Whose
+	for i := range plan.Apps {
+		w.Holdings = append(w.Holdings, policy.HoldingOf(&plan.Apps[i], config.DefaultDataRoot, policy.InForce, time.Unix(1, 0)))
+	}
+	w.Prepare()
+	return func() policy.Whose { return w }
 }
 
 // brokenTree is a commit of which some objects cannot be read.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/admission"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -22,7 +23,7 @@ const homelab = "testdata/homelab"
 // runtime: the refusals, and the apps that pass with their powers.
 func homelabUnder(t *testing.T, profile policy.Profile, byDefault string) (map[string][]string, []*ring.Refusal) {
 	t.Helper()
-	tree, err := openTree(homelab)
+	tree, err := gitsync.OpenFolder(homelab)
 	require.NoError(t, err)
 	defer tree.Close()
 	j := admission.Anywhere(profile)

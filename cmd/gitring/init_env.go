@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -84,8 +85,8 @@ func (in *initial) hostFiles(c *ring.Commit, s manifest.Settings) (found []hostF
 		with.Shared = map[string][]byte{}
 	}
 	if with.EnvKey == nil {
-		with.EnvKey = make([]byte, envKeySize) // what is read is shown and forgotten
-		_, _ = rand.Read(with.EnvKey)          // never fails
+		with.EnvKey = make([]byte, daemon.EnvKeySize) // what is read is shown and forgotten
+		_, _ = rand.Read(with.EnvKey)                 // never fails
 	}
 	add := func(from, to, sets string) bool {
 		app, rest, _ := strings.Cut(to, "/")
@@ -94,7 +95,7 @@ func (in *initial) hostFiles(c *ring.Commit, s manifest.Settings) (found []hostF
 			_, rest, _ = strings.Cut(rest, "/")
 			files = with.Shared
 		}
-		if files[rest] != nil || len(files) >= maxEnvFiles {
+		if files[rest] != nil || len(files) >= daemon.MaxEnvFiles {
 			return false
 		}
 		if _, err := fs.Stat(c.Tree, from); err == nil {
@@ -157,7 +158,7 @@ func setsVariable(body []byte, name string) bool {
 // none. No link leads out of the clone.
 func ownFile(root *os.Root, name string) []byte {
 	st, err := root.Lstat(filepath.FromSlash(name))
-	if err != nil || !st.Mode().IsRegular() || st.Size() > maxEnvFile {
+	if err != nil || !st.Mode().IsRegular() || st.Size() > daemon.MaxEnvFile {
 		return nil
 	}
 	f, err := root.Open(filepath.FromSlash(name))
@@ -165,7 +166,7 @@ func ownFile(root *os.Root, name string) []byte {
 		return nil
 	}
 	defer func() { _ = f.Close() }()
-	body, err := io.ReadAll(io.LimitReader(f, maxEnvFile))
+	body, err := io.ReadAll(io.LimitReader(f, daemon.MaxEnvFile))
 	if err != nil {
 		return nil
 	}

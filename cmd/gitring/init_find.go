@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/reconcile"
@@ -85,11 +86,11 @@ func (in *initial) look(ctx context.Context) error {
 		return err
 	}
 	if in.there != nil && in.before != nil {
-		values, key, err := valuesOf(in.there)
+		values, key, err := daemon.ValuesOf(in.there)
 		if err != nil {
 			return err
 		}
-		settings = values.settings(settings, key)
+		settings = values.Settings(settings, key)
 	}
 	if settings, err = in.values(c, settings); err != nil {
 		return err

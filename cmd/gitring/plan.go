@@ -127,7 +127,7 @@ func (g *globals) changesOf(ctx context.Context, p planned) (*ring.Changes, erro
 	if p.profile != "" {
 		return g.planAlone(p.what, p.source, p.profile)
 	}
-	tree, err := openTree(p.what)
+	tree, err := gitsync.OpenFolder(p.what)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", p.what, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
@@ -30,7 +31,7 @@ func (g *globals) planAlone(dir, source, profile string) (*ring.Changes, error) 
 	if err != nil {
 		return nil, err
 	}
-	tree, err := openTree(dir)
+	tree, err := gitsync.OpenFolder(dir)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", dir, err)
 	}

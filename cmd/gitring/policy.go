@@ -12,6 +12,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -84,7 +85,7 @@ func (g *globals) commitAt(what string, by policyFlags) (*judgedCommit, error) {
 		if err != nil {
 			return nil, err
 		}
-		tree, err := openTree(dir)
+		tree, err := gitsync.OpenFolder(dir)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", dir, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/admission"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -32,7 +33,7 @@ func TestRealFilesPassWithWhatSuggestPrints(t *testing.T) {
 		if d.IsDir() || !slices.Contains(names, d.Name()) {
 			return nil
 		}
-		tree, err := openTree(filepath.Dir(p))
+		tree, err := gitsync.OpenFolder(filepath.Dir(p))
 		if err != nil {
 			return nil
 		}

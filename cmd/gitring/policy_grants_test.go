@@ -15,6 +15,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -106,7 +107,7 @@ func TestEachRefusalPassesWithWhatSuggestPrintsAndFailsWithoutAnyOfIt(t *testing
 
 func TestStacksOfTheCorpusPassWithWhatSuggestPrints(t *testing.T) {
 	for _, name := range escapes {
-		tree, err := openTree(filepath.Join(corpusDir, name))
+		tree, err := gitsync.OpenFolder(filepath.Join(corpusDir, name))
 		require.NoError(t, err)
 		defer tree.Close()
 		c, set := &ring.Commit{Tree: tree}, manifest.Settings{Source: "prod", Path: ".", Host: "edge-1"}

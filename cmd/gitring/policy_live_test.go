@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -214,14 +213,6 @@ func TestNoEditOfThePolicyIsMissed(t *testing.T) {
 	require.Equal(t, policy.Hardened, said.Profile)
 	changed, _ = settledPolicy(live)
 	require.False(t, changed)
-}
-
-func TestAGrantIsToldBeforeItExpires(t *testing.T) {
-	g := policy.Grant{Expires: time.Date(2027, 7, 1, 0, 0, 0, 0, time.UTC)}
-	for days, want := range map[int]int{20: 0, 14: 14, 13: 0, 2: 0, 1: 1, 0: 0, -1: 0} {
-		require.Equal(t, want, expiresIn(&g, g.Expires.AddDate(0, 0, -days)), "%d days before", days)
-	}
-	require.Zero(t, expiresIn(&policy.Grant{}, time.Now()))
 }
 
 // Whoever can write the policy is root on this host by it.

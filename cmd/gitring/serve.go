@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/store"
 )
@@ -75,12 +76,12 @@ func (g *globals) serve(ctx context.Context) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
-	d, err := newDaemon(ctx, cfg, log)
+	d, err := daemon.New(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	log.Info("started", "version", ring.Release, "host", cfg.Host, "sources", len(cfg.Sources), "socket", cfg.Listen.Socket)
-	if err := serveAnew(ctx, g, d, hup); err != nil && !errors.Is(err, context.Canceled) {
+	if err := daemon.Serve(ctx, g.served, d, hup); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("cannot go on: %w", err)
 	}
 	log.Info("stopped")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
@@ -251,7 +252,7 @@ func anchorsOf(of string, states []ring.TrustState, source string) ([]trustAncho
 		if source != "" && s.Source != source {
 			continue
 		}
-		if s.Source == "" || s.Trusted != "" && !fullID.MatchString(string(s.Trusted)) {
+		if s.Source == "" || s.Trusted != "" && !config.FullSHA.MatchString(string(s.Trusted)) {
 			return nil, &failure{
 				code: exitUsage, says: fmt.Sprintf("what %s says names no source, or no commit by its full id", of),
 				hint: "on the host: gitring trust show -o json",

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
@@ -73,7 +74,7 @@ func (g *globals) validate(dir, source, profile string) error {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return &failure{code: exitNotFound, says: fmt.Sprintf("%s is no folder", dir), hint: "gitring validate [dir]"}
 	}
-	tree, err := openTree(dir)
+	tree, err := gitsync.OpenFolder(dir)
 	if err != nil {
 		return fmt.Errorf("cannot read %s: %w", dir, err)
 	}
@@ -195,8 +196,8 @@ func (g *globals) settings(dir, source string) (manifest.Settings, error) {
 	if err != nil {
 		return manifest.Settings{}, err
 	}
-	values, key, err := valuesOf(c)
-	return values.settings(config.SettingsOf(c, s), key), err
+	values, key, err := daemon.ValuesOf(c)
+	return values.Settings(config.SettingsOf(c, s), key), err
 }
 
 // plainName makes a name for a source out of a folder's.

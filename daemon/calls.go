@@ -1,0 +1,302 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/reconcile"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/store"
+)
+
+// calls is what the socket can ask of this daemon.
+func (d *Daemon) calls() api.Calls {
+	return api.Calls{
+		Version: d.version, Status: d.status, Events: d.events, Appended: d.store.Changed, History: d.history, Commits: d.commits,
+		Logs: d.logs, Poke: d.poke, Look: d.look, Approve: d.approve, Accept: d.accept, Plan: d.plan,
+		Outdated: d.outdated, Refresh: d.refresh, Trust: d.trust, Reverify: d.reverify, Act: d.act, Jobs: d.jobs, Adopt: d.adopt, Leave: d.leave,
+		Crashes: d.crashes, Inspect: d.inspect, Usage: d.usage, NotifyTest: d.notifyTest, Outbox: d.outbox, OutboxRetry: d.outboxRetry,
+	}
+}
+
+func (d *Daemon) version(ctx context.Context) (api.Version, error) {
+	v := api.Version{Gitring: ring.Release}
+	if e, err := d.engine.Version(ctx); err == nil {
+		v.Engine, v.EngineAPI = "docker "+e.Version, e.API
+	}
+	return v, nil
+}
+
+// status is the loop's, with what only this moment knows: whether a source is
+// looking, and whether a forge takes what it is told.
+func (d *Daemon) status(context.Context) (ring.Status, error) {
+	st, _ := d.loop.Status()
+	trouble := d.sender.Trouble()
+	st.Receivers, st.Policy = d.receivers.Trouble(), d.policy.Hash()
+	if kept := d.kept.Load(); kept != nil {
+		st.Config = *kept
+	}
+	st.Sources = slices.Clone(st.Sources)
+	same := twins(st.Sources, d.forges)
+	for i := range st.Sources {
+		s := &st.Sources[i]
+		if f := d.follower(s.Name); f != nil {
+			s.Checking, s.FirstUse, s.Unconfined = f.git.Checking(), f.firstUse(), f.git.Unconfined()
+		}
+		s.Conditions = append(slices.Clip(s.Conditions), d.policyConditions(s.Name)...)
+		s.Forge = trouble[s.Name]
+		if f := d.follower(s.Name); f != nil && f.pulls != nil {
+			s.Forge = cmp.Or(s.Forge, f.pulls.Trouble())
+		}
+		s.Forge = cmp.Or(s.Forge, same[s.Name])
+	}
+	return st, nil
+}
+
+func (d *Daemon) events(ctx context.Context, q api.EventQuery) ([]ring.Event, error) {
+	if q.Last > 0 {
+		out, err := d.store.Events(ctx, store.EventQuery{App: q.App, Limit: q.Last, Desc: true})
+		slices.Reverse(out)
+		return out, err
+	}
+	return d.store.Events(ctx, store.EventQuery{After: q.After, App: q.App, Limit: q.Limit})
+}
+
+// toldByHistory are the kinds of events that say what became of commits.
+var toldByHistory = []string{
+	ring.CommitAccepted, ring.CommitLanded, ring.CommitRefused, ring.AppInForce, ring.AppPowers, ring.AppRefused, ring.AppRemoved, ring.PlanAwaiting,
+	ring.PlanApproved, ring.TrustAccepted, ring.TrustRecovered, ring.TrustIntroduced, ring.TrustIsDegraded, ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored,
+	ring.RolloutSuperseded, ring.RolloutAborted, ring.RestartAsked, ring.OverrideBegan, ring.OverrideEnded, ring.JobSucceeded, ring.JobFailed,
+}
+
+func (d *Daemon) history(ctx context.Context, q api.HistoryQuery) ([]ring.Event, error) {
+	return d.store.Events(ctx, store.EventQuery{App: q.App, Kinds: toldByHistory, Limit: cmp.Or(q.Limit, 100), Desc: true})
+}
+
+// chosen is the source of a name, all for "".
+func (d *Daemon) chosen(source string) ([]*follower, error) {
+	if source == "" {
+		return d.sources, nil
+	}
+	if f := d.follower(source); f != nil {
+		return []*follower{f}, nil
+	}
+	return nil, d.noSource(source)
+}
+
+// one is the source of a name, the only one for "".
+func (d *Daemon) one(source string) (*follower, error) {
+	fs, err := d.chosen(source)
+	if err != nil {
+		return nil, err
+	}
+	if len(fs) != 1 {
+		return nil, api.Usage("name one with --source", "this host has %d sources", len(fs))
+	}
+	return fs[0], nil
+}
+
+func (d *Daemon) poke(_ context.Context, source string) error {
+	fs, err := d.chosen(source)
+	for _, f := range fs {
+		f.poke()
+	}
+	return err
+}
+
+// look is poke, and waits until the loop has looked at what the source found.
+func (d *Daemon) look(ctx context.Context, source string) error {
+	fs, err := d.chosen(source)
+	if err != nil {
+		return err
+	}
+	began := time.Now().UTC()
+	for _, f := range fs {
+		f.poke()
+	}
+	for _, f := range fs {
+		r, err := f.wait(ctx, began)
+		if err != nil {
+			return err
+		}
+		if r.Err != nil {
+			return api.Away("gitring status says what stands meanwhile", "source %s: %s", f.cfg.Name, r.Err)
+		}
+	}
+	return d.loop.Looked(ctx)
+}
+
+func (d *Daemon) approve(ctx context.Context, p api.Peer, r api.ApproveRequest) error {
+	if st, _ := d.loop.Status(); !awaits(&st, r.Commit) {
+		return nothingToApprove(r.Commit)
+	}
+	err := d.loop.Approve(ctx, string(r.Commit), p.Actor(), r.Reason)
+	if errors.Is(err, reconcile.ErrNothingToApprove) {
+		return nothingToApprove(r.Commit)
+	}
+	return err
+}
+
+// awaits reports whether the plan of a commit waits for a yes: the journal shall not
+// hold one that nobody asked for. The source's sync does not tell: a newer tip
+// may be refused meanwhile.
+func awaits(st *ring.Status, commit ring.SHA) bool {
+	return slices.ContainsFunc(st.Sources, func(s ring.SourceStatus) bool {
+		return s.Next != nil && s.Next.Code == ring.WhyAwaitingApproval && strings.HasPrefix(string(s.Next.Commit), string(commit))
+	})
+}
+
+func nothingToApprove(commit ring.SHA) error {
+	return api.NotFound("gitring status says what waits", "no plan of commit %s awaits approval", commit.Short())
+}
+
+func (d *Daemon) accept(ctx context.Context, p api.Peer, r api.AcceptRequest) error {
+	f, err := d.one(r.Source)
+	if err != nil {
+		return err
+	}
+	refusal, err := f.git.Accept(ctx, r.Commit, answerable(p), r.Reason)
+	if tip := d.tipOf(f.cfg.Name); err != nil && tip != "" && tip != r.Commit {
+		return api.Conflicting("gitring verify and git log say what it holds; then gitring trust accept "+string(tip)+" --reason '…'", "%s", err)
+	}
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// plan says what a tree or a commit would change here; it changes nothing.
+func (d *Daemon) plan(ctx context.Context, r api.PlanRequest) (ring.Changes, error) {
+	f, err := d.one(r.Source)
+	if err != nil {
+		return ring.Changes{}, err
+	}
+	p, err := d.plannedOf(ctx, f, r)
+	if err != nil {
+		return ring.Changes{}, err
+	}
+	for i := range p.Apps {
+		if app, ok := p.next.App(p.Apps[i].App); ok {
+			p.Apps[i].Notes = append(slices.Clone(p.Apps[i].Notes), d.loose(ctx, &app)...)
+			p.Apps[i].Notes = append(p.Apps[i].Notes, d.subnets(ctx, &app)...)
+		}
+	}
+	st, _ := d.loop.Status()
+	for i := range st.Sources {
+		if src := &st.Sources[i]; src.Name == f.cfg.Name && p.Commit != "" {
+			foundOut(&p.Changes, src)
+		}
+	}
+	p.UnderWay = slices.DeleteFunc(reconcile.Moving(p.world, f.cfg.Name, time.Now()), func(m ring.Move) bool { return isChange(&p.Changes, &m) })
+	return p.Changes, nil
+}
+
+// plannedOf is what a folder or a commit would change here.
+func (d *Daemon) plannedOf(ctx context.Context, f *follower, r api.PlanRequest) (plannedHere, error) {
+	if r.Tree != nil {
+		return f.plannedFolder(ctx, &ring.Commit{Tree: r.Tree})
+	}
+	c, err := d.commit(ctx, f, r.Rev)
+	if err != nil {
+		return plannedHere{}, err
+	}
+	return f.planned(ctx, d.judge, c)
+}
+
+// foundOut adds what only looking at this host and a registry could tell of a commit, and
+// what the daemon found out since it has the commit: which apps are refused besides, and
+// why it is not carried out yet.
+func foundOut(c *ring.Changes, src *ring.SourceStatus) {
+	if next := src.Next; next != nil && next.Commit == c.Commit && c.Awaiting == "" {
+		c.Waits = next.Reason
+	}
+	for i := range src.Apps {
+		a := &src.Apps[i]
+		if a.Refusal == nil || a.Refusal.Commit != c.Commit || slices.ContainsFunc(c.Refusals, func(r *ring.Refusal) bool { return r.App == a.Name }) {
+			continue
+		}
+		c.Refusals = append(c.Refusals, a.Refusal)
+		c.Apps = slices.DeleteFunc(c.Apps, func(x ring.AppChanges) bool { return x.App == a.Name })
+	}
+}
+
+// isChange reports whether a move is a change of the plan already: it begins at this moment.
+func isChange(c *ring.Changes, m *ring.Move) bool {
+	for i := range c.Apps {
+		for _, s := range c.Apps[i].Services {
+			if c.Apps[i].App == m.App && s.Service == m.Service {
+				return s.Class != ring.ChangeNone && s.To == m.To
+			}
+		}
+	}
+	return false
+}
+
+// tipOf is the newest commit seen of a source.
+func (d *Daemon) tipOf(source string) ring.SHA {
+	st, _ := d.loop.Status()
+	for _, s := range st.Sources {
+		if s.Name == source {
+			return s.Tip
+		}
+	}
+	return ""
+}
+
+// commit is one of the mirror, by its full id or by the start of one that the
+// status shows.
+func (d *Daemon) commit(ctx context.Context, f *follower, rev string) (*ring.Commit, error) {
+	st, _ := d.loop.Status()
+	sha, ok := shown(&st, rev)
+	if !ok {
+		return nil, api.NotFound("name a folder, or run it in a clone, or name a full commit id, or one that gitring status shows",
+			"%q is no folder here, and no commit that is known", rev)
+	}
+	c, err := f.git.Commit(ctx, sha)
+	if errors.Is(err, gitsync.ErrMissing) {
+		return nil, api.NotFound("push it first, or run it in a clone that has it", "no commit %s in the mirror of source %s", sha.Short(), f.cfg.Name)
+	}
+	return c, err
+}
+
+var fullID = regexp.MustCompile(`^[0-9a-f]{40}$`)
+
+// shown is the full id of which rev is all or the start: of 7 digits or more,
+// and of one commit of the status only.
+func shown(st *ring.Status, rev string) (ring.SHA, bool) {
+	if fullID.MatchString(rev) {
+		return ring.SHA(rev), true
+	}
+	if len(rev) < 7 {
+		return "", false
+	}
+	var all []ring.SHA
+	for _, src := range st.Sources {
+		all = append(all, src.Tip, src.Commit, src.Trusted)
+		for _, a := range src.Apps {
+			all = append(all, a.Commit)
+			for _, sv := range a.Services {
+				all = append(all, sv.Commit, sv.LastGood)
+				for _, in := range sv.Instances {
+					all = append(all, in.Commit)
+				}
+			}
+		}
+	}
+	all = slices.DeleteFunc(all, func(sha ring.SHA) bool { return !strings.HasPrefix(string(sha), rev) })
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) != 1 {
+		return "", false
+	}
+	return all[0], true
+}

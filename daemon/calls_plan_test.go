@@ -1,0 +1,51 @@
+package daemon
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+)
+
+// What nobody reads is not deployed, whoever answers.
+func TestThePlanOfAFolderTellsWhichComposeFilesNobodyReads(t *testing.T) {
+	f := following(t)
+	f.d.sources = []*follower{f}
+	tree := fstest.MapFS{
+		"web/compose.yaml":     {Data: []byte("services: {web: {image: web:1}}\n")},
+		"a/b/c/d/compose.yaml": {Data: []byte("services: {deep: {image: web:1}}\n")},
+	}
+	p, err := f.d.plannedOf(t.Context(), f, api.PlanRequest{Tree: tree})
+	require.NoError(t, err)
+	require.Len(t, p.Apps, 1)
+	require.Len(t, p.NotRead, 1)
+	require.Contains(t, p.NotRead[0], "1 Compose file is not read, too deep below the source's path: a/b/c/d/compose.yaml; ")
+}
+
+func TestAPlanOfACommitKnowsWhatTheHostFoundOut(t *testing.T) {
+	r := &ring.Refusal{Code: ring.ForeignProject, App: "shop", Commit: "c2", Says: "a Compose project shop runs here"}
+	src := &ring.SourceStatus{
+		Name: "prod", Next: &ring.Next{Commit: "c2", Reason: "app web: undone to c1"},
+		Apps: []ring.AppStatus{{Name: "shop", Refusal: r}, {Name: "web"}, {Name: "old", Refusal: &ring.Refusal{App: "old", Commit: "c1"}}},
+	}
+	plan := func(commit ring.SHA, refusals ...*ring.Refusal) *ring.Changes {
+		c := &ring.Changes{Commit: commit, Refusals: refusals, Apps: []ring.AppChanges{{App: "shop"}, {App: "web"}, {App: "old"}}}
+		foundOut(c, src)
+		return c
+	}
+	c := plan("c2")
+	require.Equal(t, []*ring.Refusal{r}, c.Refusals, "of this commit alone")
+	require.Equal(t, []ring.AppChanges{{App: "web"}, {App: "old"}}, c.Apps, "a refused app has no changes")
+	require.Equal(t, "app web: undone to c1", c.Waits)
+
+	mine := &ring.Refusal{App: "shop", Code: ring.UnknownKey, Commit: "c2"}
+	require.Equal(t, []*ring.Refusal{mine}, plan("c2", mine).Refusals, "what reading it says is said once")
+
+	c = plan("c3")
+	require.Empty(t, c.Refusals)
+	require.Empty(t, c.Waits)
+	require.Len(t, c.Apps, 3)
+}

@@ -1,0 +1,372 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/store"
+)
+
+// contents are those of one plan, by hash.
+type contents map[string]ring.Content
+
+// shelf keeps the folder of contents equal to what plans name: what a plan needs
+// is written before the loop hears of the plan, what a hand took away is written
+// again, and what nothing needs any more goes.
+type shelf struct {
+	store *store.Store
+	// mounted is what containers mount now; an error is not "nothing".
+	mounted func(ctx context.Context) (map[string]bool, error)
+	// open gives sealed values, which some files hold.
+	open func(ring.Sealed) (string, error)
+
+	// A removal never runs beside a write, or what was just written could go:
+	// mu is held over all of either, and guards offered.
+	mu sync.Mutex
+	// offered are, by source, the contents of the plan that the loop has, and of
+	// one on its way there.
+	offered map[string][]contents
+	// undoing are the contents that an undo has written again and that no fact names
+	// yet, by hash, with how many undos need them; mu guards it.
+	undoing map[string]int
+}
+
+func newShelf(s *store.Store, mounted func(context.Context) (map[string]bool, error), open func(ring.Sealed) (string, error)) *shelf {
+	return &shelf{store: s, mounted: mounted, open: open, offered: map[string][]contents{}, undoing: map[string]int{}}
+}
+
+// put writes the contents of a plan that is about to be offered, and keeps them
+// from then on; those of the plan before stay until taken.
+func (s *shelf) put(ctx context.Context, source string, c contents) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.write(ctx, c); err != nil {
+		return err
+	}
+	s.offered[source] = append(s.offered[source], c)
+	return nil
+}
+
+// taken says that the loop has the plan that was put last. What it put in force
+// of the ones before is in the facts by now.
+func (s *shelf) taken(source string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.offered[source]
+	s.offered[source] = all[max(0, len(all)-1):]
+}
+
+// mend writes again what is missing of the contents that a source's plans name:
+// of the newest one, which is at hand, and of what is in force or was good at an
+// earlier commit, which read gives.
+func (s *shelf) mend(ctx context.Context, source string, read func(ctx context.Context, sha ring.SHA) (contents, error)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := contents{}
+	for _, c := range s.offered[source] {
+		maps.Copy(known, c)
+	}
+	if err := s.write(ctx, known); err != nil {
+		return err
+	}
+	facts, err := s.store.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	var all []error
+	for sha, mounts := range earlier(&facts, source) {
+		mounts = slices.DeleteFunc(mounts, func(m ring.Mount) bool { _, ok := known[m.Source]; return ok || s.there(m) })
+		if len(mounts) == 0 {
+			continue
+		}
+		if err := s.restore(ctx, sha, mounts, read); err != nil {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// there reports whether an instance with this mount can be created. What is missing
+// deeper inside a folder only its commit knows.
+func (s *shelf) there(m ring.Mount) bool {
+	_, err := os.Lstat(filepath.Join(s.store.ContentDir(), m.Source, m.File))
+	return err == nil
+}
+
+// restore writes contents of one earlier commit.
+func (s *shelf) restore(ctx context.Context, sha ring.SHA, mounts []ring.Mount, read func(ctx context.Context, sha ring.SHA) (contents, error)) error {
+	of, err := read(ctx, sha)
+	if err != nil {
+		return fmt.Errorf("cannot read the files of commit %s again: %w", sha.Short(), err)
+	}
+	for _, m := range mounts {
+		c, ok := of[m.Source]
+		if !ok {
+			return fmt.Errorf("cannot write content %.8s again: commit %s, read with the configuration of today, has it no more", m.Source, sha.Short())
+		}
+		if err := s.store.WriteContent(ctx, s.opened(c)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// opened is a content whose sealed values are open, for the disk only: the
+// folder is below the state, which nobody else may enter. What a commit's own files
+// hold is left as it is, whatever it looks like.
+func (s *shelf) opened(c ring.Content) ring.Content {
+	c.Files = slices.Clone(c.Files)
+	for i, f := range c.Files {
+		if !f.Sealed {
+			continue
+		}
+		c.Files[i].Read = func() ([]byte, error) {
+			b, err := f.Read()
+			if err != nil {
+				return nil, err
+			}
+			text, err := ring.Open(string(b), s.open)
+			return []byte(text), err
+		}
+	}
+	return c
+}
+
+func (s *shelf) write(ctx context.Context, all contents) error {
+	for _, hash := range slices.Sorted(maps.Keys(all)) {
+		if err := s.store.WriteContent(ctx, s.opened(all[hash])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prune removes every content that no plan and no container needs. Facts come
+// before containers: one that is created in between is of a plan in these facts,
+// or of one that was offered.
+func (s *shelf) prune(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	facts, err := s.store.Facts(ctx)
+	if err != nil {
+		return err
+	}
+	mounted, err := s.mounted(ctx)
+	if err != nil {
+		return err
+	}
+	opened, err := s.store.OpenedContents()
+	if err != nil {
+		return err
+	}
+	keep := s.named(&facts, opened)
+	maps.Copy(keep, mounted)
+	return s.store.KeepContent(keep)
+}
+
+// pruneOpened removes the contents that hold a value of the host as soon as no
+// container mounts them and no plan needs them. again reports whether it has to be
+// asked again although no fact changes: a container still mounts one that no plan needs.
+func (s *shelf) pruneOpened(ctx context.Context) (again bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	opened, err := s.store.OpenedContents()
+	if err != nil || len(opened) == 0 {
+		return false, err
+	}
+	facts, err := s.store.Facts(ctx)
+	if err != nil {
+		return false, err
+	}
+	named := s.named(&facts, opened)
+	maps.DeleteFunc(opened, func(hash string, _ bool) bool { return named[hash] })
+	if len(opened) == 0 {
+		return false, nil
+	}
+	mounted, err := s.mounted(ctx)
+	if err != nil {
+		return true, err
+	}
+	var all []error
+	for _, hash := range slices.Sorted(maps.Keys(opened)) {
+		if mounted[hash] {
+			again = true
+			continue
+		}
+		all = append(all, s.store.RemoveContent(hash))
+	}
+	err = errors.Join(all...)
+	return again || err != nil, err
+}
+
+// named are the contents that a plan in force, next, last good or being undone
+// needs, by hash. A plan that an undo may bring back needs its own too, but for those
+// of opened: the value in them is the host's, and may have been replaced since.
+func (s *shelf) named(facts *ring.Facts, opened map[string]bool) map[string]bool {
+	keep := map[string]bool{}
+	for _, mounts := range earlier(facts, "") {
+		for _, m := range mounts {
+			keep[m.Source] = true
+		}
+	}
+	stands := map[string]bool{} // the rows that an undo has asked for
+	for _, o := range facts.Overrides {
+		if o.Kind == ring.OverrideUndo {
+			stands[o.Past] = true
+		}
+	}
+	for key, p := range facts.Past { // an undo asks nobody for its files
+		for i := range p.App.Services {
+			for _, file := range contentsOf(&p.App.Services[i]) {
+				hash, _, _ := strings.Cut(file, string(filepath.Separator))
+				if !opened[hash] || stands[key] {
+					keep[hash] = true
+				}
+			}
+		}
+	}
+	for _, row := range facts.Loads { // what comes back when a reload fails
+		for _, lies := range []map[string]string{row.Live, row.Next} {
+			for _, hash := range lies {
+				keep[hash] = true
+			}
+		}
+	}
+	for _, plans := range s.offered {
+		for _, c := range plans {
+			for h := range c {
+				keep[h] = true
+			}
+		}
+	}
+	for hash := range s.undoing {
+		keep[hash] = true
+	}
+	return keep
+}
+
+// missing are the contents of an app that are not here, as they are named below the
+// folder of contents.
+func (s *shelf) missing(app *ring.App) (out []string, err error) {
+	for i := range app.Services {
+		for _, file := range contentsOf(&app.Services[i]) {
+			_, err := os.Lstat(filepath.Join(s.store.ContentDir(), file))
+			if errors.Is(err, fs.ErrNotExist) {
+				out = append(out, file)
+			} else if err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// errOther is of a content that a commit has no more, as it is read today.
+var errOther = errors.New("read with the values and the configuration of today, the commit has other files")
+
+// back has the contents of an earlier plan here, and keeps them until done is
+// called: those with a value of the host were removed when nothing needed them, and
+// are written again from the commit where the value is the same. The error wraps
+// errOther where it is not.
+func (s *shelf) back(ctx context.Context, app *ring.App, read func(ctx context.Context, sha ring.SHA) (contents, error)) (done func(), err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	missing, err := s.missing(app)
+	if err != nil {
+		return nil, err
+	}
+	if len(missing) > 0 {
+		of, err := read(ctx, app.Commit)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the files of commit %s again: %w", app.Commit.Short(), err)
+		}
+		again := contents{}
+		for _, file := range missing {
+			hash, _, _ := strings.Cut(file, string(filepath.Separator))
+			c, ok := of[hash]
+			if !ok {
+				return nil, fmt.Errorf("%s: %w", file, errOther)
+			}
+			again[hash] = c
+		}
+		if err := s.write(ctx, again); err != nil {
+			return nil, err
+		}
+	}
+	var held []string
+	for i := range app.Services {
+		for _, file := range contentsOf(&app.Services[i]) {
+			hash, _, _ := strings.Cut(file, string(filepath.Separator))
+			held = append(held, hash)
+			s.undoing[hash]++
+		}
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, hash := range held {
+			if s.undoing[hash]--; s.undoing[hash] == 0 {
+				delete(s.undoing, hash)
+			}
+		}
+	}, nil
+}
+
+// earlier are the contents that apps in force and last good services mount, by
+// the commit they came with; of every source for "".
+func earlier(f *ring.Facts, source string) map[ring.SHA][]ring.Mount {
+	out := map[ring.SHA][]ring.Mount{}
+	add := func(app *ring.App, sha ring.SHA, s *ring.Service) {
+		if source != "" && app.Source != source {
+			return
+		}
+		for _, m := range s.Spec.Mounts {
+			switch m.Kind {
+			case ring.MountContent:
+				out[sha] = append(out[sha], m)
+			case ring.MountSeed: // a kept instance that is started again is seeded with its own
+				out[sha] = append(out[sha], ring.Mount{Kind: ring.MountContent, Source: m.Seed})
+			case ring.MountLive:
+				if hash := s.Reload.Content()[m.Source]; hash != "" {
+					out[sha] = append(out[sha], ring.Mount{Kind: ring.MountContent, Source: hash})
+				}
+			}
+		}
+	}
+	for _, in := range f.Apps {
+		for i := range in.App.Services {
+			add(&in.App, in.App.Commit, &in.App.Services[i])
+		}
+	}
+	for _, g := range f.Good {
+		add(&g.App, g.Commit, &g.Service)
+	}
+	return out
+}
+
+// mountedBy leaves only the contents that some app mounts: those of an app that
+// the policy refused are not written.
+func mountedBy(apps []ring.App, all contents) contents {
+	out := contents{}
+	for _, a := range apps {
+		for _, s := range a.Services {
+			for _, m := range s.Spec.Mounts {
+				for _, hash := range []string{m.Source, m.Seed, s.Reload.Content()[m.Source]} {
+					if c, ok := all[hash]; ok {
+						out[hash] = c
+					}
+				}
+			}
+		}
+	}
+	return out
+}

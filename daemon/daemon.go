@@ -1,0 +1,364 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gitring/gitring/admission"
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/health"
+	"github.com/gitring/gitring/notify"
+	"github.com/gitring/gitring/reconcile"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/store"
+)
+
+// Daemon is everything that serve runs, wired: each part knows only ring, and
+// they meet here.
+type Daemon struct {
+	cfg    *config.Config
+	log    *slog.Logger
+	judge  admission.Judge
+	policy *admission.LivePolicy
+	// violations are apps in force that the policy of now denies.
+	violations violations
+	stops      stopping
+	store      *store.Store
+	ledger     *ledger
+	env        *envFolder
+	engine     *runtime.Docker
+	shelf      *shelf
+	health     *health.Watcher
+	sender     *notify.Sender
+	// receivers are told what the journal says.
+	receivers *notify.Receivers
+	forges    map[string]notify.Forge // by source
+	loop      *reconcile.Loop
+	spare     *gitsync.Spare
+	sources   []*follower
+	doors     []door
+	// kept is why the configuration as it lies on disk is not in force; nil when it is,
+	// as far as anybody asked.
+	kept atomic.Pointer[string]
+}
+
+// door is a listener and who serves it.
+type door struct {
+	listener net.Listener
+	run      func(ctx context.Context, l net.Listener) error
+}
+
+// tidyEvery is how often the store is trimmed and contents are pruned, openedEvery how
+// often at most those with a value of the host are, and pruneWithin how long the
+// engine may take to say what is mounted.
+const (
+	tidyEvery   = time.Hour
+	openedEvery = 5 * time.Second
+	pruneWithin = 30 * time.Second
+)
+
+// New checks all that can be wrong before the socket appears, and starts
+// nothing.
+func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (d *Daemon, err error) {
+	d = &Daemon{cfg: cfg, log: log, judge: admission.For(cfg)}
+	d.policy = admission.NewLivePolicy(cfg)
+	d.judge.Live = d.policy
+	defer func() {
+		if err != nil {
+			d.Close()
+		}
+	}()
+	if d.store, err = store.Open(ctx, cfg.State); err != nil {
+		return d, err
+	}
+	if n := d.store.Notice(); n != "" {
+		log.Warn("mended the store", "reason", n)
+		if err := d.store.Record(ctx, nil, []ring.Event{{At: time.Now().UTC(), Kind: ring.DaemonStarted, Reason: n}}); err != nil {
+			return d, err
+		}
+	}
+	if d.ledger, err = newLedger(ctx, d.store, cfg.DataRoot); err != nil {
+		return d, err
+	}
+	d.judge.Whose, d.judge.Signed = d.ledger.whose, d.signed(ctx)
+	if err := d.wireEnv(); err != nil {
+		return d, err
+	}
+	if err := d.wireEngine(ctx); err != nil {
+		return d, err
+	}
+	d.wireHealth(ctx)
+	d.wireSender(ctx)
+	if err := d.wireReceivers(); err != nil {
+		return d, err
+	}
+	if err := d.wireSources(ctx); err != nil {
+		return d, err
+	}
+	d.wireLoop()
+	d.wirePulls()
+	return d, d.openDoors()
+}
+
+// wireEnv tells at once of an env folder that cannot be read at all; what is
+// wrong with that of one app is the app's refusal.
+func (d *Daemon) wireEnv() (err error) {
+	if d.env, err = newEnvFolder(d.cfg); err != nil {
+		return err
+	}
+	_, err = d.env.look(d.log)
+	return err
+}
+
+func (d *Daemon) wireEngine(ctx context.Context) (err error) {
+	d.engine, err = runtime.Dial(ctx, runtime.Options{
+		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
+		Allow: d.judge.Allow, Shared: d.judge.Shared, OwnerHost: d.judge.OwnerHost,
+		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.env.open, Values: d.env.values,
+		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
+		Progress: func(target, says string) { d.loop.Progress(target, says) },
+	})
+	if err != nil {
+		return err
+	}
+	d.judge.Runtimes.Ask = func() (string, []string, error) {
+		ctx, cancel := context.WithTimeout(ctx, admission.RuntimesWithin)
+		defer cancel()
+		return d.engine.Runtimes(ctx)
+	}
+	d.shelf = newShelf(d.store, d.engine.Mounted, d.env.open)
+	return nil
+}
+
+func (d *Daemon) sourceNames() []string {
+	var names []string
+	for _, s := range d.cfg.Sources {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func (d *Daemon) wireHealth(ctx context.Context) {
+	streaks, err := d.store.Streaks(ctx)
+	if err != nil { // those that could not be read begin anew
+		d.log.Warn("could not read every streak", "err", err)
+	}
+	d.health = health.New(health.Options{
+		Exec: d.engine.Exec, Poke: func() { d.loop.Poke() }, Log: d.log,
+		Save: func(s []ring.Streak) error { return d.store.SaveStreaks(context.WithoutCancel(ctx), s) },
+		Keep: func(r []ring.Result) error { return d.store.SaveResults(context.WithoutCancel(ctx), r) },
+	}, streaks)
+}
+
+func (d *Daemon) wireSender(ctx context.Context) {
+	forges := map[string]notify.Forge{}
+	for i := range d.cfg.Sources {
+		s := &d.cfg.Sources[i]
+		if f, speaks := config.WayOut(s); speaks {
+			forges[s.Name] = f
+		}
+		for _, says := range s.Warnings() {
+			d.log.Warn(says, "source", s.Name)
+		}
+	}
+	d.forges = forges
+	d.sender = notify.New(d.store, forges, d.log)
+	statuses, deployments, err := d.store.Unsaid(ctx)
+	if err != nil { // only what status shows of the time before
+		d.log.Warn("could not read what was never said", "err", err)
+	}
+	d.sender.Recall(statuses, deployments)
+}
+
+func (d *Daemon) wireLoop() {
+	var sources []reconcile.Source
+	for _, f := range d.sources {
+		sources = append(sources, f.source)
+	}
+	d.loop = reconcile.New(reconcile.Options{
+		Host: d.cfg.Host, Gitring: ring.Release, Engine: d.engine, Health: d.health, Memory: d.ledger,
+		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.KeepImages(),
+	}, sources)
+}
+
+// openDoors listens, so that an address in use is an error before anything runs.
+func (d *Daemon) openDoors() error {
+	socket, err := api.NewSocket(d.calls(), d.log)
+	if err != nil {
+		return err
+	}
+	l, err := api.ListenSocket(d.cfg.Listen.Socket)
+	if err != nil {
+		return err
+	}
+	d.doors = append(d.doors, door{l, socket.Run})
+	if d.cfg.Listen.HTTP == "" {
+		return nil
+	}
+	hooks, err := d.webhooks()
+	if err != nil {
+		return err
+	}
+	if l, err = net.Listen("tcp", d.cfg.Listen.HTTP); err != nil {
+		return &ring.HostError{
+			Says: fmt.Sprintf("cannot take webhooks: %v", err),
+			Hint: "free the address or give listen.http another one; \"\" is for none",
+		}
+	}
+	d.doors = append(d.doors, door{l, hooks.Run})
+	return nil
+}
+
+func (d *Daemon) webhooks() (*api.Webhooks, error) {
+	var hooks []api.Hook
+	for i := range d.cfg.Sources {
+		s := &d.cfg.Sources[i]
+		if s.Webhook == nil {
+			continue
+		}
+		secrets, err := api.LoadSecrets(s.Webhook.SecretFile, s.Webhook.Forge)
+		if err != nil {
+			return nil, fmt.Errorf("source %s: %w", s.Name, err)
+		}
+		hooks = append(hooks, api.Hook{Source: s.Name, Forge: s.Webhook.Forge, Branch: s.Branch, Secret: secrets})
+	}
+	return api.NewWebhooks(hooks, api.HookOptions{
+		Limits: d.cfg.HookLimits(), Poke: func(source string) { d.follower(source).poke() }, Log: d.log,
+		Pulls: func(source string) { d.follower(source).pokePulls() },
+	})
+}
+
+// run runs every part until ctx ends or one fails, and returns when all that
+// it started has ended.
+func (d *Daemon) run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy, d.tidyOpened, d.watchPolicy}
+	for _, f := range d.sources {
+		parts = append(parts, f.run)
+		if f.pulls != nil {
+			parts = append(parts, f.pulls.Run)
+		}
+	}
+	for _, o := range d.doors {
+		parts = append(parts, func(ctx context.Context) error { return o.run(ctx, o.listener) })
+	}
+	for _, part := range parts {
+		g.Go(func() error { return part(ctx) })
+	}
+	return g.Wait()
+}
+
+// tidy keeps the store small. What it cannot do now it tries again later.
+func (d *Daemon) tidy(ctx context.Context) error {
+	t := time.NewTicker(tidyEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+		if err := d.store.Trim(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			d.log.Warn("could not trim the store", "err", err)
+		} else if err := d.loop.Reread(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn("could not read the facts again", "err", err)
+		}
+		if err := d.prune(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn("could not prune the contents", "err", err)
+		}
+	}
+}
+
+// tidyOpened removes files that hold a value of the host as soon as nothing needs
+// them: at the start, and after each change that is recorded.
+func (d *Daemon) tidyOpened(ctx context.Context) error {
+	told := ""
+	for {
+		changed := d.store.Changed()
+		again, err := d.pruneOpened(ctx)
+		says := ""
+		if err != nil && ctx.Err() == nil {
+			says = err.Error()
+		}
+		if says != "" && says != told {
+			d.log.Warn("could not remove files that hold a value of the host, will be tried again", "err", says)
+		}
+		told = says
+		if !waitChange(ctx, changed, again || err != nil) {
+			return nil
+		}
+	}
+}
+
+// waitChange waits openedEvery, and then until something changed, a minute at most;
+// for again not even that. It reports whether ctx goes on.
+func waitChange(ctx context.Context, changed <-chan struct{}, again bool) bool {
+	t := time.NewTimer(openedEvery)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+	}
+	if again {
+		return true
+	}
+	t.Reset(time.Minute) // a plan that was replaced before it was in force changes no fact
+	select {
+	case <-ctx.Done():
+		return false
+	case <-changed:
+	case <-t.C:
+	}
+	return true
+}
+
+func (d *Daemon) pruneOpened(ctx context.Context) (again bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pruneWithin)
+	defer cancel()
+	return d.shelf.pruneOpened(ctx)
+}
+
+// prune is bounded because commits wait for it.
+func (d *Daemon) prune(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pruneWithin)
+	defer cancel()
+	return errors.Join(d.shelf.prune(ctx), d.engine.SweepLive(ctx))
+}
+
+// Close ends what New opened, and what was not served.
+func (d *Daemon) Close() {
+	for _, o := range d.doors {
+		_ = o.listener.Close() // closed already where it was served
+	}
+	var errs []error
+	if d.engine != nil {
+		errs = append(errs, d.engine.Close())
+	}
+	if d.store != nil {
+		errs = append(errs, d.store.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		d.log.Error("cannot close", "err", err)
+	}
+}
+
+func (d *Daemon) follower(source string) *follower {
+	for _, f := range d.sources {
+		if f.cfg.Name == source {
+			return f
+		}
+	}
+	return nil
+}

@@ -1,0 +1,39 @@
+// Package daemon is what serve wires and decides: it knows every part and starts each,
+// takes what a source learned to the loop, and answers who asks by the socket. The
+// command line knows how to make it and to run it, and little else.
+//
+//	daemon         the parts, wired, and run together
+//	serve          and again, when the configuration is to be read anew
+//
+// From a commit to the loop:
+//
+//	source         a trusted commit's tree becomes the plan of this host
+//	env            the values that only this host has
+//	content        files that containers mount
+//	whose          what belongs to which app
+//	claims         who gave a folder its name
+//	policy         the policy watched, and what in force breaks it
+//	policy_stop    what is stopped for that
+//	signed         who signed a file that a grant asks about
+//	trust          what says up to where a source was trusted
+//	pulls          the plan of a pull request
+//	pulls_public   what of it everybody may read
+//	mirrors        sources that tell two repositories of one commit
+//	notify         chats, web hooks and the outbox
+//
+// What is asked of it:
+//
+//	calls          by whoever asks the socket
+//	missing        that there is no such app
+//	acts           what a person does by hand
+//	adopt          a Compose project taken over
+//	handback       an app handed back
+//	composed       and what Compose would compare then
+//	history        what became of each commit
+//	history_fold   of all that the journal says of it
+//	images         which tags have moved
+//	inspect        why a service is as it is
+//	jobs           jobs and their runs
+//	crashes        crashes, like ones together
+//	logs           output of instances
+package daemon

@@ -1,0 +1,120 @@
+package daemon
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+)
+
+// foldHistory makes a commit of all lines of the journal about it. The lines are the newest
+// first, and so are the commits, by when each was first seen.
+func foldHistory(events []ring.Event) []api.CommitNow {
+	folds := map[[2]string]*fold{}
+	var order []*fold
+	for i := len(events) - 1; i >= 0; i-- {
+		e := &events[i]
+		if e.Commit == "" || strings.HasPrefix(e.Kind, "override.") {
+			continue
+		}
+		key := [2]string{e.Source, string(e.Commit)}
+		f := folds[key]
+		if f == nil {
+			f = &fold{now: api.CommitNow{Source: e.Source, Commit: e.Commit, At: e.At}, last: map[string]*ring.Event{}}
+			folds[key] = f
+			order = append(order, f)
+		}
+		f.take(e)
+	}
+	commits := make([]api.CommitNow, len(order))
+	for i, f := range order {
+		commits[len(order)-1-i] = f.outcome()
+	}
+	return commits
+}
+
+// answers is whose content a commit brings, where its signer is somebody else.
+var answers = regexp.MustCompile(`(content by|vouched by) .*`)
+
+// fold is what the journal says of one commit.
+type fold struct {
+	now      api.CommitNow
+	last     map[string]*ring.Event // the newest line of each app, and of each service
+	refused  *ring.Event
+	awaiting *ring.Event
+	said     []string // what persons did
+}
+
+func (f *fold) take(e *ring.Event) {
+	switch e.Kind {
+	case ring.CommitAccepted:
+		f.refused, f.now.Signer = nil, cmp.Or(e.Actor, f.now.Signer)
+		if whose := answers.FindString(e.Reason); whose != "" {
+			f.said = append(f.said, whose)
+		}
+	case ring.CommitRefused:
+		f.refused = e
+	case ring.PlanAwaiting:
+		f.awaiting = e
+	case ring.PlanApproved:
+		f.awaiting = nil
+		f.said = append(f.said, fmt.Sprintf("approved by %s: %s", e.Actor, e.Reason))
+	case ring.TrustAccepted:
+		f.refused = nil
+		f.said = append(f.said, fmt.Sprintf("accepted by %s: %s", e.Actor, e.Reason))
+	case ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored, ring.RolloutSuperseded, ring.RolloutAborted,
+		ring.JobSucceeded, ring.JobFailed:
+		f.last[e.App+"/"+e.Service] = e
+	case ring.AppInForce, ring.AppRefused, ring.AppRemoved:
+		f.last[e.App] = e
+		f.awaiting = nil
+	}
+}
+
+func (f *fold) outcome() api.CommitNow {
+	c := f.now
+	of := map[string][]string{}
+	for _, id := range slices.Sorted(maps.Keys(f.last)) {
+		e := f.last[id]
+		says := id + ": " + e.Reason
+		switch e.Kind {
+		case ring.RolloutFailed, ring.RolloutAborted:
+			of[api.OutcomeFailed] = append(of[api.OutcomeFailed], says)
+		case ring.RolloutRestored:
+			of[api.OutcomeRestored] = append(of[api.OutcomeRestored], says)
+		case ring.AppRefused:
+			of[api.OutcomePartly] = append(of[api.OutcomePartly], says)
+		case ring.JobFailed:
+			of[api.OutcomeJob] = append(of[api.OutcomeJob], says)
+		case ring.RolloutSuperseded:
+			of[api.OutcomeSuperseded] = append(of[api.OutcomeSuperseded], id)
+		default:
+			of[api.OutcomeLive] = append(of[api.OutcomeLive], id)
+		}
+	}
+	switch {
+	case f.refused != nil:
+		c.Outcome, of[api.OutcomeRefused] = api.OutcomeRefused, []string{f.refused.Reason}
+	case f.awaiting != nil:
+		c.Outcome, of[api.OutcomeAwaiting] = api.OutcomeAwaiting, []string{f.awaiting.Reason}
+	default:
+		c.Outcome = api.OutcomeAccepted
+		for _, o := range []string{api.OutcomeFailed, api.OutcomeRestored, api.OutcomePartly, api.OutcomeJob, api.OutcomeSuperseded, api.OutcomeLive} {
+			if len(of[o]) > 0 {
+				c.Outcome = o
+				break
+			}
+		}
+	}
+	says := f.said
+	if c.Outcome != api.OutcomeLive && c.Outcome != api.OutcomeSuperseded {
+		says = append(says, of[c.Outcome]...)
+	}
+	c.Says = strings.Join(says, "; ")
+	return c
+}
