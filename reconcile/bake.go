@@ -102,7 +102,7 @@ func (t *Pass) bakeOutcome(v *service) (o outcome, over bool) {
 			})
 		}
 	}
-	if v.isPromoted() {
+	if v.isPromoted(since) {
 		return o, true
 	}
 	t.wakeBy(since.Add(d))

@@ -42,7 +42,7 @@ func (t *Pass) switchSets(v *service) outcome {
 			Commit: v.app.Commit, Reason: say("%d/%d ready; the old set stays for %s", v.want.Replicas, v.want.Replicas, v.want.Rollout.WarmFor),
 		})
 	}
-	if cold := row.Switched.Add(v.want.Rollout.WarmFor); t.now.Before(cold) && !v.isPromoted() {
+	if cold := row.Switched.Add(v.want.Rollout.WarmFor); t.now.Before(cold) && !v.isPromoted(row.Switched) {
 		t.wakeBy(cold)
 		return o
 	}

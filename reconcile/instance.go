@@ -82,7 +82,7 @@ func (t *Pass) judgeInstance(v *service, in *instance) {
 		return
 	}
 	steady := since.Add(v.minReady(in))
-	if t.now.Before(steady) && !(v.isPromoted() && in.Version == v.want.Version) {
+	if t.now.Before(steady) && !(in.Version == v.want.Version && v.isPromoted(in.Since)) {
 		t.wakeBy(steady)
 		in.young, in.reason = true, say("ready, for less than %s", v.minReady(in))
 		return

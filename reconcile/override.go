@@ -460,11 +460,17 @@ func declaredSays(h *ring.Hold) string {
 // say is over; "" when it waits for nothing such.
 func (t *Pass) awaitsTime(v *service) string {
 	switch {
-	case v.rollout.Version != v.want.Version || v.rollout.Done || v.failed != nil || !v.rollout.Promoted.IsZero():
+	case v.rollout.Version != v.want.Version || v.rollout.Done || v.failed != nil:
 		return ""
 	case !v.rollout.Baking.IsZero():
+		if v.isPromoted(v.rollout.Baking) {
+			return ""
+		}
 		return say("bake %s", v.want.Rollout.Bake)
 	case !v.rollout.Switched.IsZero():
+		if v.isPromoted(v.rollout.Switched) {
+			return ""
+		}
 		return say("warm_for %s", v.want.Rollout.WarmFor)
 	case strategyNamed(v.want.Rollout.Strategy).secondSet && t.isUnripe(v):
 		return say("min_ready_time %s", v.want.Rollout.MinReadyTime)
@@ -486,7 +492,8 @@ func (t *Pass) isUnripe(v *service) bool {
 	return young
 }
 
-// isPromoted reports whether a person had the rollout of what v wants go on.
-func (v *service) isPromoted() bool {
-	return v.rollout.Version == v.want.Version && !v.rollout.Promoted.IsZero()
+// isPromoted reports whether a person had the rollout of what v wants go on, past a wait
+// that began at since. What comes after that wait is waited for again.
+func (v *service) isPromoted(since time.Time) bool {
+	return v.rollout.Version == v.want.Version && !v.rollout.Promoted.IsZero() && !v.rollout.Promoted.Before(since)
 }
