@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -160,7 +159,10 @@ func (in *initial) showDone() error {
 		s.line(0, "", w("nothing was changed: the files are in place"))
 	}
 	if len(o.Undo) > 0 {
-		s.line(0, " ", word{"undo:", dim}, w(strings.Join(o.Undo, "; ")))
+		s.line(0, "", word{"to undo it:", dim})
+		for _, command := range o.Undo {
+			s.pasted(2, command)
+		}
 	}
 	if o.key.onSecurityKey() {
 		s.line(0, " ", word{"note:", dim}, w("the key is on a security key: each commit asks for a touch"))

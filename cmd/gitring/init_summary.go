@@ -44,6 +44,9 @@ func byReason(refusals []*ring.Refusal) []reason {
 	var out []reason
 	for _, r := range refusals {
 		key := string(r.Code) + " " + withoutNames(r.Says)
+		if r.Variable != "" {
+			key = "a variable" // each says in its own words what it is for
+		}
 		i, known := at[key]
 		if !known {
 			i = len(out)

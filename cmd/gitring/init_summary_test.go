@@ -22,7 +22,8 @@ func TestAFirstPlanIsToldByReason(t *testing.T) {
 		c.Refusals = append(
 			c.Refusals,
 			&ring.Refusal{Code: ring.PolicyDenied, App: app, File: app + "/compose.yaml", Line: 3, Says: fmt.Sprintf("services.s%d.volumes /mnt/d%d: is a path of the host outside the app's own data", i, i), Hint: "grant it"},
-			&ring.Refusal{Code: ring.UndefinedVariable, App: app, File: app + "/compose.yaml", Line: 4, Says: fmt.Sprintf("variable V%d is not set and has no default", i)},
+			&ring.Refusal{Code: ring.UndefinedVariable, App: app, File: app + "/compose.yaml", Line: 4, Variable: fmt.Sprint("V", i), Says: fmt.Sprintf("variable V%d is not set and has no default", i)},
+			&ring.Refusal{Code: ring.UndefinedVariable, App: app, File: app + "/compose.yaml", Line: 5, Variable: fmt.Sprint("W", i), Says: fmt.Sprintf("variable W%d is required and not set: say %s", i, strings.Repeat("so ", i%9))},
 		)
 	}
 	c.Refusals = append(c.Refusals, &ring.Refusal{Code: ring.BadName, App: "Z", File: "Z/compose.yaml", Says: `"Z" cannot be the name of an app`})
@@ -41,7 +42,7 @@ func TestAFirstPlanIsToldByReason(t *testing.T) {
 	require.Contains(t, text, `30 apps with services without restart, which is always here: write restart: "no"`)
 	require.Contains(t, text, "refused 86 apps, by reason:")
 	require.Contains(t, text, "850 times in 85 apps, the first:\n    app0 refused PolicyDenied app0/compose.yaml:3: services.s0.volumes /mnt/d0: is a path of the host outside the app's own data\n      hint: grant it\n")
-	require.Contains(t, text, "850 times in 85 apps, the first:\n    app0 refused UndefinedVariable app0/compose.yaml:4: variable V0 is not set and has no default\n")
+	require.Contains(t, text, "1700 times in 85 apps, the first:\n    app0 refused UndefinedVariable app0/compose.yaml:4: variable V0 is not set and has no default\n")
 	require.Contains(t, text, "    Z refused BadName Z/compose.yaml: ")
 }
 
@@ -74,4 +75,14 @@ func TestFoldersThatAreSetAsideAreKnown(t *testing.T) {
 
 func notReadAt(dir string) manifest.NotRead {
 	return manifest.NotRead{File: dir + "/compose.yaml", Why: manifest.TooDeep}
+}
+
+// What is pasted from a narrow terminal is whole: the screen breaks no command.
+func TestACommandToUndoIsOneLine(t *testing.T) {
+	long := "git -C /srv/clones/infrastructure reset --keep 5e4f59ccbfe03a05b97e18c94e38188b78fd37ec"
+	s := &screen{width: 40}
+	s.line(0, "", w("to undo it: all of what is said here is broken at the edge of the terminal"))
+	s.pasted(2, long)
+	require.Contains(t, s.String(), "\n  "+long+"\n")
+	require.Contains(t, s.String(), "is\n  broken")
 }

@@ -75,6 +75,12 @@ func (s *screen) write(indent, hang int, what string) {
 	}
 }
 
+// pasted writes a command on one line, as wide as it is: the terminal breaks it, and what is
+// pasted from there is whole.
+func (s *screen) pasted(indent int, command string) {
+	s.b.WriteString(strings.Repeat(" ", indent) + clean(command) + "\n")
+}
+
 func (s *screen) gap() { s.b.WriteString("\n") }
 
 // part is an empty screen like s, for what may come to nothing.
