@@ -187,6 +187,10 @@ func takeOver(app *ring.App, t ring.Taken) bool {
 // refuseMisspelt refuses an app whose Compose file takes something over from an app that never was
 // here, where it nearly has the name of one that was: its volume would begin empty.
 func (d *DataHost) refuseMisspelt(plan *ring.Plan, app *ring.App) *ring.Refusal {
+	none := ring.DataAnswer{App: app.Name, From: ring.FromNone}
+	if slices.Contains(plan.Data, none) {
+		return nil
+	}
 	known := d.knownThings()
 	for _, h := range holdingsOf(app, d.Root) {
 		if _, had := d.Names[h.from]; h.from == "" || had || known[h.name] {

@@ -330,6 +330,8 @@ func TestAVolumeFromAMisspeltAppIsRefused(t *testing.T) {
 	refused, _ := d.judged(nil, typo)
 	require.Contains(t, refused["store"].Says, "VOLUME shpo_pgdata WOULD BEGIN EMPTY: it is taken over from app shpo, which never was on this host")
 	require.Contains(t, refused["store"].Hint, `did you mean "shop"?`)
+	refused, _ = d.judged([]ring.DataAnswer{{App: "store", From: ring.FromNone}}, typo)
+	require.Empty(t, refused, "another host may have had it, and this one begins anew")
 	fresh := &DataHost{OneHand: together}
 	refused, _ = fresh.judged(nil, typo)
 	require.Empty(t, refused, "a new host begins anew")
