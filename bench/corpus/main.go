@@ -6,6 +6,14 @@
 //	go run ./bench/corpus -clones ~/clones -o json > after.json     for a comparison
 //	go run ./bench/corpus -before before.json -after after.json     what a change newly refuses
 //
+// Measured on 16 public repositories that were not tried before, with -listed and profile
+// owner: 491 of 603 apps pass. 47 others are one repository, whose every path begins with
+// variables that lead out of the clone, and which builds most images; without it 88 % pass.
+// Of the other 65, 19 have a link for a Compose file (tests of roles of Ansible), 15 one
+// container_name twice (2 of them by values that this program made up), 10 build an image
+// without naming one, 16 are no YAML, no Compose file or an empty one, 1 mounts a part of a
+// volume (subpath), and 4 differ. Compose was not asked.
+//
 // No file of a clone is edited: it works on a copy, and answers what only a host
 // can know (values of variables, files of passwords) in the host's env folder.
 package main
