@@ -6,20 +6,6 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// isWatched reports whether the wanted version serves whole and is not good yet: the old
-// set is kept warm, or it bakes. A failure ends the rollout at once then, because
-// what failed is no start but a version that people use.
-func (v *service) isWatched() bool {
-	return !v.rollout.Done && v.rollout.Version == v.want.Version && !v.watchedSince().IsZero()
-}
-
-func (v *service) watchedSince() time.Time {
-	if v.rollout.Switched.IsZero() {
-		return v.rollout.Baking
-	}
-	return v.rollout.Switched
-}
-
 // unwatchUnproven takes back that v is watched where nothing of it ever served: it was
 // complete with a count of none, and a person's count ended meanwhile. What starts now
 // is judged as the start that it is. It reports whether that is so.
@@ -28,7 +14,10 @@ func (t *decider) unwatchUnproven(v *service) bool {
 		return false
 	}
 	row := v.rollout
-	row.Switched, row.Baking, row.Progress = time.Time{}, time.Time{}, t.now
+	row.Progress = t.now
+	for i := range watches {
+		*watches[i].begun(&row) = time.Time{}
+	}
 	t.setFact(row)
 	return true
 }
@@ -43,17 +32,11 @@ func (t *decider) watchServing(v *service) {
 			continue
 		}
 		if why := t.lapseReason(v, in); why != "" {
-			t.failRollout(v, ring.Reason{Code: failureCode(in), Says: say("slot %d %s, while it was %s", in.Slot, why, v.watchSays())})
+			w, _ := v.watchNow()
+			t.failRollout(v, ring.Reason{Code: failureCode(in), Says: say("slot %d %s, while it was %s", in.Slot, why, w.doing)})
 			return
 		}
 	}
-}
-
-func (v *service) watchSays() string {
-	if v.rollout.Baking.IsZero() {
-		return "watched beside the old set"
-	}
-	return "baking"
 }
 
 // lapseReason is why an instance that served does not serve any more. One that was made
@@ -127,13 +110,4 @@ func (v *service) members() []*service {
 		return []*service{v}
 	}
 	return v.group.members
-}
-
-// bakeSays is how long a version that serves is watched yet, for people; "" when
-// it is not.
-func (v *service) bakeSays() string {
-	if v.rollout.Baking.IsZero() || !v.isWatched() {
-		return ""
-	}
-	return say("; baking until %s UTC", v.rollout.Baking.Add(v.bakeTime()).UTC().Format("15:04:05"))
 }

@@ -1,8 +1,6 @@
 package reconcile
 
 import (
-	"slices"
-
 	"github.com/gitring/gitring/ring"
 )
 
@@ -90,15 +88,4 @@ func (t *decider) retireSet(v *service, old []*instance) {
 func (v *service) staysForRestore(in *instance) bool {
 	return v.isRestoring() && strategyOf(v).secondSet &&
 		in.Version == v.target.Version && in.Slot <= v.target.Replicas && in.Live()
-}
-
-// warmSays is until when the old set stays, for people; "" when none does.
-func (t *Pass) warmSays(v *service) string {
-	if v.rollout.Switched.IsZero() || !v.rollout.Baking.IsZero() || !v.isWatched() {
-		return ""
-	}
-	if !slices.ContainsFunc(v.instances, func(in *instance) bool { return in.Version != v.want.Version && in.Live() }) {
-		return ""
-	}
-	return say("; the old set stays until %s UTC", v.rollout.Switched.Add(v.want.Rollout.WarmFor).UTC().Format("15:04:05"))
 }

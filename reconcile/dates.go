@@ -89,8 +89,11 @@ func calmFacts(f ring.Facts, now time.Time) ring.Facts {
 		if !r.Done && r.Progress.Before(now) {
 			r.Progress, progress = now, true // while nobody looked, nothing could come further
 		}
-		switched, baking := past(&r.Switched), past(&r.Baking)
-		if began || progress || failure || done || switched || baking {
+		watched := false
+		for i := range watches {
+			watched = past(watches[i].begun(&r)) || watched
+		}
+		if began || progress || failure || done || watched {
 			f.Rollouts[key] = r
 		}
 	}

@@ -58,6 +58,7 @@
 //	rolling       versions that may run side by side
 //	recreate      versions that may not
 //	bluegreen     the old set stays whole until the new one serves whole
+//	watch         times in which a version that serves is not good yet
 //	bake          how long a version is watched before it is good
 //	hooks         commands after a start
 //	name          a container_name goes from the old instance to the new one

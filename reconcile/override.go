@@ -459,20 +459,16 @@ func declaredSays(h *ring.Hold) string {
 // awaitsTime is what a rollout waits for that is only time, and that a person may
 // say is over; "" when it waits for nothing such.
 func (t *Pass) awaitsTime(v *service) string {
-	switch {
-	case v.rollout.Version != v.want.Version || v.rollout.Done || v.failed != nil:
+	if v.rollout.Version != v.want.Version || v.rollout.Done || v.failed != nil {
 		return ""
-	case !v.rollout.Baking.IsZero():
-		if v.isPromoted(v.rollout.Baking) {
+	}
+	if w, since := v.watchNow(); w != nil {
+		if v.isPromoted(since) {
 			return ""
 		}
-		return say("bake %s", v.want.Rollout.Bake)
-	case !v.rollout.Switched.IsZero():
-		if v.isPromoted(v.rollout.Switched) {
-			return ""
-		}
-		return say("warm_for %s", v.want.Rollout.WarmFor)
-	case strategyNamed(v.want.Rollout.Strategy).secondSet && t.isUnripe(v):
+		return say("%s %s", w.knob, w.asked(&v.want.Rollout))
+	}
+	if strategyNamed(v.want.Rollout.Strategy).secondSet && t.isUnripe(v) {
 		return say("min_ready_time %s", v.want.Rollout.MinReadyTime)
 	}
 	return ""

@@ -453,7 +453,7 @@ func (t *Pass) phaseOf(v *service, st *ring.ServiceStatus) (ring.Phase, ring.Rea
 		if stuck := t.stuckReason(v); stuck != "" {
 			return blocked("", stuck)
 		}
-		return ring.PhaseProgressing, ring.Reason{Says: progress + v.bakeSays() + t.warmSays(v) + t.slowestSays(v)}
+		return ring.PhaseProgressing, ring.Reason{Says: progress + t.watchSays(v) + t.slowestSays(v)}
 	}
 	return t.steadyPhase(v, progress)
 }
@@ -534,7 +534,7 @@ func (t *Pass) rolloutStatus(v *service) *ring.RolloutStatus {
 		} else if stuck := t.stuckReason(v); stuck != "" {
 			st.Phase, st.Reason, st.Code = ring.RolloutPaused, stuck, ring.WhyHostNotReady
 		} else {
-			st.Phase, st.Reason = ring.RolloutProgressing, t.changeReason(v)+v.bakeSays()+t.warmSays(v)
+			st.Phase, st.Reason = ring.RolloutProgressing, t.changeReason(v)+t.watchSays(v)
 		}
 	default:
 		return t.liveRollout(v)
