@@ -110,29 +110,43 @@ func TestInstallerRefusesWhatDoesNotFit(t *testing.T) {
 		key  func(*aRelease) []string
 		want string
 	}{
-		{"a changed program", func(r *aRelease) { r.pack(strings.TrimSuffix(filepath.Base(r.archive), ".tar.gz"), "touch \"$RAN\"") },
-			nil, "is not what the signed checksums say: nothing was installed"},
+		{
+			"a changed program", func(r *aRelease) { r.pack(strings.TrimSuffix(filepath.Base(r.archive), ".tar.gz"), "touch \"$RAN\"") },
+			nil, "is not what the signed checksums say: nothing was installed",
+		},
 		{"a changed program with its own checksums", func(r *aRelease) {
 			r.pack(strings.TrimSuffix(filepath.Base(r.archive), ".tar.gz"), "touch \"$RAN\"")
 			r.sum()
 		}, nil, "the signature of FROM/SHA256SUMS is not the release key's: nothing was installed"},
-		{"checksums signed by another key", func(r *aRelease) { r.sign(r.otherKey, "gitring-release") },
-			nil, "the signature of FROM/SHA256SUMS is not the release key's: nothing was installed"},
-		{"a signature for another purpose, such as a commit's", func(r *aRelease) { r.sign(r.key, "git") },
-			nil, "the signature of FROM/SHA256SUMS is not the release key's: nothing was installed"},
-		{"a key that is not the release's", func(*aRelease) {}, func(r *aRelease) []string { return []string{"--key", r.otherKey + ".allowed"} },
-			"the signature of FROM/SHA256SUMS is not the release key's: nothing was installed"},
-		{"no signature", func(r *aRelease) { _ = os.Remove(filepath.Join(r.dir, "SHA256SUMS.sig")) },
-			nil, "cannot read FROM/SHA256SUMS.sig"},
-		{"no key at all", func(*aRelease) {}, func(*aRelease) []string { return nil },
-			"no release key: this script has none, and --key names none"},
+		{
+			"checksums signed by another key", func(r *aRelease) { r.sign(r.otherKey, "gitring-release") },
+			nil, "the signature of FROM/SHA256SUMS is not the release key's: nothing was installed",
+		},
+		{
+			"a signature for another purpose, such as a commit's", func(r *aRelease) { r.sign(r.key, "git") },
+			nil, "the signature of FROM/SHA256SUMS is not the release key's: nothing was installed",
+		},
+		{
+			"a key that is not the release's", func(*aRelease) {}, func(r *aRelease) []string { return []string{"--key", r.otherKey + ".allowed"} },
+			"the signature of FROM/SHA256SUMS is not the release key's: nothing was installed",
+		},
+		{
+			"no signature", func(r *aRelease) { _ = os.Remove(filepath.Join(r.dir, "SHA256SUMS.sig")) },
+			nil, "cannot read FROM/SHA256SUMS.sig",
+		},
+		{
+			"no key at all", func(*aRelease) {}, func(*aRelease) []string { return nil },
+			"no release key: this script has none, and --key names none",
+		},
 		{"a download that was cut off", func(r *aRelease) {
 			data, err := os.ReadFile(r.archive)
 			require.NoError(r.t, err)
 			r.write(r.archive, string(data[:len(data)/2]))
 		}, nil, "is not what the signed checksums say: nothing was installed"},
-		{"an empty download", func(r *aRelease) { r.write(r.archive, "") },
-			nil, "is not what the signed checksums say: nothing was installed"},
+		{
+			"an empty download", func(r *aRelease) { r.write(r.archive, "") },
+			nil, "is not what the signed checksums say: nothing was installed",
+		},
 		{"checksums that were cut off", func(r *aRelease) {
 			sums := filepath.Join(r.dir, "SHA256SUMS")
 			data, err := os.ReadFile(sums)
@@ -145,10 +159,14 @@ func TestInstallerRefusesWhatDoesNotFit(t *testing.T) {
 			require.NoError(r.t, err)
 			r.write(sig, string(data[:len(data)/2]))
 		}, nil, "the signature of FROM/SHA256SUMS is not the release key's: nothing was installed"},
-		{"a version that the release has not", func(*aRelease) {},
-			func(r *aRelease) []string { return []string{"--key", r.key + ".allowed", "--version", "9.9.9"} }, "the release at FROM has no gitring_9.9.9_"},
-		{"a version that is a path", func(*aRelease) {},
-			func(r *aRelease) []string { return []string{"--key", r.key + ".allowed", "--version", "../1"} }, "../1 is no version"},
+		{
+			"a version that the release has not", func(*aRelease) {},
+			func(r *aRelease) []string { return []string{"--key", r.key + ".allowed", "--version", "9.9.9"} }, "the release at FROM has no gitring_9.9.9_",
+		},
+		{
+			"a version that is a path", func(*aRelease) {},
+			func(r *aRelease) []string { return []string{"--key", r.key + ".allowed", "--version", "../1"} }, "../1 is no version",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRelease(t)

@@ -68,7 +68,9 @@ func showHistory(s *screen, commits []api.CommitNow) {
 	rows := make([][]word, len(commits))
 	for i, c := range commits {
 		row := []word{
-			w(c.At.UTC().Format("2006-01-02 15:04")), w(c.Commit.Short()), {c.Outcome, outcomeHue(c.Outcome)}, w(cmp.Or(c.Signer, "-")),
+			w(c.At.UTC().Format("2006-01-02 15:04")), w(c.Commit.Short()),
+			{c.Outcome, outcomeHue(c.Outcome)},
+			w(cmp.Or(c.Signer, "-")),
 			w(strings.Trim(c.Subject+"; "+c.Says, "; ")),
 		}
 		if several {

@@ -68,11 +68,16 @@ func TestNothingIsReleasedFromAChangedWorkTree(t *testing.T) {
 // content is an archive's, with a script in the program's place.
 func content() []file {
 	return []file{
-		{"gitring", 0o755, []byte("#!/bin/sh\necho gitring\n")}, {"LICENSE", 0o644, []byte("ours")},
-		{"THIRD_PARTY_LICENSES", 0o644, []byte("theirs")}, {"README.md", 0o644, []byte("read")},
-		{"completions/gitring.bash", 0o644, []byte("b")}, {"completions/_gitring", 0o644, []byte("z")},
-		{"completions/gitring.fish", 0o644, []byte("f")}, {"man/gitring.1", 0o644, []byte("m")},
-		{"systemd/gitring.service", 0o644, []byte("[Unit]")}, {"systemd/config.yaml", 0o644, []byte("host: a")},
+		{"gitring", 0o755, []byte("#!/bin/sh\necho gitring\n")},
+		{"LICENSE", 0o644, []byte("ours")},
+		{"THIRD_PARTY_LICENSES", 0o644, []byte("theirs")},
+		{"README.md", 0o644, []byte("read")},
+		{"completions/gitring.bash", 0o644, []byte("b")},
+		{"completions/_gitring", 0o644, []byte("z")},
+		{"completions/gitring.fish", 0o644, []byte("f")},
+		{"man/gitring.1", 0o644, []byte("m")},
+		{"systemd/gitring.service", 0o644, []byte("[Unit]")},
+		{"systemd/config.yaml", 0o644, []byte("host: a")},
 	}
 }
 
@@ -155,12 +160,16 @@ func TestPackagesStartNothingAndRemoveNothing(t *testing.T) {
 		user                   bool // is there already
 		want                   string
 	}{
-		{"a first installation makes the user and the folder of data", "postinstall.sh", "configure", false,
+		{
+			"a first installation makes the user and the folder of data", "postinstall.sh", "configure", false,
 			"groupadd --system gitring\n" +
 				"useradd --system --gid gitring --no-create-home --home-dir /var/lib/gitring --shell /usr/sbin/nologin gitring\n" +
-				"install -d -m 0750 -o gitring -g gitring SRV\nsystemctl daemon-reload\nsystemctl --quiet is-active gitring.service\n"},
-		{"an upgrade only has systemd read the unit", "postinstall.sh", "configure", true,
-			"systemctl daemon-reload\nsystemctl --quiet is-active gitring.service\n"},
+				"install -d -m 0750 -o gitring -g gitring SRV\nsystemctl daemon-reload\nsystemctl --quiet is-active gitring.service\n",
+		},
+		{
+			"an upgrade only has systemd read the unit", "postinstall.sh", "configure", true,
+			"systemctl daemon-reload\nsystemctl --quiet is-active gitring.service\n",
+		},
 		{"an upgrade of a deb stops nothing", "preremove.sh", "upgrade", true, ""},
 		{"an upgrade of an rpm stops nothing", "preremove.sh", "1", true, ""},
 		{"a removal of a deb stops the daemon", "preremove.sh", "remove", true, "systemctl --quiet disable --now gitring.service\n"},
