@@ -37,7 +37,7 @@ type Daemon struct {
 	store      *store.Store
 	ledger     *ledger
 	env        *envFolder
-	engine     *runtime.Docker
+	engine     engine
 	shelf      *shelf
 	health     *health.Watcher
 	sender     *notify.Sender
@@ -121,8 +121,8 @@ func (d *Daemon) wireEnv() (err error) {
 	return err
 }
 
-func (d *Daemon) wireEngine(ctx context.Context) (err error) {
-	d.engine, err = runtime.Dial(ctx, runtime.Options{
+func (d *Daemon) wireEngine(ctx context.Context) error {
+	docker, err := runtime.Dial(ctx, runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
 		Allow: d.judge.Allow, Shared: d.judge.Shared, OwnerHost: d.judge.OwnerHost,
 		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.env.open, Values: d.env.values,
@@ -132,6 +132,7 @@ func (d *Daemon) wireEngine(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	d.engine = docker // never a nil *runtime.Docker, which close would take for one
 	d.judge.Runtimes.Ask = func() (string, []string, error) {
 		ctx, cancel := context.WithTimeout(ctx, admission.RuntimesWithin)
 		defer cancel()

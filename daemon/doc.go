@@ -3,6 +3,7 @@
 // command line knows how to make it and to run it, and little else.
 //
 //	daemon         the parts, wired, and run together
+//	engine         what is asked of the engine
 //	serve          and again, when the configuration is to be read anew
 //
 // From a commit to the loop:
