@@ -139,8 +139,27 @@ func (d *Daemon) tellExpiring(ctx context.Context, inForce map[string]ring.InFor
 		if _, runs := inForce[g.App]; !runs || expiresIn(&g, now) == 0 {
 			continue
 		}
-		d.tellPolicy(ctx, ring.GrantExpires, g.App, g.Service, fmt.Sprintf("the grant of %s %s expires at %s (%s)", g.Feature, g.Value, g.Expires.Format(time.DateOnly), g.At))
+		d.tellPolicy(ctx, ring.GrantExpires, g.App, g.Service, fmt.Sprintf("the grant of %s %s ends with %s (%s)", g.Feature, g.Value, g.LastDay(), g.At))
 	}
+}
+
+// endingSoon are the grants of apps in force of a source that end within 14 days, the next
+// one first.
+func endingSoon(grants []policy.Grant, inForce map[string]ring.InForce, source string, now time.Time) []string {
+	var soon []policy.Grant
+	for _, g := range grants {
+		f, runs := inForce[g.App]
+		if runs && f.App.Source == source && g.Source == source && !g.Expires.IsZero() && !g.Expired(now) && g.Expires.Sub(now) <= expiresAhead {
+			soon = append(soon, g)
+		}
+	}
+	slices.SortStableFunc(soon, func(a, b policy.Grant) int { return a.Expires.Compare(b.Expires) })
+	var out []string
+	for i := range soon {
+		g := &soon[i]
+		out = append(out, fmt.Sprintf("%s: its grant of %s %s (%s) ends with %s", g.App, g.Feature, g.Value, g.At, g.LastDay()))
+	}
+	return out
 }
 
 // expiresIn is in how many days a grant expires, on the days on which that is told; else 0.
@@ -183,6 +202,11 @@ func (d *Daemon) policyConditions(source string) []ring.Condition {
 			what = strings.Join(append([]string{"no new instance is made, and what runs is stopped after " + strings.TrimSuffix(stopAfter().String(), "0s")}, spared...), "; ")
 		}
 		out = append(out, ring.Condition{Type: ring.ConditionPolicyViolated, Status: ring.ConditionTrue, Reason: broken[0] + more + "; " + what})
+	}
+	inForce, _ := d.ledger.apps()
+	if soon := endingSoon(said.Grants, inForce, source, time.Now()); len(soon) > 0 {
+		more := wording.When(len(soon) > 1, fmt.Sprintf(" (and %d more)", len(soon)-1))
+		out = append(out, ring.Condition{Type: ring.ConditionGrantExpires, Status: ring.ConditionTrue, Reason: soon[0] + more + "; after that no new instance is made by it"})
 	}
 	return out
 }

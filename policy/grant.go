@@ -56,7 +56,7 @@ func (r *Rules) granted(q *Request, feature, asks, of, at string) (*Grant, lapse
 			continue
 		}
 		if g.Expired(r.Now) {
-			lapsed = lapse{"its grant (" + g.At + ") ended with " + g.lastDay(), "or write a later day in expires of " + g.At}
+			lapsed = lapse{"its grant (" + g.At + ") ended with " + g.LastDay(), "or write a later day in expires of " + g.At}
 			continue
 		}
 		if len(g.Signers) == 0 || r.Signed == nil {
@@ -75,8 +75,8 @@ func (r *Rules) granted(q *Request, feature, asks, of, at string) (*Grant, lapse
 // lapse is why a grant that would let something pass does not count, and what to do.
 type lapse struct{ says, hint string }
 
-// lastDay is the last day on which a grant counts.
-func (g *Grant) lastDay() string { return g.Expires.AddDate(0, 0, -1).Format(time.DateOnly) }
+// LastDay is the last day on which a grant counts.
+func (g *Grant) LastDay() string { return g.Expires.AddDate(0, 0, -1).Format(time.DateOnly) }
 
 // told is where a grant stands, and whose change it asks for where nobody asked who made it.
 func (g *Grant) told(r *Rules) string {

@@ -1,6 +1,9 @@
 package ring
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Status is the truth about this host, one pure function of facts and what is
 // seen; GET /v1/status and "status -o json" are its JSON form.
@@ -196,8 +199,9 @@ const (
 	// Of a source: the policy of its host cannot be read, or an app in force breaks it.
 	ConditionPolicyInvalid  = "PolicyInvalid"
 	ConditionPolicyViolated = "PolicyViolated"
-	ConditionOld            = "Old"   // of a source: no commit came for longer than its max_age
-	ConditionStale          = "Stale" // of a source: its remote was not reached for longer than its fresh_for
+	ConditionGrantExpires   = "GrantExpires" // of a source: a grant of an app in force ends soon; nothing is wrong yet
+	ConditionOld            = "Old"          // of a source: no commit came for longer than its max_age
+	ConditionStale          = "Stale"        // of a source: its remote was not reached for longer than its fresh_for
 )
 
 // Whether a condition holds.
@@ -308,7 +312,7 @@ func (s *Status) ExitCode() int {
 	var failed, refused, held, progressing bool
 	for _, src := range s.Sources {
 		refused = refused || src.Refusal != nil || src.Sync == SyncRefused
-		held = held || src.Sync == SyncHeld || len(src.Conditions) > 0
+		held = held || src.Sync == SyncHeld || slices.ContainsFunc(src.Conditions, func(c Condition) bool { return c.Type != ConditionGrantExpires })
 		progressing = progressing || src.Sync == SyncStaging || src.Sync == SyncApplying || src.Sync == SyncUnknown
 		for _, a := range src.Apps {
 			refused = refused || a.Refusal != nil

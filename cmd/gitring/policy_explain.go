@@ -47,6 +47,7 @@ type givenGrant struct {
 	Service string `json:"service,omitempty"`
 	Reason  string `json:"reason"`
 	Until   string `json:"until,omitempty"` // the first day on which it does not count
+	Ends    string `json:"ends,omitempty"`  // the last day on which it counts
 	Expired bool   `json:"expired,omitempty"`
 	// Signers are those for whose commits alone it counts.
 	Signers []string `json:"signers,omitempty"`
@@ -99,7 +100,7 @@ func explainBy(j admission.Judge, app string, c *judgedCommit) appPolicy {
 			}),
 		}
 		if !given.Expires.IsZero() {
-			g.Until = given.Expires.Format("2006-01-02")
+			g.Until, g.Ends = given.Expires.Format("2006-01-02"), given.LastDay()
 		}
 		out.Grants = append(out.Grants, g)
 	}
@@ -136,7 +137,7 @@ func (g *globals) showExplained(a *appPolicy) error {
 	s.line(0, " ", word{a.App, bold}, w("profile "+string(a.Profile)+", may write to "+strings.Join(a.BindRoots, ", ")))
 	for _, x := range a.Grants {
 		says := x.Feature + " " + x.Value + wording.When(x.Service != "", " for service "+x.Service) + wording.When(len(x.Signers) > 0, " for what "+strings.Join(x.Signers, ", ")+" signs") + ": " + x.Reason
-		s.line(2, " ", word{"grant:", dim}, w(says), w("("+x.At+wording.When(x.Expired, ", expired")+wording.When(!x.Expired && x.Until != "", ", until "+x.Until)+wording.When(!x.Used, ", not used here")+")"))
+		s.line(2, " ", word{"grant:", dim}, w(says), w("("+x.At+wording.When(x.Expired, ", expired: it ended with "+x.Ends)+wording.When(!x.Expired && x.Ends != "", ", ends with "+x.Ends)+wording.When(!x.Used, ", not used here")+")"))
 	}
 	for _, d := range a.Decisions {
 		s.line(2, " ", word{d.Verdict + ":", dim}, w(d.Rule+wording.When(d.Value != "", " "+d.Value)+wording.When(d.Service != "", " of service "+d.Service)+": "+d.Risk))

@@ -268,3 +268,12 @@ func TestAPolicyThatOthersCanWriteIsNotTaken(t *testing.T) {
 	require.True(t, changed)
 	require.Empty(t, wrong)
 }
+
+// What ended says so where it is refused, and when.
+func TestARefusalNamesTheGrantThatEnded(t *testing.T) {
+	j := judgeOfPolicy(t, grantOf("web", "prod", "web", "feature: capabilities.add, value: NET_ADMIN, expires: 2020-06-30"))
+	_, refusals := j.Look(commitOf(webWith("cap_add: [NET_ADMIN]")), onProd)
+	require.Len(t, refusals, 1)
+	require.Contains(t, refusals[0].Says, "its grant (p.yaml:2) ended with 2020-06-30")
+	require.Contains(t, refusals[0].Hint, "write a later day in expires of p.yaml:2")
+}

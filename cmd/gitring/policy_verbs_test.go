@@ -89,7 +89,7 @@ func TestExplainTellsOfARuleAndOfAnApp(t *testing.T) {
 	code, out, errs := callVerb("policy", "explain", "web", "--dir", dir, "--config", file)
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, "capabilities.add NET_ADMIN: vpn (p.yaml:2)")
-	require.Contains(t, out, "expired, not used here")
+	require.Contains(t, out, "expired: it ended with 2020-01-01, not used here")
 	code, _, errs = callVerb("policy", "explain", "capabilites.add", "--dir", dir)
 	require.Equal(t, exitNotFound, code)
 	require.Contains(t, errs, "capabilities.add")
