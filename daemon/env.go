@@ -95,24 +95,9 @@ func envKey(file string) ([]byte, error) {
 
 func makeEnvKey(file string) ([]byte, error) {
 	key := make([]byte, EnvKeySize)
-	_, _ = rand.Read(key)                                         // never fails
-	tmp, err := os.CreateTemp(filepath.Dir(file), "tmp-env-key-") // 0600
-	if err != nil {
+	_, _ = rand.Read(key) // never fails
+	if err := disk.WriteWhole(file, "tmp-env-key-", key, 0o600); err != nil {
 		return nil, fmt.Errorf("cannot make the key of the env folder: %w", err)
-	}
-	_, err = tmp.Write(key)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	err = errors.Join(err, tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), file)
-	}
-	if err == nil {
-		err = disk.SyncFolder(filepath.Dir(file))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot make the key of the env folder: %w", errors.Join(err, os.RemoveAll(tmp.Name())))
 	}
 	return key, nil
 }

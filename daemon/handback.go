@@ -406,7 +406,7 @@ func (h *handback) write(dir string) (w *written, err error) {
 	if err := os.Rename(temp, dir); err != nil { // over an empty folder
 		return nil, err
 	}
-	return &written{dir: dir, project: filepath.Join(dir, below)}, disk.SyncFolder(filepath.Dir(dir))
+	return &written{dir: dir, project: filepath.Join(dir, below)}, disk.Sync(filepath.Dir(dir))
 }
 
 // fill writes the files below temp; below is the project's own folder in it.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/gitring/gitring/disk"
 )
 
 // A liveFolder is a folder that a container mounts and whose content is swapped
@@ -106,7 +108,7 @@ func (f liveFolder) write(from, gen string) error {
 	if err := os.Rename(tmp, filepath.Join(f.dir, gen)); err != nil {
 		return err
 	}
-	return syncFolder(f.dir)
+	return disk.Sync(f.dir)
 }
 
 // turn makes a generation the one that lies there.
@@ -143,7 +145,7 @@ func (f liveFolder) link(to, name string) error {
 	if err := os.Rename(tmp, at); err != nil {
 		return err
 	}
-	return syncFolder(f.dir)
+	return disk.Sync(f.dir)
 }
 
 // name gives every file and folder of what lies there its name, and takes the
@@ -184,7 +186,7 @@ func (f liveFolder) name() (strange []string, err error) {
 			return strange, err
 		}
 	}
-	return strange, syncFolder(f.dir)
+	return strange, disk.Sync(f.dir)
 }
 
 // sweep removes every generation but the one that lies there.
@@ -233,7 +235,7 @@ func copyFiles(from, to string) error {
 		if err != nil || !e.IsDir() {
 			return err
 		}
-		return syncFolder(p)
+		return disk.Sync(p)
 	})
 }
 
@@ -305,12 +307,4 @@ func filesIn(dir string) (map[string]fs.FileMode, error) {
 		return err
 	})
 	return out, err
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/gitring/gitring/disk"
 )
 
 // seedNotes are what gitring wrote into one seeded folder, in a file of their
@@ -68,9 +70,5 @@ func (n *seedNotes) write() error {
 	if err := os.Rename(tmp, n.file); err != nil {
 		return err
 	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return disk.Sync(dir)
 }

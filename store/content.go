@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -65,7 +66,7 @@ func (s *Store) WriteContent(ctx context.Context, c ring.Content) error {
 		}
 		return fmt.Errorf("cannot write content %.8s: %w", c.Hash, err)
 	}
-	if err := syncDir(root); err != nil {
+	if err := disk.Sync(root); err != nil {
 		return fmt.Errorf("cannot write content %.8s: %w", c.Hash, err)
 	}
 	return nil
@@ -124,7 +125,7 @@ func putBack(from, to, path string) error {
 	if err := os.Rename(filepath.Join(from, path), filepath.Join(to, path)); err != nil {
 		return err
 	}
-	return syncDir(at)
+	return disk.Sync(at)
 }
 
 // fill writes files below dir and has all of them on disk.
@@ -149,7 +150,7 @@ func fill(ctx context.Context, dir string, files []ring.ContentFile) error {
 		if err := root.Chmod(p, 0o755); err != nil { // whatever the umask
 			return err
 		}
-		return syncDir(filepath.Join(dir, p))
+		return disk.Sync(filepath.Join(dir, p))
 	})
 }
 
@@ -298,5 +299,5 @@ func (s *Store) dropContent(hash string) error {
 	if err := os.RemoveAll(gone); err != nil {
 		return err
 	}
-	return syncDir(s.ContentDir())
+	return disk.Sync(s.ContentDir())
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/glebarez/sqlite"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
+
+	"github.com/gitring/gitring/disk"
 )
 
 // fileName is the database's, in the state directory.
@@ -216,7 +218,7 @@ func setAside(file string, now time.Time) (string, error) {
 	if err := keepNewest(file+".damaged-*", keepDamaged); err != nil {
 		return "", err
 	}
-	return name, syncDir(filepath.Dir(file))
+	return name, disk.Sync(filepath.Dir(file))
 }
 
 func exists(name string) bool {

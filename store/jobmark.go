@@ -12,6 +12,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -182,7 +183,7 @@ func removeMark(name string) error {
 		return err
 	}
 	service := filepath.Dir(name)
-	if err := syncDir(service); err != nil {
+	if err := disk.Sync(service); err != nil {
 		return err
 	}
 	_ = os.Remove(service) // the folders go when they are empty

@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-gormigrate/gormigrate/v2"
 	"gorm.io/gorm"
+
+	"github.com/gitring/gitring/disk"
 )
 
 // keepBackups is how many copies from before a migration stay.
@@ -192,13 +194,13 @@ func backup(ctx context.Context, db *gorm.DB, file, id string) error {
 	if err := db.WithContext(ctx).Exec("VACUUM INTO ?", tmp).Error; err != nil {
 		return errors.Join(err, os.Remove(tmp))
 	}
-	if err := syncFile(tmp); err != nil {
+	if err := disk.Sync(tmp); err != nil {
 		return err
 	}
 	if err := os.Rename(tmp, name); err != nil {
 		return err
 	}
-	if err := syncDir(filepath.Dir(file)); err != nil {
+	if err := disk.Sync(filepath.Dir(file)); err != nil {
 		return err
 	}
 	return keepNewest(file+".before-*", keepBackups)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"github.com/gitring/gitring/disk"
 )
 
 // tempMark is in the name of everything that is not whole yet; what a crash
@@ -26,21 +28,7 @@ func writeWhole(name string, v any) error {
 	if err := makeDirs(dir); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, tempMark)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	if err := os.Rename(f.Name(), name); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncDir(dir)
+	return disk.WriteWhole(name, tempMark, append(b, '\n'), 0o600)
 }
 
 // makeDirs makes a folder of ours and those above it, and has each on disk.
@@ -54,17 +42,7 @@ func makeDirs(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(filepath.Dir(dir))
-}
-
-func syncDir(dir string) error { return syncFile(dir) }
-
-func syncFile(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return disk.Sync(filepath.Dir(dir))
 }
 
 // sweep removes what a crash left half-made in the folders that match.

@@ -16,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/wording"
@@ -265,34 +266,15 @@ func forgeOf(address string) string {
 
 // writeWhole writes a file that the daemon may read and only its owner write,
 // whole or not at all.
-func writeWhole(file, body string) (err error) {
+func writeWhole(file, body string) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("cannot make %s: %w", dir, err)
 	}
-	f, err := os.CreateTemp(dir, ".new-")
-	if err != nil {
+	if err := disk.WriteWhole(file, ".new-", []byte(body), 0o644); err != nil {
 		return fmt.Errorf("cannot write %s: %w", file, err)
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-			err = fmt.Errorf("cannot write %s: %w", file, err)
-		}
-	}()
-	_, err = f.WriteString(body)
-	err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), file); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return nil
 }
 
 // wouldServe is what the daemon would say of the files; nil when it takes them.
