@@ -7,17 +7,19 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // Forges whose webhooks are understood.
 const (
-	GitHub      = "github"
-	GitLab      = "gitlab"
-	Gitea       = "gitea"
-	Forgejo     = "forgejo"
-	Bitbucket   = "bitbucket"    // Cloud
-	BitbucketDC = "bitbucket-dc" // Data Center
-	Generic     = "generic"      // whatever can compute an HMAC
+	GitHub      = ring.GitHub
+	GitLab      = ring.GitLab
+	Gitea       = ring.Gitea
+	Forgejo     = ring.Forgejo
+	Bitbucket   = ring.Bitbucket   // Cloud
+	BitbucketDC = ring.BitbucketDC // Data Center
+	Generic     = "generic"        // whatever can compute an HMAC
 )
 
 // Forges are all of them, in the order in which they are told.

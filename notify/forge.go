@@ -8,16 +8,18 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // Kinds of forges.
 const (
-	GitHub      = "github"
-	GitLab      = "gitlab"
-	Gitea       = "gitea"
-	Forgejo     = "forgejo"
-	Bitbucket   = "bitbucket"    // Cloud
-	BitbucketDC = "bitbucket-dc" // Data Center
+	GitHub      = ring.GitHub
+	GitLab      = ring.GitLab
+	Gitea       = ring.Gitea
+	Forgejo     = ring.Forgejo
+	Bitbucket   = ring.Bitbucket   // Cloud
+	BitbucketDC = ring.BitbucketDC // Data Center
 )
 
 // Forge is where the statuses of one source go. NewForge makes a complete one.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/disk"
+	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/wording"
@@ -251,15 +252,15 @@ func forgeOf(address string) string {
 	}
 	switch host := u.Hostname(); {
 	case host == "github.com", strings.HasPrefix(host, "github."):
-		return "github"
+		return ring.GitHub
 	case host == "codeberg.org", strings.HasPrefix(host, "forgejo."):
-		return "forgejo"
+		return ring.Forgejo
 	case host == "gitlab.com", strings.HasPrefix(host, "gitlab."):
-		return "gitlab"
+		return ring.GitLab
 	case host == "bitbucket.org":
-		return "bitbucket"
+		return ring.Bitbucket
 	case host == "gitea.com", strings.HasPrefix(host, "gitea."):
-		return "gitea"
+		return ring.Gitea
 	}
 	return ""
 }
