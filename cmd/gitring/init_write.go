@@ -17,9 +17,9 @@ import (
 
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/disk"
-	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
 )
 
