@@ -304,7 +304,7 @@ func TestHostileServersEndWithinTheirLimits(t *testing.T) {
 			}
 		})) + "/x.git", Limits{}, "server response headers exceeded"},
 		"silence":               {"http://" + deaf(t, "") + "/x.git", Limits{Idle: 300 * time.Millisecond}, "timeout"},
-		"silence after a start": {"http://" + deaf(t, "HTTP/1.1 200 OK\r\nContent-") + "/x.git", Limits{Idle: 300 * time.Millisecond}, "timeout"},
+		"silence after a start": {"http://" + deaf(t, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n") + "/x.git", Limits{Idle: 300 * time.Millisecond}, "timeout"},
 		"a way to another host": {serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere+r.URL.RequestURI(), http.StatusMovedPermanently)
 		})) + "/x.git", Limits{}, "the remote sends us to another place, " + elsewhere},
