@@ -23,6 +23,7 @@ const (
 var plainPages = []string{
 	"README.md", "docs/how-to/*.md", "docs/tutorial/*.md", "docs/testing/*.md", "docs/design/*.md", "docs/contributing/*.md",
 	"docs/explanation/reliability.md", "docs/reference/performance.md", "docs/reference/manifest.md",
+	"docs/reference/drift.md",
 }
 
 func TestPagesForPeopleAreReadable(t *testing.T) {
