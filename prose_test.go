@@ -24,6 +24,7 @@ var plainPages = []string{
 	"README.md", "docs/how-to/*.md", "docs/tutorial/*.md", "docs/testing/*.md", "docs/design/*.md", "docs/contributing/*.md",
 	"docs/explanation/reliability.md", "docs/reference/performance.md", "docs/reference/manifest.md",
 	"docs/reference/drift.md",
+	"docs/reference/changes.md",
 }
 
 func TestPagesForPeopleAreReadable(t *testing.T) {
