@@ -25,6 +25,7 @@ var plainPages = []string{
 	"docs/explanation/reliability.md", "docs/reference/performance.md", "docs/reference/manifest.md",
 	"docs/reference/drift.md",
 	"docs/reference/changes.md",
+	"docs/reference/checks-and-restarts.md",
 }
 
 func TestPagesForPeopleAreReadable(t *testing.T) {
