@@ -26,6 +26,7 @@ var plainPages = []string{
 	"docs/reference/drift.md",
 	"docs/reference/changes.md",
 	"docs/reference/checks-and-restarts.md",
+	"docs/reference/signers.md",
 }
 
 func TestPagesForPeopleAreReadable(t *testing.T) {
