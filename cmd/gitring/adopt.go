@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 )
 
 func adoptCmd(g *globals) *cobra.Command {
@@ -58,12 +59,12 @@ func (g *globals) adopt(ctx context.Context, r api.AdoptRequest) error {
 		if err := g.encode(done); err != nil {
 			return err
 		}
-		return ended(adoptCode(&done))
+		return exit.With(adoptCode(&done))
 	}
 	if _, err := fmt.Fprint(g.out, adoptText(&done, r.Compare)); err != nil {
 		return err
 	}
-	return ended(adoptCode(&done))
+	return exit.With(adoptCode(&done))
 }
 
 // adoptText is a line for each thing that a person has to know.
@@ -96,7 +97,7 @@ func adoptText(a *api.Adoption, compare bool) string {
 // adoptCode is 7 where something is in the way.
 func adoptCode(a *api.Adoption) int {
 	if len(a.Obstacles) > 0 {
-		return exitRefused
+		return exit.Refused
 	}
-	return exitOK
+	return exit.OK
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -41,7 +42,7 @@ var someSHA = regexp.MustCompile(`^[0-9a-f]{7,40}$`)
 func commitID(s string) (ring.SHA, error) {
 	sha := strings.ToLower(s)
 	if !someSHA.MatchString(sha) {
-		return "", &failure{code: exitUsage, says: fmt.Sprintf("%q is no commit id", s), hint: "7 to 40 hex digits; gitring status shows it"}
+		return "", &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("%q is no commit id", s), Hint: "7 to 40 hex digits; gitring status shows it"}
 	}
 	return ring.SHA(sha), nil
 }

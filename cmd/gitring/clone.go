@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
@@ -28,18 +29,18 @@ type clone struct {
 // openClone finds the clone that a folder is in.
 func (g *globals) openClone(ctx context.Context, dir string) (*clone, error) {
 	if _, err := exec.LookPath("git"); err != nil {
-		return nil, &failure{code: exitError, says: "cannot find git, which writes the commits of a clone", hint: "install Git 2.34 or later"}
+		return nil, &exit.Failure{Code: exit.Error, Says: "cannot find git, which writes the commits of a clone", Hint: "install Git 2.34 or later"}
 	}
 	c := &clone{g: g, dir: dir}
 	top, err := c.git(ctx, "rev-parse", "--show-toplevel")
 	var said *gitError
 	switch {
 	case errors.As(err, &said) && !strings.Contains(said.says, "not a git repository"):
-		return nil, &failure{code: exitError, says: fmt.Sprintf("cannot use the clone of %s: %s", dir, said.says), hint: "git status there says more"}
+		return nil, &exit.Failure{Code: exit.Error, Says: fmt.Sprintf("cannot use the clone of %s: %s", dir, said.says), Hint: "git status there says more"}
 	case err != nil:
-		return nil, &failure{
-			code: exitNotFound, says: fmt.Sprintf("cannot open repository: neither %s nor a folder above it is a clone", dir),
-			hint: "run it inside a clone, or name one with --repo",
+		return nil, &exit.Failure{
+			Code: exit.NotFound, Says: fmt.Sprintf("cannot open repository: neither %s nor a folder above it is a clone", dir),
+			Hint: "run it inside a clone, or name one with --repo",
 		}
 	}
 	c.dir = top
@@ -134,7 +135,7 @@ func (c *clone) setting(ctx context.Context, key string) string {
 func (c *clone) repo() (*gitsync.Repo, error) {
 	repo, err := gitsync.OpenRepo(c.dir)
 	if err != nil {
-		return nil, &failure{code: exitNotFound, says: err.Error(), hint: "run it inside a clone, or name one with --repo"}
+		return nil, &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "run it inside a clone, or name one with --repo"}
 	}
 	return repo, nil
 }
@@ -143,9 +144,9 @@ func (c *clone) repo() (*gitsync.Repo, error) {
 func (c *clone) commit(ctx context.Context, rev string) (ring.SHA, error) {
 	sha, err := c.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
-		return "", &failure{
-			code: exitNotFound, says: fmt.Sprintf("cannot find %q in the repository of %s", rev, c.dir),
-			hint: "git log --oneline lists commits; a shallow clone does not have them all",
+		return "", &exit.Failure{
+			Code: exit.NotFound, Says: fmt.Sprintf("cannot find %q in the repository of %s", rev, c.dir),
+			Hint: "git log --oneline lists commits; a shallow clone does not have them all",
 		}
 	}
 	return ring.SHA(sha), nil
@@ -193,9 +194,9 @@ func (c *clone) upstream(ctx context.Context) (upstream, bool) {
 func (c *clone) pushable(ctx context.Context) (upstream, error) {
 	up, ok := c.upstream(ctx)
 	if !ok {
-		return up, &failure{
-			code: exitConflict, says: "the branch has no upstream to push to",
-			hint: "git push -u origin HEAD sets one; without --push only the commit is made",
+		return up, &exit.Failure{
+			Code: exit.Conflict, Says: "the branch has no upstream to push to",
+			Hint: "git push -u origin HEAD sets one; without --push only the commit is made",
 		}
 	}
 	return up, nil
@@ -219,5 +220,5 @@ func (c *clone) push(ctx context.Context, sha ring.SHA, up upstream) error {
 	if said.out != "" {
 		hint = "nothing was left behind; a hook says above what is in the way"
 	}
-	return &failure{code: exitConflict, says: fmt.Sprintf("cannot push to %s of %s: %s", up.ref, up.remote, said.says), hint: hint}
+	return &exit.Failure{Code: exit.Conflict, Says: fmt.Sprintf("cannot push to %s of %s: %s", up.ref, up.remote, said.says), Hint: hint}
 }

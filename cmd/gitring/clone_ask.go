@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
@@ -92,7 +93,7 @@ func (g *globals) ask(question, proposal string) (string, error) {
 			line.WriteByte(b[0])
 		}
 		if err != nil {
-			return "", &failure{code: exitError, says: "nobody answered", hint: "every question has a flag: see --help"}
+			return "", &exit.Failure{Code: exit.Error, Says: "nobody answered", Hint: "every question has a flag: see --help"}
 		}
 	}
 	if answer := strings.TrimSpace(line.String()); answer != "" {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -46,9 +47,9 @@ func (c *clone) write(ctx context.Context, n newCommit, settings ...string) (rin
 	sha, err := c.gitWith(ctx, strings.NewReader(n.message()), nil, args...)
 	var said *gitError
 	if errors.As(err, &said) {
-		return "", &failure{
-			code: exitError, says: "cannot make a signed commit: " + said.says,
-			hint: "gitring init --set-git-config sets signing up; see docs/how-to/sign-commits.md",
+		return "", &exit.Failure{
+			Code: exit.Error, Says: "cannot make a signed commit: " + said.says,
+			Hint: "gitring init --set-git-config sets signing up; see docs/how-to/sign-commits.md",
 		}
 	}
 	return ring.SHA(sha), err
@@ -72,9 +73,9 @@ func (c *clone) clear(ctx context.Context, from, to ring.SHA) error {
 	_, err := c.git(ctx, "read-tree", "-n", "-m", "-u", string(from), string(to))
 	var said *gitError
 	if errors.As(err, &said) {
-		return &failure{
-			code: exitConflict, says: "what is not committed here is in the way: " + said.says,
-			hint: "commit it, or put it aside with git stash -u, and try again",
+		return &exit.Failure{
+			Code: exit.Conflict, Says: "what is not committed here is in the way: " + said.says,
+			Hint: "commit it, or put it aside with git stash -u, and try again",
 		}
 	}
 	return err
@@ -89,7 +90,7 @@ func (c *clone) landed(ctx context.Context, from, to ring.SHA, up upstream, push
 	}
 	err := c.advance(ctx, from, to, why)
 	if err != nil && push {
-		return &failure{code: exitError, says: "pushed " + to.Short() + ", but " + err.Error(), hint: "git pull --ff-only brings it here"}
+		return &exit.Failure{Code: exit.Error, Says: "pushed " + to.Short() + ", but " + err.Error(), Hint: "git pull --ff-only brings it here"}
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 )
 
 // daemon is the client of the daemon on this host; nothing is dialled yet.
@@ -51,13 +52,13 @@ func asked(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		return &failure{code: exitTimeout, says: "timed out", hint: "the daemon goes on; gitring status tells how far it is"}
+		return &exit.Failure{Code: exit.Timeout, Says: "timed out", Hint: "the daemon goes on; gitring status tells how far it is"}
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &away):
-		return &failure{code: exitUnreachable, says: "cannot reach the daemon on " + away.Socket + ": " + cause(away.Err), hint: unreachableHint(away)}
+		return &exit.Failure{Code: exit.Unreachable, Says: "cannot reach the daemon on " + away.Socket + ": " + cause(away.Err), Hint: unreachableHint(away)}
 	case errors.As(err, &answer):
-		return &failure{code: codeOf(answer), says: answer.Message, hint: answer.Hint}
+		return &exit.Failure{Code: codeOf(answer), Says: answer.Message, Hint: answer.Hint}
 	}
 	return err
 }
@@ -86,24 +87,24 @@ func codeOf(e *api.Error) int {
 		kind error
 		code int
 	}{
-		{api.ErrUsage, exitUsage},
-		{api.ErrNotFound, exitNotFound},
-		{api.ErrDenied, exitConflict},
-		{api.ErrConflict, exitConflict},
-		{api.ErrRefused, exitRefused},
+		{api.ErrUsage, exit.Usage},
+		{api.ErrNotFound, exit.NotFound},
+		{api.ErrDenied, exit.Conflict},
+		{api.ErrConflict, exit.Conflict},
+		{api.ErrRefused, exit.Refused},
 	} {
 		if errors.Is(e, known.kind) {
 			return known.code
 		}
 	}
-	return exitError
+	return exit.Error
 }
 
 // target is app[/service] as given.
 func target(arg string) (app, service string, err error) {
 	app, service, both := strings.Cut(arg, "/")
 	if app == "" || both && service == "" || strings.Contains(service, "/") {
-		return "", "", &failure{code: exitUsage, says: "\"" + arg + "\" is not app or app/service", hint: "gitring status lists what is here"}
+		return "", "", &exit.Failure{Code: exit.Usage, Says: "\"" + arg + "\" is not app or app/service", Hint: "gitring status lists what is here"}
 	}
 	return app, service, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
 )
@@ -56,7 +57,7 @@ func (g *globals) events(ctx context.Context, q api.EventQuery) error {
 // and need not be asked for.
 func (g *globals) known(ctx context.Context, app string) error {
 	if name, _, service := strings.Cut(app, "/"); service {
-		return &failure{code: exitUsage, says: fmt.Sprintf("%q is a service, and the journal is kept by app", app), hint: "name the app: " + name}
+		return &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("%q is a service, and the journal is kept by app", app), Hint: "name the app: " + name}
 	}
 	_, err := g.status(ctx, app)
 	return err

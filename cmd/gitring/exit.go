@@ -9,84 +9,41 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
-// Exit codes, as docs/reference/cli.md#exit-codes lists them.
-const (
-	exitOK          = 0
-	exitError       = 1
-	exitUsage       = 2
-	exitUnreachable = 3
-	exitNotFound    = 4
-	exitConflict    = 5
-	exitFailed      = 6
-	exitRefused     = 7
-	exitTimeout     = 8
-	exitHeld        = 9
-	exitProgressing = 10
-
-	// As a shell says it of a command that SIGINT or SIGTERM ended.
-	exitInterrupted = 130
-	exitTerminated  = 143
-)
-
-// failure is an error that knows its exit code and what to do next.
-type failure struct {
-	code int
-	says string
-	hint string
-	why  error // what it came of, where somebody may ask
-}
-
-func (f *failure) Error() string { return f.says }
-
-func (f *failure) Unwrap() error { return f.why }
-
-// outcome is an exit code that needs no error: the result said it all.
-type outcome int
-
-func (o outcome) Error() string { return fmt.Sprintf("exit status %d", int(o)) }
-
-// ended turns an exit code into what a verb returns.
-func ended(code int) error {
-	if code == exitOK {
-		return nil
-	}
-	return outcome(code)
-}
-
 // exit tells err and gives the exit code.
 func (g *globals) exit(err error) int {
-	var o outcome
-	var f *failure
+	var o exit.Outcome
+	var f *exit.Failure
 	var ms config.Mistakes
 	var r *ring.Refusal
 	var h *ring.HostError
 	switch {
 	case err == nil:
-		return exitOK
+		return exit.OK
 	case errors.As(err, &o):
 		return int(o)
 	case errors.As(err, &f):
-		g.tell(f.says, f.hint)
-		return f.code
+		g.tell(f.Says, f.Hint)
+		return f.Code
 	case errors.As(err, &h):
 		g.tell(h.Says, h.Hint)
-		return exitError
+		return exit.Error
 	case errors.As(err, &ms):
 		for _, m := range ms {
 			g.tell(m.Error(), m.Hint)
 		}
-		return exitError
+		return exit.Error
 	case errors.As(err, &r):
 		g.tell(r.Error(), r.Hint)
-		return exitRefused
+		return exit.Refused
 	case errors.Is(err, context.Canceled):
-		return exitInterrupted
+		return exit.Interrupted
 	}
 	g.tell(err.Error(), "")
-	return exitError
+	return exit.Error
 }
 
 func (g *globals) tell(says, hint string) {
@@ -104,7 +61,7 @@ func (g *globals) notice(format string, args ...any) {
 }
 
 func usage(cmd *cobra.Command, says string) error {
-	return &failure{code: exitUsage, says: says, hint: cmd.CommandPath() + " --help"}
+	return &exit.Failure{Code: exit.Usage, Says: says, Hint: cmd.CommandPath() + " --help"}
 }
 
 // args makes a wrong number of arguments a wrong usage.
@@ -127,9 +84,9 @@ func knownVerb(cmd *cobra.Command, given []string) error {
 	}
 	for _, verb := range later {
 		if given[0] == verb && !cmd.HasParent() {
-			return &failure{
-				code: exitUsage, says: fmt.Sprintf("%s is not carried out by this release (%s)", verb, ring.Release),
-				hint: "gitring --help lists what is",
+			return &exit.Failure{
+				Code: exit.Usage, Says: fmt.Sprintf("%s is not carried out by this release (%s)", verb, ring.Release),
+				Hint: "gitring --help lists what is",
 			}
 		}
 	}
@@ -139,9 +96,9 @@ func knownVerb(cmd *cobra.Command, given []string) error {
 			known = append(known, c.Name())
 		}
 	}
-	return &failure{
-		code: exitUsage, says: fmt.Sprintf("unknown command %q for %q", given[0], cmd.CommandPath()),
-		hint: ring.Meant(given[0], known),
+	return &exit.Failure{
+		Code: exit.Usage, Says: fmt.Sprintf("unknown command %q for %q", given[0], cmd.CommandPath()),
+		Hint: ring.Meant(given[0], known),
 	}
 }
 

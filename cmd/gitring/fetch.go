@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 )
 
@@ -33,5 +34,5 @@ func fetchCmd(g *globals) *cobra.Command {
 }
 
 func byHand() error {
-	return &failure{code: exitUsage, says: gitsync.ErrByHand.Error(), hint: "gitring serve"}
+	return &exit.Failure{Code: exit.Usage, Says: gitsync.ErrByHand.Error(), Hint: "gitring serve"}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
 )
@@ -186,9 +187,9 @@ func (in *initial) carryOut(ctx context.Context) error {
 	if len(toWrite) > 0 && in.asks() {
 		ok, err := in.g.confirm("write " + strings.Join(toWrite, " and ") + "?")
 		if err != nil || !ok {
-			left := &failure{code: exitConflict, says: "left as it was"}
+			left := &exit.Failure{Code: exit.Conflict, Says: "left as it was"}
 			if in.made != "" {
-				left.says, left.hint = "nothing was written, and the introduction was made", strings.Join(in.out.Undo, "; ")+" undoes it"
+				left.Says, left.Hint = "nothing was written, and the introduction was made", strings.Join(in.out.Undo, "; ")+" undoes it"
 			}
 			return cmp.Or(err, error(left))
 		}

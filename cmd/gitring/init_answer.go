@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
 )
@@ -172,7 +173,7 @@ func (in *initial) settle(all []question) error {
 		}
 		for tries := 0; q.wrong(answer) != ""; tries++ {
 			if given := cmp.Or(q.given, q.existing); given != "" || !in.asks() || tries == wrongAnswers {
-				return &failure{code: exitUsage, says: fmt.Sprintf("--%s: %q will not do", q.flag, answer), hint: q.wrong(answer)}
+				return &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("--%s: %q will not do", q.flag, answer), Hint: q.wrong(answer)}
 			}
 			in.g.notice("%q will not do: %s", answer, q.wrong(answer))
 			var err error
@@ -183,9 +184,9 @@ func (in *initial) settle(all []question) error {
 		*q.into = answer
 	}
 	if len(missing) > 0 {
-		return &failure{
-			code: exitUsage, says: "nobody can be asked here, and these flags are missing: " + strings.Join(missing, ", "),
-			hint: "--yes takes the proposals: " + strings.Join(proposals, " "),
+		return &exit.Failure{
+			Code: exit.Usage, Says: "nobody can be asked here, and these flags are missing: " + strings.Join(missing, ", "),
+			Hint: "--yes takes the proposals: " + strings.Join(proposals, " "),
 		}
 	}
 	return nil

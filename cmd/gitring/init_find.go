@@ -14,6 +14,7 @@ import (
 
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/daemon"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/reconcile"
@@ -36,9 +37,9 @@ func (in *initial) history(ctx context.Context) error {
 	}
 	var err error
 	if in.tip, err = in.commit(ctx, rev); err != nil {
-		return &failure{
-			code: exitNotFound, says: fmt.Sprintf("branch %s has no commit in %s", in.out.Branch, in.dir),
-			hint: "commit the Compose files first, or name another branch with --branch",
+		return &exit.Failure{
+			Code: exit.NotFound, Says: fmt.Sprintf("branch %s has no commit in %s", in.out.Branch, in.dir),
+			Hint: "commit the Compose files first, or name another branch with --branch",
 		}
 	}
 	if in.before != nil && in.before.Trust.Introduced() != "" {

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/gitring/gitring/exit"
 )
 
 // hookMark is in every hook that gitring wrote; one without it is a stranger's.
@@ -56,7 +58,7 @@ func (g *globals) initHook(ctx context.Context, f initFlags) error {
 func (c *clone) addByHand(file, why, script string) error {
 	_, lines, _ := strings.Cut(script, hookMark+"\n")
 	fmt.Fprint(c.g.out, lines)
-	return &failure{code: exitConflict, says: file + " " + why, hint: "add the lines above to it; git's lines on its stdin are theirs"}
+	return &exit.Failure{Code: exit.Conflict, Says: file + " " + why, Hint: "add the lines above to it; git's lines on its stdin are theirs"}
 }
 
 // hookFile is where Git looks for the hook, and whether other clones look there.
@@ -119,7 +121,7 @@ func ownBinary() (string, error) {
 func (c *clone) hookFlags(ctx context.Context, f initFlags) (trust, content string, err error) {
 	if f.allowedSigners != "" || f.openPGPKeys != "" {
 		if c.g.config != "" {
-			return "", "", &failure{code: exitUsage, says: "--config and keys given by hand exclude each other", hint: "keep one of the two"}
+			return "", "", &exit.Failure{Code: exit.Usage, Says: "--config and keys given by hand exclude each other", Hint: "keep one of the two"}
 		}
 		for _, k := range []struct{ flag, file string }{{" --allowed-signers ", f.allowedSigners}, {" --openpgp-keys ", f.openPGPKeys}} {
 			if k.file == "" {
@@ -144,9 +146,9 @@ func (c *clone) hookFlags(ctx context.Context, f initFlags) (trust, content stri
 		file = c.setting(ctx, configSetting)
 	}
 	if file == "" {
-		return "", "", &failure{
-			code: exitUsage, says: "nothing here says whom to trust",
-			hint: "name --config, or --allowed-signers or --openpgp-keys",
+		return "", "", &exit.Failure{
+			Code: exit.Usage, Says: "nothing here says whom to trust",
+			Hint: "name --config, or --allowed-signers or --openpgp-keys",
 		}
 	}
 	if file, err = there(file); err != nil {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 )
 
@@ -62,9 +63,9 @@ func (in *initial) signingKey(ctx context.Context) (signingKey, error) {
 		}
 		return in.keyOf(ctx, file, fingerprint.MatchString(file))
 	}
-	return signingKey{}, &failure{
-		code: exitNotFound, says: "no signing key: Git is set to none, and ~/.ssh has none",
-		hint: "--generate-key makes one (--generate-key=ed25519-sk on a security key, which asks for a touch at each commit), --key names one",
+	return signingKey{}, &exit.Failure{
+		Code: exit.NotFound, Says: "no signing key: Git is set to none, and ~/.ssh has none",
+		Hint: "--generate-key makes one (--generate-key=ed25519-sk on a security key, which asks for a touch at each commit), --key names one",
 	}
 }
 
@@ -92,9 +93,9 @@ func (in *initial) keyOf(ctx context.Context, name string, openPGP bool) (signin
 		return signingKey{}, notAKey(where)
 	}
 	if strings.Contains(f[0], "-cert-") {
-		return signingKey{}, &failure{
-			code: exitError, says: where + " is a certificate, whose authority a host trusts, not itself",
-			hint: "write the authority's key into allowed_signers as docs/reference/signers.md says, or name the plain key with --key",
+		return signingKey{}, &exit.Failure{
+			Code: exit.Error, Says: where + " is a certificate, whose authority a host trusts, not itself",
+			Hint: "write the authority's key into allowed_signers as docs/reference/signers.md says, or name the plain key with --key",
 		}
 	}
 	blob, err := base64.StdEncoding.DecodeString(f[1])
@@ -106,7 +107,7 @@ func (in *initial) keyOf(ctx context.Context, name string, openPGP bool) (signin
 }
 
 func notAKey(where string) error {
-	return &failure{code: exitError, says: where + " is no SSH public key", hint: "name the .pub file, or an OpenPGP key by its fingerprint"}
+	return &exit.Failure{Code: exit.Error, Says: where + " is no SSH public key", Hint: "name the .pub file, or an OpenPGP key by its fingerprint"}
 }
 
 // publicFile is the public half of a key that a person named by either.
@@ -160,7 +161,7 @@ func sshKeys() []string {
 // somebody can be asked for one.
 func (in *initial) generated(ctx context.Context) (signingKey, error) {
 	if in.f.generate != "ed25519" && in.f.generate != "ed25519-sk" {
-		return signingKey{}, &failure{code: exitUsage, says: fmt.Sprintf("--generate-key: %q is not known", in.f.generate), hint: "ed25519, or ed25519-sk on a security key"}
+		return signingKey{}, &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("--generate-key: %q is not known", in.f.generate), Hint: "ed25519, or ed25519-sk on a security key"}
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -209,7 +210,7 @@ func (in *initial) gpgKey(ctx context.Context, name string) (signingKey, error) 
 			return signingKey{openPGP: true, public: outs[1].String(), where: f[9], print: f[9]}, nil
 		}
 	}
-	return signingKey{}, &failure{code: exitNotFound, says: "gpg has no key " + name, hint: "gpg --list-secret-keys shows those it has; --key takes another one"}
+	return signingKey{}, &exit.Failure{Code: exit.NotFound, Says: "gpg has no key " + name, Hint: "gpg --list-secret-keys shows those it has; --key takes another one"}
 }
 
 // signerBefore is the name that a file of signers here has for the key; "" when

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -94,7 +95,7 @@ func (in *initial) roots(s *admission.Suggestion, given string) ([]string, error
 			continue
 		}
 		if _, hint := config.BindRoot(root); hint != "" {
-			return nil, &failure{code: exitUsage, says: fmt.Sprintf("--folders: %q is no folder that apps can share", root), hint: hint}
+			return nil, &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("--folders: %q is no folder that apps can share", root), Hint: hint}
 		}
 		roots = append(roots, root)
 	}
@@ -120,7 +121,7 @@ func (in *initial) grants(s *admission.Suggestion, given string) (string, error)
 		}
 	}
 	if !slices.Contains([]string{grantAll, grantMost, grantNone, ""}, given) {
-		return "", &failure{code: exitUsage, says: fmt.Sprintf("--grants: %q will not do", given), hint: "all, most or none"}
+		return "", &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("--grants: %q will not do", given), Hint: "all, most or none"}
 	}
 	return orNone(given), nil
 }

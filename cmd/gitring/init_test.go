@@ -14,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/exit"
 )
 
 // gnupg gives a script a key ring of its own, in a folder whose name is short
@@ -67,7 +69,7 @@ func TestInitChangesNothingOnTheEngine(t *testing.T) {
 	code := run(t.Context(), []string{
 		"init", "--repo", filepath.Join(dir, "infra"), "--out", filepath.Join(dir, "out"), "--yes", "--engine", "unix://" + filepath.Join(dir, "e"),
 	}, strings.NewReader(""), &out, &errs, time.Now)
-	require.Equal(t, exitOK, code, "%s%s", &out, &errs)
+	require.Equal(t, exit.OK, code, "%s%s", &out, &errs)
 	require.Contains(t, out.String(), "web refused ForeignProject web/compose.yaml: a Compose project web runs here that gitring did not start (web-s-1)")
 	require.Contains(t, out.String(), "hint: gitring adopt web --reason '…' takes it over as it runs; or run docker compose down in /opt/web, never with -v: the volumes stay")
 	require.Contains(t, out.String(), "hand the running apps over")
@@ -130,7 +132,7 @@ func TestInitShowsNothingOfGitsOwnWords(t *testing.T) {
 	t.Setenv("GITRING_CONFIG", "")
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "no-engine"))
 	v, code := seenOn(t, 160, 60, t.Context(), time.Now, "init", "--repo", dir)
-	require.Equal(t, exitNotFound, code, v.String())
+	require.Equal(t, exit.NotFound, code, v.String())
 	require.Contains(t, v.String(), "error: cannot open repository: ")
 	require.NotContains(t, v.String(), "fatal:")
 
@@ -144,7 +146,7 @@ func TestInitShowsNothingOfGitsOwnWords(t *testing.T) {
 		require.NoError(t, err, "%s", out)
 	}
 	v, code = seenOn(t, 160, 60, t.Context(), time.Now, "init", "--repo", infra, "--out", filepath.Join(dir, "out"), "--key", dir+"/key.pub", "--yes")
-	require.Equal(t, exitOK, code, v.String())
+	require.Equal(t, exit.OK, code, v.String())
 	require.Contains(t, v.String(), "wrote")
 	require.NotContains(t, v.String(), "No such remote")
 	require.NotContains(t, v.String(), "error:")

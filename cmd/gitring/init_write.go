@@ -17,6 +17,7 @@ import (
 
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/disk"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -110,9 +111,9 @@ func (in *initial) needed(f newFile, same func([]byte) bool) (bool, error) {
 	case in.f.force || string(b) == in.unintroduced():
 		return true, nil
 	}
-	return false, &failure{
-		code: exitConflict, says: f.path + " is there and says something else",
-		hint: "--force overwrites it, --out names another folder" + wording.When(f.path == in.out.Config, "; or write into it what differs: "+in.differs()),
+	return false, &exit.Failure{
+		Code: exit.Conflict, Says: f.path + " is there and says something else",
+		Hint: "--force overwrites it, --out names another folder" + wording.When(f.path == in.out.Config, "; or write into it what differs: "+in.differs()),
 	}
 }
 
@@ -315,9 +316,9 @@ func (in *initial) introduce(ctx context.Context) error {
 		return err
 	}
 	if head != in.tip || in.branch(ctx) == "" {
-		return &failure{
-			code: exitConflict, says: "HEAD is not the tip of " + in.out.Branch + ", which the introduction has to be made on",
-			hint: "git switch " + in.out.Branch + ", bring it up to date, and try again",
+		return &exit.Failure{
+			Code: exit.Conflict, Says: "HEAD is not the tip of " + in.out.Branch + ", which the introduction has to be made on",
+			Hint: "git switch " + in.out.Branch + ", bring it up to date, and try again",
 		}
 	}
 	tree, err := in.git(ctx, "rev-parse", "--verify", "HEAD^{tree}")

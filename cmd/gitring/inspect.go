@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -41,7 +42,7 @@ func inspectCmd(g *globals) *cobra.Command {
 // inspected reads app/service[/slot].
 func inspected(given string) (app, service string, slot int, err error) {
 	parts := strings.Split(given, "/")
-	wrong := &failure{code: exitUsage, says: given + " names no service", hint: "gitring inspect <app>/<service>, or with a slot: <app>/<service>/1"}
+	wrong := &exit.Failure{Code: exit.Usage, Says: given + " names no service", Hint: "gitring inspect <app>/<service>, or with a slot: <app>/<service>/1"}
 	if len(parts) < 2 || len(parts) > 3 {
 		return "", "", 0, wrong
 	}

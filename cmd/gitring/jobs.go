@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -150,7 +151,7 @@ func (g *globals) jobLogs(cmd *cobra.Command, given []string, of string) error {
 			return g.runLog(j, r)
 		}
 	}
-	return &failure{code: exitNotFound, says: "nothing of " + of + " has run yet", hint: "gitring logs " + of + " shows a run that is under way"}
+	return &exit.Failure{Code: exit.NotFound, Says: "nothing of " + of + " has run yet", Hint: "gitring logs " + of + " shows a run that is under way"}
 }
 
 func (g *globals) runLog(j api.JobNow, r *ring.Run) error {
@@ -158,7 +159,7 @@ func (g *globals) runLog(j api.JobNow, r *ring.Run) error {
 		return g.encode(r)
 	}
 	if api.UnderWay(r) {
-		return &failure{code: exitConflict, says: "the run " + runID(r) + " is under way", hint: "gitring logs " + j.App + "/" + j.Service + " -f follows it"}
+		return &exit.Failure{Code: exit.Conflict, Says: "the run " + runID(r) + " is under way", Hint: "gitring logs " + j.App + "/" + j.Service + " -f follows it"}
 	}
 	g.notice("%s/%s %s, run %s by %s, %s: %s", j.App, j.Service, stamp(r.Started), runID(r), trigger(r), r.State, r.Reason)
 	if len(r.Log) == 0 {

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 )
 
 func main() { os.Exit(Main()) }
@@ -34,8 +35,8 @@ func Main() int {
 	signal.Notify(terminated, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() { stop(); signal.Stop(terminated) }) // a second signal ends what drains
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, time.Now)
-	if code == exitInterrupted && len(terminated) > 0 {
-		return exitTerminated
+	if code == exit.Interrupted && len(terminated) > 0 {
+		return exit.Terminated
 	}
 	return code
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 )
 
 func notifyCmd(g *globals) *cobra.Command {
@@ -52,17 +53,17 @@ func (g *globals) notifyTest(ctx context.Context, r api.NotifyTestRequest) error
 	if err != nil {
 		return asked(err)
 	}
-	code := exitOK
+	code := exit.OK
 	for _, t := range all {
 		if !t.Taken {
-			code = exitError
+			code = exit.Error
 		}
 	}
 	if g.machine() {
 		if err := g.encode(all); err != nil {
 			return err
 		}
-		return ended(code)
+		return exit.With(code)
 	}
 	s := g.screen()
 	var rows [][]word
@@ -77,5 +78,5 @@ func (g *globals) notifyTest(ctx context.Context, r api.NotifyTestRequest) error
 	if _, err := io.WriteString(g.out, s.String()); err != nil {
 		return err
 	}
-	return ended(code)
+	return exit.With(code)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 )
 
 func outdatedCmd(g *globals) *cobra.Command {
@@ -24,7 +25,7 @@ func outdatedCmd(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, given []string) error {
 			newer, err := g.outdated(cmd.Context(), strings.Join(given, ""))
 			if err == nil && newer && detailed {
-				return outcome(changed)
+				return exit.Outcome(changed)
 			}
 			return err
 		},
@@ -35,7 +36,7 @@ func outdatedCmd(g *globals) *cobra.Command {
 
 func (g *globals) outdated(ctx context.Context, app string) (newer bool, err error) {
 	if strings.Contains(app, "/") {
-		return false, &failure{code: exitUsage, says: fmt.Sprintf("%q is no app", app), hint: "gitring outdated " + strings.Split(app, "/")[0]}
+		return false, &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("%q is no app", app), Hint: "gitring outdated " + strings.Split(app, "/")[0]}
 	}
 	images, err := g.daemon().Outdated(ctx, app)
 	if err != nil {

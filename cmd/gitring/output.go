@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -18,7 +19,7 @@ var outputs = []string{"table", "wide", "json", "yaml"}
 // checkOutput judges -o before anything is done.
 func (g *globals) checkOutput(cmd *cobra.Command) error {
 	if !slices.Contains(outputs, g.output) {
-		return &failure{code: exitUsage, says: fmt.Sprintf("-o %q is not known", g.output), hint: ring.Meant(g.output, outputs)}
+		return &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("-o %q is not known", g.output), Hint: ring.Meant(g.output, outputs)}
 	}
 	return nil
 }

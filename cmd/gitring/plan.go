@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -68,9 +69,9 @@ func (g *globals) plan(ctx context.Context, p planned, detailed bool) error {
 	case err != nil:
 		return err
 	case len(changes.Refusals) > 0:
-		return outcome(exitRefused)
+		return exit.Outcome(exit.Refused)
 	case detailed && !changes.Empty():
-		return outcome(changed)
+		return exit.Outcome(changed)
 	}
 	return nil
 }
@@ -81,12 +82,12 @@ const changed = 2
 // detail keeps to the three codes of --detailed-exitcode: a script that asked
 // for them takes every 2 for changes.
 func detail(err error) error {
-	var f *failure
+	var f *exit.Failure
 	if errors.As(err, &f) {
-		return &failure{code: exitError, says: f.says, hint: f.hint}
+		return &exit.Failure{Code: exit.Error, Says: f.Says, Hint: f.Hint}
 	}
-	if errors.Is(err, outcome(exitRefused)) {
-		return outcome(exitError)
+	if errors.Is(err, exit.Outcome(exit.Refused)) {
+		return exit.Outcome(exit.Error)
 	}
 	return err
 }
@@ -99,7 +100,7 @@ func (g *globals) changes(ctx context.Context, p planned) (*ring.Changes, error)
 		return g.changesOf(ctx, p)
 	}
 	if p.profile != "" {
-		return nil, &failure{code: exitUsage, says: "--profile is for a folder", hint: "gitring plan <dir> --profile " + p.profile}
+		return nil, &exit.Failure{Code: exit.Usage, Says: "--profile is for a folder", Hint: "gitring plan <dir> --profile " + p.profile}
 	}
 	if what == "" {
 		tip, name, err := g.tip(ctx, source)
@@ -178,14 +179,14 @@ func (g *globals) tip(ctx context.Context, source string) (ring.SHA, string, err
 		}
 		tip := cmp.Or(src.Tip, src.Trusted, src.Commit)
 		if tip == "" {
-			return "", "", &failure{code: exitNotFound, says: "source " + src.Name + " has no commit yet", hint: "gitring status tells why"}
+			return "", "", &exit.Failure{Code: exit.NotFound, Says: "source " + src.Name + " has no commit yet", Hint: "gitring status tells why"}
 		}
 		return tip, src.Name, nil
 	}
 	if source == "" && len(names) > 1 {
-		return "", "", &failure{code: exitUsage, says: "there is more than one source", hint: "--source with one of " + strings.Join(names, ", ")}
+		return "", "", &exit.Failure{Code: exit.Usage, Says: "there is more than one source", Hint: "--source with one of " + strings.Join(names, ", ")}
 	}
-	return "", "", &failure{code: exitNotFound, says: fmt.Sprintf("no source %q on %s", source, st.Host), hint: ring.Meant(source, names)}
+	return "", "", &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("no source %q on %s", source, st.Host), Hint: ring.Meant(source, names)}
 }
 
 func showChanges(s *screen, c *ring.Changes, now time.Time) {

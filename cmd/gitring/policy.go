@@ -12,6 +12,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -93,7 +94,7 @@ func (g *globals) commitAt(what string, by policyFlags) (*judgedCommit, error) {
 	}
 	repo, sha := g.resolveLocally(what)
 	if repo == nil {
-		return nil, &failure{code: exitNotFound, says: fmt.Sprintf("%s is no folder, and no revision of a clone around here", what), hint: "name a folder, or run it inside a clone"}
+		return nil, &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("%s is no folder, and no revision of a clone around here", what), Hint: "name a folder, or run it inside a clone"}
 	}
 	r, err := g.heldTo(".", by.source, by.profile)
 	if err != nil {
@@ -106,7 +107,7 @@ func (g *globals) commitAt(what string, by policyFlags) (*judgedCommit, error) {
 func (g *globals) policySuggest(what string, by policyFlags, app, write string, roots []string) error {
 	for _, root := range roots {
 		if _, hint := config.BindRoot(root); hint != "" {
-			return &failure{code: exitUsage, says: fmt.Sprintf("--bind-root: %q is no folder that apps can share", root), hint: hint}
+			return &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("--bind-root: %q is no folder that apps can share", root), Hint: hint}
 		}
 	}
 	c, err := g.commitAt(what, by)
@@ -129,7 +130,7 @@ func (g *globals) policySuggest(what string, by policyFlags, app, write string, 
 		err = g.showSuggestion(&s, roots)
 	}
 	if err == nil && len(s.Refused) > 0 {
-		return outcome(exitRefused)
+		return exit.Outcome(exit.Refused)
 	}
 	return err
 }
@@ -147,7 +148,7 @@ func (g *globals) writePolicy(file string, c *judgedCommit, roots []string, s *a
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return &failure{code: exitConflict, says: file + " is there already", hint: "name a new file, or put the lines into it by hand"}
+		return &exit.Failure{Code: exit.Conflict, Says: file + " is there already", Hint: "name a new file, or put the lines into it by hand"}
 	case err != nil:
 		return fmt.Errorf("cannot write the policy: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/admission"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -55,7 +56,7 @@ func (g *globals) policyCheck(what string, by policyFlags) error {
 		err = g.showChecked(&out, path.Clean(cmp.Or(what, ".")))
 	}
 	if err == nil && out.denies() {
-		return outcome(exitRefused)
+		return exit.Outcome(exit.Refused)
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/admission"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -71,7 +72,7 @@ func (g *globals) policyExplain(what, dir string, by policyFlags) error {
 		known = append(known, d.App)
 	}
 	if !slices.Contains(known, what) && len(out.Grants) == 0 {
-		return &failure{code: exitNotFound, says: fmt.Sprintf("%q is no rule, and no app of %s", what, dir), hint: ring.Meant(what, known)}
+		return &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("%q is no rule, and no app of %s", what, dir), Hint: ring.Meant(what, known)}
 	}
 	if g.machine() {
 		return g.encode(out)

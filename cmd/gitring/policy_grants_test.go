@@ -15,6 +15,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
@@ -342,7 +343,7 @@ func TestSuggestWritesAFileThatServeTakesOnceThereAreReasons(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(repo, "web", "compose.yaml"), []byte("services: {web: {image: nginx, cap_add: [NET_ADMIN], privileged: true}}\n"), 0o600))
 	file := filepath.Join(dir, "p.yaml")
 	code, _, errs := callVerb("policy", "suggest", repo, "--write", file)
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, exit.OK, code, errs)
 	body, err := os.ReadFile(file)
 	require.NoError(t, err)
 	_, err = config.Read(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": string(body)}))
@@ -350,10 +351,10 @@ func TestSuggestWritesAFileThatServeTakesOnceThereAreReasons(t *testing.T) {
 	_, err = config.Load(withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": strings.ReplaceAll(string(body), `reason: ""`, `reason: "why"`)}))
 	require.NoError(t, err)
 	code, _, errs = callVerb("policy", "suggest", repo, "--write", file)
-	require.Equal(t, exitConflict, code, "what a person wrote stays")
+	require.Equal(t, exit.Conflict, code, "what a person wrote stays")
 	require.Contains(t, errs, "is there already")
 	code, out, _ := callVerb("policy", "suggest", repo, "--app", "nobody")
-	require.Equal(t, exitOK, code)
+	require.Equal(t, exit.OK, code)
 	require.Contains(t, out, "no grant is needed")
 }
 

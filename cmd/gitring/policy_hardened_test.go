@@ -7,6 +7,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/runtime"
 )
@@ -120,7 +121,7 @@ func TestHardenedIsAProfileOfEachVerb(t *testing.T) {
 	dir := onDisk(t, map[string]string{"web/compose.yaml": "services: {web: {image: nginx}}\n"})
 	for _, verb := range [][]string{{"validate", dir}, {"plan", dir}, {"policy", "check", dir}} {
 		code, out, errs := callVerb(append(verb, "--profile", "hardened")...)
-		require.Equal(t, exitRefused, code, "%v %s %s", verb, out, errs)
+		require.Equal(t, exit.Refused, code, "%v %s %s", verb, out, errs)
 		require.Contains(t, out, "read_only: true")
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/policy"
 )
 
@@ -20,7 +21,7 @@ func profileNamed(name string, own policy.Profile) (policy.Profile, error) {
 	case policy.Compose, policy.Owner, policy.Hardened:
 		return p, nil
 	}
-	return "", &failure{code: exitUsage, says: fmt.Sprintf("--profile: %q is not known", name), hint: "one of " + strings.Join(config.Profiles, ", ")}
+	return "", &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("--profile: %q is not known", name), Hint: "one of " + strings.Join(config.Profiles, ", ")}
 }
 
 // judgeFor is the judge of the named configuration, and compose's where none is

@@ -53,19 +53,39 @@ func TestAGrantForSignersCountsForTheFileThatTheySigned(t *testing.T) {
 			compose:         "include: [more.yaml]\n",
 			"web/more.yaml": "services: {web: {image: nginx, cap_add: [NET_ADMIN]}}\n",
 		}, map[string]string{compose: alice, "web/more.yaml": bob}, false},
-		{"one value: the last file's counts", "feature: privileged, value: true, danger: root-equivalent, signers: [alice@example.org]",
-			two("    privileged: true\n", "    privileged: true\n"), map[string]string{compose: alice, override: bob}, false},
-		{"one value of alice's after bob's", "feature: privileged, value: true, danger: root-equivalent, signers: [alice@example.org]",
-			two("    privileged: false\n", "    privileged: true\n"), map[string]string{compose: bob, override: alice}, true},
-		{"an item of a list", "feature: security_opt, value: systempaths=unconfined, danger: root-equivalent, signers: [alice@example.org]",
-			two("    security_opt: ['systempaths=unconfined']\n", "    security_opt: ['no-new-privileges:true']\n"), map[string]string{compose: bob, override: alice}, false},
-		{"a list that counts whole: every file counts", "feature: devices, value: gpus, signers: [alice@example.org]",
-			two("    gpus: all\n", "    gpus: [{count: 1}]\n"), map[string]string{compose: bob, override: alice}, false},
+		{
+			"one value: the last file's counts", "feature: privileged, value: true, danger: root-equivalent, signers: [alice@example.org]",
+			two("    privileged: true\n", "    privileged: true\n"),
+			map[string]string{compose: alice, override: bob},
+			false,
+		},
+		{
+			"one value of alice's after bob's", "feature: privileged, value: true, danger: root-equivalent, signers: [alice@example.org]",
+			two("    privileged: false\n", "    privileged: true\n"),
+			map[string]string{compose: bob, override: alice},
+			true,
+		},
+		{
+			"an item of a list", "feature: security_opt, value: systempaths=unconfined, danger: root-equivalent, signers: [alice@example.org]",
+			two("    security_opt: ['systempaths=unconfined']\n", "    security_opt: ['no-new-privileges:true']\n"),
+			map[string]string{compose: bob, override: alice},
+			false,
+		},
+		{
+			"a list that counts whole: every file counts", "feature: devices, value: gpus, signers: [alice@example.org]",
+			two("    gpus: all\n", "    gpus: [{count: 1}]\n"),
+			map[string]string{compose: bob, override: alice},
+			false,
+		},
 		{"by a variable", netAdminFor, map[string]string{
 			compose: "services: {web: {image: nginx, cap_add: ['${CAP}']}}\n", "web/.env": "CAP=NET_ADMIN\n",
 		}, map[string]string{compose: bob, "web/.env": alice}, false},
-		{"one of several signers", "feature: capabilities.add, value: NET_ADMIN, signers: [carol@example.org, bob@example.org]",
-			webWith("cap_add: [NET_ADMIN]"), map[string]string{compose: bob}, true},
+		{
+			"one of several signers", "feature: capabilities.add, value: NET_ADMIN, signers: [carol@example.org, bob@example.org]",
+			webWith("cap_add: [NET_ADMIN]"),
+			map[string]string{compose: bob},
+			true,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			plan, refusals := signedBy(t, grantOf("web", "prod", "web", tt.grant), tt.who).Look(commitOf(tt.files), onProd)

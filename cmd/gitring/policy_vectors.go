@@ -18,6 +18,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -100,7 +101,7 @@ func (g *globals) policyTest(file string, by policyFlags) error {
 		_, err = fmt.Fprint(g.out, s)
 	}
 	if err == nil && failed > 0 {
-		return outcome(exitRefused)
+		return exit.Outcome(exit.Refused)
 	}
 	return err
 }
@@ -119,26 +120,26 @@ func vectorsOf(file string) ([]policyVector, error) {
 	}
 	body, err := config.ReadLimited(file)
 	if err != nil {
-		return nil, &failure{code: exitUsage, says: fmt.Sprintf("cannot read %s: %v", file, err), hint: "name a file of vectors, or say --builtin"}
+		return nil, &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("cannot read %s: %v", file, err), Hint: "name a file of vectors, or say --builtin"}
 	}
 	var out []policyVector
 	d := yaml.NewDecoder(bytes.NewReader(body))
 	d.KnownFields(true)
 	if err := d.Decode(&out); err != nil {
-		return nil, &failure{code: exitUsage, says: fmt.Sprintf("%s: %v", file, err), hint: "write a list of {name, files, expect}"}
+		return nil, &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("%s: %v", file, err), Hint: "write a list of {name, files, expect}"}
 	}
 	for i, v := range out {
 		verdict, rule, _ := strings.Cut(v.Expect, " ")
 		known := v.Expect == "pass" || (verdict == "deny" || verdict == "power") && slices.Contains(policy.RuleNames(), rule)
 		if !known || len(v.Files) == 0 {
-			return nil, &failure{
-				code: exitUsage, says: fmt.Sprintf("%s: vector %d (%s) has no files, or expects %q", file, i+1, v.Name, v.Expect),
-				hint: "expect is deny <rule>, power <rule> or pass; gitring policy explain <rule> tells of a rule",
+			return nil, &exit.Failure{
+				Code: exit.Usage, Says: fmt.Sprintf("%s: vector %d (%s) has no files, or expects %q", file, i+1, v.Name, v.Expect),
+				Hint: "expect is deny <rule>, power <rule> or pass; gitring policy explain <rule> tells of a rule",
 			}
 		}
 		for name := range v.Files {
 			if !fs.ValidPath(name) {
-				return nil, &failure{code: exitUsage, says: fmt.Sprintf("%s: vector %d (%s): %q is no path in a commit", file, i+1, v.Name, name), hint: "such as web/compose.yaml"}
+				return nil, &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("%s: vector %d (%s): %q is no path in a commit", file, i+1, v.Name, name), Hint: "such as web/compose.yaml"}
 			}
 		}
 	}

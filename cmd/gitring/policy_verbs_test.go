@@ -10,6 +10,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/exit"
 )
 
 // onDisk writes files below a folder and returns it.
@@ -51,47 +53,47 @@ func TestDecisionsAreAsTheirSchemaSays(t *testing.T) {
 func TestCheckTellsWhatIsDeniedAndByWhichGrantItPasses(t *testing.T) {
 	dir := onDisk(t, map[string]string{"web/compose.yaml": "services:\n  web:\n    image: nginx\n    cap_add: [NET_ADMIN]\n    privileged: true\n"})
 	code, out, _ := callVerb("policy", "check", dir)
-	require.Equal(t, exitRefused, code)
+	require.Equal(t, exit.Refused, code)
 	require.Contains(t, out, "web/compose.yaml:4: deny capabilities.add NET_ADMIN of service web:")
 	require.Contains(t, out, "gitring policy suggest --app web")
 
 	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n" +
 		"apps: [{name: web, source: prod, path: web, grants: [\n  {feature: capabilities.add, value: NET_ADMIN, reason: vpn},\n  {feature: privileged, value: true, danger: root-equivalent, reason: lab}]}]\n"})
 	code, out, errs := callVerb("policy", "check", dir, "--config", file)
-	require.Equal(t, exitOK, code, out+errs)
+	require.Equal(t, exit.OK, code, out+errs)
 	require.Contains(t, out, "power capabilities.add NET_ADMIN")
 	require.Contains(t, out, "grant: p.yaml:3")
 	require.Contains(t, out, "the policy lets 1 app")
 
 	code, _, _ = callVerb("policy", "check", dir, "--profile", "none")
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, exit.Usage, code)
 }
 
 func TestCheckTellsWhatTheFilesThemselvesMayNotSay(t *testing.T) {
 	dir := onDisk(t, map[string]string{"web/compose.yaml": "services: {web: {image: nginx, use_api_socket: true}}\n"})
 	code, out, _ := callVerb("policy", "check", dir)
-	require.Equal(t, exitRefused, code)
+	require.Equal(t, exit.Refused, code)
 	require.Contains(t, out, "use_api_socket")
 }
 
 func TestExplainTellsOfARuleAndOfAnApp(t *testing.T) {
 	code, out, _ := callVerb("policy", "explain", "capabilities.add")
-	require.Equal(t, exitOK, code)
+	require.Equal(t, exit.OK, code)
 	require.Contains(t, out, "cap_add")
 	require.Contains(t, out, "gitring policy suggest")
 	code, out, _ = callVerb("policy", "explain", "labels.reserved")
-	require.Equal(t, exitOK, code)
+	require.Equal(t, exit.OK, code)
 	require.Contains(t, out, "no grant")
 
 	dir := onDisk(t, map[string]string{"web/compose.yaml": "services: {web: {image: nginx, cap_add: [NET_ADMIN]}}\n"})
 	file := withPolicy(t, "policy: p.yaml", map[string]string{"p.yaml": "version: 1\n" +
 		"apps: [{name: web, source: prod, path: web, grants: [{feature: capabilities.add, value: NET_ADMIN, reason: vpn}, {feature: devices, value: gpus, reason: llm, expires: 2020-01-01}]}]\n"})
 	code, out, errs := callVerb("policy", "explain", "web", "--dir", dir, "--config", file)
-	require.Equal(t, exitOK, code, errs)
+	require.Equal(t, exit.OK, code, errs)
 	require.Contains(t, out, "capabilities.add NET_ADMIN: vpn (p.yaml:2)")
 	require.Contains(t, out, "expired: it ended with 2020-01-01, not used here")
 	code, _, errs = callVerb("policy", "explain", "capabilites.add", "--dir", dir)
-	require.Equal(t, exitNotFound, code)
+	require.Equal(t, exit.NotFound, code)
 	require.Contains(t, errs, "capabilities.add")
 }
 
@@ -110,15 +112,15 @@ func TestAPolicyIsTriedWithVectorsOfOnesOwn(t *testing.T) {
 		return code, out + errs
 	}
 	code, says := try(good)
-	require.Equal(t, exitOK, code, says)
+	require.Equal(t, exit.OK, code, says)
 	require.Contains(t, says, "2 vectors, 0 failed")
 	code, says = try(strings.Replace(good, "deny cap", "power cap", 1), "--profile", "owner")
-	require.Equal(t, exitOK, code, says)
+	require.Equal(t, exit.OK, code, says)
 	code, says = try(good, "--profile", "owner")
-	require.Equal(t, exitRefused, code)
+	require.Equal(t, exit.Refused, code)
 	require.Contains(t, says, "a capability is denied: expected deny capabilities.add, got power capabilities.add")
 	code, says = try(strings.Replace(good, "expect: pass", "expect: deny privileged", 1))
-	require.Equal(t, exitRefused, code, says)
+	require.Equal(t, exit.Refused, code, says)
 	for body, want := range map[string]string{
 		strings.Replace(good, "deny capabilities.add", "deny capabilites", 1): "expects",
 		strings.Replace(good, "expect:", "expects:", 1):                       "expects",
@@ -126,13 +128,13 @@ func TestAPolicyIsTriedWithVectorsOfOnesOwn(t *testing.T) {
 		"a: b\n": "list",
 	} {
 		code, says = try(body)
-		require.Equal(t, exitUsage, code, says)
+		require.Equal(t, exit.Usage, code, says)
 		require.Contains(t, says, want)
 	}
 	code, _, _ = callVerb("policy", "test")
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, exit.Usage, code)
 	code, _, _ = callVerb("policy", "test", filepath.Join(t.TempDir(), "none.yaml"))
-	require.Equal(t, exitUsage, code)
+	require.Equal(t, exit.Usage, code)
 }
 
 // The shipped vectors are hundreds, and the policy of this program denies each.
@@ -141,5 +143,5 @@ func TestTheShippedVectorsHold(t *testing.T) {
 	require.NoError(t, err)
 	require.Greater(t, len(vectors), 400)
 	code, out, _ := callVerb("policy", "test", "--builtin")
-	require.Equal(t, exitOK, code, out)
+	require.Equal(t, exit.OK, code, out)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -101,9 +102,9 @@ func (g *globals) rollback(ctx context.Context, app string, f rollbackFlags) err
 	}
 	b.out.To = b.target
 	if _, err := c.git(ctx, "merge-base", "--is-ancestor", string(b.target), string(b.head)); err != nil {
-		return &failure{
-			code: exitConflict, says: fmt.Sprintf("%s is no commit of this branch's past", b.target.Short()),
-			hint: "gitring rollback without --to lists those that are",
+		return &exit.Failure{
+			Code: exit.Conflict, Says: fmt.Sprintf("%s is no commit of this branch's past", b.target.Short()),
+			Hint: "gitring rollback without --to lists those that are",
 		}
 	}
 	return b.carryOut(ctx)
@@ -136,7 +137,7 @@ func (c *clone) back(ctx context.Context, app string, f rollbackFlags) (*back, e
 	}
 	b.path = path.Clean("./" + cmp.Or(f.path, b.rules.path, "."))
 	if path.IsAbs(cmp.Or(f.path, ".")) || b.path == ".." || strings.HasPrefix(b.path, "../") {
-		return nil, &failure{code: exitUsage, says: fmt.Sprintf("path %q leaves the repository", f.path), hint: "a folder inside the commit, such as hosts/edge-1"}
+		return nil, &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("path %q leaves the repository", f.path), Hint: "a folder inside the commit, such as hosts/edge-1"}
 	}
 	if app != "" {
 		if b.path, err = b.folderOf(app); err != nil {
@@ -168,7 +169,7 @@ func (b *back) folderOf(app string) (string, error) {
 		}
 		names = append(names, slices.Sorted(maps.Keys(folders))...)
 	}
-	return "", &failure{code: exitNotFound, says: fmt.Sprintf("no app %q at %s", app, b.head.Short()), hint: ring.Meant(app, names)}
+	return "", &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("no app %q at %s", app, b.head.Short()), Hint: ring.Meant(app, names)}
 }
 
 // list shows the commits to go back to.
@@ -185,7 +186,7 @@ func (b *back) list(ctx context.Context) error {
 		return b.g.encode(b.out)
 	}
 	if len(good) == 0 {
-		return &failure{code: exitNotFound, says: "no earlier commit changed " + b.what(), hint: "git log --first-parent shows all commits; --to takes any of them"}
+		return &exit.Failure{Code: exit.NotFound, Says: "no earlier commit changed " + b.what(), Hint: "git log --first-parent shows all commits; --to takes any of them"}
 	}
 	var rows [][]word
 	for _, x := range good {

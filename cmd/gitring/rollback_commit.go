@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
 )
@@ -84,13 +85,13 @@ func (b *back) mayChange(ctx context.Context) (up upstream, err error) {
 		return up, err
 	}
 	if changed != "" && !b.f.dryRun {
-		return up, &failure{
-			code: exitConflict, says: "there are changes under " + b.path + " that are not committed",
-			hint: "commit them, or put them aside with git stash, and try again",
+		return up, &exit.Failure{
+			Code: exit.Conflict, Says: "there are changes under " + b.path + " that are not committed",
+			Hint: "commit them, or put them aside with git stash, and try again",
 		}
 	}
 	if b.branch(ctx) == "" && !b.f.dryRun {
-		return up, &failure{code: exitConflict, says: "HEAD is on no branch, so nothing would follow the new commit", hint: "git switch <branch>"}
+		return up, &exit.Failure{Code: exit.Conflict, Says: "HEAD is on no branch, so nothing would follow the new commit", Hint: "git switch <branch>"}
 	}
 	if b.f.push {
 		return b.pushable(ctx)
@@ -111,9 +112,9 @@ func (b *back) tree(ctx context.Context) (string, error) {
 
 	old, was := b.at(ctx, b.target, b.path)
 	if !was {
-		return "", &failure{
-			code: exitNotFound, says: fmt.Sprintf("%s was not there yet at %s", b.path, b.target.Short()),
-			hint: "gitring rollback without --to lists commits that have it",
+		return "", &exit.Failure{
+			Code: exit.NotFound, Says: fmt.Sprintf("%s was not there yet at %s", b.path, b.target.Short()),
+			Hint: "gitring rollback without --to lists commits that have it",
 		}
 	}
 	if err := b.exchange(git, old); err != nil {

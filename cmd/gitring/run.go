@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -66,7 +67,7 @@ func (g *globals) runAndWait(ctx context.Context, r api.ActRequest, within time.
 	run, err := g.awaitRun(ctx, r, wish.At)
 	if err != nil {
 		if within > 0 && ctx.Err() == context.DeadlineExceeded {
-			return &failure{code: exitTimeout, says: fmt.Sprintf("%s/%s did not end within %s", r.App, r.Service, within), hint: "it goes on; gitring jobs " + r.App + "/" + r.Service + " shows it"}
+			return &exit.Failure{Code: exit.Timeout, Says: fmt.Sprintf("%s/%s did not end within %s", r.App, r.Service, within), Hint: "it goes on; gitring jobs " + r.App + "/" + r.Service + " shows it"}
 		}
 		return asked(err)
 	}
@@ -83,7 +84,7 @@ func (g *globals) runAndWait(ctx context.Context, r api.ActRequest, within time.
 	if run.State == "failed" && !g.machine() {
 		g.notice("gitring jobs --logs %s shows what it wrote", runID(run))
 	}
-	return ended(map[string]int{"succeeded": exitOK, "failed": exitFailed, "skipped": exitConflict}[run.State])
+	return exit.With(map[string]int{"succeeded": exit.OK, "failed": exit.Failed, "skipped": exit.Conflict}[run.State])
 }
 
 // awaitRun asks until the run of a wish has ended, and no other try follows.

@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -95,7 +96,7 @@ func printedBy(t *testing.T, answer []byte, args ...string) any {
 	var out, errs bytes.Buffer
 	code := run(context.Background(), append(args, "-o", "json", "--socket", socket), nil, &out, &errs, time.Now)
 	require.Empty(t, errs.String())
-	require.NotEqual(t, exitError, code)
+	require.NotEqual(t, exit.Error, code)
 	doc, err := jsonschema.UnmarshalJSON(&out)
 	require.NoError(t, err)
 	return doc
@@ -316,7 +317,7 @@ func TestTheReferenceOfTheCommandLineIsWhole(t *testing.T) {
 			require.Contains(t, string(page), "`--"+flag, "%s --%s", path, flag)
 		}
 	})
-	for code := exitOK; code <= exitProgressing; code++ {
+	for code := exit.OK; code <= exit.Progressing; code++ {
 		require.Contains(t, string(page), "| "+strconv.Itoa(code)+" |")
 	}
 }

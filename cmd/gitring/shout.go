@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/notify"
 )
 
@@ -19,7 +20,7 @@ func shoutCmd(g *globals) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			if f, ok := g.in.(*os.File); ok {
 				if st, err := f.Stat(); err != nil || st.Mode()&os.ModeNamedPipe == 0 {
-					return &failure{code: exitUsage, says: "shout-child is started by the daemon alone", hint: "gitring notify test"}
+					return &exit.Failure{Code: exit.Usage, Says: "shout-child is started by the daemon alone", Hint: "gitring notify test"}
 				}
 			}
 			return notify.ServeShout(g.in, g.out)

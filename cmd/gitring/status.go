@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -46,7 +47,7 @@ func statusCmd(g *globals) *cobra.Command {
 			if err := g.showStatus(cmd.Context(), st, problems); err != nil {
 				return err
 			}
-			return ended(st.ExitCode())
+			return exit.With(st.ExitCode())
 		},
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep showing it until interrupted")
@@ -89,7 +90,7 @@ func (g *globals) rawStatus(ctx context.Context) error {
 	if err := g.encode(raw); err != nil {
 		return err
 	}
-	return ended(st.ExitCode())
+	return exit.With(st.ExitCode())
 }
 
 func (g *globals) showStatus(ctx context.Context, st *ring.Status, problems bool) error {

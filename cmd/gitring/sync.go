@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
 )
@@ -83,7 +84,7 @@ func (g *globals) syncWait(ctx context.Context, source string, timeout time.Dura
 	if err != nil {
 		return err
 	}
-	return ended(last.ExitCode())
+	return exit.With(last.ExitCode())
 }
 
 // timedOut tells what was still waited for.
@@ -107,9 +108,9 @@ func timedOut(st *ring.Status, timeout time.Duration) error {
 	if timeout >= time.Second {
 		within = lasted(timeout)
 	}
-	return &failure{
-		code: exitTimeout, says: strings.TrimSuffix("gave up after "+within+": "+strings.Join(waits, "; "), ": "),
-		hint: "the daemon goes on; gitring status tells how far it is, and --timeout gives it longer",
+	return &exit.Failure{
+		Code: exit.Timeout, Says: strings.TrimSuffix("gave up after "+within+": "+strings.Join(waits, "; "), ": "),
+		Hint: "the daemon goes on; gitring status tells how far it is, and --timeout gives it longer",
 	}
 }
 

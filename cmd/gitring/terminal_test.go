@@ -23,6 +23,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -288,7 +289,7 @@ func TestSyncWaitFitsTheTerminal(t *testing.T) {
 			began := 0
 			now := func() time.Time { began++; return aMoment.Add(time.Duration(began-1) * time.Second) }
 			v, code := seenOn(t, width, 24, t.Context(), now, "sync", "--wait", "--socket", saying(t, func(int) {}, busy(), busy(), busy()))
-			require.Equal(t, exitFailed, code)
+			require.Equal(t, exit.Failed, code)
 			sees(t, v)
 			require.Len(t, v.frames, 3)
 			onTheWay, end := v.frames[2], v.String()
@@ -367,7 +368,7 @@ func TestATerminalAsksForTheReason(t *testing.T) {
 	master, slave = openPTY(t, 80, 24)
 	_, err = io.WriteString(master, "\n")
 	require.NoError(t, err)
-	require.Equal(t, exitUsage, run(t.Context(), []string{"hold", "web", "--socket", socket}, slave, slave, slave, time.Now), "Enter is no reason")
+	require.Equal(t, exit.Usage, run(t.Context(), []string{"hold", "web", "--socket", socket}, slave, slave, slave, time.Now), "Enter is no reason")
 	require.NoError(t, slave.Close())
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -39,9 +40,9 @@ func trustAcceptCmd(g *globals) *cobra.Command {
 				return err
 			}
 			if len(sha) != 40 {
-				return &failure{
-					code: exitUsage, says: fmt.Sprintf("%q is no full commit id", given[0]),
-					hint: "all 40 hex digits: what is signed once may have several ids; git rev-parse, or gitring trust show -o json",
+				return &exit.Failure{
+					Code: exit.Usage, Says: fmt.Sprintf("%q is no full commit id", given[0]),
+					Hint: "all 40 hex digits: what is signed once may have several ids; git rev-parse, or gitring trust show -o json",
 				}
 			}
 			if r.Reason, err = g.why(cmd, by{reason: r.Reason}); err != nil {
@@ -130,7 +131,7 @@ func (g *globals) showReverified(found ring.Reverified) error {
 		}
 	}
 	if len(found.Refusals)+len(found.Untold) > 0 {
-		return outcome(exitRefused)
+		return exit.Outcome(exit.Refused)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
@@ -135,7 +136,7 @@ func (g *globals) trustCompare(cmd *cobra.Command, given []string, source, repo 
 	}
 	o, err := gitsync.OpenRepo(repo)
 	if err != nil {
-		return &failure{code: exitNotFound, says: err.Error(), hint: "run it inside a clone, or name one with --repo"}
+		return &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "run it inside a clone, or name one with --repo"}
 	}
 	out := comparedTrust{Anchors: all, Splits: []trustSplit{}}
 	for _, name := range sources {
@@ -164,13 +165,13 @@ func trustOf(cmd *cobra.Command, of string) ([]ring.TrustState, error) {
 		return nil, err
 	}
 	if len(b) > maxTrustState {
-		return nil, &failure{code: exitUsage, says: fmt.Sprintf("what %s says is larger than %d bytes", of, maxTrustState)}
+		return nil, &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("what %s says is larger than %d bytes", of, maxTrustState)}
 	}
 	var states []ring.TrustState
 	if err := json.Unmarshal(b, &states); err != nil {
-		return nil, &failure{
-			code: exitUsage, says: fmt.Sprintf("what %s says is no list of sources: %v", of, err),
-			hint: "on the host: gitring trust show -o json",
+		return nil, &exit.Failure{
+			Code: exit.Usage, Says: fmt.Sprintf("what %s says is no list of sources: %v", of, err),
+			Hint: "on the host: gitring trust show -o json",
 		}
 	}
 	return states, nil
@@ -188,7 +189,7 @@ func namesFile(of string) bool {
 func readAtMost(file string, n int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, &failure{code: exitNotFound, says: fmt.Sprintf("cannot find the file %s", file), hint: "on the host: gitring trust show -o json > " + file}
+		return nil, &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("cannot find the file %s", file), Hint: "on the host: gitring trust show -o json > " + file}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", file, err)
@@ -211,9 +212,9 @@ func overSSH(ctx context.Context, target string) ([]byte, error) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return nil, &failure{
-			code: exitUnreachable, says: fmt.Sprintf("cannot run ssh to %s: %v", target, err),
-			hint: "give the host's answer as a file: gitring trust show -o json > host.json",
+		return nil, &exit.Failure{
+			Code: exit.Unreachable, Says: fmt.Sprintf("cannot run ssh to %s: %v", target, err),
+			Hint: "give the host's answer as a file: gitring trust show -o json > host.json",
 		}
 	}
 	b, err := io.ReadAll(io.LimitReader(out, maxTrustState+1))
@@ -228,7 +229,7 @@ func overSSH(ctx context.Context, target string) ([]byte, error) {
 		if st, statErr := os.Stat(target); statErr == nil && !st.IsDir() {
 			hint = "if the file is meant: gitring trust compare ./" + target
 		}
-		return nil, &failure{code: exitUnreachable, says: fmt.Sprintf("cannot ask %s: %s", target, why), hint: hint}
+		return nil, &exit.Failure{Code: exit.Unreachable, Says: fmt.Sprintf("cannot ask %s: %s", target, why), Hint: hint}
 	}
 	return b, nil
 }
@@ -253,17 +254,17 @@ func anchorsOf(of string, states []ring.TrustState, source string) ([]trustAncho
 			continue
 		}
 		if s.Source == "" || s.Trusted != "" && !config.FullSHA.MatchString(string(s.Trusted)) {
-			return nil, &failure{
-				code: exitUsage, says: fmt.Sprintf("what %s says names no source, or no commit by its full id", of),
-				hint: "on the host: gitring trust show -o json",
+			return nil, &exit.Failure{
+				Code: exit.Usage, Says: fmt.Sprintf("what %s says names no source, or no commit by its full id", of),
+				Hint: "on the host: gitring trust show -o json",
 			}
 		}
 		out = append(out, trustAnchor{Host: cmp.Or(s.Host, of), Source: s.Source, Branch: s.Branch, Commit: s.Trusted, Of: of})
 	}
 	if len(out) == 0 {
-		return nil, &failure{
-			code: exitUsage, says: strings.TrimRight(of+" has no source "+source, " "),
-			hint: "gitring trust show on the host lists its sources",
+		return nil, &exit.Failure{
+			Code: exit.Usage, Says: strings.TrimRight(of+" has no source "+source, " "),
+			Hint: "gitring trust show on the host lists its sources",
 		}
 	}
 	return out, nil
@@ -283,19 +284,19 @@ func sharedSources(all []trustAnchor) ([]string, error) {
 			first[a.Source] = a
 			continue
 		case one.Branch != a.Branch:
-			return nil, &failure{
-				code: exitUsage,
-				says: fmt.Sprintf("of source %s, %s follows branch %s and %s follows %s", a.Source, one.Host, one.Branch, a.Host, a.Branch),
-				hint: "compare hosts that follow the same branch, or another source with --source",
+			return nil, &exit.Failure{
+				Code: exit.Usage,
+				Says: fmt.Sprintf("of source %s, %s follows branch %s and %s follows %s", a.Source, one.Host, one.Branch, a.Host, a.Branch),
+				Hint: "compare hosts that follow the same branch, or another source with --source",
 			}
 		case !slices.Contains(names, a.Source):
 			names = append(names, a.Source)
 		}
 	}
 	if len(names) == 0 {
-		return nil, &failure{
-			code: exitUsage, says: "no two of these trust a commit of a source of the same name: " + haveSources(all),
-			hint: "name two hosts or more that follow the same source",
+		return nil, &exit.Failure{
+			Code: exit.Usage, Says: "no two of these trust a commit of a source of the same name: " + haveSources(all),
+			Hint: "name two hosts or more that follow the same source",
 		}
 	}
 	return names, nil
@@ -335,10 +336,10 @@ func compareSource(o gitsync.Objects, source string, all []trustAnchor) ([]trust
 			continue
 		}
 		if _, _, err := o.Raw(a.Commit); errors.Is(err, gitsync.ErrMissing) {
-			return nil, &failure{
-				code: exitNotFound,
-				says: fmt.Sprintf("%s trusts %s of source %s, which is not in this clone", a.Host, a.Commit.Short(), source),
-				hint: "git fetch; if it is still missing, only that host was shown it, or the source is another repository's: --source",
+			return nil, &exit.Failure{
+				Code: exit.NotFound,
+				Says: fmt.Sprintf("%s trusts %s of source %s, which is not in this clone", a.Host, a.Commit.Short(), source),
+				Hint: "git fetch; if it is still missing, only that host was shown it, or the source is another repository's: --source",
 			}
 		} else if err != nil {
 			return nil, fmt.Errorf("cannot read %s: %w", a.Commit.Short(), err)
@@ -349,9 +350,9 @@ func compareSource(o gitsync.Objects, source string, all []trustAnchor) ([]trust
 		hosts[a.Commit] = append(hosts[a.Commit], a.Host)
 	}
 	if len(commits) > maxAnchors {
-		return nil, &failure{
-			code: exitUsage, says: fmt.Sprintf("%d different commits of source %s are more than %d", len(commits), source, maxAnchors),
-			hint: "compare fewer hosts at a time",
+		return nil, &exit.Failure{
+			Code: exit.Usage, Says: fmt.Sprintf("%d different commits of source %s are more than %d", len(commits), source, maxAnchors),
+			Hint: "compare fewer hosts at a time",
 		}
 	}
 	behind := map[ring.SHA]int{} // of those from which another one descends
@@ -360,7 +361,7 @@ func compareSource(o gitsync.Objects, source string, all []trustAnchor) ([]trust
 		for _, b := range commits[i+1:] {
 			p, err := gitsync.Part(o, a, b)
 			if errors.Is(err, gitsync.ErrMissing) {
-				return nil, &failure{code: exitNotFound, says: err.Error(), hint: "where the clone is shallow: git fetch --unshallow"}
+				return nil, &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "where the clone is shallow: git fetch --unshallow"}
 			}
 			if err != nil {
 				return nil, err
@@ -438,7 +439,7 @@ func (g *globals) showCompared(out comparedTrust, sources []string) error {
 		}
 	}
 	if len(out.Splits) > 0 {
-		return outcome(exitConflict)
+		return exit.Outcome(exit.Conflict)
 	}
 	return nil
 }

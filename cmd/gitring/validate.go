@@ -13,6 +13,7 @@ import (
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/daemon"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
@@ -72,7 +73,7 @@ func (g *globals) validate(dir, source, profile string) error {
 		return err
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return &failure{code: exitNotFound, says: fmt.Sprintf("%s is no folder", dir), hint: "gitring validate [dir]"}
+		return &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("%s is no folder", dir), Hint: "gitring validate [dir]"}
 	}
 	tree, err := gitsync.OpenFolder(dir)
 	if err != nil {
@@ -98,7 +99,7 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 	}
 	repo, err := gitsync.OpenRepoWithin(".", lim)
 	if err != nil {
-		return &failure{code: exitNotFound, says: err.Error(), hint: "run it inside a clone"}
+		return &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "run it inside a clone"}
 	}
 	list, err := g.pushedTo(branch)
 	if err != nil {
@@ -128,7 +129,7 @@ type held struct {
 
 func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 	if source != "" && g.config == "" {
-		return r, &failure{code: exitUsage, says: "--source names one of a configuration, and none is given", hint: "gitring validate --config <file> --source " + source}
+		return r, &exit.Failure{Code: exit.Usage, Says: "--source names one of a configuration, and none is given", Hint: "gitring validate --config <file> --source " + source}
 	}
 	if r.settings, err = g.settings(dir, source); err != nil {
 		return r, err
@@ -174,7 +175,7 @@ func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
 		return err
 	}
 	if len(v.Refusals) > 0 {
-		return outcome(exitRefused)
+		return exit.Outcome(exit.Refused)
 	}
 	if len(v.Apps) == 0 { // most often not the folder that was meant
 		g.notice("no app for this host in %s: nothing would run", path.Join(name, by.settings.Path))
@@ -228,15 +229,15 @@ func (g *globals) sourceOf(name string) (*config.Config, *config.SourceConfig, e
 		names = append(names, s.Name)
 	}
 	if name == "" {
-		return nil, nil, &failure{
-			code: exitUsage, says: g.config + " has more than one source",
-			hint: "--source with one of " + strings.Join(names, ", "),
+		return nil, nil, &exit.Failure{
+			Code: exit.Usage, Says: g.config + " has more than one source",
+			Hint: "--source with one of " + strings.Join(names, ", "),
 		}
 	}
 	if s := c.Source(name); s != nil {
 		return c, s, nil
 	}
-	return nil, nil, &failure{code: exitNotFound, says: fmt.Sprintf("no source %q in %s", name, g.config), hint: ring.Meant(name, names)}
+	return nil, nil, &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("no source %q in %s", name, g.config), Hint: ring.Meant(name, names)}
 }
 
 func (g *globals) showValidated(v validated) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -87,7 +88,7 @@ func (g *globals) verify(ctx context.Context, rev string, f trustFlags) error {
 	}
 	repo, err := gitsync.OpenRepo(f.repo)
 	if err != nil {
-		return &failure{code: exitNotFound, says: err.Error(), hint: "run it inside a clone, or name one with --repo"}
+		return &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "run it inside a clone, or name one with --repo"}
 	}
 	aids := (&clone{g: g, dir: f.repo}).aids(ctx)
 	var v verified
@@ -106,10 +107,10 @@ func (g *globals) verify(ctx context.Context, rev string, f trustFlags) error {
 		return nil // it has to be pushed for others to answer for it
 	}
 	if v.Refusal != nil && v.Refusal.Code == ring.AwaitingApproval {
-		return outcome(exitHeld)
+		return exit.Outcome(exit.Held)
 	}
 	if v.Refusal != nil {
-		return outcome(exitRefused)
+		return exit.Outcome(exit.Refused)
 	}
 	return nil
 }
@@ -139,7 +140,7 @@ type rules struct {
 func (g *globals) rules(ctx context.Context, f trustFlags) (rules, error) {
 	given := f.allowedSigners != "" || f.openPGPKeys != ""
 	if given && g.config != "" {
-		return rules{}, &failure{code: exitUsage, says: "--config and keys given by hand exclude each other", hint: "keep one of the two"}
+		return rules{}, &exit.Failure{Code: exit.Usage, Says: "--config and keys given by hand exclude each other", Hint: "keep one of the two"}
 	}
 	if given {
 		t := config.TrustRules{Mode: "strict", MaxRange: config.DefaultMaxRange}
@@ -161,9 +162,9 @@ func (g *globals) rules(ctx context.Context, f trustFlags) (rules, error) {
 		g.config = (&clone{g: g, dir: f.repo}).setting(ctx, configSetting)
 	}
 	if g.config == "" {
-		return rules{}, &failure{
-			code: exitUsage, says: "nothing here says whom to trust",
-			hint: "name --config, or --allowed-signers or --openpgp-keys",
+		return rules{}, &exit.Failure{
+			Code: exit.Usage, Says: "nothing here says whom to trust",
+			Hint: "name --config, or --allowed-signers or --openpgp-keys",
 		}
 	}
 	_, s, err := g.sourceOf(f.source)
@@ -250,9 +251,9 @@ func (g *globals) judgeOne(ctx context.Context, repo *gitsync.Repo, trust *gitsy
 // incomplete is an error of a clone that may not have all that is asked of it.
 func incomplete(rev string, err error) error {
 	if errors.Is(err, gitsync.ErrMissing) {
-		return &failure{
-			code: exitNotFound, says: fmt.Sprintf("cannot verify %s: %v", rev, err),
-			hint: "commits are held against their parents, and a shallow clone does not have them: git fetch --unshallow, or fetch-depth: 0 in CI",
+		return &exit.Failure{
+			Code: exit.NotFound, Says: fmt.Sprintf("cannot verify %s: %v", rev, err),
+			Hint: "commits are held against their parents, and a shallow clone does not have them: git fetch --unshallow, or fetch-depth: 0 in CI",
 		}
 	}
 	return fmt.Errorf("cannot verify %s: %w", rev, err)
@@ -269,7 +270,7 @@ func resolve(repo *gitsync.Repo, rev string) (ring.SHA, error) {
 	}
 	sha, err := repo.Resolve(rev)
 	if err != nil {
-		return "", &failure{code: exitNotFound, says: err.Error(), hint: "git log --oneline lists commits; a shallow clone does not have them all"}
+		return "", &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "git log --oneline lists commits; a shallow clone does not have them all"}
 	}
 	return sha, nil
 }

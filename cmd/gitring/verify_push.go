@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 )
@@ -32,9 +33,9 @@ func readPushed(r io.Reader) ([]pushed, error) {
 		}
 		f := strings.Fields(lines.Text())
 		if len(f) != 4 || !config.FullSHA.MatchString(f[1]) || !config.FullSHA.MatchString(f[3]) {
-			return nil, &failure{
-				code: exitUsage, says: fmt.Sprintf("%q is no line that git gives a pre-push hook", lines.Text()),
-				hint: "let git run it: gitring init --hook writes the hook",
+			return nil, &exit.Failure{
+				Code: exit.Usage, Says: fmt.Sprintf("%q is no line that git gives a pre-push hook", lines.Text()),
+				Hint: "let git run it: gitring init --hook writes the hook",
 			}
 		}
 		p := pushed{local: known(f[1]), remote: known(f[3])}
@@ -84,9 +85,9 @@ func (g *globals) judgePushed(ctx context.Context, repo *gitsync.Repo, trust *gi
 	for _, p := range list {
 		if p.remote != "" {
 			if _, _, err := repo.Raw(p.remote); errors.Is(err, gitsync.ErrMissing) {
-				return v, &failure{
-					code: exitConflict, says: fmt.Sprintf("the remote's %s is at %s, which is not in this clone", branch, p.remote.Short()),
-					hint: "git fetch, build on what is there, and push again",
+				return v, &exit.Failure{
+					Code: exit.Conflict, Says: fmt.Sprintf("the remote's %s is at %s, which is not in this clone", branch, p.remote.Short()),
+					Hint: "git fetch, build on what is there, and push again",
 				}
 			}
 		}

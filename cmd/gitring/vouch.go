@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -108,15 +109,15 @@ func (g *globals) vouch(ctx context.Context, f vouchFlags) error {
 // ready says whether the clone is in a state to vouch in.
 func (c *clone) ready(ctx context.Context, f vouchFlags) (up upstream, err error) {
 	if c.branch(ctx) == "" && (f.push || !f.loose) {
-		return up, &failure{
-			code: exitConflict, says: "HEAD is on no branch, so nothing would follow the new commit",
-			hint: "git switch <branch>, or --detached to make it all the same",
+		return up, &exit.Failure{
+			Code: exit.Conflict, Says: "HEAD is on no branch, so nothing would follow the new commit",
+			Hint: "git switch <branch>, or --detached to make it all the same",
 		}
 	}
 	if _, err := c.git(ctx, "diff", "--cached", "--quiet"); err != nil {
-		return up, &failure{
-			code: exitConflict, says: "changes are staged, and a vouch is an empty commit",
-			hint: "commit them first, or take them out with git restore --staged .",
+		return up, &exit.Failure{
+			Code: exit.Conflict, Says: "changes are staged, and a vouch is an empty commit",
+			Hint: "commit them first, or take them out with git restore --staged .",
 		}
 	}
 	if f.push {
@@ -129,9 +130,9 @@ func (c *clone) ready(ctx context.Context, f vouchFlags) (up upstream, err error
 func (c *clone) unanswered(ctx context.Context, trust *gitsync.Trust, rules rules, f vouchFlags) (*vouched, error) {
 	since := cmp.Or(f.since, string(c.g.trustedUpTo(ctx, rules.source)))
 	if since == "" {
-		return nil, &failure{
-			code: exitUsage, says: "no daemon answers here that says up to where hosts trust",
-			hint: "gitring trust show on a host tells; name it with --since",
+		return nil, &exit.Failure{
+			Code: exit.Usage, Says: "no daemon answers here that says up to where hosts trust",
+			Hint: "gitring trust show on a host tells; name it with --since",
 		}
 	}
 	v := &vouched{Commits: []unsettled{}}
@@ -200,7 +201,7 @@ func (c *clone) vouchFor(ctx context.Context, v *vouched, trust *gitsync.Trust, 
 	if awaiting != nil {
 		for _, u := range v.Commits {
 			if u.Commit == awaiting.Commit && u.Says == awaiting.Says { // as many as before
-				return &failure{code: exitConflict, says: "you answered for it already: " + awaiting.Says, hint: awaiting.Hint}
+				return &exit.Failure{Code: exit.Conflict, Says: "you answered for it already: " + awaiting.Says, Hint: awaiting.Hint}
 			}
 		}
 		c.g.notice("%s", awaiting.Says)
@@ -225,11 +226,11 @@ func (g *globals) agreed(yes bool, question, look string) error {
 		return nil
 	}
 	if !g.person() || g.machine() {
-		return &failure{code: exitUsage, says: "nobody can be asked here", hint: look}
+		return &exit.Failure{Code: exit.Usage, Says: "nobody can be asked here", Hint: look}
 	}
 	ok, err := g.yes(question)
 	if err == nil && !ok {
-		return &failure{code: exitConflict, says: "left as it was"}
+		return &exit.Failure{Code: exit.Conflict, Says: "left as it was"}
 	}
 	return err
 }

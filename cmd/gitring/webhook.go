@@ -13,6 +13,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/exit"
 )
 
 func webhookCmd(g *globals) *cobra.Command {
@@ -55,7 +56,7 @@ func (g *globals) webhookURL(source string) error {
 		return err
 	}
 	if source != "" && c.Source(source) == nil {
-		return &failure{code: exitNotFound, says: fmt.Sprintf("%s has no source %q", g.configPath(), source), hint: "its sources: " + strings.Join(sourceNamesOf(c), ", ")}
+		return &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("%s has no source %q", g.configPath(), source), Hint: "its sources: " + strings.Join(sourceNamesOf(c), ", ")}
 	}
 	var all []entered
 	for i := range c.Sources {
@@ -73,7 +74,7 @@ func (g *globals) webhookURL(source string) error {
 		})
 	}
 	if len(all) == 0 {
-		return &failure{code: exitNotFound, says: "no webhook is configured for " + cmp.Or(source, "any source"), hint: "give the source a webhook: {forge: github, secret_file: …}; see docs/how-to/webhooks.md"}
+		return &exit.Failure{Code: exit.NotFound, Says: "no webhook is configured for " + cmp.Or(source, "any source"), Hint: "give the source a webhook: {forge: github, secret_file: …}; see docs/how-to/webhooks.md"}
 	}
 	if c.Listen.URL == "" {
 		g.notice("listen.url is not set: this is where gitring listens, and the forge has to reach it; see docs/how-to/webhooks.md")
