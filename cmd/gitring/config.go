@@ -72,7 +72,7 @@ func (g *globals) configCheck(file string, cfg *config.Config) error {
 		return g.encode(out)
 	}
 	s := g.screen()
-	s.line(0, " ", w(file+":"), word{"nothing is wrong", green})
+	s.line(0, " ", w(file+":"), painted("nothing is wrong", green))
 	s.line(2, ", ", w("host "+out.Host), w(wording.Plural(len(out.Sources), "source")+" "+strings.Join(out.Sources, ", ")), w("policy "+out.Profile))
 	_, err := fmt.Fprint(g.out, s)
 	return err

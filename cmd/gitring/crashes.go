@@ -73,7 +73,7 @@ func (g *globals) crashes(ctx context.Context, q api.CrashQuery) error {
 func crashRow(c *api.CrashGroup) []word {
 	return []word{
 		w(c.App + "/" + c.Service), w(strconv.Itoa(c.Count)), w(stamp(c.First)), w(stamp(c.Last)),
-		{c.Newest.Class, crashHue(c.Newest.Class)},
+		painted(c.Newest.Class, crashHue(c.Newest.Class)),
 		w(c.Signature), w(uptime(c.Newest.Uptime)), w(clean(cmp.Or(c.Words, c.Newest.Reason))),
 	}
 }
@@ -85,13 +85,13 @@ func (g *globals) showCrash(s *screen, c *api.CrashGroup) {
 	if c.Count > 1 {
 		times = fmt.Sprintf("%d times since %s", c.Count, stamp(c.First))
 	}
-	s.line(0, "  ", word{c.App + "/" + c.Service, bold}, word{n.Class, crashHue(n.Class)}, w(c.Signature), w(times))
+	s.line(0, "  ", painted(c.App+"/"+c.Service, bold), painted(n.Class, crashHue(n.Class)), w(c.Signature), w(times))
 	s.line(2, "  ", w(stamp(c.Last)), w("slot "+strconv.Itoa(n.Slot)), w(n.Commit.Short()), w(n.Reason), w("up "+uptime(n.Uptime)))
 	switch {
 	case n.NotRead != "":
-		s.line(2, "  ", word{"log not read: " + clean(n.NotRead), yellow})
+		s.line(2, "  ", painted("log not read: "+clean(n.NotRead), yellow))
 	case len(n.Log) == 0:
-		s.line(2, "  ", word{"nothing of its log was kept", dim})
+		s.line(2, "  ", painted("nothing of its log was kept", dim))
 	}
 	for _, line := range n.Log {
 		s.line(4, "", w(clean(strings.ReplaceAll(line, "\t", "    "))))

@@ -66,7 +66,7 @@ func (g *globals) known(ctx context.Context, app string) error {
 // showEvent is one line; the widths fit what is usual, and never cut.
 func (g *globals) showEvent(e ring.Event) error {
 	s := g.screen()
-	s.line(0, "  ", word{stamp(e.At), dim}, w(fmt.Sprintf("%-18s", e.Kind)), w(fmt.Sprintf("%-16s", placeOf(e))),
+	s.line(0, "  ", painted(stamp(e.At), dim), w(fmt.Sprintf("%-18s", e.Kind)), w(fmt.Sprintf("%-16s", placeOf(e))),
 		w(fmt.Sprintf("%-7s", e.Commit.Short())), w(e.Reason), w(wording.When(e.Actor != "", "by "+e.Actor)))
 	_, err := fmt.Fprint(g.out, s)
 	return err

@@ -69,7 +69,7 @@ func showHistory(s *screen, commits []api.CommitNow) {
 	for i, c := range commits {
 		row := []word{
 			w(c.At.UTC().Format("2006-01-02 15:04")), w(c.Commit.Short()),
-			{c.Outcome, outcomeHue(c.Outcome)},
+			painted(c.Outcome, outcomeHue(c.Outcome)),
 			w(cmp.Or(c.Signer, "-")),
 			w(strings.Trim(c.Subject+"; "+c.Says, "; ")),
 		}

@@ -160,22 +160,22 @@ func (in *initial) engineURL() string {
 func (in *initial) showFound() error {
 	s, o := in.g.screen(), &in.out
 	row := func(key string, words ...word) {
-		s.line(0, " ", append([]word{{fmt.Sprintf("%-11s", key), dim}}, words...)...)
+		s.line(0, " ", append([]word{painted(fmt.Sprintf("%-11s", key), dim)}, words...)...)
 	}
 	row("repository", w(o.Repository))
-	row("follows", word{o.URL, bold}, w("branch "+o.Branch), w(wording.When(o.Path != ".", "folder "+o.Path)), w("at "+in.tip.Short()))
-	row("host", word{o.Host, bold}, w("source "+o.Source))
-	row("signer", word{o.Signer, bold}, w(o.Fingerprint), w("("+o.key.where+")"))
-	row("trust", word{o.Mode, bold}, w("- "+modeSays(o.Mode)))
+	row("follows", painted(o.URL, bold), w("branch "+o.Branch), w(wording.When(o.Path != ".", "folder "+o.Path)), w("at "+in.tip.Short()))
+	row("host", painted(o.Host, bold), w("source "+o.Source))
+	row("signer", painted(o.Signer, bold), w(o.Fingerprint), w("("+o.key.where+")"))
+	row("trust", painted(o.Mode, bold), w("- "+modeSays(o.Mode)))
 	switch {
 	case o.Introduction == in.tip:
 		row("history", w("begins at "+o.Introduction.Short()+", which that key signed"))
 	case o.Introduction != "":
 		row("history", w("begins at "+o.Introduction.Short()))
 	default:
-		row("history", word{string(o.Refusal.Code), yellow}, w(o.Refusal.Says))
+		row("history", painted(string(o.Refusal.Code), yellow), w(o.Refusal.Says))
 	}
-	row("policy", word{o.Profile, bold}, w("- "+profileSays(o.Profile)))
+	row("policy", painted(o.Profile, bold), w("- "+profileSays(o.Profile)))
 	if len(o.Folders) > 0 {
 		row("folders", w(strings.Join(o.Folders, ", ")))
 	}
@@ -188,9 +188,9 @@ func (in *initial) showFound() error {
 	}
 	s.gap()
 	if o.Engine != "" {
-		s.line(0, " ", word{"note:", yellow}, w("no engine says what runs here already: "+o.Engine))
+		s.line(0, " ", painted("note:", yellow), w("no engine says what runs here already: "+o.Engine))
 	}
-	s.line(0, "", word{"The first plan, for a host on which nothing of gitring runs yet:", bold})
+	s.line(0, "", painted("The first plan, for a host on which nothing of gitring runs yet:", bold))
 	in.showFirstPlan(s)
 	s.gap()
 	_, err := fmt.Fprint(in.g.out, s)

@@ -140,35 +140,35 @@ func (in *initial) showDone() error {
 	s, o := in.g.screen(), &in.out
 	done := in.made != ""
 	if done {
-		s.line(0, " ", word{"committed", green}, w(in.made.Short()), w("trust begins here"))
+		s.line(0, " ", painted("committed", green), w(in.made.Short()), w("trust begins here"))
 	}
 	for _, f := range o.Wrote {
 		done = true
-		s.line(0, " ", word{"wrote", green}, w(f))
+		s.line(0, " ", painted("wrote", green), w(f))
 	}
 	for _, x := range o.Git {
 		switch {
 		case x.made:
 			done = true
-			s.line(0, " ", word{"set", green}, w(x.Key+" "+x.Value))
+			s.line(0, " ", painted("set", green), w(x.Key+" "+x.Value))
 		case !x.Set:
-			s.line(0, " ", word{"not set:", yellow}, w("git config "+x.Key+" "+x.Value))
+			s.line(0, " ", painted("not set:", yellow), w("git config "+x.Key+" "+x.Value))
 		}
 	}
 	if !done {
 		s.line(0, "", w("nothing was changed: the files are in place"))
 	}
 	if len(o.Undo) > 0 {
-		s.line(0, "", word{"to undo it:", dim})
+		s.line(0, "", painted("to undo it:", dim))
 		for _, command := range o.Undo {
 			s.pasted(2, command)
 		}
 	}
 	if o.key.onSecurityKey() {
-		s.line(0, " ", word{"note:", dim}, w("the key is on a security key: each commit asks for a touch"))
+		s.line(0, " ", painted("note:", dim), w("the key is on a security key: each commit asks for a touch"))
 	}
 	s.gap()
-	s.line(0, "", word{"Next:", bold})
+	s.line(0, "", painted("Next:", bold))
 	for i, step := range o.Next {
 		s.line(2, " ", w(fmt.Sprintf("%d.", i+1)), w(step))
 	}

@@ -79,12 +79,12 @@ func (in *initial) showFirstPlan(s *screen) {
 		showChanges(s, c, in.g.now())
 		return
 	}
-	s.line(2, " ", word{"planned", green}, w(fmt.Sprintf("%s with %s", wording.Counted(len(c.Apps), "app"), wording.Counted(services, "service"))))
+	s.line(2, " ", painted("planned", green), w(fmt.Sprintf("%s with %s", wording.Counted(len(c.Apps), "app"), wording.Counted(services, "service"))))
 	if powers > 0 {
-		s.line(2, " ", word{"powers", yellow}, w(fmt.Sprintf("%d: what apps may do beyond Docker's defaults", powers)))
+		s.line(2, " ", painted("powers", yellow), w(fmt.Sprintf("%d: what apps may do beyond Docker's defaults", powers)))
 	}
 	if notes > 0 {
-		s.line(2, " ", word{"notes", dim}, w(fmt.Sprint(notes)))
+		s.line(2, " ", painted("notes", dim), w(fmt.Sprint(notes)))
 	}
 	for _, n := range []struct{ begins, says string }{
 		{reconcile.NoRestartNote, "%s with services without restart, which is always here: write restart: \"no\" for what ends by itself"},
@@ -95,11 +95,11 @@ func (in *initial) showFirstPlan(s *screen) {
 		}
 	}
 	if len(c.Refusals) > 0 {
-		s.line(2, " ", word{"refused", red}, w(strings.TrimSuffix(refusedSum(c.Refusals), " refused")+", by reason:"))
+		s.line(2, " ", painted("refused", red), w(strings.TrimSuffix(refusedSum(c.Refusals), " refused")+", by reason:"))
 	}
 	for _, r := range byReason(c.Refusals) {
 		if r.count > 1 {
-			s.line(2, " ", word{fmt.Sprintf("%d times in %s, the first:", r.count, wording.Counted(len(r.apps), "app")), dim})
+			s.line(2, " ", painted(fmt.Sprintf("%d times in %s, the first:", r.count, wording.Counted(len(r.apps), "app")), dim))
 		}
 		showRefusal(s, 4, r.first.App, r.first)
 	}

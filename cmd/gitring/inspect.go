@@ -77,10 +77,10 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 	if e.Slot > 0 {
 		name += "/" + strconv.Itoa(e.Slot)
 	}
-	s.line(0, "  ", word{name, bold}, word{string(e.Phase), phaseHue(e.Phase)}, w(e.Says))
+	s.line(0, "  ", painted(name, bold), painted(string(e.Phase), phaseHue(e.Phase)), w(e.Says))
 	pair := func(key, text string) {
 		if text != "" {
-			s.line(2, " ", word{key, dim}, w(text))
+			s.line(2, " ", painted(key, dim), w(text))
 		}
 	}
 	if e.Rule != e.Says {
@@ -127,12 +127,12 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 	showTrace(s, e)
 	if c := e.Crash; c != nil {
 		s.gap()
-		s.line(2, " ", word{crashHead(c), dim}, w(strings.TrimSuffix(crashSays(c)+": "+once.tell(c.Reason), ": ")))
+		s.line(2, " ", painted(crashHead(c), dim), w(strings.TrimSuffix(crashSays(c)+": "+once.tell(c.Reason), ": ")))
 		if c.NotRead != "" {
-			s.line(4, "", word{"log not read: " + clean(c.NotRead), yellow})
+			s.line(4, "", painted("log not read: "+clean(c.NotRead), yellow))
 		}
 		for _, line := range c.Log[max(0, len(c.Log)-5):] {
-			s.line(4, "", word{line, dim})
+			s.line(4, "", painted(line, dim))
 		}
 	}
 }
@@ -218,7 +218,7 @@ func showSeen(s *screen, e *ring.Explained, now time.Time) {
 		}
 		rows = append(rows, []word{
 			w(strconv.Itoa(in.Slot)),
-			{in.State, stateHue(in.State)},
+			painted(in.State, stateHue(in.State)),
 			w(in.Version.Short()), w(in.Stands), w(in.Commit.Short()),
 			w(strconv.Itoa(in.Crashes)), w(next), w(in.Reason),
 		})
@@ -228,9 +228,9 @@ func showSeen(s *screen, e *ring.Explained, now time.Time) {
 	var checks [][]word
 	for _, in := range e.Instances {
 		for _, r := range in.Checks {
-			came := word{"passed", green}
+			came := painted("passed", green)
 			if !r.OK {
-				came = word{"failed", red}
+				came = painted("failed", red)
 			}
 			checks = append(checks, []word{w(strconv.Itoa(in.Slot)), w(r.Check), came, w(strconv.Itoa(r.Count)), w(on(r.Last)), w(r.Says)})
 		}

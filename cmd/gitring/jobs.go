@@ -64,7 +64,7 @@ func (g *globals) jobs(ctx context.Context, q api.JobQuery) error {
 		if i > 0 {
 			s.gap()
 		}
-		s.line(0, "  ", word{j.App + "/" + j.Service, bold}, w(string(j.Kind)), word{string(j.Phase), phaseHue(j.Phase)}, w(j.Reason))
+		s.line(0, "  ", painted(j.App+"/"+j.Service, bold), w(string(j.Kind)), painted(string(j.Phase), phaseHue(j.Phase)), w(j.Reason))
 		g.showRuns(s, j.Runs)
 	}
 	if len(all) == 0 {
@@ -104,9 +104,9 @@ func trigger(r *ring.Run) string {
 func outcomeWord(state string) word {
 	hues := map[string]hue{"succeeded": green, "failed": red, "skipped": yellow, api.RunRetrying: yellow}
 	if h, ok := hues[state]; ok {
-		return word{state, h}
+		return painted(state, h)
 	}
-	return word{state, cyan}
+	return painted(state, cyan)
 }
 
 // took is how long a run lasted, or has so far.

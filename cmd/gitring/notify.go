@@ -68,9 +68,9 @@ func (g *globals) notifyTest(ctx context.Context, r api.NotifyTestRequest) error
 	s := g.screen()
 	var rows [][]word
 	for _, t := range all {
-		said := word{"taken", green}
+		said := painted("taken", green)
 		if !t.Taken {
-			said = word{"not taken", red}
+			said = painted("not taken", red)
 		}
 		rows = append(rows, []word{w(t.Name), w(t.Service), said, w(cmp.Or(t.Reason, "-"))})
 	}

@@ -99,12 +99,12 @@ func (g *globals) outboxList(ctx context.Context) error {
 	s := g.screen()
 	var rows [][]word
 	for _, u := range all {
-		state, next := word{u.State, yellow}, cmp.Or(stamp(u.Next), "now")
+		state, next := painted(u.State, yellow), cmp.Or(stamp(u.Next), "now")
 		switch u.State {
 		case ring.UnsaidDead:
-			state, next = word{"given up", red}, "-"
+			state, next = painted("given up", red), "-"
 		case ring.UnsaidLeft:
-			state, next = word{"nobody", dim}, "-"
+			state, next = painted("nobody", dim), "-"
 		}
 		rows = append(rows, []word{w(u.ID), w(u.To), w(u.What), state, w(strconv.Itoa(u.Attempts)), w(next), w(cmp.Or(u.Reason, "-"))})
 	}

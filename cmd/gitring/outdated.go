@@ -68,11 +68,11 @@ func showImages(s *screen, images []api.ImageNow, wide bool) {
 func newness(i api.ImageNow) word {
 	switch {
 	case i.Newer:
-		return word{"yes", yellow}
+		return painted("yes", yellow)
 	case i.Now == "":
-		return word{"unknown", red}
+		return painted("unknown", red)
 	}
-	return word{"no", green}
+	return painted("no", green)
 }
 
 // digest is 12 digits of one, as docker shows it.

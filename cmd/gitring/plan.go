@@ -190,11 +190,11 @@ func (g *globals) tip(ctx context.Context, source string) (ring.SHA, string, err
 }
 
 func showChanges(s *screen, c *ring.Changes, now time.Time) {
-	s.line(0, "  ", word{c.Source, bold}, w(cmp.Or(c.Commit.Short(), "folder")))
+	s.line(0, "  ", painted(c.Source, bold), w(cmp.Or(c.Commit.Short(), "folder")))
 	var rows [][]word
 	for _, a := range c.Apps {
 		for _, sv := range a.Services {
-			rows = append(rows, []word{w(a.App + "/" + sv.Service), {string(sv.Class), classHue(sv.Class)}, w(gapOf(sv)), w(sv.Reason)})
+			rows = append(rows, []word{w(a.App + "/" + sv.Service), painted(string(sv.Class), classHue(sv.Class)), w(gapOf(sv)), w(sv.Reason)})
 		}
 	}
 	if len(rows) > 0 {
@@ -210,29 +210,29 @@ func showChanges(s *screen, c *ring.Changes, now time.Time) {
 					values = fmt.Sprintf("%q -> %q", f.Values.From, f.Values.To)
 				}
 				if len(sv.Fields) > 1 || values != "" { // the one that is alone has the service's class
-					notes.line(2, " ", w(a.App+"/"+sv.Service), word{string(f.Class) + ":", classHue(f.Class)}, w(f.Field), w(values))
+					notes.line(2, " ", w(a.App+"/"+sv.Service), painted(string(f.Class)+":", classHue(f.Class)), w(f.Field), w(values))
 				}
 			}
 			if sv.Gap != "" {
-				notes.line(2, " ", w(a.App+"/"+sv.Service), word{"gap:", yellow}, w(sv.Gap))
+				notes.line(2, " ", w(a.App+"/"+sv.Service), painted("gap:", yellow), w(sv.Gap))
 			}
 			if sv.Order != "" {
-				notes.line(2, " ", w(a.App+"/"+sv.Service), word{"order:", dim}, w(sv.Order))
+				notes.line(2, " ", w(a.App+"/"+sv.Service), painted("order:", dim), w(sv.Order))
 			}
 			if sv.Needs != "" {
-				notes.line(2, " ", w(a.App+"/"+sv.Service), word{"needs:", yellow}, w(sv.Needs))
+				notes.line(2, " ", w(a.App+"/"+sv.Service), painted("needs:", yellow), w(sv.Needs))
 			}
 		}
 	}
 	for _, a := range c.Apps {
 		if a.Order != "" {
-			notes.line(2, " ", w(a.App), word{"order:", dim}, w(a.Order))
+			notes.line(2, " ", w(a.App), painted("order:", dim), w(a.Order))
 		}
 		for _, power := range a.Powers {
-			notes.line(2, " ", w(a.App), word{"power:", yellow}, w(power))
+			notes.line(2, " ", w(a.App), painted("power:", yellow), w(power))
 		}
 		for _, note := range a.Notes {
-			notes.line(2, " ", w(a.App), word{"note:", dim}, w(note))
+			notes.line(2, " ", w(a.App), painted("note:", dim), w(note))
 		}
 	}
 	for i := range c.UnderWay {
@@ -244,13 +244,13 @@ func showChanges(s *screen, c *ring.Changes, now time.Time) {
 		showRefusal(s, 0, r.App, r)
 	}
 	if c.Awaiting != "" {
-		s.line(0, " ", word{"awaiting approval:", yellow}, w(c.Awaiting))
+		s.line(0, " ", painted("awaiting approval:", yellow), w(c.Awaiting))
 		if c.Commit != "" {
-			s.line(2, " ", word{"hint:", dim}, w("gitring approve "+c.Commit.Short()))
+			s.line(2, " ", painted("hint:", dim), w("gitring approve "+c.Commit.Short()))
 		}
 	}
 	if c.Waits != "" {
-		s.line(0, " ", word{"not yet:", yellow}, w(c.Waits))
+		s.line(0, " ", painted("not yet:", yellow), w(c.Waits))
 	}
 	s.line(0, " ", w(sum(c)))
 }
@@ -271,9 +271,9 @@ func showMove(s *screen, m *ring.Move, now time.Time) {
 	if !m.Since.IsZero() {
 		says += ", since " + age(m.Since, now)
 	}
-	phase := word{"under way:", cyan}
+	phase := painted("under way:", cyan)
 	if !m.On() {
-		phase = word{m.Phase + ":", rolloutHue(m.Phase)}
+		phase = painted(m.Phase+":", rolloutHue(m.Phase))
 	}
 	s.line(2, " ", w(m.App+"/"+m.Service), phase, w(strings.TrimPrefix(says, ", ")+wording.When(m.Reason != "" && says != "", ": ")+m.Reason))
 }

@@ -93,23 +93,23 @@ func (g *globals) showChecked(c *policyChecked, name string) error {
 		if d.Line > 0 {
 			at = fmt.Sprintf("%s:%d", d.File, d.Line)
 		}
-		s.line(0, " ", w(at+":"), word{d.Verdict, hues[d.Verdict]}, w(d.Rule+wording.When(d.Value != "", " "+d.Value)+wording.When(d.Service != "", " of service "+d.Service)+": "+d.Risk))
+		s.line(0, " ", w(at+":"), painted(d.Verdict, hues[d.Verdict]), w(d.Rule+wording.When(d.Value != "", " "+d.Value)+wording.When(d.Service != "", " of service "+d.Service)+": "+d.Risk))
 		if d.Grant != "" {
-			s.line(2, " ", word{"grant:", dim}, w(d.Grant))
+			s.line(2, " ", painted("grant:", dim), w(d.Grant))
 		}
 		if d.Hint != "" {
-			s.line(2, " ", word{"hint:", dim}, w(d.Hint))
+			s.line(2, " ", painted("hint:", dim), w(d.Hint))
 		}
 	}
 	for _, r := range c.Refused {
-		s.line(0, " ", w(r.Where()+":"), word{string(policy.Deny), red}, w(r.Says))
-		s.line(2, " ", word{"hint:", dim}, w(r.Hint))
+		s.line(0, " ", w(r.Where()+":"), painted(string(policy.Deny), red), w(r.Says))
+		s.line(2, " ", painted("hint:", dim), w(r.Hint))
 	}
 	if !c.denies() {
-		s.line(0, " ", word{"ok:", green}, w("the policy lets "+wording.Counted(len(c.Apps), "app")+" of "+name+" pass"))
+		s.line(0, " ", painted("ok:", green), w("the policy lets "+wording.Counted(len(c.Apps), "app")+" of "+name+" pass"))
 	}
 	if c.Faults > 0 {
-		s.line(0, " ", word{"note:", dim}, w(wording.Counted(c.Faults, "fault")+" of the files: gitring validate tells them"))
+		s.line(0, " ", painted("note:", dim), w(wording.Counted(c.Faults, "fault")+" of the files: gitring validate tells them"))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err

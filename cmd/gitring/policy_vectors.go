@@ -91,7 +91,7 @@ func (g *globals) policyTest(file string, by policyFlags) error {
 	for _, r := range out {
 		if !r.Pass {
 			failed++
-			s.line(0, " ", word{"failed:", red}, w(r.Name+": expected "+r.Expect+", got "+r.Got))
+			s.line(0, " ", painted("failed:", red), w(r.Name+": expected "+r.Expect+", got "+r.Got))
 		}
 	}
 	s.line(0, " ", w(fmt.Sprintf("%s, %d failed", wording.Counted(len(out), "vector"), failed)))

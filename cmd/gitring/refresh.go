@@ -47,7 +47,7 @@ func (g *globals) refresh(ctx context.Context, r api.RefreshRequest) error {
 	for _, i := range images {
 		if i.Newer {
 			changed++
-			s.line(0, " ", word{i.App + "/" + i.Service, bold}, w(i.Image+":"), w(digest(i.Pinned, false)+" -> "+digest(i.Now, false)))
+			s.line(0, " ", painted(i.App+"/"+i.Service, bold), w(i.Image+":"), w(digest(i.Pinned, false)+" -> "+digest(i.Now, false)))
 		}
 	}
 	if _, err := fmt.Fprint(g.out, s); err != nil {

@@ -190,7 +190,7 @@ func (b *back) list(ctx context.Context) error {
 	}
 	var rows [][]word
 	for _, x := range good {
-		rows = append(rows, []word{{x.Commit.Short(), yellow}, w(strings.Replace(x.At[:16], "T", " ", 1)), w(cmp.Or(x.Verdict, "-")), x.signed(), w(x.Author), w(x.Subject)})
+		rows = append(rows, []word{painted(x.Commit.Short(), yellow), w(strings.Replace(x.At[:16], "T", " ", 1)), w(cmp.Or(x.Verdict, "-")), x.signed(), w(x.Author), w(x.Subject)})
 	}
 	s := b.g.screen()
 	s.table(0, []string{"COMMIT", "AT", "HERE", "SIGNED", "AUTHOR", "SUBJECT"}, rows)
@@ -260,7 +260,7 @@ func (b *back) markOne(ctx context.Context, trust *gitsync.Trust, repo *gitsync.
 // signed is who answers for a commit, or why nobody does.
 func (x backTo) signed() word {
 	if x.Refused != "" {
-		return word{string(x.Refused), red}
+		return painted(string(x.Refused), red)
 	}
 	return w(cmp.Or(x.Signer, "-"))
 }

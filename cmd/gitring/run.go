@@ -75,7 +75,7 @@ func (g *globals) runAndWait(ctx context.Context, r api.ActRequest, within time.
 		err = g.encode(run)
 	} else {
 		s := g.screen()
-		s.line(0, " ", word{r.App + "/" + r.Service, bold}, outcomeWord(run.State), w("after "+took(run, g.now())+":"), w(run.Reason))
+		s.line(0, " ", painted(r.App+"/"+r.Service, bold), outcomeWord(run.State), w("after "+took(run, g.now())+":"), w(run.Reason))
 		_, err = io.WriteString(g.out, s.String())
 	}
 	if err != nil {

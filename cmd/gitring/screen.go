@@ -30,6 +30,9 @@ type word struct {
 
 func w(text string) word { return word{text: text} }
 
+// painted is a text in a colour.
+func painted(text string, in hue) word { return word{text: text, hue: in} }
+
 // A screen is text for people, built up before it is shown. All that enters it
 // is cleaned, so that no name can play with the terminal.
 type screen struct {
@@ -149,7 +152,7 @@ func (s *screen) below(indent int, head []string, cells []word) {
 	var named []word
 	for i, x := range cells {
 		if clean(x.text) != "" {
-			named = append(named, word{strings.ToLower(head[i]) + " " + x.text, x.hue})
+			named = append(named, painted(strings.ToLower(head[i])+" "+x.text, x.hue))
 		}
 	}
 	s.line(indent, ", ", named...)
@@ -179,7 +182,7 @@ func (s *screen) room(indent int, head []string, rows [][]word) (columns, rest i
 func dimmed(head []string) []word {
 	words := make([]word, len(head))
 	for i, h := range head {
-		words[i] = word{h, dim}
+		words[i] = painted(h, dim)
 	}
 	return words
 }

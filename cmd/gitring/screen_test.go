@@ -16,15 +16,15 @@ import (
 
 func TestColoursSurroundWhatWasCleaned(t *testing.T) {
 	s := &screen{color: true}
-	s.line(2, " ", word{"re\x1bd", red}, word{"", green}, w("plain"))
+	s.line(2, " ", painted("re\x1bd", red), painted("", green), w("plain"))
 	require.Equal(t, "  \x1b[31mred\x1b[0m plain\n", s.String())
 	s = &screen{}
-	s.line(2, " ", word{"red", red}, w("plain"))
+	s.line(2, " ", painted("red", red), w("plain"))
 	require.Equal(t, "  red plain\n", s.String())
 }
 
 func TestARowEndsAtTheEdgeOfATerminalOnly(t *testing.T) {
-	rows := [][]word{{w("web/web"), {"Ready", green}, w(strings.Repeat("long ", 30))}}
+	rows := [][]word{{w("web/web"), painted("Ready", green), w(strings.Repeat("long ", 30))}}
 	for _, color := range []bool{false, true} {
 		for _, width := range []int{12, 20, 40, 80, 200} {
 			s := &screen{width: width, color: color}

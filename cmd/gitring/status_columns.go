@@ -25,13 +25,13 @@ type column struct {
 func columnsOf(s *screen, places []place, v *view) []column {
 	all := []column{
 		{"SERVICE", func(p place) word { return w(p.id()) }, 0},
-		{"PHASE", func(p place) word { return word{phaseWord(p.service), wordHue(p.service)} }, 0},
+		{"PHASE", func(p place) word { return painted(phaseWord(p.service), wordHue(p.service)) }, 0},
 		{"READY", func(p place) word { return w(readyOf(p.service)) }, 0},
 		{"COMMIT", func(p place) word { return w(runningOf(p.service).Short()) }, 0},
 	}
 	if slices.ContainsFunc(places, func(p place) bool { return wantedOf(p.service) != "" }) {
 		all[3].head = "RUNS"
-		all = append(all, column{"WANTED", func(p place) word { return word{wantedOf(p.service).Short(), yellow} }, 0})
+		all = append(all, column{"WANTED", func(p place) word { return painted(wantedOf(p.service).Short(), yellow) }, 0})
 	}
 	if v.wide {
 		return append(all, wideColumns(v)...)
@@ -224,7 +224,7 @@ func restartsOf(sv *ring.ServiceStatus) word {
 	if n == 0 {
 		return w("")
 	}
-	return word{strconv.Itoa(n), yellow}
+	return painted(strconv.Itoa(n), yellow)
 }
 
 // cpuOf is in hundredths of a core, as "docker stats" has it.

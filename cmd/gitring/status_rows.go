@@ -104,7 +104,7 @@ func countsOf(src ring.SourceStatus) []word {
 		}
 	}
 	if refused > 0 && len(src.Apps) > 1 {
-		counts = append(counts, word{fmt.Sprintf("%d %s refused", refused, wording.Plural(refused, "app")), red})
+		counts = append(counts, painted(fmt.Sprintf("%d %s refused", refused, wording.Plural(refused, "app")), red))
 	}
 	return counts
 }
@@ -129,7 +129,7 @@ func countPhases(places []place) []word {
 			if phase == ring.PhaseReady || phase == ring.PhaseCompleted {
 				hue = plain
 			}
-			counts = append(counts, word{fmt.Sprintf("%d %s", n[phase], strings.ToLower(string(phase))), hue})
+			counts = append(counts, painted(fmt.Sprintf("%d %s", n[phase], strings.ToLower(string(phase))), hue))
 		}
 	}
 	return counts

@@ -29,18 +29,18 @@ type view struct {
 // showStatus is the one screen of "gitring status".
 func showStatus(s *screen, st *ring.Status, v view) {
 	v.overrides = st.Overrides
-	s.line(0, "  ", word{st.Host, bold}, w("gitring "+st.Gitring))
+	s.line(0, "  ", painted(st.Host, bold), w("gitring "+st.Gitring))
 	if st.Store != "" {
-		s.line(0, " ", word{"store:", red}, w(st.Store))
+		s.line(0, " ", painted("store:", red), w(st.Store))
 	}
 	if st.Engine != "" {
-		s.line(0, " ", word{"engine:", red}, w(st.Engine))
+		s.line(0, " ", painted("engine:", red), w(st.Engine))
 	}
 	if st.Config != "" {
-		s.line(0, " ", word{"configuration:", red}, w("not read anew: "+st.Config))
+		s.line(0, " ", painted("configuration:", red), w("not read anew: "+st.Config))
 	}
 	for _, r := range st.Receivers {
-		s.line(0, " ", word{"warning:", yellow}, w(receiverSays(r)))
+		s.line(0, " ", painted("warning:", yellow), w(receiverSays(r)))
 	}
 	if len(st.Sources) == 0 {
 		s.line(0, " ", w("no sources"))
@@ -67,7 +67,7 @@ func showSource(s *screen, src ring.SourceStatus, now time.Time) {
 	// one only where none is.
 	ahead := src.Trusted != "" && src.Trusted != src.Commit
 	inForce := src.Commit != ""
-	s.line(0, "  ", word{src.Name, bold}, word{syncWord(&src), syncHue(src.Sync)},
+	s.line(0, "  ", painted(src.Name, bold), painted(syncWord(&src), syncHue(src.Sync)),
 		w(strings.TrimSpace(src.Branch+" "+src.Commit.Short())), w(wording.When(inForce || !ahead, src.Subject)))
 	if ahead && !inForce {
 		s.line(2, "  ", w("trusted up to "+src.Trusted.Short()), w(src.Subject))
@@ -80,19 +80,19 @@ func showSource(s *screen, src ring.SourceStatus, now time.Time) {
 		s.line(2, "", w(src.Note))
 	}
 	if src.Trust != "" {
-		s.line(2, " ", word{"warning:", yellow}, w(src.Trust))
+		s.line(2, " ", painted("warning:", yellow), w(src.Trust))
 	}
 	if f := src.FirstUse; f != nil {
 		s.line(2, " ", w("trust rests on first use of "+f.Commit.Short()+", "+age(f.At, now)))
 	}
 	for _, c := range src.Conditions {
-		s.line(2, " ", word{strings.ToLower(c.Type) + ":", yellow}, w(c.Reason))
+		s.line(2, " ", painted(strings.ToLower(c.Type)+":", yellow), w(c.Reason))
 	}
 	if src.Forge != "" {
-		s.line(2, " ", word{"warning:", yellow}, w("the forge takes no statuses: "+src.Forge))
+		s.line(2, " ", painted("warning:", yellow), w("the forge takes no statuses: "+src.Forge))
 	}
 	if src.Unconfined != "" {
-		s.line(2, " ", word{"warning:", yellow}, w("this host does not keep the process that fetches from "+src.Unconfined))
+		s.line(2, " ", painted("warning:", yellow), w("this host does not keep the process that fetches from "+src.Unconfined))
 	}
 	if !toldBelow(src) {
 		s.line(2, " ", w(src.Reason))
@@ -160,9 +160,9 @@ func showRefusal(s *screen, indent int, who string, r *ring.Refusal) {
 	if r.Commit != "" {
 		at = strings.TrimSpace(at + " at " + r.Commit.Short())
 	}
-	s.line(indent, " ", w(who), word{"refused", red}, word{string(r.Code), red}, w(at+":"), w(r.Says))
+	s.line(indent, " ", w(who), painted("refused", red), painted(string(r.Code), red), w(at+":"), w(r.Says))
 	if r.Hint != "" {
-		s.line(indent+2, " ", word{"hint:", dim}, w(r.Hint))
+		s.line(indent+2, " ", painted("hint:", dim), w(r.Hint))
 	}
 }
 
@@ -180,7 +180,7 @@ func showApps(s *screen, apps []ring.AppStatus, v *view) {
 		showServices(s, shown, v)
 	}
 	if len(hidden) > 0 {
-		s.line(2, "", word{"… " + moreOf(hidden), dim})
+		s.line(2, "", painted("… "+moreOf(hidden), dim))
 	}
 	told := s.part()
 	for i := range apps {
@@ -190,7 +190,7 @@ func showApps(s *screen, apps []ring.AppStatus, v *view) {
 		showDetails(told, p, v.now)
 	}
 	if v.problems && len(shown) == 0 && told.b.Len() == 0 {
-		told.line(2, "", word{"nothing is wrong with its services", green})
+		told.line(2, "", painted("nothing is wrong with its services", green))
 	}
 	s.add(told)
 	if v.wide {
@@ -241,17 +241,17 @@ func showApp(s *screen, a *ring.AppStatus, v *view) {
 	case a.Refusal != nil && a.Reason == a.Refusal.Says: // the line of the refusal says so
 	case reason == "" && (unwell || a.Refusal != nil): // a row says what is wrong
 	case a.Health != ring.Healthy && !unwell && !strings.Contains(strings.ToLower(reason), strings.ToLower(healthWord(a))):
-		s.line(2, " ", w(a.Name), word{healthWord(a) + wording.When(reason != "", ":"), healthHue(a.Health)}, w(reason))
+		s.line(2, " ", w(a.Name), painted(healthWord(a)+wording.When(reason != "", ":"), healthHue(a.Health)), w(reason))
 	case reason != "":
 		s.line(2, " ", w(a.Name+":"), w(reason))
 	}
 	showRefusal(s, 2, a.Name, a.Refusal)
 	if v.wide {
 		for _, power := range a.Powers {
-			s.line(2, " ", w(a.Name), word{"power:", yellow}, w(power))
+			s.line(2, " ", w(a.Name), painted("power:", yellow), w(power))
 		}
 		for _, note := range a.Notes {
-			s.line(2, " ", w(a.Name), word{"note:", dim}, w(note))
+			s.line(2, " ", w(a.Name), painted("note:", dim), w(note))
 		}
 	}
 }
@@ -274,10 +274,10 @@ func showDetails(s *screen, p place, now time.Time) {
 		}
 		a := p.app
 		told := strings.Contains(sv.Reason, c.Reason) || a.Refusal != nil && a.Refusal.Says == c.Reason || sv.Rollout != nil && sv.Rollout.Reason == c.Reason
-		s.line(2, " ", w(p.id()), word{conditionSays(c) + since + wording.When(!told, ":"), yellow}, w(wording.When(!told, c.Reason)))
+		s.line(2, " ", w(p.id()), painted(conditionSays(c)+since+wording.When(!told, ":"), yellow), w(wording.When(!told, c.Reason)))
 	}
 	if hint != "" {
-		s.line(4, " ", word{"hint:", dim}, w(hint))
+		s.line(4, " ", painted("hint:", dim), w(hint))
 	}
 }
 
@@ -296,7 +296,7 @@ func showRollout(s *screen, p place, now time.Time) {
 		return
 	}
 	s.line(2, " ", w(p.id()+" rollout of "+r.Commit.Short()+wording.When(phase == "" && why != "", ":")),
-		word{phase + wording.When(phase != "" && why != "", ":"), rolloutHue(r.Phase)}, w(why+wording.When(why != "" && since != "", ",")), w(since))
+		painted(phase+wording.When(phase != "" && why != "", ":"), rolloutHue(r.Phase)), w(why+wording.When(why != "" && since != "", ",")), w(since))
 }
 
 // working reports whether a service is on its way to what its plan asks.
@@ -347,7 +347,7 @@ func showOverrides(s *screen, overrides []ring.Override) {
 		case o.Commit != "":
 			kind += " to " + o.Commit.Short()
 		}
-		rows = append(rows, []word{{kind, yellow}, w(o.Target), w(o.Actor), w(cmp.Or(stamp(o.Until), "-")), w(o.Reason)})
+		rows = append(rows, []word{painted(kind, yellow), w(o.Target), w(o.Actor), w(cmp.Or(stamp(o.Until), "-")), w(o.Reason)})
 	}
 	s.table(0, []string{"OVERRIDE", "TARGET", "BY", "UNTIL", "REASON"}, rows)
 }

@@ -134,7 +134,7 @@ func (g *globals) showOutcome(st *ring.Status, took string) error {
 	s := g.screen()
 	for _, src := range st.Sources {
 		ahead := src.Trusted != "" && src.Trusted != src.Commit // the subject is that of the trusted commit
-		s.line(0, "  ", word{src.Name, bold}, word{syncWord(&src), syncHue(src.Sync)}, w(src.Commit.Short()), w(wording.When(!ahead, src.Subject)), w(restOf(src)))
+		s.line(0, "  ", painted(src.Name, bold), painted(syncWord(&src), syncHue(src.Sync)), w(src.Commit.Short()), w(wording.When(!ahead, src.Subject)), w(restOf(src)))
 		if took != "" {
 			s.line(2, ", ", append(countsOf(src), w(took))...)
 		}
@@ -156,11 +156,11 @@ func showUnwell(s *screen, app string, sv ring.ServiceStatus) {
 		if strings.Contains(sv.Reason, why) {
 			why = sv.Reason // says what was done about it too
 		}
-		s.line(2, " ", w(app+"/"+sv.Name+" rollout of "+r.Commit.Short()), word{rolloutWord(&sv) + ":", rolloutHue(r.Phase)}, w(why))
+		s.line(2, " ", w(app+"/"+sv.Name+" rollout of "+r.Commit.Short()), painted(rolloutWord(&sv)+":", rolloutHue(r.Phase)), w(why))
 		return
 	}
 	if !atEnd(sv) {
-		s.line(2, " ", w(app+"/"+sv.Name), word{phaseWord(&sv) + ":", phaseHue(sv.Phase)}, w(sv.Reason))
+		s.line(2, " ", w(app+"/"+sv.Name), painted(phaseWord(&sv)+":", phaseHue(sv.Phase)), w(sv.Reason))
 	}
 }
 
@@ -219,7 +219,7 @@ func (p *progress) screenOf(st *ring.Status, now time.Time, picked map[*ring.Ser
 		if src.Next != nil && nextToldBelow(src) {
 			rest = "next " + src.Next.Commit.Short()
 		}
-		s.line(0, "  ", word{src.Name, bold}, word{syncWord(&src), syncHue(src.Sync)}, w(src.Commit.Short()), w(rest))
+		s.line(0, "  ", painted(src.Name, bold), painted(syncWord(&src), syncHue(src.Sync)), w(src.Commit.Short()), w(rest))
 		s.line(2, ", ", append(countsOf(src), w(lasted(now.Sub(p.began))+" so far"+wording.When(p.timeout > 0, ", gives up after "+lasted(p.timeout))))...)
 		for _, a := range src.Apps {
 			showRefusal(s, 2, a.Name, a.Refusal)
@@ -234,7 +234,7 @@ func (p *progress) screenOf(st *ring.Status, now time.Time, picked map[*ring.Ser
 			s.table(2, []string{"SERVICE", "PHASE", "READY", "FOR", "REASON"}, progressRows(shown, now))
 		}
 		if len(hidden) > 0 {
-			s.line(2, "", word{"… " + moreOf(hidden), dim})
+			s.line(2, "", painted("… "+moreOf(hidden), dim))
 		}
 	}
 	return s.String()
@@ -248,7 +248,7 @@ func progressRows(places []place, now time.Time) [][]word {
 		if began := movesSince(sv); !began.IsZero() {
 			moves = lasted(now.Sub(began))
 		}
-		rows[i] = []word{w(p.id()), {phaseWord(sv), wordHue(sv)}, w(readyOf(sv)), w(moves), w(reasonOf(sv, true))}
+		rows[i] = []word{w(p.id()), painted(phaseWord(sv), wordHue(sv)), w(readyOf(sv)), w(moves), w(reasonOf(sv, true))}
 	}
 	return rows
 }
@@ -290,7 +290,7 @@ func (p *progress) say(src ring.SourceStatus, rests bool) error {
 func resting(x ring.Sync) bool { return x != ring.SyncStaging && x != ring.SyncApplying }
 
 func sourceProgress(s *screen, src ring.SourceStatus) {
-	s.line(0, "  ", w(src.Name), word{syncWord(&src), syncHue(src.Sync)}, w(src.Commit.Short()), w(restOf(src)))
+	s.line(0, "  ", w(src.Name), painted(syncWord(&src), syncHue(src.Sync)), w(src.Commit.Short()), w(restOf(src)))
 }
 
 // appProgress says what an app that is staged waits for, such as a pull, unless
@@ -310,7 +310,7 @@ func appProgress(s *screen, src ring.SourceStatus, a ring.AppStatus) {
 // serviceProgress counts what is updated while that is not all; the reason says
 // what is ready.
 func serviceProgress(s *screen, app string, sv ring.ServiceStatus) {
-	s.line(2, "  ", w(app+"/"+sv.Name), word{phaseWord(&sv), wordHue(&sv)}, w(updatedOf(&sv)), w(sv.Reason))
+	s.line(2, "  ", w(app+"/"+sv.Name), painted(phaseWord(&sv), wordHue(&sv)), w(updatedOf(&sv)), w(sv.Reason))
 }
 
 // restOf is what a line about a source says that no line below it does.

@@ -118,7 +118,7 @@ func (g *globals) showReverified(found ring.Reverified) error {
 		}
 	} else {
 		s := g.screen()
-		s.line(0, " ", word{found.Source, bold}, w(fmt.Sprintf("%d commits since %s, up to %s:", found.Commits, found.From.Short(), found.To.Short())),
+		s.line(0, " ", painted(found.Source, bold), w(fmt.Sprintf("%d commits since %s, up to %s:", found.Commits, found.From.Short(), found.To.Short())),
 			w(outOf(len(found.Refusals), len(found.Untold))))
 		for _, r := range found.Refusals {
 			showRefusal(s, 2, "", r)
@@ -160,7 +160,7 @@ func showTrust(s *screen, t ring.TrustState, now time.Time) {
 	if t.Version > 0 {
 		version = fmt.Sprintf("trust_version %d", t.Version)
 	}
-	s.line(0, "  ", word{t.Source, bold}, w(t.Branch), w("mode "+t.Mode), w(upTo), w(version))
+	s.line(0, "  ", painted(t.Source, bold), w(t.Branch), w("mode "+t.Mode), w(upTo), w(version))
 	if t.Trusted != "" {
 		s.line(2, ", ", w(t.How), w(age(t.Since, now)), said("signed by ", t.Signer), said("tip ", string(t.Tip.Short())))
 	}
@@ -176,7 +176,7 @@ func showTrust(s *screen, t ring.TrustState, now time.Time) {
 		}
 	}
 	if t.Warning != "" {
-		s.line(2, " ", word{"warning:", yellow}, w(t.Warning))
+		s.line(2, " ", painted("warning:", yellow), w(t.Warning))
 	}
 	if t.Reason != "" {
 		s.line(2, " ", w(t.Reason))
@@ -191,7 +191,7 @@ func showSigners(s *screen, t ring.TrustState, now time.Time) {
 		return
 	}
 	if len(t.Signers) == 0 {
-		s.line(2, " ", word{"no signers:", yellow}, w("every commit is refused"))
+		s.line(2, " ", painted("no signers:", yellow), w("every commit is refused"))
 		return
 	}
 	heads := []string{"SIGNER", "VALID", "KIND", "KEY", "MAY"}
@@ -214,7 +214,7 @@ func showSigners(s *screen, t ring.TrustState, now time.Time) {
 // was signed.
 func from(one ring.TrustedSigner) word {
 	if one.InRepo {
-		return word{one.Place, yellow}
+		return painted(one.Place, yellow)
 	}
 	return w("this host")
 }
@@ -223,15 +223,15 @@ func from(one ring.TrustedSigner) word {
 func validity(one ring.TrustedSigner, now time.Time) word {
 	switch {
 	case one.Revoked != "":
-		return word{"revoked", red}
+		return painted("revoked", red)
 	case one.Refused == ring.Revoker:
-		return word{"refused: others may revoke it", red}
+		return painted("refused: others may revoke it", red)
 	case one.Refused != "":
-		return word{"refused: " + string(one.Refused), red}
+		return painted("refused: "+string(one.Refused), red)
 	case !one.Until.IsZero() && now.After(one.Until):
-		return word{"expired " + stamp(one.Until), red}
+		return painted("expired "+stamp(one.Until), red)
 	case !one.From.IsZero() && now.Before(one.From):
-		return word{"from " + stamp(one.From), yellow}
+		return painted("from "+stamp(one.From), yellow)
 	case !one.Until.IsZero():
 		return w("until " + stamp(one.Until))
 	}
@@ -265,7 +265,7 @@ func showTrustFiles(s *screen, t ring.TrustState) {
 		}
 		s.line(2, ", ", w(f.Key+" "+f.Path), w(of), w(count))
 		if f.Wrong != "" {
-			s.line(4, " ", word{"wrong:", red}, w(f.Wrong))
+			s.line(4, " ", painted("wrong:", red), w(f.Wrong))
 		}
 	}
 }

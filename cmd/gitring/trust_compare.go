@@ -417,7 +417,7 @@ func (g *globals) showCompared(out comparedTrust, sources []string) error {
 			if split.Base != "" {
 				from = "which parted after " + split.Base.Short()
 			}
-			s.line(0, " ", word{"apart:", red}, w("two histories of "+split.Source+" are trusted,"), w(from))
+			s.line(0, " ", painted("apart:", red), w("two histories of "+split.Source+" are trusted,"), w(from))
 			for _, side := range split.Sides {
 				of := fmt.Sprintf("%s to %s (commits: %d)", side.First.Short(), side.Commit.Short(), side.Commits)
 				s.line(2, " ", w(strings.Join(side.Hosts, ", ")+":"), w(of))
@@ -432,7 +432,7 @@ func (g *globals) showCompared(out comparedTrust, sources []string) error {
 			s.line(0, " ", w(says))
 		}
 		if others := notCompared(out.Anchors, sources); len(others) > 0 {
-			s.line(0, " ", word{"not compared:", yellow}, w(strings.Join(others, ", ")))
+			s.line(0, " ", painted("not compared:", yellow), w(strings.Join(others, ", ")))
 		}
 		if _, err := fmt.Fprint(g.out, s); err != nil {
 			return err

@@ -250,25 +250,25 @@ func (g *globals) showValidated(v validated) error {
 		if place == "" {
 			place = r.App
 		}
-		s.line(0, ": ", w(place), word{string(r.Code), red}, w(r.Says))
+		s.line(0, ": ", w(place), painted(string(r.Code), red), w(r.Says))
 		if r.Hint != "" {
-			s.line(2, " ", word{"hint:", dim}, w(r.Hint))
+			s.line(2, " ", painted("hint:", dim), w(r.Hint))
 		}
 	}
 	for _, says := range v.Warnings {
-		s.line(0, " ", word{"warning:", yellow}, w(says))
+		s.line(0, " ", painted("warning:", yellow), w(says))
 	}
 	for _, note := range v.Notes {
-		s.line(0, " ", word{"note:", dim}, w(note))
+		s.line(0, " ", painted("note:", dim), w(note))
 	}
 	for _, power := range v.Powers {
-		s.line(0, " ", word{"power:", yellow}, w(power))
+		s.line(0, " ", painted("power:", yellow), w(power))
 	}
 	for _, says := range manifest.SayNotRead(v.NotRead) {
-		s.line(0, " ", word{"note:", dim}, w(says))
+		s.line(0, " ", painted("note:", dim), w(says))
 	}
 	if len(v.others) > 0 {
-		s.line(0, " ", word{"note:", dim}, w("other sources of the configuration were not looked at: "+strings.Join(v.others, ", ")+
+		s.line(0, " ", painted("note:", dim), w("other sources of the configuration were not looked at: "+strings.Join(v.others, ", ")+
 			"; what their apps have already is told by gitring plan where the daemon runs"))
 	}
 	s.line(0, " ", v.verdict()...)
@@ -281,9 +281,9 @@ func (v *validated) verdict() []word {
 	passing := wording.Counted(len(v.Apps), "app") + wording.When(len(v.Apps) > 0, ": "+strings.Join(v.Apps, ", "))
 	switch {
 	case len(v.Refusals) == 0:
-		return []word{{"ok:", green}, w(passing)}
+		return []word{painted("ok:", green), w(passing)}
 	case v.Refused == 0 && len(v.Apps) == 0:
-		return []word{{"refused:", red}, w("all of it; " + wording.Counted(len(v.Refusals), "refusal"))}
+		return []word{painted("refused:", red), w("all of it; " + wording.Counted(len(v.Refusals), "refusal"))}
 	}
-	return []word{{"refused:", red}, w(fmt.Sprintf("%d of %s, %s", v.Refused, wording.Counted(v.Refused+len(v.Apps), "app"), wording.Counted(len(v.Refusals), "refusal")))}
+	return []word{painted("refused:", red), w(fmt.Sprintf("%d of %s, %s", v.Refused, wording.Counted(v.Refused+len(v.Apps), "app"), wording.Counted(len(v.Refusals), "refusal")))}
 }

@@ -288,16 +288,16 @@ func (g *globals) showVerified(v verified) error {
 		if c.Fingerprint != "" {
 			who += " (" + c.Fingerprint + ")"
 		}
-		s.line(0, " ", w(c.Commit.Short()), word{"good", green}, w(who), w(wording.When(c.Note != "", "- "+c.Note)))
+		s.line(0, " ", w(c.Commit.Short()), painted("good", green), w(who), w(wording.When(c.Note != "", "- "+c.Note)))
 	}
 	if r := v.Refusal; r != nil {
-		s.line(0, " ", w(r.Commit.Short()), word{"refused", red}, word{string(r.Code) + ":", red}, w(r.Says))
+		s.line(0, " ", w(r.Commit.Short()), painted("refused", red), painted(string(r.Code)+":", red), w(r.Says))
 		if r.Hint != "" {
-			s.line(2, " ", word{"hint:", dim}, w(r.Hint))
+			s.line(2, " ", painted("hint:", dim), w(r.Hint))
 		}
 	}
 	if v.Judged != "" {
-		s.line(2, " ", word{"judged:", dim}, w(v.Judged))
+		s.line(2, " ", painted("judged:", dim), w(v.Judged))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err

@@ -237,9 +237,9 @@ func (g *globals) agreed(yes bool, question, look string) error {
 
 func (g *globals) showUnsettled(v *vouched) error {
 	s := g.screen()
-	s.line(0, " ", w("since"), word{v.Since.Short(), bold}, w("nobody answers for:"))
+	s.line(0, " ", w("since"), painted(v.Since.Short(), bold), w("nobody answers for:"))
 	for _, u := range v.Commits {
-		s.line(2, "  ", word{u.Commit.Short(), yellow}, w(u.Author), w(u.Subject), word{string(u.Code), red})
+		s.line(2, "  ", painted(u.Commit.Short(), yellow), w(u.Author), w(u.Subject), painted(string(u.Code), red))
 	}
 	s.gap()
 	s.quote(0, v.Diff)
@@ -252,9 +252,9 @@ func (g *globals) showUnsettled(v *vouched) error {
 func (g *globals) madeCommit(sha ring.SHA, pushed bool, up upstream) error {
 	s := g.screen()
 	if pushed {
-		s.line(0, " ", word{"pushed", green}, w(sha.Short()), w("to "+up.remote+" "+strings.TrimPrefix(up.ref, "refs/heads/")))
+		s.line(0, " ", painted("pushed", green), w(sha.Short()), w("to "+up.remote+" "+strings.TrimPrefix(up.ref, "refs/heads/")))
 	} else {
-		s.line(0, " ", word{"committed", green}, w(sha.Short()))
+		s.line(0, " ", painted("committed", green), w(sha.Short()))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	if !pushed {

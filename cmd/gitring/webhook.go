@@ -87,7 +87,7 @@ func (g *globals) webhookURL(source string) error {
 		if i > 0 {
 			s.gap()
 		}
-		s.line(0, "  ", word{e.Source, bold}, w(e.Forge))
+		s.line(0, "  ", painted(e.Source, bold), w(e.Forge))
 		s.table(2, []string{"ENTER", "AS"}, [][]word{
 			{w("URL"), w(e.URL)},
 			{w("content type"), w(e.ContentType)},
