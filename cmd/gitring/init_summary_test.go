@@ -32,7 +32,7 @@ func TestAFirstPlanIsToldByReason(t *testing.T) {
 	}
 	in := &initial{clone: &clone{g: &globals{now: time.Now}}}
 	in.out.Plan = c
-	s := &screen{}
+	s := newScreen(false, 0)
 	in.showFirstPlan(s)
 	text := s.String()
 	require.Less(t, strings.Count(text, "\n"), 15, text)
@@ -80,7 +80,7 @@ func notReadAt(dir string) manifest.NotRead {
 // What is pasted from a narrow terminal is whole: the screen breaks no command.
 func TestACommandToUndoIsOneLine(t *testing.T) {
 	long := "git -C /srv/clones/infrastructure reset --keep 5e4f59ccbfe03a05b97e18c94e38188b78fd37ec"
-	s := &screen{width: 40}
+	s := newScreen(false, 40)
 	s.line(0, "", w("to undo it: all of what is said here is broken at the edge of the terminal"))
 	s.pasted(2, long)
 	require.Contains(t, s.String(), "\n  "+long+"\n")

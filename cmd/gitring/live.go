@@ -31,8 +31,8 @@ const sayEvery = 5 * time.Second
 // howFar is the progress of a pull within a sentence.
 var howFar = regexp.MustCompile(` \([^()]* layers\)`)
 
-func (g *globals) live(to io.Writer) *live {
-	l := &live{w: to, said: map[string]string{}, at: map[string]time.Time{}, now: g.now}
+func newLive(to io.Writer, now func() time.Time) *live {
+	l := &live{w: to, said: map[string]string{}, at: map[string]time.Time{}, now: now}
 	f, ok := to.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return l
@@ -46,6 +46,15 @@ func (g *globals) live(to io.Writer) *live {
 		return width, height
 	}
 	return l
+}
+
+// screen is an empty one as wide as what is drawn on.
+func (l *live) screen(color bool) *screen { return newScreen(color, terminalWidth(l.w)) }
+
+// height is that of the terminal, in lines.
+func (l *live) height() int {
+	_, height := l.size()
+	return height
 }
 
 // redraw puts a text where the last one was. Its lines are wrapped here, not by the
@@ -84,6 +93,12 @@ func fitting(n, height int, draw func(most int) string) string {
 			return screen
 		}
 	}
+}
+
+// hasSaid reports whether a line was said of a thing.
+func (l *live) hasSaid(of string) bool {
+	_, said := l.said[of]
+	return said
 }
 
 // say writes a line when it is not what was said last of the same thing; mere

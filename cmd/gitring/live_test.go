@@ -14,7 +14,7 @@ import (
 func TestProgressIsToldNowAndThen(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var b strings.Builder
-	l := (&globals{now: func() time.Time { return now }}).live(&b)
+	l := newLive(&b, func() time.Time { return now })
 	for _, x := range []struct {
 		after time.Duration
 		line  string
@@ -50,7 +50,7 @@ func TestEachAppThatIsStagedIsTold(t *testing.T) {
 	}
 	var b strings.Builder
 	g := &globals{now: time.Now}
-	p := &progress{live: g.live(&b), g: g}
+	p := &progress{live: newLive(&b, g.now), g: g}
 	require.NoError(t, p.show(&ring.Status{Sources: []ring.SourceStatus{src}}))
 	require.Equal(t, `prod  Staging  next b2c3d4e: app db: pulling db:1 (1MB of 9MB, 0 of 3 layers)
   web  pulling web:1 (2MB of 8MB, 1 of 2 layers)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -100,21 +99,4 @@ func (l *logWriter) put(line string) error {
 	}
 	_, err := fmt.Fprintln(l.g.out, calm(line))
 	return err
-}
-
-var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
-
-// calm keeps the colours of a line and nothing else that steers a terminal.
-func calm(line string) string {
-	var b strings.Builder
-	end := 0
-	for _, at := range colour.FindAllStringIndex(line, -1) {
-		b.WriteString(clean(line[end:at[0]]) + line[at[0]:at[1]])
-		end = at[1]
-	}
-	b.WriteString(clean(line[end:]))
-	if end > 0 {
-		b.WriteString("\x1b[0m")
-	}
-	return b.String()
 }

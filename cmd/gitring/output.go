@@ -27,6 +27,12 @@ func (g *globals) checkOutput(cmd *cobra.Command) error {
 // machine reports whether results are for programs.
 func (g *globals) machine() bool { return g.output == "json" || g.output == "yaml" }
 
+// screen is an empty one for where results go.
+func (g *globals) screen() *screen {
+	width := g.width()
+	return newScreen(width > 0 && g.colors(), width)
+}
+
 // encode writes v for programs: indented JSON, or the same as YAML.
 func (g *globals) encode(v any) error {
 	var b bytes.Buffer

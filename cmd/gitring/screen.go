@@ -41,10 +41,11 @@ type screen struct {
 	width int // 0 cuts nothing
 }
 
-func (g *globals) screen() *screen {
-	width := g.width()
-	return &screen{color: width > 0 && g.colors(), width: width}
-}
+// newScreen is an empty screen of a width; 0 is that of no terminal.
+func newScreen(color bool, width int) *screen { return &screen{color: color, width: width} }
+
+// lineWidth is that of the terminal; 0 when it is none.
+func (s *screen) lineWidth() int { return s.width }
 
 func (s *screen) String() string { return s.b.String() }
 
@@ -87,11 +88,14 @@ func (s *screen) pasted(indent int, command string) {
 func (s *screen) gap() { s.b.WriteString("\n") }
 
 // part is an empty screen like s, for what may come to nothing.
-func (s *screen) part() *screen { return &screen{color: s.color, width: s.width} }
+func (s *screen) part() *screen { return newScreen(s.color, s.width) }
+
+// empty reports whether nothing was written yet.
+func (s *screen) empty() bool { return s.b.Len() == 0 }
 
 // add puts a part below s, after a gap; an empty one leaves no trace.
 func (s *screen) add(part *screen) {
-	if part.b.Len() > 0 {
+	if !part.empty() {
 		s.gap()
 		s.b.WriteString(part.String())
 	}

@@ -15,10 +15,10 @@ import (
 )
 
 func TestColoursSurroundWhatWasCleaned(t *testing.T) {
-	s := &screen{color: true}
+	s := newScreen(true, 0)
 	s.line(2, " ", painted("re\x1bd", red), painted("", green), w("plain"))
 	require.Equal(t, "  \x1b[31mred\x1b[0m plain\n", s.String())
-	s = &screen{}
+	s = newScreen(false, 0)
 	s.line(2, " ", painted("red", red), w("plain"))
 	require.Equal(t, "  red plain\n", s.String())
 }
@@ -27,16 +27,16 @@ func TestARowEndsAtTheEdgeOfATerminalOnly(t *testing.T) {
 	rows := [][]word{{w("web/web"), painted("Ready", green), w(strings.Repeat("long ", 30))}}
 	for _, color := range []bool{false, true} {
 		for _, width := range []int{12, 20, 40, 80, 200} {
-			s := &screen{width: width, color: color}
+			s := newScreen(color, width)
 			s.table(2, []string{"SERVICE", "PHASE", "REASON"}, rows)
 			for _, line := range strings.Split(strings.TrimSuffix(s.String(), "\n"), "\n") {
-				shown := len([]rune(colour.ReplaceAllString(line, "")))
+				shown := len([]rune(paints.ReplaceAllString(line, "")))
 				require.LessOrEqual(t, shown, width, line)
 			}
 			require.Equal(t, 30, strings.Count(s.String(), "long"), "%d columns: %s", width, s)
 		}
 	}
-	whole := &screen{}
+	whole := newScreen(false, 0)
 	whole.table(2, []string{"SERVICE", "PHASE", "REASON"}, rows)
 	require.Contains(t, whole.String(), strings.TrimSpace(strings.Repeat("long ", 30)))
 }
@@ -102,7 +102,7 @@ func TestAWhyThatHasNoRoomGoesBelowItsRow(t *testing.T) {
 `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := &screen{width: tt.width}
+			s := newScreen(false, tt.width)
 			s.table(2, head, rows)
 			require.Equal(t, strings.TrimPrefix(tt.want, "\n"), s.String())
 		})
@@ -115,7 +115,7 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 		Name: "web", Health: ring.Degraded, Reason: says, Refusal: &ring.Refusal{Code: ring.ImageNotFound, App: "web", Says: says, Hint: "push it"},
 		Services: []ring.ServiceStatus{{Name: "web", Phase: ring.PhaseReady, Reason: "1/1 ready", Conditions: []ring.Condition{{Type: ring.ConditionImageResolved, Status: ring.ConditionFalse, Reason: says}}}},
 	}}}}}
-	s := &screen{}
+	s := newScreen(false, 0)
 	showStatus(s, st, view{})
 	require.Equal(t, 1, strings.Count(s.String(), says), s.String())
 	require.Contains(t, s.String(), "web/web not ImageResolved")
@@ -124,7 +124,7 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 // Lesson L28: short ids, null times and null lists are shown, not fatal.
 func TestAnEmptyStatusIsShown(t *testing.T) {
 	for _, wide := range []bool{false, true} {
-		s := &screen{}
+		s := newScreen(false, 0)
 		showStatus(s, &ring.Status{
 			Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Services: []ring.ServiceStatus{
 				{Rollout: &ring.RolloutStatus{}, Conditions: []ring.Condition{{}}, Instances: []ring.InstanceStatus{{}}},
@@ -135,7 +135,7 @@ func TestAnEmptyStatusIsShown(t *testing.T) {
 	}
 	var st ring.Status
 	require.NoError(t, json.Unmarshal([]byte(`{"sources":null,"overrides":null}`), &st))
-	s := &screen{}
+	s := newScreen(false, 0)
 	showStatus(s, &st, view{wide: true, now: time.Now()})
 	require.Contains(t, s.String(), "no sources")
 	c := &ring.Changes{Refusals: []*ring.Refusal{{}}}
@@ -146,17 +146,17 @@ func TestAnEmptyStatusIsShown(t *testing.T) {
 // Lesson L27: every word a daemon may say has its place on the screen.
 func TestEveryStateIsShownAsItIsWritten(t *testing.T) {
 	for _, x := range []ring.Sync{ring.SyncUnknown, ring.SyncRefused, ring.SyncHeld, ring.SyncStaging, ring.SyncApplying, ring.SyncDegraded, ring.SyncSynced, "Novel"} {
-		s := &screen{}
+		s := newScreen(false, 0)
 		showStatus(s, &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Sync: x}}}, view{})
 		require.Contains(t, s.String(), "prod  "+string(x)+"\n")
 	}
 	for _, p := range []ring.Phase{ring.PhasePending, ring.PhaseProgressing, ring.PhaseReady, ring.PhaseDegraded, ring.PhaseFailed, ring.PhaseHeld, ring.PhaseRemoving, ring.PhaseCompleted, "Novel"} {
-		s := &screen{}
+		s := newScreen(false, 0)
 		showStatus(s, &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "a", Services: []ring.ServiceStatus{{Name: "s", Phase: p}}}}}}}, view{})
 		require.Regexp(t, `a/s +`+string(p)+`\n`, s.String())
 	}
 	for _, c := range []ring.Class{ring.ChangeNone, ring.ChangeInPlace, ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate, ring.ChangeRemove} {
-		s := &screen{}
+		s := newScreen(false, 0)
 		showChanges(s, &ring.Changes{Apps: []ring.AppChanges{{App: "a", Services: []ring.ServiceChange{{Service: "s", Class: c}}}}}, time.Now())
 		require.Regexp(t, `a/s +`+string(c)+` `, s.String())
 		require.NotContains(t, s.String()[strings.Index(s.String(), "SERVICE"):], "nothing to do, 0")
@@ -179,7 +179,7 @@ func TestATerminalIsRedrawnInPlace(t *testing.T) {
 
 func TestElsewhereALineIsSaidWhenItChanged(t *testing.T) {
 	var b bytes.Buffer
-	l := (&globals{now: time.Now}).live(&b)
+	l := newLive(&b, time.Now)
 	for _, x := range [][2]string{{"a", "1"}, {"b", "1"}, {"a", "1"}, {"a", "2"}, {"a", "1"}} {
 		require.NoError(t, l.say(x[0], x[0]+x[1]))
 	}

@@ -142,7 +142,7 @@ const watchEvery = time.Second
 func (g *globals) watchStatus(ctx context.Context, only string) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	l := g.live(g.out)
+	l := newLive(g.out, g.now)
 	var last []byte
 	for {
 		st, err := g.status(ctx, only)
@@ -173,8 +173,7 @@ func (g *globals) showWatched(ctx context.Context, l *live, st *ring.Status, cha
 	case g.machine():
 		return nil
 	case l.terminal:
-		_, height := l.size()
-		return l.redraw(g.watchedScreen(ctx, st, height))
+		return l.redraw(g.watchedScreen(ctx, st, l.height()))
 	case changed:
 		_, err := fmt.Fprintln(g.out, g.statusScreen(st))
 		return err

@@ -46,8 +46,8 @@ func columnsOf(s *screen, places []place, v *view) []column {
 			all = append(all, c)
 		}
 	}
-	for s.width > 0 && columnWidth(all, places) > s.width-2 {
-		if over := columnWidth(all, places) - (s.width - 2); shortened(all, places, over) {
+	for s.lineWidth() > 0 && columnWidth(all, places) > s.lineWidth()-2 {
+		if over := columnWidth(all, places) - (s.lineWidth() - 2); shortened(all, places, over) {
 			break
 		}
 		least := -1

@@ -189,7 +189,7 @@ func showApps(s *screen, apps []ring.AppStatus, v *view) {
 	for _, p := range shown {
 		showDetails(told, p, v.now)
 	}
-	if v.problems && len(shown) == 0 && told.b.Len() == 0 {
+	if v.problems && len(shown) == 0 && told.empty() {
 		told.line(2, "", painted("nothing is wrong with its services", green))
 	}
 	s.add(told)
@@ -216,7 +216,7 @@ func showServices(s *screen, places []place, v *view) {
 	}
 	_, room := s.room(2, head, rows)
 	for i, p := range places {
-		reason := reasonOf(p.service, s.width > 0)
+		reason := reasonOf(p.service, s.lineWidth() > 0)
 		if rank(p.service) < well || room == math.MaxInt || cells(clean(reason)) <= room {
 			rows[i][len(columns)] = w(reason)
 		}
@@ -233,7 +233,7 @@ func showApp(s *screen, a *ring.AppStatus, v *view) {
 		})
 	unwell := slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return rank(&sv) < well })
 	reason := a.Reason
-	if s.width > 0 {
+	if s.lineWidth() > 0 {
 		reason = barred(reason)
 	}
 	switch {

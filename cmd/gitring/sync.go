@@ -58,7 +58,7 @@ func (g *globals) syncWait(ctx context.Context, source string, timeout time.Dura
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	p := &progress{live: g.live(g.err), quiet: g.quiet, g: g, began: g.now(), timeout: timeout}
+	p := &progress{live: newLive(g.err, g.now), quiet: g.quiet, g: g, began: g.now(), timeout: timeout}
 	var last *ring.Status
 	err := g.daemon().SyncWait(ctx, source, func(st ring.Status) error {
 		last = ofSource(st, source)
@@ -184,9 +184,8 @@ func (p *progress) show(st *ring.Status) error {
 	case p.quiet:
 		return nil
 	case p.live.terminal:
-		_, height := p.live.size()
 		now := p.g.now()
-		return p.live.redraw(fitting(len(api.ServicesOf(st)), height, func(most int) string {
+		return p.live.redraw(fitting(len(api.ServicesOf(st)), p.live.height(), func(most int) string {
 			return p.screenOf(st, now, worst(st, most))
 		}))
 	}
@@ -213,7 +212,7 @@ func (p *progress) took() string {
 
 // screenOf is a source by its line and its counts, and the picked services, the worst first.
 func (p *progress) screenOf(st *ring.Status, now time.Time, picked map[*ring.ServiceStatus]bool) string {
-	s := &screen{color: p.g.colors(), width: terminalWidth(p.live.w)}
+	s := p.live.screen(p.g.colors())
 	for _, src := range st.Sources {
 		rest := restOf(src)
 		if src.Next != nil && nextToldBelow(src) {
@@ -257,14 +256,14 @@ func progressRows(places []place, now time.Time) [][]word {
 // the end; before it, it is no progress.
 func (p *progress) say(src ring.SourceStatus, rests bool) error {
 	if !rests {
-		s := &screen{}
+		s := newScreen(false, 0)
 		sourceProgress(s, src)
 		if err := p.live.say(src.Name, strings.TrimSuffix(s.String(), "\n")); err != nil {
 			return err
 		}
 	}
 	for _, a := range src.Apps {
-		s := &screen{}
+		s := newScreen(false, 0)
 		appProgress(s, src, a)
 		if line := strings.TrimSuffix(s.String(), "\n"); line != "" {
 			if err := p.live.say(a.Name, line); err != nil {
@@ -273,11 +272,11 @@ func (p *progress) say(src ring.SourceStatus, rests bool) error {
 		}
 		for _, sv := range a.Services {
 			id := a.Name + "/" + sv.Name
-			_, before := p.live.said[id]
+			before := p.live.hasSaid(id)
 			if atEnd(sv) && !before || !atEnd(sv) && rests {
 				continue
 			}
-			s := &screen{}
+			s := newScreen(false, 0)
 			serviceProgress(s, a.Name, sv)
 			if err := p.live.say(id, strings.TrimSuffix(s.String(), "\n")); err != nil {
 				return err

@@ -21,6 +21,21 @@ func clean(s string) string {
 	}, s)
 }
 
+// calm keeps the colours of a line and nothing else that steers a terminal.
+func calm(line string) string {
+	var b strings.Builder
+	end := 0
+	for _, at := range paints.FindAllStringIndex(line, -1) {
+		b.WriteString(clean(line[end:at[0]]) + line[at[0]:at[1]])
+		end = at[1]
+	}
+	b.WriteString(clean(line[end:]))
+	if end > 0 {
+		b.WriteString("\x1b[0m")
+	}
+	return b.String()
+}
+
 // age is how long before now t was, with one unit.
 func age(t, now time.Time) string {
 	d := max(now.Sub(t), 0)

@@ -26,7 +26,7 @@ func TestNoLineIsWiderThanTheTerminalAndNothingIsLost(t *testing.T) {
 				t.Fatalf("%q is %d wide, not %d", l, cells(l), width)
 			}
 		}
-		letters := func(s string) string { return strings.ReplaceAll(colour.ReplaceAllString(s, ""), " ", "") }
+		letters := func(s string) string { return strings.ReplaceAll(paints.ReplaceAllString(s, ""), " ", "") }
 		if got := letters(strings.Join(lines, "")); got != letters(line) {
 			t.Fatalf("%q became %q", letters(line), got)
 		}
