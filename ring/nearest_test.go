@@ -19,3 +19,15 @@ func TestTheNearestWordIsTheOneThatWasMeant(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestTheNearestWordIsOfferedWhenItIsNear(t *testing.T) {
+	verbs := []string{"status", "sync", "approve", "trust"}
+	for given, want := range map[string]string{
+		"stauts": `did you mean "status"?`, "snyc": `did you mean "sync"?`, "aprove": `did you mean "approve"?`,
+		"tru": `did you mean "trust"?`, "zzzzz": "known here: status, sync, approve, trust", "": "known here: status, sync, approve, trust",
+	} {
+		if got := Meant(given, verbs); got != want {
+			t.Errorf("%q: %q, want %q", given, got, want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/screen"
 )
 
 func adoptCmd(g *globals) *cobra.Command {
@@ -89,7 +90,7 @@ func adoptText(a *api.Adoption, compare bool) string {
 		lines = append(lines, "in the way: "+o.Says, "  "+o.Hint)
 	}
 	for i := range lines {
-		lines[i] = clean(lines[i])
+		lines[i] = screen.Clean(lines[i])
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

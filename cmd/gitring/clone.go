@@ -16,6 +16,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 // clone is a repository that a person works in. Commits are written by the real
@@ -213,7 +214,7 @@ func (c *clone) push(ctx context.Context, sha ring.SHA, up upstream) error {
 	// A hook, here or there, tells why in as many lines as it likes.
 	for line := range strings.Lines(said.out + said.errs) {
 		if line = strings.TrimRight(line, "\n"); line != "" {
-			fmt.Fprintln(c.g.err, clean(line))
+			fmt.Fprintln(c.g.err, screen.Clean(line))
 		}
 	}
 	hint := "nothing was left behind; git pull --ff-only, and try again"

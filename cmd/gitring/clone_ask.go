@@ -11,6 +11,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 // targetTrailers are what the tip of a source has to say, where that is asked for.
@@ -82,7 +83,7 @@ func (g *globals) ask(question, proposal string) (string, error) {
 	if proposal != "" {
 		question += " [" + proposal + "]"
 	}
-	fmt.Fprint(g.err, clean(question)+" ")
+	fmt.Fprint(g.err, screen.Clean(question)+" ")
 	var line strings.Builder
 	for b := make([]byte, 1); ; {
 		n, err := g.in.Read(b)
@@ -100,11 +101,4 @@ func (g *globals) ask(question, proposal string) (string, error) {
 		return answer, nil
 	}
 	return proposal, nil
-}
-
-// quote shows lines that another program wrote.
-func (s *screen) quote(indent int, text string) {
-	for line := range strings.Lines(text) {
-		s.line(indent, "", w(strings.TrimRight(line, "\n")))
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/screen"
 )
 
 // complete has the shell offer sources, commits and revisions where a command takes one.
@@ -58,7 +59,7 @@ func (g *globals) completeSources(cmd *cobra.Command, given []string, _ string) 
 	}
 	var names []string
 	for _, src := range st.Sources {
-		names = append(names, clean(src.Name))
+		names = append(names, screen.Clean(src.Name))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
@@ -86,7 +87,7 @@ func (g *globals) commitsSeen(ctx context.Context, whole bool) (offers []string)
 		if whole {
 			id = string(c.Commit)
 		}
-		offers = append(offers, id+"\t"+clean(strings.TrimSpace(c.Outcome+" "+c.Subject)))
+		offers = append(offers, id+"\t"+screen.Clean(strings.TrimSpace(c.Outcome+" "+c.Subject)))
 	}
 	return offers
 }
@@ -104,7 +105,7 @@ func (g *globals) completeRevisions(cmd *cobra.Command, given []string, _ string
 	if err == nil {
 		offers = append(offers, "HEAD")
 		for line := range strings.Lines(string(out)) {
-			offers = append(offers, clean(strings.TrimSpace(line)))
+			offers = append(offers, screen.Clean(strings.TrimSpace(line)))
 		}
 	}
 	return append(offers, g.commitsSeen(cmd.Context(), false)...), cobra.ShellCompDirectiveKeepOrder

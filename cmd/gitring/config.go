@@ -9,6 +9,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -72,8 +73,8 @@ func (g *globals) configCheck(file string, cfg *config.Config) error {
 		return g.encode(out)
 	}
 	s := g.screen()
-	s.line(0, " ", w(file+":"), painted("nothing is wrong", green))
-	s.line(2, ", ", w("host "+out.Host), w(wording.Plural(len(out.Sources), "source")+" "+strings.Join(out.Sources, ", ")), w("policy "+out.Profile))
+	s.Line(0, " ", screen.Text(file+":"), screen.Painted("nothing is wrong", screen.Green))
+	s.Line(2, ", ", screen.Text("host "+out.Host), screen.Text(wording.Plural(len(out.Sources), "source")+" "+strings.Join(out.Sources, ", ")), screen.Text("policy "+out.Profile))
 	_, err := fmt.Fprint(g.out, s)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/screen"
 )
 
 func crashesCmd(g *globals) *cobra.Command {
@@ -55,54 +56,54 @@ func (g *globals) crashes(ctx context.Context, q api.CrashQuery) error {
 	if q.Logs {
 		for i := range all {
 			if i > 0 {
-				s.gap()
+				s.Gap()
 			}
 			g.showCrash(s, &all[i])
 		}
 	} else {
-		rows := make([][]word, len(all))
+		rows := make([][]screen.Word, len(all))
 		for i := range all {
 			rows[i] = crashRow(&all[i])
 		}
-		s.table(0, []string{"OF", "TIMES", "FIRST (UTC)", "LAST (UTC)", "CLASS", "SIGNATURE", "UPTIME", "LAST WORDS"}, rows)
+		s.Table(0, []string{"OF", "TIMES", "FIRST (UTC)", "LAST (UTC)", "CLASS", "SIGNATURE", "UPTIME", "LAST WORDS"}, rows)
 	}
 	_, err = io.WriteString(g.out, s.String())
 	return err
 }
 
-func crashRow(c *api.CrashGroup) []word {
-	return []word{
-		w(c.App + "/" + c.Service), w(strconv.Itoa(c.Count)), w(stamp(c.First)), w(stamp(c.Last)),
-		painted(c.Newest.Class, crashHue(c.Newest.Class)),
-		w(c.Signature), w(uptime(c.Newest.Uptime)), w(clean(cmp.Or(c.Words, c.Newest.Reason))),
+func crashRow(c *api.CrashGroup) []screen.Word {
+	return []screen.Word{
+		screen.Text(c.App + "/" + c.Service), screen.Text(strconv.Itoa(c.Count)), screen.Text(screen.Stamp(c.First)), screen.Text(screen.Stamp(c.Last)),
+		screen.Painted(c.Newest.Class, crashHue(c.Newest.Class)),
+		screen.Text(c.Signature), screen.Text(uptime(c.Newest.Uptime)), screen.Text(screen.Clean(cmp.Or(c.Words, c.Newest.Reason))),
 	}
 }
 
 // showCrash is a group with the log of its newest crash.
-func (g *globals) showCrash(s *screen, c *api.CrashGroup) {
+func (g *globals) showCrash(s *screen.Screen, c *api.CrashGroup) {
 	n := &c.Newest
 	times := "once"
 	if c.Count > 1 {
-		times = fmt.Sprintf("%d times since %s", c.Count, stamp(c.First))
+		times = fmt.Sprintf("%d times since %s", c.Count, screen.Stamp(c.First))
 	}
-	s.line(0, "  ", painted(c.App+"/"+c.Service, bold), painted(n.Class, crashHue(n.Class)), w(c.Signature), w(times))
-	s.line(2, "  ", w(stamp(c.Last)), w("slot "+strconv.Itoa(n.Slot)), w(n.Commit.Short()), w(n.Reason), w("up "+uptime(n.Uptime)))
+	s.Line(0, "  ", screen.Painted(c.App+"/"+c.Service, screen.Bold), screen.Painted(n.Class, crashHue(n.Class)), screen.Text(c.Signature), screen.Text(times))
+	s.Line(2, "  ", screen.Text(screen.Stamp(c.Last)), screen.Text("slot "+strconv.Itoa(n.Slot)), screen.Text(n.Commit.Short()), screen.Text(n.Reason), screen.Text("up "+uptime(n.Uptime)))
 	switch {
 	case n.NotRead != "":
-		s.line(2, "  ", painted("log not read: "+clean(n.NotRead), yellow))
+		s.Line(2, "  ", screen.Painted("log not read: "+screen.Clean(n.NotRead), screen.Yellow))
 	case len(n.Log) == 0:
-		s.line(2, "  ", painted("nothing of its log was kept", dim))
+		s.Line(2, "  ", screen.Painted("nothing of its log was kept", screen.Dim))
 	}
 	for _, line := range n.Log {
-		s.line(4, "", w(clean(strings.ReplaceAll(line, "\t", "    "))))
+		s.Line(4, "", screen.Text(screen.Clean(strings.ReplaceAll(line, "\t", "    "))))
 	}
 }
 
-func crashHue(class string) hue {
+func crashHue(class string) screen.Hue {
 	if class == "transient" {
-		return yellow
+		return screen.Yellow
 	}
-	return red
+	return screen.Red
 }
 
 // uptime is how long a run took; "-" where that is not known.

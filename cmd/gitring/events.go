@@ -11,6 +11,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -66,8 +67,8 @@ func (g *globals) known(ctx context.Context, app string) error {
 // showEvent is one line; the widths fit what is usual, and never cut.
 func (g *globals) showEvent(e ring.Event) error {
 	s := g.screen()
-	s.line(0, "  ", painted(stamp(e.At), dim), w(fmt.Sprintf("%-18s", e.Kind)), w(fmt.Sprintf("%-16s", placeOf(e))),
-		w(fmt.Sprintf("%-7s", e.Commit.Short())), w(e.Reason), w(wording.When(e.Actor != "", "by "+e.Actor)))
+	s.Line(0, "  ", screen.Painted(screen.Stamp(e.At), screen.Dim), screen.Text(fmt.Sprintf("%-18s", e.Kind)), screen.Text(fmt.Sprintf("%-16s", placeOf(e))),
+		screen.Text(fmt.Sprintf("%-7s", e.Commit.Short())), screen.Text(e.Reason), screen.Text(wording.When(e.Actor != "", "by "+e.Actor)))
 	_, err := fmt.Fprint(g.out, s)
 	return err
 }

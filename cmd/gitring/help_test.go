@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/screen"
 )
 
 func TestEveryVerbHasItsGroupInTheHelp(t *testing.T) {
@@ -25,7 +27,7 @@ func TestEveryVerbHasItsGroupInTheHelp(t *testing.T) {
 		}
 	}
 	for _, line := range strings.Split(out.String(), "\n") {
-		require.LessOrEqual(t, cells(line), 100, line)
+		require.LessOrEqual(t, screen.WidthOf(line), 100, line)
 	}
 }
 

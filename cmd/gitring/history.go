@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/screen"
 )
 
 func historyCmd(g *globals) *cobra.Command {
@@ -59,34 +60,34 @@ func (g *globals) history(ctx context.Context, q api.HistoryQuery) error {
 	return err
 }
 
-func showHistory(s *screen, commits []api.CommitNow) {
+func showHistory(s *screen.Screen, commits []api.CommitNow) {
 	head := []string{"AT (UTC)", "COMMIT", "OUTCOME", "SIGNER", "SUBJECT"}
 	several := slices.ContainsFunc(commits, func(c api.CommitNow) bool { return c.Source != commits[0].Source })
 	if several {
 		head = slices.Insert(head, 1, "SOURCE")
 	}
-	rows := make([][]word, len(commits))
+	rows := make([][]screen.Word, len(commits))
 	for i, c := range commits {
-		row := []word{
-			w(c.At.UTC().Format("2006-01-02 15:04")), w(c.Commit.Short()),
-			painted(c.Outcome, outcomeHue(c.Outcome)),
-			w(cmp.Or(c.Signer, "-")),
-			w(strings.Trim(c.Subject+"; "+c.Says, "; ")),
+		row := []screen.Word{
+			screen.Text(c.At.UTC().Format("2006-01-02 15:04")), screen.Text(c.Commit.Short()),
+			screen.Painted(c.Outcome, outcomeHue(c.Outcome)),
+			screen.Text(cmp.Or(c.Signer, "-")),
+			screen.Text(strings.Trim(c.Subject+"; "+c.Says, "; ")),
 		}
 		if several {
-			row = slices.Insert(row, 1, w(c.Source))
+			row = slices.Insert(row, 1, screen.Text(c.Source))
 		}
 		rows[i] = row
 	}
-	s.table(0, head, rows)
+	s.Table(0, head, rows)
 }
 
-func outcomeHue(outcome string) hue {
+func outcomeHue(outcome string) screen.Hue {
 	switch outcome {
 	case api.OutcomeLive:
-		return green
+		return screen.Green
 	case api.OutcomeRefused, api.OutcomeFailed, api.OutcomeRestored, api.OutcomePartly, api.OutcomeJob:
-		return red
+		return screen.Red
 	}
-	return yellow
+	return screen.Yellow
 }

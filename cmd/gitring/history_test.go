@@ -6,10 +6,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/screen"
 )
 
 func TestHistoryNamesTheSourceWhereThereAreSeveral(t *testing.T) {
-	s := newScreen(false, 0)
+	s := screen.New(false, 0)
 	showHistory(s, []api.CommitNow{{Commit: "b2c3d4e5", Source: "prod", Outcome: api.OutcomeLive}, {Commit: "a1b2c3d4", Source: "lab", Outcome: api.OutcomeLive}})
 	require.Contains(t, s.String(), "SOURCE")
 	require.Contains(t, s.String(), "lab")

@@ -20,6 +20,7 @@ import (
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -159,40 +160,40 @@ func (in *initial) engineURL() string {
 // showFound shows all that was found, before anything is done about it.
 func (in *initial) showFound() error {
 	s, o := in.g.screen(), &in.out
-	row := func(key string, words ...word) {
-		s.line(0, " ", append([]word{painted(fmt.Sprintf("%-11s", key), dim)}, words...)...)
+	row := func(key string, words ...screen.Word) {
+		s.Line(0, " ", append([]screen.Word{screen.Painted(fmt.Sprintf("%-11s", key), screen.Dim)}, words...)...)
 	}
-	row("repository", w(o.Repository))
-	row("follows", painted(o.URL, bold), w("branch "+o.Branch), w(wording.When(o.Path != ".", "folder "+o.Path)), w("at "+in.tip.Short()))
-	row("host", painted(o.Host, bold), w("source "+o.Source))
-	row("signer", painted(o.Signer, bold), w(o.Fingerprint), w("("+o.key.where+")"))
-	row("trust", painted(o.Mode, bold), w("- "+modeSays(o.Mode)))
+	row("repository", screen.Text(o.Repository))
+	row("follows", screen.Painted(o.URL, screen.Bold), screen.Text("branch "+o.Branch), screen.Text(wording.When(o.Path != ".", "folder "+o.Path)), screen.Text("at "+in.tip.Short()))
+	row("host", screen.Painted(o.Host, screen.Bold), screen.Text("source "+o.Source))
+	row("signer", screen.Painted(o.Signer, screen.Bold), screen.Text(o.Fingerprint), screen.Text("("+o.key.where+")"))
+	row("trust", screen.Painted(o.Mode, screen.Bold), screen.Text("- "+modeSays(o.Mode)))
 	switch {
 	case o.Introduction == in.tip:
-		row("history", w("begins at "+o.Introduction.Short()+", which that key signed"))
+		row("history", screen.Text("begins at "+o.Introduction.Short()+", which that key signed"))
 	case o.Introduction != "":
-		row("history", w("begins at "+o.Introduction.Short()))
+		row("history", screen.Text("begins at "+o.Introduction.Short()))
 	default:
-		row("history", painted(string(o.Refusal.Code), yellow), w(o.Refusal.Says))
+		row("history", screen.Painted(string(o.Refusal.Code), screen.Yellow), screen.Text(o.Refusal.Says))
 	}
-	row("policy", painted(o.Profile, bold), w("- "+profileSays(o.Profile)))
+	row("policy", screen.Painted(o.Profile, screen.Bold), screen.Text("- "+profileSays(o.Profile)))
 	if len(o.Folders) > 0 {
-		row("folders", w(strings.Join(o.Folders, ", ")))
+		row("folders", screen.Text(strings.Join(o.Folders, ", ")))
 	}
 	if o.Grants > 0 {
-		row("grants", w(fmt.Sprintf("%d, each with the line that asks for it, in %s", o.Grants, policyName)))
+		row("grants", screen.Text(fmt.Sprintf("%d, each with the line that asks for it, in %s", o.Grants, policyName)))
 	}
-	row("apps", w(cmp.Or(strings.Join(o.Apps, ", "), "none")))
+	row("apps", screen.Text(cmp.Or(strings.Join(o.Apps, ", "), "none")))
 	for _, says := range o.NotRead {
-		row("not read", w(says))
+		row("not read", screen.Text(says))
 	}
-	s.gap()
+	s.Gap()
 	if o.Engine != "" {
-		s.line(0, " ", painted("note:", yellow), w("no engine says what runs here already: "+o.Engine))
+		s.Line(0, " ", screen.Painted("note:", screen.Yellow), screen.Text("no engine says what runs here already: "+o.Engine))
 	}
-	s.line(0, "", painted("The first plan, for a host on which nothing of gitring runs yet:", bold))
+	s.Line(0, "", screen.Painted("The first plan, for a host on which nothing of gitring runs yet:", screen.Bold))
 	in.showFirstPlan(s)
-	s.gap()
+	s.Gap()
 	_, err := fmt.Fprint(in.g.out, s)
 	return err
 }

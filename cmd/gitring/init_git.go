@@ -9,6 +9,7 @@ import (
 
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 // gitSetting is one of this clone, by which commits are signed by default.
@@ -140,37 +141,37 @@ func (in *initial) showDone() error {
 	s, o := in.g.screen(), &in.out
 	done := in.made != ""
 	if done {
-		s.line(0, " ", painted("committed", green), w(in.made.Short()), w("trust begins here"))
+		s.Line(0, " ", screen.Painted("committed", screen.Green), screen.Text(in.made.Short()), screen.Text("trust begins here"))
 	}
 	for _, f := range o.Wrote {
 		done = true
-		s.line(0, " ", painted("wrote", green), w(f))
+		s.Line(0, " ", screen.Painted("wrote", screen.Green), screen.Text(f))
 	}
 	for _, x := range o.Git {
 		switch {
 		case x.made:
 			done = true
-			s.line(0, " ", painted("set", green), w(x.Key+" "+x.Value))
+			s.Line(0, " ", screen.Painted("set", screen.Green), screen.Text(x.Key+" "+x.Value))
 		case !x.Set:
-			s.line(0, " ", painted("not set:", yellow), w("git config "+x.Key+" "+x.Value))
+			s.Line(0, " ", screen.Painted("not set:", screen.Yellow), screen.Text("git config "+x.Key+" "+x.Value))
 		}
 	}
 	if !done {
-		s.line(0, "", w("nothing was changed: the files are in place"))
+		s.Line(0, "", screen.Text("nothing was changed: the files are in place"))
 	}
 	if len(o.Undo) > 0 {
-		s.line(0, "", painted("to undo it:", dim))
+		s.Line(0, "", screen.Painted("to undo it:", screen.Dim))
 		for _, command := range o.Undo {
-			s.pasted(2, command)
+			s.Pasted(2, command)
 		}
 	}
 	if o.key.onSecurityKey() {
-		s.line(0, " ", painted("note:", dim), w("the key is on a security key: each commit asks for a touch"))
+		s.Line(0, " ", screen.Painted("note:", screen.Dim), screen.Text("the key is on a security key: each commit asks for a touch"))
 	}
-	s.gap()
-	s.line(0, "", painted("Next:", bold))
+	s.Gap()
+	s.Line(0, "", screen.Painted("Next:", screen.Bold))
 	for i, step := range o.Next {
-		s.line(2, " ", w(fmt.Sprintf("%d.", i+1)), w(step))
+		s.Line(2, " ", screen.Text(fmt.Sprintf("%d.", i+1)), screen.Text(step))
 	}
 	_, err := fmt.Fprint(in.g.out, s)
 	return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/screen"
 )
 
 // hookMark is in every hook that gitring wrote; one without it is a stranger's.
@@ -49,7 +50,7 @@ func (g *globals) initHook(ctx context.Context, f initFlags) error {
 		return fmt.Errorf("cannot make %s run: %w", file, err)
 	}
 	s := g.screen()
-	s.line(0, " ", w("wrote"), w(file))
+	s.Line(0, " ", screen.Text("wrote"), screen.Text(file))
 	_, err = fmt.Fprint(g.out, s)
 	return err
 }

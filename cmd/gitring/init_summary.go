@@ -8,6 +8,7 @@ import (
 
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -67,7 +68,7 @@ const (
 )
 
 // showFirstPlan is a plan in full where it is short, else in numbers.
-func (in *initial) showFirstPlan(s *screen) {
+func (in *initial) showFirstPlan(s *screen.Screen) {
 	c := in.out.Plan
 	services, notes, powers := 0, 0, 0
 	for _, a := range c.Apps {
@@ -79,27 +80,27 @@ func (in *initial) showFirstPlan(s *screen) {
 		showChanges(s, c, in.g.now())
 		return
 	}
-	s.line(2, " ", painted("planned", green), w(fmt.Sprintf("%s with %s", wording.Counted(len(c.Apps), "app"), wording.Counted(services, "service"))))
+	s.Line(2, " ", screen.Painted("planned", screen.Green), screen.Text(fmt.Sprintf("%s with %s", wording.Counted(len(c.Apps), "app"), wording.Counted(services, "service"))))
 	if powers > 0 {
-		s.line(2, " ", painted("powers", yellow), w(fmt.Sprintf("%d: what apps may do beyond Docker's defaults", powers)))
+		s.Line(2, " ", screen.Painted("powers", screen.Yellow), screen.Text(fmt.Sprintf("%d: what apps may do beyond Docker's defaults", powers)))
 	}
 	if notes > 0 {
-		s.line(2, " ", painted("notes", dim), w(fmt.Sprint(notes)))
+		s.Line(2, " ", screen.Painted("notes", screen.Dim), screen.Text(fmt.Sprint(notes)))
 	}
 	for _, n := range []struct{ begins, says string }{
 		{reconcile.NoRestartNote, "%s with services without restart, which is always here: write restart: \"no\" for what ends by itself"},
 		{reconcile.PinnedNote, "%s with tags such as latest, pinned to the digest that each has now: another tag in a commit, gitring refresh <app> or pull_policy: always moves it"},
 	} {
 		if apps := appsNoted(c, n.begins); apps > 0 {
-			s.line(4, " ", w(fmt.Sprintf(n.says, wording.Counted(apps, "app"))))
+			s.Line(4, " ", screen.Text(fmt.Sprintf(n.says, wording.Counted(apps, "app"))))
 		}
 	}
 	if len(c.Refusals) > 0 {
-		s.line(2, " ", painted("refused", red), w(strings.TrimSuffix(refusedSum(c.Refusals), " refused")+", by reason:"))
+		s.Line(2, " ", screen.Painted("refused", screen.Red), screen.Text(strings.TrimSuffix(refusedSum(c.Refusals), " refused")+", by reason:"))
 	}
 	for _, r := range byReason(c.Refusals) {
 		if r.count > 1 {
-			s.line(2, " ", painted(fmt.Sprintf("%d times in %s, the first:", r.count, wording.Counted(len(r.apps), "app")), dim))
+			s.Line(2, " ", screen.Painted(fmt.Sprintf("%d times in %s, the first:", r.count, wording.Counted(len(r.apps), "app")), screen.Dim))
 		}
 		showRefusal(s, 4, r.first.App, r.first)
 	}

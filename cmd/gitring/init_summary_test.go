@@ -11,6 +11,7 @@ import (
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 // A repository with 1,700 refusals is told in a line for each reason, with its number
@@ -32,7 +33,7 @@ func TestAFirstPlanIsToldByReason(t *testing.T) {
 	}
 	in := &initial{clone: &clone{g: &globals{now: time.Now}}}
 	in.out.Plan = c
-	s := newScreen(false, 0)
+	s := screen.New(false, 0)
 	in.showFirstPlan(s)
 	text := s.String()
 	require.Less(t, strings.Count(text, "\n"), 15, text)
@@ -80,9 +81,9 @@ func notReadAt(dir string) manifest.NotRead {
 // What is pasted from a narrow terminal is whole: the screen breaks no command.
 func TestACommandToUndoIsOneLine(t *testing.T) {
 	long := "git -C /srv/clones/infrastructure reset --keep 5e4f59ccbfe03a05b97e18c94e38188b78fd37ec"
-	s := newScreen(false, 40)
-	s.line(0, "", w("to undo it: all of what is said here is broken at the edge of the terminal"))
-	s.pasted(2, long)
+	s := screen.New(false, 40)
+	s.Line(0, "", screen.Text("to undo it: all of what is said here is broken at the edge of the terminal"))
+	s.Pasted(2, long)
 	require.Contains(t, s.String(), "\n  "+long+"\n")
 	require.Contains(t, s.String(), "is\n  broken")
 }

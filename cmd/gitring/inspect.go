@@ -13,6 +13,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 func inspectCmd(g *globals) *cobra.Command {
@@ -72,15 +73,15 @@ func (g *globals) inspect(ctx context.Context, q api.InspectQuery) error {
 }
 
 // showExplained is the answer first, then what it rests on.
-func showExplained(s *screen, e *ring.Explained, now time.Time) {
+func showExplained(s *screen.Screen, e *ring.Explained, now time.Time) {
 	name := e.App + "/" + e.Service
 	if e.Slot > 0 {
 		name += "/" + strconv.Itoa(e.Slot)
 	}
-	s.line(0, "  ", painted(name, bold), painted(string(e.Phase), phaseHue(e.Phase)), w(e.Says))
+	s.Line(0, "  ", screen.Painted(name, screen.Bold), screen.Painted(string(e.Phase), phaseHue(e.Phase)), screen.Text(e.Says))
 	pair := func(key, text string) {
 		if text != "" {
-			s.line(2, " ", painted(key, dim), w(text))
+			s.Line(2, " ", screen.Painted(key, screen.Dim), screen.Text(text))
 		}
 	}
 	if e.Rule != e.Says {
@@ -121,30 +122,30 @@ func showExplained(s *screen, e *ring.Explained, now time.Time) {
 		pair(when, strings.TrimSpace(fmt.Sprintf("%s: %s %s", strings.TrimSpace(string(step.Kind)+" "+slotSays(step.Slot)), step.Reason, step.Far)))
 	}
 	for _, try := range e.Tries {
-		pair("failed:", fmt.Sprintf("%s, %s: %s; again %s", try.Kind, times(try.N), try.Err, on(try.Next)))
+		pair("failed:", fmt.Sprintf("%s, %s: %s; again %s", try.Kind, screen.Times(try.N), try.Err, on(try.Next)))
 	}
 	showSeen(s, e, now)
 	showTrace(s, e)
 	if c := e.Crash; c != nil {
-		s.gap()
-		s.line(2, " ", painted(crashHead(c), dim), w(strings.TrimSuffix(crashSays(c)+": "+once.tell(c.Reason), ": ")))
+		s.Gap()
+		s.Line(2, " ", screen.Painted(crashHead(c), screen.Dim), screen.Text(strings.TrimSuffix(crashSays(c)+": "+once.tell(c.Reason), ": ")))
 		if c.NotRead != "" {
-			s.line(4, "", painted("log not read: "+clean(c.NotRead), yellow))
+			s.Line(4, "", screen.Painted("log not read: "+screen.Clean(c.NotRead), screen.Yellow))
 		}
 		for _, line := range c.Log[max(0, len(c.Log)-5):] {
-			s.line(4, "", painted(line, dim))
+			s.Line(4, "", screen.Painted(line, screen.Dim))
 		}
 	}
 }
 
 // showTrace is a line for each rule that was asked, and what it came to.
-func showTrace(s *screen, e *ring.Explained) {
+func showTrace(s *screen.Screen, e *ring.Explained) {
 	if len(e.Trace) == 0 {
 		return
 	}
-	s.gap()
+	s.Gap()
 	head := []string{"RULE", "CAME TO", "REASON"}
-	var rows [][]word
+	var rows [][]screen.Word
 	for _, r := range e.Trace {
 		came := r.Then
 		switch {
@@ -153,9 +154,9 @@ func showTrace(s *screen, e *ring.Explained) {
 		case r.Then == "try":
 			came += ", no step"
 		}
-		rows = append(rows, []word{w(r.Rule), w(came), w(strings.TrimPrefix(string(r.Code)+": "+r.Says, ": "))})
+		rows = append(rows, []screen.Word{screen.Text(r.Rule), screen.Text(came), screen.Text(strings.TrimPrefix(string(r.Code)+": "+r.Says, ": "))})
 	}
-	s.table(2, head, rows)
+	s.Table(2, head, rows)
 }
 
 // on is a moment with its zone; "-" for none.
@@ -163,18 +164,18 @@ func on(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
-	return stamp(t) + " UTC"
+	return screen.Stamp(t) + " UTC"
 }
 
 // stateHue is how an instance's state is painted.
-func stateHue(state string) hue {
+func stateHue(state string) screen.Hue {
 	switch state {
 	case ring.SlotReady, ring.SlotCompleted:
-		return green
+		return screen.Green
 	case ring.SlotCrashed, ring.SlotBackingOff, ring.SlotNotReady:
-		return red
+		return screen.Red
 	}
-	return cyan
+	return screen.Cyan
 }
 
 func slotSays(slot int) string {
@@ -204,40 +205,40 @@ func showWanted(pair func(key, text string), e *ring.Explained) {
 }
 
 // showSeen is what runs, and what its checks said last.
-func showSeen(s *screen, e *ring.Explained, now time.Time) {
+func showSeen(s *screen.Screen, e *ring.Explained, now time.Time) {
 	if len(e.Instances) == 0 {
-		s.gap()
-		s.line(2, " ", w("no instance is there"))
+		s.Gap()
+		s.Line(2, " ", screen.Text("no instance is there"))
 		return
 	}
-	var rows [][]word
+	var rows [][]screen.Word
 	for _, in := range e.Instances {
 		next := "-"
 		if in.NextTry.After(now) {
 			next = on(in.NextTry)
 		}
-		rows = append(rows, []word{
-			w(strconv.Itoa(in.Slot)),
-			painted(in.State, stateHue(in.State)),
-			w(in.Version.Short()), w(in.Stands), w(in.Commit.Short()),
-			w(strconv.Itoa(in.Crashes)), w(next), w(in.Reason),
+		rows = append(rows, []screen.Word{
+			screen.Text(strconv.Itoa(in.Slot)),
+			screen.Painted(in.State, stateHue(in.State)),
+			screen.Text(in.Version.Short()), screen.Text(in.Stands), screen.Text(in.Commit.Short()),
+			screen.Text(strconv.Itoa(in.Crashes)), screen.Text(next), screen.Text(in.Reason),
 		})
 	}
-	s.gap()
-	s.table(2, []string{"SLOT", "STATE", "VERSION", "IS", "COMMIT", "CRASHES", "NEXT TRY", "REASON"}, rows)
-	var checks [][]word
+	s.Gap()
+	s.Table(2, []string{"SLOT", "STATE", "VERSION", "IS", "COMMIT", "CRASHES", "NEXT TRY", "REASON"}, rows)
+	var checks [][]screen.Word
 	for _, in := range e.Instances {
 		for _, r := range in.Checks {
-			came := painted("passed", green)
+			came := screen.Painted("passed", screen.Green)
 			if !r.OK {
-				came = painted("failed", red)
+				came = screen.Painted("failed", screen.Red)
 			}
-			checks = append(checks, []word{w(strconv.Itoa(in.Slot)), w(r.Check), came, w(strconv.Itoa(r.Count)), w(on(r.Last)), w(r.Says)})
+			checks = append(checks, []screen.Word{screen.Text(strconv.Itoa(in.Slot)), screen.Text(r.Check), came, screen.Text(strconv.Itoa(r.Count)), screen.Text(on(r.Last)), screen.Text(r.Says)})
 		}
 	}
 	if len(checks) > 0 {
-		s.gap()
-		s.table(2, []string{"SLOT", "CHECK", "LAST", "TIMES", "AT", "SAYS"}, checks)
+		s.Gap()
+		s.Table(2, []string{"SLOT", "CHECK", "LAST", "TIMES", "AT", "SAYS"}, checks)
 	}
 }
 

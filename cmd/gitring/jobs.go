@@ -15,6 +15,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 func jobsCmd(g *globals) *cobra.Command {
@@ -62,9 +63,9 @@ func (g *globals) jobs(ctx context.Context, q api.JobQuery) error {
 	s := g.screen()
 	for i, j := range all {
 		if i > 0 {
-			s.gap()
+			s.Gap()
 		}
-		s.line(0, "  ", painted(j.App+"/"+j.Service, bold), w(string(j.Kind)), painted(string(j.Phase), phaseHue(j.Phase)), w(j.Reason))
+		s.Line(0, "  ", screen.Painted(j.App+"/"+j.Service, screen.Bold), screen.Text(string(j.Kind)), screen.Painted(string(j.Phase), phaseHue(j.Phase)), screen.Text(j.Reason))
 		g.showRuns(s, j.Runs)
 	}
 	if len(all) == 0 {
@@ -74,16 +75,16 @@ func (g *globals) jobs(ctx context.Context, q api.JobQuery) error {
 	return err
 }
 
-func (g *globals) showRuns(s *screen, runs []ring.Run) {
-	var rows [][]word
+func (g *globals) showRuns(s *screen.Screen, runs []ring.Run) {
+	var rows [][]screen.Word
 	for i := range runs {
 		r := &runs[i]
-		rows = append(rows, []word{
-			w(cmp.Or(runID(r), "-")), w(trigger(r)), outcomeWord(r.State), w(strconv.Itoa(r.Try)), w(cmp.Or(stamp(cmp.Or(r.Started, r.Due)), "-")), w(took(r, g.now())), w(r.Reason),
+		rows = append(rows, []screen.Word{
+			screen.Text(cmp.Or(runID(r), "-")), screen.Text(trigger(r)), outcomeWord(r.State), screen.Text(strconv.Itoa(r.Try)), screen.Text(cmp.Or(screen.Stamp(cmp.Or(r.Started, r.Due)), "-")), screen.Text(took(r, g.now())), screen.Text(r.Reason),
 		})
 	}
 	if len(rows) > 0 {
-		s.table(2, []string{"RUN", "BY", "OUTCOME", "TRY", "BEGAN", "TOOK", "REASON"}, rows)
+		s.Table(2, []string{"RUN", "BY", "OUTCOME", "TRY", "BEGAN", "TOOK", "REASON"}, rows)
 	}
 }
 
@@ -101,12 +102,12 @@ func trigger(r *ring.Run) string {
 	return r.Trigger
 }
 
-func outcomeWord(state string) word {
-	hues := map[string]hue{"succeeded": green, "failed": red, "skipped": yellow, api.RunRetrying: yellow}
+func outcomeWord(state string) screen.Word {
+	hues := map[string]screen.Hue{"succeeded": screen.Green, "failed": screen.Red, "skipped": screen.Yellow, api.RunRetrying: screen.Yellow}
 	if h, ok := hues[state]; ok {
-		return painted(state, h)
+		return screen.Painted(state, h)
 	}
-	return painted(state, cyan)
+	return screen.Painted(state, screen.Cyan)
 }
 
 // took is how long a run lasted, or has so far.
@@ -161,13 +162,13 @@ func (g *globals) runLog(j api.JobNow, r *ring.Run) error {
 	if api.UnderWay(r) {
 		return &exit.Failure{Code: exit.Conflict, Says: "the run " + runID(r) + " is under way", Hint: "gitring logs " + j.App + "/" + j.Service + " -f follows it"}
 	}
-	g.notice("%s/%s %s, run %s by %s, %s: %s", j.App, j.Service, stamp(r.Started), runID(r), trigger(r), r.State, r.Reason)
+	g.notice("%s/%s %s, run %s by %s, %s: %s", j.App, j.Service, screen.Stamp(r.Started), runID(r), trigger(r), r.State, r.Reason)
 	if len(r.Log) == 0 {
 		g.notice("it wrote nothing, or nothing was kept")
 	}
 	var b strings.Builder
 	for _, line := range r.Log {
-		b.WriteString(clean(line) + "\n")
+		b.WriteString(screen.Clean(line) + "\n")
 	}
 	_, err := fmt.Fprint(g.out, b.String())
 	return err

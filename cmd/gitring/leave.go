@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/screen"
 )
 
 func leaveCmd(g *globals) *cobra.Command {
@@ -52,8 +53,8 @@ func (g *globals) leave(ctx context.Context, r api.LeaveRequest) error {
 		return g.encode(done)
 	}
 	for _, note := range done.Notes {
-		g.notice("%s", clean(note))
+		g.notice("%s", screen.Clean(note))
 	}
-	_, err = fmt.Fprintf(g.out, "%s\nproject: %s\nto change nothing: %s\n", clean(done.Says), clean(done.Dir), clean(done.Command))
+	_, err = fmt.Fprintf(g.out, "%s\nproject: %s\nto change nothing: %s\n", screen.Clean(done.Says), screen.Clean(done.Dir), screen.Clean(done.Command))
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/screen"
 )
 
 func logsCmd(g *globals) *cobra.Command {
@@ -97,6 +98,6 @@ func (l *logWriter) put(line string) error {
 		instance, text, _ := strings.Cut(line, " | ")
 		return l.g.encodeLine(logLine{instance, strings.TrimSuffix(text, "\r")})
 	}
-	_, err := fmt.Fprintln(l.g.out, calm(line))
+	_, err := fmt.Fprintln(l.g.out, screen.CleanLogLine(line))
 	return err
 }

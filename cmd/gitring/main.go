@@ -19,10 +19,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/screen"
 )
 
 func main() { os.Exit(Main()) }
@@ -73,19 +73,7 @@ type globals struct {
 }
 
 // width is that of the terminal results go to; 0 when it is none.
-func (g *globals) width() int { return terminalWidth(g.out) }
-
-func terminalWidth(to io.Writer) int {
-	f, ok := to.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) {
-		return 0
-	}
-	w, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || w <= 0 {
-		return 80
-	}
-	return w
-}
+func (g *globals) width() int { return screen.TerminalWidth(g.out) }
 
 // colors reports whether a person wants colours on a terminal (no-color.org).
 func (g *globals) colors() bool {

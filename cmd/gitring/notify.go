@@ -10,6 +10,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/screen"
 )
 
 func notifyCmd(g *globals) *cobra.Command {
@@ -66,15 +67,15 @@ func (g *globals) notifyTest(ctx context.Context, r api.NotifyTestRequest) error
 		return exit.With(code)
 	}
 	s := g.screen()
-	var rows [][]word
+	var rows [][]screen.Word
 	for _, t := range all {
-		said := painted("taken", green)
+		said := screen.Painted("taken", screen.Green)
 		if !t.Taken {
-			said = painted("not taken", red)
+			said = screen.Painted("not taken", screen.Red)
 		}
-		rows = append(rows, []word{w(t.Name), w(t.Service), said, w(cmp.Or(t.Reason, "-"))})
+		rows = append(rows, []screen.Word{screen.Text(t.Name), screen.Text(t.Service), said, screen.Text(cmp.Or(t.Reason, "-"))})
 	}
-	s.table(0, []string{"RECEIVER", "SERVICE", "OUTCOME", "REASON"}, rows)
+	s.Table(0, []string{"RECEIVER", "SERVICE", "OUTCOME", "REASON"}, rows)
 	if _, err := io.WriteString(g.out, s.String()); err != nil {
 		return err
 	}

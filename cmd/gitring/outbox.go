@@ -11,6 +11,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 func outboxCmd(g *globals) *cobra.Command {
@@ -97,18 +98,18 @@ func (g *globals) outboxList(ctx context.Context) error {
 		return nil
 	}
 	s := g.screen()
-	var rows [][]word
+	var rows [][]screen.Word
 	for _, u := range all {
-		state, next := painted(u.State, yellow), cmp.Or(stamp(u.Next), "now")
+		state, next := screen.Painted(u.State, screen.Yellow), cmp.Or(screen.Stamp(u.Next), "now")
 		switch u.State {
 		case ring.UnsaidDead:
-			state, next = painted("given up", red), "-"
+			state, next = screen.Painted("given up", screen.Red), "-"
 		case ring.UnsaidLeft:
-			state, next = painted("nobody", dim), "-"
+			state, next = screen.Painted("nobody", screen.Dim), "-"
 		}
-		rows = append(rows, []word{w(u.ID), w(u.To), w(u.What), state, w(strconv.Itoa(u.Attempts)), w(next), w(cmp.Or(u.Reason, "-"))})
+		rows = append(rows, []screen.Word{screen.Text(u.ID), screen.Text(u.To), screen.Text(u.What), state, screen.Text(strconv.Itoa(u.Attempts)), screen.Text(next), screen.Text(cmp.Or(u.Reason, "-"))})
 	}
-	s.table(0, []string{"ID", "TO", "WHAT", "STATE", "TRIED", "NEXT (UTC)", "REASON"}, rows)
+	s.Table(0, []string{"ID", "TO", "WHAT", "STATE", "TRIED", "NEXT (UTC)", "REASON"}, rows)
 	_, err = io.WriteString(g.out, s.String())
 	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/screen"
 )
 
 func outdatedCmd(g *globals) *cobra.Command {
@@ -54,25 +55,25 @@ func (g *globals) outdated(ctx context.Context, app string) (newer bool, err err
 	return newer, err
 }
 
-func showImages(s *screen, images []api.ImageNow, wide bool) {
-	var rows [][]word
+func showImages(s *screen.Screen, images []api.ImageNow, wide bool) {
+	var rows [][]screen.Word
 	for _, i := range images {
-		rows = append(rows, []word{
-			w(i.App + "/" + i.Service), newness(i), w(i.Image), w(digest(i.Pinned, wide)), w(cmp.Or(digest(i.Now, wide), "-")), w(i.Reason),
+		rows = append(rows, []screen.Word{
+			screen.Text(i.App + "/" + i.Service), newness(i), screen.Text(i.Image), screen.Text(digest(i.Pinned, wide)), screen.Text(cmp.Or(digest(i.Now, wide), "-")), screen.Text(i.Reason),
 		})
 	}
-	s.table(0, []string{"SERVICE", "NEWER", "IMAGE", "PINNED", "NOW", "REASON"}, rows)
+	s.Table(0, []string{"SERVICE", "NEWER", "IMAGE", "PINNED", "NOW", "REASON"}, rows)
 }
 
 // newness is no word about what nobody could say.
-func newness(i api.ImageNow) word {
+func newness(i api.ImageNow) screen.Word {
 	switch {
 	case i.Newer:
-		return painted("yes", yellow)
+		return screen.Painted("yes", screen.Yellow)
 	case i.Now == "":
-		return painted("unknown", red)
+		return screen.Painted("unknown", screen.Red)
 	}
-	return painted("no", green)
+	return screen.Painted("no", screen.Green)
 }
 
 // digest is 12 digits of one, as docker shows it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 // outputs are the forms of -o.
@@ -28,9 +29,9 @@ func (g *globals) checkOutput(cmd *cobra.Command) error {
 func (g *globals) machine() bool { return g.output == "json" || g.output == "yaml" }
 
 // screen is an empty one for where results go.
-func (g *globals) screen() *screen {
+func (g *globals) screen() *screen.Screen {
 	width := g.width()
-	return newScreen(width > 0 && g.colors(), width)
+	return screen.New(width > 0 && g.colors(), width)
 }
 
 // encode writes v for programs: indented JSON, or the same as YAML.

@@ -15,6 +15,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -189,19 +190,19 @@ func (g *globals) tip(ctx context.Context, source string) (ring.SHA, string, err
 	return "", "", &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("no source %q on %s", source, st.Host), Hint: ring.Meant(source, names)}
 }
 
-func showChanges(s *screen, c *ring.Changes, now time.Time) {
-	s.line(0, "  ", painted(c.Source, bold), w(cmp.Or(c.Commit.Short(), "folder")))
-	var rows [][]word
+func showChanges(s *screen.Screen, c *ring.Changes, now time.Time) {
+	s.Line(0, "  ", screen.Painted(c.Source, screen.Bold), screen.Text(cmp.Or(c.Commit.Short(), "folder")))
+	var rows [][]screen.Word
 	for _, a := range c.Apps {
 		for _, sv := range a.Services {
-			rows = append(rows, []word{w(a.App + "/" + sv.Service), painted(string(sv.Class), classHue(sv.Class)), w(gapOf(sv)), w(sv.Reason)})
+			rows = append(rows, []screen.Word{screen.Text(a.App + "/" + sv.Service), screen.Painted(string(sv.Class), classHue(sv.Class)), screen.Text(gapOf(sv)), screen.Text(sv.Reason)})
 		}
 	}
 	if len(rows) > 0 {
-		s.gap()
-		s.table(2, []string{"SERVICE", "CHANGE", "GAP", "REASON"}, rows)
+		s.Gap()
+		s.Table(2, []string{"SERVICE", "CHANGE", "GAP", "REASON"}, rows)
 	}
-	notes := s.part()
+	notes := s.Part()
 	for _, a := range c.Apps {
 		for _, sv := range a.Services {
 			for _, f := range sv.Fields {
@@ -210,53 +211,53 @@ func showChanges(s *screen, c *ring.Changes, now time.Time) {
 					values = fmt.Sprintf("%q -> %q", f.Values.From, f.Values.To)
 				}
 				if len(sv.Fields) > 1 || values != "" { // the one that is alone has the service's class
-					notes.line(2, " ", w(a.App+"/"+sv.Service), painted(string(f.Class)+":", classHue(f.Class)), w(f.Field), w(values))
+					notes.Line(2, " ", screen.Text(a.App+"/"+sv.Service), screen.Painted(string(f.Class)+":", classHue(f.Class)), screen.Text(f.Field), screen.Text(values))
 				}
 			}
 			if sv.Gap != "" {
-				notes.line(2, " ", w(a.App+"/"+sv.Service), painted("gap:", yellow), w(sv.Gap))
+				notes.Line(2, " ", screen.Text(a.App+"/"+sv.Service), screen.Painted("gap:", screen.Yellow), screen.Text(sv.Gap))
 			}
 			if sv.Order != "" {
-				notes.line(2, " ", w(a.App+"/"+sv.Service), painted("order:", dim), w(sv.Order))
+				notes.Line(2, " ", screen.Text(a.App+"/"+sv.Service), screen.Painted("order:", screen.Dim), screen.Text(sv.Order))
 			}
 			if sv.Needs != "" {
-				notes.line(2, " ", w(a.App+"/"+sv.Service), painted("needs:", yellow), w(sv.Needs))
+				notes.Line(2, " ", screen.Text(a.App+"/"+sv.Service), screen.Painted("needs:", screen.Yellow), screen.Text(sv.Needs))
 			}
 		}
 	}
 	for _, a := range c.Apps {
 		if a.Order != "" {
-			notes.line(2, " ", w(a.App), painted("order:", dim), w(a.Order))
+			notes.Line(2, " ", screen.Text(a.App), screen.Painted("order:", screen.Dim), screen.Text(a.Order))
 		}
 		for _, power := range a.Powers {
-			notes.line(2, " ", w(a.App), painted("power:", yellow), w(power))
+			notes.Line(2, " ", screen.Text(a.App), screen.Painted("power:", screen.Yellow), screen.Text(power))
 		}
 		for _, note := range a.Notes {
-			notes.line(2, " ", w(a.App), painted("note:", dim), w(note))
+			notes.Line(2, " ", screen.Text(a.App), screen.Painted("note:", screen.Dim), screen.Text(note))
 		}
 	}
 	for i := range c.UnderWay {
 		showMove(notes, &c.UnderWay[i], now)
 	}
-	s.add(notes)
-	s.gap()
+	s.Add(notes)
+	s.Gap()
 	for _, r := range c.Refusals {
 		showRefusal(s, 0, r.App, r)
 	}
 	if c.Awaiting != "" {
-		s.line(0, " ", painted("awaiting approval:", yellow), w(c.Awaiting))
+		s.Line(0, " ", screen.Painted("awaiting approval:", screen.Yellow), screen.Text(c.Awaiting))
 		if c.Commit != "" {
-			s.line(2, " ", painted("hint:", dim), w("gitring approve "+c.Commit.Short()))
+			s.Line(2, " ", screen.Painted("hint:", screen.Dim), screen.Text("gitring approve "+c.Commit.Short()))
 		}
 	}
 	if c.Waits != "" {
-		s.line(0, " ", painted("not yet:", yellow), w(c.Waits))
+		s.Line(0, " ", screen.Painted("not yet:", screen.Yellow), screen.Text(c.Waits))
 	}
-	s.line(0, " ", w(sum(c)))
+	s.Line(0, " ", screen.Text(sum(c)))
 }
 
 // showMove is what goes on of a service, or did not complete.
-func showMove(s *screen, m *ring.Move, now time.Time) {
+func showMove(s *screen.Screen, m *ring.Move, now time.Time) {
 	var to []string
 	for _, v := range m.From {
 		to = append(to, v.Short())
@@ -269,13 +270,13 @@ func showMove(s *screen, m *ring.Move, now time.Time) {
 		says += fmt.Sprintf(", %d of %d updated", m.Updated, m.Wanted)
 	}
 	if !m.Since.IsZero() {
-		says += ", since " + age(m.Since, now)
+		says += ", since " + screen.Age(m.Since, now)
 	}
-	phase := painted("under way:", cyan)
+	phase := screen.Painted("under way:", screen.Cyan)
 	if !m.On() {
-		phase = painted(m.Phase+":", rolloutHue(m.Phase))
+		phase = screen.Painted(m.Phase+":", rolloutHue(m.Phase))
 	}
-	s.line(2, " ", w(m.App+"/"+m.Service), phase, w(strings.TrimPrefix(says, ", ")+wording.When(m.Reason != "" && says != "", ": ")+m.Reason))
+	s.Line(2, " ", screen.Text(m.App+"/"+m.Service), phase, screen.Text(strings.TrimPrefix(says, ", ")+wording.When(m.Reason != "" && says != "", ": ")+m.Reason))
 }
 
 // gapOf says "none" where people would ask. How long one is stands below the
@@ -292,16 +293,16 @@ func gapOf(sv ring.ServiceChange) string {
 	return "-"
 }
 
-func classHue(c ring.Class) hue {
+func classHue(c ring.Class) screen.Hue {
 	switch c {
 	case ring.ChangeNone:
-		return dim
+		return screen.Dim
 	case ring.ChangeRecreate, ring.ChangeRemove:
-		return red
+		return screen.Red
 	case ring.ChangeRoll:
-		return yellow
+		return screen.Yellow
 	}
-	return green
+	return screen.Green
 }
 
 // sum is the plan in one line.

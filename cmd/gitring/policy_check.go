@@ -13,6 +13,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -87,29 +88,29 @@ func (c *policyChecked) denies() bool {
 
 func (g *globals) showChecked(c *policyChecked, name string) error {
 	s := g.screen()
-	hues := map[string]hue{string(policy.Deny): red, string(policy.Power): yellow, string(policy.Note): dim}
+	hues := map[string]screen.Hue{string(policy.Deny): screen.Red, string(policy.Power): screen.Yellow, string(policy.Note): screen.Dim}
 	for _, d := range c.Decisions {
 		at := d.File
 		if d.Line > 0 {
 			at = fmt.Sprintf("%s:%d", d.File, d.Line)
 		}
-		s.line(0, " ", w(at+":"), painted(d.Verdict, hues[d.Verdict]), w(d.Rule+wording.When(d.Value != "", " "+d.Value)+wording.When(d.Service != "", " of service "+d.Service)+": "+d.Risk))
+		s.Line(0, " ", screen.Text(at+":"), screen.Painted(d.Verdict, hues[d.Verdict]), screen.Text(d.Rule+wording.When(d.Value != "", " "+d.Value)+wording.When(d.Service != "", " of service "+d.Service)+": "+d.Risk))
 		if d.Grant != "" {
-			s.line(2, " ", painted("grant:", dim), w(d.Grant))
+			s.Line(2, " ", screen.Painted("grant:", screen.Dim), screen.Text(d.Grant))
 		}
 		if d.Hint != "" {
-			s.line(2, " ", painted("hint:", dim), w(d.Hint))
+			s.Line(2, " ", screen.Painted("hint:", screen.Dim), screen.Text(d.Hint))
 		}
 	}
 	for _, r := range c.Refused {
-		s.line(0, " ", w(r.Where()+":"), painted(string(policy.Deny), red), w(r.Says))
-		s.line(2, " ", painted("hint:", dim), w(r.Hint))
+		s.Line(0, " ", screen.Text(r.Where()+":"), screen.Painted(string(policy.Deny), screen.Red), screen.Text(r.Says))
+		s.Line(2, " ", screen.Painted("hint:", screen.Dim), screen.Text(r.Hint))
 	}
 	if !c.denies() {
-		s.line(0, " ", painted("ok:", green), w("the policy lets "+wording.Counted(len(c.Apps), "app")+" of "+name+" pass"))
+		s.Line(0, " ", screen.Painted("ok:", screen.Green), screen.Text("the policy lets "+wording.Counted(len(c.Apps), "app")+" of "+name+" pass"))
 	}
 	if c.Faults > 0 {
-		s.line(0, " ", painted("note:", dim), w(wording.Counted(c.Faults, "fault")+" of the files: gitring validate tells them"))
+		s.Line(0, " ", screen.Painted("note:", screen.Dim), screen.Text(wording.Counted(c.Faults, "fault")+" of the files: gitring validate tells them"))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err

@@ -11,6 +11,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -114,7 +115,7 @@ func (g *globals) explainRule(f policy.RuleFacts) error {
 	}
 	s := g.screen()
 	row := func(key string, says ...string) {
-		s.line(0, " ", painted(fmt.Sprintf("%-13s", key), dim), w(strings.Join(says, "; ")))
+		s.Line(0, " ", screen.Painted(fmt.Sprintf("%-13s", key), screen.Dim), screen.Text(strings.Join(says, "; ")))
 	}
 	row("rule", f.Rule)
 	row("Compose keys", strings.Join(f.Keys, ", "))
@@ -135,13 +136,13 @@ func (g *globals) explainRule(f policy.RuleFacts) error {
 
 func (g *globals) showExplained(a *appPolicy) error {
 	s := g.screen()
-	s.line(0, " ", painted(a.App, bold), w("profile "+string(a.Profile)+", may write to "+strings.Join(a.BindRoots, ", ")))
+	s.Line(0, " ", screen.Painted(a.App, screen.Bold), screen.Text("profile "+string(a.Profile)+", may write to "+strings.Join(a.BindRoots, ", ")))
 	for _, x := range a.Grants {
 		says := x.Feature + " " + x.Value + wording.When(x.Service != "", " for service "+x.Service) + wording.When(len(x.Signers) > 0, " for what "+strings.Join(x.Signers, ", ")+" signs") + ": " + x.Reason
-		s.line(2, " ", painted("grant:", dim), w(says), w("("+x.At+wording.When(x.Expired, ", expired: it ended with "+x.Ends)+wording.When(!x.Expired && x.Ends != "", ", ends with "+x.Ends)+wording.When(!x.Used, ", not used here")+")"))
+		s.Line(2, " ", screen.Painted("grant:", screen.Dim), screen.Text(says), screen.Text("("+x.At+wording.When(x.Expired, ", expired: it ended with "+x.Ends)+wording.When(!x.Expired && x.Ends != "", ", ends with "+x.Ends)+wording.When(!x.Used, ", not used here")+")"))
 	}
 	for _, d := range a.Decisions {
-		s.line(2, " ", painted(d.Verdict+":", dim), w(d.Rule+wording.When(d.Value != "", " "+d.Value)+wording.When(d.Service != "", " of service "+d.Service)+": "+d.Risk))
+		s.Line(2, " ", screen.Painted(d.Verdict+":", screen.Dim), screen.Text(d.Rule+wording.When(d.Value != "", " "+d.Value)+wording.When(d.Service != "", " of service "+d.Service)+": "+d.Risk))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err

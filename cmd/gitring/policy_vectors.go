@@ -22,6 +22,7 @@ import (
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -91,10 +92,10 @@ func (g *globals) policyTest(file string, by policyFlags) error {
 	for _, r := range out {
 		if !r.Pass {
 			failed++
-			s.line(0, " ", painted("failed:", red), w(r.Name+": expected "+r.Expect+", got "+r.Got))
+			s.Line(0, " ", screen.Painted("failed:", screen.Red), screen.Text(r.Name+": expected "+r.Expect+", got "+r.Got))
 		}
 	}
-	s.line(0, " ", w(fmt.Sprintf("%s, %d failed", wording.Counted(len(out), "vector"), failed)))
+	s.Line(0, " ", screen.Text(fmt.Sprintf("%s, %d failed", wording.Counted(len(out), "vector"), failed)))
 	if g.machine() {
 		err = g.encode(out)
 	} else {

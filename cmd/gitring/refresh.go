@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/screen"
 )
 
 func refreshCmd(g *globals) *cobra.Command {
@@ -47,7 +48,7 @@ func (g *globals) refresh(ctx context.Context, r api.RefreshRequest) error {
 	for _, i := range images {
 		if i.Newer {
 			changed++
-			s.line(0, " ", painted(i.App+"/"+i.Service, bold), w(i.Image+":"), w(digest(i.Pinned, false)+" -> "+digest(i.Now, false)))
+			s.Line(0, " ", screen.Painted(i.App+"/"+i.Service, screen.Bold), screen.Text(i.Image+":"), screen.Text(digest(i.Pinned, false)+" -> "+digest(i.Now, false)))
 		}
 	}
 	if _, err := fmt.Fprint(g.out, s); err != nil {

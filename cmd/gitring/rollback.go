@@ -17,6 +17,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -188,12 +189,12 @@ func (b *back) list(ctx context.Context) error {
 	if len(good) == 0 {
 		return &exit.Failure{Code: exit.NotFound, Says: "no earlier commit changed " + b.what(), Hint: "git log --first-parent shows all commits; --to takes any of them"}
 	}
-	var rows [][]word
+	var rows [][]screen.Word
 	for _, x := range good {
-		rows = append(rows, []word{painted(x.Commit.Short(), yellow), w(strings.Replace(x.At[:16], "T", " ", 1)), w(cmp.Or(x.Verdict, "-")), x.signed(), w(x.Author), w(x.Subject)})
+		rows = append(rows, []screen.Word{screen.Painted(x.Commit.Short(), screen.Yellow), screen.Text(strings.Replace(x.At[:16], "T", " ", 1)), screen.Text(cmp.Or(x.Verdict, "-")), x.signed(), screen.Text(x.Author), screen.Text(x.Subject)})
 	}
 	s := b.g.screen()
-	s.table(0, []string{"COMMIT", "AT", "HERE", "SIGNED", "AUTHOR", "SUBJECT"}, rows)
+	s.Table(0, []string{"COMMIT", "AT", "HERE", "SIGNED", "AUTHOR", "SUBJECT"}, rows)
 	_, err = fmt.Fprint(b.g.out, s)
 	b.g.notice("gitring rollback %s--to %s makes the commit", wording.When(b.app != "", b.app+" "), good[0].Commit.Short())
 	return err
@@ -258,11 +259,11 @@ func (b *back) markOne(ctx context.Context, trust *gitsync.Trust, repo *gitsync.
 }
 
 // signed is who answers for a commit, or why nobody does.
-func (x backTo) signed() word {
+func (x backTo) signed() screen.Word {
 	if x.Refused != "" {
-		return painted(string(x.Refused), red)
+		return screen.Painted(string(x.Refused), screen.Red)
 	}
-	return w(cmp.Or(x.Signer, "-"))
+	return screen.Text(cmp.Or(x.Signer, "-"))
 }
 
 // what goes back, in words.

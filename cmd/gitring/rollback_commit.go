@@ -14,6 +14,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 // ownFolder of a repository holds what gitring is told by signed commits, such as
@@ -183,7 +184,7 @@ func (b *back) commitOf(ctx context.Context, tree string) newCommit {
 	}
 	n := newCommit{
 		tree: tree, parent: b.head, subject: "Roll back to " + b.target.Short(),
-		body:     []string{b.f.message, fmt.Sprintf("%s to commit %s:\n%s", where, b.target, clean(subject))},
+		body:     []string{b.f.message, fmt.Sprintf("%s to commit %s:\n%s", where, b.target, screen.Clean(subject))},
 		trailers: b.rules.targetTrailers(),
 	}
 	switch {
@@ -227,8 +228,8 @@ func (b *back) wouldChange(ctx context.Context, tree string) error {
 		return nil
 	}
 	s := b.g.screen()
-	s.quote(0, stat)
-	s.gap()
+	s.Quote(0, stat)
+	s.Gap()
 	if b.out.Changes != nil {
 		b.out.Changes.Commit = "" // it is none yet
 		showChanges(s, b.out.Changes, b.g.now())

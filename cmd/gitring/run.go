@@ -11,6 +11,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 // askEvery is how often a run that is waited for is asked about.
@@ -75,7 +76,7 @@ func (g *globals) runAndWait(ctx context.Context, r api.ActRequest, within time.
 		err = g.encode(run)
 	} else {
 		s := g.screen()
-		s.line(0, " ", painted(r.App+"/"+r.Service, bold), outcomeWord(run.State), w("after "+took(run, g.now())+":"), w(run.Reason))
+		s.Line(0, " ", screen.Painted(r.App+"/"+r.Service, screen.Bold), outcomeWord(run.State), screen.Text("after "+took(run, g.now())+":"), screen.Text(run.Reason))
 		_, err = io.WriteString(g.out, s.String())
 	}
 	if err != nil {

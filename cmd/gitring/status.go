@@ -12,6 +12,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 func statusCmd(g *globals) *cobra.Command {
@@ -127,7 +128,7 @@ func (g *globals) watchedScreen(ctx context.Context, st *ring.Status, height int
 	now := g.now()
 	wide := g.output == "wide"
 	usage := g.usage(ctx, wide)
-	return fitting(len(api.ServicesOf(st)), height, func(most int) string {
+	return screen.FittingRows(len(api.ServicesOf(st)), height, func(most int) string {
 		s := g.screen()
 		showStatus(s, st, view{wide: wide, now: now, usage: usage, picked: worst(st, most)})
 		return s.String()
@@ -142,7 +143,7 @@ const watchEvery = time.Second
 func (g *globals) watchStatus(ctx context.Context, only string) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	l := newLive(g.out, g.now)
+	l := screen.NewLive(g.out, g.now)
 	var last []byte
 	for {
 		st, err := g.status(ctx, only)
@@ -166,14 +167,14 @@ func (g *globals) watchStatus(ctx context.Context, only string) error {
 	}
 }
 
-func (g *globals) showWatched(ctx context.Context, l *live, st *ring.Status, changed bool) error {
+func (g *globals) showWatched(ctx context.Context, l *screen.Live, st *ring.Status, changed bool) error {
 	switch {
 	case g.machine() && changed:
 		return g.encodeLine(st)
 	case g.machine():
 		return nil
-	case l.terminal:
-		return l.redraw(g.watchedScreen(ctx, st, l.height()))
+	case l.OnTerminal:
+		return l.Redraw(g.watchedScreen(ctx, st, l.Height()))
 	case changed:
 		_, err := fmt.Fprintln(g.out, g.statusScreen(st))
 		return err
@@ -211,9 +212,9 @@ func (g *globals) completeApps(cmd *cobra.Command, given []string, _ string) ([]
 	var names []string
 	for _, src := range st.Sources {
 		for _, a := range src.Apps {
-			names = append(names, clean(a.Name))
+			names = append(names, screen.Clean(a.Name))
 			for _, sv := range a.Services {
-				names = append(names, clean(a.Name+"/"+sv.Name))
+				names = append(names, screen.Clean(a.Name+"/"+sv.Name))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -17,37 +18,37 @@ import (
 // have room; the lowest go first.
 type column struct {
 	head string
-	cell func(place) word
+	cell func(place) screen.Word
 	rank int // 0 is always shown
 }
 
 // columnsOf are the columns that say something of these services and have room.
-func columnsOf(s *screen, places []place, v *view) []column {
+func columnsOf(s *screen.Screen, places []place, v *view) []column {
 	all := []column{
-		{"SERVICE", func(p place) word { return w(p.id()) }, 0},
-		{"PHASE", func(p place) word { return painted(phaseWord(p.service), wordHue(p.service)) }, 0},
-		{"READY", func(p place) word { return w(readyOf(p.service)) }, 0},
-		{"COMMIT", func(p place) word { return w(runningOf(p.service).Short()) }, 0},
+		{"SERVICE", func(p place) screen.Word { return screen.Text(p.id()) }, 0},
+		{"PHASE", func(p place) screen.Word { return screen.Painted(phaseWord(p.service), wordHue(p.service)) }, 0},
+		{"READY", func(p place) screen.Word { return screen.Text(readyOf(p.service)) }, 0},
+		{"COMMIT", func(p place) screen.Word { return screen.Text(runningOf(p.service).Short()) }, 0},
 	}
 	if slices.ContainsFunc(places, func(p place) bool { return wantedOf(p.service) != "" }) {
 		all[3].head = "RUNS"
-		all = append(all, column{"WANTED", func(p place) word { return painted(wantedOf(p.service).Short(), yellow) }, 0})
+		all = append(all, column{"WANTED", func(p place) screen.Word { return screen.Painted(wantedOf(p.service).Short(), screen.Yellow) }, 0})
 	}
 	if v.wide {
 		return append(all, wideColumns(v)...)
 	}
 	for _, c := range []column{
-		{"IMAGE", func(p place) word { return w(shortImage(p.service.Image)) }, 3},
-		{"ADDRESS", func(p place) word { return w(shortPorts(p.service)) }, 2},
-		{"UP", func(p place) word { return w(upOf(p.service, v.now)) }, 4},
-		{"RESTARTS", func(p place) word { return restartsOf(p.service) }, 1},
+		{"IMAGE", func(p place) screen.Word { return screen.Text(shortImage(p.service.Image)) }, 3},
+		{"ADDRESS", func(p place) screen.Word { return screen.Text(shortPorts(p.service)) }, 2},
+		{"UP", func(p place) screen.Word { return screen.Text(upOf(p.service, v.now)) }, 4},
+		{"RESTARTS", func(p place) screen.Word { return restartsOf(p.service) }, 1},
 	} {
-		if slices.ContainsFunc(places, func(p place) bool { return c.cell(p).text != "" }) {
+		if slices.ContainsFunc(places, func(p place) bool { return c.cell(p).Text != "" }) {
 			all = append(all, c)
 		}
 	}
-	for s.lineWidth() > 0 && columnWidth(all, places) > s.lineWidth()-2 {
-		if over := columnWidth(all, places) - (s.lineWidth() - 2); shortened(all, places, over) {
+	for s.LineWidth() > 0 && columnWidth(all, places) > s.LineWidth()-2 {
+		if over := columnWidth(all, places) - (s.LineWidth() - 2); shortened(all, places, over) {
 			break
 		}
 		least := -1
@@ -78,13 +79,13 @@ func shortened(all []column, places []place, over int) bool {
 	if room < leastImage {
 		return false
 	}
-	all[at].cell = func(p place) word { return w(cutName(shortImage(p.service.Image), room)) }
+	all[at].cell = func(p place) screen.Word { return screen.Text(cutName(shortImage(p.service.Image), room)) }
 	return true
 }
 
 // cutName cuts the name of an image so that its tag has room.
 func cutName(image string, room int) string {
-	if cells(image) <= room {
+	if screen.WidthOf(image) <= room {
 		return image
 	}
 	name, tag, _ := cutLast(image, ":")
@@ -96,16 +97,16 @@ func cutName(image string, room int) string {
 
 func wideColumns(v *view) []column {
 	return []column{
-		{"KIND", func(p place) word { return w(string(p.service.Kind)) }, 0},
-		{"UPDATED", func(p place) word { return w(strconv.Itoa(p.service.Updated)) }, 0},
-		{"LAST GOOD", func(p place) word { return w(p.service.LastGood.Short()) }, 0},
-		{"IMAGE", func(p place) word { return w(p.service.Image) }, 0},
-		{"DIGEST", func(p place) word { return w(digest(p.service.Digest, false)) }, 0},
-		{"PORTS", func(p place) word { return w(strings.Join(p.service.Ports, ",")) }, 0},
-		{"UP", func(p place) word { return w(upOf(p.service, v.now)) }, 0},
-		{"VERSION", func(p place) word { return w(p.service.Version.Short()) }, 0},
-		{"HEALTH", func(p place) word {
-			return w(cmp.Or(p.service.Health, wording.When(p.service.Kind == ring.Worker, "checked"), "-"))
+		{"KIND", func(p place) screen.Word { return screen.Text(string(p.service.Kind)) }, 0},
+		{"UPDATED", func(p place) screen.Word { return screen.Text(strconv.Itoa(p.service.Updated)) }, 0},
+		{"LAST GOOD", func(p place) screen.Word { return screen.Text(p.service.LastGood.Short()) }, 0},
+		{"IMAGE", func(p place) screen.Word { return screen.Text(p.service.Image) }, 0},
+		{"DIGEST", func(p place) screen.Word { return screen.Text(digest(p.service.Digest, false)) }, 0},
+		{"PORTS", func(p place) screen.Word { return screen.Text(strings.Join(p.service.Ports, ",")) }, 0},
+		{"UP", func(p place) screen.Word { return screen.Text(upOf(p.service, v.now)) }, 0},
+		{"VERSION", func(p place) screen.Word { return screen.Text(p.service.Version.Short()) }, 0},
+		{"HEALTH", func(p place) screen.Word {
+			return screen.Text(cmp.Or(p.service.Health, wording.When(p.service.Kind == ring.Worker, "checked"), "-"))
 		}, 0},
 	}
 }
@@ -115,7 +116,7 @@ func columnWidth(columns []column, places []place) int {
 	for _, c := range columns {
 		column := len(c.head)
 		for _, p := range places {
-			column = max(column, cells(clean(c.cell(p).text)))
+			column = max(column, screen.WidthOf(screen.Clean(c.cell(p).Text)))
 		}
 		width += column + 2
 	}
@@ -211,20 +212,20 @@ func upSince(started, now time.Time) string {
 	if started.IsZero() {
 		return "-"
 	}
-	return strings.TrimSuffix(age(started, now), " ago")
+	return strings.TrimSuffix(screen.Age(started, now), " ago")
 }
 
 // restartsOf is how often the instances of a service were started again after a crash,
 // since they were stable last; nothing for never.
-func restartsOf(sv *ring.ServiceStatus) word {
+func restartsOf(sv *ring.ServiceStatus) screen.Word {
 	n := 0
 	for _, in := range sv.Instances {
 		n += in.Restarts
 	}
 	if n == 0 {
-		return w("")
+		return screen.Text("")
 	}
-	return painted(strconv.Itoa(n), yellow)
+	return screen.Painted(strconv.Itoa(n), screen.Yellow)
 }
 
 // cpuOf is in hundredths of a core, as "docker stats" has it.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -91,7 +92,7 @@ var inOrder = []ring.Phase{
 
 // countsOf are how many services of a source are in each phase, such as "28 ready" and
 // "1 degraded", and how many apps are refused; nothing for a single service.
-func countsOf(src ring.SourceStatus) []word {
+func countsOf(src ring.SourceStatus) []screen.Word {
 	places := placesOf(src.Apps)
 	counts := countPhases(places)
 	if len(places) < 2 {
@@ -104,12 +105,12 @@ func countsOf(src ring.SourceStatus) []word {
 		}
 	}
 	if refused > 0 && len(src.Apps) > 1 {
-		counts = append(counts, painted(fmt.Sprintf("%d %s refused", refused, wording.Plural(refused, "app")), red))
+		counts = append(counts, screen.Painted(fmt.Sprintf("%d %s refused", refused, wording.Plural(refused, "app")), screen.Red))
 	}
 	return counts
 }
 
-func countPhases(places []place) []word {
+func countPhases(places []place) []screen.Word {
 	n := map[ring.Phase]int{}
 	order := slices.Clone(inOrder)
 	for _, p := range places {
@@ -119,17 +120,17 @@ func countPhases(places []place) []word {
 			order = append(order, phase)
 		}
 	}
-	var counts []word
+	var counts []screen.Word
 	for _, phase := range order {
 		if n[phase] > 0 {
 			hue := phaseHue(phase)
 			if phase == ring.RolloutIsRestored {
-				hue = red
+				hue = screen.Red
 			}
 			if phase == ring.PhaseReady || phase == ring.PhaseCompleted {
-				hue = plain
+				hue = screen.NoHue
 			}
-			counts = append(counts, painted(fmt.Sprintf("%d %s", n[phase], strings.ToLower(string(phase))), hue))
+			counts = append(counts, screen.Painted(fmt.Sprintf("%d %s", n[phase], strings.ToLower(string(phase))), hue))
 		}
 	}
 	return counts
@@ -139,7 +140,7 @@ func countPhases(places []place) []word {
 func moreOf(hidden []place) string {
 	var counts []string
 	for _, x := range countPhases(hidden) {
-		counts = append(counts, x.text)
+		counts = append(counts, x.Text)
 	}
 	return fmt.Sprintf("%d more: %s", len(hidden), strings.Join(counts, ", "))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -27,26 +28,26 @@ type view struct {
 }
 
 // showStatus is the one screen of "gitring status".
-func showStatus(s *screen, st *ring.Status, v view) {
+func showStatus(s *screen.Screen, st *ring.Status, v view) {
 	v.overrides = st.Overrides
-	s.line(0, "  ", painted(st.Host, bold), w("gitring "+st.Gitring))
+	s.Line(0, "  ", screen.Painted(st.Host, screen.Bold), screen.Text("gitring "+st.Gitring))
 	if st.Store != "" {
-		s.line(0, " ", painted("store:", red), w(st.Store))
+		s.Line(0, " ", screen.Painted("store:", screen.Red), screen.Text(st.Store))
 	}
 	if st.Engine != "" {
-		s.line(0, " ", painted("engine:", red), w(st.Engine))
+		s.Line(0, " ", screen.Painted("engine:", screen.Red), screen.Text(st.Engine))
 	}
 	if st.Config != "" {
-		s.line(0, " ", painted("configuration:", red), w("not read anew: "+st.Config))
+		s.Line(0, " ", screen.Painted("configuration:", screen.Red), screen.Text("not read anew: "+st.Config))
 	}
 	for _, r := range st.Receivers {
-		s.line(0, " ", painted("warning:", yellow), w(receiverSays(r)))
+		s.Line(0, " ", screen.Painted("warning:", screen.Yellow), screen.Text(receiverSays(r)))
 	}
 	if len(st.Sources) == 0 {
-		s.line(0, " ", w("no sources"))
+		s.Line(0, " ", screen.Text("no sources"))
 	}
 	for _, src := range st.Sources {
-		s.gap()
+		s.Gap()
 		showSource(s, src, v.now)
 		showApps(s, src.Apps, &v)
 	}
@@ -62,50 +63,50 @@ func receiverSays(r ring.ReceiverStatus) string {
 	return says + wording.When(r.Reason != "", "; "+r.Reason)
 }
 
-func showSource(s *screen, src ring.SourceStatus, now time.Time) {
+func showSource(s *screen.Screen, src ring.SourceStatus, now time.Time) {
 	// Subject, signer and age are those of the commit in force, and of the trusted
 	// one only where none is.
 	ahead := src.Trusted != "" && src.Trusted != src.Commit
 	inForce := src.Commit != ""
-	s.line(0, "  ", painted(src.Name, bold), painted(syncWord(&src), syncHue(src.Sync)),
-		w(strings.TrimSpace(src.Branch+" "+src.Commit.Short())), w(wording.When(inForce || !ahead, src.Subject)))
+	s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(syncWord(&src), syncHue(src.Sync)),
+		screen.Text(strings.TrimSpace(src.Branch+" "+src.Commit.Short())), screen.Text(wording.When(inForce || !ahead, src.Subject)))
 	if ahead && !inForce {
-		s.line(2, "  ", w("trusted up to "+src.Trusted.Short()), w(src.Subject))
+		s.Line(2, "  ", screen.Text("trusted up to "+src.Trusted.Short()), screen.Text(src.Subject))
 	}
-	s.line(2, ", ", said("signed by ", src.Signer), w(committed(src.Committed, now)), w(checked(src.Checked, now)), w(wording.When(src.Checking, "checking now")))
+	s.Line(2, ", ", said("signed by ", src.Signer), screen.Text(committed(src.Committed, now)), screen.Text(checked(src.Checked, now)), screen.Text(wording.When(src.Checking, "checking now")))
 	if ahead && inForce {
-		s.line(2, "", w("trusted up to "+src.Trusted.Short()))
+		s.Line(2, "", screen.Text("trusted up to "+src.Trusted.Short()))
 	}
 	if src.Note != "" {
-		s.line(2, "", w(src.Note))
+		s.Line(2, "", screen.Text(src.Note))
 	}
 	if src.Trust != "" {
-		s.line(2, " ", painted("warning:", yellow), w(src.Trust))
+		s.Line(2, " ", screen.Painted("warning:", screen.Yellow), screen.Text(src.Trust))
 	}
 	if f := src.FirstUse; f != nil {
-		s.line(2, " ", w("trust rests on first use of "+f.Commit.Short()+", "+age(f.At, now)))
+		s.Line(2, " ", screen.Text("trust rests on first use of "+f.Commit.Short()+", "+screen.Age(f.At, now)))
 	}
 	for _, c := range src.Conditions {
-		s.line(2, " ", painted(strings.ToLower(c.Type)+":", yellow), w(c.Reason))
+		s.Line(2, " ", screen.Painted(strings.ToLower(c.Type)+":", screen.Yellow), screen.Text(c.Reason))
 	}
 	if src.Forge != "" {
-		s.line(2, " ", painted("warning:", yellow), w("the forge takes no statuses: "+src.Forge))
+		s.Line(2, " ", screen.Painted("warning:", screen.Yellow), screen.Text("the forge takes no statuses: "+src.Forge))
 	}
 	if src.Unconfined != "" {
-		s.line(2, " ", painted("warning:", yellow), w("this host does not keep the process that fetches from "+src.Unconfined))
+		s.Line(2, " ", screen.Painted("warning:", screen.Yellow), screen.Text("this host does not keep the process that fetches from "+src.Unconfined))
 	}
 	if !toldBelow(src) {
-		s.line(2, " ", w(src.Reason))
+		s.Line(2, " ", screen.Text(src.Reason))
 	}
 	if src.Tip != "" && src.Tip != src.Commit && src.Tip != src.Trusted && (src.Refusal == nil || src.Refusal.Commit != src.Tip) {
-		s.line(2, " ", w("tip "+src.Tip.Short()))
+		s.Line(2, " ", screen.Text("tip "+src.Tip.Short()))
 	}
 	if src.Next != nil {
 		why := wording.When(!nextToldBelow(src), src.Next.Reason)
-		s.line(2, " ", w("next "+src.Next.Commit.Short()+wording.When(why != "", ":")), w(why))
+		s.Line(2, " ", screen.Text("next "+src.Next.Commit.Short()+wording.When(why != "", ":")), screen.Text(why))
 	}
 	showRefusal(s, 2, "", src.Refusal)
-	s.line(2, ", ", countsOf(src)...)
+	s.Line(2, ", ", countsOf(src)...)
 }
 
 // nextToldBelow reports whether an app of a source says why the next commit waits.
@@ -140,7 +141,7 @@ func committed(at, now time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return "committed " + age(at, now)
+	return "committed " + screen.Age(at, now)
 }
 
 // checked is when the remote answered last.
@@ -148,11 +149,11 @@ func checked(at, now time.Time) string {
 	if at.IsZero() {
 		return "never reached"
 	}
-	return "checked " + age(at, now)
+	return "checked " + screen.Age(at, now)
 }
 
 // showRefusal writes code, place, sentence and hint.
-func showRefusal(s *screen, indent int, who string, r *ring.Refusal) {
+func showRefusal(s *screen.Screen, indent int, who string, r *ring.Refusal) {
 	if r == nil {
 		return
 	}
@@ -160,13 +161,13 @@ func showRefusal(s *screen, indent int, who string, r *ring.Refusal) {
 	if r.Commit != "" {
 		at = strings.TrimSpace(at + " at " + r.Commit.Short())
 	}
-	s.line(indent, " ", w(who), painted("refused", red), painted(string(r.Code), red), w(at+":"), w(r.Says))
+	s.Line(indent, " ", screen.Text(who), screen.Painted("refused", screen.Red), screen.Painted(string(r.Code), screen.Red), screen.Text(at+":"), screen.Text(r.Says))
 	if r.Hint != "" {
-		s.line(indent+2, " ", painted("hint:", dim), w(r.Hint))
+		s.Line(indent+2, " ", screen.Painted("hint:", screen.Dim), screen.Text(r.Hint))
 	}
 }
 
-func showApps(s *screen, apps []ring.AppStatus, v *view) {
+func showApps(s *screen.Screen, apps []ring.AppStatus, v *view) {
 	shown := placesOf(apps)
 	var hidden []place
 	if v.picked != nil {
@@ -176,23 +177,23 @@ func showApps(s *screen, apps []ring.AppStatus, v *view) {
 		shown = slices.DeleteFunc(shown, func(p place) bool { return !hasProblem(p.service) })
 	}
 	if len(shown) > 0 {
-		s.gap()
+		s.Gap()
 		showServices(s, shown, v)
 	}
 	if len(hidden) > 0 {
-		s.line(2, "", painted("… "+moreOf(hidden), dim))
+		s.Line(2, "", screen.Painted("… "+moreOf(hidden), screen.Dim))
 	}
-	told := s.part()
+	told := s.Part()
 	for i := range apps {
 		showApp(told, &apps[i], v)
 	}
 	for _, p := range shown {
 		showDetails(told, p, v.now)
 	}
-	if v.problems && len(shown) == 0 && told.empty() {
-		told.line(2, "", painted("nothing is wrong with its services", green))
+	if v.problems && len(shown) == 0 && told.Empty() {
+		told.Line(2, "", screen.Painted("nothing is wrong with its services", screen.Green))
 	}
-	s.add(told)
+	s.Add(told)
 	if v.wide {
 		showInstances(s, apps, v)
 	}
@@ -200,10 +201,10 @@ func showApps(s *screen, apps []ring.AppStatus, v *view) {
 
 // showServices is a row for each service. What is well and has no room to say why stays on
 // its one line.
-func showServices(s *screen, places []place, v *view) {
+func showServices(s *screen.Screen, places []place, v *view) {
 	columns := columnsOf(s, places, v)
 	head := make([]string, len(columns)+1)
-	rows := make([][]word, len(places))
+	rows := make([][]screen.Word, len(places))
 	for i, c := range columns {
 		head[i] = c.head
 	}
@@ -212,28 +213,28 @@ func showServices(s *screen, places []place, v *view) {
 		for _, c := range columns {
 			rows[i] = append(rows[i], c.cell(p))
 		}
-		rows[i] = append(rows[i], w(""))
+		rows[i] = append(rows[i], screen.Text(""))
 	}
-	_, room := s.room(2, head, rows)
+	_, room := s.Room(2, head, rows)
 	for i, p := range places {
-		reason := reasonOf(p.service, s.lineWidth() > 0)
-		if rank(p.service) < well || room == math.MaxInt || cells(clean(reason)) <= room {
-			rows[i][len(columns)] = w(reason)
+		reason := reasonOf(p.service, s.LineWidth() > 0)
+		if rank(p.service) < well || room == math.MaxInt || screen.WidthOf(screen.Clean(reason)) <= room {
+			rows[i][len(columns)] = screen.Text(reason)
 		}
 	}
-	s.table(2, head, rows)
+	s.Table(2, head, rows)
 }
 
 // showApp writes what the table does not say: why an app is not simply healthy.
 // A sentence that a row of the table has is not said again.
-func showApp(s *screen, a *ring.AppStatus, v *view) {
+func showApp(s *screen.Screen, a *ring.AppStatus, v *view) {
 	inRow := slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return strings.Contains(sv.Reason, a.Reason) }) ||
 		a.Health == ring.Held && slices.ContainsFunc(v.overrides, func(o ring.Override) bool {
 			return strings.Contains(a.Reason, "by "+o.Actor) && strings.HasSuffix(a.Reason, o.Reason)
 		})
 	unwell := slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return rank(&sv) < well })
 	reason := a.Reason
-	if s.lineWidth() > 0 {
+	if s.LineWidth() > 0 {
 		reason = barred(reason)
 	}
 	switch {
@@ -241,23 +242,23 @@ func showApp(s *screen, a *ring.AppStatus, v *view) {
 	case a.Refusal != nil && a.Reason == a.Refusal.Says: // the line of the refusal says so
 	case reason == "" && (unwell || a.Refusal != nil): // a row says what is wrong
 	case a.Health != ring.Healthy && !unwell && !strings.Contains(strings.ToLower(reason), strings.ToLower(healthWord(a))):
-		s.line(2, " ", w(a.Name), painted(healthWord(a)+wording.When(reason != "", ":"), healthHue(a.Health)), w(reason))
+		s.Line(2, " ", screen.Text(a.Name), screen.Painted(healthWord(a)+wording.When(reason != "", ":"), healthHue(a.Health)), screen.Text(reason))
 	case reason != "":
-		s.line(2, " ", w(a.Name+":"), w(reason))
+		s.Line(2, " ", screen.Text(a.Name+":"), screen.Text(reason))
 	}
 	showRefusal(s, 2, a.Name, a.Refusal)
 	if v.wide {
 		for _, power := range a.Powers {
-			s.line(2, " ", w(a.Name), painted("power:", yellow), w(power))
+			s.Line(2, " ", screen.Text(a.Name), screen.Painted("power:", screen.Yellow), screen.Text(power))
 		}
 		for _, note := range a.Notes {
-			s.line(2, " ", w(a.Name), painted("note:", dim), w(note))
+			s.Line(2, " ", screen.Text(a.Name), screen.Painted("note:", screen.Dim), screen.Text(note))
 		}
 	}
 }
 
 // showDetails writes the rollout of a service and its conditions, and what to do.
-func showDetails(s *screen, p place, now time.Time) {
+func showDetails(s *screen.Screen, p place, now time.Time) {
 	sv := p.service
 	showRollout(s, p, now)
 	hint := ""
@@ -270,18 +271,18 @@ func showDetails(s *screen, p place, now time.Time) {
 		}
 		since := ""
 		if !c.Since.IsZero() {
-			since = " since " + age(c.Since, now)
+			since = " since " + screen.Age(c.Since, now)
 		}
 		a := p.app
 		told := strings.Contains(sv.Reason, c.Reason) || a.Refusal != nil && a.Refusal.Says == c.Reason || sv.Rollout != nil && sv.Rollout.Reason == c.Reason
-		s.line(2, " ", w(p.id()), painted(conditionSays(c)+since+wording.When(!told, ":"), yellow), w(wording.When(!told, c.Reason)))
+		s.Line(2, " ", screen.Text(p.id()), screen.Painted(conditionSays(c)+since+wording.When(!told, ":"), screen.Yellow), screen.Text(wording.When(!told, c.Reason)))
 	}
 	if hint != "" {
-		s.line(4, " ", painted("hint:", dim), w(hint))
+		s.Line(4, " ", screen.Painted("hint:", screen.Dim), screen.Text(hint))
 	}
 }
 
-func showRollout(s *screen, p place, now time.Time) {
+func showRollout(s *screen.Screen, p place, now time.Time) {
 	sv, r := p.service, p.service.Rollout
 	if r == nil {
 		return
@@ -295,8 +296,8 @@ func showRollout(s *screen, p place, now time.Time) {
 	if phase+why+since == "" {
 		return
 	}
-	s.line(2, " ", w(p.id()+" rollout of "+r.Commit.Short()+wording.When(phase == "" && why != "", ":")),
-		painted(phase+wording.When(phase != "" && why != "", ":"), rolloutHue(r.Phase)), w(why+wording.When(why != "" && since != "", ",")), w(since))
+	s.Line(2, " ", screen.Text(p.id()+" rollout of "+r.Commit.Short()+wording.When(phase == "" && why != "", ":")),
+		screen.Painted(phase+wording.When(phase != "" && why != "", ":"), rolloutHue(r.Phase)), screen.Text(why+wording.When(why != "" && since != "", ",")), screen.Text(since))
 }
 
 // working reports whether a service is on its way to what its plan asks.
@@ -307,20 +308,20 @@ func conditionSays(c ring.Condition) string {
 	return wording.When(c.Status == ring.ConditionFalse, "not ") + c.Type
 }
 
-func showInstances(s *screen, apps []ring.AppStatus, v *view) {
-	var rows [][]word
+func showInstances(s *screen.Screen, apps []ring.AppStatus, v *view) {
+	var rows [][]screen.Word
 	for _, p := range placesOf(apps) {
 		for _, in := range p.service.Instances {
-			rows = append(rows, []word{
-				w(in.Name), w(strconv.Itoa(in.Slot)), w(in.State), w(upSince(in.Started, v.now)), w(strconv.Itoa(in.Restarts)),
-				w(cpuOf(v.usage, in.ID)), w(memoryOf(v.usage, in.ID)),
-				w(cmp.Or(in.Address, "-")), w(in.Commit.Short()), w(versionOf(&in)), w(shortID(in.ID)), w(in.Reason),
+			rows = append(rows, []screen.Word{
+				screen.Text(in.Name), screen.Text(strconv.Itoa(in.Slot)), screen.Text(in.State), screen.Text(upSince(in.Started, v.now)), screen.Text(strconv.Itoa(in.Restarts)),
+				screen.Text(cpuOf(v.usage, in.ID)), screen.Text(memoryOf(v.usage, in.ID)),
+				screen.Text(cmp.Or(in.Address, "-")), screen.Text(in.Commit.Short()), screen.Text(versionOf(&in)), screen.Text(shortID(in.ID)), screen.Text(in.Reason),
 			})
 		}
 	}
 	if len(rows) > 0 {
-		s.gap()
-		s.table(2, []string{"INSTANCE", "SLOT", "STATE", "UP", "RESTARTS", "CPU", "MEMORY", "ADDRESS", "COMMIT", "VERSION", "ID", "REASON"}, rows)
+		s.Gap()
+		s.Table(2, []string{"INSTANCE", "SLOT", "STATE", "UP", "RESTARTS", "CPU", "MEMORY", "ADDRESS", "COMMIT", "VERSION", "ID", "REASON"}, rows)
 	}
 }
 
@@ -333,12 +334,12 @@ func versionOf(in *ring.InstanceStatus) string {
 	return in.Version.Short()
 }
 
-func showOverrides(s *screen, overrides []ring.Override) {
+func showOverrides(s *screen.Screen, overrides []ring.Override) {
 	if len(overrides) == 0 {
 		return
 	}
-	s.gap()
-	var rows [][]word
+	s.Gap()
+	var rows [][]screen.Word
 	for _, o := range overrides {
 		kind := o.Kind
 		switch {
@@ -347,61 +348,61 @@ func showOverrides(s *screen, overrides []ring.Override) {
 		case o.Commit != "":
 			kind += " to " + o.Commit.Short()
 		}
-		rows = append(rows, []word{painted(kind, yellow), w(o.Target), w(o.Actor), w(cmp.Or(stamp(o.Until), "-")), w(o.Reason)})
+		rows = append(rows, []screen.Word{screen.Painted(kind, screen.Yellow), screen.Text(o.Target), screen.Text(o.Actor), screen.Text(cmp.Or(screen.Stamp(o.Until), "-")), screen.Text(o.Reason)})
 	}
-	s.table(0, []string{"OVERRIDE", "TARGET", "BY", "UNTIL", "REASON"}, rows)
+	s.Table(0, []string{"OVERRIDE", "TARGET", "BY", "UNTIL", "REASON"}, rows)
 }
 
 // shortID is the first 12 of a container's ID, or all that there is.
 func shortID(id string) string { return id[:min(12, len(id))] }
 
 // said is a word with what goes before it; nothing when it is empty.
-func said(before, text string) word {
+func said(before, text string) screen.Word {
 	if text == "" {
-		return word{}
+		return screen.Word{}
 	}
-	return w(before + text)
+	return screen.Text(before + text)
 }
 
-func syncHue(x ring.Sync) hue {
+func syncHue(x ring.Sync) screen.Hue {
 	switch x {
 	case ring.SyncSynced:
-		return green
+		return screen.Green
 	case ring.SyncRefused, ring.SyncDegraded:
-		return red
+		return screen.Red
 	case ring.SyncApplying, ring.SyncStaging:
-		return cyan
+		return screen.Cyan
 	}
-	return yellow
+	return screen.Yellow
 }
 
-func phaseHue(p ring.Phase) hue {
+func phaseHue(p ring.Phase) screen.Hue {
 	switch p {
 	case ring.PhaseReady, ring.PhaseCompleted:
-		return green
+		return screen.Green
 	case ring.PhaseDegraded, ring.PhaseFailed:
-		return red
+		return screen.Red
 	case ring.PhaseHeld:
-		return yellow
+		return screen.Yellow
 	}
-	return cyan
+	return screen.Cyan
 }
 
-func healthHue(h string) hue {
+func healthHue(h string) screen.Hue {
 	switch h {
 	case ring.Healthy:
-		return green
+		return screen.Green
 	case ring.Degraded:
-		return red
+		return screen.Red
 	case ring.Progressing:
-		return cyan
+		return screen.Cyan
 	}
-	return yellow
+	return screen.Yellow
 }
 
-func rolloutHue(phase string) hue {
+func rolloutHue(phase string) screen.Hue {
 	if phase == ring.RolloutProgressing {
-		return cyan
+		return screen.Cyan
 	}
-	return red
+	return screen.Red
 }

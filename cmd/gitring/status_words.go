@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 // The JSON has few words, which programs rely on. These are finer, for people: Held is
@@ -61,9 +62,9 @@ func phaseWord(sv *ring.ServiceStatus) string {
 }
 
 // wordHue is the colour of a service's phase as it is shown.
-func wordHue(sv *ring.ServiceStatus) hue {
+func wordHue(sv *ring.ServiceStatus) screen.Hue {
 	if rank(sv) == failing {
-		return red
+		return screen.Red
 	}
 	return phaseHue(sv.Phase)
 }

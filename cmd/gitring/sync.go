@@ -13,6 +13,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -58,7 +59,7 @@ func (g *globals) syncWait(ctx context.Context, source string, timeout time.Dura
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	p := &progress{live: newLive(g.err, g.now), quiet: g.quiet, g: g, began: g.now(), timeout: timeout}
+	p := &progress{live: screen.NewLive(g.err, g.now), quiet: g.quiet, g: g, began: g.now(), timeout: timeout}
 	var last *ring.Status
 	err := g.daemon().SyncWait(ctx, source, func(st ring.Status) error {
 		last = ofSource(st, source)
@@ -134,9 +135,9 @@ func (g *globals) showOutcome(st *ring.Status, took string) error {
 	s := g.screen()
 	for _, src := range st.Sources {
 		ahead := src.Trusted != "" && src.Trusted != src.Commit // the subject is that of the trusted commit
-		s.line(0, "  ", painted(src.Name, bold), painted(syncWord(&src), syncHue(src.Sync)), w(src.Commit.Short()), w(wording.When(!ahead, src.Subject)), w(restOf(src)))
+		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(wording.When(!ahead, src.Subject)), screen.Text(restOf(src)))
 		if took != "" {
-			s.line(2, ", ", append(countsOf(src), w(took))...)
+			s.Line(2, ", ", append(countsOf(src), screen.Text(took))...)
 		}
 		showRefusal(s, 2, "", src.Refusal)
 		for _, a := range src.Apps {
@@ -150,17 +151,17 @@ func (g *globals) showOutcome(st *ring.Status, took string) error {
 	return err
 }
 
-func showUnwell(s *screen, app string, sv ring.ServiceStatus) {
+func showUnwell(s *screen.Screen, app string, sv ring.ServiceStatus) {
 	if r := sv.Rollout; r != nil {
 		why := r.Reason
 		if strings.Contains(sv.Reason, why) {
 			why = sv.Reason // says what was done about it too
 		}
-		s.line(2, " ", w(app+"/"+sv.Name+" rollout of "+r.Commit.Short()), painted(rolloutWord(&sv)+":", rolloutHue(r.Phase)), w(why))
+		s.Line(2, " ", screen.Text(app+"/"+sv.Name+" rollout of "+r.Commit.Short()), screen.Painted(rolloutWord(&sv)+":", rolloutHue(r.Phase)), screen.Text(why))
 		return
 	}
 	if !atEnd(sv) {
-		s.line(2, " ", w(app+"/"+sv.Name), painted(phaseWord(&sv)+":", phaseHue(sv.Phase)), w(sv.Reason))
+		s.Line(2, " ", screen.Text(app+"/"+sv.Name), screen.Painted(phaseWord(&sv)+":", phaseHue(sv.Phase)), screen.Text(sv.Reason))
 	}
 }
 
@@ -171,7 +172,7 @@ func atEnd(sv ring.ServiceStatus) bool {
 
 // progress shows a status while it changes.
 type progress struct {
-	live  *live
+	live  *screen.Live
 	quiet bool
 	g     *globals
 	began time.Time
@@ -183,9 +184,9 @@ func (p *progress) show(st *ring.Status) error {
 	switch {
 	case p.quiet:
 		return nil
-	case p.live.terminal:
+	case p.live.OnTerminal:
 		now := p.g.now()
-		return p.live.redraw(fitting(len(api.ServicesOf(st)), p.live.height(), func(most int) string {
+		return p.live.Redraw(screen.FittingRows(len(api.ServicesOf(st)), p.live.Height(), func(most int) string {
 			return p.screenOf(st, now, worst(st, most))
 		}))
 	}
@@ -199,10 +200,10 @@ func (p *progress) show(st *ring.Status) error {
 
 // clear takes the progress away: the result stands in its place.
 func (p *progress) clear() error {
-	if p.quiet || !p.live.terminal {
+	if p.quiet || !p.live.OnTerminal {
 		return nil
 	}
-	return p.live.redraw("")
+	return p.live.Redraw("")
 }
 
 // took is how long all of it took, for people at a terminal.
@@ -212,42 +213,42 @@ func (p *progress) took() string {
 
 // screenOf is a source by its line and its counts, and the picked services, the worst first.
 func (p *progress) screenOf(st *ring.Status, now time.Time, picked map[*ring.ServiceStatus]bool) string {
-	s := p.live.screen(p.g.colors())
+	s := p.live.Screen(p.g.colors())
 	for _, src := range st.Sources {
 		rest := restOf(src)
 		if src.Next != nil && nextToldBelow(src) {
 			rest = "next " + src.Next.Commit.Short()
 		}
-		s.line(0, "  ", painted(src.Name, bold), painted(syncWord(&src), syncHue(src.Sync)), w(src.Commit.Short()), w(rest))
-		s.line(2, ", ", append(countsOf(src), w(lasted(now.Sub(p.began))+" so far"+wording.When(p.timeout > 0, ", gives up after "+lasted(p.timeout))))...)
+		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(rest))
+		s.Line(2, ", ", append(countsOf(src), screen.Text(lasted(now.Sub(p.began))+" so far"+wording.When(p.timeout > 0, ", gives up after "+lasted(p.timeout))))...)
 		for _, a := range src.Apps {
 			showRefusal(s, 2, a.Name, a.Refusal)
 			if a.Refusal == nil && src.Sync == ring.SyncStaging && pullWords.MatchString(a.Reason) {
-				s.line(2, "  ", w(a.Name), w(barred(a.Reason)))
+				s.Line(2, "  ", screen.Text(a.Name), screen.Text(barred(a.Reason)))
 			} else {
 				appProgress(s, src, a)
 			}
 		}
 		shown, hidden := split(placesOf(src.Apps), picked)
 		if len(shown) > 0 {
-			s.table(2, []string{"SERVICE", "PHASE", "READY", "FOR", "REASON"}, progressRows(shown, now))
+			s.Table(2, []string{"SERVICE", "PHASE", "READY", "FOR", "REASON"}, progressRows(shown, now))
 		}
 		if len(hidden) > 0 {
-			s.line(2, "", painted("… "+moreOf(hidden), dim))
+			s.Line(2, "", screen.Painted("… "+moreOf(hidden), screen.Dim))
 		}
 	}
 	return s.String()
 }
 
-func progressRows(places []place, now time.Time) [][]word {
-	rows := make([][]word, len(places))
+func progressRows(places []place, now time.Time) [][]screen.Word {
+	rows := make([][]screen.Word, len(places))
 	for i, p := range places {
 		sv := p.service
 		moves := ""
 		if began := movesSince(sv); !began.IsZero() {
 			moves = lasted(now.Sub(began))
 		}
-		rows[i] = []word{w(p.id()), painted(phaseWord(sv), wordHue(sv)), w(readyOf(sv)), w(moves), w(reasonOf(sv, true))}
+		rows[i] = []screen.Word{screen.Text(p.id()), screen.Painted(phaseWord(sv), wordHue(sv)), screen.Text(readyOf(sv)), screen.Text(moves), screen.Text(reasonOf(sv, true))}
 	}
 	return rows
 }
@@ -256,29 +257,29 @@ func progressRows(places []place, now time.Time) [][]word {
 // the end; before it, it is no progress.
 func (p *progress) say(src ring.SourceStatus, rests bool) error {
 	if !rests {
-		s := newScreen(false, 0)
+		s := screen.New(false, 0)
 		sourceProgress(s, src)
-		if err := p.live.say(src.Name, strings.TrimSuffix(s.String(), "\n")); err != nil {
+		if err := p.live.Say(src.Name, strings.TrimSuffix(s.String(), "\n")); err != nil {
 			return err
 		}
 	}
 	for _, a := range src.Apps {
-		s := newScreen(false, 0)
+		s := screen.New(false, 0)
 		appProgress(s, src, a)
 		if line := strings.TrimSuffix(s.String(), "\n"); line != "" {
-			if err := p.live.say(a.Name, line); err != nil {
+			if err := p.live.Say(a.Name, line); err != nil {
 				return err
 			}
 		}
 		for _, sv := range a.Services {
 			id := a.Name + "/" + sv.Name
-			before := p.live.hasSaid(id)
+			before := p.live.HasSaid(id)
 			if atEnd(sv) && !before || !atEnd(sv) && rests {
 				continue
 			}
-			s := newScreen(false, 0)
+			s := screen.New(false, 0)
 			serviceProgress(s, a.Name, sv)
-			if err := p.live.say(id, strings.TrimSuffix(s.String(), "\n")); err != nil {
+			if err := p.live.Say(id, strings.TrimSuffix(s.String(), "\n")); err != nil {
 				return err
 			}
 		}
@@ -288,13 +289,13 @@ func (p *progress) say(src ring.SourceStatus, rests bool) error {
 
 func resting(x ring.Sync) bool { return x != ring.SyncStaging && x != ring.SyncApplying }
 
-func sourceProgress(s *screen, src ring.SourceStatus) {
-	s.line(0, "  ", w(src.Name), painted(syncWord(&src), syncHue(src.Sync)), w(src.Commit.Short()), w(restOf(src)))
+func sourceProgress(s *screen.Screen, src ring.SourceStatus) {
+	s.Line(0, "  ", screen.Text(src.Name), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(restOf(src)))
 }
 
 // appProgress says what an app that is staged waits for, such as a pull, unless
 // the line of the source does.
-func appProgress(s *screen, src ring.SourceStatus, a ring.AppStatus) {
+func appProgress(s *screen.Screen, src ring.SourceStatus, a ring.AppStatus) {
 	if src.Sync != ring.SyncStaging || a.Refusal != nil || a.Reason == "" || src.Next != nil && src.Next.Reason == "app "+a.Name+": "+a.Reason {
 		return
 	}
@@ -303,13 +304,13 @@ func appProgress(s *screen, src ring.SourceStatus, a ring.AppStatus) {
 			return
 		}
 	}
-	s.line(2, "  ", w(a.Name), w(a.Reason))
+	s.Line(2, "  ", screen.Text(a.Name), screen.Text(a.Reason))
 }
 
 // serviceProgress counts what is updated while that is not all; the reason says
 // what is ready.
-func serviceProgress(s *screen, app string, sv ring.ServiceStatus) {
-	s.line(2, "  ", w(app+"/"+sv.Name), painted(phaseWord(&sv), wordHue(&sv)), w(updatedOf(&sv)), w(sv.Reason))
+func serviceProgress(s *screen.Screen, app string, sv ring.ServiceStatus) {
+	s.Line(2, "  ", screen.Text(app+"/"+sv.Name), screen.Painted(phaseWord(&sv), wordHue(&sv)), screen.Text(updatedOf(&sv)), screen.Text(sv.Reason))
 }
 
 // restOf is what a line about a source says that no line below it does.

@@ -11,6 +11,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 func trustCmd(g *globals) *cobra.Command {
@@ -77,7 +78,7 @@ func trustShowCmd(g *globals) *cobra.Command {
 			s := g.screen()
 			for i, t := range all {
 				if i > 0 {
-					s.gap()
+					s.Gap()
 				}
 				showTrust(s, t, g.now())
 			}
@@ -118,8 +119,8 @@ func (g *globals) showReverified(found ring.Reverified) error {
 		}
 	} else {
 		s := g.screen()
-		s.line(0, " ", painted(found.Source, bold), w(fmt.Sprintf("%d commits since %s, up to %s:", found.Commits, found.From.Short(), found.To.Short())),
-			w(outOf(len(found.Refusals), len(found.Untold))))
+		s.Line(0, " ", screen.Painted(found.Source, screen.Bold), screen.Text(fmt.Sprintf("%d commits since %s, up to %s:", found.Commits, found.From.Short(), found.To.Short())),
+			screen.Text(outOf(len(found.Refusals), len(found.Untold))))
 		for _, r := range found.Refusals {
 			showRefusal(s, 2, "", r)
 		}
@@ -151,7 +152,7 @@ func outOf(refused, untold int) string {
 }
 
 // showTrust is one source of "gitring trust show".
-func showTrust(s *screen, t ring.TrustState, now time.Time) {
+func showTrust(s *screen.Screen, t ring.TrustState, now time.Time) {
 	upTo := "trusted up to nothing yet"
 	if t.Trusted != "" {
 		upTo = "trusted up to " + t.Trusted.Short()
@@ -160,38 +161,38 @@ func showTrust(s *screen, t ring.TrustState, now time.Time) {
 	if t.Version > 0 {
 		version = fmt.Sprintf("trust_version %d", t.Version)
 	}
-	s.line(0, "  ", painted(t.Source, bold), w(t.Branch), w("mode "+t.Mode), w(upTo), w(version))
+	s.Line(0, "  ", screen.Painted(t.Source, screen.Bold), screen.Text(t.Branch), screen.Text("mode "+t.Mode), screen.Text(upTo), screen.Text(version))
 	if t.Trusted != "" {
-		s.line(2, ", ", w(t.How), w(age(t.Since, now)), said("signed by ", t.Signer), said("tip ", string(t.Tip.Short())))
+		s.Line(2, ", ", screen.Text(t.How), screen.Text(screen.Age(t.Since, now)), said("signed by ", t.Signer), said("tip ", string(t.Tip.Short())))
 	}
 	if b := t.Began; b != nil {
-		s.line(2, " ", w("began with "+b.SHA.Short()+", "+age(b.At, now)+":"), w(b.How))
+		s.Line(2, " ", screen.Text("began with "+b.SHA.Short()+", "+screen.Age(b.At, now)+":"), screen.Text(b.How))
 	}
 	for _, about := range []struct {
 		what string
 		sha  ring.SHA
 	}{{"introduction", t.Introduction}, {"min_commit", t.MinCommit}} {
 		if about.sha != "" {
-			s.line(2, " ", w(about.what), w(about.sha.Short()))
+			s.Line(2, " ", screen.Text(about.what), screen.Text(about.sha.Short()))
 		}
 	}
 	if t.Warning != "" {
-		s.line(2, " ", painted("warning:", yellow), w(t.Warning))
+		s.Line(2, " ", screen.Painted("warning:", screen.Yellow), screen.Text(t.Warning))
 	}
 	if t.Reason != "" {
-		s.line(2, " ", w(t.Reason))
+		s.Line(2, " ", screen.Text(t.Reason))
 	}
 	showRefusal(s, 2, "", t.Refusal)
 	showSigners(s, t, now)
 	showTrustFiles(s, t)
 }
 
-func showSigners(s *screen, t ring.TrustState, now time.Time) {
+func showSigners(s *screen.Screen, t ring.TrustState, now time.Time) {
 	if t.Mode == "disabled" {
 		return
 	}
 	if len(t.Signers) == 0 {
-		s.line(2, " ", painted("no signers:", yellow), w("every commit is refused"))
+		s.Line(2, " ", screen.Painted("no signers:", screen.Yellow), screen.Text("every commit is refused"))
 		return
 	}
 	heads := []string{"SIGNER", "VALID", "KIND", "KEY", "MAY"}
@@ -199,43 +200,43 @@ func showSigners(s *screen, t ring.TrustState, now time.Time) {
 	if two {
 		heads = append(heads, "FROM")
 	}
-	var rows [][]word
+	var rows [][]screen.Word
 	for _, one := range t.Signers {
-		row := []word{w(one.Principal), validity(one, now), w(one.Kind), w(one.Fingerprint), w(granted(one.Grants))}
+		row := []screen.Word{screen.Text(one.Principal), validity(one, now), screen.Text(one.Kind), screen.Text(one.Fingerprint), screen.Text(granted(one.Grants))}
 		if two {
 			row = append(row, from(one))
 		}
 		rows = append(rows, row)
 	}
-	s.table(2, heads, rows)
+	s.Table(2, heads, rows)
 }
 
 // from is which side names a key, where there are two: this host, or a commit that
 // was signed.
-func from(one ring.TrustedSigner) word {
+func from(one ring.TrustedSigner) screen.Word {
 	if one.InRepo {
-		return painted(one.Place, yellow)
+		return screen.Painted(one.Place, screen.Yellow)
 	}
-	return w("this host")
+	return screen.Text("this host")
 }
 
 // validity is when a key counts, as far as a person wants to know now.
-func validity(one ring.TrustedSigner, now time.Time) word {
+func validity(one ring.TrustedSigner, now time.Time) screen.Word {
 	switch {
 	case one.Revoked != "":
-		return painted("revoked", red)
+		return screen.Painted("revoked", screen.Red)
 	case one.Refused == ring.Revoker:
-		return painted("refused: others may revoke it", red)
+		return screen.Painted("refused: others may revoke it", screen.Red)
 	case one.Refused != "":
-		return painted("refused: "+string(one.Refused), red)
+		return screen.Painted("refused: "+string(one.Refused), screen.Red)
 	case !one.Until.IsZero() && now.After(one.Until):
-		return painted("expired "+stamp(one.Until), red)
+		return screen.Painted("expired "+screen.Stamp(one.Until), screen.Red)
 	case !one.From.IsZero() && now.Before(one.From):
-		return painted("from "+stamp(one.From), yellow)
+		return screen.Painted("from "+screen.Stamp(one.From), screen.Yellow)
 	case !one.Until.IsZero():
-		return w("until " + stamp(one.Until))
+		return screen.Text("until " + screen.Stamp(one.Until))
 	}
-	return w("always")
+	return screen.Text("always")
 }
 
 // granted is what a signer may do, on one line.
@@ -253,7 +254,7 @@ func granted(grants []ring.Grant) string {
 	return strings.Join(says, "; ")
 }
 
-func showTrustFiles(s *screen, t ring.TrustState) {
+func showTrustFiles(s *screen.Screen, t ring.TrustState) {
 	for _, f := range t.Files {
 		of := ""
 		if f.Owner >= 0 {
@@ -263,9 +264,9 @@ func showTrustFiles(s *screen, t ring.TrustState) {
 		if f.Key == "revoked_keys" {
 			count = fmt.Sprintf("%d listed", t.Revoked)
 		}
-		s.line(2, ", ", w(f.Key+" "+f.Path), w(of), w(count))
+		s.Line(2, ", ", screen.Text(f.Key+" "+f.Path), screen.Text(of), screen.Text(count))
 		if f.Wrong != "" {
-			s.line(4, " ", painted("wrong:", red), w(f.Wrong))
+			s.Line(4, " ", screen.Painted("wrong:", screen.Red), screen.Text(f.Wrong))
 		}
 	}
 }

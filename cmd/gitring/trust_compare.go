@@ -19,6 +19,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 // Bounds of what a host may say, and of how many commits are compared.
@@ -399,7 +400,7 @@ func (g *globals) showCompared(out comparedTrust, sources []string) error {
 		}
 	} else {
 		s := g.screen()
-		var rows [][]word
+		var rows [][]screen.Word
 		for _, a := range out.Anchors {
 			where := "newest"
 			switch {
@@ -408,31 +409,31 @@ func (g *globals) showCompared(out comparedTrust, sources []string) error {
 			case a.Behind > 0:
 				where = fmt.Sprintf("%d behind", a.Behind)
 			}
-			rows = append(rows, []word{w(a.Host), w(a.Source), w(a.Branch), w(a.Commit.Short()), w(where)})
+			rows = append(rows, []screen.Word{screen.Text(a.Host), screen.Text(a.Source), screen.Text(a.Branch), screen.Text(a.Commit.Short()), screen.Text(where)})
 		}
-		s.table(0, []string{"HOST", "SOURCE", "BRANCH", "TRUSTED", ""}, rows)
+		s.Table(0, []string{"HOST", "SOURCE", "BRANCH", "TRUSTED", ""}, rows)
 		for _, split := range out.Splits {
-			s.gap()
+			s.Gap()
 			from := "which have no commit in common"
 			if split.Base != "" {
 				from = "which parted after " + split.Base.Short()
 			}
-			s.line(0, " ", painted("apart:", red), w("two histories of "+split.Source+" are trusted,"), w(from))
+			s.Line(0, " ", screen.Painted("apart:", screen.Red), screen.Text("two histories of "+split.Source+" are trusted,"), screen.Text(from))
 			for _, side := range split.Sides {
 				of := fmt.Sprintf("%s to %s (commits: %d)", side.First.Short(), side.Commit.Short(), side.Commits)
-				s.line(2, " ", w(strings.Join(side.Hosts, ", ")+":"), w(of))
+				s.Line(2, " ", screen.Text(strings.Join(side.Hosts, ", ")+":"), screen.Text(of))
 			}
 		}
 		if len(out.Splits) == 0 {
-			s.gap()
+			s.Gap()
 			says := "one history: each trusted commit is an ancestor of the next"
 			if len(sources) > 1 {
 				says = fmt.Sprintf("one history each of %s: each trusted commit is an ancestor of the next", strings.Join(sources, ", "))
 			}
-			s.line(0, " ", w(says))
+			s.Line(0, " ", screen.Text(says))
 		}
 		if others := notCompared(out.Anchors, sources); len(others) > 0 {
-			s.line(0, " ", painted("not compared:", yellow), w(strings.Join(others, ", ")))
+			s.Line(0, " ", screen.Painted("not compared:", screen.Yellow), screen.Text(strings.Join(others, ", ")))
 		}
 		if _, err := fmt.Fprint(g.out, s); err != nil {
 			return err

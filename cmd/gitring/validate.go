@@ -17,6 +17,7 @@ import (
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -250,40 +251,40 @@ func (g *globals) showValidated(v validated) error {
 		if place == "" {
 			place = r.App
 		}
-		s.line(0, ": ", w(place), painted(string(r.Code), red), w(r.Says))
+		s.Line(0, ": ", screen.Text(place), screen.Painted(string(r.Code), screen.Red), screen.Text(r.Says))
 		if r.Hint != "" {
-			s.line(2, " ", painted("hint:", dim), w(r.Hint))
+			s.Line(2, " ", screen.Painted("hint:", screen.Dim), screen.Text(r.Hint))
 		}
 	}
 	for _, says := range v.Warnings {
-		s.line(0, " ", painted("warning:", yellow), w(says))
+		s.Line(0, " ", screen.Painted("warning:", screen.Yellow), screen.Text(says))
 	}
 	for _, note := range v.Notes {
-		s.line(0, " ", painted("note:", dim), w(note))
+		s.Line(0, " ", screen.Painted("note:", screen.Dim), screen.Text(note))
 	}
 	for _, power := range v.Powers {
-		s.line(0, " ", painted("power:", yellow), w(power))
+		s.Line(0, " ", screen.Painted("power:", screen.Yellow), screen.Text(power))
 	}
 	for _, says := range manifest.SayNotRead(v.NotRead) {
-		s.line(0, " ", painted("note:", dim), w(says))
+		s.Line(0, " ", screen.Painted("note:", screen.Dim), screen.Text(says))
 	}
 	if len(v.others) > 0 {
-		s.line(0, " ", painted("note:", dim), w("other sources of the configuration were not looked at: "+strings.Join(v.others, ", ")+
+		s.Line(0, " ", screen.Painted("note:", screen.Dim), screen.Text("other sources of the configuration were not looked at: "+strings.Join(v.others, ", ")+
 			"; what their apps have already is told by gitring plan where the daemon runs"))
 	}
-	s.line(0, " ", v.verdict()...)
+	s.Line(0, " ", v.verdict()...)
 	_, err := fmt.Fprint(g.out, s)
 	return err
 }
 
 // verdict is the last line: how many apps pass, and how many are refused.
-func (v *validated) verdict() []word {
+func (v *validated) verdict() []screen.Word {
 	passing := wording.Counted(len(v.Apps), "app") + wording.When(len(v.Apps) > 0, ": "+strings.Join(v.Apps, ", "))
 	switch {
 	case len(v.Refusals) == 0:
-		return []word{painted("ok:", green), w(passing)}
+		return []screen.Word{screen.Painted("ok:", screen.Green), screen.Text(passing)}
 	case v.Refused == 0 && len(v.Apps) == 0:
-		return []word{painted("refused:", red), w("all of it; " + wording.Counted(len(v.Refusals), "refusal"))}
+		return []screen.Word{screen.Painted("refused:", screen.Red), screen.Text("all of it; " + wording.Counted(len(v.Refusals), "refusal"))}
 	}
-	return []word{painted("refused:", red), w(fmt.Sprintf("%d of %s, %s", v.Refused, wording.Counted(v.Refused+len(v.Apps), "app"), wording.Counted(len(v.Refusals), "refusal")))}
+	return []screen.Word{screen.Painted("refused:", screen.Red), screen.Text(fmt.Sprintf("%d of %s, %s", v.Refused, wording.Counted(v.Refused+len(v.Apps), "app"), wording.Counted(len(v.Refusals), "refusal")))}
 }

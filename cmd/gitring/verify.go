@@ -15,6 +15,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -281,23 +282,23 @@ func (g *globals) showVerified(v verified) error {
 	}
 	s := g.screen()
 	if v.empty != "" {
-		s.line(0, " ", w("nothing to verify:"), w(v.empty))
+		s.Line(0, " ", screen.Text("nothing to verify:"), screen.Text(v.empty))
 	}
 	for _, c := range v.Commits {
 		who := c.Signer
 		if c.Fingerprint != "" {
 			who += " (" + c.Fingerprint + ")"
 		}
-		s.line(0, " ", w(c.Commit.Short()), painted("good", green), w(who), w(wording.When(c.Note != "", "- "+c.Note)))
+		s.Line(0, " ", screen.Text(c.Commit.Short()), screen.Painted("good", screen.Green), screen.Text(who), screen.Text(wording.When(c.Note != "", "- "+c.Note)))
 	}
 	if r := v.Refusal; r != nil {
-		s.line(0, " ", w(r.Commit.Short()), painted("refused", red), painted(string(r.Code)+":", red), w(r.Says))
+		s.Line(0, " ", screen.Text(r.Commit.Short()), screen.Painted("refused", screen.Red), screen.Painted(string(r.Code)+":", screen.Red), screen.Text(r.Says))
 		if r.Hint != "" {
-			s.line(2, " ", painted("hint:", dim), w(r.Hint))
+			s.Line(2, " ", screen.Painted("hint:", screen.Dim), screen.Text(r.Hint))
 		}
 	}
 	if v.Judged != "" {
-		s.line(2, " ", painted("judged:", dim), w(v.Judged))
+		s.Line(2, " ", screen.Painted("judged:", screen.Dim), screen.Text(v.Judged))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err

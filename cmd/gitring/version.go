@@ -11,6 +11,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
 
 // The commit that was built, in full, and its time (RFC 3339), as -ldflags "-X
@@ -79,9 +80,9 @@ func (g *globals) showVersion(v versions) error {
 		return g.encode(v)
 	}
 	s := g.screen()
-	s.line(0, " ", w("gitring "+v.Gitring+fromCommit(v.Commit, v.Date)))
+	s.Line(0, " ", screen.Text("gitring "+v.Gitring+fromCommit(v.Commit, v.Date)))
 	if d := v.Daemon; d != nil {
-		s.line(0, ", ", w("daemon "+d.Gitring), w(d.Engine), said("API ", d.EngineAPI))
+		s.Line(0, ", ", screen.Text("daemon "+d.Gitring), screen.Text(d.Engine), said("API ", d.EngineAPI))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err

@@ -11,6 +11,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -237,13 +238,13 @@ func (g *globals) agreed(yes bool, question, look string) error {
 
 func (g *globals) showUnsettled(v *vouched) error {
 	s := g.screen()
-	s.line(0, " ", w("since"), painted(v.Since.Short(), bold), w("nobody answers for:"))
+	s.Line(0, " ", screen.Text("since"), screen.Painted(v.Since.Short(), screen.Bold), screen.Text("nobody answers for:"))
 	for _, u := range v.Commits {
-		s.line(2, "  ", painted(u.Commit.Short(), yellow), w(u.Author), w(u.Subject), painted(string(u.Code), red))
+		s.Line(2, "  ", screen.Painted(u.Commit.Short(), screen.Yellow), screen.Text(u.Author), screen.Text(u.Subject), screen.Painted(string(u.Code), screen.Red))
 	}
-	s.gap()
-	s.quote(0, v.Diff)
-	s.gap()
+	s.Gap()
+	s.Quote(0, v.Diff)
+	s.Gap()
 	_, err := fmt.Fprint(g.out, s)
 	return err
 }
@@ -252,9 +253,9 @@ func (g *globals) showUnsettled(v *vouched) error {
 func (g *globals) madeCommit(sha ring.SHA, pushed bool, up upstream) error {
 	s := g.screen()
 	if pushed {
-		s.line(0, " ", painted("pushed", green), w(sha.Short()), w("to "+up.remote+" "+strings.TrimPrefix(up.ref, "refs/heads/")))
+		s.Line(0, " ", screen.Painted("pushed", screen.Green), screen.Text(sha.Short()), screen.Text("to "+up.remote+" "+strings.TrimPrefix(up.ref, "refs/heads/")))
 	} else {
-		s.line(0, " ", painted("committed", green), w(sha.Short()))
+		s.Line(0, " ", screen.Painted("committed", screen.Green), screen.Text(sha.Short()))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	if !pushed {

@@ -14,6 +14,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/screen"
 )
 
 func webhookCmd(g *globals) *cobra.Command {
@@ -85,14 +86,14 @@ func (g *globals) webhookURL(source string) error {
 	s := g.screen()
 	for i, e := range all {
 		if i > 0 {
-			s.gap()
+			s.Gap()
 		}
-		s.line(0, "  ", painted(e.Source, bold), w(e.Forge))
-		s.table(2, []string{"ENTER", "AS"}, [][]word{
-			{w("URL"), w(e.URL)},
-			{w("content type"), w(e.ContentType)},
-			{w("events"), w(e.Events)},
-			{w(e.Field), w("a line of " + e.File)},
+		s.Line(0, "  ", screen.Painted(e.Source, screen.Bold), screen.Text(e.Forge))
+		s.Table(2, []string{"ENTER", "AS"}, [][]screen.Word{
+			{screen.Text("URL"), screen.Text(e.URL)},
+			{screen.Text("content type"), screen.Text(e.ContentType)},
+			{screen.Text("events"), screen.Text(e.Events)},
+			{screen.Text(e.Field), screen.Text("a line of " + e.File)},
 		})
 	}
 	_, err = fmt.Fprint(g.out, s)

@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"regexp"
@@ -18,7 +18,7 @@ var paints = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // indented by hang. Spaces inside a part stay as they are. Only a word that is wider than
 // a whole line is broken. width 0 breaks nothing.
 func wrap(line string, width, hang int) []string {
-	if width <= 0 || cells(line) <= width {
+	if width <= 0 || WidthOf(line) <= width {
 		return []string{line}
 	}
 	if hang > min(width/2, width-2) { // a letter may be two wide
@@ -48,16 +48,16 @@ func wrap(line string, width, hang int) []string {
 			}
 			continue
 		}
-		if used > began && used+len(spaces)+cells(piece) > width {
+		if used > began && used+len(spaces)+WidthOf(piece) > width {
 			next()
 			spaces = ""
 		}
-		if used+len(spaces)+cells(piece) > width { // behind what is nothing but a colour
+		if used+len(spaces)+WidthOf(piece) > width { // behind what is nothing but a colour
 			spaces = spaces[:min(len(spaces), max(0, width-used-2))]
 		}
 		now.WriteString(spaces)
 		used, spaces = used+len(spaces), ""
-		for used+cells(piece) > width {
+		for used+WidthOf(piece) > width {
 			head, rest := cut(piece, width-used)
 			now.WriteString(head)
 			color = lastColor(color, head)
@@ -66,13 +66,13 @@ func wrap(line string, width, hang int) []string {
 		}
 		now.WriteString(piece)
 		color = lastColor(color, piece)
-		used += cells(piece)
+		used += WidthOf(piece)
 	}
 	return append(lines, strings.TrimRight(now.String(), " "))
 }
 
-// cells is how wide a text is on a terminal.
-func cells(s string) int { return text.StringWidthWithoutEscSequences(s) }
+// WidthOf is how wide a text is on a terminal.
+func WidthOf(s string) int { return text.StringWidthWithoutEscSequences(s) }
 
 // cut takes as much of a word as has room; at least one letter.
 func cut(word string, room int) (head, rest string) {

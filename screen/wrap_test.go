@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"strings"
@@ -22,8 +22,8 @@ func TestNoLineIsWiderThanTheTerminalAndNothingIsLost(t *testing.T) {
 		width := rapid.IntRange(2, 60).Draw(t, "width")
 		lines := wrap(line, width, rapid.IntRange(0, 6).Draw(t, "hang"))
 		for _, l := range lines {
-			if cells(l) > width {
-				t.Fatalf("%q is %d wide, not %d", l, cells(l), width)
+			if WidthOf(l) > width {
+				t.Fatalf("%q is %d wide, not %d", l, WidthOf(l), width)
 			}
 		}
 		letters := func(s string) string { return strings.ReplaceAll(paints.ReplaceAllString(s, ""), " ", "") }

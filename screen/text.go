@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"unicode"
 )
 
-// clean takes out of a text from outside what could move the cursor, hide or
+// Clean takes out of a text from outside what could move the cursor, hide or
 // reorder what a terminal shows. A line break becomes a space.
-func clean(s string) string {
+func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n', r == '\t', r == '\u2028', r == '\u2029':
@@ -21,23 +21,23 @@ func clean(s string) string {
 	}, s)
 }
 
-// calm keeps the colours of a line and nothing else that steers a terminal.
-func calm(line string) string {
+// CleanLogLine keeps the colours of a line and nothing else that steers a terminal.
+func CleanLogLine(line string) string {
 	var b strings.Builder
 	end := 0
 	for _, at := range paints.FindAllStringIndex(line, -1) {
-		b.WriteString(clean(line[end:at[0]]) + line[at[0]:at[1]])
+		b.WriteString(Clean(line[end:at[0]]) + line[at[0]:at[1]])
 		end = at[1]
 	}
-	b.WriteString(clean(line[end:]))
+	b.WriteString(Clean(line[end:]))
 	if end > 0 {
 		b.WriteString("\x1b[0m")
 	}
 	return b.String()
 }
 
-// age is how long before now t was, with one unit.
-func age(t, now time.Time) string {
+// Age is how long before now t was, with one unit.
+func Age(t, now time.Time) string {
 	d := max(now.Sub(t), 0)
 	switch {
 	case d < 2*time.Minute:
@@ -50,16 +50,16 @@ func age(t, now time.Time) string {
 	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
 }
 
-// stamp is a time as people read it: UTC, to the second; "" for none.
-func stamp(t time.Time) string {
+// Stamp is a time as people read it: UTC, to the second; "" for none.
+func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// times is how often something happened.
-func times(n int) string {
+// Times is how often something happened.
+func Times(n int) string {
 	if n == 1 {
 		return "once"
 	}

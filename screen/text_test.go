@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"testing"
@@ -7,8 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
-
-	"github.com/gitring/gitring/ring"
 )
 
 func TestATextFromOutsideCannotSteerATerminal(t *testing.T) {
@@ -25,10 +23,10 @@ func TestATextFromOutsideCannotSteerATerminal(t *testing.T) {
 		"größe 大きさ ✓":                    "größe 大きさ ✓",
 		"del\x7f and nul\x00 and cr\r\n": "del and nul and cr ",
 	} {
-		require.Equal(t, want, clean(given), "%q", given)
+		require.Equal(t, want, Clean(given), "%q", given)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		for _, r := range clean(rapid.String().Draw(t, "s")) {
+		for _, r := range Clean(rapid.String().Draw(t, "s")) {
 			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 				t.Fatalf("%U came through", r)
 			}
@@ -37,10 +35,10 @@ func TestATextFromOutsideCannotSteerATerminal(t *testing.T) {
 }
 
 func TestALogLineKeepsItsColoursOnly(t *testing.T) {
-	require.Equal(t, "plain", calm("plain"))
-	require.Equal(t, "\x1b[31mred\x1b[0m\x1b[0m", calm("\x1b[31mred\x1b[0m"))
-	require.Equal(t, "[2J[Hgone", calm("\x1b[2J\x1b[Hgone"))
-	require.Equal(t, "]8;;http://x\\link \x1b[1;32mok\x1b[0m", calm("\x1b]8;;http://x\x1b\\link\t\x1b[1;32mok"), "a colour left on ends with its line")
+	require.Equal(t, "plain", CleanLogLine("plain"))
+	require.Equal(t, "\x1b[31mred\x1b[0m\x1b[0m", CleanLogLine("\x1b[31mred\x1b[0m"))
+	require.Equal(t, "[2J[Hgone", CleanLogLine("\x1b[2J\x1b[Hgone"))
+	require.Equal(t, "]8;;http://x\\link \x1b[1;32mok\x1b[0m", CleanLogLine("\x1b]8;;http://x\x1b\\link\t\x1b[1;32mok"), "a colour left on ends with its line")
 }
 
 func TestAnAgeHasOneUnit(t *testing.T) {
@@ -50,19 +48,8 @@ func TestAnAgeHasOneUnit(t *testing.T) {
 		2 * time.Minute: "2m ago", 119 * time.Minute: "119m ago", 2 * time.Hour: "2h ago",
 		47 * time.Hour: "47h ago", 48 * time.Hour: "2d ago", 2400 * time.Hour: "100d ago",
 	} {
-		require.Equal(t, want, age(now.Add(-ago), now), ago)
+		require.Equal(t, want, Age(now.Add(-ago), now), ago)
 	}
-	require.Equal(t, "", stamp(time.Time{}))
-	require.Equal(t, "2026-11-21 11:00:00", stamp(now.In(time.FixedZone("", 3600)).Add(-time.Hour)))
-}
-
-func TestTheNearestWordIsOfferedWhenItIsNear(t *testing.T) {
-	verbs := []string{"status", "sync", "approve", "trust"}
-	for given, want := range map[string]string{
-		"stauts": `did you mean "status"?`, "snyc": `did you mean "sync"?`, "aprove": `did you mean "approve"?`,
-		"tru": `did you mean "trust"?`, "zzzzz": "known here: status, sync, approve, trust", "": "known here: status, sync, approve, trust",
-	} {
-		require.Equal(t, want, ring.Meant(given, verbs), given)
-	}
-	require.Empty(t, ring.Meant("x", nil))
+	require.Equal(t, "", Stamp(time.Time{}))
+	require.Equal(t, "2026-11-21 11:00:00", Stamp(now.In(time.FixedZone("", 3600)).Add(-time.Hour)))
 }

@@ -8,32 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 )
-
-// A log is told how far a pull is, but not twice a second.
-func TestProgressIsToldNowAndThen(t *testing.T) {
-	now := time.Unix(1000, 0)
-	var b strings.Builder
-	l := newLive(&b, func() time.Time { return now })
-	for _, x := range []struct {
-		after time.Duration
-		line  string
-	}{
-		{0, "prod  Staging  next b2c3d4e: app web: pulling web:1"},
-		{time.Second, "prod  Staging  next b2c3d4e: app web: pulling web:1 (1MB of 9MB, 0 of 3 layers)"},
-		{time.Second, "prod  Staging  next b2c3d4e: app web: pulling web:1 (2MB of 9MB, 0 of 3 layers)"},
-		{4 * time.Second, "prod  Staging  next b2c3d4e: app web: pulling web:1 (5MB of 9MB, 1 of 3 layers)"},
-		{time.Second, "prod  Staging  next b2c3d4e: app web: pulling web:1 (6MB of 9MB, 1 of 3 layers)"},
-		{time.Second, "prod  Staging  next b2c3d4e: app web: resolving db:1"},
-	} {
-		now = now.Add(x.after)
-		require.NoError(t, l.say("prod", x.line))
-	}
-	require.Equal(t, `prod  Staging  next b2c3d4e: app web: pulling web:1
-prod  Staging  next b2c3d4e: app web: pulling web:1 (5MB of 9MB, 1 of 3 layers)
-prod  Staging  next b2c3d4e: app web: resolving db:1
-`, b.String())
-}
 
 // Of two apps that pull, the source's line tells of one, and the other has its own.
 func TestEachAppThatIsStagedIsTold(t *testing.T) {
@@ -50,7 +26,7 @@ func TestEachAppThatIsStagedIsTold(t *testing.T) {
 	}
 	var b strings.Builder
 	g := &globals{now: time.Now}
-	p := &progress{live: newLive(&b, g.now), g: g}
+	p := &progress{live: screen.NewLive(&b, g.now), g: g}
 	require.NoError(t, p.show(&ring.Status{Sources: []ring.SourceStatus{src}}))
 	require.Equal(t, `prod  Staging  next b2c3d4e: app db: pulling db:1 (1MB of 9MB, 0 of 3 layers)
   web  pulling web:1 (2MB of 8MB, 1 of 2 layers)

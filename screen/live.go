@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"fmt"
@@ -11,17 +11,17 @@ import (
 	"golang.org/x/term"
 )
 
-// live is a part of a terminal that is drawn again and again. Elsewhere only
+// Live is a part of a terminal that is drawn again and again. Elsewhere only
 // its lines that changed are written.
-type live struct {
-	w        io.Writer
-	terminal bool
-	size     func() (width, height int)
-	drawn    int // lines drawn last, on a terminal of this width
-	width    int
-	said     map[string]string
-	at       map[string]time.Time // of what was said
-	now      func() time.Time
+type Live struct {
+	w          io.Writer
+	OnTerminal bool // only then Redraw and Height may be called
+	size       func() (width, height int)
+	drawn      int // lines drawn last, on a terminal of this width
+	width      int
+	said       map[string]string
+	at         map[string]time.Time // of what was said
+	now        func() time.Time
 }
 
 // sayEvery is the least time between two lines of which only the progress of a
@@ -31,13 +31,14 @@ const sayEvery = 5 * time.Second
 // howFar is the progress of a pull within a sentence.
 var howFar = regexp.MustCompile(` \([^()]* layers\)`)
 
-func newLive(to io.Writer, now func() time.Time) *live {
-	l := &live{w: to, said: map[string]string{}, at: map[string]time.Time{}, now: now}
+// NewLive draws on a stream, by a clock.
+func NewLive(to io.Writer, now func() time.Time) *Live {
+	l := &Live{w: to, said: map[string]string{}, at: map[string]time.Time{}, now: now}
 	f, ok := to.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return l
 	}
-	l.terminal = true
+	l.OnTerminal = true
 	l.size = func() (int, int) {
 		width, height, err := term.GetSize(int(f.Fd()))
 		if err != nil || width <= 0 || height <= 0 {
@@ -48,18 +49,18 @@ func newLive(to io.Writer, now func() time.Time) *live {
 	return l
 }
 
-// screen is an empty one as wide as what is drawn on.
-func (l *live) screen(color bool) *screen { return newScreen(color, terminalWidth(l.w)) }
+// Screen is an empty one as wide as what is drawn on.
+func (l *Live) Screen(color bool) *Screen { return New(color, TerminalWidth(l.w)) }
 
-// height is that of the terminal, in lines.
-func (l *live) height() int {
+// Height is that of the terminal, in lines.
+func (l *Live) Height() int {
 	_, height := l.size()
 	return height
 }
 
-// redraw puts a text where the last one was. Its lines are wrapped here, not by the
+// Redraw puts a text where the last one was. Its lines are wrapped here, not by the
 // terminal, and what is higher than it is cut: else it could not be drawn over.
-func (l *live) redraw(screen string) error {
+func (l *Live) Redraw(screen string) error {
 	width, height := l.size()
 	var lines []string
 	for line := range strings.Lines(screen) {
@@ -85,8 +86,8 @@ func (l *live) redraw(screen string) error {
 	return err
 }
 
-// fitting draws with as many of n rows as have room in a terminal of that height.
-func fitting(n, height int, draw func(most int) string) string {
+// FittingRows draws with as many of n rows as have room in a terminal of that height.
+func FittingRows(n, height int, draw func(most int) string) string {
 	for most := min(n, height); ; most-- {
 		screen := draw(most)
 		if most == 0 || strings.Count(screen, "\n") < height {
@@ -95,15 +96,15 @@ func fitting(n, height int, draw func(most int) string) string {
 	}
 }
 
-// hasSaid reports whether a line was said of a thing.
-func (l *live) hasSaid(of string) bool {
+// HasSaid reports whether a line was said of a thing.
+func (l *Live) HasSaid(of string) bool {
 	_, said := l.said[of]
 	return said
 }
 
-// say writes a line when it is not what was said last of the same thing; mere
+// Say writes a line when it is not what was said last of the same thing; mere
 // progress now and then.
-func (l *live) say(of, line string) error {
+func (l *Live) Say(of, line string) error {
 	before, told := l.said[of]
 	now := l.now()
 	still := func(s string) string { return howFar.ReplaceAllString(s, "") }
