@@ -27,6 +27,7 @@ var plainPages = []string{
 	"docs/reference/changes.md",
 	"docs/reference/checks-and-restarts.md",
 	"docs/reference/signers.md",
+	"docs/reference/configuration.md",
 }
 
 func TestPagesForPeopleAreReadable(t *testing.T) {
