@@ -81,3 +81,52 @@ func TestAppsThatClashClaimWhatTheyClashOver(t *testing.T) {
 		require.Equal(t, "pg", app.Volumes[0].EngineName(name))
 	}
 }
+
+// A repository that holds alternatives runs one of them, as Compose does: a
+// container_name is one app's, and only the others are refused.
+func TestOneAppHasAContainerName(t *testing.T) {
+	named := func(names ...string) string {
+		out := "services:\n"
+		for i, n := range names {
+			out += "  " + string(rune('r'+i)) + ": {image: a, container_name: " + n + "}\n"
+		}
+		return out
+	}
+	const broken = "services:\n  r: {image: a, container_name: db, typo: 1}\n"
+	for _, tt := range []struct {
+		name    string
+		files   map[string]string
+		held    map[string]string
+		refused []string // why, by app, in order
+	}{
+		{"the first folder has it", map[string]string{"a/compose.yaml": named("db"), "b/compose.yaml": named("db"), "c/compose.yaml": named("db")}, nil, []string{
+			"service r of app a and service r of app b would both be called container_name db on the engine, and app a comes first",
+			"service r of app a and service r of app c would both be called container_name db on the engine, and app a comes first",
+		}},
+		{"the first of the list has it", map[string]string{
+			"a/compose.yaml": named("db"), "b/compose.yaml": named("db"), "gitring.yaml": "version: 1\napps: [{path: b}, {path: a}]\n",
+		}, nil, []string{"service r of app b and service r of app a would both be called container_name db on the engine, and app b comes first"}},
+		{"who is refused takes none", map[string]string{"a/compose.yaml": named("db"), "b/compose.yaml": named("db", "web"), "c/compose.yaml": named("web")}, nil, []string{
+			"service r of app a and service r of app b would both be called container_name db on the engine, and app a comes first",
+		}},
+		{"the app in force keeps it", map[string]string{"a/compose.yaml": named("db"), "b/compose.yaml": named("db")}, map[string]string{"container_name db": "b"}, []string{
+			"service r of app b and service r of app a would both be called container_name db on the engine, and app b has it",
+		}},
+		{"the app in force keeps it while its next version is refused", map[string]string{"a/compose.yaml": named("db"), "b/compose.yaml": broken}, map[string]string{"container_name db": "b"}, []string{
+			"service r of app b and service r of app a would both be called container_name db on the engine, and app b has it",
+			"unknown key services.r.typo",
+		}},
+		{"one that was never in force and is refused has none", map[string]string{"a/compose.yaml": broken, "b/compose.yaml": named("db")}, nil, []string{"unknown key services.r.typo"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := settings()
+			s.Held = tt.held
+			plan, _ := Read(repo(tt.files), s)
+			var says []string
+			for _, name := range sortedKeys(plan.Refused) {
+				says = append(says, plan.Refused[name].Says)
+			}
+			require.Equal(t, tt.refused, says)
+		})
+	}
+}

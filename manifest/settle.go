@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -40,6 +41,8 @@ func claims(outcomes []outcome, names map[string]string) {
 // volume of one name:. One that is external in all but one of them is shared, as its
 // authors say. held are the apps in force by the names that they have: such an app
 // keeps its name, or whoever may write one folder could stop all others by their names.
+// A container_name is no part of what an app is, and holds no data: oneContainerName
+// gives it to one app.
 func collisions(outcomes []outcome, held map[string]string) {
 	type owner struct {
 		i int
@@ -52,14 +55,16 @@ func collisions(outcomes []outcome, held map[string]string) {
 			continue
 		}
 		for _, n := range namesOf(&outcomes[i].app) {
+			if n.chosen() {
+				continue
+			}
 			first, twice := names[n.name]
 			if !twice {
 				names[n.name] = owner{i, n}
 				continue
 			}
 			keeps := held[n.name]
-			says := fmt.Sprintf("%s of app %s and %s of app %s would both be called %s on the engine",
-				first.what, outcomes[first.i].name, n.what, outcomes[i].name, n.name)
+			says := first.bothCalled(outcomes[first.i].name, n, outcomes[i].name)
 			for at, n := range map[int]engineName{first.i: first.engineName, i: n} {
 				if keeps == "" || outcomes[at].name != keeps {
 					found[at].put(n.clash(outcomes[at], says))
@@ -75,12 +80,65 @@ func collisions(outcomes []outcome, held map[string]string) {
 	}
 }
 
+// oneContainerName refuses each app with a container_name that another one has: the
+// app in force keeps it, else the first in the order of gitring.yaml or of the folders.
+// Repositories hold alternatives, such as one stack with and one without a proxy, and
+// Compose runs the one that is started first.
+func oneContainerName(outcomes []outcome, held map[string]string) {
+	type owner struct {
+		i int
+		engineName
+	}
+	owners := map[string]owner{}
+	for i := range outcomes {
+		for _, n := range namesOf(&outcomes[i].app) {
+			if n.chosen() && held[n.name] != "" && held[n.name] == outcomes[i].name {
+				owners[n.name] = owner{i, n}
+			}
+		}
+	}
+	for i := range outcomes {
+		o := &outcomes[i]
+		if !o.faults.none() {
+			continue
+		}
+		var found faults
+		mine := namesOf(&o.app)
+		for _, n := range mine {
+			if first, has := owners[n.name]; has && first.i != i {
+				name, why := outcomes[first.i].name, "comes first"
+				if held[n.name] == name {
+					why = "has it"
+				}
+				found.put(n.clash(*o, first.bothCalled(name, n, o.name)+", and app "+name+" "+why))
+			}
+		}
+		o.faults.list = append(o.faults.list, found.list...)
+		for _, n := range mine {
+			if _, has := owners[n.name]; n.chosen() && !has && o.faults.none() {
+				owners[n.name] = owner{i, n}
+			}
+		}
+	}
+}
+
+// chosen reports whether it is a container_name.
+func (n engineName) chosen() bool { return strings.HasPrefix(n.name, chosenName) }
+
+// bothCalled says that two apps take one name.
+func (n engineName) bothCalled(app string, second engineName, other string) string {
+	return fmt.Sprintf("%s of app %s and %s of app %s would both be called %s on the engine", n.what, app, second.what, other, n.name)
+}
+
 func (n engineName) clash(o outcome, says string) *fault {
 	if n.hint == "" {
 		return &fault{code: ring.AppTaken, place: o.at, says: says, hint: "rename one of the apps"}
 	}
 	return &fault{code: ring.Conflict, place: place{file: n.at.File, line: n.at.Line}, says: says, hint: n.hint}
 }
+
+// chosenName begins the name of a container that its author chose.
+const chosenName = "container_name "
 
 // engineName is a name that an app takes on the engine. One that its author chose
 // has its place and what to do about it.
@@ -105,7 +163,7 @@ func namesOf(a *ring.App) []engineName {
 	for _, s := range a.Services {
 		out = append(out, engineName{name: "container " + a.Name + "-" + s.Name, what: "service " + s.Name})
 		if n := s.Spec.ContainerName; n != "" {
-			out = append(out, engineName{"container_name " + n, "service " + s.Name, s.Place("container_name"), "choose another container_name"})
+			out = append(out, engineName{chosenName + n, "service " + s.Name, s.Place("container_name"), "choose another container_name, or leave one of the apps out"})
 		}
 	}
 	const hint = "choose another name, or say external: true in all apps but the one that makes it"

@@ -101,7 +101,7 @@ func TestTwoAppsThatMakeOneName(t *testing.T) {
 		},
 		{
 			"both are called alike", "services:\n  s:\n    image: a\n    container_name: db\n", "services:\n  s: {image: a, container_name: db}\n",
-			[]string{"a/compose.yaml:4 Conflict", "b/compose.yaml:2 Conflict"},
+			[]string{"b/compose.yaml:2 Conflict"},
 		},
 		{name: "one makes it, the other joins it", a: "services: {s: {image: a, networks: [n]}}\nnetworks: {n: {name: proxy}}\n", b: "services: {s: {image: a, networks: [n]}}\nnetworks: {n: {name: proxy, external: true}}\n"},
 		{name: "both say that it is there", a: "services: {s: {image: a, volumes: ['vol:/x']}}\nvolumes: {vol: {external: true}}\n", b: "services: {s: {image: a, volumes: ['vol:/x']}}\nvolumes: {vol: {external: true}}\n"},
