@@ -28,6 +28,7 @@ var plainPages = []string{
 	"docs/reference/checks-and-restarts.md",
 	"docs/reference/signers.md",
 	"docs/reference/configuration.md",
+	"docs/reference/compose.md",
 }
 
 func TestPagesForPeopleAreReadable(t *testing.T) {
