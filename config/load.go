@@ -17,6 +17,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -353,3 +354,28 @@ func parseDuration(s string) (time.Duration, error) {
 
 // maxDays is a hundred years, far below what a time.Duration holds.
 const maxDays = 36_500
+
+// ReadSource reads a configuration, and gives it with one of its sources; with "" the only one.
+func ReadSource(file, name string) (*Config, *SourceConfig, error) {
+	c, err := Read(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	if name == "" && len(c.Sources) == 1 {
+		return c, &c.Sources[0], nil
+	}
+	var names []string
+	for _, s := range c.Sources {
+		names = append(names, s.Name)
+	}
+	if name == "" {
+		return nil, nil, &exit.Failure{
+			Code: exit.Usage, Says: file + " has more than one source",
+			Hint: "--source with one of " + strings.Join(names, ", "),
+		}
+	}
+	if s := c.Source(name); s != nil {
+		return c, s, nil
+	}
+	return nil, nil, &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("no source %q in %s", name, file), Hint: ring.Meant(name, names)}
+}

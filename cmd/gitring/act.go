@@ -29,7 +29,7 @@ func (g *globals) why(cmd *cobra.Command, b by) (string, error) {
 		return b.reason, nil
 	case b.needless:
 		return unreasoned, nil
-	case g.person() && !g.machine():
+	case g.asks() && !g.machine():
 		said, err := g.ask("Why, for the journal and for all who look?", "")
 		if err != nil || said != "" {
 			return said, err

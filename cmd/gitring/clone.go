@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/term"
 
@@ -23,16 +24,26 @@ import (
 // git with that person's configuration, so that agents, smart cards and security
 // keys work as they do everywhere else; nothing is judged by it.
 type clone struct {
-	g   *globals
+	person
 	dir string // its top folder
 }
 
+// person is who works in a clone, as far as it has to do with them.
+type person struct {
+	errs   io.Writer // where git asks for a touch, and where a hook's words go
+	now    func() time.Time
+	notice func(format string, args ...any) // tells what is no result
+}
+
+// cloneAt is the clone of that top folder, not looked for.
+func cloneAt(dir string, by person) *clone { return &clone{person: by, dir: dir} }
+
 // openClone finds the clone that a folder is in.
-func (g *globals) openClone(ctx context.Context, dir string) (*clone, error) {
+func openClone(ctx context.Context, dir string, by person) (*clone, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil, &exit.Failure{Code: exit.Error, Says: "cannot find git, which writes the commits of a clone", Hint: "install Git 2.34 or later"}
 	}
-	c := &clone{g: g, dir: dir}
+	c := cloneAt(dir, by)
 	top, err := c.git(ctx, "rev-parse", "--show-toplevel")
 	var said *gitError
 	switch {
@@ -72,7 +83,7 @@ func (c *clone) gitWith(ctx context.Context, in io.Reader, env []string, args ..
 	cmd.Stdin = in
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	f, terminal := c.g.err.(*os.File)
+	f, terminal := c.errs.(*os.File)
 	// Who only asks Git something says itself what the answer means.
 	speaks := slices.Contains([]string{"commit-tree", "push", "fetch"}, verbOf(args))
 	if terminal = terminal && speaks && term.IsTerminal(int(f.Fd())); terminal {
@@ -214,7 +225,7 @@ func (c *clone) push(ctx context.Context, sha ring.SHA, up upstream) error {
 	// A hook, here or there, tells why in as many lines as it likes.
 	for line := range strings.Lines(said.out + said.errs) {
 		if line = strings.TrimRight(line, "\n"); line != "" {
-			fmt.Fprintln(c.g.err, screen.Clean(line))
+			fmt.Fprintln(c.errs, screen.Clean(line))
 		}
 	}
 	hint := "nothing was left behind; git pull --ff-only, and try again"

@@ -44,7 +44,7 @@ func (c *clone) passes(ctx context.Context, trust *gitsync.Trust, anchor, sha ri
 	if err != nil {
 		return nil, err
 	}
-	_, refusal, err := trust.RangeWith(gitsync.Until(ctx, repo), c.aids(ctx), anchor, sha, c.g.now(), nil)
+	_, refusal, err := trust.RangeWith(gitsync.Until(ctx, repo), c.aids(ctx), anchor, sha, c.now(), nil)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("cannot verify the new commit: %w", err)
@@ -56,8 +56,8 @@ func (c *clone) passes(ctx context.Context, trust *gitsync.Trust, anchor, sha ri
 	return nil, refusal
 }
 
-// person reports whether somebody can be asked.
-func (g *globals) person() bool {
+// asks reports whether somebody can be asked.
+func (g *globals) asks() bool {
 	in, ok := g.in.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd()))
 }

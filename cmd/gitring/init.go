@@ -115,11 +115,11 @@ type initialised struct {
 }
 
 func (g *globals) init(ctx context.Context, f initFlags) error {
-	c, err := g.openClone(ctx, f.repo)
+	c, err := openClone(ctx, f.repo, g.person())
 	if err != nil {
 		return err
 	}
-	in := &initial{clone: c, f: f}
+	in := &initial{g: g, clone: c, f: f}
 	if err := in.answer(ctx); err != nil {
 		return err
 	}
@@ -146,6 +146,7 @@ func (g *globals) init(ctx context.Context, f initFlags) error {
 
 // initial is one set-up.
 type initial struct {
+	g *globals
 	*clone
 	f      initFlags
 	out    initialised

@@ -161,7 +161,7 @@ func (in *initial) settle(all []question) error {
 		case answer != "":
 		case in.f.yes:
 			answer = q.proposal
-		case in.g.person() && !in.g.machine():
+		case in.g.asks() && !in.g.machine():
 			var err error
 			if answer, err = in.g.ask(q.asks+"?", q.proposal); err != nil {
 				return err

@@ -51,7 +51,7 @@ func (in *initial) signByDefault(ctx context.Context) error {
 		return nil
 	}
 	if !in.f.setGit {
-		if in.f.yes || !in.g.person() || in.g.machine() {
+		if in.f.yes || !in.g.asks() || in.g.machine() {
 			return nil
 		}
 		ok, err := in.g.confirm("sign in this clone by default?")

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/screen"
 )
@@ -19,11 +20,11 @@ const hookMark = "# gitring pre-push hook"
 
 // initHook writes the hook that keeps from being pushed what hosts would refuse.
 func (g *globals) initHook(ctx context.Context, f initFlags) error {
-	c, err := g.openClone(ctx, f.repo)
+	c, err := openClone(ctx, f.repo, g.person())
 	if err != nil {
 		return err
 	}
-	script, err := c.hookScript(ctx, f)
+	script, err := g.hookScript(ctx, c, f)
 	if err != nil {
 		return err
 	}
@@ -37,11 +38,11 @@ func (g *globals) initHook(ctx context.Context, f initFlags) error {
 		g.notice("nothing was changed: %s is in place", file)
 		return nil
 	case err == nil && !strings.Contains(string(is), hookMark):
-		return c.addByHand(file, "is there already, and is not of gitring", script)
+		return g.addByHand(file, "is there already, and is not of gitring", script)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("cannot read the hook that is there: %w", err)
 	case shared:
-		return c.addByHand(file, "would be the hook of every clone, because core.hooksPath is not of this one", script)
+		return g.addByHand(file, "would be the hook of every clone, because core.hooksPath is not of this one", script)
 	}
 	if err := writeWhole(file, script); err != nil {
 		return err
@@ -56,9 +57,9 @@ func (g *globals) initHook(ctx context.Context, f initFlags) error {
 }
 
 // addByHand leaves a hook alone and says which lines do the same.
-func (c *clone) addByHand(file, why, script string) error {
+func (g *globals) addByHand(file, why, script string) error {
 	_, lines, _ := strings.Cut(script, hookMark+"\n")
-	fmt.Fprint(c.g.out, lines)
+	fmt.Fprint(g.out, lines)
 	return &exit.Failure{Code: exit.Conflict, Says: file + " " + why, Hint: "add the lines above to it; git's lines on its stdin are theirs"}
 }
 
@@ -77,8 +78,8 @@ func (c *clone) hookFile(ctx context.Context) (file string, shared bool, err err
 }
 
 // hookScript runs verify, then validate, by whom the person named.
-func (c *clone) hookScript(ctx context.Context, f initFlags) (string, error) {
-	trust, content, err := c.hookFlags(ctx, f)
+func (g *globals) hookScript(ctx context.Context, c *clone, f initFlags) (string, error) {
+	trust, content, err := g.hookFlags(ctx, c, f)
 	if err != nil {
 		return "", err
 	}
@@ -119,9 +120,9 @@ func ownBinary() (string, error) {
 	return file, nil
 }
 
-func (c *clone) hookFlags(ctx context.Context, f initFlags) (trust, content string, err error) {
+func (g *globals) hookFlags(ctx context.Context, c *clone, f initFlags) (trust, content string, err error) {
 	if f.allowedSigners != "" || f.openPGPKeys != "" {
-		if c.g.config != "" {
+		if g.config != "" {
 			return "", "", &exit.Failure{Code: exit.Usage, Says: "--config and keys given by hand exclude each other", Hint: "keep one of the two"}
 		}
 		for _, k := range []struct{ flag, file string }{{" --allowed-signers ", f.allowedSigners}, {" --openpgp-keys ", f.openPGPKeys}} {
@@ -139,7 +140,7 @@ func (c *clone) hookFlags(ctx context.Context, f initFlags) (trust, content stri
 		}
 		return trust + content, content, nil
 	}
-	file := c.g.config
+	file := g.config
 	if file == "" {
 		file = configFromEnv()
 	}
@@ -155,8 +156,8 @@ func (c *clone) hookFlags(ctx context.Context, f initFlags) (trust, content stri
 	if file, err = there(file); err != nil {
 		return "", "", err
 	}
-	c.g.config = file
-	_, s, err := c.g.sourceOf(f.source)
+	g.config = file
+	_, s, err := config.ReadSource(g.config, f.source)
 	if err != nil {
 		return "", "", err
 	}

@@ -55,7 +55,7 @@ func (in *initial) signingKey(ctx context.Context) (signingKey, error) {
 	}
 	if files := sshKeys(); len(files) > 0 {
 		file := files[0]
-		if !in.f.yes && in.g.person() && !in.g.machine() {
+		if !in.f.yes && in.g.asks() && !in.g.machine() {
 			var err error
 			if file, err = in.g.ask("which key signs?", file); err != nil {
 				return signingKey{}, err
@@ -175,7 +175,7 @@ func (in *initial) generated(ctx context.Context) (signingKey, error) {
 		return signingKey{}, fmt.Errorf("cannot make a key: %w", err)
 	}
 	args := []string{"-q", "-t", in.f.generate, "-C", cmp.Or(in.setting(ctx, "user.email"), "gitring"), "-f", file}
-	asked := in.g.person() && !in.f.yes
+	asked := in.g.asks() && !in.f.yes
 	if !asked {
 		args = append(args, "-N", "")
 		in.g.notice("%s has no passphrase: ssh-keygen -p -f %s sets one", file, file)

@@ -34,7 +34,7 @@ func (in *initial) judge() admission.Judge {
 }
 
 // asks reports whether a person may be asked.
-func (in *initial) asks() bool { return !in.f.yes && in.g.person() && !in.g.machine() }
+func (in *initial) asks() bool { return !in.f.yes && in.g.asks() && !in.g.machine() }
 
 // policy asks which folders the apps may use and what is granted to them, and makes the
 // smallest policy of it. It gives the judge of that policy.

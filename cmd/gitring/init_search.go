@@ -182,7 +182,7 @@ func (in *initial) search(r *manifest.Reading, notRead []manifest.NotRead, setti
 	}
 	in.out.Search = body
 	take := in.f.searchFile
-	if !take && !in.f.yes && in.g.person() && !in.g.machine() {
+	if !take && !in.f.yes && in.g.asks() && !in.g.machine() {
 		var err error
 		if take, err = in.g.confirm("write a " + searchName + " here, which " + strings.Join(why, " and ") + "?"); err != nil {
 			return err

@@ -31,7 +31,7 @@ func TestAFirstPlanIsToldByReason(t *testing.T) {
 	for i := range 30 {
 		c.Apps = append(c.Apps, ring.AppChanges{App: fmt.Sprint("ok", i), Notes: []string{reconcile.PinnedNote + "nginx:latest", reconcile.NoRestartNote + "web"}, Services: []ring.ServiceChange{{Service: "w", Class: ring.ChangeCreate}}})
 	}
-	in := &initial{clone: &clone{g: &globals{now: time.Now}}}
+	in := &initial{g: &globals{now: time.Now}}
 	in.out.Plan = c
 	s := screen.New(false, 0)
 	in.showFirstPlan(s)

@@ -93,3 +93,6 @@ func (g *globals) encodeLine(v any) error {
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
 }
+
+// person is who types a verb, for a clone.
+func (g *globals) person() person { return person{errs: g.err, now: g.now, notice: g.notice} }

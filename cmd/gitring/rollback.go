@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -23,8 +24,13 @@ import (
 
 type rollbackFlags struct {
 	trustFlags
+	goBack
+}
+
+// goBack is what a person wants to go back to.
+type goBack struct {
 	to, path, since, message string
-	limit                    int
+	limit                    int // of what is listed
 	push, dryRun             bool
 }
 
@@ -90,63 +96,189 @@ type backTo struct {
 }
 
 func (g *globals) rollback(ctx context.Context, app string, f rollbackFlags) error {
-	c, err := g.openClone(ctx, f.repo)
+	c, err := openClone(ctx, f.repo, g.person())
 	if err != nil {
 		return err
 	}
-	b, err := c.back(ctx, app, f)
-	if err != nil {
+	b := &back{clone: c, ask: f.goBack, daemon: daemonHere{g}, app: app}
+	if err := b.findCommits(ctx); err != nil {
+		return err
+	}
+	// Whom to trust is only asked where a commit is made.
+	if b.rules, err = g.rules(ctx, f.trustFlags); err != nil && (f.to != "" || g.config != "") {
+		return err
+	}
+	if err := b.findFolder(ctx); err != nil {
 		return err
 	}
 	if f.to == "" {
-		return b.list(ctx)
+		return g.listGood(ctx, b)
 	}
-	b.out.To = b.target
-	if _, err := c.git(ctx, "merge-base", "--is-ancestor", string(b.target), string(b.head)); err != nil {
-		return &exit.Failure{
-			Code: exit.Conflict, Says: fmt.Sprintf("%s is no commit of this branch's past", b.target.Short()),
-			Hint: "gitring rollback without --to lists those that are",
+	return g.goBack(ctx, b, f)
+}
+
+// listGood shows the commits to go back to.
+func (g *globals) listGood(ctx context.Context, b *back) error {
+	if err := b.list(ctx); err != nil {
+		return err
+	}
+	good := b.out.Good
+	if g.machine() {
+		return g.encode(b.out)
+	}
+	if len(good) == 0 {
+		return &exit.Failure{Code: exit.NotFound, Says: "no earlier commit changed " + b.what(), Hint: "git log --first-parent shows all commits; --to takes any of them"}
+	}
+	var rows [][]screen.Word
+	for _, x := range good {
+		rows = append(rows, []screen.Word{screen.Painted(x.Commit.Short(), screen.Yellow), screen.Text(strings.Replace(x.At[:16], "T", " ", 1)), screen.Text(cmp.Or(x.Verdict, "-")), answeredBy(x), screen.Text(x.Author), screen.Text(x.Subject)})
+	}
+	s := g.screen()
+	s.Table(0, []string{"COMMIT", "AT", "HERE", "SIGNED", "AUTHOR", "SUBJECT"}, rows)
+	_, err := fmt.Fprint(g.out, s)
+	g.notice("gitring rollback %s--to %s makes the commit", wording.When(b.app != "", b.app+" "), good[0].Commit.Short())
+	return err
+}
+
+// answeredBy is who answers for a commit, or why nobody does.
+func answeredBy(x backTo) screen.Word {
+	if x.Refused != "" {
+		return screen.Painted(string(x.Refused), screen.Red)
+	}
+	return screen.Text(cmp.Or(x.Signer, "-"))
+}
+
+// goBack makes the commit that goes back.
+func (g *globals) goBack(ctx context.Context, b *back, f rollbackFlags) error {
+	tree, err := b.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	if tree == "" {
+		if g.machine() {
+			return g.encode(b.out)
 		}
+		g.notice("nothing to roll back: %s is as it was at %s", cmp.Or(b.app, b.path), b.target.Short())
+		return nil
 	}
-	return b.carryOut(ctx)
+	if err = b.wouldChange(ctx, tree); err == nil {
+		err = g.showWouldChange(&b.out)
+	}
+	if err != nil || f.dryRun {
+		if g.machine() {
+			err = errors.Join(err, g.encode(b.out))
+		}
+		return err
+	}
+	if err := b.carryOut(ctx, tree); err != nil {
+		return err
+	}
+	if g.machine() {
+		return g.encode(b.out)
+	}
+	return g.madeCommit(b.out.Commit, f.push, b.up)
+}
+
+// showWouldChange shows what the commit would change: by the daemon's plan where one
+// answers, and by its files.
+func (g *globals) showWouldChange(o *rolledBack) error {
+	if g.machine() {
+		return nil
+	}
+	s := g.screen()
+	s.Quote(0, o.Diff)
+	s.Gap()
+	if o.Changes != nil {
+		o.Changes.Commit = "" // it is none yet
+		showChanges(s, o.Changes, g.now())
+	}
+	_, err := fmt.Fprint(g.out, s)
+	return err
+}
+
+// daemonHere is what the daemon of this host says of a rollback.
+type daemonHere struct{ g *globals }
+
+func (d daemonHere) trusted(ctx context.Context, source string) ring.SHA {
+	return d.g.trustedUpTo(ctx, source)
+}
+
+func (d daemonHere) history(ctx context.Context, app string) []ring.Event {
+	events, err := d.g.daemon().History(ctx, api.HistoryQuery{App: app, Limit: 1000})
+	if err != nil {
+		return nil
+	}
+	return events
+}
+
+func (d daemonHere) plan(ctx context.Context, source string, tree fs.FS) *ring.Changes {
+	changes, err := d.g.daemon().Plan(ctx, api.PlanRequest{Source: source, Tree: tree})
+	if nobodyThere(err) {
+		d.g.notice("no daemon answers on %s: what would happen there is not known", d.g.socketPath())
+		return nil
+	}
+	if err != nil {
+		d.g.notice("the daemon cannot say what would happen: %v", asked(err))
+		return nil
+	}
+	return &changes
 }
 
 // back is one rollback in a clone.
 type back struct {
 	*clone
-	f            rollbackFlags
+	ask          goBack
+	daemon       host
 	rules        rules
 	app, path    string // path is of what goes back; "." is all
 	head, target ring.SHA
+	trusted      *gitsync.Trust
+	up           upstream
 	out          rolledBack
 }
 
-func (c *clone) back(ctx context.Context, app string, f rollbackFlags) (*back, error) {
-	b := &back{clone: c, f: f, app: app}
-	var err error
-	if b.head, err = c.commit(ctx, "HEAD"); err != nil {
-		return nil, err
+// A host is what a daemon says of a rollback; each answer is empty where none answers.
+type host interface {
+	// trusted is the commit that hosts trust of a source.
+	trusted(ctx context.Context, source string) ring.SHA
+	// history is what happened to an app, or with "" to all, the newest first.
+	history(ctx context.Context, app string) []ring.Event
+	// plan is what a tree would change; why nobody can say is told.
+	plan(ctx context.Context, source string, tree fs.FS) *ring.Changes
+}
+
+// findCommits finds where the branch is, and what it goes back to.
+func (b *back) findCommits(ctx context.Context) (err error) {
+	if b.head, err = b.commit(ctx, "HEAD"); err == nil && b.ask.to != "" {
+		b.target, err = b.commit(ctx, b.ask.to)
 	}
-	if f.to != "" {
-		if b.target, err = c.commit(ctx, f.to); err != nil {
-			return nil, err
-		}
-	}
-	// Whom to trust is only asked where a commit is made.
-	if b.rules, err = c.g.rules(ctx, f.trustFlags); err != nil && (f.to != "" || c.g.config != "") {
-		return nil, err
-	}
+	return err
+}
+
+// findFolder finds what goes back, by the rules that count.
+func (b *back) findFolder(ctx context.Context) (err error) {
+	f := b.ask
 	b.path = path.Clean("./" + cmp.Or(f.path, b.rules.path, "."))
 	if path.IsAbs(cmp.Or(f.path, ".")) || b.path == ".." || strings.HasPrefix(b.path, "../") {
-		return nil, &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("path %q leaves the repository", f.path), Hint: "a folder inside the commit, such as hosts/edge-1"}
+		return &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("path %q leaves the repository", f.path), Hint: "a folder inside the commit, such as hosts/edge-1"}
 	}
-	if app != "" {
-		if b.path, err = b.folderOf(app); err != nil {
-			return nil, err
+	if b.app != "" {
+		if b.path, err = b.folderOf(b.app); err != nil {
+			return err
 		}
 	}
-	b.out = rolledBack{App: app, Path: b.path}
-	return b, nil
+	b.out = rolledBack{App: b.app, Path: b.path}
+	if f.to == "" {
+		return nil
+	}
+	b.out.To = b.target
+	if _, err := b.git(ctx, "merge-base", "--is-ancestor", string(b.target), string(b.head)); err != nil {
+		return &exit.Failure{
+			Code: exit.Conflict, Says: fmt.Sprintf("%s is no commit of this branch's past", b.target.Short()),
+			Hint: "gitring rollback without --to lists those that are",
+		}
+	}
+	return nil
 }
 
 // folderOf is where an app is: in HEAD or, if that lost it, at the target.
@@ -173,31 +305,14 @@ func (b *back) folderOf(app string) (string, error) {
 	return "", &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("no app %q at %s", app, b.head.Short()), Hint: ring.Meant(app, names)}
 }
 
-// list shows the commits to go back to.
+// list finds the commits to go back to, and who answers for each.
 func (b *back) list(ctx context.Context) error {
 	good, err := b.good(ctx)
 	if err != nil {
 		return err
 	}
-	if err := b.mark(ctx, good); err != nil {
-		return err
-	}
 	b.out.Good = good
-	if b.g.machine() {
-		return b.g.encode(b.out)
-	}
-	if len(good) == 0 {
-		return &exit.Failure{Code: exit.NotFound, Says: "no earlier commit changed " + b.what(), Hint: "git log --first-parent shows all commits; --to takes any of them"}
-	}
-	var rows [][]screen.Word
-	for _, x := range good {
-		rows = append(rows, []screen.Word{screen.Painted(x.Commit.Short(), screen.Yellow), screen.Text(strings.Replace(x.At[:16], "T", " ", 1)), screen.Text(cmp.Or(x.Verdict, "-")), x.signed(), screen.Text(x.Author), screen.Text(x.Subject)})
-	}
-	s := b.g.screen()
-	s.Table(0, []string{"COMMIT", "AT", "HERE", "SIGNED", "AUTHOR", "SUBJECT"}, rows)
-	_, err = fmt.Fprint(b.g.out, s)
-	b.g.notice("gitring rollback %s--to %s makes the commit", wording.When(b.app != "", b.app+" "), good[0].Commit.Short())
-	return err
+	return b.mark(ctx, good)
 }
 
 // mark tells of each commit who answers for it, by the trust that is named here.
@@ -205,7 +320,7 @@ func (b *back) mark(ctx context.Context, list []backTo) error {
 	if b.rules.config.Mode == "" || b.rules.config.Mode == gitsync.Disabled {
 		return nil
 	}
-	trust, _, err := b.g.trust(ctx, b.f.trustFlags)
+	trust, err := b.rules.trust()
 	if err != nil {
 		return err
 	}
@@ -229,7 +344,7 @@ func (b *back) markOne(ctx context.Context, trust *gitsync.Trust, repo *gitsync.
 		return err
 	}
 	seen := func(ring.SHA) time.Time { return at }
-	one, refusal, err := trust.OneOfHistory(gitsync.Until(ctx, repo), x.Commit, b.g.now(), seen)
+	one, refusal, err := trust.OneOfHistory(gitsync.Until(ctx, repo), x.Commit, b.now(), seen)
 	if refusal != nil && b.rules.config.Mode == gitsync.ForgeMerge && x.parent != "" {
 		aids := b.aids(ctx)
 		aids.Head = func(pull gitsync.Pull) (ring.SHA, error) {
@@ -240,7 +355,7 @@ func (b *back) markOne(ctx context.Context, trust *gitsync.Trust, repo *gitsync.
 			return sha, nil
 		}
 		var all []ring.Verified
-		all, refusal, err = trust.RangeWith(gitsync.Until(ctx, repo), aids, x.parent, x.Commit, b.g.now(), seen)
+		all, refusal, err = trust.RangeWith(gitsync.Until(ctx, repo), aids, x.parent, x.Commit, b.now(), seen)
 		if len(all) > 0 {
 			one = all[len(all)-1]
 		}
@@ -258,14 +373,6 @@ func (b *back) markOne(ctx context.Context, trust *gitsync.Trust, repo *gitsync.
 	return nil
 }
 
-// signed is who answers for a commit, or why nobody does.
-func (x backTo) signed() screen.Word {
-	if x.Refused != "" {
-		return screen.Painted(string(x.Refused), screen.Red)
-	}
-	return screen.Text(cmp.Or(x.Signer, "-"))
-}
-
 // what goes back, in words.
 func (b *back) what() string {
 	switch {
@@ -280,7 +387,7 @@ func (b *back) what() string {
 // good are the earlier commits of the branch that changed the folder, newest
 // first, but for the present content and what failed here.
 func (b *back) good(ctx context.Context) ([]backTo, error) {
-	args := []string{"log", "--no-show-signature", "--first-parent", "--format=%H%x00%cI%x00%an%x00%P%x00%s", fmt.Sprintf("--max-count=%d", b.f.limit*4+1), string(b.head), "--", b.spec()}
+	args := []string{"log", "--no-show-signature", "--first-parent", "--format=%H%x00%cI%x00%an%x00%P%x00%s", fmt.Sprintf("--max-count=%d", b.ask.limit*4+1), string(b.head), "--", b.spec()}
 	log, err := b.git(ctx, args...)
 	if err != nil {
 		return nil, err
@@ -295,7 +402,7 @@ func (b *back) good(ctx context.Context) ([]backTo, error) {
 		x := backTo{Commit: ring.SHA(f[0]), At: f[1], Author: f[2], Subject: f[4], Verdict: seen[ring.SHA(f[0])]}
 		parent, _, _ := strings.Cut(f[3], " ")
 		x.parent = ring.SHA(parent)
-		if x.Verdict == "failed" || len(out) == b.f.limit || b.same(ctx, x.Commit) {
+		if x.Verdict == "failed" || len(out) == b.ask.limit || b.same(ctx, x.Commit) {
 			continue
 		}
 		out = append(out, x)
@@ -319,11 +426,7 @@ func (b *back) same(ctx context.Context, sha ring.SHA) bool {
 
 // verdicts are what the daemon here saw of commits; none when there is no daemon.
 func (b *back) verdicts(ctx context.Context) map[ring.SHA]string {
-	events, err := b.g.daemon().History(ctx, api.HistoryQuery{App: b.app, Limit: 1000})
-	if err != nil {
-		return nil
-	}
-	events = slices.DeleteFunc(events, func(e ring.Event) bool {
+	events := slices.DeleteFunc(b.daemon.history(ctx, b.app), func(e ring.Event) bool {
 		return e.Source != "" && e.Source != b.rules.source && b.rules.source != handSource && b.rules.source != ""
 	})
 	return verdictsOf(events)

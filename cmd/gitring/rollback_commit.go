@@ -3,14 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
-	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
@@ -21,33 +19,27 @@ import (
 // who may sign: nobody who brings back a service means to bring that back.
 const ownFolder = ".gitring"
 
+// prepare is the tree to go back to; "" where that is the present one.
+func (b *back) prepare(ctx context.Context) (tree string, err error) {
+	if b.up, err = b.mayChange(ctx); err != nil {
+		return "", err
+	}
+	if b.trusted, err = b.rules.trust(); err != nil {
+		return "", err
+	}
+	if tree, err = b.tree(ctx); err != nil {
+		return "", err
+	}
+	now, err := b.git(ctx, "rev-parse", "--verify", string(b.head)+"^{tree}")
+	if err != nil || now == tree {
+		return "", err
+	}
+	return tree, nil
+}
+
 // carryOut makes the commit, holds it to verify, and only then pushes it and
 // touches anything here.
-func (b *back) carryOut(ctx context.Context) error {
-	up, err := b.mayChange(ctx)
-	if err != nil {
-		return err
-	}
-	trust, _, err := b.g.trust(ctx, b.f.trustFlags)
-	if err != nil {
-		return err
-	}
-	tree, err := b.tree(ctx)
-	if err != nil {
-		return err
-	}
-	if now, err := b.git(ctx, "rev-parse", "--verify", string(b.head)+"^{tree}"); err != nil {
-		return err
-	} else if now == tree {
-		if b.g.machine() {
-			return b.g.encode(b.out)
-		}
-		b.g.notice("nothing to roll back: %s is as it was at %s", cmp.Or(b.app, b.path), b.target.Short())
-		return nil
-	}
-	if err := b.wouldChange(ctx, tree); err != nil || b.f.dryRun {
-		return errors.Join(err, b.machineOut())
-	}
+func (b *back) carryOut(ctx context.Context, tree string) error {
 	sha, err := b.write(ctx, b.commitOf(ctx, tree))
 	if err != nil {
 		return err
@@ -55,28 +47,18 @@ func (b *back) carryOut(ctx context.Context) error {
 	if err := b.clear(ctx, b.head, sha); err != nil {
 		return err
 	}
-	awaiting, err := b.passes(ctx, trust, b.anchor(ctx), sha)
+	awaiting, err := b.passes(ctx, b.trusted, b.anchor(ctx), sha)
 	if err != nil {
 		return err
 	}
 	if awaiting != nil {
-		b.g.notice("%s", awaiting.Says)
+		b.notice("%s", awaiting.Says)
 	}
-	if err := b.landed(ctx, b.head, sha, up, b.f.push, "gitring rollback"); err != nil {
+	if err := b.landed(ctx, b.head, sha, b.up, b.ask.push, "gitring rollback"); err != nil {
 		return err
 	}
-	b.out.Commit, b.out.Pushed = sha, b.f.push
-	if b.g.machine() {
-		return b.machineOut()
-	}
-	return b.g.madeCommit(sha, b.f.push, up)
-}
-
-func (b *back) machineOut() error {
-	if !b.g.machine() {
-		return nil
-	}
-	return b.g.encode(b.out)
+	b.out.Commit, b.out.Pushed = sha, b.ask.push
+	return nil
 }
 
 // mayChange says whether anything uncommitted is in the way, and where to push.
@@ -85,16 +67,16 @@ func (b *back) mayChange(ctx context.Context) (up upstream, err error) {
 	if err != nil {
 		return up, err
 	}
-	if changed != "" && !b.f.dryRun {
+	if changed != "" && !b.ask.dryRun {
 		return up, &exit.Failure{
 			Code: exit.Conflict, Says: "there are changes under " + b.path + " that are not committed",
 			Hint: "commit them, or put them aside with git stash, and try again",
 		}
 	}
-	if b.branch(ctx) == "" && !b.f.dryRun {
+	if b.branch(ctx) == "" && !b.ask.dryRun {
 		return up, &exit.Failure{Code: exit.Conflict, Says: "HEAD is on no branch, so nothing would follow the new commit", Hint: "git switch <branch>"}
 	}
-	if b.f.push {
+	if b.ask.push {
 		return b.pushable(ctx)
 	}
 	return up, nil
@@ -184,7 +166,7 @@ func (b *back) commitOf(ctx context.Context, tree string) newCommit {
 	}
 	n := newCommit{
 		tree: tree, parent: b.head, subject: "Roll back to " + b.target.Short(),
-		body:     []string{b.f.message, fmt.Sprintf("%s to commit %s:\n%s", where, b.target, screen.Clean(subject))},
+		body:     []string{b.ask.message, fmt.Sprintf("%s to commit %s:\n%s", where, b.target, screen.Clean(subject))},
 		trailers: b.rules.targetTrailers(),
 	}
 	switch {
@@ -199,12 +181,12 @@ func (b *back) commitOf(ctx context.Context, tree string) newCommit {
 // anchor is since when the commit has to pass: what hosts trust, else what was
 // fetched last, else HEAD.
 func (b *back) anchor(ctx context.Context) ring.SHA {
-	if b.f.since != "" {
-		if sha, err := b.commit(ctx, b.f.since); err == nil {
+	if b.ask.since != "" {
+		if sha, err := b.commit(ctx, b.ask.since); err == nil {
 			return sha
 		}
 	}
-	if sha := b.g.trustedUpTo(ctx, b.rules.source); sha != "" && b.has(ctx, sha) {
+	if sha := b.daemon.trusted(ctx, b.rules.source); sha != "" && b.has(ctx, sha) {
 		return sha
 	}
 	if up, ok := b.upstream(ctx); ok && up.seen != "" {
@@ -213,51 +195,23 @@ func (b *back) anchor(ctx context.Context) ring.SHA {
 	return b.head
 }
 
-// wouldChange shows what the tree would change: by the daemon's plan where one
-// answers, and by its files.
+// wouldChange finds what the tree would change.
 func (b *back) wouldChange(ctx context.Context, tree string) error {
 	stat, err := b.git(ctx, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--stat", string(b.head), tree)
 	if err != nil {
 		return err
 	}
 	b.out.Diff = stat
-	if b.out.Changes, err = b.planned(ctx, tree); err != nil {
-		return err
-	}
-	if b.g.machine() {
-		return nil
-	}
-	s := b.g.screen()
-	s.Quote(0, stat)
-	s.Gap()
-	if b.out.Changes != nil {
-		b.out.Changes.Commit = "" // it is none yet
-		showChanges(s, b.out.Changes, b.g.now())
-	}
-	_, err = fmt.Fprint(b.g.out, s)
-	return err
-}
-
-// planned is nil where nobody can say.
-func (b *back) planned(ctx context.Context, tree string) (*ring.Changes, error) {
 	repo, err := b.repo()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	source := b.rules.source
 	if source == handSource {
 		source = ""
 	}
-	changes, err := b.g.daemon().Plan(ctx, api.PlanRequest{Source: source, Tree: repo.Tree(ring.SHA(tree))})
-	if nobodyThere(err) {
-		b.g.notice("no daemon answers on %s: what would happen there is not known", b.g.socketPath())
-		return nil, nil
-	}
-	if err != nil {
-		b.g.notice("the daemon cannot say what would happen: %v", asked(err))
-		return nil, nil
-	}
-	return &changes, nil
+	b.out.Changes = b.daemon.plan(ctx, source, repo.Tree(ring.SHA(tree)))
+	return nil
 }
 
 // appFolders are the folders of the apps of a commit, by name.

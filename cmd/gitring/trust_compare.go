@@ -114,13 +114,13 @@ func (g *globals) trustCompare(cmd *cobra.Command, given []string, source, repo 
 		return usage(cmd, "stdin is named twice")
 	}
 	for _, of := range given { // before anybody is asked for a password
-		if of != "-" && !namesFile(of) && !sshTarget.MatchString(of) {
+		if !namesHost(of) {
 			return usage(cmd, fmt.Sprintf("%q is neither a host for ssh nor the name of a file", of))
 		}
 	}
 	var all []trustAnchor
 	for _, of := range given {
-		states, err := trustOf(cmd, of)
+		states, err := trustOf(cmd.Context(), cmd.InOrStdin(), of)
 		if err != nil {
 			return err
 		}
@@ -135,32 +135,44 @@ func (g *globals) trustCompare(cmd *cobra.Command, given []string, source, repo 
 	if err != nil {
 		return err
 	}
-	o, err := gitsync.OpenRepo(repo)
+	out, err := compareIn(repo, sources, all)
 	if err != nil {
-		return &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "run it inside a clone, or name one with --repo"}
-	}
-	out := comparedTrust{Anchors: all, Splits: []trustSplit{}}
-	for _, name := range sources {
-		splits, err := compareSource(o, name, out.Anchors)
-		if err != nil {
-			return err
-		}
-		out.Splits = append(out.Splits, splits...)
+		return err
 	}
 	return g.showCompared(out, sources)
 }
 
+// compareIn compares anchors in a clone, a source at a time.
+func compareIn(repo string, sources []string, all []trustAnchor) (comparedTrust, error) {
+	out := comparedTrust{Anchors: all, Splits: []trustSplit{}}
+	o, err := gitsync.OpenRepo(repo)
+	if err != nil {
+		return out, &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "run it inside a clone, or name one with --repo"}
+	}
+	for _, name := range sources {
+		splits, err := compareSource(o, name, out.Anchors)
+		if err != nil {
+			return out, err
+		}
+		out.Splits = append(out.Splits, splits...)
+	}
+	return out, nil
+}
+
+// namesHost reports whether an argument names stdin, a file or what ssh takes for a host.
+func namesHost(of string) bool { return of == "-" || namesFile(of) || sshTarget.MatchString(of) }
+
 // trustOf reads what one host says of itself.
-func trustOf(cmd *cobra.Command, of string) ([]ring.TrustState, error) {
+func trustOf(ctx context.Context, in io.Reader, of string) ([]ring.TrustState, error) {
 	var b []byte
 	var err error
 	switch {
 	case of == "-":
-		b, err = io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxTrustState+1))
+		b, err = io.ReadAll(io.LimitReader(in, maxTrustState+1))
 	case namesFile(of):
 		b, err = readAtMost(of, maxTrustState+1)
 	default:
-		b, err = overSSH(cmd.Context(), of)
+		b, err = overSSH(ctx, of)
 	}
 	if err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 	}
 	var lim gitsync.Limits
 	if g.config != "" {
-		_, s, err := g.sourceOf(source)
+		_, s, err := config.ReadSource(g.config, source)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 	if err != nil {
 		return &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "run it inside a clone"}
 	}
-	list, err := g.pushedTo(branch)
+	list, err := pushedTo(branch, g.in)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 	if r.judge, err = g.judgeFor(profile); err != nil || g.config == "" {
 		return r, err
 	}
-	c, s, err := g.sourceOf(source)
+	c, s, err := config.ReadSource(g.config, source)
 	if err != nil {
 		return r, err
 	}
@@ -194,7 +194,7 @@ func (g *globals) settings(dir, source string) (manifest.Settings, error) {
 	if g.config == "" {
 		return manifest.Settings{Source: plainName(filepath.Base(abs)), Path: ".", Host: "validate"}, nil
 	}
-	c, s, err := g.sourceOf(source)
+	c, s, err := config.ReadSource(g.config, source)
 	if err != nil {
 		return manifest.Settings{}, err
 	}
@@ -214,31 +214,6 @@ func plainName(s string) string {
 		return "source"
 	}
 	return s
-}
-
-// sourceOf is one source of the named configuration; with "" the only one.
-func (g *globals) sourceOf(name string) (*config.Config, *config.SourceConfig, error) {
-	c, err := config.Read(g.config)
-	if err != nil {
-		return nil, nil, err
-	}
-	if name == "" && len(c.Sources) == 1 {
-		return c, &c.Sources[0], nil
-	}
-	var names []string
-	for _, s := range c.Sources {
-		names = append(names, s.Name)
-	}
-	if name == "" {
-		return nil, nil, &exit.Failure{
-			Code: exit.Usage, Says: g.config + " has more than one source",
-			Hint: "--source with one of " + strings.Join(names, ", "),
-		}
-	}
-	if s := c.Source(name); s != nil {
-		return c, s, nil
-	}
-	return nil, nil, &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("no source %q in %s", name, g.config), Hint: ring.Meant(name, names)}
 }
 
 func (g *globals) showValidated(v validated) error {

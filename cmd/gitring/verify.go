@@ -21,11 +21,20 @@ import (
 
 // trustFlags say whose commits count in a clone.
 type trustFlags struct {
-	source, repo                string
+	repo string
+	trustees
+}
+
+// trustees are whose commits count, as a person names them.
+type trustees struct {
+	source                      string // of a configuration
 	branch                      string // of keys given by hand
 	allowedSigners, openPGPKeys string
 	revokedKeys                 string
 }
+
+// byHand reports whether keys are given, not a configuration.
+func (f trustees) byHand() bool { return f.allowedSigners != "" || f.openPGPKeys != "" }
 
 func (f *trustFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.repo, "repo", ".", "the clone")
@@ -91,12 +100,12 @@ func (g *globals) verify(ctx context.Context, rev string, f trustFlags) error {
 	if err != nil {
 		return &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "run it inside a clone, or name one with --repo"}
 	}
-	aids := (&clone{g: g, dir: f.repo}).aids(ctx)
+	j := judge{repo: repo, seen: gitsync.Until(ctx, repo), trust: trust, rules: rules, aids: cloneAt(f.repo, g.person()).aids(ctx), now: g.now()}
 	var v verified
 	if rev == "" {
-		v, err = g.judgePushed(ctx, repo, trust, rules.branch, aids)
+		v, err = j.pushed(g.in)
 	} else {
-		v, err = g.judge(ctx, repo, trust, rules, rev, aids)
+		v, err = j.rev(rev)
 	}
 	if err != nil {
 		return err
@@ -116,19 +125,25 @@ func (g *globals) verify(ctx context.Context, rev string, f trustFlags) error {
 	return nil
 }
 
-// trust is complete trust for judging in a clone. Who may write the files of it
-// matters to a host; an answer here changes nothing.
+// trust is complete trust for judging in a clone.
 func (g *globals) trust(ctx context.Context, f trustFlags) (*gitsync.Trust, rules, error) {
 	r, err := g.rules(ctx, f)
 	if err != nil {
 		return nil, r, err
 	}
-	r.config.AnyOwner = true
-	trust, err := gitsync.LoadTrust(r.config, r.source, r.branch)
-	if err != nil && r.source == handSource {
-		err = fmt.Errorf("cannot use the keys given: %w", errors.Unwrap(err))
-	}
+	trust, err := r.trust()
 	return trust, r, err
+}
+
+// rules are whose commits count, by what was typed. Where the clone names a
+// configuration, that counts for the rest of the verb, too.
+func (g *globals) rules(ctx context.Context, f trustFlags) (rules, error) {
+	if g.config == "" && !f.byHand() {
+		g.config = configFromEnv()
+	}
+	r, err := rulesOf(ctx, cloneAt(f.repo, g.person()), f.trustees, g.config)
+	g.config = r.file
+	return r, err
 }
 
 // rules are whose commits count.
@@ -136,43 +151,60 @@ type rules struct {
 	config         gitsync.TrustConfig
 	source, branch string
 	path           string // of the source in the repository
+	file           string // the configuration that says so; "" for keys given by hand
 }
 
-func (g *globals) rules(ctx context.Context, f trustFlags) (rules, error) {
-	given := f.allowedSigners != "" || f.openPGPKeys != ""
-	if given && g.config != "" {
-		return rules{}, &exit.Failure{Code: exit.Usage, Says: "--config and keys given by hand exclude each other", Hint: "keep one of the two"}
+// trust is what the rules come to. Who may write the files of it matters to a
+// host; an answer here changes nothing.
+func (r *rules) trust() (*gitsync.Trust, error) {
+	r.config.AnyOwner = true
+	trust, err := gitsync.LoadTrust(r.config, r.source, r.branch)
+	if err != nil && r.source == handSource {
+		err = fmt.Errorf("cannot use the keys given: %w", errors.Unwrap(err))
 	}
-	if given {
-		t := config.TrustRules{Mode: "strict", MaxRange: config.DefaultMaxRange}
-		grace := config.Duration(config.DefaultExpiryGrace)
-		t.ExpiryGrace = &grace
-		for _, p := range []struct{ from, to *string }{{&f.allowedSigners, &t.AllowedSigners}, {&f.openPGPKeys, &t.OpenPGPKeys}, {&f.revokedKeys, &t.RevokedKeys}} {
-			abs, err := absolute(*p.from)
-			if err != nil {
-				return rules{}, err
-			}
-			*p.to = abs
-		}
-		return rules{config: t.TrustConfig(), source: handSource, branch: f.branch, path: "."}, nil
+	return trust, err
+}
+
+// rulesOf finds the rules: of keys given by hand, of a configuration that was named, or
+// of the one that the clone names.
+func rulesOf(ctx context.Context, c *clone, f trustees, file string) (rules, error) {
+	r := rules{file: file}
+	if f.byHand() && file != "" {
+		return r, &exit.Failure{Code: exit.Usage, Says: "--config and keys given by hand exclude each other", Hint: "keep one of the two"}
 	}
-	if g.config == "" {
-		g.config = configFromEnv()
+	if f.byHand() {
+		return f.handRules()
 	}
-	if g.config == "" {
-		g.config = (&clone{g: g, dir: f.repo}).setting(ctx, configSetting)
+	if r.file == "" {
+		r.file = c.setting(ctx, configSetting)
 	}
-	if g.config == "" {
-		return rules{}, &exit.Failure{
+	if r.file == "" {
+		return r, &exit.Failure{
 			Code: exit.Usage, Says: "nothing here says whom to trust",
 			Hint: "name --config, or --allowed-signers or --openpgp-keys",
 		}
 	}
-	_, s, err := g.sourceOf(f.source)
+	_, s, err := config.ReadSource(r.file, f.source)
 	if err != nil {
-		return rules{}, err
+		return r, err
 	}
-	return rules{config: s.Trust.TrustConfig(), source: s.Name, branch: s.Branch, path: s.Path}, nil
+	r.config, r.source, r.branch, r.path = s.Trust.TrustConfig(), s.Name, s.Branch, s.Path
+	return r, nil
+}
+
+// handRules are strict rules by keys given by hand.
+func (f trustees) handRules() (rules, error) {
+	t := config.TrustRules{Mode: "strict", MaxRange: config.DefaultMaxRange}
+	grace := config.Duration(config.DefaultExpiryGrace)
+	t.ExpiryGrace = &grace
+	for _, p := range []struct{ from, to *string }{{&f.allowedSigners, &t.AllowedSigners}, {&f.openPGPKeys, &t.OpenPGPKeys}, {&f.revokedKeys, &t.RevokedKeys}} {
+		abs, err := absolute(*p.from)
+		if err != nil {
+			return rules{}, err
+		}
+		*p.to = abs
+	}
+	return rules{config: t.TrustConfig(), source: handSource, branch: f.branch, path: "."}, nil
 }
 
 // handSource is the source of keys given by hand, which have no name of one.
@@ -193,20 +225,29 @@ func absolute(path string) (string, error) {
 	return abs, nil
 }
 
-// judge asks the rules for one commit, or for a range "from..to".
-func (g *globals) judge(ctx context.Context, repo *gitsync.Repo, trust *gitsync.Trust, rules rules, rev string, aids gitsync.Aids) (verified, error) {
-	now := g.now()
-	firstSeen := func(ring.SHA) time.Time { return now }
+// A judge holds commits of a clone to the rules that hosts hold them to.
+type judge struct {
+	repo  *gitsync.Repo
+	seen  gitsync.Objects // repo, until the verb ends
+	trust *gitsync.Trust
+	rules rules
+	aids  gitsync.Aids
+	now   time.Time
+}
+
+// rev asks the rules for one commit, or for a range "from..to".
+func (j *judge) rev(rev string) (verified, error) {
+	firstSeen := func(ring.SHA) time.Time { return j.now }
 	from, to, isRange := strings.Cut(rev, "..")
 	if !isRange {
-		return g.judgeOne(ctx, repo, trust, rules, rev)
+		return j.one(rev)
 	}
 	v := verified{Commits: []verifiedCommit{}}
-	tip, err := resolve(repo, to)
+	tip, err := resolve(j.repo, to)
 	if err != nil {
 		return v, err
 	}
-	anchor, err := resolve(repo, from)
+	anchor, err := resolve(j.repo, from)
 	if err != nil {
 		return v, err
 	}
@@ -214,7 +255,7 @@ func (g *globals) judge(ctx context.Context, repo *gitsync.Repo, trust *gitsync.
 		v.empty = fmt.Sprintf("%s holds no commit, because both ends are %s", rev, tip.Short())
 		return v, nil
 	}
-	commits, refusal, err := trust.RangeWith(gitsync.Until(ctx, repo), aids, anchor, tip, now, firstSeen)
+	commits, refusal, err := j.trust.RangeWith(j.seen, j.aids, anchor, tip, j.now, firstSeen)
 	if err != nil {
 		return v, incomplete(rev, err)
 	}
@@ -225,23 +266,23 @@ func (g *globals) judge(ctx context.Context, repo *gitsync.Repo, trust *gitsync.
 	return v, nil
 }
 
-// judgeOne is judge for one commit, which says what it was held to.
-func (g *globals) judgeOne(ctx context.Context, repo *gitsync.Repo, trust *gitsync.Trust, rules rules, rev string) (verified, error) {
+// one is rev for one commit, which says what it was held to.
+func (j *judge) one(rev string) (verified, error) {
 	v := verified{Commits: []verifiedCommit{}}
-	sha, err := resolve(repo, rev)
+	sha, err := resolve(j.repo, rev)
 	if err != nil {
 		return v, err
 	}
-	c, refusal, err := trust.OneOfHistory(gitsync.Until(ctx, repo), sha, g.now(), nil)
+	c, refusal, err := j.trust.OneOfHistory(j.seen, sha, j.now, nil)
 	if err != nil {
 		return v, incomplete(rev, err)
 	}
 	v.Judged = "its signature; no signer is bound to roles, branches or paths"
 	switch {
-	case rules.config.Mode == gitsync.Disabled:
+	case j.rules.config.Mode == gitsync.Disabled:
 		v.Judged = "its form alone, because trust is disabled"
-	case trust.Binds():
-		v.Judged = fmt.Sprintf("its signature, and what its signer may change on branch %s of source %s", rules.branch, rules.source)
+	case j.trust.Binds():
+		v.Judged = fmt.Sprintf("its signature, and what its signer may change on branch %s of source %s", j.rules.branch, j.rules.source)
 	}
 	if v.Refusal = refusal; refusal == nil {
 		v.Commits = append(v.Commits, verifiedOf(c))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -59,8 +58,8 @@ func known(sha string) ring.SHA {
 }
 
 // pushedTo are the pushes to a branch that bring something.
-func (g *globals) pushedTo(branch string) ([]pushed, error) {
-	all, err := readPushed(g.in)
+func pushedTo(branch string, in io.Reader) ([]pushed, error) {
+	all, err := readPushed(in)
 	if err != nil {
 		return nil, err
 	}
@@ -73,25 +72,25 @@ func (g *globals) pushedTo(branch string) ([]pushed, error) {
 	return out, nil
 }
 
-// judgePushed judges what is pushed to the branch that is followed: since what
+// pushed judges what is pushed to the branch that is followed: since what
 // is there now, with what of that it vouches for, or, for a branch that is new
 // there, as a first trust.
-func (g *globals) judgePushed(ctx context.Context, repo *gitsync.Repo, trust *gitsync.Trust, branch string, aids gitsync.Aids) (verified, error) {
-	v := verified{Commits: []verifiedCommit{}}
-	list, err := g.pushedTo(branch)
+func (j *judge) pushed(in io.Reader) (verified, error) {
+	v, branch := verified{Commits: []verifiedCommit{}}, j.rules.branch
+	list, err := pushedTo(branch, in)
 	if err != nil {
 		return v, err
 	}
 	for _, p := range list {
 		if p.remote != "" {
-			if _, _, err := repo.Raw(p.remote); errors.Is(err, gitsync.ErrMissing) {
+			if _, _, err := j.repo.Raw(p.remote); errors.Is(err, gitsync.ErrMissing) {
 				return v, &exit.Failure{
 					Code: exit.Conflict, Says: fmt.Sprintf("the remote's %s is at %s, which is not in this clone", branch, p.remote.Short()),
 					Hint: "git fetch, build on what is there, and push again",
 				}
 			}
 		}
-		commits, refusal, err := trust.Pushed(gitsync.Until(ctx, repo), aids, p.remote, p.local, g.now())
+		commits, refusal, err := j.trust.Pushed(j.seen, j.aids, p.remote, p.local, j.now)
 		if err != nil {
 			return v, fmt.Errorf("cannot verify what is pushed to %s: %w", branch, err)
 		}

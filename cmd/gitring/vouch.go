@@ -75,142 +75,149 @@ type unsettled struct {
 }
 
 func (g *globals) vouch(ctx context.Context, f vouchFlags) error {
-	c, err := g.openClone(ctx, f.repo)
+	c, err := openClone(ctx, f.repo, g.person())
 	if err != nil {
 		return err
 	}
-	up, err := c.ready(ctx, f)
-	if err != nil {
+	v := vouch{clone: c, message: f.message, push: f.push}
+	if err := v.ready(ctx, f.loose); err != nil {
 		return err
 	}
-	trust, rules, err := g.trust(ctx, f.trustFlags)
-	if err != nil {
+	if v.trust, v.rules, err = g.trust(ctx, f.trustFlags); err != nil {
 		return err
 	}
-	v, err := c.unanswered(ctx, trust, rules, f)
-	if err != nil {
+	if err := v.look(ctx, cmp.Or(f.since, string(g.trustedUpTo(ctx, v.rules.source))), f.diff); err != nil {
 		return err
 	}
-	if len(v.Commits) == 0 {
+	if len(v.out.Commits) == 0 {
 		if g.machine() {
-			return g.encode(v)
+			return g.encode(v.out)
 		}
-		g.notice("nothing to vouch for: every commit since %s is answered for", v.Since.Short())
+		g.notice("nothing to vouch for: every commit since %s is answered for", v.out.Since.Short())
 		return nil
 	}
-	if err := c.vouchFor(ctx, v, trust, rules, up, f); err != nil {
+	if !g.machine() {
+		if err := g.showUnsettled(&v.out); err != nil {
+			return err
+		}
+	}
+	if err := g.agreed(f.yes, fmt.Sprintf("answer for %s?", wording.Counted(len(v.out.Commits), "commit")), "the diff above is what you answer for; --yes says that you did look"); err != nil {
+		return err
+	}
+	if err := v.make(ctx); err != nil {
 		return err
 	}
 	if g.machine() {
-		return g.encode(v)
+		return g.encode(v.out)
 	}
-	return g.madeCommit(v.Vouch, v.Pushed, up)
+	return g.madeCommit(v.out.Vouch, v.out.Pushed, v.up)
+}
+
+// vouch is one vouch in a clone.
+type vouch struct {
+	*clone
+	trust   *gitsync.Trust
+	rules   rules
+	message string
+	push    bool
+	up      upstream
+	out     vouched
 }
 
 // ready says whether the clone is in a state to vouch in.
-func (c *clone) ready(ctx context.Context, f vouchFlags) (up upstream, err error) {
-	if c.branch(ctx) == "" && (f.push || !f.loose) {
-		return up, &exit.Failure{
+func (v *vouch) ready(ctx context.Context, detached bool) (err error) {
+	if v.branch(ctx) == "" && (v.push || !detached) {
+		return &exit.Failure{
 			Code: exit.Conflict, Says: "HEAD is on no branch, so nothing would follow the new commit",
 			Hint: "git switch <branch>, or --detached to make it all the same",
 		}
 	}
-	if _, err := c.git(ctx, "diff", "--cached", "--quiet"); err != nil {
-		return up, &exit.Failure{
+	if _, err := v.git(ctx, "diff", "--cached", "--quiet"); err != nil {
+		return &exit.Failure{
 			Code: exit.Conflict, Says: "changes are staged, and a vouch is an empty commit",
 			Hint: "commit them first, or take them out with git restore --staged .",
 		}
 	}
-	if f.push {
-		up, err = c.pushable(ctx)
+	if v.push {
+		v.up, err = v.pushable(ctx)
 	}
-	return up, err
+	return err
 }
 
-// unanswered looks what there is to vouch for.
-func (c *clone) unanswered(ctx context.Context, trust *gitsync.Trust, rules rules, f vouchFlags) (*vouched, error) {
-	since := cmp.Or(f.since, string(c.g.trustedUpTo(ctx, rules.source)))
+// look finds what there is to vouch for since a commit that hosts trust.
+func (v *vouch) look(ctx context.Context, since string, patch bool) (err error) {
 	if since == "" {
-		return nil, &exit.Failure{
+		return &exit.Failure{
 			Code: exit.Usage, Says: "no daemon answers here that says up to where hosts trust",
 			Hint: "gitring trust show on a host tells; name it with --since",
 		}
 	}
-	v := &vouched{Commits: []unsettled{}}
-	var err error
-	if v.Since, err = c.commit(ctx, since); err != nil {
-		return nil, err
+	v.out.Commits = []unsettled{}
+	if v.out.Since, err = v.commit(ctx, since); err != nil {
+		return err
 	}
-	if v.Head, err = c.commit(ctx, "HEAD"); err != nil {
-		return nil, err
+	if v.out.Head, err = v.commit(ctx, "HEAD"); err != nil {
+		return err
 	}
-	repo, err := c.repo()
+	repo, err := v.repo()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	list, incurable, err := trust.Unanswered(gitsync.Until(ctx, repo), c.aids(ctx), v.Since, v.Head, c.g.now())
+	list, incurable, err := v.trust.Unanswered(gitsync.Until(ctx, repo), v.aids(ctx), v.out.Since, v.out.Head, v.now())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if incurable != nil {
-		return nil, incurable
+		return incurable
 	}
 	for _, r := range list {
 		u := unsettled{Commit: r.Commit, Code: r.Code, Says: r.Says}
-		line, err := c.git(ctx, "log", "-1", "--no-show-signature", "--format=%an <%ae>%x00%s", string(r.Commit))
+		line, err := v.git(ctx, "log", "-1", "--no-show-signature", "--format=%an <%ae>%x00%s", string(r.Commit))
 		if err != nil {
-			return nil, err
-		}
-		u.Author, u.Subject, _ = strings.Cut(line, "\x00")
-		v.Commits = append(v.Commits, u)
-	}
-	how := []string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--stat"}
-	if f.diff {
-		how[len(how)-1] = "--patch"
-	}
-	v.Diff, err = c.git(ctx, append(how, string(v.Since), string(v.Head))...)
-	return v, err
-}
-
-// vouchFor shows v, asks, and makes the commit.
-func (c *clone) vouchFor(ctx context.Context, v *vouched, trust *gitsync.Trust, rules rules, up upstream, f vouchFlags) error {
-	if !c.g.machine() {
-		if err := c.g.showUnsettled(v); err != nil {
 			return err
 		}
+		u.Author, u.Subject, _ = strings.Cut(line, "\x00")
+		v.out.Commits = append(v.out.Commits, u)
 	}
-	if err := c.g.agreed(f.yes, fmt.Sprintf("answer for %s?", wording.Counted(len(v.Commits), "commit")), "the diff above is what you answer for; --yes says that you did look"); err != nil {
+	how := []string{"diff", "--no-color", "--no-ext-diff", "--no-textconv", "--stat"}
+	if patch {
+		how[len(how)-1] = "--patch"
+	}
+	v.out.Diff, err = v.git(ctx, append(how, string(v.out.Since), string(v.out.Head))...)
+	return err
+}
+
+// make makes the commit that answers for all of them.
+func (v *vouch) make(ctx context.Context) (err error) {
+	o := &v.out
+	n := newCommit{tree: string(o.Head) + "^{tree}", parent: o.Head, subject: vouchSubject(o), body: []string{v.message}}
+	if n.tree, err = v.git(ctx, "rev-parse", "--verify", n.tree); err != nil {
 		return err
 	}
-	n := newCommit{tree: string(v.Head) + "^{tree}", parent: v.Head, subject: vouchSubject(v), body: []string{f.message}}
-	var err error
-	if n.tree, err = c.git(ctx, "rev-parse", "--verify", n.tree); err != nil {
-		return err
-	}
-	for _, u := range v.Commits {
+	for _, u := range o.Commits {
 		n.trailers = append(n.trailers, "Gitring-Vouch: "+string(u.Commit))
 	}
-	n.trailers = append(n.trailers, rules.targetTrailers()...)
-	sha, err := c.write(ctx, n)
+	n.trailers = append(n.trailers, v.rules.targetTrailers()...)
+	sha, err := v.write(ctx, n)
 	if err != nil {
 		return err
 	}
-	awaiting, err := c.passes(ctx, trust, v.Since, sha)
+	awaiting, err := v.passes(ctx, v.trust, o.Since, sha)
 	if err != nil {
 		return err
 	}
 	if awaiting != nil {
-		for _, u := range v.Commits {
+		for _, u := range o.Commits {
 			if u.Commit == awaiting.Commit && u.Says == awaiting.Says { // as many as before
 				return &exit.Failure{Code: exit.Conflict, Says: "you answered for it already: " + awaiting.Says, Hint: awaiting.Hint}
 			}
 		}
-		c.g.notice("%s", awaiting.Says)
+		v.notice("%s", awaiting.Says)
 	}
-	if err := c.landed(ctx, v.Head, sha, up, f.push, "gitring vouch"); err != nil {
+	if err := v.landed(ctx, o.Head, sha, v.up, v.push, "gitring vouch"); err != nil {
 		return err
 	}
-	v.Vouch, v.Pushed = sha, f.push
+	o.Vouch, o.Pushed = sha, v.push
 	return nil
 }
 
@@ -226,7 +233,7 @@ func (g *globals) agreed(yes bool, question, look string) error {
 	if yes {
 		return nil
 	}
-	if !g.person() || g.machine() {
+	if !g.asks() || g.machine() {
 		return &exit.Failure{Code: exit.Usage, Says: "nobody can be asked here", Hint: look}
 	}
 	ok, err := g.yes(question)
