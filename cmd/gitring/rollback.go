@@ -100,7 +100,7 @@ func (g *globals) rollback(ctx context.Context, app string, f rollbackFlags) err
 	if err != nil {
 		return err
 	}
-	b := &back{clone: c, ask: f.goBack, daemon: daemonHere{g}, app: app}
+	b := newRollback(c, app, f.goBack, daemonHere{g})
 	if err := b.findCommits(ctx); err != nil {
 		return err
 	}
@@ -112,13 +112,13 @@ func (g *globals) rollback(ctx context.Context, app string, f rollbackFlags) err
 		return err
 	}
 	if f.to == "" {
-		return g.listGood(ctx, b)
+		return g.listGood(ctx, b, app)
 	}
 	return g.goBack(ctx, b, f)
 }
 
 // listGood shows the commits to go back to.
-func (g *globals) listGood(ctx context.Context, b *back) error {
+func (g *globals) listGood(ctx context.Context, b *back, app string) error {
 	if err := b.list(ctx); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (g *globals) listGood(ctx context.Context, b *back) error {
 	s := g.screen()
 	s.Table(0, []string{"COMMIT", "AT", "HERE", "SIGNED", "AUTHOR", "SUBJECT"}, rows)
 	_, err := fmt.Fprint(g.out, s)
-	g.notice("gitring rollback %s--to %s makes the commit", wording.When(b.app != "", b.app+" "), good[0].Commit.Short())
+	g.notice("gitring rollback %s--to %s makes the commit", wording.When(app != "", app+" "), good[0].Commit.Short())
 	return err
 }
 
@@ -158,7 +158,7 @@ func (g *globals) goBack(ctx context.Context, b *back, f rollbackFlags) error {
 		if g.machine() {
 			return g.encode(b.out)
 		}
-		g.notice("nothing to roll back: %s is as it was at %s", cmp.Or(b.app, b.path), b.target.Short())
+		g.notice("nothing to roll back: %s is as it was at %s", cmp.Or(b.out.App, b.out.Path), b.out.To.Short())
 		return nil
 	}
 	if err = b.wouldChange(ctx, tree); err == nil {
@@ -235,6 +235,11 @@ type back struct {
 	trusted      *gitsync.Trust
 	up           upstream
 	out          rolledBack
+}
+
+// newRollback is one of an app, or with "" of the source's folder.
+func newRollback(c *clone, app string, ask goBack, daemon host) *back {
+	return &back{clone: c, ask: ask, daemon: daemon, app: app}
 }
 
 // A host is what a daemon says of a rollback; each answer is empty where none answers.

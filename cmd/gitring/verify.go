@@ -100,7 +100,7 @@ func (g *globals) verify(ctx context.Context, rev string, f trustFlags) error {
 	if err != nil {
 		return &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "run it inside a clone, or name one with --repo"}
 	}
-	j := judge{repo: repo, seen: gitsync.Until(ctx, repo), trust: trust, rules: rules, aids: cloneAt(f.repo, g.person()).aids(ctx), now: g.now()}
+	j := newJudge(ctx, cloneAt(f.repo, g.person()), repo, trust, rules)
 	var v verified
 	if rev == "" {
 		v, err = j.pushed(g.in)
@@ -233,6 +233,11 @@ type judge struct {
 	rules rules
 	aids  gitsync.Aids
 	now   time.Time
+}
+
+// newJudge judges what a repository has, which is that of a clone, until ctx ends.
+func newJudge(ctx context.Context, c *clone, repo *gitsync.Repo, trust *gitsync.Trust, rules rules) *judge {
+	return &judge{repo: repo, seen: gitsync.Until(ctx, repo), trust: trust, rules: rules, aids: c.aids(ctx), now: c.now()}
 }
 
 // rev asks the rules for one commit, or for a range "from..to".

@@ -79,7 +79,7 @@ func (g *globals) vouch(ctx context.Context, f vouchFlags) error {
 	if err != nil {
 		return err
 	}
-	v := vouch{clone: c, message: f.message, push: f.push}
+	v := newVouch(c, f.message, f.push)
 	if err := v.ready(ctx, f.loose); err != nil {
 		return err
 	}
@@ -122,6 +122,11 @@ type vouch struct {
 	push    bool
 	up      upstream
 	out     vouched
+}
+
+// newVouch answers with a message, and pushes where that is wanted.
+func newVouch(c *clone, message string, push bool) *vouch {
+	return &vouch{clone: c, message: message, push: push}
 }
 
 // ready says whether the clone is in a state to vouch in.
