@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
@@ -115,11 +116,11 @@ type initialised struct {
 }
 
 func (g *globals) init(ctx context.Context, f initFlags) error {
-	c, err := openClone(ctx, f.repo, g.person())
+	c, err := checkout.Open(ctx, f.repo, g.person())
 	if err != nil {
 		return err
 	}
-	in := &initial{g: g, clone: c, f: f}
+	in := &initial{g: g, Clone: c, f: f}
 	if err := in.answer(ctx); err != nil {
 		return err
 	}
@@ -147,7 +148,7 @@ func (g *globals) init(ctx context.Context, f initFlags) error {
 // initial is one set-up.
 type initial struct {
 	g *globals
-	*clone
+	*checkout.Clone
 	f      initFlags
 	out    initialised
 	before *config.SourceConfig // what a configuration here says already; nil when there is none

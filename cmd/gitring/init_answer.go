@@ -36,7 +36,7 @@ func (in *initial) answer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	in.out.Repository, in.out.Config = in.dir, filepath.Join(dir, "config.yaml")
+	in.out.Repository, in.out.Config = in.Dir, filepath.Join(dir, "config.yaml")
 	if err := in.existing(); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (in *initial) questions(ctx context.Context, landing *string) []question {
 		{"landing", "how do changes land: push (I push), merge (the forge's merge button), squash (its squash button)", in.f.landing, was, in.lands(ctx), landing, func(v string) string {
 			return unless(modes[v] != "", "push, merge or squash")
 		}},
-		{"signer", "who signs, as this host shows it", in.f.signer, in.signerBefore(), cmp.Or(in.setting(ctx, "user.email"), "signer"), &in.out.Signer, func(v string) string {
+		{"signer", "who signs, as this host shows it", in.f.signer, in.signerBefore(), cmp.Or(in.Setting(ctx, "user.email"), "signer"), &in.out.Signer, func(v string) string {
 			return unless(principal.MatchString(v), "an e-mail, without blanks and commas")
 		}},
 		{"profile", "who owns this host: owner (who signs owns it, and may ask for all that Compose takes) or compose (who signs changes apps, and the host stays yours)", in.f.profile, profile, string(policy.Compose), &in.out.Profile, func(v string) string {
@@ -205,13 +205,13 @@ func hostHere() string {
 // origin is the remote that the branch here follows, as a url, and the branch
 // there; without a remote it is the clone itself.
 func (in *initial) origin(ctx context.Context) (address, branch string) {
-	branch = cmp.Or(in.branch(ctx), config.DefaultBranch)
-	if up, ok := in.upstream(ctx); ok {
-		branch = strings.TrimPrefix(up.ref, "refs/heads/")
+	branch = cmp.Or(in.Branch(ctx), config.DefaultBranch)
+	if up, ok := in.Upstream(ctx); ok {
+		branch = strings.TrimPrefix(up.Ref, "refs/heads/")
 	}
-	address, err := in.clone.git(ctx, "remote", "get-url", in.remote(ctx))
+	address, err := in.Clone.Git(ctx, "remote", "get-url", in.Remote(ctx))
 	if err != nil || address == "" {
-		return "file://" + in.dir, branch
+		return "file://" + in.Dir, branch
 	}
 	if strings.HasPrefix(address, "/") {
 		return "file://" + address, branch
@@ -225,7 +225,7 @@ func (in *initial) origin(ctx context.Context) (address, branch string) {
 	if host, at, ok := strings.Cut(address, ":"); ok && !strings.Contains(host, "/") {
 		return "ssh://" + config.WithoutSecret(host) + "/" + strings.TrimPrefix(at, "/"), branch
 	}
-	if abs, err := filepath.Abs(filepath.Join(in.dir, address)); err == nil {
+	if abs, err := filepath.Abs(filepath.Join(in.Dir, address)); err == nil {
 		return "file://" + abs, branch
 	}
 	return address, branch
@@ -238,7 +238,7 @@ var (
 
 // lands guesses how changes land from the newest subjects of the branch.
 func (in *initial) lands(ctx context.Context) string {
-	subjects, _ := in.clone.git(ctx, "log", "--no-show-signature", "--first-parent", "--max-count=50", "--format=%s")
+	subjects, _ := in.Clone.Git(ctx, "log", "--no-show-signature", "--first-parent", "--max-count=50", "--format=%s")
 	switch {
 	case mergedByForge.MatchString(subjects):
 		return "merge"

@@ -71,7 +71,7 @@ func (in *initial) values(c *ring.Commit, settings manifest.Settings) (manifest.
 // hostFiles are the files of the clone that the apps would be given, the settings with
 // them, and whether the apps ask for anything that only the host can say.
 func (in *initial) hostFiles(c *ring.Commit, s manifest.Settings) (found []hostFile, with manifest.Settings, asked bool, err error) {
-	root, err := os.OpenRoot(in.dir)
+	root, err := os.OpenRoot(in.Dir)
 	if err != nil {
 		return nil, s, false, fmt.Errorf("cannot read the clone: %w", err)
 	}

@@ -30,16 +30,16 @@ const engineWithin = 10 * time.Second
 // history finds the tip and where trust in it can begin.
 func (in *initial) history(ctx context.Context) error {
 	rev := "HEAD"
-	if in.branch(ctx) != in.out.Branch {
-		rev = "refs/remotes/" + in.remote(ctx) + "/" + in.out.Branch
-		if _, err := in.commit(ctx, rev); err != nil {
+	if in.Branch(ctx) != in.out.Branch {
+		rev = "refs/remotes/" + in.Remote(ctx) + "/" + in.out.Branch
+		if _, err := in.CommitOf(ctx, rev); err != nil {
 			rev = "refs/heads/" + in.out.Branch
 		}
 	}
 	var err error
-	if in.tip, err = in.commit(ctx, rev); err != nil {
+	if in.tip, err = in.CommitOf(ctx, rev); err != nil {
 		return &exit.Failure{
-			Code: exit.NotFound, Says: fmt.Sprintf("branch %s has no commit in %s", in.out.Branch, in.dir),
+			Code: exit.NotFound, Says: fmt.Sprintf("branch %s has no commit in %s", in.out.Branch, in.Dir),
 			Hint: "commit the Compose files first, or name another branch with --branch",
 		}
 	}
@@ -59,7 +59,7 @@ func (in *initial) refusalOf(sha ring.SHA) (*ring.Refusal, error) {
 	if err != nil {
 		return nil, err
 	}
-	repo, err := in.repo()
+	repo, err := in.Repo()
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (in *initial) refusalOf(sha ring.SHA) (*ring.Refusal, error) {
 // look reads the apps, plans them as for a host without any, and asks the engine
 // what of them runs there already.
 func (in *initial) look(ctx context.Context) error {
-	repo, err := in.repo()
+	repo, err := in.Repo()
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
@@ -27,13 +28,13 @@ func (in *initial) settings(ctx context.Context) []gitSetting {
 		{Key: "gpg.format", Value: in.out.key.format()},
 		{Key: "user.signingkey", Value: in.out.key.where},
 		{Key: "commit.gpgsign", Value: "true"},
-		{Key: configSetting, Value: in.out.Config},
+		{Key: checkout.ConfigSetting, Value: in.out.Config},
 	}
 	if !in.out.key.openPGP {
 		list = append(list, gitSetting{Key: "gpg.ssh.allowedSignersFile", Value: filepath.Join(filepath.Dir(in.out.Config), in.signersName())})
 	}
 	for i := range list {
-		is := in.setting(ctx, list[i].Key)
+		is := in.Setting(ctx, list[i].Key)
 		list[i].Set = is == list[i].Value || is == "" && list[i].Key == "gpg.format" && in.out.key.openPGP
 	}
 	return list
@@ -64,12 +65,12 @@ func (in *initial) signByDefault(ctx context.Context) error {
 		if s.Set {
 			continue
 		}
-		undo := "git -C " + pasteable(in.dir) + " config --local --unset " + s.Key
-		if was, err := in.git(ctx, "config", "--local", "--get", s.Key); err == nil {
-			undo = "git -C " + pasteable(in.dir) + " config --local " + s.Key + " " + pasteable(was)
+		undo := "git -C " + pasteable(in.Dir) + " config --local --unset " + s.Key
+		if was, err := in.Git(ctx, "config", "--local", "--get", s.Key); err == nil {
+			undo = "git -C " + pasteable(in.Dir) + " config --local " + s.Key + " " + pasteable(was)
 		}
-		if _, err := in.git(ctx, "config", "--local", s.Key, s.Value); err != nil {
-			return fmt.Errorf("cannot set %s in %s: %w", s.Key, in.dir, err)
+		if _, err := in.Git(ctx, "config", "--local", s.Key, s.Value); err != nil {
+			return fmt.Errorf("cannot set %s in %s: %w", s.Key, in.Dir, err)
 		}
 		in.out.Undo = append(in.out.Undo, undo)
 		s.Set, s.made = true, true
@@ -82,7 +83,7 @@ func (in *initial) next(ctx context.Context) {
 	add := func(format string, args ...any) { in.out.Next = append(in.out.Next, fmt.Sprintf(format, args...)) }
 	o := &in.out
 	if len(o.Plan.Refusals) > 0 {
-		add("mend what is refused (%s): gitring validate %s --config %s tells each with its place", refusedSum(o.Plan.Refusals), pasteable(in.dir), pasteable(o.Config))
+		add("mend what is refused (%s): gitring validate %s --config %s tells each with its place", refusedSum(o.Plan.Refusals), pasteable(in.Dir), pasteable(o.Config))
 	}
 	in.nextOfValues(add)
 	if in.policyBody == "" && o.Profile == string(policy.Compose) && slices.ContainsFunc(o.Plan.Refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied }) {
@@ -129,10 +130,10 @@ func (in *initial) seen(ctx context.Context, sha ring.SHA) bool {
 	if sha == "" {
 		return true
 	}
-	if _, err := in.git(ctx, "remote", "get-url", in.remote(ctx)); err != nil {
+	if _, err := in.Git(ctx, "remote", "get-url", in.Remote(ctx)); err != nil {
 		return true // there is none: the clone itself is followed
 	}
-	_, err := in.git(ctx, "merge-base", "--is-ancestor", string(sha), "refs/remotes/"+in.remote(ctx)+"/"+in.out.Branch)
+	_, err := in.Git(ctx, "merge-base", "--is-ancestor", string(sha), "refs/remotes/"+in.Remote(ctx)+"/"+in.out.Branch)
 	return err == nil
 }
 

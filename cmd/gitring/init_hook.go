@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/screen"
@@ -20,7 +21,7 @@ const hookMark = "# gitring pre-push hook"
 
 // initHook writes the hook that keeps from being pushed what hosts would refuse.
 func (g *globals) initHook(ctx context.Context, f initFlags) error {
-	c, err := openClone(ctx, f.repo, g.person())
+	c, err := checkout.Open(ctx, f.repo, g.person())
 	if err != nil {
 		return err
 	}
@@ -28,7 +29,7 @@ func (g *globals) initHook(ctx context.Context, f initFlags) error {
 	if err != nil {
 		return err
 	}
-	file, shared, err := c.hookFile(ctx)
+	file, shared, err := hookFile(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -64,21 +65,21 @@ func (g *globals) addByHand(file, why, script string) error {
 }
 
 // hookFile is where Git looks for the hook, and whether other clones look there.
-func (c *clone) hookFile(ctx context.Context) (file string, shared bool, err error) {
-	dir, err := c.git(ctx, "rev-parse", "--git-path", "hooks")
+func hookFile(ctx context.Context, c *checkout.Clone) (file string, shared bool, err error) {
+	dir, err := c.Git(ctx, "rev-parse", "--git-path", "hooks")
 	if err != nil {
 		return "", false, err
 	}
 	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(c.dir, dir)
+		dir = filepath.Join(c.Dir, dir)
 	}
-	scope, err := c.git(ctx, "config", "--show-scope", "--get", "core.hooksPath")
+	scope, err := c.Git(ctx, "config", "--show-scope", "--get", "core.hooksPath")
 	shared = err == nil && !strings.HasPrefix(scope, "local") && !strings.HasPrefix(scope, "worktree")
 	return filepath.Join(dir, "pre-push"), shared, nil
 }
 
 // hookScript runs verify, then validate, by whom the person named.
-func (g *globals) hookScript(ctx context.Context, c *clone, f initFlags) (string, error) {
+func (g *globals) hookScript(ctx context.Context, c *checkout.Clone, f initFlags) (string, error) {
 	trust, content, err := g.hookFlags(ctx, c, f)
 	if err != nil {
 		return "", err
@@ -120,7 +121,7 @@ func ownBinary() (string, error) {
 	return file, nil
 }
 
-func (g *globals) hookFlags(ctx context.Context, c *clone, f initFlags) (trust, content string, err error) {
+func (g *globals) hookFlags(ctx context.Context, c *checkout.Clone, f initFlags) (trust, content string, err error) {
 	if f.allowedSigners != "" || f.openPGPKeys != "" {
 		if g.config != "" {
 			return "", "", &exit.Failure{Code: exit.Usage, Says: "--config and keys given by hand exclude each other", Hint: "keep one of the two"}
@@ -145,7 +146,7 @@ func (g *globals) hookFlags(ctx context.Context, c *clone, f initFlags) (trust, 
 		file = configFromEnv()
 	}
 	if file == "" {
-		file = c.setting(ctx, configSetting)
+		file = c.Setting(ctx, checkout.ConfigSetting)
 	}
 	if file == "" {
 		return "", "", &exit.Failure{

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
@@ -49,8 +50,8 @@ func (in *initial) signingKey(ctx context.Context) (signingKey, error) {
 	if in.f.key != "" {
 		return in.keyOf(ctx, in.f.key, fingerprint.MatchString(in.f.key))
 	}
-	format := cmp.Or(in.setting(ctx, "gpg.format"), "openpgp")
-	if set := in.setting(ctx, "user.signingkey"); set != "" && format != "x509" {
+	format := cmp.Or(in.Setting(ctx, "gpg.format"), "openpgp")
+	if set := in.Setting(ctx, "user.signingkey"); set != "" && format != "x509" {
 		return in.keyOf(ctx, set, format == "openpgp")
 	}
 	if files := sshKeys(); len(files) > 0 {
@@ -174,7 +175,7 @@ func (in *initial) generated(ctx context.Context) (signingKey, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return signingKey{}, fmt.Errorf("cannot make a key: %w", err)
 	}
-	args := []string{"-q", "-t", in.f.generate, "-C", cmp.Or(in.setting(ctx, "user.email"), "gitring"), "-f", file}
+	args := []string{"-q", "-t", in.f.generate, "-C", cmp.Or(in.Setting(ctx, "user.email"), "gitring"), "-f", file}
 	asked := in.g.asks() && !in.f.yes
 	if !asked {
 		args = append(args, "-N", "")
@@ -187,14 +188,14 @@ func (in *initial) generated(ctx context.Context) (signingKey, error) {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in.g.in, in.g.err, in.g.err
 	}
 	if err := cmd.Run(); err != nil {
-		return signingKey{}, fmt.Errorf("cannot make a key with ssh-keygen: %s", cmp.Or(lastLine(errs.String()), err.Error()))
+		return signingKey{}, fmt.Errorf("cannot make a key with ssh-keygen: %s", cmp.Or(checkout.LastLine(errs.String()), err.Error()))
 	}
 	return in.keyOf(ctx, file, false)
 }
 
 // gpgKey exports an OpenPGP key.
 func (in *initial) gpgKey(ctx context.Context, name string) (signingKey, error) {
-	gpg := cmp.Or(in.setting(ctx, "gpg.openpgp.program"), in.setting(ctx, "gpg.program"), "gpg")
+	gpg := cmp.Or(in.Setting(ctx, "gpg.openpgp.program"), in.Setting(ctx, "gpg.program"), "gpg")
 	var outs [2]bytes.Buffer
 	for i, args := range [][]string{{"--with-colons", "--fingerprint"}, {"--armor", "--export"}} {
 		cmd := exec.CommandContext(ctx, gpg, append(append([]string{"--batch", "--no-tty"}, args...), "--", strings.TrimSuffix(name, "!"))...)

@@ -135,11 +135,11 @@ func (f *foldersFound) searchFile() (body string, why []string) {
 
 // findPath proposes the folder that hosts read, by what HEAD holds.
 func (in *initial) findPath(ctx context.Context) string {
-	head, err := in.commit(ctx, "HEAD")
+	head, err := in.CommitOf(ctx, "HEAD")
 	if err != nil {
 		return "."
 	}
-	repo, err := in.repo()
+	repo, err := in.Repo()
 	if err != nil {
 		return "."
 	}
@@ -162,7 +162,7 @@ func appFolders(r *manifest.Reading) []string {
 // search settles which gitring.yaml counts: that of the commit, that of the work tree,
 // or one that is proposed here and written when a person agrees.
 func (in *initial) search(r *manifest.Reading, notRead []manifest.NotRead, settings *manifest.Settings) error {
-	in.searchPath = filepath.Join(in.dir, filepath.FromSlash(in.out.Path), searchName)
+	in.searchPath = filepath.Join(in.Dir, filepath.FromSlash(in.out.Path), searchName)
 	if r.Plan.Refusal != nil || r.HasGitringYAML {
 		return nil
 	}

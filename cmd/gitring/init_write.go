@@ -15,6 +15,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/exit"
@@ -311,23 +312,23 @@ func (in *initial) introduce(ctx context.Context) error {
 	if _, err := trial.files(); err != nil {
 		return err
 	}
-	head, err := in.commit(ctx, "HEAD")
+	head, err := in.CommitOf(ctx, "HEAD")
 	if err != nil {
 		return err
 	}
-	if head != in.tip || in.branch(ctx) == "" {
+	if head != in.tip || in.Branch(ctx) == "" {
 		return &exit.Failure{
 			Code: exit.Conflict, Says: "HEAD is not the tip of " + in.out.Branch + ", which the introduction has to be made on",
 			Hint: "git switch " + in.out.Branch + ", bring it up to date, and try again",
 		}
 	}
-	tree, err := in.git(ctx, "rev-parse", "--verify", "HEAD^{tree}")
+	tree, err := in.Git(ctx, "rev-parse", "--verify", "HEAD^{tree}")
 	if err != nil {
 		return err
 	}
-	sha, err := in.write(ctx, newCommit{
-		tree: tree, parent: head, subject: "Begin to trust signed commits",
-		body: []string{"All up to here is trusted as it is. From here on gitring carries out only\nwhat is signed."},
+	sha, err := in.WriteCommit(ctx, checkout.NewCommit{
+		Tree: tree, Parent: head, Subject: "Begin to trust signed commits",
+		Body: []string{"All up to here is trusted as it is. From here on gitring carries out only\nwhat is signed."},
 	}, "gpg.format="+in.out.key.format(), "user.signingkey="+in.out.key.where)
 	if err != nil {
 		return err
@@ -339,10 +340,10 @@ func (in *initial) introduce(ctx context.Context) error {
 	if refusal != nil {
 		return refusal
 	}
-	if err := in.advance(ctx, head, sha, "gitring init"); err != nil {
+	if err := in.Advance(ctx, head, sha, "gitring init"); err != nil {
 		return err
 	}
 	in.made, in.out.Introduction, in.out.Refusal = sha, sha, nil
-	in.out.Undo = append(in.out.Undo, "git -C "+pasteable(in.dir)+" reset --keep "+string(head))
+	in.out.Undo = append(in.out.Undo, "git -C "+pasteable(in.Dir)+" reset --keep "+string(head))
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
+	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
@@ -95,4 +96,6 @@ func (g *globals) encodeLine(v any) error {
 }
 
 // person is who types a verb, for a clone.
-func (g *globals) person() person { return person{errs: g.err, now: g.now, notice: g.notice} }
+func (g *globals) person() checkout.Person {
+	return checkout.Person{Errs: g.err, Now: g.now, Notice: g.notice}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/admission"
+	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/exit"
@@ -102,12 +103,12 @@ func (g *globals) validatePushed(source, profile, branch string) error {
 	if err != nil {
 		return &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "run it inside a clone"}
 	}
-	list, err := pushedTo(branch, g.in)
+	list, err := checkout.PushedTo(branch, g.in)
 	if err != nil {
 		return err
 	}
 	for _, p := range list {
-		c, err := repo.Commit(p.local)
+		c, err := repo.Commit(p.Local)
 		if err != nil {
 			return err
 		}

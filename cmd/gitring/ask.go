@@ -8,19 +8,11 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/exit"
-	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
 )
-
-// targetTrailers are what the tip of a source has to say, where that is asked for.
-func (r rules) targetTrailers() []string {
-	if !r.config.RequireTarget {
-		return nil
-	}
-	return []string{"Gitring-Target: " + r.source}
-}
 
 // trustedUpTo is the commit that hosts trust, as the daemon here tells of the
 // source; "" when none answers or it has none.
@@ -30,30 +22,11 @@ func (g *globals) trustedUpTo(ctx context.Context, source string) ring.SHA {
 		return ""
 	}
 	for _, s := range st.Sources {
-		if s.Name == source || len(st.Sources) == 1 && source == handSource {
+		if s.Name == source || len(st.Sources) == 1 && source == checkout.HandSource {
 			return s.Trusted
 		}
 	}
 	return ""
-}
-
-// passes holds a commit that was just made to the code that hosts hold it to. That
-// more people have to answer for it is no fault of the commit: it is handed back.
-func (c *clone) passes(ctx context.Context, trust *gitsync.Trust, anchor, sha ring.SHA) (awaiting *ring.Refusal, err error) {
-	repo, err := c.repo()
-	if err != nil {
-		return nil, err
-	}
-	_, refusal, err := trust.RangeWith(gitsync.Until(ctx, repo), c.aids(ctx), anchor, sha, c.now(), nil)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("cannot verify the new commit: %w", err)
-	case refusal == nil:
-		return nil, nil
-	case refusal.Code == ring.AwaitingApproval:
-		return refusal, nil
-	}
-	return nil, refusal
 }
 
 // asks reports whether somebody can be asked.

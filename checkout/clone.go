@@ -1,4 +1,4 @@
-package main
+package checkout
 
 import (
 	"bytes"
@@ -20,31 +20,31 @@ import (
 	"github.com/gitring/gitring/screen"
 )
 
-// clone is a repository that a person works in. Commits are written by the real
+// Clone is a repository that a person works in. Commits are written by the real
 // git with that person's configuration, so that agents, smart cards and security
 // keys work as they do everywhere else; nothing is judged by it.
-type clone struct {
-	person
-	dir string // its top folder
+type Clone struct {
+	Person
+	Dir string // its top folder
 }
 
-// person is who works in a clone, as far as it has to do with them.
-type person struct {
-	errs   io.Writer // where git asks for a touch, and where a hook's words go
-	now    func() time.Time
-	notice func(format string, args ...any) // tells what is no result
+// Person is who works in a clone, as far as it has to do with them.
+type Person struct {
+	Errs   io.Writer // where git asks for a touch, and where a hook's words go
+	Now    func() time.Time
+	Notice func(format string, args ...any) // tells what is no result
 }
 
-// cloneAt is the clone of that top folder, not looked for.
-func cloneAt(dir string, by person) *clone { return &clone{person: by, dir: dir} }
+// At is the clone of that top folder, not looked for.
+func At(dir string, by Person) *Clone { return &Clone{Person: by, Dir: dir} }
 
-// openClone finds the clone that a folder is in.
-func openClone(ctx context.Context, dir string, by person) (*clone, error) {
+// Open finds the clone that a folder is in.
+func Open(ctx context.Context, dir string, by Person) (*Clone, error) {
 	if _, err := exec.LookPath("git"); err != nil {
 		return nil, &exit.Failure{Code: exit.Error, Says: "cannot find git, which writes the commits of a clone", Hint: "install Git 2.34 or later"}
 	}
-	c := cloneAt(dir, by)
-	top, err := c.git(ctx, "rev-parse", "--show-toplevel")
+	c := At(dir, by)
+	top, err := c.Git(ctx, "rev-parse", "--show-toplevel")
 	var said *gitError
 	switch {
 	case errors.As(err, &said) && !strings.Contains(said.says, "not a git repository"):
@@ -55,7 +55,7 @@ func openClone(ctx context.Context, dir string, by person) (*clone, error) {
 			Hint: "run it inside a clone, or name one with --repo",
 		}
 	}
-	c.dir = top
+	c.Dir = top
 	return c, nil
 }
 
@@ -71,19 +71,19 @@ func (e *gitError) Error() string {
 	return strings.TrimSuffix("git "+e.verb+": "+e.says, ": ")
 }
 
-// git runs git in the clone and gives its output without the last line break.
-func (c *clone) git(ctx context.Context, args ...string) (string, error) {
+// Git runs git in the clone and gives its output without the last line break.
+func (c *Clone) Git(ctx context.Context, args ...string) (string, error) {
 	return c.gitWith(ctx, nil, nil, args...)
 }
 
 // gitWith is git with an input and with more of an environment.
-func (c *clone) gitWith(ctx context.Context, in io.Reader, env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", c.dir}, args...)...)
+func (c *Clone) gitWith(ctx context.Context, in io.Reader, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", c.Dir}, args...)...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdin = in
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	f, terminal := c.errs.(*os.File)
+	f, terminal := c.Errs.(*os.File)
 	// Who only asks Git something says itself what the answer means.
 	speaks := slices.Contains([]string{"commit-tree", "push", "fetch"}, verbOf(args))
 	if terminal = terminal && speaks && term.IsTerminal(int(f.Fd())); terminal {
@@ -95,7 +95,7 @@ func (c *clone) gitWith(ctx context.Context, in io.Reader, env []string, args ..
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &exit):
-		said := &gitError{verb: verbOf(args), says: lastLine(errs.String()), out: out.String(), errs: errs.String()}
+		said := &gitError{verb: verbOf(args), says: LastLine(errs.String()), out: out.String(), errs: errs.String()}
 		if terminal {
 			said.errs = ""
 		}
@@ -120,9 +120,9 @@ func verbOf(args []string) string {
 	return ""
 }
 
-// lastLine is where git and gpg say what was wrong; advice comes before or is
+// LastLine is where git and gpg say what was wrong; advice comes before or is
 // marked as such.
-func lastLine(s string) string {
+func LastLine(s string) string {
 	last := ""
 	for line := range strings.Lines(s) {
 		line = strings.TrimSpace(line)
@@ -133,31 +133,31 @@ func lastLine(s string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(last, "fatal: "), "error: ")
 }
 
-// setting is one value of git's configuration; "" when nobody set it.
-func (c *clone) setting(ctx context.Context, key string) string {
-	v, err := c.git(ctx, "config", "--get", key)
+// Setting is one value of git's configuration; "" when nobody set it.
+func (c *Clone) Setting(ctx context.Context, key string) string {
+	v, err := c.Git(ctx, "config", "--get", key)
 	if err != nil {
 		return ""
 	}
 	return v
 }
 
-// repo reads the clone as the daemon reads its mirror. It is opened anew for
+// Repo reads the clone as the daemon reads its mirror. It is opened anew for
 // commits that git has just written.
-func (c *clone) repo() (*gitsync.Repo, error) {
-	repo, err := gitsync.OpenRepo(c.dir)
+func (c *Clone) Repo() (*gitsync.Repo, error) {
+	repo, err := gitsync.OpenRepo(c.Dir)
 	if err != nil {
 		return nil, &exit.Failure{Code: exit.NotFound, Says: err.Error(), Hint: "run it inside a clone, or name one with --repo"}
 	}
 	return repo, nil
 }
 
-// commit is the full id of a revision.
-func (c *clone) commit(ctx context.Context, rev string) (ring.SHA, error) {
-	sha, err := c.git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
+// CommitOf is the full id of a revision.
+func (c *Clone) CommitOf(ctx context.Context, rev string) (ring.SHA, error) {
+	sha, err := c.Git(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")
 	if err != nil {
 		return "", &exit.Failure{
-			Code: exit.NotFound, Says: fmt.Sprintf("cannot find %q in the repository of %s", rev, c.dir),
+			Code: exit.NotFound, Says: fmt.Sprintf("cannot find %q in the repository of %s", rev, c.Dir),
 			Hint: "git log --oneline lists commits; a shallow clone does not have them all",
 		}
 	}
@@ -165,46 +165,46 @@ func (c *clone) commit(ctx context.Context, rev string) (ring.SHA, error) {
 }
 
 // has reports whether the commit is in the clone.
-func (c *clone) has(ctx context.Context, sha ring.SHA) bool {
-	_, err := c.git(ctx, "cat-file", "-e", string(sha)+"^{commit}")
+func (c *Clone) has(ctx context.Context, sha ring.SHA) bool {
+	_, err := c.Git(ctx, "cat-file", "-e", string(sha)+"^{commit}")
 	return err == nil
 }
 
-// branch is the one that HEAD is on; "" when it is detached.
-func (c *clone) branch(ctx context.Context) string {
-	name, err := c.git(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
+// Branch is the one that HEAD is on; "" when it is detached.
+func (c *Clone) Branch(ctx context.Context) string {
+	name, err := c.Git(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
 	if err != nil {
 		return ""
 	}
 	return name
 }
 
-// upstream is where a branch is pushed to.
-type upstream struct {
-	remote string
-	ref    string   // refs/heads/…, there
+// Upstream is where a branch is pushed to.
+type Upstream struct {
+	Remote string
+	Ref    string   // refs/heads/…, there
 	seen   ring.SHA // as last fetched; "" when never
 }
 
-// upstream of HEAD's branch; false when there is none.
-func (c *clone) upstream(ctx context.Context) (upstream, bool) {
-	branch := c.branch(ctx)
+// Upstream of HEAD's branch; false when there is none.
+func (c *Clone) Upstream(ctx context.Context) (Upstream, bool) {
+	branch := c.Branch(ctx)
 	if branch == "" {
-		return upstream{}, false
+		return Upstream{}, false
 	}
-	up := upstream{remote: c.setting(ctx, "branch."+branch+".remote"), ref: c.setting(ctx, "branch."+branch+".merge")}
-	if up.remote == "" || up.ref == "" {
-		return upstream{}, false
+	up := Upstream{Remote: c.Setting(ctx, "branch."+branch+".remote"), Ref: c.Setting(ctx, "branch."+branch+".merge")}
+	if up.Remote == "" || up.Ref == "" {
+		return Upstream{}, false
 	}
-	if sha, err := c.git(ctx, "rev-parse", "--verify", "--quiet", "@{upstream}^{commit}"); err == nil {
+	if sha, err := c.Git(ctx, "rev-parse", "--verify", "--quiet", "@{upstream}^{commit}"); err == nil {
 		up.seen = ring.SHA(sha)
 	}
 	return up, true
 }
 
 // pushable is upstream for who wants to push.
-func (c *clone) pushable(ctx context.Context) (upstream, error) {
-	up, ok := c.upstream(ctx)
+func (c *Clone) pushable(ctx context.Context) (Upstream, error) {
+	up, ok := c.Upstream(ctx)
 	if !ok {
 		return up, &exit.Failure{
 			Code: exit.Conflict, Says: "the branch has no upstream to push to",
@@ -216,8 +216,8 @@ func (c *clone) pushable(ctx context.Context) (upstream, error) {
 
 // push brings a commit to the upstream, never with force. It is pushed before
 // any branch here moves, so that a push that fails leaves nothing behind.
-func (c *clone) push(ctx context.Context, sha ring.SHA, up upstream) error {
-	_, err := c.git(ctx, "push", "--quiet", up.remote, string(sha)+":"+up.ref)
+func (c *Clone) push(ctx context.Context, sha ring.SHA, up Upstream) error {
+	_, err := c.Git(ctx, "push", "--quiet", up.Remote, string(sha)+":"+up.Ref)
 	var said *gitError
 	if !errors.As(err, &said) {
 		return err
@@ -225,12 +225,12 @@ func (c *clone) push(ctx context.Context, sha ring.SHA, up upstream) error {
 	// A hook, here or there, tells why in as many lines as it likes.
 	for line := range strings.Lines(said.out + said.errs) {
 		if line = strings.TrimRight(line, "\n"); line != "" {
-			fmt.Fprintln(c.errs, screen.Clean(line))
+			fmt.Fprintln(c.Errs, screen.Clean(line))
 		}
 	}
 	hint := "nothing was left behind; git pull --ff-only, and try again"
 	if said.out != "" {
 		hint = "nothing was left behind; a hook says above what is in the way"
 	}
-	return &exit.Failure{Code: exit.Conflict, Says: fmt.Sprintf("cannot push to %s of %s: %s", up.ref, up.remote, said.says), Hint: hint}
+	return &exit.Failure{Code: exit.Conflict, Says: fmt.Sprintf("cannot push to %s of %s: %s", up.Ref, up.Remote, said.says), Hint: hint}
 }

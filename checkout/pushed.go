@@ -1,4 +1,4 @@
-package main
+package checkout
 
 import (
 	"bufio"
@@ -13,9 +13,9 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// pushed is one ref of a push, as git tells a pre-push hook.
-type pushed struct {
-	local  ring.SHA // "" deletes
+// Pushed is one ref of a push, as git tells a pre-push hook.
+type Pushed struct {
+	Local  ring.SHA // "" deletes
 	branch string   // there; "" is no branch
 	remote ring.SHA // what is there now; "" is nothing
 }
@@ -23,8 +23,8 @@ type pushed struct {
 const noCommit = "0000000000000000000000000000000000000000"
 
 // readPushed reads "<local ref> <local id> <remote ref> <remote id>" lines.
-func readPushed(r io.Reader) ([]pushed, error) {
-	var all []pushed
+func readPushed(r io.Reader) ([]Pushed, error) {
+	var all []Pushed
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		if strings.TrimSpace(lines.Text()) == "" {
@@ -37,7 +37,7 @@ func readPushed(r io.Reader) ([]pushed, error) {
 				Hint: "let git run it: gitring init --hook writes the hook",
 			}
 		}
-		p := pushed{local: known(f[1]), remote: known(f[3])}
+		p := Pushed{Local: known(f[1]), remote: known(f[3])}
 		p.branch, _ = strings.CutPrefix(f[2], "refs/heads/")
 		if p.branch == f[2] {
 			p.branch = ""
@@ -57,27 +57,27 @@ func known(sha string) ring.SHA {
 	return ring.SHA(sha)
 }
 
-// pushedTo are the pushes to a branch that bring something.
-func pushedTo(branch string, in io.Reader) ([]pushed, error) {
+// PushedTo are the pushes to a branch that bring something.
+func PushedTo(branch string, in io.Reader) ([]Pushed, error) {
 	all, err := readPushed(in)
 	if err != nil {
 		return nil, err
 	}
-	var out []pushed
+	var out []Pushed
 	for _, p := range all {
-		if p.branch == branch && p.local != "" {
+		if p.branch == branch && p.Local != "" {
 			out = append(out, p)
 		}
 	}
 	return out, nil
 }
 
-// pushed judges what is pushed to the branch that is followed: since what
+// JudgePushes judges what is pushed to the branch that is followed: since what
 // is there now, with what of that it vouches for, or, for a branch that is new
 // there, as a first trust.
-func (j *judge) pushed(in io.Reader) (verified, error) {
-	v, branch := verified{Commits: []verifiedCommit{}}, j.rules.branch
-	list, err := pushedTo(branch, in)
+func (j *Judge) JudgePushes(in io.Reader) (Verified, error) {
+	v, branch := Verified{Commits: []VerifiedCommit{}}, j.rules.branch
+	list, err := PushedTo(branch, in)
 	if err != nil {
 		return v, err
 	}
@@ -90,7 +90,7 @@ func (j *judge) pushed(in io.Reader) (verified, error) {
 				}
 			}
 		}
-		commits, refusal, err := j.trust.Pushed(j.seen, j.aids, p.remote, p.local, j.now)
+		commits, refusal, err := j.trust.Pushed(j.seen, j.aids, p.remote, p.Local, j.now)
 		if err != nil {
 			return v, fmt.Errorf("cannot verify what is pushed to %s: %w", branch, err)
 		}

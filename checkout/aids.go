@@ -1,4 +1,4 @@
-package main
+package checkout
 
 import (
 	"context"
@@ -13,17 +13,17 @@ import (
 
 // aids are what trust mode forge-merge asks of the world, of a clone: heads come
 // from the remote, as the daemon gets them, else from refs that are here.
-func (c *clone) aids(ctx context.Context) gitsync.Aids {
+func (c *Clone) aids(ctx context.Context) gitsync.Aids {
 	return gitsync.Aids{
 		NoStore: true,
 		Head:    func(pull gitsync.Pull) (ring.SHA, error) { return c.head(ctx, pull) },
 		Merge: func(ours, theirs ring.SHA) (ring.SHA, error) {
-			objects, err := c.git(ctx, "rev-parse", "--git-path", "objects")
+			objects, err := c.Git(ctx, "rev-parse", "--git-path", "objects")
 			if err != nil {
 				return "", err
 			}
 			if !filepath.IsAbs(objects) {
-				objects = filepath.Join(c.dir, objects)
+				objects = filepath.Join(c.Dir, objects)
 			}
 			if objects, err = filepath.Abs(objects); err != nil {
 				return "", err
@@ -33,22 +33,22 @@ func (c *clone) aids(ctx context.Context) gitsync.Aids {
 	}
 }
 
-// remote is the one that the branch here follows, else origin.
-func (c *clone) remote(ctx context.Context) string {
-	if up, ok := c.upstream(ctx); ok {
-		return up.remote
+// Remote is the one that the branch here follows, else origin.
+func (c *Clone) Remote(ctx context.Context) string {
+	if up, ok := c.Upstream(ctx); ok {
+		return up.Remote
 	}
 	return "origin"
 }
 
 // head fetches the head of a pull request; no ref is written.
-func (c *clone) head(ctx context.Context, pull gitsync.Pull) (ring.SHA, error) {
-	remote, quiet := c.remote(ctx), []string{"GIT_TERMINAL_PROMPT=0"}
+func (c *Clone) head(ctx context.Context, pull gitsync.Pull) (ring.SHA, error) {
+	remote, quiet := c.Remote(ctx), []string{"GIT_TERMINAL_PROMPT=0"}
 	line, err := c.gitWith(ctx, nil, quiet, "ls-remote", "--quiet", remote, pull.Ref())
 	var said *gitError
 	switch {
 	case errors.As(err, &said):
-		if sha, err := c.commit(ctx, pull.Ref()); err == nil {
+		if sha, err := c.CommitOf(ctx, pull.Ref()); err == nil {
 			return sha, nil
 		}
 		return "", &gitsync.Unavailable{Why: "the remote " + remote + " does not answer: " + said.says}

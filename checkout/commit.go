@@ -1,0 +1,116 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/ring"
+)
+
+// passes holds a commit that was just made to the code that hosts hold it to. That
+// more people have to answer for it is no fault of the commit: it is handed back.
+func (c *Clone) passes(ctx context.Context, trust *gitsync.Trust, anchor, sha ring.SHA) (awaiting *ring.Refusal, err error) {
+	repo, err := c.Repo()
+	if err != nil {
+		return nil, err
+	}
+	_, refusal, err := trust.RangeWith(gitsync.Until(ctx, repo), c.aids(ctx), anchor, sha, c.Now(), nil)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot verify the new commit: %w", err)
+	case refusal == nil:
+		return nil, nil
+	case refusal.Code == ring.AwaitingApproval:
+		return refusal, nil
+	}
+	return nil, refusal
+}
+
+// NewCommit is a commit to be made on top of HEAD.
+type NewCommit struct {
+	Tree     string
+	Parent   ring.SHA
+	Subject  string
+	Body     []string // paragraphs; "" ones are left out
+	trailers []string
+}
+
+func (n NewCommit) message() string {
+	parts := []string{n.Subject}
+	for _, p := range n.Body {
+		if p = strings.TrimSpace(p); p != "" {
+			parts = append(parts, p)
+		}
+	}
+	if len(n.trailers) > 0 {
+		parts = append(parts, strings.Join(n.trailers, "\n"))
+	}
+	return strings.Join(parts, "\n\n") + "\n"
+}
+
+// WriteCommit makes the commit, signed, with the person's own configuration, and with
+// settings of the form key=value above it. No ref, index or file is touched: one
+// that is not wanted after all is garbage that nobody sees.
+func (c *Clone) WriteCommit(ctx context.Context, n NewCommit, settings ...string) (ring.SHA, error) {
+	var args []string
+	for _, s := range settings {
+		args = append(args, "-c", s)
+	}
+	args = append(args, "commit-tree", "-S", n.Tree)
+	if n.Parent != "" {
+		args = append(args, "-p", string(n.Parent))
+	}
+	sha, err := c.gitWith(ctx, strings.NewReader(n.message()), nil, args...)
+	var said *gitError
+	if errors.As(err, &said) {
+		return "", &exit.Failure{
+			Code: exit.Error, Says: "cannot make a signed commit: " + said.says,
+			Hint: "gitring init --set-git-config sets signing up; see docs/how-to/sign-commits.md",
+		}
+	}
+	return ring.SHA(sha), err
+}
+
+// Advance moves HEAD's branch to a commit on top of it, with the index and the
+// files that differ.
+func (c *Clone) Advance(ctx context.Context, from, to ring.SHA, why string) error {
+	if _, err := c.Git(ctx, "read-tree", "-m", "-u", string(from), string(to)); err != nil {
+		return fmt.Errorf("cannot bring the work tree to %s: %w", to.Short(), err)
+	}
+	if _, err := c.Git(ctx, "update-ref", "-m", why, "HEAD", string(to), string(from)); err != nil {
+		return fmt.Errorf("cannot move the branch to %s: %w", to.Short(), err)
+	}
+	return nil
+}
+
+// clear says whether advance would overwrite what is not committed.
+func (c *Clone) clear(ctx context.Context, from, to ring.SHA) error {
+	_, _ = c.Git(ctx, "update-index", "-q", "--refresh") // what only looks changed is none
+	_, err := c.Git(ctx, "read-tree", "-n", "-m", "-u", string(from), string(to))
+	var said *gitError
+	if errors.As(err, &said) {
+		return &exit.Failure{
+			Code: exit.Conflict, Says: "what is not committed here is in the way: " + said.says,
+			Hint: "commit it, or put it aside with git stash -u, and try again",
+		}
+	}
+	return err
+}
+
+// landed pushes a commit when asked, and then moves the branch here to it.
+func (c *Clone) landed(ctx context.Context, from, to ring.SHA, up Upstream, push bool, why string) error {
+	if push {
+		if err := c.push(ctx, to, up); err != nil {
+			return err
+		}
+	}
+	err := c.Advance(ctx, from, to, why)
+	if err != nil && push {
+		return &exit.Failure{Code: exit.Error, Says: "pushed " + to.Short() + ", but " + err.Error(), Hint: "git pull --ff-only brings it here"}
+	}
+	return err
+}
