@@ -117,7 +117,7 @@ var hostRules = map[string]rule{
 	"HostConfig.LogConfig.Config":                pass("logging.options"),
 	"HostConfig.NetworkMode":                     {name: "namespaces.network", key: "network_mode", grade: escape, check: networkMode, risk: "shares the host's network, with every service on it", lets: "`bridge`, `none`, `service:*`, the app's own and external networks"},
 	"HostConfig.PortBindings[].HostIP":           {name: "networks.forbid_subnets", key: "ports", grade: escape, check: publishedAt, risk: "publishes on the host's own link, where a cloud gives out credentials", lets: outsideSubnets},
-	"HostConfig.PortBindings[].HostPort":         {name: "ports.host", key: "ports", grade: escape, check: hostPortOf, risk: "takes a port of the host that its own services use", lets: "80-65535, but not 88, 111, 123, 135, 137-139, 161, 162, 177, 179, 445, 464, 500, 512-515, 520, 521, 546, 547, 623, 631, 749, 750, 860, 873, 953 (a host's own programs) and 2375, 2376, 2377, 4789, 7946 (engines and clusters)"},
+	"HostConfig.PortBindings[].HostPort":         {name: "ports.host", key: "ports", grade: escape, check: hostPortOf, risk: "takes a port of the host that its own services use", lets: "80-65535, but not `88, 111, 123, 135, 137-139, 161, 162, 177, 179, 445, 464, 500, 512-515, 520, 521, 546, 547, 623, 631, 749, 750, 860, 873, 953` (a host's own programs) and `2375, 2376, 2377, 4789, 7946` (engines and clusters)"},
 	"HostConfig.RestartPolicy.Name":              pass("restart"),
 	"HostConfig.RestartPolicy.MaximumRetryCount": pass("restart"),
 	"HostConfig.AutoRemove":                      ours(),
@@ -145,7 +145,7 @@ var hostRules = map[string]rule{
 	"HostConfig.StorageOpt":                      {name: "storage_opt", key: "storage_opt", grade: escape, check: keysOnly(these()), risk: "goes to the host's storage driver"},
 	"HostConfig": {
 		name: "mounts.tmpfs_max", key: "tmpfs", grade: limit, check: whole, risk: "may fill more than 2 GiB of the host's memory",
-		lets: "2 GiB at most, all of a service together; no size is the kernel's half of the memory, and is told where the service has no memory limit",
+		lets: "2 GiB at most, all of a service together. Without a size it is half of the host's memory; that is told where the service has no memory limit",
 	},
 	"HostConfig.Tmpfs":         withCheck(withKey(targetRule, "tmpfs"), tmpfsTargets),
 	"HostConfig.UTSMode":       {name: "namespaces.uts", key: "uts", grade: escape, check: joins(forbidden, func(l *Lists) []string { return l.UTS }), risk: "lets the container change the host's name"},

@@ -15,7 +15,7 @@ import (
 var (
 	targetRule = rule{
 		name: "mounts.target", key: "volumes", grade: escape, risk: "lies in the kernel's own folders, by which the container is confined",
-		lets: "all but `/`, and what lies in `/proc`, `/sys` and `/dev`, without `/dev/shm` and `/dev/mqueue`; a bind of the host is judged by its source, and never lies at `/`, at `/proc` (but the host's own), or in `/proc/self` and `/proc/sys`",
+		lets: "all but `/`, and what lies in `/proc`, `/sys` and `/dev`, without `/dev/shm` and `/dev/mqueue`. A bind of the host is judged by its source. It never lies at `/`, at `/proc` (but the host's own), in `/proc/self` or in `/proc/sys`",
 	}
 	workingDirRule = rule{
 		name: "start.working_dir", key: "working_dir", grade: escape, check: workingDir, lets: "all but what lies in `/proc` and `/dev`",
