@@ -82,6 +82,7 @@ func TestAnotherSourceGetsNothingOfAnApp(t *testing.T) {
 		{"the cluster's gateway", "evil/compose.yaml", "services: {a: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: docker_gwbridge}}\n", "", "joins all containers"},
 		{"its port", "evil/compose.yaml", "services: {a: {image: a, ports: ['127.0.0.1:8080:80']}}\n", "", "is published by app shop of source prod as 8080/tcp"},
 		{"its container_name", "evil/compose.yaml", "services: {a: {image: a, container_name: shopfront}}\n", "", "is the name of a container of app shop of source prod"},
+		{"the name that Compose gives its container", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-2}}\n", "", "is the name of a container of app shop of source prod"},
 		{"the name of its next container", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-1-204ca8d5}}\n", "", "is the name of a container of app shop of source prod"},
 		{"a name that only begins as its containers' do", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-1}}\n", "", ""},
 		{"its host name", "evil/compose.yaml", "services: {a: {image: a, environment: {VIRTUAL_HOST: 'x.example.org, Shop.example.org:80'}}}\n", ring.RouteTaken, "is a host name of app shop of source prod"},

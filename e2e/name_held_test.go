@@ -33,7 +33,8 @@ func TestAContainerOfSomebodyElseUnderOurNameIsToldAndNotTouched(t *testing.T) {
 	replaced := func(service string) (id string) {
 		t.Helper()
 		ours := h.one(service)
-		name := strings.TrimPrefix(ours.Name, "/")
+		_, version, _ := strings.Cut(ours.version(), ":") // a new one is made under this name
+		name := strings.Join([]string{ours.Config.Labels["gitring.app"], service, "1", version[:8]}, "-")
 		id = stranger(name + "-theirs")
 		require.NoError(t, h.engine.remove(ours.ID))
 		// Whoever is first has the name; gitring may have made its own again already.

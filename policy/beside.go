@@ -128,8 +128,9 @@ func (b *beside) alias(n *Name) {
 	}
 }
 
-// ofInstance is how the name of an instance ends: its slot and version.
-var ofInstance = regexp.MustCompile(`^[0-9]+-[0-9a-f]{8}$`)
+// ofInstance is how the name of an instance ends: its slot, and its version until its
+// rollout is over.
+var ofInstance = regexp.MustCompile(`^[0-9]+(-[0-9a-f]{8})?$`)
 
 // containers holds each container_name against the containers of apps in other hands:
 // who has a name on the engine keeps all others from starting under it.

@@ -55,7 +55,7 @@ func restApp(w *World, app *ring.App, now time.Time) {
 		w.Facts.Set(ring.RolloutRow{ID: id, Version: s.Version, Commit: app.Commit, Began: epoch, Progress: epoch, Ready: 3, Done: true, At: epoch, Checks: map[ring.Version][]ring.Check{s.Version: s.Checks}})
 		for slot := 1; slot <= 3; slot++ {
 			in := ring.Instance{
-				ID: fmt.Sprintf("%s-%d", id, slot), Name: ring.ContainerName(app.Name, s.Name, slot, s.Version), App: app.Name, Source: "s",
+				ID: fmt.Sprintf("%s-%d", id, slot), Name: ring.ComposeName(app.Name, s.Name, slot), App: app.Name, Source: "s",
 				Service: s.Name, Slot: slot, Version: s.Version, Commit: app.Commit, Kind: s.Kind, Image: s.Pin.Image, State: ring.StateRunning,
 				Created: epoch, Started: epoch, Since: epoch, Policy: "always", Addresses: map[string]string{name: "10.0.0.1"},
 			}

@@ -126,6 +126,8 @@ func (h *bigHost) do(a ring.Action) (done ring.Done) {
 		h.run(&h.Seen.Instances[at])
 	case ring.DoStop:
 		h.Seen.Instances[at].State = ring.StateExited
+	case ring.DoName:
+		h.Seen.Instances[at].Name = a.NewName
 	case ring.DoPolicy:
 		h.Seen.Instances[at].Policy = a.Policy
 	case ring.DoRemove:

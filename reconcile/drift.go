@@ -113,7 +113,7 @@ func (t *decider) driftsOf(v *service, in *instance, names map[string]string) (o
 		return nil // an adopted one is not as the plan has it: nobody's hand made it so
 	}
 	its := v.target.Spec.ContainerName
-	named := ring.IsContainerName(in.Name, in.App, in.Service, in.Slot, in.Version)
+	named := ring.IsComposeName(in.Name, in.App, in.Service, in.Slot) || ring.IsContainerName(in.Name, in.App, in.Service, in.Slot, in.Version)
 	if !named && in.Name != its {
 		d := drifted{in: in, what: slot("was renamed to %s by hand", in.Name)} // its own name is taken by named
 		if its == "" {

@@ -40,6 +40,7 @@ const (
 	moveFinish  // a removal that was meant before
 	moveUntie   // stop what is tied to it, and nothing else
 	moveRename  // give it the name that its file asks for
+	moveShorten // give it the name that Compose gives
 	moveReload  // have it take over files
 	movePolicy  // set the engine's restart policy
 	moveRecord  // keep the record of a crash
@@ -77,6 +78,9 @@ func (t *decider) makeMove(v *service, m *move) bool {
 		return t.stopTied(m.in, m.why)
 	case moveRename:
 		return t.giveName(v, m.in)
+	case moveShorten:
+		t.shortenName(v, m.in)
+		return false
 	case moveReload:
 		return t.loadFiles(v, m.in)
 	case movePolicy:

@@ -155,7 +155,7 @@ type strategy struct {
 var strategies = map[string]strategy{}
 
 func init() { // the rules ask for the strategy themselves
-	keep := listOf([]rule{{name: "reload in place", ask: (*Pass).staleFiles}, {name: "complete", ask: (*Pass).completionOutcome}}, policyRules)
+	keep := listOf([]rule{{name: "reload in place", ask: (*Pass).staleFiles}, {name: "complete", ask: (*Pass).completionOutcome}}, policyRules, nameRules)
 	side := []rule{
 		{name: "drop failed instances", ask: (*Pass).failedInstance},
 		{name: "start what was created", ask: (*Pass).createdInstance},
@@ -241,6 +241,8 @@ var (
 	keptRules = stoppedRules[:3]
 	// policyRules set the engine's restart policy to what the Compose file says.
 	policyRules = []rule{{name: "set restart policies", each: eachOf((*Pass).otherPolicy)}}
+	// nameRules give the names that Compose gives to what serves.
+	nameRules = []rule{{name: "take Compose's name", each: eachOf((*Pass).longNamed)}}
 	// cronRules come before each run of a cron job.
 	cronRules = jobRules[:3]
 	// jobRules come before each run of a job.

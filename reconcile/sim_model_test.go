@@ -384,6 +384,9 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 	if a.Kind == ring.DoWhose {
 		return ring.Done{}, e.whose(a)
 	}
+	if a.Kind == ring.DoName {
+		return ring.Done{}, e.shorten(a)
+	}
 	e.calls++
 	switch a.Kind {
 	case ring.DoImageOff:
@@ -557,6 +560,27 @@ func (e *engine) rename(a ring.Action, b *box) error {
 	e.note("%s is now %s", b.Name, a.NewName)
 	b.Name = a.NewName
 	e.told("rename", a.NewName, b)
+	return nil
+}
+
+// shorten gives a name where nobody has it; nobody is told.
+func (e *engine) shorten(a ring.Action) error {
+	b := e.boxes[a.Instance]
+	if b == nil {
+		return errors.New("no such container")
+	}
+	if b.foreign && !e.given(b.ID) {
+		e.violate("I4: %s on a container that is not ours", a.Kind)
+	}
+	if e.names[a.NewName] {
+		return held(a.NewName)
+	}
+	for _, x := range e.boxes {
+		if x != b && x.Name == a.NewName {
+			return held(a.NewName)
+		}
+	}
+	b.Name = a.NewName
 	return nil
 }
 

@@ -375,7 +375,7 @@ func (s *scenario) restOfHands(app *ring.App, v *ring.Service) {
 		case b.State == ring.StatePaused:
 			s.violate("drift: at rest %s is paused", b.Name)
 		case !b.running():
-		case v.Spec.ContainerName == "" && b.Name != ring.ContainerName(b.App, b.Service, b.Slot, b.Version):
+		case v.Spec.ContainerName == "" && b.Name != ring.ContainerName(b.App, b.Service, b.Slot, b.Version) && b.Name != ring.ComposeName(b.App, b.Service, b.Slot):
 			s.violate("drift: at rest %s is not called as it was", b.Name)
 		case len(v.Spec.Networks) > 0 && len(b.Addresses) == 0:
 			s.violate("drift: at rest %s is on no network", b.Name)

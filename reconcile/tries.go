@@ -13,6 +13,7 @@ import (
 const (
 	firstRetry = time.Second // doubles
 	lastRetry  = 5 * time.Minute
+	nameAgain  = 10 * time.Minute // until a name that somebody else has is asked for again
 	imageInUse = 6 * time.Hour // until it is looked at again whether an image that nobody needs may go
 )
 
@@ -23,6 +24,10 @@ const (
 func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done, err error, now time.Time) ([]ring.Fact, []ring.Event) {
 	if a.Kind == ring.DoLog { // what it is the log of was told
 		return withLog(a, done.Log, err), nil
+	}
+	if a.Kind == ring.DoName { // nobody waits for it
+		rememberName(r.Tries, a, err, now)
+		return nil, nil
 	}
 	if a.Kind == ring.DoWhose { // told as drift
 		toldWhose(r.Tries, a, err, now)

@@ -21,6 +21,7 @@ const (
 	DoRestart    ActionKind = "restart" // stop and start the same container
 	DoPolicy     ActionKind = "set restart policy"
 	DoRename     ActionKind = "rename" // to NewName; a container keeps its ID and goes on running
+	DoName       ActionKind = "name"   // to NewName, where nobody has it; fails where somebody has
 	DoNetworkOff ActionKind = "remove network"
 	DoReload     ActionKind = "reload"       // swap the content of live folders, then signal or exec; the old content comes back when that fails
 	DoLog        ActionKind = "keep log"     // read the last lines of an instance for Record; changes nothing
@@ -110,6 +111,8 @@ func (a Action) Target() string {
 		return "image " + a.Image
 	case DoWhose: // reads only, as well
 		return "name " + a.Name
+	case DoName: // nobody waits for it
+		return "name of " + a.Instance
 	}
 	return a.App + "/" + a.Service
 }

@@ -161,6 +161,19 @@ func IsContainerName(name, app, service string, slot int, v Version) bool {
 	return string(append(append(made, '-'), v.Short()...)) == name
 }
 
+// ComposeName is the name that Compose gives to the container of a slot. An instance has it
+// from the end of its rollout on, where nobody else has it.
+func ComposeName(app, service string, slot int) string {
+	return app + "-" + service + "-" + strconv.Itoa(slot)
+}
+
+// IsComposeName reports whether a name is the one that ComposeName gives.
+func IsComposeName(name, app, service string, slot int) bool {
+	var room [128]byte
+	made := append(append(append(room[:0], app...), '-'), service...)
+	return string(strconv.AppendInt(append(made, '-'), int64(slot), 10)) == name
+}
+
 // VolumeName and NetworkName are the names Compose gives.
 func VolumeName(app, key string) string  { return app + "_" + key }
 func NetworkName(app, key string) string { return app + "_" + key }

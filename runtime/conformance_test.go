@@ -376,6 +376,13 @@ func renamed(t *testing.T, r *rig) {
 	require.Contains(t, e.Holder, id[:12])
 	require.Positive(t, e.Wait)
 	require.Equal(t, now.Name, r.one(t).Name)
+	a.Kind = ring.DoName
+	r.fails(t, a) // nor by the step that nobody waits for
+	require.Equal(t, now.Name, r.one(t).Name)
+	a.NewName = ring.ComposeName(in.App, in.Service, in.Slot)
+	r.must(t, a)
+	now = r.one(t)
+	require.Equal(t, []any{in.ID, a.NewName, in.Started}, []any{now.ID, now.Name, now.Started})
 }
 
 func engineRestarts(t *testing.T, r *rig) {

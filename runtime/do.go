@@ -64,7 +64,7 @@ func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, er
 		return d.restart(ctx, e, a)
 	case ring.DoPolicy:
 		return d.policy(ctx, e, a)
-	case ring.DoRename:
+	case ring.DoRename, ring.DoName:
 		return d.rename(ctx, e, a)
 	case ring.DoConnect:
 		return ring.Done{Instance: a.Instance}, d.finish(ctx, e, a, target(a), false)

@@ -82,7 +82,7 @@ func namesOf(a ring.Action) []string {
 	if a.Want.Spec.ContainerName != "" || a.Slot == 0 {
 		return []string{a.Service}
 	}
-	return []string{a.Service, fmt.Sprintf("%s-%s-%d", a.App, a.Service, a.Slot)}
+	return []string{a.Service, ring.ComposeName(a.App, a.Service, a.Slot)}
 }
 
 func endpoint(names []string, name string, at ring.Attachment) *network.EndpointSettings {
