@@ -117,7 +117,7 @@ func or2(a, b string) string {
 }
 
 func (a *appReader) read() ring.App {
-	a.checkSubmodules(a.from.path)
+	a.checkSubmodules(a.tree.real(a.from.path).path)
 	ahead := a.lookAhead()
 	a.composeFileOf(ahead)
 	broken := a.readFiles()
@@ -156,6 +156,7 @@ func (a *appReader) read() ring.App {
 		return ring.App{}
 	}
 	a.plainUses()
+	a.noteLinks()
 	return a.build(project)
 }
 

@@ -145,7 +145,7 @@ func TestALinkedEnvIsTheFileItLeadsTo(t *testing.T) {
 		t.Error(dump(t, plan))
 	}
 	for what, target := range map[string]string{
-		"out of the commit": "../../common.env", "absolute": "/etc/passwd", "to itself": ".env", "to a folder": "../all", "to nothing": "../no.env",
+		"out of the commit": "../../common.env", "absolute": "/etc/passwd", "to itself": ".env", "to nothing": "../no.env",
 	} {
 		c := repo(map[string]string{"web/compose.yaml": "services: {web: {image: a}}\n", "all/common.env": "V=7\n"})
 		symlinkAt(c, "web/.env", target)

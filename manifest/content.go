@@ -43,17 +43,17 @@ func (r *reader) hold(p string, at place) (held, *fault) {
 }
 
 func (r *reader) readHeld(p string, at place) (held, *fault) {
-	kind, found := r.tree.look(p)
-	switch kind {
-	case symlink, submodule:
-		return held{}, odd(kind, found, at, "a mount needs "+p)
-	case missing:
+	from := r.tree.real(p)
+	switch {
+	case from.kind == symlink, from.kind == submodule, from.lost:
+		return held{}, from.odd(at, "a mount needs "+p)
+	case from.kind == missing:
 		return held{}, nil
-	case regular:
-		return r.heldFile(p, at)
+	case from.kind == regular:
+		return r.heldFile(from.path, path.Base(p), at)
 	}
-	g := &gatherer{reader: r, root: p, at: at}
-	g.folder(p)
+	g := &gatherer{reader: r, root: from.path, at: at}
+	g.folder(from.path)
 	if g.fault != nil {
 		return held{}, g.fault
 	}
@@ -64,9 +64,9 @@ func (r *reader) readHeld(p string, at place) (held, *fault) {
 	return held{held: true, hash: hash}, f
 }
 
-func (r *reader) heldFile(p string, at place) (held, *fault) {
-	dir, name := path.Split(p)
-	file, f := r.contentFile(r.tree.entry(path.Clean("./"+dir), name), p, name, at)
+// heldFile is a file of the commit under the name that it is mounted by.
+func (r *reader) heldFile(p, name string, at place) (held, *fault) {
+	file, f := r.contentFile(r.tree.entry(path.Dir(p), path.Base(p)), p, name, at)
 	if f != nil {
 		return held{}, f
 	}

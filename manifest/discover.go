@@ -139,13 +139,7 @@ func badName(name string, at place) *fault {
 }
 
 // inside reports whether a clean path lies under the source's path.
-func (r *reader) inside(p string) bool {
-	if p == ".." || strings.HasPrefix(p, "../") || strings.HasPrefix(p, "/") {
-		return false
-	}
-	root := r.settings.Path
-	return root == "." || p == root || strings.HasPrefix(p, root+"/")
-}
+func (r *reader) inside(p string) bool { return within(r.settings.Path, p) }
 
 // outside is the refusal of a path that leaves the source's path.
 func outside(written string, at place) *fault {

@@ -266,7 +266,7 @@ func TestOddEntriesOfATree(t *testing.T) {
 		{"a Compose file that is a link", "web/compose.yaml", link, ring.SymlinkInManifest, "web/compose.yaml"},
 		{"an override file that is a link", "web/compose.override.yaml", link, ring.SymlinkInManifest, "web/compose.override.yaml"},
 		{"a .env that is a link", "web/.env", link, ring.SymlinkInManifest, "web/.env"},
-		{"a mounted link", "web/conf", link, ring.SymlinkInManifest, "web/compose.yaml:4"},
+		{"a mounted link to nothing", "web/conf", link, ring.SymlinkInManifest, "web/compose.yaml:4"},
 		{"a link in a mounted folder", "web/conf/a", link, ring.SymlinkInManifest, "web/compose.yaml:4"},
 		{"a link elsewhere", "web/other", link, "", ""},
 		{"a linked folder elsewhere", "apps", link, "", ""},

@@ -19,7 +19,8 @@
 //
 // Files of a commit:
 //
-//	tree        reading them, never through a symlink
+//	tree        reading them
+//	symlink     what a path leads to, inside the commit
 //	content     those that services mount
 //	filed       those that a manifest names
 //	rebase      a path of the manifest, inside the commit

@@ -329,17 +329,18 @@ func matches(targets, facts map[string]string) bool {
 func (r *reader) listedApp(e *entry) candidate {
 	c := candidate{name: e.name, path: path.Join(r.settings.Path, e.path), entry: e}
 	c.unnamed = r.folderName(c.path)
-	switch kind, at := r.tree.look(c.path); kind {
-	case symlink, submodule:
-		c.faults.put(odd(kind, at, e.place, "path "+e.path))
+	at := r.tree.real(c.path)
+	switch {
+	case at.kind == symlink, at.kind == submodule, at.lost:
+		c.faults.put(at.odd(e.place, "path "+e.path))
 		return c
-	case missing, regular:
+	case at.kind != folder:
 		c.faults.add(ring.BadValue, e.place, "correct path, or remove the app from gitring.yaml", "path: the commit holds no folder %s", c.path)
 		return c
 	}
 	if len(e.files) == 0 {
 		var names []string
-		names, c.notes = composeFiles(r.tree.list(c.path))
+		names, c.notes = composeFiles(r.tree.list(at.path))
 		if len(names) == 0 {
 			c.without = &fault{code: ring.BadValue, place: e.place, says: fmt.Sprintf("folder %s holds no Compose file", c.path), hint: "add " + composeNames[0] + ", or say files:"}
 		}

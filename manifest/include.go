@@ -161,11 +161,11 @@ func (a *appReader) projectDirectory(from, name string, at place) (string, bool)
 	if !ok {
 		return "", false
 	}
-	switch kind, found := a.tree.look(dir); kind {
-	case symlink, submodule:
-		a.faults.put(odd(kind, found, at, "project_directory "+head(name)))
+	switch r := a.tree.real(dir); {
+	case r.kind == symlink, r.kind == submodule, r.lost:
+		a.faults.put(r.odd(at, "project_directory "+head(name)))
 		return "", false
-	case missing, regular:
+	case r.kind != folder:
 		a.faults.add(ring.BadValue, at, "correct project_directory", "the commit holds no folder %s", dir)
 		return "", false
 	}

@@ -151,7 +151,7 @@ func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
 		contents: map[string]ring.Content{}, mounted: map[string]held{}, search: search{depth: usualDepth}, folders: map[string]bool{},
 	}
 	r.settings.Path = path.Clean("./" + s.Path)
-	r.tree = newTree(c.Tree, r.limits)
+	r.tree = newTree(c.Tree, r.settings.Path, r.limits)
 
 	apps, fault := r.discover()
 	if fault != nil {

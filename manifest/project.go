@@ -18,8 +18,7 @@ func (a *appReader) lookAhead() *variables {
 	v := newVariables(a.over(), &budget{left: a.limits.Expanded, text: a.limits.Text})
 	v.lenient = true
 	take := func(p string) {
-		p = a.linkedEnv(p)
-		if kind, _ := a.tree.look(p); kind != regular {
+		if a.tree.real(p).kind != regular {
 			return
 		}
 		if body, ok, f := a.tree.manifest(p, place{}); ok && f == nil {
@@ -200,9 +199,8 @@ func (a *appReader) variables() *variables {
 	a.sharedVariables(v)
 	v.unsure = v.unsure || host.unsure
 	p := path.Join(a.from.path, dotEnv)
-	if body, ok, f := a.tree.manifest(a.linkedEnv(p), place{}); f != nil {
-		a.faults.put(f)
-		v.unsure = true
+	if body, ok, f := a.envManifest(p, place{}); f != nil {
+		a.dotEnvOfHost(v, p, f)
 	} else if ok {
 		own := v.over
 		v.over = maps.Clone(host.values)
@@ -231,15 +229,61 @@ func (a *appReader) sharedVariables(v *variables) {
 		if _, ok := a.shared.files[file]; !ok {
 			continue
 		}
-		of := newVariables(nil, a.budget)
-		a.standIn(of, a.shared, file, false)
-		v.unsure = v.unsure || of.unsure
-		for name, val := range of.values {
-			if !strings.HasPrefix(name, "COMPOSE_") {
-				v.set(name, val, of.places[name])
-			}
+		a.sharedFile(v, file)
+	}
+}
+
+func (a *appReader) sharedFile(v *variables, file string) {
+	of := newVariables(nil, a.budget)
+	a.standIn(of, a.shared, file, false)
+	v.unsure = v.unsure || of.unsure
+	for name, val := range of.values {
+		if !strings.HasPrefix(name, "COMPOSE_") {
+			v.set(name, val, of.places[name])
 		}
 	}
+}
+
+// envManifest is an env file of the commit. One that is a symlink to what only a host can
+// have is refused with the place for it in the host's env folder.
+func (a *appReader) envManifest(p string, at place) (body []byte, ok bool, _ *fault) {
+	body, ok, f := a.tree.manifest(p, at)
+	if f == nil || f.code != ring.SymlinkInManifest {
+		return body, ok, f
+	}
+	if at.file == "" {
+		at = f.place
+	}
+	r := a.tree.real(p)
+	says := fmt.Sprintf("symlink %s %s", r.link, r.why)
+	if r.lost {
+		says = fmt.Sprintf("the commit does not hold %s, to which %s is a symlink", r.path, r.link)
+	} else {
+		r.path = p
+	}
+	f = a.elsewhere(at, r.path, "commit the file itself", says)
+	f.code = ring.SymlinkInManifest
+	return nil, false, f
+}
+
+// dotEnvOfHost takes what the host has in place of the app's .env, a symlink to what the
+// commit does not hold; f refuses it where the host has nothing.
+func (a *appReader) dotEnvOfHost(v *variables, p string, f *fault) {
+	if f.code == ring.SymlinkInManifest {
+		if _, held := a.host.files[dotEnv]; held {
+			return
+		}
+		if host, file, held := a.hostFile(a.tree.real(p).path); held {
+			if host == a.shared {
+				a.sharedFile(v, file)
+			} else {
+				a.standIn(v, host, file, false)
+			}
+			return
+		}
+	}
+	a.faults.put(f)
+	v.unsure = true
 }
 
 // commitEnv reads an env file of the commit.
@@ -328,8 +372,12 @@ func (a *appReader) hostEnvFile(v *variables, name string, at place, raw bool) {
 }
 
 func (a *appReader) readEnvFile(v *variables, p string, at place, raw bool) (found bool) {
-	body, ok, f := a.tree.manifest(a.linkedEnv(p), at)
-	if f != nil {
+	body, ok, f := a.envManifest(p, at)
+	host, file, held := a.hostFile(p)
+	if f != nil && f.code == ring.SymlinkInManifest && !held {
+		host, file, held = a.hostFile(a.tree.real(p).path)
+	}
+	if f != nil && (f.code != ring.SymlinkInManifest || !held) {
 		a.faults.put(f)
 		v.unsure = true
 		return true
@@ -337,7 +385,6 @@ func (a *appReader) readEnvFile(v *variables, p string, at place, raw bool) (fou
 	if ok {
 		a.faults.putAll(a.commitEnv(v, p, body, raw))
 	}
-	host, file, held := a.hostFile(p)
 	if held && (!ok || host == a.host && file == dotEnv) {
 		a.standIn(v, host, file, raw)
 	}

@@ -57,7 +57,7 @@ func TestComposeFileIsRefusedWithItsPlace(t *testing.T) {
 		"no.yaml": ring.BadValue, "../../x.yaml": ring.OutsideCommit, "/etc/x.yaml": ring.OutsideCommit, "https://x/y.yaml": ring.OutsideCommit, "-": ring.BadValue, "','": ring.BadValue, "link.yaml": ring.SymlinkInManifest,
 	} {
 		c := repo(map[string]string{"web/.env": "# c\nCOMPOSE_PATH_SEPARATOR=,\nCOMPOSE_FILE=" + value + "\n", "web/compose.yaml": "services: {web: {image: a}}\n"})
-		symlinkAt(c, "web/link.yaml", "compose.yaml")
+		symlinkAt(c, "web/link.yaml", "../../compose.yaml")
 		plan, _ := Read(c, settings())
 		if r := plan.Refused["web"]; r == nil || r.Code != code || r.Where() != "web/.env:3" || r.Hint == "" {
 			t.Errorf("%s: %v", value, r)

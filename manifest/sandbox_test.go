@@ -159,6 +159,9 @@ func TestNothingOfTheHostIsRead(t *testing.T) {
 				if r.unread { // what it names means nothing
 					continue
 				}
+				if strings.HasPrefix(what, "a symlink in") { // read, as the commit holds what it leads to
+					continue
+				}
 				if r.bind && strings.HasPrefix(name, "/") {
 					if m := plan.Apps[0].Services[len(plan.Apps[0].Services)-1].Spec.Mounts[0]; m.Kind != ring.MountBind {
 						t.Errorf("%s: %+v", what, m)

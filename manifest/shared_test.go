@@ -24,7 +24,12 @@ func withShared(files map[string]string) Settings {
 // environmentOf is what an app's service w gets, its sealed values open.
 func environmentOf(t *testing.T, files map[string]string, s Settings, app string) map[string]string {
 	t.Helper()
-	plan, all := Check(repo(files), s)
+	return environmentIn(t, repo(files), s, app)
+}
+
+func environmentIn(t *testing.T, c *ring.Commit, s Settings, app string) map[string]string {
+	t.Helper()
+	plan, all := Check(c, s)
 	require.Empty(t, all)
 	a, ok := plan.App(app)
 	require.True(t, ok)

@@ -23,9 +23,10 @@ const (
 	submodule
 )
 
-// tree reads a commit's tree: folders once each, and never through a symlink.
+// tree reads a commit's tree: folders once each. It follows symlinks itself, under root.
 type tree struct {
 	fsys    fs.FS
+	root    string // the source's path
 	limits  Limits
 	folders map[string][]fs.DirEntry
 	bodies  map[string][]byte // manifests, which several services may name
@@ -62,8 +63,8 @@ func (t *tree) over(p string) *fault {
 	return f
 }
 
-func newTree(fsys fs.FS, l Limits) *tree {
-	return &tree{fsys: fsys, limits: l, folders: map[string][]fs.DirEntry{}, bodies: map[string][]byte{}}
+func newTree(fsys fs.FS, root string, l Limits) *tree {
+	return &tree{fsys: fsys, root: root, limits: l, folders: map[string][]fs.DirEntry{}, bodies: map[string][]byte{}}
 }
 
 // fault is what makes the rest of the commit not worth reading: an object that
@@ -138,7 +139,7 @@ func kindOf(e fs.DirEntry) entryKind {
 	return submodule // fs.ModeIrregular; nothing else is in a Git tree
 }
 
-// odd is the refusal of a symlink or submodule on a path that gitring reads.
+// odd is the refusal of a symlink where none is followed, or of a submodule.
 func odd(kind entryKind, at string, from place, what string) *fault {
 	if from.file == "" {
 		from = place{file: at}
@@ -146,7 +147,7 @@ func odd(kind entryKind, at string, from place, what string) *fault {
 	if kind == symlink {
 		return &fault{
 			code: ring.SymlinkInManifest, place: from, says: fmt.Sprintf("%s: %s is a symlink", what, at),
-			hint: "commit the file itself; gitring follows no symlink of a repository, but for a .env to a file under the source's path",
+			hint: "commit the file itself; no symlink is followed as the source's path, or inside of a folder that is mounted",
 		}
 	}
 	return &fault{
@@ -155,52 +156,22 @@ func odd(kind entryKind, at string, from place, what string) *fault {
 	}
 }
 
-// linkedEnv is the file that a .env is a link to, where that is one under the source's
-// path: many repositories link each app's to one of all. Else it is p itself.
-func (r *reader) linkedEnv(p string) string {
-	if path.Base(p) != dotEnv {
-		return p
-	}
-	at := p
-	for range 8 {
-		kind, found := r.tree.look(at)
-		if kind != symlink || found != at {
-			if kind == regular {
-				return at
-			}
-			return p
-		}
-		target, err := fs.ReadLink(r.tree.fsys, at)
-		if err != nil { // a tree that hands a link out as the text of its target
-			text, err := r.tree.read(at, 4096)
-			if err != nil {
-				return p
-			}
-			target = string(text)
-		}
-		to := path.Join(path.Dir(at), target)
-		if path.IsAbs(target) || !r.inside(to) {
-			return p
-		}
-		at = to
-	}
-	return p
-}
-
 // manifest reads one manifest file whole. ok is false without a fault when the
 // commit does not hold it. from is where it was asked for; the zero place means
 // the file itself.
 func (t *tree) manifest(p string, from place) (body []byte, ok bool, _ *fault) {
-	if body, ok := t.bodies[p]; ok {
+	r := t.real(p)
+	if body, ok := t.bodies[r.path]; ok && r.kind == regular {
 		return body, true, nil
 	}
-	kind, at := t.look(p)
-	switch kind {
-	case missing:
+	switch {
+	case t.broken != nil:
+		return nil, false, t.broken
+	case r.kind == symlink, r.kind == submodule, r.lost:
+		return nil, false, r.odd(from, "gitring reads "+p)
+	case r.kind == missing:
 		return nil, false, nil
-	case symlink, submodule:
-		return nil, false, odd(kind, at, from, "gitring reads "+p)
-	case folder:
+	case r.kind == folder:
 		return nil, false, &fault{
 			code: ring.BadValue, place: place{file: p}, says: p + " is a folder",
 			hint: "put a file there",
@@ -216,7 +187,7 @@ func (t *tree) manifest(p string, from place) (body []byte, ok bool, _ *fault) {
 			hint: moreOfCommit("content.files"),
 		}
 	}
-	body, err := t.read(p, t.limits.FileSize)
+	body, err := t.read(r.path, t.limits.FileSize)
 	if err != nil {
 		t.unreadable(p, err)
 		return nil, false, t.broken
@@ -229,7 +200,7 @@ func (t *tree) manifest(p string, from place) (body []byte, ok bool, _ *fault) {
 	if f := t.weigh(p, body); f != nil {
 		return nil, false, f
 	}
-	t.bodies[p] = body
+	t.bodies[r.path] = body
 	return body, true, nil
 }
 
