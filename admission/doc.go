@@ -5,6 +5,7 @@
 //	judge          the policy held to apps, plans and calls
 //	decisions      what came of it, for people
 //	signed         grants that ask who signed
+//	refusals       refusals as a person of this host reads them
 //	live           the policy as its files say now
 //	runtimes       what the engine says of itself
 //	suggest        the policy that would let a commit pass

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -265,4 +266,18 @@ func (c *Config) Source(name string) *SourceConfig {
 		}
 	}
 	return nil
+}
+
+// SourceNameOf makes a name for a source out of a folder's.
+func SourceNameOf(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(s))
+	if !SourceName.MatchString(s) {
+		return "source"
+	}
+	return s
 }

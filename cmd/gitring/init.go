@@ -1,31 +1,19 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/config"
-	"github.com/gitring/gitring/exit"
-	"github.com/gitring/gitring/ring"
-	"github.com/gitring/gitring/wording"
 )
 
 type initFlags struct {
-	repo, out                                        string
-	host, url, branch, path, source, landing, signer string
-	key, generate, engine                            string
-	setGit, introduce, force, yes                    bool
-	hook                                             bool
-	searchFile, envFiles                             bool
-	profile, folders, grants                         string
-	allowedSigners, openPGPKeys                      string // of the hook
+	setupOptions
+	repo                        string
+	hook                        bool
+	allowedSigners, openPGPKeys string // of the hook
 }
 
 func initCmd(g *globals) *cobra.Command {
@@ -83,55 +71,17 @@ func initCmd(g *globals) *cobra.Command {
 	return cmd
 }
 
-// initialised is what "init -o json" prints.
-type initialised struct {
-	Repository   string        `json:"repository"`
-	Config       string        `json:"config"`
-	Host         string        `json:"host"`
-	Source       string        `json:"source"`
-	URL          string        `json:"url"`
-	Branch       string        `json:"branch"`
-	Path         string        `json:"path"`
-	Mode         string        `json:"mode"`
-	Profile      string        `json:"profile"`
-	Folders      []string      `json:"folders,omitempty"` // that all apps may write to
-	Grants       int           `json:"grants,omitempty"`
-	Search       string        `json:"search_file,omitempty"` // a gitring.yaml that would find more apps, or leave some out
-	NotRead      []string      `json:"not_read,omitempty"`
-	Env          string        `json:"env,omitempty"`       // the folder for values that Git does not hold
-	EnvFiles     []string      `json:"env_files,omitempty"` // of the clone: the apps read them, and nobody copied them
-	Signer       string        `json:"signer"`
-	Fingerprint  string        `json:"fingerprint"`
-	Introduction ring.SHA      `json:"introduction,omitempty"`
-	Refusal      *ring.Refusal `json:"refusal,omitempty"` // why the history is not trusted as it is
-	Apps         []string      `json:"apps"`
-	Engine       string        `json:"engine,omitempty"` // why nobody can say what runs; "" when it answers
-	Plan         *ring.Changes `json:"plan"`
-	Wrote        []string      `json:"wrote,omitempty"`
-	Undo         []string      `json:"undo,omitempty"` // commands, for what was done
-	Git          []gitSetting  `json:"git"`
-	Next         []string      `json:"next"`
-
-	key signingKey
-}
-
 func (g *globals) init(ctx context.Context, f initFlags) error {
 	c, err := checkout.Open(ctx, f.repo, g.person())
 	if err != nil {
 		return err
 	}
-	in := &initial{g: g, Clone: c, f: f}
-	if err := in.answer(ctx); err != nil {
-		return err
-	}
-	if err := in.history(ctx); err != nil {
-		return err
-	}
-	if err := in.look(ctx); err != nil {
+	in := newSetup(c, f.setupOptions, g.asker())
+	if err := in.find(ctx); err != nil {
 		return err
 	}
 	if !g.machine() {
-		if err := in.showFound(); err != nil {
+		if err := g.showFound(in); err != nil {
 			return err
 		}
 	}
@@ -142,88 +92,10 @@ func (g *globals) init(ctx context.Context, f initFlags) error {
 	if g.machine() {
 		return g.encode(in.out)
 	}
-	return in.showDone()
+	return g.showDone(in)
 }
 
-// initial is one set-up.
-type initial struct {
-	g *globals
-	*checkout.Clone
-	f      initFlags
-	out    initialised
-	before *config.SourceConfig // what a configuration here says already; nil when there is none
-	there  *config.Config
-	tip    ring.SHA // of the branch that is followed
-	made   ring.SHA // the introduction commit, when one was made
-
-	hostValues  []hostFile
-	policyBody  string // of the policy to write
-	searchPath  string // of gitring.yaml in the clone
-	searchWhy   string // what the proposed one does
-	searchHere  bool   // it is in the work tree, and not in the commit
-	writeSearch bool
-}
-
-// carryOut does what goes beyond looking, the files last: what fails before
-// leaves none.
-func (in *initial) carryOut(ctx context.Context) error {
-	files, err := in.files()
-	if err != nil {
-		return err
-	}
-	if in.out.Refusal != nil && in.out.Introduction == "" {
-		if err := in.introduce(ctx); err != nil {
-			return err
-		}
-		if files, err = in.files(); err != nil {
-			return err
-		}
-	}
-	toWrite := names(files)
-	if n := len(in.hostValues); n > 0 {
-		toWrite = append(toWrite, fmt.Sprintf("%s below %s", wording.Counted(n, "file"), in.out.Env))
-	}
-	if len(toWrite) > 0 && in.f.yes && !in.g.machine() {
-		in.g.notice("writing %s", strings.Join(toWrite, " and "))
-	}
-	if len(toWrite) > 0 && in.asks() {
-		ok, err := in.g.confirm("write " + strings.Join(toWrite, " and ") + "?")
-		if err != nil || !ok {
-			left := &exit.Failure{Code: exit.Conflict, Says: "left as it was"}
-			if in.made != "" {
-				left.Says, left.Hint = "nothing was written, and the introduction was made", strings.Join(in.out.Undo, "; ")+" undoes it"
-			}
-			return cmp.Or(err, error(left))
-		}
-	}
-	if len(toWrite) > 0 {
-		if err := in.putValues(); err != nil { // before the configuration names it
-			return err
-		}
-	}
-	for _, file := range files {
-		undo, err := keepOld(file.path)
-		if err != nil {
-			return err
-		}
-		if err := writeWhole(file.path, file.body); err != nil {
-			return err
-		}
-		in.out.Undo = append(in.out.Undo, undo)
-		in.out.Wrote = append(in.out.Wrote, file.path)
-	}
-	return in.signByDefault(ctx)
-}
-
-// outFolder is where the files go.
-func (f initFlags) outFolder() (string, error) {
-	dir := f.out
-	if dir == "" && os.Geteuid() == 0 {
-		dir = filepath.Dir(config.DefaultFile)
-	}
-	abs, err := filepath.Abs(cmp.Or(dir, "gitring"))
-	if err != nil {
-		return "", fmt.Errorf("cannot find %s: %w", dir, err)
-	}
-	return abs, nil
+// asker is who types a verb, for what asks questions.
+func (g *globals) asker() asker {
+	return asker{terminal: g.asks(), machine: g.machine(), in: g.in, ask: g.ask, confirm: g.confirm}
 }

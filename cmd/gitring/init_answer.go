@@ -93,7 +93,7 @@ func (in *initial) questions(ctx context.Context, landing *string) []question {
 		{"host", "name of this host", in.f.host, host, hostHere(), &in.out.Host, func(v string) string {
 			return unless(config.HostName.MatchString(v), "lower-case letters, digits, '.', '_' and '-'")
 		}},
-		{"source", "name of the source", in.f.source, s.Name, plainName(strings.TrimSuffix(path.Base(remote), ".git")), &in.out.Source, func(v string) string {
+		{"source", "name of the source", in.f.source, s.Name, config.SourceNameOf(strings.TrimSuffix(path.Base(remote), ".git")), &in.out.Source, func(v string) string {
 			return unless(config.SourceName.MatchString(v), "lower-case letters, digits, '_' and '-'")
 		}},
 		{"url", "where do hosts fetch from", in.f.url, s.URL, remote, &in.out.URL, wrongRemote},
@@ -161,9 +161,9 @@ func (in *initial) settle(all []question) error {
 		case answer != "":
 		case in.f.yes:
 			answer = q.proposal
-		case in.g.asks() && !in.g.machine():
+		case in.person.terminal && !in.person.machine:
 			var err error
-			if answer, err = in.g.ask(q.asks+"?", q.proposal); err != nil {
+			if answer, err = in.person.ask(q.asks+"?", q.proposal); err != nil {
 				return err
 			}
 		default:
@@ -175,9 +175,9 @@ func (in *initial) settle(all []question) error {
 			if given := cmp.Or(q.given, q.existing); given != "" || !in.asks() || tries == wrongAnswers {
 				return &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("--%s: %q will not do", q.flag, answer), Hint: q.wrong(answer)}
 			}
-			in.g.notice("%q will not do: %s", answer, q.wrong(answer))
+			in.Notice("%q will not do: %s", answer, q.wrong(answer))
 			var err error
-			if answer, err = in.g.ask(q.asks+"?", q.proposal); err != nil {
+			if answer, err = in.person.ask(q.asks+"?", q.proposal); err != nil {
 				return err
 			}
 		}

@@ -26,8 +26,7 @@ import (
 
 const (
 	envName   = "env" // the folder, beside the configuration
-	envMark   = "<env.dir>"
-	envRounds = 4 // a variable may be asked for once others are set
+	envRounds = 4     // a variable may be asked for once others are set
 )
 
 // hostFile is a file of the clone that Git does not hold and that an app reads.
@@ -56,8 +55,8 @@ func (in *initial) values(c *ring.Commit, settings manifest.Settings) (manifest.
 	}
 	take := in.f.envFiles
 	if !take && in.asks() && len(found) > 0 {
-		in.g.notice("files that Git does not hold, and the apps read: %s", someOf(in.out.EnvFiles))
-		if take, err = in.g.confirm(fmt.Sprintf("copy %s to %s, for gitring alone to read?", wording.Counted(len(found), "file"), in.out.Env)); err != nil {
+		in.Notice("files that Git does not hold, and the apps read: %s", someOf(in.out.EnvFiles))
+		if take, err = in.person.confirm(fmt.Sprintf("copy %s to %s, for gitring alone to read?", wording.Counted(len(found), "file"), in.out.Env)); err != nil {
 			return settings, err
 		}
 	}
@@ -216,7 +215,7 @@ func (in *initial) putValues() error {
 		}
 		err := writeNew(file, f.body)
 		if errors.Is(err, fs.ErrExist) {
-			in.g.notice("%s is there and stays as it is", file)
+			in.Notice("%s is there and stays as it is", file)
 			continue
 		}
 		if err != nil {
@@ -238,21 +237,6 @@ func writeNew(file string, body []byte) error {
 	}
 	_, err = f.Write(body)
 	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// placed are refusals that say where the env folder is: on a screen of the host it is no
-// secret, and there it is looked for.
-func placed(refusals []*ring.Refusal, dir string) []*ring.Refusal {
-	if dir == "" {
-		return refusals
-	}
-	out := slices.Clone(refusals)
-	for i, r := range out {
-		here := *r
-		here.Hint, here.File = strings.ReplaceAll(r.Hint, envMark, dir), strings.ReplaceAll(r.File, envMark, dir)
-		out[i] = &here
-	}
-	return out
 }
 
 // nextOfValues is what is left to do about values that Git does not hold.

@@ -9,19 +9,16 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/manifest"
-	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
-	"github.com/gitring/gitring/screen"
-	"github.com/gitring/gitring/wording"
 )
 
 // engineWithin is how long the engine may take to say what runs.
@@ -63,7 +60,7 @@ func (in *initial) refusalOf(sha ring.SHA) (*ring.Refusal, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, refusal, err := trust.One(repo, sha, in.g.now(), nil)
+	_, refusal, err := trust.One(repo, sha, in.Now(), nil)
 	return refusal, err
 }
 
@@ -109,8 +106,8 @@ func (in *initial) look(ctx context.Context) error {
 		return slices.ContainsFunc(foreign, func(r *ring.Refusal) bool { return r.App == a.Name })
 	})
 	plan.Refused = nil // they are told one by one
-	changes := reconcile.Plan(reconcile.World{Host: settings.Host}, &plan, in.g.now())
-	changes.Refusals = placed(append(refusals, foreign...), in.out.Env)
+	changes := reconcile.Plan(reconcile.World{Host: settings.Host}, &plan, in.Now())
+	changes.Refusals = admission.NamingEnv(append(refusals, foreign...), in.out.Env)
 	in.out.Plan = &changes
 	return nil
 }
@@ -155,67 +152,4 @@ func (in *initial) engineURL() string {
 		return in.there.Engine.URL
 	}
 	return cmp.Or(os.Getenv("DOCKER_HOST"), config.DefaultEngineURL)
-}
-
-// showFound shows all that was found, before anything is done about it.
-func (in *initial) showFound() error {
-	s, o := in.g.screen(), &in.out
-	row := func(key string, words ...screen.Word) {
-		s.Line(0, " ", append([]screen.Word{screen.Painted(fmt.Sprintf("%-11s", key), screen.Dim)}, words...)...)
-	}
-	row("repository", screen.Text(o.Repository))
-	row("follows", screen.Painted(o.URL, screen.Bold), screen.Text("branch "+o.Branch), screen.Text(wording.When(o.Path != ".", "folder "+o.Path)), screen.Text("at "+in.tip.Short()))
-	row("host", screen.Painted(o.Host, screen.Bold), screen.Text("source "+o.Source))
-	row("signer", screen.Painted(o.Signer, screen.Bold), screen.Text(o.Fingerprint), screen.Text("("+o.key.where+")"))
-	row("trust", screen.Painted(o.Mode, screen.Bold), screen.Text("- "+modeSays(o.Mode)))
-	switch {
-	case o.Introduction == in.tip:
-		row("history", screen.Text("begins at "+o.Introduction.Short()+", which that key signed"))
-	case o.Introduction != "":
-		row("history", screen.Text("begins at "+o.Introduction.Short()))
-	default:
-		row("history", screen.Painted(string(o.Refusal.Code), screen.Yellow), screen.Text(o.Refusal.Says))
-	}
-	row("policy", screen.Painted(o.Profile, screen.Bold), screen.Text("- "+profileSays(o.Profile)))
-	if len(o.Folders) > 0 {
-		row("folders", screen.Text(strings.Join(o.Folders, ", ")))
-	}
-	if o.Grants > 0 {
-		row("grants", screen.Text(fmt.Sprintf("%d, each with the line that asks for it, in %s", o.Grants, policyName)))
-	}
-	row("apps", screen.Text(cmp.Or(strings.Join(o.Apps, ", "), "none")))
-	for _, says := range o.NotRead {
-		row("not read", screen.Text(says))
-	}
-	s.Gap()
-	if o.Engine != "" {
-		s.Line(0, " ", screen.Painted("note:", screen.Yellow), screen.Text("no engine says what runs here already: "+o.Engine))
-	}
-	s.Line(0, "", screen.Painted("The first plan, for a host on which nothing of gitring runs yet:", screen.Bold))
-	in.showFirstPlan(s)
-	s.Gap()
-	_, err := fmt.Fprint(in.g.out, s)
-	return err
-}
-
-// profileSays is what a profile means for the host.
-func profileSays(profile string) string {
-	switch policy.Profile(profile) {
-	case policy.Owner:
-		return "who signs owns this host"
-	case policy.Compose:
-		return "who signs changes apps, and gets nothing of the host that is not granted"
-	}
-	return "as compose, and every service has to confine itself"
-}
-
-// modeSays is what a trust mode means for those who work with it.
-func modeSays(mode string) string {
-	switch mode {
-	case "strict":
-		return "every commit and merge is signed by a person"
-	case "forge-merge":
-		return "people sign what they write, and the forge's buttons land it"
-	}
-	return "as the configuration says"
 }

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
-	"github.com/gitring/gitring/screen"
 )
 
 // gitSetting is one of this clone, by which commits are signed by default.
@@ -18,7 +18,7 @@ type gitSetting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	Set   bool   `json:"set"` // it is so already
-	made  bool
+	made  bool   // it was not so before
 }
 
 // settings are those that make Git sign, and that tell verify, vouch and
@@ -52,10 +52,10 @@ func (in *initial) signByDefault(ctx context.Context) error {
 		return nil
 	}
 	if !in.f.setGit {
-		if in.f.yes || !in.g.asks() || in.g.machine() {
+		if in.f.yes || !in.person.terminal || in.person.machine {
 			return nil
 		}
-		ok, err := in.g.confirm("sign in this clone by default?")
+		ok, err := in.person.confirm("sign in this clone by default?")
 		if err != nil || !ok {
 			return err
 		}
@@ -83,7 +83,7 @@ func (in *initial) next(ctx context.Context) {
 	add := func(format string, args ...any) { in.out.Next = append(in.out.Next, fmt.Sprintf(format, args...)) }
 	o := &in.out
 	if len(o.Plan.Refusals) > 0 {
-		add("mend what is refused (%s): gitring validate %s --config %s tells each with its place", refusedSum(o.Plan.Refusals), pasteable(in.Dir), pasteable(o.Config))
+		add("mend what is refused (%s): gitring validate %s --config %s tells each with its place", admission.CountRefused(o.Plan.Refusals), pasteable(in.Dir), pasteable(o.Config))
 	}
 	in.nextOfValues(add)
 	if in.policyBody == "" && o.Profile == string(policy.Compose) && slices.ContainsFunc(o.Plan.Refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied }) {
@@ -135,45 +135,4 @@ func (in *initial) seen(ctx context.Context, sha ring.SHA) bool {
 	}
 	_, err := in.Git(ctx, "merge-base", "--is-ancestor", string(sha), "refs/remotes/"+in.Remote(ctx)+"/"+in.out.Branch)
 	return err == nil
-}
-
-// showDone tells what was done and what comes next.
-func (in *initial) showDone() error {
-	s, o := in.g.screen(), &in.out
-	done := in.made != ""
-	if done {
-		s.Line(0, " ", screen.Painted("committed", screen.Green), screen.Text(in.made.Short()), screen.Text("trust begins here"))
-	}
-	for _, f := range o.Wrote {
-		done = true
-		s.Line(0, " ", screen.Painted("wrote", screen.Green), screen.Text(f))
-	}
-	for _, x := range o.Git {
-		switch {
-		case x.made:
-			done = true
-			s.Line(0, " ", screen.Painted("set", screen.Green), screen.Text(x.Key+" "+x.Value))
-		case !x.Set:
-			s.Line(0, " ", screen.Painted("not set:", screen.Yellow), screen.Text("git config "+x.Key+" "+x.Value))
-		}
-	}
-	if !done {
-		s.Line(0, "", screen.Text("nothing was changed: the files are in place"))
-	}
-	if len(o.Undo) > 0 {
-		s.Line(0, "", screen.Painted("to undo it:", screen.Dim))
-		for _, command := range o.Undo {
-			s.Pasted(2, command)
-		}
-	}
-	if o.key.onSecurityKey() {
-		s.Line(0, " ", screen.Painted("note:", screen.Dim), screen.Text("the key is on a security key: each commit asks for a touch"))
-	}
-	s.Gap()
-	s.Line(0, "", screen.Painted("Next:", screen.Bold))
-	for i, step := range o.Next {
-		s.Line(2, " ", screen.Text(fmt.Sprintf("%d.", i+1)), screen.Text(step))
-	}
-	_, err := fmt.Fprint(in.g.out, s)
-	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -25,31 +26,18 @@ func (g *globals) initHook(ctx context.Context, f initFlags) error {
 	if err != nil {
 		return err
 	}
-	script, err := g.hookScript(ctx, c, f)
+	by := checkout.Trustees{Source: f.source, Branch: f.branch, AllowedSigners: f.allowedSigners, OpenPGPKeys: f.openPGPKeys}
+	file := g.config
+	if file == "" && !by.ByHand() {
+		file = configFromEnv()
+	}
+	file, changed, err := writeHook(ctx, c, by, file, g.out)
 	if err != nil {
 		return err
 	}
-	file, shared, err := hookFile(ctx, c)
-	if err != nil {
-		return err
-	}
-	is, err := os.ReadFile(file)
-	switch {
-	case err == nil && string(is) == script:
+	if !changed {
 		g.notice("nothing was changed: %s is in place", file)
 		return nil
-	case err == nil && !strings.Contains(string(is), hookMark):
-		return g.addByHand(file, "is there already, and is not of gitring", script)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("cannot read the hook that is there: %w", err)
-	case shared:
-		return g.addByHand(file, "would be the hook of every clone, because core.hooksPath is not of this one", script)
-	}
-	if err := writeWhole(file, script); err != nil {
-		return err
-	}
-	if err := os.Chmod(file, 0o755); err != nil {
-		return fmt.Errorf("cannot make %s run: %w", file, err)
 	}
 	s := g.screen()
 	s.Line(0, " ", screen.Text("wrote"), screen.Text(file))
@@ -57,10 +45,41 @@ func (g *globals) initHook(ctx context.Context, f initFlags) error {
 	return err
 }
 
+// writeHook writes the hook of a clone. Where it would take the place of another one, the
+// lines to add to that go to byHand.
+func writeHook(ctx context.Context, c *checkout.Clone, by checkout.Trustees, configFile string, byHand io.Writer) (file string, changed bool, err error) {
+	script, err := hookScript(ctx, c, by, configFile)
+	if err != nil {
+		return "", false, err
+	}
+	file, shared, err := hookFile(ctx, c)
+	if err != nil {
+		return "", false, err
+	}
+	is, err := os.ReadFile(file)
+	switch {
+	case err == nil && string(is) == script:
+		return file, false, nil
+	case err == nil && !strings.Contains(string(is), hookMark):
+		return file, false, addByHand(byHand, file, "is there already, and is not of gitring", script)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return file, false, fmt.Errorf("cannot read the hook that is there: %w", err)
+	case shared:
+		return file, false, addByHand(byHand, file, "would be the hook of every clone, because core.hooksPath is not of this one", script)
+	}
+	if err := writeWhole(file, script); err != nil {
+		return file, false, err
+	}
+	if err := os.Chmod(file, 0o755); err != nil {
+		return file, false, fmt.Errorf("cannot make %s run: %w", file, err)
+	}
+	return file, true, nil
+}
+
 // addByHand leaves a hook alone and says which lines do the same.
-func (g *globals) addByHand(file, why, script string) error {
+func addByHand(out io.Writer, file, why, script string) error {
 	_, lines, _ := strings.Cut(script, hookMark+"\n")
-	fmt.Fprint(g.out, lines)
+	fmt.Fprint(out, lines)
 	return &exit.Failure{Code: exit.Conflict, Says: file + " " + why, Hint: "add the lines above to it; git's lines on its stdin are theirs"}
 }
 
@@ -79,8 +98,8 @@ func hookFile(ctx context.Context, c *checkout.Clone) (file string, shared bool,
 }
 
 // hookScript runs verify, then validate, by whom the person named.
-func (g *globals) hookScript(ctx context.Context, c *checkout.Clone, f initFlags) (string, error) {
-	trust, content, err := g.hookFlags(ctx, c, f)
+func hookScript(ctx context.Context, c *checkout.Clone, by checkout.Trustees, configFile string) (string, error) {
+	trust, content, err := hookFlags(ctx, c, by, configFile)
 	if err != nil {
 		return "", err
 	}
@@ -121,12 +140,12 @@ func ownBinary() (string, error) {
 	return file, nil
 }
 
-func (g *globals) hookFlags(ctx context.Context, c *checkout.Clone, f initFlags) (trust, content string, err error) {
-	if f.allowedSigners != "" || f.openPGPKeys != "" {
-		if g.config != "" {
+func hookFlags(ctx context.Context, c *checkout.Clone, by checkout.Trustees, file string) (trust, content string, err error) {
+	if by.ByHand() {
+		if file != "" {
 			return "", "", &exit.Failure{Code: exit.Usage, Says: "--config and keys given by hand exclude each other", Hint: "keep one of the two"}
 		}
-		for _, k := range []struct{ flag, file string }{{" --allowed-signers ", f.allowedSigners}, {" --openpgp-keys ", f.openPGPKeys}} {
+		for _, k := range []struct{ flag, file string }{{" --allowed-signers ", by.AllowedSigners}, {" --openpgp-keys ", by.OpenPGPKeys}} {
 			if k.file == "" {
 				continue
 			}
@@ -136,14 +155,10 @@ func (g *globals) hookFlags(ctx context.Context, c *checkout.Clone, f initFlags)
 			}
 			trust += k.flag + quoted(abs)
 		}
-		if f.branch != "" {
-			content = " --branch " + quoted(f.branch)
+		if by.Branch != "" {
+			content = " --branch " + quoted(by.Branch)
 		}
 		return trust + content, content, nil
-	}
-	file := g.config
-	if file == "" {
-		file = configFromEnv()
 	}
 	if file == "" {
 		file = c.Setting(ctx, checkout.ConfigSetting)
@@ -157,8 +172,7 @@ func (g *globals) hookFlags(ctx context.Context, c *checkout.Clone, f initFlags)
 	if file, err = there(file); err != nil {
 		return "", "", err
 	}
-	g.config = file
-	_, s, err := config.ReadSource(g.config, f.source)
+	_, s, err := config.ReadSource(file, by.Source)
 	if err != nil {
 		return "", "", err
 	}

@@ -56,9 +56,9 @@ func (in *initial) signingKey(ctx context.Context) (signingKey, error) {
 	}
 	if files := sshKeys(); len(files) > 0 {
 		file := files[0]
-		if !in.f.yes && in.g.asks() && !in.g.machine() {
+		if !in.f.yes && in.person.terminal && !in.person.machine {
 			var err error
-			if file, err = in.g.ask("which key signs?", file); err != nil {
+			if file, err = in.person.ask("which key signs?", file); err != nil {
 				return signingKey{}, err
 			}
 		}
@@ -176,16 +176,16 @@ func (in *initial) generated(ctx context.Context) (signingKey, error) {
 		return signingKey{}, fmt.Errorf("cannot make a key: %w", err)
 	}
 	args := []string{"-q", "-t", in.f.generate, "-C", cmp.Or(in.Setting(ctx, "user.email"), "gitring"), "-f", file}
-	asked := in.g.asks() && !in.f.yes
+	asked := in.person.terminal && !in.f.yes
 	if !asked {
 		args = append(args, "-N", "")
-		in.g.notice("%s has no passphrase: ssh-keygen -p -f %s sets one", file, file)
+		in.Notice("%s has no passphrase: ssh-keygen -p -f %s sets one", file, file)
 	}
 	cmd := exec.CommandContext(ctx, "ssh-keygen", args...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	if asked || in.f.generate == "ed25519-sk" {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = in.g.in, in.g.err, in.g.err
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = in.person.in, in.Errs, in.Errs
 	}
 	if err := cmd.Run(); err != nil {
 		return signingKey{}, fmt.Errorf("cannot make a key with ssh-keygen: %s", cmp.Or(checkout.LastLine(errs.String()), err.Error()))

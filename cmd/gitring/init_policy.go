@@ -34,7 +34,7 @@ func (in *initial) judge() admission.Judge {
 }
 
 // asks reports whether a person may be asked.
-func (in *initial) asks() bool { return !in.f.yes && in.g.asks() && !in.g.machine() }
+func (in *initial) asks() bool { return !in.f.yes && in.person.terminal && !in.person.machine }
 
 // policy asks which folders the apps may use and what is granted to them, and makes the
 // smallest policy of it. It gives the judge of that policy.
@@ -82,9 +82,9 @@ func (in *initial) roots(s *admission.Suggestion, given string) ([]string, error
 				proposal = append(proposal, u.Folder)
 			}
 		}
-		in.g.notice("folders of the host that apps mount: %s", strings.Join(seen, ", "))
+		in.Notice("folders of the host that apps mount: %s", strings.Join(seen, ", "))
 		var err error
-		given, err = in.g.ask("which of them may all apps write to, with commas between, or none?", orNone(strings.Join(proposal, ",")))
+		given, err = in.person.ask("which of them may all apps write to, with commas between, or none?", orNone(strings.Join(proposal, ",")))
 		if err != nil {
 			return nil, err
 		}
@@ -113,10 +113,10 @@ func orNone(s string) string {
 func (in *initial) grants(s *admission.Suggestion, given string) (string, error) {
 	if given == "" && in.asks() && s.Grants() > 0 {
 		root := s.RootEquivalent()
-		in.g.notice("the apps ask for %s that no app has by itself%s; %s will name each with its line", wording.Counted(s.Grants(), "thing"),
+		in.Notice("the apps ask for %s that no app has by itself%s; %s will name each with its line", wording.Counted(s.Grants(), "thing"),
 			wording.When(root > 0, fmt.Sprintf(", %d of which give root on this host", root)), policyName)
 		var err error
-		if given, err = in.g.ask("grant them: all, most (nothing that gives root) or none?", grantMost); err != nil {
+		if given, err = in.person.ask("grant them: all, most (nothing that gives root) or none?", grantMost); err != nil {
 			return "", err
 		}
 	}

@@ -182,9 +182,9 @@ func (in *initial) search(r *manifest.Reading, notRead []manifest.NotRead, setti
 	}
 	in.out.Search = body
 	take := in.f.searchFile
-	if !take && !in.f.yes && in.g.asks() && !in.g.machine() {
+	if !take && !in.f.yes && in.person.terminal && !in.person.machine {
 		var err error
-		if take, err = in.g.confirm("write a " + searchName + " here, which " + strings.Join(why, " and ") + "?"); err != nil {
+		if take, err = in.person.confirm("write a " + searchName + " here, which " + strings.Join(why, " and ") + "?"); err != nil {
 			return err
 		}
 	}

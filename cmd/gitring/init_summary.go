@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/gitring/gitring/admission"
+	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
@@ -68,8 +72,7 @@ const (
 )
 
 // showFirstPlan is a plan in full where it is short, else in numbers.
-func (in *initial) showFirstPlan(s *screen.Screen) {
-	c := in.out.Plan
+func showFirstPlan(s *screen.Screen, c *ring.Changes, now time.Time) {
 	services, notes, powers := 0, 0, 0
 	for _, a := range c.Apps {
 		services += len(a.Services)
@@ -77,7 +80,7 @@ func (in *initial) showFirstPlan(s *screen.Screen) {
 		powers += len(a.Powers)
 	}
 	if services <= fewServices && notes+powers <= fewLines && len(c.Refusals) <= fewLines {
-		showChanges(s, c, in.g.now())
+		showChanges(s, c, now)
 		return
 	}
 	s.Line(2, " ", screen.Painted("planned", screen.Green), screen.Text(fmt.Sprintf("%s with %s", wording.Counted(len(c.Apps), "app"), wording.Counted(services, "service"))))
@@ -96,7 +99,7 @@ func (in *initial) showFirstPlan(s *screen.Screen) {
 		}
 	}
 	if len(c.Refusals) > 0 {
-		s.Line(2, " ", screen.Painted("refused", screen.Red), screen.Text(strings.TrimSuffix(refusedSum(c.Refusals), " refused")+", by reason:"))
+		s.Line(2, " ", screen.Painted("refused", screen.Red), screen.Text(strings.TrimSuffix(admission.CountRefused(c.Refusals), " refused")+", by reason:"))
 	}
 	for _, r := range byReason(c.Refusals) {
 		if r.count > 1 {
@@ -114,4 +117,108 @@ func appsNoted(c *ring.Changes, begins string) (n int) {
 		}
 	}
 	return n
+}
+
+// showFound shows all that was found, before anything is done about it.
+func (g *globals) showFound(in *initial) error {
+	s, o := g.screen(), &in.out
+	row := func(key string, words ...screen.Word) {
+		s.Line(0, " ", append([]screen.Word{screen.Painted(fmt.Sprintf("%-11s", key), screen.Dim)}, words...)...)
+	}
+	row("repository", screen.Text(o.Repository))
+	row("follows", screen.Painted(o.URL, screen.Bold), screen.Text("branch "+o.Branch), screen.Text(wording.When(o.Path != ".", "folder "+o.Path)), screen.Text("at "+in.tip.Short()))
+	row("host", screen.Painted(o.Host, screen.Bold), screen.Text("source "+o.Source))
+	row("signer", screen.Painted(o.Signer, screen.Bold), screen.Text(o.Fingerprint), screen.Text("("+o.keyPlace()+")"))
+	row("trust", screen.Painted(o.Mode, screen.Bold), screen.Text("- "+modeSays(o.Mode)))
+	switch {
+	case o.Introduction == in.tip:
+		row("history", screen.Text("begins at "+o.Introduction.Short()+", which that key signed"))
+	case o.Introduction != "":
+		row("history", screen.Text("begins at "+o.Introduction.Short()))
+	default:
+		row("history", screen.Painted(string(o.Refusal.Code), screen.Yellow), screen.Text(o.Refusal.Says))
+	}
+	row("policy", screen.Painted(o.Profile, screen.Bold), screen.Text("- "+profileSays(o.Profile)))
+	if len(o.Folders) > 0 {
+		row("folders", screen.Text(strings.Join(o.Folders, ", ")))
+	}
+	if o.Grants > 0 {
+		row("grants", screen.Text(fmt.Sprintf("%d, each with the line that asks for it, in %s", o.Grants, policyName)))
+	}
+	row("apps", screen.Text(cmp.Or(strings.Join(o.Apps, ", "), "none")))
+	for _, says := range o.NotRead {
+		row("not read", screen.Text(says))
+	}
+	s.Gap()
+	if o.Engine != "" {
+		s.Line(0, " ", screen.Painted("note:", screen.Yellow), screen.Text("no engine says what runs here already: "+o.Engine))
+	}
+	s.Line(0, "", screen.Painted("The first plan, for a host on which nothing of gitring runs yet:", screen.Bold))
+	showFirstPlan(s, o.Plan, g.now())
+	s.Gap()
+	_, err := fmt.Fprint(g.out, s)
+	return err
+}
+
+// profileSays is what a profile means for the host.
+func profileSays(profile string) string {
+	switch policy.Profile(profile) {
+	case policy.Owner:
+		return "who signs owns this host"
+	case policy.Compose:
+		return "who signs changes apps, and gets nothing of the host that is not granted"
+	}
+	return "as compose, and every service has to confine itself"
+}
+
+// modeSays is what a trust mode means for those who work with it.
+func modeSays(mode string) string {
+	switch mode {
+	case "strict":
+		return "every commit and merge is signed by a person"
+	case "forge-merge":
+		return "people sign what they write, and the forge's buttons land it"
+	}
+	return "as the configuration says"
+}
+
+// showDone tells what was done and what comes next.
+func (g *globals) showDone(in *initial) error {
+	s, o := g.screen(), &in.out
+	done := in.made != ""
+	if done {
+		s.Line(0, " ", screen.Painted("committed", screen.Green), screen.Text(in.made.Short()), screen.Text("trust begins here"))
+	}
+	for _, f := range o.Wrote {
+		done = true
+		s.Line(0, " ", screen.Painted("wrote", screen.Green), screen.Text(f))
+	}
+	for _, x := range o.Git {
+		switch {
+		case x.made:
+			done = true
+			s.Line(0, " ", screen.Painted("set", screen.Green), screen.Text(x.Key+" "+x.Value))
+		case !x.Set:
+			s.Line(0, " ", screen.Painted("not set:", screen.Yellow), screen.Text("git config "+x.Key+" "+x.Value))
+		}
+	}
+	if !done {
+		s.Line(0, "", screen.Text("nothing was changed: the files are in place"))
+	}
+	if len(o.Undo) > 0 {
+		s.Line(0, "", screen.Painted("to undo it:", screen.Dim))
+		for _, command := range o.Undo {
+			s.Pasted(2, command)
+		}
+	}
+	if o.needsTouch() {
+		s.Line(0, " ", screen.Painted("note:", screen.Dim), screen.Text("the key is on a security key: each commit asks for a touch"))
+	}
+	s.Gap()
+	s.Line(0, "", screen.Painted("Next:", screen.Bold))
+	for i, step := range o.Next {
+		s.Line(2, " ", screen.Text(fmt.Sprintf("%d.", i+1)), screen.Text(step))
+	}
+	_, err := fmt.Fprint(g.out, s)
+	return err
 }

@@ -31,10 +31,8 @@ func TestAFirstPlanIsToldByReason(t *testing.T) {
 	for i := range 30 {
 		c.Apps = append(c.Apps, ring.AppChanges{App: fmt.Sprint("ok", i), Notes: []string{reconcile.PinnedNote + "nginx:latest", reconcile.NoRestartNote + "web"}, Services: []ring.ServiceChange{{Service: "w", Class: ring.ChangeCreate}}})
 	}
-	in := &initial{g: &globals{now: time.Now}}
-	in.out.Plan = c
 	s := screen.New(false, 0)
-	in.showFirstPlan(s)
+	showFirstPlan(s, c, time.Now())
 	text := s.String()
 	require.Less(t, strings.Count(text, "\n"), 15, text)
 	require.Contains(t, text, "planned 30 apps with 30 services")

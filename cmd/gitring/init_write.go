@@ -298,10 +298,10 @@ func (in *initial) wouldServe() error {
 // asked for it.
 func (in *initial) introduce(ctx context.Context) error {
 	if !in.f.introduce {
-		if in.f.yes || !in.g.asks() || in.g.machine() {
+		if in.f.yes || !in.person.terminal || in.person.machine {
 			return nil // told as the next thing to do
 		}
-		ok, err := in.g.confirm("the history is not signed: make one signed, empty commit that trust begins with?")
+		ok, err := in.person.confirm("the history is not signed: make one signed, empty commit that trust begins with?")
 		if err != nil || !ok {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
@@ -342,23 +343,9 @@ func sum(c *ring.Changes) string {
 		parts = append(parts, fmt.Sprintf("%d unchanged", n[ring.ChangeNone]))
 	}
 	if len(c.Refusals) > 0 {
-		parts = append(parts, refusedSum(c.Refusals))
+		parts = append(parts, admission.CountRefused(c.Refusals))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// refusedSum counts the apps that are refused.
-func refusedSum(refusals []*ring.Refusal) string {
-	apps := map[string]bool{}
-	for _, r := range refusals {
-		if r.App != "" {
-			apps[r.App] = true
-		}
-	}
-	if len(apps) == 0 {
-		return "the commit is refused"
-	}
-	return wording.Counted(len(apps), "app") + " refused"
 }
 
 // movesSum counts what goes on, and what did not complete.

@@ -193,7 +193,7 @@ func (g *globals) settings(dir, source string) (manifest.Settings, error) {
 		return manifest.Settings{}, fmt.Errorf("cannot find %s: %w", dir, err)
 	}
 	if g.config == "" {
-		return manifest.Settings{Source: plainName(filepath.Base(abs)), Path: ".", Host: "validate"}, nil
+		return manifest.Settings{Source: config.SourceNameOf(filepath.Base(abs)), Path: ".", Host: "validate"}, nil
 	}
 	c, s, err := config.ReadSource(g.config, source)
 	if err != nil {
@@ -203,26 +203,12 @@ func (g *globals) settings(dir, source string) (manifest.Settings, error) {
 	return values.Settings(config.SettingsOf(c, s), key), err
 }
 
-// plainName makes a name for a source out of a folder's.
-func plainName(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
-			return r
-		}
-		return '-'
-	}, strings.ToLower(s))
-	if !config.SourceName.MatchString(s) {
-		return "source"
-	}
-	return s
-}
-
 func (g *globals) showValidated(v validated) error {
 	if g.machine() {
 		return g.encode(v)
 	}
 	s := g.screen()
-	for _, r := range placed(v.Refusals, v.env) {
+	for _, r := range admission.NamingEnv(v.Refusals, v.env) {
 		place := r.Where()
 		if place == "" {
 			place = r.App
