@@ -7,10 +7,11 @@ import (
 
 	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/setup"
 )
 
 type initFlags struct {
-	setupOptions
+	setup.Options
 	repo                        string
 	hook                        bool
 	allowedSigners, openPGPKeys string // of the hook
@@ -44,27 +45,27 @@ func initCmd(g *globals) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.repo, "repo", ".", "the clone")
-	flags.StringVar(&f.out, "out", "", "the folder to write to (default /etc/gitring as root, else ./gitring)")
-	flags.StringVar(&f.host, "host", "", "the host's name in labels and commit statuses")
-	flags.StringVar(&f.url, "url", "", "where hosts fetch from")
-	flags.StringVar(&f.branch, "branch", "", "the branch that hosts follow")
-	flags.StringVar(&f.path, "path", "", "the folder of the repository that this host reads")
-	flags.StringVar(&f.source, "source", "", "the source's name; with --hook the source of --config")
-	flags.StringVar(&f.landing, "landing", "", "how changes land: push, merge (button) or squash (button)")
-	flags.StringVar(&f.signer, "signer", "", "who signs, as the host shows it")
-	flags.StringVar(&f.key, "key", "", "the signing key: an SSH public key file, or an OpenPGP fingerprint")
-	flags.StringVar(&f.generate, "generate-key", "", "make a signing key: ed25519, or ed25519-sk on a security key")
+	flags.StringVar(&f.Out, "out", "", "the folder to write to (default /etc/gitring as root, else ./gitring)")
+	flags.StringVar(&f.Host, "host", "", "the host's name in labels and commit statuses")
+	flags.StringVar(&f.URL, "url", "", "where hosts fetch from")
+	flags.StringVar(&f.Branch, "branch", "", "the branch that hosts follow")
+	flags.StringVar(&f.Path, "path", "", "the folder of the repository that this host reads")
+	flags.StringVar(&f.Source, "source", "", "the source's name; with --hook the source of --config")
+	flags.StringVar(&f.Landing, "landing", "", "how changes land: push, merge (button) or squash (button)")
+	flags.StringVar(&f.Signer, "signer", "", "who signs, as the host shows it")
+	flags.StringVar(&f.Key, "key", "", "the signing key: an SSH public key file, or an OpenPGP fingerprint")
+	flags.StringVar(&f.Generate, "generate-key", "", "make a signing key: ed25519, or ed25519-sk on a security key")
 	flags.Lookup("generate-key").NoOptDefVal = "ed25519"
-	flags.StringVar(&f.engine, "engine", "", "the engine to look at and to write down (default $DOCKER_HOST, else "+config.DefaultEngineURL+")")
-	flags.BoolVar(&f.setGit, "set-git-config", false, "sign in this clone by default")
-	flags.BoolVar(&f.introduce, "introduce", false, "make the signed, empty commit that begins trust in an unsigned history")
-	flags.StringVar(&f.profile, "profile", "", "who owns this host: owner (who signs owns it) or compose (who signs changes apps alone)")
-	flags.StringVar(&f.folders, "folders", "", "folders of the host that all apps may write to, with commas between, or none")
-	flags.StringVar(&f.grants, "grants", "", "what the apps ask for beside: all, most (nothing that gives root) or none")
-	flags.BoolVar(&f.searchFile, "search-file", false, "write a gitring.yaml in the clone, where apps lie deeper than is searched or are set aside")
-	flags.BoolVar(&f.envFiles, "env-files", false, "copy the env files that lie beside the apps, and that Git does not hold, to the host's env folder")
-	flags.BoolVar(&f.force, "force", false, "overwrite files that differ")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "take the proposals")
+	flags.StringVar(&f.Engine, "engine", "", "the engine to look at and to write down (default $DOCKER_HOST, else "+config.DefaultEngineURL+")")
+	flags.BoolVar(&f.SetGit, "set-git-config", false, "sign in this clone by default")
+	flags.BoolVar(&f.Introduce, "introduce", false, "make the signed, empty commit that begins trust in an unsigned history")
+	flags.StringVar(&f.Profile, "profile", "", "who owns this host: owner (who signs owns it) or compose (who signs changes apps alone)")
+	flags.StringVar(&f.Folders, "folders", "", "folders of the host that all apps may write to, with commas between, or none")
+	flags.StringVar(&f.Grants, "grants", "", "what the apps ask for beside: all, most (nothing that gives root) or none")
+	flags.BoolVar(&f.SearchFile, "search-file", false, "write a gitring.yaml in the clone, where apps lie deeper than is searched or are set aside")
+	flags.BoolVar(&f.EnvFiles, "env-files", false, "copy the env files that lie beside the apps, and that Git does not hold, to the host's env folder")
+	flags.BoolVar(&f.Force, "force", false, "overwrite files that differ")
+	flags.BoolVarP(&f.Yes, "yes", "y", false, "take the proposals")
 	flags.BoolVar(&f.hook, "hook", false, "write a pre-push hook, and nothing else")
 	flags.StringVar(&f.allowedSigners, "allowed-signers", "", "of --hook: an OpenSSH allowed_signers file")
 	flags.StringVar(&f.openPGPKeys, "openpgp-keys", "", "of --hook: a file of armoured OpenPGP keys")
@@ -76,8 +77,8 @@ func (g *globals) init(ctx context.Context, f initFlags) error {
 	if err != nil {
 		return err
 	}
-	in := newSetup(c, f.setupOptions, g.asker())
-	if err := in.find(ctx); err != nil {
+	in := setup.New(c, f.Options, g.asker())
+	if err := in.Find(ctx); err != nil {
 		return err
 	}
 	if !g.machine() {
@@ -85,17 +86,17 @@ func (g *globals) init(ctx context.Context, f initFlags) error {
 			return err
 		}
 	}
-	if err := in.carryOut(ctx); err != nil {
+	if err := in.CarryOut(ctx); err != nil {
 		return err
 	}
-	in.next(ctx)
+	in.ListNext(ctx)
 	if g.machine() {
-		return g.encode(in.out)
+		return g.encode(in.Result)
 	}
 	return g.showDone(in)
 }
 
 // asker is who types a verb, for what asks questions.
-func (g *globals) asker() asker {
-	return asker{terminal: g.asks(), machine: g.machine(), in: g.in, ask: g.ask, confirm: g.confirm}
+func (g *globals) asker() setup.Person {
+	return setup.Person{Terminal: g.asks(), Machine: g.machine(), In: g.in, Ask: g.ask, Confirm: g.confirm}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/setup"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -120,18 +121,18 @@ func appsNoted(c *ring.Changes, begins string) (n int) {
 }
 
 // showFound shows all that was found, before anything is done about it.
-func (g *globals) showFound(in *initial) error {
-	s, o := g.screen(), &in.out
+func (g *globals) showFound(in *setup.Setup) error {
+	s, o := g.screen(), &in.Result
 	row := func(key string, words ...screen.Word) {
 		s.Line(0, " ", append([]screen.Word{screen.Painted(fmt.Sprintf("%-11s", key), screen.Dim)}, words...)...)
 	}
 	row("repository", screen.Text(o.Repository))
-	row("follows", screen.Painted(o.URL, screen.Bold), screen.Text("branch "+o.Branch), screen.Text(wording.When(o.Path != ".", "folder "+o.Path)), screen.Text("at "+in.tip.Short()))
+	row("follows", screen.Painted(o.URL, screen.Bold), screen.Text("branch "+o.Branch), screen.Text(wording.When(o.Path != ".", "folder "+o.Path)), screen.Text("at "+in.Tip.Short()))
 	row("host", screen.Painted(o.Host, screen.Bold), screen.Text("source "+o.Source))
-	row("signer", screen.Painted(o.Signer, screen.Bold), screen.Text(o.Fingerprint), screen.Text("("+o.keyPlace()+")"))
+	row("signer", screen.Painted(o.Signer, screen.Bold), screen.Text(o.Fingerprint), screen.Text("("+o.KeyPlace()+")"))
 	row("trust", screen.Painted(o.Mode, screen.Bold), screen.Text("- "+modeSays(o.Mode)))
 	switch {
-	case o.Introduction == in.tip:
+	case o.Introduction == in.Tip:
 		row("history", screen.Text("begins at "+o.Introduction.Short()+", which that key signed"))
 	case o.Introduction != "":
 		row("history", screen.Text("begins at "+o.Introduction.Short()))
@@ -143,7 +144,7 @@ func (g *globals) showFound(in *initial) error {
 		row("folders", screen.Text(strings.Join(o.Folders, ", ")))
 	}
 	if o.Grants > 0 {
-		row("grants", screen.Text(fmt.Sprintf("%d, each with the line that asks for it, in %s", o.Grants, policyName)))
+		row("grants", screen.Text(fmt.Sprintf("%d, each with the line that asks for it, in %s", o.Grants, setup.PolicyName)))
 	}
 	row("apps", screen.Text(cmp.Or(strings.Join(o.Apps, ", "), "none")))
 	for _, says := range o.NotRead {
@@ -183,11 +184,11 @@ func modeSays(mode string) string {
 }
 
 // showDone tells what was done and what comes next.
-func (g *globals) showDone(in *initial) error {
-	s, o := g.screen(), &in.out
-	done := in.made != ""
+func (g *globals) showDone(in *setup.Setup) error {
+	s, o := g.screen(), &in.Result
+	done := in.Made != ""
 	if done {
-		s.Line(0, " ", screen.Painted("committed", screen.Green), screen.Text(in.made.Short()), screen.Text("trust begins here"))
+		s.Line(0, " ", screen.Painted("committed", screen.Green), screen.Text(in.Made.Short()), screen.Text("trust begins here"))
 	}
 	for _, f := range o.Wrote {
 		done = true
@@ -195,7 +196,7 @@ func (g *globals) showDone(in *initial) error {
 	}
 	for _, x := range o.Git {
 		switch {
-		case x.made:
+		case x.Made:
 			done = true
 			s.Line(0, " ", screen.Painted("set", screen.Green), screen.Text(x.Key+" "+x.Value))
 		case !x.Set:
@@ -211,7 +212,7 @@ func (g *globals) showDone(in *initial) error {
 			s.Pasted(2, command)
 		}
 	}
-	if o.needsTouch() {
+	if o.NeedsTouch() {
 		s.Line(0, " ", screen.Painted("note:", screen.Dim), screen.Text("the key is on a security key: each commit asks for a touch"))
 	}
 	s.Gap()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
@@ -43,37 +42,6 @@ func TestAFirstPlanIsToldByReason(t *testing.T) {
 	require.Contains(t, text, "850 times in 85 apps, the first:\n    app0 refused PolicyDenied app0/compose.yaml:3: services.s0.volumes /mnt/d0: is a path of the host outside the app's own data\n      hint: grant it\n")
 	require.Contains(t, text, "1700 times in 85 apps, the first:\n    app0 refused UndefinedVariable app0/compose.yaml:4: variable V0 is not set and has no default\n")
 	require.Contains(t, text, "    Z refused BadName Z/compose.yaml: ")
-}
-
-func TestTheFolderThatHoldsAllAppsIsProposed(t *testing.T) {
-	for _, c := range []struct {
-		apps, deep, want string
-	}{
-		{"web db", "", "."},
-		{"", "a/b/web a/b/c/db", "a/b"},
-		{"", "hosts/one/stacks/web hosts/one/stacks/db", "hosts/one"},
-		{"web", "a/b/c", "."},
-		{"", "a/b/c/d/e a/x", "."},
-		{"", "a/b/c archive/x/y/z", "a"},
-	} {
-		f := foldersFound{apps: strings.Fields(c.apps)}
-		for dir := range strings.FieldsSeq(c.deep) {
-			f.notRead = append(f.notRead, notReadAt(dir))
-		}
-		require.Equal(t, c.want, f.commonPath(), "%s %s", c.apps, c.deep)
-	}
-}
-
-func TestFoldersThatAreSetAsideAreKnown(t *testing.T) {
-	for folder, want := range map[string]string{
-		"docker/00-Archive/x": "docker/00-Archive", "_template/web": "_template", "apps/old": "apps/old", "web": "", "golden/web": "", "backup-tool": "", "a/Disabled/b/c": "a/Disabled",
-	} {
-		require.Equal(t, want, setAsideAbove(folder), folder)
-	}
-}
-
-func notReadAt(dir string) manifest.NotRead {
-	return manifest.NotRead{File: dir + "/compose.yaml", Why: manifest.TooDeep}
 }
 
 // What is pasted from a narrow terminal is whole: the screen breaks no command.

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"crypto/rand"
@@ -38,38 +38,38 @@ type hostFile struct {
 
 // values finds what lies beside the apps, asks whether it may be copied, and gives the
 // settings as they are then.
-func (in *initial) values(c *ring.Commit, settings manifest.Settings) (manifest.Settings, error) {
+func (in *Setup) values(c *ring.Commit, settings manifest.Settings) (manifest.Settings, error) {
 	found, with, asked, err := in.hostFiles(c, settings)
 	if err != nil {
 		return settings, err
 	}
-	dir := filepath.Join(filepath.Dir(in.out.Config), envName)
+	dir := filepath.Join(filepath.Dir(in.Result.Config), envName)
 	switch {
 	case in.there != nil && in.there.Env.Dir != "":
-		in.out.Env = in.there.Env.Dir
-	case len(found) > 0, asked && (in.there == nil || in.f.force):
-		in.out.Env = dir
+		in.Result.Env = in.there.Env.Dir
+	case len(found) > 0, asked && (in.there == nil || in.options.Force):
+		in.Result.Env = dir
 	}
 	for _, f := range found {
-		in.out.EnvFiles = append(in.out.EnvFiles, f.from)
+		in.Result.EnvFiles = append(in.Result.EnvFiles, f.from)
 	}
-	take := in.f.envFiles
+	take := in.options.EnvFiles
 	if !take && in.asks() && len(found) > 0 {
-		in.Notice("files that Git does not hold, and the apps read: %s", someOf(in.out.EnvFiles))
-		if take, err = in.person.confirm(fmt.Sprintf("copy %s to %s, for gitring alone to read?", wording.Counted(len(found), "file"), in.out.Env)); err != nil {
+		in.Notice("files that Git does not hold, and the apps read: %s", someOf(in.Result.EnvFiles))
+		if take, err = in.person.Confirm(fmt.Sprintf("copy %s to %s, for gitring alone to read?", wording.Counted(len(found), "file"), in.Result.Env)); err != nil {
 			return settings, err
 		}
 	}
 	if !take || len(found) == 0 {
 		return settings, nil
 	}
-	in.hostValues, in.out.EnvFiles = found, nil
+	in.hostValues, in.Result.EnvFiles = found, nil
 	return with, nil
 }
 
 // hostFiles are the files of the clone that the apps would be given, the settings with
 // them, and whether the apps ask for anything that only the host can say.
-func (in *initial) hostFiles(c *ring.Commit, s manifest.Settings) (found []hostFile, with manifest.Settings, asked bool, err error) {
+func (in *Setup) hostFiles(c *ring.Commit, s manifest.Settings) (found []hostFile, with manifest.Settings, asked bool, err error) {
 	root, err := os.OpenRoot(in.Dir)
 	if err != nil {
 		return nil, s, false, fmt.Errorf("cannot read the clone: %w", err)
@@ -182,34 +182,34 @@ func someOf(names []string) string {
 }
 
 // envConfig is how the configuration names the env folder.
-func (in *initial) envConfig() string {
-	rel, err := filepath.Rel(filepath.Dir(in.out.Config), in.out.Env)
+func (in *Setup) envConfig() string {
+	rel, err := filepath.Rel(filepath.Dir(in.Result.Config), in.Result.Env)
 	if err != nil || !filepath.IsLocal(rel) {
-		return in.out.Env
+		return in.Result.Env
 	}
 	return rel
 }
 
 // putValues makes the env folder and what goes into it. What is there stays.
-func (in *initial) putValues() error {
-	if in.out.Env == "" {
+func (in *Setup) putValues() error {
+	if in.Result.Env == "" {
 		return nil
 	}
-	_, err := os.Lstat(in.out.Env)
+	_, err := os.Lstat(in.Result.Env)
 	made := errors.Is(err, fs.ErrNotExist)
-	if err := os.MkdirAll(in.out.Env, 0o700); err != nil {
+	if err := os.MkdirAll(in.Result.Env, 0o700); err != nil {
 		return fmt.Errorf("cannot make the env folder: %w", err)
 	}
 	if made {
-		in.out.Undo = append(in.out.Undo, "rm -r "+pasteable(in.out.Env))
-		in.out.Wrote = append(in.out.Wrote, in.out.Env+"/")
+		in.Result.Undo = append(in.Result.Undo, "rm -r "+pasteable(in.Result.Env))
+		in.Result.Wrote = append(in.Result.Wrote, in.Result.Env+"/")
 		// Where it lies inside a clone, git add keeps away from it.
-		if err := writeNew(filepath.Join(in.out.Env, ".gitignore"), []byte("*\n")); err != nil {
+		if err := writeNew(filepath.Join(in.Result.Env, ".gitignore"), []byte("*\n")); err != nil {
 			return fmt.Errorf("cannot make the env folder: %w", err)
 		}
 	}
 	for _, f := range in.hostValues {
-		file := filepath.Join(in.out.Env, filepath.FromSlash(f.to))
+		file := filepath.Join(in.Result.Env, filepath.FromSlash(f.to))
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			return fmt.Errorf("cannot make the env folder: %w", err)
 		}
@@ -222,9 +222,9 @@ func (in *initial) putValues() error {
 			return fmt.Errorf("cannot copy %s: %w", f.from, err)
 		}
 		if !made {
-			in.out.Undo = append(in.out.Undo, "rm "+pasteable(file))
+			in.Result.Undo = append(in.Result.Undo, "rm "+pasteable(file))
 		}
-		in.out.Wrote = append(in.out.Wrote, file)
+		in.Result.Wrote = append(in.Result.Wrote, file)
 	}
 	return nil
 }
@@ -240,16 +240,16 @@ func writeNew(file string, body []byte) error {
 }
 
 // nextOfValues is what is left to do about values that Git does not hold.
-func (in *initial) nextOfValues(add func(string, ...any)) {
-	if n := len(in.out.EnvFiles); n > 0 {
-		add("%s here that Git does not hold, and the apps read (%s): gitring init --env-files copies them to %s", wording.Counted(n, "file"), someOf(in.out.EnvFiles), pasteable(in.out.Env))
+func (in *Setup) nextOfValues(add func(string, ...any)) {
+	if n := len(in.Result.EnvFiles); n > 0 {
+		add("%s here that Git does not hold, and the apps read (%s): gitring init --env-files copies them to %s", wording.Counted(n, "file"), someOf(in.Result.EnvFiles), pasteable(in.Result.Env))
 	}
-	wanting := slices.ContainsFunc(in.out.Plan.Refusals, func(r *ring.Refusal) bool { return r.Answers[0] != "" })
+	wanting := slices.ContainsFunc(in.Result.Plan.Refusals, func(r *ring.Refusal) bool { return r.Answers[0] != "" })
 	switch {
 	case !wanting:
-	case in.out.Env == "":
-		add("a place for values that Git does not hold: mkdir -m 0700 %s, and env: {dir: %s} in %s", pasteable(filepath.Join(filepath.Dir(in.out.Config), envName)), envName, pasteable(in.out.Config))
+	case in.Result.Env == "":
+		add("a place for values that Git does not hold: mkdir -m 0700 %s, and env: {dir: %s} in %s", pasteable(filepath.Join(filepath.Dir(in.Result.Config), envName)), envName, pasteable(in.Result.Config))
 	default:
-		add("values that Git does not hold go below %s, one folder for each app, each file with chmod 600", pasteable(in.out.Env))
+		add("values that Git does not hold go below %s, one folder for each app, each file with chmod 600", pasteable(in.Result.Env))
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"cmp"
@@ -31,26 +31,26 @@ type question struct {
 }
 
 // answer settles everything that has a flag.
-func (in *initial) answer(ctx context.Context) error {
-	dir, err := in.f.outFolder()
+func (in *Setup) answer(ctx context.Context) error {
+	dir, err := in.options.outFolder()
 	if err != nil {
 		return err
 	}
-	in.out.Repository, in.out.Config = in.Dir, filepath.Join(dir, "config.yaml")
+	in.Result.Repository, in.Result.Config = in.Dir, filepath.Join(dir, "config.yaml")
 	if err := in.existing(); err != nil {
 		return err
 	}
-	if in.out.key, err = in.signingKey(ctx); err != nil {
+	if in.Result.key, err = in.signingKey(ctx); err != nil {
 		return err
 	}
-	in.out.Fingerprint = in.out.key.print
-	landing := in.f.landing
+	in.Result.Fingerprint = in.Result.key.print
+	landing := in.options.Landing
 	if err := in.settle(in.questions(ctx, &landing)); err != nil {
 		return err
 	}
-	in.out.Mode = modes[landing]
-	if in.before != nil && in.f.landing == "" {
-		in.out.Mode = in.before.Trust.Mode
+	in.Result.Mode = modes[landing]
+	if in.before != nil && in.options.Landing == "" {
+		in.Result.Mode = in.before.Trust.Mode
 	}
 	return nil
 }
@@ -59,23 +59,23 @@ func (in *initial) answer(ctx context.Context) error {
 var modes = map[string]string{"push": gitsync.Strict, "merge": gitsync.ForgeMerge, "squash": gitsync.ForgeMerge}
 
 // existing reads the configuration that an earlier run, or a person, wrote.
-func (in *initial) existing() error {
-	cfg, err := config.Read(in.out.Config)
-	if errors.Is(err, fs.ErrNotExist) || err != nil && in.f.force {
+func (in *Setup) existing() error {
+	cfg, err := config.Read(in.Result.Config)
+	if errors.Is(err, fs.ErrNotExist) || err != nil && in.options.Force {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	in.there = cfg
-	in.before = cfg.Source(in.f.source)
-	if in.f.source == "" && len(cfg.Sources) == 1 {
+	in.before = cfg.Source(in.options.Source)
+	if in.options.Source == "" && len(cfg.Sources) == 1 {
 		in.before = &cfg.Sources[0]
 	}
 	return nil
 }
 
-func (in *initial) questions(ctx context.Context, landing *string) []question {
+func (in *Setup) questions(ctx context.Context, landing *string) []question {
 	host, s := "", config.SourceConfig{}
 	if in.there != nil {
 		host = in.there.Host
@@ -90,35 +90,35 @@ func (in *initial) questions(ctx context.Context, landing *string) []question {
 	}
 	remote, branch := in.origin(ctx)
 	return []question{
-		{"host", "name of this host", in.f.host, host, hostHere(), &in.out.Host, func(v string) string {
+		{"host", "name of this host", in.options.Host, host, hostHere(), &in.Result.Host, func(v string) string {
 			return unless(config.HostName.MatchString(v), "lower-case letters, digits, '.', '_' and '-'")
 		}},
-		{"source", "name of the source", in.f.source, s.Name, config.SourceNameOf(strings.TrimSuffix(path.Base(remote), ".git")), &in.out.Source, func(v string) string {
+		{"source", "name of the source", in.options.Source, s.Name, config.SourceNameOf(strings.TrimSuffix(path.Base(remote), ".git")), &in.Result.Source, func(v string) string {
 			return unless(config.SourceName.MatchString(v), "lower-case letters, digits, '_' and '-'")
 		}},
-		{"url", "where do hosts fetch from", in.f.url, s.URL, remote, &in.out.URL, wrongRemote},
-		{"branch", "which branch do they follow", in.f.branch, s.Branch, branch, &in.out.Branch, func(v string) string {
+		{"url", "where do hosts fetch from", in.options.URL, s.URL, remote, &in.Result.URL, wrongRemote},
+		{"branch", "which branch do they follow", in.options.Branch, s.Branch, branch, &in.Result.Branch, func(v string) string {
 			return unless(config.IsBranch(v), "the branch's own name, such as \"main\"")
 		}},
-		{"path", "which folder of it does this host read", in.f.path, s.Path, in.proposedPath(ctx, s.Path), &in.out.Path, func(v string) string {
+		{"path", "which folder of it does this host read", in.options.Path, s.Path, in.proposedPath(ctx, s.Path), &in.Result.Path, func(v string) string {
 			clean := path.Clean(v)
 			return unless(!path.IsAbs(v) && clean != ".." && !strings.HasPrefix(clean, "../"), "a folder inside the commit")
 		}},
-		{"landing", "how do changes land: push (I push), merge (the forge's merge button), squash (its squash button)", in.f.landing, was, in.lands(ctx), landing, func(v string) string {
+		{"landing", "how do changes land: push (I push), merge (the forge's merge button), squash (its squash button)", in.options.Landing, was, in.lands(ctx), landing, func(v string) string {
 			return unless(modes[v] != "", "push, merge or squash")
 		}},
-		{"signer", "who signs, as this host shows it", in.f.signer, in.signerBefore(), cmp.Or(in.Setting(ctx, "user.email"), "signer"), &in.out.Signer, func(v string) string {
+		{"signer", "who signs, as this host shows it", in.options.Signer, in.signerBefore(), cmp.Or(in.Setting(ctx, "user.email"), "signer"), &in.Result.Signer, func(v string) string {
 			return unless(principal.MatchString(v), "an e-mail, without blanks and commas")
 		}},
-		{"profile", "who owns this host: owner (who signs owns it, and may ask for all that Compose takes) or compose (who signs changes apps, and the host stays yours)", in.f.profile, profile, string(policy.Compose), &in.out.Profile, func(v string) string {
+		{"profile", "who owns this host: owner (who signs owns it, and may ask for all that Compose takes) or compose (who signs changes apps, and the host stays yours)", in.options.Profile, profile, string(policy.Compose), &in.Result.Profile, func(v string) string {
 			return unless(slices.Contains(config.Profiles, v), strings.Join(config.Profiles, ", "))
 		}},
 	}
 }
 
 // proposedPath is only looked for where somebody may take it.
-func (in *initial) proposedPath(ctx context.Context, existing string) string {
-	if in.f.path != "" || existing != "" {
+func (in *Setup) proposedPath(ctx context.Context, existing string) string {
+	if in.options.Path != "" || existing != "" {
 		return "."
 	}
 	return in.findPath(ctx)
@@ -153,17 +153,17 @@ func landingOf(mode string) string {
 const wrongAnswers = 3
 
 // settle takes every answer, or says which are missing.
-func (in *initial) settle(all []question) error {
+func (in *Setup) settle(all []question) error {
 	var missing, proposals []string
 	for _, q := range all {
 		answer := cmp.Or(q.given, q.existing)
 		switch {
 		case answer != "":
-		case in.f.yes:
+		case in.options.Yes:
 			answer = q.proposal
-		case in.person.terminal && !in.person.machine:
+		case in.person.Terminal && !in.person.Machine:
 			var err error
-			if answer, err = in.person.ask(q.asks+"?", q.proposal); err != nil {
+			if answer, err = in.person.Ask(q.asks+"?", q.proposal); err != nil {
 				return err
 			}
 		default:
@@ -177,7 +177,7 @@ func (in *initial) settle(all []question) error {
 			}
 			in.Notice("%q will not do: %s", answer, q.wrong(answer))
 			var err error
-			if answer, err = in.person.ask(q.asks+"?", q.proposal); err != nil {
+			if answer, err = in.person.Ask(q.asks+"?", q.proposal); err != nil {
 				return err
 			}
 		}
@@ -204,7 +204,7 @@ func hostHere() string {
 
 // origin is the remote that the branch here follows, as a url, and the branch
 // there; without a remote it is the clone itself.
-func (in *initial) origin(ctx context.Context) (address, branch string) {
+func (in *Setup) origin(ctx context.Context) (address, branch string) {
 	branch = cmp.Or(in.Branch(ctx), config.DefaultBranch)
 	if up, ok := in.Upstream(ctx); ok {
 		branch = strings.TrimPrefix(up.Ref, "refs/heads/")
@@ -237,7 +237,7 @@ var (
 )
 
 // lands guesses how changes land from the newest subjects of the branch.
-func (in *initial) lands(ctx context.Context) string {
+func (in *Setup) lands(ctx context.Context) string {
 	subjects, _ := in.Clone.Git(ctx, "log", "--no-show-signature", "--first-parent", "--max-count=50", "--format=%s")
 	switch {
 	case mergedByForge.MatchString(subjects):

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bytes"
@@ -41,8 +41,8 @@ func names(files []newFile) []string {
 
 // files are those that have to be written. What is there and says the same stays
 // as it is; what says something else is only overwritten by --force.
-func (in *initial) files() ([]newFile, error) {
-	dir := filepath.Dir(in.out.Config)
+func (in *Setup) files() ([]newFile, error) {
+	dir := filepath.Dir(in.Result.Config)
 	var out []newFile
 	signers := newFile{filepath.Join(dir, in.signersName()), in.signersFile()}
 	if need, err := in.needed(signers, in.listed); err != nil {
@@ -50,13 +50,13 @@ func (in *initial) files() ([]newFile, error) {
 	} else if need {
 		out = append(out, signers)
 	}
-	config := newFile{in.out.Config, in.config()}
+	config := newFile{in.Result.Config, in.config()}
 	need, err := in.needed(config, func([]byte) bool { return in.says() })
 	if err != nil {
 		return nil, err
 	}
 	if need && in.policyBody != "" {
-		rules := newFile{filepath.Join(dir, policyName), in.policyBody}
+		rules := newFile{filepath.Join(dir, PolicyName), in.policyBody}
 		other, err := in.needed(rules, func([]byte) bool { return false })
 		if err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (in *initial) files() ([]newFile, error) {
 		out = append(out, config)
 	}
 	if in.writeSearch {
-		out = append(out, newFile{in.searchPath, in.out.Search})
+		out = append(out, newFile{in.searchPath, in.Result.Search})
 	}
 	return out, nil
 }
@@ -100,7 +100,7 @@ func pasteable(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-func (in *initial) needed(f newFile, same func([]byte) bool) (bool, error) {
+func (in *Setup) needed(f newFile, same func([]byte) bool) (bool, error) {
 	b, err := os.ReadFile(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -109,45 +109,45 @@ func (in *initial) needed(f newFile, same func([]byte) bool) (bool, error) {
 		return false, fmt.Errorf("cannot read what is there: %w", err)
 	case string(b) == f.body || same(b):
 		return false, nil
-	case in.f.force || string(b) == in.unintroduced():
+	case in.options.Force || string(b) == in.unintroduced():
 		return true, nil
 	}
 	return false, &exit.Failure{
 		Code: exit.Conflict, Says: f.path + " is there and says something else",
-		Hint: "--force overwrites it, --out names another folder" + wording.When(f.path == in.out.Config, "; or write into it what differs: "+in.differs()),
+		Hint: "--force overwrites it, --out names another folder" + wording.When(f.path == in.Result.Config, "; or write into it what differs: "+in.differs()),
 	}
 }
 
 // unintroduced is the configuration as an earlier run wrote it while the history
 // was not signed yet.
-func (in *initial) unintroduced() string {
+func (in *Setup) unintroduced() string {
 	bare := *in
-	bare.out.Introduction = ""
+	bare.Result.Introduction = ""
 	return bare.config()
 }
 
 // listed reports whether a file of signers has the key already.
-func (in *initial) listed(b []byte) bool {
-	if in.out.key.openPGP {
-		return bytes.Contains(b, bytes.TrimSpace([]byte(in.out.key.public)))
+func (in *Setup) listed(b []byte) bool {
+	if in.Result.key.openPGP {
+		return bytes.Contains(b, bytes.TrimSpace([]byte(in.Result.key.public)))
 	}
-	return in.signerBefore() == in.out.Signer
+	return in.signerBefore() == in.Result.Signer
 }
 
 // says is that the configuration here asks for the same already, whatever else
 // it says.
-func (in *initial) says() bool { return in.there != nil && in.before != nil && in.differs() == "" }
+func (in *Setup) says() bool { return in.there != nil && in.before != nil && in.differs() == "" }
 
 // differs are the keys of the configuration here that init would say otherwise.
-func (in *initial) differs() string {
+func (in *Setup) differs() string {
 	if in.there == nil || in.before == nil {
-		return "source " + in.out.Source
+		return "source " + in.Result.Source
 	}
 	var out []string
-	o, s := &in.out, in.before
+	o, s := &in.Result, in.before
 	rules := in.there.Policy.Value
 	if in.policyBody != "" {
-		rules = policyName
+		rules = PolicyName
 	}
 	for _, x := range []struct{ key, is, wanted string }{
 		{"host", in.there.Host, o.Host},
@@ -160,7 +160,7 @@ func (in *initial) differs() string {
 		{"policy.profile", string(in.there.Rules.Profile), o.Profile},
 		{"trust.introduction", string(s.Trust.Introduced()), string(o.Introduction)},
 		{"env.dir", in.there.Env.Dir, cmp.Or(o.Env, in.there.Env.Dir)},
-		{"engine.url", in.there.Engine.URL, cmp.Or(in.f.engine, in.there.Engine.URL)},
+		{"engine.url", in.there.Engine.URL, cmp.Or(in.options.Engine, in.there.Engine.URL)},
 	} {
 		if x.is != x.wanted {
 			out = append(out, x.key+": "+x.wanted)
@@ -169,8 +169,8 @@ func (in *initial) differs() string {
 	return strings.Join(out, ", ")
 }
 
-func (in *initial) signersName() string {
-	if in.out.key.openPGP {
+func (in *Setup) signersName() string {
+	if in.Result.key.openPGP {
 		return "keys.asc"
 	}
 	return "allowed_signers"
@@ -178,8 +178,8 @@ func (in *initial) signersName() string {
 
 // config is the configuration, with what a person may want next as comments.
 // Files are named relative to it, so that the folder can be copied to its host.
-func (in *initial) config() string {
-	o := &in.out
+func (in *Setup) config() string {
+	o := &in.Result
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# Written by gitring init; docs/reference/configuration.md has every key.")
@@ -189,7 +189,7 @@ func (in *initial) config() string {
 	}
 	switch {
 	case in.policyBody != "":
-		line("policy: %s", policyName)
+		line("policy: %s", PolicyName)
 	case o.Profile != string(policy.Compose):
 		line("policy: {profile: %s}", o.Profile)
 	}
@@ -227,14 +227,14 @@ func (in *initial) config() string {
 }
 
 // introducer is who signed the introduction, as the daemon knows that person.
-func (in *initial) introducer() string {
+func (in *Setup) introducer() string {
 	switch {
 	case in.before != nil && in.before.Trust.Introduced() != "":
 		return in.before.Trust.Introduction.Signer
-	case in.out.key.openPGP:
-		return in.out.Fingerprint
+	case in.Result.key.openPGP:
+		return in.Result.Fingerprint
 	}
-	return in.out.Signer
+	return in.Result.Signer
 }
 
 // scalar is a text as YAML takes it.
@@ -281,12 +281,12 @@ func writeWhole(file, body string) error {
 }
 
 // wouldServe is what the daemon would say of the files; nil when it takes them.
-func (in *initial) wouldServe() error {
-	cfg, err := config.Read(in.out.Config)
+func (in *Setup) wouldServe() error {
+	cfg, err := config.Read(in.Result.Config)
 	if err != nil {
 		return err
 	}
-	s := cfg.Source(in.out.Source)
+	s := cfg.Source(in.Result.Source)
 	if s == nil {
 		return nil // there before, with another name
 	}
@@ -296,19 +296,19 @@ func (in *initial) wouldServe() error {
 
 // introduce makes the signed, empty commit that trust begins with, when a person
 // asked for it.
-func (in *initial) introduce(ctx context.Context) error {
-	if !in.f.introduce {
-		if in.f.yes || !in.person.terminal || in.person.machine {
+func (in *Setup) introduce(ctx context.Context) error {
+	if !in.options.Introduce {
+		if in.options.Yes || !in.person.Terminal || in.person.Machine {
 			return nil // told as the next thing to do
 		}
-		ok, err := in.person.confirm("the history is not signed: make one signed, empty commit that trust begins with?")
+		ok, err := in.person.Confirm("the history is not signed: make one signed, empty commit that trust begins with?")
 		if err != nil || !ok {
 			return err
 		}
 	}
 	// What cannot be written down afterwards is not made.
 	trial := *in
-	trial.out.Introduction = in.tip
+	trial.Result.Introduction = in.Tip
 	if _, err := trial.files(); err != nil {
 		return err
 	}
@@ -316,10 +316,10 @@ func (in *initial) introduce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if head != in.tip || in.Branch(ctx) == "" {
+	if head != in.Tip || in.Branch(ctx) == "" {
 		return &exit.Failure{
-			Code: exit.Conflict, Says: "HEAD is not the tip of " + in.out.Branch + ", which the introduction has to be made on",
-			Hint: "git switch " + in.out.Branch + ", bring it up to date, and try again",
+			Code: exit.Conflict, Says: "HEAD is not the tip of " + in.Result.Branch + ", which the introduction has to be made on",
+			Hint: "git switch " + in.Result.Branch + ", bring it up to date, and try again",
 		}
 	}
 	tree, err := in.Git(ctx, "rev-parse", "--verify", "HEAD^{tree}")
@@ -329,7 +329,7 @@ func (in *initial) introduce(ctx context.Context) error {
 	sha, err := in.WriteCommit(ctx, checkout.NewCommit{
 		Tree: tree, Parent: head, Subject: "Begin to trust signed commits",
 		Body: []string{"All up to here is trusted as it is. From here on gitring carries out only\nwhat is signed."},
-	}, "gpg.format="+in.out.key.format(), "user.signingkey="+in.out.key.where)
+	}, "gpg.format="+in.Result.key.format(), "user.signingkey="+in.Result.key.where)
 	if err != nil {
 		return err
 	}
@@ -343,7 +343,7 @@ func (in *initial) introduce(ctx context.Context) error {
 	if err := in.Advance(ctx, head, sha, "gitring init"); err != nil {
 		return err
 	}
-	in.made, in.out.Introduction, in.out.Refusal = sha, sha, nil
-	in.out.Undo = append(in.out.Undo, "git -C "+pasteable(in.Dir)+" reset --keep "+string(head))
+	in.Made, in.Result.Introduction, in.Result.Refusal = sha, sha, nil
+	in.Result.Undo = append(in.Result.Undo, "git -C "+pasteable(in.Dir)+" reset --keep "+string(head))
 	return nil
 }

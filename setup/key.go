@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"bytes"
@@ -43,12 +43,12 @@ var fingerprint = regexp.MustCompile(`^(0x)?([0-9A-Fa-f]{16}|[0-9A-Fa-f]{40})$`)
 
 // signingKey finds the key, or makes it: the one named, the one that Git signs
 // with, the first of ~/.ssh.
-func (in *initial) signingKey(ctx context.Context) (signingKey, error) {
-	if in.f.generate != "" {
+func (in *Setup) signingKey(ctx context.Context) (signingKey, error) {
+	if in.options.Generate != "" {
 		return in.generated(ctx)
 	}
-	if in.f.key != "" {
-		return in.keyOf(ctx, in.f.key, fingerprint.MatchString(in.f.key))
+	if in.options.Key != "" {
+		return in.keyOf(ctx, in.options.Key, fingerprint.MatchString(in.options.Key))
 	}
 	format := cmp.Or(in.Setting(ctx, "gpg.format"), "openpgp")
 	if set := in.Setting(ctx, "user.signingkey"); set != "" && format != "x509" {
@@ -56,9 +56,9 @@ func (in *initial) signingKey(ctx context.Context) (signingKey, error) {
 	}
 	if files := sshKeys(); len(files) > 0 {
 		file := files[0]
-		if !in.f.yes && in.person.terminal && !in.person.machine {
+		if !in.options.Yes && in.person.Terminal && !in.person.Machine {
 			var err error
-			if file, err = in.person.ask("which key signs?", file); err != nil {
+			if file, err = in.person.Ask("which key signs?", file); err != nil {
 				return signingKey{}, err
 			}
 		}
@@ -70,7 +70,7 @@ func (in *initial) signingKey(ctx context.Context) (signingKey, error) {
 	}
 }
 
-func (in *initial) keyOf(ctx context.Context, name string, openPGP bool) (signingKey, error) {
+func (in *Setup) keyOf(ctx context.Context, name string, openPGP bool) (signingKey, error) {
 	if openPGP {
 		return in.gpgKey(ctx, name)
 	}
@@ -160,23 +160,23 @@ func sshKeys() []string {
 
 // generated makes a key of its own for signing. It has a passphrase where
 // somebody can be asked for one.
-func (in *initial) generated(ctx context.Context) (signingKey, error) {
-	if in.f.generate != "ed25519" && in.f.generate != "ed25519-sk" {
-		return signingKey{}, &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("--generate-key: %q is not known", in.f.generate), Hint: "ed25519, or ed25519-sk on a security key"}
+func (in *Setup) generated(ctx context.Context) (signingKey, error) {
+	if in.options.Generate != "ed25519" && in.options.Generate != "ed25519-sk" {
+		return signingKey{}, &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("--generate-key: %q is not known", in.options.Generate), Hint: "ed25519, or ed25519-sk on a security key"}
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		return signingKey{}, fmt.Errorf("cannot find a place for the key: %w", err)
 	}
-	file := filepath.Join(home, ".ssh", "gitring_"+strings.ReplaceAll(in.f.generate, "-", "_"))
+	file := filepath.Join(home, ".ssh", "gitring_"+strings.ReplaceAll(in.options.Generate, "-", "_"))
 	if _, err := os.Stat(file); err == nil {
 		return in.keyOf(ctx, file, false) // of an earlier run
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return signingKey{}, fmt.Errorf("cannot make a key: %w", err)
 	}
-	args := []string{"-q", "-t", in.f.generate, "-C", cmp.Or(in.Setting(ctx, "user.email"), "gitring"), "-f", file}
-	asked := in.person.terminal && !in.f.yes
+	args := []string{"-q", "-t", in.options.Generate, "-C", cmp.Or(in.Setting(ctx, "user.email"), "gitring"), "-f", file}
+	asked := in.person.Terminal && !in.options.Yes
 	if !asked {
 		args = append(args, "-N", "")
 		in.Notice("%s has no passphrase: ssh-keygen -p -f %s sets one", file, file)
@@ -184,8 +184,8 @@ func (in *initial) generated(ctx context.Context) (signingKey, error) {
 	cmd := exec.CommandContext(ctx, "ssh-keygen", args...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	if asked || in.f.generate == "ed25519-sk" {
-		cmd.Stdin, cmd.Stdout, cmd.Stderr = in.person.in, in.Errs, in.Errs
+	if asked || in.options.Generate == "ed25519-sk" {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = in.person.In, in.Errs, in.Errs
 	}
 	if err := cmd.Run(); err != nil {
 		return signingKey{}, fmt.Errorf("cannot make a key with ssh-keygen: %s", cmp.Or(checkout.LastLine(errs.String()), err.Error()))
@@ -194,7 +194,7 @@ func (in *initial) generated(ctx context.Context) (signingKey, error) {
 }
 
 // gpgKey exports an OpenPGP key.
-func (in *initial) gpgKey(ctx context.Context, name string) (signingKey, error) {
+func (in *Setup) gpgKey(ctx context.Context, name string) (signingKey, error) {
 	gpg := cmp.Or(in.Setting(ctx, "gpg.openpgp.program"), in.Setting(ctx, "gpg.program"), "gpg")
 	var outs [2]bytes.Buffer
 	for i, args := range [][]string{{"--with-colons", "--fingerprint"}, {"--armor", "--export"}} {
@@ -216,8 +216,8 @@ func (in *initial) gpgKey(ctx context.Context, name string) (signingKey, error) 
 
 // signerBefore is the name that a file of signers here has for the key; "" when
 // it does not have it.
-func (in *initial) signerBefore() string {
-	if in.before == nil || in.out.key.openPGP {
+func (in *Setup) signerBefore() string {
+	if in.before == nil || in.Result.key.openPGP {
 		return ""
 	}
 	b, err := config.ReadLimited(in.before.Trust.AllowedSigners)
@@ -225,7 +225,7 @@ func (in *initial) signerBefore() string {
 		return ""
 	}
 	for line := range strings.Lines(string(b)) {
-		if name, rest, _ := strings.Cut(strings.TrimSpace(line), " "); strings.Contains(rest, in.out.key.public) && principal.MatchString(name) {
+		if name, rest, _ := strings.Cut(strings.TrimSpace(line), " "); strings.Contains(rest, in.Result.key.public) && principal.MatchString(name) {
 			return name
 		}
 	}
@@ -234,7 +234,7 @@ func (in *initial) signerBefore() string {
 
 // trustOf is complete trust in one key alone, strict: the commit that trust begins
 // with is signed by a person.
-func (in *initial) trustOf(k signingKey) (*gitsync.Trust, error) {
+func (in *Setup) trustOf(k signingKey) (*gitsync.Trust, error) {
 	dir, err := os.MkdirTemp("", "gitring-init-")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a folder: %w", err)
@@ -250,13 +250,13 @@ func (in *initial) trustOf(k signingKey) (*gitsync.Trust, error) {
 	} else {
 		cfg.AllowedSigners = file
 	}
-	return gitsync.LoadTrust(cfg, in.out.Source, in.out.Branch)
+	return gitsync.LoadTrust(cfg, in.Result.Source, in.Result.Branch)
 }
 
 // signersFile is the content of the file that says who may sign.
-func (in *initial) signersFile() string {
-	if in.out.key.openPGP {
-		return in.out.key.public
+func (in *Setup) signersFile() string {
+	if in.Result.key.openPGP {
+		return in.Result.key.public
 	}
-	return fmt.Sprintf("%s namespaces=\"git\" %s\n", in.out.Signer, in.out.key.public)
+	return fmt.Sprintf("%s namespaces=\"git\" %s\n", in.Result.Signer, in.Result.key.public)
 }

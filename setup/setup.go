@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"cmp"
@@ -16,18 +16,18 @@ import (
 	"github.com/gitring/gitring/wording"
 )
 
-// setupOptions are what a person says of a set-up before anything is asked.
-type setupOptions struct {
-	out                                              string // the folder to write to
-	host, url, branch, path, source, landing, signer string
-	key, generate, engine                            string
-	setGit, introduce, force, yes                    bool
-	searchFile, envFiles                             bool
-	profile, folders, grants                         string
+// Options are what a person says of a set-up before anything is asked.
+type Options struct {
+	Out                                              string // the folder to write to
+	Host, URL, Branch, Path, Source, Landing, Signer string
+	Key, Generate, Engine                            string
+	SetGit, Introduce, Force, Yes                    bool
+	SearchFile, EnvFiles                             bool
+	Profile, Folders, Grants                         string
 }
 
-// initialised is what "init -o json" prints.
-type initialised struct {
+// Result is what "init -o json" prints.
+type Result struct {
 	Repository   string        `json:"repository"`
 	Config       string        `json:"config"`
 	Host         string        `json:"host"`
@@ -52,22 +52,22 @@ type initialised struct {
 	Plan         *ring.Changes `json:"plan"`
 	Wrote        []string      `json:"wrote,omitempty"`
 	Undo         []string      `json:"undo,omitempty"` // commands, for what was done
-	Git          []gitSetting  `json:"git"`
+	Git          []GitSetting  `json:"git"`
 	Next         []string      `json:"next"`
 
 	key signingKey
 }
 
-// initial is one set-up.
-type initial struct {
+// Setup is one set-up.
+type Setup struct {
 	*checkout.Clone
-	person asker
-	f      setupOptions
-	out    initialised
-	before *config.SourceConfig // what a configuration here says already; nil when there is none
-	there  *config.Config
-	tip    ring.SHA // of the branch that is followed
-	made   ring.SHA // the introduction commit, when one was made
+	person  Person
+	options Options
+	Result  Result
+	before  *config.SourceConfig // what a configuration here says already; nil when there is none
+	there   *config.Config
+	Tip     ring.SHA // of the branch that is followed
+	Made    ring.SHA // the introduction commit, when one was made
 
 	hostValues  []hostFile
 	policyBody  string // of the policy to write
@@ -77,22 +77,22 @@ type initial struct {
 	writeSearch bool
 }
 
-// asker is how questions reach a person.
-type asker struct {
-	terminal bool // somebody is there
-	machine  bool // what comes of it is for a program
-	in       io.Reader
-	ask      func(question, proposal string) (string, error)
-	confirm  func(question string) (bool, error)
+// Person is how questions reach a person.
+type Person struct {
+	Terminal bool // somebody is there
+	Machine  bool // what comes of it is for a program
+	In       io.Reader
+	Ask      func(question, proposal string) (string, error)
+	Confirm  func(question string) (bool, error)
 }
 
-// newSetup sets a host up from a clone.
-func newSetup(c *checkout.Clone, f setupOptions, person asker) *initial {
-	return &initial{Clone: c, f: f, person: person}
+// New sets a host up from a clone.
+func New(c *checkout.Clone, f Options, person Person) *Setup {
+	return &Setup{Clone: c, options: f, person: person}
 }
 
-// find settles what was typed and what a person says, and looks what is there.
-func (in *initial) find(ctx context.Context) error {
+// Find settles what was typed and what a person says, and looks what is there.
+func (in *Setup) Find(ctx context.Context) error {
 	if err := in.answer(ctx); err != nil {
 		return err
 	}
@@ -102,14 +102,14 @@ func (in *initial) find(ctx context.Context) error {
 	return in.look(ctx)
 }
 
-// carryOut does what goes beyond looking, the files last: what fails before
+// CarryOut does what goes beyond looking, the files last: what fails before
 // leaves none.
-func (in *initial) carryOut(ctx context.Context) error {
+func (in *Setup) CarryOut(ctx context.Context) error {
 	files, err := in.files()
 	if err != nil {
 		return err
 	}
-	if in.out.Refusal != nil && in.out.Introduction == "" {
+	if in.Result.Refusal != nil && in.Result.Introduction == "" {
 		if err := in.introduce(ctx); err != nil {
 			return err
 		}
@@ -119,17 +119,17 @@ func (in *initial) carryOut(ctx context.Context) error {
 	}
 	toWrite := names(files)
 	if n := len(in.hostValues); n > 0 {
-		toWrite = append(toWrite, fmt.Sprintf("%s below %s", wording.Counted(n, "file"), in.out.Env))
+		toWrite = append(toWrite, fmt.Sprintf("%s below %s", wording.Counted(n, "file"), in.Result.Env))
 	}
-	if len(toWrite) > 0 && in.f.yes && !in.person.machine {
+	if len(toWrite) > 0 && in.options.Yes && !in.person.Machine {
 		in.Notice("writing %s", strings.Join(toWrite, " and "))
 	}
 	if len(toWrite) > 0 && in.asks() {
-		ok, err := in.person.confirm("write " + strings.Join(toWrite, " and ") + "?")
+		ok, err := in.person.Confirm("write " + strings.Join(toWrite, " and ") + "?")
 		if err != nil || !ok {
 			left := &exit.Failure{Code: exit.Conflict, Says: "left as it was"}
-			if in.made != "" {
-				left.Says, left.Hint = "nothing was written, and the introduction was made", strings.Join(in.out.Undo, "; ")+" undoes it"
+			if in.Made != "" {
+				left.Says, left.Hint = "nothing was written, and the introduction was made", strings.Join(in.Result.Undo, "; ")+" undoes it"
 			}
 			return cmp.Or(err, error(left))
 		}
@@ -147,15 +147,15 @@ func (in *initial) carryOut(ctx context.Context) error {
 		if err := writeWhole(file.path, file.body); err != nil {
 			return err
 		}
-		in.out.Undo = append(in.out.Undo, undo)
-		in.out.Wrote = append(in.out.Wrote, file.path)
+		in.Result.Undo = append(in.Result.Undo, undo)
+		in.Result.Wrote = append(in.Result.Wrote, file.path)
 	}
 	return in.signByDefault(ctx)
 }
 
 // outFolder is where the files go.
-func (f setupOptions) outFolder() (string, error) {
-	dir := f.out
+func (f Options) outFolder() (string, error) {
+	dir := f.Out
 	if dir == "" && os.Geteuid() == 0 {
 		dir = filepath.Dir(config.DefaultFile)
 	}
@@ -166,8 +166,8 @@ func (f setupOptions) outFolder() (string, error) {
 	return abs, nil
 }
 
-// keyPlace is what user.signingKey says: a file, a fingerprint, or the key itself.
-func (o *initialised) keyPlace() string { return o.key.where }
+// KeyPlace is what user.signingKey says: a file, a fingerprint, or the key itself.
+func (o *Result) KeyPlace() string { return o.key.where }
 
-// needsTouch reports whether each commit asks for a touch.
-func (o *initialised) needsTouch() bool { return o.key.onSecurityKey() }
+// NeedsTouch reports whether each commit asks for a touch.
+func (o *Result) NeedsTouch() bool { return o.key.onSecurityKey() }

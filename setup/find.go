@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"cmp"
@@ -25,34 +25,34 @@ import (
 const engineWithin = 10 * time.Second
 
 // history finds the tip and where trust in it can begin.
-func (in *initial) history(ctx context.Context) error {
+func (in *Setup) history(ctx context.Context) error {
 	rev := "HEAD"
-	if in.Branch(ctx) != in.out.Branch {
-		rev = "refs/remotes/" + in.Remote(ctx) + "/" + in.out.Branch
+	if in.Branch(ctx) != in.Result.Branch {
+		rev = "refs/remotes/" + in.Remote(ctx) + "/" + in.Result.Branch
 		if _, err := in.CommitOf(ctx, rev); err != nil {
-			rev = "refs/heads/" + in.out.Branch
+			rev = "refs/heads/" + in.Result.Branch
 		}
 	}
 	var err error
-	if in.tip, err = in.CommitOf(ctx, rev); err != nil {
+	if in.Tip, err = in.CommitOf(ctx, rev); err != nil {
 		return &exit.Failure{
-			Code: exit.NotFound, Says: fmt.Sprintf("branch %s has no commit in %s", in.out.Branch, in.Dir),
+			Code: exit.NotFound, Says: fmt.Sprintf("branch %s has no commit in %s", in.Result.Branch, in.Dir),
 			Hint: "commit the Compose files first, or name another branch with --branch",
 		}
 	}
 	if in.before != nil && in.before.Trust.Introduced() != "" {
-		in.out.Introduction = in.before.Trust.Introduced()
+		in.Result.Introduction = in.before.Trust.Introduced()
 		return nil
 	}
-	if in.out.Refusal, err = in.refusalOf(in.tip); err == nil && in.out.Refusal == nil {
-		in.out.Introduction = in.tip
+	if in.Result.Refusal, err = in.refusalOf(in.Tip); err == nil && in.Result.Refusal == nil {
+		in.Result.Introduction = in.Tip
 	}
 	return err
 }
 
 // refusalOf is why a commit is not one to begin trust with; nil when it is.
-func (in *initial) refusalOf(sha ring.SHA) (*ring.Refusal, error) {
-	trust, err := in.trustOf(in.out.key)
+func (in *Setup) refusalOf(sha ring.SHA) (*ring.Refusal, error) {
+	trust, err := in.trustOf(in.Result.key)
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +66,12 @@ func (in *initial) refusalOf(sha ring.SHA) (*ring.Refusal, error) {
 
 // look reads the apps, plans them as for a host without any, and asks the engine
 // what of them runs there already.
-func (in *initial) look(ctx context.Context) error {
+func (in *Setup) look(ctx context.Context) error {
 	repo, err := in.Repo()
 	if err != nil {
 		return err
 	}
-	c, err := repo.Commit(in.tip)
+	c, err := repo.Commit(in.Tip)
 	var refusal *ring.Refusal
 	if errors.As(err, &refusal) {
 		return refusal
@@ -79,7 +79,7 @@ func (in *initial) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settings := manifest.Settings{Source: in.out.Source, Path: path.Clean(in.out.Path), Host: in.out.Host}
+	settings := manifest.Settings{Source: in.Result.Source, Path: path.Clean(in.Result.Path), Host: in.Result.Host}
 	r, notRead := manifest.LookFurther(c, settings)
 	if err := in.search(&r, notRead, &settings); err != nil {
 		return err
@@ -99,33 +99,33 @@ func (in *initial) look(ctx context.Context) error {
 		return err
 	}
 	plan, refusals, notRead := judge.LookFurther(c, settings)
-	in.out.NotRead = append(manifest.SayNotRead(notRead), saysLeftOut(notRead)...)
-	in.out.Apps = slices.Sorted(maps.Keys(manifest.Folders(c, settings)))
+	in.Result.NotRead = append(manifest.SayNotRead(notRead), saysLeftOut(notRead)...)
+	in.Result.Apps = slices.Sorted(maps.Keys(manifest.Folders(c, settings)))
 	foreign := in.foreign(ctx, &plan, c, settings)
 	plan.Apps = slices.DeleteFunc(plan.Apps, func(a ring.App) bool {
 		return slices.ContainsFunc(foreign, func(r *ring.Refusal) bool { return r.App == a.Name })
 	})
 	plan.Refused = nil // they are told one by one
 	changes := reconcile.Plan(reconcile.World{Host: settings.Host}, &plan, in.Now())
-	changes.Refusals = admission.NamingEnv(append(refusals, foreign...), in.out.Env)
-	in.out.Plan = &changes
+	changes.Refusals = admission.NamingEnv(append(refusals, foreign...), in.Result.Env)
+	in.Result.Plan = &changes
 	return nil
 }
 
 // foreign asks the engine what of the apps runs that gitring did not start, and
 // what else of a project would be in the way. It only looks.
-func (in *initial) foreign(ctx context.Context, plan *ring.Plan, c *ring.Commit, settings manifest.Settings) []*ring.Refusal {
+func (in *Setup) foreign(ctx context.Context, plan *ring.Plan, c *ring.Commit, settings manifest.Settings) []*ring.Refusal {
 	ctx, cancel := context.WithTimeout(ctx, engineWithin)
 	defer cancel()
-	e, err := runtime.Dial(ctx, runtime.Options{URL: in.engineURL(), Host: in.out.Host, DataRoot: config.DefaultDataRoot})
+	e, err := runtime.Dial(ctx, runtime.Options{URL: in.engineURL(), Host: in.Result.Host, DataRoot: config.DefaultDataRoot})
 	if err != nil {
-		in.out.Engine = err.Error()
+		in.Result.Engine = err.Error()
 		return nil
 	}
 	defer func() { _ = e.Close() }() // it was only asked
 	folders := manifest.Folders(c, settings)
 	var out []*ring.Refusal
-	for _, name := range in.out.Apps {
+	for _, name := range in.Result.Apps {
 		app, ok := plan.App(name)
 		if !ok { // refused, and it may run all the same
 			app = ring.App{Name: name, Source: settings.Source, Path: folders[name]}
@@ -137,16 +137,16 @@ func (in *initial) foreign(ctx context.Context, plan *ring.Plan, c *ring.Commit,
 			r.App, r.Commit = name, ""
 			out = append(out, r)
 		case err != nil:
-			in.out.Engine = err.Error()
+			in.Result.Engine = err.Error()
 			return out
 		}
 	}
 	return out
 }
 
-func (in *initial) engineURL() string {
-	if in.f.engine != "" {
-		return in.f.engine
+func (in *Setup) engineURL() string {
+	if in.options.Engine != "" {
+		return in.options.Engine
 	}
 	if in.there != nil {
 		return in.there.Engine.URL

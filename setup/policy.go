@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/gitring/gitring/wording"
 )
 
-// policyName is the file that init writes the host's policy into.
-const policyName = "policy.yaml"
+// PolicyName is the file that init writes the host's policy into.
+const PolicyName = "policy.yaml"
 
 // How much of what the apps ask for is granted.
 const (
@@ -26,24 +26,24 @@ const (
 
 // judge is the policy that the host has, or will have: of a configuration that is here,
 // else of the profile that a person chose.
-func (in *initial) judge() admission.Judge {
-	if in.there != nil && string(in.there.Rules.Profile) == in.out.Profile {
+func (in *Setup) judge() admission.Judge {
+	if in.there != nil && string(in.there.Rules.Profile) == in.Result.Profile {
 		return admission.For(in.there)
 	}
-	return admission.Anywhere(policy.Profile(in.out.Profile))
+	return admission.Anywhere(policy.Profile(in.Result.Profile))
 }
 
 // asks reports whether a person may be asked.
-func (in *initial) asks() bool { return !in.f.yes && in.person.terminal && !in.person.machine }
+func (in *Setup) asks() bool { return !in.options.Yes && in.person.Terminal && !in.person.Machine }
 
 // policy asks which folders the apps may use and what is granted to them, and makes the
 // smallest policy of it. It gives the judge of that policy.
-func (in *initial) policy(c *ring.Commit, settings manifest.Settings) (admission.Judge, error) {
+func (in *Setup) policy(c *ring.Commit, settings manifest.Settings) (admission.Judge, error) {
 	j := in.judge()
-	if in.out.Profile != string(policy.Compose) || in.there != nil && !in.f.force {
+	if in.Result.Profile != string(policy.Compose) || in.there != nil && !in.options.Force {
 		return j, nil
 	}
-	grants, asked := in.f.grants, in.f.folders
+	grants, asked := in.options.Grants, in.options.Folders
 	if !in.asks() && grants == "" && asked == "" {
 		return j, nil
 	}
@@ -66,13 +66,13 @@ func (in *initial) policy(c *ring.Commit, settings manifest.Settings) (admission
 		return j, nil
 	}
 	j.Rules.Grants = append(slices.Clone(j.Rules.Grants), s.AsGrants()...)
-	in.out.Folders, in.out.Grants = roots, s.Grants()
+	in.Result.Folders, in.Result.Grants = roots, s.Grants()
 	in.policyBody = "# Written by gitring init; docs/reference/policy.md has every key.\nversion: 1\nprofile: compose\n" + s.Yaml(roots, admission.AskedAtInit)
 	return j, nil
 }
 
 // roots are the folders outside of their own that all apps may write to.
-func (in *initial) roots(s *admission.Suggestion, given string) ([]string, error) {
+func (in *Setup) roots(s *admission.Suggestion, given string) ([]string, error) {
 	uses := s.Folders()
 	if given == "" && in.asks() && len(uses) > 0 {
 		var seen, proposal []string
@@ -84,7 +84,7 @@ func (in *initial) roots(s *admission.Suggestion, given string) ([]string, error
 		}
 		in.Notice("folders of the host that apps mount: %s", strings.Join(seen, ", "))
 		var err error
-		given, err = in.person.ask("which of them may all apps write to, with commas between, or none?", orNone(strings.Join(proposal, ",")))
+		given, err = in.person.Ask("which of them may all apps write to, with commas between, or none?", orNone(strings.Join(proposal, ",")))
 		if err != nil {
 			return nil, err
 		}
@@ -110,13 +110,13 @@ func orNone(s string) string {
 }
 
 // grants is how much of a suggestion is granted.
-func (in *initial) grants(s *admission.Suggestion, given string) (string, error) {
+func (in *Setup) grants(s *admission.Suggestion, given string) (string, error) {
 	if given == "" && in.asks() && s.Grants() > 0 {
 		root := s.RootEquivalent()
 		in.Notice("the apps ask for %s that no app has by itself%s; %s will name each with its line", wording.Counted(s.Grants(), "thing"),
-			wording.When(root > 0, fmt.Sprintf(", %d of which give root on this host", root)), policyName)
+			wording.When(root > 0, fmt.Sprintf(", %d of which give root on this host", root)), PolicyName)
 		var err error
-		if given, err = in.person.ask("grant them: all, most (nothing that gives root) or none?", grantMost); err != nil {
+		if given, err = in.person.Ask("grant them: all, most (nothing that gives root) or none?", grantMost); err != nil {
 			return "", err
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -13,55 +13,55 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// gitSetting is one of this clone, by which commits are signed by default.
-type gitSetting struct {
+// GitSetting is one of this clone, by which commits are signed by default.
+type GitSetting struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
 	Set   bool   `json:"set"` // it is so already
-	made  bool   // it was not so before
+	Made  bool   `json:"-"`   // it was not so before
 }
 
 // settings are those that make Git sign, and that tell verify, vouch and
 // rollback whom this clone's hosts trust.
-func (in *initial) settings(ctx context.Context) []gitSetting {
-	list := []gitSetting{
-		{Key: "gpg.format", Value: in.out.key.format()},
-		{Key: "user.signingkey", Value: in.out.key.where},
+func (in *Setup) settings(ctx context.Context) []GitSetting {
+	list := []GitSetting{
+		{Key: "gpg.format", Value: in.Result.key.format()},
+		{Key: "user.signingkey", Value: in.Result.key.where},
 		{Key: "commit.gpgsign", Value: "true"},
-		{Key: checkout.ConfigSetting, Value: in.out.Config},
+		{Key: checkout.ConfigSetting, Value: in.Result.Config},
 	}
-	if !in.out.key.openPGP {
-		list = append(list, gitSetting{Key: "gpg.ssh.allowedSignersFile", Value: filepath.Join(filepath.Dir(in.out.Config), in.signersName())})
+	if !in.Result.key.openPGP {
+		list = append(list, GitSetting{Key: "gpg.ssh.allowedSignersFile", Value: filepath.Join(filepath.Dir(in.Result.Config), in.signersName())})
 	}
 	for i := range list {
 		is := in.Setting(ctx, list[i].Key)
-		list[i].Set = is == list[i].Value || is == "" && list[i].Key == "gpg.format" && in.out.key.openPGP
+		list[i].Set = is == list[i].Value || is == "" && list[i].Key == "gpg.format" && in.Result.key.openPGP
 	}
 	return list
 }
 
 // signByDefault sets what is not set, in this clone alone, when a person asked
 // for it.
-func (in *initial) signByDefault(ctx context.Context) error {
-	in.out.Git = in.settings(ctx)
+func (in *Setup) signByDefault(ctx context.Context) error {
+	in.Result.Git = in.settings(ctx)
 	lacks := false
-	for _, s := range in.out.Git {
+	for _, s := range in.Result.Git {
 		lacks = lacks || !s.Set
 	}
 	if !lacks {
 		return nil
 	}
-	if !in.f.setGit {
-		if in.f.yes || !in.person.terminal || in.person.machine {
+	if !in.options.SetGit {
+		if in.options.Yes || !in.person.Terminal || in.person.Machine {
 			return nil
 		}
-		ok, err := in.person.confirm("sign in this clone by default?")
+		ok, err := in.person.Confirm("sign in this clone by default?")
 		if err != nil || !ok {
 			return err
 		}
 	}
-	for i := range in.out.Git {
-		s := &in.out.Git[i]
+	for i := range in.Result.Git {
+		s := &in.Result.Git[i]
 		if s.Set {
 			continue
 		}
@@ -72,16 +72,18 @@ func (in *initial) signByDefault(ctx context.Context) error {
 		if _, err := in.Git(ctx, "config", "--local", s.Key, s.Value); err != nil {
 			return fmt.Errorf("cannot set %s in %s: %w", s.Key, in.Dir, err)
 		}
-		in.out.Undo = append(in.out.Undo, undo)
-		s.Set, s.made = true, true
+		in.Result.Undo = append(in.Result.Undo, undo)
+		s.Set, s.Made = true, true
 	}
 	return nil
 }
 
-// next is what is left to do, in order.
-func (in *initial) next(ctx context.Context) {
-	add := func(format string, args ...any) { in.out.Next = append(in.out.Next, fmt.Sprintf(format, args...)) }
-	o := &in.out
+// ListNext is what is left to do, in order.
+func (in *Setup) ListNext(ctx context.Context) {
+	add := func(format string, args ...any) {
+		in.Result.Next = append(in.Result.Next, fmt.Sprintf(format, args...))
+	}
+	o := &in.Result
 	if len(o.Plan.Refusals) > 0 {
 		add("mend what is refused (%s): gitring validate %s --config %s tells each with its place", admission.CountRefused(o.Plan.Refusals), pasteable(in.Dir), pasteable(o.Config))
 	}
@@ -126,13 +128,13 @@ func (in *initial) next(ctx context.Context) {
 }
 
 // seen reports whether the remote has a commit, as far as was fetched.
-func (in *initial) seen(ctx context.Context, sha ring.SHA) bool {
+func (in *Setup) seen(ctx context.Context, sha ring.SHA) bool {
 	if sha == "" {
 		return true
 	}
 	if _, err := in.Git(ctx, "remote", "get-url", in.Remote(ctx)); err != nil {
 		return true // there is none: the clone itself is followed
 	}
-	_, err := in.Git(ctx, "merge-base", "--is-ancestor", string(sha), "refs/remotes/"+in.Remote(ctx)+"/"+in.out.Branch)
+	_, err := in.Git(ctx, "merge-base", "--is-ancestor", string(sha), "refs/remotes/"+in.Remote(ctx)+"/"+in.Result.Branch)
 	return err == nil
 }

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -134,7 +134,7 @@ func (f *foldersFound) searchFile() (body string, why []string) {
 }
 
 // findPath proposes the folder that hosts read, by what HEAD holds.
-func (in *initial) findPath(ctx context.Context) string {
+func (in *Setup) findPath(ctx context.Context) string {
 	head, err := in.CommitOf(ctx, "HEAD")
 	if err != nil {
 		return "."
@@ -161,8 +161,8 @@ func appFolders(r *manifest.Reading) []string {
 
 // search settles which gitring.yaml counts: that of the commit, that of the work tree,
 // or one that is proposed here and written when a person agrees.
-func (in *initial) search(r *manifest.Reading, notRead []manifest.NotRead, settings *manifest.Settings) error {
-	in.searchPath = filepath.Join(in.Dir, filepath.FromSlash(in.out.Path), searchName)
+func (in *Setup) search(r *manifest.Reading, notRead []manifest.NotRead, settings *manifest.Settings) error {
+	in.searchPath = filepath.Join(in.Dir, filepath.FromSlash(in.Result.Path), searchName)
 	if r.Plan.Refusal != nil || r.HasGitringYAML {
 		return nil
 	}
@@ -180,11 +180,11 @@ func (in *initial) search(r *manifest.Reading, notRead []manifest.NotRead, setti
 	if body == "" {
 		return nil
 	}
-	in.out.Search = body
-	take := in.f.searchFile
-	if !take && !in.f.yes && in.person.terminal && !in.person.machine {
+	in.Result.Search = body
+	take := in.options.SearchFile
+	if !take && !in.options.Yes && in.person.Terminal && !in.person.Machine {
 		var err error
-		if take, err = in.person.confirm("write a " + searchName + " here, which " + strings.Join(why, " and ") + "?"); err != nil {
+		if take, err = in.person.Confirm("write a " + searchName + " here, which " + strings.Join(why, " and ") + "?"); err != nil {
 			return err
 		}
 	}

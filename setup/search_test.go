@@ -1,0 +1,41 @@
+package setup
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/manifest"
+)
+
+func TestTheFolderThatHoldsAllAppsIsProposed(t *testing.T) {
+	for _, c := range []struct {
+		apps, deep, want string
+	}{
+		{"web db", "", "."},
+		{"", "a/b/web a/b/c/db", "a/b"},
+		{"", "hosts/one/stacks/web hosts/one/stacks/db", "hosts/one"},
+		{"web", "a/b/c", "."},
+		{"", "a/b/c/d/e a/x", "."},
+		{"", "a/b/c archive/x/y/z", "a"},
+	} {
+		f := foldersFound{apps: strings.Fields(c.apps)}
+		for dir := range strings.FieldsSeq(c.deep) {
+			f.notRead = append(f.notRead, notReadAt(dir))
+		}
+		require.Equal(t, c.want, f.commonPath(), "%s %s", c.apps, c.deep)
+	}
+}
+
+func TestFoldersThatAreSetAsideAreKnown(t *testing.T) {
+	for folder, want := range map[string]string{
+		"docker/00-Archive/x": "docker/00-Archive", "_template/web": "_template", "apps/old": "apps/old", "web": "", "golden/web": "", "backup-tool": "", "a/Disabled/b/c": "a/Disabled",
+	} {
+		require.Equal(t, want, setAsideAbove(folder), folder)
+	}
+}
+
+func notReadAt(dir string) manifest.NotRead {
+	return manifest.NotRead{File: dir + "/compose.yaml", Why: manifest.TooDeep}
+}
