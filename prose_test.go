@@ -30,6 +30,7 @@ var plainPages = []string{
 	"docs/reference/configuration.md",
 	"docs/reference/compose.md",
 	"docs/reference/policy.md",
+	"docs/reference/cli.md",
 }
 
 func TestPagesForPeopleAreReadable(t *testing.T) {
