@@ -2,9 +2,13 @@ package manifest
 
 import (
 	"os"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // The reference lists every key there is, and none that is not.
@@ -27,7 +31,7 @@ func TestTheReferenceListsEveryKey(t *testing.T) {
 	for _, k := range rolloutKeys {
 		want = append(want, "rollout."+k)
 	}
-	want = append(want, "version", "apps")
+	want = append(want, "version", "apps", "depth", "exclude", "apps[].hold.until")
 	for _, k := range jobKeys {
 		want = append(want, "job."+k)
 	}
@@ -42,14 +46,61 @@ func TestTheReferenceListsEveryKey(t *testing.T) {
 			want = append(want, k)
 		}
 	}
+	want = append(want, keysBelowChecks()...)
 	for _, k := range want {
 		if !rows[k] {
 			t.Errorf("%s is not in the reference", k)
 		}
 	}
+	for k := range rows {
+		group, _, below := strings.Cut(k, ".")
+		if below && slices.Contains([]string{"apps[]", "checks[]", "rollout", "job", "cron", "reload"}, group) && !slices.Contains(want, k) {
+			t.Errorf("%s is in the reference and no key", k)
+		}
+	}
 	for _, k := range append(extensionsLater, rolloutLater...) {
 		if !strings.Contains(string(b), "`"+k+"`") && !strings.Contains(string(b), "rollout."+k) {
 			t.Errorf("%s is refused and not in the reference", k)
+		}
+	}
+}
+
+// keysBelowChecks are the keys of each kind of check that has some.
+func keysBelowChecks() (keys []string) {
+	check := reflect.TypeFor[ring.Check]()
+	for i := range check.NumField() {
+		kind := check.Field(i)
+		if kind.Type.Kind() != reflect.Pointer {
+			continue
+		}
+		for j := range kind.Type.Elem().NumField() {
+			keys = append(keys, "checks[]."+jsonName(kind)+"."+jsonName(kind.Type.Elem().Field(j)))
+		}
+	}
+	return keys
+}
+
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// What a check asks is told of each kind: of those that are structs, and of the two that
+// are not.
+func TestTheReferenceTellsWhatEachCheckAsks(t *testing.T) {
+	b, err := os.ReadFile("../docs/reference/checks-and-restarts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := []string{"exec", "docker"}
+	for _, key := range keysBelowChecks() {
+		kinds = append(kinds, strings.Split(key, ".")[1])
+	}
+	_, table, _ := strings.Cut(string(b), "## What a check asks")
+	table, _, _ = strings.Cut(table, "\n## ")
+	for _, kind := range kinds {
+		if !strings.Contains(table, "\n| `"+kind+"` | ") {
+			t.Errorf("what %s asks is not told", kind)
 		}
 	}
 }
