@@ -31,6 +31,7 @@ var plainPages = []string{
 	"docs/reference/compose.md",
 	"docs/reference/policy.md",
 	"docs/reference/cli.md",
+	"ARCHITECTURE.md",
 }
 
 func TestPagesForPeopleAreReadable(t *testing.T) {
