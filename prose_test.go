@@ -32,6 +32,7 @@ var plainPages = []string{
 	"docs/reference/policy.md",
 	"docs/reference/cli.md",
 	"ARCHITECTURE.md",
+	"CONTRIBUTING.md",
 }
 
 func TestPagesForPeopleAreReadable(t *testing.T) {
