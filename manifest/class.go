@@ -353,7 +353,7 @@ var classes = map[string]class{
 	"services.*.volumes.*.volume":                carried,
 	"services.*.volumes.*.volume.nocopy":         carried,
 	"services.*.volumes.*.volume.labels":         unsupported("is not carried out by this release", "label the volume at the top level"),
-	"services.*.volumes.*.volume.subpath":        unsupported("needs a newer engine's API (1.45)", "mount the whole volume, or make a volume of its own for it"),
+	"services.*.volumes.*.volume.subpath":        by(partOfVolume).as("goes to the engine from Docker 26 on (API 1.45); an older one refuses the app; the folder has to be in the volume"),
 	"services.*.volumes.*.tmpfs":                 carried,
 	"services.*.volumes.*.tmpfs.size":            carried,
 	"services.*.volumes.*.tmpfs.mode":            carried,

@@ -77,10 +77,16 @@ func (b *builderOf) mountPlace(service, target string) place {
 func (b *builderOf) volume(service string, v types.ServiceVolumeConfig) ring.Mount {
 	m := ring.Mount{Kind: ring.MountVolume, Source: v.Source, Target: v.Target, ReadOnly: v.ReadOnly}
 	if v.Volume != nil {
-		m.NoCopy = v.Volume.NoCopy
+		m.NoCopy, m.Subpath = v.Volume.NoCopy, v.Volume.Subpath
+	}
+	if m.Subpath != "" {
+		b.note("%s: %s of the volume at %s needs Docker 26 (API 1.45); the folder has to be in the volume", service, m.Subpath, v.Target)
 	}
 	if v.Bind != nil && v.Bind.SELinux != "" {
 		b.note("%s: %s of %s means nothing, the engine labels a volume by itself", service, v.Bind.SELinux, v.Target)
+	}
+	if v.Source == "" && m.Subpath != "" {
+		b.bad(b.mountPlace(service, v.Target), "name the volume with source: and declare it under volumes:", "services.%s mounts a part of a volume without a name", service)
 	}
 	if v.Source == "" {
 		m.Source = ring.AnonymousVolume(service, v.Target)
@@ -256,6 +262,13 @@ func (k *keyCheck) bind(source string) {
 func propagationWord(k *keyCheck) {
 	if p := k.text(); p != "" && !contains(format.Propagations, p) {
 		k.bad("write one of "+strings.Join(format.Propagations, ", "), "%q is no propagation", head(p))
+	}
+}
+
+// partOfVolume holds a subpath to what the engine takes.
+func partOfVolume(k *keyCheck) {
+	if p := k.text(); p != "" && !within(".", path.Clean(p)) {
+		k.bad("write a path inside of the volume, without ..", "%q is no path inside of a volume", head(p))
 	}
 }
 

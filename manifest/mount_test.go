@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gitring/gitring/ring"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // accepted reads a commit with the one app web, which is not refused.
@@ -172,7 +174,9 @@ func TestRefusedMounts(t *testing.T) {
 		{name: "propagation of a volume", files: web("image: a", "volumes:", "  - vol:/d:rslave"), code: ring.BadValue, line: 5, says: "rslave is of paths"},
 		{name: "propagation that is none", files: web(long("type: bind, bind: {propagation: up}")...), code: ring.BadValue, line: 5, hint: "rslave"},
 		{name: "not all below", files: web(long("type: bind, bind: {recursive: readonly}")...), code: ring.Unsupported, line: 5, says: "API (1.44)"},
-		{name: "a part of a volume", files: web(long("type: volume, volume: {subpath: a}")...), code: ring.Unsupported, line: 5, says: "API (1.45)"},
+		{name: "a part that is none of the volume", files: web(long("type: volume, volume: {subpath: ../a}")...), code: ring.BadValue, line: 5, says: "no path inside of a volume"},
+		{name: "a part by an absolute path", files: web(long("type: volume, volume: {subpath: /a}")...), code: ring.BadValue, line: 5, says: "no path inside of a volume"},
+		{name: "a part of a volume without a name", files: web("image: a", "volumes:", "  - {type: volume, target: /d, volume: {subpath: a}}"), code: ring.BadValue, line: 5, says: "a part of a volume without a name"},
 		{name: "an image", files: web(long("type: image")...), code: ring.Unsupported, line: 5, says: "type image"},
 		{name: "a pipe", files: web(long("type: npipe")...), code: ring.Unsupported, line: 5, says: "Windows"},
 		{name: "a volume of Swarm", files: web(long("type: cluster")...), code: ring.Unsupported, line: 5, says: "Swarm"},
@@ -184,4 +188,12 @@ func TestRefusedMounts(t *testing.T) {
 		{name: "replicas that would write a path of the host", files: web("image: a", "scale: 2", "volumes: ['/srv/x:/d']"), code: ring.BadValue, line: 2, says: "2 replicas"},
 		{name: "replicas that would write a seeded folder", files: with(web("image: a", "scale: 2", "volumes: ['./c:/c']", "x-gitring: {mounts: {./c: seed}}"), "web/c/a", "x"), code: ring.BadValue, line: 2, says: "2 replicas"},
 	})
+}
+
+// What the engine does with a part of a volume is the engine's; one that is too old
+// refuses the app at admission.
+func TestAPartOfAVolumeIsPlanned(t *testing.T) {
+	a := app(t, "services:\n  web: {image: a, volumes: [{type: volume, source: data, target: /d, volume: {subpath: ./a/b, nocopy: true}}]}\nvolumes: {data: }\n")
+	require.Equal(t, []ring.Mount{{Kind: ring.MountVolume, Source: "data", Target: "/d", NoCopy: true, Subpath: "./a/b"}}, a.Services[0].Spec.Mounts)
+	require.Contains(t, a.Notes, "web: ./a/b of the volume at /d needs Docker 26 (API 1.45); the folder has to be in the volume")
 }

@@ -106,8 +106,8 @@ func (a *App) Handed(s *Service, by Composing) []ComposeMount {
 			})
 		case m.Kind == MountVolume && strings.Contains(m.Source, SlotMark):
 			v := ComposeMount{Type: "volume", Source: slotOne(m.Source), Target: said.Target, ReadOnly: m.ReadOnly}
-			if m.NoCopy {
-				v.Volume = &ComposeVolume{NoCopy: true}
+			if m.NoCopy || m.Subpath != "" {
+				v.Volume = &ComposeVolume{NoCopy: m.NoCopy, Subpath: m.Subpath}
 			}
 			out = append(out, v)
 		}

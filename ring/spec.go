@@ -116,6 +116,7 @@ type Mount struct {
 	Target   string    `json:"target"`
 	ReadOnly bool      `json:"read_only,omitempty"`
 	NoCopy   bool      `json:"no_copy,omitempty"` // volume: do not fill from the image
+	Subpath  string    `json:"subpath,omitempty"` // volume: mount what is there in it; needs API 1.45
 	Size     int64     `json:"size,omitempty"`    // tmpfs: bytes; 0 is the kernel's default
 	Mode     uint32    `json:"mode,omitempty"`    // tmpfs: permission bits
 	Options  string    `json:"options,omitempty"` // tmpfs: further mount options, as written

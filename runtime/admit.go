@@ -22,6 +22,7 @@ import (
 // is not its own.
 type beside struct {
 	host       string
+	api        string              // the engine's
 	sources    []string            // those that are followed
 	root       string              // the host's data root
 	adopted    map[string]bool     // IDs of what is ours without our labels
@@ -57,6 +58,7 @@ func admit(a ring.Action, b beside) (told []string, all []*ring.Refusal) {
 		all = append(all, b.volume(a, v)...)
 		told = append(told, b.loose(a, v)...)
 	}
+	all = append(all, b.partsOfVolumes(a)...)
 	all = append(all, b.dataOfForce(a)...)
 	all = append(all, b.dataOfInstances(a)...)
 	if len(r) == 0 { // else its hint says so already
@@ -201,6 +203,29 @@ func (b beside) volume(a ring.Action, v volumeUse) []*ring.Refusal {
 		return one(no(a, ring.ForeignProject, v.at, fmt.Sprintf("project %s runs here on volume %s (%s)", owner, name, names(p.running)), hint))
 	}
 	return nil
+}
+
+// subpathAPI is the first API that mounts a part of a volume.
+const subpathAPI = "1.45"
+
+// partsOfVolumes refuses mounts of a part of a volume on an engine that is too old for them.
+func (b beside) partsOfVolumes(a ring.Action) (all []*ring.Refusal) {
+	if !apiBefore(b.api, subpathAPI) {
+		return nil
+	}
+	for i := range a.Of.Services {
+		s := &a.Of.Services[i]
+		for _, m := range s.Spec.Mounts {
+			if m.Kind != ring.MountVolume || m.Subpath == "" {
+				continue
+			}
+			at := s.Place("volumes." + m.Target)
+			all = append(all, no(a, ring.Unsupported, &at,
+				fmt.Sprintf("services.%s mounts %s of volume %s at %s, which needs Docker 26 (API %s), and this engine has API %s", s.Name, m.Subpath, m.Source, m.Target, subpathAPI, b.api),
+				"update the engine, or mount the whole volume"))
+		}
+	}
+	return all
 }
 
 // hadVolume reports whether the app in force has a volume by a name.

@@ -95,6 +95,9 @@ func nameless(target string) func(*container.Summary) {
 	}
 }
 
+// partOfVolume has the shop mount a part of its volume.
+func partOfVolume(a *ring.App) { a.Services[0].Spec.Mounts[0].Subpath = "sub" }
+
 // shop is an app with a volume, a data folder and a network.
 func shop(edit ...func(*ring.App)) *ring.App {
 	app := &ring.App{
@@ -154,6 +157,12 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 		line  int
 	}{
 		{name: "a host with nothing on it", app: shop()},
+		{name: "a part of a volume, on an engine that can", app: shop(partOfVolume), here: beside{api: "1.45"}},
+		{
+			name: "a part of a volume, on an engine that is older", app: shop(partOfVolume), here: beside{api: "1.44"},
+			code: ring.Unsupported, says: "services.db mounts sub of volume pg at /pg, which needs Docker 26 (API 1.45), and this engine has API 1.44",
+			hints: []string{"update the engine, or mount the whole volume"}, line: 7,
+		},
 		{
 			name: "its project runs under Compose", app: shop(),
 			here: beside{containers: all(theirs("shop", "/opt/shop", running), theirs("shop", "/opt/shop", "paused"), theirs("shop", "/opt/shop", "restarting"))},

@@ -171,3 +171,15 @@ func TestADataFolderThatMustExistIsNotMade(t *testing.T) {
 	require.Equal(t, []string{"web/made"}, p.Data)
 	require.Equal(t, "/srv/web/there", p.Host.Mounts[1].Source, "the engine refuses one that is missing")
 }
+
+func TestAPartOfAVolumeGoesToTheEngineThatKnowsIt(t *testing.T) {
+	part := action(func(s *ring.Spec) {
+		s.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "pg", Target: "/pg", Subpath: "data"}}
+	})
+	p, err := containerPayload(site{host: "edge", api: "1.45"}, part)
+	require.NoError(t, err)
+	require.Equal(t, "data", p.Host.Mounts[0].VolumeOptions.Subpath)
+	require.False(t, p.Host.Mounts[0].VolumeOptions.NoCopy)
+	_, err = containerPayload(site{host: "edge", api: "1.44"}, part)
+	require.ErrorContains(t, err, "older than 1.45")
+}
