@@ -11,6 +11,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
@@ -50,7 +51,7 @@ func (g *globals) policyCheck(what string, by policyFlags) error {
 		return err
 	}
 	defer c.close()
-	out := checkBy(c.judge, c)
+	out := checkBy(c.judge, c.commit, c.settings)
 	if g.machine() {
 		err = g.encode(out)
 	} else {
@@ -63,8 +64,8 @@ func (g *globals) policyCheck(what string, by policyFlags) error {
 }
 
 // checkBy holds a commit to the policy alone.
-func checkBy(j admission.Judge, c *judgedCommit) policyChecked {
-	plan, refusals := j.Look(c.commit, c.settings)
+func checkBy(j admission.Judge, c *ring.Commit, settings manifest.Settings) policyChecked {
+	plan, refusals := j.Look(c, settings)
 	out := policyChecked{Apps: []string{}, Decisions: slices.Concat([]ring.Decision{}, plan.Decisions)}
 	for _, a := range plan.Apps {
 		out.Apps = append(out.Apps, a.Name)

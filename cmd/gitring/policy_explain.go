@@ -9,6 +9,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
@@ -66,8 +67,8 @@ func (g *globals) policyExplain(what, dir string, by policyFlags) error {
 		return err
 	}
 	defer c.close()
-	out := explainBy(c.judge, what, c)
-	plan := checkBy(c.judge, c)
+	out := explainBy(c.judge, what, c.commit, c.settings)
+	plan := checkBy(c.judge, c.commit, c.settings)
 	known := slices.Concat(plan.Apps, policy.RuleNames())
 	for _, d := range plan.Decisions {
 		known = append(known, d.App)
@@ -82,10 +83,10 @@ func (g *globals) policyExplain(what, dir string, by policyFlags) error {
 }
 
 // explainBy is what the policy gives an app, and what it says of the commit.
-func explainBy(j admission.Judge, app string, c *judgedCommit) appPolicy {
+func explainBy(j admission.Judge, app string, c *ring.Commit, settings manifest.Settings) appPolicy {
 	rules := j.Here()
 	out := appPolicy{App: app, Profile: rules.Profile, BindRoots: rules.Effective().BindRoots, Grants: []givenGrant{}, Decisions: []ring.Decision{}}
-	for _, d := range checkBy(j, c).Decisions {
+	for _, d := range checkBy(j, c, settings).Decisions {
 		if d.App == app {
 			out.Decisions = append(out.Decisions, d)
 		}
