@@ -8,5 +8,9 @@
 //	refusals       refusals as a person of this host reads them
 //	live           the policy as its files say now
 //	runtimes       what the engine says of itself
+//	check          what the policy says of a commit
+//	explain        what the policy gives an app
+//	vectors        what a commit asks, and what the policy has to say of it
+//	text_tree      files in memory, as a commit has them
 //	suggest        the policy that would let a commit pass
 package admission

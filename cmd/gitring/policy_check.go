@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/exit"
-	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
-	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
@@ -35,59 +32,25 @@ func policyCheckCmd(g *globals) *cobra.Command {
 	return cmd
 }
 
-// policyChecked is what "policy check -o json" prints.
-type policyChecked struct {
-	Apps      []string        `json:"apps"` // that the policy lets pass
-	Decisions []ring.Decision `json:"decisions"`
-	// Refused are the refusals of the policy that no payload shows, such as provider.
-	Refused []*ring.Refusal `json:"refused,omitempty"`
-	// Faults is how many other refusals there are: those apps were judged as far as they can be read.
-	Faults int `json:"faults,omitempty"`
-}
-
 func (g *globals) policyCheck(what string, by policyFlags) error {
 	c, err := g.commitAt(what, by)
 	if err != nil {
 		return err
 	}
 	defer c.close()
-	out := checkBy(c.judge, c.commit, c.settings)
+	out := admission.CheckCommit(c.judge, c.commit, c.settings)
 	if g.machine() {
 		err = g.encode(out)
 	} else {
 		err = g.showChecked(&out, path.Clean(cmp.Or(what, ".")))
 	}
-	if err == nil && out.denies() {
+	if err == nil && out.Denies() {
 		return exit.Outcome(exit.Refused)
 	}
 	return err
 }
 
-// checkBy holds a commit to the policy alone.
-func checkBy(j admission.Judge, c *ring.Commit, settings manifest.Settings) policyChecked {
-	plan, refusals := j.Look(c, settings)
-	out := policyChecked{Apps: []string{}, Decisions: slices.Concat([]ring.Decision{}, plan.Decisions)}
-	for _, a := range plan.Apps {
-		out.Apps = append(out.Apps, a.Name)
-	}
-	for _, r := range refusals {
-		switch {
-		case r.Code != ring.PolicyDenied && r.Code != ring.RouteTaken:
-			out.Faults++
-		case !slices.ContainsFunc(out.Decisions, func(d ring.Decision) bool {
-			return d.Verdict == string(policy.Deny) && d.File == r.File && d.Line == r.Line
-		}):
-			out.Refused = append(out.Refused, r)
-		}
-	}
-	return out
-}
-
-func (c *policyChecked) denies() bool {
-	return len(c.Refused) > 0 || slices.ContainsFunc(c.Decisions, func(d ring.Decision) bool { return d.Verdict == string(policy.Deny) })
-}
-
-func (g *globals) showChecked(c *policyChecked, name string) error {
+func (g *globals) showChecked(c *admission.Checked, name string) error {
 	s := g.screen()
 	hues := map[string]screen.Hue{string(policy.Deny): screen.Red, string(policy.Power): screen.Yellow, string(policy.Note): screen.Dim}
 	for _, d := range c.Decisions {
@@ -107,7 +70,7 @@ func (g *globals) showChecked(c *policyChecked, name string) error {
 		s.Line(0, " ", screen.Text(r.Where()+":"), screen.Painted(string(policy.Deny), screen.Red), screen.Text(r.Says))
 		s.Line(2, " ", screen.Painted("hint:", screen.Dim), screen.Text(r.Hint))
 	}
-	if !c.denies() {
+	if !c.Denies() {
 		s.Line(0, " ", screen.Painted("ok:", screen.Green), screen.Text("the policy lets "+wording.Counted(len(c.Apps), "app")+" of "+name+" pass"))
 	}
 	if c.Faults > 0 {

@@ -17,7 +17,7 @@ import (
 )
 
 // escapesDir has the vectors by class; its README says how a line is read.
-const escapesDir = "testdata/escapes"
+const escapesDir = "../../admission/testdata/escapes"
 
 // An escape is one line of a class: what a commit asks, and what is to become of it.
 type escape struct {

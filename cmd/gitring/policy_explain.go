@@ -9,7 +9,6 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/exit"
-	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
@@ -34,30 +33,6 @@ func policyExplainCmd(g *globals) *cobra.Command {
 	return cmd
 }
 
-// appPolicy is what "policy explain" says of an app.
-type appPolicy struct {
-	App       string          `json:"app"`
-	Profile   policy.Profile  `json:"profile"`
-	BindRoots []string        `json:"bind_roots"`
-	Grants    []givenGrant    `json:"grants"`
-	Decisions []ring.Decision `json:"decisions"`
-}
-
-// givenGrant is a grant that the policy has.
-type givenGrant struct {
-	Feature string `json:"feature"`
-	Value   string `json:"value"`
-	Service string `json:"service,omitempty"`
-	Reason  string `json:"reason"`
-	Until   string `json:"until,omitempty"` // the first day on which it does not count
-	Ends    string `json:"ends,omitempty"`  // the last day on which it counts
-	Expired bool   `json:"expired,omitempty"`
-	// Signers are those for whose commits alone it counts.
-	Signers []string `json:"signers,omitempty"`
-	At      string   `json:"at"`
-	Used    bool     `json:"used"` // whether something of the folder passes by it
-}
-
 func (g *globals) policyExplain(what, dir string, by policyFlags) error {
 	if facts, ok := policy.Explain(what); ok {
 		return g.explainRule(facts)
@@ -67,8 +42,8 @@ func (g *globals) policyExplain(what, dir string, by policyFlags) error {
 		return err
 	}
 	defer c.close()
-	out := explainBy(c.judge, what, c.commit, c.settings)
-	plan := checkBy(c.judge, c.commit, c.settings)
+	out := admission.ExplainApp(c.judge, what, c.commit, c.settings)
+	plan := admission.CheckCommit(c.judge, c.commit, c.settings)
 	known := slices.Concat(plan.Apps, policy.RuleNames())
 	for _, d := range plan.Decisions {
 		known = append(known, d.App)
@@ -80,34 +55,6 @@ func (g *globals) policyExplain(what, dir string, by policyFlags) error {
 		return g.encode(out)
 	}
 	return g.showExplained(&out)
-}
-
-// explainBy is what the policy gives an app, and what it says of the commit.
-func explainBy(j admission.Judge, app string, c *ring.Commit, settings manifest.Settings) appPolicy {
-	rules := j.Here()
-	out := appPolicy{App: app, Profile: rules.Profile, BindRoots: rules.Effective().BindRoots, Grants: []givenGrant{}, Decisions: []ring.Decision{}}
-	for _, d := range checkBy(j, c, settings).Decisions {
-		if d.App == app {
-			out.Decisions = append(out.Decisions, d)
-		}
-	}
-	for i := range rules.Grants {
-		given := &rules.Grants[i]
-		if given.App != app {
-			continue
-		}
-		g := givenGrant{
-			Feature: given.Feature, Value: given.Value, Service: given.Service, Reason: given.Reason, At: given.At, Expired: given.Expired(rules.Now), Signers: given.Signers,
-			Used: slices.ContainsFunc(out.Decisions, func(d ring.Decision) bool {
-				return d.Rule == given.Feature && (d.Grant == given.At || strings.HasPrefix(d.Grant, given.At+","))
-			}),
-		}
-		if !given.Expires.IsZero() {
-			g.Until, g.Ends = given.Expires.Format("2006-01-02"), given.LastDay()
-		}
-		out.Grants = append(out.Grants, g)
-	}
-	return out
 }
 
 func (g *globals) explainRule(f policy.RuleFacts) error {
@@ -135,7 +82,7 @@ func (g *globals) explainRule(f policy.RuleFacts) error {
 	return err
 }
 
-func (g *globals) showExplained(a *appPolicy) error {
+func (g *globals) showExplained(a *admission.AppPolicy) error {
 	s := g.screen()
 	s.Line(0, " ", screen.Painted(a.App, screen.Bold), screen.Text("profile "+string(a.Profile)+", may write to "+strings.Join(a.BindRoots, ", ")))
 	for _, x := range a.Grants {

@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/exit"
 )
 
@@ -139,7 +140,7 @@ func TestAPolicyIsTriedWithVectorsOfOnesOwn(t *testing.T) {
 
 // The shipped vectors are hundreds, and the policy of this program denies each.
 func TestTheShippedVectorsHold(t *testing.T) {
-	vectors, err := shippedVectors()
+	vectors, err := admission.ShippedVectors()
 	require.NoError(t, err)
 	require.Greater(t, len(vectors), 400)
 	code, out, _ := callVerb("policy", "test", "--builtin")
