@@ -225,3 +225,11 @@ func TerminalWidth(to io.Writer) int {
 	}
 	return w
 }
+
+// Labelled is a word with what goes before it; nothing when it is empty.
+func Labelled(before, text string) Word {
+	if text == "" {
+		return Word{}
+	}
+	return Text(before + text)
+}

@@ -73,7 +73,7 @@ func showSource(s *screen.Screen, src ring.SourceStatus, now time.Time) {
 	if ahead && !inForce {
 		s.Line(2, "  ", screen.Text("trusted up to "+src.Trusted.Short()), screen.Text(src.Subject))
 	}
-	s.Line(2, ", ", said("signed by ", src.Signer), screen.Text(committed(src.Committed, now)), screen.Text(checked(src.Checked, now)), screen.Text(wording.When(src.Checking, "checking now")))
+	s.Line(2, ", ", screen.Labelled("signed by ", src.Signer), screen.Text(committed(src.Committed, now)), screen.Text(checked(src.Checked, now)), screen.Text(wording.When(src.Checking, "checking now")))
 	if ahead && inForce {
 		s.Line(2, "", screen.Text("trusted up to "+src.Trusted.Short()))
 	}
@@ -355,14 +355,6 @@ func showOverrides(s *screen.Screen, overrides []ring.Override) {
 
 // shortID is the first 12 of a container's ID, or all that there is.
 func shortID(id string) string { return id[:min(12, len(id))] }
-
-// said is a word with what goes before it; nothing when it is empty.
-func said(before, text string) screen.Word {
-	if text == "" {
-		return screen.Word{}
-	}
-	return screen.Text(before + text)
-}
 
 func syncHue(x ring.Sync) screen.Hue {
 	switch x {

@@ -90,17 +90,7 @@ func (g *globals) syncWait(ctx context.Context, source string, timeout time.Dura
 
 // timedOut tells what was still waited for.
 func timedOut(st *ring.Status, timeout time.Duration) error {
-	var waits []string
-	for _, src := range st.Sources {
-		for _, p := range placesOf(src.Apps) {
-			if rank(p.service) == moving {
-				waits = append(waits, strings.TrimSuffix(p.id()+" is "+phaseWord(p.service)+": "+p.service.Reason, ": "))
-			}
-		}
-		if len(waits) == 0 && !resting(src.Sync) {
-			waits = append(waits, strings.TrimSuffix(src.Name+" is "+string(src.Sync)+": "+restOf(src), ": "))
-		}
-	}
+	waits := waitsOf(st)
 	const most = 3
 	if n := len(waits); n > most {
 		waits = append(waits[:most], fmt.Sprintf("%d more", n-most))
@@ -133,6 +123,13 @@ func ofSource(st ring.Status, source string) *ring.Status {
 // showOutcome is a line for each source, and what is not well.
 func (g *globals) showOutcome(st *ring.Status, took string) error {
 	s := g.screen()
+	showSynced(s, st, took)
+	_, err := io.WriteString(g.out, s.String())
+	return err
+}
+
+// showSynced shows each source and what is not well of it, in the end.
+func showSynced(s *screen.Screen, st *ring.Status, took string) {
 	for _, src := range st.Sources {
 		ahead := src.Trusted != "" && src.Trusted != src.Commit // the subject is that of the trusted commit
 		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(wording.When(!ahead, src.Subject)), screen.Text(restOf(src)))
@@ -147,8 +144,6 @@ func (g *globals) showOutcome(st *ring.Status, took string) error {
 			}
 		}
 	}
-	_, err := io.WriteString(g.out, s.String())
-	return err
 }
 
 func showUnwell(s *screen.Screen, app string, sv ring.ServiceStatus) {
@@ -191,7 +186,7 @@ func (p *progress) show(st *ring.Status) error {
 		}))
 	}
 	for _, src := range st.Sources {
-		if err := p.say(src, resting(src.Sync) && !src.Undoing(st.Overrides)); err != nil {
+		if err := sayProgress(p.live, src, resting(src.Sync) && !src.Undoing(st.Overrides)); err != nil {
 			return err
 		}
 	}
@@ -214,13 +209,20 @@ func (p *progress) took() string {
 // screenOf is a source by its line and its counts, and the picked services, the worst first.
 func (p *progress) screenOf(st *ring.Status, now time.Time, picked map[*ring.ServiceStatus]bool) string {
 	s := p.live.Screen(p.g.colors())
+	took := lasted(now.Sub(p.began)) + " so far" + wording.When(p.timeout > 0, ", gives up after "+lasted(p.timeout))
+	showProgress(s, st, took, now, picked)
+	return s.String()
+}
+
+// showProgress shows how far each source is, with the services that are picked.
+func showProgress(s *screen.Screen, st *ring.Status, took string, now time.Time, picked map[*ring.ServiceStatus]bool) {
 	for _, src := range st.Sources {
 		rest := restOf(src)
 		if src.Next != nil && nextToldBelow(src) {
 			rest = "next " + src.Next.Commit.Short()
 		}
 		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(rest))
-		s.Line(2, ", ", append(countsOf(src), screen.Text(lasted(now.Sub(p.began))+" so far"+wording.When(p.timeout > 0, ", gives up after "+lasted(p.timeout))))...)
+		s.Line(2, ", ", append(countsOf(src), screen.Text(took))...)
 		for _, a := range src.Apps {
 			showRefusal(s, 2, a.Name, a.Refusal)
 			if a.Refusal == nil && src.Sync == ring.SyncStaging && pullWords.MatchString(a.Reason) {
@@ -237,7 +239,6 @@ func (p *progress) screenOf(st *ring.Status, now time.Time, picked map[*ring.Ser
 			s.Line(2, "", screen.Painted("… "+moreOf(hidden), screen.Dim))
 		}
 	}
-	return s.String()
 }
 
 func progressRows(places []place, now time.Time) [][]screen.Word {
@@ -253,13 +254,13 @@ func progressRows(places []place, now time.Time) [][]screen.Word {
 	return rows
 }
 
-// say writes the lines that changed. What is at rest is told by the result in
+// sayProgress writes the lines that changed. What is at rest is told by the result in
 // the end; before it, it is no progress.
-func (p *progress) say(src ring.SourceStatus, rests bool) error {
+func sayProgress(l *screen.Live, src ring.SourceStatus, rests bool) error {
 	if !rests {
 		s := screen.New(false, 0)
 		sourceProgress(s, src)
-		if err := p.live.Say(src.Name, strings.TrimSuffix(s.String(), "\n")); err != nil {
+		if err := l.Say(src.Name, strings.TrimSuffix(s.String(), "\n")); err != nil {
 			return err
 		}
 	}
@@ -267,19 +268,19 @@ func (p *progress) say(src ring.SourceStatus, rests bool) error {
 		s := screen.New(false, 0)
 		appProgress(s, src, a)
 		if line := strings.TrimSuffix(s.String(), "\n"); line != "" {
-			if err := p.live.Say(a.Name, line); err != nil {
+			if err := l.Say(a.Name, line); err != nil {
 				return err
 			}
 		}
 		for _, sv := range a.Services {
 			id := a.Name + "/" + sv.Name
-			before := p.live.HasSaid(id)
+			before := l.HasSaid(id)
 			if atEnd(sv) && !before || !atEnd(sv) && rests {
 				continue
 			}
 			s := screen.New(false, 0)
 			serviceProgress(s, a.Name, sv)
-			if err := p.live.Say(id, strings.TrimSuffix(s.String(), "\n")); err != nil {
+			if err := l.Say(id, strings.TrimSuffix(s.String(), "\n")); err != nil {
 				return err
 			}
 		}
@@ -319,4 +320,20 @@ func restOf(src ring.SourceStatus) string {
 		return "next " + src.Next.Commit.Short() + ": " + src.Next.Reason
 	}
 	return wording.When(!toldBelow(src), src.Reason)
+}
+
+// waitsOf is what is waited for, each with why.
+func waitsOf(st *ring.Status) []string {
+	var waits []string
+	for _, src := range st.Sources {
+		for _, p := range placesOf(src.Apps) {
+			if rank(p.service) == moving {
+				waits = append(waits, strings.TrimSuffix(p.id()+" is "+phaseWord(p.service)+": "+p.service.Reason, ": "))
+			}
+		}
+		if len(waits) == 0 && !resting(src.Sync) {
+			waits = append(waits, strings.TrimSuffix(src.Name+" is "+string(src.Sync)+": "+restOf(src), ": "))
+		}
+	}
+	return waits
 }

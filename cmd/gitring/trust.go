@@ -163,7 +163,7 @@ func showTrust(s *screen.Screen, t ring.TrustState, now time.Time) {
 	}
 	s.Line(0, "  ", screen.Painted(t.Source, screen.Bold), screen.Text(t.Branch), screen.Text("mode "+t.Mode), screen.Text(upTo), screen.Text(version))
 	if t.Trusted != "" {
-		s.Line(2, ", ", screen.Text(t.How), screen.Text(screen.Age(t.Since, now)), said("signed by ", t.Signer), said("tip ", string(t.Tip.Short())))
+		s.Line(2, ", ", screen.Text(t.How), screen.Text(screen.Age(t.Since, now)), screen.Labelled("signed by ", t.Signer), screen.Labelled("tip ", string(t.Tip.Short())))
 	}
 	if b := t.Began; b != nil {
 		s.Line(2, " ", screen.Text("began with "+b.SHA.Short()+", "+screen.Age(b.At, now)+":"), screen.Text(b.How))

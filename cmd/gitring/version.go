@@ -82,7 +82,7 @@ func (g *globals) showVersion(v versions) error {
 	s := g.screen()
 	s.Line(0, " ", screen.Text("gitring "+v.Gitring+fromCommit(v.Commit, v.Date)))
 	if d := v.Daemon; d != nil {
-		s.Line(0, ", ", screen.Text("daemon "+d.Gitring), screen.Text(d.Engine), said("API ", d.EngineAPI))
+		s.Line(0, ", ", screen.Text("daemon "+d.Gitring), screen.Text(d.Engine), screen.Labelled("API ", d.EngineAPI))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err
