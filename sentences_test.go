@@ -22,15 +22,15 @@ var comparesSentences = map[string]string{
 	// What the journal of an earlier release says of a commit, which has no field for it.
 	"daemon/history_fold.go take": "whose answer a commit has, from the journal's line",
 	// So that a screen says nothing twice, or draws a bar. Nothing but the text depends on it.
-	"cmd/gitring/inspect.go showExplained":       "says nothing twice",
-	"cmd/gitring/status_screen.go nextToldBelow": "says nothing twice",
-	"cmd/gitring/status_screen.go showApp":       "says nothing twice",
-	"cmd/gitring/status_screen.go showDetails":   "says nothing twice",
-	"cmd/gitring/status_screen.go showRollout":   "says nothing twice",
-	"cmd/gitring/status_screen.go toldBelow":     "says nothing twice",
-	"cmd/gitring/sync.go appProgress":            "says nothing twice",
-	"cmd/gitring/sync.go screenOf":               "draws a bar of a pull",
-	"cmd/gitring/sync.go showUnwell":             "says nothing twice",
+	"show/explained.go Explained":  "says nothing twice",
+	"show/status.go nextToldBelow": "says nothing twice",
+	"show/status.go showApp":       "says nothing twice",
+	"show/status.go showDetails":   "says nothing twice",
+	"show/status.go showRollout":   "says nothing twice",
+	"show/status.go toldBelow":     "says nothing twice",
+	"show/progress.go appProgress": "says nothing twice",
+	"show/progress.go Progress":    "draws a bar of a pull",
+	"show/progress.go showUnwell":  "says nothing twice",
 	// This decides still, by a verdict.
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/show"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -67,22 +67,8 @@ func (g *globals) known(ctx context.Context, app string) error {
 // showEvent is one line; the widths fit what is usual, and never cut.
 func (g *globals) showEvent(e ring.Event) error {
 	s := g.screen()
-	s.Line(0, "  ", screen.Painted(screen.Stamp(e.At), screen.Dim), screen.Text(fmt.Sprintf("%-18s", e.Kind)), screen.Text(fmt.Sprintf("%-16s", placeOf(e))),
+	s.Line(0, "  ", screen.Painted(screen.Stamp(e.At), screen.Dim), screen.Text(fmt.Sprintf("%-18s", e.Kind)), screen.Text(fmt.Sprintf("%-16s", show.PlaceOf(e))),
 		screen.Text(fmt.Sprintf("%-7s", e.Commit.Short())), screen.Text(e.Reason), screen.Text(wording.When(e.Actor != "", "by "+e.Actor)))
 	_, err := fmt.Fprint(g.out, s)
 	return err
-}
-
-// placeOf is what an event is about: app/service/slot as far as it goes, else
-// the source.
-func placeOf(e ring.Event) string {
-	switch {
-	case e.App == "":
-		return cmp.Or(e.Source, "-")
-	case e.Service == "":
-		return e.App
-	case e.Slot == 0:
-		return e.App + "/" + e.Service
-	}
-	return fmt.Sprintf("%s/%s/%d", e.App, e.Service, e.Slot)
 }

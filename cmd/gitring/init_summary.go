@@ -14,6 +14,7 @@ import (
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/setup"
+	"github.com/gitring/gitring/show"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -81,7 +82,7 @@ func showFirstPlan(s *screen.Screen, c *ring.Changes, now time.Time) {
 		powers += len(a.Powers)
 	}
 	if services <= fewServices && notes+powers <= fewLines && len(c.Refusals) <= fewLines {
-		showChanges(s, c, now)
+		show.Changes(s, c, now)
 		return
 	}
 	s.Line(2, " ", screen.Painted("planned", screen.Green), screen.Text(fmt.Sprintf("%s with %s", wording.Counted(len(c.Apps), "app"), wording.Counted(services, "service"))))
@@ -106,7 +107,7 @@ func showFirstPlan(s *screen.Screen, c *ring.Changes, now time.Time) {
 		if r.count > 1 {
 			s.Line(2, " ", screen.Painted(fmt.Sprintf("%d times in %s, the first:", r.count, wording.Counted(len(r.apps), "app")), screen.Dim))
 		}
-		showRefusal(s, 4, r.first.App, r.first)
+		show.Refusal(s, 4, r.first.App, r.first)
 	}
 }
 

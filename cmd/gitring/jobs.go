@@ -16,6 +16,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/show"
 )
 
 func jobsCmd(g *globals) *cobra.Command {
@@ -65,7 +66,7 @@ func (g *globals) jobs(ctx context.Context, q api.JobQuery) error {
 		if i > 0 {
 			s.Gap()
 		}
-		s.Line(0, "  ", screen.Painted(j.App+"/"+j.Service, screen.Bold), screen.Text(string(j.Kind)), screen.Painted(string(j.Phase), phaseHue(j.Phase)), screen.Text(j.Reason))
+		s.Line(0, "  ", screen.Painted(j.App+"/"+j.Service, screen.Bold), screen.Text(string(j.Kind)), screen.Painted(string(j.Phase), show.PhaseHue(j.Phase)), screen.Text(j.Reason))
 		g.showRuns(s, j.Runs)
 	}
 	if len(all) == 0 {

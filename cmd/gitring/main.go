@@ -1,13 +1,12 @@
 // Command gitring is the daemon and the command line of it, one binary.
 //
-// A verb has a file of its name (status.go, rollback.go), and what one needs much of has
-// more with that beginning: init_*.go, status_screen.go. Beside them:
+// A verb has a file of its name (status.go, rollback.go), with its flags, its questions
+// and its screen; what it does is in the package that it is about. Beside them:
 //
-//	config_*.go  the configuration, parsed and judged, part by part
-//	wire_*.go    what "serve" runs: the packages meet here, and nowhere else
-//	clone_*.go   a clone that a person works in, for verbs that make commits
-//	daemon.go    the client of the daemon; exit.go, output.go, screen.go, text.go,
-//	             wrap.go, live.go are how results and errors come out
+//	daemon.go  the client of the daemon
+//	exit.go    how a verb ends
+//	output.go  results for programs, and screens for people
+//	ask.go     questions
 package main
 
 import (

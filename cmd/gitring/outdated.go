@@ -11,6 +11,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/show"
 )
 
 func outdatedCmd(g *globals) *cobra.Command {
@@ -59,7 +60,7 @@ func showImages(s *screen.Screen, images []api.ImageNow, wide bool) {
 	var rows [][]screen.Word
 	for _, i := range images {
 		rows = append(rows, []screen.Word{
-			screen.Text(i.App + "/" + i.Service), newness(i), screen.Text(i.Image), screen.Text(digest(i.Pinned, wide)), screen.Text(cmp.Or(digest(i.Now, wide), "-")), screen.Text(i.Reason),
+			screen.Text(i.App + "/" + i.Service), newness(i), screen.Text(i.Image), screen.Text(show.Digest(i.Pinned, wide)), screen.Text(cmp.Or(show.Digest(i.Now, wide), "-")), screen.Text(i.Reason),
 		})
 	}
 	s.Table(0, []string{"SERVICE", "NEWER", "IMAGE", "PINNED", "NOW", "REASON"}, rows)
@@ -74,13 +75,4 @@ func newness(i api.ImageNow) screen.Word {
 		return screen.Painted("unknown", screen.Red)
 	}
 	return screen.Painted("no", screen.Green)
-}
-
-// digest is 12 digits of one, as docker shows it.
-func digest(d string, whole bool) string {
-	const shown = len("sha256:") + 12
-	if whole || len(d) <= shown {
-		return d
-	}
-	return d[:shown]
 }

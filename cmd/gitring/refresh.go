@@ -8,6 +8,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/show"
 )
 
 func refreshCmd(g *globals) *cobra.Command {
@@ -48,7 +49,7 @@ func (g *globals) refresh(ctx context.Context, r api.RefreshRequest) error {
 	for _, i := range images {
 		if i.Newer {
 			changed++
-			s.Line(0, " ", screen.Painted(i.App+"/"+i.Service, screen.Bold), screen.Text(i.Image+":"), screen.Text(digest(i.Pinned, false)+" -> "+digest(i.Now, false)))
+			s.Line(0, " ", screen.Painted(i.App+"/"+i.Service, screen.Bold), screen.Text(i.Image+":"), screen.Text(show.Digest(i.Pinned, false)+" -> "+show.Digest(i.Now, false)))
 		}
 	}
 	if _, err := fmt.Fprint(g.out, s); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/show"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -153,7 +154,7 @@ func (g *globals) showWouldChange(o *checkout.RolledBack) error {
 	s.Gap()
 	if o.Changes != nil {
 		o.Changes.Commit = "" // it is none yet
-		showChanges(s, o.Changes, g.now())
+		show.Changes(s, o.Changes, g.now())
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err

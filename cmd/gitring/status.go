@@ -13,6 +13,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/show"
 )
 
 func statusCmd(g *globals) *cobra.Command {
@@ -98,10 +99,10 @@ func (g *globals) showStatus(ctx context.Context, st *ring.Status, problems bool
 	if g.machine() {
 		return g.encode(st)
 	}
-	v := view{wide: g.output == "wide", now: g.now(), problems: problems}
-	v.usage = g.usage(ctx, v.wide)
+	v := show.View{Wide: g.output == "wide", Now: g.now(), Problems: problems}
+	v.Usage = g.usage(ctx, v.Wide)
 	s := g.screen()
-	showStatus(s, st, v)
+	show.Status(s, st, v)
 	_, err := fmt.Fprint(g.out, s)
 	return err
 }
@@ -118,7 +119,7 @@ func (g *globals) usage(ctx context.Context, wanted bool) map[string]ring.Usage 
 
 func (g *globals) statusScreen(st *ring.Status) string {
 	s := g.screen()
-	showStatus(s, st, view{wide: g.output == "wide", now: g.now()})
+	show.Status(s, st, show.View{Wide: g.output == "wide", Now: g.now()})
 	return s.String()
 }
 
@@ -130,7 +131,7 @@ func (g *globals) watchedScreen(ctx context.Context, st *ring.Status, height int
 	usage := g.usage(ctx, wide)
 	return screen.FittingRows(len(api.ServicesOf(st)), height, func(most int) string {
 		s := g.screen()
-		showStatus(s, st, view{wide: wide, now: now, usage: usage, picked: worst(st, most)})
+		show.Status(s, st, show.View{Wide: wide, Now: now, Usage: usage, Picked: show.WorstServices(st, most)})
 		return s.String()
 	})
 }

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"cmp"
@@ -66,7 +66,7 @@ func wordHue(sv *ring.ServiceStatus) screen.Hue {
 	if rank(sv) == failing {
 		return screen.Red
 	}
-	return phaseHue(sv.Phase)
+	return PhaseHue(sv.Phase)
 }
 
 // rolloutWord is the phase of a rollout. "Paused" in the JSON is also one that waits until

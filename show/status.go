@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"cmp"
@@ -14,21 +14,21 @@ import (
 	"github.com/gitring/gitring/wording"
 )
 
-// view is how a status is looked at.
-type view struct {
-	wide bool
-	now  time.Time
-	// picked, if set, are the services that have room; what is wrong stands first.
-	picked map[*ring.ServiceStatus]bool
-	// problems leaves out what is well.
-	problems bool
-	usage    map[string]ring.Usage // by container ID; nil where nobody asked
+// View is how a status is looked at.
+type View struct {
+	Wide bool
+	Now  time.Time
+	// Picked, if set, are the services that have room; what is wrong stands first.
+	Picked map[*ring.ServiceStatus]bool
+	// Problems leaves out what is well.
+	Problems bool
+	Usage    map[string]ring.Usage // by container ID; nil where nobody asked
 	// overrides stand in a table of their own: what they say is said there.
 	overrides []ring.Override
 }
 
-// showStatus is the one screen of "gitring status".
-func showStatus(s *screen.Screen, st *ring.Status, v view) {
+// Status is the one screen of "gitring status".
+func Status(s *screen.Screen, st *ring.Status, v View) {
 	v.overrides = st.Overrides
 	s.Line(0, "  ", screen.Painted(st.Host, screen.Bold), screen.Text("gitring "+st.Gitring))
 	if st.Store != "" {
@@ -48,7 +48,7 @@ func showStatus(s *screen.Screen, st *ring.Status, v view) {
 	}
 	for _, src := range st.Sources {
 		s.Gap()
-		showSource(s, src, v.now)
+		showSource(s, src, v.Now)
 		showApps(s, src.Apps, &v)
 	}
 	showOverrides(s, st.Overrides)
@@ -105,7 +105,7 @@ func showSource(s *screen.Screen, src ring.SourceStatus, now time.Time) {
 		why := wording.When(!nextToldBelow(src), src.Next.Reason)
 		s.Line(2, " ", screen.Text("next "+src.Next.Commit.Short()+wording.When(why != "", ":")), screen.Text(why))
 	}
-	showRefusal(s, 2, "", src.Refusal)
+	Refusal(s, 2, "", src.Refusal)
 	s.Line(2, ", ", countsOf(src)...)
 }
 
@@ -152,8 +152,8 @@ func checked(at, now time.Time) string {
 	return "checked " + screen.Age(at, now)
 }
 
-// showRefusal writes code, place, sentence and hint.
-func showRefusal(s *screen.Screen, indent int, who string, r *ring.Refusal) {
+// Refusal writes code, place, sentence and hint.
+func Refusal(s *screen.Screen, indent int, who string, r *ring.Refusal) {
 	if r == nil {
 		return
 	}
@@ -167,13 +167,13 @@ func showRefusal(s *screen.Screen, indent int, who string, r *ring.Refusal) {
 	}
 }
 
-func showApps(s *screen.Screen, apps []ring.AppStatus, v *view) {
+func showApps(s *screen.Screen, apps []ring.AppStatus, v *View) {
 	shown := placesOf(apps)
 	var hidden []place
-	if v.picked != nil {
-		shown, hidden = split(shown, v.picked)
+	if v.Picked != nil {
+		shown, hidden = split(shown, v.Picked)
 	}
-	if v.problems {
+	if v.Problems {
 		shown = slices.DeleteFunc(shown, func(p place) bool { return !hasProblem(p.service) })
 	}
 	if len(shown) > 0 {
@@ -188,20 +188,20 @@ func showApps(s *screen.Screen, apps []ring.AppStatus, v *view) {
 		showApp(told, &apps[i], v)
 	}
 	for _, p := range shown {
-		showDetails(told, p, v.now)
+		showDetails(told, p, v.Now)
 	}
-	if v.problems && len(shown) == 0 && told.Empty() {
+	if v.Problems && len(shown) == 0 && told.Empty() {
 		told.Line(2, "", screen.Painted("nothing is wrong with its services", screen.Green))
 	}
 	s.Add(told)
-	if v.wide {
+	if v.Wide {
 		showInstances(s, apps, v)
 	}
 }
 
 // showServices is a row for each service. What is well and has no room to say why stays on
 // its one line.
-func showServices(s *screen.Screen, places []place, v *view) {
+func showServices(s *screen.Screen, places []place, v *View) {
 	columns := columnsOf(s, places, v)
 	head := make([]string, len(columns)+1)
 	rows := make([][]screen.Word, len(places))
@@ -227,7 +227,7 @@ func showServices(s *screen.Screen, places []place, v *view) {
 
 // showApp writes what the table does not say: why an app is not simply healthy.
 // A sentence that a row of the table has is not said again.
-func showApp(s *screen.Screen, a *ring.AppStatus, v *view) {
+func showApp(s *screen.Screen, a *ring.AppStatus, v *View) {
 	inRow := slices.ContainsFunc(a.Services, func(sv ring.ServiceStatus) bool { return strings.Contains(sv.Reason, a.Reason) }) ||
 		a.Health == ring.Held && slices.ContainsFunc(v.overrides, func(o ring.Override) bool {
 			return strings.Contains(a.Reason, "by "+o.Actor) && strings.HasSuffix(a.Reason, o.Reason)
@@ -246,8 +246,8 @@ func showApp(s *screen.Screen, a *ring.AppStatus, v *view) {
 	case reason != "":
 		s.Line(2, " ", screen.Text(a.Name+":"), screen.Text(reason))
 	}
-	showRefusal(s, 2, a.Name, a.Refusal)
-	if v.wide {
+	Refusal(s, 2, a.Name, a.Refusal)
+	if v.Wide {
 		for _, power := range a.Powers {
 			s.Line(2, " ", screen.Text(a.Name), screen.Painted("power:", screen.Yellow), screen.Text(power))
 		}
@@ -291,7 +291,7 @@ func showRollout(s *screen.Screen, p place, now time.Time) {
 	phase := wording.When(r.Phase != phaseWord(sv), rolloutWord(sv))
 	since := ""
 	if began := movesSince(sv); !began.IsZero() {
-		since = "for " + lasted(now.Sub(began))
+		since = "for " + Lasted(now.Sub(began))
 	}
 	if phase+why+since == "" {
 		return
@@ -308,13 +308,13 @@ func conditionSays(c ring.Condition) string {
 	return wording.When(c.Status == ring.ConditionFalse, "not ") + c.Type
 }
 
-func showInstances(s *screen.Screen, apps []ring.AppStatus, v *view) {
+func showInstances(s *screen.Screen, apps []ring.AppStatus, v *View) {
 	var rows [][]screen.Word
 	for _, p := range placesOf(apps) {
 		for _, in := range p.service.Instances {
 			rows = append(rows, []screen.Word{
-				screen.Text(in.Name), screen.Text(strconv.Itoa(in.Slot)), screen.Text(in.State), screen.Text(upSince(in.Started, v.now)), screen.Text(strconv.Itoa(in.Restarts)),
-				screen.Text(cpuOf(v.usage, in.ID)), screen.Text(memoryOf(v.usage, in.ID)),
+				screen.Text(in.Name), screen.Text(strconv.Itoa(in.Slot)), screen.Text(in.State), screen.Text(upSince(in.Started, v.Now)), screen.Text(strconv.Itoa(in.Restarts)),
+				screen.Text(cpuOf(v.Usage, in.ID)), screen.Text(memoryOf(v.Usage, in.ID)),
 				screen.Text(cmp.Or(in.Address, "-")), screen.Text(in.Commit.Short()), screen.Text(versionOf(&in)), screen.Text(shortID(in.ID)), screen.Text(in.Reason),
 			})
 		}
@@ -368,7 +368,8 @@ func syncHue(x ring.Sync) screen.Hue {
 	return screen.Yellow
 }
 
-func phaseHue(p ring.Phase) screen.Hue {
+// PhaseHue is the colour of a phase.
+func PhaseHue(p ring.Phase) screen.Hue {
 	switch p {
 	case ring.PhaseReady, ring.PhaseCompleted:
 		return screen.Green

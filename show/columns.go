@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"cmp"
@@ -14,6 +14,15 @@ import (
 	"github.com/gitring/gitring/wording"
 )
 
+// Digest is 12 digits of one, as docker shows it.
+func Digest(d string, whole bool) string {
+	const shown = len("sha256:") + 12
+	if whole || len(d) <= shown {
+		return d
+	}
+	return d[:shown]
+}
+
 // column is one of the table of services. Of those with a rank only as many are shown as
 // have room; the lowest go first.
 type column struct {
@@ -23,7 +32,7 @@ type column struct {
 }
 
 // columnsOf are the columns that say something of these services and have room.
-func columnsOf(s *screen.Screen, places []place, v *view) []column {
+func columnsOf(s *screen.Screen, places []place, v *View) []column {
 	all := []column{
 		{"SERVICE", func(p place) screen.Word { return screen.Text(p.id()) }, 0},
 		{"PHASE", func(p place) screen.Word { return screen.Painted(phaseWord(p.service), wordHue(p.service)) }, 0},
@@ -34,13 +43,13 @@ func columnsOf(s *screen.Screen, places []place, v *view) []column {
 		all[3].head = "RUNS"
 		all = append(all, column{"WANTED", func(p place) screen.Word { return screen.Painted(wantedOf(p.service).Short(), screen.Yellow) }, 0})
 	}
-	if v.wide {
+	if v.Wide {
 		return append(all, wideColumns(v)...)
 	}
 	for _, c := range []column{
 		{"IMAGE", func(p place) screen.Word { return screen.Text(shortImage(p.service.Image)) }, 3},
 		{"ADDRESS", func(p place) screen.Word { return screen.Text(shortPorts(p.service)) }, 2},
-		{"UP", func(p place) screen.Word { return screen.Text(upOf(p.service, v.now)) }, 4},
+		{"UP", func(p place) screen.Word { return screen.Text(upOf(p.service, v.Now)) }, 4},
 		{"RESTARTS", func(p place) screen.Word { return restartsOf(p.service) }, 1},
 	} {
 		if slices.ContainsFunc(places, func(p place) bool { return c.cell(p).Text != "" }) {
@@ -95,15 +104,15 @@ func cutName(image string, room int) string {
 	return image[:room-1] + "…"
 }
 
-func wideColumns(v *view) []column {
+func wideColumns(v *View) []column {
 	return []column{
 		{"KIND", func(p place) screen.Word { return screen.Text(string(p.service.Kind)) }, 0},
 		{"UPDATED", func(p place) screen.Word { return screen.Text(strconv.Itoa(p.service.Updated)) }, 0},
 		{"LAST GOOD", func(p place) screen.Word { return screen.Text(p.service.LastGood.Short()) }, 0},
 		{"IMAGE", func(p place) screen.Word { return screen.Text(p.service.Image) }, 0},
-		{"DIGEST", func(p place) screen.Word { return screen.Text(digest(p.service.Digest, false)) }, 0},
+		{"DIGEST", func(p place) screen.Word { return screen.Text(Digest(p.service.Digest, false)) }, 0},
 		{"PORTS", func(p place) screen.Word { return screen.Text(strings.Join(p.service.Ports, ",")) }, 0},
-		{"UP", func(p place) screen.Word { return screen.Text(upOf(p.service, v.now)) }, 0},
+		{"UP", func(p place) screen.Word { return screen.Text(upOf(p.service, v.Now)) }, 0},
 		{"VERSION", func(p place) screen.Word { return screen.Text(p.service.Version.Short()) }, 0},
 		{"HEALTH", func(p place) screen.Word {
 			return screen.Text(cmp.Or(p.service.Health, wording.When(p.service.Kind == ring.Worker, "checked"), "-"))

@@ -1,15 +1,13 @@
-package main
+package show
 
 import (
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
 )
@@ -89,7 +87,7 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 		Services: []ring.ServiceStatus{{Name: "web", Phase: ring.PhaseReady, Reason: "1/1 ready", Conditions: []ring.Condition{{Type: ring.ConditionImageResolved, Status: ring.ConditionFalse, Reason: says}}}},
 	}}}}}
 	s := screen.New(false, 0)
-	showStatus(s, st, view{})
+	Status(s, st, View{})
 	require.Equal(t, 1, strings.Count(s.String(), says), s.String())
 	require.Contains(t, s.String(), "web/web not ImageResolved")
 }
@@ -98,69 +96,40 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 func TestAnEmptyStatusIsShown(t *testing.T) {
 	for _, wide := range []bool{false, true} {
 		s := screen.New(false, 0)
-		showStatus(s, &ring.Status{
+		Status(s, &ring.Status{
 			Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Services: []ring.ServiceStatus{
 				{Rollout: &ring.RolloutStatus{}, Conditions: []ring.Condition{{}}, Instances: []ring.InstanceStatus{{}}},
 			}}}}},
 			Overrides: []ring.Override{{}},
-		}, view{wide: wide})
+		}, View{Wide: wide})
 		require.Contains(t, s.String(), "SERVICE")
 	}
 	var st ring.Status
 	require.NoError(t, json.Unmarshal([]byte(`{"sources":null,"overrides":null}`), &st))
 	s := screen.New(false, 0)
-	showStatus(s, &st, view{wide: true, now: time.Now()})
+	Status(s, &st, View{Wide: true, Now: time.Now()})
 	require.Contains(t, s.String(), "no sources")
 	c := &ring.Changes{Refusals: []*ring.Refusal{{}}}
-	showChanges(s, c, time.Now())
-	require.Equal(t, "-", placeOf(ring.Event{}))
+	Changes(s, c, time.Now())
+	require.Equal(t, "-", PlaceOf(ring.Event{}))
 }
 
 // Lesson L27: every word a daemon may say has its place on the screen.
 func TestEveryStateIsShownAsItIsWritten(t *testing.T) {
 	for _, x := range []ring.Sync{ring.SyncUnknown, ring.SyncRefused, ring.SyncHeld, ring.SyncStaging, ring.SyncApplying, ring.SyncDegraded, ring.SyncSynced, "Novel"} {
 		s := screen.New(false, 0)
-		showStatus(s, &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Sync: x}}}, view{})
+		Status(s, &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Sync: x}}}, View{})
 		require.Contains(t, s.String(), "prod  "+string(x)+"\n")
 	}
 	for _, p := range []ring.Phase{ring.PhasePending, ring.PhaseProgressing, ring.PhaseReady, ring.PhaseDegraded, ring.PhaseFailed, ring.PhaseHeld, ring.PhaseRemoving, ring.PhaseCompleted, "Novel"} {
 		s := screen.New(false, 0)
-		showStatus(s, &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "a", Services: []ring.ServiceStatus{{Name: "s", Phase: p}}}}}}}, view{})
+		Status(s, &ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "a", Services: []ring.ServiceStatus{{Name: "s", Phase: p}}}}}}}, View{})
 		require.Regexp(t, `a/s +`+string(p)+`\n`, s.String())
 	}
 	for _, c := range []ring.Class{ring.ChangeNone, ring.ChangeInPlace, ring.ChangeCreate, ring.ChangeRoll, ring.ChangeRecreate, ring.ChangeRemove} {
 		s := screen.New(false, 0)
-		showChanges(s, &ring.Changes{Apps: []ring.AppChanges{{App: "a", Services: []ring.ServiceChange{{Service: "s", Class: c}}}}}, time.Now())
+		Changes(s, &ring.Changes{Apps: []ring.AppChanges{{App: "a", Services: []ring.ServiceChange{{Service: "s", Class: c}}}}}, time.Now())
 		require.Regexp(t, `a/s +`+string(c)+` `, s.String())
 		require.NotContains(t, s.String()[strings.Index(s.String(), "SERVICE"):], "nothing to do, 0")
 	}
-}
-
-func TestAStatusIsTheSameWhileOnlyTimePasses(t *testing.T) {
-	st := ring.Status{At: time.Unix(1, 0), Sources: []ring.SourceStatus{{Name: "prod", Checked: time.Unix(1, 0)}}}
-	later := ring.Status{At: time.Unix(9, 0), Sources: []ring.SourceStatus{{Name: "prod", Checked: time.Unix(9, 0), Checking: true}}}
-	require.Equal(t, faceOf(st), faceOf(later))
-	require.True(t, later.Sources[0].Checking, "the status itself is left alone")
-	later.Sources[0].Sync = ring.SyncApplying
-	require.NotEqual(t, faceOf(st), faceOf(later))
-}
-
-func TestNarrowingLeavesTheStatusAlone(t *testing.T) {
-	st := &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Apps: []ring.AppStatus{
-		{Name: "web", Services: []ring.ServiceStatus{{Name: "a"}, {Name: "b"}}}, {Name: "db"},
-	}}, {Name: "lab"}}}
-	before, err := json.Marshal(st)
-	require.NoError(t, err)
-	part, ok := api.Narrow(st, "web/b")
-	require.True(t, ok)
-	require.Len(t, part.Sources, 1)
-	require.Equal(t, []ring.ServiceStatus{{Name: "b"}}, part.Sources[0].Apps[0].Services)
-	for _, none := range []string{"lab", "web/c", "prod", "db/a", ""} {
-		_, ok = api.Narrow(st, none)
-		require.False(t, ok, none)
-	}
-	after, err := json.Marshal(st)
-	require.NoError(t, err)
-	require.JSONEq(t, string(before), string(after))
-	require.True(t, reflect.DeepEqual(api.AppsOf(st), []string{"web", "db"}))
 }

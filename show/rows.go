@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"cmp"
@@ -22,8 +22,8 @@ type place struct {
 
 func (p place) id() string { return p.app.Name + "/" + p.service.Name }
 
-// worst are the most services of a status that need a person first.
-func worst(st *ring.Status, most int) map[*ring.ServiceStatus]bool {
+// WorstServices are the most services of a status that need a person first.
+func WorstServices(st *ring.Status, most int) map[*ring.ServiceStatus]bool {
 	var all []place
 	for _, src := range st.Sources {
 		all = append(all, placesOf(src.Apps)...)
@@ -123,7 +123,7 @@ func countPhases(places []place) []screen.Word {
 	var counts []screen.Word
 	for _, phase := range order {
 		if n[phase] > 0 {
-			hue := phaseHue(phase)
+			hue := PhaseHue(phase)
 			if phase == ring.RolloutIsRestored {
 				hue = screen.Red
 			}
@@ -236,8 +236,8 @@ func amount(s string) float64 {
 	return n
 }
 
-// lasted is a time span with one or two units, such as 42s, 5m10s and 3h.
-func lasted(d time.Duration) string {
+// Lasted is a time span with one or two units, such as 42s, 5m10s and 3h.
+func Lasted(d time.Duration) string {
 	d = max(d, 0).Truncate(time.Second)
 	switch {
 	case d < time.Minute:

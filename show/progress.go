@@ -1,0 +1,172 @@
+package show
+
+import (
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
+)
+
+// Synced shows each source and what is not well of it, in the end.
+func Synced(s *screen.Screen, st *ring.Status, took string) {
+	for _, src := range st.Sources {
+		ahead := src.Trusted != "" && src.Trusted != src.Commit // the subject is that of the trusted commit
+		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(wording.When(!ahead, src.Subject)), screen.Text(restOf(src)))
+		if took != "" {
+			s.Line(2, ", ", append(countsOf(src), screen.Text(took))...)
+		}
+		Refusal(s, 2, "", src.Refusal)
+		for _, a := range src.Apps {
+			Refusal(s, 2, a.Name, a.Refusal)
+			for _, sv := range a.Services {
+				showUnwell(s, a.Name, sv)
+			}
+		}
+	}
+}
+
+func showUnwell(s *screen.Screen, app string, sv ring.ServiceStatus) {
+	if r := sv.Rollout; r != nil {
+		why := r.Reason
+		if strings.Contains(sv.Reason, why) {
+			why = sv.Reason // says what was done about it too
+		}
+		s.Line(2, " ", screen.Text(app+"/"+sv.Name+" rollout of "+r.Commit.Short()), screen.Painted(rolloutWord(&sv)+":", rolloutHue(r.Phase)), screen.Text(why))
+		return
+	}
+	if !atEnd(sv) {
+		s.Line(2, " ", screen.Text(app+"/"+sv.Name), screen.Painted(phaseWord(&sv)+":", PhaseHue(sv.Phase)), screen.Text(sv.Reason))
+	}
+}
+
+// atEnd reports whether a service is where its plan wants it.
+func atEnd(sv ring.ServiceStatus) bool {
+	return sv.Rollout == nil && (sv.Phase == ring.PhaseReady || sv.Phase == ring.PhaseCompleted)
+}
+
+// Progress shows how far each source is, with the services that are picked.
+func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, picked map[*ring.ServiceStatus]bool) {
+	for _, src := range st.Sources {
+		rest := restOf(src)
+		if src.Next != nil && nextToldBelow(src) {
+			rest = "next " + src.Next.Commit.Short()
+		}
+		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(rest))
+		s.Line(2, ", ", append(countsOf(src), screen.Text(took))...)
+		for _, a := range src.Apps {
+			Refusal(s, 2, a.Name, a.Refusal)
+			if a.Refusal == nil && src.Sync == ring.SyncStaging && pullWords.MatchString(a.Reason) {
+				s.Line(2, "  ", screen.Text(a.Name), screen.Text(barred(a.Reason)))
+			} else {
+				appProgress(s, src, a)
+			}
+		}
+		shown, hidden := split(placesOf(src.Apps), picked)
+		if len(shown) > 0 {
+			s.Table(2, []string{"SERVICE", "PHASE", "READY", "FOR", "REASON"}, progressRows(shown, now))
+		}
+		if len(hidden) > 0 {
+			s.Line(2, "", screen.Painted("… "+moreOf(hidden), screen.Dim))
+		}
+	}
+}
+
+func progressRows(places []place, now time.Time) [][]screen.Word {
+	rows := make([][]screen.Word, len(places))
+	for i, p := range places {
+		sv := p.service
+		moves := ""
+		if began := movesSince(sv); !began.IsZero() {
+			moves = Lasted(now.Sub(began))
+		}
+		rows[i] = []screen.Word{screen.Text(p.id()), screen.Painted(phaseWord(sv), wordHue(sv)), screen.Text(readyOf(sv)), screen.Text(moves), screen.Text(reasonOf(sv, true))}
+	}
+	return rows
+}
+
+// SayProgress writes the lines that changed. What is at rest is told by the result in
+// the end; before it, it is no progress.
+func SayProgress(l *screen.Live, src ring.SourceStatus, rests bool) error {
+	if !rests {
+		s := screen.New(false, 0)
+		sourceProgress(s, src)
+		if err := l.Say(src.Name, strings.TrimSuffix(s.String(), "\n")); err != nil {
+			return err
+		}
+	}
+	for _, a := range src.Apps {
+		s := screen.New(false, 0)
+		appProgress(s, src, a)
+		if line := strings.TrimSuffix(s.String(), "\n"); line != "" {
+			if err := l.Say(a.Name, line); err != nil {
+				return err
+			}
+		}
+		for _, sv := range a.Services {
+			id := a.Name + "/" + sv.Name
+			before := l.HasSaid(id)
+			if atEnd(sv) && !before || !atEnd(sv) && rests {
+				continue
+			}
+			s := screen.New(false, 0)
+			serviceProgress(s, a.Name, sv)
+			if err := l.Say(id, strings.TrimSuffix(s.String(), "\n")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// AtRest reports whether nothing of a source moves.
+func AtRest(x ring.Sync) bool { return x != ring.SyncStaging && x != ring.SyncApplying }
+
+func sourceProgress(s *screen.Screen, src ring.SourceStatus) {
+	s.Line(0, "  ", screen.Text(src.Name), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(restOf(src)))
+}
+
+// appProgress says what an app that is staged waits for, such as a pull, unless
+// the line of the source does.
+func appProgress(s *screen.Screen, src ring.SourceStatus, a ring.AppStatus) {
+	if src.Sync != ring.SyncStaging || a.Refusal != nil || a.Reason == "" || src.Next != nil && src.Next.Reason == "app "+a.Name+": "+a.Reason {
+		return
+	}
+	for _, sv := range a.Services {
+		if sv.Reason == a.Reason {
+			return
+		}
+	}
+	s.Line(2, "  ", screen.Text(a.Name), screen.Text(a.Reason))
+}
+
+// serviceProgress counts what is updated while that is not all; the reason says
+// what is ready.
+func serviceProgress(s *screen.Screen, app string, sv ring.ServiceStatus) {
+	s.Line(2, "  ", screen.Text(app+"/"+sv.Name), screen.Painted(phaseWord(&sv), wordHue(&sv)), screen.Text(updatedOf(&sv)), screen.Text(sv.Reason))
+}
+
+// restOf is what a line about a source says that no line below it does.
+func restOf(src ring.SourceStatus) string {
+	if src.Next != nil {
+		return "next " + src.Next.Commit.Short() + ": " + src.Next.Reason
+	}
+	return wording.When(!toldBelow(src), src.Reason)
+}
+
+// WaitsOf is what is waited for, each with why.
+func WaitsOf(st *ring.Status) []string {
+	var waits []string
+	for _, src := range st.Sources {
+		for _, p := range placesOf(src.Apps) {
+			if rank(p.service) == moving {
+				waits = append(waits, strings.TrimSuffix(p.id()+" is "+phaseWord(p.service)+": "+p.service.Reason, ": "))
+			}
+		}
+		if len(waits) == 0 && !AtRest(src.Sync) {
+			waits = append(waits, strings.TrimSuffix(src.Name+" is "+string(src.Sync)+": "+restOf(src), ": "))
+		}
+	}
+	return waits
+}
