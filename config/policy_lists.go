@@ -39,7 +39,7 @@ var PolicySettings = map[string]policySetting{
 	"namespaces.uts":                   words(func(l *policy.Lists) *[]string { return &l.UTS }, "private", "host"),
 	"namespaces.userns":                words(func(l *policy.Lists) *[]string { return &l.Userns }, "default", "host"),
 	"namespaces.cgroup":                words(func(l *policy.Lists) *[]string { return &l.Cgroup }, "private", "host"),
-	"devices":                          fixed("deny"),
+	"devices":                          wordOr("deny", func(l *policy.Lists) *[]string { return &l.Devices }, deviceOrGPUs),
 	"security_opt.allow":               list(func(l *policy.Lists) *[]string { return &l.SecurityOpt }, anyWord),
 	"security_opt.profiles.seccomp":    list(func(l *policy.Lists) *[]string { return &l.Seccomp }, anyWord),
 	"security_opt.profiles.apparmor":   list(func(l *policy.Lists) *[]string { return &l.AppArmor }, anyWord),
@@ -344,6 +344,13 @@ func BindRoot(s string) (string, string) {
 	}
 	if s == "/" || s == "{data_root}" {
 		return "", "a folder that holds nothing but data, such as /mnt/media"
+	}
+	return s, ""
+}
+
+func deviceOrGPUs(s string) (string, string) {
+	if s != "gpus" && (!strings.HasPrefix(s, "/dev/") || path.Clean(s) != s || policy.GivesRoot("devices", s)) {
+		return "", "gpus, or a device that gives no root, such as /dev/dri or /dev/ttyUSB0; any other by a grant"
 	}
 	return s, ""
 }

@@ -163,3 +163,47 @@ func TestOnViolationStopEndsWhatThePolicyDenies(t *testing.T) {
 	h.synced(first)
 	require.Equal(t, []string{db, web}, []string{h.of(app, "db").ID, h.of(app, "web").ID}, "the others were never touched")
 }
+
+// TestWhatThePolicyRefusedRunsOnceItIsGranted goes the whole way of a refusal: nothing is
+// made, suggest says what is missing, a person gives the reason, and the same commit runs.
+// A link below the folder that apps may use leads nowhere else.
+func TestWhatThePolicyRefusedRunsOnceItIsGranted(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	app := h.app("media")
+	media, err := os.MkdirTemp("/srv", "gitring-e2e-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(media) })
+	require.NoError(t, os.MkdirAll(filepath.Join(media, "films"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(media, "films", "list"), []byte("one film\n"), 0o644))
+	require.NoError(t, os.Symlink("/etc", filepath.Join(media, "shows")))
+	file := filepath.Join(h.dir, "policy.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("version: 1\n"), 0o600))
+	h.config["policy"] = file
+	mounts := func(folder string) files {
+		return files{app + "/compose.yaml": h.compose(app, obj{"web": web("1", obj{
+			"cap_add": []any{"NET_ADMIN"}, "volumes": []any{filepath.Join(media, folder) + ":/media"},
+		})})}
+	}
+	first := h.repo.pushed("Serve films", mounts("films"))
+	h.start()
+	h.await("the app is refused", func(st status) bool { r := st.app(app).Refusal; return r != nil && r.Code == "PolicyDenied" })
+	require.Empty(t, h.containers("web"))
+
+	code, out := h.run("policy", "suggest", h.repo.work, "--config", h.configFile(), "--bind-root", media, "--write", file+".new")
+	require.Zero(t, code, out)
+	said, err := os.ReadFile(file + ".new")
+	require.NoError(t, err)
+	require.Contains(t, string(said), `reason: ""`)
+	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(said), `reason: ""`, `reason: "it mends routes"`)), 0o600))
+	h.synced(first)
+	runs := h.one("web")
+	_, body := h.ask(runs, "/file?path=/media/list")
+	require.Equal(t, "one film\n", body)
+
+	h.repo.pushed("Serve shows", mounts("shows"))
+	h.await("the link is refused", func(st status) bool {
+		return len(st.app(app).Services) == 1 && strings.Contains(st.app(app).Services[0].Reason, "is a link to /etc")
+	})
+	require.Equal(t, runs.ID, h.one("web").ID, "what runs goes on")
+}

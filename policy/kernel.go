@@ -183,6 +183,9 @@ func least(n func(*Lists) int64) func(*look) {
 func devices(l *look) {
 	for i := range l.v.Len() {
 		host := textOf(deref(l.v.Index(i)).FieldByName("PathOnHost"))
+		if l.r.lists().devicePasses(path.Clean(host)) {
+			continue
+		}
 		l.find(finding{value: host, at: host, risk: deviceRisk(path.Clean(host)), asks: path.Clean(host)})
 	}
 }
@@ -209,6 +212,9 @@ func deviceRequests(l *look) {
 			asks := "gpus"
 			if driver != "" && driver != "nvidia" {
 				asks += ":" + driver
+			}
+			if l.r.lists().devicePasses(asks) {
+				continue
 			}
 			l.find(finding{value: driver, asks: asks})
 			continue

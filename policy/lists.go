@@ -22,6 +22,7 @@ type Lists struct {
 	UTS            []string
 	Userns         []string
 	Cgroup         []string
+	Devices        []string `json:",omitempty"` // paths, with all below them, and gpus; none is deny
 	SecurityOpt    []string // security_opt.allow
 	Seccomp        []string `json:",omitempty"` // security_opt.profiles.seccomp
 	AppArmor       []string `json:",omitempty"`
@@ -161,6 +162,11 @@ var portsDenied = []string{
 // portPasses reports whether ports.host lets a port pass, and ports.deny does not close it.
 func (l *Lists) portPasses(n int, proto string) bool {
 	return portAmong(l.Ports, n, proto) && !portAmong(l.PortsDenied, n, proto)
+}
+
+// devicePasses reports whether devices lets a device pass: a clean path, or gpus.
+func (l *Lists) devicePasses(asks string) bool {
+	return slices.ContainsFunc(l.Devices, func(word string) bool { return within(asks, word) })
 }
 
 // portAmong reports whether a port is in a list of ports and ranges such as "80",

@@ -14,7 +14,7 @@ const (
 	firstRetry = time.Second // doubles
 	lastRetry  = 5 * time.Minute
 	nameAgain  = 10 * time.Minute // until a name that somebody else has is asked for again
-	imageInUse = 6 * time.Hour // until it is looked at again whether an image that nobody needs may go
+	imageInUse = 6 * time.Hour    // until it is looked at again whether an image that nobody needs may go
 )
 
 // Settle is what follows from the end of a step: the tries as they stand, what
