@@ -13,7 +13,7 @@ import (
 
 // up runs a shop as "docker compose up -d" in dir would: a database on a volume
 // and a web application that writes into a folder beside the Compose file.
-func (h *host) up(app, dir string) (ids []string) {
+func (h *host) up(app, dir, web string) (ids []string) {
 	h.t.Helper()
 	run := func(service string, env []string, mount obj) {
 		var made struct{ ID string }
@@ -33,7 +33,7 @@ func (h *host) up(app, dir string) (ids []string) {
 		"com.docker.compose.project": app, "com.docker.compose.volume": "db", "gitring-e2e": h.name,
 	}}, nil)
 	run("db", []string{"DATA=/data", "PASSWORD=hunter2"}, obj{"Type": "volume", "Source": app + "_db", "Target": "/data"})
-	run("web", nil, obj{"Type": "bind", "Source": filepath.Join(dir, "uploads"), "Target": "/uploads"})
+	run(web, nil, obj{"Type": "bind", "Source": filepath.Join(dir, "uploads"), "Target": "/uploads"})
 	return ids
 }
 
@@ -73,7 +73,7 @@ func TestAStackWithDataMovesFromComposeAndBack(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(clone, "uploads"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(clone, "uploads", "1.jpg"), []byte("a picture"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(clone, ".env"), []byte("PASSWORD=hunter2\n"), 0o600))
-	theirs := h.up(app, clone)
+	theirs := h.up(app, clone, "web")
 	h.until("the database runs under Compose", func() bool {
 		c, err := h.engine.inspect(theirs[0])
 		require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestAStackWithDataMovesFromComposeAndBack(t *testing.T) {
 	// Go back: Compose makes its containers in the place of these.
 	require.NoError(t, h.stop())
 	h.down(ids(h.containers()))
-	back := h.up(app, clone)
+	back := h.up(app, clone, "web")
 	h.until("the database runs under Compose again", func() bool {
 		c, err := h.engine.inspect(back[0])
 		require.NoError(t, err)

@@ -261,42 +261,48 @@ func grantWhatAnAppNeeds() howto {
 
 // --- from-compose.md -------------------------------------------------------------------
 
+// composedShop is a shop that Compose runs from a clone that holds what Git ignores. An app
+// at the root of its repository is taken for a project with equal services, so each test
+// has a name of its own for one.
+func (d *desk) composedShop(web string) (app, clone string, theirs []string) {
+	app = d.app("shop")
+	clone = filepath.Join(d.dir, "opt", app)
+	d.says("/opt/shop", clone)
+	d.says("shop", app)
+	d.t.Cleanup(func() {
+		d.kill()
+		_ = d.engine.clear("gitring.host=" + d.name)
+		_ = d.engine.clear("gitring-e2e=" + d.name)
+	})
+	service := func(o obj) obj {
+		return merged(obj{"image": image, "pull_policy": "never", "restart": "unless-stopped", "x-gitring": obj{"rollout": obj{"min_ready_time": "500ms"}}}, o)
+	}
+	d.repo.pushed("A shop", files{
+		".gitignore": ".env\nuploads/\n", "site.conf": "a=1\n",
+		"compose.yaml": d.compose(app, obj{
+			"db": service(obj{"environment": obj{"DATA": "/data", "PASSWORD": "${DB_PASSWORD}"}, "volumes": []any{"db:/data"}}),
+			web:  service(obj{"depends_on": []any{"db"}, "volumes": []any{"./uploads:/uploads", "./site.conf:/etc/site.conf:ro"}}),
+		}, obj{"name": app, "volumes": obj{"db": obj{}}}),
+	})
+	require.NoError(d.t, os.MkdirAll(filepath.Dir(clone), 0o755))
+	d.repo.run(d.dir, "clone", "-q", d.repo.bare, clone)
+	for _, kv := range [][2]string{{"user.name", "Alice"}, {"user.email", "alice@example.org"}, {"gpg.format", "ssh"}, {"user.signingKey", filepath.Join(d.dir, "key")}} {
+		d.repo.run(clone, "config", kv[0], kv[1])
+	}
+	require.NoError(d.t, os.Mkdir(filepath.Join(clone, "uploads"), 0o700))
+	require.NoError(d.t, os.WriteFile(filepath.Join(clone, ".env"), []byte("DB_PASSWORD=hunter2\n"), 0o600))
+	theirs = d.up(app, clone, web)
+	d.config["env"] = obj{"dir": filepath.Join(d.etc, "env")}
+	d.source()["data_root"] = clone
+	d.writeConfig()
+	return app, clone, theirs
+}
+
 func fromCompose() howto {
 	var app, clone string
 	var theirs []string
 	return howto{
-		begin: func(d *desk) {
-			app = d.app("shop")
-			clone = filepath.Join(d.dir, "opt", app)
-			d.says("/opt/shop", clone)
-			d.says("shop", app)
-			d.t.Cleanup(func() {
-				d.kill()
-				_ = d.engine.clear("gitring.host=" + d.name)
-				_ = d.engine.clear("gitring-e2e=" + d.name)
-			})
-			service := func(o obj) obj {
-				return merged(obj{"image": image, "pull_policy": "never", "restart": "unless-stopped", "x-gitring": obj{"rollout": obj{"min_ready_time": "500ms"}}}, o)
-			}
-			d.repo.pushed("A shop", files{
-				".gitignore": ".env\nuploads/\n", "site.conf": "a=1\n",
-				"compose.yaml": d.compose(app, obj{
-					"db":  service(obj{"environment": obj{"DATA": "/data", "PASSWORD": "${DB_PASSWORD}"}, "volumes": []any{"db:/data"}}),
-					"web": service(obj{"depends_on": []any{"db"}, "volumes": []any{"./uploads:/uploads", "./site.conf:/etc/site.conf:ro"}}),
-				}, obj{"name": app, "volumes": obj{"db": obj{}}}),
-			})
-			require.NoError(d.t, os.MkdirAll(filepath.Dir(clone), 0o755))
-			d.repo.run(d.dir, "clone", "-q", d.repo.bare, clone)
-			for _, kv := range [][2]string{{"user.name", "Alice"}, {"user.email", "alice@example.org"}, {"gpg.format", "ssh"}, {"user.signingKey", filepath.Join(d.dir, "key")}} {
-				d.repo.run(clone, "config", kv[0], kv[1])
-			}
-			require.NoError(d.t, os.Mkdir(filepath.Join(clone, "uploads"), 0o700))
-			require.NoError(d.t, os.WriteFile(filepath.Join(clone, ".env"), []byte("DB_PASSWORD=hunter2\n"), 0o600))
-			theirs = d.up(app, clone)
-			d.config["env"] = obj{"dir": filepath.Join(d.etc, "env")}
-			d.source()["data_root"] = clone
-			d.writeConfig()
-		},
+		begin: func(d *desk) { app, clone, theirs = d.composedShop("site") },
 		steps: []step{
 			{line: "gitring validate", exit: 7, after: func(d *desk, out string) {
 				require.Contains(d.t, out, "UndefinedVariable: variable DB_PASSWORD is not set and has no default")
@@ -326,6 +332,61 @@ func fromCompose() howto {
 				require.Contains(d.t, out, app+"_db/_data -> /data")
 			}},
 			{line: "cd /opt/shop && git pull && docker compose up -d", as: "cd /opt/shop && git pull"},
+		},
+	}
+}
+
+// --- adopt-and-leave.md ------------------------------------------------------------------
+
+func adoptAndLeave() howto {
+	var app string
+	var theirs []string
+	same := func(d *desk, _ string) {
+		d.t.Helper()
+		for _, id := range theirs {
+			c, err := d.engine.inspect(id)
+			require.NoError(d.t, err)
+			require.True(d.t, c.State.Running, "nothing of Compose is stopped")
+		}
+	}
+	adopted := func(d *desk, out string) {
+		d.t.Helper()
+		d.await("all of it is adopted", func(st status) bool {
+			n := 0
+			for _, s := range st.app(app).Services {
+				for _, in := range s.Instances {
+					if in.Adopted {
+						n++
+					}
+				}
+			}
+			return n == len(theirs) && st.Sources[0].Sync == "Synced"
+		})
+		same(d, out)
+	}
+	return howto{
+		begin: func(d *desk) {
+			app, _, theirs = d.composedShop("front")
+			own := filepath.Join(d.etc, "env", app)
+			require.NoError(d.t, os.MkdirAll(own, 0o700))
+			require.NoError(d.t, os.WriteFile(filepath.Join(own, ".env"), []byte("DB_PASSWORD=hunter2\n"), 0o600))
+			d.start()
+			st := d.await("the app is refused", func(st status) bool { return st.app(app).Refusal != nil })
+			require.Equal(d.t, "ForeignProject", st.app(app).Refusal.Code)
+		},
+		steps: []step{
+			{line: "sudo gitring adopt shop --compare", after: func(d *desk, out string) {
+				require.Contains(d.t, out, "2 containers of "+app+" would be adopted")
+				same(d, out)
+			}},
+			{line: `sudo gitring adopt shop --reason "from Compose to Git"`, after: adopted},
+			{line: "sudo gitring status", after: same},
+			{line: `sudo gitring leave shop --reason "the host goes to another team"`, after: func(d *desk, out string) {
+				require.Contains(d.t, out, "gitring keeps its hands off until gitring adopt "+app)
+				require.FileExists(d.t, filepath.Join(d.dir, "state", "left", app, "compose.gitring.yaml"))
+				same(d, out)
+			}},
+			{line: `sudo gitring adopt shop --reason "back again"`, after: adopted},
 		},
 	}
 }
