@@ -95,7 +95,7 @@ func splits(k *keyCheck) {
 	p := shellwords.NewParser()
 	if _, err := p.Parse(k.text()); err != nil {
 		k.bad("close the quotes, or write a list", "cannot be split into words")
-	} else if p.Position >= 0 {
+	} else if p.Position >= 0 && strings.Trim(k.text()[p.Position:], "; \t\r\n") != "" { // behind the last ; there is nothing to lose
 		k.bad(`write ["sh", "-c", "…"] to run a shell`, "holds a shell operator, and no shell runs it: the rest would be cut off")
 	}
 }

@@ -69,6 +69,8 @@ func (c class) powerful() class {
 	return c
 }
 
+const windowsOnly = "is for engines of Windows and means nothing here; cpus is the bound"
+
 // windows is for a key that only engines of Windows have.
 func windows(hint string) class { return unsupported("is for engines of Windows", hint) }
 
@@ -102,8 +104,8 @@ var classes = map[string]class{
 	"services.*.command":             by(splits).as("a text is cut into words as Compose does; an empty one needs `entrypoint`, or the engine runs the image's all the same"),
 	"services.*.configs":             carried,
 	"services.*.container_name":      by(containerName).as("given by rename once the instance before it gave it up; such a service runs alone, in one replica"),
-	"services.*.cpu_count":           windows("write cpus"),
-	"services.*.cpu_percent":         windows("write cpus"),
+	"services.*.cpu_count":           ignoredAs(windowsOnly),
+	"services.*.cpu_percent":         ignoredAs(windowsOnly),
 	"services.*.cpu_period":          by(number(0, math.MaxInt64)).as("microseconds"),
 	"services.*.cpu_quota":           by(number(-1, math.MaxInt64)).as("microseconds"),
 	"services.*.cpu_rt_period":       by(number(0, math.MaxInt64)).as("microseconds").powerful(),

@@ -58,6 +58,7 @@ func TestRefusals(t *testing.T) {
 		{name: "a signal that is none", files: web("image: a", "stop_signal: 'TERM; rm'"), code: ring.BadValue, line: 4},
 		{name: "a grace of nothing", files: web("image: a", "stop_grace_period: 0s"), code: ring.BadValue, line: 4},
 		{name: "a shell operator without a shell", files: web("image: a", "command: migrate && serve"), code: ring.BadValue, line: 4, says: "shell operator"},
+		{name: "a shell operator behind a semicolon", files: web("image: a", "command: 'migrate; & serve'"), code: ring.BadValue, line: 4, says: "shell operator"},
 		{name: "a quote left open", files: web("image: a", "command: echo 'a"), code: ring.BadValue, line: 4},
 		{name: "a volume that two replicas would write", files: map[string]string{"web/compose.yaml": "services:\n  web:\n    image: a\n    volumes: ['data:/data']\n    deploy: {replicas: 2}\nvolumes: {data: }\n"}, code: ring.BadValue, line: 2, says: "would all write /data", hint: "share: true"},
 		{name: "a data folder that two replicas would write", files: web("image: a", "scale: 2", "volumes: ['./data:/data']"), code: ring.BadValue, line: 2, says: "would all write /data"},

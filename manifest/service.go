@@ -132,15 +132,17 @@ func (b *builderOf) restartWord(c types.ServiceConfig) (policy string, attempts 
 			attempts = int(min(*m, 1<<20))
 		}
 		switch cond := c.Deploy.RestartPolicy.Condition; cond {
-		case "none":
+		case "none", types.RestartPolicyNo: // as Compose, which takes the words of restart too
 			return types.RestartPolicyNo, 0
 		case "on-failure":
 			return types.RestartPolicyOnFailure, attempts
-		case "any":
+		case "any", types.RestartPolicyAlways:
 			return types.RestartPolicyAlways, 0
+		case types.RestartPolicyUnlessStopped:
+			return types.RestartPolicyUnlessStopped, 0
 		default:
-			b.bad(b.place("services", c.Name, "deploy", "restart_policy", "condition"), "write none, on-failure or any",
-				"services.%s.deploy.restart_policy.condition %q is none of none, on-failure, any", c.Name, head(cond))
+			b.bad(b.place("services", c.Name, "deploy", "restart_policy", "condition"), "write none, on-failure, any or unless-stopped",
+				"services.%s.deploy.restart_policy.condition %q is none of none, on-failure, any, unless-stopped", c.Name, head(cond))
 		}
 	}
 	policy, n, _ := strings.Cut(c.Restart, ":")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gitring/gitring/ring"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 )
 
 // app reads one app of a Compose file's text.
@@ -55,13 +56,21 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
+// Behind the last semicolon there is nothing that Compose would drop.
+func TestACommandMayEndWithASemicolon(t *testing.T) {
+	s, _ := lone(t, `command: sh -c 'a | b' ; ;`)
+	require.Equal(t, []string{"sh", "-c", "a | b"}, s.Spec.Command)
+}
+
 func TestRestart(t *testing.T) {
 	for line, want := range map[string]ring.Restart{
-		"restart: always":                            {Policy: ring.Always, Engine: "always"},
-		"restart: unless-stopped":                    {Policy: ring.Always, Engine: "unless-stopped"},
-		"restart: on-failure":                        {Policy: ring.OnFail, Engine: "on-failure"},
-		"restart: on-failure:4":                      {Policy: ring.OnFail, Engine: "on-failure", MaxRetries: 4},
-		"deploy: {restart_policy: {condition: any}}": {Policy: ring.Always, Engine: "always"},
+		"restart: always":                                                    {Policy: ring.Always, Engine: "always"},
+		"restart: unless-stopped":                                            {Policy: ring.Always, Engine: "unless-stopped"},
+		"restart: on-failure":                                                {Policy: ring.OnFail, Engine: "on-failure"},
+		"restart: on-failure:4":                                              {Policy: ring.OnFail, Engine: "on-failure", MaxRetries: 4},
+		"deploy: {restart_policy: {condition: any}}":                         {Policy: ring.Always, Engine: "always"},
+		"deploy: {restart_policy: {condition: always}}":                      {Policy: ring.Always, Engine: "always"},
+		"deploy: {restart_policy: {condition: unless-stopped}}":              {Policy: ring.Always, Engine: "unless-stopped"},
 		"deploy: {restart_policy: {condition: on-failure, max_attempts: 2}}": {Policy: ring.OnFail, Engine: "on-failure", MaxRetries: 2},
 	} {
 		if s, _ := lone(t, line); s.Restart != want || s.Kind != ring.Worker {
@@ -83,6 +92,7 @@ func TestKinds(t *testing.T) {
 		{"restart no", "services: {x: {image: a, restart: 'no'}}\n", ring.JobK, ring.NeverStop, "it says restart: no"},
 		{"restart no without quotes", "services: {x: {image: a, restart: no}}\n", ring.JobK, ring.NeverStop, "restart: no"},
 		{"condition none", "services: {x: {image: a, deploy: {restart_policy: {condition: none}}}}\n", ring.JobK, ring.NeverStop, "restart: no"},
+		{"condition no", "services: {x: {image: a, deploy: {restart_policy: {condition: 'no'}}}}\n", ring.JobK, ring.NeverStop, "restart: no"},
 		{"waited for", "services: {x: {image: a}, y: {image: b, depends_on: {x: {condition: service_completed_successfully}}}}\n", ring.JobK, ring.NeverStop, "y waits for it"},
 		{"said to be a worker", "services: {x: {image: a, restart: 'no', x-gitring: {kind: worker}}}\n", ring.Worker, ring.NeverStop, "a worker by x-gitring kind"},
 		{"said to be a job", "services: {x: {image: a, restart: always, x-gitring: {kind: job}}}\n", ring.JobK, ring.NeverStop, "restart always is not used"},
