@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,13 +94,18 @@ func onboardAPerson() howto {
 // pgp makes an OpenPGP key at the desk; it returns its full fingerprint.
 func (d *desk) pgp(name string) string {
 	d.t.Helper()
+	d.hasGPG()
+	code, out := d.types(`gpg --batch --passphrase '' --quick-generate-key "` + name + `" ed25519 sign 2y`)
+	require.Equal(d.t, 0, code, out)
+	return d.fingerprint(name)
+}
+
+func (d *desk) hasGPG() {
+	d.t.Helper()
 	if _, err := exec.LookPath("gpg"); err != nil {
 		d.t.Skip("gpg is not here")
 	}
 	d.t.Cleanup(func() { _ = d.shell("gpgconf --kill all").Run() })
-	code, out := d.types(`gpg --batch --passphrase '' --quick-generate-key "` + name + `" ed25519 sign 2y`)
-	require.Equal(d.t, 0, code, out)
-	return d.fingerprint(name)
 }
 
 func (d *desk) fingerprint(name string) string {
@@ -194,10 +200,19 @@ func signCommits() howto {
 			}},
 			{line: `ssh-keygen -t ed25519-sk -f ~/.ssh/id_sign -C "alice, token"`, why: "a security key asks for a touch"},
 			{line: `ssh-keygen -t ed25519-sk -O verify-required -f ~/.ssh/id_sign -C "alice, token"`, why: "a security key asks for a PIN"},
-			{line: "git config user.signingKey ~/.ssh/id_sign.pub", why: "it is the key of the line before"},
-			{line: `gpg --quick-generate-key "Bob <bob@example.org>" ed25519 sign 2y`, before: func(d *desk) {
-				d.says("<full fingerprint>", d.pgp("Bob <bob@example.org>"))
-			}, why: "it asks for a passphrase; the test made one without"},
+			{line: "git config user.signingKey ~/.ssh/id_sign.pub", before: func(d *desk) {
+				d.hasGPG()
+				newKey(d.t, filepath.Join(d.dir, "home", ".ssh", "id_sign")) // on no security key
+			}, after: func(d *desk, _ string) {
+				code, out := d.types("git commit -q --allow-empty -m 'By the other key' && git cat-file -p HEAD && git reset -q --hard HEAD~1")
+				require.Equal(d.t, 0, code, out)
+				require.Contains(d.t, out, "BEGIN SSH SIGNATURE")
+			}},
+			{
+				line:  `gpg --quick-generate-key "Bob <bob@example.org>" ed25519 sign 2y`,
+				as:    `gpg --batch --passphrase '' --quick-generate-key "Bob <bob@example.org>" ed25519 sign 2y`, // it asks for one
+				after: func(d *desk, _ string) { d.says("<full fingerprint>", d.fingerprint("Bob <bob@example.org>")) },
+			},
 			{line: "gpg --list-secret-keys --keyid-format=none bob@example.org", after: func(d *desk, out string) {
 				require.Contains(d.t, out, d.here("<full fingerprint>"))
 			}},
@@ -313,6 +328,7 @@ func startFromARepository() howto {
 			d.repo.pushed("As it was", files{app + "/compose.yaml": d.compose(app, obj{"web": web("1")})})
 			d.at = filepath.Join(d.dir, "home")
 			require.NoError(d.t, os.RemoveAll(d.etc)) // this host has never seen gitring
+			d.says("edge-1", d.name)
 			d.says("git@github.com:acme/infra.git", "file://"+d.repo.bare+" infra")
 			for _, line := range []string{"git config --global user.name Alice", "git config --global user.email alice@example.org"} {
 				code, out := d.types(line)
@@ -320,15 +336,58 @@ func startFromARepository() howto {
 			}
 		},
 		steps: []step{
-			{line: "sudo -E gitring init", why: "it asks questions on a terminal, and there is no key yet"},
+			{
+				// On a terminal, by somebody who has a key and takes every proposal.
+				line: "sudo -E gitring init", as: `yes '' | head -40 | script -qec "sudo -E gitring init --out ../../first" /dev/null`,
+				before: func(d *desk) {
+					require.NoError(d.t, os.MkdirAll(filepath.Join(d.dir, "home", ".ssh"), 0o700))
+					newKey(d.t, filepath.Join(d.dir, "home", ".ssh", "id_ed25519"))
+				},
+				after: func(d *desk, out string) {
+					require.Contains(d.t, out, "first/config.yaml")
+					b, err := os.ReadFile(filepath.Join(d.dir, "first", "config.yaml"))
+					require.NoError(d.t, err)
+					require.Contains(d.t, string(b), "mode: strict")
+					// What undoes it is typed as it says, and nothing of it is left.
+					_, undo, found := strings.Cut(strings.ReplaceAll(out, "\r", ""), "to undo it:")
+					require.True(d.t, found, out)
+					undo, _, _ = strings.Cut(undo, "Next:")
+					for _, line := range regexp.MustCompile(`(?m)^  ((?:git|rm) .*)$`).FindAllStringSubmatch(undo, -1) {
+						code, out := d.types(line[1])
+						require.Equal(d.t, 0, code, "%s: %s", line[1], out)
+					}
+					require.NoFileExists(d.t, filepath.Join(d.dir, "first", "config.yaml"))
+					_, left := d.types("git config --local --list && git log --oneline")
+					require.NotContains(d.t, left, "gitring")
+					require.Equal(d.t, 1, strings.Count(left, "As it was"), left)
+					for _, file := range []string{"id_ed25519", "id_ed25519.pub"} { // from here on there is none
+						require.NoError(d.t, os.Remove(filepath.Join(d.dir, "home", ".ssh", file)))
+					}
+				},
+			},
 			{line: "gitring init --generate-key", as: "gitring init --generate-key --yes --host edge-1 --landing push --out ../../etc", exit: 0},
 			{line: "gitring init --generate-key=ed25519-sk", why: "a security key asks for a touch"},
 			{line: "gitring init --set-git-config", as: "gitring init --set-git-config --yes --host edge-1 --landing push --out ../../etc --force"},
 			{line: "gitring init --introduce && git push", as: "gitring init --introduce --yes --host edge-1 --landing push --out ../../etc --force && git push"},
-			{line: "gitring serve --config /etc/gitring/config.yaml", why: "it runs until it is ended", before: func(d *desk) {
-				code, out := d.types("gitring config check /etc/gitring/config.yaml && gitring verify HEAD && gitring validate --config /etc/gitring/config.yaml")
-				require.Equal(d.t, 0, code, out)
-			}},
+			{
+				// Until somebody who sees the app run ends it.
+				line: "gitring serve --config /etc/gitring/config.yaml", as: "gitring serve --config /etc/gitring/config.yaml & " +
+					`for i in $(seq 600); do [ -z "$(docker ps -q --filter label=gitring.host=edge-1)" ] || break; sleep 0.1; done; kill -INT $!; wait $!`,
+				before: func(d *desk) {
+					code, out := d.types("gitring config check /etc/gitring/config.yaml && gitring verify HEAD && gitring validate --config /etc/gitring/config.yaml")
+					require.Equal(d.t, 0, code, out)
+					// The folders of this machine are not the test's.
+					f, err := os.OpenFile(d.configFile(), os.O_APPEND|os.O_WRONLY, 0)
+					require.NoError(d.t, err)
+					_, err = fmt.Fprintf(f, "state: %s\ndata_root: %s\nlisten: {socket: %s, http: \"\"}\n", filepath.Join(d.dir, "state"), filepath.Join(d.dir, "data"), d.socket)
+					require.NoError(d.t, err)
+					require.NoError(d.t, f.Close())
+				},
+				after: func(d *desk, out string) {
+					require.Contains(d.t, out, "app.in_force")
+					d.until("the app runs", func() bool { return len(d.containers("web")) == 1 })
+				},
+			},
 			{line: "gitring init --hook --config /etc/gitring/config.yaml"},
 		},
 	}
