@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"encoding/base64"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/stretchr/testify/require"
 )
@@ -92,9 +96,30 @@ func imagesPage() howto {
 					return len(cs) == 1 && cs[0].env("VERSION") == "two" && st.Sources[0].Sync == "Synced"
 				})
 			}},
-			{line: "sudo docker login registry.example.org", why: "a registry asks for a password"},
+			{
+				line: "sudo docker login registry.example.org", as: "echo a-password | sudo docker login -u alice --password-stdin registry.example.org",
+				before: func(d *desk) { d.says("registry.example.org", privateRegistry(d.t)) },
+				after: func(d *desk, _ string) {
+					b, err := os.ReadFile(filepath.Join(d.dir, "home", ".docker", "config.json"))
+					require.NoError(d.t, err)
+					require.Contains(d.t, string(b), base64.StdEncoding.EncodeToString([]byte("alice:a-password")), "where docker_config looks for it")
+				},
+			},
 		},
 	}
+}
+
+// privateRegistry lets nobody in but alice. It has no image.
+func privateRegistry(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if name, password, ok := r.BasicAuth(); !ok || name != "alice" || password != "a-password" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="a registry"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
 }
 
 // --- roll-back.md ------------------------------------------------------------------
