@@ -256,12 +256,12 @@ func (r *reader) keep(apps []ring.App) map[string]ring.Content {
 
 // settle sorts outcomes into the apps and refusals of a plan. A name that two apps
 // claim is refused for both, or for the one that does not have it yet; a container_name
-// is the first one's.
+// or the name of a network is the first one's.
 func settle(plan *ring.Plan, outcomes []outcome, s *Settings) {
 	claims(outcomes, s.Names)
 	collisions(outcomes, s.Held)
 	folders(outcomes)
-	oneContainerName(outcomes, s.Held)
+	oneOwner(outcomes, s.Held)
 	for _, o := range outcomes {
 		if o.faults.none() {
 			plan.Apps = append(plan.Apps, o.app)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -41,8 +40,7 @@ func claims(outcomes []outcome, names map[string]string) {
 // volume of one name:. One that is external in all but one of them is shared, as its
 // authors say. held are the apps in force by the names that they have: such an app
 // keeps its name, or whoever may write one folder could stop all others by their names.
-// A container_name is no part of what an app is, and holds no data: oneContainerName
-// gives it to one app.
+// A name that holds no data and that both authors chose is left to oneOwner.
 func collisions(outcomes []outcome, held map[string]string) {
 	type owner struct {
 		i int
@@ -55,12 +53,12 @@ func collisions(outcomes []outcome, held map[string]string) {
 			continue
 		}
 		for _, n := range namesOf(&outcomes[i].app) {
-			if n.chosen() {
-				continue
-			}
 			first, twice := names[n.name]
 			if !twice {
 				names[n.name] = owner{i, n}
+				continue
+			}
+			if first.dataless && n.dataless {
 				continue
 			}
 			keeps := held[n.name]
@@ -80,11 +78,11 @@ func collisions(outcomes []outcome, held map[string]string) {
 	}
 }
 
-// oneContainerName refuses each app with a container_name that another one has: the
-// app in force keeps it, else the first in the order of gitring.yaml or of the folders.
-// Repositories hold alternatives, such as one stack with and one without a proxy, and
-// Compose runs the one that is started first.
-func oneContainerName(outcomes []outcome, held map[string]string) {
+// oneOwner refuses each app with a container_name, or a name of a network, that another
+// one has: the app in force keeps it, else the first in the order of gitring.yaml or of
+// the folders. Repositories hold alternatives, such as one stack with and one without a
+// proxy, and Compose runs the one that is started first.
+func oneOwner(outcomes []outcome, held map[string]string) {
 	type owner struct {
 		i int
 		engineName
@@ -92,7 +90,7 @@ func oneContainerName(outcomes []outcome, held map[string]string) {
 	owners := map[string]owner{}
 	for i := range outcomes {
 		for _, n := range namesOf(&outcomes[i].app) {
-			if n.chosen() && held[n.name] != "" && held[n.name] == outcomes[i].name {
+			if n.dataless && held[n.name] != "" && held[n.name] == outcomes[i].name {
 				owners[n.name] = owner{i, n}
 			}
 		}
@@ -105,7 +103,7 @@ func oneContainerName(outcomes []outcome, held map[string]string) {
 		var found faults
 		mine := namesOf(&o.app)
 		for _, n := range mine {
-			if first, has := owners[n.name]; has && first.i != i {
+			if first, has := owners[n.name]; n.dataless && has && first.i != i {
 				name, why := outcomes[first.i].name, "comes first"
 				if held[n.name] == name {
 					why = "has it"
@@ -115,15 +113,12 @@ func oneContainerName(outcomes []outcome, held map[string]string) {
 		}
 		o.faults.list = append(o.faults.list, found.list...)
 		for _, n := range mine {
-			if _, has := owners[n.name]; n.chosen() && !has && o.faults.none() {
+			if _, has := owners[n.name]; n.dataless && !has && o.faults.none() {
 				owners[n.name] = owner{i, n}
 			}
 		}
 	}
 }
-
-// chosen reports whether it is a container_name.
-func (n engineName) chosen() bool { return strings.HasPrefix(n.name, chosenName) }
 
 // bothCalled says that two apps take one name.
 func (n engineName) bothCalled(app string, second engineName, other string) string {
@@ -137,15 +132,13 @@ func (n engineName) clash(o outcome, says string) *fault {
 	return &fault{code: ring.Conflict, place: place{file: n.at.File, line: n.at.Line}, says: says, hint: n.hint}
 }
 
-// chosenName begins the name of a container that its author chose.
-const chosenName = "container_name "
-
 // engineName is a name that an app takes on the engine. One that its author chose
 // has its place and what to do about it.
 type engineName struct {
 	name, what string
 	at         ring.Place
 	hint       string
+	dataless   bool // its author chose it, and nothing is kept under it
 }
 
 // EngineNames are the names that an app takes on the engine, as Settings.Held has them.
@@ -163,14 +156,14 @@ func namesOf(a *ring.App) []engineName {
 	for _, s := range a.Services {
 		out = append(out, engineName{name: "container " + a.Name + "-" + s.Name, what: "service " + s.Name})
 		if n := s.Spec.ContainerName; n != "" {
-			out = append(out, engineName{chosenName + n, "service " + s.Name, s.Place("container_name"), "choose another container_name, or leave one of the apps out"})
+			out = append(out, engineName{"container_name " + n, "service " + s.Name, s.Place("container_name"), "choose another container_name, or leave one of the apps out", true})
 		}
 	}
 	const hint = "choose another name, or say external: true in all apps but the one that makes it"
 	for _, n := range a.Networks {
 		switch what := "network " + n.Key; {
 		case n.Name != "":
-			out = append(out, engineName{"network " + n.Name, what, a.Place("networks." + n.Key + ".name"), hint})
+			out = append(out, engineName{"network " + n.Name, what, a.Place("networks." + n.Key + ".name"), hint, true})
 		case n.External == "":
 			out = append(out, engineName{name: "network " + ring.NetworkName(a.Name, n.Key), what: what})
 		}
@@ -178,7 +171,7 @@ func namesOf(a *ring.App) []engineName {
 	for _, v := range a.Volumes {
 		switch what := "volume " + v.Key; {
 		case v.Name != "":
-			out = append(out, engineName{"volume " + v.Name, what, a.Place("volumes." + v.Key + ".name"), hint})
+			out = append(out, engineName{"volume " + v.Name, what, a.Place("volumes." + v.Key + ".name"), hint, false})
 		case v.External == "":
 			out = append(out, engineName{name: "volume " + v.EngineName(a.Name), what: what})
 		}

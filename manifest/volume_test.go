@@ -97,7 +97,11 @@ func TestTwoAppsThatMakeOneName(t *testing.T) {
 		},
 		{
 			"both make the network", "services: {s: {image: a, networks: [n]}}\nnetworks:\n  n:\n    name: proxy\n", "services: {s: {image: a, networks: [n]}}\nnetworks:\n  n: {name: proxy}\n",
-			[]string{"a/compose.yaml:4 Conflict", "b/compose.yaml:3 Conflict"},
+			[]string{"b/compose.yaml:3 Conflict"},
+		},
+		{
+			"one names the other's network by its name", "services: {s: {image: a, networks: [n]}}\nnetworks: {n: }\n", "services: {s: {image: a, networks: [m]}}\nnetworks:\n  m:\n    name: a_n\n",
+			[]string{"a/compose.yaml:1 AppTaken", "b/compose.yaml:4 Conflict"},
 		},
 		{
 			"both are called alike", "services:\n  s:\n    image: a\n    container_name: db\n", "services:\n  s: {image: a, container_name: db}\n",
