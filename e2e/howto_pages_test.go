@@ -14,9 +14,7 @@ import (
 )
 
 // notFollowed are the pages whose commands no test runs, each with the reason.
-var notFollowed = map[string]string{
-	"install.md": "it changes users, packages and units of the machine",
-}
+var notFollowed = map[string]string{}
 
 // howtos are the pages that are followed.
 var howtos = map[string]howto{
@@ -33,6 +31,7 @@ var howtos = map[string]howto{
 	"from-compose.md":                fromCompose(),
 	"grant-what-an-app-needs.md":     grantWhatAnAppNeeds(),
 	"images.md":                      imagesPage(),
+	"install.md":                     install(),
 	"jobs.md":                        jobsPage(),
 	"merge-buttons-and-bots.md":      mergeButtons(),
 	"notifications.md":               notificationsPage(),
