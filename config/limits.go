@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // limits bound what a remote, a commit and the world may cost this host. A zero
@@ -178,33 +178,13 @@ type unit struct {
 
 var (
 	count = unit{"whole number", 100_000_000, parseCount, func(n int64) string { return strconv.FormatInt(n, 10) }}
-	size  = unit{"size such as 512MiB, a whole number of B, KiB, MiB, GiB or TiB", 1 << 40, parseSize, sizeText}
+	size  = unit{"size such as 512MiB, a whole number of B, KiB, MiB, GiB or TiB", 1 << 40, wording.ParseSize, wording.SettingSize}
 	span  = unit{"duration such as 30s, 10m or 2h", int64(7 * 24 * time.Hour), parseSpan, spanText}
 )
 
 func parseCount(s string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, 64)
 	return n, err == nil
-}
-
-var sizeUnits = []string{"B", "KiB", "MiB", "GiB", "TiB"}
-
-func parseSize(s string) (int64, bool) {
-	digits := strings.TrimRight(s, "BKMGTi ")
-	power := slices.Index(sizeUnits, strings.TrimSpace(s[len(digits):]))
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if power < 0 || err != nil || n > math.MaxInt64>>(10*power) {
-		return 0, false
-	}
-	return n << (10 * power), true
-}
-
-func sizeText(n int64) string {
-	power := 0
-	for n > 0 && n%1024 == 0 && power+1 < len(sizeUnits) {
-		n, power = n/1024, power+1
-	}
-	return strconv.FormatInt(n, 10) + sizeUnits[power]
 }
 
 func parseSpan(s string) (int64, bool) {

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/gitring/gitring/wording"
 )
 
 // FetchVerb is the word of the command line that makes the daemon's own binary
@@ -490,9 +492,9 @@ func (p *process) why() error {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	switch {
 	case hungry(said):
-		return fmt.Errorf("the process that fetches needed more than %s of memory (RLIMIT_DATA): %w; the repository is too large for it, or was made to be", bytesOf(p.memory), errLimit)
+		return fmt.Errorf("the process that fetches needed more than %s of memory (RLIMIT_DATA): %w; the repository is too large for it, or was made to be", wording.ExactSize(p.memory), errLimit)
 	case ok && ws.Signaled() && ws.Signal() == fileTooLarge:
-		return fmt.Errorf("the process that fetches wrote a file of more than %s (RLIMIT_FSIZE): %w", bytesOf(p.file), errLimit)
+		return fmt.Errorf("the process that fetches wrote a file of more than %s (RLIMIT_FSIZE): %w", wording.ExactSize(p.file), errLimit)
 	case ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL:
 		return errors.New("the process that fetches was killed from outside, most likely because this host ran out of memory; the kernel's log (dmesg) tells")
 	case ok && ws.Signaled() && ws.Signal() == deniedCall:

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/gitring/gitring/wording"
 )
 
 // order is what a fetch is asked to bring.
@@ -120,7 +122,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	if b.taken += int64(len(p)); b.taken > b.lim.Received {
-		return 0, fmt.Errorf("cannot take the pack: it is larger than the %s allowed: %w", bytesOf(b.lim.Received), errLimit)
+		return 0, fmt.Errorf("cannot take the pack: it is larger than the %s allowed: %w", wording.ExactSize(b.lim.Received), errLimit)
 	}
 	if room := 12 - len(b.head); room > 0 {
 		b.head = append(b.head, p[:min(room, len(p))]...)
@@ -237,17 +239,4 @@ func (m *mirror) takeFile(from, name string) error {
 		_ = os.RemoveAll(to)
 	}
 	return err
-}
-
-// bytesOf is a size for people.
-func bytesOf(n int64) string {
-	for _, unit := range []struct {
-		size int64
-		name string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n >= unit.size && n%unit.size == 0 {
-			return fmt.Sprintf("%d %s", n/unit.size, unit.name)
-		}
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/gitring/gitring/wording"
 )
 
 // ErrByHand is what ServeFetch says to somebody who typed its verb.
@@ -193,7 +195,7 @@ func (s *server) fetch(q *wanted) error {
 	defer debug.FreeOSMemory()
 	err = s.view.bring(ctx, order{wants: wants, haves: haves, here: here, clone: q.Clone, copies: q.Copies}, &incoming{s.begin.Stage, s.lim})
 	if errors.Is(err, syscall.EFBIG) {
-		return fmt.Errorf("a file would be larger than %s (RLIMIT_FSIZE): %w", bytesOf(s.begin.File), errLimit)
+		return fmt.Errorf("a file would be larger than %s (RLIMIT_FSIZE): %w", wording.ExactSize(s.begin.File), errLimit)
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // held is what the commit holds at a path that a service mounts.
@@ -167,7 +168,7 @@ func (r *reader) content(files []ring.ContentFile, at place) (string, *fault) {
 
 func tooMuch(what string, at place, limit int64) *fault {
 	return &fault{
-		code: ring.TooLarge, place: at, says: fmt.Sprintf("%s is larger than %s", what, size(limit)),
+		code: ring.TooLarge, place: at, says: fmt.Sprintf("%s is larger than %s", what, wording.ExactSize(limit)),
 		hint: "put large files into an image or a volume",
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // entryKind is what the commit holds at a path.
@@ -56,7 +57,7 @@ func (t *tree) over(p string) *fault {
 	case t.own.files > files:
 		f.says = fmt.Sprintf("the app reads more than %d manifest files, half of what the commit may have", files)
 	case t.own.size > bytes:
-		f.says = fmt.Sprintf("the manifests that the app reads are larger than %s together, half of what the commit may have", size(bytes))
+		f.says = fmt.Sprintf("the manifests that the app reads are larger than %s together, half of what the commit may have", wording.ExactSize(bytes))
 	default:
 		return nil
 	}
@@ -212,13 +213,13 @@ func moreOfCommit(limit string) string {
 func (t *tree) weigh(p string, body []byte) *fault {
 	if int64(len(body)) > t.limits.FileSize {
 		return &fault{
-			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("%s is larger than %s", p, size(t.limits.FileSize)),
+			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("%s is larger than %s", p, wording.ExactSize(t.limits.FileSize)),
 			hint: "split it: a manifest is small",
 		}
 	}
 	if t.size > t.limits.TotalSize {
 		return &fault{
-			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("the manifests of the commit are larger than %s together, with those of the apps before this one", size(t.limits.TotalSize)),
+			code: ring.TooLarge, place: place{file: p}, says: fmt.Sprintf("the manifests of the commit are larger than %s together, with those of the apps before this one", wording.ExactSize(t.limits.TotalSize)),
 			hint: moreOfCommit("content.total_size"),
 		}
 	}
@@ -248,14 +249,4 @@ func lfs(p string, at place) *fault {
 		code: ring.LfsPointer, place: at, says: p + " is a Git LFS pointer, not the file",
 		hint: "git lfs untrack it and commit the file itself",
 	}
-}
-
-func size(n int64) string {
-	if n >= 1<<20 && n%(1<<20) == 0 {
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	if n >= 1<<10 && n%(1<<10) == 0 {
-		return fmt.Sprintf("%d KiB", n>>10)
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

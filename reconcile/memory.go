@@ -1,9 +1,8 @@
 package reconcile
 
 import (
-	"fmt"
-
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // spareMemory is the part of the host's memory, one in so many, that no surge may
@@ -40,7 +39,7 @@ func (t *Pass) memoryShort(v *service) string {
 		return ""
 	}
 	return say("%s: %d more of %s each beside what runs, and of the host's %s only %s are left by what is declared; free some, or set max_surge: 0 and max_unavailable: 1",
-		ring.CauseResources, more, bytesSay(need), bytesSay(t.Seen.Memory), bytesSay(room-used))
+		ring.CauseResources, more, wording.RoundSize(need), wording.RoundSize(t.Seen.Memory), wording.RoundSize(room-used))
 }
 
 // spareSays is what the host must have to spare for a rollout of s, for plan to tell.
@@ -51,14 +50,14 @@ func (t *Pass) spareSays(s *ring.Service) string {
 	says, second := "", strategyNamed(s.Rollout.Strategy).secondSet
 	switch {
 	case second && need > 0:
-		says = say("a second full set beside the first: %d instances, %s of memory", up, bytesSay(need))
+		says = say("a second full set beside the first: %d instances, %s of memory", up, wording.RoundSize(need))
 	case second:
 		says = say("a second full set beside the first: %d instances, and the memory that the first set takes once more", up)
 	case need > 0 && t.Seen.Memory > 0 && left >= 0 && need > left:
-		says = say("%d more beside those that run: %s of memory", up, bytesSay(need))
+		says = say("%d more beside those that run: %s of memory", up, wording.RoundSize(need))
 	}
 	if says != "" && need > 0 && t.Seen.Memory > 0 && left >= 0 && need > left {
-		says += say("; it waits until that is free, now %s are", bytesSay(left))
+		says += say("; it waits until that is free, now %s are", wording.RoundSize(left))
 	}
 	return says
 }
@@ -124,7 +123,7 @@ func (t *decider) retryRoomier(v *service) {
 	}
 	t.addEvent(ring.Event{
 		Kind: ring.RolloutResumed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Version: v.want.Version, Commit: v.app.Commit,
-		Reason: say("the host has %s of memory now, %s when it failed: %s", bytesSay(t.Seen.Memory), bytesSay(d.Memory), d.Reason),
+		Reason: say("the host has %s of memory now, %s when it failed: %s", wording.RoundSize(t.Seen.Memory), wording.RoundSize(d.Memory), d.Reason),
 	})
 }
 
@@ -139,21 +138,4 @@ func (t *Pass) starvedMemory(v *service) int64 {
 		}
 	}
 	return 0
-}
-
-// bytesSay is an amount of memory as people write it in a Compose file.
-func bytesSay(n int64) string {
-	for _, u := range []struct {
-		name string
-		of   int64
-	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n < u.of {
-			continue
-		}
-		if n%u.of == 0 {
-			return fmt.Sprintf("%d %s", n/u.of, u.name)
-		}
-		return fmt.Sprintf("%.1f %s", float64(n)/float64(u.of), u.name)
-	}
-	return fmt.Sprintf("%d B", max(0, n))
 }

@@ -32,11 +32,3 @@ func TestPlanSaysWhatWaitsForMemory(t *testing.T) {
 	require.Empty(t, with("4096"))
 	require.Equal(t, "1 more beside those that run: 1 GiB of memory; it waits until that is free, now 232 MiB are", with("2432"))
 }
-
-func TestMemoryIsSaidAsInAComposeFile(t *testing.T) {
-	for n, want := range map[int64]string{
-		0: "0 B", 1023: "1023 B", 1 << 10: "1 KiB", 512 << 20: "512 MiB", 1 << 30: "1 GiB", 3 << 29: "1.5 GiB", 8<<30 + 1: "8.0 GiB", -5: "0 B",
-	} {
-		require.Equal(t, want, bytesSay(n))
-	}
-}

@@ -133,4 +133,5 @@ func (p *pulling) String() string {
 	return fmt.Sprintf("%s of %s, %s", bytesOf(have), bytesOf(total), says)
 }
 
+// bytesOf is a size as "docker pull" tells it, in powers of ten.
 func bytesOf(n int64) string { return units.HumanSizeWithPrecision(float64(n), 3) }

@@ -251,14 +251,7 @@ func memoryOf(usage map[string]ring.Usage, id string) string {
 	if !ok {
 		return "-"
 	}
-	switch m := float64(u.Memory); {
-	case m >= 1<<30:
-		return fmt.Sprintf("%.1fGiB", m/(1<<30))
-	case m >= 1<<20:
-		return fmt.Sprintf("%.0fMiB", m/(1<<20))
-	default:
-		return fmt.Sprintf("%.0fKiB", m/(1<<10))
-	}
+	return wording.ShortSize(int64(u.Memory))
 }
 
 // hasProblem reports whether a service needs a person's eye.
