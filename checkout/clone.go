@@ -17,7 +17,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
-	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
 )
 
 // Clone is a repository that a person works in. Commits are written by the real
@@ -225,7 +225,7 @@ func (c *Clone) push(ctx context.Context, sha ring.SHA, up Upstream) error {
 	// A hook, here or there, tells why in as many lines as it likes.
 	for line := range strings.Lines(said.out + said.errs) {
 		if line = strings.TrimRight(line, "\n"); line != "" {
-			fmt.Fprintln(c.Errs, screen.Clean(line))
+			fmt.Fprintln(c.Errs, wording.SafeLine(line))
 		}
 	}
 	hint := "nothing was left behind; git pull --ff-only, and try again"

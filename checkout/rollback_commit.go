@@ -12,7 +12,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
-	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
 )
 
 // ownFolder of a repository holds what gitring is told by signed commits, such as
@@ -166,7 +166,7 @@ func (b *Rollback) commitOf(ctx context.Context, tree string) NewCommit {
 	}
 	n := NewCommit{
 		Tree: tree, Parent: b.head, Subject: "Roll back to " + b.target.Short(),
-		Body:     []string{b.ask.Message, fmt.Sprintf("%s to commit %s:\n%s", where, b.target, screen.Clean(subject))},
+		Body:     []string{b.ask.Message, fmt.Sprintf("%s to commit %s:\n%s", where, b.target, wording.SafeLine(subject))},
 		trailers: b.Rules.targetTrailers(),
 	}
 	switch {

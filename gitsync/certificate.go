@@ -9,6 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // certifiedFor refuses a certificate that its authority did not make for a person's
@@ -32,7 +33,7 @@ func (by sshBy) certifiedFor(sha ring.SHA, revoked *revocations) *ring.Refusal {
 	if c.CertType != ssh.UserCert {
 		return certificate(sha, "it is for a host, not for a person")
 	}
-	if strings.ContainsFunc(c.KeyId+strings.Join(c.ValidPrincipals, ""), isUnprintable) {
+	if strings.ContainsFunc(c.KeyId+strings.Join(c.ValidPrincipals, ""), wording.IsControl) {
 		return certificate(sha, "a name in it holds a character that cannot be printed")
 	}
 	for _, option := range sortedNames(c.CriticalOptions) {

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // maxSubject is in characters; a longer first line is cut for people.
@@ -43,15 +44,12 @@ func (p *parsed) subject() string {
 		if r == '\t' {
 			return ' '
 		}
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+		if wording.IsSteering(r) && r != unicode.ReplacementChar { // bytes that are no text are seen to be there
 			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(first, "\uFFFD")))
-	if rs := []rune(clean); len(rs) > maxSubject {
-		return string(rs[:maxSubject]) + "…"
-	}
-	return clean
+	return wording.CutRunes(clean, maxSubject)
 }
 
 // allowRemove is the n of the last "Gitring-Allow: remove=<n>"; 0 without one.

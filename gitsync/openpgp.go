@@ -15,6 +15,7 @@ import (
 	pgp "github.com/ProtonMail/go-crypto/openpgp/v2"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // pgpKey is one key, primary or subkey, that may sign commits. All its self
@@ -619,12 +620,5 @@ func mail(u *packet.UserId) string {
 	if u.Email != "" {
 		return u.Email
 	}
-	return strings.TrimSpace(strings.Map(dropUnprintable, u.Id))
-}
-
-func dropUnprintable(r rune) rune {
-	if isUnprintable(r) {
-		return -1
-	}
-	return r
+	return strings.TrimSpace(wording.DropControls(u.Id, ""))
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/gitring/gitring/wording"
 )
 
 // sshSigners is an allowed_signers file: its lines by public key, in file order.
@@ -123,7 +125,7 @@ func parseSigner(text string) (sshSigner, error) {
 		return s, fmt.Errorf("a stray quote in the principals")
 	}
 	for _, p := range strings.Split(names, ",") {
-		if p == "" || strings.ContainsFunc(p, isUnprintable) {
+		if p == "" || strings.ContainsFunc(p, wording.IsControl) {
 			return s, fmt.Errorf("an empty or unprintable principal; write e-mails separated by commas")
 		}
 		s.principals = append(s.principals, p)
@@ -275,8 +277,6 @@ func cutUnquoted(s string, sep byte) (before, after string) {
 	}
 	return s, ""
 }
-
-func isUnprintable(r rune) bool { return r < ' ' || r == 0x7f }
 
 // matchList is OpenSSH's match_pattern_list: comma-separated patterns with * and
 // ?, and ! before one that forbids.

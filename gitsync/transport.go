@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"unicode"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -20,6 +19,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/storer"
 	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"github.com/gitring/gitring/wording"
 )
 
 // go-git has one table of transports for the whole process. It is not used:
@@ -295,11 +296,5 @@ func (s said) Unwrap() error { return s.error }
 // oneLine makes text of a remote fit for one line of a terminal.
 func oneLine(b []byte) string {
 	const most = 500
-	s := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\uFFFD' {
-			return ' '
-		}
-		return r
-	}, string(b[:min(len(b), most)]))
-	return strings.Join(strings.Fields(s), " ")
+	return wording.FoldedLine(string(b[:min(len(b), most)]))
 }

@@ -8,12 +8,12 @@ import (
 	"io"
 	"net"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // answer is what one probe found out.
@@ -152,14 +152,9 @@ func because(ctx context.Context, err error, timeout time.Duration) string {
 // printable keeps a reason on one line and short: names in it come from a
 // commit, and it is stored and shown as it is.
 func printable(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	if r := []rune(s); len(r) > 200 {
-		s = string(r[:199]) + "…"
+	s = wording.PrintableLine(s, ' ')
+	if utf8.RuneCountInString(s) > 200 {
+		s = wording.CutRunes(s, 199)
 	}
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // value is what a variable holds: as it is, and as it may stand in a plan, with a
@@ -313,9 +314,5 @@ func nameLength(s string) int {
 
 // head is the start of a text that is told in a message.
 func head(s string) string {
-	s = tidy(told(s))
-	if len(s) > 60 {
-		s = strings.ToValidUTF8(s[:60], "") + "…"
-	}
-	return s
+	return wording.CutBytes(tidy(told(s)), 60)
 }

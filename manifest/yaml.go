@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 	"gopkg.in/yaml.v3"
 )
 
@@ -332,9 +333,5 @@ func (b *builder) merge(n *node, has map[string]bool, y *yaml.Node) {
 
 // tidy makes one line of a library's message, of bounded length.
 func tidy(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > 200 {
-		s = strings.ToValidUTF8(s[:200], "") + "…"
-	}
-	return s
+	return wording.CutBytes(strings.Join(strings.Fields(s), " "), 200)
 }

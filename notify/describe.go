@@ -1,6 +1,10 @@
 package notify
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/gitring/gitring/wording"
+)
 
 // longest is GitHub's limit of a description.
 const longest = 140
@@ -13,19 +17,18 @@ var spelled = strings.NewReplacer("→", "->", "…", "...", "–", "-", "—", 
 // by a commit's author, and it is shown on pages that others trust.
 func describe(s string) string {
 	s = strings.Join(strings.Fields(spelled.Replace(s)), " ")
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
-		case strings.ContainsRune(" ._/-:;,+~()@%='#?>", r):
-			return r
-		case r < ' ' || r == 0x7f:
-			return -1
-		}
-		return '?'
-	}, s)
+	s = plainSigns(wording.DropControls(s, ""), " ._/-:;,+~()@%='#?>")
 	if len(s) > longest {
 		s = strings.TrimRight(s[:longest-3], " ") + "..."
 	}
 	return s
+}
+
+// plainSigns has a question mark in the place of each sign that is no letter or digit of
+// ASCII and not among those allowed.
+func plainSigns(s, allowed string) string {
+	return wording.Replace(s, func(r rune) bool {
+		plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !plain && !strings.ContainsRune(allowed, r)
+	}, '?')
 }

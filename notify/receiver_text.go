@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // messageLimit is below the limit of every service: Pushover's 1024 characters
@@ -110,14 +111,7 @@ func spellOut(t *template.Template, host string, n Note) (string, error) {
 	if err := t.Execute(&out, messageOf(host, n)); err != nil && !errors.Is(err, errLimit) {
 		return "", fmt.Errorf("cannot use the template: %w", errors.New(strings.TrimPrefix(err.Error(), "template: ")))
 	}
-	text := strings.ToValidUTF8(out.String(), "?")
-	text = strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, text)
-	text = strings.TrimSpace(text)
+	text := strings.TrimSpace(wording.DropControls(strings.ToValidUTF8(out.String(), "?"), "\n"))
 	if text == "" {
 		return "", errors.New("cannot use the template: it says nothing")
 	}
@@ -174,21 +168,8 @@ func spokenTime(t time.Time) string {
 // asText keeps a text to signs that no chat takes for anything but text: no
 // mention, no markup, no link. What becomes of names and versions stays readable.
 func asText(s string) string {
-	s = strings.Map(func(r rune) rune { // first: what they part would come together
-		if r < ' ' && r != '\n' && r != '\t' && r != '\r' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
+	s = wording.DropControls(s, "\n\t\r") // first: what they part would come together
 	s = strings.Join(strings.Fields(spelled.Replace(s)), " ")
 	s = strings.NewReplacer("://", ": //", "@", "(at)", "[", "(", "]", ")", "<", "(", "{", "(", "}", ")").Replace(s)
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-			return r
-		case strings.ContainsRune(" ._/-:;,+()%='#?>", r):
-			return r
-		}
-		return '?'
-	}, s)
+	return plainSigns(s, " ._/-:;,+()%='#?>")
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // grade is how far a rule goes.
@@ -124,9 +125,7 @@ func (l *look) ask(out *Finding, asks string) {
 // denies reports whether what was found last is refused.
 func (l *look) denies() bool { return len(l.out) > 0 && l.out[len(l.out)-1].Verdict == Deny }
 
-func printable(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
-}
+func printable(s string) bool { return !strings.ContainsFunc(s, wording.IsControl) }
 
 // of is what the request is for, as the Compose file names it.
 func (l *look) of() string {
@@ -212,14 +211,5 @@ func clip(s string) string {
 		_, after, _ := strings.Cut(rest, ring.SealMark)
 		s = before + "…" + after
 	}
-	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
-		}
-		return r
-	}, s)
-	if r := []rune(s); len(r) > longest {
-		return string(r[:longest]) + "…"
-	}
-	return s
+	return wording.CutRunes(wording.DropControls(s, ""), longest)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // hooks are the commands that gitring runs in an instance by itself. They travel
@@ -142,9 +143,7 @@ func (d *Docker) hook(ctx context.Context, e engine, c contained, which string, 
 	if !known {
 		said = "what it said is not told, as it may hold a value that the host's env folder has no more"
 	}
-	if len(said) > maxSaid {
-		said = strings.ToValidUTF8(said[:maxSaid], "") + "…"
-	}
+	said = wording.CutBytes(said, maxSaid)
 	if said == "" {
 		said = "it said nothing"
 	}

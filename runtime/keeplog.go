@@ -15,6 +15,7 @@ import (
 	"github.com/docker/docker/pkg/stdcopy"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // Bounds of what is kept of an instance's log.
@@ -190,17 +191,11 @@ func lastLines(text string, n int) []string {
 // plain is a line without escapes and control characters, and not too long.
 func plain(line string) string {
 	line = escapes.ReplaceAllString(line, "")
-	line = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\t':
-			return r
-		case r == unicode.ReplacementChar, !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(line, ""))
+	line = wording.Replace(line, func(r rune) bool { // a tab stays, as it parts columns
+		return r != '\t' && (r == unicode.ReplacementChar || !unicode.IsPrint(r))
+	}, -1)
 	if len(line) > lineBytes {
-		line = strings.ToValidUTF8(line[:lineBytes-len("…")], "") + "…"
+		line = wording.CutBytes(line, lineBytes-len("…"))
 	}
 	return line
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
+
+	"github.com/gitring/gitring/wording"
 )
 
 // Hue is the ANSI colour of a word; NoHue for none.
@@ -56,7 +58,7 @@ func (s *Screen) LineWidth() int { return s.width }
 func (s *Screen) String() string { return s.b.String() }
 
 func (s *Screen) paint(x Word) string {
-	text := Clean(x.Text)
+	text := wording.SafeLine(x.Text)
 	if !s.color || x.hue == NoHue || text == "" {
 		return text
 	}
@@ -88,7 +90,7 @@ func (s *Screen) write(indent, hang int, what string) {
 // Pasted writes a command on one line, as wide as it is: the terminal breaks it, and what is
 // pasted from there is whole.
 func (s *Screen) Pasted(indent int, command string) {
-	s.b.WriteString(strings.Repeat(" ", indent) + Clean(command) + "\n")
+	s.b.WriteString(strings.Repeat(" ", indent) + wording.SafeLine(command) + "\n")
 }
 
 // Gap writes an empty line.
@@ -131,7 +133,7 @@ func (s *Screen) Table(indent int, head []string, rows [][]Word) {
 	whys := make([]Word, len(rows))
 	for i, r := range rows {
 		cells := r[:kept:kept]
-		if inRow && text.StringWidth(Clean(r[last].Text)) <= room {
+		if inRow && text.StringWidth(wording.SafeLine(r[last].Text)) <= room {
 			cells = r
 		} else {
 			whys[i] = r[last]
@@ -162,7 +164,7 @@ func label(head string) string {
 func (s *Screen) below(indent int, head []string, cells []Word) {
 	var named []Word
 	for i, x := range cells {
-		if Clean(x.Text) != "" {
+		if wording.SafeLine(x.Text) != "" {
 			named = append(named, Painted(strings.ToLower(head[i])+" "+x.Text, x.hue))
 		}
 	}
@@ -180,7 +182,7 @@ func (s *Screen) Room(indent int, head []string, rows [][]Word) (columns, rest i
 	for i := range head[:last] {
 		column := text.StringWidth(head[i])
 		for _, r := range rows {
-			column = max(column, text.StringWidth(Clean(r[i].Text)))
+			column = max(column, text.StringWidth(wording.SafeLine(r[i].Text)))
 		}
 		if left < column && i > 0 {
 			return i, 0

@@ -4,32 +4,19 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
-)
 
-// Clean takes out of a text from outside what could move the cursor, hide or
-// reorder what a terminal shows. A line break becomes a space.
-func Clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t', r == '\u2028', r == '\u2029':
-			return ' '
-		case unicode.Is(unicode.Cc, r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar:
-			return -1
-		}
-		return r
-	}, s)
-}
+	"github.com/gitring/gitring/wording"
+)
 
 // CleanLogLine keeps the colours of a line and nothing else that steers a terminal.
 func CleanLogLine(line string) string {
 	var b strings.Builder
 	end := 0
 	for _, at := range paints.FindAllStringIndex(line, -1) {
-		b.WriteString(Clean(line[end:at[0]]) + line[at[0]:at[1]])
+		b.WriteString(wording.SafeLine(line[end:at[0]]) + line[at[0]:at[1]])
 		end = at[1]
 	}
-	b.WriteString(Clean(line[end:]))
+	b.WriteString(wording.SafeLine(line[end:]))
 	if end > 0 {
 		b.WriteString("\x1b[0m")
 	}

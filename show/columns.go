@@ -125,7 +125,7 @@ func columnWidth(columns []column, places []place) int {
 	for _, c := range columns {
 		column := len(c.head)
 		for _, p := range places {
-			column = max(column, screen.WidthOf(screen.Clean(c.cell(p).Text)))
+			column = max(column, screen.WidthOf(wording.SafeLine(c.cell(p).Text)))
 		}
 		width += column + 2
 	}

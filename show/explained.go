@@ -9,6 +9,7 @@ import (
 
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
 )
 
 // Explained is the answer first, then what it rests on.
@@ -69,7 +70,7 @@ func Explained(s *screen.Screen, e *ring.Explained, now time.Time) {
 		s.Gap()
 		s.Line(2, " ", screen.Painted(crashHead(c), screen.Dim), screen.Text(strings.TrimSuffix(crashSays(c)+": "+once.tell(c.Reason), ": ")))
 		if c.NotRead != "" {
-			s.Line(4, "", screen.Painted("log not read: "+screen.Clean(c.NotRead), screen.Yellow))
+			s.Line(4, "", screen.Painted("log not read: "+wording.SafeLine(c.NotRead), screen.Yellow))
 		}
 		for _, line := range c.Log[max(0, len(c.Log)-5):] {
 			s.Line(4, "", screen.Painted(line, screen.Dim))

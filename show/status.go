@@ -218,7 +218,7 @@ func showServices(s *screen.Screen, places []place, v *View) {
 	_, room := s.Room(2, head, rows)
 	for i, p := range places {
 		reason := reasonOf(p.service, s.LineWidth() > 0)
-		if rank(p.service) < well || room == math.MaxInt || screen.WidthOf(screen.Clean(reason)) <= room {
+		if rank(p.service) < well || room == math.MaxInt || screen.WidthOf(wording.SafeLine(reason)) <= room {
 			rows[i][len(columns)] = screen.Text(reason)
 		}
 	}

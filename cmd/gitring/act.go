@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
-	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
 )
 
 // by is what all acts by hand have in common.
@@ -73,7 +73,7 @@ func (g *globals) acted(ctx context.Context, r api.ActRequest) error {
 	if g.machine() {
 		return g.encode(done)
 	}
-	_, err = fmt.Fprintln(g.out, screen.Clean(done.Says))
+	_, err = fmt.Fprintln(g.out, wording.SafeLine(done.Says))
 	return err
 }
 

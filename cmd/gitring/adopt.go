@@ -9,7 +9,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
-	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
 )
 
 func adoptCmd(g *globals) *cobra.Command {
@@ -90,7 +90,7 @@ func adoptText(a *api.Adoption, compare bool) string {
 		lines = append(lines, "in the way: "+o.Says, "  "+o.Hint)
 	}
 	for i := range lines {
-		lines[i] = screen.Clean(lines[i])
+		lines[i] = wording.SafeLine(lines[i])
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

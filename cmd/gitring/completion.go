@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
-	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
 )
 
 // complete has the shell offer sources, commits and revisions where a command takes one.
@@ -59,7 +59,7 @@ func (g *globals) completeSources(cmd *cobra.Command, given []string, _ string) 
 	}
 	var names []string
 	for _, src := range st.Sources {
-		names = append(names, screen.Clean(src.Name))
+		names = append(names, wording.SafeLine(src.Name))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
@@ -87,7 +87,7 @@ func (g *globals) commitsSeen(ctx context.Context, whole bool) (offers []string)
 		if whole {
 			id = string(c.Commit)
 		}
-		offers = append(offers, id+"\t"+screen.Clean(strings.TrimSpace(c.Outcome+" "+c.Subject)))
+		offers = append(offers, id+"\t"+wording.SafeLine(strings.TrimSpace(c.Outcome+" "+c.Subject)))
 	}
 	return offers
 }
@@ -105,7 +105,7 @@ func (g *globals) completeRevisions(cmd *cobra.Command, given []string, _ string
 	if err == nil {
 		offers = append(offers, "HEAD")
 		for line := range strings.Lines(string(out)) {
-			offers = append(offers, screen.Clean(strings.TrimSpace(line)))
+			offers = append(offers, wording.SafeLine(strings.TrimSpace(line)))
 		}
 	}
 	return append(offers, g.commitsSeen(cmd.Context(), false)...), cobra.ShellCompDirectiveKeepOrder

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
 )
 
 func crashesCmd(g *globals) *cobra.Command {
@@ -75,7 +76,7 @@ func crashRow(c *api.CrashGroup) []screen.Word {
 	return []screen.Word{
 		screen.Text(c.App + "/" + c.Service), screen.Text(strconv.Itoa(c.Count)), screen.Text(screen.Stamp(c.First)), screen.Text(screen.Stamp(c.Last)),
 		screen.Painted(c.Newest.Class, crashHue(c.Newest.Class)),
-		screen.Text(c.Signature), screen.Text(uptime(c.Newest.Uptime)), screen.Text(screen.Clean(cmp.Or(c.Words, c.Newest.Reason))),
+		screen.Text(c.Signature), screen.Text(uptime(c.Newest.Uptime)), screen.Text(wording.SafeLine(cmp.Or(c.Words, c.Newest.Reason))),
 	}
 }
 
@@ -90,12 +91,12 @@ func (g *globals) showCrash(s *screen.Screen, c *api.CrashGroup) {
 	s.Line(2, "  ", screen.Text(screen.Stamp(c.Last)), screen.Text("slot "+strconv.Itoa(n.Slot)), screen.Text(n.Commit.Short()), screen.Text(n.Reason), screen.Text("up "+uptime(n.Uptime)))
 	switch {
 	case n.NotRead != "":
-		s.Line(2, "  ", screen.Painted("log not read: "+screen.Clean(n.NotRead), screen.Yellow))
+		s.Line(2, "  ", screen.Painted("log not read: "+wording.SafeLine(n.NotRead), screen.Yellow))
 	case len(n.Log) == 0:
 		s.Line(2, "  ", screen.Painted("nothing of its log was kept", screen.Dim))
 	}
 	for _, line := range n.Log {
-		s.Line(4, "", screen.Text(screen.Clean(strings.ReplaceAll(line, "\t", "    "))))
+		s.Line(4, "", screen.Text(wording.SafeLine(strings.ReplaceAll(line, "\t", "    "))))
 	}
 }
 

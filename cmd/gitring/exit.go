@@ -11,7 +11,7 @@ import (
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
-	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
 )
 
 // exit tells err and gives the exit code.
@@ -48,16 +48,16 @@ func (g *globals) exit(err error) int {
 }
 
 func (g *globals) tell(says, hint string) {
-	fmt.Fprintln(g.err, "error: "+screen.Clean(says))
+	fmt.Fprintln(g.err, "error: "+wording.SafeLine(says))
 	if hint != "" {
-		fmt.Fprintln(g.err, "hint: "+screen.Clean(hint))
+		fmt.Fprintln(g.err, "hint: "+wording.SafeLine(hint))
 	}
 }
 
 // notice tells what is no result, unless -q.
 func (g *globals) notice(format string, args ...any) {
 	if !g.quiet {
-		fmt.Fprintln(g.err, screen.Clean(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(g.err, wording.SafeLine(fmt.Sprintf(format, args...)))
 	}
 }
 

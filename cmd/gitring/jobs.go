@@ -17,6 +17,7 @@ import (
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/show"
+	"github.com/gitring/gitring/wording"
 )
 
 func jobsCmd(g *globals) *cobra.Command {
@@ -169,7 +170,7 @@ func (g *globals) runLog(j api.JobNow, r *ring.Run) error {
 	}
 	var b strings.Builder
 	for _, line := range r.Log {
-		b.WriteString(screen.Clean(line) + "\n")
+		b.WriteString(wording.SafeLine(line) + "\n")
 	}
 	_, err := fmt.Fprint(g.out, b.String())
 	return err

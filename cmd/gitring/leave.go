@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
-	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
 )
 
 func leaveCmd(g *globals) *cobra.Command {
@@ -53,8 +53,8 @@ func (g *globals) leave(ctx context.Context, r api.LeaveRequest) error {
 		return g.encode(done)
 	}
 	for _, note := range done.Notes {
-		g.notice("%s", screen.Clean(note))
+		g.notice("%s", wording.SafeLine(note))
 	}
-	_, err = fmt.Fprintf(g.out, "%s\nproject: %s\nto change nothing: %s\n", screen.Clean(done.Says), screen.Clean(done.Dir), screen.Clean(done.Command))
+	_, err = fmt.Fprintf(g.out, "%s\nproject: %s\nto change nothing: %s\n", wording.SafeLine(done.Says), wording.SafeLine(done.Dir), wording.SafeLine(done.Command))
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/show"
+	"github.com/gitring/gitring/wording"
 )
 
 func statusCmd(g *globals) *cobra.Command {
@@ -213,9 +214,9 @@ func (g *globals) completeApps(cmd *cobra.Command, given []string, _ string) ([]
 	var names []string
 	for _, src := range st.Sources {
 		for _, a := range src.Apps {
-			names = append(names, screen.Clean(a.Name))
+			names = append(names, wording.SafeLine(a.Name))
 			for _, sv := range a.Services {
-				names = append(names, screen.Clean(a.Name+"/"+sv.Name))
+				names = append(names, wording.SafeLine(a.Name+"/"+sv.Name))
 			}
 		}
 	}
