@@ -183,6 +183,7 @@ func (b *builderOf) checkJoins(app ring.App) {
 			at := b.joinPlace(s.Name, t)
 			switch {
 			case !here: // told
+			case s.Replicas == 0 && !b.replicasLost(s.Name): // it is off, and nothing of it joins
 			case owner.Kind != ring.Worker && !b.kindLost(owner.Name):
 				hint := "let it run on: restart: unless-stopped, or x-gitring: {kind: worker}"
 				if t.key == "volumes_from" {

@@ -83,6 +83,7 @@ func TestRefusedJoins(t *testing.T) {
 		{name: "an owner that no profile starts", files: services("a: {image: x, profiles: [p]}", "b:", "  image: x", "  depends_on: {a: {condition: service_started, required: false}}", "  pid: service:a"), code: ring.BadValue, line: 6, hint: "profile"},
 		{name: "an owner that ends", files: services("a: {image: x, restart: 'no'}", "b:", "  image: x", "  network_mode: service:a"), code: ring.BadValue, line: 5, says: "a job and ends"},
 		{name: "volumes of one that ends", files: services("a: {image: x, restart: 'no'}", "b:", "  image: x", "  volumes_from: [a]"), code: ring.BadValue, line: 5, hint: "mount the same volumes"},
+		{name: "an owner that is off", files: services("a: {image: x, scale: 0}", "b:", "  image: x", "  ipc: service:a"), code: ring.BadValue, line: 5, says: "1 replicas and joins a, which has 0"},
 		{name: "an owner of fewer replicas", files: services("a: {image: x}", "b:", "  image: x", "  scale: 2", "  ipc: service:a"), code: ring.BadValue, line: 6, says: "2 replicas and joins a, which has 1"},
 		{name: "two that join each other", files: services("a:", "  image: x", "  network_mode: service:b", "b:", "  image: x", "  pid: service:a"), code: ring.BadValue, line: 7, says: "a after b after a"},
 		{name: "one that joins itself", files: services("a:", "  image: x", "  ipc: service:a"), code: ring.BadValue, line: 4, says: "a after a"},
@@ -105,4 +106,11 @@ func TestRefusedJoins(t *testing.T) {
 		{name: "one alias for two services", files: services("a: {image: x, links: ['b:db']}", "b: {image: x}", "c: {image: x}", "d:", "  image: x", "  links: ['c:db']"), code: ring.BadValue, line: 7, says: "also the name of b"},
 		{name: "links of others", files: web("image: a", "external_links: [x]"), code: ring.Unsupported, line: 4},
 	})
+}
+
+func TestAServiceThatIsOffJoinsNobody(t *testing.T) {
+	a := app(t, "services:\n  vpn: {image: x}\n  web: {image: x, scale: 0, network_mode: 'service:vpn'}\n")
+	if got := serviceOf(t, a, "web").Replicas; got != 0 {
+		t.Errorf("%d replicas", got)
+	}
 }
