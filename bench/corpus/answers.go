@@ -97,7 +97,7 @@ func (a *answers) exampleOf(dir, file string) map[string]string {
 				if m == nil || strings.ContainsAny(m[2], "$`\\\x1b") || values[m[1]] != "" {
 					continue
 				}
-				if v := strings.TrimSpace(m[2]); strings.Count(v, `"`)%2 == 0 && strings.Count(v, `'`)%2 == 0 {
+				if v := strings.TrimSpace(m[2]); strings.Count(v, `"`)%2 == 0 && strings.Count(v, `'`)%2 == 0 && !placeholder.MatchString(v) {
 					values[m[1]] = v
 				}
 			}
@@ -125,8 +125,11 @@ var guesses = []struct{ parts, value string }{
 	{"CPU WORKERS COUNT NUM INTERVAL TIMEOUT SIZE", "1"},
 }
 
+// placeholder stands for a value that its author left out.
+var placeholder = regexp.MustCompile(`^["']?<.*>["']?$`)
+
 var (
-	mountLine  = regexp.MustCompile(`^\s*(?:- *["']?\$\{[^}]*\}[^:]*:/|source:)`)
+	mountLine  = regexp.MustCompile(`^\s*(?:- *["']?\$(?:\{[^}]*\}|\w+)[^:]*:/|source:)`)
 	subnetLine = regexp.MustCompile(`^\s*(?:- *)?subnet:`)
 	boolLine   = regexp.MustCompile(`^\s*(?:external|read_only|privileged|init|tty):`)
 )

@@ -146,6 +146,33 @@ func TestAnswers(t *testing.T) {
 	require.Equal(t, map[string]string{"wiki/.env": "wiki/.env", "db/db.env": "db/db.env"}, a.stands)
 }
 
+func TestAPlaceholderIsNoAnswer(t *testing.T) {
+	for value, is := range map[string]bool{"<DNS1>": true, `"<your name>"`: true, "a<b>": false, "": false} {
+		require.Equal(t, is, placeholder.MatchString(value), value)
+	}
+	require.Equal(t, "/srv/pwd", guessed("web", "PWD", "      - $PWD/conf:/conf"))
+	require.Equal(t, "/srv/pwd", guessed("web", "PWD", "      - ${PWD}/conf:/conf"))
+}
+
+// Of variants of one stack Compose runs one.
+func TestAlternativesAreCountedApart(t *testing.T) {
+	clash := refusal{Code: "Conflict", Says: "service a of app x and service a of app y would both be called container_name db on the engine"}
+	of := func(refusals ...refusal) app {
+		return app{Profiles: map[string]outcome{"owner": {Passes: len(refusals) == 0, Refusals: refusals}}}
+	}
+	res := result{Repos: []repo{{Name: "a", Apps: []app{of(), of(clash)}}, {Name: "b", Apps: []app{of(), of(clash, refusal{Code: "Unsupported"})}}}}
+	reached, all := res.ninety("owner")
+	require.Equal(t, []int{0, 2}, []int{reached, all})
+	reached, all = res.ninetyBut("owner", outcome.alternative)
+	require.Equal(t, []int{1, 2}, []int{reached, all})
+}
+
+func TestAllAppsOfOneNameAreRenamed(t *testing.T) {
+	m := &measurement{settings: settings{listed: true}, names: map[string]string{}, apps: map[string]string{"a/latest": "a/latest/compose.yaml", "b/Latest": "b/Latest/compose.yaml", "c": "c/compose.yaml"}}
+	require.True(t, m.renameRefused([]refusal{{Code: "AppTaken", File: "a/latest/compose.yaml", Says: "two apps are called latest: a/latest and b/Latest"}}))
+	require.Equal(t, map[string]string{"a/latest": "a-latest", "b/Latest": "b-latest"}, m.names)
+}
+
 func TestReasonsOfSeveralFilesAreOne(t *testing.T) {
 	for _, two := range [][2]refusal{
 		{{Code: "UndefinedVariable", Says: "variable A is not set and has no default"}, {Code: "UndefinedVariable", Says: "variable B is not set and has no default"}},

@@ -150,19 +150,30 @@ func (m *measurement) renameRefused(refusals []refusal) bool {
 		return false
 	}
 	renamed := false
-	for _, r := range refusals {
-		if r.Code != "AppTaken" && r.Code != "BadName" {
-			continue
-		}
-		folder := folderOf(r.File, m.apps)
+	rename := func(folder string) {
 		if folder == "" || m.names[folder] != "" {
-			continue
+			return
 		}
 		m.names[folder] = plainName(cmp.Or(strings.Trim(strings.ReplaceAll(folder, "/", "-"), "."), "root"))
 		renamed = true
 	}
+	for _, r := range refusals {
+		if r.Code != "AppTaken" && r.Code != "BadName" {
+			continue
+		}
+		rename(folderOf(r.File, m.apps))
+		if shared := sharedName.FindStringSubmatch(r.Says); shared != nil { // told once of all that have it
+			for folder := range m.apps {
+				if plainName(path.Base(folder)) == shared[1] {
+					rename(folder)
+				}
+			}
+		}
+	}
 	return renamed
 }
+
+var sharedName = regexp.MustCompile(`^two apps are called ([^ :]+):`)
 
 var notPlain = regexp.MustCompile(`[^a-z0-9_-]+`)
 
