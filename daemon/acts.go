@@ -106,7 +106,7 @@ func (d *Daemon) imagesAtHand(ctx context.Context, app *ring.App) error {
 // filesAtHand has the files that an app mounts on this host, until done is called, or
 // says why they are not. It asks the mirror, never the remote.
 func (d *Daemon) filesAtHand(ctx context.Context, app *ring.App) (done func(), err error) {
-	done, err = d.shelf.back(ctx, app, func(ctx context.Context, sha ring.SHA) (contents, error) {
+	done, err = d.contentStore.back(ctx, app, func(ctx context.Context, sha ring.SHA) (contents, error) {
 		f := d.follower(app.Source)
 		if f == nil {
 			return nil, fmt.Errorf("source %s is not followed any more", app.Source)

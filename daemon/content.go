@@ -19,10 +19,10 @@ import (
 // contents are those of one plan, by hash.
 type contents map[string]ring.Content
 
-// shelf keeps the folder of contents equal to what plans name: what a plan needs
+// contentStore keeps the folder of contents equal to what plans name: what a plan needs
 // is written before the loop hears of the plan, what a hand took away is written
 // again, and what nothing needs any more goes.
-type shelf struct {
+type contentStore struct {
 	store *store.Store
 	// mounted is what containers mount now; an error is not "nothing".
 	mounted func(ctx context.Context) (map[string]bool, error)
@@ -40,13 +40,13 @@ type shelf struct {
 	undoing map[string]int
 }
 
-func newShelf(s *store.Store, mounted func(context.Context) (map[string]bool, error), open func(ring.Sealed) (string, error)) *shelf {
-	return &shelf{store: s, mounted: mounted, open: open, offered: map[string][]contents{}, undoing: map[string]int{}}
+func newContentStore(s *store.Store, mounted func(context.Context) (map[string]bool, error), open func(ring.Sealed) (string, error)) *contentStore {
+	return &contentStore{store: s, mounted: mounted, open: open, offered: map[string][]contents{}, undoing: map[string]int{}}
 }
 
 // put writes the contents of a plan that is about to be offered, and keeps them
 // from then on; those of the plan before stay until taken.
-func (s *shelf) put(ctx context.Context, source string, c contents) error {
+func (s *contentStore) put(ctx context.Context, source string, c contents) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.write(ctx, c); err != nil {
@@ -58,7 +58,7 @@ func (s *shelf) put(ctx context.Context, source string, c contents) error {
 
 // taken says that the loop has the plan that was put last. What it put in force
 // of the ones before is in the facts by now.
-func (s *shelf) taken(source string) {
+func (s *contentStore) taken(source string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.offered[source]
@@ -68,7 +68,7 @@ func (s *shelf) taken(source string) {
 // mend writes again what is missing of the contents that a source's plans name:
 // of the newest one, which is at hand, and of what is in force or was good at an
 // earlier commit, which read gives.
-func (s *shelf) mend(ctx context.Context, source string, read func(ctx context.Context, sha ring.SHA) (contents, error)) error {
+func (s *contentStore) mend(ctx context.Context, source string, read func(ctx context.Context, sha ring.SHA) (contents, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := contents{}
@@ -97,13 +97,13 @@ func (s *shelf) mend(ctx context.Context, source string, read func(ctx context.C
 
 // there reports whether an instance with this mount can be created. What is missing
 // deeper inside a folder only its commit knows.
-func (s *shelf) there(m ring.Mount) bool {
+func (s *contentStore) there(m ring.Mount) bool {
 	_, err := os.Lstat(filepath.Join(s.store.ContentDir(), m.Source, m.File))
 	return err == nil
 }
 
 // restore writes contents of one earlier commit.
-func (s *shelf) restore(ctx context.Context, sha ring.SHA, mounts []ring.Mount, read func(ctx context.Context, sha ring.SHA) (contents, error)) error {
+func (s *contentStore) restore(ctx context.Context, sha ring.SHA, mounts []ring.Mount, read func(ctx context.Context, sha ring.SHA) (contents, error)) error {
 	of, err := read(ctx, sha)
 	if err != nil {
 		return fmt.Errorf("cannot read the files of commit %s again: %w", sha.Short(), err)
@@ -123,7 +123,7 @@ func (s *shelf) restore(ctx context.Context, sha ring.SHA, mounts []ring.Mount, 
 // opened is a content whose sealed values are open, for the disk only: the
 // folder is below the state, which nobody else may enter. What a commit's own files
 // hold is left as it is, whatever it looks like.
-func (s *shelf) opened(c ring.Content) ring.Content {
+func (s *contentStore) opened(c ring.Content) ring.Content {
 	c.Files = slices.Clone(c.Files)
 	for i, f := range c.Files {
 		if !f.Sealed {
@@ -141,7 +141,7 @@ func (s *shelf) opened(c ring.Content) ring.Content {
 	return c
 }
 
-func (s *shelf) write(ctx context.Context, all contents) error {
+func (s *contentStore) write(ctx context.Context, all contents) error {
 	for _, hash := range slices.Sorted(maps.Keys(all)) {
 		if err := s.store.WriteContent(ctx, s.opened(all[hash])); err != nil {
 			return err
@@ -153,7 +153,7 @@ func (s *shelf) write(ctx context.Context, all contents) error {
 // prune removes every content that no plan and no container needs. Facts come
 // before containers: one that is created in between is of a plan in these facts,
 // or of one that was offered.
-func (s *shelf) prune(ctx context.Context) error {
+func (s *contentStore) prune(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	facts, err := s.store.Facts(ctx)
@@ -176,7 +176,7 @@ func (s *shelf) prune(ctx context.Context) error {
 // pruneOpened removes the contents that hold a value of the host as soon as no
 // container mounts them and no plan needs them. again reports whether it has to be
 // asked again although no fact changes: a container still mounts one that no plan needs.
-func (s *shelf) pruneOpened(ctx context.Context) (again bool, err error) {
+func (s *contentStore) pruneOpened(ctx context.Context) (again bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	opened, err := s.store.OpenedContents()
@@ -211,7 +211,7 @@ func (s *shelf) pruneOpened(ctx context.Context) (again bool, err error) {
 // named are the contents that a plan in force, next, last good or being undone
 // needs, by hash. A plan that an undo may bring back needs its own too, but for those
 // of opened: the value in them is the host's, and may have been replaced since.
-func (s *shelf) named(facts *ring.Facts, opened map[string]bool) map[string]bool {
+func (s *contentStore) named(facts *ring.Facts, opened map[string]bool) map[string]bool {
 	keep := map[string]bool{}
 	for _, mounts := range earlier(facts, "") {
 		for _, m := range mounts {
@@ -256,7 +256,7 @@ func (s *shelf) named(facts *ring.Facts, opened map[string]bool) map[string]bool
 
 // missing are the contents of an app that are not here, as they are named below the
 // folder of contents.
-func (s *shelf) missing(app *ring.App) (out []string, err error) {
+func (s *contentStore) missing(app *ring.App) (out []string, err error) {
 	for i := range app.Services {
 		for _, file := range contentsOf(&app.Services[i]) {
 			_, err := os.Lstat(filepath.Join(s.store.ContentDir(), file))
@@ -277,7 +277,7 @@ var errOther = errors.New("read with the values and the configuration of today, 
 // called: those with a value of the host were removed when nothing needed them, and
 // are written again from the commit where the value is the same. The error wraps
 // errOther where it is not.
-func (s *shelf) back(ctx context.Context, app *ring.App, read func(ctx context.Context, sha ring.SHA) (contents, error)) (done func(), err error) {
+func (s *contentStore) back(ctx context.Context, app *ring.App, read func(ctx context.Context, sha ring.SHA) (contents, error)) (done func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	missing, err := s.missing(app)

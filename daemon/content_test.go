@@ -34,27 +34,27 @@ func mounting(digit string) ring.Service {
 	}}}
 }
 
-func newTestShelf(t *testing.T, mounted func(context.Context) (map[string]bool, error)) *shelf {
+func newTestContentStore(t *testing.T, mounted func(context.Context) (map[string]bool, error)) *contentStore {
 	t.Helper()
 	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "state"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return newShelf(s, mounted, func(s ring.Sealed) (string, error) { return "the value of " + s.Name, nil })
+	return newContentStore(s, mounted, func(s ring.Sealed) (string, error) { return "the value of " + s.Name, nil })
 }
 
 func nothing(context.Context) (map[string]bool, error) { return nil, nil }
 
-func (s *shelf) has(t *testing.T, digit string) bool {
+func (s *contentStore) has(t *testing.T, digit string) bool {
 	t.Helper()
 	return s.store.HasContent(hashOf(digit))
 }
 
-func (s *shelf) conf(digit string) string {
+func (s *contentStore) conf(digit string) string {
 	return filepath.Join(s.store.ContentDir(), hashOf(digit), "conf")
 }
 
 // scatter puts contents on disk that nobody names.
-func scatter(t *testing.T, s *shelf, digits string) {
+func scatter(t *testing.T, s *contentStore, digits string) {
 	t.Helper()
 	for _, d := range strings.Split(digits, "") {
 		require.NoError(t, s.write(t.Context(), one(d)))
@@ -63,7 +63,7 @@ func scatter(t *testing.T, s *shelf, digits string) {
 
 // settled is a host with an app in force that mounts a, and whose last good
 // service mounted b.
-func settled(t *testing.T, s *shelf) {
+func settled(t *testing.T, s *contentStore) {
 	t.Helper()
 	app := ring.App{Name: "web", Source: "prod", Commit: older, Services: []ring.Service{mounting("a")}}
 	good := ring.App{Name: "web", Source: "prod", Commit: older}
@@ -73,7 +73,7 @@ func settled(t *testing.T, s *shelf) {
 }
 
 func TestPruneKeepsWhatAnyPlanOrContainerNeeds(t *testing.T) {
-	s := newTestShelf(t, func(context.Context) (map[string]bool, error) { return map[string]bool{hashOf("c"): true}, nil })
+	s := newTestContentStore(t, func(context.Context) (map[string]bool, error) { return map[string]bool{hashOf("c"): true}, nil })
 	scatter(t, s, "abcf")
 	settled(t, s)
 	require.NoError(t, s.put(t.Context(), "prod", one("d")))
@@ -87,7 +87,7 @@ func TestPruneKeepsWhatAnyPlanOrContainerNeeds(t *testing.T) {
 }
 
 func TestPruneKeepsThePlanBeforeUntilTheLoopHasTheNextOne(t *testing.T) {
-	s := newTestShelf(t, nothing)
+	s := newTestContentStore(t, nothing)
 	require.NoError(t, s.put(t.Context(), "prod", one("a")))
 	s.taken("prod")
 	require.NoError(t, s.put(t.Context(), "prod", one("b")))
@@ -102,16 +102,16 @@ func TestPruneKeepsThePlanBeforeUntilTheLoopHasTheNextOne(t *testing.T) {
 
 func TestAnEngineThatDoesNotSayWhatIsMountedPrunesNothing(t *testing.T) {
 	away := errors.New("the engine is away")
-	s := newTestShelf(t, func(context.Context) (map[string]bool, error) { return nil, away })
+	s := newTestContentStore(t, func(context.Context) (map[string]bool, error) { return nil, away })
 	scatter(t, s, "f")
 	require.ErrorIs(t, s.prune(t.Context()), away)
 	require.True(t, s.has(t, "f"))
 }
 
 func TestWhatIsWrittenWhilePruningStays(t *testing.T) {
-	var s *shelf
+	var s *contentStore
 	put := make(chan error, 1)
-	s = newTestShelf(t, func(ctx context.Context) (map[string]bool, error) {
+	s = newTestContentStore(t, func(ctx context.Context) (map[string]bool, error) {
 		written := make(chan struct{})
 		go func() { put <- s.put(ctx, "prod", one("a")); close(written) }()
 		select {
@@ -126,7 +126,7 @@ func TestWhatIsWrittenWhilePruningStays(t *testing.T) {
 }
 
 func TestMendWritesTheNewestPlansFilesAgain(t *testing.T) {
-	s := newTestShelf(t, nothing)
+	s := newTestContentStore(t, nothing)
 	require.NoError(t, s.put(t.Context(), "prod", one("a")))
 	require.NoError(t, os.Remove(s.conf("a")))
 	require.NoError(t, s.mend(t.Context(), "prod", func(context.Context, ring.SHA) (contents, error) {
@@ -136,7 +136,7 @@ func TestMendWritesTheNewestPlansFilesAgain(t *testing.T) {
 }
 
 func TestMendReadsAnEarlierCommitForWhatIsInForceOrWasGood(t *testing.T) {
-	s := newTestShelf(t, nothing)
+	s := newTestContentStore(t, nothing)
 	scatter(t, s, "ab")
 	settled(t, s)
 	require.NoError(t, s.put(t.Context(), "prod", one("d"))) // of the newest commit, which is not in force yet
@@ -159,7 +159,7 @@ func TestMendReadsAnEarlierCommitForWhatIsInForceOrWasGood(t *testing.T) {
 }
 
 func TestMendSaysWhatItCannotWriteAgain(t *testing.T) {
-	s := newTestShelf(t, nothing)
+	s := newTestContentStore(t, nothing)
 	settled(t, s)
 	err := s.mend(t.Context(), "prod", func(context.Context, ring.SHA) (contents, error) { return one("d"), nil })
 	require.ErrorContains(t, err, "commit 1111111, read with the configuration of today, has it no more")
@@ -169,7 +169,7 @@ func TestMendSaysWhatItCannotWriteAgain(t *testing.T) {
 }
 
 func TestSealedFilesAreOpenedOnTheirWayToTheDisk(t *testing.T) {
-	s := newTestShelf(t, nothing)
+	s := newTestContentStore(t, nothing)
 	token := ring.Sealed{App: "shop", File: ".env", Name: "PASSWORD", MAC: "00"}.String()
 	text := func(says string) func() ([]byte, error) { return func() ([]byte, error) { return []byte(says), nil } }
 	c := contents{hashOf("a"): {Hash: hashOf("a"), Files: []ring.ContentFile{
@@ -203,7 +203,7 @@ func TestSealedFilesAreOpenedOnTheirWayToTheDisk(t *testing.T) {
 }
 
 func TestWhatASeedNeedsIsKept(t *testing.T) {
-	s := newTestShelf(t, nothing)
+	s := newTestContentStore(t, nothing)
 	scatter(t, s, "af")
 	app := ring.App{Name: "web", Source: "prod", Commit: older, Services: []ring.Service{{Name: "web", Spec: ring.Spec{
 		Mounts: []ring.Mount{{Kind: ring.MountSeed, Source: "web/conf", Seed: hashOf("a"), Target: "/conf"}},

@@ -32,15 +32,15 @@ type Daemon struct {
 	judge  admission.Judge
 	policy *admission.LivePolicy
 	// violations are apps in force that the policy of now denies.
-	violations violations
-	stops      stopping
-	store      *store.Store
-	ledger     *ledger
-	env        *envFolder
-	engine     engine
-	shelf      *shelf
-	health     *health.Watcher
-	sender     *notify.Sender
+	violations   violations
+	stops        stopping
+	store        *store.Store
+	ledger       *ledger
+	env          *envFolder
+	engine       engine
+	contentStore *contentStore
+	health       *health.Watcher
+	sender       *notify.Sender
 	// receivers are told what the journal says.
 	receivers *notify.Receivers
 	forges    map[string]notify.Forge // by source
@@ -138,7 +138,7 @@ func (d *Daemon) wireEngine(ctx context.Context) error {
 		defer cancel()
 		return d.engine.Runtimes(ctx)
 	}
-	d.shelf = newShelf(d.store, d.engine.Mounted, d.env.open)
+	d.contentStore = newContentStore(d.store, d.engine.Mounted, d.env.open)
 	return nil
 }
 
@@ -328,14 +328,14 @@ func waitChange(ctx context.Context, changed <-chan struct{}, again bool) bool {
 func (d *Daemon) pruneOpened(ctx context.Context) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pruneWithin)
 	defer cancel()
-	return d.shelf.pruneOpened(ctx)
+	return d.contentStore.pruneOpened(ctx)
 }
 
 // prune is bounded because commits wait for it.
 func (d *Daemon) prune(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pruneWithin)
 	defer cancel()
-	return errors.Join(d.shelf.prune(ctx), d.engine.SweepLive(ctx))
+	return errors.Join(d.contentStore.prune(ctx), d.engine.SweepLive(ctx))
 }
 
 // Close ends what New opened, and what was not served.

@@ -25,7 +25,7 @@ func TestPruneKeepsWhatIsReloadedInPlace(t *testing.T) {
 			Spec: ring.Spec{Mounts: []ring.Mount{{Kind: ring.MountLive, Source: "conf", Target: "/conf"}}},
 		}
 	}
-	s := newTestShelf(t, nothing)
+	s := newTestContentStore(t, nothing)
 	scatter(t, s, "abcdef")
 	app := ring.App{Name: "web", Source: "prod", Commit: older, Services: []ring.Service{live("a")}}
 	require.NoError(t, s.store.Record(t.Context(), []ring.Fact{

@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) {
 	children := map[string]func() error{
 		gitsync.FetchVerb: func() error { return gitsync.ServeFetch(os.Stdin, os.Stdout) },
-		notify.ShoutVerb:  func() error { return notify.ServeShout(io.Reader(os.Stdin), os.Stdout) },
+		notify.WorkerVerb: func() error { return notify.ServeWorker(io.Reader(os.Stdin), os.Stdout) },
 	}
 	if len(os.Args) > 1 && children[os.Args[1]] != nil {
 		if err := children[os.Args[1]](); err != nil {

@@ -37,7 +37,7 @@ type rotated struct {
 func newRotated(t *testing.T) *rotated {
 	r := &rotated{follower: following(t), t: t, mounted: map[string]bool{}}
 	r.d.env, r.env = envAt(t, map[string]string{"shop/.env": "PASSWORD=canary-1\n"})
-	r.d.shelf = newShelf(r.d.store, func(context.Context) (map[string]bool, error) { return r.mounted, nil }, r.d.env.open)
+	r.d.contentStore = newContentStore(r.d.store, func(context.Context) (map[string]bool, error) { return r.mounted, nil }, r.d.env.open)
 	return r
 }
 
@@ -49,8 +49,8 @@ func (r *rotated) look() (ring.App, string) {
 	plan, files := r.read(&ring.Commit{SHA: older, Tree: fstest.MapFS{"shop/compose.yaml": {Data: []byte(secretCompose)}}}, v)
 	app, ok := plan.App("shop")
 	require.True(r.t, ok, "%v", plan.Refused["shop"])
-	require.NoError(r.t, r.d.shelf.put(r.t.Context(), "prod", files))
-	r.d.shelf.taken("prod")
+	require.NoError(r.t, r.d.contentStore.put(r.t.Context(), "prod", files))
+	r.d.contentStore.taken("prod")
 	for hash, c := range files {
 		if c.Files[0].Sealed {
 			return app, hash
@@ -84,7 +84,7 @@ func (r *rotated) completed(app ring.App) {
 // pruned is one look for what is to be removed.
 func (r *rotated) pruned() (again bool) {
 	r.t.Helper()
-	again, err := r.d.shelf.pruneOpened(r.t.Context())
+	again, err := r.d.contentStore.pruneOpened(r.t.Context())
 	require.NoError(r.t, err)
 	return again
 }
@@ -150,7 +150,7 @@ func TestAValueThatAnEarlierReleaseLeftGoesAtTheStart(t *testing.T) {
 	r.mounted[two] = true
 
 	require.NoError(t, r.d.store.Trim(t.Context(), time.Now()))
-	r.d.shelf = newShelf(r.d.store, r.d.shelf.mounted, r.d.env.open) // a start: nothing is offered yet
+	r.d.contentStore = newContentStore(r.d.store, r.d.contentStore.mounted, r.d.env.open) // a start: nothing is offered yet
 	require.False(t, r.pruned())
 	require.Empty(t, r.holding("canary-1"))
 	require.NotEmpty(t, r.holding("canary-2"))
@@ -161,8 +161,8 @@ func TestAnEngineThatDoesNotSayWhatIsMountedKeepsEveryValue(t *testing.T) {
 	r := newRotated(t)
 	_, one := r.look()
 	away := errors.New("the engine is away")
-	r.d.shelf = newShelf(r.d.store, func(context.Context) (map[string]bool, error) { return nil, away }, r.d.env.open)
-	again, err := r.d.shelf.pruneOpened(t.Context())
+	r.d.contentStore = newContentStore(r.d.store, func(context.Context) (map[string]bool, error) { return nil, away }, r.d.env.open)
+	again, err := r.d.contentStore.pruneOpened(t.Context())
 	require.ErrorIs(t, err, away)
 	require.True(t, again)
 	require.True(t, r.d.store.HasContent(one))
@@ -178,15 +178,15 @@ func TestAnUndoHasItsValuesAgainWhereTheyAreTheSame(t *testing.T) {
 	require.False(t, r.pruned())
 	require.False(t, r.d.store.HasContent(one))
 
-	_, err := r.d.shelf.back(t.Context(), &first, r.contentsNow)
+	_, err := r.d.contentStore.back(t.Context(), &first, r.contentsNow)
 	require.ErrorIs(t, err, errOther, "the value is the host's, and it is another one now")
 	require.Empty(t, r.holding("canary-1"))
 	gone := errors.New("the mirror does not have it")
-	_, err = r.d.shelf.back(t.Context(), &first, func(context.Context, ring.SHA) (contents, error) { return nil, gone })
+	_, err = r.d.contentStore.back(t.Context(), &first, func(context.Context, ring.SHA) (contents, error) { return nil, gone })
 	require.ErrorIs(t, err, gone)
 
 	putEnv(t, r.env, "shop/.env", "PASSWORD=canary-1\n")
-	done, err := r.d.shelf.back(t.Context(), &first, r.contentsNow)
+	done, err := r.d.contentStore.back(t.Context(), &first, r.contentsNow)
 	require.NoError(t, err)
 	require.False(t, r.pruned())
 	require.True(t, r.d.store.HasContent(one), "the undo is on its way")
@@ -194,7 +194,7 @@ func TestAnUndoHasItsValuesAgainWhereTheyAreTheSame(t *testing.T) {
 	r.record(ring.OverrideRow{Kind: ring.OverrideUndo, Target: "shop", Past: past})
 	done()
 	require.False(t, r.pruned())
-	require.NoError(t, r.d.shelf.prune(t.Context()))
+	require.NoError(t, r.d.contentStore.prune(t.Context()))
 	require.True(t, r.d.store.HasContent(one), "the undo stands, and the loop has not put it in force yet")
 
 	r.record(ring.Forget{Table: "override", Key: ring.OverrideKey(ring.OverrideUndo, "shop")})
@@ -202,10 +202,10 @@ func TestAnUndoHasItsValuesAgainWhereTheyAreTheSame(t *testing.T) {
 	require.False(t, r.d.store.HasContent(one))
 
 	// What is here needs nobody to be asked.
-	done, err = r.d.shelf.back(t.Context(), &second, func(context.Context, ring.SHA) (contents, error) { panic("asked") })
+	done, err = r.d.contentStore.back(t.Context(), &second, func(context.Context, ring.SHA) (contents, error) { panic("asked") })
 	require.NoError(t, err)
 	done()
-	require.Empty(t, r.d.shelf.undoing)
+	require.Empty(t, r.d.contentStore.undoing)
 }
 
 func TestAnUndoOfAPlanWhoseSourceLeftSaysThatItsFilesAreGone(t *testing.T) {

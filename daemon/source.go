@@ -159,7 +159,7 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 		}
 		return
 	}
-	f.d.shelf.taken(f.cfg.Name)
+	f.d.contentStore.taken(f.cfg.Name)
 	f.tellTwin()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -227,7 +227,7 @@ func (f *follower) plan(ctx context.Context, c *ring.Commit, v HostValues) (*rin
 		// Not the author's fault: the mirror mends itself at the next look.
 		return nil, fmt.Errorf("cannot read commit %s: %s", c.SHA.Short(), r.Says)
 	}
-	if err := f.d.shelf.put(ctx, f.cfg.Name, files); err != nil {
+	if err := f.d.contentStore.put(ctx, f.cfg.Name, files); err != nil {
 		return nil, err
 	}
 	return &plan, nil
@@ -290,7 +290,7 @@ func (f *follower) mend(ctx context.Context, v HostValues) {
 		return
 	}
 	f.mended = time.Now()
-	err := f.d.shelf.mend(ctx, f.cfg.Name, func(ctx context.Context, sha ring.SHA) (contents, error) {
+	err := f.d.contentStore.mend(ctx, f.cfg.Name, func(ctx context.Context, sha ring.SHA) (contents, error) {
 		return f.contentsAt(ctx, sha, v)
 	})
 	says := ""

@@ -34,7 +34,7 @@ func following(t *testing.T) *follower {
 	fake := enginetest.New(nil)
 	fake.AddImage(enginetest.Image{Name: "web:1"})
 	engine := runtime.Over(fake.Client(), runtime.Options{Host: "edge-1", ContentDir: s.ContentDir(), DataRoot: filepath.Join(state, "data")})
-	d.shelf = newShelf(s, engine.Mounted, d.env.open)
+	d.contentStore = newContentStore(s, engine.Mounted, d.env.open)
 	f := &follower{
 		d: d, cfg: &config.SourceConfig{Name: "prod"}, settings: manifest.Settings{Source: "prod", Host: "edge-1"},
 		source: reconcile.Source{Name: "prod", FreshFor: time.Hour}, heard: make(chan struct{}),

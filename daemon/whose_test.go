@@ -84,7 +84,7 @@ func TestAnotherSourceGetsNothingOfAnApp(t *testing.T) {
 		{"its container_name", "evil/compose.yaml", "services: {a: {image: a, container_name: shopfront}}\n", "", "is the name of a container of app shop of source prod"},
 		{"the name that Compose gives its container", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-2}}\n", "", "is the name of a container of app shop of source prod"},
 		{"the name of its next container", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-1-204ca8d5}}\n", "", "is the name of a container of app shop of source prod"},
-		{"a name that only begins as its containers' do", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-1}}\n", "", ""},
+		{"a name that only begins as its containers' do", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-a}}\n", "", ""},
 		{"its host name", "evil/compose.yaml", "services: {a: {image: a, environment: {VIRTUAL_HOST: 'x.example.org, Shop.example.org:80'}}}\n", ring.RouteTaken, "is a host name of app shop of source prod"},
 
 		{"a folder beside it", "evil/compose.yaml", "services: {a: {image: a, volumes: ['./files:/v']}}\n", "", ""},

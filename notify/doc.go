@@ -49,8 +49,8 @@
 //	receiver_chat      a chat is told
 //	process_linux      how its process ends with the daemon
 //	process_other      nothing of it, where the client alone is built
-//	shout              by a process of its own
-//	shout_own          which says some by itself
+//	worker             by a process of its own
+//	worker_own         which says some by itself
 //	guard              no message goes inside
 //	guard_address      which addresses are inside
 package notify

@@ -8,8 +8,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == ShoutVerb { // started by shoutProcess
-		if err := ServeShout(os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) > 1 && os.Args[1] == WorkerVerb { // started by workerProcess
+		if err := ServeWorker(os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

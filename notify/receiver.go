@@ -75,7 +75,7 @@ type ReceiversOptions struct {
 	Host   string
 	Ledger Ledger
 	Log    *slog.Logger
-	// Program tells chats; "" is this binary, with the verb ShoutVerb.
+	// Program tells chats; "" is this binary, with the verb WorkerVerb.
 	Program string
 }
 
@@ -92,7 +92,7 @@ func NewReceivers(o ReceiversOptions, all []Receiver) (*Receivers, error) {
 			if err != nil {
 				return nil, fmt.Errorf("receiver %s: %w", one.Name, err)
 			}
-			s = &chatSpeaker{host: o.Host, urlFile: one.URLFile, text: t, run: shoutProcess(o.Program)}
+			s = &chatSpeaker{host: o.Host, urlFile: one.URLFile, text: t, run: workerProcess(o.Program)}
 		}
 		if err := s.check(); err != nil {
 			return nil, fmt.Errorf("receiver %s: %w", one.Name, err)

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// ShoutVerb is the word of the command line that makes the daemon's own binary
+// WorkerVerb is the word of the command line that makes the daemon's own binary
 // the process that tells one chat one message.
-const ShoutVerb = "shout-child"
+const WorkerVerb = "notify-worker"
 
-// shoutWithin is how long that process may take; then it is killed.
-const shoutWithin = 20 * time.Second
+// workerTimeout is how long that process may take; then it is killed.
+const workerTimeout = 20 * time.Second
 
 // chatSpeaker says notes to a chat.
 type chatSpeaker struct {
@@ -28,7 +28,7 @@ type chatSpeaker struct {
 	urlFile string
 	text    *template.Template
 	// run sends one message; in a process of its own.
-	run func(ctx context.Context, s shout) (shouted, error)
+	run func(ctx context.Context, s chatMessage) (chatOutcome, error)
 
 	scheme atomic.Value // as last read, for people
 }
@@ -50,7 +50,7 @@ func (s *chatSpeaker) url() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("cannot read url_file: %w", err)
 	}
-	scheme, _, err := parseShout(raw)
+	scheme, _, err := parseChatURL(raw)
 	if err != nil {
 		return "", fmt.Errorf("cannot use the URL in %s: %w", s.urlFile, err)
 	}
@@ -72,11 +72,11 @@ func (s *chatSpeaker) say(ctx context.Context, n Note) reply {
 	if err != nil { // of this message alone: it was tried before it was needed
 		text = own
 	}
-	ctx, cancel := context.WithTimeout(ctx, shoutWithin)
+	ctx, cancel := context.WithTimeout(ctx, workerTimeout)
 	defer cancel()
-	done, err := s.run(ctx, shout{URL: raw, Text: withoutSecrets(text, raw, own), Title: "gitring on " + s.host})
+	done, err := s.run(ctx, chatMessage{URL: raw, Text: withoutSecrets(text, raw, own), Title: "gitring on " + s.host})
 	if err != nil && ctx.Err() != nil {
-		done, err = shouted{Outcome: shoutTimeout}, nil
+		done, err = chatOutcome{Outcome: chatTimeout}, nil
 	}
 	if err != nil {
 		return reply{away: true, says: fmt.Sprintf("cannot start the process that tells %s: %v", s.service(), err)}
@@ -85,12 +85,12 @@ func (s *chatSpeaker) say(ctx context.Context, n Note) reply {
 }
 
 // reply is an outcome in words.
-func (d shouted) reply(scheme string) reply {
+func (d chatOutcome) reply(scheme string) reply {
 	to := func(says string) reply { return reply{away: true, says: scheme + ": " + says} }
 	switch d.Outcome {
-	case shoutTaken:
+	case chatTaken:
 		return reply{taken: true}
-	case shoutAnswer:
+	case chatAnswer:
 		r := judged(d.Code, d.Wait)
 		if r.taken { // it said so in the body alone
 			r = reply{says: "it answered 200 and did not take the message"}
@@ -101,19 +101,19 @@ func (d shouted) reply(scheme string) reply {
 		r.gone = false // a chat's URL can be made anew
 		r.says = scheme + ": " + r.says
 		return r
-	case shoutURL:
+	case chatURL:
 		return to("its URL does not parse")
-	case shoutTimeout:
-		return to(fmt.Sprintf("no answer within %s", shoutWithin))
-	case shoutName:
+	case chatTimeout:
+		return to(fmt.Sprintf("no answer within %s", workerTimeout))
+	case chatName:
 		return to("its name is not known")
-	case shoutRefused:
+	case chatRefused:
 		return to("connection refused")
-	case shoutCert:
+	case chatCert:
 		return to("its certificate is not trusted")
-	case shoutForbidden:
+	case chatForbidden:
 		return to("its address is one that nothing is sent to")
-	case shoutRedirect:
+	case chatRedirect:
 		return to("it answered with a redirect, which is not followed")
 	}
 	return to("the message could not be sent")
@@ -169,20 +169,20 @@ func apart(r rune) bool { return r == ':' || r == '-' }
 // proxyNames are all of the environment that the process is given.
 var proxyNames = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"}
 
-// shoutProcess tells one message in a process of its own, of the program; "" is
+// workerProcess tells one message in a process of its own, of the program; "" is
 // this binary. The message goes through a pipe: arguments are for all to see.
-func shoutProcess(program string) func(ctx context.Context, s shout) (shouted, error) {
+func workerProcess(program string) func(ctx context.Context, s chatMessage) (chatOutcome, error) {
 	if program == "" {
 		program = "/proc/self/exe"
 	}
-	return func(ctx context.Context, s shout) (done shouted, err error) {
+	return func(ctx context.Context, s chatMessage) (done chatOutcome, err error) {
 		in, err := json.Marshal(s)
 		if err != nil {
 			return done, err
 		}
 		var out bytes.Buffer
 		cmd := exec.CommandContext(ctx, program)
-		cmd.Args = []string{"gitring", ShoutVerb}
+		cmd.Args = []string{"gitring", WorkerVerb}
 		cmd.Dir, cmd.Stdin, cmd.Stdout = "/", bytes.NewReader(in), &out
 		cmd.Env = []string{"GODEBUG=netdns=go", "GOMAXPROCS=1"}
 		for _, name := range proxyNames {

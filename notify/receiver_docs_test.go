@@ -75,7 +75,7 @@ func TestThePagesURLsAreTaken(t *testing.T) {
 			continue
 		}
 		raw := fill.Replace(strings.Trim(strings.TrimSpace(cells[2]), "`"))
-		scheme, _, err := parseShout(raw)
+		scheme, _, err := parseChatURL(raw)
 		require.NoError(t, err, raw)
 		seen[scheme] = true
 	}

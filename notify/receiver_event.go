@@ -46,18 +46,18 @@ func (c Choice) wants(e ring.Event) bool {
 	return c.kind(e.Kind) && (e.App == "" || len(c.Apps) == 0 || slices.Contains(c.Apps, e.App))
 }
 
-// The parts that an event can have in a matter: something that begins, lasts, and
+// The parts that an event can have in an incident: something that begins, lasts, and
 // ends.
 type part int
 
 const (
-	once   part = iota // a matter of its own
+	once   part = iota // an incident of its own
 	begins             // or goes on
 	ends
 )
 
-// matters are the kinds that belong together: what begins each, and what ends it.
-var matters = []struct {
+// incidents are the kinds that belong together: what begins each, and what ends it.
+var incidents = []struct {
 	name   string
 	begins []string
 	ends   []string
@@ -77,10 +77,10 @@ var matters = []struct {
 // follows is what often comes right after a kind, and says all that it says.
 var follows = map[string]string{ring.RolloutFailed: ring.RolloutRestored, ring.DriftSeen: ring.DriftHealed}
 
-// matterOf is the matter that an event belongs to, by its index, and its part in
+// incidentOf is the incident that an event belongs to, by its index, and its part in
 // it; -1 for one of its own.
-func matterOf(e ring.Event) (int, part) {
-	for i, m := range matters {
+func incidentOf(e ring.Event) (int, part) {
+	for i, m := range incidents {
 		if slices.Contains(m.begins, e.Kind) {
 			return i, begins
 		}

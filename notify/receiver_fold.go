@@ -37,7 +37,7 @@ const (
 // memory is what the fold knows besides the events it is given. It is written
 // down with the cursor; the zero value is that of a new receiver.
 type memory struct {
-	Open map[string]matter `json:"open,omitempty"`
+	Open map[string]incident `json:"open,omitempty"`
 	// Held are messages that wait for another one, or for their turn; Lost are
 	// those that were too many to keep.
 	Held []Note `json:"held,omitempty"`
@@ -69,8 +69,8 @@ func (m *memory) when(e ring.Event, now time.Time) time.Time {
 	return e.At
 }
 
-// matter is one that was told, and lasts.
-type matter struct {
+// incident is one that was told, and lasts.
+type incident struct {
 	Kinds  []string  `json:"kinds"` // told of this commit
 	Commit ring.SHA  `json:"commit,omitempty"`
 	Since  time.Time `json:"since"`
@@ -149,7 +149,7 @@ func (c Choice) each(m *memory, events []ring.Event, now time.Time) (say []Note)
 }
 
 func (m memory) clone() memory {
-	open := make(map[string]matter, len(m.Open))
+	open := make(map[string]incident, len(m.Open))
 	for k, o := range m.Open {
 		o.Kinds = slices.Clone(o.Kinds)
 		open[k] = o
@@ -163,12 +163,12 @@ func (c Choice) take(m *memory, e ring.Event, now time.Time) {
 	if e.App != "" && (e.Kind == ring.AppRemoved || e.Kind == ring.AppLeft) {
 		m.drop(e.App) // nobody will tell its end
 	}
-	i, p := matterOf(e)
+	i, p := incidentOf(e)
 	if i < 0 {
 		c.takeOnce(m, e, now)
 		return
 	}
-	key := matters[i].name + " " + subjectOf(e)
+	key := incidents[i].name + " " + subjectOf(e)
 	if p == ends {
 		c.takeEnd(m, key, i, e, now)
 		return
@@ -189,7 +189,7 @@ func (c Choice) takeOnce(m *memory, e ring.Event, now time.Time) {
 	if o, told := m.Open[key]; told && at.Sub(o.Told) < remindAfter {
 		return
 	}
-	m.Open[key] = matter{Since: at, Told: at}
+	m.Open[key] = incident{Since: at, Told: at}
 	m.hold(noteOf(e))
 }
 
@@ -199,10 +199,10 @@ func (c Choice) takeBegin(m *memory, key string, i int, e ring.Event, now time.T
 	}
 	at := m.when(e, now)
 	o, known := m.Open[key]
-	anew := matters[i].byCommit && o.Commit != e.Commit
+	anew := incidents[i].byCommit && o.Commit != e.Commit
 	if known && !o.Over.IsZero() { // it is back
 		if anew || at.Sub(o.Over) > calm {
-			o, known = matter{}, false
+			o, known = incident{}, false
 		} else {
 			m.inPlaceOf(key, func(h Note) bool { return h.Until.After(now) }) // its end was not said, and is none
 			o.Over = time.Time{}
@@ -246,7 +246,7 @@ func (c Choice) takeEnd(m *memory, key string, i int, e ring.Event, now time.Tim
 		return // its end was told, or waits to be
 	}
 	m.inPlaceOf(key, func(Note) bool { return true }) // over before it was said: once is enough
-	if !c.wants(e) || !m.isNews(e, now) || !known && slices.ContainsFunc(matters[i].begins, c.kind) {
+	if !c.wants(e) || !m.isNews(e, now) || !known && slices.ContainsFunc(incidents[i].begins, c.kind) {
 		delete(m.Open, key)
 		return
 	}
@@ -265,7 +265,7 @@ func (c Choice) takeEnd(m *memory, key string, i int, e ring.Event, now time.Tim
 	m.hold(n)
 }
 
-// inPlaceOf takes out what is held of a matter, because what comes says it too.
+// inPlaceOf takes out what is held of an incident, because what comes says it too.
 func (m *memory) inPlaceOf(key string, gone func(Note) bool) {
 	m.Held = slices.DeleteFunc(m.Held, func(h Note) bool { return h.Matter == key && gone(h) })
 }
@@ -278,7 +278,7 @@ func (m *memory) hold(n Note) {
 	}
 }
 
-// drop ends all matters of an app without a word.
+// drop ends all incidents of an app without a word.
 func (m *memory) drop(app string) {
 	for key := range m.Open {
 		_, subject, _ := strings.Cut(key, " ")

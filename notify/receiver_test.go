@@ -354,10 +354,10 @@ func TestNoSecretOfAReceiverIsToldOrStored(t *testing.T) {
 	}})
 	r, err := NewReceivers(ReceiversOptions{Host: "edge-1", Ledger: s, Log: log}, list)
 	require.NoError(t, err)
-	var sent []shout
+	var sent []chatMessage
 	for _, l := range r.all {
 		if chat, ok := l.speaker.(*chatSpeaker); ok {
-			chat.run = func(_ context.Context, s shout) (shouted, error) {
+			chat.run = func(_ context.Context, s chatMessage) (chatOutcome, error) {
 				sent = append(sent, s)
 				return s.send(c.road()), nil
 			}

@@ -94,7 +94,7 @@ func TestAChatThatHangsIsCutOff(t *testing.T) {
 			accepted <- c
 		}
 	}()
-	s := &chatSpeaker{host: "h", urlFile: written(t, "generic://"+l.Addr().String()+"/x?disabletls=yes"), run: shoutProcess("")}
+	s := &chatSpeaker{host: "h", urlFile: written(t, "generic://"+l.Addr().String()+"/x?disabletls=yes"), run: workerProcess("")}
 	s.text, err = parseTemplate("")
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -106,7 +106,7 @@ func TestAChatThatHangsIsCutOff(t *testing.T) {
 	require.Len(t, children, 1)
 	line, err := os.ReadFile("/proc/" + children[0] + "/cmdline")
 	require.NoError(t, err)
-	require.Equal(t, "gitring\x00"+ShoutVerb+"\x00", string(line), "no secret is in its arguments")
+	require.Equal(t, "gitring\x00"+WorkerVerb+"\x00", string(line), "no secret is in its arguments")
 	cancel()
 	require.Equal(t, reply{away: true, says: "generic: no answer within 20s"}, <-done)
 	require.Empty(t, childrenOf(t, os.Getpid()))
@@ -128,7 +128,7 @@ func childrenOf(t *testing.T, pid int) (out []string) {
 
 func TestTheProcessTellsAChatThatAnswers(t *testing.T) {
 	c := newOneChat(t)
-	s := &chatSpeaker{host: "h", urlFile: written(t, "generic://"+strings.TrimPrefix(c.URL, "http://")+"/x?disabletls=yes"), run: shoutProcess("")}
+	s := &chatSpeaker{host: "h", urlFile: written(t, "generic://"+strings.TrimPrefix(c.URL, "http://")+"/x?disabletls=yes"), run: workerProcess("")}
 	var err error
 	s.text, err = parseTemplate("")
 	require.NoError(t, err)

@@ -190,8 +190,8 @@ func TestEachChatIsToldInItsOwnForm(t *testing.T) {
 	for name, raw := range chatURLs {
 		t.Run(name, func(t *testing.T) {
 			c := newOneChat(t)
-			done := shout{URL: raw, Text: text, Title: "gitring on edge-1"}.send(c.road())
-			require.Equal(t, shouted{Outcome: shoutTaken}, done)
+			done := chatMessage{URL: raw, Text: text, Title: "gitring on edge-1"}.send(c.road())
+			require.Equal(t, chatOutcome{Outcome: chatTaken}, done)
 			checks[name](t, c.got)
 		})
 	}
@@ -206,27 +206,27 @@ func TestNoChatThatFailedIsTakenForTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newOneChat(t)
 			c.status, c.body, c.header = 500, "CANARY", http.Header{"Retry-After": {"90"}}
-			done := shout{URL: raw, Text: "x"}.send(c.road())
-			require.Equal(t, shoutAnswer, done.Outcome)
+			done := chatMessage{URL: raw, Text: "x"}.send(c.road())
+			require.Equal(t, chatAnswer, done.Outcome)
 			require.Equal(t, 500, done.Code)
 			require.InDelta(t, 90, done.Wait.Seconds(), 1)
 			require.Len(t, c.got, 1)
 
 			c.status, c.header = 302, http.Header{"Location": {"https://elsewhere.example.org/CANARY"}}
 			c.got = nil
-			done = shout{URL: raw, Text: "x"}.send(c.road())
-			require.NotEqual(t, shoutTaken, done.Outcome)
+			done = chatMessage{URL: raw, Text: "x"}.send(c.road())
+			require.NotEqual(t, chatTaken, done.Outcome)
 			require.Len(t, c.got, 1, "it followed a redirect")
 
 			closed := newRoad(func(context.Context, string, string) (net.Conn, error) {
 				return nil, &net.OpError{Op: "dial", Err: fmt.Errorf("connect: connection refused")}
 			}, nil)
-			require.Equal(t, shouted{Outcome: shoutRefused}, shout{URL: raw, Text: "x"}.send(closed))
+			require.Equal(t, chatOutcome{Outcome: chatRefused}, chatMessage{URL: raw, Text: "x"}.send(closed))
 			guard := newRoad(guarded(false).DialContext, nil)
 			guard.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return guarded(false).DialContext(ctx, "tcp", "127.0.0.1:1")
 			}
-			require.Equal(t, shouted{Outcome: shoutForbidden}, shout{URL: raw, Text: "x"}.send(guard))
+			require.Equal(t, chatOutcome{Outcome: chatForbidden}, chatMessage{URL: raw, Text: "x"}.send(guard))
 		})
 	}
 }
@@ -239,8 +239,8 @@ func TestAChatsBodyIsBelieved(t *testing.T) {
 	} {
 		c := newOneChat(t)
 		c.body = body
-		done := shout{URL: chatURLs[name], Text: "x"}.send(c.road())
-		require.Equal(t, shouted{Outcome: shoutAnswer, Code: 200}, done, name)
+		done := chatMessage{URL: chatURLs[name], Text: "x"}.send(c.road())
+		require.Equal(t, chatOutcome{Outcome: chatAnswer, Code: 200}, done, name)
 		require.False(t, done.reply(name).taken)
 	}
 }
@@ -252,13 +252,13 @@ func TestAURLThatDoesNotParseIsToldWithoutIt(t *testing.T) {
 		"pushover://CANARY", "smtp://CANARY", "generic://", "generic+ftp://CANARY/x", "slack+https://CANARY", "ntfy://h/t?CANARY=1", "gotify://h/A23456789012345?CANARY=1",
 		"slack://%zz", "ntfy://h/t?priority=CANARY", "unknown://CANARY", "logger://CANARY", "script://CANARY", "teams+https:///CANARY",
 	} {
-		_, _, err := parseShout(raw)
+		_, _, err := parseChatURL(raw)
 		require.Error(t, err, raw)
 		require.NotContains(t, err.Error(), canary, raw)
-		require.Equal(t, shouted{Outcome: shoutURL}, shout{URL: raw, Text: "x"}.send(newRoad(nil, nil)), raw)
+		require.Equal(t, chatOutcome{Outcome: chatURL}, chatMessage{URL: raw, Text: "x"}.send(newRoad(nil, nil)), raw)
 	}
 	for name, raw := range chatURLs {
-		scheme, _, err := parseShout(raw)
+		scheme, _, err := parseChatURL(raw)
 		require.NoError(t, err, name)
 		require.True(t, strings.HasPrefix(name, scheme), name)
 	}
@@ -313,8 +313,8 @@ func mailServer(t *testing.T, refuse string) (address string, mail func() string
 func TestAMailIsSentAndARefusalToldByItsCode(t *testing.T) {
 	at, mail := mailServer(t, "")
 	raw := "smtp://user:passCANARY@" + at + "/?from=gitring@example.org&to=ops@example.org&starttls=no"
-	done := shout{URL: raw, Text: "edge-1: down\nsecond", Title: "gitring on edge-1"}.send(newRoad(nil, nil))
-	require.Equal(t, shouted{Outcome: shoutTaken}, done)
+	done := chatMessage{URL: raw, Text: "edge-1: down\nsecond", Title: "gitring on edge-1"}.send(newRoad(nil, nil))
+	require.Equal(t, chatOutcome{Outcome: chatTaken}, done)
 	all := mail()
 	require.Contains(t, all, "MAIL FROM:<gitring@example.org>")
 	require.Contains(t, all, "RCPT TO:<ops@example.org>")
@@ -322,23 +322,23 @@ func TestAMailIsSentAndARefusalToldByItsCode(t *testing.T) {
 	require.Contains(t, all, "edge-1: down\nsecond\n")
 
 	for _, host := range []string{"169.254.169.254", "[fe80::1]", "[::ffff:169.254.169.254]", "100.100.100.200"} {
-		done = shout{URL: "smtp://" + host + ":25/?from=a@b.example&to=c@d.example", Text: "x"}.send(newRoad(nil, nil))
-		require.Equal(t, shouted{Outcome: shoutForbidden}, done, host)
+		done = chatMessage{URL: "smtp://" + host + ":25/?from=a@b.example&to=c@d.example", Text: "x"}.send(newRoad(nil, nil))
+		require.Equal(t, chatOutcome{Outcome: chatForbidden}, done, host)
 	}
 
 	at, mail = mailServer(t, "AUTH")
 	raw = "smtp://user:passCANARY@" + at + "/?from=gitring@example.org&to=ops@example.org&starttls=no"
-	done = shout{URL: raw, Text: "x"}.send(newRoad(nil, nil))
-	require.Equal(t, shouted{Outcome: shoutAnswer, Code: 535}, done)
+	done = chatMessage{URL: raw, Text: "x"}.send(newRoad(nil, nil))
+	require.Equal(t, chatOutcome{Outcome: chatAnswer, Code: 535}, done)
 	mail()
 }
 
 // The process says an outcome and nothing else, whatever goes wrong.
 func TestTheProcessThatTellsSaysNoSecret(t *testing.T) {
 	var out strings.Builder
-	in, err := json.Marshal(shout{URL: "generic://127.0.0.1:1/CANARY?disabletls=yes", Text: "x"})
+	in, err := json.Marshal(chatMessage{URL: "generic://127.0.0.1:1/CANARY?disabletls=yes", Text: "x"})
 	require.NoError(t, err)
-	require.NoError(t, ServeShout(strings.NewReader(string(in)), &out))
+	require.NoError(t, ServeWorker(strings.NewReader(string(in)), &out))
 	require.JSONEq(t, `{"Outcome":"refused","Code":0,"Wait":0}`, out.String())
-	require.Error(t, ServeShout(strings.NewReader("CANARY"), &out))
+	require.Error(t, ServeWorker(strings.NewReader("CANARY"), &out))
 }

@@ -36,35 +36,35 @@ import (
 // ChatServices are the schemes that the URL of a chat may have.
 var ChatServices = []string{"slack", "discord", "teams", "telegram", "matrix", "ntfy", "gotify", "pushover", "smtp", "generic"}
 
-// outcomes of a shout, besides the code of an answer.
+// outcomes of a message, besides the code of an answer.
 const (
-	shoutTaken     = "taken"
-	shoutURL       = "url"       // the URL does not parse
-	shoutAnswer    = "answer"    // it answered, and did not take it
-	shoutTimeout   = "timeout"   // no answer in time
-	shoutName      = "name"      // its name is not known
-	shoutRefused   = "refused"   // connection refused
-	shoutCert      = "cert"      // its certificate is not trusted
-	shoutForbidden = "forbidden" // its address is one that nothing is sent to
-	shoutRedirect  = "redirect"
-	shoutFailed    = "failed"
+	chatTaken     = "taken"
+	chatURL       = "url"       // the URL does not parse
+	chatAnswer    = "answer"    // it answered, and did not take it
+	chatTimeout   = "timeout"   // no answer in time
+	chatName      = "name"      // its name is not known
+	chatRefused   = "refused"   // connection refused
+	chatCert      = "cert"      // its certificate is not trusted
+	chatForbidden = "forbidden" // its address is one that nothing is sent to
+	chatRedirect  = "redirect"
+	chatFailed    = "failed"
 )
 
-// shout is one message for one chat.
-type shout struct {
+// chatMessage is one message for one chat.
+type chatMessage struct {
 	URL, Text, Title string
 }
 
-// shouted is what became of it. No part of it is anybody's text.
-type shouted struct {
+// chatOutcome is what became of it. No part of it is anybody's text.
+type chatOutcome struct {
 	Outcome string
 	Code    int           // HTTP's, or SMTP's; 0 where there was none
 	Wait    time.Duration // the chat's own word on when to come back
 }
 
-// parseShout makes the service of a URL and touches no network. The error holds
+// parseChatURL makes the service of a URL and touches no network. The error holds
 // no part of the URL.
-func parseShout(raw string) (scheme string, u *url.URL, err error) {
+func parseChatURL(raw string) (scheme string, u *url.URL, err error) {
 	u, err = url.Parse(raw)
 	if err != nil || u.Scheme == "" {
 		return "", nil, errors.New("it is no URL of the form service://…")
@@ -84,7 +84,7 @@ func parseShout(raw string) (scheme string, u *url.URL, err error) {
 	case custom != "" && (scheme != "generic" || custom != "https" && custom != "http"):
 		err = bad
 	default:
-		u, err = plainShout(scheme, u)
+		u, err = plainChatURL(scheme, u)
 	}
 	if err != nil {
 		return scheme, nil, bad
@@ -92,8 +92,8 @@ func parseShout(raw string) (scheme string, u *url.URL, err error) {
 	return scheme, u, nil
 }
 
-// plainShout is a URL as its service wants it, tried on its configuration.
-func plainShout(scheme string, u *url.URL) (out *url.URL, err error) {
+// plainChatURL is a URL as its service wants it, tried on its configuration.
+func plainChatURL(scheme string, u *url.URL) (out *url.URL, err error) {
 	defer func() { // a URL of another shape panics in some of them
 		if recover() != nil {
 			err = errors.New("panicked")
@@ -140,11 +140,11 @@ func plainShout(scheme string, u *url.URL) (out *url.URL, err error) {
 
 var quiet = log.New(io.Discard, "", 0)
 
-// ServeShout is the process: one message in, one outcome out. It changes what
+// ServeWorker is the process: one message in, one outcome out. It changes what
 // this process takes for its ways into the network, so it is the last thing that
 // a process does.
-func ServeShout(in io.Reader, out io.Writer) error {
-	var s shout
+func ServeWorker(in io.Reader, out io.Writer) error {
+	var s chatMessage
 	if err := json.NewDecoder(io.LimitReader(in, 64<<10)).Decode(&s); err != nil {
 		return errors.New("cannot read the message")
 	}
@@ -152,14 +152,14 @@ func ServeShout(in io.Reader, out io.Writer) error {
 }
 
 // send makes the one attempt.
-func (s shout) send(r *road) (done shouted) {
-	scheme, u, err := parseShout(s.URL)
+func (s chatMessage) send(r *road) (done chatOutcome) {
+	scheme, u, err := parseChatURL(s.URL)
 	if err != nil {
-		return shouted{Outcome: shoutURL}
+		return chatOutcome{Outcome: chatURL}
 	}
 	defer func() {
 		if recover() != nil {
-			done = shouted{Outcome: shoutFailed}
+			done = chatOutcome{Outcome: chatFailed}
 		}
 	}()
 	restore := r.only()
@@ -176,7 +176,7 @@ func (s shout) send(r *road) (done shouted) {
 }
 
 // through has shoutrrr say it.
-func (s shout) through(r *road, scheme string, u *url.URL) error {
+func (s chatMessage) through(r *road, scheme string, u *url.URL) error {
 	service, err := prepared(r, scheme, u)
 	if err != nil {
 		return err
@@ -260,7 +260,7 @@ type awake struct{}
 
 func (awake) Sleep(time.Duration) {}
 
-// road is the only way into the network of a shout. It follows no redirect, tries
+// road is the only way into the network of a message. It follows no redirect, tries
 // nothing a second time after it failed, and remembers the code of the last
 // answer.
 type road struct {
@@ -276,28 +276,28 @@ type road struct {
 func newRoad(dial func(context.Context, string, string) (net.Conn, error), trust *tls.Config) *road {
 	return &road{base: &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DialContext: dial, TLSClientConfig: trust, DisableKeepAlives: true,
-		TLSHandshakeTimeout: timeout, ResponseHeaderTimeout: shoutAnswers, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: timeout, ResponseHeaderTimeout: chatAnswerTime, MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 	}}
 }
 
 // errNotTaken is of an answer that says no.
 var errNotTaken = errors.New("not taken")
 
-// shoutAnswers is how long a chat may think.
-const shoutAnswers = 15 * time.Second
+// chatAnswerTime is how long a chat may think.
+const chatAnswerTime = 15 * time.Second
 
 // only makes the road that of the whole process: some services bring no client of
 // their own, or one that cannot be reached.
 func (r *road) only() (restore func()) {
 	was, client := http.DefaultTransport, *http.DefaultClient
 	http.DefaultTransport = r
-	http.DefaultClient.Timeout, http.DefaultClient.CheckRedirect = shoutAnswers, noRedirect
+	http.DefaultClient.Timeout, http.DefaultClient.CheckRedirect = chatAnswerTime, noRedirect
 	return func() { http.DefaultTransport, *http.DefaultClient = was, client }
 }
 
 // client is one that takes the road, with TLS of its own where that is not nil.
 func (r *road) client(own *tls.Config) *http.Client {
-	c := &http.Client{Transport: r, Timeout: shoutAnswers, CheckRedirect: noRedirect}
+	c := &http.Client{Transport: r, Timeout: chatAnswerTime, CheckRedirect: noRedirect}
 	if own != nil && own.InsecureSkipVerify {
 		if r.base.TLSClientConfig == nil {
 			r.base.TLSClientConfig = own
@@ -344,14 +344,14 @@ func (r *road) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // outcome is what an attempt came to. The error's own text goes nowhere.
-func (r *road) outcome(err error) shouted {
+func (r *road) outcome(err error) chatOutcome {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil && r.err == nil {
-		return shouted{Outcome: shoutTaken}
+		return chatOutcome{Outcome: chatTaken}
 	}
 	if r.code >= 300 {
-		return shouted{Outcome: shoutAnswer, Code: r.code, Wait: r.wait}
+		return chatOutcome{Outcome: chatAnswer, Code: r.code, Wait: r.wait}
 	}
 	err = errors.Join(r.err, err)
 	var smtpErr *textproto.Error
@@ -361,21 +361,21 @@ func (r *road) outcome(err error) shouted {
 	var cert *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &smtpErr):
-		return shouted{Outcome: shoutAnswer, Code: smtpErr.Code}
+		return chatOutcome{Outcome: chatAnswer, Code: smtpErr.Code}
 	case errors.As(err, &guard):
-		return shouted{Outcome: shoutForbidden}
+		return chatOutcome{Outcome: chatForbidden}
 	case errors.Is(err, errRedirected):
-		return shouted{Outcome: shoutRedirect}
+		return chatOutcome{Outcome: chatRedirect}
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return shouted{Outcome: shoutName}
+		return chatOutcome{Outcome: chatName}
 	case errors.As(err, &cert):
-		return shouted{Outcome: shoutCert}
+		return chatOutcome{Outcome: chatCert}
 	case errors.As(err, &ne) && ne.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return shouted{Outcome: shoutTimeout}
+		return chatOutcome{Outcome: chatTimeout}
 	case strings.Contains(err.Error(), "connection refused"):
-		return shouted{Outcome: shoutRefused}
+		return chatOutcome{Outcome: chatRefused}
 	case r.code > 0:
-		return shouted{Outcome: shoutAnswer, Code: r.code}
+		return chatOutcome{Outcome: chatAnswer, Code: r.code}
 	}
-	return shouted{Outcome: shoutFailed}
+	return chatOutcome{Outcome: chatFailed}
 }
