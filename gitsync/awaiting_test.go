@@ -178,3 +178,42 @@ func TestACommitThatIsAskedForHasItsSignerFromTheRepository(t *testing.T) {
 	require.Empty(t, signer(own))
 	require.Empty(t, signer(four))
 }
+
+// What a signer of the repository's file may answer is held to the paths and roles that the
+// file gives, also after a restart.
+func TestAnAnswerOfASignerInTheRepositoryNeedsRightsEverywhere(t *testing.T) {
+	t.Parallel()
+	for limits, want := range map[string]int{
+		"":                         3,
+		"    paths: ['*.yaml']\n":  0,
+		"    roles: [images]\n":    0,
+		"    sources: ['prod*']\n": 3,
+	} {
+		o, a := newOrigin(t), &ledger{}
+		line, bob := o.secondKey("bob")
+		dir := filepath.Join(t.TempDir(), "git", "prod")
+		start := func() *looker {
+			return lookAt(t, o.follow(a, func(c *Config) { c.Trust.SignersInRepo, c.Dir = signersPath, dir }))
+		}
+		o.write(signersPath, "version: 1\nsigners:\n  - signer: bob@example.org\n"+limits+"    keys: "+line)
+		o.signed("one")
+		w := start()
+		w.must()
+		bob(func() {
+			o.git(o.work, "commit", "-q", "--allow-empty", "-S", "-m", "Take some away", "-m", "Gitring-Allow: remove=3\nGitring-Data: store from shop")
+			o.push()
+		})
+		c := w.must().Commit
+		require.Equal(t, o.head(), c.SHA, limits)
+		require.Equal(t, want, c.AllowRemove, limits)
+		require.Equal(t, want > 0, len(c.Data) == 1, limits)
+		r, ok := start().begin(t.Context())
+		require.True(t, ok)
+		require.Equal(t, want, r.Commit.AllowRemove, "after a restart: %s", limits)
+
+		// Of one whom the configuration names the file takes nothing away.
+		o.git(o.work, "commit", "-q", "--allow-empty", "-S", "-m", "Take more away", "-m", "Gitring-Allow: remove=4")
+		o.push()
+		require.Equal(t, 4, w.must().Commit.AllowRemove)
+	}
+}

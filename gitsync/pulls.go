@@ -346,7 +346,11 @@ func (q *quarantine) landed(ctx context.Context, head ring.SHA, all []ring.Verif
 	if err != nil {
 		return out, fmt.Errorf("cannot read %s: %w", head.Short(), err)
 	}
-	if !q.trust.mayAnswer(v) {
+	whole, err := q.trust.mayAnswer(Until(ctx, q), v)
+	if err != nil {
+		return out, fmt.Errorf("cannot tell what the signer of %s may answer: %w", head.Short(), err)
+	}
+	if !whole {
 		c.AllowRemove, c.Data = 0, nil
 	}
 	out.Commit = c

@@ -105,12 +105,38 @@ func (t *Trust) grants(id identity) []Binding {
 }
 
 // mayAnswer reports whether what a signer's trailers allow counts: it is about the whole
-// source, so one who is bound to paths, or to images, cannot give it.
-func (t *Trust) mayAnswer(v ring.Verified) bool {
+// source, so one who is bound to paths, or to images, cannot give it. What the repository
+// says of the signer is asked of every parent.
+func (t *Trust) mayAnswer(o Objects, v ring.Verified) (bool, error) {
 	if t.cfg.Mode == Disabled {
-		return true
+		return true, nil
 	}
-	return slices.ContainsFunc(t.configured(identity{principal: v.Signer, fingerprint: v.Fingerprint}), func(b Binding) bool {
+	id := identity{principal: v.Signer, fingerprint: v.Fingerprint}
+	if t.cfg.SignersInRepo == "" {
+		return t.isWhole(t.grants(id)), nil
+	}
+	p, refusal, err := readCommit(o, v.SHA)
+	if err := worldly(refusal, err); err != nil {
+		return false, err
+	}
+	var at []*Trust
+	for _, parent := range p.parents {
+		with, err := t.Of(o, parent)
+		if err != nil {
+			return false, err
+		}
+		at = append(at, with)
+		id.repo = id.repo || with.onlyInRepo(id.fingerprint)
+	}
+	if len(at) == 0 {
+		return t.isWhole(t.grants(id)), nil
+	}
+	return !slices.ContainsFunc(at, func(with *Trust) bool { return !t.isWhole(with.grants(id)) }), nil
+}
+
+// isWhole reports whether one of the bindings is about the whole source.
+func (t *Trust) isWhole(grants []Binding) bool {
+	return slices.ContainsFunc(grants, func(b Binding) bool {
 		return len(b.Paths) == 0 && b.at(t.source, t.branch) && (b.has(RoleCommit) || b.has(RoleMerge))
 	})
 }

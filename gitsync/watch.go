@@ -95,10 +95,17 @@ func (w *watch) load(ctx context.Context, now time.Time) error {
 // carried is a trusted commit as it goes on from here.
 func (w *watch) carried(v ring.Verified) (*ring.Commit, error) {
 	c, err := commitOf(w.mirror, v, w.cfg.Limits)
-	if err == nil && !w.trust.Load().mayAnswer(v) {
+	if err != nil {
+		return nil, err
+	}
+	whole, err := w.trust.Load().mayAnswer(w.mirror, v)
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell what the signer of %s may answer: %w", v.SHA.Short(), err)
+	}
+	if !whole {
 		c.AllowRemove, c.Data = 0, nil
 	}
-	return c, err
+	return c, nil
 }
 
 // unlessDamaged leaves to the next look what a rebuilt mirror cures.
