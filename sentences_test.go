@@ -18,6 +18,8 @@ var comparesSentences = map[string]string{
 	// Words of others, or of the program as somebody outside reads it.
 	"config/load.go yamlMistake":             "yaml.v3's own words",
 	"bench/corpus/answers.go addFile":        "drives the built program from outside, and reads what it prints",
+	"bench/corpus/measure.go renameRefused":  "drives the built program from outside, and reads what it prints",
+	"bench/corpus/result.go alternative":     "drives the built program from outside, and reads what it prints",
 	"bench/corpus/answers.go answerRefusals": "drives the built program from outside, and reads what it prints",
 	// What the journal of an earlier release says of a commit, which has no field for it.
 	"daemon/history_fold.go take": "whose answer a commit has, from the journal's line",
