@@ -21,18 +21,8 @@ const (
 
 // plainPages are held to that. Others follow as they are mended.
 var plainPages = []string{
-	"README.md", "docs/how-to/*.md", "docs/tutorial/*.md", "docs/testing/*.md", "docs/design/*.md", "docs/contributing/*.md",
-	"docs/explanation/reliability.md", "docs/reference/performance.md", "docs/reference/manifest.md",
-	"docs/reference/drift.md",
-	"docs/reference/changes.md",
-	"docs/reference/checks-and-restarts.md",
-	"docs/reference/signers.md",
-	"docs/reference/configuration.md",
-	"docs/reference/compose.md",
-	"docs/reference/policy.md",
-	"docs/reference/cli.md",
-	"ARCHITECTURE.md",
-	"CONTRIBUTING.md",
+	"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/how-to/*.md", "docs/tutorial/*.md", "docs/testing/*.md", "docs/design/*.md",
+	"docs/contributing/*.md", "docs/reference/*.md", "docs/explanation/reliability.md",
 }
 
 func TestPagesForPeopleAreReadable(t *testing.T) {
