@@ -6,13 +6,6 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// isObserved reports whether the source of an app is only watched: nothing of it is
-// changed, whatever was in force before.
-func (t *Pass) isObserved(app string) bool {
-	src := t.sourceNamed(t.Facts.Apps[app].App.Source)
-	return src != nil && src.Apply == ApplyObserve
-}
-
 // observePlan says what the next plan of a source would change, and changes nothing.
 func (t *Pass) observePlan(src *Source) {
 	says := "nothing would change"

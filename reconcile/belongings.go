@@ -1,8 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
-	"path"
 	"slices"
 
 	"github.com/gitring/gitring/ring"
@@ -38,37 +36,4 @@ func (t *Pass) keptByOthers(next *ring.App) *ring.Refusal {
 		}
 	}
 	return nil
-}
-
-// A belonging is a volume or data folder of an app.
-type belonging struct {
-	name   string
-	folder bool
-	at     ring.Place
-}
-
-// belongingsOf are all that an app writes by itself and that outlives it. External
-// volumes are nobody's, and paths of the host are for their authors to share.
-func belongingsOf(app *ring.App) []belonging {
-	var out []belonging
-	for i := range app.Services {
-		s := &app.Services[i]
-		for _, m := range s.Spec.Mounts {
-			b := belonging{at: s.Place("volumes." + m.Target)}
-			switch m.Kind {
-			case ring.MountData, ring.MountSeed:
-				b.name, b.folder = "data folder "+path.Join(cmp.Or(app.DataRoot, "<data_root>"), m.Source), true
-			case ring.MountVolume:
-				j := slices.IndexFunc(app.Volumes, func(v ring.Volume) bool { return v.Key == m.Source && v.External == "" })
-				if j < 0 {
-					continue
-				}
-				b.name = "volume " + app.Volumes[j].EngineName(app.Name)
-			default:
-				continue
-			}
-			out = append(out, b)
-		}
-	}
-	return out
 }

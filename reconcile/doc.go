@@ -16,7 +16,9 @@
 // One look:
 //
 //	world         what goes into a decision, and what comes out of it
-//	diff          the order of the rules, and how they set facts and take steps
+//	pass          what one look sees, and how facts are set and steps taken
+//	words         sorted keys, and small words of sentences
+//	diff          the order of the rules
 //	index         what rules ask about the whole host, answered by a key
 //	dates         times of a wall clock that may jump, as times of the one who decides
 //

@@ -57,6 +57,54 @@ type writing struct {
 	runs, makes  bool // from then on something runs; its volumes may be made
 }
 
+// A belonging is a volume or data folder of an app.
+type belonging struct {
+	name   string
+	folder bool
+	at     ring.Place
+}
+
+// indexSeen sorts what is seen by service.
+func (t *Pass) indexSeen() {
+	t.takeAdopted()
+	type named struct{ app, service string }
+	all, of, tied := make([]instance, len(t.Seen.Instances)), map[named][]*instance{}, false
+	for i := range all {
+		in, v := &t.Seen.Instances[i], &all[i]
+		v.Instance, v.intent = in, t.Facts.Intents[in.ID].Kind
+		name := named{in.App, in.Service}
+		its := of[name]
+		if its == nil {
+			its = make([]*instance, 0, 4) // few have more
+		}
+		of[name] = append(its, v)
+		tied = tied || len(in.Joined) > 0
+	}
+	t.seen = make(map[ring.ServiceID][]*instance, len(of))
+	for name, ins := range of {
+		slices.SortFunc(ins, bySlot)
+		t.seen[ring.ID(name.app, name.service)] = ins
+	}
+	if !tied {
+		return
+	}
+	t.tied = map[string][]*instance{}
+	for _, id := range t.seenIDs() {
+		for _, in := range t.seen[id] {
+			for _, owner := range in.Joined {
+				t.tied[owner] = append(t.tied[owner], in)
+			}
+		}
+	}
+}
+
+func bySlot(a, b *instance) int {
+	if a.Slot != b.Slot {
+		return cmp.Compare(a.Slot, b.Slot)
+	}
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+}
+
 // inOrder is every view by app and service. There are no more of them after look.
 func (t *Pass) inOrder() []*service {
 	if len(t.by.order) != len(t.views) {
@@ -145,6 +193,19 @@ func (t *Pass) instanceByID(id string) *instance {
 	return t.by.byID[id]
 }
 
+// runsOf are the keys of the runs of a service that were known as the look
+// began, sorted.
+func (t *Pass) runsOf(id ring.ServiceID) []string {
+	if t.by.runs == nil {
+		t.by.runs = map[ring.ServiceID][]string{}
+		for _, key := range sortedKeys(t.Facts.Jobs) {
+			of := t.Facts.Jobs[key].ID
+			t.by.runs[of] = append(t.by.runs[of], key)
+		}
+	}
+	return t.by.runs[id]
+}
+
 // isJoined reports whether an instance is on a network.
 func (t *Pass) isJoined(network string) bool {
 	if t.by.joined == nil {
@@ -201,6 +262,39 @@ func (t *Pass) nextIn(src *Source, folder string) []int {
 	return at[path.Clean(folder)]
 }
 
+// isComing reports whether a plan that is not in force yet has a service.
+func (t *Pass) isComing(id ring.ServiceID) bool {
+	app, service := id.Split()
+	return slices.ContainsFunc(t.Sources, func(src Source) bool {
+		if src.Next == nil {
+			return false
+		}
+		a, ok := src.Next.App(app)
+		if ok {
+			_, ok = a.Service(service)
+		}
+		return ok
+	})
+}
+
+// isAsked reports whether what is in force is what next asks for.
+func isAsked(have *ring.InForce, next *ring.App) bool {
+	return !have.Leaving && !have.Undone && have.App.Commit == next.Commit && have.App.Written == next.Written
+}
+
+// inForce is the service of a name as an app has it, not copied.
+func inForce(have *ring.App, name string) (s *ring.Service, known bool) {
+	for i := range have.Services {
+		if have.Services[i].Name == name {
+			return &have.Services[i], true
+		}
+	}
+	return &nothing, false
+}
+
+// nothing is the service that is not there. Nobody changes it.
+var nothing ring.Service
+
 // keepersOf are the apps in force that keep one of some, or did when the look
 // began, sorted.
 func (t *Pass) keepersOf(some []belonging) []string {
@@ -217,6 +311,32 @@ func (t *Pass) keepersOf(some []belonging) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// belongingsOf are all that an app writes by itself and that outlives it. External
+// volumes are nobody's, and paths of the host are for their authors to share.
+func belongingsOf(app *ring.App) []belonging {
+	var out []belonging
+	for i := range app.Services {
+		s := &app.Services[i]
+		for _, m := range s.Spec.Mounts {
+			b := belonging{at: s.Place("volumes." + m.Target)}
+			switch m.Kind {
+			case ring.MountData, ring.MountSeed:
+				b.name, b.folder = "data folder "+path.Join(cmp.Or(app.DataRoot, "<data_root>"), m.Source), true
+			case ring.MountVolume:
+				j := slices.IndexFunc(app.Volumes, func(v ring.Volume) bool { return v.Key == m.Source && v.External == "" })
+				if j < 0 {
+					continue
+				}
+				b.name = "volume " + app.Volumes[j].EngineName(app.Name)
+			default:
+				continue
+			}
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // enterKept enters what an app in force keeps, where somebody has asked for it.
@@ -314,4 +434,50 @@ func (t *Pass) enterStep(a ring.Action) {
 		t.by.writing[anyAddress(what)] = append(t.by.writing[anyAddress(what)], len(t.by.steps))
 	}
 	t.by.steps = append(t.by.steps, w)
+}
+
+// declaredMemory is the memory that runs, or is about to, by what was declared.
+func (t *Pass) declaredMemory() int64 {
+	if t.by.summed {
+		return t.by.memory
+	}
+	there := make(map[string]bool, len(t.Seen.Instances))
+	for i := range t.Seen.Instances {
+		in := &t.Seen.Instances[i]
+		there[in.Name] = true
+		if in.Live() || in.State == ring.StateCreated {
+			t.by.memory += in.Memory
+		}
+	}
+	for _, a := range t.Busy {
+		if !there[a.Name] {
+			t.by.memory += madeBy(a)
+		}
+	}
+	for _, a := range t.steps {
+		t.by.memory += madeBy(a)
+	}
+	t.by.summed = true
+	return t.by.memory
+}
+
+// memoryNeeded is what an instance of s declares to need, in bytes: what it reserves,
+// else what it may take at most; 0 is nothing.
+func memoryNeeded(s *ring.Service) int64 {
+	r := s.Spec.Resources
+	switch {
+	case r == nil:
+		return 0
+	case r.MemoryReservation > 0:
+		return r.MemoryReservation
+	}
+	return max(0, r.Memory)
+}
+
+// madeBy is the memory that a step adds.
+func madeBy(a ring.Action) int64 {
+	if a.Kind != ring.DoCreate || a.Want == nil {
+		return 0
+	}
+	return memoryNeeded(a.Want)
 }

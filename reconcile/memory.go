@@ -62,52 +62,6 @@ func (t *Pass) spareSays(s *ring.Service) string {
 	return says
 }
 
-// memoryNeeded is what an instance of s declares to need, in bytes: what it reserves,
-// else what it may take at most; 0 is nothing.
-func memoryNeeded(s *ring.Service) int64 {
-	r := s.Spec.Resources
-	switch {
-	case r == nil:
-		return 0
-	case r.MemoryReservation > 0:
-		return r.MemoryReservation
-	}
-	return max(0, r.Memory)
-}
-
-// declaredMemory is the memory that runs, or is about to, by what was declared.
-func (t *Pass) declaredMemory() int64 {
-	if t.by.summed {
-		return t.by.memory
-	}
-	there := make(map[string]bool, len(t.Seen.Instances))
-	for i := range t.Seen.Instances {
-		in := &t.Seen.Instances[i]
-		there[in.Name] = true
-		if in.Live() || in.State == ring.StateCreated {
-			t.by.memory += in.Memory
-		}
-	}
-	for _, a := range t.Busy {
-		if !there[a.Name] {
-			t.by.memory += madeBy(a)
-		}
-	}
-	for _, a := range t.steps {
-		t.by.memory += madeBy(a)
-	}
-	t.by.summed = true
-	return t.by.memory
-}
-
-// madeBy is the memory that a step adds.
-func madeBy(a ring.Action) int64 {
-	if a.Kind != ring.DoCreate || a.Want == nil {
-		return 0
-	}
-	return memoryNeeded(a.Want)
-}
-
 // retryRoomier tries again what failed for want of memory on a host that has more of
 // it now. A reboot alone changes the figure a little.
 func (t *decider) retryRoomier(v *service) {

@@ -74,9 +74,6 @@ func nameOf(o *ring.OverrideRow) string {
 	return string(o.Kind)
 }
 
-// clock is a time as reasons name it.
-func clock(u time.Time) string { return u.UTC().Format("2006-01-02 15:04") + " UTC" }
-
 // byWhom is who stands behind an override, until when, and why.
 func byWhom(o *ring.OverrideRow) string {
 	until := ""
@@ -420,13 +417,6 @@ func (t *Pass) overrideStatus() (out []ring.Override) {
 		out = append(out, row)
 	}
 	return out
-}
-
-func utc(u time.Time) time.Time {
-	if u.IsZero() {
-		return u
-	}
-	return u.UTC()
 }
 
 // calmOverrides is calm for what a daemon wrote before the clock was set back:

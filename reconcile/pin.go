@@ -30,19 +30,6 @@ func (t *decider) pinApp(next, have *ring.App) (ring.App, bool) {
 	return app, ready
 }
 
-// inForce is the service of a name as an app has it, not copied.
-func inForce(have *ring.App, name string) (s *ring.Service, known bool) {
-	for i := range have.Services {
-		if have.Services[i].Name == name {
-			return &have.Services[i], true
-		}
-	}
-	return &nothing, false
-}
-
-// nothing is the service that is not there. Nobody changes it.
-var nothing ring.Service
-
 // leadersFirst is the order in which versions can be computed: a leader's is
 // part of its followers'. Circles are refused when a plan is read.
 func leadersFirst(app *ring.App) []int {

@@ -27,19 +27,6 @@ const (
 	runLogLines = 500              // of its log are kept
 )
 
-// runsOf are the keys of the runs of a service that were known as the look
-// began, sorted.
-func (t *Pass) runsOf(id ring.ServiceID) []string {
-	if t.by.runs == nil {
-		t.by.runs = map[ring.ServiceID][]string{}
-		for _, key := range sortedKeys(t.Facts.Jobs) {
-			of := t.Facts.Jobs[key].ID
-			t.by.runs[of] = append(t.by.runs[of], key)
-		}
-	}
-	return t.by.runs[id]
-}
-
 // underWay are the runs of a service that have begun, or are to be tried again.
 func (t *Pass) underWay(id ring.ServiceID) []ring.JobRun {
 	var out []ring.JobRun

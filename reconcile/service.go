@@ -1,10 +1,6 @@
 package reconcile
 
-import (
-	"time"
-
-	"github.com/gitring/gitring/ring"
-)
+import "github.com/gitring/gitring/ring"
 
 // service is the view of one service in one look.
 type service struct {
@@ -208,11 +204,4 @@ func (v *service) isRestoring() bool { return v.failed != nil && v.target != v.w
 // nothing more is created or removed.
 func (v *service) failedInPlace() bool {
 	return v.failed != nil && !v.isRestoring() && v.onFailure() != ring.OnFailureContinue && !v.rollout.Done
-}
-
-func laterOf(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return b
-	}
-	return a
 }

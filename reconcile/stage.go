@@ -205,11 +205,6 @@ func (t *decider) prepareApp(src *Source, next *ring.App) (s staged, ready bool)
 	return staged{app, have, ok}, t.admitApp(&app, have, ok)
 }
 
-// isAsked reports whether what is in force is what next asks for.
-func isAsked(have *ring.InForce, next *ring.App) bool {
-	return !have.Leaving && !have.Undone && have.App.Commit == next.Commit && have.App.Written == next.Written
-}
-
 // waitsFor is why an app cannot be staged because of the apps it is after.
 func (t *Pass) waitsFor(src *Source, next *ring.App) ring.Reason {
 	for _, after := range next.After {

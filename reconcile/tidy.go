@@ -6,13 +6,6 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// isFresh reports whether the source of an app was reached lately enough to lower
-// counts or remove services by its plan.
-func (t *Pass) isFresh(app *ring.App) bool {
-	src := t.sourceNamed(app.Source)
-	return src != nil && src.isFresh(t.now)
-}
-
 // tidyHost removes what has our labels and no place in the plan in force:
 // instances, then networks, then the row of an app that left. Volumes and data
 // folders are never removed.
@@ -65,21 +58,6 @@ func (t *decider) forgetGone() {
 	}
 	t.forgetHands()
 	t.forgetAdopted()
-}
-
-// isComing reports whether a plan that is not in force yet has a service.
-func (t *Pass) isComing(id ring.ServiceID) bool {
-	app, service := id.Split()
-	return slices.ContainsFunc(t.Sources, func(src Source) bool {
-		if src.Next == nil {
-			return false
-		}
-		a, ok := src.Next.App(app)
-		if ok {
-			_, ok = a.Service(service)
-		}
-		return ok
-	})
 }
 
 // removeOrphans drains and removes the instances of a service that the app's plan in
