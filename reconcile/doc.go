@@ -44,7 +44,10 @@
 // One service:
 //
 //	service       the view of it, and its target
-//	rules         the lists of rules, by strategy, and how they are asked
+//	lists         the lists of rules, by strategy, in order
+//	rules         how rules are asked, one after the other
+//	outcome       what comes of a rule
+//	strategy      which strategy a service has, and what cannot run side by side
 //	move          what a rule asks for, and what makes it safe against a crash
 //	trace         which rules were asked, for who wants to know
 //	instance      the view of one instance: ready, down, or neither

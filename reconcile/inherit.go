@@ -108,11 +108,6 @@ func (t *Pass) inTurn(x, v *service, met map[*service]bool) bool {
 	})
 }
 
-// subtract is some without what is among others.
-func subtract(some, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(some), func(what string) bool { return slices.Contains(others, what) })
-}
-
 // mayReturn reports whether a failure would bring the last good version back.
 func (v *service) mayReturn() bool {
 	return !v.want.Kind.Ends() && v.wouldRestore()

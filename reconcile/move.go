@@ -102,24 +102,3 @@ func (t *decider) makeMove(v *service, m *move) bool {
 	}
 	return true
 }
-
-// removing is to remove one instance, and end the pass.
-func removing(in *instance, why string) outcome {
-	return outcome{then: stop, move: move{kind: moveRemove, in: in, why: why}}
-}
-
-// clearing is to take one instance out of the way for good, and end the pass.
-func clearing(in *instance, why string) outcome {
-	return outcome{then: stop, move: move{kind: moveClear, in: in, intent: intentRemove, why: why}}
-}
-
-// trying is a move that ends the pass where it can be made.
-func trying(m move) outcome { return outcome{then: try, move: m} }
-
-// noting is to remember something, and go on.
-func noting(facts ...ring.Fact) outcome { return outcome{then: note, facts: facts} }
-
-// pulling is to ask what an image keeps for itself, and go on.
-func pulling() outcome {
-	return outcome{then: note, move: move{kind: movePull, why: "has to be looked at"}}
-}

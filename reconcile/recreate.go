@@ -104,56 +104,6 @@ func (v *service) instancesBeside(slot int) []*instance {
 	return out
 }
 
-// isExclusive reports whether two versions of the service are never started side by side.
-func (v *service) isExclusive() bool {
-	return !strategyNamed(v.want.Rollout.Strategy).overlaps || v.aloneBecause() != ""
-}
-
-// aloneBecause is why two instances cannot run at once; "" when they can. What a version
-// does not share with itself it does not share with another either, whatever that
-// one says.
-func (v *service) aloneBecause() string {
-	if v.loneOf != v.target { // the rules ask again and again
-		v.loneOf, v.aloneSays = v.target, v.app.Alone(v.target)
-	}
-	if v.aloneSays != "" {
-		return v.aloneSays
-	}
-	mine := writesOf(v.of, v.target)
-	if len(mine) == 0 {
-		return ""
-	}
-	for _, in := range v.instances {
-		if in.Version == v.target.Version || v.sharesAs(in.Version) {
-			continue
-		}
-		its := v.rollout.Writes[in.Version]
-		if s := v.specOf(in); s != nil {
-			its = writesOf(v.asWritten(s), s)
-		}
-		if what := firstCommon(its, mine); what != "" {
-			return say("writable %s, which %s does not share", what, in.Name)
-		}
-	}
-	return ""
-}
-
-// asWritten is the app of a service that v runs or ran.
-func (v *service) asWritten(s *ring.Service) *ring.App {
-	if s == v.want {
-		return v.app
-	}
-	return &v.good.App
-}
-
-// firstCommon is the first of some that is among others; "" when none is.
-func firstCommon(others, some []string) string {
-	if i := slices.IndexFunc(some, func(what string) bool { return anyClash(others, what) }); i >= 0 {
-		return some[i]
-	}
-	return ""
-}
-
 // asideInstance keeps what does not run because another does from being started by the
 // engine, though somebody gave it a restart policy; and stops it where the engine
 // was faster. That an app only wants to be told of what others change is no reason

@@ -8,7 +8,7 @@ import (
 )
 
 // Rolling moves a service whose versions may run side by side: computed from what is
-// seen, one step at a time. The rules stand in rules.go, in order.
+// seen, one step at a time. The rules stand in lists.go, in order.
 
 // failedInstance is a failed instance of the target, which goes free of budget. One that
 // failed, was started again and may be serving by now is none.
