@@ -22,7 +22,7 @@ func TestEngineAdmits(t *testing.T) {
 	c := engineOrSkip(t)
 	admissions(t, realRig, func(t *testing.T, r *rig, name string) {
 		t.Cleanup(func() {
-			clean(t, c, r.host) // who mounts it goes first
+			clean(t, c, r.Host) // who mounts it goes first
 			require.NoError(t, c.VolumeRemove(context.WithoutCancel(t.Context()), name, true))
 		})
 	})
@@ -55,7 +55,7 @@ type evening struct {
 // compose runs a service as Compose does.
 func (v *evening) compose(t *testing.T, project, dir string, mounts ...mount.Mount) (id string) {
 	t.Helper()
-	made, err := v.engine.ContainerCreate(t.Context(), &container.Config{Image: v.image, Cmd: []string{"/app", "serve"}, Labels: map[string]string{
+	made, err := v.engine.ContainerCreate(t.Context(), &container.Config{Image: v.Image, Cmd: []string{"/app", "serve"}, Labels: map[string]string{
 		composeProject: project, composeService: "db", composeNumber: "1", composeOneOff: "False",
 		composeWorkingDir: dir, composeFiles: dir + "/compose.yaml",
 	}}, &container.HostConfig{NetworkMode: network.NetworkNone, Mounts: mounts}, nil, nil, project+"-db-1")
@@ -89,10 +89,10 @@ func (v *evening) volume(t *testing.T, name, project, key string) {
 
 // db is a service with a volume and a data folder.
 func (v *evening) db() ring.Action {
-	return v.service(func(s *ring.Service) {
+	return v.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{
 			{Kind: ring.MountVolume, Source: "pg", Target: "/pg"},
-			{Kind: ring.MountData, Source: "apps/" + v.app + "/data", Target: "/data"},
+			{Kind: ring.MountData, Source: "apps/" + v.App + "/data", Target: "/data"},
 		}
 	})
 }
@@ -113,40 +113,40 @@ func (v *evening) admit(t *testing.T, a ring.Action) *ring.Refusal {
 
 func fromCompose(t *testing.T, v *evening) {
 	a := v.db()
-	dir := filepath.Join(t.TempDir(), v.app)
+	dir := filepath.Join(t.TempDir(), v.App)
 	beside := filepath.Join(dir, "data")
 	require.NoError(t, os.MkdirAll(beside, 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(beside, "x"), []byte("kept"), 0o644))
-	v.volume(t, v.app+"_pg", v.app, "pg")
-	id := v.compose(t, v.app, dir,
-		mount.Mount{Type: mount.TypeVolume, Source: v.app + "_pg", Target: "/pg"},
+	v.volume(t, v.App+"_pg", v.App, "pg")
+	id := v.compose(t, v.App, dir,
+		mount.Mount{Type: mount.TypeVolume, Source: v.App + "_pg", Target: "/pg"},
 		mount.Mount{Type: mount.TypeBind, Source: beside, Target: "/data"})
 
 	r := v.admit(t, a)
 	require.Equal(t, ring.ForeignProject, r.Code)
-	require.Contains(t, r.Says, v.app+"-db-1")
-	ours := filepath.Join(v.data, "apps", v.app, "data")
+	require.Contains(t, r.Says, v.App+"-db-1")
+	ours := filepath.Join(v.Data, "apps", v.App, "data")
 	require.Contains(t, r.Hint, "mv -T "+beside+" "+ours)
-	require.True(t, v.inspect(t, id).State.Running, "nothing was touched")
+	require.True(t, v.Inspect(t, id).State.Running, "nothing was touched")
 	require.NoDirExists(t, ours)
 
 	v.down(t, id)
 	require.NoError(t, os.MkdirAll(filepath.Dir(ours), 0o755))
 	require.NoError(t, os.Rename(beside, ours))
 	require.Nil(t, v.admit(t, a))
-	v.must(t, a)
-	for _, m := range v.inspect(t, v.one(t).ID).Mounts {
+	v.Must(t, a)
+	for _, m := range v.Inspect(t, v.OnlyInstance(t).ID).Mounts {
 		if m.Destination == "/pg" {
-			require.Equal(t, v.app+"_pg", m.Name, "the volume of Compose")
+			require.Equal(t, v.App+"_pg", m.Name, "the volume of Compose")
 		}
 	}
-	require.Equal(t, v.app, v.rig.volume(t, v.app+"_pg")[composeProject])
-	require.NotContains(t, v.rig.volume(t, v.app+"_pg"), labelHost, "and it was not changed")
+	require.Equal(t, v.App, v.rig.VolumeLabels(t, v.App+"_pg")[composeProject])
+	require.NotContains(t, v.rig.VolumeLabels(t, v.App+"_pg"), labelHost, "and it was not changed")
 }
 
 func fromStopped(t *testing.T, v *evening) {
 	a := v.db()
-	id := v.compose(t, v.app, filepath.Join(t.TempDir(), v.app))
+	id := v.compose(t, v.App, filepath.Join(t.TempDir(), v.App))
 	zero := 0
 	require.NoError(t, v.engine.ContainerStop(t.Context(), id, container.StopOptions{Timeout: &zero}))
 	require.Nil(t, v.admit(t, a), "stopped for good")
@@ -162,9 +162,9 @@ func fromStopped(t *testing.T, v *evening) {
 
 func fromElsewhere(t *testing.T, v *evening) {
 	a := v.db()
-	a.Of.Path = "apps/store" + v.app // the folder has another name than the app
+	a.Of.Path = "apps/store" + v.App // the folder has another name than the app
 	a.Want.Spec.Mounts = a.Want.Spec.Mounts[:1]
-	project := composeName("store" + v.app)
+	project := composeName("store" + v.App)
 	v.volume(t, project+"_pg", project, "pg")
 	r := v.admit(t, a)
 	require.Equal(t, ring.VolumeElsewhere, r.Code)
@@ -172,7 +172,7 @@ func fromElsewhere(t *testing.T, v *evening) {
 	list, err := v.engine.VolumeList(t.Context(), volume.ListOptions{})
 	require.NoError(t, err)
 	for _, x := range list.Volumes {
-		require.NotEqual(t, v.app+"_pg", x.Name, "nothing was made")
+		require.NotEqual(t, v.App+"_pg", x.Name, "nothing was made")
 	}
 
 	a.Of.Volumes = []ring.Volume{{Key: "pg", External: project + "_pg"}}
@@ -183,7 +183,7 @@ func fromOutside(t *testing.T, v *evening) {
 	a := v.db()
 	a.Want.Spec.Mounts = a.Want.Spec.Mounts[:1]
 	a.Want.Spec.NoNetwork, a.Want.Spec.Networks = false, []ring.Attachment{{Network: "proxy"}}
-	name := v.app + "-outside"
+	name := v.App + "-outside"
 	a.Of.Volumes = []ring.Volume{{Key: "pg", External: name}}
 	a.Of.Networks = []ring.Network{{Key: "proxy", External: name}}
 	r := v.admit(t, a)
@@ -197,10 +197,10 @@ func fromOutside(t *testing.T, v *evening) {
 	t.Cleanup(func() { _ = v.engine.NetworkRemove(context.WithoutCancel(t.Context()), n.ID) })
 	require.Nil(t, v.admit(t, a))
 
-	other := v.app + "-other_pg"
-	v.volume(t, other, v.app+"-other", "pg")
+	other := v.App + "-other_pg"
+	v.volume(t, other, v.App+"-other", "pg")
 	a.Of.Volumes[0].External = other
 	r = v.admit(t, a)
 	require.Equal(t, ring.PolicyDenied, r.Code)
-	require.Equal(t, "volume "+other+" belongs to project "+v.app+"-other", r.Says)
+	require.Equal(t, "volume "+other+" belongs to project "+v.App+"-other", r.Says)
 }

@@ -20,7 +20,7 @@ func TestEngineAdopts(t *testing.T) {
 	c := engineOrSkip(t)
 	adoptions(t, realRig, func(t *testing.T, r *rig, name string) {
 		t.Cleanup(func() {
-			clean(t, c, r.host)
+			clean(t, c, r.Host)
 			require.NoError(t, c.VolumeRemove(context.WithoutCancel(t.Context()), name, true))
 		})
 	})
@@ -42,14 +42,14 @@ func adoptions(t *testing.T, start func(*testing.T) *rig, dropped func(*testing.
 }
 
 func changesAdopted(t *testing.T, v *evening) {
-	id, other := v.compose(t, v.app, "/srv/"+v.app), v.compose(t, v.app+"x", "/srv/x")
-	require.Empty(t, v.look(t).Instances)
-	own := v.must(t, v.service(nil)).Instance
+	id, other := v.compose(t, v.App, "/srv/"+v.App), v.compose(t, v.App+"x", "/srv/x")
+	require.Empty(t, v.Seen(t).Instances)
+	own := v.Must(t, v.CreateAction(nil)).Instance
 	v.Adopts(map[string]bool{id: true})
-	v.look(t)
-	calls := v.calls()
-	seen := v.look(t).Instances
-	require.Equal(t, 2, v.calls()-calls, "one list of containers in any case")
+	v.Seen(t)
+	calls := v.CallCount()
+	seen := v.Seen(t).Instances
+	require.Equal(t, 2, v.CallCount()-calls, "one list of containers in any case")
 	require.Len(t, seen, 2)
 	for _, in := range seen {
 		require.Contains(t, []string{id, own}, in.ID)
@@ -60,69 +60,69 @@ func changesAdopted(t *testing.T, v *evening) {
 	}
 
 	// By its whole ID, and no other.
-	a := ring.Action{App: v.app, Service: "db", Slot: 1, Instance: id, Policy: "always"}
+	a := ring.Action{App: v.App, Service: "db", Slot: 1, Instance: id, Policy: "always"}
 	for _, kind := range []ring.ActionKind{ring.DoPolicy, ring.DoRestart, ring.DoStop, ring.DoStart} {
 		a.Kind = kind
-		v.must(t, a)
+		v.Must(t, a)
 	}
-	require.Equal(t, "always", string(v.inspect(t, id).HostConfig.RestartPolicy.Name))
-	require.True(t, v.inspect(t, id).State.Running)
+	require.Equal(t, "always", string(v.Inspect(t, id).HostConfig.RestartPolicy.Name))
+	require.True(t, v.Inspect(t, id).State.Running)
 	for _, ref := range []string{other, id[:12]} {
 		a.Kind, a.Instance = ring.DoStop, ref
 		_, err := v.Do(t.Context(), a)
 		if ref == other {
 			require.ErrorIs(t, err, errNotOurs)
 		}
-		require.True(t, v.inspect(t, other).State.Running)
-		require.True(t, v.inspect(t, id).State.Running)
+		require.True(t, v.Inspect(t, other).State.Running)
+		require.True(t, v.Inspect(t, id).State.Running)
 	}
 
 	// What happens to it is heard, and to another of Compose's not.
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- v.Run(ctx) }()
-	require.Equal(t, "", v.poke(t), "the stream stands")
+	require.Equal(t, "", v.NextPoke(t), "the stream stands")
 	a.Kind, a.Instance = ring.DoPolicy, id
 	a.Policy = "no"
-	v.must(t, a)
+	v.Must(t, a)
 	require.NoError(t, v.engine.ContainerRestart(t.Context(), other, container.StopOptions{}))
-	v.exit(t, id, 3)
-	require.Equal(t, id, v.poke(t))
+	v.Exit(t, id, 3)
+	require.Equal(t, id, v.NextPoke(t))
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
 
 	// What was given back is somebody else's again.
 	v.Adopts(nil)
 	a.Kind = ring.DoRemove
-	require.ErrorIs(t, v.fails(t, a), errNotOurs)
-	for _, in := range v.look(t).Instances {
+	require.ErrorIs(t, v.MustFail(t, a), errNotOurs)
+	for _, in := range v.Seen(t).Instances {
 		require.NotEqual(t, id, in.ID)
 	}
 }
 
 func adoptsVolumes(t *testing.T, v *evening) {
-	v.volume(t, v.app+"_pg", v.app, "pg")
-	id := v.compose(t, v.app, "/srv/"+v.app, mount.Mount{Type: mount.TypeVolume, Source: v.app + "_pg", Target: "/pg"})
-	a := v.service(func(s *ring.Service) {
+	v.volume(t, v.App+"_pg", v.App, "pg")
+	id := v.compose(t, v.App, "/srv/"+v.App, mount.Mount{Type: mount.TypeVolume, Source: v.App + "_pg", Target: "/pg"})
+	a := v.CreateAction(func(s *ring.Service) {
 		s.Name, s.Spec.Mounts = "db", []ring.Mount{{Kind: ring.MountVolume, Source: "pg", Target: "/pg"}}
 	})
 	a.Of.Services = []ring.Service{*a.Want}
 	require.Equal(t, ring.ForeignProject, v.admit(t, a).Code)
-	ask := ring.Action{Kind: ring.DoAdmit, App: v.app, Of: a.Of}
+	ask := ring.Action{Kind: ring.DoAdmit, App: v.App, Of: a.Of}
 	found, err := v.Adoption(t.Context(), ask, true)
 	require.NoError(t, err)
 	require.Empty(t, found.Refusals)
 	require.Empty(t, found.Starts)
 	require.Len(t, found.Containers, 1)
-	require.Equal(t, ring.Adopted{Instance: id, App: v.app, Service: "db", Slot: 1, Kind: ring.Worker, Policy: ring.EnginePolicy{Name: "no"}}, found.Containers[0].Row)
+	require.Equal(t, ring.Adopted{Instance: id, App: v.App, Service: "db", Slot: 1, Kind: ring.Worker, Policy: ring.EnginePolicy{Name: "no"}}, found.Containers[0].Row)
 	require.NotContains(t, found.Containers[0].Differs, "volumes /pg")
-	require.Equal(t, []ring.Kept{{App: v.app, Name: "volume " + v.app + "_pg"}}, found.Kept)
+	require.Equal(t, []ring.Kept{{App: v.App, Name: "volume " + v.App + "_pg"}}, found.Kept)
 
 	// From here it is ours: nothing is in the way, and a second writer is.
 	v.Adopts(map[string]bool{id: true})
-	seen := v.look(t).Instances
+	seen := v.Seen(t).Instances
 	require.Len(t, seen, 1)
-	require.Equal(t, []string{"volume " + v.app + "_pg"}, seen[0].Writes)
+	require.Equal(t, []string{"volume " + v.App + "_pg"}, seen[0].Writes)
 	a.Of.Services = []ring.Service{*a.Want}
 	require.Nil(t, v.admit(t, a))
 	ask.Adopted = []ring.Adopted{found.Containers[0].Row}
@@ -131,8 +131,8 @@ func adoptsVolumes(t *testing.T, v *evening) {
 	moved := *a.Of
 	moved.Services = []ring.Service{{Name: "other"}}
 	ask.Of = &moved
-	require.Equal(t, ring.ForeignProject, v.fails(t, ask).Refusal.Code, "the plan lost its service before it came into force")
-	v.must(t, ring.Action{Kind: ring.DoRemove, App: v.app, Service: "db", Slot: 1, Instance: id})
-	v.must(t, a)
-	require.Equal(t, v.app+"_pg", v.inspect(t, v.one(t).ID).Mounts[0].Name)
+	require.Equal(t, ring.ForeignProject, v.MustFail(t, ask).Refusal.Code, "the plan lost its service before it came into force")
+	v.Must(t, ring.Action{Kind: ring.DoRemove, App: v.App, Service: "db", Slot: 1, Instance: id})
+	v.Must(t, a)
+	require.Equal(t, v.App+"_pg", v.Inspect(t, v.OnlyInstance(t).ID).Mounts[0].Name)
 }

@@ -41,31 +41,31 @@ var localImage = fmt.Sprintf("gitring-test/local-%d:1", os.Getpid())
 // its own.
 type rig struct {
 	*Docker
-	host, app     string
-	content, data string
-	image         string // the pin of the test's app
-	poked         chan string
+	Host, App     string
+	Content, Data string
+	Image         string // the pin of the test's app
+	Poked         chan string
 
-	exit   func(t *testing.T, id string, code int)
-	health func(t *testing.T, id string, healthy bool)
-	// foreign is a running container that is not ours, of the Compose project
+	Exit      func(t *testing.T, id string, code int)
+	SetHealth func(t *testing.T, id string, healthy bool)
+	// AddForeign is a running container that is not ours, of the Compose project
 	// of the test's app when it has volumes.
-	foreign func(t *testing.T, name string, volumes ...string) (id string)
-	inspect func(t *testing.T, id string) container.InspectResponse
-	volume  func(t *testing.T, name string) map[string]string
-	// addVolume makes a volume that is not ours.
-	addVolume func(t *testing.T, name string)
-	// remote puts an image under a registry's name, with its digest.
-	remote func(t *testing.T) (name, digest string)
-	forget func(t *testing.T, image string) // removes an image from this host
-	calls  func() int
-	execs  func() int // commands so far
+	AddForeign   func(t *testing.T, name string, volumes ...string) (id string)
+	Inspect      func(t *testing.T, id string) container.InspectResponse
+	VolumeLabels func(t *testing.T, name string) map[string]string
+	// AddVolume makes a volume that is not ours.
+	AddVolume func(t *testing.T, name string)
+	// AddRemote puts an image under a registry's name, with its digest.
+	AddRemote   func(t *testing.T) (name, digest string)
+	ForgetImage func(t *testing.T, image string) // removes an image from this host
+	CallCount   func() int
+	ExecCount   func() int // commands so far
 }
 
 func (r *rig) options() Options {
-	return Options{Host: r.host, ContentDir: r.content, DataRoot: r.data, Poke: func(id string) {
+	return Options{Host: r.Host, ContentDir: r.Content, DataRoot: r.Data, Poke: func(id string) {
 		select {
-		case r.poked <- id:
+		case r.Poked <- id:
 		default:
 		}
 	}}
@@ -76,41 +76,41 @@ func newRig(t *testing.T) *rig {
 	_, err := rand.Read(b)
 	require.NoError(t, err)
 	id := hex.EncodeToString(b)
-	return &rig{host: "test-" + id, app: "t" + id, content: t.TempDir(), data: filepath.Join(t.TempDir(), "data"), poked: make(chan string, 1000)}
+	return &rig{Host: "test-" + id, App: "t" + id, Content: t.TempDir(), Data: filepath.Join(t.TempDir(), "data"), Poked: make(chan string, 1000)}
 }
 
 func fakeRig(t *testing.T) *rig {
 	r := newRig(t)
 	f := newFake(r.options())
 	r.Docker = f.Docker
-	r.image = f.AddImage(enginetest.Image{
+	r.Image = f.AddImage(enginetest.Image{
 		Name: localImage, Programs: []string{"/app"}, Logs: "hello out\nhello err\n", Command: fakeApp,
 	})
-	r.exit = func(_ *testing.T, id string, code int) { f.Exit(id, code, false) }
-	r.health = func(_ *testing.T, id string, ok bool) {
+	r.Exit = func(_ *testing.T, id string, code int) { f.Exit(id, code, false) }
+	r.SetHealth = func(_ *testing.T, id string, ok bool) {
 		f.SetHealth(id, map[bool]string{true: "healthy", false: "unhealthy"}[ok])
 	}
-	r.foreign = func(_ *testing.T, name string, volumes ...string) string {
+	r.AddForeign = func(_ *testing.T, name string, volumes ...string) string {
 		return f.AddForeign(name, r.project(volumes), volumes...)
 	}
-	r.inspect = func(t *testing.T, id string) container.InspectResponse {
+	r.Inspect = func(t *testing.T, id string) container.InspectResponse {
 		c, err := f.Inspect(t.Context(), id)
 		require.NoError(t, err)
 		return c
 	}
-	r.volume = func(t *testing.T, name string) map[string]string {
+	r.VolumeLabels = func(t *testing.T, name string) map[string]string {
 		require.Contains(t, f.Volumes(), name)
 		return f.Volumes()[name]
 	}
-	r.addVolume = func(_ *testing.T, name string) { f.AddVolume(name, nil) }
-	r.remote = func(*testing.T) (string, string) {
+	r.AddVolume = func(_ *testing.T, name string) { f.AddVolume(name, nil) }
+	r.AddRemote = func(*testing.T) (string, string) {
 		digest := "sha256:" + hex.EncodeToString(bytes.Repeat([]byte{7}, 32))
 		f.AddRemote(enginetest.Image{Name: "127.0.0.1:5000/app:1", Digest: digest, Programs: []string{"/app"}})
 		return "127.0.0.1:5000/app:1", digest
 	}
-	r.forget = func(_ *testing.T, image string) { f.DropImage(image) }
-	r.calls = func() int { return total(f.Ops()) }
-	r.execs = func() int { return f.Ops()["ContainerExecCreate"] }
+	r.ForgetImage = func(_ *testing.T, image string) { f.DropImage(image) }
+	r.CallCount = func() int { return total(f.Ops()) }
+	r.ExecCount = func() int { return f.Ops()["ContainerExecCreate"] }
 	return r
 }
 
@@ -245,50 +245,50 @@ func realRig(t *testing.T) *rig {
 	r := newRig(t)
 	id, err := localID()
 	require.NoError(t, err)
-	r.image = id
+	r.Image = id
 	o := r.options()
 	o.URL = engineURL()
 	r.Docker, err = Dial(t.Context(), o)
 	require.NoError(t, err)
 	var volumes []string // without the host's label
-	t.Cleanup(func() { clean(t, c, r.host, volumes...) })
+	t.Cleanup(func() { clean(t, c, r.Host, volumes...) })
 	tell := func(t *testing.T, id string, argv ...string) {
 		_, _, err := r.Exec(t.Context(), id, append([]string{"/app"}, argv...))
 		require.NoError(t, err)
 	}
-	r.exit = func(t *testing.T, id string, code int) { tell(t, id, "exit", fmt.Sprint(code)) }
-	r.health = func(t *testing.T, id string, ok bool) {
+	r.Exit = func(t *testing.T, id string, code int) { tell(t, id, "exit", fmt.Sprint(code)) }
+	r.SetHealth = func(t *testing.T, id string, ok bool) {
 		tell(t, id, "health", map[bool]string{true: "on", false: "off"}[ok])
 	}
-	r.foreign = func(t *testing.T, name string, volumes ...string) string { return foreign(t, c, r, name, volumes) }
-	r.inspect = func(t *testing.T, id string) container.InspectResponse {
+	r.AddForeign = func(t *testing.T, name string, volumes ...string) string { return foreign(t, c, r, name, volumes) }
+	r.Inspect = func(t *testing.T, id string) container.InspectResponse {
 		i, err := c.ContainerInspect(t.Context(), id)
 		require.NoError(t, err)
 		return i
 	}
-	r.volume = func(t *testing.T, name string) map[string]string {
+	r.VolumeLabels = func(t *testing.T, name string) map[string]string {
 		v, err := c.VolumeInspect(t.Context(), name)
 		require.NoError(t, err)
 		return v.Labels
 	}
-	r.addVolume = func(t *testing.T, name string) {
+	r.AddVolume = func(t *testing.T, name string) {
 		_, err := c.VolumeCreate(t.Context(), volume.CreateOptions{Name: name})
 		require.NoError(t, err)
 		volumes = append(volumes, name) // a cleanup of its own would come before its containers are gone
 	}
-	r.remote = func(t *testing.T) (string, string) { return startRegistry(t) }
-	r.forget = func(t *testing.T, name string) {
+	r.AddRemote = func(t *testing.T) (string, string) { return startRegistry(t) }
+	r.ForgetImage = func(t *testing.T, name string) {
 		_, err := c.ImageRemove(t.Context(), name, image.RemoveOptions{Force: true, PruneChildren: true})
 		require.NoError(t, err)
 	}
-	r.calls = func() int { return total(r.Calls()) }
-	r.execs = func() int { return r.Calls()["POST /containers/{id}/exec"] }
+	r.CallCount = func() int { return total(r.Calls()) }
+	r.ExecCount = func() int { return r.Calls()["POST /containers/{id}/exec"] }
 	return r
 }
 
 // foreign runs a container without our labels; the test's end removes it.
 func foreign(t *testing.T, c *client.Client, r *rig, name string, volumes []string) string {
-	made, err := c.ContainerCreate(t.Context(), &container.Config{Image: r.image, Cmd: []string{"/app", "serve"}, Labels: r.project(volumes)},
+	made, err := c.ContainerCreate(t.Context(), &container.Config{Image: r.Image, Cmd: []string{"/app", "serve"}, Labels: r.project(volumes)},
 		&container.HostConfig{NetworkMode: network.NetworkNone, Binds: volumes}, nil, nil, name)
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -303,7 +303,7 @@ func (r *rig) project(volumes []string) map[string]string {
 	if len(volumes) == 0 {
 		return nil
 	}
-	return map[string]string{composeProject: r.app, composeWorkingDir: "/home/me/" + r.app}
+	return map[string]string{composeProject: r.App, composeWorkingDir: "/home/me/" + r.App}
 }
 
 // clean removes all that a test's host made, volumes included, and those volumes that
@@ -333,8 +333,8 @@ func clean(t *testing.T, c *client.Client, host string, volumes ...string) {
 	require.NoError(t, errors.Join(errs...))
 }
 
-// eventually looks until ok says yes.
-func (r *rig) eventually(t *testing.T, what string, ok func(ring.Seen) bool) ring.Seen {
+// WaitFor looks until ok says yes.
+func (r *rig) WaitFor(t *testing.T, what string, ok func(ring.Seen) bool) ring.Seen {
 	t.Helper()
 	deadline := time.NewTimer(15 * time.Second)
 	defer deadline.Stop()

@@ -99,8 +99,8 @@ func TestWhereProcessesAreHiddenARefusedContainerStays(t *testing.T) {
 func TestAContainerThatIsRefusedForEverCanBeReplaced(t *testing.T) {
 	r := newRig(t)
 	f := newFake(r.options())
-	r.Docker, r.image = f.Docker, f.AddImage(enginetest.Image{Name: localImage})
-	a := r.service(nil)
+	r.Docker, r.Image = f.Docker, f.AddImage(enginetest.Image{Name: localImage})
+	a := r.CreateAction(nil)
 	f.Break(1)
 	done, err := f.Do(t.Context(), a)
 	var e *ring.EngineError

@@ -12,13 +12,13 @@ import (
 
 func TestCommitsAreThoseOfTheSourceOnThisHostOrAnError(t *testing.T) {
 	r, f, _ := timed(t, 1)
-	one := r.service(nil)
+	one := r.CreateAction(nil)
 	one.Slot, one.Commit = 2, "1111111111111111111111111111111111111111"
-	r.must(t, one)
-	two := r.service(nil)
+	r.Must(t, one)
+	two := r.CreateAction(nil)
 	two.Slot, two.Commit = 3, "2222222222222222222222222222222222222222"
-	stopped := r.must(t, two)
-	r.must(t, ring.Action{Kind: ring.DoStop, App: r.app, Service: "web", Instance: stopped.Instance})
+	stopped := r.Must(t, two)
+	r.Must(t, ring.Action{Kind: ring.DoStop, App: r.App, Service: "web", Instance: stopped.Instance})
 	source := one.Of.Source
 
 	got, err := r.Commits(t.Context(), source)
@@ -47,9 +47,9 @@ func TestCommitsAreThoseOfTheSourceOnThisHostOrAnError(t *testing.T) {
 // that was built with gitring's labels: the engine gives them to the container.
 func TestAnImageNamesNoTrustedCommit(t *testing.T) {
 	r, f, _ := timed(t, 1)
-	one := r.service(nil)
+	one := r.CreateAction(nil)
 	one.Slot, one.Commit = 2, "1111111111111111111111111111111111111111"
-	r.must(t, one)
+	r.Must(t, one)
 	const evil = "2222222222222222222222222222222222222222"
 	labels := map[string]string{labelHost: r.Docker.opts.Host, labelSource: one.Of.Source, labelCommit: evil}
 	f.AddImage(enginetest.Image{Name: "foreign", Labels: labels})

@@ -96,32 +96,32 @@ func subnet() string {
 	return fmt.Sprintf("10.%d.%d.%d/28", 150+rand.IntN(80), rand.IntN(256), 16*rand.IntN(16))
 }
 
-// service is a small worker of the test's app.
-func (r *rig) service(edit func(*ring.Service)) ring.Action {
-	s := &ring.Service{Name: "web", Kind: ring.Worker, Replicas: 1, Pin: ring.Pin{Image: r.image}, Spec: ring.Spec{
+// CreateAction is a small worker of the test's app.
+func (r *rig) CreateAction(edit func(*ring.Service)) ring.Action {
+	s := &ring.Service{Name: "web", Kind: ring.Worker, Replicas: 1, Pin: ring.Pin{Image: r.Image}, Spec: ring.Spec{
 		Image: localImage, Entrypoint: []string{"/app"}, Command: []string{"serve"}, NoNetwork: true, StopGrace: time.Second,
 	}}
 	if edit != nil {
 		edit(s)
 	}
-	app := &ring.App{Name: r.app, Source: "prod", Path: "apps/" + r.app, Files: []string{"compose.yaml", "compose.prod.yaml"}}
+	app := &ring.App{Name: r.App, Source: "prod", Path: "apps/" + r.App, Files: []string{"compose.yaml", "compose.prod.yaml"}}
 	s.Version = ring.VersionOf(app, s, s.Pin)
 	return ring.Action{
-		Kind: ring.DoCreate, App: r.app, Service: s.Name, Slot: 1, Version: s.Version, Commit: "c0ffee0000000000000000000000000000000000",
+		Kind: ring.DoCreate, App: r.App, Service: s.Name, Slot: 1, Version: s.Version, Commit: "c0ffee0000000000000000000000000000000000",
 		Of: app, Want: s, Start: true, Networks: map[string]string{},
 	}
 }
 
-// must carries a step out.
-func (r *rig) must(t *testing.T, a ring.Action) ring.Done {
+// Must carries a step out.
+func (r *rig) Must(t *testing.T, a ring.Action) ring.Done {
 	t.Helper()
 	done, err := r.Do(t.Context(), a)
 	require.NoError(t, err, "%s", a.Kind)
 	return done
 }
 
-// fails carries a step out that must fail, and returns what it means.
-func (r *rig) fails(t *testing.T, a ring.Action) *ring.EngineError {
+// MustFail carries a step out that must fail, and returns what it means.
+func (r *rig) MustFail(t *testing.T, a ring.Action) *ring.EngineError {
 	t.Helper()
 	_, err := r.Do(t.Context(), a)
 	require.Error(t, err)
@@ -133,28 +133,28 @@ func (r *rig) fails(t *testing.T, a ring.Action) *ring.EngineError {
 	return e
 }
 
-func (r *rig) look(t *testing.T) ring.Seen {
+func (r *rig) Seen(t *testing.T) ring.Seen {
 	t.Helper()
 	s, err := r.Look(t.Context())
 	require.NoError(t, err)
 	return s
 }
 
-// one is the only instance.
-func (r *rig) one(t *testing.T) ring.Instance {
+// OnlyInstance is the only instance.
+func (r *rig) OnlyInstance(t *testing.T) ring.Instance {
 	t.Helper()
-	s := r.look(t)
+	s := r.Seen(t)
 	require.Len(t, s.Instances, 1)
 	return s.Instances[0]
 }
 
-// network creates a network of the app and joins the action's service to it.
-func (r *rig) network(t *testing.T, a *ring.Action, key string, aliases ...string) ring.Action {
+// AddNetwork creates a network of the app and joins the action's service to it.
+func (r *rig) AddNetwork(t *testing.T, a *ring.Action, key string, aliases ...string) ring.Action {
 	t.Helper()
 	n := ring.Network{Key: key, Pools: []ring.Pool{{Subnet: subnet()}}}
-	name := ring.NetworkName(r.app, key)
-	made := ring.Action{Kind: ring.DoNetwork, App: r.app, Network: n, NetworkName: name}
-	r.must(t, made)
+	name := ring.NetworkName(r.App, key)
+	made := ring.Action{Kind: ring.DoNetwork, App: r.App, Network: n, NetworkName: name}
+	r.Must(t, made)
 	a.Of.Networks = append(a.Of.Networks, n)
 	a.Networks[key] = name
 	a.Want.Spec.NoNetwork = false
@@ -169,43 +169,43 @@ func on(kind ring.ActionKind, in ring.Instance) ring.Action {
 }
 
 func emptyHost(t *testing.T, r *rig) {
-	s := r.look(t)
+	s := r.Seen(t)
 	require.Empty(t, s.Instances)
 	require.NotEmpty(t, s.Networks, "the engine's own networks are seen")
 	require.WithinDuration(t, time.Now(), s.At, time.Minute)
 }
 
 func createdIsSeen(t *testing.T, r *rig) {
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Labels = map[string]string{"mine": "1", "gitring.host": "elsewhere", "com.docker.compose.project": "other"}
 	})
 	a.Start = false
-	done := r.must(t, a)
-	in := r.one(t)
+	done := r.Must(t, a)
+	in := r.OnlyInstance(t)
 	require.WithinDuration(t, time.Now(), in.Created, time.Minute)
 	in.Created = time.Time{}
 	require.Contains(t, in.Addresses, "none")
 	require.Equal(t, &ring.Resources{}, in.Limits)
 	in.Addresses, in.Limits = nil, nil
 	require.Equal(t, ring.Instance{
-		ID: done.Instance, Name: r.app + "-web-1-" + a.Version.Short(), App: r.app, Source: "prod", Path: "apps/" + r.app, Service: "web", Slot: 1,
-		Version: a.Version, Commit: a.Commit, Kind: ring.Worker, Image: r.image, State: ring.StateCreated, Policy: "no", Grace: time.Second,
+		ID: done.Instance, Name: r.App + "-web-1-" + a.Version.Short(), App: r.App, Source: "prod", Path: "apps/" + r.App, Service: "web", Slot: 1,
+		Version: a.Version, Commit: a.Commit, Kind: ring.Worker, Image: r.Image, State: ring.StateCreated, Policy: "no", Grace: time.Second,
 	}, in)
 	_, hex, _ := strings.Cut(string(a.Version), ":")
-	labels := r.inspect(t, in.ID).Config.Labels
+	labels := r.Inspect(t, in.ID).Config.Labels
 	delete(labels, testLabel) // of the image
 	require.Equal(t, map[string]string{
-		"gitring.host": r.host, "gitring.source": "prod", "gitring.app": r.app, "gitring.service": "web", "gitring.slot": "1",
+		"gitring.host": r.Host, "gitring.source": "prod", "gitring.app": r.App, "gitring.service": "web", "gitring.slot": "1",
 		"gitring.version": string(a.Version), "gitring.commit": string(a.Commit), "gitring.kind": "worker", "mine": "1",
-		"com.docker.compose.project": r.app, "com.docker.compose.service": "web", "com.docker.compose.container-number": "1",
-		"com.docker.compose.oneoff": "False", "com.docker.compose.config-hash": hex, "com.docker.compose.image": r.inspect(t, in.ID).Image,
-		"com.docker.compose.project.working_dir": "apps/" + r.app, "com.docker.compose.project.config_files": "compose.yaml,compose.prod.yaml",
+		"com.docker.compose.project": r.App, "com.docker.compose.service": "web", "com.docker.compose.container-number": "1",
+		"com.docker.compose.oneoff": "False", "com.docker.compose.config-hash": hex, "com.docker.compose.image": r.Inspect(t, in.ID).Image,
+		"com.docker.compose.project.working_dir": "apps/" + r.App, "com.docker.compose.project.config_files": "compose.yaml,compose.prod.yaml",
 	}, labels)
 }
 
 func createStarts(t *testing.T, r *rig) {
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	require.Equal(t, ring.StateRunning, in.State)
 	require.WithinDuration(t, time.Now(), in.Started, time.Minute)
 	require.Zero(t, in.Finished)
@@ -213,117 +213,117 @@ func createStarts(t *testing.T, r *rig) {
 }
 
 func onlyItsNetworks(t *testing.T, r *rig) {
-	a := r.service(nil)
-	r.network(t, &a, "front", "www", "site")
-	r.network(t, &a, "back")
-	r.must(t, a)
-	in := r.one(t)
-	front, back := ring.NetworkName(r.app, "front"), ring.NetworkName(r.app, "back")
+	a := r.CreateAction(nil)
+	r.AddNetwork(t, &a, "front", "www", "site")
+	r.AddNetwork(t, &a, "back")
+	r.Must(t, a)
+	in := r.OnlyInstance(t)
+	front, back := ring.NetworkName(r.App, "front"), ring.NetworkName(r.App, "back")
 	require.Len(t, in.Addresses, 2)
 	require.NotEmpty(t, in.Addresses[front])
 	require.NotEmpty(t, in.Addresses[back])
-	nets := r.inspect(t, in.ID).NetworkSettings.Networks
+	nets := r.Inspect(t, in.ID).NetworkSettings.Networks
 	require.Subset(t, nets[front].Aliases, []string{"web", "www", "site"})
 	require.Subset(t, nets[back].Aliases, []string{"web"})
 	require.NotContains(t, nets[back].Aliases, "www")
 }
 
 func noNetwork(t *testing.T, r *rig) {
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	require.Equal(t, "", in.Addresses["none"])
 	require.Len(t, in.Addresses, 1)
 }
 
 func createAgain(t *testing.T, r *rig) {
-	a := r.service(nil)
+	a := r.CreateAction(nil)
 	a.Start = false
-	r.network(t, &a, "front")
-	first := r.must(t, a)
+	r.AddNetwork(t, &a, "front")
+	first := r.Must(t, a)
 	// As after a crash of the daemon between create and the further steps.
-	r.network(t, &a, "back")
-	a.Version = r.one(t).Version
+	r.AddNetwork(t, &a, "back")
+	a.Version = r.OnlyInstance(t).Version
 	a.Start = true
-	again := r.must(t, a)
+	again := r.Must(t, a)
 	require.Equal(t, first.Instance, again.Instance)
-	in := r.one(t)
+	in := r.OnlyInstance(t)
 	require.Equal(t, ring.StateRunning, in.State)
 	require.Len(t, in.Addresses, 2)
-	require.Equal(t, first.Instance, r.must(t, a).Instance)
-	require.Equal(t, in.Started, r.one(t).Started, "what runs is not started again")
+	require.Equal(t, first.Instance, r.Must(t, a).Instance)
+	require.Equal(t, in.Started, r.OnlyInstance(t).Started, "what runs is not started again")
 }
 
 func foreignName(t *testing.T, r *rig) {
-	a := r.service(nil)
-	id := r.foreign(t, ring.ContainerName(a.App, a.Service, a.Slot, a.Version))
-	e := r.fails(t, a)
+	a := r.CreateAction(nil)
+	id := r.AddForeign(t, ring.ContainerName(a.App, a.Service, a.Slot, a.Version))
+	e := r.MustFail(t, a)
 	require.Equal(t, ring.Conflict, e.Refusal.Code)
 	require.False(t, e.Permanent, "it is no word on the version")
 	require.Positive(t, e.Wait)
 	require.NotEmpty(t, e.Refusal.Hint)
 	require.Regexp(t, `^container `+id[:12]+` \(image .+\)$`, e.Holder, "whose it is")
 	whose := ring.Action{Kind: ring.DoWhose, App: a.App, Service: a.Service, Name: ring.ContainerName(a.App, a.Service, a.Slot, a.Version)}
-	require.Equal(t, e.Holder, r.fails(t, whose).Holder)
-	require.True(t, r.inspect(t, id).State.Running)
-	require.Empty(t, r.look(t).Instances)
+	require.Equal(t, e.Holder, r.MustFail(t, whose).Holder)
+	require.True(t, r.Inspect(t, id).State.Running)
+	require.Empty(t, r.Seen(t).Instances)
 	whose.Name = id[:12] // the engine takes it for an ID
-	r.must(t, whose)
+	r.Must(t, whose)
 	whose.Name = a.App + "-nobodys"
-	r.must(t, whose)
+	r.Must(t, whose)
 }
 
 func collision(t *testing.T, r *rig) {
-	a := r.service(nil)
-	r.must(t, a)
+	a := r.CreateAction(nil)
+	r.Must(t, a)
 	b := a
 	b.Version = a.Version[:len(a.Version)-1] + "x" // the name has its first digits only
-	e := r.fails(t, b)
+	e := r.MustFail(t, b)
 	require.Equal(t, ring.Conflict, e.Refusal.Code)
 	require.Empty(t, e.Holder, "it is nobody else's")
-	r.must(t, ring.Action{Kind: ring.DoWhose, App: a.App, Service: a.Service, Name: ring.ContainerName(a.App, a.Service, a.Slot, a.Version)})
-	require.Equal(t, a.Version, r.one(t).Version)
+	r.Must(t, ring.Action{Kind: ring.DoWhose, App: a.App, Service: a.Service, Name: ring.ContainerName(a.App, a.Service, a.Slot, a.Version)})
+	require.Equal(t, a.Version, r.OnlyInstance(t).Version)
 }
 
 func repeated(t *testing.T, r *rig) {
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	for range 2 {
-		r.must(t, on(ring.DoStop, in))
+		r.Must(t, on(ring.DoStop, in))
 	}
-	stopped := r.one(t)
+	stopped := r.OnlyInstance(t)
 	require.Equal(t, ring.StateExited, stopped.State)
 	require.Equal(t, 0, stopped.ExitCode)
 	require.False(t, stopped.Finished.IsZero())
 	for range 2 {
-		r.must(t, on(ring.DoStart, in))
+		r.Must(t, on(ring.DoStart, in))
 	}
-	started := r.one(t)
+	started := r.OnlyInstance(t)
 	require.Equal(t, ring.StateRunning, started.State)
 	require.True(t, started.Started.After(in.Started))
-	r.must(t, on(ring.DoRestart, in))
-	restarted := r.one(t)
+	r.Must(t, on(ring.DoRestart, in))
+	restarted := r.OnlyInstance(t)
 	require.True(t, restarted.Started.After(started.Started))
 	require.Equal(t, in.ID, restarted.ID)
 	for range 2 {
-		r.must(t, on(ring.DoRemove, in))
+		r.Must(t, on(ring.DoRemove, in))
 	}
-	require.Empty(t, r.look(t).Instances)
-	require.Equal(t, "already gone", r.must(t, on(ring.DoStop, in)).Note)
-	require.False(t, r.fails(t, on(ring.DoStart, in)).Permanent)
+	require.Empty(t, r.Seen(t).Instances)
+	require.Equal(t, "already gone", r.Must(t, on(ring.DoStop, in)).Note)
+	require.False(t, r.MustFail(t, on(ring.DoStart, in)).Permanent)
 }
 
 func removeKeepsVolumes(t *testing.T, r *rig) {
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db"}}
 	})
-	r.must(t, a)
-	r.must(t, on(ring.DoRemove, r.one(t)))
-	require.Empty(t, r.look(t).Instances)
-	require.Equal(t, r.app, r.volume(t, r.app+"_db")["gitring.app"])
+	r.Must(t, a)
+	r.Must(t, on(ring.DoRemove, r.OnlyInstance(t)))
+	require.Empty(t, r.Seen(t).Instances)
+	require.Equal(t, r.App, r.VolumeLabels(t, r.App+"_db")["gitring.app"])
 }
 
 func volumes(t *testing.T, r *rig) {
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{
 			{Kind: ring.MountVolume, Source: "db", Target: "/db"},
 			{Kind: ring.MountVolume, Source: "web_{slot}_0a0a0a0a", Target: "/own", NoCopy: true},
@@ -331,69 +331,69 @@ func volumes(t *testing.T, r *rig) {
 	})
 	a.Of.Volumes = []ring.Volume{{Key: "db", Labels: map[string]string{"backup": "daily", "gitring.app": "other"}}}
 	a.Slot = 2
-	r.must(t, a)
+	r.Must(t, a)
 	require.Equal(t, map[string]string{
-		"backup": "daily", "gitring.host": r.host, "gitring.source": a.Of.Source, "gitring.app": r.app,
-		"com.docker.compose.project": r.app, "com.docker.compose.volume": "db",
+		"backup": "daily", "gitring.host": r.Host, "gitring.source": a.Of.Source, "gitring.app": r.App,
+		"com.docker.compose.project": r.App, "com.docker.compose.volume": "db",
 		"com.docker.compose.project.working_dir": a.Of.Path, "com.docker.compose.project.config_files": strings.Join(a.Of.Files, ","),
-	}, r.volume(t, r.app+"_db"))
-	require.Equal(t, "web_2_0a0a0a0a", r.volume(t, r.app+"_web_2_0a0a0a0a")["com.docker.compose.volume"])
+	}, r.VolumeLabels(t, r.App+"_db"))
+	require.Equal(t, "web_2_0a0a0a0a", r.VolumeLabels(t, r.App+"_web_2_0a0a0a0a")["com.docker.compose.volume"])
 }
 
 func restartPolicy(t *testing.T, r *rig) {
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	for _, want := range []struct {
 		policy string
 		max    int
 	}{{"always", 0}, {"unless-stopped", 0}, {"on-failure", 3}, {"no", 0}} {
 		a := on(ring.DoPolicy, in)
 		a.Policy, a.MaxRetries = want.policy, want.max
-		r.must(t, a)
-		now := r.one(t)
+		r.Must(t, a)
+		now := r.OnlyInstance(t)
 		require.Equal(t, want.policy, now.Policy)
 		require.Equal(t, want.max, now.MaxRetries)
 		require.Equal(t, in.Started, now.Started)
 	}
 	bad := on(ring.DoPolicy, in)
 	bad.Policy = "sometimes"
-	require.True(t, r.fails(t, bad).Permanent)
+	require.True(t, r.MustFail(t, bad).Permanent)
 }
 
 func renamed(t *testing.T, r *rig) {
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	a := on(ring.DoRename, in)
 	a.NewName = in.Name + "-old"
-	r.must(t, a)
-	now := r.one(t)
+	r.Must(t, a)
+	now := r.OnlyInstance(t)
 	require.Equal(t, []any{in.ID, a.NewName, in.Started}, []any{now.ID, now.Name, now.Started})
-	r.must(t, a) // the second time changes nothing
-	id := r.foreign(t, r.app+"-theirs")
-	a.NewName = r.app + "-theirs"
-	e := r.fails(t, a)
+	r.Must(t, a) // the second time changes nothing
+	id := r.AddForeign(t, r.App+"-theirs")
+	a.NewName = r.App + "-theirs"
+	e := r.MustFail(t, a)
 	require.Equal(t, ring.Conflict, e.Refusal.Code)
 	require.Contains(t, e.Holder, id[:12])
 	require.Positive(t, e.Wait)
-	require.Equal(t, now.Name, r.one(t).Name)
+	require.Equal(t, now.Name, r.OnlyInstance(t).Name)
 	a.Kind = ring.DoName
-	r.fails(t, a) // nor by the step that nobody waits for
-	require.Equal(t, now.Name, r.one(t).Name)
+	r.MustFail(t, a) // nor by the step that nobody waits for
+	require.Equal(t, now.Name, r.OnlyInstance(t).Name)
 	a.NewName = ring.ComposeName(in.App, in.Service, in.Slot)
-	r.must(t, a)
-	now = r.one(t)
+	r.Must(t, a)
+	now = r.OnlyInstance(t)
 	require.Equal(t, []any{in.ID, a.NewName, in.Started}, []any{now.ID, now.Name, now.Started})
 }
 
 func engineRestarts(t *testing.T, r *rig) {
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	a := on(ring.DoPolicy, in)
 	a.Policy, a.MaxRetries = "on-failure", 5
-	r.must(t, a)
-	r.one(t)
-	r.exit(t, in.ID, 3)
-	r.eventually(t, "a restart by the engine", func(s ring.Seen) bool {
+	r.Must(t, a)
+	r.OnlyInstance(t)
+	r.Exit(t, in.ID, 3)
+	r.WaitFor(t, "a restart by the engine", func(s ring.Seen) bool {
 		r.cache.mark("") // as an event would
 		return len(s.Instances) == 1 && s.Instances[0].Restarts == 1 && s.Instances[0].State == ring.StateRunning &&
 			s.Instances[0].Started.After(in.Started)
@@ -401,10 +401,10 @@ func engineRestarts(t *testing.T, r *rig) {
 }
 
 func exitIsSeen(t *testing.T, r *rig) {
-	r.must(t, r.service(nil))
-	in := r.one(t)
-	r.exit(t, in.ID, 3)
-	s := r.eventually(t, "the exit", func(s ring.Seen) bool { return s.Instances[0].State == ring.StateExited })
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
+	r.Exit(t, in.ID, 3)
+	s := r.WaitFor(t, "the exit", func(s ring.Seen) bool { return s.Instances[0].State == ring.StateExited })
 	require.Equal(t, 3, s.Instances[0].ExitCode)
 	require.False(t, s.Instances[0].OOM)
 	require.False(t, s.Instances[0].Finished.Before(in.Started))
@@ -412,21 +412,21 @@ func exitIsSeen(t *testing.T, r *rig) {
 }
 
 func healthIsSeen(t *testing.T, r *rig) {
-	r.must(t, r.service(func(s *ring.Service) {
+	r.Must(t, r.CreateAction(func(s *ring.Service) {
 		s.Spec.Healthcheck = &ring.Healthcheck{Test: []string{"CMD", "/app", "check"}, Interval: 100 * time.Millisecond, Timeout: 2 * time.Second, Retries: 1}
 	}))
-	in := r.one(t)
+	in := r.OnlyInstance(t)
 	require.Equal(t, "starting", in.Health)
 	for _, healthy := range []bool{true, false, true} {
-		r.health(t, in.ID, healthy)
+		r.SetHealth(t, in.ID, healthy)
 		want := map[bool]string{true: "healthy", false: "unhealthy"}[healthy]
-		r.eventually(t, want, func(s ring.Seen) bool { return s.Instances[0].Health == want })
+		r.WaitFor(t, want, func(s ring.Seen) bool { return s.Instances[0].Health == want })
 	}
 }
 
-func (r *rig) find(t *testing.T, name string) (ring.SeenNetwork, bool) {
+func (r *rig) FindNetwork(t *testing.T, name string) (ring.SeenNetwork, bool) {
 	t.Helper()
-	for _, n := range r.look(t).Networks {
+	for _, n := range r.Seen(t).Networks {
 		if n.Name == name {
 			return n, true
 		}
@@ -435,36 +435,36 @@ func (r *rig) find(t *testing.T, name string) (ring.SeenNetwork, bool) {
 }
 
 func networkLife(t *testing.T, r *rig) {
-	a := r.service(nil)
-	made := r.network(t, &a, "default")
-	require.Equal(t, "already present", r.must(t, made).Note)
-	n, ok := r.find(t, made.NetworkName)
+	a := r.CreateAction(nil)
+	made := r.AddNetwork(t, &a, "default")
+	require.Equal(t, "already present", r.Must(t, made).Note)
+	n, ok := r.FindNetwork(t, made.NetworkName)
 	require.True(t, ok)
-	require.Equal(t, ring.SeenNetwork{ID: n.ID, Name: made.NetworkName, App: r.app, Key: "default", Definition: made.Network.Definition()}, n)
+	require.Equal(t, ring.SeenNetwork{ID: n.ID, Name: made.NetworkName, App: r.App, Key: "default", Definition: made.Network.Definition()}, n)
 
 	other := made
 	other.Network.Internal = true
-	require.False(t, r.fails(t, other).Permanent, "another definition under the name")
+	require.False(t, r.MustFail(t, other).Permanent, "another definition under the name")
 
-	r.must(t, a)
-	off := ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: made.NetworkName}
-	e := r.fails(t, off)
+	r.Must(t, a)
+	off := ring.Action{Kind: ring.DoNetworkOff, App: r.App, NetworkName: made.NetworkName}
+	e := r.MustFail(t, off)
 	require.Equal(t, ring.CauseNetwork, e.Cause)
 	require.False(t, e.Permanent)
-	r.must(t, on(ring.DoRemove, r.one(t)))
-	r.must(t, off)
-	_, ok = r.find(t, made.NetworkName)
+	r.Must(t, on(ring.DoRemove, r.OnlyInstance(t)))
+	r.Must(t, off)
+	_, ok = r.FindNetwork(t, made.NetworkName)
 	require.False(t, ok)
-	require.Equal(t, "already gone", r.must(t, off).Note)
+	require.Equal(t, "already gone", r.Must(t, off).Note)
 }
 
 // ownNetwork asks as an app does that says network_mode: bridge. An engine that was
 // started without a bridge starts it with no network, and says nothing.
 func ownNetwork(t *testing.T, r *rig) {
-	a := r.service(func(s *ring.Service) { s.Spec.NoNetwork, s.Spec.NetworkMode = false, "bridge" })
+	a := r.CreateAction(func(s *ring.Service) { s.Spec.NoNetwork, s.Spec.NetworkMode = false, "bridge" })
 	a.Of.Services = []ring.Service{*a.Want}
-	_, there := r.find(t, "bridge")
-	_, err := r.Do(t.Context(), ring.Action{Kind: ring.DoAdmit, App: r.app, Of: a.Of})
+	_, there := r.FindNetwork(t, "bridge")
+	_, err := r.Do(t.Context(), ring.Action{Kind: ring.DoAdmit, App: r.App, Of: a.Of})
 	if !there {
 		require.ErrorContains(t, err, "this engine has none")
 		return
@@ -473,109 +473,109 @@ func ownNetwork(t *testing.T, r *rig) {
 	if _, err := r.Do(t.Context(), a); err != nil && strings.Contains(err.Error(), "could not find bridge") {
 		return // a second engine without a bridge took this one's away
 	}
-	require.NotEmpty(t, r.one(t).Addresses["bridge"])
+	require.NotEmpty(t, r.OnlyInstance(t).Addresses["bridge"])
 }
 
 func foreignNetworks(t *testing.T, r *rig) {
-	if _, ok := r.find(t, "bridge"); !ok {
+	if _, ok := r.FindNetwork(t, "bridge"); !ok {
 		t.Skip("this engine has no bridge of its own")
 	}
-	off := ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: "bridge"}
-	require.True(t, r.fails(t, off).Permanent)
-	n, ok := r.find(t, "bridge")
+	off := ring.Action{Kind: ring.DoNetworkOff, App: r.App, NetworkName: "bridge"}
+	require.True(t, r.MustFail(t, off).Permanent)
+	n, ok := r.FindNetwork(t, "bridge")
 	require.True(t, ok)
 	require.Empty(t, n.App)
-	used := ring.Action{Kind: ring.DoNetwork, App: r.app, NetworkName: "bridge", Network: ring.Network{Key: "x"}}
-	require.Contains(t, r.must(t, used).Note, "used")
+	used := ring.Action{Kind: ring.DoNetwork, App: r.App, NetworkName: "bridge", Network: ring.Network{Key: "x"}}
+	require.Contains(t, r.Must(t, used).Note, "used")
 
-	a := r.service(nil)
-	made := r.network(t, &a, "default")
+	a := r.CreateAction(nil)
+	made := r.AddNetwork(t, &a, "default")
 	made.App = "other"
-	require.Equal(t, ring.Conflict, r.fails(t, made).Refusal.Code)
+	require.Equal(t, ring.Conflict, r.MustFail(t, made).Refusal.Code)
 	off = ring.Action{Kind: ring.DoNetworkOff, App: "other", NetworkName: made.NetworkName}
-	require.True(t, r.fails(t, off).Permanent)
+	require.True(t, r.MustFail(t, off).Permanent)
 }
 
 func overlapping(t *testing.T, r *rig) {
-	a := r.service(nil)
-	made := r.network(t, &a, "one")
-	made.NetworkName, made.Network.Key = ring.NetworkName(r.app, "two"), "two"
-	e := r.fails(t, made)
+	a := r.CreateAction(nil)
+	made := r.AddNetwork(t, &a, "one")
+	made.NetworkName, made.Network.Key = ring.NetworkName(r.App, "two"), "two"
+	e := r.MustFail(t, made)
 	require.Equal(t, ring.CauseNetwork, e.Cause)
 	require.True(t, e.Permanent)
 	require.Equal(t, ring.Conflict, e.Refusal.Code)
 }
 
 func notOurs(t *testing.T, r *rig) {
-	id := r.foreign(t, r.app+"-theirs")
+	id := r.AddForeign(t, r.App+"-theirs")
 	for _, kind := range []ring.ActionKind{ring.DoStart, ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoPolicy, ring.DoRename} {
-		for _, a := range []ring.Action{{Kind: kind, Instance: id, Policy: "always"}, {Kind: kind, Name: r.app + "-theirs", Policy: "always"}} {
-			e := r.fails(t, a)
+		for _, a := range []ring.Action{{Kind: kind, Instance: id, Policy: "always"}, {Kind: kind, Name: r.App + "-theirs", Policy: "always"}} {
+			e := r.MustFail(t, a)
 			require.True(t, e.Permanent, kind)
 			require.ErrorIs(t, e, errNotOurs)
 		}
 	}
 	_, _, err := r.Exec(t.Context(), id, []string{"/app", "exit", "0"})
 	require.ErrorIs(t, err, errNotOurs)
-	c := r.inspect(t, id)
+	c := r.Inspect(t, id)
 	require.True(t, c.State.Running)
 	require.True(t, c.HostConfig.RestartPolicy.IsNone() || c.HostConfig.RestartPolicy.Name == "")
 	// The first digits of an ID are no ID: another container could have them.
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	require.Error(t, func() error {
 		_, err := r.Do(t.Context(), ring.Action{Kind: ring.DoRestart, Instance: in.ID[:12]})
 		return err
 	}())
-	require.Equal(t, in.Started, r.one(t).Started)
+	require.Equal(t, in.Started, r.OnlyInstance(t).Started)
 }
 
 func resolveLocal(t *testing.T, r *rig) {
 	ask := func(image, policy string) ring.Done {
-		return r.must(t, ring.Action{Kind: ring.DoResolve, App: r.app, Service: "web", Image: image, PullPolicy: policy})
+		return r.Must(t, ring.Action{Kind: ring.DoResolve, App: r.App, Service: "web", Image: image, PullPolicy: policy})
 	}
-	require.Equal(t, r.image, ask(localImage, "never").Pin.Image)
-	require.Equal(t, r.image, ask(localImage, "").Pin.Image)
+	require.Equal(t, r.Image, ask(localImage, "never").Pin.Image)
+	require.Equal(t, r.Image, ask(localImage, "").Pin.Image)
 	require.NotEmpty(t, ask(localImage, "").Pin.Note)
-	require.Equal(t, r.image, ask(r.image, "").Pin.Image)
+	require.Equal(t, r.Image, ask(r.Image, "").Pin.Image)
 	fixed := "example.org/app:1@sha256:" + strings.Repeat("ab", 32)
 	require.Equal(t, fixed, ask(fixed, "").Pin.Image)
-	require.Equal(t, "already present", r.must(t, ring.Action{Kind: ring.DoPull, Image: r.image}).Note)
+	require.Equal(t, "already present", r.Must(t, ring.Action{Kind: ring.DoPull, Image: r.Image}).Note)
 }
 
 func registryImage(t *testing.T, r *rig) {
-	name, digest := r.remote(t)
-	pin := r.must(t, ring.Action{Kind: ring.DoResolve, Image: name}).Pin.Image
+	name, digest := r.AddRemote(t)
+	pin := r.Must(t, ring.Action{Kind: ring.DoResolve, Image: name}).Pin.Image
 	require.Equal(t, name+"@"+digest, pin)
 	pull := ring.Action{Kind: ring.DoPull, Image: pin}
-	require.Equal(t, "pulled", r.must(t, pull).Note)
+	require.Equal(t, "pulled", r.Must(t, pull).Note)
 	asked := registryRequests.Load()
-	require.Equal(t, "already present", r.must(t, pull).Note)
+	require.Equal(t, "already present", r.Must(t, pull).Note)
 	require.Equal(t, asked, registryRequests.Load(), "what is present is not asked for")
 
-	a := r.service(func(s *ring.Service) { s.Spec.Image, s.Pin = name, ring.Pin{Image: pin} })
-	r.must(t, a)
-	in := r.one(t)
+	a := r.CreateAction(func(s *ring.Service) { s.Spec.Image, s.Pin = name, ring.Pin{Image: pin} })
+	r.Must(t, a)
+	in := r.OnlyInstance(t)
 	require.Equal(t, pin, in.Image)
-	r.must(t, on(ring.DoRemove, in))
-	r.forget(t, pin)
-	e := r.fails(t, a)
+	r.Must(t, on(ring.DoRemove, in))
+	r.ForgetImage(t, pin)
+	e := r.MustFail(t, a)
 	require.Equal(t, ring.CauseImagePull, e.Cause, "a pruned image is told, and can be had again")
 	require.False(t, e.Permanent)
-	require.Equal(t, "pulled", r.must(t, pull).Note)
-	r.must(t, a)
-	require.Equal(t, ring.StateRunning, r.one(t).State)
-	require.Equal(t, pin, r.must(t, ring.Action{Kind: ring.DoResolve, Image: name}).Pin.Image)
-	r.must(t, on(ring.DoRemove, r.one(t)))
+	require.Equal(t, "pulled", r.Must(t, pull).Note)
+	r.Must(t, a)
+	require.Equal(t, ring.StateRunning, r.OnlyInstance(t).State)
+	require.Equal(t, pin, r.Must(t, ring.Action{Kind: ring.DoResolve, Image: name}).Pin.Image)
+	r.Must(t, on(ring.DoRemove, r.OnlyInstance(t)))
 }
 
 func imageNobodyHas(t *testing.T, r *rig) {
-	name, _ := r.remote(t)
+	name, _ := r.AddRemote(t)
 	repo := strings.TrimSuffix(name, ":1")
-	e := r.fails(t, ring.Action{Kind: ring.DoResolve, App: r.app, Image: repo + ":2"})
+	e := r.MustFail(t, ring.Action{Kind: ring.DoResolve, App: r.App, Image: repo + ":2"})
 	require.Equal(t, ring.CauseImagePull, e.Cause)
 	require.Equal(t, ring.ImageNotFound, e.Refusal.Code)
-	require.Equal(t, r.app, e.Refusal.App)
+	require.Equal(t, r.App, e.Refusal.App)
 	require.NotEmpty(t, e.Refusal.Hint)
 	gone := "sha256:" + strings.Repeat("0", 64)
 	for _, a := range []ring.Action{
@@ -584,45 +584,45 @@ func imageNobodyHas(t *testing.T, r *rig) {
 		{Kind: ring.DoPull, Image: gone},
 		{Kind: ring.DoPull, Image: repo + "@" + gone},
 	} {
-		e := r.fails(t, a)
+		e := r.MustFail(t, a)
 		require.Equal(t, ring.ImageNotFound, e.Refusal.Code, a.Image)
 		require.True(t, e.Permanent)
 	}
-	bad := r.fails(t, ring.Action{Kind: ring.DoResolve, Image: "No Image"})
+	bad := r.MustFail(t, ring.Action{Kind: ring.DoResolve, Image: "No Image"})
 	require.Equal(t, ring.BadValue, bad.Refusal.Code)
 }
 
 func missingProgram(t *testing.T, r *rig) {
-	a := r.service(func(s *ring.Service) { s.Spec.Entrypoint = []string{"/nope"} })
+	a := r.CreateAction(func(s *ring.Service) { s.Spec.Entrypoint = []string{"/nope"} })
 	done, err := r.Do(t.Context(), a)
 	var e *ring.EngineError
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, ring.CauseCreate, e.Cause)
 	require.True(t, e.Permanent)
-	in := r.one(t)
+	in := r.OnlyInstance(t)
 	require.Equal(t, done.Instance, in.ID, "what was made is told")
 	require.False(t, in.Live())
-	r.must(t, on(ring.DoRemove, in))
-	require.Empty(t, r.look(t).Instances)
+	r.Must(t, on(ring.DoRemove, in))
+	require.Empty(t, r.Seen(t).Instances)
 }
 
 func takenPort(t *testing.T, r *rig) {
 	hostPort := fmt.Sprint(20000 + rand.IntN(10000))
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Ports = []ring.Port{{HostIP: "127.0.0.1", HostPort: hostPort, Container: 8080, Protocol: "tcp"}}
 	})
-	r.network(t, &a, "default")
-	r.must(t, a)
-	first := r.one(t)
+	r.AddNetwork(t, &a, "default")
+	r.Must(t, a)
+	first := r.OnlyInstance(t)
 	a.Slot = 2
-	e := r.fails(t, a)
+	e := r.MustFail(t, a)
 	require.Equal(t, ring.CauseCreate, e.Cause)
 	require.False(t, e.Permanent)
 	require.NotNil(t, e.Refusal)
 	require.Contains(t, e.Refusal.Says, "port 127.0.0.1:"+hostPort+"/tcp of the host is taken")
-	r.must(t, on(ring.DoStop, first))
-	r.must(t, a) // finishes the one that was made
-	s := r.look(t)
+	r.Must(t, on(ring.DoStop, first))
+	r.Must(t, a) // finishes the one that was made
+	s := r.Seen(t)
 	require.Len(t, s.Instances, 2)
 	for _, in := range s.Instances {
 		require.Equal(t, in.Slot == 2, in.State == ring.StateRunning)
@@ -636,8 +636,8 @@ func clashingPorts(t *testing.T, r *rig) {
 	} else {
 		t.Skipf("this host has no second family of addresses: %v", err)
 	}
-	base := r.service(nil)
-	r.network(t, &base, "default")
+	base := r.CreateAction(nil)
+	r.AddNetwork(t, &base, "default")
 	for _, c := range []struct {
 		held, takes string // ADDRESS/PROTOCOL
 		clashes     bool
@@ -667,115 +667,115 @@ func clashingPorts(t *testing.T, r *rig) {
 		require.NoError(t, err)
 		_, err = publish(2, c.takes)
 		require.Equal(t, c.clashes, err != nil, "%s beside %s: %v", c.takes, c.held, err)
-		for _, in := range r.look(t).Instances {
-			r.must(t, on(ring.DoRemove, in))
+		for _, in := range r.Seen(t).Instances {
+			r.Must(t, on(ring.DoRemove, in))
 		}
 	}
 }
 
 func filesThere(t *testing.T, r *rig) {
 	hash := strings.Repeat("ab", 32)
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{
 			{Kind: ring.MountContent, Source: hash, Target: "/conf"},
 			{Kind: ring.MountContent, Source: hash, File: "app.conf", Target: "/etc/app.conf"},
-			{Kind: ring.MountData, Source: r.app + "/data/deep", Target: "/data"},
+			{Kind: ring.MountData, Source: r.App + "/data/deep", Target: "/data"},
 		}
 	})
-	e := r.fails(t, a)
+	e := r.MustFail(t, a)
 	require.Equal(t, ring.CauseFiles, e.Cause)
 	require.Contains(t, e.Error(), "content "+hash+" is missing")
-	require.Empty(t, r.look(t).Instances)
+	require.Empty(t, r.Seen(t).Instances)
 
-	require.NoError(t, os.MkdirAll(filepath.Join(r.content, hash), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(r.content, hash, "app.conf"), []byte("a=1"), 0o444))
-	r.must(t, a)
-	c := r.inspect(t, r.one(t).ID)
+	require.NoError(t, os.MkdirAll(filepath.Join(r.Content, hash), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(r.Content, hash, "app.conf"), []byte("a=1"), 0o444))
+	r.Must(t, a)
+	c := r.Inspect(t, r.OnlyInstance(t).ID)
 	for _, m := range c.Mounts {
 		require.Equal(t, m.Destination == "/data", m.RW, m.Destination)
 	}
-	st, err := os.Stat(filepath.Join(r.data, r.app, "data/deep"))
+	st, err := os.Stat(filepath.Join(r.Data, r.App, "data/deep"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o755), st.Mode().Perm())
-	r.must(t, on(ring.DoRemove, r.one(t)))
-	require.DirExists(t, filepath.Join(r.data, r.app, "data/deep"))
+	r.Must(t, on(ring.DoRemove, r.OnlyInstance(t)))
+	require.DirExists(t, filepath.Join(r.Data, r.App, "data/deep"))
 
-	require.NoError(t, os.Symlink("/etc", filepath.Join(r.data, r.app, "link")))
-	a.Want.Spec.Mounts = []ring.Mount{{Kind: ring.MountData, Source: r.app + "/link/x", Target: "/data"}}
-	require.Contains(t, r.fails(t, a).Error(), "symlink")
-	require.Empty(t, r.look(t).Instances)
+	require.NoError(t, os.Symlink("/etc", filepath.Join(r.Data, r.App, "link")))
+	a.Want.Spec.Mounts = []ring.Mount{{Kind: ring.MountData, Source: r.App + "/link/x", Target: "/data"}}
+	require.Contains(t, r.MustFail(t, a).Error(), "symlink")
+	require.Empty(t, r.Seen(t).Instances)
 }
 
 func networkMadeAgain(t *testing.T, r *rig) {
-	a := r.service(nil)
-	made := r.network(t, &a, "default", "www")
-	r.must(t, a)
-	in := r.one(t)
-	r.must(t, on(ring.DoStop, in))
+	a := r.CreateAction(nil)
+	made := r.AddNetwork(t, &a, "default", "www")
+	r.Must(t, a)
+	in := r.OnlyInstance(t)
+	r.Must(t, on(ring.DoStop, in))
 	// An engine lets a network go whose containers are all stopped.
-	r.must(t, ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: made.NetworkName})
+	r.Must(t, ring.Action{Kind: ring.DoNetworkOff, App: r.App, NetworkName: made.NetworkName})
 	start := on(ring.DoStart, in)
 	start.Networks, start.Want, start.Of = a.Networks, a.Want, a.Of
-	e := r.fails(t, start)
+	e := r.MustFail(t, start)
 	require.Equal(t, ring.CauseNetwork, e.Cause)
 	require.False(t, e.Permanent)
-	r.must(t, made)
-	r.must(t, start)
-	now := r.one(t)
+	r.Must(t, made)
+	r.Must(t, start)
+	now := r.OnlyInstance(t)
 	require.Equal(t, ring.StateRunning, now.State)
 	require.Equal(t, in.ID, now.ID)
 	require.Len(t, now.Addresses, 1)
 	require.NotEmpty(t, now.Addresses[made.NetworkName])
-	require.Subset(t, r.inspect(t, in.ID).NetworkSettings.Networks[made.NetworkName].Aliases, []string{"web", "www"})
+	require.Subset(t, r.Inspect(t, in.ID).NetworkSettings.Networks[made.NetworkName].Aliases, []string{"web", "www"})
 }
 
 func startBare(t *testing.T, r *rig) {
-	a := r.service(nil)
-	front := r.network(t, &a, "front", "www")
-	r.must(t, a)
-	in := r.one(t)
-	r.network(t, &a, "back") // of a neighbour
+	a := r.CreateAction(nil)
+	front := r.AddNetwork(t, &a, "front", "www")
+	r.Must(t, a)
+	in := r.OnlyInstance(t)
+	r.AddNetwork(t, &a, "back") // of a neighbour
 	start := on(ring.DoStart, in)
 	start.Networks = a.Networks
-	r.must(t, on(ring.DoStop, in))
-	r.must(t, start)
-	require.Len(t, r.one(t).Addresses, 1)
+	r.Must(t, on(ring.DoStop, in))
+	r.Must(t, start)
+	require.Len(t, r.OnlyInstance(t).Addresses, 1)
 
-	r.must(t, on(ring.DoStop, in))
-	r.must(t, ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: front.NetworkName})
-	r.must(t, front)
-	r.must(t, start)
-	now := r.one(t)
+	r.Must(t, on(ring.DoStop, in))
+	r.Must(t, ring.Action{Kind: ring.DoNetworkOff, App: r.App, NetworkName: front.NetworkName})
+	r.Must(t, front)
+	r.Must(t, start)
+	now := r.OnlyInstance(t)
 	require.Len(t, now.Addresses, 1)
 	require.NotEmpty(t, now.Addresses[front.NetworkName])
-	require.Subset(t, r.inspect(t, in.ID).NetworkSettings.Networks[front.NetworkName].Aliases, []string{"web", "www"})
+	require.Subset(t, r.Inspect(t, in.ID).NetworkSettings.Networks[front.NetworkName].Aliases, []string{"web", "www"})
 	// A service without network gets none by being started again.
-	alone := r.service(func(s *ring.Service) { s.Name = "alone" })
-	done := r.must(t, alone)
-	again := ring.Action{Kind: ring.DoStart, App: r.app, Service: "alone", Instance: done.Instance, Networks: a.Networks, Grace: time.Second}
-	r.must(t, again)
-	require.True(t, r.inspect(t, done.Instance).HostConfig.NetworkMode.IsNone())
-	require.Len(t, r.inspect(t, done.Instance).NetworkSettings.Networks, 1)
+	alone := r.CreateAction(func(s *ring.Service) { s.Name = "alone" })
+	done := r.Must(t, alone)
+	again := ring.Action{Kind: ring.DoStart, App: r.App, Service: "alone", Instance: done.Instance, Networks: a.Networks, Grace: time.Second}
+	r.Must(t, again)
+	require.True(t, r.Inspect(t, done.Instance).HostConfig.NetworkMode.IsNone())
+	require.Len(t, r.Inspect(t, done.Instance).NetworkSettings.Networks, 1)
 }
 
 func startFinishes(t *testing.T, r *rig) {
-	a := r.service(nil)
+	a := r.CreateAction(nil)
 	a.Start = false
-	r.network(t, &a, "front")
-	r.must(t, a)
-	r.network(t, &a, "back")
-	start := on(ring.DoStart, r.one(t))
+	r.AddNetwork(t, &a, "front")
+	r.Must(t, a)
+	r.AddNetwork(t, &a, "back")
+	start := on(ring.DoStart, r.OnlyInstance(t))
 	start.Networks, start.Want = a.Networks, a.Want
-	r.must(t, start)
-	in := r.one(t)
+	r.Must(t, start)
+	in := r.OnlyInstance(t)
 	require.Len(t, in.Addresses, 2)
 	require.Equal(t, ring.StateRunning, in.State)
-	require.Subset(t, r.inspect(t, in.ID).NetworkSettings.Networks[ring.NetworkName(r.app, "back")].Aliases, []string{"web"})
+	require.Subset(t, r.Inspect(t, in.ID).NetworkSettings.Networks[ring.NetworkName(r.App, "back")].Aliases, []string{"web"})
 }
 
 func execs(t *testing.T, r *rig) {
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	exit, out, err := r.Exec(t.Context(), in.ID, []string{"/app", "say", "ab", "3"})
 	require.NoError(t, err)
 	require.Equal(t, 7, exit)
@@ -783,16 +783,16 @@ func execs(t *testing.T, r *rig) {
 	_, out, err = r.Exec(t.Context(), in.ID, []string{"/app", "say", "abcdefgh", "10000"})
 	require.NoError(t, err)
 	require.Len(t, out, MaxOutput)
-	r.must(t, on(ring.DoStop, in))
+	r.Must(t, on(ring.DoStop, in))
 	_, _, err = r.Exec(t.Context(), in.ID, []string{"/app", "say", "x", "1"})
 	require.Error(t, err)
 }
 
 func logs(t *testing.T, r *rig) {
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	var b strings.Builder
-	r.eventually(t, "both lines", func(ring.Seen) bool {
+	r.WaitFor(t, "both lines", func(ring.Seen) bool {
 		b.Reset()
 		require.NoError(t, r.Logs(t.Context(), in.ID, LogOptions{Tail: -1}, &b))
 		return strings.Contains(b.String(), "hello out\n") && strings.Contains(b.String(), "hello err\n")
@@ -813,43 +813,43 @@ func logs(t *testing.T, r *rig) {
 }
 
 func delay(t *testing.T, r *rig) {
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	for _, kind := range []ring.ActionKind{ring.DoStop, ring.DoRemove, ring.DoRestart} {
 		a := on(kind, in)
 		a.Delay, a.Timeout = time.Hour, 20*time.Millisecond
 		_, err := r.Do(t.Context(), a)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
-	now := r.one(t)
+	now := r.OnlyInstance(t)
 	require.Equal(t, ring.StateRunning, now.State)
 	require.Equal(t, in.Started, now.Started)
 	a := on(ring.DoRemove, in)
 	a.Delay = time.Millisecond
-	r.must(t, a)
-	require.Empty(t, r.look(t).Instances)
+	r.Must(t, a)
+	require.Empty(t, r.Seen(t).Instances)
 }
 
 func eventPokes(t *testing.T, r *rig) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(ctx) }()
-	require.Equal(t, "", r.poke(t), "the stream stands")
-	done := r.must(t, r.service(nil))
-	require.Equal(t, done.Instance, r.poke(t))
-	r.one(t)
-	r.exit(t, done.Instance, 5)
-	s := r.eventually(t, "the exit", func(s ring.Seen) bool { return s.Instances[0].State == ring.StateExited })
+	require.Equal(t, "", r.NextPoke(t), "the stream stands")
+	done := r.Must(t, r.CreateAction(nil))
+	require.Equal(t, done.Instance, r.NextPoke(t))
+	r.OnlyInstance(t)
+	r.Exit(t, done.Instance, 5)
+	s := r.WaitFor(t, "the exit", func(s ring.Seen) bool { return s.Instances[0].State == ring.StateExited })
 	require.Equal(t, 5, s.Instances[0].ExitCode)
 	cancel()
 	require.ErrorIs(t, <-ended, context.Canceled)
 }
 
-// poke is the next one.
-func (r *rig) poke(t *testing.T) string {
+// NextPoke is the next one.
+func (r *rig) NextPoke(t *testing.T) string {
 	t.Helper()
 	select {
-	case id := <-r.poked:
+	case id := <-r.Poked:
 		return id
 	case <-time.After(10 * time.Second):
 		require.Fail(t, "no poke")
@@ -858,14 +858,14 @@ func (r *rig) poke(t *testing.T) string {
 }
 
 func quietLook(t *testing.T, r *rig) {
-	r.must(t, r.service(nil))
-	a := r.service(nil)
+	r.Must(t, r.CreateAction(nil))
+	a := r.CreateAction(nil)
 	a.Slot = 2
-	r.must(t, a)
-	before := r.look(t)
-	calls := r.calls()
-	after := r.look(t)
-	require.Equal(t, 2, r.calls()-calls)
+	r.Must(t, a)
+	before := r.Seen(t)
+	calls := r.CallCount()
+	after := r.Seen(t)
+	require.Equal(t, 2, r.CallCount()-calls)
 	before.At, after.At = time.Time{}, time.Time{}
 	before.Networks, after.Networks = nil, nil // of the whole machine, other tests are at work
 	require.Equal(t, before, after)

@@ -23,12 +23,12 @@ func TestEnginePutsBack(t *testing.T) {
 // and has the step that undoes it do so, twice.
 func putsBack(t *testing.T, start func(*testing.T) *rig) {
 	r := start(t)
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Resources = &ring.Resources{Memory: 64 << 20, CPUShares: 512}
 	})
-	r.network(t, &a, "default")
-	r.must(t, a)
-	in := r.one(t)
+	r.AddNetwork(t, &a, "default")
+	r.Must(t, a)
+	in := r.OnlyInstance(t)
 	require.Equal(t, int64(64<<20), in.Limits.Memory)
 	require.Equal(t, int64(512), in.Limits.CPUShares)
 	e, err := r.ready(t.Context())
@@ -36,11 +36,11 @@ func putsBack(t *testing.T, start func(*testing.T) *rig) {
 	step := func(k ring.ActionKind) {
 		x := on(k, in)
 		x.Of, x.Want, x.Networks = a.Of, a.Want, a.Networks
-		r.must(t, x)
-		r.must(t, x) // and once more
+		r.Must(t, x)
+		r.Must(t, x) // and once more
 		r.cache.mark("")
 	}
-	see := func() ring.Instance { r.cache.mark(""); return r.one(t) }
+	see := func() ring.Instance { r.cache.mark(""); return r.OnlyInstance(t) }
 
 	require.NoError(t, e.ContainerPause(t.Context(), in.ID))
 	require.Equal(t, ring.StatePaused, see().State)
@@ -124,10 +124,10 @@ func TestEngineTellsWhoWasUnplugged(t *testing.T) {
 // not where a step of ours is at it.
 func tellsUnplugged(t *testing.T, start func(*testing.T) *rig) {
 	r := start(t)
-	a := r.service(nil)
-	r.network(t, &a, "default")
-	r.must(t, a)
-	in := r.one(t)
+	a := r.CreateAction(nil)
+	r.AddNetwork(t, &a, "default")
+	r.Must(t, a)
+	in := r.OnlyInstance(t)
 	e, err := r.ready(t.Context())
 	require.NoError(t, err)
 	named := a.Networks["default"]
@@ -139,7 +139,7 @@ func tellsUnplugged(t *testing.T, start func(*testing.T) *rig) {
 	for try := range 20 { // it may not listen yet
 		require.NoError(t, e.NetworkDisconnect(t.Context(), named, in.ID, true))
 		select {
-		case id := <-r.poked:
+		case id := <-r.Poked:
 			require.Equal(t, in.ID, id)
 			require.Contains(t, r.cache.snapshot().marks, in.ID)
 			release := r.cache.hold(in.ID)
@@ -153,6 +153,6 @@ func tellsUnplugged(t *testing.T, start func(*testing.T) *rig) {
 		}
 		x := on(ring.DoConnect, in)
 		x.Of, x.Want, x.Networks = a.Of, a.Want, a.Networks
-		r.must(t, x)
+		r.Must(t, x)
 	}
 }

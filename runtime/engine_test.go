@@ -15,20 +15,20 @@ import (
 func TestEngineEffects(t *testing.T) {
 	r := realRig(t)
 	hash := strings.Repeat("ef", 32)
-	require.NoError(t, os.MkdirAll(filepath.Join(r.content, hash), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(r.content, hash, "app.conf"), []byte("a=1"), 0o444))
-	a := r.service(func(s *ring.Service) {
+	require.NoError(t, os.MkdirAll(filepath.Join(r.Content, hash), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(r.Content, hash, "app.conf"), []byte("a=1"), 0o444))
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{
 			{Kind: ring.MountContent, Source: hash, Target: "/conf"},
-			{Kind: ring.MountData, Source: r.app + "/data", Target: "/data"},
+			{Kind: ring.MountData, Source: r.App + "/data", Target: "/data"},
 			{Kind: ring.MountVolume, Source: "keep", Target: "/keep"},
 			{Kind: ring.MountTmpfs, Target: "/scratch", Size: 1 << 20, Mode: 0o1777},
 			{Kind: ring.MountTmpfs, Target: "/other", Options: "noexec", Size: 1 << 20},
 		}
 	})
-	r.network(t, &a, "default", "www")
-	r.must(t, a)
-	in := r.one(t)
+	r.AddNetwork(t, &a, "default", "www")
+	r.Must(t, a)
+	in := r.OnlyInstance(t)
 	app := func(argv ...string) (int, string) {
 		exit, out, err := r.Exec(t.Context(), in.ID, append([]string{"/app"}, argv...))
 		require.NoError(t, err)
@@ -43,17 +43,17 @@ func TestEngineEffects(t *testing.T) {
 		exit, out = app("write", path, "kept")
 		require.Equal(t, 0, exit, out)
 	}
-	b, err := os.ReadFile(filepath.Join(r.data, r.app, "data/x"))
+	b, err := os.ReadFile(filepath.Join(r.Data, r.App, "data/x"))
 	require.NoError(t, err)
 	require.Equal(t, "kept", string(b))
 	for _, name := range []string{"web", "www"} {
 		exit, out = app("resolve", name)
 		require.Equal(t, 0, exit, out)
-		require.Equal(t, in.Addresses[ring.NetworkName(r.app, "default")], out)
+		require.Equal(t, in.Addresses[ring.NetworkName(r.App, "default")], out)
 	}
-	r.must(t, on(ring.DoRemove, in))
-	r.must(t, a)
-	in = r.one(t)
+	r.Must(t, on(ring.DoRemove, in))
+	r.Must(t, a)
+	in = r.OnlyInstance(t)
 	_, out = app("read", "/keep/x")
 	require.Equal(t, "kept", out, "a volume outlives its instance")
 }
@@ -72,15 +72,15 @@ func TestEngineRegistryAnswers(t *testing.T) {
 	r := realRig(t)
 	name, _ := startRegistry(t)
 	host, _, _ := strings.Cut(name, "/")
-	denied := r.fails(t, ring.Action{Kind: ring.DoResolve, Image: host + "/private/app:1"})
+	denied := r.MustFail(t, ring.Action{Kind: ring.DoResolve, Image: host + "/private/app:1"})
 	require.Equal(t, ring.ImageNotFound, denied.Refusal.Code)
 	require.Contains(t, denied.Refusal.Says, "denied")
 	for _, image := range []string{host + "/broken/app:1", "127.0.0.1:1/app:1"} {
-		e := r.fails(t, ring.Action{Kind: ring.DoResolve, Image: image})
+		e := r.MustFail(t, ring.Action{Kind: ring.DoResolve, Image: image})
 		require.Nil(t, e.Refusal, "%v", e)
 		require.Equal(t, ring.CauseImagePull, e.Cause)
 		require.False(t, e.Permanent)
-		e = r.fails(t, ring.Action{Kind: ring.DoPull, Image: image + "@sha256:" + strings.Repeat("a", 64)})
+		e = r.MustFail(t, ring.Action{Kind: ring.DoPull, Image: image + "@sha256:" + strings.Repeat("a", 64)})
 		require.Nil(t, e.Refusal, "%v", e)
 		require.Equal(t, ring.CauseImagePull, e.Cause)
 		require.False(t, e.Permanent)

@@ -67,7 +67,7 @@ func TestPoolsRunOut(t *testing.T) {
 	var err error
 	for i := range 3 {
 		key := fmt.Sprintf("n%d", i)
-		_, err = f.Do(t.Context(), ring.Action{Kind: ring.DoNetwork, App: r.app, NetworkName: ring.NetworkName(r.app, key), Network: ring.Network{Key: key}})
+		_, err = f.Do(t.Context(), ring.Action{Kind: ring.DoNetwork, App: r.App, NetworkName: ring.NetworkName(r.App, key), Network: ring.Network{Key: key}})
 	}
 	var e *ring.EngineError
 	require.ErrorAs(t, err, &e)
@@ -116,19 +116,19 @@ func faulted(t *testing.T, op string, nth int, after bool, lost error) {
 	pin := try(ring.Action{Kind: ring.DoResolve, Image: "example.org/app:1"}).Pin
 	require.Equal(t, "example.org/app:1@"+digest, pin.Image)
 	try(ring.Action{Kind: ring.DoPull, Image: pin.Image})
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Pin = pin
 		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db"}}
 		s.Spec.NoNetwork = false
 		s.Spec.Networks = []ring.Attachment{{Network: "a"}, {Network: "b"}}
 	})
 	for _, key := range []string{"a", "b"} {
-		a.Networks[key] = ring.NetworkName(r.app, key)
-		try(ring.Action{Kind: ring.DoNetwork, App: r.app, NetworkName: a.Networks[key], Network: ring.Network{Key: key}})
+		a.Networks[key] = ring.NetworkName(r.App, key)
+		try(ring.Action{Kind: ring.DoNetwork, App: r.App, NetworkName: a.Networks[key], Network: ring.Network{Key: key}})
 	}
 	try(a)
 	f.Fail(nil)
-	in := r.one(t)
+	in := r.OnlyInstance(t)
 	require.Equal(t, ring.StateRunning, in.State)
 	require.Len(t, in.Addresses, 2)
 	require.Len(t, f.Volumes(), 1)
@@ -143,10 +143,10 @@ func faulted(t *testing.T, op string, nth int, after bool, lost error) {
 		try(on(kind, in))
 	}
 	for _, name := range a.Networks {
-		try(ring.Action{Kind: ring.DoNetworkOff, App: r.app, NetworkName: name})
+		try(ring.Action{Kind: ring.DoNetworkOff, App: r.App, NetworkName: name})
 	}
 	f.Fail(nil)
-	s := r.look(t)
+	s := r.Seen(t)
 	require.Empty(t, s.Instances)
 	require.Len(t, s.Networks, 3, "the engine's own")
 	require.Len(t, f.Volumes(), 1, "no volume is ever removed")

@@ -35,9 +35,9 @@ func TestEngineStartsWhatAHomelabMounts(t *testing.T) {
 		"backup":    {bindMount("/", "/source"), readOnly("/etc/localtime", "/etc/localtime")},
 		"metrics":   {readOnly("/proc", "/host/proc"), readOnly("/sys", "/host/sys")},
 	} {
-		r.must(t, r.mounting(name, mounts...))
+		r.Must(t, r.mounting(name, mounts...))
 	}
-	seen := r.look(t)
+	seen := r.Seen(t)
 	require.Len(t, seen.Instances, 9)
 	for _, in := range seen.Instances {
 		require.Equal(t, ring.StateRunning, in.State, in.Service)

@@ -35,34 +35,34 @@ func TestEngineTagsMoveAndPinsStay(t *testing.T) {
 	t.Parallel()
 	r, reg := realRig(t), newRegistry(t, "127.0.0.1", false, false)
 	first, _ := reg.image("1", goruntime.GOARCH, "first")
-	pin := r.must(t, resolving(reg.name("1"))).Pin
+	pin := r.Must(t, resolving(reg.name("1"))).Pin
 	require.Equal(t, ring.Pin{Image: reg.name("1") + "@" + first}, pin)
-	require.Equal(t, pin, r.must(t, resolving(pin.Image)).Pin, "tag and digest is itself")
+	require.Equal(t, pin, r.Must(t, resolving(pin.Image)).Pin, "tag and digest is itself")
 	byDigest := reg.at + "/app@" + first
-	require.Equal(t, byDigest, r.must(t, resolving(byDigest)).Pin.Image)
+	require.Equal(t, byDigest, r.Must(t, resolving(byDigest)).Pin.Image)
 
-	done := r.must(t, pulling1(pin.Image))
+	done := r.Must(t, pulling1(pin.Image))
 	require.Equal(t, "pulled", done.Note)
 	require.Regexp(t, "^sha256:[0-9a-f]{64}$", done.Image.ID)
 	require.Equal(t, ring.Image{Known: true, ID: done.Image.ID, Volumes: []string{"/data", "/var/lib/z"}}, done.Image)
 
 	second, _ := reg.image("1", goruntime.GOARCH, "second")
-	r.forget(t, pin.Image)
-	require.Equal(t, "pulled", r.must(t, pulling1(pin.Image)).Note)
+	r.ForgetImage(t, pin.Image)
+	require.Equal(t, "pulled", r.Must(t, pulling1(pin.Image)).Note)
 	i, err := engineOrSkip(t).ImageInspect(t.Context(), pin.Image)
 	require.NoError(t, err)
 	require.Equal(t, "first", i.Config.Labels["text"], "a heal does not move")
-	require.Equal(t, reg.name("1")+"@"+second, r.must(t, resolving(reg.name("1"))).Pin.Image)
+	require.Equal(t, reg.name("1")+"@"+second, r.Must(t, resolving(reg.name("1"))).Pin.Image)
 
 	// The registry is away: what is here is had, and nothing takes the place of
 	// an answer.
 	reg.stop()
-	done = r.must(t, pulling1(pin.Image))
+	done = r.Must(t, pulling1(pin.Image))
 	require.Equal(t, "already present", done.Note)
 	require.Equal(t, []string{"/data", "/var/lib/z"}, done.Image.Volumes)
 	require.NoError(t, engineOrSkip(t).ImageTag(t.Context(), i.ID, reg.name("1")))
 	for _, a := range []ring.Action{resolving(reg.name("1")), pulling1(reg.name("1") + "@" + second)} {
-		e := r.fails(t, a)
+		e := r.MustFail(t, a)
 		require.Nil(t, e.Refusal, "%v", e)
 		require.False(t, e.Permanent)
 		require.Equal(t, ring.CauseImagePull, e.Cause)
@@ -70,21 +70,21 @@ func TestEngineTagsMoveAndPinsStay(t *testing.T) {
 	}
 	never := resolving(reg.name("1"))
 	never.PullPolicy = "never"
-	require.Equal(t, i.ID, r.must(t, never).Pin.Image)
+	require.Equal(t, i.ID, r.Must(t, never).Pin.Image)
 
 	// It is back, and the tag is gone.
 	reg.start()
 	reg.remove(second)
-	own := r.must(t, resolving(reg.name("1"))).Pin
+	own := r.Must(t, resolving(reg.name("1"))).Pin
 	require.Equal(t, i.ID, own.Image)
 	require.Contains(t, own.Note, "not found")
 	kept := resolving(reg.name("1"))
 	kept.Want = &ring.Service{Name: "web", Pin: pin}
-	require.Equal(t, pin.Image, r.must(t, kept).Pin.Image, "the same image is no other version")
-	gone := r.fails(t, resolving(reg.name("2")))
+	require.Equal(t, pin.Image, r.Must(t, kept).Pin.Image, "the same image is no other version")
+	gone := r.MustFail(t, resolving(reg.name("2")))
 	require.Equal(t, ring.ImageNotFound, gone.Refusal.Code)
 	require.Contains(t, gone.Refusal.Says, reg.at+" says not found")
-	lost := r.fails(t, pulling1(reg.at+"/app@sha256:"+strings.Repeat("a", 64)))
+	lost := r.MustFail(t, pulling1(reg.at+"/app@sha256:"+strings.Repeat("a", 64)))
 	require.Equal(t, ring.ImageNotFound, lost.Refusal.Code)
 }
 
@@ -106,39 +106,39 @@ func TestEnginePlatforms(t *testing.T) {
 	}
 	foreign := "linux/" + another()
 	for _, platform := range []string{"", foreign, "linux/" + goruntime.GOARCH} {
-		require.Equal(t, index, r.must(t, ask(resolving(reg.name("both")), platform)).Pin.Image, platform)
+		require.Equal(t, index, r.Must(t, ask(resolving(reg.name("both")), platform)).Pin.Image, platform)
 	}
 	for _, step := range []struct{ platform, arch, not string }{
 		{"", goruntime.GOARCH, foreign},
 		{foreign, another(), "linux/" + goruntime.GOARCH},
 	} {
 		for _, note := range []string{"pulled", "already present"} {
-			require.Equal(t, note, r.must(t, ask(pulling1(index), step.platform)).Note, "%+v", step)
+			require.Equal(t, note, r.Must(t, ask(pulling1(index), step.platform)).Note, "%+v", step)
 			require.Equal(t, step.arch, arch(index), "%+v", step)
 		}
-		both := r.fails(t, ask(pulling1(index), step.not)).Refusal
+		both := r.MustFail(t, ask(pulling1(index), step.not)).Refusal
 		require.Equal(t, ring.Conflict, both.Code, "this engine has no room for both: %+v", step)
 		require.Contains(t, both.Hint, "by its own digest")
 		require.Equal(t, step.arch, arch(index), "what is here stays")
-		r.forget(t, index)
+		r.ForgetImage(t, index)
 	}
 
-	no := r.fails(t, ask(resolving(reg.name("both")), "linux/s390x")).Refusal
+	no := r.MustFail(t, ask(resolving(reg.name("both")), "linux/s390x")).Refusal
 	require.Equal(t, ring.ImageNotFound, no.Code)
 	require.Contains(t, no.Says, "is not for platform linux/s390x but for ")
 	require.NotEmpty(t, no.Hint)
-	no = r.fails(t, ask(pulling1(index), "linux/s390x")).Refusal
+	no = r.MustFail(t, ask(pulling1(index), "linux/s390x")).Refusal
 	require.Equal(t, ring.ImageNotFound, no.Code)
 
 	for _, a := range []ring.Action{resolving(reg.name("other")), pulling1(reg.at + "/app@" + single)} {
-		no = r.fails(t, a).Refusal
+		no = r.MustFail(t, a).Refusal
 		require.Equal(t, ring.ImageNotFound, no.Code)
 		require.Contains(t, no.Says, fmt.Sprintf("is for %s, and this host is linux/%s", foreign, goruntime.GOARCH))
 		require.Contains(t, no.Hint, "platform: "+foreign)
 	}
-	pin := r.must(t, ask(resolving(reg.name("other")), foreign)).Pin.Image
+	pin := r.Must(t, ask(resolving(reg.name("other")), foreign)).Pin.Image
 	require.Equal(t, reg.name("other")+"@"+single, pin)
-	r.must(t, ask(pulling1(pin), foreign))
+	r.Must(t, ask(pulling1(pin), foreign))
 }
 
 // who writes a docker config; each returns its path.
@@ -183,7 +183,7 @@ func TestEnginePrivateRegistry(t *testing.T) {
 	denied := func(says string) {
 		t.Helper()
 		for _, a := range []ring.Action{resolving(reg.name("1")), pulling1(pin)} {
-			e := r.fails(t, a)
+			e := r.MustFail(t, a)
 			require.NotNil(t, e.Refusal, "%v", e)
 			require.Equal(t, ring.ImageNotFound, e.Refusal.Code)
 			require.Contains(t, e.Refusal.Says, reg.at+" says denied", says)
@@ -203,9 +203,9 @@ func TestEnginePrivateRegistry(t *testing.T) {
 	denied("credentials of another registry")
 	for name, login := range whoLogsIn {
 		dockerConfig(t, dir, login(t, dir, reg.at))
-		require.Equal(t, pin, r.must(t, resolving(reg.name("1"))).Pin.Image, name)
-		require.Equal(t, "pulled", r.must(t, pulling1(pin)).Note, name)
-		r.forget(t, pin)
+		require.Equal(t, pin, r.Must(t, resolving(reg.name("1"))).Pin.Image, name)
+		require.Equal(t, "pulled", r.Must(t, pulling1(pin)).Note, name)
+		r.ForgetImage(t, pin)
 	}
 }
 
@@ -218,7 +218,7 @@ func TestEngineSecureRegistry(t *testing.T) {
 	reg := newRegistry(t, ownAddress(t), true, true)
 	digest, _ := reg.image("1", goruntime.GOARCH, "secure")
 	r.opts.DockerConfig = dockerConfig(t, t.TempDir(), whoLogsIn["a login in the file"](t, "", reg.at))
-	e := r.fails(t, resolving(reg.name("1")))
+	e := r.MustFail(t, resolving(reg.name("1")))
 	require.Nil(t, e.Refusal, "a host's certificates are not the author's")
 	require.Contains(t, e.Error(), "/etc/docker/certs.d/"+reg.at+"/ca.crt")
 
@@ -231,9 +231,9 @@ func TestEngineSecureRegistry(t *testing.T) {
 		_ = os.Remove(filepath.Dir(certs)) // when it is empty
 	})
 	require.NoError(t, os.WriteFile(certs+"/ca.crt", reg.ca, 0o644))
-	pin := r.must(t, resolving(reg.name("1"))).Pin.Image
+	pin := r.Must(t, resolving(reg.name("1"))).Pin.Image
 	require.Equal(t, reg.name("1")+"@"+digest, pin)
-	require.Equal(t, "pulled", r.must(t, pulling1(pin)).Note)
+	require.Equal(t, "pulled", r.Must(t, pulling1(pin)).Note)
 }
 
 // ownAddress is one of this machine that is not loopback.
@@ -269,7 +269,7 @@ func TestEngineLimitedRegistry(t *testing.T) {
 	r.opts.Now = func() time.Time { return now }
 	at := strings.TrimPrefix(s.URL, "http://")
 	pull := pulling1(at + "/app@sha256:" + strings.Repeat("a", 64))
-	e := r.fails(t, pull)
+	e := r.MustFail(t, pull)
 	require.Nil(t, e.Refusal, "%v", e)
 	require.Equal(t, limitedWait, e.Wait)
 	require.Contains(t, e.Error(), "429")
@@ -277,12 +277,12 @@ func TestEngineLimitedRegistry(t *testing.T) {
 	require.Positive(t, before)
 	now = now.Add(limitedWait - time.Second)
 	for _, a := range []ring.Action{pull, resolving(at + "/app:1"), resolving(at + "/other:1")} {
-		require.Equal(t, time.Second, r.fails(t, a).Wait)
+		require.Equal(t, time.Second, r.MustFail(t, a).Wait)
 	}
-	require.Equal(t, e.Error(), r.fails(t, pull).Error(), "the same words are told once")
+	require.Equal(t, e.Error(), r.MustFail(t, pull).Error(), "the same words are told once")
 	require.Equal(t, before, asked.Load())
 	now = now.Add(time.Second)
-	e = r.fails(t, resolving(at+"/app:1"))
+	e = r.MustFail(t, resolving(at+"/app:1"))
 	require.Equal(t, limitedWait, e.Wait)
 	require.Greater(t, asked.Load(), before)
 }
@@ -305,7 +305,7 @@ func TestEngineTellsOfPullsAndAsksOnce(t *testing.T) {
 		}
 		told = append(told, says)
 	}
-	r.must(t, pull)
+	r.Must(t, pull)
 	require.NotEmpty(t, told)
 	for _, says := range told {
 		require.Regexp(t, `^([\d.]+k?M?B of [\d.]+k?M?B, )?[01] of 1 layers$`, says)

@@ -62,7 +62,7 @@ func TestEngineAnImageThatBeginsInProcMakesNoContainer(t *testing.T) {
 	c := engineOrSkip(t)
 	r := realRig(t)
 	r.judgedBy(policy.Compose)
-	made, err := c.ContainerCreate(t.Context(), &container.Config{Image: r.image, Cmd: []string{"/app"}, Labels: map[string]string{labelHost: r.host}}, nil, nil, nil, r.app+"-seed")
+	made, err := c.ContainerCreate(t.Context(), &container.Config{Image: r.Image, Cmd: []string{"/app"}, Labels: map[string]string{labelHost: r.Host}}, nil, nil, nil, r.App+"-seed")
 	require.NoError(t, err)
 	bad, err := c.ContainerCommit(t.Context(), made.ID, container.CommitOptions{Changes: []string{"WORKDIR /proc/self/fd/8"}})
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestEngineAnImageThatBeginsInProcMakesNoContainer(t *testing.T) {
 	})
 	a := r.mounting("web")
 	a.Want.Pin.Image = bad.ID
-	e := r.fails(t, a)
+	e := r.MustFail(t, a)
 	require.NotNil(t, e.Refusal, "%v", e)
 	require.Contains(t, e.Refusal.Says, "start.working_dir")
 	require.Contains(t, e.Refusal.Says, "/proc/self/fd/8")

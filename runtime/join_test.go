@@ -13,21 +13,21 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// owner starts an instance that others can join, with a volume.
-func (r *rig) owner(t *testing.T) ring.Instance {
+// StartOwner starts an instance that others can join, with a volume.
+func (r *rig) StartOwner(t *testing.T) ring.Instance {
 	t.Helper()
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Name, s.Spec.IPCMode = "vpn", "shareable"
 		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "keys", Target: "/keys"}}
 	})
-	r.must(t, a)
-	return r.named(t, "vpn")
+	r.Must(t, a)
+	return r.InstanceOf(t, "vpn")
 }
 
-// named is the instance of a service.
-func (r *rig) named(t *testing.T, service string) ring.Instance {
+// InstanceOf is the instance of a service.
+func (r *rig) InstanceOf(t *testing.T, service string) ring.Instance {
 	t.Helper()
-	for _, in := range r.look(t).Instances {
+	for _, in := range r.Seen(t).Instances {
 		if in.Service == service {
 			return in
 		}
@@ -36,8 +36,8 @@ func (r *rig) named(t *testing.T, service string) ring.Instance {
 	return ring.Instance{}
 }
 
-func (r *rig) joiner(owner string, edit func(*ring.Spec)) ring.Action {
-	a := r.service(func(s *ring.Service) {
+func (r *rig) JoinAction(owner string, edit func(*ring.Spec)) ring.Action {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Name, s.Spec.NoNetwork = "app", false
 		s.Spec.Command = []string{"sleep"} // the owner's port is taken in its namespace
 		edit(&s.Spec)
@@ -47,73 +47,73 @@ func (r *rig) joiner(owner string, edit func(*ring.Spec)) ring.Action {
 }
 
 func joins(t *testing.T, r *rig) {
-	o := r.owner(t)
-	a := r.joiner(o.ID, func(s *ring.Spec) {
+	o := r.StartOwner(t)
+	a := r.JoinAction(o.ID, func(s *ring.Spec) {
 		s.NetworkOf, s.PIDOf, s.IPCOf = "vpn", "vpn", "vpn"
 		s.VolumesFrom = []ring.VolumesFrom{{Service: "vpn", ReadOnly: true}}
 		s.Expose = []string{"80"}
 	})
-	r.must(t, a)
-	in := r.named(t, "app")
+	r.Must(t, a)
+	in := r.InstanceOf(t, "app")
 	require.Equal(t, ring.StateRunning, in.State)
 	require.Equal(t, []string{o.ID}, in.Joined)
 	require.Empty(t, o.Joined)
 	require.Empty(t, in.Addresses, "its addresses are the owner's")
-	c := r.inspect(t, in.ID)
+	c := r.Inspect(t, in.ID)
 	require.EqualValues(t, "container:"+o.ID, c.HostConfig.NetworkMode)
 	require.EqualValues(t, "container:"+o.ID, c.HostConfig.PidMode)
 	require.EqualValues(t, "container:"+o.ID, c.HostConfig.IpcMode)
 	require.Equal(t, []string{o.ID + ":ro"}, c.HostConfig.VolumesFrom)
 	require.Empty(t, c.NetworkSettings.Networks)
 	require.Len(t, c.Mounts, 1)
-	require.Equal(t, r.app+"_keys", c.Mounts[0].Name)
+	require.Equal(t, r.App+"_keys", c.Mounts[0].Name)
 	require.False(t, c.Mounts[0].RW)
 
-	r.must(t, a) // again: it is there
-	a.Owners = map[string]string{"vpn": r.foreign(t, r.app+"-another")}
-	e := r.fails(t, a)
+	r.Must(t, a) // again: it is there
+	a.Owners = map[string]string{"vpn": r.AddForeign(t, r.App+"-another")}
+	e := r.MustFail(t, a)
 	require.Contains(t, e.Error(), "replaced since")
 	require.False(t, e.Permanent)
 	a.Owners = map[string]string{"web": o.ID}
 	a.Slot = 2
-	require.ErrorContains(t, r.fails(t, a), "joins vpn")
-	require.Len(t, r.look(t).Instances, 2)
+	require.ErrorContains(t, r.MustFail(t, a), "joins vpn")
+	require.Len(t, r.Seen(t).Instances, 2)
 }
 
 func ownerAway(t *testing.T, r *rig) {
-	o := r.owner(t)
+	o := r.StartOwner(t)
 	for _, edit := range []func(*ring.Spec){
 		func(s *ring.Spec) { s.NetworkOf = "vpn" },
 		func(s *ring.Spec) { s.PIDOf, s.NoNetwork = "vpn", true },
 		func(s *ring.Spec) { s.IPCOf, s.NoNetwork = "vpn", true },
 		func(s *ring.Spec) { s.VolumesFrom, s.NoNetwork = []ring.VolumesFrom{{Service: "vpn"}}, true },
 	} {
-		gone := r.fails(t, r.joiner(strings.Repeat("0", 64), edit))
+		gone := r.MustFail(t, r.JoinAction(strings.Repeat("0", 64), edit))
 		require.Equal(t, ring.CauseCreate, gone.Cause, "%v", gone)
 		require.False(t, gone.Permanent, "%v", gone)
 		require.Nil(t, gone.Refusal)
 	}
-	r.must(t, on(ring.DoStop, o))
+	r.Must(t, on(ring.DoStop, o))
 	for slot, edit := range []func(*ring.Spec){
 		func(s *ring.Spec) { s.NetworkOf = "vpn" },
 		func(s *ring.Spec) { s.PIDOf, s.NoNetwork = "vpn", true },
 		func(s *ring.Spec) { s.IPCOf, s.NoNetwork = "vpn", true },
 	} {
-		a := r.joiner(o.ID, edit)
+		a := r.JoinAction(o.ID, edit)
 		a.Slot = slot + 2
-		stopped := r.fails(t, a)
+		stopped := r.MustFail(t, a)
 		require.Equal(t, ring.CauseCreate, stopped.Cause, "%v", stopped)
 		require.False(t, stopped.Permanent, "%v", stopped)
 	}
-	r.must(t, on(ring.DoStart, o))
-	a := r.joiner(o.ID, func(s *ring.Spec) { s.NetworkOf = "vpn" })
+	r.Must(t, on(ring.DoStart, o))
+	a := r.JoinAction(o.ID, func(s *ring.Spec) { s.NetworkOf = "vpn" })
 	a.Slot = 2
-	r.must(t, a) // finishes the one that was made
+	r.Must(t, a) // finishes the one that was made
 }
 
 func binds(t *testing.T, r *rig) {
-	missing := r.data + "-not-there/deep"
-	a := r.service(func(s *ring.Service) {
+	missing := r.Data + "-not-there/deep"
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{
 			{Kind: ring.MountBind, Source: missing, Target: "/made", Create: true},
 			{Kind: ring.MountBind, Source: "/etc", Target: "/etc-of-host", ReadOnly: true, Propagation: "rslave"},
@@ -122,101 +122,101 @@ func binds(t *testing.T, r *rig) {
 		}
 	})
 	a.Start = false // whether the host's mounts propagate is not ours to say
-	a.Of.DataRoot = r.data + "-of-app"
-	done := r.must(t, a)
-	c := r.inspect(t, done.Instance)
-	require.ElementsMatch(t, []string{missing + ":/made", "/etc:/labelled:ro,z,rslave", r.data + "-of-app/d:/data:Z"}, c.HostConfig.Binds)
+	a.Of.DataRoot = r.Data + "-of-app"
+	done := r.Must(t, a)
+	c := r.Inspect(t, done.Instance)
+	require.ElementsMatch(t, []string{missing + ":/made", "/etc:/labelled:ro,z,rslave", r.Data + "-of-app/d:/data:Z"}, c.HostConfig.Binds)
 	require.Len(t, c.HostConfig.Mounts, 1)
 	require.EqualValues(t, "rslave", c.HostConfig.Mounts[0].BindOptions.Propagation)
-	require.DirExists(t, r.data+"-of-app/d")
-	require.NoDirExists(t, r.data+"/d")
+	require.DirExists(t, r.Data+"-of-app/d")
+	require.NoDirExists(t, r.Data+"/d")
 	var kept []string
 	for _, k := range done.Kept {
-		require.Equal(t, r.app, k.App)
+		require.Equal(t, r.App, k.App)
 		kept = append(kept, k.Name)
 	}
-	require.Equal(t, []string{"data " + r.data + "-of-app/d", "path /etc", "path " + missing}, kept, "what the engine would make anew")
+	require.Equal(t, []string{"data " + r.Data + "-of-app/d", "path /etc", "path " + missing}, kept, "what the engine would make anew")
 
 	a.Slot, a.Start = 2, true
 	a.Want.Spec.Mounts = a.Want.Spec.Mounts[:1]
-	r.must(t, a)
+	r.Must(t, a)
 	if r.opts.URL != "memory" {
 		require.DirExists(t, missing, "as Compose's short form has it")
 	}
 	a.Want.Spec.Mounts = []ring.Mount{{Kind: ring.MountData, Source: "d", Target: "/data", SELinux: "z"}}
 	a.Slot = 3
-	id := r.must(t, a).Instance
-	gone := ring.Action{Kind: ring.DoStop, App: r.app, Service: "web", Instance: id, Grace: time.Second}
-	r.must(t, gone)
-	require.NoError(t, os.RemoveAll(r.data+"-of-app"))
+	id := r.Must(t, a).Instance
+	gone := ring.Action{Kind: ring.DoStop, App: r.App, Service: "web", Instance: id, Grace: time.Second}
+	r.Must(t, gone)
+	require.NoError(t, os.RemoveAll(r.Data+"-of-app"))
 	for _, gone.Kind = range []ring.ActionKind{ring.DoStart, ring.DoRestart} {
-		e := r.fails(t, gone)
+		e := r.MustFail(t, gone)
 		require.Equal(t, ring.Conflict, e.Refusal.Code)
-		require.Contains(t, e.Refusal.Hint, "mkdir -p "+r.data+"-of-app/d")
-		require.NoDirExists(t, r.data+"-of-app")
+		require.Contains(t, e.Refusal.Hint, "mkdir -p "+r.Data+"-of-app/d")
+		require.NoDirExists(t, r.Data+"-of-app")
 	}
 	a.Slot = 4
 	a.Want.Spec.Mounts = []ring.Mount{{Kind: ring.MountBind, Source: missing + "/not", Target: "/x"}}
-	e := r.fails(t, a)
+	e := r.MustFail(t, a)
 	require.Equal(t, ring.CauseFiles, e.Cause, "without Create nothing is made")
 	a.Want.Spec.Mounts = []ring.Mount{{Kind: ring.MountBind, Source: "/a:b", Target: "/x", Create: true}}
-	require.ErrorContains(t, r.fails(t, a), "no colon")
+	require.ErrorContains(t, r.MustFail(t, a), "no colon")
 }
 
 func externalVolume(t *testing.T, r *rig) {
-	name := r.app + "-theirs"
-	a := r.service(func(s *ring.Service) {
+	name := r.App + "-theirs"
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{
 			{Kind: ring.MountVolume, Source: "theirs", Target: "/t"},
 			{Kind: ring.MountVolume, Source: "named", Target: "/n"},
 		}
 	})
-	a.Of.Volumes = []ring.Volume{{Key: "theirs", External: name}, {Key: "named", Name: r.app + "-called-so", Driver: "local", DriverOpts: map[string]string{"type": "tmpfs", "device": "tmpfs"}}}
-	e := r.fails(t, a)
+	a.Of.Volumes = []ring.Volume{{Key: "theirs", External: name}, {Key: "named", Name: r.App + "-called-so", Driver: "local", DriverOpts: map[string]string{"type": "tmpfs", "device": "tmpfs"}}}
+	e := r.MustFail(t, a)
 	require.Equal(t, ring.BadValue, e.Refusal.Code)
 	require.Contains(t, e.Refusal.Hint, "docker volume create "+name)
-	require.Empty(t, r.look(t).Instances)
+	require.Empty(t, r.Seen(t).Instances)
 
-	r.addVolume(t, name)
-	done := r.must(t, a)
-	require.Empty(t, r.volume(t, name), "and not labelled")
-	require.Equal(t, "named", r.volume(t, r.app+"-called-so")["com.docker.compose.volume"])
+	r.AddVolume(t, name)
+	done := r.Must(t, a)
+	require.Empty(t, r.VolumeLabels(t, name), "and not labelled")
+	require.Equal(t, "named", r.VolumeLabels(t, r.App+"-called-so")["com.docker.compose.volume"])
 	var kept []string
 	for _, k := range done.Kept {
 		require.False(t, k.At.IsZero())
 		kept = append(kept, k.Name)
 	}
-	require.Equal(t, []string{"volume " + r.app + "-called-so", "volume " + name}, kept)
+	require.Equal(t, []string{"volume " + r.App + "-called-so", "volume " + name}, kept)
 }
 
 func externalNetwork(t *testing.T, r *rig) {
-	a := ring.Action{Kind: ring.DoNetwork, App: r.app, Network: ring.Network{Key: "ext", External: r.app + "-theirs"}, NetworkName: r.app + "-theirs"}
-	e := r.fails(t, a)
+	a := ring.Action{Kind: ring.DoNetwork, App: r.App, Network: ring.Network{Key: "ext", External: r.App + "-theirs"}, NetworkName: r.App + "-theirs"}
+	e := r.MustFail(t, a)
 	require.Equal(t, ring.BadValue, e.Refusal.Code)
 	require.Contains(t, e.Refusal.Hint, "docker network create "+a.NetworkName)
 	a.Network.External, a.NetworkName = "bridge", "bridge"
-	require.NotEmpty(t, r.must(t, a).Note)
+	require.NotEmpty(t, r.Must(t, a).Note)
 }
 
 func besideStranger(t *testing.T, r *rig) {
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db"}}
 	})
-	r.must(t, a) // so that the volume is labelled
-	r.must(t, on(ring.DoRemove, r.one(t)))
-	id := r.foreign(t, r.app+"-db-1", r.app+"_db:/data")
-	e := r.fails(t, a)
+	r.Must(t, a) // so that the volume is labelled
+	r.Must(t, on(ring.DoRemove, r.OnlyInstance(t)))
+	id := r.AddForeign(t, r.App+"-db-1", r.App+"_db:/data")
+	e := r.MustFail(t, a)
 	require.Equal(t, ring.ForeignProject, e.Refusal.Code)
-	require.Contains(t, e.Refusal.Says, r.app+"-db-1")
-	require.Contains(t, e.Refusal.Hint, "docker compose down in /home/me/"+r.app)
+	require.Contains(t, e.Refusal.Says, r.App+"-db-1")
+	require.Contains(t, e.Refusal.Hint, "docker compose down in /home/me/"+r.App)
 	require.False(t, e.Permanent)
-	require.Empty(t, r.look(t).Instances)
-	require.True(t, r.inspect(t, id).State.Running)
+	require.Empty(t, r.Seen(t).Instances)
+	require.True(t, r.Inspect(t, id).State.Running)
 
-	other := r.service(func(s *ring.Service) {
+	other := r.CreateAction(func(s *ring.Service) {
 		s.Name, s.Spec.Mounts = "reader", []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db", ReadOnly: true}}
 	})
-	r.must(t, other)
+	r.Must(t, other)
 }
 
 func told(t *testing.T, r *rig) {
@@ -225,16 +225,16 @@ func told(t *testing.T, r *rig) {
 	if !apiBefore(v.API, "1.43") {
 		t.Skip("this engine can do all of it")
 	}
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Healthcheck = &ring.Healthcheck{Test: []string{"CMD", "/app", "check"}, StartInterval: time.Second}
 		s.Spec.Annotations = map[string]string{"a": "b"}
 	})
-	done := r.must(t, a)
+	done := r.Must(t, a)
 	require.Len(t, done.Told, 2)
 	require.Contains(t, done.Told[0], "start_interval")
 	require.Contains(t, done.Told[0], "1.44")
 	require.Contains(t, done.Told[1], "annotations")
-	require.Zero(t, r.inspect(t, done.Instance).Config.Healthcheck.StartInterval)
+	require.Zero(t, r.Inspect(t, done.Instance).Config.Healthcheck.StartInterval)
 }
 
 func notAllowed(t *testing.T, r *rig) {
@@ -242,7 +242,7 @@ func notAllowed(t *testing.T, r *rig) {
 	deny := ""
 	no := errors.New("no")
 	r.opts.Allow = func(app string, payload any) error {
-		require.Equal(t, r.app, app)
+		require.Equal(t, r.App, app)
 		q, ok := payload.(Request)
 		require.True(t, ok)
 		if c, is := q.Body.(ContainerRequest); is && c.HostConfig == nil {
@@ -254,33 +254,33 @@ func notAllowed(t *testing.T, r *rig) {
 		}
 		return nil
 	}
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db"}}
 	})
-	made := r.network(t, &a, "default")
+	made := r.AddNetwork(t, &a, "default")
 	require.Equal(t, []string{"network default"}, asked)
 	for _, deny = range []string{"volume db", "container"} {
-		e := r.fails(t, a)
+		e := r.MustFail(t, a)
 		require.ErrorIs(t, e, e.Refusal)
 		require.Equal(t, ring.PolicyDenied, e.Refusal.Code)
 		require.True(t, e.Permanent)
-		require.Empty(t, r.look(t).Instances)
+		require.Empty(t, r.Seen(t).Instances)
 	}
 	deny = ""
-	r.must(t, a)
+	r.Must(t, a)
 	require.Equal(t, []string{"network default", "volume db", "volume db", "container", "container"}, asked, "right before each thing that is made")
 
 	own := &ring.Refusal{Code: ring.PolicyDenied, Says: "privileged is denied", Hint: "take it out"}
 	r.opts.Allow = func(string, any) error { return own }
-	made.NetworkName, made.Network.Key, made.Network.Pools = r.app+"_other", "other", []ring.Pool{{Subnet: subnet()}}
-	require.Equal(t, own, r.fails(t, made).Refusal)
-	_, there := r.find(t, made.NetworkName)
+	made.NetworkName, made.Network.Key, made.Network.Pools = r.App+"_other", "other", []ring.Pool{{Subnet: subnet()}}
+	require.Equal(t, own, r.MustFail(t, made).Refusal)
+	_, there := r.FindNetwork(t, made.NetworkName)
 	require.False(t, there)
 }
 
 func sealedValues(t *testing.T, r *rig) {
-	secret := ring.Sealed{App: r.app, File: ".env", Name: "TOKEN", MAC: "00"}
-	a := r.service(func(s *ring.Service) {
+	secret := ring.Sealed{App: r.App, File: ".env", Name: "TOKEN", MAC: "00"}
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Environment = map[string]string{"TOKEN": "a-" + secret.String()}
 		s.Spec.Labels = map[string]string{"of": secret.String()}
 		s.Spec.Logging = &ring.Logging{Driver: "json-file", Options: map[string]string{"tag": secret.String()}}
@@ -288,8 +288,8 @@ func sealedValues(t *testing.T, r *rig) {
 		s.Spec.Command = []string{"serve", secret.String()}
 		s.Spec.PreStop = []ring.Hook{{Command: []string{"/app", "tell", "TOKEN", "3"}}}
 	})
-	require.ErrorContains(t, r.fails(t, a), "TOKEN")
-	require.Empty(t, r.look(t).Instances)
+	require.ErrorContains(t, r.MustFail(t, a), "TOKEN")
+	require.Empty(t, r.Seen(t).Instances)
 
 	r.opts.Open = func(s ring.Sealed) (string, error) {
 		require.Equal(t, secret, s)
@@ -303,9 +303,9 @@ func sealedValues(t *testing.T, r *rig) {
 		require.Contains(t, c.Config.Env, "TOKEN=a-"+secret.String(), "judged with the seal on")
 		return nil
 	}
-	r.must(t, a)
-	in := r.one(t)
-	c := r.inspect(t, in.ID)
+	r.Must(t, a)
+	in := r.OnlyInstance(t)
+	c := r.Inspect(t, in.ID)
 	require.Contains(t, c.Config.Env, "TOKEN=a-hunter22")
 	require.Equal(t, "hunter22", c.Config.Labels["of"])
 	require.Equal(t, "hunter22", c.HostConfig.LogConfig.Config["tag"])
@@ -314,14 +314,14 @@ func sealedValues(t *testing.T, r *rig) {
 	require.NotContains(t, c.Config.Labels[labelHooks], "hunter22")
 	require.Contains(t, a.Want.Spec.Command[1], ring.SealMark, "the plan stays sealed")
 
-	done := r.must(t, on(ring.DoRemove, in))
+	done := r.Must(t, on(ring.DoRemove, in))
 	require.Len(t, done.Told, 1)
 	require.Contains(t, done.Told[0], "TOKEN=a-<TOKEN>")
 	require.NotContains(t, done.Told[0], "hunter22")
 
 	// The engine repeats the name of a program that it cannot find.
 	a.Want.Spec.Entrypoint, a.Slot = []string{secret.String()}, 2
-	e := r.fails(t, a)
+	e := r.MustFail(t, a)
 	require.Equal(t, ring.CauseCreate, e.Cause)
 	require.True(t, e.Permanent)
 	for err := error(e); err != nil; err = errors.Unwrap(err) {
@@ -331,9 +331,9 @@ func sealedValues(t *testing.T, r *rig) {
 
 	// A later daemon, whose env folder says something else.
 	a.Want.Spec.Entrypoint, a.Slot = []string{"/app"}, 3
-	id := r.must(t, a).Instance
+	id := r.Must(t, a).Instance
 	r.opts.Open = nil
-	done = r.must(t, ring.Action{Kind: ring.DoRemove, Instance: id, Grace: time.Second})
+	done = r.Must(t, ring.Action{Kind: ring.DoRemove, Instance: id, Grace: time.Second})
 	require.Len(t, done.Told, 1)
 	require.NotContains(t, done.Told[0], "hunter22")
 	require.Contains(t, done.Told[0], "not told")

@@ -28,10 +28,10 @@ func TestALogIsKeptWithoutTheValuesThatItsServiceUses(t *testing.T) {
 	r := newRig(t)
 	f := newFake(r.options())
 	r.Docker = f.Docker
-	r.image = f.AddImage(enginetest.Image{Name: localImage, Logs: strings.Join([]string{
+	r.Image = f.AddImage(enginetest.Image{Name: localImage, Logs: strings.Join([]string{
 		"token " + old, "url postgres://u:p%40ss+word@db", "MIIEpAIBAAKCAQEA", "\x1b[31mred\x1b[0m\a bell", "plain",
 	}, "\n") + "\n"})
-	token := ring.Sealed{App: r.app, File: ".env", Name: "TOKEN", MAC: "00"}
+	token := ring.Sealed{App: r.App, File: ".env", Name: "TOKEN", MAC: "00"}
 	values := map[ring.Sealed]string{token: old}
 	r.opts.Open = func(s ring.Sealed) (string, error) {
 		if v, ok := values[s]; ok {
@@ -40,29 +40,29 @@ func TestALogIsKeptWithoutTheValuesThatItsServiceUses(t *testing.T) {
 		return "", errors.New("it is not what it was")
 	}
 	r.opts.Values = func(app string) (map[string]string, error) {
-		require.Equal(t, r.app, app)
+		require.Equal(t, r.App, app)
 		return map[string]string{multi: "KEY", "p@ss word": "PASSWORD"}, nil
 	}
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Environment = map[string]string{"TOKEN": "a-" + token.String() + "-b", "OTHER": "x"}
 	})
-	r.must(t, a)
-	in := r.one(t)
+	r.Must(t, a)
+	in := r.OnlyInstance(t)
 	want := []string{"token <TOKEN>", "url postgres://u:<PASSWORD>@db", "<KEY>", "red bell", "plain"}
-	require.Equal(t, want, r.must(t, lastWords(in, a.Want, 200)).Log)
-	require.Equal(t, want[3:], r.must(t, lastWords(in, a.Want, 2)).Log, "the last ones")
+	require.Equal(t, want, r.Must(t, lastWords(in, a.Want, 200)).Log)
+	require.Equal(t, want[3:], r.Must(t, lastWords(in, a.Want, 2)).Log, "the last ones")
 
 	delete(values, token) // the value was changed since: the instance still has the old one
-	require.Equal(t, want, r.must(t, lastWords(in, a.Want, 200)).Log)
+	require.Equal(t, want, r.Must(t, lastWords(in, a.Want, 200)).Log)
 
 	sealed := *a.Want
 	sealed.Spec.Command = []string{"serve", token.String()} // nobody can tell any more what it was
-	require.Equal(t, []string{withheld}, r.must(t, lastWords(in, &sealed, 200)).Log)
-	require.Equal(t, []string{withheld}, r.must(t, lastWords(in, nil, 200)).Log, "nothing is known of its version")
+	require.Equal(t, []string{withheld}, r.Must(t, lastWords(in, &sealed, 200)).Log)
+	require.Equal(t, []string{withheld}, r.Must(t, lastWords(in, nil, 200)).Log, "nothing is known of its version")
 
 	r.opts.Values = func(string) (map[string]string, error) { return nil, errors.New("cannot read env.dir") }
-	require.Equal(t, []string{withheld}, r.must(t, lastWords(in, a.Want, 200)).Log)
-	e := r.fails(t, lastWords(ring.Instance{ID: strings.Repeat("0", 64)}, a.Want, 1))
+	require.Equal(t, []string{withheld}, r.Must(t, lastWords(in, a.Want, 200)).Log)
+	e := r.MustFail(t, lastWords(ring.Instance{ID: strings.Repeat("0", 64)}, a.Want, 1))
 	require.NotNil(t, e)
 }
 
@@ -95,16 +95,16 @@ func TestWhatIsKeptOfALogIsBoundedAndHarmless(t *testing.T) {
 
 func TestTheEngineKeepsOneLogForAllRuns(t *testing.T) {
 	r := realRig(t)
-	token := ring.Sealed{App: r.app, File: ".env", Name: "TOKEN", MAC: "00"}
+	token := ring.Sealed{App: r.App, File: ".env", Name: "TOKEN", MAC: "00"}
 	r.opts.Open = func(ring.Sealed) (string, error) { return "hunter22", nil }
 	for _, tty := range []bool{false, true} {
-		a := r.service(func(s *ring.Service) {
+		a := r.CreateAction(func(s *ring.Service) {
 			s.Name = fmt.Sprint("cries-", tty)
 			s.Spec.Command = []string{"cry", "3"}
 			s.Spec.Tty = tty
 			s.Spec.Environment = map[string]string{"TOKEN": token.String()}
 		})
-		r.must(t, a)
+		r.Must(t, a)
 		of := func(s ring.Seen) ring.Instance {
 			for _, in := range s.Instances {
 				if in.Service == a.Service {
@@ -114,7 +114,7 @@ func TestTheEngineKeepsOneLogForAllRuns(t *testing.T) {
 			return ring.Instance{}
 		}
 		ended := func(after time.Time) ring.Instance {
-			s := r.eventually(t, "the exit", func(s ring.Seen) bool {
+			s := r.WaitFor(t, "the exit", func(s ring.Seen) bool {
 				r.cache.mark("")
 				in := of(s)
 				return in.Ended() && in.Finished.After(after)
@@ -122,21 +122,21 @@ func TestTheEngineKeepsOneLogForAllRuns(t *testing.T) {
 			return of(s)
 		}
 		first := ended(time.Time{})
-		r.must(t, on(ring.DoStart, first))
+		r.Must(t, on(ring.DoStart, first))
 		second := ended(first.Finished)
 		step := lastWords(second, a.Want, ring.CrashLogLines)
-		log := r.must(t, step).Log
+		log := r.Must(t, step).Log
 		require.Len(t, log, ring.CrashLogLines)
 		require.Equal(t, "fatal: no luck with <TOKEN>", log[199])
 		require.Equal(t, "line 299", log[198])
 		step.Lines = 1000
-		require.Len(t, r.must(t, step).Log, 602, "of both runs")
+		require.Len(t, r.Must(t, step).Log, 602, "of both runs")
 		step.From = first.Finished.Add(second.Finished.Sub(first.Finished) / 2)
-		require.Less(t, len(r.must(t, step).Log), 602, "not of the first")
+		require.Less(t, len(r.Must(t, step).Log), 602, "not of the first")
 		step.From = time.Now().Add(time.Minute)
-		require.Empty(t, r.must(t, step).Log)
+		require.Empty(t, r.Must(t, step).Log)
 		step.From, step.To = time.Time{}, first.Started.Add(-time.Minute)
-		require.Empty(t, r.must(t, step).Log)
+		require.Empty(t, r.Must(t, step).Log)
 		var b strings.Builder
 		require.NoError(t, r.Logs(t.Context(), first.ID, LogOptions{Tail: 1}, &b))
 		require.Contains(t, b.String(), "no luck")
@@ -147,10 +147,10 @@ func TestALogThatTheEngineDoesNotHandOverIsSaidSo(t *testing.T) {
 	r := newRig(t)
 	f := newFake(r.options())
 	r.Docker = f.Docker
-	r.image = f.AddImage(enginetest.Image{Name: localImage, Logs: "last words\n"})
-	a := r.service(nil)
-	r.must(t, a)
-	in := r.one(t)
+	r.Image = f.AddImage(enginetest.Image{Name: localImage, Logs: "last words\n"})
+	a := r.CreateAction(nil)
+	r.Must(t, a)
+	in := r.OnlyInstance(t)
 	var tries int
 	f.Fail(func(op string, _ int) (before, after error) {
 		if op != "ContainerLogs" {
@@ -170,5 +170,5 @@ func TestALogThatTheEngineDoesNotHandOverIsSaidSo(t *testing.T) {
 	require.ErrorContains(t, err, "cannot read the log of container "+in.Name)
 	require.ErrorContains(t, err, "the engine did not hand it over within 300ms")
 	step.Timeout = time.Minute
-	require.Equal(t, []string{"last words"}, r.must(t, step).Log, "and the next try has it")
+	require.Equal(t, []string{"last words"}, r.Must(t, step).Log, "and the next try has it")
 }

@@ -24,29 +24,29 @@ func TestEngineKitchenSink(t *testing.T) { kitchen(t, realRig(t)) }
 
 // read is the app of testdata/kitchen, pinned.
 func (r *rig) kitchen(t *testing.T) ring.App {
-	tree := fstest.MapFS{r.app + "/conf/app.conf": {Data: []byte("a=1"), Mode: 0o644}}
+	tree := fstest.MapFS{r.App + "/conf/app.conf": {Data: []byte("a=1"), Mode: 0o644}}
 	for _, name := range []string{"compose.yaml", "more.env"} {
 		b, err := os.ReadFile("testdata/kitchen/" + name)
 		require.NoError(t, err)
-		text := strings.NewReplacer("SUBNET2", subnet(), "SUBNET", subnet(), "NAME", r.app, "gr-kitchen", r.app).Replace(string(b))
-		tree[r.app+"/"+name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
+		text := strings.NewReplacer("SUBNET2", subnet(), "SUBNET", subnet(), "NAME", r.App, "gr-kitchen", r.App).Replace(string(b))
+		tree[r.App+"/"+name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
 	}
-	plan, contents := manifest.Read(&ring.Commit{SHA: ring.SHA(strings.Repeat("a", 40)), Tree: tree}, manifest.Settings{Source: "prod", Path: ".", Host: r.host})
+	plan, contents := manifest.Read(&ring.Commit{SHA: ring.SHA(strings.Repeat("a", 40)), Tree: tree}, manifest.Settings{Source: "prod", Path: ".", Host: r.Host})
 	require.Nil(t, plan.Refusal)
 	require.Empty(t, plan.Refused)
-	app, ok := plan.App(r.app)
+	app, ok := plan.App(r.App)
 	require.True(t, ok)
 	for hash, c := range contents {
 		for _, f := range c.Files {
 			b, err := f.Read()
 			require.NoError(t, err)
-			require.NoError(t, os.MkdirAll(r.content+"/"+hash, 0o755))
-			require.NoError(t, os.WriteFile(r.content+"/"+hash+"/"+f.Path, b, 0o444))
+			require.NoError(t, os.MkdirAll(r.Content+"/"+hash, 0o755))
+			require.NoError(t, os.WriteFile(r.Content+"/"+hash+"/"+f.Path, b, 0o444))
 		}
 	}
 	for i := range app.Services {
 		s := &app.Services[i]
-		s.Pin, s.Image = ring.Pin{Image: r.image}, ring.Image{Known: true}
+		s.Pin, s.Image = ring.Pin{Image: r.Image}, ring.Image{Known: true}
 		s.Version = ring.VersionOf(&app, s, s.Pin)
 	}
 	return app
@@ -56,24 +56,24 @@ func kitchen(t *testing.T, r *rig) {
 	app := r.kitchen(t)
 	nets := map[string]string{}
 	for _, n := range app.Networks {
-		nets[n.Key] = ring.NetworkName(r.app, n.Key)
-		r.must(t, ring.Action{Kind: ring.DoNetwork, App: r.app, Network: n, NetworkName: nets[n.Key]})
+		nets[n.Key] = ring.NetworkName(r.App, n.Key)
+		r.Must(t, ring.Action{Kind: ring.DoNetwork, App: r.App, Network: n, NetworkName: nets[n.Key]})
 	}
 	ids := map[string]string{}
 	made := map[string]container.InspectResponse{}
 	for _, name := range []string{"vpn", "joined", "sink"} {
 		s, ok := app.Service(name)
 		require.True(t, ok)
-		done := r.must(t, ring.Action{Kind: ring.DoCreate, App: r.app, Service: name, Slot: 1, Version: s.Version, Of: &app, Want: &s, Networks: nets, Owners: ids})
+		done := r.Must(t, ring.Action{Kind: ring.DoCreate, App: r.App, Service: name, Slot: 1, Version: s.Version, Of: &app, Want: &s, Networks: nets, Owners: ids})
 		ids[name] = done.Instance
-		made[name] = r.inspect(t, done.Instance)
+		made[name] = r.Inspect(t, done.Instance)
 	}
 	vpn := "container:" + ids["vpn"]
 	j := made["joined"].HostConfig
 	require.Equal(t, []string{vpn, vpn, vpn, ids["vpn"] + ":ro"}, []string{string(j.NetworkMode), string(j.PidMode), string(j.IpcMode), j.VolumesFrom[0]})
 	require.EqualValues(t, "shareable", made["vpn"].HostConfig.IpcMode)
-	require.Equal(t, "keys", r.volume(t, r.app+"-keys")["com.docker.compose.volume"])
-	require.Equal(t, "daily", r.volume(t, r.app+"_data")["backup"])
+	require.Equal(t, "keys", r.VolumeLabels(t, r.App+"-keys")["com.docker.compose.volume"])
+	require.Equal(t, "daily", r.VolumeLabels(t, r.App+"_data")["backup"])
 	sunk(t, r, made["sink"], nets)
 }
 
@@ -119,13 +119,13 @@ func sunk(t *testing.T, r *rig, c container.InspectResponse, nets map[string]str
 		at[m.Target] = m
 	}
 	require.Equal(t, mount.TypeVolume, at["/a"].Type)
-	require.Equal(t, r.app+"_data", at["/a"].Source)
+	require.Equal(t, r.App+"_data", at["/a"].Source)
 	require.True(t, at["/a"].ReadOnly)
-	require.Equal(t, r.data+"/"+r.app+"/state", at["/state"].Source)
+	require.Equal(t, r.Data+"/"+r.App+"/state", at["/state"].Source)
 	require.Equal(t, &mount.TmpfsOptions{SizeBytes: 1 << 20, Mode: 0o700}, at["/tmp"].TmpfsOptions)
-	require.Equal(t, r.app+"_"+strings.ReplaceAll(ring.AnonymousVolume("sink", "/somewhere"), ring.SlotMark, "1"), at["/somewhere"].Source)
+	require.Equal(t, r.App+"_"+strings.ReplaceAll(ring.AnonymousVolume("sink", "/somewhere"), ring.SlotMark, "1"), at["/somewhere"].Source)
 	require.True(t, slices.ContainsFunc(h.Binds, func(b string) bool {
-		return strings.HasPrefix(b, r.content+"/") && strings.HasSuffix(b, "/app.conf:/etc/app.conf:ro,z")
+		return strings.HasPrefix(b, r.Content+"/") && strings.HasSuffix(b, "/app.conf:/etc/app.conf:ro,z")
 	}), "%v", h.Binds)
 	require.Contains(t, h.Binds, "/var/tmp:/host:ro")
 	require.Equal(t, int64(1<<20), at["/run"].TmpfsOptions.SizeBytes)

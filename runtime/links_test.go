@@ -22,11 +22,11 @@ import (
 func (r *rig) judgedBy(profile policy.Profile) {
 	r.opts.Allow = func(app string, payload any) error {
 		q := payload.(Request)
-		req := policy.Request{App: app, Key: q.Key, Body: q.Body, DataRoot: r.data, Path: "apps/" + app}
+		req := policy.Request{App: app, Key: q.Key, Body: q.Body, DataRoot: r.Data, Path: "apps/" + app}
 		if q.Service != nil {
 			req.Service = q.Service.Name
 		}
-		rules := policy.Rules{Profile: profile, Host: r.host}
+		rules := policy.Rules{Profile: profile, Host: r.Host}
 		found := append(policy.Check(rules, req), policy.CheckMounted(rules, req, q.Mounts, q.Beside)...)
 		for _, f := range append(found, policy.CheckLeads(rules, req, q.Mounts, q.Leads)...) {
 			if f.Verdict == policy.Deny {
@@ -39,15 +39,15 @@ func (r *rig) judgedBy(profile policy.Profile) {
 
 // mounts is a service of the rig's app with these mounts.
 func (r *rig) mounting(name string, mounts ...ring.Mount) ring.Action {
-	a := r.service(func(s *ring.Service) { s.Name, s.Spec.Mounts = name, mounts })
+	a := r.CreateAction(func(s *ring.Service) { s.Name, s.Spec.Mounts = name, mounts })
 	a.Service = name
 	return a
 }
 
-func (r *rig) folder(sub string) string { return filepath.Join(r.data, "apps", r.app, sub) }
+func (r *rig) folder(sub string) string { return filepath.Join(r.Data, "apps", r.App, sub) }
 
 func dataMount(r *rig, sub, target string) ring.Mount {
-	return ring.Mount{Kind: ring.MountData, Source: filepath.Join("apps", r.app, sub), Target: target}
+	return ring.Mount{Kind: ring.MountData, Source: filepath.Join("apps", r.App, sub), Target: target}
 }
 
 func bindMount(source, target string) ring.Mount {
@@ -67,16 +67,16 @@ func TestALinkPlantedInDataIsNeverMounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := fakeRig(t)
 			r.judgedBy(policy.Owner)
-			first := r.must(t, r.mounting("plant", dataMount(r, "data", "/data")))
+			first := r.Must(t, r.mounting("plant", dataMount(r, "data", "/data")))
 			outside := t.TempDir()
 			require.NoError(t, os.MkdirAll(filepath.Join(outside, "sub"), 0o755))
 			require.NoError(t, os.Symlink(outside, r.folder("data/x")))
 			if strings.HasPrefix(name, "after") {
-				in := r.one(t)
-				r.must(t, on(ring.DoRemove, in))
+				in := r.OnlyInstance(t)
+				r.Must(t, on(ring.DoRemove, in))
 				require.NotEmpty(t, first.Instance)
 			}
-			e := r.fails(t, r.mounting("reach", source(r)))
+			e := r.MustFail(t, r.mounting("reach", source(r)))
 			require.NotNil(t, e.Refusal, "%v", e)
 			require.Equal(t, ring.PolicyDenied, e.Refusal.Code)
 			require.Contains(t, e.Refusal.Says, "mounts.links")
@@ -93,9 +93,9 @@ func TestALinkPlantedInASharedFolderIsNeverMounted(t *testing.T) {
 	r.opts.Shared = func(*ring.App) []string { return []string{media} }
 	r.judgedBy(policy.Owner)
 	require.NoError(t, os.Mkdir(filepath.Join(media, "films"), 0o755))
-	r.must(t, r.mounting("fine", bindMount(filepath.Join(media, "films"), "/films")))
+	r.Must(t, r.mounting("fine", bindMount(filepath.Join(media, "films"), "/films")))
 	require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(media, "x")))
-	e := r.fails(t, r.mounting("reach", bindMount(filepath.Join(media, "x"), "/x")))
+	e := r.MustFail(t, r.mounting("reach", bindMount(filepath.Join(media, "x"), "/x")))
 	require.NotNil(t, e.Refusal, "%v", e)
 	require.Contains(t, e.Refusal.Says, "mounts.links")
 }
@@ -106,7 +106,7 @@ func TestASharedFolderThatIsHiddenIsNotTakenForEmpty(t *testing.T) {
 	hidden := filepath.Join(t.TempDir(), "hidden")
 	r.opts.Shared = func(*ring.App) []string { return []string{hidden} }
 	r.judgedBy(policy.Owner)
-	e := r.fails(t, r.mounting("reach", bindMount(filepath.Join(hidden, "x"), "/x")))
+	e := r.MustFail(t, r.mounting("reach", bindMount(filepath.Join(hidden, "x"), "/x")))
 	require.NotNil(t, e.Refusal, "%v", e)
 	require.Contains(t, e.Refusal.Says, "mounts.links")
 }
@@ -117,22 +117,22 @@ func TestALinkPlantedBetweenTwoStartsIsNotFollowed(t *testing.T) {
 		r := fakeRig(t)
 		r.judgedBy(policy.Compose)
 		a := r.mounting("web", dataMount(r, "data", "/d"), dataMount(r, "data/x", "/d/x"))
-		r.must(t, a)
-		in := r.one(t)
+		r.Must(t, a)
+		in := r.OnlyInstance(t)
 		if kind == ring.DoStart {
-			r.must(t, on(ring.DoStop, in))
+			r.Must(t, on(ring.DoStop, in))
 		}
 		require.NoError(t, os.Remove(r.folder("data/x")))
 		require.NoError(t, os.Symlink(t.TempDir(), r.folder("data/x")))
 		again := a
 		again.Kind, again.Instance = kind, in.ID
-		e := r.fails(t, again)
+		e := r.MustFail(t, again)
 		require.NotNil(t, e.Refusal, "%s: %v", kind, e)
 		require.Contains(t, e.Refusal.Says, "mounts.links")
 
 		require.NoError(t, os.Remove(r.folder("data/x")))
 		require.NoError(t, os.Mkdir(r.folder("data/x"), 0o755))
-		r.must(t, again)
+		r.Must(t, again)
 	}
 }
 
@@ -145,9 +145,9 @@ func TestALinkOfTheHostIsJudgedByWhereItLeads(t *testing.T) {
 	require.NoError(t, os.Symlink("pool", filepath.Join(host, "data")))
 	require.NoError(t, os.Symlink("/var/lib/gitring", filepath.Join(host, "state")))
 	r.judgedBy(policy.Owner)
-	r.must(t, r.mounting("media", bindMount(filepath.Join(host, "data/media"), "/media")))
-	r.must(t, r.mounting("films", bindMount(filepath.Join(host, "data/media"), "/films")))
-	e := r.fails(t, r.mounting("thief", bindMount(filepath.Join(host, "state"), "/state")))
+	r.Must(t, r.mounting("media", bindMount(filepath.Join(host, "data/media"), "/media")))
+	r.Must(t, r.mounting("films", bindMount(filepath.Join(host, "data/media"), "/films")))
+	e := r.MustFail(t, r.mounting("thief", bindMount(filepath.Join(host, "state"), "/state")))
 	require.Contains(t, e.Error(), "the daemon's own")
 	require.Contains(t, e.Error(), "leads to /var/lib/gitring")
 }
@@ -163,11 +163,11 @@ func TestAContainerThatHasTheHostMayMountByTheHostsLinks(t *testing.T) {
 
 	r := fakeRig(t)
 	r.judgedBy(policy.Owner)
-	r.must(t, r.mounting("agent", bindMount("/", "/host"), link))
+	r.Must(t, r.mounting("agent", bindMount("/", "/host"), link))
 
 	part := fakeRig(t)
 	part.judgedBy(policy.Owner)
-	e := part.fails(t, part.mounting("part", bindMount(host, "/host"), link))
+	e := part.MustFail(t, part.mounting("part", bindMount(host, "/host"), link))
 	require.NotNil(t, e.Refusal)
 	require.Contains(t, e.Refusal.Says, "mounts.links", "one that may write to the link's folder only, could")
 
@@ -175,7 +175,7 @@ func TestAContainerThatHasTheHostMayMountByTheHostsLinks(t *testing.T) {
 	own.judgedBy(policy.Owner)
 	require.NoError(t, os.MkdirAll(own.folder("data"), 0o755))
 	require.NoError(t, os.Symlink(host, own.folder("data/x")))
-	e = own.fails(t, own.mounting("own", bindMount("/", "/host"), bindMount(own.folder("data/x"), "/x")))
+	e = own.MustFail(t, own.mounting("own", bindMount("/", "/host"), bindMount(own.folder("data/x"), "/x")))
 	require.NotNil(t, e.Refusal)
 	require.Contains(t, e.Refusal.Says, "mounts.links", "the data of the app is written by its other services too")
 }
@@ -184,11 +184,11 @@ func TestAContainerThatHasTheHostMayMountByTheHostsLinks(t *testing.T) {
 func TestADataRootBehindALinkIsTheAppsOwn(t *testing.T) {
 	r := fakeRig(t)
 	pool := t.TempDir()
-	require.NoError(t, os.Symlink(pool, r.data))
+	require.NoError(t, os.Symlink(pool, r.Data))
 	r.judgedBy(policy.Compose)
-	r.must(t, r.mounting("web", dataMount(r, "data", "/d"), dataMount(r, "data/x", "/d/x")))
-	r.must(t, r.mounting("abs", bindMount(r.folder("more"), "/d")))
-	require.DirExists(t, filepath.Join(pool, "apps", r.app, "data/x"))
+	r.Must(t, r.mounting("web", dataMount(r, "data", "/d"), dataMount(r, "data/x", "/d/x")))
+	r.Must(t, r.mounting("abs", bindMount(r.folder("more"), "/d")))
+	require.DirExists(t, filepath.Join(pool, "apps", r.App, "data/x"))
 }
 
 // What gitring cannot see it cannot walk.
@@ -196,14 +196,14 @@ func TestAPathThatGitringCannotSeeIsNotMountedBelowAWrittenFolder(t *testing.T) 
 	r := fakeRig(t)
 	media := t.TempDir()
 	r.judgedBy(policy.Owner)
-	r.must(t, r.mounting("all", bindMount(media, "/media")))
+	r.Must(t, r.mounting("all", bindMount(media, "/media")))
 	films := bindMount(filepath.Join(media, "films"), "/films")
-	r.must(t, r.mounting("films", films)) // the engine makes it, as it does for Compose
+	r.Must(t, r.mounting("films", films)) // the engine makes it, as it does for Compose
 	r.Docker.inside = true                // in a container of its own, which does not mount it
-	e := r.fails(t, r.mounting("again", films))
+	e := r.MustFail(t, r.mounting("again", films))
 	require.NotNil(t, e.Refusal)
 	require.Contains(t, e.Refusal.Says, "cannot be seen by gitring")
-	r.must(t, r.mounting("beside", bindMount(media, "/media")))
+	r.Must(t, r.mounting("beside", bindMount(media, "/media")))
 }
 
 // stranger runs a container that is not ours, with these binds.
@@ -211,7 +211,7 @@ func (r *rig) stranger(t *testing.T, name string, binds ...string) {
 	t.Helper()
 	e, err := r.ready(t.Context())
 	require.NoError(t, err)
-	made, err := e.ContainerCreate(t.Context(), &container.Config{Image: r.image}, &container.HostConfig{NetworkMode: network.NetworkNone, Binds: binds}, nil, nil, name)
+	made, err := e.ContainerCreate(t.Context(), &container.Config{Image: r.Image}, &container.HostConfig{NetworkMode: network.NetworkNone, Binds: binds}, nil, nil, name)
 	require.NoError(t, err)
 	require.NoError(t, e.ContainerStart(t.Context(), made.ID, container.StartOptions{}))
 }
@@ -222,25 +222,25 @@ func TestAFolderInsideOneThatAStrangerMayWriteToIsNested(t *testing.T) {
 	r.judgedBy(policy.Compose)
 	require.NoError(t, os.MkdirAll(r.folder("data/x"), 0o755))
 	r.stranger(t, "stranger", r.folder("data")+":/all")
-	e := r.fails(t, r.mounting("web", dataMount(r, "data/x", "/x")))
+	e := r.MustFail(t, r.mounting("web", dataMount(r, "data/x", "/x")))
 	require.NotNil(t, e.Refusal)
 	require.Contains(t, e.Refusal.Says, "mounts.nested")
 	require.Contains(t, e.Refusal.Says, "of container stranger")
 	require.False(t, e.Permanent, "the stranger may go")
-	r.must(t, r.mounting("beside", dataMount(r, "data2", "/x")))
+	r.Must(t, r.mounting("beside", dataMount(r, "data2", "/x")))
 
 	owner := fakeRig(t)
 	owner.judgedBy(policy.Owner)
 	require.NoError(t, os.MkdirAll(owner.folder("data/x"), 0o755))
 	owner.stranger(t, "stranger", owner.folder("data")+":/all")
-	owner.must(t, owner.mounting("web", dataMount(owner, "data/x", "/x")))
+	owner.Must(t, owner.mounting("web", dataMount(owner, "data/x", "/x")))
 
 	reader := fakeRig(t)
 	reader.judgedBy(policy.Compose)
 	require.NoError(t, os.MkdirAll(reader.folder("data/x"), 0o755))
-	reader.stranger(t, "backup", reader.data+":/all:ro")
+	reader.stranger(t, "backup", reader.Data+":/all:ro")
 	reader.stranger(t, "portainer", "/:/host", "/var/run/docker.sock:/var/run/docker.sock")
-	reader.must(t, reader.mounting("web", dataMount(reader, "data/x", "/x")))
+	reader.Must(t, reader.mounting("web", dataMount(reader, "data/x", "/x")))
 }
 
 // A container that mounts a file or folder of its own under the name of an engine's socket
@@ -250,7 +250,7 @@ func TestADataFolderCalledDockerSockMakesNobodyTheHost(t *testing.T) {
 	r.judgedBy(policy.Compose)
 	require.NoError(t, os.MkdirAll(r.folder("data/x"), 0o755))
 	r.stranger(t, "stranger", r.folder("data")+":/all", r.folder("docker.sock")+":/s")
-	e := r.fails(t, r.mounting("web", dataMount(r, "data/x", "/x")))
+	e := r.MustFail(t, r.mounting("web", dataMount(r, "data/x", "/x")))
 	require.NotNil(t, e.Refusal)
 	require.Contains(t, e.Refusal.Says, "mounts.nested")
 
@@ -259,7 +259,7 @@ func TestADataFolderCalledDockerSockMakesNobodyTheHost(t *testing.T) {
 	linked.judgedBy(policy.Owner)
 	linked.stranger(t, "planter", media+":/all", linked.folder("podman.sock")+":/s")
 	require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(media, "x")))
-	e = linked.fails(t, linked.mounting("reach", bindMount(filepath.Join(media, "x"), "/x")))
+	e = linked.MustFail(t, linked.mounting("reach", bindMount(filepath.Join(media, "x"), "/x")))
 	require.NotNil(t, e.Refusal)
 	require.Contains(t, e.Refusal.Says, "mounts.links")
 }
@@ -295,8 +295,8 @@ func TestEngineNoPlantedLinkGivesTheHost(t *testing.T) {
 		r := realRig(t)
 		r.judgedBy(policy.Compose)
 		host, canary := canaryOn(t)
-		r.must(t, r.mounting("plant", dataMount(r, "data", "/data")))
-		_, _, err := r.Exec(t.Context(), r.one(t).ID, []string{"/app", "plant", "/data/x", host})
+		r.Must(t, r.mounting("plant", dataMount(r, "data", "/data")))
+		_, _, err := r.Exec(t.Context(), r.OnlyInstance(t).ID, []string{"/app", "plant", "/data/x", host})
 		require.NoError(t, err)
 		at := []string{r.folder("data/x"), r.folder("data") + "/../data/x", r.folder("data") + "//x/"}[i%3]
 		done, err := r.Do(t.Context(), r.mounting("reach", bindMount(at, "/x")))
@@ -322,8 +322,8 @@ func TestEngineNoRestartOfTheEngineGivesTheHost(t *testing.T) {
 		_, err := r.Do(t.Context(), r.mounting("web", dataMount(r, "data", "/data"), inner))
 		require.ErrorContains(t, err, "mounts.nested")
 
-		r.must(t, r.mounting("web", dataMount(r, "data", "/data"), dataMount(r, "data/x", "/data/x")))
-		id := r.one(t).ID
+		r.Must(t, r.mounting("web", dataMount(r, "data", "/data"), dataMount(r, "data/x", "/data/x")))
+		id := r.OnlyInstance(t).ID
 		_, _, _ = r.Exec(t.Context(), id, []string{"/app", "plant", "/data/x", host})
 		restartByEngine(t, c, r, id)
 		require.False(t, r.reached(t.Context(), id, "/data/x", canary), "the host was reached")
@@ -338,10 +338,10 @@ func TestEngineARestartFollowsALinkWhereNobodyRefusesIt(t *testing.T) {
 	host, canary := canaryOn(t)
 	require.NoError(t, os.MkdirAll(r.folder("data/x"), 0o755))
 	made, err := c.ContainerCreate(t.Context(), &container.Config{
-		Image: r.image, Cmd: []string{"/app", "serve"}, Labels: map[string]string{labelHost: r.host},
+		Image: r.Image, Cmd: []string{"/app", "serve"}, Labels: map[string]string{labelHost: r.Host},
 	}, &container.HostConfig{NetworkMode: network.NetworkNone, Mounts: []mount.Mount{
 		{Type: mount.TypeBind, Source: r.folder("data"), Target: "/data"}, {Type: mount.TypeBind, Source: r.folder("data/x"), Target: "/elsewhere"},
-	}}, nil, nil, r.app+"-bare")
+	}}, nil, nil, r.App+"-bare")
 	require.NoError(t, err)
 	require.NoError(t, c.ContainerStart(t.Context(), made.ID, container.StartOptions{}))
 	_, _, err = r.Exec(t.Context(), made.ID, []string{"/app", "plant", "/data/x", host})
@@ -356,7 +356,7 @@ func restartByEngine(t *testing.T, c *client.Client, r *rig, id string) {
 	t.Helper()
 	_, err := c.ContainerUpdate(t.Context(), id, container.UpdateConfig{RestartPolicy: container.RestartPolicy{Name: container.RestartPolicyAlways}})
 	require.NoError(t, err)
-	r.exit(t, id, 1)
+	r.Exit(t, id, 1)
 	require.Eventually(t, func() bool {
 		in, err := c.ContainerInspect(t.Context(), id)
 		return err == nil && in.RestartCount > 0 && in.State.Running && !in.State.Restarting

@@ -168,7 +168,7 @@ func TestEngineTellsWhatNobodyListensOn(t *testing.T) {
 	if why := unseenProcesses(procs, ownContainer()); why != "" {
 		t.Skip(why)
 	}
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Environment = map[string]string{"LISTEN": "tcp/:8081 udp/:53"}
 		s.Spec.Ports = []ring.Port{
 			{Container: 8080, Protocol: "tcp"},
@@ -178,10 +178,10 @@ func TestEngineTellsWhatNobodyListensOn(t *testing.T) {
 			{Container: 5353, Protocol: "udp"},
 		}
 	})
-	r.network(t, &a, "default")
-	r.must(t, a)
+	r.AddNetwork(t, &a, "default")
+	r.Must(t, a)
 	want := []ring.Unheard{{Port: "8080/tcp", Loopback: true}, {Port: "9090/tcp"}, {Port: "5353/udp"}}
-	r.eventually(t, "it listens", func(s ring.Seen) bool {
+	r.WaitFor(t, "it listens", func(s ring.Seen) bool {
 		r.cache.mu.Lock() // as if the time had passed
 		for id, k := range r.cache.known {
 			k.ears.read = time.Time{}
@@ -190,5 +190,5 @@ func TestEngineTellsWhatNobodyListensOn(t *testing.T) {
 		r.cache.mu.Unlock()
 		return len(s.Instances) == 1 && len(s.Instances[0].Unheard) == len(want)
 	})
-	require.Equal(t, want, r.one(t).Unheard)
+	require.Equal(t, want, r.OnlyInstance(t).Unheard)
 }

@@ -28,13 +28,13 @@ func timed(t *testing.T, n int) (*rig, *fake, *at) {
 	o.Now = clock.now
 	f := newFake(o)
 	r.Docker = f.Docker
-	r.image = f.AddImage(enginetest.Image{Name: localImage})
+	r.Image = f.AddImage(enginetest.Image{Name: localImage})
 	for i := range n {
-		a := r.service(nil)
+		a := r.CreateAction(nil)
 		a.Slot = i + 1
-		r.must(t, a)
+		r.Must(t, a)
 	}
-	r.look(t)
+	r.Seen(t)
 	return r, f, clock
 }
 
@@ -58,7 +58,7 @@ func TestLookFailsWhole(t *testing.T) {
 			require.ErrorIs(t, err, broken)
 			require.Empty(t, s)
 			f.Fail(nil)
-			require.Len(t, r.look(t).Instances, 3)
+			require.Len(t, r.Seen(t).Instances, 3)
 		})
 	}
 	t.Run("a container that went between list and inspect is left out", func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestLookFailsWhole(t *testing.T) {
 			}
 			return nil, nil
 		})
-		require.Len(t, r.look(t).Instances, 2)
+		require.Len(t, r.Seen(t).Instances, 2)
 	})
 	t.Run("an engine that is away is no empty host", func(t *testing.T) {
 		r, f, _ := timed(t, 3)
@@ -81,21 +81,21 @@ func TestLookFailsWhole(t *testing.T) {
 		require.Empty(t, e.Cause)
 		require.False(t, e.Permanent)
 		f.Down(false)
-		require.Len(t, r.look(t).Instances, 3)
+		require.Len(t, r.Seen(t).Instances, 3)
 	})
 }
 
 // inspects is how many inspects a look makes.
 func inspects(t *testing.T, r *rig, f *fake) int {
 	before := f.Ops()["ContainerInspect"]
-	r.look(t)
+	r.Seen(t)
 	return f.Ops()["ContainerInspect"] - before
 }
 
 func TestLookInspectsOnlyWhatChanged(t *testing.T) {
 	r, f, clock := timed(t, 5)
 	require.Equal(t, 0, inspects(t, r, f))
-	s := r.look(t)
+	s := r.Seen(t)
 
 	clock.t = clock.t.Add(3 * time.Minute)
 	require.Equal(t, 0, inspects(t, r, f), "an uptime is no change")
@@ -105,7 +105,7 @@ func TestLookInspectsOnlyWhatChanged(t *testing.T) {
 
 	f.Exit(s.Instances[1].ID, 3, true)
 	require.Equal(t, 1, inspects(t, r, f), "its row changed")
-	in := r.look(t).Instances[1]
+	in := r.Seen(t).Instances[1]
 	require.Equal(t, 3, in.ExitCode)
 	require.True(t, in.OOM)
 
@@ -114,27 +114,27 @@ func TestLookInspectsOnlyWhatChanged(t *testing.T) {
 
 	f.TakeAway(s.Instances[4].ID)
 	require.Equal(t, 0, inspects(t, r, f))
-	require.Len(t, r.look(t).Instances, 4)
+	require.Len(t, r.Seen(t).Instances, 4)
 }
 
 func TestLookSeesEngineRestartWithoutEvents(t *testing.T) {
 	r, f, clock := timed(t, 2)
-	in := r.look(t).Instances[0]
+	in := r.Seen(t).Instances[0]
 	p := on(ring.DoPolicy, in)
 	p.Policy = "always"
-	r.must(t, p)
-	r.look(t)
+	r.Must(t, p)
+	r.Seen(t)
 	clock.t = clock.t.Add(20 * time.Second)
-	r.look(t)
+	r.Seen(t)
 	clock.t = clock.t.Add(time.Second)
 	f.Exit(in.ID, 1, false) // and the engine starts it again
 	clock.t = clock.t.Add(9 * time.Second)
-	require.Equal(t, 1, r.look(t).Instances[0].Restarts, "the row is the same, only the uptime went back")
+	require.Equal(t, 1, r.Seen(t).Instances[0].Restarts, "the row is the same, only the uptime went back")
 }
 
 func TestLookRefreshesSpread(t *testing.T) {
 	r, f, clock := timed(t, 3)
-	r.look(t)
+	r.Seen(t)
 	clock.t = clock.t.Add(refreshAfter - time.Second)
 	require.Equal(t, 0, inspects(t, r, f))
 	clock.t = clock.t.Add(time.Second)
@@ -162,7 +162,7 @@ func TestDueIsOneInAHundred(t *testing.T) {
 
 func TestMarkDuringLookStays(t *testing.T) {
 	r, f, _ := timed(t, 1)
-	id := r.look(t).Instances[0].ID
+	id := r.Seen(t).Instances[0].ID
 	r.cache.mark(id)
 	f.Fail(func(op string, _ int) (error, error) {
 		if op == "ContainerInspect" {
@@ -188,13 +188,13 @@ func TestLookWaitsForNoStep(t *testing.T) {
 			f.Fail(nil)
 			r.cache.mark("") // whatever events there were
 			before := f.Ops()["ContainerInspect"]
-			s := r.look(t)
+			s := r.Seen(t)
 			require.Equal(t, before+1, f.Ops()["ContainerInspect"], "of the other instance only")
 			look(s)
 			return nil, nil
 		})
 	}
-	a := r.service(nil)
+	a := r.CreateAction(nil)
 	a.Slot = 2
 	during("ContainerStart", func(s ring.Seen) {
 		require.Len(t, s.Instances, 2)
@@ -202,20 +202,20 @@ func TestLookWaitsForNoStep(t *testing.T) {
 		require.Equal(t, ring.StateCreated, in.State)
 		require.Equal(t, 2, in.Slot)
 		require.Equal(t, a.Want.Version, in.Version)
-		require.Equal(t, r.image, in.Image)
+		require.Equal(t, r.Image, in.Image)
 		require.NotEmpty(t, in.Name)
 		require.Contains(t, in.Addresses, s.Networks[len(s.Networks)-1].Name)
 	})
-	r.must(t, a)
+	r.Must(t, a)
 	require.Equal(t, 1, inspects(t, r, f), "the step has ended")
-	in := r.look(t).Instances[1]
+	in := r.Seen(t).Instances[1]
 	require.Equal(t, ring.StateRunning, in.State)
 
 	during("ContainerRemove", func(s ring.Seen) {
 		require.Equal(t, ring.StateRunning, s.Instances[1].State, "as it was before")
 	})
-	r.must(t, on(ring.DoRemove, in))
-	require.Len(t, r.look(t).Instances, 1)
+	r.Must(t, on(ring.DoRemove, in))
+	require.Len(t, r.Seen(t).Instances, 1)
 }
 
 func TestUptime(t *testing.T) {

@@ -16,18 +16,18 @@ import (
 func serving(t *testing.T, r *rig, hash string, slot int) ring.Done {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Join(r.options().ContentDir, hash), 0o755))
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = append(s.Spec.Mounts, ring.Mount{Kind: ring.MountContent, Source: hash, Target: "/conf"})
 	})
 	a.Slot = slot
-	return r.must(t, a)
+	return r.Must(t, a)
 }
 
 func contentsMounted(t *testing.T, r *rig) {
 	one, two := strings.Repeat("7b", 32), strings.Repeat("9c", 32)
 	a, b := serving(t, r, one, 1), serving(t, r, two, 2)
-	r.must(t, ring.Action{Kind: ring.DoStop, App: r.app, Service: "web", Instance: a.Instance})
-	r.must(t, ring.Action{Kind: ring.DoRemove, App: r.app, Service: "web", Instance: b.Instance})
+	r.Must(t, ring.Action{Kind: ring.DoStop, App: r.App, Service: "web", Instance: a.Instance})
+	r.Must(t, ring.Action{Kind: ring.DoRemove, App: r.App, Service: "web", Instance: b.Instance})
 
 	got, err := r.Mounted(t.Context())
 	require.NoError(t, err)

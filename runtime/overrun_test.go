@@ -101,8 +101,8 @@ func TestOnlyAProcessOfTheContainerIsEnded(t *testing.T) {
 // crowded out of its container.
 func TestEngineHangingCommandsDoNotPileUp(t *testing.T) {
 	r := realRig(t)
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	for range 4 {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		_, _, err := r.Exec(ctx, in.ID, []string{"/app", "sleep"})
@@ -112,8 +112,8 @@ func TestEngineHangingCommandsDoNotPileUp(t *testing.T) {
 	if unseenProcesses(procs, "") != "" || len(processesOf(in.ID)) == 0 {
 		t.Skip("the processes of this engine's containers are not to be seen from here")
 	}
-	r.eventually(t, "nothing is left of the commands", func(ring.Seen) bool { return len(processesOf(in.ID)) == 1 })
-	require.Equal(t, ring.StateRunning, r.one(t).State)
+	r.WaitFor(t, "nothing is left of the commands", func(ring.Seen) bool { return len(processesOf(in.ID)) == 1 })
+	require.Equal(t, ring.StateRunning, r.OnlyInstance(t).State)
 }
 
 // processesOf are the command lines of what runs in a container.

@@ -32,12 +32,12 @@ func spent(f *fake, before map[string]int) map[string]int {
 
 func TestARestartPolicyIsSetByOneCall(t *testing.T) {
 	r, f, _ := timed(t, 2)
-	in := r.look(t).Instances[0]
+	in := r.Seen(t).Instances[0]
 	before := f.Ops()
-	r.must(t, always(in))
+	r.Must(t, always(in))
 	require.Equal(t, map[string]int{"ContainerUpdate": 1}, spent(f, before))
 	require.Equal(t, 0, inspects(t, r, f), "what it made is known")
-	require.Equal(t, "always", r.look(t).Instances[0].Policy)
+	require.Equal(t, "always", r.Seen(t).Instances[0].Policy)
 
 	failed := on(ring.DoPolicy, in)
 	failed.Policy = "on-failure"
@@ -50,16 +50,16 @@ func TestARestartPolicyIsSetByOneCall(t *testing.T) {
 
 func TestALookUnderWayDoesNotForgetARestartPolicy(t *testing.T) {
 	r, f, _ := timed(t, 1)
-	in := r.look(t).Instances[0]
+	in := r.Seen(t).Instances[0]
 	f.Fail(func(op string, _ int) (error, error) {
 		if op == "NetworkList" { // it knows the containers as they were
 			f.Fail(nil)
-			r.must(t, always(in))
+			r.Must(t, always(in))
 		}
 		return nil, nil
 	})
-	r.look(t)
-	require.Equal(t, "always", r.look(t).Instances[0].Policy)
+	r.Seen(t)
+	require.Equal(t, "always", r.Seen(t).Instances[0].Policy)
 }
 
 // The engine tells of our update too. One of somebody else, before or after
@@ -72,24 +72,24 @@ func TestAnUpdateOfOursIsNoNews(t *testing.T) {
 		f := newFake(o)
 		r := newRig(t)
 		r.Docker = f.Docker
-		r.image = f.AddImage(enginetest.Image{Name: localImage})
-		a := r.service(nil)
-		r.must(t, a)
+		r.Image = f.AddImage(enginetest.Image{Name: localImage})
+		a := r.CreateAction(nil)
+		r.Must(t, a)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- f.Run(ctx) }()
 		defer func() { cancel(); <-ended }()
 		synctest.Wait()
-		in := r.look(t).Instances[0]
+		in := r.Seen(t).Instances[0]
 		foreign := func() {
 			e, err := f.ready(t.Context())
 			require.NoError(t, err)
 			_, err = e.ContainerUpdate(t.Context(), in.ID, container.UpdateConfig{RestartPolicy: container.RestartPolicy{Name: "unless-stopped"}})
 			require.NoError(t, err)
 		}
-		r.look(t)
+		r.Seen(t)
 		poked = 0
-		r.must(t, always(in))
+		r.Must(t, always(in))
 		synctest.Wait()
 		require.Equal(t, 0, inspects(t, r, f))
 		require.Equal(t, 0, poked)
@@ -98,11 +98,11 @@ func TestAnUpdateOfOursIsNoNews(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 1, poked)
 		require.Equal(t, 1, inspects(t, r, f))
-		require.Equal(t, "unless-stopped", r.look(t).Instances[0].Policy)
+		require.Equal(t, "unless-stopped", r.Seen(t).Instances[0].Policy)
 
-		r.must(t, always(in))
+		r.Must(t, always(in))
 		foreign() // before anybody read the event of ours
 		synctest.Wait()
-		require.Equal(t, "unless-stopped", r.look(t).Instances[0].Policy)
+		require.Equal(t, "unless-stopped", r.Seen(t).Instances[0].Policy)
 	})
 }

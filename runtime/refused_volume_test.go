@@ -16,19 +16,19 @@ func TestAVolumeThatTheEngineRefusesIsTheAuthorsToChange_Lesson19(t *testing.T) 
 	r := newRig(t)
 	f := newFake(r.options())
 	r.Docker = f.Docker
-	r.image = f.AddImage(enginetest.Image{Name: localImage})
+	r.Image = f.AddImage(enginetest.Image{Name: localImage})
 	f.Fail(failing("VolumeCreate", enginetest.Refuse(cerrdefs.ErrInvalidArgument, `create web_db: invalid option: "sync"`)))
-	a := r.service(func(s *ring.Service) {
+	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db"}}
 	})
 	a.Of.Volumes = []ring.Volume{{Key: "db", DriverOpts: map[string]string{"o": "sync"}}}
-	e := r.fails(t, a)
+	e := r.MustFail(t, a)
 	require.Equal(t, ring.CauseConfig, e.Cause)
 	require.True(t, e.Permanent)
 	require.Contains(t, e.Error(), `invalid option: "sync"`)
 	require.Contains(t, e.Error(), "_db")
-	require.Empty(t, r.look(t).Instances)
+	require.Empty(t, r.Seen(t).Instances)
 	f.Fail(nil)
-	r.must(t, a)
-	require.Equal(t, ring.StateRunning, r.one(t).State)
+	r.Must(t, a)
+	require.Equal(t, ring.StateRunning, r.OnlyInstance(t).State)
 }

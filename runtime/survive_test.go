@@ -443,9 +443,9 @@ func mountsKept(t *testing.T, s survived) {
 			require.Equal(t, m.ReadOnly, got.ReadOnly)
 			continue
 		case ring.MountContent:
-			source = filepath.Join(s.r.content, m.Source, m.File)
+			source = filepath.Join(s.r.Content, m.Source, m.File)
 		case ring.MountData, ring.MountSeed:
-			source = filepath.Join(s.r.data, m.Source)
+			source = filepath.Join(s.r.Data, m.Source)
 		}
 		if m.SELinux != "" || m.Create {
 			require.Contains(t, s.c.HostConfig.Binds, bindOf(source, m))
@@ -480,18 +480,18 @@ func survives(t *testing.T, r *rig) {
 	real := r.opts.URL != "memory"
 	rounds := map[bool]int{true: 24, false: 60}[real]
 	hash := strings.Repeat("cd", 32)
-	require.NoError(t, os.MkdirAll(filepath.Join(r.content, hash), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(r.content, hash, "f"), []byte("x"), 0o444))
-	base := r.service(nil)
+	require.NoError(t, os.MkdirAll(filepath.Join(r.Content, hash), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(r.Content, hash, "f"), []byte("x"), 0o444))
+	base := r.CreateAction(nil)
 	front, back := r.twofold(t, &base, "front"), r.twofold(t, &base, "back")
-	owner := r.service(func(s *ring.Service) { s.Name = "vpn" })
+	owner := r.CreateAction(func(s *ring.Service) { s.Name = "vpn" })
 	owner.Start = false
-	id := r.must(t, owner).Instance
+	id := r.Must(t, owner).Instance
 
 	filled := map[string]bool{}
 	for seed := range rounds {
 		d := newDrawn(uint64(seed), hash, front, back)
-		a := r.service(func(s *ring.Service) { s.Spec = d.spec() })
+		a := r.CreateAction(func(s *ring.Service) { s.Spec = d.spec() })
 		if real {
 			drop(&a.Want.Spec)
 		}
@@ -502,7 +502,7 @@ func survives(t *testing.T, r *rig) {
 		fill(filled, reflect.ValueOf(a.Want.Spec), "Spec")
 		done, err := r.Do(t.Context(), a)
 		require.NoError(t, err, "seed %d: %+v", seed, a.Want.Spec)
-		s := survived{Spec: a.Want.Spec, a: a, done: done, c: r.inspect(t, done.Instance), r: r}
+		s := survived{Spec: a.Want.Spec, a: a, done: done, c: r.Inspect(t, done.Instance), r: r}
 		for i := range reflect.TypeFor[ring.Spec]().NumField() {
 			name := reflect.TypeFor[ring.Spec]().Field(i).Name
 			require.Contains(t, keeps, name, "a new field: does a payload send it?")
@@ -533,9 +533,9 @@ func survives(t *testing.T, r *rig) {
 func (r *rig) twofold(t *testing.T, a *ring.Action, key string) [2]string {
 	six := fmt.Sprintf("fd00:%x:%x::/64", rand.IntN(1<<16), rand.IntN(1<<16))
 	n := ring.Network{Key: key, IPv6: true, Pools: []ring.Pool{{Subnet: subnet()}, {Subnet: six}}}
-	r.must(t, ring.Action{Kind: ring.DoNetwork, App: r.app, Network: n, NetworkName: ring.NetworkName(r.app, key)})
+	r.Must(t, ring.Action{Kind: ring.DoNetwork, App: r.App, Network: n, NetworkName: ring.NetworkName(r.App, key)})
 	a.Of.Networks = append(a.Of.Networks, n)
-	a.Networks[key] = ring.NetworkName(r.app, key)
+	a.Networks[key] = ring.NetworkName(r.App, key)
 	return [2]string{addressIn(n.Pools[0]), addressIn(n.Pools[1])}
 }
 

@@ -30,9 +30,9 @@ func TestUsageLeavesOutWhatIsGone(t *testing.T) {
 	r := newRig(t)
 	f := newFake(r.options())
 	r.Docker = f.Docker
-	r.image = f.AddImage(enginetest.Image{Name: localImage})
-	r.must(t, r.service(nil))
-	in := r.one(t)
+	r.Image = f.AddImage(enginetest.Image{Name: localImage})
+	r.Must(t, r.CreateAction(nil))
+	in := r.OnlyInstance(t)
 	got, err := f.Usage(t.Context(), []string{in.ID, "nobody"})
 	require.NoError(t, err)
 	require.Len(t, got, 1)
