@@ -5,13 +5,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -37,29 +36,31 @@ const testLabel = "gitring.test"
 // it, and leave an image that nobody removes.
 var localImage = fmt.Sprintf("gitring-test/local-%d:1", os.Getpid())
 
-// rig is one engine under the conformance suite, with a host name and an app of
-// its own.
+// rig is Docker in a test, with what the suite of all engines asks of it.
 type rig struct {
+	*kit
 	*Docker
-	Host, App     string
-	Content, Data string
-	Image         string // the pin of the test's app
-	Poked         chan string
+}
 
-	Exit      func(t *testing.T, id string, code int)
-	SetHealth func(t *testing.T, id string, healthy bool)
-	// AddForeign is a running container that is not ours, of the Compose project
-	// of the test's app when it has volumes.
-	AddForeign   func(t *testing.T, name string, volumes ...string) (id string)
-	Inspect      func(t *testing.T, id string) container.InspectResponse
-	VolumeLabels func(t *testing.T, name string) map[string]string
-	// AddVolume makes a volume that is not ours.
-	AddVolume func(t *testing.T, name string)
-	// AddRemote puts an image under a registry's name, with its digest.
-	AddRemote   func(t *testing.T) (name, digest string)
-	ForgetImage func(t *testing.T, image string) // removes an image from this host
-	CallCount   func() int
-	ExecCount   func() int // commands so far
+// engineOf is the Docker that a rig has by now: tests put another one there.
+type engineOf struct{ r *rig }
+
+func (e engineOf) Look(ctx context.Context) (ring.Seen, error) { return e.r.Docker.Look(ctx) }
+func (e engineOf) Run(ctx context.Context) error               { return e.r.Docker.Run(ctx) }
+func (e engineOf) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
+	return e.r.Docker.Do(ctx, a)
+}
+
+func (e engineOf) Exec(ctx context.Context, id string, argv []string) (int, string, error) {
+	return e.r.Docker.Exec(ctx, id, argv)
+}
+
+func (e engineOf) Mounted(ctx context.Context) (map[string]bool, error) {
+	return e.r.Docker.Mounted(ctx)
+}
+
+func (e engineOf) ReadLogs(ctx context.Context, id string, follow bool, tail int, to io.Writer) error {
+	return e.r.Logs(ctx, id, LogOptions{Follow: follow, Tail: tail}, to)
 }
 
 func (r *rig) options() Options {
@@ -72,11 +73,13 @@ func (r *rig) options() Options {
 }
 
 func newRig(t *testing.T) *rig {
-	b := make([]byte, 4)
-	_, err := rand.Read(b)
-	require.NoError(t, err)
-	id := hex.EncodeToString(b)
-	return &rig{Host: "test-" + id, App: "t" + id, Content: t.TempDir(), Data: filepath.Join(t.TempDir(), "data"), Poked: make(chan string, 1000)}
+	r := &rig{kit: newKit(t)}
+	r.Engine = engineOf{r}
+	r.ImageName, r.ImageLabel = localImage, testLabel
+	r.NotOurs, r.MaxOutput = errNotOurs, MaxOutput
+	r.HearEvent = func() { r.cache.mark("") }
+	r.RegistryCalls = registryRequests.Load
+	return r
 }
 
 func fakeRig(t *testing.T) *rig {
@@ -281,7 +284,7 @@ func realRig(t *testing.T) *rig {
 		_, err := c.ImageRemove(t.Context(), name, image.RemoveOptions{Force: true, PruneChildren: true})
 		require.NoError(t, err)
 	}
-	r.CallCount = func() int { return total(r.Calls()) }
+	r.CallCount = func() int { return total(r.Docker.Calls()) }
 	r.ExecCount = func() int { return r.Calls()["POST /containers/{id}/exec"] }
 	return r
 }
@@ -331,25 +334,4 @@ func clean(t *testing.T, c *client.Client, host string, volumes ...string) {
 		errs = append(errs, c.VolumeRemove(ctx, name, true))
 	}
 	require.NoError(t, errors.Join(errs...))
-}
-
-// WaitFor looks until ok says yes.
-func (r *rig) WaitFor(t *testing.T, what string, ok func(ring.Seen) bool) ring.Seen {
-	t.Helper()
-	deadline := time.NewTimer(15 * time.Second)
-	defer deadline.Stop()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		s, err := r.Look(t.Context())
-		require.NoError(t, err)
-		if ok(s) {
-			return s
-		}
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			require.Failf(t, "never seen", "%s; last seen %+v", what, s.Instances)
-		}
-	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // StartOwner starts an instance that others can join, with a volume.
-func (r *rig) StartOwner(t *testing.T) ring.Instance {
+func (r *kit) StartOwner(t *testing.T) ring.Instance {
 	t.Helper()
 	a := r.CreateAction(func(s *ring.Service) {
 		s.Name, s.Spec.IPCMode = "vpn", "shareable"
@@ -25,7 +25,7 @@ func (r *rig) StartOwner(t *testing.T) ring.Instance {
 }
 
 // InstanceOf is the instance of a service.
-func (r *rig) InstanceOf(t *testing.T, service string) ring.Instance {
+func (r *kit) InstanceOf(t *testing.T, service string) ring.Instance {
 	t.Helper()
 	for _, in := range r.Seen(t).Instances {
 		if in.Service == service {
@@ -36,7 +36,7 @@ func (r *rig) InstanceOf(t *testing.T, service string) ring.Instance {
 	return ring.Instance{}
 }
 
-func (r *rig) JoinAction(owner string, edit func(*ring.Spec)) ring.Action {
+func (r *kit) JoinAction(owner string, edit func(*ring.Spec)) ring.Action {
 	a := r.CreateAction(func(s *ring.Service) {
 		s.Name, s.Spec.NoNetwork = "app", false
 		s.Spec.Command = []string{"sleep"} // the owner's port is taken in its namespace
@@ -46,7 +46,7 @@ func (r *rig) JoinAction(owner string, edit func(*ring.Spec)) ring.Action {
 	return a
 }
 
-func joins(t *testing.T, r *rig) {
+func joins(t *testing.T, r *kit) {
 	o := r.StartOwner(t)
 	a := r.JoinAction(o.ID, func(s *ring.Spec) {
 		s.NetworkOf, s.PIDOf, s.IPCOf = "vpn", "vpn", "vpn"
@@ -80,7 +80,7 @@ func joins(t *testing.T, r *rig) {
 	require.Len(t, r.Seen(t).Instances, 2)
 }
 
-func ownerAway(t *testing.T, r *rig) {
+func ownerAway(t *testing.T, r *kit) {
 	o := r.StartOwner(t)
 	for _, edit := range []func(*ring.Spec){
 		func(s *ring.Spec) { s.NetworkOf = "vpn" },
@@ -163,7 +163,7 @@ func binds(t *testing.T, r *rig) {
 	require.ErrorContains(t, r.MustFail(t, a), "no colon")
 }
 
-func externalVolume(t *testing.T, r *rig) {
+func externalVolume(t *testing.T, r *kit) {
 	name := r.App + "-theirs"
 	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{
@@ -189,7 +189,7 @@ func externalVolume(t *testing.T, r *rig) {
 	require.Equal(t, []string{"volume " + r.App + "-called-so", "volume " + name}, kept)
 }
 
-func externalNetwork(t *testing.T, r *rig) {
+func externalNetwork(t *testing.T, r *kit) {
 	a := ring.Action{Kind: ring.DoNetwork, App: r.App, Network: ring.Network{Key: "ext", External: r.App + "-theirs"}, NetworkName: r.App + "-theirs"}
 	e := r.MustFail(t, a)
 	require.Equal(t, ring.BadValue, e.Refusal.Code)
@@ -198,7 +198,7 @@ func externalNetwork(t *testing.T, r *rig) {
 	require.NotEmpty(t, r.Must(t, a).Note)
 }
 
-func besideStranger(t *testing.T, r *rig) {
+func besideStranger(t *testing.T, r *kit) {
 	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db"}}
 	})
