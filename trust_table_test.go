@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,20 +90,23 @@ func (c caseTexts) begins(sub string) bool {
 	return false
 }
 
-// readTests parses the tests of a folder. The texts of a test are those of its own
-// body and of the functions that it calls, where some tables stand.
+// readTests parses the tests of a folder, and the packages for tests below it. The texts
+// of a test are those of its own body and of the functions that it calls, where some
+// tables stand, and of a suite that those hand their cases to.
 func readTests(t *testing.T, dir string) testSource {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*_test.go"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files, "no tests in %s", dir)
+	suites, err := filepath.Glob(filepath.Join(filepath.FromSlash(dir), "*test", "*.go"))
+	require.NoError(t, err)
 	bodies := map[string]*ast.FuncDecl{}
-	for _, name := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+	for _, name := range slices.Concat(files, suites) {
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		require.NoError(t, err)
-		for _, d := range f.Decls {
+		for _, d := range parsed.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
-				bodies[f.Name.Name] = f
+				bodies[strings.TrimPrefix(filepath.Base(filepath.Dir(name))+".", filepath.Base(dir)+".")+f.Name.Name] = f
 			}
 		}
 	}
@@ -114,8 +118,14 @@ func readTests(t *testing.T, dir string) testSource {
 		texts, calls := textsOf(f)
 		for _, c := range calls {
 			if called := bodies[c]; called != nil {
-				more, _ := textsOf(called)
+				more, further := textsOf(called)
 				texts = append(texts, more...)
+				for _, suite := range further {
+					if f := bodies[suite]; f != nil && strings.Contains(suite, ".") {
+						more, _ := textsOf(f)
+						texts = append(texts, more...)
+					}
+				}
 			}
 		}
 		out[name] = texts
@@ -133,8 +143,13 @@ func textsOf(f *ast.FuncDecl) (texts caseTexts, calls []string) {
 				}
 			}
 		case *ast.CallExpr:
-			if id, ok := n.Fun.(*ast.Ident); ok {
-				calls = append(calls, id.Name)
+			switch f := n.Fun.(type) {
+			case *ast.Ident:
+				calls = append(calls, f.Name)
+			case *ast.SelectorExpr:
+				if of, ok := f.X.(*ast.Ident); ok {
+					calls = append(calls, of.Name+"."+f.Sel.Name)
+				}
 			}
 		}
 		return true

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // What admission makes of an engine's lists, on both.
@@ -192,7 +193,7 @@ func fromOutside(t *testing.T, v *evening) {
 	v.volume(t, name, "", "")
 	r = v.admit(t, a)
 	require.Equal(t, "docker network create "+name+", or take external out, and gitring makes it", r.Hint)
-	n, err := v.engine.NetworkCreate(t.Context(), name, network.CreateOptions{Driver: "bridge", IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: subnet()}}}})
+	n, err := v.engine.NetworkCreate(t.Context(), name, network.CreateOptions{Driver: "bridge", IPAM: &network.IPAM{Config: []network.IPAMConfig{{Subnet: enginetest.Subnet()}}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = v.engine.NetworkRemove(context.WithoutCancel(t.Context()), n.ID) })
 	require.Nil(t, v.admit(t, a))

@@ -38,7 +38,7 @@ var localImage = fmt.Sprintf("gitring-test/local-%d:1", os.Getpid())
 
 // rig is Docker in a test, with what the suite of all engines asks of it.
 type rig struct {
-	*kit
+	*enginetest.Rig
 	*Docker
 }
 
@@ -73,7 +73,7 @@ func (r *rig) options() Options {
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{kit: newKit(t)}
+	r := &rig{Rig: enginetest.NewRig(t)}
 	r.Engine = engineOf{r}
 	r.ImageName, r.ImageLabel = localImage, testLabel
 	r.NotOurs, r.MaxOutput = errNotOurs, MaxOutput

@@ -1,6 +1,10 @@
 package runtime
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/gitring/gitring/runtime/enginetest"
+)
 
 // The one suite: what the engine in memory does, the real one does.
 func TestFakeConforms(t *testing.T) { conformance(t, fakeRig) }
@@ -13,7 +17,7 @@ func TestEngineConforms(t *testing.T) {
 // conformance runs the stories of every engine, and those that look at what Docker alone
 // is sent.
 func conformance(t *testing.T, start func(*testing.T) *rig) {
-	conforms(t, func(t *testing.T) *kit { return start(t).kit })
+	enginetest.Conforms(t, func(t *testing.T) *enginetest.Rig { return start(t).Rig })
 	for _, s := range []struct {
 		name  string
 		story func(*testing.T, *rig)

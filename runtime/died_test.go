@@ -28,7 +28,7 @@ func TestTheExitThatTheEngineRestartedAfterIsKnown(t *testing.T) {
 
 	r.Must(t, r.CreateAction(nil))
 	in := r.OnlyInstance(t)
-	a := on(ring.DoPolicy, in)
+	a := enginetest.ActionOn(ring.DoPolicy, in)
 	a.Policy = "always"
 	r.Must(t, a)
 	r.OnlyInstance(t)

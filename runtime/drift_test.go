@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 func TestFakePutsBack(t *testing.T) { putsBack(t, fakeRig) }
@@ -34,7 +35,7 @@ func putsBack(t *testing.T, start func(*testing.T) *rig) {
 	e, err := r.ready(t.Context())
 	require.NoError(t, err)
 	step := func(k ring.ActionKind) {
-		x := on(k, in)
+		x := enginetest.ActionOn(k, in)
 		x.Of, x.Want, x.Networks = a.Of, a.Want, a.Networks
 		r.Must(t, x)
 		r.Must(t, x) // and once more
@@ -151,7 +152,7 @@ func tellsUnplugged(t *testing.T, start func(*testing.T) *rig) {
 		case <-time.After(500 * time.Millisecond):
 			require.Less(t, try, 19, "the engine told nothing")
 		}
-		x := on(ring.DoConnect, in)
+		x := enginetest.ActionOn(ring.DoConnect, in)
 		x.Of, x.Want, x.Networks = a.Of, a.Want, a.Networks
 		r.Must(t, x)
 	}

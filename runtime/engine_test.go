@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // What only processes can show: that what the payload says has its effect.
@@ -51,7 +52,7 @@ func TestEngineEffects(t *testing.T) {
 		require.Equal(t, 0, exit, out)
 		require.Equal(t, in.Addresses[ring.NetworkName(r.App, "default")], out)
 	}
-	r.Must(t, on(ring.DoRemove, in))
+	r.Must(t, enginetest.ActionOn(ring.DoRemove, in))
 	r.Must(t, a)
 	in = r.OnlyInstance(t)
 	_, out = app("read", "/keep/x")

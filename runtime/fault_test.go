@@ -133,14 +133,14 @@ func faulted(t *testing.T, op string, nth int, after bool, lost error) {
 	require.Len(t, in.Addresses, 2)
 	require.Len(t, f.Volumes(), 1)
 	f.Fail(once(op, nth, after, lost))
-	policy := on(ring.DoPolicy, in)
+	policy := enginetest.ActionOn(ring.DoPolicy, in)
 	policy.Policy = "always"
 	try(policy)
-	rename := on(ring.DoRename, in)
+	rename := enginetest.ActionOn(ring.DoRename, in)
 	rename.NewName = in.Name + "-old"
 	try(rename)
 	for _, kind := range []ring.ActionKind{ring.DoStop, ring.DoStart, ring.DoRestart, ring.DoRemove} {
-		try(on(kind, in))
+		try(enginetest.ActionOn(kind, in))
 	}
 	for _, name := range a.Networks {
 		try(ring.Action{Kind: ring.DoNetworkOff, App: r.App, NetworkName: name})

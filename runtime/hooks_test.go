@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // hooked is a service whose hooks leave marks in a volume.
@@ -33,15 +34,15 @@ func hooksRun(t *testing.T, r *rig) {
 	require.Equal(t, 2, r.ExecCount())
 	r.Must(t, a)
 	require.Equal(t, 2, r.ExecCount(), "what runs is not started again")
-	r.Must(t, on(ring.DoRestart, in))
+	r.Must(t, enginetest.ActionOn(ring.DoRestart, in))
 	require.Equal(t, 5, r.ExecCount())
-	require.Empty(t, r.Must(t, on(ring.DoStop, in)).Told)
+	require.Empty(t, r.Must(t, enginetest.ActionOn(ring.DoStop, in)).Told)
 	require.Equal(t, 6, r.ExecCount())
-	r.Must(t, on(ring.DoStop, in))
+	r.Must(t, enginetest.ActionOn(ring.DoStop, in))
 	require.Equal(t, 6, r.ExecCount(), "what is stopped is not stopped again")
-	r.Must(t, on(ring.DoStart, in)) // knows nothing of the spec
+	r.Must(t, enginetest.ActionOn(ring.DoStart, in)) // knows nothing of the spec
 	require.Equal(t, 8, r.ExecCount())
-	r.Must(t, on(ring.DoRemove, in))
+	r.Must(t, enginetest.ActionOn(ring.DoRemove, in))
 	require.Equal(t, 9, r.ExecCount())
 	require.Empty(t, r.Seen(t).Instances)
 }
@@ -58,15 +59,15 @@ func postStartFails(t *testing.T, r *rig) {
 	require.Equal(t, ring.StateExited, in.State)
 	require.Equal(t, 1, r.ExecCount(), "neither the next hook nor pre_stop")
 	require.False(t, in.Started.IsZero())
-	require.NotNil(t, r.MustFail(t, on(ring.DoStart, in)), "started anew, it is run anew")
+	require.NotNil(t, r.MustFail(t, enginetest.ActionOn(ring.DoStart, in)), "started anew, it is run anew")
 	require.Equal(t, 2, r.ExecCount())
-	r.Must(t, on(ring.DoRemove, in))
+	r.Must(t, enginetest.ActionOn(ring.DoRemove, in))
 
 	long := hooked(r, []ring.Hook{{Command: []string{"/app", "say", "abcdefgh", "10000"}}}, nil)
 	text := r.MustFail(t, long).Error()
 	_, said, _ := strings.Cut(text, "exit code 7: ")
 	require.Len(t, strings.TrimSuffix(said, "…"), 400)
-	r.Must(t, on(ring.DoRemove, r.OnlyInstance(t)))
+	r.Must(t, enginetest.ActionOn(ring.DoRemove, r.OnlyInstance(t)))
 
 	if r.opts.URL == "memory" {
 		return // nothing takes time there
@@ -83,19 +84,19 @@ func preStopFails(t *testing.T, r *rig) {
 	a := hooked(r, nil, []ring.Hook{say("OF", "5"), say("A", "0")})
 	r.Must(t, a)
 	in := r.OnlyInstance(t)
-	done := r.Must(t, on(ring.DoStop, in))
+	done := r.Must(t, enginetest.ActionOn(ring.DoStop, in))
 	require.Len(t, done.Told, 1)
 	require.Contains(t, done.Told[0], in.Name)
 	require.Contains(t, done.Told[0], "pre_stop hook 1 failed with exit code 5: uid=0 cwd=/ OF=service")
 	require.Equal(t, ring.StateExited, r.OnlyInstance(t).State)
-	r.Must(t, on(ring.DoRemove, in))
+	r.Must(t, enginetest.ActionOn(ring.DoRemove, in))
 
 	if r.opts.URL == "memory" {
 		return // nothing takes time there
 	}
 	hang := hooked(r, nil, []ring.Hook{{Command: []string{"/app", "sleep"}}})
 	r.Must(t, hang)
-	done = r.Must(t, on(ring.DoRemove, r.OnlyInstance(t))) // with a grace of one second
+	done = r.Must(t, enginetest.ActionOn(ring.DoRemove, r.OnlyInstance(t))) // with a grace of one second
 	require.Len(t, done.Told, 1)
 	require.Empty(t, r.Seen(t).Instances)
 }

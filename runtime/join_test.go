@@ -3,7 +3,6 @@ package runtime
 import (
 	"errors"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,105 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
-
-// StartOwner starts an instance that others can join, with a volume.
-func (r *kit) StartOwner(t *testing.T) ring.Instance {
-	t.Helper()
-	a := r.CreateAction(func(s *ring.Service) {
-		s.Name, s.Spec.IPCMode = "vpn", "shareable"
-		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "keys", Target: "/keys"}}
-	})
-	r.Must(t, a)
-	return r.InstanceOf(t, "vpn")
-}
-
-// InstanceOf is the instance of a service.
-func (r *kit) InstanceOf(t *testing.T, service string) ring.Instance {
-	t.Helper()
-	for _, in := range r.Seen(t).Instances {
-		if in.Service == service {
-			return in
-		}
-	}
-	require.Fail(t, "not seen", service)
-	return ring.Instance{}
-}
-
-func (r *kit) JoinAction(owner string, edit func(*ring.Spec)) ring.Action {
-	a := r.CreateAction(func(s *ring.Service) {
-		s.Name, s.Spec.NoNetwork = "app", false
-		s.Spec.Command = []string{"sleep"} // the owner's port is taken in its namespace
-		edit(&s.Spec)
-	})
-	a.Owners = map[string]string{"vpn": owner}
-	return a
-}
-
-func joins(t *testing.T, r *kit) {
-	o := r.StartOwner(t)
-	a := r.JoinAction(o.ID, func(s *ring.Spec) {
-		s.NetworkOf, s.PIDOf, s.IPCOf = "vpn", "vpn", "vpn"
-		s.VolumesFrom = []ring.VolumesFrom{{Service: "vpn", ReadOnly: true}}
-		s.Expose = []string{"80"}
-	})
-	r.Must(t, a)
-	in := r.InstanceOf(t, "app")
-	require.Equal(t, ring.StateRunning, in.State)
-	require.Equal(t, []string{o.ID}, in.Joined)
-	require.Empty(t, o.Joined)
-	require.Empty(t, in.Addresses, "its addresses are the owner's")
-	c := r.Inspect(t, in.ID)
-	require.EqualValues(t, "container:"+o.ID, c.HostConfig.NetworkMode)
-	require.EqualValues(t, "container:"+o.ID, c.HostConfig.PidMode)
-	require.EqualValues(t, "container:"+o.ID, c.HostConfig.IpcMode)
-	require.Equal(t, []string{o.ID + ":ro"}, c.HostConfig.VolumesFrom)
-	require.Empty(t, c.NetworkSettings.Networks)
-	require.Len(t, c.Mounts, 1)
-	require.Equal(t, r.App+"_keys", c.Mounts[0].Name)
-	require.False(t, c.Mounts[0].RW)
-
-	r.Must(t, a) // again: it is there
-	a.Owners = map[string]string{"vpn": r.AddForeign(t, r.App+"-another")}
-	e := r.MustFail(t, a)
-	require.Contains(t, e.Error(), "replaced since")
-	require.False(t, e.Permanent)
-	a.Owners = map[string]string{"web": o.ID}
-	a.Slot = 2
-	require.ErrorContains(t, r.MustFail(t, a), "joins vpn")
-	require.Len(t, r.Seen(t).Instances, 2)
-}
-
-func ownerAway(t *testing.T, r *kit) {
-	o := r.StartOwner(t)
-	for _, edit := range []func(*ring.Spec){
-		func(s *ring.Spec) { s.NetworkOf = "vpn" },
-		func(s *ring.Spec) { s.PIDOf, s.NoNetwork = "vpn", true },
-		func(s *ring.Spec) { s.IPCOf, s.NoNetwork = "vpn", true },
-		func(s *ring.Spec) { s.VolumesFrom, s.NoNetwork = []ring.VolumesFrom{{Service: "vpn"}}, true },
-	} {
-		gone := r.MustFail(t, r.JoinAction(strings.Repeat("0", 64), edit))
-		require.Equal(t, ring.CauseCreate, gone.Cause, "%v", gone)
-		require.False(t, gone.Permanent, "%v", gone)
-		require.Nil(t, gone.Refusal)
-	}
-	r.Must(t, on(ring.DoStop, o))
-	for slot, edit := range []func(*ring.Spec){
-		func(s *ring.Spec) { s.NetworkOf = "vpn" },
-		func(s *ring.Spec) { s.PIDOf, s.NoNetwork = "vpn", true },
-		func(s *ring.Spec) { s.IPCOf, s.NoNetwork = "vpn", true },
-	} {
-		a := r.JoinAction(o.ID, edit)
-		a.Slot = slot + 2
-		stopped := r.MustFail(t, a)
-		require.Equal(t, ring.CauseCreate, stopped.Cause, "%v", stopped)
-		require.False(t, stopped.Permanent, "%v", stopped)
-	}
-	r.Must(t, on(ring.DoStart, o))
-	a := r.JoinAction(o.ID, func(s *ring.Spec) { s.NetworkOf = "vpn" })
-	a.Slot = 2
-	r.Must(t, a) // finishes the one that was made
-}
 
 func binds(t *testing.T, r *rig) {
 	missing := r.Data + "-not-there/deep"
@@ -161,62 +63,6 @@ func binds(t *testing.T, r *rig) {
 	require.Equal(t, ring.CauseFiles, e.Cause, "without Create nothing is made")
 	a.Want.Spec.Mounts = []ring.Mount{{Kind: ring.MountBind, Source: "/a:b", Target: "/x", Create: true}}
 	require.ErrorContains(t, r.MustFail(t, a), "no colon")
-}
-
-func externalVolume(t *testing.T, r *kit) {
-	name := r.App + "-theirs"
-	a := r.CreateAction(func(s *ring.Service) {
-		s.Spec.Mounts = []ring.Mount{
-			{Kind: ring.MountVolume, Source: "theirs", Target: "/t"},
-			{Kind: ring.MountVolume, Source: "named", Target: "/n"},
-		}
-	})
-	a.Of.Volumes = []ring.Volume{{Key: "theirs", External: name}, {Key: "named", Name: r.App + "-called-so", Driver: "local", DriverOpts: map[string]string{"type": "tmpfs", "device": "tmpfs"}}}
-	e := r.MustFail(t, a)
-	require.Equal(t, ring.BadValue, e.Refusal.Code)
-	require.Contains(t, e.Refusal.Hint, "docker volume create "+name)
-	require.Empty(t, r.Seen(t).Instances)
-
-	r.AddVolume(t, name)
-	done := r.Must(t, a)
-	require.Empty(t, r.VolumeLabels(t, name), "and not labelled")
-	require.Equal(t, "named", r.VolumeLabels(t, r.App+"-called-so")["com.docker.compose.volume"])
-	var kept []string
-	for _, k := range done.Kept {
-		require.False(t, k.At.IsZero())
-		kept = append(kept, k.Name)
-	}
-	require.Equal(t, []string{"volume " + r.App + "-called-so", "volume " + name}, kept)
-}
-
-func externalNetwork(t *testing.T, r *kit) {
-	a := ring.Action{Kind: ring.DoNetwork, App: r.App, Network: ring.Network{Key: "ext", External: r.App + "-theirs"}, NetworkName: r.App + "-theirs"}
-	e := r.MustFail(t, a)
-	require.Equal(t, ring.BadValue, e.Refusal.Code)
-	require.Contains(t, e.Refusal.Hint, "docker network create "+a.NetworkName)
-	a.Network.External, a.NetworkName = "bridge", "bridge"
-	require.NotEmpty(t, r.Must(t, a).Note)
-}
-
-func besideStranger(t *testing.T, r *kit) {
-	a := r.CreateAction(func(s *ring.Service) {
-		s.Spec.Mounts = []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db"}}
-	})
-	r.Must(t, a) // so that the volume is labelled
-	r.Must(t, on(ring.DoRemove, r.OnlyInstance(t)))
-	id := r.AddForeign(t, r.App+"-db-1", r.App+"_db:/data")
-	e := r.MustFail(t, a)
-	require.Equal(t, ring.ForeignProject, e.Refusal.Code)
-	require.Contains(t, e.Refusal.Says, r.App+"-db-1")
-	require.Contains(t, e.Refusal.Hint, "docker compose down in /home/me/"+r.App)
-	require.False(t, e.Permanent)
-	require.Empty(t, r.Seen(t).Instances)
-	require.True(t, r.Inspect(t, id).State.Running)
-
-	other := r.CreateAction(func(s *ring.Service) {
-		s.Name, s.Spec.Mounts = "reader", []ring.Mount{{Kind: ring.MountVolume, Source: "db", Target: "/db", ReadOnly: true}}
-	})
-	r.Must(t, other)
 }
 
 func told(t *testing.T, r *rig) {
@@ -272,7 +118,7 @@ func notAllowed(t *testing.T, r *rig) {
 
 	own := &ring.Refusal{Code: ring.PolicyDenied, Says: "privileged is denied", Hint: "take it out"}
 	r.opts.Allow = func(string, any) error { return own }
-	made.NetworkName, made.Network.Key, made.Network.Pools = r.App+"_other", "other", []ring.Pool{{Subnet: subnet()}}
+	made.NetworkName, made.Network.Key, made.Network.Pools = r.App+"_other", "other", []ring.Pool{{Subnet: enginetest.Subnet()}}
 	require.Equal(t, own, r.MustFail(t, made).Refusal)
 	_, there := r.FindNetwork(t, made.NetworkName)
 	require.False(t, there)
@@ -314,7 +160,7 @@ func sealedValues(t *testing.T, r *rig) {
 	require.NotContains(t, c.Config.Labels[labelHooks], "hunter22")
 	require.Contains(t, a.Want.Spec.Command[1], ring.SealMark, "the plan stays sealed")
 
-	done := r.Must(t, on(ring.DoRemove, in))
+	done := r.Must(t, enginetest.ActionOn(ring.DoRemove, in))
 	require.Len(t, done.Told, 1)
 	require.Contains(t, done.Told[0], "TOKEN=a-<TOKEN>")
 	require.NotContains(t, done.Told[0], "hunter22")

@@ -18,7 +18,7 @@ import (
 
 // lastWords is the step that reads the end of an instance's log.
 func lastWords(in ring.Instance, want *ring.Service, n int) ring.Action {
-	a := on(ring.DoLog, in)
+	a := enginetest.ActionOn(ring.DoLog, in)
 	a.Want, a.Lines = want, n
 	return a
 }
@@ -122,7 +122,7 @@ func TestTheEngineKeepsOneLogForAllRuns(t *testing.T) {
 			return of(s)
 		}
 		first := ended(time.Time{})
-		r.Must(t, on(ring.DoStart, first))
+		r.Must(t, enginetest.ActionOn(ring.DoStart, first))
 		second := ended(first.Finished)
 		step := lastWords(second, a.Want, ring.CrashLogLines)
 		log := r.Must(t, step).Log

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // The whole way of a Compose file: read as a commit's, sent, and asked for again.
@@ -28,7 +29,7 @@ func (r *rig) kitchen(t *testing.T) ring.App {
 	for _, name := range []string{"compose.yaml", "more.env"} {
 		b, err := os.ReadFile("testdata/kitchen/" + name)
 		require.NoError(t, err)
-		text := strings.NewReplacer("SUBNET2", subnet(), "SUBNET", subnet(), "NAME", r.App, "gr-kitchen", r.App).Replace(string(b))
+		text := strings.NewReplacer("SUBNET2", enginetest.Subnet(), "SUBNET", enginetest.Subnet(), "NAME", r.App, "gr-kitchen", r.App).Replace(string(b))
 		tree[r.App+"/"+name] = &fstest.MapFile{Data: []byte(text), Mode: 0o644}
 	}
 	plan, contents := manifest.Read(&ring.Commit{SHA: ring.SHA(strings.Repeat("a", 40)), Tree: tree}, manifest.Settings{Source: "prod", Path: ".", Host: r.Host})

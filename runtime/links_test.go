@@ -16,6 +16,7 @@ import (
 
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime/enginetest"
 )
 
 // judgedBy has a profile judge what a rig mounts, as serve does.
@@ -73,7 +74,7 @@ func TestALinkPlantedInDataIsNeverMounted(t *testing.T) {
 			require.NoError(t, os.Symlink(outside, r.folder("data/x")))
 			if strings.HasPrefix(name, "after") {
 				in := r.OnlyInstance(t)
-				r.Must(t, on(ring.DoRemove, in))
+				r.Must(t, enginetest.ActionOn(ring.DoRemove, in))
 				require.NotEmpty(t, first.Instance)
 			}
 			e := r.MustFail(t, r.mounting("reach", source(r)))
@@ -120,7 +121,7 @@ func TestALinkPlantedBetweenTwoStartsIsNotFollowed(t *testing.T) {
 		r.Must(t, a)
 		in := r.OnlyInstance(t)
 		if kind == ring.DoStart {
-			r.Must(t, on(ring.DoStop, in))
+			r.Must(t, enginetest.ActionOn(ring.DoStop, in))
 		}
 		require.NoError(t, os.Remove(r.folder("data/x")))
 		require.NoError(t, os.Symlink(t.TempDir(), r.folder("data/x")))

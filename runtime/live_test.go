@@ -34,7 +34,7 @@ func reloading(t *testing.T, r *rig, reload ring.Reload) ring.Action {
 
 // swapped is the step that has an instance take other files over.
 func swapped(a ring.Action, in ring.Instance, files string) ring.Action {
-	step := on(ring.DoReload, in)
+	step := enginetest.ActionOn(ring.DoReload, in)
 	want := *a.Want
 	reload := *want.Reload
 	reload.Live = map[string]string{"conf": files}
@@ -75,24 +75,24 @@ func reloadedInPlace(t *testing.T, r *rig) {
 	require.Equal(t, dir, mounted(t, r, in.ID), "the mount itself never changes")
 
 	// A start has what its service wants, whatever lies there.
-	r.Must(t, on(ring.DoStop, in))
-	start := on(ring.DoStart, in)
+	r.Must(t, enginetest.ActionOn(ring.DoStop, in))
+	start := enginetest.ActionOn(ring.DoStart, in)
 	start.Of, start.Want = a.Of, a.Want
 	r.Must(t, start)
 	require.Equal(t, "old", reads(t, dir)["conf"])
 	require.NoError(t, os.Remove(filepath.Join(dir, "conf")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "conf"), []byte("by hand"), 0o644))
-	restart := on(ring.DoRestart, in)
+	restart := enginetest.ActionOn(ring.DoRestart, in)
 	restart.Of, restart.Want = a.Of, a.Want
 	require.Equal(t, []string{"conf in the live folder of conf was changed by hand, and is written again"}, r.Must(t, restart).Told)
 	require.Equal(t, "old", reads(t, dir)["conf"])
 
 	// What does not run cannot be reloaded: it reads what lies there when it starts.
-	r.Must(t, on(ring.DoStop, in))
+	r.Must(t, enginetest.ActionOn(ring.DoStop, in))
 	e := r.MustFail(t, swapped(a, in, newFiles))
 	require.Empty(t, e.Cause)
 	require.Contains(t, e.Error(), "it does not run")
-	r.Must(t, on(ring.DoRemove, in))
+	r.Must(t, enginetest.ActionOn(ring.DoRemove, in))
 	require.NoDirExists(t, filepath.Dir(dir), "the folder goes with its instance")
 }
 

@@ -120,7 +120,7 @@ func TestLookInspectsOnlyWhatChanged(t *testing.T) {
 func TestLookSeesEngineRestartWithoutEvents(t *testing.T) {
 	r, f, clock := timed(t, 2)
 	in := r.Seen(t).Instances[0]
-	p := on(ring.DoPolicy, in)
+	p := enginetest.ActionOn(ring.DoPolicy, in)
 	p.Policy = "always"
 	r.Must(t, p)
 	r.Seen(t)
@@ -214,7 +214,7 @@ func TestLookWaitsForNoStep(t *testing.T) {
 	during("ContainerRemove", func(s ring.Seen) {
 		require.Equal(t, ring.StateRunning, s.Instances[1].State, "as it was before")
 	})
-	r.Must(t, on(ring.DoRemove, in))
+	r.Must(t, enginetest.ActionOn(ring.DoRemove, in))
 	require.Len(t, r.Seen(t).Instances, 1)
 }
 

@@ -14,7 +14,7 @@ import (
 
 // always is a step that sets the policy of an instance.
 func always(in ring.Instance) ring.Action {
-	a := on(ring.DoPolicy, in)
+	a := enginetest.ActionOn(ring.DoPolicy, in)
 	a.Policy = "always"
 	return a
 }
@@ -39,7 +39,7 @@ func TestARestartPolicyIsSetByOneCall(t *testing.T) {
 	require.Equal(t, 0, inspects(t, r, f), "what it made is known")
 	require.Equal(t, "always", r.Seen(t).Instances[0].Policy)
 
-	failed := on(ring.DoPolicy, in)
+	failed := enginetest.ActionOn(ring.DoPolicy, in)
 	failed.Policy = "on-failure"
 	f.Fail(failing("ContainerUpdate", context.DeadlineExceeded))
 	_, err := r.Do(t.Context(), failed)

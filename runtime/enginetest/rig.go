@@ -1,4 +1,4 @@
-package runtime
+package enginetest
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// An anEngine is what the suite asks of an engine, as what decides, checks and shows
+// An Engine is what the suite asks of an engine, as what decides, checks and shows
 // logs asks it.
-type anEngine interface {
+type Engine interface {
 	Look(ctx context.Context) (ring.Seen, error)
 	Do(ctx context.Context, a ring.Action) (ring.Done, error)
 	// Run follows the engine's events until ctx ends, and pokes.
@@ -28,9 +28,9 @@ type anEngine interface {
 	ReadLogs(ctx context.Context, id string, follow bool, tail int, to io.Writer) error
 }
 
-// kit is an engine in a test: what gitring asks of it, and what only a test may do.
-type kit struct {
-	Engine        anEngine
+// Rig is an engine in a test: what gitring asks of it, and what only a test may do.
+type Rig struct {
+	Engine        Engine
 	Host, App     string
 	Content, Data string
 	Image         string      // the pin of the test's app
@@ -62,17 +62,17 @@ type kit struct {
 	ExecCount   func() int // commands so far
 }
 
-// newKit names a host and an app that no other test has.
-func newKit(t *testing.T) *kit {
+// NewRig names a host and an app that no other test has.
+func NewRig(t *testing.T) *Rig {
 	b := make([]byte, 4)
 	_, err := rand.Read(b)
 	require.NoError(t, err)
 	id := hex.EncodeToString(b)
-	return &kit{Host: "test-" + id, App: "t" + id, Content: t.TempDir(), Data: filepath.Join(t.TempDir(), "data"), Poked: make(chan string, 1000)}
+	return &Rig{Host: "test-" + id, App: "t" + id, Content: t.TempDir(), Data: filepath.Join(t.TempDir(), "data"), Poked: make(chan string, 1000)}
 }
 
 // WaitFor looks until ok says yes.
-func (r *kit) WaitFor(t *testing.T, what string, ok func(ring.Seen) bool) ring.Seen {
+func (r *Rig) WaitFor(t *testing.T, what string, ok func(ring.Seen) bool) ring.Seen {
 	t.Helper()
 	deadline := time.NewTimer(15 * time.Second)
 	defer deadline.Stop()
