@@ -311,6 +311,18 @@ func (p *person) retry() error {
 	return nil
 }
 
+// retryBefore has what a job failed that runs before it tried again, where a
+// person names the job.
+func (p *person) retryBefore(v *service) {
+	for _, name := range v.runsBefore() {
+		s := p.views[ring.ID(v.app.Name, name)]
+		if run, ok := p.beforeRow(s); ok && run.State == jobFailed && s.failed != nil && !p.isTarget(s.app.Name, name) {
+			p.forgetFailure(s)
+			p.names = append(p.names, string(s.id))
+		}
+	}
+}
+
 // discardRun has the container of a run that failed removed: a run is never begun in
 // the container of another.
 func (p *person) discardRun(v *service) {
@@ -374,6 +386,38 @@ func (p *person) promote(v *service) error {
 	p.tellAct(ring.RolloutPromoted, v, say("past %s: %s", waits, p.Reason))
 	p.done.Says = say("%s goes on, past %s", v.id, waits)
 	return nil
+}
+
+// awaitsTime is what a rollout waits for that is only time, and that a person may
+// say is over; "" when it waits for nothing such.
+func (t *Pass) awaitsTime(v *service) string {
+	if v.rollout.Version != v.want.Version || v.rollout.Done || v.failed != nil {
+		return ""
+	}
+	if w, since := v.watchNow(); w != nil {
+		if v.isPromoted(since) {
+			return ""
+		}
+		return say("%s %s", w.knob, w.asked(&v.want.Rollout))
+	}
+	if strategyNamed(v.want.Rollout.Strategy).secondSet && t.isUnripe(v) {
+		return say("min_ready_time %s", v.want.Rollout.MinReadyTime)
+	}
+	return ""
+}
+
+// isUnripe reports whether every slot of the wanted version has an instance that runs,
+// and one of them is ready for less than its time.
+func (t *Pass) isUnripe(v *service) bool {
+	young := false
+	for slot := 1; slot <= v.want.Replicas; slot++ {
+		in := v.inSlot(slot)
+		if in == nil || in.down || !in.Live() {
+			return false
+		}
+		young = young || !in.ready && in.young
+	}
+	return young
 }
 
 // restart makes a version of its own of the same spec.

@@ -210,18 +210,6 @@ func (t *decider) standsFor(v *service, run ring.JobRun) {
 	}
 }
 
-// retryBefore has what a job failed that runs before it tried again, where a
-// person names the job.
-func (p *person) retryBefore(v *service) {
-	for _, name := range v.runsBefore() {
-		s := p.views[ring.ID(v.app.Name, name)]
-		if run, ok := p.beforeRow(s); ok && run.State == jobFailed && s.failed != nil && !p.isTarget(s.app.Name, name) {
-			p.forgetFailure(s)
-			p.names = append(p.names, string(s.id))
-		}
-	}
-}
-
 // failedVerdict is the verdict "failed" on the wanted version of s.
 func (t *Pass) failedVerdict(s *service) (ring.Verdict, bool) {
 	d, ok := t.Facts.Verdict(s.id, s.want.Version)

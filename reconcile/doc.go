@@ -53,6 +53,7 @@
 //	instance      the view of one instance: ready, down, or neither
 //	checks        which checks an instance is asked, and since when it counts
 //	slot          the step that fills or empties a slot
+//	networks      the networks that instances join, by the names of the engine
 //	intent        what was meant before and not seen through
 //	tries         what follows from the end of a step, and when a failed one is tried again
 //
@@ -109,6 +110,8 @@
 //	abort         a rollout is given up, and the run of a job that it waits for
 //	ask           a job that a person wants to run now
 //	override      what stands until it ends: pauses, holds, counts
+//	override_end  an override ends, and that is told beforehand
+//	override_plan counts and restarts of persons in the plans in force
 //	policy_stop   what the policy of the host has stopped
 //	adopt         what Compose made comes into our hands
 //	leave         and goes back

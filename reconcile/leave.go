@@ -163,12 +163,6 @@ func (t *decider) handBack() {
 	}
 }
 
-// handingBack reports whether a step is the last one on a container of an app that was left.
-func (t *Pass) handingBack(a *ring.Action) bool {
-	o := t.overrideOn(ring.OverrideLeft, ring.ServiceID(a.App))
-	return o != nil && a.Kind == ring.DoPolicy && o.Policies[a.Instance].Name == a.Policy
-}
-
 // Networks are the engine's names of an app's networks, by their keys.
 func Networks(w World, app *ring.App) map[string]string {
 	return newDecider(w, w.Wall).networkNames(app)

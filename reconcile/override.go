@@ -1,67 +1,11 @@
 package reconcile
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
 )
-
-// announced is how long before it ends by itself an override is told of.
-const announced = 15 * time.Minute
-
-// updateOverrides ends what has ended and announces what is about to. It comes before
-// every rule that asks for one, so that one that is read stands.
-func (t *decider) updateOverrides() {
-	for _, key := range sortedKeys(t.Facts.Overrides) {
-		o := t.Facts.Overrides[key]
-		switch {
-		case !o.Stands(t.now):
-			t.endOverride(o, "", "has run out")
-		case t.hasNoTarget(&o):
-			t.endOverride(o, "", "its target is gone")
-		default:
-			t.announceEnd(o)
-		}
-	}
-}
-
-// announceEnd tells once that an override is about to end. One that is short was
-// made by somebody who is still here.
-func (t *decider) announceEnd(o ring.OverrideRow) {
-	if o.Until.IsZero() {
-		return
-	}
-	t.wakeBy(o.Until)
-	at := o.Until.Add(-announced)
-	if o.Told || at.Before(o.At) {
-		return
-	}
-	if t.now.Before(at) {
-		t.wakeBy(at)
-		return
-	}
-	o.Told = true
-	t.setFact(o)
-	t.tellOverride(ring.OverrideExpiring, o, "", say("ends at %s, and Git wins again: %s", clock(o.Until), o.Reason))
-}
-
-// endOverride ends one: from here on Git wins. By is who ended it; "" is time itself.
-func (t *decider) endOverride(o ring.OverrideRow, by, why string) {
-	table, key := o.Row()
-	t.setFact(ring.Forget{Table: table, Key: key})
-	t.tellOverride(ring.OverrideEnded, o, by, say("%s; it was by %s: %s", why, o.Actor, o.Reason))
-}
-
-func (t *decider) tellOverride(kind string, o ring.OverrideRow, by, says string) {
-	app, service := ring.ServiceID(o.Target).Split()
-	t.addEvent(ring.Event{
-		Kind: kind, Source: t.Facts.Apps[app].App.Source, App: app, Service: service, Commit: o.Commit, Actor: cmp.Or(by, o.Actor), Code: overrideReason(&o).Code,
-		Reason: say("%s: %s", nameOf(&o), says),
-	})
-}
 
 // nameOf is an override in a word or two.
 func nameOf(o *ring.OverrideRow) string {
@@ -81,32 +25,6 @@ func byWhom(o *ring.OverrideRow) string {
 		until = " until " + clock(o.Until)
 	}
 	return say("by %s%s: %s", o.Actor, until, o.Reason)
-}
-
-// hasNoTarget reports whether nothing of an override's target is here or about to be. A
-// source that has no plan yet, as after a start, may still bring it.
-func (t *Pass) hasNoTarget(o *ring.OverrideRow) bool {
-	app, service := ring.ServiceID(o.Target).Split()
-	if f, ok := t.Facts.Apps[app]; ok {
-		if _, ok := f.App.Service(service); ok || service == "" {
-			return false
-		}
-	}
-	for id := range t.seen {
-		if a, s := id.Split(); a == app && (s == service || service == "") {
-			return false
-		}
-	}
-	for i := range t.Sources {
-		next := t.Sources[i].Next
-		if next == nil {
-			return false
-		}
-		if _, ok := next.App(app); ok && service == "" {
-			return false
-		}
-	}
-	return service == "" || !t.isComing(ring.ServiceID(o.Target))
 }
 
 // overrideOn is an override of a kind on a service or on the whole of its app; nil
@@ -182,6 +100,12 @@ func (t *Pass) isUntouchable(a *ring.Action) bool {
 	return t.handsOff(ring.ID(a.App, a.Service))
 }
 
+// handingBack reports whether a step is the last one on a container of an app that was left.
+func (t *Pass) handingBack(a *ring.Action) bool {
+	o := t.overrideOn(ring.OverrideLeft, ring.ServiceID(a.App))
+	return o != nil && a.Kind == ring.DoPolicy && o.Policies[a.Instance].Name == a.Policy
+}
+
 // withheldReason is why the next plan of an app does not come into force for as long
 // as a person says so.
 func (t *Pass) withheldReason(app string) ring.Reason {
@@ -233,56 +157,6 @@ func (t *Pass) handedOverride(app string) ring.Reason {
 		}
 	}
 	return ring.Reason{}
-}
-
-// scalePlans puts a person's count in the place of the plan's, and none where the policy has a
-// service stopped, for this pass alone: no fact says so but the override.
-func (t *decider) scalePlans() {
-	for _, key := range sortedKeys(t.Facts.Overrides) {
-		o := t.Facts.Overrides[key]
-		if o.Kind != ring.OverrideScale && o.Kind != ring.OverrideStop || !o.Stands(t.now) {
-			continue
-		}
-		app, service := ring.ServiceID(o.Target).Split()
-		f := t.Facts.Apps[app]
-		i := slices.IndexFunc(f.App.Services, func(s ring.Service) bool { return s.Name == service })
-		if i < 0 || !mayCount(&f.App, &f.App.Services[i], o.Replicas) {
-			continue // a newer commit may have taken away that it can run twice
-		}
-		if t.planned == nil {
-			t.planned = map[string]ring.App{}
-		}
-		if _, ok := t.planned[app]; !ok {
-			t.planned[app] = f.App
-		}
-		if !t.own["app"] {
-			put(&t.own, "app", true)
-			t.Facts.Own("app")
-		}
-		f.App.Services = slices.Clone(f.App.Services)
-		f.App.Services[i].Replicas = o.Replicas
-		t.Facts.Apps[app] = f
-		put(&t.scales, ring.ID(app, service), o.Replicas)
-	}
-	for _, app := range sortedKeys(t.planned) {
-		t.followScale(app)
-	}
-}
-
-// followScale has what joins a service, or takes its volumes, be as few as a person has that
-// service be: each joins the one of its own slot, and two would write the data of one.
-func (t *Pass) followScale(app string) {
-	all := t.Facts.Apps[app].App.Services
-	for again := true; again; {
-		again = false
-		for i := range all {
-			s := &all[i]
-			if n := t.atMost(app, s, s.Replicas); n < s.Replicas && s.Kind == ring.Worker {
-				s.Replicas, again = n, true
-				put(&t.scales, ring.ID(app, s.Name), n)
-			}
-		}
-	}
 }
 
 // atMost is n, or how few a person has what s joins be.
@@ -345,64 +219,6 @@ func (t *Pass) mayLower(v *service) bool {
 	return scaled || t.isFresh(v.app)
 }
 
-// standStill keeps the deadline of a rollout away for as long as a person's hand
-// is on it: that time is not the version's.
-func (t *decider) standStill(v *service) {
-	if v.rollout.Version != v.want.Version || v.rollout.Done || t.now.Sub(v.rollout.Progress) < v.want.Rollout.ProgressDeadline/10 {
-		return
-	}
-	row := v.rollout
-	row.Progress = t.now
-	t.setFact(row)
-}
-
-// hasStopped reports whether a rollout does not go on by itself: it failed, or a person
-// paused it. What runs is kept alive.
-func (v *service) hasStopped() bool {
-	return v.failedInPlace() || !v.pausedBy.None() && !v.rollout.Done
-}
-
-// carryMarks carries a person's restarts into the plans in force, and forgets those
-// whose spec has changed since.
-func (t *decider) carryMarks() {
-	for _, id := range sortedKeys(t.Facts.Marks) {
-		m := t.Facts.Marks[id]
-		app, service := id.Split()
-		f, ok := t.Facts.Apps[app]
-		s, has := f.App.Service(service)
-		if !ok || !has || s.Written != m.Written {
-			t.setFact(ring.Forget{Table: "mark", Key: string(id)})
-			continue
-		}
-		if s.Spec.Mark != m.Mark {
-			f.App = t.markedApp(f.App)
-			t.setFact(f)
-		}
-	}
-}
-
-// putMarks puts the marks that stand on the services of an app that is not pinned yet.
-func (t *Pass) putMarks(app *ring.App) {
-	for i := range app.Services {
-		s := &app.Services[i]
-		if m, ok := t.Facts.Marks[ring.ID(app.Name, s.Name)]; ok && m.Written == s.Written {
-			s.Spec.Mark = m.Mark
-		}
-	}
-}
-
-// markedApp is a pinned app with the marks that stand, and the versions that come of it.
-func (t *Pass) markedApp(app ring.App) ring.App {
-	app.Services = slices.Clone(app.Services)
-	t.putMarks(&app)
-	for _, i := range leadersFirst(&app) {
-		if s := &app.Services[i]; s.Pin.Image != "" {
-			s.Version = ring.VersionOf(&app, s, s.Pin)
-		}
-	}
-	return app
-}
-
 // overrideStatus lists what stands, for people.
 func (t *Pass) overrideStatus() (out []ring.Override) {
 	for _, key := range sortedKeys(t.Facts.Overrides) {
@@ -444,38 +260,6 @@ func declaredSays(h *ring.Hold) string {
 		return "held: " + h.Reason
 	}
 	return say("held: %s, until %s", strings.TrimSuffix(h.Reason, "."), clock(h.Until))
-}
-
-// awaitsTime is what a rollout waits for that is only time, and that a person may
-// say is over; "" when it waits for nothing such.
-func (t *Pass) awaitsTime(v *service) string {
-	if v.rollout.Version != v.want.Version || v.rollout.Done || v.failed != nil {
-		return ""
-	}
-	if w, since := v.watchNow(); w != nil {
-		if v.isPromoted(since) {
-			return ""
-		}
-		return say("%s %s", w.knob, w.asked(&v.want.Rollout))
-	}
-	if strategyNamed(v.want.Rollout.Strategy).secondSet && t.isUnripe(v) {
-		return say("min_ready_time %s", v.want.Rollout.MinReadyTime)
-	}
-	return ""
-}
-
-// isUnripe reports whether every slot of the wanted version has an instance that runs,
-// and one of them is ready for less than its time.
-func (t *Pass) isUnripe(v *service) bool {
-	young := false
-	for slot := 1; slot <= v.want.Replicas; slot++ {
-		in := v.inSlot(slot)
-		if in == nil || in.down || !in.Live() {
-			return false
-		}
-		young = young || !in.ready && in.young
-	}
-	return young
 }
 
 // isPromoted reports whether a person had the rollout of what v wants go on, past a wait

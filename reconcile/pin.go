@@ -30,30 +30,6 @@ func (t *decider) pinApp(next, have *ring.App) (ring.App, bool) {
 	return app, ready
 }
 
-// leadersFirst is the order in which versions can be computed: a leader's is
-// part of its followers'. Circles are refused when a plan is read.
-func leadersFirst(app *ring.App) []int {
-	out := make([]int, 0, len(app.Services))
-	met := make([]bool, len(app.Services))
-	var visit func(i int)
-	visit = func(i int) {
-		if met[i] {
-			return
-		}
-		met[i] = true
-		for _, name := range app.Services[i].Spec.Leaders() {
-			if j := slices.IndexFunc(app.Services, func(s ring.Service) bool { return s.Name == name }); j >= 0 {
-				visit(j)
-			}
-		}
-		out = append(out, i)
-	}
-	for i := range app.Services {
-		visit(i)
-	}
-	return out
-}
-
 // leadersPinned reports whether every leader of s has its version.
 func leadersPinned(app *ring.App, s *ring.Service) bool {
 	for _, name := range s.Spec.Leaders() {

@@ -151,6 +151,17 @@ func (t *decider) countProgress(v *service) {
 	}
 }
 
+// standStill keeps the deadline of a rollout away for as long as a person's hand
+// is on it: that time is not the version's.
+func (t *decider) standStill(v *service) {
+	if v.rollout.Version != v.want.Version || v.rollout.Done || t.now.Sub(v.rollout.Progress) < v.want.Rollout.ProgressDeadline/10 {
+		return
+	}
+	row := v.rollout
+	row.Progress = t.now
+	t.setFact(row)
+}
+
 // failureThreshold is how many failures in a row end the rollout. Where the old
 // instance had to stop first, the first one does: nothing serves meanwhile.
 func (v *service) failureThreshold() int {

@@ -205,3 +205,9 @@ func (v *service) isRestoring() bool { return v.failed != nil && v.target != v.w
 func (v *service) failedInPlace() bool {
 	return v.failed != nil && !v.isRestoring() && v.onFailure() != ring.OnFailureContinue && !v.rollout.Done
 }
+
+// hasStopped reports whether a rollout does not go on by itself: it failed, or a person
+// paused it. What runs is kept alive.
+func (v *service) hasStopped() bool {
+	return v.failedInPlace() || !v.pausedBy.None() && !v.rollout.Done
+}
