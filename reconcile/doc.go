@@ -53,6 +53,7 @@
 //	instance      the view of one instance: ready, down, or neither
 //	checks        which checks an instance is asked, and since when it counts
 //	slot          the step that fills or empties a slot
+//	occupied      an instance waits until others let go of what it writes
 //	networks      the networks that instances join, by the names of the engine
 //	intent        what was meant before and not seen through
 //	tries         what follows from the end of a step, and when a failed one is tried again
@@ -76,20 +77,23 @@
 // What stands between services:
 //
 //	depend        what has to be there before it starts
+//	writes        what a service writes, and the ports that it publishes: one writer at a time
 //	join          services that share namespaces or volumes, and so their fate
-//	inherit       one writer: data goes from one service to another
+//	inherit       data goes from one service to another
 //	handover      which waits of that kind a plan brings, told beforehand
 //	removal       what goes, last first
 //
 // Keeping it so:
 //
 //	restart       what ended starts again, inside its backoff
+//	backoff       how often a slot crashed, and how long it waits
 //	again         what ended with the engine is not the version's fault
 //	broken        containers that the engine will never start
 //	crash         the record of a crash
 //	signature     which crashes are alike
 //	contested     hands of others, again and again
 //	drift         hands of others, put back or told
+//	emptied       slots that somebody emptied, or we
 //	holder        somebody else's container under the name that an instance needs
 //	tidy          what has no place in the plan any more, and networks
 //	images        images that nothing names any more

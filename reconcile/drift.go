@@ -21,9 +21,6 @@ type drifted struct {
 	name string          // of a rename
 }
 
-// onlyReports reports whether what others change of an app is told and stays.
-func onlyReports(app *ring.App) bool { return app.Drift == ring.DriftReport }
-
 // findDrift tells what others changed of a service at rest. It comes before the rules
 // that put it in order, some of which do so without a word about why.
 func (t *decider) findDrift(v *service) []drifted {
@@ -168,69 +165,6 @@ func (t *Pass) byHand(v *service, in *instance) string {
 		return say("slot %d was %s by hand", in.Slot, hand)
 	}
 	return ""
-}
-
-// slotTaken reports whether a slot that was filled when the service was last in order is
-// empty, and none of ours emptied it.
-func (t *Pass) slotTaken(v *service, slot int) bool {
-	good, ok := t.Facts.Good[v.id] // by the count of Git: slots that a person adds were never filled
-	if !ok || !v.rollout.Done || good.Service.Version != v.target.Version || slot > good.Service.Replicas || v.rollout.Few > 0 && slot >= v.rollout.Few {
-		return false
-	}
-	return !t.isBusy(string(v.id)) && !t.emptiedByUs(v, slot)
-}
-
-// emptiedByUs reports whether a slot is empty because we removed what was in it, to fill it
-// again. That outlasts a daemon that ends between the two.
-func (t *Pass) emptiedByUs(v *service, slot int) bool {
-	for _, it := range t.Facts.Intents {
-		if it.Kind == intentRemove && it.ID == v.id && it.Slot == slot {
-			return true
-		}
-	}
-	return false
-}
-
-// removalStep is the step that a removal means. That its slot is to be filled again is
-// remembered with its end.
-func (t *Pass) removalStep(v *service, in *instance, it ring.Intent) ring.Action {
-	a := t.stepOn(v, ring.DoRemove, in, it.Reason)
-	if it.Slot > 0 {
-		a.Then = append(a.Then, it)
-	}
-	return a
-}
-
-// fewSlots is the first slot above a person's count that is below the plan's: those from
-// it on are ours to fill when that ends, until all of the plan's are. 0 is none.
-func (t *Pass) fewSlots(v *service) int {
-	app, ok := t.planned[v.app.Name]
-	planned, has := app.Service(v.want.Name)
-	was := v.rollout.Few
-	switch few := v.target.Replicas + 1; {
-	case ok && has && few <= planned.Replicas && (was == 0 || few < was || t.isSettled(v)):
-		return few
-	case was > 0 && (!ok || few > planned.Replicas) && t.isSettled(v):
-		return 0
-	}
-	return was
-}
-
-// toFill reports whether what a removal emptied is to be filled and is not yet.
-func (t *Pass) toFill(it ring.Intent) bool {
-	v := t.views[it.ID]
-	return v != nil && it.Slot > 0 && it.Slot <= v.target.Replicas && v.rollout.Done && v.inSlot(it.Slot) == nil && !t.doneIn(v, it.Slot)
-}
-
-func removedSays(slot int) string { return say("the container of slot %d was removed by hand", slot) }
-
-// leftAlone is why a slot stays empty that somebody emptied: its app only wants to be told;
-// "" where it is filled again.
-func (t *Pass) leftAlone(v *service, slot int) string {
-	if !onlyReports(v.app) || !t.slotTaken(v, slot) {
-		return ""
-	}
-	return removedSays(slot) + ", and the app has drift: report"
 }
 
 // limitOff is a bound that is not the spec's.

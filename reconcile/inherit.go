@@ -1,10 +1,7 @@
 package reconcile
 
 import (
-	"cmp"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -113,50 +110,6 @@ func (v *service) mayReturn() bool {
 	return !v.want.Kind.Ends() && v.wouldRestore()
 }
 
-// occupiedReason is why an instance of s, which is what v runs or ran, may not start now:
-// another service writes what it writes. What is tied to v and on its way out with
-// it is stopped first, because it waits for v.
-func (t *decider) occupiedReason(v *service, app *ring.App, s *ring.Service) string {
-	if s == nil {
-		return ""
-	}
-	return t.occupiedByOthers(v, s, writesOf(app, s))
-}
-
-// occupiedByOthers is occupied for what an instance of s writes.
-func (t *decider) occupiedByOthers(v *service, s *ring.Service, mine []string) string {
-	if len(mine) == 0 {
-		return ""
-	}
-	for _, a := range t.stepsOn(mine) {
-		id := ring.ID(a.app, a.service)
-		if id == v.id || !a.runs {
-			continue
-		}
-		if what := t.firstClash(v, s, mine, a.app, a.service, a.version, a.its); what != "" {
-			return say("waits for %s to let go of %s", t.calledName(v, id), what)
-		}
-	}
-	for _, id := range t.holdersOf(mine) {
-		other := t.views[id]
-		for _, in := range t.seen[id] {
-			if id == v.id || !in.Live() && !in.mayRestart() {
-				continue
-			}
-			what := t.firstClash(v, s, mine, in.App, in.Service, in.Version, t.writtenOf(id, in))
-			if what == "" {
-				continue
-			}
-			why := say("waits for %s to let go of %s", t.calledName(v, id), what)
-			if other != nil && v.group != nil && v.group == other.group && in.Version != other.target.Version && !in.Kind.Ends() && !t.isBusy(string(id)) {
-				t.clearInstance(other, in, other.intentFor(in), say("%s needs %s", v.want.Name, what))
-			}
-			return why
-		}
-	}
-	return ""
-}
-
 // isBeingMade reports whether what v writes is being made for another service: a second
 // make of the same thing would not know that it was there.
 func (t *Pass) isBeingMade(v *service) bool {
@@ -164,25 +117,6 @@ func (t *Pass) isBeingMade(v *service) bool {
 	return len(mine) > 0 && slices.ContainsFunc(t.stepsOn(mine), func(a writing) bool {
 		return a.makes && ring.ID(a.app, a.service) != v.id
 	})
-}
-
-// occupiedReasonOf is occupied for an instance that is there.
-func (t *decider) occupiedReasonOf(v *service, in *instance) string {
-	switch s := v.specOf(in); s {
-	case nil: // of a version in between, of which only what it writes is remembered
-		its, share := t.writtenOf(v.id, in), slices.Contains(v.rollout.Shared, in.Version)
-		given := subtract(its, v.wantedWrites()) // to others meanwhile
-		if why := t.occupiedByOthers(v, &ring.Service{Name: v.want.Name, Version: in.Version, Share: share}, given); why != "" {
-			return why
-		}
-		as := *v.want
-		as.Share = share
-		return t.occupiedByOthers(v, &as, subtract(its, given))
-	case v.want:
-		return t.occupiedReason(v, v.app, s)
-	default:
-		return t.occupiedReason(v, &v.good.App, s)
-	}
 }
 
 // firstClash is the first of what v writes as s that another service may not write
@@ -274,37 +208,6 @@ func (t *Pass) writtenBy(in *instance) []string {
 // writtenOf is writtenBy for an instance of a service that is at hand.
 func (t *Pass) writtenOf(id ring.ServiceID, in *instance) []string {
 	return t.writtenAs(id, t.views[id], in)
-}
-
-// writtenAs is writtenOf for a service whose view, which may be nil, is at hand too.
-func (t *Pass) writtenAs(id ring.ServiceID, v *service, in *instance) []string {
-	if v != nil && v.want.Version == in.Version {
-		return v.wantedWrites()
-	}
-	if g, ok := t.Facts.Good[id]; ok && g.Service.Version == in.Version {
-		return v.goodWrites(g)
-	}
-	if in.Kind.Ends() {
-		if what, known := t.runWrites(id, in); known {
-			return what
-		}
-	} else if what, known := t.Facts.Rollouts[id].Writes[in.Version]; known {
-		return what
-	}
-	return mountedWrites(in)
-}
-
-// mountedWrites is what an instance holds by its mounts and ports, in the words of writes: all that
-// is known of one whose version a lost database alone knew.
-func mountedWrites(in *instance) []string {
-	var out []string
-	for _, what := range in.Writes {
-		out = append(out, what)
-		if !strings.HasPrefix(what, "volume ") && !isPort(what) {
-			out = append(out, "data folder "+what)
-		}
-	}
-	return out
 }
 
 // versionWrites are what the wanted version writes and what else still runs does, or
@@ -424,98 +327,4 @@ func (t *Pass) givenUp(v *service) bool {
 		}
 	}
 	return false
-}
-
-// writesOf are what a service writes and what outlives its instances, by the name
-// that the host knows it by, and the ports of the host that it publishes.
-func writesOf(app *ring.App, s *ring.Service) []string {
-	if app == nil || len(s.Spec.Mounts) == 0 && len(s.Image.Volumes) == 0 && len(s.Spec.Ports) == 0 {
-		return nil
-	}
-	out := portsOf(s)
-	for _, m := range app.Mounts(s) {
-		switch {
-		case !m.Outlives():
-		case m.Kind == ring.MountVolume:
-			v := ring.Volume{Key: m.Source}
-			if i := slices.IndexFunc(app.Volumes, func(x ring.Volume) bool { return x.Key == m.Source }); i >= 0 {
-				v = app.Volumes[i]
-			}
-			out = append(out, "volume "+v.EngineName(app.Name))
-		case m.Kind == ring.MountBind:
-			out = append(out, path.Clean(m.Source))
-		default:
-			out = append(out, "data folder "+path.Join(cmp.Or(app.DataRoot, ring.DataRootMark), m.Source))
-		}
-	}
-	return out
-}
-
-// wantedWrites are those of what v wants: the rules, and those of other services, ask for
-// them again and again.
-func (v *service) wantedWrites() []string {
-	if v.writtenOf != v.want {
-		v.writtenOf, v.written = v.want, writesOf(v.app, v.want)
-	}
-	return v.written
-}
-
-// goodWrites are those of a good version, asked for by each instance of it; v may be nil.
-func (v *service) goodWrites(g *ring.Good) []string {
-	if v == nil {
-		return writesOf(&g.App, &g.Service)
-	}
-	if v.goodWrittenOf != g {
-		v.goodWrittenOf, v.goodWritten = g, writesOf(&g.App, &g.Service)
-	}
-	return v.goodWritten
-}
-
-// portsOf are the ports of the host that a service publishes, one by one. Where an
-// address is said, it is part.
-func portsOf(s *ring.Service) []string {
-	var out []string
-	for _, p := range s.Spec.Ports {
-		if p.HostPort != "" {
-			out = append(out, portWord+p.Published())
-		}
-	}
-	return out
-}
-
-const portWord = ring.PortWord
-
-func isPort(what string) bool { return strings.HasPrefix(what, portWord) }
-
-// anyClash reports whether some hold what cannot be had beside what: the same, or a port of
-// another address that clashes with it.
-func anyClash(some []string, what string) bool {
-	if slices.Contains(some, what) {
-		return true
-	}
-	if !isPort(what) {
-		return false
-	}
-	p := ring.ParsePublished(what[len(portWord):])
-	return slices.ContainsFunc(some, func(other string) bool {
-		return isPort(other) && p.Clashes(ring.ParsePublished(other[len(portWord):]))
-	})
-}
-
-// anyAddress is the key under which all that may clash is found: a port without
-// its address.
-func anyAddress(what string) string {
-	if i := strings.LastIndexByte(what, ':'); i >= 0 && isPort(what) {
-		return portWord + what[i+1:]
-	}
-	return what
-}
-
-// exclusiveWrites is what of some nobody else may have at the same time: what is shared
-// may be written by several, but a port is always one service's.
-func exclusiveWrites(share bool, some []string) []string {
-	if !share {
-		return some
-	}
-	return slices.DeleteFunc(slices.Clone(some), func(what string) bool { return !isPort(what) })
 }

@@ -124,3 +124,8 @@ func exitSays(in *ring.Instance) string {
 	}
 	return say("exited with code %d", in.ExitCode)
 }
+
+// mayRestart reports whether the engine could bring a stopped instance back.
+func (in *instance) mayRestart() bool {
+	return in.Policy != "no" && in.Policy != "" && in.intent != intentPark
+}

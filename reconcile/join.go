@@ -289,36 +289,6 @@ func (t *Pass) tiedUp(in *instance) bool {
 	return slices.ContainsFunc(t.tied[in.ID], func(x *instance) bool { return x.Live() || x.mayRestart() })
 }
 
-// stopTied stops what is tied to an instance before that stops or goes. It says
-// whether there is something to wait for. A run of a job is never cut short.
-func (t *decider) stopTied(in *instance, why string) bool {
-	wait := false
-	for _, x := range t.tied[in.ID] {
-		if !x.Live() && !x.mayRestart() {
-			continue
-		}
-		wait = true
-		id := ring.ID(x.App, x.Service)
-		if t.handsOff(id) {
-			continue // a person holds it, and so what it is tied to
-		}
-		if x.Kind.Ends() || x.intent == intentRemove || x.intent == intentStop || t.isBusy(string(id)) {
-			continue // it goes by itself
-		}
-		says := say("it is tied to %s, which stops: %s", in.Name, why)
-		if v := t.views[id]; v != nil {
-			t.clearInstance(v, x, v.intentFor(x), says)
-			continue
-		}
-		t.setFact(ring.Intent{Instance: x.ID, Kind: intentPark, Reason: says, At: t.now})
-		t.addStep(ring.Action{
-			Kind: ring.DoStop, App: x.App, Service: x.Service, Slot: x.Slot, Version: x.Version, Commit: x.Commit,
-			Instance: x.ID, Name: x.Name, Reason: says, Grace: x.ownGrace(),
-		})
-	}
-	return wait
-}
-
 // isFilled reports whether the target has every slot, ready; what is old may still be there.
 func (t *Pass) isFilled(v *service) bool {
 	for slot := 1; slot <= v.target.Replicas; slot++ {
@@ -370,25 +340,6 @@ func (t *decider) failTied(v *service, reason ring.Reason) {
 	for _, m := range v.group.members {
 		t.chooseTarget(m)
 	}
-}
-
-// onFailure is what follows a failure; for services that are tied together, the
-// safest of what they say.
-func (v *service) onFailure() string {
-	if v.group == nil {
-		return v.want.Rollout.OnFailure
-	}
-	out := ring.OnFailureContinue
-	for _, m := range v.group.members {
-		switch {
-		case m.want.Kind.Ends():
-		case m.want.Rollout.OnFailure == ring.OnFailureRestore:
-			return ring.OnFailureRestore
-		case m.want.Rollout.OnFailure == ring.OnFailurePause:
-			out = ring.OnFailurePause
-		}
-	}
-	return out
 }
 
 // leadersFirst is the order in which versions can be computed: a leader's is

@@ -147,11 +147,6 @@ func (v *service) mayStart(in *instance) bool {
 	return true
 }
 
-// mayRestart reports whether the engine could bring a stopped instance back.
-func (in *instance) mayRestart() bool {
-	return in.Policy != "no" && in.Policy != "" && in.intent != intentPark
-}
-
 // perSlot reports whether every slot has data of its own.
 func (v *service) perSlot() bool {
 	for _, m := range v.of.Mounts(v.target) {
@@ -160,62 +155,6 @@ func (v *service) perSlot() bool {
 		}
 	}
 	return v.target.Replicas > 1
-}
-
-// intentFor is what becomes of an old instance that has to stop: the last good one
-// is kept for a restore, any other goes.
-func (v *service) intentFor(old *instance) string {
-	if v.good != nil && old.Version == v.good.Service.Version && !v.isRestoring() {
-		return intentPark
-	}
-	return intentRemove
-}
-
-// clearInstance takes an instance out of the way for good: first its restart policy,
-// so that an engine that restarts cannot bring it back beside its successor,
-// then the stop.
-func (t *decider) clearInstance(v *service, in *instance, intent, why string) {
-	if t.stopTied(in, why) {
-		return
-	}
-	if in.Policy != "no" && in.Policy != "" {
-		a := t.stepOn(v, ring.DoPolicy, in, "it is about to stop: "+why)
-		a.Policy = "no"
-		t.addStep(a)
-		return
-	}
-	if intent == intentRemove {
-		t.removeInstance(v, in, why)
-		return
-	}
-	t.setFact(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: why, At: t.now})
-	t.addStep(t.stepOn(v, ring.DoStop, in, why))
-}
-
-// startInstance starts a created or kept instance. That a kept one was kept is forgotten
-// when the step has ended (Settle): until then its last exit is still ours, and
-// no failure of the version that it runs. It reports whether the step was decided.
-func (t *decider) startInstance(v *service, in *instance, why string) bool {
-	if t.providerMissing(in) {
-		v.missing = "waits for what it is tied to"
-		return false
-	}
-	if v.missing = t.occupiedReasonOf(v, in); v.missing != "" {
-		return false
-	}
-	if t.giveName(v, in) {
-		return true
-	}
-	a := t.stepOn(v, ring.DoStart, in, why)
-	if a.Want != nil && t.networksMissing(a.Of, a.Want) {
-		v.missing = t.unmadeReason(a.Of, a.Want)
-		return false // somebody removed one while nothing ran on it
-	}
-	if !t.addStep(a) {
-		return false
-	}
-	t.meanHooks(v, in)
-	return true
 }
 
 // dropOthers removes what was kept for a restore, or is stopped and old.

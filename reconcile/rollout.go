@@ -365,3 +365,18 @@ func leadersOf(app *ring.App, of *ring.Spec, out []ring.Service) []ring.Service 
 	}
 	return out
 }
+
+// fewSlots is the first slot above a person's count that is below the plan's: those from
+// it on are ours to fill when that ends, until all of the plan's are. 0 is none.
+func (t *Pass) fewSlots(v *service) int {
+	app, ok := t.planned[v.app.Name]
+	planned, has := app.Service(v.want.Name)
+	was := v.rollout.Few
+	switch few := v.target.Replicas + 1; {
+	case ok && has && few <= planned.Replicas && (was == 0 || few < was || t.isSettled(v)):
+		return few
+	case was > 0 && (!ok || few > planned.Replicas) && t.isSettled(v):
+		return 0
+	}
+	return was
+}

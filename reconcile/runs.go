@@ -50,25 +50,6 @@ func (t *Pass) runOf(id ring.ServiceID, in *instance) (ring.JobRun, bool) {
 	return ring.JobRun{}, false
 }
 
-// runWrites is what the run of an instance writes.
-func (t *Pass) runWrites(id ring.ServiceID, in *instance) (what []string, known bool) {
-	for _, key := range t.runsOf(id) {
-		if run := t.Facts.Jobs[key]; run.Instance == in.ID {
-			return run.Writes, true
-		}
-	}
-	return nil, false
-}
-
-func (v *service) instanceByID(id string) *instance {
-	for _, in := range v.instances {
-		if in.ID == id {
-			return in
-		}
-	}
-	return nil
-}
-
 // followRuns watches the runs that have begun, of whatever version. It says
 // whether any is under way.
 func (t *decider) followRuns(v *service) bool {

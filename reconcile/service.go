@@ -211,3 +211,50 @@ func (v *service) failedInPlace() bool {
 func (v *service) hasStopped() bool {
 	return v.failedInPlace() || !v.pausedBy.None() && !v.rollout.Done
 }
+
+// intentFor is what becomes of an old instance that has to stop: the last good one
+// is kept for a restore, any other goes.
+func (v *service) intentFor(old *instance) string {
+	if v.good != nil && old.Version == v.good.Service.Version && !v.isRestoring() {
+		return intentPark
+	}
+	return intentRemove
+}
+
+// inSlot is the target's instance of a slot.
+func (v *service) inSlot(slot int) *instance {
+	for _, in := range v.instances {
+		if in.Slot == slot && in.Version == v.target.Version && in.holdsSlot() {
+			return in
+		}
+	}
+	return nil
+}
+
+func (v *service) instanceByID(id string) *instance {
+	for _, in := range v.instances {
+		if in.ID == id {
+			return in
+		}
+	}
+	return nil
+}
+
+// onFailure is what follows a failure; for services that are tied together, the
+// safest of what they say.
+func (v *service) onFailure() string {
+	if v.group == nil {
+		return v.want.Rollout.OnFailure
+	}
+	out := ring.OnFailureContinue
+	for _, m := range v.group.members {
+		switch {
+		case m.want.Kind.Ends():
+		case m.want.Rollout.OnFailure == ring.OnFailureRestore:
+			return ring.OnFailureRestore
+		case m.want.Rollout.OnFailure == ring.OnFailurePause:
+			out = ring.OnFailurePause
+		}
+	}
+	return out
+}

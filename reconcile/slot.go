@@ -20,6 +20,16 @@ func (t *decider) removeInstance(v *service, in *instance, why string) {
 	t.addStep(t.removalStep(v, in, it))
 }
 
+// removalStep is the step that a removal means. That its slot is to be filled again is
+// remembered with its end.
+func (t *Pass) removalStep(v *service, in *instance, it ring.Intent) ring.Action {
+	a := t.stepOn(v, ring.DoRemove, in, it.Reason)
+	if it.Slot > 0 {
+		a.Then = append(a.Then, it)
+	}
+	return a
+}
+
 // stepOn makes an action on an instance.
 func (t *Pass) stepOn(v *service, k ring.ActionKind, in *instance, why string) ring.Action {
 	a := ring.Action{
@@ -93,12 +103,79 @@ func (t *Pass) freeSlot(v *service) int {
 	return 0
 }
 
-// inSlot is the target's instance of a slot.
-func (v *service) inSlot(slot int) *instance {
-	for _, in := range v.instances {
-		if in.Slot == slot && in.Version == v.target.Version && in.holdsSlot() {
-			return in
-		}
+// clearInstance takes an instance out of the way for good: first its restart policy,
+// so that an engine that restarts cannot bring it back beside its successor,
+// then the stop.
+func (t *decider) clearInstance(v *service, in *instance, intent, why string) {
+	if t.stopTied(in, why) {
+		return
 	}
-	return nil
+	if in.Policy != "no" && in.Policy != "" {
+		a := t.stepOn(v, ring.DoPolicy, in, "it is about to stop: "+why)
+		a.Policy = "no"
+		t.addStep(a)
+		return
+	}
+	if intent == intentRemove {
+		t.removeInstance(v, in, why)
+		return
+	}
+	t.setFact(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: why, At: t.now})
+	t.addStep(t.stepOn(v, ring.DoStop, in, why))
+}
+
+// startInstance starts a created or kept instance. That a kept one was kept is forgotten
+// when the step has ended (Settle): until then its last exit is still ours, and
+// no failure of the version that it runs. It reports whether the step was decided.
+func (t *decider) startInstance(v *service, in *instance, why string) bool {
+	if t.providerMissing(in) {
+		v.missing = "waits for what it is tied to"
+		return false
+	}
+	if v.missing = t.occupiedReasonOf(v, in); v.missing != "" {
+		return false
+	}
+	if t.giveName(v, in) {
+		return true
+	}
+	a := t.stepOn(v, ring.DoStart, in, why)
+	if a.Want != nil && t.networksMissing(a.Of, a.Want) {
+		v.missing = t.unmadeReason(a.Of, a.Want)
+		return false // somebody removed one while nothing ran on it
+	}
+	if !t.addStep(a) {
+		return false
+	}
+	t.meanHooks(v, in)
+	return true
+}
+
+// stopTied stops what is tied to an instance before that stops or goes. It says
+// whether there is something to wait for. A run of a job is never cut short.
+func (t *decider) stopTied(in *instance, why string) bool {
+	wait := false
+	for _, x := range t.tied[in.ID] {
+		if !x.Live() && !x.mayRestart() {
+			continue
+		}
+		wait = true
+		id := ring.ID(x.App, x.Service)
+		if t.handsOff(id) {
+			continue // a person holds it, and so what it is tied to
+		}
+		if x.Kind.Ends() || x.intent == intentRemove || x.intent == intentStop || t.isBusy(string(id)) {
+			continue // it goes by itself
+		}
+		says := say("it is tied to %s, which stops: %s", in.Name, why)
+		if v := t.views[id]; v != nil {
+			t.clearInstance(v, x, v.intentFor(x), says)
+			continue
+		}
+		t.setFact(ring.Intent{Instance: x.ID, Kind: intentPark, Reason: says, At: t.now})
+		t.addStep(ring.Action{
+			Kind: ring.DoStop, App: x.App, Service: x.Service, Slot: x.Slot, Version: x.Version, Commit: x.Commit,
+			Instance: x.ID, Name: x.Name, Reason: says, Grace: x.ownGrace(),
+		})
+	}
+	return wait
 }
