@@ -10,44 +10,12 @@ import (
 // A job that a service names by before: runs before each rollout of it to a
 // version that was never let through, and has no run of its own.
 
-// runsBefore are the services of the app that the job v runs before, by name.
-func (v *service) runsBefore() []string {
-	if v.want.Kind != ring.JobK {
-		return nil
-	}
-	return runsBefore(v.app, v.want.Name)
-}
-
-func runsBefore(app *ring.App, job string) (out []string) {
-	for i := range app.Services {
-		if app.Services[i].Before == job {
-			out = append(out, app.Services[i].Name)
-		}
-	}
-	return out
-}
-
 // comesFirst is what a plan tells of the job that runs before a new version of s.
 func comesFirst(s *ring.Service) string {
 	if s.Before == "" {
 		return ""
 	}
 	return say("; %s runs first, and must succeed", s.Before)
-}
-
-// splitFor takes apart what a run is for.
-func splitFor(waits string) (service string, version ring.Version) {
-	service, v, _ := strings.Cut(waits, "@")
-	return service, ring.Version(v)
-}
-
-// beforeRow is the run before the rollout of s to its wanted version.
-func (t *Pass) beforeRow(s *service) (ring.JobRun, bool) {
-	run, ok := t.Facts.Jobs[ring.RunKey(ring.ID(s.app.Name, s.want.Before), ring.BeforeMark(ring.ForVersion(s.want.Name, s.want.Version)))]
-	if run.Over {
-		return ring.JobRun{}, false
-	}
-	return run, ok
 }
 
 // spendRuns has what ran before rollouts of versions that are not wanted any more count
@@ -69,73 +37,6 @@ func (t *decider) spendRun(v *service, run ring.JobRun) {
 		run.Over = true
 		t.setFact(run)
 	}
-}
-
-// runBeforeMissing is why the wanted version of s may not start yet: what runs before it
-// has not succeeded.
-func (t *Pass) runBeforeMissing(s *service) ring.Reason {
-	if s.want.Before == "" || t.letThrough(s) {
-		return ring.Reason{}
-	}
-	run, ok := t.beforeRow(s)
-	why := ring.Reason{
-		Code: ring.WhyJobBeforeNotDone, On: ring.ID(s.app.Name, s.want.Before),
-		Says: say("waits for %s, which runs before it: ", s.want.Before),
-	}
-	switch {
-	case !ok:
-		if j := t.views[why.On]; j != nil {
-			if keeps := t.gateReason(j); keeps.Dead {
-				why.Says, why.Dead = why.Says+keeps.Says, true
-				return why
-			}
-		}
-		why.Says += "not run yet"
-	case run.State == jobSucceeded:
-		return ring.Reason{}
-	case t.failsFor(s, run):
-		why.Says, why.Dead = why.Says+"failed: "+run.Reason, true
-	case run.State == jobStarted:
-		why.Says += "running"
-	default:
-		why.Says += "is tried again"
-	}
-	return why
-}
-
-// failsFor reports whether the run before the wanted version of s failed, and that s
-// is not to be tried again.
-func (t *Pass) failsFor(s *service, run ring.JobRun) bool {
-	_, quarantined := t.failedVerdict(s)
-	return run.State == jobFailed && quarantined && !t.letThrough(s)
-}
-
-// letThrough reports whether the wanted version of s was let through before: it is
-// here. That is so too where all that was remembered is lost.
-func (t *Pass) letThrough(s *service) bool {
-	if _, failed := t.failedVerdict(s); s.rollout.Version == s.want.Version && s.rollout.Done && !failed {
-		return true
-	}
-	if t.onlyRestarted(s) || t.overrideOn(ring.OverrideUndo, ring.ServiceID(s.app.Name)) != nil {
-		return true // a person who goes back to what completed here waits for no backup
-	}
-	for _, in := range s.instances {
-		if in.Version == s.want.Version && in.holdsSlot() {
-			return true
-		}
-	}
-	return false
-}
-
-// onlyRestarted reports whether the wanted version is the last good one but for a person's
-// restart, which asks nothing new.
-func (t *Pass) onlyRestarted(s *service) bool {
-	if s.good == nil || s.good.Service.Spec.Mark == s.want.Spec.Mark {
-		return false
-	}
-	as := *s.want
-	as.Spec.Mark = s.good.Service.Spec.Mark
-	return ring.VersionOf(s.app, &as, as.Pin) == s.good.Service.Version
 }
 
 // runBefore is the run of v that the wanted version of s waits for, if it does:
@@ -210,31 +111,6 @@ func (t *decider) standsFor(v *service, run ring.JobRun) {
 	}
 }
 
-// failedVerdict is the verdict "failed" on the wanted version of s.
-func (t *Pass) failedVerdict(s *service) (ring.Verdict, bool) {
-	d, ok := t.Facts.Verdict(s.id, s.want.Version)
-	return d, ok && !d.Good
-}
-
-// takeBack forgets that the wanted version of s failed. A run before it that failed
-// is over with that: it condemns the version no more, and the next try has its own.
-func (t *decider) takeBack(s *service) {
-	t.setFact(ring.Forget{Table: "verdict", Key: s.wantedKey()})
-	t.pardonRun(s.app, s.want)
-}
-
-// pardonRun ends what a failed run before a version says of it.
-func (t *decider) pardonRun(app *ring.App, s *ring.Service) {
-	if s.Before == "" {
-		return
-	}
-	run, ok := t.Facts.Jobs[ring.RunKey(ring.ID(app.Name, s.Before), ring.BeforeMark(ring.ForVersion(s.Name, s.Version)))]
-	if ok && run.State == jobFailed && !run.Over {
-		run.Over = true
-		t.setFact(run)
-	}
-}
-
 // repeatVerdict gives the verdict again that a failed run of v led to, where that is lost:
 // an earlier state of the database came back, or none, while the marks of jobs are
 // files. Without it the job would run a second time for one reason.
@@ -288,25 +164,6 @@ func (t *decider) beforeEnded(v *service, run ring.JobRun) {
 		return
 	}
 	t.failBefore(v, s, run)
-}
-
-// beforeReached is what is missing until a job that runs before others has done
-// so for all versions that are wanted; what was let through needs no run.
-func (t *Pass) beforeReached(v *service, until ring.Until) (why string, dead bool) {
-	for _, name := range v.runsBefore() {
-		s := t.views[ring.ID(v.app.Name, name)]
-		run, _ := t.beforeRow(s)
-		switch {
-		case t.letThrough(s), run.State == jobSucceeded, run.State == jobStarted && until == ring.Started:
-		case t.failsFor(s, run):
-			return "failed: " + run.Reason, true
-		case run.State == jobStarted:
-			return "running", false
-		default:
-			return say("not run yet before %s", name), false
-		}
-	}
-	return "", false
 }
 
 // awaitsRun reports whether a rollout waits for nothing but a run of v that has not begun.

@@ -44,19 +44,6 @@ func (t *Pass) brokenInstance(v *service) outcome {
 	return outcome{}
 }
 
-// brokenRun ends a run whose container the engine will never start: it may have
-// been let into it, so it was interrupted. It reports whether that is so.
-func (t *decider) brokenRun(v *service, in *instance, run ring.JobRun) bool {
-	try, ok := t.brokenTry(v, in)
-	if !ok {
-		return false
-	}
-	run.Reason = "interrupted: the engine cannot start its container: " + try.Err
-	t.removeInstance(v, in, run.Reason)
-	t.cutShort(v, in, run)
-	return true
-}
-
 // outlivesStep reports whether a refused container is not forgotten by what a step did to
 // it: what takes its place under its name waits longer.
 func outlivesStep(try ring.Try, a ring.Action) bool {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -14,6 +15,38 @@ func (t *Pass) gateReason(v *service) ring.Reason {
 		return why
 	}
 	return t.runBeforeMissing(v)
+}
+
+// runBeforeMissing is why the wanted version of s may not start yet: what runs before it
+// has not succeeded.
+func (t *Pass) runBeforeMissing(s *service) ring.Reason {
+	if s.want.Before == "" || t.letThrough(s) {
+		return ring.Reason{}
+	}
+	run, ok := t.beforeRow(s)
+	why := ring.Reason{
+		Code: ring.WhyJobBeforeNotDone, On: ring.ID(s.app.Name, s.want.Before),
+		Says: say("waits for %s, which runs before it: ", s.want.Before),
+	}
+	switch {
+	case !ok:
+		if j := t.views[why.On]; j != nil {
+			if keeps := t.gateReason(j); keeps.Dead {
+				why.Says, why.Dead = why.Says+keeps.Says, true
+				return why
+			}
+		}
+		why.Says += "not run yet"
+	case run.State == jobSucceeded:
+		return ring.Reason{}
+	case t.failsFor(s, run):
+		why.Says, why.Dead = why.Says+"failed: "+run.Reason, true
+	case run.State == jobStarted:
+		why.Says += "running"
+	default:
+		why.Says += "is tried again"
+	}
+	return why
 }
 
 // gateBut is gate but for the job that runs before v, which comes last.
@@ -196,4 +229,8 @@ func (t *Pass) missingUntil(app *ring.App, s *ring.Service, until ring.Until) (w
 		return "", false
 	}
 	return readySays(ready, s.Replicas), false
+}
+
+func readySays(ready, wanted int) string {
+	return strconv.Itoa(ready) + "/" + strconv.Itoa(wanted) + " ready"
 }

@@ -43,7 +43,9 @@
 //
 // One service:
 //
-//	service       the view of it, and its target
+//	service       the view of it: what is wanted, what runs, what was good
+//	decide        its target and verdict, then the lists that it is asked by
+//	target        which version its instances should run now
 //	lists         the lists of rules, by strategy, in order
 //	rules         how rules are asked, one after the other
 //	outcome       what comes of a rule
@@ -62,6 +64,7 @@
 //
 //	state         where it is on its way: one list, one order
 //	rollout       its beginning, its failures, its verdict, its end
+//	verdict       a version fails, with all that is tied to it, or has another try
 //	rolling       versions that may run side by side
 //	recreate      versions that may not
 //	bluegreen     the old set stays whole until the new one serves whole
@@ -77,6 +80,7 @@
 // What stands between services:
 //
 //	depend        what has to be there before it starts
+//	ran           which runs of jobs are known, and what still needs one
 //	writes        what a service writes, and the ports that it publishes: one writer at a time
 //	join          services that share namespaces or volumes, and so their fate
 //	inherit       data goes from one service to another

@@ -6,28 +6,6 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// jobRun is the run that counts for a job: of its version and, for one that runs
-// for every commit, of the app's present one; for a job that runs once, any that
-// succeeded.
-func (t *Pass) jobRun(id ring.ServiceID, s *ring.Service) (ring.JobRun, bool) {
-	run, ok := t.Facts.Jobs[ring.VersionKey(id, s.Version)]
-	if s.Job == nil {
-		return run, ok
-	}
-	if app, _ := id.Split(); ok && s.Job.Run == "always" && run.State != jobStarted && run.Commit != t.Facts.Apps[app].App.Commit {
-		return ring.JobRun{}, false
-	}
-	if ok || s.Job.Run != "once" {
-		return run, ok
-	}
-	for _, key := range t.runsOf(id) {
-		if r := t.Facts.Jobs[key]; cmp.Or(r.Trigger, ring.OnChange) == ring.OnChange && r.State == jobSucceeded {
-			return r, true
-		}
-	}
-	return run, false
-}
-
 // decideJob runs a job once per version: the start is on disk before it happens, so
 // a job is never run twice by accident, and one that was interrupted failed.
 func (t *decider) decideJob(v *service) {
@@ -64,21 +42,6 @@ func (t *Pass) formerWorker(v *service) outcome {
 		}
 	}
 	return outcome{}
-}
-
-// outlastingRun is why the wanted version of a worker may not start yet: the service
-// was a job, and a run of it is under way.
-func (t *Pass) outlastingRun(v *service) ring.Reason {
-	if v.want.Kind != ring.Worker {
-		return ring.Reason{}
-	}
-	for _, in := range v.instances {
-		if in.Kind.Ends() && in.Live() {
-			run, _ := t.runIn(v, in)
-			return ring.Reason{Code: ring.WhyRunUnderWay, On: v.id, Says: t.earlierRunSays(v, in, run)}
-		}
-	}
-	return ring.Reason{}
 }
 
 // formerRuns sees the runs through of a service that is no job any more.
@@ -168,21 +131,4 @@ func (t *Pass) unknownRun(v *service) *instance {
 		}
 	}
 	return nil
-}
-
-// jobReached is what is missing until a job has come as far as until.
-func (t *Pass) jobReached(id ring.ServiceID, s *ring.Service, until ring.Until) (why string, dead bool) {
-	if v := t.views[id]; v != nil && len(v.runsBefore()) > 0 {
-		return t.beforeReached(v, until)
-	}
-	run, ok := t.jobRun(id, s)
-	switch {
-	case !ok:
-		return "not run yet", false
-	case run.State == jobFailed:
-		return "failed: " + run.Reason, true
-	case run.State == jobSucceeded, until == ring.Started:
-		return "", false
-	}
-	return "running", false
 }

@@ -47,24 +47,6 @@ func (t *Pass) joinGroups(v, o *service) {
 	gone.members = nil
 }
 
-// judgeGroups chooses targets and gives verdicts for all that is tied together
-// before any of it is decided: what fails one fails the others.
-func (t *decider) judgeGroups() {
-	for _, f := range t.groups {
-		if len(f.members) == 0 {
-			continue
-		}
-		order := leadersFirst(f.members[0].app)
-		place := func(v *service) int {
-			return slices.IndexFunc(order, func(i int) bool { return v.app.Services[i].Name == v.want.Name })
-		}
-		slices.SortFunc(f.members, func(a, b *service) int { return place(a) - place(b) })
-		for _, v := range f.members {
-			t.judgeService(v)
-		}
-	}
-}
-
 // providerOf is the instance of a service that the instance of a slot is tied to,
 // as it should be now; nil while there is none.
 func (t *Pass) providerOf(app, service string, slot int) (*service, *instance) {
@@ -316,30 +298,6 @@ func (t *Pass) groupReached(v *service, done func(*service) bool) bool {
 // isRolling reports whether a rollout of the wanted version is under way.
 func (v *service) isRolling() bool {
 	return !v.want.Kind.Ends() && v.failed == nil && v.rollout.Version == v.want.Version && !v.rollout.Done
-}
-
-// failTied gives the verdict on v to all that is replaced together with it.
-func (t *decider) failTied(v *service, reason ring.Reason) {
-	if v.group == nil {
-		return
-	}
-	for _, m := range v.group.members {
-		begun := m.rollout.Version == m.want.Version
-		if m == v || m.want.Kind.Ends() || m.failed != nil || begun && m.rollout.Done {
-			continue
-		}
-		if m.good != nil && m.good.Service.Version == m.want.Version {
-			continue // it is not replaced
-		}
-		commit := m.app.Commit
-		if begun {
-			commit = m.rollout.Commit
-		}
-		t.giveVerdict(m, commit, ring.Reason{Code: ring.WhyGroupNotReady, On: v.id, Says: say("%s: %s", v.want.Name, reason.Says)})
-	}
-	for _, m := range v.group.members {
-		t.chooseTarget(m)
-	}
 }
 
 // leadersFirst is the order in which versions can be computed: a leader's is

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -214,10 +213,6 @@ func failureCode(in *instance) ring.ReasonCode {
 	return ring.WhyInstanceNotReady
 }
 
-func readySays(ready, wanted int) string {
-	return strconv.Itoa(ready) + "/" + strconv.Itoa(wanted) + " ready"
-}
-
 func (t *Pass) deadlineSays(v *service, ready int) string {
 	says := say("%s: %d/%d ready, no progress within %s", ring.CauseDeadline, ready, v.want.Replicas, v.want.Rollout.ProgressDeadline)
 	if why := t.unmadeReason(v.of, v.target); why != "" {
@@ -229,21 +224,6 @@ func (t *Pass) deadlineSays(v *service, ready int) string {
 		}
 	}
 	return says
-}
-
-// failRollout gives the verdict on the wanted version; the target follows from it.
-func (t *decider) failRollout(v *service, reason ring.Reason) {
-	t.giveVerdict(v, v.rollout.Commit, reason)
-	t.failTied(v, reason)
-	t.chooseTarget(v)
-}
-
-func (t *decider) giveVerdict(v *service, c ring.SHA, reason ring.Reason) {
-	t.setFact(ring.Verdict{ID: v.id, Version: v.want.Version, Commit: c, Reason: reason.Says, Code: reason.Code, At: t.now, Memory: t.starvedMemory(v), Live: v.liveVersion()})
-	t.addEvent(ring.Event{
-		Kind: ring.RolloutFailed, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
-		Version: v.want.Version, Commit: c, Reason: reason.Says, Code: cmp.Or(reason.Code, ring.WhyRolloutFailed), On: reason.On,
-	})
 }
 
 // isSettled reports whether the target fills every slot, ready, and nothing else is left.

@@ -27,29 +27,6 @@ const (
 	runLogLines = 500              // of its log are kept
 )
 
-// underWay are the runs of a service that have begun, or are to be tried again.
-func (t *Pass) underWay(id ring.ServiceID) []ring.JobRun {
-	var out []ring.JobRun
-	for _, key := range t.runsOf(id) {
-		if run, ok := t.Facts.Jobs[key]; ok && (run.State == jobStarted || run.State == "") {
-			out = append(out, run)
-		}
-	}
-	return out
-}
-
-// runIn is the run of which an instance is.
-func (t *Pass) runIn(v *service, in *instance) (ring.JobRun, bool) { return t.runOf(v.id, in) }
-
-func (t *Pass) runOf(id ring.ServiceID, in *instance) (ring.JobRun, bool) {
-	for _, key := range t.runsOf(id) {
-		if run, ok := t.Facts.Jobs[key]; ok && run.Instance == in.ID {
-			return run, true
-		}
-	}
-	return ring.JobRun{}, false
-}
-
 // followRuns watches the runs that have begun, of whatever version. It says
 // whether any is under way.
 func (t *decider) followRuns(v *service) bool {
@@ -122,35 +99,6 @@ func (t *decider) boundRun(v *service, in *instance, run ring.JobRun) {
 	if in.Version != v.want.Version {
 		v.says = t.earlierRunSays(v, in, run)
 	}
-}
-
-// earlierRunSays is why a newer version of a job waits, and what to do about a run that hangs.
-func (t *Pass) earlierRunSays(v *service, in *instance, run ring.JobRun) string {
-	says := say("an earlier run is under way: %s, since %s", in.Name, clock(run.Started))
-	if v.want.Kind == ring.JobK && t.jobOf(v, run).Timeout == 0 {
-		says += say("; it has no timeout: gitring logs %[1]s tells what it does, and gitring rollout abort %[1]s --reason '…', or job: {replace: true} in a newer commit, stops it", v.id)
-	}
-	return says
-}
-
-// jobOf is how a run is bounded: as its plan says now or, for one that outlasts
-// its version, as it said when the run began.
-func (t *Pass) jobOf(v *service, run ring.JobRun) ring.Job {
-	if run.Version != v.want.Version {
-		return run.Job
-	}
-	return v.jobSettings()
-}
-
-// jobSettings is how the wanted version runs.
-func (v *service) jobSettings() ring.Job {
-	switch {
-	case v.want.Cron != nil:
-		return v.want.Cron.Job
-	case v.want.Job != nil:
-		return *v.want.Job
-	}
-	return ring.Job{}
 }
 
 // startRun creates the container, writes down that the run starts, and starts it.
@@ -326,6 +274,19 @@ func (t *decider) cutShort(v *service, in *instance, run ring.JobRun) {
 	}
 	run.Cut, run.Tries = run.Cut+1, max(0, run.Tries-1)
 	t.retryRun(v, in, run)
+}
+
+// brokenRun ends a run whose container the engine will never start: it may have
+// been let into it, so it was interrupted. It reports whether that is so.
+func (t *decider) brokenRun(v *service, in *instance, run ring.JobRun) bool {
+	try, ok := t.brokenTry(v, in)
+	if !ok {
+		return false
+	}
+	run.Reason = "interrupted: the engine cannot start its container: " + try.Err
+	t.removeInstance(v, in, run.Reason)
+	t.cutShort(v, in, run)
+	return true
 }
 
 // tryAgain follows a failed try.

@@ -34,44 +34,13 @@ type service struct {
 	filesFailed *ring.Verdict
 }
 
-// makeView makes the view of a service in force.
-func (t *decider) makeView(v *service, app *ring.App, want *ring.Service) {
-	id := ring.ID(app.Name, want.Name)
-	want = t.withImage(want)
-	*v = service{id: id, app: app, want: want, instances: t.seen[id], of: app, target: want}
-	if g, ok := t.Facts.Good[id]; ok {
-		v.good = t.goodNow(id, g)
-	}
-	v.rollout = t.Facts.Rollouts[id]
-	t.views[id] = v
-	t.useGoodFiles(v)
-	t.probeInstances(v.instances, v.want, v.good)
-	for _, in := range v.instances {
-		t.judgeInstance(v, in)
-	}
-}
-
 // wantedKey is the key of what is said of the wanted version.
 func (v *service) wantedKey() string { return ring.VersionKey(v.id, v.want.Version) }
 
-// goodNow is a good service as this look has it: with what its image says of
-// itself, and a person's count.
-func (t *Pass) goodNow(id ring.ServiceID, g *ring.Good) *ring.Good {
-	looked := t.withImage(&g.Service)
-	n := looked.Replicas
-	if count, scaled := t.scaledCount(id); scaled && mayCount(&g.App, looked, count) {
-		n = count
-	}
-	if len(t.scales) > 0 && looked.Kind == ring.Worker {
-		n = t.atMost(g.App.Name, looked, n) // of what it joined then
-	}
-	if looked == &g.Service && n == looked.Replicas {
-		return g
-	}
-	out := *g
-	out.Service = *looked
-	out.Service.Replicas = n
-	return &out
+// failedVerdict is the verdict "failed" on the wanted version of s.
+func (t *Pass) failedVerdict(s *service) (ring.Verdict, bool) {
+	d, ok := t.Facts.Verdict(s.id, s.want.Version)
+	return d, ok && !d.Good
 }
 
 // settingsNow are those of the way that v goes: forth, or back.
@@ -80,115 +49,6 @@ func (v *service) settingsNow() ring.Rollout {
 		return v.want.Rollout.Returning()
 	}
 	return v.target.Rollout
-}
-
-// decideService decides one service.
-func (t *decider) decideService(v *service) {
-	if v.group == nil {
-		t.judgeService(v)
-	}
-	switch v.want.Kind { // both keep their hands off what is held
-	case ring.JobK:
-		t.decideJob(v)
-		return
-	case ring.CronK:
-		t.decideCron(v)
-		return
-	}
-	if t.handsOff(v.id) {
-		return
-	}
-	if t.isBusy(string(v.id)) {
-		return
-	}
-	// From here nothing of this service is in flight.
-	if v.waits.Code == ring.WhyStateOlder {
-		t.decideBy(v, keptRules) // alive, and nothing else
-		return
-	}
-	if t.decideBy(v, beginRules) {
-		return
-	}
-	state := stateOf(&t.Pass, v)
-	switch {
-	case !v.waits.None() && v.good == nil: // paused or not
-		t.decideBy(v, waitRules) // nothing may start yet, and nothing is to be kept at full count
-	case state == Paused, state == Stopped:
-		t.decideBy(v, stoppedRules)
-	default:
-		if t.decideBy(v, doubleRules) {
-			return
-		}
-		found := t.findDrift(v)
-		t.decideBy(v, strategyOf(v).rules)
-		t.putBack(v, found)
-	}
-}
-
-// judgeService chooses the target and gives the verdict on it; it moves nothing.
-func (t *decider) judgeService(v *service) {
-	if _, failed := t.failedVerdict(v); failed { // it may be tried again
-		t.retryRoomier(v)
-		t.acquitEngineEnds(v)
-		t.retryMendedBefore(v)
-		t.retryRenewed(v)
-	}
-	t.chooseTarget(v)
-	if v.want.Kind.Ends() {
-		return
-	}
-	if t.handsOff(v.id) {
-		t.standStill(v)
-		return
-	}
-	t.beginRollout(v)
-	if few := t.fewSlots(v); v.rollout.Done && few != v.rollout.Few {
-		row := v.rollout
-		row.Few = few
-		t.setFact(row)
-	}
-	if !v.pausedBy.None() {
-		t.standStill(v)
-		return
-	}
-	t.countProgress(v)
-	t.tryContent(v)
-}
-
-// chooseTarget sets the target: the last good version while the wanted one failed
-// (restore, quarantine) or waits for what it depends on.
-func (t *Pass) chooseTarget(v *service) {
-	v.failed, v.waits, v.says = nil, ring.Reason{}, ""
-	v.pausedBy = t.pauseReason(v.id)
-	if d, failed := t.failedVerdict(v); failed {
-		failure := d // on its own: most have none, and none is made for those
-		v.failed = &failure
-	}
-	v.of, v.target = v.app, v.want
-	if v.failed != nil && v.wouldRestore() {
-		v.of, v.target = &v.good.App, &v.good.Service
-		v.says = v.failed.Reason
-		return
-	}
-	if t.isOutrun(v) {
-		v.waits = ring.Reason{Code: ring.WhyStateOlder, Says: "what runs is newer than what gitring remembers; it stays until the newest commit is in force"}
-	} else if v.rollout.Version == v.want.Version { // begun: what it depends on gates only the beginning
-		if why := t.undoneReason(v); why != "" && !v.rollout.Done {
-			v.waits, v.says = ring.Reason{Code: ring.WhyHostNotReady, Dead: true, Says: why}, why
-			v.of, v.target = &v.good.App, &v.good.Service
-			return
-		}
-		v.waits = t.runBeforeMissing(v) // as after a person had a version tried again that it failed
-	} else {
-		v.waits = t.gateReason(v)
-	}
-	if v.waits.None() {
-		return
-	}
-	v.says = v.waits.Says
-	if v.good != nil {
-		v.of, v.target = &v.good.App, &v.good.Service
-	}
 }
 
 // wouldRestore reports whether a failure of the wanted version brings another one back.
