@@ -43,24 +43,26 @@ type rig struct {
 }
 
 // engineOf is the Docker that a rig has by now: tests put another one there.
-type engineOf struct{ r *rig }
+type engineOf struct{ rig *rig }
 
-func (e engineOf) Look(ctx context.Context) (ring.Seen, error) { return e.r.Docker.Look(ctx) }
-func (e engineOf) Run(ctx context.Context) error               { return e.r.Docker.Run(ctx) }
+func (e engineOf) docker() *Docker { return e.rig.Docker }
+
+func (e engineOf) Look(ctx context.Context) (ring.Seen, error) { return e.docker().Look(ctx) }
+func (e engineOf) Run(ctx context.Context) error               { return e.docker().Run(ctx) }
 func (e engineOf) Do(ctx context.Context, a ring.Action) (ring.Done, error) {
-	return e.r.Docker.Do(ctx, a)
+	return e.docker().Do(ctx, a)
 }
 
 func (e engineOf) Exec(ctx context.Context, id string, argv []string) (int, string, error) {
-	return e.r.Docker.Exec(ctx, id, argv)
+	return e.docker().Exec(ctx, id, argv)
 }
 
 func (e engineOf) Mounted(ctx context.Context) (map[string]bool, error) {
-	return e.r.Docker.Mounted(ctx)
+	return e.docker().Mounted(ctx)
 }
 
 func (e engineOf) ReadLogs(ctx context.Context, id string, follow bool, tail int, to io.Writer) error {
-	return e.r.Logs(ctx, id, LogOptions{Follow: follow, Tail: tail}, to)
+	return e.docker().Logs(ctx, id, LogOptions{Follow: follow, Tail: tail}, to)
 }
 
 func (r *rig) options() Options {

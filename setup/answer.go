@@ -209,7 +209,7 @@ func (in *Setup) origin(ctx context.Context) (address, branch string) {
 	if up, ok := in.Upstream(ctx); ok {
 		branch = strings.TrimPrefix(up.Ref, "refs/heads/")
 	}
-	address, err := in.Clone.Git(ctx, "remote", "get-url", in.Remote(ctx))
+	address, err := in.Git(ctx, "remote", "get-url", in.Remote(ctx))
 	if err != nil || address == "" {
 		return "file://" + in.Dir, branch
 	}
@@ -238,7 +238,7 @@ var (
 
 // lands guesses how changes land from the newest subjects of the branch.
 func (in *Setup) lands(ctx context.Context) string {
-	subjects, _ := in.Clone.Git(ctx, "log", "--no-show-signature", "--first-parent", "--max-count=50", "--format=%s")
+	subjects, _ := in.Git(ctx, "log", "--no-show-signature", "--first-parent", "--max-count=50", "--format=%s")
 	switch {
 	case mergedByForge.MatchString(subjects):
 		return "merge"
