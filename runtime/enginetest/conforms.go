@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"runtime/debug"
 	"testing"
 )
 
@@ -56,7 +57,16 @@ func Conforms(t *testing.T, start func(*testing.T) *Rig) {
 	} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
+			defer failOnPanic(t)
 			s.story(t, start(t))
 		})
+	}
+}
+
+// failOnPanic has a panic fail its own story alone: an engine that answers otherwise than
+// expected may leave a value empty that a story reads.
+func failOnPanic(t *testing.T) {
+	if p := recover(); p != nil {
+		t.Errorf("panic: %v\n%s", p, debug.Stack())
 	}
 }
