@@ -61,6 +61,25 @@ func (t *Pass) changeCounts(src *Source, present map[string][]string) map[ring.C
 	return n
 }
 
+// countPlan tells how many services a plan changes, adds and removes. It is counted
+// before anything of the plan is in force, because that is no change any more,
+// and from then on taken from what was told.
+func (t *Pass) countPlan(src *Source, present map[string][]string) {
+	p, told := t.Facts.Posts[ring.PostKey(src.Next.Commit, t.postContext(""))]
+	if p.Tally != "" {
+		put(&t.tally, src.Name, p.Tally)
+		return
+	}
+	if told && (!p.Open() || p.Phase != "") {
+		return // it is told of something else by now
+	}
+	n := t.changeCounts(src, present)
+	changed, added, removed := n[ring.ChangeRoll]+n[ring.ChangeRecreate]+n[ring.ChangeInPlace], n[ring.ChangeCreate], n[ring.ChangeRemove]
+	if changed+added+removed > 0 {
+		put(&t.tally, src.Name, say("plan %d~ %d+ %d-; ", changed, added, removed))
+	}
+}
+
 // runsAs reports whether an instance of a version is there.
 func (t *Pass) runsAs(id ring.ServiceID, version ring.Version) bool {
 	for _, in := range t.seen[id] {

@@ -37,7 +37,8 @@
 //	belongings    what an app of another source has written is not this one's
 //	claim         whose the name of an app is
 //	guard         what a person has to approve
-//	apply         sources that are only watched, and what their plan would do
+//	apply         what a plan would change, and sources that are only watched
+//	classify      what comes to each service of a plan
 //	powers        what an app may do on the host that it could not do before
 //	past          plans that completed, and the way back to one
 //
@@ -55,6 +56,7 @@
 //	instance      the view of one instance: ready, down, or neither
 //	checks        which checks an instance is asked, and since when it counts
 //	slot          the step that fills or empties a slot
+//	image         what an image keeps for itself, and how it comes here
 //	occupied      an instance waits until others let go of what it writes
 //	networks      the networks that instances join, by the names of the engine
 //	intent        what was meant before and not seen through
@@ -127,7 +129,8 @@
 // What is told:
 //
 //	fields        what a change of each field costs
-//	changes       what differs between two plans
+//	compare       what differs between two versions, part by part
+//	changes       what a plan would do, service by service
 //	gap           how long a service will not answer
 //	explain       why a service is as it is
 //	moving        what is under way while a plan is asked for
@@ -136,6 +139,7 @@
 //	conditions    what is wrong with a service, or moves it, and since when
 //	unheard       published ports that nothing listens on
 //	posts         what the forge is told of a commit
+//	forge         names and sentences as forges take them
 //	posts_shared  of a commit that several sources share
 //	posts_away    while the engine is away
 //	trouble       beginnings and ends that no rule tells by itself

@@ -214,34 +214,6 @@ func (t *decider) keepPin(app *ring.App, s *ring.Service) {
 	}
 }
 
-// saysOfItself is what is known of the pinned image of s.
-func (t *Pass) saysOfItself(app *ring.App, s, old *ring.Service) ring.Image {
-	if i := t.Images[s.Pin.Image]; i.Known {
-		return i
-	}
-	if old.Pin.Image == s.Pin.Image && old.Image.Known {
-		return old.Image
-	}
-	if row := t.Facts.Pin(ring.ID(app.Name, s.Name), pinWritten(app, s)); row != nil && row.Pin == s.Pin {
-		return row.Image
-	}
-	return ring.Image{}
-}
-
-// withImage is s with what its image says of itself, if that is known by now.
-func (t *Pass) withImage(s *ring.Service) *ring.Service {
-	if s.Image.Known {
-		return s
-	}
-	i := t.Images[s.Pin.Image]
-	if !i.Known {
-		return s
-	}
-	out := *s
-	out.Image = i
-	return &out
-}
-
 // imagePulled reports whether the image of s is on this host, and pulls it otherwise.
 func (t *decider) imagePulled(app *ring.App, s *ring.Service) bool {
 	if i := t.Images[s.Pin.Image]; i.Known {
@@ -255,15 +227,6 @@ func (t *decider) imagePulled(app *ring.App, s *ring.Service) bool {
 	}
 	t.fetchForPlan(app, s, t.pullStep(app, s, "not known to be on this host"))
 	return false
-}
-
-// pullStep has an image here. Under pull_policy never it only looks.
-func (t *Pass) pullStep(app *ring.App, s *ring.Service, why string) ring.Action {
-	return ring.Action{
-		Kind: ring.DoPull, App: app.Name, Service: s.Name, Commit: app.Commit, Version: s.Version,
-		Image: s.Pin.Image, Platform: s.Spec.Platform, PullPolicy: s.Spec.PullPolicy, Timeout: s.Rollout.PullTimeout,
-		Reason: say("image %s %s", s.Pin.Image, why),
-	}
 }
 
 // fetchForPlan decides a resolve or pull for the next plan and keeps the app's

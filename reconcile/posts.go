@@ -35,6 +35,45 @@ func (t *decider) derivePosts() {
 	t.tellTogether()
 }
 
+// besidesCron is the status without what runs of cron jobs came to: that is of
+// their time, not of the commit, which the forge is told about.
+func (t *Pass) besidesCron(st *ring.SourceStatus) *ring.SourceStatus {
+	failing := func(s *ring.ServiceStatus) bool { return s.Kind == ring.CronK && s.Phase == ring.PhaseDegraded }
+	any := func(a *ring.AppStatus) bool {
+		for i := range a.Services { // they are large
+			if failing(&a.Services[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	found := false
+	for i := range st.Apps {
+		found = found || any(&st.Apps[i])
+	}
+	if !found {
+		return st
+	}
+	out := *st
+	out.Apps = slices.Clone(st.Apps)
+	for i := range out.Apps {
+		a := &out.Apps[i]
+		if !any(a) {
+			continue
+		}
+		a.Services = slices.Clone(a.Services)
+		for j := range a.Services {
+			if failing(&a.Services[j]) {
+				a.Services[j].Phase = ring.PhaseReady
+			}
+		}
+		_, known := t.Facts.Apps[a.Name]
+		health, why := t.appHealth(a, known)
+		a.Health, a.Reason, a.Code, a.On = health, why.Says, why.Code, why.On
+	}
+	return &out
+}
+
 // refusalPosts tells the tip, and the commit at fault, why it is not trusted.
 func (t *decider) refusalPosts(src *Source) {
 	r := src.Refusal
@@ -239,25 +278,6 @@ func verifiedSays(src *Source) string {
 	return "verified by " + name + "; "
 }
 
-// countPlan tells how many services a plan changes, adds and removes. It is counted
-// before anything of the plan is in force, because that is no change any more,
-// and from then on taken from what was told.
-func (t *Pass) countPlan(src *Source, present map[string][]string) {
-	p, told := t.Facts.Posts[ring.PostKey(src.Next.Commit, t.postContext(""))]
-	if p.Tally != "" {
-		put(&t.tally, src.Name, p.Tally)
-		return
-	}
-	if told && (!p.Open() || p.Phase != "") {
-		return // it is told of something else by now
-	}
-	n := t.changeCounts(src, present)
-	changed, added, removed := n[ring.ChangeRoll]+n[ring.ChangeRecreate]+n[ring.ChangeInPlace], n[ring.ChangeCreate], n[ring.ChangeRemove]
-	if changed+added+removed > 0 {
-		put(&t.tally, src.Name, say("plan %d~ %d+ %d-; ", changed, added, removed))
-	}
-}
-
 // withoutProgress is what a commit waits for, without how far it is: that changes too
 // often for a forge.
 func withoutProgress(why string) string {
@@ -361,13 +381,6 @@ func rejectionSays(r *ring.Refusal, before string) ring.Reason {
 	return why
 }
 
-func (t *Pass) postContext(app string) string {
-	if app == "" {
-		return "gitring/" + t.Host
-	}
-	return "gitring/" + t.Host + "/" + app
-}
-
 // decidePost decides one post, unless it is told already, closed, or only progress
 // told a moment ago. It reports whether it did. PostRunning is pending, under way.
 func (t *decider) decidePost(src *Source, sha ring.SHA, app, state string, why ring.Reason) bool {
@@ -417,20 +430,4 @@ func (s *Source) commitSHA() ring.SHA {
 		return ""
 	}
 	return s.Commit.SHA
-}
-
-// postText keeps a description inside what every forge takes: 140 characters
-// of a safe alphabet.
-func postText(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune(" ._/:;,%+-~()", r):
-			return r
-		}
-		return ' '
-	}, s)
-	if len(s) > 140 {
-		s = s[:137] + "..."
-	}
-	return strings.TrimSpace(s)
 }

@@ -1,0 +1,93 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// pinnedAs is an app of a plan with the pins and versions that it would have now. A
+// service whose image is to be resolved first has neither.
+func (t *Pass) pinnedAs(next *ring.App) ring.App {
+	have, app := t.Facts.Apps[next.Name].App, *next
+	app.Services = slices.Clone(next.Services)
+	t.putMarks(&app)
+	for _, i := range leadersFirst(&app) {
+		s := &app.Services[i]
+		old, known := inForce(&have, s.Name)
+		p, ok := t.carriedPin(&app, s, &have, old, known)
+		if s.Pin = p; ok && leadersPinned(&app, s) {
+			s.Version, s.Image = ring.VersionOf(&app, s, p), t.saysOfItself(&app, s, old)
+		}
+	}
+	return app
+}
+
+// servicesGone are the services that an app has now and not in its next plan.
+func servicesGone(have, next *ring.App) (out []*ring.Service) {
+	for i := range have.Services {
+		old := &have.Services[i]
+		if _, stays := inForce(next, old.Name); !stays {
+			out = append(out, old)
+		}
+	}
+	return out
+}
+
+// classified is what a plan means for a service, without words.
+type classified struct {
+	class  ring.Class
+	known  bool   // the service is in force
+	anew   bool   // its instances are made anew
+	why    string // two of them may not overlap
+	old, s *ring.Service
+}
+
+// classifyChange says what a plan means for a service. Where most of it is only counted,
+// nothing is said of what differs.
+func (t *Pass) classifyChange(have, next *ring.App, s *ring.Service) classified {
+	c := classified{class: ring.ChangeCreate, s: s}
+	c.old, c.known = inForce(have, s.Name)
+	switch {
+	case s.Kind == ring.JobK:
+		if c.known && (len(runsBefore(next, s.Name)) > 0 || c.old.Version == s.Version && s.Job.Run != "always") {
+			c.class = ring.ChangeNone
+		}
+		return c
+	case !c.known:
+		return c
+	}
+	if s.Pin.Image == "" {
+		written := *s
+		written.Pin, written.Image = c.old.Pin, c.old.Image // so that only what is written is compared
+		c.s = &written
+	}
+	if c.anew = s.Pin.Image == "" || c.old.Version != s.Version; !c.anew {
+		c.class = gravestClass(classDifferences(inPlace(c.old, c.s), false))
+		return c
+	}
+	c.why = aloneReason(next, c.s)
+	if c.why == "" && c.old.Kind == ring.Worker && !c.old.Share {
+		if what := firstCommon(writesOf(have, c.old), writesOf(next, c.s)); what != "" {
+			c.why = say("writable %s, which the version before does not share", what)
+		}
+	}
+	switch {
+	case s.Kind == ring.CronK:
+		c.class = ring.ChangeInPlace
+	case c.why != "":
+		c.class = ring.ChangeRecreate
+	default:
+		c.class = ring.ChangeRoll
+	}
+	return c
+}
+
+// aloneReason is why a slot of s has to be empty before the next instance starts; ""
+// when two may run side by side.
+func aloneReason(app *ring.App, s *ring.Service) string {
+	if its := strategyNamed(s.Rollout.Strategy); !its.overlaps {
+		return "strategy " + its.name
+	}
+	return app.Alone(s)
+}
