@@ -307,7 +307,7 @@ var classes = map[string]class{
 	"services.*.deploy.update_config.failure_action":                  carried.as("`rollback` is `restore`"),
 	"services.*.deploy.update_config.max_failure_ratio":               carried.as("as `failure_threshold`: ⌊ratio × replicas⌋ + 1"),
 	"services.*.deploy.restart_policy":                                carried.as("wins over `restart`"),
-	"services.*.deploy.restart_policy.condition":                      carried,
+	"services.*.deploy.restart_policy.condition":                      carried.as("without it `restart` counts, noted; Compose would never restart"),
 	"services.*.deploy.restart_policy.max_attempts":                   carried.as("of `on-failure`"),
 	"services.*.deploy.restart_policy.delay":                          by(duration).as("the first wait between restarts, which doubles up to 5m; at least `1s`"),
 	"services.*.deploy.restart_policy.window":                         by(duration).as("a run of that length forgives the crashes before it; 10m where nothing is said, at least `10s`"),

@@ -158,6 +158,9 @@ func (b *builderOf) restart(c types.ServiceConfig, kind ring.Kind, x *extras) (r
 	case ring.CronK:
 		return ring.Restart{Policy: ring.NeverStop, Engine: "no"}, nil
 	}
+	if d := c.Deploy; d != nil && d.RestartPolicy != nil && d.RestartPolicy.Condition == "" && policy != "" && policy != types.RestartPolicyNo {
+		b.note("%s: deploy.restart_policy has no condition, so restart: %s counts; Compose would never restart it", c.Name, c.Restart)
+	}
 	if x.job.place.line > 0 && !b.kindLost(c.Name) {
 		b.bad(x.job.place, "say kind: job beside it, or remove it", "services.%s is neither a job nor a cron job, but x-gitring has job:", c.Name)
 	}

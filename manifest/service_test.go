@@ -56,6 +56,15 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
+func TestARestartPolicyWithoutACondition(t *testing.T) {
+	const says = "web: deploy.restart_policy has no condition, so restart: always counts; Compose would never restart it"
+	s, notes := lone(t, "restart: always", "deploy: {restart_policy: {delay: 5s}}")
+	require.Equal(t, ring.Always, s.Restart.Policy)
+	require.Contains(t, notes, says)
+	_, notes = lone(t, "restart: always", "deploy: {restart_policy: {delay: 5s, condition: any}}")
+	require.NotContains(t, notes, says)
+}
+
 // Behind the last semicolon there is nothing that Compose would drop.
 func TestACommandMayEndWithASemicolon(t *testing.T) {
 	s, _ := lone(t, `command: sh -c 'a | b' ; ;`)
