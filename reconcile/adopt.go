@@ -1,53 +1,12 @@
 package reconcile
 
-import (
-	"slices"
-
-	"github.com/gitring/gitring/ring"
-)
+import "github.com/gitring/gitring/ring"
 
 // A container that Compose made and a person gave into our hands has none of our
 // labels. Its row says what they would; and because nothing is to be restarted
 // for it, it stands for the version that its service wanted when the app came
 // into force: settled, healed, and by the first change that its service sees an
 // old version like any other. Until the app is in force it is not seen at all.
-
-// Adopt is a person's wish that gitring takes over what Compose runs of an app.
-const Adopt Verb = "adopt"
-
-// takeAdopted gives the containers with a row what their labels do not say, and
-// leaves those out whose app is not in force yet.
-func (t *Pass) takeAdopted() {
-	if len(t.Facts.Adopted) == 0 {
-		return
-	}
-	if t.raw == nil {
-		t.raw = t.World.Seen.Instances
-	}
-	t.Seen.Instances = make([]ring.Instance, 0, len(t.raw))
-	for _, in := range t.raw {
-		row, ok := t.Facts.Adopted[in.ID]
-		if ok && row.For == "" {
-			continue
-		}
-		if ok {
-			in.App, in.Source, in.Service, in.Slot = row.App, row.Source, row.Service, row.Slot
-			in.Version, in.Commit, in.Kind = row.For, row.Commit, row.Kind
-		}
-		t.Seen.Instances = append(t.Seen.Instances, in)
-	}
-}
-
-// adoptedRow is the row of an instance that Compose made; nil for one of ours.
-func (t *Pass) adoptedRow(in *instance) *ring.Adopted {
-	if len(t.Facts.Adopted) == 0 {
-		return nil
-	}
-	if row, ok := t.Facts.Adopted[in.ID]; ok {
-		return &row
-	}
-	return nil
-}
 
 // standIn has adopted containers fill their slots from the moment that their app
 // is in force: before any rule finds those empty.
@@ -129,18 +88,6 @@ func (t *Pass) doubleInstance(v *service) outcome {
 	return outcome{}
 }
 
-// adoptedUnplaced are the containers of an app that were adopted and do not stand for
-// anything yet.
-func (t *Pass) adoptedUnplaced(app string) []ring.Adopted {
-	var out []ring.Adopted
-	for _, id := range sortedKeys(t.Facts.Adopted) {
-		if row := t.Facts.Adopted[id]; row.App == app && row.For == "" {
-			out = append(out, row)
-		}
-	}
-	return out
-}
-
 // forgetAdopted drops the rows of containers that are gone.
 func (t *decider) forgetAdopted() {
 	if len(t.Facts.Adopted) == 0 {
@@ -155,67 +102,4 @@ func (t *decider) forgetAdopted() {
 			t.setFact(ring.Forget{Table: "adopted", Key: id})
 		}
 	}
-}
-
-// enginePolicy is the restart policy that an instance of the target is to have:
-// an adopted one keeps the one that it came with.
-func (t *Pass) enginePolicy(v *service, in *instance) ring.EnginePolicy {
-	if row := t.adoptedRow(in); row != nil {
-		return row.Policy
-	}
-	return ring.EnginePolicy{Name: v.target.Restart.Engine, MaxRetries: v.target.Restart.MaxRetries}
-}
-
-// adoptIt writes down which containers are ours from now on, and takes back an
-// app that was left.
-func (p *person) adoptIt() error {
-	left, wasLeft := p.Facts.Overrides[ring.OverrideKey(ring.OverrideLeft, p.App)]
-	src := p.sourceOf(p.App)
-	switch {
-	case src == nil:
-		return unfitAct("gitring status lists the apps", "no source has app %s now", p.App)
-	case src.Apply == ApplyObserve:
-		return unfitAct("apply: auto or approve in the configuration lets it change what runs", "source %s is only observed", src.Name)
-	case !wasLeft && len(p.Take) == 0:
-		return unfitAct("gitring status "+p.App+" says how it fares", "nothing of %s is left to adopt: no container of it runs that gitring did not start", p.App)
-	}
-	var names []string
-	for _, row := range p.Take {
-		row.Source, row.Actor, row.Reason, row.At = src.Name, p.Actor, p.Reason, p.now
-		p.setFact(row)
-		names = append(names, say("%s-%d", row.Service, row.Slot))
-	}
-	for _, k := range p.Keep {
-		if _, known := p.Facts.Kept[k.Name]; !known {
-			k.At = p.now
-			p.setFact(k)
-		}
-	}
-	if wasLeft {
-		_, key := left.Row()
-		p.setFact(ring.Forget{Table: "override", Key: key})
-	}
-	p.done.Again = append(p.done.Again, "admit "+p.App)
-	slices.Sort(names)
-	p.done.Says = say("%s is gitring's again", p.App)
-	if len(names) > 0 {
-		p.done.Says = say("adopted %s of %s; none was restarted, each is replaced when its service first changes", listSays(names), p.App)
-	}
-	p.addEvent(ring.Event{Kind: ring.AppAdopted, Source: src.Name, App: p.App, Actor: p.Actor, Reason: say("%s: %s", p.done.Says, p.Reason)})
-	return nil
-}
-
-// sourceOf is the source of an app in force or next; nil when there is none.
-func (t *Pass) sourceOf(app string) *Source {
-	if f, ok := t.Facts.Apps[app]; ok && !f.Leaving {
-		return t.sourceNamed(f.App.Source)
-	}
-	for i := range t.Sources {
-		if next := t.Sources[i].Next; next != nil {
-			if _, ok := next.App(app); ok {
-				return &t.Sources[i]
-			}
-		}
-	}
-	return nil
 }

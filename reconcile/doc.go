@@ -60,7 +60,8 @@
 //	occupied      an instance waits until others let go of what it writes
 //	networks      the networks that instances join, by the names of the engine
 //	intent        what was meant before and not seen through
-//	tries         what follows from the end of a step, and when a failed one is tried again
+//	tries         when a failed step is tried again
+//	settle        what follows from the end of a step
 //
 // A rollout:
 //
@@ -123,8 +124,11 @@
 //	override_end  an override ends, and that is told beforehand
 //	override_plan counts and restarts of persons in the plans in force
 //	policy_stop   what the policy of the host has stopped
-//	adopt         what Compose made comes into our hands
-//	leave         and goes back
+//	adopt         what Compose made stands in its slot
+//	adopted       which instances Compose made, and what their rows say
+//	adopt_act     a person gives what Compose made into our hands
+//	leave         a person hands an app back to Compose
+//	handback      the last word on what was handed back: its restart policy
 //
 // What is told:
 //

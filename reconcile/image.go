@@ -2,20 +2,6 @@ package reconcile
 
 import "github.com/gitring/gitring/ring"
 
-// saysOfItself is what is known of the pinned image of s.
-func (t *Pass) saysOfItself(app *ring.App, s, old *ring.Service) ring.Image {
-	if i := t.Images[s.Pin.Image]; i.Known {
-		return i
-	}
-	if old.Pin.Image == s.Pin.Image && old.Image.Known {
-		return old.Image
-	}
-	if row := t.Facts.Pin(ring.ID(app.Name, s.Name), pinWritten(app, s)); row != nil && row.Pin == s.Pin {
-		return row.Image
-	}
-	return ring.Image{}
-}
-
 // withImage is s with what its image says of itself, if that is known by now.
 func (t *Pass) withImage(s *ring.Service) *ring.Service {
 	if s.Image.Known {

@@ -169,6 +169,20 @@ func (t *Pass) isRefreshing(app *ring.App) bool {
 	return false
 }
 
+// saysOfItself is what is known of the pinned image of s.
+func (t *Pass) saysOfItself(app *ring.App, s, old *ring.Service) ring.Image {
+	if i := t.Images[s.Pin.Image]; i.Known {
+		return i
+	}
+	if old.Pin.Image == s.Pin.Image && old.Image.Known {
+		return old.Image
+	}
+	if row := t.Facts.Pin(ring.ID(app.Name, s.Name), pinWritten(app, s)); row != nil && row.Pin == s.Pin {
+		return row.Image
+	}
+	return ring.Image{}
+}
+
 // endRefreshes ends the wishes that were carried out.
 func (t *decider) endRefreshes(app *ring.App) {
 	if len(t.Facts.Refreshes) == 0 {

@@ -67,14 +67,6 @@ func (t *Pass) refusedStep(v *service) (ring.Try, bool) {
 	return ring.Try{}, false
 }
 
-// withHint is a failed try as its service's status tells it: with what to do.
-func withHint(try ring.Try) string {
-	if try.Refusal == nil || try.Refusal.Hint == "" {
-		return try.Err
-	}
-	return say("%s; %s", try.Err, try.Refusal.Hint)
-}
-
 // lastGap is how rarely a version is tried at last for whose tries the old one has
 // to stop.
 const lastGap = 6 * time.Hour

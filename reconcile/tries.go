@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -16,107 +15,6 @@ const (
 	nameAgain  = 10 * time.Minute // until a name that somebody else has is asked for again
 	imageInUse = 6 * time.Hour    // until it is looked at again whether an image that nobody needs may go
 )
-
-// Settle is what follows from the end of a step: the tries as they stand, what
-// to remember, and what to tell. It changes r in place. What an instance was
-// given is remembered even where the step failed after that; known is what is
-// on disk already.
-func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done, err error, now time.Time) ([]ring.Fact, []ring.Event) {
-	if a.Kind == ring.DoLog { // what it is the log of was told
-		return withLog(a, done.Log, err), nil
-	}
-	if a.Kind == ring.DoName { // nobody waits for it
-		rememberName(r.Tries, a, err, now)
-		return nil, nil
-	}
-	if a.Kind == ring.DoWhose { // told as drift
-		toldWhose(r.Tries, a, err, now)
-		return nil, nil
-	}
-	e := ring.Event{
-		At: now, Kind: ring.InstanceStep, Source: a.Source, App: a.App, Service: a.Service, Slot: a.Slot, Version: a.Version,
-		Commit: a.Commit, Reason: say("%s: %s", a.Kind, a.Reason),
-	}
-	if a.Kind == ring.DoResolve || a.Kind == ring.DoAdmit {
-		e.Version = "" // it carries what was written
-	}
-	facts, told := append(keptOf(known, a, done, now), filesRead(a, done, err, now)...), stepEvents(e, done)
-	if err != nil {
-		e.Kind, e.Reason, e.Code = ring.StepFailed, say("%s: %s", a.Kind, err), stepCode(a)
-		if a.Want != nil && a.Kind != ring.DoResolve && imageGone(err) {
-			delete(r.Images, a.Want.Pin.Image)
-		}
-		if failTry(r.Tries, a, cmp.Or(a.Instance, done.Instance), err, now) {
-			return facts, told // the same error as before: told once
-		}
-		return facts, append(told, e)
-	}
-	forgetTries(r.Tries, a)
-	switch a.Kind {
-	case ring.DoReload:
-		e.Kind = ring.Reloaded
-	case ring.DoResolve:
-		facts = append(facts, ring.PinRow{ID: ring.ID(a.App, a.Service), Written: string(a.Version), Pin: done.Pin, At: now})
-		if note := pinNote(a.Service, a.Image, done.Pin); note != "" {
-			e.Reason += "; " + note
-		}
-	case ring.DoPull:
-		done.Image.Known = true // it is here, and has been asked
-		r.Images[a.Image] = done.Image
-	case ring.DoAdmit:
-		r.Admitted[a.App] = string(a.Version)
-		return facts, told // asked at each change, and nothing happened
-	case ring.DoImageOff:
-		if done.InUse { // it stays, and nobody needs to hear of it
-			r.Tries[a.Target()] = ring.Try{Kind: a.Kind, N: 1, At: now, Next: now.Add(imageInUse)}
-			return nil, nil
-		}
-	case ring.DoRemove, ring.DoRestart, ring.DoStart:
-		facts = append(facts, ring.Forget{Table: "intent", Key: a.Instance})
-	}
-	return append(facts, a.Then...), append([]ring.Event{e}, told...)
-}
-
-// stepCode is the code of a step that failed.
-func stepCode(a ring.Action) ring.ReasonCode {
-	switch a.Kind {
-	case ring.DoResolve, ring.DoPull:
-		return ring.WhyImagePending
-	case ring.DoAdmit:
-		return ring.WhyHostCheckPending
-	case ring.DoReload:
-		return ring.WhyReloadFailed
-	}
-	return ring.WhyHostNotReady
-}
-
-// keptOf are the volumes and folders that an instance was given, the first time.
-func keptOf(known map[string]ring.Kept, a ring.Action, done ring.Done, now time.Time) []ring.Fact {
-	var out []ring.Fact
-	for _, k := range done.Kept {
-		if _, ok := known[k.Name]; ok {
-			continue
-		}
-		k.App, k.At = a.App, now
-		out = append(out, k)
-	}
-	return out
-}
-
-// stepEvents are the sentences of a step for the journal.
-func stepEvents(e ring.Event, done ring.Done) []ring.Event {
-	var out []ring.Event
-	for _, says := range done.Told {
-		e.Reason = says
-		out = append(out, e)
-	}
-	e.Kind = ring.DriftKept
-	for _, says := range done.Drift {
-		e.Reason = says
-		out = append(out, e)
-	}
-	return out
-}
 
 // askAgain forgets that the registry gave no image for a service, so that
 // somebody who pushed one does not wait.
@@ -176,34 +74,6 @@ func tryKey(a ring.Action) string {
 	return a.Target() + " " + a.Name
 }
 
-// forgetTries forgets what a success makes untrue, and what is about versions
-// that nobody tries any more. An instance that does not start for what this host
-// lacks does so until it is gone: its forerunner, which serves meanwhile, is not
-// to be stopped for it again.
-func forgetTries(tries map[string]ring.Try, a ring.Action) {
-	if len(tries) == 0 {
-		return
-	}
-	target := a.Target()
-	delete(tries, target)
-	if !outlivesStep(tries[tryKey(a)], a) {
-		delete(tries, tryKey(a))
-	}
-	for key, try := range tries {
-		if a.Kind == ring.DoPull && strings.HasPrefix(key, target+" ") {
-			delete(tries, key)
-		}
-		if strings.HasPrefix(key, target) && strings.HasPrefix(key[len(target):], " ") && !try.Version.Of(a.Version) && !(try.Kind == ring.DoStart && try.Refusal != nil && !try.Permanent) {
-			delete(tries, key)
-		}
-	}
-}
-
-func imageGone(err error) bool {
-	var ee *ring.EngineError
-	return errors.As(err, &ee) && ee.Cause == ring.CauseImagePull
-}
-
 // failTry keeps one more failed try of a step on an instance, by its ID where it is
 // known; it says whether the error is the one before.
 func failTry(tries map[string]ring.Try, a ring.Action, instance string, err error, now time.Time) (same bool) {
@@ -236,4 +106,12 @@ func failTry(tries map[string]ring.Try, a ring.Action, instance string, err erro
 	try.Next = now.Add(wait)
 	tries[a.Target()], tries[tryKey(a)] = try, try
 	return same
+}
+
+// withHint is a failed try as its service's status tells it: with what to do.
+func withHint(try ring.Try) string {
+	if try.Refusal == nil || try.Refusal.Hint == "" {
+		return try.Err
+	}
+	return say("%s; %s", try.Err, try.Refusal.Hint)
 }

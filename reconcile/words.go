@@ -32,19 +32,6 @@ func keysThat[K cmp.Ordered, V any](m map[K]V, is func(K) bool) (out []K) {
 	return out
 }
 
-// firstCommon is the first of some that is among others; "" when none is.
-func firstCommon(others, some []string) string {
-	if i := slices.IndexFunc(some, func(what string) bool { return anyClash(others, what) }); i >= 0 {
-		return some[i]
-	}
-	return ""
-}
-
-// subtract is some without what is among others.
-func subtract(some, others []string) []string {
-	return slices.DeleteFunc(slices.Clone(some), func(what string) bool { return slices.Contains(others, what) })
-}
-
 // put has m made when something is first put into it: at rest there is nothing to say.
 func put[K comparable, V any](m *map[K]V, key K, value V) {
 	if *m == nil {

@@ -143,3 +143,16 @@ func exclusiveWrites(share bool, some []string) []string {
 	}
 	return slices.DeleteFunc(slices.Clone(some), func(what string) bool { return !isPort(what) })
 }
+
+// firstCommon is the first of some that is among others; "" when none is.
+func firstCommon(others, some []string) string {
+	if i := slices.IndexFunc(some, func(what string) bool { return anyClash(others, what) }); i >= 0 {
+		return some[i]
+	}
+	return ""
+}
+
+// subtract is some without what is among others.
+func subtract(some, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(some), func(what string) bool { return slices.Contains(others, what) })
+}
