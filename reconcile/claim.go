@@ -42,7 +42,7 @@ func (t *decider) recordNames() {
 func (t *decider) acceptName(app *ring.App) {
 	before := t.Facts.Names[app.Name]
 	if before.Source != app.Source {
-		before.Volumes = nil
+		before.Volumes, before.Taken = nil, nil
 	}
 	if n := ring.NameOf(app, before, t.now); !n.Same(t.Facts.Names[app.Name]) {
 		t.setFact(n)

@@ -63,6 +63,9 @@ func (t *decider) judgeGroups() {
 
 // judgeService chooses the target and gives the verdict on it; it moves nothing.
 func (t *decider) judgeService(v *service) {
+	if t.isOutrun(v.app.Name) {
+		t.forgetOlder(v)
+	}
 	if _, failed := t.failedVerdict(v); failed { // it may be tried again
 		t.retryRoomier(v)
 		t.acquitEngineEnds(v)
@@ -96,6 +99,9 @@ func (t *decider) decideService(v *service) {
 	if v.group == nil {
 		t.judgeService(v)
 	}
+	if v.want.Kind.Ends() && t.isOutrun(v.app.Name) { // an older job would run on newer data
+		return
+	}
 	switch v.want.Kind { // both keep their hands off what is held
 	case ring.JobK:
 		t.decideJob(v)
@@ -112,17 +118,16 @@ func (t *decider) decideService(v *service) {
 	}
 	// From here nothing of this service is in flight.
 	if v.waits.Code == ring.WhyStateOlder {
-		t.decideBy(v, keptRules) // alive, and nothing else
+		t.decideBy(v, olderRules)
 		return
 	}
 	if t.decideBy(v, beginRules) {
 		return
 	}
-	state := stateOf(&t.Pass, v)
 	switch {
 	case !v.waits.None() && v.good == nil: // paused or not
 		t.decideBy(v, waitRules) // nothing may start yet, and nothing is to be kept at full count
-	case state == Paused, state == Stopped:
+	case v.hasStopped():
 		t.decideBy(v, stoppedRules)
 	default:
 		if t.decideBy(v, doubleRules) {

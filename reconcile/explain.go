@@ -416,6 +416,9 @@ func (e *explainer) ruleOfWorker(name string) (rule, next string) {
 		fix += meantToEnd
 	}
 	state := stateOf(&e.Pass, v)
+	if state == Steady && !v.pausedBy.None() && e.onTrial(v) {
+		state = Paused // what is reloaded in place waits, too
+	}
 	switch state {
 	case Paused:
 		return v.pausedBy.Says, "gitring rollout resume " + e.overrideTarget(ring.OverridePause) + " --reason '…' lets it go on"

@@ -38,6 +38,7 @@ type index struct {
 	past    map[string][]string                 // by app, the keys of its plans; see pastOf
 	leavers *leavers                            // see leavers
 	apps    map[string]bool                     // with instances, see anything
+	outrun  map[string]bool                     // apps of which something newer runs, see isOutrun
 	memory  int64                               // see declared
 	summed  bool
 }

@@ -47,7 +47,8 @@ func (d *DataHost) RefuseLeftBehind(plan *ring.Plan) []*ring.Refusal {
 // matchLeft is what a thing of an app would leave behind.
 func (d *DataHost) matchLeft(app *ring.App, h *holding, given, left []holding) (*holding, bool) {
 	alike := func(old *holding) bool {
-		return old.image == h.image && old.image != "" && old.target == h.target && old.name != h.name
+		its := old.image == h.image && old.image != "" || old.app == app.Name && old.service == h.service // another image of the same service
+		return its && old.target == h.target && old.name != h.name
 	}
 	for i := range given {
 		f := d.InForce[given[i].app]

@@ -62,6 +62,8 @@ var (
 	doubleRules = []rule{{name: "drop doubles", ask: (*Pass).doubleInstance}}
 	// keptRules keep alive what left the plan and is needed still.
 	keptRules = stoppedRules[:3]
+	// olderRules keep alive what is newer than what is remembered, and do nothing else.
+	olderRules = listOf([]rule{tieRule}, keptRules)
 	// policyRules set the engine's restart policy to what the Compose file says.
 	policyRules = []rule{{name: "set restart policies", each: eachOf((*Pass).otherPolicy)}}
 	// nameRules give the names that Compose gives to what serves.

@@ -33,7 +33,7 @@ func (t *decider) occupiedByOthers(v *service, s *ring.Service, mine []string) s
 	for _, id := range t.holdersOf(mine) {
 		other := t.views[id]
 		for _, in := range t.seen[id] {
-			if id == v.id || !in.Live() && !in.mayRestart() {
+			if id == v.id || !in.Live() && !in.mayRestart() && !t.isOutrunBy(id, in) {
 				continue
 			}
 			what := t.firstClash(v, s, mine, in.App, in.Service, in.Version, t.writtenOf(id, in))

@@ -286,6 +286,9 @@ func (t *decider) leaveApps(src *Source, present map[string][]string) {
 			put(&t.stays, name, stay)
 			continue
 		}
+		if _, known := t.Facts.Apps[name]; !known && !t.isAtTip(src) {
+			continue // it may have come since what is remembered
+		}
 		app := t.Facts.Apps[name].App
 		t.giveUpData(&app, &ring.App{Commit: src.Next.Commit})
 		app.Name, app.Source, app.Commit = name, src.Name, src.Next.Commit

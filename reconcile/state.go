@@ -1,5 +1,7 @@
 package reconcile
 
+import "github.com/gitring/gitring/ring"
+
 // State is where a service is on its way to the version that is wanted. It follows from
 // what is remembered, from the verdict and from what is waited for; nothing stores it.
 // stateOf has the order: the first that applies is the one.
@@ -40,7 +42,7 @@ func stateOf(t *Pass, v *service) State {
 		return Paused
 	case v.waits.Dead:
 		return Blocked
-	case !v.waits.None() && v.good == nil:
+	case !v.waits.None() && v.good == nil && v.waits.Code != ring.WhyStateOlder: // there what runs serves on
 		return Pending
 	case !v.waits.None():
 		return Waiting

@@ -19,7 +19,8 @@ func (d *DataHost) TakeOver(plan *ring.Plan) {
 	d.wrong = map[string]*ring.Refusal{}
 	for i := range plan.Apps {
 		app := &plan.Apps[i]
-		if n := d.Names[app.Name]; n.Source == app.Source {
+		none := slices.Contains(plan.Data, ring.DataAnswer{App: app.Name, From: ring.FromNone})
+		if n := d.Names[app.Name]; n.Source == app.Source && !none { // it says so of all that it would begin
 			for _, t := range n.Taken {
 				takeOver(app, t)
 			}
@@ -68,21 +69,25 @@ func (d *DataHost) carryAnswer(plan *ring.Plan, app *ring.App, a ring.DataAnswer
 		return d.refuseAnswer(plan, app, a, say("app %s has no volume and no data folder on this host", a.From))
 	}
 	known, found := d.knownThings(), false
+	var open []holding // what it would begin empty
 	for _, h := range holdingsOf(app, d.Root) {
-		if slices.ContainsFunc(theirs, func(old holding) bool { return old.name == h.name }) {
+		switch {
+		case slices.ContainsFunc(theirs, func(old holding) bool { return old.name == h.name }):
 			found = true // it has it already
-			continue
+		case !h.meant && h.from == "" && d.beginsEmpty(&h, known) && d.oneHand(app, a.From):
+			open = append(open, h)
 		}
-		if h.meant || h.from != "" || !d.beginsEmpty(&h, known) {
-			continue
+	}
+	pairs, unclear := d.pairUp(app, open, theirs)
+	if unclear != "" {
+		return d.refuseAnswer(plan, app, a, unclear)
+	}
+	for _, p := range pairs {
+		t := ring.Taken{Volume: p.h.key, As: p.old.placeOf(), From: p.old.makerOf()}
+		if p.h.isFolder() {
+			t = ring.Taken{Folder: p.h.source, As: p.old.source, From: p.old.app}
 		}
-		if old := d.counterpartOf(app, &h, theirs); old != nil && d.oneHand(app, a.From) {
-			t := ring.Taken{Volume: h.key, As: old.placeOf(), From: old.makerOf()}
-			if h.isFolder() {
-				t = ring.Taken{Folder: h.source, As: old.source, From: old.app}
-			}
-			found = takeOver(app, t) || found
-		}
+		found = takeOver(app, t) || found
 	}
 	if !found {
 		if !d.oneHand(app, a.From) {
@@ -123,26 +128,60 @@ func (d *DataHost) namesOf(source string) (out []string) {
 	return out
 }
 
-// counterpartOf is what h is to be instead: under the same key or at the same place of the
-// other app's folder, else with the same image and mount point.
-func (d *DataHost) counterpartOf(app *ring.App, h *holding, theirs []holding) *holding {
-	mine := map[string]bool{}
+// pair is something that an app would begin empty, and what it is to be instead.
+type pair struct{ h, old *holding }
+
+// pairUp finds what each of some things is to be instead. What is under the same key, or at
+// the same place of the other app's folder, comes first for all of them, then what a service
+// of the same name has; of the rest what has the same image and mount point. unclear says why
+// that cannot be told.
+func (d *DataHost) pairUp(app *ring.App, open, theirs []holding) (pairs []pair, unclear string) {
+	gone := map[string]bool{} // what the app has, or has found
 	for _, o := range holdingsOf(app, d.Root) {
-		mine[o.name] = true
+		gone[o.name] = true
 	}
-	for _, like := range []func(old *holding) bool{
-		func(old *holding) bool { return !h.isFolder() && old.key == h.key },
-		func(old *holding) bool { return h.isFolder() && d.folderBelow(old) == pathWithin(app, h.source) },
-		func(old *holding) bool { return old.image != "" && old.image == h.image && old.target == h.target },
-	} {
+	free := func(h *holding, like func(old *holding) bool) (out []*holding) {
 		for i := range theirs {
-			old := &theirs[i]
-			if old.isFolder() == h.isFolder() && old.root == h.root && !mine[old.name] && like(old) {
-				return old
+			if old := &theirs[i]; old.isFolder() == h.isFolder() && old.root == h.root && !gone[old.name] && like(old) {
+				out = append(out, old)
 			}
 		}
+		return out
 	}
-	return nil
+	alike := func(h, old *holding) bool { return old.image != "" && old.image == h.image && old.target == h.target }
+	rest := make([]*holding, 0, len(open))
+	for i := range open {
+		rest = append(rest, &open[i])
+	}
+	for _, like := range []func(h, old *holding) bool{
+		func(h, old *holding) bool { return !h.isFolder() && old.key == h.key },
+		func(h, old *holding) bool { return h.isFolder() && d.folderBelow(old) == pathWithin(app, h.source) },
+		func(h, old *holding) bool { return old.service == h.service && alike(h, old) },
+	} {
+		rest = slices.DeleteFunc(rest, func(h *holding) bool {
+			same := free(h, func(old *holding) bool { return like(h, old) })
+			if len(same) > 0 {
+				gone[same[0].name] = true
+				pairs = append(pairs, pair{h, same[0]})
+			}
+			return len(same) > 0
+		})
+	}
+	claimed := map[string]*holding{}
+	for _, h := range rest {
+		like := free(h, func(old *holding) bool { return alike(h, old) })
+		if len(like) == 0 {
+			continue
+		}
+		other := claimed[like[0].name]
+		if len(like) > 1 || other != nil {
+			return nil, say("which of its data is for %s cannot be told: say volumes: {<key>: {name: <volume>, x-gitring: {from: %s}}} in the Compose file, or mount the folder where it lies",
+				h.calledName(), like[0].makerOf())
+		}
+		claimed[like[0].name] = h
+		pairs = append(pairs, pair{h, like[0]})
+	}
+	return pairs, ""
 }
 
 // folderBelow is a folder as the Compose file of its app said it.

@@ -368,3 +368,67 @@ func TestTwoAppsBecomeOneWithTheDataOfBoth(t *testing.T) {
 	require.Equal(t, "shop_pgdata", plan.Apps[0].Volumes[0].EngineName("all"))
 	require.Equal(t, "cart_pgdata", plan.Apps[0].Volumes[1].EngineName("all"), "each its own")
 }
+
+// databases is an app of services and their volumes, in turn, all of one image.
+func databases(app string, parts ...string) ring.App {
+	out := withData(app, parts[0], parts[1], "postgres:16")
+	for i := 2; i < len(parts); i += 2 {
+		out.Services = append(out.Services, withData(app, parts[i], parts[i+1], "postgres:16").Services...)
+		out.Volumes = append(out.Volumes, ring.Volume{Key: parts[i+1]})
+	}
+	return out
+}
+
+// An answer names two apps and no volumes. Which data is for which service is told by key and
+// service; where that leaves a choice, nobody guesses.
+func TestAnAnswerGivesEachServiceItsOwnData(t *testing.T) {
+	answer := []ring.DataAnswer{{App: "store", From: "shop"}}
+	for _, tt := range []struct {
+		name       string
+		shop, next ring.App
+		has        []string // by volume of next
+		refused    bool
+	}{
+		{"a new service comes before the old one", databases("shop", "db", "pg"), databases("store", "cache", "second", "db", "pg"), []string{"store_second", "shop_pg"}, false},
+		{"one of two has another name", databases("shop", "db", "pgdata", "stats", "stats"), databases("store", "analytics", "analytics", "db", "pgdata"), []string{"shop_stats", "shop_pgdata"}, false},
+		{"the services tell them apart", databases("shop", "db", "a", "stats", "b"), databases("store", "stats", "x", "db", "y"), []string{"shop_b", "shop_a"}, false},
+		{"two for one", databases("shop", "db", "a", "stats", "b"), databases("store", "one", "x"), nil, true},
+		{"one for two", databases("shop", "db", "a"), databases("store", "one", "x", "two", "y"), nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			refused, plan := hostWith(tt.shop).judged(answer, tt.next)
+			if tt.refused {
+				require.Contains(t, refused["store"].Says, "cannot be told")
+				require.Contains(t, refused["store"].Says, "x-gitring: {from: shop}")
+				return
+			}
+			require.Empty(t, refused)
+			for i, want := range tt.has {
+				require.Equal(t, want, plan.Apps[0].Volumes[i].EngineName("store"))
+			}
+		})
+	}
+}
+
+func TestAnAnswerThatAnAppBeginsEmptyEndsAnEarlierOne(t *testing.T) {
+	shop, store := databases("shop", "db", "pgdata"), databases("store", "db", "pgdata")
+	d := hostWith(shop)
+	_, plan := d.judged([]ring.DataAnswer{{App: "store", From: "shop"}}, store)
+	require.Equal(t, "shop_pgdata", plan.Apps[0].Volumes[0].EngineName("store"))
+	d.gone("shop", "c2").InForce["store"] = ring.InForce{App: plan.Apps[0]}
+	first := ring.NameOf(&plan.Apps[0], ring.Name{}, d.Names["shop"].At)
+	require.NotEmpty(t, first.Taken)
+	d.Names["store"] = first
+	refused, next := d.judged([]ring.DataAnswer{{App: "store", From: ring.FromNone}}, databases("store", "db", "pgdata"))
+	require.Empty(t, refused)
+	require.Equal(t, "store_pgdata", next.Apps[0].Volumes[0].EngineName("store"))
+	require.Empty(t, ring.NameOf(&next.Apps[0], first, first.At).Taken, "the next commit says no word, and it stays so")
+	_, again := d.judged(nil, databases("store", "db", "pgdata"))
+	require.Equal(t, "shop_pgdata", again.Apps[0].Volumes[0].EngineName("store"), "without an answer the earlier one counts")
+}
+
+func TestAnotherKeyAndAnotherImageAtOnceBeginNothingEmpty(t *testing.T) {
+	next := withData("shop", "db", "data", "timescale/timescaledb:2")
+	refused, _ := hostWith(withData("shop", "db", "pgdata", "postgres:16")).judged(nil, next)
+	require.Contains(t, refused["shop"].Says, "VOLUME shop_data WOULD BEGIN EMPTY")
+}

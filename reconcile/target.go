@@ -12,14 +12,17 @@ func (t *Pass) chooseTarget(v *service) {
 		v.failed = &failure
 	}
 	v.of, v.target = v.app, v.want
+	if t.isOutrun(v.app.Name) {
+		v.waits = ring.Reason{Code: ring.WhyStateOlder, Says: "what runs is newer than what gitring remembers; it stays until the newest commit is in force"}
+		v.says = v.waits.Says
+		return
+	}
 	if v.failed != nil && v.wouldRestore() {
 		v.of, v.target = &v.good.App, &v.good.Service
 		v.says = v.failed.Reason
 		return
 	}
-	if t.isOutrun(v) {
-		v.waits = ring.Reason{Code: ring.WhyStateOlder, Says: "what runs is newer than what gitring remembers; it stays until the newest commit is in force"}
-	} else if v.rollout.Version == v.want.Version { // begun: what it depends on gates only the beginning
+	if v.rollout.Version == v.want.Version { // begun: what it depends on gates only the beginning
 		if why := t.undoneReason(v); why != "" && !v.rollout.Done {
 			v.waits, v.says = ring.Reason{Code: ring.WhyHostNotReady, Dead: true, Says: why}, why
 			v.of, v.target = &v.good.App, &v.good.Service

@@ -68,7 +68,7 @@ func (t *decider) removeOrphans(id ring.ServiceID, ins []*instance) {
 	if !ok || f.App.NoPrune || !t.isFresh(&f.App) || t.neededBy(app, service) || t.handsOff(id) {
 		return
 	}
-	if t.outrunStray(id, ins, &f) {
+	if t.isOutrun(app) {
 		return
 	}
 	if t.leaningService(id) != nil {

@@ -53,6 +53,23 @@ type Taken struct {
 	From string `json:"from"` // the app for which it was made
 }
 
+// stillTaken are those of what an app took over that it does not have otherwise by now, as
+// after an answer that it begins empty.
+func stillTaken(a *App, taken []Taken) (out []Taken) {
+	for _, t := range taken {
+		otherwise := slices.ContainsFunc(a.Volumes, func(v Volume) bool { return t.Volume != "" && v.Key == t.Volume && v.EngineName(a.Name) != t.As })
+		for i := range a.Services {
+			otherwise = otherwise || slices.ContainsFunc(a.Services[i].Spec.Mounts, func(m Mount) bool {
+				return t.Folder != "" && m.Source == t.Folder && t.Folder != t.As && (m.Kind == MountData || m.Kind == MountSeed)
+			})
+		}
+		if !otherwise {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
 // withTaken is before with what a plan has, which counts more.
 func withTaken(before, plan []Taken) []Taken {
 	all := slices.Clone(plan)

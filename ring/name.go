@@ -44,7 +44,7 @@ func RuleFile(folder, file string) string {
 // none.
 func NameOf(a *App, before Name, now time.Time) Name {
 	n := Name{App: a.Name, Source: a.Source, Path: path.Clean(a.Path), DataRoot: a.DataRoot, Volumes: slices.Clone(before.Volumes), At: before.At}
-	n.Taken = withTaken(before.Taken, a.Taken)
+	n.Taken = withTaken(stillTaken(a, before.Taken), a.Taken)
 	if n.At.IsZero() {
 		n.At = now
 	}
