@@ -286,7 +286,7 @@ func realRig(t *testing.T) *rig {
 		_, err := c.ImageRemove(t.Context(), name, image.RemoveOptions{Force: true, PruneChildren: true})
 		require.NoError(t, err)
 	}
-	r.CallCount = func() int { return total(r.Docker.Calls()) }
+	r.CallCount = func() int { return total(r.Calls()) }
 	r.ExecCount = func() int { return r.Calls()["POST /containers/{id}/exec"] }
 	return r
 }
