@@ -69,7 +69,7 @@ func (p *LivePolicy) Look() (changed bool, wrong string) {
 	var c *config.Config
 	if err == nil {
 		if c, err = config.Read(p.config); err == nil {
-			err = c.Rules.Owned()
+			err = c.Owned()
 		}
 		if after, _ := p.print(p.now.File); p.seen != nil && !bytes.Equal(after, seen) {
 			return false, "" // a save began meanwhile

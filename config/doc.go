@@ -5,6 +5,7 @@
 //	config         what can be said, and the defaults
 //	load           how it is read, and mistakes told
 //	check          what is wrong with it
+//	owned          who may write its file, and the policy's
 //	notyet         what this release does not carry out
 //	socket         the one key that a client needs
 //

@@ -35,7 +35,7 @@ func Load(path string) (*Config, error) {
 	if not := c.NotCarriedOut(); len(not) > 0 {
 		return nil, not
 	}
-	if wrong := c.Rules.Owned(); wrong != nil {
+	if wrong := c.Owned(); wrong != nil {
 		return nil, wrong
 	}
 	if socket := os.Getenv("GITRING_SOCKET"); socket != "" {

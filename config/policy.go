@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
 )
@@ -52,20 +50,6 @@ func (k *checker) policy(c *Config) {
 	default:
 		k.wrong("policy", "write policy: {profile: owner}, or the name of a file", "policy: neither a mapping nor the name of a file")
 	}
-}
-
-// Owned says what is wrong with who can write the file of the policy: it decides who is
-// root on this host, as the files of trust do. nil is nothing, and where there is none.
-func (p *Policy) Owned() error {
-	if p.File == "" {
-		return nil
-	}
-	err := gitsync.CheckTrustFile(p.File)
-	if err == nil {
-		return nil
-	}
-	says, hint, _ := strings.Cut(err.Error(), "; ")
-	return Mistakes{{File: p.File, Line: 1, Says: "policy: " + says, Hint: hint}}
 }
 
 func (k *checker) policyFile(c *Config, n *yaml.Node) {

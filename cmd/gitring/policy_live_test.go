@@ -269,6 +269,55 @@ func TestAPolicyThatOthersCanWriteIsNotTaken(t *testing.T) {
 	require.Empty(t, wrong)
 }
 
+// Whoever can write the configuration writes the policy and the trust that stand in it.
+func TestAConfigurationThatOthersCanWriteIsNotTaken(t *testing.T) {
+	file := withPolicy(t, "policy: {profile: owner}", nil)
+	refused := func(what, hint string) {
+		_, err := config.Load(file)
+		var ms config.Mistakes
+		require.ErrorAs(t, err, &ms, what)
+		require.Equal(t, file, ms[0].File, what)
+		require.Contains(t, ms[0].Says, "cannot trust", what)
+		require.Equal(t, hint, ms[0].Hint, what)
+		_, err = config.Read(file)
+		require.NoError(t, err, "only who serves minds")
+	}
+	for _, mode := range []os.FileMode{0o600, 0o640, 0o644, 0o444} {
+		require.NoError(t, os.Chmod(file, mode))
+		_, err := config.Load(file)
+		require.NoError(t, err, "%o", mode)
+	}
+	for _, mode := range []os.FileMode{0o666, 0o664, 0o602} {
+		require.NoError(t, os.Chmod(file, mode))
+		refused(mode.String(), "chmod go-w "+file)
+	}
+	require.NoError(t, os.Chmod(file, 0o600))
+	require.NoError(t, os.Chmod(filepath.Dir(file), 0o777))
+	refused("its folder", "chmod go-w "+filepath.Dir(file))
+	require.NoError(t, os.Chmod(filepath.Dir(file), 0o755))
+	if os.Geteuid() == 0 {
+		require.NoError(t, os.Chown(file, 12345, 0))
+		refused("its owner", "chown root "+file)
+		require.NoError(t, os.Chown(file, 0, 0))
+	}
+
+	c, err := config.Load(file)
+	require.NoError(t, err)
+	live := admission.NewLivePolicy(c)
+	settledPolicy(live)
+	first := live.Hash()
+	require.NoError(t, os.Chmod(file, 0o666))
+	require.NoError(t, os.WriteFile(file, []byte("policy: {profile: hardened}\n"+smallHost), 0o666))
+	changed, wrong := settledPolicy(live)
+	require.False(t, changed)
+	require.Contains(t, wrong, "can be written by others")
+	require.Equal(t, first, live.Hash(), "the rules before it count")
+	require.NoError(t, os.Chmod(file, 0o600))
+	changed, wrong = settledPolicy(live)
+	require.True(t, changed)
+	require.Empty(t, wrong)
+}
+
 // What ended says so where it is refused, and when.
 func TestARefusalNamesTheGrantThatEnded(t *testing.T) {
 	j := judgeOfPolicy(t, grantOf("web", "prod", "web", "feature: capabilities.add, value: NET_ADMIN, expires: 2020-06-30"))

@@ -1,0 +1,26 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/gitring/gitring/gitsync"
+)
+
+// Owned says what is wrong with who can write the configuration and the file of its policy:
+// they decide who is root on this host, as the files of trust do. nil is nothing.
+func (c *Config) Owned() error {
+	if c.Rules.File != "" {
+		if err := gitsync.CheckTrustFile(c.Rules.File); err != nil {
+			return notOwned(c.Rules.File, 1, "policy: ", err)
+		}
+	}
+	if err := gitsync.CheckTrustFile(c.File); err != nil {
+		return notOwned(c.File, 0, "", err)
+	}
+	return nil
+}
+
+func notOwned(file string, line int, of string, err error) error {
+	says, hint, _ := strings.Cut(err.Error(), "; ")
+	return Mistakes{{File: file, Line: line, Says: of + says, Hint: hint}}
+}
