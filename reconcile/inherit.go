@@ -263,29 +263,6 @@ func (t *Pass) sharingVersions(v *service, expected []ring.Version) []ring.Versi
 	return out
 }
 
-// sharesAs reports whether a version of v shares what it writes, as far as that is remembered.
-func (v *service) sharesAs(version ring.Version) bool {
-	switch {
-	case version == v.want.Version:
-		return v.want.Share
-	case v.good != nil && version == v.good.Service.Version:
-		return v.good.Service.Share
-	}
-	return slices.Contains(v.rollout.Shared, version)
-}
-
-// sharesOf is sharesAs for a service that may have left its plan: what is remembered of
-// it outlasts it until its last instance is gone.
-func (t *Pass) sharesOf(id ring.ServiceID, version ring.Version) bool {
-	if v := t.views[id]; v != nil {
-		return v.sharesAs(version)
-	}
-	if g := t.Facts.Good[id]; g != nil && g.Service.Version == version {
-		return g.Service.Share
-	}
-	return slices.Contains(t.Facts.Rollouts[id].Shared, version)
-}
-
 // isAwaitedAway reports whether a service of the plan waits for an instance of one that
 // left to be gone: that serves nobody any more who could wait for it.
 func (t *Pass) isAwaitedAway(id ring.ServiceID, in *instance) bool {

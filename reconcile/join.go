@@ -255,17 +255,6 @@ func (t *Pass) namespaceLost(v *service, in *instance) string {
 	return ""
 }
 
-// specOf is the service as an instance runs it, nil for a version that is not known.
-func (v *service) specOf(in *instance) *ring.Service {
-	switch {
-	case in.Version == v.want.Version:
-		return v.want
-	case v.good != nil && in.Version == v.good.Service.Version:
-		return &v.good.Service
-	}
-	return nil
-}
-
 // tiedUp reports whether something has to stop before an instance does.
 func (t *Pass) tiedUp(in *instance) bool {
 	return slices.ContainsFunc(t.tied[in.ID], func(x *instance) bool { return x.Live() || x.mayRestart() })

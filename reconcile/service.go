@@ -118,3 +118,14 @@ func (v *service) onFailure() string {
 	}
 	return out
 }
+
+// specOf is the service as an instance runs it, nil for a version that is not known.
+func (v *service) specOf(in *instance) *ring.Service {
+	switch {
+	case in.Version == v.want.Version:
+		return v.want
+	case v.good != nil && in.Version == v.good.Service.Version:
+		return &v.good.Service
+	}
+	return nil
+}

@@ -156,3 +156,26 @@ func firstCommon(others, some []string) string {
 func subtract(some, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(some), func(what string) bool { return slices.Contains(others, what) })
 }
+
+// sharesAs reports whether a version of v shares what it writes, as far as that is remembered.
+func (v *service) sharesAs(version ring.Version) bool {
+	switch {
+	case version == v.want.Version:
+		return v.want.Share
+	case v.good != nil && version == v.good.Service.Version:
+		return v.good.Service.Share
+	}
+	return slices.Contains(v.rollout.Shared, version)
+}
+
+// sharesOf is sharesAs for a service that may have left its plan: what is remembered of
+// it outlasts it until its last instance is gone.
+func (t *Pass) sharesOf(id ring.ServiceID, version ring.Version) bool {
+	if v := t.views[id]; v != nil {
+		return v.sharesAs(version)
+	}
+	if g := t.Facts.Good[id]; g != nil && g.Service.Version == version {
+		return g.Service.Share
+	}
+	return slices.Contains(t.Facts.Rollouts[id].Shared, version)
+}
