@@ -131,7 +131,6 @@
 //	bake          how long a version is watched before it is good
 //	again         what ended with the engine is not the version's fault
 //	memory        what the host has room for
-//	older         what runs is newer than what is remembered
 //	reload        files that are changed in place
 //	stuck         what is wrong on the host, and not the version's fault
 //
@@ -160,6 +159,7 @@
 //	strategy      which strategy a service has, and what cannot run side by side
 //	backoff       how often a slot crashed, and how long it waits
 //	emptied       slots that somebody emptied, or we
+//	older         what runs is newer than what is remembered
 //	networks      the networks that instances join, by the names of the engine
 //	image         what an image keeps for itself, and how it comes here
 //
