@@ -10,5 +10,5 @@ const (
 	OutcomeAwaiting   = "awaiting approval"
 	OutcomeSuperseded = "superseded"
 	OutcomeLive       = "live"     // all that it asked for was done
-	OutcomeAccepted   = "accepted" // nothing was done for it, so far
+	OutcomeAccepted   = "accepted" // nothing was done for it so far, or a rollout has not completed
 )

@@ -2,7 +2,9 @@ package daemon
 
 import (
 	"context"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
@@ -19,6 +21,7 @@ const (
 // commits is what became of each commit, with its subject where the mirror still has it.
 func (d *Daemon) commits(ctx context.Context, q api.HistoryQuery) ([]api.CommitNow, error) {
 	kinds := slices.DeleteFunc(slices.Clone(toldByHistory), func(k string) bool { return k == ring.JobSucceeded })
+	kinds = append(kinds, ring.RolloutBegan)
 	events, err := d.store.Events(ctx, store.EventQuery{Kinds: kinds, Limit: historyLines, Desc: true})
 	if err != nil {
 		return nil, err
@@ -32,7 +35,15 @@ func (d *Daemon) commits(ctx context.Context, q api.HistoryQuery) ([]api.CommitN
 	if q.App != "" {
 		events = ofApp(events, q.App)
 	}
-	commits := foldHistory(events)
+	inForce, _ := d.ledger.apps()
+	st, _ := d.loop.Status()
+	open := unrolledOf(inForce, &st)
+	if q.App != "" {
+		for _, of := range open {
+			maps.DeleteFunc(of, func(id, _ string) bool { return !strings.HasPrefix(id, q.App+"/") })
+		}
+	}
+	commits := foldHistory(events, open)
 	commits = commits[:min(len(commits), q.Limit)]
 	for i := range commits {
 		commits[i].Subject = d.subject(ctx, &commits[i])

@@ -12,9 +12,45 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
+// unrolled are, by source and commit, the services that a commit in force asks anew and that
+// are not there yet, each with why.
+type unrolled map[[2]string]map[string]string
+
+// unrolledOf are those of the apps in force, as far as the status tells.
+func unrolledOf(inForce map[string]ring.InForce, st *ring.Status) unrolled {
+	out := unrolled{}
+	for i := range st.Sources {
+		for j := range st.Sources[i].Apps {
+			a := &st.Sources[i].Apps[j]
+			f, ok := inForce[a.Name]
+			if !ok || f.App.Source != st.Sources[i].Name {
+				continue
+			}
+			for k := range a.Services {
+				sv := &a.Services[k]
+				at := slices.IndexFunc(f.App.Services, func(s ring.Service) bool { return s.Name == sv.Name })
+				if at < 0 || sv.Kind == ring.CronK || f.App.Services[at].Changed != f.App.Commit || isThere(sv) {
+					continue
+				}
+				key := [2]string{f.App.Source, string(f.App.Commit)}
+				if out[key] == nil {
+					out[key] = map[string]string{}
+				}
+				out[key][a.Name+"/"+sv.Name] = sv.Reason
+			}
+		}
+	}
+	return out
+}
+
+// isThere reports whether a service is what its plan asks.
+func isThere(sv *ring.ServiceStatus) bool {
+	return sv.Rollout == nil && (sv.Phase == ring.PhaseReady || sv.Phase == ring.PhaseCompleted)
+}
+
 // foldHistory makes a commit of all lines of the journal about it. The lines are the newest
 // first, and so are the commits, by when each was first seen.
-func foldHistory(events []ring.Event) []api.CommitNow {
+func foldHistory(events []ring.Event, open unrolled) []api.CommitNow {
 	folds := map[[2]string]*fold{}
 	var order []*fold
 	for i := len(events) - 1; i >= 0; i-- {
@@ -33,7 +69,7 @@ func foldHistory(events []ring.Event) []api.CommitNow {
 	}
 	commits := make([]api.CommitNow, len(order))
 	for i, f := range order {
-		commits[len(order)-1-i] = f.outcome()
+		commits[len(order)-1-i] = f.outcome(open[[2]string{f.now.Source, string(f.now.Commit)}])
 	}
 	return commits
 }
@@ -67,6 +103,10 @@ func (f *fold) take(e *ring.Event) {
 	case ring.TrustAccepted:
 		f.refused = nil
 		f.said = append(f.said, fmt.Sprintf("accepted by %s: %s", e.Actor, e.Reason))
+	case ring.RolloutBegan:
+		if id := e.App + "/" + e.Service; f.last[id] == nil { // a restart takes nothing back
+			f.last[id] = e
+		}
 	case ring.RolloutCompleted, ring.RolloutFailed, ring.RolloutRestored, ring.RolloutSuperseded, ring.RolloutAborted,
 		ring.JobSucceeded, ring.JobFailed:
 		f.last[e.App+"/"+e.Service] = e
@@ -76,9 +116,15 @@ func (f *fold) take(e *ring.Event) {
 	}
 }
 
-func (f *fold) outcome() api.CommitNow {
+// outcome is what became of the commit, of which the open services are not there yet.
+func (f *fold) outcome(open map[string]string) api.CommitNow {
 	c := f.now
 	of := map[string][]string{}
+	for _, id := range slices.Sorted(maps.Keys(open)) {
+		if e := f.last[id]; e == nil || e.Kind == ring.RolloutBegan {
+			of[api.OutcomeAccepted] = append(of[api.OutcomeAccepted], strings.TrimSuffix(id+": "+open[id], ": "))
+		}
+	}
 	for _, id := range slices.Sorted(maps.Keys(f.last)) {
 		e := f.last[id]
 		says := id + ": " + e.Reason
@@ -91,6 +137,10 @@ func (f *fold) outcome() api.CommitNow {
 			of[api.OutcomePartly] = append(of[api.OutcomePartly], says)
 		case ring.JobFailed:
 			of[api.OutcomeJob] = append(of[api.OutcomeJob], says)
+		case ring.RolloutBegan:
+			if _, told := open[id]; !told {
+				of[api.OutcomeAccepted] = append(of[api.OutcomeAccepted], id+": its rollout has not completed")
+			}
 		case ring.RolloutSuperseded:
 			of[api.OutcomeSuperseded] = append(of[api.OutcomeSuperseded], id)
 		default:
@@ -104,7 +154,7 @@ func (f *fold) outcome() api.CommitNow {
 		c.Outcome, of[api.OutcomeAwaiting] = api.OutcomeAwaiting, []string{f.awaiting.Reason}
 	default:
 		c.Outcome = api.OutcomeAccepted
-		for _, o := range []string{api.OutcomeFailed, api.OutcomeRestored, api.OutcomePartly, api.OutcomeJob, api.OutcomeSuperseded, api.OutcomeLive} {
+		for _, o := range []string{api.OutcomeFailed, api.OutcomeRestored, api.OutcomePartly, api.OutcomeJob, api.OutcomeSuperseded, api.OutcomeAccepted, api.OutcomeLive} {
 			if len(of[o]) > 0 {
 				c.Outcome = o
 				break

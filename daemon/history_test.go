@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ func TestHistoryIsALineForEachCommit(t *testing.T) {
 		events = append([]ring.Event{{Seq: int64(len(events) + 1), At: at, Kind: kind, Source: "prod", Commit: c, App: app, Service: service, Actor: actor, Reason: reason}}, events...)
 	}
 	outcomes := func() (out []string) {
-		for _, c := range foldHistory(events) {
+		for _, c := range foldHistory(events, nil) {
 			out = append(out, string(c.Commit)+" "+c.Outcome+" "+c.Signer+" | "+c.Says)
 		}
 		return out
@@ -54,8 +55,50 @@ func TestHistoryIsALineForEachCommit(t *testing.T) {
 	}, outcomes())
 
 	var own []string
-	for _, c := range foldHistory(ofApp(events, "wiki")) {
+	for _, c := range foldHistory(ofApp(events, "wiki"), nil) {
 		own = append(own, string(c.Commit)+" "+c.Outcome+" "+c.Signer)
 	}
 	require.Equal(t, []string{"b2c3d4e5 partly refused bob"}, own)
+}
+
+func TestACommitIsLiveOnceItsRolloutsHaveCompleted(t *testing.T) {
+	const first, second = ring.SHA("a1b2c3d4"), ring.SHA("b2c3d4e5")
+	began := func(c ring.SHA, app, service string) ring.Event {
+		return ring.Event{Kind: ring.RolloutBegan, Source: "prod", Commit: c, App: app, Service: service, Reason: "first deploy"}
+	}
+	inForce := func(c ring.SHA, app string) ring.Event {
+		return ring.Event{Kind: ring.AppInForce, Source: "prod", Commit: c, App: app, Reason: "plan is in force"}
+	}
+	completed := func(c ring.SHA, app, service string) ring.Event {
+		return ring.Event{Kind: ring.RolloutCompleted, Source: "prod", Commit: c, App: app, Service: service, Reason: "1/1 ready"}
+	}
+	shop := map[string]ring.InForce{"shop": {App: ring.App{Name: "shop", Source: "prod", Commit: second, Services: []ring.Service{
+		{Name: "web", Kind: ring.Worker, Changed: second}, {Name: "db", Kind: ring.Worker, Changed: first},
+	}}}}
+	status := func(web, db ring.Phase) *ring.Status {
+		return &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Apps: []ring.AppStatus{{Name: "shop", Services: []ring.ServiceStatus{
+			{Name: "web", Kind: ring.Worker, Phase: web, Reason: "the policy refuses its image"}, {Name: "db", Kind: ring.Worker, Phase: db, Reason: "0/1 ready"},
+		}}}}}}
+	}
+	for _, tt := range []struct {
+		name   string
+		oldest []ring.Event
+		st     *ring.Status
+		want   string
+	}{
+		{"in force, and nothing of it has run", []ring.Event{inForce(second, "shop")}, status(ring.PhaseDegraded, ring.PhaseReady), "accepted | shop/web: the policy refuses its image"},
+		{"its rollout has begun", []ring.Event{inForce(second, "shop"), began(second, "shop", "web")}, status(ring.PhaseProgressing, ring.PhaseReady), "accepted | shop/web: the policy refuses its image"},
+		{"one of two has completed", []ring.Event{inForce(second, "shop"), began(second, "shop", "web"), began(second, "shop", "db"), completed(second, "shop", "db")}, status(ring.PhaseDegraded, ring.PhaseReady), "accepted | shop/web: the policy refuses its image"},
+		{"an older commit whose rollout never ended", []ring.Event{inForce(second, "blog"), began(second, "blog", "web")}, &ring.Status{}, "accepted | blog/web: its rollout has not completed"},
+		{"another commit's service is ill", []ring.Event{inForce(second, "shop"), began(second, "shop", "web"), completed(second, "shop", "web")}, status(ring.PhaseReady, ring.PhaseDegraded), "live | "},
+		{"what completed and is ill later was live", []ring.Event{inForce(second, "shop"), began(second, "shop", "web"), completed(second, "shop", "web")}, status(ring.PhaseDegraded, ring.PhaseReady), "live | "},
+		{"a change in place has no rollout", []ring.Event{inForce(second, "shop")}, status(ring.PhaseReady, ring.PhaseReady), "live | "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			slices.Reverse(tt.oldest)
+			got := foldHistory(tt.oldest, unrolledOf(shop, tt.st))
+			require.Len(t, got, 1)
+			require.Equal(t, tt.want, got[0].Outcome+" | "+got[0].Says)
+		})
+	}
 }
