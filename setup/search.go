@@ -105,8 +105,15 @@ func (f *foldersFound) searchFile() (body string, why []string) {
 	for _, dir := range f.deep() {
 		depth = max(depth, 1+strings.Count(dir, "/"))
 	}
+	read := slices.Clone(f.apps)
+	for _, x := range f.notRead { // the depth has these read, too
+		if dir := path.Dir(x.File); x.Why == manifest.TooDeep && strings.Count(dir, "/") < depth {
+			read = append(read, dir)
+		}
+	}
+	slices.Sort(read)
 	var exclude []string
-	for _, dir := range f.apps {
+	for _, dir := range read {
 		if aside := setAsideAbove(dir); aside != "" && !slices.Contains(exclude, path.Base(aside)) && !strings.ContainsAny(aside, `*?[\`) {
 			exclude = append(exclude, path.Base(aside))
 		}

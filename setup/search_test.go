@@ -36,6 +36,17 @@ func TestFoldersThatAreSetAsideAreKnown(t *testing.T) {
 	}
 }
 
+// What was too deep before is read by the depth that is written, so it is left out with it.
+func TestADepthBringsNothingInThatIsSetAside(t *testing.T) {
+	f := foldersFound{apps: []string{"stacks/_template", "stacks/media"}}
+	for _, dir := range []string{"deep/a/b/c/d", "stacks/_archive/old", "stacks/old/1/2/3/4/5"} {
+		f.notRead = append(f.notRead, notReadAt(dir))
+	}
+	body, why := f.searchFile()
+	require.Contains(t, body, "depth: 5\nexclude:\n  - _archive\n  - _template\n")
+	require.Equal(t, []string{"searches 5 folders deep", "leaves out _archive, _template"}, why)
+}
+
 func notReadAt(dir string) manifest.NotRead {
 	return manifest.NotRead{File: dir + "/compose.yaml", Why: manifest.TooDeep}
 }
