@@ -91,23 +91,3 @@ func (t *Pass) bakeOutcome(v *service) (o outcome, over bool) {
 	t.wakeBy(since.Add(d))
 	return o, !t.now.Before(since.Add(d))
 }
-
-// bakeTime is how long v is watched; what moves together is watched together, for
-// the longest that one of it asks for.
-func (v *service) bakeTime() time.Duration {
-	var longest time.Duration
-	for _, m := range v.members() {
-		if m.isRolling() && m.good != nil && m.good.Service.Version != m.want.Version {
-			longest = max(longest, m.want.Rollout.Bake)
-		}
-	}
-	return longest
-}
-
-// members are v and all that is replaced together with it.
-func (v *service) members() []*service {
-	if v.group == nil {
-		return []*service{v}
-	}
-	return v.group.members
-}

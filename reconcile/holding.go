@@ -231,3 +231,13 @@ func pathWithin(app *ring.App, source string) string {
 	}
 	return "./" + rel
 }
+
+// repositoryOf is an image without its tag and digest, and without what Docker puts before
+// the name of its own.
+func repositoryOf(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
+		image = image[:i]
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/")
+}

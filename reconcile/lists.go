@@ -2,33 +2,6 @@ package reconcile
 
 import "github.com/gitring/gitring/ring"
 
-func init() { // the rules ask for the strategy themselves
-	keep := listOf([]rule{{name: "reload in place", ask: (*Pass).staleFiles}, {name: "complete", ask: (*Pass).completionOutcome}}, policyRules, nameRules)
-	side := []rule{
-		{name: "drop failed instances", ask: (*Pass).failedInstance},
-		{name: "start what was created", ask: (*Pass).createdInstance},
-		healRules[0], healRules[1],
-		{name: "create one more", ask: (*Pass).oneMore},
-	}
-	shrink := rule{name: "remove one not wanted", ask: (*Pass).oneNotWanted}
-	for _, s := range []strategy{
-		{name: ring.Rolling, overlaps: true, rules: listOf(side, []rule{shrink}, keep)},
-		{
-			name: ring.BlueGreen, overlaps: true, secondSet: true, room: roomForSecondSet,
-			rules: listOf(side, []rule{{name: "switch sets", ask: (*Pass).switchSets}, shrink}, keep),
-		},
-		{name: ring.Recreate, rules: listOf([]rule{
-			{name: "drop failed instances", ask: (*Pass).failedInstance},
-			{name: "remove what has no slot", ask: (*Pass).slotlessInstance},
-			{name: "remove what was superseded", ask: (*Pass).supersededInstance},
-			{name: "move slots one by one", slot: (*Pass).slotMove},
-			{name: "take the name", each: eachOf((*Pass).unnamedInstance)},
-		}, keep)},
-	} {
-		strategies[s.name] = s
-	}
-}
-
 // The lists that every worker's pass begins with, whatever its strategy.
 var (
 	// beginRules see through what an earlier pass or an earlier daemon began.
@@ -79,6 +52,34 @@ var (
 		{name: "remove old runs", each: eachOf((*Pass).oldRun)},
 	}
 )
+
+// init has the rows of strategies: the rules ask for the strategy themselves.
+func init() {
+	keep := listOf([]rule{{name: "reload in place", ask: (*Pass).staleFiles}, {name: "complete", ask: (*Pass).completionOutcome}}, policyRules, nameRules)
+	side := []rule{
+		{name: "drop failed instances", ask: (*Pass).failedInstance},
+		{name: "start what was created", ask: (*Pass).createdInstance},
+		healRules[0], healRules[1],
+		{name: "create one more", ask: (*Pass).oneMore},
+	}
+	shrink := rule{name: "remove one not wanted", ask: (*Pass).oneNotWanted}
+	for _, s := range []strategy{
+		{name: ring.Rolling, overlaps: true, rules: listOf(side, []rule{shrink}, keep)},
+		{
+			name: ring.BlueGreen, overlaps: true, secondSet: true, room: roomForSecondSet,
+			rules: listOf(side, []rule{{name: "switch sets", ask: (*Pass).switchSets}, shrink}, keep),
+		},
+		{name: ring.Recreate, rules: listOf([]rule{
+			{name: "drop failed instances", ask: (*Pass).failedInstance},
+			{name: "remove what has no slot", ask: (*Pass).slotlessInstance},
+			{name: "remove what was superseded", ask: (*Pass).supersededInstance},
+			{name: "move slots one by one", slot: (*Pass).slotMove},
+			{name: "take the name", each: eachOf((*Pass).unnamedInstance)},
+		}, keep)},
+	} {
+		strategies[s.name] = s
+	}
+}
 
 func eachOf(ask func(*Pass, *service, *instance) outcome) []func(*Pass, *service, *instance) outcome {
 	return []func(*Pass, *service, *instance) outcome{ask}

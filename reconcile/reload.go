@@ -74,14 +74,6 @@ func (t *Pass) readSince(v *service, in *instance) time.Time {
 	return in.Since
 }
 
-// liveVersion is what the version of v runs with; "" where it reloads nothing.
-func (v *service) liveVersion() ring.Version {
-	if v.want.Reload == nil {
-		return ""
-	}
-	return v.want.LiveVersion()
-}
-
 // causeOf is what the engine's error means; "" where that is not known.
 func causeOf(err error) string {
 	var ee *ring.EngineError

@@ -37,6 +37,14 @@ type service struct {
 // wantedKey is the key of what is said of the wanted version.
 func (v *service) wantedKey() string { return ring.VersionKey(v.id, v.want.Version) }
 
+// liveVersion is what the version of v runs with; "" where it reloads nothing.
+func (v *service) liveVersion() ring.Version {
+	if v.want.Reload == nil {
+		return ""
+	}
+	return v.want.LiveVersion()
+}
+
 // failedVerdict is the verdict "failed" on the wanted version of s.
 func (t *Pass) failedVerdict(s *service) (ring.Verdict, bool) {
 	d, ok := t.Facts.Verdict(s.id, s.want.Version)
@@ -70,6 +78,14 @@ func (v *service) failedInPlace() bool {
 // paused it. What runs is kept alive.
 func (v *service) hasStopped() bool {
 	return v.failedInPlace() || !v.pausedBy.None() && !v.rollout.Done
+}
+
+// members are v and all that is replaced together with it.
+func (v *service) members() []*service {
+	if v.group == nil {
+		return []*service{v}
+	}
+	return v.group.members
 }
 
 // intentFor is what becomes of an old instance that has to stop: the last good one

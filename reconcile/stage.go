@@ -309,10 +309,3 @@ func (t *decider) eventOnce(e ring.Event) {
 	}
 	t.addEvent(e)
 }
-
-func firstOf(s []string) string {
-	if len(s) == 0 {
-		return ""
-	}
-	return s[0]
-}

@@ -329,16 +329,6 @@ func isLike(a, b *ring.App) bool {
 	return same
 }
 
-// repositoryOf is an image without its tag and digest, and without what Docker puts before
-// the name of its own.
-func repositoryOf(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	if i := strings.LastIndexByte(image, ':'); i > strings.LastIndexByte(image, '/') {
-		image = image[:i]
-	}
-	return strings.TrimPrefix(strings.TrimPrefix(image, "docker.io/"), "library/")
-}
-
 // givesUp is what an app has now that outlives its instances, or is a port, and does not
 // have by its next plan.
 func (t *Pass) givesUp(src *Source, name string, next *ring.App) []string {

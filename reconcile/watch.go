@@ -62,6 +62,18 @@ func (v *service) watchNow() (*watch, time.Time) {
 	return nil, time.Time{}
 }
 
+// bakeTime is how long v is watched; what moves together is watched together, for
+// the longest that one of it asks for.
+func (v *service) bakeTime() time.Duration {
+	var longest time.Duration
+	for _, m := range v.members() {
+		if m.isRolling() && m.good != nil && m.good.Service.Version != m.want.Version {
+			longest = max(longest, m.want.Rollout.Bake)
+		}
+	}
+	return longest
+}
+
 // watchSays is until when a version that serves is watched, for people; "" when it is not.
 func (t *Pass) watchSays(v *service) string {
 	w, since := v.watchNow()

@@ -32,6 +32,13 @@ func keysThat[K cmp.Ordered, V any](m map[K]V, is func(K) bool) (out []K) {
 	return out
 }
 
+func firstOf(s []string) string {
+	if len(s) == 0 {
+		return ""
+	}
+	return s[0]
+}
+
 // put has m made when something is first put into it: at rest there is nothing to say.
 func put[K comparable, V any](m *map[K]V, key K, value V) {
 	if *m == nil {
