@@ -29,7 +29,11 @@ func claims(outcomes []outcome, names map[string]string) {
 			if held && path.Clean(outcomes[i].path) == holder {
 				continue
 			}
-			outcomes[i].faults.add(ring.AppTaken, second.at, "give one of them another name, with name: in its Compose file or in gitring.yaml",
+			at := second.at
+			if held {
+				at = outcomes[i].at // the one that has the name did nothing
+			}
+			outcomes[i].faults.add(ring.AppTaken, at, "give one of them another name, with name: in its Compose file or in gitring.yaml",
 				"two apps are called %s: %s and %s", name, first.path, second.path)
 		}
 	}

@@ -43,3 +43,30 @@ func TestASourceThatAwaitsApprovalIsHeld(t *testing.T) {
 	src.Refusal, src.Next, src.Commit, src.Awaiting = nil, nil, nil, says
 	require.Equal(t, ring.SyncHeld, look().Status.Sources[0].Sync, "also before anything was trusted")
 }
+
+// A refusal stands with its own app, wherever the line that it names is: a file of another
+// app may be at fault, or be taken for it, and that one goes on.
+func TestARefusedAppIsToldThoughItsFaultStandsInAnothersFile(t *testing.T) {
+	now := time.Date(2025, 6, 15, 12, 0, 0, 0, time.UTC)
+	const sha = "1111111111111111111111111111111111111111"
+	web := ring.App{Name: "web", Source: "s", Path: "web", Commit: sha}
+	told := func(plan ring.Plan) (names []string, exit int) {
+		facts := ring.NewFacts()
+		facts.Set(ring.InForce{App: web})
+		src := Source{Name: "s", Branch: "main", Tip: sha, Reached: now, FreshFor: time.Hour, Commit: &ring.Commit{SHA: sha}, Next: &plan}
+		d := Diff(World{Host: "h", Sources: []Source{src}, Facts: facts}, now)
+		for _, a := range d.Status.Sources[0].Apps {
+			if a.Refusal != nil {
+				names = append(names, a.Name)
+			}
+		}
+		return names, d.Status.ExitCode()
+	}
+	refused := map[string]*ring.Refusal{"evil": {Code: ring.PolicyDenied, App: "evil", File: "web/compose.yaml", Line: 1, Says: "no"}}
+	names, exit := told(ring.Plan{Source: "s", Commit: sha, Apps: []ring.App{web}, Refused: refused})
+	require.Equal(t, []string{"evil"}, names)
+	require.NotZero(t, exit)
+	// A file that does not even give its app's name stands with the app in its folder, once.
+	names, _ = told(ring.Plan{Source: "s", Commit: sha, Refused: map[string]*ring.Refusal{"web-2": {Code: ring.BadValue, App: "web-2", File: "web/compose.yaml", Says: "no"}}})
+	require.Equal(t, []string{"web"}, names)
+}

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"cmp"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -116,7 +115,7 @@ func (t *Pass) appNames(src *Source) []string {
 			names[src.Next.Apps[i].Name] = true
 		}
 		for name, r := range src.Next.Refused {
-			if !t.refusalTold(names, r) {
+			if !t.refusalTold(src, names, r) {
 				names[name] = true
 			}
 		}
@@ -125,11 +124,10 @@ func (t *Pass) appNames(src *Source) []string {
 }
 
 // refusalTold reports whether a refusal already stands with an app in force, under the name
-// that its file can no longer give.
-func (t *Pass) refusalTold(names map[string]bool, r *ring.Refusal) bool {
+// that its file can no longer give. A file of another app is no word on that one.
+func (t *Pass) refusalTold(src *Source, names map[string]bool, r *ring.Refusal) bool {
 	for name := range names {
-		f, ok := t.Facts.Apps[name]
-		if ok && name != r.App && r.File != "" && path.Dir(r.File) == path.Clean(f.App.Path) {
+		if name != r.App && t.appRefusal(src, name) == r {
 			return true
 		}
 	}
