@@ -56,6 +56,11 @@ func filesOfUse(a *ring.App, of, at string) []string {
 			break
 		}
 	}
+	if len(a.Naming) > 0 { // who names a file, or a service of one, asks for what it says
+		files = slices.Concat(files, everyFile(a), a.Naming)
+		slices.Sort(files)
+		files = slices.Compact(files)
+	}
 	a.UseFiles = maps.Clone(a.UseFiles) // the copy that is judged may share it
 	if a.UseFiles == nil {
 		a.UseFiles = map[string][]string{}

@@ -34,6 +34,7 @@ type appReader struct {
 	// plainly are the uses of the host's values that stand in the plan as they are.
 	plainly  map[openUse]bool
 	includes map[string]place       // the files that it includes
+	naming   map[string]bool        // the files that name another file, or a service of one
 	plain    map[ring.Sealed]string // the host's values
 	apart    map[string]bool        // sealed texts of commands that are split once they are opened
 	byName   map[string]bool        // services that join another by the name of its container

@@ -31,6 +31,9 @@ func (a *appReader) build(p *types.Project) ring.App {
 		DataRoot: or2(a.settings.DataRoots[a.name], a.settings.DataRoots[""]),
 	}
 	if e := a.from.entry; e != nil {
+		if len(e.files) > 0 {
+			a.namesAnother(e.place.file)
+		}
 		app.NoPrune, app.Hold, app.Drift = e.noPrune, e.hold, e.drift
 		for _, w := range e.after {
 			app.After = append(app.After, w.AfterApp)
@@ -62,6 +65,9 @@ func (a *appReader) build(p *types.Project) ring.App {
 	b.checkWriters(app)
 	b.secondSet(&app)
 	app.Notes = a.notes
+	if len(a.naming) > 0 {
+		app.Naming = sortedKeys(a.naming)
+	}
 	return app
 }
 

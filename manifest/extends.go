@@ -72,6 +72,7 @@ func (a *appReader) lineage(b base, way []base) (out []*node, whole bool) {
 	if e.null() {
 		return nil, true
 	}
+	a.namesAnother(e.place.file)
 	if e.unexpanded() || a.circular(b, way) {
 		return nil, false
 	}

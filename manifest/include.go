@@ -40,6 +40,7 @@ func (a *appReader) unfold(p string, written *node, s scope, before []composeFil
 	var included []composeFile
 	var groups [][]composeFile
 	for _, n := range entriesOf(root.get("include")) {
+		a.namesAnother(p)
 		files, whole := a.included(n, s)
 		a.torn = a.torn || !whole
 		groups = append(groups, files)
@@ -54,6 +55,15 @@ func (a *appReader) unfold(p string, written *node, s scope, before []composeFil
 	bases := a.extended(h)
 	a.takeBack(own, before, bases)
 	return slices.Concat(included, bases, []composeFile{own})
+}
+
+// namesAnother remembers a file that names another one, or a service of one: who may write it
+// chooses what it says.
+func (a *appReader) namesAnother(file string) {
+	if a.naming == nil {
+		a.naming = map[string]bool{}
+	}
+	a.naming[file] = true
 }
 
 // entriesOf are those of include; what is no list is refused by its type.

@@ -80,6 +80,7 @@ func (a *appReader) composeFileOf(v *variables) {
 	if list == "" || a.from.entry != nil && len(a.from.entry.files) > 0 {
 		return
 	}
+	a.namesAnother(at.file)
 	before := len(a.faults.list)
 	separator, _ := v.control("COMPOSE_PATH_SEPARATOR")
 	a.from.files, a.from.filesAt, a.from.notes = nil, at, nil

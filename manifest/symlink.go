@@ -23,6 +23,7 @@ type resolved struct {
 	path string    // without links
 	kind entryKind // symlink: a link that is not followed
 	link string    // the first link on the way, "" without one
+	via  []string  // all of them
 	why  string    // a link is not followed
 	lost bool      // a link leads to what the commit does not hold
 }
@@ -63,6 +64,7 @@ func (t *tree) real(p string) resolved {
 		if r.link == "" {
 			r.link = at
 		}
+		r.via = append(r.via, at)
 		if links == 0 || len(left) < behind {
 			behind = len(left)
 		}
@@ -146,6 +148,9 @@ func (a *appReader) noteLinks() {
 	for _, f := range a.files {
 		if r := a.tree.real(f.path); r.link != "" {
 			a.noteOnce(fmt.Sprintf("%s is read from %s: %s is a symlink", f.path, r.path, r.link))
+			for _, file := range append(r.via, r.path) {
+				a.namesAnother(file)
+			}
 		}
 	}
 }

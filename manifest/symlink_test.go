@@ -63,6 +63,7 @@ func TestALinkIsWhatItLeadsTo(t *testing.T) {
 func TestALinkThatIsReadIsTold(t *testing.T) {
 	plan, _ := Read(linked(map[string]string{"web/compose.yaml": "-> ../all/c.yaml", "all/c.yaml": "services: {web: {image: a}}\n"}), settings())
 	require.Contains(t, plan.Apps[0].Notes, "web/compose.yaml is read from all/c.yaml: web/compose.yaml is a symlink")
+	require.Subset(t, plan.Apps[0].Naming, []string{"web/compose.yaml", "all/c.yaml"}, "who writes the link chooses the file")
 }
 
 // A change of what a link leads to changes the app, and so does another target.

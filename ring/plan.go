@@ -91,6 +91,9 @@ type App struct {
 	// UseFiles are, by key such as "services.vpn.cap_add.NET_ADMIN", the files that say what
 	// only a grant with signers lets pass.
 	UseFiles map[string][]string `json:"use_files,omitempty"`
+	// Naming are the files of the commit by which the app comes to files that are not its own
+	// by their names: those with include, extends or COMPOSE_FILE, links, and gitring.yaml.
+	Naming []string `json:"-"`
 	// Places are as Service.Places, for the app's own: "networks.front.driver_opts",
 	// "volumes.data.name".
 	Places map[string]Place `json:"-"`

@@ -80,6 +80,30 @@ func TestAGrantForSignersCountsForTheFileThatTheySigned(t *testing.T) {
 		{"by a variable", netAdminFor, map[string]string{
 			compose: "services: {web: {image: nginx, cap_add: ['${CAP}']}}\n", "web/.env": "CAP=NET_ADMIN\n",
 		}, map[string]string{compose: bob, "web/.env": alice}, false},
+		{"bob extends what alice signed elsewhere", netAdminFor, map[string]string{
+			compose:          "services: {web: {extends: {file: ../base/caps.yaml, service: base}}}\n",
+			"base/caps.yaml": "services: {base: {image: nginx, cap_add: [NET_ADMIN]}}\n",
+		}, map[string]string{compose: bob, "base/caps.yaml": alice}, false},
+		{"bob extends a service of alice's override", netAdminFor, map[string]string{
+			compose:  "services: {web: {image: nginx}, mine: {extends: {file: compose.override.yaml, service: web}, image: evil}}\n",
+			override: "services: {web: {image: nginx, cap_add: [NET_ADMIN]}}\n",
+		}, map[string]string{compose: bob, override: alice}, false},
+		{"bob includes what alice signed elsewhere", netAdminFor, map[string]string{
+			compose:          "include: [../base/caps.yaml]\n",
+			"base/caps.yaml": "services: {web: {image: nginx, cap_add: [NET_ADMIN]}}\n",
+		}, map[string]string{compose: bob, "base/caps.yaml": alice}, false},
+		{"bob names it in COMPOSE_FILE", netAdminFor, map[string]string{
+			compose: "services: {web: {image: nginx}}\n", "web/.env": "COMPOSE_FILE=compose.yaml:../base/caps.yaml\n",
+			"base/caps.yaml": "services: {web: {cap_add: [NET_ADMIN]}}\n",
+		}, map[string]string{compose: alice, "web/.env": bob, "base/caps.yaml": alice}, false},
+		{"bob names it in gitring.yaml", netAdminFor, map[string]string{
+			compose: "services: {web: {image: nginx}}\n", "gitring.yaml": "version: 1\napps: [{name: web, path: web, files: [compose.yaml, ../base/caps.yaml]}]\n",
+			"base/caps.yaml": "services: {web: {cap_add: [NET_ADMIN]}}\n",
+		}, map[string]string{compose: alice, "gitring.yaml": bob, "base/caps.yaml": alice}, false},
+		{"alice signed all of it", netAdminFor, map[string]string{
+			compose:          "services: {web: {extends: {file: ../base/caps.yaml, service: base}}}\n",
+			"base/caps.yaml": "services: {base: {image: nginx, cap_add: [NET_ADMIN]}}\n",
+		}, map[string]string{compose: alice, "base/caps.yaml": alice}, true},
 		{
 			"one of several signers", "feature: capabilities.add, value: NET_ADMIN, signers: [carol@example.org, bob@example.org]",
 			webWith("cap_add: [NET_ADMIN]"),
@@ -93,7 +117,7 @@ func TestAGrantForSignersCountsForTheFileThatTheySigned(t *testing.T) {
 			require.Equal(t, tt.passes, there, "%v", refusals)
 			require.Equal(t, tt.passes, len(refusals) == 0, "%v", refusals)
 			if !tt.passes {
-				require.Contains(t, refusals[0].Says, "signs: the newest change of web/", "it says why the grant does not count")
+				require.Contains(t, refusals[0].Says, "signs: the newest change of ", "it says why the grant does not count")
 				require.Contains(t, refusals[0].Hint, "sign a new change of that file")
 			}
 		})
