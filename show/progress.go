@@ -46,8 +46,8 @@ func atEnd(sv ring.ServiceStatus) bool {
 	return sv.Rollout == nil && (sv.Phase == ring.PhaseReady || sv.Phase == ring.PhaseCompleted)
 }
 
-// Progress shows how far each source is, with the services that are picked.
-func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, picked map[*ring.ServiceStatus]bool) {
+// Progress shows how far each source is, with what has room.
+func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, has *Shown) {
 	for _, src := range st.Sources {
 		rest := restOf(src)
 		if src.Next != nil && nextToldBelow(src) {
@@ -55,15 +55,19 @@ func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, pic
 		}
 		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(rest))
 		s.Line(2, ", ", append(countsOf(src), screen.Text(took))...)
-		for _, a := range src.Apps {
-			Refusal(s, 2, a.Name, a.Refusal)
+		for i := range src.Apps {
+			a := src.Apps[i]
+			if has.tells(&src.Apps[i]) {
+				Refusal(s, 2, a.Name, a.Refusal)
+			}
 			if a.Refusal == nil && src.Sync == ring.SyncStaging && pullWords.MatchString(a.Reason) {
 				s.Line(2, "  ", screen.Text(a.Name), screen.Text(barred(a.Reason)))
 			} else {
 				appProgress(s, src, a)
 			}
 		}
-		shown, hidden := split(placesOf(src.Apps), picked)
+		has.restOfRefused(s, src.Apps)
+		shown, hidden := split(placesOf(src.Apps), has.Services)
 		if len(shown) > 0 {
 			s.Table(2, []string{"SERVICE", "PHASE", "READY", "FOR", "REASON"}, progressRows(shown, now))
 		}

@@ -22,18 +22,66 @@ type place struct {
 
 func (p place) id() string { return p.app.Name + "/" + p.service.Name }
 
-// WorstServices are the most services of a status that need a person first.
-func WorstServices(st *ring.Status, most int) map[*ring.ServiceStatus]bool {
+// Shown are what of a status has room on a screen; nil is all.
+type Shown struct {
+	Services map[*ring.ServiceStatus]bool
+	Refusals map[*ring.AppStatus]bool
+}
+
+// Fitting draws with as much as has room in a terminal of that height: first the services
+// that need a person, then refusals, then the services that are well.
+func Fitting(st *ring.Status, height int, draw func(*Shown) string) string {
 	var all []place
-	for _, src := range st.Sources {
-		all = append(all, placesOf(src.Apps)...)
+	var refused []*ring.AppStatus
+	for i := range st.Sources {
+		all = append(all, placesOf(st.Sources[i].Apps)...)
+		for j := range st.Sources[i].Apps {
+			if a := &st.Sources[i].Apps[j]; a.Refusal != nil {
+				refused = append(refused, a)
+			}
+		}
 	}
 	worstFirst(all)
-	picked := map[*ring.ServiceStatus]bool{}
-	for _, p := range all[:min(most, len(all))] {
-		picked[p.service] = true
+	with := func(services, refusals int) *Shown {
+		shown := &Shown{Services: map[*ring.ServiceStatus]bool{}, Refusals: map[*ring.AppStatus]bool{}}
+		for _, p := range all[:services] {
+			shown.Services[p.service] = true
+		}
+		for _, a := range refused[:refusals] {
+			shown.Refusals[a] = true
+		}
+		return shown
 	}
-	return picked
+	bad := slices.IndexFunc(all, func(p place) bool { return rank(p.service) >= moving })
+	if bad < 0 {
+		bad = len(all)
+	}
+	bad = min(bad, height)
+	told := len(refused)
+	for told > 0 && strings.Count(draw(with(bad, told)), "\n") >= height {
+		told--
+	}
+	return screen.FittingRows(len(all), height, func(most int) string { return draw(with(most, told)) })
+}
+
+// tells reports whether the refusal of an app has room.
+func (x *Shown) tells(a *ring.AppStatus) bool { return x == nil || x.Refusals[a] }
+
+// restOfRefused counts the refusals that have no room.
+func (x *Shown) restOfRefused(s *screen.Screen, apps []ring.AppStatus) {
+	told, cut := 0, 0
+	for i := range apps {
+		switch a := &apps[i]; {
+		case a.Refusal == nil:
+		case x.tells(a):
+			told++
+		default:
+			cut++
+		}
+	}
+	if cut > 0 {
+		s.Line(2, "", screen.Painted(fmt.Sprintf("… %d %srefused", cut, wording.When(told > 0, "more ")), screen.Dim))
+	}
 }
 
 func worstFirst(places []place) {

@@ -18,8 +18,8 @@ import (
 type View struct {
 	Wide bool
 	Now  time.Time
-	// Picked, if set, are the services that have room; what is wrong stands first.
-	Picked map[*ring.ServiceStatus]bool
+	// Shown, if set, is what has room; what is wrong stands first.
+	Shown *Shown
 	// Problems leaves out what is well.
 	Problems bool
 	Usage    map[string]ring.Usage // by container ID; nil where nobody asked
@@ -170,8 +170,8 @@ func Refusal(s *screen.Screen, indent int, who string, r *ring.Refusal) {
 func showApps(s *screen.Screen, apps []ring.AppStatus, v *View) {
 	shown := placesOf(apps)
 	var hidden []place
-	if v.Picked != nil {
-		shown, hidden = split(shown, v.Picked)
+	if v.Shown != nil {
+		shown, hidden = split(shown, v.Shown.Services)
 	}
 	if v.Problems {
 		shown = slices.DeleteFunc(shown, func(p place) bool { return !hasProblem(p.service) })
@@ -187,6 +187,7 @@ func showApps(s *screen.Screen, apps []ring.AppStatus, v *View) {
 	for i := range apps {
 		showApp(told, &apps[i], v)
 	}
+	v.Shown.restOfRefused(told, apps)
 	for _, p := range shown {
 		showDetails(told, p, v.Now)
 	}
@@ -246,7 +247,9 @@ func showApp(s *screen.Screen, a *ring.AppStatus, v *View) {
 	case reason != "":
 		s.Line(2, " ", screen.Text(a.Name+":"), screen.Text(reason))
 	}
-	Refusal(s, 2, a.Name, a.Refusal)
+	if v.Shown.tells(a) {
+		Refusal(s, 2, a.Name, a.Refusal)
+	}
 	if v.Wide {
 		for _, power := range a.Powers {
 			s.Line(2, " ", screen.Text(a.Name), screen.Painted("power:", screen.Yellow), screen.Text(power))

@@ -124,15 +124,15 @@ func (g *globals) statusScreen(st *ring.Status) string {
 	return s.String()
 }
 
-// watchedScreen is the status with what is wrong first, and as many services as have
+// watchedScreen is the status with what is wrong first, and as much of the rest as has
 // room in a terminal of that height.
 func (g *globals) watchedScreen(ctx context.Context, st *ring.Status, height int) string {
 	now := g.now()
 	wide := g.output == "wide"
 	usage := g.usage(ctx, wide)
-	return screen.FittingRows(len(api.ServicesOf(st)), height, func(most int) string {
+	return show.Fitting(st, height, func(shown *show.Shown) string {
 		s := g.screen()
-		show.Status(s, st, show.View{Wide: wide, Now: now, Usage: usage, Picked: show.WorstServices(st, most)})
+		show.Status(s, st, show.View{Wide: wide, Now: now, Usage: usage, Shown: shown})
 		return s.String()
 	})
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
@@ -145,8 +144,8 @@ func (p *progress) show(st *ring.Status) error {
 		return nil
 	case p.live.OnTerminal:
 		now := p.g.now()
-		return p.live.Redraw(screen.FittingRows(len(api.ServicesOf(st)), p.live.Height(), func(most int) string {
-			return p.screenOf(st, now, show.WorstServices(st, most))
+		return p.live.Redraw(show.Fitting(st, p.live.Height(), func(shown *show.Shown) string {
+			return p.screenOf(st, now, shown)
 		}))
 	}
 	for _, src := range st.Sources {
@@ -170,10 +169,10 @@ func (p *progress) took() string {
 	return wording.When(p.g.width() > 0, "took "+show.Lasted(p.g.now().Sub(p.began)))
 }
 
-// screenOf is a source by its line and its counts, and the picked services, the worst first.
-func (p *progress) screenOf(st *ring.Status, now time.Time, picked map[*ring.ServiceStatus]bool) string {
+// screenOf is a source by its line and its counts, and the services that have room, the worst first.
+func (p *progress) screenOf(st *ring.Status, now time.Time, shown *show.Shown) string {
 	s := p.live.Screen(p.g.colors())
 	took := show.Lasted(now.Sub(p.began)) + " so far" + wording.When(p.timeout > 0, ", gives up after "+show.Lasted(p.timeout))
-	show.Progress(s, st, took, now, picked)
+	show.Progress(s, st, took, now, shown)
 	return s.String()
 }

@@ -282,6 +282,50 @@ func TestWatchedScreenFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// refusing is a host of two refused apps, whose refusals are long, and of two services in
+// trouble.
+func refusing() ring.Status {
+	st := busy()
+	src := &st.Sources[0]
+	src.Sync, src.Next = ring.SyncRefused, nil
+	for i, name := range []string{"app02", "app05"} {
+		a := &src.Apps[2+3*i]
+		a.Refusal = &ring.Refusal{
+			Code: "PolicyDenied", Commit: src.Tip, App: name, File: "stacks/" + name + "/compose.yaml", Line: 4,
+			Says: "the policy denies privileged of service web: it is the same as root on this host, with all devices",
+			Hint: "take it out; or grant it to this app alone, where gitring policy suggest prints the smallest grant",
+		}
+		a.Reason = a.Refusal.Says
+	}
+	failed := "0/1 ready; slot 1 exit 127: /docker-entrypoint.sh: exec: line 47: serve: not found"
+	src.Apps[22].Health = ring.Degraded
+	src.Apps[22].Services[0].Phase, src.Apps[22].Services[0].Ready, src.Apps[22].Services[0].Reason = ring.PhaseFailed, 0, failed
+	return st
+}
+
+// What is in trouble has its rows before refusals have theirs.
+func TestRefusalsLeaveRoomForServicesInTrouble(t *testing.T) {
+	for height, cut := range map[int]string{24: "… 1 more refused", 20: "… 2 refused"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		socket := saying(t, func(n int) {
+			if n == 2 {
+				cancel()
+			}
+		}, refusing())
+		v, code := seenOn(t, 80, height, ctx, func() time.Time { return aMoment }, "status", "--watch", "--socket", socket)
+		require.Zero(t, code)
+		require.Empty(t, v.broken)
+		require.Regexp(t, `(?m)^  search/index +Degraded`, v.String())
+		require.Regexp(t, `(?m)^  app22/web +Failed`, v.String())
+		require.Contains(t, v.String(), "\n  "+cut+"\n")
+		require.NotContains(t, v.String(), "more lines")
+
+		v, _ = seenOn(t, 80, height, t.Context(), func() time.Time { return aMoment }, "sync", "--wait", "--socket", saying(t, func(int) {}, refusing(), refusing()))
+		require.Regexp(t, `(?m)^  search/index +Degraded`, v.frames[len(v.frames)-1])
+		require.Regexp(t, `(?m)^  app22/web +Failed`, v.frames[len(v.frames)-1])
+	}
+}
+
 // sync --wait shows the same on its way, and how long it takes.
 func TestSyncWaitFitsTheTerminal(t *testing.T) {
 	for _, width := range []int{80, 120} {
