@@ -117,6 +117,7 @@ func (s *Screen) Add(part *Screen) {
 func (s *Screen) Table(indent int, head []string, rows [][]Word) {
 	last := len(head) - 1
 	kept, room := s.Room(indent, head, rows)
+	first := s.firstWidth(indent, head, rows)
 	t := table.NewWriter()
 	style := table.StyleDefault
 	style.Options = table.OptionsNoBordersAndSeparators
@@ -133,6 +134,10 @@ func (s *Screen) Table(indent int, head []string, rows [][]Word) {
 	whys := make([]Word, len(rows))
 	for i, r := range rows {
 		cells := r[:kept:kept]
+		if kept > 1 && isWider(r[0], first) {
+			r = append([]Word{Text("")}, r[1:]...)
+			cells = r[:kept:kept]
+		}
 		if inRow && text.StringWidth(wording.SafeLine(r[last].Text)) <= room {
 			cells = r
 		} else {
@@ -141,6 +146,9 @@ func (s *Screen) Table(indent int, head []string, rows [][]Word) {
 		t.AppendRow(s.row(cells))
 	}
 	for i, line := range strings.Split(t.Render(), "\n") {
+		if i > 0 && kept > 1 && isWider(rows[i-1][0], first) {
+			s.write(indent, indent+2, s.paint(rows[i-1][0]))
+		}
 		s.write(indent, indent+2, line)
 		if i > 0 { // the head has nothing below it
 			s.below(indent+2, head[kept:last], rows[i-1][kept:last])
@@ -171,6 +179,53 @@ func (s *Screen) below(indent int, head []string, cells []Word) {
 	s.Line(indent, ", ", named...)
 }
 
+// FirstColumn is how wide the first column of a table has to be where its few long cells
+// stand on lines of their own, above the rest of their rows.
+func (s *Screen) FirstColumn(head string, cells []string) int {
+	width, narrow, long := text.StringWidth(head), text.StringWidth(head), 0
+	for _, cell := range cells {
+		w := text.StringWidth(wording.SafeLine(cell))
+		width = max(width, w)
+		if w > s.width*2/5 {
+			long++
+		} else {
+			narrow = max(narrow, w)
+		}
+	}
+	if s.width == 0 || 2*long > len(cells) {
+		return width
+	}
+	return narrow
+}
+
+// firstWidth is that of the first column: of its widest cell where all columns have room so,
+// or where they would not without the long cells either.
+func (s *Screen) firstWidth(indent int, head []string, rows [][]Word) int {
+	cells := make([]string, len(rows))
+	for i, r := range rows {
+		cells[i] = r[0].Text
+	}
+	widest, narrow := widthOfColumn(head, rows, 0), s.FirstColumn(head[0], cells)
+	others := 0
+	for i := 1; i < len(head)-1; i++ {
+		others += 2 + widthOfColumn(head, rows, i)
+	}
+	if room := s.width - indent - others; s.width == 0 || widest <= room || narrow > room {
+		return widest
+	}
+	return narrow
+}
+
+func widthOfColumn(head []string, rows [][]Word, i int) int {
+	width := text.StringWidth(head[i])
+	for _, r := range rows {
+		width = max(width, text.StringWidth(wording.SafeLine(r[i].Text)))
+	}
+	return width
+}
+
+func isWider(x Word, width int) bool { return text.StringWidth(wording.SafeLine(x.Text)) > width }
+
 // Room is how many columns before the last have room in a row, and how wide the last
 // one may be beside all of them.
 func (s *Screen) Room(indent int, head []string, rows [][]Word) (columns, rest int) {
@@ -180,9 +235,9 @@ func (s *Screen) Room(indent int, head []string, rows [][]Word) (columns, rest i
 	}
 	left := s.width - indent
 	for i := range head[:last] {
-		column := text.StringWidth(head[i])
-		for _, r := range rows {
-			column = max(column, text.StringWidth(wording.SafeLine(r[i].Text)))
+		column := widthOfColumn(head, rows, i)
+		if i == 0 {
+			column = s.firstWidth(indent, head, rows)
 		}
 		if left < column && i > 0 {
 			return i, 0

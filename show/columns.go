@@ -56,8 +56,19 @@ func columnsOf(s *screen.Screen, places []place, v *View) []column {
 			all = append(all, c)
 		}
 	}
-	for s.LineWidth() > 0 && columnWidth(all, places) > s.LineWidth()-2 {
-		if over := columnWidth(all, places) - (s.LineWidth() - 2); shortened(all, places, over) {
+	width := func() int {
+		whole := columnWidth(all, places)
+		if whole <= s.LineWidth()-2 {
+			return whole
+		}
+		names := make([]string, len(places))
+		for i, p := range places {
+			names[i] = p.id()
+		}
+		return whole - columnWidth(all[:1], places) + s.FirstColumn(all[0].head, names)
+	}
+	for s.LineWidth() > 0 && width() > s.LineWidth()-2 {
+		if shortened(all, places, width()-(s.LineWidth()-2)) {
 			break
 		}
 		least := -1

@@ -386,6 +386,31 @@ func TestStatusOfAHealthyServiceIsOneLine(t *testing.T) {
 	}
 }
 
+// One long name takes a line of its own; every other service stays on one line.
+func TestALongNameWrapsItsOwnRowOnly(t *testing.T) {
+	st := busy()
+	src := &st.Sources[0]
+	src.Sync, src.Next, src.Apps = ring.SyncSynced, nil, nil
+	for _, x := range []struct{ app, service string }{
+		{"media", "jellyfin"}, {"a-rather-long-application-name", "a-service-with-a-long-name-too"}, {"home", "assistant"},
+	} {
+		src.Apps = append(src.Apps, ring.AppStatus{Name: x.app, Health: ring.Healthy, Services: []ring.ServiceStatus{{
+			Name: x.service, Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1, Updated: 1, Commit: src.Commit, Running: src.Commit, Reason: "1/1 ready",
+			Image: "ghcr.io/acme/thing:1.2", Instances: []ring.InstanceStatus{{ID: "c1", Name: "n", Slot: 1, State: ring.SlotReady, Started: aMoment.Add(-3 * time.Hour), Address: "172.18.0.2"}},
+		}}})
+	}
+	v, code := seenOn(t, 80, 24, t.Context(), func() time.Time { return aMoment }, "status", "--socket", saying(t, func(int) {}, st))
+	require.Zero(t, code)
+	require.Empty(t, v.broken)
+	require.Contains(t, v.String(), `
+  SERVICE         PHASE  READY  COMMIT   IMAGE      ADDRESS     UP
+  media/jellyfin  Ready  1/1    a1b2c3d  thing:1.2  172.18.0.2  3h
+  a-rather-long-application-name/a-service-with-a-long-name-too
+                  Ready  1/1    a1b2c3d  thing:1.2  172.18.0.2  3h
+  home/assistant  Ready  1/1    a1b2c3d  thing:1.2  172.18.0.2  3h
+`)
+}
+
 // A person at a terminal is asked why, where the reason is required.
 func TestATerminalAsksForTheReason(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
