@@ -60,7 +60,7 @@ func planOf(j admission.Judge, source string, files map[string]string) (ring.Pla
 	return j.Look(&ring.Commit{SHA: "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678", Tree: tree}, manifest.Settings{Source: source, Host: "edge-1"})
 }
 
-const victim = "services: {web: {image: nginx, container_name: shopfront, hostname: front, volumes: ['data:/d', 'special:/s', './files:/f'], ports: ['8080:80'], labels: {'traefik.http.routers.a.rule': 'Host(`shop.example.org`)'}}}\nvolumes: {data: , special: {name: special}}\n"
+const victim = "networks: {p: {external: true, name: proxy}}\nservices: {web: {image: nginx, networks: [default, p], container_name: shopfront, hostname: front, volumes: ['data:/d', 'special:/s', './files:/f'], ports: ['8080:80'], labels: {'traefik.http.routers.a.rule': 'Host(`shop.example.org`)'}}}\nvolumes: {data: , special: {name: special}}\n"
 
 func TestAnotherSourceGetsNothingOfAnApp(t *testing.T) {
 	for _, tt := range []struct {
@@ -83,6 +83,8 @@ func TestAnotherSourceGetsNothingOfAnApp(t *testing.T) {
 		{"its port", "evil/compose.yaml", "services: {a: {image: a, ports: ['127.0.0.1:8080:80']}}\n", "", "is published by app shop of source prod as 8080/tcp"},
 		{"its container_name", "evil/compose.yaml", "services: {a: {image: a, container_name: shopfront}}\n", "", "is the name of a container of app shop of source prod"},
 		{"the name that Compose gives its container", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-2}}\n", "", "is the name of a container of app shop of source prod"},
+		{"a service called as its container, on a network of both", "evil/compose.yaml", "services: {shop-web-1: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: proxy}}\n", "", "is the name of a container of app shop of source prod"},
+		{"a service called as one of its services, there", "evil/compose.yaml", "services: {web: {image: a, networks: [n]}, shop-web-a: {image: a, networks: [n]}}\nnetworks: {n: {external: true, name: proxy}}\n", "", ""},
 		{"the name of its next container", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-1-204ca8d5}}\n", "", "is the name of a container of app shop of source prod"},
 		{"a name that only begins as its containers' do", "evil/compose.yaml", "services: {a: {image: a, container_name: shop-web-a}}\n", "", ""},
 		{"its host name", "evil/compose.yaml", "services: {a: {image: a, environment: {VIRTUAL_HOST: 'x.example.org, Shop.example.org:80'}}}\n", ring.RouteTaken, "is a host name of app shop of source prod"},
@@ -137,7 +139,7 @@ func TestOneHandSharesWithANote(t *testing.T) {
 	plan, refusals := planOf(j, "prod", map[string]string{
 		"proxy/compose.yaml": "services: {traefik: {image: a}, db: {image: b}}\n",
 		"shop/compose.yaml":  "services: {web: {image: a, networks: {p: {aliases: [db]}}, labels: {'traefik.http.routers.a.rule': 'Host(`a.example.org`) && Path(`/x`)'}}, db: {image: b}}\nnetworks: {p: {external: true, name: proxy_default}}\n",
-		"blog/compose.yaml":  "services: {web: {image: a, labels: {'traefik.http.routers.b.rule': 'Host(`a.example.org`) && Path(`/y`)'}}, db: {image: b}}\n",
+		"blog/compose.yaml":  "services: {web: {image: a, container_name: shop-db-1, labels: {'traefik.http.routers.b.rule': 'Host(`a.example.org`) && Path(`/y`)'}}, db: {image: b}}\n",
 	})
 	require.Empty(t, refusals)
 	require.Len(t, plan.Apps, 3)
@@ -146,6 +148,7 @@ func TestOneHandSharesWithANote(t *testing.T) {
 		"services.web.labels.traefik.http.routers.a.rule a.example.org: is a host name of app blog",
 		"services.web.networks.p.aliases db: answers for what app proxy calls so on network proxy_default",
 	}, plan.Beside["shop"])
+	require.Contains(t, plan.Beside["blog"], "services.web.container_name shop-db-1: is the name of a container of app shop")
 }
 
 // Right before a call it is asked once more, with what belongs to whom at that moment.

@@ -152,7 +152,7 @@ func TestAPlanSurvivesTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range plan.Apps {
-			plan.Apps[i].Places = nil
+			plan.Apps[i].Places, plan.Apps[i].Naming = nil, nil
 			for j := range plan.Apps[i].Services {
 				plan.Apps[i].Services[j].Places = nil // they live as long as the plan is read
 			}

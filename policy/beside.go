@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -118,13 +119,32 @@ func (b *beside) volumes() {
 }
 
 func (b *beside) alias(n *Name) {
-	if !n.Written {
+	if !n.Written { // a service may be called as one of another app, but not as one container of it
+		b.instanceName(n)
 		return
 	}
 	if other, taken := b.others.name(n.Network, n.Name); taken {
 		b.tell(Request{Service: n.Service, Key: "container"}, aliasRule, other.OneHand, finding{
 			value: n.Name, key: n.Key, risk: "answers for what " + other.called() + " calls so on network " + n.Network, instead: "choose another name",
 		})
+	}
+}
+
+// instanceName holds the name of a service against those of single containers of other apps.
+func (b *beside) instanceName(n *Name) {
+	if strings.HasSuffix(n.Name, "-") {
+		return // the beginning of its own containers' names
+	}
+	for _, mark := range beginnings(n.Name) {
+		if mark == n.Name || !ofInstance.MatchString(strings.TrimPrefix(n.Name, mark)) {
+			continue
+		}
+		if other, taken := b.others.name(n.Network, mark); taken {
+			b.tell(Request{Service: n.Service, Key: "container"}, aliasRule, other.OneHand, finding{
+				value: n.Name, key: "name", risk: "is the name of a container of " + other.called() + " on network " + n.Network, instead: "choose another name",
+			})
+			return
+		}
 	}
 }
 
@@ -138,7 +158,7 @@ func (b *beside) containers() {
 	for i := range b.app.Services {
 		s := &b.app.Services[i]
 		if other, taken := b.others.container(s.Spec.ContainerName, ofInstance.MatchString); taken {
-			b.tell(Request{Service: s.Name, Key: "container"}, aliasRule, false, finding{
+			b.tell(Request{Service: s.Name, Key: "container"}, aliasRule, other.OneHand, finding{
 				value: s.Spec.ContainerName, key: "container_name", risk: "is the name of a container of " + other.called(), instead: "choose another name",
 			})
 		}

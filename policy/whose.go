@@ -261,7 +261,7 @@ func (o *Others) name(network, name string) (Other, bool) {
 	return Other{}, false
 }
 
-// container is the app in other hands whose container is called so, or would be: instance
+// container is the app whose container is called so, or would be: instance
 // tells of the rest of a name behind the beginning that all instances of a service have.
 func (o *Others) container(name string, instance func(rest string) bool) (Other, bool) {
 	if o.whose == nil || name == "" {
@@ -271,8 +271,8 @@ func (o *Others) container(name string, instance func(rest string) bool) (Other,
 		if word != name && !instance(strings.TrimPrefix(name, word)) {
 			continue
 		}
-		by, _, ok := o.first(o.whose.index.containers[word], func(h *Holding, _ entry, by Other) bool {
-			return !h.dismissed && !by.OneHand && !o.mine.first(o.mine.containers, word, h)
+		by, _, ok := o.first(o.whose.index.containers[word], func(h *Holding, _ entry, _ Other) bool {
+			return !h.dismissed && !o.mine.first(o.mine.containers, word, h)
 		})
 		if ok {
 			return by, true

@@ -91,7 +91,7 @@ func (w *Whose) oldTake(o *oldOthers, h *Holding, by Other, mine *held) {
 		}
 	}
 	for _, c := range h.Containers {
-		if !by.OneHand && !mine.first(mine.containers, c, h) {
+		if !mine.first(mine.containers, c, h) {
 			oldFirst(o.Containers, c, by)
 		}
 	}
