@@ -265,12 +265,18 @@ func (e *explainer) fillOverrides() {
 	}
 }
 
+// nothingToDo is what follows where all is as it should be.
+const nothingToDo = "nothing to do"
+
 // fillRule names the rule that decides now and what comes next. The order is that
 // of the rules themselves: what is above keeps those below from being asked.
 func (e *explainer) fillRule() {
 	o := e.out
 	o.Phase = cmp.Or(o.Phase, ring.PhasePending)
 	rule, next := e.decidingRule()
+	if rest, rests := strings.CutPrefix(next, nothingToDo); rests && e.app != nil && e.app.Refusal != nil {
+		next = "mend what is refused: " + cmp.Or(e.app.Refusal.Hint, "push a commit that mends it") + rest
+	}
 	o.Rule, o.Next = rule, next
 	o.Says = cmp.Or(o.Says, rule)
 	for _, in := range o.Instances {
@@ -369,7 +375,7 @@ func (e *explainer) ruleOfRuns(name string) (rule, next string) {
 	}
 	switch e.out.Phase {
 	case ring.PhaseCompleted:
-		return "it ran, and runs again when its version changes or somebody asks", "nothing to do; gitring run " + name + " --reason '…' runs it again"
+		return "it ran, and runs again when its version changes or somebody asks", nothingToDo + "; gitring run " + name + " --reason '…' runs it again"
 	case ring.PhaseFailed, ring.PhaseDegraded:
 		return "its run failed: " + e.out.Says, say("gitring jobs %s shows the run and its log; gitring retry %s --reason '…' runs it again, or push a commit that mends it", name, name)
 	case ring.PhasePending:
@@ -378,7 +384,7 @@ func (e *explainer) ruleOfRuns(name string) (rule, next string) {
 	case ring.PhaseHeld:
 		return e.out.Says, "gitring release " + name + " --reason '…' lets it go on"
 	case ring.PhaseReady:
-		return "it is between two runs: " + e.out.Says, "nothing to do; gitring run " + name + " --reason '…' runs it now"
+		return "it is between two runs: " + e.out.Says, nothingToDo + "; gitring run " + name + " --reason '…' runs it now"
 	}
 	return "its run is under way", say("wait for its end; gitring logs %s shows what it writes", name)
 }
@@ -480,7 +486,7 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 	}
 	switch {
 	case e.out.Phase == ring.PhaseReady && v.rollout.Done:
-		return "every slot runs the wanted version, ready", "nothing to do"
+		return "every slot runs the wanted version, ready", nothingToDo
 	case slices.ContainsFunc(e.out.Instances, func(in ring.ExplainedInstance) bool { return in.State == ring.SlotStopped }):
 		return "an instance ended as its restart policy lets it, and rests", say("nothing, if that is meant; else restart: always in its file, or gitring rollout restart %s --reason '…'", name)
 	case !v.rollout.Done:

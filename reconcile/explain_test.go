@@ -106,6 +106,7 @@ func TestWhyIsThisNotRunning(t *testing.T) {
 		{"its image is nowhere", "service web\nversion v1 not in the registry\ncommit c1 web=v1\nwait 5s", "web", ring.PhasePending, "is not in the registry", "the app is refused", "push it"},
 		{"the registry is away", "service web\nfault the registry is away\ncommit c1 web=v1\nwait 5s", "web", ring.PhasePending, "no answer", "its plan is not in force yet", "wait"},
 		{"an image it had before was nowhere", "service web\nversion v1 not in the registry\ncommit c1 web=v1\nwait 5s\ncommit c2 web=v2\nrest", "web", ring.PhaseReady, "1/1 ready", "every slot runs the wanted version", "nothing to do"},
+		{"its app's next commit is refused", "service web\ncommit c1 web=v1\nrest\ncommit c2 refused web\nwait 5s", "web", ring.PhaseReady, "1/1 ready", "every slot runs the wanted version", "mend what is refused: "},
 		{"it waits for another", "service shop/db\nservice shop/web depends_on db ready\nversion d1 never ready\ncommit c1 shop/db=d1 shop/web=v1\nwait 5s", "shop/web", ring.PhasePending, "db", "db", "gitring inspect shop/db"},
 		{
 			"it waits for one whose name begins as another's", "service shop/cache min_ready 1s\nservice shop/cache-db\n" +

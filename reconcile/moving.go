@@ -33,7 +33,7 @@ func Moving(w World, source string, now time.Time) (out []ring.Move) {
 func (t *Pass) moveOf(app string, st *ring.ServiceStatus) (ring.Move, bool) {
 	m := ring.Move{
 		App: app, Service: st.Name, Phase: string(st.Phase), To: st.Version, Commit: st.Commit,
-		Updated: st.Updated, Wanted: st.Wanted, Reason: st.Reason,
+		Updated: st.Updated, Wanted: st.Wanted, Reason: st.Reason, ServicePhase: st.Phase,
 	}
 	r := st.Rollout
 	switch {
@@ -45,6 +45,7 @@ func (t *Pass) moveOf(app string, st *ring.ServiceStatus) (ring.Move, bool) {
 	case r == nil:
 		return ring.Move{}, false
 	}
+	m.Code = r.Code
 	m.Phase, m.To, m.Commit, m.Since = r.Phase, r.Version, r.Commit, t.movedSince(app, st)
 	for i := range st.Instances {
 		old := st.Instances[i].Version

@@ -43,6 +43,9 @@ type Move struct {
 	Wanted  int       `json:"wanted"`
 	Since   time.Time `json:"since,omitzero"` // when it began, or failed
 	Reason  string    `json:"reason,omitempty"`
+	// Code is why its rollout stands; ServicePhase is of the service.
+	Code         ReasonCode `json:"code,omitempty"`
+	ServicePhase Phase      `json:"service_phase,omitempty"`
 }
 
 // On reports whether it goes on: what is paused or restored waits for a person or a commit.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
@@ -87,7 +88,7 @@ func showSource(s *screen.Screen, src ring.SourceStatus, now time.Time) {
 		s.Line(2, " ", screen.Text("trust rests on first use of "+f.Commit.Short()+", "+screen.Age(f.At, now)))
 	}
 	for _, c := range src.Conditions {
-		s.Line(2, " ", screen.Painted(strings.ToLower(c.Type)+":", screen.Yellow), screen.Text(c.Reason))
+		s.Line(2, " ", screen.Painted(spaced(c.Type)+":", screen.Yellow), screen.Text(conditionOnce(&src, &c)))
 	}
 	if src.Forge != "" {
 		s.Line(2, " ", screen.Painted("warning:", screen.Yellow), screen.Text("the forge takes no statuses: "+src.Forge))
@@ -107,6 +108,48 @@ func showSource(s *screen.Screen, src ring.SourceStatus, now time.Time) {
 	}
 	Refusal(s, 2, "", src.Refusal)
 	s.Line(2, ", ", countsOf(src)...)
+}
+
+// spaced are the words of a condition's type: "policy violated".
+func spaced(of string) string {
+	var b strings.Builder
+	for i, r := range of {
+		if unicode.IsUpper(r) && i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+// conditionOnce is why a condition of a source holds, without what a refusal or a service
+// says below it.
+func conditionOnce(src *ring.SourceStatus, c *ring.Condition) string {
+	of, rest, ok := strings.Cut(c.Reason, ": ")
+	if !ok || c.Type != ring.ConditionPolicyViolated {
+		return c.Reason
+	}
+	var below []string
+	for i := range src.Apps {
+		a := &src.Apps[i]
+		if a.Refusal != nil {
+			below = append(below, a.Refusal.Says)
+		}
+		for j := range a.Services {
+			below = append(below, a.Services[j].Reason)
+		}
+	}
+	parts := strings.Split(rest, "; ")
+	for n := len(parts) - 1; n > 0; n-- {
+		says, more := strings.Join(parts[:n], "; "), ""
+		if at := strings.LastIndex(says, " (and "); at > 0 && strings.HasSuffix(says, " more)") {
+			says, more = says[:at], says[at:]
+		}
+		if slices.ContainsFunc(below, func(s string) bool { return strings.Contains(s, says) }) {
+			return of + more + "; " + strings.Join(parts[n:], "; ")
+		}
+	}
+	return c.Reason
 }
 
 // nextToldBelow reports whether an app of a source says why the next commit waits.

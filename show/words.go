@@ -72,13 +72,17 @@ func wordHue(sv *ring.ServiceStatus) screen.Hue {
 // rolloutWord is the phase of a rollout. "Paused" in the JSON is also one that waits until
 // something of this host is mended.
 func rolloutWord(sv *ring.ServiceStatus) string {
-	r := sv.Rollout
+	return standsWord(sv.Rollout.Phase, sv.Rollout.Code, sv.Phase)
+}
+
+// standsWord is rolloutWord of a rollout's phase, the code of its reason and its service.
+func standsWord(phase string, code ring.ReasonCode, service ring.Phase) string {
 	switch {
-	case r.Phase != ring.RolloutPaused || r.Code == ring.WhyPausedByPerson:
-		return r.Phase
-	case r.Code == ring.WhyHeldByPerson, r.Code == ring.WhyLeftToCompose:
+	case phase != ring.RolloutPaused || code == ring.WhyPausedByPerson:
+		return phase
+	case code == ring.WhyHeldByPerson, code == ring.WhyLeftToCompose:
 		return string(ring.PhaseHeld)
-	case sv.Phase == ring.PhaseDegraded:
+	case service == ring.PhaseDegraded:
 		return "Waiting"
 	}
 	return "Stopped"

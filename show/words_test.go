@@ -1,0 +1,52 @@
+package show
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
+)
+
+func TestAViolationIsSaidOnceInWords(t *testing.T) {
+	const says = "capabilities.add NET_ADMIN: reconfigures the network; its grant ended with 2020-06-30"
+	st := &ring.Status{Sources: []ring.SourceStatus{{
+		Conditions: []ring.Condition{
+			{Type: ring.ConditionPolicyViolated, Status: ring.ConditionTrue, Reason: "web/web: " + says + " (and 1 more); no new instance is made"},
+			{Type: ring.ConditionStale, Status: ring.ConditionTrue, Reason: "the remote does not answer"},
+		},
+		Apps: []ring.AppStatus{{Name: "web", Health: ring.Degraded, Reason: says, Refusal: &ring.Refusal{Code: ring.PolicyDenied, App: "web", Says: says, Hint: "remove it"}}},
+	}}}
+	s := screen.New(false, 0)
+	Status(s, st, View{})
+	require.Contains(t, s.String(), "  policy violated: web/web (and 1 more); no new instance is made\n")
+	require.Contains(t, s.String(), "  stale: the remote does not answer\n")
+	require.Equal(t, 1, strings.Count(s.String(), says), s.String())
+
+	st.Sources[0].Apps[0].Refusal, st.Sources[0].Apps[0].Reason = nil, ""
+	s = screen.New(false, 0)
+	Status(s, st, View{})
+	require.Contains(t, s.String(), "  policy violated: web/web: "+says+" (and 1 more); no new instance is made\n", "nothing else says it")
+}
+
+// "Paused" is what a person did, in a plan and in what explains a service too.
+func TestARolloutThatStoppedByItselfIsNotPaused(t *testing.T) {
+	for _, tt := range []struct {
+		code    ring.ReasonCode
+		service ring.Phase
+		want    string
+	}{
+		{ring.WhyPausedByPerson, ring.PhaseHeld, "Paused"}, {ring.WhyRolloutFailed, ring.PhaseFailed, "Stopped"},
+		{ring.WhyHostNotReady, ring.PhaseDegraded, "Waiting"}, {ring.WhyHeldByPerson, ring.PhaseHeld, "Held"},
+	} {
+		s := screen.New(false, 0)
+		Changes(s, &ring.Changes{UnderWay: []ring.Move{{App: "web", Service: "web", Phase: ring.RolloutPaused, Code: tt.code, ServicePhase: tt.service, Reason: "x"}}}, time.Now())
+		require.Contains(t, s.String(), "web/web "+tt.want+": x")
+		s = screen.New(false, 0)
+		Explained(s, &ring.Explained{App: "web", Service: "web", Phase: tt.service, Rollout: &ring.RolloutStatus{Phase: ring.RolloutPaused, Code: tt.code, Reason: "x"}}, time.Now())
+		require.Contains(t, s.String(), "rollout: "+tt.want+" ")
+	}
+}
