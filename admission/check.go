@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gitring/gitring/manifest"
@@ -16,6 +17,8 @@ type Checked struct {
 	Refused []*ring.Refusal `json:"refused,omitempty"`
 	// Faults is how many other refusals there are: those apps were judged as far as they can be read.
 	Faults int `json:"faults,omitempty"`
+	// Unread are those apps.
+	Unread []string `json:"unread,omitempty"`
 }
 
 // CheckCommit holds a commit to the policy alone.
@@ -29,6 +32,9 @@ func CheckCommit(j Judge, c *ring.Commit, settings manifest.Settings) Checked {
 		switch {
 		case r.Code != ring.PolicyDenied && r.Code != ring.RouteTaken:
 			out.Faults++
+			if name := cmp.Or(r.App, r.File); name != "" && !slices.Contains(out.Unread, name) {
+				out.Unread = append(out.Unread, name)
+			}
 		case !slices.ContainsFunc(out.Decisions, func(d ring.Decision) bool {
 			return d.Verdict == string(policy.Deny) && d.File == r.File && d.Line == r.Line
 		}):

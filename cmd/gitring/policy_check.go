@@ -70,11 +70,12 @@ func (g *globals) showChecked(c *admission.Checked, name string) error {
 		s.Line(0, " ", screen.Text(r.Where()+":"), screen.Painted(string(policy.Deny), screen.Red), screen.Text(r.Says))
 		s.Line(2, " ", screen.Painted("hint:", screen.Dim), screen.Text(r.Hint))
 	}
-	if !c.Denies() {
+	if !c.Denies() && (c.Faults == 0 || len(c.Apps) > 0) {
 		s.Line(0, " ", screen.Painted("ok:", screen.Green), screen.Text("the policy lets "+wording.Counted(len(c.Apps), "app")+" of "+name+" pass"))
 	}
 	if c.Faults > 0 {
-		s.Line(0, " ", screen.Painted("note:", screen.Dim), screen.Text(wording.Counted(c.Faults, "fault")+" of the files: gitring validate tells them"))
+		who := wording.When(len(c.Unread) > 0, strings.Join(c.Unread, ", ")+": ")
+		s.Line(0, " ", screen.Painted("not judged whole:", screen.Yellow), screen.Text(who+wording.Counted(c.Faults, "fault")+" of the files, which gitring validate tells"))
 	}
 	_, err := fmt.Fprint(g.out, s)
 	return err

@@ -70,6 +70,18 @@ func TestCheckTellsWhatIsDeniedAndByWhichGrantItPasses(t *testing.T) {
 	require.Equal(t, exit.Usage, code)
 }
 
+// What cannot be read is no app that the policy lets pass.
+func TestCheckSaysWhichAppsItCouldNotJudge(t *testing.T) {
+	broken := "services: {web: {image: nginx, imag: x}}\n"
+	code, out, errs := callVerb("policy", "check", onDisk(t, map[string]string{"web/compose.yaml": broken}))
+	require.Equal(t, exit.OK, code, out+errs)
+	require.NotContains(t, out, "ok:")
+	require.Contains(t, out, "not judged whole: web: 1 fault of the files, which gitring validate tells")
+	_, out, _ = callVerb("policy", "check", onDisk(t, map[string]string{"web/compose.yaml": broken, "db/compose.yaml": "services: {db: {image: postgres}}\n"}))
+	require.Contains(t, out, "ok: the policy lets 1 app of ")
+	require.Contains(t, out, "not judged whole: web: 1 fault")
+}
+
 func TestCheckTellsWhatTheFilesThemselvesMayNotSay(t *testing.T) {
 	dir := onDisk(t, map[string]string{"web/compose.yaml": "services: {web: {image: nginx, use_api_socket: true}}\n"})
 	code, out, _ := callVerb("policy", "check", dir)
