@@ -71,6 +71,10 @@ func wrap(line string, width, hang int) []string {
 	return append(lines, strings.TrimRight(now.String(), " "))
 }
 
+// Wrapped is a line broken between words, so that no part is wider than width; 0 breaks
+// nothing.
+func Wrapped(line string, width int) string { return strings.Join(wrap(line, width, 2), "\n") }
+
 // WidthOf is how wide a text is on a terminal.
 func WidthOf(s string) int { return text.StringWidthWithoutEscSequences(s) }
 

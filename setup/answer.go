@@ -40,6 +40,11 @@ func (in *Setup) answer(ctx context.Context) error {
 	if err := in.existing(); err != nil {
 		return err
 	}
+	if in.asks() {
+		if err := in.begun(ctx); err != nil {
+			return err
+		}
+	}
 	if in.Result.key, err = in.signingKey(ctx); err != nil {
 		return err
 	}

@@ -26,19 +26,9 @@ const engineWithin = 10 * time.Second
 
 // history finds the tip and where trust in it can begin.
 func (in *Setup) history(ctx context.Context) error {
-	rev := "HEAD"
-	if in.Branch(ctx) != in.Result.Branch {
-		rev = "refs/remotes/" + in.Remote(ctx) + "/" + in.Result.Branch
-		if _, err := in.CommitOf(ctx, rev); err != nil {
-			rev = "refs/heads/" + in.Result.Branch
-		}
-	}
 	var err error
-	if in.Tip, err = in.CommitOf(ctx, rev); err != nil {
-		return &exit.Failure{
-			Code: exit.NotFound, Says: fmt.Sprintf("branch %s has no commit in %s", in.Result.Branch, in.Dir),
-			Hint: "commit the Compose files first, or name another branch with --branch",
-		}
+	if in.Tip, err = in.tipOf(ctx, in.Result.Branch); err != nil {
+		return err
 	}
 	if in.before != nil && in.before.Trust.Introduced() != "" {
 		in.Result.Introduction = in.before.Trust.Introduced()
@@ -47,6 +37,39 @@ func (in *Setup) history(ctx context.Context) error {
 	if in.Result.Refusal, err = in.refusalOf(in.Tip); err == nil && in.Result.Refusal == nil {
 		in.Result.Introduction = in.Tip
 	}
+	return err
+}
+
+// tipOf is the newest commit of a branch that this clone knows.
+func (in *Setup) tipOf(ctx context.Context, branch string) (ring.SHA, error) {
+	rev := "HEAD"
+	if in.Branch(ctx) != branch {
+		rev = "refs/remotes/" + in.Remote(ctx) + "/" + branch
+		if _, err := in.CommitOf(ctx, rev); err != nil {
+			rev = "refs/heads/" + branch
+		}
+	}
+	tip, err := in.CommitOf(ctx, rev)
+	if err != nil {
+		return "", &exit.Failure{
+			Code: exit.NotFound, Says: fmt.Sprintf("branch %s has no commit in %s", branch, in.Dir),
+			Hint: "commit the Compose files first, or name another branch with --branch",
+		}
+	}
+	return tip, nil
+}
+
+// begun is an error where no answer would help: the branch that was named, or each one,
+// has no commit.
+func (in *Setup) begun(ctx context.Context) error {
+	branch := in.options.Branch
+	if branch == "" {
+		if any, err := in.Git(ctx, "rev-list", "--all", "--max-count=1"); err != nil || any != "" {
+			return err
+		}
+		branch = cmp.Or(in.Branch(ctx), config.DefaultBranch)
+	}
+	_, err := in.tipOf(ctx, branch)
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/gitring/gitring/checkout"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -56,7 +57,7 @@ func (g *globals) ask(question, proposal string) (string, error) {
 	if proposal != "" {
 		question += " [" + proposal + "]"
 	}
-	fmt.Fprint(g.err, wording.SafeLine(question)+" ")
+	fmt.Fprint(g.err, screen.Wrapped(wording.SafeLine(question), screen.TerminalWidth(g.err))+" ")
 	var line strings.Builder
 	for b := make([]byte, 1); ; {
 		n, err := g.in.Read(b)

@@ -441,6 +441,27 @@ func TestATerminalAsksForTheReason(t *testing.T) {
 	require.NoError(t, slave.Close())
 }
 
+// A long question goes on below, between two words.
+func TestALongQuestionIsWrapped(t *testing.T) {
+	const question = "who owns this host: owner (who signs owns it, and may ask for all that Compose takes) or compose (who signs changes apps, and the host stays yours)?"
+	master, slave := openPTY(t, 80, 24)
+	_, err := io.WriteString(master, "\n")
+	require.NoError(t, err)
+	g := &globals{in: slave, out: slave, err: slave}
+	answer, err := g.ask(question, "compose")
+	require.NoError(t, err)
+	require.Equal(t, "compose", answer)
+	require.NoError(t, slave.Close())
+	shown, _ := io.ReadAll(master) // a terminal that was closed ends with an error
+	said := strings.Trim(string(shown), "\r\n")
+	require.Equal(t, question+" [compose]", strings.Join(strings.Fields(said), " "))
+	lines := strings.Split(said, "\n")
+	require.Len(t, lines, 3, said)
+	for _, line := range lines {
+		require.LessOrEqual(t, len(strings.TrimRight(line, "\r")), 80)
+	}
+}
+
 // sees holds a screen to what every one has: no line and no word is broken, and nothing of
 // an older drawing is left.
 func sees(t *testing.T, v *terminal) {
