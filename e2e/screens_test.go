@@ -21,7 +21,7 @@ func TestAPersonReadsWhatRunsAndWhatBecameOfEachCommit(t *testing.T) {
 	code, out := h.run("status", "-o", "wide")
 	require.Equal(t, 0, code, out)
 	require.Regexp(t, app+`/web +Ready +1/1 +`+first[:7]+` .*`+image+` +sha256:[0-9a-f]{12}`, out)
-	require.Regexp(t, app+`-web-1-\S+ +1 +Ready +\d+s +0 +\d+\.\d% +\d+[KM]iB +\d+\.\d+\.\d+\.\d+ +`+first[:7], out)
+	require.Regexp(t, app+`-web-1\S* +1 +Ready +\d+s +0 +\d+\.\d% +\d+[KM]iB +\d+\.\d+\.\d+\.\d+ +`+first[:7], out)
 
 	second := h.repo.pushed("Break it", compose(broken()))
 	h.await("it is restored", func(st status) bool {
