@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,16 +44,22 @@ func TestASecondDaemonChangesNothing(t *testing.T) {
 
 // settled waits until the last thing that follows a rollout has happened, and
 // the engine told of it: the restart policy of every instance is the Compose
-// file's.
+// file's, and it has the name that Compose gives.
 func settled(h *host) {
 	h.t.Helper()
-	h.until("the restart policies are set", func() bool {
+	h.until("the restart policies are set, and the names given", func() bool {
 		told := map[string]bool{}
-		for _, e := range h.events.after(0, "update") {
-			told[e.Actor.ID] = true
+		for _, e := range h.events.after(0, "update", "rename") {
+			told[e.Action+" "+e.Actor.ID] = true
 		}
 		for _, c := range h.containers() {
-			if c.Config.Labels["gitring.kind"] == "worker" && (c.HostConfig.RestartPolicy.Name != "always" || !told[c.ID]) {
+			l := c.Config.Labels
+			if l["gitring.kind"] != "worker" {
+				continue
+			}
+			short := strings.Join([]string{l["gitring.app"], l["gitring.service"], l["gitring.slot"]}, "-")
+			long := strings.HasPrefix(c.Name, "/"+short+"-")
+			if c.HostConfig.RestartPolicy.Name != "always" || !told["update "+c.ID] || long || c.Name == "/"+short && !told["rename "+c.ID] {
 				return false
 			}
 		}
