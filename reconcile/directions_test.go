@@ -3,11 +3,13 @@ package reconcile
 import (
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -172,6 +174,9 @@ func callsBetweenFiles(t *testing.T) []fileCall {
 		require.NoError(t, err)
 		files = append(files, parsed)
 	}
+	root, err := exec.Command("go", "env", "GOROOT").Output() // a test that was built with -trimpath has none
+	require.NoError(t, err)
+	build.Default.GOROOT = strings.TrimSpace(string(root))
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: importer.ForCompiler(fset, "source", nil)}
 	pkg, err := conf.Check("github.com/gitring/gitring/reconcile", fset, files, info)
