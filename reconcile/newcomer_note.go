@@ -37,7 +37,7 @@ func newcomerNotes(have, app *ring.App, changes []ring.ServiceChange) (out []str
 		out = append(out, say(NoRestartNote+`%s; write restart: "no" for what ends by itself, which makes it a job`, strings.Join(kept, ", ")))
 	}
 	if len(tags) > 0 {
-		out = append(out, say(PinnedNote+"%s; another tag in a commit, gitring refresh %s or pull_policy: always moves it", strings.Join(tags, ", "), app.Name))
+		out = append(out, say(PinnedNote+"%s; a change of the service, gitring refresh %s or pull_policy: always moves it", strings.Join(tags, ", "), app.Name))
 	}
 	return out
 }

@@ -36,7 +36,7 @@ func TestThePlanSaysWhatNoRestartAndATagMean(t *testing.T) {
 	}
 	says := plan()
 	require.Contains(t, says, `without restart: here always, where Compose does nothing: web; write restart: "no"`)
-	require.Contains(t, says, "the tag has now: nginx:latest, postgres:16; another tag in a commit, gitring refresh shop or pull_policy: always moves it")
+	require.Contains(t, says, "the tag has now: nginx:latest, postgres:16; a change of the service, gitring refresh shop or pull_policy: always moves it")
 
 	have := next
 	have.Services = []ring.Service{service("web", "nginx:latest"), service("db", "postgres:15", "restart"), next.Services[2], job, always}

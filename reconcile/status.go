@@ -186,12 +186,13 @@ func (t *Pass) syncState(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Re
 	if t.differs[src.Name] && len(src.Next.Refused) == 0 {
 		return ring.SyncHeld, ring.Reason{Code: ring.WhyObserveOnly, Says: t.watched[src.Name]}
 	}
-	var stopped, staging, applying, degraded ring.Reason
+	var held, stopped, staging, applying, rolling, degraded ring.Reason
 	var behind, blocked ring.Reason // what waits for another app: that one's own reason comes first
 	for i := range st.Apps {
 		a := &st.Apps[i]
 		if a.Health == ring.Held {
-			return ring.SyncHeld, ring.Reason{Code: a.Code, On: a.On, Says: say("app %s: %s", a.Name, a.Reason)}
+			firstReason(&held, ring.Reason{Code: a.Code, On: a.On, Says: a.Reason}, "app ", a.Name, ": ")
+			continue
 		}
 		switch why := t.stagingOf(a.Name); {
 		case a.Refusal != nil:
@@ -214,10 +215,22 @@ func (t *Pass) syncState(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Re
 				firstReason(&stopped, s.Why(), a.Name, "/", s.Name, " ")
 			case isWorking(s):
 				firstReason(&applying, s.Why(), a.Name, "/", s.Name, " ")
+				if s.Rollout != nil {
+					firstReason(&rolling, s.Why(), a.Name, "/", s.Name, " ")
+				}
 			case isBad(s):
 				firstReason(&degraded, s.Why(), a.Name, "/", s.Name, " ")
 			}
 		}
+	}
+	switch {
+	case held.None(): // else other apps go on, and what comes to an end is waited for
+	case !staging.None():
+		return ring.SyncStaging, src.orElse(staging)
+	case !rolling.None():
+		return ring.SyncApplying, src.orElse(rolling)
+	default:
+		return ring.SyncHeld, held
 	}
 	staging, degraded = cmp.Or(staging, behind), cmp.Or(degraded, blocked)
 	switch {

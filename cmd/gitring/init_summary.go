@@ -94,7 +94,7 @@ func showFirstPlan(s *screen.Screen, c *ring.Changes, now time.Time) {
 	}
 	for _, n := range []struct{ begins, says string }{
 		{reconcile.NoRestartNote, "%s with services without restart, which is always here: write restart: \"no\" for what ends by itself"},
-		{reconcile.PinnedNote, "%s with tags such as latest, pinned to the digest that each has now: another tag in a commit, gitring refresh <app> or pull_policy: always moves it"},
+		{reconcile.PinnedNote, "%s with tags such as latest, pinned to the digest that each has now: a change of the service, gitring refresh <app> or pull_policy: always moves it"},
 	} {
 		if apps := appsNoted(c, n.begins); apps > 0 {
 			s.Line(4, " ", screen.Text(fmt.Sprintf(n.says, wording.Counted(apps, "app"))))
