@@ -34,6 +34,8 @@ var classes = map[string]ring.Class{
 	"before":     ring.ChangeInPlace,
 	"reload":     ring.ChangeInPlace,
 	"share":      ring.ChangeInPlace,
+	"route":      ring.ChangeInPlace,
+	"front_of":   ring.ChangeInPlace,
 
 	"pin":                      ring.ChangeRoll,
 	"spec.image":               ring.ChangeRoll,

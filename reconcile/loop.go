@@ -29,6 +29,16 @@ type Health interface {
 	Health() map[string]ring.Health
 }
 
+// Fronts speaks with the fronts of this host, each by its control socket. Watch replaces the
+// whole set that is asked; Seen is what each answered last, by container ID, and leaves out
+// whoever did not answer within the last 3 s. Route writes the table to disk, then sends it.
+// An error of Route means that the front may or may not have it.
+type Fronts interface {
+	Watch(fronts []ring.FrontAt)
+	Seen() map[string]ring.FrontSeen
+	Route(ctx context.Context, at ring.FrontAt, table ring.FrontTable) (ring.FrontSeen, error)
+}
+
 // A Memory remembers what must survive a restart. When Record returns nil,
 // facts, events and posts are on disk, all of them; otherwise none is.
 type Memory interface {

@@ -24,6 +24,9 @@ type World struct {
 	// Health is by container ID; an instance that is not in it is unknown,
 	// which is neither ready nor failed.
 	Health map[string]ring.Health
+	// Fronts is what each front said of itself, by container ID; one that is not in it
+	// does not answer, which is no reason to change anything.
+	Fronts map[string]ring.FrontSeen
 	// Busy are the steps in flight, by target.
 	Busy map[string]ring.Action
 	// Queued are those of Busy that wait for their turn, by target.

@@ -29,6 +29,7 @@ const (
 	DoUnpause    ActionKind = "unpause"      // let run again what somebody paused
 	DoUpdate     ActionKind = "update"       // put resource limits back that somebody changed
 	DoImageOff   ActionKind = "remove image" // that no plan names; InUse of what it found says that it stayed
+	DoRoute      ActionKind = "route"        // tell the front Instance its Table; answers with what it then says of itself
 	DoWhose      ActionKind = "ask whose"    // fails, with the Holder, where somebody else has Name; changes nothing
 )
 
@@ -59,6 +60,8 @@ type Action struct {
 	Adopted []Adopted
 	// Owners are the container IDs, by service, that a create ties the instance to.
 	Owners map[string]string
+	// Table is, for route, what the front is told.
+	Table *FrontTable
 	// Kept are the data folders and volumes, by Kept.Name, that were there
 	// before: one of them that is gone is never made anew.
 	Kept []string
@@ -105,6 +108,8 @@ func (a Action) Target() string {
 		return "network " + a.NetworkName
 	case DoAdmit:
 		return "admit " + a.App
+	case DoRoute:
+		return "route " + a.App + "/" + a.Service
 	case DoLog: // reads only: it keeps nothing busy that anybody waits for
 		return "log " + a.Instance
 	case DoImageOff:
@@ -185,6 +190,8 @@ type Done struct {
 	// Told are sentences for the journal, and Drift those about files of a seeded folder
 	// that the app changed.
 	Told, Drift []string
+	// Front is what a front that took a table said of itself.
+	Front *FrontSeen
 	// Progress is a note for people, such as "already present".
 	Note string
 	// InUse says that an image stayed because a container uses it.

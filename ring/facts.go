@@ -33,6 +33,7 @@ type Facts struct {
 	Unread    map[string]Unread  // by container ID
 	Names     map[string]Name    // by app, those that left too
 	Left      map[string]Left    // by app
+	Fronts    map[ServiceID]FrontRow
 }
 
 // A Fact is one row of the store, replaced whole under its table and key.

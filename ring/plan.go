@@ -198,6 +198,10 @@ type Service struct {
 	// Composed is what Docker Compose would take its hash of; nil where an earlier
 	// release read the plan. It is a pointer because plans are copied often.
 	Composed *Composed `json:"composed,omitempty"`
+	// Route says how its front carries requests; nil is a service without one. The front
+	// itself is the service HasFront names, which stands before this one: FrontOf says so.
+	Route   *Route `json:"route,omitempty"`
+	FrontOf string `json:"front_of,omitempty"`
 	// Share says that two instances may write one volume at the same time.
 	Share bool   `json:"share,omitempty"`
 	File  string `json:"file,omitempty"`
@@ -338,6 +342,14 @@ func (s *Spec) alone() string {
 	return ""
 }
 
+// HasFront is the name of the service that is the front of s, "" where it has none.
+func (s *Service) HasFront() string {
+	if s.Route == nil {
+		return ""
+	}
+	return s.Name + FrontSuffix
+}
+
 // Gated reports whether readiness of an instance is probed at all.
 func (s *Service) Gated() bool { return Gated(s.Checks) }
 
@@ -432,6 +444,7 @@ const (
 	Rolling   = "rolling"
 	Recreate  = "recreate"
 	BlueGreen = "blue_green" // a full second set, one switch, the old kept warm for WarmFor
+	Canary    = "canary"     // a share of the requests first, judged, in steps; then rolling
 
 	OnFailureRestore  = "restore"
 	OnFailurePause    = "pause"
@@ -456,6 +469,8 @@ type Rollout struct {
 	Bake time.Duration `json:"bake,omitempty"`
 	// WarmFor is how long blue_green keeps the old set running after the switch.
 	WarmFor time.Duration `json:"warm_for,omitempty"`
+	// Canary is how its steps go; nil where the strategy is another.
+	Canary *CanaryPlan `json:"canary,omitempty"`
 	// Back are the knobs while the last good version is brought back, as Compose's
 	// rollback_config has them; nil is the same as for the way there.
 	Back *Back `json:"back,omitempty"`

@@ -42,6 +42,7 @@ var tables = map[string]table{
 	"unread":   rows(func(f *Facts) *map[string]Unread { return &f.Unread }),
 	"name":     rows(func(f *Facts) *map[string]Name { return &f.Names }),
 	"left":     rows(func(f *Facts) *map[string]Left { return &f.Left }),
+	"front":    rows(func(f *Facts) *map[ServiceID]FrontRow { return &f.Fronts }),
 }
 
 // rows is the table of a map that holds its rows by value.

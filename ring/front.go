@@ -1,0 +1,255 @@
+package ring
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"time"
+)
+
+// A front is the container that stands before a service: it publishes the service's ports,
+// carries its routing labels, and gives each request to an instance (docs/design/traffic.md).
+
+// FrontSuffix is what a front's name has after the name of its service.
+const FrontSuffix = "-front"
+
+// FrontImage is the image of every front in its spec and pin. It names the format that
+// supervisor and daemon speak, never one build: so an upgrade of gitring makes no front anew.
+const FrontImage = "gitring/front:1"
+
+// FrontUser is the user and group that a front runs as.
+const FrontUser = 65532
+
+// FrontID names the folder of a front below <state>/fronts: 16 hex digits, which keeps the
+// path of its socket short.
+func FrontID(container string) string {
+	sum := sha256.Sum256([]byte(container))
+	return hex.EncodeToString(sum[:8])
+}
+
+// How bytes of one port are carried.
+const (
+	CarryAuto = "auto" // http where the client begins so, else tcp
+	CarryHTTP = "http"
+	CarryTCP  = "tcp"
+	CarryUDP  = "udp"
+)
+
+// Where a service's ports are published.
+const (
+	PublishFront  = "front"
+	PublishDirect = "direct"
+)
+
+// StickyCookie has a cookie name the version while two of them serve; StickyNone does not.
+const (
+	StickyNone   = "none"
+	StickyCookie = "cookie"
+)
+
+// Route says how the front of a service carries requests. It is complete where the service
+// has a front, and enters no version: each of it is changed in place by a table.
+type Route struct {
+	Ports        []FrontPort   `json:"ports"` // sorted by number, then protocol; never empty
+	DrainTimeout time.Duration `json:"drain_timeout"`
+	Queue        time.Duration `json:"queue"` // 0 is no waiting
+	Forwarded    bool          `json:"forwarded"`
+	Sticky       string        `json:"sticky"`
+	Internal     bool          `json:"internal,omitempty"`
+	LogErrors    bool          `json:"log_errors,omitempty"`
+	// Trusted and Connections are the host's: traffic.trusted_proxies ("networks",
+	// "gateway", CIDRs) and traffic.front.connections.
+	Trusted     []string `json:"trusted,omitempty"`
+	Connections int      `json:"connections"`
+}
+
+// DefaultRoute is Route where nothing is said, without ports.
+func DefaultRoute() Route {
+	return Route{
+		DrainTimeout: 30 * time.Second, Queue: 30 * time.Second, Forwarded: true,
+		Sticky: StickyNone, Trusted: []string{"networks"}, Connections: 10000,
+	}
+}
+
+// FrontPort is one container port that a front listens on.
+type FrontPort struct {
+	Port  int    `json:"port"`  // 1 to 65535
+	Carry string `json:"carry"` // CarryAuto, CarryHTTP, CarryTCP, CarryUDP
+	// Loopback says that it is published on loopback addresses alone, behind a proxy on
+	// the host: there the gateway's word on X-Forwarded-* counts.
+	Loopback bool `json:"loopback,omitempty"`
+}
+
+// Protocol is "udp" or "tcp".
+func (p FrontPort) Protocol() string {
+	if p.Carry == CarryUDP {
+		return "udp"
+	}
+	return "tcp"
+}
+
+// FrontState is what a table asks of one instance.
+type FrontState string
+
+// The states of an instance in a table. One that is absent has everything to it closed.
+const (
+	FrontActive   FrontState = "active"   // gets new requests by weight
+	FrontWarm     FrontState = "warm"     // runs and gets nothing
+	FrontDraining FrontState = "draining" // keeps what it has and gets nothing new
+)
+
+// The sets of instances between which weights are split.
+const (
+	SetStable = "stable"
+	SetCanary = "canary"
+)
+
+// FrontInstance is one instance in a table.
+type FrontInstance struct {
+	// Name is what the engine's DNS resolves on the networks of the front: the short
+	// container ID, which no rename changes; a container name or service once Compose has it.
+	Name string `json:"name"`
+	// Addresses are never stored; Version is the short version, for the sticky cookie.
+	Version string     `json:"version,omitempty"`
+	State   FrontState `json:"state"`
+	Set     string     `json:"set,omitempty"` // SetStable ("" too) or SetCanary
+	// Until is when what is in flight to a draining one is cut.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// FrontTable is everything that a front is told, always whole.
+type FrontTable struct {
+	// Generation only grows; a table whose number is not larger changes nothing.
+	Generation int64           `json:"generation"`
+	Service    string          `json:"service"` // app/service, for words and the cookie
+	Ports      []FrontPort     `json:"ports"`
+	Instances  []FrontInstance `json:"instances"` // sorted by name
+	// CanaryWeight is the share in percent of new requests for instances of SetCanary,
+	// 0 to 100; it counts only while both sets have an active one.
+	CanaryWeight int         `json:"canary_weight,omitempty"`
+	Match        *FrontMatch `json:"match,omitempty"`
+	// QueueUntil, where set, has requests wait for an active instance, each at most Queue.
+	QueueUntil  time.Time     `json:"queue_until,omitzero"`
+	Queue       time.Duration `json:"queue,omitempty"`
+	Forwarded   bool          `json:"forwarded"`
+	Trusted     []string      `json:"trusted,omitempty"`
+	Gateways    []string      `json:"gateways,omitempty"` // addresses of the gateways of its networks
+	Sticky      string        `json:"sticky,omitempty"`
+	LogErrors   bool          `json:"log_errors,omitempty"`
+	Connections int           `json:"connections"`
+}
+
+// FrontMatch sends requests with such a header or cookie to the canary, always.
+type FrontMatch struct {
+	Header map[string]string `json:"header,omitempty"`
+	Cookie map[string]string `json:"cookie,omitempty"`
+}
+
+// FrontSeen is what a front answers when it is asked. All numbers are bounded by the client.
+type FrontSeen struct {
+	At         time.Time `json:"at,omitzero"` // by the clock of the one who asked
+	Generation int64     `json:"generation"`  // of the table in force
+	// Process names the proxy process: its counters begin at 0 with it.
+	Process     string              `json:"process"`
+	Build       string              `json:"build"` // "sha256:…" of the proxy's program
+	Connections int                 `json:"connections"`
+	Queued      int                 `json:"queued"`
+	QueuedSince time.Time           `json:"queued_since,omitzero"`
+	Cut         int64               `json:"cut"`  // ended at a deadline, since the process began
+	Full        bool                `json:"full"` // connections or descriptors are used up
+	Instances   []FrontInstanceSeen `json:"instances"`
+	Ports       []FrontPortSeen     `json:"ports"`
+	// Old is how many older proxy processes still carry something.
+	Old int `json:"old,omitempty"`
+	// Table is the table in force, whole, for a daemon that lost its own.
+	Table *FrontTable `json:"table,omitempty"`
+}
+
+// FrontInstanceSeen is what a front knows of one instance.
+type FrontInstanceSeen struct {
+	Name     string      `json:"name"`
+	Reached  bool        `json:"reached"`
+	Why      string      `json:"why,omitempty"` // not reached: what connecting said
+	InFlight int         `json:"in_flight"`
+	Counts   FrontCounts `json:"counts"` // since the process began
+}
+
+// FrontPortSeen is what a front knows of one of its ports.
+type FrontPortSeen struct {
+	Port    int    `json:"port"`
+	Carry   string `json:"carry"`   // as it is carried now: auto can become tcp
+	Unheard bool   `json:"unheard"` // no instance listens there
+}
+
+// FrontCounts are what came of requests, since a proxy process began.
+type FrontCounts struct {
+	Requests   int64 `json:"requests"` // HTTP requests, tcp connections, udp flows
+	Answers1xx int64 `json:"answers_1xx,omitempty"`
+	Answers2xx int64 `json:"answers_2xx,omitempty"`
+	Answers3xx int64 `json:"answers_3xx,omitempty"`
+	Answers4xx int64 `json:"answers_4xx,omitempty"`
+	Answers5xx int64 `json:"answers_5xx,omitempty"`
+	NoAnswer   int64 `json:"no_answer,omitempty"` // reset, or nothing before the connection ended
+	DialErrors int64 `json:"dial_errors,omitempty"`
+	Retries    int64 `json:"retries,omitempty"`
+	BytesIn    int64 `json:"bytes_in,omitempty"`
+	BytesOut   int64 `json:"bytes_out,omitempty"`
+	// Heads counts times to the answer's head, by FrontBuckets; the last is all above.
+	Heads []int64 `json:"heads,omitempty"`
+}
+
+// FrontBuckets are the upper bounds of FrontCounts.Heads, in milliseconds.
+var FrontBuckets = []int{1, 2, 5, 10, 20, 35, 50, 75, 100, 150, 200, 300, 500, 750, 1000, 2000, 5000, 10000, 30000}
+
+// FrontRow is what is remembered of the front of a service: its last acknowledged table. If
+// it is lost it is read back from the front.
+type FrontRow struct {
+	Service ServiceID  `json:"service"`
+	Table   FrontTable `json:"table"`
+	// Front is the container that acknowledged it, by ID.
+	Front string `json:"front"`
+}
+
+// Row is by the service that the front stands before.
+func (r FrontRow) Row() (string, string) { return "front", string(r.Service) }
+
+// FrontAt is a front to be asked: its container ID and name, and the service it stands before.
+type FrontAt struct {
+	Container, Name string
+	Service         ServiceID
+}
+
+// CanaryPlan is how a canary goes.
+type CanaryPlan struct {
+	Steps    []CanaryStep `json:"steps"`              // with growing weights; never empty
+	Replicas int          `json:"replicas,omitempty"` // 0 is ceil(wanted replicas x weight / 100)
+	Match    *FrontMatch  `json:"match,omitempty"`
+	Judge    *Judge       `json:"judge,omitempty"` // nil is off
+}
+
+// CanaryStep is one weight of a canary and how long it lasts.
+type CanaryStep struct {
+	Weight int           `json:"weight"` // percent, 1 to 99
+	For    time.Duration `json:"for"`
+	Manual bool          `json:"manual,omitempty"` // goes on by a person's promote only
+}
+
+// Judge is the rule that says whether a canary goes on.
+type Judge struct {
+	Interval    time.Duration `json:"interval"`
+	MinRequests int           `json:"min_requests"`
+	MaxErrors   int           `json:"max_errors"` // per thousand
+	MaxP99      int           `json:"max_p99"`    // percent of the stable set's
+	Failures    int           `json:"failures"`   // bad windows in a row
+	OnQuiet     string        `json:"on_quiet"`   // QuietAdvance or QuietPause
+}
+
+// What follows a step in which too few requests came to judge by.
+const (
+	QuietAdvance = "advance"
+	QuietPause   = "pause"
+)
+
+// DefaultJudge is the Judge where nothing is said.
+func DefaultJudge() Judge {
+	return Judge{Interval: 15 * time.Second, MinRequests: 50, MaxErrors: 10, MaxP99: 150, Failures: 2, OnQuiet: QuietAdvance}
+}
