@@ -18,6 +18,8 @@ FUZZTIME ?= 30s
 BENCHTIME ?= 1s
 BENCH    ?=
 E2E      ?= .
+# What runs the tests of make test: .ci/run has scripts/again.sh here.
+AGAIN    ?=
 
 .PHONY: help
 help: ## say what there is
@@ -64,8 +66,8 @@ test: go engine ## all that a developer needs to believe a change
 	@scripts/needs.sh
 	@go vet ./...
 	@scripts/race.sh
-	@cd tools/release && go test -count=1 ./...
-	@GITRING_ENGINE_TESTS=1 go test -count=1 -p $(PARALLEL) -timeout 15m ./...
+	@cd tools/release && $(AGAIN) go test -count=1 ./...
+	@GITRING_ENGINE_TESTS=1 $(AGAIN) go test -count=1 -p $(PARALLEL) -timeout 40m ./...
 
 .PHONY: e2e
 e2e: go engine compose ## the faults of docs/testing/reliability.md, often, on real engines

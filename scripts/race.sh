@@ -9,4 +9,5 @@ if ! has "$(go env CC)"; then
 	say "no C compiler is here: the loop was not run under the race detector"
 	exit 0
 fi
-CGO_ENABLED=1 go test -race -count=1 -run '^TestLoop' ./reconcile
+# shellcheck disable=SC2086 # empty is nothing
+CGO_ENABLED=1 ${AGAIN:-} go test -race -count=1 -run '^TestLoop' ./reconcile

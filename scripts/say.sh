@@ -51,9 +51,16 @@ apt_family() {
 # is_root is a function so that the root of a test's PATH can answer.
 is_root() { [ "$(id -u)" = 0 ]; }
 
-# apt_install installs packages and asks nothing.
+# apt_install installs packages and asks nothing. A mirror may be away for a moment, so
+# there are three tries.
 apt_install() {
+	local try
 	export DEBIAN_FRONTEND=noninteractive
-	apt-get update -q </dev/null
-	apt-get install -y -q --no-install-recommends "$@" </dev/null
+	for try in 1 2 3; do
+		if apt-get update -q </dev/null && apt-get install -y -q --no-install-recommends "$@" </dev/null; then
+			return
+		fi
+		sleep $((try * ${APT_PAUSE:-5}))
+	done
+	return 1
 }
