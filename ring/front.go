@@ -19,6 +19,21 @@ const FrontImage = "gitring/front:1"
 // FrontUser is the user and group that a front runs as.
 const FrontUser = 65532
 
+// Where a front finds things inside its container: its program, which cannot stand where the
+// folder of newer ones is mounted, and the three folders below the state directory.
+const (
+	FrontProgram = "/bin/front"
+	FrontTables  = "/table"     // <state>/fronts/<id>/table, read-only: table.json
+	FrontRun     = "/run/front" // <state>/fronts/<id>/run: the control socket
+	FrontBuilds  = "/front"     // <state>/front, read-only: <sha256>/front for each newer proxy
+)
+
+// FrontTableFile is the file of the table in FrontTables, and FrontSocket the socket in FrontRun.
+const (
+	FrontTableFile = "table.json"
+	FrontSocket    = "front.sock"
+)
+
 // FrontID names the folder of a front below <state>/fronts: 16 hex digits, which keeps the
 // path of its socket short.
 func FrontID(container string) string {
