@@ -184,6 +184,10 @@ func isPage(h http.Header, body []byte) bool {
 	return kind == "text/html" || strings.HasPrefix(strings.TrimSpace(string(body[:min(len(body), 64)])), "<")
 }
 
+// closedIdle is net/http's own error, which it does not export: the server closed a
+// connection between two requests.
+const closedIdle = "http: server closed idle connection"
+
 // because is the reason of a failed request. Only what this host says of the way
 // is repeated: what is wrong with an answer holds words of it, which may be those
 // of the request, and what is wrong with a proxy holds its password.
@@ -203,7 +207,7 @@ func because(ctx context.Context, err error) string {
 	case errors.As(err, &cert):
 		return cert.Error()
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err.Error() == closedIdle {
 		return "the connection broke off"
 	}
 	return "no answer that is HTTP; see status.api_url, and the proxy of the environment"

@@ -2,6 +2,10 @@ package notify
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -43,6 +47,71 @@ func TestABodyThatNeverEndsIsGivenUp(t *testing.T) {
 		require.EqualError(t, err, "cannot read the forge's answer: no answer within 10s")
 		require.Equal(t, timeout, time.Since(began))
 	})
+}
+
+// pipes is a listener of connections in memory, which a bubble's clock knows.
+type pipes struct {
+	net.Listener
+	taken chan net.Conn
+	done  chan struct{}
+}
+
+func (p pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.taken:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+func (pipes) Close() error   { return nil }
+
+func TestAPostTakesNoConnectionThatIsIdleForLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := pipes{taken: make(chan net.Conn), done: make(chan struct{})}
+		var over []net.Conn // which connection each request came over
+		server := &http.Server{
+			ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, pipes{}, c) },
+			Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				over = append(over, r.Context().Value(pipes{}).(net.Conn))
+			}),
+		}
+		go server.Serve(l) //nolint:errcheck // it ends with the test
+		tr := transportBy(func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			l.taken <- theirs
+			return ours, nil
+		})
+		post := func() {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/x", strings.NewReader("{}"))
+			require.NoError(t, err)
+			res, err := tr.RoundTrip(req)
+			require.NoError(t, err)
+			_, err = io.Copy(io.Discard, res.Body)
+			require.NoError(t, err)
+			require.NoError(t, res.Body.Close())
+			synctest.Wait()
+		}
+		post()
+		time.Sleep(time.Second)
+		post()
+		time.Sleep(5 * time.Second) // after that the servers of many proxies are gone
+		post()
+		require.Len(t, over, 3)
+		require.Same(t, over[0], over[1], "posts at one time share a connection")
+		require.NotSame(t, over[1], over[2], "a connection of five idle seconds was taken")
+		tr.CloseIdleConnections()
+		close(l.done)
+		require.NoError(t, server.Close())
+	})
+}
+
+func TestAConnectionThatBreaksOffIsToldInWords(t *testing.T) {
+	for _, err := range []error{io.EOF, io.ErrUnexpectedEOF, fmt.Errorf("net/http: %w", io.EOF), errors.New("http: server closed idle connection")} {
+		require.Equal(t, "the connection broke off", because(t.Context(), err))
+	}
 }
 
 func TestABodyWithoutEndIsNotRead(t *testing.T) {

@@ -85,15 +85,24 @@ func (f Forge) projectAndSlug() (string, string) {
 }
 
 // ownTransport is for forges that bring none.
-var ownTransport = &http.Transport{
-	Proxy:                  http.ProxyFromEnvironment,
-	DialContext:            (&net.Dialer{Timeout: timeout}).DialContext,
-	TLSHandshakeTimeout:    timeout,
-	ResponseHeaderTimeout:  timeout,
-	MaxIdleConnsPerHost:    1,
-	IdleConnTimeout:        30 * time.Second,
-	MaxResponseHeaderBytes: 64 << 10,
-	ForceAttemptHTTP2:      true,
+var ownTransport = transportBy((&net.Dialer{Timeout: timeout}).DialContext)
+
+// idleConn is how long a connection is kept for the next post: shorter than a server
+// or a proxy of any forge keeps one. A post on one that was closed meanwhile is lost,
+// and nothing below repeats a POST.
+const idleConn = 2 * time.Second
+
+func transportBy(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dial,
+		TLSHandshakeTimeout:    timeout,
+		ResponseHeaderTimeout:  timeout,
+		MaxIdleConnsPerHost:    1,
+		IdleConnTimeout:        idleConn,
+		MaxResponseHeaderBytes: 64 << 10,
+		ForceAttemptHTTP2:      true,
+	}
 }
 
 // transport makes one request and follows no redirect: the token is for this

@@ -31,7 +31,7 @@ func (d *Docker) Exec(ctx context.Context, id string, argv []string) (exit int, 
 		}
 	}
 	key := overrunKey(id, argv)
-	if err = d.overruns.await(ctx, e, key); err == nil {
+	if err = d.awaitOverrun(ctx, e, id, key); err == nil {
 		var exec string
 		exec, exit, output, err = d.command(ctx, e, id, container.ExecOptions{Cmd: argv, AttachStdout: true, AttachStderr: true})
 		if err != nil {

@@ -76,6 +76,34 @@ func TestPoolsRunOut(t *testing.T) {
 	require.Contains(t, e.Error(), "default-address-pools")
 }
 
+// Two networks that are made at once may be given one pool: the next try has another.
+func TestOnlyASubnetThatTheCommitWroteIsAskedAnotherOf(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		pools []ring.Pool
+		final bool
+	}{
+		{name: "the engine chose"},
+		{name: "the engine chose, and options are written", pools: []ring.Pool{{Aux: map[string]string{"a": "b"}}}},
+		{name: "the commit wrote a subnet", pools: []ring.Pool{{Subnet: "10.9.8.0/24"}}, final: true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			f := newFake(Options{Host: "edge-1", OwnerHost: func() bool { return true }})
+			f.Fail(once("NetworkCreate", 1, false, enginetest.Refuse(cerrdefs.ErrPermissionDenied, "Pool overlaps with other one on this address space")))
+			n := ring.Network{Key: "lan", Pools: x.pools}
+			a := ring.Action{Kind: ring.DoNetwork, App: "web", Network: n, NetworkName: ring.NetworkName("web", "lan")}
+			_, err := f.Do(t.Context(), a)
+			var e *ring.EngineError
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, ring.CauseNetwork, e.Cause)
+			require.Equal(t, x.final, e.Permanent)
+			require.Equal(t, x.final, e.Refusal != nil, "its author has nothing to choose")
+			_, err = f.Do(t.Context(), a)
+			require.NoError(t, err)
+		})
+	}
+}
+
 // Whatever call of whatever step fails, before or after it took effect, the
 // same step tried again comes to the same end, and nothing is there twice.
 func TestStepsSurviveFaults(t *testing.T) {

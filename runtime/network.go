@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
@@ -75,14 +76,21 @@ func (d *Docker) takesNothing(ctx context.Context, e engine, a ring.Action) erro
 	return nil
 }
 
-// notMade is what the engine says when it makes no network.
+// notMade is what the engine says when it makes no network. Where the commit wrote no
+// subnet the pool that overlaps is the engine's own choice: two that choose at once
+// meet there, and the next choice is another one.
 func notMade(a ring.Action, err error) error {
 	f := fault("cannot create network "+a.NetworkName, ring.CauseNetwork, err)
-	if strings.Contains(strings.ToLower(err.Error()), "pool overlaps") {
-		f.Refusal = refused(a, "", ring.Conflict,
-			fmt.Sprintf("the subnet of network %s overlaps with another network of this host", a.Network.Key),
-			"choose another subnet, or leave ipam out").Refusal
+	if !strings.Contains(strings.ToLower(err.Error()), "pool overlaps") {
+		return f
 	}
+	if !slices.ContainsFunc(a.Network.Pools, func(p ring.Pool) bool { return p.Subnet != "" }) {
+		f.Permanent = false
+		return f
+	}
+	f.Refusal = refused(a, "", ring.Conflict,
+		fmt.Sprintf("the subnet of network %s overlaps with another network of this host", a.Network.Key),
+		"choose another subnet, or leave ipam out").Refusal
 	return f
 }
 

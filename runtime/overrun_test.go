@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/docker/docker/api/types"
@@ -21,6 +22,7 @@ import (
 type hanging struct {
 	engine
 	begun int
+	late  bool // it was asked to begin, and has not yet
 	ended bool
 }
 
@@ -42,7 +44,10 @@ func (h *hanging) ContainerExecAttach(ctx context.Context, _ string, _ container
 }
 
 func (h *hanging) ContainerExecInspect(context.Context, string) (container.ExecInspect, error) {
-	return container.ExecInspect{Running: !h.ended}, nil
+	if h.late {
+		return container.ExecInspect{}, nil
+	}
+	return container.ExecInspect{Running: !h.ended, Pid: 1 << 30}, nil // no such process
 }
 
 func TestACommandThatHangsIsNotBegunASecondTime(t *testing.T) {
@@ -64,6 +69,40 @@ func TestACommandThatHangsIsNotBegunASecondTime(t *testing.T) {
 	h.ended = true
 	ask("check", "db")
 	require.Equal(t, 3, h.begun, "the first has ended, and the check is asked again")
+}
+
+// A busy engine may begin a command after the check had no more time for it.
+func TestACommandThatTheEngineBeginsLateIsNotBegunASecondTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hanging{late: true}
+		d := newDocker(Options{Host: "edge-1"}, &calls{}, func() (engine, error) { return h, nil })
+		d.engine, d.sound = h, true
+		ask := func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, _, err := d.Exec(ctx, "c1", []string{"check", "db"})
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+		ask()
+		ask()
+		require.Equal(t, 1, h.begun, "the engine may begin the first at any time")
+		h.late = false
+		for range 100 {
+			ask()
+		}
+		require.Equal(t, 1, h.begun, "the first began late, and goes on")
+		h.ended = true
+		ask()
+		require.Equal(t, 2, h.begun, "the first has ended, and the check is asked again")
+
+		h.late, h.ended = true, false
+		ask()
+		ask()
+		require.Equal(t, 3, h.begun)
+		time.Sleep(2 * time.Minute)
+		ask()
+		require.Equal(t, 4, h.begun, "the engine never heard of the third: the check would never be asked again")
+	})
 }
 
 func TestOnlyAProcessOfTheContainerIsEnded(t *testing.T) {
@@ -112,7 +151,16 @@ func TestEngineHangingCommandsDoNotPileUp(t *testing.T) {
 	if unseenProcesses(procs, "") != "" || len(processesOf(in.ID)) == 0 {
 		t.Skip("the processes of this engine's containers are not to be seen from here")
 	}
-	r.WaitFor(t, "nothing is left of the commands", func(ring.Seen) bool { return len(processesOf(in.ID)) == 1 })
+	// What a busy engine begins only now is ended by the next ask, as those of a check are.
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		e, err := r.ready(ctx)
+		if err == nil {
+			_ = r.awaitOverrun(ctx, e, in.ID, overrunKey(in.ID, []string{"/app", "sleep"}))
+		}
+		return len(processesOf(in.ID)) == 1
+	}, time.Minute, 50*time.Millisecond, "something is left of the commands")
 	require.Equal(t, ring.StateRunning, r.OnlyInstance(t).State)
 }
 
