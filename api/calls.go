@@ -16,11 +16,13 @@ import (
 // *ring.Refusal, which is answered 422; any other is answered 500 with its
 // text, so it must hold no secret. All may be called at the same time.
 type Calls struct {
-	// Version is that of this daemon and of its engine.
+	// Version is that of this daemon, and of its engine as it answered last. It asks nobody.
 	Version func(ctx context.Context) (Version, error)
 	// Status is the present truth. It is called up to five times a second for
 	// every follower, so it must be a snapshot and ask nobody.
 	Status func(ctx context.Context) (ring.Status, error)
+	// Labels are those of the services in force that their Compose files give them.
+	Labels func(ctx context.Context) (map[ring.ServiceID]map[string]string, error)
 	// Events are lines of the journal, oldest first, at most q.Limit.
 	Events func(ctx context.Context, q EventQuery) ([]ring.Event, error)
 	// Appended is closed when the next line is written to the journal. It is
@@ -147,6 +149,9 @@ type LogQuery struct {
 	Tail         int
 	Since        time.Time // zero is from the beginning
 	Timestamps   bool
+	// Text keeps the lines that hold it, of the last 10,000 of each instance; "" is all.
+	// Of the client and the server; Calls.Logs never sees it.
+	Text string
 }
 
 // ApproveRequest is the body of POST /v1/approve. Commit may be shortened to

@@ -20,17 +20,22 @@ import (
 // none answers, *Error as the daemon said it, and the context's error when
 // that ended first.
 type Client struct {
-	socket string
+	socket string // or what else it is reached by, for people
+	dial   func(ctx context.Context) (net.Conn, error)
 	http   *http.Client
 }
 
 // NewClient connects at the first call.
 func NewClient(socket string) *Client {
 	var d net.Dialer
-	return &Client{socket: socket, http: &http.Client{
-		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return d.DialContext(ctx, "unix", socket)
-		}},
+	return NewClientBy(socket, func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", socket) })
+}
+
+// NewClientBy asks over connections that dial makes to a daemon's socket; name is what
+// people know the daemon by.
+func NewClientBy(name string, dial func(ctx context.Context) (net.Conn, error)) *Client {
+	return &Client{socket: name, dial: dial, http: &http.Client{
+		Transport:     &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -46,15 +51,20 @@ func (c *Client) Version(ctx context.Context) (Version, error) {
 
 // Status is the truth about the host.
 func (c *Client) Status(ctx context.Context) (ring.Status, error) {
+	return c.StatusOf(ctx, StatusQuery{})
+}
+
+// StatusOf is the truth about those services that q chooses.
+func (c *Client) StatusOf(ctx context.Context, q StatusQuery) (ring.Status, error) {
 	var st ring.Status
-	return st, c.ask(ctx, http.MethodGet, "/v1/status", nil, nil, &st)
+	return st, c.ask(ctx, http.MethodGet, "/v1/status", q.values(), nil, &st)
 }
 
 // StatusJSON is the same as the daemon wrote it, for "-o json": a newer
 // daemon's fields are kept.
-func (c *Client) StatusJSON(ctx context.Context) (json.RawMessage, error) {
+func (c *Client) StatusJSON(ctx context.Context, q StatusQuery) (json.RawMessage, error) {
 	var raw json.RawMessage
-	return raw, c.ask(ctx, http.MethodGet, "/v1/status", nil, nil, &raw)
+	return raw, c.ask(ctx, http.MethodGet, "/v1/status", q.values(), nil, &raw)
 }
 
 // History is what became of commits, newest first.
@@ -95,6 +105,7 @@ func (c *Client) Logs(ctx context.Context, q LogQuery, w io.Writer) error {
 	set(v, "service", q.Service)
 	flag(v, "follow", q.Follow)
 	flag(v, "timestamps", q.Timestamps)
+	set(v, "q", q.Text)
 	if q.Tail >= 0 {
 		v.Set("tail", strconv.Itoa(q.Tail))
 	}
@@ -250,8 +261,7 @@ func (c *Client) Plan(ctx context.Context, r PlanRequest) (ring.Changes, error) 
 
 // reach fails where no daemon listens.
 func (c *Client) reach(ctx context.Context) error {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", c.socket)
+	conn, err := c.dial(ctx)
 	if err != nil {
 		return c.lost(ctx, err)
 	}

@@ -27,6 +27,7 @@
 //	usage            what instances take of the host
 //	history          what became of each commit
 //	outcome          in one word
+//	filter           services chosen by phase and label
 //	named            that this host has no such app, and which was meant
 //	images           which tags have moved
 //	outbox           what is still to be said, and messages for a test

@@ -217,9 +217,18 @@ func (s *Socket) version(w http.ResponseWriter, r *http.Request, _ Peer) error {
 }
 
 func (s *Socket) status(w http.ResponseWriter, r *http.Request, _ Peer) error {
+	q, err := statusQuery(r.URL.Query())
+	if err != nil {
+		return err
+	}
 	st, err := s.calls.Status(r.Context())
 	if err != nil {
 		return err
+	}
+	if q.chooses() {
+		if st, err = s.chosen(r.Context(), st, q); err != nil {
+			return err
+		}
 	}
 	return writeJSON(w, st)
 }

@@ -59,6 +59,9 @@ func (d *daemon) calls() Calls {
 			defer d.mu.Unlock()
 			return d.status, err
 		},
+		Labels: func(context.Context) (map[ring.ServiceID]map[string]string, error) {
+			return map[ring.ServiceID]map[string]string{"web/api": {"tier": "web", "team": "a"}, "web/db": {"tier": "data"}}, d.note("labels")
+		},
 		Events: func(_ context.Context, q EventQuery) ([]ring.Event, error) {
 			err := d.note("events after=%d app=%s last=%d limit=%d", q.After, q.App, q.Last, q.Limit)
 			d.mu.Lock()
@@ -234,7 +237,7 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 	st, err := c.Status(ctx)
 	require.NoError(t, err)
 	require.Equal(t, d.status, st)
-	raw, err := c.StatusJSON(ctx)
+	raw, err := c.StatusJSON(ctx, StatusQuery{})
 	require.NoError(t, err)
 	require.Contains(t, string(raw), `"host":"edge-1"`)
 
@@ -277,8 +280,8 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 		"jobs web/backup run= limit=3 logs=true",
 		fmt.Sprintf("act undo web/ for=2h to=ab12cd3 n=0 by=%d: bad", os.Geteuid()), "outdated app=web", fmt.Sprintf("refresh web/db by uid %d: new base", os.Geteuid()),
 		"plan source=prod rev=ab12cd3 tree=false",
-		"logs {App:web Service:web Follow:false Tail:5 Since:1970-01-01 00:16:40 +0000 UTC Timestamps:true}",
-		"logs {App:web Service: Follow:true Tail:-1 Since:0001-01-01 00:00:00 +0000 UTC Timestamps:false}",
+		"logs {App:web Service:web Follow:false Tail:5 Since:1970-01-01 00:16:40 +0000 UTC Timestamps:true Text:}",
+		"logs {App:web Service: Follow:true Tail:-1 Since:0001-01-01 00:00:00 +0000 UTC Timestamps:false Text:}",
 	}, d.takeCalled())
 }
 

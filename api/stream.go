@@ -17,6 +17,8 @@ const (
 	frame = 200 * time.Millisecond // between two looks at the status of a follower
 	// lineCap bounds what is kept of a line that does not end.
 	lineCap = 16 << 10
+	// searchedLines are how many of each instance are looked through for a text.
+	searchedLines = 10_000
 )
 
 // lines writes newline-delimited JSON; each line is sent at once.
@@ -188,6 +190,10 @@ func (s *Socket) logs(w http.ResponseWriter, r *http.Request, _ Peer) error {
 		App: v.text("app"), Service: v.text("service"), Follow: v.yes("follow"),
 		Tail: v.number("tail", -1), Since: v.moment("since"), Timestamps: v.yes("timestamps"),
 	}
+	text := v.text("q")
+	if text != "" && (q.Tail < 0 || q.Tail > searchedLines) {
+		q.Tail = searchedLines
+	}
 	if v.err != nil {
 		return v.err
 	}
@@ -199,7 +205,7 @@ func (s *Socket) logs(w http.ResponseWriter, r *http.Request, _ Peer) error {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	shared := &sharedWriter{w: w, rc: http.NewResponseController(w), gone: cancel}
 	err := s.calls.Logs(ctx, q, func(instance string) io.WriteCloser {
-		return &lineWriter{to: shared, prefix: instance + " | "}
+		return &lineWriter{to: shared, prefix: instance + " | ", text: []byte(text)}
 	})
 	if ctx.Err() != nil {
 		return nil // the reader went away, or the daemon ends
@@ -233,8 +239,12 @@ func (s *sharedWriter) Write(b []byte) (int, error) {
 type lineWriter struct {
 	to     io.Writer
 	prefix string
+	text   []byte // that a line has to hold; none is any
 	rest   []byte
 }
+
+// wanted reports whether a line holds what is looked for.
+func (l *lineWriter) wanted(line []byte) bool { return bytes.Contains(line, l.text) }
 
 func (l *lineWriter) Write(b []byte) (int, error) {
 	l.rest = append(l.rest, b...)
@@ -244,11 +254,15 @@ func (l *lineWriter) Write(b []byte) (int, error) {
 		if i < 0 {
 			break
 		}
-		out = append(append(out, l.prefix...), l.rest[:i+1]...)
+		if l.wanted(l.rest[:i]) {
+			out = append(append(out, l.prefix...), l.rest[:i+1]...)
+		}
 		l.rest = l.rest[i+1:]
 	}
 	if len(l.rest) >= lineCap {
-		out = append(append(append(out, l.prefix...), l.rest...), '\n')
+		if l.wanted(l.rest) {
+			out = append(append(append(out, l.prefix...), l.rest...), '\n')
+		}
 		l.rest = nil
 	}
 	if len(out) == 0 {
@@ -261,7 +275,7 @@ func (l *lineWriter) Write(b []byte) (int, error) {
 }
 
 func (l *lineWriter) Close() error {
-	if len(l.rest) == 0 {
+	if len(l.rest) == 0 || !l.wanted(l.rest) {
 		return nil
 	}
 	_, err := l.to.Write(append(append([]byte(l.prefix), l.rest...), '\n'))

@@ -47,6 +47,7 @@ type Config struct {
 	Limits yaml.Node `yaml:"limits"`
 
 	File   string `yaml:"-"` // which was read
+	print  string // of its words, see PrintOf
 	lines  lines
 	Rules  Policy `yaml:"-"` // what came of Policy
 	limits limits

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -121,7 +122,27 @@ func (c *Config) decode(body []byte) Mistakes {
 	}
 	c.lines = lines{}
 	c.lines.walk("", &root)
+	c.print = PrintOf(body)
 	return nil
+}
+
+// Print is PrintOf what was read.
+func (c *Config) Print() string { return c.print }
+
+// PrintOf tells two configurations apart by what they say besides the policy, which a
+// daemon reads again by itself. Comments, order and spelling make no difference. It is ""
+// for one that cannot be read.
+func PrintOf(body []byte) string {
+	var said map[string]any
+	if yaml.Unmarshal(body, &said) != nil {
+		return ""
+	}
+	delete(said, "policy")
+	plain, err := yaml.Marshal(said)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(plain))
 }
 
 // lines are by path, such as "sources[0].trust.mode".

@@ -19,19 +19,66 @@ import (
 // calls is what the socket can ask of this daemon.
 func (d *Daemon) calls() api.Calls {
 	return api.Calls{
-		Version: d.version, Status: d.status, Events: d.events, Appended: d.store.Changed, History: d.history, Commits: d.commits,
+		Version: d.version, Status: d.status, Labels: d.labels, Events: d.events, Appended: d.store.Changed, History: d.history, Commits: d.commits,
 		Logs: d.logs, Poke: d.poke, Look: d.look, Approve: d.approve, Accept: d.accept, Plan: d.plan,
 		Outdated: d.outdated, Refresh: d.refresh, Trust: d.trust, Reverify: d.reverify, Act: d.act, Jobs: d.jobs, Adopt: d.adopt, Leave: d.leave,
 		Crashes: d.crashes, Inspect: d.inspect, Usage: d.usage, NotifyTest: d.notifyTest, Outbox: d.outbox, OutboxRetry: d.outboxRetry,
 	}
 }
 
-func (d *Daemon) version(ctx context.Context) (api.Version, error) {
+// version asks nobody: whoever polls it is no load on the engine.
+func (d *Daemon) version(context.Context) (api.Version, error) {
 	v := api.Version{Gitring: ring.Release}
-	if e, err := d.engine.Version(ctx); err == nil {
+	if e := d.engineIs.Load(); e != nil {
 		v.Engine, v.EngineAPI = "docker "+e.Version, e.API
 	}
 	return v, nil
+}
+
+// How often the engine is asked for its version: it changes by a restart of it alone.
+const (
+	versionEvery  = time.Minute
+	versionSoon   = 5 * time.Second
+	versionWithin = 5 * time.Second
+)
+
+// watchVersion keeps the engine's version, none while it is away.
+func (d *Daemon) watchVersion(ctx context.Context) error {
+	t := time.NewTimer(0)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+		}
+		again := versionEvery
+		limited, cancel := context.WithTimeout(ctx, versionWithin)
+		if e, err := d.engine.Version(limited); err == nil {
+			d.engineIs.Store(&e)
+		} else {
+			d.engineIs.Store(nil)
+			again = versionSoon
+		}
+		cancel()
+		t.Reset(again)
+	}
+}
+
+// labels are those that Compose files give to the services in force.
+func (d *Daemon) labels(ctx context.Context) (map[ring.ServiceID]map[string]string, error) {
+	facts, err := d.store.Facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[ring.ServiceID]map[string]string{}
+	for name, f := range facts.Apps {
+		for i := range f.App.Services {
+			s := &f.App.Services[i]
+			out[ring.ID(name, s.Name)] = s.Spec.Labels
+		}
+	}
+	return out, nil
 }
 
 // status is the loop's, with what only this moment knows: whether a source is
@@ -40,6 +87,7 @@ func (d *Daemon) status(context.Context) (ring.Status, error) {
 	st, _ := d.loop.Status()
 	trouble := d.sender.Trouble()
 	st.Receivers, st.Policy = d.receivers.Trouble(), d.policy.Hash()
+	st.ConfigDiffers = d.differs.Load()
 	if kept := d.kept.Load(); kept != nil {
 		st.Config = *kept
 	}

@@ -51,6 +51,10 @@ type Daemon struct {
 	// kept is why the configuration as it lies on disk is not in force; nil when it is,
 	// as far as anybody asked.
 	kept atomic.Pointer[string]
+	// differs says that the configuration's file has other words by now than what runs.
+	differs atomic.Bool
+	// engineIs is what the engine said of itself last; nil while it is away.
+	engineIs atomic.Pointer[runtime.EngineVersion]
 }
 
 // door is a listener and who serves it.
@@ -244,7 +248,7 @@ func (d *Daemon) webhooks() (*api.Webhooks, error) {
 // it started has ended.
 func (d *Daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy, d.tidyOpened, d.watchPolicy}
+	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.watchConfig, d.watchVersion}
 	for _, f := range d.sources {
 		parts = append(parts, f.run)
 		if f.pulls != nil {

@@ -5,6 +5,7 @@
 //	daemon         the parts, wired, and run together
 //	engine         what is asked of the engine
 //	serve          and again, when the configuration is to be read anew
+//	differs        whether the file of the configuration says something else
 //
 // From a commit to the loop:
 //

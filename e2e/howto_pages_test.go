@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,6 +34,7 @@ var howtos = map[string]howto{
 	"images.md":                      imagesPage(),
 	"install.md":                     install(),
 	"jobs.md":                        jobsPage(),
+	"look-from-a-laptop.md":          lookFromALaptop(),
 	"merge-buttons-and-bots.md":      mergeButtons(),
 	"notifications.md":               notificationsPage(),
 	"onboard-a-person.md":            onboardAPerson(),
@@ -181,6 +183,59 @@ func backUpAndRestore() howto {
 				require.Equal(d.t, second, d.status().Sources[0].Commit)
 				require.Equal(d.t, "2", d.one("web").env("VERSION"))
 				require.Equal(d.t, 2, onlyOne(d.t, d.journal(d.one("db"))), "the database began on the data that it had")
+			}},
+		},
+	}
+}
+
+// --- look-from-a-laptop.md -----------------------------------------------------------
+
+// laptop has the desk be on another machine than the daemon: ssh alone leads there, and
+// no socket here.
+func (d *desk) laptop() {
+	d.t.Helper()
+	url, key, known := d.sshd("SetEnv PATH="+d.path+":/usr/bin:/bin GITRING_SOCKET="+d.socket, "")
+	at, err := neturl.Parse(url)
+	require.NoError(d.t, err)
+	config := filepath.Join(d.dir, "ssh_config")
+	require.NoError(d.t, os.WriteFile(config, []byte("Host *\n HostName 127.0.0.1\n User root\n Port "+at.Port()+"\n IdentityFile "+key+"\n IdentitiesOnly yes\n UserKnownHostsFile "+known+"\n"), 0o600))
+	d.program("ssh", "#!/bin/sh\nexec /usr/bin/ssh -F "+config+" \"$@\"\n")
+	d.with("GITRING_SOCKET=" + filepath.Join(d.dir, "nobody"))
+}
+
+// with has the desk's shell know a variable; the function takes it away again.
+func (d *desk) with(variable string) (without func()) {
+	own := d.shell
+	d.shell = func(line string) *exec.Cmd {
+		cmd := own(line)
+		cmd.Env = append(cmd.Env, variable)
+		return cmd
+	}
+	return func() { d.shell = own }
+}
+
+func lookFromALaptop() howto {
+	var without func()
+	return howto{
+		begin: func(d *desk) {
+			d.serving()
+			d.laptop()
+			code, out := d.types("gitring status")
+			require.Equal(d.t, 3, code, out)
+		},
+		steps: []step{
+			{line: "gitring --host ssh://edge-1 status", after: func(d *desk, out string) { require.Contains(d.t, out, d.words["web/web"][:8]) }},
+			{line: "gitring --host ssh://edge-1 version", after: func(d *desk, out string) { require.Contains(d.t, out, "daemon ") }},
+			{line: "gitring --host ssh://edge-1 events --tail 2", after: func(d *desk, out string) {
+				require.Contains(d.t, out, "looking at the disk")
+				require.Contains(d.t, out, "by root", "the kernel says who asked")
+			}},
+			{line: "export GITRING_HOST=ssh://edge-1", instead: func(d *desk) { without = d.with("GITRING_HOST=ssh://" + d.name) }},
+			{line: "unset GITRING_HOST", instead: func(d *desk) { without() }},
+			{line: "gitring --host edge-1 status", before: func(d *desk) {
+				file := filepath.Join(d.dir, "home", ".config", "gitring", "fleet.yaml")
+				require.NoError(d.t, os.MkdirAll(filepath.Dir(file), 0o755))
+				require.NoError(d.t, os.WriteFile(file, []byte(d.here("hosts:\n  edge-1: {at: \"ssh://edge-1\"}\n")), 0o600))
 			}},
 		},
 	}

@@ -197,8 +197,9 @@ func noSecret(t *testing.T, h *host, secrets ...string) {
 
 // --- ssh ----------------------------------------------------------------------------
 
-// sshd runs a real server on a loopback port, which lets one key in.
-func (h *host) sshd() (url, key, known string) {
+// sshd runs a real server on a loopback port, which lets one key in. The settings are
+// lines of its configuration.
+func (h *host) sshd(settings ...string) (url, key, known string) {
 	h.t.Helper()
 	const server = "/usr/sbin/sshd"
 	if os.Geteuid() != 0 {
@@ -224,7 +225,7 @@ UsePAM no
 PasswordAuthentication no
 PermitRootLogin prohibit-password
 LogLevel ERROR
-`, port, host, dir, dir), 0o600))
+%s`, port, host, dir, dir, strings.Join(settings, "\n")), 0o600))
 	require.NoError(h.t, os.MkdirAll("/run/sshd", 0o755))
 	cmd := exec.Command(server, "-D", "-e", "-f", dir+"/config")
 	var log bytes.Buffer

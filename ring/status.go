@@ -24,6 +24,9 @@ type Status struct {
 	// Config is why the configuration as it lies on disk could not be read anew, so that
 	// the one before is in force; "" when nothing is wrong with it, or nobody asked.
 	Config string `json:"config,omitempty"`
+	// ConfigDiffers says that its file says something else by now, besides the policy,
+	// which is read again by itself.
+	ConfigDiffers bool `json:"config_differs,omitempty"`
 }
 
 // Sync is the state of the desired state, the first that applies.

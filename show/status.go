@@ -38,6 +38,9 @@ func Status(s *screen.Screen, st *ring.Status, v View) {
 	if st.Engine != "" {
 		s.Line(0, " ", screen.Painted("engine:", screen.Red), screen.Text(st.Engine))
 	}
+	if st.Config == "" && st.ConfigDiffers {
+		s.Line(0, " ", screen.Painted("configuration:", screen.Yellow), screen.Text("its file was changed since it was read; systemctl reload gitring takes it up"))
+	}
 	if st.Config != "" {
 		s.Line(0, " ", screen.Painted("configuration:", screen.Red), screen.Text("not read anew: "+st.Config))
 	}

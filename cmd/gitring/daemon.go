@@ -11,10 +11,17 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/fleet"
 )
 
-// daemon is the client of the daemon on this host; nothing is dialled yet.
-func (g *globals) daemon() *api.Client { return api.NewClient(g.socketPath()) }
+// daemon is the client of the daemon on this host, or on the one of --host; nothing is
+// dialled yet.
+func (g *globals) daemon() *api.Client {
+	if host := g.hostGiven(); host != "" {
+		return g.far(host)
+	}
+	return api.NewClient(g.socketPath())
+}
 
 // socketPath is the first that is known: --socket, GITRING_SOCKET, listen.socket
 // of a configuration that can be read, the default.
@@ -46,11 +53,14 @@ func configFromEnv() string { return os.Getenv("GITRING_CONFIG") }
 
 // asked puts an error of the client into words and an exit code.
 func asked(err error) error {
+	var known *exit.Failure
 	var away *api.ErrUnreachable
 	var answer *api.Error
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &known): // of the host's name, before anything was dialled
+		return known
 	case errors.Is(err, context.DeadlineExceeded):
 		return &exit.Failure{Code: exit.Timeout, Says: "timed out", Hint: "the daemon goes on; gitring status tells how far it is"}
 	case errors.Is(err, context.Canceled):
@@ -76,6 +86,10 @@ func cause(err error) string {
 }
 
 func unreachableHint(e *api.ErrUnreachable) string {
+	var ssh *fleet.SSHError
+	if errors.As(e, &ssh) {
+		return ssh.Hint
+	}
 	if errors.Is(e, fs.ErrPermission) {
 		return "ask as root or as a member of the socket's group"
 	}

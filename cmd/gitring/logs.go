@@ -39,6 +39,7 @@ func logsCmd(g *globals) *cobra.Command {
 	flags.BoolVarP(&q.Follow, "follow", "f", false, "go on with what comes")
 	flags.IntVarP(&q.Tail, "tail", "n", -1, "how many lines of each instance to begin with; -1 is all")
 	flags.DurationVar(&since, "since", 0, "only what is younger, such as 10m")
+	flags.StringVar(&q.Text, "grep", "", "only lines that hold this text, of the last 10,000 of each instance")
 	flags.BoolVarP(&q.Timestamps, "timestamps", "t", false, "the engine's time before each line")
 	return cmd
 }

@@ -4,6 +4,7 @@
 // and its screen; what it does is in the package that it is about. Beside them:
 //
 //	daemon.go  the client of the daemon
+//	host.go    and of one on another host
 //	exit.go    how a verb ends
 //	output.go  results for programs, and screens for people
 //	ask.go     questions
@@ -19,6 +20,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/screen"
@@ -43,6 +45,7 @@ func Main() int {
 // run is one call of the command line; its result is the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errw io.Writer, now func() time.Time) int {
 	g := &globals{in: in, out: out, err: errw, now: now}
+	defer g.close()
 	root := rootCmd(g)
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -64,9 +67,12 @@ type globals struct {
 
 	config  string // as given; "" is not given
 	socket  string
+	host    string
 	output  string
 	noColor bool
 	quiet   bool
+
+	client *api.Client // of another host, once it is asked
 
 	unknown error // what --help was asked of, where that is no verb
 }
@@ -90,6 +96,9 @@ func rootCmd(g *globals) *cobra.Command {
 		SilenceUsage:  true,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := g.checkHost(cmd); err != nil {
+				return err
+			}
 			return g.checkOutput(cmd)
 		},
 	}
@@ -109,6 +118,7 @@ func rootCmd(g *globals) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.config, "config", "", "the configuration (default $GITRING_CONFIG, else "+config.DefaultFile+")")
 	flags.StringVar(&g.socket, "socket", "", "the daemon's socket (default $GITRING_SOCKET, else the configuration's)")
+	flags.StringVar(&g.host, "host", "", "another host, by ssh, such as ssh://edge-1 (default $GITRING_HOST)")
 	flags.StringVarP(&g.output, "output", "o", "table", "table, wide, json or yaml")
 	flags.BoolVar(&g.noColor, "no-color", false, "no colours, as NO_COLOR=1 does")
 	flags.BoolVarP(&g.quiet, "quiet", "q", false, "no notices, results only")
@@ -117,7 +127,7 @@ func rootCmd(g *globals) *cobra.Command {
 		logsCmd(g), outdatedCmd(g), jobsCmd(g), crashesCmd(g), inspectCmd(g), runCmd(g), adoptCmd(g), leaveCmd(g), refreshCmd(g), approveCmd(g), rolloutCmd(g), holdCmd(g), releaseCmd(g), scaleCmd(g), retryCmd(g), trustCmd(g), notifyCmd(g), outboxCmd(g), webhookCmd(g), initCmd(g), vouchCmd(g), rollbackCmd(g), policyCmd(g), versionCmd(g), completionCmd(g),
 	)
 	root.AddCommand(undoCmd(g), pauseCmd(g), resumeCmd(g), restartCmd(g), configCmd(g))
-	root.AddCommand(fetchCmd(g), workerCmd(g), manCmd(g))
+	root.AddCommand(fetchCmd(g), workerCmd(g), manCmd(g), dialStdioCmd(g))
 	arrange(root)
 	g.complete(root)
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp))

@@ -133,7 +133,7 @@ func (g *globals) changesOf(ctx context.Context, p planned) (*ring.Changes, erro
 	}
 	defer tree.Close()
 	changes, err := g.daemon().Plan(ctx, api.PlanRequest{Source: p.source, Tree: tree})
-	if nobodyThere(err) {
+	if g.nobodyThere(err) {
 		g.notice("no daemon answers on %s: planned as for a host on which nothing runs yet", g.socketPath())
 		return g.planAlone(p.what, p.source, "")
 	}

@@ -13,10 +13,10 @@ import (
 )
 
 // nobodyThere reports whether no daemon serves this host, or none is running. One
-// that may not be asked is there.
-func nobodyThere(err error) bool {
+// that may not be asked is there, and another host may well be served.
+func (g *globals) nobodyThere(err error) bool {
 	var away *api.ErrUnreachable
-	return errors.As(err, &away) && !errors.Is(away, fs.ErrPermission)
+	return g.hostGiven() == "" && errors.As(err, &away) && !errors.Is(away, fs.ErrPermission)
 }
 
 // planAlone is the plan of a folder for a host on which nothing of it runs yet,

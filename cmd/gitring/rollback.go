@@ -177,7 +177,7 @@ func (d daemonHere) HistoryOf(ctx context.Context, app string) []ring.Event {
 
 func (d daemonHere) PlanOf(ctx context.Context, source string, tree fs.FS) *ring.Changes {
 	changes, err := d.g.daemon().Plan(ctx, api.PlanRequest{Source: source, Tree: tree})
-	if nobodyThere(err) {
+	if d.g.nobodyThere(err) {
 		d.g.notice("no daemon answers on %s: what would happen there is not known", d.g.socketPath())
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 
 func statusCmd(g *globals) *cobra.Command {
 	var watch, problems bool
+	var q api.StatusQuery
 	cmd := &cobra.Command{
 		Use:   "status [app[/service]]",
 		Short: "Show what runs here, which commit asked for it, and why it is as it is",
@@ -38,12 +39,12 @@ func statusCmd(g *globals) *cobra.Command {
 				return usage(cmd, "--problems is for people, and for one look")
 			}
 			if watch {
-				return g.watchStatus(cmd.Context(), only)
+				return g.watchStatus(cmd.Context(), only, q)
 			}
 			if only == "" && g.machine() {
-				return g.rawStatus(cmd.Context())
+				return g.rawStatus(cmd.Context(), q)
 			}
-			st, err := g.status(cmd.Context(), only)
+			st, err := g.statusOf(cmd.Context(), only, q)
 			if err != nil {
 				return err
 			}
@@ -55,34 +56,48 @@ func statusCmd(g *globals) *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "keep showing it until interrupted")
 	cmd.Flags().BoolVar(&problems, "problems", false, "only what is not well, with what to do")
+	cmd.Flags().StringSliceVar(&q.Phases, "phase", nil, "only services in this phase, such as Degraded; may be given again")
+	cmd.Flags().StringArrayVar(&q.Labels, "label", nil, "only services with this label of their Compose file, such as tier=web; of several, all")
 	return cmd
 }
 
 // status asks for the truth about this host, or about an app of it.
 func (g *globals) status(ctx context.Context, only string) (*ring.Status, error) {
+	return g.statusOf(ctx, only, api.StatusQuery{})
+}
+
+// statusOf is status of those services that q chooses.
+func (g *globals) statusOf(ctx context.Context, only string, q api.StatusQuery) (*ring.Status, error) {
 	if only != "" {
 		if _, _, err := target(only); err != nil {
 			return nil, err
 		}
 	}
-	st, err := g.daemon().Status(ctx)
+	st, err := g.daemon().StatusOf(ctx, q)
 	if err != nil {
 		return nil, asked(err)
 	}
 	if only == "" {
 		return &st, nil
 	}
-	part, ok := api.Narrow(&st, only)
-	if !ok {
-		return nil, noSuch(&st, only)
+	if part, ok := api.Narrow(&st, only); ok {
+		return part, nil
 	}
-	return part, nil
+	if len(q.Phases)+len(q.Labels) > 0 { // it may be here, and not be chosen
+		whole, err := g.status(ctx, only)
+		if err != nil {
+			return nil, err
+		}
+		whole.Sources = []ring.SourceStatus{}
+		return whole, nil
+	}
+	return nil, noSuch(&st, only)
 }
 
 // rawStatus hands on what the daemon wrote, so that what a newer one says more
 // is not lost.
-func (g *globals) rawStatus(ctx context.Context) error {
-	raw, err := g.daemon().StatusJSON(ctx)
+func (g *globals) rawStatus(ctx context.Context, q api.StatusQuery) error {
+	raw, err := g.daemon().StatusJSON(ctx, q)
 	if err != nil {
 		return asked(err)
 	}
@@ -142,13 +157,13 @@ const watchEvery = time.Second
 
 // watchStatus shows the status until ctx ends. On a terminal the screen stays
 // in place and its ages run on; elsewhere it is written when something changed.
-func (g *globals) watchStatus(ctx context.Context, only string) error {
+func (g *globals) watchStatus(ctx context.Context, only string, q api.StatusQuery) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	l := screen.NewLive(g.out, g.now)
 	var last []byte
 	for {
-		st, err := g.status(ctx, only)
+		st, err := g.statusOf(ctx, only, q)
 		if ctx.Err() != nil {
 			return nil
 		}

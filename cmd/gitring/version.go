@@ -29,6 +29,9 @@ type versions struct {
 	Daemon  *api.Version `json:"daemon,omitempty"` // when one answers
 }
 
+// farWithin is how long a host far away may take for a short answer.
+const farWithin = 10 * time.Second
+
 func versionCmd(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -37,10 +40,18 @@ func versionCmd(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := versions{Gitring: ring.Release, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 			v.Commit, v.Date = builtFrom(debug.ReadBuildInfo)
-			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
+			within := 2 * time.Second
+			if g.hostGiven() != "" {
+				within = farWithin
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), within)
 			defer cancel()
-			if d, err := g.daemon().Version(ctx); err == nil {
+			d, err := g.daemon().Version(ctx)
+			switch {
+			case err == nil:
 				v.Daemon = &d
+			case g.hostGiven() != "": // it was asked for
+				return asked(err)
 			}
 			return g.showVersion(v)
 		},
