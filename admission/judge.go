@@ -402,6 +402,9 @@ func (j Judge) request(app string, r runtime.Request, others policy.Others) poli
 	}
 	if c, ok := r.Body.(runtime.ContainerRequest); ok {
 		q.Owners = c.Owners
+		if r.Service != nil && r.Service.FrontOf != "" {
+			q.Front = runtime.FrontMounts(j.Rules.Content, c.Name)
+		}
 	}
 	return q
 }

@@ -24,6 +24,10 @@ var serviceRules = []rule{registriesRule, tagsRule, latestRule, movingRule, secr
 // listed holds one service to the lists that no payload shows.
 func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
 	image := s.Spec.Image
+	if s.FrontOf != "" && image == ring.FrontImage {
+		return // all of it is gitring's own, but for what payloads show
+	}
+	about(frontsRule).frontImage(image) // no payload names it before it is pinned
 	name, tag, digest := imageParts(image)
 	if !slices.ContainsFunc(l.Registries, func(pattern string) bool { return imageIn(pattern, name) }) {
 		about(registriesRule).find(finding{value: image, instead: "use an image of what images.registries of this host names"})

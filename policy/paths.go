@@ -18,6 +18,9 @@ type bind struct {
 
 // bindAt judges a bind: whose path it is first, then how it is mounted.
 func (l *look) bindAt(b bind) {
+	if l.req.frontMount(b) {
+		return
+	}
 	f := l.pathAt(b.source, b.readOnly, b.relabel)
 	if f != nil {
 		f.value, f.at = path.Clean(b.source), b.target

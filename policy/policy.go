@@ -12,6 +12,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // Profile is how much of a host the signers are given.
@@ -84,6 +86,9 @@ type Request struct {
 	Contents []string
 	// Lives are the live folders of the instance, as paths below Rules.Live.
 	Lives []string
+	// Front are the mounts of the host that gitring itself gives a front, each as it stands;
+	// nil is for every service that is none.
+	Front []ring.HostMount
 	// Owners are what "container:" may be followed by: containers of the same app.
 	Owners []string
 	// Others is what belongs to other apps.

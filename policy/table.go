@@ -65,7 +65,7 @@ var configRules = map[string]rule{
 	"Config.Healthcheck.StartInterval": atLeastASecond("healthcheck.start_interval"),
 	"Config.Healthcheck.Retries":       pass("healthcheck"),
 	"Config.ArgsEscaped":               ours(),
-	"Config.Image":                     pass("image"),
+	"Config.Image":                     frontsRule,
 	"Config.Volumes":                   ours(),
 	"Config.WorkingDir":                workingDirRule,
 	"Config.Entrypoint":                programRule("entrypoint", firstWord),

@@ -88,7 +88,7 @@ func mountTarget(l *look) {
 
 // hostPath returns source, "" where gitring itself placed what lies there.
 func (l *look) hostPath(source string) string {
-	if l.r.contentOf(l.req, source) || l.r.liveOf(l.req, source) {
+	if l.req.frontSource(source) || l.r.contentOf(l.req, source) || l.r.liveOf(l.req, source) {
 		return ""
 	}
 	return source

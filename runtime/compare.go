@@ -60,7 +60,11 @@ func (d *Docker) differs(ctx context.Context, e engine, a ring.Action, s *ring.S
 	for _, o := range s.Spec.Owners() {
 		a.Owners[o] = "service:" + o
 	}
-	p, err := containerPayload(d.site(e), a)
+	at, err := d.siteOf(ctx, e, a)
+	if err != nil {
+		return nil, err
+	}
+	p, err := containerPayload(at, a)
 	if err != nil {
 		return nil, fmt.Errorf("cannot compare container %s: %w", c.Name, err)
 	}

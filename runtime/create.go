@@ -29,7 +29,11 @@ func (d *Docker) create(ctx context.Context, e engine, a ring.Action) (ring.Done
 	if err := d.imageOf(ctx, e, &a); err != nil {
 		return ring.Done{}, err
 	}
-	p, err := containerPayload(d.site(e), a)
+	at, err := d.siteOf(ctx, e, a)
+	if err != nil {
+		return ring.Done{}, err
+	}
+	p, err := containerPayload(at, a)
 	if err != nil {
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseConfig, Err: fmt.Errorf("cannot create container: %w", err)}
 	}
@@ -47,6 +51,9 @@ func (d *Docker) site(e engine) site {
 // them, as one of an earlier release does not. Without the first the engine would make
 // anonymous ones, which the next instance does not get.
 func (d *Docker) imageOf(ctx context.Context, e engine, a *ring.Action) error {
+	if a.Want.FrontOf != "" {
+		return d.frontImageOf(ctx, e, a)
+	}
 	if a.Want.Image.Known && a.Want.Image.ID != "" {
 		return nil
 	}
@@ -140,6 +147,11 @@ func (d *Docker) prepare(ctx context.Context, e engine, a ring.Action, p payload
 	}
 	for _, rel := range p.Data {
 		if err := makeData(p.DataRoot, rel); err != nil {
+			return &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("%s: %w", cannot, err)}
+		}
+	}
+	if p.Front {
+		if err := d.haveFront(a, p); err != nil {
 			return &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("%s: %w", cannot, err)}
 		}
 	}

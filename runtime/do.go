@@ -214,9 +214,11 @@ func (d *Docker) remove(ctx context.Context, e engine, a ring.Action) (ring.Done
 	switch {
 	case err == nil:
 		d.dropLive(c)
+		d.dropFront(c)
 		return ring.Done{Instance: c.ID, Told: told}, nil
 	case cerrdefs.IsNotFound(err):
 		d.dropLive(c)
+		d.dropFront(c)
 		return ring.Done{Note: "already gone", Told: told}, nil
 	case strings.Contains(err.Error(), "already in progress"):
 		return ring.Done{Instance: c.ID, Note: "already being removed", Told: told}, nil

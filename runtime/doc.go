@@ -50,6 +50,8 @@
 //	imagestart     how the image has its program begin
 //	resources      bounds and devices
 //	sealed         values of the host, opened at the last moment
+//	front          a front: its image, folders and payload
+//	frontimage     the image of a front's program
 //	confine        the image's own command, or none
 //	platform       what an image was built for
 //

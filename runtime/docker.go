@@ -49,6 +49,8 @@ type Options struct {
 	// Values are all values of the host's env folder for an app, with the names of
 	// their variables, to be struck out of logs that are kept; nil knows none.
 	Values func(app string) (map[string]string, error)
+	// Front is the program that fronts run; zero makes none.
+	Front FrontBuild
 	// Allow judges what is about to be sent to the engine for an app, a Request,
 	// with its sealed values still closed; nil allows everything. A *ring.Refusal
 	// among its error's causes reaches the author.
@@ -94,6 +96,7 @@ type Docker struct {
 	host   hostMemory // of the one goroutine that looks
 
 	seeding sync.Mutex   // held while files are written into a data folder
+	loading sync.Mutex   // held while the image of fronts is loaded
 	making  sync.RWMutex // read-held while a container is made, held while live folders are swept
 
 	registries registries

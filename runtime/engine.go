@@ -55,6 +55,8 @@ type engine interface {
 
 	ImageInspect(ctx context.Context, name string, o ...client.ImageInspectOption) (image.InspectResponse, error)
 	ImagePull(ctx context.Context, name string, o image.PullOptions) (io.ReadCloser, error)
+	ImageLoad(ctx context.Context, archive io.Reader, o ...client.ImageLoadOption) (image.LoadResponse, error)
+	ImageList(ctx context.Context, o image.ListOptions) ([]image.Summary, error)
 	ImageRemove(ctx context.Context, name string, o image.RemoveOptions) ([]image.DeleteResponse, error)
 	DistributionInspect(ctx context.Context, name, auth string) (registry.DistributionInspect, error)
 

@@ -59,6 +59,9 @@ func saysOfItself(i image.InspectResponse) ring.Image {
 // pull has a pinned image here. What is present is not pulled, and no registry
 // is asked for it.
 func (d *Docker) pull(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
+	if a.Image == ring.FrontImage {
+		return d.haveFrontImage(ctx, e)
+	}
 	i, here, err := d.inspectImage(ctx, e, a.Image)
 	if err != nil {
 		return ring.Done{}, err

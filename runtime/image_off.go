@@ -15,6 +15,9 @@ import (
 // image that a container uses, ours or not, stays, and so does one that has
 // another name, without the digest's.
 func (d *Docker) imageOff(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
+	if ofFront(a.Image) {
+		return d.frontImageOff(ctx, e, a.Image)
+	}
 	name, err := byDigest(a.Image)
 	if err != nil {
 		return ring.Done{}, err

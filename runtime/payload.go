@@ -41,6 +41,8 @@ type payload struct {
 	Contents []ring.Mount
 	Hooks    hooks
 	Reload   *ring.Hook // nil for none
+	// Front says that it is one, whose folders must be there before.
+	Front bool
 	// Told is what this engine cannot do and the instance goes without.
 	Told []string
 }
@@ -57,6 +59,7 @@ type site struct {
 	content string // the folder of contents
 	data    string // the host's data root; an app's own comes before it
 	api     string // spoken with the engine
+	front   frontSite
 }
 
 // newestAPI stands for an engine that can do all that payloads know of.
@@ -92,6 +95,9 @@ func containerPayload(at site, a ring.Action) (payload, error) {
 		if err := p.mount(at, a, m); err != nil {
 			return payload{}, err
 		}
+	}
+	if err := p.front(at, a); err != nil {
+		return payload{}, err
 	}
 	if h := s.Healthcheck; h != nil && h.StartInterval > 0 && at.before("1.44") {
 		p.tell("healthcheck.start_interval", "1.44")

@@ -58,6 +58,9 @@ type askFunc func(ctx context.Context, e engine, name reference.Named) (answer, 
 // who asks for the tag, that signatures are made for and that can be compared
 // with one request, and the engine tells no other.
 func (d *Docker) resolve(ctx context.Context, e engine, a ring.Action, ask askFunc) (ring.Done, error) {
+	if a.Image == ring.FrontImage { // our own: it names the format, and no registry has it
+		return ring.Done{Pin: ring.Pin{Image: ring.FrontImage}}, nil
+	}
 	q, have, err := d.asking(ctx, e, a)
 	if err != nil {
 		return ring.Done{}, err

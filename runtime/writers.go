@@ -92,7 +92,8 @@ func (d *Docker) hostMounts(ctx context.Context, e engine, a ring.Action, self s
 
 // placed reports whether a path is where gitring itself lays out what containers mount.
 func (d *Docker) placed(source string) bool {
-	return d.opts.ContentDir != "" && (lies(source, d.opts.ContentDir) || lies(source, liveDir(d.opts.ContentDir)))
+	return d.opts.ContentDir != "" && slices.ContainsFunc([]string{d.opts.ContentDir, liveDir(d.opts.ContentDir), frontsDir(d.opts.ContentDir), frontDir(d.opts.ContentDir)},
+		func(dir string) bool { return lies(source, dir) })
 }
 
 // boundFolder is the folder of the host that a volume with these options shows, "" for none.

@@ -1,9 +1,12 @@
 package enginetest
 
 import (
+	"archive/tar"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -128,6 +131,55 @@ func (m *Client) ImagePull(ctx context.Context, name string, o image.PullOptions
 		}
 		m.addImage(i)
 		return io.NopCloser(strings.NewReader(`{"status":"Pull complete"}` + "\n")), nil
+	})
+}
+
+// ImageLoad takes the names of an archive's images; what is in their layers is not read.
+func (m *Client) ImageLoad(ctx context.Context, archive io.Reader, _ ...client.ImageLoadOption) (image.LoadResponse, error) {
+	return call(ctx, m, "ImageLoad", func() (image.LoadResponse, error) {
+		tags, err := archived(archive)
+		if err != nil {
+			return image.LoadResponse{}, Refuse(cerrdefs.ErrInvalidArgument, "Error processing tar file: %v", err)
+		}
+		for _, tag := range tags {
+			m.addImage(Image{Name: tag})
+		}
+		return image.LoadResponse{Body: io.NopCloser(strings.NewReader(`{"stream":"Loaded image"}` + "\n")), JSON: true}, nil
+	})
+}
+
+// archived are the names in the manifest of an archive as docker save writes one.
+func archived(archive io.Reader) (tags []string, err error) {
+	for r := tar.NewReader(archive); ; {
+		h, err := r.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return tags, nil
+		case err != nil:
+			return nil, err
+		case h.Name != "manifest.json":
+			continue
+		}
+		var images []struct{ RepoTags []string }
+		if err := json.NewDecoder(r).Decode(&images); err != nil {
+			return nil, err
+		}
+		for _, i := range images {
+			tags = append(tags, i.RepoTags...)
+		}
+	}
+}
+
+// ImageList lists images by the one filter that is asked for: reference, a repository.
+func (m *Client) ImageList(ctx context.Context, o image.ListOptions) ([]image.Summary, error) {
+	return call(ctx, m, "ImageList", func() ([]image.Summary, error) {
+		var out []image.Summary
+		for _, name := range slices.Sorted(maps.Keys(m.images)) {
+			if i := m.images[name]; name != i.id && slices.Contains(o.Filters.Get("reference"), repository(name)) {
+				out = append(out, image.Summary{ID: i.id, RepoTags: []string{name}})
+			}
+		}
+		return out, nil
 	})
 }
 
