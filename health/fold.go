@@ -64,7 +64,7 @@ func Fold(checks []ring.Check, streaks map[string]ring.Streak) ring.Health {
 	gates := 0
 	for _, c := range ordered(checks) {
 		s := streaks[c.Name]
-		if c.For == ring.Liveness {
+		if !c.For.Gates() {
 			continue
 		}
 		gates++
@@ -124,9 +124,9 @@ func steadySince(c ring.Check, s ring.Streak) time.Time {
 	return s.Since
 }
 
-// ordered is startup before readiness before liveness, by name within each.
+// ordered is startup before readiness, liveness and the canary's, by name within each.
 func ordered(checks []ring.Check) []ring.Check {
-	rank := map[ring.CheckFor]int{ring.Startup: 0, ring.Readiness: 1, ring.Liveness: 2}
+	rank := map[ring.CheckFor]int{ring.Startup: 0, ring.Readiness: 1, ring.Liveness: 2, ring.OfCanary: 3}
 	out := slices.Clone(checks)
 	slices.SortFunc(out, func(a, b ring.Check) int {
 		return cmp.Or(cmp.Compare(rank[a.For], rank[b.For]), cmp.Compare(a.Name, b.Name))

@@ -121,7 +121,7 @@ func (w *Watcher) booting(k probeKey) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	v, c, ok := w.find(k)
-	return ok && c.For != ring.Liveness && v.streaks[c.Name].Since.IsZero()
+	return ok && c.For.Gates() && v.streaks[c.Name].Since.IsZero()
 }
 
 func interval(c ring.Check) time.Duration {

@@ -101,15 +101,15 @@ func (b *builderOf) pause(service, key string, d types.Duration) time.Duration {
 	return time.Duration(d)
 }
 
-// secondSet notes where a second full set cannot be had, and what it does not use.
+// secondSet notes where a second version cannot run beside the first.
 func (b *builderOf) secondSet(app *ring.App) {
 	for i := range app.Services {
 		s := &app.Services[i]
-		if s.Rollout.Strategy != ring.BlueGreen || s.Kind != ring.Worker {
+		if s.Rollout.Strategy != ring.BlueGreen && s.Rollout.Strategy != ring.Canary || s.Kind != ring.Worker {
 			continue
 		}
 		if why := app.Alone(s); why != "" {
-			b.note("%s: strategy blue_green is carried out as recreate, because two instances cannot run at once: %s", s.Name, why)
+			b.note("%s: strategy %s is carried out as recreate, because two instances cannot run at once: %s", s.Name, s.Rollout.Strategy, why)
 		}
 	}
 }

@@ -61,8 +61,10 @@ func (a *appReader) build(p *types.Project) ring.App {
 	b.checkCron(app)
 	b.checkBefore(app)
 	b.checkAddresses(app)
-	b.checkHostPorts(app)
+	routes := b.routes(&app)
+	b.checkHostPorts(app, routes)
 	b.checkWriters(app)
+	b.addFronts(&app, routes)
 	b.secondSet(&app)
 	app.Notes = a.notes
 	if len(a.naming) > 0 {

@@ -37,7 +37,7 @@ func (c class) as(how string) class {
 var carried = class{}
 
 // later is a key that an instance's spec has no field for yet.
-var later = class{code: ring.Unsupported, says: "is not carried out by this release", hint: "remove it until a release carries it out"}
+var later = class{code: ring.Unsupported, says: "is not carried out by this release", hint: "remove it"}
 
 // swarmObject is a config or secret that an engine of Swarm keeps.
 var swarmObject = unsupported("is Swarm's: no engine here keeps it", "say file: or environment: instead; a file may lie in the host's env folder")
@@ -155,7 +155,7 @@ var classes = map[string]class{
 	"services.*.pid":                 by(pidMode).as("`host`, `service:x` (stopped and made anew with x)").powerful(),
 	"services.*.pids_limit":          by(number(-1, math.MaxInt64)).as("`-1` is no limit"),
 	"services.*.platform":            by(platform).as("`os/arch[/variant]`, of Linux"),
-	"services.*.ports":               by(publishedPorts).powerful().as("ranges are expanded; a fixed host port needs one replica"),
+	"services.*.ports":               by(publishedPorts).powerful().as("ranges are expanded; a fixed host port with several replicas gets a front"),
 	"services.*.post_start":          carried.as("run inside the instance after each start by gitring; when one fails the instance is stopped again and the start has failed"),
 	"services.*.pre_start":           unsupported("runs containers before the service, which gitring does by services of their own", "declare a service with the command, and wait for it: depends_on: {<name>: {condition: service_completed_successfully}}"),
 	"services.*.pre_stop":            carried.as("run inside the instance before each stop by gitring; when one fails it is told and the stop goes on"),
@@ -341,7 +341,7 @@ var classes = map[string]class{
 	"services.*.ports.*.target":                  carried,
 	"services.*.ports.*.published":               carried,
 	"services.*.ports.*.protocol":                carried,
-	"services.*.ports.*.app_protocol":            carried.as("noted, means nothing to the engine"),
+	"services.*.ports.*.app_protocol":            carried.as("noted, means nothing to the engine; `http` is `route.protocol: http` of a front"),
 	"services.*.volumes.*.type":                  carried.as("`volume`, `bind`, `tmpfs`"),
 	"services.*.volumes.*.source":                carried,
 	"services.*.volumes.*.target":                carried,

@@ -85,6 +85,9 @@
 //
 //	extension   all of it
 //	rollout     knobs
+//	canary      steps of one, and who judges it
+//	route       whether a service gets a front, and how that carries
+//	front       the front itself
 //	back        Compose's rollback_config
 //	grpc        a check by gRPC
 //	reload      files that are changed in place

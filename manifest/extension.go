@@ -27,6 +27,7 @@ type extras struct {
 	reload  *reloadWords
 	cron    cronWords
 	before  written
+	route   routeWords
 }
 
 type jobWords struct {
@@ -61,11 +62,9 @@ func (x *extras) mountOf(p string) *mountMode {
 	return nil
 }
 
-// extensionKeys are those of x-gitring; later ones are known and not carried out.
 var (
-	extensionKeys   = []string{"kind", "checks", "rollout", "job", "mounts", "share", "reload", "cron", "before"}
-	extensionsLater = []string{"route", "publish"}
-	jobKeys         = []string{"run", "timeout", "retries", "rerun_interrupted", "replace"}
+	extensionKeys = []string{"kind", "checks", "rollout", "job", "mounts", "share", "reload", "cron", "before", "publish", "route"}
+	jobKeys       = []string{"run", "timeout", "retries", "rerun_interrupted", "replace"}
 )
 
 // extrasOf reads x-gitring of a service from each file in order; the later wins
@@ -87,7 +86,7 @@ func (a *appReader) extrasOf(service string) *extras {
 }
 
 func (d *decoder) extras(n *node, x *extras, root string) {
-	d.known(n, extensionKey, extensionKeys, extensionsLater)
+	d.keys(n, extensionKey, extensionKeys)
 	if k := n.get("kind"); !k.null() {
 		x.kindAt = k.place
 		x.kind = ring.Kind(d.oneOf(k, "kind", string(ring.Worker), string(ring.JobK), string(ring.CronK)))
@@ -113,29 +112,18 @@ func (d *decoder) extras(n *node, x *extras, root string) {
 		}
 		d.reload(r, x.reload, root)
 	}
+	if p := n.get("publish"); !p.null() {
+		d.publish(p, &x.route)
+	}
+	if r := n.get("route"); !r.null() && d.mapping(r, "route") {
+		d.route(r, &x.route)
+	}
 	x.share = d.boolean(n.get("share"), "share", x.share)
 	if m := n.get("mounts"); !m.null() && d.mapping(m, "mounts") {
 		for _, p := range m.pairs {
 			d.mount(p, x, root)
 		}
 	}
-}
-
-// known is keys, with keys that a later release carries out told apart.
-func (d *decoder) known(n *node, in string, known, later []string) {
-	for _, p := range n.pairs {
-		switch {
-		case contains(known, p.key):
-		case contains(later, p.key):
-			d.later(p.place, in+" "+p.key)
-		default:
-			d.faults.add(ring.UnknownKey, p.place, didYouMean(p.key, append(later[:len(later):len(later)], known...)), "unknown key %s in %s", head(p.key), in)
-		}
-	}
-}
-
-func (d *decoder) later(at place, what string) {
-	d.faults.add(ring.Unsupported, at, "remove it until a release carries it out", "%s is not carried out by this release", what)
 }
 
 func (d *decoder) job(n *node, j *jobWords) {
@@ -186,11 +174,11 @@ func (d *decoder) check(n *node, x *extras) {
 	if !d.mapping(n, "checks") {
 		return
 	}
-	d.known(n, "a check", checkKeys, nil)
+	d.keys(n, "a check", checkKeys)
 	c := ring.Check{For: ring.Readiness, Interval: checkInterval, Timeout: checkTimeout, Failures: checkFailures, Successes: 1}
 	sure := !mistyped(n, "name", checkKeys) && !mistyped(n, "for", checkKeys) // what it is called and for
 	if f := n.get("for"); !f.null() {
-		c.For = ring.CheckFor(or2(d.oneOf(f, "for", string(ring.Startup), string(ring.Readiness), string(ring.Liveness)), string(c.For)))
+		c.For = ring.CheckFor(or2(d.oneOf(f, "for", string(ring.Startup), string(ring.Readiness), string(ring.Liveness), string(ring.OfCanary)), string(c.For)))
 		sure = sure && f.text == string(c.For)
 	}
 	c.Name = or2(d.text(n.get("name"), "name"), string(c.For))

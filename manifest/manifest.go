@@ -40,8 +40,10 @@ type Settings struct {
 	Names map[string]string
 	// Held are the apps in force by their names on the engine, as EngineNames has them:
 	// of two apps that take one such name only the other one is refused.
-	Held   map[string]string
-	Limits Limits
+	Held map[string]string
+	// Traffic is what the host says of fronts.
+	Traffic Traffic
+	Limits  Limits
 }
 
 // Reading is all that comes of a commit's tree.

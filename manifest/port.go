@@ -66,8 +66,8 @@ func (b *builderOf) exposed(c types.ServiceConfig) []string {
 	return sortedKeys(seen)
 }
 
-// checkHostPorts refuses one host port for two services, and for two replicas.
-func (b *builderOf) checkHostPorts(app ring.App) {
+// checkHostPorts refuses one host port for two services, and for two replicas without a front.
+func (b *builderOf) checkHostPorts(app ring.App, routes map[string]*ring.Route) {
 	type taker struct {
 		port    ring.Port
 		service string
@@ -79,9 +79,13 @@ func (b *builderOf) checkHostPorts(app ring.App) {
 				continue
 			}
 			at := b.portPlace(s.Name, p.HostPort)
-			if s.Replicas > 1 && s.Spec.NetworkOf == "" { // else it publishes nothing, which is told
-				b.faults.add(ring.Unsupported, at, "run one replica, or leave the host port out; a route (x-gitring route) comes with a later release",
-					"services.%s host port %s cannot be published by %d replicas without a route", s.Name, p.HostPort, s.Replicas)
+			// One in another's network publishes nothing, which is told.
+			if s.Replicas > 1 && s.Spec.NetworkOf == "" && routes[s.Name] == nil && !b.publishLost(s.Name) {
+				hint := "run one replica, or leave the host port out"
+				if b.extras[s.Name].route.publish == ring.PublishDirect {
+					hint = "remove publish: direct, and a front publishes it; or run one replica"
+				}
+				b.faults.add(ring.Unsupported, at, hint, "services.%s host port %s cannot be published by %d replicas without a front", s.Name, p.HostPort, s.Replicas)
 			}
 			key, _ := strconv.Atoi(p.HostPort) // as the engine reads it
 			for _, first := range taken[key] {

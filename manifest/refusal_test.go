@@ -13,6 +13,20 @@ func web(lines ...string) map[string]string {
 	return map[string]string{"web/compose.yaml": "services:\n  web:\n    " + strings.Join(lines, "\n    ") + "\n"}
 }
 
+// fronted is an app whose service has a front on port 80; lines are of its x-gitring.
+func fronted(lines ...string) map[string]string {
+	return web(append([]string{"image: a", "expose: [80]", "x-gitring: {publish: front,"}, strings.Join(lines, ", ")+"}")...)
+}
+
+// canaryOf is an app with a canary; lines are of its rollout.
+func canaryOf(lines ...string) map[string]string {
+	out := []string{"image: a", "expose: [80]", "x-gitring:", "  publish: front", "  rollout:", "    strategy: canary"}
+	for _, l := range lines {
+		out = append(out, "    "+l)
+	}
+	return web(out...)
+}
+
 // refused is a commit of one app that is refused, and with what.
 type refused struct {
 	name  string
@@ -110,7 +124,8 @@ func TestRefusals(t *testing.T) {
 		{name: "secrets at the top", files: map[string]string{"web/compose.yaml": "services:\n  web: {image: a, secrets: [s]}\nsecrets:\n  s: {file: ../../passwd}\n"}, code: ring.OutsideCommit, line: 4},
 		{name: "include", files: map[string]string{"web/compose.yaml": "include: [/etc/passwd]\nservices:\n  web: {image: a}\n"}, code: ring.OutsideCommit, line: 1},
 		{name: "a range for one port", files: web("image: a", "ports:", "  - 80:80", "  - 8000-8010:80"), code: ring.Unsupported, line: 6},
-		{name: "a host port of two replicas", files: web("image: a", "ports:", "  - '81'", "  - 8080:80", "deploy: {replicas: 2}"), code: ring.Unsupported, line: 6, hint: "route"},
+		{name: "a host port of two replicas that want no front", files: web("image: a", "ports:", "  - '81'", "  - 8080:80", "deploy: {replicas: 2}", "x-gitring: {publish: direct}"), code: ring.Unsupported, line: 6, hint: "remove publish: direct"},
+		{name: "a host port of two replicas that can have no front", files: web("image: a", "ports:", "  - '81/sctp'", "  - 8080:80", "deploy: {replicas: 2}"), code: ring.Unsupported, line: 6, hint: "run one replica"},
 		{name: "a job in two replicas", files: web("image: a", "restart: 'no'", "deploy:", "  replicas: 2"), code: ring.Unsupported, line: 6},
 
 		// mounts and paths
@@ -138,7 +153,7 @@ func TestRefusals(t *testing.T) {
 		// x-gitring
 		{name: "x-gitring that is a list", files: web("image: a", "x-gitring: [a]"), code: ring.BadValue, line: 4},
 		{name: "an unknown key of x-gitring", files: web("image: a", "x-gitring:", "  chekcs: []"), code: ring.UnknownKey, line: 5, hint: "checks?"},
-		{name: "a route", files: web("image: a", "x-gitring:", "  route: [{port: 80}]"), code: ring.Unsupported, line: 5, says: "route"},
+		{name: "a route as a list", files: web("image: a", "x-gitring:", "  route: [{port: 80}]"), code: ring.BadValue, line: 5, says: "route is not a mapping"},
 		{name: "kind of none", files: web("image: a", "x-gitring:", "  kind: daemon"), code: ring.BadValue, line: 5},
 		{name: "a check without a probe", files: web("image: a", "x-gitring:", "  checks:", "    - {name: up}"), code: ring.BadValue, line: 6},
 		{name: "a check with two probes", files: web("image: a", "x-gitring:", "  checks:", "    - {tcp: {port: 1}, http: {port: 1}}"), code: ring.BadValue, line: 6},
@@ -153,7 +168,44 @@ func TestRefusals(t *testing.T) {
 		{name: "a header with a line break", files: web("image: a", "x-gitring:", "  checks:", "    - http: {port: 1, headers: {A: \"b\\r\\nC: d\"}}"), code: ring.BadValue, line: 6},
 		{name: "readiness that restarts", files: web("image: a", "x-gitring:", "  checks:", "    - {tcp: {port: 1}, on_failure: restart}"), code: ring.BadValue, line: 6},
 		{name: "no room to move", files: web("image: a", "x-gitring:", "  rollout:", "    max_surge: 0"), code: ring.BadValue, line: 6, says: "both 0"},
-		{name: "canary", files: web("image: a", "x-gitring:", "  rollout: {strategy: canary}"), code: ring.Unsupported, line: 5},
+		{name: "a canary without a front", files: web("image: a", "x-gitring:", "  rollout: {strategy: canary, steps: [{weight: 5}]}"), code: ring.BadValue, line: 5, says: "needs a front", hint: "publish: front"},
+		{name: "a canary without steps", files: web("image: a", "expose: [80]", "x-gitring:", "  publish: front", "  rollout: {strategy: canary}"), code: ring.BadValue, line: 7, says: "has no steps", hint: "steps:"},
+		{name: "a canary with an empty list of steps", files: web("image: a", "expose: [80]", "x-gitring:", "  publish: front", "  rollout:", "    strategy: canary", "    steps: []"), code: ring.BadValue, line: 9, says: "has no steps", hint: "steps:"},
+		{name: "steps without a canary", files: web("image: a", "x-gitring:", "  rollout:", "    steps: [{weight: 5}]"), code: ring.BadValue, line: 6, says: "rollout.steps is for a canary", hint: "strategy: canary"},
+		{name: "a judge without a canary", files: web("image: a", "x-gitring:", "  rollout:", "    strategy: blue_green", "    judge: off"), code: ring.BadValue, line: 7, says: "the strategy is blue_green"},
+		{name: "a step without a weight", files: canaryOf("steps: [{for: 1m}]"), code: ring.BadValue, line: 9, says: "has no weight"},
+		{name: "a step with a wrong letter", files: canaryOf("steps: [{wieght: 5}]"), code: ring.UnknownKey, line: 9, hint: "weight"},
+		{name: "a step of everything", files: canaryOf("steps: [{weight: 100}]"), code: ring.BadValue, line: 9, says: "from 1 to 99"},
+		{name: "steps that do not grow", files: canaryOf("steps: [{weight: 10}, {weight: 10}]"), code: ring.BadValue, line: 9, says: "weight 10 comes after 10"},
+		{name: "a step promoted by nobody", files: canaryOf("steps: [{weight: 10, promote: never}]"), code: ring.BadValue, line: 9, says: "promote"},
+		{name: "a match of nothing", files: canaryOf("steps: [{weight: 10}]", "match: {}"), code: ring.BadValue, line: 10, says: "no header and no cookie"},
+		{name: "a match of what is no header", files: canaryOf("steps: [{weight: 10}]", "match: {header: {'X Canary': '1'}}"), code: ring.BadValue, line: 10, says: "is no header"},
+		{name: "a match of what is no cookie", files: canaryOf("steps: [{weight: 10}]", "match: {cookie: {beta: 'a; b'}}"), code: ring.BadValue, line: 10, says: "is no cookie"},
+		{name: "a judge that is a word", files: canaryOf("steps: [{weight: 10}]", "judge: strict"), code: ring.BadValue, line: 10, says: "neither off nor a mapping"},
+		{name: "errors without a percent sign", files: canaryOf("steps: [{weight: 10}]", "judge: {max_errors: 1}"), code: ring.BadValue, line: 10, says: "max_errors"},
+		{name: "errors in hundredths of a percent", files: canaryOf("steps: [{weight: 10}]", "judge: {max_errors: 0.25%}"), code: ring.BadValue, line: 10, says: "max_errors"},
+		{name: "a p99 below the stable one", files: canaryOf("steps: [{weight: 10}]", "judge: {max_p99: 90%}"), code: ring.BadValue, line: 10, says: "max_p99"},
+		{name: "a key that no judge has", files: canaryOf("steps: [{weight: 10}]", "judge: {max_error: 1%}"), code: ring.UnknownKey, line: 10, hint: "max_errors"},
+		{name: "a check of a canary that there is not", files: web("image: a", "x-gitring:", "  checks: [{for: canary, tcp: 80}]"), code: ring.BadValue, line: 5, says: "its rollouts have none"},
+		{name: "published by nobody", files: web("image: a", "x-gitring: {publish: host}"), code: ring.BadValue, line: 4, says: "publish"},
+		{name: "a key that no route has", files: fronted("route: {qeue: 1s}"), code: ring.UnknownKey, line: 6, hint: "queue"},
+		{name: "a protocol that no front speaks", files: fronted("route: {protocol: grpc}"), code: ring.BadValue, line: 6, says: "protocol"},
+		{name: "a protocol of what is no port", files: fronted("route: {protocol: {web: http}}"), code: ring.BadValue, line: 6, says: "\"web\" is no port"},
+		{name: "a protocol of a port that the front does not listen on", files: fronted("route: {protocol: {9000: http}}"), code: ring.BadValue, line: 6, says: "tcp port 9000", hint: "name a port of 80"},
+		{name: "a route port that is none", files: fronted("route: {ports: [http]}"), code: ring.BadValue, line: 6, says: "\"http\" is no port"},
+		{name: "a route port of sctp", files: fronted("route: {ports: [80/sctp]}"), code: ring.BadValue, line: 6, says: "is no port"},
+		{name: "a drain of two days", files: fronted("route: {drain_timeout: 48h}"), code: ring.BadValue, line: 6, says: "longer than 24h"},
+		{name: "a queue of two days", files: fronted("route: {queue: 48h}"), code: ring.BadValue, line: 6, says: "longer than 24h"},
+		{name: "a sticky word", files: fronted("route: {sticky: ip}"), code: ring.BadValue, line: 6, says: "sticky"},
+		{name: "a log of everything", files: fronted("route: {log: all}"), code: ring.BadValue, line: 6, says: "log"},
+		{name: "forwarded by a word", files: fronted("route: {forwarded: maybe}"), code: ring.BadValue, line: 6, says: "forwarded"},
+		{name: "a front without a port", files: web("image: a", "x-gitring:", "  publish: front"), code: ring.BadValue, line: 5, says: "no port to listen on", hint: "route: {ports:"},
+		{name: "a front on the host's network", files: web("image: a", "network_mode: host", "x-gitring:", "  publish: front"), code: ring.BadValue, line: 6, says: "network_mode"},
+		{name: "a front of sctp", files: web("image: a", "ports: ['80/sctp']", "x-gitring:", "  publish: front"), code: ring.BadValue, line: 6, says: "sctp"},
+		{name: "a front of 101 ports", files: web("image: a", "ports: ['1-101']", "x-gitring:", "  publish: front"), code: ring.BadValue, line: 6, says: "101 ports"},
+		{name: "a front of a job", files: web("image: a", "restart: 'no'", "expose: [80]", "x-gitring:", "  publish: front"), code: ring.BadValue, line: 7, says: "a job"},
+		{name: "a front on macvlan alone", files: map[string]string{"web/compose.yaml": "services:\n  web:\n    image: a\n    expose: [80]\n    networks: [lan]\n    x-gitring: {publish: front}\nnetworks:\n  lan: {driver: macvlan}\n"}, code: ring.BadValue, line: 6, says: "driver bridge"},
+		{name: "a service that is called as a front is", files: map[string]string{"web/compose.yaml": "services:\n  web:\n    image: a\n    expose: [80]\n    x-gitring: {publish: front}\n  web-front: {image: a}\n"}, code: ring.BadName, line: 6, says: "the front of web"},
 		{name: "warm without a second set", files: web("image: a", "x-gitring:", "  rollout: {warm_for: 10m}"), code: ring.BadValue, line: 5, hint: "blue_green"},
 		{name: "a bake that is no time", files: web("image: a", "x-gitring:", "  rollout: {bake: soon}"), code: ring.BadValue, line: 5},
 		{name: "a percentage that is none", files: web("image: a", "x-gitring:", "  rollout: {max_surge: half}"), code: ring.BadValue, line: 5},

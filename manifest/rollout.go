@@ -24,30 +24,17 @@ type rolloutWords struct {
 	drainDelay       *time.Duration
 	bake             *time.Duration
 	warmFor          *time.Duration
+	canary           canaryWords
 }
 
-var (
-	rolloutKeys  = []string{"strategy", "max_surge", "max_unavailable", "max_parallel", "min_ready_time", "start_timeout", "progress_deadline", "pull_timeout", "failure_threshold", "on_failure", "drain_delay", "bake", "warm_for"}
-	rolloutLater = []string{"steps"}
-)
+var rolloutKeys = []string{"strategy", "max_surge", "max_unavailable", "max_parallel", "min_ready_time", "start_timeout", "progress_deadline", "pull_timeout", "failure_threshold", "on_failure", "drain_delay", "bake", "warm_for", "steps", "canary_replicas", "match", "judge"}
 
 func (d *decoder) rollout(n *node, w *rolloutWords) {
 	w.place = n.place
-	d.known(n, "rollout", rolloutKeys, rolloutLater)
-	if v := n.get("strategy"); !v.null() {
-		if v.text == "canary" {
-			d.later(v.place, "x-gitring rollout strategy "+v.text)
-		} else {
-			if s := d.oneOf(v, "strategy", ring.Rolling, ring.Recreate, ring.BlueGreen); s != "" {
-				w.strategy = &s
-			}
-		}
-	}
-	if v := n.get("on_failure"); !v.null() {
-		if s := d.oneOf(v, "on_failure", ring.OnFailureRestore, ring.OnFailurePause, ring.OnFailureContinue); s != "" {
-			w.onFailure = &s
-		}
-	}
+	d.keys(n, "rollout", rolloutKeys)
+	d.setWord(n, "strategy", &w.strategy, ring.Rolling, ring.Recreate, ring.BlueGreen, ring.Canary)
+	d.setWord(n, "on_failure", &w.onFailure, ring.OnFailureRestore, ring.OnFailurePause, ring.OnFailureContinue)
+	d.canary(n, &w.canary)
 	d.setCount(n, "max_surge", &w.maxSurge)
 	d.setCount(n, "max_unavailable", &w.maxUnavailable)
 	d.setNumber(n, "max_parallel", &w.maxParallel)
@@ -105,6 +92,7 @@ func (b *builderOf) rollout(c types.ServiceConfig, h *ring.Healthcheck, x *extra
 	set(&r.Bake, w.bake)
 	set(&r.WarmFor, w.warmFor)
 	b.second(c.Name, w, r)
+	r.Canary = b.canary(c.Name, w, r)
 	if r.Strategy != ring.BlueGreen && r.MaxSurge.N == 0 && r.MaxUnavailable.N == 0 && !b.anyLost(c.Name, []string{extensionKey, "rollout"}, []string{"deploy", "update_config"}) {
 		at := w.place
 		if at.line == 0 {
@@ -227,6 +215,14 @@ func (b *builderOf) startTimeout(service string, h *ring.Healthcheck, r *ring.Ro
 // dockerCheck is the name of the check that Compose's healthcheck makes.
 const dockerCheck = "healthcheck"
 
+// engineCheck is the engine's own verdict, of which it has counted the retries itself.
+func engineCheck() ring.Check {
+	return ring.Check{
+		Name: dockerCheck, For: ring.Readiness, Docker: true,
+		Interval: checkInterval, Timeout: checkTimeout, Failures: 1, Successes: 1,
+	}
+}
+
 // checks are those of x-gitring, after the one that Compose's healthcheck is.
 func (b *builderOf) checks(c types.ServiceConfig, s ring.Service, x *extras) []ring.Check {
 	if s.Kind.Ends() && b.kindLost(c.Name) {
@@ -240,14 +236,13 @@ func (b *builderOf) checks(c types.ServiceConfig, s ring.Service, x *extras) []r
 	}
 	var out []ring.Check
 	if h := s.Spec.Healthcheck; h != nil && !h.Disabled() && len(h.Test) > 0 { // without a test it is the image's, if there is one
-		// the engine has counted its retries itself
-		out = append(out, ring.Check{
-			Name: dockerCheck, For: ring.Readiness, Docker: true,
-			Interval: checkInterval, Timeout: checkTimeout, Failures: 1, Successes: 1,
-		})
+		out = append(out, engineCheck())
 	}
 	for _, check := range x.checks {
 		at := x.places[check.Name]
+		if check.For == ring.OfCanary && !b.isCanary(x) && !b.anyLost(c.Name, []string{extensionKey, "rollout"}) {
+			b.bad(at, "say rollout: {strategy: canary}, or let it be for: readiness", "services.%s check %s is for a canary, and its rollouts have none", c.Name, check.Name)
+		}
 		if s.Spec.NoNetwork && (check.HTTP != nil || check.TCP != nil || check.GRPC != nil) {
 			b.bad(at, "use an exec check", "services.%s has no network, which check %s needs", c.Name, check.Name)
 		}

@@ -353,10 +353,10 @@ func (s *Service) HasFront() string {
 // Gated reports whether readiness of an instance is probed at all.
 func (s *Service) Gated() bool { return Gated(s.Checks) }
 
-// Gated reports whether one of checks is about more than liveness.
+// Gated reports whether one of checks is about readiness.
 func Gated(checks []Check) bool {
 	for i := range checks { // they are large
-		if checks[i].For != Liveness {
+		if checks[i].For.Gates() {
 			return true
 		}
 	}
@@ -378,7 +378,11 @@ const (
 	Startup   CheckFor = "startup"
 	Readiness CheckFor = "readiness"
 	Liveness  CheckFor = "liveness"
+	OfCanary  CheckFor = "canary" // asked of the canary's instances while its steps last
 )
+
+// Gates reports whether an instance is ready only when such a check passes.
+func (f CheckFor) Gates() bool { return f != Liveness && f != OfCanary }
 
 // Check is one probe. Exactly one of HTTP, TCP, Exec, GRPC and Docker is set.
 type Check struct {

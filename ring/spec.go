@@ -235,8 +235,11 @@ func (s *Spec) Owners() []string {
 type Attachment struct {
 	Network string   `json:"network"` // the key in the app
 	Aliases []string `json:"aliases,omitempty"`
-	IPv4    string   `json:"ipv4,omitempty"`
-	IPv6    string   `json:"ipv6,omitempty"`
+	// Unnamed says that the service's own name is none of the instance there: its front
+	// has it (Route.Internal).
+	Unnamed bool   `json:"unnamed,omitempty"`
+	IPv4    string `json:"ipv4,omitempty"`
+	IPv6    string `json:"ipv6,omitempty"`
 	// LinkLocal, DriverOpts and MacAddress go to the endpoint as they are. The
 	// network of the highest Priority is joined first.
 	LinkLocal  []string          `json:"link_local,omitempty"`

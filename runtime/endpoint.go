@@ -70,13 +70,17 @@ func attachments(a ring.Action) ([]join, error) {
 		if name == "" {
 			return nil, fmt.Errorf("network %q of service %s has no name on the engine", at.Network, a.Service)
 		}
-		js = append(js, join{name, endpoint(namesOf(a), name, at)})
+		names := namesOf(a)
+		if at.Unnamed {
+			names = names[1:]
+		}
+		js = append(js, join{name, endpoint(names, name, at)})
 	}
 	return js, nil
 }
 
-// namesOf are the names by which every instance of the action's service is reached: the
-// service's, and the one that Compose gives its container. The container itself is called
+// namesOf are the names by which every instance of the action's service is reached: first
+// the service's, and the one that Compose gives its container. The container itself is called
 // after its version too. A container_name is among the aliases of the plan.
 func namesOf(a ring.Action) []string {
 	if a.Want.Spec.ContainerName != "" || a.Slot == 0 {
