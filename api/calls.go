@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
 	"reflect"
 	"time"
 
@@ -90,6 +91,8 @@ type Calls struct {
 	OutboxRetry func(ctx context.Context, p Peer, r OutboxRetryRequest) (OutboxRetried, error)
 	// Plan says what a tree, or a commit of a source, would change here.
 	Plan func(ctx context.Context, r PlanRequest) (ring.Changes, error)
+	// Metrics serves the page of metrics: Metrics makes one.
+	Metrics http.Handler
 }
 
 // missing names a field that was left out; nil when all are there.

@@ -31,6 +31,7 @@
 //	named            that this host has no such app, and which was meant
 //	images           which tags have moved
 //	outbox           what is still to be said, and messages for a test
+//	metrics          what Prometheus reads
 //	tree             a folder that is sent for a plan
 //
 // Webhooks, from the knock to the hint:

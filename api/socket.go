@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,8 @@ type Socket struct {
 	// daemon is this process's user; admin says who is of the admin group.
 	daemon uint32
 	admin  func(Peer) bool
+	// count is told of each request: its route, or "other", and the status of the answer.
+	count func(route string, code int)
 }
 
 // route is one verb. A body larger than limit is refused before it is read.
@@ -74,9 +77,14 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"GET", "/v1/trust", mayRead, 0, s.trust},
 		{"POST", "/v1/trust/accept", mayTrust, bodyLimit, s.accept},
 		{"POST", "/v1/trust/reverify", mayWrite, bodyLimit, s.reverify},
+		{"GET", metricsPath, mayRead, 0, s.metrics},
 	}
 	return s, nil
 }
+
+// Count has fn told of each request: its route, or "other", and the status of the answer. It is
+// called before Run, and fn must not block.
+func (s *Socket) Count(fn func(route string, code int)) { s.count = fn }
 
 // Run serves until ctx ends; l is closed when it returns.
 func (s *Socket) Run(ctx context.Context, l net.Listener) error {
@@ -93,6 +101,20 @@ func (s *Socket) Run(ctx context.Context, l net.Listener) error {
 // ServeHTTP finds the route, then the right, then reads the body; nothing is
 // called before all three are in order.
 func (s *Socket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.count == nil {
+		s.answer(w, r)
+		return
+	}
+	out := &counted{ResponseWriter: w}
+	s.answer(out, r)
+	route := "other" // whatever somebody asks for, there are few routes
+	if rt, err := s.find(r.Method, r.URL.Path); err == nil {
+		route = rt.method + " " + rt.path
+	}
+	s.count(route, cmp.Or(out.code, http.StatusOK))
+}
+
+func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 	known, ok := r.Context().Value(peerKey{}).(knownPeer)
 	if !ok || known.err != nil {
 		writeError(w, Denied("", "cannot tell who asks"))

@@ -144,6 +144,7 @@ func (d *daemon) calls() Calls {
 		OutboxRetry: func(_ context.Context, p Peer, r OutboxRetryRequest) (OutboxRetried, error) {
 			return OutboxRetried{Count: 3}, d.note("outbox retry id=%s all=%v dead=%v by=%d", r.ID, r.All, r.Dead, p.UID)
 		},
+		Metrics: Metrics(func(context.Context) (string, error) { return "gitring_engine_up 1\n", d.note("metrics") }, "text/plain; version=0.0.4"),
 		Refresh: func(_ context.Context, p Peer, r RefreshRequest) ([]ImageNow, error) {
 			return []ImageNow{{App: r.App, Service: "web", Image: "web:1", Pinned: "sha256:a", Now: "sha256:b", Newer: true}},
 				d.note("refresh %s/%s by uid %d: %s", r.App, r.Service, p.UID, r.Reason)
@@ -307,6 +308,7 @@ var everyRoute = map[string]struct {
 	"/v1/adopt":          {"POST", "/v1/adopt", `{"app":"web","reason":"r"}`, mayWrite},
 	"/v1/leave":          {"POST", "/v1/leave", `{"app":"web","reason":"r"}`, mayWrite},
 	"/v1/outbox":         {"GET", "/v1/outbox", "", mayRead},
+	"/metrics":           {"GET", "/metrics", "", mayRead},
 	"/v1/outbox/retry":   {"POST", "/v1/outbox/retry", `{"dead":true}`, mayWrite},
 	"/v1/notify/test":    {"POST", "/v1/notify/test", `{}`, mayWrite},
 	"/v1/sync":           {"POST", "/v1/sync", "", mayWrite},

@@ -35,6 +35,31 @@ type HookOptions struct {
 	Pulls func(source string)
 	Now   func() time.Time // nil is time.Now
 	Log   *slog.Logger
+	// Count, if set, is told what was made of each request to the hook of a source: one of
+	// HookResults. It must not block.
+	Count func(source, result string)
+}
+
+// HookResults are what can be made of a webhook.
+var HookResults = []string{hookTaken, hookRefused, hookTooMany, hookBroken}
+
+const (
+	hookTaken   = "taken"
+	hookRefused = "unauthorized"
+	hookTooMany = "too_many"
+	hookBroken  = "broken" // too large, cut off, or no POST
+)
+
+func resultOf(code int) string {
+	switch code {
+	case http.StatusAccepted:
+		return hookTaken
+	case http.StatusUnauthorized:
+		return hookRefused
+	case http.StatusTooManyRequests:
+		return hookTooMany
+	}
+	return hookBroken
 }
 
 // Webhooks takes the news of forges: POST /v1/webhook/<source>, GET /healthz
@@ -125,6 +150,9 @@ func (w *Webhooks) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	code, why, about := only(r.Method, http.MethodPost), "not a POST", nothing
 	if code == http.StatusOK {
 		code, why, about = w.take(out, r, source, h)
+	}
+	if w.Count != nil {
+		w.Count(source, resultOf(code))
 	}
 	if code != http.StatusAccepted {
 		// What is left of the body is not worth reading.

@@ -17,6 +17,7 @@ import (
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/health"
+	"github.com/gitring/gitring/metrics"
 	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
@@ -55,6 +56,7 @@ type Daemon struct {
 	differs atomic.Bool
 	// engineIs is what the engine said of itself last; nil while it is away.
 	engineIs atomic.Pointer[runtime.EngineVersion]
+	meters   meters
 }
 
 // door is a listener and who serves it.
@@ -91,6 +93,9 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (d *Daemon, 
 		if err := d.store.Record(ctx, nil, []ring.Event{{At: time.Now().UTC(), Kind: ring.DaemonStarted, Reason: n}}); err != nil {
 			return d, err
 		}
+	}
+	if err := d.wireMeters(ctx); err != nil {
+		return d, err
 	}
 	if d.ledger, err = newLedger(ctx, d.store, cfg.DataRoot); err != nil {
 		return d, err
@@ -132,6 +137,7 @@ func (d *Daemon) wireEngine(ctx context.Context) error {
 		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.env.open, Values: d.env.values,
 		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },
+		Asked:    func(call, code string) { d.meters.counts.Add(metrics.EngineRequests, call, code) },
 	})
 	if err != nil {
 		return err
@@ -194,6 +200,7 @@ func (d *Daemon) wireLoop() {
 	d.loop = reconcile.New(reconcile.Options{
 		Host: d.cfg.Host, Gitring: ring.Release, Engine: d.engine, Health: d.health, Memory: d.ledger,
 		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.KeepImages(),
+		Took: d.countLook,
 	}, sources)
 }
 
@@ -203,6 +210,7 @@ func (d *Daemon) openDoors() error {
 	if err != nil {
 		return err
 	}
+	socket.Count(d.countRequest)
 	l, err := api.ListenSocket(d.cfg.Listen.Socket)
 	if err != nil {
 		return err
@@ -241,6 +249,7 @@ func (d *Daemon) webhooks() (*api.Webhooks, error) {
 	return api.NewWebhooks(hooks, api.HookOptions{
 		Limits: d.cfg.HookLimits(), Poke: func(source string) { d.follower(source).poke() }, Log: d.log,
 		Pulls: func(source string) { d.follower(source).pokePulls() },
+		Count: func(source, result string) { d.meters.counts.Add(metrics.Webhooks, source, result) },
 	})
 }
 

@@ -37,5 +37,6 @@
 //	inspect        why a service is as it is
 //	jobs           jobs and their runs
 //	crashes        crashes, like ones together
+//	metrics        the numbers of all this
 //	logs           output of instances
 package daemon

@@ -117,6 +117,7 @@ func (f *follower) run(ctx context.Context) error { return f.git.Run(ctx, f.repo
 // report takes one look of the source to the loop.
 func (f *follower) report(ctx context.Context, r ring.Report) {
 	f.tell(r)
+	f.d.countFetch(f.cfg.Name, r.Err)
 	next := f.source
 	said, _ := f.d.policy.Said()
 	next.Names = said.Takes(f.cfg.Name)

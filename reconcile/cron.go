@@ -359,7 +359,7 @@ func (t *Pass) isAskedFor(v *service) bool {
 // should be, and a run that failed is told until one succeeds.
 func (t *Pass) cronStatus(v *service, st *ring.ServiceStatus) {
 	row := t.Facts.Cron[v.id]
-	st.NextRun = row.Next
+	st.NextRun, st.DueSince = row.Next, utc(row.Waits)
 	if row.Last != "" {
 		st.LastRun = &ring.RunOutcome{State: row.Last, Reason: row.LastSays, Ended: row.LastEnd.UTC()}
 	}

@@ -46,7 +46,7 @@ type Memory interface {
 	Record(ctx context.Context, facts []ring.Fact, events []ring.Event) error
 }
 
-// Options of a Loop; all fields but Posted and Adopts are needed.
+// Options of a Loop; all fields but Posted, Adopts and Took are needed.
 type Options struct {
 	Host, Gitring string
 	Engine        Engine
@@ -62,6 +62,8 @@ type Options struct {
 	Steps, Pulls int
 	// KeepImages is as in World.
 	KeepImages int
+	// Took, if set, is told after each look how long it took, and the decision after it.
+	Took func(look, decide time.Duration)
 }
 
 // How often the loop looks though nothing happened, and how long a look may take.
@@ -465,6 +467,9 @@ func (l *Loop) runPass(ctx context.Context) time.Duration {
 	l.known = l.dates.dateHealth(l.Health.Health(), seen.Instances, now)
 	l.seen = seen
 	d := Diff(l.makeWorld(), now)
+	if l.Took != nil {
+		l.Took(now.Sub(began), l.steadyNow().Sub(now))
+	}
 	if err := l.recordFacts(ctx, d.Facts, d.Events); err != nil {
 		l.mutePass(d.Status, err)
 		return unwritten

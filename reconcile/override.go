@@ -226,7 +226,7 @@ func (t *Pass) overrideStatus() (out []ring.Override) {
 		if !o.Stands(t.now) {
 			continue
 		}
-		row := ring.Override{Kind: string(o.Kind), Target: o.Target, Actor: o.Actor, Reason: o.Reason, Until: utc(o.Until), Commit: o.Commit}
+		row := ring.Override{Kind: string(o.Kind), Target: o.Target, Actor: o.Actor, Reason: o.Reason, Since: utc(o.At), Until: utc(o.Until), Commit: o.Commit}
 		if o.Kind == ring.OverrideScale {
 			row.Replicas = &o.Replicas
 		}

@@ -172,6 +172,8 @@ type ServiceStatus struct {
 	// last run came out; nil before the first.
 	NextRun time.Time   `json:"next_run,omitzero"`
 	LastRun *RunOutcome `json:"last_run,omitempty"`
+	// DueSince is when a run of a cron job was due that waits; zero where none does.
+	DueSince time.Time `json:"due_since,omitzero"`
 	// Conditions are absent for one that is well and at rest.
 	Conditions []Condition `json:"conditions,omitempty"`
 }
@@ -285,6 +287,7 @@ type Override struct {
 	Target string    `json:"target"`
 	Actor  string    `json:"actor"`
 	Reason string    `json:"reason"`
+	Since  time.Time `json:"since,omitzero"`
 	Until  time.Time `json:"until,omitzero"`
 	// Replicas of a scale; Commit that an undo brought back.
 	Replicas *int `json:"replicas,omitempty"`

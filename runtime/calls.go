@@ -4,6 +4,9 @@ import (
 	"maps"
 	"net/http"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -11,6 +14,8 @@ import (
 type calls struct {
 	mu sync.Mutex
 	n  map[string]int // guarded by mu
+	// told hears of each answer, as Options.Asked.
+	told func(call, code string)
 }
 
 // counted is one client's transport.
@@ -28,7 +33,16 @@ var (
 // RoundTrip counts the request and hands it on.
 func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.all.count(r.Method + " " + route(r.URL.Path))
-	return c.next.RoundTrip(r)
+	res, err := c.next.RoundTrip(r)
+	if c.all.told == nil {
+		return res, err
+	}
+	code := "error"
+	if err == nil {
+		code = strconv.Itoa(res.StatusCode)
+	}
+	c.all.told(r.Method+" "+boundedRoute(r.URL.Path), code)
+	return res, err
 }
 
 func (c *calls) count(key string) {
@@ -56,4 +70,27 @@ func route(path string) string {
 		return lastID.ReplaceAllString(p, "$1/{id}")
 	}
 	return pathID.ReplaceAllString(p, "$1/{id}/$3")
+}
+
+// Last parts of a path of the engine's API that are no name.
+var engineVerbs = []string{
+	"archive", "attach", "changes", "connect", "create", "disconnect", "exec", "export", "get", "history", "info", "json", "kill",
+	"load", "logs", "pause", "prune", "push", "rename", "resize", "restart", "search", "start", "stats", "stop", "tag", "top",
+	"unpause", "update", "wait",
+}
+
+// boundedRoute is a path without version and names, of which there are few whatever an image
+// is called: /images/{id}, /distribution/{id}/json.
+func boundedRoute(path string) string {
+	parts := strings.Split(strings.Trim(apiVersion.ReplaceAllString(path, ""), "/"), "/")
+	first, last := "/"+parts[0], parts[len(parts)-1]
+	switch verb := slices.Contains(engineVerbs, last); {
+	case len(parts) == 1:
+		return first
+	case verb && len(parts) == 2:
+		return first + "/" + last
+	case verb:
+		return first + "/{id}/" + last
+	}
+	return first + "/{id}"
 }

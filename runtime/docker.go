@@ -67,7 +67,10 @@ type Options struct {
 	// Poke, if set, is called with the ID of a container that an event named,
 	// or "" when events may have been missed. It must not block.
 	Poke func(containerID string)
-	Log  *slog.Logger // nil logs nothing
+	// Asked, if set, is told of each request to the engine: method and path without names, and
+	// the status of the answer, or "error" where there was none. It must not block.
+	Asked func(call, code string)
+	Log   *slog.Logger // nil logs nothing
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
@@ -111,7 +114,7 @@ func Dial(ctx context.Context, o Options) (*Docker, error) {
 	if o.URL == "" {
 		o.URL = DefaultURL
 	}
-	counts := &calls{}
+	counts := &calls{told: o.Asked}
 	d := newDocker(o, counts, func() (engine, error) { return dialHTTP(o.URL, counts) })
 	if _, err := d.connect(); err != nil {
 		return nil, fmt.Errorf("cannot use engine %s: %w", o.URL, err)

@@ -19,7 +19,7 @@ var helpGroups = []helpGroup{
 	{"write", "In a clone, before a push:", []string{"init", "validate", "verify", "vouch", "rollback"}},
 	{"trust", "Trust and policy:", []string{"trust", "policy"}},
 	{"move", "From Compose, and back:", []string{"adopt", "leave"}},
-	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "version", "completion", "help"}},
+	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "metrics", "version", "completion", "help"}},
 }
 
 // examples are lines that a person can paste after the program, by the path of a command.
@@ -65,6 +65,7 @@ var examples = map[string]string{
 	"config check":    "config check\nconfig check ./config.yaml",
 	"outbox list":     "outbox list",
 	"notify test":     "notify test",
+	"metrics":         "metrics",
 	"webhook url":     "webhook url",
 	"completion":      "completion bash > ~/.local/share/bash-completion/completions/gitring",
 }

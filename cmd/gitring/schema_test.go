@@ -110,7 +110,7 @@ func fullStatus() ring.Status {
 	return ring.Status{
 		Host: "edge-1", Gitring: "0.1.0", At: at, Engine: "away", Store: "full", Config: "config.yaml:4: no", ConfigDiffers: true, Policy: "sha256:" + strings.Repeat("0a", 32),
 		Receivers: []ring.ReceiverStatus{{Name: "team", Service: "slack", Waiting: 1, Dead: 2, Reason: "r"}},
-		Overrides: []ring.Override{{Kind: "undo", Target: "web", Actor: "ops", Reason: "r", Until: at, Replicas: new(2), Commit: sha}},
+		Overrides: []ring.Override{{Kind: "undo", Target: "web", Actor: "ops", Reason: "r", Since: at, Until: at, Replicas: new(2), Commit: sha}},
 		Sources: []ring.SourceStatus{{
 			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Note: "vouched by a@b: 1234567", Committed: at, Trusted: sha, Forge: "401", Unconfined: "ports (r)",
 			Trust: "w", FirstUse: &ring.FirstUse{Commit: sha, At: at}, Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Code: ring.WhyAppRefused, On: "web/web",
@@ -121,7 +121,7 @@ func fullStatus() ring.Status {
 				Services: []ring.ServiceStatus{{
 					Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 2, Ready: 2, Updated: 2,
 					Version: v, Commit: sha, LastGood: sha, Reason: "r", Code: ring.WhyDependencyNotReady, On: "web/db", Health: "inferred",
-					NextRun: at, LastRun: &ring.RunOutcome{State: ring.RunFailed, Reason: "r", Ended: at},
+					NextRun: at, DueSince: at, LastRun: &ring.RunOutcome{State: ring.RunFailed, Reason: "r", Ended: at},
 					Rollout:   &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v, Commit: sha, Reason: "r", Code: ring.WhyRolloutFailed},
 					Instances: []ring.InstanceStatus{{ID: "i", Name: "n", Slot: 1, State: ring.SlotReady, Version: v, Commit: sha, Restarts: 1, Reason: "r", Adopted: true, Started: at, Address: "172.18.0.2"}},
 					Running:   sha, Image: "nginx:1.27", Digest: "sha256:1", Ports: []string{"8080:80/tcp"},
