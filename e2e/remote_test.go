@@ -225,6 +225,8 @@ UsePAM no
 PasswordAuthentication no
 PermitRootLogin prohibit-password
 LogLevel ERROR
+MaxStartups 1000
+LoginGraceTime 600
 %s`, port, host, dir, dir, strings.Join(settings, "\n")), 0o600))
 	require.NoError(h.t, os.MkdirAll("/run/sshd", 0o755))
 	cmd := exec.Command(server, "-D", "-e", "-f", dir+"/config")

@@ -95,7 +95,11 @@ type polite struct {
 
 func (p polite) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := p.next.RoundTrip(req)
-	if err != nil {
+	switch {
+	case err == nil:
+	case req.Context().Err() == nil && (brokeOff(err) || err.Error() == closedIdle):
+		return nil, errNoAnswer
+	default:
 		return nil, err
 	}
 	if resp.StatusCode < 300 && isPage(resp.Header.Get("Content-Type")) {
@@ -114,6 +118,16 @@ func (p polite) RoundTrip(req *http.Request) (*http.Response, error) {
 	_ = resp.Body.Close()
 	return nil, p.refused(resp, oneLine(said))
 }
+
+// closedIdle is net/http's own error, which it does not export: the server closed a
+// connection between two requests.
+const closedIdle = "http: server closed idle connection"
+
+// These are of a remote that went away.
+var (
+	errNoAnswer = errors.New("the remote closed the connection without an answer")
+	errBrokeOff = errors.New("the remote closed the connection in the middle of its answer")
+)
 
 // errPage is what a mistaken URL most often leads to, a page to log in among it.
 var errPage = errors.New("the remote answers with a web page and not as Git does: is this the URL of the repository, and does it need a password?")
@@ -173,6 +187,9 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.sniffer.Read(p)
 	if b.refs && b.sha256() {
 		return 0, errSHA256
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errBrokeOff
 	}
 	return n, err
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -116,8 +117,16 @@ func (d *sshDialer) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("%s has no line in %s; add the host key the forge publishes", d.addr, d.known)
 	case strings.Contains(err.Error(), "unable to authenticate"):
 		return fmt.Errorf("%s does not take the key of %s for user %s", d.addr, d.keyFile, d.user)
+	case brokeOff(err):
+		return fmt.Errorf("%s ended the connection before it let us in: it may take no more of them now, or no SSH server answers there", d.addr)
 	}
 	return err
+}
+
+// brokeOff reports whether a connection ended where an answer was due: what the
+// libraries say of that is no word for people.
+func brokeOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // sshSession is one run of git-upload-pack on the other side.
@@ -178,7 +187,7 @@ func (s *sshSession) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if errors.Is(err, packp.ErrEmptyInput) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if errors.Is(err, packp.ErrEmptyInput) || brokeOff(err) {
 		_ = s.run.Wait() // its standard error is whole then; the status says less
 		if said := s.errs.String(); said != "" {
 			return fmt.Errorf("the remote says: %s", said)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -29,14 +30,29 @@ func startSSHD(t *testing.T) *sshServer {
 		t.Skip("needs /usr/sbin/sshd (openssh-server)")
 	}
 	dir := t.TempDir()
+	s := &sshServer{known: filepath.Join(dir, "known_hosts"), key: filepath.Join(dir, "deploy")}
+	hostLine := newKey(t, filepath.Join(dir, "host"))
+	newKey(t, s.key)
+	require.NoError(t, os.MkdirAll("/run/sshd", 0o755))
+	for range 5 {
+		if s.listens(t, sshd, dir) {
+			require.NoError(t, os.WriteFile(s.known, fmt.Appendf(nil, "[%s]:%s %s", s.host, s.port, hostLine), 0o600))
+			return s
+		}
+	}
+	require.Fail(t, "sshd does not answer")
+	return nil
+}
+
+// listens starts the server on a port that was free a moment ago, and reports whether
+// it answers: another program may have taken the port meanwhile. It drops none of the
+// connections of a test, however many wait, and none of those that are slow.
+func (s *sshServer) listens(t *testing.T, sshd, dir string) bool {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := &sshServer{addr: l.Addr().String(), known: filepath.Join(dir, "known_hosts"), key: filepath.Join(dir, "deploy")}
+	s.addr = l.Addr().String()
 	s.host, s.port, _ = net.SplitHostPort(s.addr)
 	require.NoError(t, l.Close())
-	hostLine := newKey(t, filepath.Join(dir, "host"))
-	require.NoError(t, os.WriteFile(s.known, fmt.Appendf(nil, "[%s]:%s %s", s.host, s.port, hostLine), 0o600))
-	newKey(t, s.key)
 	config := fmt.Sprintf(`Port %s
 ListenAddress %s
 HostKey %s/host
@@ -47,22 +63,34 @@ UsePAM no
 PasswordAuthentication no
 PermitRootLogin prohibit-password
 LogLevel ERROR
+MaxStartups 1000
+LoginGraceTime 600
 `, s.port, s.host, dir, s.key)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "sshd_config"), []byte(config), 0o600))
-	require.NoError(t, os.MkdirAll("/run/sshd", 0o755))
 	cmd := exec.Command(sshd, "-D", "-e", "-f", filepath.Join(dir, "sshd_config"))
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	require.Eventually(t, func() bool {
-		c, err := net.Dial("tcp", s.addr)
-		if err == nil {
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); {
+		if c, err := net.Dial("tcp", s.addr); err == nil {
+			greeting := make([]byte, 4) // "SSH-": another program says something else
+			_, err = io.ReadFull(c, greeting)
 			_ = c.Close()
+			if err == nil && string(greeting) == "SSH-" {
+				return true
+			}
 		}
-		return err == nil
-	}, 10*time.Second, 20*time.Millisecond, "sshd does not answer: %s", &log)
-	return s
+		select {
+		case <-ended:
+			t.Logf("sshd ended: %s", &log)
+			return false
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	return false
 }
 
 func (s *sshServer) follow(path string) func(*Config) {
@@ -162,6 +190,49 @@ func TestADeadSSHServerIsGivenUpAfterItsIdleTime(t *testing.T) {
 			require.Less(t, time.Since(began), 5*time.Second)
 		})
 	}
+}
+
+func TestARemoteThatFailsIsToldInWords(t *testing.T) {
+	t.Parallel()
+	o := newOrigin(t)
+	known := filepath.Join(t.TempDir(), "known_hosts")
+	require.NoError(t, os.WriteFile(known, nil, 0o600))
+	for _, x := range []struct{ scheme, says, want string }{
+		{"ssh://git@", "", "ended the connection before it let us in"},
+		{"ssh://git@", "SSH-2.0-OpenSSH_9.2\r\n", "ended the connection before it let us in"},
+		{"http://", "", "the remote closed the connection without an answer"},
+		{"http://", "HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n001e# service=git-upload-pack\n0000", "the remote closed the connection in the middle of its answer"},
+	} {
+		t.Run(x.scheme+x.says, func(t *testing.T) {
+			r := lookAt(t, o.follow(&ledger{}, func(c *Config) {
+				c.URL = x.scheme + hangsUp(t, x.says) + "/x.git"
+				if strings.HasPrefix(x.scheme, "ssh") {
+					c.Auth = Auth{SSHKeyFile: o.key, KnownHostsFile: known}
+				}
+			})).look(t.Context())
+			require.ErrorContains(t, r.Err, x.want)
+			require.NotContains(t, r.Err.Error(), "EOF")
+		})
+	}
+}
+
+// hangsUp takes connections, writes a beginning and closes them.
+func hangsUp(t *testing.T, beginning string) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Read(make([]byte, 4096))
+			_, _ = fmt.Fprint(c, beginning)
+			_ = c.Close()
+		}
+	}()
+	return l.Addr().String()
 }
 
 func TestAnSSHLookEndsWithItsContextInsideTheHandshake(t *testing.T) {

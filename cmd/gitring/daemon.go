@@ -79,7 +79,7 @@ func cause(err error) string {
 	switch {
 	case errors.As(err, &call):
 		return call.Err.Error()
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "server closed idle connection"):
 		return "it went away in the middle of its answer"
 	}
 	return err.Error()
