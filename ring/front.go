@@ -151,6 +151,9 @@ type FrontTable struct {
 	Sticky      string        `json:"sticky,omitempty"`
 	LogErrors   bool          `json:"log_errors,omitempty"`
 	Connections int           `json:"connections"`
+	// Leaving says that another front takes its place: it serves on, and its HEALTHCHECK
+	// fails, so that label proxies send nothing more.
+	Leaving bool `json:"leaving,omitempty"`
 }
 
 // FrontMatch sends requests with such a header or cookie to the canary, always.
@@ -185,7 +188,8 @@ type FrontInstanceSeen struct {
 	Reached  bool        `json:"reached"`
 	Why      string      `json:"why,omitempty"` // not reached: what connecting said
 	InFlight int         `json:"in_flight"`
-	Counts   FrontCounts `json:"counts"` // since the process began
+	Streams  int         `json:"streams,omitempty"` // of these upgraded, tcp and udp: a gap does not wait for them
+	Counts   FrontCounts `json:"counts"`            // since the process began
 }
 
 // FrontPortSeen is what a front knows of one of its ports.

@@ -1,0 +1,192 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// How long an address counts: docs/design/traffic.md.
+const (
+	nameFresh  = time.Second            // then it is asked again
+	nameSilent = 30 * time.Second       // the last one serves while DNS says nothing
+	nameWait   = 700 * time.Millisecond // for one answer
+	maxNames   = 4 * maxInstances
+)
+
+// ownNet is where this front stands.
+type ownNet struct {
+	subnets  []netip.Prefix
+	addrs    []netip.Addr
+	gateways map[netip.Addr]bool
+}
+
+// near reports whether an address is in a network of this front and not its own.
+func (o ownNet) near(a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	return !slices.Contains(o.addrs, a) && slices.ContainsFunc(o.subnets, func(s netip.Prefix) bool { return s.Contains(a) })
+}
+
+// interfaces reads where this front stands from its interfaces.
+func interfaces() (o ownNet) {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return o
+	}
+	for _, a := range all {
+		n, ok := a.(*net.IPNet)
+		if !ok {
+			continue
+		}
+		addr, ok := netip.AddrFromSlice(n.IP)
+		if !ok || addr.Unmap().IsLoopback() {
+			continue
+		}
+		ones, _ := n.Mask.Size()
+		o.addrs = append(o.addrs, addr.Unmap())
+		o.subnets = append(o.subnets, netip.PrefixFrom(addr.Unmap(), ones).Masked())
+	}
+	o.gateways = routeGateways("/proc/net/route")
+	return o
+}
+
+// routeGateways are the gateways that a routing table names.
+func routeGateways(file string) map[netip.Addr]bool {
+	out := map[netip.Addr]bool{}
+	f, err := os.Open(file)
+	if err != nil {
+		return out
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		words := strings.Fields(s.Text())
+		if len(words) < 3 {
+			continue
+		}
+		b, err := hex.DecodeString(words[2])
+		if err != nil || len(b) != 4 {
+			continue
+		}
+		slices.Reverse(b) // as the machine has it: little endian on both of ours
+		if a, ok := netip.AddrFromSlice(b); ok && !a.IsUnspecified() {
+			out[a] = true
+		}
+	}
+	return out
+}
+
+// names resolves instances by the engine's DNS.
+type names struct {
+	lookup func(ctx context.Context, name string) ([]netip.Addr, error)
+	own    func() ownNet
+
+	mu    sync.Mutex // guards what follows
+	known map[string]*address
+	here  ownNet
+	read  time.Time
+}
+
+// address is what is known of one name.
+type address struct {
+	addrs []netip.Addr
+	at    time.Time     // when DNS was asked last
+	good  time.Time     // when it answered last
+	busy  chan struct{} // closed when the answer that is under way is there
+	err   error
+}
+
+func newNames(lookup func(context.Context, string) ([]netip.Addr, error), own func() ownNet) *names {
+	return &names{lookup: lookup, own: own, known: map[string]*address{}}
+}
+
+// engineLookup asks the engine's DNS. The dot at the end keeps search domains out: a
+// wildcard in one of them answers for any name.
+func engineLookup(ctx context.Context, name string) ([]netip.Addr, error) {
+	r := net.Resolver{PreferGo: true}
+	return r.LookupNetIP(ctx, "ip", strings.TrimSuffix(name, ".")+".")
+}
+
+// place is where this front stands, read once a second: networks can be connected later.
+func (n *names) place() ownNet {
+	n.mu.Lock()
+	if time.Since(n.read) < nameFresh {
+		defer n.mu.Unlock()
+		return n.here
+	}
+	n.mu.Unlock()
+	here := n.own()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.here, n.read = here, time.Now()
+	return here
+}
+
+// resolve are the addresses of a name that may be used. An address outside the networks of
+// this front, or its own, is not.
+func (n *names) resolve(ctx context.Context, name string) ([]netip.Addr, error) {
+	n.mu.Lock()
+	a := n.known[name]
+	if a == nil {
+		if len(n.known) >= maxNames {
+			clear(n.known)
+		}
+		a = &address{}
+		n.known[name] = a
+	}
+	if a.busy == nil && time.Since(a.at) < nameFresh {
+		defer n.mu.Unlock()
+		return a.addrs, a.err
+	}
+	if a.busy == nil {
+		a.busy = make(chan struct{})
+		go n.ask(name, a)
+	}
+	busy := a.busy
+	n.mu.Unlock()
+	select {
+	case <-busy:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return a.addrs, a.err
+}
+
+// ask belongs to nobody's request: whoever waits for the answer may go before it comes.
+func (n *names) ask(name string, a *address) {
+	ctx, cancel := context.WithTimeout(context.Background(), nameWait)
+	defer cancel()
+	got, err := n.lookup(ctx, name)
+	here := n.place()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	close(a.busy)
+	a.busy, a.at = nil, time.Now()
+	var dns *net.DNSError
+	if err != nil && !(errors.As(err, &dns) && dns.IsNotFound) && len(a.addrs) > 0 && time.Since(a.good) < nameSilent {
+		return // DNS is silent: the last address serves
+	}
+	if err != nil {
+		a.addrs, a.err = nil, fmt.Errorf("cannot resolve %s: %w", name, err)
+		return
+	}
+	a.addrs, a.err, a.good = nil, nil, time.Now()
+	for _, addr := range got {
+		if here.near(addr) {
+			a.addrs = append(a.addrs, addr.Unmap())
+		}
+	}
+	if len(a.addrs) == 0 {
+		a.err = fmt.Errorf("cannot use what %s resolves to: it is in no network of this front", name)
+	}
+}
