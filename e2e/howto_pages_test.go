@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,6 +36,7 @@ var howtos = map[string]howto{
 	"install.md":                     install(),
 	"jobs.md":                        jobsPage(),
 	"look-from-a-laptop.md":          lookFromALaptop(),
+	"many-hosts.md":                  manyHosts(),
 	"merge-buttons-and-bots.md":      mergeButtons(),
 	"notifications.md":               notificationsPage(),
 	"onboard-a-person.md":            onboardAPerson(),
@@ -237,6 +239,41 @@ func lookFromALaptop() howto {
 				require.NoError(d.t, os.MkdirAll(filepath.Dir(file), 0o755))
 				require.NoError(d.t, os.WriteFile(file, []byte(d.here("hosts:\n  edge-1: {at: \"ssh://edge-1\"}\n")), 0o600))
 			}},
+		},
+	}
+}
+
+// --- many-hosts.md --------------------------------------------------------------------
+
+func manyHosts() howto {
+	both := func(text string) func(*desk, string) {
+		return func(d *desk, out string) {
+			d.t.Helper()
+			for _, host := range []string{d.name, "edge-2"} {
+				require.Regexp(d.t, `(?m)^.*`+regexp.QuoteMeta(host)+`.*`+text, out)
+			}
+		}
+	}
+	return howto{
+		begin: func(d *desk) {
+			d.serving()
+			d.laptop()
+			d.says("'edge-*'", d.name) // both are one daemon, which is held and released once
+			d.says("'*'", d.name)
+			file := filepath.Join(d.dir, "home", ".config", "gitring", "fleet.yaml")
+			require.NoError(d.t, os.MkdirAll(filepath.Dir(file), 0o755))
+			require.NoError(d.t, os.WriteFile(file, []byte(d.here("hosts: {edge-1: {}, edge-2: {at: \"ssh://edge-2\"}}\n")), 0o600))
+		},
+		steps: []step{
+			{line: "gitring fleet status", after: both("Synced")},
+			{line: "gitring fleet version", after: both(`0\.1\.0`)},
+			{line: "gitring fleet plan HEAD", after: both("nothing to do")},
+			{line: "gitring fleet sync", after: both("asked")},
+			{line: `gitring fleet hold web --on 'edge-*' --for 30m --reason "the uplink is being replaced" --yes`, after: func(d *desk, out string) {
+				require.Contains(d.t, out, "on 1 host:")
+				require.Contains(d.t, out, "held until")
+			}},
+			{line: `gitring fleet release web --on '*' --reason "done" --yes`, after: func(d *desk, _ string) { d.synced(d.repo.head()) }},
 		},
 	}
 }

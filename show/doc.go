@@ -9,5 +9,6 @@
 //	progress   how far an update is, while somebody waits
 //	plan       what a commit would change
 //	explained  why a service is as it is
+//	fleet      a whole host in one row
 //	trust      whom a source trusts
 package show

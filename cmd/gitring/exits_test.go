@@ -28,6 +28,10 @@ var asking = map[string]string{
 	"undo": "undo web --reason r", "pause": "pause web/web --reason r", "resume": "resume web/web", "restart": "restart web/web",
 	"notify test": "notify test", "outbox list": "outbox list", "outbox retry": "outbox retry --all",
 
+	// They ask the daemons of other hosts, and none where there is no inventory.
+	"fleet status": "", "fleet version": "", "fleet plan": "", "fleet sync": "", "fleet events": "", "fleet hold": "", "fleet release": "", "fleet pause": "",
+	"fleet resume": "", "fleet promote": "", "fleet abort": "", "fleet restart": "", "fleet undo": "", "fleet scale": "", "fleet retry": "", "fleet run": "", "fleet approve": "",
+
 	"serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "version": "", "completion": "", "config check": "", "policy suggest": "", "policy check": "", "policy explain": "", "policy test": "",
 }
 

@@ -53,5 +53,5 @@ func TestExamplesOfTheHelpCanBePasted(t *testing.T) {
 	}
 	each(program())
 	slices.Sort(without)
-	require.Equal(t, []string{"outbox retry", "rollout pause", "rollout restart", "rollout resume", "rollout undo", "trust reverify", "version"}, without)
+	require.Equal(t, []string{"fleet abort", "fleet approve", "fleet pause", "fleet promote", "fleet restart", "fleet resume", "fleet retry", "fleet run", "fleet scale", "fleet undo", "outbox retry", "rollout pause", "rollout restart", "rollout resume", "rollout undo", "trust reverify", "version"}, without)
 }

@@ -33,7 +33,7 @@ func (g *globals) checkHost(cmd *cobra.Command) error {
 		return nil
 	case g.socket != "":
 		return usage(cmd, "--socket is of this host, and --host another one; ssh://name/path names the socket there")
-	case slices.Contains(alone, nameOf(cmd)):
+	case slices.Contains(alone, nameOf(cmd)), strings.HasPrefix(nameOf(cmd), "fleet "):
 		return usage(cmd, cmd.CommandPath()+" asks no daemon of another host")
 	}
 	_, err := g.address(g.host)

@@ -1,0 +1,70 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
+)
+
+// HostColumns are the heads of HostRow.
+var HostColumns = []string{"STATE", "COMMIT", "READY", ""}
+
+// HostRow is a whole host in one row: the state and commit of each source, how many
+// instances are ready of those wanted, and the first thing that is not well. A job that
+// ran is not counted.
+func HostRow(st *ring.Status) []screen.Word {
+	var states, commits []string
+	hue := screen.NoHue
+	ready, wanted := 0, 0
+	for i := range st.Sources {
+		src := &st.Sources[i]
+		name := wording.When(len(st.Sources) > 1, src.Name+" ")
+		states = append(states, name+syncWord(src))
+		commits = append(commits, src.Commit.Short())
+		if src.Sync != ring.SyncSynced || hue == screen.NoHue {
+			hue = syncHue(src.Sync)
+		}
+		for _, a := range src.Apps {
+			for _, sv := range a.Services {
+				if !sv.Kind.Ends() {
+					ready, wanted = ready+min(sv.Ready, sv.Wanted), wanted+sv.Wanted
+				}
+			}
+		}
+	}
+	return []screen.Word{
+		screen.Painted(strings.Join(states, ", "), hue), screen.Text(strings.Join(commits, ", ")),
+		screen.Text(fmt.Sprintf("%d/%d", ready, wanted)), screen.Text(firstTrouble(st)),
+	}
+}
+
+// firstTrouble is what is not well, the gravest first; "" where nothing is.
+func firstTrouble(st *ring.Status) string {
+	switch {
+	case st.Engine != "":
+		return "engine: " + st.Engine
+	case st.Store != "":
+		return "store: " + st.Store
+	}
+	var later string
+	for i := range st.Sources {
+		src := &st.Sources[i]
+		places := placesOf(src.Apps)
+		worstFirst(places)
+		switch {
+		case src.Refusal != nil:
+			return src.Refusal.Error()
+		case len(places) > 0 && hasProblem(places[0].service):
+			return places[0].id() + " " + phaseWord(places[0].service) + ": " + places[0].service.Reason
+		case src.Sync != ring.SyncSynced && later == "":
+			later = src.Reason
+		}
+	}
+	return later
+}
+
+// ChangesSum is a plan in one line.
+func ChangesSum(c *ring.Changes) string { return sum(c) }
