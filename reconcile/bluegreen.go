@@ -1,6 +1,8 @@
 package reconcile
 
 import (
+	"slices"
+
 	"github.com/gitring/gitring/ring"
 )
 
@@ -75,6 +77,12 @@ func (t *decider) retireSet(v *service, old []*instance) {
 		return
 	}
 	t.sortGone(v, old)
+	if slices.ContainsFunc(old, func(in *instance) bool { return !t.isOut(v, in) }) {
+		for _, in := range old {
+			t.drainFirst(v, in, t.removeSays(v, in))
+		}
+		return
+	}
 	for _, in := range old {
 		t.setFact(ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: t.removeSays(v, in), At: t.now})
 	}

@@ -18,6 +18,7 @@ func (t *decider) makeView(v *service, app *ring.App, want *ring.Service) {
 	t.views[id] = v
 	t.useGoodFiles(v)
 	t.probeInstances(v.instances, v.want, v.good)
+	t.watchFronts(v)
 	for _, in := range v.instances {
 		t.judgeInstance(v, in)
 	}

@@ -57,6 +57,9 @@ func (t *Pass) gateBut(v *service) ring.Reason {
 	if why := t.transferPending(v); !why.None() {
 		return why
 	}
+	if why := t.frontGate(v); !why.None() {
+		return why
+	}
 	owners := v.want.Spec.Owners()
 	for _, name := range owners {
 		if why, dead := t.ownerReached(v, name); why != "" {

@@ -22,6 +22,7 @@
 //	loop          look, decide, record, act
 //	loop_acts     acts of persons come in
 //	loop_awake    since when this process looks without a break
+//	loop_fronts   fronts are told their tables, and asked
 //	loop_progress how far a step is
 //	step          one step beside the loop
 //	step_pool     how many at once, and which first
@@ -53,6 +54,7 @@
 //
 //	status        the state of everything, for people and exit codes
 //	running       what runs of a service, for people
+//	front_status  how the front of a service does
 //	conditions    what is wrong with a service, or moves it, and since when
 //	unheard       published ports that nothing listens on
 //	posts         what the forge is told of a commit
@@ -114,6 +116,7 @@
 //	contested     hands of others, again and again
 //	drift         hands of others, put back or told
 //	holder        somebody else's container under the name that an instance needs
+//	drain         what leaves its front goes on its way, or stays after all
 //	intent        what was meant before and not seen through
 //	adopt         what Compose made stands in its slot
 //	handback      the last word on what was handed back: its restart policy
@@ -124,6 +127,7 @@
 //	rollout       its beginning, its failures, its end
 //	target        which version its instances should run now
 //	verdict       a version fails, with all that is tied to it, or has another try
+//	table         what a front is told of the instances behind it
 //	rolling       versions that may run side by side
 //	recreate      versions that may not
 //	bluegreen     the old set stays whole until the new one serves whole
@@ -137,6 +141,7 @@
 // Hands on an instance:
 //
 //	slot          the step that fills or empties a slot
+//	letgo         an instance leaves its front before it is stopped
 //	occupied      an instance waits until others let go of what it writes
 //	name          a container_name goes from the old instance to the new one
 //	crash         the record of a crash
@@ -155,6 +160,7 @@
 //
 //	service       the view of it: what is wanted, what runs, what was good
 //	instance      the view of one instance: ready, down, or neither
+//	front         which front a service has, and what it was told and says
 //	checks        which checks an instance is asked, and since when it counts
 //	strategy      which strategy a service has, and what cannot run side by side
 //	backoff       how often a slot crashed, and how long it waits

@@ -96,6 +96,9 @@ func (t *Pass) servicesPresent(source string) map[string][]string {
 			continue
 		}
 		for i := range f.App.Services {
+			if f.App.Services[i].FrontOf != "" {
+				continue // it goes with the service that it stands before
+			}
 			out[name] = append(out[name], f.App.Services[i].Name)
 		}
 	}

@@ -39,6 +39,7 @@ type index struct {
 	leavers *leavers                            // see leavers
 	apps    map[string]bool                     // with instances, see anything
 	outrun  map[string]bool                     // apps of which something newer runs, see isOutrun
+	fronts  map[ring.ServiceID][]toldFront      // see frontsOf
 	memory  int64                               // see declared
 	summed  bool
 }

@@ -16,6 +16,7 @@ type instance struct {
 	// not for long enough.
 	ready, down bool
 	inferred    bool
+	fit         bool // ready by its checks alone, whatever its front says
 	rests       bool // it ended as it may, and stays so
 	young       bool // it is green, for less than min_ready_time
 	reason      string
@@ -27,7 +28,19 @@ type instance struct {
 func (in *instance) ownGrace() time.Duration { return cmp.Or(in.Grace, ring.DefaultStopGrace) }
 
 // isLeaving reports whether we decided to remove it.
-func (in *instance) isLeaving() bool { return in.intent == intentRemove }
+func (in *instance) isLeaving() bool { return in.intent == intentRemove || in.intent == intentDrain }
+
+// isGoingOut reports whether an instance is about to be stopped, so that nothing new may come
+// to it. Meant is when that was written down: one that was restarted since is back.
+func (in *instance) isGoingOut(meant time.Time) bool {
+	switch in.intent {
+	case intentDrain, intentOut, intentRemove, intentPark, intentStop:
+		return true
+	case intentRestart:
+		return !in.Since.After(meant)
+	}
+	return false
+}
 
 // holdsSlot reports whether it takes its slot: whatever its state, but for one that goes.
 func (in *instance) holdsSlot() bool { return !in.isLeaving() }
@@ -81,13 +94,33 @@ func (t *Pass) judgeInstance(v *service, in *instance) {
 		in.reason = t.Facts.Intents[in.ID].Reason
 		return
 	}
+	if v.isFront() {
+		t.judgeFront(v, in)
+		return
+	}
 	steady := since.Add(v.minReady(in))
 	if t.now.Before(steady) && !(in.Version == v.want.Version && v.isPromoted(in.Since)) {
 		t.wakeBy(steady)
 		in.young, in.reason = true, say("ready, for less than %s", v.minReady(in))
 		return
 	}
+	in.fit = true
+	if why := t.unrouted(v, in); why != "" {
+		in.reason = why
+		return
+	}
 	in.ready = true
+}
+
+// judgeFront is the rest of judgeInstance for a front: it is ready once it took a table. While
+// it is on trial one that does not answer is not; one that served is not judged by silence.
+func (t *Pass) judgeFront(v *service, in *instance) {
+	in.inferred = false
+	if in.ready = t.frontAnswers(v, in); in.ready {
+		return
+	}
+	in.reason = "it does not answer with its table yet"
+	in.down = !v.rollout.Done && v.failed == nil && in.Version == v.want.Version
 }
 
 // minReady is how long an instance must be green; what is brought back, as long
@@ -110,7 +143,7 @@ func unliveReason(h ring.Health) string {
 // is that of the stop.
 func (t *Pass) endSays(in *instance) string {
 	switch in.intent {
-	case intentRemove, intentPark, intentRestart, intentStop:
+	case intentRemove, intentPark, intentRestart, intentStop, intentDrain, intentOut:
 		return say("stopped by gitring: %s", cmp.Or(t.Facts.Intents[in.ID].Reason, "it makes room"))
 	case intentAgain:
 		return "ended with the engine"

@@ -23,6 +23,10 @@ func (t *Pass) meantBefore(v *service, in *instance) outcome {
 	switch in.intent {
 	case intentRemove:
 		return t.removalMeant(v, in)
+	case intentDrain:
+		return t.drainMeant(v, in)
+	case intentOut:
+		return t.outMeant(v, in)
 	case intentPark:
 		if in.ready && in.Version == v.target.Version {
 			// It was to make room and is wanted again. Not before it is ready:
@@ -34,6 +38,9 @@ func (t *Pass) meantBefore(v *service, in *instance) outcome {
 			return noting(ring.Forget{Table: "intent", Key: in.ID})
 		}
 	case intentStop:
+		if in.Live() && !t.isOut(v, in) {
+			return outcome{}
+		}
 		if in.Live() {
 			return outcome{then: stop, move: move{kind: moveStop, in: in, why: t.Facts.Intents[in.ID].Reason}}
 		}
@@ -61,7 +68,7 @@ func (t *Pass) removalMeant(v *service, in *instance) outcome {
 // finishRemoval takes the step of a removal that was meant before.
 func (t *decider) finishRemoval(v *service, in *instance) {
 	it := t.Facts.Intents[in.ID]
-	if t.readsLog(in) || t.stopTied(in, it.Reason) {
+	if t.drainFirst(v, in, it.Reason) || t.readsLog(in) || t.stopTied(in, it.Reason) {
 		return
 	}
 	a := t.removalStep(v, in, it)
@@ -101,6 +108,8 @@ func (t *Pass) startMeant(v *service, in *instance) outcome {
 		return outcome{}
 	case in.Live() && in.Since.After(it.At) && !v.runsHooks(in):
 		return noting(ring.Forget{Table: "intent", Key: in.ID})
+	case in.Live() && !in.Since.After(it.At) && !t.isOut(v, in): // its front lets go of it first
+		return outcome{}
 	case !in.Live() && t.providerMissing(in): // tied to what is not there: kept until it is
 		return noting(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: it.Reason, At: t.now})
 	}

@@ -46,13 +46,15 @@ type Memory interface {
 	Record(ctx context.Context, facts []ring.Fact, events []ring.Event) error
 }
 
-// Options of a Loop; all fields but Posted, Adopts and Took are needed.
+// Options of a Loop; all fields but Fronts, Posted, Adopts and Took are needed.
 type Options struct {
 	Host, Gitring string
 	Engine        Engine
 	Health        Health
 	Memory        Memory
-	Log           *slog.Logger
+	// Fronts, if set, speaks with the fronts of this host.
+	Fronts Fronts
+	Log    *slog.Logger
 	// Posted is called after a post was recorded, to wake the sender.
 	Posted func()
 	// Adopts, if set, is told before each look which containers are ours though they
@@ -107,7 +109,10 @@ type Loop struct {
 	steps   *pool
 	pulls   *pool
 	work    sync.WaitGroup
-	waiting []chan error // requests that wait for the end of a look
+	// acknowledged is what fronts answered to their tables, by container ID, as long as it
+	// is newer than what they said when they were asked.
+	acknowledged map[string]ring.FrontSeen
+	waiting      []chan error // requests that wait for the end of a look
 }
 
 // request is an act of another goroutine, carried out between two looks.
@@ -392,6 +397,9 @@ func (l *Loop) settleEnds(ctx context.Context, ended ...ending) {
 		delete(l.busy, e.action.Target())
 		delete(l.began, e.action.Target())
 		l.forgetProgress(e.action.Target())
+		if e.done.Front != nil {
+			put(&l.acknowledged, e.action.Instance, *e.done.Front)
+		}
 		f, ev := Settle(l.recent, l.facts.Kept, e.action, e.done, e.err, l.steadyNow())
 		facts, events = append(facts, f...), append(events, ev...)
 	}
@@ -476,6 +484,9 @@ func (l *Loop) runPass(ctx context.Context) time.Duration {
 	}
 	l.unsaid = ""
 	l.Health.Watch(d.Probes)
+	if l.Fronts != nil {
+		l.Fronts.Watch(d.Fronts)
+	}
 	l.showStatus(d.Status)
 	for _, a := range d.Actions {
 		l.launchStep(ctx, a)
@@ -548,7 +559,7 @@ func (l *Loop) makeWorld() World {
 	return World{
 		Wall: time.Now().Round(0).UTC(), Awake: l.pulse.awakeSince(l.steadyNow()),
 		Host: l.Host, Gitring: l.Gitring, Sources: slices.Clone(l.sources), Facts: l.facts, Seen: l.seen,
-		Health: l.known, Busy: maps.Clone(l.busy), Queued: l.queuedTargets(), Recent: l.recent.clone(),
+		Health: l.known, Fronts: l.frontsSeen(), Busy: maps.Clone(l.busy), Queued: l.queuedTargets(), Recent: l.recent.clone(),
 		Progress: l.howFar(), KeepImages: l.KeepImages,
 	}
 }

@@ -23,7 +23,7 @@ func (t *Pass) memoryShort(v *service) string {
 	up, _ := roomOf(v.settingsNow(), d)
 	live, held := 0, 0
 	for _, in := range v.instances {
-		if in.Live() || in.State == ring.StateCreated {
+		if (in.Live() || in.State == ring.StateCreated) && !in.isDraining() {
 			live++
 		}
 		if in.Version == v.target.Version && in.holdsSlot() {

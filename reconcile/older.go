@@ -41,7 +41,7 @@ func (t *Pass) isNewer(id ring.ServiceID, in *instance) bool {
 	f := t.Facts.Apps[in.App]
 	return !t.isRemembered(id, in.Version) && t.adoptedRow(in) == nil && in.Commit != f.App.Commit &&
 		(f.App.Source == "" || f.App.Source == in.Source) && t.sourceNamed(in.Source) != nil &&
-		in.intent != intentRemove && in.intent != intentPark && in.intent != intentStop &&
+		!in.isLeaving() && in.intent != intentOut && in.intent != intentPark && in.intent != intentStop &&
 		in.Created.After(f.Since)
 }
 

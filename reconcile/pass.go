@@ -19,6 +19,7 @@ type Pass struct {
 	// overview is the state of everything, once it was looked at.
 	steps    []ring.Action
 	probes   []ring.Probe
+	fronts   []ring.FrontAt
 	overview ring.Status
 	by       index
 	raw      []ring.Instance // as seen, before takeAdopted; nil where nothing is adopted
@@ -83,7 +84,7 @@ func newDecider(w World, now time.Time) *decider { return &decider{Pass: newPass
 // decision is all that was decided.
 func (t *decider) decision() Decision {
 	return Decision{
-		Actions: t.steps, Facts: t.facts, Events: t.events, Probes: t.probes, Status: t.overview, Wake: t.soonest,
+		Actions: t.steps, Facts: t.facts, Events: t.events, Probes: t.probes, Fronts: t.fronts, Status: t.overview, Wake: t.soonest,
 	}
 }
 

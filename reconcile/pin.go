@@ -74,6 +74,9 @@ func pinWritten(app *ring.App, s *ring.Service) string {
 // given, the one in force, or one that runs. A pin older than a person's wish
 // to refresh does not count.
 func (t *Pass) carriedPin(app *ring.App, s *ring.Service, have *ring.App, old *ring.Service, known bool) (ring.Pin, bool) {
+	if s.FrontOf != "" { // no registry knows it: it is made of bytes that the daemon has
+		return ring.Pin{Image: ring.FrontImage}, true
+	}
 	id := ring.ID(app.Name, s.Name)
 	if t.refreshPending(app, s) {
 		return ring.Pin{}, false
@@ -171,6 +174,9 @@ func (t *Pass) isRefreshing(app *ring.App) bool {
 
 // saysOfItself is what is known of the pinned image of s.
 func (t *Pass) saysOfItself(app *ring.App, s, old *ring.Service) ring.Image {
+	if s.FrontOf != "" {
+		return ring.Image{Known: true}
+	}
 	if i := t.Images[s.Pin.Image]; i.Known {
 		return i
 	}
@@ -230,6 +236,9 @@ func (t *decider) keepPin(app *ring.App, s *ring.Service) {
 
 // imagePulled reports whether the image of s is on this host, and pulls it otherwise.
 func (t *decider) imagePulled(app *ring.App, s *ring.Service) bool {
+	if s.FrontOf != "" {
+		return true
+	}
 	if i := t.Images[s.Pin.Image]; i.Known {
 		s.Image = i
 		return true

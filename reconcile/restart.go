@@ -296,6 +296,15 @@ func (t *Pass) unliveInstance(v *service, in *instance) outcome {
 		then:  try,
 		facts: []ring.Fact{row, ring.Intent{Instance: in.ID, Kind: meant, Reason: why, At: t.now}},
 		move:  move{kind: moveRecord, in: in, crash: &c},
-		more:  []move{{kind: kind, in: in, why: why}},
+		more:  t.movesOnceOut(v, in, move{kind: kind, in: in, why: why}),
 	}
+}
+
+// movesOnceOut is a move that stops an instance, or none where its front has to let go of it
+// first: the intent sees it through.
+func (t *Pass) movesOnceOut(v *service, in *instance, m move) []move {
+	if !t.isOut(v, in) {
+		return nil
+	}
+	return []move{m}
 }

@@ -60,7 +60,7 @@ func (t *Pass) oneMore(v *service) outcome {
 	up, _ := roomOf(v.settingsNow(), d)
 	var live, held, starting int
 	for _, in := range v.instances {
-		if in.Live() || in.State == ring.StateCreated {
+		if (in.Live() || in.State == ring.StateCreated) && !in.isDraining() {
 			live++
 		}
 		if in.Version != v.target.Version || !in.holdsSlot() || in.Slot > d { // one in a slot that is not wanted any more fills none that is
@@ -125,7 +125,7 @@ func (t *Pass) oneNotWanted(v *service) outcome {
 		if !in.holdsSlot() {
 			continue
 		}
-		if in.Version != v.target.Version || in.Slot > v.target.Replicas && t.mayLower(v) {
+		if in.Version != v.target.Version || in.Slot > v.target.Replicas && t.mayLower(v) && v.mayDrainMore() {
 			gone = append(gone, in)
 		}
 	}

@@ -230,6 +230,9 @@ func (t *Pass) deadlineSays(v *service, ready int) string {
 func (t *Pass) isSettled(v *service) bool {
 	n := 0
 	for _, in := range v.instances {
+		if in.isDraining() {
+			continue
+		}
 		if in.Version != v.target.Version || !in.holdsSlot() || in.Slot > v.target.Replicas {
 			return false
 		}

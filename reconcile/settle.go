@@ -47,6 +47,8 @@ func Settle(r Recent, known map[string]ring.Kept, a ring.Action, done ring.Done,
 	switch a.Kind {
 	case ring.DoReload:
 		e.Kind = ring.Reloaded
+	case ring.DoRoute:
+		e.Kind, e.Slot, e.Reason = cmp.Or(a.Told, ring.RouteChanged), 0, a.Reason
 	case ring.DoResolve:
 		facts = append(facts, ring.PinRow{ID: ring.ID(a.App, a.Service), Written: string(a.Version), Pin: done.Pin, At: now})
 		if note := pinNote(a.Service, a.Image, done.Pin); note != "" {
@@ -78,6 +80,8 @@ func stepCode(a ring.Action) ring.ReasonCode {
 		return ring.WhyHostCheckPending
 	case ring.DoReload:
 		return ring.WhyReloadFailed
+	case ring.DoRoute:
+		return ring.WhyFrontNotReady
 	}
 	return ring.WhyHostNotReady
 }

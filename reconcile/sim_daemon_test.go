@@ -191,7 +191,7 @@ func (d *daemon) world() World {
 	w := World{
 		Host: "sim", Wall: d.wall(), Awake: d.mem.awake, Facts: d.disk, Seen: seen, Health: d.mem.dates.dateHealth(d.health(), seen.Instances, now),
 		Busy: d.busy, Recent: d.mem.recent,
-		Sources: d.sources, KeepImages: d.keepImages,
+		Sources: d.sources, KeepImages: d.keepImages, Fronts: d.frontsSeen(),
 	}
 	for _, f := range d.mem.flights {
 		w.Busy[f.a.Target()] = f.a

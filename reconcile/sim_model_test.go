@@ -75,6 +75,7 @@ type box struct {
 	broken  bool           // the engine never starts it again
 	hiccup  bool           // the engine refuses its next start with the same words
 	refused bool           // and did so
+	frontOf string         // the service whose front it is
 }
 
 // theirs reports whether it is somebody else's for good, and no container of Compose's
@@ -124,7 +125,8 @@ type engine struct {
 	// an app runs and was not.
 	given, stranger func(string) bool
 	// made is asked for every volume and folder that is made empty.
-	made func(name string, b *box)
+	made   func(name string, b *box)
+	fronts // see sim_fronts_test.go
 	// admitted is told of every app that this host has nothing against.
 	admitted func(app *ring.App)
 }
@@ -137,7 +139,7 @@ func newEngine(r *rand.Rand) *engine {
 		have: map[string]bool{}, moved: map[string]string{}, told: func(string, string, *box) {}, made: func(string, *box) {}, admitted: func(*ring.App) {},
 		meant: func(*box, *box, string) bool { return false },
 		given: func(string) bool { return false }, stranger: func(string) bool { return false },
-		volumes: map[string]bool{}, names: map[string]bool{}, foreign: map[string]bool{}, broke: map[string]int{},
+		fronts: newFronts(), volumes: map[string]bool{}, names: map[string]bool{}, foreign: map[string]bool{}, broke: map[string]int{},
 	}
 }
 
@@ -232,6 +234,7 @@ func (e *engine) ends(b *box) (time.Time, bool) {
 
 // moment is the next time that something changes by itself, at most "until".
 func (e *engine) moment(until time.Time) time.Time {
+	until = e.frontMoment(until)
 	for _, b := range e.boxes {
 		if !b.running() {
 			continue
@@ -284,6 +287,7 @@ func (e *engine) comeBack(b *box) {
 
 func (e *engine) exit(b *box, code int) {
 	b.State, b.Finished, b.ExitCode = ring.StateExited, e.wall(), code
+	e.frontEnds(b)
 	b.OOM = e.nature(b).oom
 	e.note("%s exits %d", b.Name, code)
 	e.told("exit", "", b)
@@ -307,6 +311,7 @@ func (e *engine) run(b *box) {
 	b.starts++
 	b.runs++
 	b.ours, b.reads, b.readAt = false, b.lies, e.now
+	e.frontBegins(b)
 	for id := range b.inside {
 		b.inside[id] = e.boxes[id].runs
 	}
@@ -389,6 +394,8 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 	}
 	e.calls++
 	switch a.Kind {
+	case ring.DoRoute:
+		return e.route(a)
 	case ring.DoImageOff:
 		return e.imageOff(a)
 	case ring.DoNetwork:
@@ -431,6 +438,7 @@ var onContainers = []ring.ActionKind{
 }
 
 func (e *engine) change(a ring.Action, b *box) error {
+	e.watchCut(a, b)
 	if a.Kind != ring.DoStart && a.Kind != ring.DoRename { // told when they take place
 		e.told(string(a.Kind), a.Policy, b)
 	}
@@ -633,11 +641,11 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 	if e.names[nameOfSlot(a)] {
 		return ring.Done{}, held(a.Name)
 	}
-	if !e.have[a.Want.Pin.Image] {
+	if !e.have[a.Want.Pin.Image] && a.Want.FrontOf == "" {
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: errors.New("no such image")}
 	}
 	e.ids++
-	b := &box{image: a.Want.Spec.Image, shared: a.Want.Share, hooks: len(a.Want.Spec.PostStart) > 0, Instance: ring.Instance{
+	b := &box{frontOf: a.Want.FrontOf, image: a.Want.Spec.Image, shared: a.Want.Share, hooks: len(a.Want.Spec.PostStart) > 0, Instance: ring.Instance{
 		ID: fmt.Sprintf("c%03d", e.ids), Name: a.Name, App: a.App, Source: a.Of.Source, Service: a.Service, Slot: a.Slot, Version: a.Version,
 		Commit: a.Commit, Kind: a.Want.Kind, Image: a.Want.Pin.Image, State: ring.StateCreated, Created: e.wall(), Policy: "no",
 		Addresses: map[string]string{},

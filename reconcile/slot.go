@@ -8,13 +8,10 @@ import (
 
 // removeInstance writes down that an instance goes, and takes the step.
 func (t *decider) removeInstance(v *service, in *instance, why string) {
-	if t.readsLog(in) || t.stopTied(in, why) {
+	if t.drainFirst(v, in, why) || t.readsLog(in) || t.stopTied(in, why) {
 		return
 	}
-	it := ring.Intent{Instance: in.ID, Kind: intentRemove, Reason: why, At: t.now}
-	if in.Version == v.target.Version && in.Slot <= v.target.Replicas {
-		it.ID, it.Slot = v.id, in.Slot
-	}
+	it := t.removalIntent(v, in, intentRemove, why)
 	t.setFact(it)
 	t.forgetSlot(v, in)
 	t.addStep(t.removalStep(v, in, it))
@@ -24,6 +21,9 @@ func (t *decider) removeInstance(v *service, in *instance, why string) {
 // remembered with its end.
 func (t *Pass) removalStep(v *service, in *instance, it ring.Intent) ring.Action {
 	a := t.stepOn(v, ring.DoRemove, in, it.Reason)
+	if v.hasFront() {
+		a.Delay = 0 // it drained in its front
+	}
 	if it.Slot > 0 {
 		a.Then = append(a.Then, it)
 	}
@@ -96,7 +96,7 @@ func (t *decider) createInstance(v *service, slot int, start bool, why string) b
 // target holds it; 0 when there is none.
 func (t *Pass) freeSlot(v *service) int {
 	for slot := 1; slot <= v.target.Replicas; slot++ {
-		if v.inSlot(slot) == nil && !t.doneIn(v, slot) {
+		if v.inSlot(slot) == nil && !t.doneIn(v, slot) && !v.drainsIn(slot) {
 			return slot
 		}
 	}
@@ -107,7 +107,7 @@ func (t *Pass) freeSlot(v *service) int {
 // so that an engine that restarts cannot bring it back beside its successor,
 // then the stop.
 func (t *decider) clearInstance(v *service, in *instance, intent, why string) {
-	if t.stopTied(in, why) {
+	if intent == intentRemove && t.drainFirst(v, in, why) || t.stopTied(in, why) {
 		return
 	}
 	if in.Policy != "no" && in.Policy != "" {
@@ -118,6 +118,12 @@ func (t *decider) clearInstance(v *service, in *instance, intent, why string) {
 	}
 	if intent == intentRemove {
 		t.removeInstance(v, in, why)
+		return
+	}
+	if !t.isOut(v, in) {
+		if in.intent != intentOut {
+			t.setFact(ring.Intent{Instance: in.ID, Kind: intentOut, Reason: why, At: t.now})
+		}
 		return
 	}
 	t.setFact(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: why, At: t.now})
@@ -163,7 +169,7 @@ func (t *decider) stopTied(in *instance, why string) bool {
 		if t.handsOff(id) {
 			continue // a person holds it, and so what it is tied to
 		}
-		if x.Kind.Ends() || x.intent == intentRemove || x.intent == intentStop || t.isBusy(string(id)) {
+		if x.Kind.Ends() || x.isLeaving() || x.intent == intentStop || t.isBusy(string(id)) {
 			continue // it goes by itself
 		}
 		says := say("it is tied to %s, which stops: %s", in.Name, why)

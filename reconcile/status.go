@@ -420,6 +420,10 @@ func (t *Pass) serviceStatus(v *service, st *ring.ServiceStatus) {
 		return
 	}
 	phase, why := t.phaseOf(v, st)
+	if v.hasFront() {
+		phase, why = t.frontedPhase(v, phase, why)
+		st.Front = t.frontStatus(v)
+	}
 	st.Phase = phase
 	st.Because(why)
 	st.Rollout = t.rolloutStatus(v)
@@ -600,7 +604,7 @@ func (t *Pass) instanceStatus(v *service, in *instance) ring.InstanceStatus {
 	job, leaves := in.Kind.Ends(), t.leavingSays(in)
 	switch {
 	case leaves != "":
-		st.State = leaves
+		st.State, st.InFlight = leaves, t.inFlightTo(v, in)
 	case in.State == ring.StateCreated:
 		st.State = ring.SlotCreating
 	case in.Ended() && job:
@@ -640,7 +644,7 @@ func (t *Pass) leavingSays(in *instance) string {
 		}
 		return ring.SlotDraining
 	}
-	if in.isLeaving() {
+	if in.isLeaving() || in.intent == intentOut {
 		return ring.SlotDraining
 	}
 	return ""

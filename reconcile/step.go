@@ -108,5 +108,8 @@ func (l *Loop) carryOutStep(ctx context.Context, a ring.Action) (ring.Done, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
+	if a.Kind == ring.DoRoute {
+		return l.tellTable(ctx, a)
+	}
 	return l.Engine.Do(ctx, a)
 }

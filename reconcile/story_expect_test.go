@@ -77,6 +77,12 @@ func (s *story) expect(w []string) error {
 		return s.expectNetworks(w[1:])
 	case "policy":
 		return s.expectPolicy(w[1], w[2])
+	case "table":
+		return s.expectTable(w[1:])
+	case "tables":
+		return s.expectTables(w[1:])
+	case "cut":
+		return count("were cut", s.cutAll, w[1])
 	case "override":
 		return s.expectOverride(w[1:])
 	case "image":

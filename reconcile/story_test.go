@@ -69,6 +69,9 @@ func newStory() *story {
 	s.told = func(kind, detail string, b *box) {
 		s.watchHost(kind, detail, b)
 		e := entry{at: s.now, kind: kind, detail: detail}
+		if kind == "table" {
+			e.detail = s.tableSays(s.front[b.ID].table)
+		}
 		if b != nil {
 			e.service, e.slot, e.version = shortID(b.App, b.Service), b.Slot, b.image
 		}

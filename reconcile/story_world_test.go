@@ -17,6 +17,35 @@ type declared struct {
 	ring.Service
 	app  string
 	from string // the app that its volume is taken over from
+	// frontPort is the port of the host that its front publishes, or none.
+	frontPort string
+}
+
+// route changes how its front carries requests.
+func (d *declared) route(set func(r *ring.Route)) error {
+	if d.Route == nil {
+		return errors.New("it has no front")
+	}
+	r := *d.Route
+	set(&r)
+	d.Route = &r
+	return nil
+}
+
+// front is the front of a service, as the manifest makes it.
+func (d *declared) front() ring.Service {
+	k := ring.DefaultRollout()
+	k.MinReadyTime, k.StartTimeout = 0, 10*time.Second
+	s := ring.Service{
+		Name: d.Name + ring.FrontSuffix, Kind: ring.Worker, Replicas: 1, FrontOf: d.Name, Rollout: k,
+		Restart: ring.Restart{Policy: ring.Always, Engine: "always"},
+	}
+	s.Spec.Image, s.Spec.Networks = ring.FrontImage, d.Spec.Networks
+	if d.frontPort != "none" {
+		s.Spec.Ports = []ring.Port{{HostPort: d.frontPort, Container: 80, Protocol: "tcp"}}
+	}
+	s.Written = ring.WrittenHash(s.Spec)
+	return s
 }
 
 // declare is "service <name> <setting> <value> …"; a second line about the same
@@ -171,6 +200,22 @@ func (d *declared) setting(key, value string) (err error) {
 	case "port":
 		i := strings.LastIndex(value, ":") // after the address, if one is said
 		d.Spec.Ports = []ring.Port{{HostIP: value[:max(i, 0)], HostPort: value[i+1:], Container: 80, Protocol: "tcp"}}
+	case "front": // front 8080, or front none: without a port of the host
+		r := ring.DefaultRoute()
+		if d.Route != nil {
+			r = *d.Route
+		}
+		r.Ports = []ring.FrontPort{{Port: 80, Carry: ring.CarryAuto}}
+		d.Route, d.Spec.Ports, d.frontPort = &r, nil, value
+		if value == "off" {
+			d.Route, d.frontPort = nil, ""
+		}
+	case "drain":
+		return d.route(func(r *ring.Route) { duration(&r.DrainTimeout) })
+	case "queue":
+		return d.route(func(r *ring.Route) { duration(&r.Queue) })
+	case "drain_delay":
+		duration(&k.DrainDelay)
 	case "env":
 		name, v, _ := strings.Cut(value, "=")
 		d.Spec.Environment = map[string]string{name: v}
@@ -444,6 +489,9 @@ func (c *chapter) build() {
 			}
 		}
 		app.Services = append(slices.Clone(app.Services), d.Service)
+		if d.Route != nil {
+			app.Services = append(app.Services, d.front())
+		}
 		apps[d.app] = app
 	}
 	for _, name := range sortedIDs(apps) {
@@ -600,6 +648,8 @@ func (s *story) faultOf(w []string) error {
 		return nil
 	}
 	switch {
+	case w[0] == "front", len(w) == 5 && w[1] == "has" && w[3] == "in":
+		return s.faultOfFront(w)
 	case len(w) == 4 && w[0] == "project": // project web is foreign, project web is gone
 		s.foreign[w[1]] = w[3] == "foreign"
 		return nil

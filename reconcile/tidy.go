@@ -41,6 +41,9 @@ func (t *decider) forgetGone() {
 	for _, id := range keysThat(t.Facts.Rollouts, gone) {
 		t.setFact(ring.Forget{Table: "rollout", Key: string(id)}) // a service that comes back begins anew
 	}
+	for _, id := range keysThat(t.Facts.Fronts, gone) {
+		t.setFact(ring.Forget{Table: "front", Key: string(id)})
+	}
 	for _, id := range keysThat(t.Facts.Good, gone) {
 		t.setFact(ring.Forget{Table: "good", Key: string(id)}) // and has nothing to go back to
 	}
@@ -74,6 +77,9 @@ func (t *decider) removeOrphans(id ring.ServiceID, ins []*instance) {
 	if t.leaningService(id) != nil {
 		t.keepUp(id, ins)
 		return
+	}
+	if front := frontID(id); len(t.seen[front]) > 0 && t.views[front] == nil && t.isFrontOf(id) {
+		return // what sends requests to it goes first
 	}
 	for _, in := range ins {
 		a := ring.Action{

@@ -13,6 +13,7 @@ const (
 	firstRetry = time.Second // doubles
 	lastRetry  = 5 * time.Minute
 	nameAgain  = 10 * time.Minute // until a name that somebody else has is asked for again
+	lastRoute  = 10 * time.Second // of a table, at most
 	imageInUse = 6 * time.Hour    // until it is looked at again whether an image that nobody needs may go
 )
 
@@ -99,6 +100,9 @@ func failTry(tries map[string]ring.Try, a ring.Action, instance string, err erro
 	wait := min(lastRetry, firstRetry<<min(try.N-1, 16))
 	if (try.Permanent || try.Refusal != nil && a.Kind != ring.DoNetwork) && a.Kind != ring.DoAdmit { // what is in the way may go at any time
 		wait = permanentWait
+	}
+	if a.Kind == ring.DoRoute {
+		wait = min(wait, lastRoute)
 	}
 	if ee != nil && ee.Wait > 0 {
 		wait = ee.Wait

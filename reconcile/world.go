@@ -115,6 +115,8 @@ type Decision struct {
 	Events  []ring.Event
 	// Probes are the instances to watch, with the checks of their own version.
 	Probes []ring.Probe
+	// Fronts are the fronts to ask: those of containers that run.
+	Fronts []ring.FrontAt
 	Status ring.Status
 	// Wake is when to look again if nothing happens before; zero is never.
 	Wake time.Time

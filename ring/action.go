@@ -62,6 +62,8 @@ type Action struct {
 	Owners map[string]string
 	// Table is, for route, what the front is told.
 	Table *FrontTable
+	// Told is, for route, the kind of event that its success is; "" is RouteChanged.
+	Told string
 	// Kept are the data folders and volumes, by Kept.Name, that were there
 	// before: one of them that is gone is never made anew.
 	Kept []string

@@ -82,6 +82,11 @@ const (
 	SourceOld        = "source.old"     // no commit came for longer than its max_age
 	SourceRenewed    = "source.renewed" // and now one did
 
+	FrontTook     = "front.took"     // a front carries the requests of a service from here on
+	FrontReplaced = "front.replaced" // another container is the front of a service
+	RouteChanged  = "route.changed"  // a front took another table
+	DrainCut      = "drain.cut"      // what was in flight to an instance at its deadline was cut
+
 	PolicyChanged  = "policy.changed"  // other rules count
 	PolicyInvalid  = "policy.invalid"  // its files cannot be taken: the rules before count
 	PolicyViolated = "policy.violated" // an app in force breaks a rule
@@ -97,5 +102,6 @@ var EventKinds = []string{
 	RolloutResumed, RolloutPromoted, RolloutAborted, OverrideBegan, OverrideEnded, OverrideExpiring, RetryAsked,
 	RestartAsked, RunAsked, DriftSeen, DriftHealed, DriftKept, AppAdopted, AppLeft, AppCrashLooping, AppContested, AppIsDegraded,
 	Reloaded, RolloutRecovered, AppRecovered, JobRecovered, SourceStale, SourceRecovered, SourceOld, SourceRenewed,
+	FrontTook, FrontReplaced, RouteChanged, DrainCut,
 	PolicyChanged, PolicyInvalid, PolicyViolated, GrantExpires,
 }

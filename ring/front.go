@@ -156,6 +156,22 @@ type FrontTable struct {
 	Leaving bool `json:"leaving,omitempty"`
 }
 
+// State is what the table asks of an instance by its name; zero where it does not name it.
+func (t *FrontTable) State(name string) FrontInstance {
+	if t == nil {
+		return FrontInstance{}
+	}
+	for _, in := range t.Instances {
+		if in.Name == name {
+			return in
+		}
+	}
+	return FrontInstance{}
+}
+
+// FrontName is how tables name a container: the short form of its ID.
+func FrontName(container string) string { return container[:min(len(container), 12)] }
+
 // FrontMatch sends requests with such a header or cookie to the canary, always.
 type FrontMatch struct {
 	Header map[string]string `json:"header,omitempty"`
@@ -226,6 +242,10 @@ type FrontRow struct {
 	Table   FrontTable `json:"table"`
 	// Front is the container that acknowledged it, by ID.
 	Front string `json:"front"`
+	// Sent is a table that was on its way to SentTo, a container, when nobody heard more of
+	// it: it may come into force there at any moment, until a newer one is acknowledged.
+	Sent   *FrontTable `json:"sent,omitempty"`
+	SentTo string      `json:"sent_to,omitempty"`
 }
 
 // Row is by the service that the front stands before.

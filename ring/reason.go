@@ -57,4 +57,6 @@ const (
 	WhyLeftPlan           ReasonCode = "LeftPlan"
 	WhyNeededStill        ReasonCode = "NeededStill"
 	WhyNotPruned          ReasonCode = "NotPruned"
+	WhyFrontNotReady      ReasonCode = "FrontNotReady"
+	WhyFrontUnseen        ReasonCode = "FrontUnseen"
 )

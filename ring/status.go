@@ -168,6 +168,8 @@ type ServiceStatus struct {
 	Image   string   `json:"image,omitempty"`
 	Digest  string   `json:"digest,omitempty"`
 	Ports   []string `json:"ports,omitempty"`
+	// Front is how the front of the service does; nil where it has none.
+	Front *FrontStatus `json:"front,omitempty"`
 	// NextRun is when a cron job is due next; zero is never. LastRun is how its
 	// last run came out; nil before the first.
 	NextRun time.Time   `json:"next_run,omitzero"`
@@ -176,6 +178,29 @@ type ServiceStatus struct {
 	DueSince time.Time `json:"due_since,omitzero"`
 	// Conditions are absent for one that is well and at rest.
 	Conditions []Condition `json:"conditions,omitempty"`
+}
+
+// Phases of a front, as its service has them.
+const (
+	FrontPending = "Pending" // it does not run yet, or not any more
+	FrontBehind  = "Behind"  // it runs, and has not taken the table that is wanted
+	FrontServes  = "Ready"   // it has the wanted table
+	FrontUnseen  = "Unseen"  // it runs and does not answer
+)
+
+// FrontStatus is how the front of a service does.
+type FrontStatus struct {
+	Phase string `json:"phase"`
+	// Ports are those that it listens on, such as "8080/tcp".
+	Ports []string `json:"ports"`
+	// Generation is of its table, Build of the program that carries. Both are zero as long
+	// as it has not answered.
+	Generation  int64  `json:"generation"`
+	Build       string `json:"build,omitempty"`
+	Connections int    `json:"connections"`
+	Queued      int    `json:"queued"`
+	// QueuedSince is since when the oldest request waits; zero where none does.
+	QueuedSince time.Time `json:"queued_since,omitzero"`
 }
 
 // How a run comes out.
@@ -201,6 +226,7 @@ const (
 	ConditionQuarantined   = "Quarantined"
 	ConditionContested     = "Contested"
 	ConditionDrifted       = "Drifted"
+	ConditionFrontUnseen   = "FrontUnseen" // its front runs and does not answer: nothing that it serves by is stopped
 	// Of a source: the policy of its host cannot be read, or an app in force breaks it.
 	ConditionPolicyInvalid  = "PolicyInvalid"
 	ConditionPolicyViolated = "PolicyViolated"
@@ -267,6 +293,8 @@ type InstanceStatus struct {
 	Commit   SHA     `json:"commit"`
 	Restarts int     `json:"restarts"`
 	Reason   string  `json:"reason,omitempty"`
+	// InFlight is what its front has not seen the end of, of one that drains.
+	InFlight int `json:"in_flight,omitempty"`
 	// Adopted says that Compose made it, and that it runs until its service changes.
 	Adopted bool `json:"adopted,omitempty"`
 	// Started is when it was last started, by the engine; zero while it does not run.

@@ -1,0 +1,207 @@
+package reconcile
+
+import (
+	"slices"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// A front stands before a service: a service of its own, whose container gives each request
+// to an instance. It is told whole tables. What it is known to have in force, and what may
+// come into force there, is read here; nothing here decides.
+
+// toldFront is one container of the front of a service, with what it was told.
+type toldFront struct {
+	in *instance
+	// seen is what it said of itself last; nil while it does not answer.
+	seen *ring.FrontSeen
+	// table is the newest that it is known to have taken; nil is none.
+	table *ring.FrontTable
+	// sent may come into force there at any moment; nil is none.
+	sent *ring.FrontTable
+	// known reports whether that is all that it may have in force.
+	known bool
+}
+
+// watchFronts has the containers of a front asked that run.
+func (t *decider) watchFronts(v *service) {
+	if !v.isFront() {
+		return
+	}
+	for _, in := range v.instances {
+		if in.State == ring.StateRunning {
+			t.fronts = append(t.fronts, ring.FrontAt{Container: in.ID, Name: in.Name, Service: ring.ID(v.app.Name, v.want.FrontOf)})
+		}
+	}
+}
+
+// hasFront reports whether a front carries the requests of the service.
+func (v *service) hasFront() bool { return v.want.Route != nil }
+
+// isFront reports whether the service is the front of another one.
+func (v *service) isFront() bool { return v.want.FrontOf != "" }
+
+// frontID is the service that is the front of id.
+func frontID(id ring.ServiceID) ring.ServiceID { return id + ring.FrontSuffix }
+
+// frontsOf are the containers of the front of a service that were ever started and may be in
+// the way of a request, in the order of instances.
+func (t *Pass) frontsOf(id ring.ServiceID) []toldFront {
+	if all, known := t.by.fronts[id]; known {
+		return all
+	}
+	var out []toldFront
+	if !t.isFrontOf(id) {
+		return nil // of that name, and no front
+	}
+	row := t.Facts.Fronts[id]
+	for _, in := range t.seen[frontID(id)] {
+		if in.State == ring.StateCreated || !in.Live() && (in.intent == intentPark || in.intent == intentRemove) {
+			continue
+		}
+		out = append(out, t.toldFront(in, row))
+	}
+	put(&t.by.fronts, id, out)
+	return out
+}
+
+// isFrontOf reports whether the service of the front's name is one, by the plan in force or as
+// it was last good.
+func (t *Pass) isFrontOf(id ring.ServiceID) bool {
+	if g := t.Facts.Good[frontID(id)]; g != nil && g.Service.FrontOf != "" {
+		return true
+	}
+	if _, told := t.Facts.Fronts[id]; told {
+		return true
+	}
+	app, name := id.Split()
+	all := t.Facts.Apps[app].App.Services
+	return slices.ContainsFunc(all, func(s ring.Service) bool { return s.FrontOf == name })
+}
+
+// toldFront is what a container of a front was told, by what is remembered and by what it
+// says. What it says counts where it is newer: the database may have been lost.
+func (t *Pass) toldFront(in *instance, row ring.FrontRow) toldFront {
+	f := toldFront{in: in, known: row.Front == in.ID || !in.Live()}
+	if row.Front == in.ID {
+		f.table = &row.Table
+	}
+	if seen, answers := t.Fronts[in.ID]; answers && in.State == ring.StateRunning {
+		f.seen, f.known = &seen, true
+		switch {
+		case seen.Generation == 0 || f.table != nil && seen.Generation <= f.table.Generation:
+		case seen.Table != nil:
+			f.table = seen.Table
+		default:
+			f.known = false // it has another table, and does not say which
+		}
+	}
+	if row.SentTo == in.ID && row.Sent != nil && (f.table == nil || row.Sent.Generation > f.table.Generation) {
+		f.sent = row.Sent
+	}
+	return f
+}
+
+// mayName reports whether a table that the front may have in force names an instance.
+func (f *toldFront) mayName(name string) bool {
+	if !f.known || f.table.State(name).State != "" || f.sent.State(name).State != "" {
+		return true
+	}
+	return f.seen != nil && f.seen.Table.State(name).State != ""
+}
+
+// last is the newest table that the front was told; nil where it was told none.
+func (f *toldFront) last() *ring.FrontTable {
+	if f.sent != nil {
+		return f.sent
+	}
+	return f.table
+}
+
+// has reports whether the front has the newest table that it was told in force, and says so.
+func (f *toldFront) has() bool {
+	return f.seen != nil && f.known && f.sent == nil && f.table != nil && f.seen.Generation == f.table.Generation
+}
+
+// reached is what the front found when it tried to reach an instance; false where it has not
+// tried.
+func (f *toldFront) reached(name string) (ring.FrontInstanceSeen, bool) {
+	if f.seen == nil {
+		return ring.FrontInstanceSeen{}, false
+	}
+	i := slices.IndexFunc(f.seen.Instances, func(x ring.FrontInstanceSeen) bool { return x.Name == name })
+	if i < 0 {
+		return ring.FrontInstanceSeen{}, false
+	}
+	return f.seen.Instances[i], true
+}
+
+// unrouted is why an instance that is ready gets no requests by its front; "" where it does,
+// and where no front has taken a table yet.
+func (t *Pass) unrouted(v *service, in *instance) string {
+	if !v.hasFront() {
+		return ""
+	}
+	name := ring.FrontName(in.ID)
+	for i := range t.frontsOf(v.id) {
+		f := &t.by.fronts[v.id][i]
+		if f.table == nil || f.in.State != ring.StateRunning || f.table.State(name).State == ring.FrontActive {
+			continue
+		}
+		if seen, tried := f.reached(name); tried && !seen.Reached {
+			return "its front cannot reach it: " + seen.Why
+		}
+		return "its front does not send it requests yet"
+	}
+	return ""
+}
+
+// isOut reports whether nothing goes to an instance by a front any more, so that a stop cuts
+// nothing. What a front has in force that does not answer is not known to be over.
+func (t *Pass) isOut(v *service, in *instance) bool {
+	if !in.Live() || !v.hasFront() && (v.app.NoPrune || len(t.seen[frontID(v.id)]) == 0) {
+		return true
+	}
+	name := ring.FrontName(in.ID)
+	fronts := t.frontsOf(v.id)
+	return !slices.ContainsFunc(fronts, func(f toldFront) bool { return f.mayName(name) })
+}
+
+// frontAnswers reports whether the container of a front has taken a table and says so, which
+// is what makes it ready. One that served once is not unready for being silent.
+func (t *Pass) frontAnswers(v *service, in *instance) bool {
+	if v.rollout.Done && v.rollout.Version == in.Version {
+		return true
+	}
+	f := t.toldFront(in, t.Facts.Fronts[ring.ID(v.app.Name, v.want.FrontOf)])
+	return f.seen != nil && f.table != nil && f.seen.Generation >= f.table.Generation
+}
+
+// frontGate is why a front may not start yet: at a first deploy no instance of its service
+// serves. It starts all the same where one had its time.
+func (t *Pass) frontGate(v *service) ring.Reason {
+	if !v.isFront() || v.good != nil {
+		return ring.Reason{}
+	}
+	behind := t.views[ring.ID(v.app.Name, v.want.FrontOf)]
+	if behind == nil || behind.want.Replicas == 0 {
+		return ring.Reason{}
+	}
+	for _, in := range behind.instances {
+		if in.State != ring.StateRunning {
+			continue
+		}
+		if in.fit || in.young {
+			return ring.Reason{}
+		}
+		until := laterOf(in.Since, t.Awake).Add(patienceOf(behind.want))
+		if !t.now.Before(until) {
+			return ring.Reason{}
+		}
+		t.wakeBy(until)
+	}
+	return ring.Reason{
+		Code: ring.WhyDependencyNotReady, On: behind.id,
+		Says: say("waits for an instance of %s to be ready", behind.want.Name),
+	}
+}

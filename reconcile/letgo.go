@@ -1,0 +1,62 @@
+package reconcile
+
+import "github.com/gitring/gitring/ring"
+
+// An instance that a front sends requests to is taken out of the front's table before it is
+// stopped, by an intent. The table follows from that (table.go); the stop comes once the
+// front has let go. Each arrow between them is a look.
+
+// The kinds of intents of what is taken out of its front first. A removal that was only meant
+// has stopped nothing yet, and may be taken back at any time.
+const (
+	intentDrain = "drain" // to be removed
+	intentOut   = "out"   // to be stopped and kept for a restore
+)
+
+// isDraining reports whether an instance is on its way out of its front, to be removed. It
+// holds no slot, and counts for nothing but memory.
+func (in *instance) isDraining() bool { return in.intent == intentDrain }
+
+// drainFirst reports whether an instance has to leave its front before it is removed, and
+// has that written down.
+func (t *decider) drainFirst(v *service, in *instance, why string) bool {
+	if t.isOut(v, in) {
+		return false
+	}
+	if !in.isDraining() {
+		t.setFact(t.removalIntent(v, in, intentDrain, why))
+	}
+	return true
+}
+
+// removalIntent is what is written down of an instance that goes: whose slot it empties, where
+// that is to be filled again.
+func (t *Pass) removalIntent(v *service, in *instance, kind, why string) ring.Intent {
+	it := ring.Intent{Instance: in.ID, Kind: kind, Reason: why, At: t.now}
+	if in.Version == v.target.Version && in.Slot <= v.target.Replicas {
+		it.ID, it.Slot = v.id, in.Slot
+	}
+	return it
+}
+
+// drainsIn reports whether an instance of a slot still has the name that the next one of the
+// target is to have.
+func (v *service) drainsIn(slot int) bool {
+	for _, in := range v.instances {
+		if in.isDraining() && in.Slot == slot && in.Version == v.target.Version {
+			return true
+		}
+	}
+	return false
+}
+
+// mayDrainMore reports whether one instance more may drain without one being cut for it.
+func (v *service) mayDrainMore() bool {
+	n := 0
+	for _, in := range v.instances {
+		if in.isDraining() {
+			n++
+		}
+	}
+	return n < max(1, v.target.Replicas)
+}

@@ -1,0 +1,105 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// faultOfFront is what happens to a front, or to what is in flight:
+//
+//	fault front web-front-1 does not answer
+//	fault front web-front-1 does answer
+//	fault front cannot reach web-1@v2
+//	fault front can reach web-1@v2
+//	fault web-1@v1 has 20s in flight
+func (s *story) faultOfFront(w []string) error {
+	if w[0] != "front" {
+		d, err := time.ParseDuration(w[2])
+		b := s.boxNamed(w[0])
+		if b == nil {
+			return fmt.Errorf("no such instance: %s", w[0])
+		}
+		s.streams[b.ID] = d
+		return err
+	}
+	name := w[1]
+	if len(w) > 3 && w[2] == "reach" {
+		name = w[3]
+	}
+	b := s.boxNamed(name)
+	if b == nil {
+		return fmt.Errorf("no such instance: %s", name)
+	}
+	switch strings.Join(w[2:], " ") {
+	case "does not answer":
+		s.silent[b.ID] = true
+	case "does answer":
+		delete(s.silent, b.ID)
+	default:
+		s.deaf[b.ID] = w[1] == "cannot"
+	}
+	return nil
+}
+
+// expectTable is "table web: web-1@v1 active, web-1@v2 warm", with "queue" where requests
+// wait; "tables web: …; …" are all that its front took since.
+func (s *story) expectTable(w []string) error {
+	service := strings.TrimSuffix(w[0], ":")
+	want := strings.Join(w[1:], " ")
+	for _, id := range s.each() {
+		b := s.boxes[id]
+		f := s.front[id]
+		if f == nil || shortID(b.App, b.frontOf) != service {
+			continue
+		}
+		if got := s.tableSays(f.table); got != want {
+			return fmt.Errorf("the table is: %s", got)
+		}
+		return nil
+	}
+	return errors.New("no front of it runs")
+}
+
+func (s *story) expectTables(w []string) error {
+	var got []string
+	for _, e := range s.since() {
+		if e.kind == "table" && frontOf(e.service) == strings.TrimSuffix(w[0], ":") {
+			got = append(got, e.detail)
+		}
+	}
+	if g := strings.Join(got, "; "); g != strings.Join(w[1:], " ") {
+		return fmt.Errorf("the tables were: %s", g)
+	}
+	return nil
+}
+
+// tableSays is a table with instances as stories name them, in their order.
+func (s *story) tableSays(t ring.FrontTable) string {
+	var out []string
+	for _, in := range t.Instances {
+		name := in.Name
+		if b := s.boxOf(in.Name); b != nil {
+			name = fmt.Sprintf("%s-%d@%s", shortID(b.App, b.Service), b.Slot, b.image)
+		}
+		out = append(out, name+" "+string(in.State))
+	}
+	slices.Sort(out)
+	if !t.QueueUntil.IsZero() {
+		out = append(out, "queue")
+	}
+	if len(out) == 0 {
+		return "nobody"
+	}
+	return strings.Join(out, ", ")
+}
+
+// frontOf is the service, as stories name it, whose front another one is.
+func frontOf(service string) string {
+	app, name := fullID(service)
+	return shortID(app, strings.TrimSuffix(name, ring.FrontSuffix))
+}
