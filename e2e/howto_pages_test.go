@@ -21,6 +21,7 @@ var notFollowed = map[string]string{}
 // howtos are the pages that are followed.
 var howtos = map[string]howto{
 	"adopt-and-leave.md":             adoptAndLeave(),
+	"alerts.md":                      alertsPage(),
 	"back-up-and-restore.md":         backUpAndRestore(),
 	"give-an-operator-access.md":     giveAnOperatorAccess(),
 	"upgrade.md":                     upgrade(),
@@ -134,6 +135,28 @@ func upgrade() howto {
 				same(d, out)
 				_, out = d.types("sudo gitring history")
 				require.Contains(d.t, out, "Version 1", "the copy holds what was known before the upgrade")
+			}},
+		},
+	}
+}
+
+// --- alerts.md ---------------------------------------------------------------------
+
+func alertsPage() howto {
+	const folder = "/var/lib/prometheus/node-exporter"
+	return howto{
+		begin: func(d *desk) {
+			d.serving()
+			d.says(folder, filepath.Join(d.dir, "home"))
+		},
+		steps: []step{
+			{line: "sudo mv " + folder + "/gitring.new " + folder + "/gitring.prom", after: func(d *desk, _ string) {
+				page, err := os.ReadFile(filepath.Join(d.dir, "home", "gitring.prom"))
+				require.NoError(d.t, err)
+				require.Contains(d.t, string(page), "\ngitring_engine_up 1\n")
+				require.Contains(d.t, string(page), `gitring_source_sync{source="prod",sync="Synced"} 1`)
+				require.Contains(d.t, string(page), `gitring_push_to_ready_seconds_count{source="prod"} 2`)
+				require.Regexp(d.t, `gitring_engine_requests_total\{call="POST /containers/create",code="201"\} [1-9]`, string(page))
 			}},
 		},
 	}
