@@ -131,7 +131,7 @@ func (t *decider) keepUp(id ring.ServiceID, ins []*instance) {
 			return
 		}
 	}
-	if !t.decideBy(v, keptRules) { // what stood aside for a version that left with it comes back
+	if !t.decideBy(v, keptRules) { // what was created before it left is started, too
 		t.decideBy(v, policyRules)
 	}
 }
