@@ -49,8 +49,12 @@ go:
 engine: ## make sure of a Docker Engine
 	@scripts/engine.sh
 
+.PHONY: front
+front: go # the program of fronts, which every build embeds
+	@scripts/front.sh
+
 .PHONY: build
-build: go ## bin/gitring, static
+build: front ## bin/gitring, static
 	@$(GOBUILD) -o $(OUT) ./cmd/gitring
 
 .PHONY: man
@@ -62,7 +66,7 @@ man: build ## bin/man, a man page for each command
 # what they run. What confines itself does it whole without cgo only.
 test: export CGO_ENABLED = 0
 test: export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
-test: go engine ## all that a developer needs to believe a change
+test: front engine ## all that a developer needs to believe a change
 	@scripts/needs.sh
 	@go vet ./...
 	@scripts/race.sh
@@ -70,7 +74,7 @@ test: go engine ## all that a developer needs to believe a change
 	@GITRING_ENGINE_TESTS=1 $(AGAIN) go test -count=1 -p $(PARALLEL) -timeout 40m ./...
 
 .PHONY: e2e
-e2e: go engine compose ## the faults of docs/testing/reliability.md, often, on real engines
+e2e: front engine compose ## the faults of docs/testing/reliability.md, often, on real engines
 	@scripts/needs.sh
 	@GITRING_ENGINE_TESTS=1 GITRING_E2E_LONG=1 go test -count=1 -v -timeout 90m -run '$(E2E)' ./e2e
 
@@ -79,11 +83,11 @@ compose: go ## bin/docker-compose, for the tests that run Compose beside gitring
 	@scripts/compose.sh
 
 .PHONY: unit
-unit: go ## the tests that need no engine
+unit: front ## the tests that need no engine
 	@go test ./...
 
 .PHONY: race
-race: go engine ## the tests under the race detector
+race: front engine ## the tests under the race detector
 	@scripts/needs.sh
 	@GITRING_ENGINE_TESTS=1 go test -race -p $(PARALLEL) -timeout 30m ./...
 

@@ -79,6 +79,9 @@ func build(dir string) error {
 	if binary = os.Getenv("GITRING_E2E_BINARY"); binary != "" {
 		return nil
 	}
+	if b, err := exec.Command("../scripts/front.sh").CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot build the front: %w: %s", err, b)
+	}
 	binary = filepath.Join(dir, "gitring")
 	return goBuild(binary, "github.com/gitring/gitring/cmd/gitring")
 }

@@ -40,12 +40,17 @@ type peerCut struct{ first, last int64 }
 // has a socket of its own, by which the newest one reaches those before it.
 func (f *Front) serveControl(ctx context.Context) (end func(), _ error) {
 	own := filepath.Join(f.RunDir, f.process+".sock")
-	l, err := net.Listen("unix", own)
+	early := filepath.Join(f.RunDir, f.process+".new")
+	l, err := net.Listen("unix", early)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the control socket: %w", err)
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := f.takeName(); err != nil {
+	err = os.Rename(early, own) // now that it is listened on: others remove one that is not
+	if err == nil {
+		err = f.takeName()
+	}
+	if err != nil {
 		_ = l.Close()
 		return nil, err
 	}

@@ -16,6 +16,13 @@
 //	counts       what came of requests
 //	control      the socket by which the daemon speaks with it
 //
+// The supervisor, and the program:
+//
+//	supervisor_unix process 1: sockets, and the proxies that inherit them
+//	builds_unix  which proxy is the newest
+//	main_unix    the commands of the program, and how a proxy begins and ends
+//	main_windows nothing, there
+//
 // Carrying:
 //
 //	port         one listening port: accepting, and how many at once

@@ -437,6 +437,11 @@ func (f *Front) Run(ctx context.Context, ready func()) error {
 func (f *Front) retire() {
 	f.retired.Store(true)
 	f.stopListening()
+	f.tables.Lock()
+	defer f.tables.Unlock()
+	for _, s := range f.Sockets { // else the port stays open, and nobody accepts
+		_ = s.Close()
+	}
 }
 
 // busy is how much this process still carries: connections and udp flows.

@@ -83,6 +83,7 @@ func (p *port) answer(w http.ResponseWriter, r *http.Request) {
 	defer stop(nil)
 	c := &call{f: f, p: p, in: r, began: time.Now(), stop: stop, rc: http.NewResponseController(w), claim: &claim{}}
 	c.claim.cut = c.cut
+	_ = c.rc.EnableFullDuplex() // an instance may answer before it read all: the server must not take the rest
 	c.w = f.wants(r)
 	out := &answer{ResponseWriter: w, c: c, g: g}
 	if r.Method == http.MethodConnect {

@@ -16,9 +16,22 @@ func build(source, to string, t target, f facts) error {
 	if err != nil {
 		return err
 	}
+	if err := buildFront(source, t); err != nil {
+		return err
+	}
 	flags := fmt.Sprintf("-s -w -buildid= -X github.com/gitring/gitring/ring.Release=%s -X main.commit=%s -X main.date=%s",
 		f.version, f.commit, f.date.Format(time.RFC3339))
 	return goTool(source, t, os.Stderr, "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", flags, "-o", to, "./cmd/gitring")
+}
+
+// buildFront has the source hold the program of fronts for the target, where it can have one.
+func buildFront(source string, t target) error {
+	cmd := exec.Command(filepath.Join(source, "scripts", "front.sh"))
+	cmd.Dir, cmd.Env, cmd.Stderr = source, buildEnv(t), os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("cannot build the front: %w", err)
+	}
+	return nil
 }
 
 func goTool(source string, t target, out *os.File, args ...string) error {

@@ -1,0 +1,6 @@
+package frontprogram
+
+import "embed"
+
+//go:embed amd64
+var blob embed.FS

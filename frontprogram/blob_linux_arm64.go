@@ -1,0 +1,6 @@
+package frontprogram
+
+import "embed"
+
+//go:embed arm64
+var blob embed.FS
