@@ -36,6 +36,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.variables("facts", c.Facts)
 	k.variables("interpolation", c.Interpolation)
 	k.limits(c)
+	k.traffic(&c.Traffic)
 	if n := c.Prune.KeepImages(); c.Prune.Images != nil && (n < 1 || n > maxKeepImages) {
 		k.wrong("prune.images.keep", fmt.Sprintf("a number from 1 to %d; take prune out to keep every image", maxKeepImages), "prune.images.keep: %d plans cannot keep their images", n)
 	}

@@ -33,15 +33,14 @@ type Config struct {
 	// RequireConfinement ends serve where the kernel cannot confine the process that
 	// fetches whole.
 	RequireConfinement bool `yaml:"require_confinement"`
+	// Traffic is what the host says of fronts.
+	Traffic TrafficConfig `yaml:"traffic"`
 
 	Sources []SourceConfig `yaml:"sources"`
 	Prune   Prune          `yaml:"prune"`
 	Notify  []NotifyConfig `yaml:"notify"`
 	// Policy is as written: a mapping, or the name of a file with one.
 	Policy yaml.Node `yaml:"policy"`
-
-	// Documented, and not carried out yet: kept as written, for the line.
-	Ingress yaml.Node `yaml:"ingress"`
 
 	// Limits is as written; limits is what came of it.
 	Limits yaml.Node `yaml:"limits"`
@@ -191,6 +190,7 @@ func (c *Config) setDefaults(env func(string) string) {
 		c.Listen.HTTP = defaultHTTP
 	}
 	orElse(&c.Poll, defaultPoll)
+	c.Traffic.setDefaults(c.lines)
 	if _, said := c.lines["prune.images.keep"]; c.Prune.Images != nil && !said {
 		c.Prune.Images.Keep = defaultKeepImages
 	}

@@ -7,6 +7,7 @@
 //	check          what is wrong with it
 //	owned          who may write its file, and the policy's
 //	notyet         what this release does not carry out
+//	traffic        which services get a front
 //	socket         the one key that a client needs
 //
 // A source:

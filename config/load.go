@@ -258,6 +258,9 @@ func yamlMistake(file, says string) Mistake {
 	if p := noField.FindStringSubmatch(m.Says); p != nil {
 		m.Says = fmt.Sprintf("unknown key %q", p[1])
 		m.Hint = ring.Meant(p[1], KnownKeys(p[2]))
+		if p[1] == "ingress" && p[2] == "Config" {
+			m.Hint = "write traffic: {publish: front}; see docs/reference/configuration.md#traffic"
+		}
 		return m
 	}
 	if p := twiceGiven.FindStringSubmatch(m.Says); p != nil {
@@ -305,6 +308,8 @@ var configTypes = []any{
 	Prune{},
 	PruneImages{},
 	Listen{},
+	TrafficConfig{},
+	FrontConfig{},
 	SourceConfig{},
 	AppConfig{},
 	AuthConfig{},

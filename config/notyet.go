@@ -2,10 +2,7 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -15,9 +12,6 @@ import (
 // that nobody keeps.
 func (c *Config) NotCarriedOut() Mistakes {
 	n := &notYet{file: c.File, lines: c.lines}
-	n.keys("", map[string]yaml.Node{
-		"ingress": c.Ingress,
-	})
 	n.value("engine.kind", c.Engine.Kind, "docker")
 	return n.mistakes.sorted()
 }
@@ -26,14 +20,6 @@ type notYet struct {
 	file     string
 	lines    lines
 	mistakes Mistakes
-}
-
-func (n *notYet) keys(at string, nodes map[string]yaml.Node) {
-	for _, key := range slices.Sorted(maps.Keys(nodes)) {
-		if node := nodes[key]; !node.IsZero() {
-			n.not(at+key, keyOf(at+key))
-		}
-	}
 }
 
 func (n *notYet) value(at, value string, carried ...string) {
