@@ -39,6 +39,7 @@ type Daemon struct {
 	ledger       *ledger
 	env          *envFolder
 	engine       engine
+	noFronts     noFronts
 	contentStore *contentStore
 	health       *health.Watcher
 	sender       *notify.Sender
@@ -147,6 +148,11 @@ func (d *Daemon) wireEngine(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, admission.RuntimesWithin)
 		defer cancel()
 		return d.engine.Runtimes(ctx)
+	}
+	d.noFronts.ask = func() (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, admission.RuntimesWithin)
+		defer cancel()
+		return d.engine.NoFronts(ctx)
 	}
 	d.contentStore = newContentStore(d.store, d.engine.Mounted, d.env.open)
 	return nil

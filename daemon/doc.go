@@ -10,6 +10,7 @@
 // From a commit to the loop:
 //
 //	source         a trusted commit's tree becomes the plan of this host
+//	nofronts       whether the engine can run fronts
 //	env            the values that only this host has
 //	content        files that containers mount
 //	whose          what belongs to which app

@@ -22,6 +22,7 @@ type engine interface {
 	// Of the engine itself.
 	Version(ctx context.Context) (runtime.EngineVersion, error)
 	Runtimes(ctx context.Context) (byDefault string, nvidia []string, err error)
+	NoFronts(ctx context.Context) (why string, err error)
 
 	// Of containers. Adopts names those that were taken over.
 	Adopts(ids map[string]bool)

@@ -199,7 +199,7 @@ func (f *follower) unread(next *reconcile.Source, commit *ring.Commit) bool {
 // seenBy is all that a plan of a source is judged by besides the commit.
 func (d *Daemon) seenBy(source string) string {
 	said, _ := d.policy.Said()
-	return d.policy.Hash() + fmt.Sprint(said.Takes(source)) + d.signedPrint(source) + d.ledger.seenBy(source)
+	return d.policy.Hash() + fmt.Sprint(said.Takes(source)) + d.signedPrint(source) + d.ledger.seenBy(source) + d.noFronts.said(time.Now())
 }
 
 // tell logs what changed about following a source: errors once, refusals by the
@@ -252,6 +252,7 @@ func (f *follower) askedFurther(c *ring.Commit, v HostValues) (manifest.Reading,
 func (f *follower) here(v HostValues) manifest.Settings {
 	s := v.Settings(f.settings, f.d.env.key)
 	s.Names, s.Held = f.d.ledger.names(f.settings.Source), f.d.ledger.held(f.settings.Source)
+	s.Traffic.Never = f.d.noFronts.said(time.Now())
 	return s
 }
 

@@ -148,6 +148,8 @@ type Traffic struct {
 	Trusted     []string // "networks", "gateway", CIDRs; nil is the default, empty nobody
 	Memory      int64    // of a front, in bytes; 0 is the default
 	Connections int      // of a front, at once; 0 is the default
+	// Never is why no front can run on this host, "" where one can.
+	Never string
 }
 
 // DefaultTraffic is Traffic where nothing is said.
@@ -235,7 +237,7 @@ func (f *fronting) wanted() *ring.Route {
 	case !f.hostAsks():
 		return nil
 	}
-	why := or2(f.impossible().why, f.nameTaken())
+	why := or2(f.traffic.Never, or2(f.impossible().why, f.nameTaken()))
 	if why == "" && because == "" {
 		why = f.leftDirect()
 	}
@@ -259,6 +261,10 @@ func (f *fronting) wanted() *ring.Route {
 // refused: its author relies on it.
 func (f *fronting) explicit() *ring.Route {
 	if f.kindLost(f.s.Name) {
+		return nil
+	}
+	if why := f.traffic.Never; why != "" {
+		f.faults.add(ring.Unsupported, f.said.publishAt, "remove publish: front", "services.%s cannot have a front on this host: %s", f.s.Name, why)
 		return nil
 	}
 	if no := f.impossible(); no.why != "" {

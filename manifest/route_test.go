@@ -251,6 +251,23 @@ func TestSeveralReplicasWithAHostPortGetAFront(t *testing.T) {
 	require.Contains(t, a.Notes, "web: gets a front, because 3 replicas cannot publish host port 53")
 }
 
+// A host whose engine can run no front refuses what asks for one by name, and nothing else.
+func TestAHostWithoutFrontsSaysSo(t *testing.T) {
+	never := Traffic{Publish: ring.PublishFront, Never: "the engine maps users (userns-remap)"}
+	text := ofWeb(`ports: ["8080:80"]`)
+	a := onHost(t, never, text)
+	require.Equal(t, []string{"web"}, servicesOf(a))
+	require.Contains(t, a.Notes, "web: stays without a front: the engine maps users (userns-remap)")
+
+	s := settings()
+	s.Traffic = never
+	for _, line := range []string{"x-gitring: {publish: front}", "scale: 2"} {
+		_, refusals := Check(repo(map[string]string{"web/compose.yaml": text + "    " + line + "\n"}), s)
+		require.Len(t, refusals, 1, line)
+		require.Equal(t, ring.Unsupported, refusals[0].Code)
+	}
+}
+
 // Traefik makes a router of its own for each container that does not say no.
 func TestALabelThatKeepsTraefikAwayIsOnBoth(t *testing.T) {
 	a := onHost(t, asksForFronts, ofWeb(`ports: ["8080:80"]`, "labels: {traefik.enable: 'false', traefik.docker.network: x}"))

@@ -26,3 +26,26 @@ func (d *Docker) Runtimes(ctx context.Context) (byDefault string, nvidia []strin
 	slices.Sort(nvidia)
 	return info.DefaultRuntime, nvidia, nil
 }
+
+// NoFronts is why the engine can run no front, "" where it can: the folders that a front
+// mounts belong to users of the host, who are others inside where the engine maps them.
+func (d *Docker) NoFronts(ctx context.Context) (string, error) {
+	e, err := d.ready(ctx)
+	if err != nil {
+		return "", err
+	}
+	info, err := e.Info(ctx)
+	if err != nil {
+		return "", fault("cannot ask the engine how it maps users", "", err)
+	}
+	if mapsUsers(info.SecurityOptions) {
+		return "the engine maps users (userns-remap)", nil
+	}
+	return "", nil
+}
+
+// mapsUsers reports whether the engine says userns-remap among its options. Rootless engines
+// say name=rootless.
+func mapsUsers(options []string) bool {
+	return slices.ContainsFunc(options, func(o string) bool { return o == "name=userns" || strings.HasPrefix(o, "name=userns,") })
+}

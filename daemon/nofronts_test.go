@@ -1,0 +1,28 @@
+package daemon
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What the engine said once counts while it is away, and is asked again after a while.
+func TestWhyAHostHasNoFrontsIsAskedOnceInAWhile(t *testing.T) {
+	now := time.Unix(1000, 0)
+	asked, says, away := 0, "the engine maps users", error(nil)
+	n := noFronts{ask: func() (string, error) { asked++; return says, away }}
+	require.Equal(t, says, n.said(now))
+	require.Equal(t, says, n.said(now.Add(time.Minute)))
+	require.Equal(t, 1, asked)
+
+	away = errors.New("down")
+	require.Equal(t, "the engine maps users", n.said(now.Add(time.Hour)))
+	require.Equal(t, "the engine maps users", n.said(now.Add(time.Hour+time.Second)))
+	require.Equal(t, 2, asked, "an engine that is away is not asked at once again")
+
+	says, away = "", nil
+	require.Empty(t, n.said(now.Add(2*time.Hour)))
+	require.Empty(t, (&noFronts{}).said(now), "without an engine nothing is known")
+}
