@@ -88,7 +88,11 @@ func (t *Pass) appChanges(next *ring.App) ring.AppChanges {
 	}
 	out.Order = orderOfApps(&app)
 	for _, old := range servicesGone(&have, next) {
-		out.Services = append(out.Services, ring.ServiceChange{Service: old.Name, Class: ring.ChangeRemove, Reason: "not in the commit; volumes stay", From: old.Version})
+		why := "not in the commit; volumes stay"
+		if _, stays := next.Service(old.FrontOf); stays {
+			why = say("%s has no front any more", old.FrontOf)
+		}
+		out.Services = append(out.Services, ring.ServiceChange{Service: old.Name, Class: ring.ChangeRemove, Reason: why, From: old.Version})
 	}
 	orderChanges(out.Services, &have, &app)
 	out.Notes = slices.Concat(out.Notes, newcomerNotes(&have, &app, out.Services))
@@ -108,6 +112,9 @@ func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.Service
 		return out
 	case s.Kind == ring.JobK:
 		return out
+	case !c.known && s.FrontOf != "":
+		out.Reason = "new: the front of " + s.FrontOf
+		return out
 	case !c.known:
 		out.Reason = "new: image " + s.Spec.Image + comesFirst(s)
 		return out
@@ -121,13 +128,17 @@ func (t *Pass) serviceChange(have, next *ring.App, s *ring.Service) ring.Service
 	}
 	out.Fields, out.Reason = classDifferences(differ, c.why != ""), sayAll(differ)
 	tellValues(out.Fields, c.old.Spec.Environment, c.s.Spec.Environment)
+	gap, seconds, fronted := frontGap(next, c)
 	switch {
 	case c.anew && s.Kind == ring.CronK:
 		out.Reason += "; from the next run on"
 	case c.class == ring.ChangeRecreate:
-		out.Gap, out.GapSeconds = t.recreateGap(next, c.old, c.s, c.why)
+		if out.Gap, out.GapSeconds = t.recreateGap(next, c.old, c.s, c.why); out.Gap != "" && fronted {
+			out.Gap, out.GapSeconds = gap, seconds
+		}
 		out.Reason += comesFirst(s)
 	case c.class == ring.ChangeRoll:
+		out.Gap, out.GapSeconds = gap, seconds
 		out.Needs = t.spareSays(s)
 		out.Reason += comesFirst(s)
 	}

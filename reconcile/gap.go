@@ -40,6 +40,52 @@ func (t *Pass) recreateGap(app *ring.App, old, s *ring.Service, why string) (say
 	return says + ": " + why, seconds
 }
 
+// frontSeconds is how long a host port is with nobody while its front is made anew or comes:
+// half a second was measured.
+const frontSeconds = 1
+
+// frontGap is the gap of a service with a front, or of the front itself; false where it is
+// as without one. Words and rules are those of docs/design/traffic.md.
+func frontGap(next *ring.App, c classified) (says string, seconds int, known bool) {
+	old, s := c.old, c.s
+	waits := ""
+	if s.Route != nil && c.class == ring.ChangeRecreate && s.Route.Queue > 0 {
+		waits = say("waits up to %s", plainly(s.Route.Queue))
+	}
+	switch {
+	case s.FrontOf != "" && c.class == ring.ChangeRecreate:
+		return say("front made anew, gap %ds", frontSeconds), frontSeconds, true
+	case s.Route == nil:
+		return "", 0, false
+	case old.Route == nil && !holdsHostPort(next, s.HasFront()):
+		return "", 0, false // the front is added beside what serves
+	case old.Route == nil && waits != "":
+		return say("last gap %ds, then %s: %s", frontSeconds, waits, c.why), frontSeconds, true
+	case old.Route == nil && c.class == ring.ChangeRoll:
+		return say("last gap %ds", frontSeconds), frontSeconds, true
+	case old.Route != nil && waits != "":
+		return waits + ": " + c.why, 0, true
+	}
+	return "", 0, false
+}
+
+// plainly is a duration as people write it: 2m for 2m0s.
+func plainly(d time.Duration) string {
+	says := d.String()
+	if strings.HasSuffix(says, "m0s") {
+		says = strings.TrimSuffix(says, "0s")
+	}
+	if strings.HasSuffix(says, "h0m") {
+		says = strings.TrimSuffix(says, "0m")
+	}
+	return says
+}
+
+func holdsHostPort(app *ring.App, service string) bool {
+	s, ok := app.Service(service)
+	return ok && slices.ContainsFunc(s.Spec.Ports, func(p ring.Port) bool { return p.HostPort != "" })
+}
+
 // startTook is how long the slowest start of an instance that runs now took until
 // it was ready. One that was not ready for a while since says nothing of that.
 func (t *Pass) startTook(id ring.ServiceID, s *ring.Service) (longest time.Duration, measured bool) {

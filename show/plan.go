@@ -107,6 +107,8 @@ func gapOf(sv ring.ServiceChange) string {
 	switch {
 	case sv.GapSeconds > 0:
 		return fmt.Sprintf("%ds", sv.GapSeconds)
+	case strings.HasPrefix(sv.Gap, "waits "): // requests do, and none is lost
+		return "waits"
 	case sv.Gap != "":
 		return "yes"
 	case sv.Class == ring.ChangeRoll:
