@@ -390,7 +390,7 @@ func (j Judge) request(app string, r runtime.Request, others policy.Others) poli
 		}
 	}
 	if r.Service != nil {
-		q.Service = r.Service.Name
+		q.Service, q.FrontOf = r.Service.Name, r.Service.FrontOf
 		for _, m := range r.Service.Spec.Mounts {
 			switch m.Kind {
 			case ring.MountContent:

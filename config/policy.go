@@ -18,7 +18,7 @@ var Profiles = []string{string(policy.Compose), string(policy.Owner), string(pol
 var policyKeys = []string{
 	"version", "profile",
 	"images", "build", "privileged", "use_api_socket", "provider", "capabilities", "namespaces", "devices", "security_opt", "sysctls",
-	"mounts", "networks", "ports", "logging", "labels", "interpolation", "secrets", "hooks", "healthcheck", "limits", "destructive",
+	"mounts", "networks", "ports", "logging", "labels", "interpolation", "secrets", "hooks", "traffic", "healthcheck", "limits", "destructive",
 	"on_violation", "apps",
 }
 

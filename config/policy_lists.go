@@ -71,6 +71,8 @@ var PolicySettings = map[string]policySetting{
 	"interpolation.allow_daemon_env":   fixed("never"),
 	"secrets.in":                       words(func(l *policy.Lists) *[]string { return &l.SecretsIn }, "file", "env", "command", "labels"),
 	"hooks.exec":                       choice("allow", "deny", func(l *policy.Lists) *bool { return &l.DenyHooks }),
+	"traffic.fronts":                   choice("allow", "deny", func(l *policy.Lists) *bool { return &l.DenyFronts }),
+	"traffic.internal":                 choice("allow", "deny", func(l *policy.Lists) *bool { return &l.DenyInternal }),
 	"hooks.privileged":                 fixed("deny"),
 	"healthcheck.http_target":          fixed("own-instance-only"),
 	"healthcheck.redirects":            fixed("own-instance-only"),

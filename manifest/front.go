@@ -50,6 +50,7 @@ func (f *fronting) front(r *ring.Route) ring.Service {
 		Sysctls:   map[string]string{frontSysctl: "0"},
 		Ulimits:   []ring.Ulimit{{Name: "nofile", Soft: frontFiles, Hard: frontFiles}},
 		Resources: &ring.Resources{Memory: f.traffic.Memory, PidsLimit: &pids},
+		Logging:   &ring.Logging{Driver: "json-file", Options: map[string]string{"max-size": "10m", "max-file": "2"}},
 	}
 	spec.Environment = pick(s.Spec.Environment, f.traffic.movesEnv)
 	for _, p := range r.Ports {

@@ -76,6 +76,7 @@ networks:
 			Sysctls:     map[string]string{"net.ipv4.ip_unprivileged_port_start": "0"},
 			Ulimits:     []ring.Ulimit{{Name: "nofile", Soft: 65536, Hard: 65536}},
 			Resources:   &ring.Resources{Memory: 64 << 20, PidsLimit: &pids},
+			Logging:     &ring.Logging{Driver: "json-file", Options: map[string]string{"max-size": "10m", "max-file": "2"}},
 			Healthcheck: &ring.Healthcheck{Test: []string{"CMD", "/bin/front", "health"}, Interval: 30 * time.Second, StartInterval: time.Second, Retries: 1},
 		},
 		Checks:  []ring.Check{{Name: "healthcheck", For: ring.Readiness, Docker: true, Interval: 5 * time.Second, Timeout: 2 * time.Second, Failures: 1, Successes: 1}},

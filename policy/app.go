@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -22,12 +23,13 @@ func CheckApp(r Rules, app *ring.App, dataRoot string, others Others) []Finding 
 	}
 	lists := r.lists()
 	most := cmp.Or(lists.Services, r.Services, servicesPerApp)
-	if n := len(app.Services); n > most {
-		about(app.Services[most].Name, servicesRule).find(finding{value: fmt.Sprintf("is service %d", n), asks: fmt.Sprint(n)})
+	written := slices.DeleteFunc(slices.Clone(app.Services), func(s ring.Service) bool { return s.FrontOf != "" })
+	if n := len(written); n > most {
+		about(written[most].Name, servicesRule).find(finding{value: fmt.Sprintf("is service %d", n), asks: fmt.Sprint(n)})
 	}
 	for i := range app.Services {
 		s := &app.Services[i]
-		lists.listed(s, func(rule rule) *look { return about(s.Name, rule) })
+		lists.listed(s, func(rule rule) *look { return about(writtenAs(s), rule) })
 		if s.Replicas > lists.Replicas {
 			about(s.Name, replicasRule).find(finding{value: fmt.Sprint(s.Replicas)})
 		}
@@ -39,3 +41,7 @@ func CheckApp(r Rules, app *ring.App, dataRoot string, others Others) []Finding 
 	}
 	return sorted(append(w.out, CheckNested(r, app, dataRoot, others)...))
 }
+
+// writtenAs is the service of the Compose file that says what s is: of a front, the one that
+// it stands before.
+func writtenAs(s *ring.Service) string { return cmp.Or(s.FrontOf, s.Name) }

@@ -16,16 +16,19 @@ var (
 	movingRule     = rule{name: "images.moving", key: "pull_policy", grade: escape, risk: "asks the registry for a newer image without a commit", lets: "every pull policy"}
 	secretsRule    = rule{name: "secrets.in", key: "environment", grade: escape, risk: "holds a value of the host where this host wants none", lets: "values of the host in files, environment, command and labels"}
 	hooksRule      = rule{name: "hooks.exec", key: "post_start", grade: escape, risk: "runs a command in the container beside its program", lets: "all"}
+	publishRule    = rule{name: "traffic.fronts", key: "x-gitring.publish", grade: escape, risk: "has gitring carry its requests by a front", lets: "fronts"}
+	internalRule   = rule{name: "traffic.internal", key: "x-gitring.route.internal", grade: escape, risk: "gives the service's names on its networks to a front", lets: "fronts that have them"}
 	pidsRule       = rule{name: "limits.pids_max", key: "pids_limit", grade: limit, risk: "may start more processes than one service may have here", lets: "any number"}
 )
 
-var serviceRules = []rule{registriesRule, tagsRule, latestRule, movingRule, secretsRule, hooksRule, pidsRule}
+var serviceRules = []rule{registriesRule, tagsRule, latestRule, movingRule, secretsRule, hooksRule, publishRule, internalRule, pidsRule}
 
 // listed holds one service to the lists that no payload shows.
 func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
 	image := s.Spec.Image
 	if s.FrontOf != "" && image == ring.FrontImage {
-		return // all of it is gitring's own, but for what payloads show
+		l.sealed(s, about) // its labels and variables are the service's, all else is gitring's own
+		return
 	}
 	about(frontsRule).frontImage(image) // no payload names it before it is pinned
 	name, tag, digest := imageParts(image)
@@ -41,10 +44,12 @@ func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
 	if p := s.Spec.PullPolicy; l.DenyMoving && (p == "always" || p == "daily" || p == "weekly" || strings.HasPrefix(p, "every_")) {
 		about(movingRule).find(finding{value: p})
 	}
-	for _, at := range sealedAt(s) {
-		if !slices.Contains(l.SecretsIn, at.kind) {
-			about(secretsRule).find(finding{value: at.key, key: at.key, instead: "put it into a file: secrets: with environment:, or a file of the host's env folder"})
-		}
+	l.sealed(s, about)
+	if l.DenyFronts && s.Route != nil {
+		about(publishRule).find(finding{value: ring.PublishFront, instead: "write x-gitring: {publish: direct}"})
+	}
+	if l.DenyInternal && s.Route != nil && s.Route.Internal {
+		about(internalRule).find(finding{value: "true", instead: "leave it out: other services then reach the instances as before"})
 	}
 	if l.DenyHooks {
 		for _, key := range []string{"post_start", "pre_stop"} {
@@ -56,6 +61,15 @@ func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
 	if l.PidsMax > 0 {
 		if n := pidsOf(s); n <= 0 || n > l.PidsMax {
 			about(pidsRule).find(finding{value: strconv.FormatInt(n, 10), instead: "say pids_limit: " + strconv.FormatInt(l.PidsMax, 10)})
+		}
+	}
+}
+
+// sealed holds the values of the host in a service to the places where this host wants them.
+func (l *Lists) sealed(s *ring.Service, about func(rule) *look) {
+	for _, at := range sealedAt(s) {
+		if !slices.Contains(l.SecretsIn, at.kind) {
+			about(secretsRule).find(finding{value: at.key, key: at.key, instead: "put it into a file: secrets: with environment:, or a file of the host's env folder"})
 		}
 	}
 }

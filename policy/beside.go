@@ -158,7 +158,7 @@ func (b *beside) containers() {
 	for i := range b.app.Services {
 		s := &b.app.Services[i]
 		if other, taken := b.others.container(s.Spec.ContainerName, ofInstance.MatchString); taken {
-			b.tell(Request{Service: s.Name, Key: "container"}, aliasRule, other.OneHand, finding{
+			b.tell(Request{Service: writtenAs(s), Key: "container"}, aliasRule, other.OneHand, finding{
 				value: s.Spec.ContainerName, key: "container_name", risk: "is the name of a container of " + other.called(), instead: "choose another name",
 			})
 		}
@@ -199,7 +199,7 @@ func (b *beside) ports() {
 			if !is {
 				continue
 			}
-			b.tell(Request{Service: s.Name, Key: "container"}, portRule, false, finding{
+			b.tell(Request{Service: writtenAs(s), Key: "container"}, portRule, false, finding{
 				value: p.Published(), at: p.HostPort, risk: fmt.Sprintf("is published by %s as %s", taken.By.called(), taken.Port.Published()),
 				instead: "publish another port",
 			})

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"path"
+	"reflect"
 	"slices"
 
 	"github.com/gitring/gitring/ring"
@@ -32,6 +33,23 @@ func (l *look) frontImage(image string) {
 func (q *Request) frontMount(b bind) bool {
 	return cmp.Or(b.propagation, "rprivate") == "rprivate" && path.Clean(b.source) == b.source &&
 		slices.Contains(q.Front, ring.HostMount{Source: b.source, Target: b.target, ReadOnly: b.readOnly})
+}
+
+// frontsOwn reports whether the field of a front holds what gitring itself gives every front,
+// to the letter. A host's lists are for what authors say.
+func (l *look) frontsOwn() bool {
+	if l.req.FrontOf == "" {
+		return false
+	}
+	switch l.path {
+	case "HostConfig.LogConfig.Type":
+		return l.text() == "json-file"
+	case "HostConfig.SecurityOpt":
+		return reflect.DeepEqual(l.v.Interface(), []string{"no-new-privileges=true"})
+	case "HostConfig.Sysctls":
+		return reflect.DeepEqual(l.v.Interface(), map[string]string{"net.ipv4.ip_unprivileged_port_start": "0"})
+	}
+	return false
 }
 
 // frontSource reports whether a path is the source of such a mount.

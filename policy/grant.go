@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"path"
@@ -39,7 +40,7 @@ func (g *Grant) isOf(q *Request) bool {
 	if g.App != q.App || g.Source != q.Source || path.Clean(g.Path) != path.Clean(q.Path) {
 		return false
 	}
-	return g.Service == "" || q.Key == "container" && g.Service == q.Service
+	return g.Service == "" || q.Key == "container" && g.Service == cmp.Or(q.FrontOf, q.Service)
 }
 
 // Expired reports whether the grant does not count any more.

@@ -49,6 +49,8 @@ type Lists struct {
 	DenyMoving     bool     // images.moving
 	SecretsIn      []string // secrets.in
 	DenyHooks      bool     // hooks.exec
+	DenyFronts     bool     `json:",omitempty"` // traffic.fronts
+	DenyInternal   bool     `json:",omitempty"` // traffic.internal
 	Services       int      // limits.services_per_app; 0 is the host's
 	Replicas       int
 	StopGrace      int // seconds

@@ -89,6 +89,9 @@ type Request struct {
 	// Front are the mounts of the host that gitring itself gives a front, each as it stands;
 	// nil is for every service that is none.
 	Front []ring.HostMount
+	// FrontOf is the service before which the container of a front stands: what it has of that
+	// service is judged as that one's.
+	FrontOf string
 	// Owners are what "container:" may be followed by: containers of the same app.
 	Owners []string
 	// Others is what belongs to other apps.

@@ -46,7 +46,7 @@ func RoutesOf(s *ring.Service) []Route {
 		if host == "" || host == "*" || ring.HasSealed(host) { // "*" is whatever nobody else asks for
 			return
 		}
-		out = append(out, Route{Host: host, Kind: kind, Service: s.Name, Key: key})
+		out = append(out, Route{Host: host, Kind: kind, Service: writtenAs(s), Key: key})
 	}
 	for _, label := range sortedKeys(s.Spec.Labels) {
 		value := s.Spec.Labels[label]

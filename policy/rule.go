@@ -68,6 +68,7 @@ type finding struct {
 
 func (l *look) judge() {
 	switch {
+	case l.frontsOwn():
 	case l.rule.check != nil:
 		l.rule.check(l)
 	case l.rule.grade != allowed:
@@ -131,7 +132,7 @@ func printable(s string) bool { return !strings.ContainsFunc(s, wording.IsContro
 func (l *look) of() string {
 	kind, name, _ := strings.Cut(l.req.Key, " ")
 	if kind == "container" {
-		return "services." + l.req.Service
+		return "services." + cmp.Or(l.req.FrontOf, l.req.Service)
 	}
 	return kind + "s." + name
 }

@@ -538,13 +538,15 @@ func namesOf(app string, s *ring.Service, engine map[string]string) []Name {
 	for _, at := range s.Spec.Networks {
 		add := func(name, key string, written bool) {
 			if name != "" {
-				out = append(out, Name{Network: engine[at.Network], Name: strings.ToLower(name), Written: written, Service: s.Name, Key: key})
+				out = append(out, Name{Network: engine[at.Network], Name: strings.ToLower(name), Written: written, Service: writtenAs(s), Key: key})
 			}
 		}
-		add(s.Name, "", false)
+		if !at.Unnamed {
+			add(s.Name, "", false)
+		}
 		add(instanceMark(app, s.Name), "", false)
 		for _, alias := range at.Aliases {
-			add(alias, "networks."+at.Network+".aliases", alias != s.Name)
+			add(alias, "networks."+at.Network+".aliases", alias != writtenAs(s))
 		}
 		add(s.Spec.ContainerName, "container_name", s.Spec.ContainerName != s.Name)
 		add(s.Spec.Hostname, "hostname", s.Spec.Hostname != s.Name)

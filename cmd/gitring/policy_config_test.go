@@ -122,6 +122,7 @@ labels: {reserved: ["gitring.", "com.docker.compose."], steering: deny, routes: 
 interpolation: {env: [], allow_daemon_env: never}
 secrets: {in: [file, env, command, labels]}
 hooks: {exec: allow, privileged: deny}
+traffic: {fronts: allow, internal: allow}
 healthcheck: {http_target: own-instance-only, redirects: own-instance-only}
 limits: {replicas: 20, stop_grace_max: 10m, oom_score_adj_min: 0, oom_kill_disable: deny, shm_max: 2GiB, pids_max: 0}
 destructive: {volumes: never-delete, max_removed_services: 50%, empty_tree: hold}
