@@ -21,6 +21,17 @@ type Suggestion struct {
 	Apps []SuggestedApp `json:"apps"`
 	// Refused is what no grant lets pass.
 	Refused []*ring.Refusal `json:"refused,omitempty"`
+	// StaysRefused are the apps of Refused that lack grants, too. None is suggested: it
+	// would change nothing.
+	StaysRefused []StaysRefused `json:"stays_refused,omitempty"`
+}
+
+// StaysRefused is an app that is refused with every grant that it lacks.
+type StaysRefused struct {
+	Name   string `json:"name"`
+	Source string `json:"source"`
+	Path   string `json:"path"`
+	Grants int    `json:"grants"` // how many it lacks
 }
 
 // SuggestedApp are the grants of one app.
@@ -57,7 +68,7 @@ func (j Judge) Suggest(c *ring.Commit, s manifest.Settings) Suggestion {
 	return j.SuggestFor(&r)
 }
 
-// SuggestFor is suggest of what was read already. It takes the refused apps out of the plan.
+// SuggestFor is suggest of what was read already.
 func (j Judge) SuggestFor(r *manifest.Reading) Suggestion {
 	before := j.Rules.Grants
 	var needs []need
@@ -70,8 +81,50 @@ func (j Judge) SuggestFor(r *manifest.Reading) Suggestion {
 		needs = append(needs, more...)
 	}
 	needs = j.needed(r, before, needs)
-	j.Rules.Grants = slices.Concat(before, grantsOf(needs))
-	return Suggestion{Apps: byApp(needs), Refused: ByPlace(append(withoutMirror(r.Refusals), j.Plan(&r.Plan, r.Drafts)...))}
+	var s Suggestion
+	for { // an app that stays refused may have others refused, too
+		j.Rules.Grants = slices.Concat(before, grantsOf(needs))
+		refused := j.refusedOf(r)
+		s.tell(refused)
+		useful := slices.DeleteFunc(slices.Clone(needs), func(n need) bool { return isOf(refused, n.grant.App) })
+		if len(useful) == len(needs) {
+			s.Apps = byApp(needs)
+			return s
+		}
+		s.leaveOut(needs, refused)
+		needs = j.needed(r, before, useful)
+	}
+}
+
+// refusedOf is what is refused of a reading, of which nothing changes.
+func (j Judge) refusedOf(r *manifest.Reading) []*ring.Refusal {
+	p := r.Plan
+	p.Apps, p.Refused, p.Claims, p.Beside = slices.Clone(p.Apps), maps.Clone(p.Refused), maps.Clone(p.Claims), maps.Clone(p.Beside)
+	return ByPlace(slices.Concat(withoutMirror(r.Refusals), j.Plan(&p, r.Drafts)))
+}
+
+func isOf(refused []*ring.Refusal, app string) bool {
+	return slices.ContainsFunc(refused, func(r *ring.Refusal) bool { return r.App == app })
+}
+
+// tell adds the refusals of apps that none is known of yet: of those that are, the
+// grants are left out by now, and what they lack is no news.
+func (s *Suggestion) tell(refused []*ring.Refusal) {
+	known := s.Refused
+	for _, r := range refused {
+		if len(known) == 0 || !isOf(known, r.App) {
+			s.Refused = append(s.Refused, r)
+		}
+	}
+}
+
+// leaveOut notes the apps whose grants would change nothing.
+func (s *Suggestion) leaveOut(needs []need, refused []*ring.Refusal) {
+	for _, a := range byApp(needs) {
+		if isOf(refused, a.Name) {
+			s.StaysRefused = append(s.StaysRefused, StaysRefused{Name: a.Name, Source: a.Source, Path: a.Path, Grants: len(a.Grants)})
+		}
+	}
 }
 
 func grantsOf(needs []need) []policy.Grant {
@@ -194,6 +247,7 @@ func (s *Suggestion) Grants() int {
 func (s *Suggestion) Only(app string) {
 	s.Apps = slices.DeleteFunc(s.Apps, func(a SuggestedApp) bool { return a.Name != app })
 	s.Refused = slices.DeleteFunc(s.Refused, func(r *ring.Refusal) bool { return r.App != app })
+	s.StaysRefused = slices.DeleteFunc(s.StaysRefused, func(a StaysRefused) bool { return a.Name != app })
 }
 
 // place is where a grant is asked for.

@@ -116,7 +116,7 @@ func (in *Setup) grants(s *admission.Suggestion, given string) (string, error) {
 		in.Notice("the apps ask for %s that no app has by itself%s; %s will name each with its line", wording.Counted(s.Grants(), "thing"),
 			wording.When(root > 0, fmt.Sprintf(", %d of which give root on this host", root)), PolicyName)
 		var err error
-		if given, err = in.person.Ask("grant them: all, most (nothing that gives root) or none?", grantMost); err != nil {
+		if given, err = in.person.Ask("grant them: all, most (but for apps that need root) or none?", grantMost); err != nil {
 			return "", err
 		}
 	}
@@ -126,12 +126,10 @@ func (in *Setup) grants(s *admission.Suggestion, given string) (string, error) {
 	return orNone(given), nil
 }
 
-// keepGrants leaves of a suggestion what is granted.
+// keepGrants leaves of a suggestion the apps to which all is granted: a part of what an
+// app needs would give it power, and leave it refused.
 func keepGrants(s *admission.Suggestion, how string) {
-	for i := range s.Apps {
-		s.Apps[i].Grants = slices.DeleteFunc(s.Apps[i].Grants, func(g admission.SuggestedGrant) bool {
-			return how == grantNone || how == grantMost && g.Danger != ""
-		})
-	}
-	s.Apps = slices.DeleteFunc(s.Apps, func(a admission.SuggestedApp) bool { return len(a.Grants) == 0 })
+	s.Apps = slices.DeleteFunc(s.Apps, func(a admission.SuggestedApp) bool {
+		return how == grantNone || how == grantMost && slices.ContainsFunc(a.Grants, func(g admission.SuggestedGrant) bool { return g.Danger != "" })
+	})
 }

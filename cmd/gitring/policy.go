@@ -162,7 +162,10 @@ func (g *globals) writePolicy(file string, c *judgedCommit, roots []string, s *a
 
 func (g *globals) showSuggestion(s *admission.Suggestion, roots []string) error {
 	body := s.Yaml(roots, admission.EmptyReason)
-	if s.Grants() == 0 {
+	switch {
+	case s.Grants() == 0 && len(s.StaysRefused) > 0:
+		body = "# no grant would help\n" + body
+	case s.Grants() == 0:
 		body = "# no grant is needed\n" + body
 	}
 	if g.config == "" && s.Grants() > 0 {
@@ -173,6 +176,9 @@ func (g *globals) showSuggestion(s *admission.Suggestion, roots []string) error 
 			body += fmt.Sprintf("# %s of %s mount folders below %s: --bind-root %s shows the policy that lets all apps write there\n",
 				wording.Counted(f.Grants, "grant"), wording.Counted(len(f.Apps), "app"), f.Folder, f.Folder)
 		}
+	}
+	for _, a := range s.StaysRefused {
+		body += fmt.Sprintf("# %s lacks %s and stays refused with them: mend first what no grant lets pass\n", a.Name, wording.Counted(a.Grants, "grant"))
 	}
 	if len(s.Refused) > 0 {
 		body += "# refused whatever is granted:\n"

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -68,7 +70,17 @@ func without(s *admission.Suggestion, app, grant int) *admission.Suggestion {
 func passesWithExactly(t *testing.T, c *ring.Commit, set manifest.Settings, s *admission.Suggestion) {
 	t.Helper()
 	_, refusals := judgeOfPolicy(t, reasoned(s)).Look(c, set)
-	require.Equal(t, len(s.Refused), len(refusals), "%v", refusals)
+	stay := map[string]bool{}
+	for _, r := range s.Refused {
+		stay[r.App] = true
+	}
+	for _, r := range refusals {
+		require.True(t, stay[r.App], "%s is refused with what is suggested: %s", r.App, r.Says)
+	}
+	require.GreaterOrEqual(t, len(refusals), len(s.Refused))
+	for i := range s.Apps {
+		require.False(t, stay[s.Apps[i].Name], "a grant that changes nothing")
+	}
 	for i := range s.Apps {
 		for k, g := range s.Apps[i].Grants {
 			_, less := judgeOfPolicy(t, reasoned(without(s, i, k))).Look(c, set)
@@ -104,6 +116,46 @@ func TestEachRefusalPassesWithWhatSuggestPrintsAndFailsWithoutAnyOfIt(t *testing
 		})
 	}
 	require.Greater(t, passed, 70, "hardly anything can be granted")
+}
+
+// What is refused all the same gets nothing, and is told; what waits for nobody gets its own.
+func TestNoGrantIsSuggestedThatWouldChangeNothing(t *testing.T) {
+	repo := filepath.Join(t.TempDir(), "prod")
+	for app, lines := range map[string]string{
+		"good":   "cap_add: [NET_ADMIN]",
+		"asks":   "cap_add: [NET_ADMIN]\n    command: ${NOT_SET}",
+		"docker": "privileged: true\n    cap_add: [NET_ADMIN]\n    volumes: ['/var/lib/docker:/d']",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Join(repo, app), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(repo, app, "compose.yaml"), []byte("services:\n  web:\n    image: nginx\n    "+lines+"\n"), 0o600))
+	}
+	code, out, _ := callVerb("policy", "suggest", repo, "-o", "json")
+	require.Equal(t, exit.Refused, code)
+	var s struct {
+		Apps []struct {
+			Name   string
+			Grants []struct{ Value string }
+		}
+		Refused []struct {
+			App string
+		}
+		Stays []struct {
+			Name, Path string
+			Grants     int
+		} `json:"stays_refused"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &s), out)
+	require.Len(t, s.Apps, 1, out)
+	require.Equal(t, "good", s.Apps[0].Name)
+	require.Len(t, s.Stays, 2, out)
+	for i, want := range []string{"asks", "docker"} {
+		require.Equal(t, want, s.Stays[i].Name)
+		require.Equal(t, i+1, s.Stays[i].Grants)
+		require.True(t, slices.ContainsFunc(s.Refused, func(r struct{ App string }) bool { return r.App == want }), "nothing says why")
+	}
+	_, out, _ = callVerb("policy", "suggest", repo)
+	require.Contains(t, out, "# docker lacks 2 grants and stays refused with them")
+	require.NotContains(t, out, `name: "docker"`)
 }
 
 func TestStacksOfTheCorpusPassWithWhatSuggestPrints(t *testing.T) {
