@@ -112,3 +112,10 @@ func (g *guard) stayHTTP() {
 	}
 	g.held = nil
 }
+
+// isBroken reports whether the client sent what is not read any further.
+func (g *guard) isBroken() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.broken != nil
+}

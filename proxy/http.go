@@ -124,7 +124,9 @@ func (c *call) cut() { c.end(errCut) }
 func (c *call) end(why error) {
 	c.stop(why)
 	_ = c.rc.SetReadDeadline(time.Unix(1, 0))
-	_ = c.rc.SetWriteDeadline(time.Unix(1, 0))
+	if c.sent.Load() { // else the client hears of it
+		_ = c.rc.SetWriteDeadline(time.Unix(1, 0))
+	}
 }
 
 // fail answers a request that no instance answered.
@@ -133,7 +135,7 @@ func (c *call) fail(w *answer, err error) {
 	cause := context.Cause(c.in.Context())
 	var dial dialError
 	switch {
-	case errors.Is(err, errFraming):
+	case errors.Is(err, errFraming), w.g != nil && w.g.isBroken():
 		status = http.StatusBadRequest
 	case errors.Is(err, errStalled):
 		status = http.StatusRequestTimeout
