@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -92,6 +93,7 @@ func (d *Daemon) status(context.Context) (ring.Status, error) {
 	if kept := d.kept.Load(); kept != nil {
 		st.Config = *kept
 	}
+	st.Backup = backupSays(store.BackedUp(d.cfg.State), time.Now())
 	st.Sources = slices.Clone(st.Sources)
 	same := twins(st.Sources, d.forges)
 	for i := range st.Sources {
@@ -107,6 +109,19 @@ func (d *Daemon) status(context.Context) (ring.Status, error) {
 		s.Forge = cmp.Or(s.Forge, same[s.Name])
 	}
 	return st, nil
+}
+
+// backupAge is how old the last backup may be before people are told.
+const backupAge = 30 * 24 * time.Hour
+
+// backupSays is how old a backup is, where that is too old. Whoever never made one makes
+// them otherwise.
+func backupSays(made, now time.Time) string {
+	age := now.Sub(made)
+	if made.IsZero() || age <= backupAge {
+		return ""
+	}
+	return fmt.Sprintf("the last one was made %s, %d days ago; gitring backup makes one", made.UTC().Format(time.DateOnly), int(age.Hours()/24))
 }
 
 func (d *Daemon) events(ctx context.Context, q api.EventQuery) ([]ring.Event, error) {

@@ -171,13 +171,9 @@ func backUpAndRestore() howto {
 		begin: func(d *desk) {
 			app, _ = d.serving()
 			d.says("/root", filepath.Join(d.dir, "home"))
-			for _, folder := range []string{"etc/gitring", "var/lib/gitring"} { // below -C /
-				d.says(" "+folder, " "+strings.TrimPrefix(d.words["/"+folder], "/"))
-				d.says("="+folder, "="+strings.TrimPrefix(d.words["/"+folder], "/"))
-			}
 		},
 		steps: []step{
-			{line: "sudo systemctl start gitring", after: func(d *desk, _ string) {
+			{line: "sudo gitring backup /root/gitring.tar.gz --with-config", after: func(d *desk, _ string) {
 				// What came after the backup is not in it.
 				second = d.deployed("Version 2", files{app + "/compose.yaml": d.compose(app, obj{"web": web("2"), "db": db("1", "data")}, obj{"volumes": obj{"data": obj{}}})})
 				settled(d.host)
@@ -186,23 +182,26 @@ func backUpAndRestore() howto {
 			{line: "docker volume ls --filter label=gitring.host=edge-1", after: func(d *desk, out string) {
 				require.Contains(d.t, out, app+"_data")
 			}},
-			{line: "sudo tar -C / -xzpf /root/gitring.tar.gz var/lib/gitring", after: func(d *desk, _ string) {
-				require.NoDirExists(d.t, filepath.Join(d.dir, "state", "git"), "the mirror is no part of it")
-				require.FileExists(d.t, filepath.Join(d.dir, "state", "gitring.db"))
+			{line: "sudo gitring restore /root/gitring.tar.gz", after: func(d *desk, out string) {
+				require.Contains(d.t, out, "stays trusted up to "+second[:7], "what is here is newer")
 			}},
 			{line: "sudo gitring sync --wait", after: func(d *desk, out string) {
 				untouched(d, out)
 				require.Equal(d.t, second, d.status().Sources[0].Trusted)
 			}},
-			{line: "sudo tar -C / -xzpf /root/gitring.tar.gz", before: func(d *desk) {
+			{line: "sudo install -d -m 0700 -o gitring -g gitring /var/lib/gitring", before: func(d *desk) {
 				// The host is gone, but for the volumes that were restored.
 				require.NoError(d.t, d.stop())
 				for _, c := range d.containers() {
 					require.NoError(d.t, d.engine.remove(c.ID))
 				}
 				require.NoError(d.t, os.RemoveAll(filepath.Join(d.dir, "state")))
-				require.NoError(d.t, os.Remove(d.configFile()))
-				require.NoError(d.t, os.Remove(d.repo.signers))
+				require.NoError(d.t, os.RemoveAll(d.etc))
+			}},
+			{line: "sudo gitring restore /root/gitring.tar.gz --with-config", after: func(d *desk, _ string) {
+				require.NoDirExists(d.t, filepath.Join(d.dir, "state", "git"), "the mirror is no part of it")
+				require.FileExists(d.t, filepath.Join(d.dir, "state", "gitring.db"))
+				require.FileExists(d.t, d.repo.signers)
 			}},
 			{line: "sudo gitring sync --wait", after: func(d *desk, _ string) {
 				require.Equal(d.t, second, d.status().Sources[0].Commit)

@@ -24,6 +24,8 @@ type Status struct {
 	// Config is why the configuration as it lies on disk could not be read anew, so that
 	// the one before is in force; "" when nothing is wrong with it, or nobody asked.
 	Config string `json:"config,omitempty"`
+	// Backup is how old the last backup is, where it is too old; "" also where none was made.
+	Backup string `json:"backup,omitempty"`
 	// ConfigDiffers says that its file says something else by now, besides the policy,
 	// which is read again by itself.
 	ConfigDiffers bool `json:"config_differs,omitempty"`

@@ -44,6 +44,9 @@ func Status(s *screen.Screen, st *ring.Status, v View) {
 	if st.Config != "" {
 		s.Line(0, " ", screen.Painted("configuration:", screen.Red), screen.Text("not read anew: "+st.Config))
 	}
+	if st.Backup != "" {
+		s.Line(0, " ", screen.Painted("backup:", screen.Yellow), screen.Text(st.Backup))
+	}
 	for _, r := range st.Receivers {
 		s.Line(0, " ", screen.Painted("warning:", screen.Yellow), screen.Text(receiverSays(r)))
 	}

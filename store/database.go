@@ -34,6 +34,7 @@ const (
 	pragmas     = "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=foreign_keys(1)&_pragma=synchronous(FULL)&_pragma=journal_size_limit(4194304)"
 	writerQuery = pragmas + "&_pragma=cache_size(-1024)&_txlock=immediate"
 	readerQuery = pragmas + "&_pragma=cache_size(-512)&_pragma=query_only(1)"
+	copierQuery = pragmas + "&_pragma=cache_size(-512)" // VACUUM INTO is no query
 )
 
 // handles are the two ways into one file.

@@ -15,6 +15,8 @@
 //	room        whether the disk has any
 //	unreadable  rows that cannot be read, and what then
 //	leftout     those that are for people alone, and are left out
+//	backup      an archive of all that is kept
+//	restore     and back, never behind what is here
 //	whole       files that are the old or the new, never a part
 //
 // What a decision remembers:

@@ -20,7 +20,7 @@ var helpGroups = []helpGroup{
 	{"write", "In a clone, before a push:", []string{"init", "validate", "verify", "vouch", "rollback"}},
 	{"trust", "Trust and policy:", []string{"trust", "policy"}},
 	{"move", "From Compose, and back:", []string{"adopt", "leave"}},
-	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "metrics", "version", "completion", "help"}},
+	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "metrics", "backup", "restore", "version", "completion", "help"}},
 }
 
 // examples are lines that a person can paste after the program, by the path of a command.
@@ -74,6 +74,8 @@ var examples = map[string]string{
 	"outbox list":     "outbox list",
 	"notify test":     "notify test",
 	"metrics":         "metrics",
+	"backup":          "backup /root/gitring.tar.gz --with-config",
+	"restore":         "restore /root/gitring.tar.gz",
 	"webhook url":     "webhook url",
 	"completion":      "completion bash > ~/.local/share/bash-completion/completions/gitring",
 }
