@@ -89,6 +89,12 @@ type Calls struct {
 	Outbox func(ctx context.Context) ([]ring.Unsaid, error)
 	// OutboxRetry makes what has not arrived due at once. NotFound for an unknown ID.
 	OutboxRetry func(ctx context.Context, p Peer, r OutboxRetryRequest) (OutboxRetried, error)
+	// Traffic is what fronts do, by app and service. It changes nothing. NotFound for an
+	// unknown app, and for a service that has no front.
+	Traffic func(ctx context.Context, q TrafficQuery) ([]FrontNow, error)
+	// TrafficUpgrade has the fronts take the newest proxy, one after the other; it returns
+	// at once with those that have an older one.
+	TrafficUpgrade func(ctx context.Context, p Peer, r UpgradeRequest) (Upgrading, error)
 	// Plan says what a tree, or a commit of a source, would change here.
 	Plan func(ctx context.Context, r PlanRequest) (ring.Changes, error)
 	// Metrics serves the page of metrics: Metrics makes one.

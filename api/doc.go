@@ -29,6 +29,7 @@
 //	outcome          in one word
 //	filter           services chosen by phase and label
 //	named            that this host has no such app, and which was meant
+//	traffic          what fronts do, and newer proxies for them
 //	images           which tags have moved
 //	outbox           what is still to be said, and messages for a test
 //	metrics          what Prometheus reads

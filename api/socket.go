@@ -73,6 +73,8 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"POST", "/v1/leave", mayWrite, bodyLimit, s.leave},
 		{"GET", "/v1/outbox", mayRead, 0, s.outbox},
 		{"POST", "/v1/outbox/retry", mayWrite, bodyLimit, s.outboxRetry},
+		{"GET", "/v1/traffic", mayRead, 0, s.traffic},
+		{"POST", "/v1/traffic/upgrade", mayWrite, bodyLimit, s.trafficUpgrade},
 		{"POST", "/v1/notify/test", mayWrite, bodyLimit, s.notifyTest},
 		{"GET", "/v1/trust", mayRead, 0, s.trust},
 		{"POST", "/v1/trust/accept", mayTrust, bodyLimit, s.accept},

@@ -128,6 +128,12 @@ func (d *daemon) calls() Calls {
 		Jobs: func(_ context.Context, q JobQuery) ([]JobNow, error) {
 			return nil, d.note("jobs %s/%s run=%s limit=%d logs=%v", q.App, q.Service, q.Run, q.Limit, q.Logs)
 		},
+		Traffic: func(_ context.Context, q TrafficQuery) ([]FrontNow, error) {
+			return []FrontNow{{App: q.App, Service: q.Service}}, d.note("traffic %s/%s", q.App, q.Service)
+		},
+		TrafficUpgrade: func(_ context.Context, p Peer, r UpgradeRequest) (Upgrading, error) {
+			return Upgrading{Fronts: []ring.ServiceID{"web/web"}}, d.note("upgrade by=%d: %s", p.UID, r.Reason)
+		},
 		Act: func(_ context.Context, p Peer, r ActRequest) (Acted, error) {
 			return Acted{Says: "done"}, d.note("act %s %s/%s for=%s to=%s n=%d by=%d: %s", r.Verb, r.App, r.Service, r.For, r.To, r.Replicas, p.UID, r.Reason)
 		},
@@ -291,31 +297,33 @@ var everyRoute = map[string]struct {
 	method, target, body string
 	right                right
 }{
-	"/v1/version":        {"GET", "/v1/version", "", mayRead},
-	"/v1/status":         {"GET", "/v1/status", "", mayRead},
-	"/v1/events":         {"GET", "/v1/events", "", mayRead},
-	"/v1/history":        {"GET", "/v1/history", "", mayRead},
-	"/v1/logs":           {"GET", "/v1/logs?app=web", "", mayRead},
-	"/v1/commits":        {"GET", "/v1/commits", "", mayRead},
-	"/v1/usage":          {"GET", "/v1/usage", "", mayRead},
-	"/v1/outdated":       {"GET", "/v1/outdated?app=web", "", mayRead},
-	"/v1/jobs":           {"GET", "/v1/jobs?app=web", "", mayRead},
-	"/v1/crashes":        {"GET", "/v1/crashes?app=web", "", mayRead},
-	"/v1/inspect":        {"GET", "/v1/inspect?app=web&service=db&slot=2", "", mayRead},
-	"/v1/refresh":        {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite},
-	"/v1/plan":           {"POST", "/v1/plan?rev=main", "", mayRead},
-	"/v1/act":            {"POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r"}`, mayWrite},
-	"/v1/adopt":          {"POST", "/v1/adopt", `{"app":"web","reason":"r"}`, mayWrite},
-	"/v1/leave":          {"POST", "/v1/leave", `{"app":"web","reason":"r"}`, mayWrite},
-	"/v1/outbox":         {"GET", "/v1/outbox", "", mayRead},
-	"/metrics":           {"GET", "/metrics", "", mayRead},
-	"/v1/outbox/retry":   {"POST", "/v1/outbox/retry", `{"dead":true}`, mayWrite},
-	"/v1/notify/test":    {"POST", "/v1/notify/test", `{}`, mayWrite},
-	"/v1/sync":           {"POST", "/v1/sync", "", mayWrite},
-	"/v1/approve":        {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite},
-	"/v1/trust":          {"GET", "/v1/trust?source=prod", "", mayRead},
-	"/v1/trust/reverify": {"POST", "/v1/trust/reverify", `{"source":"prod"}`, mayWrite},
-	"/v1/trust/accept":   {"POST", "/v1/trust/accept", `{"commit":"ab12cd3ab12cd3ab12cd3ab12cd3ab12cd3ab12c","reason":"r"}`, mayTrust},
+	"/v1/version":         {"GET", "/v1/version", "", mayRead},
+	"/v1/status":          {"GET", "/v1/status", "", mayRead},
+	"/v1/events":          {"GET", "/v1/events", "", mayRead},
+	"/v1/history":         {"GET", "/v1/history", "", mayRead},
+	"/v1/logs":            {"GET", "/v1/logs?app=web", "", mayRead},
+	"/v1/commits":         {"GET", "/v1/commits", "", mayRead},
+	"/v1/usage":           {"GET", "/v1/usage", "", mayRead},
+	"/v1/outdated":        {"GET", "/v1/outdated?app=web", "", mayRead},
+	"/v1/jobs":            {"GET", "/v1/jobs?app=web", "", mayRead},
+	"/v1/traffic":         {"GET", "/v1/traffic?app=web&service=db", "", mayRead},
+	"/v1/traffic/upgrade": {"POST", "/v1/traffic/upgrade", `{"reason":"r"}`, mayWrite},
+	"/v1/crashes":         {"GET", "/v1/crashes?app=web", "", mayRead},
+	"/v1/inspect":         {"GET", "/v1/inspect?app=web&service=db&slot=2", "", mayRead},
+	"/v1/refresh":         {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite},
+	"/v1/plan":            {"POST", "/v1/plan?rev=main", "", mayRead},
+	"/v1/act":             {"POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r"}`, mayWrite},
+	"/v1/adopt":           {"POST", "/v1/adopt", `{"app":"web","reason":"r"}`, mayWrite},
+	"/v1/leave":           {"POST", "/v1/leave", `{"app":"web","reason":"r"}`, mayWrite},
+	"/v1/outbox":          {"GET", "/v1/outbox", "", mayRead},
+	"/metrics":            {"GET", "/metrics", "", mayRead},
+	"/v1/outbox/retry":    {"POST", "/v1/outbox/retry", `{"dead":true}`, mayWrite},
+	"/v1/notify/test":     {"POST", "/v1/notify/test", `{}`, mayWrite},
+	"/v1/sync":            {"POST", "/v1/sync", "", mayWrite},
+	"/v1/approve":         {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite},
+	"/v1/trust":           {"GET", "/v1/trust?source=prod", "", mayRead},
+	"/v1/trust/reverify":  {"POST", "/v1/trust/reverify", `{"source":"prod"}`, mayWrite},
+	"/v1/trust/accept":    {"POST", "/v1/trust/accept", `{"commit":"ab12cd3ab12cd3ab12cd3ab12cd3ab12cd3ab12c","reason":"r"}`, mayTrust},
 }
 
 func TestWhoMayDoWhat(t *testing.T) {

@@ -25,6 +25,7 @@ func (d *Daemon) calls() api.Calls {
 		Outdated: d.outdated, Refresh: d.refresh, Trust: d.trust, Reverify: d.reverify, Act: d.act, Jobs: d.jobs, Adopt: d.adopt, Leave: d.leave,
 		Crashes: d.crashes, Inspect: d.inspect, Usage: d.usage, NotifyTest: d.notifyTest, Outbox: d.outbox, OutboxRetry: d.outboxRetry,
 		Metrics: d.metricsPage(),
+		Traffic: d.traffic, TrafficUpgrade: d.trafficUpgrade,
 	}
 }
 

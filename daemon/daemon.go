@@ -19,6 +19,7 @@ import (
 	"github.com/gitring/gitring/health"
 	"github.com/gitring/gitring/metrics"
 	"github.com/gitring/gitring/notify"
+	"github.com/gitring/gitring/proxy"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
@@ -41,6 +42,8 @@ type Daemon struct {
 	engine       engine
 	noFronts     noFronts
 	contentStore *contentStore
+	fronts       *proxy.Client
+	upgrades     *upgrader
 	health       *health.Watcher
 	sender       *notify.Sender
 	// receivers are told what the journal says.
@@ -105,6 +108,7 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (d *Daemon, 
 	if err := d.wireEnv(); err != nil {
 		return d, err
 	}
+	d.wireFronts()
 	if err := d.wireEngine(ctx); err != nil {
 		return d, err
 	}
@@ -131,10 +135,20 @@ func (d *Daemon) wireEnv() (err error) {
 	return err
 }
 
+// wireFronts makes the client of fronts, and has the newest proxy where fronts look for it. Where it cannot be placed they go
+// on with the one that they have.
+func (d *Daemon) wireFronts() {
+	d.fronts = proxy.NewClient(d.cfg.State, func() { d.loop.Poke() })
+	d.upgrades = newUpgrader(frontBuild(), d.cfg.State)
+	if err := d.upgrades.place(); err != nil {
+		d.log.Warn("could not place the newest proxy of fronts", "err", err)
+	}
+}
+
 func (d *Daemon) wireEngine(ctx context.Context) error {
 	docker, err := runtime.Dial(ctx, runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
-		Allow: d.judge.Allow, Shared: d.judge.Shared, OwnerHost: d.judge.OwnerHost,
+		Front: d.upgrades.FrontBuild, Allow: d.judge.Allow, Shared: d.judge.Shared, OwnerHost: d.judge.OwnerHost,
 		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.env.open, Values: d.env.values,
 		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },
@@ -204,7 +218,7 @@ func (d *Daemon) wireLoop() {
 		sources = append(sources, f.source)
 	}
 	d.loop = reconcile.New(reconcile.Options{
-		Host: d.cfg.Host, Gitring: ring.Release, Engine: d.engine, Health: d.health, Memory: d.ledger,
+		Host: d.cfg.Host, Gitring: ring.Release, Engine: d.engine, Health: d.health, Fronts: d.fronts, Memory: d.ledger,
 		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.KeepImages(),
 		Took: d.countLook,
 	}, sources)
@@ -263,7 +277,7 @@ func (d *Daemon) webhooks() (*api.Webhooks, error) {
 // it started has ended.
 func (d *Daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.watchConfig, d.watchVersion}
+	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.watchConfig, d.watchVersion, d.fronts.Run, d.upgradeFronts}
 	for _, f := range d.sources {
 		parts = append(parts, f.run)
 		if f.pulls != nil {
@@ -354,7 +368,7 @@ func (d *Daemon) pruneOpened(ctx context.Context) (again bool, err error) {
 func (d *Daemon) prune(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, pruneWithin)
 	defer cancel()
-	return errors.Join(d.contentStore.prune(ctx), d.engine.SweepLive(ctx))
+	return errors.Join(d.contentStore.prune(ctx), d.engine.SweepLive(ctx), d.sweepFronts(ctx))
 }
 
 // Close ends what New opened, and what was not served.

@@ -36,6 +36,9 @@
 //	history_fold   of all that the journal says of it
 //	images         which tags have moved
 //	inspect        why a service is as it is
+//	front          the program that fronts run
+//	traffic        what fronts do
+//	upgrade        newer proxies for them
 //	jobs           jobs and their runs
 //	crashes        crashes, like ones together
 //	metrics        the numbers of all this

@@ -36,6 +36,11 @@ type engine interface {
 	// SweepLive removes live folders of containers that are gone.
 	SweepLive(ctx context.Context) error
 
+	// SignalFront asks a front for a newer proxy, by its container's name or ID. SweepFronts
+	// removes folders and images that no front needs.
+	SignalFront(ctx context.Context, container string) error
+	SweepFronts(ctx context.Context) error
+
 	// Of images, asked for people.
 	Asker() *runtime.Asker
 	ImageHere(ctx context.Context, pin string) (bool, error)

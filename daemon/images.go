@@ -100,7 +100,7 @@ func (d *Daemon) lookUp(ctx context.Context, app, service string) ([]looked, err
 func inForce(f *ring.Facts, app, service string) (out []serviceOf) {
 	for name, row := range f.Apps {
 		for _, s := range row.App.Services {
-			if (app == "" || name == app) && (service == "" || s.Name == service) && !row.Leaving {
+			if (app == "" || name == app) && (service == "" || s.Name == service) && !row.Leaving && s.FrontOf == "" {
 				out = append(out, serviceOf{name, s})
 			}
 		}

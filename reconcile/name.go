@@ -66,12 +66,13 @@ func (t *Pass) unnamedInstance(v *service, in *instance) outcome {
 // While a rollout goes on, a container is called after its version: two versions of one
 // slot may be there, and the name is what the engine lets nobody have twice. Once it is
 // over, what serves has the name that people know from Compose. It is taken where nobody
-// has it and no container_name of a plan asks for it; nothing waits for it.
+// has it and no container_name of a plan asks for it; nothing waits for it. A front keeps the
+// name that it was made under: its folders are found by it.
 
 // longNamed is an instance that serves and is still called after its version.
 func (t *Pass) longNamed(v *service, in *instance) outcome {
 	if !v.rollout.Done || in.Version != v.target.Version || in.intent != "" || in.State != ring.StateRunning ||
-		in.Slot < 1 || in.Slot > v.target.Replicas || v.target.Spec.ContainerName != "" || t.adoptedRow(in) != nil ||
+		in.Slot < 1 || in.Slot > v.target.Replicas || v.target.Spec.ContainerName != "" || v.target.FrontOf != "" || t.adoptedRow(in) != nil ||
 		!ring.IsContainerName(in.Name, in.App, in.Service, in.Slot, in.Version) {
 		return outcome{}
 	}

@@ -86,6 +86,9 @@ const (
 	FrontReplaced = "front.replaced" // another container is the front of a service
 	RouteChanged  = "route.changed"  // a front took another table
 	DrainCut      = "drain.cut"      // what was in flight to an instance at its deadline was cut
+	UpgradeAsked  = "upgrade.asked"  // a person wants the newest proxies now
+	FrontUpgraded = "front.upgraded" // a front took the newest proxy
+	FrontKept     = "front.kept"     // it did not, and goes on with the one that it had
 
 	PolicyChanged  = "policy.changed"  // other rules count
 	PolicyInvalid  = "policy.invalid"  // its files cannot be taken: the rules before count
@@ -103,5 +106,6 @@ var EventKinds = []string{
 	RestartAsked, RunAsked, DriftSeen, DriftHealed, DriftKept, AppAdopted, AppLeft, AppCrashLooping, AppContested, AppIsDegraded,
 	Reloaded, RolloutRecovered, AppRecovered, JobRecovered, SourceStale, SourceRecovered, SourceOld, SourceRenewed,
 	FrontTook, FrontReplaced, RouteChanged, DrainCut,
+	UpgradeAsked, FrontUpgraded, FrontKept,
 	PolicyChanged, PolicyInvalid, PolicyViolated, GrantExpires,
 }

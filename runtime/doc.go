@@ -51,6 +51,8 @@
 //	resources      bounds and devices
 //	sealed         values of the host, opened at the last moment
 //	front          a front: its image, folders and payload
+//	frontfiles_unix  how many descriptors it can have
+//	frontfiles_other any number, where none is made
 //	frontimage     the image of a front's program
 //	confine        the image's own command, or none
 //	platform       what an image was built for

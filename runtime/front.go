@@ -38,6 +38,7 @@ type frontSite struct {
 	image   string // the engine's name of its image; "" leaves the pin
 	user    string // "" is the spec's
 	seLinux bool   // the engine labels what is mounted
+	files   int64  // descriptors that it can have on this host at most; 0 is any number
 }
 
 // frontsDir is where the folders of fronts lie, and frontDir where newer proxies do.
@@ -67,6 +68,11 @@ func (p *payload) front(at site, a ring.Action) error {
 	}
 	if at.front.user != "" {
 		p.Config.User = at.front.user
+	}
+	for _, u := range p.Host.Ulimits {
+		if u.Name == "nofile" && at.front.files > 0 {
+			u.Soft, u.Hard = min(u.Soft, at.front.files), min(u.Hard, at.front.files)
+		}
 	}
 	p.Host.RestartPolicy = container.RestartPolicy{Name: container.RestartPolicyAlways}
 	for _, m := range FrontMounts(at.content, p.Name) {
@@ -98,6 +104,7 @@ func (d *Docker) siteOf(ctx context.Context, e engine, a ring.Action) (site, err
 	if uid := os.Geteuid(); uid > 0 { // it could not give a folder to anybody else
 		at.front.user = strconv.Itoa(uid) + ":" + strconv.Itoa(os.Getegid())
 	}
+	at.front.files = mostFiles()
 	info, err := e.Info(ctx)
 	if err != nil {
 		return at, fault("cannot ask the engine about itself", "", err)
@@ -272,10 +279,8 @@ func (d *Docker) dropFront(c container.InspectResponse) {
 	if c.ContainerJSONBase == nil || d.opts.ContentDir == "" {
 		return
 	}
-	for _, id := range frontFolders(c.Mounts) {
-		if id == ring.FrontID(strings.TrimPrefix(c.Name, "/")) {
-			_ = os.RemoveAll(filepath.Join(frontsDir(d.opts.ContentDir), id))
-		}
+	for _, id := range frontFolders(c.Mounts) { // the policy lets no other container mount one
+		_ = os.RemoveAll(filepath.Join(frontsDir(d.opts.ContentDir), id))
 	}
 }
 

@@ -122,13 +122,15 @@ func TestAFrontMountsItsThreeFoldersAndNothingElse(t *testing.T) {
 	require.Equal(t, ring.FrontImage, p.Config.Image, "a plan is judged without the build")
 
 	at := testSite
-	at.front = frontSite{image: "gitring/front:0123456789ab", user: "1000:1000", seLinux: true}
+	at.front = frontSite{image: "gitring/front:0123456789ab", user: "1000:1000", seLinux: true, files: 20000}
+	a.Want.Spec.Ulimits = []ring.Ulimit{{Name: "nofile", Soft: 65536, Hard: 65536}, {Name: "nproc", Soft: 65536, Hard: 65536}}
 	p, err := containerPayload(at, a)
 	require.NoError(t, err)
 	require.Equal(t, []string{own + "/table:/table:ro,Z", own + "/run:/run/front:Z", "/state/front:/front:ro,z"}, p.Host.Binds)
 	require.Empty(t, p.Host.Mounts)
 	require.Equal(t, "gitring/front:0123456789ab", p.Config.Image)
 	require.Equal(t, "1000:1000", p.Config.User)
+	require.Equal(t, "nofile=20000:20000 nproc=65536:65536", p.Host.Ulimits[0].String()+" "+p.Host.Ulimits[1].String(), "no more than the host has")
 
 	a.Want.FrontOf = ""
 	p, err = containerPayload(at, a)

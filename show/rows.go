@@ -216,7 +216,7 @@ func reasonOf(sv *ring.ServiceStatus, terminal bool) string {
 	}
 	if updated != "" {
 		if terminal {
-			updated = bar(float64(min(sv.Updated, sv.Wanted))/float64(sv.Wanted)) + " " + updated
+			updated = Bar(float64(min(sv.Updated, sv.Wanted))/float64(sv.Wanted)) + " " + updated
 		}
 		reason = strings.TrimSuffix(updated+"; "+reason, "; ")
 	}
@@ -250,8 +250,8 @@ func movesSince(sv *ring.ServiceStatus) time.Time {
 
 const barCells = 10
 
-// bar is a progress bar, full only at the end.
-func bar(part float64) string {
+// Bar is a progress bar, full only at the end.
+func Bar(part float64) string {
 	full := int(barCells * min(max(part, 0), 1))
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", barCells-full) + "]"
 }
@@ -274,7 +274,7 @@ func barred(reason string) string {
 	if total == 0 {
 		return reason
 	}
-	return bar(have/total) + " " + far + ": " + m[1] + m[8]
+	return Bar(have/total) + " " + far + ": " + m[1] + m[8]
 }
 
 var bytesIn = map[string]float64{"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}

@@ -18,7 +18,7 @@ import (
 // asking is how each command that needs a daemon is called; "" needs none.
 var asking = map[string]string{
 	"status": "status", "plan": "plan", "sync": "sync --wait", "history": "history", "events": "events", "logs": "logs web",
-	"outdated": "outdated", "jobs": "jobs", "crashes": "crashes", "inspect": "inspect web/web", "run": "run web/web --reason r",
+	"outdated": "outdated", "jobs": "jobs", "traffic": "traffic", "traffic upgrade": "traffic upgrade", "crashes": "crashes", "inspect": "inspect web/web", "run": "run web/web --reason r",
 	"adopt": "adopt web --reason r", "leave": "leave web --reason r", "refresh": "refresh web --reason r", "approve": "approve a1b2c3d",
 	"rollout pause": "rollout pause web/web --reason r", "rollout resume": "rollout resume web/web --reason r",
 	"rollout promote": "rollout promote web/web --reason r", "rollout abort": "rollout abort web/web --reason r",

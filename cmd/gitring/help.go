@@ -13,7 +13,7 @@ type helpGroup struct {
 }
 
 var helpGroups = []helpGroup{
-	{"look", "What runs, and why:", []string{"status", "inspect", "logs", "history", "events", "crashes", "jobs", "outdated"}},
+	{"look", "What runs, and why:", []string{"status", "inspect", "logs", "history", "events", "crashes", "jobs", "traffic", "outdated"}},
 	{"change", "Deploy:", []string{"plan", "sync", "approve", "refresh", "run", "retry"}},
 	{"hand", "Take it into your own hands:", []string{"undo", "pause", "resume", "restart", "rollout", "hold", "release", "scale"}},
 	{"many", "On many hosts:", []string{"fleet"}},
@@ -32,6 +32,8 @@ var examples = map[string]string{
 	"events":          "events -f\nevents --app web --tail 20",
 	"crashes":         "crashes\ncrashes web/api --logs",
 	"jobs":            "jobs\njobs web/backup",
+	"traffic":         "traffic\ntraffic web/api --watch",
+	"traffic upgrade": "traffic upgrade",
 	"outdated":        "outdated\noutdated web",
 	"plan":            "plan\nplan .\nplan HEAD~1 --detailed-exitcode",
 	"sync":            "sync --wait\nsync prod --wait --timeout 5m",

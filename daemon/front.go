@@ -1,0 +1,6 @@
+package daemon
+
+import "github.com/gitring/gitring/runtime"
+
+// frontBuild is the program of fronts that this release brings.
+func frontBuild() runtime.FrontBuild { return runtime.FrontBuild{} }
