@@ -48,7 +48,7 @@ func columnsOf(s *screen.Screen, places []place, v *View) []column {
 	}
 	for _, c := range []column{
 		{"IMAGE", func(p place) screen.Word { return screen.Text(shortImage(p.service.Image)) }, 3},
-		{"ADDRESS", func(p place) screen.Word { return screen.Text(shortPorts(p.service)) }, 2},
+		{"ADDRESS", func(p place) screen.Word { return screen.Text(shortPorts(p.publisher())) }, 2},
 		{"UP", func(p place) screen.Word { return screen.Text(upOf(p.service, v.Now)) }, 4},
 		{"RESTARTS", func(p place) screen.Word { return restartsOf(p.service) }, 1},
 	} {

@@ -18,6 +18,15 @@ import (
 type place struct {
 	app     *ring.AppStatus
 	service *ring.ServiceStatus
+	front   *ring.ServiceStatus // of service, where it has one; nil for none
+}
+
+// publisher is who has the ports of a service.
+func (p place) publisher() *ring.ServiceStatus {
+	if p.front != nil {
+		return p.front
+	}
+	return p.service
 }
 
 func (p place) id() string { return p.app.Name + "/" + p.service.Name }
@@ -101,11 +110,35 @@ func split(places []place, picked map[*ring.ServiceStatus]bool) (shown, hidden [
 	return shown, hidden
 }
 
+// placesOf are the services as people count them: a front goes with the service that it
+// stands before, and is no row of its own.
 func placesOf(apps []ring.AppStatus) []place {
+	var all []place
+	for _, p := range placesWithFronts(apps) {
+		if behind := serviceOf(p.app, strings.TrimSuffix(p.service.Name, ring.FrontSuffix)); behind != nil && behind != p.service && behind.Front != nil {
+			continue
+		}
+		if p.service.Front != nil {
+			p.front = serviceOf(p.app, p.service.Name+ring.FrontSuffix)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func serviceOf(a *ring.AppStatus, name string) *ring.ServiceStatus {
+	i := slices.IndexFunc(a.Services, func(s ring.ServiceStatus) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &a.Services[i]
+}
+
+func placesWithFronts(apps []ring.AppStatus) []place {
 	var all []place
 	for i := range apps {
 		for j := range apps[i].Services {
-			all = append(all, place{&apps[i], &apps[i].Services[j]})
+			all = append(all, place{app: &apps[i], service: &apps[i].Services[j]})
 		}
 	}
 	return all

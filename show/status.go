@@ -218,6 +218,9 @@ func Refusal(s *screen.Screen, indent int, who string, r *ring.Refusal) {
 
 func showApps(s *screen.Screen, apps []ring.AppStatus, v *View) {
 	shown := placesOf(apps)
+	if v.Wide {
+		shown = placesWithFronts(apps)
+	}
 	var hidden []place
 	if v.Shown != nil {
 		shown, hidden = split(shown, v.Shown.Services)
@@ -329,6 +332,9 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 		told := strings.Contains(sv.Reason, c.Reason) || a.Refusal != nil && a.Refusal.Says == c.Reason || sv.Rollout != nil && sv.Rollout.Reason == c.Reason
 		s.Line(2, " ", screen.Text(p.id()), screen.Painted(conditionSays(c)+since+wording.When(!told, ":"), screen.Yellow), screen.Text(wording.When(!told, c.Reason)))
 	}
+	if f := sv.Front; f != nil && f.Queued > 0 {
+		s.Line(2, " ", screen.Text(p.id()), screen.Painted(wording.Counted(f.Queued, "request")+" waiting since "+screen.Age(f.QueuedSince, now), screen.Yellow))
+	}
 	if hint != "" {
 		s.Line(4, " ", screen.Painted("hint:", screen.Dim), screen.Text(hint))
 	}
@@ -362,7 +368,7 @@ func conditionSays(c ring.Condition) string {
 
 func showInstances(s *screen.Screen, apps []ring.AppStatus, v *View) {
 	var rows [][]screen.Word
-	for _, p := range placesOf(apps) {
+	for _, p := range placesWithFronts(apps) {
 		for _, in := range p.service.Instances {
 			rows = append(rows, []screen.Word{
 				screen.Text(in.Name), screen.Text(strconv.Itoa(in.Slot)), screen.Text(in.State), screen.Text(upSince(in.Started, v.Now)), screen.Text(strconv.Itoa(in.Restarts)),

@@ -133,3 +133,26 @@ func TestEveryStateIsShownAsItIsWritten(t *testing.T) {
 		require.NotContains(t, s.String()[strings.Index(s.String(), "SERVICE"):], "nothing to do, 0")
 	}
 }
+
+func TestAFrontGoesWithItsService(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	app := ring.AppStatus{Name: "shop", Health: ring.Healthy, Services: []ring.ServiceStatus{
+		{Name: "blog-front", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1},
+		{Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 2, Ready: 2, Front: &ring.FrontStatus{Phase: ring.FrontServes, Queued: 3, QueuedSince: now.Add(-4 * time.Second)}},
+		{Name: "web-front", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1, Ports: []string{"8080:80/tcp"}},
+	}}
+	st := ring.Status{Host: "edge-1", Sources: []ring.SourceStatus{{Name: "prod", Sync: ring.SyncSynced, Apps: []ring.AppStatus{app}}}}
+	seen := func(v View) string {
+		s := screen.New(false, 0)
+		v.Now = now
+		Status(s, &st, v)
+		return s.String()
+	}
+	plain := seen(View{})
+	require.NotContains(t, plain, "shop/web-front")
+	require.Contains(t, plain, "shop/blog-front", "of that name, and no front")
+	require.Regexp(t, `shop/web +Ready +2/2.*8080`, plain, "its ports are the front's")
+	require.Contains(t, plain, "shop/web 3 requests waiting since 4s ago")
+	require.Contains(t, plain, "2 ready")
+	require.Contains(t, seen(View{Wide: true}), "shop/web-front")
+}
