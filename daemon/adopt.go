@@ -145,5 +145,6 @@ func (d *Daemon) leave(ctx context.Context, p api.Peer, r api.LeaveRequest) (api
 	if err != nil {
 		return api.Left{}, errors.Join(err, written.undo())
 	}
+	h.notes = append(h.notes, d.tellLeft(ctx, &w, r.App)...)
 	return api.Left{Says: done.Says, Dir: written.project, Command: h.command(written.project), Notes: h.notes}, nil
 }

@@ -126,7 +126,7 @@ func handedStack(t *testing.T, name string) []*handback {
 				h.by[s.Name] = ring.Composing{Owners: map[string]string{owner: "id-of-" + owner}}
 			}
 		}
-		below, err := composeBeside(app, h.by, map[string]string{})
+		below, err := composeBeside(app, h.by, map[string]string{}, nil)
 		require.NoError(t, err)
 		h.more[besideFile] = below
 		h.more[".env"] = h.env(nil, nil, nil)

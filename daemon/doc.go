@@ -31,6 +31,7 @@
 //	acts           what a person does by hand
 //	adopt          a Compose project taken over
 //	handback       an app handed back
+//	handback_front with its fronts
 //	composed       and what Compose would compare then
 //	history        what became of each commit
 //	history_fold   of all that the journal says of it

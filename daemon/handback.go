@@ -36,6 +36,8 @@ type handback struct {
 	// anew are the services whose containers a plain docker compose up makes anew, each
 	// with why.
 	anew map[string]string
+	// fronts says that some of its services have a front.
+	fronts bool
 }
 
 // beside is the name of the Compose file that says what only gitring knew.
@@ -69,7 +71,12 @@ func (d *Daemon) handback(ctx context.Context, w *reconcile.World, app *ring.App
 	if f.alone(c, values, &all, app) {
 		h.root = app.Path
 	}
-	below, err := composeBeside(app, h.by, reconcile.Networks(*w, app))
+	fronts, err := d.composedFronts(w, app.Name)
+	if err != nil {
+		return nil, err
+	}
+	h.fronts = len(fronts) > 0
+	below, err := composeBeside(app, h.by, reconcile.Networks(*w, app), fronts)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +137,7 @@ func (t folderOnly) Open(name string) (fs.File, error) {
 
 // composeBeside is the Compose file with what only gitring knew. What it says of a
 // service is what App.ComposeHash takes it to say.
-func composeBeside(app *ring.App, by map[string]ring.Composing, networks map[string]string) ([]byte, error) {
+func composeBeside(app *ring.App, by map[string]ring.Composing, networks map[string]string, fronts map[string]map[string]any) ([]byte, error) {
 	type m = map[string]any
 	services, volumes, nets := m{}, m{}, m{}
 	for i := range app.Services {
@@ -157,6 +164,7 @@ func composeBeside(app *ring.App, by map[string]ring.Composing, networks map[str
 			}
 			says["env_file"] = list
 		}
+		maps.Copy(says, fronts[s.Name])
 		if len(says) > 0 {
 			services[s.Name] = says
 		}
@@ -316,6 +324,9 @@ func (h *handback) note() {
 	for _, line := range h.anewLines() {
 		add("%s", line)
 	}
+	if h.fronts {
+		add("%s", frontsStay)
+	}
 	if len(h.anew) == 0 {
 		add("docker compose up changes nothing if it is Compose %s; another release may replace each container once, on the same volumes and folders: --no-recreate keeps it from that", ring.ComposeRelease)
 	}
@@ -348,6 +359,9 @@ func (h *handback) readme() []byte {
 		more = "Without `--no-recreate` Compose makes these anew once:\n\n- " + strings.Join(h.anewLines(), "\n- ") + "\n\n" +
 			"Volumes and data folders stay the same ones, so that costs a restart and nothing else. That is so for Compose " + ring.ComposeRelease + ";\n" +
 			"another release may compute another hash of each service, and make each container anew once."
+	}
+	if h.fronts {
+		more += "\n\n" + strings.ToUpper(frontsStay[:1]) + frontsStay[1:] + "."
 	}
 	return fmt.Appendf(nil, `# %[1]s, handed back by gitring
 

@@ -33,7 +33,7 @@ func TestWhatOnlyGitringKnewIsWrittenBesideTheComposeFile(t *testing.T) {
 			{Name: "own", Replicas: 1, Pin: ring.Pin{Image: "sha256:bb"}},
 		},
 	}
-	b, err := composeBeside(app, map[string]ring.Composing{"db": {DataRoot: "/srv"}}, map[string]string{"default": "shop_default_ab12", "out": "proxy"})
+	b, err := composeBeside(app, map[string]ring.Composing{"db": {DataRoot: "/srv"}}, map[string]string{"default": "shop_default_ab12", "out": "proxy"}, nil)
 	require.NoError(t, err)
 	key := "db_1_" + ring.AnonymousVolume("db", "/cache")[len("db_{slot}_"):]
 	require.Equal(t, `# What gitring knew of this app beside its Compose files: which images run, where its data is.
@@ -66,7 +66,7 @@ func TestAHandedBackProjectHasTheVolumesThatWereTakenOver(t *testing.T) {
 		Name: "store", Path: "store", Volumes: []ring.Volume{{Key: "pg", Name: "shop_pg", From: "shop"}, {Key: "cache", From: ring.FromNone}, {Key: "own", Name: "own"}},
 		Services: []ring.Service{{Name: "db", Replicas: 1, Spec: ring.Spec{Mounts: []ring.Mount{{Kind: ring.MountVolume, Source: "pg", Target: "/pg"}}}}},
 	}
-	b, err := composeBeside(app, nil, nil)
+	b, err := composeBeside(app, nil, nil, nil)
 	require.NoError(t, err)
 	require.Contains(t, string(b), "volumes:\n  pg:\n    name: shop_pg\n")
 	require.NotContains(t, string(b), "cache")

@@ -54,8 +54,8 @@ func settled(h *host) {
 		}
 		for _, c := range h.containers() {
 			l := c.Config.Labels
-			if l["gitring.kind"] != "worker" {
-				continue
+			if l["gitring.kind"] != "worker" || strings.HasPrefix(c.Config.Image, "gitring/front:") {
+				continue // a front has its policy and its name from its creation on
 			}
 			short := strings.Join([]string{l["gitring.app"], l["gitring.service"], l["gitring.slot"]}, "-")
 			long := strings.HasPrefix(c.Name, "/"+short+"-")

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -21,6 +23,8 @@ import (
 //	EXIT_AFTER    milliseconds until it ends by itself, with status 3
 //	DATA          a folder that it must have for itself, see data.go
 //	STOP_AFTER    milliseconds that it takes to stop
+//	ABRUPT=1      it ends at once when it is told to stop, whatever is in flight
+//	ERRORS        how many of 100 requests of GET / it answers with 500
 //	CONF          a file that it reads at its start and at SIGUSR1, see conf.go
 func serve() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -43,6 +47,9 @@ func serve() error {
 		return err
 	case <-ctx.Done():
 	}
+	if os.Getenv("ABRUPT") == "1" {
+		os.Exit(0)
+	}
 	last, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
 	err := s.Shutdown(last)
@@ -57,8 +64,16 @@ func routes(began time.Time) http.Handler {
 	mux := http.NewServeMux()
 	conf := readConf()
 	mux.Handle("GET /conf", conf)
+	errors, _ := strconv.Atoi(os.Getenv("ERRORS"))
+	var asked atomic.Int64
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		if int(asked.Add(1)%100) < errors {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
 		fmt.Fprint(w, os.Getenv("VERSION"))
+	})
+	mux.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if os.Getenv("BROKEN") == "1" || conf.unready() || time.Since(began) < millis("READY_AFTER") {
