@@ -75,6 +75,11 @@ func wrap(line string, width, hang int) []string {
 // nothing.
 func Wrapped(line string, width int) string { return strings.Join(wrap(line, width, 2), "\n") }
 
+// WrappedUnder is the same, with later parts below the column hang of the first.
+func WrappedUnder(line string, width, hang int) string {
+	return strings.Join(wrap(line, width, hang), "\n")
+}
+
 // WidthOf is how wide a text is on a terminal.
 func WidthOf(s string) int { return text.StringWidthWithoutEscSequences(s) }
 

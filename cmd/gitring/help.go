@@ -1,9 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/screen"
 )
 
 // helpGroup is a group of verbs in the help, in the order of a person's questions.
@@ -55,7 +60,7 @@ var examples = map[string]string{
 	"fleet version":   "fleet version",
 	"fleet sync":      "fleet sync",
 	"fleet events":    "fleet events -f",
-	"fleet hold":      "fleet hold web --on 'edge-*' --for 30m --reason 'the uplink is being replaced'",
+	"fleet hold":      "fleet hold web --on 'edge-*' --for 30m --reason 'a new uplink'",
 	"fleet release":   "fleet release web --on '*' --reason 'done'",
 	"init":            "init",
 	"validate":        "validate\nvalidate --profile owner",
@@ -63,7 +68,7 @@ var examples = map[string]string{
 	"vouch":           "vouch --push",
 	"rollback":        "rollback web --push",
 	"trust show":      "trust show",
-	"trust accept":    "trust accept 1a2b3c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b --reason 'history rewritten'",
+	"trust accept":    "trust accept 1a2b3c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b --reason moved",
 	"trust compare":   "trust compare edge-1 edge-2",
 	"policy suggest":  "policy suggest",
 	"policy check":    "policy check\npolicy check HEAD~1",
@@ -120,4 +125,64 @@ func nameOf(c *cobra.Command) string {
 func indented(lines string) string {
 	const call = "  gitring" + " "
 	return call + strings.ReplaceAll(lines, "\n", "\n"+call)
+}
+
+// helpWidth is that of a terminal nobody made wider.
+const helpWidth = 80
+
+// usageBegins is what stands between the text of a help and its lists.
+const usageBegins = "\nUsage:\n"
+
+// showNarrow prints what show prints of a command, in lines that fit a terminal.
+func showNarrow(c *cobra.Command, show func()) {
+	out := c.OutOrStdout()
+	var b bytes.Buffer
+	c.SetOut(&b)
+	show()
+	c.SetOut(out)
+	fmt.Fprint(out, narrowed(b.String()))
+}
+
+// described is a line of the help that has a name, and in a column of its own what it means.
+var described = regexp.MustCompile(`^ +(?:-\w, )?[-\w<>\[\]|.]+(?: \w+)?  +(?:\S)`)
+
+// narrowed breaks the lines of a help text that are too wide: text anew, by its
+// paragraphs, and what describes a flag or a verb below its own column. Examples are
+// pasted, and stay whole.
+func narrowed(help string) string {
+	text, rest, found := strings.Cut(help, usageBegins)
+	if !found {
+		return help
+	}
+	var parts []string
+	for part := range strings.SplitSeq(text, "\n\n") {
+		parts = append(parts, reflowed(part))
+	}
+	var lines []string
+	for line := range strings.SplitSeq(rest, "\n") {
+		hang := 2
+		if at := described.FindString(line); at != "" {
+			hang = len(at) - 1
+		}
+		if !strings.HasPrefix(line, "  gitring ") {
+			line = screen.WrappedUnder(line, helpWidth, hang)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(parts, "\n\n") + usageBegins + strings.Join(lines, "\n")
+}
+
+// reflowed is a paragraph with its lines broken anew where one is too wide. One with
+// columns or steps of its own is left as it is.
+func reflowed(part string) string {
+	wide, own := false, false
+	for line := range strings.SplitSeq(part, "\n") {
+		wide = wide || screen.WidthOf(line) > helpWidth
+		own = own || strings.HasPrefix(line, " ")
+	}
+	if !wide || own {
+		return part
+	}
+	end := part[len(strings.TrimRight(part, "\n")):]
+	return screen.WrappedUnder(strings.Join(strings.Fields(part), " "), helpWidth, 0) + end
 }

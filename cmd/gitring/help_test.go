@@ -26,9 +26,30 @@ func TestEveryVerbHasItsGroupInTheHelp(t *testing.T) {
 			require.Regexp(t, `(?m)^  `+verb+` +[A-Z]`, part)
 		}
 	}
-	for _, line := range strings.Split(out.String(), "\n") {
-		require.LessOrEqual(t, screen.WidthOf(line), 100, line)
+}
+
+// A terminal has 80 columns: what is wider it breaks in the middle of a word.
+func TestNoHelpIsWiderThanATerminal(t *testing.T) {
+	asked := 0
+	var each func(c *cobra.Command)
+	each = func(c *cobra.Command) {
+		asked++
+		var out strings.Builder
+		require.Zero(t, run(t.Context(), append(strings.Fields(nameOf(c)), "--help"), strings.NewReader(""), &out, io.Discard, time.Now))
+		require.Contains(t, out.String(), "\nUsage:\n  gitring")
+		for line := range strings.SplitSeq(out.String(), "\n") {
+			require.LessOrEqual(t, screen.WidthOf(line), 80, "%s: %s", nameOf(c), line)
+		}
+		whole := c.Long + "\n\n" + c.UsageString()
+		require.Equal(t, strings.Fields(whole), strings.Fields(narrowed(whole)), "a word of %s is lost", nameOf(c))
+		for _, sub := range c.Commands() {
+			if !sub.Hidden {
+				each(sub)
+			}
+		}
 	}
+	each(program())
+	require.Greater(t, asked, 60)
 }
 
 func TestExamplesOfTheHelpCanBePasted(t *testing.T) {

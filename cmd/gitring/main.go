@@ -113,7 +113,7 @@ func rootCmd(g *globals) *cobra.Command {
 			g.unknown = knownVerb(cmd, before)
 			return
 		}
-		show(cmd, given)
+		showNarrow(cmd, func() { show(cmd, given) })
 	})
 	flags := root.PersistentFlags()
 	flags.StringVar(&g.config, "config", "", "the configuration (default $GITRING_CONFIG, else "+config.DefaultFile+")")
