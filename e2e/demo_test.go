@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,7 @@ type demo struct {
 	t               *testing.T
 	root, home      string
 	host, app, name string // name is the image's
+	port            string // of the host
 }
 
 func newDemo(t *testing.T) *demo {
@@ -41,6 +43,8 @@ func newDemo(t *testing.T) *demo {
 	d := &demo{t: t, root: root, home: filepath.Join(root, "home"), host: hostName(n)}
 	d.app = "hello" + strings.TrimPrefix(d.host, "e2e")
 	d.name = "gitring-e2e-" + d.app + ":1"
+	_, d.port, err = net.SplitHostPort(freePort(t))
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		_, out := d.verb("down")
 		if t.Failed() {
@@ -88,7 +92,7 @@ func (d *demo) rename(file, from, to string) {
 // verb runs the script as make does.
 func (d *demo) verb(verb string) (code int, out string) {
 	cmd := exec.Command(filepath.Join(d.root, "scripts/demo.sh"), verb)
-	cmd.Env = append(bareEnviron(), "GITRING_DEMO_DIR="+d.home, "HOME="+d.root, "GOCACHE="+goEnv("GOCACHE"), "GOMODCACHE="+goEnv("GOMODCACHE"))
+	cmd.Env = append(bareEnviron(), "GITRING_DEMO_DIR="+d.home, "GITRING_DEMO_PORT="+d.port, "HOME="+d.root, "GOCACHE="+goEnv("GOCACHE"), "GOMODCACHE="+goEnv("GOMODCACHE"))
 	b, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -126,15 +130,15 @@ func (d *demo) running() []identity {
 func TestTheDemoTellsItsWholeStory(t *testing.T) {
 	t.Parallel()
 	d := newDemo(t)
-	d.does("up", `commit [0-9a-f]{7} is live`, `Synced`, `http://[\d.]+:8080/  hello from version 1`, `make demo-push`)
+	d.does("up", `commit [0-9a-f]{7} is live`, `Synced`, `http://127\.0\.0\.1:\d+/  hello from version 1`, `make demo-push`)
 	first := d.running()
-	require.Len(t, first, 2)
+	require.Len(t, first, 3, "two instances and their front")
 	d.does("up", `the demo is running already`)
 	require.ElementsMatch(t, first, d.running())
 
-	d.does("push", `hello from version 2`, `\(exit status 0\)`)
+	d.does("push", `[1-9]\d* requests while it was replaced, 0 lost`, `hello from version 2`, `\(exit status 0\)`)
 	second := d.running()
-	require.Len(t, second, 2)
+	require.Len(t, second, 3)
 	require.NotSubset(t, first, second)
 
 	out := d.does("unsigned", `\(exit status 7\)`, `Unsigned`, `hello from version 2`, `the refusal is gone`)

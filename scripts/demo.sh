@@ -17,6 +17,7 @@ umask 022
 bin=$PWD/bin/gitring
 image=gitring-demo:1
 ours=(--filter label=gitring.host=demo --filter label=gitring.app=hello)
+instances=("${ours[@]}" --filter label=gitring.service=web)
 
 # private says whether nobody else can write to a folder nor to any above it.
 # The daemon takes no trust file from a place where somebody else could swap it;
@@ -138,6 +139,7 @@ make_repository() {
 	repo config gpg.ssh.allowedSignersFile "$demo/allowed_signers"
 	repo config commit.gpgSign true
 	cp -R deploy-examples/demo/repo/. "$demo/repo/"
+	sed -i "s|127.0.0.1:18080:|127.0.0.1:${GITRING_DEMO_PORT:-18080}:|" "$demo/repo/hello/compose.yaml"
 	repo add -A
 	repo commit -q -m "Say hello"
 	repo push -q -u origin main
@@ -166,26 +168,31 @@ synced() {
 
 # --- what is shown ----------------------------------------------------------
 
-containers() { docker ps -q --no-trunc "${ours[@]}" | sort; }
+containers() { docker ps -q --no-trunc "${instances[@]}" | sort; }
 
-addresses() {
-	local id
-	for id in $(containers); do
-		docker inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}' "$id"
-	done
-}
+# at is where the app's front is reached on this host, as the Compose file says.
+at() { sed -n 's/^ *- "\(127\.0\.0\.1:[0-9]*\):8080"$/\1/p' "$demo/repo/hello/compose.yaml"; }
 
-# answer asks one instance with nothing but bash.
+# answer asks the app with nothing but bash.
 answer() {
-	# shellcheck disable=SC2016 # $1 is the inner shell's
-	timeout 5 bash -c 'exec 3<>"/dev/tcp/$1/8080"; printf "GET / HTTP/1.0\r\n\r\n" >&3; sed "1,/^\r*$/d" <&3' answer "$1"
+	# shellcheck disable=SC2016 # $1 and $2 are the inner shell's
+	timeout 5 bash -c 'exec 3<>"/dev/tcp/$1/$2"; printf "GET / HTTP/1.0\r\n\r\n" >&3; sed "1,/^\r*$/d" <&3' answer "${1%:*}" "${1#*:}"
 }
 
 show_app() {
-	local at
-	for at in $(addresses); do
-		say "http://$at:8080/  $(answer "$at" || echo "does not answer")"
+	say "http://$(at)/  $(answer "$(at)" || echo "does not answer")"
+}
+
+# asking asks the app again and again, until the file of that name is gone, and then says
+# how many requests there were, and how many were not answered.
+asking() {
+	local to all=0 lost=0
+	to=$(at)
+	while [ -e "$1" ]; do
+		all=$((all + 1))
+		[[ $(answer "$to" 2>/dev/null || true) == *"from version"* ]] || lost=$((lost + 1))
 	done
+	say "$all requests while it was replaced, $lost lost"
 }
 
 show_status() {
@@ -210,7 +217,7 @@ try_next() {
 	cat <<-TEXT
 
 		What to try next, each takes a few seconds:
-		  make demo-push       a signed commit: a rolling update
+		  make demo-push       a signed commit: a rolling update, under requests
 		  make demo-unsigned   a commit that nobody signed: refused, the old one keeps running
 		  make demo-broken     a signed version that never becomes ready: restored
 		  make demo-revert     take the last commit back with git revert
@@ -261,7 +268,12 @@ push() {
 	set_env VERSION "$next"
 	set_env BROKEN 0
 	repo commit -q -a -m "Say version $next"
+	: >"$demo/asking"
+	asking "$demo/asking" &
+	local asks=$!
 	sync_to 0
+	rm -f "$demo/asking"
+	wait "$asks"
 	say
 	show_status
 	show_app
