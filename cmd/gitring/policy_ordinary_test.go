@@ -22,7 +22,7 @@ var ordinary = map[string]map[string]string{
 services:
   web:
     image: nginx:1.27
-    ports: ["80:80", "443:443", "127.0.0.1:8080:8080", "9000-9002:9000-9002/udp", "8443"]
+    ports: ["80:80", "81:81", "443:443", "127.0.0.1:8080:8080", "9000-9002:9000-9002/udp", "8443"]
     volumes: [./nginx.conf:/etc/nginx/nginx.conf:ro, ./uploads:/uploads, ./logs:/logs:z, static:/static]
     depends_on: {db: {condition: service_healthy}, cache: {condition: service_started}}
     healthcheck: {test: [CMD, curl, -f, http://localhost], interval: 10s, timeout: 2s, retries: 3, start_period: 5s}
