@@ -57,8 +57,8 @@ func (t *TrafficConfig) setDefaults(l lines) {
 	}
 }
 
-// settings are what plans depend on.
-func (t *TrafficConfig) settings() manifest.Traffic {
+// Settings are what plans depend on.
+func (t *TrafficConfig) Settings() manifest.Traffic {
 	nothing := func(words []string) []string {
 		if words == nil {
 			return []string{}

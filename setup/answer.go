@@ -18,6 +18,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
+	"github.com/gitring/gitring/ring"
 )
 
 // A question is one thing that init cannot know. Its answer is the first that is
@@ -89,6 +90,13 @@ func (in *Setup) questions(ctx context.Context, landing *string) []question {
 	if in.there != nil {
 		profile = string(in.there.Rules.Profile)
 	}
+	publish := ""
+	switch { // whoever sets up a host by a script is not asked for one flag more
+	case in.there != nil:
+		publish = in.there.Traffic.Publish
+	case !in.asks():
+		publish = ring.PublishDirect
+	}
 	if in.before != nil {
 		s = *in.before
 		was = landingOf(s.Trust.Mode)
@@ -117,6 +125,9 @@ func (in *Setup) questions(ctx context.Context, landing *string) []question {
 		}},
 		{"profile", "who owns this host: owner (who signs owns it, and may ask for all that Compose takes) or compose (who signs changes apps, and the host stays yours)", in.options.Profile, profile, string(policy.Compose), &in.Result.Profile, func(v string) string {
 			return unless(slices.Contains(config.Profiles, v), strings.Join(config.Profiles, ", "))
+		}},
+		{"publish", "who has the ports of apps: front (a small container keeps them open while an app is replaced, for 14 MiB each, and the app sees its address) or direct (as Compose has it, with a gap)", in.options.Publish, publish, ring.PublishDirect, &in.Result.Publish, func(v string) string {
+			return unless(v == ring.PublishFront || v == ring.PublishDirect, "front or direct")
 		}},
 	}
 }

@@ -102,7 +102,7 @@ func (in *Setup) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	settings := manifest.Settings{Source: in.Result.Source, Path: path.Clean(in.Result.Path), Host: in.Result.Host}
+	settings := manifest.Settings{Source: in.Result.Source, Path: path.Clean(in.Result.Path), Host: in.Result.Host, Traffic: in.traffic()}
 	r, notRead := manifest.LookFurther(c, settings)
 	if err := in.search(&r, notRead, &settings); err != nil {
 		return err
@@ -175,4 +175,14 @@ func (in *Setup) engineURL() string {
 		return in.there.Engine.URL
 	}
 	return cmp.Or(os.Getenv("DOCKER_HOST"), config.DefaultEngineURL)
+}
+
+// traffic is what the configuration says of fronts, with the answer of this run.
+func (in *Setup) traffic() manifest.Traffic {
+	var t manifest.Traffic
+	if in.there != nil {
+		t = in.there.Traffic.Settings()
+	}
+	t.Publish = in.Result.Publish
+	return t
 }

@@ -23,7 +23,7 @@ type Options struct {
 	Key, Generate, Engine                            string
 	SetGit, Introduce, Force, Yes                    bool
 	SearchFile, EnvFiles                             bool
-	Profile, Folders, Grants                         string
+	Profile, Folders, Grants, Publish                string
 }
 
 // Result is what "init -o json" prints.
@@ -37,6 +37,7 @@ type Result struct {
 	Path         string        `json:"path"`
 	Mode         string        `json:"mode"`
 	Profile      string        `json:"profile"`
+	Publish      string        `json:"publish"`
 	Folders      []string      `json:"folders,omitempty"` // that all apps may write to
 	Grants       int           `json:"grants,omitempty"`
 	Search       string        `json:"search_file,omitempty"` // a gitring.yaml that would find more apps, or leave some out

@@ -158,6 +158,7 @@ func (in *Setup) differs() string {
 		{"trust.mode", s.Trust.Mode, o.Mode},
 		{"policy", in.there.Policy.Value, rules},
 		{"policy.profile", string(in.there.Rules.Profile), o.Profile},
+		{"traffic.publish", in.there.Traffic.Publish, o.Publish},
 		{"trust.introduction", string(s.Trust.Introduced()), string(o.Introduction)},
 		{"env.dir", in.there.Env.Dir, cmp.Or(o.Env, in.there.Env.Dir)},
 		{"engine.url", in.there.Engine.URL, cmp.Or(in.options.Engine, in.there.Engine.URL)},
@@ -192,6 +193,9 @@ func (in *Setup) config() string {
 		line("policy: %s", PolicyName)
 	case o.Profile != string(policy.Compose):
 		line("policy: {profile: %s}", o.Profile)
+	}
+	if o.Publish != ring.PublishDirect {
+		line("traffic: {publish: %s}", o.Publish)
 	}
 	if o.Env != "" {
 		line("env: {dir: %s}", scalar(in.envConfig()))

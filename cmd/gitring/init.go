@@ -60,6 +60,7 @@ func initCmd(g *globals) *cobra.Command {
 	flags.BoolVar(&f.SetGit, "set-git-config", false, "sign in this clone by default")
 	flags.BoolVar(&f.Introduce, "introduce", false, "make the signed, empty commit that begins trust in an unsigned history")
 	flags.StringVar(&f.Profile, "profile", "", "who owns this host: owner (who signs owns it) or compose (who signs changes apps alone)")
+	flags.StringVar(&f.Publish, "publish", "", "who has the ports of apps by default: front (a container of gitring's keeps them open) or direct")
 	flags.StringVar(&f.Folders, "folders", "", "folders of the host that all apps may write to, with commas between, or none")
 	flags.StringVar(&f.Grants, "grants", "", "what the apps ask for beside: all, most (but for apps that need root) or none")
 	flags.BoolVar(&f.SearchFile, "search-file", false, "write a gitring.yaml in the clone, where apps lie deeper than is searched or are set aside")
