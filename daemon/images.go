@@ -96,7 +96,8 @@ func (d *Daemon) lookUp(ctx context.Context, app, service string) ([]looked, err
 	return rows, g.Wait()
 }
 
-// inForce are services of the plans in force, by app and name.
+// inForce are services of the plans in force, by app and name. The image of a front is
+// gitring's own, of which no registry knows.
 func inForce(f *ring.Facts, app, service string) (out []serviceOf) {
 	for name, row := range f.Apps {
 		for _, s := range row.App.Services {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/ring"
 )
 
 // What the engine said once counts while it is away, and is asked again after a while.
@@ -25,4 +27,12 @@ func TestWhyAHostHasNoFrontsIsAskedOnceInAWhile(t *testing.T) {
 	says, away = "", nil
 	require.Empty(t, n.said(now.Add(2*time.Hour)))
 	require.Empty(t, (&noFronts{}).said(now), "without an engine nothing is known")
+}
+
+func TestNoRegistryIsAskedForTheImageOfAFront(t *testing.T) {
+	f := ring.NewFacts()
+	f.Apps["shop"] = ring.InForce{App: ring.App{Name: "shop", Services: []ring.Service{{Name: "web"}, {Name: "web-front", FrontOf: "web"}}}}
+	require.Len(t, inForce(&f, "", ""), 1)
+	require.Equal(t, "web", inForce(&f, "shop", "")[0].Name)
+	require.Empty(t, inForce(&f, "shop", "web-front"))
 }

@@ -50,6 +50,7 @@ var howtos = map[string]howto{
 	"take-over-by-hand.md":           takeOverByHand(),
 	"unwedge-after-a-web-edit.md":    unwedge(),
 	"webhooks.md":                    webhooksPage(),
+	"zero-downtime.md":               zeroDowntime(),
 }
 
 // serving deploys an app of one service, called web on the page.
@@ -73,6 +74,37 @@ func (d *desk) untouched() func(*desk, string) {
 		d.t.Helper()
 		require.Equal(d.t, before, identities(d.containers()))
 		require.Empty(d.t, d.events.after(mark, mutations...))
+	}
+}
+
+// --- zero-downtime.md ------------------------------------------------------------
+
+func zeroDowntime() howto {
+	var app string
+	var untouched func(*desk, string)
+	return howto{
+		begin: func(d *desk) {
+			app = d.app("shop")
+			published := obj{"ports": []any{"127.0.0.1:" + d.host.freePort() + ":8080"}}
+			write := func(more obj) files {
+				return files{app + "/compose.yaml": d.compose(app, obj{"web": web("1", published, more)})}
+			}
+			d.start()
+			d.deployed("Version 1", write(obj{}))
+			d.repo.write(write(obj{"x-gitring": obj{"publish": "front"}}))
+			untouched = d.untouched()
+		},
+		steps: []step{
+			{line: "gitring plan .", after: func(d *desk, out string) {
+				require.Regexp(d.t, app+`/web +roll +1s `, out)
+				require.Regexp(d.t, app+`/web gap: last gap 1s`, out)
+				require.Regexp(d.t, app+`/web-front +create +- +new: the front of web`, out)
+				require.Contains(d.t, out, "the app sees the front's address; X-Forwarded-For names the client")
+				require.NotContains(d.t, out, "gitring/front", "its image is not the author's to mind")
+				require.NotContains(d.t, out, "does nothing: web-front")
+				untouched(d, out)
+			}},
+		},
 	}
 }
 

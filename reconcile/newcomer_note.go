@@ -23,6 +23,9 @@ func newcomerNotes(have, app *ring.App, changes []ring.ServiceChange) (out []str
 			continue
 		}
 		s := &app.Services[i]
+		if s.FrontOf != "" { // no author wrote it
+			continue
+		}
 		created := c.Class == ring.ChangeCreate
 		if created && s.Kind == ring.Worker && saysNoRestart(s) {
 			kept = append(kept, s.Name)
