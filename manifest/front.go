@@ -13,6 +13,7 @@ import (
 // connections of each that it may carry, and for the proxy before it.
 const (
 	frontPids      = 256
+	frontReserved  = 16 << 20 // what an idle one has; its limit is for the worst day, and is not kept free
 	frontFiles     = 65536
 	frontInterval  = 30 * time.Second
 	frontAtStart   = time.Second
@@ -49,7 +50,7 @@ func (f *fronting) front(r *ring.Route) ring.Service {
 		Networks: f.frontNetworks(r), ReadOnly: true, SecurityOpt: []string{"no-new-privileges=true"}, StopSignal: "SIGTERM",
 		Sysctls:   map[string]string{frontSysctl: "0"},
 		Ulimits:   []ring.Ulimit{{Name: "nofile", Soft: frontFiles, Hard: frontFiles}},
-		Resources: &ring.Resources{Memory: f.traffic.Memory, PidsLimit: &pids},
+		Resources: &ring.Resources{Memory: f.traffic.Memory, MemoryReservation: frontReserved, PidsLimit: &pids},
 		Logging:   &ring.Logging{Driver: "json-file", Options: map[string]string{"max-size": "10m", "max-file": "2"}},
 	}
 	spec.Environment = pick(s.Spec.Environment, f.traffic.movesEnv)
@@ -64,7 +65,8 @@ func (f *fronting) front(r *ring.Route) ring.Service {
 		File: s.File, Line: s.Line, Places: s.Places,
 	}
 	if spec.Labels != nil || spec.Environment != nil {
-		spec.Healthcheck = &ring.Healthcheck{Test: []string{"CMD", ring.FrontProgram, "health"}, Interval: frontInterval, StartInterval: frontAtStart, Retries: 1}
+		// The engine asks each second only within a start period.
+		spec.Healthcheck = &ring.Healthcheck{Test: []string{"CMD", ring.FrontProgram, "health"}, Interval: frontInterval, StartPeriod: frontInterval, StartInterval: frontAtStart, Retries: 1}
 		out.Checks = []ring.Check{engineCheck()}
 	}
 	out.Rollout.MinReadyTime = 0 // it serves once it took a table, which is waited for

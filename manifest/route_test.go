@@ -1,6 +1,9 @@
 package manifest
 
 import (
+	"encoding/json"
+	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -75,9 +78,9 @@ networks:
 			Networks:    []ring.Attachment{{Network: "default"}},
 			Sysctls:     map[string]string{"net.ipv4.ip_unprivileged_port_start": "0"},
 			Ulimits:     []ring.Ulimit{{Name: "nofile", Soft: 65536, Hard: 65536}},
-			Resources:   &ring.Resources{Memory: 64 << 20, PidsLimit: &pids},
+			Resources:   &ring.Resources{Memory: 64 << 20, MemoryReservation: 16 << 20, PidsLimit: &pids},
 			Logging:     &ring.Logging{Driver: "json-file", Options: map[string]string{"max-size": "10m", "max-file": "2"}},
-			Healthcheck: &ring.Healthcheck{Test: []string{"CMD", "/bin/front", "health"}, Interval: 30 * time.Second, StartInterval: time.Second, Retries: 1},
+			Healthcheck: &ring.Healthcheck{Test: []string{"CMD", "/bin/front", "health"}, Interval: 30 * time.Second, StartPeriod: 30 * time.Second, StartInterval: time.Second, Retries: 1},
 		},
 		Checks:  []ring.Check{{Name: "healthcheck", For: ring.Readiness, Docker: true, Interval: 5 * time.Second, Timeout: 2 * time.Second, Failures: 1, Successes: 1}},
 		Pin:     ring.Pin{Image: "gitring/front:1"},
@@ -370,4 +373,50 @@ func TestACanaryIsReadWhole(t *testing.T) {
 func TestACanaryThatCannotOverlapIsNoted(t *testing.T) {
 	a := onHost(t, Traffic{}, ofWeb("expose: [80]", "container_name: one", "x-gitring: {publish: front, rollout: {strategy: canary, steps: [{weight: 5}]}}"))
 	require.Contains(t, a.Notes, "web: strategy canary is carried out as recreate, because two instances cannot run at once: container_name one")
+}
+
+// What the store keeps of an app with fronts is what is read anew, equal commits give equal
+// bytes, and the order of keys means nothing.
+func TestPlansWithFrontsAreStable(t *testing.T) {
+	fronts := 0
+	read := func(files map[string]string) ring.Plan {
+		s := settings()
+		s.Traffic = asksForFronts
+		plan, _ := Read(repo(files), s)
+		for i := range plan.Apps {
+			plan.Apps[i].Places, plan.Apps[i].Naming = nil, nil
+			for j := range plan.Apps[i].Services {
+				s := &plan.Apps[i].Services[j]
+				s.Places, s.Line = nil, 0 // a shuffled file has other lines
+			}
+		}
+		return plan
+	}
+	for _, file := range corpus(t) {
+		files := archive(t, file)
+		plan := read(files)
+		b, err := json.Marshal(plan)
+		require.NoError(t, err)
+		var back ring.Plan
+		require.NoError(t, json.Unmarshal(b, &back))
+		require.Equal(t, plan, back, file)
+
+		rng := rand.New(rand.NewPCG(7, 1))
+		shuffled := map[string]string{}
+		for name, text := range files {
+			shuffled[name] = text
+			if ext := filepath.Ext(name); (ext == ".yaml" || ext == ".yml") && manifestName(name) {
+				shuffled[name] = shuffle(t, text, rng)
+			}
+		}
+		require.Equal(t, dump(t, plan), dump(t, read(shuffled)), file)
+		for _, a := range plan.Apps {
+			for _, s := range a.Services {
+				if s.FrontOf != "" {
+					fronts++
+				}
+			}
+		}
+	}
+	require.Greater(t, fronts, 5, "the test data has services that get a front")
 }
