@@ -187,7 +187,11 @@ func (t *Traffic) moves(label string) bool {
 	return slices.ContainsFunc(t.Labels, func(p string) bool { return strings.HasPrefix(strings.ToLower(label), strings.ToLower(p)) })
 }
 
+// movesEnv reports whether a variable goes to a front. Python's own VIRTUAL_ENV is no proxy's.
 func (t *Traffic) movesEnv(name string) bool {
+	if strings.HasPrefix(name, "VIRTUAL_ENV") {
+		return false
+	}
 	return slices.ContainsFunc(t.Env, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 

@@ -279,6 +279,14 @@ func TestALabelThatKeepsTraefikAwayIsOnBoth(t *testing.T) {
 	require.Equal(t, map[string]string{"traefik.enable": "false", "traefik.docker.network": "x"}, a.Services[1].Spec.Labels)
 }
 
+// Python takes VIRTUAL_ENV for the folder of its packages, and nginx-proxy does not know it.
+func TestVirtualEnvStaysWithTheApp(t *testing.T) {
+	a := onHost(t, asksForFronts, ofWeb(`ports: ["8080:80"]`, "environment: {VIRTUAL_ENV: /venv, VIRTUAL_HOST: a.example.org}"))
+	require.Equal(t, map[string]string{"VIRTUAL_ENV": "/venv"}, a.Services[0].Spec.Environment)
+	require.Equal(t, map[string]string{"VIRTUAL_HOST": "a.example.org"}, a.Services[1].Spec.Environment)
+	require.Len(t, onHost(t, asksForFronts, ofWeb("expose: [80]", "environment: {VIRTUAL_ENV: /venv}")).Services, 1)
+}
+
 // A front joins no network on which its service is not, nor one that gives it an address of
 // another kind.
 func TestAFrontLeavesOutMacvlan(t *testing.T) {
