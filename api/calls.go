@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"time"
 
+	"github.com/gitring/gitring/doctor"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -97,6 +98,9 @@ type Calls struct {
 	TrafficUpgrade func(ctx context.Context, p Peer, r UpgradeRequest) (Upgrading, error)
 	// Plan says what a tree, or a commit of a source, would change here.
 	Plan func(ctx context.Context, r PlanRequest) (ring.Changes, error)
+	// Doctor looks for what is wrong with the host. It changes nothing, and may be a
+	// minute old.
+	Doctor func(ctx context.Context) (doctor.Report, error)
 	// Metrics serves the page of metrics: Metrics makes one.
 	Metrics http.Handler
 }

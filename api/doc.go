@@ -32,6 +32,7 @@
 //	traffic          what fronts do, and newer proxies for them
 //	images           which tags have moved
 //	outbox           what is still to be said, and messages for a test
+//	doctor           what is wrong with the host
 //	metrics          what Prometheus reads
 //	tree             a folder that is sent for a plan
 //

@@ -79,6 +79,7 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"GET", "/v1/trust", mayRead, 0, s.trust},
 		{"POST", "/v1/trust/accept", mayTrust, bodyLimit, s.accept},
 		{"POST", "/v1/trust/reverify", mayWrite, bodyLimit, s.reverify},
+		{"GET", "/v1/doctor", mayRead, 0, s.doctor},
 		{"GET", metricsPath, mayRead, 0, s.metrics},
 	}
 	return s, nil

@@ -23,6 +23,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/gitring/gitring/doctor"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -150,6 +151,7 @@ func (d *daemon) calls() Calls {
 		OutboxRetry: func(_ context.Context, p Peer, r OutboxRetryRequest) (OutboxRetried, error) {
 			return OutboxRetried{Count: 3}, d.note("outbox retry id=%s all=%v dead=%v by=%d", r.ID, r.All, r.Dead, p.UID)
 		},
+		Doctor:  func(context.Context) (doctor.Report, error) { return doctor.Report{Host: "edge-1"}, d.note("doctor") },
 		Metrics: Metrics(func(context.Context) (string, error) { return "gitring_engine_up 1\n", d.note("metrics") }, "text/plain; version=0.0.4"),
 		Refresh: func(_ context.Context, p Peer, r RefreshRequest) ([]ImageNow, error) {
 			return []ImageNow{{App: r.App, Service: "web", Image: "web:1", Pinned: "sha256:a", Now: "sha256:b", Newer: true}},
@@ -316,6 +318,7 @@ var everyRoute = map[string]struct {
 	"/v1/adopt":           {"POST", "/v1/adopt", `{"app":"web","reason":"r"}`, mayWrite},
 	"/v1/leave":           {"POST", "/v1/leave", `{"app":"web","reason":"r"}`, mayWrite},
 	"/v1/outbox":          {"GET", "/v1/outbox", "", mayRead},
+	"/v1/doctor":          {"GET", "/v1/doctor", "", mayRead},
 	"/metrics":            {"GET", "/metrics", "", mayRead},
 	"/v1/outbox/retry":    {"POST", "/v1/outbox/retry", `{"dead":true}`, mayWrite},
 	"/v1/notify/test":     {"POST", "/v1/notify/test", `{}`, mayWrite},

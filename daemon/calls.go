@@ -24,7 +24,7 @@ func (d *Daemon) calls() api.Calls {
 		Logs: d.logs, Poke: d.poke, Look: d.look, Approve: d.approve, Accept: d.accept, Plan: d.plan,
 		Outdated: d.outdated, Refresh: d.refresh, Trust: d.trust, Reverify: d.reverify, Act: d.act, Jobs: d.jobs, Adopt: d.adopt, Leave: d.leave,
 		Crashes: d.crashes, Inspect: d.inspect, Usage: d.usage, NotifyTest: d.notifyTest, Outbox: d.outbox, OutboxRetry: d.outboxRetry,
-		Metrics: d.metricsPage(),
+		Metrics: d.metricsPage(), Doctor: d.doctor,
 		Traffic: d.traffic, TrafficUpgrade: d.trafficUpgrade,
 	}
 }

@@ -61,6 +61,7 @@ type Daemon struct {
 	// engineIs is what the engine said of itself last; nil while it is away.
 	engineIs atomic.Pointer[runtime.EngineVersion]
 	meters   meters
+	reports  reports
 }
 
 // door is a listener and who serves it.

@@ -43,5 +43,8 @@
 //	jobs           jobs and their runs
 //	crashes        crashes, like ones together
 //	metrics        the numbers of all this
+//	doctor         what is wrong with this host
+//	probe_linux    and what only its kernel knows
+//	probe_other    which the client alone does not ask
 //	logs           output of instances
 package daemon

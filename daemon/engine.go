@@ -21,6 +21,7 @@ type engine interface {
 
 	// Of the engine itself.
 	Version(ctx context.Context) (runtime.EngineVersion, error)
+	About(ctx context.Context) (runtime.About, error)
 	Runtimes(ctx context.Context) (byDefault string, nvidia []string, err error)
 	NoFronts(ctx context.Context) (why string, err error)
 

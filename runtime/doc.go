@@ -29,6 +29,7 @@
 //	listen         on which of its ports a program listens
 //	memory         what the host has of it
 //	usage          and what containers take of it
+//	about          what it says of itself
 //	runtimes       with what it runs containers
 //	events         hints that something changed
 //	unplugged      and that a network was left

@@ -25,7 +25,7 @@ var helpGroups = []helpGroup{
 	{"write", "In a clone, before a push:", []string{"init", "validate", "verify", "vouch", "rollback"}},
 	{"trust", "Trust and policy:", []string{"trust", "policy"}},
 	{"move", "From Compose, and back:", []string{"adopt", "leave"}},
-	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "metrics", "backup", "restore", "version", "completion", "help"}},
+	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "doctor", "metrics", "backup", "restore", "version", "completion", "help"}},
 }
 
 // examples are lines that a person can paste after the program, by the path of a command.
@@ -80,6 +80,7 @@ var examples = map[string]string{
 	"config check":    "config check\nconfig check ./config.yaml",
 	"outbox list":     "outbox list",
 	"notify test":     "notify test",
+	"doctor":          "doctor",
 	"metrics":         "metrics",
 	"backup":          "backup /root/gitring.tar.gz --with-config",
 	"restore":         "restore /root/gitring.tar.gz",

@@ -1,0 +1,368 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/disk"
+	"github.com/gitring/gitring/doctor"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/store"
+)
+
+// How long one probe may take, and how long an answer is kept: a reader shall not use the
+// host to flood a forge.
+const (
+	probeWithin = 5 * time.Second
+	reportKept  = time.Minute
+)
+
+// reports makes one report at a time, and hands out the last one while it is young.
+type reports struct {
+	mu   sync.Mutex // held while one is made
+	last doctor.Report
+}
+
+// doctor is the report of now, or of a moment ago.
+func (d *Daemon) doctor(ctx context.Context) (doctor.Report, error) {
+	d.reports.mu.Lock()
+	defer d.reports.mu.Unlock()
+	now := time.Now()
+	if age := now.Sub(d.reports.last.At); age >= 0 && age < reportKept && d.reports.last.At.Unix() > 0 {
+		return d.reports.last, nil
+	}
+	st, err := d.status(ctx)
+	if err != nil {
+		return doctor.Report{}, err
+	}
+	// What one reader began is made for the next one, too.
+	s := d.seen(context.WithoutCancel(ctx), st, now.UTC())
+	d.reports.last = doctor.Report{Host: d.cfg.Host, Gitring: ring.Release, At: now.UTC(), Daemon: true, Checks: doctor.Judge(s)}
+	return d.reports.last, nil
+}
+
+// seen asks the world, all at once. A probe that is late counts as one without an answer.
+func (d *Daemon) seen(ctx context.Context, st ring.Status, now time.Time) *doctor.Seen {
+	s := Examine(ctx, d.cfg)
+	s.Now, s.Status = now, &st
+	facts, seen := ring.Facts{}, ring.Seen{}
+	within, cancel := context.WithTimeout(ctx, probeWithin)
+	world, worldErr := d.loop.World(within)
+	cancel()
+	if worldErr == nil {
+		facts, seen = world.Facts, world.Seen
+	}
+	var regs []doctor.Registry
+	probes := []func(ctx context.Context){
+		func(ctx context.Context) { s.Engine, s.Beside = d.probeEngine(ctx) },
+		func(ctx context.Context) { s.Journal = answer(d.store.CheckJournal(ctx)) },
+		func(ctx context.Context) { s.Backup.Since = d.oldestLine(ctx) },
+		func(ctx context.Context) { s.Trust, _ = d.trust(ctx, "") },
+		func(ctx context.Context) { s.Health = probeHealth(ctx, d.cfg) },
+		func(ctx context.Context) { regs = d.probeRegistries(ctx, &facts) },
+		func(ctx context.Context) { s.Skews = probeSkews(ctx, d.cfg) },
+	}
+	each(ctx, probes)
+	s.Registries = regs
+	s.Reboot = reboot(&facts, &seen, worldErr, cmp.Or(st.Engine, notLooked(&st)))
+	return s
+}
+
+// each runs probes at once, each with its time, and returns when all have ended.
+func each(ctx context.Context, probes []func(context.Context)) {
+	var wg sync.WaitGroup
+	for _, probe := range probes {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, probeWithin)
+			defer cancel()
+			probe(ctx)
+		})
+	}
+	wg.Wait()
+}
+
+// Examine asks what can be asked without a daemon.
+func Examine(ctx context.Context, cfg *config.Config) *doctor.Seen {
+	s := &doctor.Seen{Now: time.Now().UTC()}
+	s.Folder, s.Disk = probeFolder(cfg.State)
+	s.Backup = doctor.Backup{Asked: doctor.Asked{Asked: true}, At: store.BackedUp(cfg.State)}
+	s.Clock = probeClock()
+	s.Doors = doctor.Doors{Asked: doctor.Asked{Asked: true}, Hooks: cfg.Listen.HTTP, Wide: wide(cfg.Listen.HTTP)}
+	s.People = probePeople("/etc/group")
+	probes := []func(context.Context){}
+	for i := range cfg.Sources {
+		src := &cfg.Sources[i]
+		s.Merges = s.Merges || src.Trust.Mode == "forge-merge"
+		s.Remotes = append(s.Remotes, doctor.Remote{Source: src.Name, Host: remoteHost(src.URL)})
+	}
+	for i := range s.Remotes {
+		r := &s.Remotes[i]
+		probes = append(probes, func(ctx context.Context) {
+			if r.Host == "" {
+				return
+			}
+			_, err := net.DefaultResolver.LookupHost(ctx, r.Host)
+			r.DNS = answer(err)
+		})
+	}
+	if s.Merges {
+		probes = append(probes, func(ctx context.Context) { s.Git = probeGit(ctx) })
+	}
+	each(ctx, probes)
+	return s
+}
+
+// answer is what came of asking.
+func answer(err error) doctor.Asked {
+	a := doctor.Asked{Asked: true}
+	if errors.Is(err, context.DeadlineExceeded) {
+		a.Err = "no answer within " + probeWithin.String()
+		return a
+	}
+	if err != nil {
+		a.Err = err.Error()
+	}
+	return a
+}
+
+func (d *Daemon) probeEngine(ctx context.Context) (doctor.Engine, doctor.Beside) {
+	about, err := d.engine.About(ctx)
+	e := doctor.Engine{Asked: answer(err), Kind: about.Kind, Version: about.Version, API: about.API, Least: runtime.MinAPI, Cgroup: about.Cgroup,
+		Rootless: about.Rootless, LogDriver: about.LogDriver, Storage: about.Storage, Pools: about.Pools}
+	if err == nil {
+		e.AtBoot = probeBoot(ctx)
+	}
+	return e, doctor.Beside{Asked: answer(err), Projects: about.Projects}
+}
+
+// probeBoot asks systemd, where there is one.
+func probeBoot(ctx context.Context) doctor.Boot {
+	if _, err := os.Stat("/run/systemd/system"); err != nil {
+		return doctor.Boot{}
+	}
+	out, err := exec.CommandContext(ctx, "systemctl", "is-enabled", "docker.service").Output()
+	word := strings.TrimSpace(string(out)) // it says the word and exits 1 where that is not "enabled"
+	if word == "" {
+		return doctor.Boot{Asked: answer(cmp.Or(err, errors.New("systemctl says nothing")))}
+	}
+	return doctor.Boot{Asked: answer(nil), Enabled: word}
+}
+
+// notLooked says that nobody has seen yet what runs.
+func notLooked(st *ring.Status) string {
+	if st.At.IsZero() {
+		return "the daemon has not looked yet"
+	}
+	return ""
+}
+
+// reboot counts the instances of workers that run, and those that the engine would not start.
+func reboot(f *ring.Facts, seen *ring.Seen, worldErr error, engine string) doctor.Reboot {
+	if worldErr != nil || engine != "" {
+		return doctor.Reboot{Asked: answer(cmp.Or(worldErr, errors.New(engine)))}
+	}
+	r := doctor.Reboot{Asked: answer(nil)}
+	for i := range seen.Instances {
+		in := &seen.Instances[i]
+		row, ours := f.Apps[in.App]
+		if !ours || in.Kind.Ends() || in.State != ring.StateRunning {
+			continue
+		}
+		if _, planned := row.App.Service(in.Service); !planned {
+			continue
+		}
+		r.Ready++
+		if in.Policy != "always" && in.Policy != "unless-stopped" {
+			r.Stay = append(r.Stay, in.App+"/"+in.Service)
+		}
+	}
+	return r
+}
+
+// oldestLine is when the oldest line of the journal was written.
+func (d *Daemon) oldestLine(ctx context.Context) time.Time {
+	first, err := d.store.Events(ctx, store.EventQuery{Limit: 1})
+	if err != nil || len(first) == 0 {
+		return time.Time{}
+	}
+	return first[0].At
+}
+
+// probeRegistries asks each registry of what is in force for one image.
+func (d *Daemon) probeRegistries(ctx context.Context, f *ring.Facts) []doctor.Registry {
+	one := map[string]serviceOf{}
+	for _, s := range inForce(f, "", "") {
+		name := registryOf(s.Spec.Image)
+		if _, had := one[name]; !had && !runtime.Fixed(s.Spec.Image) && s.Pin.Image != s.Pin.Digest() {
+			one[name] = s
+		}
+	}
+	asker := d.engine.Asker()
+	out := make([]doctor.Registry, len(one))
+	var wg sync.WaitGroup
+	for i, name := range slices.Sorted(maps.Keys(one)) {
+		wg.Go(func() {
+			row := lookUpOne(ctx, asker, one[name])
+			r := doctor.Registry{Asked: doctor.Asked{Asked: true}, Name: name, Image: one[name].Spec.Image, Refused: row.no != nil}
+			if row.no != nil || row.err != nil || row.Now == "" {
+				r.Err = row.Reason
+			}
+			out[i] = r
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+// registryOf is the host of an image's name, as Docker reads it.
+func registryOf(image string) string {
+	first, _, more := strings.Cut(image, "/")
+	if more && (strings.ContainsAny(first, ".:") || first == "localhost") {
+		return first
+	}
+	return "docker.io"
+}
+
+// noFollow asks nobody else than it was told.
+var noFollow = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// probeHealth asks the public address for what the listener answers.
+func probeHealth(ctx context.Context, cfg *config.Config) doctor.Health {
+	if cfg.Listen.HTTP == "" || cfg.Listen.URL == "" {
+		return doctor.Health{}
+	}
+	at := strings.TrimSuffix(cfg.Listen.URL, "/")
+	res, err := head(ctx, at+"/healthz")
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("it answers %d", res.StatusCode)
+	}
+	return doctor.Health{Asked: answer(err), URL: at}
+}
+
+// probeSkews compares clocks with the remotes that speak https.
+func probeSkews(ctx context.Context, cfg *config.Config) []doctor.Skew {
+	var hosts []string
+	for i := range cfg.Sources {
+		u, err := url.Parse(cfg.Sources[i].URL)
+		if err == nil && u.Scheme == "https" && !slices.Contains(hosts, u.Host) {
+			hosts = append(hosts, u.Host)
+		}
+	}
+	out := make([]doctor.Skew, len(hosts))
+	var wg sync.WaitGroup
+	for i, host := range hosts {
+		wg.Go(func() { out[i] = probeSkew(ctx, host) })
+	}
+	wg.Wait()
+	return out
+}
+
+func probeSkew(ctx context.Context, host string) doctor.Skew {
+	began := time.Now()
+	res, err := head(ctx, "https://"+host+"/")
+	var theirs time.Time
+	if err == nil {
+		theirs, err = http.ParseTime(res.Header.Get("Date"))
+	}
+	if err != nil {
+		return doctor.Skew{Asked: answer(err), Host: host}
+	}
+	middle := began.Add(time.Since(began) / 2)
+	return doctor.Skew{Asked: answer(nil), Host: host, By: middle.Sub(theirs)}
+}
+
+func head(ctx context.Context, at string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := noFollow.Do(req)
+	if err != nil {
+		var u *url.Error
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		return nil, err
+	}
+	return res, res.Body.Close()
+}
+
+func probeFolder(state string) (doctor.Folder, doctor.Disk) {
+	f := doctor.Folder{Path: state, Owner: -1, User: os.Geteuid()}
+	fi, err := os.Stat(state)
+	if err != nil {
+		return doctor.Folder{Asked: answer(err), Path: state}, doctor.Disk{Asked: answer(err)}
+	}
+	f.Asked, f.Mode = answer(nil), uint32(fi.Mode().Perm())
+	if uid, _, ok := disk.OwnersOf(fi); ok {
+		f.Owner = uid
+	}
+	if f.User == 0 {
+		f.User = -1 // root may look at anybody's
+	}
+	sort, d := probeDisk(filepath.Clean(state))
+	f.FileSort = sort
+	return f, d
+}
+
+// probeGit is about the program that judges landings.
+func probeGit(ctx context.Context) doctor.Git {
+	out, err := exec.CommandContext(ctx, "git", "--version").Output()
+	version := strings.TrimPrefix(strings.TrimSpace(string(out)), "git version ")
+	version, _, _ = strings.Cut(version, " ")
+	var major, minor int
+	if _, scanned := fmt.Sscanf(version, "%d.%d", &major, &minor); err == nil && scanned != nil {
+		err = fmt.Errorf("cannot read the version %q", version)
+	}
+	return doctor.Git{Asked: answer(err), Version: version, Old: major < 2 || major == 2 && minor < 38}
+}
+
+// probePeople reads who is named in the groups that rule a host.
+func probePeople(file string) doctor.People {
+	b, err := os.ReadFile(file)
+	p := doctor.People{Asked: answer(err), Groups: map[string][]string{}}
+	lines := bufio.NewScanner(bytes.NewReader(b))
+	for lines.Scan() {
+		parts := strings.Split(lines.Text(), ":")
+		if len(parts) == 4 && parts[3] != "" {
+			p.Groups[parts[0]] = strings.Split(parts[3], ",")
+		}
+	}
+	return p
+}
+
+// remoteHost is the host of a repository's address; "" where it is on this one.
+func remoteHost(remote string) string {
+	u, err := url.Parse(remote)
+	if err != nil || u.Scheme == "file" {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// wide reports whether an address is open beyond loopback.
+func wide(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if address == "" || err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host != "localhost" && (ip == nil || !ip.IsLoopback())
+}

@@ -1,0 +1,128 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/doctor"
+	"github.com/gitring/gitring/ring"
+)
+
+// check is the one of a report; it has to be there.
+func check(t *testing.T, r doctor.Report, about, name string) doctor.Check {
+	t.Helper()
+	for _, c := range r.Checks {
+		if c.About == about && c.Name == name {
+			return c
+		}
+	}
+	require.FailNow(t, "no such check", "%s: %s", about, name)
+	return doctor.Check{}
+}
+
+func TestTheDoctorOfADaemonWhoseEngineIsAwaySaysSoAndKeepsItsAnswer(t *testing.T) {
+	cfg := lonely(t, "")
+	d, err := New(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- d.run(ctx) }()
+	r, err := d.doctor(ctx)
+	require.NoError(t, err)
+	require.True(t, r.Daemon)
+	require.Equal(t, "edge-1", r.Host)
+	require.Equal(t, doctor.Fail, check(t, r, "engine", "answers").Result)
+	require.Equal(t, doctor.OK, check(t, r, "state", "owner and mode").Result)
+	require.Equal(t, doctor.OK, check(t, r, "state", "journal").Result)
+	require.Equal(t, doctor.Skip, check(t, r, "state", "backup").Result, "nobody knows how old this host is")
+	require.Equal(t, doctor.OK, check(t, r, "source", "prod: name").Result, "its repository is a folder")
+	require.Equal(t, doctor.Skip, check(t, r, "trust", "prod: keys").Result)
+	require.Equal(t, doctor.Skip, check(t, r, "reboot", "services come back").Result, "nobody saw what runs")
+	require.True(t, r.Failed())
+
+	// The state is opened to others: within a minute nobody looks again.
+	require.NoError(t, os.Chmod(cfg.State, 0o755)) //nolint:gosec // to be found
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			again, err := d.doctor(ctx)
+			if err != nil || !again.At.Equal(r.At) {
+				t.Error("a second report within a minute", err)
+			}
+		})
+	}
+	wg.Wait()
+	d.reports.last.At = r.At.Add(-2 * time.Minute)
+	r, err = d.doctor(ctx)
+	require.NoError(t, err)
+	require.Equal(t, doctor.Fail, check(t, r, "state", "owner and mode").Result)
+	require.NoError(t, os.Chmod(cfg.State, 0o700)) //nolint:gosec // as it was
+	cancel()
+	<-ended
+	d.Close()
+}
+
+func TestWithoutADaemonTheDoctorLooksAtWhatItCan(t *testing.T) {
+	cfg := lonely(t, "0.0.0.0:9480")
+	s := Examine(t.Context(), cfg)
+	r := doctor.Report{Checks: doctor.Judge(s)}
+	require.Equal(t, doctor.Warn, check(t, r, "doors", "webhooks").Result)
+	require.NotEqual(t, doctor.Skip, check(t, r, "state", "room").Result)
+	require.Equal(t, doctor.Skip, check(t, r, "engine", "answers").Result)
+	require.Equal(t, doctor.Skip, check(t, r, "state", "writable").Result)
+}
+
+func TestAProbeThatIsLateHasNoAnswer(t *testing.T) {
+	require.Equal(t, doctor.Asked{Asked: true}, answer(nil))
+	require.Equal(t, doctor.Asked{Asked: true, Err: "no answer within 5s"}, answer(context.DeadlineExceeded))
+	require.Equal(t, doctor.Asked{Asked: true, Err: "no"}, answer(errors.New("no")))
+}
+
+func TestTheRegistryOfAnImageIsTheOneThatDockerAsks(t *testing.T) {
+	for image, want := range map[string]string{
+		"nginx": "docker.io", "nginx:1.27": "docker.io", "acme/api:1": "docker.io", "ghcr.io/acme/api:1": "ghcr.io",
+		"localhost/x": "localhost", "registry:5000/x": "registry:5000",
+	} {
+		require.Equal(t, want, registryOf(image), image)
+	}
+}
+
+func TestAnAddressIsWideUnlessItIsLoopback(t *testing.T) {
+	for address, want := range map[string]bool{
+		"": false, "127.0.0.1:9480": false, "[::1]:9480": false, "localhost:9480": false, ":9480": true, "0.0.0.0:9480": true, "10.0.0.7:9480": true,
+	} {
+		require.Equal(t, want, wide(address), address)
+	}
+}
+
+func TestTheMembersOfGroupsAreRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "group")
+	require.NoError(t, os.WriteFile(file, []byte("root:x:0:\ndocker:x:99:gitring,eve\nbroken\n"), 0o600))
+	require.Equal(t, map[string][]string{"docker": {"gitring", "eve"}}, probePeople(file).Groups)
+	require.NotEmpty(t, probePeople(file+"none").Err)
+}
+
+func TestARebootIsToldOfByTheEnginesPolicy(t *testing.T) {
+	f := ring.Facts{Apps: map[string]ring.InForce{"web": {App: ring.App{Name: "web", Services: []ring.Service{{Name: "api"}, {Name: "db"}, {Name: "job"}}}}}}
+	in := func(app, service, policy string, kind ring.Kind, state ring.State) ring.Instance {
+		return ring.Instance{App: app, Service: service, Policy: policy, Kind: kind, State: state}
+	}
+	seen := ring.Seen{Instances: []ring.Instance{
+		in("web", "api", "unless-stopped", ring.Worker, ring.StateRunning), in("web", "db", "no", ring.Worker, ring.StateRunning),
+		in("web", "job", "no", ring.JobK, ring.StateRunning), in("web", "api", "no", ring.Worker, ring.StateExited),
+		in("web", "old", "no", ring.Worker, ring.StateRunning), in("other", "api", "no", ring.Worker, ring.StateRunning),
+	}}
+	r := reboot(&f, &seen, nil, "")
+	require.Equal(t, 2, r.Ready)
+	require.Equal(t, []string{"web/db"}, r.Stay)
+	require.Equal(t, "away", reboot(&f, &seen, nil, "away").Err)
+	require.Equal(t, "no answer within 5s", reboot(&f, &seen, context.DeadlineExceeded, "").Err)
+}

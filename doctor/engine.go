@@ -1,0 +1,122 @@
+package doctor
+
+import (
+	"slices"
+	"strings"
+)
+
+// Drivers whose logs the engine can read back.
+var readable = []string{"json-file", "local", "journald"}
+
+// Storage drivers that are slow or not kept up any more.
+var poor = []string{"vfs", "aufs", "devicemapper", "overlay"}
+
+const fewPools = 5
+
+func engineChecks(e *Engine) []Check {
+	answers := a("engine", "answers")
+	switch {
+	case !e.Asked.Asked:
+		return []Check{answers.is(Skip, "", "nobody could ask")}
+	case e.Err != "":
+		return []Check{answers.is(Fail, "is it running? systemctl status docker; and may the daemon's user ask it?", "%s", e.Err)}
+	}
+	return []Check{
+		answers.is(OK, "", "%s %s", e.Kind, e.Version), apiCheck(e), kindCheck(e), cgroupCheck(e), rootCheck(e), logCheck(e), storageCheck(e), poolCheck(e), bootCheck(e),
+	}
+}
+
+func apiCheck(e *Engine) Check {
+	c := a("engine", "API")
+	if e.Old {
+		return c.is(Fail, "update the engine: Docker 20.10 or newer", "its API is %s, and gitring needs %s", e.API, e.Least)
+	}
+	return c.is(OK, "", "%s, and %s is needed", e.API, e.Least)
+}
+
+func kindCheck(e *Engine) Check {
+	c := a("engine", "kind")
+	if e.Kind != "docker" {
+		return c.is(Warn, "what is tried before each release is Docker Engine", "%s is not an engine that gitring was tried with", e.Kind)
+	}
+	return c.is(OK, "", "docker")
+}
+
+func cgroupCheck(e *Engine) Check {
+	c := a("engine", "cgroup")
+	switch e.Cgroup {
+	case "":
+		return c.is(Skip, "", "the engine does not tell")
+	case "1":
+		return c.is(Warn, "boot with cgroup v2: newer engines leave version 1", "version 1")
+	}
+	return c.is(OK, "", "version %s", e.Cgroup)
+}
+
+func rootCheck(e *Engine) Check {
+	c := a("engine", "root")
+	if e.Rootless {
+		return c.is(Warn, "checks of http, tcp and grpc may not reach containers; exec checks do", "the engine is rootless")
+	}
+	return c.is(OK, "", "the engine runs as root")
+}
+
+func logCheck(e *Engine) Check {
+	c := a("engine", "logs")
+	switch {
+	case e.LogDriver == "":
+		return c.is(Skip, "", "the engine does not tell")
+	case !slices.Contains(readable, e.LogDriver):
+		return c.is(Warn, "gitring logs and the last lines of a crash stay empty; json-file, local and journald can be read", "the log driver is %s", e.LogDriver)
+	}
+	return c.is(OK, "", "%s", e.LogDriver)
+}
+
+func storageCheck(e *Engine) Check {
+	c := a("engine", "storage")
+	switch {
+	case e.Storage == "":
+		return c.is(Skip, "", "the engine does not tell")
+	case slices.Contains(poor, e.Storage):
+		return c.is(Warn, "overlay2 is the one that engines are made for", "the storage driver is %s", e.Storage)
+	}
+	return c.is(OK, "", "%s", e.Storage)
+}
+
+func poolCheck(e *Engine) Check {
+	c := a("engine", "address pools")
+	const hint = "add a pool as default-address-pools to the engine's daemon.json, or remove networks that nothing uses"
+	switch {
+	case e.Pools < 0:
+		return c.is(Skip, "", "the engine does not tell")
+	case e.Pools == 0:
+		return c.is(Fail, hint, "no addresses are left for another network")
+	case e.Pools < fewPools:
+		return c.is(Warn, hint, "addresses are left for about %d more networks", e.Pools)
+	}
+	return c.is(OK, "", "addresses are left for about %d more networks", e.Pools)
+}
+
+func bootCheck(e *Engine) Check {
+	c, skipped := a("engine", "starts at boot").unless(e.AtBoot.Asked)
+	if skipped {
+		return c
+	}
+	if e.AtBoot.Enabled != "enabled" && e.AtBoot.Enabled != "static" && e.AtBoot.Enabled != "alias" {
+		return c.is(Warn, "systemctl enable docker", "docker.service is %s", e.AtBoot.Enabled)
+	}
+	return c.is(OK, "", "docker.service is %s", e.AtBoot.Enabled)
+}
+
+func rebootCheck(r *Reboot) Check {
+	c, skipped := a("reboot", "services come back").unless(r.Asked)
+	if skipped {
+		return c
+	}
+	back := r.Ready - len(r.Stay)
+	if len(r.Stay) > 0 {
+		return c.is(Warn, "gitring starts them as soon as it runs; restart: unless-stopped has the engine do it",
+			"%d of %d instances come back if gitring does not: not %s", back, r.Ready, strings.Join(slices.Compact(slices.Sorted(slices.Values(r.Stay))), ", "))
+	}
+	return c.is(OK, "", "%d of %d instances come back if gitring does not", back, r.Ready)
+}

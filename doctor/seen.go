@@ -1,0 +1,148 @@
+package doctor
+
+import (
+	"time"
+
+	"github.com/gitring/gitring/ring"
+)
+
+// Asked is embedded in what a probe returns. The zero value is that nobody asked.
+type Asked struct {
+	Asked bool
+	Err   string // why there is no answer; "" where there is one
+}
+
+// Seen is all that the checks judge.
+type Seen struct {
+	Now    time.Time
+	Status *ring.Status // nil where no daemon answers
+
+	Engine     Engine
+	Reboot     Reboot
+	Folder     Folder
+	Disk       Disk
+	Journal    Asked // Err is what is wrong with its chain
+	Backup     Backup
+	Clock      Clock
+	Skews      []Skew
+	Trust      []ring.TrustState
+	Merges     bool // some source is of mode forge-merge
+	Git        Git
+	Remotes    []Remote
+	Health     Health
+	Registries []Registry
+	Doors      Doors
+	People     People
+	Beside     Beside
+}
+
+// Engine is what the engine says of itself.
+type Engine struct {
+	Asked
+	Kind, Version, API string // such as docker, 28.5.2, 1.51
+	Least              string // the oldest API that is spoken to
+	Old                bool   // API is older than Least
+	Cgroup             string // 1 or 2
+	Rootless           bool
+	LogDriver, Storage string
+	// Pools is how many networks the engine can still give addresses to; -1 is not known.
+	Pools  int
+	AtBoot Boot
+}
+
+// Boot is whether the engine is started at boot.
+type Boot struct {
+	Asked
+	Enabled string // as systemctl is-enabled says it
+}
+
+// Reboot is what would come back without gitring.
+type Reboot struct {
+	Asked
+	Ready int      // instances that are to come back
+	Stay  []string // those of them that would not, as app/service
+}
+
+// Folder is the state directory.
+type Folder struct {
+	Asked
+	Path     string
+	Owner    int // of the folder, and User of the one who asks; -1 is not known
+	User     int
+	Mode     uint32 // nine bits
+	FileSort string // of the file system, where it is no local disk: nfs, tmpfs, …; "" is well
+}
+
+// Disk is the room of the state directory.
+type Disk struct {
+	Asked
+	Free   uint64 // bytes
+	Inodes uint64 // that are left
+	Counts bool   // the file system counts inodes
+}
+
+// Backup is when the last one was made.
+type Backup struct {
+	Asked
+	At    time.Time // zero is never
+	Since time.Time // of the oldest thing that is remembered
+}
+
+// Clock is the kernel's word on it.
+type Clock struct {
+	Asked
+	Synced bool
+}
+
+// Skew is how far somebody else's clock is from this one.
+type Skew struct {
+	Asked
+	Host string
+	By   time.Duration // positive: ours is ahead
+}
+
+// Git is the program that forge-merge needs.
+type Git struct {
+	Asked
+	Version string // such as 2.39.5
+	Old     bool   // older than 2.38
+}
+
+// Remote is the repository of a source.
+type Remote struct {
+	Source string
+	Host   string // "" where it is a file
+	DNS    Asked
+}
+
+// Health is what listen.url answers.
+type Health struct {
+	Asked
+	URL string
+}
+
+// Registry is where images of plans in force come from.
+type Registry struct {
+	Asked
+	Name, Image string
+	Refused     bool // it answered, and says no
+}
+
+// Doors are the addresses that are open.
+type Doors struct {
+	Asked
+	Hooks string // listen.http; "" is none
+	Wide  bool   // it is open beyond loopback
+}
+
+// People are the members of groups that rule a host.
+type People struct {
+	Asked
+	Groups map[string][]string
+}
+
+// Beside is what else of Compose runs here.
+type Beside struct {
+	Asked
+	Projects []string
+}
