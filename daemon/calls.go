@@ -122,7 +122,7 @@ func backupSays(made, now time.Time) string {
 	if made.IsZero() || age <= backupAge {
 		return ""
 	}
-	return fmt.Sprintf("the last one was made %s, %d days ago; gitring backup makes one", made.UTC().Format(time.DateOnly), int(age.Hours()/24))
+	return fmt.Sprintf("the last one was made %s, %d days ago; gitring backup <file> makes one", made.UTC().Format(time.DateOnly), int(age.Hours()/24))
 }
 
 func (d *Daemon) events(ctx context.Context, q api.EventQuery) ([]ring.Event, error) {

@@ -81,6 +81,6 @@ func TestABackupIsTooOldAfterThirtyDays(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	require.Empty(t, backupSays(time.Time{}, now), "whoever never made one is not told at each status")
 	require.Empty(t, backupSays(now.AddDate(0, 0, -30), now))
-	require.Equal(t, "the last one was made 2026-10-26, 31 days ago; gitring backup makes one", backupSays(now.AddDate(0, 0, -31), now))
+	require.Equal(t, "the last one was made 2026-10-26, 31 days ago; gitring backup <file> makes one", backupSays(now.AddDate(0, 0, -31), now))
 	require.Empty(t, backupSays(now.Add(time.Hour), now), "a clock that was set back is no old backup")
 }

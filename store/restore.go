@@ -278,7 +278,7 @@ func RestoreConfig(file string) (wrote []string, err error) {
 	}
 	defer a.close()
 	if a.about.Config == "" {
-		return nil, fmt.Errorf("cannot restore the configuration: %s does not hold it; gitring backup --with-config makes one that does", file)
+		return nil, fmt.Errorf("cannot restore the configuration: %s does not hold it; gitring backup <file> --with-config makes one that does", file)
 	}
 	tmp, err := os.MkdirTemp("", "gitring-config-") // 0700
 	if err != nil {

@@ -32,7 +32,7 @@ var asking = map[string]string{
 	"fleet status": "", "fleet version": "", "fleet plan": "", "fleet sync": "", "fleet events": "", "fleet hold": "", "fleet release": "", "fleet pause": "",
 	"fleet resume": "", "fleet promote": "", "fleet abort": "", "fleet restart": "", "fleet undo": "", "fleet scale": "", "fleet retry": "", "fleet run": "", "fleet approve": "",
 
-	"serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "version": "", "completion": "", "config check": "", "policy suggest": "", "policy check": "", "policy explain": "", "policy test": "",
+	"backup": "", "restore": "", "serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "version": "", "completion": "", "config check": "", "policy suggest": "", "policy check": "", "policy explain": "", "policy test": "",
 }
 
 // TestEveryCommandSaysByItsCodeThatNobodyAnswered_Lesson33: 3 when there is no daemon, 1
