@@ -27,6 +27,8 @@ type Calls struct {
 	Labels func(ctx context.Context) (map[ring.ServiceID]map[string]string, error)
 	// Events are lines of the journal, oldest first, at most q.Limit.
 	Events func(ctx context.Context, q EventQuery) ([]ring.Event, error)
+	// Lines are the same with the hashes of the lines. Last counts as with Events.
+	Lines func(ctx context.Context, q EventQuery) ([]Line, error)
 	// Appended is closed when the next line is written to the journal. It is
 	// taken before Events is asked, so that no line falls in between.
 	Appended func() <-chan struct{}
@@ -132,6 +134,9 @@ type EventQuery struct {
 	Limit  int
 	Last   int
 	Follow bool // of the client and the server; Calls.Events never sees it
+	// Trimmed is told which line is the first that is left, where earlier ones were asked
+	// for. Of the client alone; nil is nobody.
+	Trimmed func(first int64)
 }
 
 // CommitNow is what became of one commit on this host.

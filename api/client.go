@@ -89,7 +89,12 @@ func (c *Client) Events(ctx context.Context, q EventQuery, each func(ring.Event)
 		}
 	}
 	flag(v, "follow", q.Follow)
-	return c.stream(ctx, http.MethodGet, "/v1/events", v, func(raw json.RawMessage) (bool, error) {
+	began := func(res *http.Response) {
+		if first, err := strconv.ParseInt(res.Header.Get(firstLine), 10, 64); err == nil && q.Trimmed != nil {
+			q.Trimmed(first)
+		}
+	}
+	return c.stream(ctx, http.MethodGet, "/v1/events", v, began, func(raw json.RawMessage) (bool, error) {
 		var e ring.Event
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return false, fmt.Errorf("cannot understand the daemon: %w", err)
@@ -153,7 +158,7 @@ func (c *Client) SyncWait(ctx context.Context, source string, each func(ring.Sta
 	v := url.Values{"wait": {"1"}}
 	set(v, "source", source)
 	ended := false
-	err := c.stream(ctx, http.MethodPost, "/v1/sync", v, func(raw json.RawMessage) (bool, error) {
+	err := c.stream(ctx, http.MethodPost, "/v1/sync", v, func(*http.Response) {}, func(raw json.RawMessage) (bool, error) {
 		var l SyncLine
 		if err := json.Unmarshal(raw, &l); err != nil {
 			return false, fmt.Errorf("cannot understand the daemon: %w", err)
@@ -285,13 +290,14 @@ func (c *Client) ask(ctx context.Context, method, path string, v url.Values, bod
 	return nil
 }
 
-// stream calls each for every line of an answer until it says that this was
-// the last, or fails.
-func (c *Client) stream(ctx context.Context, method, path string, v url.Values, each func(json.RawMessage) (bool, error)) error {
+// stream calls began once the answer began, and each for every line of it until it says
+// that this was the last, or fails.
+func (c *Client) stream(ctx context.Context, method, path string, v url.Values, began func(*http.Response), each func(json.RawMessage) (bool, error)) error {
 	res, err := c.do(ctx, method, path, v, nil)
 	if err != nil {
 		return err
 	}
+	began(res)
 	defer res.Body.Close() //nolint:errcheck // only read
 	d := json.NewDecoder(res.Body)
 	for {
@@ -341,7 +347,7 @@ func (c *Client) do(ctx context.Context, method, path string, v url.Values, body
 	}
 	e := &Error{Status: res.StatusCode}
 	if json.Unmarshal(raw, e) != nil || e.Message == "" {
-		return nil, &Error{CodeInternal, fmt.Sprintf("the daemon answered %d", res.StatusCode), "", res.StatusCode}
+		return nil, &Error{Code: CodeInternal, Message: fmt.Sprintf("the daemon answered %d", res.StatusCode), Status: res.StatusCode}
 	}
 	return nil, e
 }

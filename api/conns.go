@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/tls"
 	"net"
 	"net/http"
 	"net/netip"
@@ -64,6 +65,9 @@ func (l *limited) longest() *limitedConn {
 
 // heard is for http.Server: a connection that was answered waits anew.
 func (l *limited) heard(c net.Conn, state http.ConnState) {
+	if secured, ok := c.(*tls.Conn); ok {
+		c = secured.NetConn()
+	}
 	mine, ok := c.(*limitedConn)
 	if !ok || state != http.StateIdle {
 		return

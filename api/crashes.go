@@ -82,20 +82,34 @@ func lastWord(log []string) string {
 	return ""
 }
 
-func (s *Socket) crashes(w http.ResponseWriter, r *http.Request, _ Peer) error {
+func (s *Socket) crashes(w http.ResponseWriter, r *http.Request, p Peer) error {
 	v := query{values: r.URL.Query()}
 	q := CrashQuery{App: v.text("app"), Service: v.text("service"), Logs: v.yes("logs")}
 	if v.err != nil {
 		return v.err
 	}
+	if q.Logs && !p.may(ScopeLogs) {
+		return noLogs(p)
+	}
 	all, err := s.calls.Crashes(r.Context(), q)
 	if err != nil {
 		return err
+	}
+	if !p.may(ScopeLogs) {
+		all = slices.Clone(all)
+		for i := range all { // they are of its log, too
+			all[i].Words, all[i].Newest.Log = "", nil
+		}
 	}
 	if all == nil {
 		all = []CrashGroup{}
 	}
 	return writeJSON(w, all)
+}
+
+// noLogs is the answer to who may not read what containers print.
+func noLogs(p Peer) *Error {
+	return Denied("ask for a token with the scope "+string(ScopeLogs), "%s may not read logs", p.Actor())
 }
 
 // Crashes are what crashed here, alike ones together, the newest first.

@@ -1,8 +1,9 @@
-// Package api is the daemon's two doors: Webhooks on TCP, where strangers
-// knock, and Socket on a unix socket, where the command line asks. It knows
-// nothing of the rest: what it serves comes as the func fields of Calls.
+// Package api is the daemon's three doors: Webhooks on TCP, where strangers
+// knock, Socket on a unix socket, where the command line asks, and Web on TCP,
+// for people and programs with a token. It knows nothing of the rest: what it
+// serves comes as the func fields of Calls.
 //
-// Both doors:
+// All doors:
 //
 //	listen           they are opened
 //	serve            and closed, without cutting off who is inside
@@ -19,6 +20,9 @@
 //	calls            what the daemon answers with
 //	error            and what it says instead
 //	stream           answers that come line by line
+//	sse              a stream of events for browsers
+//	snapshot         answers that have not changed
+//	openapi          what there is, for programs
 //	act              what a person does by hand
 //	adopt            a Compose project taken over, or handed back
 //	jobs             jobs and their runs
@@ -35,6 +39,14 @@
 //	doctor           what is wrong with the host
 //	metrics          what Prometheus reads
 //	tree             a folder that is sent for a plan
+//
+// The door for people and programs on TCP, listen.api:
+//
+//	web              who asks, and what they may do
+//	scope            the words for that
+//	tokens           the file of tokens
+//	sessions         a browser that is signed in
+//	certificate      of TLS
 //
 // Webhooks, from the knock to the hint:
 //

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -19,6 +20,8 @@ type Error struct {
 	// Status is the HTTP status; in a stream, where that was sent long ago, it
 	// is derived from Code.
 	Status int `json:"-"`
+	// after is when to ask again; zero where nothing says so.
+	after time.Duration
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -40,6 +43,10 @@ const (
 	CodeConflict = "Conflict"
 	CodeInternal = "Internal"
 	CodeAway     = "Away" // a remote or the engine did not answer
+	// Of listen.api alone.
+	CodeUnauthenticated = "Unauthenticated"
+	CodeWrongHost       = "WrongHost"
+	CodeTooMany         = "TooMany"
 )
 
 // Is tells the kinds apart by status.
@@ -61,28 +68,28 @@ func (e *Error) Is(kind error) bool {
 
 // Usage is a request that can never work as it is.
 func Usage(hint, format string, args ...any) *Error {
-	return &Error{CodeUsage, fmt.Sprintf(format, args...), hint, http.StatusBadRequest}
+	return &Error{Code: CodeUsage, Message: fmt.Sprintf(format, args...), Hint: hint, Status: http.StatusBadRequest}
 }
 
 // Denied is a request that this person may not make.
 func Denied(hint, format string, args ...any) *Error {
-	return &Error{CodeDenied, fmt.Sprintf(format, args...), hint, http.StatusForbidden}
+	return &Error{Code: CodeDenied, Message: fmt.Sprintf(format, args...), Hint: hint, Status: http.StatusForbidden}
 }
 
 // NotFound is a source, app, service or commit that is not known here.
 func NotFound(hint, format string, args ...any) *Error {
-	return &Error{CodeNotFound, fmt.Sprintf(format, args...), hint, http.StatusNotFound}
+	return &Error{Code: CodeNotFound, Message: fmt.Sprintf(format, args...), Hint: hint, Status: http.StatusNotFound}
 }
 
 // Conflicting is a request that the present state does not allow, such as an
 // approval of what waits for none.
 func Conflicting(hint, format string, args ...any) *Error {
-	return &Error{CodeConflict, fmt.Sprintf(format, args...), hint, http.StatusConflict}
+	return &Error{Code: CodeConflict, Message: fmt.Sprintf(format, args...), Hint: hint, Status: http.StatusConflict}
 }
 
 // Away is a remote or an engine that did not answer.
 func Away(hint, format string, args ...any) *Error {
-	return &Error{CodeAway, fmt.Sprintf(format, args...), hint, http.StatusBadGateway}
+	return &Error{Code: CodeAway, Message: fmt.Sprintf(format, args...), Hint: hint, Status: http.StatusBadGateway}
 }
 
 // asError is the form in which an error leaves the daemon.
@@ -93,12 +100,12 @@ func asError(err error) *Error {
 	}
 	var r *ring.Refusal
 	if errors.As(err, &r) {
-		return &Error{string(r.Code), r.Error(), r.Hint, http.StatusUnprocessableEntity}
+		return &Error{Code: string(r.Code), Message: r.Error(), Hint: r.Hint, Status: http.StatusUnprocessableEntity}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return &Error{CodeAway, "the daemon is stopping", "ask again in a moment", http.StatusServiceUnavailable}
+		return &Error{Code: CodeAway, Message: "the daemon is stopping", Hint: "ask again in a moment", Status: http.StatusServiceUnavailable}
 	}
-	return &Error{CodeInternal, err.Error(), "", http.StatusInternalServerError}
+	return &Error{Code: CodeInternal, Message: err.Error(), Status: http.StatusInternalServerError}
 }
 
 // statusOf is the HTTP status of an error that came in a stream.
@@ -116,6 +123,12 @@ func statusOf(code string) int {
 		return http.StatusInternalServerError
 	case CodeAway:
 		return http.StatusBadGateway
+	case CodeUnauthenticated:
+		return http.StatusUnauthorized
+	case CodeWrongHost:
+		return http.StatusMisdirectedRequest
+	case CodeTooMany:
+		return http.StatusTooManyRequests
 	}
 	return http.StatusUnprocessableEntity // the code of a refusal
 }

@@ -16,7 +16,7 @@ type InspectQuery struct {
 	Trace        bool // with the rules that were asked
 }
 
-func (s *Socket) inspect(w http.ResponseWriter, r *http.Request, _ Peer) error {
+func (s *Socket) inspect(w http.ResponseWriter, r *http.Request, p Peer) error {
 	v := query{values: r.URL.Query()}
 	q := InspectQuery{App: v.text("app"), Service: v.text("service"), Slot: v.number("slot", 0), Trace: v.yes("trace")}
 	if v.err != nil {
@@ -28,6 +28,11 @@ func (s *Socket) inspect(w http.ResponseWriter, r *http.Request, _ Peer) error {
 	e, err := s.calls.Inspect(r.Context(), q)
 	if err != nil {
 		return err
+	}
+	if e.Crash != nil && !p.may(ScopeLogs) {
+		plain := *e.Crash
+		plain.Log = nil
+		e.Crash = &plain
 	}
 	return writeJSON(w, e)
 }

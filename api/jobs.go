@@ -45,12 +45,14 @@ func UnderWay(r *ring.Run) bool {
 	return r.State == RunRunning || r.State == RunRetrying || r.State == RunWaiting
 }
 
-func (s *Socket) jobs(w http.ResponseWriter, r *http.Request, _ Peer) error {
+func (s *Socket) jobs(w http.ResponseWriter, r *http.Request, p Peer) error {
 	q := query{values: r.URL.Query()}
 	j := JobQuery{App: q.text("app"), Service: q.text("service"), Run: q.text("run"), Limit: q.number("limit", 10), Logs: q.yes("logs")}
 	switch {
 	case q.err != nil:
 		return q.err
+	case j.Logs && !p.may(ScopeLogs):
+		return noLogs(p)
 	case j.App == "" && j.Service != "":
 		return Usage("write app/service", "a service without its app")
 	case j.Run != "" && len(j.Run) < 7:

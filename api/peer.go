@@ -6,6 +6,7 @@ import (
 	"os/user"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // AdminGroup is the group whose members may change things through the socket.
@@ -17,11 +18,25 @@ type Peer struct {
 	PID      int32
 	// Name is the user's, "" when this host does not know the number.
 	Name string
+	// Account is who asks on listen.api, such as token/ci; "" on the socket. It has no
+	// user, and a number that nobody has.
+	Account string
+	scopes  Scopes
 }
+
+// local reports whether the kernel says who it is.
+func (p Peer) local() bool { return p.Account == "" }
+
+// may reports whether a peer that was let in has a scope besides. Who can open the socket
+// may read all of it.
+func (p Peer) may(s Scope) bool { return p.local() || p.scopes.Has(s) }
 
 // Actor is the word for the peer in the journal.
 func (p Peer) Actor() string {
-	if p.Name != "" {
+	if p.Account != "" {
+		return p.Account
+	}
+	if p.Name != "" && !strings.Contains(p.Name, "/") { // or it could pass for an account
 		return p.Name
 	}
 	return "uid " + strconv.FormatUint(uint64(p.UID), 10)

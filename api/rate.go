@@ -10,11 +10,12 @@ import (
 // rateAddresses bounds the memory of a flood from many addresses: pairs of one and a source.
 const rateAddresses = 4096
 
-// rate is a token bucket for each address and source: perSecond at once, refilled in a
-// second. An IPv6 address stands for its /64, which one person has. By source,
+// rate is a token bucket for each address and source: burst at once, refilled by
+// perSecond. An IPv6 address stands for its /64, which one person has. By source,
 // because one push may be news to many, and a forge tells all of them from one address.
 type rate struct {
-	perSecond float64
+	burst     float64    // that many at once
+	perSecond float64    // and so many more
 	mu        sync.Mutex // guards what follows
 	buckets   map[asker]bucket
 	swept     time.Time // when forget last went through them
@@ -30,8 +31,10 @@ type bucket struct {
 	at   time.Time
 }
 
-func newRate(perSecond int) *rate {
-	return &rate{perSecond: float64(perSecond), buckets: map[asker]bucket{}}
+func newRate(perSecond int) *rate { return newRateOf(float64(perSecond), float64(perSecond)) }
+
+func newRateOf(burst, perSecond float64) *rate {
+	return &rate{burst: burst, perSecond: perSecond, buckets: map[asker]bucket{}}
 }
 
 // allow takes one token of the address for a source, when it has one.
@@ -44,10 +47,10 @@ func (r *rate) allow(remote, source string, now time.Time) bool {
 		if len(r.buckets) >= rateAddresses && !r.forget(now) {
 			return false
 		}
-		b = bucket{left: r.perSecond, at: now}
+		b = bucket{left: r.burst, at: now}
 	}
 	if gone := now.Sub(b.at).Seconds(); gone > 0 {
-		b.left, b.at = min(r.perSecond, b.left+gone*r.perSecond), now
+		b.left, b.at = min(r.burst, b.left+gone*r.perSecond), now
 	}
 	ok := b.left >= 1
 	if ok {
@@ -65,7 +68,7 @@ func (r *rate) forget(now time.Time) bool {
 	}
 	r.swept = now
 	for a, b := range r.buckets {
-		if now.Sub(b.at) >= time.Second {
+		if now.Sub(b.at).Seconds()*r.perSecond >= r.burst {
 			delete(r.buckets, a)
 		}
 	}

@@ -36,13 +36,18 @@ type Socket struct {
 	admin  func(Peer) bool
 	// count is told of each request: its route, or "other", and the status of the answer.
 	count func(route string, code int)
+	tags  tags
 }
 
-// route is one verb. A body larger than limit is refused before it is read.
+// route is one verb: who may use it on the socket, and by which scope on TCP; "" is
+// nobody there. A body larger than limit is refused before it is read. A stream may be open
+// for long.
 type route struct {
 	method, path string
 	right        right
+	scope        Scope
 	limit        int64
+	stream       bool
 	serve        func(w http.ResponseWriter, r *http.Request, p Peer) error
 }
 
@@ -53,34 +58,36 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 	}
 	s := &Socket{calls: calls, log: log, within: bodyWithin, daemon: uint32(os.Geteuid()), admin: isAdmin} //nolint:gosec // a user id
 	s.routes = []route{
-		{"GET", "/v1/version", mayRead, 0, s.version},
-		{"GET", "/v1/status", mayRead, 0, s.status},
-		{"GET", "/v1/events", mayRead, 0, s.events},
-		{"GET", "/v1/history", mayRead, 0, s.history},
-		{"GET", "/v1/commits", mayRead, 0, s.commits},
-		{"GET", "/v1/logs", mayRead, 0, s.logs},
-		{"GET", "/v1/outdated", mayRead, 0, s.outdated},
-		{"GET", "/v1/jobs", mayRead, 0, s.jobs},
-		{"GET", "/v1/crashes", mayRead, 0, s.crashes},
-		{"GET", "/v1/inspect", mayRead, 0, s.inspect},
-		{"GET", "/v1/usage", mayRead, 0, s.usage},
-		{"POST", "/v1/refresh", mayWrite, bodyLimit, s.refresh},
-		{"POST", "/v1/plan", mayRead, treeLimit, s.plan},
-		{"POST", "/v1/sync", mayWrite, 0, s.sync},
-		{"POST", "/v1/approve", mayWrite, bodyLimit, s.approve},
-		{"POST", "/v1/act", mayWrite, bodyLimit, s.act},
-		{"POST", "/v1/adopt", mayWrite, bodyLimit, s.adopt},
-		{"POST", "/v1/leave", mayWrite, bodyLimit, s.leave},
-		{"GET", "/v1/outbox", mayRead, 0, s.outbox},
-		{"POST", "/v1/outbox/retry", mayWrite, bodyLimit, s.outboxRetry},
-		{"GET", "/v1/traffic", mayRead, 0, s.traffic},
-		{"POST", "/v1/traffic/upgrade", mayWrite, bodyLimit, s.trafficUpgrade},
-		{"POST", "/v1/notify/test", mayWrite, bodyLimit, s.notifyTest},
-		{"GET", "/v1/trust", mayRead, 0, s.trust},
-		{"POST", "/v1/trust/accept", mayTrust, bodyLimit, s.accept},
-		{"POST", "/v1/trust/reverify", mayWrite, bodyLimit, s.reverify},
-		{"GET", "/v1/doctor", mayRead, 0, s.doctor},
-		{"GET", metricsPath, mayRead, 0, s.metrics},
+		{"GET", "/v1/version", mayRead, ScopeRead, 0, false, s.version},
+		{"GET", "/v1/status", mayRead, ScopeRead, 0, false, s.status},
+		{"GET", "/v1/events", mayRead, ScopeRead, 0, true, s.events},
+		{"GET", "/v1/history", mayRead, ScopeRead, 0, false, s.history},
+		{"GET", "/v1/commits", mayRead, ScopeRead, 0, false, s.commits},
+		{"GET", "/v1/logs", mayRead, ScopeLogs, 0, true, s.logs},
+		{"GET", "/v1/outdated", mayRead, ScopeRead, 0, false, s.outdated},
+		{"GET", "/v1/jobs", mayRead, ScopeRead, 0, false, s.jobs},
+		{"GET", "/v1/crashes", mayRead, ScopeRead, 0, false, s.crashes},
+		{"GET", "/v1/inspect", mayRead, ScopeRead, 0, false, s.inspect},
+		{"GET", "/v1/stream", mayRead, ScopeRead, 0, true, s.stream},
+		{"GET", "/v1/openapi.json", mayRead, ScopeRead, 0, false, s.openAPI},
+		{"GET", "/v1/usage", mayRead, ScopeRead, 0, false, s.usage},
+		{"POST", "/v1/refresh", mayWrite, ScopeOperate, bodyLimit, false, s.refresh},
+		{"POST", "/v1/plan", mayRead, ScopeRead, treeLimit, false, s.plan},
+		{"POST", "/v1/sync", mayWrite, ScopeOperate, 0, true, s.sync},
+		{"POST", "/v1/approve", mayWrite, ScopeApprove, bodyLimit, false, s.approve},
+		{"POST", "/v1/act", mayWrite, ScopeOperate, bodyLimit, false, s.act},
+		{"POST", "/v1/adopt", mayWrite, ScopeAdmin, bodyLimit, false, s.adopt},
+		{"POST", "/v1/leave", mayWrite, ScopeAdmin, bodyLimit, false, s.leave},
+		{"GET", "/v1/outbox", mayRead, ScopeRead, 0, false, s.outbox},
+		{"POST", "/v1/outbox/retry", mayWrite, ScopeOperate, bodyLimit, false, s.outboxRetry},
+		{"GET", "/v1/traffic", mayRead, ScopeRead, 0, false, s.traffic},
+		{"POST", "/v1/traffic/upgrade", mayWrite, ScopeOperate, bodyLimit, false, s.trafficUpgrade},
+		{"POST", "/v1/notify/test", mayWrite, ScopeOperate, bodyLimit, false, s.notifyTest},
+		{"GET", "/v1/trust", mayRead, ScopeRead, 0, false, s.trust},
+		{"POST", "/v1/trust/accept", mayTrust, "", bodyLimit, false, s.accept},
+		{"POST", "/v1/trust/reverify", mayWrite, "", bodyLimit, false, s.reverify},
+		{"GET", "/v1/doctor", mayRead, ScopeRead, 0, false, s.doctor},
+		{"GET", metricsPath, mayRead, ScopeMetrics, 0, false, s.metrics},
 	}
 	return s, nil
 }
@@ -138,17 +145,22 @@ func (s *Socket) answer(w http.ResponseWriter, r *http.Request) {
 		writeError(w, err)
 		return
 	}
-	out := &answerWriter{ResponseWriter: w, rc: http.NewResponseController(w)}
+	out := &answerWriter{ResponseWriter: w, rc: http.NewResponseController(w), r: r}
 	err = rt.serve(out, r, known.peer)
 	if err == nil {
 		return
 	}
 	if out.begun {
-		fail, _ := json.Marshal(asError(err))
-		w.Header().Set(http.TrailerPrefix+errorTrailer, string(fail))
+		failLate(out, err)
 		return
 	}
 	writeError(out, err)
+}
+
+// failLate tells an error of an answer that had begun.
+func failLate(w http.ResponseWriter, err error) {
+	fail, _ := json.Marshal(asError(err))
+	w.Header().Set(http.TrailerPrefix+errorTrailer, string(fail))
 }
 
 // errorTrailer holds the Error of an answer that had begun.
@@ -166,7 +178,7 @@ func (s *Socket) find(method, path string) (route, error) {
 		wrong = true
 	}
 	if wrong {
-		return route{}, &Error{CodeUsage, method + " is not for " + path, "", http.StatusMethodNotAllowed}
+		return route{}, &Error{Code: CodeUsage, Message: method + " is not for " + path, Status: http.StatusMethodNotAllowed}
 	}
 	return route{}, NotFound("is the client newer than the daemon? see gitring version", "there is no %s", path)
 }
@@ -179,7 +191,7 @@ func takeBody(w http.ResponseWriter, r *http.Request, limit int64, within time.D
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return &Error{CodeUsage, "the request is too large", "", http.StatusRequestEntityTooLarge}
+		return &Error{Code: CodeUsage, Message: "the request is too large", Status: http.StatusRequestEntityTooLarge}
 	}
 	if err != nil {
 		return Usage("", "cannot read the request")
@@ -192,8 +204,23 @@ func takeBody(w http.ResponseWriter, r *http.Request, limit int64, within time.D
 // answerWriter knows whether the answer has begun, and gives each write its time.
 type answerWriter struct {
 	http.ResponseWriter
-	rc    *http.ResponseController
-	begun bool
+	rc     *http.ResponseController
+	r      *http.Request
+	begun  bool
+	status int // 0 is 200
+}
+
+// WriteHeader keeps the status, for the log.
+func (a *answerWriter) WriteHeader(status int) {
+	a.status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answerWriter) code() int {
+	if a.status == 0 {
+		return http.StatusOK
+	}
+	return a.status
 }
 
 func (a *answerWriter) Write(b []byte) (int, error) {
@@ -217,6 +244,9 @@ func writeJSON(w http.ResponseWriter, v any) error {
 		return err
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if a, ok := w.(*answerWriter); ok && a.r.Method == http.MethodGet && same(a, b) {
+		return nil
+	}
 	_, _ = w.Write(append(b, '\n')) // a client that went away is nobody's error
 	return nil
 }
@@ -255,6 +285,7 @@ func (s *Socket) status(w http.ResponseWriter, r *http.Request, _ Peer) error {
 			return err
 		}
 	}
+	w.Header().Set("ETag", statusTag(&st))
 	return writeJSON(w, st)
 }
 
@@ -336,9 +367,12 @@ func (s *Socket) reverify(w http.ResponseWriter, r *http.Request, p Peer) error 
 	return writeJSON(w, found)
 }
 
-func (s *Socket) plan(w http.ResponseWriter, r *http.Request, _ Peer) error {
+func (s *Socket) plan(w http.ResponseWriter, r *http.Request, by Peer) error {
 	q := query{values: r.URL.Query()}
 	p := PlanRequest{Source: q.text("source"), Rev: q.text("rev")}
+	if p.Rev == "" && !by.local() { // its author could have the host's values shown
+		return NotFound("name a commit with rev; a folder is planned by the control socket, also by ssh", "no folder is planned here")
+	}
 	if p.Rev == "" {
 		tree, err := unpack(r.Body, treeBytes)
 		if err != nil {

@@ -39,6 +39,7 @@ type daemon struct {
 	look     func(ctx context.Context) error
 	logs     func(ctx context.Context, q LogQuery, out func(string) io.WriteCloser) error
 	plan     func(r PlanRequest) (ring.Changes, error)
+	database int   // another one has other hashes
 	fail     error // of every call
 }
 
@@ -75,6 +76,21 @@ func (d *daemon) calls() Calls {
 			}
 			if q.Last > 0 {
 				out = out[max(0, len(out)-q.Last):]
+			}
+			return out[:min(len(out), q.Limit)], err
+		},
+		Lines: func(_ context.Context, q EventQuery) ([]Line, error) {
+			err := d.note("lines")
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			var out []Line
+			for _, e := range d.events {
+				if e.Seq > q.After && (q.App == "" || e.App == q.App) {
+					out = append(out, Line{Event: e, Hash: d.hash(e)})
+				}
+			}
+			if q.Last > 0 {
+				return out[max(0, len(out)-q.Last):], err
 			}
 			return out[:min(len(out), q.Limit)], err
 		},
@@ -124,13 +140,13 @@ func (d *daemon) calls() Calls {
 			return map[string]ring.Usage{"c1": {CPU: 0.5, Memory: 1 << 20}}, d.note("usage")
 		},
 		Inspect: func(_ context.Context, q InspectQuery) (ring.Explained, error) {
-			return ring.Explained{App: q.App, Service: q.Service, Slot: q.Slot}, d.note("inspect %s/%s/%d", q.App, q.Service, q.Slot)
+			return ring.Explained{App: q.App, Service: q.Service, Slot: q.Slot, Phase: ring.PhaseReady}, d.note("inspect %s/%s/%d", q.App, q.Service, q.Slot)
 		},
 		Jobs: func(_ context.Context, q JobQuery) ([]JobNow, error) {
 			return nil, d.note("jobs %s/%s run=%s limit=%d logs=%v", q.App, q.Service, q.Run, q.Limit, q.Logs)
 		},
 		Traffic: func(_ context.Context, q TrafficQuery) ([]FrontNow, error) {
-			return []FrontNow{{App: q.App, Service: q.Service}}, d.note("traffic %s/%s", q.App, q.Service)
+			return []FrontNow{{App: q.App, Service: q.Service, Phase: ring.PhaseReady}}, d.note("traffic %s/%s", q.App, q.Service)
 		},
 		TrafficUpgrade: func(_ context.Context, p Peer, r UpgradeRequest) (Upgrading, error) {
 			return Upgrading{Fronts: []ring.ServiceID{"web/web"}}, d.note("upgrade by=%d: %s", p.UID, r.Reason)
@@ -165,6 +181,9 @@ func (d *daemon) calls() Calls {
 		},
 	}
 }
+
+// hash is of the line, and of the database that it lies in.
+func (d *daemon) hash(e ring.Event) string { return fmt.Sprintf("%07x%d", e.Seq, d.database) }
 
 func (d *daemon) append(e ring.Event) {
 	d.mu.Lock()
@@ -298,35 +317,38 @@ func TestEveryCallThroughTheSocket(t *testing.T) {
 var everyRoute = map[string]struct {
 	method, target, body string
 	right                right
+	scope                Scope // on TCP; "" is not there for anybody
 }{
-	"/v1/version":         {"GET", "/v1/version", "", mayRead},
-	"/v1/status":          {"GET", "/v1/status", "", mayRead},
-	"/v1/events":          {"GET", "/v1/events", "", mayRead},
-	"/v1/history":         {"GET", "/v1/history", "", mayRead},
-	"/v1/logs":            {"GET", "/v1/logs?app=web", "", mayRead},
-	"/v1/commits":         {"GET", "/v1/commits", "", mayRead},
-	"/v1/usage":           {"GET", "/v1/usage", "", mayRead},
-	"/v1/outdated":        {"GET", "/v1/outdated?app=web", "", mayRead},
-	"/v1/jobs":            {"GET", "/v1/jobs?app=web", "", mayRead},
-	"/v1/traffic":         {"GET", "/v1/traffic?app=web&service=db", "", mayRead},
-	"/v1/traffic/upgrade": {"POST", "/v1/traffic/upgrade", `{"reason":"r"}`, mayWrite},
-	"/v1/crashes":         {"GET", "/v1/crashes?app=web", "", mayRead},
-	"/v1/inspect":         {"GET", "/v1/inspect?app=web&service=db&slot=2", "", mayRead},
-	"/v1/refresh":         {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite},
-	"/v1/plan":            {"POST", "/v1/plan?rev=main", "", mayRead},
-	"/v1/act":             {"POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r"}`, mayWrite},
-	"/v1/adopt":           {"POST", "/v1/adopt", `{"app":"web","reason":"r"}`, mayWrite},
-	"/v1/leave":           {"POST", "/v1/leave", `{"app":"web","reason":"r"}`, mayWrite},
-	"/v1/outbox":          {"GET", "/v1/outbox", "", mayRead},
-	"/v1/doctor":          {"GET", "/v1/doctor", "", mayRead},
-	"/metrics":            {"GET", "/metrics", "", mayRead},
-	"/v1/outbox/retry":    {"POST", "/v1/outbox/retry", `{"dead":true}`, mayWrite},
-	"/v1/notify/test":     {"POST", "/v1/notify/test", `{}`, mayWrite},
-	"/v1/sync":            {"POST", "/v1/sync", "", mayWrite},
-	"/v1/approve":         {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite},
-	"/v1/trust":           {"GET", "/v1/trust?source=prod", "", mayRead},
-	"/v1/trust/reverify":  {"POST", "/v1/trust/reverify", `{"source":"prod"}`, mayWrite},
-	"/v1/trust/accept":    {"POST", "/v1/trust/accept", `{"commit":"ab12cd3ab12cd3ab12cd3ab12cd3ab12cd3ab12c","reason":"r"}`, mayTrust},
+	"/v1/version":         {"GET", "/v1/version", "", mayRead, "read"},
+	"/v1/status":          {"GET", "/v1/status", "", mayRead, "read"},
+	"/v1/events":          {"GET", "/v1/events", "", mayRead, "read"},
+	"/v1/history":         {"GET", "/v1/history", "", mayRead, "read"},
+	"/v1/logs":            {"GET", "/v1/logs?app=web", "", mayRead, "logs"},
+	"/v1/commits":         {"GET", "/v1/commits", "", mayRead, "read"},
+	"/v1/usage":           {"GET", "/v1/usage", "", mayRead, "read"},
+	"/v1/outdated":        {"GET", "/v1/outdated?app=web", "", mayRead, "read"},
+	"/v1/jobs":            {"GET", "/v1/jobs?app=web", "", mayRead, "read"},
+	"/v1/crashes":         {"GET", "/v1/crashes?app=web", "", mayRead, "read"},
+	"/v1/inspect":         {"GET", "/v1/inspect?app=web&service=db&slot=2", "", mayRead, "read"},
+	"/v1/refresh":         {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite, "operate"},
+	"/v1/plan":            {"POST", "/v1/plan?rev=main", "", mayRead, "read"},
+	"/v1/act":             {"POST", "/v1/act", `{"verb":"hold","app":"web","reason":"r"}`, mayWrite, "operate"},
+	"/v1/adopt":           {"POST", "/v1/adopt", `{"app":"web","reason":"r"}`, mayWrite, "admin"},
+	"/v1/leave":           {"POST", "/v1/leave", `{"app":"web","reason":"r"}`, mayWrite, "admin"},
+	"/v1/outbox":          {"GET", "/v1/outbox", "", mayRead, "read"},
+	"/metrics":            {"GET", "/metrics", "", mayRead, "metrics"},
+	"/v1/outbox/retry":    {"POST", "/v1/outbox/retry", `{"dead":true}`, mayWrite, "operate"},
+	"/v1/notify/test":     {"POST", "/v1/notify/test", `{}`, mayWrite, "operate"},
+	"/v1/sync":            {"POST", "/v1/sync", "", mayWrite, "operate"},
+	"/v1/approve":         {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite, "approve"},
+	"/v1/trust":           {"GET", "/v1/trust?source=prod", "", mayRead, "read"},
+	"/v1/trust/reverify":  {"POST", "/v1/trust/reverify", `{"source":"prod"}`, mayWrite, ""},
+	"/v1/trust/accept":    {"POST", "/v1/trust/accept", `{"commit":"ab12cd3ab12cd3ab12cd3ab12cd3ab12cd3ab12c","reason":"r"}`, mayTrust, ""},
+	"/v1/stream":          {"GET", "/v1/stream", "", mayRead, "read"},
+	"/v1/openapi.json":    {"GET", "/v1/openapi.json", "", mayRead, "read"},
+	"/v1/traffic":         {"GET", "/v1/traffic?app=web&service=db", "", mayRead, "read"},
+	"/v1/traffic/upgrade": {"POST", "/v1/traffic/upgrade", `{"reason":"r"}`, mayWrite, "operate"},
+	"/v1/doctor":          {"GET", "/v1/doctor", "", mayRead, "read"},
 }
 
 func TestWhoMayDoWhat(t *testing.T) {
@@ -352,7 +374,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 				w := askAs(s, knownPeer{peer: p.peer}, row.method, row.target, row.body)
 				if p.may[row.right] {
 					require.Equal(t, http.StatusOK, w.Code, w.Body)
-					require.NotEmpty(t, d.takeCalled())
+					require.Equal(t, rt.path == "/v1/openapi.json", len(d.takeCalled()) == 0)
 					return
 				}
 				require.Equal(t, http.StatusForbidden, w.Code)
@@ -370,7 +392,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 
 func askAs(s *Socket, who knownPeer, method, target, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
-	r = r.WithContext(context.WithValue(r.Context(), peerKey{}, who))
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if strings.HasPrefix(target, "/v1/stream") {
+		cancel() // it would not end
+	}
+	r = r.WithContext(context.WithValue(ctx, peerKey{}, who))
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	return w
@@ -474,13 +501,13 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 		kind error
 		want Error
 	}{
-		{NotFound("see gitring status", "there is no source x"), ErrNotFound, Error{"NotFound", "there is no source x", "see gitring status", 404}},
-		{fmt.Errorf("cannot do it: %w", Conflicting("", "nothing waits")), ErrConflict, Error{"Conflict", "nothing waits", "", 409}},
-		{Denied("", "not you"), ErrDenied, Error{"Denied", "not you", "", 403}},
-		{Usage("", "which source?"), ErrUsage, Error{"Usage", "which source?", "", 400}},
-		{Away("", "cannot fetch: no route"), nil, Error{"Away", "cannot fetch: no route", "", 502}},
-		{&ring.Refusal{Code: ring.Unsigned, Says: "commit ab12cd3 is not signed", Hint: "sign it"}, ErrRefused, Error{"Unsigned", "Unsigned: commit ab12cd3 is not signed", "sign it", 422}},
-		{errors.New("cannot write: disk full"), nil, Error{"Internal", "cannot write: disk full", "", 500}},
+		{NotFound("see gitring status", "there is no source x"), ErrNotFound, Error{Code: "NotFound", Message: "there is no source x", Hint: "see gitring status", Status: 404}},
+		{fmt.Errorf("cannot do it: %w", Conflicting("", "nothing waits")), ErrConflict, Error{Code: "Conflict", Message: "nothing waits", Hint: "", Status: 409}},
+		{Denied("", "not you"), ErrDenied, Error{Code: "Denied", Message: "not you", Hint: "", Status: 403}},
+		{Usage("", "which source?"), ErrUsage, Error{Code: "Usage", Message: "which source?", Hint: "", Status: 400}},
+		{Away("", "cannot fetch: no route"), nil, Error{Code: "Away", Message: "cannot fetch: no route", Hint: "", Status: 502}},
+		{&ring.Refusal{Code: ring.Unsigned, Says: "commit ab12cd3 is not signed", Hint: "sign it"}, ErrRefused, Error{Code: "Unsigned", Message: "Unsigned: commit ab12cd3 is not signed", Hint: "sign it", Status: 422}},
+		{errors.New("cannot write: disk full"), nil, Error{Code: "Internal", Message: "cannot write: disk full", Hint: "", Status: 500}},
 	} {
 		for name, call := range everyCall {
 			t.Run(tc.want.Code+" "+name, func(t *testing.T) {
@@ -646,7 +673,7 @@ func TestSyncWaitOfARemoteThatIsAway(t *testing.T) {
 	err := c.SyncWait(context.Background(), "prod", func(ring.Status) error { seen <- struct{}{}; return nil })
 	var e *Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, Error{CodeAway, "cannot fetch prod: no route to host", "", 502}, *e, "after the stream had begun")
+	require.Equal(t, Error{Code: CodeAway, Message: "cannot fetch prod: no route to host", Hint: "", Status: 502}, *e, "after the stream had begun")
 }
 
 func TestSyncWaitEndsWithItsCaller(t *testing.T) {
@@ -734,7 +761,7 @@ func TestLogsThatFailAfterTheyBegan(t *testing.T) {
 	err := c.Logs(context.Background(), LogQuery{App: "web", Tail: -1}, &got)
 	var e *Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, Error{"Internal", "cannot read the logs: engine away", "", 500}, *e)
+	require.Equal(t, Error{Code: "Internal", Message: "cannot read the logs: engine away", Hint: "", Status: 500}, *e)
 	require.Equal(t, "web-1 | a line\n", got.String())
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -55,6 +56,11 @@ func (s *Socket) events(w http.ResponseWriter, r *http.Request, _ Peer) error {
 		return v.err
 	}
 	ctx, out := r.Context(), newLines(w)
+	if q.Last == 0 {
+		if err := s.tellTrimmed(ctx, w, q.After); err != nil {
+			return err
+		}
+	}
 	for {
 		appended := s.calls.Appended()
 		if bounded {
@@ -89,6 +95,18 @@ func (s *Socket) events(w http.ResponseWriter, r *http.Request, _ Peer) error {
 		case <-appended:
 		}
 	}
+}
+
+// firstLine is the header that says which line is the first, where lines before it were
+// asked for.
+const firstLine = "Gitring-First-Line"
+
+func (s *Socket) tellTrimmed(ctx context.Context, w http.ResponseWriter, after int64) error {
+	first, err := s.calls.Events(ctx, EventQuery{After: after, Limit: 1})
+	if err == nil && len(first) > 0 && first[0].Seq > after+1 {
+		w.Header().Set(firstLine, strconv.FormatInt(first[0].Seq, 10))
+	}
+	return err
 }
 
 // sync pokes; with wait it looks, and streams the status whenever it changed

@@ -31,6 +31,8 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.engine(&c.Engine)
 	k.path("listen.socket", &c.Listen.Socket)
 	k.listen(&c.Listen)
+	k.path("api.tokens", &c.API.Tokens)
+	k.listenAPI(c)
 	k.poll("poll", c.Poll)
 	k.policy(c)
 	k.variables("facts", c.Facts)

@@ -29,6 +29,7 @@ type Config struct {
 	DataRoot      string            `yaml:"data_root"`
 	Engine        EngineConfig      `yaml:"engine"`
 	Listen        Listen            `yaml:"listen"`
+	API           APIConfig         `yaml:"api"`
 	Poll          string            `yaml:"poll"`
 	// RequireConfinement ends serve where the kernel cannot confine the process that
 	// fetches whole.
@@ -78,6 +79,30 @@ type Listen struct {
 	HTTP string `yaml:"http"`
 	// URL is how the world reaches HTTP, for gitring webhook url; "" is not said.
 	URL string `yaml:"url"`
+	// API is the listener for people and programs; nil is none.
+	API *ListenAPI `yaml:"api"`
+}
+
+// ListenAPI is the listener for people and programs.
+type ListenAPI struct {
+	Address string `yaml:"address"`
+	// URL is how the world names it; "" where only this host does.
+	URL string `yaml:"url"`
+	// TLS is nil for plain HTTP. Beyond loopback Plain has to say that this is meant.
+	TLS   *ListenTLS `yaml:"tls"`
+	Plain bool       `yaml:"plain"`
+	Hosts []string   `yaml:"hosts"`
+}
+
+// ListenTLS is a certificate. The files are read again when they change.
+type ListenTLS struct {
+	CertFile string `yaml:"cert_file"`
+	KeyFile  string `yaml:"key_file"`
+}
+
+// APIConfig says who may sign in.
+type APIConfig struct {
+	Tokens string `yaml:"tokens"` // the file of them
 }
 
 // Prune says what is removed from this host that nothing needs any more. What

@@ -9,6 +9,7 @@
 //	notyet         what this release does not carry out
 //	traffic        which services get a front
 //	socket         the one key that a client needs
+//	listen_api     the listener for people and programs
 //
 // A source:
 //

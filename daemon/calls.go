@@ -20,7 +20,7 @@ import (
 // calls is what the socket can ask of this daemon.
 func (d *Daemon) calls() api.Calls {
 	return api.Calls{
-		Version: d.version, Status: d.status, Labels: d.labels, Events: d.events, Appended: d.store.Changed, History: d.history, Commits: d.commits,
+		Version: d.version, Status: d.status, Labels: d.labels, Lines: d.lines, Events: d.events, Appended: d.store.Changed, History: d.history, Commits: d.commits,
 		Logs: d.logs, Poke: d.poke, Look: d.look, Approve: d.approve, Accept: d.accept, Plan: d.plan,
 		Outdated: d.outdated, Refresh: d.refresh, Trust: d.trust, Reverify: d.reverify, Act: d.act, Jobs: d.jobs, Adopt: d.adopt, Leave: d.leave,
 		Crashes: d.crashes, Inspect: d.inspect, Usage: d.usage, NotifyTest: d.notifyTest, Outbox: d.outbox, OutboxRetry: d.outboxRetry,
@@ -91,6 +91,9 @@ func (d *Daemon) status(context.Context) (ring.Status, error) {
 	trouble := d.sender.Trouble()
 	st.Receivers, st.Policy = d.receivers.Trouble(), d.policy.Hash()
 	st.ConfigDiffers = d.differs.Load()
+	if d.tokens != nil {
+		st.API = d.tokens.Trouble()
+	}
 	if kept := d.kept.Load(); kept != nil {
 		st.Config = *kept
 	}

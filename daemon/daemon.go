@@ -58,6 +58,8 @@ type Daemon struct {
 	kept atomic.Pointer[string]
 	// differs says that the configuration's file has other words by now than what runs.
 	differs atomic.Bool
+	// tokens are of listen.api; nil where nothing listens.
+	tokens *api.Tokens
 	// engineIs is what the engine said of itself last; nil while it is away.
 	engineIs atomic.Pointer[runtime.EngineVersion]
 	meters   meters
@@ -237,6 +239,9 @@ func (d *Daemon) openDoors() error {
 		return err
 	}
 	d.doors = append(d.doors, door{l, socket.Run})
+	if err := d.openAPI(socket); err != nil {
+		return err
+	}
 	if d.cfg.Listen.HTTP == "" {
 		return nil
 	}

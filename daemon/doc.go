@@ -27,6 +27,7 @@
 // What is asked of it:
 //
 //	calls          by whoever asks the socket
+//	api            or by a token on TCP
 //	missing        that there is no such app
 //	acts           what a person does by hand
 //	adopt          a Compose project taken over

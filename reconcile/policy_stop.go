@@ -7,7 +7,7 @@ import (
 )
 
 // Policy is who has a service stopped because the policy of the host denies it.
-const Policy = "policy"
+const Policy = ring.ByPolicy
 
 // stopDenied begins and ends the stops of the policy, so that they are of these services.
 func (t *decider) stopDenied(denied map[ring.ServiceID]string) {

@@ -15,7 +15,10 @@ type Event struct {
 	Version Version   `json:"version,omitempty"`
 	Commit  SHA       `json:"commit,omitempty"`
 	Actor   string    `json:"actor,omitempty"`
-	Reason  string    `json:"reason,omitempty"`
+	// Via is the door that a person's act came by: socket, token or oidc; "" for what
+	// nobody did by hand, and on lines that an earlier release wrote.
+	Via    string `json:"via,omitempty"`
+	Reason string `json:"reason,omitempty"`
 	// Code is of the reason, and On the service that it is about; "" where the kind says all.
 	Code ReasonCode `json:"code,omitempty"`
 	On   ServiceID  `json:"on,omitempty"`

@@ -26,6 +26,9 @@ type Status struct {
 	Config string `json:"config,omitempty"`
 	// Backup is how old the last backup is, where it is too old; "" also where none was made.
 	Backup string `json:"backup,omitempty"`
+	// API is what is wrong with the tokens of listen.api; "" where nothing is, and where
+	// nothing listens.
+	API string `json:"api,omitempty"`
 	// ConfigDiffers says that its file says something else by now, besides the policy,
 	// which is read again by itself.
 	ConfigDiffers bool `json:"config_differs,omitempty"`

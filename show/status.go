@@ -41,6 +41,9 @@ func Status(s *screen.Screen, st *ring.Status, v View) {
 	if st.Config == "" && st.ConfigDiffers {
 		s.Line(0, " ", screen.Painted("configuration:", screen.Yellow), screen.Text("its file was changed since it was read; systemctl reload gitring takes it up"))
 	}
+	if st.API != "" {
+		s.Line(0, " ", screen.Painted("api:", screen.Yellow), screen.Text(st.API))
+	}
 	if st.Config != "" {
 		s.Line(0, " ", screen.Painted("configuration:", screen.Red), screen.Text("not read anew: "+st.Config))
 	}

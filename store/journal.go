@@ -48,6 +48,7 @@ func (s *Store) journal(tx *gorm.DB, events []ring.Event) error {
 			e.At = s.now()
 		}
 		e.At = e.At.UTC()
+		e.Via = e.ActedVia()
 		body, err := json.Marshal(e)
 		if err != nil {
 			return fmt.Errorf("cannot encode event %s: %w", e.Kind, err)
@@ -80,9 +81,25 @@ type EventQuery struct {
 	Desc  bool     // the newest first
 }
 
+// HashedEvent is a line of the journal with the hash that binds it to all before it.
+type HashedEvent struct {
+	ring.Event
+	Hash []byte
+}
+
 // Events are the lines that q chooses, in order of Seq.
 func (s *Store) Events(ctx context.Context, q EventQuery) ([]ring.Event, error) {
-	tx := s.db.r.WithContext(ctx).Table("journal").Select("seq, body").Where("seq > ?", q.After)
+	lines, err := s.HashedEvents(ctx, q)
+	events := make([]ring.Event, len(lines))
+	for i := range lines {
+		events[i] = lines[i].Event
+	}
+	return events, err
+}
+
+// HashedEvents are the lines that q chooses with their hashes, in order of Seq.
+func (s *Store) HashedEvents(ctx context.Context, q EventQuery) ([]HashedEvent, error) {
+	tx := s.db.r.WithContext(ctx).Table("journal").Select("seq, hash, body").Where("seq > ?", q.After)
 	if q.App != "" {
 		tx = tx.Where("app = ?", q.App)
 	}
@@ -98,18 +115,20 @@ func (s *Store) Events(ctx context.Context, q EventQuery) ([]ring.Event, error) 
 	}
 	var rows []struct {
 		Seq  int64
+		Hash []byte
 		Body string
 	}
 	if err := tx.Order(order).Limit(q.Limit).Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("cannot read the journal: %w", err)
 	}
-	events := make([]ring.Event, len(rows))
+	lines := make([]HashedEvent, len(rows))
 	for i, r := range rows {
-		if err := json.Unmarshal([]byte(r.Body), &events[i]); err != nil {
+		if err := json.Unmarshal([]byte(r.Body), &lines[i].Event); err != nil {
 			return nil, fmt.Errorf("cannot read line %d of the journal: %w", r.Seq, err)
 		}
+		lines[i].Hash = r.Hash
 	}
-	return events, nil
+	return lines, nil
 }
 
 // CheckJournal walks the hash chain from the oldest line that was kept to the

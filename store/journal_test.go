@@ -71,7 +71,7 @@ func TestAnEventComesBackAsItWasInUTC(t *testing.T) {
 	berlin := time.FixedZone("Berlin", 3600)
 	e := ring.Event{
 		Seq: 77, At: noon.In(berlin).Add(5), Kind: ring.JobFailed, Source: "prod", App: "web", Service: "web", Slot: 3,
-		Version: "1:a", Commit: sha(1), Actor: "alice", Reason: "exit 1 <\"ü\">\n",
+		Version: "1:a", Commit: sha(1), Actor: "alice", Via: "socket", Reason: "exit 1 <\"ü\">\n",
 	}
 	require.NoError(t, s.Record(t.Context(), nil, []ring.Event{e, {Kind: ring.DaemonStarted}}))
 	got, err := s.Events(t.Context(), EventQuery{})

@@ -38,6 +38,7 @@ func eventsCmd(g *globals) *cobra.Command {
 
 func (g *globals) events(ctx context.Context, q api.EventQuery) error {
 	told := false
+	q.Trimmed = func(first int64) { g.notice("lines before %d were trimmed: nothing older is kept", first) }
 	err := g.daemon().Events(ctx, q, func(e ring.Event) error {
 		told = true
 		if g.machine() {

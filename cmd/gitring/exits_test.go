@@ -32,6 +32,8 @@ var asking = map[string]string{
 	"fleet status": "", "fleet version": "", "fleet plan": "", "fleet sync": "", "fleet events": "", "fleet hold": "", "fleet release": "", "fleet pause": "",
 	"fleet resume": "", "fleet promote": "", "fleet abort": "", "fleet restart": "", "fleet undo": "", "fleet scale": "", "fleet retry": "", "fleet run": "", "fleet approve": "",
 
+	"token new": "", "token list": "", "token revoke": "",
+
 	"backup": "", "restore": "", "serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "version": "", "completion": "", "config check": "", "policy suggest": "", "policy check": "", "policy explain": "", "policy test": "",
 }
 

@@ -25,7 +25,7 @@ var helpGroups = []helpGroup{
 	{"write", "In a clone, before a push:", []string{"init", "validate", "verify", "vouch", "rollback"}},
 	{"trust", "Trust and policy:", []string{"trust", "policy"}},
 	{"move", "From Compose, and back:", []string{"adopt", "leave"}},
-	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "doctor", "metrics", "backup", "restore", "version", "completion", "help"}},
+	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "token", "doctor", "metrics", "backup", "restore", "version", "completion", "help"}},
 }
 
 // examples are lines that a person can paste after the program, by the path of a command.
@@ -62,6 +62,9 @@ var examples = map[string]string{
 	"fleet events":    "fleet events -f",
 	"fleet hold":      "fleet hold web --on 'edge-*' --for 30m --reason 'a new uplink'",
 	"fleet release":   "fleet release web --on '*' --reason 'done'",
+	"token new":       "token new ci --scope read --for 30d --add",
+	"token list":      "token list",
+	"token revoke":    "token revoke k4bq2rxa",
 	"init":            "init",
 	"validate":        "validate\nvalidate --profile owner",
 	"verify":          "verify HEAD\nverify main..HEAD --config /etc/gitring/config.yaml",

@@ -23,7 +23,7 @@ import (
 // not for them.
 var alone = []string{
 	"serve", "dial-stdio", "validate", "verify", "webhook url", "init", "trust compare", "completion", "config check",
-	"policy suggest", "policy check", "policy explain", "policy test",
+	"policy suggest", "policy check", "policy explain", "policy test", "token new", "token list", "token revoke", "backup", "restore",
 }
 
 // checkHost judges --host before anything is done.

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/disk"
+	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
+	"github.com/gitring/gitring/wording"
+)
+
+func tokenCmd(g *globals) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke tokens for listen.api",
+		Long: "token edits the file that api.tokens of the configuration names. It needs no daemon,\n" +
+			"which reads the file again when it changed. A token itself is in no file.",
+		Args: knownVerb,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(tokenNewCmd(g), tokenListCmd(g), tokenRevokeCmd(g))
+	return cmd
+}
+
+// madeToken is what "token new -o json" prints.
+type madeToken struct {
+	Token string `json:"token"`
+	Line  string `json:"line"`
+	Added bool   `json:"added"`
+}
+
+func tokenNewCmd(g *globals) *cobra.Command {
+	var scope, lasts string
+	var add bool
+	cmd := &cobra.Command{
+		Use:   "new <name>",
+		Short: "Make a token, and print it once with its line",
+		Args:  args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if !api.IsTokenName(given[0]) {
+				return usage(cmd, fmt.Sprintf("%q is no name: lower-case letters, digits, '.', '_' and '-', at most 63", given[0]))
+			}
+			scopes, err := api.ParseScopes(scope)
+			if err != nil {
+				return usage(cmd, "--scope: "+err.Error())
+			}
+			until, err := untilOf(lasts, g.now())
+			if err != nil {
+				return usage(cmd, err.Error())
+			}
+			text, t := api.NewToken(given[0], scopes, until)
+			if add {
+				if err := g.editTokens(func(lines []string) ([]string, error) { return append(lines, t.Line()), nil }); err != nil {
+					return err
+				}
+			}
+			if g.machine() {
+				return g.encode(madeToken{text, t.Line(), add})
+			}
+			if add {
+				g.notice("added until %s; the token is shown once:", until)
+			} else {
+				g.notice("the token, shown once, and its line for the file of api.tokens:")
+			}
+			_, err = fmt.Fprintln(g.out, text+wording.When(!add, "\n"+t.Line()))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&scope, "scope", "", "what it may do (required): "+strings.Join(api.ScopeNames, ", ")+", between commas")
+	cmd.Flags().StringVar(&lasts, "for", "90d", "how long it lives: 90d at most, or never")
+	cmd.Flags().BoolVar(&add, "add", false, "append the line to the file")
+	return cmd
+}
+
+// untilOf is the day that a token ends on.
+func untilOf(lasts string, now time.Time) (string, error) {
+	if lasts == api.Never {
+		return api.Never, nil
+	}
+	days, isDays := strings.CutSuffix(lasts, "d")
+	var n int
+	if _, err := fmt.Sscanf(days, "%d", &n); err != nil || !isDays || fmt.Sprint(n) != days || n < 1 || n > int(api.TokenLife/(24*time.Hour)) {
+		return "", fmt.Errorf("--for %s: 1d to 90d, or never", lasts)
+	}
+	return now.UTC().AddDate(0, 0, n).Format(time.DateOnly), nil
+}
+
+// listedToken is a line of "token list".
+type listedToken struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Scopes string `json:"scopes"`
+	Until  string `json:"until,omitempty"`
+	// Wrong is why it grants nothing.
+	Wrong string `json:"wrong,omitempty"`
+}
+
+func tokenListCmd(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the tokens, and what they may do", Args: args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			_, lines, err := g.tokenLines()
+			if err != nil {
+				return err
+			}
+			all := []listedToken{}
+			for _, line := range lines {
+				if isComment(line) {
+					continue
+				}
+				t, err := api.ParseToken(line, g.now())
+				x := listedToken{ID: t.ID, Name: t.Name, Scopes: t.Scopes.String(), Until: t.Until}
+				if err != nil {
+					x.Wrong = err.Error()
+				}
+				all = append(all, x)
+			}
+			if g.machine() {
+				return g.encode(all)
+			}
+			s := g.screen()
+			var rows [][]screen.Word
+			for _, x := range all {
+				rows = append(rows, []screen.Word{screen.Text(x.ID), screen.Text(x.Name), screen.Text(x.Scopes), screen.Text(x.Until), screen.Painted(wording.When(x.Wrong != "", "grants nothing: "+x.Wrong), screen.Yellow)})
+			}
+			s.Table(0, []string{"ID", "NAME", "SCOPES", "UNTIL", ""}, rows)
+			_, err = fmt.Fprint(g.out, s)
+			return err
+		},
+	}
+}
+
+func tokenRevokeCmd(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke <id>", Short: "Take a token away: its sessions and streams end with it", Args: args(cobra.ExactArgs(1)),
+		RunE: func(_ *cobra.Command, given []string) error {
+			return g.editTokens(func(lines []string) (kept []string, err error) {
+				var ids []string
+				for _, line := range lines {
+					id, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+					if isComment(line) || id != given[0] {
+						kept = append(kept, line)
+					}
+					if !isComment(line) {
+						ids = append(ids, id)
+					}
+				}
+				if len(kept) == len(lines) {
+					return nil, &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("no token %q", given[0]), Hint: ring.Meant(given[0], ids)}
+				}
+				return kept, nil
+			})
+		},
+	}
+}
+
+func isComment(line string) bool {
+	line = strings.TrimSpace(line)
+	return line == "" || strings.HasPrefix(line, "#")
+}
+
+// tokenLines are those of the file that the configuration names; none where it is not
+// there yet.
+func (g *globals) tokenLines() (c *config.Config, lines []string, err error) {
+	if c, err = config.Read(g.configPath()); err != nil {
+		return nil, nil, err
+	}
+	if c.API.Tokens == "" {
+		return nil, nil, &exit.Failure{Code: exit.NotFound, Says: "api.tokens is not in " + c.File, Hint: "api: {tokens: /etc/gitring/tokens}"}
+	}
+	body, err := config.ReadLimited(c.API.Tokens)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("cannot read the tokens: %w", err)
+	}
+	for line := range strings.Lines(string(body)) {
+		lines = append(lines, strings.TrimRight(line, "\r\n"))
+	}
+	return c, lines, nil
+}
+
+// editTokens replaces the file whole. Who may read it stays as it is.
+func (g *globals) editTokens(edit func(lines []string) ([]string, error)) error {
+	c, lines, err := g.tokenLines()
+	if err != nil {
+		return err
+	}
+	path := c.API.Tokens
+	if lines, err = edit(lines); err != nil {
+		return err
+	}
+	mode := fs.FileMode(0o600)
+	info, err := os.Stat(path)
+	if err == nil {
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".tokens-*")
+	if err != nil {
+		return fmt.Errorf("cannot write the tokens: %w", err)
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // gone where all went well
+	_, err = f.WriteString(strings.Join(append(lines, ""), "\n"))
+	err = errors.Join(err, f.Chmod(mode), keepOwner(f, path, c.State), f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the tokens: %w", err)
+	}
+	return nil
+}
+
+// keepOwner gives a file the owner of the one it takes the place of. A new one is the
+// daemon's, who owns the state's folder.
+func keepOwner(f *os.File, path, state string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		info, err = os.Stat(state)
+	}
+	if err != nil {
+		return nil //nolint:nilerr // the daemon was never started here: the file is the writer's
+	}
+	uid, gid, ok := disk.OwnersOf(info)
+	if !ok {
+		return nil
+	}
+	return f.Chown(uid, gid)
+}

@@ -1,0 +1,71 @@
+package daemon
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/gitsync"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/store"
+)
+
+// sessionKey is where the key of browsers' sessions lies, in the state's folder.
+const sessionKey = "session.key"
+
+// openAPI listens for people and programs where the configuration names an address.
+func (d *Daemon) openAPI(socket *api.Socket) error {
+	cfg := d.cfg.Listen.API
+	if cfg == nil {
+		return nil
+	}
+	key, err := api.LoadSessionKey(filepath.Join(d.cfg.State, sessionKey))
+	if err != nil {
+		return err
+	}
+	d.tokens = api.NewTokens(d.cfg.API.Tokens, gitsync.CheckTrustFile, time.Now)
+	if says := d.tokens.Trouble(); says != "" {
+		d.log.Warn("could not take every token", "err", says)
+	}
+	o := api.WebOptions{
+		Tokens: d.tokens, SessionKey: key, Address: cfg.Address, URL: cfg.URL, Hosts: cfg.Hosts, Now: time.Now, Log: d.log,
+	}
+	if cfg.TLS != nil {
+		o.CertFile, o.KeyFile = cfg.TLS.CertFile, cfg.TLS.KeyFile
+	}
+	web, err := api.NewWeb(socket, o)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", cfg.Address)
+	if err != nil {
+		return &ring.HostError{
+			Says: fmt.Sprintf("cannot serve the api: %v", err),
+			Hint: "free the address or give listen.api another one",
+		}
+	}
+	d.doors = append(d.doors, door{l, web.Run})
+	return nil
+}
+
+// lines are those of the journal, with the beginnings of their hashes.
+func (d *Daemon) lines(ctx context.Context, q api.EventQuery) ([]api.Line, error) {
+	of := store.EventQuery{After: q.After, App: q.App, Limit: q.Limit}
+	if q.Last > 0 {
+		of = store.EventQuery{App: q.App, Limit: q.Last, Desc: true}
+	}
+	all, err := d.store.HashedEvents(ctx, of)
+	if q.Last > 0 {
+		slices.Reverse(all)
+	}
+	out := make([]api.Line, len(all))
+	for i, l := range all {
+		out[i] = api.Line{Event: l.Event, Hash: hex.EncodeToString(l.Hash[:min(4, len(l.Hash))])}
+	}
+	return out, err
+}
