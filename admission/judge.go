@@ -41,7 +41,7 @@ type Judge struct {
 func For(c *config.Config) Judge {
 	return Judge{dataRoot: c.DataRoot, Runtimes: &EngineRuntimes{}, Rules: policy.Rules{
 		Profile: c.Rules.Profile, Host: c.Host, Own: ownPaths(c), Content: filepath.Join(c.State, "content"), Live: filepath.Join(c.State, "live"),
-		EngineGroups: engineGroups(c.Engine.URL), Services: c.MostServices(), Routes: c.Rules.Routes, Listen: c.Listen.HTTP,
+		EngineGroups: engineGroups(c.Engine.URL), Services: c.MostServices(), Routes: c.Rules.Routes, Listen: c.Listen.HTTP, ListenAPI: apiAddress(c),
 		Lists: c.Rules.Lists, Grants: c.Rules.Grants,
 	}}
 }
@@ -611,4 +611,12 @@ func InOne(all []*ring.Refusal) *ring.Refusal {
 	}
 	r.Says += count + ")"
 	return &r
+}
+
+// apiAddress is that of the listener for people and programs; "" where there is none.
+func apiAddress(c *config.Config) string {
+	if c.Listen.API == nil {
+		return ""
+	}
+	return c.Listen.API.Address
 }

@@ -241,6 +241,7 @@ type status struct {
 	Engine  string
 	Store   string
 	Config  string
+	API     string
 	Sources []struct {
 		Name, Tip, Commit, Trusted, Signer, Sync, Reason, Forge string
 

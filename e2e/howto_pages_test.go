@@ -23,6 +23,7 @@ var howtos = map[string]howto{
 	"adopt-and-leave.md":             adoptAndLeave(),
 	"alerts.md":                      alertsPage(),
 	"back-up-and-restore.md":         backUpAndRestore(),
+	"give-a-team-access.md":          giveATeamAccess(),
 	"give-an-operator-access.md":     giveAnOperatorAccess(),
 	"upgrade.md":                     upgrade(),
 	"forge-bitbucket-cloud.md":       forgePage("bitbucket"),
@@ -328,6 +329,70 @@ func manyHosts() howto {
 				require.Contains(d.t, out, "held until")
 			}},
 			{line: `gitring fleet release web --on '*' --reason "done" --yes`, after: func(d *desk, _ string) { d.synced(d.repo.head()) }},
+		},
+	}
+}
+
+// --- give-a-team-access.md --------------------------------------------------------------
+
+func giveATeamAccess() howto {
+	answers := func(d *desk, token string) string {
+		_, out := d.types(`curl -sS -o /dev/null -w '%{http_code}' -H "Authorization: Bearer ` + token + `" http://127.0.0.1:9481/v1/status`)
+		return out
+	}
+	var token, id string
+	return howto{
+		begin: func(d *desk) {
+			d.ownEtc()
+			require.NoError(d.t, os.Chmod(d.dir, 0o711)) // the socket's mode decides
+			for _, line := range []string{"groupadd --force --system gitring", "for p in ann ben cem dia eli; do useradd --no-create-home $p; done"} {
+				code, out := d.types(line)
+				require.Equal(d.t, 0, code, "%s: %s", line, out)
+			}
+			d.serving()
+			d.says("127.0.0.1:9481", freePort(d.t))
+		},
+		steps: []step{
+			{line: "sudo -u cem gitring status", after: func(d *desk, _ string) {
+				code, out := d.types("sudo -u cem gitring hold web --for 10m --reason r")
+				require.Equal(d.t, 5, code, out)
+			}},
+			{line: "sudo gitring config check", before: func(d *desk) {
+				d.config["listen"].(obj)["api"] = obj{"address": d.words["127.0.0.1:9481"]}
+				d.config["api"] = obj{"tokens": filepath.Join(d.etc, "tokens")}
+				d.writeConfig()
+			}},
+			{line: "sudo gitring token new dashboard --scope read --for 30d --add | tee dashboard.token", after: func(d *desk, _ string) {
+				text, err := os.ReadFile(filepath.Join(d.at, "dashboard.token"))
+				require.NoError(d.t, err)
+				token = strings.TrimSpace(string(text))
+				file, err := os.ReadFile(filepath.Join(d.etc, "tokens"))
+				require.NoError(d.t, err)
+				require.NotContains(d.t, string(file), token)
+				id = strings.Fields(string(file))[0]
+			}},
+			{line: "sudo systemctl reload gitring", instead: func(d *desk) {
+				require.NoError(d.t, d.daemon.Process.Signal(syscall.SIGHUP))
+				d.until("the api answers", func() bool { return answers(d, token) == "200" })
+			}},
+			{line: `curl -fsS -H "Authorization: Bearer $(cat dashboard.token)" http://127.0.0.1:9481/v1/version`, after: func(d *desk, out string) { require.Contains(d.t, out, "0.1.0") }},
+			{line: "sudo gitring token list", before: func(d *desk) {
+				require.Equal(d.t, "401", answers(d, "grt_aaaaaaaa_"+strings.Repeat("a", 43)))
+				// A file that others can write lets nobody in, is told, and is mended without a reload.
+				require.NoError(d.t, os.Chmod(filepath.Join(d.etc, "tokens"), 0o666))
+				d.until("nobody is let in", func() bool { return answers(d, token) == "401" })
+				d.await("it is told", func(st status) bool { return strings.Contains(st.API, "nobody is let in by") })
+				require.NoError(d.t, os.Chmod(filepath.Join(d.etc, "tokens"), 0o600))
+				d.until("it is mended", func() bool { return answers(d, token) == "200" })
+				code, out := d.types("gitring events -o json --tail 50")
+				require.Equal(d.t, 0, code)
+				require.Contains(d.t, out, `"actor":"ann","via":"socket"`)
+			}},
+			{line: "sudo gitring token revoke k4bq2rxa", instead: func(d *desk) {
+				code, out := d.types("sudo gitring token revoke " + id)
+				require.Equal(d.t, 0, code, out)
+				require.Equal(d.t, "401", answers(d, token))
+			}},
 		},
 	}
 }

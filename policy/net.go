@@ -48,9 +48,14 @@ func publishedAt(l *look) {
 	}
 }
 
-// listensHere reports whether publishing a port would take the daemon's own listener.
+// listensHere reports whether publishing a port would take one of the daemon's own
+// listeners.
 func (l *look) listensHere(port int, proto string) bool {
-	host, own, err := splitHostPort(l.r.Listen)
+	return l.takes(l.r.Listen, port, proto) || l.takes(l.r.ListenAPI, port, proto)
+}
+
+func (l *look) takes(listen string, port int, proto string) bool {
+	host, own, err := splitHostPort(listen)
 	if err != nil || own != port || proto != "" && proto != "tcp" {
 		return false
 	}

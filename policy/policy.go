@@ -47,6 +47,8 @@ type Rules struct {
 	Services int
 	// Listen is host:port of the daemon's own listener; "" is none.
 	Listen string
+	// ListenAPI is that of its listener for people and programs; "" is none.
+	ListenAPI string
 	// DefaultRuntime is the engine's default runtime, and NvidiaRuntimes are those of
 	// its runtimes that are NVIDIA's program; "" and nil where the engine was not asked.
 	DefaultRuntime string
