@@ -94,6 +94,7 @@ func (d *Daemon) scrape(ctx context.Context) (string, error) {
 	if s.Succeeded, err = d.succeeded(ctx, &st); err != nil {
 		d.log.Warn("could not tell when jobs succeeded", "err", err)
 	}
+	s.Fronts = d.frontsOf(ctx)
 	d.meters.mu.Lock()
 	defer d.meters.mu.Unlock()
 	if err := d.countJournal(ctx); err != nil {
@@ -102,6 +103,26 @@ func (d *Daemon) scrape(ctx context.Context) (string, error) {
 	d.meters.journal.Know(&st)
 	s.Journal = d.meters.journal
 	return s.Text(), nil
+}
+
+// frontsOf are the fronts of services in force, with what each said last.
+func (d *Daemon) frontsOf(ctx context.Context) (out []metrics.Front) {
+	within, cancel := context.WithTimeout(ctx, time.Second) // the loop may be at a look
+	defer cancel()
+	w, err := d.loop.World(within)
+	if err != nil {
+		return nil
+	}
+	for _, f := range frontsInForce(&w.Facts) {
+		one := metrics.Front{Source: w.Facts.Apps[f.app].App.Source, App: f.app, Service: f.service.Name}
+		if in := containerOf(&w, f, w.Facts.Fronts[f.id()].Front); in != nil {
+			if seen, answers := w.Fronts[in.ID]; answers {
+				one.Seen = &seen
+			}
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // countJournal counts the lines that came since the scrape before. The lock is held.

@@ -64,6 +64,12 @@ var Families = []Family{
 	{Name: "gitring_service_instances_updated", Kind: Gauge, Help: "How many instances of a service are of the wanted version.", Labels: ofKind},
 	{Name: "gitring_service_condition", Kind: Gauge, Help: "Whether a condition holds of a service.", Labels: []string{"source", "app", "service", "condition"}},
 
+	{Name: "gitring_front_up", Kind: Gauge, Help: "Whether the front of a service answered within the last 3 seconds.", Labels: ofService},
+	{Name: "gitring_front_connections", Kind: Gauge, Help: "Connections that a front has open. Absent where it does not answer.", Labels: ofService},
+	{Name: "gitring_front_queued", Kind: Gauge, Help: "Requests that wait in a front for an instance. Absent where it does not answer.", Labels: ofService},
+	{Name: "gitring_front_full", Kind: Gauge, Help: "Whether a front has no connection or descriptor left. Absent where it does not answer.", Labels: ofService},
+	{Name: "gitring_front_in_flight", Kind: Gauge, Help: "Requests that the instances of a service are answering. Absent where the front does not answer.", Labels: ofService},
+
 	{Name: "gitring_overrides", Kind: Gauge, Help: "How many acts of persons stand.", Labels: []string{"kind"}},
 	{Name: "gitring_override_oldest_timestamp_seconds", Kind: Gauge, Help: "When the oldest act of a kind that stands began. Absent where none stands.", Labels: []string{"kind"}},
 	{Name: "gitring_outbox_pending", Kind: Gauge, Help: "Messages that have not arrived, by the source or receiver that is to be told.", Labels: []string{"receiver"}},

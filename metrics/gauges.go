@@ -41,10 +41,18 @@ type Scrape struct {
 	Outbox    []ring.Unsaid
 	Expiry    map[string]time.Time
 	Succeeded map[ring.ServiceID]time.Time
+	// Fronts are those of services in force.
+	Fronts []Front
 	// Journal is what was counted of it.
 	Journal *Journal
 	// Counts are all others; each may be nil.
 	Counts []*Counts
+}
+
+// Front is one front, and what it said last; nil where it does not answer.
+type Front struct {
+	Source, App, Service string
+	Seen                 *ring.FrontSeen
 }
 
 // Text is the page.
@@ -53,6 +61,9 @@ func (s *Scrape) Text() string {
 	s.host(p)
 	for i := range s.Status.Sources {
 		s.source(p, &s.Status.Sources[i])
+	}
+	for i := range s.Fronts {
+		front(p, &s.Fronts[i])
 	}
 	s.acts(p)
 	s.outbox(p)
@@ -129,6 +140,22 @@ func holds(sv *ring.ServiceStatus, kind string) bool {
 		}
 	}
 	return slices.Contains(usual, kind)
+}
+
+func front(p page, f *Front) {
+	labels := []string{f.Source, f.App, f.Service}
+	p.when("gitring_front_up", f.Seen != nil, labels...)
+	if f.Seen == nil {
+		return
+	}
+	p.add("gitring_front_connections", float64(f.Seen.Connections), labels...)
+	p.add("gitring_front_queued", float64(f.Seen.Queued), labels...)
+	p.when("gitring_front_full", f.Seen.Full, labels...)
+	inFlight := 0
+	for _, in := range f.Seen.Instances {
+		inFlight += in.InFlight
+	}
+	p.add("gitring_front_in_flight", float64(inFlight), labels...)
 }
 
 func (s *Scrape) acts(p page) {

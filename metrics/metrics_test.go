@@ -149,6 +149,29 @@ func TestExactlyOneStateOfASetHolds(t *testing.T) {
 	}
 }
 
+func TestAFrontThatDoesNotAnswerIsDownAndTellsNothingElse(t *testing.T) {
+	s := Scrape{Now: noon, Status: host(), Fronts: []Front{
+		{Source: "prod", App: "web", Service: "api", Seen: &ring.FrontSeen{
+			Connections: 7, Queued: 2, Full: true, Instances: []ring.FrontInstanceSeen{{Name: "c0ffee", InFlight: 3}, {Name: "beef", InFlight: 1}},
+		}},
+		{Source: "prod", App: "shop", Service: "web"},
+	}}
+	got := series(t, s.Text())
+	for name, want := range map[string]float64{
+		`gitring_front_up{source="prod",app="web",service="api"}`:          1,
+		`gitring_front_connections{source="prod",app="web",service="api"}`: 7,
+		`gitring_front_queued{source="prod",app="web",service="api"}`:      2,
+		`gitring_front_full{source="prod",app="web",service="api"}`:        1,
+		`gitring_front_in_flight{source="prod",app="web",service="api"}`:   4,
+		`gitring_front_up{source="prod",app="shop",service="web"}`:         0,
+	} {
+		require.Contains(t, got, name)
+		require.InDelta(t, want, got[name], 0, name)
+	}
+	require.NotContains(t, got, `gitring_front_connections{source="prod",app="shop",service="web"}`)
+	require.NotContains(t, s.Text(), "c0ffee")
+}
+
 func TestAJobIsLateAfterFiveMinutes(t *testing.T) {
 	for since, want := range map[time.Duration]float64{0: 0, 4 * time.Minute: 0, 5 * time.Minute: 0, 5*time.Minute + time.Second: 1} {
 		st := host()
@@ -318,6 +341,7 @@ func everything() string {
 	s := Scrape{
 		Now: noon, Status: st, Journal: j, Counts: []*Counts{&c}, Outbox: []ring.Unsaid{{To: "team", Queued: noon}},
 		Expiry: map[string]time.Time{"prod": noon}, Succeeded: map[ring.ServiceID]time.Time{"web/nightly": noon},
+		Fronts: []Front{{Source: "prod", App: "web", Service: "api", Seen: &ring.FrontSeen{}}},
 	}
 	return s.Text()
 }

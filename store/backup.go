@@ -42,6 +42,9 @@ const (
 // contents and the live folders are made again from Git.
 var savedFiles = []string{"anchors/*", "jobs/*/*/*", "seeds/*", "env.key", "session.key"}
 
+// archiveMark begins the name of an archive that is not whole yet.
+const archiveMark = ".gitring-backup-"
+
 // madeFile says when the last backup was made.
 const madeFile = "backup.json"
 
@@ -65,7 +68,7 @@ func SaveTo(ctx context.Context, dir, file string, b Backup) (leftOut []string, 
 	}
 	defer os.Remove(copied) //nolint:errcheck // swept at the next start
 	b.Format, b.At = backupFormat, b.At.UTC()
-	out, err := os.CreateTemp(filepath.Dir(file), ".gitring-backup-") // 0600
+	out, err := os.CreateTemp(filepath.Dir(file), archiveMark) // 0600
 	if err != nil {
 		return nil, fmt.Errorf("cannot write the backup: %w", err)
 	}
@@ -142,23 +145,27 @@ func writeArchive(out io.Writer, dir, database string, b Backup) (leftOut []stri
 		}
 	}
 	if b.Config != "" {
-		if leftOut, err = addFolder(t, b.Config); err != nil {
+		if leftOut, err = addFolder(t, b.Config, dir); err != nil {
 			return nil, err
 		}
 	}
 	return leftOut, errors.Join(t.Close(), z.Close())
 }
 
-// addFolder adds the files of the configuration's folder.
-func addFolder(t *tar.Writer, folder string) (leftOut []string, err error) {
+// addFolder adds the files of the configuration's folder, but no state directory below it.
+func addFolder(t *tar.Writer, folder, state string) (leftOut []string, err error) {
 	err = filepath.WalkDir(folder, func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		rel, err := filepath.Rel(folder, name)
 		switch {
-		case err != nil || e.IsDir():
+		case err != nil:
 			return err
+		case e.IsDir() && name == state:
+			return filepath.SkipDir
+		case e.IsDir(), strings.HasPrefix(e.Name(), archiveMark): // what is being written
+			return nil
 		case !e.Type().IsRegular():
 			leftOut = append(leftOut, name)
 			return nil

@@ -345,6 +345,19 @@ func TestTheConfigurationComesBackWhereItIsNot(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{filepath.Join(etc, "link")}, leftOut)
 
+	// A state below the configuration's folder is not saved twice, and neither is the archive.
+	below := filepath.Join(filepath.Dir(s.dir), "b")
+	_, err = SaveTo(t.Context(), s.dir, below, Backup{Host: "edge-1", At: noon, Config: filepath.Dir(s.dir)})
+	require.NoError(t, err)
+	a, err := openArchive(below)
+	require.NoError(t, err)
+	defer a.close()
+	entries, err := a.entries()
+	require.NoError(t, err)
+	for h, err := entries.Next(); err == nil; h, err = entries.Next() {
+		require.False(t, strings.HasPrefix(h.Name, "config/"), h.Name)
+	}
+
 	require.NoError(t, os.Remove(filepath.Join(etc, "env", "web.env")))
 	wrote, err := RestoreConfig(file)
 	require.NoError(t, err)
