@@ -95,8 +95,13 @@ func splits(k *keyCheck) {
 	p := shellwords.NewParser()
 	if _, err := p.Parse(k.text()); err != nil {
 		k.bad("close the quotes, or write a list", "cannot be split into words")
-	} else if p.Position >= 0 && strings.Trim(k.text()[p.Position:], "; \t\r\n") != "" { // behind the last ; there is nothing to lose
-		k.bad(`write ["sh", "-c", "…"] to run a shell`, "holds a shell operator, and no shell runs it: the rest would be cut off")
+	} else if p.Position >= 0 {
+		switch rest := k.text()[p.Position:]; {
+		case strings.Trim(rest, ";& \t\r\n") != "":
+			k.bad(`write ["sh", "-c", "…"] to run a shell`, "holds a shell operator, and no shell runs it: the rest would be cut off")
+		case strings.Contains(rest, "&"): // behind the last there is nothing to lose
+			k.note("%s ends with &, which no shell reads: it is left out, as under Compose", k.name())
+		}
 	}
 }
 

@@ -71,6 +71,19 @@ func TestACommandMayEndWithASemicolon(t *testing.T) {
 	require.Equal(t, []string{"sh", "-c", "a | b"}, s.Spec.Command)
 }
 
+// No shell reads a & at the end, and Compose leaves it out: so does a note, and nothing else.
+func TestACommandMayEndWithAnAmpersand(t *testing.T) {
+	for _, line := range []string{`command: sh -c 'a | b' &`, `command: "sh -c 'a | b' & ;"`, `entrypoint: sh -c 'a | b'&`} {
+		s, notes := lone(t, line)
+		words := s.Spec.Command
+		if strings.HasPrefix(line, "entrypoint") {
+			words = s.Spec.Entrypoint
+		}
+		require.Equal(t, []string{"sh", "-c", "a | b"}, words, line)
+		require.Contains(t, strings.Join(notes, "\n"), "ends with &, which no shell reads")
+	}
+}
+
 func TestRestart(t *testing.T) {
 	for line, want := range map[string]ring.Restart{
 		"restart: always":                                                    {Policy: ring.Always, Engine: "always"},
