@@ -84,7 +84,19 @@ func Fold(checks []ring.Check, streaks map[string]ring.Streak) ring.Health {
 	if started {
 		foldLiveness(&h, checks, streaks)
 	}
+	if h.Ready {
+		foldCanary(&h, checks, streaks)
+	}
 	return h
+}
+
+// foldCanary adds what the checks of a canary say. They decide nothing else.
+func foldCanary(h *ring.Health, checks []ring.Check, streaks map[string]ring.Streak) {
+	for _, c := range ordered(checks) {
+		if s := streaks[c.Name]; c.For == ring.OfCanary && h.Canary == "" && failing(c, s) {
+			h.Canary = reason(c, s)
+		}
+	}
 }
 
 // foldLiveness adds what the liveness checks say. Only an instance whose

@@ -394,6 +394,12 @@ func (t *Pass) awaitsTime(v *service) string {
 	if v.rollout.Version != v.want.Version || v.rollout.Done || v.failed != nil {
 		return ""
 	}
+	if v.inSteps() && !v.rollout.Stepped.IsZero() {
+		if v.isPromoted(v.rollout.Stepped) {
+			return ""
+		}
+		return say("step %d of %d", v.rollout.Step+1, len(v.want.Rollout.Canary.Steps))
+	}
 	if w, since := v.watchNow(); w != nil {
 		if v.isPromoted(since) {
 			return ""

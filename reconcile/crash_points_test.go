@@ -108,6 +108,18 @@ var killings = []killed{
 	{"a dependency", []string{"a:1 b:1", "a:2 b:2"}, func(s *scenario) { s.dep = true }},
 	{"a dependency that fails", []string{"a:1 b:1", "a:2 b:2"}, all(natured("a:2", never), func(s *scenario) { s.dep = true })},
 	{"a tag that is asked at each commit", []string{"a:1", "a:2", "a:1"}, func(s *scenario) { s.always["a"] = true }},
+	{"an update behind a front", []string{"a:1x2", "a:2x2"}, fronted("8080")},
+	{"an update of one behind a front", []string{"a:1", "a:2"}, fronted("8080")},
+	{"an update behind a front without a port", []string{"a:1x2", "a:2x2"}, fronted("none")},
+	{"an update of data behind a front", []string{"a:1", "a:2"}, all(data, fronted("8080"))},
+	{"an update of data behind a front that is never ready", []string{"a:1", "a:2"}, all(data, fronted("8080"), natured("a:2", never))},
+	{"a version behind a front that is never ready", []string{"a:1x2", "a:2x2"}, all(fronted("8080"), natured("a:2", never))},
+	{"a version behind a front that crashes", []string{"a:1x2", "a:2x2"}, all(fronted("8080"), natured("a:2", crashy))},
+	{"a revert behind a front while it moves", []string{"a:1x3", "a:2x3", "soon a:1x3"}, fronted("8080")},
+	{"a train of commits behind a front", []string{"a:1x2", "soon a:2x2", "soon a:3x2", "soon a:4x2"}, fronted("8080")},
+	{"fewer replicas behind a front", []string{"a:1x3", "a:1"}, fronted("8080")},
+	{"a service with a front that leaves", []string{"a:1x2 b:1x2", "b:1x2"}, fronted("8080")},
+	{"a second set behind a front", []string{"a:1x2", "a:2x2"}, all(fronted("8080"), knob(func(k *ring.Rollout) { k.Strategy, k.WarmFor = ring.BlueGreen, 20*time.Second }))},
 	{"a slot that crashes later", []string{"a:1x2", "a:2x2"}, natured("a:2", nature{exitAfter: 45 * time.Second, exit: 2, times: 1})},
 }
 
@@ -165,6 +177,7 @@ func (s *scenario) asked(n int, line string) *ring.Plan {
 	if s.common {
 		s.give(&app, []string{"a", "b"}[(n-1)%2])
 	}
+	s.putFronts(&app)
 	return &ring.Plan{Source: "s", Commit: sha, Apps: []ring.App{app}}
 }
 

@@ -130,6 +130,7 @@
 //	table         what a front is told of the instances behind it
 //	rolling       versions that may run side by side
 //	recreate      versions that may not
+//	canary        a share of the requests first, judged, in steps
 //	bluegreen     the old set stays whole until the new one serves whole
 //	watch         times in which a version that serves is not good yet
 //	bake          how long a version is watched before it is good

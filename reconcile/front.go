@@ -30,9 +30,15 @@ func (t *decider) watchFronts(v *service) {
 	}
 	for _, in := range v.instances {
 		if in.State == ring.StateRunning {
-			t.fronts = append(t.fronts, ring.FrontAt{Container: in.ID, Name: in.Name, Service: ring.ID(v.app.Name, v.want.FrontOf)})
+			t.fronts = append(t.fronts, ring.FrontAt{Container: in.ID, Name: in.madeName(), Service: ring.ID(v.app.Name, v.want.FrontOf)})
 		}
 	}
+}
+
+// madeName is the name that a front was made with: its folders on the host are called after
+// that, whatever others call it.
+func (in *instance) madeName() string {
+	return ring.ContainerName(in.App, in.Service, in.Slot, in.Version)
 }
 
 // hasFront reports whether a front carries the requests of the service.
@@ -136,6 +142,22 @@ func (f *toldFront) reached(name string) (ring.FrontInstanceSeen, bool) {
 	return f.seen.Instances[i], true
 }
 
+// standsBy reports whether an instance that is ready gets no requests for now: one of two full
+// sets, or one of a version that failed. Where nothing else is there it gets them all the same.
+func (t *Pass) standsBy(v *service, in *instance) bool {
+	if !v.hasFront() {
+		return false
+	}
+	if v.failed != nil {
+		return in.Version == v.want.Version && v.onFailure() != ring.OnFailureContinue
+	}
+	if v.target != v.want || v.rollout.Done || v.rollout.Version != v.want.Version || !strategyOf(v).secondSet {
+		return false
+	}
+	switched := !v.rollout.Switched.IsZero()
+	return (in.Version == v.want.Version) != switched
+}
+
 // unrouted is why an instance that is ready gets no requests by its front; "" where it does,
 // and where no front has taken a table yet.
 func (t *Pass) unrouted(v *service, in *instance) string {
@@ -145,7 +167,11 @@ func (t *Pass) unrouted(v *service, in *instance) string {
 	name := ring.FrontName(in.ID)
 	for i := range t.frontsOf(v.id) {
 		f := &t.by.fronts[v.id][i]
-		if f.table == nil || f.in.State != ring.StateRunning || f.table.State(name).State == ring.FrontActive {
+		state := f.table.State(name).State
+		if f.table == nil || f.in.State != ring.StateRunning || state == ring.FrontActive {
+			continue
+		}
+		if seen, _ := f.reached(name); state == ring.FrontWarm && seen.Reached && t.standsBy(v, in) {
 			continue
 		}
 		if seen, tried := f.reached(name); tried && !seen.Reached {

@@ -28,7 +28,7 @@ func (t *Pass) meantBefore(v *service, in *instance) outcome {
 	case intentOut:
 		return t.outMeant(v, in)
 	case intentPark:
-		if in.ready && in.Version == v.target.Version {
+		if in.fit && in.Version == v.target.Version {
 			// It was to make room and is wanted again. Not before it is ready:
 			// a stop that a daemon before us asked for may still be under way.
 			return noting(ring.Forget{Table: "intent", Key: in.ID})
@@ -102,13 +102,18 @@ func (t *Pass) startMeant(v *service, in *instance) outcome {
 	switch {
 	case in.intent != intentRestart && v.want.Kind.Ends(): // a run is never begun twice
 		return noting(ring.Forget{Table: "intent", Key: in.ID})
-	case in.intent != intentRestart && in.Live() && !t.providerMissing(in):
+	case in.intent != intentRestart && in.Live() && !t.providerMissing(in) && t.isOut(v, in):
 		return again
+	case in.intent != intentRestart && in.Live() && !t.providerMissing(in): // its front lets go of it first
+		return noting(ring.Intent{Instance: in.ID, Kind: intentRestart, Reason: it.Reason, At: t.now})
 	case in.intent != intentRestart:
 		return outcome{}
 	case in.Live() && in.Since.After(it.At) && !v.runsHooks(in):
 		return noting(ring.Forget{Table: "intent", Key: in.ID})
-	case in.Live() && !in.Since.After(it.At) && !t.isOut(v, in): // its front lets go of it first
+	case in.Live() && !t.isOut(v, in) && in.Since.After(it.At): // it was restarted, and its hooks not seen through
+		it.At = t.now
+		return noting(it)
+	case in.Live() && !t.isOut(v, in):
 		return outcome{}
 	case !in.Live() && t.providerMissing(in): // tied to what is not there: kept until it is
 		return noting(ring.Intent{Instance: in.ID, Kind: intentPark, Reason: it.Reason, At: t.now})

@@ -50,11 +50,12 @@ func (v *service) drainsIn(slot int) bool {
 	return false
 }
 
-// mayDrainMore reports whether one instance more may drain without one being cut for it.
-func (v *service) mayDrainMore() bool {
+// mayDrainMore reports whether one instance more may drain without one being cut for it that
+// drains by the same rollout. What an earlier one left draining is cut for it.
+func (t *Pass) mayDrainMore(v *service) bool {
 	n := 0
 	for _, in := range v.instances {
-		if in.isDraining() {
+		if (in.isDraining() || in.intent == intentOut) && !t.Facts.Intents[in.ID].At.Before(v.rollout.Began) {
 			n++
 		}
 	}

@@ -69,6 +69,10 @@ func init() {
 			name: ring.BlueGreen, overlaps: true, secondSet: true, room: roomForSecondSet,
 			rules: listOf(side, []rule{{name: "switch sets", ask: (*Pass).switchSets}, shrink}, keep),
 		},
+		{
+			name: ring.Canary, overlaps: true, steps: true,
+			rules: listOf(side, []rule{{name: "go through the steps", ask: (*Pass).canaryStep}, shrink}, keep),
+		},
 		{name: ring.Recreate, rules: listOf([]rule{
 			{name: "drop failed instances", ask: (*Pass).failedInstance},
 			{name: "remove what has no slot", ask: (*Pass).slotlessInstance},

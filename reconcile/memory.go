@@ -20,7 +20,7 @@ func (t *Pass) memoryShort(v *service) string {
 		return ""
 	}
 	d := v.target.Replicas
-	up, _ := roomOf(v.settingsNow(), d)
+	up, _ := roomNow(v, d)
 	live, held := 0, 0
 	for _, in := range v.instances {
 		if (in.Live() || in.State == ring.StateCreated) && !in.isDraining() {

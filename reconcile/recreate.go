@@ -18,7 +18,7 @@ func (t *Pass) slotlessInstance(v *service) outcome {
 		if !in.holdsSlot() || in.Slot <= v.target.Replicas {
 			continue
 		}
-		if in.Version == v.target.Version && !t.mayLower(v) {
+		if in.Version == v.target.Version && !t.mayLower(v) || !t.mayDrainMore(v) {
 			continue
 		}
 		return clearing(in, say("replicas %d", v.target.Replicas))
@@ -49,6 +49,8 @@ func (t *Pass) slotMove(v *service, slot int) outcome {
 	switch {
 	case in == nil && t.doneIn(v, slot):
 		return outcome{}
+	case in == nil && v.drainsIn(slot): // its name is taken until then
+		return outcome{then: stop}
 	case in == nil:
 		// Created and not started while the old one still serves: pull and
 		// create cost no gap.

@@ -57,7 +57,7 @@ func (v *service) imageUnknown() bool { return !v.target.Image.Known }
 // oneMore creates one instance more when the budget allows it.
 func (t *Pass) oneMore(v *service) outcome {
 	d := v.target.Replicas
-	up, _ := roomOf(v.settingsNow(), d)
+	up, _ := roomNow(v, d)
 	var live, held, starting int
 	for _, in := range v.instances {
 		if (in.Live() || in.State == ring.StateCreated) && !in.isDraining() {
@@ -75,6 +75,10 @@ func (t *Pass) oneMore(v *service) outcome {
 		}
 	}
 	parallel := max(1, v.settingsNow().MaxParallel)
+	if v.inSteps() {
+		d = v.canaryCount()
+		up += v.target.Replicas - d // they come on top of the old ones
+	}
 	slot := t.freeSlot(v)
 	if slot == 0 || min(d+up-live, d-held, parallel-starting) <= 0 {
 		return outcome{}
@@ -120,12 +124,15 @@ func (t *Pass) createSays(v *service, slot int) string {
 
 // oneNotWanted removes one instance that is not wanted, if the floor allows it.
 func (t *Pass) oneNotWanted(v *service) outcome {
+	if !t.mayDrainMore(v) {
+		return outcome{}
+	}
 	var gone []*instance
 	for _, in := range v.instances {
 		if !in.holdsSlot() {
 			continue
 		}
-		if in.Version != v.target.Version || in.Slot > v.target.Replicas && t.mayLower(v) && v.mayDrainMore() {
+		if in.Version != v.target.Version || in.Slot > v.target.Replicas && t.mayLower(v) {
 			gone = append(gone, in)
 		}
 	}

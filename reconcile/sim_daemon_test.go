@@ -249,6 +249,9 @@ func (d *daemon) launch(as []ring.Action) {
 		if d.faults && d.r.Intn(12) == 0 {
 			f.err = errors.New("engine: timeout")
 			f.lands = d.r.Intn(2) == 0
+			if a.Kind == ring.DoRoute && !f.lands && d.r.Intn(2) == 0 {
+				d.late = append(d.late, lateTable{a, d.now.Add(d.span(500, 20000))})
+			}
 			f.half = !f.lands && a.Kind == ring.DoRemove && d.r.Intn(2) == 0
 			d.unheard(a)
 		}
@@ -345,6 +348,7 @@ func (d *daemon) takeEffect() bool {
 func (d *daemon) kill(when string) {
 	d.note("the daemon is killed %s", when)
 	d.kills++
+	d.comeLater(d.mem.flights)
 	flights := d.mem.flights
 	d.mem = d.wakeUp()
 	for _, b := range d.boxes {

@@ -25,6 +25,8 @@ const (
 	extraDamage  = "damage"  // a database that takes nothing down and is then lost, or that is an earlier one
 	extraRefused = "refused" // containers that the engine refuses, for once or for ever
 	extraPorts   = "ports"   // a host port that moves between services
+	// extraFronts is named only: it has dice of its own, and comes on top of others.
+	extraFronts = "fronts"
 )
 
 var extras = []string{extraPerson, extraDamage, extraRefused, extraPorts}
@@ -32,6 +34,10 @@ var extras = []string{extraPerson, extraDamage, extraRefused, extraPorts}
 // extend gives half of the wide scenarios an extra; all of them, where one is named.
 func (s *scenario) extend(named string) {
 	x := &extra{kind: named, r: rand.New(rand.NewSource(s.seed*104729 + 31))}
+	if named == extraFronts {
+		s.frontsToo(true)
+		return
+	}
 	if !slices.Contains(extras, named) {
 		n := x.r.Intn(2 * len(extras))
 		if n >= len(extras) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,13 +16,25 @@ import (
 // The fronts of the model: each as simple as it can be. What one has in flight is what a
 // story says, or ends a while after nothing new comes to an instance.
 type fronts struct {
-	front   map[string]*modelFront     // by container ID, those that run
-	tables  map[string]ring.FrontTable // on disk, by container name
-	silent  map[string]bool            // fronts that do not answer, by container ID
-	deaf    map[string]bool            // instances that no front can reach, by container ID
-	streams map[string]time.Duration   // how long what is in flight to an instance goes on, by name
-	worlds  int                        // proxies that ever began
-	cutAll  int                        // what was cut at a deadline
+	front     map[string]*modelFront     // by container ID, those that run
+	tables    map[string]ring.FrontTable // on disk, by container name
+	silent    map[string]bool            // fronts that do not answer, by container ID
+	deaf      map[string]bool            // instances that no front can reach, by container ID
+	deadlines map[string]time.Time       // by name and Until
+	streams   map[string]time.Duration   // how long what is in flight to an instance goes on, by name
+	worlds    int                        // proxies that ever began
+	load      map[string]float64         // by image, answers a second
+	errors    map[string]int64           // by image, percent of them
+	slow      map[string]int             // by image, the bucket of their heads
+	late      []lateTable
+	full      map[string]map[int64]bool // by service and generation, tables in which as many drain as may
+	cutAll    int                       // what was cut at a deadline
+}
+
+// lateTable is a table that comes to its front after who sent it gave up on it.
+type lateTable struct {
+	a  ring.Action
+	at time.Time
 }
 
 type modelFront struct {
@@ -35,7 +48,7 @@ type modelFront struct {
 func newFronts() fronts {
 	return fronts{
 		front: map[string]*modelFront{}, tables: map[string]ring.FrontTable{}, silent: map[string]bool{},
-		deaf: map[string]bool{}, streams: map[string]time.Duration{},
+		load: map[string]float64{}, errors: map[string]int64{}, slow: map[string]int{}, deaf: map[string]bool{}, deadlines: map[string]time.Time{}, full: map[string]map[int64]bool{}, streams: map[string]time.Duration{},
 	}
 }
 
@@ -45,13 +58,21 @@ func (e *engine) frontBegins(b *box) {
 		return
 	}
 	e.worlds++
-	e.front[b.ID] = &modelFront{in: b, table: e.tables[b.Name], process: strconv.Itoa(e.worlds), since: e.now, until: map[string]time.Time{}}
+	e.front[b.ID] = &modelFront{in: b, table: e.tables[made(b)], process: strconv.Itoa(e.worlds), since: e.now, until: map[string]time.Time{}}
 }
+
+// made is the name that a container was made with.
+func made(b *box) string { return ring.ContainerName(b.App, b.Service, b.Slot, b.Version) }
 
 func (e *engine) frontEnds(b *box) { delete(e.front, b.ID) }
 
 // frontMoment is when what is in flight to one that drains ends, at most until.
 func (e *engine) frontMoment(until time.Time) time.Time {
+	for _, l := range e.late {
+		if l.at.After(e.now) && l.at.Before(until) {
+			until = l.at
+		}
+	}
 	for _, f := range e.front {
 		for _, at := range f.until {
 			if at.After(e.now) && at.Before(until) {
@@ -105,6 +126,13 @@ func (e *engine) frontsSeen() map[string]ring.FrontSeen {
 	return out
 }
 
+// before reports whether the deadline of what is in flight to a draining one has not come, by
+// the true time that the daemon meant.
+func (e *engine) before(in ring.FrontInstance) bool {
+	at, said := e.deadlines[in.Name+" "+in.Until.String()]
+	return said && e.now.Before(at)
+}
+
 func (e *engine) seenOf(f *modelFront) ring.FrontSeen {
 	table := f.table
 	seen := ring.FrontSeen{At: e.wall(), Generation: table.Generation, Process: f.process, Build: "sha256:1"}
@@ -118,6 +146,9 @@ func (e *engine) seenOf(f *modelFront) ring.FrontSeen {
 			x.Why = "connection refused"
 		}
 		seen.Connections += x.InFlight
+		if b != nil {
+			x.Counts = e.counted(f, b, in)
+		}
 		seen.Instances = append(seen.Instances, x)
 	}
 	return seen
@@ -126,14 +157,14 @@ func (e *engine) seenOf(f *modelFront) ring.FrontSeen {
 // route is a front that is told a table: on disk first, then in force.
 func (e *engine) route(a ring.Action) (ring.Done, error) {
 	b := e.boxes[a.Instance]
-	if b == nil || b.Name != a.Name {
+	if b == nil || made(b) != a.Name {
 		return ring.Done{}, errors.New("no such front")
 	}
 	if b.frontOf != a.Service || b.App != a.App {
 		e.violate("a table of %s/%s is told to %s", a.App, a.Service, b.Name)
 	}
-	if lies := e.tables[b.Name]; a.Table.Generation > lies.Generation {
-		e.tables[b.Name] = *a.Table
+	if lies := e.tables[made(b)]; a.Table.Generation > lies.Generation {
+		e.tables[made(b)] = *a.Table
 	}
 	f := e.front[b.ID]
 	if f == nil || e.silent[b.ID] {
@@ -156,7 +187,7 @@ func (e *engine) takeTable(f *modelFront, table ring.FrontTable) {
 		switch now := f.state(in.Name); {
 		case now == "" && n > 0:
 			e.cutAll += n
-			if in.State != ring.FrontDraining || e.now.Before(in.Until) {
+			if in.State != ring.FrontDraining || e.before(in) && !e.full[table.Service][table.Generation] { // T11: one more cuts the oldest
 				e.violate("I20: table %d cuts what is in flight to %s before its deadline", table.Generation, in.Name)
 			}
 		case now != ring.FrontActive && in.State == ring.FrontActive:
@@ -199,9 +230,252 @@ func (e *engine) watchCut(a ring.Action, b *box) {
 			}
 			if in.State != ring.FrontDraining {
 				e.violate("I20: %s of %s, which table %d of %s has %s", a.Kind, b.Name, f.table.Generation, f.in.Name, in.State)
-			} else if e.inFlight(f, in.Name) > 0 && e.now.Before(in.Until) {
+			} else if e.inFlight(f, in.Name) > 0 && e.before(in) {
 				e.violate("I20: %s of %s, which has something in flight until %s", a.Kind, b.Name, in.Until.Sub(epoch))
 			}
 		}
+	}
+}
+
+// lateTables has those arrive that are due.
+func (e *engine) lateTables() {
+	var left []lateTable
+	for _, l := range e.late {
+		if e.now.Before(l.at) {
+			left = append(left, l)
+			continue
+		}
+		_, err := e.route(l.a)
+		e.note("a table comes late: %v", err)
+	}
+	e.late = left
+}
+
+// comeLater has tables on the way when their daemon ends arrive a while later, some twice.
+func (d *daemon) comeLater(flights []*flight) {
+	for _, f := range flights {
+		if f.a.Kind != ring.DoRoute || d.r == nil || !d.faults {
+			continue
+		}
+		for range d.r.Intn(3) {
+			d.late = append(d.late, lateTable{f.a, d.now.Add(d.span(100, 15000))})
+		}
+	}
+}
+
+// drains reports whether an instance is on its way out of its front, as was written down.
+func (d *daemon) drains(b *box) bool { return d.disk.Intents[b.ID].Kind == "drain" }
+
+// watchTable holds a table that is about to be sent to I16, I21 and I25, by the truth of the
+// model and by what the daemon was told of health.
+func (d *daemon) watchTable(a ring.Action, want *ring.Service) {
+	table := a.Table
+	b := d.boxes[a.Instance]
+	if b == nil || want == nil || want.Route == nil {
+		d.violate("I16: table %d of %s/%s is for nobody", table.Generation, a.App, a.Service)
+		return
+	}
+	if f := d.front[b.ID]; f != nil && table.Generation <= f.table.Generation && !d.silent[b.ID] {
+		d.violate("I21: table %d is sent to %s, which has %d", table.Generation, b.Name, f.table.Generation)
+	}
+	green := func(x *box) bool {
+		return x.running() && d.ready(x) && d.mem.known[x.ID].Ready && d.disk.Intents[x.ID].Kind == ""
+	}
+	active, ready, draining := 0, 0, 0
+	for _, in := range table.Instances {
+		x := d.boxOf(in.Name)
+		if x == nil || x.App != a.App || x.Service != a.Service {
+			d.violate("I16: table %d of %s/%s names %s, which is no instance of it", table.Generation, a.App, a.Service, in.Name)
+			return
+		}
+		switch in.State {
+		case ring.FrontDraining:
+			if key := in.Name + " " + in.Until.String(); d.deadlines[key].IsZero() {
+				d.deadlines[key] = d.now.Add(in.Until.Sub(d.clock()))
+			}
+			draining++
+		case ring.FrontActive:
+			active++
+			if green(x) {
+				ready++
+			}
+		}
+	}
+	for _, in := range table.Instances {
+		x := d.boxOf(in.Name)
+		h, known := d.mem.known[x.ID]
+		if in.State == ring.FrontActive && ready > 0 && (!x.lives() || known && !h.Ready) {
+			d.violate("I16: table %d of %s/%s has %s active, which is not ready, beside one that is", table.Generation, a.App, a.Service, x.Name)
+		}
+	}
+	d.watchFailed(a, want)
+	if draining > max(1, want.Replicas) {
+		d.violate("I25: %d of %s/%s drain, of %d wanted", draining, a.App, a.Service, want.Replicas)
+	}
+	if d.full[table.Service] == nil {
+		d.full[table.Service] = map[int64]bool{}
+	}
+	d.full[table.Service][table.Generation] = draining == max(1, want.Replicas)
+	if active > 0 || !table.QueueUntil.IsZero() {
+		return
+	}
+	for _, id := range d.each() {
+		if x := d.boxes[id]; x.App == a.App && x.Service == a.Service && green(x) && want.Replicas > 0 {
+			d.violate("I16: table %d of %s/%s names nobody active, and %s is ready", table.Generation, a.App, a.Service, x.Name)
+		}
+	}
+}
+
+// fronted gives service a a front, with a port of the host or with none.
+func fronted(port string) func(*scenario) {
+	return func(s *scenario) { s.fronted = map[string]string{"a": port} }
+}
+
+// putFronts adds the fronts of an app.
+func (s *scenario) putFronts(app *ring.App) {
+	for i := len(app.Services) - 1; i >= 0; i-- {
+		v := &app.Services[i]
+		port, has := s.fronted[v.Name]
+		if !has || v.Kind.Ends() || len(v.Spec.Networks) == 0 {
+			continue
+		}
+		r := ring.DefaultRoute()
+		r.Ports = []ring.FrontPort{{Port: 80, Carry: ring.CarryAuto}}
+		v.Route = &r
+		d := declared{app: app.Name, Service: *v, frontPort: port}
+		app.Services = append(app.Services, d.front())
+	}
+	slices.SortFunc(app.Services, func(a, b ring.Service) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// frontsToo has a wide scenario have fronts, before services that are not tied.
+func (s *scenario) frontsToo(surely bool) {
+	r := rand.New(rand.NewSource(s.seed*7919 + 5))
+	if !surely && r.Intn(4) > 0 || s.tied != "" || s.wide != nil && s.wide.compose {
+		return
+	}
+	s.fronted = map[string]string{}
+	for i, name := range []string{"a", "b"} {
+		if r.Intn(3) > 0 {
+			s.fronted[name] = []string{"none", strconv.Itoa(8081 + i)}[r.Intn(2)]
+		}
+	}
+	for i := range s.commits {
+		for j := range s.commits[i].plan.Apps {
+			if app := &s.commits[i].plan.Apps[j]; app.Name == "web" {
+				s.putFronts(app)
+			}
+		}
+	}
+}
+
+// frontFault is one fault of fronts, or none: one falls silent for a while, or is heard
+// again; or what is in flight to an instance lasts for another time than before.
+func (s *scenario) frontFault() {
+	if len(s.front) == 0 {
+		return
+	}
+	ids := slices.Sorted(maps.Keys(s.front))
+	id := ids[s.r.Intn(len(ids))]
+	switch s.r.Intn(30) {
+	case 0:
+		s.silent[id] = true
+		s.note("front %s falls silent", s.boxes[id].Name)
+	case 1, 2, 3:
+		if s.silent[id] {
+			s.note("front %s answers again", s.boxes[id].Name)
+		}
+		delete(s.silent, id)
+	case 4:
+		s.note("the proxy of front %s ends", s.boxes[id].Name)
+		s.worlds++
+		s.front[id].process = strconv.Itoa(s.worlds)
+		clear(s.front[id].until)
+	}
+	for _, name := range s.each() {
+		if _, known := s.streams[name]; !known {
+			s.streams[name] = time.Duration(s.r.Intn(45)) * time.Second
+		}
+	}
+}
+
+// restOfFronts holds a front at rest to its table: all that is ready is active, and nothing
+// drains or waits.
+func (s *scenario) restOfFronts(app *ring.App) {
+	for i := range app.Services {
+		v := &app.Services[i]
+		if v.Route == nil || v.Replicas == 0 {
+			continue
+		}
+		for _, id := range slices.Sorted(maps.Keys(s.front)) {
+			f := s.front[id]
+			if f.in.App != app.Name || f.in.frontOf != v.Name {
+				continue
+			}
+			for _, in := range f.table.Instances {
+				if in.State == ring.FrontDraining {
+					s.violate("I16: at rest %s drains", in.Name)
+				}
+			}
+			if !f.table.QueueUntil.IsZero() && s.now.Before(f.table.QueueUntil) {
+				s.violate("I16: at rest requests to %s wait", v.Name)
+			}
+			for _, id := range s.each() {
+				b := s.boxes[id]
+				if b.App == app.Name && b.Service == v.Name && s.ready(b) && f.state(b.ID) != ring.FrontActive {
+					s.violate("I16: at rest %s is ready and gets no requests", b.Name)
+				}
+			}
+		}
+	}
+}
+
+// frontWaits reports whether a front was never needed: no instance of its service is there to
+// be served, or only since its plan.
+func (s *scenario) frontWaits(v *ring.Service) bool {
+	if v.FrontOf == "" || len(s.disk.Verdicts) > 0 && s.disk.Good[ring.ID("web", v.Name)] != nil {
+		return false
+	}
+	for _, b := range s.boxes {
+		if b.Service == v.FrontOf && s.ready(b) {
+			return false
+		}
+	}
+	return true
+}
+
+// counted is what a front counted of an instance since its process began: so many answers a
+// second as a story says, shared by weight, of which some are errors.
+func (e *engine) counted(f *modelFront, b *box, in ring.FrontInstance) ring.FrontCounts {
+	from := b.since
+	if f.since.After(from) {
+		from = f.since
+	}
+	n := int64(e.now.Sub(from).Seconds() * e.load[b.image])
+	bad := n * e.errors[b.image] / 100
+	heads := make([]int64, len(ring.FrontBuckets)+1)
+	heads[e.slow[b.image]] = n
+	return ring.FrontCounts{Requests: n, Answers2xx: n - bad, Answers5xx: bad, Heads: heads}
+}
+
+// watchFailed is I22: a version that failed gets no share beside another one.
+func (d *daemon) watchFailed(a ring.Action, want *ring.Service) {
+	verdict, judged := d.disk.Verdicts[ring.VersionKey(ring.ID(a.App, a.Service), want.Version)]
+	if !judged || verdict.Good || want.Rollout.OnFailure == ring.OnFailureContinue {
+		return
+	}
+	failed, others := "", false
+	for _, in := range a.Table.Instances {
+		x := d.boxOf(in.Name)
+		switch {
+		case in.State != ring.FrontActive:
+		case x.Version == want.Version:
+			failed = x.Name
+		default:
+			others = true
+		}
+	}
+	if failed != "" && others {
+		d.violate("I22: table %d gives %s a share, whose version failed", a.Table.Generation, failed)
 	}
 }

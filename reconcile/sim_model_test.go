@@ -187,6 +187,7 @@ func (e *engine) each() []string {
 // drop forgets a container.
 func (e *engine) drop(b *box) {
 	delete(e.boxes, b.ID)
+	e.frontEnds(b)
 	e.sorted = nil
 }
 
@@ -259,6 +260,7 @@ func (e *engine) moment(until time.Time) time.Time {
 
 // tick lets what is due happen.
 func (e *engine) tick() {
+	e.lateTables()
 	for _, id := range e.each() {
 		b := e.boxes[id]
 		if at, ok := e.ends(b); !ok || e.now.Before(at) {

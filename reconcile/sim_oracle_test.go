@@ -32,10 +32,15 @@ import (
 //	     violation; watchMade: nothing that was there is replaced by an empty one
 //	I14  watchBudget
 //	I15  aftermath
-//	I16  not yet: there is no proxy
+//	I16  watchTable, restOfFronts
 //	I17  not here: TestASecondDaemonIsRefused in store, TestASecondDaemonChangesNothing in e2e
 //	I18  engine.run
 //	I19  aftermath
+//	I20  fronts.watchCut and takeTable, from what a front has in force and in flight
+//	I21  fronts.takeTable, watchTable
+//	I22  watchFailed
+//	I24  engine.run: a port of the host is held as what is written is
+//	I25  watchTable
 //
 // And besides: one start of a run for one reason, written down before (watchBegun);
 // no overlap that is not wished for; a job before a rollout (watchJob, watchFirst);
@@ -69,6 +74,8 @@ func (d *daemon) watchStep(a ring.Action) {
 		}
 	case ring.DoCreate:
 		d.watchCreate(a, want)
+	case ring.DoRoute:
+		d.watchTable(a, want)
 	}
 }
 
@@ -255,7 +262,7 @@ func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 	}
 	ready := 0
 	for _, x := range d.boxes {
-		if x.App == a.App && x.Service == a.Service && x != b && d.ready(x) && !d.stopping(x.ID) {
+		if x.App == a.App && x.Service == a.Service && x != b && d.ready(x) && !d.stopping(x.ID) && !d.drains(x) {
 			ready++
 		}
 	}
@@ -287,6 +294,11 @@ func bounds(k ring.Rollout, n int) (more, fewer int) {
 	}
 	if more+fewer == 0 {
 		more = 1
+	}
+	if k.Strategy == ring.Canary && k.Canary != nil { // they come on top
+		for _, step := range k.Canary.Steps {
+			more = max(more, (n*step.Weight+99)/100, k.Canary.Replicas)
+		}
 	}
 	return more, fewer
 }
@@ -323,7 +335,7 @@ func (d *daemon) watchCreate(a ring.Action, want *ring.Service) {
 	}
 	live := 0
 	for _, x := range d.boxes {
-		if x.App == a.App && x.Service == a.Service && x.State != ring.StateExited {
+		if x.App == a.App && x.Service == a.Service && x.State != ring.StateExited && !d.drains(x) {
 			live++
 		}
 	}

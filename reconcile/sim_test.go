@@ -42,6 +42,8 @@ type scenario struct {
 	person  *hands          // who acts by hand; nil for nobody
 	wide    *wide           // what it has besides; nil for nothing: see newScenarioOf
 	extra   *extra          // and one thing more; nil for none
+	// fronted are the services that have a front, with the port of the host that it publishes.
+	fronted map[string]string
 }
 
 type commitAt struct {
@@ -257,6 +259,7 @@ func (s *scenario) run() error {
 			s.fault()
 			s.wideFault()
 			s.extraFault()
+			s.frontFault()
 		} else if s.faults {
 			s.faults, s.away, s.closed = false, false, false
 			s.mend()
@@ -446,6 +449,7 @@ func (s *scenario) purge(names []string) {
 func (s *scenario) mend() {
 	clear(s.foreign)
 	clear(s.names)
+	clear(s.silent)
 	for _, name := range s.lost {
 		s.volumes[name] = true
 	}
@@ -527,6 +531,7 @@ func (s *scenario) atRest(quiet int) {
 	}
 	if !s.looping() {
 		s.restOfTies(&f)
+		s.restOfFronts(&f)
 	}
 	s.watchBudget(3*s.jumps + s.cuts)
 }
@@ -744,7 +749,7 @@ func (s *scenario) restOf(app *ring.App, v *ring.Service) {
 			}
 		}
 	}
-	blocked := ((s.dep || s.tied != "") && v.Name == "b" || s.heir(v) || s.comesAfter(app)) && s.disk.Rollouts[id].Version != v.Version
+	blocked := s.frontWaits(v) || ((s.dep || s.tied != "") && v.Name == "b" || s.heir(v) || s.comesAfter(app)) && s.disk.Rollouts[id].Version != v.Version
 	switch {
 	case blocked, (!known || verdict.Good && !s.disk.Rollouts[id].Done) && s.starved(v): // waits for a, or for memory, and be it to come back (seed 418308)
 	case known && verdict.Good, !known && hasGood && good.Service.Version == v.Version && s.wide != nil && s.wide.compose:

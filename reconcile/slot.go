@@ -121,7 +121,7 @@ func (t *decider) clearInstance(v *service, in *instance, intent, why string) {
 		return
 	}
 	if !t.isOut(v, in) {
-		if in.intent != intentOut {
+		if in.intent != intentOut && t.mayDrainMore(v) {
 			t.setFact(ring.Intent{Instance: in.ID, Kind: intentOut, Reason: why, At: t.now})
 		}
 		return

@@ -468,6 +468,9 @@ func (t *Pass) phaseOf(v *service, st *ring.ServiceStatus) (ring.Phase, ring.Rea
 		if stuck := t.stuckReason(v); stuck != "" {
 			return blocked("", stuck)
 		}
+		if why := t.stepAwaits(v); !why.None() {
+			return ring.PhaseHeld, why.After(progress)
+		}
 		return ring.PhaseProgressing, ring.Reason{Says: progress + t.watchSays(v) + t.slowestSays(v)}
 	}
 	return t.steadyPhase(v, progress)
@@ -535,7 +538,7 @@ func (t *Pass) rolloutStatus(v *service) *ring.RolloutStatus {
 	if v.rollout.Version != v.want.Version {
 		return nil
 	}
-	st := &ring.RolloutStatus{Version: v.rollout.Version, Commit: v.rollout.Commit}
+	st := &ring.RolloutStatus{Version: v.rollout.Version, Commit: v.rollout.Commit, Canary: v.canaryStatus()}
 	switch rolloutState(v) {
 	case Restored:
 		st.Phase, st.Reason = ring.RolloutIsRestored, v.failed.Reason
@@ -548,6 +551,8 @@ func (t *Pass) rolloutStatus(v *service) *ring.RolloutStatus {
 			st.Phase, st.Reason, st.Code = ring.RolloutPaused, held.Says, held.Code
 		} else if stuck := t.stuckReason(v); stuck != "" {
 			st.Phase, st.Reason, st.Code = ring.RolloutPaused, stuck, ring.WhyHostNotReady
+		} else if why := t.stepAwaits(v); !why.None() {
+			st.Phase, st.Reason, st.Code = ring.RolloutPaused, why.Says, why.Code
 		} else {
 			st.Phase, st.Reason = ring.RolloutProgressing, t.changeReason(v)+t.watchSays(v)
 		}

@@ -81,6 +81,8 @@ func (s *story) expect(w []string) error {
 		return s.expectTable(w[1:])
 	case "tables":
 		return s.expectTables(w[1:])
+	case "weight": // weight web 10
+		return s.expectWeight(w[1], w[2])
 	case "cut":
 		return count("were cut", s.cutAll, w[1])
 	case "override":

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,18 @@ import (
 //	fault front can reach web-1@v2
 //	fault web-1@v1 has 20s in flight
 func (s *story) faultOfFront(w []string) error {
+	if w[0] == "answers" { // fault answers v2 10 30 3: ten a second, 30 % errors, heads in the third bucket
+		numbers := make([]int, 3)
+		for i := range numbers {
+			n, err := strconv.Atoi(w[2+i])
+			if err != nil {
+				return err
+			}
+			numbers[i] = n
+		}
+		s.load[w[1]], s.errors[w[1]], s.slow[w[1]] = float64(numbers[0]), int64(numbers[1]), numbers[2]
+		return nil
+	}
 	if w[0] != "front" {
 		d, err := time.ParseDuration(w[2])
 		b := s.boxNamed(w[0])
@@ -102,4 +115,14 @@ func (s *story) tableSays(t ring.FrontTable) string {
 func frontOf(service string) string {
 	app, name := fullID(service)
 	return shortID(app, strings.TrimSuffix(name, ring.FrontSuffix))
+}
+
+// expectWeight is the share of the canary in the table of a front.
+func (s *story) expectWeight(service, want string) error {
+	for _, f := range s.front {
+		if shortID(f.in.App, f.in.frontOf) == service {
+			return count("percent", f.table.CanaryWeight, want)
+		}
+	}
+	return errors.New("no front of it runs")
 }

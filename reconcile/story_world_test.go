@@ -214,6 +214,30 @@ func (d *declared) setting(key, value string) (err error) {
 		return d.route(func(r *ring.Route) { duration(&r.DrainTimeout) })
 	case "queue":
 		return d.route(func(r *ring.Route) { duration(&r.Queue) })
+	case "steps": // steps 10:1m,50:manual
+		c := ring.CanaryPlan{}
+		for _, word := range strings.Split(value, ",") {
+			weight, lasts, _ := strings.Cut(word, ":")
+			var step ring.CanaryStep
+			if step.Weight, err = strconv.Atoi(weight); err != nil {
+				return err
+			}
+			if step.Manual = lasts == "manual"; !step.Manual {
+				if step.For, err = time.ParseDuration(lasts); err != nil {
+					return err
+				}
+			}
+			c.Steps = append(c.Steps, step)
+		}
+		judge := ring.DefaultJudge()
+		c.Judge = &judge
+		k.Strategy, k.Canary = ring.Canary, &c
+	case "on_quiet":
+		c := *k.Canary
+		judge := *c.Judge
+		judge.OnQuiet = value
+		c.Judge = &judge
+		k.Canary = &c
 	case "drain_delay":
 		duration(&k.DrainDelay)
 	case "env":
@@ -648,7 +672,7 @@ func (s *story) faultOf(w []string) error {
 		return nil
 	}
 	switch {
-	case w[0] == "front", len(w) == 5 && w[1] == "has" && w[3] == "in":
+	case w[0] == "front", w[0] == "answers", len(w) == 5 && w[1] == "has" && w[3] == "in":
 		return s.faultOfFront(w)
 	case len(w) == 4 && w[0] == "project": // project web is foreign, project web is gone
 		s.foreign[w[1]] = w[3] == "foreign"

@@ -10,6 +10,8 @@ type strategy struct {
 	// secondSet: the new version comes as a whole set beside the old one, which stays
 	// whole until then as the one to go back to.
 	secondSet bool
+	// steps: a share of the requests goes to the new version first, in steps.
+	steps bool
 	// room is how far a rollout of so many replicas may go above and below them; nil is
 	// as far as the knobs say.
 	room func(k ring.Rollout, d int) (surge, unavailable int)

@@ -55,6 +55,7 @@ func (t *Pass) wantedTable(v *service, f *toldFront) (ring.FrontTable, []seat) {
 	if hasActive(seats) {
 		table.QueueUntil = time.Time{}
 	}
+	v.weighCanary(&table, seats)
 	var cuts []seat
 	for i := range seats {
 		s := &seats[i]
@@ -90,8 +91,10 @@ func (t *Pass) seatInstance(v *service, f *toldFront, s *seat) {
 			s.Until = s.was.Until
 		}
 	case in.State != ring.StateRunning:
-		s.stays = wasActive
-	case (in.fit || wasActive && !in.down) && (s.reached || wasActive):
+		if s.stays = wasActive; s.was.State != "" {
+			s.State = ring.FrontWarm // it may run again by the time that the table is in force
+		}
+	case (in.fit || wasActive && !in.down) && (s.reached || wasActive) && !t.standsBy(v, in):
 		s.State = ring.FrontActive
 	case in.fit, in.young:
 		s.State = ring.FrontWarm
@@ -119,17 +122,24 @@ func (t *Pass) isDrained(v *service, f *toldFront, s *seat) bool {
 	return !t.now.Before(least)
 }
 
-// limitDrains has at most as many drain as replicas are wanted: of more the oldest is cut.
+// limitDrains has at most as many drain as replicas are wanted: of more the oldest is cut,
+// of those that drain by a table in force.
 func (t *Pass) limitDrains(v *service, f *toldFront, seats []seat) {
 	var drain []*seat
 	for i := range seats {
-		if seats[i].State == ring.FrontDraining {
+		if seats[i].State == ring.FrontDraining && f.table.State(seats[i].Name).State == ring.FrontDraining {
 			drain = append(drain, &seats[i])
 		}
 	}
 	meant := func(s *seat) time.Time { return t.Facts.Intents[s.in.ID].At }
 	slices.SortStableFunc(drain, func(a, b *seat) int { return meant(a).Compare(meant(b)) })
-	for len(drain) > max(1, v.want.Replicas) {
+	all := 0
+	for i := range seats {
+		if seats[i].State == ring.FrontDraining {
+			all++
+		}
+	}
+	for ; all > max(1, v.want.Replicas) && len(drain) > 0; all-- {
 		seen, _ := f.reached(drain[0].Name)
 		drain[0].State, drain[0].cut = "", seen.InFlight
 		drain = drain[1:]
@@ -219,7 +229,8 @@ func (t *Pass) seatSomebody(v *service, seats []seat, queues bool) {
 	green := func(s *seat) bool { return s.in.State == ring.StateRunning && (s.in.fit || s.in.young) }
 	switch {
 	case seatThose(func(s *seat) bool { return green(s) && s.reached }), queues:
-	case seatThose(func(s *seat) bool { return s.stays || green(s) }):
+	case seatThose(func(s *seat) bool { return s.stays }): // what is green is reached first
+	case seatThose(green):
 	default:
 		seatThose(func(s *seat) bool {
 			if s.in.State != ring.StateRunning {
@@ -298,7 +309,7 @@ func (t *decider) sendTable(v *service, f *toldFront, row ring.FrontRow, table r
 		}
 	}
 	a := ring.Action{
-		Kind: ring.DoRoute, App: v.app.Name, Service: v.want.Name, Commit: v.app.Commit, Instance: f.in.ID, Name: f.in.Name,
+		Kind: ring.DoRoute, App: v.app.Name, Service: v.want.Name, Commit: v.app.Commit, Instance: f.in.ID, Name: f.in.madeName(),
 		Version: f.in.Version, Table: &table, Reason: tableSays(&table),
 		Then: []ring.Fact{ring.FrontRow{Service: v.id, Table: table, Front: f.in.ID}},
 	}

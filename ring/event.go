@@ -88,6 +88,8 @@ const (
 	FrontTook     = "front.took"     // a front carries the requests of a service from here on
 	FrontReplaced = "front.replaced" // another container is the front of a service
 	RouteChanged  = "route.changed"  // a front took another table
+	CanaryStepped = "canary.step"    // a step of a canary began
+	CanaryFailed  = "canary.failed"  // its judge, or a check of it, says no
 	DrainCut      = "drain.cut"      // what was in flight to an instance at its deadline was cut
 	UpgradeAsked  = "upgrade.asked"  // a person wants the newest proxies now
 	FrontUpgraded = "front.upgraded" // a front took the newest proxy
@@ -108,7 +110,7 @@ var EventKinds = []string{
 	RolloutResumed, RolloutPromoted, RolloutAborted, OverrideBegan, OverrideEnded, OverrideExpiring, RetryAsked,
 	RestartAsked, RunAsked, DriftSeen, DriftHealed, DriftKept, AppAdopted, AppLeft, AppCrashLooping, AppContested, AppIsDegraded,
 	Reloaded, RolloutRecovered, AppRecovered, JobRecovered, SourceStale, SourceRecovered, SourceOld, SourceRenewed,
-	FrontTook, FrontReplaced, RouteChanged, DrainCut,
+	FrontTook, FrontReplaced, RouteChanged, DrainCut, CanaryStepped, CanaryFailed,
 	UpgradeAsked, FrontUpgraded, FrontKept,
 	PolicyChanged, PolicyInvalid, PolicyViolated, GrantExpires,
 }

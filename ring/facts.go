@@ -148,6 +148,11 @@ type RolloutRow struct {
 	// failure ends the rollout at once.
 	Switched time.Time `json:"switched,omitzero"`
 	Baking   time.Time `json:"baking,omitzero"`
+	// Step is how many steps of a canary have passed, Stepped since when the one under way
+	// has all its instances; zero is not yet. Canary is what its judge counted.
+	Step    int        `json:"step,omitempty"`
+	Stepped time.Time  `json:"stepped,omitzero"`
+	Canary  *CanaryRow `json:"canary,omitempty"`
 	// Promoted is when a person said to go on at once, past what is only time: bake,
 	// warm_for, and the min_ready_time of a second full set.
 	Promoted time.Time `json:"promoted,omitzero"`

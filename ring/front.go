@@ -292,3 +292,36 @@ const (
 func DefaultJudge() Judge {
 	return Judge{Interval: 15 * time.Second, MinRequests: 50, MaxErrors: 10, MaxP99: 150, Failures: 2, OnQuiet: QuietAdvance}
 }
+
+// CanaryRow is what the judge of a canary counted in the step under way. A front counts from
+// 0 with each process, so differences are added up.
+type CanaryRow struct {
+	Process string                 `json:"process"`
+	At      time.Time              `json:"at"`             // when it was added to last
+	Since   time.Time              `json:"since"`          // when the window began
+	Last    map[string]CanaryCount `json:"last,omitempty"` // by name, as Process said last
+	// Window and Step are sums of both sets since the window, or the step, began.
+	Window CanarySums `json:"window"`
+	Step   CanarySums `json:"step"`
+	Bad    int        `json:"bad,omitempty"`    // windows in a row
+	Judged int        `json:"judged,omitempty"` // windows of this step
+}
+
+// CanarySums are the counts of both sets.
+type CanarySums struct {
+	Canary CanaryCount `json:"canary"`
+	Stable CanaryCount `json:"stable"`
+}
+
+// CanaryCount are answers and how many of them were errors: 5xx, a reset, no answer.
+type CanaryCount struct {
+	Answers int64   `json:"answers"`
+	Errors  int64   `json:"errors,omitempty"`
+	Heads   []int64 `json:"heads,omitempty"` // by FrontBuckets
+}
+
+// Answered is what a judge counts of what a front says of one instance.
+func (c FrontCounts) Answered() CanaryCount {
+	errors := c.Answers5xx + c.NoAnswer
+	return CanaryCount{Answers: c.Answers2xx + c.Answers3xx + c.Answers4xx + errors, Errors: errors, Heads: c.Heads}
+}

@@ -59,4 +59,6 @@ const (
 	WhyNotPruned          ReasonCode = "NotPruned"
 	WhyFrontNotReady      ReasonCode = "FrontNotReady"
 	WhyFrontUnseen        ReasonCode = "FrontUnseen"
+	WhyCanaryFailed       ReasonCode = "CanaryFailed"
+	WhyAwaitingPromote    ReasonCode = "AwaitingPromote"
 )

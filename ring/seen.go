@@ -130,6 +130,8 @@ type Health struct {
 	// failed; Act is which of the two.
 	Unlive bool
 	Act    string
+	// Canary is the check for: canary that failed, and what it said; "" where none did.
+	Canary string
 	// Reason is the check that decided and what it said, when not ready or not live.
 	Reason string
 }

@@ -272,6 +272,20 @@ type RolloutStatus struct {
 	Commit  SHA        `json:"commit"`
 	Reason  string     `json:"reason"`
 	Code    ReasonCode `json:"code,omitempty"`
+	// Canary is the step under way of a canary; nil where none is.
+	Canary *CanaryStatus `json:"canary,omitempty"`
+}
+
+// CanaryStatus is the step under way of a canary. Errors are percent of the answers of this
+// step, P99 milliseconds until an answer's head, at most; both are of the canary.
+type CanaryStatus struct {
+	Step    int       `json:"step"` // from 1
+	Weight  int       `json:"weight"`
+	Since   time.Time `json:"since,omitzero"` // zero until all its instances serve
+	Answers int64     `json:"answers"`
+	Errors  float64   `json:"errors"`
+	P99     int       `json:"p99"`
+	Judged  int       `json:"judged"` // windows
 }
 
 // States of an instance (docs/design/rollout.md#states).
