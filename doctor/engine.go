@@ -67,7 +67,7 @@ func logCheck(e *Engine) Check {
 	case e.LogDriver == "":
 		return c.is(Skip, "", "the engine does not tell")
 	case !slices.Contains(readable, e.LogDriver):
-		return c.is(Warn, "gitring logs and the last lines of a crash stay empty; json-file, local and journald can be read", "the log driver is %s", e.LogDriver)
+		return c.is(Warn, "logs and the last lines of a crash stay empty; json-file, local and journald can be read", "the log driver is %s", e.LogDriver)
 	}
 	return c.is(OK, "", "%s", e.LogDriver)
 }

@@ -106,7 +106,7 @@ func owesCheck(c Check, st *ring.Status) Check {
 func hostCheck(c Check, st *ring.Status) Check {
 	those := servicesWhere(st, func(sv *ring.ServiceStatus) bool { return sv.Code == ring.WhyHostNotReady })
 	if len(those) > 0 {
-		return c.is(Fail, "gitring inspect says what it is", "something on this host is in the way of %s", strings.Join(those, ", "))
+		return c.is(Fail, "gitring inspect <app/service> says what it is", "something on this host is in the way of %s", strings.Join(those, ", "))
 	}
 	return c.is(OK, "", "no port, path or name of this host is in the way")
 }

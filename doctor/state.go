@@ -117,7 +117,7 @@ func configCheck(st *ring.Status) Check {
 
 func backupCheck(b *Backup, now time.Time) Check {
 	c, skipped := a("state", "backup").unless(b.Asked)
-	const hint = "gitring backup makes one, while the daemon runs"
+	const hint = "gitring backup <file> makes one, while the daemon runs"
 	switch {
 	case skipped:
 		return c

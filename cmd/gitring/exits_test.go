@@ -88,7 +88,9 @@ func leaves(of *cobra.Command) (out []string) {
 			for _, sub := range leaves(c) {
 				out = append(out, c.Name()+" "+sub)
 			}
-			continue
+			if asking[c.Name()] == "" { // most groups only print their help
+				continue
+			}
 		}
 		out = append(out, c.Name())
 	}
