@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
@@ -112,33 +113,25 @@ func inCompose(all map[string]string) map[string]string {
 	return out
 }
 
-// lastTable is what a front is told when its app is left: names that stay true when Compose
-// makes the containers anew. Whoever gets requests now gets them by that name.
-func lastTable(row ring.FrontRow, seen ring.FrontSeen, service string, instances []ring.Instance) ring.FrontTable {
+// lastTable is what a front is told when its app is left. The instances stay under their
+// names, so that nothing in flight is cut. What Compose makes later is reached by the name of
+// the service, which gets requests once nobody else can be connected to: it is the canary of
+// a weight of 0.
+func lastTable(row ring.FrontRow, seen ring.FrontSeen, service string) ring.FrontTable {
 	t := row.Table
 	if seen.Table != nil {
 		t = *seen.Table
 	}
-	now := t
-	now.Generation = max(row.Table.Generation, t.Generation, seen.Generation) + 1
-	now.QueueUntil, now.CanaryWeight, now.Match = row.Table.QueueUntil, 0, nil
-	now.Instances = []ring.FrontInstance{{Name: service, State: ring.FrontActive}}
-	for _, in := range t.Instances {
-		if in.State != ring.FrontActive {
-			continue
-		}
-		name := in.Name
-		for i := range instances {
-			if ring.FrontName(instances[i].ID) == in.Name {
-				name = instances[i].Name
-			}
-		}
-		if !slices.ContainsFunc(now.Instances, func(x ring.FrontInstance) bool { return x.Name == name }) {
-			now.Instances = append(now.Instances, ring.FrontInstance{Name: name, Version: in.Version, State: ring.FrontActive})
-		}
+	t.Generation = max(row.Table.Generation, t.Generation, seen.Generation) + 1
+	t.QueueUntil, t.CanaryWeight, t.Match = time.Time{}, 0, nil
+	t.Instances = slices.Clone(t.Instances)
+	for i := range t.Instances {
+		t.Instances[i].Set = ring.SetStable
 	}
-	slices.SortFunc(now.Instances, func(a, b ring.FrontInstance) int { return cmp.Compare(a.Name, b.Name) })
-	return now
+	t.Instances = slices.DeleteFunc(t.Instances, func(in ring.FrontInstance) bool { return in.Name == service })
+	t.Instances = append(t.Instances, ring.FrontInstance{Name: service, State: ring.FrontActive, Set: ring.SetCanary})
+	slices.SortFunc(t.Instances, func(a, b ring.FrontInstance) int { return cmp.Compare(a.Name, b.Name) })
+	return t
 }
 
 // tellLeft gives the fronts of an app that was left their last table, and returns what could
@@ -153,7 +146,7 @@ func (d *Daemon) tellLeft(ctx context.Context, w *reconcile.World, app string) (
 		if in == nil {
 			continue
 		}
-		t := lastTable(row, w.Fronts[in.ID], f.service.Name, w.Seen.Instances)
+		t := lastTable(row, w.Fronts[in.ID], f.service.Name)
 		if _, err := d.fronts.Route(ctx, ring.FrontAt{Container: in.ID, Name: in.Name, Service: f.id()}, t); err != nil {
 			notes = append(notes, fmt.Sprintf("the front of %s could not be told its last table; where Compose makes %s anew, docker restart %s: %v", f.service.Name, f.service.Name, in.Name, err))
 		}

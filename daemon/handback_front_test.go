@@ -16,15 +16,16 @@ func TestTheLastTableOfAFrontHasNamesThatStayTrue(t *testing.T) {
 			{Name: "111111111111", Version: "v1", State: ring.FrontActive}, {Name: "222222222222", State: ring.FrontDraining}, {Name: "gone", State: ring.FrontActive},
 		},
 	}}
-	instances := []ring.Instance{{ID: "111111111111aaaa", Name: "shop-web-1"}, {ID: "222222222222aaaa", Name: "shop-web-1-old"}}
-	got := lastTable(row, ring.FrontSeen{Generation: 9}, "web", instances)
+	got := lastTable(row, ring.FrontSeen{Generation: 9}, "web")
 	require.EqualValues(t, 10, got.Generation, "one more than the front's own")
 	require.Equal(t, []ring.FrontInstance{
-		{Name: "gone", State: ring.FrontActive}, {Name: "shop-web-1", Version: "v1", State: ring.FrontActive}, {Name: "web", State: ring.FrontActive},
-	}, got.Instances)
+		{Name: "111111111111", Version: "v1", State: ring.FrontActive, Set: ring.SetStable}, {Name: "222222222222", State: ring.FrontDraining, Set: ring.SetStable},
+		{Name: "gone", State: ring.FrontActive, Set: ring.SetStable}, {Name: "web", State: ring.FrontActive, Set: ring.SetCanary},
+	}, got.Instances, "nobody that has something in flight is left out")
 	require.Zero(t, got.CanaryWeight)
 	require.Equal(t, row.Table.Ports, got.Ports)
 	require.Len(t, row.Table.Instances, 3, "the row stays as it was")
+	require.Empty(t, row.Table.Instances[0].Set)
 }
 
 func TestAFrontIsAServiceOfWhatIsHandedBack(t *testing.T) {
