@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"net/http"
 	"os"
 	"time"
 )
@@ -94,9 +95,45 @@ func (p *port) detect(client *clientConn) {
 	}
 }
 
+// headHeld is how much of a head is awaited here; the server reads on alone.
+const headHeld = 4 << 10
+
+// toHTTP hands a connection to the server once its first head is there: until then the server
+// would keep two buffers and a large stack for it, and slow clients are many.
 func (p *port) toHTTP(client *clientConn, first []byte) {
+	f := p.f
+	f.waiting.Add(1)
+	f.idle.note(client, http.StateNew)
+	first, ok := awaitHead(client, bytes.Clone(first))
+	f.idle.gotHead(client)
+	f.waiting.Add(-1)
+	if !ok {
+		_ = client.Close()
+		return
+	}
 	_ = client.SetReadDeadline(time.Time{})
-	p.http.give(newGuard(client, bytes.Clone(first)))
+	p.http.give(newGuard(client, first))
+}
+
+// awaitHead reads until a head is whole, too long to be held, or wrong.
+func awaitHead(client *clientConn, got []byte) ([]byte, bool) {
+	_ = client.SetReadDeadline(time.Now().Add(headLimit))
+	var head frames
+	for read := 0; ; {
+		n, err := head.feed(got[read:])
+		read += n
+		if err != nil || head.headEnded() || len(got) >= headHeld {
+			return got, true
+		}
+		if len(got) == cap(got) {
+			got = append(make([]byte, 0, min(headHeld, max(256, 2*len(got)))), got...)
+		}
+		n, err = client.Read(got[len(got):cap(got)])
+		got = got[:len(got)+n]
+		if n == 0 && err != nil {
+			return nil, false
+		}
+	}
 }
 
 // heard is what somebody said, or how it ended.

@@ -89,6 +89,9 @@ func (f *frames) feed(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// headEnded reports whether the head of the first request was read.
+func (f *frames) headEnded() bool { return f.first || f.http2 || f.upgrade || f.state >= inBody }
+
 // next begins a new request.
 func (f *frames) next() {
 	*f = frames{first: true, name: f.name[:0], value: f.value[:0], version: f.version[:0]}

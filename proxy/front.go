@@ -55,6 +55,8 @@ type Front struct {
 	retired  atomic.Bool
 	limit    atomic.Int64 // of connections
 	conns    atomic.Int64
+	upgraded atomic.Int64
+	waiting  atomic.Int64 // of conns, those whose first head is awaited
 	cuts     atomic.Int64
 	fullAt   atomic.Int64 // unix seconds of the last time when it was full
 	stalling stalling

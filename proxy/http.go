@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -78,6 +79,7 @@ func (p *port) answer(w http.ResponseWriter, r *http.Request) {
 	g, _ := r.Context().Value(guardKey{}).(*guard)
 	if g != nil {
 		defer g.stayHTTP()
+		f.idle.gotHead(g)
 	}
 	ctx, stop := context.WithCancelCause(r.Context())
 	defer stop(nil)
@@ -541,7 +543,64 @@ func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		c.stop(errCut)
 		_ = conn.Close()
 	})
-	return conn, rw, nil
+	return newUpgraded(c.f, conn, c.claim.m.counts), rw, nil
+}
+
+// upgraded is a connection that is HTTP no more. It copies through a buffer that is as large
+// as what goes through it: most such connections say little.
+type upgraded struct {
+	net.Conn
+	f      *Front
+	counts *counts
+	once   sync.Once
+}
+
+func newUpgraded(f *Front, c net.Conn, n *counts) *upgraded {
+	f.upgraded.Add(1)
+	return &upgraded{Conn: c, f: f, counts: n}
+}
+
+func (u *upgraded) Close() error {
+	u.once.Do(func() { u.f.upgraded.Add(-1) })
+	return u.Conn.Close()
+}
+
+// CloseWrite passes on that the instance says no more.
+func (u *upgraded) CloseWrite() error {
+	if c, ok := u.Conn.(interface{ CloseWrite() error }); ok {
+		return c.CloseWrite()
+	}
+	return u.Conn.Close()
+}
+
+// ReadFrom carries what the instance says.
+func (u *upgraded) ReadFrom(r io.Reader) (int64, error) {
+	return carryOn(u.Conn, r, &u.counts.bytesOut)
+}
+
+// WriteTo carries what the client says.
+func (u *upgraded) WriteTo(w io.Writer) (int64, error) { return carryOn(w, u.Conn, &u.counts.bytesIn) }
+
+func carryOn(w io.Writer, r io.Reader, n *atomic.Int64) (sum int64, _ error) {
+	buf := make([]byte, 1<<10)
+	for {
+		k, err := r.Read(buf)
+		if k > 0 {
+			if _, werr := w.Write(buf[:k]); werr != nil {
+				return sum, werr
+			}
+			sum += int64(k)
+			n.Add(int64(k))
+		}
+		switch {
+		case err == io.EOF:
+			return sum, nil
+		case err != nil:
+			return sum, err
+		case k == len(buf) && k < copyBuffer:
+			buf = make([]byte, 2*len(buf))
+		}
+	}
 }
 
 // requestBody knows whether anybody read of it, and since when a read waits.

@@ -60,7 +60,7 @@ func health(out io.Writer, socket string) int {
 }
 
 // memoryLimit is what the runtime keeps below, of the 256 MiB that a front has.
-const memoryLimit = 200 << 20
+const memoryLimit = 230 << 20
 
 // RunProxy is the child of a supervisor: it serves with the sockets that it inherited, prints
 // its line when it is ready, and ends on a signal or with the supervisor.

@@ -142,7 +142,7 @@ func (p *port) accept() {
 			}
 			if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
 				f.markFull()
-				f.idle.closeOldest()
+				f.makeRoom()
 			}
 			if !pause(p.end, 20*time.Millisecond) {
 				return
@@ -152,7 +152,7 @@ func (p *port) accept() {
 		client := &clientConn{TCPConn: c, f: f}
 		switch p.carry() {
 		case ring.CarryHTTP:
-			p.http.give(newGuard(client, nil))
+			go p.toHTTP(client, nil)
 		case ring.CarryTCP:
 			go p.carryTCP(client, nil)
 		default:
@@ -161,15 +161,15 @@ func (p *port) accept() {
 	}
 }
 
-// room waits until one more connection may come, and counts it. Idle ones go first.
+// room waits until one more connection may come, and counts it.
 func (f *Front) room(end <-chan struct{}) bool {
 	for {
-		if f.conns.Add(1) <= f.limit.Load() {
+		if f.conns.Add(1) <= f.limit.Load() && f.cost() <= memoryBudget {
 			return true
 		}
 		f.conns.Add(-1)
 		f.markFull()
-		if !f.idle.closeOldest() && !pause(end, 5*time.Millisecond) {
+		if !f.makeRoom() && !pause(end, 5*time.Millisecond) {
 			return false
 		}
 	}

@@ -318,9 +318,14 @@ func TestAThirdOldProxyWaits(t *testing.T) {
 	})
 	c := &http.Client{Timeout: wait, Transport: &http.Transport{DisableKeepAlives: true}}
 	for range 2 {
-		res, err := c.Get(s.url("/"))
-		require.NoError(t, err)
-		defer res.Body.Close()
+		s.eventually("the newest one has something in flight", func() bool {
+			res, err := c.Get(s.url("/")) // one that retires can accept it still
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = res.Body.Close() })
+			var alone ring.FrontSeen
+			s.ask(http.MethodGet, "/v1/seen?alone", nil, &alone)
+			return alone.Process != "" && alone.Instances[0].InFlight > 0
+		})
 		s.hup()
 	}
 	res, err := c.Get(s.url("/"))
