@@ -66,6 +66,9 @@ type call struct {
 
 	writing atomic.Int64 // since when a write to the client waits, unix nanoseconds
 	reading atomic.Int64 // the same of its body
+
+	ending sync.Mutex // held while deadlines are set: the answer does not end meanwhile
+	ended  bool       // guarded by ending: the connection is the next request's
 }
 
 // errCut is why a request ended at a deadline.
@@ -85,6 +88,7 @@ func (p *port) answer(w http.ResponseWriter, r *http.Request) {
 	defer stop(nil)
 	c := &call{f: f, p: p, in: r, began: time.Now(), stop: stop, rc: http.NewResponseController(w), claim: &claim{}}
 	c.claim.cut = c.cut
+	defer c.over()
 	_ = c.rc.EnableFullDuplex() // an instance may answer before it read all: the server must not take the rest
 	c.w = f.wants(r)
 	out := &answer{ResponseWriter: w, c: c, g: g}
@@ -125,10 +129,22 @@ func (c *call) cut() { c.end(errCut) }
 
 func (c *call) end(why error) {
 	c.stop(why)
+	c.ending.Lock()
+	defer c.ending.Unlock()
+	if c.ended { // to end it now would end the next request, or panic where it was HTTP/2
+		return
+	}
 	_ = c.rc.SetReadDeadline(time.Unix(1, 0))
 	if c.sent.Load() { // else the client hears of it
 		_ = c.rc.SetWriteDeadline(time.Unix(1, 0))
 	}
+}
+
+// over is called when the answer has ended, by itself or not.
+func (c *call) over() {
+	c.ending.Lock()
+	defer c.ending.Unlock()
+	c.ended = true
 }
 
 // fail answers a request that no instance answered.

@@ -412,3 +412,25 @@ func TestAProxyEndsWithItsSupervisor(t *testing.T) {
 	_ = s.cmd.Wait()
 	s.eventually("the proxy has ended", func() bool { return fmt.Sprint(syscall.Kill(pid, 0)) == "no such process" })
 }
+
+// A proxy can end in the moment in which it is ready, and its end be heard of first.
+func TestAProxyThatEndsAsItBecomesReadyIsNotTakenForOneThatServes(t *testing.T) {
+	process := func() *child {
+		c := exec.Command("sleep", "600")
+		require.NoError(t, c.Start())
+		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+		hers, life, err := os.Pipe()
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = hers.Close() })
+		return &child{program: "/bin/front", process: c.Process, life: life}
+	}
+	for _, serves := range []*child{nil, process()} {
+		s := Supervisor{Program: "/bin/front", Log: log.New(t.Output(), "", 0), current: serves, coming: process()}
+		restart := time.NewTimer(time.Hour)
+		s.lost(s.coming, restart)
+		s.settle(nil, restart)
+		require.Same(t, serves, s.current)
+		require.Empty(t, s.old, "what serves is not retired for it")
+		require.Equal(t, serves == nil, s.crashes == 1, "another one is started where none serves")
+	}
+}

@@ -56,6 +56,7 @@ type child struct {
 	process *os.Process // by which a signal meets no other process of the same number
 	life    *os.File    // its other end closes with this process, and so the child ends
 	ready   chan error  // one answer: nil when it printed its line
+	gone    bool        // it ended
 }
 
 // Run starts the proxy and sees to it until SIGTERM.
@@ -221,6 +222,9 @@ func raw(f syscall.Conn) (n uintptr) {
 func (s *Supervisor) settle(err error, restart *time.Timer) {
 	c := s.coming
 	s.coming = nil
+	if err == nil && c.gone {
+		err = errors.New("it ended as soon as it was ready")
+	}
 	if err == nil {
 		s.Log.Printf("started program=%s pid=%d", c.program, c.pid)
 		if s.current != nil {
@@ -246,6 +250,7 @@ func (s *Supervisor) settle(err error, restart *time.Timer) {
 // lost is told that a process ended. Clients wait in the backlog until there is another.
 func (s *Supervisor) lost(c *child, restart *time.Timer) {
 	_ = c.life.Close()
+	c.gone = true
 	for i, o := range s.old {
 		if o == c {
 			s.old = append(s.old[:i:i], s.old[i+1:]...)
