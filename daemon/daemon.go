@@ -166,6 +166,7 @@ func (d *Daemon) wireEngine(ctx context.Context) error {
 		defer cancel()
 		return d.engine.Runtimes(ctx)
 	}
+	d.noFronts.build = noFrontIn(frontBuild())
 	d.noFronts.ask = func() (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, admission.RuntimesWithin)
 		defer cancel()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/runtime"
 )
 
 // What the engine said once counts while it is away, and is asked again after a while.
@@ -27,6 +28,14 @@ func TestWhyAHostHasNoFrontsIsAskedOnceInAWhile(t *testing.T) {
 	says, away = "", nil
 	require.Empty(t, n.said(now.Add(2*time.Hour)))
 	require.Empty(t, (&noFronts{}).said(now), "without an engine nothing is known")
+}
+
+// A build without the program of fronts says so before anything of a service changes.
+func TestABuildWithoutAFrontGivesNoServiceOne(t *testing.T) {
+	n := noFronts{build: noFrontHere, ask: func() (string, error) { return "", nil }}
+	require.Equal(t, noFrontHere, n.said(time.Unix(1000, 0)))
+	require.Equal(t, noFrontHere, noFrontIn(runtime.FrontBuild{}))
+	require.Empty(t, noFrontIn(runtime.FrontBuild{Sum: "0123456789ab"}))
 }
 
 func TestNoRegistryIsAskedForTheImageOfAFront(t *testing.T) {
