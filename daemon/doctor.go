@@ -102,6 +102,7 @@ func each(ctx context.Context, probes []func(context.Context)) {
 func Examine(ctx context.Context, cfg *config.Config) *doctor.Seen {
 	s := &doctor.Seen{Now: time.Now().UTC()}
 	s.Folder, s.Disk = probeFolder(cfg.State)
+	s.Fronts = probeFronts(filepath.Join(cfg.State, "front"))
 	s.Backup = doctor.Backup{Asked: doctor.Asked{Asked: true}, At: store.BackedUp(cfg.State)}
 	s.Clock = probeClock()
 	s.Doors = doctor.Doors{Asked: doctor.Asked{Asked: true}, Hooks: cfg.Listen.HTTP, Wide: wide(cfg.Listen.HTTP)}

@@ -23,6 +23,17 @@ func probeDisk(dir string) (string, doctor.Disk) {
 	}
 }
 
+// noExec is the flag of a mount that lets no program run (statfs(2), ST_NOEXEC).
+const noExec = 8
+
+// probeFronts asks whether the program of fronts may run where it lies: a bind mount of the
+// folder has the flags of the mount that it is on.
+func probeFronts(dir string) doctor.Fronts {
+	var s syscall.Statfs_t
+	err := syscall.Statfs(dir, &s)
+	return doctor.Fronts{Asked: answer(err), Path: dir, NoExec: s.Flags&noExec != 0}
+}
+
 // notSynced is the kernel's flag that nothing keeps its clock (adjtimex(2)).
 const notSynced = 0x0040
 

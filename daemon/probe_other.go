@@ -8,4 +8,6 @@ import "github.com/gitring/gitring/doctor"
 
 func probeDisk(string) (string, doctor.Disk) { return "", doctor.Disk{} }
 
+func probeFronts(string) doctor.Fronts { return doctor.Fronts{} }
+
 func probeClock() doctor.Clock { return doctor.Clock{} }

@@ -21,6 +21,7 @@ type Seen struct {
 	Reboot     Reboot
 	Folder     Folder
 	Disk       Disk
+	Fronts     Fronts
 	Journal    Asked // Err is what is wrong with its chain
 	Backup     Backup
 	Clock      Clock
@@ -79,6 +80,13 @@ type Disk struct {
 	Free   uint64 // bytes
 	Inodes uint64 // that are left
 	Counts bool   // the file system counts inodes
+}
+
+// Fronts is the folder of the program that every front runs.
+type Fronts struct {
+	Asked
+	Path   string
+	NoExec bool // its mount lets no program run, and so does the mount of it in a container
 }
 
 // Backup is when the last one was made.

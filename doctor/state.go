@@ -21,7 +21,7 @@ const (
 
 func stateChecks(s *Seen) []Check {
 	return []Check{
-		folderCheck(&s.Folder), diskSortCheck(&s.Folder), roomCheck(&s.Disk), inodeCheck(&s.Disk),
+		folderCheck(&s.Folder), diskSortCheck(&s.Folder), frontsCheck(&s.Fronts), roomCheck(&s.Disk), inodeCheck(&s.Disk),
 		journalCheck(s.Journal), storeCheck(s.Status), configCheck(s.Status), backupCheck(&s.Backup, s.Now),
 	}
 }
@@ -50,6 +50,17 @@ func diskSortCheck(f *Folder) Check {
 		return c.is(Fail, "give state a folder on a local disk: locks and SQLite need one", "%s is on %s", f.Path, f.FileSort)
 	}
 	return c.is(OK, "", "a local one")
+}
+
+func frontsCheck(f *Fronts) Check {
+	c, skipped := a("state", "fronts can run").unless(f.Asked)
+	switch {
+	case skipped:
+		return c
+	case f.NoExec:
+		return c.is(Warn, "mount it without noexec, or set publish: direct: a front runs the program that lies there", "%s is on a mount with noexec", f.Path)
+	}
+	return c.is(OK, "", "programs in %s may run", f.Path)
 }
 
 func roomCheck(d *Disk) Check {
