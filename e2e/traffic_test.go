@@ -31,8 +31,9 @@ type requests struct {
 	quit chan struct{}
 	all  sync.WaitGroup
 
-	mu   sync.Mutex // guards what follows
-	done map[string]int
+	mu   sync.Mutex     // guards what follows
+	done map[string]int // by kind
+	by   map[string]int // by the version that answered
 	lost []string
 }
 
@@ -41,7 +42,7 @@ var kinds = []string{"GET on a kept connection", "GET on new ones", "POST on a k
 
 // ask begins one client of each kind.
 func ask(port string) *requests {
-	r := &requests{at: "127.0.0.1:" + port, quit: make(chan struct{}), done: map[string]int{}}
+	r := &requests{at: "127.0.0.1:" + port, quit: make(chan struct{}), done: map[string]int{}, by: map[string]int{}}
 	for _, kind := range kinds {
 		c := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: strings.HasSuffix(kind, "new ones")}}
 		r.all.Go(func() {
@@ -54,8 +55,9 @@ func ask(port string) *requests {
 					return
 				case <-tick.C:
 				}
-				err := once(c, r.at, kind, n)
+				version, err := once(c, r.at, kind, n)
 				r.mu.Lock()
+				r.by[version]++
 				if r.done[kind]++; err != nil {
 					r.lost = append(r.lost, time.Now().UTC().Format("15:04:05.000 ")+kind+": "+err.Error())
 				}
@@ -66,10 +68,9 @@ func ask(port string) *requests {
 	return r
 }
 
-// once is one request: it is lost unless it is answered, whole.
-func once(c *http.Client, at, kind string, n int) error {
+// once is one request, and the version that answered: it is lost unless it is answered, whole.
+func once(c *http.Client, at, kind string, n int) (version string, err error) {
 	var res *http.Response
-	var err error
 	want := ""
 	if strings.HasPrefix(kind, "POST") {
 		want = fmt.Sprintf("request %d of %s", n, kind)
@@ -78,18 +79,19 @@ func once(c *http.Client, at, kind string, n int) error {
 		res, err = c.Get("http://" + at + "/")
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
+	version = res.Header.Get("Version")
 	body, err := io.ReadAll(res.Body)
 	switch err = errors.Join(err, res.Body.Close()); {
 	case err != nil:
-		return err
+		return version, err
 	case res.StatusCode != http.StatusOK:
-		return fmt.Errorf("%s: %s", res.Status, body)
+		return version, fmt.Errorf("%s: %s", res.Status, body)
 	case want != "" && string(body) != want:
-		return fmt.Errorf("it was answered %q", body)
+		return version, fmt.Errorf("it was answered %q", body)
 	}
-	return nil
+	return version, nil
 }
 
 // asked is how many requests there were, and those that were lost.
@@ -164,7 +166,7 @@ func (h *host) live(subject string, fs files) string {
 
 func TestUpdatesBehindAFrontLoseNoRequest(t *testing.T) {
 	t.Parallel()
-	updates := amount(t, "UPDATES", 20, 100)
+	updates := amount(t, "UPDATES", 8, 100)
 	h := newHost(t)
 	app, port := h.app("web"), h.freePort()
 	version := func(n int) files {
@@ -193,7 +195,7 @@ func TestUpdatesBehindAFrontLoseNoRequest(t *testing.T) {
 
 func TestRequestsWaitWhileWhatCannotOverlapIsRecreated(t *testing.T) {
 	t.Parallel()
-	times := amount(t, "RECREATES", 5, 20)
+	times := amount(t, "RECREATES", 3, 20)
 	h := newHost(t)
 	app, port := h.app("web"), h.freePort()
 	version := func(n int) files {
@@ -218,7 +220,7 @@ func TestRequestsWaitWhileWhatCannotOverlapIsRecreated(t *testing.T) {
 
 func TestADaemonKilledInUpdatesBehindAFrontLosesNoRequest(t *testing.T) {
 	t.Parallel()
-	kills, r := amount(t, "FRONT_KILLS", 8, 100), dice(t)
+	kills, r := amount(t, "FRONT_KILLS", 4, 100), dice(t)
 	h := newHost(t)
 	app, port := h.app("web"), h.freePort()
 	version := func(n int) files {
@@ -420,7 +422,7 @@ func TestAServiceGetsAFrontAndLosesItAgain(t *testing.T) {
 
 func TestNewerProxiesTakeTheOpenPortsOver(t *testing.T) {
 	t.Parallel()
-	times := amount(t, "PROXY_UPGRADES", 4, 20)
+	times := amount(t, "PROXY_UPGRADES", 3, 20)
 	h := newHost(t)
 	app, port := h.app("web"), h.freePort()
 	first := h.repo.pushed("Version 1", files{app + "/compose.yaml": h.compose(app, obj{"web": fronted("1", port)})})
@@ -547,4 +549,40 @@ func TestAFrontIsHandedBackAndTakenBackAsItIs(t *testing.T) {
 	require.Empty(t, lost)
 	front := p.one("web-front")
 	require.Contains(t, before, identity{front.ID, front.State.StartedAt, front.RestartCount}, "the front was never touched")
+}
+
+// The way out that leave tells: Compose alone, in the app's own folder.
+func TestAfterLeaveComposeGetsThePortsBackAndTouchesNoData(t *testing.T) {
+	t.Parallel()
+	p := handed(t)
+	if p.program == nil {
+		t.Skip("docker compose is not here, nor bin/docker-compose (scripts/compose.sh)")
+	}
+	port := p.freePort()
+	data := merged(env("DATA", "/data", "ABRUPT", "0"), obj{"volumes": []any{"pg:/data"}})
+	first := p.commit("A shop", obj{"web": fronted("1", port, data), "other": web("1")}, nil)
+	p.start()
+	p.synced(first)
+	p.serves(port, "1")
+	settled(p.host)
+	p.tell(p.one("web"), "/write?path=/data/kept&text=precious")
+	before := p.one("web").Mounts
+	_, said := p.left()
+	require.Contains(t, said, "docker compose up -d --remove-orphans")
+	require.NoError(t, p.stop())
+
+	clone := filepath.Join(p.dir, "opt")
+	out, err := exec.Command("git", "clone", "-q", p.repo.bare, clone).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	up := p.docker(filepath.Join(clone, p.app), "up", "-d", "--remove-orphans")
+	p.serves(port, "1")
+	now := p.all()
+	require.NotContains(t, now, "web-front/1", "%s", up)
+	require.Len(t, now, 2, "%s", up)
+	web := now["web/1"]
+	require.Equal(t, before, web.Mounts, "the volume of before")
+	code, text := p.ask(web, "/file?path=/data/kept")
+	require.Equal(t, 200, code)
+	require.Equal(t, "precious", text)
+	require.Equal(t, 2, onlyOne(t, p.journal(web)), "one after the other on the data")
 }

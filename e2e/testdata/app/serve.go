@@ -24,7 +24,7 @@ import (
 //	DATA          a folder that it must have for itself, see data.go
 //	STOP_AFTER    milliseconds that it takes to stop
 //	ABRUPT=1      it ends at once when it is told to stop, whatever is in flight
-//	ERRORS        how many of 100 requests of GET / it answers with 500
+//	ERRORS        how many of 100 requests of GET / and POST /echo it answers with 500
 //	CONF          a file that it reads at its start and at SIGUSR1, see conf.go
 func serve() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
@@ -66,14 +66,21 @@ func routes(began time.Time) http.Handler {
 	mux.Handle("GET /conf", conf)
 	errors, _ := strconv.Atoi(os.Getenv("ERRORS"))
 	var asked atomic.Int64
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+	// head says which version answers, and begins an error where it is the turn of one.
+	head := func(w http.ResponseWriter) {
+		w.Header().Set("Version", os.Getenv("VERSION"))
 		if int(asked.Add(1)%100) < errors {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
+	}
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		head(w)
 		fmt.Fprint(w, os.Getenv("VERSION"))
 	})
 	mux.HandleFunc("POST /echo", func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(w, r.Body)
+		b, _ := io.ReadAll(r.Body)
+		head(w)
+		_, _ = w.Write(b)
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if os.Getenv("BROKEN") == "1" || conf.unready() || time.Since(began) < millis("READY_AFTER") {
