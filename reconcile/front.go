@@ -62,7 +62,7 @@ func (t *Pass) frontsOf(id ring.ServiceID) []toldFront {
 	}
 	row := t.Facts.Fronts[id]
 	for _, in := range t.seen[frontID(id)] {
-		if in.State == ring.StateCreated || !in.Live() && (in.intent == intentPark || in.intent == intentRemove) {
+		if in.State == ring.StateCreated || !in.Live() && (in.intent == intentPark || in.intent == intentRemove) || t.isNamedLikeFront(id, in) {
 			continue
 		}
 		out = append(out, t.toldFront(in, row))
@@ -83,6 +83,18 @@ func (t *Pass) isFrontOf(id ring.ServiceID) bool {
 	app, name := id.Split()
 	all := t.Facts.Apps[app].App.Services
 	return slices.ContainsFunc(all, func(s ring.Service) bool { return s.FrontOf == name })
+}
+
+// isNamedLikeFront reports whether an instance is of a service that an author gave the name
+// that a front had before.
+func (t *Pass) isNamedLikeFront(id ring.ServiceID, in *instance) bool {
+	if g := t.Facts.Good[frontID(id)]; g != nil && g.Service.FrontOf == "" && g.Service.Version == in.Version {
+		return true
+	}
+	app, name := frontID(id).Split()
+	force := t.Facts.Apps[app].App
+	s, ok := force.Service(name)
+	return ok && s.FrontOf == "" && s.Version == in.Version
 }
 
 // toldFront is what a container of a front was told, by what is remembered and by what it
