@@ -31,6 +31,7 @@
 //	frames       where a request begins and ends
 //	http         requests and answers, and what is tried again
 //	stall        clients that do not move, and room for others
+//	memory       how much of it the container has, and connections may take
 //	tcp          byte for byte, both ways
 //	udp          flows of datagrams
 //	udp_linux    reading without a buffer of one's own

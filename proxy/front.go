@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -28,6 +29,7 @@ type Options struct {
 	// one is opened.
 	Sockets map[string]*os.File
 	Build   string // "sha256:…" of this program
+	Memory  int64  // of the container, in bytes; 0 is 256 MiB, or what RunProxy finds
 	Log     *log.Logger
 	// Lookup and Own are the engine's DNS and the interfaces, where they are not given.
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
@@ -49,6 +51,7 @@ const (
 type Front struct {
 	Options
 	process string
+	budget  int64 // of memory, for connections
 	names   *names
 	proxy   *httputil.ReverseProxy
 
@@ -92,7 +95,7 @@ func New(o Options) *Front {
 	id := make([]byte, 8)
 	_, _ = rand.Read(id) // never fails
 	f := &Front{
-		Options: o, process: hex.EncodeToString(id), names: newNames(o.Lookup, o.own), members: map[string]*member{},
+		Options: o, process: hex.EncodeToString(id), budget: budgetOf(cmp.Or(o.Memory, defaultMemory)), names: newNames(o.Lookup, o.own), members: map[string]*member{},
 		accepted: map[string]map[int]bool{}, changed: make(chan struct{}), happened: make(chan struct{}), ports: map[string]*port{},
 	}
 	f.limit.Store(int64(ring.DefaultRoute().Connections))

@@ -59,13 +59,13 @@ func health(out io.Writer, socket string) int {
 	return 0
 }
 
-// memoryLimit is what the runtime keeps below, of the 256 MiB that a front has.
-const memoryLimit = 230 << 20
-
 // RunProxy is the child of a supervisor: it serves with the sockets that it inherited, prints
 // its line when it is ready, and ends on a signal or with the supervisor.
 func RunProxy(o Options) error {
-	debug.SetMemoryLimit(memoryLimit)
+	if o.Memory == 0 {
+		o.Memory = memoryOf(cgroupFiles)
+	}
+	debug.SetMemoryLimit(o.Memory / 10 * 9)
 	for i, key := range strings.Split(os.Getenv(socketsEnv), ",") {
 		if key == "" {
 			continue

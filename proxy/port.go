@@ -164,7 +164,7 @@ func (p *port) accept() {
 // room waits until one more connection may come, and counts it.
 func (f *Front) room(end <-chan struct{}) bool {
 	for {
-		if f.conns.Add(1) <= f.limit.Load() && f.cost() <= memoryBudget {
+		if f.conns.Add(1) <= f.limit.Load() && f.cost() <= f.budget {
 			return true
 		}
 		f.conns.Add(-1)

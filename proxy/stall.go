@@ -36,14 +36,13 @@ func (s *stalling) count() int64 {
 	return int64(len(s.calls))
 }
 
-// What connections and requests cost, as measured by TestSlowClientsCostLittle. A front has
-// 256 MiB; what is above the budget makes room first, or waits in the backlog.
+// What connections and requests cost, as measured by TestSlowClientsCostLittle. What is
+// above the budget (budgetOf) makes room first, or waits in the backlog.
 const (
 	headCost     = 6 << 10
 	connCost     = 17 << 10
 	callCost     = 56 << 10
 	upgradedCost = 40 << 10
-	memoryBudget = 150 << 20
 	slowAtLeast  = time.Second // for those who make room for others
 )
 

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 		os.Exit(ended(l, s.Run(context.Background())))
 	case "proxy":
 		os.Exit(ended(l, RunProxy(Options{
-			TableDir: filepath.Join(root, "table"), RunDir: filepath.Join(root, "run"), Log: l,
+			TableDir: filepath.Join(root, "table"), RunDir: filepath.Join(root, "run"), Log: l, Memory: defaultMemory,
 			Lookup: func(_ context.Context, name string) ([]netip.Addr, error) {
 				a, err := netip.ParseAddr(name)
 				return []netip.Addr{a}, err
