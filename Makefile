@@ -25,13 +25,15 @@ AGAIN    ?=
 help: ## say what there is
 	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS=$$'\t' read -r t d; do printf '  %-15s %s\n' "$$t" "$$d"; done
 
-.PHONY: demo demo-status demo-push demo-unsigned demo-broken demo-revert demo-down
+.PHONY: demo demo-status demo-push demo-canary demo-unsigned demo-broken demo-revert demo-down
 demo: go engine build ## a host, a signed repository and an app, live in a minute
 	@scripts/demo.sh up
 demo-status: ## the demo: how things are
 	@scripts/demo.sh status
 demo-push: ## the demo: a signed commit, a rolling update
 	@scripts/demo.sh push
+demo-canary: ## the demo: a version whose answers fail is taken back
+	@scripts/demo.sh canary
 demo-unsigned: ## the demo: a commit that nobody signed is refused
 	@scripts/demo.sh unsigned
 demo-broken: ## the demo: a version that never becomes ready is restored

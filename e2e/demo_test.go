@@ -120,6 +120,16 @@ func (d *demo) does(verb string, says ...string) string {
 	return out
 }
 
+// reverts runs verbs that must say to take the last commit back first.
+func (d *demo) reverts(verbs ...string) {
+	d.t.Helper()
+	for _, verb := range verbs {
+		code, out := d.verb(verb)
+		require.Equal(d.t, 1, code, "demo %s:\n%s", verb, out)
+		require.Contains(d.t, out, "hint: make demo-revert", "demo %s", verb)
+	}
+}
+
 func (d *demo) running() []identity {
 	d.t.Helper()
 	cs, err := local.containers("gitring.host=" + d.host)
@@ -148,7 +158,15 @@ func TestTheDemoTellsItsWholeStory(t *testing.T) {
 	d.does("broken", `\(exit status 6\)`, `Restored`, `not ready within`, `hello from version 2`, `the old instances were not touched`)
 	require.ElementsMatch(t, second, d.running())
 	d.does("broken", `the last commit is broken already`)
+	d.reverts("push", "unsigned", "canary")
 
+	d.does("revert", `\(exit status 0\)`, `nothing was created or restarted`, `hello from version 2`)
+	require.ElementsMatch(t, second, d.running())
+
+	d.does("canary", `canary .* 20%`, `stable +[1-9]\d* `, `canary +[1-9]\d* `, `\(exit status 6\)`, `[1-9]\d* to version 3, which failed [1-9]\d*; 0 lost`,
+		`canary at 20 %: \d+\.\d % of \d+ answers failed, 0\.0 % of \d+ of the stable version`, `hello from version 2`, `same containers as before`, `make demo-revert`)
+	require.ElementsMatch(t, second, d.running())
+	d.reverts("push", "unsigned", "broken", "canary")
 	d.does("revert", `\(exit status 0\)`, `nothing was created or restarted`, `hello from version 2`)
 	require.ElementsMatch(t, second, d.running())
 

@@ -3,7 +3,7 @@
 # .demo beside this checkout. `make demo` brings it up, the other verbs show
 # what gitring does with a good push, a bad one, and a way back.
 #
-#   scripts/demo.sh up|status|push|unsigned|broken|revert|down
+#   scripts/demo.sh up|status|push|canary|unsigned|broken|revert|down
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/say.sh
@@ -195,6 +195,28 @@ asking() {
 	say "$all requests while it was replaced, $lost lost"
 }
 
+# asking_both asks as asking does, and says what each of two versions made of it.
+asking_both() {
+	local to told old=0 new=0 failed=0 lost=0
+	to=$(at)
+	while [ -e "$1" ]; do
+		told=$(answer "$to" 2>/dev/null || true)
+		case $told in
+		*"from version $2") old=$((old + 1)) ;;
+		*"from version $3") new=$((new + 1)) ;;
+		"version $3 fails"*) new=$((new + 1)) failed=$((failed + 1)) ;;
+		*) lost=$((lost + 1)) ;;
+		esac
+	done
+	say "$((old + new + lost)) requests meanwhile: $old went to version $2, $new to version $3, which failed $failed; $lost lost"
+}
+
+# shared reports whether the front says what came of some requests of a canary.
+shared() {
+	running || show_trouble "the daemon ended"
+	gitring traffic 2>/dev/null | awk '$1 == "canary" && $2 ~ /^[0-9]+$/ && $2 >= 10 { n = 1 } END { exit !n }'
+}
+
 show_status() {
 	local code=0
 	say '$ gitring status'
@@ -204,9 +226,17 @@ show_status() {
 
 # sync_to pushes what is committed, follows it, and expects an outcome.
 sync_to() {
-	local wanted=$1 code=0
+	push_commit
+	follow_to "$1"
+}
+
+push_commit() {
 	repo push -q origin HEAD:main
 	say "pushed $(short): $(repo log -1 --format=%s)"
+}
+
+follow_to() {
+	local wanted=$1 code=0
 	say '$ gitring sync --wait'
 	gitring sync --wait || code=$?
 	say "(exit status $code)"
@@ -218,6 +248,7 @@ try_next() {
 
 		What to try next, each takes a few seconds:
 		  make demo-push       a signed commit: a rolling update, under requests
+		  make demo-canary     a signed version whose answers fail: found out on a share of the requests, taken back
 		  make demo-unsigned   a commit that nobody signed: refused, the old one keeps running
 		  make demo-broken     a signed version that never becomes ready: restored
 		  make demo-revert     take the last commit back with git revert
@@ -261,12 +292,20 @@ up() {
 env_of() { sed -n "s/^ *$1: \"\(.*\)\"$/\1/p" "$demo/repo/hello/compose.yaml"; }
 set_env() { sed -i "s/^\( *$1: \)\".*\"$/\1\"$2\"/" "$demo/repo/hello/compose.yaml"; }
 
+# bad reports whether the last commit is one that the demo made to fail.
+bad() { [ "$(env_of BROKEN)" = 1 ] || [ -n "$(env_of ERRORS)" ]; }
+
+# need_good: what stands on a bad commit would be judged for what that one did.
+need_good() {
+	! bad || fail "the last commit is bad, and the version before it serves" "make demo-revert takes it back; do that first"
+}
+
 push() {
 	need_up
+	need_good
 	local next=$(($(env_of VERSION) + 1))
 	step "a signed commit with version $next"
 	set_env VERSION "$next"
-	set_env BROKEN 0
 	repo commit -q -a -m "Say version $next"
 	: >"$demo/asking"
 	asking "$demo/asking" &
@@ -279,8 +318,40 @@ push() {
 	show_app
 }
 
+canary() {
+	need_up
+	need_good
+	local before was next
+	before=$(containers)
+	was=$(env_of VERSION)
+	next=$((was + 1))
+	step "a signed commit with version $next, a canary: 20 % of the requests go to it first, and it fails two of five"
+	set_env VERSION "$next"
+	sed -i -e 's/^\( *\)BROKEN: .*/&\n\1ERRORS: "40"/' \
+		-e 's/^\( *\)failure_threshold: .*/&\n\1strategy: canary\n\1steps: [{weight: 20, for: 1m}, {weight: 50, for: 1m}]\n\1judge: {interval: 3s, min_requests: 20}/' \
+		"$demo/repo/hello/compose.yaml"
+	repo commit -q -a -m "Try version $next on some requests"
+	: >"$demo/asking"
+	asking_both "$demo/asking" "$was" "$next" &
+	local asks=$!
+	push_commit
+	await 60 shared || show_trouble "the canary got no requests within 60s"
+	say '$ gitring traffic'
+	gitring traffic
+	say
+	follow_to 6
+	rm -f "$demo/asking"
+	wait "$asks"
+	say
+	show_status
+	show_app
+	same_containers "$before" "version $was serves, as it did all the time"
+	say "what to do next: make demo-revert takes the commit back"
+}
+
 unsigned() {
 	need_up
+	need_good
 	local trusted
 	trusted=$(repo rev-parse HEAD)
 	step "a commit that nobody signed"
@@ -312,6 +383,7 @@ broken() {
 		say "the last commit is broken already; make demo-revert takes it back"
 		return
 	fi
+	need_good
 	local before
 	before=$(containers)
 	step "a signed commit whose version never becomes ready"
@@ -329,31 +401,32 @@ revert() {
 	need_up
 	case $(repo log -1 --format=%s) in
 	"Say hello" | Revert*)
-		say "there is nothing to take back; make demo-push or make demo-broken first"
+		say "there is nothing to take back; make demo-push, make demo-canary or make demo-broken first"
 		return
 		;;
 	esac
-	local before was
+	local before was=good
 	before=$(containers)
-	was=$(env_of BROKEN)
+	! bad || was=bad
 	step "git revert $(short)"
 	repo revert --no-edit HEAD >/dev/null
 	sync_to 0
 	say
 	show_status
 	show_app
-	if [ "$was" = 1 ]; then
+	if [ "$was" = bad ]; then
 		same_containers "$before" "the revert asks for what already runs: nothing was created or restarted"
 	fi
 }
 
-# same_containers holds the running containers against those of before.
+# same_containers holds the running containers against those of before. A version that was
+# taken back is stopped after its outcome is known.
 same_containers() {
-	if [ "$(containers)" != "$1" ]; then
-		show_trouble "other containers run than before"
-	fi
+	await 40 only "$1" || show_trouble "other containers run than before"
 	say "same containers as before ($(for id in $1; do printf '%.12s ' "$id"; done | sed 's/ $//')): $2"
 }
+
+only() { [ "$(containers)" = "$1" ]; }
 
 status() {
 	need_up
@@ -398,6 +471,6 @@ remove_from_engine() {
 }
 
 case ${1:-} in
-up | status | push | unsigned | broken | revert | down) "$1" ;;
-*) fail "no such verb: ${1:-}" "scripts/demo.sh up|status|push|unsigned|broken|revert|down" ;;
+up | status | push | canary | unsigned | broken | revert | down) "$1" ;;
+*) fail "no such verb: ${1:-}" "scripts/demo.sh up|status|push|canary|unsigned|broken|revert|down" ;;
 esac

@@ -4,8 +4,9 @@
 //	GET /slow      the same, after a second: a request to be in flight with
 //	GET /healthz   ok, or 503 while it is not ready
 //
-// VERSION is the text it tells, GREETING stands in for "hello", and BROKEN=1
-// makes a version that never becomes ready. On SIGTERM it finishes the requests
+// VERSION is the text it tells, GREETING stands in for "hello", BROKEN=1 makes a
+// version that never becomes ready, and ERRORS is how many of 100 requests of
+// GET / it answers with 500, evenly spread. On SIGTERM it finishes the requests
 // in flight, then ends with status 0. It logs a line at its start and one at its
 // stop, so that `gitring logs` has something to show.
 package main
@@ -18,6 +19,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -47,8 +50,15 @@ func routes(env func(string) string) http.Handler {
 	}
 	says := fmt.Sprintf("%s from version %s\n", greeting, env("VERSION"))
 
+	errors, _ := strconv.ParseInt(env("ERRORS"), 10, 64)
+	var asked atomic.Int64
+
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		if n := asked.Add(1); n*errors/100 != (n-1)*errors/100 {
+			http.Error(w, fmt.Sprintf("version %s fails on purpose", env("VERSION")), http.StatusInternalServerError)
+			return
+		}
 		fmt.Fprint(w, says)
 	})
 	mux.HandleFunc("GET /slow", func(w http.ResponseWriter, _ *http.Request) {

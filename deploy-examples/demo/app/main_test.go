@@ -36,6 +36,20 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
+func TestErrorsAreSpreadEvenly(t *testing.T) {
+	h := routes(func(k string) string { return map[string]string{"VERSION": "7", "ERRORS": "40"}[k] })
+	var failed []int
+	for n := 1; n <= 10; n++ {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		if w.Code == 500 {
+			failed = append(failed, n)
+			require.Equal(t, "version 7 fails on purpose\n", w.Body.String())
+		}
+	}
+	require.Equal(t, []int{3, 5, 8, 10}, failed)
+}
+
 // A request in flight when the stop comes is answered; the server then ends
 // without an error.
 func TestServeFinishesWhatIsInFlight(t *testing.T) {
