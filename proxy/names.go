@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"os"
@@ -56,6 +57,7 @@ func interfaces() (o ownNet) {
 		o.subnets = append(o.subnets, netip.PrefixFrom(addr.Unmap(), ones).Masked())
 	}
 	o.gateways = routeGateways("/proc/net/route")
+	maps.Copy(o.gateways, routeGateways6("/proc/net/ipv6_route"))
 	return o
 }
 
@@ -77,6 +79,30 @@ func routeGateways(file string) map[netip.Addr]bool {
 			continue
 		}
 		slices.Reverse(b) // as the machine has it: little endian on both of ours
+		if a, ok := netip.AddrFromSlice(b); ok && !a.IsUnspecified() {
+			out[a] = true
+		}
+	}
+	return out
+}
+
+// routeGateways6 are those that a routing table of IPv6 names.
+func routeGateways6(file string) map[netip.Addr]bool {
+	out := map[netip.Addr]bool{}
+	f, err := os.Open(file)
+	if err != nil {
+		return out
+	}
+	defer f.Close()
+	for s := bufio.NewScanner(f); s.Scan(); {
+		words := strings.Fields(s.Text())
+		if len(words) < 5 {
+			continue
+		}
+		b, err := hex.DecodeString(words[4])
+		if err != nil || len(b) != 16 {
+			continue
+		}
 		if a, ok := netip.AddrFromSlice(b); ok && !a.IsUnspecified() {
 			out[a] = true
 		}

@@ -51,6 +51,20 @@ func TestOnlyTrustedProxiesSpeakForOthers(t *testing.T) {
 	}
 }
 
+// A gateway can have any address of its network: the front finds it where it goes out.
+func TestGatewaysAreReadFromRoutes(t *testing.T) {
+	dir := t.TempDir()
+	v4, v6 := filepath.Join(dir, "route"), filepath.Join(dir, "ipv6_route")
+	require.NoError(t, os.WriteFile(v4, []byte("Iface\tDestination\tGateway \tFlags\neth0\t00000000\tFE05A8C0\t0003\neth0\t0005A8C0\t00000000\t0001\n"), 0o600))
+	require.NoError(t, os.WriteFile(v6, []byte(
+		"00000000000000000000000000000000 00 00000000000000000000000000000000 00 fd0000000000000000000000000000fe 00000400 00000001 00000000 00000003     eth0\n"+
+			"fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001     eth0\n"), 0o600))
+	require.Equal(t, map[netip.Addr]bool{netip.MustParseAddr("192.168.5.254"): true}, routeGateways(v4))
+	require.Equal(t, map[netip.Addr]bool{netip.MustParseAddr("fd00::fe"): true}, routeGateways6(v6))
+	require.Empty(t, routeGateways(filepath.Join(dir, "none")))
+	require.Empty(t, routeGateways6(filepath.Join(dir, "none")))
+}
+
 // spoofed is what a client says of others, in every way that servers listen to.
 var spoofed = http.Header{
 	"X-Forwarded-For": {"1.2.3.4", "5.6.7.8"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"evil"}, "X-Forwarded-Port": {"443"},
