@@ -142,7 +142,7 @@ func (d *decoder) percent(n *node, name string, least, most float64) float64 {
 	}
 	v, err := strconv.ParseFloat(strings.TrimSuffix(t, "%"), 64)
 	if !percentForm.MatchString(t) || err != nil || v < least || v > most {
-		d.bad(n.place, "write a percentage, with at most one digit behind the point", "%s: %q is no percentage from %g%% to %g%%", name, head(t), least, most)
+		d.bad(n.place, "write a percentage such as 5% or 150%, with at most one digit behind the point", "%s: %q is no percentage from %g%% to %g%%", name, head(t), least, most)
 		return least
 	}
 	return v

@@ -131,6 +131,21 @@ func (t *Pass) stepAwaits(v *service) ring.Reason {
 	return ring.Reason{}
 }
 
+// isStepping reports whether a step of a canary is under way: its share of the requests is given.
+func (v *service) isStepping() bool { return v.inSteps() && !v.rollout.Stepped.IsZero() }
+
+// stepSays is the step under way, for people; "" where none is.
+func (v *service) stepSays() string {
+	if !v.isStepping() {
+		return ""
+	}
+	step, until := v.canaryStepNow(), "a person promotes it"
+	if !step.Manual {
+		until = v.rollout.Stepped.Add(step.For).UTC().Format("15:04:05") + " UTC"
+	}
+	return say("; step %d of %d at %d %% until %s", v.rollout.Step+1, len(v.want.Rollout.Canary.Steps), step.Weight, until)
+}
+
 // judgeCanary adds up what the front counted, and gives the verdict where that says so. It
 // reports whether it did.
 func (t *decider) judgeCanary(v *service) bool {

@@ -501,9 +501,24 @@ func (e *explainer) patienceSays(name string) string {
 	if v.rollout.Done {
 		return say("wait for its checks; gitring logs %s shows what it writes", name)
 	}
+	if v.isStepping() { // no deadline counts meanwhile
+		return e.stepEnds(name)
+	}
 	deadline := v.rollout.Progress.Add(v.want.Rollout.ProgressDeadline)
 	e.out.Until = utc(deadline)
 	return say("wait: without progress until %s the rollout fails (%s); gitring logs %s shows what it writes", clock(deadline), v.onFailure(), name)
+}
+
+// stepEnds is what ends the step of a canary.
+func (e *explainer) stepEnds(name string) string {
+	v := e.v
+	both := say("gitring traffic %s shows both sets", name)
+	if v.canaryStepNow().Manual || !e.stepAwaits(v).None() {
+		return say("gitring rollout promote %s goes on, gitring rollout abort %s goes back; %s", name, name, both)
+	}
+	end := v.rollout.Stepped.Add(v.canaryStepNow().For)
+	e.out.Until = utc(end)
+	return say("wait: the step ends %s, gitring rollout promote %s ends it now; %s", clock(end), name, both)
 }
 
 // timesSays is how often something happened.

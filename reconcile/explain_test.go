@@ -120,6 +120,8 @@ func TestWhyIsThisNotRunning(t *testing.T) {
 		{"its volume is gone", "service db volume data min_ready 1s\ncommit c1 db=v1\nrest\nfault remove db-1\nfault volume db_data is gone\nwait 1m", "db", ring.PhaseDegraded, "was there and is gone", "is its disk mounted?", "mend it on the host"},
 		{"its files failed", "service web live a min_ready 1s\ncommit c1 web=v1\nrest\ncontent b refused\nservice web live b\ncommit c2 web=v1\nrest", "web", ring.PhaseReady, "kept the files of c1", "the newest files to reload failed", "gitring retry web/web"},
 		{"it is a job that failed", "service shop/migrate job\nversion m1 exits 3 after 1s\ncommit c1 shop/migrate=m1\nrest", "shop/migrate", ring.PhaseFailed, "", "its run failed", "gitring retry shop/migrate"},
+		{"a step of a canary lasts", "service web front 8080 min_ready 2s steps 25:1h\ncommit c1 web=v1\nrest\ncommit c2 web=v2\nuntil event canary.step web\nwait 20m", "web", ring.PhaseProgressing, "; step 1 of 1 at 25 % until ", "the rollout is under way: 2/1 ready; step 1 of 1", "gitring rollout promote web/web ends it now"},
+		{"a step of a canary waits for a person", "service web front 8080 min_ready 2s steps 25:manual\ncommit c1 web=v1\nrest\ncommit c2 web=v2\nuntil event canary.step web\nwait 30m", "web", ring.PhaseHeld, "waits for a person", "step 1 at 25 % waits for a person", "gitring rollout promote web/web goes on, gitring rollout abort web/web goes back"},
 		{"it left the plan", "service shop/a\nservice shop/b\ncommit c1 shop/a=v1 shop/b=v1\nrest\nfault the remote is away\nwait 1h\ncommit c2 -shop/b\nwait 1s", "shop/b", ring.PhaseRemoving, "not in plan", "it left the commit", "gitring status"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -471,7 +471,7 @@ func (t *Pass) phaseOf(v *service, st *ring.ServiceStatus) (ring.Phase, ring.Rea
 		if why := t.stepAwaits(v); !why.None() {
 			return ring.PhaseHeld, why.After(progress)
 		}
-		return ring.PhaseProgressing, ring.Reason{Says: progress + t.watchSays(v) + t.slowestSays(v)}
+		return ring.PhaseProgressing, ring.Reason{Says: progress + v.stepSays() + t.watchSays(v) + t.slowestSays(v)}
 	}
 	return t.steadyPhase(v, progress)
 }

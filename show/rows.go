@@ -111,11 +111,11 @@ func split(places []place, picked map[*ring.ServiceStatus]bool) (shown, hidden [
 }
 
 // placesOf are the services as people count them: a front goes with the service that it
-// stands before, and is no row of its own.
+// stands before, and is a row of its own only where it is what is wrong, or waited for.
 func placesOf(apps []ring.AppStatus) []place {
 	var all []place
 	for _, p := range placesWithFronts(apps) {
-		if behind := serviceOf(p.app, strings.TrimSuffix(p.service.Name, ring.FrontSuffix)); behind != nil && behind != p.service && behind.Front != nil {
+		if behind := serviceOf(p.app, strings.TrimSuffix(p.service.Name, ring.FrontSuffix)); behind != nil && behind != p.service && behind.Front != nil && !standsOut(p.service, behind) {
 			continue
 		}
 		if p.service.Front != nil {
@@ -124,6 +124,11 @@ func placesOf(apps []ring.AppStatus) []place {
 		all = append(all, p)
 	}
 	return all
+}
+
+// standsOut reports whether a front says more than the service behind it does.
+func standsOut(front, behind *ring.ServiceStatus) bool {
+	return rank(front) < moving || rank(front) < rank(behind)
 }
 
 func serviceOf(a *ring.AppStatus, name string) *ring.ServiceStatus {

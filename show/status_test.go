@@ -155,4 +155,12 @@ func TestAFrontGoesWithItsService(t *testing.T) {
 	require.Contains(t, plain, "shop/web 3 requests waiting since 4s ago")
 	require.Contains(t, plain, "2 ready")
 	require.Contains(t, seen(View{Wide: true}), "shop/web-front")
+
+	front := &st.Sources[0].Apps[0].Services[2]
+	front.Phase, front.Ready, front.Reason = ring.PhaseProgressing, 0, "0/1 ready; slot 1 its HEALTHCHECK has not passed yet"
+	require.Regexp(t, `shop/web-front +Progressing +0/1 .*has not passed yet`, seen(View{}), "it is what is waited for")
+	st.Sources[0].Apps[0].Services[1].Phase = ring.PhaseProgressing
+	require.NotContains(t, seen(View{}), "shop/web-front", "its service is on its way, too")
+	front.Phase = ring.PhaseDegraded
+	require.Contains(t, seen(View{}), "shop/web-front", "it needs a person")
 }

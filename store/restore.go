@@ -202,7 +202,7 @@ func sourcesOf(ours, theirs map[string]anchorRow) []string {
 	return slices.Sorted(maps.Keys(both))
 }
 
-// addMissing puts what is not here yet in its place: markers of jobs, seeds and keys. What is
+// addMissing puts what is not here yet in its place: marks of jobs, seeds and keys. What is
 // here stays, since it may be newer.
 func addMissing(dir, tmp string, done *Restored) error {
 	for _, pattern := range savedFiles {

@@ -192,7 +192,7 @@ func rolloutCmd(g *globals) *cobra.Command {
 		pauseCmd(g),
 		resumeCmd(g),
 		g.rolloutVerb("promote", "", "Go on now, past what is only time",
-			"promote says that a version has been watched long enough: the rollout goes on past\nbake, past warm_for of a blue-green one, and past min_ready_time of its second set."),
+			"promote says that a version has been watched long enough: the rollout goes on past\nthe step of a canary, past bake, past warm_for of a blue-green one, and past\nmin_ready_time of its second set."),
 		g.rolloutVerb("abort", "", "Give a rollout up as if it had failed",
 			"abort gives the verdict that a failure would: the last good version comes back and\nthe aborted one is not tried again until it changes, or gitring retry. Of a first\n"+
 				"deploy nothing comes back: it stops where it is. While the rollout waits for a job,\nthe run of that job is stopped with it; of a job, abort ends its run."),

@@ -18,7 +18,7 @@ func backupCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup file",
 		Short: "Save what only this host knows, into one archive",
-		Long: "backup writes the database, anchors, markers of jobs and keys of this host into one\n" +
+		Long: "backup writes the database, anchors, marks of jobs and keys of this host into one\n" +
 			"archive, mode 0600. The daemon may run. It is for root or the daemon's user. No volume\n" +
 			"and no data folder of an app is in it: those need a backup of their own.",
 		Args: args(cobra.ExactArgs(1)),
@@ -57,7 +57,7 @@ func restoreCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore file",
 		Short: "Bring back what gitring backup saved, with the daemon stopped",
-		Long: "restore puts an archive's database, anchors, markers of jobs and keys in their place.\n" +
+		Long: "restore puts an archive's database, anchors, marks of jobs and keys in their place.\n" +
 			"The daemon has to be stopped, and the archive has to be of a host of this name.\n" +
 			"No anchor goes back, and no marker of a job is removed, so nothing older is trusted\n" +
 			"and no job runs twice. The database that is here is kept under another name.",
@@ -101,7 +101,7 @@ func (g *globals) restore(ctx context.Context, file string, withConfig bool) err
 	for _, says := range done.Kept {
 		g.notice("%s", says)
 	}
-	g.notice("added %d markers of jobs; those that were here stay", done.Marks)
+	g.notice("added %d marks of jobs; those that were here stay", done.Marks)
 	if done.Aside != "" {
 		g.notice("the database that was here is kept as %s", done.Aside)
 	}

@@ -154,7 +154,7 @@ var fleetActs = []string{"hold", "release", "pause", "resume", "promote", "abort
 func fleetActCmd(g *globals, verb string) *cobra.Command {
 	var on, reason, lasts string
 	var yes bool
-	use, short := verb+" <app[/service]>", "On many hosts: gitring "+verb
+	use, short := verb+" <app[/service]>", "On many hosts: gitring "+onOneHost(verb)
 	if verb == "approve" {
 		use = verb + " <sha>"
 	}
@@ -185,9 +185,17 @@ func fleetActCmd(g *globals, verb string) *cobra.Command {
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the journal and for all who look (required)")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	if slices.Contains([]string{"hold", "pause", "undo", "scale"}, verb) {
-		cmd.Flags().StringVar(&lasts, "for", "", "how long it stands, 720h at most; \"\" is as on one host")
+		cmd.Flags().StringVar(&lasts, "for", "", "how long it stands, 720h at most (default as on one host)")
 	}
 	return cmd
+}
+
+// onOneHost is how an act is called for a single host.
+func onOneHost(verb string) string {
+	if verb == "promote" || verb == "abort" {
+		return "rollout " + verb
+	}
+	return verb
 }
 
 // fleetAct is what each host is asked to do.

@@ -148,7 +148,7 @@ func showNarrow(c *cobra.Command, show func()) {
 }
 
 // described is a line of the help that has a name, and in a column of its own what it means.
-var described = regexp.MustCompile(`^ +(?:-\w, )?[-\w<>\[\]|.]+(?: \w+)?  +(?:\S)`)
+var described = regexp.MustCompile(`^ +(?:-\w, )?[-\w<>\[\]|.]+(?: \w+(?:\[="\w+"\])?)?  +(?:\S)`)
 
 // narrowed breaks the lines of a help text that are too wide: text anew, by its
 // paragraphs, and what describes a flag or a verb below its own column. Examples are

@@ -54,7 +54,7 @@ func initCmd(g *globals) *cobra.Command {
 	flags.StringVar(&f.Landing, "landing", "", "how changes land: push, merge (button) or squash (button)")
 	flags.StringVar(&f.Signer, "signer", "", "who signs, as the host shows it")
 	flags.StringVar(&f.Key, "key", "", "the signing key: an SSH public key file, or an OpenPGP fingerprint")
-	flags.StringVar(&f.Generate, "generate-key", "", "make a signing key: ed25519, or ed25519-sk on a security key")
+	flags.StringVar(&f.Generate, "generate-key", "", "make a signing key of this `kind`: ed25519, or ed25519-sk on a security key")
 	flags.Lookup("generate-key").NoOptDefVal = "ed25519"
 	flags.StringVar(&f.Engine, "engine", "", "the engine to look at and to write down (default $DOCKER_HOST, else "+config.DefaultEngineURL+")")
 	flags.BoolVar(&f.SetGit, "set-git-config", false, "sign in this clone by default")

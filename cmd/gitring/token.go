@@ -110,7 +110,7 @@ func tokenListCmd(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the tokens, and what they may do", Args: args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			_, lines, err := g.tokenLines()
+			c, lines, err := g.tokenLines()
 			if err != nil {
 				return err
 			}
@@ -129,6 +129,10 @@ func tokenListCmd(g *globals) *cobra.Command {
 			if g.machine() {
 				return g.encode(all)
 			}
+			if len(all) == 0 {
+				g.notice("there are no tokens in %s", c.API.Tokens)
+				return nil
+			}
 			s := g.screen()
 			var rows [][]screen.Word
 			for _, x := range all {
@@ -145,7 +149,7 @@ func tokenRevokeCmd(g *globals) *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke <id>", Short: "Take a token away: its sessions and streams end with it", Args: args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, given []string) error {
-			return g.editTokens(func(lines []string) (kept []string, err error) {
+			err := g.editTokens(func(lines []string) (kept []string, err error) {
 				var ids []string
 				for _, line := range lines {
 					id, _, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -161,6 +165,10 @@ func tokenRevokeCmd(g *globals) *cobra.Command {
 				}
 				return kept, nil
 			})
+			if err == nil {
+				g.notice("revoked %s: the next request with it is refused", given[0])
+			}
+			return err
 		},
 	}
 }

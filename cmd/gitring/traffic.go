@@ -193,7 +193,7 @@ func showFront(s *screen.Screen, f *api.FrontNow, now time.Time) {
 		rows[i] = trafficRow(&f.Instances[i])
 	}
 	if len(rows) > 0 {
-		s.Table(2, []string{"INSTANCE", "STATE", "SHARE", "FLIGHT", "REQUESTS", "ERRORS", "P50", "P99"}, rows)
+		s.Table(2, []string{"INSTANCE", "STATE", "SHARE", "FLIGHT", "REQUESTS", "ERRORS", "P50", "P99", ""}, rows)
 	}
 	for _, in := range f.Instances {
 		if in.Why != "" && !in.Reached {
@@ -252,6 +252,7 @@ func trafficRow(in *api.InstanceNow) []screen.Word {
 	return []screen.Word{
 		screen.Text(cmp.Or(in.Instance, in.Name)), screen.Painted(stateWord(in), stateHue(in)), screen.Text(share), screen.Text(strconv.Itoa(in.InFlight)),
 		screen.Text(strconv.FormatInt(in.Counts.Requests, 10)), screen.Painted(strconv.FormatInt(in.Errors, 10), hue), screen.Text(millis(in.P50)), screen.Text(millis(in.P99)),
+		{}, // a table tells its last column without a name where it has no room
 	}
 }
 
@@ -293,7 +294,7 @@ func showCanary(s *screen.Screen, c *api.CanaryNow) {
 		return
 	}
 	s.Line(2, " ", screen.Text("canary"), screen.Text(show.Bar(float64(c.Weight)/100)), screen.Text(fmt.Sprintf("%d%%", c.Weight)), screen.Text(c.Says))
-	s.Table(4, []string{"SET", "REQUESTS", "ERRORS", "P50", "P99"}, [][]screen.Word{setRow(ring.SetStable, c.Stable), setRow(ring.SetCanary, c.Canary)})
+	s.Table(4, []string{"SET", "REQUESTS", "ERRORS", "P50", "P99", ""}, [][]screen.Word{setRow(ring.SetStable, c.Stable), setRow(ring.SetCanary, c.Canary)})
 }
 
 func setRow(name string, set api.SetNow) []screen.Word {
@@ -302,5 +303,5 @@ func setRow(name string, set api.SetNow) []screen.Word {
 		part := float64(set.Errors) / float64(set.Requests)
 		rate = show.Bar(part) + " " + strconv.FormatFloat(100*part, 'f', 1, 64) + "%"
 	}
-	return []screen.Word{screen.Text(name), screen.Text(strconv.FormatInt(set.Requests, 10)), screen.Text(rate), screen.Text(millis(set.P50)), screen.Text(millis(set.P99))}
+	return []screen.Word{screen.Text(name), screen.Text(strconv.FormatInt(set.Requests, 10)), screen.Text(rate), screen.Text(millis(set.P50)), screen.Text(millis(set.P99)), {}}
 }

@@ -48,6 +48,7 @@ func TestTrafficFitsATerminalOf80Columns(t *testing.T) {
 		"no instance listens on 53/udp",
 		"66.7%", "20%", "1203411", "1.4s", "2.5ms", "active canary", "draining",
 		"canary [##--------] 20% step 1 of 3",
+		"p99 1.4s", // below its row, by its name
 		"stable  1203418   [----------] 0.0%", "[----------] 5.9%",
 	} {
 		require.Contains(t, seen, part)
