@@ -138,12 +138,12 @@ func (d *Daemon) wireEnv() (err error) {
 	return err
 }
 
-// wireFronts makes the client of fronts, and has the newest proxy where fronts look for it. Where it cannot be placed they go
-// on with the one that they have.
+// wireFronts makes the client of fronts, and has the newest proxy where fronts look for it.
+// Where it cannot be placed they go on with the one that they have.
 func (d *Daemon) wireFronts() {
 	d.fronts = proxy.NewClient(d.cfg.State, func() { d.loop.Poke() })
 	d.upgrades = newUpgrader(frontBuild(), d.cfg.State)
-	if err := d.upgrades.place(); err != nil {
+	if err := d.upgrades.prepare(filepath.Join(d.cfg.State, "fronts")); err != nil {
 		d.log.Warn("could not place the newest proxy of fronts", "err", err)
 	}
 }

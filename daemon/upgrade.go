@@ -48,6 +48,25 @@ func (u *upgrader) build() string {
 	return "sha256:" + u.Sum
 }
 
+// prepare makes the folder that every front mounts, and has the program there where a front
+// is on this host already. A front that is made from now on has it in its image, and a host
+// without fronts keeps the room.
+func (u *upgrader) prepare(fronts string) error {
+	if u.Sum == "" {
+		return nil
+	}
+	if err := os.MkdirAll(u.dir, 0o755); err != nil {
+		return fmt.Errorf("cannot make the folder of the programs of fronts: %w", err)
+	}
+	if err := os.Chmod(u.dir, 0o755); err != nil { // whatever the umask: a front is another user
+		return fmt.Errorf("cannot make the folder of the programs of fronts: %w", err)
+	}
+	if entries, err := os.ReadDir(fronts); os.IsNotExist(err) || err == nil && len(entries) == 0 {
+		return nil
+	}
+	return u.place()
+}
+
 // place has the program in the folder that every front mounts, whole, under its own hash.
 func (u *upgrader) place() error {
 	if u.Sum == "" {
@@ -242,6 +261,9 @@ func (d *Daemon) upgradeOne(ctx context.Context) bool {
 func (d *Daemon) upgradeFront(ctx context.Context, f api.FrontNow) string {
 	ctx, cancel := context.WithTimeout(ctx, upgradeWithin)
 	defer cancel()
+	if err := d.upgrades.place(); err != nil {
+		return err.Error()
+	}
 	if err := d.engine.SignalFront(ctx, f.Container); err != nil {
 		return err.Error()
 	}

@@ -106,3 +106,17 @@ func TestProxiesAreUpgradedOneByOneOnceNothingMoves(t *testing.T) {
 	fronts[2].Newest = false
 	require.Empty(t, next(false), "what was asked for is done")
 }
+
+// A host without fronts keeps the room; one that has some gets the program at the start.
+func TestAProgramOfFrontsIsPlacedWhereAFrontIs(t *testing.T) {
+	state := t.TempDir()
+	u := newUpgrader(frontsProgram("a"), state)
+	fronts := filepath.Join(state, "fronts")
+	file := filepath.Join(state, "front", u.Sum, "front")
+	require.NoError(t, u.prepare(fronts))
+	require.DirExists(t, filepath.Join(state, "front"), "what fronts mount")
+	require.NoFileExists(t, file)
+	require.NoError(t, os.MkdirAll(filepath.Join(fronts, "0123456789abcdef"), 0o755))
+	require.NoError(t, u.prepare(fronts))
+	require.FileExists(t, file)
+}

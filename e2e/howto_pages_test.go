@@ -92,6 +92,7 @@ func zeroDowntime() howto {
 			}
 			d.start()
 			d.deployed("Version 1", write(obj{}))
+			settled(d.host)
 			d.repo.write(write(obj{"x-gitring": obj{"publish": "front"}}))
 			untouched = d.untouched()
 		},

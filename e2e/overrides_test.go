@@ -87,7 +87,7 @@ func TestUndoAsksNobody(t *testing.T) {
 	require.True(t, h.ranAs("web", "three"))
 	code, out = h.run("events", "-o", "json")
 	require.Equal(t, 0, code, out)
-	require.Regexp(t, `"kind":"override.began",.*"actor":"[^"]+","reason":"undo to `+first[:7], out)
+	require.Regexp(t, `"kind":"override.began",.*"actor":"[^"]+","via":"socket","reason":"undo to `+first[:7], out)
 	require.Regexp(t, `"kind":"override.ended",.*released: fixed`, out)
 }
 

@@ -63,7 +63,7 @@ func TestRefresh(t *testing.T) {
 	})
 	code, out = h.run("events", "-o", "json")
 	require.Equal(t, 0, code, out)
-	require.Regexp(t, `"kind":"refresh.asked",.*"actor":"[^"]+","reason":"a fix in the base image"`, out)
+	require.Regexp(t, `"kind":"refresh.asked",.*"actor":"[^"]+","via":"socket","reason":"a fix in the base image"`, out)
 	require.False(t, h.outdated().Newer)
 
 	// Unchanged is a no-op.

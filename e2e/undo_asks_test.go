@@ -71,6 +71,8 @@ func TestUndoMakesNoCallToGitOrARegistry(t *testing.T) {
 	n := slices.IndexFunc(all[calls:], starts.MatchString)
 	require.GreaterOrEqual(t, n, 0)
 	asks := slices.DeleteFunc(slices.Clone(all[calls:calls+n]), look.MatchString)
+	slices.Sort(asks) // a look that came between asks the same again
+	asks = slices.Compact(asks)
 	t.Logf("asked of the engine before the first start, besides the lists of looks: %q", asks)
 	require.LessOrEqual(t, len(asks), 6, "it needs to know that the image is here, and to create: %q", asks)
 }
