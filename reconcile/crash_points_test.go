@@ -120,6 +120,11 @@ var killings = []killed{
 	{"fewer replicas behind a front", []string{"a:1x3", "a:1"}, fronted("8080")},
 	{"a service with a front that leaves", []string{"a:1x2 b:1x2", "b:1x2"}, fronted("8080")},
 	{"a second set behind a front", []string{"a:1x2", "a:2x2"}, all(fronted("8080"), knob(func(k *ring.Rollout) { k.Strategy, k.WarmFor = ring.BlueGreen, 20*time.Second }))},
+	{"a front comes before a service", []string{"a:1", "a:2"}, all(fronted("8080"), directFirst(1))},
+	{"a front comes before data", []string{"a:1", "a:2"}, all(data, fronted("8080"), directFirst(1))},
+	{"a front comes with a version that is never ready", []string{"a:1", "a:2"}, all(fronted("8080"), directFirst(1), natured("a:2", never))},
+	{"a front comes before data with a version that is never ready", []string{"a:1", "a:2"}, all(data, fronted("8080"), directFirst(1), natured("a:2", never))},
+	{"a newer commit while a front comes", []string{"a:1", "a:2", "soon a:3"}, all(fronted("8080"), directFirst(1))},
 	{"a slot that crashes later", []string{"a:1x2", "a:2x2"}, natured("a:2", nature{exitAfter: 45 * time.Second, exit: 2, times: 1})},
 }
 
@@ -177,7 +182,7 @@ func (s *scenario) asked(n int, line string) *ring.Plan {
 	if s.common {
 		s.give(&app, []string{"a", "b"}[(n-1)%2])
 	}
-	s.putFronts(&app)
+	s.putFronts(&app, n)
 	return &ring.Plan{Source: "s", Commit: sha, Apps: []ring.App{app}}
 }
 

@@ -72,6 +72,7 @@ func (t *decider) judgeService(v *service) {
 		t.acquitEngineEnds(v)
 		t.retryMendedBefore(v)
 		t.retryRenewed(v)
+		t.retryFront(v)
 	}
 	t.chooseTarget(v)
 	if v.want.Kind.Ends() {
@@ -87,6 +88,7 @@ func (t *decider) judgeService(v *service) {
 		row.Few = few
 		t.setFact(row)
 	}
+	t.judgePort(v)
 	if !v.pausedBy.None() {
 		t.standStill(v)
 		return

@@ -128,6 +128,7 @@
 //	target        which version its instances should run now
 //	verdict       a version fails, with all that is tied to it, or has another try
 //	table         what a front is told of the instances behind it
+//	handport      a port of the host goes from a service to its front
 //	rolling       versions that may run side by side
 //	recreate      versions that may not
 //	canary        a share of the requests first, judged, in steps
@@ -162,6 +163,7 @@
 //	service       the view of it: what is wanted, what runs, what was good
 //	instance      the view of one instance: ready, down, or neither
 //	front         which front a service has, and what it was told and says
+//	publisher     who has the port that a front is to have
 //	checks        which checks an instance is asked, and since when it counts
 //	strategy      which strategy a service has, and what cannot run side by side
 //	backoff       how often a slot crashed, and how long it waits

@@ -8,6 +8,8 @@ var (
 	beginRules = []rule{
 		{name: "replace what cannot start", ask: (*Pass).brokenInstance},
 		intentRule,
+		{name: "leave the port to the service", ask: (*Pass).frontAside},
+		{name: "take the port back", ask: (*Pass).takePortBack},
 		{name: "keep stopped ones stopped", each: eachOf((*Pass).asideInstance)},
 		tieRule,
 		{name: "follow former runs", runs: (*decider).formerRuns},
@@ -61,6 +63,7 @@ func init() {
 		{name: "start what was created", ask: (*Pass).createdInstance},
 		healRules[0], healRules[1],
 		{name: "create one more", ask: (*Pass).oneMore},
+		{name: "give the port to the front", ask: (*Pass).givePort},
 	}
 	shrink := rule{name: "remove one not wanted", ask: (*Pass).oneNotWanted}
 	for _, s := range []strategy{

@@ -71,6 +71,9 @@ func (t *Pass) slotMove(v *service, slot int) outcome {
 // emptySlotMove is for a slot whose instance does not run: everything that holds what it
 // needs goes first, unless it could not start even then.
 func (t *Pass) emptySlotMove(v *service, slot int, in *instance, others []*instance) outcome {
+	if o := t.awaitsFront(v); o.then == stop {
+		return o
+	}
 	gives := moveClear
 	if v.group == nil && slices.ContainsFunc(others, func(old *instance) bool { return old.Live() }) {
 		gives = moveGiveWay
@@ -169,7 +172,7 @@ func (t *Pass) dropOthers(v *service, others []*instance) outcome {
 		why = "does not start: " + v.waits.Says
 	}
 	for _, old := range others {
-		if v.waits.None() || !t.keepsFor(v, old) {
+		if (v.waits.None() || !t.keepsFor(v, old)) && !t.needsPublisher(v, old) {
 			return clearing(old, why)
 		}
 	}

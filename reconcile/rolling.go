@@ -75,6 +75,9 @@ func (t *Pass) oneMore(v *service) outcome {
 		}
 	}
 	parallel := max(1, v.settingsNow().MaxParallel)
+	if slices.ContainsFunc(v.instances, func(in *instance) bool { return t.needsPublisher(v, in) }) {
+		up = max(up, 1) // what publishes the port goes last, whatever max_surge says
+	}
 	if v.inSteps() {
 		d = v.canaryCount()
 		up += v.target.Replicas - d // they come on top of the old ones
@@ -129,7 +132,7 @@ func (t *Pass) oneNotWanted(v *service) outcome {
 	}
 	var gone []*instance
 	for _, in := range v.instances {
-		if !in.holdsSlot() {
+		if !in.holdsSlot() || t.needsPublisher(v, in) {
 			continue
 		}
 		if in.Version != v.target.Version || in.Slot > v.target.Replicas && t.mayLower(v) {

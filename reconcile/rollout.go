@@ -71,7 +71,7 @@ func (t *Pass) changeReason(v *service) string {
 // countProgress counts progress and failures of the rollout under way, and ends it
 // when they say so. It only remembers; it never moves anything.
 func (t *decider) countProgress(v *service) {
-	if v.rollout.Done || v.isRestoring() {
+	if v.rollout.Done || v.isRestoring() || t.isFrontTried(v) {
 		return
 	}
 	if !v.waits.None() {

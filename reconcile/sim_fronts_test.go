@@ -331,8 +331,29 @@ func fronted(port string) func(*scenario) {
 	return func(s *scenario) { s.fronted = map[string]string{"a": port} }
 }
 
-// putFronts adds the fronts of an app.
-func (s *scenario) putFronts(app *ring.App) {
+// directFirst has the first commits do without fronts.
+func directFirst(commits int) func(*scenario) { return func(s *scenario) { s.direct = commits } }
+
+// putPorts has services publish by themselves what their fronts will publish.
+func (s *scenario) putPorts(app *ring.App) {
+	for i := range app.Services {
+		v := &app.Services[i]
+		port, has := s.fronted[v.Name]
+		if !has || port == "none" || v.Kind.Ends() || len(v.Spec.Networks) == 0 {
+			continue
+		}
+		v.Replicas = min(v.Replicas, 1)
+		v.Spec.Ports = []ring.Port{{HostPort: port, Container: 80, Protocol: "tcp"}}
+		v.Written = ring.WrittenHash(v.Spec)
+	}
+}
+
+// putFronts adds the fronts of an app of the nth commit.
+func (s *scenario) putFronts(app *ring.App, n int) {
+	if n <= s.direct {
+		s.putPorts(app)
+		return
+	}
 	for i := len(app.Services) - 1; i >= 0; i-- {
 		v := &app.Services[i]
 		port, has := s.fronted[v.Name]
@@ -360,10 +381,11 @@ func (s *scenario) frontsToo(surely bool) {
 			s.fronted[name] = []string{"none", strconv.Itoa(8081 + i)}[r.Intn(2)]
 		}
 	}
+	s.direct = max(0, r.Intn(len(s.commits)+3)-2)
 	for i := range s.commits {
 		for j := range s.commits[i].plan.Apps {
 			if app := &s.commits[i].plan.Apps[j]; app.Name == "web" {
-				s.putFronts(app)
+				s.putFronts(app, i+1)
 			}
 		}
 	}
@@ -431,8 +453,13 @@ func (s *scenario) restOfFronts(app *ring.App) {
 }
 
 // frontWaits reports whether a front was never needed: no instance of its service is there to
-// be served, or only since its plan.
+// be served, or only since its plan; or its service went back to publishing the port itself.
 func (s *scenario) frontWaits(v *ring.Service) bool {
+	for _, b := range s.boxes {
+		if v.FrontOf != "" && b.Service == v.FrontOf && s.disk.Verdicts[ring.VersionKey(ring.ID("web", v.FrontOf), s.wantedVersion(v.FrontOf))].Reason != "" && publishesSome(b) {
+			return true
+		}
+	}
 	if v.FrontOf == "" || len(s.disk.Verdicts) > 0 && s.disk.Good[ring.ID("web", v.Name)] != nil {
 		return false
 	}
@@ -456,6 +483,33 @@ func (e *engine) counted(f *modelFront, b *box, in ring.FrontInstance) ring.Fron
 	heads := make([]int64, len(ring.FrontBuckets)+1)
 	heads[e.slow[b.image]] = n
 	return ring.FrontCounts{Requests: n, Answers2xx: n - bad, Answers5xx: bad, Heads: heads}
+}
+
+// publishesSome reports whether a container has a port of the host.
+func publishesSome(b *box) bool {
+	return slices.ContainsFunc(b.holds, func(h string) bool { return strings.HasPrefix(h, "port ") })
+}
+
+// wantedVersion is what the plan in force wants of a service.
+func (s *scenario) wantedVersion(name string) ring.Version {
+	app := s.disk.Apps["web"].App
+	v, _ := app.Service(name)
+	return v.Version
+}
+
+// watchGiven is T03: what serves by a port of the host is stopped for its front only once that
+// is made.
+func (d *daemon) watchGiven(a ring.Action, b *box, want *ring.Service) {
+	if want == nil || want.Route == nil || !b.running() || b.Version == want.Version || want.Replicas == 0 {
+		return
+	}
+	front := false
+	for _, x := range d.boxes {
+		front = front || x.App == b.App && x.frontOf == b.Service
+	}
+	if publishesSome(b) && !front {
+		d.violate("T03: %s of %s, which has the port, and its front is not made", a.Kind, b.Name)
+	}
 }
 
 // watchFailed is I22: a version that failed gets no share beside another one.

@@ -231,6 +231,7 @@ func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 	if b == nil {
 		return
 	}
+	d.watchGiven(a, b, want)
 	for _, f := range d.mem.flights {
 		if f.a.Kind == ring.DoLog && f.a.Instance == b.ID && a.Kind == ring.DoRemove && b.Kind.Ends() {
 			d.violate("the log of %s is read while it is removed", b.Name)

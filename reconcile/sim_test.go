@@ -44,6 +44,8 @@ type scenario struct {
 	extra   *extra          // and one thing more; nil for none
 	// fronted are the services that have a front, with the port of the host that it publishes.
 	fronted map[string]string
+	// direct is how many commits come before that: until then those publish the ports themselves.
+	direct int
 }
 
 type commitAt struct {

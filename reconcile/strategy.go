@@ -21,10 +21,14 @@ type strategy struct {
 var strategies = map[string]strategy{}
 
 // strategyOf is how a service moves: two versions that may not overlap are recreated,
-// whatever the manifest says.
+// whatever the manifest says; and one that gets its front now has nobody yet who shares
+// requests out.
 func strategyOf(v *service) strategy {
 	if v.isExclusive() {
 		return strategies[ring.Recreate]
+	}
+	if v.comesFromDirect() {
+		return strategies[ring.Rolling]
 	}
 	return strategyNamed(v.want.Rollout.Strategy)
 }

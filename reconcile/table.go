@@ -177,7 +177,7 @@ func (t *Pass) queueUntil(v *service, f *toldFront, seats []seat) time.Time {
 	if last := f.last(); last != nil {
 		was = last.QueueUntil
 	}
-	if queue == 0 || v.target.Replicas == 0 || !leaves && (was.IsZero() || !t.isInGap(v)) {
+	if queue == 0 || v.target.Replicas == 0 || !leaves && (was.IsZero() && !(v.isExclusive() && len(t.publishersOf(v)) > 0) || !t.isInGap(v)) {
 		return time.Time{}
 	}
 	if renew := was.Add(-queue); t.now.Before(renew) {

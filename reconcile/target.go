@@ -17,6 +17,10 @@ func (t *Pass) chooseTarget(v *service) {
 		v.says = v.waits.Says
 		return
 	}
+	if v.waits = t.portGate(v); !v.waits.None() {
+		v.says = v.waits.Says
+		return
+	}
 	if v.failed != nil && v.wouldRestore() {
 		v.of, v.target = &v.good.App, &v.good.Service
 		v.says = v.failed.Reason
