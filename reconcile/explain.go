@@ -514,7 +514,7 @@ func (e *explainer) stepEnds(name string) string {
 	v := e.v
 	both := say("gitring traffic %s shows both sets", name)
 	if v.canaryStepNow().Manual || !e.stepAwaits(v).None() {
-		return say("gitring rollout promote %s goes on, gitring rollout abort %s goes back; %s", name, name, both)
+		return say("gitring rollout promote %s goes on, gitring rollout abort %s --reason '…' goes back; %s", name, name, both)
 	}
 	end := v.rollout.Stepped.Add(v.canaryStepNow().For)
 	e.out.Until = utc(end)

@@ -222,7 +222,7 @@ func pasted(line string, help bool) string {
 		words = append(words, strings.Trim(w, `'"`))
 	}
 	cmd, rest, err := program().Find(words)
-	if err != nil || cmd.HasSubCommands() && len(rest) > 0 {
+	if err != nil || cmd.HasSubCommands() && len(rest) > 0 && asking[cmd.Name()] == "" { // most groups only print their help
 		return "no such verb"
 	}
 	if help && len(rest) == 0 {
