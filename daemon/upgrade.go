@@ -261,8 +261,10 @@ func (d *Daemon) upgradeOne(ctx context.Context) bool {
 func (d *Daemon) upgradeFront(ctx context.Context, f api.FrontNow) string {
 	ctx, cancel := context.WithTimeout(ctx, upgradeWithin)
 	defer cancel()
-	if err := d.upgrades.place(); err != nil {
-		return err.Error()
+	if _, err := os.Lstat(filepath.Join(d.upgrades.dir, d.upgrades.Sum)); os.IsNotExist(err) { // no front was here at the start
+		if err := d.upgrades.place(); err != nil {
+			return err.Error()
+		}
 	}
 	if err := d.engine.SignalFront(ctx, f.Container); err != nil {
 		return err.Error()

@@ -430,6 +430,8 @@ func TestNewerProxiesTakeTheOpenPortsOver(t *testing.T) {
 	h.synced(first)
 	h.serves(port, "1")
 	front := h.one("web-front")
+	require.NoError(t, h.stop()) // a daemon that finds a front has its program ready
+	h.start()
 	programs := filepath.Join(h.dir, "state/front")
 	entries, err := os.ReadDir(programs)
 	require.NoError(t, err)
