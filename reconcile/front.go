@@ -128,8 +128,8 @@ func (f *toldFront) mayName(name string) bool {
 	return f.seen != nil && f.seen.Table.State(name).State != ""
 }
 
-// last is the newest table that the front was told; nil where it was told none.
-func (f *toldFront) last() *ring.FrontTable {
+// lastTable is the newest table that the front was told; nil where it was told none.
+func (f *toldFront) lastTable() *ring.FrontTable {
 	if f.sent != nil {
 		return f.sent
 	}

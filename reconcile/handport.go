@@ -66,7 +66,7 @@ func (v *service) mayOverlap(in *instance) bool {
 
 // frontAside has a front wait, or go, for as long as its service needs the port itself.
 func (t *Pass) frontAside(v *service) outcome {
-	b := t.behind(v)
+	b := t.serviceBehind(v)
 	if b == nil {
 		return outcome{}
 	}
@@ -97,7 +97,7 @@ func (t *decider) judgePort(v *service) {
 // retryFront has a front that failed tried again with the next version of its service, which
 // would have to do without one.
 func (t *decider) retryFront(v *service) {
-	b := t.behind(v)
+	b := t.serviceBehind(v)
 	if b == nil || len(t.publishersOf(b)) == 0 || b.rollout.Version != b.want.Version || b.rollout.Done {
 		return
 	}
@@ -113,6 +113,6 @@ func (t *decider) retryFront(v *service) {
 // isFrontTried reports whether v is a front that was given its port and has not taken it: its
 // service is judged for it.
 func (t *Pass) isFrontTried(v *service) bool {
-	b := t.behind(v)
+	b := t.serviceBehind(v)
 	return b != nil && isPortFree(t.publishersOf(b)) && !t.frontTook(b)
 }

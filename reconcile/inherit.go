@@ -23,7 +23,7 @@ func (t *Pass) transferPending(v *service) ring.Reason {
 	for _, id := range t.holdersOf(mine) {
 		other := t.views[id]
 		for _, in := range t.seen[id] {
-			if id == v.id || other != nil && other == t.behind(v) || !t.mayRun(other, in) { // that one has a gate of its own
+			if id == v.id || other != nil && other == t.serviceBehind(v) || !t.mayRun(other, in) { // that one has a gate of its own
 				continue
 			}
 			what := t.firstClash(v, v.want, mine, in.App, in.Service, in.Version, t.writtenOf(id, in))
@@ -44,7 +44,7 @@ func (t *Pass) transferPending(v *service) ring.Reason {
 		}
 	}
 	for _, other := range t.formersOf(mine) {
-		if other == v || other == t.behind(v) || !other.mayReturn() {
+		if other == v || other == t.serviceBehind(v) || !other.mayReturn() {
 			continue
 		}
 		g := &other.good.Service

@@ -11,8 +11,8 @@ import (
 // A service that gets a front publishes its port itself until then. Who has the port, and who
 // is to have it, is read here; nothing here decides. The moves are those of handport.go.
 
-// behind is the service whose front v is; nil where v is none, or that service is not there.
-func (t *Pass) behind(v *service) *service {
+// serviceBehind is the service whose front v is; nil where v is none, or that service is not there.
+func (t *Pass) serviceBehind(v *service) *service {
 	if !v.isFront() {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (t *Pass) takesPortBack(v *service) bool {
 // portGate is why a front may not be made yet, or has to go: its service publishes the port
 // itself, and serves by it.
 func (t *Pass) portGate(v *service) ring.Reason {
-	b := t.behind(v)
+	b := t.serviceBehind(v)
 	if b == nil {
 		return ring.Reason{}
 	}

@@ -37,7 +37,7 @@ func (t *Pass) wantedTable(v *service, f *toldFront) (ring.FrontTable, []seat) {
 	seats := make([]seat, 0, len(v.instances))
 	for _, in := range v.instances {
 		name := ring.FrontName(in.ID)
-		s := seat{in: in, was: f.last().State(name)}
+		s := seat{in: in, was: f.lastTable().State(name)}
 		seen, _ := f.reached(name)
 		s.FrontInstance = ring.FrontInstance{Name: name, Version: in.Version.Short()}
 		s.reached = seen.Reached
@@ -174,7 +174,7 @@ func (t *Pass) queueUntil(v *service, f *toldFront, seats []seat) time.Time {
 	queue := v.want.Route.Queue
 	leaves := slices.ContainsFunc(seats, func(s seat) bool { return s.was.State == ring.FrontActive && s.State == ring.FrontDraining })
 	was := time.Time{}
-	if last := f.last(); last != nil {
+	if last := f.lastTable(); last != nil {
 		was = last.QueueUntil
 	}
 	if queue == 0 || v.target.Replicas == 0 || !leaves && (was.IsZero() && !(v.isExclusive() && len(t.publishersOf(v)) > 0) || !t.isInGap(v)) {
