@@ -330,7 +330,7 @@ func (f *Front) tell() {
 	f.happened = make(chan struct{})
 }
 
-// dialError says that nothing was sent, because nothing could be connected to.
+// dialError is the error of a connection that was never there: nothing was sent by it.
 type dialError struct{ err error }
 
 func (e dialError) Error() string { return e.err.Error() }

@@ -56,13 +56,14 @@ func interfaces() (o ownNet) {
 		o.addrs = append(o.addrs, addr.Unmap())
 		o.subnets = append(o.subnets, netip.PrefixFrom(addr.Unmap(), ones).Masked())
 	}
-	o.gateways = routeGateways("/proc/net/route")
-	maps.Copy(o.gateways, routeGateways6("/proc/net/ipv6_route"))
+	o.gateways = routeGateways("/proc/net/route", 2, 4)
+	maps.Copy(o.gateways, routeGateways("/proc/net/ipv6_route", 4, 16))
 	return o
 }
 
-// routeGateways are the gateways that a routing table names.
-func routeGateways(file string) map[netip.Addr]bool {
+// routeGateways are the gateways that a routing table of the kernel names. The field has them in
+// hex, in IPv4 as the machine has its numbers: little endian on both that fronts run on.
+func routeGateways(file string, field, bytes int) map[netip.Addr]bool {
 	out := map[netip.Addr]bool{}
 	f, err := os.Open(file)
 	if err != nil {
@@ -71,37 +72,15 @@ func routeGateways(file string) map[netip.Addr]bool {
 	defer f.Close()
 	for s := bufio.NewScanner(f); s.Scan(); {
 		words := strings.Fields(s.Text())
-		if len(words) < 3 {
+		if len(words) <= field {
 			continue
 		}
-		b, err := hex.DecodeString(words[2])
-		if err != nil || len(b) != 4 {
+		b, err := hex.DecodeString(words[field])
+		if err != nil || len(b) != bytes {
 			continue
 		}
-		slices.Reverse(b) // as the machine has it: little endian on both of ours
-		if a, ok := netip.AddrFromSlice(b); ok && !a.IsUnspecified() {
-			out[a] = true
-		}
-	}
-	return out
-}
-
-// routeGateways6 are those that a routing table of IPv6 names.
-func routeGateways6(file string) map[netip.Addr]bool {
-	out := map[netip.Addr]bool{}
-	f, err := os.Open(file)
-	if err != nil {
-		return out
-	}
-	defer f.Close()
-	for s := bufio.NewScanner(f); s.Scan(); {
-		words := strings.Fields(s.Text())
-		if len(words) < 5 {
-			continue
-		}
-		b, err := hex.DecodeString(words[4])
-		if err != nil || len(b) != 16 {
-			continue
+		if bytes == 4 {
+			slices.Reverse(b)
 		}
 		if a, ok := netip.AddrFromSlice(b); ok && !a.IsUnspecified() {
 			out[a] = true

@@ -59,10 +59,10 @@ func TestGatewaysAreReadFromRoutes(t *testing.T) {
 	require.NoError(t, os.WriteFile(v6, []byte(
 		"00000000000000000000000000000000 00 00000000000000000000000000000000 00 fd0000000000000000000000000000fe 00000400 00000001 00000000 00000003     eth0\n"+
 			"fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001     eth0\n"), 0o600))
-	require.Equal(t, map[netip.Addr]bool{netip.MustParseAddr("192.168.5.254"): true}, routeGateways(v4))
-	require.Equal(t, map[netip.Addr]bool{netip.MustParseAddr("fd00::fe"): true}, routeGateways6(v6))
-	require.Empty(t, routeGateways(filepath.Join(dir, "none")))
-	require.Empty(t, routeGateways6(filepath.Join(dir, "none")))
+	require.Equal(t, map[netip.Addr]bool{netip.MustParseAddr("192.168.5.254"): true}, routeGateways(v4, 2, 4))
+	require.Equal(t, map[netip.Addr]bool{netip.MustParseAddr("fd00::fe"): true}, routeGateways(v6, 4, 16))
+	require.Empty(t, routeGateways(filepath.Join(dir, "none"), 2, 4))
+	require.Empty(t, routeGateways(filepath.Join(dir, "none"), 4, 16))
 }
 
 // spoofed is what a client says of others, in every way that servers listen to.
