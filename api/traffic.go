@@ -27,7 +27,7 @@ type FrontNow struct {
 	// Generation is of the table in force, Told of the newest that it acknowledged.
 	Generation int64 `json:"generation"`
 	Told       int64 `json:"told,omitempty"`
-	// Build is the proxy's program, "sha256:…"; Newest says that it is the one which this
+	// Build is the proxy's program, "sha256:…"; Newest reports whether it is the one that this
 	// release brings. Old is how many older ones still carry something.
 	Build       string        `json:"build,omitempty"`
 	Newest      bool          `json:"newest"`

@@ -122,7 +122,7 @@ func (w *Web) Run(ctx context.Context, l net.Listener) error {
 type Viewer struct {
 	Actor  string
 	Scopes Scopes
-	// Session says that a browser is signed in, and can sign out.
+	// Session reports whether a browser is signed in, and so can sign out.
 	Session bool
 }
 

@@ -512,7 +512,7 @@ func TestAStreamThatIsCutLosesNoLine(t *testing.T) {
 		for i := range lines {
 			w.d.append(ring.Event{Seq: int64(i + 1), Kind: "instance.step"})
 			if i%7 == 0 {
-				time.Sleep(time.Millisecond)
+				time.Sleep(time.Millisecond) // lines come while streams are read, too; nothing waits for it
 			}
 		}
 	}()

@@ -56,7 +56,7 @@ type Daemon struct {
 	// kept is why the configuration as it lies on disk is not in force; nil when it is,
 	// as far as anybody asked.
 	kept atomic.Pointer[string]
-	// differs says that the configuration's file has other words by now than what runs.
+	// differs reports whether the configuration's file was changed since it was read.
 	differs atomic.Bool
 	// tokens are of listen.api; nil where nothing listens.
 	tokens *api.Tokens

@@ -166,7 +166,7 @@ func probeBoot(ctx context.Context) doctor.Boot {
 	return doctor.Boot{Asked: answer(nil), Enabled: word}
 }
 
-// notLooked says that nobody has seen yet what runs.
+// notLooked is why nothing is known yet of what runs; "" where something is.
 func notLooked(st *ring.Status) string {
 	if st.At.IsZero() {
 		return "the daemon has not looked yet"

@@ -36,7 +36,7 @@ type handback struct {
 	// anew are the services whose containers a plain docker compose up makes anew, each
 	// with why.
 	anew map[string]string
-	// fronts says that some of its services have a front.
+	// fronts reports whether some of its services have a front.
 	fronts bool
 }
 

@@ -27,7 +27,7 @@ type Report struct {
 	Host    string    `json:"host"`
 	Gitring string    `json:"gitring"`
 	At      time.Time `json:"at"`
-	// Daemon says that the daemon ran the checks: only it has its credentials and its user.
+	// Daemon reports whether the daemon ran the checks: only it has its credentials and its user.
 	Daemon bool    `json:"daemon"`
 	Checks []Check `json:"checks"`
 }

@@ -20,7 +20,7 @@ type Address struct {
 	Port int    // 0 is what ssh's own configuration says
 	// Socket is the daemon's on that host; "" is the one that its gitring finds.
 	Socket string
-	// Foreign says that a repository chose the host, and not the user. ssh then asks
+	// Foreign reports whether a repository chose the host, and not the user. ssh then asks
 	// nothing, and goes to no host that the user does not know already.
 	Foreign bool
 }

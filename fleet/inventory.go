@@ -32,7 +32,7 @@ const inventoryLimit = 1 << 20
 type Inventory struct {
 	File  string
 	hosts map[string]written
-	// foreign says that a repository wrote it: it may not choose where ssh goes.
+	// foreign reports whether a repository wrote it: it may not choose where ssh goes.
 	foreign bool
 }
 
@@ -52,8 +52,8 @@ type Host struct {
 // hostName is what a host is called in labels and commit statuses.
 var hostName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
-// Find reads the inventory of the user's home, or else that of the clone around dir. An
-// error that is fs.ErrNotExist says that there is none.
+// Find reads the inventory of the user's home, or else that of the clone around dir.
+// The error is fs.ErrNotExist where there is none.
 func Find(home, dir string) (*Inventory, error) {
 	if home != "" {
 		inv, err := read(filepath.Join(home, HomeFile), false)

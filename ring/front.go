@@ -89,7 +89,7 @@ func DefaultRoute() Route {
 type FrontPort struct {
 	Port  int    `json:"port"`  // 1 to 65535
 	Carry string `json:"carry"` // CarryAuto, CarryHTTP, CarryTCP, CarryUDP
-	// Loopback says that it is published on loopback addresses alone, behind a proxy on
+	// Loopback reports whether it is published on loopback addresses alone, behind a proxy on
 	// the host: there the gateway's word on X-Forwarded-* counts.
 	Loopback bool `json:"loopback,omitempty"`
 }
@@ -151,7 +151,7 @@ type FrontTable struct {
 	Sticky      string        `json:"sticky,omitempty"`
 	LogErrors   bool          `json:"log_errors,omitempty"`
 	Connections int           `json:"connections"`
-	// Leaving says that another front takes its place: it serves on, and its HEALTHCHECK
+	// Leaving reports whether another front takes its place: it serves on, and its HEALTHCHECK
 	// fails, so that label proxies send nothing more.
 	Leaving bool `json:"leaving,omitempty"`
 }

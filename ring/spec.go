@@ -235,7 +235,7 @@ func (s *Spec) Owners() []string {
 type Attachment struct {
 	Network string   `json:"network"` // the key in the app
 	Aliases []string `json:"aliases,omitempty"`
-	// Unnamed says that the service's own name is none of the instance there: its front
+	// Unnamed reports whether the service's own name is none of the instance there: its front
 	// has it (Route.Internal).
 	Unnamed bool   `json:"unnamed,omitempty"`
 	IPv4    string `json:"ipv4,omitempty"`

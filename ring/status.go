@@ -29,7 +29,7 @@ type Status struct {
 	// API is what is wrong with the tokens of listen.api; "" where nothing is, and where
 	// nothing listens.
 	API string `json:"api,omitempty"`
-	// ConfigDiffers says that its file says something else by now, besides the policy,
+	// ConfigDiffers reports whether its file says something else by now, besides the policy,
 	// which is read again by itself.
 	ConfigDiffers bool `json:"config_differs,omitempty"`
 }

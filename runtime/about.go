@@ -18,7 +18,7 @@ type About struct {
 	Version string
 	API     string
 	Cgroup  string // 1 or 2; "" is not told
-	// Rootless says that its containers have no address that this host reaches.
+	// Rootless reports whether its containers have no address that this host reaches.
 	Rootless           bool
 	LogDriver, Storage string
 	// Pools is how many networks it can still give addresses to; -1 is not known.

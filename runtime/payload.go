@@ -41,7 +41,7 @@ type payload struct {
 	Contents []ring.Mount
 	Hooks    hooks
 	Reload   *ring.Hook // nil for none
-	// Front says that it is one, whose folders must be there before.
+	// Front reports whether it is one, whose folders must be there before.
 	Front bool
 	// Told is what this engine cannot do and the instance goes without.
 	Told []string
