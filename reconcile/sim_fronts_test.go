@@ -498,18 +498,43 @@ func (s *scenario) wantedVersion(name string) ring.Version {
 }
 
 // watchGiven is T03: what serves by a port of the host is stopped for its front only once that
-// is made.
+// is made. One that has the port itself may take its place, as it does without fronts.
 func (d *daemon) watchGiven(a ring.Action, b *box, want *ring.Service) {
 	if want == nil || want.Route == nil || !b.running() || b.Version == want.Version || want.Replicas == 0 {
 		return
 	}
-	front := false
+	taker := false
 	for _, x := range d.boxes {
-		front = front || x.App == b.App && x.frontOf == b.Service
+		taker = taker || x.App == b.App && x.frontOf == b.Service
+		taker = taker || x != b && x.App == b.App && x.Service == b.Service && x.Version != want.Version && publishesSome(x)
 	}
-	if publishesSome(b) && !front {
+	if publishesSome(b) && !taker {
 		d.violate("T03: %s of %s, which has the port, and its front is not made", a.Kind, b.Name)
 	}
+}
+
+// serves reports whether a container is ready for whoever calls: a front that never took a
+// table answers everybody with 503.
+func (d *daemon) serves(b *box) bool {
+	if b.frontOf == "" {
+		return d.ready(b)
+	}
+	f := d.front[b.ID]
+	return d.ready(b) && f != nil && f.table.Generation > 0
+}
+
+// hasPort reports whether an instance runs that has the port itself which its service's front
+// is to have.
+func (d *daemon) hasPort(app string, want *ring.Service) bool {
+	if want.Route == nil {
+		return false
+	}
+	for _, x := range d.boxes {
+		if x.App == app && x.Service == want.Name && x.Version != want.Version && x.running() && publishesSome(x) {
+			return true
+		}
+	}
+	return false
 }
 
 // watchFailed is I22: a version that failed gets no share beside another one.
