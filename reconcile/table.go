@@ -23,7 +23,8 @@ type seat struct {
 	ring.FrontInstance
 	stays   bool // it was active, and is neither ready nor on its way out
 	reached bool
-	cut     int // what was in flight to it at its deadline, where this table cuts that
+	ends    bool // a step that stops it is decided or in flight
+	cut     int  // what was in flight to it at its deadline, where this table cuts that
 }
 
 // wantedTable is what a front is to be told, with the instances that it cuts. Its generation
@@ -40,7 +41,7 @@ func (t *Pass) wantedTable(v *service, f *toldFront) (ring.FrontTable, []seat) {
 		s := seat{in: in, was: f.lastTable().State(name)}
 		seen, _ := f.reached(name)
 		s.FrontInstance = ring.FrontInstance{Name: name, Version: in.Version.Short()}
-		s.reached = seen.Reached
+		s.reached, s.ends = seen.Reached, t.stopsNow(v, in)
 		t.seatInstance(v, f, &s)
 		seats = append(seats, s)
 	}
@@ -90,6 +91,8 @@ func (t *Pass) seatInstance(v *service, f *toldFront, s *seat) {
 		if s.State = ring.FrontDraining; drains { // by a table that is in force
 			s.Until = s.was.Until
 		}
+	case s.ends && s.was.State == "":
+		// not named anew: what is named is stopped only after it went out
 	case in.State != ring.StateRunning:
 		if s.stays = wasActive; s.was.State != "" {
 			s.State = ring.FrontWarm // it may run again by the time that the table is in force
@@ -101,6 +104,22 @@ func (t *Pass) seatInstance(v *service, f *toldFront, s *seat) {
 	case s.was.State != "":
 		s.State, s.stays = ring.FrontWarm, wasActive
 	}
+}
+
+// stopsNow reports whether a step that stops an instance is decided or in flight.
+func (t *Pass) stopsNow(v *service, in *instance) bool {
+	stops := func(a *ring.Action) bool {
+		return a.Instance == in.ID && (a.Kind == ring.DoStop || a.Kind == ring.DoRemove || a.Kind == ring.DoRestart)
+	}
+	if a := t.inFlight(v.id); a != nil && stops(a) {
+		return true
+	}
+	for i := range t.steps { // they are large
+		if stops(&t.steps[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // isDrained reports whether an instance that drains has nothing in flight, as the front says
@@ -153,7 +172,7 @@ func hasActive(seats []seat) bool {
 // warmUp names what runs, while requests wait for it: it is tried before it is ready.
 func (t *Pass) warmUp(seats []seat) {
 	for i := range seats {
-		if s := &seats[i]; s.State == "" && s.in.State == ring.StateRunning && !s.in.isGoingOut(t.Facts.Intents[s.in.ID].At) {
+		if s := &seats[i]; s.State == "" && !s.ends && s.in.State == ring.StateRunning && !s.in.isGoingOut(t.Facts.Intents[s.in.ID].At) {
 			s.State = ring.FrontWarm
 		}
 	}
