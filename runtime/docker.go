@@ -15,8 +15,7 @@ import (
 	"github.com/gitring/gitring/ring"
 )
 
-// MinAPI is the oldest Engine API that is spoken to: Docker 20.10, and Podman's
-// socket.
+// MinAPI is the oldest Engine API that is spoken to: Docker 20.10.
 const MinAPI = "1.41"
 
 // DefaultURL is where an engine is looked for when none is given.
@@ -75,8 +74,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Docker is a Docker engine, or Podman's Docker-compatible socket. Its methods
-// may be called from many goroutines; Look by one at a time.
+// Docker is a Docker engine. Its methods may be called from many goroutines; Look by one at a time.
 type Docker struct {
 	opts     Options
 	connect  func() (engine, error)
