@@ -25,6 +25,9 @@ type Client struct {
 	http   *http.Client
 }
 
+// daemonName is the Host of every request: the connection says which daemon is meant.
+const daemonName = "gitring"
+
 // NewClient connects at the first call.
 func NewClient(socket string) *Client {
 	var d net.Dialer
@@ -328,7 +331,7 @@ func (c *Client) do(ctx context.Context, method, path string, v url.Values, body
 		}
 		r = bytes.NewReader(raw)
 	}
-	u := url.URL{Scheme: "http", Host: "gitring", Path: path, RawQuery: v.Encode()}
+	u := url.URL{Scheme: "http", Host: daemonName, Path: path, RawQuery: v.Encode()}
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), r)
 	if err != nil {
 		return nil, err

@@ -48,6 +48,10 @@
 //	sessions         a browser that is signed in
 //	certificate      of TLS
 //
+// The door of one person, on the machine that they sit at:
+//
+//	local            what a browser there may ask of a daemon elsewhere
+//
 // Webhooks, from the knock to the hint:
 //
 //	webhooks         one endpoint, and what it does with a request

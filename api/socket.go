@@ -57,7 +57,16 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		return nil, err
 	}
 	s := &Socket{calls: calls, log: log, within: bodyWithin, daemon: uint32(os.Geteuid()), admin: isAdmin} //nolint:gosec // a user id
-	s.routes = []route{
+	s.routes = s.table()
+	return s, nil
+}
+
+// planPath is the one route whose right depends on what is asked.
+const planPath = "/v1/plan"
+
+// table is every route: what there is, and who may.
+func (s *Socket) table() []route {
+	return []route{
 		{"GET", "/v1/version", mayRead, ScopeRead, 0, false, s.version},
 		{"GET", "/v1/status", mayRead, ScopeRead, 0, false, s.status},
 		{"GET", "/v1/events", mayRead, ScopeRead, 0, true, s.events},
@@ -72,7 +81,7 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"GET", "/v1/openapi.json", mayRead, ScopeRead, 0, false, s.openAPI},
 		{"GET", "/v1/usage", mayRead, ScopeRead, 0, false, s.usage},
 		{"POST", "/v1/refresh", mayWrite, ScopeOperate, bodyLimit, false, s.refresh},
-		{"POST", "/v1/plan", mayRead, ScopeRead, treeLimit, false, s.plan},
+		{"POST", planPath, mayRead, ScopeRead, treeLimit, false, s.plan},
 		{"POST", "/v1/sync", mayWrite, ScopeOperate, 0, true, s.sync},
 		{"POST", "/v1/approve", mayWrite, ScopeApprove, bodyLimit, false, s.approve},
 		{"POST", "/v1/act", mayWrite, ScopeOperate, bodyLimit, false, s.act},
@@ -89,7 +98,6 @@ func NewSocket(calls Calls, log *slog.Logger) (*Socket, error) {
 		{"GET", "/v1/doctor", mayRead, ScopeRead, 0, false, s.doctor},
 		{"GET", metricsPath, mayRead, ScopeMetrics, 0, false, s.metrics},
 	}
-	return s, nil
 }
 
 // Count has fn told of each request: its route, or "other", and the status of the answer. It is
@@ -166,9 +174,11 @@ func failLate(w http.ResponseWriter, err error) {
 // errorTrailer holds the Error of an answer that had begun.
 const errorTrailer = "Gitring-Error"
 
-func (s *Socket) find(method, path string) (route, error) {
+func (s *Socket) find(method, path string) (route, error) { return find(s.routes, method, path) }
+
+func find(routes []route, method, path string) (route, error) {
 	wrong := false
-	for _, rt := range s.routes {
+	for _, rt := range routes {
 		if rt.path != path {
 			continue
 		}

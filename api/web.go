@@ -313,15 +313,12 @@ func tooMany(after time.Duration, format string, args ...any) *Error {
 // else's that leads here is an attack on a browser, or a mistake.
 func (w *Web) isForUs(r *http.Request) bool {
 	host := plainHost(r.Host)
-	if host == "localhost" || w.names[host] {
+	if isLoopback(host) || w.names[host] {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
 		return false
-	}
-	if ip.Unmap().IsLoopback() {
-		return true
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if local == nil {
@@ -329,6 +326,12 @@ func (w *Web) isForUs(r *http.Request) bool {
 	}
 	at, err := netip.ParseAddrPort(local.String())
 	return err == nil && at.Addr().Unmap().WithZone("") == ip.Unmap()
+}
+
+// isLoopback reports whether a plain host is this machine, as only it can be asked.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // plainHost is a host's name without port, brackets and the last dot.
