@@ -46,6 +46,7 @@
 //	scope            the words for that
 //	tokens           the file of tokens
 //	sessions         a browser that is signed in
+//	inside           calls within this process, for pages
 //	certificate      of TLS
 //
 // The door of one person, on the machine that they sit at:

@@ -205,6 +205,9 @@ func (w *Web) answer(a *asking) error {
 		}
 		a.route = "page"
 		w.Pages.ServeHTTP(a.w, r)
+		if code := a.w.code(); code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusTooManyRequests {
+			a.denied = http.StatusText(code)
+		}
 		return nil
 	case !known:
 		return unauthenticated()
@@ -223,16 +226,13 @@ func (w *Web) call(a *asking) error {
 		return err
 	}
 	a.route = rt.path
-	if rt.scope == "" { // as if it were not there, for everybody
-		return NotFound("on the host: the control socket, also by ssh", "there is no %s", rt.path)
-	}
-	if !a.token.Scopes.Has(rt.scope) {
-		return Denied("ask for a token with the scope "+string(rt.scope), "%s may not do this: it has %s", a.by, a.token.Scopes)
+	if err := mayCall(&rt, w.viewer(a)); err != nil {
+		return err
 	}
 	if err := takeBody(a.w, a.r, min(rt.limit, bodyLimit), w.socket.within); err != nil {
 		return err
 	}
-	p := Peer{UID: math.MaxUint32, GID: math.MaxUint32, Account: a.by, scopes: a.token.Scopes}
+	p := peerOfViewer(w.viewer(a))
 	if !rt.stream {
 		return rt.serve(a.w, a.r, p)
 	}

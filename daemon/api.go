@@ -5,11 +5,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/api/pages"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/store"
@@ -35,11 +37,20 @@ func (d *Daemon) openAPI(socket *api.Socket) error {
 	o := api.WebOptions{
 		Tokens: d.tokens, SessionKey: key, Address: cfg.Address, URL: cfg.URL, Hosts: cfg.Hosts, Now: time.Now, Log: d.log,
 	}
+	var web *api.Web
+	o.Pages = pages.New(pages.Options{
+		Answers: func(v api.Viewer) pages.Answers { return socket.Inside(v) },
+		Viewer:  func(r *http.Request) (api.Viewer, bool) { return api.ViewerOf(r.Context()) },
+		SignIn: func(w http.ResponseWriter, r *http.Request, token string) error {
+			return web.SignIn(w, r, token)
+		},
+		SignOut: func(w http.ResponseWriter) { web.SignOut(w) },
+		Now:     time.Now,
+	})
 	if cfg.TLS != nil {
 		o.CertFile, o.KeyFile = cfg.TLS.CertFile, cfg.TLS.KeyFile
 	}
-	web, err := api.NewWeb(socket, o)
-	if err != nil {
+	if web, err = api.NewWeb(socket, o); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", cfg.Address)

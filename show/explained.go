@@ -45,7 +45,7 @@ func Explained(s *screen.Screen, e *ring.Explained, now time.Time) {
 	}
 	once := newSaid(e.Says, e.Rule)
 	if r := e.Rollout; r != nil {
-		pair("rollout:", strings.TrimSuffix(fmt.Sprintf("%s %s of %s: %s", standsWord(r.Phase, r.Code, e.Phase), r.Version.Short(), cmp.Or(r.Commit.Short(), "-"), once.tell(r.Reason)), ": "))
+		pair("rollout:", strings.TrimSuffix(fmt.Sprintf("%s %s of %s: %s", ring.RolloutWord(r.Phase, r.Code, e.Phase), r.Version.Short(), cmp.Or(r.Commit.Short(), "-"), once.tell(r.Reason)), ": "))
 	}
 	showWanted(pair, e)
 	for _, c := range e.Conditions {

@@ -96,7 +96,7 @@ func showMove(s *screen.Screen, m *ring.Move, now time.Time) {
 	}
 	phase := screen.Painted("under way:", screen.Cyan)
 	if !m.On() {
-		phase = screen.Painted(standsWord(m.Phase, m.Code, m.ServicePhase)+":", rolloutHue(m.Phase))
+		phase = screen.Painted(ring.RolloutWord(m.Phase, m.Code, m.ServicePhase)+":", rolloutHue(m.Phase))
 	}
 	s.Line(2, " ", screen.Text(m.App+"/"+m.Service), phase, screen.Text(strings.TrimPrefix(says, ", ")+wording.When(m.Reason != "" && says != "", ": ")+m.Reason))
 }

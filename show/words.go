@@ -1,8 +1,6 @@
 package show
 
 import (
-	"cmp"
-
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
 )
@@ -10,34 +8,12 @@ import (
 // The JSON has few words, which programs rely on. These are finer, for people: Held is
 // what somebody holds, and nothing else.
 
-// heldWords are what "Held" in the JSON is for people, by the code of its reason. What has
-// another code stopped by itself.
-var heldWords = map[ring.ReasonCode]string{
-	ring.WhyAwaitingApproval: "Awaiting approval",
-	ring.WhyObserveOnly:      "Observed",
-	ring.WhyHeldByPerson:     ring.Held,
-	ring.WhyHeldInFile:       ring.Held,
-	ring.WhyPausedByPerson:   "Paused",
-	ring.WhyUndoneByPerson:   "Undone",
-	ring.WhyLeftToCompose:    "Left",
-	ring.WhyNotPruned:        "Orphan",
-	ring.WhyNeededStill:      "Orphan",
-}
-
 // syncWord is the state of a source. "Held" in the JSON is also a source that waits.
 func syncWord(src *ring.SourceStatus) string {
 	if src.Sync != ring.SyncHeld {
 		return string(src.Sync)
 	}
-	return heldWord(src.Code)
-}
-
-// heldWord is what is held, for people; of a daemon that gives no codes, Held.
-func heldWord(code ring.ReasonCode) string {
-	if code == "" {
-		return ring.Held
-	}
-	return cmp.Or(heldWords[code], "Stopped")
+	return ring.HeldWord(src.Code)
 }
 
 // healthWord is the health of an app. "Held" in the JSON is also one that somebody paused,
@@ -46,7 +22,7 @@ func healthWord(a *ring.AppStatus) string {
 	if a.Health != ring.Held {
 		return a.Health
 	}
-	return heldWord(a.Code)
+	return ring.HeldWord(a.Code)
 }
 
 // phaseWord is the phase of a service. "Held" in the JSON is also a rollout that stopped by
@@ -58,7 +34,7 @@ func phaseWord(sv *ring.ServiceStatus) string {
 	if sv.Phase != ring.PhaseHeld {
 		return string(sv.Phase)
 	}
-	return heldWord(sv.Code)
+	return ring.HeldWord(sv.Code)
 }
 
 // wordHue is the colour of a service's phase as it is shown.
@@ -72,18 +48,5 @@ func wordHue(sv *ring.ServiceStatus) screen.Hue {
 // rolloutWord is the phase of a rollout. "Paused" in the JSON is also one that waits until
 // something of this host is mended.
 func rolloutWord(sv *ring.ServiceStatus) string {
-	return standsWord(sv.Rollout.Phase, sv.Rollout.Code, sv.Phase)
-}
-
-// standsWord is rolloutWord of a rollout's phase, the code of its reason and its service.
-func standsWord(phase string, code ring.ReasonCode, service ring.Phase) string {
-	switch {
-	case phase != ring.RolloutPaused || code == ring.WhyPausedByPerson:
-		return phase
-	case code == ring.WhyHeldByPerson, code == ring.WhyLeftToCompose:
-		return string(ring.PhaseHeld)
-	case service == ring.PhaseDegraded:
-		return "Waiting"
-	}
-	return "Stopped"
+	return ring.RolloutWord(sv.Rollout.Phase, sv.Rollout.Code, sv.Phase)
 }

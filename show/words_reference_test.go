@@ -19,7 +19,7 @@ func TestTheReferenceHasTheWordsForPeople(t *testing.T) {
 	_, table, found := strings.Cut(string(page), "| word, finer than in JSON | means |")
 	require.True(t, found)
 	table, _, _ = strings.Cut(table, "\n\n")
-	for _, word := range append(slices.Collect(maps.Values(heldWords)), "Stopped", "Waiting", ring.RolloutIsRestored) {
+	for _, word := range append(slices.Collect(maps.Values(ring.HeldWords)), "Stopped", "Waiting", ring.RolloutIsRestored) {
 		require.Contains(t, table, "\n| `"+word+"` | ")
 	}
 }

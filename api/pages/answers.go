@@ -1,0 +1,48 @@
+package pages
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/doctor"
+	"github.com/gitring/gitring/ring"
+)
+
+// Answers are what the API answers to one viewer: an error of it is an *api.Error, or
+// *api.ErrUnreachable. What the viewer may not see is not in them, or is an error that is
+// api.ErrDenied. Logs is asked without Follow only. An *api.Client is such Answers.
+type Answers interface {
+	Status(ctx context.Context) (ring.Status, error)
+	Events(ctx context.Context, q api.EventQuery, each func(ring.Event) error) error
+	Commits(ctx context.Context, q api.HistoryQuery) ([]api.CommitNow, error)
+	Inspect(ctx context.Context, q api.InspectQuery) (ring.Explained, error)
+	Logs(ctx context.Context, q api.LogQuery, w io.Writer) error
+	Jobs(ctx context.Context, q api.JobQuery) ([]api.JobNow, error)
+	Crashes(ctx context.Context, q api.CrashQuery) ([]api.CrashGroup, error)
+	Traffic(ctx context.Context, q api.TrafficQuery) ([]api.FrontNow, error)
+	Trust(ctx context.Context, source string) ([]ring.TrustState, error)
+	Plan(ctx context.Context, r api.PlanRequest) (ring.Changes, error)
+	Doctor(ctx context.Context) (doctor.Report, error)
+
+	Act(ctx context.Context, r api.ActRequest) (api.Acted, error)
+	Approve(ctx context.Context, r api.ApproveRequest) error
+	Refresh(ctx context.Context, r api.RefreshRequest) ([]api.ImageNow, error)
+	Sync(ctx context.Context, source string) error
+}
+
+// Options are what pages need of the one who serves them.
+type Options struct {
+	// Answers are those for a viewer.
+	Answers func(v api.Viewer) Answers
+	// Viewer is who asks; false where nobody is signed in.
+	Viewer func(r *http.Request) (api.Viewer, bool)
+	// SignIn begins a session with a token; an error is an *api.Error. nil is where one does not
+	// sign in with a token: then nobody but a viewer sees anything.
+	SignIn func(w http.ResponseWriter, r *http.Request, token string) error
+	// SignOut ends the session; nil is where there is none to end.
+	SignOut func(w http.ResponseWriter)
+	Now     func() time.Time
+}

@@ -1,0 +1,190 @@
+package pages
+
+import (
+	"bytes"
+	"compress/flate"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+)
+
+const (
+	// lookEvery is how often the status is asked for, however many look.
+	lookEvery = 250 * time.Millisecond
+	// keptFor is how long a page is kept that has in it what no version tells.
+	keptFor = 5 * time.Second
+	// keptPages and keptBytes bound what is kept. More than that, and all is made anew.
+	keptPages = 64
+	keptBytes = 4 << 20
+)
+
+// seen is the status, and the version of all that pages are made of: the status, the journal
+// and the day.
+type seen struct {
+	status  ring.Status
+	version string
+}
+
+// looks are who asks for the status: one at a time, for all who look within a moment.
+type looker struct {
+	mu   sync.Mutex // guards what follows
+	at   time.Time
+	last *seen
+}
+
+// now is the present status. Everybody with the scope read may see all of it.
+func (l *looker) now(ctx context.Context, a Answers, now time.Time) (*seen, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if since := now.Sub(l.at); l.last != nil && since >= 0 && since < lookEvery {
+		return l.last, nil
+	}
+	st, err := a.Status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var seq int64
+	err = a.Events(ctx, api.EventQuery{Last: 1}, func(e ring.Event) error { seq = e.Seq; return nil })
+	if err != nil {
+		return nil, err
+	}
+	l.at = now
+	l.last = &seen{status: st, version: fmt.Sprintf("%s %d %s", api.StatusTag(&st), seq, now.UTC().Format(time.DateOnly))}
+	return l.last, nil
+}
+
+// keptPage is a page, made or being made.
+type keptPage struct {
+	ready chan struct{} // closed once what follows is set
+	page  *made
+	err   error
+	until time.Time // zero is as long as the version
+	// deflated is the main part for gzip, and ends at a whole byte.
+	deflated []byte
+}
+
+// keeper has the pages of the present version.
+type keeper struct {
+	mu      sync.Mutex // guards what follows
+	version string
+	pages   map[string]*keptPage
+	bytes   int
+}
+
+// page is the page of a key: made once for all who ask for it, by the first of them.
+func (k *keeper) page(version, key string, now time.Time, fill func() (*made, time.Duration, error)) *keptPage {
+	k.mu.Lock()
+	if k.version != version || len(k.pages) >= keptPages || k.bytes > keptBytes {
+		k.version, k.pages, k.bytes = version, map[string]*keptPage{}, 0
+	}
+	if p := k.pages[key]; p != nil && (p.until.IsZero() || now.Before(p.until)) {
+		k.mu.Unlock()
+		<-p.ready
+		return p
+	}
+	p := &keptPage{ready: make(chan struct{})}
+	k.pages[key] = p
+	k.mu.Unlock()
+	defer close(p.ready)
+	var fresh time.Duration
+	p.page, fresh, p.err = fill()
+	if p.err == nil {
+		p.deflated = deflated(p.page.main)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case p.err != nil && k.pages[key] == p: // the next one tries again
+		delete(k.pages, key)
+	case p.err == nil:
+		if fresh > 0 {
+			p.until = now.Add(fresh)
+		}
+		k.bytes += len(p.page.main) + len(p.deflated)
+	}
+	return p
+}
+
+// deflated is a text packed by itself: it refers to nothing before it, is not the last part,
+// and ends at a whole byte.
+func deflated(text []byte) []byte {
+	var b bytes.Buffer
+	w, _ := flate.NewWriter(&b, flate.BestSpeed+4) // the level is one of those there are
+	_, _ = w.Write(text)
+	_ = w.Flush()
+	return b.Bytes()
+}
+
+// stored are deflate's blocks of a text that is not packed.
+func stored(out, text []byte, last bool) []byte {
+	const most = 1<<16 - 1
+	for {
+		n := min(len(text), most)
+		end := byte(0)
+		if last && n == len(text) {
+			end = 1
+		}
+		out = append(out, end)
+		out = binary.LittleEndian.AppendUint16(out, uint16(n))
+		out = binary.LittleEndian.AppendUint16(out, ^uint16(n))
+		out = append(out, text[:n]...)
+		if text = text[n:]; len(text) == 0 {
+			return out
+		}
+	}
+}
+
+// gzipHead is of a file without name and time.
+var gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
+
+// gzipped puts a page together of a part that was packed once for all, and of what is around
+// it for one viewer.
+func gzipped(before, main, deflated, after []byte) []byte {
+	out := append([]byte{}, gzipHead...)
+	out = stored(out, before, false)
+	out = append(out, deflated...)
+	out = stored(out, after, true)
+	sum := crc32.ChecksumIEEE(before)
+	sum = crc32.Update(sum, crc32.IEEETable, main)
+	sum = crc32.Update(sum, crc32.IEEETable, after)
+	out = binary.LittleEndian.AppendUint32(out, sum)
+	return binary.LittleEndian.AppendUint32(out, uint32(len(before)+len(main)+len(after))) //nolint:gosec // of the size, gzip has 32 bits
+}
+
+// send writes a page.
+func send(w http.ResponseWriter, r *http.Request, p *keptPage, before, after []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Add("Vary", "Accept-Encoding")
+	var body []byte
+	if takesGzip(r) && p.deflated != nil {
+		h.Set("Content-Encoding", "gzip")
+		body = gzipped(before, p.page.main, p.deflated, after)
+	} else {
+		body = bytes.Join([][]byte{before, p.page.main, after}, nil)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(p.page.code)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // a reader that went away is nobody's error
+	}
+}
+
+func takesGzip(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		name, q, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if name == "gzip" && strings.ReplaceAll(q, " ", "") != "q=0" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,315 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
+)
+
+// foldFrom is how many apps are more than a page shows at a glance: beyond it, those that are
+// healthy are folded.
+const foldFrom = 20
+
+type nowView struct {
+	Host     string
+	Gitring  string
+	At       *moment
+	Troubles []trouble
+	Sources  []*sourceView
+	Acts     bool
+}
+
+// trouble is something of the host that is wrong, whatever runs on it.
+type trouble struct {
+	Tone, What, Says string
+}
+
+type sourceView struct {
+	Mark                  Mark
+	Name, Branch          string
+	Commit                ring.SHA
+	Subject, Signer, Note string
+	Checked, Committed    *moment
+	Checking              bool
+	Reason                string
+	Next                  *nextView
+	Trusted, Tip          ring.SHA // "" where it says nothing new
+	Refusal               *ring.Refusal
+	Warnings              []trouble
+	// Apps need an eye; Well do not.
+	Apps, Well []*appView
+	Folded     bool
+}
+
+type nextView struct {
+	Commit  ring.SHA
+	Reason  string
+	Approve bool
+}
+
+type appView struct {
+	Mark      Mark
+	Name      string
+	Commit    ring.SHA
+	Reason    string
+	Refusal   *ring.Refusal
+	Notes     []string
+	Overrides []overrideView
+	Services  []*serviceView
+	Acts      bool
+}
+
+type overrideView struct {
+	Kind, Target, Actor, Reason string
+	Until                       *moment
+	What                        string // "to 3", "to 442e027"
+}
+
+type serviceView struct {
+	App, Name string
+	Kind      ring.Kind
+	Mark      Mark
+	Runs      bool // it comes to an end, and has runs instead of instances that are ready
+	Ready     int
+	Wanted    int
+	Pips      []Mark
+	Commit    ring.SHA // that runs
+	Asked     ring.SHA // that is wanted, where it is another one
+	Reason    string
+	Rollout   *rolloutView
+	Next      *moment
+	Last      *runView
+	Trouble   []string
+	Front     string
+	Logs      bool
+	Acts      bool
+}
+
+type rolloutView struct {
+	Mark   Mark
+	Commit ring.SHA
+	Reason string
+	// Canary says which step it is in; "" for none.
+	Canary string
+}
+
+type runView struct {
+	Mark   Mark
+	Reason string
+	At     *moment
+}
+
+func nowPage(_ context.Context, a *asking) (*drawn, error) {
+	st := a.status
+	v := &nowView{Host: st.Host, Gitring: st.Gitring, At: a.clock.of(st.At), Troubles: troubles(st), Acts: a.may(api.ScopeOperate)}
+	count := 0
+	for i := range st.Sources {
+		count += len(st.Sources[i].Apps)
+	}
+	marks := []Mark{}
+	for i := range st.Sources {
+		s := a.source(&st.Sources[i], count > foldFrom)
+		v.Sources = append(v.Sources, s)
+		marks = append(marks, s.Mark)
+		for _, app := range s.Apps {
+			marks = append(marks, app.Mark)
+		}
+	}
+	for _, t := range v.Troubles {
+		marks = append(marks, Mark{Tone: t.Tone, Rank: ranks[t.Tone]})
+	}
+	tone := worst(marks...).Tone
+	return &drawn{template: "now", title: titleOf("Now", st.Host, marks), live: "status", tone: tone, view: v}, nil
+}
+
+// titleOf is what a tab says: how many things are wrong comes first.
+func titleOf(page, host string, marks []Mark) string {
+	n := 0
+	for _, m := range marks {
+		if m.Tone == toneBad {
+			n++
+		}
+	}
+	return wording.When(n > 0, fmt.Sprintf("(%d) ", n)) + page + " · " + host
+}
+
+func troubles(st *ring.Status) []trouble {
+	var out []trouble
+	add := func(tone, what, says string) {
+		if says != "" {
+			out = append(out, trouble{tone, what, says})
+		}
+	}
+	add(toneBad, "store", st.Store)
+	add(toneBad, "engine", st.Engine)
+	add(toneBad, "configuration", wording.When(st.Config != "", "not read anew: "+st.Config))
+	add(toneWait, "configuration", wording.When(st.Config == "" && st.ConfigDiffers, "its file was changed since it was read; systemctl reload gitring takes it up"))
+	add(toneWait, "tokens", st.API)
+	add(toneWait, "backup", st.Backup)
+	for _, r := range st.Receivers {
+		says := fmt.Sprintf("is not told: %d waiting", r.Waiting)
+		if r.Dead > 0 {
+			says += fmt.Sprintf(", %d given up", r.Dead)
+		}
+		add(toneWait, "receiver "+r.Name, says+wording.When(r.Reason != "", "; "+r.Reason))
+	}
+	return out
+}
+
+// source is one source with its apps, the most wrong first.
+func (a *asking) source(src *ring.SourceStatus, fold bool) *sourceView {
+	v := &sourceView{
+		Mark: sourceMark(src), Name: src.Name, Branch: src.Branch, Commit: cmp.Or(src.Commit, src.Trusted), Subject: src.Subject, Signer: src.Signer, Note: src.Note,
+		Checked: a.clock.of(src.Checked), Committed: a.clock.of(src.Committed), Checking: src.Checking, Refusal: src.Refusal,
+	}
+	if src.Commit != "" && src.Trusted != src.Commit {
+		v.Trusted = src.Trusted
+	}
+	if src.Tip != src.Commit && src.Tip != src.Trusted && (src.Refusal == nil || src.Refusal.Commit != src.Tip) {
+		v.Tip = src.Tip
+	}
+	if n := src.Next; n != nil {
+		v.Next = &nextView{n.Commit, n.Reason, n.Code == ring.WhyAwaitingApproval && a.may(api.ScopeApprove)}
+	}
+	warn := func(what, says string) {
+		if says != "" {
+			v.Warnings = append(v.Warnings, trouble{toneWait, what, says})
+		}
+	}
+	warn("trust", src.Trust)
+	if f := src.FirstUse; f != nil {
+		warn("trust", "rests on first use of "+f.Commit.Short())
+	}
+	for _, c := range src.Conditions {
+		warn(conditionWords(c.Type), c.Reason)
+	}
+	warn("forge", wording.When(src.Forge != "", "takes no statuses: "+src.Forge))
+	warn("fetching", wording.When(src.Unconfined != "", "is not kept from "+src.Unconfined))
+	for i := range src.Apps {
+		app := a.app(&src.Apps[i])
+		if app.Mark.Tone == toneGood {
+			v.Well = append(v.Well, app)
+		} else {
+			v.Apps = append(v.Apps, app)
+		}
+	}
+	slices.SortStableFunc(v.Apps, func(x, y *appView) int { return cmp.Compare(x.Mark.Rank, y.Mark.Rank) })
+	v.Folded = fold && len(v.Well) > 0
+	v.Reason = unlessEnds(src.Reason, saidBelow(src))
+	return v
+}
+
+// saidBelow is what stands below the reason of a source, and may say the same.
+func saidBelow(src *ring.SourceStatus) []string {
+	var out []string
+	if src.Refusal != nil {
+		out = append(out, src.Refusal.Says)
+	}
+	if src.Next != nil {
+		out = append(out, src.Next.Reason)
+	}
+	for i := range src.Apps {
+		a := &src.Apps[i]
+		out = append(out, a.Reason)
+		if a.Refusal != nil {
+			out = append(out, a.Refusal.Says)
+		}
+		for j := range a.Services {
+			out = append(out, a.Services[j].Reason)
+		}
+	}
+	return out
+}
+
+// conditionWords are such as "policy violated".
+func conditionWords(of string) string {
+	var b strings.Builder
+	for i, r := range of {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			b.WriteByte(' ')
+		}
+		b.WriteString(strings.ToLower(string(r)))
+	}
+	return b.String()
+}
+
+func (a *asking) app(app *ring.AppStatus) *appView {
+	v := &appView{Mark: appMark(app), Name: app.Name, Commit: app.Commit, Refusal: app.Refusal, Acts: a.may(api.ScopeOperate)}
+	v.Overrides = a.overrides(app.Name)
+	var once said
+	for i := range app.Services {
+		sv := a.service(app.Name, &app.Services[i])
+		once.say(sv.Reason)
+		v.Services = append(v.Services, sv)
+	}
+	if v.Refusal != nil {
+		once.say(v.Refusal.Says)
+	}
+	v.Reason = once.tell(app.Reason)
+	slices.SortStableFunc(v.Services, func(x, y *serviceView) int { return cmp.Compare(x.Mark.Rank, y.Mark.Rank) })
+	return v
+}
+
+// overrides are those that stand on an app or on a service of it; all for "".
+func (a *asking) overrides(app string) []overrideView {
+	var out []overrideView
+	for _, o := range a.status.Overrides {
+		if of, _, _ := strings.Cut(o.Target, "/"); app != "" && of != app {
+			continue
+		}
+		v := overrideView{Kind: o.Kind, Target: o.Target, Actor: o.Actor, Reason: o.Reason, Until: a.clock.of(o.Until)}
+		switch {
+		case o.Replicas != nil:
+			v.What = fmt.Sprintf("to %d", *o.Replicas)
+		case o.Commit != "":
+			v.What = "to " + o.Commit.Short()
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func (a *asking) service(app string, sv *ring.ServiceStatus) *serviceView {
+	v := &serviceView{
+		App: app, Name: sv.Name, Kind: sv.Kind, Mark: serviceMark(sv), Runs: sv.Kind.Ends(), Ready: sv.Ready, Wanted: sv.Wanted,
+		Commit: cmp.Or(sv.Running, sv.Commit), Reason: sv.Reason, Next: a.clock.of(sv.NextRun),
+		Logs: a.may(api.ScopeLogs), Acts: a.may(api.ScopeOperate),
+	}
+	once := said{sv.Reason}
+	if sv.Running != "" && sv.Running != sv.Commit {
+		v.Asked = sv.Commit
+	}
+	for i := range sv.Instances {
+		v.Pips = append(v.Pips, markOf(sv.Instances[i].State))
+	}
+	for len(v.Pips) < sv.Wanted && !v.Runs {
+		v.Pips = append(v.Pips, Mark{Word: "not there", Shape: "open", Tone: toneOff})
+	}
+	if r := sv.Rollout; r != nil {
+		v.Rollout = &rolloutView{Mark: markOf(ring.RolloutWord(r.Phase, r.Code, sv.Phase)), Commit: r.Commit, Reason: once.tell(r.Reason)}
+		if c := r.Canary; c != nil {
+			v.Rollout.Canary = fmt.Sprintf("step %d: %d %% of the requests, %d answered, %.1f %% errors, p99 %d ms", c.Step, c.Weight, c.Answers, c.Errors, c.P99)
+		}
+	}
+	if l := sv.LastRun; l != nil {
+		v.Last = &runView{markOf(l.State), l.Reason, a.clock.of(l.Ended)}
+	}
+	for _, c := range sv.Conditions {
+		if c.Type == ring.ConditionProgressing || c.Type == ring.ConditionAvailable && v.Mark.Tone == toneMove {
+			continue
+		}
+		if why := once.tell(c.Reason); why != "" || c.Type != ring.ConditionAvailable {
+			v.Trouble = append(v.Trouble, wording.When(c.Status == ring.ConditionFalse, "not ")+conditionWords(c.Type)+wording.When(why != "", ": "+why))
+		}
+	}
+	if f := sv.Front; f != nil && f.Queued > 0 {
+		v.Front = wording.Counted(f.Queued, "request") + " waiting"
+	}
+	return v
+}

@@ -1,0 +1,115 @@
+package pages
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"github.com/gitring/gitring/api"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// made is a page without what depends on who looks.
+type made struct {
+	title string
+	// live is what of the page the script keeps up to date: "status" is all, by asking for the
+	// same URL; "logs" are new lines; "" is nothing. A live page has no form.
+	live string
+	tone string // of the icon; "" where the page has no state of its own
+	nav  string // the path of the menu's entry that it belongs to
+	code int
+	host string
+	main []byte
+}
+
+// layout is what stands around a page.
+type layout struct {
+	Title, Live, Nav, Host, Icon string
+	Viewer                       string
+	SignsOut, SignsIn            bool
+	Style, Morph, Script         string
+	Menu                         []menuEntry
+}
+
+type menuEntry struct {
+	Path, Word string
+	Here       bool
+}
+
+var menu = []menuEntry{
+	{Path: "/", Word: "Now"}, {Path: "/plan", Word: "Plan"}, {Path: "/history", Word: "History"}, {Path: "/jobs", Word: "Jobs"},
+	{Path: "/crashes", Word: "Crashes"}, {Path: "/trust", Word: "Trust"}, {Path: "/doctor", Word: "Doctor"},
+}
+
+func loadTemplates() *template.Template {
+	return template.Must(template.New("").Funcs(funcs()).ParseFS(templateFiles, "templates/*.html"))
+}
+
+// main renders what a page is about.
+func (h *Handler) main(name string, view any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := h.templates.ExecuteTemplate(&b, name+".html", view); err != nil {
+		return nil, fmt.Errorf("cannot make the page %s: %w", name, err)
+	}
+	return clean(squeeze(b.Bytes())), nil
+}
+
+// squeeze takes the indentation of templates out of a page. Where space counts, in a <pre>, no
+// line of ours begins with any.
+func squeeze(page []byte) []byte {
+	out := make([]byte, 0, len(page))
+	pre := false
+	for line := range bytes.Lines(page) {
+		if !pre {
+			line = bytes.TrimLeft(line, " \t")
+			if len(bytes.TrimSpace(line)) == 0 {
+				continue
+			}
+		}
+		out = append(out, line...)
+		if i, j := bytes.LastIndex(line, []byte("<pre")), bytes.LastIndex(line, []byte("</pre>")); i != j {
+			pre = i > j
+		}
+	}
+	return out
+}
+
+// around are what comes before and after the main part of a page.
+func (h *Handler) around(m *made, v api.Viewer, known bool) (before, after []byte, err error) {
+	l := layout{
+		Title: m.title, Live: m.live, Nav: m.nav, Host: m.host, Icon: h.assets.named["icon-"+orOff(m.tone)+".svg"],
+		Style: h.assets.named["style.css"], Morph: h.assets.named["idiomorph.min.js"], Script: h.assets.named["live.js"],
+	}
+	if known {
+		l.Viewer, l.SignsOut = v.Actor, v.Session && h.SignOut != nil
+		for _, e := range menu {
+			e.Here = e.Path == m.nav
+			l.Menu = append(l.Menu, e)
+		}
+	}
+	if l.Viewer == "" && known {
+		l.Viewer = "somebody"
+	}
+	var b bytes.Buffer
+	if err := h.templates.ExecuteTemplate(&b, "layout.html", l); err != nil {
+		return nil, nil, fmt.Errorf("cannot make the page: %w", err)
+	}
+	page := string(clean(squeeze(b.Bytes())))
+	head, tail, _ := strings.Cut(page, mainMark)
+	return []byte(head), []byte(tail), nil
+}
+
+// mainMark stands in the layout where the main part goes: html/template drops comments.
+const mainMark = "main-part-here"
+
+func orOff(tone string) string {
+	switch tone {
+	case toneBad, toneWait, toneMove, toneGood:
+		return tone
+	}
+	return toneOff
+}
