@@ -30,7 +30,7 @@ func GitConfig(c *Config, s *SourceConfig) gitsync.Config {
 func SettingsOf(c *Config, s *SourceConfig) manifest.Settings {
 	return manifest.Settings{
 		Source: s.Name, Path: s.Path, Host: c.Host, Facts: c.Facts, Interpolation: c.Interpolation, DataRoots: s.dataRoots(),
-		Limits: s.limits.content, Traffic: c.Traffic.Settings(),
+		Limits: s.limits.content, Traffic: c.Traffic.Settings(), NoStatus: s.Status == nil,
 	}
 }
 

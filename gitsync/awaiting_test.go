@@ -200,13 +200,14 @@ func TestAnAnswerOfASignerInTheRepositoryNeedsRightsEverywhere(t *testing.T) {
 		w := start()
 		w.must()
 		bob(func() {
-			o.git(o.work, "commit", "-q", "--allow-empty", "-S", "-m", "Take some away", "-m", "Gitring-Allow: remove=3\nGitring-Data: store from shop")
+			o.git(o.work, "commit", "-q", "--allow-empty", "-S", "-m", "Take some away", "-m", "Gitring-Allow: remove=3\nGitring-Allow: waves\nGitring-Data: store from shop")
 			o.push()
 		})
 		c := w.must().Commit
 		require.Equal(t, o.head(), c.SHA, limits)
 		require.Equal(t, want, c.AllowRemove, limits)
 		require.Equal(t, want > 0, len(c.Data) == 1, limits)
+		require.Equal(t, want > 0, c.AllowWaves, limits)
 		r, ok := start().begin(t.Context())
 		require.True(t, ok)
 		require.Equal(t, want, r.Commit.AllowRemove, "after a restart: %s", limits)

@@ -347,10 +347,11 @@ func TestALeaveToRemoveNeedsRightsEverywhere(t *testing.T) {
 		lookAt(t, o.follow(a, func(c *Config) { c.Dir = dir })).must() // first use takes somebody with rights everywhere
 		w := lookAt(t, o.follow(a, bound))
 		w.must()
-		o.git(o.work, "commit", "-q", "--allow-empty", "-S", "-m", "Take some away", "-m", "Gitring-Allow: remove=3\nGitring-Data: store from shop")
+		o.git(o.work, "commit", "-q", "--allow-empty", "-S", "-m", "Take some away", "-m", "Gitring-Allow: remove=3\nGitring-Allow: waves\nGitring-Data: store from shop")
 		o.push()
 		c := w.must().Commit
 		require.Equal(t, want, c.AllowRemove)
+		require.Equal(t, want > 0, c.AllowWaves, "and so is a leave not to wait for other hosts")
 		require.Equal(t, want > 0, len(c.Data) == 1, "and so is an answer on data")
 		r, ok := lookAt(t, o.follow(a, bound)).begin(t.Context())
 		require.True(t, ok)

@@ -493,7 +493,7 @@ func (d *verdict) attribute(in *landings, ids []ring.SHA) {
 	if d.speaks == nil {
 		who = []string{"what was trusted before"}
 	} else {
-		d.one.AllowRemove, d.one.Data = d.speaks.allowRemove(), d.speaks.data()
+		d.one.AllowRemove, d.one.AllowWaves, d.one.Data = d.speaks.allowRemove(), d.speaks.allowWaves(), d.speaks.data()
 	}
 	d.one.Note = contentBy + strings.Join(who, ", ") + landedByForge + ": head " + d.one.Head.Short()
 }

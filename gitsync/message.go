@@ -1,6 +1,7 @@
 package gitsync
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -14,9 +15,9 @@ const maxSubject = 200
 
 // commit fills everything but Tree from the bytes that were verified.
 func (p *parsed) commit(v ring.Verified) ring.Commit {
-	leave, data := p.allowRemove(), p.data()
+	leave, waves, data := p.allowRemove(), p.allowWaves(), p.data()
 	if v.Landed { // nobody signed this message
-		leave, data = v.AllowRemove, v.Data
+		leave, waves, data = v.AllowRemove, v.AllowWaves, v.Data
 	}
 	return ring.Commit{
 		SHA:         p.sha,
@@ -27,6 +28,7 @@ func (p *parsed) commit(v ring.Verified) ring.Commit {
 		ClaimedAt:   p.committer.when,
 		FirstSeen:   v.FirstSeen.UTC(),
 		AllowRemove: leave,
+		AllowWaves:  waves,
 		Data:        data,
 	}
 }
@@ -64,6 +66,9 @@ func (p *parsed) allowRemove() int {
 	}
 	return n
 }
+
+// allowWaves reports whether there is a "Gitring-Allow: waves".
+func (p *parsed) allowWaves() bool { return slices.Contains(p.trailers("Gitring-Allow"), "waves") }
 
 // data are the answers on what holds data.
 func (p *parsed) data() []ring.DataAnswer {

@@ -201,7 +201,7 @@ func (l *ledger) Verified(_ context.Context, _ string, sha ring.SHA) (ring.Verif
 	defer l.mu.Unlock()
 	for _, v := range slices.Backward(l.good) {
 		if v.SHA == sha {
-			v.Landed, v.AllowRemove, v.Data = false, 0, nil // the store does not keep them
+			v.Landed, v.AllowRemove, v.AllowWaves, v.Data = false, 0, false, nil // the store does not keep them
 			return v, true, nil
 		}
 	}

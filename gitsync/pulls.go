@@ -351,7 +351,7 @@ func (q *quarantine) landed(ctx context.Context, head ring.SHA, all []ring.Verif
 		return out, fmt.Errorf("cannot tell what the signer of %s may answer: %w", head.Short(), err)
 	}
 	if !whole {
-		c.AllowRemove, c.Data = 0, nil
+		c.AllowRemove, c.AllowWaves, c.Data = 0, false, nil
 	}
 	out.Commit = c
 	if descends {

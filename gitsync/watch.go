@@ -103,7 +103,7 @@ func (w *watch) carried(v ring.Verified) (*ring.Commit, error) {
 		return nil, fmt.Errorf("cannot tell what the signer of %s may answer: %w", v.SHA.Short(), err)
 	}
 	if !whole {
-		c.AllowRemove, c.Data = 0, nil
+		c.AllowRemove, c.AllowWaves, c.Data = 0, false, nil
 	}
 	return c, nil
 }

@@ -10,6 +10,7 @@
 //	discover    which apps there are
 //	gitringyaml or gitring.yaml says so
 //	search      or how they are searched
+//	fleetyaml   which hosts there are, and who takes a commit first
 //	notread     and which Compose files are no app's
 //	despite     the apps of one with mistakes
 //	folders     where they are

@@ -78,6 +78,7 @@ func (r *reader) listedApps() (apps []candidate, listed bool, _ *fault) {
 		r.search = search
 		return nil, false, nil
 	}
+	r.entries = entries
 	return r.candidates(entries), true, nil
 }
 

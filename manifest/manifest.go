@@ -43,7 +43,9 @@ type Settings struct {
 	Held map[string]string
 	// Traffic is what the host says of fronts.
 	Traffic Traffic
-	Limits  Limits
+	// NoStatus says that the source tells no forge, and so cannot hear of other hosts.
+	NoStatus bool
+	Limits   Limits
 }
 
 // Reading is all that comes of a commit's tree.
@@ -147,7 +149,7 @@ func Check(c *ring.Commit, s Settings) (ring.Plan, []*ring.Refusal) {
 }
 
 func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
-	plan := ring.Plan{Source: s.Source, Commit: c.SHA, Signer: c.Signer, AllowRemove: c.AllowRemove, Data: c.Data}
+	plan := ring.Plan{Source: s.Source, Commit: c.SHA, Signer: c.Signer, AllowRemove: c.AllowRemove, AllowWaves: c.AllowWaves, Data: c.Data}
 	r := &reader{
 		commit: c, settings: s, limits: s.Limits.withDefaults(),
 		contents: map[string]ring.Content{}, mounted: map[string]held{}, search: search{depth: usualDepth}, folders: map[string]bool{},
@@ -156,6 +158,9 @@ func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
 	r.tree = newTree(c.Tree, r.settings.Path, r.limits)
 
 	apps, fault := r.discover()
+	if fault == nil {
+		fault = r.readFleet(&plan)
+	}
 	if fault != nil {
 		plan.Refusal = fault.refusal(c.SHA, "")
 		return r, plan, nil
@@ -169,6 +174,7 @@ func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
 		return r, plan, nil
 	}
 	settle(&plan, outcomes, &s)
+	plan.Doubts = r.doubts()
 	return r, plan, outcomes
 }
 
@@ -187,7 +193,9 @@ type reader struct {
 	folders  map[string]bool // of the apps
 	// elsewhere are the folders of apps that are for other hosts.
 	elsewhere []string
-	search    search // where no list of apps says where they are
+	search    search  // where no list of apps says where they are
+	entries   []entry // of gitring.yaml, where it lists apps
+	fleet     *fleet  // nil where the commit has no file of hosts
 }
 
 // outcome is one app as it was read: whole, or what is wrong with it.

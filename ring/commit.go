@@ -34,6 +34,8 @@ type Commit struct {
 	ClaimedAt, FirstSeen time.Time
 	// AllowRemove is the n of a trailer "Gitring-Allow: remove=<n>"; 0 is none.
 	AllowRemove int
+	// AllowWaves says that there is a trailer "Gitring-Allow: waves".
+	AllowWaves bool
 	// Data are the trailers "Gitring-Data: <app> from <app>", in order.
 	Data []DataAnswer
 	// Tree is the commit's root tree, whatever the source's path. Directories
@@ -77,9 +79,10 @@ type Verified struct {
 	Note        string // such as "inside expiry_grace"
 	Vouched     string // who answers for it in the place of a signer of its own; "" for nobody
 	// Landed says that a forge made the commit of content that Signer signed. Its
-	// message is nobody's word: AllowRemove and Data are the signed commit's.
+	// message is nobody's word: AllowRemove, AllowWaves and Data are the signed commit's.
 	Landed      bool
 	AllowRemove int
+	AllowWaves  bool
 	Data        []DataAnswer
 	// Signed says that the commit passed by a signature of its own, and not as a
 	// landing, by a vouch, by trust mode tip or because trust begins with it.

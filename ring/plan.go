@@ -18,6 +18,10 @@ type Plan struct {
 	Signer string `json:"signer,omitempty"`
 	// AllowRemove is the commit's signed leave to remove that many services.
 	AllowRemove int `json:"allow_remove,omitempty"`
+	// Waves are those whose hosts come before this one, the first of them first, and
+	// AllowWaves is the commit's signed leave not to wait for them.
+	Waves      []Wave `json:"waves,omitempty"`
+	AllowWaves bool   `json:"allow_waves,omitempty"`
 	// Data are the commit's signed answers on what holds data.
 	Data []DataAnswer `json:"data,omitempty"`
 	Apps []App        `json:"apps"` // by name; those that can be carried out
@@ -35,6 +39,8 @@ type Plan struct {
 	Policy string `json:"policy,omitempty"`
 	// Decisions are what the policy says of what the apps ask, refused ones among them.
 	Decisions []Decision `json:"-"`
+	// Doubts are what is most likely not meant and breaks no rule, each with its place.
+	Doubts []string `json:"-"`
 	// Refusal is a fault of the whole commit (gitring.yaml does not parse):
 	// nothing of it is carried out.
 	Refusal *Refusal `json:"refusal,omitempty"`

@@ -58,7 +58,7 @@ type validated struct {
 	Apps     []string        `json:"apps"`
 	Notes    []string        `json:"notes,omitempty"`
 	Powers   []string        `json:"powers,omitempty"`
-	Warnings []string        `json:"warnings,omitempty"` // of the configuration
+	Warnings []string        `json:"warnings,omitempty"` // of the configuration, and of hosts that nothing matches
 	Refusals []*ring.Refusal `json:"refusals,omitempty"`
 	// Decisions are the policy's, one for each thing that is asked.
 	Decisions []ring.Decision `json:"decisions,omitempty"`
@@ -158,7 +158,7 @@ func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
 // validateCommit says what is refused of a commit, or of the folder of that name.
 func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
 	plan, refusals, notRead := by.judge.LookFurther(c, by.settings)
-	v := validated{Apps: []string{}, Refusals: refusals, Warnings: by.warnings, Refused: len(plan.Refused), NotRead: notRead, Decisions: plan.Decisions, others: by.others, env: by.env}
+	v := validated{Apps: []string{}, Refusals: refusals, Warnings: slices.Concat(by.warnings, plan.Doubts), Refused: len(plan.Refused), NotRead: notRead, Decisions: plan.Decisions, others: by.others, env: by.env}
 	if by.signers != "" {
 		if r := gitsync.CheckSigners(c.Tree, by.signers); r != nil {
 			v.Refusals = admission.ByPlace(append(v.Refusals, r))
