@@ -79,6 +79,9 @@ func (t *Pass) emptySlotMove(v *service, slot int, in *instance, others []*insta
 		gives = moveGiveWay
 	}
 	for _, old := range others {
+		if old.Live() && old.intent != intentOut && !t.mayDrainMore(v) {
+			return outcome{then: stop} // one after the other, where one would be cut for it
+		}
 		if old.Live() || old.mayRestart() {
 			why := say("stopped first, before %s starts: %s", in.Name, v.aloneBecause())
 			return outcome{then: stop, move: move{kind: gives, in: old, next: in, intent: v.intentFor(old), why: why}}

@@ -444,12 +444,21 @@ func (s *scenario) restOfFronts(app *ring.App) {
 			}
 			for _, id := range s.each() {
 				b := s.boxes[id]
-				if b.App == app.Name && b.Service == v.Name && s.ready(b) && f.state(b.ID) != ring.FrontActive {
+				if b.App == app.Name && b.Service == v.Name && s.ready(b) && f.state(b.ID) != ring.FrontActive && !s.failedBeside(f, b, v) {
 					s.violate("I16: at rest %s is ready and gets no requests", b.Name)
 				}
 			}
 		}
 	}
+}
+
+// failedBeside reports whether a container is of a version that failed, and another one gets
+// the requests (I22).
+func (s *scenario) failedBeside(f *modelFront, b *box, v *ring.Service) bool {
+	d, judged := s.disk.Verdicts[ring.VersionKey(ring.ID(b.App, b.Service), b.Version)]
+	return judged && !d.Good && v.Rollout.OnFailure != ring.OnFailureContinue && slices.ContainsFunc(f.table.Instances, func(in ring.FrontInstance) bool {
+		return in.State == ring.FrontActive && s.boxOf(in.Name).Version != b.Version
+	})
 }
 
 // frontWaits reports whether a front was never needed: no instance of its service is there to

@@ -142,7 +142,7 @@ func (t *Pass) isDrained(v *service, f *toldFront, s *seat) bool {
 }
 
 // limitDrains has at most as many drain as replicas are wanted: of more the oldest is cut,
-// of those that drain by a table in force.
+// of those that drain by a table in force, and those that would begin to wait.
 func (t *Pass) limitDrains(v *service, f *toldFront, seats []seat) {
 	var drain []*seat
 	for i := range seats {
@@ -162,6 +162,12 @@ func (t *Pass) limitDrains(v *service, f *toldFront, seats []seat) {
 		seen, _ := f.reached(drain[0].Name)
 		drain[0].State, drain[0].cut = "", seen.InFlight
 		drain = drain[1:]
+	}
+	for i := len(seats) - 1; i >= 0 && all > max(1, v.want.Replicas); i-- {
+		if s := &seats[i]; s.State == ring.FrontDraining { // it begins once another one has drained
+			s.State = s.was.State
+			all--
+		}
 	}
 }
 
@@ -245,14 +251,17 @@ func (t *Pass) seatSomebody(v *service, seats []seat, queues bool) {
 		}
 		return any
 	}
-	green := func(s *seat) bool { return s.in.State == ring.StateRunning && (s.in.fit || s.in.young) }
+	runs := func(s *seat) bool { return s.in.State == ring.StateRunning }
+	green := func(s *seat) bool { return runs(s) && (s.in.fit || s.in.young) }
 	switch {
+	case seatThose(func(s *seat) bool { return green(s) && s.reached && !t.standsBy(v, s.in) }): // what failed is the last
 	case seatThose(func(s *seat) bool { return green(s) && s.reached }), queues:
 	case seatThose(func(s *seat) bool { return s.stays }): // what is green is reached first
 	case seatThose(green):
+	case seatThose(func(s *seat) bool { return runs(s) && !s.in.down && s.in.Version != v.target.Version }): // nobody knows its checks
 	default:
 		seatThose(func(s *seat) bool {
-			if s.in.State != ring.StateRunning {
+			if !runs(s) {
 				return false
 			}
 			until := laterOf(s.in.Since, t.Awake).Add(patienceOf(v.target))
