@@ -52,6 +52,7 @@
 // The door of one person, on the machine that they sit at:
 //
 //	local            what a browser there may ask of a daemon elsewhere
+//	within           and what its pages may
 //
 // Webhooks, from the knock to the hint:
 //

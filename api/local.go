@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -29,8 +28,9 @@ type LocalOptions struct {
 	Actor string
 	// ReadOnly passes on nothing that changes anything.
 	ReadOnly bool
-	// Pages answers what is no path of the API, and finds out by ViewerOf who looks.
-	Pages http.Handler
+	// Pages makes what answers what is no path of the API. It asks a client that may no more
+	// than the dashboard, and finds out by ViewerOf who looks.
+	Pages func(*Client) http.Handler
 	Now   func() time.Time
 	Log   *slog.Logger
 }
@@ -41,7 +41,8 @@ type LocalOptions struct {
 type Local struct {
 	LocalOptions
 	scopes Scopes
-	routes []route
+	may    *within
+	pages  http.Handler
 	origin *http.CrossOriginProtection
 	pass   *httputil.ReverseProxy
 	// cookie and worth are its name and value.
@@ -62,13 +63,15 @@ func NewLocal(at net.Addr, o LocalOptions) (*Local, error) {
 		return nil, fmt.Errorf("cannot serve the dashboard: %w", err)
 	}
 	l := &Local{
-		LocalOptions: o, scopes: Scopes{ScopeLogs, ScopeOperate, ScopeApprove}, routes: (&Socket{}).table(),
+		LocalOptions: o, scopes: Scopes{ScopeLogs, ScopeOperate, ScopeApprove},
 		origin: http.NewCrossOriginProtection(), cookie: "gitring-ui-" + port, worth: secret(), code: secret(),
 		requests: newRate(webPerActor), failed: newRateOf(webFailed, webFailed/60.0),
 	}
 	if o.ReadOnly {
 		l.scopes = Scopes{ScopeLogs}
 	}
+	l.may = newWithin(o.Client.http.Transport, l.scopes)
+	l.pages = o.Pages(o.Client.by(l.may))
 	l.pass = &httputil.ReverseProxy{
 		Rewrite: rewrite, Transport: o.Client.http.Transport, FlushInterval: -1,
 		ModifyResponse: modify,
@@ -89,20 +92,25 @@ func secret() string {
 func ListenLocal(address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w", address, err)
+		return nil, Usage("127.0.0.1:0 is any free port", "cannot listen on %s: %v", address, err)
 	}
 	ip, err := netip.ParseAddr(host)
 	if host != "localhost" && (err != nil || !ip.Unmap().IsLoopback()) {
-		return nil, fmt.Errorf("cannot listen on %s: the dashboard is for this machine alone, so for 127.0.0.1 or [::1]", address)
+		return nil, notLocal(address)
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot serve the dashboard: %w", err)
 	}
 	if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() { // a hosts file says what localhost is
-		return nil, errors.Join(fmt.Errorf("cannot listen on %s: it is %s, which is not of this machine alone", address, l.Addr()), l.Close())
+		_ = l.Close()
+		return nil, notLocal(l.Addr().String())
 	}
 	return l, nil
+}
+
+func notLocal(address string) *Error {
+	return Usage("--listen 127.0.0.1:0 is any free port; for others there is listen.api of the host's configuration", "cannot listen on %s: the dashboard is for this machine alone", address)
 }
 
 // Address is what a person opens, once, where it listens on l.
@@ -176,7 +184,7 @@ func (l *Local) answer(w *answerWriter, r *http.Request) error {
 		return l.call(w, r)
 	}
 	v := Viewer{Actor: l.Actor, Scopes: l.scopes}
-	l.Pages.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), viewerKey{}, v)))
+	l.pages.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), viewerKey{}, v)))
 	return nil
 }
 
@@ -236,15 +244,9 @@ func (l *Local) closed() *Error {
 
 // call passes on what the scopes allow. What no scope allows is not there.
 func (l *Local) call(w *answerWriter, r *http.Request) error {
-	rt, err := find(l.routes, r.Method, r.URL.Path)
+	rt, err := l.may.allowed(r)
 	if err != nil {
 		return err
-	}
-	if rt.scope == "" || rt.path == planPath && r.URL.Query().Get("rev") == "" {
-		return NotFound("ask by the command line", "there is no %s", rt.path)
-	}
-	if !l.scopes.Has(rt.scope) {
-		return Denied("ask by the command line", "the dashboard may not do this: it has %s", l.scopes)
 	}
 	if err := takeBody(w, r, min(rt.limit, bodyLimit), bodyWithin); err != nil {
 		return err

@@ -34,10 +34,13 @@ func newLocalDoor(t *testing.T, change ...func(*LocalOptions)) *localDoor {
 	t.Cleanup(stopDaemon)
 	o := LocalOptions{
 		Client: client, Actor: "ann", Now: time.Now, Log: quiet,
-		Pages: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			v, ok := ViewerOf(r.Context())
-			fmt.Fprintf(w, "%s %t %s %s %t", r.URL.Path, ok, v.Actor, v.Scopes, v.Session)
-		}),
+		Pages: func(asks *Client) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				v, ok := ViewerOf(r.Context())
+				_, err := asks.Act(r.Context(), ActRequest{Verb: "hold", App: "web", Reason: "r"})
+				fmt.Fprintf(w, "%s %t %s %s %t %v", r.URL.Path, ok, v.Actor, v.Scopes, v.Session, err)
+			})
+		},
 	}
 	for _, c := range change {
 		c(&o)
@@ -130,9 +133,18 @@ func TestWithoutTheCookieNothingIsShown(t *testing.T) {
 	l.open()
 	status, said, h := l.ask(l.browser, "GET", l.url+"/app/web", "")
 	require.Equal(t, http.StatusOK, status)
-	require.Equal(t, "/app/web true ann logs,operate,approve false", said)
+	require.Equal(t, "/app/web true ann logs,operate,approve false <nil>", said)
 	require.Equal(t, "same-origin", h.Get("Cross-Origin-Resource-Policy"))
 	require.Equal(t, "nosniff", h.Get("X-Content-Type-Options"))
+}
+
+func TestPagesMayNoMoreThanTheDashboard(t *testing.T) {
+	l := newLocalDoor(t, func(o *LocalOptions) { o.ReadOnly = true }).open()
+	status, said, _ := l.ask(l.browser, "GET", l.url+"/", "")
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, "/ true ann logs false the dashboard may not do this: it has logs", said)
+	require.Empty(t, l.d.takeCalled())
+	require.ErrorIs(t, l.Client.Within(Scopes{ScopeAdmin}).Accept(t.Context(), AcceptRequest{}), ErrNotFound)
 }
 
 func TestTheCookieIsWorthNothingToTheNextCommand(t *testing.T) {

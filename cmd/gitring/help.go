@@ -18,7 +18,7 @@ type helpGroup struct {
 }
 
 var helpGroups = []helpGroup{
-	{"look", "What runs, and why:", []string{"status", "inspect", "logs", "history", "events", "crashes", "jobs", "traffic", "outdated"}},
+	{"look", "What runs, and why:", []string{"status", "ui", "inspect", "logs", "history", "events", "crashes", "jobs", "traffic", "outdated"}},
 	{"change", "Deploy:", []string{"plan", "sync", "approve", "refresh", "run", "retry"}},
 	{"hand", "Take it into your own hands:", []string{"undo", "pause", "resume", "restart", "rollout", "hold", "release", "scale"}},
 	{"many", "On many hosts:", []string{"fleet"}},
@@ -31,6 +31,7 @@ var helpGroups = []helpGroup{
 // examples are lines that a person can paste after the program, by the path of a command.
 var examples = map[string]string{
 	"status":          "status\nstatus web --watch\nstatus --problems\nstatus -o json",
+	"ui":              "ui\nui --host ssh://edge-1\nui --read-only --listen 127.0.0.1:8081",
 	"inspect":         "inspect web/api\ninspect web/api/2",
 	"logs":            "logs web/api -f\nlogs web --tail 50",
 	"history":         "history\nhistory web -n 10",
