@@ -27,6 +27,11 @@ type JobNow struct {
 	Reason  string     `json:"reason"`
 	// Next is when a cron job is due next; zero is never.
 	Next time.Time `json:"next,omitzero"`
+	// Schedule and Timezone are of a cron job, as its file has them; Due are the times of the
+	// next seven days at which it is due, 50 at most.
+	Schedule string      `json:"schedule,omitempty"`
+	Timezone string      `json:"timezone,omitempty"`
+	Due      []time.Time `json:"due,omitempty"`
 	// Runs are the newest first; those under way come before those that ended, and
 	// have no end. State is also running, retrying (a try failed and another
 	// follows) or waiting (asked for, and not begun).

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/reconcile"
@@ -34,6 +35,11 @@ func (d *Daemon) jobs(ctx context.Context, q api.JobQuery) ([]api.JobNow, error)
 					continue
 				}
 				j := api.JobNow{App: a.Name, Service: s.Name, Kind: s.Kind, Phase: s.Phase, Reason: s.Reason, Next: s.NextRun, Runs: []ring.Run{}}
+				if c := cronOf(&w.Facts, a.Name, s.Name); c != nil && s.Kind == ring.CronK {
+					now := time.Now()
+					j.Schedule, j.Timezone = c.Schedule, c.Timezone
+					j.Due = reconcile.DueTimes(c, now, now.Add(dueWithin), dueAtMost)
+				}
 				if j.Runs, err = d.runs(ctx, q, ring.ID(a.Name, s.Name), active); err != nil {
 					return nil, err
 				}
@@ -52,6 +58,22 @@ func (d *Daemon) jobs(ctx context.Context, q api.JobQuery) ([]api.JobNow, error)
 		return nil, api.NotFound("gitring jobs lists those that are kept", "no run %s is known", q.Run)
 	}
 	return out, nil
+}
+
+// How far ahead a cron job is told to be due, and how often at most.
+const (
+	dueWithin = 7 * 24 * time.Hour
+	dueAtMost = 50
+)
+
+// cronOf is when a cron job in force runs; nil for another service.
+func cronOf(facts *ring.Facts, app, service string) *ring.Cron {
+	services := facts.Apps[app].App.Services
+	i := slices.IndexFunc(services, func(s ring.Service) bool { return s.Name == service })
+	if i < 0 {
+		return nil
+	}
+	return services[i].Cron
 }
 
 // runs are those of a service: under way, then ended.

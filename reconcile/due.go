@@ -37,6 +37,16 @@ func timetableOf(c *ring.Cron) timetable {
 	return x
 }
 
+// DueTimes are the times after one and before another at which a cron job is due, the first
+// of them, at most as many as are asked for.
+func DueTimes(c *ring.Cron, after, before time.Time, most int) (out []time.Time) {
+	x := timetableOf(c)
+	for at := x.nextAfter(after); !at.IsZero() && at.Before(before) && len(out) < most; at = x.nextAfter(at) {
+		out = append(out, at)
+	}
+	return out
+}
+
 // mostSet is the most by which clocks are set.
 const mostSet = 3 * time.Hour
 

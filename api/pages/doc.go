@@ -19,5 +19,16 @@
 // The pages, one file each, with a template of the same name:
 //
 //	now       all apps; what is wrong comes first
+//	app       one app
+//	service   why a service is as it is
+//	logs      what its instances print, and a search in it
+//	commit    who signed it, and what became of it
+//	plan      what the next commit will change
+//	history   commits, and rollouts as bars
+//	jobs      a week of jobs
+//	crashes   crashes, like ones together
+//	trust     whose signatures count
+//	doctor    what is wrong with the host
+//	act       what a person does by hand
 //	signin    a session begins, or ends
 package pages

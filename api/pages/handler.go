@@ -113,6 +113,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, rt *route) {
 		h.fail(w, r, v, known, api.Denied("sign in with a token that has the scope "+string(rt.scope), "you may not see this page"))
 		return
 	}
+	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), makeWithin)
 	defer cancel()
 	a := &asking{h: h, r: r, viewer: v, answers: h.Answers(v), clock: clock{h.Now()}}

@@ -259,20 +259,24 @@ func (a *asking) app(app *ring.AppStatus) *appView {
 // overrides are those that stand on an app or on a service of it; all for "".
 func (a *asking) overrides(app string) []overrideView {
 	var out []overrideView
-	for _, o := range a.status.Overrides {
-		if of, _, _ := strings.Cut(o.Target, "/"); app != "" && of != app {
-			continue
+	for i := range a.status.Overrides {
+		o := &a.status.Overrides[i]
+		if of, _, _ := strings.Cut(o.Target, "/"); app == "" || of == app {
+			out = append(out, a.override(o))
 		}
-		v := overrideView{Kind: o.Kind, Target: o.Target, Actor: o.Actor, Reason: o.Reason, Until: a.clock.of(o.Until)}
-		switch {
-		case o.Replicas != nil:
-			v.What = fmt.Sprintf("to %d", *o.Replicas)
-		case o.Commit != "":
-			v.What = "to " + o.Commit.Short()
-		}
-		out = append(out, v)
 	}
 	return out
+}
+
+func (a *asking) override(o *ring.Override) overrideView {
+	v := overrideView{Kind: o.Kind, Target: o.Target, Actor: o.Actor, Reason: o.Reason, Until: a.clock.of(o.Until)}
+	switch {
+	case o.Replicas != nil:
+		v.What = fmt.Sprintf("to %d", *o.Replicas)
+	case o.Commit != "":
+		v.What = "to " + o.Commit.Short()
+	}
+	return v
 }
 
 func (a *asking) service(app string, sv *ring.ServiceStatus) *serviceView {
@@ -294,7 +298,7 @@ func (a *asking) service(app string, sv *ring.ServiceStatus) *serviceView {
 	if r := sv.Rollout; r != nil {
 		v.Rollout = &rolloutView{Mark: markOf(ring.RolloutWord(r.Phase, r.Code, sv.Phase)), Commit: r.Commit, Reason: once.tell(r.Reason)}
 		if c := r.Canary; c != nil {
-			v.Rollout.Canary = fmt.Sprintf("step %d: %d %% of the requests, %d answered, %.1f %% errors, p99 %d ms", c.Step, c.Weight, c.Answers, c.Errors, c.P99)
+			v.Rollout.Canary = canarySays(c)
 		}
 	}
 	if l := sv.LastRun; l != nil {

@@ -1,0 +1,209 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
+)
+
+// act is one thing that a person can do by hand.
+type act struct {
+	Verb string
+	Does string // what will happen
+	// command is the one that does the same, without target and reason.
+	command string
+	// lasts is how long it stands at first; "" for what is over when it is done.
+	Lasts string
+	// on is what it can be done to.
+	onApp, onWorker, onJob bool
+}
+
+// acts are all that a page offers. None of them deploys: Git alone does.
+var acts = []act{
+	{"hold", "Nothing of it is created, started, stopped, healed or removed, and what you stop stays stopped. A held app takes no newer plan. When it ends, Git wins again.", "hold", "4h", true, true, true},
+	{"release", "Every override on it ends: hold, pause, scale and undo. Git wins again at once.", "release", "", true, true, true},
+	{"undo", "The plan that completed before the one in force comes back, with the images it ran. A newer commit of the app waits until the undo ends.", "rollout undo", "4h", true, false, false},
+	{"retry", "What failed is tried once more: a version that was given up is rolled out again, a failed job runs again, and what waits for its next try does not wait.", "retry", "", true, true, true},
+	{"refresh", "The names of its images are looked up anew. A name that means another image now is a new version, which is rolled out.", "refresh", "", true, true, false},
+	{"pause", "Its rollout stops where it is. What runs is still healed.", "rollout pause", "4h", false, true, false},
+	{"resume", "A paused rollout goes on.", "rollout resume", "", false, true, false},
+	{"promote", "A rollout that waits for a yes goes on: the new version takes over.", "rollout promote", "", false, true, false},
+	{"abort", "Its rollout is given up, and the last good version comes back.", "rollout abort", "", false, true, true},
+	{"restart", "Its instances are replaced by new ones of the same version, as by a rollout: without a gap where the strategy has none.", "rollout restart", "", false, true, false},
+	{"scale", "Another number of instances runs, in the place of what the commit says.", "scale", "1h", false, true, false},
+	{"run", "The job runs once, now.", "run", "", false, false, true},
+}
+
+type actView struct {
+	App, Service, Target string
+	Back                 string
+	Mark                 Mark
+	Says                 string
+	Overrides            []overrideView
+	Choices              []act
+	Act                  *act
+	Path                 string
+	Command              string
+	Reason, For, To      string
+	Replicas             string
+	Error                *failView
+	Done                 string
+	Until                *moment
+}
+
+func actPage(ctx context.Context, a *asking) (*drawn, error) {
+	v := &actView{App: a.r.PathValue("app"), Service: a.r.PathValue("service")}
+	v.Target = strings.TrimSuffix(v.App+"/"+v.Service, "/")
+	v.Path, v.Back = pathOf("act", v.App), pathOf("app", v.App)
+	_, app, err := a.findApp(v.App)
+	if err != nil {
+		return nil, err
+	}
+	v.Mark, v.Says, v.Overrides = appMark(app), app.Reason, a.overrides(v.App)
+	fits := func(x act) bool { return x.onApp }
+	if v.Service != "" {
+		v.Path, v.Back = pathOf("act", v.App, v.Service), pathOf("svc", v.App, v.Service)
+		sv := a.findService(v.App, v.Service)
+		if sv == nil {
+			return nil, api.NotFound("the page of now has all there are", "this host has no service %s", v.Target)
+		}
+		v.Mark, v.Says = serviceMark(sv), sv.Reason
+		v.Replicas = strconv.Itoa(sv.Wanted)
+		fits = func(x act) bool { return x.onWorker && !sv.Kind.Ends() || x.onJob && sv.Kind.Ends() }
+	}
+	for _, x := range acts {
+		if fits(x) {
+			v.Choices = append(v.Choices, x)
+		}
+	}
+	d := &drawn{template: "act", title: v.Target + " · " + a.status.Host, tone: v.Mark.Tone, view: v}
+	verb := a.r.FormValue("verb")
+	if verb == "" {
+		return d, nil
+	}
+	i := slices.IndexFunc(v.Choices, func(x act) bool { return x.Verb == verb })
+	if i < 0 {
+		return nil, api.NotFound("its page has what fits", "%q cannot be done to %s", verb, v.Target)
+	}
+	v.Act, v.For = &v.Choices[i], v.Choices[i].Lasts
+	d.title = verb + " " + d.title
+	v.To = a.r.FormValue("to")
+	if a.r.Method == http.MethodPost {
+		v.Reason, v.For = strings.TrimSpace(a.r.PostFormValue("reason")), a.r.PostFormValue("for")
+		if v.Act.Verb == "scale" {
+			v.Replicas = a.r.PostFormValue("replicas")
+		}
+		d.code = v.carry(ctx, a)
+	}
+	v.Command = v.command()
+	return d, nil
+}
+
+// carry has the daemon do it, and says what came of it.
+func (v *actView) carry(ctx context.Context, a *asking) int {
+	r := api.ActRequest{Verb: v.Act.Verb, App: v.App, Service: v.Service, Reason: v.Reason, For: v.For, To: ring.SHA(v.To)}
+	err := error(nil)
+	if r.Reason == "" {
+		err = api.Usage("it is journalled, and shown for as long as the act stands", "a reason is required")
+	}
+	if r.Verb == "scale" && err == nil {
+		if r.Replicas, err = strconv.Atoi(v.Replicas); err != nil || r.Replicas < 0 {
+			err = api.Usage("write a number from 0", "a service cannot have that many replicas")
+		}
+	}
+	if err == nil && r.Verb == "refresh" {
+		var found []api.ImageNow
+		if found, err = a.answers.Refresh(ctx, api.RefreshRequest{App: v.App, Service: v.Service, Reason: v.Reason}); err == nil {
+			newer := 0
+			for i := range found {
+				if found[i].Newer {
+					newer++
+				}
+			}
+			v.Done = fmt.Sprintf("%s looked up, %d of them newer", wording.Counted(len(found), "image"), newer)
+			return http.StatusOK
+		}
+	}
+	if err == nil {
+		var done api.Acted
+		if done, err = a.answers.Act(ctx, r); err == nil {
+			v.Done, v.Until = done.Says, a.clock.of(done.Until)
+			return http.StatusOK
+		}
+	}
+	f := failOf(err)
+	v.Error = &f
+	return f.Code
+}
+
+// command does the same in a shell. What somebody typed is not in it: it would have to be
+// quoted for a shell.
+func (v *actView) command() string {
+	out := "gitring " + v.Act.command + " " + v.Target
+	if v.Act.Verb == "scale" {
+		out += "=" + wording.When(isNumber(v.Replicas), v.Replicas)
+	}
+	if d, err := time.ParseDuration(v.For); v.Act.Lasts != "" && err == nil && d > 0 {
+		out += " --for " + v.For
+	}
+	if shaOf.MatchString(v.To) {
+		out += " --to " + v.To
+	}
+	return out + " --reason '…'"
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 16)
+	return err == nil
+}
+
+type approveView struct {
+	Commit  ring.SHA
+	Source  string
+	Why     string
+	Plan    *planned
+	Reason  string
+	Command string
+	Error   *failView
+	Done    string
+}
+
+func approvePage(ctx context.Context, a *asking) (*drawn, error) {
+	sha := a.r.PathValue("sha")
+	if !shaOf.MatchString(sha) {
+		return nil, api.NotFound("a commit has 7 to 40 hex digits", "there is no such commit")
+	}
+	v := &approveView{Commit: ring.SHA(sha), Command: "gitring approve " + ring.SHA(sha).Short() + " --reason '…'"}
+	d := &drawn{template: "approve", title: "approve " + v.Commit.Short() + " · " + a.status.Host, tone: toneWait, view: v}
+	if a.r.Method == http.MethodPost {
+		v.Reason = strings.TrimSpace(a.r.PostFormValue("reason"))
+		err := error(nil)
+		if v.Reason == "" {
+			err = api.Usage("it is journalled", "a reason is required")
+		} else {
+			err = a.answers.Approve(ctx, api.ApproveRequest{Commit: v.Commit, Reason: v.Reason})
+		}
+		if err == nil {
+			v.Done, d.tone = "approved: it is carried out as soon as nothing else is in its way", toneMove
+			return d, nil
+		}
+		f := failOf(err)
+		v.Error, d.code = &f, f.Code
+	}
+	for i := range a.status.Sources {
+		src := &a.status.Sources[i]
+		if n := src.Next; n != nil && n.Code == ring.WhyAwaitingApproval && strings.HasPrefix(string(n.Commit), sha) {
+			v.Source, v.Why = src.Name, n.Reason
+			v.Plan = a.plannedOf(ctx, src, "")
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,152 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+)
+
+// runsOfJob are how many runs of each job are asked for.
+const runsOfJob = 60
+
+// cellMarks are how many runs of a day are shown one by one.
+const cellMarks = 4
+
+type jobsView struct {
+	Days []dayView
+	Jobs []*jobView
+}
+
+type dayView struct {
+	Says  string
+	Today bool
+}
+
+type jobView struct {
+	App, Name  string
+	Mark       Mark
+	Kind       ring.Kind
+	Reason     string
+	Schedule   string
+	Zone       string
+	Next       *moment
+	NextThere  string // in its own zone
+	Cells      []jobCell
+	Runs       []jobRun
+	Logs, Acts bool
+}
+
+// jobCell is a day of a job.
+type jobCell struct {
+	Day   string
+	Today bool
+	Marks []cellMark
+	More  string // how many besides
+}
+
+type cellMark struct {
+	Mark Mark
+	At   string
+}
+
+type jobRun struct {
+	Mark           Mark
+	Due, Ended     *moment
+	Trigger, Actor string
+	Reason         string
+	Took           string
+	Commit         ring.SHA
+	Try            int
+}
+
+func jobsPage(ctx context.Context, a *asking) (*drawn, error) {
+	jobs, err := a.answers.Jobs(ctx, api.JobQuery{Limit: runsOfJob})
+	if err != nil {
+		return nil, err
+	}
+	v := &jobsView{}
+	today := a.clock.now.UTC().Truncate(24 * time.Hour)
+	days := []time.Time{}
+	for i := -3; i <= 3; i++ {
+		day := today.AddDate(0, 0, i)
+		days = append(days, day)
+		v.Days = append(v.Days, dayView{day.Format("Mon 2 Jan"), i == 0})
+	}
+	tone := toneGood
+	for i := range jobs {
+		j := a.job(&jobs[i], days, today)
+		if ranks[j.Mark.Tone] < ranks[tone] {
+			tone = j.Mark.Tone
+		}
+		v.Jobs = append(v.Jobs, j)
+	}
+	slices.SortStableFunc(v.Jobs, func(x, y *jobView) int { return cmp.Compare(x.Mark.Rank, y.Mark.Rank) })
+	return &drawn{template: "jobs", title: "Jobs · " + a.status.Host, live: "status", tone: tone, view: v}, nil
+}
+
+func (a *asking) job(j *api.JobNow, days []time.Time, today time.Time) *jobView {
+	v := &jobView{
+		App: j.App, Name: j.Service, Kind: j.Kind, Reason: j.Reason, Schedule: j.Schedule, Zone: j.Timezone, Next: a.clock.of(j.Next),
+		Mark: markOf(string(j.Phase)), Logs: a.may(api.ScopeLogs), Acts: a.may(api.ScopeOperate),
+	}
+	if sv := a.findService(j.App, j.Service); sv != nil {
+		v.Mark = serviceMark(sv)
+	}
+	if zone, err := time.LoadLocation(j.Timezone); err == nil && zone != time.UTC && j.Timezone != "" && !j.Next.IsZero() {
+		v.NextThere = j.Next.In(zone).Format("Mon 15:04 ") + j.Timezone
+	}
+	for i := range j.Runs {
+		if i < 5 {
+			v.Runs = append(v.Runs, a.run(&j.Runs[i]))
+		}
+	}
+	for _, day := range days {
+		v.Cells = append(v.Cells, cellOf(j, day, day.Equal(today)))
+	}
+	return v
+}
+
+func (a *asking) run(r *ring.Run) jobRun {
+	out := jobRun{
+		Mark: markOf(r.State), Due: a.clock.of(cmp.Or(r.Due, r.Started)), Ended: a.clock.of(r.Ended), Trigger: r.Trigger, Actor: r.Actor, Reason: r.Reason,
+		Commit: r.Commit, Try: r.Try,
+	}
+	if !r.Started.IsZero() && r.Ended.After(r.Started) {
+		out.Took = lasted(r.Ended.Sub(r.Started))
+	}
+	return out
+}
+
+// cellOf is what of a job was, or will be, on a day.
+func cellOf(j *api.JobNow, day time.Time, today bool) jobCell {
+	c := jobCell{Day: day.Format("Mon 2 Jan"), Today: today}
+	counts := map[string]int{}
+	var marks []cellMark
+	for i := len(j.Runs) - 1; i >= 0; i-- {
+		r := &j.Runs[i]
+		at := cmp.Or(r.Started, r.Due, r.Ended).UTC()
+		if at.Truncate(24 * time.Hour).Equal(day) {
+			marks = append(marks, cellMark{markOf(r.State), at.Format("15:04")})
+			counts[r.State]++
+		}
+	}
+	for _, at := range j.Due {
+		if at.UTC().Truncate(24 * time.Hour).Equal(day) {
+			marks = append(marks, cellMark{Mark{Word: "due", Shape: "open", Tone: toneOff}, at.UTC().Format("15:04")})
+		}
+	}
+	if len(marks) <= cellMarks {
+		c.Marks = marks
+		return c
+	}
+	// What went wrong is never among those that are only counted.
+	slices.SortStableFunc(marks, func(x, y cellMark) int { return cmp.Compare(x.Mark.Rank, y.Mark.Rank) })
+	c.Marks = marks[:cellMarks-1]
+	c.More = fmt.Sprintf("+%d", len(marks)-len(c.Marks))
+	return c
+}

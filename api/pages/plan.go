@@ -1,0 +1,151 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
+)
+
+type planView struct {
+	Plans []*planned
+	Rev   string
+}
+
+// planned is what a commit of a source would change.
+type planned struct {
+	Source    string
+	Commit    ring.SHA
+	Why       string // it is shown: what waits, or that nothing does
+	Waits     bool
+	Approve   bool
+	Error     *failView
+	Refusals  []*ring.Refusal
+	Decisions []string
+	Awaiting  string
+	Apps      []plannedApp
+	Same      int // services that stay as they are
+	Moves     []moveView
+}
+
+type plannedApp struct {
+	Name, Order string
+	Notes       []string
+	Services    []plannedService
+}
+
+type plannedService struct {
+	Name, Sign, Class, Reason, Gap, Order, Needs string
+	Fields                                       []ring.FieldChange
+}
+
+type moveView struct {
+	Mark            Mark
+	App, Service    string
+	Commit          ring.SHA
+	Updated, Wanted int
+	Reason          string
+	Since           *moment
+}
+
+// signs are of a class of change, as in a diff.
+var signs = map[ring.Class]string{
+	ring.ChangeCreate: "+", ring.ChangeRemove: "−", ring.ChangeRoll: "~", ring.ChangeRecreate: "±", ring.ChangeInPlace: "·",
+}
+
+func planPage(ctx context.Context, a *asking) (*drawn, error) {
+	v := &planView{Rev: a.r.URL.Query().Get("rev")}
+	if v.Rev != "" && !shaOf.MatchString(v.Rev) {
+		return nil, api.NotFound("a commit has 7 to 40 hex digits", "there is no such commit")
+	}
+	tone := toneGood
+	for i := range a.status.Sources {
+		src := &a.status.Sources[i]
+		p := a.plannedOf(ctx, src, v.Rev)
+		if p == nil {
+			continue
+		}
+		if p.Waits {
+			tone = toneWait
+		}
+		if len(p.Refusals) > 0 {
+			tone = toneBad
+		}
+		v.Plans = append(v.Plans, p)
+	}
+	return &drawn{template: "plan", title: "Plan · " + a.status.Host, live: "status", tone: tone, view: v}, nil
+}
+
+// plannedOf is the plan of the next commit of a source, of its tip where none waits, or of
+// one that was asked for.
+func (a *asking) plannedOf(ctx context.Context, src *ring.SourceStatus, rev string) *planned {
+	p := &planned{Source: src.Name}
+	switch {
+	case rev != "":
+		p.Commit, p.Why = ring.SHA(rev), "if it were carried out now"
+	case src.Next != nil:
+		p.Commit, p.Waits = src.Next.Commit, true
+		p.Why = "is next" + wording.When(src.Next.Reason != "", ": "+src.Next.Reason)
+		p.Approve = src.Next.Code == ring.WhyAwaitingApproval && a.may(api.ScopeApprove)
+	case src.Refusal != nil:
+		p.Commit, p.Refusals = src.Refusal.Commit, []*ring.Refusal{src.Refusal}
+		p.Why = "is refused"
+		return p
+	case src.Commit == "":
+		p.Why = "nothing of this source was carried out yet"
+		return p
+	default:
+		p.Commit, p.Why = src.Commit, "is in force"
+	}
+	c, err := a.answers.Plan(ctx, api.PlanRequest{Source: src.Name, Rev: string(p.Commit)})
+	if err != nil {
+		f := failOf(err)
+		p.Error = &f
+		return p
+	}
+	if c.Commit != "" {
+		p.Commit = c.Commit
+	}
+	p.Refusals, p.Awaiting = c.Refusals, c.Awaiting
+	for i := range c.Decisions {
+		p.Decisions = append(p.Decisions, decisionSays(&c.Decisions[i]))
+	}
+	for i := range c.Apps {
+		p.app(&c.Apps[i])
+	}
+	for i := range c.UnderWay {
+		m := &c.UnderWay[i]
+		p.Moves = append(p.Moves, moveView{markOf(ring.RolloutWord(m.Phase, m.Code, m.ServicePhase)), m.App, m.Service, m.Commit, m.Updated, m.Wanted, m.Reason, a.clock.of(m.Since)})
+	}
+	return p
+}
+
+// app adds what one app would see. Values of variables are left out: a page shows none.
+func (p *planned) app(c *ring.AppChanges) {
+	app := plannedApp{Name: c.App, Order: c.Order, Notes: c.Notes}
+	for i := range c.Services {
+		s := &c.Services[i]
+		if s.Class == ring.ChangeNone {
+			p.Same++
+			continue
+		}
+		out := plannedService{Name: s.Service, Sign: signs[s.Class], Class: string(s.Class), Reason: s.Reason, Gap: s.Gap, Order: s.Order, Needs: s.Needs}
+		for _, f := range s.Fields {
+			f.Values = nil
+			out.Fields = append(out.Fields, f)
+		}
+		app.Services = append(app.Services, out)
+	}
+	if len(app.Services) > 0 || len(app.Notes) > 0 {
+		p.Apps = append(p.Apps, app)
+	}
+}
+
+// decisionSays is what the policy says of one power.
+func decisionSays(d *ring.Decision) string {
+	of := strings.TrimSuffix(d.App+"/"+d.Service, "/")
+	return fmt.Sprintf("%s: %s, %s by %s", of, d.Field, d.Verdict, d.Rule) + wording.When(d.Grant != "", ", as "+d.Grant+" lets it")
+}
