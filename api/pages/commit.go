@@ -51,10 +51,12 @@ type commitRow struct {
 	Signer  string
 	Mark    Mark
 	Says    string
+	// Back says that it did something here, which another commit could take back.
+	Back bool
 }
 
 func (a *asking) commitRow(c *api.CommitNow) commitRow {
-	return commitRow{Commit: c.Commit, Source: c.Source, At: a.clock.of(c.At), Subject: c.Subject, Signer: c.Signer, Mark: markOf(c.Outcome), Says: c.Says}
+	return commitRow{Commit: c.Commit, Source: c.Source, At: a.clock.of(c.At), Subject: c.Subject, Signer: c.Signer, Mark: markOf(c.Outcome), Says: c.Says, Back: c.Outcome != api.OutcomeRefused}
 }
 
 func commitPage(ctx context.Context, a *asking) (*drawn, error) {

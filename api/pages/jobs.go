@@ -3,7 +3,6 @@ package pages
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -46,12 +45,13 @@ type jobCell struct {
 	Day   string
 	Today bool
 	Marks []cellMark
-	More  string // how many besides
 }
 
+// cellMark is one run, or N of a day that came out alike.
 type cellMark struct {
 	Mark Mark
 	At   string
+	N    int
 }
 
 type jobRun struct {
@@ -125,28 +125,31 @@ func (a *asking) run(r *ring.Run) jobRun {
 // cellOf is what of a job was, or will be, on a day.
 func cellOf(j *api.JobNow, day time.Time, today bool) jobCell {
 	c := jobCell{Day: day.Format("Mon 2 Jan"), Today: today}
-	counts := map[string]int{}
 	var marks []cellMark
 	for i := len(j.Runs) - 1; i >= 0; i-- {
 		r := &j.Runs[i]
 		at := cmp.Or(r.Started, r.Due, r.Ended).UTC()
 		if at.Truncate(24 * time.Hour).Equal(day) {
-			marks = append(marks, cellMark{markOf(r.State), at.Format("15:04")})
-			counts[r.State]++
+			marks = append(marks, cellMark{Mark: markOf(r.State), At: at.Format("15:04")})
 		}
 	}
 	for _, at := range j.Due {
 		if at.UTC().Truncate(24 * time.Hour).Equal(day) {
-			marks = append(marks, cellMark{Mark{Word: "due", Shape: "open", Tone: toneOff}, at.UTC().Format("15:04")})
+			marks = append(marks, cellMark{Mark: markOf("due"), At: at.UTC().Format("15:04")})
 		}
 	}
 	if len(marks) <= cellMarks {
 		c.Marks = marks
 		return c
 	}
-	// What went wrong is never among those that are only counted.
+	// Too many to be shown one by one: how many came out how, the worst first.
 	slices.SortStableFunc(marks, func(x, y cellMark) int { return cmp.Compare(x.Mark.Rank, y.Mark.Rank) })
-	c.Marks = marks[:cellMarks-1]
-	c.More = fmt.Sprintf("+%d", len(marks)-len(c.Marks))
+	for _, m := range marks {
+		if n := len(c.Marks); n > 0 && c.Marks[n-1].Mark == m.Mark {
+			c.Marks[n-1].N++
+			continue
+		}
+		c.Marks = append(c.Marks, cellMark{Mark: m.Mark, N: 1})
+	}
 	return c
 }

@@ -28,11 +28,11 @@ type made struct {
 
 // layout is what stands around a page.
 type layout struct {
-	Title, Live, Nav, Host, Icon string
-	Viewer                       string
-	SignsOut, SignsIn            bool
-	Style, Morph, Script         string
-	Menu                         []menuEntry
+	Title, Live, Nav, Host, Icon, Tone string
+	Viewer                             string
+	SignsOut, SignsIn                  bool
+	Style, Morph, Script               string
+	Menu                               []menuEntry
 }
 
 type menuEntry struct {
@@ -81,7 +81,7 @@ func squeeze(page []byte) []byte {
 // around are what comes before and after the main part of a page.
 func (h *Handler) around(m *made, v api.Viewer, known bool) (before, after []byte, err error) {
 	l := layout{
-		Title: m.title, Live: m.live, Nav: m.nav, Host: m.host, Icon: h.assets.named["icon-"+orOff(m.tone)+".svg"],
+		Title: m.title, Tone: orOff(m.tone), Live: m.live, Nav: m.nav, Host: m.host, Icon: h.assets.named["icon-"+orOff(m.tone)+".svg"],
 		Style: h.assets.named["style.css"], Morph: h.assets.named["idiomorph.min.js"], Script: h.assets.named["live.js"],
 	}
 	if known {

@@ -23,7 +23,7 @@ func rich() *fake {
 		{
 			Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 2, Ready: 2, Updated: 0, Commit: shaNow, Running: shaOld, LastGood: shaOld,
 			Reason: "kept 69bc92e: slot 1 exited with code 3", Image: "ghcr.io/example/web:2.4.1", Ports: []string{"8080:80/tcp"},
-			Rollout: &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: "v1-77aa", Commit: shaNow, Reason: "slot 1 exited with code 3 within 30s of its start"},
+			Rollout: &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: "v1:77aa01c2d3e4f5a6", Commit: shaNow, Reason: "slot 1 exited with code 3 within 30s of its start"},
 			Instances: []ring.InstanceStatus{
 				{ID: "a1", Name: "web-web-1", Slot: 1, State: ring.SlotReady, Commit: shaOld, Started: before(50 * time.Hour)},
 				{ID: "a2", Name: "web-web-2", Slot: 2, State: ring.SlotReady, Commit: shaOld, Started: before(50 * time.Hour)},
@@ -42,7 +42,7 @@ func rich() *fake {
 	shop := ring.AppStatus{Name: "shop", Health: ring.Progressing, Commit: shaNow, Services: []ring.ServiceStatus{
 		{
 			Name: "shop", Kind: ring.Worker, Phase: ring.PhaseProgressing, Wanted: 4, Ready: 3, Updated: 2, Commit: shaNow, Running: shaOld, Reason: "slot 3 starts: waits for readiness, 12 s of 60 s",
-			Rollout: &ring.RolloutStatus{Phase: ring.RolloutProgressing, Commit: shaNow, Version: "v1-88bb", Reason: "canary step 2 of 3", Canary: &ring.CanaryStatus{Step: 2, Weight: 25, Since: before(3 * time.Minute), Answers: 4211, Errors: 0.1, P99: 87}},
+			Rollout:   &ring.RolloutStatus{Phase: ring.RolloutProgressing, Commit: shaNow, Version: "v1:88bb01c2d3e4f5a6", Reason: "canary step 2 of 3", Canary: &ring.CanaryStatus{Step: 2, Weight: 25, Since: before(3 * time.Minute), Answers: 4211, Errors: 0.1, P99: 87}},
 			Instances: []ring.InstanceStatus{{ID: "e1", State: ring.SlotReady}, {ID: "e2", State: ring.SlotReady}, {ID: "e3", State: ring.SlotStarting}, {ID: "e4", State: ring.SlotDraining}},
 		},
 	}}
@@ -57,6 +57,7 @@ func rich() *fake {
 	}
 	apps = append(apps, ring.AppStatus{Name: "jobs", Health: ring.Healthy, Commit: shaOld, Services: []ring.ServiceStatus{
 		{Name: "nightly", Kind: ring.CronK, Phase: ring.PhaseReady, Commit: shaOld, Reason: "next at 03:00 UTC", NextRun: noon.Add(12*time.Hour + 23*time.Minute), LastRun: &ring.RunOutcome{State: ring.RunSucceeded, Reason: "exit 0", Ended: before(11 * time.Hour)}},
+		{Name: "hourly", Kind: ring.CronK, Phase: ring.PhaseProgressing, Commit: shaOld, Reason: "a run is under way", NextRun: noon.Add(23 * time.Minute)},
 		{Name: "migrate", Kind: ring.JobK, Phase: ring.PhaseCompleted, Wanted: 1, Commit: shaOld, Reason: "ran to its end"},
 	}})
 	f := &fake{status: ring.Status{
@@ -109,8 +110,8 @@ func rich() *fake {
 	line(8*time.Minute, ring.RolloutBegan, "shop", "shop", shaNow, "image sha256:cc -> sha256:dd")
 	f.jobs = richJobs()
 	f.crashes = []api.CrashGroup{
-		{App: "web", Service: "web", Count: 4, First: before(40 * time.Minute), Last: before(26 * time.Minute), Words: "panic: dial tcp 10.0.3.4:5432: connect: connection refused", Slots: []int{1, 2}, Versions: []ring.Version{"v1-77aa"}, Newest: crashOf("web/web")},
-		{App: "images", Service: "images", Count: 1, First: before(300 * time.Hour), Last: before(300 * time.Hour), Words: "Killed", Slots: []int{1}, Versions: []ring.Version{"v1-12"}, Newest: ring.Crash{ID: "images/images", Slot: 1, At: before(300 * time.Hour), ExitCode: 137, OOM: true, Class: "capacity", Reason: "it took more memory than its limit of 512 MiB", Log: []string{"Killed"}}},
+		{App: "web", Service: "web", Count: 4, First: before(40 * time.Minute), Last: before(26 * time.Minute), Words: "panic: dial tcp 10.0.3.4:5432: connect: connection refused", Slots: []int{1, 2}, Versions: []ring.Version{"v1:77aa01c2d3e4f5a6"}, Newest: crashOf("web/web")},
+		{App: "images", Service: "images", Count: 1, First: before(300 * time.Hour), Last: before(300 * time.Hour), Words: "Killed", Slots: []int{1}, Versions: []ring.Version{"v1:12"}, Newest: ring.Crash{ID: "images/images", Slot: 1, At: before(300 * time.Hour), ExitCode: 137, OOM: true, Class: "capacity", Reason: "it took more memory than its limit of 512 MiB", Log: []string{"Killed"}}},
 	}
 	for i := range 40 {
 		f.logs += fmt.Sprintf("web-web-%d | %s %s\n", i%2+1, before(time.Duration(40-i)*7*time.Second).Format(time.RFC3339Nano), []string{"GET /checkout 200 12ms", "\x1b[32mINFO\x1b[0m cart 8831 paid", "GET /healthz 200 1ms", "WARN slow query: 812ms select * from orders where state = 'open' order by placed desc limit 100"}[i%4])
@@ -148,7 +149,7 @@ func cutID(id string) (app, service string, _ bool) {
 
 func crashOf(id ring.ServiceID) ring.Crash {
 	return ring.Crash{
-		ID: id, Slot: 1, Version: "v1-77aa", Commit: shaNow, At: before(26 * time.Minute), ExitCode: 3, Class: "permanent", Uptime: 4 * time.Second, Crashes: 4, Reason: "exited with code 3 within 30s of its start", Signature: "exit 3",
+		ID: id, Slot: 1, Version: "v1:77aa01c2d3e4f5a6", Commit: shaNow, At: before(26 * time.Minute), ExitCode: 3, Class: "permanent", Uptime: 4 * time.Second, Crashes: 4, Reason: "exited with code 3 within 30s of its start", Signature: "exit 3",
 		Log: []string{"starting checkout 2.5.0", "config: 14 keys", "panic: dial tcp 10.0.3.4:5432: connect: connection refused", "goroutine 1 [running]:", "main.main()"},
 	}
 }
@@ -156,8 +157,8 @@ func crashOf(id ring.ServiceID) ring.Crash {
 func explainedOf(app string, sv ring.ServiceStatus) ring.Explained {
 	e := ring.Explained{
 		App: app, Service: sv.Name, Source: "prod", Phase: sv.Phase, Says: sv.Reason, Next: "it is looked at again at the next event", Rule: "keep: " + sv.Reason,
-		Wanted:  &ring.ExplainedWant{Kind: sv.Kind, Replicas: sv.Wanted, Version: "v1-77aa", Commit: sv.Commit, Image: sv.Image, Pin: "sha256:a1b2c3d4e5f6", Pinned: "in force", File: "apps/" + app + "/compose.yaml"},
-		Rollout: sv.Rollout, Conditions: sv.Conditions, LastGood: &ring.ExplainedGood{Version: "v1-66", Commit: shaOld, At: before(50 * time.Hour)},
+		Wanted:  &ring.ExplainedWant{Kind: sv.Kind, Replicas: sv.Wanted, Version: "v1:77aa01c2d3e4f5a6", Commit: sv.Commit, Image: sv.Image, Pin: "sha256:a1b2c3d4e5f6", Pinned: "in force", File: "apps/" + app + "/compose.yaml"},
+		Rollout: sv.Rollout, Conditions: sv.Conditions, LastGood: &ring.ExplainedGood{Version: "v1:66bb01c2d3e4f5a6", Commit: shaOld, At: before(50 * time.Hour)},
 		Inputs: []ring.ExplainedInput{{Name: "image", Says: "sha256:a1b2"}, {Name: "env DATABASE_URL", Says: "of the host"}, {Name: "file conf/nginx.conf"}},
 	}
 	for i, in := range sv.Instances {

@@ -59,7 +59,7 @@ var looks = map[string]look{
 	ring.Stopped:        {"bars", toneWait},
 	"Waiting":           {"bars", toneWait},
 	// of a service
-	string(ring.PhasePending):   {"open", toneMove},
+	string(ring.PhasePending):   {"half", toneMove},
 	string(ring.PhaseReady):     {"dot", toneGood},
 	string(ring.PhaseFailed):    {"cross", toneBad},
 	string(ring.PhaseRemoving):  {"half", toneMove},
@@ -70,6 +70,8 @@ var looks = map[string]look{
 	// of a rollout
 	ring.RolloutIsRestored: {"square", toneBad},
 	ring.RolloutRestoring:  {"square", toneBad},
+	"completed":            {"tick", toneGood},
+	"aborted":              {"back", toneWait},
 	// of an instance
 	ring.SlotStarting:   {"half", toneMove},
 	ring.SlotCreating:   {"half", toneMove},
@@ -95,7 +97,8 @@ var looks = map[string]look{
 	ring.RunSucceeded: {"tick", toneGood},
 	api.RunRunning:    {"half", toneMove},
 	api.RunRetrying:   {"triangle", toneBad},
-	api.RunWaiting:    {"open", toneMove},
+	api.RunWaiting:    {"half", toneMove},
+	"due":             {"open", toneOff},
 	"skipped":         {"dash", toneOff},
 	// of a check
 	string(doctor.OK):   {"dot", toneGood},

@@ -13,7 +13,7 @@
       const age = Math.floor(n / by) + ' ' + unit;
       t.dataset.age = s < 0 ? 'in ' + age : age + ' ago';
       t.title = at.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'long' });
-      if (at.getTimezoneOffset() !== 0) t.dataset.here = at.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' }) + ' here';
+      if (s < 0 && at.getTimezoneOffset() !== 0) t.dataset.here = at.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', hour12: false }) + ' here';
     }
   };
   const connected = () => {
