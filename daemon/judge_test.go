@@ -39,7 +39,7 @@ func TestAFollowerReadsByThePolicyOfItsHost(t *testing.T) {
 			d:        &Daemon{cfg: &config.Config{DataRoot: config.DefaultDataRoot}, env: &envFolder{}, judge: admission.Anywhere(profile)},
 			settings: manifest.Settings{Source: "prod", Host: "edge-1"},
 		}
-		plan, files := f.read(c, HostValues{})
+		plan, files, _ := f.look(c, HostValues{})
 		all := f.asked(c, HostValues{}).Contents
 		return plan, files, all
 	}

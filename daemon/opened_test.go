@@ -46,7 +46,7 @@ func (r *rotated) look() (ring.App, string) {
 	r.t.Helper()
 	v, err := r.d.env.read()
 	require.NoError(r.t, err)
-	plan, files := r.read(&ring.Commit{SHA: older, Tree: fstest.MapFS{"shop/compose.yaml": {Data: []byte(secretCompose)}}}, v)
+	plan, files, _ := r.follower.look(&ring.Commit{SHA: older, Tree: fstest.MapFS{"shop/compose.yaml": {Data: []byte(secretCompose)}}}, v)
 	app, ok := plan.App("shop")
 	require.True(r.t, ok, "%v", plan.Refused["shop"])
 	require.NoError(r.t, r.d.contentStore.put(r.t.Context(), "prod", files))
@@ -66,7 +66,7 @@ func (r *rotated) contentsNow(context.Context, ring.SHA) (contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, files := r.read(&ring.Commit{SHA: older, Tree: fstest.MapFS{"shop/compose.yaml": {Data: []byte(secretCompose)}}}, v)
+	_, files, _ := r.follower.look(&ring.Commit{SHA: older, Tree: fstest.MapFS{"shop/compose.yaml": {Data: []byte(secretCompose)}}}, v)
 	return files, nil
 }
 

@@ -42,6 +42,7 @@ type follower struct {
 	hands  gitsync.Hands
 	claims claimsMade
 	mended time.Time
+	memory manifest.Memory // of the apps as the last commit had them
 
 	mu    sync.Mutex // guards what follows
 	last  ring.Report
@@ -220,7 +221,9 @@ func (f *follower) tell(r ring.Report) {
 
 // plan reads a commit's tree, and writes the files that its containers mount.
 func (f *follower) plan(ctx context.Context, c *ring.Commit, v HostValues) (*ring.Plan, error) {
-	plan, files := f.read(c, v)
+	r := f.memory.Look(c, f.here(v))
+	v.apply(&r.Plan, f.d.cfg.DataRoot)
+	plan, files, _ := f.judged(f.d.judge, r, v)
 	if err := f.limit(ctx, c, &plan); err != nil {
 		return nil, err
 	}
@@ -256,13 +259,8 @@ func (f *follower) here(v HostValues) manifest.Settings {
 	return s
 }
 
-// read is the plan of a commit on this host; nothing is written.
-func (f *follower) read(c *ring.Commit, v HostValues) (ring.Plan, contents) {
-	plan, files, _ := f.look(c, v)
-	return plan, files
-}
-
-// look is read with each thing that is refused by itself, in order of place.
+// look is the plan of a commit on this host, with each thing that is refused by itself, in order of place. Nothing is
+// written.
 func (f *follower) look(c *ring.Commit, v HostValues) (ring.Plan, contents, []*ring.Refusal) {
 	return f.judged(f.d.judge, f.asked(c, v), v)
 }

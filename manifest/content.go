@@ -32,13 +32,16 @@ func placeholder(name string) bool {
 }
 
 // hold reads what the commit holds at p and keeps it as content by its hash.
-func (r *reader) hold(p string, at place) (held, *fault) {
-	if h, ok := r.mounted[p]; ok {
-		return h, nil
+func (r *reader) hold(p string, at place) (h held, f *fault) {
+	h, known := r.mounted[p]
+	if !known {
+		if h, f = r.readHeld(p, at); f == nil {
+			r.mounted[p] = h
+		}
 	}
-	h, f := r.readHeld(p, at)
-	if f == nil {
-		r.mounted[p] = h
+	if told := r.tree.facts; told != nil {
+		told.add(fact{about: mountedIs, path: p, held: h})
+		told.spoiled = told.spoiled || f != nil
 	}
 	return h, f
 }

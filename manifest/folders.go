@@ -11,7 +11,7 @@ import (
 // often has one here that does not parse. It is empty when the list of apps
 // itself cannot be read.
 func Folders(c *ring.Commit, s Settings) map[string]string {
-	_, plan, outcomes := read(c, s)
+	_, plan, outcomes := read(c, s, nil)
 	out := map[string]string{}
 	if plan.Refusal != nil {
 		return out
@@ -27,7 +27,7 @@ func Folders(c *ring.Commit, s Settings) map[string]string {
 // Named are the names that the apps of a commit go by, by their folders inside it. It is
 // empty when the list of apps itself cannot be read.
 func Named(c *ring.Commit, s Settings) map[string]string {
-	_, plan, outcomes := read(c, s)
+	_, plan, outcomes := read(c, s, nil)
 	out := map[string]string{}
 	if plan.Refusal != nil {
 		return out

@@ -91,12 +91,12 @@ type Draft struct {
 // never fails on bad input: a fault of the whole commit is Plan.Refusal, those of
 // one app Plan.Refused. Equal arguments give equal readings.
 func Look(c *ring.Commit, s Settings) Reading {
-	out, _ := look(c, s)
+	out, _ := look(c, s, nil)
 	return out
 }
 
-func look(c *ring.Commit, s Settings) (Reading, *reader) {
-	r, plan, outcomes := read(c, s)
+func look(c *ring.Commit, s Settings, m *Memory) (Reading, *reader) {
+	r, plan, outcomes := read(c, s, m)
 	out := Reading{Plan: plan, Folders: sortedKeys(r.folders), HasGitringYAML: !r.unread(path.Join(r.settings.Path, gitringFile))}
 	switch {
 	case plan.Refusal == nil:
@@ -129,7 +129,7 @@ func look(c *ring.Commit, s Settings) (Reading, *reader) {
 // LookFurther is Look, and the Compose files of the commit that nothing reads. It looks
 // into every folder, which only a person who asks has time for.
 func LookFurther(c *ring.Commit, s Settings) (Reading, []NotRead) {
-	out, r := look(c, s)
+	out, r := look(c, s, nil)
 	if out.Plan.Refusal != nil || r.tree.fault() != nil {
 		return out, nil
 	}
@@ -148,11 +148,12 @@ func Check(c *ring.Commit, s Settings) (ring.Plan, []*ring.Refusal) {
 	return r.Plan, r.Refusals
 }
 
-func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
+func read(c *ring.Commit, s Settings, m *Memory) (*reader, ring.Plan, []outcome) {
 	plan := ring.Plan{Source: s.Source, Commit: c.SHA, Signer: c.Signer, AllowRemove: c.AllowRemove, AllowWaves: c.AllowWaves, Data: c.Data}
 	r := &reader{
 		commit: c, settings: s, limits: s.Limits.withDefaults(),
 		contents: map[string]ring.Content{}, mounted: map[string]held{}, search: search{depth: usualDepth}, folders: map[string]bool{},
+		memory: m, fresh: map[string]remembered{},
 	}
 	r.settings.Path = path.Clean("./" + s.Path)
 	r.tree = newTree(c.Tree, r.settings.Path, r.limits)
@@ -172,6 +173,9 @@ func read(c *ring.Commit, s Settings) (*reader, ring.Plan, []outcome) {
 	if fault := r.tree.fault(); fault != nil {
 		plan.Refusal = fault.refusal(c.SHA, "")
 		return r, plan, nil
+	}
+	if m != nil {
+		m.apps = r.fresh
 	}
 	settle(&plan, outcomes, &s)
 	plan.Doubts = r.doubts()
@@ -196,6 +200,9 @@ type reader struct {
 	search    search  // where no list of apps says where they are
 	entries   []entry // of gitring.yaml, where it lists apps
 	fleet     *fleet  // nil where the commit has no file of hosts
+	// memory is of the commit before, nil for none, and fresh of this one; see Memory.
+	memory *Memory
+	fresh  map[string]remembered
 }
 
 // outcome is one app as it was read: whole, or what is wrong with it.
@@ -224,7 +231,11 @@ func (r *reader) readApps(apps []candidate) []outcome {
 	actual := map[string]string{} // names by what gitring.yaml calls the apps
 	for _, a := range apps {
 		r.tree.next(len(apps) > 1)
-		o := r.readApp(a)
+		o, known := r.rememberedApp(a)
+		if !known {
+			r.tree.next(len(apps) > 1)
+			o = r.readAppAnew(a)
+		}
 		if r.tree.fault() != nil {
 			return nil
 		}
@@ -249,19 +260,26 @@ func (r *reader) keep(apps []ring.App) map[string]ring.Content {
 	for _, a := range apps {
 		for _, s := range a.Services {
 			for _, m := range s.Spec.Mounts {
-				switch m.Kind {
-				case ring.MountContent:
-					out[m.Source] = r.contents[m.Source]
-				case ring.MountSeed:
-					out[m.Seed] = r.contents[m.Seed]
-				case ring.MountLive:
-					hash := s.Reload.Content()[m.Source]
+				if hash := contentOf(&s, m); hash != "" {
 					out[hash] = r.contents[hash]
 				}
 			}
 		}
 	}
 	return out
+}
+
+// contentOf is the hash of what a service mounts; "" for a mount of anything else.
+func contentOf(s *ring.Service, m ring.Mount) string {
+	switch m.Kind {
+	case ring.MountContent:
+		return m.Source
+	case ring.MountSeed:
+		return m.Seed
+	case ring.MountLive:
+		return s.Reload.Content()[m.Source]
+	}
+	return ""
 }
 
 // settle sorts outcomes into the apps and refusals of a plan. A name that two apps

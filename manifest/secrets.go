@@ -181,5 +181,8 @@ func (b *builderOf) made(text string, at place, exec bool) (held, *fault) {
 		Path: file, Exec: exec, Sealed: ring.HasSealed(text),
 		Read: func() ([]byte, error) { return []byte(text), nil },
 	}}, at)
+	if told := b.tree.facts; told != nil && f == nil {
+		told.made = append(told.made, b.contents[hash])
+	}
 	return held{held: true, hash: hash, file: file}, f
 }

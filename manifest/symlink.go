@@ -109,11 +109,16 @@ func (r resolved) not(why string) resolved {
 // leadsTo is the target of a link, as it is written.
 func (t *tree) leadsTo(link string) (string, error) {
 	target, err := fs.ReadLink(t.fsys, link)
-	if err == nil {
-		return target, nil
+	if err != nil {
+		var text []byte
+		text, err = t.read(link, longestTarget) // a tree that hands a link out as the text of its target
+		target = string(text)
 	}
-	text, err := t.read(link, longestTarget) // a tree that hands a link out as the text of its target
-	return string(text), err
+	if t.facts != nil {
+		t.facts.add(fact{about: linkTo, path: link, says: target})
+		t.facts.spoiled = t.facts.spoiled || err != nil
+	}
+	return target, err
 }
 
 // odd is the refusal of a path that gitring reads and that leads over a link that is

@@ -35,6 +35,7 @@ type tree struct {
 	size    int64
 	broken  *fault
 	own     share
+	facts   *facts // what the app that is read has asked; nil where nobody remembers
 }
 
 // share is what one app has read of the manifests. The app may read half of what the
@@ -85,6 +86,14 @@ func (t *tree) unreadable(p string, err error) {
 
 // list is the entries of a folder by name; none for a folder that is not there.
 func (t *tree) list(dir string) []fs.DirEntry {
+	l := t.entries(dir)
+	if t.facts != nil {
+		t.facts.add(fact{about: listed, path: dir, says: listSaid(l)})
+	}
+	return l
+}
+
+func (t *tree) entries(dir string) []fs.DirEntry {
 	if l, ok := t.folders[dir]; ok {
 		return l
 	}
@@ -96,13 +105,17 @@ func (t *tree) list(dir string) []fs.DirEntry {
 	return l
 }
 
-func (t *tree) entry(dir, name string) fs.DirEntry {
-	for _, e := range t.list(dir) {
-		if e.Name() == name {
-			return e
+func (t *tree) entry(dir, name string) (e fs.DirEntry) {
+	for _, one := range t.entries(dir) {
+		if one.Name() == name {
+			e = one
+			break
 		}
 	}
-	return nil
+	if t.facts != nil {
+		t.facts.add(fact{about: entryIs, path: path.Join(dir, name), says: kindSaid(e)})
+	}
+	return e
 }
 
 // look says what the commit holds at p, a clean path inside it. A symlink or a
@@ -160,7 +173,16 @@ func odd(kind entryKind, at string, from place, what string) *fault {
 // manifest reads one manifest file whole. ok is false without a fault when the
 // commit does not hold it. from is where it was asked for; the zero place means
 // the file itself.
-func (t *tree) manifest(p string, from place) (body []byte, ok bool, _ *fault) {
+func (t *tree) manifest(p string, from place) (body []byte, ok bool, f *fault) {
+	body, ok, f = t.openManifest(p, from)
+	if t.facts != nil {
+		t.facts.add(fact{about: bodyIs, path: p, says: bodySaid(body, ok)})
+		t.facts.spoiled = t.facts.spoiled || f != nil
+	}
+	return body, ok, f
+}
+
+func (t *tree) openManifest(p string, from place) (body []byte, ok bool, _ *fault) {
 	r := t.real(p)
 	if body, ok := t.bodies[r.path]; ok && r.kind == regular {
 		return body, true, nil
