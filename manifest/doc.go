@@ -6,6 +6,7 @@
 // From a commit to a plan:
 //
 //	manifest    the road: discover, read, settle
+//	memory      what the apps of the commit before were read from
 //	limits      what a commit may cost
 //	discover    which apps there are
 //	gitringyaml or gitring.yaml says so
