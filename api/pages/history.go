@@ -24,10 +24,9 @@ type historyView struct {
 
 // timeline is rollouts as bars, the services that moved last on top.
 type timeline struct {
-	Rows   []timeRow
-	Ticks  []tick
-	Span   string
-	Height int
+	Rows  []timeRow
+	Ticks []tick
+	Span  string
 }
 
 type timeRow struct {
@@ -44,6 +43,7 @@ type bar struct {
 
 type tick struct {
 	X    int
+	At   string // the same in percent
 	Says string
 }
 
@@ -169,12 +169,12 @@ func timelineOf(events []ring.Event, c clock) *timeline {
 		b := bar{X: place(m.from), Mark: markOf(m.word)}
 		b.Width = max(6, place(end)-b.X)
 		b.X = min(b.X, 1000-b.Width)
-		b.Says = fmt.Sprintf("%s: rollout of %s %s, %s, took %s", m.app+"/"+m.service, m.commit.Short(), m.word, c.of(m.from).UTC, lasted(end.Sub(m.from)))
+		b.Says = fmt.Sprintf("%s, %s, for %s", m.commit.Short(), c.of(m.from).UTC, lasted(end.Sub(m.from)))
 		b.Says += wording.When(m.reason != "", ": "+m.reason)
 		t.Rows[row].Bars = append(t.Rows[row].Bars, b)
 	}
 	for at := begin.UTC().Truncate(span.tick).Add(span.tick); at.Before(c.now); at = at.Add(span.tick) {
-		t.Ticks = append(t.Ticks, tick{place(at), at.Format(span.form)})
+		t.Ticks = append(t.Ticks, tick{place(at), fmt.Sprintf("%d%%", place(at)/10), at.Format(span.form)})
 	}
 	return t
 }

@@ -39,8 +39,13 @@ func trustPage(ctx context.Context, a *asking) (*drawn, error) {
 		if b := all[i].Began; b != nil {
 			t.BeganAt = a.clock.of(b.At)
 		}
-		if t.Warning != "" {
+		if t.Warning != "" && tone == toneGood {
 			tone = toneWait
+		}
+		for _, f := range all[i].Files {
+			if f.Wrong != "" {
+				tone = toneBad
+			}
 		}
 		for j := range all[i].Signers {
 			t.Keys = append(t.Keys, a.key(&all[i].Signers[j]))

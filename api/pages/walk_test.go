@@ -473,3 +473,28 @@ func TestWithoutTheDaemonAPageSaysSo(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(t, rich().handler(everything), "/app/nothing").Code)
 	require.Equal(t, http.StatusNotFound, get(t, rich().handler(everything), "/nothing").Code)
 }
+
+// Every time of a page is in UTC, says so, and is there for programs.
+func TestTimesAreUTCAndSaySo(t *testing.T) {
+	times := regexp.MustCompile(`<time datetime="([^"]*)">([^<]*)</time>`)
+	all := 0
+	walk(t, rich().handler(everything), func(path string, w *httptest.ResponseRecorder) {
+		body := w.Body.String()
+		found := times.FindAllStringSubmatch(body, -1)
+		require.Len(t, found, strings.Count(body, "<time"), path)
+		for _, m := range found {
+			at, err := time.Parse("2006-01-02T15:04:05Z", m[1])
+			require.NoError(t, err, path)
+			require.Contains(t, m[2], at.Format("15:04")+" UTC", path)
+			if at.Format(time.DateOnly) != noon.Format(time.DateOnly) {
+				require.Contains(t, m[2], at.Format("2 Jan")+" ", path)
+			}
+		}
+		all += len(found)
+	})
+	require.Greater(t, all, 100)
+	berlin := time.FixedZone("CET", 3600)
+	require.Equal(t, "14:37 UTC", clock{noon}.of(noon.In(berlin)).UTC)
+	require.Equal(t, "2025-01-02 02:04 UTC", clock{noon}.of(time.Date(2025, 1, 2, 3, 4, 0, 0, berlin)).UTC)
+	require.Nil(t, clock{noon}.of(time.Time{}))
+}
