@@ -17,9 +17,11 @@ import (
 	"net/url"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode"
@@ -346,15 +348,34 @@ func TestAPageOfManyAppsIsSmallAndSoonThere(t *testing.T) {
 
 		a := &asking{h: h, viewer: everything, clock: clock{noon}, status: &h.looker.last.status, r: r}
 		best := time.Hour
-		for range 20 { // the best of many: others share the machine
-			began := time.Now()
-			_, err := h.draw(context.Background(), a, &routes[0])
+		for range 5 {
+			took, err := onTheProcessor(func() error {
+				_, err := h.draw(context.Background(), a, &routes[0])
+				return err
+			})
 			require.NoError(t, err)
-			best = min(best, time.Since(began))
+			best = min(best, took)
 		}
 		t.Logf("%s: %d bytes packed, %d in all, %s", word, w.Body.Len(), len(body), best)
-		require.Less(t, best, 300*time.Millisecond)
+		require.Less(t, best, 150*time.Millisecond, "30 ms are what it shall take on a machine that is nobody else's")
 	}
+}
+
+// onTheProcessor is how long the processor is busy with do: others share the machine.
+func onTheProcessor(do func() error) (time.Duration, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const ofThisThread = 1
+	var before, after syscall.Rusage
+	if err := syscall.Getrusage(ofThisThread, &before); err != nil {
+		return 0, do() // this system does not say it
+	}
+	err := do()
+	if err := syscall.Getrusage(ofThisThread, &after); err != nil {
+		return 0, err
+	}
+	spent := func(u *syscall.Rusage) int64 { return u.Utime.Nano() + u.Stime.Nano() }
+	return time.Duration(spent(&after) - spent(&before)), err
 }
 
 func TestAPageIsMadeOnceForAllWhoLook(t *testing.T) {

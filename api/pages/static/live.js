@@ -34,6 +34,7 @@
     if (busy || document.hidden) { again = true; return; }
     busy = true;
     again = false;
+    let pause = 400;
     try {
       const answer = await fetch(location.href, { cache: 'no-store' });
       if (answer.redirected || answer.status === 401) return location.reload();
@@ -47,9 +48,9 @@
         if (has.getAttribute('href') !== icon) has.setAttribute('href', icon);
         document.body.className = page.body.className;
         ages();
-      }
-    } catch { again = true; }
-    setTimeout(() => { busy = false; if (again) refresh(); }, 400);
+      } else throw answer; // too many ask, or the daemon is busy
+    } catch { again = true; pause = 2000; }
+    setTimeout(() => { busy = false; if (again) refresh(); }, pause);
   };
   const watch = () => {
     const stream = new EventSource('/v1/stream');
