@@ -217,7 +217,7 @@ func (d *Daemon) approve(ctx context.Context, p api.Peer, r api.ApproveRequest) 
 // may be refused meanwhile.
 func awaits(st *ring.Status, commit ring.SHA) bool {
 	return slices.ContainsFunc(st.Sources, func(s ring.SourceStatus) bool {
-		return s.Next != nil && s.Next.Code == ring.WhyAwaitingApproval && strings.HasPrefix(string(s.Next.Commit), string(commit))
+		return s.Next != nil && s.Next.AwaitsYes() && strings.HasPrefix(string(s.Next.Commit), string(commit))
 	})
 }
 

@@ -13,7 +13,7 @@ var ChatEvents = []string{
 	ring.CommitRefused, ring.AppRefused, ring.PlanAwaiting, ring.RolloutFailed, ring.RolloutRestored, ring.RolloutRecovered,
 	ring.AppCrashLooping, ring.AppContested, ring.AppIsDegraded, ring.AppRecovered, ring.DriftSeen, ring.DriftHealed,
 	ring.JobFailed, ring.JobRecovered, ring.OverrideExpiring, ring.SourceStale, ring.SourceRecovered, ring.TrustIsDegraded,
-	ring.SourceOld, ring.SourceRenewed,
+	ring.SourceOld, ring.SourceRenewed, ring.WaveStuck,
 }
 
 // Choice is what a receiver wants to hear.

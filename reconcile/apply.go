@@ -112,6 +112,13 @@ func (t *decider) stageWhole(src *Source, present map[string][]string) {
 			waits = name
 		}
 	}
+	if waits == "" && !t.waved[src.Name].None() {
+		for i := range all {
+			t.stageWaved(src, all[i].app.Name)
+		}
+		t.leaveApps(src, present)
+		return
+	}
 	if waits == "" {
 		for i := range all {
 			t.putInForce(src, all[i].app, all[i].have, all[i].known)

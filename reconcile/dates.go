@@ -125,6 +125,15 @@ func calmFacts(f ring.Facts, now time.Time) ring.Facts {
 			f.Loads[key] = r
 		}
 	}
+	for key, r := range f.Waves { // a wait is as long as it was given, from here on
+		late := past(&r.Since)
+		for i := range r.Seen {
+			late = past(&r.Seen[i]) || late
+		}
+		if late {
+			f.Waves[key] = r
+		}
+	}
 	for key, r := range f.Refreshes {
 		if past(&r.At) {
 			f.Refreshes[key] = r

@@ -82,6 +82,7 @@
 //	belongings    what an app of another source has written is not this one's
 //	claim         whose the name of an app is
 //	guard         what a person has to approve
+//	waves         which hosts come before this one
 //	apply         what a plan would change, and sources that are only watched
 //	classify      what comes to each service of a plan
 //	powers        what an app may do on the host that it could not do before

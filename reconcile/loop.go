@@ -39,6 +39,13 @@ type Fronts interface {
 	Route(ctx context.Context, at ring.FrontAt, table ring.FrontTable) (ring.FrontSeen, error)
 }
 
+// Words reads what hosts say of commits at the forges. Watch replaces the whole set that is
+// asked for; Seen is what was read last, and leaves out what no forge answered for yet.
+type Words interface {
+	Watch(at []ring.WordAt)
+	Seen() map[ring.WordAt]ring.Word
+}
+
 // A Memory remembers what must survive a restart. When Record returns nil,
 // facts, events and posts are on disk, all of them; otherwise none is.
 type Memory interface {
@@ -46,7 +53,7 @@ type Memory interface {
 	Record(ctx context.Context, facts []ring.Fact, events []ring.Event) error
 }
 
-// Options of a Loop; all fields but Fronts, Posted, Adopts and Took are needed.
+// Options of a Loop; all fields but Fronts, Words, Posted, Adopts and Took are needed.
 type Options struct {
 	Host, Gitring string
 	Engine        Engine
@@ -64,6 +71,8 @@ type Options struct {
 	Steps, Pulls int
 	// KeepImages is as in World.
 	KeepImages int
+	// Words, if set, reads what other hosts say of commits.
+	Words Words
 	// Took, if set, is told after each look how long it took, and the decision after it.
 	Took func(look, decide time.Duration)
 }
@@ -487,6 +496,9 @@ func (l *Loop) runPass(ctx context.Context) time.Duration {
 	if l.Fronts != nil {
 		l.Fronts.Watch(d.Fronts)
 	}
+	if l.Words != nil {
+		l.Words.Watch(d.Words)
+	}
 	l.showStatus(d.Status)
 	for _, a := range d.Actions {
 		l.launchStep(ctx, a)
@@ -559,9 +571,16 @@ func (l *Loop) makeWorld() World {
 	return World{
 		Wall: time.Now().Round(0).UTC(), Awake: l.pulse.awakeSince(l.steadyNow()),
 		Host: l.Host, Gitring: l.Gitring, Sources: slices.Clone(l.sources), Facts: l.facts, Seen: l.seen,
-		Health: l.known, Fronts: l.frontsSeen(), Busy: maps.Clone(l.busy), Queued: l.queuedTargets(), Recent: l.recent.clone(),
+		Health: l.known, Fronts: l.frontsSeen(), Words: l.wordsSeen(), Busy: maps.Clone(l.busy), Queued: l.queuedTargets(), Recent: l.recent.clone(),
 		Progress: l.howFar(), KeepImages: l.KeepImages,
 	}
+}
+
+func (l *Loop) wordsSeen() map[ring.WordAt]ring.Word {
+	if l.Words == nil {
+		return nil
+	}
+	return l.Words.Seen()
 }
 
 func (l *Loop) showStatus(s ring.Status) {

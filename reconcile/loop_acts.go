@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -15,12 +16,13 @@ var ErrNothingToApprove = errors.New("no plan of that commit awaits approval")
 func (l *Loop) Approve(ctx context.Context, commit, actor, reason string) error {
 	return l.sendRequest(ctx, request{look: true, after: true, act: func(l *Loop) ([]ring.Fact, []ring.Event, error) {
 		for _, s := range l.sources {
-			if s.Next == nil || len(commit) < 7 || !strings.HasPrefix(string(s.Next.Commit), commit) || !l.awaitsApproval(s.Name) {
+			if s.Next == nil || len(commit) < 7 || !strings.HasPrefix(string(s.Next.Commit), commit) {
 				continue
 			}
 			now := l.steadyNow()
-			return []ring.Fact{ring.Approval{Commit: s.Next.Commit, Actor: actor, Reason: reason, At: now}},
-				[]ring.Event{{At: now, Kind: ring.PlanApproved, Source: s.Name, Commit: s.Next.Commit, Actor: actor, Reason: reason}}, nil
+			if yes := approvalOf(l.makeWorld(), s.Name, actor, reason, now); yes != nil {
+				return []ring.Fact{yes}, []ring.Event{{At: now, Kind: ring.PlanApproved, Source: s.Name, Commit: s.Next.Commit, Actor: actor, Reason: reason}}, nil
+			}
 		}
 		return nil, nil, ErrNothingToApprove
 	}})
@@ -66,12 +68,21 @@ func (l *Loop) servicesNamed(app, service string) []ring.ServiceID {
 	return sortedKeys(names)
 }
 
-// awaitsApproval reports whether the plan of a source, as it is now, waits for a yes.
-func (l *Loop) awaitsApproval(source string) bool {
-	t := newDecider(l.makeWorld(), l.steadyNow())
+// approvalOf is what a person's yes to the plan of a source, as it is now, settles: the guard,
+// and then the waves before this host. One yes is never for both, as nobody saw the other.
+// Nil when the plan waits for none.
+func approvalOf(w World, source, actor, reason string, now time.Time) ring.Fact {
+	t := newDecider(w, now)
 	t.indexSeen()
 	src := t.sourceNamed(source)
-	return src != nil && src.Next != nil && src.Next.Refusal == nil && t.guardReason(src, t.servicesPresent(source)) != ""
+	if src == nil || src.Next == nil || src.Next.Refusal != nil {
+		return nil
+	}
+	present := t.servicesPresent(source)
+	if t.guardReason(src, present) != "" {
+		return ring.Approval{Commit: src.Next.Commit, Actor: actor, Reason: reason, At: now}
+	}
+	return t.passWaves(src, present)
 }
 
 // Do carries out a person's act on an app or a service, and returns what the

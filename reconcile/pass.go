@@ -34,6 +34,10 @@ type Pass struct {
 	// strays are the services that are seen and in no plan in force, sorted.
 	strays []ring.ServiceID
 	held   map[string]ring.Reason // source -> what its plan awaits
+	// waved is, by source, why its plan waits for hosts of earlier waves; asks are the words
+	// of them that are wanted.
+	waved map[string]ring.Reason
+	asks  []ring.WordAt
 	// staging is, by app, why its next plan is not in force yet; refusals by
 	// app are those that only this host could find.
 	staging map[string]ring.Reason
@@ -84,7 +88,7 @@ func newDecider(w World, now time.Time) *decider { return &decider{Pass: newPass
 // decision is all that was decided.
 func (t *decider) decision() Decision {
 	return Decision{
-		Actions: t.steps, Facts: t.facts, Events: t.events, Probes: t.probes, Fronts: t.fronts, Status: t.overview, Wake: t.soonest,
+		Actions: t.steps, Facts: t.facts, Events: t.events, Probes: t.probes, Fronts: t.fronts, Words: t.asks, Status: t.overview, Wake: t.soonest,
 	}
 }
 

@@ -36,7 +36,8 @@ type daemon struct {
 	probed    map[string]ring.Health
 	busy      map[string]ring.Action
 	sources   []Source
-	hides     bool // its looks leave out what has ended, as a list without all=true does
+	words     map[ring.WordAt]ring.Word // what other hosts say at the forge
+	hides     bool                      // its looks leave out what has ended, as a list without all=true does
 	// keepImages is of how many good plans the images stay; 0 removes none.
 	keepImages int
 	// crash is asked at each boundary of a step whether the daemon ends there;
@@ -191,7 +192,7 @@ func (d *daemon) world() World {
 	w := World{
 		Host: "sim", Wall: d.wall(), Awake: d.mem.awake, Facts: d.disk, Seen: seen, Health: d.mem.dates.dateHealth(d.health(), seen.Instances, now),
 		Busy: d.busy, Recent: d.mem.recent,
-		Sources: d.sources, KeepImages: d.keepImages, Fronts: d.frontsSeen(),
+		Sources: d.sources, KeepImages: d.keepImages, Fronts: d.frontsSeen(), Words: d.words,
 	}
 	for _, f := range d.mem.flights {
 		w.Busy[f.a.Target()] = f.a

@@ -497,7 +497,7 @@ func (d *daemon) watchLeaving(events []ring.Event) {
 
 // codedKinds are the events whose reason has a code that programs may ask for.
 var codedKinds = map[string]bool{
-	ring.RolloutFailed: true, ring.JobFailed: true, ring.PlanAwaiting: true, ring.CommitRefused: true, ring.AppRefused: true, ring.StepFailed: true,
+	ring.RolloutFailed: true, ring.JobFailed: true, ring.PlanAwaiting: true, ring.CommitRefused: true, ring.AppRefused: true, ring.StepFailed: true, ring.WaveWaiting: true, ring.WaveHeld: true, ring.WaveStuck: true,
 }
 
 func (d *daemon) watchEvent(e ring.Event) {

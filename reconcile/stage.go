@@ -22,10 +22,14 @@ func (t *decider) stagePlan(src *Source) {
 		return
 	}
 	present := t.servicesPresent(src.Name)
+	t.judgeWaves(src, present)
 	if why := t.guardReason(src, present); why != "" {
 		put(&t.held, src.Name, ring.Reason{Code: ring.WhyAwaitingApproval, Says: awaitingSays(plan.Commit, why)})
 		t.eventOnce(ring.Event{Kind: ring.PlanAwaiting, Source: src.Name, Commit: plan.Commit, Reason: why, Code: ring.WhyAwaitingApproval})
 		return
+	}
+	if why := t.waved[src.Name]; why.Code == ring.WhyWaveFailed {
+		put(&t.held, src.Name, why)
 	}
 	t.countPlan(src, present)
 	if src.Apply == ApplyCommit {
@@ -37,6 +41,8 @@ func (t *decider) stagePlan(src *Source) {
 		s, ready := t.prepareApp(src, &plan.Apps[i])
 		switch {
 		case !ready:
+		case !t.waved[src.Name].None():
+			t.stageWaved(src, s.app.Name)
 		case !t.behindOther(src, &s.app, nil).None():
 			waiting = append(waiting, s)
 		default:
@@ -52,6 +58,14 @@ func (t *decider) stagePlan(src *Source) {
 		if present[name] != nil && t.nextApp(src, name) == nil {
 			t.blockApp(src, name)
 		}
+	}
+}
+
+// stageWaved says that an app which has all it needs, or which goes, waits for other hosts.
+// One that failed on them is not on its way: what is in force is told as it is.
+func (t *Pass) stageWaved(src *Source, app string) {
+	if why := t.waved[src.Name]; why.Code == ring.WhyWaveWaiting {
+		put(&t.staging, app, why)
 	}
 }
 
@@ -183,7 +197,7 @@ func (t *decider) prepareApp(src *Source, next *ring.App) (s staged, ready bool)
 		t.wakeBy(h.Until)
 		return s, false
 	}
-	if why := t.waitsFor(src, next); !why.None() && src.Apply != ApplyCommit {
+	if why := t.waitsFor(src, next); !why.None() && src.Apply != ApplyCommit && t.waved[src.Name].None() {
 		put(&t.staging, next.Name, why)
 		return s, false
 	}
@@ -280,6 +294,10 @@ func sameApp(a, b ring.App) bool {
 func (t *decider) leaveApps(src *Source, present map[string][]string) {
 	for _, name := range sortedKeys(present) {
 		if t.nextApp(src, name) != nil || t.appRefusal(src, name) != nil || !t.withheldReason(name).None() {
+			continue
+		}
+		if !t.waved[src.Name].None() {
+			t.stageWaved(src, name)
 			continue
 		}
 		if stay := t.stayReason(src, name); !stay.None() {

@@ -163,6 +163,9 @@ func (t *Pass) nextStatus(src *Source) *ring.Next {
 	if t.differs[src.Name] {
 		return &ring.Next{Commit: src.Next.Commit, Reason: t.watched[src.Name], Code: ring.WhyObserveOnly}
 	}
+	if why := t.waved[src.Name]; !why.None() {
+		return &ring.Next{Commit: src.Next.Commit, Reason: why.Says, Code: why.Code}
+	}
 	for i := range src.Next.Apps {
 		name := src.Next.Apps[i].Name
 		if why := t.staging[name]; !why.None() && t.hostRefusal(src, name) == nil {
@@ -186,7 +189,8 @@ func (t *Pass) syncState(src *Source, st *ring.SourceStatus) (ring.Sync, ring.Re
 	if t.differs[src.Name] && len(src.Next.Refused) == 0 {
 		return ring.SyncHeld, ring.Reason{Code: ring.WhyObserveOnly, Says: t.watched[src.Name]}
 	}
-	var held, stopped, staging, applying, rolling, degraded ring.Reason
+	var held, stopped, applying, rolling, degraded ring.Reason
+	staging := t.waved[src.Name]
 	var behind, blocked ring.Reason // what waits for another app: that one's own reason comes first
 	for i := range st.Apps {
 		a := &st.Apps[i]

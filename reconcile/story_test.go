@@ -38,6 +38,8 @@ type story struct {
 	behind *Source     // the source as it was then
 	ahead  *Source     // the source as it is, while the daemon knows it as it was
 
+	said map[ring.WordAt]ring.Word // what the forge has, while it is away
+
 	asksForData bool              // plans that leave data behind are judged
 	again       func() *ring.Plan // the newest commit, as it is read after a restart
 }

@@ -433,6 +433,14 @@ func (s *story) commit(words []string) error {
 		case service == "answer": // answer=store:shop
 			app, from, _ := strings.Cut(version, ":")
 			plan.Data = append(plan.Data, ring.DataAnswer{App: app, From: from})
+		case service == "waves": // waves=canary:10m,edge-1+edge-2
+			waves, err := wavesOf(version)
+			if err != nil {
+				return err
+			}
+			plan.Waves = waves
+		case word == "allow_waves":
+			plan.AllowWaves = true
 		case service == "allow_remove":
 			plan.AllowRemove, _ = strconv.Atoi(version)
 		case set:
@@ -451,7 +459,7 @@ func (s *story) commit(words []string) error {
 	refused := maps.Clone(plan.Refused)
 	next.build()
 	s.again = func() *ring.Plan {
-		anew := chapter{asksForData: s.asksForData, tree: next.tree, apps: next.apps, plan: &ring.Plan{Source: plan.Source, Commit: plan.Commit, AllowRemove: plan.AllowRemove, Data: plan.Data, Refused: maps.Clone(refused)}}
+		anew := chapter{asksForData: s.asksForData, tree: next.tree, apps: next.apps, plan: &ring.Plan{Source: plan.Source, Commit: plan.Commit, AllowRemove: plan.AllowRemove, Waves: plan.Waves, AllowWaves: plan.AllowWaves, Data: plan.Data, Refused: maps.Clone(refused)}}
 		anew.build()
 		s.judgeData(anew.plan)
 		return anew.plan
@@ -538,9 +546,13 @@ func shaOf(name string) ring.SHA {
 	return ring.SHA(name + strings.Repeat("f", max(0, 40-len(name))))
 }
 
+// approve is a person's yes, as Loop.Approve writes it down.
 func (s *story) approve(words []string) error {
-	sha := shaOf(words[0])
-	s.record([]ring.Fact{ring.Approval{Commit: sha, Actor: "alice", Reason: "a story", At: s.clock()}}, nil)
+	yes := approvalOf(s.world(), s.src.Name, "alice", "a story", s.clock())
+	if yes == nil || s.src.Next.Commit != shaOf(words[0]) {
+		return errors.New("nothing to approve")
+	}
+	s.record([]ring.Fact{yes}, nil)
 	s.mem.wake = s.now
 	return nil
 }
@@ -651,6 +663,9 @@ func (s *story) fault(what string) error {
 		}
 		clear(s.posts) // what was told is forgotten, and told again
 		s.daemon.kill("with its database")
+		return nil
+	}
+	if s.faultOfForge(what) {
 		return nil
 	}
 	if by, ok := strings.CutPrefix(what, "the daemon is stopped for "); ok { // SIGSTOP

@@ -27,6 +27,9 @@ type World struct {
 	// Fronts is what each front said of itself, by container ID; one that is not in it
 	// does not answer, which is no reason to change anything.
 	Fronts map[string]ring.FrontSeen
+	// Words are what other hosts say of commits at the forge. One that is missing was not
+	// answered, which is no reason to go on.
+	Words map[ring.WordAt]ring.Word
 	// Busy are the steps in flight, by target.
 	Busy map[string]ring.Action
 	// Queued are those of Busy that wait for their turn, by target.
@@ -85,6 +88,9 @@ type Source struct {
 	// Commit is the newest trusted commit, Next its plan. Nil: nothing trusted.
 	Commit *ring.Commit
 	Next   *ring.Plan
+	// Ahead is a descendant of Commit that the branch has and that is not trusted here, or
+	// not yet; "" is none.
+	Ahead ring.SHA
 	// Names are, by app, the folders of this source that may take a name over from
 	// whoever has it: policy.apps.
 	Names map[string]string
@@ -117,6 +123,8 @@ type Decision struct {
 	Probes []ring.Probe
 	// Fronts are the fronts to ask: those of containers that run.
 	Fronts []ring.FrontAt
+	// Words are those to ask forges for, none twice.
+	Words  []ring.WordAt
 	Status ring.Status
 	// Wake is when to look again if nothing happens before; zero is never.
 	Wake time.Time

@@ -85,6 +85,11 @@ const (
 	SourceOld        = "source.old"     // no commit came for longer than its max_age
 	SourceRenewed    = "source.renewed" // and now one did
 
+	WaveWaiting = "wave.waiting" // a plan waits for hosts of earlier waves
+	WaveHeld    = "wave.held"    // it failed on one of them
+	WavePassed  = "wave.passed"  // all of them succeeded: it comes into force
+	WaveStuck   = "wave.stuck"   // it waits for too long
+
 	FrontTook     = "front.took"     // a front carries the requests of a service from here on
 	FrontReplaced = "front.replaced" // another container is the front of a service
 	RouteChanged  = "route.changed"  // a front took another table
@@ -112,5 +117,6 @@ var EventKinds = []string{
 	Reloaded, RolloutRecovered, AppRecovered, JobRecovered, SourceStale, SourceRecovered, SourceOld, SourceRenewed,
 	FrontTook, FrontReplaced, RouteChanged, DrainCut, CanaryStepped, CanaryFailed,
 	UpgradeAsked, FrontUpgraded, FrontKept,
+	WaveWaiting, WaveHeld, WavePassed, WaveStuck,
 	PolicyChanged, PolicyInvalid, PolicyViolated, GrantExpires,
 }

@@ -34,6 +34,7 @@ type Facts struct {
 	Names     map[string]Name    // by app, those that left too
 	Left      map[string]Left    // by app
 	Fronts    map[ServiceID]FrontRow
+	Waves     map[string]WaveRow // by source
 }
 
 // A Fact is one row of the store, replaced whole under its table and key.

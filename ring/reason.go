@@ -61,4 +61,6 @@ const (
 	WhyFrontUnseen        ReasonCode = "FrontUnseen"
 	WhyCanaryFailed       ReasonCode = "CanaryFailed"
 	WhyAwaitingPromote    ReasonCode = "AwaitingPromote"
+	WhyWaveWaiting        ReasonCode = "WaveWaiting"
+	WhyWaveFailed         ReasonCode = "WaveFailed"
 )

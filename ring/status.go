@@ -109,6 +109,11 @@ type Next struct {
 	On     ServiceID  `json:"on,omitempty"`
 }
 
+// AwaitsYes reports whether a person's yes would have it come into force sooner.
+func (n *Next) AwaitsYes() bool {
+	return n.Code == WhyAwaitingApproval || n.Code == WhyWaveWaiting || n.Code == WhyWaveFailed
+}
+
 // States of an app.
 const (
 	Healthy     = "Healthy"

@@ -175,7 +175,7 @@ func (a *asking) source(src *ring.SourceStatus, fold bool) *sourceView {
 		v.Tip = src.Tip
 	}
 	if n := src.Next; n != nil {
-		v.Next = &nextView{n.Commit, n.Reason, n.Code == ring.WhyAwaitingApproval && a.may(api.ScopeApprove)}
+		v.Next = &nextView{n.Commit, n.Reason, n.AwaitsYes() && a.may(api.ScopeApprove)}
 	}
 	warn := func(what, says string) {
 		if says != "" {
