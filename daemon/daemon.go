@@ -46,6 +46,7 @@ type Daemon struct {
 	upgrades     *upgrader
 	health       *health.Watcher
 	sender       *notify.Sender
+	words        *notify.Words // what other hosts say of commits
 	// receivers are told what the journal says.
 	receivers *notify.Receivers
 	forges    map[string]notify.Forge // by source
@@ -209,6 +210,7 @@ func (d *Daemon) wireSender(ctx context.Context) {
 	}
 	d.forges = forges
 	d.sender = notify.New(d.store, forges, d.log)
+	d.words = notify.NewWords(forges, func() { d.loop.Poke() }, d.log)
 	statuses, deployments, err := d.store.Unsaid(ctx)
 	if err != nil { // only what status shows of the time before
 		d.log.Warn("could not read what was never said", "err", err)
@@ -224,7 +226,7 @@ func (d *Daemon) wireLoop() {
 	d.loop = reconcile.New(reconcile.Options{
 		Host: d.cfg.Host, Gitring: ring.Release, Engine: d.engine, Health: d.health, Fronts: d.fronts, Memory: d.ledger,
 		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.KeepImages(),
-		Took: d.countLook,
+		Took: d.countLook, Words: d.words,
 	}, sources)
 }
 
@@ -284,7 +286,7 @@ func (d *Daemon) webhooks() (*api.Webhooks, error) {
 // it started has ended.
 func (d *Daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.receivers.Run, d.spare.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.watchConfig, d.watchVersion, d.fronts.Run, d.upgradeFronts}
+	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.words.Run, d.receivers.Run, d.spare.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.watchConfig, d.watchVersion, d.fronts.Run, d.upgradeFronts}
 	for _, f := range d.sources {
 		parts = append(parts, f.run)
 		if f.pulls != nil {

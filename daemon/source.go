@@ -123,6 +123,9 @@ func (f *follower) report(ctx context.Context, r ring.Report) {
 	said, _ := f.d.policy.Said()
 	next.Names = said.Takes(f.cfg.Name)
 	next.Tip, next.Refusal, next.Awaiting, next.Reason = r.Tip, r.Refusal, r.Awaiting, r.Reason
+	if next.Ahead = ""; r.Awaiting != "" {
+		next.Ahead = r.Tip // it lacks nothing but people who answer for it
+	}
 	if r.Err != nil && next.Reason == "" {
 		next.Reason = r.Err.Error()
 	}

@@ -10,6 +10,8 @@
 //	post               one attempt
 //	call               one request
 //	limit              a forge that says too many
+//	words              what other hosts say of commits
+//	words_read         as each forge tells it
 //	describe           words that fit a forge
 //	place              where a forge is, by the source's URL
 //

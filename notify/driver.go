@@ -17,6 +17,8 @@ type driver interface {
 	// forge calls it, "" where that is of no use for the next time. The error is
 	// one of call's.
 	say(ctx context.Context, f Forge, r ring.OutboxRow) (remote string, err error)
+	// hear is what the statuses of a commit say in contexts.
+	hear(ctx context.Context, f Forge, sha ring.SHA, contexts []string) (map[string]ring.Word, error)
 	// judge says what an answer means where it is not what it means everywhere;
 	// false leaves it to that. body is only looked at, never repeated.
 	judge(a answer, body string) (outcome, bool)

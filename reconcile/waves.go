@@ -167,11 +167,12 @@ func (t *Pass) unreadyWave(src *Source) ring.Reason {
 	first, more := "", 0
 	for _, w := range src.Next.Waves {
 		for _, host := range w.Hosts {
-			state := t.wordOf(src, host).State
+			word := t.wordOf(src, host)
+			state := word.State
 			switch {
 			case state == ring.PostSuccess:
 			case first == "":
-				first = say("waits for %s: %s", host, cmp.Or(state, "no status yet"))
+				first = say("waits for %s: %s", host, cmp.Or(state, word.Says, "no status yet"))
 			default:
 				more++
 			}
