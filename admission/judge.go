@@ -115,6 +115,7 @@ func engineGroups(url string) []string {
 // Look reads a commit and holds it to the policy: a refusal for each thing that
 // either refuses, in order of place.
 func (j Judge) Look(c *ring.Commit, s manifest.Settings) (ring.Plan, []*ring.Refusal) {
+	s.Denied = j.Denies
 	r := manifest.Look(c, s)
 	refusals := j.refusalsOf(&r) // which takes apps out of the plan
 	return r.Plan, refusals
@@ -122,6 +123,7 @@ func (j Judge) Look(c *ring.Commit, s manifest.Settings) (ring.Plan, []*ring.Ref
 
 // LookFurther is look, and what Compose files of the commit nothing reads.
 func (j Judge) LookFurther(c *ring.Commit, s manifest.Settings) (ring.Plan, []*ring.Refusal, []manifest.NotRead) {
+	s.Denied = j.Denies
 	r, notRead := manifest.LookFurther(c, s)
 	refusals := j.refusalsOf(&r)
 	return r.Plan, refusals, notRead
@@ -212,6 +214,16 @@ func (j Judge) leaveOutRefused(apps []ring.App, w *policy.Whose) {
 			w.Dismiss(me)
 		}
 	}
+}
+
+// Denies reports whether the policy refuses an app by itself, whatever else is planned.
+func (j Judge) Denies(a *ring.App) bool {
+	var w policy.Whose
+	if j.Whose != nil {
+		w = j.Whose()
+	}
+	w = w.Accepted()
+	return j.refuses(a, w.Of(policy.HolderOf(a)).Unmounted())
 }
 
 func (j Judge) refuses(a *ring.App, others policy.Others) bool {

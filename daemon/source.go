@@ -259,6 +259,7 @@ func (f *follower) here(v HostValues) manifest.Settings {
 	s := v.Settings(f.settings, f.d.env.key)
 	s.Names, s.Held = f.d.ledger.names(f.settings.Source), f.d.ledger.held(f.settings.Source)
 	s.Traffic.Never = f.d.noFronts.said(time.Now())
+	s.Denied = f.d.judge.Denies
 	return s
 }
 

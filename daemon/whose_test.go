@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -308,6 +309,31 @@ func TestWhoMayWriteOneFolderStopsNoOtherAppByWhatItClaims(t *testing.T) {
 				require.Contains(t, says, tt.says)
 			})
 		}
+	}
+}
+
+// An app that the policy refuses does not run: what it would be called, publish or make is
+// free for the others of the commit.
+func TestAnAppThatThePolicyRefusesTakesNoName(t *testing.T) {
+	for _, tt := range []struct{ name, body string }{
+		{"the name of the app", "name: shop\nservices: {a: {image: a%s}}\n"},
+		{"a container_name", "services: {a: {image: a, container_name: front%s}}\n"},
+		{"a network", "services: {a: {image: a, networks: [n]%s}}\nnetworks: {n: {name: proxy}}\n"},
+		{"a volume", "services: {a: {image: a, volumes: ['vol:/v']%s}}\nvolumes: {vol: {name: data}}\n"},
+		{"a port", "services: {a: {image: a, ports: ['8080:80']%s}}\n"},
+		{"a host name", "services: {a: {image: a, labels: {'traefik.http.routers.a.rule': 'Host(`a.example.org`)'}%s}}\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, j := hostOf(t, policy.Compose, nil)
+			plan, refusals := planOf(j, "prod", map[string]string{
+				"first/compose.yaml":  fmt.Sprintf(tt.body, ", privileged: true"),
+				"second/compose.yaml": fmt.Sprintf(tt.body, ""),
+			})
+			require.Len(t, plan.Apps, 1, refusals)
+			require.Equal(t, "second", plan.Apps[0].Path)
+			require.Len(t, plan.Refused, 1)
+			require.True(t, slices.ContainsFunc(refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied && r.File == "first/compose.yaml" }), refusals)
+		})
 	}
 }
 

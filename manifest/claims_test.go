@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -127,6 +128,75 @@ func TestOneAppHasAContainerName(t *testing.T) {
 				says = append(says, plan.Refused[name].Says)
 			}
 			require.Equal(t, tt.refused, says)
+		})
+	}
+}
+
+// An app that the host denies does not run, so what it would be called is free for others.
+func TestAnAppThatTheHostDeniesTakesNoName(t *testing.T) {
+	const (
+		container = "services: {r: {image: a, container_name: db}}\n"
+		network   = "services: {r: {image: a, networks: [n]}}\nnetworks: {n: {name: proxy}}\n"
+		volume    = "services: {r: {image: a, volumes: ['vol:/v']}}\nvolumes: {vol: {name: data}}\n"
+		called    = "name: shop\nservices: {r: {image: a}}\n"
+	)
+	for _, tt := range []struct {
+		name   string
+		bodies map[string]string
+		denied []string // folders
+		held   map[string]string
+		names  map[string]string
+		runs   []string // folders
+		says   map[string]string
+	}{
+		{name: "a container_name", bodies: map[string]string{"a": container, "b": container}, denied: []string{"a"}, runs: []string{"a", "b"}},
+		{name: "a network", bodies: map[string]string{"a": network, "b": network}, denied: []string{"a"}, runs: []string{"a", "b"}},
+		{name: "a volume", bodies: map[string]string{"a": volume, "b": volume}, denied: []string{"a"}, runs: []string{"a", "b"}},
+		{
+			name: "a volume, from an earlier folder", bodies: map[string]string{"a": volume, "b": volume}, denied: []string{"b"}, runs: []string{"a"},
+			says: map[string]string{"b": "would both be called volume data"},
+		},
+		{
+			name: "the name of the app", bodies: map[string]string{"a": called, "b": called}, denied: []string{"a"}, runs: []string{"b"},
+			says: map[string]string{"a": "two apps are called shop: a and b"},
+		},
+		{
+			name: "of three, two are left", bodies: map[string]string{"a": called, "b": called, "c": called}, denied: []string{"a"}, runs: nil,
+			says: map[string]string{"shop": "two apps are called shop"},
+		},
+		{
+			name: "what it has in force stays its", bodies: map[string]string{"a": container, "b": container}, denied: []string{"a"},
+			held: map[string]string{"container_name db": "a"}, runs: []string{"a"}, says: map[string]string{"b": "and app a has it"},
+		},
+		{
+			name: "the volume that it has in force stays its", bodies: map[string]string{"a": volume, "b": volume}, denied: []string{"a"},
+			held: map[string]string{"volume data": "a"}, runs: []string{"a"}, says: map[string]string{"b": "would both be called volume data"},
+		},
+		{
+			name: "its name of before stays its", bodies: map[string]string{"a": called, "b": called}, denied: []string{"a"},
+			names: map[string]string{"shop": "a"}, runs: []string{"a"}, says: map[string]string{"b": "two apps are called shop"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := map[string]string{}
+			for folder, body := range tt.bodies {
+				files[folder+"/compose.yaml"] = body
+			}
+			s := settings()
+			s.Held, s.Names = tt.held, tt.names
+			s.Denied = func(a *ring.App) bool { return slices.Contains(tt.denied, a.Path) }
+			plan, _ := Read(repo(files), s)
+			var runs []string
+			for i := range plan.Apps {
+				runs = append(runs, plan.Apps[i].Path)
+			}
+			slices.Sort(runs)
+			require.Equal(t, tt.runs, runs, dump(t, plan))
+			require.Len(t, plan.Refused, len(tt.says))
+			for key, says := range tt.says {
+				require.NotNil(t, plan.Refused[key], key)
+				require.Contains(t, plan.Refused[key].Says, says)
+			}
 		})
 	}
 }

@@ -41,6 +41,9 @@ type Settings struct {
 	// Held are the apps in force by their names on the engine, as EngineNames has them:
 	// of two apps that take one such name only the other one is refused.
 	Held map[string]string
+	// Denied reports whether the host denies an app by itself, whatever else is planned:
+	// such an app takes no name from another. nil denies none.
+	Denied func(a *ring.App) bool
 	// Traffic is what the host says of fronts.
 	Traffic Traffic
 	// NoStatus says that the source tells no forge, and so cannot hear of other hosts.
@@ -286,10 +289,11 @@ func contentOf(s *ring.Service, m ring.Mount) string {
 // claim is refused for both, or for the one that does not have it yet; a container_name
 // or the name of a network is the first one's.
 func settle(plan *ring.Plan, outcomes []outcome, s *Settings) {
-	claims(outcomes, s.Names)
-	collisions(outcomes, s.Held)
+	denies := deniesOf(outcomes, s.Denied)
+	claims(outcomes, s.Names, denies)
+	collisions(outcomes, s.Held, denies)
 	folders(outcomes)
-	oneOwner(outcomes, s.Held)
+	oneOwner(outcomes, s.Held, denies)
 	for _, o := range outcomes {
 		if o.faults.none() {
 			plan.Apps = append(plan.Apps, o.app)

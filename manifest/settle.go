@@ -10,8 +10,9 @@ import (
 
 // claims refuses every app whose name another one claims too: which of them
 // runs is not for a sort order to decide. names are, by app, the folders that have their
-// names already: the app there keeps it.
-func claims(outcomes []outcome, names map[string]string) {
+// names already: the app there keeps it. One that the host denies anyway takes no name
+// from the others.
+func claims(outcomes []outcome, names map[string]string, denies deniesFunc) {
 	by := map[string][]int{}
 	for i, o := range outcomes {
 		if o.faults.none() {
@@ -25,12 +26,16 @@ func claims(outcomes []outcome, names map[string]string) {
 		first, second := outcomes[of[0]], outcomes[of[1]]
 		holder, held := names[name]
 		held = held && slices.ContainsFunc(of, func(i int) bool { return path.Clean(outcomes[i].path) == holder })
+		left := of
+		if !held {
+			left = slices.DeleteFunc(slices.Clone(of), denies)
+		}
 		for _, i := range of {
-			if held && path.Clean(outcomes[i].path) == holder {
+			if held && path.Clean(outcomes[i].path) == holder || len(left) == 1 && left[0] == i {
 				continue
 			}
 			at := second.at
-			if held {
+			if held || len(left) == 1 {
 				at = outcomes[i].at // the one that has the name did nothing
 			}
 			outcomes[i].faults.add(ring.AppTaken, at, "give one of them another name, with name: in its Compose file or in gitring.yaml",
@@ -44,8 +49,9 @@ func claims(outcomes []outcome, names map[string]string) {
 // volume of one name:. One that is external in all but one of them is shared, as its
 // authors say. held are the apps in force by the names that they have: such an app
 // keeps its name, or whoever may write one folder could stop all others by their names.
-// A name that holds no data and that both authors chose is left to oneOwner.
-func collisions(outcomes []outcome, held map[string]string) {
+// A name that holds no data and that both authors chose is left to oneOwner. An app that
+// the host denies anyway has only the names that it has in force.
+func collisions(outcomes []outcome, held map[string]string, denies deniesFunc) {
 	type owner struct {
 		i int
 		engineName
@@ -66,6 +72,13 @@ func collisions(outcomes []outcome, held map[string]string) {
 				continue
 			}
 			keeps := held[n.name]
+			if keeps != outcomes[first.i].name && denies(first.i) {
+				names[n.name] = owner{i, n}
+				continue
+			}
+			if keeps == "" && denies(i) {
+				keeps = outcomes[first.i].name
+			}
 			says := first.bothCalled(outcomes[first.i].name, n, outcomes[i].name)
 			for at, n := range map[int]engineName{first.i: first.engineName, i: n} {
 				if keeps == "" || outcomes[at].name != keeps {
@@ -85,8 +98,9 @@ func collisions(outcomes []outcome, held map[string]string) {
 // oneOwner refuses each app with a container_name, or a name of a network, that another
 // one has: the app in force keeps it, else the first in the order of gitring.yaml or of
 // the folders. Repositories hold alternatives, such as one stack with and one without a
-// proxy, and Compose runs the one that is started first.
-func oneOwner(outcomes []outcome, held map[string]string) {
+// proxy, and Compose runs the one that is started first. One that the host denies anyway
+// has none but those that it has in force.
+func oneOwner(outcomes []outcome, held map[string]string, denies deniesFunc) {
 	type owner struct {
 		i int
 		engineName
@@ -107,7 +121,12 @@ func oneOwner(outcomes []outcome, held map[string]string) {
 		var found faults
 		mine := namesOf(&o.app)
 		for _, n := range mine {
-			if first, has := owners[n.name]; n.dataless && has && first.i != i {
+			first, has := owners[n.name]
+			if has && n.dataless && held[n.name] != outcomes[first.i].name && denies(first.i) {
+				delete(owners, n.name)
+				continue
+			}
+			if n.dataless && has && first.i != i {
 				name, why := outcomes[first.i].name, "comes first"
 				if held[n.name] == name {
 					why = "has it"
@@ -121,6 +140,24 @@ func oneOwner(outcomes []outcome, held map[string]string) {
 				owners[n.name] = owner{i, n}
 			}
 		}
+	}
+}
+
+// deniesFunc reports whether the host denies an app by itself, whatever the others are.
+type deniesFunc func(i int) bool
+
+// deniesOf asks the host once about an app, and only about those in another's way.
+func deniesOf(outcomes []outcome, denied func(*ring.App) bool) deniesFunc {
+	known := map[int]bool{}
+	return func(i int) bool {
+		if denied == nil {
+			return false
+		}
+		if _, asked := known[i]; !asked {
+			app := outcomes[i].app
+			known[i] = denied(&app)
+		}
+		return known[i]
 	}
 }
 

@@ -112,11 +112,17 @@ func (w *Whose) Unmount(me Holder) {
 }
 
 // Dismiss leaves out what a planned app claims outside of its own folder: host names,
-// ports, names on networks and data.
+// ports, names on networks, volumes and networks of other names, and data.
 func (w *Whose) Dismiss(me Holder) {
 	for _, h := range w.planned(me) {
 		h.unmounted, h.dismissed = true, true
 	}
+}
+
+// gaveUp reports whether a volume or network of a dismissed app is free for others: one
+// whose name begins with the app's own stays its.
+func (h *Holding) gaveUp(name string) bool {
+	return h.dismissed && !strings.HasPrefix(name, h.App+"_")
 }
 
 // planned are the holdings of an app in the newest plan of its source.
@@ -223,7 +229,7 @@ func (o *Others) volume(name string) (Other, bool) {
 		return Other{}, false
 	}
 	by, _, ok := o.first(o.whose.index.volumes[name], func(h *Holding, _ entry, by Other) bool {
-		return by.OneHand || !o.mine.first(o.mine.volumes, name, h)
+		return !h.gaveUp(name) && (by.OneHand || !o.mine.first(o.mine.volumes, name, h))
 	})
 	return by, ok
 }
@@ -233,7 +239,9 @@ func (o *Others) network(name string) (Other, bool) {
 	if o.whose == nil {
 		return Other{}, false
 	}
-	by, e, ok := o.first(o.whose.index.networks[name], func(h *Holding, _ entry, _ Other) bool { return !o.mine.first(o.mine.networks, name, h) })
+	by, e, ok := o.first(o.whose.index.networks[name], func(h *Holding, _ entry, _ Other) bool {
+		return !h.gaveUp(name) && !o.mine.first(o.mine.networks, name, h)
+	})
 	if ok {
 		by.Shared = o.whose.Holdings[e.holding].Networks[e.item].Shared
 	}
