@@ -70,7 +70,7 @@ func Fold(checks []ring.Check, streaks map[string]ring.Streak) ring.Health {
 		gates++
 		if !s.Passing {
 			started = started && c.For != ring.Startup
-			h.Reason = cmp.Or(h.Reason, reason(c, s))
+			h.Reason, h.Failing = cmp.Or(h.Reason, reason(c, s)), h.Failing || failing(c, s)
 			continue
 		}
 		if since := steadySince(c, s); since.After(h.Since) {

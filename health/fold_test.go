@@ -147,7 +147,7 @@ func TestFold(t *testing.T) {
 		{
 			name: "two readiness checks are judged each on its own", checks: []ring.Check{up, warm},
 			results: map[string]string{"up": "SSS", "warm": "FFF"},
-			want:    ring.Health{Reason: "readiness check warm: it said no"},
+			want:    ring.Health{Failing: true, Reason: "readiness check warm: it said no"},
 		},
 		{
 			name: "a startup check is named before a readiness check", checks: []ring.Check{up, boot},
@@ -177,12 +177,12 @@ func TestFold(t *testing.T) {
 		{
 			name: "liveness never acts before startup succeeded", checks: []ring.Check{boot, alive},
 			results: map[string]string{"boot": "FFFF", "alive": "FFFF"},
-			want:    ring.Health{Reason: "startup check boot: it said no"},
+			want:    ring.Health{Failing: true, Reason: "startup check boot: it said no"},
 		},
 		{
 			name: "liveness acts on an instance that is not ready either", checks: []ring.Check{boot, up, alive},
 			results: map[string]string{"boot": "S", "up": "SFFF", "alive": "SFFF"},
-			want:    ring.Health{Unlive: true, Act: "restart", Reason: "liveness check alive: it said no"},
+			want:    ring.Health{Failing: true, Unlive: true, Act: "restart", Reason: "liveness check alive: it said no"},
 		},
 		{
 			name: "stop is its own act", checks: []ring.Check{up, halt},

@@ -15,6 +15,8 @@ type instance struct {
 	// not to serve, so that its removal costs nothing. Neither: not known, or
 	// not for long enough.
 	ready, down bool
+	// failing reports whether a check that gates it failed as often as its threshold asks.
+	failing     bool
 	inferred    bool
 	fit         bool // ready by its checks alone, whatever its front says
 	rests       bool // it ended as it may, and stays so
@@ -80,7 +82,7 @@ func (t *Pass) judgeInstance(v *service, in *instance) {
 		}
 		in.unlive, in.act = unliveReason(h), h.Act
 		if !h.Ready {
-			in.down, in.reason = true, h.Reason
+			in.down, in.failing, in.reason = true, h.Failing, h.Reason
 			return
 		}
 		since = h.Since

@@ -43,3 +43,20 @@ func TestStatusNamesWhatRunsWhileAnotherIsWanted(t *testing.T) {
 	require.Equal(t, wanted, says(one("1:old", ring.StateExited), one("1:new", ring.StateRunning)).Running)
 	require.Equal(t, ring.SHA(""), says(one("1:new", ring.StateCreated)).Running, "nothing runs")
 }
+
+// A check that fails is a fault to look at, long before the deadline makes it a verdict. One
+// that has not answered often enough yet is not.
+func TestStatusSaysThatACheckFailsWhileTheServiceStarts(t *testing.T) {
+	now := time.Now()
+	up := ring.Check{Name: "up", For: ring.Readiness, Interval: time.Second, Timeout: time.Second}
+	for _, failing := range []bool{false, true} {
+		look := newDecider(World{Health: map[string]ring.Health{"c1": {Failing: failing, Reason: "readiness check up: it said no"}}}, now)
+		v := &service{want: &ring.Service{Name: "web", Version: "1:new", Checks: []ring.Check{up}}, app: &ring.App{Name: "shop"}}
+		in := &instance{Instance: &ring.Instance{ID: "c1", Version: "1:new", State: ring.StateRunning, Started: now, Since: now}}
+		look.judgeInstance(v, in)
+		st := look.instanceStatus(nil, in)
+		require.Equal(t, ring.SlotStarting, st.State)
+		require.Equal(t, failing, st.Failing)
+		require.Equal(t, "readiness check up: it said no", st.Reason)
+	}
+}

@@ -626,6 +626,11 @@ func (t *Pass) instanceStatus(v *service, in *instance) ring.InstanceStatus {
 		st.State = ring.SlotCrashed
 	case in.ready || job:
 		st.State, st.Reason = ring.SlotReady, cmp.Or(in.reason, unheardSays(in))
+	case in.failing:
+		st.State, st.Failing = ring.SlotStarting, true
+		if v != nil && v.rollout.Done {
+			st.State = ring.SlotNotReady
+		}
 	case v != nil && v.rollout.Done && in.down:
 		st.State = ring.SlotNotReady
 	default:

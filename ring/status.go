@@ -317,6 +317,9 @@ type InstanceStatus struct {
 	Commit   SHA     `json:"commit"`
 	Restarts int     `json:"restarts"`
 	Reason   string  `json:"reason,omitempty"`
+	// Failing says that a startup or readiness check of it failed as often in a row as its
+	// threshold asks. While it starts that is no verdict yet.
+	Failing bool `json:"failing,omitempty"`
 	// InFlight is what its front has not seen the end of, of one that drains.
 	InFlight int `json:"in_flight,omitempty"`
 	// Adopted says that Compose made it, and that it runs until its service changes.

@@ -164,3 +164,22 @@ func TestAFrontGoesWithItsService(t *testing.T) {
 	front.Phase = ring.PhaseDegraded
 	require.Contains(t, seen(View{}), "shop/web-front", "it needs a person")
 }
+
+// A first deploy has no phase but Progressing until its deadline, also where its check
+// fails or it crashes again and again: that is a problem to show.
+func TestProblemsHaveWhatFailsWhileItStarts(t *testing.T) {
+	seen := func(in ring.InstanceStatus) string {
+		s := screen.New(false, 0)
+		Status(s, &ring.Status{Host: "edge-1", Sources: []ring.SourceStatus{{Name: "prod", Sync: ring.SyncApplying, Apps: []ring.AppStatus{{
+			Name: "shop", Health: ring.Progressing, Services: []ring.ServiceStatus{{
+				Name: "web", Kind: ring.Worker, Phase: ring.PhaseProgressing, Wanted: 1, Reason: "0/1 ready; slot 1 readiness check up: it said no",
+				Rollout: &ring.RolloutStatus{Phase: ring.RolloutProgressing}, Instances: []ring.InstanceStatus{in},
+			}},
+		}}}}}, View{Problems: true})
+		return s.String()
+	}
+	for _, in := range []ring.InstanceStatus{{State: ring.SlotStarting, Failing: true}, {State: ring.SlotCrashed}, {State: ring.SlotBackingOff}} {
+		require.Regexp(t, `shop/web +Progressing +0/1 .*slot 1 readiness check up: it said no`, seen(in))
+	}
+	require.NotContains(t, seen(ring.InstanceStatus{State: ring.SlotStarting}), "shop/web", "it may yet be well")
+}
