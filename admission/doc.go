@@ -13,4 +13,5 @@
 //	vectors        what a commit asks, and what the policy has to say of it
 //	text_tree      files in memory, as a commit has them
 //	suggest        the policy that would let a commit pass
+//	merge          that policy, put into the one that is there
 package admission

@@ -40,6 +40,7 @@ func (a *appReader) build(p *types.Project) ring.App {
 		}
 	}
 	b := &builderOf{appReader: a, project: p, extras: map[string]*extras{}, volumes: map[string]bool{}, networks: map[string]bool{}, hostFiles: map[string]ring.Place{}}
+	b.joinOnce()
 	names := sortedKeys(p.Services)
 	for _, name := range names {
 		b.extras[name] = a.extrasOf(name)

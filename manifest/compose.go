@@ -305,7 +305,34 @@ func (a *appReader) load(files []composeFile) (*types.Project, error) {
 	if a.nameLost {
 		name = "app" // compose-go takes no other, and nobody sees it
 	}
-	return load(name, files, a.vars.texts(), a.profiles())
+	return load(name, withoutEmptyNames(files), a.vars.texts(), a.profiles())
+}
+
+// withoutEmptyNames are files without a container_name that is left empty, as ${NAME} of an
+// .env may leave it: to Compose that is none, and compose-go refuses it. One that the last to
+// say it leaves empty takes out those before it.
+func withoutEmptyNames(files []composeFile) []composeFile {
+	out := slices.Clone(files)
+	gone := map[string]bool{} // services, by what a later file says
+	for i := len(out) - 1; i >= 0; i-- {
+		services := out[i].root.get("services")
+		if services == nil {
+			continue
+		}
+		for _, s := range services.pairs {
+			n := s.val.get("container_name")
+			if n == nil || n.kind != scalar || n.broken {
+				continue
+			}
+			if _, said := gone[s.key]; !said {
+				gone[s.key] = n.text == ""
+			}
+			if gone[s.key] || n.text == "" {
+				out[i].root = out[i].root.without([]string{"services", s.key, "container_name"})
+			}
+		}
+	}
+	return out
 }
 
 // steps splits services.web.ports[0].target into its keys.

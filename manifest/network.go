@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -29,6 +30,50 @@ func (b *builderOf) appNetworks() []ring.Network {
 		out = append(out, to)
 	}
 	return out
+}
+
+// joinOnce has one key for an external network that several keys name, as Compose has one
+// attachment for it: files say `default` and `proxy` for one network, and mean it.
+func (b *builderOf) joinOnce() {
+	first := map[string]string{}
+	for _, key := range sortedKeys(b.project.Networks) {
+		n := b.project.Networks[key]
+		if !n.External {
+			continue
+		}
+		kept, twice := first[n.Name]
+		if !twice {
+			first[n.Name] = key
+			continue
+		}
+		delete(b.project.Networks, key)
+		b.note("networks %s and %s are both %s, which is joined once", kept, key, n.Name)
+		for _, name := range sortedKeys(b.project.Services) {
+			s := b.project.Services[name]
+			at, joins := s.Networks[key]
+			if !joins {
+				continue
+			}
+			s.Networks[kept] = joined(s.Networks[kept], at)
+			delete(s.Networks, key)
+		}
+	}
+}
+
+// joined is one attachment that says what two say; what only one may say, the first says.
+func joined(a, b *types.ServiceNetworkConfig) *types.ServiceNetworkConfig {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	out := *a
+	out.Aliases = append(slices.Clone(a.Aliases), b.Aliases...)
+	out.LinkLocalIPs = append(slices.Clone(a.LinkLocalIPs), b.LinkLocalIPs...)
+	out.Ipv4Address, out.Ipv6Address = cmp.Or(a.Ipv4Address, b.Ipv4Address), cmp.Or(a.Ipv6Address, b.Ipv6Address)
+	out.MacAddress, out.Priority = cmp.Or(a.MacAddress, b.MacAddress), cmp.Or(a.Priority, b.Priority)
+	if len(a.DriverOpts) == 0 {
+		out.DriverOpts = b.DriverOpts
+	}
+	return &out
 }
 
 // network is all but the addresses. What says the default is left out: equal

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gitring/gitring/ring"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stretchr/testify/require"
 )
 
 // onNetwork makes an app that joins the network x, declared by the lines from line 5 on.
@@ -161,4 +162,46 @@ func TestRefusedNetworks(t *testing.T) {
 	accepted(t, two("127.0.0.1:80:80", "127.0.0.2:80:80"))
 	accepted(t, two("0.0.0.0:80:80", "[::1]:80:80"))
 	accepted(t, two("80:80/udp", "80:80/tcp"))
+}
+
+// People write `default: {external: true, name: proxy}` beside `proxy`: one network, which
+// Compose joins once.
+func TestAnExternalNetworkOfTwoKeysIsJoinedOnce(t *testing.T) {
+	a := accepted(t, map[string]string{"web/compose.yaml": `services:
+  web: {image: a, networks: {proxy: {aliases: [front]}, default: {aliases: [site]}}}
+  db: {image: a}
+networks:
+  proxy: {external: true}
+  default: {external: true, name: proxy}
+`})
+	require.Equal(t, []ring.Network{{Key: "default", External: "proxy"}}, a.Networks)
+	for name, aliases := range map[string][]string{"web": {"front", "site"}, "db": nil} {
+		s, ok := a.Service(name)
+		require.True(t, ok)
+		require.Equal(t, []ring.Attachment{{Network: "default", Aliases: aliases}}, s.Spec.Networks)
+	}
+	require.Contains(t, notes(a), "networks default and proxy are both proxy, which is joined once")
+}
+
+func TestTwoNetworksOfTheAppMayNotHaveOneName(t *testing.T) {
+	plan, _ := Read(repo(map[string]string{"web/compose.yaml": "services: {web: {image: a, networks: [x, y]}}\nnetworks: {x: {name: n}, y: {name: n}}\n"}), settings())
+	require.Contains(t, plan.Refused["web"].Says, "networks.x and networks.y are both n")
+}
+
+// ${NAME} of an .env may be empty, and is no name to Compose.
+func TestAnEmptyContainerNameIsNone(t *testing.T) {
+	for _, files := range []map[string]string{
+		{"web/compose.yaml": "services: {web: {image: a, container_name: ''}}\n"},
+		{"web/compose.yaml": "services: {web: {image: a, container_name: '${NAME}'}}\n", "web/.env": "NAME=\n"},
+		{"web/compose.yaml": "services: {web: {image: a, container_name: front}}\n", "web/compose.override.yaml": "services: {web: {container_name: ''}}\n"},
+	} {
+		plan, _ := Read(repo(files), settings())
+		require.Empty(t, plan.Refused)
+		require.Empty(t, plan.Apps[0].Services[0].Spec.ContainerName)
+	}
+	plan, _ := Read(repo(map[string]string{
+		"web/compose.yaml": "services: {web: {image: a, container_name: ''}}\n", "web/compose.override.yaml": "services: {web: {container_name: front}}\n",
+	}), settings())
+	require.Empty(t, plan.Refused)
+	require.Equal(t, "front", plan.Apps[0].Services[0].Spec.ContainerName)
 }

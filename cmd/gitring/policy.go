@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/policy"
@@ -25,7 +27,8 @@ func policyCmd(g *globals) *cobra.Command {
 		Short: "Say what the policy of a host refuses, and which grants let it pass",
 		Long: "The policy of a host says what a commit may not ask for although it is signed.\n" +
 			"It stands in the daemon's configuration. These verbs need no daemon: they judge\n" +
-			"a folder or a commit by the policy of --config, and by compose's without one.",
+			"a folder or a commit by the policy of --config, or of the configuration that the\n" +
+			"clone's own setting gitring.config names, and by compose's without either.",
 		Args: knownVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -35,7 +38,8 @@ func policyCmd(g *globals) *cobra.Command {
 
 func policySuggestCmd(g *globals) *cobra.Command {
 	var by policyFlags
-	var app, write string
+	var app string
+	var to policyFile
 	var roots []string
 	cmd := &cobra.Command{
 		Use:   "suggest [rev|dir]",
@@ -44,21 +48,29 @@ func policySuggestCmd(g *globals) *cobra.Command {
 			"around, and prints the grants that its apps need beside the policy of --config.\n" +
 			"Each is left out once to prove that it is needed. Each names the line that asks\n" +
 			"for it, and what it gives. A person writes the reasons: a grant without one is\n" +
-			"refused.\n\n" +
+			"refused. --write adds the grants to a policy file, with the reason of --reason,\n" +
+			"which a terminal asks for; what the file has already stays as it is.\n\n" +
 			"It never suggests what is in mounts.never, what belongs to another app, profile\n" +
 			"owner, or a list that is wider than what is used.\n" +
 			"Exit 7 when something is refused that no grant lets pass.",
 		Args: args(cobra.MaximumNArgs(1)),
-		RunE: func(_ *cobra.Command, given []string) error {
-			return g.policySuggest(strings.Join(given, ""), by, app, write, roots)
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if to.file == "" && cmd.Flags().Changed("reason") {
+				return usage(cmd, "--reason goes with --write")
+			}
+			return g.policySuggest(cmd, strings.Join(given, ""), by, app, to, roots)
 		},
 	}
 	by.add(cmd)
 	cmd.Flags().StringVar(&app, "app", "", "only what this app needs")
-	cmd.Flags().StringVar(&write, "write", "", "write a policy with the grants to this new `file`")
+	cmd.Flags().StringVar(&to.file, "write", "", "add the grants to the policy in this `file`, new or there already")
+	cmd.Flags().StringVar(&to.reason, "reason", "", "why the grants of --write are given; a terminal asks for it")
 	cmd.Flags().StringSliceVar(&roots, "bind-root", nil, "as if every app might write to this `folder`; may be given again")
 	return cmd
 }
+
+// policyFile is a file that suggest writes, and the reason of the grants in it.
+type policyFile struct{ file, reason string }
 
 // policyFlags say what to judge a commit by.
 type policyFlags struct{ source, profile string }
@@ -76,12 +88,13 @@ type judgedCommit struct {
 }
 
 // commitAt opens a folder, or a revision of the clone around; "" is the current folder.
-func (g *globals) commitAt(what string, by policyFlags) (*judgedCommit, error) {
+func (g *globals) commitAt(ctx context.Context, what string, by policyFlags) (*judgedCommit, error) {
 	dir := what
 	if dir == "" {
 		dir = "."
 	}
 	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		g.useConfigOfClone(ctx, dir)
 		r, err := g.heldTo(dir, by.source, by.profile)
 		if err != nil {
 			return nil, err
@@ -96,6 +109,7 @@ func (g *globals) commitAt(what string, by policyFlags) (*judgedCommit, error) {
 	if repo == nil {
 		return nil, &exit.Failure{Code: exit.NotFound, Says: fmt.Sprintf("%s is no folder, and no revision of a clone around here", what), Hint: "name a folder, or run it inside a clone"}
 	}
+	g.useConfigOfClone(ctx, ".")
 	r, err := g.heldTo(".", by.source, by.profile)
 	if err != nil {
 		return nil, err
@@ -104,13 +118,13 @@ func (g *globals) commitAt(what string, by policyFlags) (*judgedCommit, error) {
 	return &judgedCommit{r, c, func() {}}, err
 }
 
-func (g *globals) policySuggest(what string, by policyFlags, app, write string, roots []string) error {
+func (g *globals) policySuggest(cmd *cobra.Command, what string, by policyFlags, app string, to policyFile, roots []string) error {
 	for _, root := range roots {
 		if _, hint := config.BindRoot(root); hint != "" {
 			return &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("--bind-root: %q is no folder that apps can share", root), Hint: hint}
 		}
 	}
-	c, err := g.commitAt(what, by)
+	c, err := g.commitAt(cmd.Context(), what, by)
 	if err != nil {
 		return err
 	}
@@ -119,15 +133,23 @@ func (g *globals) policySuggest(what string, by policyFlags, app, write string, 
 	if app != "" {
 		s.Only(app)
 	}
-	if write != "" {
-		if err := g.writePolicy(write, c, roots, &s); err != nil {
+	reason := admission.EmptyReason
+	if to.file != "" {
+		if s.Grants() > 0 {
+			why, err := g.whyGranted(cmd, to.reason)
+			if err != nil {
+				return err
+			}
+			reason = func(*admission.SuggestedGrant) string { return why }
+		}
+		if err := g.writePolicy(to.file, c, roots, &s, reason); err != nil {
 			return err
 		}
 	}
 	if g.machine() {
 		err = g.encode(s)
 	} else {
-		err = g.showSuggestion(&s, roots)
+		err = g.showSuggestion(&s, roots, reason)
 	}
 	if err == nil && len(s.Refused) > 0 {
 		return exit.Outcome(exit.Refused)
@@ -135,33 +157,65 @@ func (g *globals) policySuggest(what string, by policyFlags, app, write string, 
 	return err
 }
 
-// writePolicy writes a new file; one that is there is a person's work.
-func (g *globals) writePolicy(file string, c *judgedCommit, roots []string, s *admission.Suggestion) error {
-	if abs, err := filepath.Abs(file); err == nil {
-		file = abs
+// whyGranted is the reason of grants that are written: as given, or as a person at a
+// terminal says when asked. A grant without one is refused, so none is written.
+func (g *globals) whyGranted(cmd *cobra.Command, reason string) (string, error) {
+	if strings.TrimSpace(reason) == "" && g.asks() && !g.machine() {
+		said, err := g.ask("Why are they given? It stands in the policy, for all who look.", "")
+		if err != nil {
+			return "", err
+		}
+		reason = said
 	}
-	profile := c.judge.Rules.Profile
-	if profile == "" {
-		profile = policy.Compose
+	if strings.TrimSpace(reason) == "" {
+		return "", usage(cmd, "--write needs --reason: a grant without one is refused")
 	}
-	body := "version: 1\nprofile: " + string(profile) + "\n" + s.Yaml(roots, admission.EmptyReason)
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	return reason, nil
+}
+
+// writePolicy writes a new policy, or adds to the one that is there: whole, or not at all.
+func (g *globals) writePolicy(file string, c *judgedCommit, roots []string, s *admission.Suggestion, reason func(*admission.SuggestedGrant) string) error {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return fmt.Errorf("cannot write the policy: %w", err)
+	}
+	if real, err := filepath.EvalSymlinks(file); err == nil {
+		file = real // what a link leads to is written, and not the link
+	}
+	before, err := os.ReadFile(file)
+	mode := fs.FileMode(0o600)
 	switch {
-	case errors.Is(err, fs.ErrExist):
-		return &exit.Failure{Code: exit.Conflict, Says: file + " is there already", Hint: "name a new file, or put the lines into it by hand"}
-	case err != nil:
+	case err == nil:
+		if info, err := os.Stat(file); err == nil {
+			mode = info.Mode().Perm()
+		}
+	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("cannot write the policy: %w", err)
 	}
-	_, err = f.WriteString(body)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	body, added := before, 0
+	if len(strings.TrimSpace(string(before))) == 0 {
+		profile := c.judge.Rules.Profile
+		if profile == "" {
+			profile = policy.Compose
+		}
+		said := s.Yaml(roots, reason)
+		body, added = []byte("version: 1\nprofile: "+string(profile)+"\n"+said), 2+strings.Count(said, "\n")
+	} else if body, added, err = s.Merge(before, roots, reason); err != nil {
+		return &exit.Failure{Code: exit.Conflict, Says: file + " stays as it is: " + err.Error(), Hint: "put the lines into it by hand: gitring policy suggest without --write prints them"}
+	}
+	if added == 0 {
+		g.notice("%s has them already", file)
+		return nil
+	}
+	if err := disk.WriteWhole(file, "."+filepath.Base(file)+".", body, mode); err != nil {
 		return fmt.Errorf("cannot write the policy: %w", err)
 	}
-	g.notice("wrote %s: write a reason for each grant, and name the file with policy: in the configuration", file)
+	g.notice("wrote %s to %s: name the file with policy: in the configuration, where it is not yet", wording.Counted(added, "line"), file)
 	return nil
 }
 
-func (g *globals) showSuggestion(s *admission.Suggestion, roots []string) error {
-	body := s.Yaml(roots, admission.EmptyReason)
+func (g *globals) showSuggestion(s *admission.Suggestion, roots []string, reason func(*admission.SuggestedGrant) string) error {
+	body := s.Yaml(roots, reason)
 	switch {
 	case s.Grants() == 0 && len(s.StaysRefused) > 0:
 		body = "# no grant would help\n" + body

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"path"
 	"strings"
@@ -26,14 +27,16 @@ func policyCheckCmd(g *globals) *cobra.Command {
 			"with the files themselves is gitring validate's to say.\n" +
 			"Exit 7 when anything is denied.",
 		Args: args(cobra.MaximumNArgs(1)),
-		RunE: func(_ *cobra.Command, given []string) error { return g.policyCheck(strings.Join(given, ""), by) },
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return g.policyCheck(cmd.Context(), strings.Join(given, ""), by)
+		},
 	}
 	by.add(cmd)
 	return cmd
 }
 
-func (g *globals) policyCheck(what string, by policyFlags) error {
-	c, err := g.commitAt(what, by)
+func (g *globals) policyCheck(ctx context.Context, what string, by policyFlags) error {
+	c, err := g.commitAt(ctx, what, by)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,18 +27,20 @@ func policyExplainCmd(g *globals) *cobra.Command {
 			"that the policy of --config has for it, and what the policy says of it in the\n" +
 			"folder --dir (default: the current one).",
 		Args: args(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, given []string) error { return g.policyExplain(given[0], dir, by) },
+		RunE: func(cmd *cobra.Command, given []string) error {
+			return g.policyExplain(cmd.Context(), given[0], dir, by)
+		},
 	}
 	by.add(cmd)
 	cmd.Flags().StringVar(&dir, "dir", ".", "the folder or revision in which the app is")
 	return cmd
 }
 
-func (g *globals) policyExplain(what, dir string, by policyFlags) error {
+func (g *globals) policyExplain(ctx context.Context, what, dir string, by policyFlags) error {
 	if facts, ok := policy.Explain(what); ok {
 		return g.explainRule(facts)
 	}
-	c, err := g.commitAt(dir, by)
+	c, err := g.commitAt(ctx, dir, by)
 	if err != nil {
 		return err
 	}

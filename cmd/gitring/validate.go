@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path"
@@ -31,7 +32,8 @@ func validateCmd(g *globals) *cobra.Command {
 		Long: "validate reads the folder (default: the current one) as if it were a commit, so\n" +
 			"without what Git ignores, and prints all that is refused, each with its place. With --config it takes the path, facts,\n" +
 			"values and policy of a source from there, and reads the signers that the repository\n" +
-			"names; without, the policy is compose's.\n" +
+			"names. Without, it is the configuration that the clone's own setting gitring.config\n" +
+			"names (gitring init --set-git-config writes it); else the policy is compose's.\n" +
 			"Exit 7 when anything is refused.\n\n" +
 			"--pre-push reads what git tells a pre-push hook, and checks the commit that would\n" +
 			"come to the branch that hosts follow. gitring init --hook writes that hook.",
@@ -41,8 +43,10 @@ func validateCmd(g *globals) *cobra.Command {
 				return usage(cmd, "--pre-push checks commits, not a folder")
 			}
 			if prePush {
+				g.useConfigOfClone(cmd.Context(), ".")
 				return g.validatePushed(source, profile, branch)
 			}
+			g.useConfigOfClone(cmd.Context(), slices.Concat(given, []string{"."})[0])
 			return g.validate(slices.Concat(given, []string{"."})[0], source, profile)
 		},
 	}
@@ -127,6 +131,21 @@ type held struct {
 	warnings []string
 	others   []string // sources of the configuration besides the one that is checked
 	env      string   // env.dir of the configuration
+}
+
+// useConfigOfClone takes the configuration that a clone's own setting names, where none is
+// given and dir is the clone's top folder. Settings of the user or of the machine do not
+// count: they would judge every folder.
+func (g *globals) useConfigOfClone(ctx context.Context, dir string) {
+	if _, err := os.Stat(filepath.Join(dir, ".git")); g.config != "" || err != nil {
+		return
+	}
+	said, err := checkout.At(dir, g.person()).Git(ctx, "config", "--local", "--get", checkout.ConfigSetting)
+	if err != nil || said == "" {
+		return
+	}
+	g.config = said
+	g.notice("judged by %s, which the setting %s of this clone names", said, checkout.ConfigSetting)
 }
 
 func (g *globals) heldTo(dir, source, profile string) (r held, err error) {
