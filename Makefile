@@ -68,7 +68,7 @@ man: build ## bin/man, a man page for each command
 # what they run. What confines itself does it whole without cgo only.
 test: export CGO_ENABLED = 0
 test: export GOFLAGS := $(shell go env GOFLAGS 2>/dev/null) -trimpath
-test: front engine ## all that a developer needs to believe a change
+test: front engine sops ## all that a developer needs to believe a change
 	@scripts/needs.sh
 	@go vet ./...
 	@scripts/race.sh
@@ -84,12 +84,16 @@ e2e: front engine compose ## the faults of docs/testing/reliability.md, often, o
 compose: go ## bin/docker-compose, for the tests that run Compose beside gitring
 	@scripts/compose.sh
 
+.PHONY: sops
+sops: go ## bin/sops, for the tests that hold gitring's reader to it
+	@scripts/sops.sh
+
 .PHONY: unit
 unit: front ## the tests that need no engine
 	@go test ./...
 
 .PHONY: race
-race: front engine ## the tests under the race detector
+race: front engine sops ## the tests under the race detector
 	@scripts/needs.sh
 	@GITRING_ENGINE_TESTS=1 go test -race -p $(PARALLEL) -timeout 30m ./...
 

@@ -11,7 +11,7 @@
 //   - The mirroring half (mirror.go, follower.go and what they use) fetches,
 //     keeps the bare mirror and carries what was decided out to the store.
 //
-// This is the only package that knows go-git and go-crypto.
+// This is the only package that knows go-git.
 //
 // Following a branch:
 //

@@ -4,8 +4,6 @@ package gitsync
 
 import "io/fs"
 
-const noFollow = 0
-
 // owner is nobody: this system has no user of that kind, so only what any owner may
 // hold is read.
 func owner(fs.FileInfo) int { return -1 }

@@ -7,8 +7,6 @@ import (
 	"syscall"
 )
 
-const noFollow = syscall.O_NOFOLLOW
-
 // owner is -1 where the system has no such thing, which nobody trusts.
 func owner(st fs.FileInfo) int {
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {

@@ -85,6 +85,11 @@ const (
 	VolumeLeftBehind  Code = "VolumeLeftBehind"
 	ImageNotFound     Code = "ImageNotFound"
 	Conflict          Code = "Conflict"
+	// Of encrypted files: no key of the host opens it, a value or the MAC does not hold, and
+	// it is written in a way that gitring does not read.
+	SecretKey  Code = "SecretKey"
+	SecretMAC  Code = "SecretMAC"
+	SecretForm Code = "SecretForm"
 	// Unreadable is the mirror's fault, not the author's: an object of the tree
 	// cannot be read. Nothing of the commit is carried out.
 	Unreadable Code = "Unreadable"
