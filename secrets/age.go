@@ -3,9 +3,11 @@ package secrets
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"filippo.io/age"
 	"filippo.io/age/agessh"
@@ -153,4 +155,15 @@ func ParseSSHKey(place string, body []byte) (Keys, error) {
 	}
 	recipient := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
 	return Keys{{Recipient: recipient, Place: place, age: id}}, nil
+}
+
+// NewAgeKey is a new X25519 identity, as a file of keys that age reads too, and its
+// recipient.
+func NewAgeKey(now time.Time) (file []byte, recipient string, err error) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, "", fmt.Errorf("cannot make a key: %w", err)
+	}
+	recipient = id.Recipient().String()
+	return fmt.Appendf(nil, "# created: %s\n# public key: %s\n%s\n", now.UTC().Format(time.RFC3339), recipient, id), recipient, nil
 }

@@ -29,4 +29,10 @@
 //	age         recipients and files of age
 //	openpgp     recipients of OpenPGP
 //	keyfile     files of keys, as only their owner may read them
+//
+// Writing
+//
+//	rules       what .sops.yaml says of a file
+//	encrypt     a plain file as one of SOPS
+//	comments    whether a plain file has what would be lost
 package secrets
