@@ -342,6 +342,9 @@ func loose(st fs.FileInfo, full string) *ring.Refusal {
 func (e *envFolder) open(s ring.Sealed) (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if s.From != ring.FromEnvFolder {
+		return "", fmt.Errorf("%s of %s is no value of the host's env folder, and this release opens no other", s.Name, s.File)
+	}
 	if e.dir == "" {
 		return "", fmt.Errorf("%s is a value of the host's env folder, and env.dir is not configured any more", e.named(s))
 	}

@@ -1,20 +1,75 @@
 package ring
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"net/url"
 	"strings"
 )
 
-// Sealed stands in a Spec for a value of the host's env folder, so that the value
+// Sealed stands in a Spec for a value that is nobody's to read, so that the value
 // itself reaches no store, label, log or status: only where the payload for the
 // engine is built is it opened. MAC is a keyed hash of the value, so a new value
 // is a new version.
 type Sealed struct {
+	From SealedFrom
 	App  string
-	File string // relative to the app's folder in the env folder
-	Name string // of the variable
+	File string // relative to the app's folder in the env folder, or in the commit
+	Name string // of the variable, or its key path
 	MAC  string // hex
+}
+
+// SealedFrom is where a sealed value comes from. The zero value is the host's env folder.
+type SealedFrom string
+
+// Where sealed values come from.
+const (
+	FromEnvFolder SealedFrom = ""
+	FromSOPS      SealedFrom = "sops" // a file of the commit that SOPS encrypted
+	FromAge       SealedFrom = "age"  // a file of the commit that age encrypted
+	FromProvider  SealedFrom = "exec" // what a program of the host answered
+)
+
+// word is what stands in a text for a source.
+func (f SealedFrom) word() string {
+	if f == FromEnvFolder {
+		return "env"
+	}
+	return string(f)
+}
+
+// sealedFrom is the source of a word, and false where it is none.
+func sealedFrom(word string) (SealedFrom, bool) {
+	for _, f := range []SealedFrom{FromEnvFolder, FromSOPS, FromAge, FromProvider} {
+		if f.word() == word {
+			return f, true
+		}
+	}
+	return "", false
+}
+
+// macBytes is how much of a MAC stands in a plan: 128 bits.
+const macBytes = 16
+
+// SealMAC is the MAC of a value that a commit or a provider brings, under a key that only
+// the host has. Each part has its length before it, so that no two lists of parts are one
+// text: nobody can move a letter from a name into a value and have the same version.
+func SealMAC(key []byte, app, file string, path []string, value string) string {
+	mac := hmac.New(sha256.New, key)
+	part := func(text string) {
+		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(text))))
+		mac.Write([]byte(text))
+	}
+	part(app)
+	part(file)
+	for _, name := range path {
+		part(name)
+	}
+	part(value)
+	return hex.EncodeToString(mac.Sum(nil)[:macBytes])
 }
 
 // SealMark begins and ends a sealed value inside a text. manifest refuses it in
@@ -23,7 +78,7 @@ const SealMark = "\x1b"
 
 // String is the text that stands in a Spec.
 func (s Sealed) String() string {
-	return SealMark + strings.Join([]string{"env", url.QueryEscape(s.App), url.QueryEscape(s.File), url.QueryEscape(s.Name), s.MAC}, ":") + SealMark
+	return SealMark + strings.Join([]string{s.From.word(), url.QueryEscape(s.App), url.QueryEscape(s.File), url.QueryEscape(s.Name), s.MAC}, ":") + SealMark
 }
 
 // Open replaces each sealed value in text by what reveal gives for it. The first
@@ -55,7 +110,11 @@ func HasSealed(text string) bool { return strings.Contains(text, SealMark) }
 
 func parseSealed(token string) (Sealed, error) {
 	parts := strings.Split(token, ":")
-	if len(parts) != 5 || parts[0] != "env" {
+	if len(parts) != 5 {
+		return Sealed{}, fmt.Errorf("not a sealed value")
+	}
+	from, known := sealedFrom(parts[0])
+	if !known {
 		return Sealed{}, fmt.Errorf("not a sealed value")
 	}
 	for i := 1; i < 4; i++ {
@@ -65,5 +124,5 @@ func parseSealed(token string) (Sealed, error) {
 		}
 		parts[i] = p
 	}
-	return Sealed{App: parts[1], File: parts[2], Name: parts[3], MAC: parts[4]}, nil
+	return Sealed{From: from, App: parts[1], File: parts[2], Name: parts[3], MAC: parts[4]}, nil
 }
