@@ -25,9 +25,11 @@ AGAIN    ?=
 help: ## say what there is
 	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS=$$'\t' read -r t d; do printf '  %-15s %s\n' "$$t" "$$d"; done
 
-.PHONY: demo demo-status demo-push demo-canary demo-unsigned demo-broken demo-revert demo-down
+.PHONY: demo demo-ui demo-status demo-push demo-canary demo-unsigned demo-broken demo-revert demo-down
 demo: go engine build ## a host, a signed repository and an app, live in a minute
 	@scripts/demo.sh up
+demo-ui: ## the demo: its dashboard, by a new address that works once
+	@scripts/demo.sh ui
 demo-status: ## the demo: how things are
 	@scripts/demo.sh status
 demo-push: ## the demo: a signed commit, a rolling update
@@ -73,7 +75,12 @@ test: front engine sops ## all that a developer needs to believe a change
 	@go vet ./...
 	@scripts/race.sh
 	@cd tools/release && $(AGAIN) go test -count=1 ./...
+	@scripts/browser.sh $(AGAIN) go test -count=1 -timeout 10m ./api/pages/browsertest
 	@GITRING_ENGINE_TESTS=1 $(AGAIN) go test -count=1 -p $(PARALLEL) -timeout 40m ./...
+
+.PHONY: screenshots
+screenshots: front ## docs/images, a picture of each page of the dashboard; SHOTS=folder for all of them
+	@GITRING_SCREENSHOTS='$(abspath $(or $(SHOTS),docs/images))' GITRING_SCREENSHOTS_ALL=$(if $(SHOTS),1) scripts/browser.sh go test -count=1 -timeout 10m -run '^TestPicturesOfEveryPage$$$$' ./api/pages/browsertest
 
 .PHONY: e2e
 e2e: front engine compose ## the faults of docs/testing/reliability.md, often, on real engines
