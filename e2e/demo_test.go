@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"errors"
+	"io"
 	"net"
+	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -137,13 +140,43 @@ func (d *demo) running() []identity {
 	return identities(cs)
 }
 
+// dashboardOf is the address that a verb says.
+func dashboardOf(t *testing.T, out string) string {
+	t.Helper()
+	address := regexp.MustCompile(`http://127\.0\.0\.1:\d+/open\?code=[\w-]{43}`).FindString(out)
+	require.NotEmpty(t, address, out)
+	return address
+}
+
+// opened is what a browser that never was there is shown.
+func opened(t *testing.T, address string) (int, string) {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	res, err := (&http.Client{Jar: jar, Transport: &http.Transport{DisableKeepAlives: true}}).Get(address)
+	require.NoError(t, err)
+	defer res.Body.Close()
+	said, err := io.ReadAll(res.Body)
+	require.NoError(t, err)
+	return res.StatusCode, string(said)
+}
+
 func TestTheDemoTellsItsWholeStory(t *testing.T) {
 	t.Parallel()
 	d := newDemo(t)
 	d.does("up", `commit [0-9a-f]{7} is live`, `Synced`, `http://127\.0\.0\.1:\d+/  hello from version 1`, `make demo-push`)
 	first := d.running()
 	require.Len(t, first, 3, "two instances and their front")
-	d.does("up", `the demo is running already`)
+	before := dashboardOf(t, d.does("up", `the demo is running already`))
+	after := dashboardOf(t, d.does("ui"))
+	require.NotEqual(t, before, after)
+	_, err := http.Get(before)
+	require.Error(t, err, "two dashboards run")
+	code, page := opened(t, after)
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, page, d.app)
+	code, _ = opened(t, after)
+	require.Equal(t, http.StatusUnauthorized, code, "the address works once")
 	require.ElementsMatch(t, first, d.running())
 
 	d.does("push", `[1-9]\d* requests while it was replaced, 0 lost`, `hello from version 2`, `\(exit status 0\)`)
@@ -171,6 +204,8 @@ func TestTheDemoTellsItsWholeStory(t *testing.T) {
 	require.ElementsMatch(t, second, d.running())
 
 	d.does("down", `the demo is gone`)
+	_, err = http.Get(after)
+	require.Error(t, err, "the dashboard outlived the demo")
 	require.Empty(t, d.running())
 	nets, err := local.networks("gitring.host=" + d.host)
 	require.NoError(t, err)
@@ -178,7 +213,7 @@ func TestTheDemoTellsItsWholeStory(t *testing.T) {
 	require.ErrorIs(t, local.call("GET", "/images/"+d.name+"/json", nil, nil, nil), errGone)
 	require.NoDirExists(t, d.home)
 	d.does("down", `the demo is gone`)
-	code, out := d.verb("push")
+	code, out = d.verb("push")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, out, "hint: make demo")
 }

@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"bufio"
 	"encoding/json"
+	"net"
 	neturl "net/url"
 	"os"
 	"os/exec"
@@ -41,6 +43,8 @@ var howtos = map[string]howto{
 	"many-hosts.md":                  manyHosts(),
 	"merge-buttons-and-bots.md":      mergeButtons(),
 	"notifications.md":               notificationsPage(),
+	"dashboard.md":                   dashboardPage(),
+	"search-logs.md":                 searchLogs(),
 	"onboard-a-person.md":            onboardAPerson(),
 	"recover-from-a-lost-key.md":     recoverFromALostKey(),
 	"rename-an-app-with-data.md":     renameAnAppWithData(),
@@ -297,6 +301,60 @@ func lookFromALaptop() howto {
 			}},
 		},
 	}
+}
+
+// --- dashboard.md --------------------------------------------------------------------
+
+// dashboard runs the line until its address was opened, and ends it as a person does.
+func (d *desk) dashboard(line string, more ...string) (said string) {
+	d.t.Helper()
+	cmd := d.shell("exec " + d.here(line))
+	cmd.Env = append(cmd.Env, more...)
+	var notices strings.Builder
+	cmd.Stderr = &notices
+	out, err := cmd.StdoutPipe()
+	require.NoError(d.t, err)
+	require.NoError(d.t, cmd.Start())
+	address, err := bufio.NewReader(out).ReadString('\n')
+	if err == nil {
+		code, page := opened(d.t, strings.TrimSpace(address))
+		require.Equal(d.t, 200, code)
+		require.Contains(d.t, page, d.words["web"])
+	}
+	require.NoError(d.t, cmd.Process.Signal(os.Interrupt))
+	require.NoError(d.t, cmd.Wait(), "%s", &notices)
+	require.NoError(d.t, err, "it printed no address: %s", &notices)
+	return notices.String()
+}
+
+func dashboardPage() howto {
+	var port string
+	return howto{
+		begin: func(d *desk) {
+			d.serving()
+			d.laptop()
+			port = freePort(d.t)
+		},
+		steps: []step{
+			{line: "gitring ui --host ssh://edge-1", instead: func(d *desk) { d.dashboard("gitring ui --host ssh://edge-1") }},
+			{line: "gitring ui", instead: func(d *desk) { d.dashboard("gitring ui --socket " + d.socket) }},
+			{line: "gitring ui --listen 127.0.0.1:8081", instead: func(d *desk) {
+				d.says("127.0.0.1:8081", port)
+				said := d.dashboard("gitring ui --listen 127.0.0.1:8081 --socket "+d.socket, "SSH_CONNECTION=127.0.0.1 50000 127.0.0.1 22")
+				_, number, err := net.SplitHostPort(port)
+				require.NoError(d.t, err)
+				require.Contains(d.t, said, "ssh -N -L "+number+":"+port+" ")
+			}},
+			{line: "ssh -N -L 8081:127.0.0.1:8081 edge-1", why: "it stays until it is ended, and the line above was held to it"},
+			{line: "gitring ui --read-only", instead: func(d *desk) { d.dashboard("gitring ui --read-only --socket " + d.socket) }},
+		},
+	}
+}
+
+// --- search-logs.md ------------------------------------------------------------------
+
+func searchLogs() howto {
+	return howto{begin: func(d *desk) { d.serving() }}
 }
 
 // --- many-hosts.md --------------------------------------------------------------------

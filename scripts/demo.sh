@@ -3,7 +3,7 @@
 # .demo beside this checkout. `make demo` brings it up, the other verbs show
 # what gitring does with a good push, a bad one, and a way back.
 #
-#   scripts/demo.sh up|status|push|canary|unsigned|broken|revert|down
+#   scripts/demo.sh up|ui|status|push|canary|unsigned|broken|revert|down
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/say.sh
@@ -67,6 +67,12 @@ pid() { cat "$demo/pid" 2>/dev/null; }
 running() {
 	local p
 	p=$(pid) && [ -n "$p" ] && tr '\0' ' ' 2>/dev/null <"/proc/$p/cmdline" | grep -qF "$demo/config.yaml"
+}
+
+# dashboard is the process of the dashboard, where one runs.
+dashboard() {
+	local p
+	p=$(cat "$demo/ui.pid" 2>/dev/null) && [ -n "$p" ] && tr '\0' ' ' 2>/dev/null <"/proc/$p/cmdline" | grep -qF "$bin ui " && echo "$p"
 }
 
 # show_trouble ends the script with all that helps to see why.
@@ -217,6 +223,28 @@ shared() {
 	gitring traffic 2>/dev/null | awk '$1 == "canary" && $2 ~ /^[0-9]+$/ && $2 >= 10 { n = 1 } END { exit !n }'
 }
 
+# show_dashboard starts it anew, because its address works once, and says that address.
+show_dashboard() {
+	stop_dashboard
+	: >"$demo/ui.address"
+	setsid nohup "$bin" ui --quiet --listen 127.0.0.1:0 >"$demo/ui.address" 2>>"$demo/ui.log" </dev/null &
+	echo $! >"$demo/ui.pid"
+	disown
+	if await 30 test -s "$demo/ui.address"; then
+		say "$(cat "$demo/ui.address")  the dashboard; the address works once, make demo-ui says a new one"
+		return
+	fi
+	cat "$demo/ui.log" >&2
+	fail "the dashboard did not start" "what it said is above"
+}
+
+stop_dashboard() {
+	local p
+	p=$(dashboard) || return 0
+	kill "$p"
+	await 10 gone "$p" || kill -KILL "$p" 2>/dev/null || true
+}
+
 show_status() {
 	local code=0
 	say '$ gitring status'
@@ -252,6 +280,7 @@ try_next() {
 		  make demo-unsigned   a commit that nobody signed: refused, the old one keeps running
 		  make demo-broken     a signed version that never becomes ready: restored
 		  make demo-revert     take the last commit back with git revert
+		  make demo-ui         the dashboard, by a new address
 		  make demo-status     how things are
 		  make demo-down       remove everything that the demo made
 
@@ -267,6 +296,8 @@ up() {
 	if running; then
 		say "the demo is running already"
 		show_status
+		show_app
+		show_dashboard
 		try_next
 		return
 	fi
@@ -285,7 +316,13 @@ up() {
 	show_status
 	say
 	show_app
+	show_dashboard
 	try_next
+}
+
+ui() {
+	need_up
+	show_dashboard
 }
 
 # env_of reads and set_env writes one variable of the demo's Compose file.
@@ -435,6 +472,7 @@ status() {
 }
 
 down() {
+	stop_dashboard
 	stop_daemon
 	if has docker && timeout 10 docker version >/dev/null 2>&1; then
 		remove_from_engine
@@ -471,6 +509,6 @@ remove_from_engine() {
 }
 
 case ${1:-} in
-up | status | push | canary | unsigned | broken | revert | down) "$1" ;;
-*) fail "no such verb: ${1:-}" "scripts/demo.sh up|status|push|canary|unsigned|broken|revert|down" ;;
+up | ui | status | push | canary | unsigned | broken | revert | down) "$1" ;;
+*) fail "no such verb: ${1:-}" "scripts/demo.sh up|ui|status|push|canary|unsigned|broken|revert|down" ;;
 esac
