@@ -10,7 +10,8 @@ import (
 )
 
 // Bounds of a front, besides its memory. The limit of descriptors leaves room for two
-// connections of each that it may carry, and for the proxy before it.
+// connections of each that it may carry, and for the proxy before it. Every file that it could
+// write on the host stays empty (fsize): it makes none but sockets.
 const (
 	frontPids      = 256
 	frontReserved  = 16 << 20 // what an idle one has; its limit is for the worst day, and is not kept free
@@ -49,7 +50,7 @@ func (f *fronting) front(r *ring.Route) ring.Service {
 		CapDrop:  []string{"ALL"},
 		Networks: f.frontNetworks(r), ReadOnly: true, SecurityOpt: []string{"no-new-privileges=true"}, StopSignal: "SIGTERM",
 		Sysctls:   map[string]string{frontSysctl: "0"},
-		Ulimits:   []ring.Ulimit{{Name: "nofile", Soft: frontFiles, Hard: frontFiles}},
+		Ulimits:   []ring.Ulimit{{Name: "fsize"}, {Name: "nofile", Soft: frontFiles, Hard: frontFiles}},
 		Resources: &ring.Resources{Memory: f.traffic.Memory, MemoryReservation: frontReserved, PidsLimit: &pids},
 		Logging:   &ring.Logging{Driver: "json-file", Options: map[string]string{"max-size": "10m", "max-file": "2"}},
 	}

@@ -77,7 +77,7 @@ networks:
 			Expose:      []string{"7000/tcp", "80/tcp", "9000/tcp"},
 			Networks:    []ring.Attachment{{Network: "default"}},
 			Sysctls:     map[string]string{"net.ipv4.ip_unprivileged_port_start": "0"},
-			Ulimits:     []ring.Ulimit{{Name: "nofile", Soft: 65536, Hard: 65536}},
+			Ulimits:     []ring.Ulimit{{Name: "fsize"}, {Name: "nofile", Soft: 65536, Hard: 65536}},
 			Resources:   &ring.Resources{Memory: 64 << 20, MemoryReservation: 16 << 20, PidsLimit: &pids},
 			Logging:     &ring.Logging{Driver: "json-file", Options: map[string]string{"max-size": "10m", "max-file": "2"}},
 			Healthcheck: &ring.Healthcheck{Test: []string{"CMD", "/bin/front", "health"}, Interval: 30 * time.Second, StartPeriod: 30 * time.Second, StartInterval: time.Second, Retries: 1},

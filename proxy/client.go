@@ -21,6 +21,7 @@ const (
 	askEvery   = 900 * time.Millisecond
 	unseenFrom = 3 * time.Second
 	routeTime  = 3 * time.Second
+	refuseMost = 5 * time.Minute // without a table that it took, though it was told some
 )
 
 // Client speaks with the fronts of this host: it is the loop's reconcile.Fronts. A front may
@@ -36,6 +37,7 @@ type Client struct {
 	mu      sync.Mutex // guards what follows
 	watched map[string]ring.FrontAt
 	seen    map[string]ring.FrontSeen
+	refused map[string]time.Time // since when none of its tables was taken
 }
 
 // NewClient makes a client for the fronts below a state directory; it starts nothing. changed
@@ -50,7 +52,7 @@ func NewClient(state string, changed func()) *Client {
 	}
 	return &Client{
 		fronts: filepath.Join(state, "fronts"), user: user, changed: changed, poke: make(chan struct{}, 1),
-		watched: map[string]ring.FrontAt{}, seen: map[string]ring.FrontSeen{},
+		watched: map[string]ring.FrontAt{}, seen: map[string]ring.FrontSeen{}, refused: map[string]time.Time{},
 	}
 }
 
@@ -64,6 +66,11 @@ func (c *Client) Watch(fronts []ring.FrontAt) {
 	for id := range c.seen {
 		if _, ok := c.watched[id]; !ok {
 			delete(c.seen, id)
+		}
+	}
+	for id := range c.refused {
+		if _, ok := c.watched[id]; !ok {
+			delete(c.refused, id)
 		}
 	}
 	c.mu.Unlock()
@@ -126,10 +133,12 @@ func (c *Client) Run(ctx context.Context) error {
 
 // follow asks one front again and again.
 func (c *Client) follow(ctx context.Context, at ring.FrontAt) {
+	c.refuses(at, nil) // by an earlier start of it
+	var held suspicion
 	for ctx.Err() == nil {
 		begun := time.Now()
 		s, err := c.ask(ctx, at)
-		if err == nil {
+		if s.Wrong = c.wrong(at, &held); err == nil {
 			c.remember(at, s)
 		} else {
 			c.forget(at)
@@ -161,6 +170,9 @@ func (c *Client) ask(ctx context.Context, at ring.FrontAt) (ring.FrontSeen, erro
 	s = bounded(s, time.Now())
 	if s.Table == nil && known && last.Table != nil && s.Generation == last.Table.Generation && s.Process == last.Process {
 		s.Table = last.Table
+	}
+	if s.Table == nil && s.Generation > 0 && path == "/v1/seen?table" {
+		return s, errNoTable
 	}
 	return s, nil
 }
@@ -195,7 +207,7 @@ func (c *Client) forget(at ring.FrontAt) {
 
 // news reports whether something that is decided by differs between two answers.
 func news(a, b ring.FrontSeen) bool {
-	if a.Process != b.Process || a.Generation != b.Generation || a.Full != b.Full || a.Old != b.Old || len(a.Instances) != len(b.Instances) || len(a.Ports) != len(b.Ports) {
+	if a.Process != b.Process || a.Wrong != b.Wrong || a.Generation != b.Generation || a.Full != b.Full || a.Old != b.Old || len(a.Instances) != len(b.Instances) || len(a.Ports) != len(b.Ports) {
 		return true
 	}
 	for i := range a.Instances {
@@ -256,13 +268,16 @@ func (c *Client) Route(ctx context.Context, at ring.FrontAt, t ring.FrontTable) 
 	seen := bounded(s.FrontSeen, time.Now())
 	switch {
 	case err != nil:
-		return ring.FrontSeen{}, fmt.Errorf("cannot route: %w", err)
+		err = fmt.Errorf("cannot route: %w", err)
 	case status == http.StatusConflict:
-		return ring.FrontSeen{Generation: seen.Generation}, &OldTable{Generation: seen.Generation}
+		err = &OldTable{Generation: seen.Generation}
 	case status != http.StatusOK:
-		return ring.FrontSeen{}, fmt.Errorf("cannot route: the front answers %d: %s", status, plain(s.Says))
-	case seen.Generation < t.Generation:
-		return ring.FrontSeen{}, fmt.Errorf("cannot route: the front took the table and has %d", seen.Generation)
+		err = fmt.Errorf("cannot route: the front answers %d: %s", status, plain(s.Says))
+	case seen.Generation != t.Generation:
+		err = fmt.Errorf("cannot route: the front took the table and has %d", seen.Generation)
+	}
+	if c.refuses(at, err); err != nil {
+		return ring.FrontSeen{}, err
 	}
 	if seen.Generation == t.Generation {
 		seen.Table = &t

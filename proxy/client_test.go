@@ -141,11 +141,12 @@ func TestAHostileSocketLeadsNowhere(t *testing.T) {
 // What a front answers is bounded, whatever it is.
 func TestNonsenseOfAFrontIsBounded(t *testing.T) {
 	for name, answer := range map[string]string{
-		"nothing":        "",
-		"no HTTP":        "hello\r\n\r\n",
-		"without end":    "HTTP/1.1 200 OK\r\n\r\n{\"says\":\"" + strings.Repeat("x", 3<<20),
-		"a list":         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
-		"another status": "HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\n{}",
+		"nothing":                      "",
+		"no HTTP":                      "hello\r\n\r\n",
+		"without end":                  "HTTP/1.1 200 OK\r\n\r\n{\"says\":\"" + strings.Repeat("x", 3<<20),
+		"a list":                       "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
+		"a table that it does not say": "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{\"generation\":5}",
+		"another status":               "HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\n{}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, at := clientOf(t, nil, nil)

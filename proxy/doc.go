@@ -40,6 +40,7 @@
 // The daemon's side:
 //
 //	client       tables are written and sent, and fronts are asked
+//	rundir       the folder of the host that a front may write to is kept small
 //	socket_linux the socket of a front that may be hostile
 //	socket_other the same elsewhere
 //	errno_unix   which errors say that nobody listens

@@ -33,6 +33,7 @@ func (t *decider) decide() {
 	for _, v := range t.inOrder() {
 		if !t.givenUp(v) {
 			t.decideService(v)
+			t.noteSilence(v)
 			t.tellFronts(v)
 		} else if v.group == nil {
 			t.judgeService(v)

@@ -163,6 +163,7 @@
 //
 //	service       the view of it: what is wanted, what runs, what was good
 //	instance      the view of one instance: ready, down, or neither
+//	believe       what of a front's word is believed, and when it is started anew
 //	front         which front a service has, and what it was told and says
 //	publisher     who has the port that a front is to have
 //	checks        which checks an instance is asked, and since when it counts

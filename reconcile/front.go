@@ -21,6 +21,8 @@ type toldFront struct {
 	sent *ring.FrontTable
 	// known reports whether that is all that it may have in force.
 	known bool
+	// wrong is why nothing is believed of what it says: then it counts as silent.
+	wrong string
 }
 
 // watchFronts has the containers of a front asked that run.
@@ -30,7 +32,7 @@ func (t *decider) watchFronts(v *service) {
 	}
 	for _, in := range v.instances {
 		if in.State == ring.StateRunning {
-			t.fronts = append(t.fronts, ring.FrontAt{Container: in.ID, Name: in.madeName(), Service: ring.ID(v.app.Name, v.want.FrontOf)})
+			t.fronts = append(t.fronts, ring.FrontAt{Container: in.ID, Name: in.madeName(), Service: ring.ID(v.app.Name, v.want.FrontOf), Since: in.Since})
 		}
 	}
 }
@@ -105,11 +107,14 @@ func (t *Pass) toldFront(in *instance, row ring.FrontRow) toldFront {
 		f.table = &row.Table
 	}
 	if seen, answers := t.Fronts[in.ID]; answers && in.State == ring.StateRunning {
-		f.seen, f.known = &seen, true
+		if f.wrong = disbelieved(in, seen, row); f.wrong == "" {
+			f.seen, f.known = &seen, true
+		}
 		switch {
+		case f.wrong != "":
 		case seen.Generation == 0 || f.table != nil && seen.Generation <= f.table.Generation:
 		case seen.Table != nil:
-			f.table = seen.Table
+			f.table = t.bounded(*seen.Table)
 		default:
 			f.known = false // it has another table, and does not say which
 		}

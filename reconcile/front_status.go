@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -132,9 +133,10 @@ func (t *Pass) unseenCondition(v *service) (ring.Condition, bool) {
 	}
 	for _, f := range t.frontsOf(v.id) {
 		if f.in.State == ring.StateRunning && f.seen == nil {
+			row := t.Facts.Fronts[v.id]
 			return ring.Condition{
-				Type: ring.ConditionFrontUnseen, Since: f.in.Since.UTC(),
-				Reason: say("%s does not answer: nothing that it may send requests to is stopped", f.in.Name),
+				Type: ring.ConditionFrontUnseen, Since: laterOf(row.Silent, f.in.Since).UTC(),
+				Reason: cmp.Or(f.wrong, say("%s does not answer", f.in.Name)) + ": nothing that it may send requests to is stopped",
 			}, true
 		}
 	}

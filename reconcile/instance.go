@@ -117,7 +117,7 @@ func (t *Pass) judgeInstance(v *service, in *instance) {
 // judgeFront is the rest of judgeInstance for a front: it is ready once it took a table. While
 // it is on trial one that does not answer is not; one that served is not judged by silence.
 func (t *Pass) judgeFront(v *service, in *instance) {
-	in.inferred = false
+	in.inferred, in.unlive = false, cmp.Or(in.unlive, t.lostFront(v, in))
 	if in.ready = t.frontAnswers(v, in); in.ready {
 		return
 	}

@@ -19,6 +19,8 @@ type fronts struct {
 	front     map[string]*modelFront     // by container ID, those that run
 	tables    map[string]ring.FrontTable // on disk, by container name
 	silent    map[string]bool            // fronts that do not answer, by container ID
+	claims    map[string]int64           // what fronts that were taken over claim, by container ID; 0 is one more than they were told
+	hung      map[string]bool            // fronts that answer again once they are started anew, by container ID
 	deaf      map[string]bool            // instances that no front can reach, by container ID
 	deadlines map[string]time.Time       // by name and Until
 	streams   map[string]time.Duration   // how long what is in flight to an instance goes on, by name
@@ -47,7 +49,7 @@ type modelFront struct {
 
 func newFronts() fronts {
 	return fronts{
-		front: map[string]*modelFront{}, tables: map[string]ring.FrontTable{}, silent: map[string]bool{},
+		front: map[string]*modelFront{}, tables: map[string]ring.FrontTable{}, silent: map[string]bool{}, claims: map[string]int64{}, hung: map[string]bool{},
 		load: map[string]float64{}, errors: map[string]int64{}, slow: map[string]int{}, deaf: map[string]bool{}, deadlines: map[string]time.Time{}, full: map[string]map[int64]bool{}, streams: map[string]time.Duration{},
 	}
 }
@@ -58,6 +60,11 @@ func (e *engine) frontBegins(b *box) {
 		return
 	}
 	e.worlds++
+	delete(e.claims, b.ID) // who took it over is gone
+	if e.hung[b.ID] {
+		delete(e.silent, b.ID)
+		delete(e.hung, b.ID)
+	}
 	e.front[b.ID] = &modelFront{in: b, table: e.tables[made(b)], process: strconv.Itoa(e.worlds), since: e.now, until: map[string]time.Time{}}
 }
 
@@ -133,8 +140,27 @@ func (e *engine) before(in ring.FrontInstance) bool {
 	return said && e.now.Before(at)
 }
 
+// claimed is the table that a front which was taken over claims: every instance in flight for
+// ever, by a table that nobody sent.
+func (e *engine) claimed(f *modelFront, n int64) ring.FrontTable {
+	table := f.table
+	if table.Generation = n; n == 0 {
+		table.Generation = f.table.Generation + 1
+	}
+	table.Instances = nil
+	for _, id := range e.each() {
+		if b := e.boxes[id]; b.App == f.in.App && b.Service == f.in.frontOf {
+			table.Instances = append(table.Instances, ring.FrontInstance{Name: id, State: ring.FrontDraining, Until: e.wall().Add(1000000 * time.Hour)})
+		}
+	}
+	return table
+}
+
 func (e *engine) seenOf(f *modelFront) ring.FrontSeen {
 	table := f.table
+	if n, takenOver := e.claims[f.in.ID]; takenOver {
+		table = e.claimed(f, n)
+	}
 	seen := ring.FrontSeen{At: e.wall(), Generation: table.Generation, Process: f.process, Build: "sha256:1"}
 	if table.Generation > 0 {
 		seen.Table = &table

@@ -83,6 +83,8 @@ func (s *story) expect(w []string) error {
 		return s.expectTables(w[1:])
 	case "weight": // weight web 10
 		return s.expectWeight(w[1], w[2])
+	case "generation": // generation web below 100
+		return s.expectGeneration(w[1], w[3])
 	case "cut":
 		return count("were cut", s.cutAll, w[1])
 	case "override":

@@ -15,6 +15,9 @@ import (
 //
 //	fault front web-front-1 does not answer
 //	fault front web-front-1 does answer
+//	fault front web-front-1 claims a huge table
+//	fault front web-front-1 hangs
+//	fault front web-front-1 claims one more
 //	fault front cannot reach web-1@v2
 //	fault front can reach web-1@v2
 //	fault web-1@v1 has 20s in flight
@@ -49,6 +52,12 @@ func (s *story) faultOfFront(w []string) error {
 		return fmt.Errorf("no such instance: %s", name)
 	}
 	switch strings.Join(w[2:], " ") {
+	case "hangs":
+		s.silent[b.ID], s.hung[b.ID] = true, true
+	case "claims one more":
+		s.claims[b.ID] = 0
+	case "claims a huge table":
+		s.claims[b.ID] = 1 << 53
 	case "does not answer":
 		s.silent[b.ID] = true
 	case "does answer":
@@ -125,4 +134,17 @@ func (s *story) expectWeight(service, want string) error {
 		}
 	}
 	return errors.New("no front of it runs")
+}
+
+// expectGeneration is "generation web below 100": what is remembered of the counter.
+func (s *story) expectGeneration(service, below string) error {
+	most, err := strconv.Atoi(below)
+	if err != nil {
+		return err
+	}
+	app, name := fullID(service)
+	if got := s.disk.Fronts[ring.ID(app, name)].Table.Generation; got >= int64(most) {
+		return fmt.Errorf("the generation is %d", got)
+	}
+	return nil
 }

@@ -196,6 +196,8 @@ type FrontSeen struct {
 	Old int `json:"old,omitempty"`
 	// Table is the table in force, whole, for a daemon that lost its own.
 	Table *FrontTable `json:"table,omitempty"`
+	// Wrong is why nothing of this is believed, by the one who asked: what follows its name.
+	Wrong string `json:"-"`
 }
 
 // FrontInstanceSeen is what a front knows of one instance.
@@ -246,15 +248,21 @@ type FrontRow struct {
 	// it: it may come into force there at any moment, until a newer one is acknowledged.
 	Sent   *FrontTable `json:"sent,omitempty"`
 	SentTo string      `json:"sent_to,omitempty"`
+	// Claims is how often Front had a table that it was not told, and Silent since when it
+	// runs and is not heard.
+	Claims int       `json:"claims,omitempty"`
+	Silent time.Time `json:"silent,omitzero"`
 }
 
 // Row is by the service that the front stands before.
 func (r FrontRow) Row() (string, string) { return "front", string(r.Service) }
 
-// FrontAt is a front to be asked: its container ID and name, and the service it stands before.
+// FrontAt is a front to be asked: its container ID and name, the service it stands before, and
+// when its container started.
 type FrontAt struct {
 	Container, Name string
 	Service         ServiceID
+	Since           time.Time
 }
 
 // CanaryPlan is how a canary goes.
