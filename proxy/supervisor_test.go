@@ -434,3 +434,25 @@ func TestAProxyThatEndsAsItBecomesReadyIsNotTakenForOneThatServes(t *testing.T) 
 		require.Equal(t, serves == nil, s.crashes == 1, "another one is started where none serves")
 	}
 }
+
+// Process 1 of a front is replaced by nothing but a new container. So it stays small: all
+// files with a method of Supervisor count, without blank lines and comments.
+func TestTheSupervisorIsSmall(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	n := 0
+	for _, name := range files {
+		body, err := os.ReadFile(name)
+		require.NoError(t, err)
+		if strings.HasSuffix(name, "_test.go") || !strings.Contains(string(body), "\nfunc (s *Supervisor) ") {
+			continue
+		}
+		for line := range strings.Lines(string(body)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+				n++
+			}
+		}
+	}
+	require.Greater(t, n, 100)
+	require.LessOrEqual(t, n, 300)
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"os"
@@ -37,9 +38,8 @@ type Supervisor struct {
 	Log                 *log.Logger
 
 	host    string // to listen on, "" is everywhere
-	sockets []net.Listener
-	packets []net.PacketConn
-	keys    []string
+	sockets []socket
+	keys    []string // of sockets: "tcp:8080"
 	ended   chan *child
 	current *child
 	coming  *child // was started and is not ready yet
@@ -47,6 +47,12 @@ type Supervisor struct {
 	wanted  bool // a new proxy was asked for and waits for its turn
 	crashes int
 	crashed time.Time
+}
+
+// socket is one that is listened on.
+type socket interface {
+	syscall.Conn
+	io.Closer
 }
 
 // child is one proxy process.
@@ -129,20 +135,16 @@ func (s *Supervisor) open(ctx context.Context, signals <-chan os.Signal) error {
 			if err != nil {
 				return fmt.Errorf("cannot open a port: %w", err)
 			}
-			s.packets = append(s.packets, c)
+			s.sockets = append(s.sockets, c.(*net.UDPConn))
+			s.keys = append(s.keys, fmt.Sprintf("udp:%d", c.LocalAddr().(*net.UDPAddr).Port))
 			continue
 		}
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
 			return fmt.Errorf("cannot open a port: %w", err)
 		}
-		s.sockets = append(s.sockets, l)
-	}
-	for _, l := range s.sockets {
+		s.sockets = append(s.sockets, l.(*net.TCPListener))
 		s.keys = append(s.keys, fmt.Sprintf("tcp:%d", l.Addr().(*net.TCPAddr).Port))
-	}
-	for _, c := range s.packets {
-		s.keys = append(s.keys, fmt.Sprintf("udp:%d", c.LocalAddr().(*net.UDPAddr).Port))
 	}
 	return nil
 }
@@ -177,10 +179,7 @@ func (s *Supervisor) start(program string) (*child, error) {
 	defer out.Close()
 	files := []uintptr{raw(hers), raw(out), 2}
 	for _, l := range s.sockets {
-		files = append(files, raw(l.(*net.TCPListener)))
-	}
-	for _, c := range s.packets {
-		files = append(files, raw(c.(*net.UDPConn)))
+		files = append(files, raw(l))
 	}
 	env := append(os.Environ(), socketsEnv+"="+strings.Join(s.keys, ","))
 	pid, _, err := syscall.StartProcess(program, append([]string{program}, s.Args...), &syscall.ProcAttr{Env: env, Files: files})
@@ -191,17 +190,12 @@ func (s *Supervisor) start(program string) (*child, error) {
 	c := &child{program: program, pid: pid, process: process, life: life, ready: make(chan error, 1)}
 	go func() {
 		defer lines.Close()
-		answer := make(chan error, 1)
-		go func() {
-			_, err := bufio.NewReader(lines).ReadString('\n')
-			answer <- err
-		}()
-		select {
-		case err := <-answer:
-			c.ready <- err
-		case <-time.After(readyTime):
-			c.ready <- errors.New("it was not ready in " + readyTime.String())
+		_ = lines.SetReadDeadline(time.Now().Add(readyTime))
+		_, err := bufio.NewReader(lines).ReadString('\n')
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = errors.New("it was not ready in " + readyTime.String())
 		}
+		c.ready <- err
 	}()
 	go func() {
 		_, _ = process.Wait()
@@ -282,9 +276,6 @@ func (s *Supervisor) again(restart *time.Timer) {
 func (s *Supervisor) end() error {
 	for _, l := range s.sockets {
 		_ = l.Close()
-	}
-	for _, c := range s.packets {
-		_ = c.Close()
 	}
 	left := map[*child]bool{}
 	for _, c := range append(s.old, s.current, s.coming) {
