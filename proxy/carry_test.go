@@ -513,6 +513,119 @@ func TestASafeRequestIsSentTwiceAtMost(t *testing.T) {
 	require.LessOrEqual(t, got.Load(), int64(2))
 }
 
+// TRACE is sent once, also on a connection that dies under it before any answer.
+func TestATraceIsNotRepeated(t *testing.T) {
+	b := newBench(t, ring.CarryAuto)
+	var got atomic.Int64
+	var broken atomic.Bool
+	b.raw("one", func(_ int, c net.Conn) {
+		requests(c, &got, func(int64) string {
+			if broken.Load() {
+				return ""
+			}
+			return okAnswer
+		})
+	})
+	b.route("one:active")
+	trace := func() int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodTrace, b.url("/"), nil)
+		require.NoError(t, err)
+		res, err := b.client(false).Do(r)
+		require.NoError(t, err)
+		defer res.Body.Close()
+		_, _ = io.Copy(io.Discard, res.Body)
+		return res.StatusCode
+	}
+	for range 3 { // each way there is to a pooled connection
+		broken.Store(false)
+		require.Equal(t, 200, trace())
+		_, _ = b.get(b.client(false), "/")
+		broken.Store(true)
+		got.Store(0)
+		require.Equal(t, 502, trace())
+		require.EqualValues(t, 1, got.Load())
+	}
+}
+
+// What begins in the absolute form is one connection of its own to one instance: whatever
+// lengths it claims, nothing of it comes before the request of somebody else.
+func TestTheAbsoluteFormSmugglesNothing(t *testing.T) {
+	b := newBench(t, ring.CarryAuto)
+	var mu sync.Mutex
+	var heard []string // by connection
+	b.raw("one", func(_ int, c net.Conn) {
+		mu.Lock()
+		at := len(heard)
+		heard = append(heard, "")
+		mu.Unlock()
+		buf := make([]byte, 4096)
+		for {
+			n, err := c.Read(buf)
+			mu.Lock()
+			heard[at] += string(buf[:n])
+			mu.Unlock()
+			if err != nil {
+				return
+			}
+			if _, err := io.WriteString(c, okAnswer); err != nil {
+				return
+			}
+		}
+	})
+	b.route("one:active")
+	const evil = "POST http://other/ HTTP/1.1\r\nHost: one\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nX: "
+	c, err := net.Dial("tcp", b.addr())
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = io.WriteString(c, evil)
+	require.NoError(t, err)
+	_, err = c.Read(make([]byte, 100))
+	require.NoError(t, err)
+	for range 5 {
+		status, _ := b.get(b.client(false), "/mine")
+		require.Equal(t, 200, status)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	mine := 0
+	for _, text := range heard {
+		switch {
+		case text == "": // a probe
+		case text == evil: // to the byte, and nothing after it
+		default:
+			require.True(t, strings.HasPrefix(text, "GET /mine HTTP/1.1\r\n"), text)
+			require.NotContains(t, text, "smuggled")
+			mine += strings.Count(text, "GET /mine ")
+		}
+	}
+	require.Equal(t, 5, mine)
+	require.Contains(t, heard, evil)
+}
+
+// Later on a connection that is HTTP the absolute form is refused: it has two hosts.
+func TestTheAbsoluteFormOnAKeptConnectionIsRefused(t *testing.T) {
+	b := newBench(t, ring.CarryAuto)
+	var heard atomic.Int64
+	b.serve("one", func(http.ResponseWriter, *http.Request) { heard.Add(1) })
+	b.route("one:active")
+	c, err := net.Dial("tcp", b.addr())
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = io.WriteString(c, "GET /a HTTP/1.1\r\nHost: one\r\n\r\n")
+	require.NoError(t, err)
+	r := bufio.NewReader(c)
+	res, err := http.ReadResponse(r, nil)
+	require.NoError(t, err)
+	require.Equal(t, 200, res.StatusCode)
+	_, _ = io.Copy(io.Discard, res.Body)
+	_, err = io.WriteString(c, "GET http://other/b HTTP/1.1\r\nHost: one\r\n\r\n")
+	require.NoError(t, err)
+	res, err = http.ReadResponse(r, nil)
+	require.NoError(t, err)
+	require.Equal(t, 400, res.StatusCode)
+	require.EqualValues(t, 1, heard.Load())
+}
+
 func TestAnInstanceThatCannotBeConnectedToIsPassedOverButNeverTheLast(t *testing.T) {
 	now := time.Now()
 	a, b := &member{at: ring.FrontInstance{Name: "a"}, counts: newCounts()}, &member{at: ring.FrontInstance{Name: "b"}, counts: newCounts()}
@@ -621,4 +734,60 @@ func TestDatagramsAreNotLostAtSwitches(t *testing.T) {
 	_, err = io.WriteString(c, "dropped")
 	require.NoError(t, err)
 	b.eventually("no flow is left", func() bool { return b.f.busy() == 0 })
+}
+
+// DNS that takes its time for one client holds up no other one, and what came meanwhile is
+// carried once it answers.
+func TestASlowDNSHoldsUpNoOtherFlow(t *testing.T) {
+	b := newBench(t, ring.CarryUDP)
+	addr, err := net.ResolveUDPAddr("udp", b.name("one"))
+	require.NoError(t, err)
+	pc, err := net.ListenUDP("udp", addr)
+	require.NoError(t, err)
+	defer pc.Close()
+	go func() {
+		buf := make([]byte, 100)
+		for {
+			n, from, err := pc.ReadFromUDPAddrPort(buf)
+			if err != nil {
+				return
+			}
+			_, _ = pc.WriteToUDPAddrPort(buf[:n], from)
+		}
+	}()
+	b.route("one:active")
+	dial := func() net.Conn {
+		c, err := net.Dial("udp", b.addr())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		return c
+	}
+	echo := func(c net.Conn, text string) string {
+		_, err := io.WriteString(c, text)
+		require.NoError(t, err)
+		_ = c.SetReadDeadline(time.Now().Add(wait))
+		buf := make([]byte, 100)
+		n, err := c.Read(buf)
+		require.NoError(t, err)
+		return string(buf[:n])
+	}
+	first, second := dial(), dial()
+	require.Equal(t, "a", echo(first, "a"))
+	stuck := make(chan struct{})
+	b.stuck.Store(&stuck)
+	b.f.names.mu.Lock()
+	b.f.names.known["one"].at = time.Time{} // as if a second had passed
+	b.f.names.mu.Unlock()
+	_, err = io.WriteString(second, "early")
+	require.NoError(t, err)
+	b.eventually("its flow waits for DNS", func() bool { return b.f.busy() == 2 })
+	require.Equal(t, "b", echo(first, "b"))
+	close(stuck)
+	b.stuck.Store(nil)
+	b.eventually("the other one is carried, too", func() bool {
+		_, _ = io.WriteString(second, "late")
+		_ = second.SetReadDeadline(time.Now().Add(time.Second / 10))
+		_, err := second.Read(make([]byte, 100))
+		return err == nil
+	})
 }

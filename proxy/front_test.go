@@ -37,8 +37,9 @@ type bench struct {
 	table ring.FrontTable
 
 	mu    sync.Mutex
-	dns   map[string]string // name -> address
-	mute  atomic.Bool       // DNS is silent
+	dns   map[string]string             // name -> address
+	mute  atomic.Bool                   // DNS is silent
+	stuck atomic.Pointer[chan struct{}] // DNS answers once it is closed
 	own   ownNet
 	next  int
 	ended chan struct{}
@@ -103,6 +104,9 @@ func shortDir(t *testing.T) string {
 }
 
 func (b *bench) lookup(ctx context.Context, name string) ([]netip.Addr, error) {
+	if c := b.stuck.Load(); c != nil {
+		<-*c
+	}
 	if b.mute.Load() {
 		<-ctx.Done()
 		return nil, ctx.Err()

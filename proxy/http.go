@@ -379,13 +379,18 @@ func (c *call) another(ctx context.Context) error {
 	return nil
 }
 
-// safe reports whether to send a request twice does no harm.
+// safe reports whether to send a request twice does no harm. TRACE, which HTTP calls safe, is
+// left out: it tells of the way of one message.
 func safe(r *http.Request) bool {
 	switch r.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return r.ContentLength == 0 && (r.Body == nil || r.Body == http.NoBody)
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return bodiless(r)
 	}
 	return false
+}
+
+func bodiless(r *http.Request) bool {
+	return r.ContentLength == 0 && (r.Body == nil || r.Body == http.NoBody)
 }
 
 // trip is one try to send a request.
@@ -429,7 +434,9 @@ func (c *call) send(r *http.Request, t *trip) (*http.Response, error) {
 		out.Header["x-idempotency-key"] = v
 	}
 	if !safe(r) {
-		if out.Body != nil {
+		if r.Method == http.MethodTrace && bodiless(r) { // else the pool would repeat it by itself
+			out.Body, out.ContentLength = io.NopCloser(emptyBody{}), -1
+		} else if out.Body != nil {
 			out.Body = io.NopCloser(out.Body)
 		}
 		return m.ways.once.RoundTrip(out)

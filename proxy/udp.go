@@ -16,6 +16,8 @@ const (
 	flowIdle = 60 * time.Second
 	maxFlows = 10000
 	datagram = 65535
+	heldMost = 64      // datagrams of one flow, while it is opened
+	heldSize = 4 << 20 // bytes of all of them
 )
 
 // flows are what a udp port carries: one for each address of a client.
@@ -25,8 +27,9 @@ type flows struct {
 	conn *net.UDPConn
 	done atomic.Bool
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards what follows, and what flows hold
 	known map[netip.AddrPort]*flow
+	held  int // bytes, see flow
 }
 
 // flow is one client and the instance that it talks to.
@@ -34,6 +37,9 @@ type flow struct {
 	back  *net.UDPConn
 	claim *claim
 	last  atomic.Int64 // when a datagram went either way, unix nanoseconds
+
+	opened bool     // guarded by flows.mu, as is what follows
+	held   [][]byte // came before it was opened: DNS takes its time, and others do not wait for it
 }
 
 func newFlows(f *Front, p *port, conn *net.UDPConn) *flows {
@@ -66,59 +72,90 @@ func (u *flows) read() {
 			}
 			continue
 		}
-		fl := u.flowOf(from)
+		fl := u.flowOf(from, buf[:n])
 		if fl == nil {
 			continue
 		}
-		fl.last.Store(time.Now().UnixNano())
-		if _, err := fl.back.Write(buf[:n]); err == nil {
-			fl.claim.m.counts.bytesIn.Add(int64(n))
-		}
+		fl.send(buf[:n])
 	}
 }
 
-func (u *flows) flowOf(from netip.AddrPort) *flow {
+func (fl *flow) send(b []byte) {
+	fl.last.Store(time.Now().UnixNano())
+	if n, err := fl.back.Write(b); err == nil {
+		fl.claim.m.counts.bytesIn.Add(int64(n))
+	}
+}
+
+// flowOf is the flow of a client, nil where the datagram is held until that is opened, or
+// dropped.
+func (u *flows) flowOf(from netip.AddrPort, b []byte) *flow {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if fl := u.known[from]; fl != nil {
+	fl := u.known[from]
+	switch {
+	case fl != nil && fl.opened:
 		return fl
-	}
-	if len(u.known) >= maxFlows {
+	case fl == nil && len(u.known) >= maxFlows:
 		return nil
-	}
-	fl := u.open(from)
-	if fl != nil {
+	case fl == nil:
+		fl = &flow{}
 		u.known[from] = fl
-		go u.answer(from, fl)
+		go u.begin(from, fl)
 	}
-	return fl
+	if len(fl.held) < heldMost && u.held+len(b) <= heldSize {
+		fl.held = append(fl.held, append([]byte(nil), b...))
+		u.held += len(b)
+	}
+	return nil
 }
 
-func (u *flows) open(from netip.AddrPort) *flow {
+// begin opens a flow, sends on what came meanwhile, and carries what is answered.
+func (u *flows) begin(from netip.AddrPort, fl *flow) {
+	ok := u.open(from, fl)
+	u.mu.Lock()
+	for _, b := range fl.held {
+		u.held -= len(b)
+		if ok {
+			fl.send(b)
+		}
+	}
+	fl.held, fl.opened = nil, ok
+	if !ok && u.known[from] == fl {
+		delete(u.known, from)
+	}
+	u.mu.Unlock()
+	if ok {
+		u.answer(from, fl)
+	}
+}
+
+// open finds an instance for a flow and connects to it. It takes the time that DNS takes.
+func (u *flows) open(from netip.AddrPort, fl *flow) bool {
 	c := &claim{stream: true, idle: true} // idle: it is not waited for
 	if u.f.claim(context.Background(), wants{}, c) != nil {
-		return nil
+		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), nameWait)
 	defer cancel()
 	addrs, err := u.f.names.resolve(ctx, c.m.name)
 	if err != nil {
 		u.f.release(c)
-		return nil
+		return false
 	}
 	back, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addrs[0], uint16(u.p.at.Load().Port))))
 	if err != nil {
 		u.f.release(c)
-		return nil
+		return false
 	}
 	u.f.mu.Lock()
 	c.idle = false
 	c.m.counts.requests.Add(1)
 	u.f.mu.Unlock()
-	fl := &flow{back: back, claim: c}
+	fl.back, fl.claim = back, c
 	fl.last.Store(time.Now().UnixNano())
-	u.f.setCut(c, func() { go u.end(from, fl) }) // not here: the table of flows is held
-	return fl
+	u.f.setCut(c, func() { go u.end(from, fl) }) // not here: the front's lock is held
+	return true
 }
 
 // end closes a flow: the next datagram of its client makes a new one.
