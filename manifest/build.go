@@ -62,6 +62,7 @@ func (a *appReader) build(p *types.Project) ring.App {
 	b.checkCron(app)
 	b.checkBefore(app)
 	b.checkAddresses(app)
+	b.checkContainerIDs(app)
 	routes := b.routes(&app)
 	b.checkHostPorts(app, routes)
 	b.checkWriters(app)

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,25 @@ type ownNet struct {
 func (o ownNet) near(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	return !slices.Contains(o.addrs, a) && slices.ContainsFunc(o.subnets, func(s netip.Prefix) bool { return s.Contains(a) })
+}
+
+// shortID is a container's own name. Anybody on one of its networks can take it for an alias.
+var shortID = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
+// crowded reports whether two addresses are in one network, where a container has one.
+func (o ownNet) crowded(all []netip.Addr) bool {
+	for _, s := range o.subnets {
+		n := 0
+		for _, a := range all {
+			if s.Contains(a) {
+				n++
+			}
+		}
+		if n > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // interfaces reads where this front stands from its interfaces.
@@ -190,6 +210,10 @@ func (n *names) ask(name string, a *address) {
 		if here.near(addr) {
 			a.addrs = append(a.addrs, addr.Unmap())
 		}
+	}
+	if shortID.MatchString(name) && here.crowded(a.addrs) {
+		a.addrs, a.err = nil, fmt.Errorf("cannot use what %s resolves to: somebody else has that name on a network, too", name)
+		return
 	}
 	if len(a.addrs) == 0 {
 		a.err = fmt.Errorf("cannot use what %s resolves to: it is in no network of this front", name)

@@ -196,17 +196,23 @@ func (tr trust) believes(client netip.Addr, p ring.FrontPort, own ownNet) bool {
 }
 
 // isGateway reports whether an address can be that of a gateway. A client that the engine's
-// userland proxy carries has it, whoever it is. Where the table names none, the first
-// address of each network is taken for one.
+// userland proxy carries has it, whoever it is. In a network of which the table names none,
+// the first address is taken for one.
 func (tr trust) isGateway(a netip.Addr, own ownNet) bool {
 	if tr.gateways[a] || own.gateways[a] {
 		return true
 	}
-	if len(tr.gateways) > 0 {
-		return false
-	}
 	for _, s := range own.subnets {
-		if s.Masked().Addr().Next() == a {
+		if s.Masked().Addr().Next() == a && !tr.namesGatewayIn(s) {
+			return true
+		}
+	}
+	return false
+}
+
+func (tr trust) namesGatewayIn(s netip.Prefix) bool {
+	for a := range tr.gateways {
+		if s.Contains(a) {
 			return true
 		}
 	}

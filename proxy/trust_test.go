@@ -35,6 +35,8 @@ func TestOnlyTrustedProxiesSpeakForOthers(t *testing.T) {
 		{name: "the gateway, who may be anybody", client: "10.0.1.1", trusted: []string{"networks"}, gateways: []string{"10.0.1.1"}},
 		{name: "a gateway at another address", client: "10.0.1.77", trusted: []string{"networks"}, gateways: []string{"10.0.1.77"}},
 		{name: "the first address, where no gateway is named", client: "10.0.1.1", trusted: []string{"networks"}},
+		{name: "the first address, beside a gateway that is named", client: "10.0.1.1", trusted: []string{"networks"}, gateways: []string{"10.0.1.77"}, want: true},
+		{name: "the first address, where the gateway of another network is named", client: "10.0.1.1", trusted: []string{"networks"}, gateways: []string{"10.0.2.77"}},
 		{name: "the gateway of a port on loopback alone", client: "10.0.1.1", trusted: []string{"networks"}, gateways: []string{"10.0.1.1"}, loopback: true, want: true},
 		{name: "the gateway, as the host says", client: "10.0.1.1", trusted: []string{"gateway"}, gateways: []string{"10.0.1.1"}, want: true},
 		{name: "a neighbour, where only the gateway is trusted", client: "10.0.1.9", trusted: []string{"gateway"}, gateways: []string{"10.0.1.1"}},
@@ -299,6 +301,30 @@ func TestAddressesAreThoseOfTheEnginesDNS(t *testing.T) {
 	b.mu.Unlock()
 	_, err := b.f.names.resolve(t.Context(), "other")
 	require.Error(t, err)
+}
+
+// On a network that it shares, anybody can take the short ID of a container for an alias. DNS
+// then answers with both.
+func TestANameThatTwoHaveIsNotUsed(t *testing.T) {
+	two := []netip.Addr{netip.MustParseAddr("10.1.0.5"), netip.MustParseAddr("10.1.0.9")}
+	far := []netip.Addr{netip.MustParseAddr("10.1.0.5"), netip.MustParseAddr("10.2.0.9"), netip.MustParseAddr("fd00::5")}
+	own := ownNet{subnets: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("10.2.0.0/16"), netip.MustParsePrefix("fd00::/64")}}
+	for _, c := range []struct {
+		name   string
+		answer []netip.Addr
+		used   int
+	}{
+		{"0123456789ab", two, 0},
+		{"0123456789ab", far, 3}, // one in each network, and one of each family
+		{"web", two, 2},          // replicas that Compose made have one name
+	} {
+		n := newNames(func(context.Context, string) ([]netip.Addr, error) { return c.answer, nil }, func() ownNet { return own })
+		got, err := n.resolve(t.Context(), c.name)
+		require.Len(t, got, c.used)
+		if c.used == 0 {
+			require.ErrorContains(t, err, "somebody else has that name")
+		}
+	}
 }
 
 func TestAPortThatAVersionHadIsWaitedFor(t *testing.T) {

@@ -60,6 +60,7 @@ func (e *engine) frontBegins(b *box) {
 		return
 	}
 	e.worlds++
+	b.Gateways = []string{"10.0." + strconv.Itoa(e.worlds%250) + ".1"} // its networks may be others by now
 	delete(e.claims, b.ID) // who took it over is gone
 	if e.hung[b.ID] {
 		delete(e.silent, b.ID)
@@ -306,6 +307,9 @@ func (d *daemon) watchTable(a ring.Action, want *ring.Service) {
 	}
 	green := func(x *box) bool {
 		return x.running() && d.ready(x) && d.mem.known[x.ID].Ready && d.disk.Intents[x.ID].Kind == ""
+	}
+	if !slices.Equal(table.Gateways, b.Gateways) {
+		d.violate("S06: table %d is sent to %s with the gateways %v", table.Generation, b.Name, table.Gateways)
 	}
 	active, ready, draining := 0, 0, 0
 	for _, in := range table.Instances {

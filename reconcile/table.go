@@ -33,7 +33,7 @@ func (t *Pass) wantedTable(v *service, f *toldFront) (ring.FrontTable, []seat) {
 	r := v.want.Route
 	table := ring.FrontTable{
 		Service: string(v.id), Ports: r.Ports, Queue: r.Queue, Forwarded: r.Forwarded, Trusted: r.Trusted,
-		Sticky: r.Sticky, LogErrors: r.LogErrors, Connections: r.Connections,
+		Sticky: r.Sticky, LogErrors: r.LogErrors, Connections: r.Connections, Gateways: f.in.Gateways,
 	}
 	seats := make([]seat, 0, len(v.instances))
 	for _, in := range v.instances {
@@ -375,12 +375,11 @@ func tableSays(table *ring.FrontTable) string {
 	return say("table %d: %s", table.Generation, strings.Join(out, ", "))
 }
 
-// sameTable reports whether two tables ask the same. Gateways are added on the way, by who
-// knows the engine's networks.
+// sameTable reports whether two tables ask the same.
 func sameTable(a, b *ring.FrontTable) bool {
 	return a.Service == b.Service && a.CanaryWeight == b.CanaryWeight && a.QueueUntil.Equal(b.QueueUntil) && a.Queue == b.Queue &&
 		a.Forwarded == b.Forwarded && a.Sticky == b.Sticky && a.LogErrors == b.LogErrors && a.Connections == b.Connections &&
-		slices.Equal(a.Ports, b.Ports) && slices.Equal(a.Trusted, b.Trusted) && equalValues(a.Match, b.Match) &&
+		slices.Equal(a.Ports, b.Ports) && slices.Equal(a.Trusted, b.Trusted) && slices.Equal(a.Gateways, b.Gateways) && equalValues(a.Match, b.Match) &&
 		slices.EqualFunc(a.Instances, b.Instances, func(x, y ring.FrontInstance) bool {
 			return x.Name == y.Name && x.Version == y.Version && x.State == y.State && x.Set == y.Set && x.Until.Equal(y.Until)
 		})

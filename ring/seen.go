@@ -71,6 +71,8 @@ type Instance struct {
 	Joined []string
 	// Addresses are by the engine's network name.
 	Addresses map[string]string
+	// Gateways are the addresses of the gateways of a front's networks, sorted; of no other.
+	Gateways []string
 	// Hand is what somebody did to end it through the engine, "stopped" or
 	// "killed", where an event told of that; "" where it ended by itself, or where
 	// nobody heard. What gitring ended itself is told apart by its intent.

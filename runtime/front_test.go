@@ -19,6 +19,7 @@ import (
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/ring"
@@ -103,6 +104,18 @@ func frontOf(r *rig, edit func(front, web *ring.Service)) ring.Action {
 func frontBuild(program string) FrontBuild {
 	sum := sha256.Sum256([]byte(program))
 	return FrontBuild{Sum: hex.EncodeToString(sum[:]), Open: func() ([]byte, error) { return []byte(program), nil }}
+}
+
+func TestAFrontIsSeenWithTheGatewaysOfItsNetworks(t *testing.T) {
+	at := map[string]*network.EndpointSettings{
+		"b": {Gateway: "10.2.0.254", IPv6Gateway: "fd00::1"}, "a": {Gateway: "10.1.0.1"}, "internal": {}, "gone": nil, "c": {Gateway: "10.1.0.1"},
+	}
+	for service, want := range map[string][]string{"web-front": {"10.1.0.1", "10.2.0.254", "fd00::1"}, "web": nil} {
+		in := instance(container.InspectResponse{
+			Config: &container.Config{Labels: map[string]string{labelService: service}}, NetworkSettings: &container.NetworkSettings{Networks: at},
+		})
+		require.Equal(t, want, in.Gateways)
+	}
 }
 
 func TestAFrontMountsItsThreeFoldersAndNothingElse(t *testing.T) {

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"net/netip"
 	"path"
 	"path/filepath"
 	"slices"
@@ -44,8 +45,30 @@ func instance(c container.InspectResponse) ring.Instance {
 		for name, e := range c.NetworkSettings.Networks {
 			in.Addresses[name] = address(e)
 		}
+		in.Gateways = gatewaysOf(in.Service, c.NetworkSettings.Networks)
 	}
 	return in
+}
+
+// gatewaysOf are those of the networks of a front. Whoever comes through one may be anybody:
+// a front believes it nothing about whom it speaks for.
+func gatewaysOf(service string, networks map[string]*network.EndpointSettings) []string {
+	if !strings.HasSuffix(service, ring.FrontSuffix) {
+		return nil
+	}
+	var out []string
+	for _, e := range networks {
+		if e == nil {
+			continue
+		}
+		for _, a := range []string{e.Gateway, e.IPv6Gateway} {
+			if _, err := netip.ParseAddr(a); err == nil { // "" for none
+				out = append(out, a)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // outlived is what a container may write of its mounts and outlives it (see
