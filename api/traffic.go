@@ -76,7 +76,7 @@ type CanaryNow struct {
 	Weight int    `json:"weight"` // percent, for the canary
 	Stable SetNow `json:"stable"`
 	Canary SetNow `json:"canary"`
-	// Says is where its rollout stands, as the status says it.
+	// Says is its step, and what the judge has of it.
 	Says string `json:"says,omitempty"`
 }
 

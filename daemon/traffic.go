@@ -10,6 +10,7 @@ import (
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/wording"
 )
 
 // traffic is what the fronts of this host do, by app and service.
@@ -82,9 +83,24 @@ func (d *Daemon) frontNow(f fronted, w *reconcile.World, st *ring.Status) api.Fr
 	out.Instances = instancesNow(table, seen, w)
 	out.Canary = canaryNow(table, out.Instances)
 	if sv := serviceOfStatus(st, f.app, f.service.Name); sv != nil && sv.Rollout != nil && out.Canary != nil {
-		out.Canary.Says = sv.Rollout.Reason
+		out.Canary.Says = canarySays(sv.Rollout)
 	}
 	return out
+}
+
+// canarySays is the step under way and what the judge has of it; where a person has to go on,
+// how. The reason of a rollout tells of its instances.
+func canarySays(r *ring.RolloutStatus) string {
+	c := r.Canary
+	switch {
+	case c == nil || r.Code == ring.WhyAwaitingPromote:
+		return r.Reason
+	case c.Since.IsZero():
+		return fmt.Sprintf("step %d begins when all its instances serve", c.Step)
+	case c.Judged == 0:
+		return fmt.Sprintf("step %d, not judged yet: %s", c.Step, wording.Counted(int(c.Answers), "answer"))
+	}
+	return fmt.Sprintf("step %d, judged in %s: %.1f %% errors, p99 %d ms", c.Step, wording.Counted(c.Judged, "window"), c.Errors, c.P99)
 }
 
 // containerOf is the front's container: the one that acknowledged its table, else one that runs.

@@ -6,6 +6,7 @@ import "cmp"
 // another code stopped by itself.
 var HeldWords = map[ReasonCode]string{
 	WhyAwaitingApproval: "Awaiting approval",
+	WhyAwaitingPromote:  "Awaiting promote",
 	WhyObserveOnly:      "Observed",
 	WhyHeldByPerson:     Held,
 	WhyHeldInFile:       Held,
@@ -34,6 +35,8 @@ func RolloutWord(phase string, code ReasonCode, service Phase) string {
 	switch {
 	case phase != RolloutPaused || code == WhyPausedByPerson:
 		return phase
+	case code == WhyAwaitingPromote: // a step of a canary does not stop by itself
+		return HeldWords[code]
 	case code == WhyHeldByPerson, code == WhyLeftToCompose:
 		return string(PhaseHeld)
 	case service == PhaseDegraded:

@@ -40,6 +40,7 @@ func TestARolloutThatStoppedByItselfIsNotPaused(t *testing.T) {
 		want    string
 	}{
 		{ring.WhyPausedByPerson, ring.PhaseHeld, "Paused"}, {ring.WhyRolloutFailed, ring.PhaseFailed, "Stopped"},
+		{ring.WhyAwaitingPromote, ring.PhaseHeld, "Awaiting promote"},
 		{ring.WhyHostNotReady, ring.PhaseDegraded, "Waiting"}, {ring.WhyHeldByPerson, ring.PhaseHeld, "Held"},
 	} {
 		s := screen.New(false, 0)
