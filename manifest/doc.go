@@ -65,6 +65,7 @@
 //	build       an app
 //	service     a service
 //	attachment  the networks that an instance joins
+//	container_id names that could be the ID of a container
 //	network     a network
 //	link        links
 //	join        namespaces and volumes of another service
