@@ -76,7 +76,8 @@ func newWorld() *world {
 func (w *world) ago(d time.Duration) time.Time { return w.now.Add(-d) }
 func (w *world) in(d time.Duration) time.Time  { return w.now.Add(d) }
 
-func version(sha ring.SHA) ring.Version { return ring.Version(sha[:12]) }
+// version is one that a commit asks for.
+func version(sha ring.SHA) ring.Version { return ring.Version("1:" + sha) }
 
 // service is one of n that are well.
 func (w *world) service(app, name string, n int, commit ring.SHA) ring.ServiceStatus {
@@ -535,10 +536,13 @@ func (w *world) plan(r api.PlanRequest) ring.Changes {
 			{Service: "ledger", Class: ring.ChangeNone},
 		}}}}
 	}
+	if r.Source == "lab" {
+		return ring.Changes{Source: "lab", Commit: firstOne, Apps: []ring.AppChanges{{App: "try", Services: []ring.ServiceChange{{Service: "try", Class: ring.ChangeNone}}}}}
+	}
 	return ring.Changes{
 		Source: "prod", Commit: fixTypo, Waits: "app db is held by root: moving the disk",
 		Apps: []ring.AppChanges{{App: "api", Services: []ring.ServiceChange{{
-			Service: "api", Class: ring.ChangeRoll, Reason: "env GREETING", From: version(bigCache), To: version(fixTypo), Gap: "none",
+			Service: "api", Class: ring.ChangeRoll, Reason: "env GREETING", From: version(bigCache), To: version(fixTypo),
 			Fields: []ring.FieldChange{{Field: "env GREETING", Class: ring.ChangeRoll, Values: &ring.ValueChange{From: "helo", To: "hello"}}},
 		}}}},
 		UnderWay: []ring.Move{{App: "shop", Service: "pay", Phase: ring.RolloutProgressing, From: []ring.Version{version(bigCache)}, To: version(newQueue), Commit: newQueue, Updated: 1, Wanted: 3, Since: w.ago(time.Minute)}},
