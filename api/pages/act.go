@@ -207,3 +207,30 @@ func approvePage(ctx context.Context, a *asking) (*drawn, error) {
 	}
 	return d, nil
 }
+
+type syncView struct {
+	Source, Branch string
+	Checked        *moment
+	Error          *failView
+	Done           bool
+}
+
+// syncPage has a source look at its remote soon.
+func syncPage(ctx context.Context, a *asking) (*drawn, error) {
+	v := &syncView{Source: a.r.PathValue("source")}
+	i := slices.IndexFunc(a.status.Sources, func(s ring.SourceStatus) bool { return s.Name == v.Source })
+	if i < 0 {
+		return nil, api.NotFound("the page of now has all there are", "this host has no source %s", v.Source)
+	}
+	v.Branch, v.Checked = a.status.Sources[i].Branch, a.clock.of(a.status.Sources[i].Checked)
+	d := &drawn{template: "sync", title: "sync " + v.Source + " · " + a.status.Host, tone: toneMove, view: v}
+	if a.r.Method == http.MethodPost {
+		if err := a.answers.Sync(ctx, v.Source); err != nil {
+			f := failOf(err)
+			v.Error, d.code = &f, f.Code
+			return d, nil
+		}
+		v.Done = true
+	}
+	return d, nil
+}

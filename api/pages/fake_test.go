@@ -134,7 +134,12 @@ func (f *fake) Refresh(context.Context, api.RefreshRequest) ([]api.ImageNow, err
 	return nil, f.actErr
 }
 
-func (f *fake) Sync(context.Context, string) error { return f.actErr }
+func (f *fake) Sync(context.Context, string) error {
+	if err := f.ask("sync"); err != nil {
+		return err
+	}
+	return f.actErr
+}
 
 // handler serves the fake's answers to a viewer.
 func (f *fake) handler(v api.Viewer) *Handler {

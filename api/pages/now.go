@@ -45,6 +45,7 @@ type sourceView struct {
 	// Apps need an eye; Well do not.
 	Apps, Well []*appView
 	Folded     bool
+	Acts       bool
 }
 
 type nextView struct {
@@ -166,7 +167,7 @@ func troubles(st *ring.Status) []trouble {
 func (a *asking) source(src *ring.SourceStatus, fold bool) *sourceView {
 	v := &sourceView{
 		Mark: sourceMark(src), Name: src.Name, Branch: src.Branch, Commit: cmp.Or(src.Commit, src.Trusted), Subject: src.Subject, Signer: src.Signer, Note: src.Note,
-		Checked: a.clock.of(src.Checked), Committed: a.clock.of(src.Committed), Checking: src.Checking, Refusal: src.Refusal,
+		Checked: a.clock.of(src.Checked), Committed: a.clock.of(src.Committed), Checking: src.Checking, Refusal: src.Refusal, Acts: a.may(api.ScopeOperate),
 	}
 	if src.Commit != "" && src.Trusted != src.Commit {
 		v.Trusted = src.Trusted

@@ -43,6 +43,7 @@ func rich() *fake {
 		{
 			Name: "shop", Kind: ring.Worker, Phase: ring.PhaseProgressing, Wanted: 4, Ready: 3, Updated: 2, Commit: shaNow, Running: shaOld, Reason: "slot 3 starts: waits for readiness, 12 s of 60 s",
 			Rollout:   &ring.RolloutStatus{Phase: ring.RolloutProgressing, Commit: shaNow, Version: "v1:88bb01c2d3e4f5a6", Reason: "canary step 2 of 3", Canary: &ring.CanaryStatus{Step: 2, Weight: 25, Since: before(3 * time.Minute), Answers: 4211, Errors: 0.1, P99: 87}},
+			Front:     &ring.FrontStatus{Phase: ring.FrontServes, Ports: []string{"443/tcp"}, Generation: 12, Connections: 87, Queued: 3, QueuedSince: before(2 * time.Second)},
 			Instances: []ring.InstanceStatus{{ID: "e1", State: ring.SlotReady}, {ID: "e2", State: ring.SlotReady}, {ID: "e3", State: ring.SlotStarting}, {ID: "e4", State: ring.SlotDraining}},
 		},
 	}}
@@ -108,6 +109,11 @@ func rich() *fake {
 	line(30*time.Minute, ring.RolloutFailed, "web", "web", shaNow, "slot 1 exited with code 3")
 	line(24*time.Minute, ring.RolloutRestored, "web", "web", shaNow, "69bc92e serves again")
 	line(8*time.Minute, ring.RolloutBegan, "shop", "shop", shaNow, "image sha256:cc -> sha256:dd")
+	f.fronts = []api.FrontNow{{App: "shop", Service: "shop", Instances: []api.InstanceNow{
+		{Name: "s1", Instance: "shop-shop-1", State: ring.FrontActive, Set: "stable", Weight: 75, Reached: true, InFlight: 12, P50: 11, P99: 87},
+		{Name: "s3", Instance: "shop-shop-3", State: ring.FrontActive, Set: "canary", Weight: 25, Reached: true, InFlight: 4, Errors: 4, P50: 12, P99: 91},
+		{Name: "s4", State: ring.FrontDraining, InFlight: 1, Why: "cut at 14:38"},
+	}}}
 	f.jobs = richJobs()
 	f.crashes = []api.CrashGroup{
 		{App: "web", Service: "web", Count: 4, First: before(40 * time.Minute), Last: before(26 * time.Minute), Words: "panic: dial tcp 10.0.3.4:5432: connect: connection refused", Slots: []int{1, 2}, Versions: []ring.Version{"v1:77aa01c2d3e4f5a6"}, Newest: crashOf("web/web")},

@@ -23,6 +23,8 @@ var routes = []route{
 	{pattern: "POST /act/{app}", scope: api.ScopeOperate, nav: "/", page: actPage},
 	{pattern: "GET /act/{app}/{service}", scope: api.ScopeOperate, nav: "/", page: actPage},
 	{pattern: "POST /act/{app}/{service}", scope: api.ScopeOperate, nav: "/", page: actPage},
+	{pattern: "GET /sync/{source}", scope: api.ScopeOperate, nav: "/", page: syncPage},
+	{pattern: "POST /sync/{source}", scope: api.ScopeOperate, nav: "/", page: syncPage},
 	{pattern: "GET /approve/{sha}", scope: api.ScopeApprove, nav: "/plan", page: approvePage},
 	{pattern: "POST /approve/{sha}", scope: api.ScopeApprove, nav: "/plan", page: approvePage},
 	{pattern: "/", scope: api.ScopeRead, page: noPage},

@@ -1,7 +1,9 @@
 package pages
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -103,6 +105,19 @@ type frontView struct {
 	Ports       []string
 	Connections int
 	Queued      int
+	Carried     []carriedView
+}
+
+// carriedView is what a front carries to one instance.
+type carriedView struct {
+	Mark     Mark
+	Name     string
+	Set      string
+	Weight   string
+	InFlight int
+	Errors   int64
+	Times    string // of half of the answers, and of nearly all
+	Why      string
 }
 
 func servicePage(ctx context.Context, a *asking) (*drawn, error) {
@@ -119,7 +134,10 @@ func servicePage(ctx context.Context, a *asking) (*drawn, error) {
 	if sv := a.findService(app, name); sv != nil {
 		v.Mark, v.Kind, v.Image, v.Digest, v.Ports, v.NextRun = serviceMark(sv), sv.Kind, sv.Image, sv.Digest, sv.Ports, a.clock.of(sv.NextRun)
 		if f := sv.Front; f != nil {
-			v.Front = &frontView{markOf(f.Phase), f.Ports, f.Connections, f.Queued}
+			v.Front = &frontView{Mark: markOf(f.Phase), Ports: f.Ports, Connections: f.Connections, Queued: f.Queued}
+			if err := a.carried(ctx, v); err != nil {
+				return nil, err
+			}
 		}
 	}
 	once := said{e.Says}
@@ -159,6 +177,31 @@ func servicePage(ctx context.Context, a *asking) (*drawn, error) {
 		v.Crash.Reason = once.tell(c.Reason)
 	}
 	return &drawn{template: "service", title: titleOf(app+"/"+name, a.status.Host, []Mark{v.Mark}), live: "status", tone: v.Mark.Tone, view: v}, nil
+}
+
+// carried adds what the front of a service says of each instance.
+func (a *asking) carried(ctx context.Context, v *servicePageView) error {
+	fronts, err := a.answers.Traffic(ctx, api.TrafficQuery{App: v.App, Service: v.Name})
+	if errors.Is(err, api.ErrNotFound) { // it has gone meanwhile
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for i := range fronts {
+		for j := range fronts[i].Instances {
+			in := &fronts[i].Instances[j]
+			c := carriedView{
+				Mark: markOf(string(in.State)), Name: cmp.Or(in.Instance, in.Name), Set: in.Set, Weight: fmt.Sprintf("%.0f %%", in.Weight), InFlight: in.InFlight,
+				Errors: in.Errors, Why: in.Why,
+			}
+			if in.P50 > 0 {
+				c.Times = fmt.Sprintf("%.0f ms, %.0f ms", in.P50, in.P99)
+			}
+			v.Front.Carried = append(v.Front.Carried, c)
+		}
+	}
+	return nil
 }
 
 func (a *asking) instance(in *ring.ExplainedInstance) instanceView {

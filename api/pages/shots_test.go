@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -29,20 +30,30 @@ func TestPicturesOfEveryPage(t *testing.T) {
 	if dir == "" {
 		t.Skip("GITRING_SHOTS names no folder")
 	}
-	server := httptest.NewServer(rich().handler(everything))
+	pages := rich().handler(everything)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/stream" { // a picture is of a page that is connected
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = w.Write([]byte(": here\n\n"))
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			return
+		}
+		pages.ServeHTTP(w, r)
+	}))
 	defer server.Close()
 	only := os.Getenv("GITRING_SHOTS_ONLY")
 	for name, path := range shots {
 		for look, flags := range map[string][]string{
 			"light": {"--window-size=1280,1400"},
-			"dark":  {"--window-size=1280,1400", "--blink-settings=preferredColorScheme=0", "--force-dark-mode"},
+			"dark":  {"--window-size=1280,1400", "--blink-settings=preferredColorScheme=0"},
 			"phone": {"--window-size=500,1800"},
 		} {
 			if only != "" && only != name && only != look && only != name+"-"+look {
 				continue
 			}
 			to := filepath.Join(dir, name+"-"+look+".png")
-			args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=3000", "--screenshot=" + to}, flags...)
+			args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--screenshot=" + to}, flags...)
 			out, err := exec.Command("chromium", append(args, server.URL+path)...).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			require.FileExists(t, to)

@@ -110,7 +110,7 @@ func TestAFormIsAloneOnItsPage(t *testing.T) {
 		}
 	})
 	slices.Sort(with)
-	require.Equal(t, []string{"act", "logs", "signin", "signout"}, slices.Compact(with), "pages with a form")
+	require.Equal(t, []string{"act", "logs", "signin", "signout", "sync"}, slices.Compact(with), "pages with a form")
 }
 
 func TestAReaderSeesNoActAndNoLogs(t *testing.T) {
@@ -120,6 +120,7 @@ func TestAReaderSeesNoActAndNoLogs(t *testing.T) {
 			body := w.Body.String()
 			require.NotContains(t, body, `href="/act/`, path)
 			require.NotContains(t, body, `href="/approve/`, path)
+			require.NotContains(t, body, `href="/sync/`, path)
 			if !scopes.Has(api.ScopeLogs) {
 				require.NotContains(t, body, `href="/logs/`, path)
 				require.NotContains(t, body, "connection refused", path)
@@ -128,7 +129,7 @@ func TestAReaderSeesNoActAndNoLogs(t *testing.T) {
 		})
 		require.Equal(t, scopes.Has(api.ScopeLogs), lines > 0)
 		h := rich().handler(api.Viewer{Actor: "token/reader", Scopes: scopes})
-		for path, want := range map[string]int{"/act/web": 403, "/act/web/web?verb=hold": 403, "/approve/" + string(shaNext): 403, "/logs/web/web": map[bool]int{true: 200, false: 403}[scopes.Has(api.ScopeLogs)]} {
+		for path, want := range map[string]int{"/act/web": 403, "/act/web/web?verb=hold": 403, "/sync/prod": 403, "/approve/" + string(shaNext): 403, "/logs/web/web": map[bool]int{true: 200, false: 403}[scopes.Has(api.ScopeLogs)]} {
 			require.Equal(t, want, get(t, h, path).Code, path)
 		}
 	}
@@ -221,6 +222,7 @@ func TestAHostileTextIsShownAsText(t *testing.T) {
 		f.inspect[id] = e
 	}
 	poison(reflect.ValueOf(&f.jobs).Elem(), "jobs")
+	poison(reflect.ValueOf(&f.fronts).Elem(), "fronts")
 	poison(reflect.ValueOf(&f.crashes).Elem(), "crashes")
 	poison(reflect.ValueOf(&f.trust).Elem(), "trust")
 	poison(reflect.ValueOf(&f.plan).Elem(), "plan")
@@ -483,6 +485,19 @@ func TestAYesIsGivenToWhatWaitsForOne(t *testing.T) {
 	h.ServeHTTP(w, r)
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
 	require.Equal(t, []api.ApproveRequest{{Commit: shaNext, Reason: "looked at it"}}, f.approved)
+}
+
+func TestASourceIsToldToLook(t *testing.T) {
+	f := rich()
+	h := f.handler(everything)
+	require.Contains(t, get(t, h, "/sync/prod").Body.String(), "gitring sync prod")
+	require.Zero(t, f.asked["sync"], "a look at the page was taken for a yes")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/sync/prod", nil))
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, 1, f.asked["sync"])
+	require.Equal(t, http.StatusNotFound, get(t, h, "/sync/nothing").Code)
+	require.Contains(t, get(t, h, "/svc/shop/shop").Body.String(), "shop-shop-3")
 }
 
 func TestWithoutTheDaemonAPageSaysSo(t *testing.T) {

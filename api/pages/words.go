@@ -83,6 +83,10 @@ var looks = map[string]look{
 	// of a front
 	ring.FrontBehind: {"half", toneMove},
 	ring.FrontUnseen: {"triangle", toneBad},
+	// of an instance, as its front has it
+	string(ring.FrontActive):   {"dot", toneGood},
+	string(ring.FrontWarm):     {"dash", toneOff},
+	string(ring.FrontDraining): {"half", toneMove},
 	// of a commit
 	api.OutcomeRefused:    {"square", toneBad},
 	api.OutcomeFailed:     {"cross", toneBad},
