@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/api"
@@ -42,7 +43,11 @@ func (d *Daemon) openAPI(socket *api.Socket) error {
 		Answers: func(v api.Viewer) pages.Answers { return socket.Inside(v) },
 		Viewer:  func(r *http.Request) (api.Viewer, bool) { return api.ViewerOf(r.Context()) },
 		SignIn: func(w http.ResponseWriter, r *http.Request, token string) error {
-			return web.SignIn(w, r, token)
+			err := web.SignIn(w, r, token)
+			if t, ok := d.tokens.Of(strings.TrimSpace(token)); err == nil && ok {
+				d.log.Info("signed in", "actor", "token/"+t.Name, "address", r.RemoteAddr)
+			}
+			return err
 		},
 		SignOut: func(w http.ResponseWriter) { web.SignOut(w) },
 		Now:     time.Now,

@@ -71,7 +71,10 @@ func historyPage(ctx context.Context, a *asking) (*drawn, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.Time = timelineOf(events, a.clock)
+	v.Time = timelineOf(events, a.clock, func(app, service string) bool {
+		sv := a.findService(app, service)
+		return sv != nil && sv.Rollout != nil
+	})
 	return &drawn{template: "history", title: "History · " + a.status.Host, live: "status", tone: toneOff, view: v}, nil
 }
 
@@ -127,9 +130,19 @@ func rolloutsOf(events []ring.Event) []moved {
 	return out
 }
 
-// timelineOf are the bars; nil where nothing moved for four weeks.
-func timelineOf(events []ring.Event, c clock) *timeline {
+// endNotTold is how a rollout is shown that the journal began, and that is over: its service
+// may have left its commit.
+const endNotTold = "end not told"
+
+// timelineOf are the bars; nil where nothing moved for four weeks. goesOn reports whether a
+// service has a rollout now.
+func timelineOf(events []ring.Event, c clock, goesOn func(app, service string) bool) *timeline {
 	all := rolloutsOf(events)
+	for i := range all {
+		if m := &all[i]; m.to.IsZero() && !goesOn(m.app, m.service) {
+			m.to, m.word = m.from, endNotTold
+		}
+	}
 	span := spans[len(spans)-1]
 	for _, s := range spans {
 		n := 0

@@ -16,6 +16,10 @@ const runsOfJob = 60
 // cellMarks are how many runs of a day are shown one by one.
 const cellMarks = 4
 
+// dueTold are how many due times the API tells of a job: of what is due more often, the later
+// days are not known whole.
+const dueTold = 50
+
 type jobsView struct {
 	Days []dayView
 	Jobs []*jobView
@@ -137,6 +141,9 @@ func cellOf(j *api.JobNow, day time.Time, today bool) jobCell {
 		if at.UTC().Truncate(24 * time.Hour).Equal(day) {
 			marks = append(marks, cellMark{Mark: markOf("due"), At: at.UTC().Format("15:04")})
 		}
+	}
+	if n := len(j.Due); n >= dueTold && !j.Due[n-1].UTC().Truncate(24*time.Hour).After(day) {
+		marks = append(slices.DeleteFunc(marks, func(m cellMark) bool { return m.Mark == markOf("due") }), cellMark{Mark: markOf("due"), At: "often"})
 	}
 	if len(marks) <= cellMarks {
 		c.Marks = marks

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"net/http"
@@ -72,6 +73,9 @@ type keptPage struct {
 	deflated []byte
 }
 
+// errNotMade is what those are told who wait for a page whose making broke off.
+var errNotMade = errors.New("cannot make this page")
+
 // keeper has the pages of the present version.
 type keeper struct {
 	mu      sync.Mutex // guards what follows
@@ -91,7 +95,7 @@ func (k *keeper) page(version, key string, now time.Time, fill func() (*made, ti
 		<-p.ready
 		return p
 	}
-	p := &keptPage{ready: make(chan struct{})}
+	p := &keptPage{ready: make(chan struct{}), err: errNotMade}
 	k.pages[key] = p
 	k.mu.Unlock()
 	defer close(p.ready)

@@ -500,6 +500,31 @@ func TestASourceIsToldToLook(t *testing.T) {
 	require.Contains(t, get(t, h, "/svc/shop/shop").Body.String(), "shop-shop-3")
 }
 
+func TestARolloutIsABarUntilItEnds(t *testing.T) {
+	at := func(minutes int, kind, service string) ring.Event {
+		return ring.Event{At: before(time.Duration(100-minutes) * time.Minute), Kind: kind, App: "a", Service: service, Commit: shaNow}
+	}
+	events := []ring.Event{
+		at(0, ring.RolloutBegan, "x"), at(5, ring.RolloutCompleted, "x"),
+		at(10, ring.RolloutBegan, "x"), at(12, ring.RolloutFailed, "x"), at(15, ring.RolloutRestored, "x"),
+		at(20, ring.RolloutBegan, "x"), at(25, ring.RolloutBegan, "x"),
+		at(30, ring.RolloutBegan, "gone"),
+		at(31, ring.RolloutCompleted, "y"),
+	}
+	said := map[string][]string{}
+	for _, row := range timelineOf(events, clock{noon}, func(_, service string) bool { return service == "x" }).Rows {
+		for _, b := range row.Bars {
+			said[row.Service] = append(said[row.Service], b.Mark.Word+" "+b.Says[len("9190630, "):])
+			require.LessOrEqual(t, b.X+b.Width, 1000)
+		}
+	}
+	require.Equal(t, map[string][]string{
+		"x":    {"Progressing 13:22 UTC, for 75 min", "superseded 13:17 UTC, for 5 min", "Restored 13:07 UTC, for 5 min", "completed 12:57 UTC, for 5 min"},
+		"gone": {"end not told 13:27 UTC, for 0 s"},
+	}, said)
+	require.Nil(t, timelineOf(nil, clock{noon}, nil))
+}
+
 func TestWithoutTheDaemonAPageSaysSo(t *testing.T) {
 	f := rich()
 	f.err = &api.ErrUnreachable{Socket: "/run/gitring.sock", Err: context.DeadlineExceeded}
