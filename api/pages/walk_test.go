@@ -559,3 +559,37 @@ func TestTimesAreUTCAndSaySo(t *testing.T) {
 	require.Equal(t, "2025-01-02 02:04 UTC", clock{noon}.of(time.Date(2025, 1, 2, 3, 4, 0, 0, berlin)).UTC)
 	require.Nil(t, clock{noon}.of(time.Time{}))
 }
+
+// Fifty look at a rollout that tells another status twice a second: what that takes of the
+// processor, in all.
+func TestFiftyWhoLookAreHardlyMoreThanOne(t *testing.T) {
+	f := large(ring.Healthy)
+	h := f.handler(everything)
+	now := noon
+	h.Now = func() time.Time { return now }
+	const viewers, changes = 50, 10
+	took, err := onTheProcessor(func() error {
+		for i := range changes {
+			now = now.Add(500 * time.Millisecond)
+			f.status.Sources[0].Apps[0].Services[0].Ready = i
+			for v := range viewers {
+				h.Viewer = func(*http.Request) (api.Viewer, bool) {
+					return api.Viewer{Actor: fmt.Sprintf("token/%d", v), Scopes: api.Scopes{api.ScopeRead}}, true
+				}
+				r := httptest.NewRequest(http.MethodGet, "/", nil)
+				r.Header.Set("Accept-Encoding", "gzip")
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, r)
+				if w.Code != http.StatusOK {
+					return fmt.Errorf("%d: %s", w.Code, w.Body)
+				}
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	share := float64(took) / float64(changes*500*time.Millisecond)
+	t.Logf("%.1f %% of a core", 100*share)
+	require.Equal(t, changes, f.asked["status"])
+	require.Less(t, share, 0.4, "10 % are what it shall take on a machine that is nobody else's")
+}
