@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -65,6 +66,10 @@ type Daemon struct {
 	engineIs atomic.Pointer[runtime.EngineVersion]
 	meters   meters
 	reports  reports
+	trial    *trial // nil where this process may act at once
+	// ready is closed when the first look is done, also one that saw no engine.
+	ready     chan struct{}
+	readyOnce sync.Once
 }
 
 // door is a listener and who serves it.
@@ -85,7 +90,8 @@ const (
 // New checks all that can be wrong before the socket appears, and starts
 // nothing.
 func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (d *Daemon, err error) {
-	d = &Daemon{cfg: cfg, log: log, judge: admission.For(cfg)}
+	d = &Daemon{cfg: cfg, log: log, judge: admission.For(cfg), ready: make(chan struct{})}
+	d.trial = newTrial(cfg.State)
 	d.policy = admission.NewLivePolicy(cfg)
 	d.judge.Live = d.policy
 	defer func() {
@@ -226,9 +232,13 @@ func (d *Daemon) wireLoop() {
 	d.loop = reconcile.New(reconcile.Options{
 		Host: d.cfg.Host, Gitring: ring.Release, Engine: d.engine, Health: d.health, Fronts: d.fronts, Memory: d.ledger,
 		Log: d.log, Posted: d.sender.Poke, Adopts: d.engine.Adopts, KeepImages: d.cfg.Prune.KeepImages(),
-		Took: d.countLook, Words: d.words,
+		Took: d.countLook, Words: d.words, Trial: d.trial.is, Passed: func() { d.readyOnce.Do(func() { close(d.ready) }) },
 	}, sources)
 }
+
+// Ready is closed when the first look is done, also one that saw no engine: who waits for
+// this daemon waits for an answer, and not for the engine.
+func (d *Daemon) Ready() <-chan struct{} { return d.ready }
 
 // openDoors listens, so that an address in use is an error before anything runs.
 func (d *Daemon) openDoors() error {
@@ -286,12 +296,16 @@ func (d *Daemon) webhooks() (*api.Webhooks, error) {
 // it started has ended.
 func (d *Daemon) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.sender.Run, d.words.Run, d.receivers.Run, d.spare.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.watchConfig, d.watchVersion, d.fronts.Run, d.upgradeFronts}
+	parts := []func(context.Context) error{d.loop.Run, d.engine.Run, d.engine.Unplugs, d.health.Run, d.spare.Run, d.watchConfig, d.watchVersion, d.fronts.Run, d.watchTrial}
+	acting := []func(context.Context) error{d.sender.Run, d.words.Run, d.receivers.Run, d.tidy, d.tidyOpened, d.watchPolicy, d.upgradeFronts}
 	for _, f := range d.sources {
-		parts = append(parts, f.run)
+		acting = append(acting, f.run)
 		if f.pulls != nil {
-			parts = append(parts, f.pulls.Run)
+			acting = append(acting, f.pulls.Run)
 		}
+	}
+	for _, part := range acting {
+		parts = append(parts, d.trial.after(part))
 	}
 	for _, o := range d.doors {
 		parts = append(parts, func(ctx context.Context) error { return o.run(ctx, o.listener) })

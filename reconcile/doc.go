@@ -24,6 +24,7 @@
 //	loop_awake    since when this process looks without a break
 //	loop_fronts   fronts are told their tables, and asked
 //	loop_progress how far a step is
+//	loop_trial    after an upgrade nothing is changed for a while
 //	step          one step beside the loop
 //	step_pool     how many at once, and which first
 //

@@ -53,7 +53,7 @@ type Memory interface {
 	Record(ctx context.Context, facts []ring.Fact, events []ring.Event) error
 }
 
-// Options of a Loop; all fields but Fronts, Words, Posted, Adopts and Took are needed.
+// Options of a Loop; all fields but Fronts, Words, Posted, Adopts, Took, Trial and Passed are needed.
 type Options struct {
 	Host, Gitring string
 	Engine        Engine
@@ -75,6 +75,12 @@ type Options struct {
 	Words Words
 	// Took, if set, is told after each look how long it took, and the decision after it.
 	Took func(look, decide time.Duration)
+	// Trial, if set, says that this process is on trial after an upgrade, and since which
+	// release; nil once that is over. Meanwhile the loop looks and decides, and neither
+	// records nor carries out anything.
+	Trial func() *ring.Trial
+	// Passed, if set, is told after each pass, also after one that saw nothing.
+	Passed func()
 }
 
 // How often the loop looks though nothing happened, and how long a look may take.
@@ -122,6 +128,7 @@ type Loop struct {
 	// is newer than what they said when they were asked.
 	acknowledged map[string]ring.FrontSeen
 	waiting      []chan error // requests that wait for the end of a look
+	looks        int          // whole ones while on trial
 }
 
 // request is an act of another goroutine, carried out between two looks.
@@ -322,6 +329,9 @@ func (l *Loop) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil // whoever waits for the look hears that there is none
 		}
+		if l.Passed != nil {
+			l.Passed()
+		}
 		for _, done := range l.waiting {
 			done <- nil
 		}
@@ -388,6 +398,9 @@ func (l *Loop) drainSteps(ctx context.Context) {
 
 func (l *Loop) answerRequest(ctx context.Context, r request) bool {
 	facts, events, err := r.act(l)
+	if err == nil && len(facts)+len(events) > 0 && l.onTrial() != nil {
+		err = ErrOnTrial
+	}
 	if err == nil && len(facts)+len(events) > 0 {
 		err = l.recordFacts(ctx, facts, events)
 	}
@@ -487,6 +500,10 @@ func (l *Loop) runPass(ctx context.Context) time.Duration {
 	if l.Took != nil {
 		l.Took(now.Sub(began), l.steadyNow().Sub(now))
 	}
+	if trial := l.onTrial(); trial != nil {
+		l.trialPass(trial, &d)
+		return l.waitFor(&d, now)
+	}
 	if err := l.recordFacts(ctx, d.Facts, d.Events); err != nil {
 		l.mutePass(d.Status, err)
 		return unwritten
@@ -503,6 +520,11 @@ func (l *Loop) runPass(ctx context.Context) time.Duration {
 	for _, a := range d.Actions {
 		l.launchStep(ctx, a)
 	}
+	return l.waitFor(&d, now)
+}
+
+// waitFor is how long after a decision of now the next look is.
+func (l *Loop) waitFor(d *Decision, now time.Time) time.Duration {
 	if wait := d.Wake.Sub(now); !d.Wake.IsZero() && wait < fullLook {
 		return max(wait, time.Millisecond)
 	}
@@ -544,6 +566,11 @@ func (l *Loop) blindPass(ctx context.Context, err error) {
 		l.dark = now
 	}
 	d := Diff(w, now)
+	if trial := l.onTrial(); trial != nil {
+		d.Status.Engine = err.Error()
+		l.showTrial(trial, &d)
+		return
+	}
 	var told []ring.Fact
 	refused := map[string]bool{}
 	for _, f := range d.Facts {

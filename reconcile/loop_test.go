@@ -162,11 +162,16 @@ func (h *host) made(k ring.ActionKind) int {
 // playLoop runs a loop on h in a bubble until the test's body returns, and
 // holds it to what is always so: synctest itself fails when a goroutine stays.
 func playLoop(t *testing.T, body func(t *testing.T, h *host, l *Loop)) {
+	playLoopWith(t, func(*Options) {}, body)
+}
+
+// playLoopWith is the same with other options.
+func playLoopWith(t *testing.T, with func(*Options), body func(t *testing.T, h *host, l *Loop)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
-		l := New(Options{
-			Host: "sim", Gitring: "test", Engine: h, Health: h, Memory: h, Log: slog.New(slog.DiscardHandler),
-		}, []Source{{Name: "s", Branch: "main", FreshFor: 5 * time.Minute}})
+		o := Options{Host: "sim", Gitring: "test", Engine: h, Health: h, Memory: h, Log: slog.New(slog.DiscardHandler)}
+		with(&o)
+		l := New(o, []Source{{Name: "s", Branch: "main", FreshFor: 5 * time.Minute}})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- l.Run(ctx) }()

@@ -32,6 +32,27 @@ type Status struct {
 	// ConfigDiffers reports whether its file says something else by now, besides the policy,
 	// which is read again by itself.
 	ConfigDiffers bool `json:"config_differs,omitempty"`
+	// Trial is set while this gitring is on trial after an upgrade; nil otherwise.
+	Trial *Trial `json:"trial,omitempty"`
+}
+
+// Trial is the time after an upgrade in which gitring looks and decides, and changes nothing:
+// the release before it can still come back without a loss.
+type Trial struct {
+	From string `json:"from"` // the release before
+	// Looks are the whole looks of this process so far, each with a decision.
+	Looks int `json:"looks"`
+	// Would are the steps of the last decision, none of which is carried out.
+	Would []TrialStep `json:"would,omitempty"`
+}
+
+// TrialStep is a step that a decision asks for.
+type TrialStep struct {
+	Does   string `json:"does"`             // the kind of an Action
+	On     string `json:"on"`               // "app/service", or what else it is about
+	Slot   int    `json:"slot,omitempty"`   // of the service
+	Ends   bool   `json:"ends,omitempty"`   // something that runs now would not run on as it is
+	Reason string `json:"reason,omitempty"` // as with the Action
 }
 
 // Sync is the state of the desired state, the first that applies.

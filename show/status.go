@@ -32,6 +32,9 @@ type View struct {
 func Status(s *screen.Screen, st *ring.Status, v View) {
 	v.overrides = st.Overrides
 	s.Line(0, "  ", screen.Painted(st.Host, screen.Bold), screen.Text("gitring "+st.Gitring))
+	if t := st.Trial; t != nil {
+		s.Line(0, " ", screen.Painted("on trial:", screen.Yellow), screen.Text("upgraded from "+t.From+"; nothing is changed until the upgrade is found well"))
+	}
 	if st.Store != "" {
 		s.Line(0, " ", screen.Painted("store:", screen.Red), screen.Text(st.Store))
 	}

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -80,12 +81,30 @@ func (g *globals) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	at := notifySocket()
+	running, stop := context.WithCancel(ctx)
+	var told sync.WaitGroup
+	told.Go(func() { tellReady(running, at, d.Ready(), log) })
+	defer told.Wait()
+	defer stop()
 	log.Info("started", "version", ring.Release, "host", cfg.Host, "sources", len(cfg.Sources), "socket", cfg.Listen.Socket)
 	if err := daemon.Serve(ctx, g.served, d, hup); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("cannot go on: %w", err)
 	}
 	log.Info("stopped")
 	return nil
+}
+
+// tellReady tells systemd when the first look is done.
+func tellReady(ctx context.Context, at string, ready <-chan struct{}, log *slog.Logger) {
+	select {
+	case <-ready:
+	case <-ctx.Done():
+		return
+	}
+	if err := sdNotify(ctx, at, "READY=1"); err != nil {
+		log.Error("could not say that the daemon is ready", "err", err)
+	}
 }
 
 // newLog writes to stderr: for people on a terminal, as JSON lines elsewhere.
