@@ -157,7 +157,7 @@ func (d *Daemon) wireFronts() {
 
 func (d *Daemon) wireEngine(ctx context.Context) error {
 	docker, err := runtime.Dial(ctx, runtime.Options{
-		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.store.ContentDir(), DataRoot: d.cfg.DataRoot,
+		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.contentDir(), DataRoot: d.cfg.DataRoot,
 		Front: d.upgrades.FrontBuild, Allow: d.judge.Allow, Shared: d.judge.Shared, OwnerHost: d.judge.OwnerHost,
 		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.env.open, Values: d.env.values,
 		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,

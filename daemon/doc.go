@@ -41,6 +41,8 @@
 //	front          the program that fronts run
 //	traffic        what fronts do
 //	upgrade        newer proxies for them
+//	trial          after an upgrade of gitring nothing acts for a while
+//	rehearse       what this release would do in place of the running one
 //	jobs           jobs and their runs
 //	crashes        crashes, like ones together
 //	metrics        the numbers of all this

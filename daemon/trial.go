@@ -27,7 +27,7 @@ type trial struct {
 // newTrial is nil where the daemon of a state folder may act at once.
 func newTrial(state string) *trial {
 	t, on := upgrade.ReadTrial(state)
-	if !on {
+	if !on || !t.For(ring.Release) {
 		return nil
 	}
 	return &trial{state: state, from: t.From, done: make(chan struct{})}

@@ -20,7 +20,7 @@ import (
 
 func TestWhenADaemonThatNobodyJudgesMayBelieveItself(t *testing.T) {
 	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-	told := upgrade.Trial{From: "0.1.0", Probation: time.Minute}
+	told := upgrade.Trial{From: "0.0.9", Probation: time.Minute}
 	looked := func(change func(*ring.Status)) *ring.Status {
 		st := &ring.Status{Trial: &ring.Trial{Looks: 3}}
 		change(st)
@@ -57,7 +57,7 @@ func TestWhenADaemonThatNobodyJudgesMayBelieveItself(t *testing.T) {
 func TestPartsThatActWaitForTheEndOfATrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		state := t.TempDir()
-		require.NoError(t, upgrade.BeginTrial(state, upgrade.Trial{From: "0.1.0", Probation: time.Minute}))
+		require.NoError(t, upgrade.BeginTrial(state, upgrade.Trial{From: "0.0.9", Probation: time.Minute}))
 		d := &Daemon{cfg: &config.Config{State: state}, log: slog.New(slog.DiscardHandler), trial: newTrial(state)}
 		d.loop = reconcile.New(reconcile.Options{}, nil)
 		acted := make(chan struct{})
@@ -99,5 +99,10 @@ func TestANoteOfATrialThatCannotBeReadIsATrial(t *testing.T) {
 	require.Equal(t, upgrade.Probation, got.Probation)
 	require.NoError(t, upgrade.EndTrial(state))
 	require.NoError(t, upgrade.EndTrial(state), "it may be repeated")
+	require.NoError(t, upgrade.BeginTrial(state, upgrade.Trial{From: ring.Release, To: "9.9.9"}))
+	require.Nil(t, newTrial(state), "the release of before is not on trial where it is back")
+	require.NoError(t, upgrade.BeginTrial(state, upgrade.Trial{From: ring.Release, To: ring.Release}))
+	require.NotNil(t, newTrial(state), "two builds of one name cannot be told apart")
+	require.NoError(t, upgrade.EndTrial(state))
 	require.Nil(t, newTrial(state))
 }

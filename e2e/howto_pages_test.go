@@ -137,6 +137,7 @@ func nextRelease(t *testing.T, dir string) string {
 }
 
 func upgrade() howto {
+	const bySystemd = "it wants root and systemd; upgrade_test.go is this, with a systemctl of its own"
 	var untouched func(*desk, string)
 	says := func(version string) func(*desk, string) {
 		return func(d *desk, out string) {
@@ -154,6 +155,14 @@ func upgrade() howto {
 		},
 		steps: []step{
 			{line: "sudo gitring version", after: says("0.1.0")},
+			{line: "sudo gitring upgrade ./gitring_0.2.0_linux_amd64.tar.gz --check", why: bySystemd},
+			{line: "sudo gitring upgrade ./gitring_0.2.0_linux_amd64.tar.gz", why: bySystemd},
+			{line: "sudo gitring upgrade --resume", why: bySystemd},
+			{line: "sudo bin/gitring rehearse --config /etc/gitring/config.yaml", after: func(d *desk, out string) {
+				require.Contains(d.t, out, "gitring 9.9.9 on ")
+				require.Contains(d.t, out, "would change nothing")
+				same(d, out)
+			}},
 			{line: "sudo systemctl restart gitring", after: same},
 			{line: "sudo gitring version", after: says("9.9.9")},
 			{line: "docker ps --filter label=gitring.host=edge-1", after: same},

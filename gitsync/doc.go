@@ -91,6 +91,7 @@
 //	signature     whose it is, and at what moment
 //	openpgp       OpenPGP
 //	sshsig        SSH
+//	file_signature of a whole file, such as a release
 //	certificate   SSH certificates
 //	signers       the file of allowed signers
 //	bindings      who is bound to which key

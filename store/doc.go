@@ -17,6 +17,7 @@
 //	leftout     those that are for people alone, and are left out
 //	backup      an archive of all that is kept
 //	restore     and back, never behind what is here
+//	rehearsal   a copy to try another release on, and the database of before one
 //	whole       files that are the old or the new, never a part
 //
 // What a decision remembers:

@@ -29,10 +29,15 @@ const tempMark = ".tmp-"
 // Trial is what a program on trial is told.
 type Trial struct {
 	From      string        `json:"from"` // the release before
+	To        string        `json:"to"`   // the one on trial
 	Probation time.Duration `json:"probation"`
 	// Back says that the release before is being put back: this one never acts.
 	Back bool `json:"back,omitempty"`
 }
+
+// For reports whether a release heeds the note. The one of before does not: where it runs, it
+// is back, or was never replaced. Where both have one name, each does.
+func (t Trial) For(release string) bool { return release != t.From || t.From == t.To }
 
 // ReadTrial reports whether the program of a state folder is on trial. A file that cannot be
 // read is a trial, too: then nothing is changed on a doubt.

@@ -25,7 +25,7 @@ var helpGroups = []helpGroup{
 	{"write", "In a clone, before a push:", []string{"init", "validate", "verify", "vouch", "rollback", "secret"}},
 	{"trust", "Trust and policy:", []string{"trust", "policy"}},
 	{"move", "From Compose, and back:", []string{"adopt", "leave"}},
-	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "token", "doctor", "metrics", "backup", "restore", "version", "completion", "help"}},
+	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "token", "doctor", "metrics", "backup", "restore", "upgrade", "rehearse", "version", "completion", "help"}},
 }
 
 // examples are lines that a person can paste after the program, by the path of a command.
@@ -89,6 +89,8 @@ var examples = map[string]string{
 	"notify test":     "notify test",
 	"doctor":          "doctor",
 	"metrics":         "metrics",
+	"upgrade":         "upgrade ./gitring_0.2.0_linux_amd64.tar.gz --check\nupgrade ./gitring_0.2.0_linux_amd64.tar.gz",
+	"rehearse":        "rehearse",
 	"backup":          "backup /root/gitring.tar.gz --with-config",
 	"restore":         "restore /root/gitring.tar.gz",
 	"webhook url":     "webhook url",

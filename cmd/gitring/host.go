@@ -23,7 +23,7 @@ import (
 // not for them.
 var alone = []string{
 	"serve", "dial-stdio", "validate", "verify", "webhook url", "init", "trust compare", "completion", "config check",
-	"policy suggest", "policy check", "policy explain", "policy test", "token new", "token list", "token revoke", "backup", "restore",
+	"policy suggest", "policy check", "policy explain", "policy test", "token new", "token list", "token revoke", "backup", "restore", "upgrade", "rehearse",
 	"secret keys", "secret encrypt", "secret check",
 }
 

@@ -19,9 +19,18 @@ func build(source, to string, t target, f facts) error {
 	if err := buildFront(source, t); err != nil {
 		return err
 	}
+	return goTool(source, t, os.Stderr, "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", linkFlags(f), "-o", to, "./cmd/gitring")
+}
+
+// linkFlags are what the linker writes into the program: which release it is, and by whose
+// signature it takes the next one.
+func linkFlags(f facts) string {
 	flags := fmt.Sprintf("-s -w -buildid= -X github.com/gitring/gitring/ring.Release=%s -X main.commit=%s -X main.date=%s",
 		f.version, f.commit, f.date.Format(time.RFC3339))
-	return goTool(source, t, os.Stderr, "build", "-trimpath", "-buildvcs=false", "-mod=readonly", "-ldflags", flags, "-o", to, "./cmd/gitring")
+	if f.signedBy != "" {
+		flags += fmt.Sprintf(" -X 'github.com/gitring/gitring/upgrade.Keys=%s'", f.signedBy)
+	}
+	return flags
 }
 
 // buildFront has the source hold the program of fronts for the target, where it can have one.

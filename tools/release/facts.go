@@ -20,6 +20,8 @@ type facts struct {
 	date    time.Time // of the commit; the time of everything that is made
 	// maintainer is not Git's word, but that of whoever makes the release.
 	maintainer string
+	// signedBy is the public key that signs the release, as in authorized_keys; "" is none.
+	signedBy string
 }
 
 // nobody stands in packages that nobody signed.

@@ -72,6 +72,11 @@ func release(o options) error {
 		return err
 	}
 	f.maintainer = cmp.Or(o.maintainer, nobody)
+	if o.key != "" {
+		if f.signedBy, err = publicKey(o.key); err != nil {
+			return err
+		}
+	}
 	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil {
 		return err
 	}

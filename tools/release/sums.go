@@ -58,6 +58,15 @@ func signAll(dir, key string) error {
 
 // allowedSigner is the line of allowed_signers that a release's signature is verified by.
 func allowedSigner(key string) (string, error) {
+	public, err := publicKey(key)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s namespaces=%q %s", principal, namespace, public), nil
+}
+
+// publicKey is the public half of a key, its type and itself.
+func publicKey(key string) (string, error) {
 	public, err := os.ReadFile(strings.TrimSuffix(key, ".pub") + ".pub")
 	if err != nil {
 		if public, err = exec.Command("ssh-keygen", "-y", "-P", "", "-f", key).Output(); err != nil {
@@ -68,7 +77,7 @@ func allowedSigner(key string) (string, error) {
 	if len(words) < 2 {
 		return "", fmt.Errorf("%s.pub is not a public key of SSH", strings.TrimSuffix(key, ".pub"))
 	}
-	return fmt.Sprintf("%s namespaces=%q %s %s", principal, namespace, words[0], words[1]), nil
+	return words[0] + " " + words[1], nil
 }
 
 // writeInstaller puts install.sh into the release, with the version and the key in it.
