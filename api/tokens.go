@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -8,8 +9,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +52,15 @@ type Token struct {
 // Line is the token as the file has it.
 func (t *Token) Line() string {
 	return fmt.Sprintf("%s %s %s until=%s sha256:%x", t.ID, t.Name, t.Scopes, t.Until, t.sum)
+}
+
+// End is the moment at which it counts no more; zero is never.
+func (t *Token) End() time.Time {
+	at, err := time.Parse(time.DateOnly, t.Until)
+	if err != nil { // Never
+		return time.Time{}
+	}
+	return at
 }
 
 // IsTokenName reports whether a token can be called so.
@@ -164,6 +176,15 @@ func (t *Tokens) line(id string) (Token, bool) {
 	t.refresh()
 	line, ok := t.lines[id]
 	return line, ok && line.counts(t.now()) == nil
+}
+
+// All are the tokens that let somebody in now, by name.
+func (t *Tokens) All() []Token {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refresh()
+	all := slices.SortedFunc(maps.Values(t.lines), func(a, b Token) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	return slices.DeleteFunc(all, func(l Token) bool { return l.counts(t.now()) != nil })
 }
 
 // Trouble is what is wrong with the file, or with lines of it; "" where all is well.

@@ -22,6 +22,7 @@ import (
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/doctor"
+	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
 	"github.com/gitring/gitring/store"
@@ -70,6 +71,11 @@ func (d *Daemon) seen(ctx context.Context, st ring.Status, now time.Time) *docto
 		facts, seen = world.Facts, world.Seen
 	}
 	var regs []doctor.Registry
+	s.Tokens = d.probeTokens()
+	s.Forges = make([]doctor.ForgeToken, 0, len(d.forges))
+	for _, source := range slices.Sorted(maps.Keys(d.forges)) {
+		s.Forges = append(s.Forges, doctor.ForgeToken{Source: source})
+	}
 	probes := []func(ctx context.Context){
 		func(ctx context.Context) { s.Engine, s.Beside = d.probeEngine(ctx) },
 		func(ctx context.Context) { s.Journal = answer(d.store.CheckJournal(ctx)) },
@@ -78,6 +84,10 @@ func (d *Daemon) seen(ctx context.Context, st ring.Status, now time.Time) *docto
 		func(ctx context.Context) { s.Health = probeHealth(ctx, d.cfg) },
 		func(ctx context.Context) { regs = d.probeRegistries(ctx, &facts) },
 		func(ctx context.Context) { s.Skews = probeSkews(ctx, d.cfg) },
+	}
+	for i := range s.Forges {
+		f := &s.Forges[i]
+		probes = append(probes, func(ctx context.Context) { *f = probeForge(ctx, f.Source, d.forges[f.Source]) })
 	}
 	each(ctx, probes)
 	s.Registries = regs
@@ -106,6 +116,11 @@ func Examine(ctx context.Context, cfg *config.Config) *doctor.Seen {
 	s.Backup = doctor.Backup{Asked: doctor.Asked{Asked: true}, At: store.BackedUp(cfg.State)}
 	s.Clock = probeClock()
 	s.Doors = doctor.Doors{Asked: doctor.Asked{Asked: true}, Hooks: cfg.Listen.HTTP, Wide: wide(cfg.Listen.HTTP)}
+	if l := cfg.Listen.API; l != nil {
+		s.Doors.API, s.Doors.APIWide = l.Address, wide(l.Address)
+		s.Doors.APIPlain = s.Doors.APIWide && l.TLS == nil
+		s.Doors.PlainCookie = s.Doors.APIWide && !strings.HasPrefix(l.URL, "https://")
+	}
 	s.People = probePeople("/etc/group")
 	probes := []func(context.Context){}
 	for i := range cfg.Sources {
@@ -197,6 +212,24 @@ func reboot(f *ring.Facts, seen *ring.Seen, worldErr error, engine string) docto
 	return r
 }
 
+// probeForge asks a forge what it thinks of the token by which a source tells it things.
+func probeForge(ctx context.Context, source string, f notify.Forge) doctor.ForgeToken {
+	st, known, err := f.CheckToken(ctx)
+	return doctor.ForgeToken{Asked: answer(err), Source: source, Silent: !known, Refused: st.Says, Expires: st.Expires, Left: st.Left, Limit: st.Limit}
+}
+
+// probeTokens reads those of listen.api. Nobody asks where that does not listen.
+func (d *Daemon) probeTokens() doctor.Tokens {
+	if d.tokens == nil {
+		return doctor.Tokens{}
+	}
+	t := doctor.Tokens{Asked: doctor.Asked{Asked: true, Err: d.tokens.Trouble()}}
+	for _, one := range d.tokens.All() {
+		t.All = append(t.All, doctor.PersonToken{Name: one.Name, Until: one.End()})
+	}
+	return t
+}
+
 // oldestLine is when the oldest line of the journal was written.
 func (d *Daemon) oldestLine(ctx context.Context) time.Time {
 	first, err := d.store.Events(ctx, store.EventQuery{Limit: 1})
@@ -225,6 +258,8 @@ func (d *Daemon) probeRegistries(ctx context.Context, f *ring.Facts) []doctor.Re
 			if row.no != nil || row.err != nil || row.Now == "" {
 				r.Err = row.Reason
 			}
+			login, err := runtime.LoginOf(d.cfg.Registries.DockerConfig, one[name].Spec.Image)
+			r.Login = doctor.Login{Asked: answer(err), Helper: login.Helper, Missing: login.Missing, File: login.File}
 			out[i] = r
 		})
 	}

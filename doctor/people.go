@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/wording"
@@ -20,7 +21,57 @@ func doorChecks(s *Seen) []Check {
 	default:
 		c = c.is(OK, "", "%s, on loopback", s.Doors.Hooks)
 	}
-	return []Check{c}
+	return append([]Check{c}, apiChecks(s)...)
+}
+
+// apiChecks are about the door for people and programs, where there is one.
+func apiChecks(s *Seen) []Check {
+	d := &s.Doors
+	if !d.Asked.Asked || d.API == "" {
+		return nil
+	}
+	c := a("doors", "api")
+	switch {
+	case d.APIPlain:
+		c = c.is(Warn, "right behind a tailnet, WireGuard or a proxy that ends TLS; else set listen.api.tls", "%s is open beyond loopback, without TLS", d.API)
+	case d.PlainCookie:
+		c = c.is(Warn, "set listen.api.url to the https:// address under which people come", "%s: cookies of browsers go without TLS", d.API)
+	case d.APIWide:
+		c = c.is(OK, "", "%s, with TLS", d.API)
+	default:
+		c = c.is(OK, "", "%s, on loopback", d.API)
+	}
+	return []Check{c, personTokensCheck(&s.Tokens, s.Now)}
+}
+
+// tokenSoon is how long before its end a token is told of: people renew them by hand.
+const tokenSoon = 7 * 24 * time.Hour
+
+func personTokensCheck(t *Tokens, now time.Time) Check {
+	c := a("doors", "tokens")
+	if t.Asked.Err != "" {
+		return c.is(Fail, "gitring token list; it is read again once it is mended", "%s", t.Asked.Err)
+	}
+	c, skipped := c.unless(t.Asked)
+	if skipped {
+		return c
+	}
+	var soon, never []string
+	for _, one := range t.All {
+		switch {
+		case one.Until.IsZero():
+			never = append(never, one.Name)
+		case one.Until.Sub(now) < tokenSoon:
+			soon = append(soon, one.Name+" on "+one.Until.UTC().Format(time.DateOnly))
+		}
+	}
+	switch {
+	case len(soon) > 0:
+		return c.is(Warn, "make another one in time: docs/how-to/give-a-team-access.md", "these expire soon: %s", strings.Join(soon, ", "))
+	case len(never) > 0:
+		return c.is(Warn, "make one with an end in the place of each: docs/how-to/give-a-team-access.md", "these never expire: %s", strings.Join(never, ", "))
+	}
+	return c.is(OK, "", "%d, each with an end", len(t.All))
 }
 
 // groups that rule a host, and what their members may do.

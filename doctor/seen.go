@@ -30,10 +30,12 @@ type Seen struct {
 	Merges     bool // some source is of mode forge-merge
 	Git        Git
 	Remotes    []Remote
+	Forges     []ForgeToken
 	Health     Health
 	Registries []Registry
 	Doors      Doors
 	People     People
+	Tokens     Tokens
 	Beside     Beside
 }
 
@@ -134,6 +136,15 @@ type Registry struct {
 	Asked
 	Name, Image string
 	Refused     bool // it answered, and says no
+	Login       Login
+}
+
+// Login is how the daemon signs in to a registry. Nothing was tried.
+type Login struct {
+	Asked
+	Helper  string // the program that knows; "" is none
+	Missing bool   // it is not on the daemon's PATH
+	File    bool   // the docker config file has them
 }
 
 // Doors are the addresses that are open.
@@ -141,6 +152,34 @@ type Doors struct {
 	Asked
 	Hooks string // listen.http; "" is none
 	Wide  bool   // it is open beyond loopback
+	API   string // listen.api; "" is none
+	// APIWide says that it is open beyond loopback, and APIPlain that it is so without TLS.
+	APIWide, APIPlain bool
+	// PlainCookie says that browsers' cookies go over plain HTTP to the name of the host.
+	PlainCookie bool
+}
+
+// Tokens are those of listen.api, where that listens.
+type Tokens struct {
+	Asked
+	All []PersonToken
+}
+
+// PersonToken is one of them.
+type PersonToken struct {
+	Name  string
+	Until time.Time // zero is never
+}
+
+// ForgeToken is what a forge says of the token by which a source tells it things.
+type ForgeToken struct {
+	Asked
+	Source  string
+	Silent  bool   // this kind of forge does not say
+	Refused string // why it does not take the token; "" where it does
+	Expires time.Time
+	// Left is how many requests it may make for now, of Limit; 0 of 0 is not told.
+	Left, Limit int
 }
 
 // People are the members of groups that rule a host.

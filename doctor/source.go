@@ -101,6 +101,9 @@ func sourceChecks(s *Seen) []Check {
 		src := &s.Status.Sources[i]
 		out = append(out, remoteCheck(src, s.Now), branchCheck(src), forgeCheck(src))
 	}
+	for i := range s.Forges {
+		out = append(out, tokenCheck(&s.Forges[i], s.Now))
+	}
 	if s.Health.Asked.Asked {
 		out = append(out, healthCheck(&s.Health))
 	}
@@ -151,6 +154,28 @@ func forgeCheck(src *ring.SourceStatus) Check {
 	return c.is(OK, "", "it took what it was told, or nobody tells it anything")
 }
 
+func tokenCheck(f *ForgeToken, now time.Time) Check {
+	c, skipped := a("source", f.Source+": token").unless(f.Asked)
+	const renew = "make a new one and put it into status.token_file; it is read at every use"
+	switch {
+	case skipped:
+		return c
+	case f.Silent:
+		return c.is(Skip, "", "this kind of forge does not say")
+	case f.Refused != "":
+		return c.is(Fail, renew, "%s", f.Refused)
+	case !f.Expires.IsZero() && !f.Expires.After(now):
+		return c.is(Fail, renew, "it expired on %s", f.Expires.Format(time.DateOnly))
+	case !f.Expires.IsZero() && f.Expires.Sub(now) < expiresSoon:
+		return c.is(Warn, renew, "it expires on %s", f.Expires.Format(time.DateOnly))
+	case f.Limit > 0 && f.Left*10 < f.Limit:
+		return c.is(Warn, "who else uses this token? give gitring one of its own", "%d of %d requests are left for now", f.Left, f.Limit)
+	case !f.Expires.IsZero():
+		return c.is(OK, "", "the forge takes it, until %s", f.Expires.Format(time.DateOnly))
+	}
+	return c.is(OK, "", "the forge takes it")
+}
+
 func healthCheck(h *Health) Check {
 	c := a("doors", "listen.url")
 	if h.Err != "" {
@@ -173,7 +198,22 @@ func registryChecks(all []Registry) []Check {
 		default:
 			c = c.is(OK, "", "%s resolves", r.Image)
 		}
-		out = append(out, c)
+		out = append(out, c, loginCheck(&r))
 	}
 	return out
+}
+
+func loginCheck(r *Registry) Check {
+	c, skipped := a("registry", r.Name+": credentials").unless(r.Login.Asked)
+	switch {
+	case skipped:
+		return c
+	case r.Login.Missing:
+		return c.is(Fail, "install it for the daemon, or sign in without it: docs/how-to/images.md", "%s is not on the daemon's PATH", r.Login.Helper)
+	case r.Login.Helper != "":
+		return c.is(OK, "", "%s has them", r.Login.Helper)
+	case r.Login.File:
+		return c.is(OK, "", "the docker config file has them")
+	}
+	return c.is(OK, "", "none: it is asked as anybody")
 }

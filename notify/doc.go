@@ -18,6 +18,7 @@
 // Forges:
 //
 //	forge              which there are
+//	token_check        whether a forge takes our token, and until when
 //	driver             what tells one from another
 //	github             GitHub
 //	github_deployments its deployments

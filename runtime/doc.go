@@ -90,6 +90,7 @@
 //	asker          for people, changing nothing
 //	registry       who says no, and when it is asked again
 //	auth           credentials
+//	login          how the docker config file has them
 //	pulling        how far a pull is
 //
 // What is on the host and not ours:

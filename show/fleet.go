@@ -1,9 +1,11 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
+	"github.com/gitring/gitring/doctor"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
@@ -68,3 +70,29 @@ func firstTrouble(st *ring.Status) string {
 
 // ChangesSum is a plan in one line.
 func ChangesSum(c *ring.Changes) string { return sum(c) }
+
+// DoctorColumns are the heads of DoctorRow.
+var DoctorColumns = []string{"FAIL", "WARN", "OK", "SKIP", ""}
+
+// DoctorRow is what a doctor found, in one row: how many checks came out how, and the first of
+// the gravest.
+func DoctorRow(r *doctor.Report) []screen.Word {
+	counts := map[doctor.Result]int{}
+	gravest := map[doctor.Result]string{}
+	for _, c := range r.Checks {
+		counts[c.Result]++
+		if gravest[c.Result] == "" {
+			gravest[c.Result] = c.About + ": " + c.Name + ": " + c.Says
+		}
+	}
+	number := func(of doctor.Result, hue screen.Hue) screen.Word {
+		if counts[of] == 0 {
+			hue = screen.NoHue
+		}
+		return screen.Painted(fmt.Sprint(counts[of]), hue)
+	}
+	return []screen.Word{
+		number(doctor.Fail, screen.Red), number(doctor.Warn, screen.Yellow), number(doctor.OK, screen.NoHue), number(doctor.Skip, screen.NoHue),
+		screen.Text(cmp.Or(gravest[doctor.Fail], gravest[doctor.Warn])),
+	}
+}

@@ -9,4 +9,6 @@
 //	watch     probation
 //	trial     how a program knows that it is on trial
 //	systemd   the service manager, by systemctl
+//	process_linux one upgrade at a time, and a process of the daemon's user
+//	process_other elsewhere there is no daemon
 package upgrade

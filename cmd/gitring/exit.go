@@ -76,7 +76,7 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // later are the verbs that are planned and that this release does not have.
-var later = strings.Fields("ui hub")
+var later = strings.Fields("hub")
 
 // knownVerb refuses a word that is no verb, with the nearest one.
 func knownVerb(cmd *cobra.Command, given []string) error {

@@ -29,7 +29,7 @@ var asking = map[string]string{
 	"ui": "ui", "metrics": "metrics", "notify test": "notify test", "outbox list": "outbox list", "outbox retry": "outbox retry --all",
 
 	// They ask the daemons of other hosts, and none where there is no inventory.
-	"fleet status": "", "fleet version": "", "fleet plan": "", "fleet sync": "", "fleet events": "", "fleet hold": "", "fleet release": "", "fleet pause": "",
+	"fleet status": "", "fleet version": "", "fleet plan": "", "fleet sync": "", "fleet doctor": "", "fleet refresh": "", "fleet events": "", "fleet hold": "", "fleet release": "", "fleet pause": "",
 	"fleet resume": "", "fleet promote": "", "fleet abort": "", "fleet restart": "", "fleet undo": "", "fleet scale": "", "fleet retry": "", "fleet run": "", "fleet approve": "",
 
 	"token new": "", "token list": "", "token revoke": "",

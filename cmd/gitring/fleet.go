@@ -58,7 +58,7 @@ func fleetCmd(g *globals) *cobra.Command {
 		Args: knownVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(fleetStatusCmd(g), fleetVersionCmd(g), fleetPlanCmd(g), fleetSyncCmd(g), fleetEventsCmd(g))
+	cmd.AddCommand(fleetStatusCmd(g), fleetVersionCmd(g), fleetPlanCmd(g), fleetSyncCmd(g), fleetEventsCmd(g), fleetDoctorCmd(g))
 	for _, verb := range fleetActs {
 		cmd.AddCommand(fleetActCmd(g, verb))
 	}
@@ -132,6 +132,28 @@ func fleetPlanCmd(g *globals) *cobra.Command {
 	return cmd
 }
 
+func fleetDoctorCmd(g *globals) *cobra.Command {
+	var on string
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Look for what is wrong with every host", Args: args(cobra.NoArgs),
+		Long: "doctor has every host look for what is wrong with it, one row each: how many checks\n" +
+			"are well and not, and the first that is not. gitring doctor --host <name> shows all\n" +
+			"of one. Exit 1 when a check of any host fails.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return g.askFleet(cmd.Context(), on, show.DoctorColumns, func(ctx context.Context, c *api.Client) (fleetAnswer, error) {
+				r, err := c.Doctor(ctx)
+				a := fleetAnswer{value: r, words: show.DoctorRow(&r)}
+				if r.Failed() {
+					a.exit = exit.Error
+				}
+				return a, err
+			})
+		},
+	}
+	onFlag(cmd, &on)
+	return cmd
+}
+
 func fleetSyncCmd(g *globals) *cobra.Command {
 	var on, source string
 	cmd := &cobra.Command{
@@ -148,7 +170,7 @@ func fleetSyncCmd(g *globals) *cobra.Command {
 }
 
 // fleetActs are what a person does by hand, as on one host.
-var fleetActs = []string{"hold", "release", "pause", "resume", "promote", "abort", "restart", "undo", "scale", "retry", "run", "approve"}
+var fleetActs = []string{"hold", "release", "pause", "resume", "promote", "abort", "restart", "undo", "scale", "retry", "run", "refresh", "approve"}
 
 // fleetActCmd is one act on many hosts. It names its hosts, and says why.
 func fleetActCmd(g *globals, verb string) *cobra.Command {
@@ -204,6 +226,15 @@ func fleetAct(cmd *cobra.Command, verb, what, reason, lasts string) (func(contex
 		sha, err := commitID(what)
 		return func(ctx context.Context, c *api.Client) (fleetAnswer, error) {
 			return fleetAnswer{words: []screen.Word{screen.Text("approved " + sha.Short())}}, c.Approve(ctx, api.ApproveRequest{Commit: sha, Reason: reason})
+		}, err
+	}
+	if verb == "refresh" {
+		r := api.RefreshRequest{Reason: reason}
+		var err error
+		r.App, r.Service, err = target(what)
+		return func(ctx context.Context, c *api.Client) (fleetAnswer, error) {
+			found, err := c.Refresh(ctx, r)
+			return fleetAnswer{value: found, words: []screen.Word{screen.Text("looked up " + wording.Counted(len(found), "image"))}}, err
 		}, err
 	}
 	r := api.ActRequest{Verb: verb, Reason: reason, For: lasts}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -217,6 +218,79 @@ func TestAFleetFollowsAllJournals(t *testing.T) {
 	told := &allOf{texts: []string{"of one", "of two"}, end: cancel}
 	require.Zero(t, run(ctx, []string{"fleet", "events", "-f", "-o", "json"}, strings.NewReader(""), told, io.Discard, time.Now))
 	require.Empty(t, told.texts)
+}
+
+func TestAFleetIsExaminedInOneRowAHost(t *testing.T) {
+	f := newFarHost(t)
+	check := `{"about":"engine","name":"answers","result":"ok","says":"docker"},{"about":"state","name":"room","result":%q,"says":"1 GiB left"},{"about":"clock","name":"skew","result":"warn","says":"40 s"},{"about":"people","name":"p","result":"skip","says":"s"}`
+	report := `{"host":"h","gitring":"0.1.0","at":"2026-11-21T12:00:00Z","daemon":true,"checks":[` + check + `]}`
+	f.serve(t, filepath.Join(f.dir, "warns"), answers(http.StatusOK, fmt.Sprintf(report, "ok")))
+	f.serve(t, filepath.Join(f.dir, "fails"), answers(http.StatusOK, fmt.Sprintf(report, "fail")))
+	f.serve(t, filepath.Join(f.dir, "denies"), answers(http.StatusForbidden, `{"code":"Denied","error":"ann may not do this","hint":"ask"}`))
+	f.fleetOf(t, f.at("edge-1", "warns"))
+	got := call("fleet", "doctor")
+	require.Equal(t, called{0, "HOST    FAIL  WARN  OK  SKIP\nedge-1  0     1     2   1     clock: skew: 40 s\n", ""}, got)
+	f.fleetOf(t, f.at("edge-1", "warns"), f.at("edge-2", "fails"))
+	got = call("fleet", "doctor")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.out, "edge-2  1     1     1   1     state: room: 1 GiB left\n")
+	f.fleetOf(t, f.at("edge-1", "warns"), f.at("edge-2", "denies"), f.at("edge-3", "nobody"))
+	got = call("fleet", "doctor", "-o", "json")
+	require.Equal(t, 3, got.code, "a host that does not answer is the gravest")
+	require.Contains(t, got.out, "ann may not do this")
+
+	asked := f.serve(t, filepath.Join(f.dir, "refreshes"), answers(http.StatusOK, `[{"app":"web","service":"api","image":"web:1"}]`))
+	f.fleetOf(t, f.at("edge-1", "refreshes"))
+	got = call("fleet", "refresh", "web/api", "--on", "*", "--reason", "r", "--yes")
+	require.Zero(t, got.code, got.said)
+	require.Contains(t, got.out, "edge-1  looked up 1 image")
+	require.Equal(t, []string{`POST /v1/refresh {"app":"web","service":"api","reason":"r"}`}, asked())
+}
+
+// fakeSSH is an ssh that answers at once for every host, and writes down how many of it run.
+const fakeSSH = `#!/bin/sh
+touch "$FLEET_DIR/on.$$"
+n=0
+for f in "$FLEET_DIR"/on.*; do kill -0 "${f##*.}" 2>/dev/null && n=$((n + 1)); done
+echo "$n" >>"$FLEET_DIR/counts"
+for host; do :; done
+echo "gitring dial-stdio"
+while IFS= read -r line; do [ "$line" != "$(printf '\r')" ] || break; done
+body=$(cat "$FLEET_DIR/body")
+printf 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s' "${#body}" "$body"
+cat >/dev/null
+`
+
+func TestFiftyHostsAreAskedSixteenAtOnce(t *testing.T) {
+	home, bin, dir := t.TempDir(), t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "ssh"), []byte(fakeSSH), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "body"), []byte(statusOf("edge", "Synced", "")), 0o600))
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("FLEET_DIR", dir)
+	lines := "hosts:\n"
+	for i := range 50 {
+		lines += fmt.Sprintf("  edge-%d: {}\n", i)
+	}
+	require.NoError(t, os.MkdirAll(filepath.Join(home, ".config/gitring"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(home, ".config/gitring/fleet.yaml"), []byte(lines), 0o600))
+	began := time.Now()
+	got := call("fleet", "status")
+	t.Logf("50 hosts took %s", time.Since(began))
+	require.Zero(t, got.code, got.out)
+	require.Equal(t, 50, strings.Count(got.out, "Synced"))
+	counts, err := os.ReadFile(filepath.Join(dir, "counts"))
+	require.NoError(t, err)
+	words := strings.Fields(string(counts))
+	require.Len(t, words, 50, "one ssh a host")
+	most := 0
+	for _, w := range words {
+		n, err := strconv.Atoi(w)
+		require.NoError(t, err)
+		most = max(most, n)
+	}
+	require.LessOrEqual(t, most, 16)
+	require.Greater(t, most, 1, "not one after the other")
 }
 
 // allOf ends something when all texts were written.

@@ -59,6 +59,8 @@ var examples = map[string]string{
 	"fleet status":    "fleet status\nfleet status --on 'edge-*' --phase Degraded",
 	"fleet plan":      "fleet plan HEAD",
 	"fleet version":   "fleet version",
+	"fleet doctor":    "fleet doctor",
+	"fleet refresh":   "fleet refresh web --on '*' --reason 'a new base image'",
 	"fleet sync":      "fleet sync",
 	"fleet events":    "fleet events -f",
 	"fleet hold":      "fleet hold web --on 'edge-*' --for 30m --reason 'a new uplink'",
