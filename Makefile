@@ -61,10 +61,6 @@ front: go # the program of fronts, which every build embeds
 build: front ## bin/gitring, static
 	@$(GOBUILD) -o $(OUT) ./cmd/gitring
 
-.PHONY: pictures
-pictures: go # of each page of the dashboard, by the chromium of this machine: light, dark and narrow
-	@mkdir -p bin/pictures && GITRING_SHOTS=$(CURDIR)/bin/pictures go test -count=1 -timeout 30m -run TestPicturesOfEveryPage ./api/pages
-
 .PHONY: man
 man: build ## bin/man, a man page for each command
 	@$(OUT) man $(dir $(OUT))man

@@ -154,3 +154,6 @@ func (f *fake) handler(v api.Viewer) *Handler {
 }
 
 var noon = time.Date(2026, 11, 26, 14, 37, 0, 0, time.UTC)
+
+// everything is who may do all.
+var everything = api.Viewer{Actor: "token/alice", Scopes: api.Scopes{api.ScopeRead, api.ScopeLogs, api.ScopeOperate, api.ScopeApprove}, Session: true}
