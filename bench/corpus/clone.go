@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -98,6 +99,31 @@ func (c clone) apps() map[string]string {
 		}
 	}
 	return apps
+}
+
+var (
+	includeKey  = regexp.MustCompile(`(?m)^include:[ \t]*(?:#.*)?\n((?:[ \t]+.*\n|[ \t]*#.*\n|- .*\n|[ \t]*\n)*)`)
+	includeFile = regexp.MustCompile(`(?m)^[ \t]*- (?:path: *)?["']?([^"'#\s]+\.ya?ml)`)
+)
+
+// withoutIncluded are the apps without those whose file another one includes: Compose runs
+// them as part of that, and so does gitring.
+func (c clone) withoutIncluded(apps map[string]string) map[string]string {
+	out := maps.Clone(apps)
+	for folder, file := range apps {
+		text, err := os.ReadFile(filepath.Join(c.dir, filepath.FromSlash(file)))
+		if err != nil {
+			continue
+		}
+		for _, list := range includeKey.FindAllStringSubmatch(string(text)+"\n", -1) {
+			for _, m := range includeFile.FindAllStringSubmatch(list[1], -1) {
+				if sub := path.Dir(path.Join(folder, m[1])); sub != folder {
+					delete(out, sub)
+				}
+			}
+		}
+	}
+	return out
 }
 
 func hidden(dir string) bool {

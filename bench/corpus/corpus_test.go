@@ -237,3 +237,20 @@ func TestAGuessFitsTheLineItIsFor(t *testing.T) {
 		}
 	}
 }
+
+func TestAnIncludedFolderIsPartOfWhatIncludesIt(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"compose.yaml":      "# all of it\ninclude: # in order\n  - web/compose.yaml\n  # - off/compose.yaml # not now\n  - path: ./db/compose.yaml\n\nservices: {}\n",
+		"web/compose.yaml":  "services: {web: {image: a}}\n",
+		"db/compose.yaml":   "services: {db: {image: a}}\n",
+		"off/compose.yaml":  "services: {off: {image: a}}\n",
+		"wiki/compose.yaml": "services: {wiki: {image: a, env_file: [include.yaml]}}\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	c, err := readClone(t.Context(), dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{".", "off", "wiki"}, sortedKeys(c.withoutIncluded(c.apps())))
+}

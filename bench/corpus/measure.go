@@ -44,7 +44,7 @@ func (f *settings) measure(ctx context.Context, dir string) (r repo, err error) 
 		return r, fmt.Errorf("cannot make a working folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	apps := c.apps()
+	apps := c.withoutIncluded(c.apps())
 	m := &measurement{
 		settings: *f, clone: c, apps: apps, names: map[string]string{},
 		work: filepath.Join(tmp, filepath.Base(dir)), config: filepath.Join(tmp, "config.yaml"),
