@@ -27,7 +27,7 @@ func (t *decider) admitApp(app *ring.App, have ring.InForce, known bool) bool {
 	if known {
 		a.Was = &have.App
 	}
-	a.Adopted = adopting
+	a.Adopted, a.Coming = adopting, t.networksComing(app)
 	t.addStep(a)
 	put(&t.staging, app.Name, ring.Reason{Code: ring.WhyHostCheckPending, Says: "looking for what is in the way on this host"})
 	try, ok := t.Tries[a.Target()]
@@ -47,6 +47,21 @@ func (t *decider) admitApp(app *ring.App, have ring.InForce, known bool) bool {
 		t.staging[app.Name] = why
 	}
 	return false
+}
+
+// networksComing are the networks that the apps make which come into force at once with an
+// app: those of its commit, where the source carries out all of one or nothing.
+func (t *Pass) networksComing(app *ring.App) (names []string) {
+	for i := range t.Sources {
+		src := &t.Sources[i]
+		if src.Name != app.Source || src.Apply != ApplyCommit || src.Next == nil || src.Next.Commit != app.Commit {
+			continue
+		}
+		for j := range src.Next.Apps {
+			names = append(names, networksMadeBy(&src.Next.Apps[j])...)
+		}
+	}
+	return names
 }
 
 // admissionOf is the content of an app that the host is asked about, and what of

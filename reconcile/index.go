@@ -23,6 +23,7 @@ type index struct {
 	nets    *networks                           // see network
 	names   map[*ring.Network]map[string]string // see networks; by the first network of an app
 	defined map[*ring.Network]string            // see definition
+	makers  map[string]string                   // by the engine's name of a network, the app in force that makes it
 	joined  map[string]bool                     // networks that instances are on
 	there   map[string]bool                     // by ID, containers that are seen
 	byID    map[string]*instance                // see instance

@@ -61,7 +61,11 @@ func (t *decider) networksMissing(app *ring.App, s *ring.Service) bool {
 	missing := false
 	for _, at := range s.Spec.Networks {
 		n, ok := app.Network(at.Network)
-		if !ok || n.External != "" {
+		if !ok {
+			continue
+		}
+		if n.External != "" {
+			missing = missing || t.makerAwaited(n.External) != ""
 			continue
 		}
 		name := t.networkNames(app)[n.Key]
@@ -85,6 +89,9 @@ func (t *decider) networksMissing(app *ring.App, s *ring.Service) bool {
 func (t *Pass) unmadeReason(app *ring.App, s *ring.Service) string {
 	for _, at := range s.Spec.Networks {
 		name := t.networkNames(app)[at.Network]
+		if maker := t.makerAwaited(name); maker != "" && maker != app.Name {
+			return say("waits for network %s, which app %s makes", name, maker)
+		}
 		if _, there := t.networksBy().there[name]; there {
 			continue
 		}
@@ -93,6 +100,38 @@ func (t *Pass) unmadeReason(app *ring.App, s *ring.Service) string {
 		}
 	}
 	return ""
+}
+
+// makerAwaited is the app in force that makes a network which is not there yet; "" for none.
+func (t *Pass) makerAwaited(name string) string {
+	if _, there := t.networksBy().there[name]; there {
+		return ""
+	}
+	if t.by.makers == nil {
+		t.by.makers = map[string]string{}
+		for _, app := range sortedKeys(t.Facts.Apps) {
+			f := t.Facts.Apps[app]
+			for _, made := range networksMadeBy(&f.App) {
+				t.by.makers[made] = app
+			}
+		}
+	}
+	return t.by.makers[name]
+}
+
+// networksMadeBy are the networks, by the engine's names, that the services of an app join
+// and that it makes.
+func networksMadeBy(app *ring.App) (names []string) {
+	for i := range app.Networks {
+		n := &app.Networks[i]
+		joins := func(s ring.Service) bool {
+			return s.Replicas > 0 && slices.ContainsFunc(s.Spec.Networks, func(at ring.Attachment) bool { return at.Network == n.Key })
+		}
+		if n.External == "" && slices.ContainsFunc(app.Services, joins) {
+			names = append(names, n.EngineName(app.Name))
+		}
+	}
+	return names
 }
 
 // definesNetwork reports whether an app has the network, with the definition that it was made from.

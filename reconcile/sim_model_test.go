@@ -377,6 +377,12 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 			r := &ring.Refusal{Code: ring.PolicyDenied, Says: "network net belongs to project " + owner, Hint: "give it another name", Owner: owner}
 			return ring.Done{}, &ring.EngineError{Permanent: true, Refusal: r, Err: r}
 		}
+		for _, n := range a.Of.Networks {
+			if _, there := e.nets[n.External]; n.External != "" && !there && !slices.Contains(a.Coming, n.External) {
+				r := &ring.Refusal{Code: ring.BadValue, Says: "network " + n.External + " is external and not on this host", Hint: "docker network create " + n.External}
+				return ring.Done{}, &ring.EngineError{Permanent: true, Refusal: r, Err: r}
+			}
+		}
 		e.admitted(a.Of)
 		return ring.Done{}, nil
 	}

@@ -319,6 +319,8 @@ func (s *story) declareApp(words []string) error {
 		a.NoPrune = true
 	case "joins": // joins network proxy: a network of the app with a name of its own
 		a.Networks = []ring.Network{{Key: "default", Name: words[3]}}
+	case "uses": // uses network proxy: one that another app makes
+		a.Networks = []ring.Network{{Key: "default", External: words[3]}}
 	case "network":
 		a.Networks = []ring.Network{{Key: "default", Labels: map[string]string{"is": words[2]}}}
 	case "drift":

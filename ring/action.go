@@ -55,6 +55,9 @@ type Action struct {
 	Want *Service
 	// Was is the app in force, for admit; nil when there is none.
 	Was *App
+	// Coming are, for admit, the networks by the engine's names that apps make which come
+	// into force at once with this one. None of them has to be there yet.
+	Coming []string
 	// Adopted are, for admit, the containers of the app that a person gave into our
 	// hands and that wait for its plan to come into force.
 	Adopted []Adopted

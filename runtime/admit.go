@@ -268,7 +268,7 @@ func (b beside) network(a ring.Action, n networkUse) []*ring.Refusal {
 	name := n.EngineName(a.App)
 	i := slices.IndexFunc(b.networks, func(x network.Summary) bool { return x.Name == name })
 	switch {
-	case i < 0 && n.External != "":
+	case i < 0 && n.External != "" && !slices.Contains(a.Coming, name):
 		return one(no(a, ring.BadValue, n.at, fmt.Sprintf("network %s is external and not on this host", name),
 			"docker network create "+name+", or take external out, and gitring makes it"))
 	case i < 0:

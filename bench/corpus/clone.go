@@ -102,7 +102,7 @@ func (c clone) apps() map[string]string {
 }
 
 var (
-	includeKey  = regexp.MustCompile(`(?m)^include:[ \t]*(?:#.*)?\n((?:[ \t]+.*\n|[ \t]*#.*\n|- .*\n|[ \t]*\n)*)`)
+	includeKey  = regexp.MustCompile(`(?m)^include:[ \t]*(?:#.*)?\r?\n((?:[ \t]+.*\n|[ \t]*#.*\n|- .*\n|[ \t]*\r?\n)*)`)
 	includeFile = regexp.MustCompile(`(?m)^[ \t]*- (?:path: *)?["']?([^"'#\s]+\.ya?ml)`)
 )
 

@@ -241,7 +241,7 @@ func TestAGuessFitsTheLineItIsFor(t *testing.T) {
 func TestAnIncludedFolderIsPartOfWhatIncludesIt(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"compose.yaml":      "# all of it\ninclude: # in order\n  - web/compose.yaml\n  # - off/compose.yaml # not now\n  - path: ./db/compose.yaml\n\nservices: {}\n",
+		"compose.yaml":      "# all of it\r\ninclude:\r\n  - web/compose.yaml\n  # - off/compose.yaml # not now\n  - path: ./db/compose.yaml\n\nservices: {}\n",
 		"web/compose.yaml":  "services: {web: {image: a}}\n",
 		"db/compose.yaml":   "services: {db: {image: a}}\n",
 		"off/compose.yaml":  "services: {off: {image: a}}\n",
