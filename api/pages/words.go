@@ -53,6 +53,7 @@ var looks = map[string]look{
 	"Paused":            {"bars", toneWait},
 	"Undone":            {"back", toneWait},
 	"Awaiting approval": {"diamond", toneWait},
+	"Awaiting promote":  {"diamond", toneWait},
 	"Observed":          {"dash", toneOff},
 	"Left":              {"dash", toneOff},
 	"Orphan":            {"dash", toneOff},
