@@ -49,7 +49,7 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 		src.Apply, src.Names = s.Apply, s.Names
 	}
 	present := t.servicesPresent(next.Source)
-	out.Awaiting = t.guardReason(&src, present)
+	out.Awaiting, out.Waits = t.guardReason(&src, present), t.wavesSay(&src, present)
 	for i := range next.Apps {
 		if r := t.nameRefusal(&src, &next.Apps[i]); r != nil {
 			out.Refusals = append(out.Refusals, r)

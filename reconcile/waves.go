@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gitring/gitring/ring"
@@ -55,6 +56,24 @@ func (t *decider) passWaves(src *Source, present map[string][]string) ring.Fact 
 	row := t.Facts.Waves[src.Name]
 	row.Passed = true
 	return row
+}
+
+// wavesSay is which hosts a plan would wait for, wave by wave; "" for none.
+func (t *Pass) wavesSay(src *Source, present map[string][]string) string {
+	plan := src.Next
+	row := t.Facts.Waves[src.Name]
+	if plan.AllowWaves || row.Passed && row.Commit == plan.Commit || src.Apply == ApplyObserve || t.inForce(src) || t.ranBefore(src, present) {
+		return ""
+	}
+	says, words := "", "would wait for "
+	for _, w := range plan.Waves {
+		says += words + strings.Join(w.Hosts, ", ")
+		words = ", then for "
+		if w.Soak > 0 {
+			says += say(" (soaks %s)", w.Soak)
+		}
+	}
+	return says
 }
 
 // seenSince are, by wave, since when all of its hosts succeed. An answer that is missing takes

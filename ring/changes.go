@@ -20,8 +20,8 @@ type Changes struct {
 	Decisions []Decision `json:"decisions,omitempty"`
 	// Awaiting says why the plan would wait for a person; "" when it would not.
 	Awaiting string `json:"awaiting,omitempty"`
-	// Waits is why this very commit is not carried out yet, such as an undo that stands;
-	// "" where it is not the next one, or nothing is in its way.
+	// Waits is why this very commit is not carried out yet, such as an undo that stands, or
+	// which hosts it would wait for; "" where nothing is in its way.
 	Waits string `json:"waits,omitempty"`
 	// UnderWay is what goes on here while it is asked, or did not complete: nothing of
 	// it is counted as a change once more.
