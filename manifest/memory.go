@@ -39,11 +39,11 @@ type fact struct {
 type factKind int
 
 const (
-	entryIs  factKind = iota // the kind of an entry
-	listed                   // the entries of a folder
-	linkTo                   // the target of a link
-	bodyIs                   // the hash of a manifest file
-	mountedIs                // what is mounted from a path
+	entryIs   factKind = iota // the kind of an entry
+	listed                    // the entries of a folder
+	linkTo                    // the target of a link
+	bodyIs                    // the hash of a manifest file
+	mountedIs                 // what is mounted from a path
 )
 
 // facts are those of one app. A spoiled app is not remembered: a fault was met on the way, which may be told
