@@ -10,7 +10,7 @@ import (
 func (t *decider) makeView(v *service, app *ring.App, want *ring.Service) {
 	id := ring.ID(app.Name, want.Name)
 	want = t.withImage(want)
-	*v = service{id: id, app: app, want: want, instances: t.seen[id], of: app, target: want}
+	*v = service{id: id, app: app, want: want, instances: t.seen[id], of: app, target: want, stands: v.stands}
 	if g, ok := t.Facts.Good[id]; ok {
 		v.good = t.goodNow(id, g)
 	}
@@ -75,6 +75,7 @@ func (t *decider) judgeService(v *service) {
 		t.retryFront(v)
 	}
 	t.chooseTarget(v)
+	t.leaveFrontTrial(v)
 	if v.want.Kind.Ends() {
 		return
 	}

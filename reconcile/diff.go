@@ -55,9 +55,15 @@ func (t *decider) makeViews() {
 	t.names = sortedKeys(t.Facts.Apps)
 	for _, name := range t.names {
 		f := t.Facts.Apps[name]
-		all := make([]service, len(f.App.Services))
-		for i := range all {
+		standing := t.standingFronts(&f.App)
+		all := make([]service, len(f.App.Services)+len(standing))
+		for i := range f.App.Services {
 			t.makeView(&all[i], &f.App, &f.App.Services[i])
+		}
+		for i, g := range standing {
+			v := &all[len(f.App.Services)+i]
+			v.stands = true
+			t.makeView(v, &g.App, &g.Service)
 		}
 		t.apps[name] = all
 		t.groupServices(all)

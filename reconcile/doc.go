@@ -131,6 +131,8 @@
 //	verdict       a version fails, with all that is tied to it, or has another try
 //	table         what a front is told of the instances behind it
 //	handport      a port of the host goes from a service to its front
+//	standfront    and back: the front stays until the service serves without it
+//	followfront   a front changes with the version of its service, and goes back with it
 //	rolling       versions that may run side by side
 //	recreate      versions that may not
 //	canary        a share of the requests first, judged, in steps

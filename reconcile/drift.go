@@ -27,7 +27,7 @@ func (t *decider) findDrift(v *service) []drifted {
 	if v.want.Kind != ring.Worker {
 		return nil
 	}
-	if !v.rollout.Done && !v.isRestoring() {
+	if !v.rollout.Done && !v.isRestoring() || t.isGoingBack(v) {
 		return t.hinderedInstances(v)
 	}
 	found := t.driftsOfSlots(v)

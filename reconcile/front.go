@@ -43,8 +43,23 @@ func (in *instance) madeName() string {
 	return ring.ContainerName(in.App, in.Service, in.Slot, in.Version)
 }
 
+// route is how a front carries the requests of the service: by its target where that has one,
+// else by what is wanted, or was good until the service serves without a front. nil is no front.
+func (v *service) route() *ring.Route {
+	if v.target.Route != nil {
+		return v.target.Route
+	}
+	if v.want.Route == nil && v.good != nil {
+		return v.good.Service.Route
+	}
+	return v.want.Route
+}
+
 // hasFront reports whether a front carries the requests of the service.
-func (v *service) hasFront() bool { return v.want.Route != nil }
+func (v *service) hasFront() bool { return v.route() != nil }
+
+// losesFront reports whether the service goes on without the front that it has.
+func (v *service) losesFront() bool { return v.want.Route == nil && v.hasFront() }
 
 // isFront reports whether the service is the front of another one.
 func (v *service) isFront() bool { return v.want.FrontOf != "" }
@@ -113,6 +128,8 @@ func (t *Pass) toldFront(in *instance, row ring.FrontRow) toldFront {
 		switch {
 		case f.wrong != "":
 		case seen.Generation == 0 || f.table != nil && seen.Generation <= f.table.Generation:
+		case f.table == nil && seen.Generation == 1 && seen.Table != nil && len(seen.Table.Instances) == 0:
+			// the table that it was made with: nobody told it any
 		case seen.Table != nil:
 			f.table = t.bounded(*seen.Table)
 		default:
@@ -213,11 +230,12 @@ func (t *Pass) isOut(v *service, in *instance) bool {
 // frontAnswers reports whether the container of a front has taken a table and says so, which
 // is what makes it ready. One that served once is not unready for being silent.
 func (t *Pass) frontAnswers(v *service, in *instance) bool {
-	if v.rollout.Done && v.rollout.Version == in.Version {
-		return true
+	row := t.Facts.Fronts[ring.ID(v.app.Name, v.want.FrontOf)]
+	f := t.toldFront(in, row)
+	if f.seen != nil {
+		return f.table != nil && f.seen.Generation >= f.table.Generation
 	}
-	f := t.toldFront(in, t.Facts.Fronts[ring.ID(v.app.Name, v.want.FrontOf)])
-	return f.seen != nil && f.table != nil && f.seen.Generation >= f.table.Generation
+	return v.rollout.Done && v.rollout.Version == in.Version && (row.Front == in.ID || row.Front == "")
 }
 
 // frontGate is why a front may not start yet: at a first deploy no instance of its service

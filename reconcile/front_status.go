@@ -88,7 +88,7 @@ func (f *toldFront) reachesNobody() string {
 // frontStatus is how the front of a service does.
 func (t *Pass) frontStatus(v *service) *ring.FrontStatus {
 	st := &ring.FrontStatus{Phase: ring.FrontPending, Ports: []string{}}
-	for _, p := range v.want.Route.Ports {
+	for _, p := range v.route().Ports {
 		st.Ports = append(st.Ports, strconv.Itoa(p.Port)+"/"+p.Protocol())
 	}
 	all := t.frontsOf(v.id)

@@ -70,6 +70,9 @@ func (t *Pass) frontAside(v *service) outcome {
 	if b == nil {
 		return outcome{}
 	}
+	if v.stands {
+		return t.standAside(v)
+	}
 	why := t.portGate(v)
 	if why.None() {
 		return outcome{}

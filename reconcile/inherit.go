@@ -23,7 +23,7 @@ func (t *Pass) transferPending(v *service) ring.Reason {
 	for _, id := range t.holdersOf(mine) {
 		other := t.views[id]
 		for _, in := range t.seen[id] {
-			if id == v.id || other != nil && other == t.serviceBehind(v) || !t.mayRun(other, in) { // that one has a gate of its own
+			if id == v.id || other != nil && (other == t.serviceBehind(v) || t.serviceBehind(other) == v) || !t.mayRun(other, in) { // those have gates of their own
 				continue
 			}
 			what := t.firstClash(v, v.want, mine, in.App, in.Service, in.Version, t.writtenOf(id, in))
@@ -125,7 +125,7 @@ func (t *Pass) firstClash(v *service, s *ring.Service, mine []string, app, name 
 	id := ring.ID(app, name)
 	other := t.views[id]
 	its = exclusiveWrites(s.Share && t.sharesOf(id, version), its)
-	planned := other != nil && t.views[v.id] == v && s.Version == v.want.Version
+	planned := other != nil && !other.stands && !v.stands && t.views[v.id] == v && s.Version == v.want.Version
 	for _, what := range mine {
 		if !anyClash(its, what) {
 			continue
@@ -163,12 +163,15 @@ func (t *Pass) inOnePlan(a, b *service) bool {
 // alsoWriting are, by what v writes, the others that its plan has write it too.
 func (t *Pass) alsoWriting(v *service) map[string][]ring.ServiceID {
 	mine := v.wantedWrites()
-	if len(mine) == 0 {
+	if len(mine) == 0 || v.stands {
 		return nil
 	}
 	if t.writers == nil {
 		t.writers = map[string][]*service{}
 		for _, x := range t.inOrder() {
+			if x.stands {
+				continue // no plan has it
+			}
 			for _, what := range x.wantedWrites() {
 				t.writers[anyAddress(what)] = append(t.writers[anyAddress(what)], x)
 			}

@@ -119,6 +119,7 @@ func (t *Pass) judgeInstance(v *service, in *instance) {
 func (t *Pass) judgeFront(v *service, in *instance) {
 	in.inferred, in.unlive = false, cmp.Or(in.unlive, t.lostFront(v, in))
 	if in.ready = t.frontAnswers(v, in); in.ready {
+		in.fit = true
 		return
 	}
 	in.reason = "it does not answer with its table yet"

@@ -255,7 +255,7 @@ func (t *Pass) isSettled(v *service) bool {
 // completionOutcome closes the rollout when it is settled: the version is good, and what
 // a restore would bring back from now on. What is tied together closes in one moment.
 func (t *Pass) completionOutcome(v *service) outcome {
-	if !t.isSettled(v) || !v.rollout.Done && !t.groupReached(v, t.isSettled) {
+	if !t.isSettled(v) || !v.rollout.Done && !t.groupReached(v, t.isSettled) || t.mayGoBack(v) {
 		return outcome{}
 	}
 	o, over := t.bakeOutcome(v)

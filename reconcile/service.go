@@ -32,6 +32,9 @@ type service struct {
 	// spoiled is the verdict on what the plan wants to be reloaded in place, where
 	// that failed: want has what was good in its stead.
 	filesFailed *ring.Verdict
+	// stands reports whether it is a front that its plan does not have any more: it stays as it
+	// was good until its service serves without it.
+	stands bool
 }
 
 // wantedKey is the key of what is said of the wanted version.

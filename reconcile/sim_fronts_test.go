@@ -61,7 +61,7 @@ func (e *engine) frontBegins(b *box) {
 	}
 	e.worlds++
 	b.Gateways = []string{"10.0." + strconv.Itoa(e.worlds%250) + ".1"} // its networks may be others by now
-	delete(e.claims, b.ID) // who took it over is gone
+	delete(e.claims, b.ID)                                             // who took it over is gone
 	if e.hung[b.ID] {
 		delete(e.silent, b.ID)
 		delete(e.hung, b.ID)
@@ -72,7 +72,13 @@ func (e *engine) frontBegins(b *box) {
 // made is the name that a container was made with.
 func made(b *box) string { return ring.ContainerName(b.App, b.Service, b.Slot, b.Version) }
 
-func (e *engine) frontEnds(b *box) { delete(e.front, b.ID) }
+// frontEnds is the end of a front, or of what fronts have in flight to an instance.
+func (e *engine) frontEnds(b *box) {
+	delete(e.front, b.ID)
+	for _, f := range e.front {
+		delete(f.until, b.ID)
+	}
+}
 
 // frontMoment is when what is in flight to one that drains ends, at most until.
 func (e *engine) frontMoment(until time.Time) time.Time {
@@ -157,6 +163,12 @@ func (e *engine) claimed(f *modelFront, n int64) ring.FrontTable {
 	return table
 }
 
+// hears reports whether an instance listens on a port of a table.
+func (e *engine) hears(b *box, table ring.FrontTable) bool {
+	n := e.nature(b).listens
+	return n == 0 || slices.ContainsFunc(table.Ports, func(p ring.FrontPort) bool { return p.Port == n })
+}
+
 func (e *engine) seenOf(f *modelFront) ring.FrontSeen {
 	table := f.table
 	if n, takenOver := e.claims[f.in.ID]; takenOver {
@@ -169,7 +181,7 @@ func (e *engine) seenOf(f *modelFront) ring.FrontSeen {
 	for _, in := range table.Instances {
 		b := e.boxOf(in.Name)
 		x := ring.FrontInstanceSeen{Name: in.Name, InFlight: e.inFlight(f, in.Name)}
-		if x.Reached = b != nil && b.running() && !e.deaf[b.ID]; !x.Reached {
+		if x.Reached = b != nil && b.running() && !e.deaf[b.ID] && e.hears(b, table); !x.Reached {
 			x.Why = "connection refused"
 		}
 		seen.Connections += x.InFlight
@@ -298,9 +310,15 @@ func (d *daemon) drains(b *box) bool { return d.disk.Intents[b.ID].Kind == "drai
 func (d *daemon) watchTable(a ring.Action, want *ring.Service) {
 	table := a.Table
 	b := d.boxes[a.Instance]
-	if b == nil || want == nil || want.Route == nil {
+	good := d.disk.Good[ring.ID(a.App, a.Service)]
+	if b == nil || want == nil || want.Route == nil && (good == nil || good.Service.Route == nil) {
 		d.violate("I16: table %d of %s/%s is for nobody", table.Generation, a.App, a.Service)
 		return
+	}
+	for _, p := range table.Ports {
+		if !slices.Contains(b.expose, strconv.Itoa(p.Port)+"/tcp") {
+			d.violate("T02: table %d of %s/%s has %s listen on %d, for which it was not made: %v", table.Generation, a.App, a.Service, b.Name, p.Port, b.expose)
+		}
 	}
 	if f := d.front[b.ID]; f != nil && table.Generation <= f.table.Generation && !d.silent[b.ID] {
 		d.violate("I21: table %d is sent to %s, which has %d", table.Generation, b.Name, f.table.Generation)
@@ -356,6 +374,22 @@ func (d *daemon) watchTable(a ring.Action, want *ring.Service) {
 	}
 }
 
+// standing is a front that its plan does not have any more, as it was good, where its service
+// was not good without it yet; nil where there is none.
+func (d *daemon) standing(app, name string) *ring.Service {
+	front := d.disk.Good[ring.ID(app, name)]
+	if front == nil || front.Service.FrontOf == "" {
+		return nil
+	}
+	plan := d.disk.Apps[app].App
+	behind, there := plan.Service(front.Service.FrontOf)
+	good := d.disk.Good[ring.ID(app, front.Service.FrontOf)]
+	if _, planned := plan.Service(name); planned || !there || behind.Route != nil || good == nil || good.Service.Route == nil {
+		return nil
+	}
+	return &front.Service
+}
+
 // fronted gives service a a front, with a port of the host or with none.
 func fronted(port string) func(*scenario) {
 	return func(s *scenario) { s.fronted = map[string]string{"a": port} }
@@ -363,6 +397,12 @@ func fronted(port string) func(*scenario) {
 
 // directFirst has the first commits do without fronts.
 func directFirst(commits int) func(*scenario) { return func(s *scenario) { s.direct = commits } }
+
+// frontLost has the commits after the first ones do without fronts again.
+func frontLost(commits int) func(*scenario) { return func(s *scenario) { s.loses = commits } }
+
+// frontMoves has each commit change the labels of its fronts.
+func frontMoves(s *scenario) { s.moves = true }
 
 // putPorts has services publish by themselves what their fronts will publish.
 func (s *scenario) putPorts(app *ring.App) {
@@ -380,7 +420,7 @@ func (s *scenario) putPorts(app *ring.App) {
 
 // putFronts adds the fronts of an app of the nth commit.
 func (s *scenario) putFronts(app *ring.App, n int) {
-	if n <= s.direct {
+	if n <= s.direct || s.loses > 0 && n > s.loses {
 		s.putPorts(app)
 		return
 	}
@@ -394,7 +434,14 @@ func (s *scenario) putFronts(app *ring.App, n int) {
 		r.Ports = []ring.FrontPort{{Port: 80, Carry: ring.CarryAuto}}
 		v.Route = &r
 		d := declared{app: app.Name, Service: *v, frontPort: port}
-		app.Services = append(app.Services, d.front())
+		if s.moves {
+			d.frontLabel = strconv.Itoa(n)
+		}
+		front := d.front()
+		if s.moves { // longer than the first look of the next daemon may take
+			front.Rollout.StartTimeout = 2 * fullLook
+		}
+		app.Services = append(app.Services, front)
 	}
 	slices.SortFunc(app.Services, func(a, b ring.Service) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -506,6 +553,31 @@ func (s *scenario) frontWaits(v *ring.Service) bool {
 		if b.Service == v.FrontOf && s.ready(b) {
 			return false
 		}
+	}
+	return true
+}
+
+// frontWentBack reports whether a front is as it was good, because its service is.
+func (s *scenario) frontWentBack(v *ring.Service) bool {
+	good, behind := s.disk.Good[ring.ID("web", v.Name)], s.wantOf("web", v.FrontOf)
+	if v.FrontOf == "" || behind == nil || good == nil || good.Service.Version == v.Version {
+		return false
+	}
+	d, judged := s.disk.Verdicts[ring.VersionKey(ring.ID("web", v.FrontOf), behind.Version)]
+	if !judged || d.Good || behind.Rollout.OnFailure != ring.OnFailureRestore || s.looping() {
+		return false
+	}
+	n := 0
+	for _, b := range s.boxes {
+		if b.frontOf == v.FrontOf && b.running() {
+			n++
+			if b.Version != good.Service.Version {
+				s.violate("T02: at rest %s is not as its service, which was restored, was good with", b.Name)
+			}
+		}
+	}
+	if n != 1 {
+		s.violate("T02: at rest %d fronts of %s run, which was restored", n, v.FrontOf)
 	}
 	return true
 }

@@ -33,6 +33,7 @@ type nature struct {
 	hooks      time.Duration // what its post_start hooks take
 	hookFails  bool
 	oom        bool // its ends are for want of memory
+	listens    int  // the one port that it listens on; 0 = whichever it is asked for
 }
 
 type span struct{ from, to time.Duration }
@@ -76,6 +77,7 @@ type box struct {
 	hiccup  bool           // the engine refuses its next start with the same words
 	refused bool           // and did so
 	frontOf string         // the service whose front it is
+	expose  []string       // the ports that it was made to listen on
 }
 
 // theirs reports whether it is somebody else's for good, and no container of Compose's
@@ -653,7 +655,7 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: errors.New("no such image")}
 	}
 	e.ids++
-	b := &box{frontOf: a.Want.FrontOf, image: a.Want.Spec.Image, shared: a.Want.Share, hooks: len(a.Want.Spec.PostStart) > 0, Instance: ring.Instance{
+	b := &box{frontOf: a.Want.FrontOf, expose: a.Want.Spec.Expose, image: a.Want.Spec.Image, shared: a.Want.Share, hooks: len(a.Want.Spec.PostStart) > 0, Instance: ring.Instance{
 		ID: fmt.Sprintf("c%03d", e.ids), Name: a.Name, App: a.App, Source: a.Of.Source, Service: a.Service, Slot: a.Slot, Version: a.Version,
 		Commit: a.Commit, Kind: a.Want.Kind, Image: a.Want.Pin.Image, State: ring.StateCreated, Created: e.wall(), Policy: "no",
 		Addresses: map[string]string{},

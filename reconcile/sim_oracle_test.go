@@ -153,6 +153,9 @@ func hasWriter(p *ring.Plan, b *box, what, image string) bool {
 // wantOf is the service that the plan in force asks for.
 func (d *daemon) wantOf(app, service string) *ring.Service {
 	all := d.disk.Apps[app].App.Services
+	if front := d.standing(app, service); front != nil {
+		return front
+	}
 	for i := range all {
 		if all[i].Name != service {
 			continue

@@ -453,6 +453,9 @@ func (t *Pass) phaseOf(v *service, st *ring.ServiceStatus) (ring.Phase, ring.Rea
 	case Pending:
 		return ring.PhasePending, v.waits
 	case Waiting:
+		if t.isBackForGood(v) {
+			return ring.PhaseReady, v.waits.After(progress)
+		}
 		return ring.PhaseProgressing, v.waits
 	case Stopped:
 		if v.good != nil {

@@ -77,6 +77,8 @@ func (s *story) expect(w []string) error {
 		return s.expectNetworks(w[1:])
 	case "policy":
 		return s.expectPolicy(w[1], w[2])
+	case "ports": // ports web: 90
+		return s.expectPorts(w[1:])
 	case "table":
 		return s.expectTable(w[1:])
 	case "tables":

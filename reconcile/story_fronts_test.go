@@ -87,6 +87,25 @@ func (s *story) expectTable(w []string) error {
 	return errors.New("no front of it runs")
 }
 
+// expectPorts is "ports web: 90": what its front listens on.
+func (s *story) expectPorts(w []string) error {
+	for _, id := range s.each() {
+		b := s.boxes[id]
+		if f := s.front[id]; f == nil || shortID(b.App, b.frontOf) != strings.TrimSuffix(w[0], ":") {
+			continue
+		}
+		var got []string
+		for _, p := range s.front[id].table.Ports {
+			got = append(got, strconv.Itoa(p.Port))
+		}
+		if says := strings.Join(got, " "); says != strings.Join(w[1:], " ") {
+			return fmt.Errorf("it listens on %s", says)
+		}
+		return nil
+	}
+	return errors.New("no front of it runs")
+}
+
 func (s *story) expectTables(w []string) error {
 	var got []string
 	for _, e := range s.since() {

@@ -19,6 +19,8 @@ type declared struct {
 	from string // the app that its volume is taken over from
 	// frontPort is the port of the host that its front publishes, or none.
 	frontPort string
+	// frontLabel is a label that moved to its front; "" is none.
+	frontLabel string
 }
 
 // route changes how its front carries requests.
@@ -41,8 +43,14 @@ func (d *declared) front() ring.Service {
 		Restart: ring.Restart{Policy: ring.Always, Engine: "always"},
 	}
 	s.Spec.Image, s.Spec.Networks = ring.FrontImage, d.Spec.Networks
+	port := d.Route.Ports[0].Port
+	s.Spec.Expose = []string{strconv.Itoa(port) + "/tcp"}
 	if d.frontPort != "none" {
-		s.Spec.Ports = []ring.Port{{HostPort: d.frontPort, Container: 80, Protocol: "tcp"}}
+		s.Spec.Ports = []ring.Port{{HostPort: d.frontPort, Container: port, Protocol: "tcp"}}
+	}
+	if d.frontLabel != "" { // as a label that a proxy finds: its front tells its health
+		s.Spec.Labels = map[string]string{"traefik.rule": d.frontLabel}
+		s.Checks = []ring.Check{{Name: "docker", For: ring.Readiness, Docker: true}}
 	}
 	s.Written = ring.WrittenHash(s.Spec)
 	return s
@@ -210,6 +218,14 @@ func (d *declared) setting(key, value string) (err error) {
 		if value == "off" {
 			d.Route, d.frontPort = nil, ""
 		}
+	case "container_port": // what its front listens on and sends to
+		return d.route(func(r *ring.Route) {
+			n := 0
+			number(&n)
+			r.Ports = []ring.FrontPort{{Port: n, Carry: ring.CarryAuto}}
+		})
+	case "label":
+		d.frontLabel = value
 	case "drain":
 		return d.route(func(r *ring.Route) { duration(&r.DrainTimeout) })
 	case "queue":
@@ -374,6 +390,8 @@ func (n *nature) clause(w []string) (err error) {
 		n.noStart = true
 	case text == "is out of memory":
 		n.oom = true
+	case strings.HasPrefix(text, "listens on "): // listens on 90
+		n.listens, err = strconv.Atoi(w[2])
 	case text == "hooks fail":
 		n.hookFails = true
 	case strings.HasPrefix(text, "hooks take "):

@@ -30,9 +30,9 @@ type seat struct {
 // wantedTable is what a front is to be told, with the instances that it cuts. Its generation
 // is not said yet.
 func (t *Pass) wantedTable(v *service, f *toldFront) (ring.FrontTable, []seat) {
-	r := v.want.Route
+	r := v.route()
 	table := ring.FrontTable{
-		Service: string(v.id), Ports: r.Ports, Queue: r.Queue, Forwarded: r.Forwarded, Trusted: r.Trusted,
+		Service: string(v.id), Ports: t.portsOfFront(v, f), Queue: r.Queue, Forwarded: r.Forwarded, Trusted: r.Trusted,
 		Sticky: r.Sticky, LogErrors: r.LogErrors, Connections: r.Connections, Gateways: f.in.Gateways,
 	}
 	seats := make([]seat, 0, len(v.instances))
@@ -76,10 +76,24 @@ func (t *Pass) wantedTable(v *service, f *toldFront) (ring.FrontTable, []seat) {
 	return table, cuts
 }
 
+// portsOfFront are the ports that a front listens on: it keeps those that it was made with.
+func (t *Pass) portsOfFront(v *service, f *toldFront) []ring.FrontPort {
+	front, last := t.views[frontID(v.id)], f.lastTable()
+	switch {
+	case front != nil && f.in.Version == front.want.Version && v.want.Route != nil:
+		return v.want.Route.Ports
+	case last != nil && len(last.Ports) > 0:
+		return last.Ports
+	}
+	return v.route().Ports
+}
+
 // seatInstance says what one instance is to be by itself, whatever the others are.
 func (t *Pass) seatInstance(v *service, f *toldFront, s *seat) {
 	in, wasActive := s.in, s.was.State == ring.FrontActive
 	switch {
+	case in.intent == intentPark && in.Version == v.target.Version && s.was.State != "":
+		s.State, s.Until = s.was.State, s.was.Until // it was kept, as its front was, and is wanted again
 	case in.isGoingOut(t.Facts.Intents[in.ID].At):
 		if s.was.State == "" || !in.Live() {
 			return // nothing new may come to it
@@ -188,15 +202,15 @@ func (t *Pass) warmUp(seats []seat) {
 // where all requests wait for it.
 func (t *Pass) drainTime(v *service, seats []seat) time.Duration {
 	if hasActive(seats) || v.target.Replicas == 0 {
-		return v.want.Route.DrainTimeout
+		return v.route().DrainTimeout
 	}
-	return min(gapDrain, v.want.Route.DrainTimeout)
+	return min(gapDrain, v.route().DrainTimeout)
 }
 
 // queueUntil is how long requests may wait, where nothing gets any in a gap that gitring
 // makes; zero is not at all. It is renewed for as long as the gap goes on.
 func (t *Pass) queueUntil(v *service, f *toldFront, seats []seat) time.Time {
-	queue := v.want.Route.Queue
+	queue := v.route().Queue
 	leaves := slices.ContainsFunc(seats, func(s seat) bool { return s.was.State == ring.FrontActive && s.State == ring.FrontDraining })
 	was := time.Time{}
 	if last := f.lastTable(); last != nil {
@@ -254,10 +268,10 @@ func (t *Pass) seatSomebody(v *service, seats []seat, queues bool) {
 	runs := func(s *seat) bool { return s.in.State == ring.StateRunning }
 	green := func(s *seat) bool { return runs(s) && (s.in.fit || s.in.young) }
 	switch {
-	case seatThose(func(s *seat) bool { return green(s) && s.reached && !t.standsBy(v, s.in) }): // what failed is the last
+	case seatThose(func(s *seat) bool { return green(s) && s.reached && !t.standsBy(v, s.in) }): // what failed comes after it
 	case seatThose(func(s *seat) bool { return green(s) && s.reached }), queues:
 	case seatThose(func(s *seat) bool { return s.stays }): // what is green is reached first
-	case seatThose(green):
+	case seatThose(func(s *seat) bool { return green(s) && !t.standsBy(v, s.in) }), seatThose(green):
 	case seatThose(func(s *seat) bool { return runs(s) && !s.in.down && s.in.Version != v.target.Version }): // nobody knows its checks
 	default:
 		seatThose(func(s *seat) bool {

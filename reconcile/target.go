@@ -21,6 +21,11 @@ func (t *Pass) chooseTarget(v *service) {
 		v.says = v.waits.Says
 		return
 	}
+	if v.waits = t.frontKeeps(v); !v.waits.None() {
+		v.of, v.target = &v.good.App, &v.good.Service
+		v.says = v.waits.Says
+		return
+	}
 	if v.failed != nil && v.wouldRestore() {
 		v.of, v.target = &v.good.App, &v.good.Service
 		v.says = v.failed.Reason
