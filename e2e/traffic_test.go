@@ -412,7 +412,7 @@ func TestAServiceGetsAFrontAndLosesItAgain(t *testing.T) {
 
 	h.live("No front", version("2", "direct"))
 	h.serves(port, "2")
-	require.Empty(t, h.containers("web-front"))
+	h.until("the front is gone", func() bool { return len(h.containers("web-front")) == 0 })
 	require.Len(t, h.containers("web"), 1)
 	h.until("the folders of the front are gone", func() bool {
 		folders, err := os.ReadDir(filepath.Join(h.dir, "state/fronts"))
