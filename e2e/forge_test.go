@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// forge is a GitHub or a Gitea that remembers what it was told, and complains
-// about whatever the real one would.
+// forge is a GitHub or a Gitea that remembers what it was told, tells it again, and
+// complains about whatever the real one would.
 type forge struct {
 	kind string
 
@@ -35,9 +35,11 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, says, http.StatusUnprocessableEntity)
 	}
 	sha, ok := strings.CutPrefix(r.URL.Path, "/api/repos/acme/infra/statuses/")
+	of, asks := strings.CutPrefix(r.URL.Path, "/api/repos/acme/infra/commits/")
+	of, whole := strings.CutSuffix(of, "/status")
 	want := map[string]string{"github": "Bearer " + forgeToken, "gitea": "token " + forgeToken}[f.kind]
 	switch {
-	case !ok || r.Method != "POST":
+	case (!ok || r.Method != "POST") && (!asks || !whole || r.Method != "GET"):
 		fault("no such call")
 		return
 	case r.Header.Get("Authorization") != want:
@@ -45,6 +47,9 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case f.kind == "github" && r.Header.Get("X-GitHub-Api-Version") == "":
 		fault("no version of the API")
+		return
+	case asks:
+		_ = json.NewEncoder(w).Encode(obj{"sha": of, "statuses": f.newest(of)})
 		return
 	}
 	p := post{SHA: sha}
@@ -59,6 +64,18 @@ func (f *forge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.told = append(f.told, p)
 	w.WriteHeader(http.StatusCreated)
 	_, _ = w.Write([]byte(`{"id":1}`))
+}
+
+// newest is what each context of a commit was told last. The caller holds mu.
+func (f *forge) newest(sha string) []obj {
+	list, seen := []obj{}, map[string]bool{}
+	for _, p := range slices.Backward(f.told) {
+		if p.SHA == sha && !seen[p.Context] {
+			seen[p.Context] = true
+			list = append(list, obj{"context": p.Context, "state": p.State, "description": p.Description})
+		}
+	}
+	return list
 }
 
 // of are the states that a commit's context was given, in order, and the last

@@ -20,6 +20,7 @@ import (
 //	VERSION       what GET / tells
 //	BROKEN=1      it never becomes ready
 //	READY_AFTER   milliseconds until it is ready
+//	GATE          a file without which it is not ready; POST /write makes one
 //	EXIT_AFTER    milliseconds until it ends by itself, with status 3
 //	DATA          a folder that it must have for itself, see data.go
 //	STOP_AFTER    milliseconds that it takes to stop
@@ -60,6 +61,12 @@ func serve() error {
 	return err
 }
 
+// open reports whether a gate is open; no gate is.
+func open(gate string) bool {
+	_, err := os.Stat(gate)
+	return gate == "" || err == nil
+}
+
 func routes(began time.Time) http.Handler {
 	mux := http.NewServeMux()
 	conf := readConf()
@@ -83,7 +90,7 @@ func routes(began time.Time) http.Handler {
 		_, _ = w.Write(b)
 	})
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if os.Getenv("BROKEN") == "1" || conf.unready() || time.Since(began) < millis("READY_AFTER") {
+		if os.Getenv("BROKEN") == "1" || conf.unready() || time.Since(began) < millis("READY_AFTER") || !open(os.Getenv("GATE")) {
 			http.Error(w, "not ready", http.StatusServiceUnavailable)
 			return
 		}
