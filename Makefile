@@ -23,9 +23,10 @@ AGAIN    ?=
 
 .PHONY: help
 help: ## say what there is
-	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS=$$'\t' read -r t d; do printf '  %-15s %s\n' "$$t" "$$d"; done
+	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS=$$'\t' read -r t d; do printf '  %-17s %s\n' "$$t" "$$d"; done
 
 .PHONY: demo demo-ui demo-status demo-push demo-canary demo-unsigned demo-broken demo-revert demo-down
+.PHONY: demo-fleet demo-fleet-status demo-fleet-down
 demo: go engine build ## a host, a signed repository and an app, live in a minute
 	@scripts/demo.sh up
 demo-ui: ## the demo: its dashboard, by a new address that works once
@@ -42,8 +43,15 @@ demo-broken: ## the demo: a version that never becomes ready is restored
 	@scripts/demo.sh broken
 demo-revert: ## the demo: take the last commit back
 	@scripts/demo.sh revert
-demo-down: ## the demo: remove everything that it made
+demo-down: ## the demo: remove everything that it made, a fleet too
+	@scripts/demo-fleet.sh down
 	@scripts/demo.sh down
+demo-fleet: go engine build ## three hosts, the canary first: a good push, and one that goes no further
+	@scripts/demo-fleet.sh up
+demo-fleet-status: ## the fleet: every host in one row
+	@scripts/demo-fleet.sh status
+demo-fleet-down: ## the fleet: end and remove everything that it made
+	@scripts/demo-fleet.sh down
 
 .PHONY: go
 go:
