@@ -204,6 +204,8 @@ func (c *tried) add(t *testing.T, name, text string) {
 		c.settings.Path = text
 	case "<no key>":
 		c.settings.EnvKey = nil
+	case "<no status>":
+		c.settings.NoStatus = true
 	case "<limits>":
 		key, number, _ := strings.Cut(text, " ")
 		n, err := strconv.ParseInt(number, 10, 64)
