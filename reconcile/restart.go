@@ -181,6 +181,9 @@ func (t *Pass) engineRestarted(v *service, in *instance) (o outcome) {
 	if row.Instance != in.ID || row.Crashes == 0 || in.Policy == "no" || in.Policy == "" || in.Ended() {
 		return o // one that ended is started first: both failing in turns would wait for neither
 	}
+	if v.isFront() {
+		return o // the host's ports come back with it, also where gitring does not
+	}
 	o.then = try
 	o.add(move{kind: movePolicy, in: in, policy: noRestart, why: "it crashed: restarts are gitring's until it is stable"})
 	return o

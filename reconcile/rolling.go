@@ -230,7 +230,7 @@ func (t *Pass) policyUnset(v *service, in *instance) bool {
 	if in.Version != v.target.Version || !in.ready || in.intent != "" || t.providerMissing(in) {
 		return false
 	}
-	if row, ok := t.slotRow(v, in); ok && row.Instance == in.ID && row.Crashes > 0 {
+	if row, ok := t.slotRow(v, in); ok && row.Instance == in.ID && row.Crashes > 0 && !v.isFront() {
 		return false
 	}
 	want := t.enginePolicy(v, in)
