@@ -51,7 +51,7 @@ func Read(body []byte) (*File, error) {
 	form, ok := FormOf(body)
 	switch {
 	case !ok:
-		return nil, faultOfForm(0, "it is not encrypted", "encrypt it with gitring secret encrypt, or with sops")
+		return nil, faultOfForm(0, "it is not encrypted", "encrypt it with sops, or with gitring secret encrypt <file>")
 	case len(body) > maxFile:
 		return nil, faultOfForm(0, "it is larger than 1 MiB", "keep large files out of Git, or split it")
 	case form == Age:

@@ -233,7 +233,7 @@ func (g *globals) encrypted(file string, plain []byte, by encryptFlags, public s
 	if by.form != "" {
 		given, err := secrets.ParseForm(by.form)
 		if err != nil {
-			return nil, &exit.Failure{Code: exit.Usage, Says: err.Error(), Hint: "gitring secret encrypt --form yaml"}
+			return nil, &exit.Failure{Code: exit.Usage, Says: err.Error(), Hint: "write --form yaml, json, env, ini or binary"}
 		}
 		form = given
 	}
