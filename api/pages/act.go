@@ -200,7 +200,7 @@ func approvePage(ctx context.Context, a *asking) (*drawn, error) {
 	}
 	for i := range a.status.Sources {
 		src := &a.status.Sources[i]
-		if n := src.Next; n != nil && n.Code == ring.WhyAwaitingApproval && strings.HasPrefix(string(n.Commit), sha) {
+		if n := src.Next; n != nil && n.AwaitsYes() && strings.HasPrefix(string(n.Commit), sha) {
 			v.Source, v.Why = src.Name, n.Reason
 			v.Plan = a.plannedOf(ctx, src, "")
 		}

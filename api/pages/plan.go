@@ -26,6 +26,7 @@ type planned struct {
 	Refusals  []*ring.Refusal
 	Decisions []string
 	Awaiting  string
+	NotYet    string // which hosts it waits for, or what else is in its way
 	Apps      []plannedApp
 	Same      int // services that stay as they are
 	Moves     []moveView
@@ -89,7 +90,7 @@ func (a *asking) plannedOf(ctx context.Context, src *ring.SourceStatus, rev stri
 	case src.Next != nil:
 		p.Commit, p.Waits = src.Next.Commit, true
 		p.Why = "is next" + wording.When(src.Next.Reason != "", ": "+src.Next.Reason)
-		p.Approve = src.Next.Code == ring.WhyAwaitingApproval && a.may(api.ScopeApprove)
+		p.Approve = src.Next.AwaitsYes() && a.may(api.ScopeApprove)
 	case src.Refusal != nil:
 		p.Commit, p.Refusals = src.Refusal.Commit, []*ring.Refusal{src.Refusal}
 		p.Why = "is refused"
@@ -109,7 +110,10 @@ func (a *asking) plannedOf(ctx context.Context, src *ring.SourceStatus, rev stri
 	if c.Commit != "" {
 		p.Commit = c.Commit
 	}
-	p.Refusals, p.Awaiting = c.Refusals, c.Awaiting
+	p.Refusals, p.Awaiting, p.NotYet = c.Refusals, c.Awaiting, c.Waits
+	if p.Waits && c.Waits == src.Next.Reason {
+		p.NotYet = "" // it is said beside the commit
+	}
 	for i := range c.Decisions {
 		p.Decisions = append(p.Decisions, decisionSays(&c.Decisions[i]))
 	}

@@ -487,6 +487,38 @@ func TestAYesIsGivenToWhatWaitsForOne(t *testing.T) {
 	require.Equal(t, []api.ApproveRequest{{Commit: shaNext, Reason: "looked at it"}}, f.approved)
 }
 
+// Whatever waits for a yes can be given one: the page that "approve…" leads to has the form,
+// and says which hosts it does without.
+func TestWhatWaitsForWavesCanBeApproved(t *testing.T) {
+	for code, says := range map[ring.ReasonCode]string{
+		ring.WhyAwaitingApproval: "it removes 3 of 4 services",
+		ring.WhyWaveWaiting:      "waits for canary-1: pending, and 2 more",
+		ring.WhyWaveFailed:       "failed on canary-1: slot 1 exited",
+	} {
+		f := rich()
+		f.status.Sources[0].Next.Code, f.status.Sources[0].Next.Reason = code, says
+		f.plan.Waits = "would wait for canary-1, canary-2, canary-3"
+		h := f.handler(everything)
+		link := `href="/approve/` + string(shaNext) + `"`
+		require.Contains(t, get(t, h, "/").Body.String(), link, code)
+		plan := get(t, h, "/plan").Body.String()
+		require.Contains(t, plan, link, code)
+		require.Contains(t, plan, "would wait for canary-1, canary-2, canary-3", code)
+		page := get(t, h, "/approve/"+string(shaNext)).Body.String()
+		require.NotContains(t, page, "No plan of this commit waits", code)
+		require.Regexp(t, `<button[^>]*>Approve `+shaNext.Short(), page, code)
+		for _, want := range []string{says, "would wait for canary-1, canary-2, canary-3"} {
+			require.Contains(t, page, want, code)
+		}
+	}
+	f := rich()
+	f.status.Sources = f.status.Sources[:1]
+	f.status.Sources[0].Next.Reason, f.plan.Waits = "waits for canary-1: pending", "waits for canary-1: pending"
+	require.Equal(t, 1, strings.Count(get(t, f.handler(everything), "/plan").Body.String(), "canary-1"), "said twice")
+	f.status.Sources[0].Next.Code = ring.WhyImagePending
+	require.Contains(t, get(t, f.handler(everything), "/approve/"+string(shaNext)).Body.String(), "No plan of this commit waits")
+}
+
 func TestASourceIsToldToLook(t *testing.T) {
 	f := rich()
 	h := f.handler(everything)
