@@ -147,6 +147,9 @@ func troubles(st *ring.Status) []trouble {
 			out = append(out, trouble{tone, what, says})
 		}
 	}
+	if st.Trial != nil {
+		add(toneWait, "on trial", "upgraded from "+st.Trial.From+"; nothing is changed until the upgrade is found well. Where this lasts: sudo gitring upgrade --resume")
+	}
 	add(toneBad, "store", st.Store)
 	add(toneBad, "engine", st.Engine)
 	add(toneBad, "configuration", wording.When(st.Config != "", "not read anew: "+st.Config))

@@ -20,6 +20,14 @@ func get(t *testing.T, h http.Handler, path string) *httptest.ResponseRecorder {
 	return w
 }
 
+func TestAHostOnTrialSaysSoAndWhatToDo(t *testing.T) {
+	f := rich()
+	require.NotContains(t, get(t, f.handler(everything), "/").Body.String(), "on trial")
+	f.status.Trial = &ring.Trial{From: "0.1.0", Looks: 3}
+	page := get(t, f.handler(everything), "/").Body.String()
+	require.Regexp(t, `<p class="trouble wait" role="alert"><strong>on trial</strong> upgraded from 0\.1\.0;[^<]*gitring upgrade --resume</p>`, page)
+}
+
 func TestThePageOfNowSaysWhatIsWrongFirst(t *testing.T) {
 	f := &fake{status: ring.Status{Host: "edge-1", Sources: []ring.SourceStatus{{Name: "prod", Branch: "main", Sync: ring.SyncSynced, Apps: []ring.AppStatus{
 		{Name: "api", Health: ring.Healthy, Services: []ring.ServiceStatus{{Name: "api", Kind: ring.Worker, Phase: ring.PhaseReady, Ready: 1, Wanted: 1}}},
