@@ -5,7 +5,6 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"strings"
 
 	"github.com/gitring/gitring/api"
 )
@@ -94,17 +93,15 @@ func (h *Handler) around(m *made, v api.Viewer, known bool) (before, after []byt
 	if l.Viewer == "" && known {
 		l.Viewer = "somebody"
 	}
-	var b bytes.Buffer
-	if err := h.templates.ExecuteTemplate(&b, "layout.html", l); err != nil {
-		return nil, nil, fmt.Errorf("cannot make the page: %w", err)
+	for name, part := range map[string]*[]byte{"head": &before, "foot": &after} {
+		var b bytes.Buffer
+		if err := h.templates.ExecuteTemplate(&b, name, l); err != nil {
+			return nil, nil, fmt.Errorf("cannot make the page: %w", err)
+		}
+		*part = clean(squeeze(b.Bytes()))
 	}
-	page := string(clean(squeeze(b.Bytes())))
-	head, tail, _ := strings.Cut(page, mainMark)
-	return []byte(head), []byte(tail), nil
+	return before, after, nil
 }
-
-// mainMark stands in the layout where the main part goes: html/template drops comments.
-const mainMark = "main-part-here"
 
 func orOff(tone string) string {
 	switch tone {

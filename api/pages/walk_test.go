@@ -261,6 +261,18 @@ func TestAHostileNameLeadsNowhereElse(t *testing.T) {
 	require.Contains(t, pages, pathOf("svc", name, name))
 }
 
+// A page is put together of its parts, wherever a name or a text has what parts are called.
+func TestNoNameCanCutAPage(t *testing.T) {
+	for _, name := range []string{"main-part-here", "head", "foot", "</main>", "<main>"} {
+		f := &fake{status: ring.Status{Host: name, Sources: []ring.SourceStatus{{Name: "prod", Apps: []ring.AppStatus{{Name: name, Health: ring.Healthy}}}}}}
+		page := get(t, f.handler(api.Viewer{Actor: name, Scopes: api.Scopes{api.ScopeRead}}), pathOf("app", name)).Body.String()
+		for _, once := range []string{"<!doctype html>", "<title>", "<header class=\"top\">", "<main ", "</main>", "<footer ", "</html>"} {
+			require.Equal(t, 1, strings.Count(page, once), "%s in the page of %s:\n%s", once, name, page)
+		}
+		require.Regexp(t, `(?s)<title>.*<header class="top">.*<main [^>]*>.*<h1.*</main>.*<footer .*</html>\n?$`, page, name)
+	}
+}
+
 // states are the words that ring/status.go has for what something is.
 func states(t *testing.T) (out []string) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../../ring/status.go", nil, 0)
