@@ -54,6 +54,7 @@ type Local struct {
 	requests *rate
 	failed   *rate // wrong codes, by address
 	streams  streams
+	within   time.Duration // a body is read
 }
 
 // NewLocal starts nothing. The cookie is named after the port of an address.
@@ -66,6 +67,7 @@ func NewLocal(at net.Addr, o LocalOptions) (*Local, error) {
 		LocalOptions: o, scopes: Scopes{ScopeLogs, ScopeOperate, ScopeApprove},
 		origin: http.NewCrossOriginProtection(), cookie: "gitring-ui-" + port, worth: secret(), code: secret(),
 		requests: newRate(webPerActor), failed: newRateOf(webFailed, webFailed/60.0),
+		within: bodyWithin,
 	}
 	if o.ReadOnly {
 		l.scopes = Scopes{ScopeLogs}
@@ -144,6 +146,8 @@ func (l *Local) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	// It counts until the body is taken: of what is refused before, net/http reads the rest.
+	_ = w.rc.SetReadDeadline(time.Now().Add(l.within))
 	if err := l.answer(w, r); err != nil {
 		l.refuse(w, r, asError(err))
 	}
@@ -182,6 +186,9 @@ func (l *Local) answer(w *answerWriter, r *http.Request) error {
 		return tooMany(time.Second, "%s asks too often", l.Actor)
 	case isAPI(r):
 		return l.call(w, r)
+	}
+	if err := takeBody(w, r, bodyLimit, l.within); err != nil {
+		return err
 	}
 	v := Viewer{Actor: l.Actor, Scopes: l.scopes}
 	l.pages.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), viewerKey{}, v)))
@@ -248,7 +255,7 @@ func (l *Local) call(w *answerWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := takeBody(w, r, min(rt.limit, bodyLimit), bodyWithin); err != nil {
+	if err := takeBody(w, r, min(rt.limit, bodyLimit), l.within); err != nil {
 		return err
 	}
 	if rt.stream {

@@ -155,6 +155,8 @@ func (w *Web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
+	// It counts until the body is taken: of what is refused before, net/http reads the rest.
+	_ = a.w.rc.SetReadDeadline(time.Now().Add(w.socket.within))
 	if err := w.answer(a); err != nil {
 		w.refuse(a, err)
 	}
@@ -204,6 +206,9 @@ func (w *Web) answer(a *asking) error {
 			r = r.WithContext(context.WithValue(r.Context(), viewerKey{}, w.viewer(a)))
 		}
 		a.route = "page"
+		if err := takeBody(a.w, r, bodyLimit, w.socket.within); err != nil {
+			return err
+		}
 		w.Pages.ServeHTTP(a.w, r)
 		if code := a.w.code(); code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusTooManyRequests {
 			a.denied = http.StatusText(code)

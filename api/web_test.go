@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -393,6 +394,69 @@ func TestPagesAreAskedForWhatIsNoPathOfTheAPI(t *testing.T) {
 	require.Equal(t, "true token/ann read true", w.ask("GET", "/app/web", "", "", w.signIn(token)).Body.String())
 	require.Equal(t, http.StatusUnauthorized, w.ask("GET", "/metrics", "", "").Code)
 	require.Equal(t, http.StatusMisdirectedRequest, w.ask("GET", "/", token, "", func(r *http.Request) { r.Host = "evil" }).Code)
+}
+
+// half sends a request whose body does not come, and gives the status of the answer; 0 is none.
+func half(t *testing.T, url, method, path string, header ...string) int {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	require.NoError(t, err)
+	defer conn.Close() //nolint:errcheck // only read
+	require.NoError(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	_, err = fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 40\r\n%s\r\ntoken=", method, path, strings.Join(append(header, ""), "\r\n"))
+	require.NoError(t, err)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close() //nolint:errcheck // only read
+	return res.StatusCode
+}
+
+// Nobody, a stranger least of all, holds a connection by a body that does not come.
+func TestABodyThatDoesNotComeIsNotWaitedFor(t *testing.T) {
+	var asked atomic.Int64
+	page := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		fmt.Fprint(out, r.FormValue("token"))
+	})
+	w := newWebDoor(t, func(o *WebOptions) { o.Pages = page })
+	w.socket.within = 50 * time.Millisecond
+	url := w.serve()
+	token := "Authorization: Bearer " + w.token("op", "operate")
+	for _, row := range []struct {
+		method, path string
+		header       []string
+		want         int
+	}{
+		{"POST", "/signin", nil, http.StatusBadRequest},
+		{"POST", "/signout", nil, http.StatusBadRequest},
+		{"POST", "/act/web", []string{token}, http.StatusBadRequest},
+		{"GET", "/", []string{token}, http.StatusBadRequest},
+		{"POST", "/v1/session", nil, http.StatusBadRequest},
+		{"POST", "/v1/act", nil, http.StatusUnauthorized},
+		{"POST", "/v1/nothing", []string{token}, http.StatusNotFound},
+	} {
+		require.Equal(t, row.want, half(t, url, row.method, row.path, row.header...), "%s %s", row.method, row.path)
+	}
+	require.Zero(t, asked.Load(), "a page was asked before its form was there")
+
+	l := newLocalDoor(t, func(o *LocalOptions) { o.Pages = func(*Client) http.Handler { return page } })
+	l.within = 50 * time.Millisecond
+	require.Equal(t, http.StatusUnauthorized, half(t, l.url, "POST", "/act/web"))
+	require.Equal(t, http.StatusBadRequest, half(t, l.url, "POST", "/act/web", "Cookie: "+l.cookie+"="+l.worth))
+	require.Zero(t, asked.Load(), "a page was asked before its form was there")
+}
+
+func TestAFormOfAPageArrivesWhole(t *testing.T) {
+	w := newWebDoor(t, func(o *WebOptions) {
+		o.Pages = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(out, r.PostFormValue("reason"))
+		})
+	})
+	typed := func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }
+	require.Equal(t, "looked at it", w.ask("POST", "/act/web", w.token("op", "operate"), "reason=looked+at+it", typed).Body.String())
+	require.Equal(t, http.StatusRequestEntityTooLarge, w.ask("POST", "/signin", "", "reason="+strings.Repeat("x", bodyLimit), typed).Code)
 }
 
 func TestASnapshotThatIsKnownIsNotSentAgain(t *testing.T) {
