@@ -114,10 +114,13 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, rt *route) {
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
+	// A page is made to its end for all who wait for it. Who only waits may leave.
+	waits, leave := context.WithTimeout(r.Context(), makeWithin)
+	defer leave()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), makeWithin)
 	defer cancel()
 	a := &asking{h: h, r: r, viewer: v, answers: h.Answers(v), clock: clock{h.Now()}}
-	seen, err := h.looker.now(ctx, a.answers, a.clock.now)
+	seen, err := h.looker.now(waits, a.answers, a.clock.now)
 	if err != nil {
 		h.fail(w, r, v, true, err)
 		return
@@ -129,7 +132,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, rt *route) {
 	}
 	var p *keptPage
 	if rt.kept && r.Method != http.MethodPost {
-		p = h.keeper.page(seen.version, r.URL.RequestURI()+" "+v.Scopes.String(), a.clock.now, fill)
+		p = h.keeper.page(waits, seen.version, r.URL.RequestURI()+" "+v.Scopes.String(), a.clock.now, fill)
 	} else {
 		p = &keptPage{}
 		p.page, _, p.err = fill()
@@ -193,7 +196,7 @@ func failOf(err error) failView {
 		return failView{Code: orServerError(e.Status), Message: e.Message, Hint: e.Hint}
 	case errors.As(err, &away):
 		return failView{http.StatusBadGateway, away.Error(), "is the daemon running? systemctl status gitring"}
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return failView{http.StatusGatewayTimeout, "the daemon did not answer in time", "ask again in a moment"}
 	}
 	return failView{Code: http.StatusInternalServerError, Message: err.Error()}

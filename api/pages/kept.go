@@ -35,20 +35,61 @@ type seen struct {
 	version string
 }
 
-// looks are who asks for the status: one at a time, for all who look within a moment.
+// looker asks for the status: once for all who look within a moment.
 type looker struct {
-	mu   sync.Mutex // guards what follows
-	at   time.Time
-	last *seen
+	mu     sync.Mutex // guards what follows
+	at     time.Time
+	last   *seen
+	asking *answer // that is under way; nil for none
 }
 
-// now is the present status. Everybody with the scope read may see all of it.
+// answer is what one question for the status brought.
+type answer struct {
+	ready chan struct{} // closed once what follows is set
+	seen  *seen
+	err   error
+}
+
+// now is the present status. Everybody with the scope read may see all of it. The first who
+// comes asks for it. Who comes meanwhile waits for that answer, as long as its own context lasts.
 func (l *looker) now(ctx context.Context, a Answers, now time.Time) (*seen, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if since := now.Sub(l.at); l.last != nil && since >= 0 && since < lookEvery {
+		defer l.mu.Unlock()
 		return l.last, nil
 	}
+	if of := l.asking; of != nil {
+		l.mu.Unlock()
+		select {
+		case <-of.ready:
+			return of.seen, of.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	of := &answer{ready: make(chan struct{}), err: errNotMade}
+	l.asking = of
+	l.mu.Unlock()
+	defer l.done(of, now)
+	// It is for those who wait, too: it does not end when the first goes away.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeWithin)
+	defer cancel()
+	of.seen, of.err = seenNow(ctx, a, now)
+	return of.seen, of.err
+}
+
+// done tells those who wait what came of it, also where the asking broke off.
+func (l *looker) done(of *answer, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if of.err == nil {
+		l.at, l.last = now, of.seen
+	}
+	l.asking = nil
+	close(of.ready)
+}
+
+func seenNow(ctx context.Context, a Answers, now time.Time) (*seen, error) {
 	st, err := a.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -58,9 +99,7 @@ func (l *looker) now(ctx context.Context, a Answers, now time.Time) (*seen, erro
 	if err != nil {
 		return nil, err
 	}
-	l.at = now
-	l.last = &seen{status: st, version: fmt.Sprintf("%s %d %s", api.StatusTag(&st), seq, now.UTC().Format(time.DateOnly))}
-	return l.last, nil
+	return &seen{status: st, version: fmt.Sprintf("%s %d %s", api.StatusTag(&st), seq, now.UTC().Format(time.DateOnly))}, nil
 }
 
 // keptPage is a page, made or being made.
@@ -73,7 +112,7 @@ type keptPage struct {
 	deflated []byte
 }
 
-// errNotMade is what those are told who wait for a page whose making broke off.
+// errNotMade is what those are told who wait for a page or a status whose making broke off.
 var errNotMade = errors.New("cannot make this page")
 
 // keeper has the pages of the present version.
@@ -84,16 +123,21 @@ type keeper struct {
 	bytes   int
 }
 
-// page is the page of a key: made once for all who ask for it, by the first of them.
-func (k *keeper) page(version, key string, now time.Time, fill func() (*made, time.Duration, error)) *keptPage {
+// page is the page of a key: made once for all who ask for it, by the first of them. The others
+// wait for it as long as their own context lasts.
+func (k *keeper) page(ctx context.Context, version, key string, now time.Time, fill func() (*made, time.Duration, error)) *keptPage {
 	k.mu.Lock()
 	if k.version != version || len(k.pages) >= keptPages || k.bytes > keptBytes {
 		k.version, k.pages, k.bytes = version, map[string]*keptPage{}, 0
 	}
 	if p := k.pages[key]; p != nil && (p.until.IsZero() || now.Before(p.until)) {
 		k.mu.Unlock()
-		<-p.ready
-		return p
+		select {
+		case <-p.ready:
+			return p
+		case <-ctx.Done():
+			return &keptPage{err: ctx.Err()}
+		}
 	}
 	p := &keptPage{ready: make(chan struct{}), err: errNotMade}
 	k.pages[key] = p
