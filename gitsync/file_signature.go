@@ -10,7 +10,7 @@ import (
 )
 
 // VerifyFile checks the armoured SSH signature of a whole file, made in a namespace by one of
-// keys, and returns the fingerprint of that key. keys are lines of authorized_keys without
+// keys. It returns the fingerprint of that key. keys are lines of authorized_keys without
 // options. A key in a certificate is none of them.
 func VerifyFile(keys string, namespace string, body, signature []byte) (fingerprint string, err error) {
 	allowed, err := keysOf(keys)

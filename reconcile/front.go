@@ -43,8 +43,9 @@ func (in *instance) madeName() string {
 	return ring.ContainerName(in.App, in.Service, in.Slot, in.Version)
 }
 
-// route is how a front carries the requests of the service: by its target where that has one,
-// else by what is wanted, or was good until the service serves without a front. nil is no front.
+// route is how a front carries the requests of the service; nil is no front. It is of the
+// target where that has one, else of what is wanted. What was good counts until the service
+// serves without a front.
 func (v *service) route() *ring.Route {
 	if v.target.Route != nil {
 		return v.target.Route

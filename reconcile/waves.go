@@ -231,8 +231,8 @@ func (t *Pass) runsHere(src *Source) bool {
 }
 
 // ranBefore reports whether all that the newest plan asks completed here before, as after a
-// revert, or is what is in force: it is nothing new that could be found bad. An app or a
-// service that goes is a change as any other.
+// revert, or is in force. It is nothing new then that could be found bad. An app or a service
+// that goes is a change as any other.
 func (t *Pass) ranBefore(src *Source, present map[string][]string) bool {
 	for name := range present {
 		if t.nextApp(src, name) == nil && t.appRefusal(src, name) == nil {

@@ -28,9 +28,9 @@ func HeldWord(code ReasonCode) string {
 	return cmp.Or(HeldWords[code], Stopped)
 }
 
-// RolloutWord is the phase of a rollout, for people, by the code of its reason and the phase
-// of its service. "Paused" in the JSON is also one that waits until something of this host
-// is mended.
+// RolloutWord is the phase of a rollout, for people. The code of its reason and the phase of
+// its service decide: "Paused" in the JSON is also one that waits until something of this
+// host is mended.
 func RolloutWord(phase string, code ReasonCode, service Phase) string {
 	switch {
 	case phase != RolloutPaused || code == WhyPausedByPerson:

@@ -15,9 +15,9 @@ import (
 // prevSuffix is of the database of before an upgrade.
 const prevSuffix = ".prev"
 
-// Copy is a consistent copy of a state directory in a folder inside it: of the database, the
-// anchors, the marks of jobs and the keys. gitring may run meanwhile. The caller removes it;
-// what a crash leaves goes with the next Open of dir.
+// Copy is a consistent copy of a state directory, in a folder inside it. It holds the database,
+// the anchors, the marks of jobs and the keys. gitring may run meanwhile. The caller removes
+// it; what a crash leaves goes with the next Open of dir.
 func Copy(ctx context.Context, dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -46,8 +46,8 @@ type route struct {
 	scope   api.Scope
 	// nav is the entry of the menu that it belongs to.
 	nav string
-	// kept says that what the page shows changes with the version alone; fresh, that it may be
-	// so old besides; a page with neither is made for everybody who asks.
+	// kept says that what the page shows changes with the version alone. fresh says that it may
+	// be so old besides. A page with neither is made for everybody who asks.
 	kept  bool
 	fresh time.Duration
 	page  func(ctx context.Context, a *asking) (*drawn, error)
