@@ -91,7 +91,7 @@ const (
 // nothing.
 func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (d *Daemon, err error) {
 	d = &Daemon{cfg: cfg, log: log, judge: admission.For(cfg), ready: make(chan struct{})}
-	d.trial = newTrial(cfg.State)
+	d.trial = newTrial(cfg.State, d.log)
 	d.policy = admission.NewLivePolicy(cfg)
 	d.judge.Live = d.policy
 	defer func() {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -18,19 +19,30 @@ const trialEvery = 500 * time.Millisecond
 type trial struct {
 	state string
 	from  string
+	until time.Time // when it is over at the latest
 	done  chan struct{}
 
 	mu    sync.Mutex // guards what follows
 	since time.Time  // of the first whole look
 }
 
-// newTrial is nil where the daemon of a state folder may act at once.
-func newTrial(state string) *trial {
+// newTrial is nil where the daemon of a state folder may act at once. A note about other
+// releases is removed: it would bind one of them later, when nobody watches it.
+func newTrial(state string, log *slog.Logger) *trial {
 	t, on := upgrade.ReadTrial(state)
-	if !on || !t.For(ring.Release) {
+	switch {
+	case !on:
+		return nil
+	case t.Stale(ring.Release):
+		log.Warn("an upgrade left a note of a trial of another release: it is removed", "from", t.From, "to", t.To)
+		if err := upgrade.EndTrial(state); err != nil {
+			log.Warn("could not remove the note of a trial", "err", err)
+		}
+		return nil
+	case !t.For(ring.Release):
 		return nil
 	}
-	return &trial{state: state, from: t.From, done: make(chan struct{})}
+	return &trial{state: state, from: t.From, until: time.Now().Add(t.Longest()), done: make(chan struct{})}
 }
 
 // is what the loop asks: nil once it is over, and where there is none.
@@ -68,8 +80,8 @@ func (t *trial) after(part func(context.Context) error) func(context.Context) er
 	}
 }
 
-// watchTrial ends the trial when the upgrade says so, or when whoever ran the upgrade is gone
-// and nothing is wrong.
+// watchTrial ends the trial when the upgrade says so. Whoever ran the upgrade may be gone: then
+// it ends when nothing is wrong for long enough, and in any case when its time is over.
 func (d *Daemon) watchTrial(ctx context.Context) error {
 	if d.trial.over() {
 		return nil
@@ -84,8 +96,15 @@ func (d *Daemon) watchTrial(ctx context.Context) error {
 		case <-tick.C:
 		}
 		now, on := upgrade.ReadTrial(d.cfg.State)
-		if st, _ := d.loop.Status(); on && d.trial.passed(&st, now, time.Now()) {
-			d.log.Warn("nobody ended the trial, and nothing is wrong: it is over", "before", d.trial.from)
+		st, _ := d.loop.Status()
+		passed, late := on && d.trial.passed(&st, now, time.Now()), on && d.trial.late(time.Now())
+		if passed || late {
+			if passed {
+				d.log.Warn("nobody ended the trial, and nothing is wrong: it is over", "before", d.trial.from)
+			} else {
+				d.log.Error("nobody ended the trial in its time: it is over, and this release acts though it did not pass",
+					"before", d.trial.from, "put_back", now.Back, "hint", "gitring upgrade --resume")
+			}
 			if err := upgrade.EndTrial(d.cfg.State); err != nil {
 				d.log.Error("could not end the trial, will be tried again", "err", err)
 				continue
@@ -106,7 +125,7 @@ func (t *trial) passed(st *ring.Status, told upgrade.Trial, now time.Time) bool 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	well := st.Trial != nil && st.Trial.Looks > 0 && st.Engine == "" && st.Store == ""
-	if !well || told.Back || endsOf(st.Trial.Would) {
+	if !well || told.Back || surprises(told, st.Trial.Would) {
 		t.since = time.Time{}
 		return false
 	}
@@ -116,10 +135,14 @@ func (t *trial) passed(st *ring.Status, told upgrade.Trial, now time.Time) bool 
 	return now.Sub(t.since) >= told.Probation+upgrade.Grace
 }
 
-// endsOf reports whether one of the steps ends something that runs.
-func endsOf(steps []ring.TrialStep) bool {
+// late reports whether a trial has lasted as long as any may.
+func (t *trial) late(now time.Time) bool { return !now.Before(t.until) }
+
+// surprises reports whether one of the steps ends something that runs, and was not told of by
+// the rehearsals.
+func surprises(told upgrade.Trial, steps []ring.TrialStep) bool {
 	for _, s := range steps {
-		if s.Ends {
+		if s.Ends && !told.Knows(s) {
 			return true
 		}
 	}
@@ -131,7 +154,7 @@ func (t *trial) refused() error {
 	if t.over() {
 		return nil
 	}
-	return api.Conflicting("gitring status says when it is over, after a minute; then ask again",
+	return api.Conflicting("gitring status shows it until it is over, which is by itself within "+time.Until(t.until).Round(time.Second).String()+"; then ask again",
 		"gitring is on trial after an upgrade from %s: nothing is changed meanwhile", t.from)
 }
 

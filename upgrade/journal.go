@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/ring"
@@ -41,9 +40,14 @@ const (
 
 // knows reports whether a step of the new program was told of before.
 func (j *journal) knows(s ring.TrialStep) bool {
-	return slices.ContainsFunc(j.Known, func(k ring.TrialStep) bool {
-		return k.On == s.On && (k.Does == s.Does || j.AllowRoll)
-	})
+	return known(j.Known, j.AllowRoll, s)
+}
+
+// trial is the note that the new program is told by.
+func (j *journal) trial(u *Upgrader) Trial {
+	return Trial{
+		From: j.From, To: j.To, Probation: u.Probation, StartWithin: u.StartWithin, Known: j.Known, AllowRoll: j.AllowRoll, Back: j.Back,
+	}
 }
 
 func readJournal(program string) (*journal, error) {

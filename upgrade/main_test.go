@@ -98,12 +98,13 @@ func play(args []string) int {
 	case version != "0.1.0":
 		_ = os.WriteFile(db, []byte("two"), 0o600)
 	}
-	if wrong == "version" {
-		version = "0.9.9"
-	}
+	release := version
 	on := func() bool {
 		t, on := ReadTrial(state)
-		return on && t.For(version)
+		return on && t.For(release)
+	}
+	if wrong == "version" {
+		version = "0.9.9" // is what it says
 	}
 	socket := filepath.Join(dir, "s")
 	_ = os.Remove(socket)

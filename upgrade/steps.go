@@ -150,7 +150,7 @@ func (u *Upgrader) replace(ctx context.Context, unit Unit, j *journal, old []byt
 		return fmt.Errorf("cannot keep the program: %w", err)
 	}
 	u.step("begin the trial")
-	if err := BeginTrial(u.State, Trial{From: j.From, To: j.To, Probation: u.Probation}); err != nil {
+	if err := BeginTrial(u.State, j.trial(u)); err != nil {
 		return err
 	}
 	u.step("replace")
@@ -217,7 +217,7 @@ func (u *Upgrader) goBack(ctx context.Context, unit Unit, j *journal) error {
 		return errors.Join(u.Manager.Start(ctx), endJournal(unit.Program), fmt.Errorf("gitring %s runs, and was found wanting: %s", j.To, j.Reason))
 	}
 	u.step("begin the way back")
-	if err := BeginTrial(u.State, Trial{From: j.From, To: j.To, Probation: u.Probation, Back: true}); err != nil {
+	if err := BeginTrial(u.State, j.trial(u)); err != nil {
 		return err
 	}
 	u.step("put the database back")

@@ -7,16 +7,22 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gitring/gitring/disk"
+	"github.com/gitring/gitring/ring"
 )
 
 // Probation is how long a new program is on trial, where nobody says another time.
 const Probation = time.Minute
 
-// Grace is how much longer than its probation a program waits for the word of the upgrade.
-// After that it believes itself: whoever started the upgrade is gone.
+// StartWithin is how long a new program may take until it does well, where nobody says so.
+const StartWithin = 2 * time.Minute
+
+// Grace is how much longer than the upgrade would a program waits for the word of it. After
+// that whoever started the upgrade is gone: one that does well believes itself after its
+// probation, and any other goes on after Trial.Longest.
 const Grace = 30 * time.Second
 
 // trialFile stands in the state folder as long as the program that is started there has to
@@ -31,13 +37,40 @@ type Trial struct {
 	From      string        `json:"from"` // the release before
 	To        string        `json:"to"`   // the one on trial
 	Probation time.Duration `json:"probation"`
-	// Back says that the release before is being put back: this one never acts.
+	// StartWithin is how long it may take until it does well.
+	StartWithin time.Duration `json:"start_within,omitempty"`
+	// Known are the steps that the rehearsals told of: they are no surprise. AllowRoll is a
+	// person's yes to all of them.
+	Known     []ring.TrialStep `json:"known,omitempty"`
+	AllowRoll bool             `json:"allow_roll,omitempty"`
+	// Back says that the release before is being put back: this one does not believe itself.
 	Back bool `json:"back,omitempty"`
 }
 
-// For reports whether a release heeds the note. The one of before does not: where it runs, it
-// is back, or was never replaced. Where both have one name, each does.
-func (t Trial) For(release string) bool { return release != t.From || t.From == t.To }
+// For reports whether a release heeds the note: the one that it names, and each where it names
+// none. The one of before does not: where it runs, it is back, or was never replaced.
+func (t Trial) For(release string) bool { return t.To == "" || release == t.To }
+
+// Stale reports whether the note is about neither a release nor what it would replace: another
+// one was put in place by hand since.
+func (t Trial) Stale(release string) bool { return !t.For(release) && release != t.From }
+
+// Knows reports whether a step of the new program was told of before.
+func (t Trial) Knows(s ring.TrialStep) bool { return known(t.Known, t.AllowRoll, s) }
+
+func known(steps []ring.TrialStep, allowRoll bool, s ring.TrialStep) bool {
+	return slices.ContainsFunc(steps, func(k ring.TrialStep) bool { return k.On == s.On && (k.Does == s.Does || allowRoll) })
+}
+
+// Longest is when a trial is over, counted from the start of the program, whatever it would do:
+// no upgrade watches it as long. A daemon that does nothing for ever is worse than a doubt.
+func (t Trial) Longest() time.Duration {
+	start := t.StartWithin
+	if start <= 0 {
+		start = StartWithin
+	}
+	return start + 2*t.Probation + Grace // well at the last moment, unwell for a while, and well again
+}
 
 // ReadTrial reports whether the program of a state folder is on trial. A file that cannot be
 // read is a trial, too: then nothing is changed on a doubt.

@@ -20,7 +20,7 @@ import (
 // How long parts of an upgrade may take.
 const (
 	rehearseWithin   = 3 * time.Minute
-	upgradeStarts    = 2 * time.Minute // until the first whole look; it migrates the database before
+	upgradeStarts    = upgrade.StartWithin // until the first whole look; it migrates the database before
 	upgradeAsks      = 5 * time.Second
 	upgradeEvery     = time.Second
 	longestProbation = time.Hour
