@@ -274,8 +274,14 @@ func upgraderOf(dir string, startWithin, probation time.Duration, said func(stri
 func upgradeAndDie() int {
 	dir := os.Getenv("UPGRADE_DIR")
 	_ = os.Setenv("UPGRADE_ROLE", "")
-	u := upgraderOf(dir, 3*time.Second, 200*time.Millisecond, func(string) {})
+	u := upgraderOf(dir, time.Minute, 200*time.Millisecond, func(says string) { fmt.Println(says) })
+	stopped := false
 	u.before = func(step string) {
+		if stopped = stopped || step == "stop"; stopped && os.Getenv("UPGRADE_SIGNALS") != "" {
+			for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGINT, syscall.SIGTERM} {
+				_ = syscall.Kill(os.Getpid(), s)
+			}
+		}
 		if step == os.Getenv("UPGRADE_KILL") {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}

@@ -60,3 +60,6 @@ func asUser(u Unit) (*syscall.SysProcAttr, error) {
 	}
 	return &syscall.SysProcAttr{Credential: c}, nil
 }
+
+// apart are the attributes of a process that a Ctrl-C on the terminal does not reach.
+func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

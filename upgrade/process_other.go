@@ -13,3 +13,5 @@ var errLinux = errors.New("cannot upgrade here: the daemon runs on Linux only")
 func Lock(string) (release func(), err error) { return nil, errLinux }
 
 func asUser(Unit) (*syscall.SysProcAttr, error) { return nil, errLinux }
+
+func apart() *syscall.SysProcAttr { return nil }

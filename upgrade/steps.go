@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gitring/gitring/disk"
@@ -45,8 +47,10 @@ type Upgrader struct {
 	// Say tells what is done.
 	Say func(format string, args ...any)
 
-	// before is called before each step; tests end the process in it.
+	// before is called before each step; tests end the process in it. sync is disk.Sync, or
+	// what a test has in place of it.
 	before func(step string)
+	sync   func(dir string) error
 }
 
 // Plan is what an upgrade would be, once rehearsed.
@@ -108,6 +112,7 @@ func (u *Upgrader) Forget(unit Unit) error {
 // Run carries out a plan, whose program lies beside the old one. The error says why the old one
 // runs again.
 func (u *Upgrader) Run(ctx context.Context, unit Unit, p Plan) error {
+	defer hold()()
 	old, err := os.ReadFile(unit.Program)
 	if err != nil {
 		return fmt.Errorf("cannot read the program: %w", err)
@@ -128,10 +133,32 @@ func (u *Upgrader) Run(ctx context.Context, unit Unit, p Plan) error {
 		return err
 	}
 	if err := u.replace(ctx, unit, j, old); err != nil {
-		// The new program is not in place: the old one is as it was.
-		return errors.Join(fmt.Errorf("cannot put gitring %s in place, and left %s: %w", p.To, p.From, err), u.abandon(unit))
+		if is, readErr := os.ReadFile(unit.Program); readErr != nil || sumOf(is) != j.Old {
+			j.Back, j.Reason = true, fmt.Sprintf("could not be put in place whole: %v", err)
+			return u.goBack(context.WithoutCancel(ctx), unit, j)
+		}
+		// The old program is as it was.
+		err = fmt.Errorf("cannot put gitring %s in place, and left %s: %w", p.To, p.From, err)
+		if left := u.abandon(unit); left != nil {
+			return unfinished(errors.Join(err, left))
+		}
+		return err
 	}
 	return u.try(ctx, unit, j)
+}
+
+// unfinished is an error after which there is something left to do.
+func unfinished(err error) error {
+	return &exit.Failure{Code: exit.Error, Says: err.Error(), Hint: "sudo gitring upgrade --resume finishes it, or puts it back", Why: err}
+}
+
+// hold has signals wait that would end this process where the daemon is stopped: a session that
+// is closed, a pipe that nobody reads, a second Ctrl-C. The first one still ends the context,
+// which is the way back.
+func hold() (release func()) {
+	unread := make(chan os.Signal, 1)
+	signal.Notify(unread, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	return func() { signal.Stop(unread) }
 }
 
 // replace stops the daemon, keeps what it leaves, and puts the new program in its place.
@@ -157,17 +184,21 @@ func (u *Upgrader) replace(ctx context.Context, unit Unit, j *journal, old []byt
 	if err := os.Rename(unit.Program+nextSuffix, unit.Program); err != nil {
 		return err
 	}
+	if u.sync != nil {
+		return u.sync(filepath.Dir(unit.Program))
+	}
 	return disk.Sync(filepath.Dir(unit.Program))
 }
 
-// abandon goes on with the old program, which was never replaced.
+// abandon goes on with the old program, which was never replaced. The journal is there until
+// the daemon is.
 func (u *Upgrader) abandon(unit Unit) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := EndTrial(u.State); err != nil {
+	if err := errors.Join(EndTrial(u.State), u.Forget(unit), u.Manager.Start(ctx)); err != nil {
 		return err
 	}
-	return errors.Join(u.Forget(unit), endJournal(unit.Program), u.Manager.Start(ctx))
+	return endJournal(unit.Program)
 }
 
 // try starts the new program and watches it. Where it fails, the old one comes back.
@@ -190,38 +221,64 @@ func (u *Upgrader) try(ctx context.Context, unit Unit, j *journal) error {
 func (u *Upgrader) settle(ctx context.Context, unit Unit, j *journal) error {
 	u.step("end the trial")
 	if err := EndTrial(u.State); err != nil {
-		return err
+		return unfinished(err)
 	}
 	u.step("forget")
 	if err := endJournal(unit.Program); err != nil {
-		return err
+		return unfinished(err)
 	}
 	u.Say("upgraded from %s to %s; %s%s is the program of before", j.From, j.To, unit.Program, prevSuffix)
 	return nil
 }
 
-// goBack puts the old program back, and the database that it left.
+// goBack puts the old program back, and the database that it left. Where that fails, what lies
+// there is started: a host without a daemon is the worse one.
 func (u *Upgrader) goBack(ctx context.Context, unit Unit, j *journal) error {
 	u.Say("gitring %s failed: %s", j.To, j.Reason)
 	u.step("note the way back")
 	if err := j.write(unit.Program); err != nil {
-		return err
+		u.Say("%v; going back all the same", err)
 	}
-	u.step("stop the new")
-	if err := u.Manager.Stop(ctx); err != nil {
-		return fmt.Errorf("cannot stop gitring %s, which changes nothing meanwhile: %w; then run gitring upgrade --resume", j.To, err)
+	if err := u.stopNew(ctx, j); err != nil {
+		return u.leave(ctx, err)
 	}
 	if _, on := ReadTrial(u.State); !on {
-		// It believed itself, because this run was away for long, and may have acted since.
-		u.Say("gitring %s had ended its trial by itself: it stays", j.To)
-		return errors.Join(u.Manager.Start(ctx), endJournal(unit.Program), fmt.Errorf("gitring %s runs, and was found wanting: %s", j.To, j.Reason))
+		return u.stays(ctx, unit, j)
 	}
+	if err := u.putBack(unit, j); err != nil {
+		return u.leave(ctx, err)
+	}
+	return u.isBack(ctx, unit, j)
+}
+
+func (u *Upgrader) stopNew(ctx context.Context, j *journal) error {
+	u.step("stop the new")
+	if err := u.Manager.Stop(ctx); err != nil {
+		return fmt.Errorf("cannot stop gitring %s, which changes nothing while it is on trial: %w", j.To, err)
+	}
+	return nil
+}
+
+// stays goes on with a new program that believed itself, because this run was away for long. It
+// may have acted since.
+func (u *Upgrader) stays(ctx context.Context, unit Unit, j *journal) error {
+	u.Say("gitring %s had ended its trial by itself: it stays", j.To)
+	if err := u.Manager.Start(ctx); err != nil {
+		return unfinished(fmt.Errorf("gitring %s had ended its trial by itself, and cannot be started: %w", j.To, err))
+	}
+	return errors.Join(endJournal(unit.Program), fmt.Errorf("gitring %s runs, and was found wanting: %s", j.To, j.Reason))
+}
+
+// leave starts what lies there after an error.
+func (u *Upgrader) leave(ctx context.Context, err error) error {
+	u.step("start what lies there")
+	return unfinished(errors.Join(err, u.Manager.Start(ctx)))
+}
+
+// putBack changes the files; no daemon runs meanwhile.
+func (u *Upgrader) putBack(unit Unit, j *journal) error {
 	u.step("begin the way back")
 	if err := BeginTrial(u.State, j.trial(u)); err != nil {
-		return err
-	}
-	u.step("put the database back")
-	if err := u.PutBackPrev(); err != nil {
 		return err
 	}
 	old, err := os.ReadFile(unit.Program + prevSuffix)
@@ -231,26 +288,31 @@ func (u *Upgrader) goBack(ctx context.Context, unit Unit, j *journal) error {
 	if sumOf(old) != j.Old {
 		return fmt.Errorf("cannot put the program back: %s%s is another one", unit.Program, prevSuffix)
 	}
+	u.step("put the database back")
+	if err := u.PutBackPrev(); err != nil {
+		return err
+	}
 	u.step("put the program back")
 	if err := writeBeside(unit.Program, old, 0o755); err != nil {
 		return fmt.Errorf("cannot put the program back: %w", err)
 	}
-	return u.isBack(ctx, unit, j)
+	return nil
 }
 
-// isBack goes on with the old program, which is in its place again.
+// isBack goes on with the old program, which is in its place again. The journal is there until
+// the daemon is.
 func (u *Upgrader) isBack(ctx context.Context, unit Unit, j *journal) error {
 	u.step("end the way back")
 	if err := EndTrial(u.State); err != nil {
-		return err
-	}
-	u.step("forget the way back")
-	if err := endJournal(unit.Program); err != nil {
-		return err
+		return u.leave(ctx, err)
 	}
 	u.step("start the old")
 	if err := u.Manager.Start(ctx); err != nil {
-		return fmt.Errorf("gitring %s is back in its place, and cannot be started: %w", j.From, err)
+		return unfinished(fmt.Errorf("gitring %s is back in its place, and cannot be started: %w", j.From, err))
+	}
+	u.step("forget the way back")
+	if err := endJournal(unit.Program); err != nil {
+		return unfinished(err)
 	}
 	if err := u.answers(ctx, j.From); err != nil {
 		return fmt.Errorf("gitring %s is back in its place, and %w", j.From, err)
@@ -281,6 +343,7 @@ func (u *Upgrader) answers(ctx context.Context, release string) error {
 // Resume finishes what an earlier run left, and reports whether there was anything. The error
 // is as with Run.
 func (u *Upgrader) Resume(ctx context.Context, unit Unit) (bool, error) {
+	defer hold()()
 	j, err := readJournal(unit.Program)
 	if err != nil || j == nil {
 		return false, err
@@ -293,14 +356,22 @@ func (u *Upgrader) Resume(ctx context.Context, unit Unit) (bool, error) {
 	switch {
 	case sumOf(program) != j.New && j.Back:
 		u.Say("an upgrade to %s broke off when it was put back already", j.To)
-		return true, u.isBack(ctx, unit, j)
+		return true, u.isBack(context.WithoutCancel(ctx), unit, j)
 	case sumOf(program) != j.New:
 		u.Say("an upgrade to %s broke off before it took place: %s runs on", j.To, j.From)
-		return true, u.abandon(unit)
+		if err := u.abandon(unit); err != nil {
+			return true, unfinished(err)
+		}
+		return true, nil
+	case !on && j.Back:
+		return true, u.stays(ctx, unit, j)
 	case !on:
-		return true, errors.Join(u.settle(ctx, unit, j), u.Manager.Start(ctx))
+		if err := u.Manager.Start(ctx); err != nil {
+			return true, unfinished(err)
+		}
+		return true, u.settle(ctx, unit, j)
 	case j.Back:
-		return true, u.goBack(ctx, unit, j)
+		return true, u.goBack(context.WithoutCancel(ctx), unit, j)
 	}
 	return true, u.try(ctx, unit, j)
 }

@@ -147,7 +147,7 @@ var steps = []string{
 
 var stepsBack = []string{
 	"note the way back", "stop the new", "begin the way back", "put the database back", "put the program back", "end the way back",
-	"forget the way back", "start the old",
+	"start the old", "forget the way back",
 }
 
 // killedAt runs an upgrade in a process of its own that dies before a step, as by kill -9.
@@ -207,11 +207,8 @@ func TestAWayBackThatIsKilledAtAnyStepIsFinishedByALaterRun(t *testing.T) {
 			unit, err := u.Manager.Unit(t.Context())
 			require.NoError(t, err)
 			left, err := u.Resume(t.Context(), unit)
-			if left {
-				require.ErrorContains(t, err, "0.1.0 was put back: 0.2.0 it would stop web/web")
-			} else {
-				require.NoError(t, u.Manager.Start(t.Context()), "the last step was the start")
-			}
+			require.True(t, left, "the journal is there until the daemon is")
+			require.ErrorContains(t, err, "0.1.0 was put back: 0.2.0 it would stop web/web")
 			runs(t, dir, "0.1.0", old)
 			require.NotContains(t, noted(dir, "acts"), "lies")
 		})
@@ -235,3 +232,127 @@ func TestAReleaseThatEndedItsTrialByItselfStays(t *testing.T) {
 	require.Equal(t, "two", noted(dir, "state/db"))
 	require.NoFileExists(t, filepath.Join(dir, "gitring.upgrade"))
 }
+
+// The session is closed, nobody reads what is said, and somebody is impatient: all that at each
+// step after the daemon is stopped.
+func TestNoSignalEndsAnUpgradeWhileTheDaemonIsStopped(t *testing.T) {
+	t.Parallel()
+	for wrong, runsThen := range map[string]string{"also": "0.2.0", "lies": "0.1.0"} {
+		t.Run(wrong, func(t *testing.T) {
+			t.Parallel()
+			dir := newHost(t)
+			next := script(dir, "0.2.0", wrong)
+			read, write, err := os.Pipe()
+			require.NoError(t, err)
+			require.NoError(t, read.Close())
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), "UPGRADE_ROLE=upgrade", "UPGRADE_DIR="+dir, "UPGRADE_PROGRAM="+string(next), "UPGRADE_SIGNALS=all")
+			cmd.Stdout = write
+			_ = cmd.Run() // 1 where the old one came back
+			require.NoError(t, write.Close())
+			require.True(t, cmd.ProcessState.Exited(), "it ended by itself: %s", cmd.ProcessState)
+			program := next
+			if runsThen == "0.1.0" {
+				program = script(dir, "0.1.0", "")
+			}
+			runs(t, dir, runsThen, program)
+		})
+	}
+}
+
+// Nothing of the old release is lost yet, and what the disk holds is not known: the new one is
+// not started without a trial.
+func TestAProgramThatMayNotBeOnTheDiskIsPutBack(t *testing.T) {
+	t.Parallel()
+	dir := newHost(t)
+	u := upgraderOf(dir, time.Minute, time.Minute, func(s string) { t.Log(s) })
+	u.sync = func(string) error { return errors.New("input/output error") }
+	err := upgradeTo(t, u, script(dir, "0.2.0", "unsynced"))
+	require.ErrorContains(t, err, "0.1.0 was put back: 0.2.0 could not be put in place whole: input/output error")
+	runs(t, dir, "0.1.0", script(dir, "0.1.0", ""))
+	require.NotContains(t, noted(dir, "acts"), "unsynced")
+}
+
+// A way back that fails leaves a daemon, on trial, and says what to do.
+func TestAWayBackThatFailsLeavesADaemonAndSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(t *testing.T, u *Upgrader, dir string){
+		"the disk is full": func(_ *testing.T, u *Upgrader, _ string) {
+			put, full := u.PutBackPrev, true
+			u.PutBackPrev = func() error {
+				if full {
+					full = false
+					return errors.New("no space left on device")
+				}
+				return put()
+			}
+		},
+		"the program of before is another one": func(t *testing.T, u *Upgrader, dir string) {
+			u.before = func(step string) {
+				if step == "stop the new" {
+					require.NoError(t, os.WriteFile(filepath.Join(dir, "gitring.prev"), []byte("another"), 0o755))
+				}
+			}
+		},
+		"the program of before is gone": func(t *testing.T, u *Upgrader, dir string) {
+			u.before = func(step string) {
+				if step == "stop the new" {
+					require.NoError(t, os.Remove(filepath.Join(dir, "gitring.prev")))
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := newHost(t)
+			old := script(dir, "0.1.0", "")
+			u := upgraderOf(dir, time.Minute, time.Minute, func(s string) { t.Log(s) })
+			spoil(t, u, dir)
+			err := upgradeTo(t, u, script(dir, "0.2.0", "lies"))
+			var f *exit.Failure
+			require.ErrorAs(t, err, &f)
+			require.Contains(t, f.Hint, "gitring upgrade --resume")
+			until(t, "the new release answers", func() bool {
+				st, err := u.Ask(t.Context())
+				return err == nil && st.Gitring == "0.2.0" && st.Trial != nil
+			})
+			require.NotContains(t, noted(dir, "acts"), "lies", "it is on trial")
+
+			u.before = nil
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "gitring.prev"), old, 0o755))
+			unit, err := u.Manager.Unit(t.Context())
+			require.NoError(t, err)
+			left, err := u.Resume(t.Context(), unit)
+			require.True(t, left)
+			require.ErrorContains(t, err, "0.1.0 was put back: 0.2.0 it would stop web/web")
+			runs(t, dir, "0.1.0", old)
+		})
+	}
+}
+
+// A daemon that cannot be started again is not forgotten.
+func TestAnUpgradeIsNotForgottenBeforeTheDaemonIsStarted(t *testing.T) {
+	t.Parallel()
+	dir := newHost(t)
+	u := upgraderOf(dir, time.Minute, time.Minute, func(s string) { t.Log(s) })
+	u.KeepPrev = func(context.Context) error { return errors.New("no space left on device") }
+	u.Manager = unwilling{supervised{dir}}
+	err := upgradeTo(t, u, script(dir, "0.2.0", ""))
+	var f *exit.Failure
+	require.ErrorAs(t, err, &f)
+	require.Contains(t, f.Says, "no space left on device")
+	require.Contains(t, f.Hint, "gitring upgrade --resume")
+
+	u.Manager = supervised{dir}
+	require.NoError(t, os.Remove(filepath.Join(dir, "acts")))
+	unit, err := u.Manager.Unit(t.Context())
+	require.NoError(t, err)
+	left, err := u.Resume(t.Context(), unit)
+	require.NoError(t, err)
+	require.True(t, left)
+	runs(t, dir, "0.1.0", script(dir, "0.1.0", ""))
+}
+
+type unwilling struct{ supervised }
+
+func (unwilling) Start(context.Context) error { return errors.New("it does not start") }

@@ -94,7 +94,7 @@ func (s Systemd) Stop(ctx context.Context) error {
 func systemctl(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "systemctl", args...)
 	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &out, &said, apart()
 	if err := cmd.Run(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
 			return "", errors.New("there is no systemctl")
