@@ -96,7 +96,7 @@ func play(args []string) int {
 	case version == "0.1.0" && string(body) != "one":
 		return 1 // a newer gitring has written it
 	case version != "0.1.0":
-		_ = os.WriteFile(db, []byte("two"), 0o600)
+		note(state, "db", "two") // whole, as SQLite has it
 	}
 	release := version
 	on := func() bool {
