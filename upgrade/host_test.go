@@ -83,10 +83,11 @@ echo User=gitring; echo SupplementaryGroups=docker adm; echo 'ExecStart={ path=%
 func TestAUnitThatEndedByItselfIsSeen(t *testing.T) {
 	for state, failed := range map[string]bool{
 		"active running": false, "activating start": false, "activating auto-restart": true, "failed failed": true, "inactive dead": true,
+		"inactive dead 4711": false, "inactive dead 0": true, // a start is queued, and none is
 	} {
-		var active, sub string
-		_, _ = fmt.Sscan(state, &active, &sub)
-		tools(t, map[string]string{"systemctl": "echo LoadState=loaded; echo MainPID=0; echo ActiveState=" + active + "; echo SubState=" + sub + "; echo 'ExecStart={ path=/bin/true ; }'"})
+		var active, sub, job string
+		_, _ = fmt.Sscan(state, &active, &sub, &job)
+		tools(t, map[string]string{"systemctl": "echo LoadState=loaded; echo MainPID=0; echo Job=" + job + "; echo ActiveState=" + active + "; echo SubState=" + sub + "; echo 'ExecStart={ path=/bin/true ; }'"})
 		u, err := Systemd{"x"}.Unit(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, failed, u.Failed, state)

@@ -56,6 +56,7 @@ type Upgrader struct {
 // Plan is what an upgrade would be, once rehearsed.
 type Plan struct {
 	From, To string
+	sum      string // of the program that was verified
 	rolls    []ring.TrialStep
 	known    []Rehearsal
 }
@@ -67,6 +68,10 @@ func (u *Upgrader) Check(ctx context.Context, unit Unit, program []byte) (Plan, 
 	if err := writeBeside(unit.Program+nextSuffix, program, 0o755); err != nil {
 		return Plan{}, fmt.Errorf("cannot place the new program: %w", err)
 	}
+	sum := sumOf(program)
+	if err := isPlaced(unit, sum); err != nil {
+		return Plan{}, err
+	}
 	old, err := u.Rehearse(ctx, unit.Program, unit)
 	if err != nil {
 		return Plan{}, fmt.Errorf("the running release cannot be rehearsed, so there is nothing to compare with: %w", err)
@@ -76,7 +81,7 @@ func (u *Upgrader) Check(ctx context.Context, unit Unit, program []byte) (Plan, 
 	if err != nil {
 		return Plan{}, fmt.Errorf("the new release fails where it is rehearsed: %w", err)
 	}
-	p := Plan{From: old.Gitring, To: next.Gitring, known: []Rehearsal{old, next}}
+	p := Plan{From: old.Gitring, To: next.Gitring, sum: sum, known: []Rehearsal{old, next}}
 	for _, says := range next.Refuses(old) {
 		u.Say("%s would refuse: %s", p.To, says)
 	}
@@ -101,6 +106,20 @@ func (u *Upgrader) Check(ctx context.Context, unit Unit, program []byte) (Plan, 
 	}
 }
 
+// isPlaced is nil where the program that was verified lies beside the old one, in folders where
+// nobody but root, or who runs this, can have put another one.
+func isPlaced(unit Unit, sum string) error {
+	name := unit.Program + nextSuffix
+	body, err := disk.ReadOwned(name, disk.Owned{User: os.Geteuid(), Most: 2 * mostRelease})
+	if err != nil {
+		return err
+	}
+	if sumOf(body) != sum {
+		return fmt.Errorf("cannot trust %s: it is not the program that was verified", name)
+	}
+	return nil
+}
+
 // Forget removes a program that was only rehearsed.
 func (u *Upgrader) Forget(unit Unit) error {
 	if err := os.Remove(unit.Program + nextSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -117,11 +136,7 @@ func (u *Upgrader) Run(ctx context.Context, unit Unit, p Plan) error {
 	if err != nil {
 		return fmt.Errorf("cannot read the program: %w", err)
 	}
-	next, err := os.ReadFile(unit.Program + nextSuffix)
-	if err != nil {
-		return fmt.Errorf("cannot read the new program: %w", err)
-	}
-	j := &journal{From: p.From, To: p.To, Old: sumOf(old), New: sumOf(next), AllowRoll: u.AllowRoll}
+	j := &journal{From: p.From, To: p.To, Old: sumOf(old), New: p.sum, AllowRoll: u.AllowRoll}
 	for _, r := range p.known {
 		j.Known = append(j.Known, r.Steps...)
 	}
@@ -181,6 +196,9 @@ func (u *Upgrader) replace(ctx context.Context, unit Unit, j *journal, old []byt
 		return err
 	}
 	u.step("replace")
+	if err := isPlaced(unit, j.New); err != nil {
+		return err
+	}
 	if err := os.Rename(unit.Program+nextSuffix, unit.Program); err != nil {
 		return err
 	}

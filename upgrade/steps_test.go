@@ -356,3 +356,33 @@ func TestAnUpgradeIsNotForgottenBeforeTheDaemonIsStarted(t *testing.T) {
 type unwilling struct{ supervised }
 
 func (unwilling) Start(context.Context) error { return errors.New("it does not start") }
+
+// What was verified is what is put in place, whoever writes beside it in between.
+func TestAProgramThatWasExchangedAfterItWasVerifiedTakesNoPlace(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"note", "replace"} {
+		t.Run(at, func(t *testing.T) {
+			t.Parallel()
+			dir := newHost(t)
+			u := upgraderOf(dir, time.Minute, 200*time.Millisecond, func(s string) { t.Log(s) })
+			u.before = func(step string) {
+				if step == at {
+					require.NoError(t, os.WriteFile(filepath.Join(dir, "gitring.next"), script(dir, "0.2.0", "exchanged"), 0o755))
+				}
+			}
+			require.ErrorContains(t, upgradeTo(t, u, script(dir, "0.2.0", "")), "it is not the program that was verified")
+			runs(t, dir, "0.1.0", script(dir, "0.1.0", ""))
+			require.NotContains(t, noted(dir, "acts"), "exchanged")
+		})
+	}
+}
+
+func TestAFolderThatOthersMayWriteTakesNoProgram(t *testing.T) {
+	t.Parallel()
+	dir := newHost(t)
+	require.NoError(t, os.Chmod(dir, 0o777))
+	u := upgraderOf(dir, time.Minute, 200*time.Millisecond, func(s string) { t.Log(s) })
+	u.before = func(step string) { require.Equal(t, "place", step, "it goes no further") }
+	require.ErrorContains(t, upgradeTo(t, u, script(dir, "0.2.0", "")), "can be written by others")
+	runs(t, dir, "0.1.0", script(dir, "0.1.0", ""))
+}

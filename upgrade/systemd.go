@@ -15,7 +15,7 @@ import (
 type Systemd struct{ Name string }
 
 // properties are those of a unit that systemctl show prints.
-const properties = "LoadState,ActiveState,SubState,MainPID,User,SupplementaryGroups,ExecStart"
+const properties = "LoadState,ActiveState,SubState,MainPID,Job,User,SupplementaryGroups,ExecStart"
 
 // Unit asks systemd. What the daemon was started with is the kernel's word.
 func (s Systemd) Unit(ctx context.Context) (Unit, error) {
@@ -32,7 +32,9 @@ func (s Systemd) Unit(ctx context.Context) (Unit, error) {
 		return Unit{}, fmt.Errorf("there is no unit %s", s.Name)
 	}
 	u := Unit{Name: s.Name, User: p["User"], Groups: strings.Fields(p["SupplementaryGroups"]), State: p["ActiveState"] + " (" + p["SubState"] + ")"}
-	u.Failed = p["ActiveState"] == "failed" || p["ActiveState"] == "inactive" || p["SubState"] == "auto-restart"
+	// A start that is queued leaves the unit inactive until its turn comes.
+	queued := p["Job"] != "" && p["Job"] != "0"
+	u.Failed = p["ActiveState"] == "failed" || p["ActiveState"] == "inactive" && !queued || p["SubState"] == "auto-restart"
 	if u.PID, err = strconv.Atoi(p["MainPID"]); err != nil {
 		return Unit{}, fmt.Errorf("systemctl show %s: no MainPID", s.Name)
 	}

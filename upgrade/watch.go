@@ -15,6 +15,7 @@ type watched struct {
 	pid      int
 	answered time.Time // last
 	well     time.Time // since when it has looked, and engine and store answer
+	lapsed   time.Time // since when it is unwell again
 	says     string    // why it is not well yet
 }
 
@@ -68,11 +69,13 @@ func (w *watched) judge(t terms, s seen, now time.Time) error {
 		}
 	}
 	if why := unwell(st); why != "" {
-		w.says, w.well = why, time.Time{}
+		if w.says = why; !w.well.IsZero() {
+			w.lapsed, w.well = now, time.Time{}
+		}
 		return w.late(t, now)
 	}
 	if w.well.IsZero() {
-		w.well = now
+		w.well, w.lapsed = now, time.Time{}
 	}
 	if now.Sub(w.well) >= t.probation {
 		return errOver
@@ -93,9 +96,16 @@ func unwell(st *ring.Status) string {
 }
 
 // late is the error of a daemon that is not well after the time that it has for it. One that
-// was well has as long again.
+// was well has as long again, until the whole is over.
 func (w *watched) late(t terms, now time.Time) error {
-	if now.Sub(w.began) <= t.startWithin+t.probation && (!w.well.IsZero() || now.Sub(w.began) <= t.startWithin) {
+	within := w.began.Add(t.startWithin)
+	if !w.well.IsZero() || !w.lapsed.IsZero() {
+		within = w.began.Add(t.startWithin + t.probation)
+	}
+	if lapse := w.lapsed.Add(t.startWithin); !w.lapsed.IsZero() && lapse.Before(within) {
+		within = lapse
+	}
+	if !now.After(within) {
 		return nil
 	}
 	return fmt.Errorf("%s, %s after its start", w.says, now.Sub(w.began).Round(time.Second))
