@@ -26,6 +26,7 @@ import (
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
 	"github.com/gitring/gitring/store"
+	"github.com/gitring/gitring/upgrade"
 )
 
 // How long one probe may take, and how long an answer is kept: a reader shall not use the
@@ -114,6 +115,7 @@ func Examine(ctx context.Context, cfg *config.Config) *doctor.Seen {
 	s.Folder, s.Disk = probeFolder(cfg.State)
 	s.Fronts = probeFronts(filepath.Join(cfg.State, "front"))
 	s.Backup = doctor.Backup{Asked: doctor.Asked{Asked: true}, At: store.BackedUp(cfg.State)}
+	s.Trial = probeTrial(cfg.State)
 	s.Clock = probeClock()
 	s.Doors = doctor.Doors{Asked: doctor.Asked{Asked: true}, Hooks: cfg.Listen.HTTP, Wide: wide(cfg.Listen.HTTP)}
 	if l := cfg.Listen.API; l != nil {
@@ -338,6 +340,16 @@ func head(ctx context.Context, at string) (*http.Response, error) {
 		return nil, err
 	}
 	return res, res.Body.Close()
+}
+
+// probeTrial is about the note that an upgrade leaves in the state folder.
+func probeTrial(state string) doctor.Trial {
+	t, on := upgrade.ReadTrial(state)
+	begun, err := upgrade.TrialBegan(state)
+	if !on || err != nil {
+		return doctor.Trial{Asked: answer(err)}
+	}
+	return doctor.Trial{Asked: answer(nil), On: true, To: t.To, Until: begun.Add(t.Longest())}
 }
 
 func probeFolder(state string) (doctor.Folder, doctor.Disk) {

@@ -172,3 +172,16 @@ func TestANoteOfATrialThatCannotBeReadIsATrial(t *testing.T) {
 	require.NoError(t, upgrade.EndTrial(state))
 	require.Nil(t, newTrial(state, slog.New(slog.DiscardHandler)))
 }
+
+func TestDoctorIsToldSinceWhenATrialStands(t *testing.T) {
+	state := t.TempDir()
+	require.False(t, probeTrial(state).On)
+	require.Empty(t, probeTrial(state).Err)
+	require.NoError(t, upgrade.BeginTrial(state, upgrade.Trial{From: "0.0.9", To: "9.9.9", Probation: time.Minute, StartWithin: time.Minute}))
+	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	require.NoError(t, os.Chtimes(filepath.Join(state, "trial.json"), at, at))
+	got := probeTrial(state)
+	require.True(t, got.On)
+	require.Equal(t, "9.9.9", got.To)
+	require.WithinRange(t, got.Until, at.Add(2*time.Minute), at.Add(5*time.Minute))
+}

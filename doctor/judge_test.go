@@ -32,6 +32,7 @@ func well() *Seen {
 		Fronts:  Fronts{Asked: asked, Path: "/var/lib/gitring/front"},
 		Journal: asked,
 		Backup:  Backup{Asked: asked, At: noon.AddDate(0, 0, -3), Since: noon.AddDate(-1, 0, 0)},
+		Trial:   Trial{Asked: asked},
 		Clock:   Clock{Asked: asked, Synced: true},
 		Skews:   []Skew{{Asked: asked, Host: "git.example.org", By: 400 * time.Millisecond}},
 		Trust: []ring.TrustState{{
@@ -119,6 +120,8 @@ func TestEachThingThatIsWrongIsFoundAndNothingElseWithIt(t *testing.T) {
 		{"a configuration that was changed", func(s *Seen) { s.Status.ConfigDiffers = true }, "state: configuration", Warn, "changed"},
 		{"a backup of last month", func(s *Seen) { s.Backup.At = noon.AddDate(0, 0, -31) }, "state: backup", Warn, "31 days old"},
 		{"no backup for a year", func(s *Seen) { s.Backup.At = time.Time{} }, "state: backup", Warn, "none yet"},
+		{"a trial that does not end", func(s *Seen) { s.Trial.On, s.Trial.To, s.Trial.Until = true, "0.2.0", noon.Add(-time.Second) }, "state: upgrade", Warn, "0.2.0 is on trial since longer"},
+		{"a trial that nobody asked about", func(s *Seen) { s.Trial = Trial{} }, "state: upgrade", Skip, ""},
 		{"a clock that nothing keeps", func(s *Seen) { s.Clock.Synced = false }, "clock: synchronised", Warn, "nothing keeps it"},
 		{"a clock that may not be asked", func(s *Seen) { s.Clock = Clock{Asked: Asked{Asked: true, Err: "operation not permitted"}} }, "clock: synchronised", Skip, "not permitted"},
 		{"a clock that is half a minute late", func(s *Seen) { s.Skews[0].By = -31 * time.Second }, "clock: against git.example.org", Warn, "31s"},

@@ -24,6 +24,7 @@ type Seen struct {
 	Fronts     Fronts
 	Journal    Asked // Err is what is wrong with its chain
 	Backup     Backup
+	Trial      Trial
 	Clock      Clock
 	Skews      []Skew
 	Trust      []ring.TrustState
@@ -89,6 +90,14 @@ type Fronts struct {
 	Asked
 	Path   string
 	NoExec bool // its mount lets no program run, and so does the mount of it in a container
+}
+
+// Trial is what an upgrade noted of a release that has to prove itself.
+type Trial struct {
+	Asked
+	On    bool
+	To    string    // the release
+	Until time.Time // when it is over at the latest, where the daemon was started with it
 }
 
 // Backup is when the last one was made.

@@ -22,7 +22,7 @@ const (
 func stateChecks(s *Seen) []Check {
 	return []Check{
 		folderCheck(&s.Folder), diskSortCheck(&s.Folder), frontsCheck(&s.Fronts), roomCheck(&s.Disk), inodeCheck(&s.Disk),
-		journalCheck(s.Journal), storeCheck(s.Status), configCheck(s.Status), backupCheck(&s.Backup, s.Now),
+		journalCheck(s.Journal), storeCheck(s.Status), configCheck(s.Status), backupCheck(&s.Backup, s.Now), trialCheck(&s.Trial, s.Now),
 	}
 }
 
@@ -142,6 +142,19 @@ func backupCheck(b *Backup, now time.Time) Check {
 		return c.is(Warn, hint, "the last one is %d days old", int(now.Sub(b.At).Hours()/24))
 	}
 	return c.is(OK, "", "the last one was made %s", b.At.UTC().Format(time.DateOnly))
+}
+
+func trialCheck(t *Trial, now time.Time) Check {
+	c, skipped := a("state", "upgrade").unless(t.Asked)
+	switch {
+	case skipped:
+		return c
+	case t.On && now.After(t.Until):
+		return c.is(Warn, "sudo gitring upgrade --resume finishes it, or puts it back", "gitring %s is on trial since longer than any upgrade takes", t.To)
+	case t.On:
+		return c.is(OK, "", "gitring %s is on trial, until %s at the latest", t.To, t.Until.UTC().Format(time.TimeOnly))
+	}
+	return c.is(OK, "", "none is under way")
 }
 
 func clockChecks(s *Seen) []Check {

@@ -85,6 +85,18 @@ func ReadTrial(state string) (t Trial, on bool) {
 	return t, true
 }
 
+// TrialBegan is when the note of a trial was written; the zero time where there is none.
+func TrialBegan(state string) (time.Time, error) {
+	fi, err := os.Stat(filepath.Join(state, trialFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, err
+	}
+	return fi.ModTime(), nil
+}
+
 // BeginTrial has the next program that starts on a state folder be on trial.
 func BeginTrial(state string, t Trial) error {
 	body, err := json.Marshal(t)
