@@ -64,7 +64,7 @@ func (r *reader) readFleet(plan *ring.Plan) *fault {
 		return &fault{code: all.Code, place: place{file: all.File, line: all.Line}, says: all.Says, hint: all.Hint}
 	}
 	r.fleet = list
-	plan.Waves = list.before(r.settings.Host)
+	plan.Waves, plan.Awaited = list.before(r.settings.Host), list.awaits(r.settings.Host)
 	return nil
 }
 
@@ -150,6 +150,11 @@ func (f *fleet) before(host string) []ring.Wave {
 		}
 	}
 	return out
+}
+
+// awaits reports whether a wave names a host of the file: those that come later wait for it.
+func (f *fleet) awaits(host string) bool {
+	return slices.ContainsFunc(f.waves, func(w waveEntry) bool { return slices.Contains(f.named(w), host) })
 }
 
 // named are the hosts of the file that a wave names, sorted.

@@ -38,6 +38,7 @@ func TestAHostWaitsForTheWavesBeforeItsOwn(t *testing.T) {
 		plan, refusals := Check(repo(map[string]string{fleetFile: fleetText, "web/compose.yaml": one}), s)
 		require.Empty(t, refusals, host)
 		require.Equal(t, want, plan.Waves, host)
+		require.Equal(t, host != "spare" && host != "unknown", plan.Awaited, "nobody comes after %s", host)
 		require.Len(t, plan.Apps, 1)
 	}
 }

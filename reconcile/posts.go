@@ -14,8 +14,12 @@ const progressEvery = 15 * time.Second
 // rejected begins the description of a refusal, for people.
 const rejected = "rejected: "
 
+// turnBackAfter is how long a host says failure at least, before it says success to hosts
+// that wait for its word.
+const turnBackAfter = 10 * time.Minute
+
 // derivePosts derives what the forge is told. Each (commit, context) is closed once,
-// success never before completion.
+// success never before completion. What other hosts wait for follows the host; see turnsAt.
 func (t *decider) derivePosts() {
 	for i := range t.Sources {
 		src, st := &t.Sources[i], t.besidesCron(&t.overview.Sources[i])
@@ -401,7 +405,12 @@ func (t *decider) decidePost(src *Source, sha ring.SHA, app, state string, why r
 	if old.Same(p) {
 		return false
 	}
-	if !old.Open() && !reopensPost(src, sha, app, state, old.Code) {
+	at, turns := turnsAt(src, sha, app, old, p)
+	if turns && t.now.Before(at) && !t.now.Before(old.At) {
+		t.wakeBy(at)
+		return false
+	}
+	if !turns && !old.Open() && !reopensPost(src, sha, app, state, old.Code) {
 		return false
 	}
 	// What was told at a time to come was told by a clock that was set back since.
@@ -411,6 +420,20 @@ func (t *decider) decidePost(src *Source, sha ring.SHA, app, state string, why r
 	}
 	t.setFact(p)
 	return true
+}
+
+// turnsAt is from when a closing word may turn into the other one: only what a host says of
+// its newest commit as a whole, and only where other hosts wait for that. A failure is told
+// almost at once, and taken back late, so that a host that comes and goes tells little.
+func turnsAt(src *Source, sha ring.SHA, app string, old, now ring.Post) (time.Time, bool) {
+	switch {
+	case app != "" || src.Next == nil || sha != src.Next.Commit || !src.Next.Awaited || old.Code == ring.WhyCommitRefused:
+	case old.State == ring.PostSuccess && now.State == ring.PostFailure:
+		return old.At.Add(progressEvery), true
+	case old.State == ring.PostFailure && now.State == ring.PostSuccess:
+		return old.At.Add(turnBackAfter), true
+	}
+	return time.Time{}, false
 }
 
 // reopensPost reports whether a closing post was a no that is none any more: a person

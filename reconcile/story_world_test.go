@@ -459,6 +459,8 @@ func (s *story) commit(words []string) error {
 				return err
 			}
 			plan.Waves = waves
+		case word == "awaited":
+			plan.Awaited = true
 		case word == "allow_waves":
 			plan.AllowWaves = true
 		case service == "allow_remove":
@@ -479,7 +481,7 @@ func (s *story) commit(words []string) error {
 	refused := maps.Clone(plan.Refused)
 	next.build()
 	s.again = func() *ring.Plan {
-		anew := chapter{asksForData: s.asksForData, tree: next.tree, apps: next.apps, plan: &ring.Plan{Source: plan.Source, Commit: plan.Commit, AllowRemove: plan.AllowRemove, Waves: plan.Waves, AllowWaves: plan.AllowWaves, Data: plan.Data, Refused: maps.Clone(refused)}}
+		anew := chapter{asksForData: s.asksForData, tree: next.tree, apps: next.apps, plan: &ring.Plan{Source: plan.Source, Commit: plan.Commit, AllowRemove: plan.AllowRemove, Waves: plan.Waves, AllowWaves: plan.AllowWaves, Awaited: plan.Awaited, Data: plan.Data, Refused: maps.Clone(refused)}}
 		anew.build()
 		s.judgeData(anew.plan)
 		return anew.plan
