@@ -138,7 +138,11 @@ func (t *decider) summaryPost(src *Source, st *ring.SourceStatus) {
 	}
 	sync, why := t.syncState(src, &ring.SourceStatus{Apps: st.Apps})
 	if says := t.watched[src.Name]; says != "" && len(src.Next.Refused) == 0 {
-		t.summarizeCommit(src, sha, ring.PostSuccess, ring.Reason{Code: ring.WhyObserveOnly, Says: says})
+		state := ring.PostSuccess
+		if src.Next.Awaited { // nothing ran here that could let the commit through elsewhere
+			state = ring.PostPending
+		}
+		t.summarizeCommit(src, sha, state, ring.Reason{Code: ring.WhyObserveOnly, Says: says})
 		return
 	}
 	switch sync {
