@@ -102,10 +102,10 @@ func (t *Pass) seenSince(src *Source, was []time.Time) []time.Time {
 // waitForWaves decides what the plan waits for: a failure first, then a host without success,
 // then time. It lets the plan pass where nothing is left.
 func (t *decider) waitForWaves(src *Source, row *ring.WaveRow) {
-	why := cmp.Or(t.failedWave(src), t.unreadyWave(src), t.soakingWave(src, row.Seen))
+	why := cmp.Or(t.failedWave(src, row.Failed), t.unreadyWave(src), t.soakingWave(src, row.Seen))
 	failed := ""
 	if why.Code == ring.WhyWaveFailed {
-		failed = t.failedHost(src)
+		failed = t.failedHost(src, row.Failed)
 	}
 	switch {
 	case why.None():
@@ -159,21 +159,26 @@ func (t *Pass) askWords(src *Source) {
 	}
 }
 
-// failedHost is the first host of an earlier wave that failed; "" when none did.
-func (t *Pass) failedHost(src *Source) string {
+// failedHost is the first host of an earlier wave that failed; "" when none did. One that was
+// known to stays so while the forge does not answer: its silence takes no word back.
+func (t *Pass) failedHost(src *Source, was string) string {
+	silent := ""
 	for _, w := range src.Next.Waves {
 		for _, host := range w.Hosts {
-			if t.wordOf(src, host).State == ring.PostFailure {
+			switch state := t.wordOf(src, host).State; {
+			case state == ring.PostFailure:
 				return host
+			case state == "" && host == was:
+				silent = host
 			}
 		}
 	}
-	return ""
+	return silent
 }
 
 // failedWave is the reason of a plan that failed on an earlier host.
-func (t *Pass) failedWave(src *Source) ring.Reason {
-	host := t.failedHost(src)
+func (t *Pass) failedWave(src *Source, was string) ring.Reason {
+	host := t.failedHost(src, was)
 	if host == "" {
 		return ring.Reason{}
 	}
