@@ -104,7 +104,20 @@ func (d *decoder) fleet(root *node) *fleet {
 			out.waves = append(out.waves, d.wave(n))
 		}
 	}
+	d.knownHosts(out)
 	return out
+}
+
+// knownHosts refuses waves that name a host which the file does not have: a canary that is
+// misspelt would let a commit through to all.
+func (d *decoder) knownHosts(f *fleet) {
+	for _, w := range f.waves {
+		for _, p := range w.patterns {
+			if _, known := f.hosts[p.text]; !known && !strings.Contains(p.text, "*") {
+				d.bad(p.place, "add it to hosts: of "+fleetFile+", or write the name as it stands there", "waves: %q is no host of the file, so nobody would wait for it", head(p.text))
+			}
+		}
+	}
 }
 
 func (d *decoder) fleetHost(p pair) map[string]string {
