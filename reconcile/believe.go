@@ -24,6 +24,7 @@ const (
 
 	frontRests = 10 * time.Minute // at least between two starts of a container for its silence
 	frontQuiet = 2 * time.Minute  // of silence, until its container is started anew
+	frontTold  = time.Minute      // of silence, until its table is put on its disk once more
 )
 
 // disbelieved is why nothing is believed of what a front says; "" where it is.
@@ -91,6 +92,29 @@ func (t *decider) noteSilence(v *service) {
 		return
 	}
 	t.setFact(row)
+}
+
+// lacksTable reports whether a front has been silent for so long that it may have found no
+// table, or none that it can read: telling it writes one to its disk.
+func (t *Pass) lacksTable(in *instance, row ring.FrontRow) bool {
+	if row.Front != in.ID || row.Silent.IsZero() || in.State != ring.StateRunning {
+		return false
+	}
+	at := laterOf(laterOf(row.Silent, in.Since), t.Awake).Add(frontTold)
+	t.wakeBy(at)
+	return !t.now.Before(at)
+}
+
+// inTurn are fronts in the order in which they are told: those that answer first.
+func inTurn(fronts []toldFront) (out []*toldFront) {
+	for _, answers := range []bool{true, false} {
+		for i := range fronts {
+			if (fronts[i].seen != nil) == answers {
+				out = append(out, &fronts[i])
+			}
+		}
+	}
+	return out
 }
 
 // lostFront is why the container of a front is to be started anew; "" where it is not. What

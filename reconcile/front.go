@@ -19,6 +19,8 @@ type toldFront struct {
 	table *ring.FrontTable
 	// sent may come into force there at any moment; nil is none.
 	sent *ring.FrontTable
+	// open may, too, and is older.
+	open *ring.FrontTable
 	// known reports whether that is all that it may have in force.
 	known bool
 	// wrong is why nothing is believed of what it says: then it counts as silent.
@@ -140,12 +142,15 @@ func (t *Pass) toldFront(in *instance, row ring.FrontRow) toldFront {
 	if row.SentTo == in.ID && row.Sent != nil && (f.table == nil || row.Sent.Generation > f.table.Generation) {
 		f.sent = row.Sent
 	}
+	if open, any := row.Open[in.ID]; any && (f.table == nil || open.Generation > f.table.Generation) {
+		f.open = &open
+	}
 	return f
 }
 
 // mayName reports whether a table that the front may have in force names an instance.
 func (f *toldFront) mayName(name string) bool {
-	if !f.known || f.table.State(name).State != "" || f.sent.State(name).State != "" {
+	if !f.known || f.table.State(name).State != "" || f.sent.State(name).State != "" || f.open.State(name).State != "" {
 		return true
 	}
 	return f.seen != nil && f.seen.Table.State(name).State != ""

@@ -19,6 +19,7 @@ type fronts struct {
 	front     map[string]*modelFront     // by container ID, those that run
 	tables    map[string]ring.FrontTable // on disk, by container name
 	silent    map[string]bool            // fronts that do not answer, by container ID
+	tableless map[string]bool            // fronts whose process waits for a table on its disk
 	claims    map[string]int64           // what fronts that were taken over claim, by container ID; 0 is one more than they were told
 	hung      map[string]bool            // fronts that answer again once they are started anew, by container ID
 	deaf      map[string]bool            // instances that no front can reach, by container ID
@@ -49,7 +50,7 @@ type modelFront struct {
 
 func newFronts() fronts {
 	return fronts{
-		front: map[string]*modelFront{}, tables: map[string]ring.FrontTable{}, silent: map[string]bool{}, claims: map[string]int64{}, hung: map[string]bool{},
+		front: map[string]*modelFront{}, tables: map[string]ring.FrontTable{}, silent: map[string]bool{}, tableless: map[string]bool{}, claims: map[string]int64{}, hung: map[string]bool{},
 		load: map[string]float64{}, errors: map[string]int64{}, slow: map[string]int{}, deaf: map[string]bool{}, deadlines: map[string]time.Time{}, full: map[string]map[int64]bool{}, streams: map[string]time.Duration{},
 	}
 }
@@ -62,6 +63,9 @@ func (e *engine) frontBegins(b *box) {
 	e.worlds++
 	b.Gateways = []string{"10.0." + strconv.Itoa(e.worlds%250) + ".1"} // its networks may be others by now
 	delete(e.claims, b.ID)                                             // who took it over is gone
+	if _, lies := e.tables[made(b)]; lies {
+		delete(e.tableless, b.ID)
+	}
 	if e.hung[b.ID] {
 		delete(e.silent, b.ID)
 		delete(e.hung, b.ID)
@@ -133,7 +137,7 @@ func (e *engine) frontsSeen() map[string]ring.FrontSeen {
 	}
 	out := map[string]ring.FrontSeen{}
 	for id, f := range e.front {
-		if !e.silent[id] {
+		if !e.silent[id] && !e.tableless[id] {
 			out[id] = e.seenOf(f)
 		}
 	}
@@ -206,6 +210,11 @@ func (e *engine) route(a ring.Action) (ring.Done, error) {
 		e.tables[made(b)] = *a.Table
 	}
 	f := e.front[b.ID]
+	if f != nil && e.tableless[b.ID] { // it finds one now, and begins with it
+		delete(e.tableless, b.ID)
+		f.table = e.tables[made(b)]
+		return ring.Done{}, errors.New("the front does not answer")
+	}
 	if f == nil || e.silent[b.ID] {
 		return ring.Done{}, errors.New("the front does not answer")
 	}

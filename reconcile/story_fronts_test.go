@@ -60,6 +60,10 @@ func (s *story) faultOfFront(w []string) error {
 		s.claims[b.ID] = 1 << 53
 	case "does not answer":
 		s.silent[b.ID] = true
+	case "has no table": // nor one that can be read: its process waits for one
+		s.tableless[b.ID] = true
+		delete(s.tables, made(b))
+		s.front[b.ID].table = ring.FrontTable{}
 	case "does answer":
 		delete(s.silent, b.ID)
 	default:

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -295,17 +296,20 @@ func (t *decider) tellFronts(v *service) {
 	fronts := t.frontsOf(v.id)
 	t.readBack(v, row, fronts)
 	row = t.Facts.Fronts[v.id]
-	open := slices.ContainsFunc(fronts, func(f toldFront) bool { return f.sent != nil })
-	for i := range fronts {
-		f := &fronts[i]
-		if f.seen == nil || open && f.sent == nil {
+	open := slices.ContainsFunc(fronts, func(f toldFront) bool { return f.sent != nil && f.seen != nil })
+	for _, f := range inTurn(fronts) {
+		if f.seen == nil && (f.wrong != "" || !t.lacksTable(f.in, row)) || open && f.sent == nil {
 			continue
 		}
 		table, cuts := t.wantedTable(v, f)
-		if f.has() && sameTable(f.table, &table) {
+		if f.has() && sameTable(f.table, &table) || f.seen == nil && f.sent != nil && sameTable(f.sent, &table) {
 			continue
 		}
-		if t.sendTable(v, f, row, table) {
+		sends := t.sendTable(v, f, row, table)
+		if !sends && f.seen == nil {
+			continue // others do not wait for one that does not answer
+		}
+		if sends {
 			for i := range cuts {
 				t.addEvent(ring.Event{
 					Kind: ring.DrainCut, Source: v.app.Source, App: v.app.Name, Service: v.want.Name, Slot: cuts[i].in.Slot,
@@ -329,7 +333,7 @@ func (t *decider) readBack(v *service, row ring.FrontRow, fronts []toldFront) {
 			continue
 		}
 		if row.Front == f.in.ID || !slices.ContainsFunc(fronts, func(x toldFront) bool { return x.in.ID == row.Front }) {
-			t.setFact(ring.FrontRow{Service: v.id, Table: *f.table, Front: f.in.ID, Claims: f.claimsOf(row)})
+			t.setFact(ring.FrontRow{Service: v.id, Table: *f.table, Front: f.in.ID, Claims: f.claimsOf(row), Open: row.Open})
 			if row.Front != "" && row.Front != f.in.ID {
 				t.addEvent(ring.Event{
 					Kind: ring.FrontReplaced, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
@@ -345,16 +349,25 @@ func (t *decider) readBack(v *service, row ring.FrontRow, fronts []toldFront) {
 // down first: it may come into force though nobody hears of it. It reports whether it was
 // decided.
 func (t *decider) sendTable(v *service, f *toldFront, row ring.FrontRow, table ring.FrontTable) bool {
-	table.Generation = 1 + max(row.Table.Generation, f.seen.Generation)
-	for _, told := range []*ring.FrontTable{row.Sent, f.table, f.sent} {
+	table.Generation = 1 + row.Table.Generation
+	if f.seen != nil {
+		table.Generation = max(table.Generation, 1+f.seen.Generation)
+	}
+	for _, told := range []*ring.FrontTable{row.Sent, f.table, f.sent, f.open} {
 		if told != nil {
 			table.Generation = max(table.Generation, told.Generation+1)
 		}
 	}
+	if row.Sent != nil && row.SentTo != f.in.ID && t.isSeen(row.SentTo) { // it may still come into force there
+		row.Open = maps.Clone(row.Open)
+		put(&row.Open, row.SentTo, *row.Sent)
+	}
+	open := maps.Clone(row.Open)
+	maps.DeleteFunc(open, func(id string, _ ring.FrontTable) bool { return id == f.in.ID || !t.isSeen(id) })
 	a := ring.Action{
 		Kind: ring.DoRoute, App: v.app.Name, Service: v.want.Name, Commit: v.app.Commit, Instance: f.in.ID, Name: f.in.madeName(),
 		Version: f.in.Version, Table: &table, Reason: tableSays(&table),
-		Then: []ring.Fact{ring.FrontRow{Service: v.id, Table: table, Front: f.in.ID, Claims: f.claimsOf(row)}},
+		Then: []ring.Fact{ring.FrontRow{Service: v.id, Table: table, Front: f.in.ID, Claims: f.claimsOf(row), Open: open}},
 	}
 	switch {
 	case f.table != nil:

@@ -248,6 +248,9 @@ type FrontRow struct {
 	// it: it may come into force there at any moment, until a newer one is acknowledged.
 	Sent   *FrontTable `json:"sent,omitempty"`
 	SentTo string      `json:"sent_to,omitempty"`
+	// Open are, by container, such tables of fronts that did not answer when another one was
+	// told: each may still come into force there.
+	Open map[string]FrontTable `json:"open,omitempty"`
 	// Claims is how often Front had a table that it was not told, and Silent since when it
 	// runs and is not heard.
 	Claims int       `json:"claims,omitempty"`

@@ -90,7 +90,10 @@ func (d *Docker) start(ctx context.Context, e engine, a ring.Action) (ring.Done,
 	if d.adopts()[a.Instance] {
 		return done, d.finish(ctx, e, a, target(a), true) // it mounts what Compose gave it
 	}
-	var err error
+	err := d.frontAgain(a)
+	if err != nil {
+		return done, err
+	}
 	if done.Drift, err = d.seeds(a); err != nil {
 		return done, err
 	}
@@ -234,6 +237,9 @@ func busy(c container.InspectResponse) bool {
 func (d *Docker) restart(ctx context.Context, e engine, a ring.Action) (ring.Done, error) {
 	c, err := d.drained(ctx, e, a, "cannot restart container")
 	if err != nil {
+		return ring.Done{}, err
+	}
+	if err := d.frontAgain(a); err != nil {
 		return ring.Done{}, err
 	}
 	if err := d.bindsThere(a, c); err != nil {

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -223,6 +224,18 @@ func (d *Docker) haveFront(a ring.Action, p payload) error {
 	return os.Lchown(file, user, user)
 }
 
+// frontAgain makes the folders of a front that is about to start again, where they are gone:
+// else the engine could not mount them.
+func (d *Docker) frontAgain(a ring.Action) error {
+	if a.Want == nil || a.Of == nil || a.Want.FrontOf == "" || d.opts.ContentDir == "" {
+		return nil
+	}
+	if err := d.haveFront(a, payload{Name: ring.ContainerName(a.App, a.Service, a.Slot, a.Version)}); err != nil {
+		return &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("cannot make the folders of a front: %w", err)}
+	}
+	return nil
+}
+
 // makeFolder makes a folder below the state directory, whatever the umask.
 func makeFolder(dir string, mode fs.FileMode) error {
 	if err := os.Mkdir(dir, mode); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -245,6 +258,8 @@ func firstTable(a ring.Action, now time.Time) ring.FrontTable {
 	route := ring.DefaultRoute()
 	if s, ok := a.Of.Service(a.Want.FrontOf); ok && s.Route != nil {
 		route = *s.Route
+	} else { // of a version that its service goes back to
+		route.Ports = exposedPorts(a.Want.Spec.Expose)
 	}
 	t := ring.FrontTable{
 		Generation: 1, Service: a.App + "/" + a.Want.FrontOf, Ports: route.Ports, Instances: []ring.FrontInstance{}, Forwarded: route.Forwarded,
@@ -254,6 +269,25 @@ func firstTable(a ring.Action, now time.Time) ring.FrontTable {
 		t.Queue, t.QueueUntil = route.Queue, now.Add(2*route.Queue).UTC()
 	}
 	return t
+}
+
+// exposedPorts are the ports of a front as its container exposes them: 80/tcp.
+func exposedPorts(exposed []string) (out []ring.FrontPort) {
+	for _, word := range exposed {
+		number, protocol, _ := strings.Cut(word, "/")
+		p := ring.FrontPort{Carry: ring.CarryAuto}
+		if protocol == "udp" {
+			p.Carry = ring.CarryUDP
+		}
+		if n, err := strconv.Atoi(number); err == nil {
+			p.Port = n
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b ring.FrontPort) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol(), b.Protocol()))
+	})
+	return out
 }
 
 var frontFolder = regexp.MustCompile(`^[0-9a-f]{16}$`)

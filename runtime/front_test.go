@@ -379,3 +379,33 @@ func TestEngineRunsAFront(t *testing.T) {
 	off := r.Must(t, ring.Action{Kind: ring.DoImageOff, Image: tag})
 	require.Equal(t, "removed", off.Note)
 }
+
+func TestAFrontThatStartsAgainHasItsFolders(t *testing.T) {
+	state := t.TempDir()
+	d := &Docker{opts: Options{ContentDir: filepath.Join(state, "content"), Now: time.Now}}
+	a := ring.Action{
+		App: "shop", Service: "web-front", Slot: 1, Version: ring.Version(strings.Repeat("a", 64)), Of: &ring.App{Name: "shop"},
+		Want: &ring.Service{Name: "web-front", FrontOf: "web", Spec: ring.Spec{Expose: []string{"8443/tcp", "53/udp"}}},
+	}
+	require.NoError(t, d.frontAgain(a))
+	name := ring.ContainerName("shop", "web-front", 1, a.Version)
+	file := filepath.Join(state, "fronts", ring.FrontID(name), "table", ring.FrontTableFile)
+	body, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var table ring.FrontTable
+	require.NoError(t, json.Unmarshal(body, &table))
+	require.Equal(t, []ring.FrontPort{{Port: 53, Carry: ring.CarryUDP}, {Port: 8443, Carry: ring.CarryAuto}}, table.Ports,
+		"no plan says any more how its service is carried: it listens on what its container exposes")
+
+	require.NoError(t, os.Chmod(file, 0o600))
+	require.NoError(t, os.WriteFile(file, []byte(`{"generation":7}`), 0o600))
+	require.NoError(t, d.frontAgain(a), "what is there stays")
+	body, err = os.ReadFile(file)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"generation":7}`, string(body))
+
+	a.Want.FrontOf = ""
+	require.NoError(t, os.RemoveAll(filepath.Join(state, "fronts")))
+	require.NoError(t, d.frontAgain(a))
+	require.NoDirExists(t, filepath.Join(state, "fronts"), "it is no front")
+}
