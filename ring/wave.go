@@ -16,6 +16,11 @@ type WordAt struct {
 	Host   string
 }
 
+// MarshalText writes the place as one word, so that a world can be written as JSON.
+func (w WordAt) MarshalText() ([]byte, error) {
+	return []byte(w.Source + " " + string(w.Commit) + " " + w.Host), nil
+}
+
 // Word is what stands there. The zero value is that the forge has nothing of the host.
 type Word struct {
 	State string // PostPending, PostSuccess, PostFailure, PostError; "" is none
