@@ -162,9 +162,9 @@ type Doors struct {
 	Hooks string // listen.http; "" is none
 	Wide  bool   // it is open beyond loopback
 	API   string // listen.api; "" is none
-	// APIWide says that it is open beyond loopback, and APIPlain that it is so without TLS.
+	// APIWide reports whether it is open beyond loopback, and APIPlain whether it is so without TLS.
 	APIWide, APIPlain bool
-	// PlainCookie says that browsers' cookies go over plain HTTP to the name of the host.
+	// PlainCookie reports whether browsers' cookies go over plain HTTP to the name of the host.
 	PlainCookie bool
 }
 

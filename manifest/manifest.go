@@ -46,7 +46,7 @@ type Settings struct {
 	Denied func(a *ring.App) bool
 	// Traffic is what the host says of fronts.
 	Traffic Traffic
-	// NoStatus says that the source tells no forge, and so cannot hear of other hosts.
+	// NoStatus reports whether the source tells no forge, and so cannot hear of other hosts.
 	NoStatus bool
 	Limits   Limits
 }

@@ -10,7 +10,7 @@ import (
 // ErrOnTrial refuses the acts of persons while nothing may change.
 var ErrOnTrial = errors.New("gitring is on trial after an upgrade, and changes nothing until that is over")
 
-// onTrial says that nothing may change; nil is that it may.
+// onTrial is the trial during which nothing may change; nil is none.
 func (l *Loop) onTrial() *ring.Trial {
 	if l.Trial == nil {
 		return nil

@@ -61,7 +61,7 @@ func (t *decider) stagePlan(src *Source) {
 	}
 }
 
-// stageWaved says that an app which has all it needs, or which goes, waits for other hosts.
+// stageWaved remembers that an app which has all it needs, or which goes, waits for other hosts.
 // One that failed on them is not on its way: what is in force is told as it is.
 func (t *Pass) stageWaved(src *Source, app string) {
 	if why := t.waved[src.Name]; why.Code == ring.WhyWaveWaiting {

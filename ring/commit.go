@@ -34,7 +34,7 @@ type Commit struct {
 	ClaimedAt, FirstSeen time.Time
 	// AllowRemove is the n of a trailer "Gitring-Allow: remove=<n>"; 0 is none.
 	AllowRemove int
-	// AllowWaves says that there is a trailer "Gitring-Allow: waves".
+	// AllowWaves reports whether there is a trailer "Gitring-Allow: waves".
 	AllowWaves bool
 	// Data are the trailers "Gitring-Data: <app> from <app>", in order.
 	Data []DataAnswer

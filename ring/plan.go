@@ -22,7 +22,7 @@ type Plan struct {
 	// AllowWaves is the commit's signed leave not to wait for them.
 	Waves      []Wave `json:"waves,omitempty"`
 	AllowWaves bool   `json:"allow_waves,omitempty"`
-	// Awaited says that a wave names this host: others may wait for what it says of the commit.
+	// Awaited reports whether a wave names this host: others may wait for what it says of the commit.
 	Awaited bool `json:"awaited,omitempty"`
 	// Data are the commit's signed answers on what holds data.
 	Data []DataAnswer `json:"data,omitempty"`

@@ -128,7 +128,7 @@ type Health struct {
 	// that began, without a break.
 	Ready bool
 	Since time.Time
-	// Failing says that a startup or readiness check failed as often in a row as its
+	// Failing reports whether a startup or readiness check failed as often in a row as its
 	// threshold asks: not only no answer yet.
 	Failing bool
 	// Unlive says that a liveness check with on_failure restart or stop has

@@ -338,7 +338,7 @@ type InstanceStatus struct {
 	Commit   SHA     `json:"commit"`
 	Restarts int     `json:"restarts"`
 	Reason   string  `json:"reason,omitempty"`
-	// Failing says that a startup or readiness check of it failed as often in a row as its
+	// Failing reports whether a startup or readiness check of it failed as often in a row as its
 	// threshold asks. While it starts that is no verdict yet.
 	Failing bool `json:"failing,omitempty"`
 	// InFlight is what its front has not seen the end of, of one that drains.

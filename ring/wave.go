@@ -33,14 +33,14 @@ type WaveRow struct {
 	Source string `json:"source"`
 	Commit SHA    `json:"commit"`
 	// Since is when the wait began: of this commit, or of an older one that was not let pass
-	// either. Stuck says that people were told how long that is.
+	// either. Stuck reports whether people were told how long that is.
 	Since time.Time `json:"since"`
 	Stuck bool      `json:"stuck,omitempty"`
 	// Seen are, by wave, when all of its hosts were first seen to have succeeded; zero is not yet.
 	Seen []time.Time `json:"seen,omitempty"`
 	// Failed is the host of which people were told that it failed; "" is none.
 	Failed string `json:"failed,omitempty"`
-	// Waited says that the commit did wait, and Passed that it does no more, whatever is said later.
+	// Waited reports whether the commit did wait, and Passed whether it does no more, whatever is said later.
 	Waited bool `json:"waited,omitempty"`
 	Passed bool `json:"passed,omitempty"`
 }

@@ -200,10 +200,10 @@ func (f *File) write(tree branch) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// closed says that no key opens the file, with whom it is for and who this host is.
+// closed is the refusal of a file that no key opens, with whom it is for and who this host is.
 func (f *File) closed(keys Keys) error {
 	has := "this host has no key"
-	hint := "configure secrets.keys; gitring secret keys --create makes one"
+	hint := "gitring secret keys --create makes one"
 	if names := keys.Recipients(); len(names) > 0 {
 		has = "this host has " + strings.Join(shortened(names), ", ")
 		hint = "add " + names[0] + " to .sops.yaml, then sops updatekeys"

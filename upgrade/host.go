@@ -21,7 +21,7 @@ type Unit struct {
 	User   string // "" is root
 	Groups []string
 	PID    int // 0 where nothing runs
-	// Failed says that it ended by itself, and is started again or given up.
+	// Failed reports whether it ended by itself, and is started again or given up.
 	Failed bool
 	State  string // for people
 }

@@ -25,7 +25,7 @@ type journal struct {
 	// person's yes to all of them.
 	Known     []ring.TrialStep `json:"known,omitempty"`
 	AllowRoll bool             `json:"allow_roll,omitempty"`
-	// Back says that the old one is being put back, and Reason why.
+	// Back reports whether the old one is being put back; Reason is why.
 	Back   bool   `json:"back,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }

@@ -43,7 +43,7 @@ type Trial struct {
 	// person's yes to all of them.
 	Known     []ring.TrialStep `json:"known,omitempty"`
 	AllowRoll bool             `json:"allow_roll,omitempty"`
-	// Back says that the release before is being put back: this one does not believe itself.
+	// Back reports whether the release before is being put back: this one does not believe itself.
 	Back bool `json:"back,omitempty"`
 }
 

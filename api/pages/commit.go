@@ -51,7 +51,7 @@ type commitRow struct {
 	Signer  string
 	Mark    Mark
 	Says    string
-	// Back says that it did something here, which another commit could take back.
+	// Back reports whether it did something here, which another commit could take back.
 	Back bool
 }
 

@@ -46,7 +46,7 @@ type route struct {
 	scope   api.Scope
 	// nav is the entry of the menu that it belongs to.
 	nav string
-	// kept says that what the page shows changes with the version alone. fresh says that it may
+	// kept reports whether what the page shows changes with the version alone, and fresh whether it may
 	// be so old besides. A page with neither is made for everybody who asks.
 	kept  bool
 	fresh time.Duration
