@@ -37,7 +37,7 @@ type Client struct {
 	mu      sync.Mutex // guards what follows
 	watched map[string]ring.FrontAt
 	seen    map[string]ring.FrontSeen
-	refused map[string]time.Time // since when none of its tables was taken
+	refused map[string]refusal // of which none of the tables was taken
 }
 
 // NewClient makes a client for the fronts below a state directory; it starts nothing. changed
@@ -52,7 +52,7 @@ func NewClient(state string, changed func()) *Client {
 	}
 	return &Client{
 		fronts: filepath.Join(state, "fronts"), user: user, changed: changed, poke: make(chan struct{}, 1),
-		watched: map[string]ring.FrontAt{}, seen: map[string]ring.FrontSeen{}, refused: map[string]time.Time{},
+		watched: map[string]ring.FrontAt{}, seen: map[string]ring.FrontSeen{}, refused: map[string]refusal{},
 	}
 }
 
@@ -133,11 +133,14 @@ func (c *Client) Run(ctx context.Context) error {
 
 // follow asks one front again and again.
 func (c *Client) follow(ctx context.Context, at ring.FrontAt) {
-	c.refuses(at, nil) // by an earlier start of it
+	c.refuses(at, 0, nil) // by an earlier start of it
 	var held suspicion
 	for ctx.Err() == nil {
 		begun := time.Now()
 		s, err := c.ask(ctx, at)
+		if err == nil {
+			c.took(at, s.Generation)
+		}
 		if s.Wrong = c.wrong(at, &held); err == nil {
 			c.remember(at, s)
 		} else {
@@ -276,7 +279,7 @@ func (c *Client) Route(ctx context.Context, at ring.FrontAt, t ring.FrontTable) 
 	case seen.Generation != t.Generation:
 		err = fmt.Errorf("cannot route: the front took the table and has %d", seen.Generation)
 	}
-	if c.refuses(at, err); err != nil {
+	if c.refuses(at, t.Generation, err); err != nil {
 		return ring.FrontSeen{}, err
 	}
 	if seen.Generation == t.Generation {

@@ -72,7 +72,7 @@ func (c *Client) wrong(at ring.FrontAt, s *suspicion) string {
 		return "fills the folder of its socket"
 	}
 	c.mu.Lock()
-	since := c.refused[at.Container]
+	since := c.refused[at.Container].since
 	c.mu.Unlock()
 	if !since.IsZero() && time.Since(since) > refuseMost {
 		return "has taken no table for " + refuseMost.String()
@@ -80,15 +80,34 @@ func (c *Client) wrong(at ring.FrontAt, s *suspicion) string {
 	return ""
 }
 
+// refusal is since when a front takes no table, and the one that it was sent last.
+type refusal struct {
+	since      time.Time
+	generation int64
+}
+
 // refuses remembers since when a front takes no table, until it takes one.
-func (c *Client) refuses(at ring.FrontAt, err error) {
+func (c *Client) refuses(at ring.FrontAt, generation int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case err == nil:
+	if err == nil {
 		delete(c.refused, at.Container)
-	case c.refused[at.Container].IsZero():
-		c.refused[at.Container] = time.Now()
+		return
+	}
+	r := refusal{c.refused[at.Container].since, generation}
+	if r.since.IsZero() {
+		r.since = time.Now()
+	}
+	c.refused[at.Container] = r
+}
+
+// took forgets a refusal where the front has the table all the same: its answer was lost, or
+// said that an older proxy was slow. Nothing is sent again then.
+func (c *Client) took(at ring.FrontAt, generation int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.refused[at.Container]; ok && r.generation == generation {
+		delete(c.refused, at.Container)
 	}
 }
 

@@ -89,10 +89,37 @@ func TestAFrontThatTakesNoTableIsNotBelieved(t *testing.T) {
 		require.Error(t, err)
 		require.Empty(t, c.wrong(at, &held))
 	}
-	c.refused[at.Container] = c.refused[at.Container].Add(-refuseMost)
+	age := func() {
+		r := c.refused[at.Container]
+		r.since = r.since.Add(-refuseMost)
+		c.refused[at.Container] = r
+	}
+	age()
 	require.Equal(t, "has taken no table for 5m0s", c.wrong(at, &held))
 	table.Generation = 8
 	_, err = c.Route(t.Context(), at, table)
 	require.NoError(t, err)
 	require.Empty(t, c.wrong(at, &held))
+}
+
+// A front that took a table, and of which only the answer was lost, is sent no other. It is not
+// started anew for that, with all that is in flight.
+func TestAFrontOfWhichAnAnswerWasLostIsBelieved(t *testing.T) {
+	b := newBench(t, ring.CarryAuto)
+	b.says("one")
+	c, at := clientOf(t, b, nil)
+	table := b.table
+	table.Generation = 7
+	_, err := c.Route(t.Context(), at, table)
+	require.NoError(t, err)
+	go func() { _ = c.Run(t.Context()) }()
+	c.Watch([]ring.FrontAt{at})
+	b.eventually("seen", func() bool { return c.Seen()["id1"].Generation == 7 })
+	_, err = c.Route(t.Context(), at, table) // of which an answer was lost; the front has it
+	require.Error(t, err)
+	b.eventually("believed", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.refused) == 0
+	})
 }
