@@ -18,7 +18,8 @@ func approveCmd(g *globals) *cobra.Command {
 		Use:   "approve <sha>",
 		Short: "Say yes to a plan that waits for a person",
 		Long: "approve lets a plan go on that a guard holds, such as one that removes more than\n" +
-			"half of what runs. gitring plan shows what it would do. It is journalled.",
+			"half of what runs, where that is more than two services. Where waves wait, it lets the\n" +
+			"plan pass them. gitring plan shows what it would do. It is journalled.",
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			sha, err := commitID(given[0])

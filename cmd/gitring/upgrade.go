@@ -43,7 +43,8 @@ func upgradeCmd(g *globals) *cobra.Command {
 			"program on a copy of the database, and stops when it would change what runs. Then it\n" +
 			"replaces the program and restarts the daemon by systemd. For a minute the new one looks\n" +
 			"and decides and changes nothing. Where it fails, the old program and its database come\n" +
-			"back. What runs is not touched. Exit 5 when this host is not for it, or it would roll.",
+			"back. What runs is not touched. Exit 5 when this host is not for it, or it would roll.\n" +
+			"The running program knows the key of releases; one built by make build knows none.",
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if (len(given) == 1) == a.resume {

@@ -552,6 +552,7 @@ func (w *world) plan(r api.PlanRequest) ring.Changes {
 func (w *world) report() doctor.Report {
 	return doctor.Report{Host: "edge-1", Gitring: "0.1.0", At: w.now, Daemon: true, Checks: []doctor.Check{
 		{About: "engine", Name: "answers", Result: doctor.OK, Says: "docker 28.5.2, API 1.51"},
+		{About: "engine", Name: "fronts", Result: doctor.OK, Says: "fronts can run programs in /srv/a-long-name-of-a-folder/that-does-not-break/at-any-space/var/lib/gitring/front"},
 		{About: "reboot", Name: "services come back", Result: doctor.Warn, Says: "14 of 15 services come back if gitring does not", Hint: "db/db has restart: no in db/compose.yaml:9"},
 		{About: "trust", Name: "keys that expire", Result: doctor.Fail, Says: "the key of cem@example.org expires in 9 days", Hint: "docs/how-to/rotate-and-revoke-a-key.md"},
 		{About: "clock", Name: "skew", Result: doctor.Skip, Says: "nobody answered with a date"},
