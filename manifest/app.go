@@ -17,6 +17,8 @@ type appReader struct {
 	nameAt place // where the name is said; the first file where nothing says it
 	// nameLost says that the name is not known for a fault, and name a stand-in.
 	nameLost bool
+	// namedBy is the name: of the files as written.
+	namedBy string
 	// base is where relative paths of the app's own files start: its folder, but
 	// for COMPOSE_FILE, which means the folder of the first file it names.
 	base   string
@@ -25,10 +27,12 @@ type appReader struct {
 	vars   *variables
 	host   *hostEnv
 	shared *hostEnv // of all apps of the source
-	budget *budget
-	nodes  int // that the app's YAML may still come to
-	parsed map[string]*parsedFile
-	homes  map[homeKey]*home
+	// sharedTorn says that files of it could not be read whole.
+	sharedTorn bool
+	budget     *budget
+	nodes      int // that the app's YAML may still come to
+	parsed     map[string]*parsedFile
+	homes      map[homeKey]*home
 	// off are the services that no active profile asks for.
 	off map[string]bool
 	// plainly are the uses of the host's values that stand in the plan as they are.
@@ -119,6 +123,7 @@ func or2(a, b string) string {
 
 func (a *appReader) read() ring.App {
 	a.checkSubmodules(a.tree.real(a.from.path).path)
+	a.shared = &hostEnv{app: SharedEnv(a.settings.Source), files: a.settings.Shared, key: a.settings.EnvKey, over: a.over(), limit: a.limits}
 	ahead := a.lookAhead()
 	a.composeFileOf(ahead)
 	broken := a.readFiles()

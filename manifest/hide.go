@@ -12,6 +12,9 @@ import (
 func (a *appReader) hide() {
 	var hidden []hiddenValue
 	for h := range a.hidden {
+		if a.namedAfter(h) {
+			continue
+		}
 		hidden = append(hidden, h)
 	}
 	slices.SortFunc(hidden, func(a, b hiddenValue) int {
@@ -24,6 +27,14 @@ func (a *appReader) hide() {
 			f.says, f.hint = h.out(f.says), h.out(f.hint)
 		}
 	}
+}
+
+// namedAfter reports whether the app's name is made of a value: a name is no secret.
+func (a *appReader) namedAfter(h hiddenValue) bool {
+	if h.name == projectVariable {
+		return h.plain == a.name
+	}
+	return strings.Contains(a.namedBy, h.name) && strings.Contains(a.name, normalName(h.plain))
 }
 
 // hiddenValue is one value of the host's env folder.

@@ -17,6 +17,7 @@ import (
 func (a *appReader) lookAhead() *variables {
 	v := newVariables(a.over(), &budget{left: a.limits.Expanded, text: a.limits.Text})
 	v.lenient = true
+	a.sharedNames(v)
 	take := func(p string) {
 		if a.tree.real(p).kind != regular {
 			return
@@ -121,18 +122,8 @@ func (a *appReader) decideName(broken string, ahead *variables) {
 	if broken != "" {
 		a.name = broken
 	}
-	for _, f := range a.mains {
-		n := f.root.get("name")
-		if n.null() {
-			continue
-		}
-		text, faults := ahead.replace(n.text, n.place)
-		if faults != nil {
-			a.faults.putAll(faults)
-			a.nameLost = true
-			return
-		}
-		a.name, a.nameAt = normalName(text.plain), n.place
+	if !a.nameOfFile(ahead) {
+		return
 	}
 	a.projectName(ahead)
 	if written := path.Base(a.base); a.name == a.from.unnamed && a.name == normalName(written) && a.name != written {
@@ -142,15 +133,65 @@ func (a *appReader) decideName(broken string, ahead *variables) {
 		a.faults.put(badName(a.name, a.nameAt))
 		a.name, a.nameLost = a.from.unnamed, true
 	}
-	if !ahead.known("COMPOSE_PROJECT_NAME") {
+	if !ahead.known(projectVariable) {
 		a.nameLost = true
 	}
+}
+
+// nameOfFile takes the name: that the last file says, its variables replaced, and reports
+// whether it could be read. One that comes to nothing is none.
+func (a *appReader) nameOfFile(ahead *variables) bool {
+	var n *node
+	for _, f := range a.mains {
+		if said := f.root.get("name"); !said.null() {
+			n = said
+		}
+	}
+	if n == nil {
+		return true
+	}
+	if _, set := ahead.value(projectVariable); !set {
+		defer func() { delete(ahead.values, projectVariable) }()
+		ahead.set(projectVariable, said(""), n.place) // it is what the name is asked for
+	}
+	text, faults := ahead.replace(n.text, n.place)
+	if faults != nil {
+		for _, f := range faults {
+			a.faults.put(a.unnamedBy(f))
+		}
+		a.nameLost = true
+		return false
+	}
+	a.namedBy = n.text
+	if text.plain == "" {
+		a.note("name: %s in the Compose file comes to nothing: the app is called %s by its folder, as Compose 2.29 did, where later ones refuse it", head(n.text), a.name)
+		return true
+	}
+	a.name, a.nameAt = normalName(text.plain), n.place
+	return true
+}
+
+// unnamedBy is the fault of a variable in name: that nothing sets. The app's own folder in
+// the host's env folder goes by the name, so it has no answer.
+func (a *appReader) unnamedBy(f *fault) *fault {
+	switch {
+	case f.variable == "":
+		return f
+	case a.sharedTorn: // which is told
+		return untold
+	}
+	out := *f
+	out.says += ", and it names the app"
+	out.hint = fmt.Sprintf("name the app with name: in gitring.yaml, or write ${%s:-a-name}, or set %s in .env of the commit, in %s on the host, or in the configuration's interpolation",
+		f.variable, f.variable, a.shared.where(dotEnv))
+	out.answers = [2]string{a.shared.path(dotEnv)}
+	return &out
 }
 
 // projectName lets COMPOSE_PROJECT_NAME win, as it does in Compose: under that
 // name the app's volumes are there already.
 func (a *appReader) projectName(v *variables) {
-	name, at := v.control("COMPOSE_PROJECT_NAME")
+	name, at := v.control(projectVariable)
 	if name == "" || name == a.name {
 		return
 	}
@@ -160,6 +201,9 @@ func (a *appReader) projectName(v *variables) {
 	a.name, a.nameAt = name, at
 }
 
+// projectVariable names a Compose project, before its files do.
+const projectVariable = "COMPOSE_PROJECT_NAME"
+
 // openHost finds the app's folder in the host's env folder, by the name that the
 // commit gives the app.
 //
@@ -167,10 +211,8 @@ func (a *appReader) projectName(v *variables) {
 func (a *appReader) openHost() {
 	if a.nameLost {
 		a.host = &hostEnv{app: a.name, key: a.settings.EnvKey, limit: a.limits}
-		a.shared = &hostEnv{app: SharedEnv(a.settings.Source), key: a.settings.EnvKey, limit: a.limits}
 		return
 	}
-	a.shared = &hostEnv{app: SharedEnv(a.settings.Source), files: a.settings.Shared, key: a.settings.EnvKey, over: a.over(), limit: a.limits}
 	a.host = &hostEnv{app: a.name, files: a.settings.Env[a.name], key: a.settings.EnvKey, over: a.over(), limit: a.limits}
 }
 
@@ -220,26 +262,47 @@ func (a *appReader) variables() *variables {
 // sharedVariables sets those of each .env of the host's shared env folder in a folder
 // above the app. Those by which Compose itself is steered are one app's, and left out.
 func (a *appReader) sharedVariables(v *variables) {
-	var above []string
-	for dir := a.below(a.from.path); dir != "."; {
-		dir = path.Dir(dir)
-		above = append(above, dir)
-	}
-	for _, dir := range slices.Backward(above) {
-		file := path.Join(dir, dotEnv)
-		if _, ok := a.shared.files[file]; !ok {
-			continue
-		}
+	for _, file := range a.sharedAbove() {
 		a.sharedFile(v, file)
 	}
 }
+
+// sharedAbove are the files of variables in the host's shared env folder that hold for the
+// app, the outermost first.
+func (a *appReader) sharedAbove() (files []string) {
+	for dir := a.below(a.from.path); dir != "."; {
+		dir = path.Dir(dir)
+		if file := path.Join(dir, dotEnv); a.shared.files[file] != nil {
+			files = append(files, file)
+		}
+	}
+	slices.Reverse(files)
+	return files
+}
+
+// sharedNames sets the variables of the host's shared env folder for a look ahead. What is
+// wrong with its files is told when they are read for good.
+func (a *appReader) sharedNames(v *variables) {
+	for _, file := range a.sharedAbove() {
+		of, faults := a.shared.variables(file, false)
+		a.sharedTorn = a.sharedTorn || faults != nil
+		for name, plain := range of {
+			if !steersCompose(name) {
+				v.set(name, a.shared.value(file, name, plain), place{file: a.shared.where(file)})
+			}
+		}
+	}
+}
+
+// steersCompose reports whether Compose itself is steered by a variable, which is one app's.
+func steersCompose(name string) bool { return strings.HasPrefix(name, "COMPOSE_") }
 
 func (a *appReader) sharedFile(v *variables, file string) {
 	of := newVariables(nil, a.budget)
 	a.standIn(of, a.shared, file, false)
 	v.unsure = v.unsure || of.unsure
 	for name, val := range of.values {
-		if !strings.HasPrefix(name, "COMPOSE_") {
+		if !steersCompose(name) {
 			v.set(name, val, of.places[name])
 		}
 	}

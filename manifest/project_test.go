@@ -1,9 +1,13 @@
 package manifest
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/compose-spec/compose-go/v2/cli"
 	"github.com/gitring/gitring/ring"
 	"github.com/google/go-cmp/cmp"
 )
@@ -191,5 +195,92 @@ func TestANameWithoutAValueIsLeftOutAsByCompose(t *testing.T) {
 	plan, _ := Read(repo(map[string]string{"web/compose.yaml": "services: {web: {image: a, environment: {A: $NO}}}\n", "web/.env": "NO\n"}), settings())
 	if r := plan.Refused["web"]; r == nil || r.Code != ring.UndefinedVariable {
 		t.Error("a variable that a bare name does not set is still not set:", r)
+	}
+}
+
+// The oracle is Compose's own loader, which docker compose hands the folder to.
+func TestTheNameOfTheFileIsWhatComposeMakesOfIt(t *testing.T) {
+	const env = "STACK=From.Env\nEMPTY=\nIN=of-${STACK}\n"
+	for _, name := range []string{
+		"shop", "My.Shop", "${STACK}", "$STACK", "${STACK:-foo}", "${NO:-foo}", "${NO-foo}", "${NO:-My Foo}", "${EMPTY:-foo}", "${EMPTY-foo}",
+		"${EMPTY}", "${NO:-}", "${STACK:+with}", "${NO:+with}", "a-${STACK}-b", "${NO:-${STACK}}", "$$x", "${IN}", "${COMPOSE_PROJECT_NAME}", "${COMPOSE_PROJECT_NAME:-foo}",
+	} {
+		for _, set := range []string{"", "COMPOSE_PROJECT_NAME=ours\n"} {
+			files := map[string]string{
+				"My.Web/.env": env + set, "My.Web/compose.yaml": "name: " + name + "\nservices: {w: {image: a}}\n",
+				"My.Web/compose.override.yaml": "services: {w: {image: b}}\n",
+			}
+			want, refused := composesName(t, files)
+			a, _ := onlyApp(t, settings(), files)
+			if refused && (a.Name != "myweb" || !strings.Contains(strings.Join(a.Notes, "\n"), "comes to nothing")) || !refused && a.Name != want {
+				t.Errorf("name: %s with %q: %s %q, Compose says %s", name, set, a.Name, a.Notes, want)
+			}
+		}
+	}
+	files := map[string]string{
+		"web/compose.yaml": "name: one\nservices: {w: {image: a}}\n", "web/compose.override.yaml": "name: ${NO:-}\nservices: {w: {image: b}}\n",
+	}
+	if _, refused := composesName(t, files); !refused {
+		t.Error("Compose takes the name of a file that is not the last")
+	}
+	if a, _ := onlyApp(t, settings(), files); a.Name != "web" {
+		t.Error("the last file names the app:", a.Name)
+	}
+}
+
+// composesName is what Compose calls the project of the one folder; refused where its name
+// comes to nothing, which releases up to 2.29 took for none.
+func composesName(t *testing.T, files map[string]string) (name string, refused bool) {
+	t.Helper()
+	root, dir := t.TempDir(), ""
+	for name, text := range files {
+		dir = filepath.Join(root, filepath.Dir(name))
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(root, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options, err := cli.NewProjectOptions(nil, cli.WithWorkingDirectory(dir), cli.WithEnvFiles(), cli.WithDotEnv, cli.WithDefaultConfigPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	project, err := options.LoadProject(t.Context())
+	if err != nil && strings.Contains(err.Error(), "project name must not be empty") {
+		return "", true
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return project.Name, false
+}
+
+// The app's own folder in the host's env folder goes by the name, and so cannot say it.
+func TestAVariableThatNamesTheAppIsSetWhereItsHintSays(t *testing.T) {
+	files := map[string]string{"web/compose.yaml": "name: ${PROJECT}-web\nservices: {w: {image: '${NO}', environment: {P: $COMPOSE_PROJECT_NAME}}}\n"}
+	_, all := Check(repo(files), withHost(map[string]string{".env": "PROJECT=own\n"}))
+	if len(all) != 1 || all[0].Code != ring.UndefinedVariable || all[0].Where() != "web/compose.yaml:1" || all[0].Variable != "PROJECT" ||
+		all[0].Answers != [2]string{"_shared/prod/.env"} || strings.Contains(all[0].Hint, "<env.dir>/web") {
+		t.Fatal(dump(t, all))
+	}
+	shared := withShared(map[string]string{".env": "PROJECT=Home.Lab\nPW=Home.Lab-is-secret\n"})
+	config := settings()
+	config.Interpolation = map[string]string{"PROJECT": "Home.Lab"}
+	for name, s := range map[string]Settings{"the host's file for all apps": shared, "the configuration": config} {
+		plan, _ := Read(repo(files), s)
+		if r := plan.Refused["homelab-web"]; r == nil || r.Variable != "NO" {
+			t.Error(name, dump(t, plan.Refused))
+		}
+		_, all := Check(repo(files), s)
+		if s.EnvKey != nil && (len(all) != 1 || !strings.Contains(all[0].Hint, "<env.dir>/homelab-web/.env")) {
+			t.Error("the name is no secret:", dump(t, all))
+		}
+	}
+	files[gitringFile] = "version: 1\napps: [{path: web, name: mine}]\n"
+	if plan, _ := Read(repo(files), settings()); plan.Refused["mine"] == nil || plan.Refused["mine"].Variable != "NO" {
+		t.Error(dump(t, plan.Refused))
+	}
+	delete(files, gitringFile)
+	_, all = Check(repo(files), withShared(map[string]string{".env": "PROJECT='Home\n"}))
+	if len(all) != 1 || !strings.HasPrefix(all[0].File, "<env.dir>/_shared") {
+		t.Error("a line of the host that cannot be read is told, and nothing that follows of it:", dump(t, all))
 	}
 }

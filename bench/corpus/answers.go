@@ -15,6 +15,7 @@ import (
 var (
 	variableSays = regexp.MustCompile(`^variable (\S+) is (?:not set|required)`)
 	missingHint  = regexp.MustCompile(`as <env\.dir>/(\S+)$`)
+	namesTheApp  = regexp.MustCompile(`in <env\.dir>/(\S+/\.env) on the host, or in the configuration`)
 	missingSays  = regexp.MustCompile(`^the commit does not hold ([^ ,]+)`)
 	assignment   = regexp.MustCompile(`^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*)$`)
 )
@@ -36,7 +37,11 @@ func (a *answers) answerRefusals(refusals []refusal) bool {
 	asked := false
 	for _, r := range refusals {
 		if m := variableSays.FindStringSubmatch(r.Says); m != nil && r.App != "" {
-			asked = a.addValue(path.Join(r.App, ".env"), m[1], r) || asked
+			file := path.Join(r.App, ".env")
+			if shared := namesTheApp.FindStringSubmatch(r.Hint); shared != nil {
+				file = shared[1]
+			}
+			asked = a.addValue(file, m[1], r) || asked
 		}
 		if m := missingHint.FindStringSubmatch(r.Hint); m != nil {
 			asked = a.addFile(m[1], r) || asked
