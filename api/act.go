@@ -36,6 +36,33 @@ type Acted struct {
 	Until time.Time `json:"until,omitzero"`
 }
 
+// ActsQuery asks which acts can be done now to an app, or to one service of it. To is the
+// commit that an undo would go back to; "" is the one before.
+type ActsQuery struct {
+	App, Service string
+	To           ring.SHA
+}
+
+// ActNow is an act, and whether it can be done now.
+type ActNow struct {
+	Verb string `json:"verb"`
+	// Why is why it cannot be done now, and Hint what to do; both are "" where it can.
+	Why  string `json:"why,omitempty"`
+	Hint string `json:"hint,omitempty"`
+	// Back is what an undo would bring back; nil of other acts, and where it cannot.
+	Back *Earlier `json:"back,omitempty"`
+}
+
+// Earlier is an earlier plan of an app, which an undo brings back.
+type Earlier struct {
+	Commit    ring.SHA  `json:"commit"`
+	Subject   string    `json:"subject,omitempty"`
+	Signer    string    `json:"signer,omitempty"`
+	Completed time.Time `json:"completed,omitzero"`
+	// Changes are what bringing it back does to the services of the app.
+	Changes ring.AppChanges `json:"changes"`
+}
+
 // How long overrides stand.
 const (
 	longestFor = 30 * 24 * time.Hour
@@ -64,6 +91,27 @@ func (r *ActRequest) Lasts() (time.Duration, error) {
 		return 0, Usage("write a duration such as 30m or 4h, of 720h at most; what is to stay belongs into the repository", "%q is not how long an act can stand", r.For)
 	}
 	return d, nil
+}
+
+func (s *Socket) acts(w http.ResponseWriter, r *http.Request, _ Peer) error {
+	q := query{values: r.URL.Query()}
+	of := ActsQuery{App: q.text("app"), Service: q.text("service"), To: ring.SHA(q.text("to"))}
+	switch {
+	case q.err != nil:
+		return q.err
+	case of.App == "":
+		return Usage("gitring status lists apps and services", "an app is required")
+	}
+	if of.To != "" {
+		if err := digits(of.To); err != nil {
+			return err
+		}
+	}
+	all, err := s.calls.Acts(r.Context(), of)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, all)
 }
 
 func (s *Socket) act(w http.ResponseWriter, r *http.Request, p Peer) error {

@@ -77,6 +77,9 @@ type Calls struct {
 	// Jobs are the jobs and cron jobs in force with their runs, the newest first. It
 	// changes nothing. NotFound for an unknown app, service or run.
 	Jobs func(ctx context.Context, q JobQuery) ([]JobNow, error)
+	// Acts says which acts can be done now to an app or a service, and why others cannot. It
+	// changes nothing. NotFound for an unknown app or service.
+	Acts func(ctx context.Context, q ActsQuery) ([]ActNow, error)
 	// Act carries out what a person does by hand to an app or a service. It returns
 	// when a look has ended that knew of it.
 	Act func(ctx context.Context, p Peer, r ActRequest) (Acted, error)
@@ -147,7 +150,8 @@ type CommitNow struct {
 	Subject string    `json:"subject,omitempty"` // "" where the mirror has it no more
 	Signer  string    `json:"signer,omitempty"`
 	// Outcome is refused, failed, restored, partly refused, job failed, awaiting
-	// approval, superseded, live or accepted; Says is why, and what persons did.
+	// approval, undone, superseded, replaced, live or accepted; Says is why, and what
+	// persons did.
 	Outcome string `json:"outcome"`
 	Says    string `json:"says,omitempty"`
 }

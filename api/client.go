@@ -232,6 +232,16 @@ func (c *Client) Jobs(ctx context.Context, q JobQuery) ([]JobNow, error) {
 	return out, c.ask(ctx, http.MethodGet, "/v1/jobs", v, nil, &out)
 }
 
+// Acts says which acts can be done now to an app or a service.
+func (c *Client) Acts(ctx context.Context, q ActsQuery) ([]ActNow, error) {
+	v := url.Values{}
+	set(v, "app", q.App)
+	set(v, "service", q.Service)
+	set(v, "to", string(q.To))
+	var out []ActNow
+	return out, c.ask(ctx, http.MethodGet, "/v1/acts", v, nil, &out)
+}
+
 // Act does something by hand to an app or a service.
 func (c *Client) Act(ctx context.Context, r ActRequest) (Acted, error) {
 	var done Acted

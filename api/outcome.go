@@ -9,6 +9,8 @@ const (
 	OutcomeJob        = "job failed"
 	OutcomeAwaiting   = "awaiting approval"
 	OutcomeSuperseded = "superseded"
-	OutcomeLive       = "live"     // all that it asked for was done
+	OutcomeUndone     = "undone"   // a person brought back what an app of it ran before
+	OutcomeReplaced   = "replaced" // all that it asked for was done, and nothing of it runs any more
+	OutcomeLive       = "live"     // all that it asked for was done, and runs
 	OutcomeAccepted   = "accepted" // nothing was done for it so far, or a rollout has not completed
 )

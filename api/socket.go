@@ -75,6 +75,7 @@ func (s *Socket) table() []route {
 		{"GET", "/v1/logs", mayRead, ScopeLogs, 0, true, s.logs},
 		{"GET", "/v1/outdated", mayRead, ScopeRead, 0, false, s.outdated},
 		{"GET", "/v1/jobs", mayRead, ScopeRead, 0, false, s.jobs},
+		{"GET", "/v1/acts", mayRead, ScopeRead, 0, false, s.acts},
 		{"GET", "/v1/crashes", mayRead, ScopeRead, 0, false, s.crashes},
 		{"GET", "/v1/inspect", mayRead, ScopeRead, 0, false, s.inspect},
 		{"GET", "/v1/stream", mayRead, ScopeRead, 0, true, s.stream},

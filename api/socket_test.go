@@ -151,6 +151,9 @@ func (d *daemon) calls() Calls {
 		TrafficUpgrade: func(_ context.Context, p Peer, r UpgradeRequest) (Upgrading, error) {
 			return Upgrading{Fronts: []ring.ServiceID{"web/web"}}, d.note("upgrade by=%d: %s", p.UID, r.Reason)
 		},
+		Acts: func(_ context.Context, q ActsQuery) ([]ActNow, error) {
+			return []ActNow{{Verb: "hold"}}, d.note("acts %s/%s to=%s", q.App, q.Service, q.To)
+		},
 		Act: func(_ context.Context, p Peer, r ActRequest) (Acted, error) {
 			return Acted{Says: "done"}, d.note("act %s %s/%s for=%s to=%s n=%d by=%d: %s", r.Verb, r.App, r.Service, r.For, r.To, r.Replicas, p.UID, r.Reason)
 		},
@@ -328,6 +331,7 @@ var everyRoute = map[string]struct {
 	"/v1/usage":           {"GET", "/v1/usage", "", mayRead, "read"},
 	"/v1/outdated":        {"GET", "/v1/outdated?app=web", "", mayRead, "read"},
 	"/v1/jobs":            {"GET", "/v1/jobs?app=web", "", mayRead, "read"},
+	"/v1/acts":            {"GET", "/v1/acts?app=web", "", mayRead, "read"},
 	"/v1/crashes":         {"GET", "/v1/crashes?app=web", "", mayRead, "read"},
 	"/v1/inspect":         {"GET", "/v1/inspect?app=web&service=db&slot=2", "", mayRead, "read"},
 	"/v1/refresh":         {"POST", "/v1/refresh", `{"app":"web","reason":"r"}`, mayWrite, "operate"},
@@ -485,6 +489,7 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 		"wait":     func() error { return c.SyncWait(ctx, "x", func(ring.Status) error { return nil }) },
 		"approve":  func() error { return c.Approve(ctx, ApproveRequest{Commit: commit}) },
 		"accept":   func() error { return c.Accept(ctx, AcceptRequest{Commit: commit, Reason: "r"}) },
+		"acts":     func() error { _, err := c.Acts(ctx, ActsQuery{App: "web"}); return err },
 		"outdated": func() error { _, err := c.Outdated(ctx, ""); return err },
 		"crashes":  func() error { _, err := c.Crashes(ctx, CrashQuery{}); return err },
 		"inspect":  func() error { _, err := c.Inspect(ctx, InspectQuery{App: "web", Service: "db"}); return err },

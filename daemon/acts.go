@@ -7,6 +7,8 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/api"
@@ -47,6 +49,71 @@ func (d *Daemon) act(ctx context.Context, p api.Peer, r api.ActRequest) (api.Act
 		return api.Acted{}, err
 	}
 	return api.Acted{Says: done.Says, At: done.At, Until: done.Until}, nil
+}
+
+// actVerbs are what a person can do to an app, and to a service, by hand.
+var actVerbs = []reconcile.Verb{
+	reconcile.HoldIt, reconcile.Release, reconcile.Undo, reconcile.Retry, reconcile.Pause, reconcile.Resume, reconcile.Promote, reconcile.Abort,
+	reconcile.Restart, reconcile.Scale, reconcile.RunNow,
+}
+
+// acts decides each act as if somebody asked for it, and carries out none.
+func (d *Daemon) acts(ctx context.Context, q api.ActsQuery) ([]api.ActNow, error) {
+	w, err := d.loop.World(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot tell what is in force: %w", err)
+	}
+	var out []api.ActNow
+	for _, verb := range actVerbs {
+		if q.Service != "" && verb == reconcile.Undo {
+			continue // an undo is of a whole app
+		}
+		a := reconcile.Act{Verb: verb, App: q.App, Service: q.Service, Actor: "-", Reason: "-", For: time.Hour, To: q.To}
+		now := api.ActNow{Verb: string(verb)}
+		if verb == reconcile.Undo {
+			now.Back, err = d.wouldUndo(ctx, w, &a)
+		}
+		if err == nil {
+			_, err = reconcile.Carry(w, a, time.Now())
+		}
+		var unfit *reconcile.Unfit
+		var answer *api.Error
+		var refusal *ring.Refusal
+		switch {
+		case errors.Is(err, reconcile.ErrNotFound):
+			return nil, d.noSuch(q.App, q.Service)
+		case errors.As(err, &unfit):
+			now.Why, now.Hint, now.Back = unfit.Says, unfit.Hint, nil
+		case errors.As(err, &answer):
+			now.Why, now.Hint, now.Back = strings.TrimPrefix(answer.Message, "cannot undo: "), answer.Hint, nil
+		case errors.As(err, &refusal):
+			now.Why, now.Hint, now.Back = refusal.Says, refusal.Hint, nil
+		case err != nil:
+			return nil, err
+		}
+		out, err = append(out, now), nil
+	}
+	return out, nil
+}
+
+// wouldUndo is what an undo would bring back; nil where there is no earlier plan, of which
+// Carry tells more.
+func (d *Daemon) wouldUndo(ctx context.Context, w reconcile.World, a *reconcile.Act) (*api.Earlier, error) {
+	past, done, err := d.before(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if a.Plan = past; past == nil {
+		return nil, nil
+	}
+	changes := reconcile.WouldUndo(w, &past.App, time.Now())
+	for i := range changes.Services {
+		for j := range changes.Services[i].Fields {
+			changes.Services[i].Fields[j].Values = nil
+		}
+	}
+	return &api.Earlier{Commit: past.App.Commit, Subject: past.Subject, Signer: past.Signer, Completed: past.At, Changes: changes}, nil
 }
 
 // before is the plan that an undo brings back, nil when there is none: what it

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gitring/gitring/config"
@@ -38,8 +39,28 @@ const (
 
 // reports makes one report at a time, and hands out the last one while it is young.
 type reports struct {
-	mu   sync.Mutex // held while one is made
-	last doctor.Report
+	// failed is what the last one says of checks that failed; nil before the first. It is read
+	// while one is made.
+	failed atomic.Pointer[string]
+	mu     sync.Mutex // held while one is made
+	last   doctor.Report
+}
+
+// failedSays is how many checks of a report failed, and when; "" where none did.
+func failedSays(r *doctor.Report) string {
+	n := 0
+	for i := range r.Checks {
+		if r.Checks[i].Result == doctor.Fail {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return "1 check fails, as of " + r.At.Format("2006-01-02 15:04 UTC")
+	}
+	return fmt.Sprintf("%d checks fail, as of %s", n, r.At.Format("2006-01-02 15:04 UTC"))
 }
 
 // doctor is the report of now, or of a moment ago.
@@ -57,6 +78,7 @@ func (d *Daemon) doctor(ctx context.Context) (doctor.Report, error) {
 	// What one reader began is made for the next one, too.
 	s := d.seen(context.WithoutCancel(ctx), st, now.UTC())
 	d.reports.last = doctor.Report{Host: d.cfg.Host, Gitring: ring.Release, At: now.UTC(), Daemon: true, Checks: doctor.Judge(s)}
+	d.reports.failed.Store(new(failedSays(&d.reports.last)))
 	return d.reports.last, nil
 }
 

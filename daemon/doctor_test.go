@@ -28,6 +28,15 @@ func check(t *testing.T, r doctor.Report, about, name string) doctor.Check {
 	return doctor.Check{}
 }
 
+func TestHowManyChecksFailedIsSaid(t *testing.T) {
+	r := doctor.Report{At: time.Date(2026, 11, 26, 14, 31, 0, 0, time.UTC), Checks: []doctor.Check{{Result: doctor.OK}, {Result: doctor.Warn}, {Result: doctor.Skip}}}
+	require.Empty(t, failedSays(&r))
+	r.Checks = append(r.Checks, doctor.Check{Result: doctor.Fail})
+	require.Equal(t, "1 check fails, as of 2026-11-26 14:31 UTC", failedSays(&r))
+	r.Checks = append(r.Checks, doctor.Check{Result: doctor.Fail})
+	require.Equal(t, "2 checks fail, as of 2026-11-26 14:31 UTC", failedSays(&r))
+}
+
 func TestTheDoctorOfADaemonWhoseEngineIsAwaySaysSoAndKeepsItsAnswer(t *testing.T) {
 	cfg := lonely(t, "")
 	d, err := New(t.Context(), cfg, slog.New(slog.DiscardHandler))
@@ -35,8 +44,15 @@ func TestTheDoctorOfADaemonWhoseEngineIsAwaySaysSoAndKeepsItsAnswer(t *testing.T
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- d.run(ctx) }()
+	told := func() string {
+		st, err := d.status(ctx)
+		require.NoError(t, err)
+		return st.Doctor
+	}
+	require.Empty(t, told(), "nobody asked so far")
 	r, err := d.doctor(ctx)
 	require.NoError(t, err)
+	require.Regexp(t, `^\d+ checks? fails?, as of \d{4}-\d\d-\d\d \d\d:\d\d UTC$`, told())
 	require.True(t, r.Daemon)
 	require.Equal(t, "edge-1", r.Host)
 	require.Equal(t, doctor.Fail, check(t, r, "engine", "answers").Result)

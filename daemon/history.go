@@ -37,13 +37,13 @@ func (d *Daemon) commits(ctx context.Context, q api.HistoryQuery) ([]api.CommitN
 	}
 	inForce, _ := d.ledger.apps()
 	st, _ := d.loop.Status()
-	open := unrolledOf(inForce, &st)
+	now := presentOf(inForce, &st)
 	if q.App != "" {
-		for _, of := range open {
+		for _, of := range now.open {
 			maps.DeleteFunc(of, func(id, _ string) bool { return !strings.HasPrefix(id, q.App+"/") })
 		}
 	}
-	commits := foldHistory(events, open)
+	commits := foldHistory(events, now)
 	commits = commits[:min(len(commits), q.Limit)]
 	for i := range commits {
 		commits[i].Subject = d.subject(ctx, &commits[i])

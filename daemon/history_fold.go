@@ -43,6 +43,52 @@ func unrolledOf(inForce map[string]ring.InForce, st *ring.Status) unrolled {
 	return out
 }
 
+// present is what of the commits of a journal counts now.
+type present struct {
+	open unrolled
+	// runs has the commits, by source, of which something is in force or runs; nil where
+	// nobody knows.
+	runs map[[2]string]bool
+	// undone are the apps whose plan a person brought back, each with the commit of that plan
+	// and by whom.
+	undone map[string]undoneApp
+}
+
+type undoneApp struct {
+	to   ring.SHA
+	says string
+}
+
+// presentOf is what the ledger and the status tell.
+func presentOf(inForce map[string]ring.InForce, st *ring.Status) present {
+	p := present{open: unrolledOf(inForce, st), runs: map[[2]string]bool{}, undone: map[string]undoneApp{}}
+	for name := range inForce {
+		app := inForce[name].App
+		p.runs[[2]string{app.Source, string(app.Commit)}] = true
+		for i := range app.Services {
+			p.runs[[2]string{app.Source, string(app.Services[i].Changed)}] = true
+		}
+		if inForce[name].Undone {
+			p.undone[name] = undoneApp{app.Commit, name + ": undone to " + app.Commit.Short()}
+		}
+	}
+	for i := range st.Sources {
+		for j := range st.Sources[i].Apps {
+			for k := range st.Sources[i].Apps[j].Services {
+				p.runs[[2]string{st.Sources[i].Name, string(st.Sources[i].Apps[j].Services[k].Running)}] = true
+			}
+		}
+	}
+	for i := range st.Overrides {
+		o := &st.Overrides[i]
+		if of, undone := p.undone[o.Target]; undone && o.Kind == string(ring.OverrideUndo) {
+			of.says += " by " + o.Actor + ": " + o.Reason
+			p.undone[o.Target] = of
+		}
+	}
+	return p
+}
+
 // isThere reports whether a service is what its plan asks.
 func isThere(sv *ring.ServiceStatus) bool {
 	return sv.Rollout == nil && (sv.Phase == ring.PhaseReady || sv.Phase == ring.PhaseCompleted)
@@ -50,7 +96,7 @@ func isThere(sv *ring.ServiceStatus) bool {
 
 // foldHistory makes a commit of all lines of the journal about it. The lines are the newest
 // first, and so are the commits, by when each was first seen.
-func foldHistory(events []ring.Event, open unrolled) []api.CommitNow {
+func foldHistory(events []ring.Event, now present) []api.CommitNow {
 	folds := map[[2]string]*fold{}
 	var order []*fold
 	for i := len(events) - 1; i >= 0; i-- {
@@ -68,8 +114,15 @@ func foldHistory(events []ring.Event, open unrolled) []api.CommitNow {
 		f.take(e)
 	}
 	commits := make([]api.CommitNow, len(order))
+	back := map[string]bool{}
 	for i, f := range order {
-		commits[len(order)-1-i] = f.outcome(open[[2]string{f.now.Source, string(f.now.Commit)}])
+		f.takenBack(now, back)
+		commits[len(order)-1-i] = f.outcome(now)
+		for name, of := range now.undone { // what comes after it was taken back
+			if f.now.Commit == of.to {
+				back[name] = true
+			}
+		}
 	}
 	return commits
 }
@@ -84,6 +137,7 @@ type fold struct {
 	refused  *ring.Event
 	awaiting *ring.Event
 	said     []string // what persons did
+	undone   []string // which apps of it a person took back
 }
 
 func (f *fold) take(e *ring.Event) {
@@ -116,9 +170,21 @@ func (f *fold) take(e *ring.Event) {
 	}
 }
 
-// outcome is what became of the commit, of which the open services are not there yet.
-func (f *fold) outcome(open map[string]string) api.CommitNow {
+// takenBack notes the apps that the commit had in force and whose plan of an earlier commit is
+// back.
+func (f *fold) takenBack(now present, back map[string]bool) {
+	for _, name := range slices.Sorted(maps.Keys(back)) {
+		if e := f.last[name]; e != nil && e.Kind == ring.AppInForce {
+			f.undone = append(f.undone, now.undone[name].says)
+		}
+	}
+}
+
+// outcome is what became of the commit.
+func (f *fold) outcome(now present) api.CommitNow {
 	c := f.now
+	key := [2]string{c.Source, string(c.Commit)}
+	open := now.open[key]
 	of := map[string][]string{}
 	for _, id := range slices.Sorted(maps.Keys(open)) {
 		if e := f.last[id]; e == nil || e.Kind == ring.RolloutBegan {
@@ -160,6 +226,13 @@ func (f *fold) outcome(open map[string]string) api.CommitNow {
 				break
 			}
 		}
+	}
+	switch {
+	case c.Outcome != api.OutcomeLive:
+	case len(f.undone) > 0:
+		c.Outcome, of[api.OutcomeUndone] = api.OutcomeUndone, f.undone
+	case now.runs != nil && !now.runs[key]:
+		c.Outcome = api.OutcomeReplaced
 	}
 	says := f.said
 	if c.Outcome != api.OutcomeLive && c.Outcome != api.OutcomeSuperseded {

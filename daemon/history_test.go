@@ -19,7 +19,7 @@ func TestHistoryIsALineForEachCommit(t *testing.T) {
 		events = append([]ring.Event{{Seq: int64(len(events) + 1), At: at, Kind: kind, Source: "prod", Commit: c, App: app, Service: service, Actor: actor, Reason: reason}}, events...)
 	}
 	outcomes := func() (out []string) {
-		for _, c := range foldHistory(events, nil) {
+		for _, c := range foldHistory(events, present{}) {
 			out = append(out, string(c.Commit)+" "+c.Outcome+" "+c.Signer+" | "+c.Says)
 		}
 		return out
@@ -55,7 +55,7 @@ func TestHistoryIsALineForEachCommit(t *testing.T) {
 	}, outcomes())
 
 	var own []string
-	for _, c := range foldHistory(ofApp(events, "wiki"), nil) {
+	for _, c := range foldHistory(ofApp(events, "wiki"), present{}) {
 		own = append(own, string(c.Commit)+" "+c.Outcome+" "+c.Signer)
 	}
 	require.Equal(t, []string{"b2c3d4e5 partly refused bob"}, own)
@@ -96,9 +96,61 @@ func TestACommitIsLiveOnceItsRolloutsHaveCompleted(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			slices.Reverse(tt.oldest)
-			got := foldHistory(tt.oldest, unrolledOf(shop, tt.st))
+			got := foldHistory(tt.oldest, presentOf(shop, tt.st))
 			require.Len(t, got, 1)
 			require.Equal(t, tt.want, got[0].Outcome+" | "+got[0].Says)
+		})
+	}
+}
+
+// "live" is what runs: of two commits that changed the same, one.
+func TestOnlyWhatRunsIsLive(t *testing.T) {
+	const first, second, third = ring.SHA("a1b2c3d4"), ring.SHA("b2c3d4e5"), ring.SHA("c3d4e5f6")
+	var events []ring.Event // the newest first
+	for i, c := range []ring.SHA{first, second, third} {
+		for _, kind := range []string{ring.CommitAccepted, ring.AppInForce, ring.RolloutCompleted} {
+			e := ring.Event{Seq: int64(3*i + 1), Kind: kind, Source: "prod", Commit: c}
+			if kind != ring.CommitAccepted {
+				e.App = "shop"
+			}
+			if kind == ring.RolloutCompleted {
+				e.Service = "web"
+			}
+			events = append([]ring.Event{e}, events...)
+		}
+	}
+	shop := func(c ring.SHA, db ring.SHA, undone bool) map[string]ring.InForce {
+		return map[string]ring.InForce{"shop": {Undone: undone, App: ring.App{Name: "shop", Source: "prod", Commit: c, Services: []ring.Service{
+			{Name: "web", Kind: ring.Worker, Changed: c}, {Name: "db", Kind: ring.Worker, Changed: db},
+		}}}}
+	}
+	running := func(c ring.SHA) *ring.Status {
+		return &ring.Status{
+			Sources:   []ring.SourceStatus{{Name: "prod", Apps: []ring.AppStatus{{Name: "shop", Services: []ring.ServiceStatus{{Name: "web", Phase: ring.PhaseReady, Running: c}}}}}},
+			Overrides: []ring.Override{{Kind: "undo", Target: "shop", Actor: "ops", Reason: "checkout answers 500"}},
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		inForce map[string]ring.InForce
+		runs    ring.SHA
+		want    []string // the newest first
+	}{
+		{"the newest runs", shop(third, third, false), third, []string{"live | ", "replaced | ", "replaced | "}},
+		{"a service of the first was not changed since", shop(third, first, false), third, []string{"live | ", "replaced | ", "live | "}},
+		{"a service still runs what the second brought", shop(third, third, false), second, []string{"live | ", "live | ", "replaced | "}},
+		{
+			"a person took the last two back", shop(first, first, true), first,
+			[]string{"undone | shop: undone to a1b2c3d by ops: checkout answers 500", "undone | shop: undone to a1b2c3d by ops: checkout answers 500", "live | "},
+		},
+		{"the app is gone", nil, "", []string{"replaced | ", "replaced | ", "replaced | "}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, c := range foldHistory(events, presentOf(tt.inForce, running(tt.runs))) {
+				got = append(got, c.Outcome+" | "+c.Says)
+			}
+			require.Equal(t, tt.want, got)
 		})
 	}
 }

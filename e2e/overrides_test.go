@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
 )
 
 // ranAs reports whether every instance of a service runs that image's version.
@@ -46,6 +49,17 @@ func TestUndoAsksNobody(t *testing.T) {
 	require.NoError(t, os.Rename(h.repo.bare, hidden))
 	code, out := h.run("rollout", "undo", app)
 	require.Equal(t, 2, code, out)
+	acts, err := api.NewClient(h.socket).Acts(t.Context(), api.ActsQuery{App: app})
+	require.NoError(t, err)
+	offered := map[string]api.ActNow{}
+	for _, a := range acts {
+		offered[a.Verb] = a
+	}
+	require.Equal(t, "nothing is overridden on "+app, offered["release"].Why)
+	require.Empty(t, offered["hold"].Why)
+	back := offered["undo"].Back
+	require.NotNil(t, back, "what an undo brings back")
+	require.Equal(t, []any{first, "The first", "web", ring.ChangeRoll}, []any{string(back.Commit), back.Subject, back.Changes.Services[0].Service, back.Changes.Services[0].Class})
 	began := time.Now()
 	code, out = h.run("rollout", "undo", app, "--reason", "checkout answers 500")
 	require.Equal(t, 0, code, out)
@@ -62,6 +76,15 @@ func TestUndoAsksNobody(t *testing.T) {
 	h.await("it is undone", func(st status) bool {
 		return h.ranAs("web", "one") && st.Sources[0].Sync == "Held" && st.service(app, "web").Phase == "Ready"
 	})
+	outcomes := func() (out []string) {
+		commits, err := api.NewClient(h.socket).Commits(t.Context(), api.HistoryQuery{App: app, Limit: 9})
+		require.NoError(t, err)
+		for i := range commits {
+			out = append(out, commits[i].Outcome)
+		}
+		return out
+	}
+	require.Equal(t, []string{"undone", "live"}, outcomes())
 	code, out = h.run("status")
 	require.Equal(t, 9, code, out)
 	require.Regexp(t, `undo to `+first[:7]+` +`+app+` +\S+ .*checkout answers 500`, out)
@@ -85,6 +108,7 @@ func TestUndoAsksNobody(t *testing.T) {
 	require.Equal(t, 0, code, out)
 	h.synced(third)
 	require.True(t, h.ranAs("web", "three"))
+	require.Equal(t, []string{"live", "replaced", "replaced"}, outcomes())
 	code, out = h.run("events", "-o", "json")
 	require.Equal(t, 0, code, out)
 	require.Regexp(t, `"kind":"override.began",.*"actor":"[^"]+","via":"socket","reason":"undo to `+first[:7], out)

@@ -80,8 +80,21 @@ func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 	return out
 }
 
+// WouldUndo says what bringing back an earlier plan of an app would do, with the images that it
+// ran. It changes nothing.
+func WouldUndo(w World, past *ring.App, now time.Time) ring.AppChanges {
+	t := newDecider(w, now)
+	t.indexSeen()
+	return t.changesTo(past, t.markedApp(*past))
+}
+
 func (t *Pass) appChanges(next *ring.App) ring.AppChanges {
-	have, app := t.Facts.Apps[next.Name].App, t.pinnedAs(next)
+	return t.changesTo(next, t.pinnedAs(next))
+}
+
+// changesTo are those to the plan of an app, given with the pins that it would have.
+func (t *Pass) changesTo(next *ring.App, app ring.App) ring.AppChanges {
+	have := t.Facts.Apps[next.Name].App
 	out := ring.AppChanges{App: next.Name, Notes: next.Notes, Powers: next.Powers, Services: []ring.ServiceChange{}}
 	for i := range app.Services {
 		out.Services = append(out.Services, t.serviceChange(&have, &app, &app.Services[i]))

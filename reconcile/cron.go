@@ -360,6 +360,9 @@ func (t *Pass) isAskedFor(v *service) bool {
 func (t *Pass) cronStatus(v *service, st *ring.ServiceStatus) {
 	row := t.Facts.Cron[v.id]
 	st.NextRun, st.DueSince = row.Next, utc(row.Waits)
+	if c := v.want.Cron; c != nil {
+		st.Timezone = c.Timezone
+	}
 	if row.Last != "" {
 		st.LastRun = &ring.RunOutcome{State: row.Last, Reason: row.LastSays, Ended: row.LastEnd.UTC()}
 	}

@@ -1,6 +1,58 @@
 package ring
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
+
+// The words below are those of every state that people see, whether in a terminal or on a page.
+// The JSON has fewer, which programs rely on.
+
+// SourceWord is the state of a source. One that was not reached for too long, or that is too
+// old, is so whatever it is besides: nobody knows better.
+func SourceWord(src *SourceStatus) string {
+	switch {
+	case src.Sync == SyncHeld:
+		return HeldWord(src.Code)
+	case src.Sync == SyncSynced && src.Condition(ConditionStale) != nil:
+		return ConditionStale
+	case src.Sync == SyncSynced && src.Condition(ConditionOld) != nil:
+		return ConditionOld
+	}
+	return string(src.Sync)
+}
+
+// AppWord is the health of an app. "Held" in the JSON is also one that somebody paused, undid
+// or left to Compose, and one that stopped by itself.
+func AppWord(a *AppStatus) string {
+	if a.Health != Held {
+		return a.Health
+	}
+	return HeldWord(a.Code)
+}
+
+// ServiceWord is the phase of a service, or what is to be known of one that is ready: what
+// serves may not be what is wanted.
+func ServiceWord(sv *ServiceStatus) string {
+	has := func(kind string) bool {
+		return slices.ContainsFunc(sv.Conditions, func(c Condition) bool { return c.Type == kind && c.Status == ConditionTrue })
+	}
+	switch r := sv.Rollout; {
+	case sv.Phase == PhaseHeld:
+		return HeldWord(sv.Code)
+	case sv.Phase != PhaseReady:
+		return string(sv.Phase)
+	case r != nil && (r.Phase == RolloutIsRestored || r.Phase == RolloutRestoring):
+		return r.Phase
+	case has(ConditionQuarantined):
+		return ConditionQuarantined
+	case has(ConditionContested):
+		return ConditionContested
+	case r != nil:
+		return RolloutWord(r.Phase, r.Code, sv.Phase)
+	}
+	return string(sv.Phase)
+}
 
 // HeldWords are what "Held" in the JSON is for people, by the code of its reason. What has
 // another code stopped by itself.
@@ -15,6 +67,8 @@ var HeldWords = map[ReasonCode]string{
 	WhyLeftToCompose:    "Left",
 	WhyNotPruned:        "Orphan",
 	WhyNeededStill:      "Orphan",
+	WhyWaveWaiting:      "Waiting",
+	WhyWaveFailed:       "Waiting",
 }
 
 // Stopped is what stopped by itself, for people.

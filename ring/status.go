@@ -26,6 +26,9 @@ type Status struct {
 	Config string `json:"config,omitempty"`
 	// Backup is how old the last backup is, where it is too old; "" also where none was made.
 	Backup string `json:"backup,omitempty"`
+	// Doctor is how many checks failed when somebody asked doctor last, and when that was; ""
+	// where none did, and where nobody asked since this gitring runs.
+	Doctor string `json:"doctor,omitempty"`
 	// API is what is wrong with the tokens of listen.api; "" where nothing is, and where
 	// nothing listens.
 	API string `json:"api,omitempty"`
@@ -203,8 +206,10 @@ type ServiceStatus struct {
 	Front *FrontStatus `json:"front,omitempty"`
 	// NextRun is when a cron job is due next; zero is never. LastRun is how its
 	// last run came out; nil before the first.
-	NextRun time.Time   `json:"next_run,omitzero"`
-	LastRun *RunOutcome `json:"last_run,omitempty"`
+	NextRun time.Time `json:"next_run,omitzero"`
+	// Timezone is the IANA name of the zone that its schedule is in; "" of what has none.
+	Timezone string      `json:"timezone,omitempty"`
+	LastRun  *RunOutcome `json:"last_run,omitempty"`
 	// DueSince is when a run of a cron job was due that waits; zero where none does.
 	DueSince time.Time `json:"due_since,omitzero"`
 	// Conditions are absent for one that is well and at rest.

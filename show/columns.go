@@ -35,7 +35,7 @@ type column struct {
 func columnsOf(s *screen.Screen, places []place, v *View) []column {
 	all := []column{
 		{"SERVICE", func(p place) screen.Word { return screen.Text(p.id()) }, 0},
-		{"PHASE", func(p place) screen.Word { return screen.Painted(phaseWord(p.service), wordHue(p.service)) }, 0},
+		{"PHASE", func(p place) screen.Word { return screen.Painted(ring.ServiceWord(p.service), wordHue(p.service)) }, 0},
 		{"READY", func(p place) screen.Word { return screen.Text(readyOf(p.service)) }, 0},
 		{"COMMIT", func(p place) screen.Word { return screen.Text(runningOf(p.service).Short()) }, 0},
 	}

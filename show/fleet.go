@@ -24,10 +24,10 @@ func HostRow(st *ring.Status) []screen.Word {
 	for i := range st.Sources {
 		src := &st.Sources[i]
 		name := wording.When(len(st.Sources) > 1, src.Name+" ")
-		states = append(states, name+syncWord(src))
+		states = append(states, name+ring.SourceWord(src))
 		commits = append(commits, src.Commit.Short())
 		if src.Sync != ring.SyncSynced || hue == screen.NoHue {
-			hue = syncHue(src.Sync)
+			hue = sourceHue(src)
 		}
 		for _, a := range src.Apps {
 			for _, sv := range a.Services {
@@ -60,7 +60,7 @@ func firstTrouble(st *ring.Status) string {
 		case src.Refusal != nil:
 			return src.Refusal.Error()
 		case len(places) > 0 && hasProblem(places[0].service):
-			return places[0].id() + " " + phaseWord(places[0].service) + ": " + places[0].service.Reason
+			return places[0].id() + " " + ring.ServiceWord(places[0].service) + ": " + places[0].service.Reason
 		case src.Sync != ring.SyncSynced && later == "":
 			later = src.Reason
 		}

@@ -13,7 +13,7 @@ import (
 func Synced(s *screen.Screen, st *ring.Status, took string) {
 	for _, src := range st.Sources {
 		ahead := src.Trusted != "" && src.Trusted != src.Commit // the subject is that of the trusted commit
-		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(wording.When(!ahead, src.Subject)), screen.Text(restOf(src)))
+		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(ring.SourceWord(&src), sourceHue(&src)), screen.Text(src.Commit.Short()), screen.Text(wording.When(!ahead, src.Subject)), screen.Text(restOf(src)))
 		if took != "" {
 			s.Line(2, ", ", append(countsOf(src), screen.Text(took))...)
 		}
@@ -37,7 +37,7 @@ func showUnwell(s *screen.Screen, app string, sv ring.ServiceStatus) {
 		return
 	}
 	if !atEnd(sv) {
-		s.Line(2, " ", screen.Text(app+"/"+sv.Name), screen.Painted(phaseWord(&sv)+":", PhaseHue(sv.Phase)), screen.Text(sv.Reason))
+		s.Line(2, " ", screen.Text(app+"/"+sv.Name), screen.Painted(ring.ServiceWord(&sv)+":", PhaseHue(sv.Phase)), screen.Text(sv.Reason))
 	}
 }
 
@@ -53,7 +53,7 @@ func Progress(s *screen.Screen, st *ring.Status, took string, now time.Time, has
 		if src.Next != nil && nextToldBelow(src) {
 			rest = "next " + src.Next.Commit.Short()
 		}
-		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(rest))
+		s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(ring.SourceWord(&src), sourceHue(&src)), screen.Text(src.Commit.Short()), screen.Text(rest))
 		s.Line(2, ", ", append(countsOf(src), screen.Text(took))...)
 		for i := range src.Apps {
 			a := src.Apps[i]
@@ -85,7 +85,7 @@ func progressRows(places []place, now time.Time) [][]screen.Word {
 		if began := movesSince(sv); !began.IsZero() {
 			moves = Lasted(now.Sub(began))
 		}
-		rows[i] = []screen.Word{screen.Text(p.id()), screen.Painted(phaseWord(sv), wordHue(sv)), screen.Text(readyOf(sv)), screen.Text(moves), screen.Text(reasonOf(sv, true))}
+		rows[i] = []screen.Word{screen.Text(p.id()), screen.Painted(ring.ServiceWord(sv), wordHue(sv)), screen.Text(readyOf(sv)), screen.Text(moves), screen.Text(reasonOf(sv, true))}
 	}
 	return rows
 }
@@ -128,7 +128,7 @@ func SayProgress(l *screen.Live, src ring.SourceStatus, rests bool) error {
 func AtRest(x ring.Sync) bool { return x != ring.SyncStaging && x != ring.SyncApplying }
 
 func sourceProgress(s *screen.Screen, src ring.SourceStatus) {
-	s.Line(0, "  ", screen.Text(src.Name), screen.Painted(syncWord(&src), syncHue(src.Sync)), screen.Text(src.Commit.Short()), screen.Text(restOf(src)))
+	s.Line(0, "  ", screen.Text(src.Name), screen.Painted(ring.SourceWord(&src), sourceHue(&src)), screen.Text(src.Commit.Short()), screen.Text(restOf(src)))
 }
 
 // appProgress says what an app that is staged waits for, such as a pull, unless
@@ -148,7 +148,7 @@ func appProgress(s *screen.Screen, src ring.SourceStatus, a ring.AppStatus) {
 // serviceProgress counts what is updated while that is not all; the reason says
 // what is ready.
 func serviceProgress(s *screen.Screen, app string, sv ring.ServiceStatus) {
-	s.Line(2, "  ", screen.Text(app+"/"+sv.Name), screen.Painted(phaseWord(&sv), wordHue(&sv)), screen.Text(updatedOf(&sv)), screen.Text(sv.Reason))
+	s.Line(2, "  ", screen.Text(app+"/"+sv.Name), screen.Painted(ring.ServiceWord(&sv), wordHue(&sv)), screen.Text(updatedOf(&sv)), screen.Text(sv.Reason))
 }
 
 // restOf is what a line about a source says that no line below it does.
@@ -165,7 +165,7 @@ func WaitsOf(st *ring.Status) []string {
 	for _, src := range st.Sources {
 		for _, p := range placesOf(src.Apps) {
 			if rank(p.service) == moving {
-				waits = append(waits, strings.TrimSuffix(p.id()+" is "+phaseWord(p.service)+": "+p.service.Reason, ": "))
+				waits = append(waits, strings.TrimSuffix(p.id()+" is "+ring.ServiceWord(p.service)+": "+p.service.Reason, ": "))
 			}
 		}
 		if len(waits) == 0 && !AtRest(src.Sync) {

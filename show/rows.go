@@ -200,7 +200,7 @@ func countPhases(places []place) []screen.Word {
 	n := map[ring.Phase]int{}
 	order := slices.Clone(inOrder)
 	for _, p := range places {
-		phase := ring.Phase(phaseWord(p.service))
+		phase := ring.Phase(ring.ServiceWord(p.service))
 		n[phase]++
 		if !slices.Contains(order, phase) {
 			order = append(order, phase)

@@ -53,6 +53,9 @@ func Status(s *screen.Screen, st *ring.Status, v View) {
 	if st.Backup != "" {
 		s.Line(0, " ", screen.Painted("backup:", screen.Yellow), screen.Text(st.Backup))
 	}
+	if st.Doctor != "" {
+		s.Line(0, " ", screen.Painted("doctor:", screen.Red), screen.Text(st.Doctor+"; gitring doctor says which"))
+	}
 	for _, r := range st.Receivers {
 		s.Line(0, " ", screen.Painted("warning:", screen.Yellow), screen.Text(receiverSays(r)))
 	}
@@ -81,7 +84,7 @@ func showSource(s *screen.Screen, src ring.SourceStatus, now time.Time) {
 	// one only where none is.
 	ahead := src.Trusted != "" && src.Trusted != src.Commit
 	inForce := src.Commit != ""
-	s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(syncWord(&src), syncHue(src.Sync)),
+	s.Line(0, "  ", screen.Painted(src.Name, screen.Bold), screen.Painted(ring.SourceWord(&src), sourceHue(&src)),
 		screen.Text(strings.TrimSpace(src.Branch+" "+src.Commit.Short())), screen.Text(wording.When(inForce || !ahead, src.Subject)))
 	if ahead && !inForce {
 		s.Line(2, "  ", screen.Text("trusted up to "+src.Trusted.Short()), screen.Text(src.Subject))
@@ -300,8 +303,8 @@ func showApp(s *screen.Screen, a *ring.AppStatus, v *View) {
 	case reason != "" && inRow:
 	case a.Refusal != nil && a.Reason == a.Refusal.Says: // the line of the refusal says so
 	case reason == "" && (unwell || a.Refusal != nil): // a row says what is wrong
-	case a.Health != ring.Healthy && !unwell && !strings.Contains(strings.ToLower(reason), strings.ToLower(healthWord(a))):
-		s.Line(2, " ", screen.Text(a.Name), screen.Painted(healthWord(a)+wording.When(reason != "", ":"), healthHue(a.Health)), screen.Text(reason))
+	case a.Health != ring.Healthy && !unwell && !strings.Contains(strings.ToLower(reason), strings.ToLower(ring.AppWord(a))):
+		s.Line(2, " ", screen.Text(a.Name), screen.Painted(ring.AppWord(a)+wording.When(reason != "", ":"), healthHue(a.Health)), screen.Text(reason))
 	case reason != "":
 		s.Line(2, " ", screen.Text(a.Name+":"), screen.Text(reason))
 	}
@@ -352,7 +355,7 @@ func showRollout(s *screen.Screen, p place, now time.Time) {
 		return
 	}
 	why := wording.When(!strings.Contains(sv.Reason, r.Reason), r.Reason)
-	phase := wording.When(r.Phase != phaseWord(sv), rolloutWord(sv))
+	phase := wording.When(r.Phase != ring.ServiceWord(sv), rolloutWord(sv))
 	since := ""
 	if began := movesSince(sv); !began.IsZero() {
 		since = "for " + Lasted(now.Sub(began))
@@ -420,10 +423,12 @@ func showOverrides(s *screen.Screen, overrides []ring.Override) {
 // shortID is the first 12 of a container's ID, or all that there is.
 func shortID(id string) string { return id[:min(12, len(id))] }
 
-func syncHue(x ring.Sync) screen.Hue {
-	switch x {
+func sourceHue(src *ring.SourceStatus) screen.Hue {
+	switch src.Sync {
 	case ring.SyncSynced:
-		return screen.Green
+		if ring.SourceWord(src) == string(src.Sync) {
+			return screen.Green
+		}
 	case ring.SyncRefused, ring.SyncDegraded:
 		return screen.Red
 	case ring.SyncApplying, ring.SyncStaging:

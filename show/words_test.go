@@ -51,3 +51,17 @@ func TestARolloutThatStoppedByItselfIsNotPaused(t *testing.T) {
 		require.Contains(t, s.String(), "rollout: "+tt.want+" ")
 	}
 }
+
+// A host that earlier waves hold has not stopped: it waits, and its row says for whom.
+func TestAHostThatWaitsForWavesSaysForWhom(t *testing.T) {
+	for code, says := range map[ring.ReasonCode]string{ring.WhyWaveWaiting: "waits for canary-1: pending", ring.WhyWaveFailed: "failed on canary-1: web/web: slot 1 exited with code 3"} {
+		st := &ring.Status{Sources: []ring.SourceStatus{{
+			Name: "prod", Sync: ring.SyncHeld, Code: code, Reason: says, Next: &ring.Next{Commit: "b2c3d4e5f607", Code: code, Reason: says},
+			Apps: []ring.AppStatus{{Name: "web", Health: ring.Healthy, Services: []ring.ServiceStatus{{Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1}}}},
+		}}}
+		s := screen.New(false, 0)
+		s.Table(0, HostColumns, [][]screen.Word{HostRow(st)})
+		require.Regexp(t, `(?m)^Waiting +1/1 +`+says, s.String())
+		require.NotContains(t, s.String(), "Stopped")
+	}
+}

@@ -2,6 +2,7 @@ package pages
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -49,7 +50,10 @@ type actView struct {
 	Says                 string
 	Overrides            []overrideView
 	Choices              []act
+	Others               []cannot // that cannot be done now
 	Act                  *act
+	Cannot               *cannot   // why Act cannot
+	Earlier              *backView // what an undo brings back
 	Path                 string
 	Command              string
 	Reason, For, To      string
@@ -57,6 +61,63 @@ type actView struct {
 	Error                *failView
 	Done                 string
 	Until                *moment
+}
+
+// cannot is an act that cannot be done now.
+type cannot struct{ Verb, Why, Hint string }
+
+// backView is what an undo brings back.
+type backView struct {
+	Commit          ring.SHA
+	Subject, Signer string
+	Services        []plannedService
+	Same            int
+}
+
+// now says which of the choices can be done now. A daemon that does not tell is believed to take
+// all of them: it judges each when it is asked.
+func (v *actView) now(ctx context.Context, a *asking) error {
+	all, err := a.answers.Acts(ctx, api.ActsQuery{App: v.App, Service: v.Service, To: toOf(v.To)})
+	if errors.Is(err, api.ErrNotFound) {
+		return nil // it is of an earlier release
+	}
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		now := &all[i]
+		at := slices.IndexFunc(v.Choices, func(x act) bool { return x.Verb == now.Verb })
+		if at < 0 {
+			continue
+		}
+		if now.Why != "" {
+			no := cannot{now.Verb, now.Why, now.Hint}
+			v.Others = append(v.Others, no)
+			if v.Act != nil && v.Act.Verb == now.Verb && a.r.Method != http.MethodPost && v.To == "" {
+				v.Cannot = &no
+			}
+		}
+		if b := now.Back; b != nil {
+			p := &planned{}
+			p.app(&b.Changes)
+			v.Earlier = &backView{Commit: b.Commit, Subject: b.Subject, Signer: b.Signer, Same: p.Same}
+			for _, app := range p.Apps {
+				v.Earlier.Services = append(v.Earlier.Services, app.Services...)
+			}
+		}
+	}
+	v.Choices = slices.DeleteFunc(v.Choices, func(x act) bool {
+		return slices.ContainsFunc(v.Others, func(no cannot) bool { return no.Verb == x.Verb })
+	})
+	return nil
+}
+
+// toOf is a commit that somebody typed; "" where it is none.
+func toOf(typed string) ring.SHA {
+	if !shaOf.MatchString(typed) {
+		return ""
+	}
+	return ring.SHA(typed)
 }
 
 func actPage(ctx context.Context, a *asking) (*drawn, error) {
@@ -84,16 +145,17 @@ func actPage(ctx context.Context, a *asking) (*drawn, error) {
 			v.Choices = append(v.Choices, x)
 		}
 	}
-	d := &drawn{template: "act", title: v.Target + " · " + a.status.Host, tone: v.Mark.Tone, view: v}
+	d := &drawn{template: "act", title: v.Target + " · " + a.status.Host, view: v}
 	verb := a.r.FormValue("verb")
 	if verb == "" {
-		return d, nil
+		return d, v.now(ctx, a)
 	}
 	i := slices.IndexFunc(v.Choices, func(x act) bool { return x.Verb == verb })
 	if i < 0 {
 		return nil, api.NotFound("its page has what fits", "%q cannot be done to %s", verb, v.Target)
 	}
-	v.Act, v.For = &v.Choices[i], v.Choices[i].Lasts
+	chosen := v.Choices[i]
+	v.Act, v.For = &chosen, chosen.Lasts
 	d.title = verb + " " + d.title
 	v.To = a.r.FormValue("to")
 	if a.r.Method == http.MethodPost {
@@ -104,7 +166,10 @@ func actPage(ctx context.Context, a *asking) (*drawn, error) {
 		d.code = v.carry(ctx, a)
 	}
 	v.Command = v.command()
-	return d, nil
+	if v.Done != "" {
+		return d, nil
+	}
+	return d, v.now(ctx, a)
 }
 
 // carry has the daemon do it, and says what came of it.
@@ -167,6 +232,9 @@ func isNumber(s string) bool {
 
 type approveView struct {
 	Commit  ring.SHA
+	Subject string
+	Signer  string
+	Instead ring.SHA // that is in force
 	Source  string
 	Why     string
 	Plan    *planned
@@ -182,7 +250,7 @@ func approvePage(ctx context.Context, a *asking) (*drawn, error) {
 		return nil, api.NotFound("a commit has 7 to 40 hex digits", "there is no such commit")
 	}
 	v := &approveView{Commit: ring.SHA(sha), Command: "gitring approve " + ring.SHA(sha).Short() + " --reason '…'"}
-	d := &drawn{template: "approve", title: "approve " + v.Commit.Short() + " · " + a.status.Host, tone: toneWait, view: v}
+	d := &drawn{template: "approve", title: "approve " + v.Commit.Short() + " · " + a.status.Host, view: v}
 	if a.r.Method == http.MethodPost {
 		v.Reason = strings.TrimSpace(a.r.PostFormValue("reason"))
 		err := error(nil)
@@ -192,7 +260,7 @@ func approvePage(ctx context.Context, a *asking) (*drawn, error) {
 			err = a.answers.Approve(ctx, api.ApproveRequest{Commit: v.Commit, Reason: v.Reason})
 		}
 		if err == nil {
-			v.Done, d.tone = "approved: it is carried out as soon as nothing else is in its way", toneMove
+			v.Done = "approved: it is carried out as soon as nothing else is in its way"
 			return d, nil
 		}
 		f := failOf(err)
@@ -201,8 +269,10 @@ func approvePage(ctx context.Context, a *asking) (*drawn, error) {
 	for i := range a.status.Sources {
 		src := &a.status.Sources[i]
 		if n := src.Next; n != nil && n.AwaitsYes() && strings.HasPrefix(string(n.Commit), sha) {
-			v.Source, v.Why = src.Name, n.Reason
+			v.Commit, v.Source, v.Why, v.Instead = n.Commit, src.Name, n.Reason, src.Commit
 			v.Plan = a.plannedOf(ctx, src, "")
+			v.Subject, v.Signer = v.Plan.Subject, v.Plan.Signer
+			v.Plan.Why, v.Plan.Approve = "", false
 		}
 	}
 	return d, nil
@@ -223,7 +293,7 @@ func syncPage(ctx context.Context, a *asking) (*drawn, error) {
 		return nil, api.NotFound("the page of now has all there are", "this host has no source %s", v.Source)
 	}
 	v.Branch, v.Checked = a.status.Sources[i].Branch, a.clock.of(a.status.Sources[i].Checked)
-	d := &drawn{template: "sync", title: "sync " + v.Source + " · " + a.status.Host, tone: toneMove, view: v}
+	d := &drawn{template: "sync", title: "sync " + v.Source + " · " + a.status.Host, view: v}
 	if a.r.Method == http.MethodPost {
 		if err := a.answers.Sync(ctx, v.Source); err != nil {
 			f := failOf(err)

@@ -25,6 +25,7 @@ type Answers interface {
 	Traffic(ctx context.Context, q api.TrafficQuery) ([]api.FrontNow, error)
 	Trust(ctx context.Context, source string) ([]ring.TrustState, error)
 	Plan(ctx context.Context, r api.PlanRequest) (ring.Changes, error)
+	Acts(ctx context.Context, q api.ActsQuery) ([]api.ActNow, error)
 	Doctor(ctx context.Context) (doctor.Report, error)
 
 	Act(ctx context.Context, r api.ActRequest) (api.Acted, error)

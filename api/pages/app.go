@@ -33,7 +33,7 @@ func appPage(ctx context.Context, a *asking) (*drawn, error) {
 	for i := range commits {
 		v.Commits = append(v.Commits, a.commitRow(&commits[i]))
 	}
-	return &drawn{template: "app", title: titleOf(app.Name, a.status.Host, []Mark{v.AppView.Mark}), live: "status", tone: v.AppView.Mark.Tone, view: v}, nil
+	return &drawn{template: "app", title: titleOf(app.Name, a.status.Host, []Mark{v.AppView.Mark}), live: "status", view: v}, nil
 }
 
 // findApp is an app of the status by its name.

@@ -80,7 +80,7 @@ func commitPage(ctx context.Context, a *asking) (*drawn, error) {
 	if !v.Known && len(v.Places)+len(v.Lines) == 0 {
 		return nil, api.NotFound("the page of history has those that are known", "commit %s is not known here", ring.SHA(sha).Short())
 	}
-	return &drawn{template: "commit", title: v.Commit.Short() + " · " + a.status.Host, live: "status", tone: v.Mark.Tone, view: v}, nil
+	return &drawn{template: "commit", title: v.Commit.Short() + " · " + a.status.Host, live: "status", view: v}, nil
 }
 
 // placesOf adds what runs the commit, and what the sources say of it.

@@ -46,5 +46,5 @@ func crashesPage(ctx context.Context, a *asking) (*drawn, error) {
 			Slots: strings.Trim(fmt.Sprint(g.Slots), "[]"), Versions: len(g.Versions), Newest: c,
 		})
 	}
-	return &drawn{template: "crashes", title: "Crashes · " + a.status.Host, live: "status", tone: toneOff, view: v}, nil
+	return &drawn{template: "crashes", title: "Crashes · " + a.status.Host, live: "status", view: v}, nil
 }

@@ -13,6 +13,7 @@
 //	kept      a page is made once for all who see the same
 //	render    a page made of a template
 //	text      words of templates: times, commits, sizes
+//	signers   who signed a commit
 //	words     a word, a shape and a colour for each state
 //	static    the style, the scripts and the icons
 //

@@ -37,7 +37,6 @@ func doctorPage(ctx context.Context, a *asking) (*drawn, error) {
 		return nil, err
 	}
 	v := &doctorView{At: a.clock.of(r.At)}
-	tone := toneGood
 	for _, result := range []doctor.Result{doctor.Fail, doctor.Warn, doctor.Skip, doctor.OK} {
 		c := countView{Mark: markOf(string(result))}
 		for i := range r.Checks {
@@ -47,9 +46,6 @@ func doctorPage(ctx context.Context, a *asking) (*drawn, error) {
 		}
 		if c.N > 0 {
 			v.Counts = append(v.Counts, c)
-			if result != doctor.Skip && ranks[c.Mark.Tone] < ranks[tone] {
-				tone = c.Mark.Tone
-			}
 		}
 	}
 	for i := range r.Checks {
@@ -68,5 +64,5 @@ func doctorPage(ctx context.Context, a *asking) (*drawn, error) {
 		slices.SortStableFunc(v.Groups[i].Checks, func(x, y doctorCheck) int { return cmp.Compare(x.Mark.Rank, y.Mark.Rank) })
 	}
 	slices.SortStableFunc(v.Groups, func(x, y checkGroup) int { return cmp.Compare(x.rank, y.rank) })
-	return &drawn{template: "doctor", title: "Doctor · " + a.status.Host, tone: tone, view: v}, nil
+	return &drawn{template: "doctor", title: "Doctor · " + a.status.Host, view: v}, nil
 }

@@ -25,6 +25,8 @@ type fake struct {
 	trust   []ring.TrustState
 	plan    ring.Changes
 	doctor  doctor.Report
+	acts    []api.ActNow
+	actsErr error
 	err     error // of everything
 
 	acted    []api.ActRequest
@@ -116,6 +118,13 @@ func (f *fake) Trust(context.Context, string) ([]ring.TrustState, error) {
 
 func (f *fake) Plan(context.Context, api.PlanRequest) (ring.Changes, error) {
 	return f.plan, f.ask("plan")
+}
+
+func (f *fake) Acts(context.Context, api.ActsQuery) ([]api.ActNow, error) {
+	if err := f.ask("acts"); err != nil {
+		return nil, err
+	}
+	return f.acts, f.actsErr
 }
 
 func (f *fake) Doctor(context.Context) (doctor.Report, error) { return f.doctor, f.ask("doctor") }

@@ -28,6 +28,7 @@ type Handler struct {
 	mux       *http.ServeMux
 	looker    looker
 	keeper    keeper
+	signers   signers
 }
 
 // New starts nothing.
@@ -58,7 +59,6 @@ type drawn struct {
 	template string
 	title    string
 	live     string
-	tone     string
 	code     int // 0 is 200
 	view     any
 }
@@ -91,7 +91,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !known && h.SignIn != nil && r.Method == http.MethodGet:
 		http.Redirect(w, r, signInPath+"?then="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 	case !known:
-		h.fail(w, r, v, false, &api.Error{Code: api.CodeUnauthenticated, Message: "nobody is signed in", Hint: "open the page by the address that was printed", Status: http.StatusUnauthorized})
+		h.fail(w, r, v, false, nil, &api.Error{Code: api.CodeUnauthenticated, Message: "nobody is signed in", Hint: "open the page by the address that was printed", Status: http.StatusUnauthorized})
 	default:
 		h.mux.ServeHTTP(w, r)
 	}
@@ -110,7 +110,7 @@ func guard(h http.Header) {
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request, rt *route) {
 	v, known := h.Viewer(r)
 	if !known || !v.Scopes.Has(rt.scope) {
-		h.fail(w, r, v, known, api.Denied("sign in with a token that has the scope "+string(rt.scope), "you may not see this page"))
+		h.fail(w, r, v, known, nil, api.Denied("sign in with a token that has the scope "+string(rt.scope), "you may not see this page"))
 		return
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
@@ -122,7 +122,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, rt *route) {
 	a := &asking{h: h, r: r, viewer: v, answers: h.Answers(v), clock: clock{h.Now()}}
 	seen, err := h.looker.now(waits, a.answers, a.clock.now)
 	if err != nil {
-		h.fail(w, r, v, true, err)
+		h.fail(w, r, v, true, nil, err)
 		return
 	}
 	a.status = &seen.status
@@ -138,7 +138,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, rt *route) {
 		p.page, _, p.err = fill()
 	}
 	if p.err != nil {
-		h.fail(w, r, v, true, p.err)
+		h.fail(w, r, v, true, a.status, p.err)
 		return
 	}
 	h.send(w, r, p, v, true)
@@ -154,7 +154,7 @@ func (h *Handler) draw(ctx context.Context, a *asking, rt *route) (*made, error)
 	if err != nil {
 		return nil, err
 	}
-	m := &made{title: d.title, live: d.live, tone: d.tone, nav: rt.nav, code: d.code, host: a.status.Host, main: main}
+	m := &made{title: d.title, live: d.live, tone: hostTone(a.status), nav: rt.nav, code: d.code, host: a.status.Host, main: main}
 	if m.code == 0 {
 		m.code = http.StatusOK
 	}
@@ -176,8 +176,9 @@ type failView struct {
 	Message, Hint string
 }
 
-// fail answers with a page that says why there is no other.
-func (h *Handler) fail(w http.ResponseWriter, r *http.Request, v api.Viewer, known bool, err error) {
+// fail answers with a page that says why there is no other. The status is nil where nobody
+// knows it, or the viewer may not.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, v api.Viewer, known bool, st *ring.Status, err error) {
 	f := failOf(err)
 	main, err := h.main("fail", f)
 	if err != nil {
@@ -185,6 +186,9 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, v api.Viewer, kno
 		return
 	}
 	p := &keptPage{page: &made{title: f.Message, tone: toneOff, code: f.Code, main: main}}
+	if st != nil {
+		p.page.tone, p.page.host = hostTone(st), st.Host
+	}
 	h.send(w, r, p, v, known)
 }
 

@@ -32,12 +32,47 @@ type timeline struct {
 type timeRow struct {
 	App, Service string
 	Bars         []bar
+	// Labels name the commits of bars, as far as there is room.
+	Labels []label
+}
+
+// label is the commit of a bar: At is its place in percent, and End whether it ends there.
+type label struct {
+	At, Commit string
+	End        bool
+}
+
+// labelWidth is how wide a label is at most, in thousandths of the width.
+const labelWidth = 90
+
+// labelsOf name the commits of the newest bars, none over another.
+func labelsOf(bars []bar) []label {
+	var out []label
+	var taken []int
+	for i := range bars {
+		from := bars[i].X
+		end := from > 1000-labelWidth
+		if end {
+			from = bars[i].X + bars[i].Width - labelWidth
+		}
+		if slices.ContainsFunc(taken, func(x int) bool { return x-from < labelWidth && from-x < labelWidth }) {
+			continue
+		}
+		taken = append(taken, from)
+		at := from
+		if end {
+			at += labelWidth
+		}
+		out = append(out, label{fmt.Sprintf("%.1f%%", float64(at)/10), bars[i].Commit, end})
+	}
+	return out
 }
 
 // bar is a rollout, in thousandths of the width.
 type bar struct {
 	X, Width int
 	Mark     Mark
+	Commit   string
 	Says     string
 }
 
@@ -75,7 +110,7 @@ func historyPage(ctx context.Context, a *asking) (*drawn, error) {
 		sv := a.findService(app, service)
 		return sv != nil && sv.Rollout != nil
 	})
-	return &drawn{template: "history", title: "History · " + a.status.Host, live: "status", tone: toneOff, view: v}, nil
+	return &drawn{template: "history", title: "History · " + a.status.Host, live: "status", view: v}, nil
 }
 
 // spans are what a timeline may show, the shortest that has a few rollouts.
@@ -179,12 +214,15 @@ func timelineOf(events []ring.Event, c clock, goesOn func(app, service string) b
 		if end.IsZero() {
 			end = c.now
 		}
-		b := bar{X: place(m.from), Mark: markOf(m.word)}
+		b := bar{X: place(m.from), Mark: markOf(m.word), Commit: m.commit.Short()}
 		b.Width = max(6, place(end)-b.X)
 		b.X = min(b.X, 1000-b.Width)
 		b.Says = fmt.Sprintf("%s, %s, for %s", m.commit.Short(), c.of(m.from).UTC, lasted(end.Sub(m.from)))
 		b.Says += wording.When(m.reason != "", ": "+m.reason)
 		t.Rows[row].Bars = append(t.Rows[row].Bars, b)
+	}
+	for i := range t.Rows {
+		t.Rows[i].Labels = labelsOf(t.Rows[i].Bars)
 	}
 	for at := begin.UTC().Truncate(span.tick).Add(span.tick); at.Before(c.now); at = at.Add(span.tick) {
 		t.Ticks = append(t.Ticks, tick{place(at), fmt.Sprintf("%d%%", place(at)/10), at.Format(span.form)})

@@ -37,8 +37,7 @@ type jobView struct {
 	Reason     string
 	Schedule   string
 	Zone       string
-	Next       *moment
-	NextThere  string // in its own zone
+	Next       *dueMoment
 	Cells      []jobCell
 	Runs       []jobRun
 	Logs, Acts bool
@@ -81,28 +80,21 @@ func jobsPage(ctx context.Context, a *asking) (*drawn, error) {
 		days = append(days, day)
 		v.Days = append(v.Days, dayView{day.Format("Mon 2 Jan"), i == 0})
 	}
-	tone := toneGood
 	for i := range jobs {
 		j := a.job(&jobs[i], days, today)
-		if ranks[j.Mark.Tone] < ranks[tone] {
-			tone = j.Mark.Tone
-		}
 		v.Jobs = append(v.Jobs, j)
 	}
 	slices.SortStableFunc(v.Jobs, func(x, y *jobView) int { return cmp.Compare(x.Mark.Rank, y.Mark.Rank) })
-	return &drawn{template: "jobs", title: "Jobs · " + a.status.Host, live: "status", tone: tone, view: v}, nil
+	return &drawn{template: "jobs", title: "Jobs · " + a.status.Host, live: "status", view: v}, nil
 }
 
 func (a *asking) job(j *api.JobNow, days []time.Time, today time.Time) *jobView {
 	v := &jobView{
-		App: j.App, Name: j.Service, Kind: j.Kind, Reason: j.Reason, Schedule: j.Schedule, Zone: j.Timezone, Next: a.clock.of(j.Next),
+		App: j.App, Name: j.Service, Kind: j.Kind, Reason: j.Reason, Schedule: j.Schedule, Zone: j.Timezone, Next: a.clock.due(j.Next, j.Timezone),
 		Mark: markOf(string(j.Phase)), Logs: a.may(api.ScopeLogs), Acts: a.may(api.ScopeOperate),
 	}
 	if sv := a.findService(j.App, j.Service); sv != nil {
 		v.Mark = serviceMark(sv)
-	}
-	if zone, err := time.LoadLocation(j.Timezone); err == nil && zone != time.UTC && j.Timezone != "" && !j.Next.IsZero() {
-		v.NextThere = j.Next.In(zone).Format("Mon 15:04 ") + j.Timezone
 	}
 	for i := range j.Runs {
 		if i < 5 {

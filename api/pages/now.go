@@ -28,6 +28,8 @@ type nowView struct {
 // trouble is something of the host that is wrong, whatever runs on it.
 type trouble struct {
 	Tone, What, Says string
+	// Link is the page that says more; "" for none.
+	Link string
 }
 
 type sourceView struct {
@@ -38,14 +40,23 @@ type sourceView struct {
 	Checked, Committed    *moment
 	Checking              bool
 	Reason                string
-	Next                  *nextView
-	Trusted, Tip          ring.SHA // "" where it says nothing new
-	Refusal               *ring.Refusal
-	Warnings              []trouble
+	// Runs are the commits that run here in the place of the one that is wanted.
+	Runs         []runsView
+	Next         *nextView
+	Trusted, Tip ring.SHA // "" where it says nothing new
+	Refusal      *ring.Refusal
+	Warnings     []trouble
 	// Apps need an eye; Well do not.
 	Apps, Well []*appView
 	Folded     bool
 	Acts       bool
+}
+
+// runsView is a commit that runs where another is wanted.
+type runsView struct {
+	Commit   ring.SHA
+	Signer   string
+	Services []string
 }
 
 type nextView struct {
@@ -84,7 +95,7 @@ type serviceView struct {
 	Asked     ring.SHA // that is wanted, where it is another one
 	Reason    string
 	Rollout   *rolloutView
-	Next      *moment
+	Next      *dueMoment
 	Last      *runView
 	Trouble   []string
 	Front     string
@@ -106,7 +117,7 @@ type runView struct {
 	At     *moment
 }
 
-func nowPage(_ context.Context, a *asking) (*drawn, error) {
+func nowPage(ctx context.Context, a *asking) (*drawn, error) {
 	st := a.status
 	v := &nowView{Host: st.Host, Gitring: st.Gitring, At: a.clock.of(st.At), Troubles: troubles(st), Acts: a.may(api.ScopeOperate)}
 	count := 0
@@ -116,6 +127,7 @@ func nowPage(_ context.Context, a *asking) (*drawn, error) {
 	marks := []Mark{}
 	for i := range st.Sources {
 		s := a.source(&st.Sources[i], count > foldFrom)
+		s.Runs = a.runsBeside(ctx, &st.Sources[i])
 		v.Sources = append(v.Sources, s)
 		marks = append(marks, s.Mark)
 		for _, app := range s.Apps {
@@ -125,8 +137,48 @@ func nowPage(_ context.Context, a *asking) (*drawn, error) {
 	for _, t := range v.Troubles {
 		marks = append(marks, Mark{Tone: t.Tone, Rank: ranks[t.Tone]})
 	}
-	tone := worst(marks...).Tone
-	return &drawn{template: "now", title: titleOf("Now", st.Host, marks), live: "status", tone: tone, view: v}, nil
+	return &drawn{template: "now", title: titleOf("Now", st.Host, marks), live: "status", view: v}, nil
+}
+
+// hostTone is the tone of the host: of the most wrong that the page of now shows. The mark of
+// every page has it.
+func hostTone(st *ring.Status) string {
+	marks := []Mark{}
+	for i := range st.Sources {
+		marks = append(marks, sourceMark(&st.Sources[i]))
+		for j := range st.Sources[i].Apps {
+			marks = append(marks, appMark(&st.Sources[i].Apps[j]))
+		}
+	}
+	for _, t := range troubles(st) {
+		marks = append(marks, Mark{Tone: t.Tone, Rank: ranks[t.Tone]})
+	}
+	return worst(marks...).Tone
+}
+
+// commitsBeside are how many commits that run in the place of the wanted ones are named.
+const commitsBeside = 3
+
+// runsBeside are the commits that run where a source wants another, and who signed them.
+func (a *asking) runsBeside(ctx context.Context, src *ring.SourceStatus) []runsView {
+	var out []runsView
+	for i := range src.Apps {
+		for j := range src.Apps[i].Services {
+			sv := &src.Apps[i].Services[j]
+			if sv.Running == "" || sv.Running == sv.Commit {
+				continue
+			}
+			at := slices.IndexFunc(out, func(r runsView) bool { return r.Commit == sv.Running })
+			if at < 0 {
+				if len(out) == commitsBeside {
+					continue
+				}
+				at, out = len(out), append(out, runsView{Commit: sv.Running, Signer: a.signedBy(ctx, sv.Running).signer})
+			}
+			out[at].Services = append(out[at].Services, src.Apps[i].Name+"/"+sv.Name)
+		}
+	}
+	return out
 }
 
 // titleOf is what a tab says: how many things are wrong comes first.
@@ -144,7 +196,7 @@ func troubles(st *ring.Status) []trouble {
 	var out []trouble
 	add := func(tone, what, says string) {
 		if says != "" {
-			out = append(out, trouble{tone, what, says})
+			out = append(out, trouble{Tone: tone, What: what, Says: says})
 		}
 	}
 	if st.Trial != nil {
@@ -155,6 +207,9 @@ func troubles(st *ring.Status) []trouble {
 	add(toneBad, "configuration", wording.When(st.Config != "", "not read anew: "+st.Config))
 	add(toneWait, "configuration", wording.When(st.Config == "" && st.ConfigDiffers, "its file was changed since it was read; systemctl reload gitring takes it up"))
 	add(toneWait, "tokens", st.API)
+	if add(toneBad, "doctor", st.Doctor); st.Doctor != "" {
+		out[len(out)-1].Link = "/doctor"
+	}
 	add(toneWait, "backup", st.Backup)
 	for _, r := range st.Receivers {
 		says := fmt.Sprintf("is not told: %d waiting", r.Waiting)
@@ -183,7 +238,7 @@ func (a *asking) source(src *ring.SourceStatus, fold bool) *sourceView {
 	}
 	warn := func(what, says string) {
 		if says != "" {
-			v.Warnings = append(v.Warnings, trouble{toneWait, what, says})
+			v.Warnings = append(v.Warnings, trouble{Tone: toneWait, What: what, Says: says})
 		}
 	}
 	warn("trust", src.Trust)
@@ -286,7 +341,7 @@ func (a *asking) override(o *ring.Override) overrideView {
 func (a *asking) service(app string, sv *ring.ServiceStatus) *serviceView {
 	v := &serviceView{
 		App: app, Name: sv.Name, Kind: sv.Kind, Mark: serviceMark(sv), Runs: sv.Kind.Ends(), Ready: sv.Ready, Wanted: sv.Wanted,
-		Commit: cmp.Or(sv.Running, sv.Commit), Reason: sv.Reason, Next: a.clock.of(sv.NextRun),
+		Commit: cmp.Or(sv.Running, sv.Commit), Reason: sv.Reason, Next: a.clock.due(sv.NextRun, sv.Timezone),
 		Logs: a.may(api.ScopeLogs), Acts: a.may(api.ScopeOperate),
 	}
 	once := said{sv.Reason}

@@ -5,7 +5,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,4 +55,126 @@ func TestThePageOfNowSaysWhatIsWrongFirst(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, text, string(packed))
 	require.Equal(t, 1, f.asked["status"], "a status was asked for more than once within a moment")
+}
+
+// Who signed what is wanted has not signed what runs in its place.
+func TestTheHeadSaysWhoSignedWhatRuns(t *testing.T) {
+	f := rich()
+	h := f.handler(everything)
+	head := func(page string) string {
+		_, rest, _ := strings.Cut(page, `aria-label="source prod"`)
+		head, _, _ := strings.Cut(rest, "</header>")
+		return tags.ReplaceAllString(head, "")
+	}
+	text := head(get(t, h, "/").Body.String())
+	require.Contains(t, text, "9190630")
+	require.Contains(t, text, "signed by alice@example.org")
+	require.Contains(t, text, "69bc92e still runs, signed by bob@example.org: web/web, shop/shop")
+
+	f.asked["commits"] = 0
+	f.status.Sources[0].Checked = noon
+	h.Now = func() time.Time { return noon.Add(time.Second) }
+	require.Contains(t, head(get(t, h, "/").Body.String()), "signed by bob@example.org")
+	require.Zero(t, f.asked["commits"], "a signer never changes, and was asked for again")
+
+	f = rich()
+	f.commits = nil
+	require.Contains(t, head(get(t, f.handler(everything), "/").Body.String()), "69bc92e still runs: web/web")
+	f = large(ring.Healthy)
+	require.NotContains(t, get(t, f.handler(everything), "/").Body.String(), "still runs")
+	require.Zero(t, f.asked["commits"], "nothing else runs than what is wanted")
+}
+
+// The mark of the host, and the icon of the tab, are of the host, whatever page is looked at.
+func TestTheHostsMarkIsTheSameOnEveryPage(t *testing.T) {
+	body, icon := regexp.MustCompile(`<body class="([a-z]*)"`), regexp.MustCompile(`<link rel="icon"[^>]* href="([^"]*)"`)
+	marks := func(f *fake) []string {
+		h := f.handler(everything)
+		var all []string
+		for _, path := range []string{
+			"/", "/plan", "/history", "/jobs", "/crashes", "/trust", "/doctor", "/nothing", "/app/exporter", "/act/exporter", "/act/exporter/exporter?verb=hold",
+			"/commit/" + string(shaOld), "/approve/" + string(shaNext), "/sync/tools", "/svc/exporter/exporter", "/logs/exporter/exporter",
+		} {
+			page := get(t, h, path).Body.String()
+			all = append(all, body.FindStringSubmatch(page)[1]+icon.FindStringSubmatch(page)[1])
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	wrong := marks(rich())
+	require.Len(t, wrong, 1, "the mark changes by page")
+	require.Contains(t, wrong[0], "bad")
+	f := rich()
+	f.status.Sources, f.status.Backup = f.status.Sources[1:], ""
+	well := marks(f)
+	require.Len(t, well, 1)
+	require.Contains(t, well[0], "good")
+}
+
+// What doctor found is said where people look, without another run of it.
+func TestNowSaysWhatDoctorFound(t *testing.T) {
+	f := rich()
+	f.status.Sources, f.status.Backup = f.status.Sources[1:], ""
+	f.status.Doctor = "2 checks fail, as of 2026-11-26 14:31 UTC"
+	page := get(t, f.handler(everything), "/").Body.String()
+	require.Regexp(t, `<p class="trouble bad" role="alert"><strong>doctor</strong> 2 checks fail, as of 2026-11-26 14:31 UTC <a href="/doctor">`, page)
+	require.Contains(t, page, `<body class="bad"`, "the host is green while its doctor fails")
+	require.Zero(t, f.asked["doctor"])
+}
+
+// A note has a colour of its own, whatever it stands in.
+func TestANoteHasAColourOfItsOwn(t *testing.T) {
+	notes := regexp.MustCompile(`class="(warning|override|trouble)([^"]*)"`)
+	n := 0
+	walk(t, rich().handler(everything), func(path string, w *httptest.ResponseRecorder) {
+		for _, m := range notes.FindAllStringSubmatch(w.Body.String(), -1) {
+			n++
+			require.Contains(t, ranks, strings.TrimSpace(m[2]), "%s: a %s takes the colour of what is around it", path, m[1])
+		}
+	})
+	require.Greater(t, n, 5)
+}
+
+// A job's next run has its day, and the time in the zone that its schedule is in.
+func TestTheNextRunOfAJobHasItsDayAndItsZone(t *testing.T) {
+	h := rich().handler(everything)
+	for _, path := range []string{"/", "/app/jobs", "/svc/jobs/nightly", "/jobs"} {
+		text := tags.ReplaceAllString(get(t, h, path).Body.String(), "")
+		require.Contains(t, text, "Fri 27 Nov 03:00 UTC (Fri 04:00 Europe/Berlin)", path)
+	}
+	for _, path := range []string{"/", "/svc/jobs/hourly", "/jobs"} { // it is due today
+		require.Contains(t, tags.ReplaceAllString(get(t, h, path).Body.String(), ""), "Thu 26 Nov 15:00 UTC", path)
+	}
+}
+
+// A rollout that did not complete is not under way.
+func TestAPlanTellsWhatGoesOnFromWhatEnded(t *testing.T) {
+	f := rich()
+	f.status.Sources = f.status.Sources[:1]
+	move := func(service, phase string) ring.Move {
+		return ring.Move{App: "web", Service: service, Phase: phase, Commit: shaNow, Updated: 1, Wanted: 2, Reason: "r"}
+	}
+	f.plan.UnderWay = []ring.Move{move("moves", ring.RolloutProgressing), move("back", ring.RolloutIsRestored), move("paused", ring.RolloutPaused)}
+	page := get(t, f.handler(everything), "/plan").Body.String()
+	_, rest, found := strings.Cut(page, "<h3>Under way</h3>")
+	require.True(t, found)
+	goesOn, ended, found := strings.Cut(rest, "<h3>Did not come to its end</h3>")
+	require.True(t, found)
+	require.Contains(t, goesOn, "web/moves")
+	require.NotContains(t, goesOn, "web/back")
+	require.NotContains(t, goesOn, "web/paused")
+	require.Contains(t, ended, "web/back")
+	require.Contains(t, ended, "web/paused")
+}
+
+// The newest bar of each service names its commit on the screen, and no name lies over another.
+func TestABarNamesItsCommit(t *testing.T) {
+	bars := []bar{{X: 980, Width: 20, Commit: "aaaaaaa"}, {X: 940, Width: 6, Commit: "bbbbbbb"}, {X: 500, Width: 6, Commit: "ccccccc"}, {X: 480, Width: 6, Commit: "ddddddd"}, {X: 0, Width: 300, Commit: "eeeeeee"}}
+	require.Equal(t, []label{{"100.0%", "aaaaaaa", true}, {"50.0%", "ccccccc", false}, {"0.0%", "eeeeeee", false}}, labelsOf(bars))
+	page := get(t, rich().handler(everything), "/history").Body.String()
+	lanes := strings.Split(page, `<div class="lane" role="listitem">`)[1:]
+	require.NotEmpty(t, lanes)
+	for _, lane := range lanes {
+		require.Regexp(t, `<text x="[0-9.]+%" y="12"[^>]*>[0-9a-f]{7}</text>`, lane)
+	}
 }

@@ -19,6 +19,8 @@ type planView struct {
 type planned struct {
 	Source    string
 	Commit    ring.SHA
+	Subject   string // "" where nobody knows
+	Signer    string
 	Why       string // it is shown: what waits, or that nothing does
 	Waits     bool
 	Approve   bool
@@ -28,8 +30,9 @@ type planned struct {
 	Awaiting  string
 	NotYet    string // which hosts it waits for, or what else is in its way
 	Apps      []plannedApp
-	Same      int // services that stay as they are
-	Moves     []moveView
+	Same      int        // services that stay as they are
+	Moves     []moveView // that go on
+	Ended     []moveView // that did not come to their end
 }
 
 type plannedApp struct {
@@ -62,22 +65,15 @@ func planPage(ctx context.Context, a *asking) (*drawn, error) {
 	if v.Rev != "" && !shaOf.MatchString(v.Rev) {
 		return nil, api.NotFound("a commit has 7 to 40 hex digits", "there is no such commit")
 	}
-	tone := toneGood
 	for i := range a.status.Sources {
 		src := &a.status.Sources[i]
 		p := a.plannedOf(ctx, src, v.Rev)
 		if p == nil {
 			continue
 		}
-		if p.Waits {
-			tone = toneWait
-		}
-		if len(p.Refusals) > 0 {
-			tone = toneBad
-		}
 		v.Plans = append(v.Plans, p)
 	}
-	return &drawn{template: "plan", title: "Plan · " + a.status.Host, live: "status", tone: tone, view: v}, nil
+	return &drawn{template: "plan", title: "Plan · " + a.status.Host, live: "status", view: v}, nil
 }
 
 // plannedOf is the plan of the next commit of a source, of its tip where none waits, or of
@@ -101,6 +97,8 @@ func (a *asking) plannedOf(ctx context.Context, src *ring.SourceStatus, rev stri
 	default:
 		p.Commit, p.Why = src.Commit, "is in force"
 	}
+	of := a.signedBy(ctx, p.Commit)
+	p.Subject, p.Signer = of.subject, of.signer
 	c, err := a.answers.Plan(ctx, api.PlanRequest{Source: src.Name, Rev: string(p.Commit)})
 	if err != nil {
 		f := failOf(err)
@@ -122,7 +120,12 @@ func (a *asking) plannedOf(ctx context.Context, src *ring.SourceStatus, rev stri
 	}
 	for i := range c.UnderWay {
 		m := &c.UnderWay[i]
-		p.Moves = append(p.Moves, moveView{markOf(ring.RolloutWord(m.Phase, m.Code, m.ServicePhase)), m.App, m.Service, m.Commit, m.Updated, m.Wanted, m.Reason, a.clock.of(m.Since)})
+		move := moveView{markOf(ring.RolloutWord(m.Phase, m.Code, m.ServicePhase)), m.App, m.Service, m.Commit, m.Updated, m.Wanted, m.Reason, a.clock.of(m.Since)}
+		if m.On() {
+			p.Moves = append(p.Moves, move)
+		} else {
+			p.Ended = append(p.Ended, move)
+		}
 	}
 	return p
 }

@@ -57,7 +57,7 @@ func rich() *fake {
 		}})
 	}
 	apps = append(apps, ring.AppStatus{Name: "jobs", Health: ring.Healthy, Commit: shaOld, Services: []ring.ServiceStatus{
-		{Name: "nightly", Kind: ring.CronK, Phase: ring.PhaseReady, Commit: shaOld, Reason: "next at 03:00 UTC", NextRun: noon.Add(12*time.Hour + 23*time.Minute), LastRun: &ring.RunOutcome{State: ring.RunSucceeded, Reason: "exit 0", Ended: before(11 * time.Hour)}},
+		{Name: "nightly", Kind: ring.CronK, Phase: ring.PhaseReady, Commit: shaOld, Reason: "next at 03:00 UTC", NextRun: noon.Add(12*time.Hour + 23*time.Minute), Timezone: "Europe/Berlin", LastRun: &ring.RunOutcome{State: ring.RunSucceeded, Reason: "exit 0", Ended: before(11 * time.Hour)}},
 		{Name: "hourly", Kind: ring.CronK, Phase: ring.PhaseProgressing, Commit: shaOld, Reason: "a run is under way", NextRun: noon.Add(23 * time.Minute)},
 		{Name: "migrate", Kind: ring.JobK, Phase: ring.PhaseCompleted, Wanted: 1, Commit: shaOld, Reason: "ran to its end"},
 	}})

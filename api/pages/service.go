@@ -38,7 +38,7 @@ type servicePageView struct {
 	Image      string
 	Digest     string
 	Ports      []string
-	NextRun    *moment
+	NextRun    *dueMoment
 	Logs, Acts bool
 }
 
@@ -132,7 +132,7 @@ func servicePage(ctx context.Context, a *asking) (*drawn, error) {
 		Mark: serviceMark(&ring.ServiceStatus{Phase: e.Phase, Rollout: e.Rollout, Conditions: e.Conditions}),
 	}
 	if sv := a.findService(app, name); sv != nil {
-		v.Mark, v.Kind, v.Image, v.Digest, v.Ports, v.NextRun = serviceMark(sv), sv.Kind, sv.Image, sv.Digest, sv.Ports, a.clock.of(sv.NextRun)
+		v.Mark, v.Kind, v.Image, v.Digest, v.Ports, v.NextRun = serviceMark(sv), sv.Kind, sv.Image, sv.Digest, sv.Ports, a.clock.due(sv.NextRun, sv.Timezone)
 		if f := sv.Front; f != nil {
 			v.Front = &frontView{Mark: markOf(f.Phase), Ports: f.Ports, Connections: f.Connections, Queued: f.Queued}
 			if err := a.carried(ctx, v); err != nil {
@@ -176,7 +176,7 @@ func servicePage(ctx context.Context, a *asking) (*drawn, error) {
 		v.Crash = a.crash(c)
 		v.Crash.Reason = once.tell(c.Reason)
 	}
-	return &drawn{template: "service", title: titleOf(app+"/"+name, a.status.Host, []Mark{v.Mark}), live: "status", tone: v.Mark.Tone, view: v}, nil
+	return &drawn{template: "service", title: titleOf(app+"/"+name, a.status.Host, []Mark{v.Mark}), live: "status", view: v}, nil
 }
 
 // carried adds what the front of a service says of each instance.

@@ -53,7 +53,7 @@ func (h *Handler) signOut(w http.ResponseWriter, r *http.Request, v api.Viewer, 
 func (h *Handler) plain(w http.ResponseWriter, r *http.Request, v api.Viewer, known bool, name, title string, code int, view any) {
 	main, err := h.main(name, view)
 	if err != nil {
-		h.fail(w, r, v, known, err)
+		h.fail(w, r, v, known, nil, err)
 		return
 	}
 	h.send(w, r, &keptPage{page: &made{title: title, tone: toneOff, code: code, main: main}}, v, known)

@@ -36,6 +36,29 @@ func (c clock) of(t time.Time) *moment {
 	return &moment{At: t.Format("2006-01-02T15:04:05Z"), UTC: t.Format(layout)}
 }
 
+// dueMoment is when something is due: with its day, and in its own zone besides.
+type dueMoment struct {
+	At, UTC string
+	There   string // "" where its zone is UTC, or not known here
+}
+
+// due says a time that is to come.
+func (c clock) due(t time.Time, zone string) *dueMoment {
+	m := c.of(t)
+	if m == nil {
+		return nil
+	}
+	layout := "Mon 2 Jan 15:04 UTC"
+	if t.UTC().Year() != c.now.UTC().Year() {
+		layout = "Mon 2 Jan 2006 15:04 UTC"
+	}
+	d := &dueMoment{At: m.At, UTC: t.UTC().Format(layout)}
+	if there, err := time.LoadLocation(zone); err == nil && zone != "" && there.String() != "UTC" {
+		d.There = t.In(there).Format("Mon 15:04 ") + zone
+	}
+	return d
+}
+
 // funcs are the words of templates.
 func funcs() template.FuncMap {
 	return template.FuncMap{

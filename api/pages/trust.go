@@ -33,26 +33,17 @@ func trustPage(ctx context.Context, a *asking) (*drawn, error) {
 		return nil, err
 	}
 	v := &trustView{}
-	tone := toneGood
 	for i := range all {
 		t := trustOf{TrustState: all[i], SinceAt: a.clock.of(all[i].Since)}
 		if b := all[i].Began; b != nil {
 			t.BeganAt = a.clock.of(b.At)
-		}
-		if t.Warning != "" && tone == toneGood {
-			tone = toneWait
-		}
-		for _, f := range all[i].Files {
-			if f.Wrong != "" {
-				tone = toneBad
-			}
 		}
 		for j := range all[i].Signers {
 			t.Keys = append(t.Keys, a.key(&all[i].Signers[j]))
 		}
 		v.Sources = append(v.Sources, t)
 	}
-	return &drawn{template: "trust", title: "Trust · " + a.status.Host, live: "status", tone: tone, view: v}, nil
+	return &drawn{template: "trust", title: "Trust · " + a.status.Host, live: "status", view: v}, nil
 }
 
 func (a *asking) key(s *ring.TrustedSigner) keyView {

@@ -96,6 +96,8 @@ var looks = map[string]look{
 	api.OutcomeJob:        {"cross", toneBad},
 	api.OutcomeAwaiting:   {"diamond", toneWait},
 	api.OutcomeSuperseded: {"dash", toneOff},
+	api.OutcomeUndone:     {"back", toneWait},
+	api.OutcomeReplaced:   {"dash", toneOff},
 	api.OutcomeLive:       {"dot", toneGood},
 	api.OutcomeAccepted:   {"half", toneMove},
 	// of a run
@@ -123,24 +125,8 @@ func markOf(word string) Mark {
 	return Mark{Word: word, Shape: l.shape, Tone: l.tone, Rank: ranks[l.tone]}
 }
 
-// sourceMark is the state of a source; one that was not reached for too long is Stale,
-// whatever it was before.
-func sourceMark(src *ring.SourceStatus) Mark {
-	word := string(src.Sync)
-	if src.Sync == ring.SyncHeld {
-		word = ring.HeldWord(src.Code)
-	}
-	m := markOf(word)
-	if m.Tone != toneGood {
-		return m
-	}
-	for _, c := range []string{ring.ConditionStale, ring.ConditionOld} {
-		if src.Condition(c) != nil {
-			return markOf(c)
-		}
-	}
-	return m
-}
+// sourceMark is the state of a source.
+func sourceMark(src *ring.SourceStatus) Mark { return markOf(ring.SourceWord(src)) }
 
 // appMark is the state of an app. What its newest commit asked and did not get is wrong,
 // however healthy the plan in force is.
@@ -148,11 +134,7 @@ func appMark(a *ring.AppStatus) Mark {
 	if a.Refusal != nil {
 		return markOf(string(ring.SyncRefused))
 	}
-	word := a.Health
-	if a.Health == ring.Held {
-		word = ring.HeldWord(a.Code)
-	}
-	m := markOf(word)
+	m := markOf(ring.AppWord(a))
 	for i := range a.Services {
 		if s := serviceMark(&a.Services[i]); m.Tone == toneGood && s.Rank < m.Rank {
 			m = s
@@ -161,29 +143,8 @@ func appMark(a *ring.AppStatus) Mark {
 	return m
 }
 
-// serviceMark is the phase of a service, or what is worse.
-func serviceMark(sv *ring.ServiceStatus) Mark {
-	word := string(sv.Phase)
-	switch {
-	case hasCondition(sv, ring.ConditionQuarantined):
-		word = ring.ConditionQuarantined
-	case sv.Rollout != nil && sv.Phase == ring.PhaseReady && (sv.Rollout.Phase == ring.RolloutIsRestored || sv.Rollout.Phase == ring.RolloutRestoring):
-		word = sv.Rollout.Phase
-	case sv.Rollout != nil && sv.Phase == ring.PhaseReady:
-		word = ring.RolloutWord(sv.Rollout.Phase, sv.Rollout.Code, sv.Phase)
-	case sv.Phase == ring.PhaseHeld:
-		word = ring.HeldWord(sv.Code)
-	case hasCondition(sv, ring.ConditionCrashLooping):
-		word = ring.ConditionCrashLooping
-	case sv.Phase == ring.PhaseReady && hasCondition(sv, ring.ConditionContested):
-		word = ring.ConditionContested
-	}
-	return markOf(word)
-}
-
-func hasCondition(sv *ring.ServiceStatus, kind string) bool {
-	return slices.ContainsFunc(sv.Conditions, func(c ring.Condition) bool { return c.Type == kind && c.Status == ring.ConditionTrue })
-}
+// serviceMark is the state of a service. Its conditions stand beside it.
+func serviceMark(sv *ring.ServiceStatus) Mark { return markOf(ring.ServiceWord(sv)) }
 
 // worst is the mark with the lowest rank; none is good.
 func worst(marks ...Mark) Mark {

@@ -86,6 +86,8 @@ func outcomeHue(outcome string) screen.Hue {
 	switch outcome {
 	case api.OutcomeLive:
 		return screen.Green
+	case api.OutcomeReplaced:
+		return screen.Dim
 	case api.OutcomeRefused, api.OutcomeFailed, api.OutcomeRestored, api.OutcomePartly, api.OutcomeJob:
 		return screen.Red
 	}

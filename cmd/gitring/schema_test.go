@@ -108,7 +108,7 @@ func fullStatus() ring.Status {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 500, time.UTC)
 	refusal := &ring.Refusal{Code: ring.UnknownKey, Commit: sha, App: "web", File: "web/compose.yaml", Line: 3, Says: "no", Hint: "yes"}
 	return ring.Status{
-		Host: "edge-1", Gitring: "0.1.0", At: at, Engine: "away", Store: "full", Config: "config.yaml:4: no", Backup: "old", ConfigDiffers: true, API: "tokens: line 2", Policy: "sha256:" + strings.Repeat("0a", 32),
+		Host: "edge-1", Gitring: "0.1.0", At: at, Engine: "away", Store: "full", Config: "config.yaml:4: no", Backup: "old", Doctor: "2 checks fail", ConfigDiffers: true, API: "tokens: line 2", Policy: "sha256:" + strings.Repeat("0a", 32),
 		Trial:     &ring.Trial{From: "0.0.9", Looks: 1, Would: []ring.TrialStep{{Does: "stop", On: "web/web", Slot: 1, Ends: true, Reason: "r"}}},
 		Receivers: []ring.ReceiverStatus{{Name: "team", Service: "slack", Waiting: 1, Dead: 2, Reason: "r"}},
 		Overrides: []ring.Override{{Kind: "undo", Target: "web", Actor: "ops", Reason: "r", Since: at, Until: at, Replicas: new(2), Commit: sha}},
@@ -122,7 +122,7 @@ func fullStatus() ring.Status {
 				Services: []ring.ServiceStatus{{
 					Name: "web", Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 2, Ready: 2, Updated: 2,
 					Version: v, Commit: sha, LastGood: sha, Reason: "r", Code: ring.WhyDependencyNotReady, On: "web/db", Health: "inferred",
-					NextRun: at, DueSince: at, LastRun: &ring.RunOutcome{State: ring.RunFailed, Reason: "r", Ended: at},
+					NextRun: at, Timezone: "Europe/Berlin", DueSince: at, LastRun: &ring.RunOutcome{State: ring.RunFailed, Reason: "r", Ended: at},
 					Rollout:   &ring.RolloutStatus{Phase: ring.RolloutIsRestored, Version: v, Commit: sha, Reason: "r", Code: ring.WhyRolloutFailed, Canary: &ring.CanaryStatus{Step: 1, Weight: 10, Since: at, Answers: 100, Errors: 0.5, P99: 12, Judged: 2}},
 					Instances: []ring.InstanceStatus{{ID: "i", Name: "n", Slot: 1, State: ring.SlotReady, Version: v, Commit: sha, Restarts: 1, Reason: "r", Failing: true, InFlight: 3, Adopted: true, Started: at, Address: "172.18.0.2"}},
 					Running:   sha, Image: "nginx:1.27", Digest: "sha256:1", Ports: []string{"8080:80/tcp"},

@@ -1,0 +1,106 @@
+package pages
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/ring"
+)
+
+// earlierWeb is what an undo of web would bring back.
+func earlierWeb() *api.Earlier {
+	return &api.Earlier{Commit: shaOld, Subject: "all: rebuild on the new base image", Signer: "bob@example.org", Completed: before(50 * time.Hour), Changes: ring.AppChanges{App: "web", Services: []ring.ServiceChange{
+		{Service: "web", Class: ring.ChangeRoll, Reason: "image sha256:bb -> sha256:aa"},
+		{Service: "worker", Class: ring.ChangeRecreate, Reason: "mount /data", Gap: "about 10s"},
+		{Service: "cache", Class: ring.ChangeNone},
+	}}}
+}
+
+// Whoever undoes sees first what comes back.
+func TestAnUndoSaysWhatItBringsBack(t *testing.T) {
+	f := rich()
+	f.acts = []api.ActNow{{Verb: "undo", Back: earlierWeb()}}
+	page := get(t, f.handler(everything), "/act/web?verb=undo").Body.String()
+	before, _, found := strings.Cut(page, "<form")
+	require.True(t, found, "it can be done")
+	text := strings.Join(strings.Fields(tags.ReplaceAllString(before, " ")), " ")
+	for _, want := range []string{"back to 69bc92e all: rebuild on the new base image", "signed by bob@example.org", "roll web image sha256:bb", "recreate worker", "a gap: about 10s", "As they are: 1 service"} {
+		require.Contains(t, text, want)
+	}
+}
+
+// A page offers what can be done now, and says of the rest why not.
+func TestOnlyActsThatCanBeDoneAreOffered(t *testing.T) {
+	f := rich()
+	f.acts = []api.ActNow{
+		{Verb: "hold"}, {Verb: "retry"}, {Verb: "run", Why: "web/web is no job"},
+		{Verb: "release", Why: "nothing is overridden on web/web", Hint: "gitring status lists what stands"},
+		{Verb: "promote", Why: "web/web waits for no yes <now>"}, {Verb: "resume", Why: "web/web is not paused"},
+	}
+	h := f.handler(everything)
+	page := get(t, h, "/act/web/web").Body.String()
+	offers := func(verb string) bool { return strings.Contains(page, `href="/act/web/web?verb=`+verb+`"`) }
+	for _, verb := range []string{"hold", "retry", "pause", "restart"} { // of the last two the daemon said nothing
+		require.True(t, offers(verb), verb)
+	}
+	for _, verb := range []string{"release", "promote", "resume"} {
+		require.False(t, offers(verb), verb)
+	}
+	require.Regexp(t, `(?s)Not now.*<dt>release</dt><dd>nothing is overridden on web/web.*gitring status lists what stands.*waits for no yes &lt;now&gt;`, page)
+	require.NotContains(t, page, "is no job", "a job's act of a worker is nothing to tell of")
+
+	page = get(t, h, "/act/web/web?verb=resume").Body.String()
+	require.Contains(t, page, "web/web is not paused")
+	require.NotRegexp(t, forms, page)
+
+	// The daemon judges what is sent, and what was typed is not lost.
+	f.actErr = api.Conflicting("", "cannot resume: web/web is not paused")
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodPost, "/act/web/web", strings.NewReader("verb=resume&reason=typed"))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	h.ServeHTTP(w, r)
+	require.Equal(t, http.StatusConflict, w.Code)
+	require.Contains(t, w.Body.String(), `value="typed"`)
+}
+
+// Of the daemon of an earlier release all is offered: it judges when it is asked.
+func TestADaemonThatDoesNotTellItsActsIsAskedAllTheSame(t *testing.T) {
+	f := rich()
+	f.actsErr = api.NotFound("", "there is no such route")
+	h := f.handler(everything)
+	require.Contains(t, get(t, h, "/act/web").Body.String(), `?verb=undo"`)
+	require.Regexp(t, forms, get(t, h, "/act/web?verb=undo").Body.String())
+	f.actsErr = api.Denied("", "no")
+	require.Equal(t, http.StatusForbidden, get(t, h, "/act/web").Code)
+}
+
+// Whoever says yes sees what the commit says, who signed it and all that it changes: what the
+// page of the plan shows.
+func TestAYesIsGivenToWhatIsSeen(t *testing.T) {
+	f := rich()
+	f.status.Sources[0].Next.Code, f.status.Sources[0].Next.Reason = ring.WhyAwaitingApproval, "it removes 3 of 4 services"
+	h := f.handler(everything)
+	main := func(path string) string {
+		page := get(t, h, path).Body.String()
+		_, page, _ = strings.Cut(page, "<main")
+		return page
+	}
+	page, plan := main("/approve/"+string(shaNext)), main("/plan")
+	for _, want := range []string{"api: fix the typo", "alice@example.org", "it removes 3 of 4 services", "9190630"} {
+		require.Contains(t, page, want)
+	}
+	changes := regexp.MustCompile(`(?s)<li class="(create|roll|recreate|remove|in place)">.*?</li>`)
+	shown := changes.FindAllString(plan, -1)
+	require.NotEmpty(t, shown)
+	for _, change := range shown {
+		require.Contains(t, page, change, "the plan tells more than the page of the yes")
+	}
+	require.Contains(t, plan, "api: fix the typo")
+}
