@@ -287,18 +287,42 @@ func (c *canaryCounts) judgeWindow(j *ring.Judge, now time.Time) string {
 
 // badWindow is why a window is bad; "" where it is not.
 func badWindow(j *ring.Judge, w, step *ring.CanarySums) string {
-	most := 2*rateOf(w.Stable) + float64(j.MaxErrors)/1000
-	if w.Canary.Errors >= leastErrors && rateOf(w.Canary) > most {
+	// A window of the stable version may be as short as one of the canary, and then its rate is
+	// half chance. So its whole step counts, unless this window of it is worse: what breaks both
+	// fails nobody.
+	rate := 2*max(rateOf(w.Stable), rateOf(step.Stable)) + float64(j.MaxErrors)/1000
+	if allowed := rate * float64(w.Canary.Answers); w.Canary.Errors >= leastErrors && isBeyond(float64(w.Canary.Errors), allowed) {
 		return ratesSay(w)
 	}
 	if step.Canary.Answers < leastHeads || step.Stable.Answers < leastHeads {
 		return ""
 	}
-	canary, stable := p99(step.Canary), p99(step.Stable)
-	if canary*100 > stable*j.MaxP99 && canary >= stable+slowerBy {
-		return say("p99 %d ms, %d ms of the stable version", canary, stable)
+	// Of a time only its bucket is known. It is slower for certain when the least that it can be
+	// is above the most that the other one can be.
+	canary, stable := belowBucket(p99(step.Canary)), p99(step.Stable)
+	if canary*100 >= stable*j.MaxP99 && canary >= stable+slowerBy {
+		return say("p99 above %d ms, at most %d ms of the stable version", canary, stable)
 	}
 	return ""
+}
+
+// isBeyond reports whether so many errors are more than are allowed, by more than they scatter:
+// the root of that number. Without it, one of ten canaries that are as good as the stable
+// version failed where 2 % of all answers are errors.
+func isBeyond(errors, allowed float64) bool {
+	more := errors - allowed
+	return more > 0 && more*more > allowed
+}
+
+// belowBucket is the bound below the one of a bucket, in milliseconds.
+func belowBucket(bound int) int {
+	below := 0
+	for _, b := range ring.FrontBuckets {
+		if b < bound {
+			below = b
+		}
+	}
+	return below
 }
 
 // rateOf is the share of answers that were errors, 0 to 1.
