@@ -78,6 +78,10 @@ func (p *port) detect(client *clientConn) {
 		v := judgeFirst(first)
 		silent := errors.Is(err, os.ErrDeadlineExceeded)
 		switch {
+		case v == isTCP && len(first) > 0: // a ClientHello alone may fill the buffer
+			_ = client.SetReadDeadline(time.Time{})
+			p.carryTCP(client, first)
+			return
 		case v == isHTTP, len(first) == len(buf): // the latter: empty lines without end
 			p.toHTTP(client, first)
 			return
@@ -87,7 +91,7 @@ func (p *port) detect(client *clientConn) {
 		case len(first) == 0 && err != nil: // it only looked whether the port is open
 			_ = client.Close()
 			return
-		case v == isTCP && len(first) > 0, silent && wait == detectPartly, err != nil && !silent:
+		case silent && wait == detectPartly, err != nil && !silent:
 			_ = client.SetReadDeadline(time.Time{})
 			p.carryTCP(client, first)
 			return
@@ -117,7 +121,7 @@ func (p *port) toHTTP(client *clientConn, first []byte) {
 
 // awaitHead reads until a head is whole, too long to be held, or wrong.
 func awaitHead(client *clientConn, got []byte) ([]byte, bool) {
-	_ = client.SetReadDeadline(time.Now().Add(headLimit))
+	_ = client.SetReadDeadline(time.Now().Add(client.f.limits.head))
 	var head frames
 	for read := 0; ; {
 		n, err := head.feed(got[read:])
@@ -172,7 +176,7 @@ func (p *port) detectBoth(client *clientConn, since time.Time) {
 	fromClient := hear(client.TCPConn)
 	again := time.NewTimer(0) // connects, and once more where nobody was there
 	defer again.Stop()
-	late := time.NewTimer(time.Until(since.Add(headLimit)))
+	late := time.NewTimer(time.Until(since.Add(p.f.limits.head)))
 	defer late.Stop()
 	for {
 		select {
@@ -199,6 +203,9 @@ func (p *port) detectBoth(client *clientConn, since time.Time) {
 			first = append(first, h.said...)
 			v := judgeFirst(first)
 			switch {
+			case v == isTCP:
+				p.asTCP(client, back, fromBack, first)
+				return
 			case v == isHTTP || len(first) > 512:
 				if back != nil {
 					back.drop()
@@ -211,7 +218,7 @@ func (p *port) detectBoth(client *clientConn, since time.Time) {
 				}
 				_ = client.Close()
 				return
-			case v == isTCP || h.err != nil:
+			case h.err != nil:
 				p.asTCP(client, back, fromBack, first)
 				return
 			}
@@ -227,7 +234,7 @@ func (p *port) detectBoth(client *clientConn, since time.Time) {
 				_ = client.Close()
 				return
 			}
-			late.Reset(headLimit) // both are silent: tcp may be
+			late.Reset(p.f.limits.head) // both are silent: tcp may be
 		}
 	}
 }

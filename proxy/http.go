@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/http/httputil"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,7 +32,7 @@ const (
 // accepted is served on when the port is closed.
 func (p *port) serveHTTP() {
 	s := &http.Server{
-		Handler: http.HandlerFunc(p.answer), ReadHeaderTimeout: headLimit, IdleTimeout: idleLimit, MaxHeaderBytes: headMost - 4096,
+		Handler: http.HandlerFunc(p.answer), ReadHeaderTimeout: p.f.limits.head, IdleTimeout: p.f.limits.idle, MaxHeaderBytes: headMost - 4096,
 		DisableGeneralOptionsHandler: true, ErrorLog: log.New(io.Discard, "", 0), Protocols: new(http.Protocols),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: streams, MaxReceiveBufferPerConnection: 256 << 10, MaxReceiveBufferPerStream: 64 << 10,
@@ -52,23 +53,25 @@ type (
 
 // call is one request on its way.
 type call struct {
-	f     *Front
-	p     *port
-	in    *http.Request
-	claim *claim
-	to    atomic.Pointer[member] // of claim, for those who read the body meanwhile
-	w     wants
-	began time.Time
-	sent  atomic.Bool // a head was answered
-	body  *requestBody
-	rc    *http.ResponseController
-	stop  context.CancelCauseFunc
+	f      *Front
+	p      *port
+	in     *http.Request
+	claim  *claim
+	to     atomic.Pointer[member] // of claim, for those who read the body meanwhile
+	w      wants
+	began  time.Time
+	sent   atomic.Bool // a head was answered
+	failed bool        // the answer is ours, and closes its connection by itself
+	body   *requestBody
+	rc     *http.ResponseController
+	stop   context.CancelCauseFunc
 
 	writing atomic.Int64 // since when a write to the client waits, unix nanoseconds
 	reading atomic.Int64 // the same of its body
 
 	ending sync.Mutex // held while deadlines are set: the answer does not end meanwhile
 	ended  bool       // guarded by ending: the connection is the next request's
+	hit    bool       // guarded by ending: the server takes the connection's deadline for its end
 }
 
 // errCut is why a request ended at a deadline.
@@ -134,17 +137,22 @@ func (c *call) end(why error) {
 	if c.ended { // to end it now would end the next request, or panic where it was HTTP/2
 		return
 	}
+	c.hit = true
 	_ = c.rc.SetReadDeadline(time.Unix(1, 0))
 	if c.sent.Load() { // else the client hears of it
 		_ = c.rc.SetWriteDeadline(time.Unix(1, 0))
 	}
 }
 
-// over is called when the answer has ended, by itself or not.
+// over is called when the answer has ended, by itself or not. One that ended in the moment in
+// which it was cut leaves no connection to another request, which would fail on it.
 func (c *call) over() {
 	c.ending.Lock()
 	defer c.ending.Unlock()
 	c.ended = true
+	if c.hit && c.sent.Load() && !c.failed && c.in.ProtoMajor == 1 {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // fail answers a request that no instance answered.
@@ -164,7 +172,7 @@ func (c *call) fail(w *answer, err error) {
 	if m := c.claim.m; m != nil && status == http.StatusBadGateway && !ours {
 		m.counts.noAnswer.Add(1)
 	}
-	w.counted = true // the answer is ours, and no instance's
+	w.counted, c.failed = true, true // the answer is ours, and no instance's
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	} else {
@@ -463,15 +471,10 @@ func (c *call) modify(res *http.Response) error {
 // tiesConnection reports whether an answer has a user logged in on a connection. Pooled
 // connections would mix users up.
 func tiesConnection(h http.Header) bool {
-	for _, name := range []string{"Www-Authenticate", "Proxy-Authenticate"} {
-		for _, v := range h[name] {
-			word, _, _ := strings.Cut(strings.TrimSpace(v), " ")
-			if strings.EqualFold(word, "NTLM") || strings.EqualFold(word, "Negotiate") {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(h["Www-Authenticate"], func(v string) bool {
+		word, _, _ := strings.Cut(strings.TrimSpace(v), " ")
+		return strings.EqualFold(word, "NTLM") || strings.EqualFold(word, "Negotiate")
+	})
 }
 
 // noticeNTLM makes an auto port tcp from now on.

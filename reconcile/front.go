@@ -234,14 +234,20 @@ func (t *Pass) isOut(v *service, in *instance) bool {
 }
 
 // frontAnswers reports whether the container of a front has taken a table and says so, which
-// is what makes it ready. One that served once is not unready for being silent.
+// is what makes it ready. One that did so once is not unready for being silent.
 func (t *Pass) frontAnswers(v *service, in *instance) bool {
 	row := t.Facts.Fronts[ring.ID(v.app.Name, v.want.FrontOf)]
 	f := t.toldFront(in, row)
 	if f.seen != nil {
 		return f.table != nil && f.seen.Generation >= f.table.Generation
 	}
-	return v.rollout.Done && v.rollout.Version == in.Version && (row.Front == in.ID || row.Front == "")
+	return row.Front == in.ID || row.Front == "" && v.rollout.Done && v.rollout.Version == in.Version
+}
+
+// isUntold reports whether a front answers that was told no table yet: that is no fault of it.
+func (t *Pass) isUntold(v *service, in *instance) bool {
+	f := t.toldFront(in, t.Facts.Fronts[ring.ID(v.app.Name, v.want.FrontOf)])
+	return f.seen != nil && f.table == nil
 }
 
 // frontGate is why a front may not start yet: at a first deploy no instance of its service

@@ -123,7 +123,7 @@ func (t *Pass) judgeFront(v *service, in *instance) {
 		return
 	}
 	in.reason = "it does not answer with its table yet"
-	in.down = !v.rollout.Done && v.failed == nil && in.Version == v.want.Version
+	in.down = !v.rollout.Done && v.failed == nil && in.Version == v.want.Version && !t.isUntold(v, in)
 }
 
 // minReady is how long an instance must be green; what is brought back, as long

@@ -551,7 +551,7 @@ func (s *scenario) failedBeside(f *modelFront, b *box, v *ring.Service) bool {
 // be served, or only since its plan; or its service went back to publishing the port itself.
 func (s *scenario) frontWaits(v *ring.Service) bool {
 	for _, b := range s.boxes {
-		if v.FrontOf != "" && b.Service == v.FrontOf && s.disk.Verdicts[ring.VersionKey(ring.ID("web", v.FrontOf), s.wantedVersion(v.FrontOf))].Reason != "" && publishesSome(b) {
+		if v.FrontOf != "" && b.Service == v.FrontOf && !s.disk.Verdicts[ring.VersionKey(ring.ID("web", v.FrontOf), s.wantedVersion(v.FrontOf))].Good && publishesSome(b) {
 			return true
 		}
 	}
@@ -573,8 +573,11 @@ func (s *scenario) frontWentBack(v *ring.Service) bool {
 		return false
 	}
 	d, judged := s.disk.Verdicts[ring.VersionKey(ring.ID("web", v.FrontOf), behind.Version)]
-	if !judged || d.Good || behind.Rollout.OnFailure != ring.OnFailureRestore || s.looping() {
+	if !judged || d.Good || behind.Rollout.OnFailure != ring.OnFailureRestore {
 		return false
+	}
+	if s.looping() { // what its service came back to crashes: who runs at this moment says nothing
+		return true
 	}
 	n := 0
 	for _, b := range s.boxes {
@@ -623,6 +626,9 @@ func (d *daemon) watchGiven(a ring.Action, b *box, want *ring.Service) {
 	if want == nil || want.Route == nil || !b.running() || b.Version == want.Version || want.Replicas == 0 {
 		return
 	}
+	if d.disk.Good[ring.ID(b.App, b.Service)] == nil && !d.ready(b) { // nothing serves that could be given
+		return
+	}
 	taker := false
 	for _, x := range d.boxes {
 		taker = taker || x.App == b.App && x.frontOf == b.Service
@@ -640,7 +646,9 @@ func (d *daemon) serves(b *box) bool {
 		return d.ready(b)
 	}
 	f := d.front[b.ID]
-	return d.ready(b) && f != nil && f.table.Generation > 0
+	// One on trial that nobody has an answer of is given up after its time, as every instance is.
+	heard := !d.silent[b.ID] || d.disk.Fronts[ring.ID(b.App, b.frontOf)].Front == b.ID
+	return d.ready(b) && f != nil && f.table.Generation > 0 && heard
 }
 
 // hasPort reports whether an instance runs that has the port itself which its service's front

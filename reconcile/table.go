@@ -235,7 +235,7 @@ func (t *Pass) isInGap(v *service) bool {
 		return true
 	}
 	for _, in := range v.instances {
-		if in.isGoingOut(t.Facts.Intents[in.ID].At) {
+		if in.Live() && in.isGoingOut(t.Facts.Intents[in.ID].At) { // one that was stopped and is kept went out
 			return true
 		}
 		if in.State == ring.StateRunning && !in.rests {
@@ -247,7 +247,9 @@ func (t *Pass) isInGap(v *service) bool {
 		}
 	}
 	switch stateOf(t, v) {
-	case Starting, Restoring:
+	case Starting:
+		return v.failed == nil // what goes on though it failed is reached as it is
+	case Restoring:
 		return true
 	}
 	return false
