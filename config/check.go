@@ -27,6 +27,7 @@ func (c *Config) check(env func(string) string) Mistakes {
 	k.folder("state", &c.State)
 	k.folder("data_root", &c.DataRoot)
 	k.folder("env.dir", &c.Env.Dir)
+	k.secrets(c)
 	k.path("registries.docker_config", &c.Registries.DockerConfig)
 	k.engine(&c.Engine)
 	k.path("listen.socket", &c.Listen.Socket)

@@ -24,6 +24,7 @@ type Config struct {
 	Facts         map[string]string `yaml:"facts"`
 	Interpolation map[string]string `yaml:"interpolation"`
 	Env           EnvConfig         `yaml:"env"`
+	Secrets       SecretsConfig     `yaml:"secrets"`
 	Registries    Registries        `yaml:"registries"`
 	State         string            `yaml:"state"`
 	DataRoot      string            `yaml:"data_root"`
@@ -211,6 +212,7 @@ func (c *Config) setDefaults(env func(string) string) {
 	orElse(&c.Engine.Kind, "docker")
 	orElse(&c.Engine.URL, DefaultEngineURL)
 	orElse(&c.Listen.Socket, DefaultSocket)
+	orElse(&c.Secrets.Dir, DefaultSecretsDir)
 	if _, said := c.lines["listen.http"]; !said {
 		c.Listen.HTTP = defaultHTTP
 	}

@@ -46,7 +46,7 @@ func TestTheSmallestConfigurationIsCompletedWithTheDefaults(t *testing.T) {
 		Host: "edge-1", State: "/var/lib/gitring", DataRoot: "/srv/gitring",
 		Engine: EngineConfig{Kind: "docker", URL: "unix:///var/run/docker.sock"},
 		Listen: Listen{Socket: "/run/gitring/gitring.sock", HTTP: "127.0.0.1:9480"},
-		Poll:   "60s",
+		Poll:   "60s", Secrets: SecretsConfig{Dir: "/run/gitring/secrets"},
 		Traffic: TrafficConfig{
 			Publish: "direct", Labels: []string{"traefik.", "caddy", "sablier."}, Env: []string{"VIRTUAL_", "LETSENCRYPT_"},
 			TrustedProxies: []string{"networks"}, Front: FrontConfig{Memory: "256MiB", Connections: 10000},
@@ -123,6 +123,13 @@ func TestAMistakeIsToldWithItsLineAndWhatToDo(t *testing.T) {
 		{"an unknown key of trust", "{allowed_signers:", "{allowed_signer:", `c.yaml:5: unknown key "allowed_signer"`, `did you mean "allowed_signers"?`},
 		{"a key far from any other", "host: edge-1", "host: edge-1\nzzzzzz: 1", `c.yaml:2: unknown key "zzzzzz"`, "known here: host, "},
 		{"a key twice", "host: edge-1", "host: edge-1\nhost: edge-2", `c.yaml:2: key "host" is given twice, first in line 1`, "keep one"},
+		{"a key file of no kind", "host: edge-1", "host: edge-1\nsecrets:\n  keys:\n    - {paths: [a/**]}", "c.yaml:4: secrets.keys: one of age_file, ssh_file and openpgp_file names the file of a key", "gitring secret keys --create"},
+		{"a key of two files", "host: edge-1", "host: edge-1\nsecrets:\n  keys:\n    - {age_file: /a, ssh_file: /b}", "c.yaml:4: secrets.keys: one of age_file, ssh_file and openpgp_file names the file of a key", "age_file"},
+		{"a key of a source that is none", "host: edge-1", "host: edge-1\nsecrets:\n  keys:\n    - {age_file: /a, sources: [prod, dev]}", `c.yaml:4: secrets.keys: there is no source "dev"`, "name a source"},
+		{"a key for paths that are none", "host: edge-1", "host: edge-1\nsecrets:\n  keys:\n    - {age_file: /a, paths: [/etc/**]}", `c.yaml:4: secrets.keys: "/etc/**" is no path inside a commit`, "apps/shop/**"},
+		{"secrets that rest nowhere", "host: edge-1", "host: edge-1\nsecrets: {at_rest: ram}", `c.yaml:2: secrets.at_rest: "ram" is not known`, "memory or disk"},
+		{"secrets inside of the state", "host: edge-1", "host: edge-1\nsecrets: {dir: /var/lib/gitring/secrets}", "c.yaml:2: secrets.dir: /var/lib/gitring/secrets and state share a folder", "memory file system"},
+		{"an unknown key of secrets", "host: edge-1", "host: edge-1\nsecrets: {key: []}", `c.yaml:2: unknown key "key"`, `did you mean "keys"?`},
 		{"a list for a text", "host: edge-1", "host: [edge-1]", "c.yaml:1: a list where a text belongs", ""},
 		{"a text for a mapping", "host: edge-1", "host: edge-1\nfacts: edge", `c.yaml:2: "edge" where a mapping belongs`, ""},
 		{"an unknown key of a signer", "trust: {", "trust: {signers: [{signer: a, path: [x]}], ", `c.yaml:5: trust.signers: unknown key "path"`, `did you mean "paths"?`},
@@ -287,7 +294,7 @@ func TestWhatIsDocumentedAndNotCarriedOutEndsServeWithItsLine(t *testing.T) {
 // referenceSections are the tables of keys in the reference, by heading: what their keys
 // are below.
 var referenceSections = map[string]string{
-	"The host": "", "A source": "sources.", "A source's status": "sources.status.", "Trust": "sources.trust.", "Receivers": "notify.", "Traffic": "traffic.",
+	"The host": "", "A source": "sources.", "A source's status": "sources.status.", "Trust": "sources.trust.", "Receivers": "notify.", "Traffic": "traffic.", "Encrypted files": "secrets.",
 }
 
 // The documentation has a row for every key that a file may have, and for no other.

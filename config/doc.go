@@ -8,6 +8,7 @@
 //	owned          who may write its file, and the policy's
 //	notyet         what this release does not carry out
 //	traffic        which services get a front
+//	secrets        what opens encrypted files
 //	socket         the one key that a client needs
 //	listen_api     the listener for people and programs
 //

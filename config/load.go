@@ -303,6 +303,8 @@ func spokenType(t string) string {
 var configTypes = []any{
 	Config{},
 	EnvConfig{},
+	SecretsConfig{},
+	SecretKey{},
 	Registries{},
 	EngineConfig{},
 	Prune{},

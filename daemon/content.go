@@ -2,12 +2,14 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +30,12 @@ type contentStore struct {
 	mounted func(ctx context.Context) (map[string]bool, error)
 	// open gives sealed values, which some files hold.
 	open func(ring.Sealed) (string, error)
+	// places are where files with values lie.
+	places places
+	// planned are the apps of the newest plans; nil where nobody asks.
+	planned func() []ring.App
+	// written are where contents with values were written last, by hash.
+	written sync.Map
 
 	// A removal never runs beside a write, or what was just written could go:
 	// mu is held over all of either, and guards offered.
@@ -41,7 +49,42 @@ type contentStore struct {
 }
 
 func newContentStore(s *store.Store, mounted func(context.Context) (map[string]bool, error), open func(ring.Sealed) (string, error)) *contentStore {
-	return &contentStore{store: s, mounted: mounted, open: open, offered: map[string][]contents{}, undoing: map[string]int{}}
+	state := filepath.Dir(s.ContentDir())
+	return &contentStore{
+		store: s, mounted: mounted, open: open, offered: map[string][]contents{}, undoing: map[string]int{},
+		places: places{disk: store.PlaceAt(secretsOnDisk(state))},
+	}
+}
+
+// at is the folder of a content: where it was written, or where it lies.
+func (s *contentStore) at(hash string) string {
+	if dir, ok := s.written.Load(hash); ok {
+		return filepath.Join(dir.(string), hash)
+	}
+	for _, p := range []store.Place{s.places.memory, s.places.disk} {
+		if p != (store.Place{}) && p.Has(hash) {
+			return filepath.Join(p.Dir(), hash)
+		}
+	}
+	return filepath.Join(s.store.ContentDir(), hash)
+}
+
+// writeOne has a content where it belongs.
+func (s *contentStore) writeOne(ctx context.Context, c ring.Content) error {
+	if !hasValues(c) {
+		return s.store.WriteContent(ctx, c)
+	}
+	p := s.places.of(c)
+	if s.places.list != nil && fromCommit(c) {
+		if err := s.places.list.add(c, p == s.places.disk); err != nil {
+			return err
+		}
+	}
+	if err := p.Write(ctx, openedContent(c, s.open)); err != nil {
+		return err
+	}
+	s.written.Store(c.Hash, p.Dir())
+	return nil
 }
 
 // put writes the contents of a plan that is about to be offered, and keeps them
@@ -98,7 +141,7 @@ func (s *contentStore) mend(ctx context.Context, source string, read func(ctx co
 // there reports whether an instance with this mount can be created. What is missing
 // deeper inside a folder only its commit knows.
 func (s *contentStore) there(m ring.Mount) bool {
-	_, err := os.Lstat(filepath.Join(s.store.ContentDir(), m.Source, m.File))
+	_, err := os.Lstat(filepath.Join(s.at(m.Source), m.File))
 	return err == nil
 }
 
@@ -113,17 +156,17 @@ func (s *contentStore) restore(ctx context.Context, sha ring.SHA, mounts []ring.
 		if !ok {
 			return fmt.Errorf("cannot write content %.8s again: commit %s, read with the configuration of today, has it no more", m.Source, sha.Short())
 		}
-		if err := s.store.WriteContent(ctx, s.opened(c)); err != nil {
+		if err := s.writeOne(ctx, c); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// opened is a content whose sealed values are open, for the disk only: the
+// openedContent is a content whose sealed values are open, for the disk only: the
 // folder is below the state, which nobody else may enter. What a commit's own files
 // hold is left as it is, whatever it looks like.
-func (s *contentStore) opened(c ring.Content) ring.Content {
+func openedContent(c ring.Content, open func(ring.Sealed) (string, error)) ring.Content {
 	c.Files = slices.Clone(c.Files)
 	for i, f := range c.Files {
 		if !f.Sealed {
@@ -134,7 +177,7 @@ func (s *contentStore) opened(c ring.Content) ring.Content {
 			if err != nil {
 				return nil, err
 			}
-			text, err := ring.Open(string(b), s.open)
+			text, err := ring.Open(string(b), open)
 			return []byte(text), err
 		}
 	}
@@ -143,7 +186,7 @@ func (s *contentStore) opened(c ring.Content) ring.Content {
 
 func (s *contentStore) write(ctx context.Context, all contents) error {
 	for _, hash := range slices.Sorted(maps.Keys(all)) {
-		if err := s.store.WriteContent(ctx, s.opened(all[hash])); err != nil {
+		if err := s.writeOne(ctx, all[hash]); err != nil {
 			return err
 		}
 	}
@@ -164,13 +207,99 @@ func (s *contentStore) prune(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opened, err := s.store.OpenedContents()
+	opened, err := s.withValues()
 	if err != nil {
 		return err
 	}
 	keep := s.named(&facts, opened)
 	maps.Copy(keep, mounted)
-	return s.store.KeepContent(keep)
+	all := []error{s.store.KeepContent(keep), s.places.disk.Keep(keep)}
+	if s.places.memory != (store.Place{}) {
+		all = append(all, s.places.memory.Keep(keep))
+	}
+	return errors.Join(append(all, s.pruneKept(&facts))...)
+}
+
+// withValues are the contents here that hold a value, by hash: those of the places of
+// values, and what an earlier release wrote among the others.
+func (s *contentStore) withValues() (map[string]bool, error) {
+	opened, err := s.store.OpenedContents()
+	if err != nil {
+		return nil, err
+	}
+	if opened == nil {
+		opened = map[string]bool{}
+	}
+	for _, p := range []store.Place{s.places.disk, s.places.memory} {
+		if p == (store.Place{}) {
+			continue
+		}
+		hashes, err := p.Hashes()
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hashes {
+			opened[h] = true
+		}
+	}
+	return opened, nil
+}
+
+// remove takes a content with values from wherever it lies.
+func (s *contentStore) remove(hash string) error {
+	s.written.Delete(hash)
+	all := []error{s.store.RemoveContent(hash), s.places.disk.Remove(hash)}
+	if s.places.memory != (store.Place{}) {
+		all = append(all, s.places.memory.Remove(hash))
+	}
+	return errors.Join(all...)
+}
+
+// pruneKept removes from the list, and of the ciphertext, what no plan names that an undo
+// may bring back.
+func (s *contentStore) pruneKept(facts *ring.Facts) error {
+	if s.places.list == nil {
+		return nil
+	}
+	if err := s.places.list.keep(s.named(facts, nil)); err != nil {
+		return err
+	}
+	blobs, macs := s.places.list.needs()
+	for _, in := range facts.Apps {
+		macsOfApp(&in.App, macs)
+	}
+	for _, g := range facts.Good {
+		macsOfApp(&ring.App{Services: []ring.Service{g.Service}}, macs)
+	}
+	for _, p := range facts.Past {
+		macsOfApp(&p.App, macs)
+	}
+	if s.planned != nil {
+		for _, app := range s.planned() {
+			macsOfApp(&app, macs)
+		}
+	}
+	return s.places.list.kept.prune(func(e *cipherEntry) bool {
+		for _, all := range e.MACs {
+			if slices.ContainsFunc(all, func(mac string) bool { return macs[mac] }) {
+				return true
+			}
+		}
+		return false
+	}, blobs)
+}
+
+// sealedMAC finds the MAC of each sealed value in an app as JSON.
+var sealedMAC = regexp.MustCompile(`\\u001b(?:sops|age|exec):[^:\\]*:[^:\\]*:[^:\\]*:([0-9a-f]{32})\\u001b`)
+
+func macsOfApp(app *ring.App, macs map[string]bool) {
+	text, err := json.Marshal(app)
+	if err != nil {
+		return
+	}
+	for _, m := range sealedMAC.FindAllSubmatch(text, -1) {
+		macs[string(m[1])] = true
+	}
 }
 
 // pruneOpened removes the contents that hold a value of the host as soon as no
@@ -179,7 +308,7 @@ func (s *contentStore) prune(ctx context.Context) error {
 func (s *contentStore) pruneOpened(ctx context.Context) (again bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	opened, err := s.store.OpenedContents()
+	opened, err := s.withValues()
 	if err != nil || len(opened) == 0 {
 		return false, err
 	}
@@ -187,9 +316,15 @@ func (s *contentStore) pruneOpened(ctx context.Context) (again bool, err error) 
 	if err != nil {
 		return false, err
 	}
+	legacy, err := s.store.OpenedContents()
+	if err != nil {
+		return false, err
+	}
 	named := s.named(&facts, opened)
 	maps.DeleteFunc(opened, func(hash string, _ bool) bool { return named[hash] })
-	if len(opened) == 0 {
+	// What an earlier release wrote among the others has its place elsewhere by now.
+	maps.DeleteFunc(legacy, func(hash string, _ bool) bool { return !s.places.disk.Has(hash) })
+	if len(opened)+len(legacy) == 0 {
 		return false, nil
 	}
 	mounted, err := s.mounted(ctx)
@@ -198,6 +333,13 @@ func (s *contentStore) pruneOpened(ctx context.Context) (again bool, err error) 
 	}
 	var all []error
 	for _, hash := range slices.Sorted(maps.Keys(opened)) {
+		if mounted[hash] {
+			again = true
+			continue
+		}
+		all = append(all, s.remove(hash))
+	}
+	for _, hash := range slices.Sorted(maps.Keys(legacy)) {
 		if mounted[hash] {
 			again = true
 			continue
@@ -259,7 +401,8 @@ func (s *contentStore) named(facts *ring.Facts, opened map[string]bool) map[stri
 func (s *contentStore) missing(app *ring.App) (out []string, err error) {
 	for i := range app.Services {
 		for _, file := range contentsOf(&app.Services[i]) {
-			_, err := os.Lstat(filepath.Join(s.store.ContentDir(), file))
+			hash, rest, _ := strings.Cut(file, string(filepath.Separator))
+			_, err := os.Lstat(filepath.Join(s.at(hash), rest))
 			if errors.Is(err, fs.ErrNotExist) {
 				out = append(out, file)
 			} else if err != nil {

@@ -178,7 +178,7 @@ func TestSealedFilesAreOpenedOnTheirWayToTheDisk(t *testing.T) {
 	}}}
 	read := func() (secret, script string) {
 		t.Helper()
-		dir := filepath.Dir(s.conf("a"))
+		dir := s.at(hashOf("a"))
 		for name, into := range map[string]*string{"secret": &secret, "script": &script} {
 			b, err := os.ReadFile(filepath.Join(dir, name))
 			require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestSealedFilesAreOpenedOnTheirWayToTheDisk(t *testing.T) {
 		secret, script := read()
 		require.Equal(t, "user:the value of PASSWORD", secret)
 		require.Equal(t, "echo \x1b[31m"+token, script, "a commit's own bytes are never opened")
-		require.NoError(t, os.Remove(filepath.Join(filepath.Dir(s.conf("a")), "secret")))
+		require.NoError(t, os.Remove(filepath.Join(s.at(hashOf("a")), "secret")))
 		require.NoError(t, s.mend(t.Context(), "prod", nil))
 	}
 	st, err := os.Stat(filepath.Dir(s.store.ContentDir()))

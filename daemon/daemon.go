@@ -40,6 +40,7 @@ type Daemon struct {
 	store        *store.Store
 	ledger       *ledger
 	env          *envFolder
+	secrets      *secretFiles
 	engine       engine
 	noFronts     noFronts
 	contentStore *contentStore
@@ -122,6 +123,9 @@ func New(ctx context.Context, cfg *config.Config, log *slog.Logger) (d *Daemon, 
 	if err := d.wireEngine(ctx); err != nil {
 		return d, err
 	}
+	if err := d.placeSecrets(ctx); err != nil {
+		return d, err
+	}
 	d.wireHealth(ctx)
 	d.wireSender(ctx)
 	if err := d.wireReceivers(); err != nil {
@@ -141,8 +145,39 @@ func (d *Daemon) wireEnv() (err error) {
 	if d.env, err = newEnvFolder(d.cfg); err != nil {
 		return err
 	}
+	if d.secrets, err = newSecretFiles(d.cfg, d.env.key); err != nil {
+		return err
+	}
 	_, err = d.env.look(d.log)
 	return err
+}
+
+// placeSecrets has the files there that containers mount: a reboot emptied the memory that
+// they lie in, and an engine does not start what lacks a file.
+func (d *Daemon) placeSecrets(ctx context.Context) error {
+	s := d.contentStore
+	if err := s.places.begin(); err != nil {
+		return err
+	}
+	if err := s.places.place(ctx, func(c ring.Content) ring.Content { return openedContent(c, s.open) }); err != nil {
+		d.log.Warn("could not place every file with a secret", "err", err) // its service is told of by its app
+	}
+	return nil
+}
+
+// openSealed is the value behind a sealed one.
+func (d *Daemon) openSealed(v ring.Sealed) (string, error) { return openSealed(d.env, d.secrets, v) }
+
+// valuesOf are all values that an app may have been given, with what people call them.
+func (d *Daemon) valuesOf(app string) (map[string]string, error) {
+	out, err := d.env.values(app)
+	if err != nil {
+		return nil, err
+	}
+	for value, name := range d.secrets.values(app) {
+		out[value] = name
+	}
+	return out, nil
 }
 
 // wireFronts makes the client of fronts, and has the newest proxy where fronts look for it.
@@ -155,11 +190,17 @@ func (d *Daemon) wireFronts() {
 	}
 }
 
-func (d *Daemon) wireEngine(ctx context.Context) error {
+func (d *Daemon) wireEngine(ctx context.Context) (err error) {
+	d.contentStore = newContentStore(d.store, func(ctx context.Context) (map[string]bool, error) { return d.engine.Mounted(ctx) }, d.openSealed)
+	if d.contentStore.places, err = newPlaces(d.cfg, d.secrets.kept); err != nil {
+		return err
+	}
+	d.contentStore.planned = d.ledger.planned
 	docker, err := runtime.Dial(ctx, runtime.Options{
 		URL: d.cfg.Engine.URL, Host: d.cfg.Host, Sources: d.sourceNames(), ContentDir: d.contentDir(), DataRoot: d.cfg.DataRoot,
 		Front: d.upgrades.FrontBuild, Allow: d.judge.Allow, Shared: d.judge.Shared, OwnerHost: d.judge.OwnerHost,
-		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.env.open, Values: d.env.values,
+		SeedDir: filepath.Join(d.cfg.State, "seeds"), SamePaths: d.cfg.SamePaths(), Open: d.openSealed, Values: d.valuesOf,
+		ContentAt: d.contentStore.at, Placed: []string{secretsOnDisk(d.cfg.State), d.cfg.Secrets.Dir},
 		DockerConfig: d.cfg.Registries.DockerConfig, Poke: func(string) { d.loop.Poke() }, Log: d.log,
 		Progress: func(target, says string) { d.loop.Progress(target, says) },
 		Asked:    func(call, code string) { d.meters.counts.Add(metrics.EngineRequests, call, code) },
@@ -179,7 +220,6 @@ func (d *Daemon) wireEngine(ctx context.Context) error {
 		defer cancel()
 		return d.engine.NoFronts(ctx)
 	}
-	d.contentStore = newContentStore(d.store, d.engine.Mounted, d.env.open)
 	return nil
 }
 

@@ -12,7 +12,12 @@
 //	source         a trusted commit's tree becomes the plan of this host
 //	nofronts       whether the engine can run fronts
 //	env            the values that only this host has
+//	secretfiles    encrypted files, and what they hold
+//	ciphertext     what of them is kept
 //	content        files that containers mount
+//	placed         those with secrets in them
+//	memory_linux   whether a folder is in memory
+//	memory_other   which only Linux tells
 //	whose          what belongs to which app
 //	claims         who gave a folder its name
 //	policy         the policy watched, and what in force breaks it

@@ -62,11 +62,11 @@ type HostValues struct {
 // newEnvFolder makes sure of the key. Without a dir there is nothing to seal.
 func newEnvFolder(c *config.Config) (*envFolder, error) {
 	e := &envFolder{dir: c.Env.Dir, interpolation: c.Interpolation}
-	if e.dir == "" {
+	if e.dir == "" && len(c.Secrets.Keys) == 0 {
 		return e, nil
 	}
 	var err error
-	e.key, err = envKey(filepath.Join(c.State, "env.key"))
+	e.key, err = envKey(hostKeyFile(c))
 	return e, err
 }
 

@@ -115,7 +115,7 @@ func TestAReplacedValueOfTheHostIsNowhereBelowTheStateOnceNothingMountsIt(t *tes
 	r.completed(first)
 	r.mounted[one] = true
 	require.False(t, r.pruned(), "all of it is in force")
-	require.Equal(t, []string{filepath.Join(r.d.store.ContentDir(), one, ring.ValueFile)}, r.holding("canary-1"))
+	require.Equal(t, []string{filepath.Join(secretsOnDisk(r.d.cfg.State), one, ring.ValueFile)}, r.holding("canary-1"))
 
 	putEnv(t, r.env, "shop/.env", "PASSWORD=canary-2\n")
 	second, two := r.look()
@@ -165,7 +165,7 @@ func TestAnEngineThatDoesNotSayWhatIsMountedKeepsEveryValue(t *testing.T) {
 	again, err := r.d.contentStore.pruneOpened(t.Context())
 	require.ErrorIs(t, err, away)
 	require.True(t, again)
-	require.True(t, r.d.store.HasContent(one))
+	require.True(t, r.d.contentStore.places.disk.Has(one))
 }
 
 func TestAnUndoHasItsValuesAgainWhereTheyAreTheSame(t *testing.T) {
@@ -176,7 +176,7 @@ func TestAnUndoHasItsValuesAgainWhereTheyAreTheSame(t *testing.T) {
 	second, _ := r.look()
 	r.completed(second)
 	require.False(t, r.pruned())
-	require.False(t, r.d.store.HasContent(one))
+	require.False(t, r.d.contentStore.places.disk.Has(one))
 
 	_, err := r.d.contentStore.back(t.Context(), &first, r.contentsNow)
 	require.ErrorIs(t, err, errOther, "the value is the host's, and it is another one now")
@@ -189,17 +189,17 @@ func TestAnUndoHasItsValuesAgainWhereTheyAreTheSame(t *testing.T) {
 	done, err := r.d.contentStore.back(t.Context(), &first, r.contentsNow)
 	require.NoError(t, err)
 	require.False(t, r.pruned())
-	require.True(t, r.d.store.HasContent(one), "the undo is on its way")
+	require.True(t, r.d.contentStore.places.disk.Has(one), "the undo is on its way")
 	past := ring.PastKey(&first)
 	r.record(ring.OverrideRow{Kind: ring.OverrideUndo, Target: "shop", Past: past})
 	done()
 	require.False(t, r.pruned())
 	require.NoError(t, r.d.contentStore.prune(t.Context()))
-	require.True(t, r.d.store.HasContent(one), "the undo stands, and the loop has not put it in force yet")
+	require.True(t, r.d.contentStore.places.disk.Has(one), "the undo stands, and the loop has not put it in force yet")
 
 	r.record(ring.Forget{Table: "override", Key: ring.OverrideKey(ring.OverrideUndo, "shop")})
 	require.False(t, r.pruned())
-	require.False(t, r.d.store.HasContent(one))
+	require.False(t, r.d.contentStore.places.disk.Has(one))
 
 	// What is here needs nobody to be asked.
 	done, err = r.d.contentStore.back(t.Context(), &second, func(context.Context, ring.SHA) (contents, error) { panic("asked") })

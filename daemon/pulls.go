@@ -105,7 +105,9 @@ func (f *follower) planned(ctx context.Context, j admission.Judge, c *ring.Commi
 	if err != nil {
 		return plannedHere{}, err
 	}
-	return f.plannedAs(ctx, j, f.asked(c, values), values)
+	r := manifest.Look(c, closed(f.here(values)))
+	values.apply(&r.Plan, f.d.cfg.DataRoot)
+	return f.plannedAs(ctx, j, r, values)
 }
 
 // plannedFolder is planned for a folder that a person sent, with the Compose files in it

@@ -230,6 +230,9 @@ func (f *follower) plan(ctx context.Context, c *ring.Commit, v HostValues) (*rin
 	if err := f.limit(ctx, c, &plan); err != nil {
 		return nil, err
 	}
+	if err := f.d.secrets.keep(time.Now().UTC()); err != nil {
+		return nil, err
+	}
 	if r := plan.Refusal; r != nil && r.Code == ring.Unreadable {
 		// Not the author's fault: the mirror mends itself at the next look.
 		return nil, fmt.Errorf("cannot read commit %s: %s", c.SHA.Short(), r.Says)
@@ -249,7 +252,7 @@ func (f *follower) asked(c *ring.Commit, v HostValues) manifest.Reading {
 
 // askedFurther is asked of a folder, and tells which Compose files in it no app reads.
 func (f *follower) askedFurther(c *ring.Commit, v HostValues) (manifest.Reading, []string) {
-	r, notRead := manifest.LookFurther(c, f.here(v))
+	r, notRead := manifest.LookFurther(c, closed(f.here(v)))
 	v.apply(&r.Plan, f.d.cfg.DataRoot)
 	return r, manifest.SayNotRead(notRead)
 }
@@ -260,6 +263,19 @@ func (f *follower) here(v HostValues) manifest.Settings {
 	s.Names, s.Held = f.d.ledger.names(f.settings.Source), f.d.ledger.held(f.settings.Source)
 	s.Traffic.Never = f.d.noFronts.said(time.Now())
 	s.Denied = f.d.judge.Denies
+	limited := f.d.ledger.limited(f.settings.Source)
+	if f.d.secrets != nil {
+		s.Secrets, s.SecretsPrint = openerFor{secretFiles: f.d.secrets, source: f.settings.Source, limited: limited}, f.d.secrets.print(limited)
+	}
+	return s
+}
+
+// closed are the settings for a commit that nobody verified: its encrypted files stay shut.
+func closed(s manifest.Settings) manifest.Settings {
+	if o, ok := s.Secrets.(openerFor); ok {
+		o.closed = true
+		s.Secrets = o
+	}
 	return s
 }
 
@@ -314,7 +330,8 @@ func (f *follower) contentsAt(ctx context.Context, sha ring.SHA, v HostValues) (
 	if err != nil {
 		return nil, err
 	}
-	return f.asked(c, v).Contents, nil
+	files := f.asked(c, v).Contents
+	return files, f.d.secrets.keep(time.Time{})
 }
 
 // wait returns the first report of a look that began after since.

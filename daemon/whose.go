@@ -79,6 +79,29 @@ func (l *ledger) plan(source string, apps []ring.App) {
 	l.next[source], l.whole = apps, nil
 }
 
+// planned are the apps of the newest plan of each source.
+func (l *ledger) planned() (all []ring.App) {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, apps := range l.next {
+		all = append(all, apps...)
+	}
+	return all
+}
+
+// limited reports whether a signer of a source has rights on some paths only.
+func (l *ledger) limited(source string) bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.hands[source].Limited()
+}
+
 // signers notes what the signers of a source may do where.
 func (l *ledger) signers(source string, h gitsync.Hands) {
 	if l == nil {

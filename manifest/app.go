@@ -232,6 +232,9 @@ func (a *appReader) readFiles() (broken string) {
 			}
 			f = &fault{code: ring.BadValue, place: at, says: "the commit does not hold " + p, hint: hint}
 		}
+		if f == nil {
+			f = a.notHere(p, body, place{})
+		}
 		var root *node
 		if f == nil {
 			root, f = parse(p, body, a.limits, &a.nodes, &a.faults)

@@ -97,7 +97,19 @@ func (r *pathMount) decide() (ring.Mount, bool) {
 	if m, is, ok := r.live(h); is {
 		return m, ok
 	}
-	return r.content(h), true
+	opened, f := r.openedHeld(h, r.path, r.at, nil)
+	if f != nil {
+		r.faults.put(f)
+		return ring.Mount{}, false
+	}
+	if opened.hash != h.hash && r.mount.SELinux != "" {
+		r.faults.put(&fault{
+			code: ring.SecretForm, place: r.at, says: r.path + " is encrypted, and the engine would make a folder in its place where it is missing, for " + r.mount.SELinux,
+			hint: "take " + r.mount.SELinux + " out, or give it to the service as a secret",
+		})
+		return ring.Mount{}, false
+	}
+	return r.content(opened), true
 }
 
 func (r *pathMount) no(hint, says string, args ...any) (ring.Mount, bool) {

@@ -68,6 +68,8 @@ func (a *appReader) build(p *types.Project) ring.App {
 	b.checkWriters(app)
 	b.addFronts(&app, routes)
 	b.secondSet(&app)
+	b.secretPlaces(&app)
+	b.noCiphers(&app)
 	app.Notes = a.notes
 	if len(a.naming) > 0 {
 		app.Naming = sortedKeys(a.naming)

@@ -147,6 +147,7 @@ func (r *reader) contentFile(e fs.DirEntry, p, rel string, at place) (ring.Conte
 func (r *reader) content(files []ring.ContentFile, at place) (string, *fault) {
 	sort.Slice(files, func(i, j int) bool { return files[i].Path < files[j].Path })
 	all, left := sha256.New(), r.limits.ContentSize
+	var ciphers []string
 	for _, f := range files {
 		body, err := f.Read()
 		if err != nil {
@@ -159,12 +160,15 @@ func (r *reader) content(files []ring.ContentFile, at place) (string, *fault) {
 		if lfsPointer(body) {
 			return "", lfs(f.Path, at)
 		}
-		if !f.Sealed && sopsEncrypted(body) {
-			return "", ciphertext(f.Path, at)
+		if !f.Sealed && r.encrypted(body) {
+			ciphers = append(ciphers, f.Path)
 		}
 		f.AddTo(all, body)
 	}
 	hash := hex.EncodeToString(all.Sum(nil))
+	if len(ciphers) > 0 {
+		r.ciphers[hash] = ciphers
+	}
 	r.contents[hash] = ring.Content{Hash: hash, Files: files}
 	return hash, nil
 }

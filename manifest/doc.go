@@ -80,7 +80,8 @@
 //	security    what gives an instance more of the host
 //	platform    what it is built for
 //	secrets     secrets and configs
-//	sops        files that are ciphertext
+//	encrypted   files that are opened for them
+//	sops        and those that are ciphertext where nothing is opened
 //	hooks       commands around its life
 //	composed    what Compose would take its hash of
 //

@@ -16,7 +16,7 @@ type expander struct {
 	vars *variables
 	fs   *faults
 	// used is told of each value of the host that stands somewhere as it is.
-	used func(chain []string, name string)
+	used func(chain []string, at place, s ring.Sealed)
 	// apart is told of each text of a command with values of the host.
 	apart func(chain []string, val value)
 }
@@ -94,9 +94,7 @@ func (e *expander) home(n *node, chain []string) {
 		e.fs.add(ring.BadValue, n.place, "set HOME to an absolute path", "variable HOME is no absolute path, and ~ stands for it")
 	default:
 		n.text = strings.TrimSuffix(val.plain, "/") + rest
-		if val.hidden() {
-			e.used(chain, "HOME")
-		}
+		e.usedIn(chain, n.place, val)
 		return
 	}
 	n.broken = true
@@ -133,8 +131,13 @@ func (e *expander) replaced(n *node, chain []string, listed bool) {
 		n.broken = true
 		e.fs.put(markFault(n.place))
 	}
+	e.usedIn(chain, n.place, val)
+}
+
+// usedIn tells of what is sealed in a value that stands somewhere as it is.
+func (e *expander) usedIn(chain []string, at place, val value) {
 	ring.Open(val.sealed, func(s ring.Sealed) (string, error) { //nolint:errcheck // only looked at
-		e.used(chain, s.Name)
+		e.used(chain, at, s)
 		return "", nil
 	})
 }

@@ -25,6 +25,10 @@ func (a *appReader) named(name string, at place) ([]byte, string) {
 		a.faults.add(ring.BadValue, at, "add the file, or correct its name", "the commit does not hold %s", p)
 		return nil, p
 	}
+	if f := a.notHere(p, body, at); f != nil {
+		a.faults.put(f)
+		return nil, p
+	}
 	if body == nil {
 		body = []byte{}
 	}

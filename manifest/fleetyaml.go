@@ -41,6 +41,9 @@ func (r *reader) readFleet(plan *ring.Plan) *fault {
 	if !ok {
 		return r.misnamedFleet()
 	}
+	if f := r.notHere(fleetFile, body, place{}); f != nil {
+		return f
+	}
 	nodes := r.limits.Nodes
 	d := &decoder{}
 	root, f := parse(fleetFile, body, r.limits, &nodes, &d.faults)

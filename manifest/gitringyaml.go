@@ -54,6 +54,9 @@ func (r *reader) listedApps() (apps []candidate, listed bool, _ *fault) {
 	if !ok {
 		return nil, false, r.misnamed()
 	}
+	if f := r.notHere(file, body, place{}); f != nil {
+		return nil, true, f
+	}
 	nodes := r.limits.Nodes
 	d := &decoder{}
 	root, f := parse(file, body, r.limits, &nodes, &d.faults)

@@ -74,8 +74,12 @@ func entriesOf(n *node) []*node {
 	return n.items
 }
 
-func (a *appReader) useOf(chain []string, name string) {
-	u := openUse{name: name, key: chain[0]}
+func (a *appReader) useOf(chain []string, at place, s ring.Sealed) {
+	if s.From != ring.FromEnvFolder {
+		a.secretPlace(at, strings.Join(chain, "."), s)
+		return
+	}
+	u := openUse{name: s.Name, key: chain[0]}
 	if chain[0] == "services" && len(chain) > 2 {
 		u.service, u.key = chain[1], chain[2]
 	}
@@ -225,6 +229,8 @@ func (a *appReader) parsedAt(p string, at place, how string) *node {
 			a.faults.put(fault)
 		case !ok:
 			a.faults.add(ring.BadValue, at, "add the file, or correct its name", "the commit does not hold %s, which is %s", p, how)
+		case a.notHere(p, body, at) != nil:
+			a.faults.put(a.notHere(p, body, at))
 		default:
 			if f.root, fault = parse(p, body, a.limits, &a.nodes, &a.faults); fault != nil {
 				a.faults.put(fault)

@@ -48,7 +48,13 @@ type Settings struct {
 	Traffic Traffic
 	// NoStatus reports whether the source tells no forge, and so cannot hear of other hosts.
 	NoStatus bool
-	Limits   Limits
+	// Secrets opens encrypted files; nil refuses them. SecretsPrint changes when what it
+	// answers may change.
+	Secrets      Secrets
+	SecretsPrint string
+	// NoChown says that the daemon may not give a file to another user.
+	NoChown bool
+	Limits  Limits
 }
 
 // Reading is all that comes of a commit's tree.
@@ -155,7 +161,7 @@ func read(c *ring.Commit, s Settings, m *Memory) (*reader, ring.Plan, []outcome)
 	plan := ring.Plan{Source: s.Source, Commit: c.SHA, Signer: c.Signer, AllowRemove: c.AllowRemove, AllowWaves: c.AllowWaves, Data: c.Data}
 	r := &reader{
 		commit: c, settings: s, limits: s.Limits.withDefaults(),
-		contents: map[string]ring.Content{}, mounted: map[string]held{}, search: search{depth: usualDepth}, folders: map[string]bool{},
+		contents: map[string]ring.Content{}, mounted: map[string]held{}, ciphers: map[string][]string{}, search: search{depth: usualDepth}, folders: map[string]bool{},
 		memory: m, fresh: map[string]remembered{},
 	}
 	r.settings.Path = path.Clean("./" + s.Path)
@@ -193,6 +199,9 @@ type reader struct {
 	tree     *tree
 	contents map[string]ring.Content
 	mounted  map[string]held // by path inside the commit
+	// ciphers are, by the hash of a content, the files in it that are encrypted. None of
+	// them is ever mounted as it is.
+	ciphers  map[string][]string
 	nodes    int             // of YAML that the apps came to so far
 	mistakes faults          // of gitring.yaml
 	sound    []entry         // of a gitring.yaml with mistakes; see despite

@@ -124,7 +124,7 @@ func (b *builderOf) mountpoints(service string, mounts []ring.Mount) {
 			continue
 		}
 		files := append(slices.Clone(b.contents[mounts[i].Source].Files), under[i]...)
-		hash, f := b.content(files, b.mountPlace(service, mounts[i].Target))
+		hash, f := b.madeContent(files, b.mountPlace(service, mounts[i].Target))
 		if f != nil {
 			b.faults.put(f)
 			continue

@@ -22,7 +22,8 @@ func (a *appReader) lookAhead() *variables {
 		if a.tree.real(p).kind != regular {
 			return
 		}
-		if body, ok, f := a.tree.manifest(p, place{}); ok && f == nil {
+		body, ok, f := a.tree.manifest(p, place{})
+		if ok && f == nil && !a.encrypted(body) { // an encrypted one may not steer Compose
 			v.envFile(p, body) // what is wrong with it is told when it is read for good
 		}
 	}
@@ -256,7 +257,18 @@ func (a *appReader) variables() *variables {
 	for _, w := range a.envFiles() {
 		a.envFileAt(v, w.text, w.place, false)
 	}
+	a.steered(v)
 	return v
+}
+
+// steered refuses a secret in a variable by which Compose itself is steered.
+func (a *appReader) steered(v *variables) {
+	for _, name := range sortedKeys(v.values) {
+		if s, is := secretIn(v.values[name].sealed); is && strings.HasPrefix(name, "COMPOSE_") {
+			a.secretPlace(v.places[name], name, s)
+			v.lose(name, v.places[name])
+		}
+	}
 }
 
 // sharedVariables sets those of each .env of the host's shared env folder in a folder
@@ -352,6 +364,9 @@ func (a *appReader) dotEnvOfHost(v *variables, p string, f *fault) {
 
 // commitEnv reads an env file of the commit.
 func (a *appReader) commitEnv(v *variables, p string, body []byte, raw bool) []*fault {
+	if a.settings.Secrets != nil && a.encrypted(body) {
+		return a.secretEnv(v, a.tree.real(p).path, body, raw)
+	}
 	if i := bytes.Index(body, []byte(ring.SealMark)); i >= 0 {
 		v.unsure = true
 		return []*fault{markFault(place{file: p, line: 1 + bytes.Count(body[:i], []byte("\n"))})}

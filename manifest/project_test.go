@@ -130,13 +130,13 @@ func TestConfigsAndSecretsAreRefused(t *testing.T) {
 		{"one of Swarm by its name", "secrets:\n  s: {external: {name: x}}", ring.Unsupported, 5, "Swarm's", "file:"},
 		{"a driver", "secrets:\n  s: {driver: x}", ring.Unsupported, 5, "secrets.s.driver", "remove"},
 		{"a template", "secrets:\n  s: {file: x, template_driver: golang}", ring.Unsupported, 5, "secrets.s.template_driver", "remove"},
-		{"an encrypted one", "secrets:\n  s: {file: sops.yaml}", ring.Unsupported, 5, "SOPS", "env folder"},
+		{"an encrypted one", "secrets:\n  s: {file: sops.yaml}", ring.Unsupported, 5, "SOPS", "env folder"}, // by whom nothing is opened
 		{"an unknown key", "secrets:\n  s: {fil: x}", ring.UnknownKey, 5, "secrets.s.fil", "file"},
 		{"a file and a variable", "secrets:\n  s: {file: x, environment: PW}", ring.BadValue, 5, "exclusive", ""},
 	} {
 		plan, _ := Read(repo(map[string]string{
 			"web/compose.yaml": "services:\n  web:\n    image: a\n    secrets: [s]\n"[:len("services:\n  web:\n")] + "    {image: a, secrets: [s]}\n" + c.top + "\n",
-			"web/x":            "x", "web/sops.yaml": "pw: ENC[AES256_GCM,data:xx,type:str]\nsops: {}\n", "web/.env": "PW=1\n",
+			"web/x":            "x", "web/sops.yaml": sopsYAML, "web/.env": "PW=1\n",
 		}), settings())
 		r := plan.Refused["web"]
 		if r == nil || r.Code != c.code || r.Line != c.line || !strings.Contains(r.Says, c.says) || !strings.Contains(r.Hint, c.hint) {

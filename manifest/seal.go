@@ -93,12 +93,17 @@ func (h *hostEnv) variables(file string, raw bool) (of map[string]string, all []
 	if f := h.keyless(file); f != nil {
 		return nil, []*fault{f}
 	}
-	v := newVariables(h.over, &budget{left: h.limit.Expanded, text: h.limit.Text})
+	return hiddenVariables(h.over, h.limit, h.where(file), h.files[file], raw)
+}
+
+// hiddenVariables are those of a file whose values are nobody's to read.
+func hiddenVariables(over map[string]value, limit Limits, where string, body []byte, raw bool) (of map[string]string, all []*fault) {
+	v := newVariables(over, &budget{left: limit.Expanded, text: limit.Text})
 	read := v.envFile
 	if raw {
 		read = v.rawEnvFile
 	}
-	for _, f := range read(h.where(file), h.files[file]) {
+	for _, f := range read(where, body) {
 		if f != untold {
 			f = unreadHost(f.code, f.place)
 		}
@@ -152,7 +157,7 @@ func (h *hostEnv) whole(file string) (value, *fault) {
 }
 
 // sealedText is a sealed value inside a message, quoted or not, cut off or not.
-var sealedText = regexp.MustCompile(`(?:\x1b|\\x1b|\\u001b|\\e)env:([^:\s]*):([^:\s]*):([^:\s]*)(?::[0-9a-f]*)?(?:\x1b|\\x1b|\\u001b|\\e)?`)
+var sealedText = regexp.MustCompile(`(?:\x1b|\\x1b|\\u001b|\\e)(?:env|sops|age|exec):([^:\s]*):([^:\s]*):([^:\s]*)(?::[0-9a-f]*)?(?:\x1b|\\x1b|\\u001b|\\e)?`)
 
 // told is a text for people: a sealed value is called by the variable's name.
 func told(s string) string {

@@ -1,9 +1,9 @@
 package manifest
 
 import (
-	"bytes"
 	"fmt"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
@@ -61,11 +61,16 @@ func (b *builderOf) object(k objectKind, service string, ref types.FileReference
 		b.hostFiles[service+" "+path.Clean(target)] = ring.Place{File: from.file, Line: from.line}
 		return []ring.Mount{{Kind: ring.MountBind, Source: path.Clean(o.File), Target: path.Clean(target), ReadOnly: true}}
 	}
-	b.noteOwner(k, service, ref)
-	h, f := b.objectContent(k, ref.Source, o, ref.Mode != nil && *ref.Mode&0o111 != 0)
+	h, f := b.objectContent(k, ref.Source, o, ref.Mode != nil && *ref.Mode&0o111 != 0, fileOwner(ref))
 	if f != nil {
 		b.faults.put(f)
 		return nil
+	}
+	switch files := b.contents[h.hash].Files; {
+	case len(files) == 0 || files[0].As == nil:
+		b.noteOwner(k, service, ref)
+	case b.settings.NoChown:
+		b.note("%s: %s %s keeps the daemon's owner, and every user of the container may read it: gitring may not give files away here (CAP_CHOWN)", service, k.one, ref.Source)
 	}
 	return []ring.Mount{{Kind: ring.MountContent, Source: h.hash, File: h.file, Target: path.Clean(target), ReadOnly: true}}
 }
@@ -77,6 +82,24 @@ func (b *builderOf) declaredObject(k objectKind, name string) (o types.FileObjec
 	}
 	s, ok := b.project.Secrets[name]
 	return types.FileObjectConfig(s), sortedKeys(b.project.Secrets), ok
+}
+
+// fileOwner is whose a file is to be, as Compose says it; nil where it says nothing, or
+// nothing that is a number.
+func fileOwner(ref types.FileReferenceConfig) *ring.FileOwner {
+	if ref.UID == "" && ref.GID == "" && ref.Mode == nil {
+		return nil
+	}
+	uid, wrongUID := strconv.ParseUint(or2(ref.UID, "0"), 10, 31)
+	gid, wrongGID := strconv.ParseUint(or2(ref.GID, "0"), 10, 31)
+	if wrongUID != nil || wrongGID != nil {
+		return nil
+	}
+	to := &ring.FileOwner{UID: int(uid), GID: int(gid), Mode: 0o444}
+	if ref.Mode != nil {
+		to.Mode = uint32(*ref.Mode) & 0o777
+	}
+	return to
 }
 
 // noteOwner tells what a mounted file cannot carry: it is for every user of the
@@ -99,11 +122,11 @@ func (b *builderOf) noteOwner(k objectKind, service string, ref types.FileRefere
 
 // objectContent is what a config or secret holds: a file of the commit or of the
 // host's env folder, a declared variable, or a text of the Compose file.
-func (b *builderOf) objectContent(k objectKind, name string, o types.FileObjectConfig, exec bool) (held, *fault) {
+func (b *builderOf) objectContent(k objectKind, name string, o types.FileObjectConfig, exec bool, as *ring.FileOwner) (held, *fault) {
 	at := func(key string) place { return b.place(k.key, name, key) }
 	switch {
 	case o.File != "":
-		return b.objectFile(k, name, o.File, at("file"), exec)
+		return b.objectFile(k, name, o.File, at("file"), exec, as)
 	case o.Environment != "":
 		vars := b.varsOf(k.key, name, "environment")
 		if !vars.known(o.Environment) {
@@ -115,9 +138,9 @@ func (b *builderOf) objectContent(k objectKind, name string, o types.FileObjectC
 			f.hint = inEnv
 			return held{}, f
 		}
-		return b.made(val.sealed, at("environment"), exec)
+		return b.made(val.sealed, at("environment"), exec, as)
 	}
-	return b.made(o.Content, at("content"), exec)
+	return b.made(o.Content, at("content"), exec, as)
 }
 
 // varsOf are the variables that the file sees which says a key of the app: one
@@ -131,7 +154,7 @@ func (b *builderOf) varsOf(chain ...string) *variables {
 	return b.vars
 }
 
-func (b *builderOf) objectFile(k objectKind, name, file string, at place, exec bool) (held, *fault) {
+func (b *builderOf) objectFile(k objectKind, name, file string, at place, exec bool, as *ring.FileOwner) (held, *fault) {
 	before := len(b.faults.list)
 	p, ok := b.inCommit(b.from.path, file, at)
 	if !ok {
@@ -144,45 +167,27 @@ func (b *builderOf) objectFile(k objectKind, name, file string, at place, exec b
 		return held{}, f
 	}
 	if h.held {
-		return h, b.notEncrypted(h, p, at)
+		return b.openedHeld(h, p, at, as)
 	}
 	if host, own, has := b.hostFile(p); has {
 		val, f := host.whole(own)
 		if f != nil {
 			return held{}, f
 		}
-		return b.made(val.sealed, at, exec)
+		return b.made(val.sealed, at, exec, as)
 	}
 	return held{}, b.elsewhere(at, p, "commit it", fmt.Sprintf("the commit does not hold %s, the file of %s %s", p, k.one, name))
 }
 
-// notEncrypted refuses what SOPS wrote: a container could not use it.
-func (b *builderOf) notEncrypted(h held, p string, at place) *fault {
-	for _, f := range b.contents[h.hash].Files {
-		body, err := f.Read()
-		if err != nil {
-			b.tree.unreadable(f.Path, err)
-			return b.tree.broken
-		}
-		if bytes.Contains(body, []byte("ENC[AES256_GCM,")) {
-			return &fault{
-				code: ring.Unsupported, place: at, says: p + " is encrypted with SOPS, which this release does not decrypt",
-				hint: "keep it out of the commit, and put it into the host's env folder",
-			}
-		}
-	}
-	return nil
-}
-
 // made is a content of one file that is not one of the commit.
-func (b *builderOf) made(text string, at place, exec bool) (held, *fault) {
+func (b *builderOf) made(text string, at place, exec bool, as *ring.FileOwner) (held, *fault) {
 	const file = ring.ValueFile
-	hash, f := b.content([]ring.ContentFile{{
-		Path: file, Exec: exec, Sealed: ring.HasSealed(text),
+	if _, is := secretIn(text); !is {
+		as = nil // those of the host's env folder are as they always were
+	}
+	hash, f := b.madeContent([]ring.ContentFile{{
+		Path: file, Exec: exec, Sealed: ring.HasSealed(text), As: as,
 		Read: func() ([]byte, error) { return []byte(text), nil },
 	}}, at)
-	if told := b.tree.facts; told != nil && f == nil {
-		told.made = append(told.made, b.contents[hash])
-	}
 	return held{held: true, hash: hash, file: file}, f
 }

@@ -186,8 +186,10 @@ func (q *Request) root() string { return path.Join(q.DataRoot, q.Path) }
 
 // contentOf reports whether p is content that gitring placed for the request's service.
 func (r *Rules) contentOf(q *Request, p string) bool {
-	return r.Content != "" && slices.ContainsFunc(q.Contents, func(hash string) bool {
-		return hash != "" && !strings.ContainsAny(hash, "/.") && within(p, path.Join(plain(r.Content), hash))
+	return slices.ContainsFunc(q.Contents, func(hash string) bool {
+		return hash != "" && !strings.ContainsAny(hash, "/.") && slices.ContainsFunc(append([]string{r.Content}, r.Secrets...), func(dir string) bool {
+			return dir != "" && within(p, path.Join(plain(dir), hash))
+		})
 	})
 }
 

@@ -38,6 +38,8 @@ type Rules struct {
 	// that gitring placed there itself.
 	Own     []string
 	Content string
+	// Secrets are further folders of contents, for files with values.
+	Secrets []string
 	// Live is where the live folders lie, which are as Content is.
 	Live string
 	// EngineGroups are the groups, by name and number, that may use the engine's

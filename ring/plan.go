@@ -586,6 +586,16 @@ type ContentFile struct {
 	// Sealed says that the bytes hold sealed values, which are opened as the file
 	// is written. Those of any other file are a commit's own and never opened.
 	Sealed bool
+	// As says whose the file is in the container; nil leaves it to the daemon's user, for
+	// everybody to read.
+	As *FileOwner
+}
+
+// FileOwner is who may do what with a mounted file.
+type FileOwner struct {
+	UID  int    `json:"uid"`
+	GID  int    `json:"gid"`
+	Mode uint32 `json:"mode"` // permission bits
 }
 
 // AddTo writes into the hash of a content what f adds to it, with its bytes. The
@@ -597,6 +607,9 @@ func (f ContentFile) AddTo(all io.Writer, body []byte) {
 	}
 	if f.Sealed {
 		mode += "s" // the same bytes in a file of the commit are not opened
+	}
+	if f.As != nil {
+		mode += fmt.Sprintf(" %d:%d %o", f.As.UID, f.As.GID, f.As.Mode)
 	}
 	fmt.Fprintf(all, "%s\x00%s\x00%x\n", f.Path, mode, sha256.Sum256(body))
 }

@@ -90,6 +90,9 @@ const (
 	SecretKey  Code = "SecretKey"
 	SecretMAC  Code = "SecretMAC"
 	SecretForm Code = "SecretForm"
+	// A file of another app, and a secret where it would shape the plan.
+	SecretNotFor Code = "SecretNotFor"
+	SecretPlace  Code = "SecretPlace"
 	// Unreadable is the mirror's fault, not the author's: an object of the tree
 	// cannot be read. Nothing of the commit is carried out.
 	Unreadable Code = "Unreadable"

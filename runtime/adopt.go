@@ -356,7 +356,7 @@ func (d *Docker) uncommitted(m ring.Mount, folder string) string {
 		if err != nil {
 			return nil
 		}
-		if _, err := os.Lstat(filepath.Join(d.opts.ContentDir, m.Source, rel)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(filepath.Join(d.contentAt(m.Source), rel)); errors.Is(err, fs.ErrNotExist) {
 			found = rel
 			return fs.SkipAll
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ func (d *Docker) create(ctx context.Context, e engine, a ring.Action) (ring.Done
 
 // site is where payloads are built for.
 func (d *Docker) site(e engine) site {
-	return site{host: d.opts.Host, content: d.opts.ContentDir, data: d.opts.DataRoot, api: e.ClientVersion()}
+	return site{host: d.opts.Host, content: d.opts.ContentDir, at: d.opts.ContentAt, data: d.opts.DataRoot, api: e.ClientVersion()}
 }
 
 // imageOf has the image say its VOLUMEs and its ID where the plan does not know
@@ -141,7 +142,7 @@ func (d *Docker) prepare(ctx context.Context, e engine, a ring.Action, p payload
 		return err
 	}
 	for _, m := range p.Contents {
-		if err := haveContent(d.opts.ContentDir, m); err != nil {
+		if err := haveContent(filepath.Dir(d.contentAt(m.Source)), m); err != nil {
 			return &ring.EngineError{Cause: ring.CauseFiles, Err: fmt.Errorf("%s: %w", cannot, err)}
 		}
 	}

@@ -32,6 +32,10 @@ type Options struct {
 	Sources    []string // the names of those that are followed
 	ContentDir string   // absolute: <state>/content
 	DataRoot   string   // absolute: below it lie the apps' data folders
+	// ContentAt is the folder of one content; nil is below ContentDir.
+	ContentAt func(hash string) string
+	// Placed are further folders in which gitring lays out what containers mount.
+	Placed []string
 	// SamePaths are folders that must be the same ones inside and outside where
 	// gitring itself runs in a container. Until the engine says that they are,
 	// every call is an error.

@@ -39,7 +39,7 @@ func (p *payload) mount(at site, a ring.Action, m ring.Mount) error {
 		}
 	case ring.MountContent:
 		e.Type, e.ReadOnly = mount.TypeBind, true
-		e.Source = filepath.Join(at.content, m.Source, m.File)
+		e.Source = filepath.Join(at.contentAt(m.Source), m.File)
 		p.Contents = append(p.Contents, m)
 	case ring.MountData, ring.MountSeed:
 		e.Type, e.Source = mount.TypeBind, filepath.Join(p.DataRoot, m.Source)

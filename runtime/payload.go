@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -57,9 +58,23 @@ type join struct {
 type site struct {
 	host    string // the value of the owner label
 	content string // the folder of contents
+	at      func(hash string) string
 	data    string // the host's data root; an app's own comes before it
 	api     string // spoken with the engine
 	front   frontSite
+}
+
+// contentAt is the folder of one content.
+func (s site) contentAt(hash string) string {
+	if s.at == nil {
+		return filepath.Join(s.content, hash)
+	}
+	return s.at(hash)
+}
+
+// contentAt is the folder of one content.
+func (d *Docker) contentAt(hash string) string {
+	return site{content: d.opts.ContentDir, at: d.opts.ContentAt}.contentAt(hash)
 }
 
 // newestAPI stands for an engine that can do all that payloads know of.

@@ -92,7 +92,7 @@ func (d *Docker) hostMounts(ctx context.Context, e engine, a ring.Action, self s
 
 // placed reports whether a path is where gitring itself lays out what containers mount.
 func (d *Docker) placed(source string) bool {
-	return d.opts.ContentDir != "" && slices.ContainsFunc([]string{d.opts.ContentDir, liveDir(d.opts.ContentDir), frontsDir(d.opts.ContentDir), frontDir(d.opts.ContentDir)},
+	return d.opts.ContentDir != "" && slices.ContainsFunc(append([]string{d.opts.ContentDir, liveDir(d.opts.ContentDir), frontsDir(d.opts.ContentDir), frontDir(d.opts.ContentDir)}, d.opts.Placed...),
 		func(dir string) bool { return lies(source, dir) })
 }
 

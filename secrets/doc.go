@@ -11,6 +11,7 @@
 //	form        which form a text has, if it is encrypted at all
 //	file        reading without a key, and opening with one
 //	metadata    what SOPS writes beside the values, read strictly
+//	serves      which apps a file says it serves
 //	selection   which values of a file are encrypted
 //	refusal     how refusals of this package are made
 //

@@ -44,7 +44,14 @@ type Opened struct {
 	Plain []byte
 	// Values are in the order of the file; none for the forms binary and age.
 	Values []Value
+	// For are the apps that the file says it serves, by its encrypted name ForKey. That
+	// name is in neither Plain nor Values.
+	For []string
 }
+
+// ForKey is the name in an encrypted file by which it says which apps it serves: one, a
+// list, or several with commas between.
+const ForKey = "gitring_for"
 
 // Read reads an encrypted file without a key; a *ring.Refusal says what is not carried out.
 func Read(body []byte) (*File, error) {
@@ -174,7 +181,8 @@ func (f *File) Open(keys Keys) (*Opened, error) {
 		return nil, err
 	}
 	out := &Opened{By: by, Values: o.values}
-	out.Plain, err = f.write(tree)
+	out.takeFor(f.Form)
+	out.Plain, err = f.write(tree.withoutFor(f.Form))
 	if f.Form == Binary {
 		out.Values = nil
 	}

@@ -103,6 +103,7 @@ func (in *Setup) look(ctx context.Context) error {
 		return err
 	}
 	settings := manifest.Settings{Source: in.Result.Source, Path: path.Clean(in.Result.Path), Host: in.Result.Host, Traffic: in.traffic()}
+	settings = daemon.ClosedSecrets(settings)
 	r, notRead := manifest.LookFurther(c, settings)
 	if err := in.search(&r, notRead, &settings); err != nil {
 		return err

@@ -25,30 +25,56 @@ var hashName = regexp.MustCompile(`^[0-9a-f]{32,128}$`)
 // ContentDir is the folder that holds one folder per content, by hash.
 func (s *Store) ContentDir() string { return filepath.Join(s.dir, "content") }
 
+// Place is a folder that holds one folder per content, by hash. The zero value is none.
+type Place struct{ dir string }
+
+// PlaceAt is the place at a folder, which is made when the first content is written.
+func PlaceAt(dir string) Place { return Place{dir} }
+
+// Dir is the folder.
+func (p Place) Dir() string { return p.dir }
+
+// contents is the place of contents without values of the host.
+func (s *Store) contents() Place { return Place{s.ContentDir()} }
+
 // HasContent reports whether a content is here. It came whole; what a hand took out
 // of it since, the next WriteContent puts back.
-func (s *Store) HasContent(hash string) bool {
+func (s *Store) HasContent(hash string) bool { return s.contents().Has(hash) }
+
+// WriteContent is Write of the place of contents.
+func (s *Store) WriteContent(ctx context.Context, c ring.Content) error {
+	return s.contents().Write(ctx, c)
+}
+
+// KeepContent is Keep of the place of contents.
+func (s *Store) KeepContent(keep map[string]bool) error { return s.contents().Keep(keep) }
+
+// RemoveContent is Remove of the place of contents.
+func (s *Store) RemoveContent(hash string) error { return s.contents().Remove(hash) }
+
+// Has reports whether a content is here.
+func (p Place) Has(hash string) bool {
 	if !hashName.MatchString(hash) {
 		return false
 	}
-	fi, err := os.Lstat(filepath.Join(s.ContentDir(), hash))
+	fi, err := os.Lstat(filepath.Join(p.dir, hash))
 	return err == nil && fi.IsDir()
 }
 
-// WriteContent puts a content below ContentDir, whole or not at all: regular
+// Write puts a content below the place, whole or not at all: regular
 // files, 0444 or 0555, that a container of any user may read. Of one that is
 // there already only the files that are missing are written, each whole.
-func (s *Store) WriteContent(ctx context.Context, c ring.Content) error {
+func (p Place) Write(ctx context.Context, c ring.Content) error {
 	if !hashName.MatchString(c.Hash) {
 		return fmt.Errorf("cannot write a content under %q: not a hash", c.Hash)
 	}
-	if s.HasContent(c.Hash) {
-		if err := s.mend(ctx, c); err != nil {
+	if p.Has(c.Hash) {
+		if err := p.mend(ctx, c); err != nil {
 			return fmt.Errorf("cannot mend content %.8s: %w", c.Hash, err)
 		}
 		return nil
 	}
-	root := s.ContentDir()
+	root := p.dir
 	if err := makeDirs(root); err != nil {
 		return fmt.Errorf("cannot make the folder of contents: %w", err)
 	}
@@ -61,7 +87,7 @@ func (s *Store) WriteContent(ctx context.Context, c ring.Content) error {
 	}
 	if err := os.Rename(tmp, filepath.Join(root, c.Hash)); err != nil {
 		err = errors.Join(err, os.RemoveAll(tmp))
-		if s.HasContent(c.Hash) {
+		if p.Has(c.Hash) {
 			return nil // somebody else was quicker
 		}
 		return fmt.Errorf("cannot write content %.8s: %w", c.Hash, err)
@@ -74,8 +100,8 @@ func (s *Store) WriteContent(ctx context.Context, c ring.Content) error {
 
 // mend puts back the files of a content that are missing. The folder stays the
 // same one, because running containers mount it.
-func (s *Store) mend(ctx context.Context, c ring.Content) error {
-	dir := filepath.Join(s.ContentDir(), c.Hash)
+func (p Place) mend(ctx context.Context, c ring.Content) error {
+	dir := filepath.Join(p.dir, c.Hash)
 	var lost []ring.ContentFile
 	for _, f := range c.Files {
 		fi, err := os.Lstat(filepath.Join(dir, f.Path))
@@ -93,7 +119,7 @@ func (s *Store) mend(ctx context.Context, c ring.Content) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	tmp, err := os.MkdirTemp(s.ContentDir(), tempMark)
+	tmp, err := os.MkdirTemp(p.dir, tempMark)
 	if err != nil {
 		return err
 	}
@@ -176,6 +202,9 @@ func fillOne(root *os.Root, f ring.ContentFile) error {
 		mode = 0o555
 	}
 	_, err = out.Write(b)
+	if f.As != nil && err == nil {
+		mode, err = given(out, *f.As, mode)
+	}
 	if err == nil {
 		err = out.Chmod(mode)
 	}
@@ -185,11 +214,21 @@ func fillOne(root *os.Root, f ring.ContentFile) error {
 	return errors.Join(err, out.Close())
 }
 
-// KeepContent removes every content that keep does not hold. Keep names what
+// given hands a file to whom it is for. Where the daemon may not, it stays the daemon's,
+// for everybody to read, and mode says so.
+func given(out *os.File, to ring.FileOwner, otherwise fs.FileMode) (mode fs.FileMode, err error) {
+	err = out.Chown(to.UID, to.GID)
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
+		return otherwise, nil
+	}
+	return fs.FileMode(to.Mode) & fs.ModePerm, err
+}
+
+// Keep removes every content that keep does not hold. Keep names what
 // any instance that is here mounts, and what a plan in force or next will. It
-// must not run beside a WriteContent of a hash that it does not keep.
-func (s *Store) KeepContent(keep map[string]bool) error {
-	entries, err := os.ReadDir(s.ContentDir())
+// must not run beside a Write of a hash that it does not keep.
+func (p Place) Keep(keep map[string]bool) error {
+	entries, err := os.ReadDir(p.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -200,7 +239,7 @@ func (s *Store) KeepContent(keep map[string]bool) error {
 		if keep[e.Name()] || !e.IsDir() || !hashName.MatchString(e.Name()) {
 			continue
 		}
-		if err := s.dropContent(e.Name()); err != nil {
+		if err := p.drop(e.Name()); err != nil {
 			return fmt.Errorf("cannot remove content %.8s: %w", e.Name(), err)
 		}
 	}
@@ -277,27 +316,47 @@ type fileState struct {
 	mode fs.FileMode
 }
 
-// RemoveContent removes one content; of one that is not here it does nothing. It
-// must not run beside a WriteContent of the same hash.
-func (s *Store) RemoveContent(hash string) error {
-	if !s.HasContent(hash) {
+// Remove removes one content; of one that is not here it does nothing. It
+// must not run beside a Write of the same hash.
+func (p Place) Remove(hash string) error {
+	if !p.Has(hash) {
 		return nil
 	}
-	if err := s.dropContent(hash); err != nil {
+	if err := p.drop(hash); err != nil {
 		return fmt.Errorf("cannot remove content %.8s: %w", hash, err)
 	}
 	return nil
 }
 
-// dropContent takes the name away first: a content is never half there.
-func (s *Store) dropContent(hash string) error {
-	name := filepath.Join(s.ContentDir(), hash)
-	gone := filepath.Join(s.ContentDir(), tempMark+hash)
+// drop takes the name away first: a content is never half there.
+func (p Place) drop(hash string) error {
+	name := filepath.Join(p.dir, hash)
+	gone := filepath.Join(p.dir, tempMark+hash)
 	if err := os.Rename(name, gone); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(gone); err != nil {
 		return err
 	}
-	return disk.Sync(s.ContentDir())
+	return disk.Sync(p.dir)
 }
+
+// Hashes are those of the contents here.
+func (p Place) Hashes() (all []string, err error) {
+	entries, err := os.ReadDir(p.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the contents: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && hashName.MatchString(e.Name()) {
+			all = append(all, e.Name())
+		}
+	}
+	return all, nil
+}
+
+// Sweep removes what a crash left half written. It must not run beside a Write.
+func (p Place) Sweep() error { return sweep(p.dir) }

@@ -27,8 +27,8 @@ func secretCmd(g *globals) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "secret",
 		Short: "Encrypt files for hosts, and check encrypted ones",
-		Long: "secret works with files that SOPS or age encrypted. It needs no daemon. This release\n" +
-			"does not deploy encrypted files: these verbs prepare a repository and its keys.",
+		Long: "secret works with files that SOPS or age encrypted. It needs no daemon, and\n" +
+			"prepares a repository and its keys; secrets.keys of the configuration opens them.",
 		Args: knownVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -212,14 +212,14 @@ func (g *globals) settings(dir, source string) (manifest.Settings, error) {
 		return manifest.Settings{}, fmt.Errorf("cannot find %s: %w", dir, err)
 	}
 	if g.config == "" {
-		return manifest.Settings{Source: config.SourceNameOf(filepath.Base(abs)), Path: ".", Host: "validate"}, nil
+		return daemon.ClosedSecrets(manifest.Settings{Source: config.SourceNameOf(filepath.Base(abs)), Path: ".", Host: "validate"}), nil
 	}
 	c, s, err := config.ReadSource(g.config, source)
 	if err != nil {
 		return manifest.Settings{}, err
 	}
 	values, key, err := daemon.ValuesOf(c)
-	return values.Settings(config.SettingsOf(c, s), key), err
+	return daemon.OpenSecrets(c, values.Settings(config.SettingsOf(c, s), key), key), err
 }
 
 func (g *globals) showValidated(v validated) error {

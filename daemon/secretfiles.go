@@ -1,0 +1,438 @@
+package daemon
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/secrets"
+)
+
+// secretFiles opens encrypted files of commits, and the values that stand sealed in plans.
+// nil opens none.
+type secretFiles struct {
+	keys          []limitedKeys
+	host          []byte // the key of the keyed hashes
+	interpolation map[string]string
+	sources       int
+	kept          *cipherStore // nil keeps nothing
+
+	mu     sync.Mutex // guards opened
+	opened []openedFile
+}
+
+// limitedKeys are those of one file of keys.
+type limitedKeys struct {
+	secrets.Keys
+	sources, paths []string
+}
+
+// openedFile is what has to be kept of a file that was opened.
+type openedFile struct {
+	entry cipherEntry
+	body  []byte
+}
+
+// readSecretKeys reads all files of keys that a configuration names.
+func readSecretKeys(c *config.Config) (all []limitedKeys, err error) {
+	for _, k := range c.Secrets.Keys {
+		kind, file := secrets.AgeFile, k.AgeFile
+		switch {
+		case k.SSHFile != "":
+			kind, file = secrets.SSHFile, k.SSHFile
+		case k.OpenPGPFile != "":
+			kind, file = secrets.OpenPGPFile, k.OpenPGPFile
+		}
+		keys, err := secrets.ReadKeys(kind, file)
+		if err != nil {
+			return nil, &ring.HostError{Says: "secrets.keys: " + err.Error(), Hint: "gitring secret keys --create makes a key; chmod 600 " + file, Err: err}
+		}
+		all = append(all, limitedKeys{keys, k.Sources, k.Paths})
+	}
+	return all, nil
+}
+
+// newSecretFiles reads the keys, and what is kept of files that were opened.
+func newSecretFiles(c *config.Config, host []byte) (s *secretFiles, err error) {
+	s = &secretFiles{host: host, interpolation: c.Interpolation, sources: len(c.Sources)}
+	if s.keys, err = readSecretKeys(c); err != nil {
+		return nil, err
+	}
+	s.kept, err = openCipherStore(filepath.Join(c.State, "ciphertext"))
+	return s, err
+}
+
+// hostKeyFile is where the key of the keyed hashes lies.
+func hostKeyFile(c *config.Config) string {
+	if c.Secrets.HostKeyFile != "" {
+		return c.Secrets.HostKeyFile
+	}
+	return filepath.Join(c.State, "env.key")
+}
+
+// all are the keys without their limits.
+func (s *secretFiles) all() (keys secrets.Keys) {
+	for _, k := range s.keys {
+		keys = append(keys, k.Keys...)
+	}
+	return keys
+}
+
+// print changes when what is opened may change.
+func (s *secretFiles) print(limited bool) string {
+	sum := sha256.New()
+	for _, k := range s.keys {
+		fmt.Fprintf(sum, "%q %q %q\n", k.Recipients(), k.sources, k.paths)
+	}
+	fmt.Fprintf(sum, "%x %v %v", sha256.Sum256(s.host), limited, s.sources)
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// openerFor opens files of the commits of one source.
+type openerFor struct {
+	*secretFiles
+	source string
+	// limited says that a signer of the source has rights on some paths only.
+	limited bool
+	// closed opens nothing: the commit is not verified, or nobody asks for values.
+	closed bool
+}
+
+// Encrypted reports whether a file is encrypted.
+func (o openerFor) Encrypted(body []byte) bool { return encryptedFile(body) }
+
+var (
+	sopsWord = []byte("sops")
+	ageWord  = []byte("age-encryption.org/v1")
+	ageBegin = []byte("AGE ENCRYPTED FILE")
+)
+
+// encryptedFile is secrets.FormOf, which is asked of every file that is mounted.
+func encryptedFile(body []byte) bool {
+	if !bytes.Contains(body, sopsWord) && !bytes.Contains(body, ageWord) && !bytes.Contains(body, ageBegin) {
+		return false
+	}
+	_, is := secrets.FormOf(body)
+	return is
+}
+
+func refusalOf(err error) *ring.Refusal {
+	var r *ring.Refusal
+	if errors.As(err, &r) {
+		return r
+	}
+	return &ring.Refusal{Code: ring.SecretForm, Says: "it cannot be read: " + err.Error(), Hint: "encrypt it anew"}
+}
+
+// Open opens a file for an app, where it is the app's.
+func (o openerFor) Open(f manifest.SecretFile) (*manifest.OpenedFile, *ring.Refusal) {
+	read, err := secrets.Read(f.Body)
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	out := &manifest.OpenedFile{From: ring.FromSOPS, Lines: slices.Contains([]secrets.Form{secrets.Env, secrets.Binary, secrets.Age}, read.Form)}
+	if read.Form == secrets.Age {
+		out.From = ring.FromAge
+	}
+	if o.closed {
+		o.close(out, read, f)
+		return out, nil
+	}
+	opened, r := o.open1(read, f)
+	if r != nil {
+		return nil, r
+	}
+	out.Plain = opened.Plain
+	out.MAC = func(path []string, value string) string { return ring.SealMAC(o.host, f.App, f.Path, path, value) }
+	o.remember(f, opened)
+	return out, nil
+}
+
+// close tells the names of a file that nobody opened, and what stands for their values: what
+// is known of the same ciphertext at the same place, or something that is no MAC of a value.
+func (o openerFor) close(out *manifest.OpenedFile, read *secrets.File, f manifest.SecretFile) {
+	out.Closed = true
+	for _, p := range read.Names() {
+		if len(p) == 1 && p[0] != manifest.ForKey {
+			out.Names = append(out.Names, p[0])
+		}
+	}
+	var known cipherEntry
+	if o.kept != nil {
+		known, _ = o.kept.of(f.Source, f.App, f.Path, sumOf(f.Body))
+		if len(out.Names) == 0 { // of a form whose names are not readable
+			for name := range known.MACs {
+				if name != "" {
+					out.Names = append(out.Names, name)
+				}
+			}
+			slices.Sort(out.Names)
+		}
+	}
+	out.MACOf = func(name string) string {
+		if macs := known.MACs[name]; len(macs) > 0 {
+			return macs[0]
+		}
+		sum := sha256.Sum256(fmt.Appendf(nil, "not opened %q %q %x", f.App, name, sha256.Sum256(f.Body)))
+		return hex.EncodeToString(sum[:16])
+	}
+}
+
+// open1 opens a file with the keys that may open it, and says whose it is. Keys that cover
+// the file by what the configuration says of them are tried first.
+func (o openerFor) open1(read *secrets.File, f manifest.SecretFile) (*secrets.Opened, *ring.Refusal) {
+	var covering, others secrets.Keys
+	for _, k := range o.keys {
+		switch {
+		case !k.opens(o.source, f.Path):
+		case k.covers(o.sources > 1, o.limited):
+			covering = append(covering, k.Keys...)
+		default:
+			others = append(others, k.Keys...)
+		}
+	}
+	shared := o.sources == 1 && !o.limited
+	opened, err := read.Open(covering)
+	covered := err == nil
+	if !covered {
+		if opened, err = read.Open(slices.Concat(covering, others)); err != nil {
+			r := refusalOf(err)
+			if r.Code == ring.SecretKey {
+				if again, ok := o.again(f); ok {
+					return again, nil
+				}
+			}
+			return nil, r
+		}
+	}
+	switch inFolder := f.Folder == "." || f.Folder == "" || strings.HasPrefix(f.Path, f.Folder+"/"); {
+	case shared, covered && inFolder, slices.Contains(opened.For, f.App):
+		return opened, nil
+	default:
+		return nil, notForApp(f, opened, inFolder)
+	}
+}
+
+func notForApp(f manifest.SecretFile, opened *secrets.Opened, inFolder bool) *ring.Refusal {
+	why := "the key that opens it is not bound to its source and path"
+	if !inFolder {
+		why = "it lies outside of the app's folder"
+	}
+	if len(opened.For) > 0 {
+		why = "its " + manifest.ForKey + " names other apps"
+	}
+	return &ring.Refusal{
+		Code: ring.SecretNotFor, Says: "it is not for app " + f.App + ": " + why,
+		Hint: "add " + manifest.ForKey + ": " + f.App + " to the encrypted values of the file, or bind a key of the host to " + f.Folder + "/** (secrets.keys: paths, sources)",
+	}
+}
+
+// opens reports whether the limits of keys let them open a file.
+func (k limitedKeys) opens(source, file string) bool {
+	return (len(k.sources) == 0 || slices.Contains(k.sources, source)) &&
+		(len(k.paths) == 0 || slices.ContainsFunc(k.paths, func(p string) bool { return ring.MatchPath(p, file) }))
+}
+
+// covers reports whether keys have each limit that tells one app's files from another's.
+// Ciphertext can be copied, so a key without limits says nothing of whose a file is.
+func (k limitedKeys) covers(sources, paths bool) bool {
+	return (!sources || len(k.sources) > 0) && (!paths || len(k.paths) > 0)
+}
+
+// again opens newer ciphertext of the same values in place of a file whose key is gone. The
+// file was judged when it was opened first.
+func (o openerFor) again(f manifest.SecretFile) (*secrets.Opened, bool) {
+	if o.kept == nil {
+		return nil, false
+	}
+	known, ok := o.kept.of(f.Source, f.App, f.Path, sumOf(f.Body))
+	if !ok {
+		return nil, false
+	}
+	for _, e := range o.kept.like(known) {
+		opened, err := o.openKept(e)
+		if err == nil && slices.Contains(e.MACs[""], ring.SealMAC(o.host, f.App, f.Path, nil, string(opened.Plain))) {
+			return opened, true
+		}
+	}
+	return nil, false
+}
+
+func (s *secretFiles) openKept(e cipherEntry) (*secrets.Opened, error) {
+	body, err := s.kept.read(e.Sum)
+	if err != nil {
+		return nil, err
+	}
+	read, err := secrets.Read(body)
+	if err != nil {
+		return nil, err
+	}
+	return read.Open(s.all())
+}
+
+// remember notes what has to be kept of a file before a plan with its values is in force.
+func (o openerFor) remember(f manifest.SecretFile, opened *secrets.Opened) {
+	if o.kept == nil {
+		return
+	}
+	e := cipherEntry{Sum: sumOf(f.Body), Source: f.Source, App: f.App, File: f.Path, MACs: map[string][]string{}}
+	for name, values := range valuesOf(opened.Plain, o.interpolation) {
+		for _, value := range values {
+			e.MACs[name] = append(e.MACs[name], ring.SealMAC(o.host, f.App, f.Path, pathOf(name), value))
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.opened = append(o.opened, openedFile{e, f.Body})
+}
+
+func pathOf(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{name}
+}
+
+// valuesOf are the values of an opened file by their names: the whole under "", and
+// variables in both readings of lines.
+func valuesOf(plain []byte, interpolation map[string]string) map[string][]string {
+	out := map[string][]string{}
+	if len(plain) > 0 {
+		out[""] = []string{string(plain)}
+	}
+	for _, raw := range []bool{false, true} {
+		of, ok := manifest.SecretVariables(plain, interpolation, raw)
+		if !ok {
+			continue // it is no env file, or not in this reading
+		}
+		for name, value := range of {
+			if value != "" && !slices.Contains(out[name], value) {
+				out[name] = append(out[name], value)
+			}
+		}
+	}
+	return out
+}
+
+// keep has on disk what was opened since it was asked last, as of a moment.
+func (s *secretFiles) keep(at time.Time) error {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	opened := s.opened
+	s.opened = nil
+	s.mu.Unlock()
+	for i, o := range opened {
+		o.entry.At = at
+		if err := s.kept.keep(o.entry, o.body); err != nil {
+			s.mu.Lock()
+			s.opened = append(opened[i:], s.opened...)
+			s.mu.Unlock()
+			return err
+		}
+	}
+	return nil
+}
+
+// value is what stands behind a sealed value of an encrypted file.
+func (s *secretFiles) value(v ring.Sealed) (string, error) {
+	if s == nil || s.kept == nil {
+		return "", fmt.Errorf("cannot open %s: no key of this host is configured", nameOf(v))
+	}
+	found := s.kept.with(v)
+	if len(found) == 0 {
+		return "", fmt.Errorf("cannot open %s: its encrypted file is not kept any more, so this version cannot be made again", nameOf(v))
+	}
+	var last error
+	for _, e := range found {
+		opened, err := s.openKept(e)
+		if err != nil {
+			last = err
+			continue
+		}
+		for _, value := range valuesOf(opened.Plain, s.interpolation)[v.Name] {
+			if ring.SealMAC(s.host, v.App, v.File, pathOf(v.Name), value) == v.MAC {
+				return value, nil
+			}
+		}
+		last = errors.New("it holds another value now: the key of the host or the interpolation changed")
+	}
+	var r *ring.Refusal
+	if errors.As(last, &r) {
+		last = errors.New(r.Says)
+	}
+	return "", fmt.Errorf("cannot open %s: %w", nameOf(v), last)
+}
+
+// nameOf is how people call a sealed value.
+func nameOf(v ring.Sealed) string {
+	if v.Name == "" {
+		return v.File
+	}
+	return v.Name + " of " + v.File
+}
+
+// values are all values of an app that are kept, by what they are, with their names. What no
+// key opens is left out: nothing that runs here was given it since the daemon started.
+func (s *secretFiles) values(app string) map[string]string {
+	out := map[string]string{}
+	if s == nil || s.kept == nil {
+		return out
+	}
+	for _, e := range s.kept.find(func(e *cipherEntry) bool { return e.App == app }) {
+		opened, err := s.openKept(e)
+		if err != nil {
+			continue
+		}
+		for name, values := range valuesOf(opened.Plain, s.interpolation) {
+			for _, value := range values {
+				if name == "" {
+					name = e.File
+				}
+				out[value] = name
+			}
+		}
+		for _, v := range opened.Values {
+			if v.Sealed {
+				out[v.Text] = strings.Join(v.Path, ".")
+			}
+		}
+	}
+	return out
+}
+
+// ClosedSecrets reads encrypted files for those who do not serve: names are known, and
+// nothing is opened.
+func ClosedSecrets(s manifest.Settings) manifest.Settings {
+	key := make([]byte, EnvKeySize)
+	_, _ = rand.Read(key) // never fails
+	s.Secrets = openerFor{secretFiles: &secretFiles{host: key, sources: 1}, source: s.Source, closed: true}
+	return s
+}
+
+// OpenSecrets opens encrypted files with the keys of a configuration, and keeps nothing. A
+// key that cannot be read closes them: whoever asks may be somebody else than the daemon.
+func OpenSecrets(c *config.Config, s manifest.Settings, hostKey []byte) manifest.Settings {
+	keys, err := readSecretKeys(c)
+	if err != nil || len(keys) == 0 {
+		return ClosedSecrets(s)
+	}
+	if len(hostKey) == 0 {
+		hostKey = make([]byte, EnvKeySize)
+		_, _ = rand.Read(hostKey) // never fails
+	}
+	s.Secrets = openerFor{secretFiles: &secretFiles{keys: keys, host: hostKey, interpolation: c.Interpolation, sources: len(c.Sources)}, source: s.Source}
+	return s
+}

@@ -1,0 +1,612 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/secrets"
+	"github.com/gitring/gitring/store"
+)
+
+// The canary is in each secret of these tests, so that one search finds all that leaked.
+const canary = "canary-7f3a"
+
+// nextSHA is a commit after older.
+const nextSHA = ring.SHA("2222222222222222222222222222222222222222")
+
+// testAgeKey is a key for tests alone, and the two files were encrypted for it by age.
+const (
+	testAgeKey       = "AGE-SECRET-KEY-1YGK9KZMGY99MKSVSN0VAVGQ6GCMH29HZSPWMRLC9J6C2M4UUXK6SFRU2HX"
+	testAgeRecipient = "age178lxcm2vpa0hmgkp5v9gl56f09994j0pvk3p8rkk44gh9tvnsugsj7nyy4"
+	// TOKEN=canary-of-an-age-file
+	ageEnvFile = `-----BEGIN AGE ENCRYPTED FILE-----
+YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSBURHdhUmtGTDVGZTVBUnNy
+czZBY3RzR2JFQnEwTjFmWkc4a2hDeHhlN1VjCnJDZjdsMzIrc0xPc3p2MFpBdG81
+S1FVV242TnQzQVllVWRPZm1wMzFDZlUKLS0tIFh0OFk5d0FkYjg5eHJyWXRlYmNi
+WmlQY2xMN2ZQQUJhTjhpMDlSQ2g0Wm8Kz9y6hDZtq4m/QI1Nx18mTUdt/xWR31oJ
+Jkf0kzV1awMiE9lrJo4tlcobM7Dm52Z1y6CwpusH+wuX9DyC
+-----END AGE ENCRYPTED FILE-----
+`
+)
+
+// keyring is a pair of keys of hosts: what is encrypted for, and what opens.
+type keyring struct {
+	file      string
+	recipient string
+}
+
+func newKeyring(t *testing.T) keyring {
+	t.Helper()
+	body, recipient, err := secrets.NewAgeKey(time.Now())
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "age.key")
+	require.NoError(t, os.WriteFile(file, body, 0o600))
+	return keyring{file, recipient}
+}
+
+// encrypt is a file as SOPS writes it.
+func encrypt(t *testing.T, form secrets.Form, plain string, recipients ...string) []byte {
+	t.Helper()
+	rule, err := secrets.RuleFor([]byte("creation_rules: [{age: '"+strings.Join(recipients, ",")+"'}]"), "x")
+	require.NoError(t, err)
+	body, err := secrets.Encrypt(form, []byte(plain), rule, nil, time.Now().UTC(), true)
+	require.NoError(t, err)
+	return body
+}
+
+// secretHost is a source of a host that has keys.
+type secretHost struct {
+	*follower
+	t *testing.T
+}
+
+func newSecretHost(t *testing.T, keys ...config.SecretKey) *secretHost {
+	t.Helper()
+	h := &secretHost{follower: following(t), t: t}
+	h.d.cfg.Secrets = config.SecretsConfig{Keys: keys, AtRest: config.AtRestDisk}
+	h.d.cfg.Sources = []config.SourceConfig{{Name: "prod"}}
+	h.restart()
+	return h
+}
+
+// restart reads the keys and what is kept, as a new process does.
+func (h *secretHost) restart() {
+	h.t.Helper()
+	var err error
+	h.d.env, err = newEnvFolder(h.d.cfg)
+	require.NoError(h.t, err)
+	h.d.secrets, err = newSecretFiles(h.d.cfg, h.d.env.key)
+	require.NoError(h.t, err)
+	mounted := h.d.contentStore.mounted
+	h.d.contentStore = newContentStore(h.d.store, mounted, h.d.openSealed)
+	h.d.contentStore.places, err = newPlaces(h.d.cfg, h.d.secrets.kept)
+	require.NoError(h.t, err)
+	require.NoError(h.t, h.d.contentStore.places.begin())
+}
+
+// look reads a commit as a look at the remote does, and writes what it mounts.
+func (h *secretHost) look(sha ring.SHA, tree fstest.MapFS) *ring.Plan {
+	h.t.Helper()
+	values, err := h.d.env.read()
+	require.NoError(h.t, err)
+	plan, err := h.plan(h.t.Context(), &ring.Commit{SHA: sha, Tree: tree}, values)
+	require.NoError(h.t, err)
+	text, err := json.Marshal(plan)
+	require.NoError(h.t, err)
+	require.NotContains(h.t, string(text), canary)
+	return plan
+}
+
+func (h *secretHost) app(plan *ring.Plan, name string) *ring.App {
+	h.t.Helper()
+	app, ok := plan.App(name)
+	require.True(h.t, ok, "%v", plan.Refused[name])
+	return &app
+}
+
+// opened is a text of a plan as a container gets it.
+func (h *secretHost) opened(text string) string {
+	h.t.Helper()
+	out, err := ring.Open(text, h.d.openSealed)
+	require.NoError(h.t, err)
+	return out
+}
+
+// mountedAt is the file that a service has at a target.
+func (h *secretHost) mountedAt(s ring.Service, target string) string {
+	h.t.Helper()
+	for _, m := range s.Spec.Mounts {
+		if rest, ok := strings.CutPrefix(target, m.Target); ok && (rest == "" || rest[0] == '/') {
+			body, err := os.ReadFile(filepath.Join(h.d.contentStore.at(m.Source), m.File, rest))
+			require.NoError(h.t, err)
+			return string(body)
+		}
+	}
+	h.t.Fatalf("nothing is mounted at %s", target)
+	return ""
+}
+
+func file(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text), Mode: 0o644} }
+
+func sealedFile(body []byte) *fstest.MapFile { return &fstest.MapFile{Data: body, Mode: 0o644} }
+
+func TestAnEncryptedFileIsOpenedWhereverAManifestReadsOrMountsOne(t *testing.T) {
+	keys := newKeyring(t)
+	age := filepath.Join(t.TempDir(), "age2.key")
+	require.NoError(t, os.WriteFile(age, []byte(testAgeKey+"\n"), 0o600))
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file}, config.SecretKey{AgeFile: age})
+	enc := func(form secrets.Form, plain string) *fstest.MapFile {
+		return sealedFile(encrypt(t, form, plain, keys.recipient))
+	}
+	tree := fstest.MapFS{
+		"gitring.yaml": file("version: 1\napps: [{name: web, path: web, env_files: [more.enc.env]}]\n"),
+		"web/compose.yaml": file(`services:
+  web:
+    image: "web:1"
+    pull_policy: never
+    env_file: [db.enc.env, token.age]
+    environment: {URL: "db://u:${DOT}@db", MORE: "${MORE}"}
+    command: ["run", "--password=${DOT}"]
+    labels: {app.secret: "${DOT}"}
+    volumes: ["./app.enc.yaml:/app.yaml:ro", "./conf:/conf:ro"]
+    secrets: [{source: tls, uid: "70", gid: "71", mode: 0400}, pw]
+    configs: [c]
+secrets: {tls: {file: ./tls.key.enc}, pw: {environment: DOT}}
+configs: {c: {file: settings.json}}
+`),
+		"web/.env":             enc(secrets.Env, "DOT="+canary+"-dot\ngitring_for=web\n"),
+		"web/more.enc.env":     enc(secrets.Env, "MORE="+canary+"-more\n"),
+		"web/db.enc.env":       enc(secrets.Env, "PASSWORD="+canary+"-env\nEMPTY=\nPORT=1\n"),
+		"web/token.age":        file(ageEnvFile),
+		"web/app.enc.yaml":     enc(secrets.YAML, "b: "+canary+"-yaml\na: 1\ngitring_for: [web]\n"),
+		"web/conf/plain.conf":  file("plain\n"),
+		"web/conf/secret.ini":  enc(secrets.INI, "[db]\npw = "+canary+"-ini\n"),
+		"web/tls.key.enc":      enc(secrets.Binary, "-----BEGIN "+canary+"\x00\n"),
+		"web/settings.json":    enc(secrets.JSON, `{"k": "`+canary+`-json"}`),
+		"web/nobody.enc.yaml":  enc(secrets.YAML, "x: unused\n"),
+		"web/README.md":        file("# web\n"),
+		"other/docker-compose": file(""),
+	}
+	plan := h.look(older, tree)
+	web, _ := h.app(plan, "web").Service("web")
+	env := map[string]string{}
+	for name, text := range web.Spec.Environment {
+		env[name] = h.opened(text)
+	}
+	require.Equal(t, map[string]string{
+		"PASSWORD": canary + "-env", "EMPTY": "", "PORT": "1", "TOKEN": "canary-of-an-age-file", "URL": "db://u:" + canary + "-dot@db", "MORE": canary + "-more",
+	}, env)
+	require.Equal(t, "--password="+canary+"-dot", h.opened(web.Spec.Command[1]))
+	require.Equal(t, canary+"-dot", h.opened(web.Spec.Labels["app.secret"]))
+	require.Equal(t, "b: "+canary+"-yaml\na: 1\n", h.mountedAt(web, "/app.yaml"))
+	require.Equal(t, "plain\n", h.mountedAt(web, "/conf/plain.conf"))
+	require.Equal(t, "[db]\npw = "+canary+"-ini\n", h.mountedAt(web, "/conf/secret.ini"))
+	require.Equal(t, "-----BEGIN "+canary+"\x00\n", h.mountedAt(web, "/run/secrets/tls"))
+	require.Equal(t, canary+"-dot", h.mountedAt(web, "/run/secrets/pw"))
+	require.Contains(t, h.mountedAt(web, "/c"), canary+"-json")
+
+	// Nothing encrypted is handed over, and nothing opened lies but where secrets do.
+	require.NoError(t, filepath.WalkDir(h.d.cfg.State, func(p string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		body, err := os.ReadFile(p)
+		if strings.HasPrefix(p, secretsOnDisk(h.d.cfg.State)) {
+			require.NotContains(t, string(body), "ENC[", p)
+			return err
+		}
+		require.NotContains(t, string(body), canary, p)
+		return err
+	}))
+	for _, m := range web.Spec.Mounts {
+		if m.Target != "/run/secrets/tls" {
+			continue
+		}
+		st, err := os.Stat(filepath.Join(h.d.contentStore.at(m.Source), m.File))
+		require.NoError(t, err)
+		want := os.FileMode(0o400)
+		if os.Geteuid() != 0 {
+			want = 0o444 // nobody else may give a file away
+		}
+		require.Equal(t, want, st.Mode().Perm())
+	}
+}
+
+const oneSecretCompose = `services:
+  db:
+    image: web:1
+    pull_policy: never
+    env_file: db.enc.env
+  web:
+    image: web:1
+    pull_policy: never
+    secrets: [tls]
+  idle:
+    image: web:1
+    pull_policy: never
+secrets: {tls: {file: tls.enc}}
+`
+
+func writtenOf(app *ring.App) map[string]string {
+	out := map[string]string{}
+	for _, s := range app.Services {
+		out[s.Name] = s.Written
+	}
+	return out
+}
+
+func TestEncryptingAgainIsNothingToDoAndANewValueRollsItsServicesAlone(t *testing.T) {
+	keys, other := newKeyring(t), newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	tree := func(pw, tls string, recipients ...string) fstest.MapFS {
+		return fstest.MapFS{
+			"shop/compose.yaml": file(oneSecretCompose),
+			"shop/db.enc.env":   sealedFile(encrypt(t, secrets.Env, "PASSWORD="+pw+"\n", recipients...)),
+			"shop/tls.enc":      sealedFile(encrypt(t, secrets.Binary, tls, recipients...)),
+		}
+	}
+	first := writtenOf(h.app(h.look(older, tree(canary+"1", canary+"t", keys.recipient)), "shop"))
+	for i := range 10 {
+		recipients := []string{keys.recipient, other.recipient}
+		if i%2 == 1 {
+			recipients = []string{other.recipient, keys.recipient}
+		}
+		again := h.app(h.look(ring.SHA(strings.Repeat(fmt.Sprint(i), 40)), tree(canary+"1", canary+"t", recipients...)), "shop")
+		require.Equal(t, first, writtenOf(again), "encrypted again")
+	}
+	second := writtenOf(h.app(h.look(older, tree(canary+"2", canary+"t", keys.recipient)), "shop"))
+	require.NotEqual(t, first["db"], second["db"])
+	require.Equal(t, first["web"], second["web"])
+	require.Equal(t, first["idle"], second["idle"])
+	third := writtenOf(h.app(h.look(older, tree(canary+"2", canary+"u", keys.recipient)), "shop"))
+	require.NotEqual(t, second["web"], third["web"])
+	require.Equal(t, second["db"], third["db"])
+}
+
+func TestAFileThatNoKeyOpensRefusesItsAppAloneAndSaysForWhomItIs(t *testing.T) {
+	keys, other := newKeyring(t), newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	tree := func(recipients ...string) fstest.MapFS {
+		return fstest.MapFS{
+			"shop/compose.yaml": file("services: {db: {image: 'web:1', pull_policy: never, env_file: db.enc.env}}\n"),
+			"shop/db.enc.env":   sealedFile(encrypt(t, secrets.Env, "PASSWORD="+canary+"\n", recipients...)),
+			"blog/compose.yaml": file("services: {web: {image: 'web:1', pull_policy: never}}\n"),
+		}
+	}
+	plan := h.look(older, tree(other.recipient))
+	r := plan.Refused["shop"]
+	require.NotNil(t, r)
+	require.Equal(t, ring.SecretKey, r.Code)
+	require.Equal(t, "shop/db.enc.env", r.File)
+	require.Contains(t, r.Says, other.recipient[:20])
+	require.Contains(t, r.Says, keys.recipient[:20])
+	require.Contains(t, r.Hint, keys.recipient)
+	h.app(plan, "blog")
+	h.app(h.look(older, tree(other.recipient, keys.recipient)), "shop") // updatekeys heals it
+}
+
+func TestAChangedFileRefusesItsAppAndTellsNoValue(t *testing.T) {
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	good := string(encrypt(t, secrets.Env, "A="+canary+"\nB="+canary+"2\n", keys.recipient))
+	lines := strings.Split(good, "\n")
+	for name, body := range map[string]string{
+		"two values swapped": strings.Join(append([]string{"A=" + strings.TrimPrefix(lines[1], "B="), "B=" + strings.TrimPrefix(lines[0], "A=")}, lines[2:]...), "\n"),
+		"one taken out":      strings.Join(lines[1:], "\n"),
+		"one in clear":       strings.Join(append([]string{"A=plain"}, lines[1:]...), "\n"),
+		"one added":          "C=\n" + good + "D=1\n",
+	} {
+		plan := h.look(older, fstest.MapFS{
+			"shop/compose.yaml": file("services: {db: {image: 'web:1', pull_policy: never, env_file: db.enc.env}}\n"),
+			"shop/db.enc.env":   file(body),
+		})
+		r := plan.Refused["shop"]
+		require.NotNil(t, r, name)
+		require.Equal(t, ring.SecretMAC, r.Code, name)
+		require.Equal(t, "shop/db.enc.env", r.File, name)
+		require.NotContains(t, r.Says+r.Hint, canary, name)
+	}
+}
+
+func TestASecretMayOnlyStandWhereItReachesNothingButTheContainer(t *testing.T) {
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	for _, service := range []string{
+		"image: 'web:$PW'", "image: 'web:1', ports: ['${PW}:80']", "image: 'web:1', container_name: '$PW'", "image: 'web:1', volumes: ['./${PW}:/x']",
+		"image: 'web:1', user: '$PW'", "image: 'web:1', hostname: '$PW'", "image: 'web:1', command: ['$PW', x]", "image: 'web:1', command: '$PW x'",
+		"image: 'web:1', entrypoint: ['$PW']", "image: 'web:1', environment: {LD_PRELOAD: '$PW'}", "image: 'web:1', labels: {traefik.http.routers.x.rule: '$PW'}",
+		"image: 'web:1', labels: {caddy: '$PW'}", "image: 'web:1', healthcheck: {test: [CMD, '$PW']}", "image: 'web:1', x-gitring: {kind: job}, working_dir: '$PW'",
+		"image: 'web:1', logging: {driver: syslog, options: {syslog-address: 'udp://$PW'}}", "image: 'web:1', post_start: [{command: ['$PW']}]",
+		"image: 'web:1', networks: {default: {aliases: ['$PW']}}", "image: 'web:1', extra_hosts: ['$PW:1.2.3.4']", "image: 'web:1', configs: [{source: s, target: '$PW'}]",
+		"image: 'web:1', environment: ['$PW=1']",
+	} {
+		plan := h.look(older, fstest.MapFS{
+			"shop/compose.yaml": file("services:\n  db: {" + service + "}\nconfigs: {s: {content: x}}\n"),
+			"shop/.env":         sealedFile(encrypt(t, secrets.Env, "PW="+canary+"\n", keys.recipient)),
+		})
+		r := plan.Refused["shop"]
+		require.NotNil(t, r, service)
+		require.NotContains(t, fmt.Sprintf("%+v", r), canary, service)
+		if r.Code != ring.SecretPlace {
+			t.Errorf("%s: %v", service, r)
+		}
+		require.NotEmpty(t, r.Hint, service)
+		require.Equal(t, 2, r.Line, service)
+	}
+	steering := h.look(older, fstest.MapFS{
+		"shop/compose.yaml": file("services: {db: {image: 'web:1', pull_policy: never}}\n"),
+		"shop/.env":         sealedFile(encrypt(t, secrets.Env, "COMPOSE_PROFILES="+canary+"\n", keys.recipient)),
+	})
+	require.Equal(t, ring.SecretPlace, steering.Refused["shop"].Code)
+}
+
+func TestWhatShapesAPlanMayNotBeEncrypted(t *testing.T) {
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	enc := sealedFile(encrypt(t, secrets.YAML, "services: {db: {image: 'web:1'}}\n", keys.recipient))
+	lines := sealedFile(encrypt(t, secrets.Env, "a=b\n", keys.recipient))
+	plain := "services: {db: {image: 'web:1', pull_policy: never}}\n"
+	for name, tree := range map[string]fstest.MapFS{
+		"a Compose file":    {"shop/compose.yaml": enc},
+		"an included file":  {"shop/compose.yaml": file("include: [x.yaml]\n" + plain), "shop/x.yaml": enc},
+		"an extended file":  {"shop/compose.yaml": file("services: {db: {extends: {file: x.yaml, service: db}}}\n"), "shop/x.yaml": enc},
+		"a file of labels":  {"shop/compose.yaml": file("services: {db: {image: 'web:1', label_file: l.env}}\n"), "shop/l.env": lines},
+		"a seeded folder":   {"shop/compose.yaml": file("services: {db: {image: 'web:1', volumes: ['./d:/d'], x-gitring: {mounts: {./d: seed}}}}\n"), "shop/d/x.enc.yaml": enc},
+		"one that relabels": {"shop/compose.yaml": file("services: {db: {image: 'web:1', volumes: ['./x.enc.yaml:/x:ro,z']}}\n"), "shop/x.enc.yaml": enc},
+		"yaml as lines":     {"shop/compose.yaml": file("services: {db: {image: 'web:1', env_file: x.enc.yaml}}\n"), "shop/x.enc.yaml": enc},
+		"in a text":         {"shop/compose.yaml": file("services: {db: {image: 'web:1', configs: [c]}}\nconfigs: {c: {content: \"sops_mac=x\\n\"}}\n")},
+		"a reloaded folder": {"shop/compose.yaml": file("services: {db: {image: 'web:1', volumes: ['./d:/d:ro'], x-gitring: {reload: {paths: [./d], signal: SIGHUP}}}}\n"), "shop/d/x.enc.yaml": enc},
+		"the file of hosts": {"shop/compose.yaml": file(plain), ".gitring/fleet.yaml": enc},
+		"the list of apps":  {"shop/compose.yaml": file(plain), "gitring.yaml": enc},
+		"a seccomp profile": {"shop/compose.yaml": file("services: {db: {image: 'web:1', security_opt: ['seccomp:./s.json']}}\n"), "shop/s.json": enc},
+	} {
+		plan := h.look(older, tree)
+		r := plan.Refused["shop"]
+		if r == nil {
+			r = plan.Refusal
+		}
+		require.NotNil(t, r, name)
+		require.Equal(t, ring.SecretForm, r.Code, "%s: %v", name, r)
+		require.NotEmpty(t, r.Hint, name)
+		require.Empty(t, plan.Apps, name)
+	}
+}
+
+// Two apps of one commit; whoever writes blog may write nothing of shop.
+func TestNobodyGetsTheSecretsOfAnotherApp(t *testing.T) {
+	keys := newKeyring(t)
+	key := config.SecretKey{AgeFile: keys.file, Sources: []string{"prod"}, Paths: []string{"apps/shop/**"}}
+	shops := encrypt(t, secrets.Env, "PW="+canary+"\n", keys.recipient)
+	named := encrypt(t, secrets.Env, "PW="+canary+"\ngitring_for=shop\n", keys.recipient)
+	blog := func(service string, more fstest.MapFS) fstest.MapFS {
+		tree := fstest.MapFS{
+			"apps/shop/compose.yaml": file("services: {db: {image: 'web:1', pull_policy: never, env_file: x.enc.env}}\n"),
+			"apps/shop/x.enc.env":    sealedFile(shops),
+			"apps/blog/compose.yaml": file(service),
+		}
+		for name, f := range more {
+			tree[name] = f
+		}
+		return tree
+	}
+	env := func(name string) string {
+		return "services: {web: {image: 'web:1', pull_policy: never, env_file: " + name + "}}\n"
+	}
+	for name, tree := range map[string]fstest.MapFS{
+		"a copy":                    blog(env("x.enc.env"), fstest.MapFS{"apps/blog/x.enc.env": sealedFile(shops)}),
+		"a copy under another name": blog(env("mine.env"), fstest.MapFS{"apps/blog/mine.env": sealedFile(shops)}),
+		"a copy that names another": blog(env("x.enc.env"), fstest.MapFS{"apps/blog/x.enc.env": sealedFile(named)}),
+		"the file itself":           blog(env("../shop/x.enc.env"), nil),
+		"extends":                   blog("services: {web: {extends: {file: ../shop/compose.yaml, service: db}}}\n", nil),
+		"include":                   blog("include: [{path: inc/c.yaml, env_file: ../shop/x.enc.env}]\nservices: {web: {image: 'web:1', pull_policy: never}}\n", fstest.MapFS{"apps/blog/inc/c.yaml": file("services: {i: {image: 'web:1', pull_policy: never, environment: [PW]}}\n")}),
+		"a symlink":                 blog(env("link.env"), fstest.MapFS{"apps/blog/link.env": {Data: []byte("../shop/x.enc.env"), Mode: os.ModeSymlink | 0o777}}),
+		"a mounted folder":          blog("services: {web: {image: 'web:1', pull_policy: never, volumes: ['../shop:/s:ro']}}\n", nil),
+		"another app's name":        blog("name: shop2\n"+env("x.enc.env"), fstest.MapFS{"apps/blog/x.enc.env": sealedFile(shops)}),
+	} {
+		h := newSecretHost(t, key)
+		h.d.secrets.sources = 2 // another source is followed, too
+		plan := h.look(older, tree)
+		h.app(plan, "shop")
+		app := "blog"
+		if name == "another app's name" {
+			app = "shop2"
+		}
+		r := plan.Refused[app]
+		require.NotNil(t, r, name)
+		require.Contains(t, []ring.Code{ring.SecretNotFor, ring.SecretKey}, r.Code, "%s: %v", name, r)
+		require.NotContains(t, fmt.Sprintf("%+v", r), canary)
+	}
+
+	t.Run("another source", func(t *testing.T) {
+		h := newSecretHost(t, key)
+		h.d.secrets.sources, h.settings.Source = 2, "dev"
+		h.cfg.Name = "dev"
+		plan := h.look(older, fstest.MapFS{"apps/shop/compose.yaml": file(env("x.enc.env")), "apps/shop/x.enc.env": sealedFile(shops)})
+		require.Contains(t, []ring.Code{ring.SecretNotFor, ring.SecretKey}, plan.Refused["shop"].Code)
+	})
+	t.Run("a key without limits says nothing of whose a file is", func(t *testing.T) {
+		h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+		h.d.secrets.sources = 2
+		plan := h.look(older, blog(env("x.enc.env"), fstest.MapFS{"apps/blog/x.enc.env": sealedFile(shops)}))
+		require.Equal(t, ring.SecretNotFor, plan.Refused["blog"].Code)
+		require.Equal(t, ring.SecretNotFor, plan.Refused["shop"].Code)
+	})
+	t.Run("the file says which app it serves", func(t *testing.T) {
+		h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+		h.d.secrets.sources = 2
+		plan := h.look(older, fstest.MapFS{"apps/shop/compose.yaml": file(env("../common.env")), "apps/common.env": sealedFile(named)})
+		db, _ := h.app(plan, "shop").Service("web")
+		require.Equal(t, canary, h.opened(db.Spec.Environment["PW"]))
+		require.NotContains(t, db.Spec.Environment, "gitring_for")
+	})
+	t.Run("one source without bindings may use every file", func(t *testing.T) {
+		h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+		tree := fstest.MapFS{"common.env": sealedFile(shops)}
+		for i := range 10 {
+			tree[fmt.Sprintf("a%d/compose.yaml", i)] = file(env("../common.env"))
+		}
+		plan := h.look(older, tree)
+		require.Len(t, plan.Apps, 10, "%v", plan.Refused)
+	})
+}
+
+// What may be pushed by anybody is never opened: its plan would be an oracle.
+func TestWhatIsNotVerifiedIsNotOpened(t *testing.T) {
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	body := encrypt(t, secrets.Env, "PASSWORD="+canary+"\n", keys.recipient)
+	tree := func(env []byte) fstest.MapFS {
+		return fstest.MapFS{
+			"shop/compose.yaml": file("services: {db: {image: 'web:1', pull_policy: never, env_file: db.enc.env}}\n"), "shop/db.enc.env": sealedFile(env),
+		}
+	}
+	first := h.app(h.look(older, tree(body)), "shop")
+	values, err := h.d.env.read()
+	require.NoError(t, err)
+	head := func(env []byte) *ring.App {
+		t.Helper()
+		p, err := h.planned(t.Context(), h.d.judge, &ring.Commit{SHA: nextSHA, Tree: tree(env)})
+		require.NoError(t, err)
+		return h.app(&p.next, "shop")
+	}
+	_ = values
+	require.Equal(t, writtenOf(first), writtenOf(head(body)), "the same ciphertext at the same place is known")
+	same := head(encrypt(t, secrets.Env, "PASSWORD="+canary+"\n", keys.recipient))
+	other := head(encrypt(t, secrets.Env, "PASSWORD=other\n", keys.recipient))
+	require.NotEqual(t, writtenOf(first), writtenOf(same), "an equal value shows as little as another one")
+	require.NotEqual(t, writtenOf(first), writtenOf(other))
+	require.Contains(t, same.Notes, "shop/db.enc.env: not opened here")
+	db, _ := same.Service("db")
+	_, err = ring.Open(db.Spec.Environment["PASSWORD"], h.d.openSealed)
+	require.Error(t, err)
+}
+
+// After updatekeys an older version is made of newer ciphertext, also without the old key.
+func TestAVersionIsMadeAgainAfterItsKeyIsGone(t *testing.T) {
+	old, fresh := newKeyring(t), newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: old.file}, config.SecretKey{AgeFile: fresh.file})
+	tree := func(recipient string) fstest.MapFS {
+		return fstest.MapFS{
+			"shop/compose.yaml": file(oneSecretCompose),
+			"shop/db.enc.env":   sealedFile(encrypt(t, secrets.Env, "PASSWORD="+canary+"\n", recipient)),
+			"shop/tls.enc":      sealedFile(encrypt(t, secrets.Binary, canary+"tls", recipient)),
+		}
+	}
+	before := tree(old.recipient)
+	first := h.app(h.look(older, before), "shop")
+	require.Equal(t, writtenOf(first), writtenOf(h.app(h.look(nextSHA, tree(fresh.recipient)), "shop")))
+	h.d.cfg.Secrets.Keys = []config.SecretKey{{AgeFile: fresh.file}}
+	h.restart()
+	db, _ := first.Service("db")
+	require.Equal(t, canary, h.opened(db.Spec.Environment["PASSWORD"]))
+	require.Equal(t, writtenOf(first), writtenOf(h.app(h.look(older, before), "shop")), "an undo reads the old commit")
+	require.NoError(t, os.RemoveAll(secretsOnDisk(h.d.cfg.State)))
+	require.NoError(t, h.d.placeSecrets(t.Context()))
+	web, _ := first.Service("web")
+	require.Equal(t, canary+"tls", h.mountedAt(web, "/run/secrets/tls"))
+
+	other := newKeyring(t)
+	h.d.cfg.Secrets.Keys = []config.SecretKey{{AgeFile: other.file}}
+	h.restart()
+	_, err := ring.Open(db.Spec.Environment["PASSWORD"], h.d.openSealed)
+	require.ErrorContains(t, err, "cannot open PASSWORD of shop/db.enc.env")
+	require.NotContains(t, err.Error(), canary)
+}
+
+func TestAfterARebootTheFilesAreThereBeforeTheEngineStarts(t *testing.T) {
+	if is, err := inMemory("/dev/shm"); err != nil || !is {
+		t.Skip("needs /dev/shm on a memory file system")
+	}
+	dir, err := os.MkdirTemp("/dev/shm", "gitring-test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	h.d.cfg.Secrets.AtRest, h.d.cfg.Secrets.Dir = config.AtRestMemory, filepath.Join(dir, "secrets")
+	h.restart()
+	tree := fstest.MapFS{
+		"shop/compose.yaml":  file("services: {web: {image: 'web:1', pull_policy: never, secrets: [tls], volumes: ['./conf:/conf:ro']}}\nsecrets: {tls: {file: tls.enc}}\n"),
+		"shop/tls.enc":       sealedFile(encrypt(t, secrets.Binary, canary, keys.recipient)),
+		"shop/conf/a.conf":   file("plain"),
+		"shop/conf/b.enc.js": sealedFile(encrypt(t, secrets.JSON, `{"a": "`+canary+`"}`, keys.recipient)),
+	}
+	web, _ := h.app(h.look(older, tree), "shop").Service("web")
+	at := h.d.contentStore.at(web.Spec.Mounts[0].Source)
+	require.True(t, strings.HasPrefix(at, dir), at)
+	st, err := os.Stat(h.d.cfg.Secrets.Dir)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), st.Mode().Perm())
+	require.NoDirExists(t, secretsOnDisk(h.d.cfg.State))
+
+	for range 20 { // each is a reboot without a daemon, an engine and a database
+		require.NoError(t, os.RemoveAll(h.d.cfg.Secrets.Dir))
+		placed, err := PlaceSecrets(context.Background(), h.d.cfg)
+		require.NoError(t, err)
+		require.Equal(t, 2, placed)
+		require.Equal(t, canary, h.mountedAt(web, "/run/secrets/tls"))
+		require.Equal(t, "plain", h.mountedAt(web, "/conf/a.conf"))
+	}
+	require.NoError(t, os.RemoveAll(h.d.cfg.Secrets.Dir)) // a hand emptied it
+	require.NoError(t, h.d.contentStore.mend(t.Context(), "prod", nil))
+	require.Equal(t, canary, h.mountedAt(web, "/run/secrets/tls"))
+
+	h.d.cfg.Secrets.Dir = filepath.Join(t.TempDir(), "disk")
+	if is, err := inMemory(t.TempDir()); err == nil && !is {
+		_, err := PlaceSecrets(context.Background(), h.d.cfg)
+		require.ErrorContains(t, err, "SecretsOnDisk")
+	}
+}
+
+func TestWithoutTheUnitFilesLieOnTheDisk(t *testing.T) {
+	was := unitLinks
+	t.Cleanup(func() { unitLinks = was })
+	link := filepath.Join(t.TempDir(), "gitring-secrets.service")
+	unitLinks = []string{link}
+	c := &config.Config{}
+	require.Equal(t, config.AtRestDisk, atRest(c))
+	require.NoError(t, os.Symlink("/usr/lib/systemd/system/gitring-secrets.service", link))
+	require.Equal(t, config.AtRestMemory, atRest(c))
+	c.Secrets.AtRest = config.AtRestDisk
+	require.Equal(t, config.AtRestDisk, atRest(c), "what is written is carried out")
+}
+
+// What nobody names goes: files at once, ciphertext when no undo may need it.
+func TestWhatNoPlanNamesIsRemoved(t *testing.T) {
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	h.d.contentStore.mounted = func(context.Context) (map[string]bool, error) { return nil, nil }
+	tree := func(value string) fstest.MapFS {
+		return fstest.MapFS{
+			"shop/compose.yaml": file(oneSecretCompose),
+			"shop/db.enc.env":   sealedFile(encrypt(t, secrets.Env, "PASSWORD="+value+"\n", keys.recipient)),
+			"shop/tls.enc":      sealedFile(encrypt(t, secrets.Binary, value, keys.recipient)),
+		}
+	}
+	first := h.app(h.look(older, tree(canary+"1")), "shop")
+	require.NoError(t, h.d.store.Record(t.Context(), []ring.Fact{ring.InForce{App: *first}, ring.Past{App: *first}}, nil))
+	second := h.app(h.look(nextSHA, tree(canary+"2")), "shop")
+	h.d.contentStore.taken("prod")
+	require.NoError(t, h.d.store.Record(t.Context(), []ring.Fact{ring.InForce{App: *second}}, nil))
+	_, err := h.d.contentStore.pruneOpened(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, h.d.contentStore.prune(t.Context()))
+	web, _ := first.Service("web")
+	require.NoDirExists(t, h.d.contentStore.at(web.Spec.Mounts[0].Source), "the old file is gone at once")
+	db, _ := first.Service("db")
+	require.Equal(t, canary+"1", h.opened(db.Spec.Environment["PASSWORD"]), "an undo may need it")
+	web2, _ := second.Service("web")
+	require.Equal(t, canary+"2", h.mountedAt(web2, "/run/secrets/tls"))
+	require.Len(t, h.d.secrets.kept.find(func(*cipherEntry) bool { return true }), 4)
+	require.Equal(t, store.PlaceAt(secretsOnDisk(h.d.cfg.State)), h.d.contentStore.places.disk)
+}
