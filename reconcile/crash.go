@@ -13,6 +13,7 @@ const (
 	classTransient = "transient"
 	classPermanent = "permanent" // nothing in it could run: tried rarely
 	classCapacity  = "capacity"  // it had no memory left
+	classUnready   = "unready"   // it did not crash: it ran, and a rollout gave it up
 	classOperator  = "operator"
 )
 
@@ -144,7 +145,9 @@ func (t *decider) failedStart(v *service, in *instance, why string, n int) {
 		t.keepCrash(v, in, c, time.Time{})
 		return
 	}
-	t.keepCrash(v, in, aliveCrash(&t.Pass, in, why, n), time.Time{})
+	c := aliveCrash(&t.Pass, in, why, n)
+	c.Class = classUnready
+	t.keepCrash(v, in, c, time.Time{})
 }
 
 // aliveCrash is the record of one that did not exit: it is not live, or never was ready.

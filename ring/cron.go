@@ -130,7 +130,7 @@ type Crash struct {
 	At       time.Time `json:"at"`        // when it ended, by the decider's clock
 	ExitCode int       `json:"exit_code"` // NoExit for one that was alive: it was not live, or never ready
 	OOM      bool      `json:"oom,omitempty"`
-	Class    string    `json:"class"` // transient, permanent, capacity
+	Class    string    `json:"class"` // transient, permanent, capacity; unready is no crash: a rollout gave it up
 	// Uptime is how long it had run; Crashes how many it is in a row.
 	Uptime  time.Duration `json:"uptime"`
 	Crashes int           `json:"crashes"`

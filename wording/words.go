@@ -1,6 +1,9 @@
 package wording
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // When is a text, or nothing.
 func When(yes bool, text string) string {
@@ -11,12 +14,15 @@ func When(yes bool, text string) string {
 }
 
 // Plural is such as "app" for one and "apps" for two.
-func Plural(n int, what string) string { return what + When(n != 1, "s") }
+func Plural(n int, what string) string {
+	switch {
+	case n == 1:
+		return what
+	case strings.HasSuffix(what, "sh"), strings.HasSuffix(what, "ch"), strings.HasSuffix(what, "s"), strings.HasSuffix(what, "x"):
+		return what + "es"
+	}
+	return what + "s"
+}
 
 // Counted is "1 app", "2 apps".
-func Counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func Counted(n int, what string) string { return fmt.Sprintf("%d %s", n, Plural(n, what)) }

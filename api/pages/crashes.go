@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/wording"
 )
 
 type crashesView struct {
@@ -16,12 +17,24 @@ type crashesView struct {
 
 type crashGroup struct {
 	App, Service string
+	Mark         Mark
 	Count        int
 	First, Last  *moment
 	Words        string
 	Slots        string
 	Versions     int
 	Newest       *crashView
+}
+
+// unready is the class of what did not crash: it ran, and a rollout gave it up.
+const unready = "unready"
+
+// crashMark says how often something crashed, or was given up.
+func crashMark(g *api.CrashGroup) Mark {
+	if g.Newest.Class == unready {
+		return Mark{Word: "not ready, " + wording.Counted(g.Count, "time"), Shape: "triangle", Tone: toneBad}
+	}
+	return Mark{Word: wording.Counted(g.Count, "crash"), Shape: "cross", Tone: toneBad}
 }
 
 func crashesPage(ctx context.Context, a *asking) (*drawn, error) {
@@ -42,7 +55,7 @@ func crashesPage(ctx context.Context, a *asking) (*drawn, error) {
 			c.Log, g.Words = nil, ""
 		}
 		v.Groups = append(v.Groups, crashGroup{
-			App: g.App, Service: g.Service, Count: g.Count, First: a.clock.of(g.First), Last: a.clock.of(g.Last), Words: g.Words,
+			App: g.App, Service: g.Service, Mark: crashMark(g), Count: g.Count, First: a.clock.of(g.First), Last: a.clock.of(g.Last), Words: g.Words,
 			Slots: strings.Trim(fmt.Sprint(g.Slots), "[]"), Versions: len(g.Versions), Newest: c,
 		})
 	}

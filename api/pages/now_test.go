@@ -178,3 +178,23 @@ func TestABarNamesItsCommit(t *testing.T) {
 		require.Regexp(t, `<text x="[0-9.]+%" y="12"[^>]*>[0-9a-f]{7}</text>`, lane)
 	}
 }
+
+// What ran and was not ready did not crash: a crash is an exit, or a kill.
+func TestWhatWasOnlyNotReadyIsNoCrash(t *testing.T) {
+	f := rich()
+	c := ring.Crash{ID: "web/web", Slot: 1, At: before(time.Hour), ExitCode: ring.NoExit, Class: "unready", Crashes: 2, Reason: "not ready within 30s", Signature: "unhealthy"}
+	f.crashes = []api.CrashGroup{{App: "web", Service: "web", Count: 2, First: before(time.Hour), Last: before(time.Hour), Slots: []int{1}, Newest: c}}
+	e := f.inspect["web/web"]
+	e.Crash = &c
+	f.inspect["web/web"] = e
+	h := f.handler(everything)
+	page := get(t, h, "/crashes").Body.String()
+	require.Contains(t, page, "not ready, 2 times")
+	require.NotContains(t, page, "2 crashes")
+	page = get(t, h, "/svc/web/web").Body.String()
+	require.Contains(t, page, "Last failure")
+	require.NotContains(t, page, "Last crash")
+	f = rich()
+	require.Contains(t, get(t, f.handler(everything), "/crashes").Body.String(), "4 crashes")
+	require.Contains(t, get(t, f.handler(everything), "/svc/web/web").Body.String(), "Last crash")
+}

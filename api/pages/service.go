@@ -91,6 +91,7 @@ type checkView struct {
 }
 
 type crashView struct {
+	Head      string
 	Slot      int
 	At        *moment
 	Says      string
@@ -223,10 +224,10 @@ func (a *asking) instance(in *ring.ExplainedInstance) instanceView {
 }
 
 func (a *asking) crash(c *ring.Crash) *crashView {
-	v := &crashView{Slot: c.Slot, At: a.clock.of(c.At), Reason: c.Reason, NotRead: c.NotRead, Log: c.Log, Signature: c.Signature}
+	v := &crashView{Head: "Last crash", Slot: c.Slot, At: a.clock.of(c.At), Reason: c.Reason, NotRead: c.NotRead, Log: c.Log, Signature: c.Signature}
 	switch {
 	case c.ExitCode == ring.NoExit:
-		v.Says = "it was running"
+		v.Head, v.Says = "Last failure", "it was running"
 	case c.OOM:
 		v.Says = fmt.Sprintf("exit %d, out of memory", c.ExitCode)
 	default:
