@@ -2,16 +2,15 @@ package fleet
 
 import (
 	"fmt"
-	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/gitring/gitring/exit"
+	"github.com/gitring/gitring/ring"
 )
 
 // Scheme is what the address of a host begins with.
-const Scheme = "ssh://"
+const Scheme = ring.AddressScheme
 
 // Address is a daemon on another host, as ssh finds it.
 type Address struct {
@@ -25,73 +24,16 @@ type Address struct {
 	Foreign bool
 }
 
-// What parts of an address may hold: nothing that a shell or ssh takes for more than a
-// name. The far end's shell reads the path.
-var (
-	aName = regexp.MustCompile(`^[A-Za-z0-9._][A-Za-z0-9._-]{0,252}$`)
-	aPath = regexp.MustCompile(`^/[A-Za-z0-9._/-]{1,255}$`)
-)
-
 // ParseAddress reads ssh://[user@]name[:port][/path/of/socket].
 func ParseAddress(s string) (Address, error) {
-	wrong := func(format string, args ...any) (Address, error) {
+	a, err := ring.ParseHostAddress(s)
+	if err != nil {
 		return Address{}, &exit.Failure{
-			Code: exit.Usage, Says: fmt.Sprintf("%q is no host to ask: %s", s, fmt.Sprintf(format, args...)),
+			Code: exit.Usage, Says: fmt.Sprintf("%q is no host to ask: %v", s, err),
 			Hint: "ssh://edge-1, or ssh://ann@edge-1:2222/run/gitring/gitring.sock",
 		}
 	}
-	rest, ok := strings.CutPrefix(s, Scheme)
-	if !ok {
-		return wrong("it does not begin with %s", Scheme)
-	}
-	var a Address
-	if i := strings.IndexByte(rest, '/'); i >= 0 {
-		a.Socket, rest = rest[i:], rest[:i]
-		if a.Socket == "/" {
-			a.Socket = ""
-		}
-	}
-	if a.Socket != "" && !aPath.MatchString(a.Socket) {
-		return wrong("a path has letters, digits and ./_- only")
-	}
-	if user, host, named := strings.Cut(rest, "@"); named {
-		if !aName.MatchString(user) {
-			return wrong("a user has letters, digits and ._- only, and does not begin with -")
-		}
-		a.User, rest = user, host
-	}
-	host, port, err := cutPort(rest)
-	if err != nil {
-		return wrong("%v", err)
-	}
-	a.Host, a.Port = host, port
-	return a, nil
-}
-
-// cutPort takes name, name:port, [address] and [address]:port apart.
-func cutPort(s string) (string, int, error) {
-	host, port, named := strings.Cut(s, ":")
-	if inner, bracketed := strings.CutPrefix(s, "["); bracketed {
-		address, after, closed := strings.Cut(inner, "]")
-		ip, err := netip.ParseAddr(address)
-		if !closed || err != nil || !ip.Is6() || ip.Zone() != "" {
-			return "", 0, fmt.Errorf("brackets are for an IPv6 address")
-		}
-		if after != "" && !strings.HasPrefix(after, ":") {
-			return "", 0, fmt.Errorf("after the brackets comes :port or nothing")
-		}
-		host, port, named = ip.String(), strings.TrimPrefix(after, ":"), after != ""
-	} else if !aName.MatchString(host) {
-		return "", 0, fmt.Errorf("a name has letters, digits and ._- only, and does not begin with -")
-	}
-	if !named {
-		return host, 0, nil
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 {
-		return "", 0, fmt.Errorf("a port is a number from 1 to 65535")
-	}
-	return host, int(n), nil
+	return Address{User: a.User, Host: a.Host, Port: a.Port, Socket: a.Socket}, nil
 }
 
 // String is the address as people write it.

@@ -128,7 +128,12 @@ func (d *decoder) fleetHost(p pair) map[string]string {
 		return nil
 	}
 	d.keys(p.val, "hosts", []string{"at", "facts"})
-	d.text(p.val.get("at"), "at")
+	at := p.val.get("at")
+	if says := d.text(at, "at"); says != "" {
+		if _, err := ring.ParseHostAddress(says); err != nil {
+			d.bad(at.place, "write it as "+ring.AddressScheme+"edge-1, or leave it out where ssh finds the host by its name", "hosts.%s.at: %q is no address of a host: %v", head(p.key), head(says), err)
+		}
+	}
 	return d.textMap(p.val.get("facts"), "facts")
 }
 

@@ -56,6 +56,8 @@ func TestAMistakeInTheFileOfHostsRefusesTheCommit(t *testing.T) {
 	for text, want := range map[string]string{
 		"hosts: [\n":                                       "Yaml",
 		"hosts: {a: {}}\nwave: []\n":                       `UnknownKey unknown key wave`,
+		"hosts: {a: {at: edge.example}}\n":                 `BadValue hosts.a.at: "edge.example" is no address of a host: it does not begin with ssh://`,
+		"hosts: {a: {at: \"ssh://-oProxyCommand=x\"}}\n":   `BadValue hosts.a.at: "ssh://-oProxyCommand=x" is no address of a host: a name has letters`,
 		"hosts: {A b: {}}\n":                               `BadValue hosts: "A b" is no name of a host`,
 		"hosts: {a: {att: x}}\n":                           `UnknownKey unknown key att in hosts`,
 		"hosts: {a: }\nwaves: {a: b}\n":                    `BadValue waves is not a list`,
