@@ -36,6 +36,7 @@ type settings struct {
 	pushes int
 	apps   int
 	idle   time.Duration
+	rate   time.Duration
 	calm   time.Duration
 	subnet string
 }
@@ -66,6 +67,7 @@ func (f *settings) parse() error {
 	flag.IntVar(&f.pushes, "pushes", 12, "pushes to take the median of")
 	flag.IntVar(&f.apps, "apps", 100, "apps of the part hundred")
 	flag.DurationVar(&f.idle, "idle", 65*time.Second, "how long an idle daemon is watched")
+	flag.DurationVar(&f.rate, "rate", 20*time.Second, "how long each port is asked for new connections; the goal is of 1m")
 	flag.DurationVar(&f.calm, "calm", 5*time.Second, "how long to wait, before each sample, for a machine with little else to do")
 	flag.StringVar(&f.subnet, "subnet", "10.219", "first two `octets` of the apps' networks, /28 each")
 	flag.Parse()

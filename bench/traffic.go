@@ -43,8 +43,9 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// traffic measures what a front adds to a request, and what updates lose, beside the same
-// program on a port that Docker publishes, in one run.
+// traffic measures what a front adds to a request, how many new connections it takes, what it
+// costs while nobody asks, and what updates lose, beside the same program on a port that Docker
+// publishes, in one run.
 func (b *bench) traffic(ctx context.Context) (err error) {
 	b.note("a front beside a direct port: %d requests each, then %d updates", timedRequests, trafficUpdates)
 	r, err := b.newRepo(ctx)
@@ -80,8 +81,14 @@ func (b *bench) traffic(ctx context.Context) (err error) {
 	if err := d.synced(ctx, commit); err != nil {
 		return err
 	}
-	if err := b.timeRequests(ctx, ports); err != nil {
-		return err
+	for _, measure := range []func() error{
+		func() error { return b.timeRequests(ctx, ports) },
+		func() error { return b.newConnections(ctx) },
+		func() error { return b.idleFront(ctx) },
+	} {
+		if err := measure(); err != nil {
+			return err
+		}
 	}
 	asked := map[string]*asking{}
 	for name, port := range ports {

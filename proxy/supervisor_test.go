@@ -3,6 +3,7 @@
 package proxy
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -22,6 +23,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -433,6 +435,55 @@ func TestAProxyThatEndsAsItBecomesReadyIsNotTakenForOneThatServes(t *testing.T) 
 		require.Empty(t, s.old, "what serves is not retired for it")
 		require.Equal(t, serves == nil, s.crashes == 1, "another one is started where none serves")
 	}
+}
+
+// A proxy that ends is started again at once, and one that goes on ending after a while that
+// grows. Ten calm minutes forget that.
+func TestAProxyThatEndsAgainAndAgainIsStartedMoreAndMoreSeldom(t *testing.T) {
+	var said lockedBuffer
+	s := Supervisor{Log: log.New(&said, "", 0)}
+	restart := time.NewTimer(time.Hour)
+	defer restart.Stop()
+	waits := func(n int) (out []string) {
+		for range n {
+			s.again(restart)
+		}
+		for line := range strings.Lines(said.String()) {
+			_, wait, _ := strings.Cut(strings.TrimSpace(line), "again_in=")
+			out = append(out, wait)
+		}
+		said.b.Reset()
+		return out
+	}
+	require.Equal(t, []string{"0s", "1s", "2s", "4s", "8s", "10s", "10s", "10s"}, waits(8))
+	s.crashed = time.Now().Add(-calmAfter + time.Minute)
+	require.Equal(t, []string{"10s"}, waits(1))
+	s.crashed = time.Now().Add(-calmAfter - time.Second)
+	require.Equal(t, []string{"0s", "1s"}, waits(2))
+}
+
+// Where descriptors are used up new clients wait for those who idle, and all are answered.
+func TestUsedUpDescriptorsMakeIdleClientsGo(t *testing.T) {
+	s := newHouse(t, ring.CarryHTTP, echo)
+	pid := s.pids()[0]
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	require.NoError(t, err)
+	most := syscall.Rlimit{Cur: uint64(len(open)) + 12, Max: uint64(len(open)) + 12}
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_NOFILE, uintptr(unsafe.Pointer(&most)), 0, 0, 0)
+	require.Zero(t, errno)
+	for i := range 60 {
+		c, err := net.Dial("tcp", s.addr())
+		require.NoError(t, err)
+		defer c.Close()
+		_, err = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		require.NoError(t, err)
+		_ = c.SetReadDeadline(time.Now().Add(wait))
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		require.NoError(t, err, "client %d", i)
+		require.Equal(t, http.StatusOK, res.StatusCode, "client %d", i)
+	}
+	require.True(t, s.seen().Full, "and it is told")
+	require.Equal(t, pid, s.pids()[0], "the same proxy")
 }
 
 // Process 1 of a front is replaced by nothing but a new container. So it stays small: all

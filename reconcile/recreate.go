@@ -53,8 +53,9 @@ func (t *Pass) slotMove(v *service, slot int) outcome {
 		return outcome{then: stop}
 	case in == nil:
 		// Created and not started while the old one still serves: pull and
-		// create cost no gap.
-		return outcome{then: stop, move: move{kind: moveCreate, slot: slot, start: len(others) == 0, why: t.createSays(v, slot)}}
+		// create cost no gap. Nor while one drains, which holds no slot and all else.
+		start := len(others) == 0 && !v.livesIn(slot)
+		return outcome{then: stop, move: move{kind: moveCreate, slot: slot, start: start, why: t.createSays(v, slot)}}
 	case in.Live() && !in.ready && !v.rollout.Done:
 		return outcome{then: stop}
 	case in.Live() && !in.ready:
@@ -136,6 +137,11 @@ const noRestart = "no"
 // runsBeside reports whether another runs of what in shares its slot with.
 func (v *service) runsBeside(in *instance) bool {
 	return slices.ContainsFunc(v.instances, func(x *instance) bool { return x != in && x.Live() && (x.Slot == in.Slot || !v.perSlot()) })
+}
+
+// livesIn reports whether an instance lives that shares what a slot has.
+func (v *service) livesIn(slot int) bool {
+	return slices.ContainsFunc(v.instances, func(x *instance) bool { return x.Live() && (x.Slot == slot || !v.perSlot()) })
 }
 
 // mayStart reports whether nothing runs, or would be brought back by the engine, that

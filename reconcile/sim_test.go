@@ -1031,10 +1031,12 @@ func TestSimulation(t *testing.T) {
 // TestSimulationOfFronts plays scenarios of which every one has fronts, and those that were
 // red once: 123, 283, 328, 572 and 968 for what the oracle asked, 858 for a table that named an
 // instance anew which the same look restarted, 487 for one that named nobody beside what
-// nobody knows, 598 for too many that drain, 920 for a share of a version that failed.
+// nobody knows, 598 for too many that drain, 920 for a share of a version that failed, 2234 for
+// a gap that never ended, 2836 for a front that was judged for a table that nobody had told it,
+// 6461, 7225 and 7737 for a volume that two had, of which one drained.
 func TestSimulationOfFronts(t *testing.T) {
 	t.Setenv("GITRING_SIM_WIDE", extraFronts)
-	seeds := []int64{123, 328, 487, 572, 598, 858, 920, 968, 1026}
+	seeds := []int64{123, 328, 487, 572, 598, 858, 920, 968, 1026, 2073, 2090, 2148, 2234, 2284, 2323, 2572, 2637, 2836, 6461, 7225, 7737}
 	for seed := int64(1); seed <= 100; seed++ {
 		seeds = append(seeds, seed)
 	}

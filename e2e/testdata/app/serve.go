@@ -104,6 +104,22 @@ func routes(began time.Time) http.Handler {
 		time.Sleep(time.Duration(ms) * time.Millisecond)
 		fmt.Fprint(w, "done")
 	})
+	// Another protocol on the same connection, as of a websocket: lines come back.
+	mux.HandleFunc("GET /ws", func(w http.ResponseWriter, _ *http.Request) {
+		c, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		for {
+			line, err := rw.ReadString('\n')
+			if err != nil {
+				return
+			}
+			fmt.Fprint(c, os.Getenv("VERSION"), " ", line)
+		}
+	})
 	mux.HandleFunc("GET /file", func(w http.ResponseWriter, r *http.Request) {
 		b, err := os.ReadFile(r.FormValue("path"))
 		if err != nil {
