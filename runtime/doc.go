@@ -73,6 +73,8 @@
 //	network        networks of an app
 //	hostnets       none that takes of the host's own
 //	hostlook       what the host's own is
+//	hostaddrs_linux the addresses of its devices, asked at once
+//	hostaddrs_other the same elsewhere
 //	files          folders of an app's data
 //	seed           folders that begin with the commit's files
 //	owner_unix     whose a folder is

@@ -71,19 +71,15 @@ func lookAtHost() (h hostNets, err error) {
 	if err != nil {
 		return h, err
 	}
+	addresses, err := hostAddresses(devices)
+	if err != nil {
+		return h, err
+	}
 	for _, device := range devices {
 		if device.Flags&net.FlagUp == 0 || device.Flags&net.FlagLoopback != 0 {
 			continue
 		}
-		addresses, err := device.Addrs()
-		if err != nil {
-			return h, err
-		}
-		for _, a := range addresses {
-			p, err := netip.ParsePrefix(a.String())
-			if err != nil {
-				continue
-			}
+		for _, p := range addresses[device.Index] {
 			h.attached = append(h.attached, attachedNet{p.Masked(), p.Addr(), device.Name, device.Flags&net.FlagRunning == 0})
 		}
 	}
