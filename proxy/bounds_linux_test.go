@@ -544,3 +544,37 @@ func TestClientsHaveTheirTimeForAHeadAndBetweenRequests(t *testing.T) {
 	}
 	b.eventually("nobody holds a connection any more", func() bool { return b.f.conns.Load() <= 1 })
 }
+
+// A proxy that another one has replaced answers what comes on its kept connections, and has
+// their clients connect anew: by Connection: close, and by GOAWAY where it is HTTP/2.
+func TestAReplacedProxyLetsItsClientsGo(t *testing.T) {
+	b := newBench(t, ring.CarryAuto)
+	b.says("one")
+	b.route("one:active")
+	for _, s := range b.f.Sockets { // this test has the port to itself, so that nobody accepts after
+		defer s.Close()
+	}
+	one, two := b.client(true), h2cClient(t)
+	for _, c := range []*http.Client{one, two} {
+		status, who := b.get(c, "/")
+		require.Equal(t, []any{200, "one"}, []any{status, who})
+	}
+	b.f.retire()
+	for _, c := range []*http.Client{one, two} {
+		res, err := c.Get(b.url("/"))
+		require.NoError(t, err)
+		body, err := io.ReadAll(res.Body)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, "one", string(body))
+		require.Equal(t, res.ProtoMajor == 1, res.Close)
+	}
+	b.eventually("no client holds a connection", func() bool { return b.f.conns.Load() == 0 })
+	for _, c := range []*http.Client{one, two} {
+		res, err := c.Get(b.url("/"))
+		if err == nil {
+			_ = res.Body.Close()
+		}
+		require.ErrorContains(t, err, "refused", "it takes no new connection")
+	}
+}
