@@ -416,7 +416,7 @@ func (j Judge) request(app string, r runtime.Request, others policy.Others) poli
 		}
 	}
 	if c, ok := r.Body.(runtime.ContainerRequest); ok {
-		q.Owners = c.Owners
+		q.Owners, q.Elsewhere = c.Owners, c.Elsewhere
 		if r.Service != nil && r.Service.FrontOf != "" {
 			q.Front = runtime.FrontMounts(j.Rules.Content, c.Name)
 		}

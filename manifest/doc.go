@@ -70,6 +70,7 @@
 //	link        links
 //	join        namespaces and volumes of another service
 //	owncontainer a service named by its container
+//	elsewhere   one of another app, named so
 //	namespace   namespaces of the host
 //	mount       mounts
 //	tmpfs       in memory

@@ -98,11 +98,24 @@ func (b *builderOf) networkOf(c types.ServiceConfig, s *ring.Spec) {
 		if c.MacAddress != "" {
 			b.bad(b.place("services", c.Name, "mac_address"), "remove it", "services.%s.mac_address cannot be set on the host's network", c.Name)
 		}
+	case strings.HasPrefix(mode, types.ContainerPrefix): // of another app: joinElsewhere
+		s.NetworkMode = mode
+		b.ownersBusiness(c, strings.TrimPrefix(mode, types.ContainerPrefix))
+		s.Expose = nil
 	case mode == "bridge", mode == "default":
 		s.NetworkMode = "bridge"
 	default:
 		s.Networks = b.attachments(c)
 	}
+}
+
+// networkOwner is whose network an instance is in, "" where it has its own or the host's.
+func networkOwner(s *ring.Spec) string {
+	name, _ := strings.CutPrefix(s.NetworkMode, types.ContainerPrefix)
+	if name == s.NetworkMode {
+		name = ""
+	}
+	return or2(s.NetworkOf, name)
 }
 
 // ownersBusiness refuses what belongs to the network's owner; the engine would
@@ -200,8 +213,7 @@ func (b *builderOf) checkJoins(app ring.App) {
 func networkMode(k *keyCheck) {
 	switch mode := k.text(); {
 	case mode == "", mode == "none", mode == "host", mode == "bridge", mode == "default", strings.HasPrefix(mode, types.ServicePrefix):
-	case strings.HasPrefix(mode, types.ContainerPrefix):
-		k.foreign("joins the network of a container of others")
+	case strings.HasPrefix(mode, types.ContainerPrefix): // joinElsewhere
 	default:
 		k.refuse("%s is not carried out by this release", "declare the network at the top level with external: true, and join it by networks:", head(mode))
 	}

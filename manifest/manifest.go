@@ -262,6 +262,7 @@ func (r *reader) readApps(apps []candidate) []outcome {
 			o.app.After[i].App = actual[o.app.After[i].App]
 		}
 	}
+	r.joinElsewhere(out)
 	return out
 }
 

@@ -35,6 +35,7 @@ func (a *appReader) joinOwn(own map[string]string, service string, n *node, key,
 	name, rest, _ := strings.Cut(written, ":")
 	owner := own[name]
 	if owner == "" || owner == service {
+		a.byName[service] = true
 		return
 	}
 	a.noteOnce(service + ": " + key + " container:" + name + " is service " + owner + " of this app")

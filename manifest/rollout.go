@@ -246,8 +246,8 @@ func (b *builderOf) checks(c types.ServiceConfig, s ring.Service, x *extras) []r
 		if s.Spec.NoNetwork && (check.HTTP != nil || check.TCP != nil || check.GRPC != nil) {
 			b.bad(at, "use an exec check", "services.%s has no network, which check %s needs", c.Name, check.Name)
 		}
-		if s.Spec.NetworkOf != "" && (check.HTTP != nil || check.TCP != nil || check.GRPC != nil) {
-			b.bad(at, "use an exec check, or move it to "+s.Spec.NetworkOf, "services.%s has no address of its own for check %s: its network is that of %s", c.Name, check.Name, s.Spec.NetworkOf)
+		if owner := networkOwner(&s.Spec); owner != "" && (check.HTTP != nil || check.TCP != nil || check.GRPC != nil) {
+			b.bad(at, "use an exec check, or move it to "+owner, "services.%s has no address of its own for check %s: its network is that of %s", c.Name, check.Name, owner)
 		}
 		if check.Docker && s.Spec.Healthcheck.Disabled() {
 			b.bad(at, "remove the check, or enable the healthcheck", "services.%s check %s asks for the engine's healthcheck, which is disabled", c.Name, check.Name)

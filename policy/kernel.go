@@ -105,13 +105,16 @@ var securityRisks = map[string]string{
 }
 
 // joins is a check of a namespace: "" and the listed modes pass, and so does a
-// container of the same app where the list has service:*. One of others never does.
+// container of the same app where the list has service:*. One of another app of the source
+// is a power of owner, and one of strangers never passes.
 func joins(own grade, list func(*Lists) []string) func(*look) {
 	return func(l *look) {
 		mode, lets := l.text(), list(l.r.lists())
 		of, joined := strings.CutPrefix(mode, "container:")
 		switch {
 		case mode == "", slices.Contains(lets, mode):
+		case joined && l.req.Elsewhere[of] != "":
+			l.find(finding{value: "container:" + l.req.Elsewhere[of], grade: own, alone: true, risk: "shares the network of another app, with what listens there for that app alone"})
 		case joined && slices.Contains(l.req.Owners, of):
 			if !slices.Contains(lets, "service:*") {
 				l.find(finding{value: strings.TrimPrefix(mode, "container:"), grade: own, asks: "service:*", risk: "lets the service see and stop the processes of another service of the app"})

@@ -98,6 +98,8 @@ type Request struct {
 	FrontOf string
 	// Owners are what "container:" may be followed by: containers of the same app.
 	Owners []string
+	// Elsewhere are those of them that are other apps' of the source, with app and service.
+	Elsewhere map[string]string
 	// Others is what belongs to other apps.
 	Others Others
 }

@@ -36,6 +36,7 @@ func merged(tables ...map[string]rule) map[string]rule {
 var requestRules = map[string]rule{
 	"Request.Name":                  pass(""),
 	"Request.Owners":                pass(""),
+	"Request.Elsewhere":             pass(""),
 	"Request.Networks":              joined,
 	"Request.Platform.Architecture": pass("platform"),
 	"Request.Platform.OS":           pass("platform"),

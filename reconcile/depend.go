@@ -69,6 +69,11 @@ func (t *Pass) gateBut(v *service) ring.Reason {
 			}
 		}
 	}
+	if id := v.want.Spec.Elsewhere(); id != "" {
+		if why := t.elsewhereMissing(id); why != "" {
+			return ring.Reason{Code: ring.WhyNamespaceNotReady, On: id, Says: say("waits for %s: %s", id, why)}
+		}
+	}
 	if why := t.gateOf(v, owners); !why.None() {
 		return why
 	}

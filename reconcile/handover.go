@@ -137,8 +137,8 @@ func (t *Pass) waitsOn(next *ring.Plan, id, other ring.ServiceID, all map[ring.S
 	if !ok || !there {
 		return false
 	}
-	for _, d := range append(s.Spec.Leaders(), dependenciesOf(&s)...) {
-		if t.waitsOn(next, ring.ID(name, d), other, all, met) {
+	for _, d := range slices.Concat(s.Spec.Leaders(), s.Spec.Ties(), dependenciesOf(&s)) {
+		if t.waitsOn(next, tieID(name, d), other, all, met) {
 			return true
 		}
 	}

@@ -91,10 +91,14 @@ func (t *Pass) indexSeen() {
 	if !tied {
 		return
 	}
-	t.tied = map[string][]*instance{}
+	t.tied, t.elsewhere = map[string][]*instance{}, map[string][]*instance{}
 	for _, id := range t.seenIDs() {
 		for _, in := range t.seen[id] {
 			for _, owner := range in.Joined {
+				if y := t.instanceByID(owner); y != nil && y.App != in.App {
+					t.elsewhere[owner] = append(t.elsewhere[owner], in)
+					continue
+				}
 				t.tied[owner] = append(t.tied[owner], in)
 			}
 		}

@@ -298,7 +298,7 @@ func (t *Pass) givenUp(v *service) bool {
 	for _, in := range v.instances {
 		for _, owner := range in.Joined {
 			y := t.instanceByID(owner)
-			if y == nil {
+			if y == nil || y.App != in.App {
 				continue
 			}
 			if id := ring.ID(y.App, y.Service); t.views[id] == nil && t.isAwaitedAway(id, y) {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -47,10 +48,18 @@ func (t *Pass) joinGroups(v, o *service) {
 	gone.members = nil
 }
 
+// tieID is the service that one of app names in ring.Spec.Ties.
+func tieID(app, name string) ring.ServiceID {
+	if strings.Contains(name, "/") {
+		return ring.ServiceID(name)
+	}
+	return ring.ID(app, name)
+}
+
 // providerOf is the instance of a service that the instance of a slot is tied to,
 // as it should be now; nil while there is none.
 func (t *Pass) providerOf(app, service string, slot int) (*service, *instance) {
-	o := t.views[ring.ID(app, service)]
+	o := t.views[tieID(app, service)]
 	if o == nil {
 		return nil, nil
 	}
@@ -63,7 +72,7 @@ func (t *Pass) providerOf(app, service string, slot int) (*service, *instance) {
 // providerLeft is an owner that left the plan and stays for what comes back to it.
 func (t *Pass) providerLeft(app, service string, slot int) *instance {
 	var of []*instance
-	for _, in := range t.seen[ring.ID(app, service)] {
+	for _, in := range t.seen[tieID(app, service)] {
 		if in.Slot == slot {
 			of = append(of, in)
 		}
@@ -101,7 +110,7 @@ func (v *service) lendsVolumes() bool {
 // has to wait for one of them.
 func (t *Pass) providersFor(v *service, slot int) (map[string]string, string) {
 	var out map[string]string
-	for _, name := range v.target.Spec.Owners() {
+	for _, name := range v.target.Spec.Ties() {
 		o, in := t.providerOf(v.app.Name, name, slot)
 		if o == nil {
 			in = t.providerLeft(v.app.Name, name, slot)
@@ -137,6 +146,19 @@ func (t *Pass) ownerReached(v *service, name string) (why string, dead bool) {
 		return "not ready", false
 	}
 	return "", false
+}
+
+// elsewhereMissing is what is missing until a service of another app can be joined; "" when
+// nothing is. What that app waits for, or failed with, is its own: this one only waits.
+func (t *Pass) elsewhereMissing(id ring.ServiceID) string {
+	app, name := id.Split()
+	switch o, in := t.providerOf(app, name, 1); {
+	case o == nil && t.providerLeft(app, name, 1) == nil:
+		return "not there yet"
+	case o != nil && (!t.isFilled(o) || !t.canBeJoined(o, in)):
+		return "not ready"
+	}
+	return ""
 }
 
 // providerMissing reports whether an instance cannot be started: what it is tied to is not
@@ -195,7 +217,7 @@ func (t *Pass) providerReplaced(v *service, in *instance) string {
 	if v.want.Kind.Ends() && in.State != ring.StateCreated {
 		return ""
 	}
-	for _, name := range v.target.Spec.Owners() {
+	for _, name := range v.target.Spec.Ties() {
 		o, y := t.providerOf(v.app.Name, name, in.Slot)
 		if o == nil {
 			if y = t.providerLeft(v.app.Name, name, in.Slot); y != nil && t.providerMissing(in) && !slices.Contains(in.Joined, y.ID) {
@@ -214,9 +236,9 @@ func (t *Pass) providerReplaced(v *service, in *instance) string {
 // counts its restarts, which tells of one also where two times do not, because the
 // clock was set back between them and nobody looked meanwhile.
 func (t *Pass) namespacesLost(in *instance) (lost []ring.Fact) {
-	for _, j := range t.tied[in.ID] {
+	for _, j := range append(slices.Clone(t.tied[in.ID]), t.elsewhere[in.ID]...) {
 		v := t.views[ring.ID(j.App, j.Service)]
-		if v == nil || v.want.Kind.Ends() || j.State != ring.StateRunning || j.intent != "" || !v.sharesNamespace(j, in.Service) {
+		if v == nil || v.want.Kind.Ends() || j.State != ring.StateRunning || j.intent != "" || !v.sharesNamespace(j, in) {
 			continue
 		}
 		if j.Started.After(in.Started) && !j.Started.After(t.now) { // a start that is yet to come is one before the clock was set back
@@ -227,9 +249,13 @@ func (t *Pass) namespacesLost(in *instance) (lost []ring.Fact) {
 	return lost
 }
 
-// sharesNamespace reports whether in is in namespaces of a service, not only on its volumes.
-func (v *service) sharesNamespace(in *instance, of string) bool {
+// sharesNamespace reports whether in is in namespaces of an instance, not only on its volumes.
+func (v *service) sharesNamespace(in, owner *instance) bool {
 	s := v.specOf(in)
+	of := owner.Service
+	if owner.App != in.App {
+		of = string(ring.ID(owner.App, owner.Service))
+	}
 	return s == nil || of == s.Spec.NetworkOf || of == s.Spec.PIDOf || of == s.Spec.IPCOf
 }
 
@@ -242,7 +268,7 @@ func (t *Pass) namespaceLost(v *service, in *instance) string {
 		if y == nil {
 			continue // replaced says so once there is another
 		}
-		if !v.sharesNamespace(in, y.Service) {
+		if !v.sharesNamespace(in, y) {
 			continue // its volumes are the same
 		}
 		switch {

@@ -31,6 +31,8 @@ type Pass struct {
 	names  []string             // of the apps in force when the views were made, sorted
 	groups []*group
 	tied   map[string][]*instance // by container ID, the instances that are tied to it
+	// elsewhere are instances of other apps that are in its network. It waits for none of them.
+	elsewhere map[string][]*instance
 	// strays are the services that are seen and in no plan in force, sorted.
 	strays []ring.ServiceID
 	held   map[string]ring.Reason // source -> what its plan awaits

@@ -798,12 +798,12 @@ func mountNameOf(app *ring.App, name string, m ring.Mount) (mounted string, made
 // join ties a container to those it joins, which must be there.
 func (e *engine) join(a ring.Action, b *box) error {
 	s := a.Want.Spec
-	for _, name := range s.Owners() {
+	for _, name := range s.Ties() {
 		o := e.boxes[a.Owners[name]]
 		if o == nil {
 			return errors.New("no such container to join: " + name)
 		}
-		if o.App != b.App || o.Service != name {
+		if o.App+"/"+o.Service != name && (o.App != b.App || o.Service != name) {
 			e.violate("create %s joins %s for %s", a.Name, o.Name, name)
 		}
 		b.Joined = append(b.Joined, o.ID)

@@ -213,7 +213,7 @@ func (d *daemon) alone(app string, v *ring.Service) bool {
 			return true
 		}
 	}
-	if v.Spec.ContainerName != "" || len(v.Spec.Owners()) > 0 || len(d.natures[v.Spec.Image].volumes) > 0 && !v.Share {
+	if v.Spec.ContainerName != "" || v.Spec.NetworkOf != "" || len(v.Spec.Owners()) > 0 || len(d.natures[v.Spec.Image].volumes) > 0 && !v.Share {
 		return true
 	}
 	for _, m := range v.Spec.Mounts {
@@ -241,7 +241,7 @@ func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 		}
 	}
 	for _, id := range d.each() {
-		if x := d.boxes[id]; b.running() && x.running() && !x.Kind.Ends() && slices.Contains(x.Joined, b.ID) {
+		if x := d.boxes[id]; b.running() && x.running() && x.App == b.App && !x.Kind.Ends() && slices.Contains(x.Joined, b.ID) {
 			d.violate("shared fate: %s is stopped while %s, which is tied to it, runs", b.Name, x.Name)
 		}
 	}

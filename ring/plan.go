@@ -344,8 +344,8 @@ func (s *Spec) alone() string {
 		return "NET_ADMIN, by cap_add ALL"
 	case s.Privileged: // every device of the host, and NET_ADMIN
 		return "privileged"
-	case len(s.Owners()) > 0:
-		return "joins " + s.Owners()[0]
+	case len(s.Ties()) > 0:
+		return "joins " + s.Ties()[0]
 	}
 	return ""
 }

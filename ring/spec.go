@@ -2,6 +2,7 @@ package ring
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -75,13 +76,13 @@ type Spec struct {
 	IPCMode           string          `json:"ipc,omitempty"`    // host, private, shareable, none
 	UTSMode           string          `json:"uts,omitempty"`    // host
 	UsernsMode        string          `json:"userns_mode,omitempty"`
-	// NetworkMode is "host", "bridge" (the engine's own, on which nothing has a
-	// name), or "container:<name>" of a container that is not ours, which no policy
-	// grants. "" where Networks, NoNetwork or NetworkOf say.
+	// NetworkMode is "host", or "bridge" (the engine's own, on which nothing has a
+	// name). "" where Networks, NoNetwork or NetworkOf say.
 	NetworkMode string `json:"network_mode,omitempty"`
 
 	// Shared fate: the services of the app whose instance of the same slot this
 	// one joins, and those whose volumes it takes (docs/design/rollout.md#groups).
+	// NetworkOf is also "<app>/<service>": see Elsewhere.
 	NetworkOf   string        `json:"network_of,omitempty"`
 	PIDOf       string        `json:"pid_of,omitempty"`
 	IPCOf       string        `json:"ipc_of,omitempty"`
@@ -219,7 +220,11 @@ func (s *Spec) Owners() []string {
 		return nil
 	}
 	var out []string
-	for _, o := range []string{s.NetworkOf, s.PIDOf, s.IPCOf} {
+	network := s.NetworkOf
+	if s.Elsewhere() != "" {
+		network = ""
+	}
+	for _, o := range []string{network, s.PIDOf, s.IPCOf} {
 		if o != "" {
 			out = append(out, o)
 		}
@@ -229,6 +234,23 @@ func (s *Spec) Owners() []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// Elsewhere is the service of another app of the source whose network an instance of s is
+// in, "" for none. It shares no fate with that one: it is made anew once that is another container.
+func (s *Spec) Elsewhere() ServiceID {
+	if !strings.Contains(s.NetworkOf, "/") {
+		return ""
+	}
+	return ServiceID(s.NetworkOf)
+}
+
+// Ties are Owners and Elsewhere, as Action.Owners has them.
+func (s *Spec) Ties() []string {
+	if id := s.Elsewhere(); id != "" {
+		return append(s.Owners(), string(id))
+	}
+	return s.Owners()
 }
 
 // Attachment joins an instance to a network of its app.

@@ -57,7 +57,7 @@ func (d *Docker) differs(ctx context.Context, e engine, a ring.Action, s *ring.S
 	for _, n := range a.Of.Networks {
 		a.Networks[n.Key] = n.EngineName(a.App)
 	}
-	for _, o := range s.Spec.Owners() {
+	for _, o := range s.Spec.Ties() {
 		a.Owners[o] = "service:" + o
 	}
 	at, err := d.siteOf(ctx, e, a)

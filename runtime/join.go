@@ -18,12 +18,15 @@ func apiBefore(api, v string) bool { return versions.LessThan(api, v) }
 // containers, by their IDs: a name could have come to mean another one.
 func (p *payload) join(_ site, a ring.Action) error {
 	s := a.Want.Spec
-	for _, o := range s.Owners() {
+	for _, o := range s.Ties() {
 		if a.Owners[o] == "" {
 			return fmt.Errorf("service %s joins %s, and the action names no container of that", a.Service, o)
 		}
 	}
 	p.Owners = ownerIDs(a)
+	if id := s.Elsewhere(); id != "" {
+		p.Elsewhere = map[string]string{a.Owners[string(id)]: string(id)}
+	}
 	p.Host.NetworkMode = container.NetworkMode(namespace(s.NetworkMode, a.Owners[s.NetworkOf]))
 	p.Host.PidMode = container.PidMode(namespace(s.PIDMode, a.Owners[s.PIDOf]))
 	p.Host.IpcMode = container.IpcMode(namespace(s.IPCMode, a.Owners[s.IPCOf]))

@@ -31,7 +31,9 @@ type payload struct {
 	// come after it and before start: API 1.41 takes one network in create.
 	Networks []join
 	Owners   []string // container IDs that it is tied to
-	Volumes  []wantedVolume
+	// Elsewhere are those of them that are another app's, with app and service.
+	Elsewhere map[string]string
+	Volumes   []wantedVolume
 	// DataRoot is where Data and Seeds lie. Data are the folders below it, and
 	// Contents the mounts of the content store, that must be there before.
 	DataRoot string

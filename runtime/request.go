@@ -42,7 +42,9 @@ type ContainerRequest struct {
 	// Owners are the containers of the same app that the joins of HostConfig
 	// (NetworkMode, PidMode, IpcMode "container:<id>", VolumesFrom) may name: any
 	// other is a stranger's. Before there are containers it is "service:<name>".
-	Owners    []string
+	Owners []string
+	// Elsewhere are those of them that are another app's, with app and service.
+	Elsewhere map[string]string
 	PostStart []container.ExecOptions
 	PreStop   []container.ExecOptions
 	// Reload is the command that has it take over new files.
@@ -67,7 +69,7 @@ func Payloads(host string, app *ring.App, s *ring.Service, dataRoot, contentDir 
 		Kind: ring.DoCreate, Source: app.Source, App: app.Name, Service: s.Name, Slot: 1, Version: s.Version, Commit: app.Commit,
 		Of: app, Want: s, Owners: map[string]string{}, Networks: map[string]string{},
 	}
-	for _, o := range s.Spec.Owners() {
+	for _, o := range s.Spec.Ties() {
 		a.Owners[o] = "service:" + o
 	}
 	for _, n := range app.Networks {
@@ -98,7 +100,7 @@ func Payloads(host string, app *ring.App, s *ring.Service, dataRoot, contentDir 
 func (p payload) request() Request {
 	r := ContainerRequest{
 		Name: p.Name, Config: p.Config, HostConfig: p.Host, Platform: p.Platform,
-		Networks: map[string]*network.EndpointSettings{}, Owners: p.Owners,
+		Networks: map[string]*network.EndpointSettings{}, Owners: p.Owners, Elsewhere: p.Elsewhere,
 	}
 	for _, j := range p.Networks {
 		r.Networks[j.Network] = j.Settings
@@ -126,7 +128,7 @@ func (v wantedVolume) request() Request {
 // ownerIDs are the containers that a ties its instance to, sorted.
 func ownerIDs(a ring.Action) []string {
 	var ids []string
-	for _, o := range a.Want.Spec.Owners() {
+	for _, o := range a.Want.Spec.Ties() {
 		ids = append(ids, a.Owners[o])
 	}
 	slices.Sort(ids)

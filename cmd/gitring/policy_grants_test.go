@@ -293,6 +293,27 @@ func TestNoGrantGivesWhatIsAnothersApps(t *testing.T) {
 	}
 }
 
+// The network of another app is that app's: where the signers own the host it is a power, and
+// no grant gives it.
+func TestTheNetworkOfAnotherAppIsAPowerOfOwnersOnly(t *testing.T) {
+	files := webWith("network_mode: 'container:vpn'")
+	files["gate/compose.yaml"] = "services: {vpn: {image: nginx, container_name: vpn}}\n"
+	plan, refusals := judgeOfPolicy(t, "profile: owner\n").Look(commitOf(files), onProd)
+	require.Empty(t, refusals)
+	app, _ := plan.App("web")
+	require.Len(t, app.Powers, 1)
+	require.Contains(t, fmt.Sprint(app.Powers), "container:gate/vpn")
+	require.Contains(t, fmt.Sprint(app.Powers), "shares the network of another app")
+	for _, grant := range []string{"", grantOf("web", "prod", "web", "feature: namespaces.network, value: 'container:gate/vpn'"), grantOf("web", "prod", "web", "feature: namespaces.network, value: 'container:vpn'")} {
+		_, refusals := judgeOfPolicy(t, grant).Look(commitOf(files), onProd)
+		require.Len(t, refusals, 1)
+		require.Equal(t, "web/compose.yaml:4", refusals[0].Where())
+		require.Contains(t, refusals[0].Hint, "profile: owner")
+	}
+	s := judgeOfPolicy(t, "").Suggest(commitOf(files), onProd)
+	require.Zero(t, s.Grants(), "%v", s.Apps)
+}
+
 func TestAFolderInsideOneThatIsNeverGrantedIsNotSuggested(t *testing.T) {
 	s := judgeOfPolicy(t, "").Suggest(commitOf(webWith("volumes: ['/root/a:/a', '/root/a/b:/b']")), onProd)
 	require.Zero(t, s.Grants(), "%v", s.Apps)
