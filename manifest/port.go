@@ -150,8 +150,12 @@ func (k *keyCheck) shortPort(s string) {
 	if host == "" {
 		return
 	}
-	if m := k.width(host); m > 0 && n > 0 && m != n {
-		k.refuse("%q leaves the host port open: a range for one port", "write one host port, or none", head(s))
+	switch m := k.width(host); {
+	case m == 0, n == 0, m == n:
+	case n > 1:
+		k.bad("write as many host ports as ports of the container", "%q has %d host ports for %d ports", head(s), m, n)
+	default:
+		k.openPort(host, container)
 	}
 }
 
@@ -167,8 +171,15 @@ func (k *keyCheck) longPort() {
 		}
 	}
 	if p := textOf(k.key.val.get("published")); strings.Contains(p, "-") {
-		k.refuse("published %q leaves the host port open", "write one host port, or none", head(p))
+		k.openPort(p, textOf(k.key.val.get("target")))
 	}
+}
+
+// openPort refuses a range of host ports for one port. Compose leaves it to the engine which
+// of them it is, at each start anew: nobody could say who has it, and the policy not whether.
+func (k *keyCheck) openPort(host, container string) {
+	first, _, _ := strings.Cut(host, "-")
+	k.refuse("host ports %s for port %s: the engine may pick another one at each start", fmt.Sprintf("write one host port, such as %s:%s, or only %s for any free port", head(first), head(container), head(container)), head(host), head(container))
 }
 
 func (k *keyCheck) protocol(p string) {

@@ -232,14 +232,7 @@ func TestTheNameOfTheFileIsWhatComposeMakesOfIt(t *testing.T) {
 // comes to nothing, which releases up to 2.29 took for none.
 func composesName(t *testing.T, files map[string]string) (name string, refused bool) {
 	t.Helper()
-	root, dir := t.TempDir(), ""
-	for name, text := range files {
-		dir = filepath.Join(root, filepath.Dir(name))
-		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(root, name), []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	options, err := cli.NewProjectOptions(nil, cli.WithWorkingDirectory(dir), cli.WithEnvFiles(), cli.WithDotEnv, cli.WithDefaultConfigPath)
+	options, err := cli.NewProjectOptions(nil, cli.WithWorkingDirectory(writtenFiles(t, files)), cli.WithEnvFiles(), cli.WithDotEnv, cli.WithDefaultConfigPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,6 +244,19 @@ func composesName(t *testing.T, files map[string]string) (name string, refused b
 		t.Fatal(err)
 	}
 	return project.Name, false
+}
+
+// writtenFiles writes the files of one app, and is its folder.
+func writtenFiles(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		dir = filepath.Join(root, filepath.Dir(name))
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(root, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // The app's own folder in the host's env folder goes by the name, and so cannot say it.
