@@ -52,10 +52,26 @@ func (n NewCommit) message() string {
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
+// NameIt is the command that tells Git who makes its commits.
+const NameIt = "git config --global user.name 'Your Name' && git config --global user.email you@example.com"
+
+// Named refuses where Git does not know in whose name it would make a commit.
+func (c *Clone) Named(ctx context.Context) error {
+	for _, ident := range []string{"GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"} {
+		if _, err := c.Git(ctx, "var", ident); err != nil {
+			return &exit.Failure{Code: exit.Error, Says: "cannot make a commit: Git does not know your name and address", Hint: NameIt}
+		}
+	}
+	return nil
+}
+
 // WriteCommit makes the commit, signed, with the person's own configuration, and with
 // settings of the form key=value above it. No ref, index or file is touched: one
 // that is not wanted after all is garbage that nobody sees.
 func (c *Clone) WriteCommit(ctx context.Context, n NewCommit, settings ...string) (ring.SHA, error) {
+	if err := c.Named(ctx); err != nil {
+		return "", err
+	}
 	var args []string
 	for _, s := range settings {
 		args = append(args, "-c", s)

@@ -16,6 +16,9 @@ type NotRead struct {
 	// Alone reports whether its folder has no Compose file by a usual name, and no other
 	// file such as this: to name it is to say all.
 	Alone bool `json:"-"`
+	// Entry is how gitring.yaml would list a file of another name, with a name of its own where
+	// others lie beside it; "" for files that are not read for another reason.
+	Entry string `json:"-"`
 }
 
 // Why a Compose file is not read.
@@ -56,11 +59,33 @@ func (r *reader) notRead(listed bool) []NotRead {
 			out = append(out, NotRead{File: usual, Why: why("")})
 		}
 		for _, file := range others {
-			out = append(out, NotRead{File: file, Why: why(OtherName), Alone: usual == "" && len(others) == 1})
+			n := NotRead{File: file, Why: why(OtherName), Alone: usual == "" && len(others) == 1}
+			if n.Why == OtherName {
+				n.Entry = r.entryOf(n)
+			}
+			out = append(out, n)
 		}
 	})
 	return out
 }
+
+// entryOf lists a file that is not read. docker-compose.prod.yml in web is app web-prod.
+func (r *reader) entryOf(n NotRead) string {
+	dir := r.below(path.Dir(n.File))
+	name := strings.TrimSuffix(path.Base(n.File), path.Ext(n.File))
+	name = strings.Join(strings.FieldsFunc(notItsOwn.ReplaceAllString(name, ""), func(c rune) bool { return strings.ContainsRune("._- ", c) }), "-")
+	if dir != "." && name != "" {
+		name = path.Base(dir) + "-" + name
+	}
+	name = normalName(name)
+	if n.Alone || !appName.MatchString(name) {
+		return fmt.Sprintf("{path: %s, files: [%s]}", dir, path.Base(n.File))
+	}
+	return fmt.Sprintf("{path: %s, name: %s, files: [%s]}", dir, name, path.Base(n.File))
+}
+
+// notItsOwn is what the names of all Compose files have.
+var notItsOwn = regexp.MustCompile(`(?i)(docker[-_.]?)?compose`)
 
 // unread reports whether no app reads a file of the commit.
 func (r *reader) unread(file string) bool {
@@ -124,7 +149,7 @@ func SayNotRead(all []NotRead) []string {
 	var out []string
 	for _, x := range []struct{ why, says, hint string }{
 		{TooDeep, "too deep below the source's path", "say depth: in gitring.yaml, or give the source a path"},
-		{OtherName, "another name than Compose looks for", "list the app in gitring.yaml, with files:"},
+		{OtherName, "another name than Compose looks for", "list the apps in gitring.yaml"},
 		{NotListed, "in no app that gitring.yaml lists", "list their folders too, or leave it so"},
 	} {
 		n, first := 0, ""
@@ -132,6 +157,9 @@ func SayNotRead(all []NotRead) []string {
 			if f.Why == x.why {
 				if n++; first == "" {
 					first = f.File
+					if f.Entry != "" {
+						x.hint += ", this one as " + f.Entry
+					}
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -76,25 +77,25 @@ func TestComposeFilesThatNothingReadsAreTold(t *testing.T) {
 		return all
 	}
 	want := []NotRead{
-		{"a/b/c/compose.yaml", TooDeep, false},
-		{"a/b/c/d/docker-compose.yml", TooDeep, false},
-		{"many/plex.compose.yaml", OtherName, false},
-		{"many/radarr.compose.yaml", OtherName, false},
-		{"stack/stack.yml", OtherName, true},
-		{"web/docker-compose.prod.yml", OtherName, false},
+		{"a/b/c/compose.yaml", TooDeep, false, ""},
+		{"a/b/c/d/docker-compose.yml", TooDeep, false, ""},
+		{"many/plex.compose.yaml", OtherName, false, "{path: many, name: many-plex, files: [plex.compose.yaml]}"},
+		{"many/radarr.compose.yaml", OtherName, false, "{path: many, name: many-radarr, files: [radarr.compose.yaml]}"},
+		{"stack/stack.yml", OtherName, true, "{path: stack, files: [stack.yml]}"},
+		{"web/docker-compose.prod.yml", OtherName, false, "{path: web, name: web-prod, files: [docker-compose.prod.yml]}"},
 	}
 	require.Empty(t, cmp.Diff(want, look()))
 	require.Equal(t, []string{
 		"2 Compose files are not read, too deep below the source's path, the first a/b/c/compose.yaml; say depth: in gitring.yaml, or give the source a path",
-		"4 Compose files are not read, another name than Compose looks for, the first many/plex.compose.yaml; list the app in gitring.yaml, with files:",
+		"4 Compose files are not read, another name than Compose looks for, the first many/plex.compose.yaml; list the apps in gitring.yaml, this one as {path: many, name: many-plex, files: [plex.compose.yaml]}",
 	}, SayNotRead(want))
 
 	files[gitringFile] = "version: 1\ndepth: 4\nexclude: [old, web, many]\n"
 	want = []NotRead{
-		{"many/plex.compose.yaml", Excluded, false},
-		{"many/radarr.compose.yaml", Excluded, false},
-		{"old/compose.yaml", Excluded, false},
-		{"stack/stack.yml", OtherName, true},
+		{"many/plex.compose.yaml", Excluded, false, ""},
+		{"many/radarr.compose.yaml", Excluded, false, ""},
+		{"old/compose.yaml", Excluded, false, ""},
+		{"stack/stack.yml", OtherName, true, "{path: stack, files: [stack.yml]}"},
 	}
 	require.Subset(t, look(), want)
 	require.Len(t, SayNotRead(look()), 1)
@@ -106,6 +107,19 @@ func TestComposeFilesThatNothingReadsAreTold(t *testing.T) {
 		require.NotContains(t, f.File, "web/", "an app of another host is listed")
 	}
 	require.Len(t, look(), 4)
+
+	// What is proposed is taken.
+	entries := []string{}
+	for _, n := range want {
+		if n.Entry != "" {
+			entries = append(entries, n.Entry)
+		}
+	}
+	files[gitringFile] = "version: 1\napps: [{path: db}, " + strings.Join(entries, ", ") + ", {path: web}, {path: web, name: web-prod, files: [docker-compose.prod.yml]}]\n"
+	plan, _ := Read(repo(files), settings())
+	require.Nil(t, plan.Refusal, "%v", plan.Refusal)
+	_, there := plan.App("web-prod")
+	require.True(t, there, dump(t, plan.Refused))
 }
 
 // Deeper folders are searched only where gitring.yaml says so: nothing starts by an upgrade.

@@ -97,6 +97,9 @@ func (in *Setup) ListNext(ctx context.Context) {
 	case o.Search != "":
 		add("a %s that %s would find what is meant: gitring init --search-file writes it", searchName, in.searchWhy)
 	}
+	if in.Named(ctx) != nil {
+		add("Git does not know who you are, and makes no commit: %s", checkout.NameIt)
+	}
 	if o.Refusal != nil && o.Introduction == "" {
 		add("the history is not signed: gitring init --introduce makes one signed, empty commit that trust begins with")
 	}

@@ -94,6 +94,11 @@ func New(c *checkout.Clone, f Options, person Person) *Setup {
 
 // Find settles what was typed and what a person says, and looks what is there.
 func (in *Setup) Find(ctx context.Context) error {
+	if in.options.Introduce { // before a key is made, and before anything is shown
+		if err := in.Named(ctx); err != nil {
+			return err
+		}
+	}
 	if err := in.answer(ctx); err != nil {
 		return err
 	}
