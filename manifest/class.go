@@ -148,7 +148,7 @@ var classes = map[string]class{
 	"services.*.mem_swappiness":      by(number(0, 100)).as("`0` is carried out too, which Compose drops"),
 	"services.*.memswap_limit":       by(amount(true)).as("memory and swap together; `-1` is no limit"),
 	"services.*.models":              unsupported("runs a model beside the app, for which an engine has no call", "remove it; run the model's server as a service and name its address in environment"),
-	"services.*.network_mode":        by(networkMode).as("`none`, `host`, `bridge`, `service:x` (stopped and made anew with x); `container:` and the `container_name` of a service of the app, or of another app of the source, is that service").powerful(),
+	"services.*.network_mode":        by(networkMode).as("`none`, `host`, `bridge`, `service:x` (stopped and made anew with x); `container:` and the `container_name` of a service of the source is that service").powerful(),
 	"services.*.networks":            carried.as("without any, the app's `default` network"),
 	"services.*.oom_kill_disable":    carried.powerful(),
 	"services.*.oom_score_adj":       by(number(-1000, 1000)).powerful(),
