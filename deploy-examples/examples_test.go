@@ -30,7 +30,8 @@ func TestUnitIsHardened(t *testing.T) {
 		"UMask":                   "0077",
 		"StateDirectory":          "gitring",
 		"StateDirectoryMode":      "0700",
-		"CapabilityBoundingSet":   "",
+		"CapabilityBoundingSet":   "CAP_CHOWN",
+		"AmbientCapabilities":     "CAP_CHOWN",
 		"NoNewPrivileges":         "true",
 		"ProtectSystem":           "strict",
 		"ProtectHome":             "true",
@@ -45,21 +46,60 @@ func TestUnitIsHardened(t *testing.T) {
 	}
 }
 
-// systemd itself finds no fault in the unit, where systemd is at hand.
+// The unit that places files with secrets has the daemon's user, state and sandbox, and
+// nothing makes the engine depend on it.
+func TestTheUnitOfSecretsGoesBeforeTheEngineAndIsNoCondition(t *testing.T) {
+	says := func(name string) map[string]string {
+		b, err := os.ReadFile("systemd/" + name)
+		require.NoError(t, err)
+		out := map[string]string{}
+		for line := range strings.Lines(string(b)) {
+			if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(key, "#") {
+				out[key] = value
+			}
+		}
+		return out
+	}
+	daemon, place := says("gitring.service"), says("gitring-secrets.service")
+	for _, key := range []string{
+		"User", "Group", "UMask", "StateDirectory", "StateDirectoryMode", "RuntimeDirectory", "RuntimeDirectoryMode", "RuntimeDirectoryPreserve",
+		"CapabilityBoundingSet", "AmbientCapabilities", "NoNewPrivileges", "ProtectSystem", "LimitCORE",
+	} {
+		require.NotEmpty(t, place[key], key)
+		require.Equal(t, daemon[key], place[key], key)
+	}
+	require.Equal(t, "yes", place["RuntimeDirectoryPreserve"], "a stop of the daemon empties it otherwise")
+	require.Equal(t, "oneshot", place["Type"])
+	require.Equal(t, "yes", place["RemainAfterExit"])
+	require.Equal(t, "docker.service", place["Before"])
+	require.Equal(t, "docker.service", place["WantedBy"])
+	require.Contains(t, place["RequiresMountsFor"], "/var/lib/gitring")
+	require.NotContains(t, place, "RequiredBy")
+	require.Equal(t, "/usr/bin/gitring secret place --config /etc/gitring/config.yaml", place["ExecStart"])
+}
+
+// systemd itself finds no fault in the units, where systemd is at hand.
 func TestUnitIsUnderstood(t *testing.T) {
+	for _, name := range []string{"gitring.service", "gitring-secrets.service"} {
+		t.Run(name, func(t *testing.T) { understood(t, name) })
+	}
+}
+
+func understood(t *testing.T, name string) {
+	t.Helper()
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("no systemd-analyze on this machine")
 	}
-	b, err := os.ReadFile("systemd/gitring.service")
+	b, err := os.ReadFile("systemd/" + name)
 	require.NoError(t, err)
 	// A program that exists, or it is the one fault that is found.
-	unit := filepath.Join(t.TempDir(), "gitring.service")
+	unit := filepath.Join(t.TempDir(), name)
 	text := strings.Replace(string(b), "ExecStart=/usr/bin/gitring", "ExecStart=/bin/true", 1)
 	require.NoError(t, os.WriteFile(unit, []byte(text), 0o644))
 	out, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.NotContains(t, string(out), "gitring.service:", "%s", out)
+	require.NotContains(t, string(out), name+":", "%s", out)
 }
 
 // In a container the engine and gitring must mean the same by a path.

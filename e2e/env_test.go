@@ -21,7 +21,7 @@ func (h *host) hostValue(name, text string) {
 }
 
 // nowhere holds that a value is found nowhere but where it belongs: not outside the
-// containers, the env folder itself and the contents, which only root may enter.
+// containers, the env folder itself and the files with values, which only root may enter.
 func (h *host) nowhere(value string) {
 	h.t.Helper()
 	found := func(where string, b []byte) {
@@ -31,7 +31,7 @@ func (h *host) nowhere(value string) {
 	state := filepath.Join(h.dir, "state")
 	read := 0
 	require.NoError(h.t, filepath.WalkDir(state, func(p string, d fs.DirEntry, err error) error {
-		if d != nil && d.IsDir() && d.Name() == "content" {
+		if d != nil && d.IsDir() && d.Name() == "secrets" {
 			return fs.SkipDir
 		}
 		if err != nil || !d.Type().IsRegular() {

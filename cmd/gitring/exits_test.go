@@ -33,7 +33,7 @@ var asking = map[string]string{
 	"fleet resume": "", "fleet promote": "", "fleet abort": "", "fleet restart": "", "fleet undo": "", "fleet scale": "", "fleet retry": "", "fleet run": "", "fleet approve": "",
 
 	"token new": "", "token list": "", "token revoke": "",
-	"secret keys": "", "secret encrypt": "", "secret check": "",
+	"secret keys": "", "secret encrypt": "", "secret check": "", "secret place": "",
 
 	"backup": "", "restore": "", "upgrade": "", "rehearse": "", "doctor": "", "serve": "", "validate": "", "verify": "", "webhook url": "", "init": "", "vouch": "", "trust compare": "", "rollback": "", "version": "", "completion": "", "config check": "", "policy suggest": "", "policy check": "", "policy explain": "", "policy test": "",
 }

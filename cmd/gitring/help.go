@@ -71,6 +71,7 @@ var examples = map[string]string{
 	"secret keys":     "secret keys --create\nsecret keys --ssh-file /etc/ssh/ssh_host_ed25519_key",
 	"secret encrypt":  "secret encrypt apps/shop/db.env\nsecret encrypt - --as db.env < db.env > db.enc.env",
 	"secret check":    "secret check\nsecret check --age-file /etc/gitring/age.key",
+	"secret place":    "secret place --config /etc/gitring/config.yaml",
 	"init":            "init",
 	"validate":        "validate\nvalidate --profile owner",
 	"verify":          "verify HEAD\nverify main..HEAD --config /etc/gitring/config.yaml",

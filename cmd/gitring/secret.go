@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/disk"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
@@ -32,8 +34,31 @@ func secretCmd(g *globals) *cobra.Command {
 		Args: knownVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(secretKeysCmd(g), secretEncryptCmd(g), secretCheckCmd(g))
+	cmd.AddCommand(secretKeysCmd(g), secretEncryptCmd(g), secretCheckCmd(g), secretPlaceCmd(g))
 	return cmd
+}
+
+func secretPlaceCmd(g *globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "place",
+		Short: "Write the files with secrets that containers mount",
+		Long: "place writes the files of encrypted files again that containers of this host\n" +
+			"mount, from a list that the daemon keeps, kept ciphertext and the keys. It asks no\n" +
+			"engine, network or database: gitring-secrets.service runs it before the engine\n" +
+			"starts. An engine does not start a container whose file is missing.",
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := config.Load(g.configPath())
+			if err != nil {
+				return err
+			}
+			placed, err := daemon.PlaceSecrets(cmd.Context(), c)
+			if err == nil {
+				g.notice("placed %s", wording.Counted(placed, "content"))
+			}
+			return err
+		},
+	}
 }
 
 // keyFlags name files of keys.

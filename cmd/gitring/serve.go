@@ -36,6 +36,9 @@ func serveCmd(g *globals) *cobra.Command {
 			if err := servesOn(runtime.GOOS); err != nil {
 				return err
 			}
+			if err := keepCapabilities(); err != nil {
+				return err
+			}
 			return g.serve(cmd.Context())
 		},
 	}

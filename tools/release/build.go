@@ -90,8 +90,9 @@ func collectExtras(source, work string, f facts) (out []file, _ error) {
 	}
 	for from, name := range map[string]string{
 		"LICENSE": "LICENSE", "README.md": "README.md",
-		"deploy-examples/systemd/gitring.service": "systemd/gitring.service",
-		"deploy-examples/systemd/config.yaml":     "systemd/config.yaml",
+		"deploy-examples/systemd/gitring.service":         "systemd/gitring.service",
+		"deploy-examples/systemd/gitring-secrets.service": "systemd/gitring-secrets.service",
+		"deploy-examples/systemd/config.yaml":             "systemd/config.yaml",
 	} {
 		text, err := os.ReadFile(filepath.Join(source, from))
 		if err != nil {

@@ -91,8 +91,8 @@ func installedAt(name string) string {
 	case "man":
 		return "/usr/share/man/man1/" + base + ".gz"
 	case "systemd":
-		if base == "gitring.service" {
-			return "/usr/lib/systemd/system/gitring.service"
+		if strings.HasSuffix(base, ".service") {
+			return "/usr/lib/systemd/system/" + base
 		}
 		return "/usr/share/doc/gitring/examples/" + base
 	case "completions":

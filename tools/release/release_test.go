@@ -77,13 +77,14 @@ func content() []file {
 		{"completions/gitring.fish", 0o644, []byte("f")},
 		{"man/gitring.1", 0o644, []byte("m")},
 		{"systemd/gitring.service", 0o644, []byte("[Unit]")},
+		{"systemd/gitring-secrets.service", 0o644, []byte("[Unit]")},
 		{"systemd/config.yaml", 0o644, []byte("host: a")},
 	}
 }
 
 // installed is what a package puts on a host.
 var installed = []string{
-	"/etc/gitring", "/usr/bin/gitring", "/usr/lib/systemd/system/gitring.service",
+	"/etc/gitring", "/usr/bin/gitring", "/usr/lib/systemd/system/gitring.service", "/usr/lib/systemd/system/gitring-secrets.service",
 	"/usr/share/bash-completion/completions/gitring", "/usr/share/doc/gitring/THIRD_PARTY_LICENSES.gz",
 	"/usr/share/doc/gitring/copyright", "/usr/share/doc/gitring/examples/config.yaml",
 	"/usr/share/fish/vendor_completions.d/gitring.fish", "/usr/share/man/man1/gitring.1.gz",
@@ -164,7 +165,7 @@ func TestPackagesStartNothingAndRemoveNothing(t *testing.T) {
 			"a first installation makes the user and the folder of data", "postinstall.sh", "configure", false,
 			"groupadd --system gitring\n" +
 				"useradd --system --gid gitring --no-create-home --home-dir /var/lib/gitring --shell /usr/sbin/nologin gitring\n" +
-				"install -d -m 0750 -o gitring -g gitring SRV\nsystemctl daemon-reload\nsystemctl --quiet is-active gitring.service\n",
+				"install -d -m 0750 -o gitring -g gitring SRV\nsystemctl daemon-reload\nsystemctl --quiet enable gitring-secrets.service\nsystemctl --quiet is-active gitring.service\n",
 		},
 		{
 			"an upgrade only has systemd read the unit", "postinstall.sh", "configure", true,
@@ -172,8 +173,8 @@ func TestPackagesStartNothingAndRemoveNothing(t *testing.T) {
 		},
 		{"an upgrade of a deb stops nothing", "preremove.sh", "upgrade", true, ""},
 		{"an upgrade of an rpm stops nothing", "preremove.sh", "1", true, ""},
-		{"a removal of a deb stops the daemon", "preremove.sh", "remove", true, "systemctl --quiet disable --now gitring.service\n"},
-		{"a removal of an rpm stops the daemon", "preremove.sh", "0", true, "systemctl --quiet disable --now gitring.service\n"},
+		{"a removal of a deb stops the daemon", "preremove.sh", "remove", true, "systemctl --quiet disable --now gitring.service\nsystemctl --quiet disable gitring-secrets.service\n"},
+		{"a removal of an rpm stops the daemon", "preremove.sh", "0", true, "systemctl --quiet disable --now gitring.service\nsystemctl --quiet disable gitring-secrets.service\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()

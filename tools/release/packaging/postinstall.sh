@@ -1,11 +1,14 @@
 #!/bin/sh
 # After installation and upgrade: the system user, and the folder of apps' data where it
-# is missing. Nothing is started, restarted or enabled.
+# is missing. Nothing is started or restarted. What places files with secrets before the
+# engine starts is enabled at the first installation; without a list it does nothing.
 set -e
+first=
 if ! getent group gitring >/dev/null; then
 	groupadd --system gitring
 fi
 if ! getent passwd gitring >/dev/null; then
+	first=yes
 	useradd --system --gid gitring --no-create-home --home-dir /var/lib/gitring --shell /usr/sbin/nologin gitring
 fi
 if ! [ -e /srv/gitring ]; then
@@ -13,6 +16,9 @@ if ! [ -e /srv/gitring ]; then
 fi
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload || true
+	if [ -n "$first" ]; then
+		systemctl --quiet enable gitring-secrets.service || true
+	fi
 	if systemctl --quiet is-active gitring.service; then
 		echo "gitring: the daemon of before still runs; restart it when you are ready: systemctl restart gitring"
 	fi

@@ -8,4 +8,5 @@ remove | 0) ;;
 esac
 if [ -d /run/systemd/system ]; then
 	systemctl --quiet disable --now gitring.service || true
+	systemctl --quiet disable gitring-secrets.service || true
 fi
