@@ -12,7 +12,7 @@ var errJSON = errors.New("no valid json")
 // parseJSON reads one object, in its order, and refuses a name that stands twice: whoever
 // reads it later would take one of both.
 func parseJSON(body []byte) (branch, error) {
-	invalid := faultOfForm(0, "it is no valid json", "sops decrypt says where")
+	invalid := faultOfForm(0, "it is no valid json", "mend it as text; sops --decrypt says where it is")
 	if !json.Valid(body) {
 		return nil, invalid
 	}

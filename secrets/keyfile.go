@@ -33,6 +33,9 @@ func keyFault(place string, line int, says string) error {
 // ReadKeys reads the keys of a file that nobody can read or write but root and the user that
 // gitring runs as.
 func ReadKeys(kind KeyKind, path string) (Keys, error) {
+	if says := publicIn(path); says != "" {
+		return nil, keyFault(path, 0, says)
+	}
 	body, err := disk.ReadOwned(path, disk.Owned{User: os.Geteuid(), Closed: closedTo(path), Most: maxKeyFile})
 	if err != nil {
 		return nil, err
@@ -46,6 +49,23 @@ func ReadKeys(kind KeyKind, path string) (Keys, error) {
 		return ParseOpenPGPKeys(path, body)
 	}
 	return nil, fmt.Errorf("cannot read %s: gitring knows no key file of the kind %s", path, kind)
+}
+
+// publicIn says that a file has a public key, where it has: that opens nothing, and its mode is
+// nobody's fault.
+func publicIn(path string) string {
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() > maxKeyFile {
+		return ""
+	}
+	body, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	if strings.HasPrefix(first, "ssh-") || strings.HasPrefix(first, "ecdsa-") || strings.HasPrefix(first, "age1") || strings.HasPrefix(first, "-----BEGIN PGP PUBLIC KEY") {
+		return "it is a public key, which opens nothing: name the file of the private key. Its line can stand in .sops.yaml as it is"
+	}
+	return ""
 }
 
 // closedTo are the bits of a mode that a key file may not have. A credential of systemd may

@@ -15,7 +15,7 @@ func parseYAML(body []byte) (branch, error) {
 	d := yaml.NewDecoder(bytes.NewReader(body))
 	var doc, more yaml.Node
 	if err := d.Decode(&doc); err != nil {
-		return nil, faultOfForm(0, "it is no valid yaml", "sops decrypt says where")
+		return nil, faultOfForm(0, "it is no valid yaml", "mend it as text; sops --decrypt says where it is")
 	}
 	if err := d.Decode(&more); !errors.Is(err, io.EOF) {
 		return nil, faultOfForm(more.Line, "it holds more than one document", "encrypt each document as a file of its own")

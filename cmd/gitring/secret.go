@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,7 +32,15 @@ func secretCmd(g *globals) *cobra.Command {
 		Short: "Encrypt files for hosts, and check encrypted ones",
 		Long: "secret works with files that SOPS or age encrypted. It needs no daemon, and\n" +
 			"prepares a repository and its keys; secrets.keys of the configuration opens them.",
-		Args: knownVerb,
+		Args: func(cmd *cobra.Command, given []string) error {
+			if len(given) > 0 && slices.Contains([]string{"decrypt", "edit", "view", "show", "open"}, given[0]) {
+				return &exit.Failure{
+					Code: exit.Usage, Says: fmt.Sprintf("gitring has no secret %s: it never prints a secret", given[0]),
+					Hint: "sops edit <file>, sops --decrypt <file> or age --decrypt -i <key> <file>; gitring secret check --age-file <key> tries whether a key opens it",
+				}
+			}
+			return knownVerb(cmd, given)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(secretKeysCmd(g), secretEncryptCmd(g), secretCheckCmd(g), secretPlaceCmd(g))
@@ -438,6 +447,13 @@ func (g *globals) showSecretsChecked(dir string, all []checkedFile) error {
 			rows = append(rows, []screen.Word{screen.Text(wording.PrintableLine(c.File, '?')), screen.Text(string(c.Form)), screen.Text(wording.When(c.Values > 0, fmt.Sprint(c.Values))), is})
 		}
 		s.Table(0, []string{"FILE", "FORM", "VALUES", ""}, rows)
+		var told []string
+		for _, c := range all {
+			if c.Refusal != nil && c.Refusal.Hint != "" && !slices.Contains(told, c.Refusal.Hint) {
+				told = append(told, c.Refusal.Hint)
+				s.Line(0, " ", screen.Painted("hint:", screen.Dim), screen.Text(c.Refusal.Hint))
+			}
+		}
 		_, err := fmt.Fprint(g.out, s)
 		return err
 	})
