@@ -36,7 +36,7 @@ func plainValue(name, value string) bool {
 func Plan(w World, next *ring.Plan, now time.Time) ring.Changes {
 	t := newDecider(w, now)
 	t.indexSeen()
-	out := ring.Changes{Source: next.Source, Commit: next.Commit, Apps: []ring.AppChanges{}, Decisions: next.Decisions, Policy: next.Policy}
+	out := ring.Changes{Source: next.Source, Commit: next.Commit, Apps: []ring.AppChanges{}, Decisions: next.Decisions, Policy: next.Policy, Doubts: next.Doubts}
 	if next.Refusal != nil {
 		out.Refusals = []*ring.Refusal{next.Refusal}
 		return out

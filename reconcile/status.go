@@ -31,6 +31,9 @@ func (t *Pass) sourceStatus(src *Source, st *ring.SourceStatus) {
 	if src.Commit != nil {
 		st.Trusted = src.Commit.SHA
 	}
+	if src.Next != nil {
+		st.Doubts = src.Next.Doubts
+	}
 	if st.Refusal == nil && src.Next != nil && src.Next.Refusal != nil {
 		st.Refusal = src.Next.Refusal
 	}

@@ -26,4 +26,13 @@ func TestAPlanTellsWhichHostsItWouldWaitFor(t *testing.T) {
 	require.Empty(t, says())
 	c.plan.AllowWaves, c.plan.Waves = false, nil
 	require.Empty(t, says())
+
+	c.plan.Doubts = []string{"waves: nobody-* names no host"}
+	require.Equal(t, c.plan.Doubts, Plan(w, c.plan, now).Doubts)
+	w.Sources[0].Next = c.plan
+	d := newDecider(w, now)
+	var st ring.SourceStatus
+	d.indexSeen()
+	d.sourceStatus(&w.Sources[0], &st)
+	require.Equal(t, c.plan.Doubts, st.Doubts, "the status has them for as long as the plan is the newest")
 }

@@ -23,6 +23,8 @@ type Changes struct {
 	// Waits is why this very commit is not carried out yet, such as an undo that stands, or
 	// which hosts it would wait for; "" where nothing is in its way.
 	Waits string `json:"waits,omitempty"`
+	// Doubts are what of the commit is most likely not meant and breaks no rule: Plan.Doubts.
+	Doubts []string `json:"doubts,omitempty"`
 	// UnderWay is what goes on here while it is asked, or did not complete: nothing of
 	// it is counted as a change once more.
 	UnderWay []Move `json:"under_way,omitempty"`

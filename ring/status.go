@@ -105,7 +105,9 @@ type SourceStatus struct {
 	Refusal *Refusal   `json:"refusal,omitempty"`
 	// Conditions are what is to be known of the source besides: ConditionOld and ConditionStale.
 	Conditions []Condition `json:"conditions,omitempty"`
-	Apps       []AppStatus `json:"apps"`
+	// Doubts are what of its commit is most likely not meant and breaks no rule: Plan.Doubts.
+	Doubts []string    `json:"doubts,omitempty"`
+	Apps   []AppStatus `json:"apps"`
 }
 
 // Condition is what holds of a source by its type, ConditionOld or ConditionStale; nil

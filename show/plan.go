@@ -66,6 +66,9 @@ func Changes(s *screen.Screen, c *ring.Changes, now time.Time) {
 	for _, r := range c.Refusals {
 		Refusal(s, 0, r.App, r)
 	}
+	for _, doubt := range c.Doubts {
+		s.Line(0, " ", screen.Painted("warning:", screen.Yellow), screen.Text(doubt))
+	}
 	if c.Awaiting != "" {
 		s.Line(0, " ", screen.Painted("awaiting approval:", screen.Yellow), screen.Text(c.Awaiting))
 		if c.Commit != "" {

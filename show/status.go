@@ -105,6 +105,9 @@ func showSource(s *screen.Screen, src ring.SourceStatus, now time.Time) {
 	for _, c := range src.Conditions {
 		s.Line(2, " ", screen.Painted(spaced(c.Type)+":", screen.Yellow), screen.Text(conditionOnce(&src, &c)))
 	}
+	for _, doubt := range src.Doubts {
+		s.Line(2, " ", screen.Painted("warning:", screen.Yellow), screen.Text(doubt))
+	}
 	if src.Forge != "" {
 		s.Line(2, " ", screen.Painted("warning:", screen.Yellow), screen.Text("the forge takes no statuses: "+src.Forge))
 	}

@@ -65,3 +65,14 @@ func TestAHostThatWaitsForWavesSaysForWhom(t *testing.T) {
 		require.NotContains(t, s.String(), "Stopped")
 	}
 }
+
+// What is doubted at a commit is told where it is planned, and for as long as it is in force.
+func TestDoubtsOfACommitAreTold(t *testing.T) {
+	const doubt = `.gitring/fleet.yaml:4: waves: "edgy-*" names no host of the file, so nobody waits for it`
+	s := screen.New(false, 0)
+	Changes(s, &ring.Changes{Source: "prod", Doubts: []string{doubt}}, time.Now())
+	require.Contains(t, s.String(), "warning: "+doubt)
+	s = screen.New(false, 0)
+	Status(s, &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Sync: ring.SyncSynced, Doubts: []string{doubt}}}}, View{})
+	require.Contains(t, s.String(), "warning: "+doubt)
+}

@@ -248,6 +248,9 @@ func (a *asking) source(src *ring.SourceStatus, fold bool) *sourceView {
 	for _, c := range src.Conditions {
 		warn(conditionWords(c.Type), c.Reason)
 	}
+	for _, doubt := range src.Doubts {
+		warn("warning", doubt)
+	}
 	warn("forge", wording.When(src.Forge != "", "takes no statuses: "+src.Forge))
 	warn("fetching", wording.When(src.Unconfined != "", "is not kept from "+src.Unconfined))
 	for i := range src.Apps {

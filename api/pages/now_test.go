@@ -198,3 +198,13 @@ func TestWhatWasOnlyNotReadyIsNoCrash(t *testing.T) {
 	require.Contains(t, get(t, f.handler(everything), "/crashes").Body.String(), "4 crashes")
 	require.Contains(t, get(t, f.handler(everything), "/svc/web/web").Body.String(), "Last crash")
 }
+
+func TestDoubtsOfACommitStandOnThePages(t *testing.T) {
+	f := rich()
+	f.status.Sources[0].Doubts = []string{`fleet.yaml:4: waves: "edgy-*" names no host`}
+	f.plan.Doubts = f.status.Sources[0].Doubts
+	h := f.handler(everything)
+	for _, path := range []string{"/", "/plan"} {
+		require.Regexp(t, `<p class="warning wait"><strong>warning</strong> fleet.yaml:4: waves: &#34;edgy-\*&#34; names no host`, get(t, h, path).Body.String(), path)
+	}
+}

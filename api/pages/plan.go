@@ -26,6 +26,7 @@ type planned struct {
 	Approve   bool
 	Error     *failView
 	Refusals  []*ring.Refusal
+	Doubts    []string
 	Decisions []string
 	Awaiting  string
 	NotYet    string // which hosts it waits for, or what else is in its way
@@ -108,7 +109,7 @@ func (a *asking) plannedOf(ctx context.Context, src *ring.SourceStatus, rev stri
 	if c.Commit != "" {
 		p.Commit = c.Commit
 	}
-	p.Refusals, p.Awaiting, p.NotYet = c.Refusals, c.Awaiting, c.Waits
+	p.Refusals, p.Doubts, p.Awaiting, p.NotYet = c.Refusals, c.Doubts, c.Awaiting, c.Waits
 	if p.Waits && c.Waits == src.Next.Reason {
 		p.NotYet = "" // it is said beside the commit
 	}

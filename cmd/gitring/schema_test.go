@@ -115,7 +115,7 @@ func fullStatus() ring.Status {
 		Sources: []ring.SourceStatus{{
 			Name: "prod", Branch: "main", Tip: sha, Commit: sha, Subject: "s", Signer: "a@b", Note: "vouched by a@b: 1234567", Committed: at, Trusted: sha, Forge: "401", Unconfined: "ports (r)",
 			Trust: "w", FirstUse: &ring.FirstUse{Commit: sha, At: at}, Checking: true, Checked: at, Sync: ring.SyncSynced, Reason: "r", Code: ring.WhyAppRefused, On: "web/web",
-			Next: &ring.Next{Commit: sha, Reason: "r", Code: ring.WhyImagePending, On: "web/web"}, Refusal: refusal,
+			Doubts: []string{"d"}, Next: &ring.Next{Commit: sha, Reason: "r", Code: ring.WhyImagePending, On: "web/web"}, Refusal: refusal,
 			Conditions: []ring.Condition{{Type: ring.ConditionOld, Status: ring.ConditionTrue, Reason: "r", Since: at, Commit: sha}},
 			Apps: []ring.AppStatus{{
 				Name: "web", Health: ring.Healthy, Commit: sha, Reason: "r", Code: ring.WhyAppRefused, On: "web/web", Refusal: refusal, Notes: []string{"n"}, Powers: []string{"p"},
