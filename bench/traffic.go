@@ -82,9 +82,10 @@ func (b *bench) traffic(ctx context.Context) (err error) {
 		return err
 	}
 	for _, measure := range []func() error{
+		func() error { return b.idleFront(ctx, "an idle front") },
 		func() error { return b.timeRequests(ctx, ports) },
 		func() error { return b.newConnections(ctx) },
-		func() error { return b.idleFront(ctx) },
+		func() error { return b.idleFront(ctx, "one that was busy") },
 	} {
 		if err := measure(); err != nil {
 			return err

@@ -40,9 +40,11 @@ type requests struct {
 // The kinds of clients: what can be lost differs between them.
 var kinds = []string{"GET on a kept connection", "GET on new ones", "POST on a kept connection", "POST on new ones"}
 
-// ask begins one client of each kind.
-func ask(port string) *requests {
-	r := &requests{at: "127.0.0.1:" + port, quit: make(chan struct{}), done: map[string]int{}, by: map[string]int{}}
+// ask begins one client of each kind, at a port of this host.
+func ask(port string) *requests { return askAt("127.0.0.1:" + port) }
+
+func askAt(at string) *requests {
+	r := &requests{at: at, quit: make(chan struct{}), done: map[string]int{}, by: map[string]int{}}
 	for _, kind := range kinds {
 		c := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: strings.HasSuffix(kind, "new ones")}}
 		r.all.Go(func() {
@@ -382,6 +384,37 @@ func TestLabelsOfAProxyMoveToTheFront(t *testing.T) {
 	require.Regexp(t, "^sha256:[0-9a-f]{64}$", all[0].Build)
 	code, out = h.run("traffic", app+"/nothing")
 	require.Equal(t, 4, code, out)
+}
+
+// Who routes by the labels asks the front at its own address, which no update of the service
+// changes.
+func TestUpdatesOfALabelledServiceLoseNoRequest(t *testing.T) {
+	t.Parallel()
+	updates := amount(t, "LABEL_UPDATES", 4, 100)
+	h := newHost(t)
+	app := h.app("web")
+	routes := obj{
+		"labels":      obj{"traefik.enable": "true", "traefik.http.services.web.loadbalancer.server.port": "8080"},
+		"environment": obj{"ABRUPT": "1"}, "x-gitring": obj{"publish": "front"},
+	}
+	version := func(n int) files {
+		return files{app + "/compose.yaml": h.compose(app, obj{"web": web(strconv.Itoa(n), routes, rollout(obj{"min_ready_time": "200ms"}))})}
+	}
+	first := h.repo.pushed("Version 0", version(0))
+	h.start()
+	h.synced(first)
+	front := h.one("web-front")
+	load := askAt(net.JoinHostPort(front.address(), "8080"))
+	load.more(h, 5)
+	for n := 1; n <= updates; n++ {
+		h.live(fmt.Sprintf("Version %d", n), version(n))
+	}
+	load.more(h, 5)
+	all, lost := load.stop(t)
+	require.Empty(t, lost, "of %d requests", all)
+	require.Equal(t, identities([]*container{front}), identities([]*container{h.one("web-front")}))
+	require.Positive(t, load.by[strconv.Itoa(updates)], "the last version answered")
+	t.Logf("%d updates, %d requests, none lost", updates, all)
 }
 
 func TestAServiceGetsAFrontAndLosesItAgain(t *testing.T) {
