@@ -168,6 +168,7 @@
 //	instance      the view of one instance: ready, down, or neither
 //	believe       what of a front's word is believed, and when it is started anew
 //	front         which front a service has, and what it was told and says
+//	leavefront    a front leaves to the one in its place
 //	publisher     who has the port that a front is to have
 //	checks        which checks an instance is asked, and since when it counts
 //	strategy      which strategy a service has, and what cannot run side by side

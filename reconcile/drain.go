@@ -10,6 +10,10 @@ func (t *Pass) drainMeant(v *service, in *instance) outcome {
 	switch {
 	case in.Live() && (wanted || !v.isExclusive() && !v.canSpare(in) || v.staysForRestore(in)):
 		return forget
+	case !t.isOut(v, in) && v.isFront() && in.intent == intentDrain && t.isFrontUnused(v, in):
+		it := t.Facts.Intents[in.ID]
+		it.Kind, it.At = intentLeft, t.now
+		return noting(it)
 	case !t.isOut(v, in):
 		return outcome{}
 	}

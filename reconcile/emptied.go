@@ -19,7 +19,7 @@ func (t *Pass) slotTaken(v *service, slot int) bool {
 // again. That outlasts a daemon that ends between the two.
 func (t *Pass) emptiedByUs(v *service, slot int) bool {
 	for _, it := range t.Facts.Intents {
-		if (it.Kind == intentRemove || it.Kind == intentDrain) && it.ID == v.id && it.Slot == slot {
+		if (it.Kind == intentRemove || it.Kind == intentDrain || it.Kind == intentLeft) && it.ID == v.id && it.Slot == slot {
 			return true
 		}
 	}

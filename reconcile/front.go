@@ -225,6 +225,9 @@ func (t *Pass) unrouted(v *service, in *instance) string {
 // isOut reports whether nothing goes to an instance by a front any more, so that a stop cuts
 // nothing. What a front has in force that does not answer is not known to be over.
 func (t *Pass) isOut(v *service, in *instance) bool {
+	if v.isFront() {
+		return t.frontLeft(v, in)
+	}
 	if !in.Live() || !v.hasFront() && (v.app.NoPrune || len(t.seen[frontID(v.id)]) == 0) {
 		return true
 	}

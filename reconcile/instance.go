@@ -30,13 +30,13 @@ type instance struct {
 func (in *instance) ownGrace() time.Duration { return cmp.Or(in.Grace, ring.DefaultStopGrace) }
 
 // isLeaving reports whether we decided to remove it.
-func (in *instance) isLeaving() bool { return in.intent == intentRemove || in.intent == intentDrain }
+func (in *instance) isLeaving() bool { return in.intent == intentRemove || in.isDraining() }
 
 // isGoingOut reports whether an instance is about to be stopped, so that nothing new may come
 // to it. Meant is when that was written down: one that was restarted since is back.
 func (in *instance) isGoingOut(meant time.Time) bool {
 	switch in.intent {
-	case intentDrain, intentOut, intentRemove, intentPark, intentStop:
+	case intentDrain, intentLeft, intentOut, intentRemove, intentPark, intentStop:
 		return true
 	case intentRestart:
 		return !in.Since.After(meant)
@@ -81,7 +81,7 @@ func (t *Pass) judgeInstance(v *service, in *instance) {
 			return
 		}
 		in.unlive, in.act = unliveReason(h), h.Act
-		if !h.Ready {
+		if !h.Ready && !(v.isFront() && in.isDraining()) { // that one says so because it was told to
 			in.down, in.failing, in.reason = true, h.Failing, h.Reason
 			return
 		}
@@ -146,7 +146,7 @@ func unliveReason(h ring.Health) string {
 // is that of the stop.
 func (t *Pass) endSays(in *instance) string {
 	switch in.intent {
-	case intentRemove, intentPark, intentRestart, intentStop, intentDrain, intentOut:
+	case intentRemove, intentPark, intentRestart, intentStop, intentDrain, intentLeft, intentOut:
 		return say("stopped by gitring: %s", cmp.Or(t.Facts.Intents[in.ID].Reason, "it makes room"))
 	case intentAgain:
 		return "ended with the engine"

@@ -23,7 +23,7 @@ func (t *Pass) meantBefore(v *service, in *instance) outcome {
 	switch in.intent {
 	case intentRemove:
 		return t.removalMeant(v, in)
-	case intentDrain:
+	case intentDrain, intentLeft:
 		return t.drainMeant(v, in)
 	case intentOut:
 		return t.outMeant(v, in)

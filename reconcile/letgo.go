@@ -11,11 +11,12 @@ import "github.com/gitring/gitring/ring"
 const (
 	intentDrain = "drain" // to be removed
 	intentOut   = "out"   // to be stopped and kept for a restore
+	intentLeft  = "left"  // of a front: nobody sends it requests any more, and it is to be removed
 )
 
 // isDraining reports whether an instance is on its way out of its front, to be removed. It
 // holds no slot, and counts for nothing but memory.
-func (in *instance) isDraining() bool { return in.intent == intentDrain }
+func (in *instance) isDraining() bool { return in.intent == intentDrain || in.intent == intentLeft }
 
 // drainFirst reports whether an instance has to leave its front before it is removed, and
 // has that written down.

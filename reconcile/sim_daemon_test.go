@@ -134,6 +134,7 @@ func (d *daemon) seen() ring.Seen {
 	}
 	for _, id := range d.each() {
 		if b := d.boxes[id]; (!b.foreign || d.adopted(id)) && !(d.hides && b.State == ring.StateExited) {
+			b.Health = d.frontHealth(b)
 			s.Instances = append(s.Instances, b.asSeen())
 		}
 	}

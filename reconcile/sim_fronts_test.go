@@ -46,6 +46,7 @@ type modelFront struct {
 	process string
 	since   time.Time            // of process
 	until   map[string]time.Time // by name, until when something is in flight to one that drains
+	left    time.Time            // when its health check fails, where it was told to leave
 }
 
 func newFronts() fronts {
@@ -92,6 +93,9 @@ func (e *engine) frontMoment(until time.Time) time.Time {
 		}
 	}
 	for _, f := range e.front {
+		if f.table.Leaving && f.left.After(e.now) && f.left.Before(until) {
+			until = f.left
+		}
 		for _, at := range f.until {
 			if at.After(e.now) && at.Before(until) {
 				until = at
@@ -99,6 +103,49 @@ func (e *engine) frontMoment(until time.Time) time.Time {
 		}
 	}
 	return until
+}
+
+// frontHealth is what the engine says of a front that has a health check; "" of any other.
+func (e *engine) frontHealth(b *box) string {
+	f := e.front[b.ID]
+	switch {
+	case b.frontOf == "" || !b.asked:
+		return ""
+	case f == nil || f.table.Generation == 0:
+		return "starting"
+	case f.table.Leaving && !e.now.Before(f.left):
+		return "unhealthy"
+	}
+	return "healthy"
+}
+
+// watchLeft is T02: a front in whose place another one serves is stopped once a proxy before
+// it had 5 s to hear that it is unhealthy, and what is in flight through it ended or had its
+// time. One that does not say so is waited for 2 min.
+func (d *daemon) watchLeft(a ring.Action, b *box) {
+	f, other := d.front[b.ID], false
+	for id, x := range d.front {
+		other = other || id != b.ID && x.in.App == b.App && x.in.frontOf == b.frontOf && x.table.Generation > 0 && d.disk.Intents[id].Kind == ""
+	}
+	behind := d.wantOf(b.App, b.frontOf)
+	if f == nil || !other || behind == nil || behind.Route == nil || publishesSome(b) {
+		return
+	}
+	meant, known := d.meantToGo[b.ID]
+	if late := d.now.Sub(meant); known && late >= 2*time.Minute+5*time.Second {
+		return
+	}
+	switch {
+	case !f.table.Leaving:
+		d.violate("T02: %s of %s, which was not told to leave", a.Kind, b.Name)
+	case b.asked && d.now.Before(f.left.Add(5*time.Second)):
+		d.violate("T02: %s of %s, which has not been unhealthy for 5 s", a.Kind, b.Name)
+	}
+	for _, in := range f.table.Instances {
+		if d.inFlight(f, in.Name) > 0 && d.now.Before(f.left.Add(behind.Route.DrainTimeout)) {
+			d.violate("T02: %s of %s, which carries something to %s", a.Kind, b.Name, in.Name)
+		}
+	}
 }
 
 // boxOf is the container that a table names.
@@ -112,6 +159,9 @@ func (e *engine) inFlight(f *modelFront, name string) int {
 	}
 	switch f.state(name) {
 	case ring.FrontActive:
+		if f.table.Leaving && !e.now.Before(f.left) && !e.now.Before(f.left.Add(e.streams[name])) {
+			return 0 // nobody sends it more
+		}
 		return 1
 	case ring.FrontDraining, ring.FrontWarm:
 		if e.now.Before(f.until[name]) {
@@ -229,6 +279,9 @@ func (e *engine) route(a ring.Action) (ring.Done, error) {
 // takeTable has a front carry by another table: what it names no more is cut.
 func (e *engine) takeTable(f *modelFront, table ring.FrontTable) {
 	was := f.table
+	if table.Leaving && !was.Leaving {
+		f.left = e.now.Add(time.Duration(1+e.r.Intn(30)) * time.Second)
+	}
 	for _, in := range was.Instances {
 		n := e.inFlight(f, in.Name)
 		f.table = table
@@ -312,7 +365,10 @@ func (d *daemon) comeLater(flights []*flight) {
 }
 
 // drains reports whether an instance is on its way out of its front, as was written down.
-func (d *daemon) drains(b *box) bool { return d.disk.Intents[b.ID].Kind == "drain" }
+func (d *daemon) drains(b *box) bool {
+	kind := d.disk.Intents[b.ID].Kind
+	return kind == "drain" || kind == "left"
+}
 
 // watchTable holds a table that is about to be sent to I16, I21 and I25, by the truth of the
 // model and by what the daemon was told of health.

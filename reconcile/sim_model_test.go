@@ -78,6 +78,7 @@ type box struct {
 	refused bool           // and did so
 	frontOf string         // the service whose front it is
 	expose  []string       // the ports that it was made to listen on
+	asked   bool           // the engine asks for its health
 }
 
 // theirs reports whether it is somebody else's for good, and no container of Compose's
@@ -199,6 +200,9 @@ func (e *engine) wall() time.Time { return e.now.Add(e.skew) }
 // ready is the truth: it would serve.
 func (e *engine) ready(b *box) bool {
 	n := e.nature(b)
+	if e.frontHealth(b) == "unhealthy" {
+		return false
+	}
 	if !b.running() || n.never || e.contents[b.reads] == "unready" || e.contents[b.reads] == "late" && !e.now.Before(b.readAt.Add(5*time.Second)) || e.cut(b) || e.now.Before(b.since.Add(n.readyAfter)) {
 		return false
 	}
@@ -655,7 +659,8 @@ func (e *engine) create(a ring.Action) (ring.Done, error) {
 		return ring.Done{}, &ring.EngineError{Cause: ring.CauseImagePull, Err: errors.New("no such image")}
 	}
 	e.ids++
-	b := &box{frontOf: a.Want.FrontOf, expose: a.Want.Spec.Expose, image: a.Want.Spec.Image, shared: a.Want.Share, hooks: len(a.Want.Spec.PostStart) > 0, Instance: ring.Instance{
+	asked := slices.ContainsFunc(a.Want.Checks, func(c ring.Check) bool { return c.Docker })
+	b := &box{asked: asked, frontOf: a.Want.FrontOf, expose: a.Want.Spec.Expose, image: a.Want.Spec.Image, shared: a.Want.Share, hooks: len(a.Want.Spec.PostStart) > 0, Instance: ring.Instance{
 		ID: fmt.Sprintf("c%03d", e.ids), Name: a.Name, App: a.App, Source: a.Of.Source, Service: a.Service, Slot: a.Slot, Version: a.Version,
 		Commit: a.Commit, Kind: a.Want.Kind, Image: a.Want.Pin.Image, State: ring.StateCreated, Created: e.wall(), Policy: "no",
 		Addresses: map[string]string{},

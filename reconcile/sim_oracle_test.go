@@ -235,6 +235,7 @@ func (d *daemon) watchStop(a ring.Action, want *ring.Service) {
 		return
 	}
 	d.watchGiven(a, b, want)
+	d.watchLeft(a, b)
 	for _, f := range d.mem.flights {
 		if f.a.Kind == ring.DoLog && f.a.Instance == b.ID && a.Kind == ring.DoRemove && b.Kind.Ends() {
 			d.violate("the log of %s is read while it is removed", b.Name)
@@ -378,12 +379,19 @@ func (d *daemon) watchFact(f ring.Fact) {
 		d.watchRun(f)
 	case ring.JobRun:
 		d.watchJob(f)
+	case ring.Intent:
+		if _, known := d.meantToGo[f.Instance]; !known && (f.Kind == "drain" || f.Kind == "left") {
+			d.meantToGo[f.Instance] = d.now
+		}
 	case ring.Crash:
 		d.watchCrash(f)
 	case ring.Post:
 		d.posted = append(d.posted, f)
 		d.watchPost(f)
 	case ring.Forget:
+		if f.Table == "intent" {
+			delete(d.meantToGo, f.Key)
+		}
 		if b := d.boxes[f.Key]; f.Table == "intent" && b != nil {
 			b.ours = false // it stays after all
 		}

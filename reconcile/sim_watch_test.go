@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"slices"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 )
@@ -12,10 +13,12 @@ type watched struct {
 	passed map[string]bool // by what is written and its pin: what this host was asked about, and had nothing against
 	before map[string]bool // versions whose job before succeeded, or that had none
 	acted  bool            // a person did something: a run may be begun again
+	// meantToGo is since when, in true time, an instance is meant to be removed.
+	meantToGo map[string]time.Time
 }
 
 func newWatched() watched {
-	return watched{begun: map[string]int{}, passed: map[string]bool{}, before: map[string]bool{}}
+	return watched{begun: map[string]int{}, passed: map[string]bool{}, before: map[string]bool{}, meantToGo: map[string]time.Time{}}
 }
 
 // watchBegun holds the start of a run to what is on disk, to one run for one

@@ -87,6 +87,8 @@ func (s *story) expect(w []string) error {
 		return s.expectWeight(w[1], w[2])
 	case "generation": // generation web below 100
 		return s.expectGeneration(w[1], w[3])
+	case "leaving": // leaving web 1
+		return count("of its fronts leave", s.frontsLeaving(w[1]), w[2])
 	case "cut":
 		return count("were cut", s.cutAll, w[1])
 	case "override":

@@ -159,6 +159,16 @@ func (s *story) expectWeight(service, want string) error {
 	return errors.New("no front of it runs")
 }
 
+// frontsLeaving is how many fronts of a service were told to leave.
+func (s *story) frontsLeaving(service string) (n int) {
+	for _, f := range s.front {
+		if shortID(f.in.App, f.in.frontOf) == service && f.table.Leaving {
+			n++
+		}
+	}
+	return n
+}
+
 // expectGeneration is "generation web below 100": what is remembered of the counter.
 func (s *story) expectGeneration(service, below string) error {
 	most, err := strconv.Atoi(below)

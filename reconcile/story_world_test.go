@@ -801,10 +801,10 @@ func (s *story) boxNamed(name string) *box {
 		if fmt.Sprintf("%s-%d", shortID(b.App, b.Service), b.Slot) != slotted || version != "" && b.image != version {
 			continue
 		}
-		if found != nil {
+		if found != nil && b.frontOf == "" {
 			return nil
 		}
-		found = b
+		found = b // of two fronts the newer one
 	}
 	return found
 }

@@ -35,6 +35,7 @@ func (t *Pass) wantedTable(v *service, f *toldFront) (ring.FrontTable, []seat) {
 	table := ring.FrontTable{
 		Service: string(v.id), Ports: t.portsOfFront(v, f), Queue: r.Queue, Forwarded: r.Forwarded, Trusted: r.Trusted,
 		Sticky: r.Sticky, LogErrors: r.LogErrors, Connections: r.Connections, Gateways: f.in.Gateways,
+		Leaving: f.isToldToLeave(),
 	}
 	seats := make([]seat, 0, len(v.instances))
 	for _, in := range v.instances {
@@ -407,7 +408,7 @@ func tableSays(table *ring.FrontTable) string {
 // sameTable reports whether two tables ask the same.
 func sameTable(a, b *ring.FrontTable) bool {
 	return a.Service == b.Service && a.CanaryWeight == b.CanaryWeight && a.QueueUntil.Equal(b.QueueUntil) && a.Queue == b.Queue &&
-		a.Forwarded == b.Forwarded && a.Sticky == b.Sticky && a.LogErrors == b.LogErrors && a.Connections == b.Connections &&
+		a.Forwarded == b.Forwarded && a.Sticky == b.Sticky && a.LogErrors == b.LogErrors && a.Leaving == b.Leaving && a.Connections == b.Connections &&
 		slices.Equal(a.Ports, b.Ports) && slices.Equal(a.Trusted, b.Trusted) && slices.Equal(a.Gateways, b.Gateways) && equalValues(a.Match, b.Match) &&
 		slices.EqualFunc(a.Instances, b.Instances, func(x, y ring.FrontInstance) bool {
 			return x.Name == y.Name && x.Version == y.Version && x.State == y.State && x.Set == y.Set && x.Until.Equal(y.Until)
