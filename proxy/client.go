@@ -215,7 +215,8 @@ func news(a, b ring.FrontSeen) bool {
 	}
 	for i := range a.Instances {
 		x, y := a.Instances[i], b.Instances[i]
-		if x.Name != y.Name || x.Reached != y.Reached || (x.InFlight == 0) != (y.InFlight == 0) && drains(b, y.Name) {
+		ended := (x.InFlight == 0) != (y.InFlight == 0) || (x.InFlight == x.Streams) != (y.InFlight == y.Streams)
+		if x.Name != y.Name || x.Reached != y.Reached || ended && goesOut(b, y.Name) {
 			return true
 		}
 	}
@@ -227,13 +228,14 @@ func news(a, b ring.FrontSeen) bool {
 	return false
 }
 
-func drains(s ring.FrontSeen, name string) bool {
+// goesOut reports whether a front sends an instance nothing new.
+func goesOut(s ring.FrontSeen, name string) bool {
 	if s.Table == nil {
 		return true
 	}
 	for _, in := range s.Table.Instances {
 		if in.Name == name {
-			return in.State == ring.FrontDraining
+			return in.State != ring.FrontActive
 		}
 	}
 	return true

@@ -320,7 +320,7 @@ func (f *Front) release(c *claim) {
 	}
 	delete(m.claims, c)
 	leaving := m.gone || m.at.State == ring.FrontDraining
-	if leaving && len(m.claims) == 0 {
+	if (leaving || m.at.State != ring.FrontActive) && len(m.claims) == 0 {
 		f.tell()
 	}
 	f.mu.Unlock()

@@ -142,6 +142,7 @@
 //	again         what ended with the engine is not the version's fault
 //	memory        what the host has room for
 //	reload        files that are changed in place
+//	reloadout     its front sends an instance nothing while it reloads
 //	stuck         what is wrong on the host, and not the version's fault
 //
 // Hands on an instance:

@@ -32,7 +32,7 @@ func (in *instance) ownGrace() time.Duration { return cmp.Or(in.Grace, ring.Defa
 // isLeaving reports whether we decided to remove it.
 func (in *instance) isLeaving() bool { return in.intent == intentRemove || in.isDraining() }
 
-// isGoingOut reports whether an instance is about to be stopped, so that nothing new may come
+// isGoingOut reports whether an instance is about to be stopped or to reload, so that nothing new may come
 // to it. Meant is when that was written down: one that was restarted since is back.
 func (in *instance) isGoingOut(meant time.Time) bool {
 	switch in.intent {
@@ -40,6 +40,8 @@ func (in *instance) isGoingOut(meant time.Time) bool {
 		return true
 	case intentRestart:
 		return !in.Since.After(meant)
+	case intentReload:
+		return true
 	}
 	return false
 }

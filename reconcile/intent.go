@@ -44,6 +44,8 @@ func (t *Pass) meantBefore(v *service, in *instance) outcome {
 		if in.Live() {
 			return outcome{then: stop, move: move{kind: moveStop, in: in, why: t.Facts.Intents[in.ID].Reason}}
 		}
+	case intentReload:
+		return t.reloadMeant(v, in)
 	case intentRestart, intentHooks, intentRejoin:
 		return t.startMeant(v, in)
 	}

@@ -216,7 +216,7 @@ func (t *Pass) staleFiles(v *service) outcome {
 	var o outcome
 	for _, ready := range []bool{false, true} {
 		for _, in := range v.instances {
-			if in.ready != ready || in.Version != v.target.Version || !in.holdsSlot() || in.State != ring.StateRunning || in.intent != "" {
+			if in.ready != ready || in.Version != v.target.Version || !in.holdsSlot() || in.State != ring.StateRunning || in.intent != "" && in.intent != intentReload {
 				continue
 			}
 			row, ok := t.Facts.Loads[in.ID]
@@ -265,11 +265,14 @@ func (t *decider) loadFiles(v *service, in *instance) bool {
 	if !known && t.onTrial(v) {
 		a.Back = v.good.Service.Reload.Content()
 	}
-	a.Record = ring.Loaded{ID: v.id, Instance: in.ID, Live: v.target.Reload.Live, Ready: in.ready}
+	a.Record = ring.Loaded{ID: v.id, Instance: in.ID, Live: v.target.Reload.Live, Ready: in.fit}
+	if !t.takeOut(v, in, a) {
+		return in.intent == intentReload // it is on its way out of its front
+	}
 	if !t.addStep(a) {
 		return false
 	}
-	t.setFact(ring.Loaded{ID: v.id, Instance: in.ID, Live: row.Live, Next: v.target.Reload.Live, Ready: in.ready, At: row.At})
+	t.setFact(ring.Loaded{ID: v.id, Instance: in.ID, Live: row.Live, Next: v.target.Reload.Live, Ready: in.fit, At: row.At})
 	return true
 }
 

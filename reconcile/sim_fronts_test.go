@@ -316,6 +316,9 @@ func describeTable(t ring.FrontTable) string {
 // watchCut holds a stop of ours to I20: nothing that a front has in force sends requests to
 // is stopped, and nothing that has something in flight before its deadline.
 func (e *engine) watchCut(a ring.Action, b *box) {
+	if a.Kind == ring.DoReload && b.running() {
+		e.watchReload(b)
+	}
 	stops := []ring.ActionKind{ring.DoStop, ring.DoRemove, ring.DoRestart}
 	if !slices.Contains(stops, a.Kind) || !b.running() {
 		return
@@ -334,6 +337,20 @@ func (e *engine) watchCut(a ring.Action, b *box) {
 			} else if e.inFlight(f, in.Name) > 0 && e.before(in) {
 				e.violate("I20: %s of %s, which has something in flight until %s", a.Kind, b.Name, in.Until.Sub(epoch))
 			}
+		}
+	}
+}
+
+// watchReload is T13: no front that answers sends an instance requests while that reloads,
+// unless it is the only one and nobody may wait.
+func (e *engine) watchReload(b *box) {
+	for id, f := range e.front {
+		if f.in.App != b.App || f.in.frontOf != b.Service || e.silent[id] || f.state(b.ID) != ring.FrontActive {
+			continue
+		}
+		beside := slices.ContainsFunc(f.table.Instances, func(in ring.FrontInstance) bool { return in.Name != b.ID && in.State == ring.FrontActive })
+		if beside || f.table.Queue > 0 {
+			e.violate("T13: %s reloads, which table %d of %s has active", b.Name, f.table.Generation, f.in.Name)
 		}
 	}
 }

@@ -96,6 +96,10 @@ func (t *Pass) seatInstance(v *service, f *toldFront, s *seat) {
 	switch {
 	case in.intent == intentPark && in.Version == v.target.Version && s.was.State != "":
 		s.State, s.Until = s.was.State, s.was.Until // it was kept, as its front was, and is wanted again
+	case in.intent == intentReload && in.State == ring.StateRunning:
+		if s.State = ring.FrontWarm; s.was.State == ring.FrontDraining {
+			s.State, s.Until = s.was.State, s.was.Until
+		}
 	case in.isGoingOut(t.Facts.Intents[in.ID].At):
 		if s.was.State == "" || !in.Live() {
 			return // nothing new may come to it
@@ -213,7 +217,9 @@ func (t *Pass) drainTime(v *service, seats []seat) time.Duration {
 // makes; zero is not at all. It is renewed for as long as the gap goes on.
 func (t *Pass) queueUntil(v *service, f *toldFront, seats []seat) time.Time {
 	queue := v.route().Queue
-	leaves := slices.ContainsFunc(seats, func(s seat) bool { return s.was.State == ring.FrontActive && s.State == ring.FrontDraining })
+	leaves := slices.ContainsFunc(seats, func(s seat) bool {
+		return s.was.State == ring.FrontActive && (s.State == ring.FrontDraining || s.in.intent == intentReload)
+	})
 	was := time.Time{}
 	if last := f.lastTable(); last != nil {
 		was = last.QueueUntil
