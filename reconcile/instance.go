@@ -29,6 +29,10 @@ type instance struct {
 // ownGrace is the time that it was made with between stop signal and kill.
 func (in *instance) ownGrace() time.Duration { return cmp.Or(in.Grace, ring.DefaultStopGrace) }
 
+// isDraining reports whether an instance is on its way out of its front, to be removed. It
+// holds no slot, and counts for nothing but memory.
+func (in *instance) isDraining() bool { return in.intent == intentDrain || in.intent == intentLeft }
+
 // isLeaving reports whether we decided to remove it.
 func (in *instance) isLeaving() bool { return in.intent == intentRemove || in.isDraining() }
 

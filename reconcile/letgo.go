@@ -14,10 +14,6 @@ const (
 	intentLeft  = "left"  // of a front: nobody sends it requests any more, and it is to be removed
 )
 
-// isDraining reports whether an instance is on its way out of its front, to be removed. It
-// holds no slot, and counts for nothing but memory.
-func (in *instance) isDraining() bool { return in.intent == intentDrain || in.intent == intentLeft }
-
 // drainFirst reports whether an instance has to leave its front before it is removed, and
 // has that written down.
 func (t *decider) drainFirst(v *service, in *instance, why string) bool {
