@@ -25,6 +25,7 @@ const (
 	frontRests = 10 * time.Minute // at least between two starts of a container for its silence
 	frontQuiet = 2 * time.Minute  // of silence, until its container is started anew
 	frontTold  = time.Minute      // of silence, until its table is put on its disk once more
+	frontAnew  = time.Minute      // of silence, until its proxy is started anew, once in frontRests
 )
 
 // disbelieved is why nothing is believed of what a front says; "" where it is.
@@ -135,4 +136,29 @@ func (t *Pass) lostFront(v *service, in *instance) string {
 		why = disbelieved(in, seen, row)
 	}
 	return cmp.Or(why, say("%s does not answer for %d min", in.Name, int(frontQuiet.Minutes())))
+}
+
+// silentProxy has the proxy of a front started anew that has been silent for a while: what it
+// carries goes on, and nobody is refused. If that does not help its container is started anew.
+func (t *Pass) silentProxy(v *service, in *instance) outcome {
+	b := t.serviceBehind(v)
+	if b == nil || in.State != ring.StateRunning || in.intent != "" {
+		return outcome{}
+	}
+	row := t.Facts.Fronts[b.id]
+	if row.Front != in.ID || row.Silent.IsZero() {
+		return outcome{}
+	}
+	at := laterOf(laterOf(row.Silent, in.Since), t.Awake).Add(frontAnew)
+	if !row.Signaled.IsZero() {
+		at = laterOf(at, row.Signaled.Add(frontRests))
+	}
+	if t.now.Before(at) {
+		t.wakeBy(at)
+		return outcome{}
+	}
+	row.Signaled = t.now
+	o := trying(move{kind: moveSignal, in: in, why: say("%s does not answer for %d min", in.Name, int(frontAnew.Minutes()))})
+	o.facts = []ring.Fact{row}
+	return o
 }

@@ -21,6 +21,7 @@ var (
 	// spec, inside its backoff.
 	healRules = []rule{
 		{name: "note what ended with the engine", ask: (*Pass).engineEnded},
+		{name: "start a silent proxy anew", each: eachOf((*Pass).silentProxy)},
 		{name: "restart what ended", each: []func(*Pass, *service, *instance) outcome{
 			(*Pass).interruptedInstance, (*Pass).engineRestarted, (*Pass).unliveInstance, (*Pass).stableInstance, (*Pass).endedInstance,
 		}},
@@ -30,7 +31,7 @@ var (
 	// stoppedRules are for a rollout that stopped where it is.
 	stoppedRules = []rule{
 		{name: "start what was created", ask: (*Pass).createdInstance},
-		healRules[0], healRules[1],
+		healRules[0], healRules[1], healRules[2],
 		{name: "complete", ask: (*Pass).completionStopped},
 	}
 	// doubleRules leave one instance to a slot that has an adopted one, too.
@@ -61,7 +62,7 @@ func init() {
 	side := []rule{
 		{name: "drop failed instances", ask: (*Pass).failedInstance},
 		{name: "start what was created", ask: (*Pass).createdInstance},
-		healRules[0], healRules[1],
+		healRules[0], healRules[1], healRules[2],
 		{name: "create one more", ask: (*Pass).oneMore},
 		{name: "give the port to the front", ask: (*Pass).givePort},
 	}

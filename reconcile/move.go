@@ -42,6 +42,7 @@ const (
 	moveRename  // give it the name that its file asks for
 	moveShorten // give it the name that Compose gives
 	moveReload  // have it take over files
+	moveSignal  // have the proxy of a front started anew
 	movePolicy  // set the engine's restart policy
 	moveRecord  // keep the record of a crash
 	moveRetire  // all of an old set from one moment on
@@ -83,6 +84,8 @@ func (t *decider) makeMove(v *service, m *move) bool {
 		return false
 	case moveReload:
 		return t.loadFiles(v, m.in)
+	case moveSignal:
+		return t.addStep(t.stepOn(v, ring.DoSignal, m.in, m.why))
 	case movePolicy:
 		a := t.stepOn(v, ring.DoPolicy, m.in, m.why)
 		a.Policy, a.MaxRetries = m.policy, m.tries

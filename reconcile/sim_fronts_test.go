@@ -22,6 +22,7 @@ type fronts struct {
 	tableless map[string]bool            // fronts whose process waits for a table on its disk
 	claims    map[string]int64           // what fronts that were taken over claim, by container ID; 0 is one more than they were told
 	hung      map[string]bool            // fronts that answer again once they are started anew, by container ID
+	stalled   map[string]bool            // fronts that answer again once their proxy is started anew, by container ID
 	deaf      map[string]bool            // instances that no front can reach, by container ID
 	deadlines map[string]time.Time       // by name and Until
 	streams   map[string]time.Duration   // how long what is in flight to an instance goes on, by name
@@ -51,7 +52,7 @@ type modelFront struct {
 
 func newFronts() fronts {
 	return fronts{
-		front: map[string]*modelFront{}, tables: map[string]ring.FrontTable{}, silent: map[string]bool{}, tableless: map[string]bool{}, claims: map[string]int64{}, hung: map[string]bool{},
+		front: map[string]*modelFront{}, tables: map[string]ring.FrontTable{}, silent: map[string]bool{}, tableless: map[string]bool{}, claims: map[string]int64{}, hung: map[string]bool{}, stalled: map[string]bool{},
 		load: map[string]float64{}, errors: map[string]int64{}, slow: map[string]int{}, deaf: map[string]bool{}, deadlines: map[string]time.Time{}, full: map[string]map[int64]bool{}, streams: map[string]time.Duration{},
 	}
 }
@@ -67,11 +68,27 @@ func (e *engine) frontBegins(b *box) {
 	if _, lies := e.tables[made(b)]; lies {
 		delete(e.tableless, b.ID)
 	}
-	if e.hung[b.ID] {
+	if e.hung[b.ID] || e.stalled[b.ID] {
 		delete(e.silent, b.ID)
 		delete(e.hung, b.ID)
+		delete(e.stalled, b.ID)
 	}
 	e.front[b.ID] = &modelFront{in: b, table: e.tables[made(b)], process: strconv.Itoa(e.worlds), since: e.now, until: map[string]time.Time{}}
+}
+
+// beginProxy has the proxy of a front begin anew: one that hung answers again.
+func (e *engine) beginProxy(b *box) {
+	f := e.front[b.ID]
+	if f == nil {
+		e.violate("T29: %s, which is no front that runs, is signaled", b.Name)
+		return
+	}
+	if e.stalled[b.ID] {
+		delete(e.stalled, b.ID)
+		delete(e.silent, b.ID)
+	}
+	e.worlds++
+	f.process, f.since = strconv.Itoa(e.worlds), e.now
 }
 
 // made is the name that a container was made with.

@@ -448,7 +448,7 @@ func (e *engine) apply(a ring.Action) (ring.Done, error) {
 // onContainers is all that may be asked of the engine about a container that is there:
 // nothing of it removes a volume or a folder (I13).
 var onContainers = []ring.ActionKind{
-	ring.DoReload, ring.DoRename, ring.DoStart, ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoPolicy, ring.DoConnect, ring.DoUpdate, ring.DoUnpause,
+	ring.DoReload, ring.DoRename, ring.DoStart, ring.DoStop, ring.DoRemove, ring.DoRestart, ring.DoPolicy, ring.DoConnect, ring.DoUpdate, ring.DoUnpause, ring.DoSignal,
 }
 
 func (e *engine) change(a ring.Action, b *box) error {
@@ -495,6 +495,8 @@ func (e *engine) change(a ring.Action, b *box) error {
 		e.attach(a, b)
 	case ring.DoUpdate:
 		b.Limits = &ring.Resources{Memory: a.Want.Spec.Resources.Memory}
+	case ring.DoSignal:
+		e.beginProxy(b)
 	case ring.DoUnpause:
 		if b.State == ring.StatePaused {
 			b.State = ring.StateRunning

@@ -410,7 +410,7 @@ func (s *story) expectSteps(want string) error {
 	var got []string
 	for _, e := range s.since() {
 		switch e.kind {
-		case "create", "start", "stop", "remove", "restart", "reload", "connect", "unpause", "update":
+		case "create", "start", "stop", "remove", "restart", "reload", "connect", "unpause", "update", "signal":
 			got = append(got, e.kind+" "+e.name())
 		case "rename":
 			to := e.detail

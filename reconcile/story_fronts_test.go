@@ -17,6 +17,7 @@ import (
 //	fault front web-front-1 does answer
 //	fault front web-front-1 claims a huge table
 //	fault front web-front-1 hangs
+//	fault front web-front-1 stalls
 //	fault front web-front-1 claims one more
 //	fault front cannot reach web-1@v2
 //	fault front can reach web-1@v2
@@ -54,6 +55,8 @@ func (s *story) faultOfFront(w []string) error {
 	switch strings.Join(w[2:], " ") {
 	case "hangs":
 		s.silent[b.ID], s.hung[b.ID] = true, true
+	case "stalls":
+		s.silent[b.ID], s.stalled[b.ID] = true, true
 	case "claims one more":
 		s.claims[b.ID] = 0
 	case "claims a huge table":

@@ -29,6 +29,7 @@ const (
 	DoUnpause    ActionKind = "unpause"      // let run again what somebody paused
 	DoUpdate     ActionKind = "update"       // put resource limits back that somebody changed
 	DoImageOff   ActionKind = "remove image" // that no plan names; InUse of what it found says that it stayed
+	DoSignal     ActionKind = "signal"       // SIGHUP to a front: it starts its proxy anew, and what is open stays open
 	DoRoute      ActionKind = "route"        // tell the front Instance its Table; answers with what it then says of itself
 	DoWhose      ActionKind = "ask whose"    // fails, with the Holder, where somebody else has Name; changes nothing
 )

@@ -255,6 +255,8 @@ type FrontRow struct {
 	// runs and is not heard.
 	Claims int       `json:"claims,omitempty"`
 	Silent time.Time `json:"silent,omitzero"`
+	// Signaled is when its proxy was last started anew for its silence.
+	Signaled time.Time `json:"signaled,omitzero"`
 }
 
 // Row is by the service that the front stands before.

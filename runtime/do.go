@@ -72,6 +72,8 @@ func (d *Docker) do(ctx context.Context, e engine, a ring.Action) (ring.Done, er
 		return d.limit(ctx, e, a)
 	case ring.DoUnpause:
 		return d.unpause(ctx, e, a)
+	case ring.DoSignal:
+		return ring.Done{Instance: a.Instance}, d.SignalFront(ctx, a.Instance)
 	case ring.DoLog:
 		return d.keepLog(ctx, e, a)
 	case ring.DoImageOff:
