@@ -234,6 +234,9 @@ func (t *Pass) missingUntil(app *ring.App, s *ring.Service, until ring.Until) (w
 	case until == ring.Started:
 		return "not started", false
 	case row.Version == s.Version && row.Done && ready >= max(1, s.Replicas-down):
+		if s.Route != nil {
+			return t.frontLacks(id), false
+		}
 		return "", false
 	}
 	return readySays(ready, s.Replicas), false

@@ -182,6 +182,49 @@ func (f *toldFront) reached(name string) (ring.FrontInstanceSeen, bool) {
 	return f.seen.Instances[i], true
 }
 
+// reachesNobody tells of a front that reaches none of those that it sends requests to; ""
+// where it reaches one.
+func (f *toldFront) reachesNobody() string {
+	reached, why := false, ""
+	for _, x := range f.table.Instances {
+		if x.State != ring.FrontActive {
+			continue
+		}
+		seen, tried := f.reached(x.Name)
+		reached = reached || seen.Reached || !tried
+		why = seen.Why
+	}
+	if why != "" && !reached {
+		return "its front reaches no instance: " + why
+	}
+	return ""
+}
+
+// frontLacks is why the front of a service does not serve; "" where it does, and where it runs
+// and does not answer, because it may serve all the same.
+func (t *Pass) frontLacks(id ring.ServiceID) string {
+	runs := false
+	all := t.frontsOf(id)
+	for i := range all {
+		f := &all[i]
+		if f.in.State != ring.StateRunning {
+			continue
+		}
+		runs = true
+		switch {
+		case f.seen == nil:
+		case f.table == nil:
+			return "its front has not taken its table yet"
+		case f.reachesNobody() != "":
+			return f.reachesNobody()
+		}
+	}
+	if !runs {
+		return "its front does not run yet"
+	}
+	return ""
+}
+
 // standsBy reports whether an instance that is ready gets no requests for now: one of two full
 // sets, or one of a version that failed. Where nothing else is there it gets them all the same.
 func (t *Pass) standsBy(v *service, in *instance) bool {

@@ -67,24 +67,6 @@ func (t *Pass) servesUnready(v *service) bool {
 	return serves
 }
 
-// reachesNobody tells of a front that reaches none of those that it sends requests to; ""
-// where it reaches one.
-func (f *toldFront) reachesNobody() string {
-	reached, why := false, ""
-	for _, x := range f.table.Instances {
-		if x.State != ring.FrontActive {
-			continue
-		}
-		seen, tried := f.reached(x.Name)
-		reached = reached || seen.Reached || !tried
-		why = seen.Why
-	}
-	if why != "" && !reached {
-		return "its front reaches no instance: " + why
-	}
-	return ""
-}
-
 // frontStatus is how the front of a service does.
 func (t *Pass) frontStatus(v *service) *ring.FrontStatus {
 	st := &ring.FrontStatus{Phase: ring.FrontPending, Ports: []string{}}

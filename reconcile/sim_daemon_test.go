@@ -170,7 +170,10 @@ func (d *daemon) health() map[string]ring.Health {
 		case !h.Ready:
 			h = ring.Health{Ready: true, Since: d.wall()}
 		}
-		h.Unlive = d.dead(b)
+		h.Unlive, h.Canary = d.dead(b), ""
+		if n := d.nature(b).badCanary; n > 0 && !d.now.Before(b.since.Add(n)) {
+			h.Canary = "canary check ratio: exit code 1"
+		}
 		if h.Unlive {
 			h.Act, h.Reason = b.act, "liveness check alive: no answer"
 		}

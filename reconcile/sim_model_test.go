@@ -21,6 +21,7 @@ type nature struct {
 	readyAfter time.Duration // 0 = at once
 	never      bool          // never ready
 	dips       []span        // not ready from … to
+	badCanary  time.Duration // its check for: canary fails from here; 0 = never
 	deadAfter  time.Duration // its liveness check fails from here; 0 = never
 	exitAfter  time.Duration // it ends; 0 = never
 	exit       int           // with this code

@@ -406,6 +406,8 @@ func (n *nature) clause(w []string) (err error) {
 		n.dips = append(n.dips, span{from: at(3), to: at(5)})
 	case strings.HasPrefix(text, "breaks "): // breaks 2 containers
 		n.breaks, err = strconv.Atoi(w[1])
+	case strings.HasPrefix(text, "fails its canary check after "):
+		n.badCanary = at(5)
 	case strings.HasPrefix(text, "not live after "):
 		n.deadAfter = at(3)
 	case strings.HasPrefix(text, "pull takes "):
