@@ -203,7 +203,6 @@ func TestRefusals(t *testing.T) {
 		{name: "a sticky word", files: fronted("route: {sticky: ip}"), code: ring.BadValue, line: 6, says: "sticky"},
 		{name: "a log of everything", files: fronted("route: {log: all}"), code: ring.BadValue, line: 6, says: "log"},
 		{name: "forwarded by a word", files: fronted("route: {forwarded: maybe}"), code: ring.BadValue, line: 6, says: "forwarded"},
-		{name: "a front without a port", files: web("image: a", "x-gitring:", "  publish: front"), code: ring.BadValue, line: 5, says: "no port to listen on", hint: "route: {ports:"},
 		{name: "a front on the host's network", files: web("image: a", "network_mode: host", "x-gitring:", "  publish: front"), code: ring.BadValue, line: 6, says: "network_mode"},
 		{name: "a front of sctp", files: web("image: a", "ports: ['80/sctp']", "x-gitring:", "  publish: front"), code: ring.BadValue, line: 6, says: "sctp"},
 		{name: "a front of 101 ports", files: web("image: a", "ports: ['1-101']", "x-gitring:", "  publish: front"), code: ring.BadValue, line: 6, says: "101 ports"},

@@ -280,12 +280,11 @@ func (f *fronting) explicit() *ring.Route {
 		return nil
 	}
 	ports := f.listens()
-	if len(ports) == 0 {
-		if !f.publishLost(f.s.Name) {
-			f.bad(f.said.publishAt, "say route: {ports: [8080]} beside it, with a port that the container listens on",
-				"services.%s cannot have a front: its files name no port to listen on", f.s.Name)
-		}
+	if len(ports) == 0 && f.publishLost(f.s.Name) {
 		return nil
+	}
+	if len(ports) == 0 {
+		f.note("%s: its front listens on the ports that its image exposes", f.s.Name)
 	}
 	return f.route(ports)
 }
@@ -393,7 +392,8 @@ func (f *fronting) leftDirect() string {
 }
 
 // listens are the container ports that a front of the service listens on, in order. What
-// an image says of itself (EXPOSE) is not known yet, as a plan is a function of the commit.
+// an image says of itself (EXPOSE) is not known yet, as a plan is a function of the commit: it
+// is asked for where its author wants a front and names no port.
 func (f *fronting) listens() []listened {
 	all := map[listened]bool{}
 	for _, p := range f.s.Spec.Ports {
@@ -485,6 +485,9 @@ func (f *fronting) route(ports []listened) *ring.Route {
 	for _, l := range ports {
 		r.Ports = append(r.Ports, ring.FrontPort{Port: l.port, Carry: f.carry(l), Loopback: f.onLoopback(l)})
 	}
+	if len(ports) == 0 {
+		r.Ports, r.Exposed = []ring.FrontPort{}, or2(f.said.protocol, ring.CarryAuto)
+	}
 	f.tellAddress(&r)
 	return &r
 }
@@ -543,6 +546,7 @@ func (f *fronting) onLoopback(l listened) bool {
 // tellAddress notes what an app with a front sees of its clients.
 func (f *fronting) tellAddress(r *ring.Route) {
 	http := slices.ContainsFunc(r.Ports, func(p ring.FrontPort) bool { return p.Carry == ring.CarryAuto || p.Carry == ring.CarryHTTP })
+	http = http || r.Exposed == ring.CarryAuto || r.Exposed == ring.CarryHTTP
 	switch {
 	case http && r.Forwarded:
 		f.note("%s: the app sees the front's address; X-Forwarded-For names the client", f.s.Name)

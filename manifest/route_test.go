@@ -156,6 +156,22 @@ func TestRouteInternalGivesTheNamesToTheFront(t *testing.T) {
 	require.Equal(t, []ring.Attachment{{Network: "default", Aliases: []string{"shop", "store", "web"}}}, a.Services[1].Spec.Networks)
 }
 
+func TestAFrontMayListenOnWhatTheImageExposes(t *testing.T) {
+	a := onHost(t, Traffic{}, ofWeb("x-gitring: {publish: front, route: {protocol: http}}"))
+	require.Equal(t, []string{"web", "web-front"}, servicesOf(a))
+	r := a.Services[0].Route
+	require.Empty(t, r.Ports)
+	require.Equal(t, ring.CarryHTTP, r.Exposed)
+	require.Empty(t, a.Services[1].Spec.Expose)
+	require.Contains(t, a.Notes, "web: its front listens on the ports that its image exposes")
+	require.Contains(t, a.Notes, "web: the app sees the front's address; X-Forwarded-For names the client")
+	// what the files name wins, and the host's default alone refuses nothing and asks for no image
+	a = onHost(t, Traffic{}, ofWeb("expose: [80]", "x-gitring: {publish: front}"))
+	require.Empty(t, a.Services[0].Route.Exposed)
+	a = onHost(t, asksForFronts, ofWeb("labels: {traefik.enable: 'true'}"))
+	require.Equal(t, []string{"web"}, servicesOf(a))
+}
+
 func TestTheFilesOfAnAppAreMergedInARouteToo(t *testing.T) {
 	plan, _ := Read(repo(map[string]string{
 		"web/compose.yaml":          ofWeb("expose: [80]", "x-gitring: {publish: direct, route: {queue: 5s, sticky: cookie, protocol: tcp}}"),

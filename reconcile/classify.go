@@ -20,6 +20,10 @@ func (t *Pass) pinnedAs(next *ring.App) ring.App {
 			s.Version, s.Image = ring.VersionOf(&app, s, p), t.saysOfItself(&app, s, old)
 		}
 	}
+	for i := range app.Services {
+		old, _ := inForce(&have, app.Services[i].Name)
+		foreseeExposed(&app, &app.Services[i], old)
+	}
 	return app
 }
 

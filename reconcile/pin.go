@@ -27,6 +27,11 @@ func (t *decider) pinApp(next, have *ring.App) (ring.App, bool) {
 			ready = false
 		}
 	}
+	for i := range app.Services {
+		if !t.exposesPorts(&app, &app.Services[i]) {
+			ready = false
+		}
+	}
 	return app, ready
 }
 

@@ -31,6 +31,7 @@ type nature struct {
 	noImage    bool          // the registry says not found
 	pull       time.Duration // what a pull takes
 	volumes    []string      // its VOLUME instructions
+	exposes    []string      // its EXPOSE instructions
 	hooks      time.Duration // what its post_start hooks take
 	hookFails  bool
 	oom        bool // its ends are for want of memory
@@ -610,7 +611,7 @@ func (e *engine) shorten(a ring.Action) error {
 }
 
 func (e *engine) pull(a ring.Action) (ring.Done, error) {
-	says := ring.Done{Image: ring.Image{Known: true, Volumes: e.natures[imageOf(a.Image)].volumes}}
+	says := ring.Done{Image: ring.Image{Known: true, Volumes: e.natures[imageOf(a.Image)].volumes, Exposes: true, Exposed: e.natures[imageOf(a.Image)].exposes}}
 	if e.have[a.Image] {
 		e.told("inspect", a.Image, nil)
 		return says, nil

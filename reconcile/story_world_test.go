@@ -43,8 +43,11 @@ func (d *declared) front() ring.Service {
 		Restart: ring.Restart{Policy: ring.Always, Engine: "always"},
 	}
 	s.Spec.Image, s.Spec.Networks = ring.FrontImage, d.Spec.Networks
-	port := d.Route.Ports[0].Port
-	s.Spec.Expose = []string{strconv.Itoa(port) + "/tcp"}
+	port := 0
+	if len(d.Route.Ports) > 0 {
+		port = d.Route.Ports[0].Port
+		s.Spec.Expose = []string{strconv.Itoa(port) + "/tcp"}
+	}
 	if d.frontPort != "none" {
 		s.Spec.Ports = []ring.Port{{HostPort: d.frontPort, Container: port, Protocol: "tcp"}}
 	}
@@ -108,6 +111,9 @@ func (d *declared) set(words []string) (int, error) {
 		d.Cron = &ring.Cron{Schedule: strings.TrimPrefix(words[1], `"`), Timezone: "UTC", Overlap: ring.OverlapForbid, Missed: time.Hour}
 		d.Restart = ring.Restart{Policy: ring.NeverStop, Engine: "no"}
 		return 2, nil
+	}
+	if words[0] == "exposed" { // its front listens on what the image exposes
+		return 1, d.route(func(r *ring.Route) { r.Ports, r.Exposed = nil, ring.CarryAuto })
 	}
 	if words[0] == "hooks" {
 		d.Spec.PostStart = []ring.Hook{{Command: []string{"warm", "up"}}}
@@ -396,6 +402,8 @@ func (n *nature) clause(w []string) (err error) {
 		n.hookFails = true
 	case strings.HasPrefix(text, "hooks take "):
 		n.hooks = at(2)
+	case strings.HasPrefix(text, "exposes "): // exposes 90
+		n.exposes = append(n.exposes, w[1]+"/tcp")
 	case strings.HasPrefix(text, "has volume "): // has volume /var/lib/db
 		n.volumes = append(n.volumes, w[2])
 	case text == "not in the registry":

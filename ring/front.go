@@ -64,7 +64,10 @@ const (
 // Route says how the front of a service carries requests. It is complete where the service
 // has a front, and enters no version: each of it is changed in place by a table.
 type Route struct {
-	Ports        []FrontPort   `json:"ports"` // sorted by number, then protocol; never empty
+	// Ports are sorted by number, then protocol. They are empty only in a plan as it is read
+	// where no file names any: then Exposed is how those are carried that the image exposes.
+	Ports        []FrontPort   `json:"ports"`
+	Exposed      string        `json:"exposed,omitempty"`
 	DrainTimeout time.Duration `json:"drain_timeout"`
 	Queue        time.Duration `json:"queue"` // 0 is no waiting
 	Forwarded    bool          `json:"forwarded"`

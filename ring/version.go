@@ -43,6 +43,10 @@ type Image struct {
 	Volumes []string `json:"volumes,omitempty"`
 	// Healthcheck is its HEALTHCHECK, without the command; nil is none.
 	Healthcheck *Healthcheck `json:"healthcheck,omitempty"`
+	// Exposes reports whether its EXPOSE instructions were looked at, and Exposed are their
+	// ports, sorted: "80/tcp".
+	Exposes bool     `json:"exposes,omitempty"`
+	Exposed []string `json:"exposed,omitempty"`
 }
 
 // Digest is what tells two pins apart: from "sha256:" on.

@@ -43,7 +43,13 @@ func (d *Docker) onHost(ctx context.Context, e engine, name string) (onHost, err
 
 // saysOfItself is what an image on this host says to the one who decides.
 func saysOfItself(i image.InspectResponse) ring.Image {
-	out := ring.Image{Known: true, ID: i.ID}
+	out := ring.Image{Known: true, ID: i.ID, Exposes: true}
+	if i.Config != nil {
+		for port := range i.Config.ExposedPorts {
+			out.Exposed = append(out.Exposed, string(port))
+		}
+		slices.Sort(out.Exposed)
+	}
 	if i.Config != nil && len(i.Config.Volumes) > 0 {
 		out.Volumes = slices.Sorted(maps.Keys(i.Config.Volumes))
 	}
