@@ -184,6 +184,7 @@ func (d *Daemon) valuesOf(app string) (map[string]string, error) {
 // Where it cannot be placed they go on with the one that they have.
 func (d *Daemon) wireFronts() {
 	d.fronts = proxy.NewClient(d.cfg.State, func() { d.loop.Poke() })
+	d.fronts.Hear(d.countFront)
 	d.upgrades = newUpgrader(frontBuild(), d.cfg.State)
 	if err := d.upgrades.prepare(filepath.Join(d.cfg.State, "fronts")); err != nil {
 		d.log.Warn("could not place the newest proxy of fronts", "err", err)

@@ -20,6 +20,9 @@ import (
 type meters struct {
 	counts metrics.Counts
 
+	carrying sync.Mutex // guards carried
+	carried  metrics.Carried
+
 	mu      sync.Mutex // guards what follows
 	journal *metrics.Journal
 	after   int64 // the last line that was counted
@@ -48,6 +51,13 @@ func (d *Daemon) wireMeters(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// countFront adds up what a front counts.
+func (d *Daemon) countFront(at ring.FrontAt, seen ring.FrontSeen) {
+	d.meters.carrying.Lock()
+	defer d.meters.carrying.Unlock()
+	d.meters.carried.Hear(at.Container, at.Service, &seen)
 }
 
 // hears reports whether the forge of a source can knock here.
@@ -102,6 +112,9 @@ func (d *Daemon) scrape(ctx context.Context) (string, error) {
 	}
 	d.meters.journal.Know(&st)
 	s.Journal = d.meters.journal
+	d.meters.carrying.Lock()
+	defer d.meters.carrying.Unlock()
+	s.Carried = &d.meters.carried
 	return s.Text(), nil
 }
 

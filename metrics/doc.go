@@ -3,6 +3,7 @@
 //
 //	families  the metrics there are: names, kinds, labels, help
 //	gauges    those that are computed from the status of the moment
+//	carried   those that fronts count
 //	journal   those that are counted from lines of the journal
 //	counts    those that are counted as they happen
 //	page      one scrape, from values to text

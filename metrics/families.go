@@ -1,5 +1,7 @@
 package metrics
 
+import "slices"
+
 // Kinds of metrics.
 const (
 	Gauge     = "gauge"
@@ -35,6 +37,7 @@ const (
 var (
 	ofApp     = []string{"source", "app"}
 	ofService = []string{"source", "app", "service"}
+	ofSet     = []string{"source", "app", "service", "set"}
 	ofKind    = []string{"source", "app", "service", "kind"}
 
 	// A rollout takes from a second to an hour; a look from a millisecond to a minute.
@@ -85,9 +88,15 @@ var Families = []Family{
 	{Name: EngineRequests, Kind: Counter, Help: "Requests to the engine by method and path; code is the status, or error.", Labels: []string{"call", "code"}},
 	{Name: Webhooks, Kind: Counter, Help: "Webhooks by what was made of them.", Labels: []string{"source", "result"}},
 	{Name: APIRequests, Kind: Counter, Help: "Requests to the API.", Labels: []string{"route", "code"}},
+	{Name: frontRequests, Kind: Counter, Help: "HTTP requests, tcp connections and udp flows that a front gave to instances of a set: stable or canary.", Labels: ofSet},
+	{Name: frontAnswers, Kind: Counter, Help: "Answers to HTTP requests by class: 1xx to 5xx, or none where the connection ended before one.", Labels: append(slices.Clip(ofSet), "class")},
+	{Name: frontDials, Kind: Counter, Help: "Connections to an instance that could not be opened.", Labels: ofSet},
+	{Name: frontRetries, Kind: Counter, Help: "Requests that were given to an instance once more, because nothing of them had been sent or they were safe.", Labels: ofSet},
+	{Name: frontBytes, Kind: Counter, Help: "Bytes that a front carried to its instances (in) and from them (out), without the heads of HTTP.", Labels: append(slices.Clip(ofSet), "direction")},
 
 	{Name: "gitring_push_to_ready_seconds", Kind: Histogram, Help: "From a commit's acceptance to the end of each rollout of it that completed.", Labels: []string{"source"}, Buckets: long},
 	{Name: "gitring_rollout_duration_seconds", Kind: Histogram, Help: "From the begin of a rollout to its end.", Labels: []string{"result"}, Buckets: long},
+	{Name: frontTook, Kind: Histogram, Help: "From a request to the head of its answer, as a front counts.", Labels: ofSet, Buckets: headBounds},
 	{Name: LookTook, Kind: Histogram, Help: "How long one observation of the engine took.", Buckets: short},
 	{Name: DecideTook, Kind: Histogram, Help: "How long one decision took.", Buckets: short},
 }

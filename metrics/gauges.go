@@ -43,6 +43,8 @@ type Scrape struct {
 	Succeeded map[ring.ServiceID]time.Time
 	// Fronts are those of services in force.
 	Fronts []Front
+	// Carried is what fronts counted; nil where nobody heard them.
+	Carried *Carried
 	// Journal is what was counted of it.
 	Journal *Journal
 	// Counts are all others; each may be nil.
@@ -65,6 +67,7 @@ func (s *Scrape) Text() string {
 	for i := range s.Fronts {
 		front(p, &s.Fronts[i])
 	}
+	s.Carried.onto(p, s.Fronts)
 	s.acts(p)
 	s.outbox(p)
 	if s.Journal != nil {

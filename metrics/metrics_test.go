@@ -172,6 +172,55 @@ func TestAFrontThatDoesNotAnswerIsDownAndTellsNothingElse(t *testing.T) {
 	require.NotContains(t, s.Text(), "c0ffee")
 }
 
+func TestWhatFrontsCountIsAddedUpOverTheirProcesses(t *testing.T) {
+	c := &Carried{}
+	table := &ring.FrontTable{Instances: []ring.FrontInstance{{Name: "old1"}, {Name: "new1", Set: ring.SetCanary}}}
+	hear := func(container, process string, old, canary int64) {
+		heads := make([]int64, len(ring.FrontBuckets)+1)
+		heads[1], heads[2] = old/2, old-old/2
+		c.Hear(container, "web/api", &ring.FrontSeen{Process: process, Table: table, Instances: []ring.FrontInstanceSeen{
+			{Name: "old1", Counts: ring.FrontCounts{Requests: old, Answers2xx: old, BytesIn: 10 * old, BytesOut: 100 * old, Heads: heads, HeadMicros: 3000 * old}},
+			{Name: "new1", Counts: ring.FrontCounts{Requests: canary, Answers5xx: canary, NoAnswer: 1, DialErrors: 2, Retries: 3}},
+		}})
+	}
+	hear("front1", "aa", 1000, 50) // where its counters stand: this daemon has counted nothing yet
+	hear("front1", "aa", 1010, 52)
+	hear("front1", "bb", 4, 1) // another process, from 0
+	hear("front1", "bb", 4, 1)
+	hear("front1", "bb", 2, 1) // it was left out of the table, and named again
+	hear("front2", "cc", 7, 7) // a front in its place
+	hear("front2", "cc", 8, 7)
+	fronts := []Front{{Source: "prod", App: "web", Service: "api"}}
+	s := Scrape{Now: noon, Status: host(), Fronts: fronts, Carried: c}
+	got := series(t, s.Text())
+	for name, want := range map[string]float64{
+		`gitring_front_requests_total{source="prod",app="web",service="api",set="stable"}`:                            17,
+		`gitring_front_requests_total{source="prod",app="web",service="api",set="canary"}`:                            3,
+		`gitring_front_answers_total{source="prod",app="web",service="api",set="stable",class="2xx"}`:                 17,
+		`gitring_front_answers_total{source="prod",app="web",service="api",set="stable",class="5xx"}`:                 0,
+		`gitring_front_answers_total{source="prod",app="web",service="api",set="canary",class="5xx"}`:                 3,
+		`gitring_front_answers_total{source="prod",app="web",service="api",set="canary",class="none"}`:                1,
+		`gitring_front_dial_errors_total{source="prod",app="web",service="api",set="canary"}`:                         2,
+		`gitring_front_retries_total{source="prod",app="web",service="api",set="canary"}`:                             3,
+		`gitring_front_bytes_total{source="prod",app="web",service="api",set="stable",direction="in"}`:                170,
+		`gitring_front_bytes_total{source="prod",app="web",service="api",set="stable",direction="out"}`:               1700,
+		`gitring_front_answer_duration_seconds_sum{source="prod",app="web",service="api",set="stable"}`:               0.051,
+		`gitring_front_answer_duration_seconds_count{source="prod",app="web",service="api",set="stable"}`:             17,
+		`gitring_front_answer_duration_seconds_bucket{source="prod",app="web",service="api",set="stable",le="0.001"}`: 0,
+		`gitring_front_answer_duration_seconds_bucket{source="prod",app="web",service="api",set="stable",le="0.005"}`: 17,
+	} {
+		require.Contains(t, got, name)
+		require.InDelta(t, want, got[name], 1e-9, name)
+	}
+	require.NotContains(t, s.Text(), "old1")
+	require.NotContains(t, s.Text(), "front1")
+	// a service without a front any more has no series, and nothing is kept of it
+	s.Fronts = nil
+	require.NotContains(t, s.Text(), "gitring_front_requests_total")
+	s.Fronts = fronts
+	require.NotContains(t, s.Text(), "gitring_front_requests_total")
+}
+
 func TestAJobIsLateAfterFiveMinutes(t *testing.T) {
 	for since, want := range map[time.Duration]float64{0: 0, 4 * time.Minute: 0, 5 * time.Minute: 0, 5*time.Minute + time.Second: 1} {
 		st := host()
@@ -349,7 +398,7 @@ func everything() string {
 func TestEveryFamilyCanHaveASeriesAndIsNamedAsPrometheusWants(t *testing.T) {
 	text := everything()
 	names := map[string]bool{}
-	label := regexp.MustCompile(`^(source|app|service|kind|phase|sync|health|condition|result|receiver|call|route|code|version|host)$`)
+	label := regexp.MustCompile(`^(source|app|service|kind|phase|sync|health|condition|result|receiver|call|route|code|version|host|set|class|direction)$`)
 	for _, f := range Families {
 		require.Contains(t, text, "# TYPE "+f.Name+" "+f.Kind+"\n")
 		require.False(t, names[f.Name], "twice")

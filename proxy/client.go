@@ -31,6 +31,7 @@ type Client struct {
 	fronts  string // <state>/fronts
 	user    int    // whose the socket of a front is
 	changed func()
+	heard   func(at ring.FrontAt, s ring.FrontSeen)
 
 	poke chan struct{}
 
@@ -55,6 +56,10 @@ func NewClient(state string, changed func()) *Client {
 		watched: map[string]ring.FrontAt{}, seen: map[string]ring.FrontSeen{}, refused: map[string]refusal{},
 	}
 }
+
+// Hear has fn told of each answer of a front that is watched, from many goroutines. It is called
+// before Run.
+func (c *Client) Hear(fn func(at ring.FrontAt, s ring.FrontSeen)) { c.heard = fn }
 
 // Watch replaces the set of fronts that are asked.
 func (c *Client) Watch(fronts []ring.FrontAt) {
@@ -189,6 +194,9 @@ func (c *Client) remember(at ring.FrontAt, s ring.FrontSeen) {
 		c.seen[at.Container] = s
 	}
 	c.mu.Unlock()
+	if watched && c.heard != nil && s.Wrong == "" {
+		c.heard(at, s)
+	}
 	if watched && (!known || time.Since(last.At) > unseenFrom || news(last, s)) {
 		c.changed()
 	}
@@ -389,7 +397,7 @@ func bounded(s ring.FrontSeen, now time.Time) ring.FrontSeen {
 
 func boundedCounts(c ring.FrontCounts) ring.FrontCounts {
 	for _, n := range []*int64{
-		&c.Requests, &c.Answers1xx, &c.Answers2xx, &c.Answers3xx, &c.Answers4xx, &c.Answers5xx, &c.NoAnswer, &c.DialErrors, &c.Retries, &c.BytesIn, &c.BytesOut,
+		&c.Requests, &c.Answers1xx, &c.Answers2xx, &c.Answers3xx, &c.Answers4xx, &c.Answers5xx, &c.NoAnswer, &c.DialErrors, &c.Retries, &c.BytesIn, &c.BytesOut, &c.HeadMicros,
 	} {
 		*n = between(*n, 1<<53)
 	}

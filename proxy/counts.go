@@ -10,7 +10,7 @@ import (
 // counts are ring.FrontCounts while they grow.
 type counts struct {
 	requests, noAnswer, dialErrors, retries atomic.Int64
-	bytesIn, bytesOut                       atomic.Int64
+	bytesIn, bytesOut, headMicros           atomic.Int64
 	classes                                 [6]atomic.Int64 // by the first digit of the status
 	heads                                   []atomic.Int64
 }
@@ -30,13 +30,14 @@ func (c *counts) answered(status int, took time.Duration) {
 		i++
 	}
 	c.heads[i].Add(1)
+	c.headMicros.Add(max(0, took.Microseconds()))
 }
 
 func (c *counts) seen() ring.FrontCounts {
 	out := ring.FrontCounts{
 		Requests: c.requests.Load(), Answers1xx: c.classes[1].Load(), Answers2xx: c.classes[2].Load(), Answers3xx: c.classes[3].Load(),
 		Answers4xx: c.classes[4].Load(), Answers5xx: c.classes[5].Load(), NoAnswer: c.noAnswer.Load(), DialErrors: c.dialErrors.Load(),
-		Retries: c.retries.Load(), BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(),
+		Retries: c.retries.Load(), BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(), HeadMicros: c.headMicros.Load(),
 	}
 	for i := range c.heads {
 		if n := c.heads[i].Load(); n > 0 {

@@ -15,7 +15,7 @@ const mostExposed = 100
 // exposesPorts gives the front of a service the ports that the image of the service exposes,
 // where no file names any. It reports whether it has them: the image is looked at first.
 func (t *decider) exposesPorts(app *ring.App, s *ring.Service) bool {
-	if s.Route == nil || s.Route.Exposed == "" || s.Version == "" {
+	if !asksImage(s) {
 		return true
 	}
 	if !s.Image.Exposes {
@@ -31,6 +31,11 @@ func (t *decider) exposesPorts(app *ring.App, s *ring.Service) bool {
 		return false
 	}
 	return true
+}
+
+// asksImage reports whether a service has a front whose ports only the image names.
+func asksImage(s *ring.Service) bool {
+	return s.Route != nil && s.Route.Exposed != "" && len(s.Route.Ports) == 0 && s.Version != "" && s.FrontOf == ""
 }
 
 // fillExposed has the front of a service listen on ports of an image, in order of numbers. It
@@ -76,7 +81,7 @@ func fillExposed(app *ring.App, s *ring.Service, exposed []string) string {
 // known, the ports are those that the service in force has.
 func foreseeExposed(app *ring.App, s, old *ring.Service) {
 	switch {
-	case s.Route == nil || s.Route.Exposed == "" || s.Version == "":
+	case !asksImage(s):
 	case s.Image.Exposes:
 		fillExposed(app, s, s.Image.Exposed)
 	case old.Route != nil && old.Route.Exposed == s.Route.Exposed:

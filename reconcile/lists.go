@@ -37,7 +37,7 @@ var (
 	// doubleRules leave one instance to a slot that has an adopted one, too.
 	doubleRules = []rule{{name: "drop doubles", ask: (*Pass).doubleInstance}}
 	// keptRules keep alive what left the plan and is needed still.
-	keptRules = stoppedRules[:3]
+	keptRules = stoppedRules[:4]
 	// olderRules keep alive what is newer than what is remembered, and do nothing else.
 	olderRules = listOf([]rule{tieRule}, keptRules)
 	// policyRules set the engine's restart policy to what the Compose file says.

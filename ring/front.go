@@ -233,6 +233,8 @@ type FrontCounts struct {
 	Retries    int64 `json:"retries,omitempty"`
 	BytesIn    int64 `json:"bytes_in,omitempty"`
 	BytesOut   int64 `json:"bytes_out,omitempty"`
+	// HeadMicros is the sum of the times to the answer's head, in microseconds.
+	HeadMicros int64 `json:"head_us,omitempty"`
 	// Heads counts times to the answer's head, by FrontBuckets; the last is all above.
 	Heads []int64 `json:"heads,omitempty"`
 }
