@@ -25,6 +25,7 @@ const (
 	frontRests = 10 * time.Minute // at least between two starts of a container for its silence
 	frontQuiet = 2 * time.Minute  // of silence, until its container is started anew
 	frontTold  = time.Minute      // of silence, until its table is put on its disk once more
+	frontTries = 3                // starts of its container, until it is made anew instead
 	frontAnew  = time.Minute      // of silence, until its proxy is started anew, once in frontRests
 )
 
@@ -80,9 +81,15 @@ func (t *decider) noteSilence(v *service) {
 	if !told || !v.hasFront() {
 		return
 	}
-	silent := false
+	silent, steady := false, false
 	for _, f := range t.frontsOf(v.id) {
-		silent = silent || f.in.ID == row.Front && f.in.State == ring.StateRunning && f.seen == nil
+		silent = silent || t.isItsFront(row, f.in) && f.in.State == ring.StateRunning && f.seen == nil
+		steady = steady || t.isItsFront(row, f.in) && f.seen != nil && !t.now.Before(laterOf(f.in.Since, t.Awake).Add(frontRests))
+	}
+	if row.Restarts > 0 && steady && !silent {
+		row.Restarts, row.Silent = 0, time.Time{}
+		t.setFact(row)
+		return
 	}
 	switch {
 	case silent && row.Silent.IsZero():
@@ -95,10 +102,16 @@ func (t *decider) noteSilence(v *service) {
 	t.setFact(row)
 }
 
+// isItsFront reports whether a container is the front that was heard last, or stands in the
+// place of one that is gone and was never heard.
+func (t *Pass) isItsFront(row ring.FrontRow, in *instance) bool {
+	return row.Front == in.ID || !t.isSeen(row.Front)
+}
+
 // lacksTable reports whether a front has been silent for so long that it may have found no
 // table, or none that it can read: telling it writes one to its disk.
 func (t *Pass) lacksTable(in *instance, row ring.FrontRow) bool {
-	if row.Front != in.ID || row.Silent.IsZero() || in.State != ring.StateRunning {
+	if !t.isItsFront(row, in) || row.Silent.IsZero() || in.State != ring.StateRunning {
 		return false
 	}
 	at := laterOf(laterOf(row.Silent, in.Since), t.Awake).Add(frontTold)
@@ -123,7 +136,7 @@ func inTurn(fronts []toldFront) (out []*toldFront) {
 // socket.
 func (t *Pass) lostFront(v *service, in *instance) string {
 	row := t.Facts.Fronts[ring.ID(v.app.Name, v.want.FrontOf)]
-	if row.Front != in.ID || row.Silent.IsZero() || in.State != ring.StateRunning {
+	if !t.isItsFront(row, in) || row.Silent.IsZero() || in.State != ring.StateRunning {
 		return ""
 	}
 	at := laterOf(laterOf(row.Silent, t.Awake).Add(frontQuiet), in.Since.Add(frontRests))
@@ -138,6 +151,17 @@ func (t *Pass) lostFront(v *service, in *instance) string {
 	return cmp.Or(why, say("%s does not answer for %d min", in.Name, int(frontQuiet.Minutes())))
 }
 
+// startedForSilence counts one more start of the container of a front that is silent.
+func (t *Pass) startedForSilence(v *service, in *instance) []ring.Fact {
+	b := t.serviceBehind(v)
+	if b == nil || t.lostFront(v, in) == "" {
+		return nil
+	}
+	row := t.Facts.Fronts[b.id]
+	row.Restarts++
+	return []ring.Fact{row}
+}
+
 // silentProxy has the proxy of a front started anew that has been silent for a while: what it
 // carries goes on, and nobody is refused. If that does not help its container is started anew.
 func (t *Pass) silentProxy(v *service, in *instance) outcome {
@@ -146,7 +170,7 @@ func (t *Pass) silentProxy(v *service, in *instance) outcome {
 		return outcome{}
 	}
 	row := t.Facts.Fronts[b.id]
-	if row.Front != in.ID || row.Silent.IsZero() {
+	if !t.isItsFront(row, in) || row.Silent.IsZero() {
 		return outcome{}
 	}
 	at := laterOf(laterOf(row.Silent, in.Since), t.Awake).Add(frontAnew)
@@ -161,4 +185,19 @@ func (t *Pass) silentProxy(v *service, in *instance) outcome {
 	o := trying(move{kind: moveSignal, in: in, why: say("%s does not answer for %d min", in.Name, int(frontAnew.Minutes()))})
 	o.facts = []ring.Fact{row}
 	return o
+}
+
+// hopelessFront has a front made anew whose container was started anew again and again and is
+// still silent: whoever takes it over does so after each start. While it is away nothing is
+// sent to an instance, so what waits for it goes on.
+func (t *Pass) hopelessFront(v *service, in *instance) outcome {
+	b := t.serviceBehind(v)
+	if b == nil || in.intent != "" || t.Facts.Fronts[b.id].Restarts < frontTries {
+		return outcome{}
+	}
+	why := t.lostFront(v, in)
+	if why == "" {
+		return outcome{}
+	}
+	return removing(in, say("%s, though it was started anew %d times", why, frontTries))
 }

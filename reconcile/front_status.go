@@ -24,6 +24,9 @@ func (t *Pass) frontedPhase(v *service, phase ring.Phase, why ring.Reason) (ring
 	wait := func(phase ring.Phase, format string, args ...any) (ring.Phase, ring.Reason) {
 		return phase, ring.Reason{Code: ring.WhyFrontNotReady, On: frontID(v.id), Says: why.Says + "; " + say(format, args...)}
 	}
+	if n := t.Facts.Fronts[v.id].Restarts; n >= frontTries {
+		return wait(ring.PhaseDegraded, "its front was started anew %d times and does not answer as it should", n)
+	}
 	all := t.frontsOf(v.id)
 	running := slices.ContainsFunc(all, func(f toldFront) bool { return f.in.State == ring.StateRunning })
 	switch {

@@ -21,7 +21,7 @@ var (
 	// spec, inside its backoff.
 	healRules = []rule{
 		{name: "note what ended with the engine", ask: (*Pass).engineEnded},
-		{name: "start a silent proxy anew", each: eachOf((*Pass).silentProxy)},
+		{name: "start a silent front anew", each: []func(*Pass, *service, *instance) outcome{(*Pass).silentProxy, (*Pass).hopelessFront}},
 		{name: "restart what ended", each: []func(*Pass, *service, *instance) outcome{
 			(*Pass).interruptedInstance, (*Pass).engineRestarted, (*Pass).unliveInstance, (*Pass).stableInstance, (*Pass).endedInstance,
 		}},

@@ -297,7 +297,7 @@ func (t *Pass) unliveInstance(v *service, in *instance) outcome {
 	c := aliveCrash(t, in, why, row.Crashes)
 	return outcome{
 		then:  try,
-		facts: []ring.Fact{row, ring.Intent{Instance: in.ID, Kind: meant, Reason: why, At: t.now}},
+		facts: append(t.startedForSilence(v, in), row, ring.Intent{Instance: in.ID, Kind: meant, Reason: why, At: t.now}),
 		move:  move{kind: moveRecord, in: in, crash: &c},
 		more:  t.movesOnceOut(v, in, move{kind: kind, in: in, why: why}),
 	}

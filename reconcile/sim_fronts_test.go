@@ -21,6 +21,7 @@ type fronts struct {
 	silent    map[string]bool            // fronts that do not answer, by container ID
 	tableless map[string]bool            // fronts whose process waits for a table on its disk
 	claims    map[string]int64           // what fronts that were taken over claim, by container ID; 0 is one more than they were told
+	takenOver map[string]bool            // services whose fronts are taken over at each start
 	hung      map[string]bool            // fronts that answer again once they are started anew, by container ID
 	stalled   map[string]bool            // fronts that answer again once their proxy is started anew, by container ID
 	deaf      map[string]bool            // instances that no front can reach, by container ID
@@ -52,7 +53,7 @@ type modelFront struct {
 
 func newFronts() fronts {
 	return fronts{
-		front: map[string]*modelFront{}, tables: map[string]ring.FrontTable{}, silent: map[string]bool{}, tableless: map[string]bool{}, claims: map[string]int64{}, hung: map[string]bool{}, stalled: map[string]bool{},
+		front: map[string]*modelFront{}, tables: map[string]ring.FrontTable{}, silent: map[string]bool{}, tableless: map[string]bool{}, claims: map[string]int64{}, hung: map[string]bool{}, stalled: map[string]bool{}, takenOver: map[string]bool{},
 		load: map[string]float64{}, errors: map[string]int64{}, slow: map[string]int{}, deaf: map[string]bool{}, deadlines: map[string]time.Time{}, full: map[string]map[int64]bool{}, streams: map[string]time.Duration{},
 	}
 }
@@ -65,6 +66,9 @@ func (e *engine) frontBegins(b *box) {
 	e.worlds++
 	b.Gateways = []string{"10.0." + strconv.Itoa(e.worlds%250) + ".1"} // its networks may be others by now
 	delete(e.claims, b.ID)                                             // who took it over is gone
+	if e.takenOver[b.App+"/"+b.frontOf] {
+		e.claims[b.ID] = 1 << 53
+	}
 	if _, lies := e.tables[made(b)]; lies {
 		delete(e.tableless, b.ID)
 	}

@@ -18,6 +18,8 @@ import (
 //	fault front web-front-1 claims a huge table
 //	fault front web-front-1 hangs
 //	fault front web-front-1 stalls
+//	fault front web-front-1 is taken over again and again
+//	fault front web-front-1 is left alone
 //	fault front web-front-1 claims one more
 //	fault front cannot reach web-1@v2
 //	fault front can reach web-1@v2
@@ -55,6 +57,10 @@ func (s *story) faultOfFront(w []string) error {
 	switch strings.Join(w[2:], " ") {
 	case "hangs":
 		s.silent[b.ID], s.hung[b.ID] = true, true
+	case "is taken over again and again":
+		s.claims[b.ID], s.takenOver[b.App+"/"+b.frontOf] = 1<<53, true
+	case "is left alone":
+		delete(s.takenOver, b.App+"/"+b.frontOf)
 	case "stalls":
 		s.silent[b.ID], s.stalled[b.ID] = true, true
 	case "claims one more":

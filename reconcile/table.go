@@ -342,7 +342,7 @@ func (t *decider) readBack(v *service, row ring.FrontRow, fronts []toldFront) {
 			continue
 		}
 		if row.Front == f.in.ID || !slices.ContainsFunc(fronts, func(x toldFront) bool { return x.in.ID == row.Front }) {
-			t.setFact(ring.FrontRow{Service: v.id, Table: *f.table, Front: f.in.ID, Claims: f.claimsOf(row), Open: row.Open})
+			t.setFact(ring.FrontRow{Service: v.id, Table: *f.table, Front: f.in.ID, Claims: f.claimsOf(row), Open: row.Open, Restarts: row.Restarts})
 			if row.Front != "" && row.Front != f.in.ID {
 				t.addEvent(ring.Event{
 					Kind: ring.FrontReplaced, Source: v.app.Source, App: v.app.Name, Service: v.want.Name,
@@ -376,7 +376,7 @@ func (t *decider) sendTable(v *service, f *toldFront, row ring.FrontRow, table r
 	a := ring.Action{
 		Kind: ring.DoRoute, App: v.app.Name, Service: v.want.Name, Commit: v.app.Commit, Instance: f.in.ID, Name: f.in.madeName(),
 		Version: f.in.Version, Table: &table, Reason: tableSays(&table),
-		Then: []ring.Fact{ring.FrontRow{Service: v.id, Table: table, Front: f.in.ID, Claims: f.claimsOf(row), Open: open}},
+		Then: []ring.Fact{ring.FrontRow{Service: v.id, Table: table, Front: f.in.ID, Claims: f.claimsOf(row), Open: open, Restarts: row.Restarts}},
 	}
 	switch {
 	case f.table != nil:

@@ -262,6 +262,9 @@ type FrontRow struct {
 	Silent time.Time `json:"silent,omitzero"`
 	// Signaled is when its proxy was last started anew for its silence.
 	Signaled time.Time `json:"signaled,omitzero"`
+	// Restarts is how often its container was started anew for that, and has not been heard for
+	// 10 min since.
+	Restarts int `json:"restarts,omitempty"`
 }
 
 // Row is by the service that the front stands before.
