@@ -14,6 +14,7 @@
 //	probe        whom the front can reach
 //	names        the engine's DNS, and which of its answers are used
 //	counts       what came of requests
+//	logged       errors as they may be logged
 //	control      the socket by which the daemon speaks with it
 //
 // The supervisor, and the program:

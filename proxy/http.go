@@ -203,7 +203,7 @@ func (c *call) log(status int, err error) {
 	path, _, _ := strings.Cut(c.in.RequestURI, "?")
 	why := ""
 	if err != nil {
-		why = " error=" + strconv.Quote(short(err.Error()))
+		why = " error=" + strconv.Quote(short(logged(err)))
 	}
 	c.f.Log.Printf("answered status=%d method=%s path=%q instance=%s took=%s%s", status, c.in.Method, short(path), name, time.Since(c.began).Round(time.Millisecond), why)
 }
