@@ -47,6 +47,8 @@ type LeaveRequest struct {
 	App    string `json:"app"`
 	Reason string `json:"reason"`
 	To     string `json:"to,omitempty"`
+	// WithSecrets writes what encrypted files hold into the folder.
+	WithSecrets bool `json:"with_secrets,omitempty"`
 }
 
 // Left is the answer: where the project is, and what to run there.

@@ -129,7 +129,7 @@ func (d *Daemon) leave(ctx context.Context, p api.Peer, r api.LeaveRequest) (api
 	if _, err := reconcile.Carry(w, act, time.Now()); err != nil { // nothing is written for what is not done
 		return api.Left{}, d.notDone(&act, err)
 	}
-	h, err := d.handback(ctx, &w, &f.App)
+	h, err := d.handback(ctx, &w, &f.App, r.WithSecrets)
 	if err != nil {
 		return api.Left{}, err
 	}

@@ -36,6 +36,9 @@ type handback struct {
 	// anew are the services whose containers a plain docker compose up makes anew, each
 	// with why.
 	anew map[string]string
+	// plain are the encrypted files of the commit that the app uses, opened, by path; nil
+	// where it uses none.
+	plain map[string][]byte
 	// fronts reports whether some of its services have a front.
 	fronts bool
 }
@@ -46,7 +49,7 @@ const besideFile = "compose.gitring.yaml"
 // leftDir is where an app is handed back to when nobody says where.
 func (d *Daemon) leftDir(app string) string { return filepath.Join(d.cfg.State, "left", app) }
 
-func (d *Daemon) handback(ctx context.Context, w *reconcile.World, app *ring.App) (*handback, error) {
+func (d *Daemon) handback(ctx context.Context, w *reconcile.World, app *ring.App, withSecrets bool) (*handback, error) {
 	f := d.follower(app.Source)
 	if f == nil {
 		return nil, api.Conflicting("put the source back into the configuration", "cannot leave: source %s of app %s is not followed", app.Source, app.Name)
@@ -67,6 +70,13 @@ func (d *Daemon) handback(ctx context.Context, w *reconcile.World, app *ring.App
 	h := &handback{
 		app: app, tree: c.Tree, root: path.Clean(f.cfg.Path), project: project, more: map[string][]byte{},
 		by: composing(w, app, d.cfg.DataRoot),
+	}
+	if need := d.needSecrets(app); len(need) > 0 && !withSecrets {
+		return nil, api.Conflicting("gitring leave "+app.Name+" --with-secrets writes what they hold into the folder, for its owner alone",
+			"cannot leave: %s of app %s need encrypted files, which Compose does not open", strings.Join(need, ", "), app.Name)
+	}
+	if h.plain, err = d.secrets.plainOf(app, c.Tree); err != nil {
+		return nil, err
 	}
 	if f.alone(c, values, &all, app) {
 		h.root = app.Path
@@ -198,10 +208,18 @@ func composeBeside(app *ring.App, by map[string]ring.Composing, networks map[str
 	return b.Bytes(), err
 }
 
+// read is a file of the commit, opened where it is an encrypted one of the app.
+func (h *handback) read(p string) ([]byte, error) {
+	if plain, ok := h.plain[p]; ok {
+		return plain, nil
+	}
+	return fs.ReadFile(h.tree, p)
+}
+
 // commitsEnv is the commit's .env where a service takes it by env_file.
 func (h *handback) commitsEnv() ([]byte, bool) {
 	taken := slices.ContainsFunc(h.app.Services, func(s ring.Service) bool { return len(s.HandedEnvFiles()) > 0 })
-	own, err := fs.ReadFile(h.tree, path.Join(h.app.Path, ".env"))
+	own, err := h.read(path.Join(h.app.Path, ".env"))
 	return own, taken && err == nil
 }
 
@@ -226,7 +244,7 @@ func (h *handback) env(shared, host map[string][]byte, interpolation map[string]
 		}
 	}
 	commits := func(name string) []byte {
-		body, err := fs.ReadFile(h.tree, path.Join(h.app.Path, name))
+		body, err := h.read(path.Join(h.app.Path, name))
 		if err != nil {
 			return host[name]
 		}
@@ -236,7 +254,7 @@ func (h *handback) env(shared, host map[string][]byte, interpolation map[string]
 		add("the host's env folder, for all apps", shared[path.Join(dir, ".env")])
 	}
 	add("the host's env folder", host[".env"])
-	if own, err := fs.ReadFile(h.tree, path.Join(h.app.Path, ".env")); err == nil {
+	if own, err := h.read(path.Join(h.app.Path, ".env")); err == nil {
 		add(".env of the commit", own)
 		add("the host's env folder, which wins", host[".env"])
 	}
@@ -473,11 +491,14 @@ func (h *handback) fill(temp, below string) error {
 }
 
 func (h *handback) copy(at *os.Root, p, rel string, e fs.DirEntry) error {
-	body, err := fs.ReadFile(h.tree, p)
+	body, err := h.read(p)
 	if err != nil {
 		return err
 	}
 	mode := fs.FileMode(0o644)
+	if _, secret := h.plain[p]; secret {
+		return put(at, rel, body, 0o600)
+	}
 	if st, err := e.Info(); err == nil && st.Mode()&0o111 != 0 {
 		mode = 0o755
 	}

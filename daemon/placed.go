@@ -103,6 +103,13 @@ func (l *placedList) save() error {
 	return nil
 }
 
+func (l *placedList) has(hash string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, ok := l.all[hash]
+	return ok
+}
+
 func (l *placedList) keep(hashes map[string]bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

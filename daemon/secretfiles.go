@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -435,4 +436,49 @@ func OpenSecrets(c *config.Config, s manifest.Settings, hostKey []byte) manifest
 	}
 	s.Secrets = openerFor{secretFiles: &secretFiles{keys: keys, host: hostKey, interpolation: c.Interpolation, sources: len(c.Sources)}, source: s.Source}
 	return s
+}
+
+// needSecrets are the services of an app that are made of encrypted files, sorted.
+func (d *Daemon) needSecrets(app *ring.App) (names []string) {
+	for i := range app.Services {
+		s := &app.Services[i]
+		macs := map[string]bool{}
+		macsOfApp(&ring.App{Services: []ring.Service{*s}}, macs)
+		for _, m := range s.Spec.Mounts {
+			if list := d.contentStore.places.list; list != nil && list.has(m.Source) {
+				macs[m.Source] = true
+			}
+		}
+		if len(macs) > 0 {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// plainOf are the encrypted files that an app uses of a commit, opened, by path.
+func (s *secretFiles) plainOf(app *ring.App, tree fs.FS) (map[string][]byte, error) {
+	if s == nil || s.kept == nil {
+		return nil, nil
+	}
+	out := map[string][]byte{}
+	for _, e := range s.kept.find(func(e *cipherEntry) bool { return e.App == app.Name && e.Source == app.Source }) {
+		body, err := fs.ReadFile(tree, e.File)
+		if err != nil || sumOf(body) != e.Sum {
+			continue // of another commit
+		}
+		opened, err := s.openKept(e)
+		for _, o := range s.kept.like(e) {
+			if err == nil {
+				break
+			}
+			opened, err = s.openKept(o)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("cannot leave: %s cannot be opened: %w", e.File, err)
+		}
+		out[e.File] = opened.Plain
+	}
+	return out, nil
 }

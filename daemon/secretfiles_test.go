@@ -610,3 +610,35 @@ func TestWhatNoPlanNamesIsRemoved(t *testing.T) {
 	require.Len(t, h.d.secrets.kept.find(func(*cipherEntry) bool { return true }), 4)
 	require.Equal(t, store.PlaceAt(secretsOnDisk(h.d.cfg.State)), h.d.contentStore.places.disk)
 }
+
+func TestAnAppWithSecretsIsHandedBackWithThemOrNotAtAll(t *testing.T) {
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	tree := fstest.MapFS{
+		"shop/compose.yaml":    file(oneSecretCompose),
+		"shop/db.enc.env":      sealedFile(encrypt(t, secrets.Env, "PASSWORD="+canary+"\n", keys.recipient)),
+		"shop/tls.enc":         sealedFile(encrypt(t, secrets.Binary, canary+"tls", keys.recipient)),
+		"shop/unused.enc.yaml": sealedFile(encrypt(t, secrets.YAML, "x: "+canary+"\n", keys.recipient)),
+	}
+	app := h.app(h.look(older, tree), "shop")
+	require.Equal(t, []string{"db", "web"}, h.d.needSecrets(app))
+	plain, err := h.d.secrets.plainOf(app, tree)
+	require.NoError(t, err)
+	require.Equal(t, map[string][]byte{"shop/db.enc.env": []byte("PASSWORD=" + canary + "\n"), "shop/tls.enc": []byte(canary + "tls")}, plain, "what it does not use stays shut")
+
+	dir := filepath.Join(t.TempDir(), "left")
+	back := &handback{app: app, tree: tree, root: "shop", plain: plain, more: map[string][]byte{}}
+	_, err = back.write(dir)
+	require.NoError(t, err)
+	for name, want := range map[string]string{"db.enc.env": "PASSWORD=" + canary + "\n", "tls.enc": canary + "tls"} {
+		body, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(body))
+		st, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), st.Mode().Perm())
+	}
+	body, err := os.ReadFile(filepath.Join(dir, "unused.enc.yaml"))
+	require.NoError(t, err)
+	require.NotContains(t, string(body), canary)
+}

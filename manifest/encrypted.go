@@ -132,7 +132,7 @@ func (a *appReader) secretEnv(v *variables, p string, body []byte, raw bool) []*
 		v.unsure = true
 		return []*fault{{
 			code: ring.SecretForm, place: at, says: p + " is encrypted in a form that has no lines NAME=value, and it is read as an env file",
-			hint: "encrypt it as dotenv: sops encrypt --input-type dotenv --output-type dotenv, or gitring secret encrypt --form=env",
+			hint: "encrypt it as dotenv: give the plain file a name that ends in .env before you encrypt it",
 		}}
 	}
 	if o.Closed {

@@ -41,6 +41,7 @@ func leaveCmd(g *globals) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "why, for the journal and for all who look (required); a terminal asks for it")
 	cmd.Flags().StringVar(&r.To, "to", "", "the folder to write the project into, on the daemon's host (default left/<app> below its state)")
+	cmd.Flags().BoolVar(&r.WithSecrets, "with-secrets", false, "write what encrypted files of the commit hold into the folder, mode 0600")
 	return cmd
 }
 
