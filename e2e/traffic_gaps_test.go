@@ -183,7 +183,7 @@ func TestADaemonKilledAtEachArrowLosesNoRequest(t *testing.T) {
 	load := ask(port)
 	load.more(h, 5)
 	for n, arrow := range arrows {
-		settled(h)
+		h.until("the old instance is gone", func() bool { return len(h.containers("web")) == 1 })
 		mark, was := h.events.mark(), h.generation()
 		sha := h.repo.pushed(fmt.Sprintf("Version %d", n+1), version(n+1))
 		_, _ = h.run("sync")
