@@ -23,7 +23,8 @@ AGAIN    ?=
 
 .PHONY: help
 help: ## say what there is
-	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS=$$'\t' read -r t d; do printf '  %-17s %s\n' "$$t" "$$d"; done
+	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS=$$'\t' read -r t d; do \
+		fold -s -w 60 <<<"$$d" | sed 's/ *$$//' | while IFS= read -r line; do printf '  %-17s %s\n' "$$t" "$$line"; t=; done; done
 
 .PHONY: demo demo-ui demo-status demo-push demo-canary demo-unsigned demo-broken demo-revert demo-down
 .PHONY: demo-fleet demo-fleet-status demo-fleet-down
@@ -123,7 +124,7 @@ mutants: go ## make each bug of the catalogue and see a test go red; MUTANTS=flo
 	@go test -count=1 -v -timeout 0 -run '^TestEveryMutantIsCaught$$$$' .
 
 .PHONY: bench
-bench: go engine build ## the figures of docs/testing/performance.md; BENCH="-run push" for a part
+bench: go engine build ## the figures of docs/testing/performance.md; a part with BENCH="-run push"
 ifeq ($(BENCH),)
 	@GITRING_ENGINE_TESTS=1 go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 endif

@@ -57,3 +57,15 @@ func TestNoContainerIsGivenCiphertextInPlaceOfAFile(t *testing.T) {
 		})
 	}
 }
+
+// Two services, and gitring.yaml, read one file that cannot be opened: it is told once.
+func TestAFileThatSeveralServicesReadIsRefusedOnce(t *testing.T) {
+	files := map[string]string{
+		"web/compose.yaml": "services: {a: {image: a, env_file: [s.env]}, b: {image: a, env_file: [s.env]}}\n",
+		"web/s.env":        "A=ENC[AES256_GCM,data:f08=,iv:H/HUzb57P9YwTXB2kUz4bPXsOvki7foeFt9n07lfp88=,tag:Cuq8h0f/gTaRhSPIKbCscA==,type:str]\nsops_version=3.8.1\n",
+		gitringFile:        "version: 1\napps: [{path: web, env_files: [s.env]}]\n",
+	}
+	if _, all := Check(repo(files), settings()); len(all) != 1 || all[0].File != "web/s.env" {
+		t.Error(dump(t, all))
+	}
+}

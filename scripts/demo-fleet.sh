@@ -134,7 +134,7 @@ try_next() {
 		  make demo-fleet-status   every host in one row
 		  make demo-fleet-down     end and remove everything that the demo made
 
-		Take the bad commit back, which waits for no canary, because it ran everywhere before:
+		Take the bad commit back: it waits for no canary, as it ran everywhere before:
 		  git -C $demo/repo revert --no-edit HEAD
 		  git -C $demo/repo push origin HEAD:main
 

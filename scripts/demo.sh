@@ -135,7 +135,8 @@ show_dashboard() {
 	echo $! >"$demo/ui.pid"
 	disown
 	if await 30 test -s "$demo/ui.address"; then
-		say "$(cat "$demo/ui.address")  the dashboard; the address works once, make demo-ui says a new one"
+		say "the dashboard, at an address that works once (make demo-ui says a new one):"
+		say "  $(cat "$demo/ui.address")"
 		return
 	fi
 	cat "$demo/ui.log" >&2
@@ -180,8 +181,8 @@ try_next() {
 
 		What to try next, each takes a few seconds:
 		  make demo-push       a signed commit: a rolling update, under requests
-		  make demo-canary     a signed version whose answers fail: found out on a share of the requests, taken back
-		  make demo-unsigned   a commit that nobody signed: refused, the old one keeps running
+		  make demo-canary     a signed version whose answers fail: taken back
+		  make demo-unsigned   a commit that nobody signed: refused; the old one runs on
 		  make demo-broken     a signed version that never becomes ready: restored
 		  make demo-revert     take the last commit back with git revert
 		  make demo-ui         the dashboard, by a new address

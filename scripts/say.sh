@@ -5,9 +5,16 @@
 # for the folders in tests.
 PATH=$PATH:${SBIN-/usr/sbin:/usr/local/sbin:/sbin}
 
-# say prints one calm line. Its lines go to stdout, in order with what the
-# commands print.
-say() { printf '%s\n' "$*"; }
+# say prints one calm line, broken between words where a terminal of 80 columns would
+# break it. Its lines go to stdout, in order with what the commands print.
+say() {
+	local line=$*
+	if [ "${#line}" -gt 80 ] && has fmt; then
+		fmt -s -w 80 <<<"$line"
+		return
+	fi
+	printf '%s\n' "$line"
+}
 
 # step opens a stage of a longer script.
 step() { printf '\n==> %s\n' "$*"; }
