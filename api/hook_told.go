@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -13,8 +14,12 @@ import (
 // the disk.
 const toldEvery = time.Minute
 
-// toldKind is what lines of the log are counted by. Sources are those of the
-// configuration and messages are constants, so there are never many.
+// toldMost is how many kinds are remembered. Sources are few, and strangers on the API may come
+// from many addresses: beyond this, new ones have no line until older ones are a minute old.
+const toldMost = 1024
+
+// toldKind is what lines of the log are counted by: a source of the configuration, or a token
+// and an address, and a constant message.
 type toldKind struct{ source, message string }
 
 // told remembers when each kind was told of last, and how many were left out since.
@@ -41,6 +46,12 @@ func (r *told) tell(source, message string, now time.Time) (left int, ok bool) {
 	}
 	if r.kinds == nil {
 		r.kinds = map[toldKind]toldLine{}
+	}
+	if !known && len(r.kinds) >= toldMost {
+		maps.DeleteFunc(r.kinds, func(_ toldKind, l toldLine) bool { return now.Sub(l.at) >= toldEvery })
+		if len(r.kinds) >= toldMost { // strangers with many addresses do not fill the log, nor the memory
+			return 0, false
+		}
 	}
 	r.kinds[k] = toldLine{at: now}
 	return l.left, true

@@ -386,6 +386,14 @@ func (w *world) calls() api.Calls {
 		Outdated: func(context.Context, string) ([]api.ImageNow, error) {
 			return []api.ImageNow{{App: "api", Service: "api", Image: "registry.example.org/api:1.4", Pinned: "sha256:aa", Now: "sha256:bb", Newer: true}}, nil
 		},
+		Acts: func(_ context.Context, q api.ActsQuery) ([]api.ActNow, error) {
+			if q.Service != "" {
+				return []api.ActNow{{Verb: "promote", Why: q.App + "/" + q.Service + " waits for no yes"}, {Verb: "resume", Why: q.App + "/" + q.Service + " is not paused"}}, nil
+			}
+			return []api.ActNow{{Verb: "undo", Back: &api.Earlier{Commit: bigCache, Subject: "A larger cache", Signer: "cem@example.org", Completed: w.ago(26 * time.Hour), Changes: ring.AppChanges{App: q.App, Services: []ring.ServiceChange{
+				{Service: "web", Class: ring.ChangeRoll, Reason: "image sha256:9f -> sha256:41"}, {Service: "worker", Class: ring.ChangeNone},
+			}}}}}, nil
+		},
 		Act: func(_ context.Context, _ api.Peer, r api.ActRequest) (api.Acted, error) {
 			w.did("%s %s/%s %s: %s", r.Verb, r.App, r.Service, r.For, r.Reason)
 			return api.Acted{Says: "done: " + r.Verb + " of " + r.App, At: w.now, Until: w.in(4 * time.Hour)}, nil
