@@ -34,38 +34,43 @@ type timeRow struct {
 	Bars         []bar
 	// Labels name the commits of bars, as far as there is room.
 	Labels []label
+	Tall   bool // some are in a second line
 }
 
 // label is the commit of a bar: At is its place in percent, and End whether it ends there.
 type label struct {
 	At, Commit string
 	End        bool
+	Y          int
 }
 
 // labelWidth is how wide a label is at most, in thousandths of the width.
 const labelWidth = 90
 
-// labelsOf name the commits of the newest bars, none over another.
-func labelsOf(bars []bar) []label {
-	var out []label
-	var taken []int
+// labelsOf name the commits of bars in two lines, the newest first, and none over another.
+func labelsOf(bars []bar) (out []label, tall bool) {
+	var taken [2][]int
 	for i := range bars {
 		from := bars[i].X
 		end := from > 1000-labelWidth
 		if end {
 			from = bars[i].X + bars[i].Width - labelWidth
 		}
-		if slices.ContainsFunc(taken, func(x int) bool { return x-from < labelWidth && from-x < labelWidth }) {
+		line := slices.IndexFunc(taken[:], func(line []int) bool {
+			return !slices.ContainsFunc(line, func(x int) bool { return x-from < labelWidth && from-x < labelWidth })
+		})
+		if line < 0 {
 			continue
 		}
-		taken = append(taken, from)
+		taken[line] = append(taken[line], from)
+		tall = tall || line == 1
 		at := from
 		if end {
 			at += labelWidth
 		}
-		out = append(out, label{fmt.Sprintf("%.1f%%", float64(at)/10), bars[i].Commit, end})
+		out = append(out, label{fmt.Sprintf("%.1f%%", float64(at)/10), bars[i].Commit, end, 12 + 13*line})
 	}
-	return out
+	return out, tall
 }
 
 // bar is a rollout, in thousandths of the width.
@@ -222,7 +227,7 @@ func timelineOf(events []ring.Event, c clock, goesOn func(app, service string) b
 		t.Rows[row].Bars = append(t.Rows[row].Bars, b)
 	}
 	for i := range t.Rows {
-		t.Rows[i].Labels = labelsOf(t.Rows[i].Bars)
+		t.Rows[i].Labels, t.Rows[i].Tall = labelsOf(t.Rows[i].Bars)
 	}
 	for at := begin.UTC().Truncate(span.tick).Add(span.tick); at.Before(c.now); at = at.Add(span.tick) {
 		t.Ticks = append(t.Ticks, tick{place(at), fmt.Sprintf("%d%%", place(at)/10), at.Format(span.form)})

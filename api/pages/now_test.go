@@ -170,12 +170,14 @@ func TestAPlanTellsWhatGoesOnFromWhatEnded(t *testing.T) {
 // The newest bar of each service names its commit on the screen, and no name lies over another.
 func TestABarNamesItsCommit(t *testing.T) {
 	bars := []bar{{X: 980, Width: 20, Commit: "aaaaaaa"}, {X: 940, Width: 6, Commit: "bbbbbbb"}, {X: 500, Width: 6, Commit: "ccccccc"}, {X: 480, Width: 6, Commit: "ddddddd"}, {X: 0, Width: 300, Commit: "eeeeeee"}}
-	require.Equal(t, []label{{"100.0%", "aaaaaaa", true}, {"50.0%", "ccccccc", false}, {"0.0%", "eeeeeee", false}}, labelsOf(bars))
+	labels, tall := labelsOf(bars)
+	require.True(t, tall)
+	require.Equal(t, []label{{"100.0%", "aaaaaaa", true, 12}, {"94.6%", "bbbbbbb", true, 25}, {"50.0%", "ccccccc", false, 12}, {"48.0%", "ddddddd", false, 25}, {"0.0%", "eeeeeee", false, 12}}, labels)
 	page := get(t, rich().handler(everything), "/history").Body.String()
 	lanes := strings.Split(page, `<div class="lane" role="listitem">`)[1:]
 	require.NotEmpty(t, lanes)
 	for _, lane := range lanes {
-		require.Regexp(t, `<text x="[0-9.]+%" y="12"[^>]*>[0-9a-f]{7}</text>`, lane)
+		require.Regexp(t, `<text x="[0-9.]+%" y="[0-9]+"[^>]*>[0-9a-f]{7}</text>`, lane)
 	}
 }
 
@@ -207,4 +209,10 @@ func TestDoubtsOfACommitStandOnThePages(t *testing.T) {
 	for _, path := range []string{"/", "/plan"} {
 		require.Regexp(t, `<p class="warning wait"><strong>warning</strong> fleet.yaml:4: waves: &#34;edgy-\*&#34; names no host`, get(t, h, path).Body.String(), path)
 	}
+}
+
+func TestThePageOfAServiceSaysWhoSignedWhatRuns(t *testing.T) {
+	text := tags.ReplaceAllString(get(t, rich().handler(everything), "/svc/web/web").Body.String(), "")
+	require.Contains(t, text, "of commit 9190630, signed by alice@example.org")
+	require.Contains(t, text, "of commit 69bc92e, signed by bob@example.org")
 }

@@ -23,6 +23,8 @@ type servicePageView struct {
 	Wanted     *ring.ExplainedWant
 	Good       *ring.ExplainedGood
 	GoodAt     *moment
+	WantedBy   string // who signed its commit; "" where nobody knows
+	GoodBy     string
 	Rollout    *rolloutView
 	Bar        []barPart
 	Refusal    *ring.Refusal
@@ -143,8 +145,11 @@ func servicePage(ctx context.Context, a *asking) (*drawn, error) {
 	}
 	once := said{e.Says}
 	v.Rule = once.tell(e.Rule)
-	if e.LastGood != nil {
-		v.GoodAt = a.clock.of(e.LastGood.At)
+	if e.Wanted != nil && e.Wanted.Commit != "" {
+		v.WantedBy = a.signedBy(ctx, e.Wanted.Commit).signer
+	}
+	if e.LastGood != nil && e.LastGood.Commit != "" {
+		v.GoodAt, v.GoodBy = a.clock.of(e.LastGood.At), a.signedBy(ctx, e.LastGood.Commit).signer
 	}
 	if r := e.Rollout; r != nil {
 		v.Rollout = &rolloutView{Mark: markOf(ring.RolloutWord(r.Phase, r.Code, e.Phase)), Commit: r.Commit, Reason: once.tell(r.Reason)}

@@ -63,7 +63,7 @@ func newWorld() *world {
 		{Commit: newQueue, Source: "prod", At: w.ago(2 * time.Hour), Subject: "web: queue mails", Signer: "alice@example.org", Outcome: "restored", Says: "web/web: slot 1 exited with code 3"},
 		{Commit: bigCache, Source: "prod", At: w.ago(26 * time.Hour), Subject: "A larger cache", Signer: "cem@example.org", Outcome: "live"},
 		{Commit: oldBill, Source: "billing", At: w.ago(50 * time.Hour), Subject: "Bill by the hour", Signer: "bob@example.org", Outcome: "live"},
-		{Commit: firstOne, Source: "prod", At: w.ago(90 * time.Hour), Subject: "Say hello", Signer: "alice@example.org", Outcome: "superseded", Says: "by 69bc92e"},
+		{Commit: firstOne, Source: "prod", At: w.ago(90 * time.Hour), Subject: "Say hello", Signer: "alice@example.org", Outcome: "replaced"},
 	}
 	w.journal()
 	for i := range 300 {
