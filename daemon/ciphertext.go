@@ -156,6 +156,19 @@ func (s *cipherStore) read(sum string) ([]byte, error) {
 	return body, nil
 }
 
+// hold reports whether there is ciphertext of all MACs.
+func (s *cipherStore) hold(macs map[string]bool) bool {
+	left := maps.Clone(macs)
+	for _, e := range s.find(func(*cipherEntry) bool { return true }) {
+		for _, all := range e.MACs {
+			for _, mac := range all {
+				delete(left, mac)
+			}
+		}
+	}
+	return len(left) == 0
+}
+
 // with are the entries that hold a sealed value, the newest first.
 func (s *cipherStore) with(v ring.Sealed) (found []cipherEntry) {
 	return s.find(func(e *cipherEntry) bool { return e.has(v) })

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/store"
@@ -43,6 +44,9 @@ type contentStore struct {
 	// offered are, by source, the contents of the plan that the loop has, and of
 	// one on its way there.
 	offered map[string][]contents
+	// needed are, by source, the MACs of values that the newest plan has, before it is
+	// offered; mu guards it.
+	needed map[string]map[string]bool
 	// undoing are the contents that an undo has written again and that no fact names
 	// yet, by hash, with how many undos need them; mu guards it.
 	undoing map[string]int
@@ -51,7 +55,7 @@ type contentStore struct {
 func newContentStore(s *store.Store, mounted func(context.Context) (map[string]bool, error), open func(ring.Sealed) (string, error)) *contentStore {
 	state := filepath.Dir(s.ContentDir())
 	return &contentStore{
-		store: s, mounted: mounted, open: open, offered: map[string][]contents{}, undoing: map[string]int{},
+		store: s, mounted: mounted, open: open, offered: map[string][]contents{}, undoing: map[string]int{}, needed: map[string]map[string]bool{},
 		places: places{disk: store.PlaceAt(secretsOnDisk(state))},
 	}
 }
@@ -84,6 +88,43 @@ func (s *contentStore) writeOne(ctx context.Context, c ring.Content) error {
 		return err
 	}
 	s.written.Store(c.Hash, p.Dir())
+	return nil
+}
+
+// errNotKept is of a plan with values whose ciphertext was removed since they were read.
+var errNotKept = errors.New("cannot keep what a plan has of encrypted files: it was removed since it was read")
+
+// keep has on disk what the values of a plan are opened from, and nothing removes that before
+// the next plan of the source is kept.
+func (s *contentStore) keep(source string, apps []ring.App, files contents, opened []openedFile, at time.Time) error {
+	if s.places.list == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.places.list.kept.keepOpened(opened, at); err != nil {
+		return err
+	}
+	macs := map[string]bool{}
+	for i := range apps {
+		macsOfApp(&apps[i], macs)
+	}
+	for _, c := range files {
+		for _, f := range c.Files {
+			if !f.Sealed {
+				continue
+			}
+			body, err := f.Read()
+			if err != nil {
+				return fmt.Errorf("cannot read %s: %w", f.Path, err)
+			}
+			macsIn(string(body), macs)
+		}
+	}
+	s.needed[source] = macs
+	if !s.places.list.kept.hold(macs) {
+		return errNotKept
+	}
 	return nil
 }
 
@@ -213,6 +254,11 @@ func (s *contentStore) prune(ctx context.Context) error {
 	}
 	keep := s.named(&facts, opened)
 	maps.Copy(keep, mounted)
+	if s.places.list != nil {
+		if err := s.places.list.spare(func(hash string) bool { return keep[hash] }); err != nil {
+			return err
+		}
+	}
 	all := []error{s.store.KeepContent(keep), s.places.disk.Keep(keep)}
 	if s.places.memory != (store.Place{}) {
 		all = append(all, s.places.memory.Keep(keep))
@@ -248,11 +294,47 @@ func (s *contentStore) withValues() (map[string]bool, error) {
 // remove takes a content with values from wherever it lies.
 func (s *contentStore) remove(hash string) error {
 	s.written.Delete(hash)
+	if s.places.list != nil { // first: a start places what the list has
+		if err := s.places.list.spare(func(other string) bool { return other != hash }); err != nil {
+			return err
+		}
+	}
 	all := []error{s.store.RemoveContent(hash), s.places.disk.Remove(hash)}
 	if s.places.memory != (store.Place{}) {
 		all = append(all, s.places.memory.Remove(hash))
 	}
 	return errors.Join(all...)
+}
+
+// placedValues adds the values of an app's files that no key opens any more: a container
+// that was made before goes on with them.
+func (s *contentStore) placedValues(app string, shut map[string]bool, values map[string]string) error {
+	if s.places.list == nil || len(shut) == 0 {
+		return nil
+	}
+	return s.places.list.each(func(hash string, f placedFile) error {
+		name := ""
+		rest, _ := ring.Open(f.Sealed, func(v ring.Sealed) (string, error) {
+			if v.App == app && shut[v.MAC] {
+				name = nameOf(v)
+			}
+			return "", nil
+		})
+		if name == "" {
+			return nil
+		}
+		body, err := os.ReadFile(filepath.Join(s.at(hash), f.Path))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // no container mounts it
+		case err != nil:
+			return fmt.Errorf("cannot read what was placed of %s: %w", name, err)
+		case rest != "" || strings.Count(f.Sealed, ring.SealMark) > 2:
+			return fmt.Errorf("cannot tell the value of %s in a text: no key opens it any more", name)
+		}
+		values[string(body)] = name
+		return nil
+	})
 }
 
 // pruneKept removes from the list, and of the ciphertext, what no plan names that an undo
@@ -274,6 +356,9 @@ func (s *contentStore) pruneKept(facts *ring.Facts) error {
 	for _, p := range facts.Past {
 		macsOfApp(&p.App, macs)
 	}
+	for _, needed := range s.needed {
+		maps.Copy(macs, needed)
+	}
 	if s.planned != nil {
 		for _, app := range s.planned() {
 			macsOfApp(&app, macs)
@@ -289,8 +374,8 @@ func (s *contentStore) pruneKept(facts *ring.Facts) error {
 	}, blobs)
 }
 
-// sealedMAC finds the MAC of each sealed value in an app as JSON.
-var sealedMAC = regexp.MustCompile(`\\u001b(?:sops|age|exec):[^:\\]*:[^:\\]*:[^:\\]*:([0-9a-f]{32})\\u001b`)
+// sealedMAC finds the MAC of each value of an encrypted file in an app as JSON.
+var sealedMAC = regexp.MustCompile(`\\u001b(?:sops|age):[^:\\]*:[^:\\]*:[^:\\]*:([0-9a-f]{32})\\u001b`)
 
 func macsOfApp(app *ring.App, macs map[string]bool) {
 	text, err := json.Marshal(app)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"path/filepath"
 	"sync"
@@ -174,10 +175,9 @@ func (d *Daemon) valuesOf(app string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	for value, name := range d.secrets.values(app) {
-		out[value] = name
-	}
-	return out, nil
+	values, shut := d.secrets.values(app)
+	maps.Copy(out, values)
+	return out, d.contentStore.placedValues(app, shut, out)
 }
 
 // wireFronts makes the client of fronts, and has the newest proxy where fronts look for it.

@@ -32,7 +32,9 @@ type placedList struct {
 // placedContent is one content with such a file in it.
 type placedContent struct {
 	// Disk says that it lies on the disk, and not in memory.
-	Disk  bool         `json:"disk,omitempty"`
+	Disk bool `json:"disk,omitempty"`
+	// Spare says that only an undo may need it: its values lie nowhere until then.
+	Spare bool         `json:"spare,omitempty"`
 	Files []placedFile `json:"files"`
 }
 
@@ -84,7 +86,7 @@ func (l *placedList) add(c ring.Content, onDisk bool) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if was, ok := l.all[c.Hash]; ok && was.Disk == onDisk {
+	if was, ok := l.all[c.Hash]; ok && was.Disk == onDisk && !was.Spare {
 		return nil
 	}
 	l.all[c.Hash] = p
@@ -110,6 +112,23 @@ func (l *placedList) has(hash string) bool {
 	return ok
 }
 
+// spare has contents placed no more that are not kept. They stay in the list.
+func (l *placedList) spare(kept func(hash string) bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	changed := false
+	for hash, c := range l.all {
+		if !c.Spare && !kept(hash) {
+			c.Spare, changed = true, true
+			l.all[hash] = c
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return l.save()
+}
+
 func (l *placedList) keep(hashes map[string]bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,13 +140,31 @@ func (l *placedList) keep(hashes map[string]bool) error {
 	return l.save()
 }
 
-// contents are those of the list that lie in memory, or on disk.
+// each calls do for each file with values in the list.
+func (l *placedList) each(do func(hash string, f placedFile) error) error {
+	l.mu.Lock()
+	all := maps.Clone(l.all)
+	l.mu.Unlock()
+	for hash, c := range all {
+		for _, f := range c.Files {
+			if f.Sealed == "" {
+				continue
+			}
+			if err := do(hash, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// contents are those of the list that are placed in memory, or on disk.
 func (l *placedList) contents(onDisk bool) []ring.Content {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []ring.Content
 	for _, hash := range slices.Sorted(maps.Keys(l.all)) {
-		if l.all[hash].Disk != onDisk {
+		if l.all[hash].Disk != onDisk || l.all[hash].Spare {
 			continue
 		}
 		c := ring.Content{Hash: hash}
@@ -163,9 +200,12 @@ func (l *placedList) needs() (blobs, macs map[string]bool) {
 	return blobs, macs
 }
 
+// macsIn adds the MACs of values of encrypted files in a text.
 func macsIn(text string, macs map[string]bool) {
 	_, _ = ring.Open(text, func(s ring.Sealed) (string, error) {
-		macs[s.MAC] = true
+		if s.From == ring.FromSOPS || s.From == ring.FromAge {
+			macs[s.MAC] = true
+		}
 		return "", nil
 	})
 }
@@ -232,6 +272,9 @@ func (p places) begin() error {
 func makeMemoryDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return &ring.HostError{Says: fmt.Sprintf("cannot make secrets.dir: %v", err), Hint: "name a folder below /run in secrets.dir, or write secrets: {at_rest: disk}", Err: err}
+	}
+	if err := disk.OwnFolder(dir, os.Geteuid()); err != nil { // before anything is changed: a link leads elsewhere
+		return &ring.HostError{Says: "cannot trust secrets.dir: " + err.Error(), Hint: "remove it, and name a folder that others cannot replace, such as " + config.DefaultSecretsDir, Err: err}
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return &ring.HostError{Says: fmt.Sprintf("cannot close secrets.dir to others: %v", err), Hint: "it is for the user that gitring runs as: chown it", Err: err}

@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gitring/gitring/config"
@@ -28,9 +28,6 @@ type secretFiles struct {
 	interpolation map[string]string
 	sources       int
 	kept          *cipherStore // nil keeps nothing
-
-	mu     sync.Mutex // guards opened
-	opened []openedFile
 }
 
 // limitedKeys are those of one file of keys.
@@ -108,6 +105,16 @@ type openerFor struct {
 	limited bool
 	// closed opens nothing: the commit is not verified, or nobody asks for values.
 	closed bool
+	// opened are the files that it opened, for one who keeps them; nil notes none.
+	opened *[]openedFile
+}
+
+// openedBy are the files that were opened for these settings.
+func openedBy(s manifest.Settings) []openedFile {
+	if o, ok := s.Secrets.(openerFor); ok && o.opened != nil {
+		return *o.opened
+	}
+	return nil
 }
 
 // Encrypted reports whether a file is encrypted.
@@ -284,7 +291,7 @@ func (s *secretFiles) openKept(e cipherEntry) (*secrets.Opened, error) {
 
 // remember notes what has to be kept of a file before a plan with its values is in force.
 func (o openerFor) remember(f manifest.SecretFile, opened *secrets.Opened) {
-	if o.kept == nil {
+	if o.kept == nil || o.opened == nil {
 		return
 	}
 	e := cipherEntry{Sum: sumOf(f.Body), Source: f.Source, App: f.App, File: f.Path, MACs: map[string][]string{}}
@@ -293,9 +300,7 @@ func (o openerFor) remember(f manifest.SecretFile, opened *secrets.Opened) {
 			e.MACs[name] = append(e.MACs[name], ring.SealMAC(o.host, f.App, f.Path, pathOf(name), value))
 		}
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.opened = append(o.opened, openedFile{e, f.Body})
+	*o.opened = append(*o.opened, openedFile{e, f.Body})
 }
 
 func pathOf(name string) []string {
@@ -326,21 +331,11 @@ func valuesOf(plain []byte, interpolation map[string]string) map[string][]string
 	return out
 }
 
-// keep has on disk what was opened since it was asked last, as of a moment.
-func (s *secretFiles) keep(at time.Time) error {
-	if s == nil {
-		return nil
-	}
-	s.mu.Lock()
-	opened := s.opened
-	s.opened = nil
-	s.mu.Unlock()
-	for i, o := range opened {
+// keepOpened has on disk what was opened, as of a moment.
+func (s *cipherStore) keepOpened(opened []openedFile, at time.Time) error {
+	for _, o := range opened {
 		o.entry.At = at
-		if err := s.kept.keep(o.entry, o.body); err != nil {
-			s.mu.Lock()
-			s.opened = append(opened[i:], s.opened...)
-			s.mu.Unlock()
+		if err := s.keep(o.entry, o.body); err != nil {
 			return err
 		}
 	}
@@ -385,15 +380,25 @@ func nameOf(v ring.Sealed) string {
 	return v.Name + " of " + v.File
 }
 
-// values are all values of an app that are kept, by what they are, with their names. What no
-// key opens is left out: nothing that runs here was given it since the daemon started.
-func (s *secretFiles) values(app string) map[string]string {
-	out := map[string]string{}
+// values are all values of an app that are kept, by what they are, with their names; and the
+// MACs of those that no key opens any more.
+func (s *secretFiles) values(app string) (out map[string]string, shut map[string]bool) {
+	out, shut = map[string]string{}, map[string]bool{}
 	if s == nil || s.kept == nil {
-		return out
+		return out, shut
 	}
+	known := map[string]bool{}
 	for _, e := range s.kept.find(func(e *cipherEntry) bool { return e.App == app }) {
 		opened, err := s.openKept(e)
+		note := known
+		if err != nil {
+			note = shut
+		}
+		for _, all := range e.MACs {
+			for _, mac := range all {
+				note[mac] = true
+			}
+		}
 		if err != nil {
 			continue
 		}
@@ -411,7 +416,8 @@ func (s *secretFiles) values(app string) map[string]string {
 			}
 		}
 	}
-	return out
+	maps.DeleteFunc(shut, func(mac string, _ bool) bool { return known[mac] })
+	return out, shut
 }
 
 // ClosedSecrets reads encrypted files for those who do not serve: names are known, and

@@ -326,7 +326,7 @@ func TestASecretMayOnlyStandWhereItReachesNothingButTheContainer(t *testing.T) {
 		"image: 'web:$PW'", "image: 'web:1', ports: ['${PW}:80']", "image: 'web:1', container_name: '$PW'", "image: 'web:1', volumes: ['./${PW}:/x']",
 		"image: 'web:1', user: '$PW'", "image: 'web:1', hostname: '$PW'", "image: 'web:1', command: ['$PW', x]", "image: 'web:1', command: '$PW x'",
 		"image: 'web:1', entrypoint: ['$PW']", "image: 'web:1', environment: {LD_PRELOAD: '$PW'}", "image: 'web:1', labels: {traefik.http.routers.x.rule: '$PW'}",
-		"image: 'web:1', labels: {caddy: '$PW'}", "image: 'web:1', healthcheck: {test: [CMD, '$PW']}", "image: 'web:1', x-gitring: {kind: job}, working_dir: '$PW'",
+		"image: 'web:1', labels: {caddy: '$PW'}", "image: 'web:1', labels: {Traefik.http.routers.x.rule: '$PW'}", "image: 'web:1', labels: {chadburn.job-exec.x.command: '$PW'}", "image: 'web:1', healthcheck: {test: [CMD, '$PW']}", "image: 'web:1', x-gitring: {kind: job}, working_dir: '$PW'",
 		"image: 'web:1', logging: {driver: syslog, options: {syslog-address: 'udp://$PW'}}", "image: 'web:1', post_start: [{command: ['$PW']}]",
 		"image: 'web:1', networks: {default: {aliases: ['$PW']}}", "image: 'web:1', extra_hosts: ['$PW:1.2.3.4']", "image: 'web:1', configs: [{source: s, target: '$PW'}]",
 		"image: 'web:1', environment: ['$PW=1']",

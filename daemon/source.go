@@ -224,13 +224,24 @@ func (f *follower) tell(r ring.Report) {
 
 // plan reads a commit's tree, and writes the files that its containers mount.
 func (f *follower) plan(ctx context.Context, c *ring.Commit, v HostValues) (*ring.Plan, error) {
-	r := f.memory.Look(c, f.here(v))
+	plan, err := f.readPlan(ctx, c, v)
+	if errors.Is(err, errNotKept) { // an app that was not carried out meanwhile is read anew
+		f.memory = manifest.Memory{}
+		return f.readPlan(ctx, c, v)
+	}
+	return plan, err
+}
+
+// readPlan is plan, with what is remembered of the commit before.
+func (f *follower) readPlan(ctx context.Context, c *ring.Commit, v HostValues) (*ring.Plan, error) {
+	s := f.here(v)
+	r := f.memory.Look(c, s)
 	v.apply(&r.Plan, f.d.cfg.DataRoot)
 	plan, files, _ := f.judged(f.d.judge, r, v)
 	if err := f.limit(ctx, c, &plan); err != nil {
 		return nil, err
 	}
-	if err := f.d.secrets.keep(time.Now().UTC()); err != nil {
+	if err := f.d.contentStore.keep(f.cfg.Name, plan.Apps, files, openedBy(s), time.Now().UTC()); err != nil {
 		return nil, err
 	}
 	if r := plan.Refusal; r != nil && r.Code == ring.Unreadable {
@@ -245,7 +256,12 @@ func (f *follower) plan(ctx context.Context, c *ring.Commit, v HostValues) (*rin
 
 // asked is what a commit asks of this host, whatever the policy says of it.
 func (f *follower) asked(c *ring.Commit, v HostValues) manifest.Reading {
-	r := manifest.Look(c, f.here(v))
+	return f.askedBy(f.here(v), c, v)
+}
+
+// askedBy is asked with settings that the caller looks at afterwards.
+func (f *follower) askedBy(s manifest.Settings, c *ring.Commit, v HostValues) manifest.Reading {
+	r := manifest.Look(c, s)
 	v.apply(&r.Plan, f.d.cfg.DataRoot)
 	return r
 }
@@ -266,7 +282,7 @@ func (f *follower) here(v HostValues) manifest.Settings {
 	s.NoChown = !mayChown()
 	limited := f.d.ledger.limited(f.settings.Source)
 	if f.d.secrets != nil {
-		s.Secrets, s.SecretsPrint = openerFor{secretFiles: f.d.secrets, source: f.settings.Source, limited: limited}, f.d.secrets.print(limited)
+		s.Secrets, s.SecretsPrint = openerFor{secretFiles: f.d.secrets, source: f.settings.Source, limited: limited, opened: &[]openedFile{}}, f.d.secrets.print(limited)
 	}
 	return s
 }
@@ -331,8 +347,12 @@ func (f *follower) contentsAt(ctx context.Context, sha ring.SHA, v HostValues) (
 	if err != nil {
 		return nil, err
 	}
-	files := f.asked(c, v).Contents
-	return files, f.d.secrets.keep(time.Time{})
+	s := f.here(v)
+	files := f.askedBy(s, c, v).Contents
+	if opened := openedBy(s); len(opened) > 0 {
+		return files, f.d.secrets.kept.keepOpened(opened, time.Time{})
+	}
+	return files, nil
 }
 
 // wait returns the first report of a look that began after since.

@@ -66,6 +66,22 @@ func ReadOwned(path string, o Owned) ([]byte, error) {
 	return b, nil
 }
 
+// OwnFolder says why a folder is not the user's alone: it is a link, it is another's, or
+// somebody else may put another one in its place.
+func OwnFolder(dir string, user int) error {
+	st, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	switch uid, _, ok := OwnersOf(st); {
+	case !st.IsDir():
+		return fmt.Errorf("%s is no folder, or a symlink to one", dir)
+	case ok && uid != user:
+		return fmt.Errorf("%s belongs to user %d, and gitring runs as %d", dir, uid, user)
+	}
+	return Owned{User: user}.checkFolders(filepath.Dir(dir))
+}
+
 // checkFolders holds dir and every folder above it to the rule: owned and written by root or
 // the user alone, or root's and sticky as /tmp is.
 func (o Owned) checkFolders(dir string) error {

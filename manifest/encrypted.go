@@ -261,7 +261,7 @@ func (b *builderOf) noCiphers(app *ring.App) {
 }
 
 // judgedLabels are the beginnings of labels that the policy judges by their values.
-var judgedLabels = []string{"traefik.", "caddy", "ofelia.", "io.portainer.", "com.docker.", "gitring."}
+var judgedLabels = []string{"traefik.", "caddy", "ofelia.", "chadburn.", "io.portainer.", "com.docker.", "gitring."}
 
 // judgedVariables are those that the policy judges, or that a front takes.
 var judgedVariables = []string{"LD_", "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES", "VIRTUAL_", "LETSENCRYPT_"}
@@ -280,7 +280,8 @@ func (b *builderOf) secretPlaces(app *ring.App) {
 			}
 		}
 		for _, name := range sortedKeys(s.Spec.Labels) {
-			if beginsWithAny(name, judgedLabels) {
+			// As the policy reads them, which is as the most lenient program does.
+			if beginsWithAny(strings.ToLower(strings.TrimSpace(name)), judgedLabels) {
 				check(s.Spec.Labels[name], "labels", name)
 			}
 		}

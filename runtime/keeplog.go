@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/url"
 	"regexp"
 	"strings"
 	"unicode"
@@ -117,19 +116,13 @@ func insideOf(text, value string) []string {
 	return m[1:]
 }
 
-// redactAll strikes out values also where they stand line by line, or as a part
-// of an address.
+// redactAll strikes out values also where they stand line by line.
 func (o *opener) redactAll(text string) string {
 	more := map[string]string{}
 	for value, name := range o.opened {
 		for line := range strings.SplitSeq(value, "\n") {
 			if line = strings.TrimSpace(line); len(line) >= 2*least {
 				more[line] = name
-			}
-		}
-		for _, escaped := range []string{url.QueryEscape(value), url.PathEscape(value)} {
-			if escaped != value {
-				more[escaped] = name
 			}
 		}
 	}

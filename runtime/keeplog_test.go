@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -29,7 +30,7 @@ func TestALogIsKeptWithoutTheValuesThatItsServiceUses(t *testing.T) {
 	f := newFake(r.options())
 	r.Docker = f.Docker
 	r.Image = f.AddImage(enginetest.Image{Name: localImage, Logs: strings.Join([]string{
-		"token " + old, "url postgres://u:p%40ss+word@db", "MIIEpAIBAAKCAQEA", "\x1b[31mred\x1b[0m\a bell", "plain",
+		"token " + old, "url postgres://u:p%40ss+word@db", "MIIEpAIBAAKCAQEA", `{"pw":"a\u003cb\"c"}`, "basic " + base64.StdEncoding.EncodeToString([]byte(old)), "\x1b[31mred\x1b[0m\a bell", "plain",
 	}, "\n") + "\n"})
 	token := ring.Sealed{App: r.App, File: ".env", Name: "TOKEN", MAC: "00"}
 	values := map[ring.Sealed]string{token: old}
@@ -41,16 +42,16 @@ func TestALogIsKeptWithoutTheValuesThatItsServiceUses(t *testing.T) {
 	}
 	r.opts.Values = func(app string) (map[string]string, error) {
 		require.Equal(t, r.App, app)
-		return map[string]string{multi: "KEY", "p@ss word": "PASSWORD"}, nil
+		return map[string]string{multi: "KEY", "p@ss word": "PASSWORD", `a<b"c`: "ODD"}, nil
 	}
 	a := r.CreateAction(func(s *ring.Service) {
 		s.Spec.Environment = map[string]string{"TOKEN": "a-" + token.String() + "-b", "OTHER": "x"}
 	})
 	r.Must(t, a)
 	in := r.OnlyInstance(t)
-	want := []string{"token <TOKEN>", "url postgres://u:<PASSWORD>@db", "<KEY>", "red bell", "plain"}
+	want := []string{"token <TOKEN>", "url postgres://u:<PASSWORD>@db", "<KEY>", `{"pw":"<ODD>"}`, "basic <TOKEN>", "red bell", "plain"}
 	require.Equal(t, want, r.Must(t, lastWords(in, a.Want, 200)).Log)
-	require.Equal(t, want[3:], r.Must(t, lastWords(in, a.Want, 2)).Log, "the last ones")
+	require.Equal(t, want[5:], r.Must(t, lastWords(in, a.Want, 2)).Log, "the last ones")
 
 	delete(values, token) // the value was changed since: the instance still has the old one
 	require.Equal(t, want, r.Must(t, lastWords(in, a.Want, 200)).Log)

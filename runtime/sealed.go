@@ -1,9 +1,12 @@
 package runtime
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,7 +121,8 @@ func (o *opener) exec(x *container.ExecOptions) {
 // every sentence by chance, and is no secret.
 const least = 4
 
-// redact puts <NAME> for each opened value in text.
+// redact puts <NAME> for each opened value in text, also as it is written in JSON, an address
+// or base64.
 func (o *opener) redact(text string) string {
 	values := make([]string, 0, len(o.opened))
 	for v := range o.opened {
@@ -134,13 +138,25 @@ func (o *opener) redact(text string) string {
 		return strings.Compare(a, b)
 	})
 	for _, v := range values {
-		name := "<" + o.opened[v] + ">"
-		text = strings.ReplaceAll(text, v, name)
-		if quoted := strconv.Quote(v); quoted != `"`+v+`"` {
-			text = strings.ReplaceAll(text, quoted[1:len(quoted)-1], name)
+		for _, form := range formsOf(v) {
+			text = strings.ReplaceAll(text, form, "<"+o.opened[v]+">")
 		}
 	}
 	return text
+}
+
+// formsOf are a value as programs write it, the longest first.
+func formsOf(v string) []string {
+	quoted := strconv.Quote(v)
+	forms := []string{v, quoted[1 : len(quoted)-1], url.QueryEscape(v), url.PathEscape(v)}
+	if quoted, err := json.Marshal(v); err == nil {
+		forms = append(forms, string(quoted[1:len(quoted)-1]))
+	}
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		forms = append(forms, e.EncodeToString([]byte(v)))
+	}
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	return forms
 }
 
 // know opens what can be opened of texts, for redact alone. It reports whether

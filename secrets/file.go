@@ -211,7 +211,7 @@ func (f *File) write(tree branch) ([]byte, error) {
 // closed is the refusal of a file that no key opens, with whom it is for and who this host is.
 func (f *File) closed(keys Keys) error {
 	has := "this host has no key"
-	hint := "gitring secret keys --create makes one"
+	hint := "gitring secret keys --create makes one; name it in secrets.keys of the configuration, add it to .sops.yaml, then sops updatekeys"
 	if names := keys.Recipients(); len(names) > 0 {
 		has = "this host has " + strings.Join(shortened(names), ", ")
 		hint = "add " + names[0] + " to .sops.yaml, then sops updatekeys"

@@ -202,11 +202,8 @@ func fillOne(root *os.Root, f ring.ContentFile) error {
 		mode = 0o555
 	}
 	_, err = out.Write(b)
-	if f.As != nil && err == nil {
-		mode, err = given(out, *f.As, mode)
-	}
 	if err == nil {
-		err = out.Chmod(mode)
+		err = give(out, f.As, mode)
 	}
 	if err == nil {
 		err = out.Sync()
@@ -214,14 +211,21 @@ func fillOne(root *os.Root, f ring.ContentFile) error {
 	return errors.Join(err, out.Close())
 }
 
-// given hands a file to whom it is for. Where the daemon may not, it stays the daemon's,
-// for everybody to read, and mode says so.
-func given(out *os.File, to ring.FileOwner, otherwise fs.FileMode) (mode fs.FileMode, err error) {
-	err = out.Chown(to.UID, to.GID)
-	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
-		return otherwise, nil
+// give sets the mode of a file, and hands it to whom it is for. The mode comes first: after
+// that the daemon is its owner no more, and CAP_CHOWN alone changes no mode. Where the daemon
+// may not give it away, the file stays the daemon's, for everybody to read.
+func give(out *os.File, to *ring.FileOwner, otherwise fs.FileMode) error {
+	if to == nil {
+		return out.Chmod(otherwise)
 	}
-	return fs.FileMode(to.Mode) & fs.ModePerm, err
+	if err := out.Chmod(fs.FileMode(to.Mode) & fs.ModePerm); err != nil {
+		return err
+	}
+	err := out.Chown(to.UID, to.GID)
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
+		return out.Chmod(otherwise)
+	}
+	return err
 }
 
 // Keep removes every content that keep does not hold. Keep names what
