@@ -1,6 +1,8 @@
 package gitring_test
 
 import (
+	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -8,24 +10,49 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+// forgeFlow is all that the files of forges say: a key beside these is a mistake.
+type forgeFlow struct {
+	Name string
+	On   struct {
+		Push struct {
+			Branches []string
+		}
+		PullRequest any `yaml:"pull_request"`
+	}
+	Permissions map[string]string
+	Jobs        map[string]struct {
+		RunsOn  string `yaml:"runs-on"`
+		Timeout int    `yaml:"timeout-minutes"`
+		Steps   []struct {
+			Uses, Run string
+			With      map[string]any
+		}
+	}
+}
+
+// pinned is an action with the version that it is taken in.
+var pinned = regexp.MustCompile(`^(https://code\.forgejo\.org/)?actions/(checkout|setup-go)@(v\d+(\.\d+)*|[0-9a-f]{40})$`)
+
 // What a forge runs is what .ci/run runs, and nothing beside it. A forge's token may only read.
 func TestForgesOnlyCallTheRunScript(t *testing.T) {
-	for _, file := range []string{".github/workflows/ci.yml", ".forgejo/workflows/ci.yml"} {
-		var flow struct {
-			Jobs map[string]struct {
-				Steps []struct {
-					Uses, Run string
-					With      map[string]any
-				}
-			}
-		}
-		require.NoError(t, yaml.Unmarshal([]byte(read(t, file)), &flow), file)
+	for file, runner := range map[string]string{".github/workflows/ci.yml": "ubuntu-24.04", ".forgejo/workflows/ci.yml": "docker"} {
+		var flow forgeFlow
+		known := yaml.NewDecoder(bytes.NewReader([]byte(read(t, file))))
+		known.KnownFields(true)
+		require.NoError(t, known.Decode(&flow), file)
+		require.Equal(t, []string{"main"}, flow.On.Push.Branches, file)
 		require.Len(t, flow.Jobs, 1, file)
+		job := flow.Jobs["run"]
+		require.Equal(t, runner, job.RunsOn, file)
+		require.Positive(t, job.Timeout, file)
 		var runs []string
-		for _, s := range flow.Jobs["run"].Steps {
+		for _, s := range job.Steps {
+			require.NotEqual(t, s.Uses == "", s.Run == "", "%s: a step uses an action or runs something", file)
 			if s.Run != "" {
 				runs = append(runs, s.Run)
+				continue
 			}
+			require.Regexp(t, pinned, s.Uses, file)
 			if strings.Contains(s.Uses, "actions/checkout@") {
 				require.Equal(t, false, s.With["persist-credentials"], file)
 			}

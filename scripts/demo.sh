@@ -189,9 +189,10 @@ try_next() {
 		  make demo-status     how things are
 		  make demo-down       remove everything that the demo made
 
-		The clone is $demo/repo; commits made there are signed. By hand:
+		Commits made in this clone are signed, and this is how to look by hand:
+		  cd $demo/repo
 		  export GITRING_SOCKET=$GITRING_SOCKET
-		  bin/gitring status --watch
+		  $bin status --watch
 	TEXT
 }
 

@@ -17,7 +17,10 @@ say() {
 }
 
 # step opens a stage of a longer script.
-step() { printf '\n==> %s\n' "$*"; }
+step() {
+	printf '\n'
+	say "==> $*"
+}
 
 # fail ends the script with what is wrong and what to do next.
 fail() {
