@@ -216,3 +216,13 @@ func TestThePageOfAServiceSaysWhoSignedWhatRuns(t *testing.T) {
 	require.Contains(t, text, "of commit 9190630, signed by alice@example.org")
 	require.Contains(t, text, "of commit 69bc92e, signed by bob@example.org")
 }
+
+// What waits for a yes, and what was refused, did nothing here that a revert could take back.
+func TestOnlyWhatDidSomethingCanBeReverted(t *testing.T) {
+	f := rich()
+	f.commits[0].Outcome = api.OutcomeAwaiting
+	page := get(t, f.handler(everything), "/history").Body.String()
+	require.NotContains(t, page, "git revert "+shaNext.Short())
+	require.NotContains(t, page, "git revert 5d0c7be")
+	require.Contains(t, page, "git revert "+shaNow.Short())
+}
