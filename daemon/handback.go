@@ -72,7 +72,7 @@ func (d *Daemon) handback(ctx context.Context, w *reconcile.World, app *ring.App
 		by: composing(w, app, d.cfg.DataRoot),
 	}
 	if need := d.needSecrets(app); len(need) > 0 && !withSecrets {
-		return nil, api.Conflicting("gitring leave "+app.Name+" --with-secrets writes what they hold into the folder, for its owner alone",
+		return nil, api.Conflicting("the flag --with-secrets writes what they hold into the folder, for its owner alone",
 			"cannot leave: %s of app %s need encrypted files, which Compose does not open", strings.Join(need, ", "), app.Name)
 	}
 	if h.plain, err = d.secrets.plainOf(app, c.Tree); err != nil {

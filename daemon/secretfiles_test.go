@@ -187,6 +187,11 @@ configs: {c: {file: settings.json}}
 	require.Equal(t, map[string]string{
 		"PASSWORD": canary + "-env", "EMPTY": "", "PORT": "1", "TOKEN": "canary-of-an-age-file", "URL": "db://u:" + canary + "-dot@db", "MORE": canary + "-more",
 	}, env)
+	for _, note := range []string{
+		"environment of web/web: the engine keeps it on its disk and shows it in docker inspect; a file does not stand there", "command of web/web: every user of the host sees it in ps",
+	} {
+		require.Contains(t, h.app(plan, "web").Notes, note)
+	}
 	require.Equal(t, "--password="+canary+"-dot", h.opened(web.Spec.Command[1]))
 	require.Equal(t, canary+"-dot", h.opened(web.Spec.Labels["app.secret"]))
 	require.Equal(t, "b: "+canary+"-yaml\na: 1\n", h.mountedAt(web, "/app.yaml"))

@@ -297,6 +297,7 @@ func (b *builderOf) secretPlaces(app *ring.App) {
 				}
 			}
 		}
+		b.noteSecrets(s)
 		check(firstOf(s.Spec.Command), "command")
 		check(firstOf(s.Spec.Entrypoint), "entrypoint")
 		check(firstOf(strings.Fields(s.Spec.CommandText)), "command")
@@ -314,6 +315,20 @@ func (b *builderOf) secretPlaces(app *ring.App) {
 				}
 			}
 		}
+	}
+}
+
+// noteSecrets tells where the engine keeps the secrets of a service that are no files.
+func (b *builderOf) noteSecrets(s *ring.Service) {
+	for _, value := range s.Spec.Environment {
+		if _, is := secretIn(value); is {
+			b.noteOnce(fmt.Sprintf("environment of %s/%s: the engine keeps it on its disk and shows it in docker inspect; a file does not stand there", b.name, s.Name))
+			break
+		}
+	}
+	words := append(append([]string{s.Spec.CommandText, s.Spec.EntrypointText}, s.Spec.Command...), s.Spec.Entrypoint...)
+	if _, is := secretIn(strings.Join(words, " ")); is {
+		b.noteOnce(fmt.Sprintf("command of %s/%s: every user of the host sees it in ps", b.name, s.Name))
 	}
 }
 

@@ -1,0 +1,26 @@
+package runtime
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Each text has the value as some program repeats it, written out by hand.
+func TestAValueIsStruckOutInEachFormThatProgramsRepeatIt(t *testing.T) {
+	o := &opener{opened: map[string]string{"p/w \"x\"": "PASSWORD", "first-line\nsecond-line\n": "CERT", "abc": "SHORT"}}
+	for text, want := range map[string]string{
+		`bad password p/w "x"!`:               `bad password <PASSWORD>!`,
+		`{"pw": "p/w \"x\""}`:                 `{"pw": "<PASSWORD>"}`,
+		`https://h/?pw=p%2Fw+%22x%22&a`:       `https://h/?pw=<PASSWORD>&a`,
+		`https://u:p%2Fw%20%22x%22@h`:         `https://u:<PASSWORD>@h`,
+		`Authorization: Basic cC93ICJ4Ig==.`:  `Authorization: Basic <PASSWORD>.`,
+		`token cC93ICJ4Ig.`:                   `token <PASSWORD>.`,
+		"line 2: second-line is wrong":        "line 2: <CERT> is wrong",
+		`first-line\nsecond-line\n`:           `<CERT>`,
+		"abc is in every sentence":            "abc is in every sentence",
+		"what holds nothing stays as it is ü": "what holds nothing stays as it is ü",
+	} {
+		require.Equal(t, want, o.redact(text))
+	}
+}
