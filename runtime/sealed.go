@@ -155,6 +155,13 @@ func formsOf(v string) []string {
 	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
 		forms = append(forms, e.EncodeToString([]byte(v)))
 	}
+	if lines := strings.Split(v, "\n"); len(lines) > 1 {
+		for _, line := range lines {
+			if line = strings.TrimSuffix(line, "\r"); len(line) >= least {
+				forms = append(forms, line)
+			}
+		}
+	}
 	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
 	return forms
 }
