@@ -70,7 +70,10 @@ func (t *Pass) isGoingBack(v *service) bool {
 // mayGoBack reports whether a front serves whose service may still fail, and take it back.
 func (t *Pass) mayGoBack(v *service) bool {
 	b := t.serviceBehind(v)
-	return b != nil && v.target == v.want && !v.rollout.Done && v.good != nil && v.good.Service.Version != v.want.Version &&
+	if b == nil || b.good == nil || b.good.Service.Route == nil { // it would be back without a front
+		return false
+	}
+	return v.target == v.want && !v.rollout.Done && v.good != nil && v.good.Service.Version != v.want.Version &&
 		(b.isRestoring() || b.failed == nil && b.wouldRestore() && !(b.rollout.Done && b.rollout.Version == b.want.Version))
 }
 

@@ -77,6 +77,11 @@ func (e *engine) frontBegins(b *box) {
 		delete(e.hung, b.ID)
 		delete(e.stalled, b.ID)
 	}
+	for _, f := range e.front {
+		if f.in != b && f.in.App == b.App && f.in.frontOf == b.frontOf && slices.ContainsFunc(b.holds, func(h string) bool { return strings.HasPrefix(h, "port ") && slices.Contains(f.in.holds, h) }) {
+			e.violate("I24: %s and %s have one port of the host", b.Name, f.in.Name)
+		}
+	}
 	e.front[b.ID] = &modelFront{in: b, table: e.tables[made(b)], process: strconv.Itoa(e.worlds), since: e.now, until: map[string]time.Time{}}
 }
 
@@ -460,6 +465,7 @@ func (d *daemon) watchTable(a ring.Action, want *ring.Service) {
 		}
 	}
 	d.watchFailed(a, want)
+	d.watchWeight(a, want)
 	if draining > max(1, want.Replicas) {
 		d.violate("I25: %d of %s/%s drain, of %d wanted", draining, a.App, a.Service, want.Replicas)
 	}
@@ -567,6 +573,97 @@ func (s *scenario) frontsToo(surely bool) {
 			if app := &s.commits[i].plan.Apps[j]; app.Name == "web" {
 				s.putFronts(app, i+1)
 			}
+		}
+	}
+}
+
+// canariesToo has services with fronts move in steps, and their fronts count answers: some of
+// versions that come later fail, in some more often than any judge lets pass.
+func (s *scenario) canariesToo() {
+	r := rand.New(rand.NewSource(s.seed*7919 + 11))
+	s.direct = 0
+	for i := 1; i < len(s.commits); i++ { // steps take their time
+		s.commits[i].at = s.commits[i-1].at.Add(time.Duration(20+r.Intn(100)) * time.Second)
+		s.until = laterOf(s.until, s.commits[i].at.Add(time.Minute))
+	}
+	for _, name := range []string{"a", "b"} {
+		for v := 1; v <= 4; v++ {
+			img := image(name, v)
+			s.load[img], s.slow[img] = float64(r.Intn(40)), 2
+			if n := s.natures[img]; !n.good() && r.Intn(3) > 0 {
+				s.natures[img] = nature{readyAfter: time.Second}
+			}
+			if v > 1 && r.Intn(4) == 0 {
+				s.errors[img] = int64(20 + r.Intn(60))
+			}
+		}
+	}
+	for i := range s.commits {
+		for j := range s.commits[i].plan.Apps {
+			app := &s.commits[i].plan.Apps[j]
+			for k := range app.Services {
+				v := &app.Services[k]
+				if v.Route == nil || r.Intn(3) == 0 {
+					continue
+				}
+				judge := ring.DefaultJudge()
+				judge.Interval, judge.MinRequests = 5*time.Second, 10
+				c := ring.CanaryPlan{Judge: &judge, Steps: []ring.CanaryStep{{Weight: 1 + r.Intn(50), For: time.Duration(5+r.Intn(20)) * time.Second}}}
+				if r.Intn(2) == 0 {
+					c.Steps = append(c.Steps, ring.CanaryStep{Weight: 51 + r.Intn(49), For: time.Duration(5+r.Intn(20)) * time.Second})
+				}
+				v.Rollout.Strategy, v.Rollout.Canary, v.Rollout.WarmFor = ring.Canary, &c, 0
+			}
+		}
+	}
+}
+
+// watchWeight is T23: a table gives a canary no more than one of the steps of its plan.
+func (d *daemon) watchWeight(a ring.Action, want *ring.Service) {
+	w := a.Table.CanaryWeight
+	if w == 0 {
+		return
+	}
+	c := want.Rollout.Canary
+	if c == nil || !slices.ContainsFunc(c.Steps, func(s ring.CanaryStep) bool { return s.Weight == w }) {
+		d.violate("T23: table %d of %s gives a canary %d %%, which no step says", a.Table.Generation, a.Service, w)
+	}
+}
+
+// watchNetworks is I26: a front joins no network that its service is not on, and mounts nothing
+// of its own.
+func (e *engine) watchNetworks(a ring.Action) {
+	if a.Want.FrontOf == "" {
+		return
+	}
+	if len(a.Want.Spec.Mounts)+len(a.Want.Spec.VolumesFrom) > 0 {
+		e.violate("I26: %s mounts something of a plan", a.Name)
+	}
+	behind, there := a.Of.Service(a.Want.FrontOf)
+	for _, at := range a.Want.Spec.Networks {
+		if there && !slices.ContainsFunc(behind.Spec.Networks, func(x ring.Attachment) bool { return x.Network == at.Network }) {
+			e.violate("I26: %s joins network %s, which its service is not on", a.Name, at.Network)
+		}
+	}
+}
+
+// watchServed is I23: after a reboot without a daemon a service that was ready is served by the
+// table that lies on its front's disk.
+func (s *scenario) watchServed(was map[string]bool) {
+	for _, id := range s.each() {
+		front := s.boxes[id]
+		if front.frontOf == "" || !was[id] {
+			continue
+		}
+		f, ready, served := s.front[id], false, false
+		for _, x := range s.boxes {
+			if x.App == front.App && x.Service == front.frontOf && was[x.ID] && s.ready(x) {
+				ready = true
+				served = served || f != nil && f.state(x.ID) == ring.FrontActive && s.engine.hears(x, f.table)
+			}
+		}
+		if ready && !served && !s.tableless[id] {
+			s.violate("I23: after a reboot without us %s serves nobody of %s", front.Name, front.frontOf)
 		}
 	}
 }

@@ -644,6 +644,7 @@ func (e *engine) resolve(a ring.Action) (ring.Done, error) {
 }
 
 func (e *engine) create(a ring.Action) (ring.Done, error) {
+	e.watchNetworks(a)
 	for _, id := range e.each() {
 		b := e.boxes[id]
 		switch {

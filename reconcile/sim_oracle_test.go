@@ -39,8 +39,10 @@ import (
 //	I20  fronts.watchCut and takeTable, from what a front has in force and in flight
 //	I21  fronts.takeTable, watchTable
 //	I22  watchFailed
-//	I24  engine.run: a port of the host is held as what is written is
+//	I23  watchServed
+//	I24  engine.frontBegins, and engine.run: a port of the host is held as what is written is
 //	I25  watchTable
+//	I26  watchNetworks; what is mounted on an engine is runtime's to hold
 //
 // And besides: one start of a run for one reason, written down before (watchBegun);
 // no overlap that is not wished for; a job before a rollout (watchJob, watchFirst);

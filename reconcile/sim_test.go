@@ -686,6 +686,7 @@ func (s *scenario) aftermath() {
 		}
 		gone[id] = true
 	}
+	s.watchServed(was)
 	s.kill("for a minute")
 	for range 25 {
 		s.src.Reached = s.clock()
