@@ -94,6 +94,7 @@ func install() howto {
 			{line: `make dist DIST_KEY=~/.ssh/release DIST_MAINTAINER='Ann <ann@example.org>'`, why: ofDist},
 			{line: "make dist", why: ofDist},
 			{line: "make dist-check", why: ofDist},
+			{line: "sudo systemctl enable gitring-secrets", why: "no systemd runs in a test"},
 			{line: "sudo systemctl daemon-reload", why: "no systemd runs in a test", before: func(d *desk) {
 				app := d.app("web")
 				sha = d.repo.pushed("Version 1", files{app + "/compose.yaml": d.compose(app, obj{"web": web("1")})})
