@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"cmp"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -123,7 +125,9 @@ func Differs(oldApp *ring.App, old *ring.Service, newApp *ring.App, s *ring.Serv
 func sayAll(all []difference) string {
 	var out []string
 	for _, d := range all {
-		out = append(out, d.says)
+		if !slices.Contains(out, d.says) { // network_mode is two fields
+			out = append(out, d.says)
+		}
 	}
 	return strings.Join(out, ", ")
 }
@@ -155,11 +159,14 @@ func versionDifferences(oldApp *ring.App, old *ring.Service, newApp *ring.App, s
 	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
 	for i, name := range specFields {
 		if name != "" && !sameField(x.Field(i), y.Field(i)) {
-			add("spec."+name, name)
+			add("spec."+name, cmp.Or(composeKeys[name], name))
 		}
 	}
 	return out
 }
+
+// composeKeys are what Compose calls fields that have another name here.
+var composeKeys = map[string]string{"network_of": "network_mode", "pid_of": "pid", "ipc_of": "ipc"}
 
 // sameField reports whether a field has the same in both.
 func sameField(a, b reflect.Value) bool {
