@@ -224,7 +224,7 @@ func (o openerFor) open1(read *secrets.File, f manifest.SecretFile) (*secrets.Op
 			return nil, r
 		}
 	}
-	switch inFolder := f.Folder == "." || f.Folder == "" || strings.HasPrefix(f.Path, f.Folder+"/"); {
+	switch inFolder := !f.Another && (f.Folder == "." || f.Folder == "" || strings.HasPrefix(f.Path, f.Folder+"/")); {
 	case shared, covered && inFolder, slices.Contains(opened.For, f.App):
 		return opened, nil
 	default:
@@ -234,7 +234,10 @@ func (o openerFor) open1(read *secrets.File, f manifest.SecretFile) (*secrets.Op
 
 func notForApp(f manifest.SecretFile, opened *secrets.Opened, inFolder bool) *ring.Refusal {
 	why := "the key that opens it is not bound to its source and path"
-	if !inFolder {
+	switch {
+	case f.Another:
+		why = "it lies in the folder of another app"
+	case !inFolder:
 		why = "it lies outside of the app's folder"
 	}
 	if len(opened.For) > 0 {

@@ -114,3 +114,28 @@ func TestAValueThatNoKeyOpensIsStillStruckOutOfLogs(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, values, canary)
 }
+
+// A signer may have rights on apps/compose.yaml, and none on apps/shop.
+func TestAnAppGetsNoSecretsOfTheAppsBelowIt(t *testing.T) {
+	keys := newKeyring(t)
+	body := encrypt(t, secrets.Env, "PW="+canary+"\n", keys.recipient)
+	compose := func(env string) *fstest.MapFile {
+		return file("services: {web: {image: 'web:1', pull_policy: never, env_file: " + env + "}}\n")
+	}
+	for name, more := range map[string]fstest.MapFS{
+		"found":  {"apps/compose.yaml": compose("shop/x.enc.env")},
+		"listed": {"apps/compose.yaml": compose("shop/x.enc.env"), "gitring.yaml": file("version: 1\napps: [{path: apps}, {path: apps/shop}]\n")},
+		"deeper": {"apps/compose.yaml": compose("shop/conf/x.enc.env"), "apps/shop/conf/x.enc.env": sealedFile(body)},
+	} {
+		h := newSecretHost(t, config.SecretKey{AgeFile: keys.file, Sources: []string{"prod"}, Paths: []string{"apps/**"}})
+		h.d.secrets.sources = 2
+		tree := fstest.MapFS{"apps/shop/compose.yaml": compose("x.enc.env"), "apps/shop/x.enc.env": sealedFile(body)}
+		for p, f := range more {
+			tree[p] = f
+		}
+		plan := h.look(older, tree)
+		h.app(plan, "shop")
+		require.NotNil(t, plan.Refused["apps"], name)
+		require.Equal(t, ring.SecretNotFor, plan.Refused["apps"].Code, name)
+	}
+}

@@ -24,6 +24,8 @@ type SecretFile struct {
 	Folder      string // of the app, inside the commit
 	Path        string // of the file itself, inside the commit: where a symlink to it leads
 	Body        []byte
+	// Another says that it lies in the folder of an app inside the app's own.
+	Another bool
 }
 
 // OpenedFile is what an app gets of an encrypted file.
@@ -79,7 +81,7 @@ func (a *appReader) openSecret(p string, body []byte, at place) (*OpenedFile, *f
 	if a.nameLost {
 		return nil, untold // whose it is cannot be judged
 	}
-	o, r := a.settings.Secrets.Open(SecretFile{Source: a.settings.Source, App: a.name, Folder: a.from.path, Path: p, Body: body})
+	o, r := a.settings.Secrets.Open(SecretFile{Source: a.settings.Source, App: a.name, Folder: a.from.path, Path: p, Body: body, Another: a.ofAnother(p)})
 	if r != nil {
 		f := &fault{code: r.Code, place: place{file: p, line: r.Line}, says: r.Says, hint: r.Hint}
 		switch {
@@ -97,6 +99,17 @@ func (a *appReader) openSecret(p string, body []byte, at place) (*OpenedFile, *f
 		a.noteOnce(p + ": not opened here")
 	}
 	return o, nil
+}
+
+// ofAnother reports whether the folder of another app lies between the app's own and a file:
+// whoever writes the outer app need not be allowed to write the inner one.
+func (a *appReader) ofAnother(p string) bool {
+	for dir := path.Dir(p); dir != a.from.path && dir != "."; dir = path.Dir(dir) {
+		if a.folders[dir] || contains(a.reader.elsewhere, dir) {
+			return true
+		}
+	}
+	return false
 }
 
 // sealedFile is what stands for a value of an encrypted file.
