@@ -64,6 +64,24 @@ func watchedFor(d time.Duration) func(*scenario) {
 	return knob(func(k *ring.Rollout) { k.Bake = d })
 }
 
+// inTwoSteps has versions come as canaries.
+func inTwoSteps(s *scenario) {
+	judge := ring.DefaultJudge()
+	judge.Interval, judge.MinRequests = 5*time.Second, 10
+	knob(func(k *ring.Rollout) {
+		k.Strategy = ring.Canary
+		k.Canary = &ring.CanaryPlan{Judge: &judge, Steps: []ring.CanaryStep{{Weight: 10, For: 20 * time.Second}, {Weight: 60, For: 20 * time.Second}}}
+	})(s)
+	for v := 1; v <= 4; v++ {
+		s.load[image("a", v)], s.slow[image("a", v)] = 20, 2
+	}
+}
+
+// answering has so many percent of the answers of an image be errors.
+func answering(image string, errors int64) func(*scenario) {
+	return func(s *scenario) { s.errors[image] = errors }
+}
+
 var killings = []killed{
 	{"a first deploy", []string{"a:1"}, nil},
 	{"a first deploy of three", []string{"a:1x3"}, nil},
@@ -127,6 +145,9 @@ var killings = []killed{
 	{"fewer replicas behind a front", []string{"a:1x3", "a:1"}, fronted("8080")},
 	{"a service with a front that leaves", []string{"a:1x2 b:1x2", "b:1x2"}, fronted("8080")},
 	{"a second set behind a front", []string{"a:1x2", "a:2x2"}, all(fronted("8080"), knob(func(k *ring.Rollout) { k.Strategy, k.WarmFor = ring.BlueGreen, 20*time.Second }))},
+	{"a canary behind a front", []string{"a:1x2", "a:2x2"}, all(fronted("8080"), inTwoSteps)},
+	{"a canary behind a front that fails", []string{"a:1x2", "a:2x2"}, all(fronted("8080"), inTwoSteps, answering("a:2", 60))},
+	{"a revert behind a front within a canary", []string{"a:1x2", "a:2x2", "soon a:1x2"}, all(fronted("8080"), inTwoSteps)},
 	{"a front comes before a service", []string{"a:1", "a:2"}, all(fronted("8080"), directFirst(1))},
 	{"a front comes before data", []string{"a:1", "a:2"}, all(data, fronted("8080"), directFirst(1))},
 	{"a front comes with a version that is never ready", []string{"a:1", "a:2"}, all(fronted("8080"), directFirst(1), natured("a:2", never))},

@@ -27,8 +27,6 @@ const (
 	extraPorts   = "ports"   // a host port that moves between services
 	// extraFronts is named only: it has dice of its own, and comes on top of others.
 	extraFronts = "fronts"
-	// extraCanaries is the same, with steps and answers that are counted.
-	extraCanaries = "canaries"
 )
 
 var extras = []string{extraPerson, extraDamage, extraRefused, extraPorts}
@@ -36,11 +34,8 @@ var extras = []string{extraPerson, extraDamage, extraRefused, extraPorts}
 // extend gives half of the wide scenarios an extra; all of them, where one is named.
 func (s *scenario) extend(named string) {
 	x := &extra{kind: named, r: rand.New(rand.NewSource(s.seed*104729 + 31))}
-	if named == extraFronts || named == extraCanaries {
+	if named == extraFronts {
 		s.frontsToo(true)
-		if named == extraCanaries {
-			s.canariesToo()
-		}
 		return
 	}
 	if !slices.Contains(extras, named) {
