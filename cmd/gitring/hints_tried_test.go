@@ -22,6 +22,7 @@ import (
 
 	"github.com/gitring/gitring/admission"
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/daemon"
 	"github.com/gitring/gitring/manifest"
 	"github.com/gitring/gitring/policy"
 	"github.com/gitring/gitring/ring"
@@ -181,7 +182,7 @@ func readTried(t *testing.T, line string) tried {
 	}
 	c := tried{
 		tree: fstest.MapFS{"web/compose.yaml": triedFile(body)}, broken: map[string]bool{}, others: map[string]string{},
-		settings: manifest.Settings{Source: "prod", Host: "edge-1", EnvKey: []byte("0123456789abcdef0123456789abcdef"), Env: map[string]map[string][]byte{}},
+		settings: daemon.ClosedSecrets(manifest.Settings{Source: "prod", Host: "edge-1", EnvKey: []byte("0123456789abcdef0123456789abcdef"), Env: map[string]map[string][]byte{}}),
 	}
 	for _, part := range parts[1:] {
 		name, text, _ := strings.Cut(part, ": ")
@@ -204,6 +205,8 @@ func (c *tried) add(t *testing.T, name, text string) {
 		c.settings.Path = text
 	case "<no key>":
 		c.settings.EnvKey = nil
+	case "<no opener>":
+		c.settings.Secrets = nil
 	case "<no status>":
 		c.settings.NoStatus = true
 	case "<limits>":
