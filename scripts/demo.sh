@@ -118,7 +118,7 @@ asking_both() {
 		*) lost=$((lost + 1)) ;;
 		esac
 	done
-	say "$((old + new + lost)) requests meanwhile: $old went to version $2, $new to version $3, which failed $failed; $lost lost"
+	say "$((old + new + lost)) requests: $old to version $2, $new to version $3, which failed $failed; $lost lost"
 }
 
 # shared reports whether the front says what came of some requests of a canary.
@@ -366,7 +366,8 @@ revert() {
 # taken back is stopped after its outcome is known.
 same_containers() {
 	await 40 only "$1" || show_trouble "other containers run than before"
-	say "same containers as before ($(for id in $1; do printf '%.12s ' "$id"; done | sed 's/ $//')): $2"
+	say "$2, same containers as before:"
+	say "  $(for id in $1; do printf '%.12s ' "$id"; done | sed 's/ $//')"
 }
 
 only() { [ "$(containers)" = "$1" ]; }
