@@ -18,6 +18,10 @@ const rejected = "rejected: "
 // that wait for its word.
 const turnBackAfter = 10 * time.Minute
 
+// turnsSlower is how often that time doubles, each time a failure was taken back: a host that
+// comes and goes tells at most 6 words in its first hour, and then one in 40 minutes.
+const turnsSlower = 3
+
 // derivePosts derives what the forge is told. Each (commit, context) is closed once,
 // success never before completion. What other hosts wait for follows the host; see turnsAt.
 func (t *decider) derivePosts() {
@@ -410,6 +414,9 @@ func (t *decider) decidePost(src *Source, sha ring.SHA, app, state string, why r
 		return false
 	}
 	at, turns := turnsAt(src, sha, app, old, p)
+	if p.Turns = old.Turns; turns && p.State == ring.PostSuccess {
+		p.Turns++
+	}
 	if turns && t.now.Before(at) && !t.now.Before(old.At) {
 		t.wakeBy(at)
 		return false
@@ -435,7 +442,7 @@ func turnsAt(src *Source, sha ring.SHA, app string, old, now ring.Post) (time.Ti
 	case old.State == ring.PostSuccess && now.State == ring.PostFailure:
 		return old.At.Add(progressEvery), true
 	case old.State == ring.PostFailure && now.State == ring.PostSuccess:
-		return old.At.Add(turnBackAfter), true
+		return old.At.Add(turnBackAfter << min(old.Turns, turnsSlower)), true
 	}
 	return time.Time{}, false
 }

@@ -264,6 +264,8 @@ type Post struct {
 	// the commit changes, adds and removes, as it was told when it was first staged.
 	Code  ReasonCode `json:"code,omitempty"`
 	Tally string     `json:"tally,omitempty"`
+	// Turns is how often a failure that other hosts wait on was taken back.
+	Turns int `json:"turns,omitempty"`
 }
 
 // Row is by sha and context.

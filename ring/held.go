@@ -68,7 +68,7 @@ var HeldWords = map[ReasonCode]string{
 	WhyNotPruned:        "Orphan",
 	WhyNeededStill:      "Orphan",
 	WhyWaveWaiting:      "Waiting",
-	WhyWaveFailed:       "Waiting",
+	WhyWaveFailed:       Held,
 }
 
 // Stopped is what stopped by itself, for people.

@@ -61,7 +61,8 @@ func TestAHostThatWaitsForWavesSaysForWhom(t *testing.T) {
 		}}}
 		s := screen.New(false, 0)
 		s.Table(0, HostColumns, [][]screen.Word{HostRow(st)})
-		require.Regexp(t, `(?m)^Waiting +1/1 +`+says, s.String())
+		require.Regexp(t, `(?m)^(Waiting|Held) +1/1 +`+says, s.String())
+		require.Equal(t, code == ring.WhyWaveWaiting, strings.Contains(s.String(), "Waiting"))
 		require.NotContains(t, s.String(), "Stopped")
 	}
 }
