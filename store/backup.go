@@ -39,8 +39,9 @@ const (
 )
 
 // savedFiles are what is saved of a state directory besides the database. The mirrors, the
-// contents and the live folders are made again from Git.
-var savedFiles = []string{"anchors/*", "jobs/*/*/*", "seeds/*", "env.key", "session.key"}
+// contents and the live folders are made again from Git. Of secrets there is only what is
+// encrypted, and the list of what is made of it.
+var savedFiles = []string{"anchors/*", "jobs/*/*/*", "seeds/*", "ciphertext/[0-9a-f]*", "secrets.json", "env.key", "session.key"}
 
 // archiveMark begins the name of an archive that is not whole yet.
 const archiveMark = ".gitring-backup-"
