@@ -44,7 +44,7 @@ func TestEngineTagsMoveAndPinsStay(t *testing.T) {
 	done := r.Must(t, pulling1(pin.Image))
 	require.Equal(t, "pulled", done.Note)
 	require.Regexp(t, "^sha256:[0-9a-f]{64}$", done.Image.ID)
-	require.Equal(t, ring.Image{Known: true, ID: done.Image.ID, Volumes: []string{"/data", "/var/lib/z"}}, done.Image)
+	require.Equal(t, ring.Image{Known: true, ID: done.Image.ID, Volumes: []string{"/data", "/var/lib/z"}, Exposes: true}, done.Image)
 
 	second, _ := reg.image("1", goruntime.GOARCH, "second")
 	r.ForgetImage(t, pin.Image)

@@ -84,7 +84,7 @@ func content() []file {
 
 // installed is what a package puts on a host.
 var installed = []string{
-	"/etc/gitring", "/usr/bin/gitring", "/usr/lib/systemd/system/gitring.service", "/usr/lib/systemd/system/gitring-secrets.service",
+	"/etc/gitring", "/usr/bin/gitring", "/usr/lib/systemd/system/gitring-secrets.service", "/usr/lib/systemd/system/gitring.service",
 	"/usr/share/bash-completion/completions/gitring", "/usr/share/doc/gitring/THIRD_PARTY_LICENSES.gz",
 	"/usr/share/doc/gitring/copyright", "/usr/share/doc/gitring/examples/config.yaml",
 	"/usr/share/fish/vendor_completions.d/gitring.fish", "/usr/share/man/man1/gitring.1.gz",
