@@ -84,6 +84,11 @@ func (s *contentStore) writeOne(ctx context.Context, c ring.Content) error {
 			return err
 		}
 	}
+	if p == s.places.memory {
+		if err := s.places.ready(); err != nil {
+			return err
+		}
+	}
 	if err := p.Write(ctx, openedContent(c, s.open)); err != nil {
 		return err
 	}

@@ -238,6 +238,9 @@ func atRest(c *config.Config) string {
 	return config.AtRestDisk
 }
 
+// listOf is where the list of files with secrets lies.
+func listOf(state string) string { return filepath.Join(state, "secrets.json") }
+
 func secretsOnDisk(state string) string { return filepath.Join(state, "secrets") }
 
 // newPlaces are the places of a host. Nothing is made yet.
@@ -246,7 +249,7 @@ func newPlaces(c *config.Config, kept *cipherStore) (p places, err error) {
 	if atRest(c) == config.AtRestMemory && len(c.Secrets.Keys) > 0 {
 		p.memory = store.PlaceAt(c.Secrets.Dir)
 	}
-	p.list, err = openPlacedList(filepath.Join(c.State, "secrets.json"), kept)
+	p.list, err = openPlacedList(listOf(c.State), kept)
 	return p, err
 }
 
@@ -258,13 +261,19 @@ func (p places) begin() error {
 	if err := p.disk.Sweep(); err != nil {
 		return err
 	}
-	if p.memory == (store.Place{}) {
-		return nil
-	}
-	if err := makeMemoryDir(p.memory.Dir()); err != nil {
+	if err := p.ready(); err != nil || p.memory == (store.Place{}) {
 		return err
 	}
 	return p.memory.Sweep()
+}
+
+// ready makes the place in memory, and holds it to that. It is asked before each write: what
+// was mounted there at the start may be gone.
+func (p places) ready() error {
+	if p.memory == (store.Place{}) {
+		return nil
+	}
+	return makeMemoryDir(p.memory.Dir())
 }
 
 // makeMemoryDir makes the folder of secrets, which nobody else may enter, and holds it to
@@ -341,8 +350,15 @@ func (p places) place(ctx context.Context, opened func(ring.Content) ring.Conten
 }
 
 // PlaceSecrets writes the files of encrypted files of which the list of the last daemon
-// says that containers mount them. It asks no engine, network or database.
+// says that containers mount them. It asks no engine, network or database. Half-written
+// folders stay: a daemon that runs may be writing them.
 func PlaceSecrets(ctx context.Context, c *config.Config) (placed int, err error) {
+	if err := ownState(c.State); err != nil {
+		return 0, err
+	}
+	if _, err := os.Lstat(listOf(c.State)); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil // no daemon ran yet, or none had such a file
+	}
 	e, err := newEnvFolder(c)
 	if err != nil {
 		return 0, err
@@ -355,7 +371,7 @@ func PlaceSecrets(ctx context.Context, c *config.Config) (placed int, err error)
 	if err != nil {
 		return 0, err
 	}
-	if err := p.begin(); err != nil {
+	if err := p.ready(); err != nil {
 		return 0, err
 	}
 	open := func(v ring.Sealed) (string, error) { return openSealed(e, s, v) }
@@ -366,6 +382,24 @@ func PlaceSecrets(ctx context.Context, c *config.Config) (placed int, err error)
 		}
 	}
 	return placed, err
+}
+
+// ownState refuses to write for another user: the daemon could not use what root made.
+func ownState(dir string) error {
+	st, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // no daemon ran yet
+	}
+	if err != nil {
+		return fmt.Errorf("cannot look at the state directory: %w", err)
+	}
+	if uid, _, ok := disk.OwnersOf(st); ok && uid != os.Geteuid() {
+		return &ring.HostError{
+			Says: fmt.Sprintf("cannot place secrets: %s belongs to user %d, and this is user %d", dir, uid, os.Geteuid()),
+			Hint: "systemctl start gitring-secrets, which runs it as the daemon's user",
+		}
+	}
+	return nil
 }
 
 // openSealed is the value behind a sealed one, wherever it is from.

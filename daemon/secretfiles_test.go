@@ -570,7 +570,30 @@ func TestAfterARebootTheFilesAreThereBeforeTheEngineStarts(t *testing.T) {
 	if is, err := inMemory(t.TempDir()); err == nil && !is {
 		_, err := PlaceSecrets(context.Background(), h.d.cfg)
 		require.ErrorContains(t, err, "SecretsOnDisk")
+		// and where the memory is gone while the daemon runs, nothing is written below it
+		h.d.contentStore.places.memory = store.PlaceAt(h.d.cfg.Secrets.Dir)
+		value := ring.Sealed{From: ring.FromSOPS, App: "shop", File: "shop/tls.enc", MAC: strings.Repeat("a", 32)}
+		require.ErrorContains(t, h.d.contentStore.writeOne(t.Context(), ring.Content{Hash: "ab", Files: []ring.ContentFile{{
+			Path: "tls", Sealed: true, Read: func() ([]byte, error) { return []byte(value.String()), nil },
+		}}}), "SecretsOnDisk")
+		require.NoDirExists(t, filepath.Join(h.d.cfg.Secrets.Dir, "ab"))
 	}
+}
+
+func TestSecretsArePlacedAsTheDaemonsUserOnly(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("gives a folder to another user")
+	}
+	keys := newKeyring(t)
+	h := newSecretHost(t, config.SecretKey{AgeFile: keys.file})
+	require.NoError(t, os.Chown(h.d.cfg.State, 65534, 65534))
+	_, err := PlaceSecrets(t.Context(), h.d.cfg)
+	require.ErrorContains(t, err, "belongs to user 65534, and this is user 0")
+	h.d.cfg.State = filepath.Join(t.TempDir(), "none")
+	placed, err := PlaceSecrets(t.Context(), h.d.cfg)
+	require.NoError(t, err, "no daemon ran yet")
+	require.Zero(t, placed)
+	require.NoDirExists(t, h.d.cfg.State)
 }
 
 func TestWithoutTheUnitFilesLieOnTheDisk(t *testing.T) {
