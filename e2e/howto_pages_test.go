@@ -50,6 +50,7 @@ var howtos = map[string]howto{
 	"rename-an-app-with-data.md":     renameAnAppWithData(),
 	"roll-back.md":                   rollBack(),
 	"rotate-and-revoke-a-key.md":     rotateAndRevokeAKey(),
+	"secrets.md":                     secretsPage(),
 	"sign-commits.md":                signCommits(),
 	"start-from-a-repository.md":     startFromARepository(),
 	"take-over-by-hand.md":           takeOverByHand(),
