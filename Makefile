@@ -26,7 +26,7 @@ help: ## say what there is
 	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | while IFS=$$'\t' read -r t d; do \
 		fold -s -w 60 <<<"$$d" | sed 's/ *$$//' | while IFS= read -r line; do printf '  %-17s %s\n' "$$t" "$$line"; t=; done; done
 
-.PHONY: demo demo-ui demo-status demo-push demo-canary demo-unsigned demo-broken demo-revert demo-down
+.PHONY: demo demo-ui demo-status demo-push demo-secret demo-canary demo-unsigned demo-broken demo-revert demo-down
 .PHONY: demo-fleet demo-fleet-status demo-fleet-down
 demo: go engine build ## a host, a signed repository and an app, live in a minute
 	@scripts/demo.sh up
@@ -36,6 +36,8 @@ demo-status: ## the demo: how things are
 	@scripts/demo.sh status
 demo-push: ## the demo: a signed commit, a rolling update
 	@scripts/demo.sh push
+demo-secret: ## the demo: a secret changes by a signed commit, encrypted
+	@scripts/demo.sh secret
 demo-canary: ## the demo: a version whose answers fail is taken back
 	@scripts/demo.sh canary
 demo-unsigned: ## the demo: a commit that nobody signed is refused

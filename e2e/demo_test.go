@@ -1,8 +1,14 @@
 package e2e
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -10,8 +16,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -133,11 +141,79 @@ func (d *demo) reverts(verbs ...string) {
 	}
 }
 
-func (d *demo) running() []identity {
+// settled are its containers when there are n: what was taken away goes after its outcome is known.
+func (d *demo) settled(n int) []identity {
 	d.t.Helper()
+	over := time.Now().Add(patience)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		cs, err := local.containers("gitring.host=" + d.host)
+		require.NoError(d.t, err)
+		if len(cs) == n {
+			return identities(cs)
+		}
+		require.True(d.t, time.Now().Before(over), "%d containers, and %d were to be left", len(cs), n)
+		<-tick.C
+	}
+}
+
+// told is the fingerprint that the demo's app tells of its secret.
+func (d *demo) told() string {
+	d.t.Helper()
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://127.0.0.1:" + d.port + "/")
+	require.NoError(d.t, err)
+	defer res.Body.Close()
+	page, err := io.ReadAll(res.Body)
+	require.NoError(d.t, err)
+	found := regexp.MustCompile(`^hello from version \d+, secret's fingerprint ([0-9a-f]{6})\n$`).FindSubmatch(page)
+	require.NotNil(d.t, found, "%s", page)
+	return string(found[1])
+}
+
+// hides expects that the secret whose fingerprint is told lies in its own file of the demo's folder, and
+// neither in another one nor in what a verb said or the engine keeps.
+func (d *demo) hides(fingerprint, said string) {
+	d.t.Helper()
+	var all [][]byte
+	require.NoError(d.t, filepath.WalkDir(d.home, func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) { // the daemon still works in it
+			return nil
+		}
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		all = append(all, b)
+		return err
+	}))
+	var secret []byte
+	for _, b := range all {
+		mac := hmac.New(sha256.New, b)
+		mac.Write([]byte("gitring demo"))
+		if len(b) == 48 && strings.HasPrefix(hex.EncodeToString(mac.Sum(nil)), fingerprint) {
+			secret = b
+		}
+	}
+	require.NotNil(d.t, secret, "no file of the demo has the secret that the app tells the fingerprint of")
+	in := 0
+	for _, b := range all {
+		if bytes.Contains(b, secret) {
+			in++
+		}
+	}
+	require.Equal(d.t, 1, in, "files of the demo have the secret")
+	require.NotContains(d.t, said, string(secret))
 	cs, err := local.containers("gitring.host=" + d.host)
 	require.NoError(d.t, err)
-	return identities(cs)
+	for _, c := range cs {
+		var raw json.RawMessage
+		require.NoError(d.t, local.call("GET", "/containers/"+c.ID+"/json", nil, nil, &raw))
+		require.NotContains(d.t, string(raw), string(secret))
+	}
 }
 
 // dashboardOf is the address that a verb says.
@@ -164,9 +240,8 @@ func opened(t *testing.T, address string) (int, string) {
 func TestTheDemoTellsItsWholeStory(t *testing.T) {
 	t.Parallel()
 	d := newDemo(t)
-	d.does("up", `commit [0-9a-f]{7} is live`, `Synced`, `http://127\.0\.0\.1:\d+/  hello from version 1`, `make demo-push`)
-	first := d.running()
-	require.Len(t, first, 3, "two instances and their front")
+	d.does("up", `commit [0-9a-f]{7} is live`, `Synced`, `http://127\.0\.0\.1:\d+/  hello from version 1, secret's fingerprint [0-9a-f]{6}\n`, `make demo-push`)
+	first := d.settled(4) // two instances, their front, and one without the secret
 	before := dashboardOf(t, d.does("up", `the demo is running already`))
 	after := dashboardOf(t, d.does("ui"))
 	require.NotEqual(t, before, after)
@@ -177,36 +252,51 @@ func TestTheDemoTellsItsWholeStory(t *testing.T) {
 	require.Contains(t, page, d.app)
 	code, _ = opened(t, after)
 	require.Equal(t, http.StatusUnauthorized, code, "the address works once")
-	require.ElementsMatch(t, first, d.running())
+	require.ElementsMatch(t, first, d.settled(4))
 
 	d.does("push", `[1-9]\d* requests while it was replaced, 0 lost`, `hello from version 2`, `\(exit status 0\)`)
-	second := d.running()
-	require.Len(t, second, 3)
+	second := d.settled(4)
 	require.NotSubset(t, first, second)
 
-	out := d.does("unsigned", `\(exit status 7\)`, `Unsigned`, `hello from version 2`, `the refusal is gone`)
+	old := d.told()
+	out := d.does("secret", `token\.enc`, `[1-9]\d* requests while it was replaced, 0 lost`, `\(exit status 0\)`, `hello from version 2`,
+		`it runs with the new secret: the fingerprint was `+old+`\n`, `hello/other has no secret, and runs on in the same container as before`)
+	fresh := d.told()
+	require.NotEqual(t, old, fresh)
+	d.hides(fresh, out)
+	third := d.settled(4)
+	common := 0
+	for _, c := range second {
+		if slices.Contains(third, c) {
+			common++
+		}
+	}
+	require.Equal(t, 2, common, "the front and the service without the secret stay, and nothing else")
+	second = third
+
+	out = d.does("unsigned", `\(exit status 7\)`, `Unsigned`, `hello from version 2`, `the refusal is gone`)
 	require.NotContains(t, out, "hello from version 3")
-	require.ElementsMatch(t, second, d.running())
+	require.ElementsMatch(t, second, d.settled(4))
 
 	d.does("broken", `\(exit status 6\)`, `Restored`, `not ready within`, `hello from version 2`, `the old instances were not touched`)
-	require.ElementsMatch(t, second, d.running())
+	require.ElementsMatch(t, second, d.settled(4))
 	d.does("broken", `the last commit is broken already`)
 	d.reverts("push", "unsigned", "canary")
 
-	d.does("revert", `\(exit status 0\)`, `nothing was created or restarted`, `hello from version 2`)
-	require.ElementsMatch(t, second, d.running())
+	d.does("revert", `\(exit status 0\)`, `nothing was created or restarted`, `hello from version 2, secret's fingerprint `+fresh+`\n`)
+	require.ElementsMatch(t, second, d.settled(4))
 
 	d.does("canary", `canary .* 20%`, `stable +[1-9]\d* `, `canary +[1-9]\d* `, `\(exit status 6\)`, `[1-9]\d* to version 3, which failed [1-9]\d*; 0 lost`,
 		`canary at 20 %: \d+\.\d % of \d+ answers failed, 0\.0 % of \d+ of the stable version`, `hello from version 2`, `same containers as before`, `make demo-revert`)
-	require.ElementsMatch(t, second, d.running())
+	require.ElementsMatch(t, second, d.settled(4))
 	d.reverts("push", "unsigned", "broken", "canary")
 	d.does("revert", `\(exit status 0\)`, `nothing was created or restarted`, `hello from version 2`)
-	require.ElementsMatch(t, second, d.running())
+	require.ElementsMatch(t, second, d.settled(4))
 
 	d.does("down", `the demo is gone`)
 	_, err = http.Get(after)
 	require.Error(t, err, "the dashboard outlived the demo")
-	require.Empty(t, d.running())
+	d.settled(0)
 	nets, err := local.networks("gitring.host=" + d.host)
 	require.NoError(t, err)
 	require.Empty(t, nets)

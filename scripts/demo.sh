@@ -3,7 +3,7 @@
 # .demo beside this checkout. `make demo` brings it up, the other verbs show
 # what gitring does with a good push, a bad one, and a way back.
 #
-#   scripts/demo.sh up|ui|status|push|canary|unsigned|broken|revert|down
+#   scripts/demo.sh up|ui|status|push|secret|canary|unsigned|broken|revert|down
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . scripts/say.sh
@@ -12,9 +12,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 bin=$PWD/bin/gitring
 image=gitring-demo:1
 ours=(--filter label=gitring.host=demo --filter label=gitring.app=hello)
-instances=("${ours[@]}" --filter label=gitring.service=web)
 
 demo=$(home "${GITRING_DEMO_DIR:-}" .demo)
+age_key=$demo/keys/age.key
 export GITRING_SOCKET=$demo/gitring.sock
 
 # gitring is the client, bounded: a command that hangs is a failure to show.
@@ -52,7 +52,22 @@ make_repository() {
 	[ ! -d "$demo/repo" ] || return 0
 	make_clone deploy-examples/demo/repo
 	sed -i "s|127.0.0.1:18080:|127.0.0.1:${GITRING_DEMO_PORT:-18080}:|" "$demo/repo/hello/compose.yaml"
+	printf 'creation_rules:\n  - age: %s\n' "$(gitring secret keys --age-file "$age_key")" >"$demo/repo/.sops.yaml"
+	make_secret
 	first_commit
+}
+
+# make_host_key makes the host's own key, for which the repository's secret is encrypted.
+make_host_key() {
+	[ -e "$age_key" ] || gitring secret keys -q --create --age-file "$age_key" >/dev/null
+}
+
+# make_secret writes another secret into the clone, encrypted. In the clear it is on no disk
+# before the host opens it, and in no command line.
+make_secret() {
+	od -An -N24 -tx1 /dev/urandom | tr -d ' \n' |
+		gitring secret encrypt - --as token.enc --form binary --rules "$demo/repo/.sops.yaml" >"$demo/token.enc"
+	mv "$demo/token.enc" "$demo/repo/hello/token.enc"
 }
 
 make_config() {
@@ -78,7 +93,10 @@ synced() {
 
 # --- what is shown ----------------------------------------------------------
 
-containers() { docker ps -q --no-trunc "${instances[@]}" | sort; }
+# containers are the instances of a service, web where none is named.
+containers() { docker ps -q --no-trunc "${ours[@]}" --filter "label=gitring.service=${1:-web}" | sort; }
+
+cut_ids() { for id in $1; do printf '%.12s ' "$id"; done | sed 's/ $//'; }
 
 # at is where the app's front is reached on this host, as the Compose file says.
 at() { sed -n 's/^ *- "\(127\.0\.0\.1:[0-9]*\):8080"$/\1/p' "$demo/repo/hello/compose.yaml"; }
@@ -92,6 +110,9 @@ answer() {
 show_app() {
 	say "http://$(at)/  $(answer "$(at)" || echo "does not answer")"
 }
+
+# fingerprint is what the app tells of its secret, which it never tells itself.
+fingerprint() { answer "$(at)" | sed -n "s/.*, secret's fingerprint //p"; }
 
 # asking asks the app again and again, until the file of that name is gone, and then says
 # how many requests there were, and how many were not answered.
@@ -112,8 +133,8 @@ asking_both() {
 	while [ -e "$1" ]; do
 		told=$(answer "$to" 2>/dev/null || true)
 		case $told in
-		*"from version $2") old=$((old + 1)) ;;
-		*"from version $3") new=$((new + 1)) ;;
+		*"from version $2" | *"from version $2,"*) old=$((old + 1)) ;;
+		*"from version $3" | *"from version $3,"*) new=$((new + 1)) ;;
 		"version $3 fails"*) new=$((new + 1)) failed=$((failed + 1)) ;;
 		*) lost=$((lost + 1)) ;;
 		esac
@@ -163,6 +184,16 @@ sync_to() {
 	follow_to "$1"
 }
 
+# sync_under_requests does the same while the app is asked.
+sync_under_requests() {
+	: >"$demo/asking"
+	asking "$demo/asking" &
+	local asks=$!
+	sync_to "$1"
+	rm -f "$demo/asking"
+	wait "$asks"
+}
+
 push_commit() {
 	repo push -q origin HEAD:main
 	say "pushed $(short): $(repo log -1 --format=%s)"
@@ -181,6 +212,7 @@ try_next() {
 
 		What to try next, each takes a few seconds:
 		  make demo-push       a signed commit: a rolling update, under requests
+		  make demo-secret     a secret changes by a signed commit, encrypted
 		  make demo-canary     a signed version whose answers fail: taken back
 		  make demo-unsigned   a commit that nobody signed: refused; the old one runs on
 		  make demo-broken     a signed version that never becomes ready: restored
@@ -211,6 +243,7 @@ up() {
 	make_home "$demo/state" "$demo/data"
 	step "keys, a signed repository and the daemon's configuration in $demo"
 	make_keys
+	make_host_key
 	make_repository
 	make_config
 	step "the image $image, built from scratch"
@@ -250,16 +283,45 @@ push() {
 	step "a signed commit with version $next"
 	set_env VERSION "$next"
 	repo commit -q -a -m "Say version $next"
-	: >"$demo/asking"
-	asking "$demo/asking" &
-	local asks=$!
-	sync_to 0
-	rm -f "$demo/asking"
-	wait "$asks"
+	sync_under_requests 0
 	say
 	show_status
 	show_app
 }
+
+secret() {
+	need_up
+	need_good
+	[ -e "$demo/repo/hello/token.enc" ] || fail "this demo was made before it had a secret" "make demo-down, then make demo"
+	local told="" was before others
+	await 20 tells_another "" || show_trouble "the app tells no fingerprint of its secret"
+	was=$told
+	before=$(containers)
+	others=$(containers other)
+	step "a signed commit with another secret, encrypted for this host's key"
+	make_secret
+	repo commit -q -a -m "Change the secret"
+	say '$ git show --stat'
+	repo --no-pager show --stat --format=
+	sync_under_requests 0
+	say
+	show_status
+	show_app
+	await 20 tells_another "$was" || show_trouble "the app still runs with the secret of before"
+	say "it runs with the new secret: the fingerprint was $was"
+	await 40 none_of "$before" || show_trouble "instances with the secret of before still run"
+	say "hello/web has new instances:"
+	say "  $(cut_ids "$(containers)")"
+	[ "$(containers other)" = "$others" ] || show_trouble "hello/other was replaced, which has no secret"
+	say "hello/other has no secret, and runs on in the same container as before:"
+	say "  $(cut_ids "$others")"
+}
+
+# tells_another reports whether the app tells another fingerprint than $1, and keeps it in told.
+tells_another() { told=$(fingerprint) && [ -n "$told" ] && [ "$told" != "$1" ]; }
+
+# none_of reports whether none of these instances runs any more.
+none_of() { [ -z "$(comm -12 <(echo "$1") <(containers))" ]; }
 
 canary() {
 	need_up
@@ -367,7 +429,7 @@ revert() {
 same_containers() {
 	await 40 only "$1" || show_trouble "other containers run than before"
 	say "$2, same containers as before:"
-	say "  $(for id in $1; do printf '%.12s ' "$id"; done | sed 's/ $//')"
+	say "  $(cut_ids "$1")"
 }
 
 only() { [ "$(containers)" = "$1" ]; }
@@ -414,6 +476,6 @@ remove_from_engine() {
 }
 
 case ${1:-} in
-up | ui | status | push | canary | unsigned | broken | revert | down) "$1" ;;
-*) fail "no such verb: ${1:-}" "scripts/demo.sh up|ui|status|push|canary|unsigned|broken|revert|down" ;;
+up | ui | status | push | secret | canary | unsigned | broken | revert | down) "$1" ;;
+*) fail "no such verb: ${1:-}" "scripts/demo.sh up|ui|status|push|secret|canary|unsigned|broken|revert|down" ;;
 esac

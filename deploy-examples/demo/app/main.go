@@ -1,18 +1,21 @@
 // The demo's app: a small HTTP server that says which version it is.
 //
-//	GET /          hello from version 1
+//	GET /          hello from version 1, secret's fingerprint 4f1c09
 //	GET /slow      the same, after a second: a request to be in flight with
 //	GET /healthz   ok, or 503 while it is not ready
 //
 // VERSION is the text it tells, GREETING stands in for "hello", BROKEN=1 makes a
 // version that never becomes ready, and ERRORS is how many of 100 requests of
-// GET / it answers with 500, evenly spread. On SIGTERM it finishes the requests
+// GET / it answers with 500, evenly spread. Where a secret is mounted it tells a
+// fingerprint, which says that the secret changed and not what it is. On SIGTERM it finishes the requests
 // in flight, then ends with status 0. It logs a line at its start and one at its
 // stop, so that `gitring logs` has something to show.
 package main
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log"
@@ -31,24 +34,43 @@ const (
 	// Docker's default grace of 10 s.
 	drain = 8 * time.Second
 	slow  = time.Second
+	// token is where Compose mounts the secret.
+	token = "/run/secrets/token"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
+	secret, err := os.ReadFile(token)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		log.Fatal(err)
+	}
 	log.Printf("version %s listens on %s", os.Getenv("VERSION"), address)
-	if err := serve(ctx, &http.Server{Addr: address, Handler: routes(os.Getenv)}); err != nil {
+	if err := serve(ctx, &http.Server{Addr: address, Handler: routes(os.Getenv, secret)}); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// routes answers for the version that the environment describes.
-func routes(env func(string) string) http.Handler {
+// fingerprint is the same for the same secret, and leads nobody back to it: a
+// secret of many random bits is the key, and 24 bits of the hash are told.
+func fingerprint(secret []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte("gitring demo"))
+	return fmt.Sprintf("%x", mac.Sum(nil)[:3])
+}
+
+// routes answers for the version that the environment describes, with the secret
+// that is mounted, if any.
+func routes(env func(string) string, secret []byte) http.Handler {
 	greeting := env("GREETING")
 	if greeting == "" {
 		greeting = "hello"
 	}
-	says := fmt.Sprintf("%s from version %s\n", greeting, env("VERSION"))
+	says := fmt.Sprintf("%s from version %s", greeting, env("VERSION"))
+	if len(secret) > 0 {
+		says += ", secret's fingerprint " + fingerprint(secret)
+	}
+	says += "\n"
 
 	errors, _ := strconv.ParseInt(env("ERRORS"), 10, 64)
 	var asked atomic.Int64

@@ -29,15 +29,27 @@ func TestRoutes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := httptest.NewRecorder()
-			routes(func(k string) string { return tt.env[k] }).ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
+			routes(func(k string) string { return tt.env[k] }, nil).ServeHTTP(w, httptest.NewRequest("GET", tt.path, nil))
 			require.Equal(t, tt.code, w.Code)
 			require.Equal(t, tt.body, w.Body.String())
 		})
 	}
 }
 
+func TestAFingerprintTellsThatTheSecretChangedAndNothingOfIt(t *testing.T) {
+	told := func(secret string) string {
+		w := httptest.NewRecorder()
+		routes(func(string) string { return "" }, []byte(secret)).ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		return w.Body.String()
+	}
+	// printf 'gitring demo' | openssl dgst -sha256 -hmac first
+	require.Equal(t, "hello from version , secret's fingerprint 7f45e1\n", told("first"))
+	require.NotEqual(t, told("first"), told("second"))
+	require.Equal(t, "hello from version \n", told(""))
+}
+
 func TestErrorsAreSpreadEvenly(t *testing.T) {
-	h := routes(func(k string) string { return map[string]string{"VERSION": "7", "ERRORS": "40"}[k] })
+	h := routes(func(k string) string { return map[string]string{"VERSION": "7", "ERRORS": "40"}[k] }, nil)
 	var failed []int
 	for n := 1; n <= 10; n++ {
 		w := httptest.NewRecorder()
