@@ -52,6 +52,9 @@ func Encrypt(form Form, plain []byte, rule Rule, public PublicKeys, now time.Tim
 	if line := commentOf(form, plain); line > 0 && !dropComments {
 		return nil, faultOfForm(line, "it has a comment, and gitring writes none", "sops encrypt -i keeps it; --drop-comments leaves comments out")
 	}
+	if tree, err = rule.withFor(form, tree); err != nil {
+		return nil, err
+	}
 	key := make([]byte, keySize)
 	if _, err := rand.Read(key); err != nil {
 		return nil, fmt.Errorf("cannot make a key: %w", err)

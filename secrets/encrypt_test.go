@@ -136,6 +136,54 @@ creation_rules:
 	require.Contains(t, requireCode(t, "SecretForm", err).Says, "no rule of it is for c")
 }
 
+// What the file says of its apps is among its encrypted values: sops has it, and programs do not.
+func TestAFileIsWrittenForItsApps(t *testing.T) {
+	b := newBench(t)
+	rule, err := RuleFor([]byte(fmt.Sprintf("creation_rules: [{age: %s}]", b.kinds[0].recipient)), "a")
+	require.NoError(t, err)
+	for _, form := range []Form{YAML, JSON, Env, INI} {
+		for _, apps := range [][]string{{"shop"}, {"shop", "blog"}} {
+			rule.For = apps
+			body, err := Encrypt(form, []byte(plains[form]), rule, nil, writtenAt, true)
+			require.NoError(t, err, form)
+			require.Equal(t, 1, strings.Count(string(body), "gitring_for"), "%s", body)
+			require.Regexp(t, `gitring_for"?( = |=|: )"?ENC\[AES256_GCM,`, string(body))
+			plain, err := b.decrypt(form, form, body)
+			require.NoError(t, err, "%s", body)
+			require.Regexp(t, `gitring_for"?\s*[=:] *"?`+strings.Join(apps, ","), string(plain))
+			f, err := Read(body)
+			require.NoError(t, err)
+			got, err := f.Open(b.kinds[0].keys)
+			require.NoError(t, err)
+			require.Equal(t, apps, got.For, form)
+			require.NotContains(t, string(got.Plain), "gitring_for")
+			require.NotContains(t, string(got.Plain), "blog")
+		}
+	}
+}
+
+func TestAFileThatCannotSayItsAppsIsRefused(t *testing.T) {
+	recipient := testKeys(t).Recipients()[0]
+	for _, tt := range []struct {
+		form              Form
+		more, plain, says string
+	}{
+		{Binary, "", "x", "no place for gitring_for"},
+		{Env, "", "A=b\ngitring_for=blog\n", "gitring_for already"},
+		{INI, "", "gitring_for = blog\n[a]\nb = c\n", "gitring_for already"},
+		{YAML, ", encrypted_regex: ^PW", "a: b\n", "leaves gitring_for in clear"},
+		{YAML, ", unencrypted_suffix: _for", "a: b\n", "leaves gitring_for in clear"},
+	} {
+		rule, err := RuleFor([]byte("creation_rules: [{age: "+recipient+tt.more+"}]"), "a")
+		require.NoError(t, err)
+		rule.For = []string{"shop"}
+		_, err = Encrypt(tt.form, []byte(tt.plain), rule, nil, writtenAt, false)
+		r := requireCode(t, "SecretForm", err)
+		require.Contains(t, r.Says, tt.says)
+		require.NotEmpty(t, r.Hint)
+	}
+}
+
 func TestWhatWouldBeLostIsNotEncrypted(t *testing.T) {
 	keys := testKeys(t)
 	rule := Rule{Age: keys.Recipients()}

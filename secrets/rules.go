@@ -11,6 +11,8 @@ import (
 
 // Rule is what .sops.yaml says of a file: for whom it is encrypted, and what of it.
 type Rule struct {
+	// For are the apps that the file is to serve. No .sops.yaml says them.
+	For     []string
 	Age     []string // recipients of age and ssh
 	OpenPGP []string // fingerprints
 	choice  selection

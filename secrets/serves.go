@@ -30,6 +30,29 @@ func isFor(form Form, path []string) bool {
 	return form != Binary && len(path) == 1 && path[0] == ForKey
 }
 
+// withFor has the apps of a rule in a plain tree. A name in clear would serve nobody, so it is
+// refused where the rule leaves it so.
+func (r Rule) withFor(form Form, tree branch) (branch, error) {
+	switch {
+	case len(r.For) == 0:
+		return tree, nil
+	case form == Binary || form == Age:
+		return nil, faultOfForm(0, "a file of the form binary has no place for "+ForKey,
+			"--form yaml, json, env or ini has one; or bind a key of the host to the app's folder: paths in secrets.keys")
+	case len(tree.withoutFor(form)) != len(tree) || form == INI && len(tree[0].value.(branch).without(ForKey)) != len(tree[0].value.(branch)):
+		return nil, faultOfForm(0, "it has "+ForKey+" already", "leave --for out, or take the line out of the file")
+	case !r.choice.encrypts([]string{ForKey}):
+		return nil, faultOfForm(0, "its rule leaves "+ForKey+" in clear, where it serves nobody", "have "+r.choice.name+" of .sops.yaml encrypt it too")
+	}
+	row := entry{name: ForKey, value: strings.Join(r.For, ",")}
+	if form != INI {
+		return append(tree, row), nil
+	}
+	// parseINI begins each tree with what stands before any section.
+	tree[0].value = append(tree[0].value.(branch), row)
+	return tree, nil
+}
+
 // withoutFor is the tree less ForKey.
 func (b branch) withoutFor(form Form) branch {
 	if form == Binary {

@@ -172,7 +172,7 @@ func (g *globals) createKey(file string) error {
 // encryptFlags say how files are encrypted.
 type encryptFlags struct {
 	rules, form, as string
-	public          []string
+	public, apps    []string
 	dropComments    bool
 }
 
@@ -186,9 +186,16 @@ func secretEncryptCmd(g *globals) *cobra.Command {
 			"in each folder above. - reads stdin and prints what it encrypted.\n\n" +
 			"sops opens and edits what this wrote. Comments have no place in it: a file with\n" +
 			"comments is refused unless --drop-comments is given.\n" +
+			"--for says whose file it is, where a host follows more than one source: gitring_for\n" +
+			"goes in among what is encrypted.\n" +
 			"Exit 7 when a file or its rule is refused. Files before it are encrypted then.",
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, files []string) error {
+			for _, app := range by.apps {
+				if app == "" || strings.ContainsAny(app, " ,\t\r\n") {
+					return usage(cmd, "--for names an app")
+				}
+			}
 			for _, file := range files {
 				switch {
 				case file == "-" && (len(files) > 1 || by.as == ""):
@@ -204,6 +211,7 @@ func secretEncryptCmd(g *globals) *cobra.Command {
 	cmd.Flags().StringVar(&by.form, "form", "", "yaml, json, env, ini or binary (default: by the name, as sops does)")
 	cmd.Flags().StringVar(&by.as, "as", "", "the `file` that stdin stands for")
 	cmd.Flags().StringSliceVar(&by.public, "openpgp-keys", nil, "a `file` of armoured public keys of OpenPGP; may be given again")
+	cmd.Flags().StringSliceVar(&by.apps, "for", nil, "the `app` that the file serves, as gitring_for; may be given again")
 	cmd.Flags().BoolVar(&by.dropComments, "drop-comments", false, "leave comments out")
 	_ = cmd.RegisterFlagCompletionFunc("form", cobra.FixedCompletions([]string{"yaml", "json", "env", "ini", "binary"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -275,6 +283,7 @@ func (g *globals) encrypted(file string, plain []byte, by encryptFlags, public s
 	if err != nil {
 		return nil, err
 	}
+	rule.For = by.apps
 	body, err := secrets.Encrypt(form, plain, rule, public, g.now(), by.dropComments)
 	return body, refusedIn(file, err)
 }
