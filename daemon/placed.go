@@ -273,7 +273,34 @@ func (p places) ready() error {
 	if p.memory == (store.Place{}) {
 		return nil
 	}
-	return makeMemoryDir(p.memory.Dir())
+	if err := makeMemoryDir(p.memory.Dir()); err != nil {
+		return err
+	}
+	return claim(p.memory.Dir(), filepath.Dir(p.list.file))
+}
+
+// claimFile says whose a folder of secrets is: it holds the path of a state directory. The
+// daemon removes what none of its plans names, and may not do so to that of another one.
+const claimFile = ".state"
+
+func claim(dir, state string) error {
+	name := filepath.Join(dir, claimFile)
+	of, err := os.ReadFile(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := disk.WriteWhole(name, listMark, []byte(state), 0o600); err != nil {
+			return fmt.Errorf("cannot note whose secrets.dir is: %w", err)
+		}
+		return nil
+	case err != nil:
+		return fmt.Errorf("cannot tell whose secrets.dir is: %w", err)
+	case string(of) != state:
+		return &ring.HostError{
+			Says: fmt.Sprintf("secrets.dir %s is that of the daemon with the state %s", dir, of),
+			Hint: "name another folder in secrets.dir of this one, or remove " + name + " where there is no such daemon any more",
+		}
+	}
+	return nil
 }
 
 // makeMemoryDir makes the folder of secrets, which nobody else may enter, and holds it to

@@ -554,6 +554,12 @@ func TestAfterARebootTheFilesAreThereBeforeTheEngineStarts(t *testing.T) {
 	require.Equal(t, os.FileMode(0o700), st.Mode().Perm())
 	require.NoDirExists(t, secretsOnDisk(h.d.cfg.State))
 
+	other := *h.d.cfg
+	other.State = t.TempDir()
+	require.NoError(t, os.WriteFile(listOf(other.State), []byte("{}"), 0o600))
+	_, err = PlaceSecrets(t.Context(), &other)
+	require.ErrorContains(t, err, "is that of the daemon with the state "+h.d.cfg.State, "two daemons would remove each other's files")
+
 	for range 20 { // each is a reboot without a daemon, an engine and a database
 		require.NoError(t, os.RemoveAll(h.d.cfg.Secrets.Dir))
 		placed, err := PlaceSecrets(context.Background(), h.d.cfg)
