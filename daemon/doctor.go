@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/http"
@@ -26,6 +27,7 @@ import (
 	"github.com/gitring/gitring/notify"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/runtime"
+	"github.com/gitring/gitring/secrets"
 	"github.com/gitring/gitring/store"
 	"github.com/gitring/gitring/upgrade"
 )
@@ -138,6 +140,7 @@ func Examine(ctx context.Context, cfg *config.Config) *doctor.Seen {
 	s.Fronts = probeFronts(filepath.Join(cfg.State, "front"))
 	s.Backup = doctor.Backup{Asked: doctor.Asked{Asked: true}, At: store.BackedUp(cfg.State)}
 	s.Trial = probeTrial(cfg.State)
+	s.Secrets = probeSecrets(cfg)
 	s.Clock = probeClock()
 	s.Doors = doctor.Doors{Asked: doctor.Asked{Asked: true}, Hooks: cfg.Listen.HTTP, Wide: wide(cfg.Listen.HTTP)}
 	if l := cfg.Listen.API; l != nil {
@@ -372,6 +375,65 @@ func probeTrial(state string) doctor.Trial {
 		return doctor.Trial{Asked: answer(err)}
 	}
 	return doctor.Trial{Asked: answer(nil), On: true, To: t.To, Until: begun.Add(t.Longest())}
+}
+
+// probeSecrets is about the files of keys and of what they open. No key is read.
+func probeSecrets(cfg *config.Config) doctor.Secrets {
+	s := doctor.Secrets{Asked: answer(nil), Dir: cfg.Secrets.Dir, Memory: atRest(cfg) == config.AtRestMemory, Unit: unitEnabled()}
+	for _, k := range cfg.Secrets.Keys {
+		path := cmp.Or(k.AgeFile, k.SSHFile, k.OpenPGPFile)
+		st, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			s.Keys = append(s.Keys, doctor.KeyFile{Asked: answer(nil), Path: path, Missing: true})
+			continue
+		}
+		f := doctor.KeyFile{Asked: answer(err), Path: path}
+		f.Others = err == nil && st.Mode().Perm()&secrets.ClosedTo(path) != 0
+		s.Keys = append(s.Keys, f)
+	}
+	if s.Memory && len(s.Keys) > 0 {
+		s.Swap = probeSwap(s.Dir)
+	}
+	return s
+}
+
+// probeSwap asks the kernel for its swap, and for the mount of the folder of secrets.
+func probeSwap(dir string) doctor.Swap {
+	swaps, err := os.ReadFile("/proc/swaps")
+	if err != nil {
+		return doctor.Swap{Asked: answer(err)}
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	return doctor.Swap{Asked: answer(err), On: swapsToDisk(string(swaps)), Kept: keepsOffSwap(string(mounts), dir)}
+}
+
+// swapsToDisk reports whether the kernel's list of swaps (proc(5)) has one that is not memory
+// itself.
+func swapsToDisk(list string) bool {
+	for i, line := range strings.Split(strings.TrimSpace(list), "\n") {
+		if i > 0 && line != "" && !strings.HasPrefix(line, "/dev/zram") {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsOffSwap reports whether the mount of a folder never goes to a swap: it is ramfs, or
+// tmpfs with noswap. The list of mounts is that of proc(5); a later mount hides an earlier one.
+func keepsOffSwap(list, dir string) (kept bool) {
+	longest := ""
+	for line := range strings.Lines(list) {
+		before, after, found := strings.Cut(line, " - ")
+		at, of := strings.Fields(before), strings.Fields(after)
+		if !found || len(at) < 5 || len(of) < 3 || len(at[4]) < len(longest) {
+			continue
+		}
+		if at[4] == "/" || dir == at[4] || strings.HasPrefix(dir, at[4]+"/") {
+			longest = at[4]
+			kept = of[0] == "ramfs" || slices.Contains(strings.Split(of[2], ","), "noswap")
+		}
+	}
+	return kept
 }
 
 func probeFolder(state string) (doctor.Folder, doctor.Disk) {

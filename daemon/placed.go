@@ -230,12 +230,18 @@ func atRest(c *config.Config) string {
 	if c.Secrets.AtRest != "" {
 		return c.Secrets.AtRest
 	}
-	for _, link := range unitLinks {
-		if _, err := os.Lstat(link); err == nil {
-			return config.AtRestMemory
-		}
+	if unitEnabled() {
+		return config.AtRestMemory
 	}
 	return config.AtRestDisk
+}
+
+// unitEnabled reports whether files with secrets are placed before the engine starts.
+func unitEnabled() bool {
+	return slices.ContainsFunc(unitLinks, func(link string) bool {
+		_, err := os.Lstat(link)
+		return err == nil
+	})
 }
 
 // listOf is where the list of files with secrets lies.

@@ -7,6 +7,7 @@
 //	judge     all checks, in order
 //	engine    of the engine, and of a reboot
 //	state     of the state directory, and of the clock
+//	secrets   of encrypted files and their keys
 //	source    of sources, trust, forges and registries
 //	people    of doors, groups and apps
 package doctor

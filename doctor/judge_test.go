@@ -33,8 +33,12 @@ func well() *Seen {
 		Journal: asked,
 		Backup:  Backup{Asked: asked, At: noon.AddDate(0, 0, -3), Since: noon.AddDate(-1, 0, 0)},
 		Trial:   Trial{Asked: asked},
-		Clock:   Clock{Asked: asked, Synced: true},
-		Skews:   []Skew{{Asked: asked, Host: "git.example.org", By: 400 * time.Millisecond}},
+		Secrets: Secrets{
+			Asked: asked, Dir: "/run/gitring/secrets", Memory: true, Unit: true, Swap: Swap{Asked: asked},
+			Keys: []KeyFile{{Asked: asked, Path: "/etc/gitring/age.key"}, {Asked: asked, Path: "/etc/gitring/old.key"}},
+		},
+		Clock: Clock{Asked: asked, Synced: true},
+		Skews: []Skew{{Asked: asked, Host: "git.example.org", By: 400 * time.Millisecond}},
 		Trust: []ring.TrustState{{
 			Source: "prod", Mode: "strict", Trusted: "1234567890123456789012345678901234567890", Introduction: "1234567890123456789012345678901234567890",
 			Signers: []ring.TrustedSigner{{Principal: "alice@example.org"}, {Principal: "bob@example.org", Until: noon.AddDate(0, 0, 31)}},
@@ -122,6 +126,12 @@ func TestEachThingThatIsWrongIsFoundAndNothingElseWithIt(t *testing.T) {
 		{"no backup for a year", func(s *Seen) { s.Backup.At = time.Time{} }, "state: backup", Warn, "none yet"},
 		{"a trial that does not end", func(s *Seen) { s.Trial.On, s.Trial.To, s.Trial.Until = true, "0.2.0", noon.Add(-time.Second) }, "state: upgrade", Warn, "0.2.0 is on trial since longer"},
 		{"a trial that nobody asked about", func(s *Seen) { s.Trial = Trial{} }, "state: upgrade", Skip, ""},
+		{"a key file that is gone", func(s *Seen) { s.Secrets.Keys[1].Missing = true }, "secrets: key files", Fail, "/etc/gitring/old.key is not there"},
+		{"a key file that others may read", func(s *Seen) { s.Secrets.Keys[0].Others = true }, "secrets: key files", Fail, "others may read or write /etc/gitring/age.key"},
+		{"a key file that cannot be looked at", func(s *Seen) { s.Secrets.Keys[0].Err = "permission denied" }, "secrets: key files", Skip, "/etc/gitring/age.key"},
+		{"files in memory that nothing places at boot", func(s *Seen) { s.Secrets.Unit = false }, "secrets: reboot", Warn, "after a reboot without gitring"},
+		{"a swap that takes secrets", func(s *Seen) { s.Secrets.Swap.On = true }, "secrets: swap", Warn, "/run/gitring/secrets"},
+		{"a swap that nobody can tell of", func(s *Seen) { s.Secrets.Swap.Asked = away }, "secrets: swap", Skip, "no answer within 5s"},
 		{"a clock that nothing keeps", func(s *Seen) { s.Clock.Synced = false }, "clock: synchronised", Warn, "nothing keeps it"},
 		{"a clock that may not be asked", func(s *Seen) { s.Clock = Clock{Asked: Asked{Asked: true, Err: "operation not permitted"}} }, "clock: synchronised", Skip, "not permitted"},
 		{"a clock that is half a minute late", func(s *Seen) { s.Skews[0].By = -31 * time.Second }, "clock: against git.example.org", Warn, "31s"},
@@ -192,6 +202,20 @@ func TestAnEngineThatIsAwayFailsOnce(t *testing.T) {
 func TestWhatNobodyAskedIsNeverOK(t *testing.T) {
 	for _, c := range Judge(&Seen{Now: noon, Remotes: []Remote{{Source: "prod", Host: "git.example.org"}}, Merges: true}) {
 		require.Equal(t, Skip, c.Result, "%s: %s: %s", c.About, c.Name, c.Says)
+	}
+}
+
+func TestOfSecretsOnlyWhatMattersIsSaid(t *testing.T) {
+	for name, change := range map[string]func(s *Secrets){
+		"no key":              func(s *Secrets) { *s = Secrets{Asked: asked, Memory: true} },
+		"on the disk":         func(s *Secrets) { s.Memory, s.Unit, s.Swap = false, false, Swap{Asked: asked, On: true} },
+		"a mount with noswap": func(s *Secrets) { s.Swap.On, s.Swap.Kept = true, true },
+	} {
+		s := well()
+		change(&s.Secrets)
+		for _, c := range Judge(s) {
+			require.Equal(t, OK, c.Result, "%s: %s", name, c.Says)
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type Seen struct {
 	Journal    Asked // Err is what is wrong with its chain
 	Backup     Backup
 	Trial      Trial
+	Secrets    Secrets
 	Clock      Clock
 	Skews      []Skew
 	Trust      []ring.TrustState
@@ -105,6 +106,31 @@ type Backup struct {
 	Asked
 	At    time.Time // zero is never
 	Since time.Time // of the oldest thing that is remembered
+}
+
+// Secrets is how a host keeps what encrypted files hold.
+type Secrets struct {
+	Asked
+	Dir    string // of files in memory
+	Memory bool   // files lie there, and not on the disk
+	Unit   bool   // they are placed there before the engine starts
+	Swap   Swap
+	Keys   []KeyFile
+}
+
+// Swap is whether memory of this host goes to a disk.
+type Swap struct {
+	Asked
+	On   bool // some disk takes it
+	Kept bool // the mount of Secrets.Dir keeps off it
+}
+
+// KeyFile is a file of keys that the configuration names.
+type KeyFile struct {
+	Asked
+	Path    string
+	Missing bool
+	Others  bool // its mode lets others read or write it
 }
 
 // Clock is the kernel's word on it.

@@ -36,7 +36,7 @@ func ReadKeys(kind KeyKind, path string) (Keys, error) {
 	if says := publicIn(path); says != "" {
 		return nil, keyFault(path, 0, says)
 	}
-	body, err := disk.ReadOwned(path, disk.Owned{User: os.Geteuid(), Closed: closedTo(path), Most: maxKeyFile})
+	body, err := disk.ReadOwned(path, disk.Owned{User: os.Geteuid(), Closed: ClosedTo(path), Most: maxKeyFile})
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +68,9 @@ func publicIn(path string) string {
 	return ""
 }
 
-// closedTo are the bits of a mode that a key file may not have. A credential of systemd may
+// ClosedTo are the bits of a mode that a key file may not have. A credential of systemd may
 // show the bit of a group: it is the mask of the list that lets in the unit's user alone.
-func closedTo(path string) os.FileMode {
+func ClosedTo(path string) os.FileMode {
 	dir := os.Getenv("CREDENTIALS_DIRECTORY")
 	if rel, err := filepath.Rel(dir, path); dir != "" && err == nil && rel != ".." && !strings.HasPrefix(rel, "../") {
 		return 0o037
