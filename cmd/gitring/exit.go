@@ -11,6 +11,7 @@ import (
 	"github.com/gitring/gitring/config"
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -48,16 +49,21 @@ func (g *globals) exit(err error) int {
 }
 
 func (g *globals) tell(says, hint string) {
-	fmt.Fprintln(g.err, "error: "+wording.SafeLine(says))
+	g.errLine("error: " + wording.SafeLine(says))
 	if hint != "" {
-		fmt.Fprintln(g.err, "hint: "+wording.SafeLine(hint))
+		g.errLine("hint: " + wording.SafeLine(hint))
 	}
+}
+
+// errLine writes a line that is no result. A terminal would break it inside a word.
+func (g *globals) errLine(line string) {
+	fmt.Fprintln(g.err, screen.Wrapped(line, screen.TerminalWidth(g.err)))
 }
 
 // notice tells what is no result, unless -q.
 func (g *globals) notice(format string, args ...any) {
 	if !g.quiet {
-		fmt.Fprintln(g.err, wording.SafeLine(fmt.Sprintf(format, args...)))
+		g.errLine(wording.SafeLine(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -441,6 +441,23 @@ func TestATerminalAsksForTheReason(t *testing.T) {
 	require.NoError(t, slave.Close())
 }
 
+// What is no result is wrapped as results are: a terminal breaks lines inside of words.
+func TestLongErrorsAndNoticesAreWrapped(t *testing.T) {
+	const notice = "1 Compose file is not read, another name than Compose looks for: tools/monitoring/uptime/stack.yml; list the apps in gitring.yaml"
+	const says = "no signing key: Git is set to none, and the folder of keys of the person who types this has none either"
+	const hint = "--generate-key makes one (--generate-key=ed25519-sk on a security key, which asks for a touch at each commit), --key names one"
+	master, slave := openPTY(t, 80, 24)
+	g := &globals{in: slave, out: slave, err: slave}
+	g.notice("%s", notice)
+	g.tell(says, hint)
+	require.NoError(t, slave.Close())
+	shown, _ := io.ReadAll(master) // a terminal that was closed ends with an error
+	require.Equal(t, notice+" error: "+says+" hint: "+hint, strings.Join(strings.Fields(string(shown)), " "))
+	for line := range strings.SplitSeq(string(shown), "\n") {
+		require.LessOrEqual(t, len(strings.TrimRight(line, "\r")), 80)
+	}
+}
+
 // A long question goes on below, between two words.
 func TestALongQuestionIsWrapped(t *testing.T) {
 	const question = "who owns this host: owner (who signs owns it, and may ask for all that Compose takes) or compose (who signs changes apps, and the host stays yours)?"
