@@ -27,7 +27,7 @@ func (t *decider) admitApp(app *ring.App, have ring.InForce, known bool) bool {
 	if known {
 		a.Was = &have.App
 	}
-	a.Adopted, a.Coming = adopting, t.networksComing(app)
+	a.Adopted, a.Coming, a.Makers = adopting, t.networksComing(app), t.networkMakers(app)
 	t.addStep(a)
 	put(&t.staging, app.Name, ring.Reason{Code: ring.WhyHostCheckPending, Says: "looking for what is in the way on this host"})
 	try, ok := t.Tries[a.Target()]
@@ -58,10 +58,32 @@ func (t *Pass) networksComing(app *ring.App) (names []string) {
 			continue
 		}
 		for j := range src.Next.Apps {
-			names = append(names, networksMadeBy(&src.Next.Apps[j])...)
+			names = append(names, NetworksMadeBy(&src.Next.Apps[j])...)
 		}
 	}
 	return names
+}
+
+// networkMakers are the other apps of the commit of an app, by the engine's names of the
+// networks that they make.
+func (t *Pass) networkMakers(app *ring.App) map[string]string {
+	makers := map[string]string{}
+	for i := range t.Sources {
+		src := &t.Sources[i]
+		if src.Name != app.Source || src.Next == nil || src.Next.Commit != app.Commit {
+			continue
+		}
+		for j := range src.Next.Apps {
+			other := &src.Next.Apps[j]
+			if other.Name == app.Name {
+				continue
+			}
+			for _, network := range NetworksMadeBy(other) {
+				makers[network] = other.Name
+			}
+		}
+	}
+	return makers
 }
 
 // admissionOf is the content of an app that the host is asked about, and what of

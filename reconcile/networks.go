@@ -111,7 +111,7 @@ func (t *Pass) makerAwaited(name string) string {
 		t.by.makers = map[string]string{}
 		for _, app := range sortedKeys(t.Facts.Apps) {
 			f := t.Facts.Apps[app]
-			for _, made := range networksMadeBy(&f.App) {
+			for _, made := range NetworksMadeBy(&f.App) {
 				t.by.makers[made] = app
 			}
 		}
@@ -119,9 +119,9 @@ func (t *Pass) makerAwaited(name string) string {
 	return t.by.makers[name]
 }
 
-// networksMadeBy are the networks, by the engine's names, that the services of an app join
+// NetworksMadeBy are the networks, by the engine's names, that the services of an app join
 // and that it makes.
-func networksMadeBy(app *ring.App) (names []string) {
+func NetworksMadeBy(app *ring.App) (names []string) {
 	for i := range app.Networks {
 		n := &app.Networks[i]
 		joins := func(s ring.Service) bool {

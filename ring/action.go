@@ -59,6 +59,8 @@ type Action struct {
 	// Coming are, for admit, the networks by the engine's names that apps make which come
 	// into force at once with this one. None of them has to be there yet.
 	Coming []string
+	// Makers are, for admit, the other apps of the commit by the networks that they make.
+	Makers map[string]string
 	// Adopted are, for admit, the containers of the app that a person gave into our
 	// hands and that wait for its plan to come into force.
 	Adopted []Adopted

@@ -269,8 +269,11 @@ func (b beside) network(a ring.Action, n networkUse) []*ring.Refusal {
 	i := slices.IndexFunc(b.networks, func(x network.Summary) bool { return x.Name == name })
 	switch {
 	case i < 0 && n.External != "" && !slices.Contains(a.Coming, name):
-		return one(no(a, ring.BadValue, n.at, fmt.Sprintf("network %s is external and not on this host", name),
-			"docker network create "+name+", or take external out, and gitring makes it"))
+		says, hint := fmt.Sprintf("network %s is external and not on this host", name), "docker network create "+name+", or take external out, and gitring makes it"
+		if maker := a.Makers[name]; maker != "" { // one made by hand would keep the maker out
+			says, hint = says+" yet", fmt.Sprintf("app %s of this commit makes it, and this app follows by itself; see that %s is not refused", maker, maker)
+		}
+		return one(no(a, ring.BadValue, n.at, says, hint))
 	case i < 0:
 		return nil
 	case n.External != "" && b.networks[i].Scope == swarmScope && !b.networks[i].Attachable:

@@ -144,17 +144,18 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 	all := func(cs ...container.Summary) []container.Summary { return cs }
 	vols := func(vs ...*volume.Volume) []*volume.Volume { return vs }
 	for _, tt := range []struct {
-		name  string
-		app   *ring.App
-		was   *ring.App
-		kept  []string
-		here  beside
-		code  ring.Code // "" admits
-		says  string
-		hints []string
-		not   string // in the hint
-		told  string
-		line  int
+		name   string
+		app    *ring.App
+		was    *ring.App
+		kept   []string
+		makers map[string]string
+		here   beside
+		code   ring.Code // "" admits
+		says   string
+		hints  []string
+		not    string // in the hint
+		told   string
+		line   int
 	}{
 		{name: "a host with nothing on it", app: shop()},
 		{name: "a part of a volume, on an engine that can", app: shop(partOfVolume), here: beside{api: "1.45"}},
@@ -401,6 +402,11 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 			code: ring.BadValue, says: "network their_net is external and not on this host", hints: []string{"docker network create their_net"},
 		},
 		{
+			name: "an external network that another app of the commit makes", app: shop(external), here: beside{volumes: vols(&volume.Volume{Name: "their_pg"})},
+			makers: map[string]string{"their_net": "edge"},
+			code:   ring.BadValue, says: "network their_net is external and not on this host yet", hints: []string{"app edge of this commit makes it, and this app follows by itself"},
+		},
+		{
 			name: "external ones of nobody", app: shop(external),
 			here: beside{volumes: vols(&volume.Volume{Name: "their_pg"}), networks: []network.Summary{net("their_net", nil)}},
 		},
@@ -506,7 +512,7 @@ func TestAnAppIsAdmittedOnlyBesideWhatItCannotHarm(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a := ring.Action{Kind: ring.DoAdmit, App: tt.app.Name, Commit: "c0ffee", Of: tt.app, Was: tt.was, Kept: tt.kept}
+			a := ring.Action{Kind: ring.DoAdmit, App: tt.app.Name, Commit: "c0ffee", Of: tt.app, Was: tt.was, Kept: tt.kept, Makers: tt.makers}
 			tt.here.host, tt.here.root = "edge-1", "/srv"
 			told, all := admit(a, tt.here)
 			if tt.code == "" {

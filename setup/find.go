@@ -148,13 +148,17 @@ func (in *Setup) foreign(ctx context.Context, plan *ring.Plan, c *ring.Commit, s
 	}
 	defer func() { _ = e.Close() }() // it was only asked
 	folders := manifest.Folders(c, settings)
+	var coming []string // the first look of a daemon makes them, and what joins them follows
+	for i := range plan.Apps {
+		coming = append(coming, reconcile.NetworksMadeBy(&plan.Apps[i])...)
+	}
 	var out []*ring.Refusal
 	for _, name := range in.Result.Apps {
 		app, ok := plan.App(name)
 		if !ok { // refused, and it may run all the same
 			app = ring.App{Name: name, Source: settings.Source, Path: folders[name]}
 		}
-		_, err := e.Do(ctx, ring.Action{Kind: ring.DoAdmit, Source: app.Source, App: app.Name, Of: &app})
+		_, err := e.Do(ctx, ring.Action{Kind: ring.DoAdmit, Source: app.Source, App: app.Name, Of: &app, Coming: coming})
 		var r *ring.Refusal
 		switch {
 		case errors.As(err, &r):
