@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -89,7 +90,12 @@ func (in *Setup) ListNext(ctx context.Context) {
 	}
 	in.nextOfValues(add)
 	if in.policyBody == "" && o.Profile == string(policy.Compose) && slices.ContainsFunc(o.Plan.Refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied }) {
-		add("what the apps ask of the host: gitring init --force --grants=most grants it, with the line of each; gitring policy suggest shows it before")
+		file := filepath.Join(filepath.Dir(o.Config), PolicyName)
+		if _, err := os.Stat(file); in.there != nil && err == nil { // a person chose what it grants
+			add("what the apps ask of the host: gitring policy suggest --config %s shows it, and --write %s --reason '…' with it grants it", pasteable(o.Config), pasteable(file))
+		} else {
+			add("what the apps ask of the host: gitring init --force --grants=most grants it, with the line of each; gitring policy suggest shows it before")
+		}
 	}
 	switch {
 	case in.writeSearch || in.searchHere:

@@ -41,6 +41,9 @@ func (in *Setup) asks() bool { return !in.options.Yes && in.person.Terminal && !
 func (in *Setup) policy(c *ring.Commit, settings manifest.Settings) (admission.Judge, error) {
 	j := in.judge()
 	if in.Result.Profile != string(policy.Compose) || in.there != nil && !in.options.Force {
+		if in.there != nil && in.options.Grants+in.options.Folders != "" {
+			in.Notice("%s is here and stays: --grants and --folders count with --force alone", in.Result.Config)
+		}
 		return j, nil
 	}
 	grants, asked := in.options.Grants, in.options.Folders

@@ -21,8 +21,11 @@ const searchName = "gitring.yaml"
 // stands before the first letter: 00-Archive, _archive.
 var setAside = []string{
 	"archive", "archives", "archived", "old", "disabled", "deprecated", "unused", "inactive", "retired", "attic", "graveyard",
-	"backup", "backups", "template", "templates", "example", "examples", "sample", "samples",
+	"template", "templates", "example", "examples", "sample", "samples",
 }
+
+// copies are names of folders of copies, and of the app that makes copies.
+var copies = []string{"backup", "backups"}
 
 var beforeName = regexp.MustCompile(`^[^a-z]+`)
 
@@ -30,11 +33,17 @@ func isSetAside(folder string) bool {
 	return slices.Contains(setAside, beforeName.ReplaceAllString(strings.ToLower(path.Base(folder)), ""))
 }
 
-// setAsideAbove is the outermost folder of a path that is set aside; "" where none is.
+// isOfCopies reports whether a folder is called as one of copies is.
+func isOfCopies(folder string) bool {
+	return slices.Contains(copies, beforeName.ReplaceAllString(strings.ToLower(path.Base(folder)), ""))
+}
+
+// setAsideAbove is the outermost folder of a path that is set aside; "" where none is. An
+// app in backup itself makes copies, and one below it is a copy.
 func setAsideAbove(folder string) string {
 	at := ""
 	for part := range strings.SplitSeq(folder, "/") {
-		if at = path.Join(at, part); isSetAside(at) {
+		if at = path.Join(at, part); isSetAside(at) || isOfCopies(at) && at != folder {
 			return at
 		}
 	}

@@ -31,6 +31,7 @@ func TestTheFolderThatHoldsAllAppsIsProposed(t *testing.T) {
 func TestFoldersThatAreSetAsideAreKnown(t *testing.T) {
 	for folder, want := range map[string]string{
 		"docker/00-Archive/x": "docker/00-Archive", "_template/web": "_template", "apps/old": "apps/old", "web": "", "golden/web": "", "backup-tool": "", "a/Disabled/b/c": "a/Disabled",
+		"backup": "", "stacks/Backups": "", "backup/web": "backup", "stacks/_backup/web": "stacks/_backup",
 	} {
 		require.Equal(t, want, setAsideAbove(folder), folder)
 	}
