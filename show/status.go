@@ -332,6 +332,9 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 	for _, c := range sv.Conditions {
 		if c.Type == ring.ConditionQuarantined {
 			hint = fmt.Sprintf("it is not tried again: push a commit that mends it (git revert works), or gitring retry %s", p.id())
+			if strings.HasSuffix(sv.Reason, "exited with code 0") {
+				hint += `; if it is meant to end, write restart: "no" in its file, which makes it a job`
+			}
 		}
 		if c.Type == ring.ConditionProgressing || c.Type == ring.ConditionAvailable && working(sv.Phase) {
 			continue // its row says so, and the line of its rollout

@@ -52,6 +52,19 @@ func TestARolloutThatStoppedByItselfIsNotPaused(t *testing.T) {
 	}
 }
 
+// Who forgot restart: "no" is told so where the failure is told.
+func TestWhatEndedWellIsToldOfJobs(t *testing.T) {
+	for reason, told := range map[string]bool{"slot 1 exited with code 0": true, "slot 1 exited with code 1": false, "slot 1 exited with code 10": false} {
+		st := &ring.Status{Sources: []ring.SourceStatus{{Name: "prod", Apps: []ring.AppStatus{{Name: "backup", Services: []ring.ServiceStatus{{
+			Name: "backup", Kind: ring.Worker, Phase: ring.PhaseFailed, Wanted: 1, Reason: reason,
+			Conditions: []ring.Condition{{Type: ring.ConditionQuarantined, Status: ring.ConditionTrue}},
+		}}}}}}}
+		s := screen.New(false, 0)
+		Status(s, st, View{Now: time.Now()})
+		require.Equal(t, told, strings.Contains(s.String(), `if it is meant to end, write restart: "no"`), reason)
+	}
+}
+
 // A host that earlier waves hold has not stopped: it waits, and its row says for whom.
 func TestAHostThatWaitsForWavesSaysForWhom(t *testing.T) {
 	for code, says := range map[ring.ReasonCode]string{ring.WhyWaveWaiting: "waits for canary-1: pending", ring.WhyWaveFailed: "failed on canary-1: web/web: slot 1 exited with code 3"} {
