@@ -182,7 +182,11 @@ func (l *Loop) Poke() {
 func (l *Loop) Status() (ring.Status, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.status, l.changed
+	st := l.status
+	if trial := l.onTrial(); trial != nil && st.Trial == nil { // it is asked before the first look, too
+		st.Trial = &ring.Trial{From: trial.From}
+	}
+	return st, l.changed
 }
 
 // Offer tells the loop what a source learned; reached says that its remote

@@ -26,6 +26,9 @@ func TestALoopOnTrialLooksAndDecidesAndChangesNothing(t *testing.T) {
 		await(t, l, ring.SyncSynced, time.Minute)
 		time.Sleep(2 * time.Minute) // at rest
 		on.Store(true)
+		if st, _ := l.Status(); st.Trial == nil {
+			t.Error("whoever asks before the next look is not told of the trial")
+		}
 		records, steps, looks := 0, 0, 0
 		h.with(func() { records, steps, looks = h.records, len(h.steps), h.looks })
 		unchanged := func() {
