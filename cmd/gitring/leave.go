@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gitring/gitring/api"
+	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
 )
 
@@ -56,6 +57,6 @@ func (g *globals) leave(ctx context.Context, r api.LeaveRequest) error {
 	for _, note := range done.Notes {
 		g.notice("%s", wording.SafeLine(note))
 	}
-	_, err = fmt.Fprintf(g.out, "%s\nproject: %s\nto change nothing: %s\n", wording.SafeLine(done.Says), wording.SafeLine(done.Dir), wording.SafeLine(done.Command))
+	_, err = fmt.Fprintf(g.out, "%s\nproject: %s\nto change nothing: %s\n", screen.Wrapped(wording.SafeLine(done.Says), g.width()), wording.SafeLine(done.Dir), wording.SafeLine(done.Command))
 	return err
 }
