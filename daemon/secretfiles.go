@@ -193,7 +193,7 @@ func (o openerFor) close(out *manifest.OpenedFile, read *secrets.File, f manifes
 			return macs[0]
 		}
 		sum := sha256.Sum256(fmt.Appendf(nil, "not opened %q %q %x", f.App, name, sha256.Sum256(f.Body)))
-		return hex.EncodeToString(sum[:16])
+		return ring.NotOpened(hex.EncodeToString(sum[:16]))
 	}
 }
 

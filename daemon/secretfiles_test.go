@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/gitring/gitring/config"
+	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/secrets"
 	"github.com/gitring/gitring/store"
@@ -495,6 +496,11 @@ func TestWhatIsNotVerifiedIsNotOpened(t *testing.T) {
 	db, _ := same.Service("db")
 	_, err = ring.Open(db.Spec.Environment["PASSWORD"], h.d.openSealed)
 	require.Error(t, err)
+	was, _ := first.Service("db")
+	require.Equal(t, "shop/db.enc.env changed: may roll", reconcile.Differs(first, &was, same, &db))
+	landed := h.app(h.look(nextSHA, tree(encrypt(t, secrets.Env, "PASSWORD=other\n", keys.recipient))), "shop")
+	db, _ = landed.Service("db")
+	require.Equal(t, "secret PASSWORD of shop/db.enc.env changed", reconcile.Differs(first, &was, landed, &db))
 }
 
 // After updatekeys an older version is made of newer ciphertext, also without the old key.

@@ -97,7 +97,38 @@ func shortDigest(p ring.Pin) string {
 	return d
 }
 
-// keysMoved names the keys whose value differs.
+// secretsMoved names the values of encrypted files by which alone two texts differ; none
+// where they differ in anything else, or by a value of the host.
+func secretsMoved(a, b string) (names []string) {
+	var from, to []ring.Sealed
+	frame := func(text string, all *[]ring.Sealed) string {
+		rest, _ := ring.Open(text, func(s ring.Sealed) (string, error) {
+			*all = append(*all, s)
+			s.MAC = ""
+			return s.String(), nil
+		})
+		return rest
+	}
+	if before, after := frame(a, &from), frame(b, &to); before != after {
+		return nil
+	}
+	for i, s := range to {
+		switch {
+		case from[i] == s:
+		case s.From == ring.FromEnvFolder:
+			return nil
+		case !s.Opened():
+			names = append(names, s.File+" changed: may roll")
+		case s.Name == "":
+			names = append(names, "secret "+s.File+" changed")
+		default:
+			names = append(names, "secret "+s.Name+" of "+s.File+" changed")
+		}
+	}
+	return names
+}
+
+// keysMoved names the keys whose value differs, and the secrets where it is theirs.
 func keysMoved(word string, a, b map[string]string) []string {
 	if maps.Equal(a, b) {
 		return nil
@@ -115,7 +146,15 @@ func keysMoved(word string, a, b map[string]string) []string {
 	}
 	var out []string
 	for _, k := range sortedKeys(keys) {
-		out = append(out, word+" "+k)
+		says := secretsMoved(a[k], b[k])
+		if len(says) == 0 {
+			says = []string{word + " " + k}
+		}
+		for _, text := range says {
+			if !slices.Contains(out, text) { // several variables may be made of one secret
+				out = append(out, text)
+			}
+		}
 	}
 	return out
 }

@@ -76,6 +76,16 @@ func SealMAC(key []byte, app, file string, path []string, value string) string {
 // what a commit says, so nobody can write one by hand.
 const SealMark = "\x1b"
 
+// notOpened begins what stands in place of the MAC of a value that nobody opened.
+const notOpened = "?"
+
+// NotOpened has a text that is no MAC of a value in place of one: it tells that the
+// ciphertext is another one, and nothing of what is in it.
+func NotOpened(text string) string { return notOpened + text }
+
+// Opened reports whether MAC is one of a value.
+func (s Sealed) Opened() bool { return !strings.HasPrefix(s.MAC, notOpened) }
+
 // String is the text that stands in a Spec.
 func (s Sealed) String() string {
 	return SealMark + strings.Join([]string{s.From.word(), url.QueryEscape(s.App), url.QueryEscape(s.File), url.QueryEscape(s.Name), s.MAC}, ":") + SealMark
