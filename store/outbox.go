@@ -36,6 +36,7 @@ type outboxRow struct {
 	Description string
 	Code        string
 	Tally       string
+	Turns       int
 	At          int64
 	// Seq grows with each change of what is to be said; Said is the Seq that the
 	// forge heard last.
@@ -58,7 +59,7 @@ func (r outboxRow) post() ring.Post {
 	return ring.Post{
 		Source: r.Source, SHA: ring.SHA(r.SHA), Context: r.Context,
 		State: r.State, Phase: r.Phase, Description: r.Description, At: timeOf(r.At),
-		Code: ring.ReasonCode(r.Code), Tally: r.Tally,
+		Code: ring.ReasonCode(r.Code), Tally: r.Tally, Turns: r.Turns,
 	}
 }
 
@@ -84,7 +85,7 @@ func queue(r outboxRow, p ring.Post, contexts int, now time.Time) (outboxRow, bo
 	}
 	r.Source, r.SHA, r.Context = p.Source, string(p.SHA), p.Context
 	r.State, r.Phase, r.Description, r.At = p.State, p.Phase, p.Description, ns(p.At)
-	r.Code, r.Tally = string(p.Code), p.Tally
+	r.Code, r.Tally, r.Turns = string(p.Code), p.Tally, p.Turns
 	r.Seq, r.Queued = r.Seq+1, ns(now)
 	if r.Dead { // given up for what it said before
 		r.Dead, r.NextAt, r.Error = false, 0, ""
