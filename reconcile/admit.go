@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
@@ -19,6 +20,10 @@ func (t *decider) admitApp(app *ring.App, have ring.InForce, known bool) bool {
 	key := admissionOf(app, adopting)
 	if t.Admitted[app.Name] == key {
 		return true
+	}
+	if why := t.networkAwaited(app); !why.None() {
+		put(&t.staging, app.Name, why)
+		return false
 	}
 	a := ring.Action{
 		Kind: ring.DoAdmit, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.Version(key), Of: app,
@@ -47,6 +52,42 @@ func (t *decider) admitApp(app *ring.App, have ring.InForce, known bool) bool {
 		t.staging[app.Name] = why
 	}
 	return false
+}
+
+// networkAwaited is why an app is not asked about yet: it joins a network that another app of
+// its commit makes, and that comes with it. Two that wait for each other are asked about.
+func (t *Pass) networkAwaited(app *ring.App) ring.Reason {
+	for i := range t.Sources {
+		src := &t.Sources[i]
+		if src.Name != app.Source || src.Apply == ApplyCommit || src.Next == nil || src.Next.Commit != app.Commit {
+			continue
+		}
+		for _, network := range externalNetworks(app) {
+			if _, there := t.networksBy().there[network]; there {
+				continue
+			}
+			for j := range src.Next.Apps {
+				maker := &src.Next.Apps[j]
+				if maker.Name == app.Name || !slices.Contains(NetworksMadeBy(maker), network) || t.hostRefusal(src, maker.Name) != nil {
+					continue
+				}
+				if mine := NetworksMadeBy(app); !slices.ContainsFunc(externalNetworks(maker), func(n string) bool { return slices.Contains(mine, n) }) {
+					return ring.Reason{Code: ring.WhyAppNotReady, Says: say("waits for network %s, which app %s makes", network, maker.Name)}
+				}
+			}
+		}
+	}
+	return ring.Reason{}
+}
+
+// externalNetworks are the engine's names of the networks that an app joins and does not make.
+func externalNetworks(app *ring.App) (names []string) {
+	for i := range app.Networks {
+		if name := app.Networks[i].External; name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // networksComing are the networks that the apps make which come into force at once with an
