@@ -31,9 +31,9 @@ type placedList struct {
 
 // placedContent is one content with such a file in it.
 type placedContent struct {
-	// Disk says that it lies on the disk, and not in memory.
+	// Disk reports whether it lies on the disk, and not in memory.
 	Disk bool `json:"disk,omitempty"`
-	// Spare says that only an undo may need it: its values lie nowhere until then.
+	// Spare reports whether only an undo may need it: its values lie nowhere until then.
 	Spare bool         `json:"spare,omitempty"`
 	Files []placedFile `json:"files"`
 }
@@ -202,12 +202,11 @@ func (l *placedList) needs() (blobs, macs map[string]bool) {
 
 // macsIn adds the MACs of values of encrypted files in a text.
 func macsIn(text string, macs map[string]bool) {
-	_, _ = ring.Open(text, func(s ring.Sealed) (string, error) {
+	for _, s := range ring.SealedIn(text) {
 		if s.From == ring.FromSOPS || s.From == ring.FromAge {
 			macs[s.MAC] = true
 		}
-		return "", nil
-	})
+	}
 }
 
 // places are the folders in which files with values lie: those of the env folder on disk,
@@ -348,7 +347,7 @@ func hasValues(c ring.Content) bool {
 }
 
 // fromCommit reports whether a content has a value of an encrypted file or a provider.
-func fromCommit(c ring.Content) (is bool) {
+func fromCommit(c ring.Content) bool {
 	for _, f := range c.Files {
 		if !f.Sealed {
 			continue
@@ -357,12 +356,11 @@ func fromCommit(c ring.Content) (is bool) {
 		if err != nil {
 			return true
 		}
-		_, _ = ring.Open(string(body), func(s ring.Sealed) (string, error) {
-			is = is || s.From != ring.FromEnvFolder
-			return "", nil
-		})
+		if slices.ContainsFunc(ring.SealedIn(string(body)), func(s ring.Sealed) bool { return s.From != ring.FromEnvFolder }) {
+			return true
+		}
 	}
-	return is
+	return false
 }
 
 // place writes what the list has in memory, and is missing there.

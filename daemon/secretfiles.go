@@ -101,7 +101,7 @@ func (s *secretFiles) print(limited bool) string {
 type openerFor struct {
 	*secretFiles
 	source string
-	// limited says that a signer of the source has rights on some paths only.
+	// limited reports whether a signer of the source has rights on some paths only.
 	limited bool
 	// closed opens nothing: the commit is not verified, or nobody asks for values.
 	closed bool

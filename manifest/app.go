@@ -27,7 +27,7 @@ type appReader struct {
 	vars   *variables
 	host   *hostEnv
 	shared *hostEnv // of all apps of the source
-	// sharedTorn says that files of it could not be read whole.
+	// sharedTorn reports whether files of it could not be read whole.
 	sharedTorn bool
 	budget     *budget
 	nodes      int // that the app's YAML may still come to

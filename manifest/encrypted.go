@@ -24,20 +24,20 @@ type SecretFile struct {
 	Folder      string // of the app, inside the commit
 	Path        string // of the file itself, inside the commit: where a symlink to it leads
 	Body        []byte
-	// Another says that it lies in the folder of an app inside the app's own.
+	// Another reports whether it lies in the folder of an app inside the app's own.
 	Another bool
 }
 
 // OpenedFile is what an app gets of an encrypted file.
 type OpenedFile struct {
 	From ring.SealedFrom
-	// Lines says that the file may have lines NAME=value: its form is not another one.
+	// Lines reports whether the file may have lines NAME=value: its form is not another one.
 	Lines bool
 	// Plain is what programs read. It is nil where Closed.
 	Plain []byte
 	// MAC is the keyed hash of a value at a key path; of the whole file for none.
 	MAC func(path []string, value string) string
-	// Closed says that nobody opened the file here. Names are then the variables in it, as
+	// Closed reports whether nobody opened the file here. Names are then the variables in it, as
 	// far as that is readable, and MACOf what stands for the MAC of one.
 	Closed bool
 	Names  []string
@@ -185,13 +185,12 @@ func SecretVariables(plain []byte, interpolation map[string]string, raw bool) (o
 // secretIn is the first value of an encrypted file or of a provider that stands sealed in a
 // text. Values of the host's env folder are none.
 func secretIn(text string) (found ring.Sealed, is bool) {
-	_, _ = ring.Open(text, func(s ring.Sealed) (string, error) {
-		if s.From != ring.FromEnvFolder && !is {
-			found, is = s, true
+	for _, s := range ring.SealedIn(text) {
+		if s.From != ring.FromEnvFolder {
+			return s, true
 		}
-		return "", nil
-	})
-	return found, is
+	}
+	return ring.Sealed{}, false
 }
 
 // secretPlace refuses a secret in a place that shapes the plan.

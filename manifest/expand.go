@@ -136,10 +136,9 @@ func (e *expander) replaced(n *node, chain []string, listed bool) {
 
 // usedIn tells of what is sealed in a value that stands somewhere as it is.
 func (e *expander) usedIn(chain []string, at place, val value) {
-	ring.Open(val.sealed, func(s ring.Sealed) (string, error) { //nolint:errcheck // only looked at
+	for _, s := range ring.SealedIn(val.sealed) {
 		e.used(chain, at, s)
-		return "", nil
-	})
+	}
 }
 
 // inherit gives a name without a value that of the variable, from a mapping. One

@@ -115,6 +115,15 @@ func Open(text string, reveal func(Sealed) (string, error)) (string, error) {
 	}
 }
 
+// SealedIn are the sealed values in text, in its order, up to one that is cut off.
+func SealedIn(text string) (all []Sealed) {
+	_, _ = Open(text, func(s Sealed) (string, error) { // an error is one that is cut off
+		all = append(all, s)
+		return "", nil
+	})
+	return all
+}
+
 // HasSealed reports whether text holds a sealed value.
 func HasSealed(text string) bool { return strings.Contains(text, SealMark) }
 
