@@ -76,7 +76,7 @@ func ownPaths(c *config.Config) []string {
 
 // namedPaths are those that the configuration names, as it names them.
 func namedPaths(c *config.Config) []string {
-	out := []string{c.State, c.Env.Dir, c.Listen.Socket, c.Rules.File, c.Secrets.Dir, c.Secrets.HostKeyFile}
+	out := append([]string{c.State, c.Env.Dir, c.Listen.Socket, c.Rules.File, c.Secrets.Dir, c.Secrets.HostKeyFile}, c.Rules.SignatureFiles...)
 	for _, k := range c.Secrets.Keys {
 		out = append(out, k.AgeFile, k.SSHFile, k.OpenPGPFile)
 	}
@@ -455,6 +455,7 @@ func (j Judge) Allow(app string, payload any) error {
 	}
 	found := slices.Concat(
 		j.takes(rules, r, others),
+		j.image(rules, r),
 		asked,
 		policy.CheckMounted(rules, q, r.Mounts, r.Beside),
 		policy.CheckLeads(rules, q, r.Mounts, r.Leads),
@@ -478,6 +479,16 @@ func (j Judge) takes(rules policy.Rules, r runtime.Request, others policy.Others
 		return nil
 	}
 	return policy.CheckServiceBeside(rules, r.App, r.Service, j.root(r.App), others)
+}
+
+// image is what the rules of now say of the image of a new container: it was let pass by
+// those of when its plan came into force.
+func (j Judge) image(rules policy.Rules, r runtime.Request) []policy.Finding {
+	c, ok := r.Body.(runtime.ContainerRequest)
+	if !ok || c.HostConfig == nil || r.App == nil || r.Service == nil || j.reports() {
+		return nil
+	}
+	return policy.CheckImage(rules, r.App, r.Service)
 }
 
 // reports reports whether an app in force that breaks a rule is only told of: it was let

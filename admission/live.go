@@ -30,10 +30,11 @@ type LivePolicy struct {
 // reads the files in any case: they may have changed since.
 func NewLivePolicy(c *config.Config) *LivePolicy { return &LivePolicy{config: c.File, now: c.Rules} }
 
-// print is one of the configuration's file and of the policy's own, where it has one.
-func (p *LivePolicy) print(file string) ([]byte, error) {
+// print is one of the configuration's file, of the policy's own, where it has one, and of the
+// keys that it names.
+func (p *LivePolicy) print(now *config.Policy) ([]byte, error) {
 	sum := sha256.New()
-	for _, name := range []string{p.config, file} {
+	for _, name := range append([]string{p.config, now.File}, now.SignatureFiles...) {
 		if name == "" {
 			continue
 		}
@@ -56,7 +57,7 @@ func (p *LivePolicy) print(file string) ([]byte, error) {
 func (p *LivePolicy) Look() (changed bool, wrong string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	seen, err := p.print(p.now.File)
+	seen, err := p.print(&p.now)
 	if err == nil && bytes.Equal(seen, p.seen) {
 		p.next = nil
 		return false, ""
@@ -71,7 +72,7 @@ func (p *LivePolicy) Look() (changed bool, wrong string) {
 		if c, err = config.Read(p.config); err == nil {
 			err = c.Owned()
 		}
-		if after, _ := p.print(p.now.File); p.seen != nil && !bytes.Equal(after, seen) {
+		if after, _ := p.print(&p.now); p.seen != nil && !bytes.Equal(after, seen) {
 			return false, "" // a save began meanwhile
 		}
 	}

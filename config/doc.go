@@ -30,6 +30,7 @@
 //
 //	policy         a profile, in place or in a file of its own
 //	policy_lists   what it says instead of its profile's lists
+//	signatures     who has to have signed an image
 //	policy_apps    grants, and the names of apps
 //	violation      what becomes of an app in force that breaks it
 package config

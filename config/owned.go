@@ -6,12 +6,17 @@ import (
 	"github.com/gitring/gitring/gitsync"
 )
 
-// Owned says what is wrong with who can write the configuration and the file of its policy:
-// they decide who is root on this host, as the files of trust do. nil is nothing.
+// Owned says what is wrong with who can write the configuration, the file of its policy, and
+// the keys by which images are trusted: they decide who is root on this host, as the files of trust do. nil is nothing.
 func (c *Config) Owned() error {
 	if c.Rules.File != "" {
 		if err := gitsync.CheckTrustFile(c.Rules.File); err != nil {
 			return notOwned(c.Rules.File, 1, "policy: ", err)
+		}
+	}
+	for _, file := range c.Rules.SignatureFiles {
+		if err := gitsync.CheckTrustFile(file); err != nil {
+			return notOwned(file, 0, "policy."+signaturesKey+": ", err)
 		}
 	}
 	if err := gitsync.CheckTrustFile(c.File); err != nil {

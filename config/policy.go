@@ -29,6 +29,8 @@ type Policy struct {
 	Routes  map[string][]string // labels.routes
 	Lists   *policy.Lists       // the profile's, with what the policy says instead
 	Grants  []policy.Grant
+	// SignatureFiles are the files of the keys that sign images.
+	SignatureFiles []string
 	// OnViolation is what becomes of an app in force that breaks a rule; "" is hold.
 	OnViolation string
 	File        string // of its own, absolute; "" where it stands in the configuration
@@ -160,7 +162,9 @@ func resolved(n *yaml.Node) *yaml.Node {
 // Over puts what a policy says over rules.
 func (c *Policy) Over(r *policy.Rules) {
 	r.Profile, r.Lists, r.Grants, r.Routes = c.Profile, c.Lists, c.Grants, c.Routes
-	if c.File != "" && !slices.Contains(r.Own, c.File) { // it may be another one by now
-		r.Own = append(slices.Clip(r.Own), c.File)
+	for _, file := range append([]string{c.File}, c.SignatureFiles...) { // they may be others by now
+		if file != "" && !slices.Contains(r.Own, file) {
+			r.Own = append(slices.Clip(r.Own), file)
+		}
 	}
 }

@@ -27,7 +27,8 @@ var PolicySettings = map[string]policySetting{
 	"images.latest":                    choice("warn", "deny", func(l *policy.Lists) *bool { return &l.DenyLatest }),
 	"images.pull":                      fixed("missing"),
 	"images.moving":                    choice("allow", "deny", func(l *policy.Lists) *bool { return &l.DenyMoving }),
-	"images.signatures":                none,
+	signaturesKey:                      nil, // policySignatures
+	"images.min_age":                   fixed("0"),
 	"build":                            fixed("deny"),
 	"privileged":                       fixed("deny"),
 	"use_api_socket":                   fixed("deny"),
@@ -90,6 +91,10 @@ var PolicySettings = map[string]policySetting{
 
 // policyGroup reads what stands below a key of the policy, at any depth.
 func (k *checker) policyGroup(c *Config, file, at string, line int, n *yaml.Node) {
+	if at == signaturesKey {
+		k.policySignatures(c, file, line, n)
+		return
+	}
 	if read, ok := PolicySettings[at]; ok {
 		if wrong, hint := read(c.Rules.Lists, n); wrong != "" {
 			k.inPolicy(file, max(line, n.Line), hint, "policy.%s: %s", at, wrong)
@@ -311,12 +316,22 @@ func anyWord(s string) (string, string) {
 	return s, ""
 }
 
+// registryPattern is a pattern of repositories: "**" is any number of parts, "*" any text in one.
 func registryPattern(s string) (string, string) {
-	if s == "*" {
+	const hint = "a registry or a folder of one, such as docker.io/** or ghcr.io/our-team/*; an asterisk ends at the next slash, and two do not"
+	if s == "*" || s == "**" {
 		return s, ""
 	}
-	if s == "" || strings.ContainsAny(s, " @") || strings.Contains(strings.TrimSuffix(s, "/*"), "*") {
-		return "", "a registry such as docker.io or ghcr.io/our-team/*"
+	if strings.ContainsAny(s, " \t\n@?[]{}\\") && !strings.HasPrefix(s, "[") || slices.Contains(strings.Split(s, "/"), "") {
+		return "", hint
+	}
+	for _, part := range strings.Split(s, "/") {
+		if strings.Contains(part, "**") && part != "**" {
+			return "", hint
+		}
+	}
+	if host, _, _ := strings.Cut(s, "/"); host == "**" || !strings.ContainsAny(host, ".:*") && host != "localhost" {
+		return "", "a pattern that begins with a registry, such as docker.io/library/nginx; names are compared whole"
 	}
 	return s, ""
 }

@@ -42,6 +42,20 @@ func CheckApp(r Rules, app *ring.App, dataRoot string, others Others) []Finding 
 	return sorted(append(w.out, CheckNested(r, app, dataRoot, others)...))
 }
 
+// CheckImage gives what the rules say of where the image of a service is from: for one in
+// force, which they let pass once.
+func CheckImage(r Rules, app *ring.App, s *ring.Service) []Finding {
+	if s.FrontOf != "" {
+		return nil
+	}
+	w := walker{r: &r}
+	r.lists().from(s.Spec.Image, ring.ParseImage(s.Spec.Image), s.Spec.PullPolicy, func(rule rule) *look {
+		w.req = &Request{App: app.Name, Source: app.Source, Path: app.Path, Service: s.Name, Key: "container"}
+		return &look{walker: &w, rule: rule, spot: spot{path: "App." + rule.key}, v: reflect.ValueOf(true)}
+	})
+	return sorted(w.out)
+}
+
 // writtenAs is the service of the Compose file that says what s is: of a front, the one that
 // it stands before.
 func writtenAs(s *ring.Service) string { return cmp.Or(s.FrontOf, s.Name) }

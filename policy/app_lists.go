@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gitring/gitring/imagesign"
 	"github.com/gitring/gitring/ring"
 )
 
@@ -12,6 +13,7 @@ import (
 var (
 	registriesRule = rule{name: "images.registries", key: "image", grade: escape, risk: "is an image of a registry that this host does not name", lets: "every registry"}
 	tagsRule       = rule{name: "images.tags", key: "image", grade: escape, risk: "names no digest, so another image can stand behind it tomorrow", lets: "tags, which are resolved and pinned"}
+	signaturesRule = rule{name: "images.signatures", key: "image", grade: forbidden, risk: "is an image that this host wants no instance of", lets: "every image"}
 	latestRule     = rule{name: "images.latest", key: "image", grade: escape, risk: "names no version", lets: "every tag"}
 	movingRule     = rule{name: "images.moving", key: "pull_policy", grade: escape, risk: "asks the registry for a newer image without a commit", lets: "every pull policy"}
 	secretsRule    = rule{name: "secrets.in", key: "environment", grade: escape, risk: "holds a value of the host where this host wants none", lets: "values of the host in files, environment, command and labels"}
@@ -21,7 +23,7 @@ var (
 	pidsRule       = rule{name: "limits.pids_max", key: "pids_limit", grade: limit, risk: "may start more processes than one service may have here", lets: "any number"}
 )
 
-var serviceRules = []rule{registriesRule, tagsRule, latestRule, movingRule, secretsRule, hooksRule, publishRule, internalRule, pidsRule}
+var serviceRules = []rule{registriesRule, signaturesRule, tagsRule, latestRule, movingRule, secretsRule, hooksRule, publishRule, internalRule, pidsRule}
 
 // listed holds one service to the lists that no payload shows.
 func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
@@ -31,14 +33,12 @@ func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
 		return
 	}
 	about(frontsRule).frontImage(image) // no payload names it before it is pinned
-	name, tag, digest := imageParts(image)
-	if !slices.ContainsFunc(l.Registries, func(pattern string) bool { return imageIn(pattern, name) }) {
-		about(registriesRule).find(finding{value: image, instead: "use an image of what images.registries of this host names"})
-	}
-	if l.RequireDigest && digest == "" {
+	n := ring.ParseImage(image)
+	l.from(image, n, s.Spec.PullPolicy, about)
+	if l.RequireDigest && n.Digest == "" {
 		about(tagsRule).find(finding{value: image, instead: "write the image as name:tag@sha256:…"})
 	}
-	if l.DenyLatest && digest == "" && (tag == "" || tag == "latest") {
+	if l.DenyLatest && n.Digest == "" && (n.Tag == "" || n.Tag == "latest") {
 		about(latestRule).find(finding{value: image, instead: "name a version"})
 	}
 	if p := s.Spec.PullPolicy; l.DenyMoving && (p == "always" || p == "daily" || p == "weekly" || strings.HasPrefix(p, "every_")) {
@@ -65,6 +65,33 @@ func (l *Lists) listed(s *ring.Service, about func(rule) *look) {
 	}
 }
 
+// from holds where an image is from to the lists.
+func (l *Lists) from(image string, n ring.ImageName, pull string, about func(rule) *look) {
+	switch {
+	case n.AtLinkLocal():
+		about(registriesRule).find(finding{
+			value: image, risk: "is an image of a registry at an address of this link alone, where clouds answer for a host's credentials",
+			instead: "name a registry by its host", grade: forbidden,
+		})
+		return
+	case !slices.ContainsFunc(l.Registries, func(pattern string) bool { return ring.ImageMatches(pattern, n.Name) }):
+		about(registriesRule).find(finding{value: image, instead: "use an image of what images.registries of this host names"})
+	}
+	rule := imagesign.For(l.Signatures, image)
+	switch {
+	case rule == nil:
+	case rule.Deny:
+		about(signaturesRule).find(finding{
+			value: image, risk: "is an image that images.signatures of this host denies (" + rule.At + ")", instead: "use an image that a rule of images.signatures lets pass",
+		})
+	case rule.Asks() && n.Digest == "" && pull == "never", rule.Asks() && n.Name == "":
+		about(signaturesRule).find(finding{
+			value: image, risk: "is an image of this host alone, and images.signatures asks for a signature (" + rule.At + "), which only a registry has",
+			instead: "write the image as name:tag@sha256:…",
+		})
+	}
+}
+
 // sealed holds the values of the host in a service to the places where this host wants them.
 func (l *Lists) sealed(s *ring.Service, about func(rule) *look) {
 	for _, at := range sealedAt(s) {
@@ -72,30 +99,6 @@ func (l *Lists) sealed(s *ring.Service, about func(rule) *look) {
 			about(secretsRule).find(finding{value: at.key, key: at.key, instead: "put it into a file: secrets: with environment:, or a file of the host's env folder"})
 		}
 	}
-}
-
-// imageParts are a reference's whole name, with its registry, its tag and its digest.
-func imageParts(image string) (name, tag, digest string) {
-	name, digest, _ = strings.Cut(image, "@")
-	if i := strings.LastIndex(name, ":"); i > strings.LastIndex(name, "/") {
-		name, tag = name[:i], name[i+1:]
-	}
-	first, _, long := strings.Cut(name, "/")
-	switch {
-	case !long:
-		name = "docker.io/library/" + name
-	case !strings.ContainsAny(first, ".:") && first != "localhost":
-		name = "docker.io/" + name
-	}
-	return strings.Replace(name, "index.docker.io/", "docker.io/", 1), tag, digest
-}
-
-// imageIn reports whether an image lies in a registry or below a folder of one.
-func imageIn(pattern, name string) bool {
-	if before, star := strings.CutSuffix(pattern, "*"); star {
-		return strings.HasPrefix(name, before)
-	}
-	return within(name, pattern)
 }
 
 // sealed is a place of a service that holds a value of the host.

@@ -23,7 +23,7 @@ var frontsRule = rule{
 
 // frontImage finds the image of fronts where another service has it.
 func (l *look) frontImage(image string) {
-	if name, _, _ := imageParts(image); name == frontRepository {
+	if ring.ParseImage(image).Name == frontRepository {
 		l.find(finding{value: image, instead: "name an image of your own"})
 	}
 }

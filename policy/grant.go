@@ -100,7 +100,7 @@ func covers(feature, value, asks string) bool {
 
 // ungranted are rules about what belongs to others, or to nobody on the host.
 var ungranted = []string{
-	"labels.reserved", "engine.unused", "mounts.external_volumes", "mounts.volumes_from", "names.alias", "networks.external", "ports.exclusive", Routes, UnknownField,
+	"images.signatures", "labels.reserved", "engine.unused", "mounts.external_volumes", "mounts.volumes_from", "names.alias", "networks.external", "ports.exclusive", Routes, UnknownField,
 }
 
 // Features are the names of rules that a grant can name, in order.

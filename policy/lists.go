@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/gitring/gitring/imagesign"
 )
 
 // OwnFolder is the entry of mounts.bind_roots that stands for the app's own data.
@@ -44,19 +46,21 @@ type Lists struct {
 	Logging        []string
 	Reserved       []string `json:",omitempty"` // labels.reserved, beside gitring's own and Compose's
 	Registries     []string // images.registries
-	RequireDigest  bool     // images.tags
-	DenyLatest     bool     // images.latest
-	DenyMoving     bool     // images.moving
-	SecretsIn      []string // secrets.in
-	DenyHooks      bool     // hooks.exec
-	DenyFronts     bool     `json:",omitempty"` // traffic.fronts
-	DenyInternal   bool     `json:",omitempty"` // traffic.internal
-	Services       int      // limits.services_per_app; 0 is the host's
-	Replicas       int
-	StopGrace      int // seconds
-	OomScoreAdj    int
-	ShmMax         int64
-	PidsMax        int64 // 0 is no bound
+	// Signatures are images.signatures: the first that matches counts.
+	Signatures    []imagesign.Rule `json:",omitempty"`
+	RequireDigest bool             // images.tags
+	DenyLatest    bool             // images.latest
+	DenyMoving    bool             // images.moving
+	SecretsIn     []string         // secrets.in
+	DenyHooks     bool             // hooks.exec
+	DenyFronts    bool             `json:",omitempty"` // traffic.fronts
+	DenyInternal  bool             `json:",omitempty"` // traffic.internal
+	Services      int              // limits.services_per_app; 0 is the host's
+	Replicas      int
+	StopGrace     int // seconds
+	OomScoreAdj   int
+	ShmMax        int64
+	PidsMax       int64 // 0 is no bound
 }
 
 // lists are those in effect.

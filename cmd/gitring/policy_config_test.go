@@ -87,7 +87,7 @@ func TestAMistakeInAPolicyIsToldWithItsLine(t *testing.T) {
 // wholePolicy has every key with the value that profile compose has, as the contract writes it.
 const wholePolicy = `version: 1
 profile: compose
-images: {registries: ["*"], tags: resolve, latest: warn, pull: missing, moving: allow, signatures: []}
+images: {registries: ["*"], tags: resolve, latest: warn, pull: missing, moving: allow, min_age: 0, signatures: []}
 build: deny
 privileged: deny
 use_api_socket: deny
@@ -167,6 +167,8 @@ func TestEachKeyOfAPolicyIsCarriedOut(t *testing.T) {
 		{"images: {tags: require-digest}", "image: nginx:1", ""},
 		{"images: {latest: deny}", "image: nginx:latest", ""},
 		{"images: {moving: deny}", "image: nginx\n    pull_policy: always", ""},
+		{"images: {registries: ['docker.io/*']}", "image: acme/web", ""},
+		{"images: {signatures: [{match: docker.io, deny: true}]}", "image: nginx", ""},
 		{"capabilities: {add: [+NET_ADMIN]}", "cap_add: [NET_ADMIN]", ""},
 		{"capabilities: {add: [-CHOWN]}", "cap_add: [CHOWN]", ""},
 		{"namespaces: {network: [+host]}", "network_mode: host", ""},
