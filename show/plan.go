@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,12 +13,15 @@ import (
 	"github.com/gitring/gitring/wording"
 )
 
+// Changes is a plan: a row for each service with all that decided, and below it what the
+// rows have no place for. Nothing is said twice.
 func Changes(s *screen.Screen, c *ring.Changes, now time.Time) {
 	s.Line(0, "  ", screen.Painted(c.Source, screen.Bold), screen.Text(cmp.Or(c.Commit.Short(), "folder")))
 	var rows [][]screen.Word
+	var open []string // images that a registry has to be asked for
 	for _, a := range c.Apps {
 		for _, sv := range a.Services {
-			rows = append(rows, []screen.Word{screen.Text(a.App + "/" + sv.Service), screen.Painted(string(sv.Class), classHue(sv.Class)), screen.Text(gapOf(sv)), screen.Text(sv.Reason)})
+			rows = append(rows, []screen.Word{screen.Text(a.App + "/" + sv.Service), screen.Painted(string(sv.Class), classHue(sv.Class)), screen.Text(gapOf(sv)), screen.Text(reasonOfChange(sv, &open))})
 		}
 	}
 	if len(rows) > 0 {
@@ -27,15 +31,6 @@ func Changes(s *screen.Screen, c *ring.Changes, now time.Time) {
 	notes := s.Part()
 	for _, a := range c.Apps {
 		for _, sv := range a.Services {
-			for _, f := range sv.Fields {
-				values := ""
-				if f.Values != nil {
-					values = fmt.Sprintf("%q -> %q", f.Values.From, f.Values.To)
-				}
-				if len(sv.Fields) > 1 || values != "" { // the one that is alone has the service's class
-					notes.Line(2, " ", screen.Text(a.App+"/"+sv.Service), screen.Painted(string(f.Class)+":", classHue(f.Class)), screen.Text(f.Field), screen.Text(values))
-				}
-			}
 			if sv.Gap != "" {
 				notes.Line(2, " ", screen.Text(a.App+"/"+sv.Service), screen.Painted("gap:", screen.Yellow), screen.Text(sv.Gap))
 			}
@@ -58,6 +53,9 @@ func Changes(s *screen.Screen, c *ring.Changes, now time.Time) {
 			notes.Line(2, " ", screen.Text(a.App), screen.Painted("note:", screen.Dim), screen.Text(note))
 		}
 	}
+	if len(open) > 0 {
+		notes.Line(2, " ", screen.Painted("to be resolved:", screen.Dim), screen.Text(strings.Join(open, ", ")+"; the registry is asked for the digest first"))
+	}
 	for i := range c.UnderWay {
 		showMove(notes, &c.UnderWay[i], now)
 	}
@@ -79,6 +77,36 @@ func Changes(s *screen.Screen, c *ring.Changes, now time.Time) {
 		s.Line(0, " ", screen.Painted("not yet:", screen.Yellow), screen.Text(c.Waits))
 	}
 	s.Line(0, " ", screen.Text(sum(c)))
+}
+
+// reasonOfChange is why a service changes, each field with its values, and with its class
+// where that is not the service's. Images that are to be resolved go to open, to be told once.
+func reasonOfChange(sv ring.ServiceChange, open *[]string) string {
+	var plain, told []string
+	for _, f := range sv.Fields {
+		if slices.Contains(plain, f.Field) {
+			continue
+		}
+		says, unresolved := strings.CutSuffix(f.Field, " to be resolved")
+		says = strings.TrimSuffix(says, ",")
+		if unresolved {
+			if image := says[strings.LastIndex(says, " ")+1:]; !slices.Contains(*open, image) {
+				*open = append(*open, image)
+			}
+		}
+		if f.Values != nil {
+			says += fmt.Sprintf(" %q -> %q", f.Values.From, f.Values.To)
+		}
+		if f.Class != sv.Class && f.Class != "" {
+			says += fmt.Sprintf(" (%s)", f.Class)
+		}
+		plain, told = append(plain, f.Field), append(told, says)
+	}
+	rest, ok := strings.CutPrefix(sv.Reason, strings.Join(plain, ", "))
+	if !ok || len(told) == 0 {
+		return sv.Reason
+	}
+	return strings.Join(told, ", ") + rest
 }
 
 // showMove is what goes on of a service, or did not complete.
