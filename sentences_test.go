@@ -25,6 +25,7 @@ var comparesSentences = map[string]string{
 	"daemon/history_fold.go take": "whose answer a commit has, from the journal's line",
 	// So that a screen says nothing twice, or draws a bar. Nothing but the text depends on it.
 	"show/explained.go Explained":  "says nothing twice",
+	"show/plan.go reasonOfChange":  "says nothing twice",
 	"show/status.go conditionOnce": "says nothing twice",
 	"show/status.go nextToldBelow": "says nothing twice",
 	"show/status.go showApp":       "says nothing twice",

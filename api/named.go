@@ -2,24 +2,64 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gitring/gitring/ring"
 )
 
-// Missing says that a host has no such app or service, and which was meant; the daemon
-// and its client say it in the same words.
+// mostNamed is how many names a hint has at most: more are read in a status.
+const mostNamed = 12
+
+// Missing says that a host has no such app or service, and which was meant, or which there
+// are; the daemon and its client say it in the same words.
 func Missing(st *ring.Status, target string) (says, hint string) {
 	app, _, both := strings.Cut(target, "/")
-	kind, name, known := "app", app, AppsOf(st)
+	kind, name, known, of := "app", app, AppsOf(st), "apps here: "
 	if part, ok := Narrow(st, app); ok && both {
-		kind, name, known = "service", target, ServicesOf(part)
+		kind, name, known, of = "service", target, ServicesOf(part), "services of "+app+": "
 	}
-	hint = "gitring status lists what is here"
-	if h := ring.Meant(name, known); strings.HasPrefix(h, "did you mean") {
-		hint = h
+	says = fmt.Sprintf("no %s %q on %s", kind, name, st.Host)
+	if n := ring.Nearest(name, known); n != "" {
+		return says, fmt.Sprintf("did you mean %q?", n)
 	}
-	return fmt.Sprintf("no %s %q on %s", kind, name, st.Host), hint
+	if services := servicesNamed(st, app); len(services) > 0 && !both {
+		return says, namesOr("services of that name: ", services)
+	}
+	return says, namesOr(of, known)
+}
+
+// namesOr are names as a hint has them, or where they are read when there is none.
+func namesOr(of string, names []string) string {
+	switch {
+	case len(names) == 0:
+		return "gitring status lists what is here"
+	case len(names) > mostNamed:
+		return fmt.Sprintf("%s%s and %d more; gitring status lists all", of, strings.Join(names[:mostNamed], ", "), len(names)-mostNamed)
+	}
+	return of + strings.Join(names, ", ")
+}
+
+// servicesNamed are the services of that name, in whichever app.
+func servicesNamed(st *ring.Status, name string) []string {
+	return slices.DeleteFunc(ServicesOf(st), func(s string) bool { return !strings.HasSuffix(s, "/"+name) })
+}
+
+// Partial says that a name is of no service of this host, and which services there are:
+// those of the app of that name, else of that name in other apps, else all.
+func Partial(st *ring.Status, given string) (says, hint string) {
+	if part, ok := Narrow(st, given); ok {
+		return given + " is an app, and no service", namesOr("its services: ", ServicesOf(part))
+	}
+	says = given + " names no service"
+	if services := servicesNamed(st, given); len(services) > 0 {
+		return says, namesOr("services of that name: ", services)
+	}
+	if n := ring.Nearest(given, AppsOf(st)); n != "" {
+		part, _ := Narrow(st, n)
+		return says, namesOr("services of "+n+": ", ServicesOf(part))
+	}
+	return says, namesOr("services here: ", ServicesOf(st))
 }
 
 // Narrow is the status of one app, or of one service of it ("app/service");

@@ -28,6 +28,7 @@ func Explain(w World, now time.Time, id ring.ServiceID, slot int, rules bool) (r
 	e := &explainer{decider: t, id: id, v: v, app: as, out: &out}
 	if st != nil {
 		out.Phase, out.Says, out.Rollout, out.Conditions = st.Phase, st.Reason, st.Rollout, st.Conditions
+		out.Ports = t.portsTold(st, app)
 	}
 	e.fillSource()
 	e.fillSteps()
@@ -43,6 +44,18 @@ func Explain(w World, now time.Time, id ring.ServiceID, slot int, rules bool) (r
 		out.Trace = t.trace.asked
 	}
 	return out, true
+}
+
+// portsTold are the ports that a service is reached at: those of its front, where it has one.
+func (t *Pass) portsTold(st *ring.ServiceStatus, app string) []string {
+	if st.Front == nil {
+		return st.Ports
+	}
+	front, _ := t.statusOf(app, st.Name+ring.FrontSuffix)
+	if front == nil {
+		return nil
+	}
+	return front.Ports
 }
 
 // statusOf finds a service, and its app, in the status of this pass.

@@ -164,6 +164,9 @@ func TestAnExplanationNamesWhatItIsMadeOf(t *testing.T) {
 	for _, want := range []string{"image: sha256:v1\n", "env TOKEN: \n", "mount /etc/app: the files of conf\n", "network default: definition ", "files of conf: a, reloaded in place"} {
 		require.Contains(t, names, want)
 	}
+	require.Empty(t, e.Ports)
+	require.NotEmpty(t, e.Instances[0].Address)
+	require.Equal(t, []string{"5432:80/tcp"}, explained(t, "service web port 5432\ncommit c1 web=v1\nrest", "web", 0).Ports)
 	one := explained(t, "service web replicas 2\ncommit c1 web=v1\nrest", "web", 2)
 	require.Len(t, one.Instances, 1)
 	require.Equal(t, 2, one.Instances[0].Slot)
@@ -171,6 +174,16 @@ func TestAnExplanationNamesWhatItIsMadeOf(t *testing.T) {
 	require.Contains(t, none.Says, "slot 7 has no instance")
 	_, ok := Explain(World{Facts: ring.NewFacts(), Recent: NewRecent()}, epoch, "no/such", 0, false)
 	require.False(t, ok)
+}
+
+// Who has a front is reached at the ports of the front.
+func TestAnExplanationHasThePortsOfTheFront(t *testing.T) {
+	web := ring.ServiceStatus{Name: "web", Front: &ring.FrontStatus{}}
+	pass := &Pass{overview: ring.Status{Sources: []ring.SourceStatus{{Apps: []ring.AppStatus{{Name: "shop", Services: []ring.ServiceStatus{
+		web, {Name: "web-front", Ports: []string{"8080:80/tcp"}},
+	}}}}}}}
+	require.Equal(t, []string{"8080:80/tcp"}, pass.portsTold(&web, "shop"))
+	require.Empty(t, pass.portsTold(&web, "other"))
 }
 
 // TestTheRulesThatWereAskedAreTold holds that the trace is of the lists that decide: what

@@ -27,6 +27,8 @@ type Explained struct {
 	Steps    []ExplainedStep  `json:"steps,omitempty"`   // under way, or decided now
 	Tries    []ExplainedTry   `json:"tries,omitempty"`   // that failed, and are made again
 	Inputs   []ExplainedInput `json:"inputs,omitempty"`  // of the version
+	// Ports are published by what runs, such as "8080:80/tcp"; those of its front where it has one.
+	Ports []string `json:"ports,omitempty"`
 	// Instances are those that are seen, by slot.
 	Instances  []ExplainedInstance `json:"instances"`
 	Conditions []Condition         `json:"conditions,omitempty"`

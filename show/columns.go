@@ -67,6 +67,9 @@ func columnsOf(s *screen.Screen, places []place, v *View) []column {
 		}
 		return whole - columnWidth(all[:1], places) + s.FirstColumn(all[0].head, names)
 	}
+	if over := width() - (s.LineWidth() - 2); s.LineWidth() > 0 && over > 0 {
+		shortenAddresses(all, places, over)
+	}
 	for s.LineWidth() > 0 && width() > s.LineWidth()-2 {
 		if shortened(all, places, width()-(s.LineWidth()-2)) {
 			break
@@ -101,6 +104,43 @@ func shortened(all []column, places []place, over int) bool {
 	}
 	all[at].cell = func(p place) screen.Word { return screen.Text(cutName(shortImage(p.service.Image), room)) }
 	return true
+}
+
+// leastAddress is room for an address with its port, and for how many more there are.
+const leastAddress = len("127.0.0.1:8000,+1")
+
+// shortenAddresses makes a table narrower, as far as it is too wide, by cutting the addresses
+// of the services that have long ones: the others keep theirs whole.
+func shortenAddresses(all []column, places []place, over int) {
+	at := slices.IndexFunc(all, func(c column) bool { return c.head == "ADDRESS" })
+	if at < 0 {
+		return
+	}
+	room := max(columnWidth(all[at:at+1], places)-over, leastAddress)
+	all[at].cell = func(p place) screen.Word { return screen.Text(cutAddress(shortPorts(p.publisher()), room)) }
+}
+
+// cutAddress is the first of several addresses and how many more there are, where all of them
+// have no room; of a long one the end, which has the port.
+func cutAddress(addresses string, room int) string {
+	if screen.WidthOf(addresses) <= room {
+		return addresses
+	}
+	parts := strings.Split(addresses, ",")
+	more := 0
+	for _, p := range parts[1:] {
+		n, err := strconv.Atoi(strings.TrimPrefix(p, "+"))
+		if !strings.HasPrefix(p, "+") || err != nil {
+			n = 1
+		}
+		more += n
+	}
+	tail := wording.When(more > 0, fmt.Sprintf(",+%d", more))
+	first := []rune(parts[0])
+	if cut := len(first) + len(tail) - room; cut > 0 {
+		first = append([]rune("…"), first[cut+1:]...)
+	}
+	return string(first) + tail
 }
 
 // cutName cuts the name of an image so that its tag has room.

@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,7 @@ func Explained(s *screen.Screen, e *ring.Explained, now time.Time) {
 	if r := e.Rollout; r != nil {
 		pair("rollout:", strings.TrimSuffix(fmt.Sprintf("%s %s of %s: %s", ring.RolloutWord(r.Phase, r.Code, e.Phase), r.Version.Short(), cmp.Or(r.Commit.Short(), "-"), once.tell(r.Reason)), ": "))
 	}
+	pair("ports:", strings.Join(e.Ports, ", "))
 	showWanted(pair, e)
 	for _, c := range e.Conditions {
 		pair("condition:", strings.TrimSuffix(fmt.Sprintf("%s since %s: %s", conditionSays(c), on(c.Since), once.tell(c.Reason)), ": "))
@@ -151,21 +153,32 @@ func showSeen(s *screen.Screen, e *ring.Explained, now time.Time) {
 		s.Line(2, " ", screen.Text("no instance is there"))
 		return
 	}
+	head := []string{"SLOT", "STATE", "ADDRESS", "VERSION", "IS", "COMMIT", "CRASHES", "NEXT TRY", "REASON"}
+	waits := func(in ring.ExplainedInstance) bool { return in.NextTry.After(now) }
+	tries := slices.ContainsFunc(e.Instances, waits)
 	var rows [][]screen.Word
 	for _, in := range e.Instances {
 		next := "-"
-		if in.NextTry.After(now) {
+		if waits(in) {
 			next = on(in.NextTry)
 		}
-		rows = append(rows, []screen.Word{
+		row := []screen.Word{
 			screen.Text(strconv.Itoa(in.Slot)),
 			screen.Painted(in.State, stateHue(in.State)),
+			screen.Text(cmp.Or(in.Address, "-")),
 			screen.Text(in.Version.Short()), screen.Text(in.Stands), screen.Text(in.Commit.Short()),
 			screen.Text(strconv.Itoa(in.Crashes)), screen.Text(next), screen.Text(in.Reason),
-		})
+		}
+		rows = append(rows, row)
+	}
+	if at := slices.Index(head, "NEXT TRY"); !tries {
+		head = slices.Delete(head, at, at+1)
+		for i := range rows {
+			rows[i] = slices.Delete(rows[i], at, at+1)
+		}
 	}
 	s.Gap()
-	s.Table(2, []string{"SLOT", "STATE", "VERSION", "IS", "COMMIT", "CRASHES", "NEXT TRY", "REASON"}, rows)
+	s.Table(2, head, rows)
 	var checks [][]screen.Word
 	for _, in := range e.Instances {
 		for _, r := range in.Checks {

@@ -20,15 +20,16 @@ func inspectCmd(g *globals) *cobra.Command {
 		Short: "Say why a service is as it is, and what comes next",
 		Long: "inspect answers \"why is this not running\": what is wanted and what is seen,\n" +
 			"which rule decides now and what it waits for, the last crash, the last checks,\n" +
-			"the next try, how the image was pinned, what the version is made of and what\n" +
-			"differs from the last good one, and the overrides that stand.\n\n" +
+			"the next try, ports and addresses, how the image was pinned, what the version\n" +
+			"is made of and what differs from the last good one, and the overrides that\n" +
+			"stand.\n\n" +
 			"It decides as the next look would, and changes nothing.",
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: g.completeApps,
 		RunE: func(cmd *cobra.Command, given []string) error {
 			app, service, slot, err := inspected(given[0])
 			if err != nil {
-				return err
+				return g.namesNoService(cmd.Context(), given[0], err)
 			}
 			return g.inspect(cmd.Context(), api.InspectQuery{App: app, Service: service, Slot: slot, Trace: trace})
 		},
@@ -53,6 +54,17 @@ func inspected(given string) (app, service string, slot int, err error) {
 		return "", "", 0, wrong
 	}
 	return app, service, slot, nil
+}
+
+// namesNoService is the mistake of what names no service, with the services that there are
+// where a daemon says them.
+func (g *globals) namesNoService(ctx context.Context, given string, mistake error) error {
+	st, err := g.daemon().Status(ctx)
+	if err != nil || strings.Contains(given, "/") {
+		return mistake
+	}
+	says, hint := api.Partial(&st, given)
+	return &exit.Failure{Code: exit.Usage, Says: says, Hint: hint}
 }
 
 func (g *globals) inspect(ctx context.Context, q api.InspectQuery) error {

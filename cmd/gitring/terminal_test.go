@@ -411,6 +411,33 @@ func TestALongNameWrapsItsOwnRowOnly(t *testing.T) {
 `)
 }
 
+// One service of several addresses has its own row shortened; every other keeps its address.
+func TestSeveralAddressesShortenTheirOwnRowOnly(t *testing.T) {
+	st := busy()
+	src := &st.Sources[0]
+	src.Sync, src.Next, src.Apps = ring.SyncSynced, nil, nil
+	for _, x := range []struct{ app, service, ports string }{
+		{"media", "jellyfin", "127.0.0.1:8000:8000/tcp 127.0.0.1:8443:8443/tcp 1900:1900/udp"}, {"paperless", "webserver", "127.0.0.1:8100:8000/tcp"},
+		{"home", "assistant", ""}, {"six", "web", "[2001:db8:1234:5678::1]:8080:80/tcp"},
+	} {
+		src.Apps = append(src.Apps, ring.AppStatus{Name: x.app, Health: ring.Healthy, Services: []ring.ServiceStatus{{
+			Name: x.service, Kind: ring.Worker, Phase: ring.PhaseReady, Wanted: 1, Ready: 1, Updated: 1, Commit: src.Commit, Running: src.Commit, Reason: "1/1 ready",
+			Image: "ghcr.io/acme/thing:1.2", Ports: strings.Fields(x.ports),
+			Instances: []ring.InstanceStatus{{ID: "c1", Name: "n", Slot: 1, State: ring.SlotReady, Started: aMoment.Add(-3 * time.Hour), Address: "172.18.0.2"}},
+		}}})
+	}
+	v, code := seenOn(t, 80, 24, t.Context(), func() time.Time { return aMoment }, "status", "--socket", saying(t, func(int) {}, st))
+	require.Zero(t, code)
+	require.Empty(t, v.broken)
+	require.Contains(t, v.String(), `
+  SERVICE              PHASE  READY  COMMIT   IMAGE      ADDRESS              UP
+  media/jellyfin       Ready  1/1    a1b2c3d  thing:1.2  127.0.0.1:8000,+2    3h
+  paperless/webserver  Ready  1/1    a1b2c3d  thing:1.2  127.0.0.1:8100       3h
+  home/assistant       Ready  1/1    a1b2c3d  thing:1.2  172.18.0.2           3h
+  six/web              Ready  1/1    a1b2c3d  thing:1.2  …1234:5678::1]:8080  3h
+`)
+}
+
 // A person at a terminal is asked why, where the reason is required.
 func TestATerminalAsksForTheReason(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
