@@ -102,6 +102,10 @@ e2e: front engine compose ## the faults of docs/testing/reliability.md, often, o
 compose: go ## bin/docker-compose, for the tests that run Compose beside gitring
 	@scripts/compose.sh
 
+.PHONY: record
+record: front engine compose ## what Compose asks the engine for, which the tests hold gitring to, anew
+	@GITRING_ENGINE_TESTS=1 GITRING_RECORD=1 go test -count=1 -v -timeout 20m -run '^TestTheEngineIsAskedForWhatComposeAsksFor$$$$' ./e2e
+
 .PHONY: sops
 sops: go ## bin/sops, for the tests that hold gitring's reader to it
 	@scripts/sops.sh

@@ -46,7 +46,8 @@ var onEngine = []struct {
 }
 
 // TestWhatPeopleBringRuns deploys a third of the corpus in one commit, as an
-// owner's host would, and holds a commit that changes nothing to touch nothing.
+// owner's host would, holds the requests to those of Compose, and a commit that changes
+// nothing to touch nothing.
 func TestWhatPeopleBringRuns(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -55,8 +56,12 @@ func TestWhatPeopleBringRuns(t *testing.T) {
 	outside := h.app("outside")
 	h.external(outside)
 
+	ours := newRecorder(t, filepath.Join(h.dir, "ours"), h.engine)
+	h.config["engine"] = obj{"kind": "docker", "url": ours.at}
+
 	fs := files{}
 	apps := map[string]string{}
+	held := h.newStacks(idle, filepath.Join(h.dir, "data"))
 	for _, c := range onEngine {
 		if _, err := os.Stat(c.needs); c.needs != "" && err != nil {
 			t.Logf("%s is left out: %v", c.name, err)
@@ -64,8 +69,13 @@ func TestWhatPeopleBringRuns(t *testing.T) {
 		}
 		app := h.app(c.name)
 		apps[c.name] = app
-		for name, text := range h.brought(c.name, app, idle, outside) {
+		h.ports = nil
+		stack := h.brought(c.name, app, idle, outside)
+		for name, text := range stack {
 			fs[app+"/"+name] = text
+		}
+		if c.name != "hooks" { // they are newer than the Compose that was recorded
+			held.add(app, c.name, stack, h.ports)
 		}
 	}
 	first := h.repo.pushed("What runs already", fs)
@@ -74,6 +84,7 @@ func TestWhatPeopleBringRuns(t *testing.T) {
 		h.await(app+" runs", func(st status) bool { return st.app(app).Health == "Healthy" && st.app(app).Commit == first })
 	}
 	h.synced(first)
+	h.heldToCompose(held, ours) // TestTheEngineIsAskedForWhatComposeAsksFor has more of it
 	for _, c := range onEngine {
 		app, ok := apps[c.name]
 		if !ok {
@@ -211,6 +222,7 @@ func (h *host) freePort() string {
 	h.t.Helper()
 	_, port, err := net.SplitHostPort(freePort(h.t))
 	require.NoError(h.t, err)
+	h.ports = append(h.ports, port)
 	return port
 }
 
@@ -267,6 +279,7 @@ func override(t *testing.T, compose string) string {
 	t.Helper()
 	var file struct {
 		Services map[string]map[string]any
+		Networks map[string]struct{ External bool }
 	}
 	require.NoError(t, yaml.Unmarshal([]byte(compose), &file))
 	services := obj{}
@@ -275,10 +288,11 @@ func override(t *testing.T, compose string) string {
 			services[name] = obj{"x-gitring": obj{"rollout": obj{"min_ready_time": "2s"}}}
 		}
 	}
-	b, err := yaml.Marshal(obj{
-		"services": services,
-		"networks": obj{"default": obj{"ipam": obj{"config": []any{obj{"subnet": subnet()}}}}},
-	})
+	laid := obj{"services": services}
+	if !file.Networks["default"].External {
+		laid["networks"] = obj{"default": obj{"ipam": obj{"config": []any{obj{"subnet": subnet()}}}}}
+	}
+	b, err := yaml.Marshal(laid)
 	require.NoError(t, err)
 	return string(b)
 }

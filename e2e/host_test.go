@@ -42,6 +42,7 @@ type host struct {
 	events  *eventLog
 	config  obj      // of the daemon; change it before start
 	loose   []string // volumes that no label tells to be its own
+	ports   []string // of the host, as they were handed out
 	program string   // of the daemon and of those who ask it; "" is binary
 	etc     string   // the folder of the configuration; "" is dir
 
