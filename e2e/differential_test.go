@@ -175,6 +175,16 @@ var inAnyOrder = regexp.MustCompile(`(Env|CapAdd|CapDrop|GroupAdd|ExtraHosts|Ali
 // oneSpelling is for words that the engine knows in two.
 var oneSpelling = strings.NewReplacer(`"CAP_`, `"`, "no-new-privileges:true", "no-new-privileges=true")
 
+// inOneOrder sorts the one label that Compose writes in any order.
+func inOneOrder(field, text string) string {
+	if field != "Labels.com.docker.compose.depends_on" {
+		return text
+	}
+	parts := strings.Split(text, ",")
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}
+
 // flatten adds what is not the zero value: the engine's default is asked for by both.
 func (a asked) flatten(prefix string, v any) {
 	switch v := v.(type) {
@@ -196,7 +206,7 @@ func (a asked) flatten(prefix string, v any) {
 		}
 	case nil:
 	default:
-		if text := fmt.Sprint(v); text != "" && text != "false" && text != "0" {
+		if text := inOneOrder(prefix, fmt.Sprint(v)); text != "" && text != "false" && text != "0" {
 			a[prefix] = text
 		}
 	}

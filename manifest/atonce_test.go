@@ -519,3 +519,34 @@ func TestAHundredErrorsOfComposeGoAreToldEachOnItsLine(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// The runs of compose-go are counted, with the services that each goes over. It tells one
+// of these errors at a time. A hundred of them have it go over the whole of the app twice: it
+// meets one, and none is left. Each is looked for in its service alone.
+func TestAnErrorOfComposeGoHasOneServiceReadAnew(t *testing.T) {
+	const errors = 100
+	var b strings.Builder
+	b.WriteString("services:\n")
+	for i := range errors {
+		fmt.Fprintf(&b, "  s%d: {image: a, build: {context: }} #! BadValue services.s%d.build.context\n", i, i)
+	}
+	files := map[string]string{"web/compose.yaml": b.String()}
+	whole, over := 0, 0
+	s := settings()
+	s.ran = func(n int) {
+		over += n
+		if n > 1 {
+			whole++
+		}
+	}
+	want := marked(files)
+	if d := cmp.Diff(want, toldIn(t, files, s, want)); d != "" || len(want) != errors {
+		t.Fatal(len(want), d)
+	}
+	if whole > 2 {
+		t.Errorf("compose-go went over the whole app %d times, more than twice", whole)
+	}
+	if most := 2*errors + errors*(composeRuns+1); over > most {
+		t.Errorf("compose-go went over %d services in all, more than %d: twice over all, and in each %d times for an error and once more", over, most, composeRuns)
+	}
+}

@@ -305,6 +305,9 @@ func (a *appReader) load(files []composeFile) (*types.Project, error) {
 	if a.nameLost {
 		name = "app" // compose-go takes no other, and nobody sees it
 	}
+	if a.settings.ran != nil {
+		a.settings.ran(len(declaredIn(files, "services")))
+	}
 	return load(name, withoutEmptyNames(files), a.vars.texts(), a.profiles())
 }
 

@@ -55,6 +55,9 @@ type Settings struct {
 	// NoChown says that the daemon may not give a file to another user.
 	NoChown bool
 	Limits  Limits
+
+	// ran is told, in tests, of each run of compose-go: over how many services.
+	ran func(services int)
 }
 
 // Reading is all that comes of a commit's tree.

@@ -65,7 +65,7 @@ func (f *facts) add(one fact) {
 // Look is Look, of which the apps that are as they were are not read again.
 func (m *Memory) Look(c *ring.Commit, s Settings) Reading {
 	known := s
-	known.Names, known.Held, known.Denied, known.Secrets = nil, nil, nil, nil
+	known.Names, known.Held, known.Denied, known.Secrets, known.ran = nil, nil, nil, nil, nil
 	if !reflect.DeepEqual(m.settings, known) {
 		m.settings, m.apps = copied(known), nil
 	}
