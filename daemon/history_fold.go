@@ -55,8 +55,9 @@ type present struct {
 }
 
 type undoneApp struct {
-	to   ring.SHA
-	says string
+	to    ring.SHA
+	asked ring.Version // what the plan asks that is back
+	says  string
 }
 
 // presentOf is what the ledger and the status tell.
@@ -69,7 +70,7 @@ func presentOf(inForce map[string]ring.InForce, st *ring.Status) present {
 			p.runs[[2]string{app.Source, string(app.Services[i].Changed)}] = true
 		}
 		if inForce[name].Undone {
-			p.undone[name] = undoneApp{app.Commit, name + ": undone to " + app.Commit.Short()}
+			p.undone[name] = undoneApp{app.Commit, ring.AskedVersion(&app), name + ": undone to " + app.Commit.Short()}
 		}
 	}
 	for i := range st.Sources {
@@ -138,6 +139,7 @@ type fold struct {
 	awaiting *ring.Event
 	said     []string // what persons did
 	undone   []string // which apps of it a person took back
+	again    bool     // an app of it asks for what an undo brought back, so that runs
 }
 
 func (f *fold) take(e *ring.Event) {
@@ -171,10 +173,14 @@ func (f *fold) take(e *ring.Event) {
 }
 
 // takenBack notes the apps that the commit had in force and whose plan of an earlier commit is
-// back.
+// back. A commit that asks for the same as that one is not taken back.
 func (f *fold) takenBack(now present, back map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(back)) {
-		if e := f.last[name]; e != nil && e.Kind == ring.AppInForce {
+		switch e := f.last[name]; {
+		case e == nil || e.Kind != ring.AppInForce:
+		case e.Version != "" && e.Version == now.undone[name].asked:
+			f.again = true
+		default:
 			f.undone = append(f.undone, now.undone[name].says)
 		}
 	}
@@ -231,7 +237,7 @@ func (f *fold) outcome(now present) api.CommitNow {
 	case c.Outcome != api.OutcomeLive:
 	case len(f.undone) > 0:
 		c.Outcome, of[api.OutcomeUndone] = api.OutcomeUndone, f.undone
-	case now.runs != nil && !now.runs[key]:
+	case now.runs != nil && !now.runs[key] && !f.again:
 		c.Outcome = api.OutcomeReplaced
 	}
 	says := f.said

@@ -103,6 +103,40 @@ func TestACommitIsLiveOnceItsRolloutsHaveCompleted(t *testing.T) {
 	}
 }
 
+// A commit after the one that an undo goes back to may ask for the same: it moved a line, say,
+// or reverted what came between. It is no commit that was taken back.
+func TestACommitThatAsksForWhatIsBackIsNotUndone(t *testing.T) {
+	const first, moved, broken, reverted = ring.SHA("a1b2c3d4"), ring.SHA("b2c3d4e5"), ring.SHA("c3d4e5f6"), ring.SHA("d4e5f6a7")
+	plan := func(c ring.SHA, image string) ring.App {
+		return ring.App{Name: "shop", Source: "prod", Commit: c, Written: string(c), Services: []ring.Service{
+			{Name: "web", Kind: ring.Worker, Changed: c, Line: int(c[0]), Version: ring.Version("1:" + image)},
+		}}
+	}
+	var events []ring.Event // the newest first
+	for i, c := range []struct {
+		commit ring.SHA
+		image  string
+	}{{first, "1"}, {moved, "1"}, {broken, "2"}, {reverted, "1"}} {
+		app := plan(c.commit, c.image)
+		events = append([]ring.Event{
+			{Seq: int64(2*i + 1), Kind: ring.AppInForce, Source: "prod", Commit: c.commit, App: "shop", Version: ring.AskedVersion(&app)},
+			{Seq: int64(2 * i), Kind: ring.CommitAccepted, Source: "prod", Commit: c.commit},
+		}, events...)
+	}
+	back := map[string]ring.InForce{"shop": {Undone: true, App: plan(first, "1")}}
+	outcomes := func() (got []string) {
+		for _, c := range foldHistory(events, presentOf(back, &ring.Status{})) {
+			got = append(got, c.Outcome)
+		}
+		return got
+	}
+	require.Equal(t, []string{"live", "undone", "live", "live"}, outcomes())
+	for i := range events {
+		events[i].Version = "" // as an older daemon wrote them
+	}
+	require.Equal(t, []string{"undone", "undone", "undone", "live"}, outcomes())
+}
+
 // "live" is what runs: of two commits that changed the same, one.
 func TestOnlyWhatRunsIsLive(t *testing.T) {
 	const first, second, third = ring.SHA("a1b2c3d4"), ring.SHA("b2c3d4e5"), ring.SHA("c3d4e5f6")

@@ -35,7 +35,7 @@ func (t *decider) undoPlans() {
 		t.giveUpData(&have.App, &app)
 		t.setFact(ring.InForce{App: app, Since: t.now, Signer: past.Signer, Subject: past.Subject, Committed: past.Committed, Undone: true})
 		t.addEvent(ring.Event{
-			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit, Actor: o.Actor,
+			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.AskedVersion(&app), Actor: o.Actor,
 			Reason: say("plan %s is in force again, undone %s", app.Commit.Short(), byWhom(&o)),
 		})
 		t.tellPowers(&have.App, &app)

@@ -267,7 +267,7 @@ func (t *decider) putInForce(src *Source, app ring.App, have ring.InForce, known
 	t.giveUpData(&have.App, &app)
 	if !known || !sameApp(have.App, app) {
 		t.addEvent(ring.Event{
-			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit,
+			Kind: ring.AppInForce, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.AskedVersion(&app),
 			Reason: say("plan %s is in force", app.Commit.Short()),
 		})
 	}

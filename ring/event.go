@@ -12,9 +12,10 @@ type Event struct {
 	App     string    `json:"app,omitempty"`
 	Service string    `json:"service,omitempty"`
 	Slot    int       `json:"slot,omitempty"`
-	Version Version   `json:"version,omitempty"`
-	Commit  SHA       `json:"commit,omitempty"`
-	Actor   string    `json:"actor,omitempty"`
+	// Version is of the service; of an app that came into force, its AskedVersion.
+	Version Version `json:"version,omitempty"`
+	Commit  SHA     `json:"commit,omitempty"`
+	Actor   string  `json:"actor,omitempty"`
 	// Via is the door that a person's act came by: socket, token or oidc; "" for what
 	// nobody did by hand, and on lines that an earlier release wrote.
 	Via    string `json:"via,omitempty"`

@@ -72,6 +72,23 @@ func WrittenApp(a App) string {
 	return hash(a)
 }
 
+// AskedVersion names what a pinned plan of an app asks, whichever commit asked and on
+// whichever line it says so. What runs stands in the versions of the services.
+func AskedVersion(a *App) Version {
+	asked := struct {
+		Services []Service  `json:"services"`
+		After    []AfterApp `json:"after,omitempty"`
+		NoPrune  bool       `json:"no_prune,omitempty"`
+		Drift    string     `json:"drift,omitempty"`
+		Hold     *Hold      `json:"hold,omitempty"`
+	}{Services: slices.Clone(a.Services), After: a.After, NoPrune: a.NoPrune, Drift: a.Drift, Hold: a.Hold}
+	for i := range asked.Services {
+		s := &asked.Services[i]
+		s.Spec, s.Written, s.Image, s.Changed, s.Composed, s.File, s.Line = Spec{}, "", Image{}, "", nil, "", 0
+	}
+	return Version("1:" + hash(asked)[:16])
+}
+
 // VersionOf is the version of s, a service of a, with pin p. Networks enter by
 // definition, mounted files by content (their hash is the mount's source).
 func VersionOf(a *App, s *Service, p Pin) Version {
