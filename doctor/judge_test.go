@@ -64,6 +64,21 @@ func TestAHostThatIsWellHasOnlyChecksThatAreOK(t *testing.T) {
 	require.GreaterOrEqual(t, len(Judge(well())), 35)
 }
 
+func TestKeysAreCountedInPlainWords(t *testing.T) {
+	keys := func(change func(*ring.TrustState)) string {
+		s := well()
+		change(&s.Trust[0])
+		for _, c := range Judge(s) {
+			if c.Name == "prod: keys" {
+				return c.Says
+			}
+		}
+		return ""
+	}
+	require.Equal(t, "2 keys are trusted, none is revoked", keys(func(*ring.TrustState) {}))
+	require.Equal(t, "1 key is trusted, 3 revoked", keys(func(t *ring.TrustState) { t.Signers, t.Revoked = t.Signers[:1], 3 }))
+}
+
 // Each is one thing that is wrong, found by one check and by no other.
 func TestEachThingThatIsWrongIsFoundAndNothingElseWithIt(t *testing.T) {
 	away := Asked{Asked: true, Err: "no answer within 5s"}
@@ -145,7 +160,7 @@ func TestEachThingThatIsWrongIsFoundAndNothingElseWithIt(t *testing.T) {
 		{"a key that expires", func(s *Seen) { s.Trust[0].Signers[1].Until = noon.AddDate(0, 0, 29) }, "trust: prod: keys", Warn, "bob@example.org on 2026-12-25"},
 		{"no key that counts", func(s *Seen) {
 			s.Trust[0].Signers = []ring.TrustedSigner{{Until: noon.AddDate(0, 0, -1)}, {Revoked: "/etc/r:1"}}
-		}, "trust: prod: keys", Fail, "no key counts"},
+		}, "trust: prod: keys", Fail, "no key is trusted"},
 		{"no keys in mode disabled", func(s *Seen) { s.Trust[0].Mode, s.Trust[0].Signers = "disabled", nil }, "trust: prod: keys", Skip, ""},
 		{"a file that others may write", func(s *Seen) { s.Trust[0].Files[0].Wrong = "others may write it" }, "trust: prod: files", Fail, "allowed_signers"},
 		{"trust on no file", func(s *Seen) { s.Trust[0].Files = nil }, "trust: prod: files", Skip, ""},

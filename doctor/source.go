@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -35,9 +36,9 @@ func firstUseCheck(t *ring.TrustState) Check {
 	case t.Trusted == "":
 		return c.is(Skip, "", "nothing is trusted yet")
 	case t.Began != nil && t.Began.How == ring.ByFirstUse && t.Introduction == "":
-		return c.is(Warn, "compare it with your clone, and set it as trust.introduction", "all rests on %s, which came first", t.Began.SHA.Short())
+		return c.is(Warn, "compare it with your clone, and set it as trust.introduction", "all trust rests on commit %s, the first that was seen", t.Began.SHA.Short())
 	}
-	return c.is(OK, "", "it rests on a person's word")
+	return c.is(OK, "", "a person named the commit that it begins with")
 }
 
 func keyCheck(t *ring.TrustState, now time.Time) Check {
@@ -55,13 +56,25 @@ func keyCheck(t *ring.TrustState, now time.Time) Check {
 	}
 	switch {
 	case t.Mode == "disabled":
-		return c.is(Skip, "", "no key counts in mode disabled")
+		return c.is(Skip, "", "no key is needed in mode disabled")
 	case counts == 0:
-		return c.is(Fail, "see docs/reference/signers.md; gitring trust show names each key", "no key counts: nothing new can be trusted")
+		return c.is(Fail, "see docs/reference/signers.md; gitring trust show names each key", "no key is trusted: no new commit can be accepted")
 	case len(soon) > 0:
-		return c.is(Warn, "docs/how-to/rotate-and-revoke-a-key.md", "%d count, and these expire soon: %s", counts, strings.Join(soon, ", "))
+		return c.is(Warn, "docs/how-to/rotate-and-revoke-a-key.md", "%s, and these expire soon: %s", trustedKeys(counts), strings.Join(soon, ", "))
 	}
-	return c.is(OK, "", "%d count, %d are revoked", counts, t.Revoked)
+	revoked := "none is revoked"
+	if t.Revoked > 0 {
+		revoked = fmt.Sprintf("%d revoked", t.Revoked)
+	}
+	return c.is(OK, "", "%s, %s", trustedKeys(counts), revoked)
+}
+
+// trustedKeys is "1 key is trusted".
+func trustedKeys(n int) string {
+	if n == 1 {
+		return "1 key is trusted"
+	}
+	return fmt.Sprintf("%d keys are trusted", n)
 }
 
 func fileCheck(t *ring.TrustState) Check {

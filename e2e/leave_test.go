@@ -151,7 +151,7 @@ func TestLeaveSaysWhatComposeMakesAnew(t *testing.T) {
 	dir, said := p.left()
 	for _, want := range []string{
 		"makes files anew once, because it mounts files of the commit at /etc/site.conf",
-		"makes secret anew once, because it uses values of the host's env folder, which enter no label",
+		"makes secret anew once, because it uses values of the host's env folder, of which gitring writes no hash that Compose could compare",
 		"makes slots anew once, because each of its 2 instances has a volume of its own at /scratch",
 		"makes hand anew once, because its container was made by an earlier release of gitring, or what Compose takes into its hash was changed in place since",
 		"what depends on them: after",

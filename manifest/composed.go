@@ -2,11 +2,13 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
 	"github.com/gitring/gitring/ring"
@@ -20,7 +22,7 @@ func (b *builderOf) composed(c types.ServiceConfig, s *ring.Service) *ring.Compo
 		return &ring.Composed{Volumes: volumes, Not: fmt.Sprintf(format, args...)}
 	}
 	if b.usesHost(c.Name) {
-		return not(usesHost)
+		return not(unhashed, hostsFolder)
 	}
 	if b.byName[c.Name] {
 		return not("it joins another service by the name of its container")
@@ -33,7 +35,7 @@ func (b *builderOf) composed(c types.ServiceConfig, s *ring.Service) *ring.Compo
 		return not("its keys cannot be written as Compose writes them")
 	}
 	if bytes.Contains(said, []byte(`\u001b`)) { // as JSON has a sealed value's mark
-		return not(usesHost)
+		return not(unhashed, sealedOf(said))
 	}
 	var body map[string]json.RawMessage
 	if err := json.Unmarshal(said, &body); err != nil {
@@ -66,9 +68,53 @@ func (b *builderOf) composed(c types.ServiceConfig, s *ring.Service) *ring.Compo
 	return out
 }
 
-// usesHost: the hash is over every value, and one that few others could be is
-// found by trying. Only a keyed hash of a host's value leaves the daemon.
-const usesHost = "it uses values of the host's env folder, which enter no label"
+// unhashed: the hash is over every value, and one that few others could be is
+// found by trying. Only a keyed hash of a sealed value leaves the daemon.
+const unhashed = "it uses values of %s, of which gitring writes no hash that Compose could compare"
+
+const hostsFolder = "the host's env folder"
+
+// sealedOf says where the sealed values come from that stand in a service written as JSON.
+func sealedOf(said []byte) string {
+	var all any
+	if err := json.Unmarshal(said, &all); err != nil {
+		return hostsFolder
+	}
+	var of []string
+	eachText(all, func(text string) {
+		for _, s := range ring.SealedIn(text) {
+			from := "encrypted files"
+			switch s.From {
+			case ring.FromEnvFolder:
+				from = hostsFolder
+			case ring.FromProvider:
+				from = "a program of the host"
+			}
+			if !slices.Contains(of, from) {
+				of = append(of, from)
+			}
+		}
+	})
+	slices.Sort(of)
+	return cmp.Or(strings.Join(of, " and of "), hostsFolder)
+}
+
+// eachText calls f for the texts in a value of JSON.
+func eachText(in any, f func(string)) {
+	switch in := in.(type) {
+	case string:
+		f(in)
+	case []any:
+		for _, v := range in {
+			eachText(v, f)
+		}
+	case map[string]any:
+		for k, v := range in {
+			f(k)
+			eachText(v, f)
+		}
+	}
+}
 
 // usesHost reports whether a value of the host's env folder stands in the service as it
 // is. Where a service extends another one it stands under the name of that.

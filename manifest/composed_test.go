@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -43,6 +44,26 @@ func TestNoHashIsMadeOfAHostsValue(t *testing.T) {
 		require.Equal(t, not, hash == "", says)
 		require.Equal(t, not, strings.Contains(why, "host's env folder"), "%s: %s", says, why)
 		require.NotContains(t, dump(t, web.Composed), "4711", says)
+	}
+}
+
+// Why there is no hash names what the values are of.
+func TestWhyThereIsNoHashNamesWhereValuesComeFrom(t *testing.T) {
+	for want, from := range map[string][]ring.SealedFrom{
+		"the host's env folder":                        {ring.FromEnvFolder},
+		"encrypted files":                              {ring.FromSOPS, ring.FromAge},
+		"a program of the host":                        {ring.FromProvider},
+		"encrypted files and of the host's env folder": {ring.FromEnvFolder, ring.FromSOPS},
+	} {
+		said := map[string]any{"command": []string{"run"}}
+		environment := map[string]string{}
+		for i, f := range from {
+			environment[strings.Repeat("A", i+1)] = "x" + ring.Sealed{From: f, App: "web", File: "f", Name: "N", MAC: "00"}.String()
+		}
+		said["environment"] = environment
+		b, err := json.Marshal(said)
+		require.NoError(t, err)
+		require.Equal(t, want, sealedOf(b))
 	}
 }
 

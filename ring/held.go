@@ -54,6 +54,22 @@ func ServiceWord(sv *ServiceStatus) string {
 	return string(sv.Phase)
 }
 
+// ConditionWords says what a condition of a service means where that is not its type; "" of
+// the others.
+func ConditionWords(c *Condition) string {
+	switch {
+	case c.Type == ConditionAvailable && c.Status == ConditionFalse:
+		return "too few ready"
+	case c.Type == ConditionImageResolved && c.Status == ConditionFalse:
+		return "image missing"
+	case c.Type == ConditionAdmitted && c.Status == ConditionFalse:
+		return "no room on this host"
+	case c.Type == ConditionFrontUnseen:
+		return "its front does not answer"
+	}
+	return ""
+}
+
 // HeldWords are what "Held" in the JSON is for people, by the code of its reason. What has
 // another code stopped by itself.
 var HeldWords = map[ReasonCode]string{

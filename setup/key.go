@@ -184,6 +184,9 @@ func (in *Setup) generated(ctx context.Context) (signingKey, error) {
 	cmd := exec.CommandContext(ctx, "ssh-keygen", args...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
+	if asked {
+		in.Notice("%s will be the key that signs your commits. ssh-keygen asks for a passphrase of that file, to be typed whenever it signs: a new one of your choice, or Enter for none", file)
+	}
 	if asked || in.options.Generate == "ed25519-sk" {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = in.person.In, in.Errs, in.Errs
 	}

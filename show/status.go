@@ -331,7 +331,7 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 	hint := ""
 	for _, c := range sv.Conditions {
 		if c.Type == ring.ConditionQuarantined {
-			hint = fmt.Sprintf("it is not tried again: push a commit that mends it (git revert works), or gitring retry %s", p.id())
+			hint = fmt.Sprintf("%s: push a commit that mends it (git revert works), or gitring retry %s", triedSays(sv), p.id())
 			if strings.HasSuffix(sv.Reason, "exited with code 0") {
 				hint += `; if it is meant to end, write restart: "no" in its file, which makes it a job`
 			}
@@ -355,6 +355,23 @@ func showDetails(s *screen.Screen, p place, now time.Time) {
 	}
 }
 
+// triedSays is what goes on with a version that failed. Where no other one can take its
+// place its instances stay, and are started again.
+func triedSays(sv *ring.ServiceStatus) string {
+	back := sv.Rollout != nil && (sv.Rollout.Phase == ring.RolloutIsRestored || sv.Rollout.Phase == ring.RolloutRestoring)
+	runs := false
+	for _, in := range sv.Instances {
+		switch {
+		case back || sv.Version == "" || !in.Version.Of(sv.Version):
+		case in.State == ring.SlotCrashed || in.State == ring.SlotBackingOff:
+			return "it is started again after waits that grow, and its rollout goes no further"
+		case in.State == ring.SlotReady || in.State == ring.SlotNotReady || in.State == ring.SlotStarting || in.State == ring.SlotCreating:
+			runs = true
+		}
+	}
+	return wording.When(runs, "it runs on, and its rollout goes no further") + wording.When(!runs, "it is not tried again")
+}
+
 func showRollout(s *screen.Screen, p place, now time.Time) {
 	sv, r := p.service, p.service.Rollout
 	if r == nil {
@@ -376,9 +393,9 @@ func showRollout(s *screen.Screen, p place, now time.Time) {
 // working reports whether a service is on its way to what its plan asks.
 func working(p ring.Phase) bool { return p == ring.PhasePending || p == ring.PhaseProgressing }
 
-// conditionSays is "CrashLooping", and "not Available" of what should hold.
+// conditionSays is "CrashLooping", and "too few ready" of what is not Available.
 func conditionSays(c ring.Condition) string {
-	return wording.When(c.Status == ring.ConditionFalse, "not ") + c.Type
+	return cmp.Or(ring.ConditionWords(&c), wording.When(c.Status == ring.ConditionFalse, "not ")+c.Type)
 }
 
 func showInstances(s *screen.Screen, apps []ring.AppStatus, v *View) {

@@ -89,7 +89,37 @@ func TestARefusalIsSaidOnce(t *testing.T) {
 	s := screen.New(false, 0)
 	Status(s, st, View{})
 	require.Equal(t, 1, strings.Count(s.String(), says), s.String())
-	require.Contains(t, s.String(), "web/web not ImageResolved")
+	require.Contains(t, s.String(), "web/web image missing")
+}
+
+// A version that failed and that nothing can take the place of is kept, and started again:
+// the screen does not say that it is not tried again.
+func TestWhatIsStartedAgainIsNotSaidToBeGivenUp(t *testing.T) {
+	seen := func(rollout, version, state string) string {
+		s := screen.New(false, 0)
+		Status(s, &ring.Status{Host: "edge-1", Sources: []ring.SourceStatus{{Name: "prod", Apps: []ring.AppStatus{{
+			Name: "shop", Services: []ring.ServiceStatus{{
+				Name: "web", Kind: ring.Worker, Phase: ring.PhaseFailed, Wanted: 1, Version: "1:new", Reason: "slot 1 exited with code 1",
+				Rollout:    &ring.RolloutStatus{Phase: rollout, Code: ring.WhyRolloutFailed, Reason: "slot 1 exited with code 1"},
+				Conditions: []ring.Condition{{Type: ring.ConditionQuarantined, Status: ring.ConditionTrue, Reason: "slot 1 exited with code 1"}},
+				Instances:  []ring.InstanceStatus{{Slot: 1, Version: ring.Version(version), State: state}},
+			}},
+		}}}}}, View{})
+		return s.String()
+	}
+	const mend = ": push a commit that mends it (git revert works), or gitring retry shop/web\n"
+	for _, state := range []string{ring.SlotBackingOff, ring.SlotCrashed} {
+		require.Contains(t, seen(ring.RolloutPaused, "1:new", state), "hint: it is started again after waits that grow, and its rollout goes no further"+mend)
+	}
+	for _, state := range []string{ring.SlotStarting, ring.SlotNotReady, ring.SlotReady} {
+		require.Contains(t, seen(ring.RolloutPaused, "1:new", state), "hint: it runs on, and its rollout goes no further"+mend)
+	}
+	for _, x := range [][3]string{
+		{ring.RolloutPaused, "1:new", ring.SlotStopped}, {ring.RolloutPaused, "1:old", ring.SlotReady},
+		{ring.RolloutIsRestored, "1:old", ring.SlotReady}, {ring.RolloutRestoring, "1:new", ring.SlotBackingOff},
+	} {
+		require.Contains(t, seen(x[0], x[1], x[2]), "hint: it is not tried again"+mend, "%v", x)
+	}
 }
 
 // Lesson L28: short ids, null times and null lists are shown, not fatal.

@@ -289,6 +289,11 @@ func saidBelow(src *ring.SourceStatus) []string {
 	return out
 }
 
+// conditionSays is what a condition of a service is in words: "too few ready", "crash looping".
+func conditionSays(c *ring.Condition) string {
+	return cmp.Or(ring.ConditionWords(c), wording.When(c.Status == ring.ConditionFalse, "not ")+conditionWords(c.Type))
+}
+
 // conditionWords are such as "policy violated".
 func conditionWords(of string) string {
 	var b strings.Builder
@@ -371,7 +376,7 @@ func (a *asking) service(app string, sv *ring.ServiceStatus) *serviceView {
 			continue
 		}
 		if why := once.tell(c.Reason); why != "" || c.Type != ring.ConditionAvailable {
-			v.Trouble = append(v.Trouble, wording.When(c.Status == ring.ConditionFalse, "not ")+conditionWords(c.Type)+wording.When(why != "", ": "+why))
+			v.Trouble = append(v.Trouble, conditionSays(&c)+wording.When(why != "", ": "+why))
 		}
 	}
 	if f := sv.Front; f != nil && f.Queued > 0 {

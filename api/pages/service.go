@@ -9,7 +9,6 @@ import (
 
 	"github.com/gitring/gitring/api"
 	"github.com/gitring/gitring/ring"
-	"github.com/gitring/gitring/wording"
 )
 
 type servicePageView struct {
@@ -158,7 +157,7 @@ func servicePage(ctx context.Context, a *asking) (*drawn, error) {
 		}
 	}
 	for _, c := range e.Conditions {
-		says := wording.When(c.Status == ring.ConditionFalse, "not ") + conditionWords(c.Type)
+		says := conditionSays(&c)
 		if why := once.tell(c.Reason); why != "" {
 			says += ": " + why
 		}
