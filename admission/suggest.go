@@ -250,8 +250,8 @@ func (s *Suggestion) Only(app string) {
 	s.StaysRefused = slices.DeleteFunc(s.StaysRefused, func(a StaysRefused) bool { return a.Name != app })
 }
 
-// place is where a grant is asked for.
-func (g *SuggestedGrant) place() string {
+// Place is where a grant is asked for.
+func (g *SuggestedGrant) Place() string {
 	if g.Line == 0 {
 		return g.File
 	}
@@ -262,7 +262,7 @@ func (g *SuggestedGrant) place() string {
 func EmptyReason(*SuggestedGrant) string { return "" }
 
 // AskedAtInit is the reason of a grant whose person was asked by init.
-func AskedAtInit(g *SuggestedGrant) string { return "asked for by " + g.place() + " at init" }
+func AskedAtInit(g *SuggestedGrant) string { return "asked for by " + g.Place() + " at init" }
 
 // Yaml is the suggestion as it stands in a policy, below its profile. roots are folders
 // that all apps may write to, beside their own.
@@ -281,7 +281,7 @@ func (s *Suggestion) Yaml(roots []string, reason func(*SuggestedGrant) string) s
 		fmt.Fprintf(&b, "  - name: %s\n    source: %s\n    path: %s\n    grants:\n", strconv.Quote(a.Name), strconv.Quote(a.Source), strconv.Quote(a.Path))
 		for i := range a.Grants {
 			g := &a.Grants[i]
-			fmt.Fprintf(&b, "      # %s: %s\n      - {feature: %s, value: %s", g.place(), g.Risk, g.Feature, strconv.Quote(g.Value))
+			fmt.Fprintf(&b, "      # %s: %s\n      - {feature: %s, value: %s", g.Place(), g.Risk, g.Feature, strconv.Quote(g.Value))
 			if g.Service != "" {
 				fmt.Fprintf(&b, ", service: %s", strconv.Quote(g.Service))
 			}
@@ -322,8 +322,18 @@ func (s *Suggestion) Folders() []folderUse {
 		}
 	}
 	var out []folderUse
-	for _, root := range slices.Sorted(maps.Keys(by)) {
-		out = append(out, *by[root])
+	for _, root := range slices.Sorted(maps.Keys(by)) { // an outer folder comes before those in it
+		u := by[root]
+		if i := slices.IndexFunc(out, func(o folderUse) bool { return strings.HasPrefix(root, o.Folder+"/") }); i >= 0 {
+			out[i].Grants += u.Grants
+			for _, app := range u.Apps {
+				if !slices.Contains(out[i].Apps, app) {
+					out[i].Apps = append(out[i].Apps, app)
+				}
+			}
+			continue
+		}
+		out = append(out, *u)
 	}
 	slices.SortStableFunc(out, func(x, y folderUse) int { return cmp.Compare(y.Grants, x.Grants) })
 	return out
@@ -332,11 +342,18 @@ func (s *Suggestion) Folders() []folderUse {
 // hostsOwn are folders of which no part is data of apps.
 var hostsOwn = []string{"bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "tmp", "usr", "var"}
 
+// aboveData are folders that hold the data of many, and not of apps alone.
+var aboveData = []string{"home", "media", "mnt", "opt", "srv"}
+
 // rootFor is the folder that a person would name to hold the data at p: two parts of it,
-// three below /home and below a pool of shares, "" where there is none.
+// three below /home and below a pool of shares, one where that is mounted itself, as /data
+// is; "" where there is none.
 func rootFor(p string) string {
 	parts := strings.Split(strings.TrimPrefix(path.Clean(p), "/"), "/")
 	depth := 2
+	if len(parts) == 1 && parts[0] != "" && !slices.Contains(aboveData, parts[0]) {
+		depth = 1
+	}
 	if parts[0] == "home" || parts[0] == "mnt" && len(parts) > 2 && (parts[1] == "user" || parts[1] == "disks") {
 		depth = 3
 	}

@@ -88,6 +88,11 @@ func (in *Setup) ListNext(ctx context.Context) {
 	if len(o.Plan.Refusals) > 0 {
 		add("mend what is refused (%s): gitring validate %s --config %s tells each with its place", admission.CountRefused(o.Plan.Refusals), pasteable(in.Dir), pasteable(o.Config))
 	}
+	if len(o.Withheld) > 0 {
+		file := filepath.Join(filepath.Dir(o.Config), PolicyName)
+		add("what was not granted to an app, if you want it: gitring policy suggest --config %s --app %s shows it, and --write %s --reason '…' with it grants it",
+			pasteable(o.Config), o.Withheld[0].Apps[0], pasteable(file))
+	}
 	in.nextOfValues(add)
 	if in.policyBody == "" && o.Profile == string(policy.Compose) && slices.ContainsFunc(o.Plan.Refusals, func(r *ring.Refusal) bool { return r.Code == ring.PolicyDenied }) {
 		file := filepath.Join(filepath.Dir(o.Config), PolicyName)

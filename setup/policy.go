@@ -2,6 +2,8 @@ package setup
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -64,12 +66,21 @@ func (in *Setup) policy(c *ring.Commit, settings manifest.Settings) (admission.J
 	if grants, err = in.grants(&s, grants); err != nil {
 		return j, err
 	}
+	if grants == grantMost {
+		in.Result.Withheld = withheld(&s)
+	}
 	keepGrants(&s, grants)
 	if len(roots) == 0 && len(s.Apps) == 0 {
 		return j, nil
 	}
 	j.Rules.Grants = append(slices.Clone(j.Rules.Grants), s.AsGrants()...)
 	in.Result.Folders, in.Result.Grants = roots, s.Grants()
+	body, err := os.ReadFile(filepath.Join(filepath.Dir(in.Result.Config), PolicyName))
+	if in.there != nil && in.there.Policy.Value == PolicyName && err == nil { // what it grants already is not asked for anew
+		merged, _, err := s.Merge(body, roots, admission.AskedAtInit)
+		in.policyBody = string(merged)
+		return j, err
+	}
 	in.policyBody = "# Written by gitring init; docs/reference/policy.md has every key.\nversion: 1\nprofile: compose\n" + s.Yaml(roots, admission.AskedAtInit)
 	return j, nil
 }
@@ -135,4 +146,42 @@ func keepGrants(s *admission.Suggestion, how string) {
 	s.Apps = slices.DeleteFunc(s.Apps, func(a admission.SuggestedApp) bool {
 		return how == grantNone || how == grantMost && slices.ContainsFunc(a.Grants, func(g admission.SuggestedGrant) bool { return g.Danger != "" })
 	})
+}
+
+// Withheld is one reason for which "most" grants some apps nothing of what they ask for.
+type Withheld struct {
+	Apps []string `json:"apps"`
+	At   string   `json:"at"`   // the first place that asks for it
+	Asks string   `json:"asks"` // what it asks for there
+	Risk string   `json:"risk"`
+	Hint string   `json:"hint"`
+}
+
+// withheld are what of a suggestion gives root on the host, by what it gives.
+func withheld(s *admission.Suggestion) (out []Withheld) {
+	for _, a := range s.Apps {
+		for i := range a.Grants {
+			g := &a.Grants[i]
+			if g.Danger == "" {
+				continue
+			}
+			at := slices.IndexFunc(out, func(w Withheld) bool { return w.Risk == g.Risk })
+			if at < 0 {
+				at = len(out)
+				out = append(out, Withheld{At: g.Place(), Asks: g.Feature + " " + g.Value, Risk: g.Risk, Hint: withheldHint(g.Feature)})
+			}
+			if !slices.Contains(out[at].Apps, a.Name) {
+				out[at].Apps = append(out[at].Apps, a.Name)
+			}
+		}
+	}
+	return out
+}
+
+// withheldHint is what to do about a thing that gives root.
+func withheldHint(feature string) string {
+	if feature == "mounts.nested" {
+		return "mount the outer folder in these apps as well, or have no app write to it"
+	}
+	return "leave it out; or grant it to an app that you trust as you trust root"
 }

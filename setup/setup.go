@@ -40,6 +40,7 @@ type Result struct {
 	Publish      string        `json:"publish"`
 	Folders      []string      `json:"folders,omitempty"` // that all apps may write to
 	Grants       int           `json:"grants,omitempty"`
+	Withheld     []Withheld    `json:"withheld,omitempty"`    // of what apps ask for, where most was granted
 	Search       string        `json:"search_file,omitempty"` // a gitring.yaml that would find more apps, or leave some out
 	NotRead      []string      `json:"not_read,omitempty"`
 	Env          string        `json:"env,omitempty"`       // the folder for values that Git does not hold

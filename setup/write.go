@@ -55,7 +55,7 @@ func (in *Setup) files() ([]newFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if need && in.policyBody != "" {
+	if in.policyBody != "" {
 		rules := newFile{filepath.Join(dir, PolicyName), in.policyBody}
 		other, err := in.needed(rules, func([]byte) bool { return false })
 		if err != nil {
