@@ -15,7 +15,7 @@ func (p *person) abort(v *service) error {
 	}
 	i := slices.IndexFunc(v.members(), func(m *service) bool { return m.isRolling() || len(p.jobsBefore(m)) > 0 })
 	if i < 0 {
-		return unfitAct(say("gitring rollout undo %s --reason '…' brings back the plan before", p.App), "no rollout of %s is under way", v.id)
+		return unfitAct(say("gitring undo %s --reason '…' brings back the plan before", p.App), "no rollout of %s is under way", v.id)
 	}
 	v = v.members()[i]
 	jobs := p.jobsBefore(v)

@@ -429,7 +429,7 @@ func (t *Pass) isUnripe(v *service) bool {
 // restart makes a version of its own of the same spec.
 func (p *person) restart(v *service) error {
 	if o := p.overrideOn(ring.OverridePause, v.id); o != nil {
-		return unfitAct(say("gitring rollout resume %s --reason '…'", v.id), "%s is %s", v.id, p.pauseReason(v.id).Says)
+		return unfitAct(say("gitring resume %s --reason '…'", v.id), "%s is %s", v.id, p.pauseReason(v.id).Says)
 	}
 	p.setFact(ring.Mark{ID: v.id, Written: v.want.Written, Mark: p.now.UTC().Format(time.RFC3339Nano), Actor: p.Actor, Reason: p.Reason, At: p.now})
 	p.tellAct(ring.RestartAsked, v, p.Reason)
@@ -460,7 +460,7 @@ func (p *person) undoIt() error {
 	have, ok := p.Facts.Apps[p.App]
 	switch past := p.Plan; {
 	case p.Service != "":
-		return unfitAct(say("gitring rollout undo %s --reason '…'", p.App), "an undo is of a whole app")
+		return unfitAct(say("gitring undo %s --reason '…'", p.App), "an undo is of a whole app")
 	case !ok || have.Leaving:
 		return ErrNotFound
 	case past == nil:

@@ -17,7 +17,7 @@ func (p *person) runIt() error {
 	case v == nil:
 		return unfitAct("gitring status lists apps and services", "%s is not in force here", p.target())
 	case !v.want.Kind.Ends():
-		return unfitAct(say("gitring rollout restart %s --reason '…' starts it anew", v.id), "%s is a %s and runs already: only jobs and cron jobs are run", v.id, v.want.Kind)
+		return unfitAct(say("gitring restart %s --reason '…' starts it anew", v.id), "%s is a %s and runs already: only jobs and cron jobs are run", v.id, v.want.Kind)
 	case p.handsOff(v.id):
 		return unfitAct("gitring release "+string(v.id)+" --reason '…' ends a hold", "%s does not run: %s", v.id, cmp.Or(p.heldBy(v.id).Says, "its source is only observed"))
 	case v.want.Kind == ring.CronK && !p.cronHeld(v).None():

@@ -440,7 +440,7 @@ func (e *explainer) ruleOfWorker(name string) (rule, next string) {
 	}
 	switch state {
 	case Paused:
-		return v.pausedBy.Says, "gitring rollout resume " + e.overrideTarget(ring.OverridePause) + " --reason '…' lets it go on"
+		return v.pausedBy.Says, "gitring resume " + e.overrideTarget(ring.OverridePause) + " --reason '…' lets it go on"
 	case Blocked, Pending, Waiting:
 		e.out.Waits = append(e.out.Waits, v.waits.Says)
 		return v.waits.Says, dependencyHint(v.waits)
@@ -501,7 +501,7 @@ func (e *explainer) seenSo(name string) (rule, next string) {
 	case e.out.Phase == ring.PhaseReady && v.rollout.Done:
 		return "every slot runs the wanted version, ready", nothingToDo
 	case slices.ContainsFunc(e.out.Instances, func(in ring.ExplainedInstance) bool { return in.State == ring.SlotStopped }):
-		return "an instance ended as its restart policy lets it, and rests", say("nothing, if that is meant; else restart: always in its file, or gitring rollout restart %s --reason '…'", name)
+		return "an instance ended as its restart policy lets it, and rests", say("nothing, if that is meant; else restart: always in its file, or gitring restart %s --reason '…'", name)
 	case !v.rollout.Done:
 		return "the rollout is under way: " + e.out.Says, e.patienceSays(name)
 	}

@@ -115,7 +115,7 @@ func TestWhyIsThisNotRunning(t *testing.T) {
 			"shop/web", ring.PhasePending, "waits for cache-db", "cache-db", "gitring inspect shop/cache-db",
 		},
 		{"a person holds it", "service web\ncommit c1 web=v1\nrest\nhold web\nfault remove web-1\nwait 1m", "web", ring.PhaseHeld, "held", "held by alice", "gitring release web"},
-		{"a person paused what is reloaded", "service web live one\ncommit c1 web=v1\nrest\npause web\nservice web live two\ncommit c2 web=v1\nwait 20s", "web", ring.PhaseHeld, "paused", "paused", "gitring rollout resume web"},
+		{"a person paused what is reloaded", "service web live one\ncommit c1 web=v1\nrest\npause web\nservice web live two\ncommit c2 web=v1\nwait 20s", "web", ring.PhaseHeld, "paused", "paused", "gitring resume web"},
 		{"a person paused it while it was at rest", "service web\ncommit c1 web=v1\nrest\npause web\nwait 1s", "web", ring.PhaseReady, "1/1 ready", "every slot runs the wanted version", "nothing to do"},
 		{"its volume is gone", "service db volume data min_ready 1s\ncommit c1 db=v1\nrest\nfault remove db-1\nfault volume db_data is gone\nwait 1m", "db", ring.PhaseDegraded, "was there and is gone", "is its disk mounted?", "mend it on the host"},
 		{"its files failed", "service web live a min_ready 1s\ncommit c1 web=v1\nrest\ncontent b refused\nservice web live b\ncommit c2 web=v1\nrest", "web", ring.PhaseReady, "kept the files of c1", "the newest files to reload failed", "gitring retry web/web"},

@@ -9,7 +9,7 @@ import (
 
 // How the notes on what is new here begin.
 const (
-	NoRestartNote = "without restart: here always, where Compose does nothing: "
+	NoRestartNote = "no restart is written, so what ends is started again, which Compose does not do: "
 	PinnedNote    = "pinned to the digest that the tag has now: "
 )
 
@@ -27,7 +27,7 @@ func newcomerNotes(have, app *ring.App, changes []ring.ServiceChange) (out []str
 			continue
 		}
 		created := c.Class == ring.ChangeCreate
-		if created && s.Kind == ring.Worker && saysNoRestart(s) {
+		if created && saysNoRestart(s) {
 			kept = append(kept, s.Name)
 		}
 		old, known := inForce(have, s.Name)
@@ -37,7 +37,7 @@ func newcomerNotes(have, app *ring.App, changes []ring.ServiceChange) (out []str
 		}
 	}
 	if len(kept) > 0 {
-		out = append(out, say(NoRestartNote+`%s; write restart: "no" for what ends by itself, which makes it a job`, strings.Join(kept, ", ")))
+		out = append(out, noRestartSays(kept))
 	}
 	if len(tags) > 0 {
 		out = append(out, say(PinnedNote+"%s; a change of the service, gitring refresh %s or pull_policy: always moves it", strings.Join(tags, ", "), app.Name))
@@ -45,9 +45,31 @@ func newcomerNotes(have, app *ring.App, changes []ring.ServiceChange) (out []str
 	return out
 }
 
-// saysNoRestart reports whether the file leaves the restart policy to the default.
+func noRestartSays(services []string) string {
+	return say(NoRestartNote+`%s; write restart: "no" for what ends by itself, which makes it a job`, strings.Join(services, ", "))
+}
+
+// WithoutRestart is what a plan says of services that leave the restart policy to the default,
+// here of all of these apps; "" for none.
+func WithoutRestart(apps []ring.App) string {
+	var kept []string
+	for i := range apps {
+		for j := range apps[i].Services {
+			if s := &apps[i].Services[j]; s.FrontOf == "" && saysNoRestart(s) {
+				kept = append(kept, apps[i].Name+"/"+s.Name)
+			}
+		}
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return noRestartSays(kept)
+}
+
+// saysNoRestart reports whether the file leaves the restart policy of what stays up to the
+// default.
 func saysNoRestart(s *ring.Service) bool {
 	_, restart := s.Places["restart"]
 	_, condition := s.Places["deploy.restart_policy.condition"]
-	return !restart && !condition && s.Restart.Policy == ring.Always
+	return s.Kind == ring.Worker && !restart && !condition && s.Restart.Policy == ring.Always
 }

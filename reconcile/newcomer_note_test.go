@@ -37,13 +37,13 @@ func TestThePlanSaysWhatNoRestartAndATagMean(t *testing.T) {
 		return strings.Join(notes, "\n")
 	}
 	says := plan()
-	require.Contains(t, says, `without restart: here always, where Compose does nothing: web; write restart: "no"`)
+	require.Contains(t, says, `no restart is written, so what ends is started again, which Compose does not do: web; write restart: "no"`)
 	require.Contains(t, says, "the tag has now: nginx:latest, postgres:16; a change of the service, gitring refresh shop or pull_policy: always moves it")
 
 	have := next
 	have.Services = []ring.Service{service("web", "nginx:latest"), service("db", "postgres:15", "restart"), next.Services[2], job, always}
 	w.Facts.Apps["shop"] = ring.InForce{App: have}
 	says = plan()
-	require.NotContains(t, says, "without restart", "what runs is not told anew")
+	require.NotContains(t, says, "no restart", "what runs is not told anew")
 	require.Contains(t, says, "the tag has now: postgres:16;")
 }

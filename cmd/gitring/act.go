@@ -205,7 +205,7 @@ func rolloutCmd(g *globals) *cobra.Command {
 func pauseCmd(g *globals) *cobra.Command {
 	return g.rolloutVerb("pause", "4h", "Stop where it is: nothing is created or removed, what runs is healed",
 		"pause keeps the rollouts of a service, and of all that is tied to it, where they\nare: nothing is created or removed, the deadline does not run, and what runs is\n"+
-			"kept alive. A newer commit waits as well. gitring rollout resume lets it go on.")
+			"kept alive. A newer commit waits as well. gitring resume lets it go on.")
 }
 
 func resumeCmd(g *globals) *cobra.Command {

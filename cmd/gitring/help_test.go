@@ -28,6 +28,25 @@ func TestEveryVerbHasItsGroupInTheHelp(t *testing.T) {
 	}
 }
 
+// What a person does by hand in a hurry is a verb of its own, whatever the groups list, and
+// its help names such a verb as the way back.
+func TestActsOfHasteAreVerbsOfTheirOwn(t *testing.T) {
+	var out strings.Builder
+	require.Zero(t, run(t.Context(), []string{"--help"}, strings.NewReader(""), &out, io.Discard, time.Now))
+	for _, verb := range []string{"undo", "pause", "resume", "restart"} {
+		c, rest, err := program().Find([]string{verb})
+		require.NoError(t, err)
+		require.Empty(t, rest)
+		require.Equal(t, "gitring "+verb, c.CommandPath())
+		require.Equal(t, "hand", c.GroupID, verb)
+		require.Regexp(t, `(?m)^  `+verb+` +[A-Z]`, out.String())
+		require.NotContains(t, c.Long, "gitring rollout", verb)
+	}
+	pause, _, err := program().Find([]string{"pause"})
+	require.NoError(t, err)
+	require.Contains(t, pause.Long, "gitring resume lets it go on")
+}
+
 // A terminal has 80 columns: what is wider it breaks in the middle of a word.
 func TestNoHelpIsWiderThanATerminal(t *testing.T) {
 	asked := 0

@@ -93,7 +93,7 @@ func showFirstPlan(s *screen.Screen, c *ring.Changes, now time.Time) {
 		s.Line(2, " ", screen.Painted("notes", screen.Dim), screen.Text(fmt.Sprint(notes)))
 	}
 	for _, n := range []struct{ begins, says string }{
-		{reconcile.NoRestartNote, "%s with services without restart, which is always here: write restart: \"no\" for what ends by itself"},
+		{reconcile.NoRestartNote, "%s with services that write no restart, so what ends is started again: write restart: \"no\" for what ends by itself"},
 		{reconcile.PinnedNote, "%s with tags such as latest, pinned to the digest that each has now: a change of the service, gitring refresh <app> or pull_policy: always moves it"},
 	} {
 		if apps := appsNoted(c, n.begins); apps > 0 {

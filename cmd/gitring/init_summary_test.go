@@ -37,7 +37,7 @@ func TestAFirstPlanIsToldByReason(t *testing.T) {
 	require.Contains(t, text, "planned 30 apps with 30 services")
 	require.Contains(t, text, "notes 60")
 	require.Contains(t, text, "30 apps with tags such as latest, pinned to the digest")
-	require.Contains(t, text, `30 apps with services without restart, which is always here: write restart: "no"`)
+	require.Contains(t, text, `30 apps with services that write no restart, so what ends is started again: write restart: "no"`)
 	require.Contains(t, text, "refused 86 apps, by reason:")
 	require.Contains(t, text, "850 times in 85 apps, the first:\n    app0 refused PolicyDenied app0/compose.yaml:3: services.s0.volumes /mnt/d0: is a path of the host outside the app's own data\n      hint: grant it\n")
 	require.Contains(t, text, "1700 times in 85 apps, the first:\n    app0 refused UndefinedVariable app0/compose.yaml:4: variable V0 is not set and has no default\n")

@@ -18,6 +18,7 @@ import (
 	"github.com/gitring/gitring/exit"
 	"github.com/gitring/gitring/gitsync"
 	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/reconcile"
 	"github.com/gitring/gitring/ring"
 	"github.com/gitring/gitring/screen"
 	"github.com/gitring/gitring/wording"
@@ -191,6 +192,9 @@ func (g *globals) validateCommit(c *ring.Commit, by held, name string) error {
 		for _, power := range a.Powers {
 			v.Powers = append(v.Powers, a.Name+": "+power)
 		}
+	}
+	if says := reconcile.WithoutRestart(plan.Apps); says != "" {
+		v.Notes = append(v.Notes, says)
 	}
 	if err := g.showValidated(v); err != nil {
 		return err
