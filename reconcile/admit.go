@@ -21,9 +21,17 @@ func (t *decider) admitApp(app *ring.App, have ring.InForce, known bool) bool {
 	if t.Admitted[app.Name] == key {
 		return true
 	}
-	if why := t.networkAwaited(app); !why.None() {
-		put(&t.staging, app.Name, why)
-		return false
+	if src := t.staged(app); src != nil {
+		if circle := t.networkCircle(src, app); circle != nil {
+			put(&t.refused, app.Name, circle)
+			return false
+		}
+		for _, a := range t.networksAwaited(src, app) {
+			if t.hostRefusal(src, a.maker.Name) == nil {
+				put(&t.staging, app.Name, ring.Reason{Code: ring.WhyAppNotReady, Says: say("waits for network %s, which app %s makes", a.network, a.maker.Name)})
+				return false
+			}
+		}
 	}
 	a := ring.Action{
 		Kind: ring.DoAdmit, Source: app.Source, App: app.Name, Commit: app.Commit, Version: ring.Version(key), Of: app,
@@ -54,30 +62,70 @@ func (t *decider) admitApp(app *ring.App, have ring.InForce, known bool) bool {
 	return false
 }
 
-// networkAwaited is why an app is not asked about yet: it joins a network that another app of
-// its commit makes, and that comes with it. Two that wait for each other are asked about.
-func (t *Pass) networkAwaited(app *ring.App) ring.Reason {
+// staged is the source whose next plan an app is of, where its apps come into force one by one.
+func (t *Pass) staged(app *ring.App) *Source {
 	for i := range t.Sources {
 		src := &t.Sources[i]
-		if src.Name != app.Source || src.Apply == ApplyCommit || src.Next == nil || src.Next.Commit != app.Commit {
+		if src.Name == app.Source && src.Apply != ApplyCommit && src.Next != nil && src.Next.Commit == app.Commit {
+			return src
+		}
+	}
+	return nil
+}
+
+// awaitedNetwork is one that another app of the commit makes, and that is not there yet.
+type awaitedNetwork struct {
+	network string
+	maker   *ring.App
+}
+
+// networksAwaited are the networks that an app joins, that are not there yet, and that come
+// with another app of its commit.
+func (t *Pass) networksAwaited(src *Source, app *ring.App) (out []awaitedNetwork) {
+	for _, network := range externalNetworks(app) {
+		if _, there := t.networksBy().there[network]; there {
 			continue
 		}
-		for _, network := range externalNetworks(app) {
-			if _, there := t.networksBy().there[network]; there {
-				continue
-			}
-			for j := range src.Next.Apps {
-				maker := &src.Next.Apps[j]
-				if maker.Name == app.Name || !slices.Contains(NetworksMadeBy(maker), network) || t.hostRefusal(src, maker.Name) != nil {
-					continue
-				}
-				if mine := NetworksMadeBy(app); !slices.ContainsFunc(externalNetworks(maker), func(n string) bool { return slices.Contains(mine, n) }) {
-					return ring.Reason{Code: ring.WhyAppNotReady, Says: say("waits for network %s, which app %s makes", network, maker.Name)}
-				}
+		for j := range src.Next.Apps {
+			maker := &src.Next.Apps[j]
+			if maker.Name != app.Name && slices.Contains(NetworksMadeBy(maker), network) {
+				out = append(out, awaitedNetwork{network, maker})
 			}
 		}
 	}
-	return ring.Reason{}
+	return out
+}
+
+// networkCircle refuses an app that waits for a network of an app that waits, by whichever
+// way, for one of its own: none of them could be the first.
+func (t *Pass) networkCircle(src *Source, app *ring.App) *ring.Refusal {
+	met := map[string]bool{}
+	var back func(from *ring.App) []string // what is waited for on the way back to the app
+	back = func(from *ring.App) []string {
+		met[from.Name] = true
+		for _, a := range t.networksAwaited(src, from) {
+			step := say("app %s joins network %s, which app %s makes", from.Name, a.network, a.maker.Name)
+			if a.maker.Name == app.Name {
+				return []string{step}
+			}
+			if met[a.maker.Name] {
+				continue
+			}
+			if rest := back(a.maker); rest != nil {
+				return append([]string{step}, rest...)
+			}
+		}
+		return nil
+	}
+	steps := back(app)
+	if steps == nil {
+		return nil
+	}
+	return &ring.Refusal{
+		Code: ring.BadValue, Commit: app.Commit, App: app.Name, File: firstOf(app.Files),
+		Says: strings.Join(steps, ", and ") + ": none of them can be the first",
+		Hint: "have one app make all of these networks, and the others join them as external; or say apply: commit in the source, where all apps begin at once",
+	}
 }
 
 // externalNetworks are the engine's names of the networks that an app joins and does not make.

@@ -343,6 +343,8 @@ func (s *story) declareApp(words []string) error {
 		a.Networks = []ring.Network{{Key: "default", Name: words[3]}}
 	case "uses": // uses network proxy: one that another app makes
 		a.Networks = []ring.Network{{Key: "default", External: words[3]}}
+	case "trades": // trades network a for b: it makes a, and joins b, which another app makes
+		a.Networks = []ring.Network{{Key: "default", Name: words[3]}, {Key: "other", External: words[5]}}
 	case "network":
 		a.Networks = []ring.Network{{Key: "default", Labels: map[string]string{"is": words[2]}}}
 	case "drift":
