@@ -5,7 +5,7 @@
 //	make bench                                   all of it
 //	make bench BENCH="-run push -pushes 20"      a part
 //
-// The parts are push, look, flood, large, hundred, traffic, and, when named, alone.
+// The parts are push, look, flood, large, hundred, traffic, gap, and, when named, alone.
 package main
 
 import (
@@ -55,6 +55,7 @@ var parts = []part{
 	{"large", 10 * time.Minute, (*bench).large},
 	{"hundred", 20 * time.Minute, (*bench).hundred},
 	{"traffic", 10 * time.Minute, (*bench).traffic},
+	{"gap", 10 * time.Minute, (*bench).gap},
 	{"alone", 20 * time.Minute, (*bench).alone},
 }
 
@@ -62,7 +63,7 @@ func (f *settings) parse() error {
 	var run string
 	flag.StringVar(&f.bin, "bin", "bin/gitring", "the gitring to measure")
 	flag.StringVar(&f.engine, "engine", engineURL(), "the engine's `url`")
-	flag.StringVar(&run, "run", "push,look,flood,large,hundred,traffic", "the `parts` to measure")
+	flag.StringVar(&run, "run", "push,look,flood,large,hundred,traffic,gap", "the `parts` to measure")
 	flag.BoolVar(&f.keep, "keep", false, "leave the working folder, with the daemons' logs")
 	flag.IntVar(&f.pushes, "pushes", 12, "pushes to take the median of")
 	flag.IntVar(&f.apps, "apps", 100, "apps of the part hundred")
@@ -74,7 +75,7 @@ func (f *settings) parse() error {
 	f.parts = strings.Split(run, ",")
 	for _, name := range f.parts {
 		if !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
-			return fmt.Errorf("cannot measure %q: the parts are push, look, flood, large, hundred, traffic and alone", name)
+			return fmt.Errorf("cannot measure %q: the parts are push, look, flood, large, hundred, traffic, gap and alone", name)
 		}
 	}
 	if f.pushes < 1 || f.apps < 1 || f.apps > 200 {
