@@ -58,6 +58,9 @@ type Calls struct {
 	// Reverify holds the trusted history of a source against the present keys. It
 	// changes nothing but the journal.
 	Reverify func(ctx context.Context, p Peer, r ReverifyRequest) (ring.Reverified, error)
+	// Prove makes a proof of who authorised what a container runs, and leaves a line in the
+	// journal. NotFound for what is not here.
+	Prove func(ctx context.Context, p Peer, r ProofRequest) (ProofMade, error)
 	// Outdated says of every service in force, or of those of an app, what its
 	// image's name means now. It changes nothing. NotFound for an unknown app.
 	Outdated func(ctx context.Context, app string) ([]ImageNow, error)

@@ -28,6 +28,7 @@
 //	jobs             jobs and their runs
 //	crashes          crashes, like ones together
 //	inspect          why a service is as it is
+//	prove            a proof of who authorised what runs
 //	usage            what instances take of the host
 //	history          what became of each commit
 //	outcome          in one word

@@ -68,6 +68,7 @@ var descriptions = map[string]described{
 	"POST /v1/outbox/retry":    {says: "Try again what has not arrived", in: OutboxRetryRequest{}, out: OutboxRetried{}},
 	"POST /v1/notify/test":     {says: "Send a message for a test", in: NotifyTestRequest{}, out: []NotifyTested{}},
 	"POST /v1/trust/accept":    {says: "Move an anchor by a person's decision; on the socket alone", in: AcceptRequest{}, out: struct{}{}},
+	"POST /v1/proof":           {says: "A proof of who authorised what a container runs; on the socket alone", in: ProofRequest{}, out: ProofMade{}},
 	"POST /v1/trust/reverify":  {says: "Hold the history against the keys of now; on the socket alone", in: ReverifyRequest{}, out: ring.Reverified{}},
 }
 
@@ -303,7 +304,7 @@ func TestEveryAnswerIsAsTheDocumentSays(t *testing.T) {
 		valid(row.method, path, "default", "application/json", w.ask(row.method, row.target, "", row.body).Body.Bytes())
 		seen++
 	}
-	require.Equal(t, len(everyRoute)-2, seen)
+	require.Equal(t, len(everyRoute)-3, seen)
 	valid("POST", sessionPath, "200", "application/json", w.ask("POST", sessionPath, "", `{"token":"`+all+`"}`).Body.Bytes())
 	valid("GET", sessionPath, "200", "application/json", w.ask("GET", sessionPath, all, "").Body.Bytes())
 }

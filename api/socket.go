@@ -96,6 +96,7 @@ func (s *Socket) table() []route {
 		{"GET", "/v1/trust", mayRead, ScopeRead, 0, false, s.trust},
 		{"POST", "/v1/trust/accept", mayTrust, "", bodyLimit, false, s.accept},
 		{"POST", "/v1/trust/reverify", mayWrite, "", bodyLimit, false, s.reverify},
+		{"POST", "/v1/proof", mayWrite, "", bodyLimit, false, s.prove},
 		{"GET", "/v1/doctor", mayRead, ScopeRead, 0, false, s.doctor},
 		{"GET", metricsPath, mayRead, ScopeMetrics, 0, false, s.metrics},
 	}

@@ -127,6 +127,9 @@ func (d *daemon) calls() Calls {
 		Trust: func(_ context.Context, source string) ([]ring.TrustState, error) {
 			return []ring.TrustState{{Source: source, Mode: "strict"}}, d.note("trust %s", source)
 		},
+		Prove: func(_ context.Context, p Peer, r ProofRequest) (ProofMade, error) {
+			return ProofMade{Proof: json.RawMessage(`{"format":"f"}`)}, d.note("prove %s from %s after %d by uid %d", r.Target, r.From, r.After, p.UID)
+		},
 		Reverify: func(_ context.Context, p Peer, r ReverifyRequest) (ring.Reverified, error) {
 			return ring.Reverified{Source: r.Source, Commits: 3}, d.note("reverify %s by uid %d: %s", r.Source, p.UID, r.Reason)
 		},
@@ -346,6 +349,7 @@ var everyRoute = map[string]struct {
 	"/v1/sync":            {"POST", "/v1/sync", "", mayWrite, "operate"},
 	"/v1/approve":         {"POST", "/v1/approve", `{"commit":"ab12cd3"}`, mayWrite, "approve"},
 	"/v1/trust":           {"GET", "/v1/trust?source=prod", "", mayRead, "read"},
+	"/v1/proof":           {"POST", "/v1/proof", `{"target":"web/db"}`, mayWrite, ""},
 	"/v1/trust/reverify":  {"POST", "/v1/trust/reverify", `{"source":"prod"}`, mayWrite, ""},
 	"/v1/trust/accept":    {"POST", "/v1/trust/accept", `{"commit":"ab12cd3ab12cd3ab12cd3ab12cd3ab12cd3ab12c","reason":"r"}`, mayTrust, ""},
 	"/v1/stream":          {"GET", "/v1/stream", "", mayRead, "read"},
@@ -492,6 +496,7 @@ func TestErrorsArriveAsTheyWere(t *testing.T) {
 		"acts":     func() error { _, err := c.Acts(ctx, ActsQuery{App: "web"}); return err },
 		"outdated": func() error { _, err := c.Outdated(ctx, ""); return err },
 		"crashes":  func() error { _, err := c.Crashes(ctx, CrashQuery{}); return err },
+		"prove":    func() error { _, err := c.Prove(ctx, ProofRequest{Target: "web/db"}); return err },
 		"inspect":  func() error { _, err := c.Inspect(ctx, InspectQuery{App: "web", Service: "db"}); return err },
 		"jobs":     func() error { _, err := c.Jobs(ctx, JobQuery{}); return err },
 		"notify":   func() error { _, err := c.NotifyTest(ctx, NotifyTestRequest{}); return err },

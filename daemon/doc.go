@@ -42,6 +42,7 @@
 //	history        what became of each commit
 //	history_fold   of all that the journal says of it
 //	images         which tags have moved
+//	prove          a proof of who authorised what runs
 //	inspect        why a service is as it is
 //	front          the program that fronts run
 //	traffic        what fronts do

@@ -32,6 +32,9 @@ type engine interface {
 	Logs(ctx context.Context, id string, o runtime.LogOptions, w io.Writer) error
 	Usage(ctx context.Context, ids []string) (map[string]ring.Usage, error)
 
+	// Labelled asks for one container by its name or ID, for a proof.
+	Labelled(ctx context.Context, name string) (runtime.Labelled, error)
+
 	// Mounted are the contents that containers mount; an error is not "none".
 	Mounted(ctx context.Context) (map[string]bool, error)
 	// SweepLive removes live folders of containers that are gone.

@@ -46,6 +46,7 @@ var howtos = map[string]howto{
 	"dashboard.md":                   dashboardPage(),
 	"search-logs.md":                 searchLogs(),
 	"onboard-a-person.md":            onboardAPerson(),
+	"prove-what-runs.md":             proveWhatRuns(),
 	"recover-from-a-lost-key.md":     recoverFromALostKey(),
 	"rename-an-app-with-data.md":     renameAnAppWithData(),
 	"roll-back.md":                   rollBack(),

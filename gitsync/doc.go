@@ -34,6 +34,7 @@
 //	pull          one pull request, as a message names it
 //	pushed        who vouches for a push
 //	past          what the store knows of earlier looks
+//	shown         the way to a commit, collected for a proof
 //
 // The mirror:
 //
@@ -85,6 +86,8 @@
 //	effort        what a verification may read
 //	until         and for how long
 //	proposed      a head that nobody has landed
+//	given         objects that somebody handed over, and those that are noted as they are read
+//	dated         when a commit was there at the latest, by those that stand on it
 //
 // Signatures:
 //
@@ -113,6 +116,7 @@
 //	standing      what counts of the commits behind the anchor
 //	landed_once   and that a head lands only once
 //	mergetree     the merge, done again
+//	treemerge     and told from folders alone, without git
 //	merging       for a person's clone
 //	rehash        every object of it hashed
 //	vouch         a signed commit that answers for others

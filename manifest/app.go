@@ -123,7 +123,7 @@ func or2(a, b string) string {
 
 func (a *appReader) read() ring.App {
 	a.checkSubmodules(a.tree.real(a.from.path).path)
-	a.shared = &hostEnv{app: SharedEnv(a.settings.Source), files: a.settings.Shared, key: a.settings.EnvKey, over: a.over(), limit: a.limits}
+	a.shared = a.hostEnvOf(SharedEnv(a.settings.Source), a.settings.Shared)
 	ahead := a.lookAhead()
 	a.composeFileOf(ahead)
 	broken := a.readFiles()

@@ -42,6 +42,9 @@ type OpenedFile struct {
 	Closed bool
 	Names  []string
 	MACOf  func(name string) string
+	// Known are what a plan says of the values, by name; nil where nobody knows that much.
+	// Then MACOf is not asked.
+	Known map[string]SealedValue
 }
 
 // ForKey is a name in an encrypted file by which the file says which apps it serves. It is
@@ -50,6 +53,9 @@ const ForKey = "gitring_for"
 
 // closedValue stands for a value that nobody opened: it is not empty, and nobody's.
 const closedValue = "\x00not opened here"
+
+// closedWord is closedValue for one of which is known that it is one word.
+const closedWord = "\x00sealed"
 
 // encrypted reports whether a file of the commit is encrypted.
 func (r *reader) encrypted(body []byte) bool {
@@ -117,10 +123,24 @@ func (a *appReader) sealedFile(o *OpenedFile, p, name, mac string) ring.Sealed {
 	return ring.Sealed{From: o.From, App: a.name, File: p, Name: name, MAC: mac}
 }
 
+// closed is a value that nobody opened.
+func (a *appReader) closed(o *OpenedFile, p, name string) value {
+	if o.Known == nil {
+		return value{plain: closedValue, sealed: a.sealedFile(o, p, name, o.MACOf(name)).String()}
+	}
+	v := o.Known[name]
+	if v.MAC == "" {
+		return value{}
+	}
+	s := a.sealedFile(o, p, name, v.MAC)
+	a.plain[s] = v.stand()
+	return value{plain: v.stand(), sealed: s.String()}
+}
+
 // wholeOf is an encrypted file as one value.
 func (a *appReader) wholeOf(o *OpenedFile, p string) value {
 	if o.Closed {
-		return value{plain: closedValue, sealed: a.sealedFile(o, p, "", o.MACOf("")).String()}
+		return a.closed(o, p, "")
 	}
 	plain := string(o.Plain)
 	if plain == "" {
@@ -151,7 +171,7 @@ func (a *appReader) secretEnv(v *variables, p string, body []byte, raw bool) []*
 	if o.Closed {
 		for _, name := range o.Names {
 			if name != ForKey {
-				v.set(name, value{plain: closedValue, sealed: a.sealedFile(o, p, name, o.MACOf(name)).String()}, at)
+				v.set(name, a.closed(o, p, name), at)
 			}
 		}
 		v.lenient = v.lenient || len(o.Names) == 0

@@ -30,6 +30,12 @@ type Settings struct {
 	// commit does not hold, and a .env in a folder above an app has variables for it.
 	Shared map[string][]byte
 	EnvKey []byte
+	// Sealed stands in for Env and Shared where nobody has their values: what a plan says of
+	// them is known, and nothing else. See SealedValues.
+	Sealed SealedValues
+	// Only is the folder of the one app that is read, inside the commit; "" reads all. What
+	// apps claim from each other is then not judged.
+	Only string
 	// DataRoots are, by app, the absolute folders below which their data lies;
 	// that of "" is every other app's. Apps without one have the host's.
 	DataRoots map[string]string
@@ -180,6 +186,9 @@ func read(c *ring.Commit, s Settings, m *Memory) (*reader, ring.Plan, []outcome)
 	}
 	for _, a := range apps {
 		r.folders[a.path] = true
+	}
+	if only := s.Only; only != "" {
+		apps = slices.DeleteFunc(apps, func(a candidate) bool { return a.path != only })
 	}
 	outcomes := r.readApps(apps)
 	if fault := r.tree.fault(); fault != nil {

@@ -214,7 +214,20 @@ func (a *appReader) openHost() {
 		a.host = &hostEnv{app: a.name, key: a.settings.EnvKey, limit: a.limits}
 		return
 	}
-	a.host = &hostEnv{app: a.name, files: a.settings.Env[a.name], key: a.settings.EnvKey, over: a.over(), limit: a.limits}
+	a.host = a.hostEnvOf(a.name, a.settings.Env[a.name])
+}
+
+// hostEnvOf is a folder of the host's env folder, or what a plan says of it.
+func (a *appReader) hostEnvOf(folder string, files map[string][]byte) *hostEnv {
+	h := &hostEnv{app: folder, files: files, key: a.settings.EnvKey, over: a.over(), limit: a.limits}
+	if known := a.settings.Sealed; known != nil {
+		h.known = known[folder]
+		if h.known == nil {
+			h.known = map[string]map[string]SealedValue{}
+		}
+		h.files = filesOf(h.known)
+	}
+	return h
 }
 
 // renameByHost lets the host's .env name the app, where gitring.yaml does not.

@@ -21,6 +21,84 @@ type hostEnv struct {
 	key   []byte
 	over  map[string]value // the configuration's interpolation
 	limit Limits
+	// known is what a plan says of the values where nobody has them: by file and name. nil
+	// where the files are here.
+	known map[string]map[string]SealedValue
+}
+
+// SealedValues are values of the host's env folder, or of encrypted files, as a plan says
+// them: by the folder (an app's, or SharedEnv) or by the app, then by file, then by name.
+// The whole of a file has no name.
+type SealedValues map[string]map[string]map[string]SealedValue
+
+// SealedValue is one of them. Nothing can be told from it but whether it changed.
+type SealedValue struct {
+	MAC string `json:"mac,omitempty"` // "" is an empty value
+	// Words reports whether a shell would take it for several words.
+	Words bool `json:"words,omitempty"`
+}
+
+// Put notes a value.
+func (s SealedValues) Put(folder, file, name string, v SealedValue) {
+	if s[folder] == nil {
+		s[folder] = map[string]map[string]SealedValue{}
+	}
+	if s[folder][file] == nil {
+		s[folder][file] = map[string]SealedValue{}
+	}
+	s[folder][file][name] = v
+}
+
+// stand is what stands for the value: not empty where it is not, and as many words.
+func (v SealedValue) stand() string {
+	switch {
+	case v.MAC == "":
+		return ""
+	case v.Words:
+		return closedValue
+	}
+	return closedWord
+}
+
+// SealedOf are the values of one folder of the host's env folder, as a plan says them.
+func SealedOf(folder string, files map[string][]byte, key []byte, interpolation map[string]string) SealedValues {
+	h := hostEnv{app: folder, files: files, key: key, over: saidAll(interpolation), limit: sealLimits}
+	out := SealedValues{}
+	for file := range files {
+		out.Put(folder, file, "", h.said(file, "", string(files[file])))
+		of, f := h.variables(file, false)
+		if f != nil {
+			if of, f = h.variables(file, true); f != nil {
+				continue
+			}
+		}
+		for name, plain := range of {
+			out.Put(folder, file, name, h.said(file, name, plain))
+		}
+	}
+	return out
+}
+
+func (h *hostEnv) said(file, name, plain string) SealedValue {
+	if plain == "" {
+		return SealedValue{}
+	}
+	return SealedOpened(h.sealed(file, name, plain).MAC, plain)
+}
+
+// SealedOpened is what may be told of a value that is known.
+func SealedOpened(mac, plain string) SealedValue {
+	split, ok := words(plain)
+	return SealedValue{MAC: mac, Words: !ok || len(split) != 1 || split[0] != plain}
+}
+
+// filesOf are the files that a plan says something of, without what is in them.
+func filesOf(known map[string]map[string]SealedValue) map[string][]byte {
+	out := make(map[string][]byte, len(known))
+	for file := range known {
+		out[file] = []byte{}
+	}
+	return out
 }
 
 // Seal gives every value of an app's files in the host's env folder by what
@@ -78,7 +156,7 @@ func (h *hostEnv) where(file string) string { return "<env.dir>/" + h.path(file)
 func (h *hostEnv) path(file string) string { return path.Join(h.app, file) }
 
 func (h *hostEnv) keyless(file string) *fault {
-	if len(h.key) > 0 {
+	if len(h.key) > 0 || h.known != nil {
 		return nil
 	}
 	return &fault{
@@ -92,6 +170,15 @@ func (h *hostEnv) keyless(file string) *fault {
 func (h *hostEnv) variables(file string, raw bool) (of map[string]string, all []*fault) {
 	if f := h.keyless(file); f != nil {
 		return nil, []*fault{f}
+	}
+	if h.known != nil {
+		of = map[string]string{}
+		for name, v := range h.known[file] {
+			if name != "" {
+				of[name] = v.stand()
+			}
+		}
+		return of, nil
 	}
 	return hiddenVariables(h.over, h.limit, h.where(file), h.files[file], raw)
 }
@@ -132,6 +219,9 @@ func unreadHost(code ring.Code, at place) *fault {
 // sealed is what stands for a value. The hash is over its place too: that two
 // values are equal is nobody's business.
 func (h *hostEnv) sealed(file, name, plain string) ring.Sealed {
+	if h.known != nil {
+		return ring.Sealed{App: h.app, File: file, Name: name, MAC: h.known[file][name].MAC}
+	}
 	mac := hmac.New(sha256.New, h.key)
 	for _, part := range []string{h.app, file, name, plain} {
 		sum := sha256.Sum256([]byte(part))
@@ -152,6 +242,9 @@ func (h *hostEnv) value(file, name, plain string) value {
 func (h *hostEnv) whole(file string) (value, *fault) {
 	if f := h.keyless(file); f != nil {
 		return value{}, f
+	}
+	if h.known != nil {
+		return h.value(file, "", h.known[file][""].stand()), nil
 	}
 	return h.value(file, "", string(h.files[file])), nil
 }

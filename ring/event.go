@@ -23,6 +23,8 @@ type Event struct {
 	// Code is of the reason, and On the service that it is about; "" where the kind says all.
 	Code ReasonCode `json:"code,omitempty"`
 	On   ServiceID  `json:"on,omitempty"`
+	// Digest is of what a line about a proof says in it; "" of every other line.
+	Digest string `json:"digest,omitempty"`
 }
 
 // Kinds of events.
@@ -43,6 +45,7 @@ const (
 	TrustVersion      = "trust.version"    // trust_version rose
 	TrustIsDegraded   = "trust.degraded"   // a key that signed what runs was revoked
 	TrustReverified   = "trust.reverified" // a person had the history judged again
+	ProofMade         = "proof.made"       // a proof of what runs was handed out; its digest
 	RolloutBegan      = "rollout.began"
 	RolloutSwitched   = "rollout.switched" // blue_green: the new set serves, the old one is kept warm
 	RolloutBaking     = "rollout.baking"   // the new version serves, and is watched before it is good
@@ -110,7 +113,7 @@ const (
 // EventKinds are all kinds of events.
 var EventKinds = []string{
 	CommitAccepted, CommitLanded, CommitRefused, AppInForce, AppPowers, AppRefused, AppRemoved, PlanAwaiting, PlanApproved,
-	RefreshAsked, TrustAccepted, TrustIntroduced, TrustRecovered, TrustVersion, TrustIsDegraded, TrustReverified,
+	RefreshAsked, TrustAccepted, TrustIntroduced, TrustRecovered, TrustVersion, TrustIsDegraded, TrustReverified, ProofMade,
 	RolloutBegan, RolloutSwitched, RolloutBaking, RolloutCompleted, RolloutFailed, RolloutRestored, RolloutSuperseded,
 	InstanceStep, InstanceCrashed, StepFailed, JobStarted, JobSucceeded, JobFailed, JobSkipped, DaemonStarted,
 	RolloutResumed, RolloutPromoted, RolloutAborted, OverrideBegan, OverrideEnded, OverrideExpiring, RetryAsked,

@@ -34,6 +34,7 @@
 //	events         hints that something changed
 //	unplugged      and that a network was left
 //	commits        what containers were made from
+//	proven         one container with its labels
 //	mounted        contents that containers mount
 //
 // What is sent:

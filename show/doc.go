@@ -11,4 +11,5 @@
 //	explained  why a service is as it is
 //	fleet      a whole host in one row
 //	trust      whom a source trusts
+//	proof      whether a proof holds, and what nobody can check
 package show

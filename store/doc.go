@@ -25,6 +25,7 @@
 //	facts       read whole, and recorded with their events and posts
 //	records     facts that are for people alone: crashes, runs
 //	journal     the lines of events, each chained to the one before
+//	journalend  its end as it was written, for a proof
 //	anchor      up to where a source is trusted; in a file, too
 //	commits     when each was first seen
 //	jobmark     that a job ran; in a file, too

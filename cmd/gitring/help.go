@@ -23,7 +23,7 @@ var helpGroups = []helpGroup{
 	{"hand", "Take it into your own hands:", []string{"undo", "pause", "resume", "restart", "rollout", "hold", "release", "scale"}},
 	{"many", "On many hosts:", []string{"fleet"}},
 	{"write", "In a clone, before a push:", []string{"init", "validate", "verify", "vouch", "rollback", "secret"}},
-	{"trust", "Trust and policy:", []string{"trust", "policy"}},
+	{"trust", "Trust and policy:", []string{"trust", "policy", "prove"}},
 	{"move", "From Compose, and back:", []string{"adopt", "leave"}},
 	{"host", "The daemon and its host:", []string{"serve", "config", "webhook", "notify", "outbox", "token", "doctor", "metrics", "backup", "restore", "upgrade", "rehearse", "version", "completion", "help"}},
 }
@@ -80,6 +80,7 @@ var examples = map[string]string{
 	"trust show":      "trust show",
 	"trust accept":    "trust accept 1a2b3c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b --reason moved",
 	"trust compare":   "trust compare edge-1 edge-2",
+	"prove":           "prove web/api -o proof.json\nprove --check proof.json --allowed-signers ~/allowed_signers",
 	"policy suggest":  "policy suggest",
 	"policy check":    "policy check\npolicy check HEAD~1",
 	"policy explain":  "policy explain web",

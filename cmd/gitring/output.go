@@ -20,6 +20,9 @@ var outputs = []string{"table", "wide", "json", "yaml"}
 
 // checkOutput judges -o before anything is done.
 func (g *globals) checkOutput(cmd *cobra.Command) error {
+	if nameOf(cmd) == "prove" && !cmd.Flags().Changed("check") && !slices.Contains(outputs, g.output) {
+		g.file, g.output = g.output, "table" // of this verb -o may name the file that it writes
+	}
 	if !slices.Contains(outputs, g.output) {
 		return &exit.Failure{Code: exit.Usage, Says: fmt.Sprintf("-o %q is not known", g.output), Hint: ring.Meant(g.output, outputs)}
 	}

@@ -409,6 +409,9 @@ func (w *world) calls() api.Calls {
 		Poke:   func(_ context.Context, source string) error { w.did("sync %s", source); return nil },
 		Look:   func(context.Context, string) error { return nil },
 		Accept: func(context.Context, api.Peer, api.AcceptRequest) error { return errNone },
+		Prove: func(context.Context, api.Peer, api.ProofRequest) (api.ProofMade, error) {
+			return api.ProofMade{}, nil
+		},
 		Reverify: func(context.Context, api.Peer, api.ReverifyRequest) (ring.Reverified, error) {
 			return ring.Reverified{}, errNone
 		},

@@ -1,0 +1,92 @@
+package proof
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/gitring/gitring/manifest"
+	"github.com/gitring/gitring/ring"
+	"github.com/gitring/gitring/secrets"
+)
+
+// replay opens no file: it gives what a plan says of the values in it.
+type replay struct{ known manifest.SealedValues }
+
+// Encrypted reports whether a file is encrypted, by what it holds.
+func (r replay) Encrypted(body []byte) bool {
+	_, is := secrets.FormOf(body)
+	return is
+}
+
+// Open tells the names of a file and the keyed hashes of its values.
+func (r replay) Open(f manifest.SecretFile) (*manifest.OpenedFile, *ring.Refusal) {
+	read, err := secrets.Read(f.Body)
+	if err != nil {
+		return nil, &ring.Refusal{Code: ring.SecretForm, Says: "it cannot be read: " + err.Error()}
+	}
+	known := r.known[f.App][f.Path]
+	if known == nil {
+		known = map[string]manifest.SealedValue{}
+	}
+	out := &manifest.OpenedFile{
+		From: ring.FromSOPS, Lines: slices.Contains([]secrets.Form{secrets.Env, secrets.Binary, secrets.Age}, read.Form),
+		Closed: true, Known: known,
+	}
+	if read.Form == secrets.Age {
+		out.From = ring.FromAge
+	}
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if name != "" {
+			out.Names = append(out.Names, name)
+		}
+	}
+	return out, nil
+}
+
+// Listener notes what a plan says of the values of encrypted files while they are opened.
+type Listener struct {
+	manifest.Secrets
+
+	mu    sync.Mutex // guards Known
+	Known manifest.SealedValues
+}
+
+// Listen notes what inner opens; inner is not nil.
+func Listen(inner manifest.Secrets) *Listener {
+	return &Listener{Secrets: inner, Known: manifest.SealedValues{}}
+}
+
+// Open opens a file, and notes what is asked of its values.
+func (l *Listener) Open(f manifest.SecretFile) (*manifest.OpenedFile, *ring.Refusal) {
+	o, r := l.Secrets.Open(f)
+	if r != nil || o.Closed {
+		return o, r
+	}
+	l.put(f, "", manifest.SealedValue{})
+	if of, ok := manifest.SecretVariables(o.Plain, nil, false); ok {
+		for name, plain := range of {
+			if plain == "" && name != manifest.ForKey { // no hash is asked of nothing
+				l.put(f, name, manifest.SealedValue{})
+			}
+		}
+	}
+	mac := o.MAC
+	o.MAC = func(path []string, value string) string {
+		hash, name := mac(path, value), ""
+		if len(path) > 0 {
+			name = path[0]
+		}
+		l.put(f, name, manifest.SealedOpened(hash, value))
+		return hash
+	}
+	return o, nil
+}
+
+func (l *Listener) put(f manifest.SecretFile, name string, v manifest.SealedValue) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if old := l.Known[f.App][f.Path][name]; v.MAC != "" || old.MAC == "" {
+		l.Known.Put(f.App, f.Path, name, v)
+	}
+}
