@@ -322,9 +322,28 @@ func (d *desk) composedShop(web string) (app, clone string, theirs []string) {
 	return app, clone, theirs
 }
 
+// composePlugin has docker compose mean what make compose built, where that is here.
+func composePlugin(d *desk) {
+	program := composeProgram()
+	if len(program) != 1 {
+		return
+	}
+	plugins := filepath.Join(d.dir, "home", ".docker", "cli-plugins")
+	require.NoError(d.t, os.MkdirAll(plugins, 0o755))
+	require.NoError(d.t, os.Symlink(program[0], filepath.Join(plugins, "docker-compose")))
+}
+
 func fromCompose() howto {
 	var app, clone string
 	var theirs []string
+	down := step{line: "docker compose down", before: composePlugin, after: func(d *desk, _ string) {
+		left, err := d.engine.containers("com.docker.compose.project=" + app)
+		require.NoError(d.t, err)
+		require.Empty(d.t, left)
+	}}
+	if composeProgram() == nil {
+		down = step{line: down.line, why: "Compose is not on this machine (make compose); the test does what it does", before: func(d *desk) { d.down(theirs) }}
+	}
 	return howto{
 		begin: func(d *desk) { app, clone, theirs = d.composedShop("site") },
 		steps: []step{
@@ -343,7 +362,7 @@ func fromCompose() howto {
 				require.Contains(d.t, out, app+" refused ForeignProject")
 				require.Empty(d.t, d.containers())
 			}},
-			{line: "docker compose down", why: "Compose is not on every machine that tests; the test does what it does", before: func(d *desk) { d.down(theirs) }},
+			down,
 			{line: "sudo gitring sync --wait", after: func(d *desk, _ string) {
 				require.Equal(d.t, 2, onlyOne(d.t, d.journal(d.one("db"))))
 				require.Equal(d.t, "hunter2", d.one("db").env("PASSWORD"))

@@ -44,6 +44,19 @@ func (d *desk) aRelease() string {
 	return dir
 }
 
+// enablesSecrets is the line that enables a unit, which needs no systemd that runs: it is
+// done to the units below a folder.
+func enablesSecrets(root string, after func(d *desk)) step {
+	s := step{
+		line: "sudo systemctl enable gitring-secrets", as: "sudo systemctl --root=" + root + " enable gitring-secrets",
+		after: func(d *desk, _ string) { after(d) },
+	}
+	if _, err := exec.LookPath("systemctl"); err != nil {
+		s.why = "systemctl is not on this machine"
+	}
+	return s
+}
+
 func install() howto {
 	const (
 		ofPackages = "it changes the packages of the machine; tools/release looks into them"
@@ -94,7 +107,10 @@ func install() howto {
 			{line: `make dist DIST_KEY=~/.ssh/release DIST_MAINTAINER='Ann <ann@example.org>'`, why: ofDist},
 			{line: "make dist", why: ofDist},
 			{line: "make dist-check", why: ofDist},
-			{line: "sudo systemctl enable gitring-secrets", why: "no systemd runs in a test"},
+			enablesSecrets("/", func(d *desk) {
+				code, out := d.types("readlink /etc/systemd/system/docker.service.wants/gitring-secrets.service")
+				require.Equal(d.t, 0, code, out)
+			}),
 			{line: "sudo systemctl daemon-reload", why: "no systemd runs in a test", before: func(d *desk) {
 				app := d.app("web")
 				sha = d.repo.pushed("Version 1", files{app + "/compose.yaml": d.compose(app, obj{"web": web("1")})})

@@ -23,7 +23,6 @@ func sopsProgram(t *testing.T) string {
 // --- secrets.md --------------------------------------------------------------------
 
 func secretsPage() howto {
-	const noUser = "there is no user gitring here"
 	var app, host, mine, first, tls string
 	var ids map[string]string
 	keys := func(d *desk, names ...string) {
@@ -80,7 +79,7 @@ func secretsPage() howto {
 				host = recipient(d, out)
 				keys(d, "age.key")
 			}},
-			{line: "sudo chown gitring: /etc/gitring/age.key", why: noUser},
+			{line: "sudo chown gitring: /etc/gitring/age.key", as: "sudo chown $(id -un): /etc/gitring/age.key"}, // there is no such user here
 			{line: "gitring secret keys --create --age-file ~/.config/sops/age/keys.txt", after: func(d *desk, out string) {
 				mine = recipient(d, out)
 				rules(d)
@@ -117,7 +116,7 @@ func secretsPage() howto {
 				keys(d, "age.key", "age-2027.key")
 				rules(d)
 			}},
-			{line: "sudo chown gitring: /etc/gitring/age-2027.key", why: noUser},
+			{line: "sudo chown gitring: /etc/gitring/age-2027.key", as: "sudo chown $(id -un): /etc/gitring/age-2027.key"}, // there is no such user here
 			{line: `git commit -a -S -m "Encrypt for the new key of the host" && git push`, after: func(d *desk, _ string) {
 				b, err := os.ReadFile(filepath.Join(d.repo.work, app, "db.enc.env"))
 				require.NoError(d.t, err)
@@ -125,8 +124,19 @@ func secretsPage() howto {
 				require.Equal(d.t, ids, live(d), "nothing rolls")
 			}},
 			{line: "sudo gitring sync --wait", after: func(d *desk, _ string) { keys(d, "age-2027.key") }},
-			{line: "sudo systemctl restart gitring", after: func(d *desk, _ string) { require.Equal(d.t, ids, live(d)) }},
-			{line: "sudo systemctl enable gitring-secrets", why: "no systemd runs in a test"},
+			{line: "sudo systemctl restart gitring", after: func(d *desk, _ string) {
+				require.Equal(d.t, ids, live(d))
+				units := filepath.Join(d.dir, "units", "etc", "systemd", "system")
+				require.NoError(d.t, os.MkdirAll(units, 0o755))
+				unit, err := os.ReadFile(filepath.Join("..", "deploy-examples", "systemd", "gitring-secrets.service"))
+				require.NoError(d.t, err)
+				require.NoError(d.t, os.WriteFile(filepath.Join(units, "gitring-secrets.service"), unit, 0o600))
+				d.says("<units>", filepath.Join(d.dir, "units"))
+			}},
+			enablesSecrets("<units>", func(d *desk) { // those of the page are below here
+				_, err := os.Lstat(filepath.Join(d.dir, "units", "etc", "systemd", "system", "docker.service.wants", "gitring-secrets.service"))
+				require.NoError(d.t, err)
+			}),
 			{line: `sudo gitring leave shop --with-secrets --reason "the host goes to another team"`, after: func(d *desk, _ string) {
 				left := filepath.Join(d.dir, "state", "left", app)
 				found := map[string]bool{}
